@@ -1,0 +1,84 @@
+package des
+
+// Queue holds future events in the total order (time, priority, sequence of
+// scheduling). The zero value is ready to use. It is not safe for concurrent
+// use. In steady state it allocates nothing: the heap's storage is kept.
+type Queue[E any] struct {
+	heap []scheduled[E]
+	seq  uint64
+	now  Time
+}
+
+type scheduled[E any] struct {
+	at   Time
+	prio int8
+	seq  uint64
+	ev   E
+}
+
+func (a *scheduled[E]) before(b *scheduled[E]) bool {
+	if a.at != b.at {
+		return a.at < b.at
+	}
+	if a.prio != b.prio {
+		return a.prio < b.prio
+	}
+	return a.seq < b.seq
+}
+
+// Now returns the time of the last event taken.
+func (q *Queue[E]) Now() Time { return q.now }
+
+// Len returns the number of events still to come.
+func (q *Queue[E]) Len() int { return len(q.heap) }
+
+// Schedule adds an event. Of events at one time the lower priority comes
+// first, then the one scheduled first. It panics when at lies in the past:
+// time never runs back (law 5).
+func (q *Queue[E]) Schedule(at Time, prio int8, ev E) {
+	if at < q.now {
+		panic("des: event scheduled at " + at.String() + ", before now " + q.now.String())
+	}
+	q.seq++
+	q.heap = append(q.heap, scheduled[E]{at, prio, q.seq, ev})
+	h, i := q.heap, len(q.heap)-1
+	for i > 0 {
+		p := (i - 1) / 2
+		if !h[i].before(&h[p]) {
+			break
+		}
+		h[i], h[p] = h[p], h[i]
+		i = p
+	}
+}
+
+// Next takes the first event and moves the clock to it. ok is false when no
+// event is left.
+func (q *Queue[E]) Next() (ev E, ok bool) {
+	if len(q.heap) == 0 {
+		return ev, false
+	}
+	h := q.heap
+	first := h[0]
+	last := len(h) - 1
+	h[0] = h[last]
+	h[last] = scheduled[E]{}
+	h = h[:last]
+	q.heap = h
+	for i := 0; ; {
+		c := 2*i + 1
+		if c >= last {
+			break
+		}
+		if c+1 < last && h[c+1].before(&h[c]) {
+			c++
+		}
+		if !h[c].before(&h[i]) {
+			break
+		}
+		h[i], h[c] = h[c], h[i]
+		i = c
+	}
+	q.now = first.at
+	return first.ev, true
+}

@@ -1,0 +1,104 @@
+package sim
+
+import (
+	"sparseserve/sim/des"
+	"sparseserve/sim/kv"
+)
+
+// Device carries out one batch step on real or modelled hardware. The layer
+// loop, selection bookkeeping, residency, eviction and scheduling lie in this
+// package and are one code for both; a device only scores, moves, computes and
+// tells the time. Calls come in the order
+//
+//	Begin, (Score, Move, Compute) for each layer, Finish
+//
+// from one goroutine. Score is called only in layers with sparse decode
+// attention. The arguments belong to the caller and are valid until the call
+// returns.
+type Device interface {
+	// Begin takes the batch's metadata and starts the step's clock.
+	Begin(*Step) error
+	// Score rates the block metadata of the layer's decodes and picks blocks.
+	Score(layer int, w *Work) error
+	// Move enqueues DRAM->HBM loads, which Compute of the same layer waits
+	// for, and HBM->DRAM saves, which run beside it.
+	Move(*kv.Moves) error
+	// Compute runs attention and linears of one layer. Saves enqueued by the
+	// layer's Move become ready to leave the card when it ends.
+	Compute(layer int, w *Work) error
+	// Finish waits for the step to end.
+	Finish() (Timing, error)
+}
+
+// Step is the metadata of one batch step.
+type Step struct {
+	Index    int64    // steps before this one
+	Start    des.Time // virtual time at which the step starts
+	Requests int      // requests in the batch
+	Sampled  int      // requests that emit a token: rows of the LM head
+	// DRAMBytes is the size of the host pool in use. Zero-copy reads slow down
+	// as it grows (TLB reach).
+	DRAMBytes int64
+}
+
+// Work is what one layer computes in one step.
+type Work struct {
+	Tokens  int    // rows of the layer's linears: decodes + prefill tokens
+	Prefill []Span // prefill attention, one span a request
+	Decodes int    // requests with one query token each
+	// DecodeTokens is the KV tokens that decode attention reads for each KV
+	// head, summed over requests: contexts when dense, selections when sparse.
+	DecodeTokens int64
+	// ScoredBlocks is the blocks whose metadata each KV head scores, summed
+	// over requests; 0 when attention is dense.
+	ScoredBlocks int64
+	Sparse       bool // decode attention runs over selected blocks
+}
+
+// Span is one request's prefill attention in one layer: Query tokens attend
+// causally to Prefix earlier tokens and themselves.
+type Span struct {
+	Query, Prefix int
+}
+
+// Timing is the measured or modelled time of one step. Elapsed is the sum of
+// the phases.
+type Timing struct {
+	Elapsed des.Time
+	Phases  Phases
+	// SavesDone is when the last save enqueued so far is in DRAM, counted from
+	// the step's start; it may lie beyond Elapsed.
+	SavesDone des.Time
+	// Extrapolated names cost models asked beyond their calibration, if any;
+	// bit i stands for the i-th name of the device's own list.
+	Extrapolated uint32
+}
+
+// Phases splits the time on the step's critical path.
+type Phases struct {
+	Linears, PrefillAttention, DenseAttention, SparseAttention des.Time
+	Scoring                                                    des.Time // metadata scores, top-k
+	LoadStall                                                  des.Time // compute waits for H2D
+	SaveStall                                                  des.Time // compute waits for, or is slowed by, D2H
+	Head                                                       des.Time // embedding, LM head, sampling
+	Host                                                       des.Time // planning, launches, per-layer synchronisation
+}
+
+// Sum returns the total of all phases.
+func (p *Phases) Sum() des.Time {
+	return p.Linears + p.PrefillAttention + p.DenseAttention + p.SparseAttention +
+		p.Scoring + p.LoadStall + p.SaveStall + p.Head + p.Host
+}
+
+// Add adds q to p, phase by phase.
+func (p *Phases) Add(q *Phases) {
+	p.Linears += q.Linears
+	p.PrefillAttention += q.PrefillAttention
+	p.DenseAttention += q.DenseAttention
+	p.SparseAttention += q.SparseAttention
+	p.Scoring += q.Scoring
+	p.LoadStall += q.LoadStall
+	p.SaveStall += q.SaveStall
+	p.Head += q.Head
+	p.Host += q.Host
+}

@@ -1,0 +1,45 @@
+package kv
+
+// Geometry is the shape of one model's KV cache. A block holds the keys and
+// values of BlockTokens consecutive tokens of one KV head of one layer, HND
+// layout; a group is one (layer, KV head) pair.
+type Geometry struct {
+	Layers, KVHeads int
+	BlockTokens     int
+	BlockBytes      int64 // keys and values of one block
+	MetaBytes       int64 // selection metadata of one full block
+}
+
+// Groups returns the number of (layer, KV head) pairs.
+func (g Geometry) Groups() int { return g.Layers * g.KVHeads }
+
+// Blocks returns the number of blocks that hold the given tokens, the open
+// block included.
+func (g Geometry) Blocks(tokens int) int {
+	return (tokens + g.BlockTokens - 1) / g.BlockTokens
+}
+
+// TokenBytes returns the KV bytes of one token over all layers and heads.
+func (g Geometry) TokenBytes() int64 {
+	return g.BlockBytes / int64(g.BlockTokens) * int64(g.Groups())
+}
+
+// Moves is the traffic of one layer in one step. Counts are of the whole model
+// also when heads are sampled.
+type Moves struct {
+	Layer      int
+	Loads      int64 // blocks, DRAM -> HBM, before this layer's decode attention
+	Saves      int64 // blocks, HBM -> DRAM, written by this layer
+	BlockBytes int64
+	// LoadRefs and SaveRefs name the blocks, for devices that move real bytes.
+	// They are filled only when the cache runs every head.
+	LoadRefs, SaveRefs []BlockRef
+}
+
+// BlockRef is one block and the HBM slot that it has.
+type BlockRef struct {
+	Seq   int32  // cache's sequence handle
+	Group int32  // layer*KVHeads + head
+	Block int32  // index in the sequence
+	Slot  uint32 // HBM slot
+}

@@ -1,0 +1,50 @@
+package sim
+
+// Spec holds every knob of one serving system: the [system] table of a
+// configuration. Presets for the papers' systems are in package experiments.
+type Spec struct {
+	Name string `toml:"name"`
+
+	// Attention.
+	Attention    string `toml:"attention"`     // full | sparse
+	BudgetTokens int    `toml:"budget_tokens"` // KV tokens a head attends to when sparse
+	BlockTokens  int    `toml:"block_tokens"`  // tokens per KV block
+	SinkBlocks   int    `toml:"sink_blocks"`   // first blocks always selected, charged to the budget
+	WindowBlocks int    `toml:"window_blocks"` // last blocks always selected, charged to the budget
+	DenseLayers  int    `toml:"dense_layers"`  // first layers that keep full attention
+
+	// Hierarchical KV cache.
+	Offload    bool    `toml:"offload"`
+	LoadEngine string  `toml:"load_engine"`     // memcpy | batched | flash
+	SaveEngine string  `toml:"save_engine"`     // memcpy | gpu | flash
+	Eviction   string  `toml:"eviction"`        // lru | fifo
+	Pool       string  `toml:"pool"`            // unified | per-layer
+	KVGiB      float64 `toml:"kv_gib"`          // Mavl: HBM for KV, metadata and prefill buffers; 0 = what the card leaves
+	DRAMGiB    float64 `toml:"dram_gib"`        // host pool
+	SaveBuffer float64 `toml:"save_buffer_mib"` // KV queued to be saved before compute stalls
+
+	// Scheduler.
+	Base         string  `toml:"base"`          // vllm | vllm-v1 | sarathi
+	MaxRequests  int     `toml:"max_requests"`  // Rmax
+	MaxTokens    int     `toml:"max_tokens"`    // Tmax, tokens per iteration
+	Watermark    float64 `toml:"watermark"`     // share of blocks kept free at admission
+	BatchControl bool    `toml:"batch_control"` // Algorithm 1
+	Window       int     `toml:"window"`        // w, decode steps whose selections make the working set
+
+	// Prefill.
+	Prefill     string `toml:"prefill"`      // plain | chunked | layer | layer-chunked
+	ChunkTokens int    `toml:"chunk_tokens"` // B
+	MaxInject   int64  `toml:"max_inject"`   // maxInjectToken in token-layers a batch; 0 = chunk_tokens x layers
+
+	// Prompts beyond the model's maximum: truncate (middle) | reject.
+	OverLength      string `toml:"over_length"`
+	MaxPromptTokens int    `toml:"max_prompt_tokens"` // 0 = the model's maximum
+
+	// Heads simulates every (layer, KV head) group, or a hashed sample of
+	// SampleGroups of them with the cache scaled alike.
+	Heads        string `toml:"heads"` // sampled | full
+	SampleGroups int    `toml:"sample_groups"`
+}
+
+// Sparse says whether decode attention selects blocks.
+func (s *Spec) Sparse() bool { return s.Attention == "sparse" }

@@ -1,0 +1,44 @@
+package sim
+
+// Stats summarises one distribution.
+type Stats struct {
+	Mean float64 `json:"mean"`
+	P50  float64 `json:"p50"`
+	P90  float64 `json:"p90"`
+	P99  float64 `json:"p99"`
+}
+
+// Summary is the outcome of one run, as --json prints it. Times are in
+// seconds. blocks_loaded_per_step and hit_ratio are 0 for systems that do not
+// offload.
+type Summary struct {
+	Name       string  `json:"name"`
+	System     string  `json:"system"`
+	Model      string  `json:"model"`
+	GPU        string  `json:"gpu"`
+	Seed       uint64  `json:"seed"`
+	Rate       float64 `json:"rate"`
+	Requests   int     `json:"requests"`
+	Completed  int     `json:"completed"`
+	Rejected   int     `json:"rejected"`
+	Preempted  int     `json:"preempted"`
+	SimulatedS float64 `json:"simulated_s"`
+	WallS      float64 `json:"wall_s"`
+	Steps      int64   `json:"steps"`
+
+	TTFT       Stats `json:"ttft_s"`
+	TBT        Stats `json:"tbt_s"`
+	QueueDelay Stats `json:"queue_delay_s"`
+
+	ThroughputTokS      float64 `json:"throughput_tok_s"`
+	BatchMean           float64 `json:"batch_mean"`
+	BlocksLoadedPerStep float64 `json:"blocks_loaded_per_step"`
+	HitRatio            float64 `json:"hit_ratio"`
+	H2DBytes            int64   `json:"h2d_bytes"`
+	D2HBytes            int64   `json:"d2h_bytes"`
+
+	// PhaseS is where the time went, seconds over all steps.
+	PhaseS   map[string]float64 `json:"phase_s"`
+	SLOMet   bool               `json:"slo_met"`
+	Warnings []string           `json:"warnings"`
+}

@@ -1,0 +1,16 @@
+package sim
+
+import "sparseserve/sim/des"
+
+// Arrival is one request as its trace gives it.
+type Arrival struct {
+	At     des.Time
+	Prompt int    // tokens
+	Output int    // tokens to generate, at least 1
+	Set    string // dataset or model the request belongs to; may be empty
+}
+
+// Workload yields requests in order of arrival. Next returns false at the end.
+type Workload interface {
+	Next() (a Arrival, ok bool, err error)
+}
