@@ -1,0 +1,9 @@
+// Package dsa is block selection for dynamic sparse attention: which KV blocks
+// each (layer, KV head) group attends to in a decode step.
+//
+// A score process (package traces) rates the candidate blocks of one group
+// step by step; a Policy (policy.go) picks from the ratings; a Stream
+// (stream.go) is the record of what it picked, made once and replayed; a
+// Library (library.go) holds the streams of every context length and hands
+// each request's groups their own place in one.
+package dsa

@@ -1,0 +1,102 @@
+package traces
+
+import (
+	"math"
+	"math/rand/v2"
+
+	"sparseserve/sim/des"
+)
+
+// ScoreParams are the parameters of the attention-score process, one set for
+// every model, system and experiment. They are fitted to published
+// observables; see DefaultScores.
+type ScoreParams struct {
+	Drift float64 // d, standard deviation of the slow part of a block's score
+	Rho   float64 // AR(1) coefficient of the slow part from one decode step to the next
+	Noise float64 // e, standard deviation of the part that is new in each step
+}
+
+// Scores is the score process of block selection. Block b of one KV head has,
+// at decode step t, the score
+//
+//	s_b(t) = mu_b + d x_b(t) + e n_b(t)
+//
+// with mu_b ~ N(0,1) fixed, x_b a unit AR(1) with coefficient rho, n_b white
+// noise. All are independent between blocks. Scores are those after the merge
+// of a KV head's query heads, so a process belongs to a KV head also under GQA.
+//
+// Drawing two normals per block and step would dominate a simulation, so one
+// pool of noise rows d x + e n is drawn once, on a circle of Steps() steps
+// (rho^Steps is zero to machine precision, so the circle has the law of the
+// line at every lag that matters), and a family gives each of its blocks its
+// own mu, row and phase. Each block's score keeps its exact law; blocks of one
+// family that share a row read it at different phases.
+type Scores struct {
+	p    ScoreParams
+	seed uint64
+	rows [][]float32
+}
+
+const (
+	scoreSteps = 512
+	scoreRows  = 1024
+)
+
+// NewScores draws the noise pool of a process.
+func NewScores(p ScoreParams, seed uint64) *Scores {
+	s := &Scores{p: p, seed: seed, rows: make([][]float32, scoreRows)}
+	rng := des.Rand(seed, "traces/scores")
+	for i := range s.rows {
+		s.rows[i] = circle(p, rng)
+	}
+	return s
+}
+
+// circle returns d x(t) + e n(t) for one block, x a stationary AR(1) on a
+// circle: run twice over the same innovations, the second round starts from
+// where the first ended and no longer knows how that began.
+func circle(p ScoreParams, rng *rand.Rand) []float32 {
+	w := make([]float64, scoreSteps)
+	for t := range w {
+		w[t] = rng.NormFloat64() * math.Sqrt(1-p.Rho*p.Rho)
+	}
+	x, row := 0.0, make([]float32, scoreSteps)
+	for round := range 2 {
+		for t := range w {
+			x = p.Rho*x + w[t]
+			if round == 1 {
+				row[t] = float32(p.Drift*x + p.Noise*rng.NormFloat64())
+			}
+		}
+	}
+	return row
+}
+
+// Steps returns the length of the circle.
+func (s *Scores) Steps() int { return scoreSteps }
+
+// Fill implements dsa.Scores.
+func (s *Scores) Fill(family, n int, dst []float32) {
+	for b := range n {
+		h := des.Hash(s.seed, uint64(family), uint64(b), 0xb10c)
+		mu := float32(normal(h))
+		row := s.rows[h%scoreRows]
+		phase := int(h>>10) % scoreSteps
+		i := b
+		for _, v := range row[phase:] {
+			dst[i] = mu + v
+			i += n
+		}
+		for _, v := range row[:phase] {
+			dst[i] = mu + v
+			i += n
+		}
+	}
+}
+
+// normal turns 64 hashed bits into a standard normal number (Box-Muller).
+func normal(h uint64) float64 {
+	u := (float64(des.Hash(h, 1)>>11) + 0.5) / (1 << 53)
+	v := float64(des.Hash(h, 2)>>11) / (1 << 53)
+	return math.Sqrt(-2*math.Log(u)) * math.Cos(2*math.Pi*v)
+}
