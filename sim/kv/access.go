@@ -1,0 +1,232 @@
+package kv
+
+import (
+	"fmt"
+	"math/bits"
+)
+
+// Selection is what one group attends to in one step: Sinks first blocks, the
+// last blocks from Tail on, and of the candidates between them the listed ones.
+type Selection struct {
+	Sinks, Tail int
+	Next        []uint16 // candidate indices: block = Sinks + index
+	Prev        []uint16 // those of the step before at the same positions; nil when unknown
+	Diff        []uint64 // bitmap of positions at which Next differs from Prev
+	All         bool     // every block is selected
+}
+
+// BeginStep starts a step that decodes the given requests. Requests decoded in
+// the step before and absent now become evictable, layer by layer as Fill
+// reaches the layer.
+func (c *Cache) BeginStep(decodes []*Seq) {
+	for _, s := range decodes {
+		s.step++
+		s.recent[int(s.step)%c.window] = 0
+	}
+	c.leaving = c.leaving[:0]
+	for _, s := range c.seqs {
+		if s.live && s.active > 0 && !contains(decodes, s) {
+			c.leaving = append(c.leaving, s)
+		}
+	}
+	for i := range c.pools {
+		c.pools[i].order.tidy(c, c.pools[i].slots)
+	}
+}
+
+func contains(xs []*Seq, x *Seq) bool {
+	for _, y := range xs {
+		if x == y {
+			return true
+		}
+	}
+	return false
+}
+
+// Access applies one group's selection in the current step. Misses wait for
+// Fill, so that all of a layer's hits are in use before anything is evicted.
+func (c *Cache) Access(s *Seq, g int, sel *Selection) {
+	c.create(s, g)
+	gs := &s.groups[g]
+	row := s.row(g)
+	next := sel.Sinks + len(sel.Next) + s.blocks - sel.Tail
+	if sel.All {
+		next = s.blocks
+	}
+	c.stats.Selected += int64(next)
+	follows := gs.last == s.step-1 && !gs.parked && int(gs.seen) == s.blocks
+	switch {
+	case follows && gs.all && sel.All:
+	case follows && !gs.all && !sel.All && sel.Prev != nil:
+		for w, word := range sel.Diff {
+			for ; word != 0; word &= word - 1 {
+				c.drop(s, g, row, sel.Sinks+int(sel.Prev[w*64+bits.TrailingZeros64(word)]))
+			}
+		}
+		for w, word := range sel.Diff {
+			for ; word != 0; word &= word - 1 {
+				c.touch(s, g, row, sel.Sinks+int(sel.Next[w*64+bits.TrailingZeros64(word)]))
+			}
+		}
+	default:
+		c.rebuild(s, g, row, sel)
+	}
+	gs.last, gs.seen, gs.all, gs.parked = s.step, int32(s.blocks), sel.All, false
+}
+
+// rebuild applies a selection without knowing how it differs from the last.
+func (c *Cache) rebuild(s *Seq, g int, row []entry, sel *Selection) {
+	words := (s.blocks + 63) / 64
+	if cap(c.want) < words {
+		c.want = make([]uint64, 2*words)
+	}
+	want := c.want[:words]
+	clear(want)
+	if !sel.All {
+		for b := range sel.Sinks {
+			want[b/64] |= 1 << (b % 64)
+		}
+		for b := sel.Tail; b < s.blocks; b++ {
+			want[b/64] |= 1 << (b % 64)
+		}
+		for _, i := range sel.Next {
+			b := sel.Sinks + int(i)
+			want[b/64] |= 1 << (b % 64)
+		}
+	}
+	for b := range row[:s.blocks] {
+		wanted := sel.All || want[b/64]&(1<<(b%64)) != 0
+		switch {
+		case wanted:
+			c.touch(s, g, row, b)
+		case row[b].mark&active != 0:
+			c.drop(s, g, row, b)
+		}
+	}
+}
+
+// touch makes a block active.
+func (c *Cache) touch(s *Seq, g int, row []entry, b int) {
+	e := &row[b]
+	if e.mark&active != 0 {
+		return
+	}
+	if was := e.when(); was >= s.born && was+uint32(c.window) > s.step {
+		s.recent[int(was)%c.window]--
+	}
+	e.mark = e.mark&held | active
+	s.active++
+	if !e.resident() && e.mark&held == 0 {
+		c.missing = append(c.missing, ref{s.id, s.step, uint16(g), uint16(b)})
+	}
+}
+
+// drop ends a block's run of selections; its last use was the group's last
+// access.
+func (c *Cache) drop(s *Seq, g int, row []entry, b int) {
+	last := s.groups[g].last
+	e := &row[b]
+	e.mark = e.mark&held | last
+	s.active--
+	if last+uint32(c.window) > s.step {
+		s.recent[int(last)%c.window]++
+	}
+	if e.mark&held == 0 {
+		c.pools[c.poolOf(g)].order.idle(ref{s.id, last, uint16(g), uint16(b)})
+	}
+}
+
+// park makes a group's active blocks evictable though no access has replaced
+// them: the request left the batch, or the pool ran out of idle blocks.
+func (c *Cache) park(s *Seq, g int) {
+	gs := &s.groups[g]
+	if gs.parked || gs.last < s.born {
+		return
+	}
+	gs.parked = true
+	row := s.row(g)
+	for b := range row[:s.blocks] {
+		if row[b].mark&active != 0 {
+			c.drop(s, g, row, b)
+		}
+	}
+}
+
+// Fill gives slots to what Write and Access queued in a sampled layer, evicting
+// as needed, and returns the number of blocks to load over its groups.
+func (c *Cache) Fill(li int) (loads int64, err error) {
+	l := &c.layers[li]
+	for _, s := range c.leaving {
+		for g := l.from; g < l.to; g++ {
+			c.park(s, g)
+		}
+	}
+	loads = int64(len(c.missing))
+	if err = c.place(li, c.writing); err == nil {
+		err = c.place(li, c.missing)
+	}
+	c.stats.Written += int64(len(c.writing))
+	c.stats.Loaded += loads
+	c.writing, c.missing = c.writing[:0], c.missing[:0]
+	return loads, err
+}
+
+func (c *Cache) place(li int, refs []ref) error {
+	p := &c.pools[c.layers[li].pool]
+	for _, r := range refs {
+		for !p.room() {
+			if err := c.evict(c.layers[li].pool, li); err != nil {
+				return err
+			}
+		}
+		c.entry(r).slot = p.take() + 1
+		r.stamp = c.seqs[r.seq].step
+		p.order.entered(r)
+	}
+	return nil
+}
+
+// evict frees one slot of a pool while sampled layer li is being accessed
+// (-1: between steps). When no block is idle it parks the layers whose turn
+// in this step is yet to come, and then those it has passed: the order in
+// which their blocks were last used.
+func (c *Cache) evict(pool, li int) error {
+	p := &c.pools[pool]
+	for i := 0; ; i++ {
+		if r, ok := p.order.victim(c); ok {
+			e := c.entry(r)
+			p.give(e.slot - 1)
+			e.slot = 0
+			c.stats.Evicted++
+			return nil
+		}
+		if i == len(c.layers) {
+			break
+		}
+		other := (li + 1 + i) % len(c.layers)
+		if other == li || c.layers[other].pool != pool {
+			continue
+		}
+		for _, s := range c.seqs {
+			if s.live {
+				for g := c.layers[other].from; g < c.layers[other].to; g++ {
+					c.park(s, g)
+				}
+			}
+		}
+	}
+	return fmt.Errorf("kv: HBM is full of blocks in use: %d slots, %d of them reserved for metadata and prefill buffers, %d held or selected; give it more (system.kv_gib), or run fewer requests at once (system.max_requests)",
+		p.slots, p.reserved, p.used)
+}
+
+func (c *Cache) poolOf(g int) int {
+	if len(c.pools) == 1 {
+		return 0
+	}
+	for i := range c.layers {
+		if g < c.layers[i].to {
+			return c.layers[i].pool
+		}
+	}
+	panic("kv: group outside the sample")
+}

@@ -1,0 +1,71 @@
+package kv
+
+import "fmt"
+
+// Budget counts whole-model blocks of a fixed number of tokens, as vLLM's
+// block manager does: without offloading the blocks of HBM, with it those of
+// the DRAM pool. It knows nothing of heads, layers or residency.
+type Budget struct {
+	blockTokens int
+	total       int64
+	used        int64
+	watermark   int64
+}
+
+// NewBudget returns a budget of total blocks of which the given share is kept
+// free when a request is admitted.
+func NewBudget(total int64, blockTokens int, watermark float64) *Budget {
+	return &Budget{blockTokens: blockTokens, total: total, watermark: int64(watermark * float64(total))}
+}
+
+// Grant is what one request holds of a Budget. Its zero value holds nothing.
+type Grant struct{ blocks int64 }
+
+func (b *Budget) blocks(tokens int) int64 {
+	return int64((tokens + b.blockTokens - 1) / b.blockTokens)
+}
+
+// Fits says whether a request of that many tokens could ever be admitted.
+func (b *Budget) Fits(tokens int) bool { return b.total-b.blocks(tokens) >= b.watermark }
+
+// Admit grants blocks for the given tokens if the watermark stays free.
+func (b *Budget) Admit(g *Grant, tokens int) bool {
+	need := b.blocks(tokens) - g.blocks
+	if b.total-b.used-need < b.watermark {
+		return false
+	}
+	b.used += need
+	g.blocks += need
+	return true
+}
+
+// Grow extends a grant to the given tokens, down to the last block.
+func (b *Budget) Grow(g *Grant, tokens int) bool {
+	need := b.blocks(tokens) - g.blocks
+	if need <= 0 {
+		return true
+	}
+	if b.used+need > b.total {
+		return false
+	}
+	b.used += need
+	g.blocks += need
+	return true
+}
+
+// Release returns a grant.
+func (b *Budget) Release(g *Grant) {
+	b.used -= g.blocks
+	g.blocks = 0
+	if b.used < 0 {
+		panic(fmt.Sprintf("kv: budget released below zero: %d blocks used", b.used))
+	}
+}
+
+// Used, Free and Total count blocks; used + free = total (law 1).
+func (b *Budget) Used() int64  { return b.used }
+func (b *Budget) Free() int64  { return b.total - b.used }
+func (b *Budget) Total() int64 { return b.total }
+
+// Tokens returns the number of tokens that n blocks hold.
+func (b *Budget) Tokens(n int64) int64 { return n * int64(b.blockTokens) }

@@ -1,0 +1,245 @@
+package kv
+
+import "fmt"
+
+// entry is the state of one block of one group. The zero value is a block that
+// is only in DRAM, or nowhere yet.
+type entry struct {
+	slot uint32 // HBM slot + 1; 0 = not resident
+	mark uint32 // flags and the stamp of the last use
+}
+
+const (
+	active    = 1 << 31 // selected by the group's last access
+	held      = 1 << 30 // open, waiting to be saved, or prefix of a running prefill
+	stampMask = held - 1
+)
+
+func (e *entry) resident() bool { return e.slot != 0 }
+func (e *entry) busy() bool     { return e.mark&(active|held) != 0 }
+func (e *entry) when() uint32   { return e.mark & stampMask }
+
+// Seq is the KV cache of one request. A row of entries, one an existing block,
+// belongs to each group of the sample.
+type Seq struct {
+	id     int32
+	cap    int     // entries a row
+	rows   []entry // [groups][cap]
+	groups []groupState
+
+	blocks int // that exist, the open one included
+	full   int // that are full, and so saved or queued to be
+	saved  int // of them, in DRAM
+	hold   int // first blocks pinned by a running chunked prefill
+
+	step   uint32  // decode steps so far, continued from the handle's last owner
+	born   uint32  // step at which this owner began
+	active int     // entries with the active flag
+	recent []int32 // entries last used at step s, no longer active: recent[s % window]
+
+	reserved int64 // bytes of metadata and prefill buffers, whole model
+	live     bool
+}
+
+// groupState is what a group remembers between its accesses.
+type groupState struct {
+	last   uint32 // step of the last access
+	seen   int32  // blocks that existed then
+	blocks int32  // blocks that have been given slots, or saved, so far
+	all    bool   // the last access selected every block
+	parked bool   // its blocks have been made evictable since
+}
+
+// Stats counts what a cache did, over the sampled groups.
+type Stats struct {
+	Selected, Loaded, Evicted, Written int64
+}
+
+// Cache holds the blocks of all live requests in one HBM pool, or one a layer.
+type Cache struct {
+	Geo    Geometry
+	Sample Sample
+	window int // decode steps whose selections make a working set
+
+	pools    []pool
+	layers   []layerGroups
+	seqs     []*Seq // by handle; nil or not live when free
+	freeSeqs []int32
+	reserved int64 // bytes, whole model, over all requests
+
+	leaving []*Seq // accessed in the last step, absent from this one
+	missing []ref  // of the layer being accessed: to load, waiting for slots
+	writing []ref  // of the layer being accessed: just written, waiting for slots
+	want    []uint64
+	stats   Stats
+}
+
+// layerGroups are the sample's groups of one layer.
+type layerGroups struct {
+	layer, from, to int // groups [from, to) of the sample
+	pool            int
+}
+
+// Config sizes a cache.
+type Config struct {
+	Geometry Geometry
+	Sample   Sample
+	HBMBytes int64  // for blocks, metadata and prefill buffers
+	Eviction string // lru | fifo
+	PerLayer bool   // one pool a layer instead of one for all
+	Window   int    // working-set history in decode steps, at least 1
+}
+
+// NewCache returns an empty cache.
+func NewCache(cfg Config) (*Cache, error) {
+	c := &Cache{Geo: cfg.Geometry, Sample: cfg.Sample, window: cfg.Window}
+	if cfg.Window < 1 {
+		return nil, fmt.Errorf("kv: working-set window is %d steps, need at least 1", cfg.Window)
+	}
+	for i, g := range cfg.Sample.Groups {
+		layer := int(g) / cfg.Geometry.KVHeads
+		if n := len(c.layers); n == 0 || c.layers[n-1].layer != layer {
+			c.layers = append(c.layers, layerGroups{layer: layer, from: i})
+		}
+		c.layers[len(c.layers)-1].to = i + 1
+	}
+	n := 1
+	if cfg.PerLayer {
+		n = len(c.layers)
+		for i := range c.layers {
+			c.layers[i].pool = i
+		}
+	}
+	c.pools = make([]pool, n)
+	for i := range c.pools {
+		p := &c.pools[i]
+		p.slots = int(float64(cfg.HBMBytes/cfg.Geometry.BlockBytes) * cfg.Sample.Rate / float64(n))
+		switch cfg.Eviction {
+		case "lru":
+			p.order = &lru{}
+		case "fifo":
+			p.order = &fifo{}
+		default:
+			return nil, fmt.Errorf("kv: no eviction policy %q; known: lru, fifo", cfg.Eviction)
+		}
+	}
+	return c, nil
+}
+
+// Open returns the handle of a new request that will grow to at most the given
+// tokens. Nothing is allocated in HBM yet.
+func (c *Cache) Open(maxTokens int) *Seq {
+	var s *Seq
+	if n := len(c.freeSeqs); n > 0 {
+		s = c.seqs[c.freeSeqs[n-1]]
+		c.freeSeqs = c.freeSeqs[:n-1]
+	} else {
+		s = &Seq{id: int32(len(c.seqs)), step: uint32(c.window)}
+		c.seqs = append(c.seqs, s)
+		s.groups = make([]groupState, len(c.Sample.Groups))
+		s.recent = make([]int32, c.window)
+	}
+	s.cap = c.Geo.Blocks(maxTokens)
+	if need := s.cap * len(s.groups); cap(s.rows) < need {
+		s.rows = make([]entry, need)
+	} else {
+		s.rows = s.rows[:need]
+		clear(s.rows)
+	}
+	clear(s.groups)
+	clear(s.recent)
+	s.blocks, s.full, s.saved, s.hold, s.active = 0, 0, 0, 0, 0
+	s.step += 2 // born-1 marks blocks that no step of this owner selected
+	s.born = s.step
+	s.live = true
+	return s
+}
+
+// Free returns everything a request holds.
+func (c *Cache) Free(s *Seq) {
+	for li := range c.layers {
+		l := &c.layers[li]
+		p := &c.pools[l.pool]
+		for g := l.from; g < l.to; g++ {
+			row := s.row(g)
+			for b := range row[:s.blocks] {
+				if e := &row[b]; e.resident() {
+					p.give(e.slot - 1)
+					*e = entry{}
+				}
+			}
+		}
+	}
+	c.release(s)
+	s.blocks, s.full, s.saved, s.hold, s.active = 0, 0, 0, 0, 0
+	s.live = false
+	c.freeSeqs = append(c.freeSeqs, s.id)
+	for i, l := range c.leaving {
+		if l == s {
+			c.leaving = append(c.leaving[:i], c.leaving[i+1:]...)
+			break
+		}
+	}
+}
+
+func (s *Seq) row(g int) []entry { return s.rows[g*s.cap : (g+1)*s.cap : (g+1)*s.cap] }
+
+// Blocks returns how many blocks exist in each group, the open one included.
+func (s *Seq) Blocks() int { return s.blocks }
+
+// entry returns the state of the block a ref names, or nil when its request
+// has gone.
+func (c *Cache) entry(r ref) *entry {
+	s := c.seqs[r.seq]
+	if !s.live || int(r.block) >= s.blocks {
+		return nil
+	}
+	return &s.rows[int(r.group)*s.cap+int(r.block)]
+}
+
+// Layers returns the layers that have sampled groups, in order.
+func (c *Cache) Layers() int { return len(c.layers) }
+
+// Layer returns the model layer of the i-th sampled layer and how many of its
+// groups are in the sample.
+func (c *Cache) Layer(i int) (layer, groups int) {
+	return c.layers[i].layer, c.layers[i].to - c.layers[i].from
+}
+
+// Stats returns the counts so far.
+func (c *Cache) Stats() Stats { return c.stats }
+
+// WorkingSet returns the bytes of the blocks that a request selected in the
+// last window decode steps, scaled to the whole model. 0 before its first step.
+func (c *Cache) WorkingSet(s *Seq) int64 {
+	n := int64(s.active)
+	for _, r := range s.recent {
+		n += int64(r)
+	}
+	return c.scale(n) * c.Geo.BlockBytes
+}
+
+// HeldBytes returns the bytes pinned by a request's running prefill.
+func (c *Cache) HeldBytes(s *Seq) int64 {
+	return int64(s.hold)*int64(c.Geo.Groups())*c.Geo.BlockBytes + s.reserved
+}
+
+// Bytes returns the HBM capacity for blocks, metadata and prefill buffers and
+// the part of it reserved for the latter two, of the whole model.
+func (c *Cache) Bytes() (total, reserved int64) {
+	for i := range c.pools {
+		total += int64(c.pools[i].slots)
+	}
+	return c.scale(total) * c.Geo.BlockBytes, c.reserved
+}
+
+// scale turns a count over the sample into one of the whole model.
+func (c *Cache) scale(n int64) int64 {
+	if c.Sample.Rate == 1 {
+		return n
+	}
+	return int64(float64(n)/c.Sample.Rate + 0.5)
+}
+
+// Scale is scale for callers that count over the sample themselves.
+func (c *Cache) Scale(n int64) int64 { return c.scale(n) }

@@ -1,0 +1,474 @@
+package kv
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func small(layers, heads int) Geometry {
+	return Geometry{Layers: layers, KVHeads: heads, BlockTokens: 4, BlockBytes: 1024, MetaBytes: 32}
+}
+
+// reference is the naive cache: maps and scans, one entry a resident block.
+// Recency is (step, layer): what one layer of one step reads is used at once.
+type reference struct {
+	slots, window int
+	used          map[[3]int][2]int // {seq, group, block} -> {step, layer} of last use
+	history       map[int][]map[[2]int]bool
+}
+
+func (n *reference) workingSet(seq int) int {
+	union := map[[2]int]bool{}
+	h := n.history[seq]
+	for _, set := range h[max(0, len(h)-n.window):] {
+		for k := range set {
+			union[k] = true
+		}
+	}
+	return len(union)
+}
+
+type script struct {
+	t      *rapid.T
+	c      *Cache
+	ref    *reference
+	seqs   map[int]*Seq
+	tokens map[int]int
+	prev   map[int][][]uint16 // last selection of each group, to offer aligned turns
+	step   int
+	next   int
+}
+
+// pick draws a selection of candidates and offers it as a change of the last.
+func (x *script) pick(id, g, candidates, k int, sel *Selection) {
+	perm := rapid.Permutation(seq(candidates)).Draw(x.t, "sel")
+	next := perm[:min(k, candidates)]
+	old := x.prev[id][g]
+	sel.Prev, sel.Diff = nil, nil
+	if old != nil && len(old) == len(next) {
+		// Keep what stays in place: half of the old positions.
+		merged := slices.Clone(old)
+		for i := range merged {
+			if i%2 == 0 {
+				for _, cand := range next {
+					if !slices.Contains(merged, cand) {
+						merged[i] = cand
+						break
+					}
+				}
+			}
+		}
+		next = merged
+		sel.Prev = old
+		sel.Diff = make([]uint64, (len(next)+63)/64)
+		for i := range next {
+			if next[i] != old[i] {
+				sel.Diff[i/64] |= 1 << (i % 64)
+			}
+		}
+	}
+	sel.Next = slices.Clone(next)
+	x.prev[id][g] = sel.Next
+}
+
+func seq(n int) []uint16 {
+	s := make([]uint16, n)
+	for i := range s {
+		s[i] = uint16(i)
+	}
+	return s
+}
+
+// decode runs one step over some of the requests and compares every hit, miss
+// and victim with the reference.
+func (x *script) decode(ids []int) {
+	c, t := x.c, x.t
+	x.step++
+	var batch []*Seq
+	for _, id := range ids {
+		x.tokens[id]++
+		c.Extend(x.seqs[id], x.tokens[id])
+		batch = append(batch, x.seqs[id])
+		x.ref.history[id] = append(x.ref.history[id], map[[2]int]bool{})
+	}
+	c.BeginStep(batch)
+	for li := range c.layers {
+		l := c.layers[li]
+		before := x.residents()
+		wantMiss, use := 0, map[[3]int]bool{}
+		for _, id := range ids {
+			s := x.seqs[id]
+			for g := l.from; g < l.to; g++ {
+				sel := Selection{Sinks: 1, Tail: s.blocks - 1}
+				candidates := s.blocks - 2
+				if candidates <= 3 {
+					sel.All = true
+					x.prev[id][g] = nil
+				} else {
+					x.pick(id, g, candidates, 3, &sel)
+				}
+				for b := range s.blocks {
+					if sel.All || b < sel.Sinks || b >= sel.Tail || slices.Contains(sel.Next, uint16(b-sel.Sinks)) {
+						key := [3]int{id, g, b}
+						use[key] = true
+						h := x.ref.history[id]
+						h[len(h)-1][[2]int{g, b}] = true
+						if _, in := before[key]; !in && b < int(s.groups[g].blocks) {
+							wantMiss++
+						}
+					}
+				}
+				c.Access(s, g, &sel)
+			}
+		}
+		loads, err := c.Fill(li)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if int(loads) != wantMiss {
+			t.Fatalf("step %d layer %d: %d loads, reference misses %d", x.step, li, loads, wantMiss)
+		}
+		after := x.residents()
+		// Each victim must be among the least recently used of what could go.
+		newest := [2]int{-1, -1}
+		for key := range before {
+			if _, in := after[key]; !in {
+				if use[key] {
+					t.Fatalf("evicted %v, which this layer uses", key)
+				}
+				newest = later(newest, x.ref.used[key])
+			}
+		}
+		for key := range after {
+			u, known := x.ref.used[key]
+			if known && !use[key] && !x.held(key) && before[key] && earlier(u, newest) {
+				t.Fatalf("step %d layer %d: kept %v last used %v, evicted one used %v", x.step, li, key, u, newest)
+			}
+		}
+		for key := range use {
+			if !after[key] {
+				t.Fatalf("%v is used but not resident", key)
+			}
+			x.ref.used[key] = [2]int{x.step, li}
+		}
+		if err := c.Check(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, id := range ids {
+		s := x.seqs[id]
+		if got, want := c.WorkingSet(s)/c.Geo.BlockBytes, int64(x.ref.workingSet(id)); got != want {
+			t.Fatalf("working set of %d is %d blocks, want %d", id, got, want)
+		}
+		c.Saved(s, s.full)
+	}
+}
+
+func earlier(a, b [2]int) bool { return a[0] < b[0] || a[0] == b[0] && a[1] < b[1] }
+func later(a, b [2]int) [2]int {
+	if earlier(a, b) {
+		return b
+	}
+	return a
+}
+
+func (x *script) held(key [3]int) bool {
+	s := x.seqs[key[0]]
+	return s.row(key[1])[key[2]].mark&held != 0
+}
+
+func (x *script) residents() map[[3]int]bool {
+	m := map[[3]int]bool{}
+	for id, s := range x.seqs {
+		for g := range s.groups {
+			for b := range s.blocks {
+				if s.row(g)[b].resident() {
+					m[[3]int{id, g, b}] = true
+				}
+			}
+		}
+	}
+	return m
+}
+
+// Laws 1, 3, 7 and exact LRU: random traces against the naive reference.
+func TestLaw1Law3CacheAgainstReference(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		geo := small(rapid.IntRange(1, 3).Draw(t, "layers"), rapid.IntRange(1, 2).Draw(t, "heads"))
+		slots := geo.Groups()*rapid.IntRange(15, 50).Draw(t, "slots a group") + 20
+		window := rapid.IntRange(1, 5).Draw(t, "window")
+		c, err := NewCache(Config{Geometry: geo, Sample: FullSample(geo), HBMBytes: int64(slots) * geo.BlockBytes, Eviction: "lru", Window: window})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := &script{t: t, c: c, seqs: map[int]*Seq{}, tokens: map[int]int{}, prev: map[int][][]uint16{},
+			ref: &reference{slots: slots, window: window, used: map[[3]int][2]int{}, history: map[int][]map[[2]int]bool{}}}
+		for range rapid.IntRange(1, 25).Draw(t, "ops") {
+			ids := []int{}
+			for id := range x.seqs {
+				ids = append(ids, id)
+			}
+			slices.Sort(ids)
+			switch op := rapid.IntRange(0, 5).Draw(t, "op"); {
+			case op == 0 && len(ids) < 3:
+				x.open(geo)
+			case op == 1 && len(ids) > 0:
+				id := ids[rapid.IntRange(0, len(ids)-1).Draw(t, "free")]
+				x.free(id)
+			default:
+				var batch []int
+				for _, id := range ids {
+					if rapid.Bool().Draw(t, "in") {
+						batch = append(batch, id)
+					}
+				}
+				x.decode(batch)
+			}
+			if err := c.Check(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for id := range x.seqs {
+			c.Free(x.seqs[id])
+		}
+		if c.pools[0].used != 0 || c.reserved != 0 {
+			t.Fatalf("%d blocks and %d reserved bytes left after all are freed", c.pools[0].used, c.reserved)
+		}
+	})
+}
+
+func (x *script) open(geo Geometry) {
+	id := x.next
+	x.next++
+	prompt := rapid.IntRange(1, 40).Draw(x.t, "prompt")
+	s := x.c.Open(prompt + 60)
+	x.seqs[id], x.tokens[id] = s, prompt
+	x.prev[id] = make([][]uint16, geo.Groups())
+	x.c.Extend(s, prompt)
+	if rapid.Bool().Draw(x.t, "chunked") {
+		x.c.BeginStep(nil)
+		x.c.Pin(s)
+		for li := range x.c.layers {
+			x.c.Write(li, s)
+			if _, err := x.c.Fill(li); err != nil {
+				x.t.Fatal(err)
+			}
+		}
+		x.c.Saved(s, s.full)
+		x.c.Unpin(s)
+		// Released prefill blocks count as used at the start of the step in
+		// which they are released.
+		for g := range s.groups {
+			for b := range s.blocks {
+				x.ref.used[[3]int{id, g, b}] = [2]int{x.step, -1}
+			}
+		}
+	} else if err := x.c.Segmented(s); err != nil {
+		x.t.Fatal(err)
+	}
+}
+
+func (x *script) free(id int) {
+	x.c.Free(x.seqs[id])
+	delete(x.seqs, id)
+	for key := range x.ref.used {
+		if key[0] == id {
+			delete(x.ref.used, key)
+		}
+	}
+}
+
+// Law 11 (cache part): an LRU cache of more slots never misses more.
+func TestLaw11MoreSlotsNeverMissMore(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		geo := small(2, 2)
+		trace := [][]uint16{}
+		for range 60 {
+			trace = append(trace, rapid.Permutation(seq(30)).Draw(t, "perm")[:6])
+		}
+		run := func(slots int) int64 {
+			c, err := NewCache(Config{Geometry: geo, Sample: FullSample(geo), HBMBytes: int64(slots) * geo.BlockBytes, Eviction: "lru", Window: 4})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := c.Open(32 * 4)
+			c.Extend(s, 31*4)
+			if err := c.Segmented(s); err != nil {
+				t.Fatal(err)
+			}
+			for _, next := range trace {
+				c.BeginStep([]*Seq{s})
+				for li := range c.layers {
+					for g := c.layers[li].from; g < c.layers[li].to; g++ {
+						c.Access(s, g, &Selection{Sinks: 1, Tail: 31, Next: next})
+					}
+					if _, err := c.Fill(li); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			return c.Stats().Loaded
+		}
+		last := run(30)
+		for slots := 34; slots <= 130; slots += rapid.IntRange(1, 20).Draw(t, "more") {
+			now := run(slots)
+			if now > last {
+				t.Fatalf("%d slots miss %d times, fewer slots %d", slots, now, last)
+			}
+			last = now
+		}
+	})
+}
+
+func TestFIFOEvictsInOrderOfEntry(t *testing.T) {
+	geo := small(1, 1)
+	c, err := NewCache(Config{Geometry: geo, Sample: FullSample(geo), HBMBytes: 3 * geo.BlockBytes, Eviction: "fifo", Window: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := c.Open(10 * 4)
+	c.Extend(s, 40)
+	if err := c.Segmented(s); err != nil {
+		t.Fatal(err)
+	}
+	var loads []int64
+	for _, next := range [][]uint16{{0}, {1}, {2}, {0}, {3}, {0}, {1}} {
+		c.BeginStep([]*Seq{s})
+		c.Access(s, 0, &Selection{Tail: 10, Next: next})
+		n, err := c.Fill(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		loads = append(loads, n)
+	}
+	// 0 enters first and is the victim of 3 although it was used just before.
+	if want := []int64{1, 1, 1, 0, 1, 1, 1}; !slices.Equal(loads, want) {
+		t.Fatalf("loads %v, want %v", loads, want)
+	}
+}
+
+func TestFullHBMIsAnErrorNotALoss(t *testing.T) {
+	geo := small(1, 1)
+	c, _ := NewCache(Config{Geometry: geo, Sample: FullSample(geo), HBMBytes: 3 * geo.BlockBytes, Eviction: "lru", Window: 2})
+	s := c.Open(100)
+	c.Extend(s, 40)
+	c.Pin(s)
+	c.Write(0, s)
+	if _, err := c.Fill(0); err == nil {
+		t.Fatal("10 pinned blocks fitted 3 slots")
+	}
+}
+
+func TestHashSampleCoversLayersEvenly(t *testing.T) {
+	g := Geometry{Layers: 32, KVHeads: 32}
+	for _, n := range []int{1, 16, 32, 100, 1023, 1024, 5000} {
+		s := HashSample(g, n, 1)
+		want := min(n, 1024)
+		if len(s.Groups) != want || s.Rate != float64(want)/1024 {
+			t.Fatalf("%d: %d groups at rate %v", n, len(s.Groups), s.Rate)
+		}
+		per := map[int32]int{}
+		for i, id := range s.Groups {
+			if i > 0 && id <= s.Groups[i-1] {
+				t.Fatal("groups repeat or are not ascending")
+			}
+			per[id/32]++
+		}
+		for l, k := range per {
+			if k > want/32+1 {
+				t.Fatalf("%d groups: layer %d has %d", n, l, k)
+			}
+		}
+	}
+}
+
+func BenchmarkAccess(b *testing.B) {
+	for _, groups := range []int{16, 1024} {
+		b.Run(fmt.Sprint(groups, "groups"), func(b *testing.B) { benchAccess(b, groups) })
+	}
+}
+
+func benchAccess(b *testing.B, groups int) {
+	geo := Geometry{Layers: 32, KVHeads: 32, BlockTokens: 32, BlockBytes: 16384, MetaBytes: 512}
+	step := steady(b, geo, groups)
+	b.ReportAllocs()
+	n := 0
+	for b.Loop() {
+		step()
+		n++
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(n*8*groups), "ns/group")
+}
+
+// steady returns a step of 8 decoding requests of 400 blocks whose selections
+// change by an eighth, in a cache of 1.6 selections a request.
+func steady(t testing.TB, geo Geometry, groups int) func() {
+	sample := HashSample(geo, groups, 1)
+	c, err := NewCache(Config{Geometry: geo, Sample: sample, HBMBytes: 8 * 110 * int64(geo.Groups()) * geo.BlockBytes, Eviction: "lru", Window: 12})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var seqs []*Seq
+	for range 8 {
+		s := c.Open(400 * 32)
+		c.Extend(s, 399*32+1)
+		if err := c.Segmented(s); err != nil {
+			t.Fatal(err)
+		}
+		seqs = append(seqs, s)
+	}
+	const steps, k = 64, 60
+	sets := make([][]uint16, steps)
+	diffs := make([][]uint64, steps)
+	for i := range sets {
+		sets[i] = make([]uint16, k)
+		for j := range sets[i] {
+			sets[i][j] = uint16(j)
+		}
+		d := uint64(0)
+		for j := range 8 {
+			pos := (i*8 + j) % k
+			sets[i][pos] = uint16(60 + (i*8+j*37)%300/60*60 + pos)
+			d |= 1 << pos
+			if i > 0 {
+				d |= 1 << (((i-1)*8 + j) % k)
+			}
+		}
+		diffs[i] = []uint64{d}
+	}
+	for p := range sets[0] {
+		if sets[0][p] != sets[steps-1][p] {
+			diffs[0][0] |= 1 << p
+		}
+	}
+	at := 0
+	sel := &Selection{}
+	return func() {
+		at = (at + 1) % steps
+		c.BeginStep(seqs)
+		for li := range c.layers {
+			for _, s := range seqs {
+				for g := c.layers[li].from; g < c.layers[li].to; g++ {
+					*sel = Selection{Sinks: 2, Tail: 398, Next: sets[at], Prev: sets[(at+steps-1)%steps], Diff: diffs[at]}
+					c.Access(s, g, sel)
+				}
+			}
+			if _, err := c.Fill(li); err != nil {
+				panic(err)
+			}
+		}
+	}
+}
+
+func TestAccessAllocatesNothingInSteadyState(t *testing.T) {
+	step := steady(t, Geometry{Layers: 4, KVHeads: 4, BlockTokens: 32, BlockBytes: 16384}, 16)
+	for range 500 {
+		step()
+	}
+	if n := testing.AllocsPerRun(200, step); n != 0 {
+		t.Fatalf("%v allocations a step", n)
+	}
+}

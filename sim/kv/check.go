@@ -1,0 +1,94 @@
+package kv
+
+import "fmt"
+
+// Check verifies every invariant of the cache and returns the first that does
+// not hold. Its cost is that of a walk over all entries.
+//
+// Law 1: used + free = capacity in every pool, each slot has one owner.
+// Law 3: each full block is in DRAM, or held in HBM until it is.
+func (c *Cache) Check() error {
+	owner := make([]map[uint32]ref, len(c.pools))
+	for i := range owner {
+		owner[i] = map[uint32]ref{}
+	}
+	for _, s := range c.seqs {
+		if !s.live {
+			continue
+		}
+		if err := c.checkSeq(s, owner); err != nil {
+			return err
+		}
+	}
+	for i := range c.pools {
+		p := &c.pools[i]
+		if p.used != len(owner[i]) {
+			return fmt.Errorf("law 1: pool %d counts %d blocks, %d are resident", i, p.used, len(owner[i]))
+		}
+		if int(p.fresh) != p.used+len(p.free) {
+			return fmt.Errorf("law 1: pool %d handed out %d slots, %d used + %d free", i, p.fresh, p.used, len(p.free))
+		}
+		if p.used+p.reserved > p.slots {
+			return fmt.Errorf("law 2: pool %d has %d used + %d reserved of %d slots", i, p.used, p.reserved, p.slots)
+		}
+		for _, slot := range p.free {
+			if r, taken := owner[i][slot]; taken {
+				return fmt.Errorf("law 1: slot %d of pool %d is free and owned by %+v", slot, i, r)
+			}
+		}
+	}
+	var reserved int64
+	for _, s := range c.seqs {
+		if s.live {
+			reserved += s.reserved
+		}
+	}
+	if reserved != c.reserved {
+		return fmt.Errorf("law 2: %d bytes reserved, requests hold %d", c.reserved, reserved)
+	}
+	return nil
+}
+
+func (c *Cache) checkSeq(s *Seq, owner []map[uint32]ref) error {
+	act, recent := 0, make([]int32, c.window)
+	for g := range s.groups {
+		pool := c.poolOf(g)
+		for b := range s.row(g) {
+			e := &s.row(g)[b]
+			r := ref{s.id, 0, uint16(g), uint16(b)}
+			if b >= s.blocks {
+				if *e != (entry{}) {
+					return fmt.Errorf("law 1: %+v lies beyond the %d blocks of its request", r, s.blocks)
+				}
+				continue
+			}
+			if e.resident() {
+				if prev, taken := owner[pool][e.slot-1]; taken {
+					return fmt.Errorf("law 1: slot %d is owned by %+v and %+v", e.slot-1, prev, r)
+				}
+				owner[pool][e.slot-1] = r
+			}
+			written := b < int(s.groups[g].blocks)
+			if written && b >= s.saved && !(e.resident() && e.mark&held != 0) {
+				return fmt.Errorf("law 3: %+v is neither in DRAM (%d saved) nor held in HBM", r, s.saved)
+			}
+			if e.mark&active != 0 {
+				act++
+				if !e.resident() {
+					return fmt.Errorf("law 7: %+v is selected but not in HBM", r)
+				}
+			} else if was := e.when(); was >= s.born && was+uint32(c.window) > s.step {
+				recent[int(was)%c.window]++
+			}
+		}
+	}
+	if act != s.active {
+		return fmt.Errorf("request %d counts %d active blocks, has %d", s.id, s.active, act)
+	}
+	for i := range recent {
+		if recent[i] != s.recent[i] {
+			return fmt.Errorf("request %d counts %d recent blocks in bucket %d, has %d", s.id, s.recent[i], i, recent[i])
+		}
+	}
+	return nil
+}

@@ -1,0 +1,13 @@
+// Package kv is the KV cache: who owns which block, in which tier, and what
+// has to move.
+//
+// Follow one request: Budget (budget.go) admits it by tokens, as vLLM's block
+// manager does, against HBM without offloading and against DRAM with it. With
+// offloading its blocks live in a Cache (cache.go): prefill writes them
+// (prefill.go), each decode step's selection touches them group by group
+// (access.go), Pools (pool.go) hand out HBM slots and evict by recency
+// (evict.go), and Free returns everything. Heads may be a hashed sample
+// (sample.go) with pools scaled alike. check.go states the invariants.
+//
+// Nothing here knows time, prices or schedules. Not safe for concurrent use.
+package kv

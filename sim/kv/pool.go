@@ -1,0 +1,40 @@
+package kv
+
+import "fmt"
+
+// pool is a set of HBM slots of one block each under one eviction order.
+// Part of it can be reserved for metadata and prefill buffers, which leaves
+// fewer slots to blocks.
+type pool struct {
+	slots    int    // all
+	reserved int    // not for blocks
+	used     int    // blocks resident
+	fresh    uint32 // slots never handed out lie at fresh and above
+	free     []uint32
+	order    evictor
+}
+
+// take hands out a free slot; the caller has made room.
+func (p *pool) take() uint32 {
+	if p.used+p.reserved >= p.slots {
+		panic(fmt.Sprintf("kv: no free slot: %d used + %d reserved of %d", p.used, p.reserved, p.slots))
+	}
+	p.used++
+	if n := len(p.free); n > 0 {
+		s := p.free[n-1]
+		p.free = p.free[:n-1]
+		return s
+	}
+	s := p.fresh
+	p.fresh++
+	return s
+}
+
+// give returns a slot.
+func (p *pool) give(slot uint32) {
+	p.used--
+	p.free = append(p.free, slot)
+}
+
+// room says whether a block can be taken without eviction.
+func (p *pool) room() bool { return p.used+p.reserved < p.slots }

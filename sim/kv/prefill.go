@@ -1,0 +1,161 @@
+package kv
+
+// Extend records that a request's KV now reaches the given tokens. New blocks
+// get their slots when the step runs each layer (Write, Access).
+func (c *Cache) Extend(s *Seq, tokens int) {
+	s.blocks = c.Geo.Blocks(tokens)
+	s.full = tokens / c.Geo.BlockTokens
+}
+
+// Pin keeps all existing blocks of a request in HBM while its chunked prefill
+// runs: every chunk attends to all chunks before it.
+func (c *Cache) Pin(s *Seq) { s.hold = s.blocks }
+
+// Unpin ends a chunked prefill or sets it back. Blocks already saved become
+// evictable; they count as used now, though no decode step selected them.
+func (c *Cache) Unpin(s *Seq) {
+	n := s.hold
+	s.hold = 0
+	c.settle(s, 0, min(n, s.saved))
+}
+
+// Saved records that the first blocks of every group have reached DRAM.
+func (c *Cache) Saved(s *Seq, blocks int) {
+	if blocks <= s.saved {
+		return
+	}
+	from := max(s.saved, s.hold)
+	s.saved = blocks
+	c.settle(s, from, blocks)
+}
+
+// settle lifts the held flag of blocks [from, to) in all groups.
+func (c *Cache) settle(s *Seq, from, to int) {
+	if from >= to {
+		return
+	}
+	for li := range c.layers {
+		l := &c.layers[li]
+		order := c.pools[l.pool].order
+		for g := l.from; g < l.to; g++ {
+			row := s.row(g)
+			for b := from; b < to; b++ {
+				e := &row[b]
+				if e.mark&held == 0 {
+					continue
+				}
+				e.mark &^= held
+				if e.resident() && e.mark&active == 0 {
+					if e.when() < s.born {
+						e.mark = s.born - 1 // never selected
+					}
+					order.idle(ref{s.id, e.when(), uint16(g), uint16(b)})
+				}
+			}
+		}
+	}
+}
+
+// Write gives slots in one layer to the blocks that a running chunked prefill
+// or a layer-segmented one's last, open block adds, and brings back pinned
+// blocks that were evicted while the prefill was set back. Fill carries it out.
+func (c *Cache) Write(li int, s *Seq) {
+	l := &c.layers[li]
+	for g := l.from; g < l.to; g++ {
+		c.create(s, g)
+		row := s.row(g)
+		for b := range s.hold {
+			e := &row[b]
+			if e.mark&held != 0 {
+				continue
+			}
+			e.mark |= held
+			if !e.resident() {
+				c.missing = append(c.missing, ref{s.id, 0, uint16(g), uint16(b)})
+			}
+		}
+	}
+}
+
+// create queues the group's new blocks for slots. They are written by the
+// model, not loaded, and stay until they are saved.
+func (c *Cache) create(s *Seq, g int) {
+	gs := &s.groups[g]
+	if int(gs.blocks) >= s.blocks {
+		return
+	}
+	row := s.row(g)
+	for b := int(gs.blocks); b < s.blocks; b++ {
+		row[b].mark |= held
+		c.writing = append(c.writing, ref{s.id, 0, uint16(g), uint16(b)})
+	}
+	gs.blocks = int32(s.blocks)
+}
+
+// Segmented ends a layer-segmented prefill: its full blocks went to DRAM layer
+// by layer and hold no slots; the open block, if there is one, gets its slots
+// in every group.
+func (c *Cache) Segmented(s *Seq) error {
+	for g := range s.groups {
+		s.groups[g].blocks = int32(s.full)
+	}
+	s.saved = s.full
+	for li := range c.layers {
+		c.Write(li, s)
+		if _, err := c.Fill(li); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Reserve changes the HBM that a request's metadata and prefill buffers take,
+// whole model, and evicts blocks where it grows. It fails, changing nothing,
+// when what is in use leaves too little.
+func (c *Cache) Reserve(s *Seq, bytes int64) error {
+	delta := bytes - s.reserved
+	if delta == 0 {
+		return nil
+	}
+	if err := c.setReserved(c.reserved + delta); err != nil {
+		return err
+	}
+	s.reserved = bytes
+	return nil
+}
+
+func (c *Cache) setReserved(bytes int64) error {
+	each := c.reservedSlots(bytes)
+	for i := range c.pools {
+		p := &c.pools[i]
+		old := p.reserved
+		p.reserved = each
+		for p.used+p.reserved > p.slots {
+			if err := c.evict(i, -1); err != nil {
+				p.reserved = old
+				return err
+			}
+		}
+	}
+	c.reserved = bytes
+	return nil
+}
+
+// reservedSlots turns reserved bytes of the whole model into slots of each pool.
+func (c *Cache) reservedSlots(bytes int64) int {
+	slots := float64(bytes) / float64(c.Geo.BlockBytes) * c.Sample.Rate / float64(len(c.pools))
+	n := int(slots)
+	if float64(n) < slots {
+		n++
+	}
+	return n
+}
+
+// release drops a request's reservation; shrinking never fails.
+func (c *Cache) release(s *Seq) {
+	c.reserved -= s.reserved
+	s.reserved = 0
+	for i := range c.pools {
+		c.pools[i].reserved = c.reservedSlots(c.reserved)
+	}
+}
