@@ -1,0 +1,121 @@
+package sched
+
+// Segment is the part of one request's prefill that runs in one iteration:
+// tokens [TokenFrom, TokenTo) in layers [LayerFrom, LayerTo).
+type Segment struct {
+	Req                *Request
+	TokenFrom, TokenTo int
+	LayerFrom, LayerTo int
+}
+
+// Tokens returns the tokens of the segment.
+func (s *Segment) Tokens() int { return s.TokenTo - s.TokenFrom }
+
+// In says whether the segment computes a layer.
+func (s *Segment) In(layer int) bool { return layer >= s.LayerFrom && layer < s.LayerTo }
+
+// Completes says whether the prefill ends with this segment, of a model of the
+// given layers.
+func (s *Segment) Completes(layers int) bool {
+	return s.TokenTo == s.Req.Target && s.LayerTo == layers
+}
+
+// Budget is what is left of an iteration for prefills.
+type Budget struct {
+	Tokens   int   // of Tmax
+	Inject   int64 // of maxInjectToken, token-layers
+	Prefills int   // already in the batch
+}
+
+// Planner cuts prefills into segments.
+type Planner struct {
+	Mode      string // plain | chunked | layer | layer-chunked
+	Layers    int    // of the model
+	MaxInject int64  // maxInjectToken in token-layers
+}
+
+// Segmented says whether prefills run layer by layer and hold one layer's KV.
+func (p *Planner) Segmented() bool { return p.Mode == "layer" || p.Mode == "layer-chunked" }
+
+// Next returns the next segment of a prefill within the budget, and takes it
+// from the budget. ok is false when nothing of it fits this iteration.
+//
+//   - plain: the whole prompt at once, beyond the budget only when alone.
+//   - chunked: as many tokens as the token budget leaves (Sarathi).
+//   - layer: all tokens of as many layers as maxInjectToken leaves, at least
+//     one for the first prefill of a batch (SparseServe §3.4).
+//   - layer-chunked: as layer, but where one layer exceeds maxInjectToken the
+//     layer is cut into chunks of tokens.
+func (p *Planner) Next(r *Request, b *Budget) (s Segment, ok bool) {
+	switch p.Mode {
+	case "plain":
+		s, ok = p.plain(r, b)
+	case "chunked":
+		s, ok = p.chunk(r, b)
+	case "layer", "layer-chunked":
+		s, ok = p.layers(r, b)
+	default:
+		panic("sched: unknown prefill plan " + p.Mode)
+	}
+	if ok {
+		b.Prefills++
+	}
+	return s, ok
+}
+
+func (p *Planner) plain(r *Request, b *Budget) (Segment, bool) {
+	n := r.Target - r.Done
+	if n > b.Tokens && b.Prefills > 0 {
+		return Segment{}, false
+	}
+	b.Tokens -= min(n, b.Tokens)
+	return Segment{r, r.Done, r.Target, 0, p.Layers}, true
+}
+
+func (p *Planner) chunk(r *Request, b *Budget) (Segment, bool) {
+	n := min(r.Target-r.Done, b.Tokens)
+	if n <= 0 {
+		return Segment{}, false
+	}
+	b.Tokens -= n
+	return Segment{r, r.Done, r.Done + n, 0, p.Layers}, true
+}
+
+func (p *Planner) layers(r *Request, b *Budget) (Segment, bool) {
+	n := int64(r.Target)
+	if p.Mode == "layer-chunked" && (n > p.MaxInject || r.LayerTokens > 0) {
+		n = min(int64(r.Target-r.LayerTokens), b.Inject)
+		if n <= 0 {
+			return Segment{}, false
+		}
+		b.Inject -= n
+		return Segment{r, r.LayerTokens, r.LayerTokens + int(n), r.Layer, r.Layer + 1}, true
+	}
+	count := b.Inject / n
+	if count == 0 {
+		if b.Prefills > 0 {
+			return Segment{}, false
+		}
+		count = 1
+	}
+	count = min(count, int64(p.Layers-r.Layer))
+	b.Inject = max(0, b.Inject-count*n)
+	return Segment{r, 0, r.Target, r.Layer, r.Layer + int(count)}, true
+}
+
+// Commit records that a segment has run.
+func (p *Planner) Commit(s *Segment) {
+	r := s.Req
+	if !p.Segmented() {
+		r.Done = s.TokenTo
+		return
+	}
+	if s.TokenTo < r.Target {
+		r.LayerTokens = s.TokenTo
+		return
+	}
+	r.Layer, r.LayerTokens = s.LayerTo, 0
+	if r.Layer == p.Layers {
+		r.Done = r.Target
+	}
+}

@@ -1,0 +1,48 @@
+package sched
+
+import "sparseserve/sim/kv"
+
+// Request is one request as its scheduler sees it.
+type Request struct {
+	ID             int
+	Prompt, Output int // tokens; Output >= 1
+	Generated      int // tokens emitted so far
+
+	// Prefill covers Target tokens: the prompt, and after a preemption also
+	// what had been generated. Done counts tokens prefilled in all layers;
+	// within the running layer-segmented prefill, Layer layers are complete
+	// for all tokens and Layer itself for LayerTokens of them.
+	Target      int
+	Done        int
+	Layer       int
+	LayerTokens int
+
+	Grant kv.Grant
+
+	running bool
+}
+
+// NewRequest returns a request at the start of its life.
+func NewRequest(id, prompt, output int) *Request {
+	return &Request{ID: id, Prompt: prompt, Output: output, Target: prompt}
+}
+
+// Decoding says whether the prefill is complete.
+func (r *Request) Decoding() bool { return r.Done == r.Target }
+
+// Started says whether any part of the prefill has run.
+func (r *Request) Started() bool { return r.Done > 0 || r.Layer > 0 || r.LayerTokens > 0 }
+
+// Context returns the tokens whose KV exists after the request's next decode
+// step: the prompt and every generated token, the newest of which is its input.
+func (r *Request) Context() int { return r.Prompt + r.Generated }
+
+// Finished says whether all tokens have been emitted.
+func (r *Request) Finished() bool { return r.Generated >= r.Output }
+
+// restart makes the request prefill everything again, the generated tokens
+// included (preemption by recomputation).
+func (r *Request) restart() {
+	r.Target = r.Prompt + r.Generated
+	r.Done, r.Layer, r.LayerTokens = 0, 0, 0
+}

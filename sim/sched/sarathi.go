@@ -1,0 +1,22 @@
+package sched
+
+// sarathi fills a batch in Sarathi-Serve's order: all decodes, then unfinished
+// prefills, then new requests, under one token budget (Sarathi-Serve, OSDI'24,
+// Algorithm 3). Admission and preemption are vLLM's.
+func (s *Scheduler) sarathi() {
+	b := s.budget()
+	for i := 0; i < len(s.running) && b.Tokens > 0; i++ {
+		if r := s.running[i]; r.Decoding() && s.decode(r) {
+			b.Tokens--
+		}
+	}
+	for _, r := range s.running {
+		if r.Decoding() {
+			continue
+		}
+		if seg, ok := s.cfg.Planner.Next(r, &b); ok {
+			s.candidates = append(s.candidates, candidate{req: r, seg: seg})
+		}
+	}
+	s.admitWaiting(&b)
+}

@@ -1,0 +1,169 @@
+package sched
+
+import (
+	"fmt"
+
+	"sparseserve/sim/kv"
+)
+
+// Batch is what runs in one iteration.
+type Batch struct {
+	Decodes   []*Request
+	Prefills  []Segment
+	Preempted []*Request // lost their KV to others and wait again
+	SetBack   []*Request // running requests that the working-set control left out
+}
+
+// Empty says whether nothing runs.
+func (b *Batch) Empty() bool { return len(b.Decodes) == 0 && len(b.Prefills) == 0 }
+
+// candidate is a request picked by the base policy, in its order.
+type candidate struct {
+	req   *Request
+	seg   Segment // when prefill
+	isNew bool    // admitted in this iteration
+}
+
+// Config describes a scheduler.
+type Config struct {
+	Base        string // vllm | vllm-v1 | sarathi
+	MaxRequests int    // Rmax, requests in an iteration
+	MaxTokens   int    // Tmax, tokens in an iteration
+	Planner     Planner
+	Memory      *kv.Budget // grants KV space at admission and growth
+	Limit       Limit      // thins the batch to what HBM holds; nil = no limit
+}
+
+// Scheduler holds the waiting and running queues, both in order of arrival.
+type Scheduler struct {
+	cfg     Config
+	base    func(*Scheduler)
+	waiting queue
+	running []*Request
+
+	batch      Batch
+	candidates []candidate
+}
+
+// New returns a scheduler with empty queues.
+func New(cfg Config) (*Scheduler, error) {
+	s := &Scheduler{cfg: cfg}
+	switch cfg.Base {
+	case "vllm":
+		s.base = (*Scheduler).vllm
+	case "vllm-v1":
+		s.base = (*Scheduler).vllmV1
+	case "sarathi":
+		s.base = (*Scheduler).sarathi
+	default:
+		return nil, fmt.Errorf("sched: no base scheduler %q; known: vllm, vllm-v1, sarathi", cfg.Base)
+	}
+	return s, nil
+}
+
+// Planner returns how prefills are cut.
+func (s *Scheduler) Planner() *Planner { return &s.cfg.Planner }
+
+// Add queues an arrived request.
+func (s *Scheduler) Add(r *Request) { s.waiting.pushBack(r) }
+
+// Waiting and Running count requests.
+func (s *Scheduler) Waiting() int { return s.waiting.len() }
+func (s *Scheduler) Running() int { return len(s.running) }
+
+// Finish removes a completed request and returns its memory.
+func (s *Scheduler) Finish(r *Request) {
+	s.unrun(r)
+	s.cfg.Memory.Release(&r.Grant)
+}
+
+// Next forms the batch of the next iteration (Algorithm 1: the base policy
+// picks candidates, the limit keeps those that fit). The batch is valid until
+// the next call.
+func (s *Scheduler) Next() *Batch {
+	s.batch = Batch{
+		Decodes:   s.batch.Decodes[:0],
+		Prefills:  s.batch.Prefills[:0],
+		Preempted: s.batch.Preempted[:0],
+		SetBack:   s.batch.SetBack[:0],
+	}
+	s.candidates = s.candidates[:0]
+	s.base(s)
+	s.thin()
+	return &s.batch
+}
+
+// decode makes a running request a candidate if its next token finds room,
+// preempting the last running requests where it does not. It reports whether
+// the request still runs.
+func (s *Scheduler) decode(r *Request) bool {
+	for !s.cfg.Memory.Grow(&r.Grant, r.Context()) {
+		if !s.preemptLast(r) {
+			return false
+		}
+	}
+	s.candidates = append(s.candidates, candidate{req: r})
+	return true
+}
+
+// preemptLast preempts the last running request; it reports whether that was
+// another than r.
+func (s *Scheduler) preemptLast(r *Request) bool {
+	last := s.running[len(s.running)-1]
+	s.running = s.running[:len(s.running)-1]
+	last.running = false
+	s.cfg.Memory.Release(&last.Grant)
+	last.restart()
+	s.waiting.pushFront(last)
+	s.batch.Preempted = append(s.batch.Preempted, last)
+	return last != r
+}
+
+func (s *Scheduler) run(r *Request) {
+	r.running = true
+	s.running = append(s.running, r)
+}
+
+func (s *Scheduler) unrun(r *Request) {
+	for i, x := range s.running {
+		if x == r {
+			s.running = append(s.running[:i], s.running[i+1:]...)
+			break
+		}
+	}
+	r.running = false
+}
+
+// queue is a double-ended queue of requests.
+type queue struct {
+	items []*Request
+	head  int
+}
+
+func (q *queue) len() int        { return len(q.items) - q.head }
+func (q *queue) front() *Request { return q.items[q.head] }
+
+func (q *queue) pushBack(r *Request) {
+	if q.head > 64 && q.head*2 > len(q.items) {
+		n := copy(q.items, q.items[q.head:])
+		clear(q.items[n:])
+		q.items, q.head = q.items[:n], 0
+	}
+	q.items = append(q.items, r)
+}
+
+func (q *queue) popFront() *Request {
+	r := q.items[q.head]
+	q.items[q.head] = nil
+	q.head++
+	return r
+}
+
+func (q *queue) pushFront(r *Request) {
+	if q.head == 0 {
+		q.items = append(make([]*Request, 64, 64+2*len(q.items)), q.items...)
+		q.head = 64
+	}
+	q.head--
+	q.items[q.head] = r
+}

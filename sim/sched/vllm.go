@@ -1,0 +1,60 @@
+package sched
+
+// vllm fills a batch as vLLM 0.5 to 0.6 does.
+//
+// With chunked prefill, one token budget serves an iteration. Running requests
+// come first in order of arrival: a decode takes one token, an unfinished
+// prefill as much as is left. Then waiting requests join, first come first
+// served, until one does not fit; a request is admitted only when all blocks
+// of its prompt fit at once and 1 % of the memory stays free. A decode that
+// finds no block preempts the last running request, which goes to the front of
+// the waiting queue and prefills again.
+//
+// Without chunking, waiting prefills run first and alone.
+func (s *Scheduler) vllm() {
+	b := s.budget()
+	if s.cfg.Planner.Mode == "plain" {
+		if s.admitWaiting(&b); len(s.candidates) > 0 {
+			return
+		}
+	}
+	for i := 0; i < len(s.running); i++ {
+		r := s.running[i]
+		if r.Decoding() {
+			if b.Tokens == 0 {
+				break
+			}
+			if s.decode(r) {
+				b.Tokens--
+			}
+			continue
+		}
+		if seg, ok := s.cfg.Planner.Next(r, &b); ok {
+			s.candidates = append(s.candidates, candidate{req: r, seg: seg})
+		}
+	}
+	if s.cfg.Planner.Mode != "plain" {
+		s.admitWaiting(&b)
+	}
+}
+
+func (s *Scheduler) budget() Budget {
+	return Budget{Tokens: s.cfg.MaxTokens, Inject: s.cfg.Planner.MaxInject}
+}
+
+// admitWaiting moves waiting requests to the running queue while their whole
+// prompt fits the memory and the budget leaves them a segment.
+func (s *Scheduler) admitWaiting(b *Budget) {
+	for s.waiting.len() > 0 && len(s.running) < s.cfg.MaxRequests {
+		r := s.waiting.front()
+		left := *b
+		seg, ok := s.cfg.Planner.Next(r, &left)
+		if !ok || !s.cfg.Memory.Admit(&r.Grant, r.Target) {
+			return
+		}
+		*b = left
+		s.waiting.popFront()
+		s.run(r)
+		s.candidates = append(s.candidates, candidate{req: r, seg: seg, isNew: true})
+	}
+}

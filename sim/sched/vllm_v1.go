@@ -1,0 +1,50 @@
+package sched
+
+// vllmV1 fills a batch as vLLM V1 does: running requests first in queue order,
+// prefills and decodes alike, then waiting ones while no request was preempted
+// in this iteration. Blocks are allocated chunk by chunk, with no watermark;
+// whoever finds none preempts the last running request.
+func (s *Scheduler) vllmV1() {
+	b := s.budget()
+	for i := 0; i < len(s.running); i++ {
+		r := s.running[i]
+		if r.Decoding() {
+			if b.Tokens > 0 && s.decode(r) {
+				b.Tokens--
+			}
+			continue
+		}
+		left := b
+		seg, ok := s.cfg.Planner.Next(r, &left)
+		if ok && s.growPrefill(r, &seg) {
+			b = left
+			s.candidates = append(s.candidates, candidate{req: r, seg: seg})
+		}
+	}
+	if len(s.batch.Preempted) > 0 {
+		return
+	}
+	for s.waiting.len() > 0 && len(s.running) < s.cfg.MaxRequests {
+		r := s.waiting.front()
+		left := b
+		seg, ok := s.cfg.Planner.Next(r, &left)
+		if !ok || !s.cfg.Memory.Grow(&r.Grant, seg.TokenTo) {
+			return
+		}
+		b = left
+		s.waiting.popFront()
+		s.run(r)
+		s.candidates = append(s.candidates, candidate{req: r, seg: seg, isNew: true})
+	}
+}
+
+// growPrefill grants a running prefill the blocks of its next segment,
+// preempting the last running requests where needed.
+func (s *Scheduler) growPrefill(r *Request, seg *Segment) bool {
+	for !s.cfg.Memory.Grow(&r.Grant, seg.TokenTo) {
+		if !s.preemptLast(r) {
+			return false
+		}
+	}
+	return true
+}
