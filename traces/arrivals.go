@@ -1,0 +1,70 @@
+package traces
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"sparseserve/sim/des"
+)
+
+// latest bounds every time in this package, well inside des.Time's 292 years.
+const latest = 9_000_000_000 * des.Second
+
+// process places the requests of a workload in time. Every process puts the
+// first request one gap after zero, so n requests span n gaps.
+type process struct {
+	gap func() float64 // seconds
+	now des.Time
+}
+
+// newProcess returns the arrival process that s asks for.
+func newProcess(s Spec, seed uint64) *process {
+	rng := des.Rand(seed, "traces.arrivals")
+	switch s.Arrivals {
+	case ArrivalsGamma:
+		return &process{gap: gammaGaps(rng, s.Rate, s.Burstiness)}
+	case ArrivalsFixed:
+		p, n := &process{}, 0.0
+		p.gap = func() float64 {
+			n++
+			return n/s.Rate - p.now.Seconds() // from the whole, so that rounding does not add up
+		}
+		return p
+	case ArrivalsPoisson:
+		return &process{gap: func() float64 { return rng.ExpFloat64() / s.Rate }}
+	}
+	panic("traces: no arrival process " + s.Arrivals)
+}
+
+// gammaGaps draws gaps of mean 1/rate and coefficient of variation cv: Gamma of
+// shape 1/cv^2, so that cv = 1 is Poisson and above it arrivals come in bursts.
+func gammaGaps(rng *rand.Rand, rate, cv float64) func() float64 {
+	shape := 1 / (cv * cv)
+	g := distuv.Gamma{Alpha: shape, Beta: shape * rate, Src: rng}
+	return g.Rand
+}
+
+func (p *process) next() (des.Time, error) {
+	gap := p.gap()
+	if math.IsNaN(gap) || gap > (latest-p.now).Seconds() {
+		return 0, fmt.Errorf("arrival after %v years: workload.rate is too low for workload.requests", int(latest.Seconds()/(365.25*86400)))
+	}
+	p.now += des.FromSeconds(gap)
+	return p.now, nil
+}
+
+// replay turns times of a file into arrival times at a speed. Both start at
+// the first request: a window cut from a long log begins at once.
+func replay(at des.Time, speed float64) (des.Time, error) {
+	if speed == 1 {
+		return at, nil
+	}
+	t := float64(at) / speed
+	if t > float64(latest) {
+		return 0, fmt.Errorf("workload.speed = %v: the trace would last more than %v s", speed, latest.Seconds())
+	}
+	return des.Time(math.Round(t)), nil
+}

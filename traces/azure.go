@@ -1,0 +1,9 @@
+package traces
+
+// azureCSV is the Azure LLM inference trace of 2023 and 2024
+// (github.com/Azure/AzurePublicDataset; Patel et al., Splitwise, ISCA 2024;
+// Stojkovic et al., DynamoLLM, HPCA 2025). Times are calendar times with seven
+// digits of fraction in 2023, and six and a zone in 2024.
+func azureCSV() csvFormat {
+	return csvFormat{time: "TIMESTAMP", prompt: "ContextTokens", output: "GeneratedTokens"}
+}

@@ -1,0 +1,145 @@
+package traces
+
+import (
+	"bytes"
+	"encoding/csv"
+	"slices"
+	"strings"
+
+	"sparseserve/sim/des"
+)
+
+// A csvFormat says which columns of a CSV file mean what. Names are compared
+// without regard to case; further columns are ignored.
+type csvFormat struct {
+	time, prompt, output, set string   // columns; empty when the format has none
+	unit                      des.Time // of the time column; 0 is a calendar time
+	timeOptional              bool     // lengths without times are of use
+	zeroOutputFails           bool     // a request without output tokens was never answered
+}
+
+// missing returns the first column that a header lacks, or "".
+func (f *csvFormat) missing(header []string) string {
+	need := []string{f.time, f.prompt, f.output}
+	if f.timeOptional {
+		need = need[1:]
+	}
+	for _, name := range need {
+		if columnOf(header, name) < 0 {
+			return name
+		}
+	}
+	return ""
+}
+
+// columnOf returns the place of a column in the header, or -1.
+func columnOf(header []string, name string) int {
+	return slices.IndexFunc(header, func(h string) bool {
+		return name != "" && strings.EqualFold(strings.TrimSpace(h), name)
+	})
+}
+
+// csvDecoder reads the rows below a header.
+type csvDecoder struct {
+	csvFormat
+	fields                            []string // of the last row; used again
+	width                             int      // fields of the header
+	timeAt, promptAt, outputAt, setAt int      // columns; -1 when the file lacks it
+	names                             map[string]string
+}
+
+// newCSV returns the decoder for a file with the given header.
+func newCSV(f csvFormat, header []string) (*csvDecoder, error) {
+	if name := f.missing(header); name != "" {
+		return nil, &valueError{"header", strings.Join(header, ","), "has no column " + name}
+	}
+	for i, h := range header {
+		if h = strings.TrimSpace(h); h != "" && columnOf(header[:i], h) >= 0 {
+			return nil, &valueError{"header", strings.Join(header, ","), "has column " + h + " twice"}
+		}
+	}
+	return &csvDecoder{
+		csvFormat: f, width: len(header), names: map[string]string{},
+		timeAt: columnOf(header, f.time), promptAt: columnOf(header, f.prompt),
+		outputAt: columnOf(header, f.output), setAt: columnOf(header, f.set),
+	}, nil
+}
+
+func (d *csvDecoder) timeKey() string {
+	if d.timeAt < 0 {
+		return ""
+	}
+	return d.time
+}
+
+func (d *csvDecoder) decode(line []byte) (r row, err error) {
+	if d.fields, err = splitCSV(d.fields[:0], line); err != nil {
+		return row{}, err
+	}
+	if len(d.fields) != d.width {
+		return row{}, &valueError{"line", string(line), "has " + plural(len(d.fields), "field") + ", the header has " + plural(d.width, "column")}
+	}
+	if d.timeAt >= 0 {
+		r.stamp = d.fields[d.timeAt]
+		if d.unit == 0 {
+			r.at, err = parseStamp(d.time, r.stamp)
+		} else {
+			r.at, err = parseTime(d.time, r.stamp, d.unit)
+		}
+		if err != nil {
+			return row{}, err
+		}
+	}
+	least := 1
+	if d.zeroOutputFails {
+		least = 0
+	}
+	if r.output, err = parseTokens(d.output, d.fields[d.outputAt], least); err != nil {
+		return row{}, err
+	}
+	if r.output == 0 {
+		r.skip, least = failed, 0
+	} else {
+		least = 1
+	}
+	if r.prompt, err = parseTokens(d.prompt, d.fields[d.promptAt], least); err != nil {
+		return row{}, err
+	}
+	if d.setAt >= 0 {
+		r.set = d.name(strings.TrimSpace(d.fields[d.setAt]))
+	}
+	return r, nil
+}
+
+// name keeps one copy of each of the first names of sets, so that requests do
+// not keep their whole line in memory. A file with a new name on every line
+// must not fill the table.
+func (d *csvDecoder) name(s string) string {
+	if kept, ok := d.names[s]; ok {
+		return kept
+	}
+	s = strings.Clone(s)
+	if len(d.names) < 1024 {
+		d.names[s] = s
+	}
+	return s
+}
+
+// splitCSV appends the fields of one line. A quoted field cannot span lines: no
+// trace needs it, and a stray quote must not swallow the rest of a file.
+func splitCSV(fields []string, line []byte) ([]string, error) {
+	if bytes.IndexByte(line, '"') < 0 {
+		rest, more := string(line), true
+		for more {
+			var field string
+			field, rest, more = strings.Cut(rest, ",")
+			fields = append(fields, field)
+		}
+		return fields, nil
+	}
+	quoted, err := csv.NewReader(bytes.NewReader(line)).Read()
+	if err != nil {
+		return fields, &valueError{"line", string(line), "not valid CSV: a quote is left open or stands inside a field"}
+	}
+	return append(fields, quoted...), nil
+}

@@ -1,0 +1,183 @@
+package traces
+
+import (
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"sparseserve/sim"
+	"sparseserve/sim/des"
+)
+
+// A Description is what a trace file holds. Quantiles are exact below 2,048
+// and good to 0.1 % above; all else is exact.
+type Description struct {
+	Path     string           `json:"path"`
+	Format   string           `json:"format"`
+	Requests int              `json:"requests"`
+	Seconds  float64          `json:"seconds"` // first to last arrival; 0 without times
+	Rate     float64          `json:"rate"`    // requests/s; 0 without times
+	Prompt   Quantiles        `json:"prompt_tokens"`
+	Output   Quantiles        `json:"output_tokens"`
+	Gap      *Quantiles       `json:"gap_s,omitempty"` // between arrivals; nil without times
+	GapCV    float64          `json:"gap_cv"`          // coefficient of variation of the gaps: the burstiness of a gamma process alike
+	Sets     []SetDescription `json:"sets,omitempty"`  // by name; empty when the file names none
+	Warnings []string         `json:"warnings"`
+}
+
+// A SetDescription is the part of a Description that belongs to one set.
+type SetDescription struct {
+	Set      string    `json:"set"`
+	Requests int       `json:"requests"`
+	Prompt   Quantiles `json:"prompt_tokens"`
+	Output   Quantiles `json:"output_tokens"`
+}
+
+// Quantiles summarise one quantity.
+type Quantiles struct {
+	Mean float64 `json:"mean"`
+	Min  float64 `json:"min"`
+	P1   float64 `json:"p1"`
+	P5   float64 `json:"p5"`
+	P25  float64 `json:"p25"`
+	P50  float64 `json:"p50"`
+	P75  float64 `json:"p75"`
+	P95  float64 `json:"p95"`
+	P99  float64 `json:"p99"`
+	Max  float64 `json:"max"`
+}
+
+// mostSets bounds the sets told apart, and so the memory of Describe; the
+// requests of further sets are summed up as otherSets.
+const (
+	mostSets  = 50
+	otherSets = "(others)"
+)
+
+// Describe reads a trace to its end and summarises it, in memory that does not
+// grow with the file. An empty format recognises it. Every line is checked,
+// times in order included.
+func Describe(path, format string) (Description, error) {
+	if format != "" {
+		if err := oneOf("format", format, formatNames()); err != nil {
+			return Description{}, err
+		}
+	}
+	src, format, err := openPath(path, wholeFile(format))
+	if err != nil {
+		return Description{}, err
+	}
+	defer src.Close()
+	c := newCensus()
+	for {
+		a, err := src.next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return Description{}, err
+		}
+		c.add(a)
+	}
+	d := c.describe(src.timed())
+	d.Path, d.Format, d.Warnings = path, format, src.warnings()
+	return d, nil
+}
+
+// census gathers a Description request by request.
+type census struct {
+	prompt, output, gap *tally
+	sets                map[string]*lengths
+	last                des.Time
+}
+
+type lengths struct{ prompt, output *tally }
+
+func newCensus() *census {
+	return &census{
+		prompt: newTally(maxTokens), output: newTally(maxTokens), gap: newTally(int64(latest)),
+		sets: map[string]*lengths{},
+	}
+}
+
+func (c *census) add(a sim.Arrival) {
+	if c.prompt.n > 0 {
+		c.gap.add(int64(a.At - c.last))
+	}
+	c.last = a.At
+	c.prompt.add(int64(a.Prompt))
+	c.output.add(int64(a.Output))
+	s := c.sets[a.Set]
+	if s == nil {
+		name := a.Set
+		if len(c.sets) >= mostSets {
+			name = otherSets
+		}
+		if s = c.sets[name]; s == nil {
+			s = &lengths{newTally(maxTokens), newTally(maxTokens)}
+			c.sets[name] = s
+		}
+	}
+	s.prompt.add(int64(a.Prompt))
+	s.output.add(int64(a.Output))
+}
+
+func (c *census) describe(timed bool) Description {
+	d := Description{Requests: c.prompt.n, Prompt: c.prompt.quantiles(1), Output: c.output.quantiles(1)}
+	if timed && c.gap.n > 0 {
+		gap := c.gap.quantiles(float64(des.Second))
+		d.Gap, d.Seconds = &gap, c.last.Seconds()
+		if c.last > 0 {
+			d.Rate, d.GapCV = float64(c.gap.n)/d.Seconds, c.gap.cv()
+		}
+	}
+	if len(c.sets) == 1 && c.sets[""] != nil {
+		return d
+	}
+	for name, s := range c.sets {
+		d.Sets = append(d.Sets, SetDescription{name, s.prompt.n, s.prompt.quantiles(1), s.output.quantiles(1)})
+	}
+	slices.SortFunc(d.Sets, func(a, b SetDescription) int { return strings.Compare(a.Set, b.Set) })
+	return d
+}
+
+// tally is a histogram with an exact count, mean, minimum and maximum.
+type tally struct {
+	h        *hdrhistogram.Histogram
+	n        int
+	mean, m2 float64 // Welford's running mean and sum of squared deviations
+	min, max int64
+}
+
+func newTally(most int64) *tally {
+	return &tally{h: hdrhistogram.New(1, most, 3), min: math.MaxInt64}
+}
+
+func (t *tally) add(v int64) {
+	if err := t.h.RecordValue(v); err != nil {
+		panic("traces: " + err.Error()) // readers bound every value below the histogram's most
+	}
+	t.n++
+	delta := float64(v) - t.mean
+	t.mean += delta / float64(t.n)
+	t.m2 += delta * (float64(v) - t.mean)
+	t.min, t.max = min(t.min, v), max(t.max, v)
+}
+
+// cv is the coefficient of variation.
+func (t *tally) cv() float64 { return math.Sqrt(t.m2/float64(t.n)) / t.mean }
+
+// quantiles returns the summary in a unit.
+func (t *tally) quantiles(unit float64) Quantiles {
+	at := func(percent float64) float64 {
+		v := t.h.ValueAtPercentile(percent)
+		return float64(min(max(v, t.min), t.max)) / unit // a bucket's end may lie outside
+	}
+	return Quantiles{
+		Mean: t.mean / unit, Min: float64(t.min) / unit, Max: float64(t.max) / unit,
+		P1: at(1), P5: at(5), P25: at(25), P50: at(50), P75: at(75), P95: at(95), P99: at(99),
+	}
+}

@@ -1,0 +1,148 @@
+package traces
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sparseserve/sim"
+)
+
+// folder mixes the LongBench files of a folder into one trace, as the paper
+// does: the next request comes from a file drawn in proportion to the requests
+// it has left, so any beginning of the trace has the sets in their proportions.
+type folder struct {
+	path  string
+	rng   *rand.Rand
+	files []*folderFile // not yet at their end
+	all   []*folderFile
+	left  int // lines in files
+	kept  int
+}
+
+type folderFile struct {
+	*reader
+	left int // lines
+}
+
+// openFolder opens every *.jsonl file of a folder. LongBench-E's X_e.jsonl is
+// left out beside X.jsonl: it samples the same task, and would count it twice.
+func openFolder(path string, o options) (*folder, error) {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	var paths []string // in order of name
+	for _, e := range entries {
+		if !e.IsDir() && strings.HasSuffix(e.Name(), ".jsonl") {
+			paths = append(paths, filepath.Join(path, e.Name()))
+		}
+	}
+	if len(paths) == 0 {
+		return nil, fmt.Errorf("%s: a folder without .jsonl files; give a folder of LongBench files, or one file", path)
+	}
+	o.format = FormatLongBench
+	f := &folder{path: path, rng: o.order}
+	for _, p := range paths {
+		if base, e := strings.CutSuffix(p, "_e.jsonl"); e && fileExists(base+".jsonl") {
+			continue
+		}
+		n, err := countLines(p)
+		if err == nil {
+			var r *reader
+			if r, _, err = openFile(p, o); err == nil {
+				r.member = true
+				f.all = append(f.all, &folderFile{r, n})
+				f.left += n
+			}
+		}
+		if err != nil {
+			f.Close()
+			return nil, err
+		}
+	}
+	f.files = append(f.files, f.all...)
+	return f, nil
+}
+
+func (f *folder) next() (sim.Arrival, error) {
+	for f.left > 0 {
+		i := f.draw()
+		file := f.files[i]
+		before := file.kept + file.excluded
+		a, err := file.next()
+		read := file.kept + file.excluded - before
+		if err == io.EOF {
+			read = file.left
+			f.files = append(f.files[:i], f.files[i+1:]...)
+		}
+		file.left -= read
+		f.left -= read
+		if err == io.EOF {
+			continue
+		}
+		if err == nil {
+			f.kept++
+		}
+		return a, err
+	}
+	if f.kept == 0 {
+		return sim.Arrival{}, &LineError{File: f.path, Problem: "none of its requests is in workload.datasets"}
+	}
+	return sim.Arrival{}, io.EOF
+}
+
+// draw returns the place of a file, in proportion to its lines left.
+func (f *folder) draw() int {
+	k := f.rng.IntN(f.left)
+	for i, file := range f.files {
+		if k -= file.left; k < 0 {
+			return i
+		}
+	}
+	panic(fmt.Sprintf("traces: %s: lines of files do not sum to %d", f.path, f.left))
+}
+
+func (f *folder) timed() bool { return false }
+
+func (f *folder) warnings() []string {
+	if len(f.all) == 0 {
+		return nil
+	}
+	e := f.all[0].dec.(*longBench)
+	return []string{estimated(f.path, e.tokenizer)}
+}
+
+func (f *folder) Close() error {
+	var errs []error
+	for _, file := range f.all {
+		errs = append(errs, file.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// countLines counts the lines of a file that are not blank.
+func countLines(path string) (int, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer f.Close()
+	l := newLines(path, f)
+	for n := 0; ; n++ {
+		if _, err := l.next(); err == io.EOF {
+			return n, nil
+		} else if err != nil {
+			return 0, err
+		}
+	}
+}
+
+func fileExists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

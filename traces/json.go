@@ -1,0 +1,37 @@
+package traces
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// decodeJSON decodes one line into v and words errors for the person who has
+// the file, not the struct.
+func decodeJSON(line []byte, v any) error {
+	err := json.Unmarshal(line, v)
+	start := string(line[:min(len(line), 80)])
+	var wrong *json.UnmarshalTypeError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &wrong) && wrong.Field != "":
+		return &valueError{wrong.Field, wrong.Value, "wrong type; a " + wrong.Type.Kind().String() + " is needed"}
+	case errors.As(err, &wrong):
+		return &valueError{"line", start, "not a JSON object"}
+	}
+	return &valueError{"line", start, fmt.Sprintf("not valid JSON: %v", err)}
+}
+
+// numeral is a JSON value as written, so that parseTokens and parseTime judge
+// it and name its key. It is empty when the key is missing or null.
+type numeral string
+
+// UnmarshalJSON keeps the text, without the quotes of a number in quotes.
+func (n *numeral) UnmarshalJSON(text []byte) error {
+	if s := string(text); s != "null" {
+		*n = numeral(strings.Trim(s, `"`))
+	}
+	return nil
+}

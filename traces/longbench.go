@@ -1,0 +1,57 @@
+package traces
+
+import (
+	"math/rand/v2"
+	"slices"
+)
+
+// longBench decodes LongBench's JSONL files (github.com/THUDM/LongBench; Bai et
+// al., ACL 2024). The record's length, in words or Chinese characters, times
+// the set's ratio in the built-in table gives the prompt tokens. The benchmark
+// generates up to a limit per set: that is the output of a base model; the
+// outputs of chat models, which stop earlier, are drawn from the table.
+type longBench struct {
+	tokenizer Tokenizer
+	table     []set
+	wanted    []string // sets; nil takes all
+	output    string   // base | chat | instruct
+	rng       *rand.Rand
+}
+
+func (d *longBench) timeKey() string { return "" }
+
+func (d *longBench) decode(line []byte) (row, error) {
+	var v struct {
+		Length  numeral `json:"length"`
+		Dataset *string `json:"dataset"`
+	}
+	if err := decodeJSON(line, &v); err != nil {
+		return row{}, err
+	}
+	if v.Dataset == nil {
+		return row{}, &valueError{"dataset", "", "missing; every LongBench record names its set"}
+	}
+	s := findSet(d.table, canonicalSet(*v.Dataset))
+	if s == nil {
+		problem := "not a set of LongBench"
+		if n := nearest(*v.Dataset, setNames(d.table)); n != "" {
+			problem += "; did you mean " + n + "?"
+		}
+		return row{}, &valueError{"dataset", *v.Dataset, problem}
+	}
+	length, err := parseTokens("length", string(v.Length), 1)
+	if err != nil {
+		return row{}, err
+	}
+	r := row{prompt: s.tokens(d.tokenizer, length), output: s.maxNewTokens, set: s.name}
+	if r.prompt > maxTokens {
+		return row{}, &valueError{"length", string(v.Length), "too long"}
+	}
+	if d.wanted != nil && !slices.Contains(d.wanted, s.name) {
+		r.skip = excluded
+	} else if d.output != OutputBase {
+		c := s.output(d.output)
+		r.output = int(c.stepped(d.rng.Float64()))
+	}
+	return r, nil
+}

@@ -1,0 +1,184 @@
+package traces
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"strings"
+
+	"sparseserve/sim/des"
+)
+
+// Formats of trace files.
+const (
+	FormatLongBench = "longbench"
+	FormatAzure     = "azure"
+	FormatMooncake  = "mooncake"
+	FormatBurstGPT  = "burstgpt"
+	FormatVidur     = "vidur"
+	FormatCSV       = "csv" // the project's own
+)
+
+// csvFormats lists the CSV formats in the order in which they are recognised.
+var csvFormats = []struct {
+	name string
+	make func() csvFormat
+}{
+	{FormatAzure, azureCSV},
+	{FormatBurstGPT, burstGPT},
+	{FormatVidur, vidurCSV},
+	{FormatCSV, ownCSV},
+}
+
+func formatNames() []string {
+	names := []string{FormatLongBench, FormatMooncake}
+	for _, f := range csvFormats {
+		names = append(names, f.name)
+	}
+	return names
+}
+
+// options are what the readers need to know of a Spec.
+type options struct {
+	format    string // "" recognises
+	tokenizer Tokenizer
+	datasets  []string // LongBench sets to keep; nil keeps all
+	output    string
+	ordered   bool       // times are used, so they must not run back
+	lengths   *rand.Rand // draws output lengths of chat models
+	order     *rand.Rand // mixes the files of a folder
+}
+
+// wholeFile are the options under which a file is described and converted.
+func wholeFile(format string) options {
+	return options{
+		format: format, tokenizer: Llama2, output: OutputBase, ordered: true,
+		lengths: des.Rand(0, "traces.lengths"), order: des.Rand(0, "traces.order"),
+	}
+}
+
+// openPath opens a trace file or a folder and returns the format it has.
+func openPath(path string, o options) (source, string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			msg := path + ": no such file or folder"
+			if nearest(path, []string{BuiltIn}) != "" {
+				msg += fmt.Sprintf(" (did you mean %q, the built-in mix?)", BuiltIn)
+			}
+			return nil, "", errors.New(msg)
+		}
+		return nil, "", err
+	}
+	if info.IsDir() {
+		if o.format != "" && o.format != FormatLongBench {
+			return nil, "", fmt.Errorf("%s: a folder; only LongBench is read from a folder, give one file for format %q", path, o.format)
+		}
+		f, err := openFolder(path, o)
+		if err != nil {
+			return nil, "", err
+		}
+		return f, FormatLongBench, nil
+	}
+	r, format, err := openFile(path, o)
+	if err != nil {
+		return nil, "", err
+	}
+	return r, format, nil
+}
+
+func openFile(path string, o options) (*reader, string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, "", err
+	}
+	r, format, err := newReader(path, f, o)
+	if err != nil {
+		f.Close()
+		return nil, "", err
+	}
+	r.close = f.Close
+	return r, format, nil
+}
+
+// newReader reads the first line of a file to learn its format.
+func newReader(file string, from io.Reader, o options) (*reader, string, error) {
+	r := &reader{lines: newLines(file, from), ordered: o.ordered}
+	first, err := r.lines.next()
+	if err == io.EOF {
+		return nil, "", &LineError{File: file, Problem: "empty file"}
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	format := o.format
+	if format == "" {
+		if format, err = recognise(first); err != nil {
+			return nil, "", r.cut(r.fault(err))
+		}
+	}
+	switch format {
+	case FormatLongBench:
+		r.lines.unread()
+		r.dec = &longBench{o.tokenizer, loadTable(), o.datasets, o.output, o.lengths}
+	case FormatMooncake:
+		r.lines.unread()
+		r.dec = mooncake{}
+	default:
+		header, err := splitCSV(nil, first)
+		if err != nil {
+			return nil, "", r.fault(err)
+		}
+		if r.dec, err = csvDecoderFor(format, header); err != nil {
+			return nil, "", r.fault(err)
+		}
+	}
+	return r, format, nil
+}
+
+func csvDecoderFor(format string, header []string) (decoder, error) {
+	for _, f := range csvFormats {
+		if f.name == format {
+			d, err := newCSV(f.make(), header)
+			if err != nil {
+				return nil, err // not d: a nil pointer in an interface is not nil
+			}
+			return d, nil
+		}
+	}
+	return nil, unknown("format", format, formatNames())
+}
+
+// recognise tells the format from a file's first line.
+func recognise(first []byte) (string, error) {
+	if text := strings.TrimSpace(string(first[:min(len(first), 64)])); strings.HasPrefix(text, "{") {
+		var keys map[string]json.RawMessage
+		if err := decodeJSON(first, &keys); err != nil {
+			return "", err
+		}
+		switch {
+		case keys["input_length"] != nil:
+			return FormatMooncake, nil
+		case keys["dataset"] != nil && keys["length"] != nil:
+			return FormatLongBench, nil
+		}
+		return "", errors.New("JSON without the keys of a known format: input_length (mooncake), dataset and length (longbench)")
+	}
+	header, err := splitCSV(nil, first)
+	if err != nil {
+		return "", err
+	}
+	var known []string
+	for _, f := range csvFormats {
+		format := f.make()
+		if format.missing(header) == "" {
+			return f.name, nil
+		}
+		known = append(known, fmt.Sprintf("%s,%s,%s (%s)", format.time, format.prompt, format.output, f.name))
+	}
+	return "", &valueError{"header", string(first[:min(len(first), 80)]), "no known format; a trace is JSON lines, or CSV that begins with one of " + strings.Join(known, "; ")}
+}

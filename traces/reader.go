@@ -1,0 +1,165 @@
+package traces
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"sparseserve/sim"
+	"sparseserve/sim/des"
+)
+
+// A source yields lengths, and times if it is timed, until io.EOF.
+type source interface {
+	next() (sim.Arrival, error)
+	timed() bool        // At is meaningful, counts from the first request, never falls
+	warnings() []string // so far
+	Close() error
+}
+
+// A row is one request as its line gives it.
+type row struct {
+	at     des.Time // on the file's own clock
+	stamp  string   // at as written
+	prompt int      // tokens, at least 1
+	output int      // tokens, at least 1
+	set    string
+	skip   skip
+}
+
+// skip says why a row is passed over.
+type skip int
+
+const (
+	keep     skip = iota
+	failed        // the service never answered: counted and warned about
+	excluded      // a set that was not asked for
+)
+
+// A decoder reads the lines of one format.
+type decoder interface {
+	decode(line []byte) (row, error)
+	timeKey() string // the key of the time; empty when the file has none
+}
+
+// reader turns a file into requests, one line at a time.
+type reader struct {
+	lines *lines
+	dec   decoder
+	close func() error
+
+	member  bool // one of several files: it may have no request of the sets asked for
+	ordered bool // refuse times that run back
+	started bool
+	first   des.Time
+	last    row // the request before
+
+	kept, failed, excluded int
+	other                  string // an excluded set, for the message
+}
+
+func (r *reader) timed() bool { return r.dec.timeKey() != "" }
+
+func (r *reader) Close() error {
+	if r.close == nil {
+		return nil
+	}
+	f := r.close
+	r.close = nil
+	return f()
+}
+
+func (r *reader) next() (sim.Arrival, error) {
+	for {
+		line, err := r.lines.next()
+		if err == io.EOF {
+			return sim.Arrival{}, r.end()
+		}
+		if err != nil {
+			return sim.Arrival{}, err
+		}
+		row, err := r.dec.decode(line)
+		if err != nil {
+			return sim.Arrival{}, r.cut(r.fault(err))
+		}
+		switch row.skip {
+		case failed:
+			r.failed++
+			continue
+		case excluded:
+			r.excluded++
+			r.other = row.set
+			continue
+		}
+		a := sim.Arrival{Prompt: row.prompt, Output: row.output, Set: row.set}
+		if r.timed() && r.ordered {
+			if a.At, err = r.place(row); err != nil {
+				return sim.Arrival{}, err
+			}
+		}
+		r.kept++
+		return a, nil
+	}
+}
+
+// place returns the time of a row since the first.
+func (r *reader) place(row row) (des.Time, error) {
+	if !r.started {
+		r.started, r.first, r.last = true, row.at, row
+	}
+	if row.at < r.last.at {
+		return 0, r.fault(&valueError{r.dec.timeKey(), row.stamp, fmt.Sprintf("before the request above it (%s); sort the file by %s, or use arrivals that make their own times", short(r.last.stamp), r.dec.timeKey())})
+	}
+	r.last = row
+	return row.at - r.first, nil
+}
+
+// end returns io.EOF, or an error when the file held no request.
+func (r *reader) end() error {
+	switch {
+	case r.kept > 0, r.member && r.excluded > 0:
+		return io.EOF
+	case r.excluded > 0:
+		return &LineError{File: r.lines.file, Problem: fmt.Sprintf("none of its %d requests is in workload.datasets; it has %q", r.excluded, r.other)}
+	case r.failed > 0:
+		return &LineError{File: r.lines.file, Problem: fmt.Sprintf("all of its %d requests failed", r.failed)}
+	}
+	return &LineError{File: r.lines.file, Problem: "no requests in it"}
+}
+
+// fault adds file and line to the error of a decoder.
+func (r *reader) fault(err error) *LineError {
+	e := &LineError{File: r.lines.file, Line: r.lines.number, Problem: err.Error()}
+	var v *valueError
+	if errors.As(err, &v) {
+		e.Key, e.Value, e.Problem = v.key, v.value, v.problem
+	}
+	return e
+}
+
+// cut adds that a faulty line is the last and has no line end.
+func (r *reader) cut(e *LineError) *LineError {
+	if !r.lines.ended {
+		e.Problem += " (last line, without a line end: the file seems cut short)"
+	}
+	return e
+}
+
+func (r *reader) warnings() []string {
+	var w []string
+	if r.failed > 0 {
+		w = append(w, fmt.Sprintf("%s: %d failed requests skipped", r.lines.file, r.failed))
+	}
+	if _, csv := r.dec.(*csvDecoder); csv && !r.lines.ended {
+		w = append(w, fmt.Sprintf("%s:%d: the last line has no line end; if the file was cut short, its last number may be, too", r.lines.file, r.lines.number))
+	}
+	if e, ok := r.dec.(*longBench); ok {
+		w = append(w, estimated(r.lines.file, e.tokenizer))
+	}
+	return w
+}
+
+// estimated warns that a file has no token counts.
+func estimated(file string, t Tokenizer) string {
+	return fmt.Sprintf("%s: %s prompt tokens are estimated from words or characters, good to 5 %%", file, t)
+}

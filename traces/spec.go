@@ -1,0 +1,181 @@
+package traces
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// BuiltIn is the Spec.Trace of the built-in LongBench mix. A file or folder of
+// that name is reached as "./longbench".
+const BuiltIn = "longbench"
+
+// Names that Spec.Arrivals and Spec.Output take.
+const (
+	ArrivalsPoisson = "poisson" // independent gaps, exponential
+	ArrivalsGamma   = "gamma"   // independent gaps, Gamma with Spec.Burstiness
+	ArrivalsFixed   = "fixed"   // equal gaps
+	ArrivalsTrace   = "trace"   // the file's own times, Spec.Speed times as fast
+
+	OutputBase     = "base"     // Llama-2-7B: nearly always to the limit
+	OutputChat     = "chat"     // Llama-2-7B-chat: stops by itself
+	OutputInstruct = "instruct" // Llama-3-8B-Instruct
+)
+
+var (
+	arrivalNames   = []string{ArrivalsPoisson, ArrivalsGamma, ArrivalsFixed, ArrivalsTrace}
+	outputNames    = []string{OutputBase, OutputChat, OutputInstruct}
+	tokenizerNames = []string{string(Llama2), string(Llama3)}
+)
+
+// Spec is the [workload] table of a configuration.
+type Spec struct {
+	// Trace is "longbench" for the built-in mix, or the path of a file, or of a
+	// folder of LongBench JSONL files. Format forces how a file is read; empty
+	// recognises it.
+	Trace  string `toml:"trace"`
+	Format string `toml:"format"` // "" | longbench | azure | mooncake | burstgpt | vidur | csv
+
+	// Datasets are the LongBench sets in the mix, or those kept of LongBench
+	// files. Other formats have no such sets and ignore it.
+	Datasets []string `toml:"datasets"`
+
+	// Tokenizer counts LongBench prompts; empty takes the model's.
+	Tokenizer string `toml:"tokenizer"` // "" | llama2 | llama3
+
+	Arrivals   string  `toml:"arrivals"`   // poisson | gamma | fixed | trace
+	Rate       float64 `toml:"rate"`       // requests/s; not used by trace
+	Burstiness float64 `toml:"burstiness"` // gamma: coefficient of variation of the gaps; 1 is Poisson
+	Speed      float64 `toml:"speed"`      // trace: 2 replays twice as fast
+
+	// Requests to run. A file that has fewer ends the run early, with a warning.
+	Requests int `toml:"requests"`
+
+	// Output picks whose LongBench output lengths are used; OutputScale
+	// multiplies every output length, whatever its source.
+	Output      string  `toml:"output"` // base | chat | instruct
+	OutputScale float64 `toml:"output_scale"`
+}
+
+// DefaultSpec is the workload of the SparseServe paper (section 4.1): its ten
+// LongBench sets as one Poisson trace.
+func DefaultSpec() Spec {
+	return Spec{
+		Trace: BuiltIn,
+		Datasets: []string{
+			"qasper", "narrativeqa", "multifieldqa_en", "dureader",
+			"gov_report", "qmsum", "multi_news", "vcsum",
+			"lcc", "repobench-p",
+		},
+		Arrivals:    ArrivalsPoisson,
+		Rate:        0.1,
+		Burstiness:  1,
+		Speed:       1,
+		Requests:    300,
+		Output:      OutputBase,
+		OutputScale: 1,
+	}
+}
+
+// Validate returns an error that names the first key with an impossible value.
+// It looks at no file.
+func (s Spec) Validate() error {
+	if s.Trace == "" {
+		return fmt.Errorf("workload.trace = %q: name %q or a file or folder", s.Trace, BuiltIn)
+	}
+	checks := []error{
+		s.checkDatasets(),
+		oneOf("workload.arrivals", s.Arrivals, arrivalNames),
+		oneOf("workload.output", s.Output, outputNames),
+		positive("workload.output_scale", s.OutputScale, 1e-6, 1e6),
+		positive("workload.burstiness", s.Burstiness, 0.01, 100),
+		positive("workload.speed", s.Speed, 1e-9, 1e9),
+		s.checkRate(),
+	}
+	if s.Tokenizer != "" {
+		checks = append(checks, oneOf("workload.tokenizer", s.Tokenizer, tokenizerNames))
+	}
+	if s.Format != "" {
+		checks = append(checks, oneOf("workload.format", s.Format, formatNames()))
+	}
+	if s.Requests < 1 {
+		checks = append(checks, fmt.Errorf("workload.requests = %d: must be at least 1", s.Requests))
+	}
+	if s.Trace == BuiltIn {
+		if s.Arrivals == ArrivalsTrace {
+			checks = append(checks, fmt.Errorf("workload.arrivals = %q: the built-in mix has no times of its own; use poisson, gamma or fixed", s.Arrivals))
+		}
+		if s.Format != "" {
+			checks = append(checks, fmt.Errorf("workload.format = %q: workload.trace = %q is the built-in mix, not a file; leave format empty or write ./%s", s.Format, BuiltIn, BuiltIn))
+		}
+	}
+	for _, err := range checks {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s Spec) checkRate() error {
+	if s.Arrivals == ArrivalsTrace && s.Rate == 0 {
+		return nil
+	}
+	return positive("workload.rate", s.Rate, 1e-9, 1e9)
+}
+
+func (s Spec) checkDatasets() error {
+	if len(s.Datasets) == 0 {
+		return fmt.Errorf("workload.datasets = []: name at least one LongBench set")
+	}
+	known := setNames(loadTable())
+	for i, name := range s.Datasets {
+		if err := oneOf("workload.datasets", canonicalSet(name), known); err != nil {
+			return unknown("workload.datasets", name, known)
+		}
+		for _, before := range s.Datasets[:i] {
+			if canonicalSet(before) == canonicalSet(name) {
+				return fmt.Errorf("workload.datasets = %q: named twice", name)
+			}
+		}
+	}
+	return nil
+}
+
+// datasets returns the sets by their names in the table.
+func (s Spec) datasets() []string {
+	names := make([]string, len(s.Datasets))
+	for i, n := range s.Datasets {
+		names[i] = canonicalSet(n)
+	}
+	return names
+}
+
+// tokenizer returns the tokenizer to count with, given the model's.
+func (s Spec) tokenizer(model []Tokenizer) (Tokenizer, error) {
+	t := Llama2
+	switch {
+	case s.Tokenizer != "":
+		t = Tokenizer(s.Tokenizer)
+	case len(model) > 0 && model[0] != "":
+		t = model[0]
+	}
+	if !slices.Contains(tokenizerNames, string(t)) {
+		return "", unknown("workload.tokenizer", string(t), tokenizerNames)
+	}
+	return t, nil
+}
+
+// positive refuses NaN, infinities, and values outside [least, most]: beyond
+// them simulated time or a token count leaves its integer.
+func positive(key string, v, least, most float64) error {
+	switch {
+	case math.IsNaN(v) || math.IsInf(v, 0):
+		return fmt.Errorf("%s = %v: must be a finite number", key, v)
+	case v <= 0:
+		return fmt.Errorf("%s = %v: must be above 0", key, v)
+	case v < least || v > most:
+		return fmt.Errorf("%s = %v: must be between %v and %v", key, v, least, most)
+	}
+	return nil
+}

@@ -1,0 +1,128 @@
+package traces
+
+import (
+	"fmt"
+	"io"
+	"math"
+
+	"sparseserve/sim"
+	"sparseserve/sim/des"
+)
+
+// Stream is a workload that makes each request when it is asked for.
+// It implements sim.Workload. It is not safe for concurrent use.
+type Stream struct {
+	spec     Spec
+	src      source
+	arrivals *process // nil takes the source's own times
+	made     int
+	early    bool // the source ended before spec.Requests
+	err      error
+
+	head    sim.Arrival // read ahead, so that Open finds what is wrong with a file
+	hasHead bool
+}
+
+// Open returns the workload of a spec. The lengths and the times draw from
+// random streams of their own, so equal seeds give equal lengths at every rate.
+// The tokenizer of the model counts prompts when the spec names none; with
+// neither it is Llama2. A file is checked up to its first request; a fault
+// further down comes out of Next.
+func Open(spec Spec, seed uint64, model ...Tokenizer) (*Stream, error) {
+	if err := spec.Validate(); err != nil {
+		return nil, err
+	}
+	tokenizer, err := spec.tokenizer(model)
+	if err != nil {
+		return nil, err
+	}
+	s := &Stream{spec: spec}
+	if spec.Trace == BuiltIn {
+		s.src = newMix(spec.datasets(), tokenizer, spec.Output, seed)
+	} else {
+		s.src, _, err = openPath(spec.Trace, options{
+			format: spec.Format, tokenizer: tokenizer, datasets: spec.datasets(), output: spec.Output,
+			ordered: spec.Arrivals == ArrivalsTrace,
+			lengths: des.Rand(seed, "traces.lengths"), order: des.Rand(seed, "traces.order"),
+		})
+		if err != nil {
+			return nil, fmt.Errorf("workload.trace: %w", err)
+		}
+	}
+	if err := s.begin(seed); err != nil {
+		s.Close()
+		return nil, fmt.Errorf("workload.trace: %w", err)
+	}
+	return s, nil
+}
+
+func (s *Stream) begin(seed uint64) (err error) {
+	if s.spec.Arrivals != ArrivalsTrace {
+		s.arrivals = newProcess(s.spec, seed)
+	} else if !s.src.timed() {
+		return fmt.Errorf("%s: has no times of its own; workload.arrivals must be poisson, gamma or fixed", s.spec.Trace)
+	}
+	s.head, err = s.src.next()
+	s.hasHead = err == nil
+	return err
+}
+
+// Next returns the next request. After the end or an error it returns the same
+// again.
+func (s *Stream) Next() (a sim.Arrival, ok bool, err error) {
+	if s.err != nil || s.made == s.spec.Requests || s.early {
+		return sim.Arrival{}, false, s.err
+	}
+	a, err = s.build()
+	if err == io.EOF {
+		s.early, err = true, s.src.Close()
+	}
+	if err != nil || s.early {
+		s.err = err
+		return sim.Arrival{}, false, err
+	}
+	if s.made++; s.made == s.spec.Requests {
+		s.err = s.src.Close()
+	}
+	return a, true, nil
+}
+
+func (s *Stream) build() (a sim.Arrival, err error) {
+	if s.hasHead {
+		a, s.hasHead = s.head, false
+	} else if a, err = s.src.next(); err != nil {
+		return a, err
+	}
+	if s.arrivals != nil {
+		a.At, err = s.arrivals.next()
+	} else {
+		a.At, err = replay(a.At, s.spec.Speed)
+	}
+	if err != nil {
+		return a, err
+	}
+	a.Output, err = scaled(a.Output, s.spec.OutputScale)
+	return a, err
+}
+
+// scaled multiplies an output length, to at least one token.
+func scaled(output int, scale float64) (int, error) {
+	v := math.Round(float64(output) * scale)
+	if v > maxTokens {
+		return 0, fmt.Errorf("workload.output_scale = %v: makes %d output tokens %.0f, beyond %d", scale, output, v, maxTokens)
+	}
+	return max(1, int(v)), nil
+}
+
+// Warnings says what a reader of the results should know of the requests made
+// so far: failed requests left out, a file that ended early, estimates.
+func (s *Stream) Warnings() []string {
+	w := s.src.warnings()
+	if s.early {
+		w = append(w, fmt.Sprintf("%s: ended after %d of %d requests", s.spec.Trace, s.made, s.spec.Requests))
+	}
+	return w
+}
+
+// Close releases the file of a stream that is not read to its end.
+func (s *Stream) Close() error { return s.src.Close() }

@@ -1,0 +1,115 @@
+package traces
+
+import (
+	_ "embed"
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// tableText is made by gen_table.go from the lengths of all 4,750 requests of
+// LongBench v1 (Bai et al., ACL 2024). Its prompt tokens are estimates, good to
+// 5 %: words or characters times a ratio measured per set and tokenizer.
+//
+//go:embed longbench.csv
+var tableText string
+
+// A set is one LongBench dataset in the built-in table.
+type set struct {
+	name         string
+	unit         string // of LongBench's length field: words | chars
+	requests     int
+	maxNewTokens int // the benchmark's generation limit
+	columns      map[string]column
+}
+
+// A column is the distribution of one kind of length within a set, in tokens.
+type column struct {
+	perUnit        float64 // prompt tokens per word or character; 0 for outputs
+	mean, min, max float64
+	quantiles      []float64 // at equal steps of probability from 0 to 1
+}
+
+// loadTable parses the built-in table. The text is part of the program, so a
+// fault in it is a broken invariant.
+func loadTable() []set {
+	lines := strings.Split(strings.TrimSpace(tableText), "\n")
+	var sets []set
+	for i, line := range lines[1:] {
+		f := strings.Split(line, ",")
+		if len(f) != 10 {
+			panic(fmt.Sprintf("traces: longbench.csv:%d: %d fields", i+2, len(f)))
+		}
+		if n := len(sets); n == 0 || sets[n-1].name != f[0] {
+			sets = append(sets, set{
+				name: f[0], unit: f[1], requests: int(number(f[2])), maxNewTokens: int(number(f[3])),
+				columns: make(map[string]column, 5),
+			})
+		}
+		c := column{mean: number(f[6]), min: number(f[7]), max: number(f[8])}
+		if f[5] != "" {
+			c.perUnit = number(f[5])
+		}
+		q := strings.Split(f[9], " ")
+		c.quantiles = make([]float64, len(q))
+		for k, text := range q {
+			c.quantiles[k] = number(text)
+		}
+		sets[len(sets)-1].columns[f[4]] = c
+	}
+	return sets
+}
+
+func number(text string) float64 {
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		panic("traces: longbench.csv: " + err.Error())
+	}
+	return v
+}
+
+func (s *set) prompt(t Tokenizer) column     { return s.columns["prompt_"+string(t)] }
+func (s *set) output(model string) column    { return s.columns["output_"+model] }
+func (s *set) tokens(t Tokenizer, n int) int { return int(float64(n)*s.prompt(t).perUnit + 0.5) }
+
+// interpolated is the inverse CDF at u in [0, 1), linear between quantiles.
+func (c *column) interpolated(u float64) float64 {
+	h := u * float64(len(c.quantiles)-1)
+	i := int(h)
+	lo, hi := c.quantiles[i], c.quantiles[i+1]
+	return lo + (h-float64(i))*(hi-lo)
+}
+
+// stepped is the inverse CDF at u in [0, 1) that returns only values that
+// occurred. Output lengths need it: a set whose outputs are 2 or 513 tokens has
+// none in between.
+func (c *column) stepped(u float64) float64 {
+	return c.quantiles[1+int(u*float64(len(c.quantiles)-1))]
+}
+
+// canonicalSet returns the table's name of a set: papers write multifieldqa,
+// and LongBench-E files carry the suffix _e.
+func canonicalSet(name string) string {
+	name = strings.TrimSuffix(name, "_e")
+	if name == "multifieldqa" {
+		return "multifieldqa_en"
+	}
+	return name
+}
+
+func setNames(sets []set) []string {
+	names := make([]string, len(sets))
+	for i, s := range sets {
+		names[i] = s.name
+	}
+	return names
+}
+
+func findSet(sets []set, name string) *set {
+	for i := range sets {
+		if sets[i].name == name {
+			return &sets[i]
+		}
+	}
+	return nil
+}
