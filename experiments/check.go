@@ -1,0 +1,106 @@
+package experiments
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+
+	"sparseserve/sim"
+)
+
+// specEnums lists what the keys of a system may be where that is a choice of
+// names.
+var specEnums = []struct {
+	key    string
+	values []string
+}{
+	{"attention", []string{"full", "sparse"}},
+	{"load_engine", []string{"memcpy", "batched", "flash"}},
+	{"save_engine", []string{"memcpy", "gpu", "flash"}},
+	{"eviction", []string{"lru", "fifo"}},
+	{"pool", []string{"unified", "per-layer"}},
+	{"base", []string{"vllm", "vllm-v1", "sarathi"}},
+	{"prefill", []string{"plain", "chunked", "layer", "layer-chunked"}},
+	{"over_length", []string{"truncate", "reject"}},
+	{"heads", []string{"sampled", "full"}},
+}
+
+// checkSpec returns what makes a system impossible, or nil. The error's key is
+// that of the [system] table.
+func checkSpec(s *sim.Spec) *KeyError {
+	fields := fieldsOf(s)
+	value := func(key string) reflect.Value {
+		i := slices.IndexFunc(fields, func(f field) bool { return f.key == key })
+		return fields[i].value
+	}
+	for _, e := range specEnums {
+		if v := value(e.key).String(); !slices.Contains(e.values, v) {
+			return &KeyError{Key: e.key, Value: quote(v), Reason: oneOf(v, e.values)}
+		}
+	}
+	for _, f := range fields {
+		if f.value.CanFloat() && (math.IsNaN(f.value.Float()) || math.IsInf(f.value.Float(), 0)) {
+			return &KeyError{Key: f.key, Value: show(f.value.Float()), Reason: "must be a finite number"}
+		}
+	}
+	atLeast := func(key string, low float64) *KeyError {
+		v := value(key)
+		x := v.Convert(reflect.TypeFor[float64]()).Float()
+		if x < low {
+			return &KeyError{Key: key, Value: fmt.Sprint(v.Interface()), Reason: fmt.Sprintf("must be at least %g", low)}
+		}
+		return nil
+	}
+	for _, bound := range []struct {
+		key string
+		low float64
+	}{
+		{"block_tokens", 1}, {"budget_tokens", 1}, {"sink_blocks", 0}, {"window_blocks", 0}, {"dense_layers", 0},
+		{"kv_gib", 0}, {"dram_gib", 0}, {"save_buffer_mib", 0}, {"max_requests", 1}, {"max_tokens", 1},
+		{"watermark", 0}, {"window", 0}, {"chunk_tokens", 1}, {"max_inject", 0}, {"max_prompt_tokens", 0},
+		{"sample_groups", 1},
+	} {
+		if err := atLeast(bound.key, bound.low); err != nil {
+			return err
+		}
+	}
+	switch {
+	case s.Watermark >= 1:
+		return &KeyError{Key: "watermark", Value: fmt.Sprint(s.Watermark), Reason: "is a share of all blocks, below 1"}
+	case s.Sparse() && s.BudgetTokens < s.BlockTokens:
+		return &KeyError{Key: "budget_tokens", Value: fmt.Sprint(s.BudgetTokens),
+			Reason: fmt.Sprintf("is below one block of %d tokens", s.BlockTokens)}
+	case s.Sparse() && (s.SinkBlocks+s.WindowBlocks)*s.BlockTokens > s.BudgetTokens:
+		return &KeyError{Key: "sink_blocks", Value: fmt.Sprint(s.SinkBlocks),
+			Reason: fmt.Sprintf("with window_blocks = %d leaves nothing of the budget of %d tokens", s.WindowBlocks, s.BudgetTokens)}
+	case s.BatchControl && s.Window < 1:
+		return &KeyError{Key: "window", Value: fmt.Sprint(s.Window), Reason: "must be at least 1 with batch_control"}
+	case s.Offload && s.DRAMGiB == 0:
+		return &KeyError{Key: "dram_gib", Value: "0", Reason: "must be above 0 with offload"}
+	}
+	return nil
+}
+
+// oneOf phrases which values there are.
+func oneOf(got string, values []string) string {
+	return "unknown; use " + strings.Join(values, ", ") + didYouMean(got, values)
+}
+
+// checkSLO returns what makes a service level impossible, or nil.
+func checkSLO(s SLO) *KeyError {
+	for _, f := range []struct {
+		key   string
+		value float64
+		zero  bool
+	}{{"tbt_factor", s.TBTFactor, false}, {"tbt_s", s.TBTS, true}, {"delay_s", s.DelayS, false}} {
+		if !(f.value > 0 || f.zero && f.value == 0) || math.IsInf(f.value, 0) {
+			return &KeyError{Key: "slo." + f.key, Value: show(f.value), Reason: "must be above 0"}
+		}
+	}
+	if stats := []string{"mean", "median"}; !slices.Contains(stats, s.DelayStat) {
+		return &KeyError{Key: "slo.delay_stat", Value: quote(s.DelayStat), Reason: oneOf(s.DelayStat, stats)}
+	}
+	return nil
+}

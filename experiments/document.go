@@ -1,0 +1,107 @@
+package experiments
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+// document is one source of configuration keys: a file, a --set flag or
+// built-in data.
+type document struct {
+	tree  map[string]any
+	name  string
+	lines map[string]int // nil when places within it mean nothing to a person
+}
+
+// parseDocument reads TOML text.
+func parseDocument(name, text string) (*document, error) {
+	doc := &document{name: name}
+	if _, err := toml.Decode(text, &doc.tree); err != nil {
+		var parse toml.ParseError
+		if errors.As(err, &parse) {
+			return nil, fmt.Errorf("%s:%d: %s", name, parse.Position.Line, parse.Message)
+		}
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	doc.lines = keyLines(text)
+	return doc, nil
+}
+
+// parseFlag reads the key=value of one --set flag.
+func parseFlag(set string) (*document, error) {
+	name := "--set " + set
+	key, value, ok := cutUnquoted(set, '=')
+	if !ok || strings.TrimSpace(key) == "" {
+		return nil, fmt.Errorf("%s: want key=value", name)
+	}
+	path := splitKey(key, '=')
+	if path[0] == "systems" {
+		return nil, fmt.Errorf("%s: systems can be written in a file only; --set system.KEY sets the key of every system", name)
+	}
+	var node any = flagText(value)
+	for _, part := range slices.Backward(path) {
+		node = map[string]any{part: node}
+	}
+	return &document{name: name, tree: node.(map[string]any)}, nil
+}
+
+// where names the place of a key, or of the table that holds it.
+func (d *document) where(key string) string {
+	for key != "" && d.lines != nil {
+		if line, ok := d.lines[key]; ok {
+			return d.name + ":" + strconv.Itoa(line)
+		}
+		key = key[:max(0, strings.LastIndexByte(key, '.'))]
+	}
+	return d.name
+}
+
+// keys lists the keys of the table at path in the order of the document.
+func (d *document) keys(path string, table map[string]any) []string {
+	return slices.SortedFunc(maps.Keys(table), func(a, b string) int {
+		return cmp.Or(cmp.Compare(d.lines[path+a], d.lines[path+b]), cmp.Compare(a, b))
+	})
+}
+
+// locate fills in the place of a KeyError that has none.
+func (d *document) locate(err error) error {
+	var key *KeyError
+	if errors.As(err, &key) && key.Where == "" {
+		key.Where = d.where(key.Key)
+	}
+	return err
+}
+
+// table returns the table under key, or an error that says it is none.
+func (d *document) table(key string, value any) (map[string]any, error) {
+	table, ok := value.(map[string]any)
+	if !ok {
+		return nil, d.locate(&KeyError{Key: key, Value: show(value), Reason: "want a table"})
+	}
+	return table, nil
+}
+
+// tables returns the array of tables under key.
+func (d *document) tables(key string, value any) ([]map[string]any, error) {
+	switch list := value.(type) {
+	case []map[string]any:
+		return list, nil
+	case []any:
+		out := make([]map[string]any, len(list))
+		for i, e := range list {
+			var err error
+			if out[i], err = d.table(key, e); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	}
+	return nil, d.locate(&KeyError{Key: key, Value: show(value), Reason: "want an array of tables, [[" + key + "]]"})
+}

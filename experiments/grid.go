@@ -1,0 +1,86 @@
+package experiments
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"sparseserve/sim"
+)
+
+// Grid runs the points of an experiment side by side.
+type Grid struct {
+	Run     Runner
+	Store   *Store // nil keeps nothing
+	Workers int    // 0 = one a core
+	// Finished is told of every request that leaves a server, from many
+	// goroutines at once; it may be nil.
+	Finished func()
+}
+
+// Do runs all points and returns the finished ones in the order of points,
+// whatever the number of workers. When one fails, or ctx is cancelled, no
+// further point starts; those that finished are returned beside the error.
+func (g *Grid) Do(ctx context.Context, points []Point) ([]Result, error) {
+	workers := g.Workers
+	if workers < 1 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(workers)
+	done := make([]*Result, len(points))
+	for i, p := range points {
+		if inner.Err() != nil {
+			break
+		}
+		group.Go(func() error {
+			if err := inner.Err(); err != nil {
+				return err
+			}
+			sum, err := g.point(inner, p)
+			if err != nil {
+				return fmt.Errorf("%s: %w", p.Name, err)
+			}
+			done[i] = &Result{p, sum}
+			return nil
+		})
+	}
+	err := group.Wait()
+	if cause := ctx.Err(); cause != nil && (err == nil || errors.Is(err, cause)) {
+		err = cause // not the name of whichever point noticed first
+	}
+	var results []Result
+	for _, r := range done {
+		if r != nil {
+			results = append(results, *r)
+		}
+	}
+	return results, err
+}
+
+// point runs one point and stores it.
+func (g *Grid) point(ctx context.Context, p Point) (sim.Summary, error) {
+	files, err := g.Store.begin(&p)
+	if err != nil {
+		return sim.Summary{}, err
+	}
+	defer files.discard()
+	sink := files.sink()
+	if sink.Finished = g.Finished; sink.Finished == nil {
+		sink.Finished = func() {}
+	}
+
+	start := time.Now()
+	sum, err := g.Run(ctx, p, sink)
+	if err != nil {
+		return sum, err
+	}
+	sum.WallS = time.Since(start).Seconds()
+	sum.Name, sum.System, sum.Model, sum.GPU = p.Name, p.System.Name, p.Model, p.GPU
+	sum.Seed, sum.Rate = p.Seed, p.Workload.Rate
+	return sum, files.commit(&sum)
+}

@@ -1,0 +1,191 @@
+package experiments
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"sparseserve/traces"
+)
+
+// Load decodes a configuration: the built-in default experiment, under the
+// file or built-in experiment that path names (none when empty), under the
+// key=value texts of --set flags. Errors name the place, key and value.
+func Load(path string, sets []string) (*Config, error) {
+	l := newLoader()
+	if err := l.base(); err != nil {
+		return nil, err
+	}
+	name := DefaultExperiment
+	if path != "" && path != DefaultExperiment {
+		doc, err := openDocument(path)
+		if err != nil {
+			return nil, err
+		}
+		if err := l.apply(doc, false); err != nil {
+			return nil, err
+		}
+		name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+	}
+	for _, set := range sets {
+		doc, err := parseFlag(set)
+		if err != nil {
+			return nil, err
+		}
+		if err := l.apply(doc, true); err != nil {
+			return nil, err
+		}
+	}
+	l.cfg.Name = name
+	if err := l.finish(); err != nil {
+		return nil, err
+	}
+	return &l.cfg, nil
+}
+
+// openDocument reads the file at path, or the built-in experiment of that name
+// when there is no such file.
+func openDocument(path string) (*document, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if e, ok := experimentNamed(path); ok {
+			return parseDocument(path, e.Text)
+		}
+		return nil, fmt.Errorf("%s: no such file, and no built-in experiment of that name%s",
+			path, didYouMean(path, experimentNames()))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return parseDocument(path, string(text))
+}
+
+// loader puts documents one over the other.
+type loader struct {
+	cfg    Config
+	origin map[string]string // key -> the place that set it last
+
+	// Systems are put together once all documents are in.
+	presets      []string // names under system.preset
+	presetsOnly  bool     // set by a flag: no other system runs
+	custom       []customSystem
+	common       map[string]any // [system] of files
+	commonByFlag map[string]any
+}
+
+// customSystem is one [[systems]] table.
+type customSystem struct {
+	doc   *document
+	path  string // "systems[0]."
+	table map[string]any
+}
+
+func newLoader() *loader {
+	return &loader{
+		cfg:          Config{Workload: traces.DefaultSpec()},
+		origin:       map[string]string{},
+		common:       map[string]any{},
+		commonByFlag: map[string]any{},
+	}
+}
+
+func (l *loader) base() error {
+	e, ok := experimentNamed(DefaultExperiment)
+	if !ok {
+		panic("no built-in experiment " + DefaultExperiment)
+	}
+	doc, err := parseDocument("built-in default", e.Text)
+	if err != nil {
+		return err
+	}
+	doc.lines = nil
+	return l.apply(doc, false)
+}
+
+// apply puts one document over the ones before.
+func (l *loader) apply(doc *document, flag bool) error {
+	if _, ok := doc.tree["systems"]; ok {
+		l.presets = nil // the file says which systems run
+	}
+	for _, key := range doc.keys("", doc.tree) {
+		value := doc.tree[key]
+		var err error
+		switch key {
+		case "model":
+			err = decodeValue(reflect.ValueOf(&l.cfg.Model).Elem(), key, value)
+		case "gpu":
+			err = decodeValue(reflect.ValueOf(&l.cfg.GPU).Elem(), key, value)
+		case "seed", "seeds":
+			if _, both := doc.tree["seed"]; both && key == "seeds" {
+				err = &KeyError{Key: key, Reason: "is another name of seed, which is set too"}
+				break
+			}
+			err = decodeValue(reflect.ValueOf(&l.cfg.Seeds).Elem(), key, value)
+			l.origin["seed"] = doc.where(key)
+		case "systems":
+			err = l.addSystems(doc, value)
+		case "workload", "system", "slo", "output":
+			err = l.applyTable(doc, key, value, flag)
+		default:
+			err = unknownKey(key, key, append(slices.Clone(topKeys), tableNames...))
+		}
+		if err != nil {
+			return doc.locate(err)
+		}
+		l.origin[key] = doc.where(key)
+	}
+	return nil
+}
+
+func (l *loader) applyTable(doc *document, name string, value any, flag bool) error {
+	table, err := doc.table(name, value)
+	if err != nil {
+		return err
+	}
+	path := name + "."
+	for _, key := range doc.keys(path, table) {
+		value := table[key]
+		switch {
+		case path+key == "workload.rate":
+			err = decodeValue(reflect.ValueOf(&l.cfg.Rates).Elem(), path+key, value)
+		case path+key == "system.preset":
+			l.presets, l.presetsOnly = nil, flag
+			err = decodeValue(reflect.ValueOf(&l.presets).Elem(), path+key, value)
+		case name == "workload":
+			err = decodeInto(&l.cfg.Workload, path, key, value)
+		case name == "slo":
+			err = decodeInto(&l.cfg.SLO, path, key, value)
+		case name == "output":
+			err = decodeInto(&l.cfg.Output, path, key, value)
+		case name == "system":
+			err = checkSystemKey(path, key, value)
+			if flag {
+				l.commonByFlag[key] = value
+			} else {
+				l.common[key] = value
+			}
+		}
+		if err != nil {
+			return err
+		}
+		l.origin[path+key] = doc.where(path + key)
+	}
+	return nil
+}
+
+func (l *loader) addSystems(doc *document, value any) error {
+	list, err := doc.tables("systems", value)
+	if err != nil {
+		return err
+	}
+	l.custom = nil
+	for i, table := range list {
+		l.custom = append(l.custom, customSystem{doc, fmt.Sprintf("systems[%d].", i), table})
+	}
+	return nil
+}

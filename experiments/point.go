@@ -1,0 +1,79 @@
+package experiments
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+
+	"sparseserve/sim"
+	"sparseserve/traces"
+)
+
+// Point is one run: one system at one rate with one seed.
+type Point struct {
+	Name     string // stable, unique within the experiment, fit for a folder
+	Model    string
+	GPU      string
+	Seed     uint64
+	Workload traces.Spec // with its rate
+	System   sim.Spec
+	SLO      SLO
+	Output   Output
+}
+
+// Points expands the experiment: by system, then rate, then seed.
+func (c *Config) Points() []Point {
+	var points []Point
+	for _, system := range c.Systems {
+		for _, rate := range c.Rates {
+			for _, seed := range c.Seeds {
+				w := c.Workload
+				w.Rate = rate
+				points = append(points, Point{
+					Name:     pointName(system.Name, w, seed),
+					Model:    c.Model,
+					GPU:      c.GPU,
+					Seed:     seed,
+					Workload: w,
+					System:   system,
+					SLO:      c.SLO,
+					Output:   c.Output,
+				})
+			}
+		}
+	}
+	return points
+}
+
+func pointName(system string, w traces.Spec, seed uint64) string {
+	rate := strconv.FormatFloat(w.Rate, 'f', -1, 64)
+	if w.Arrivals == traces.ArrivalsTrace {
+		rate = "trace"
+	}
+	return fmt.Sprintf("%s-%s-s%d", system, rate, seed)
+}
+
+// TOML writes the point as a configuration of its own.
+func (p *Point) TOML() ([]byte, error) {
+	c := Config{
+		Name:     p.Name,
+		Model:    p.Model,
+		GPU:      p.GPU,
+		Seeds:    []uint64{p.Seed},
+		Rates:    []float64{p.Workload.Rate},
+		Workload: p.Workload,
+		Systems:  []sim.Spec{p.System},
+		SLO:      p.SLO,
+		Output:   p.Output,
+	}
+	return c.TOML()
+}
+
+// Hash identifies the point by everything that its result depends on within
+// the configuration.
+func (p *Point) Hash() (string, error) {
+	text, err := p.TOML()
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:8]), err
+}

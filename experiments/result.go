@@ -1,0 +1,34 @@
+package experiments
+
+import (
+	"context"
+	"io"
+
+	"sparseserve/sim"
+)
+
+// Runner carries out one point. It returns soon after ctx is cancelled, with
+// ctx's error. The grid fills in what names the run, and the wall time.
+type Runner func(ctx context.Context, p Point, sink Sink) (sim.Summary, error)
+
+// Sink takes what a run reports on its way.
+type Sink struct {
+	Requests io.Writer // requests.csv, one row a finished request
+	Steps    io.Writer // steps.csv; nil when not wanted
+	Finished func()    // called once for every request that leaves the server
+}
+
+// Result is one finished point.
+type Result struct {
+	Point   Point
+	Summary sim.Summary
+}
+
+// Summaries returns the summaries of the results, in order.
+func Summaries(results []Result) []sim.Summary {
+	out := make([]sim.Summary, len(results))
+	for i, r := range results {
+		out[i] = r.Summary
+	}
+	return out
+}

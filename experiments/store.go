@@ -1,0 +1,217 @@
+package experiments
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/google/renameio/v2"
+
+	"sparseserve/sim"
+)
+
+// Files of a result folder.
+const (
+	configFile   = "config.toml"
+	summaryFile  = "summary.json"
+	summaryCSV   = "summary.csv"
+	pointsFolder = "points"
+	requestsCSV  = "requests.csv"
+	stepsCSV     = "steps.csv"
+)
+
+// Store is a result folder:
+//
+//	config.toml    the resolved configuration
+//	summary.json   one object a finished point
+//	summary.csv    the same as a table
+//	points/NAME/   config.toml, summary.json, requests.csv, steps.csv
+//
+// Every file appears whole or not at all, and holds nothing that differs
+// between two runs of the same configuration.
+type Store struct{ dir string }
+
+// NewStore starts a result folder for the experiment, in the place of an
+// earlier one: results of that are removed, other files are not.
+func NewStore(dir string, c *Config) (*Store, error) {
+	text, err := c.TOML()
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Join(dir, pointsFolder), 0o755); err != nil {
+		return nil, err
+	}
+	if err := removeResults(dir); err != nil {
+		return nil, err
+	}
+	return &Store{dir}, writeFile(filepath.Join(dir, configFile), text)
+}
+
+// Dir returns the result folder.
+func (s *Store) Dir() string { return s.dir }
+
+// Finish writes the summaries of all results and names the files of the
+// folder, points apart.
+func (s *Store) Finish(results []Result) ([]string, error) {
+	sums := Summaries(results)
+	text, err := marshalSummaries(sums)
+	if err != nil {
+		return nil, err
+	}
+	json := filepath.Join(s.dir, summaryFile)
+	if err := writeFile(json, text); err != nil {
+		return nil, err
+	}
+	csv := filepath.Join(s.dir, summaryCSV)
+	if err := writeFile(csv, tabulate(sums)); err != nil {
+		return nil, err
+	}
+	return []string{filepath.Join(s.dir, configFile), json, csv}, nil
+}
+
+// Abandon removes what the store wrote, for an experiment of which no point
+// finished.
+func (s *Store) Abandon() error {
+	err := errors.Join(removeResults(s.dir), os.Remove(filepath.Join(s.dir, configFile)))
+	// The folders go too, unless they hold something else.
+	if os.Remove(filepath.Join(s.dir, pointsFolder)) == nil {
+		os.Remove(s.dir)
+	}
+	return err
+}
+
+// removeResults removes the results of an earlier run, so that a folder never
+// mixes two.
+func removeResults(dir string) error {
+	var errs []error
+	for _, name := range []string{summaryFile, summaryCSV} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			errs = append(errs, err)
+		}
+	}
+	points, err := os.ReadDir(filepath.Join(dir, pointsFolder))
+	errs = append(errs, err)
+	for _, p := range points {
+		folder := filepath.Join(dir, pointsFolder, p.Name())
+		if _, err := os.Stat(filepath.Join(folder, configFile)); err == nil {
+			errs = append(errs, os.RemoveAll(folder))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func writeFile(path string, text []byte) error {
+	return renameio.WriteFile(path, text, 0o644)
+}
+
+// pointFiles are the files of one point while it runs. A nil *pointFiles
+// keeps nothing.
+type pointFiles struct {
+	dir             string
+	config          []byte
+	requests, steps *pendingFile
+	committed       bool
+}
+
+func (s *Store) begin(p *Point) (*pointFiles, error) {
+	if s == nil {
+		return nil, nil
+	}
+	config, err := p.TOML()
+	if err != nil {
+		return nil, err
+	}
+	f := &pointFiles{dir: filepath.Join(s.dir, pointsFolder, p.Name), config: config}
+	if err := os.MkdirAll(f.dir, 0o755); err != nil {
+		return nil, err
+	}
+	if f.requests, err = newPending(filepath.Join(f.dir, requestsCSV)); err != nil {
+		f.discard()
+		return nil, err
+	}
+	if p.Output.Steps {
+		if f.steps, err = newPending(filepath.Join(f.dir, stepsCSV)); err != nil {
+			f.discard()
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+func (f *pointFiles) sink() Sink {
+	if f == nil {
+		return Sink{Requests: io.Discard}
+	}
+	s := Sink{Requests: f.requests}
+	if f.steps != nil {
+		s.Steps = f.steps
+	}
+	return s
+}
+
+// commit gives the files their names, the summary last.
+func (f *pointFiles) commit(sum *sim.Summary) error {
+	if f == nil {
+		return nil
+	}
+	text, err := marshalSummary(sum)
+	if err != nil {
+		return err
+	}
+	for _, p := range []*pendingFile{f.requests, f.steps} {
+		if p != nil {
+			if err := p.commit(); err != nil {
+				return err
+			}
+		}
+	}
+	if err := writeFile(filepath.Join(f.dir, configFile), f.config); err != nil {
+		return err
+	}
+	if err := writeFile(filepath.Join(f.dir, summaryFile), text); err != nil {
+		return err
+	}
+	f.committed = true
+	return nil
+}
+
+// discard removes what an unfinished point has written. After commit it does
+// nothing.
+func (f *pointFiles) discard() {
+	if f == nil || f.committed {
+		return
+	}
+	for _, p := range []*pendingFile{f.requests, f.steps} {
+		if p != nil {
+			p.discard()
+		}
+	}
+	os.RemoveAll(f.dir)
+}
+
+// pendingFile buffers writes to a file that has no name yet.
+type pendingFile struct {
+	*bufio.Writer
+	file *renameio.PendingFile
+}
+
+func newPending(path string) (*pendingFile, error) {
+	file, err := renameio.NewPendingFile(path, renameio.WithPermissions(0o644))
+	if err != nil {
+		return nil, err
+	}
+	return &pendingFile{bufio.NewWriter(file), file}, nil
+}
+
+func (p *pendingFile) commit() error {
+	if err := p.Flush(); err != nil {
+		return fmt.Errorf("%s: %w", p.file.Name(), err)
+	}
+	return p.file.CloseAtomicallyReplace()
+}
+
+func (p *pendingFile) discard() { p.file.Cleanup() }

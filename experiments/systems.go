@@ -1,0 +1,139 @@
+package experiments
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"sparseserve/sim"
+)
+
+// checkSystemKey checks a key of [system] by itself, before the systems that
+// it applies to are known.
+func checkSystemKey(path, key string, value any) error {
+	var s sim.Spec
+	if key == "name" {
+		return &KeyError{Key: path + key, Reason: "a name belongs to one system; write a [[systems]] table"}
+	}
+	if err := decodeInto(&s, path, key, value); err != nil {
+		var known *KeyError
+		if errors.As(err, &known) && known.Value == "" {
+			return unknownKey(path+key, key, append(keysOf(&s), "preset"))
+		}
+		return err
+	}
+	return nil
+}
+
+// systems puts the systems together: the preset, then [system] of files, then
+// the system's own [[systems]] table, then --set system.KEY.
+func (l *loader) systems() error {
+	customs := map[string]int{}
+	for i, c := range l.custom {
+		name, _ := c.table["name"].(string)
+		if name == "" {
+			return c.doc.locate(&KeyError{Key: c.path + "name", Reason: "every [[systems]] table needs a name"})
+		}
+		if _, twice := customs[name]; twice {
+			return c.doc.locate(&KeyError{Key: c.path + "name", Value: quote(name), Reason: "this name is taken"})
+		}
+		customs[name] = i
+	}
+	names := slices.Clone(l.presets)
+	if !l.presetsOnly {
+		for _, c := range l.custom {
+			if name := c.table["name"].(string); !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return l.keyError("system.preset", "[]", "no system to run")
+	}
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			return l.keyError("system.preset", quote(name), "named twice")
+		}
+		var custom *customSystem
+		if i, ok := customs[name]; ok {
+			custom = &l.custom[i]
+		}
+		spec, err := l.system(name, custom)
+		if err != nil {
+			return err
+		}
+		l.cfg.Systems = append(l.cfg.Systems, spec)
+	}
+	return nil
+}
+
+// system puts one system together and checks it.
+func (l *loader) system(name string, custom *customSystem) (sim.Spec, error) {
+	presets := Presets()
+	base := presets[0].Spec
+	if custom != nil {
+		if v, ok := custom.table["preset"]; ok {
+			from, _ := v.(string)
+			p, ok := presetNamed(presets, from)
+			if !ok {
+				return base, custom.doc.locate(&KeyError{Key: custom.path + "preset", Value: show(v),
+					Reason: "no such system" + didYouMean(from, presetNames(presets))})
+			}
+			base = p.Spec
+		}
+	} else {
+		p, ok := presetNamed(presets, name)
+		if !ok {
+			return base, l.keyError("system.preset", quote(name),
+				"no such system"+didYouMean(name, presetNames(presets)))
+		}
+		base = p.Spec
+	}
+
+	spec := base
+	for _, key := range slices.Sorted(maps.Keys(l.common)) {
+		if err := decodeInto(&spec, "system.", key, l.common[key]); err != nil {
+			return spec, l.place(err)
+		}
+	}
+	if custom != nil {
+		for _, key := range custom.doc.keys(custom.path, custom.table) {
+			if key == "preset" {
+				continue
+			}
+			if err := decodeInto(&spec, custom.path, key, custom.table[key]); err != nil {
+				return spec, custom.doc.locate(err)
+			}
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(l.commonByFlag)) {
+		if err := decodeInto(&spec, "system.", key, l.commonByFlag[key]); err != nil {
+			return spec, l.place(err)
+		}
+	}
+	spec.Name = name
+	if bad := checkSpec(&spec); bad != nil {
+		return spec, l.placeSystem(bad, custom)
+	}
+	return spec, nil
+}
+
+// placeSystem says where the offending key of a system was set.
+func (l *loader) placeSystem(bad *KeyError, custom *customSystem) error {
+	key := bad.Key
+	bad.Key = "system." + key
+	if _, byFlag := l.commonByFlag[key]; !byFlag && custom != nil {
+		if _, own := custom.table[key]; own {
+			bad.Key = custom.path + key
+			return custom.doc.locate(bad)
+		}
+	}
+	return l.place(bad)
+}
+
+func presetNames(presets []Preset) []string {
+	names := make([]string, len(presets))
+	for i, p := range presets {
+		names[i] = p.Name
+	}
+	return names
+}
