@@ -184,6 +184,9 @@ func (c *Cache) Free(s *Seq) {
 
 func (s *Seq) row(g int) []entry { return s.rows[g*s.cap : (g+1)*s.cap : (g+1)*s.cap] }
 
+// Owner tells the successive requests of one handle apart.
+func (s *Seq) Owner() uint32 { return s.born }
+
 // Blocks returns how many blocks exist in each group, the open one included.
 func (s *Seq) Blocks() int { return s.blocks }
 
@@ -205,6 +208,9 @@ func (c *Cache) Layers() int { return len(c.layers) }
 func (c *Cache) Layer(i int) (layer, groups int) {
 	return c.layers[i].layer, c.layers[i].to - c.layers[i].from
 }
+
+// First returns the first group, in the sample, of the i-th sampled layer.
+func (c *Cache) First(i int) int { return c.layers[i].from }
 
 // Stats returns the counts so far.
 func (c *Cache) Stats() Stats { return c.stats }

@@ -31,6 +31,7 @@ type Budget struct {
 type Planner struct {
 	Mode      string // plain | chunked | layer | layer-chunked
 	Layers    int    // of the model
+	Chunk     int    // most tokens of one chunk
 	MaxInject int64  // maxInjectToken in token-layers
 }
 
@@ -73,7 +74,7 @@ func (p *Planner) plain(r *Request, b *Budget) (Segment, bool) {
 }
 
 func (p *Planner) chunk(r *Request, b *Budget) (Segment, bool) {
-	n := min(r.Target-r.Done, b.Tokens)
+	n := min(r.Target-r.Done, b.Tokens, p.Chunk)
 	if n <= 0 {
 		return Segment{}, false
 	}

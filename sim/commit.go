@@ -1,0 +1,81 @@
+package sim
+
+import (
+	"fmt"
+
+	"sparseserve/sim/des"
+)
+
+// commit ends a step: prefills advance, tokens go out, finished requests leave.
+func (s *Server) commit(now des.Time) error {
+	s.busy = false
+	planner := s.sched.Planner()
+	for i := range s.batch.Prefills {
+		seg := &s.batch.Prefills[i]
+		r := s.requests[seg.Req]
+		planner.Commit(seg)
+		r.prefilled += int64(seg.Tokens()) * int64(seg.LayerTo-seg.LayerFrom)
+		if !r.Decoding() {
+			continue
+		}
+		if want := int64(r.Target) * int64(s.Model.Layers); r.prefilled != want {
+			panic(fmt.Sprintf("sim: law 4: request %d prefilled %d token-layers of %d", r.ID, r.prefilled, want))
+		}
+		r.prefilled = 0
+		if err := s.prefilled(r); err != nil {
+			return err
+		}
+		if err := s.emit(r, now); err != nil {
+			return err
+		}
+	}
+	for _, r := range s.step.decodes {
+		if err := s.emit(r, now); err != nil {
+			return err
+		}
+	}
+	s.metrics.step(&s.step.rec)
+	s.steps++
+	return s.rec.Step(&s.step.rec)
+}
+
+// prefilled hands a completed prefill's KV to the decode cache.
+func (s *Server) prefilled(r *request) error {
+	if s.cache == nil {
+		return nil
+	}
+	if r.pinned {
+		s.cache.Unpin(r.seq)
+		r.pinned = false
+		return nil
+	}
+	s.cache.Extend(r.seq, r.Target)
+	return s.cache.Segmented(r.seq)
+}
+
+// emit hands out one token.
+func (s *Server) emit(r *request, now des.Time) error {
+	if r.Generated == 0 {
+		r.first = now
+	} else {
+		s.metrics.gap(now - r.last)
+		s.rec.Gap(now - r.last)
+	}
+	r.last = now
+	r.Generated++
+	s.metrics.emitted++
+	if !r.Finished() {
+		return nil
+	}
+	s.closeSeq(r)
+	s.sched.Finish(r.Request)
+	delete(s.requests, r.Request)
+	rec := Record{
+		ID: r.ID, Set: r.arrival.Set, Prompt: r.prompt, Output: r.Output, Arrival: r.arrival.At,
+		Scheduled: r.scheduled, FirstToken: r.first, LastToken: r.last, Preemptions: r.preemptions,
+	}
+	s.metrics.completed(&rec)
+	r.Request = nil
+	s.free = append(s.free, r)
+	return s.rec.Request(&rec)
+}

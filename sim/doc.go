@@ -1,0 +1,14 @@
+// Package sim is the serving system: it takes requests from a workload, runs
+// them through scheduler, selection and KV cache, and has a Device carry out
+// each step.
+//
+// Follow one request: Server.Run (server.go) takes it from the Workload and
+// queues it; sched forms a batch; Server.step (step.go) walks the batch
+// through the layers, where select.go finds what each head attends to, kv
+// finds what must move and the Device (device.go) moves, computes and tells
+// the time; when the step ends, commit.go hands out tokens; the Recorder
+// (record.go) sees every finished request and step; metrics.go sums them up.
+//
+// The package reads no wall clock, file, flag or environment. It is one code
+// for modelled and real devices.
+package sim

@@ -1,0 +1,153 @@
+package sim
+
+import (
+	"fmt"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"sparseserve/sim/des"
+)
+
+// Metrics sums up one run in constant memory. Means are exact; quantiles come
+// from histograms with three significant digits.
+type Metrics struct {
+	TTFT, TBT, QueueDelay Distribution
+
+	submitted, done, refused, preemptions int
+	emitted, finishedTokens               int64 // tokens, of all and of completed requests
+	steps, batch                          int64
+	selected, loaded, saved               int64 // blocks, whole model
+	start, end                            des.Time
+	phases                                Phases
+	extrapolated                          uint32
+	trend                                 trend
+
+	blockBytes int64
+	offload    bool
+}
+
+// NewMetrics returns metrics of nothing.
+func NewMetrics() *Metrics {
+	return &Metrics{TTFT: newDistribution(), TBT: newDistribution(), QueueDelay: newDistribution(), start: -1}
+}
+
+// Distribution is a stream of durations.
+type Distribution struct {
+	sum  float64
+	n    int64
+	hist *hdrhistogram.Histogram // microseconds
+}
+
+const maxMicros = int64(1e12) // 11 days
+
+func newDistribution() Distribution {
+	return Distribution{hist: hdrhistogram.New(1, maxMicros, 3)}
+}
+
+func (d *Distribution) add(t des.Time) {
+	d.sum += t.Seconds()
+	d.n++
+	if err := d.hist.RecordValue(min(int64(t/des.Microsecond), maxMicros)); err != nil {
+		panic(fmt.Sprintf("sim: duration %v: %v", t, err))
+	}
+}
+
+// Stats returns mean and quantiles in seconds; zeros when nothing was added.
+func (d *Distribution) Stats() Stats {
+	if d.n == 0 {
+		return Stats{}
+	}
+	q := func(p float64) float64 { return float64(d.hist.ValueAtQuantile(p)) * 1e-6 }
+	return Stats{Mean: d.sum / float64(d.n), P50: q(50), P90: q(90), P99: q(99)}
+}
+
+func (m *Metrics) arrived(at des.Time) {
+	m.submitted++
+	if m.start < 0 {
+		m.start = at
+	}
+}
+
+func (m *Metrics) rejected() { m.refused++ }
+
+func (m *Metrics) scheduled(delay des.Time) {
+	m.QueueDelay.add(delay)
+	m.trend.add(delay.Seconds())
+}
+
+func (m *Metrics) gap(t des.Time) { m.TBT.add(t) }
+
+func (m *Metrics) completed(r *Record) {
+	m.done++
+	m.finishedTokens += int64(r.Output)
+	m.TTFT.add(r.FirstToken - r.Arrival)
+	m.end = max(m.end, r.LastToken)
+}
+
+func (m *Metrics) step(r *StepRecord) {
+	m.steps++
+	m.batch += int64(r.Decodes + r.Prefills)
+	m.selected += r.Selected
+	m.loaded += r.Loaded
+	m.saved += r.Saved
+	m.phases.Add(&r.Timing.Phases)
+	m.extrapolated |= r.Timing.Extrapolated
+}
+
+// Extrapolated returns the union of the steps' Timing.Extrapolated.
+func (m *Metrics) Extrapolated() uint32 { return m.extrapolated }
+
+// Phases returns where the time of all steps went.
+func (m *Metrics) Phases() Phases { return m.phases }
+
+// Summary returns the run's figures and the warnings that follow from them.
+// Names, rate and SLO are the caller's to fill in.
+func (m *Metrics) Summary() Summary {
+	s := Summary{
+		Requests: m.submitted, Completed: m.done, Rejected: m.refused, Preempted: m.preemptions,
+		SimulatedS: (m.end - max(m.start, 0)).Seconds(), Steps: m.steps,
+		TTFT: m.TTFT.Stats(), TBT: m.TBT.Stats(), QueueDelay: m.QueueDelay.Stats(),
+		PhaseS: m.phases.seconds(), Warnings: []string{},
+	}
+	if s.SimulatedS > 0 {
+		s.ThroughputTokS = float64(m.emitted) / s.SimulatedS
+	}
+	if m.steps > 0 {
+		s.BatchMean = float64(m.batch) / float64(m.steps)
+	}
+	if m.offload {
+		s.H2DBytes, s.D2HBytes = m.loaded*m.blockBytes, m.saved*m.blockBytes
+		if m.steps > 0 {
+			s.BlocksLoadedPerStep = float64(m.loaded) / float64(m.steps)
+		}
+		if m.selected > 0 {
+			s.HitRatio = 1 - float64(m.loaded)/float64(m.selected)
+		}
+	}
+	if m.trend.rising() {
+		s.Warnings = append(s.Warnings, fmt.Sprintf(
+			"unstable queue: scheduling delay keeps growing (last quarter of requests waits %.3gx as long as the first half); means depend on the length of the run",
+			m.trend.growth()))
+	}
+	if m.done < 200 {
+		s.Warnings = append(s.Warnings, fmt.Sprintf("only %d requests finished; figures from fewer than 200 are noisy", m.done))
+	}
+	return s
+}
+
+func (p *Phases) seconds() map[string]float64 {
+	return map[string]float64{
+		"linears": p.Linears.Seconds(), "prefill_attention": p.PrefillAttention.Seconds(),
+		"dense_attention": p.DenseAttention.Seconds(), "sparse_attention": p.SparseAttention.Seconds(),
+		"scoring": p.Scoring.Seconds(), "load_stall": p.LoadStall.Seconds(), "save_stall": p.SaveStall.Seconds(),
+		"head": p.Head.Seconds(), "host": p.Host.Seconds(),
+	}
+}
+
+// check verifies law 4: every request and token is accounted for.
+func (m *Metrics) check(inFlight int) error {
+	if m.submitted != m.done+m.refused+inFlight {
+		return fmt.Errorf("law 4: %d requests submitted, %d completed + %d rejected + %d in flight", m.submitted, m.done, m.refused, inFlight)
+	}
+	return nil
+}

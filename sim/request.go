@@ -1,0 +1,66 @@
+package sim
+
+import (
+	"sparseserve/sim/des"
+	"sparseserve/sim/dsa"
+	"sparseserve/sim/kv"
+	"sparseserve/sim/sched"
+)
+
+// request is one request inside the server.
+type request struct {
+	*sched.Request
+	arrival Arrival
+	prompt  int // tokens after truncation
+
+	seq     *kv.Seq // nil without offloading, and while it waits
+	pinned  bool    // its chunked prefill holds HBM
+	buffers int64   // bytes of a running layer-segmented prefill
+
+	prefilled int64 // token-layers of the running prefill
+
+	steps    int // decode steps so far, the clock of its selections
+	grid     int // context grid of its selections, -1 all blocks
+	lastGrid int // that of the step before
+	cursors  []dsa.Cursor
+	streams  []*dsa.Stream
+
+	scheduled, first, last des.Time // first scheduled, first and last token
+	started                bool
+	preemptions            int
+}
+
+// Record is what a run keeps of one request.
+type Record struct {
+	ID          int
+	Set         string
+	Prompt      int
+	Output      int
+	Arrival     des.Time
+	Scheduled   des.Time // first time in a batch
+	FirstToken  des.Time
+	LastToken   des.Time
+	Preemptions int
+	Rejected    string // reason; empty when completed
+}
+
+// StepRecord is what a run keeps of one step.
+type StepRecord struct {
+	Index                 int64
+	Start                 des.Time
+	Decodes, Prefills     int
+	PrefillTokens         int64 // token-layers / layers
+	Waiting               int
+	Selected, Loaded      int64 // blocks, whole model
+	Saved                 int64
+	WorkingSets, HBMBytes int64
+	Timing                Timing
+}
+
+// Recorder sees a run as it happens. Its arguments are valid during the call.
+type Recorder interface {
+	Request(*Record) error
+	// Gap is the time between two successive tokens of a request.
+	Gap(des.Time)
+	Step(*StepRecord) error
+}

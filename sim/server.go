@@ -1,0 +1,258 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+
+	"sparseserve/sim/des"
+	"sparseserve/sim/dsa"
+	"sparseserve/sim/kv"
+	"sparseserve/sim/sched"
+)
+
+// Model is what the server needs to know of a model.
+type Model struct {
+	Layers     int
+	KVHeads    int
+	Hidden     int
+	MaxContext int
+}
+
+// Config describes one server.
+type Config struct {
+	Spec     Spec
+	Model    Model
+	Geometry kv.Geometry // of Spec.BlockTokens
+	HBMBytes int64       // for KV blocks, metadata and prefill buffers
+	Seed     uint64
+	Device   Device
+	Library  *dsa.Library // selections of sparse attention; its policy picks SelectedBlocks
+}
+
+// Server runs one serving system on one device in virtual time.
+type Server struct {
+	Config
+	events  des.Queue[event]
+	sched   *sched.Scheduler
+	memory  *kv.Budget
+	cache   *kv.Cache // nil without offloading
+	rec     Recorder
+	metrics *Metrics
+
+	budget   int // selected blocks a group, sinks and window included
+	requests map[*sched.Request]*request
+	free     []*request
+	nextID   int
+
+	busy     bool
+	batch    *sched.Batch
+	steps    int64
+	pending  Arrival
+	more     bool
+	arrived  int
+	saves    []saveJob // in flight, oldest first
+	step     stepState
+	workload Workload
+}
+
+type event struct {
+	kind eventKind
+	save int64 // saveDone: sequence number of the last save done
+}
+
+type eventKind uint8
+
+const (
+	arrive eventKind = iota
+	stepDone
+	saveDone
+)
+
+// Events at one time: saves land, requests arrive, the step ends.
+var priority = [...]int8{arrive: 1, stepDone: 2, saveDone: 0}
+
+// NewServer returns a server with no requests.
+func NewServer(cfg Config) (*Server, error) {
+	spec := &cfg.Spec
+	s := &Server{Config: cfg, requests: map[*sched.Request]*request{}}
+	geo := cfg.Geometry
+	blockBytes := geo.BlockBytes * int64(geo.Groups())
+	capacity := cfg.HBMBytes
+	if spec.Offload {
+		capacity = int64(spec.DRAMGiB * (1 << 30))
+	} else if spec.Sparse() {
+		blockBytes += geo.MetaBytes * int64(geo.Groups())
+	}
+	s.memory = kv.NewBudget(capacity/blockBytes, geo.BlockTokens, spec.Watermark)
+	if spec.Sparse() {
+		s.budget = SelectedBlocks(spec)
+	}
+	var limit sched.Limit
+	if spec.Offload {
+		sample := kv.FullSample(geo)
+		if spec.Heads == "sampled" {
+			sample = kv.HashSample(geo, spec.SampleGroups, cfg.Seed)
+		}
+		cache, err := kv.NewCache(kv.Config{
+			Geometry: geo, Sample: sample, HBMBytes: cfg.HBMBytes,
+			Eviction: spec.Eviction, PerLayer: spec.Pool == "per-layer", Window: spec.Window,
+		})
+		if err != nil {
+			return nil, err
+		}
+		s.cache = cache
+		limit = &hbmLimit{s}
+	}
+	inject := spec.MaxInject
+	if inject == 0 {
+		inject = int64(spec.ChunkTokens) * int64(cfg.Model.Layers)
+	}
+	var err error
+	s.sched, err = sched.New(sched.Config{
+		Base: spec.Base, MaxRequests: spec.MaxRequests, MaxTokens: spec.MaxTokens,
+		Planner: sched.Planner{Mode: spec.Prefill, Layers: cfg.Model.Layers, Chunk: spec.ChunkTokens, MaxInject: inject},
+		Memory:  s.memory, Limit: limit,
+	})
+	return s, err
+}
+
+// SelectedBlocks returns how many blocks a group attends to, the open block,
+// sinks and window included.
+func SelectedBlocks(spec *Spec) int { return max(1, spec.BudgetTokens/spec.BlockTokens) }
+
+// Candidates returns how many blocks a group's policy picks beside the sinks
+// and the window, which are charged to the budget.
+func Candidates(spec *Spec) int {
+	return max(1, SelectedBlocks(spec)-spec.SinkBlocks-spec.WindowBlocks)
+}
+
+// Run serves the workload to its end and returns the run's metrics. When ctx
+// ends first it returns ctx's error.
+func (s *Server) Run(ctx context.Context, w Workload, rec Recorder) (*Metrics, error) {
+	s.workload, s.rec = w, rec
+	s.metrics = NewMetrics()
+	s.metrics.offload, s.metrics.blockBytes = s.Spec.Offload, s.Geometry.BlockBytes
+	if err := s.fetch(); err != nil {
+		return nil, err
+	}
+	for n := 0; ; n++ {
+		if n%64 == 0 && ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		ev, ok := s.events.Next()
+		if !ok {
+			break
+		}
+		if err := s.handle(ev); err != nil {
+			return nil, fmt.Errorf("at %v, step %d: %w", s.events.Now(), s.steps, err)
+		}
+		if checkLaws {
+			if err := s.check(); err != nil {
+				panic(fmt.Sprintf("sim: at %v, step %d: %v", s.events.Now(), s.steps, err))
+			}
+		}
+	}
+	if n := s.sched.Waiting() + s.sched.Running(); n > 0 {
+		return nil, fmt.Errorf("sim: %d requests can never be scheduled; the first waits since its arrival", n)
+	}
+	return s.metrics, nil
+}
+
+func (s *Server) handle(ev event) error {
+	now := s.events.Now()
+	switch ev.kind {
+	case arrive:
+		if err := s.arrival(); err != nil {
+			return err
+		}
+		if err := s.fetch(); err != nil {
+			return err
+		}
+	case saveDone:
+		if err := s.landSaves(ev.save); err != nil {
+			return err
+		}
+	case stepDone:
+		if err := s.commit(now); err != nil {
+			return err
+		}
+	}
+	if s.busy || s.sched.Waiting()+s.sched.Running() == 0 {
+		return nil
+	}
+	return s.startStep(now)
+}
+
+// fetch takes the next request from the workload and schedules its arrival.
+func (s *Server) fetch() error {
+	var err error
+	s.pending, s.more, err = s.workload.Next()
+	if err != nil || !s.more {
+		return err
+	}
+	if s.pending.At < s.events.Now() {
+		return fmt.Errorf("sim: request %d arrives at %v, before the one in front of it", s.arrived+1, s.pending.At)
+	}
+	s.events.Schedule(s.pending.At, priority[arrive], event{kind: arrive})
+	return nil
+}
+
+// arrival queues the pending request, cut to the model's maximum or rejected.
+func (s *Server) arrival() error {
+	a := s.pending
+	s.arrived++
+	s.nextID++
+	s.metrics.arrived(a.At)
+	limit := s.Spec.MaxPromptTokens
+	if limit == 0 || limit > s.Model.MaxContext {
+		limit = s.Model.MaxContext
+	}
+	limit = min(limit, s.Model.MaxContext-a.Output)
+	prompt := a.Prompt
+	if prompt > limit && s.Spec.OverLength == "truncate" && limit > 0 {
+		prompt = limit
+	}
+	reason := s.reject(prompt, a.Output, limit)
+	if reason != "" {
+		s.metrics.rejected()
+		return s.rec.Request(&Record{ID: s.nextID, Set: a.Set, Prompt: a.Prompt, Output: a.Output, Arrival: a.At, Rejected: reason})
+	}
+	r := s.newRequest()
+	r.arrival, r.prompt = a, prompt
+	r.Request = sched.NewRequest(s.nextID, prompt, a.Output)
+	s.requests[r.Request] = r
+	s.sched.Add(r.Request)
+	return nil
+}
+
+// reject returns why a request can never be served, or "".
+func (s *Server) reject(prompt, output, limit int) string {
+	if prompt > limit {
+		return fmt.Sprintf("prompt of %d tokens exceeds the maximum of %d", prompt, limit)
+	}
+	tokens := prompt + output
+	if !s.memory.Fits(tokens) {
+		where := "HBM"
+		if s.Spec.Offload {
+			where = "DRAM"
+		}
+		return fmt.Sprintf("KV of %d tokens exceeds %s, which holds %d tokens of which %.3g %% stay free",
+			tokens, where, s.memory.Tokens(s.memory.Total()), 100*s.Spec.Watermark)
+	}
+	if s.cache != nil {
+		if need, have := s.loneNeed(prompt, output), s.hbmTotal(); need > have {
+			return fmt.Sprintf("alone it needs %d MiB of HBM, there are %d MiB for KV", need>>20, have>>20)
+		}
+	}
+	return ""
+}
+
+func (s *Server) newRequest() *request {
+	if n := len(s.free); n > 0 {
+		r := s.free[n-1]
+		s.free = s.free[:n-1]
+		*r = request{cursors: r.cursors, streams: r.streams}
+		return r
+	}
+	return &request{}
+}

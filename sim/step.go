@@ -1,0 +1,343 @@
+package sim
+
+import (
+	"sparseserve/sim/des"
+	"sparseserve/sim/kv"
+	"sparseserve/sim/sched"
+)
+
+// stepState is the scratch of one step, kept between steps.
+type stepState struct {
+	meta    Step
+	work    Work
+	moves   kv.Moves
+	decodes []*request
+	seqs    []*kv.Seq
+	sel     kv.Selection
+	rec     StepRecord
+	before  kv.Stats
+
+	contexts, selected, scored int64 // tokens, tokens and blocks a head, summed over decodes
+	loaded, shared             int64 // sampled loads of the step, whole model; part given to layers so far
+}
+
+// saveJob is a run of blocks on its way to DRAM.
+type saveJob struct {
+	step   int64 // that enqueued it
+	req    *request
+	seq    *kv.Seq
+	owner  uint32 // of seq, which may have changed hands since
+	blocks int    // leading full blocks in DRAM once done
+	frees  bool   // the buffers of a layer-segmented prefill are free then
+}
+
+// startStep forms a batch and carries it through the device.
+func (s *Server) startStep(now des.Time) error {
+	s.batch = s.sched.Next()
+	for _, sr := range s.batch.Preempted {
+		s.evictRequest(s.requests[sr])
+	}
+	if s.batch.Empty() {
+		return nil
+	}
+	if err := s.enter(now); err != nil {
+		return err
+	}
+	if err := s.Device.Begin(&s.step.meta); err != nil {
+		return err
+	}
+	for layer := range s.Model.Layers {
+		if err := s.layer(layer); err != nil {
+			return err
+		}
+	}
+	timing, err := s.Device.Finish()
+	if err != nil {
+		return err
+	}
+	s.leave(now, timing)
+	return nil
+}
+
+// evictRequest drops the KV of a preempted request.
+func (s *Server) evictRequest(r *request) {
+	r.preemptions++
+	s.metrics.preemptions++
+	s.closeSeq(r)
+}
+
+func (s *Server) closeSeq(r *request) {
+	if r.seq != nil {
+		s.cache.Free(r.seq)
+	}
+	r.seq, r.pinned, r.buffers, r.steps, r.prefilled = nil, false, 0, 0, 0
+}
+
+// enter brings the batch's requests into the cache and sums up the step.
+func (s *Server) enter(now des.Time) error {
+	st := &s.step
+	st.decodes, st.seqs = st.decodes[:0], st.seqs[:0]
+	st.contexts, st.selected, st.scored, st.loaded, st.shared = 0, 0, 0, 0, 0
+	st.meta = Step{Index: s.steps, Start: now, Requests: len(s.batch.Decodes) + len(s.batch.Prefills)}
+	st.rec = StepRecord{Index: s.steps, Start: now, Decodes: len(s.batch.Decodes), Prefills: len(s.batch.Prefills), Waiting: s.sched.Waiting()}
+	for _, sr := range s.batch.SetBack {
+		if r := s.requests[sr]; r.pinned {
+			s.cache.Unpin(r.seq)
+			r.pinned = false
+		}
+	}
+	for i := range s.batch.Prefills {
+		if err := s.enterPrefill(&s.batch.Prefills[i], now); err != nil {
+			return err
+		}
+	}
+	for _, sr := range s.batch.Decodes {
+		if err := s.enterDecode(s.requests[sr]); err != nil {
+			return err
+		}
+	}
+	if s.cache != nil {
+		st.meta.DRAMBytes = s.memory.Used() * s.Geometry.BlockBytes * int64(s.Geometry.Groups())
+		s.cache.BeginStep(st.seqs)
+		st.before = s.cache.Stats()
+	}
+	return nil
+}
+
+func (s *Server) enterPrefill(seg *sched.Segment, now des.Time) error {
+	r := s.requests[seg.Req]
+	if !r.started {
+		r.started, r.scheduled = true, now
+		s.metrics.scheduled(now - r.arrival.At)
+	}
+	s.step.rec.PrefillTokens += int64(seg.Tokens()) * int64(seg.LayerTo-seg.LayerFrom)
+	if seg.Completes(s.Model.Layers) {
+		s.step.meta.Sampled++
+	}
+	if s.cache == nil {
+		return nil
+	}
+	if r.seq == nil {
+		r.seq = s.cache.Open(r.Prompt + r.Output)
+		if s.sched.Planner().Segmented() {
+			r.buffers = s.segmentBuffers(r.Target)
+		}
+		if err := s.cache.Reserve(r.seq, s.metaBytes(r.Target)+r.buffers); err != nil {
+			return err
+		}
+	}
+	if !s.sched.Planner().Segmented() {
+		s.cache.Extend(r.seq, seg.TokenTo)
+		s.cache.Pin(r.seq)
+		r.pinned = true
+	}
+	return nil
+}
+
+func (s *Server) enterDecode(r *request) error {
+	st := &s.step
+	st.decodes = append(st.decodes, r)
+	st.meta.Sampled++
+	context := r.Context()
+	st.contexts += int64(context)
+	if s.Spec.Sparse() {
+		st.selected += s.selectedTokens(context)
+		st.scored += int64(context / s.Geometry.BlockTokens)
+	}
+	if s.cache == nil {
+		return nil
+	}
+	st.seqs = append(st.seqs, r.seq)
+	s.cache.Extend(r.seq, context)
+	if context%s.Geometry.BlockTokens == 0 {
+		if err := s.cache.Reserve(r.seq, s.metaBytes(context)+r.buffers); err != nil {
+			return err
+		}
+	}
+	if s.Spec.Sparse() {
+		s.prepareSelections(r)
+	}
+	return nil
+}
+
+// selectedTokens is what one head reads of a context: all of it, or the budget
+// with the open block only partly filled.
+func (s *Server) selectedTokens(context int) int64 {
+	blocks := s.Geometry.Blocks(context)
+	if blocks <= s.budget {
+		return int64(context)
+	}
+	open := context - (blocks-1)*s.Geometry.BlockTokens
+	return int64((s.budget-1)*s.Geometry.BlockTokens + open)
+}
+
+// layer runs one layer of the step.
+func (s *Server) layer(layer int) error {
+	st := &s.step
+	w := &st.work
+	*w = Work{Prefill: w.Prefill[:0], Decodes: len(s.batch.Decodes), Tokens: len(s.batch.Decodes)}
+	st.moves = kv.Moves{Layer: layer, BlockBytes: s.Geometry.BlockBytes}
+	for i := range s.batch.Prefills {
+		if seg := &s.batch.Prefills[i]; seg.In(layer) {
+			w.Tokens += seg.Tokens()
+			w.Prefill = append(w.Prefill, Span{Query: seg.Tokens(), Prefix: seg.TokenFrom})
+		}
+	}
+	if w.Tokens == 0 {
+		return nil // a layer that this step skips
+	}
+	dense := !s.Spec.Sparse() || layer < s.Spec.DenseLayers
+	if w.DecodeTokens = st.contexts; !dense {
+		w.Sparse, w.DecodeTokens, w.ScoredBlocks = true, st.selected, st.scored
+	}
+	if w.Sparse && w.Decodes > 0 {
+		if err := s.Device.Score(layer, w); err != nil {
+			return err
+		}
+	}
+	if s.cache != nil {
+		if err := s.access(layer); err != nil {
+			return err
+		}
+		st.moves.Saves = s.savesOf(layer)
+		if err := s.Device.Move(&st.moves); err != nil {
+			return err
+		}
+	}
+	return s.Device.Compute(layer, w)
+}
+
+// access finds the blocks that a layer must load. With every head simulated it
+// runs the layer's groups when the layer's turn comes. With a sample it runs
+// all sampled layers at the first layer of the step and spreads their loads,
+// scaled to the whole model, evenly over the layers.
+func (s *Server) access(layer int) error {
+	st := &s.step
+	if s.cache.Sample.Rate == 1 {
+		n, err := s.accessSampled(layer)
+		st.moves.Loads = n
+		return err
+	}
+	if layer == 0 {
+		var sum int64
+		for li := range s.cache.Layers() {
+			n, err := s.accessSampled(li)
+			if err != nil {
+				return err
+			}
+			sum += n
+		}
+		st.loaded, st.shared = s.cache.Scale(sum), 0
+	}
+	upTo := st.loaded * int64(layer+1) / int64(s.Model.Layers)
+	st.moves.Loads = upTo - st.shared
+	st.shared = upTo
+	return nil
+}
+
+// accessSampled runs the selections and prefill writes of one sampled layer and
+// returns the blocks to load over its groups.
+func (s *Server) accessSampled(li int) (int64, error) {
+	st := &s.step
+	layer, groups := s.cache.Layer(li)
+	first := s.cache.First(li)
+	dense := !s.Spec.Sparse() || layer < s.Spec.DenseLayers
+	for i := range s.batch.Prefills {
+		if r := s.requests[s.batch.Prefills[i].Req]; r.pinned {
+			s.cache.Write(li, r.seq)
+		}
+	}
+	for _, r := range st.decodes {
+		for g := first; g < first+groups; g++ {
+			s.selection(r, g, dense, &st.sel)
+			s.cache.Access(r.seq, g, &st.sel)
+		}
+	}
+	return s.cache.Fill(li)
+}
+
+// savesOf counts the blocks that a layer's computation completes.
+func (s *Server) savesOf(layer int) int64 {
+	var n int
+	size := s.Geometry.BlockTokens
+	for _, r := range s.step.decodes {
+		if r.Context()%size == 0 {
+			n++
+		}
+	}
+	for i := range s.batch.Prefills {
+		if seg := &s.batch.Prefills[i]; seg.In(layer) {
+			n += seg.TokenTo/size - seg.TokenFrom/size
+		}
+	}
+	return int64(n) * int64(s.Geometry.KVHeads)
+}
+
+// leave books the step's outcome and schedules its end.
+func (s *Server) leave(now des.Time, timing Timing) {
+	st := &s.step
+	if s.cache != nil {
+		s.queueSaves(now, timing.SavesDone)
+		after := s.cache.Stats()
+		st.rec.Selected = s.cache.Scale(after.Selected - st.before.Selected)
+		st.rec.Loaded = s.cache.Scale(after.Loaded - st.before.Loaded)
+	}
+	st.rec.Timing = timing
+	st.rec.PrefillTokens /= int64(s.Model.Layers)
+	s.busy = true
+	s.events.Schedule(now+timing.Elapsed, priority[stepDone], event{kind: stepDone})
+}
+
+// queueSaves notes which blocks this step sends to DRAM and when they land.
+func (s *Server) queueSaves(now, done des.Time) {
+	size := s.Geometry.BlockTokens
+	n := len(s.saves)
+	for _, r := range s.step.decodes {
+		if r.Context()%size == 0 {
+			s.saves = append(s.saves, saveJob{step: s.steps, req: r, seq: r.seq, owner: r.seq.Owner(), blocks: r.Context() / size})
+		}
+	}
+	for i := range s.batch.Prefills {
+		seg := &s.batch.Prefills[i]
+		r := s.requests[seg.Req]
+		job := saveJob{step: s.steps, req: r, seq: r.seq, owner: r.seq.Owner(), blocks: seg.TokenTo / size}
+		switch {
+		case r.pinned && job.blocks > seg.TokenFrom/size:
+			s.saves = append(s.saves, job)
+		case !r.pinned && seg.Completes(s.Model.Layers):
+			job.frees = true
+			s.saves = append(s.saves, job)
+		}
+	}
+	if len(s.saves) > n {
+		s.events.Schedule(now+max(done, 0), priority[saveDone], event{kind: saveDone, save: s.steps})
+	}
+	for layer := range s.Model.Layers {
+		s.step.rec.Saved += s.savesOf(layer)
+	}
+}
+
+// landSaves marks the blocks of all saves up to a step as in DRAM.
+func (s *Server) landSaves(step int64) error {
+	n := 0
+	for i := range s.saves {
+		j := &s.saves[i]
+		if j.step > step {
+			break
+		}
+		n++
+		if j.req.seq != j.seq || j.seq.Owner() != j.owner {
+			continue
+		}
+		if !j.frees {
+			s.cache.Saved(j.seq, j.blocks)
+			continue
+		}
+		j.req.buffers = 0
+		if err := s.cache.Reserve(j.seq, s.metaBytes(j.req.Context())); err != nil {
+			return err
+		}
+	}
+	s.saves = s.saves[:copy(s.saves, s.saves[n:])]
+	return nil
+}

@@ -1,0 +1,70 @@
+package sim
+
+import "math"
+
+// trend keeps batch means of a sequence in constant memory: up to 64 batches of
+// equal size, which doubles whenever they are full.
+type trend struct {
+	means []float64
+	size  int // values a batch
+	sum   float64
+	n     int // values in the open batch
+}
+
+const trendBatches = 64
+
+func (t *trend) add(v float64) {
+	if t.size == 0 {
+		t.size = 1
+	}
+	t.sum += v
+	t.n++
+	if t.n < t.size {
+		return
+	}
+	t.means = append(t.means, t.sum/float64(t.n))
+	t.sum, t.n = 0, 0
+	if len(t.means) == trendBatches {
+		for i := range trendBatches / 2 {
+			t.means[i] = (t.means[2*i] + t.means[2*i+1]) / 2
+		}
+		t.means = t.means[:trendBatches/2]
+		t.size *= 2
+	}
+}
+
+// rising says whether the sequence grows without end, as the delay of an
+// unstable queue does: Mann-Kendall's test finds a trend at 99.9 %, the last
+// quarter is at least twice the first half, and it is longer than a second.
+func (t *trend) rising() bool {
+	n := len(t.means)
+	if n < 8 {
+		return false
+	}
+	s := 0
+	for i := range n {
+		for j := i + 1; j < n; j++ {
+			switch {
+			case t.means[j] > t.means[i]:
+				s++
+			case t.means[j] < t.means[i]:
+				s--
+			}
+		}
+	}
+	sd := math.Sqrt(float64(n*(n-1)*(2*n+5)) / 18)
+	return float64(s)/sd > 3.1 && t.lastQuarter() > 1 && t.growth() >= 2
+}
+
+func (t *trend) lastQuarter() float64 { return mean(t.means[len(t.means)*3/4:]) }
+
+// growth is the mean of the last quarter over that of the first half.
+func (t *trend) growth() float64 { return t.lastQuarter() / mean(t.means[:len(t.means)/2]) }
+
+func mean(xs []float64) float64 {
+	var sum float64
+	for _, x := range xs {
+		sum += x
+	}
+	return sum / float64(len(xs))
+}
