@@ -1,0 +1,322 @@
+package sched
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"sparseserve/sim/kv"
+)
+
+// rig drives a scheduler without a device: every step takes no time.
+type rig struct {
+	s   *Scheduler
+	all map[int]*Request
+}
+
+func newRig(t testing.TB, cfg Config) *rig {
+	s, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &rig{s, map[int]*Request{}}
+}
+
+func (g *rig) add(id, prompt, output int) {
+	r := NewRequest(id, prompt, output)
+	g.all[id] = r
+	g.s.Add(r)
+}
+
+// step forms a batch, carries it out and describes it: D for decodes, P for
+// prefills as id:tokens@layers, preemptions as !id.
+func (g *rig) step() string {
+	b := g.s.Next()
+	var out []string
+	for _, r := range b.Preempted {
+		out = append(out, fmt.Sprintf("!%d", r.ID))
+	}
+	for _, r := range b.Decodes {
+		out = append(out, fmt.Sprintf("D%d", r.ID))
+	}
+	for _, p := range b.Prefills {
+		out = append(out, fmt.Sprintf("P%d:%d-%d@%d-%d", p.Req.ID, p.TokenFrom, p.TokenTo, p.LayerFrom, p.LayerTo))
+	}
+	decodes := append([]*Request(nil), b.Decodes...)
+	for i := range b.Prefills {
+		r := b.Prefills[i].Req
+		g.s.Planner().Commit(&b.Prefills[i])
+		if r.Decoding() {
+			decodes = append(decodes, r)
+		}
+	}
+	for _, r := range decodes {
+		if r.Generated++; r.Finished() {
+			g.s.Finish(r)
+		}
+	}
+	return strings.Join(out, " ")
+}
+
+func (g *rig) expect(t *testing.T, want ...string) {
+	t.Helper()
+	for i, w := range want {
+		if got := g.step(); got != w {
+			t.Fatalf("iteration %d: got %q, want %q", i+1, got, w)
+		}
+	}
+}
+
+func chunked(base string, tokens, blocks int) Config {
+	return Config{
+		Base: base, MaxRequests: 256, MaxTokens: tokens,
+		Planner: Planner{Mode: "chunked", Layers: 3, Chunk: tokens},
+		Memory:  kv.NewBudget(int64(blocks), 4, 0.01),
+	}
+}
+
+// Figure 9 of SparseServe: three layers, segment size 1, three decoding
+// requests beside one prefill request; prefill runs one layer an iteration and
+// decodes from the fourth on.
+func TestFigure9LayerSegmentedPrefill(t *testing.T) {
+	cfg := chunked("vllm", 2048, 1000)
+	g := newRig(t, cfg)
+	for id := 1; id <= 3; id++ {
+		g.add(id, 1, 100)
+	}
+	g.s.cfg.Planner = Planner{Mode: "layer", Layers: 3, MaxInject: 1 << 20}
+	g.step() // requests 1 to 3 prefill
+	g.s.cfg.Planner.MaxInject = 4
+	g.add(4, 4, 10)
+	g.expect(t,
+		"D1 D2 D3 P4:0-4@0-1",
+		"D1 D2 D3 P4:0-4@1-2",
+		"D1 D2 D3 P4:0-4@2-3",
+		"D1 D2 D3 D4",
+	)
+}
+
+func TestLayerSegmentsFollowMaxInject(t *testing.T) {
+	cfg := chunked("vllm", 2048, 1000)
+	cfg.Planner = Planner{Mode: "layer", Layers: 8, MaxInject: 100}
+	g := newRig(t, cfg)
+	g.add(1, 30, 2)  // 3 layers an iteration
+	g.add(2, 5, 2)   // takes what is left: 10 token-layers, 2 layers
+	g.add(3, 200, 2) // one layer exceeds the limit: one at a time, alone
+	g.expect(t,
+		"P1:0-30@0-3 P2:0-5@0-2",
+		"P1:0-30@3-6 P2:0-5@2-4",
+		"P1:0-30@6-8 P2:0-5@4-8",
+		"D1 D2 P3:0-200@0-1",
+	)
+}
+
+func TestLayerChunksWithinOneLayer(t *testing.T) {
+	cfg := chunked("vllm", 2048, 1000)
+	cfg.Planner = Planner{Mode: "layer-chunked", Layers: 2, MaxInject: 100}
+	g := newRig(t, cfg)
+	g.add(1, 150, 2)
+	g.expect(t, "P1:0-100@0-1", "P1:100-150@0-1", "P1:0-100@1-2", "P1:100-150@1-2", "D1")
+}
+
+// One token budget: decodes first by arrival, then the running prefill, then
+// new requests.
+func TestVLLMChunkedBudget(t *testing.T) {
+	g := newRig(t, chunked("vllm", 10, 1000))
+	g.add(1, 4, 3)
+	g.add(2, 12, 2)
+	g.add(3, 3, 1)
+	g.expect(t,
+		"P1:0-4@0-3 P2:0-6@0-3",
+		"D1 P2:6-12@0-3 P3:0-3@0-3", // request 3 emits its only token here
+		"D1 D2",
+		"",
+	)
+}
+
+// Admission takes all blocks of the prompt at once, first come first served: a
+// small request behind one that does not fit waits too.
+func TestVLLMAdmissionAllocatesWholePrompt(t *testing.T) {
+	g := newRig(t, chunked("vllm", 8, 10)) // 40 tokens
+	g.add(1, 16, 2)
+	g.add(2, 28, 2)
+	g.add(3, 4, 2)
+	g.expect(t,
+		"P1:0-8@0-3",
+		"P1:8-16@0-3",
+		"D1",         // request 1 ends; 2 needs 7 of the 6 free blocks until then
+		"P2:0-8@0-3", // 3 waits for its tokens, not its memory
+		"P2:8-16@0-3", "P2:16-24@0-3",
+		"P2:24-28@0-3 P3:0-4@0-3",
+	)
+}
+
+// A decode that finds no block preempts the last running request, which waits
+// at the front and prefills prompt and generated tokens again.
+func TestVLLMPreemptsLastByRecomputation(t *testing.T) {
+	g := newRig(t, chunked("vllm", 100, 4)) // 16 tokens; watermark rounds to 0
+	g.add(1, 7, 8)
+	g.add(2, 6, 4)
+	g.add(3, 4, 1)
+	g.expect(t,
+		"P1:0-7@0-3 P2:0-6@0-3", // 2 + 2 blocks; 3 waits
+		"D1 D2",                 // contexts 8 and 7
+		"!2 D1",                 // context 9 needs a third block
+	)
+	if r := g.all[2]; r.Target != 8 || r.Generated != 2 || g.s.waiting.front() != r {
+		t.Fatalf("preempted request: target %d, generated %d, front of queue %v", r.Target, r.Generated, g.s.waiting.front() == r)
+	}
+	g.expect(t, "D1", "D1", "D1", "D1", "D1", "P2:0-8@0-3 P3:0-4@0-3", "D2")
+}
+
+func TestVLLMWithoutChunkingPrefillsAlone(t *testing.T) {
+	cfg := chunked("vllm", 10, 1000)
+	cfg.Planner.Mode = "plain"
+	g := newRig(t, cfg)
+	g.add(1, 6, 3)
+	g.add(2, 20, 2) // longer than the budget: alone
+	g.expect(t, "P1:0-6@0-3", "P2:0-20@0-3", "D1 D2", "D1")
+}
+
+// Sarathi puts all decodes before any prefill, whatever came first.
+func TestSarathiDecodesFirst(t *testing.T) {
+	g := newRig(t, chunked("sarathi", 10, 1000))
+	g.add(1, 15, 2)
+	g.expect(t, "P1:0-10@0-3")
+	g.add(2, 3, 5)
+	g.expect(t, "P1:10-15@0-3 P2:0-3@0-3", "D1 D2", "D2")
+}
+
+// vLLM V1 takes running requests in queue order, prefills too, and allocates
+// chunk by chunk: the second request starts before all its blocks are free.
+func TestVLLMV1AllocatesChunkByChunk(t *testing.T) {
+	g := newRig(t, chunked("vllm-v1", 8, 9)) // 36 tokens
+	g.add(1, 12, 3)
+	g.add(2, 28, 2)
+	g.expect(t,
+		"P1:0-8@0-3",
+		"P1:8-12@0-3 P2:0-4@0-3",
+		"D1 P2:4-11@0-3",
+		"D1 P2:11-18@0-3",
+	)
+	v := newRig(t, chunked("vllm", 8, 9))
+	v.add(1, 12, 3)
+	v.add(2, 28, 2)
+	v.expect(t, "P1:0-8@0-3", "P1:8-12@0-3", "D1", "D1", "P2:0-8@0-3")
+}
+
+// limit is Algorithm 1's input with a fixed need for each request.
+type limit struct {
+	available int64
+	need      map[int]int64
+}
+
+func (l *limit) Available() int64         { return l.available }
+func (l *limit) Decode(r *Request) int64  { return l.need[r.ID] }
+func (l *limit) Prefill(s *Segment) int64 { return l.need[s.Req.ID] }
+
+// Algorithm 1: requests enter in order while their working sets fit; those left
+// out keep their place, and a later, smaller one may still enter.
+func TestAlgorithm1(t *testing.T) {
+	cfg := chunked("vllm", 100, 1000)
+	l := &limit{10, map[int]int64{1: 4, 2: 5, 3: 4, 4: 1}}
+	cfg.Limit = l
+	g := newRig(t, cfg)
+	for id := 1; id <= 4; id++ {
+		g.add(id, 4, 10)
+	}
+	g.expect(t,
+		"P1:0-4@0-3 P2:0-4@0-3 P4:0-4@0-3", // 4+5+1; request 3 waits again, at the front
+		"D1 D2 D4",
+	)
+	if w := g.s.waiting; w.len() != 1 || w.front().ID != 3 {
+		t.Fatalf("%d waiting", w.len())
+	}
+	l.need[2] = 9 // request 2's working set grows past what is left
+	g.expect(t, "D1 D4 P3:0-4@0-3", "D1 D4 D3")
+	if b := g.s.Next(); len(b.SetBack) != 1 || b.SetBack[0].ID != 2 {
+		t.Fatalf("set back: %v", b.SetBack)
+	}
+	l.need[1] = 99 // the first always runs
+	g.expect(t, "D1")
+}
+
+// Law 8: the working sets of an admitted batch fit, or it has one request.
+// Law 4: every request finishes and all memory returns, whatever the policy.
+func TestLaw4Law8RandomSchedules(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		blocks := rapid.IntRange(10, 60).Draw(t, "blocks")
+		mode := rapid.SampledFrom([]string{"plain", "chunked", "layer", "layer-chunked"}).Draw(t, "plan")
+		layers := rapid.IntRange(1, 5).Draw(t, "layers")
+		cfg := Config{
+			Base:        rapid.SampledFrom([]string{"vllm", "vllm-v1", "sarathi"}).Draw(t, "base"),
+			MaxRequests: rapid.IntRange(1, 8).Draw(t, "rmax"),
+			MaxTokens:   rapid.IntRange(1, 64).Draw(t, "tmax"),
+			Memory:      kv.NewBudget(int64(blocks), 4, 0.01),
+		}
+		cfg.Planner = Planner{Mode: mode, Layers: layers, Chunk: cfg.MaxTokens, MaxInject: rapid.Int64Range(1, 200).Draw(t, "inject")}
+		l := &limit{100, map[int]int64{}}
+		if rapid.Bool().Draw(t, "control") {
+			cfg.Limit = l
+		}
+		g, err := New(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := rapid.IntRange(1, 12).Draw(t, "n")
+		var left []*Request
+		for id := range n {
+			r := NewRequest(id, rapid.IntRange(1, 4*blocks-8).Draw(t, "prompt"), 1)
+			r.Output = rapid.IntRange(1, 4*blocks-4-r.Prompt).Draw(t, "output")
+			l.need[id] = rapid.Int64Range(0, 150).Draw(t, "need")
+			g.Add(r)
+			left = append(left, r)
+		}
+		for step := 0; len(left) > 0; step++ {
+			if step > 20000 {
+				t.Fatalf("%d of %d requests still unfinished", len(left), n)
+			}
+			b := g.Next()
+			if b.Empty() {
+				t.Fatal("requests wait and nothing runs")
+			}
+			var used int64
+			for _, r := range b.Decodes {
+				used += l.need[r.ID]
+			}
+			for i := range b.Prefills {
+				used += l.need[b.Prefills[i].Req.ID]
+			}
+			if cfg.Limit != nil && used > l.available && len(b.Decodes)+len(b.Prefills) > 1 {
+				t.Fatalf("law 8: working sets of %d in %d", used, l.available)
+			}
+			if len(b.Decodes)+len(b.Prefills) > cfg.MaxRequests {
+				t.Fatalf("%d requests in a batch of at most %d", len(b.Decodes)+len(b.Prefills), cfg.MaxRequests)
+			}
+			done := append([]*Request(nil), b.Decodes...)
+			for i := range b.Prefills {
+				r := b.Prefills[i].Req
+				g.Planner().Commit(&b.Prefills[i])
+				if r.Decoding() {
+					done = append(done, r)
+				}
+			}
+			for _, r := range done {
+				if r.Generated++; r.Finished() {
+					g.Finish(r)
+					for i := range left {
+						if left[i] == r {
+							left = append(left[:i], left[i+1:]...)
+							break
+						}
+					}
+				}
+			}
+		}
+		if cfg.Memory.Used() != 0 {
+			t.Fatalf("%d blocks still granted", cfg.Memory.Used())
+		}
+	})
+}
