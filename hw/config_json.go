@@ -1,0 +1,143 @@
+package hw
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// hfConfig is the part of a HuggingFace config.json that gives a decoder's
+// shape. GLM's names stand beside the usual ones.
+type hfConfig struct {
+	NameOrPath   string          `json:"_name_or_path"`
+	Layers       int             `json:"num_hidden_layers"`
+	LayersGLM    int             `json:"num_layers"`
+	Hidden       int             `json:"hidden_size"`
+	QHeads       int             `json:"num_attention_heads"`
+	KVHeads      int             `json:"num_key_value_heads"`
+	MultiQuery   bool            `json:"multi_query_attention"`
+	Groups       int             `json:"multi_query_group_num"`
+	HeadDim      int             `json:"head_dim"`
+	KVChannels   int             `json:"kv_channels"`
+	FFN          int             `json:"intermediate_size"`
+	FFNGLM       int             `json:"ffn_hidden_size"`
+	Vocab        int             `json:"vocab_size"`
+	PaddedVocab  int             `json:"padded_vocab_size"`
+	Positions    int             `json:"max_position_embeddings"`
+	SeqLength    int             `json:"seq_length"`
+	Tied         bool            `json:"tie_word_embeddings"`
+	Bias         bool            `json:"attention_bias"`
+	BiasGLM      bool            `json:"add_qkv_bias"`
+	ModelType    string          `json:"model_type"`
+	DType        string          `json:"torch_dtype"`
+	Quantization json.RawMessage `json:"quantization_config"`
+	Experts      int             `json:"num_local_experts"`
+	ExpertsQwen  int             `json:"num_experts"`
+}
+
+// parseConfigJSON reads a HuggingFace config.json. Weights and KV are served
+// in 16 bits, as vLLM's "auto" does for 16- and 32-bit checkpoints.
+func parseConfigJSON(file string, data []byte) (Model, error) {
+	var c hfConfig
+	if err := json.Unmarshal(data, &c); err != nil {
+		return Model{}, jsonError(file, data, err)
+	}
+	if len(c.Quantization) > 0 && string(c.Quantization) != "null" {
+		return Model{}, fmt.Errorf("%s: quantization_config: quantized weights are not modelled", file)
+	}
+	if n := max(c.Experts, c.ExpertsQwen); n > 1 {
+		return Model{}, fmt.Errorf("%s: num_experts: mixtures of experts (%d) are not modelled", file, n)
+	}
+	switch c.DType {
+	case "", "float16", "bfloat16", "float32":
+	default:
+		return Model{}, fmt.Errorf("%s: torch_dtype: want float16, bfloat16 or float32, got %q", file, c.DType)
+	}
+	m := Model{
+		Name:            configName(file, c.NameOrPath),
+		Layers:          first(c.Layers, c.LayersGLM),
+		Hidden:          c.Hidden,
+		QHeads:          c.QHeads,
+		KVHeads:         c.KVHeads,
+		HeadDim:         first(c.HeadDim, c.KVChannels),
+		FFN:             first(c.FFN, c.FFNGLM),
+		Vocab:           first(c.PaddedVocab, c.Vocab),
+		MaxContext:      first(c.Positions, c.SeqLength),
+		Tokenizer:       "llama3",
+		TiedEmbeddings:  c.Tied,
+		QKVBias:         c.Bias || c.BiasGLM || c.ModelType == "qwen2",
+		WeightBytesEach: 2,
+		KVBytesEach:     2,
+		Source:          file,
+	}
+	if m.KVHeads == 0 && c.MultiQuery {
+		m.KVHeads = c.Groups
+	}
+	if m.KVHeads == 0 {
+		m.KVHeads = m.QHeads
+	}
+	if m.HeadDim == 0 && m.QHeads > 0 {
+		m.HeadDim = m.Hidden / m.QHeads
+	}
+	if m.Vocab < 50000 { // a 32k vocabulary splits text as Llama-2's does
+		m.Tokenizer = "llama2"
+	}
+	if key, err := m.validate(); err != nil {
+		if hf, ok := hfKeys[key]; ok {
+			key = hf
+		}
+		return Model{}, fmt.Errorf("%s: %s: %w", file, key, err)
+	}
+	return m, nil
+}
+
+// hfKeys names the config.json key behind a field.
+var hfKeys = map[string]string{
+	"layers": "num_hidden_layers", "hidden": "hidden_size", "q_heads": "num_attention_heads",
+	"kv_heads": "num_key_value_heads", "ffn": "intermediate_size", "vocab": "vocab_size",
+	"max_context": "max_position_embeddings",
+}
+
+// configName names a model after its checkpoint, else after its folder or file.
+func configName(file, checkpoint string) string {
+	if checkpoint != "" {
+		return filepath.Base(checkpoint)
+	}
+	if base := filepath.Base(file); base != "config.json" {
+		return strings.TrimSuffix(base, ".json")
+	}
+	if abs, err := filepath.Abs(file); err == nil {
+		return filepath.Base(filepath.Dir(abs))
+	}
+	return "config"
+}
+
+// jsonError adds the line, and the key when the type is wrong.
+func jsonError(file string, data []byte, err error) error {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		return fmt.Errorf("%s:%d: %w", file, lineAt(data, syntax.Offset), err)
+	case errors.As(err, &kind):
+		return fmt.Errorf("%s:%d: %s: want %s, got %s", file, lineAt(data, kind.Offset), kind.Field, kind.Type, kind.Value)
+	}
+	return fmt.Errorf("%s: %w", file, err)
+}
+
+func lineAt(data []byte, offset int64) int {
+	return 1 + bytes.Count(data[:min(int(offset), len(data))], []byte("\n"))
+}
+
+// first returns the first value that is not 0.
+func first(values ...int) int {
+	for _, v := range values {
+		if v != 0 {
+			return v
+		}
+	}
+	return 0
+}

@@ -1,0 +1,92 @@
+package hw
+
+import (
+	"slices"
+
+	"sparseserve/sim"
+	"sparseserve/sim/des"
+)
+
+// layerCost is the price of one layer's Work, each part alone on the card.
+type layerCost struct {
+	linears, prefill, dense, sparse, scoring des.Time
+}
+
+// coster prices Work with one model's cost models on one card. It remembers
+// the last Work, as most layers of a step do the same.
+type coster struct {
+	linears   linears
+	pointwise pointwise
+	prefill   prefillAttention
+	dense     stream
+	sparse    stream
+	scoring   stream
+	head      head
+
+	notes notes
+	known bool
+	work  sim.Work // of the last call; Prefill is the coster's own
+	cost  layerCost
+}
+
+func newCoster(p *Profile, m *Model) coster {
+	c := coster{
+		linears:   newLinears(p, m),
+		pointwise: newPointwise(p, m),
+		prefill:   newPrefillAttention(p, m),
+		dense:     newDense(p, m),
+		sparse:    newSparse(p, m),
+		scoring:   newScoring(p, m),
+		head:      newLMHead(p, m),
+	}
+	c.notes = newNotes(p, m, &c)
+	return c
+}
+
+// layer returns the price of w in one layer.
+func (c *coster) layer(w *sim.Work) layerCost {
+	if c.known && sameWork(&c.work, w) {
+		return c.cost
+	}
+	spans := append(c.work.Prefill[:0], w.Prefill...)
+	c.work = *w
+	c.work.Prefill = spans
+	c.cost = c.price(w)
+	c.known = true
+	return c.cost
+}
+
+func (c *coster) price(w *sim.Work) layerCost {
+	n := &c.notes
+	tokens := float64(w.Tokens)
+	lin, beyond := c.linears.seconds(tokens)
+	n.mark(noteLinears, beyond, tokens)
+	if tokens > 0 {
+		n.mark(noteShape, !c.linears.exact, 0)
+	}
+	pw, beyond := c.pointwise.seconds(tokens)
+	n.mark(notePointwise, beyond, tokens)
+	pre, short := c.prefill.seconds(w.Prefill)
+	n.mark(notePrefill, short > 0, float64(short))
+	cost := layerCost{linears: nanoseconds(lin) + nanoseconds(pw), prefill: nanoseconds(pre)}
+
+	kv := float64(w.DecodeTokens)
+	if w.Sparse {
+		t, beyond := c.sparse.seconds(kv)
+		n.mark(noteSparse, beyond, kv*c.sparse.bytesEach)
+		cost.sparse = nanoseconds(t)
+	} else {
+		t, beyond := c.dense.seconds(kv)
+		n.mark(noteDense, beyond, kv*c.dense.bytesEach)
+		cost.dense = nanoseconds(t)
+	}
+	s, _ := c.scoring.seconds(float64(w.ScoredBlocks))
+	cost.scoring = nanoseconds(s)
+	return cost
+}
+
+func sameWork(a, b *sim.Work) bool {
+	return a.Tokens == b.Tokens && a.Decodes == b.Decodes &&
+		a.DecodeTokens == b.DecodeTokens && a.ScoredBlocks == b.ScoredBlocks &&
+		a.Sparse == b.Sparse && slices.Equal(a.Prefill, b.Prefill)
+}

@@ -1,0 +1,67 @@
+package hw
+
+import (
+	"math"
+	"sort"
+)
+
+// curve is measured points, x rising. Its three ways of reading between them
+// are straight in x, in log x, and in log x and log y.
+type curve struct {
+	x, y []float64
+}
+
+// segment returns i with x[i] <= at <= x[i+1], and where at lies relative to
+// the data: -1 below, +1 above. A curve of one point has no segment.
+func (c curve) segment(at float64) (i, side int) {
+	n := len(c.x)
+	switch {
+	case at < c.x[0]:
+		return 0, -1
+	case at > c.x[n-1]:
+		return n - 1, 1
+	case at == c.x[n-1]:
+		return n - 1, 0
+	}
+	return sort.SearchFloat64s(c.x, math.Nextafter(at, math.Inf(1))) - 1, 0
+}
+
+// cost reads a cost that grows with work x: straight between points, which is
+// exact where a fixed part and a part per unit add up; the first point's cost
+// below the data; the last point's rate beyond.
+func (c curve) cost(at float64) (y float64, outside bool) {
+	i, side := c.segment(at)
+	switch {
+	case side < 0:
+		return c.y[0], true
+	case side > 0:
+		return c.y[i] * at / c.x[i], true
+	case at == c.x[i]:
+		return c.y[i], false
+	}
+	t := (at - c.x[i]) / (c.x[i+1] - c.x[i])
+	return c.y[i] + t*(c.y[i+1]-c.y[i]), false
+}
+
+// logLinear reads y straight in log x, clamped outside.
+func (c curve) logLinear(at float64) (y float64, outside bool) {
+	i, side := c.segment(at)
+	if side != 0 || at == c.x[i] {
+		return c.y[i], side != 0
+	}
+	t := math.Log(at/c.x[i]) / math.Log(c.x[i+1]/c.x[i])
+	return c.y[i] + t*(c.y[i+1]-c.y[i]), false
+}
+
+// power reads y straight in log x and log y, clamped outside.
+func (c curve) power(at float64) (y float64, outside bool) {
+	i, side := c.segment(at)
+	if side != 0 || at == c.x[i] {
+		return c.y[i], side != 0
+	}
+	t := math.Log(at/c.x[i]) / math.Log(c.x[i+1]/c.x[i])
+	return c.y[i] * math.Pow(c.y[i+1]/c.y[i], t), false
+}
+
+// last returns the largest x.
+func (c curve) last() float64 { return c.x[len(c.x)-1] }

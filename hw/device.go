@@ -1,0 +1,245 @@
+package hw
+
+import (
+	"errors"
+	"fmt"
+	"math"
+
+	"sparseserve/sim"
+	"sparseserve/sim/des"
+	"sparseserve/sim/kv"
+)
+
+// DeviceOptions says how a system uses the card.
+type DeviceOptions struct {
+	LoadEngine string // memcpy | batched | flash; needed when blocks are loaded
+	SaveEngine string // memcpy | gpu | flash; needed when blocks are saved
+	// Offload adds a GPU-CPU round trip to each layer that scores: the CPU
+	// looks up which selected blocks to load.
+	Offload bool
+	// SaveBufferBytes is how much KV may wait for D2H before compute stalls;
+	// at 0 each layer waits for its own saves.
+	SaveBufferBytes int64
+	ScatterThreads  int // CPU threads of FlashD2H; 0 = the profile's
+}
+
+// Device prices a step on one card. It implements sim.Device. Not safe for
+// concurrent use; no call allocates in steady state.
+//
+// The time line of a step:
+//
+//   - Begin passes the host's time for the step.
+//   - Score passes the scoring kernels and, with offload, the layer's round
+//     trip.
+//   - Move starts loads when the layer's score is done; attention needs them,
+//     so the step waits them out (LoadStall). A save queue that runs meanwhile
+//     shares the link's limit for both directions, each slowed alike.
+//   - Compute passes linears and attention. A GPU scatter kernel that runs
+//     beside it takes its share of speed (SaveStall). The layer's saves join
+//     the D2H queue when it ends, and the step waits until the queue fits the
+//     save buffer (SaveStall).
+//   - Finish passes embedding, LM head and sampling, and leaves the queue to
+//     the next step.
+type Device struct {
+	costs   coster
+	loader  *loader // nil without a load engine
+	saver   *saver  // nil without a save engine
+	opts    DeviceOptions
+	host    des.Time
+	sync    des.Time
+	duplex  float64 // bytes/s of both directions at once
+	saves   saveQueue
+	pending int64 // blocks that the layer's Compute hands to the queue
+	bytes   int64 // of each pending block
+
+	running bool
+	step    sim.Step
+	tokens  int      // embedded in this step: the first layer's
+	layers  int      // computed in this step
+	now     des.Time // virtual time
+	phases  sim.Phases
+}
+
+// NewDevice returns a device that models one card serving one model.
+func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) {
+	if path, err := gpu.validate(); err != nil {
+		return nil, fmt.Errorf("profile %s: %s: %w", gpu.Name, path, err)
+	}
+	if key, err := model.validate(); err != nil {
+		return nil, fmt.Errorf("model %s: %s: %w", model.Name, key, err)
+	}
+	if opts.SaveBufferBytes < 0 {
+		return nil, fmt.Errorf("save buffer: want 0 bytes or more, got %d", opts.SaveBufferBytes)
+	}
+	d := &Device{
+		costs:  newCoster(gpu, model),
+		opts:   opts,
+		host:   nanoseconds(gpu.Host.Step.SI()),
+		sync:   nanoseconds(gpu.Host.LayerSync.SI()),
+		duplex: gpu.Link.DuplexCopy.SI(),
+	}
+	if opts.LoadEngine != "" {
+		l, err := newLoader(gpu, opts.LoadEngine)
+		if err != nil {
+			return nil, err
+		}
+		d.loader = &l
+	}
+	if opts.SaveEngine != "" {
+		s, err := newSaver(gpu, opts.SaveEngine, opts.ScatterThreads)
+		if err != nil {
+			return nil, err
+		}
+		d.saver = &s
+	}
+	if opts.LoadEngine == LoadFlash || opts.SaveEngine == SaveGPU {
+		d.duplex = math.Min(d.duplex, gpu.Link.DuplexKernel.SI())
+	}
+	return d, nil
+}
+
+// Begin implements sim.Device.
+func (d *Device) Begin(s *sim.Step) error {
+	if d.running {
+		return errors.New("hw: Begin before Finish")
+	}
+	if s.Start < d.now {
+		return fmt.Errorf("hw: step %d starts at %v, before the last one's end at %v", s.Index, s.Start, d.now)
+	}
+	d.running, d.step, d.phases = true, *s, sim.Phases{}
+	d.now, d.tokens, d.layers = s.Start, 0, 0
+	d.costs.notes.bits = 0
+	d.costs.known = false // so that the step's own bits are set anew
+	d.saves.advance(d.now)
+	d.pass(d.host, &d.phases.Host)
+	return nil
+}
+
+// Score implements sim.Device.
+func (d *Device) Score(_ int, w *sim.Work) error {
+	if !d.running {
+		return errors.New("hw: Score outside a step")
+	}
+	d.compute(d.costs.layer(w).scoring, &d.phases.Scoring)
+	if d.opts.Offload {
+		d.pass(d.sync, &d.phases.Host)
+	}
+	return nil
+}
+
+// Move implements sim.Device.
+func (d *Device) Move(m *kv.Moves) error {
+	if !d.running {
+		return errors.New("hw: Move outside a step")
+	}
+	if m.Loads < 0 || m.Saves < 0 || m.BlockBytes < 0 {
+		return fmt.Errorf("hw: layer %d moves %d loads, %d saves of %d bytes", m.Layer, m.Loads, m.Saves, m.BlockBytes)
+	}
+	if m.Loads > 0 {
+		if d.loader == nil {
+			return fmt.Errorf("hw: layer %d loads %d blocks without a load engine", m.Layer, m.Loads)
+		}
+		d.load(m.Loads, m.BlockBytes)
+	}
+	if m.Saves > 0 {
+		if d.saver == nil {
+			return fmt.Errorf("hw: layer %d saves %d blocks without a save engine", m.Layer, m.Saves)
+		}
+		if d.pending > 0 && d.bytes != m.BlockBytes {
+			return fmt.Errorf("hw: layer %d saves blocks of %d and %d bytes", m.Layer, d.bytes, m.BlockBytes)
+		}
+		d.pending += m.Saves
+		d.bytes = m.BlockBytes
+	}
+	return nil
+}
+
+// Compute implements sim.Device.
+func (d *Device) Compute(_ int, w *sim.Work) error {
+	if !d.running {
+		return errors.New("hw: Compute outside a step")
+	}
+	c := d.costs.layer(w)
+	d.compute(c.linears, &d.phases.Linears)
+	d.compute(c.prefill, &d.phases.PrefillAttention)
+	d.compute(c.dense, &d.phases.DenseAttention)
+	d.compute(c.sparse, &d.phases.SparseAttention)
+	if d.layers == 0 {
+		d.tokens = w.Tokens
+	}
+	d.layers++
+	d.enqueue()
+	return nil
+}
+
+// Finish implements sim.Device.
+func (d *Device) Finish() (sim.Timing, error) {
+	if !d.running {
+		return sim.Timing{}, errors.New("hw: Finish outside a step")
+	}
+	d.enqueue() // of a Move that no Compute followed
+	d.compute(nanoseconds(d.costs.head.seconds(d.tokens, d.step.Sampled)), &d.phases.Head)
+	d.running = false
+	return sim.Timing{
+		Elapsed:      d.now - d.step.Start,
+		Phases:       d.phases,
+		SavesDone:    max(0, d.saves.done()-d.step.Start),
+		Extrapolated: d.costs.notes.bits,
+	}, nil
+}
+
+// pass lets time go by on the critical path.
+func (d *Device) pass(t des.Time, phase *des.Time) {
+	d.now += t
+	*phase += t
+	d.saves.advance(d.now)
+}
+
+// compute passes GPU time, longer while a GPU scatter kernel runs beside it:
+// with share c of its speed lost, t takes t/(1-c) until the queue is empty.
+func (d *Device) compute(t des.Time, phase *des.Time) {
+	lost := des.Time(0)
+	if d.saver != nil && d.saver.contention > 0 && d.saves.work > 0 {
+		c := d.saver.contention
+		lost = nanoseconds(1e-9 * math.Min(float64(t)*c/(1-c), float64(d.saves.work)*c))
+	}
+	d.pass(t, phase)
+	d.pass(lost, &d.phases.SaveStall)
+}
+
+// load waits for n blocks. While saves run too and both together exceed the
+// link's limit for both directions, each is slowed by the same factor.
+func (d *Device) load(n, blockBytes int64) {
+	seconds, beyond := d.loader.seconds(n, blockBytes, d.step.DRAMBytes)
+	d.costs.notes.mark(notePool, beyond, float64(d.step.DRAMBytes)/(1<<30))
+	alone := nanoseconds(seconds)
+	q := &d.saves
+	factor := 1.0
+	if q.work > 0 {
+		sum := (float64(n)*float64(blockBytes)/float64(alone) + q.bytes/float64(q.work)) * 1e9
+		factor = math.Min(1, d.duplex/sum)
+	}
+	if factor == 1 {
+		d.pass(alone, &d.phases.LoadStall)
+		return
+	}
+	both := min(alone, q.work) // work that each does while the other runs
+	slowed := des.Time(math.Ceil(float64(both) / factor))
+	q.drain(slowed, both)
+	d.now += slowed
+	d.phases.LoadStall += slowed
+	d.pass(alone-both, &d.phases.LoadStall)
+}
+
+// enqueue hands the layer's saves to the D2H queue and waits until it fits the
+// save buffer.
+func (d *Device) enqueue() {
+	if d.pending == 0 {
+		return
+	}
+	d.costs.notes.mark(noteScatter, d.saver.outside, float64(d.opts.ScatterThreads))
+	work := nanoseconds(d.saver.seconds(d.pending, d.bytes))
+	d.saves.push(d.pending*d.bytes, work)
+	d.pending = 0
+	d.pass(d.saves.until(d.opts.SaveBufferBytes), &d.phases.SaveStall)
+}

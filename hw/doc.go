@@ -1,0 +1,22 @@
+// Package hw describes GPUs, links and models, and predicts how long a batch
+// step takes on them. Its Device stands in for the GPU when the server is
+// simulated.
+//
+// Reading order, following one step:
+//
+//   - model.go, library.go, config_json.go: shapes of the models and the bytes
+//     that follow from them.
+//   - units.go, profile.go, profile_load.go: a GPU as figures with units and
+//     provenance; profiles/*.toml holds the built-in ones.
+//   - curve.go, roofline.go: interpolation between measured points, and the
+//     floor of physics below every prediction.
+//   - linears.go, pointwise.go, prefill.go, attention.go, head.go: one cost
+//     model each; load.go and save.go: the transfer engines.
+//   - costs.go: one layer's price; savequeue.go: the D2H queue; device.go: the
+//     time line of a step; notes.go: which model was asked beyond its data.
+//   - plan.go: what fits on the card; slo.go: the decode iteration that
+//     service levels are multiples of.
+//
+// Cost models are values without state: seconds in float64, SI units inside.
+// Only Device keeps state, in integer nanoseconds.
+package hw

@@ -1,0 +1,317 @@
+package hw
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"sparseserve/sim"
+	"sparseserve/sim/kv"
+)
+
+// fact is one published or measured figure beside the model's.
+type fact struct {
+	name      string
+	low, high float64 // the figure; low == high for a single number
+	got       float64
+	tolerance float64 // relative, beyond low and high
+}
+
+func near(name string, want, got float64) fact { return fact{name, want, want, got, 0.10} }
+
+func between(name string, low, high, got float64) fact { return fact{name, low, high, got, 0.10} }
+
+func below(name string, limit, got float64) fact { return fact{name, 0, limit, got, 0} }
+
+func above(name string, limit, got float64) fact { return fact{name, limit, math.Inf(1), got, 0} }
+
+// report prints the table and fails on each figure that is missed.
+func report(t *testing.T, facts []fact) {
+	t.Helper()
+	for _, f := range facts {
+		want := fmt.Sprintf("%.4g", f.low)
+		if f.low != f.high {
+			want = fmt.Sprintf("%.4g-%.4g", f.low, f.high)
+		}
+		off := 0.0
+		if f.got < f.low {
+			off = f.got/f.low - 1
+		} else if f.got > f.high {
+			off = f.got/f.high - 1
+		}
+		t.Logf("%-58s %12s %10.4g %+6.1f %%", f.name, want, f.got, 100*off)
+		if !(math.Abs(off) <= f.tolerance) {
+			t.Errorf("%s: want %s within %.0f %%, got %.4g", f.name, want, 100*f.tolerance, f.got)
+		}
+	}
+}
+
+func mustProfile(t testing.TB, name string) *Profile {
+	t.Helper()
+	p, err := LoadProfile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func mustModel(t testing.TB, name string) *Model {
+	t.Helper()
+	m, err := LoadModel(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &m
+}
+
+func ms(seconds float64, _ bool) float64 { return 1e3 * seconds }
+
+func us(seconds float64, _ bool) float64 { return 1e6 * seconds }
+
+// tflops returns a chunk's rate in TFLOP/s.
+func tflops(a prefillAttention, query, prefix int) float64 {
+	s := sim.Span{Query: query, Prefix: prefix}
+	t, _ := a.seconds([]sim.Span{s})
+	return a.spanFLOPs(s) / t * 1e-12
+}
+
+// gbps returns a stream's rate over n items in GB/s.
+func gbps(k stream, n float64) float64 {
+	t, _ := k.seconds(n)
+	return n * k.bytesEach / t * 1e-9
+}
+
+// loadGBps and saveGBps return an engine's rate over many blocks in GB/s.
+func loadGBps(t *testing.T, p *Profile, engine string, blocks, blockBytes int64, poolGiB float64) float64 {
+	t.Helper()
+	l, err := newLoader(p, engine)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, _ := l.seconds(blocks, blockBytes, int64(poolGiB*(1<<30)))
+	return float64(blocks*blockBytes) / s * 1e-9
+}
+
+func saveGBps(t *testing.T, p *Profile, engine string, blocks, blockBytes int64, threads int) float64 {
+	t.Helper()
+	s, err := newSaver(p, engine, threads)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return float64(blocks*blockBytes) / s.seconds(blocks, blockBytes) * 1e-9
+}
+
+func TestFactsA100(t *testing.T) {
+	m := mustModel(t, "llama2-7b")
+	var facts []fact
+	for _, card := range []struct {
+		name string
+		gib  float64
+		hbm  float64 // GB/s
+	}{{"a100-80gb", 80, 2039}, {"a100-40gb", 40, 1555}} {
+		p := mustProfile(t, card.name)
+		scale := 2039 / card.hbm // of times bound by HBM
+		row := func(format string, args ...any) string { return card.name + " " + fmt.Sprintf(format, args...) }
+		facts = append(facts,
+			near(row("peak fp16, TFLOP/s"), 312, p.GPU.PeakFP16.SI()*1e-12),
+			near(row("HBM, GB/s"), card.hbm, p.GPU.HBMBandwidth.SI()*1e-9),
+			near(row("HBM, GiB"), card.gib, p.GPU.HBMSize.SI()/(1<<30)),
+			near(row("L2, MB"), 40, p.GPU.L2Size.SI()*1e-6),
+			near(row("link nominal, GB/s"), 32, p.Link.Nominal.SI()*1e-9),
+			near(row("link H2D achieved, GB/s"), 25, p.Link.H2D.SI()*1e-9),
+			near(row("link D2H achieved, GB/s"), 25, p.Link.D2H.SI()*1e-9),
+		)
+		lin, pw := newLinears(p, m), newPointwise(p, m)
+		for _, r := range []struct{ tokens, want float64 }{
+			{1, 0.266 * scale}, {128, 0.352 * scale}, {1024, 1.959}, {4096, 7.492},
+		} {
+			facts = append(facts, near(row("linears, %.0f tokens, ms", r.tokens), r.want, ms(lin.seconds(r.tokens))))
+		}
+		flops := 2 * 4096 * float64(m.LayerLinears())
+		lt, _ := lin.seconds(4096)
+		facts = append(facts, near(row("linears, 4096 tokens, TFLOP/s"), 221, flops/lt*1e-12))
+		for _, r := range []struct{ tokens, want float64 }{{1, 0.024}, {2048, 0.347 * scale}, {4096, 0.70 * scale}} {
+			facts = append(facts, near(row("norm+rope+act+residual, %.0f tokens, ms", r.tokens), r.want, ms(pw.seconds(r.tokens))))
+		}
+		pre := newPrefillAttention(p, m)
+		for _, prefix := range []int{0, 2048, 8192, 32768, 131072} {
+			for _, query := range []int{2048, 4096, 8192} {
+				facts = append(facts, between(row("prefill attention, %d after %d, TFLOP/s", query, prefix), 159, 171, tflops(pre, query, prefix)))
+			}
+		}
+		facts = append(facts, near(row("prefill attention, 512 after 0, TFLOP/s"), 89, tflops(pre, 512, 0)))
+		for _, prefix := range []int{2048, 8192, 32768} {
+			facts = append(facts, between(row("prefill attention, 512 after %d, TFLOP/s", prefix), 148, 158, tflops(pre, 512, prefix)))
+		}
+		dense := newDense(p, m)
+		for _, r := range []struct {
+			batch, context float64
+			want           float64
+		}{{1, 1024, 309}, {1, 8192, 1061}, {8, 8192, 1429}, {64, 8192, 1489}} {
+			bytes := r.batch * r.context * dense.bytesEach
+			want := r.want
+			if scale != 1 { // the 43 us launch is common to both cards
+				want = bytes / (43e-6 + (bytes/(r.want*1e9)-43e-6)*scale) * 1e-9
+			}
+			facts = append(facts, near(row("decode attention, %.0f x %.0f, GB/s", r.batch, r.context), want, gbps(dense, r.batch*r.context)))
+		}
+		for _, r := range []struct{ pool, want float64 }{{0.25, 25.1}, {1, 25.1}, {10, 18.1}, {20, 16.5}, {100, 16.5}} {
+			facts = append(facts, near(row("zero-copy reads, pool %.4g GiB, GB/s", r.pool), r.want, loadGBps(t, p, LoadFlash, 1<<16, 16<<10, r.pool)))
+		}
+		for _, kib := range []int64{2, 4, 8, 16} {
+			facts = append(facts,
+				above(row("FlashH2D, %d KiB blocks, GB/s", kib), 20, loadGBps(t, p, LoadFlash, 10000, kib<<10, 0.25)),
+				above(row("FlashD2H, %d KiB blocks, GB/s", kib), 23, saveGBps(t, p, SaveFlash, 10000, kib<<10, 0)),
+				below(row("memcpy D2H, %d KiB blocks, GB/s", kib), 6, saveGBps(t, p, SaveMemcpy, 10000, kib<<10, 0)),
+			)
+		}
+		facts = append(facts,
+			below(row("memcpy H2D, 16 KiB blocks, GB/s"), 4, loadGBps(t, p, LoadMemcpy, 10000, 16<<10, 0.25)),
+			near(row("memcpy H2D in serving, 16 KiB, us a block"), 7, 16.384/loadGBps(t, p, LoadMemcpy, 10000, 16<<10, 0.25)),
+			near(row("memcpy H2D in serving, 16 KiB, GB/s"), 2.3, loadGBps(t, p, LoadMemcpy, 10000, 16<<10, 0.25)),
+		)
+	}
+	report(t, facts)
+}
+
+// PSA's decode iterations, at the profile's reference condition: one dense
+// request at 32k tokens.
+func TestFactsDecodeIteration(t *testing.T) {
+	p := mustProfile(t, "a100-40gb")
+	var facts []fact
+	for _, r := range []struct {
+		model string
+		ms    float64
+	}{{"lwm-7b", 30}, {"llama3.1-8b", 20}} {
+		got, err := ReferenceIteration(p, mustModel(t, r.model))
+		if err != nil {
+			t.Fatal(err)
+		}
+		facts = append(facts, near("a100-40gb decode iteration, 1 x 32k, "+r.model+", ms", r.ms, got.Seconds()*1e3))
+	}
+	report(t, facts)
+}
+
+// SparseServe Fig. 14b: prefill of LWM-7B in chunks of 2048 tokens with saves
+// beside it, over prefill alone, for the mean prompt of its LongBench mix.
+func TestFactsSavingFig14b(t *testing.T) {
+	p, m := mustProfile(t, "a100-40gb"), mustModel(t, "lwm-7b")
+	prefill := func(engine string) float64 {
+		d, err := NewDevice(p, m, DeviceOptions{SaveEngine: engine, SaveBufferBytes: 1 << 40})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var end, saved float64
+		start := sim.Step{Sampled: 1}
+		for prefix := 0; prefix < 12600; prefix += 2048 {
+			chunk := min(2048, 12600-prefix)
+			w := sim.Work{Tokens: chunk, Prefill: []sim.Span{{Query: chunk, Prefix: prefix}}}
+			if err := d.Begin(&start); err != nil {
+				t.Fatal(err)
+			}
+			for layer := range m.Layers {
+				saves := int64((prefix+chunk)/32-prefix/32) * int64(m.KVHeads)
+				if engine != "" {
+					if err := d.Move(&kv.Moves{Layer: layer, Saves: saves, BlockBytes: 16 << 10}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := d.Compute(layer, &w); err != nil {
+					t.Fatal(err)
+				}
+			}
+			timing, err := d.Finish()
+			if err != nil {
+				t.Fatal(err)
+			}
+			saved = (start.Start + timing.SavesDone).Seconds()
+			start.Start += timing.Elapsed
+			end = start.Start.Seconds()
+		}
+		return math.Max(end, saved)
+	}
+	alone := prefill("")
+	report(t, []fact{
+		near("a100-40gb Fig. 14b, memcpy saving over compute", 1.76, prefill(SaveMemcpy)/alone),
+		near("a100-40gb Fig. 14b, GPU-direct saving over compute", 1.28, prefill(SaveGPU)/alone),
+		near("a100-40gb Fig. 14b, FlashD2H over compute", 1.00, prefill(SaveFlash)/alone),
+	})
+}
+
+func TestFactsH200(t *testing.T) {
+	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
+	facts := []fact{
+		near("h200 peak fp16, TFLOP/s", 989, p.GPU.PeakFP16.SI()*1e-12),
+		near("h200 HBM, GB/s", 4800, p.GPU.HBMBandwidth.SI()*1e-9),
+		near("h200 HBM, GiB", 141, p.GPU.HBMSize.SI()/(1<<30)),
+		near("h200 link H2D achieved, GB/s", 55.2, p.Link.H2D.SI()*1e-9),
+		near("h200 link D2H achieved, GB/s", 55.0, p.Link.D2H.SI()*1e-9),
+	}
+	flash, err := newLoader(p, LoadFlash)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []struct {
+		blocks int64
+		us     float64
+	}{{1, 15.7}, {16, 17}, {64, 31}, {256, 94}, {1024, 339}} {
+		facts = append(facts, near(fmt.Sprintf("h200 gather of %d 16 KiB blocks, us", r.blocks), r.us, us(flash.seconds(r.blocks, 16<<10, 1<<27))))
+	}
+	lin, dense, sparse := newLinears(p, m), newDense(p, m), newSparse(p, m)
+	for _, r := range []struct{ tokens, ms float64 }{{1, 0.191}, {128, 0.199}, {2048, 1.14}, {8192, 4.45}} {
+		facts = append(facts, near(fmt.Sprintf("h200 linears, %.0f tokens, ms", r.tokens), r.ms, ms(lin.seconds(r.tokens))))
+	}
+	for _, r := range []struct{ batch, gbps float64 }{{1, 820}, {8, 3200}, {32, 4000}} {
+		facts = append(facts, near(fmt.Sprintf("h200 sparse decode, batch %.0f x 2048, GB/s", r.batch), r.gbps, gbps(sparse, r.batch*2048)))
+	}
+	for _, r := range []struct {
+		threads int
+		gbps    float64
+	}{{4, 13}, {8, 20}, {16, 23}} {
+		s, err := newSaver(p, SaveFlash, r.threads)
+		if err != nil {
+			t.Fatal(err)
+		}
+		serial := 1 / (1/s.rate + 1/s.link) * 1e-9
+		facts = append(facts, near(fmt.Sprintf("h200 D2H memcpy then scatter, %d threads, GB/s", r.threads), r.gbps, serial))
+	}
+	facts = append(facts,
+		near("h200 gather of 8192 16 KiB blocks, GB/s", 50.7, loadGBps(t, p, LoadFlash, 8192, 16<<10, 0.125)),
+		near("h200 memcpy H2D, 16 KiB blocks, us a call", 3.4, 16.384/loadGBps(t, p, LoadMemcpy, 8192, 16<<10, 0.125)),
+		near("h200 memcpy H2D, 16 KiB blocks, GB/s", 4.9, loadGBps(t, p, LoadMemcpy, 8192, 16<<10, 0.125)),
+		near("h200 memcpy D2H, 16 KiB blocks, GB/s", 5.6, saveGBps(t, p, SaveMemcpy, 8192, 16<<10, 0)),
+		near("h200 GPU scatter, 16 KiB blocks, GB/s", 47.3, saveGBps(t, p, SaveGPU, 8192, 16<<10, 0)),
+		near("h200 prefill attention, 32k, TFLOP/s", 349, tflops(newPrefillAttention(p, m), 32768, 0)),
+		near("h200 dense decode, 8 x 8k, GB/s", 4200, gbps(dense, 8*8192)),
+	)
+	report(t, facts)
+}
+
+// The vLLM blog's plot, 1000 blocks of each size. The two D2H readings at 4
+// KiB are left out: there a block takes longer than at 8 KiB.
+func TestFactsH100Transfers(t *testing.T) {
+	p := mustProfile(t, "h100-80gb")
+	kib := []int64{4, 8, 16, 32, 64, 128, 1024, 16384}
+	h2dMemcpy := []float64{1.1, 2.3, 4.2, 7.4, 14.4, 22.8, 44.3, 51.2}
+	h2dKernel := []float64{12.5, 24.4, 30.7, 35.9, 42, 44, 47.3, 47.8}
+	d2hMemcpy := []float64{0, 2.2, 4.5, 8.2, 15.3, 21.5, 42.5, 50.7}
+	d2hKernel := []float64{0, 22, 30.6, 34.2, 41, 45.4, 48.4, 48.9}
+	facts := []fact{
+		near("h100-80gb both ways, copy engines, GB/s", 83, p.Link.DuplexCopy.SI()*1e-9),
+		near("h100-80gb both ways, kernels, GB/s", 68, p.Link.DuplexKernel.SI()*1e-9),
+		near("h100-80gb HBM, GB/s", 3350, p.GPU.HBMBandwidth.SI()*1e-9),
+		near("h100-80gb peak fp16, TFLOP/s", 989, p.GPU.PeakFP16.SI()*1e-12),
+	}
+	for i, k := range kib {
+		pool := float64(k) * 1000 / (1 << 20)
+		facts = append(facts,
+			near(fmt.Sprintf("h100-80gb memcpy H2D, %d KiB, GB/s", k), h2dMemcpy[i], loadGBps(t, p, LoadMemcpy, 1000, k<<10, pool)),
+			near(fmt.Sprintf("h100-80gb kernel H2D, %d KiB, GB/s", k), h2dKernel[i], loadGBps(t, p, LoadFlash, 1000, k<<10, pool)))
+		if d2hMemcpy[i] > 0 {
+			facts = append(facts,
+				near(fmt.Sprintf("h100-80gb memcpy D2H, %d KiB, GB/s", k), d2hMemcpy[i], saveGBps(t, p, SaveMemcpy, 1000, k<<10, 0)),
+				near(fmt.Sprintf("h100-80gb kernel D2H, %d KiB, GB/s", k), d2hKernel[i], saveGBps(t, p, SaveGPU, 1000, k<<10, 0)))
+		}
+	}
+	report(t, facts)
+}

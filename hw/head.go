@@ -1,0 +1,32 @@
+package hw
+
+import "math"
+
+// head is the embedding, the LM head and sampling of one step.
+//
+//	t = lm(sampled) + 3 * 4 V sampled / HBM rate + 2 * 2 h tokens / HBM rate
+//
+// lm is the linears' curve at hidden x vocab weights. Sampling passes over the
+// fp32 logits three times: written once, read for the maximum and the draw.
+// The embedding reads and writes one fp16 row a token.
+type head struct {
+	lm          linears
+	rate        float64 // HBM bytes/s as streaming kernels achieve it
+	logitBytes  float64 // per sampled row, all passes
+	embedsBytes float64 // per token
+}
+
+func newLMHead(p *Profile, m *Model) head {
+	return head{
+		lm:          newHead(p, m),
+		rate:        math.Min(p.DenseDecode.Rate.SI(), p.GPU.HBMBandwidth.SI()),
+		logitBytes:  3 * 4 * float64(m.Vocab),
+		embedsBytes: 2 * float64(m.Hidden*m.WeightBytesEach),
+	}
+}
+
+// seconds returns the time for tokens in the batch, sampled of which emit one.
+func (h *head) seconds(tokens, sampled int) float64 {
+	t, _ := h.lm.seconds(float64(sampled))
+	return t + (float64(sampled)*h.logitBytes+float64(tokens)*h.embedsBytes)/h.rate
+}

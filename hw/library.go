@@ -1,0 +1,76 @@
+package hw
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+//go:embed models/*.toml
+var modelFiles embed.FS
+
+// ModelNames lists the built-in models in alphabetical order.
+func ModelNames() []string { return names(modelFiles, "models") }
+
+// LoadModel returns a built-in model by name, or reads a HuggingFace
+// config.json (or a folder that holds one) or a model description in TOML.
+func LoadModel(nameOrPath string) (Model, error) {
+	if data, err := modelFiles.ReadFile("models/" + nameOrPath + ".toml"); err == nil {
+		return parseModel("models/"+nameOrPath+".toml", data)
+	}
+	path := nameOrPath
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		path = filepath.Join(path, "config.json")
+	}
+	data, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !looksLikePath(nameOrPath):
+		return Model{}, unknownName("model", nameOrPath, ModelNames())
+	case err != nil:
+		return Model{}, fmt.Errorf("model: %w", err)
+	case strings.HasSuffix(path, ".json"):
+		return parseConfigJSON(path, data)
+	}
+	return parseModel(path, data)
+}
+
+// parseModel decodes one model description.
+func parseModel(file string, data []byte) (Model, error) {
+	var m Model
+	ix, err := decodeTOML(file, data, &m)
+	if err != nil {
+		return Model{}, err
+	}
+	if key, err := m.validate(); err != nil {
+		return Model{}, fmt.Errorf("%s:%d: %s: %w", file, ix.line(key), key, err)
+	}
+	return m, nil
+}
+
+// names lists the embedded *.toml files of a folder, without the suffix.
+func names(files embed.FS, folder string) []string {
+	entries, err := files.ReadDir(folder)
+	if err != nil {
+		panic("hw: embedded folder " + folder + " is missing: " + err.Error())
+	}
+	out := make([]string, 0, len(entries))
+	for _, e := range entries {
+		out = append(out, strings.TrimSuffix(e.Name(), ".toml"))
+	}
+	return out
+}
+
+func looksLikePath(s string) bool {
+	return strings.ContainsRune(s, os.PathSeparator) || strings.HasSuffix(s, ".json") || strings.HasSuffix(s, ".toml")
+}
+
+func unknownName(kind, name string, known []string) error {
+	if near := nearest(name, known); near != "" {
+		return fmt.Errorf("unknown %s %q, did you mean %q? known: %s", kind, name, near, strings.Join(known, ", "))
+	}
+	return fmt.Errorf("unknown %s %q; known: %s", kind, name, strings.Join(known, ", "))
+}

@@ -1,0 +1,90 @@
+package hw
+
+import "math"
+
+// linears is the cost of weight matrices: the four linears of a layer, and the
+// LM head as one more.
+//
+//	t(n) = scale * measured(n), at least max(2 n W / peak, bytes / HBM)
+//
+// n is tokens in the batch, W the weights, scale = W / W of the measured
+// shape: a roofline with the measured shape's efficiency at the same n.
+type linears struct {
+	peak     peak
+	measured curve // tokens, seconds
+	scale    float64
+	weights  float64
+	bytes    float64 // per weight
+	shape    string  // of the measured rows
+	exact    bool    // the model has that shape
+}
+
+// newLinears picks the rows of the model's own shape, else those of the shape
+// with the nearest number of weights.
+func newLinears(p *Profile, m *Model) linears {
+	best, distance := "", math.Inf(1)
+	for _, r := range p.Linears {
+		s := p.shape(r.Shape)
+		d := math.Abs(math.Log(float64(m.LayerLinears()) / float64(s.linears())))
+		if s.matches(m) {
+			d = -1
+		}
+		if d < distance {
+			best, distance = r.Shape, d
+		}
+	}
+	s := p.shape(best)
+	l := linears{
+		peak:     p.peak(),
+		measured: tokenCurve(p.Linears, best),
+		weights:  float64(m.LayerLinears()),
+		bytes:    float64(m.WeightBytesEach),
+		shape:    best,
+		exact:    s.matches(m),
+	}
+	l.scale = l.weights / float64(s.linears()) * l.bytes / 2
+	return l
+}
+
+// newHead returns the LM head: hidden x vocab weights.
+func newHead(p *Profile, m *Model) linears {
+	l := newLinears(p, m)
+	head := float64(m.Hidden) * float64(m.Vocab)
+	l.scale *= head / l.weights
+	l.weights = head
+	return l
+}
+
+// seconds returns the time for n tokens and whether n lies beyond the rows.
+func (l *linears) seconds(n float64) (t float64, outside bool) {
+	if n <= 0 {
+		return 0, false
+	}
+	t, outside = l.measured.cost(n)
+	return math.Max(t*l.scale, l.peak.floor(2*n*l.weights, l.weights*l.bytes)), outside
+}
+
+func (s *Shape) linears() int64 {
+	m := s.model()
+	return m.LayerLinears()
+}
+
+func (s *Shape) model() Model {
+	return Model{Hidden: s.Hidden, QHeads: s.QHeads, KVHeads: s.KVHeads, HeadDim: s.HeadDim, FFN: s.FFN}
+}
+
+func (s *Shape) matches(m *Model) bool {
+	return s.Hidden == m.Hidden && s.QHeads == m.QHeads && s.KVHeads == m.KVHeads && s.HeadDim == m.HeadDim && s.FFN == m.FFN
+}
+
+// tokenCurve returns the rows of one shape as tokens and seconds.
+func tokenCurve(rows []TokenRow, shape string) curve {
+	var c curve
+	for _, r := range rows {
+		if r.Shape == shape {
+			c.x = append(c.x, float64(r.Tokens))
+			c.y = append(c.y, r.SI())
+		}
+	}
+	return c
+}

@@ -1,0 +1,67 @@
+package hw
+
+import (
+	"fmt"
+	"math"
+)
+
+// Load engines, DRAM -> HBM.
+const (
+	LoadMemcpy  = "memcpy"  // one cudaMemcpyAsync per block
+	LoadBatched = "batched" // one cudaMemcpyBatchAsync per layer
+	LoadFlash   = "flash"   // FlashH2D: one gather kernel (SparseServe §3.2.1)
+)
+
+// loader prices one layer's loads of n blocks of b bytes each.
+//
+//	memcpy   t = n call + n b / link
+//	batched  t = call + n block + n b / link
+//	flash    t = max(floor, launch + n b / rate(pool))
+//
+// rate falls with the size of the host pool that the kernel reads in place
+// (TLB reach), straight in log size. Never below n b / link, nor below the
+// link's nominal speed.
+type loader struct {
+	engine      string
+	call, block float64 // seconds
+	floor       float64
+	link        float64 // bytes/s
+	rate        curve   // pool bytes, bytes/s
+}
+
+func newLoader(p *Profile, engine string) (loader, error) {
+	l := loader{engine: engine, link: math.Min(p.Link.H2D.SI(), p.Link.Nominal.SI())}
+	switch engine {
+	case LoadMemcpy:
+		l.block = p.Load.MemcpyCall.SI()
+	case LoadBatched:
+		l.call, l.block = p.Load.BatchedCall.SI(), p.Load.BatchedBlock.SI()
+	case LoadFlash:
+		l.call = p.Load.FlashLaunch.SI()
+		if p.Load.FlashFloor.Set() {
+			l.floor = p.Load.FlashFloor.SI()
+		}
+		for _, r := range p.Load.Flash {
+			l.rate.x = append(l.rate.x, r.PoolGiB*(1<<30))
+			l.rate.y = append(l.rate.y, math.Min(r.SI(), l.link))
+		}
+	default:
+		return loader{}, fmt.Errorf("load engine: want memcpy, batched or flash, got %q", engine)
+	}
+	return l, nil
+}
+
+// seconds returns the time of n blocks and whether the pool is larger than any
+// that was measured.
+func (l *loader) seconds(n, blockBytes, poolBytes int64) (t float64, outside bool) {
+	if n <= 0 {
+		return 0, false
+	}
+	bytes, rate := float64(n)*float64(blockBytes), l.link
+	if l.engine == LoadFlash {
+		rate, _ = l.rate.logLinear(math.Max(float64(poolBytes), 1))
+		outside = float64(poolBytes) > l.rate.last()
+	}
+	t = l.call + float64(n)*l.block + bytes/rate
+	return math.Max(t, math.Max(l.floor, bytes/l.link)), outside
+}

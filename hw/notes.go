@@ -1,0 +1,88 @@
+package hw
+
+import (
+	"fmt"
+	"math"
+)
+
+// Bits of Timing.Extrapolated.
+const (
+	noteShape     = iota // model's shape has no measured linears
+	noteLinears          // more tokens than measured
+	notePointwise        // more tokens than measured
+	notePrefill          // shorter chunks than measured
+	noteDense            // more bytes than measured
+	noteSparse           // more bytes than measured
+	notePool             // larger host pool than measured
+	noteScatter          // scatter threads not measured
+	noteCount
+)
+
+// notes gathers which cost models were asked beyond their data, and how far.
+type notes struct {
+	bits  uint32             // of the current step
+	asked [noteCount]float64 // farthest asked, over all steps
+	text  [noteCount]string  // a format for asked
+}
+
+func newNotes(p *Profile, m *Model, c *coster) notes {
+	var n notes
+	shape := p.shape(c.linears.shape)
+	n.text[noteShape] = fmt.Sprintf(
+		"linears: no measured points for %s on %s; scaled from %s by weights per layer (x %.3f)",
+		m.Name, p.Name, shape.Name, c.linears.scale)
+	n.text[noteLinears] = fmt.Sprintf(
+		"linears: asked for %%.0f tokens, measured %.0f to %.0f on %s; continued at constant rate",
+		c.linears.measured.x[0], c.linears.measured.last(), p.Name)
+	n.text[notePointwise] = fmt.Sprintf(
+		"norms, rope, activation: asked for %%.0f tokens, measured %.0f to %.0f on %s; continued at constant rate",
+		c.pointwise.measured.x[0], c.pointwise.measured.last(), p.Name)
+	n.text[notePrefill] = fmt.Sprintf(
+		"prefill attention: asked for chunks of %%.0f tokens, measured from %.0f on %s; rate held",
+		c.prefill.rate.x[0], p.Name)
+	n.text[noteDense] = fmt.Sprintf(
+		"dense decode attention: asked for %%.3g bytes a layer, measured to %.3g on %s; continued at constant bandwidth",
+		c.dense.largest, p.Name)
+	n.text[noteSparse] = fmt.Sprintf(
+		"sparse decode attention: asked for %%.3g bytes a layer, measured to %.3g on %s; continued at constant bandwidth",
+		c.sparse.largest, p.Name)
+	n.text[notePool] = fmt.Sprintf(
+		"FlashH2D: asked for a host pool of %%.1f GiB, measured to %.3g GiB on %s; rate held",
+		p.Load.Flash[len(p.Load.Flash)-1].PoolGiB, p.Name)
+	n.text[noteScatter] = fmt.Sprintf(
+		"FlashD2H: asked for %%.0f scatter threads, measured %d to %d on %s",
+		p.Save.Scatter[0].Threads, p.Save.Scatter[len(p.Save.Scatter)-1].Threads, p.Name)
+	return n
+}
+
+// mark sets a bit when on, and keeps the farthest value asked: the shortest
+// for prefill chunks, the largest elsewhere.
+func (n *notes) mark(bit int, on bool, asked float64) {
+	if !on {
+		return
+	}
+	n.bits |= 1 << bit
+	if bit == notePrefill && n.asked[bit] > 0 {
+		n.asked[bit] = math.Min(n.asked[bit], asked)
+		return
+	}
+	n.asked[bit] = math.Max(n.asked[bit], asked)
+}
+
+// ExtrapolationNotes says in words what the bits of Timing.Extrapolated stand
+// for: what was asked, farthest over the device's life, against what was
+// measured.
+func (d *Device) ExtrapolationNotes(bits uint32) []string {
+	n := &d.costs.notes
+	var out []string
+	for bit := range noteCount {
+		switch {
+		case bits&(1<<bit) == 0:
+		case bit == noteShape:
+			out = append(out, n.text[bit])
+		default:
+			out = append(out, fmt.Sprintf(n.text[bit], n.asked[bit]))
+		}
+	}
+	return out
+}

@@ -1,0 +1,54 @@
+package hw
+
+import "math"
+
+// pointwise is the cost of a layer's two norms, rope, activation and two
+// residual sums, which all live on HBM bytes.
+//
+//	t(n) = launch + scale * (measured(n) - launch), at least n bytes / HBM
+//
+// launch is the first row's time; scale is the model's bytes per token over
+// those of the measured shape.
+type pointwise struct {
+	peak     peak
+	measured curve // tokens, seconds
+	scale    float64
+	bytes    float64 // HBM bytes per token of fused kernels
+}
+
+// newPointwise picks rows as newLinears does, by bytes per token.
+func newPointwise(p *Profile, m *Model) pointwise {
+	best, distance := "", math.Inf(1)
+	bytes := pointwiseBytes(m)
+	for _, r := range p.Pointwise {
+		s := p.shape(r.Shape).model()
+		if d := math.Abs(math.Log(bytes / pointwiseBytes(&s))); d < distance {
+			best, distance = r.Shape, d
+		}
+	}
+	s := p.shape(best).model()
+	return pointwise{
+		peak:     p.peak(),
+		measured: tokenCurve(p.Pointwise, best),
+		scale:    bytes / pointwiseBytes(&s),
+		bytes:    bytes,
+	}
+}
+
+// pointwiseBytes returns what fp16 kernels read and write for one token: two
+// norms (read, write), two residual sums (read two, write one), rope over Q
+// and K (read, write), gate times up (read two, write one).
+func pointwiseBytes(m *Model) float64 {
+	rope := 2 * (m.QHeads + m.KVHeads) * m.HeadDim
+	return 2 * float64(2*2*m.Hidden+2*3*m.Hidden+rope+3*m.FFN)
+}
+
+// seconds returns the time for n tokens and whether n lies beyond the rows.
+func (w *pointwise) seconds(n float64) (t float64, outside bool) {
+	if n <= 0 {
+		return 0, false
+	}
+	t, outside = w.measured.cost(n)
+	launch := w.measured.y[0]
+	return math.Max(launch+w.scale*(t-launch), w.peak.floor(0, n*w.bytes)), outside
+}

@@ -1,0 +1,175 @@
+package hw
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/BurntSushi/toml"
+	"github.com/google/renameio/v2"
+)
+
+// Profile describes one GPU with its host link, as a TOML file does. Every
+// number is a Figure or a row that embeds one; the dim tag names the figure's
+// dimension. Coordinates of rows have their unit in the name.
+type Profile struct {
+	Name       string     `toml:"name"`
+	Title      string     `toml:"title"`
+	Provenance Provenance `toml:"provenance"`
+	GPU        GPU        `toml:"gpu"`
+	Link       Link       `toml:"link"`
+	Host       Host       `toml:"host"`
+	Reference  Reference  `toml:"reference"`
+
+	Shapes    []Shape      `toml:"shapes"`    // model shapes that rows were measured on
+	Linears   []TokenRow   `toml:"linears"`   // the four linears of one layer
+	Pointwise []TokenRow   `toml:"pointwise"` // norms, rope, activation and residuals of one layer
+	Prefill   []PrefillRow `toml:"prefill_attention"`
+
+	DenseDecode  Stream  `toml:"dense_decode"`
+	SparseDecode Stream  `toml:"sparse_decode"`
+	Scoring      Stream  `toml:"scoring"`
+	Load         Loading `toml:"load"`
+	Save         Saving  `toml:"save"`
+
+	Fits []Fit `toml:"fits,omitempty"`
+}
+
+// Provenance says how and where the profile's own measurements were made.
+type Provenance struct {
+	Date   string   `toml:"date,omitempty"`
+	Device string   `toml:"device,omitempty"`
+	Host   string   `toml:"host,omitempty"`
+	Driver string   `toml:"driver,omitempty"`
+	CUDA   string   `toml:"cuda,omitempty"`
+	Notes  []string `toml:"notes,omitempty"`
+}
+
+// Fit is the quality of one fitted cost model.
+type Fit struct {
+	Model    string   `toml:"model"` // table that it fills, such as load.flash
+	Samples  int      `toml:"samples"`
+	R2       float64  `toml:"r2"`
+	MaxError float64  `toml:"max_error"` // largest relative error over the samples
+	Flags    []string `toml:"flags,omitempty"`
+}
+
+// GPU is the card's peaks: no prediction beats them.
+type GPU struct {
+	PeakFP16     Figure `toml:"peak_fp16" dim:"compute"`
+	HBMBandwidth Figure `toml:"hbm_bandwidth" dim:"rate"`
+	HBMSize      Figure `toml:"hbm_size" dim:"size"`
+	L2Size       Figure `toml:"l2_size" dim:"size"`
+	Runtime      Figure `toml:"runtime" dim:"size"` // HBM of CUDA context, libraries and workspaces
+}
+
+// Link is the host link as large copies achieve it.
+type Link struct {
+	Nominal Figure `toml:"nominal" dim:"rate"`
+	H2D     Figure `toml:"h2d" dim:"rate"`
+	D2H     Figure `toml:"d2h" dim:"rate"`
+	// Sum of both directions at once, when copy engines move both, and when a
+	// kernel moves either.
+	DuplexCopy   Figure `toml:"duplex_copy" dim:"rate"`
+	DuplexKernel Figure `toml:"duplex_kernel" dim:"rate"`
+}
+
+// Host is the serving framework's CPU time on the critical path.
+type Host struct {
+	Step      Figure `toml:"step" dim:"time"`       // planning, launches, sampling, bookkeeping, per step
+	LayerSync Figure `toml:"layer_sync" dim:"time"` // GPU-CPU round trip between selection and loading, per layer
+}
+
+// Reference is the decode iteration that service levels are multiples of.
+type Reference struct {
+	DecodeContext Figure `toml:"decode_context" dim:"tokens"`
+	DecodeBatch   Figure `toml:"decode_batch" dim:"requests"`
+}
+
+// Shape is the part of a model's shape that one layer's cost depends on.
+type Shape struct {
+	Name    string `toml:"name"`
+	Hidden  int    `toml:"hidden"`
+	QHeads  int    `toml:"q_heads"`
+	KVHeads int    `toml:"kv_heads"`
+	HeadDim int    `toml:"head_dim"`
+	FFN     int    `toml:"ffn"`
+}
+
+// TokenRow is the time of one layer's part at a number of tokens in the batch.
+type TokenRow struct {
+	Shape  string `toml:"shape"`
+	Tokens int    `toml:"tokens"`
+	Figure `dim:"time"`
+}
+
+// PrefillRow is prefill attention for chunks of Query tokens: t = launch +
+// FLOPs/rate.
+type PrefillRow struct {
+	Query  int    `toml:"query_tokens"`
+	Launch Figure `toml:"launch" dim:"time"`
+	Rate   Figure `toml:"rate" dim:"compute"`
+}
+
+// Stream is a kernel that lives on bytes: t = max(floor, launch + bytes/rate).
+type Stream struct {
+	Launch  Figure `toml:"launch" dim:"time"`
+	Floor   Figure `toml:"floor,omitempty" dim:"time,optional"`
+	Rate    Figure `toml:"rate" dim:"rate"`
+	Largest Figure `toml:"largest,omitempty" dim:"size,optional"` // most bytes that were measured
+}
+
+// Loading holds the DRAM->HBM engines.
+type Loading struct {
+	MemcpyCall   Figure    `toml:"memcpy_call" dim:"time"`   // per block
+	BatchedCall  Figure    `toml:"batched_call" dim:"time"`  // per batch
+	BatchedBlock Figure    `toml:"batched_block" dim:"time"` // per block
+	FlashLaunch  Figure    `toml:"flash_launch" dim:"time"`
+	FlashFloor   Figure    `toml:"flash_floor,omitempty" dim:"time,optional"`
+	Flash        []PoolRow `toml:"flash"`
+}
+
+// PoolRow is the rate of a kernel that reads a pinned host pool of some size.
+type PoolRow struct {
+	PoolGiB float64 `toml:"pool_gib"`
+	Figure  `dim:"rate"`
+}
+
+// Saving holds the HBM->DRAM engines.
+type Saving struct {
+	MemcpyCall Figure `toml:"memcpy_call" dim:"time"` // per block
+	GPULaunch  Figure `toml:"gpu_launch" dim:"time"`
+	GPUFloor   Figure `toml:"gpu_floor,omitempty" dim:"time,optional"`
+	GPURate    Figure `toml:"gpu_rate" dim:"rate"`
+	// Contention is the share of compute lost while the GPU scatter kernel runs.
+	Contention Figure       `toml:"contention" dim:"share"`
+	FlashCall  Figure       `toml:"flash_call" dim:"time"` // the one memcpy into staging
+	Threads    Figure       `toml:"threads" dim:"threads"` // scatter threads unless asked otherwise
+	Scatter    []ScatterRow `toml:"scatter"`
+}
+
+// ScatterRow is the CPU scatter's rate with some threads.
+type ScatterRow struct {
+	Threads int `toml:"threads"`
+	Figure  `dim:"rate"`
+}
+
+// Encode returns the profile as a TOML file that ParseProfile reads back.
+func (p *Profile) Encode() ([]byte, error) {
+	var buf bytes.Buffer
+	if err := toml.NewEncoder(&buf).Encode(p); err != nil {
+		return nil, fmt.Errorf("profile %s: %w", p.Name, err)
+	}
+	return buf.Bytes(), nil
+}
+
+// WriteFile validates the profile and writes it to path, whole or not at all.
+func (p *Profile) WriteFile(path string) error {
+	data, err := p.Encode()
+	if err != nil {
+		return err
+	}
+	if _, err := ParseProfile(path, data); err != nil {
+		return fmt.Errorf("refusing to write an invalid profile: %w", err)
+	}
+	return renameio.WriteFile(path, data, 0o644)
+}

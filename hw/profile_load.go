@@ -1,0 +1,204 @@
+package hw
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"reflect"
+	"strings"
+)
+
+//go:embed profiles/*.toml
+var profileFiles embed.FS
+
+// ProfileNames lists the built-in GPUs in alphabetical order.
+func ProfileNames() []string { return names(profileFiles, "profiles") }
+
+// LoadProfile returns a built-in GPU by name, or reads a profile file.
+func LoadProfile(nameOrPath string) (*Profile, error) {
+	if data, err := profileFiles.ReadFile("profiles/" + nameOrPath + ".toml"); err == nil {
+		return ParseProfile("profiles/"+nameOrPath+".toml", data)
+	}
+	data, err := os.ReadFile(nameOrPath)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && !looksLikePath(nameOrPath):
+		return nil, unknownName("gpu", nameOrPath, ProfileNames())
+	case err != nil:
+		return nil, fmt.Errorf("gpu profile: %w", err)
+	}
+	return ParseProfile(nameOrPath, data)
+}
+
+// ParseProfile decodes and validates a profile. Errors name file, line, key
+// and value.
+func ParseProfile(file string, data []byte) (*Profile, error) {
+	p := new(Profile)
+	ix, err := decodeTOML(file, data, p)
+	if err != nil {
+		return nil, err
+	}
+	if path, err := p.validate(); err != nil {
+		if n := ix.line(path); n > 0 {
+			return nil, fmt.Errorf("%s:%d: %s: %w", file, n, path, err)
+		}
+		return nil, fmt.Errorf("%s: %s: %w", file, path, err)
+	}
+	return p, nil
+}
+
+// validate returns the path of the first wrong field.
+func (p *Profile) validate() (path string, err error) {
+	if p.Name == "" {
+		return "name", errors.New("want a name")
+	}
+	if path, err := checkFigures(reflect.ValueOf(*p), "", ""); err != nil {
+		return path, err
+	}
+	if path, err := p.checkShapes(); err != nil {
+		return path, err
+	}
+	for _, t := range []struct {
+		name string
+		rows []TokenRow
+	}{{"linears", p.Linears}, {"pointwise", p.Pointwise}} {
+		if path, err := p.checkTokenRows(t.name, t.rows); err != nil {
+			return path, err
+		}
+	}
+	return p.checkCurves()
+}
+
+// checkFigures walks all figures below v.
+func checkFigures(v reflect.Value, path, dim string) (string, error) {
+	if f, ok := v.Interface().(Figure); ok {
+		dim, optional := strings.CutSuffix(dim, ",optional")
+		if optional && !f.Set() {
+			return "", nil
+		}
+		if !f.Set() {
+			return path, fmt.Errorf("missing figure (%s)", dim)
+		}
+		if wrong := f.check(dim); wrong != nil {
+			return joinPath(path, wrong.field), errors.New(wrong.msg)
+		}
+		return "", nil
+	}
+	switch v.Kind() {
+	case reflect.Slice:
+		for i := range v.Len() {
+			if where, err := checkFigures(v.Index(i), fmt.Sprintf("%s[%d]", path, i), dim); err != nil {
+				return where, err
+			}
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			field := v.Type().Field(i)
+			name, _, _ := strings.Cut(field.Tag.Get("toml"), ",")
+			sub := joinPath(path, name)
+			if field.Anonymous {
+				sub = path
+			}
+			if where, err := checkFigures(v.Field(i), sub, field.Tag.Get("dim")); err != nil {
+				return where, err
+			}
+		}
+	}
+	return "", nil
+}
+
+func (p *Profile) checkShapes() (string, error) {
+	if len(p.Shapes) == 0 {
+		return "shapes", errors.New("want at least one shape")
+	}
+	for i, s := range p.Shapes {
+		for _, f := range []struct {
+			key   string
+			value int
+		}{{"hidden", s.Hidden}, {"q_heads", s.QHeads}, {"kv_heads", s.KVHeads}, {"head_dim", s.HeadDim}, {"ffn", s.FFN}} {
+			if f.value < 1 || f.value > 1<<22 {
+				return fmt.Sprintf("shapes[%d].%s", i, f.key), fmt.Errorf("want 1 to %d, got %d", 1<<22, f.value)
+			}
+		}
+	}
+	return "", nil
+}
+
+// checkTokenRows wants known shapes, and tokens and times that rise.
+func (p *Profile) checkTokenRows(name string, rows []TokenRow) (string, error) {
+	if len(rows) == 0 {
+		return name, errors.New("want at least one row")
+	}
+	last := map[string]TokenRow{}
+	for i, r := range rows {
+		path := fmt.Sprintf("%s[%d]", name, i)
+		if p.shape(r.Shape) == nil {
+			known := make([]string, len(p.Shapes))
+			for j, s := range p.Shapes {
+				known[j] = s.Name
+			}
+			return path + ".shape", unknownName("shape", r.Shape, known)
+		}
+		prev := last[r.Shape]
+		if r.Tokens <= prev.Tokens {
+			return path + ".tokens", fmt.Errorf("want tokens that rise from row to row, got %d after %d", r.Tokens, prev.Tokens)
+		}
+		if prev.Tokens > 0 && r.SI() < prev.SI() {
+			return path + ".value", fmt.Errorf("more tokens never cost less: got %v %s after %v %s", r.Value, r.Unit, prev.Value, prev.Unit)
+		}
+		last[r.Shape] = r
+	}
+	return "", nil
+}
+
+// checkCurves wants the other tables in order and costs that never fall.
+func (p *Profile) checkCurves() (string, error) {
+	if len(p.Prefill) == 0 {
+		return "prefill_attention", errors.New("want at least one row")
+	}
+	for i, r := range p.Prefill {
+		path := fmt.Sprintf("prefill_attention[%d]", i)
+		if r.Query < 1 || i > 0 && r.Query <= p.Prefill[i-1].Query {
+			return path + ".query_tokens", fmt.Errorf("want tokens that rise from row to row, got %d", r.Query)
+		}
+		if i == 0 {
+			continue
+		}
+		prev := p.Prefill[i-1]
+		if r.Launch.SI() < prev.Launch.SI() {
+			return path + ".launch", errors.New("longer queries never launch faster")
+		}
+		if r.Rate.SI()/prev.Rate.SI() > float64(r.Query)/float64(prev.Query) {
+			return path + ".rate", errors.New("more query tokens never cost less: the rate grows faster than the query")
+		}
+	}
+	if len(p.Load.Flash) == 0 {
+		return "load.flash", errors.New("want at least one row")
+	}
+	for i, r := range p.Load.Flash {
+		if !(r.PoolGiB > 0) || math.IsInf(r.PoolGiB, 0) || i > 0 && r.PoolGiB <= p.Load.Flash[i-1].PoolGiB {
+			return fmt.Sprintf("load.flash[%d].pool_gib", i), fmt.Errorf("want sizes that rise from row to row, got %v", r.PoolGiB)
+		}
+	}
+	if len(p.Save.Scatter) == 0 {
+		return "save.scatter", errors.New("want at least one row")
+	}
+	for i, r := range p.Save.Scatter {
+		if r.Threads < 1 || i > 0 && r.Threads <= p.Save.Scatter[i-1].Threads {
+			return fmt.Sprintf("save.scatter[%d].threads", i), fmt.Errorf("want threads that rise from row to row, got %d", r.Threads)
+		}
+	}
+	return "", nil
+}
+
+// shape returns the named shape or nil.
+func (p *Profile) shape(name string) *Shape {
+	for i := range p.Shapes {
+		if p.Shapes[i].Name == name {
+			return &p.Shapes[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,27 @@
+package hw
+
+import (
+	"math"
+
+	"sparseserve/sim/des"
+)
+
+// peak is the card's limits in FLOP/s and bytes/s.
+type peak struct {
+	flops, hbm float64
+}
+
+func (p *Profile) peak() peak {
+	return peak{flops: p.GPU.PeakFP16.SI(), hbm: p.GPU.HBMBandwidth.SI()}
+}
+
+// floor returns the least time in seconds for the given work (law 10): the
+// longer of its FLOPs at peak and its HBM bytes at peak.
+func (k peak) floor(flops, bytes float64) float64 {
+	return math.Max(flops/k.flops, bytes/k.hbm)
+}
+
+// nanoseconds rounds seconds up, so that no rounding beats physics.
+func nanoseconds(seconds float64) des.Time {
+	return des.Time(math.Ceil(seconds * 1e9))
+}

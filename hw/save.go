@@ -1,0 +1,79 @@
+package hw
+
+import (
+	"fmt"
+	"math"
+)
+
+// Save engines, HBM -> DRAM.
+const (
+	SaveMemcpy = "memcpy" // one cudaMemcpyAsync per block
+	SaveGPU    = "gpu"    // one scatter kernel, which takes SM time from compute
+	SaveFlash  = "flash"  // FlashD2H: one memcpy into staging, CPU scatter (SparseServe §3.2.2)
+)
+
+// saver prices one layer's saves of n blocks of b bytes each.
+//
+//	memcpy  t = n call + n b / link
+//	gpu     t = max(floor, launch + n b / rate); compute loses the share
+//	        contention of its speed while the kernel runs
+//	flash   t = call + n b / min(link, scatter(threads)): the CPU scatters one
+//	        part while the copy engine brings the next
+//
+// Never below n b / link, nor below the link's nominal speed.
+type saver struct {
+	engine      string
+	call, block float64 // seconds
+	floor       float64
+	link, rate  float64 // bytes/s
+	contention  float64 // share of compute lost while a save runs
+	outside     bool    // more or fewer scatter threads than measured
+}
+
+// newSaver takes the number of scatter threads; 0 means the profile's own.
+func newSaver(p *Profile, engine string, threads int) (saver, error) {
+	s := saver{engine: engine, link: math.Min(p.Link.D2H.SI(), p.Link.Nominal.SI())}
+	s.rate = s.link
+	switch engine {
+	case SaveMemcpy:
+		s.block = p.Save.MemcpyCall.SI()
+	case SaveGPU:
+		s.call = p.Save.GPULaunch.SI()
+		if p.Save.GPUFloor.Set() {
+			s.floor = p.Save.GPUFloor.SI()
+		}
+		s.rate = math.Min(p.Save.GPURate.SI(), s.link)
+		s.contention = p.Save.Contention.SI()
+	case SaveFlash:
+		s.call = p.Save.FlashCall.SI()
+		if threads == 0 {
+			threads = int(p.Save.Threads.SI())
+		}
+		if threads < 0 {
+			return saver{}, fmt.Errorf("scatter threads: want 1 or more, or 0 for the profile's own, got %d", threads)
+		}
+		var c curve
+		for _, r := range p.Save.Scatter {
+			c.x, c.y = append(c.x, float64(r.Threads)), append(c.y, r.SI())
+		}
+		var scatter float64
+		scatter, s.outside = c.power(float64(threads))
+		if below := float64(threads) / c.x[0]; below < 1 {
+			scatter *= below // a thread fewer copies a thread's share less
+		}
+		s.rate = math.Min(s.link, scatter)
+	default:
+		return saver{}, fmt.Errorf("save engine: want memcpy, gpu or flash, got %q", engine)
+	}
+	return s, nil
+}
+
+// seconds returns the time of n blocks on the link.
+func (s *saver) seconds(n, blockBytes int64) float64 {
+	if n <= 0 {
+		return 0
+	}
+	bytes := float64(n) * float64(blockBytes)
+	t := s.call + float64(n)*s.block + bytes/s.rate
+	return math.Max(t, math.Max(s.floor, bytes/s.link))
+}

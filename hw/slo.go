@@ -1,0 +1,38 @@
+package hw
+
+import (
+	"fmt"
+
+	"sparseserve/sim"
+	"sparseserve/sim/des"
+)
+
+// DecodeIteration returns the time of one dense decode step of batch requests
+// at the given context, all KV in HBM. Service levels are multiples of it, at
+// the profile's reference condition (SparseServe §4.2: 25 times).
+func DecodeIteration(p *Profile, m *Model, context, batch int) (des.Time, error) {
+	if context < 1 || batch < 1 {
+		return 0, fmt.Errorf("decode iteration: want a context and a batch of at least 1, got %d and %d", context, batch)
+	}
+	d, err := NewDevice(p, m, DeviceOptions{})
+	if err != nil {
+		return 0, err
+	}
+	w := sim.Work{Tokens: batch, Decodes: batch, DecodeTokens: int64(context) * int64(batch)}
+	if err := d.Begin(&sim.Step{Requests: batch, Sampled: batch}); err != nil {
+		return 0, err
+	}
+	for layer := range m.Layers {
+		if err := d.Compute(layer, &w); err != nil {
+			return 0, err
+		}
+	}
+	t, err := d.Finish()
+	return t.Elapsed, err
+}
+
+// ReferenceIteration returns DecodeIteration at the profile's reference
+// condition.
+func ReferenceIteration(p *Profile, m *Model) (des.Time, error) {
+	return DecodeIteration(p, m, int(p.Reference.DecodeContext.SI()), int(p.Reference.DecodeBatch.SI()))
+}

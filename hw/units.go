@@ -1,0 +1,87 @@
+package hw
+
+import (
+	"fmt"
+	"math"
+	"sort"
+	"strings"
+)
+
+// Figure is one number of a profile with its unit and where it came from.
+type Figure struct {
+	Value  float64 `toml:"value"`
+	Unit   string  `toml:"unit"`
+	From   string  `toml:"from"`   // published | measured | derived
+	Source string  `toml:"source"` // publication, measurement, or derivation in words
+}
+
+// Provenance values of Figure.From.
+const (
+	Published = "published"
+	Measured  = "measured"
+	Derived   = "derived"
+)
+
+// dimensions maps each physical dimension to its units, in SI.
+var dimensions = map[string]map[string]float64{
+	"time":     {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9},
+	"rate":     {"TB/s": 1e12, "GB/s": 1e9, "MB/s": 1e6, "GiB/s": 1 << 30},
+	"compute":  {"PFLOP/s": 1e15, "TFLOP/s": 1e12, "GFLOP/s": 1e9},
+	"size":     {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "MB": 1e6, "GB": 1e9},
+	"share":    {"share": 1, "%": 1e-2},
+	"tokens":   {"tokens": 1},
+	"requests": {"requests": 1},
+	"threads":  {"threads": 1},
+}
+
+// SI returns the value in seconds, bytes/s, FLOP/s, bytes, or as a plain
+// number. The unit is one that Check has accepted.
+func (f Figure) SI() float64 {
+	for _, units := range dimensions {
+		if scale, ok := units[f.Unit]; ok {
+			return f.Value * scale
+		}
+	}
+	return math.NaN()
+}
+
+// Set says whether the figure was given at all.
+func (f Figure) Set() bool { return f.Unit != "" || f.Value != 0 }
+
+// fault is what is wrong with one field of a figure or row.
+type fault struct {
+	field string
+	msg   string
+}
+
+// check validates a figure of the given dimension.
+func (f Figure) check(dim string) *fault {
+	units := dimensions[dim]
+	if _, ok := units[f.Unit]; !ok {
+		return &fault{"unit", fmt.Sprintf("want a %s in %s, got %q", dim, unitList(units), f.Unit)}
+	}
+	if math.IsNaN(f.Value) || math.IsInf(f.Value, 0) || f.Value <= 0 {
+		return &fault{"value", fmt.Sprintf("want a positive finite number, got %v", f.Value)}
+	}
+	if dim == "share" && f.SI() >= 1 {
+		return &fault{"value", fmt.Sprintf("want a share below 1, got %v %s", f.Value, f.Unit)}
+	}
+	switch f.From {
+	case Published, Measured, Derived:
+	default:
+		return &fault{"from", fmt.Sprintf("want published, measured or derived, got %q", f.From)}
+	}
+	if strings.TrimSpace(f.Source) == "" {
+		return &fault{"source", "want a source, or a derivation in words"}
+	}
+	return nil
+}
+
+func unitList(units map[string]float64) string {
+	names := make([]string, 0, len(units))
+	for u := range units {
+		names = append(names, u)
+	}
+	sort.Slice(names, func(i, j int) bool { return units[names[i]] > units[names[j]] })
+	return strings.Join(names, "|")
+}
