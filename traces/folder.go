@@ -91,7 +91,7 @@ func (f *folder) next() (sim.Arrival, error) {
 		return a, err
 	}
 	if f.kept == 0 {
-		return sim.Arrival{}, &LineError{File: f.path, Problem: "none of its requests is in workload.datasets"}
+		return sim.Arrival{}, &LineError{File: f.path, Problem: "no requests of workload.datasets in it"}
 	}
 	return sim.Arrival{}, io.EOF
 }

@@ -43,13 +43,14 @@ type lines struct {
 	file    string
 	r       *bufio.Reader
 	buf     []byte
+	limit   int  // bytes of a line, line end included
 	number  int  // of the line last returned, from 1
 	ended   bool // the line last returned had a line end
 	pending bool // next returns the same line again
 }
 
 func newLines(file string, r io.Reader) *lines {
-	return &lines{file: file, r: bufio.NewReaderSize(r, 64<<10), ended: true}
+	return &lines{file: file, r: bufio.NewReaderSize(r, 64<<10), limit: MaxLine, ended: true}
 }
 
 // next returns the next line that is not blank, without its line end, valid
@@ -78,8 +79,8 @@ func (l *lines) read() error {
 	for {
 		part, err := l.r.ReadSlice('\n')
 		l.buf = append(l.buf, part...)
-		if len(l.buf) > MaxLine {
-			return &LineError{File: l.file, Line: l.number, Problem: fmt.Sprintf("line is longer than %d MiB; is this a text file with one request a line?", MaxLine>>20)}
+		if len(l.buf) > l.limit {
+			return &LineError{File: l.file, Line: l.number, Problem: fmt.Sprintf("line is longer than %d bytes; is this a text file with one request a line?", l.limit)}
 		}
 		switch {
 		case err == nil:

@@ -120,9 +120,9 @@ func (r *reader) end() error {
 	case r.kept > 0, r.member && r.excluded > 0:
 		return io.EOF
 	case r.excluded > 0:
-		return &LineError{File: r.lines.file, Problem: fmt.Sprintf("none of its %d requests is in workload.datasets; it has %q", r.excluded, r.other)}
+		return &LineError{File: r.lines.file, Problem: fmt.Sprintf("no requests of workload.datasets in it, but %d of others such as %q", r.excluded, r.other)}
 	case r.failed > 0:
-		return &LineError{File: r.lines.file, Problem: fmt.Sprintf("all of its %d requests failed", r.failed)}
+		return &LineError{File: r.lines.file, Problem: "no requests in it but " + plural(r.failed, "failed one")}
 	}
 	return &LineError{File: r.lines.file, Problem: "no requests in it"}
 }
@@ -148,7 +148,7 @@ func (r *reader) cut(e *LineError) *LineError {
 func (r *reader) warnings() []string {
 	var w []string
 	if r.failed > 0 {
-		w = append(w, fmt.Sprintf("%s: %d failed requests skipped", r.lines.file, r.failed))
+		w = append(w, r.lines.file+": "+plural(r.failed, "failed request")+" left out")
 	}
 	if _, csv := r.dec.(*csvDecoder); csv && !r.lines.ended {
 		w = append(w, fmt.Sprintf("%s:%d: the last line has no line end; if the file was cut short, its last number may be, too", r.lines.file, r.lines.number))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // tableText is made by gen_table.go from the lengths of all 4,750 requests of
@@ -30,9 +31,11 @@ type column struct {
 	quantiles      []float64 // at equal steps of probability from 0 to 1
 }
 
-// loadTable parses the built-in table. The text is part of the program, so a
-// fault in it is a broken invariant.
-func loadTable() []set {
+// loadTable returns the built-in table, parsed once and never written to.
+var loadTable = sync.OnceValue(parseTable)
+
+// parseTable panics on a fault: the text is part of the program.
+func parseTable() []set {
 	lines := strings.Split(strings.TrimSpace(tableText), "\n")
 	var sets []set
 	for i, line := range lines[1:] {

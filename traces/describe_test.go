@@ -1,0 +1,179 @@
+package traces
+
+import (
+	"bytes"
+	"flag"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"sparseserve/sim"
+	"sparseserve/sim/des"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+func TestDescribeGolden(t *testing.T) {
+	for _, name := range []string{"azure2023.csv", "burstgpt.csv", "vidur_lengths.csv", "own.csv", "longbench"} {
+		d, err := Describe(filepath.Join("testdata", name), "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got bytes.Buffer
+		if err := d.WriteTable(&got); err != nil {
+			t.Fatal(err)
+		}
+		golden := filepath.Join("testdata", "describe_"+name+".golden")
+		if *update {
+			if err := os.WriteFile(golden, got.Bytes(), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(golden)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got.Bytes(), want) {
+			t.Errorf("%s (go test -update rewrites it):\n%s\nwant\n%s", golden, got.Bytes(), want)
+		}
+	}
+}
+
+// The quantiles agree with those of the sorted values.
+func TestDescribeAgainstSorting(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		values := rapid.SliceOfN(rapid.IntRange(1, maxTokens), 1, 200).Draw(rt, "tokens")
+		c := newCensus()
+		for i, v := range values {
+			c.add(sim.Arrival{At: des.Time(i) * des.Second, Prompt: v, Output: 1})
+		}
+		d := c.describe(true)
+		slices.Sort(values)
+		near := func(what string, got, want float64) {
+			if math.Abs(got-want) > 0.001*want {
+				rt.Fatalf("%s = %v, want %v of %v", what, got, want, values)
+			}
+		}
+		at := func(percent float64) float64 {
+			return float64(values[max(1, int(math.Ceil(percent/100*float64(len(values)))))-1])
+		}
+		sum := 0.0
+		for _, v := range values {
+			sum += float64(v)
+		}
+		near("mean", d.Prompt.Mean, sum/float64(len(values)))
+		near("min", d.Prompt.Min, at(0))
+		near("p50", d.Prompt.P50, at(50))
+		near("p99", d.Prompt.P99, at(99))
+		near("max", d.Prompt.Max, at(100))
+		if len(values) > 1 {
+			near("rate", d.Rate, 1)
+			near("gap", d.Gap.P95, 1)
+		}
+	})
+}
+
+// A file with a set on every line does not take memory for each.
+func TestDescribeBoundsItsSets(t *testing.T) {
+	c := newCensus()
+	for i := range 3 * mostSets {
+		c.add(sim.Arrival{Prompt: 1, Output: 1, Set: strings.Repeat("x", i)})
+	}
+	d := c.describe(false)
+	total := 0
+	for _, s := range d.Sets {
+		total += s.Requests
+	}
+	if len(d.Sets) != mostSets+1 || total != 3*mostSets {
+		t.Errorf("%d sets of %d requests, want %d of %d", len(d.Sets), total, mostSets+1, 3*mostSets)
+	}
+}
+
+func TestDescribeRefuses(t *testing.T) {
+	for _, c := range []struct{ path, format, want string }{
+		{"testdata/own.csv", "azur", `format = "azur": unknown`},
+		{"testdata/own.csv", FormatAzure, "has no column TIMESTAMP"},
+		{"testdata/none", "", "no such file"},
+	} {
+		if _, err := Describe(c.path, c.format); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s as %s: %v, want %q", c.path, c.format, err, c.want)
+		}
+	}
+}
+
+// Converting keeps every request and its time to the nanosecond.
+func TestConvertKeepsRequests(t *testing.T) {
+	for _, name := range []string{"azure2023.csv", "azure2024.csv", "burstgpt.csv", "mooncake.jsonl", "vidur.csv", "vidur_lengths.csv", "own.csv", "longbench"} {
+		in, out := filepath.Join("testdata", name), filepath.Join(t.TempDir(), "out.csv")
+		n, _, err := Convert(in, "", out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := func(path, want string) (as []sim.Arrival, timed bool) {
+			src, format, err := openPath(path, wholeFile(""))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer src.Close()
+			if as, err = readAll(src); err != nil {
+				t.Fatal(err)
+			}
+			if want != "" && (format != want || len(src.warnings()) > 0) {
+				t.Errorf("%s: format %s, warnings %q", path, format, src.warnings())
+			}
+			return as, src.timed()
+		}
+		before, timed := read(in, "")
+		after, timedAfter := read(out, FormatCSV)
+		if !slices.Equal(before, after) || timed != timedAfter || n != len(before) {
+			t.Errorf("%s: %d requests, timed %v\n got %v\nwant %v", name, n, timedAfter, after, before)
+		}
+	}
+}
+
+func TestConvertTimesAreExact(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		want := des.Time(rapid.Int64Range(0, int64(latest)).Draw(rt, "time"))
+		got, err := parseTime("k", decimal(want), des.Second)
+		if err != nil || got != want {
+			rt.Fatalf("%s reads as %d, %v; want %d", decimal(want), got, err, want)
+		}
+	})
+}
+
+// A conversion that fails leaves what was there.
+func TestConvertIsAtomic(t *testing.T) {
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, "in.csv"), filepath.Join(dir, "out.csv")
+	write := func(path, text string) {
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(in, "arrived_s,prompt_tokens,output_tokens\n0,1,1\n1,2")
+	write(out, "precious")
+	if _, _, err := Convert(in, "", out); err == nil || !strings.Contains(err.Error(), "in.csv:3") {
+		t.Errorf("half-written input: %v", err)
+	}
+	if text, err := os.ReadFile(out); err != nil || string(text) != "precious" {
+		t.Errorf("output is %q, %v", text, err)
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) != 2 {
+		t.Errorf("%d files left, %v; want 2", len(files), err)
+	}
+	if _, _, err := Convert("testdata/own.csv", "", filepath.Join(dir, "none", "out.csv")); err == nil || !strings.Contains(err.Error(), "out.csv") {
+		t.Errorf("no such folder: %v", err)
+	}
+	write(in, "arrived_s,prompt_tokens,output_tokens\n5,1,1\n")
+	if _, _, err := Convert(in, "", in); err != nil {
+		t.Errorf("in place: %v", err)
+	}
+	if text, err := os.ReadFile(in); err != nil || string(text) != "arrived_s,prompt_tokens,output_tokens,set\n0.000000000,1,1,\n" {
+		t.Errorf("in place: %q, %v", text, err)
+	}
+}

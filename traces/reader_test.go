@@ -1,0 +1,285 @@
+package traces
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sparseserve/sim"
+	"sparseserve/sim/des"
+)
+
+// readAll reads a source to its end.
+func readAll(src source) (as []sim.Arrival, err error) {
+	for {
+		a, err := src.next()
+		if err == io.EOF {
+			return as, nil
+		}
+		if err != nil {
+			return as, err
+		}
+		as = append(as, a)
+	}
+}
+
+func TestReaders(t *testing.T) {
+	at := des.FromSeconds
+	for _, c := range []struct {
+		file, format string
+		timed        bool
+		want         []sim.Arrival
+		warn         string
+	}{
+		{"azure2023.csv", FormatAzure, true, []sim.Arrival{
+			{At: 0, Prompt: 4808, Output: 10}, {At: 52 * des.Millisecond, Prompt: 3180, Output: 8},
+			{At: 98_189 * des.Microsecond, Prompt: 110, Output: 27}, {At: 140_684 * des.Microsecond, Prompt: 7433, Output: 14},
+			{At: 444_994 * des.Microsecond, Prompt: 34, Output: 12}, {At: at(29.479069), Prompt: 1555, Output: 19},
+		}, "no line end"},
+		{"azure2024.csv", FormatAzure, true, []sim.Arrival{
+			{At: 0, Prompt: 2162, Output: 5}, {At: 7_405 * des.Microsecond, Prompt: 2399, Output: 6},
+			{At: 990_070 * des.Microsecond, Prompt: 76, Output: 15}, {At: 1_084_070 * des.Microsecond, Prompt: 2376, Output: 8},
+		}, ""},
+		{"burstgpt.csv", FormatBurstGPT, true, []sim.Arrival{
+			{At: 0, Prompt: 472, Output: 18, Set: "ChatGPT"}, {At: 40 * des.Second, Prompt: 1087, Output: 230, Set: "ChatGPT"},
+			{At: 113 * des.Second, Prompt: 417, Output: 276, Set: "GPT-4"}, {At: at(139.5), Prompt: 185, Output: 215, Set: "ChatGPT"},
+		}, "1 failed request left out"},
+		{"mooncake.jsonl", FormatMooncake, true, []sim.Arrival{
+			{At: 0, Prompt: 6758, Output: 500}, {At: 0, Prompt: 7322, Output: 490}, {At: 3052 * des.Millisecond, Prompt: 2290, Output: 316},
+			{At: 5999 * des.Millisecond, Prompt: 1053, Output: 26}, {At: 9 * des.Second, Prompt: 87169, Output: 402},
+		}, ""},
+		{"vidur.csv", FormatVidur, true, []sim.Arrival{
+			{At: 0, Prompt: 4808, Output: 10}, {At: 52 * des.Millisecond, Prompt: 3180, Output: 8},
+			{At: 98_189 * des.Microsecond, Prompt: 110, Output: 27}, {At: 199_961_506 * des.Microsecond, Prompt: 161, Output: 11},
+		}, ""},
+		{"vidur_lengths.csv", FormatVidur, false, []sim.Arrival{{Prompt: 3812, Output: 142}, {Prompt: 2890, Output: 77}}, ""},
+		{"own.csv", FormatCSV, true, []sim.Arrival{
+			{At: 0, Prompt: 512, Output: 64, Set: "chat"}, {At: 250_000_001, Prompt: 2048, Output: 128, Set: "code, long"},
+			{At: at(12.5), Prompt: 1, Output: 1},
+		}, ""},
+	} {
+		for _, forced := range []string{"", c.format} {
+			src, format, err := openPath(filepath.Join("testdata", c.file), wholeFile(forced))
+			if err != nil {
+				t.Errorf("%s: %v", c.file, err)
+				continue
+			}
+			got, err := readAll(src)
+			if err != nil || format != c.format || src.timed() != c.timed || !slices.Equal(got, c.want) {
+				t.Errorf("%s: format %s, timed %v, error %v\n got %v\nwant %v", c.file, format, src.timed(), err, got, c.want)
+			}
+			if w := strings.Join(src.warnings(), "\n"); (w == "") != (c.warn == "") || !strings.Contains(w, c.warn) {
+				t.Errorf("%s: warnings %q, want %q", c.file, w, c.warn)
+			}
+			if err := src.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+func TestLongBenchRecord(t *testing.T) {
+	const record = `{"input": "q", "context": "c", "answers": ["a"], "length": 1000, "dataset": "SET", "language": "en", "all_classes": null, "_id": "0"}` + "\n"
+	for _, c := range []struct {
+		set, name      string
+		tokenizer      Tokenizer
+		prompt, output int
+	}{
+		{"qasper", "qasper", Llama2, 1690, 128}, // 1.69 tokens a word
+		{"qasper", "qasper", Llama3, 1420, 128},
+		{"qasper_e", "qasper", Llama3, 1420, 128},
+		{"multifieldqa", "multifieldqa_en", Llama3, 1500, 64},
+		{"vcsum", "vcsum", Llama2, 1430, 512}, // per Chinese character
+		{"lcc", "lcc", Llama2, 3173, 64},
+	} {
+		o := wholeFile("")
+		o.tokenizer = c.tokenizer
+		r, format, err := newReader("f", strings.NewReader(strings.Replace(record, "SET", c.set, 1)), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := readAll(r)
+		want := []sim.Arrival{{Prompt: c.prompt, Output: c.output, Set: c.name}}
+		if err != nil || format != FormatLongBench || !slices.Equal(got, want) {
+			t.Errorf("%s under %s: %s %v %v, want %v", c.set, c.tokenizer, format, got, err, want)
+		}
+	}
+}
+
+func TestLongBenchLongLine(t *testing.T) {
+	line := `{"context": "` + strings.Repeat("word ", 1<<19) + `", "length": 524288, "dataset": "qasper"}`
+	r, _, err := newReader("f", strings.NewReader(line), wholeFile(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := readAll(r); err != nil || len(got) != 1 {
+		t.Errorf("%d requests, %v", len(got), err)
+	}
+}
+
+// A file without line ends is refused at the limit, not read into memory.
+func TestLineLimit(t *testing.T) {
+	l := newLines("f", io.LimitReader(zeros{}, 1<<40))
+	l.limit = 1 << 20
+	_, err := l.next()
+	var e *LineError
+	if !errors.As(err, &e) || e.Line != 1 || cap(l.buf) > 4*l.limit {
+		t.Errorf("error %v, buffer of %d bytes", err, cap(l.buf))
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+func TestBadFiles(t *testing.T) {
+	const (
+		azure    = "TIMESTAMP,ContextTokens,GeneratedTokens\n"
+		own      = "arrived_s,prompt_tokens,output_tokens,set\n"
+		burst    = "Timestamp,Model,Request tokens,Response tokens,Total tokens,Log Type\n"
+		mooncake = `{"timestamp": 0, "input_length": 10, "output_length": 5, "hash_ids": [0]}` + "\n"
+		qasper   = `{"length": 100, "dataset": "qasper"}` + "\n"
+	)
+	for name, c := range map[string]struct {
+		text, format string
+		want         []string // parts of the one message
+	}{
+		"empty":                {"", "", []string{"f: empty file"}},
+		"blank":                {"\n\n  \n", "", []string{"f: empty file"}},
+		"only a header":        {azure, "", []string{"f: no requests"}},
+		"all failed":           {burst + "1,GPT-4,5,0,5,API log\n", "", []string{"f: no requests in it but 1 failed one"}},
+		"unknown header":       {"a,b,c\n1,2,3\n", "", []string{"f:1:", "header", `"a,b,c"`, "no known format", "TIMESTAMP"}},
+		"forced, no column":    {"a,b,c\n1,2,3\n", FormatVidur, []string{"f:1:", "has no column num_prefill_tokens"}},
+		"column twice":         {"prompt_tokens,output_tokens,prompt_tokens\n1,2,3\n", "", []string{"f:1:", "prompt_tokens twice"}},
+		"unknown JSON":         {`{"a": 1}` + "\n", "", []string{"f:1:", "input_length (mooncake)"}},
+		"half a CSV line":      {azure + "2023-11-16 18:17:03,10,20\n2023-11-16 18:17:04,3", "", []string{"f:3:", "2 fields", "3 columns", "cut short"}},
+		"half a time":          {azure + "2023-11-16 18:1", "", []string{"f:2:", "cut short"}},
+		"half a JSON line":     {mooncake + `{"timestamp": 5, "input_le`, "", []string{"f:2:", "not valid JSON", "cut short"}},
+		"half the first JSON":  {`{"timestamp": 5, "input_le`, "", []string{"f:1:", "not valid JSON", "cut short"}},
+		"half a LongBench":     {qasper + `{"context": "abc`, "", []string{"f:2:", "not valid JSON", "cut short"}},
+		"two JSON on a line":   {qasper + strings.TrimSpace(qasper) + qasper, "", []string{"f:2:", "not valid JSON"}},
+		"JSON array":           {qasper + "[1]\n", "", []string{"f:2:", "not a JSON object"}},
+		"negative tokens":      {azure + "2023-11-16 18:17:03,-5,20\n", "", []string{"f:2:", `ContextTokens = "-5"`, "negative"}},
+		"NaN tokens":           {azure + "2023-11-16 18:17:03,NaN,20\n", "", []string{"f:2:", `ContextTokens = "NaN"`, "not a whole number"}},
+		"infinite tokens":      {own + "0,Inf,20,a\n", "", []string{"f:2:", `prompt_tokens = "Inf"`}},
+		"overflow":             {own + "0,99999999999999999999999,20,a\n", "", []string{"f:2:", "prompt_tokens", "more than"}},
+		"float overflow":       {own + "0,1e999,20,a\n", "", []string{"f:2:", "prompt_tokens", "more than"}},
+		"part of a token":      {own + "0,1.5,20,a\n", "", []string{"f:2:", `prompt_tokens = "1.5"`, "not a whole number"}},
+		"no tokens":            {own + "0,0,20,a\n", "", []string{"f:2:", `prompt_tokens = "0"`, "at least 1"}},
+		"no output":            {azure + "2023-11-16 18:17:03,5,0\n", "", []string{"f:2:", `GeneratedTokens = "0"`, "at least 1"}},
+		"empty value":          {own + "0,,20,a\n", "", []string{"f:2:", "prompt_tokens", "missing or empty"}},
+		"word for a number":    {own + "0,ten,20,a\n", "", []string{"f:2:", `prompt_tokens = "ten"`}},
+		"NaN time":             {own + "nan,1,20,a\n", "", []string{"f:2:", `arrived_s = "nan"`, "not a time"}},
+		"negative time":        {own + "-1,1,20,a\n", "", []string{"f:2:", `arrived_s = "-1"`, "negative"}},
+		"time overflow":        {own + "1e300,1,20,a\n", "", []string{"f:2:", `arrived_s = "1e300"`, "later than"}},
+		"calendar":             {azure + "yesterday,1,20\n", "", []string{"f:2:", `TIMESTAMP = "yesterday"`, "not a time like"}},
+		"year":                 {azure + "9999-11-16 18:17:03,1,20\n", "", []string{"f:2:", "outside the years"}},
+		"disorder":             {own + "1,1,20,a\n3,1,20,a\n2,1,20,a\n", "", []string{"f:4:", `arrived_s = "2"`, "(3)", "sort the file by arrived_s"}},
+		"open quote":           {own + `0,1,20,"a` + "\n", "", []string{"f:2:", "not valid CSV"}},
+		"Mooncake key missing": {`{"timestamp": 0, "input_length": 5}` + "\n", "", []string{"f:1:", "output_length", "missing"}},
+		"Mooncake list":        {`{"timestamp": 0, "input_length": [5], "output_length": 1}` + "\n", "", []string{"f:1:", `input_length = "[5]"`}},
+		"no such set":          {`{"length": 100, "dataset": "qaspar"}` + "\n", "", []string{"f:1:", `dataset = "qaspar"`, "did you mean qasper"}},
+		"no set":               {`{"length": 100}` + "\n", FormatLongBench, []string{"f:1:", "dataset", "missing"}},
+		"set is a number":      {`{"length": 100, "dataset": 3}` + "\n", "", []string{"f:1:", `dataset = "number"`, "string"}},
+		"no length":            {`{"length": null, "dataset": "lcc"}` + "\n", FormatLongBench, []string{"f:1:", "length", "missing"}},
+		"zero length":          {`{"length": 0, "dataset": "lcc"}` + "\n", "", []string{"f:1:", `length = "0"`, "at least 1"}},
+		"length overflow":      {`{"length": 1073741824, "dataset": "lcc"}` + "\n", "", []string{"f:1:", "length", "too long"}},
+	} {
+		r, _, err := newReader("f", strings.NewReader(c.text), wholeFile(c.format))
+		if err == nil {
+			_, err = readAll(r)
+		}
+		var e *LineError
+		if !errors.As(err, &e) {
+			t.Errorf("%s: error %v, want one of a line", name, err)
+			continue
+		}
+		for _, part := range c.want {
+			if !strings.Contains(err.Error(), part) {
+				t.Errorf("%s: %q lacks %q", name, err, part)
+			}
+		}
+		if strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %q is more than a line", name, err)
+		}
+	}
+}
+
+func TestBadPaths(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct{ path, format, want string }{
+		{filepath.Join(dir, "none.csv"), "", "no such file or folder"},
+		{"longbenhc", "", `did you mean "longbench"`},
+		{dir, "", "without .jsonl files"},
+		{dir, FormatAzure, "only LongBench is read from a folder"},
+	} {
+		if _, _, err := openPath(c.path, wholeFile(c.format)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.path, err, c.want)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "a.jsonl"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := openPath(dir, wholeFile("")); err == nil || !strings.Contains(err.Error(), "a.jsonl: empty file") {
+		t.Errorf("folder with an empty file: %v", err)
+	}
+}
+
+func TestFolderMixesItsFiles(t *testing.T) {
+	read := func(datasets []string, seed uint64) []sim.Arrival {
+		o := wholeFile("")
+		o.datasets, o.order = datasets, des.Rand(seed, "traces.order")
+		f, format, err := openPath("testdata/longbench", o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		as, err := readAll(f)
+		if err != nil || format != FormatLongBench {
+			t.Fatal(format, err)
+		}
+		return as
+	}
+	count := func(as []sim.Arrival) map[string]int {
+		n := map[string]int{}
+		for _, a := range as {
+			n[a.Set]++
+		}
+		return n
+	}
+	all := read(nil, 1)
+	// qasper_e.jsonl samples qasper again and is left out.
+	for set, want := range map[string]int{"qasper": 8, "lcc": 20, "dureader": 8, "hotpotqa": 8} {
+		if got := count(all)[set]; got != want {
+			t.Errorf("%d requests of %s, want %d", got, set, want)
+		}
+	}
+	if n := len(count(all[:22])); n != 4 {
+		t.Errorf("the first half has %d sets, want all 4: files must be mixed", n)
+	}
+	if !slices.Equal(all, read(nil, 1)) {
+		t.Error("equal seeds give different orders")
+	}
+	if slices.Equal(all, read(nil, 2)) {
+		t.Error("different seeds give the same order")
+	}
+	if some := count(read([]string{"lcc", "qasper"}, 1)); len(some) != 2 || some["lcc"] != 20 || some["qasper"] != 8 {
+		t.Errorf("kept %v, want lcc and qasper whole", some)
+	}
+	o := wholeFile("")
+	o.datasets = []string{"trec"}
+	f, _, err := openPath("testdata/longbench", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.next(); err == nil || !strings.Contains(err.Error(), "workload.datasets") {
+		t.Errorf("a folder without the sets asked for: %v", err)
+	}
+}

@@ -1,0 +1,373 @@
+package traces
+
+import (
+	"math"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/stat"
+	"pgregory.net/rapid"
+
+	"sparseserve/sim"
+	"sparseserve/sim/des"
+)
+
+var _ sim.Workload = (*Stream)(nil)
+
+func open(t testing.TB, seed uint64, change func(*Spec)) *Stream {
+	t.Helper()
+	spec := DefaultSpec()
+	change(&spec)
+	s, err := Open(spec, seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func collect(t testing.TB, s *Stream) []sim.Arrival { return slices.Collect(requests(t, s)) }
+
+// Any valid spec gives the requests asked for, each valid, in order of time;
+// again the same for the same seed.
+func TestStreamOfAnySpec(t *testing.T) {
+	table := setNames(loadTable())
+	rapid.Check(t, func(rt *rapid.T) {
+		spec := DefaultSpec()
+		spec.Datasets = rapid.SliceOfNDistinct(rapid.SampledFrom(table), 1, len(table), rapid.ID[string]).Draw(rt, "datasets")
+		spec.Arrivals = rapid.SampledFrom(arrivalNames[:3]).Draw(rt, "arrivals")
+		spec.Rate = math.Exp(rapid.Float64Range(-10, 20).Draw(rt, "log rate"))
+		spec.Burstiness = rapid.Float64Range(0.01, 10).Draw(rt, "burstiness")
+		spec.Requests = rapid.IntRange(1, 50).Draw(rt, "requests")
+		spec.Output = rapid.SampledFrom(outputNames).Draw(rt, "output")
+		spec.OutputScale = math.Exp(rapid.Float64Range(-10, 10).Draw(rt, "log scale"))
+		spec.Tokenizer = rapid.SampledFrom([]string{"", "llama2", "llama3"}).Draw(rt, "tokenizer")
+		seed := rapid.Uint64().Draw(rt, "seed")
+		read := func() []sim.Arrival {
+			s, err := Open(spec, seed)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			return collect(t, s)
+		}
+		as := read()
+		if len(as) != spec.Requests {
+			rt.Fatalf("%d requests, want %d", len(as), spec.Requests)
+		}
+		last := des.Time(0)
+		for i, a := range as {
+			if a.At < last || a.Prompt < 1 || a.Output < 1 || !slices.Contains(spec.Datasets, a.Set) {
+				rt.Fatalf("request %d is %+v, after %v", i, a, last)
+			}
+			last = a.At
+		}
+		if !slices.Equal(as, read()) {
+			rt.Fatal("equal seeds differ")
+		}
+	})
+}
+
+// Gaps have the mean 1/rate and the coefficient of variation of their process.
+func TestArrivalProcesses(t *testing.T) {
+	const n = 20_000
+	check := func(rt *rapid.T, arrivals string, rate, cv float64, seed uint64) {
+		spec := DefaultSpec()
+		spec.Arrivals, spec.Rate, spec.Burstiness = arrivals, rate, cv
+		p := newProcess(spec, seed)
+		gaps, last := make([]float64, n), des.Time(0)
+		for i := range gaps {
+			at, err := p.next()
+			if err != nil {
+				rt.Fatal(err)
+			}
+			gaps[i], last = (at - last).Seconds(), at
+		}
+		if arrivals == ArrivalsFixed {
+			cv = 0
+		} else if arrivals == ArrivalsPoisson {
+			cv = 1
+		}
+		mean, sd := stat.MeanStdDev(gaps, nil)
+		if slip := 5*cv/math.Sqrt(n) + 1e-6; math.Abs(mean*rate-1) > slip {
+			rt.Fatalf("mean gap x rate = %v, want 1 within %v", mean*rate, slip)
+		}
+		// The spread of a sample's own CV grows with the tail of a gamma:
+		// kurtosis 6 cv^2 + 3.
+		if slip := 5*cv*math.Sqrt((6*cv*cv+3)/n) + 1e-6; math.Abs(sd/mean-cv) > slip {
+			rt.Fatalf("coefficient of variation %v, want %v within %v", sd/mean, cv, slip)
+		}
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		check(rt,
+			rapid.SampledFrom(arrivalNames[:3]).Draw(rt, "arrivals"),
+			math.Exp(rapid.Float64Range(-6, 4).Draw(rt, "log rate")), // to 50/s: above, nanoseconds show in fixed gaps
+			rapid.Float64Range(0.1, 4).Draw(rt, "burstiness"),
+			rapid.Uint64().Draw(rt, "seed"))
+	})
+}
+
+func TestFixedArrivalsDoNotDrift(t *testing.T) {
+	s := open(t, 1, func(s *Spec) { s.Arrivals, s.Rate, s.Requests = ArrivalsFixed, 3, 300_000 })
+	n := 0
+	for a := range requests(t, s) {
+		n++
+		if want := des.FromSeconds(float64(n) / 3); max(a.At-want, want-a.At) > 1 {
+			t.Fatalf("request %d at %v, want %v", n, a.At, want)
+		}
+	}
+}
+
+func TestArrivalsBeyondTimeAreAnError(t *testing.T) {
+	s := open(t, 1, func(s *Spec) { s.Arrivals, s.Rate = ArrivalsFixed, 1e-9 })
+	made := 0
+	for {
+		_, ok, err := s.Next()
+		if err != nil {
+			if made != 9 || !strings.Contains(err.Error(), "workload.rate") {
+				t.Errorf("after %d requests: %v", made, err)
+			}
+			return
+		}
+		if !ok {
+			t.Fatal("time ran past what it can hold")
+		}
+		made++
+	}
+}
+
+func TestLengthsDoNotMoveWithArrivals(t *testing.T) {
+	lengths := func(change func(*Spec)) []sim.Arrival {
+		as := collect(t, open(t, 5, change))
+		for i := range as {
+			as[i].At = 0
+		}
+		return as
+	}
+	base := lengths(func(s *Spec) {})
+	for name, change := range map[string]func(*Spec){
+		"rate":  func(s *Spec) { s.Rate = 3 },
+		"gamma": func(s *Spec) { s.Arrivals, s.Burstiness = ArrivalsGamma, 4 },
+		"fixed": func(s *Spec) { s.Arrivals = ArrivalsFixed },
+	} {
+		if !slices.Equal(base, lengths(change)) {
+			t.Errorf("lengths change with %s", name)
+		}
+	}
+	scaled := lengths(func(s *Spec) { s.OutputScale = 2 })
+	for i, a := range base {
+		if a.Output *= 2; a != scaled[i] {
+			t.Fatalf("request %d is %+v at output scale 2, want %+v", i, scaled[i], a)
+		}
+	}
+	if other := collect(t, open(t, 6, func(*Spec) {})); slices.EqualFunc(base, other, func(a, b sim.Arrival) bool { return a.Prompt == b.Prompt }) {
+		t.Error("different seeds give equal lengths")
+	}
+}
+
+func TestOutputScaleKeepsAToken(t *testing.T) {
+	for a := range requests(t, open(t, 1, func(s *Spec) { s.OutputScale = 1e-6 })) {
+		if a.Output != 1 {
+			t.Fatalf("%+v, want 1 output token", a)
+		}
+	}
+	s := open(t, 1, func(s *Spec) { s.OutputScale, s.Rate = 1e6, 1e9 })
+	a, ok, err := s.Next()
+	if err != nil || !ok || a.Output < 1e6 {
+		t.Errorf("%+v %v %v", a, ok, err)
+	}
+}
+
+func TestModelPicksTheTokenizer(t *testing.T) {
+	first := func(spec Spec, model ...Tokenizer) int {
+		s, err := Open(spec, 1, model...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, _, err := s.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.Prompt
+	}
+	spec := DefaultSpec()
+	named := spec
+	named.Tokenizer = "llama3"
+	if l2, l3 := first(spec, Llama2), first(spec, Llama3); l3 >= l2 || first(spec) != l2 || first(named, Llama2) != l3 {
+		t.Errorf("prompt %d under Llama-2, %d under Llama-3, %d by default, %d as named", l2, l3, first(spec), first(named, Llama2))
+	}
+	if _, err := Open(spec, 1, "gpt2"); err == nil || !strings.Contains(err.Error(), `"gpt2"`) {
+		t.Errorf("unknown tokenizer of a model: %v", err)
+	}
+}
+
+func TestReplay(t *testing.T) {
+	replayed := func(speed float64) (at []des.Time) {
+		for a := range requests(t, open(t, 1, func(s *Spec) {
+			s.Trace, s.Arrivals, s.Speed = "testdata/burstgpt.csv", ArrivalsTrace, speed
+		})) {
+			at = append(at, a.At)
+		}
+		return at
+	}
+	s := des.Second
+	if got, want := replayed(1), []des.Time{0, 40 * s, 113 * s, 139*s + s/2}; !slices.Equal(got, want) {
+		t.Errorf("at speed 1: %v, want %v", got, want)
+	}
+	if got, want := replayed(4), []des.Time{0, 10 * s, 28*s + s/4, 34*s + 7*s/8}; !slices.Equal(got, want) {
+		t.Errorf("at speed 4: %v, want %v", got, want)
+	}
+	slow := open(t, 1, func(s *Spec) { s.Trace, s.Arrivals, s.Speed = "testdata/burstgpt.csv", ArrivalsTrace, 1e-9 })
+	if _, _, err := slow.Next(); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok, err := slow.Next(); ok || err == nil || !strings.Contains(err.Error(), "workload.speed = 1e-09") {
+		t.Errorf("time overflow: %v", err)
+	}
+}
+
+func TestStreamOfAFile(t *testing.T) {
+	s := open(t, 1, func(s *Spec) { s.Trace, s.Requests = "testdata/burstgpt.csv", 10 })
+	if n := len(collect(t, s)); n != 4 {
+		t.Errorf("%d requests, want 4", n)
+	}
+	if w := s.Warnings(); len(w) != 2 || !strings.Contains(w[0], "1 failed request") || !strings.Contains(w[1], "ended after 4 of 10") {
+		t.Errorf("warnings %q", w)
+	}
+	if _, ok, err := s.Next(); ok || err != nil {
+		t.Errorf("after the end: %v %v", ok, err)
+	}
+	if n := len(collect(t, open(t, 1, func(s *Spec) { s.Trace, s.Requests = "testdata/burstgpt.csv", 2 }))); n != 2 {
+		t.Errorf("%d requests, want the 2 asked for", n)
+	}
+	if w := open(t, 1, func(*Spec) {}).Warnings(); len(w) != 0 {
+		t.Errorf("the mix warns %q", w)
+	}
+}
+
+func TestStreamOfAFolder(t *testing.T) {
+	s := open(t, 1, func(s *Spec) { s.Trace, s.Output = "testdata/longbench", OutputChat })
+	as := collect(t, s)
+	if len(as) != 36 { // hotpotqa is not one of the paper's sets
+		t.Errorf("%d requests, want 36", len(as))
+	}
+	chat := findSet(loadTable(), "dureader").output(OutputChat)
+	shorter := false
+	for _, a := range as {
+		if a.Set == "dureader" && !slices.Contains(chat.quantiles, float64(a.Output)) {
+			t.Errorf("dureader output %d was never one of the chat model", a.Output)
+		}
+		shorter = shorter || a.Output < 60
+	}
+	if !shorter {
+		t.Error("no output below 60 tokens: chat lengths are not used")
+	}
+	if w := s.Warnings(); len(w) != 2 || !strings.Contains(w[0], "estimated") {
+		t.Errorf("warnings %q", w)
+	}
+}
+
+func TestOpenFindsWhatIsWrong(t *testing.T) {
+	bad := filepath.Join(t.TempDir(), "bad.csv")
+	if err := os.WriteFile(bad, []byte("arrived_s,prompt_tokens,output_tokens\n0,x,1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		change func(*Spec)
+		want   string
+	}{
+		{func(s *Spec) { s.Trace = bad }, `bad.csv:2: prompt_tokens = "x"`},
+		{func(s *Spec) { s.Trace = bad + ".gz" }, "no such file"},
+		{func(s *Spec) { s.Trace, s.Arrivals = "testdata/longbench", ArrivalsTrace }, "has no times of its own"},
+		{func(s *Spec) { s.Trace, s.Arrivals = "testdata/vidur_lengths.csv", ArrivalsTrace }, "has no times of its own"},
+		{func(s *Spec) { s.Trace = "testdata/longbench/hotpotqa.jsonl" }, `no requests of workload.datasets in it, but 8 of others such as "hotpotqa"`},
+	} {
+		spec := DefaultSpec()
+		c.change(&spec)
+		if _, err := Open(spec, 1); err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "workload.trace: ") {
+			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
+}
+
+// A file whose times run back is of use when its times are not used.
+func TestDisorderMattersOnlyToReplay(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "t.csv")
+	if err := os.WriteFile(path, []byte("arrived_s,prompt_tokens,output_tokens\n9,5,1\n2,6,1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(collect(t, open(t, 1, func(s *Spec) { s.Trace = path }))); n != 2 {
+		t.Errorf("%d requests, want 2", n)
+	}
+	s := open(t, 1, func(s *Spec) { s.Trace, s.Arrivals = path, ArrivalsTrace })
+	if _, _, err := s.Next(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // an error stays
+		if _, ok, err := s.Next(); ok || err == nil || !strings.Contains(err.Error(), "t.csv:3") {
+			t.Errorf("replayed: %v %v", ok, err)
+		}
+	}
+}
+
+// Making requests takes no memory, for any number of them.
+func TestMixAllocatesNothing(t *testing.T) {
+	s := open(t, 1, func(s *Spec) { s.Requests = math.MaxInt })
+	if n := testing.AllocsPerRun(1000, func() {
+		if _, _, err := s.Next(); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations a request", n)
+	}
+}
+
+// Reading a file takes memory for a line, not for the file.
+func TestFileMemoryIsFlat(t *testing.T) {
+	const n = 200_000
+	var b strings.Builder
+	b.WriteString("arrived_s,prompt_tokens,output_tokens,set\n")
+	for range n {
+		b.WriteString("1.5,1000,100,chat\n")
+	}
+	path := filepath.Join(t.TempDir(), "long.csv")
+	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.Reset()
+	s := open(t, 1, func(s *Spec) { s.Trace, s.Requests, s.Arrivals = path, n, ArrivalsTrace })
+	heap := func() uint64 {
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc
+	}
+	before, made := heap(), 0
+	for range requests(t, s) {
+		if made++; made == n/2 {
+			if after := heap(); after > before+1<<20 {
+				t.Errorf("heap grew from %d to %d bytes over %d requests", before, after, made)
+			}
+		}
+	}
+	if made != n {
+		t.Errorf("%d requests, want %d", made, n)
+	}
+}
+
+func BenchmarkMix(b *testing.B) {
+	for _, arrivals := range arrivalNames[:3] {
+		b.Run(arrivals, func(b *testing.B) {
+			s := open(b, 1, func(s *Spec) { s.Requests, s.Arrivals, s.Rate, s.Burstiness = math.MaxInt, arrivals, 1000, 2 })
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, _, err := s.Next(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
