@@ -1,0 +1,53 @@
+# CUDA targets. Included by the main Makefile; also works alone: make -f cuda.mk cuda
+#
+#   make cuda        builds cuda/build/libsparseserve.so; needs nvcc, no GPU
+#   make gpu-test    checks every kernel against the oracle on the GPU of this machine
+#   make gpu-bench   the checks, the memory checker and the timing table
+#
+# CUDA_ARCHS narrows the build while iterating: make cuda CUDA_ARCHS=90
+
+NVCC ?= nvcc
+GO ?= go
+CUDA_ARCHS ?= 80 90
+CUDA_OUT ?= out
+
+CUDA_BUILD := cuda/build
+CUDA_LIB := $(CUDA_BUILD)/libsparseserve.so
+CUDA_SOURCES := $(wildcard cuda/*.cu)
+CUDA_OBJECTS := $(CUDA_SOURCES:cuda/%.cu=$(CUDA_BUILD)/%.o)
+# Machine code for each architecture, and PTX of the newest for GPUs that come later.
+CUDA_CODE := $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
+             -gencode arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS))
+NVCCFLAGS ?= -std=c++17 -O3 -lineinfo -Xcompiler -fPIC,-fvisibility=hidden,-Wall
+
+.PHONY: cuda gpu-test gpu-bench cuda-clean
+
+cuda: $(CUDA_LIB)
+
+$(CUDA_LIB): $(CUDA_OBJECTS)
+	$(NVCC) -shared -cudart static -o $@ $^ -Xlinker --no-undefined,-ldl,-lpthread,-lrt
+
+$(CUDA_BUILD)/%.o: cuda/%.cu $(wildcard cuda/*.cuh) cuda/sparseserve.h cuda.mk
+	@command -v $(NVCC) >/dev/null || { echo "make cuda: $(NVCC) is not on the PATH; install the CUDA toolkit (Debian: nvidia-cuda-toolkit, non-free)" >&2; exit 1; }
+	@mkdir -p $(CUDA_BUILD)
+	$(NVCC) $(NVCCFLAGS) $(CUDA_CODE) -c $< -o $@
+
+# Static programs: they run on a GPU machine without Go. Where Go is missing, those built elsewhere are used.
+.PHONY: gpu-programs
+gpu-programs:
+	@mkdir -p $(CUDA_BUILD)
+	@if command -v $(GO) >/dev/null; then \
+	  CGO_ENABLED=0 $(GO) test -c -tags gpu -o $(CUDA_BUILD)/gpu.test ./cuda && \
+	  CGO_ENABLED=0 $(GO) build -o $(CUDA_BUILD)/gpubench ./cuda/gpubench; \
+	elif [ ! -x $(CUDA_BUILD)/gpu.test ] || [ ! -x $(CUDA_BUILD)/gpubench ]; then \
+	  echo "no go on the PATH and no $(CUDA_BUILD)/gpu.test: build it elsewhere with 'make gpu-programs'" >&2; exit 1; \
+	fi
+
+gpu-test: cuda gpu-programs
+	SPARSESERVE_CUDA_LIB=$(abspath $(CUDA_LIB)) $(CUDA_BUILD)/gpu.test -test.v -test.timeout 10m
+
+gpu-bench: cuda gpu-programs
+	sh cuda/gpu.sh $(CUDA_OUT)
+
+cuda-clean:
+	rm -rf $(CUDA_BUILD)

@@ -1,0 +1,167 @@
+// Timing loops, inside the library so that a caller's language adds nothing to a sample.
+//
+// A sample on the event clock is: L2 flush (if asked for), gate, start event, the calls, stop event. The gate is a kernel that spins for some
+// tens of microseconds: meanwhile the host enqueues what follows, so the GPU time between the events has no submission gaps in it.
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <thread>
+
+#include "common.cuh"
+
+namespace ss {
+
+constexpr long long kGateNanoseconds = 40000;
+
+__global__ void gate_kernel(long long nanoseconds) {
+  long long start, now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(start));
+  do asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  while (now - start < nanoseconds);
+}
+
+static int run_call(const ss_call &call, cudaStream_t stream) {
+  const void *a = call.args;
+  switch (call.op) {
+    case SS_OP_EMPTY: return ss_empty(a, stream);
+    case SS_OP_MEMCPY: return ss_memcpy(static_cast<const ss_memcpy_args *>(a), stream);
+    case SS_OP_MEMSET: return ss_memset(static_cast<const ss_memset_args *>(a), stream);
+    case SS_OP_FILL: return ss_fill(static_cast<const ss_fill_args *>(a), stream);
+    case SS_OP_FLASH_H2D: return ss_flash_h2d(static_cast<const ss_blocks_args *>(a), stream);
+    case SS_OP_GPU_SCATTER: return ss_gpu_scatter(static_cast<const ss_blocks_args *>(a), stream);
+    case SS_OP_MEMCPY_BLOCKS: return ss_memcpy_blocks(static_cast<const ss_blocks_args *>(a), stream);
+    case SS_OP_MEMCPY_BATCH: return ss_memcpy_batch(static_cast<const ss_blocks_args *>(a), stream);
+    case SS_OP_FLASH_D2H: return ss_flash_d2h(static_cast<const ss_save_args *>(a), stream);
+    case SS_OP_DECODE: return ss_decode(static_cast<const ss_decode_args *>(a), stream);
+    case SS_OP_PSA: return ss_psa(static_cast<const ss_psa_args *>(a), stream);
+    case SS_OP_PSA_PIPELINE: return ss_psa_pipeline(static_cast<const ss_psa_pipeline_args *>(a), stream);
+    case SS_OP_PREFILL: return ss_prefill(static_cast<const ss_prefill_args *>(a), stream);
+    case SS_OP_DIGEST: return ss_digest(static_cast<const ss_digest_args *>(a), stream);
+    case SS_OP_SCORES: return ss_scores(static_cast<const ss_scores_args *>(a), stream);
+    case SS_OP_TOPK: return ss_topk(static_cast<const ss_topk_args *>(a), stream);
+    case SS_OP_SELECT: return ss_select(static_cast<const ss_select_args *>(a), stream);
+    case SS_OP_LINEAR: return ss_linear(static_cast<const ss_linear_args *>(a), stream);
+    default: return fail(SS_ERR_ARGUMENT, "ss_bench: no operation %d", call.op);
+  }
+}
+
+static int run_calls(const ss_call *calls, int n, cudaStream_t stream) {
+  for (int i = 0; i < n; i++) SS_TRY(run_call(calls[i], stream));
+  return SS_OK;
+}
+
+// What a bench holds while it runs; given back on every way out.
+struct Bench {
+  cudaStream_t stream = nullptr;
+  cudaEvent_t start = nullptr, stop = nullptr;
+  void *flush = nullptr;
+  size_t flush_bytes = 0;
+
+  ~Bench() {
+    if (start != nullptr) cudaEventDestroy(start);
+    if (stop != nullptr) cudaEventDestroy(stop);
+    if (stream != nullptr) cudaStreamDestroy(stream);
+    if (flush != nullptr) cudaFree(flush);
+  }
+};
+
+using Clock = std::chrono::steady_clock;
+
+static float ms_since(Clock::time_point from) { return std::chrono::duration<float, std::milli>(Clock::now() - from).count(); }
+
+static int one_sample(const ss_bench_args &a, const Bench &b, float *ms) {
+  if (b.flush != nullptr) SS_CUDA(cudaMemsetAsync(b.flush, 0x5a, b.flush_bytes, b.stream));
+  if (a.clock == SS_CLOCK_EVENTS) {
+    gate_kernel<<<1, 1, 0, b.stream>>>(kGateNanoseconds);
+    SS_CUDA(cudaGetLastError());
+    SS_CUDA(cudaEventRecord(b.start, b.stream));
+    SS_TRY(run_calls(a.calls, a.n_calls, b.stream));
+    SS_CUDA(cudaEventRecord(b.stop, b.stream));
+    SS_CUDA(cudaEventSynchronize(b.stop));
+    return check(cudaEventElapsedTime(ms, b.start, b.stop), "cudaEventElapsedTime");
+  }
+  SS_CUDA(cudaStreamSynchronize(b.stream));
+  const auto from = Clock::now();
+  SS_TRY(run_calls(a.calls, a.n_calls, b.stream));
+  if (a.clock == SS_CLOCK_SUBMIT) *ms = ms_since(from);
+  SS_CUDA(cudaStreamSynchronize(b.stream));
+  if (a.clock == SS_CLOCK_WALL) *ms = ms_since(from);
+  return SS_OK;
+}
+
+static int check_bench(const ss_bench_args *a) {
+  SS_NEED(a != nullptr && a->calls != nullptr && a->samples != nullptr);
+  SS_NEED(a->n_calls > 0 && a->warmup >= 0 && a->repeats > 0);
+  SS_NEED(a->clock >= SS_CLOCK_EVENTS && a->clock <= SS_CLOCK_SUBMIT);
+  return SS_OK;
+}
+
+// What the second thread of ss_bench_beside does and reports.
+struct Beside {
+  const ss_call *calls;
+  int n;
+  int device;
+  std::atomic<bool> stop{false};
+  std::atomic<int> runs{0};
+  std::atomic<int> code{SS_OK};
+  double total_ms = 0;
+  char text[512] = "";
+
+  int loop() {
+    SS_CUDA(cudaSetDevice(device));
+    Bench b;
+    SS_CUDA(cudaStreamCreateWithFlags(&b.stream, cudaStreamNonBlocking));
+    while (!stop.load()) {
+      const auto from = Clock::now();
+      SS_TRY(run_calls(calls, n, b.stream));
+      SS_CUDA(cudaStreamSynchronize(b.stream));
+      total_ms += ms_since(from);
+      runs++;
+    }
+    return SS_OK;
+  }
+
+  void run() {
+    const int result = loop();
+    if (result == SS_OK) return;
+    snprintf(text, sizeof text, "%s", ss_last_error());
+    code = result;
+  }
+};
+
+}  // namespace ss
+
+extern "C" int ss_bench(const ss_bench_args *args) {
+  SS_TRY(ss::check_bench(args));
+  ss::Bench bench;
+  SS_CUDA(cudaStreamCreateWithFlags(&bench.stream, cudaStreamNonBlocking));
+  SS_CUDA(cudaEventCreate(&bench.start));
+  SS_CUDA(cudaEventCreate(&bench.stop));
+  if (args->flush) {
+    ss::Limits found;
+    SS_TRY(ss::limits(&found));
+    bench.flush_bytes = 2 * found.l2_bytes;
+    SS_CUDA(cudaMalloc(&bench.flush, bench.flush_bytes));
+  }
+  float ignored = 0;
+  for (int i = 0; i < args->warmup; i++) SS_TRY(ss::one_sample(*args, bench, &ignored));
+  for (int i = 0; i < args->repeats; i++) SS_TRY(ss::one_sample(*args, bench, &args->samples[i]));
+  return SS_OK;
+}
+
+extern "C" int ss_bench_beside(const ss_bench_args *args, const ss_call *beside, int32_t n_beside, float *beside_ms, int32_t *beside_runs) {
+  SS_TRY(ss::check_bench(args));
+  SS_NEED(beside != nullptr && n_beside > 0 && beside_ms != nullptr && beside_runs != nullptr);
+  ss::Beside other{beside, n_beside, 0};
+  SS_CUDA(cudaGetDevice(&other.device));
+  std::thread thread([&other] { other.run(); });
+  while (other.runs.load() == 0 && other.code.load() == SS_OK) std::this_thread::yield();
+  const int code = ss_bench(args);
+  other.stop = true;
+  thread.join();
+  *beside_runs = other.runs.load();
+  *beside_ms = *beside_runs > 0 ? float(other.total_ms / *beside_runs) : 0;
+  if (code != SS_OK) return code;
+  if (other.code.load() != SS_OK) return ss::fail(other.code.load(), "beside: %s", other.text);
+  return SS_OK;
+}

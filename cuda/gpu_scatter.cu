@@ -1,0 +1,10 @@
+// The baseline of SparseServe 3.2.2 and Fig. 14b: a kernel that writes KV blocks straight to pinned host memory. It reaches the link's speed
+// but takes SMs from the model while it runs, which FlashD2H does not.
+#include "copy_blocks.cuh"
+
+extern "C" int ss_gpu_scatter(const ss_blocks_args *args, ss_stream stream) {
+  SS_TRY(ss::check_blocks(args));
+  ss::Limits found;
+  SS_TRY(ss::limits(&found));
+  return ss::launch_copy_blocks(args, args->ctas > 0 ? args->ctas : found.sm_count, ss::stream_of(stream));
+}

@@ -1,0 +1,325 @@
+// Plain C interface of libsparseserve: KV transfers, sparse attention and selection for one GPU.
+//
+// Every call returns SS_OK or an error code and never ends the process; ss_last_error() has the text of the last failure of the calling thread.
+// Calls of one GPU come from one thread. A stream or event is an opaque handle; a null stream is the library's own default stream.
+// Every operation takes (const args *, stream), so that ss_bench can time any of them. Operations only enqueue, except where they say "blocks".
+//
+// Shapes: B requests, Hq query heads, Hk KV heads, G = Hq / Hk (1 to 8), D = 64 or 128 values a head, T tokens a KV block (a multiple of 16).
+// A KV block holds one KV head of one layer, fp16: K [T][D], then V [T][D]. Slot s of a pool lies at pool + s * 4 T D bytes.
+// A "unit" is one (request, KV head): unit = request * Hk + head.
+#ifndef SPARSESERVE_H
+#define SPARSESERVE_H
+
+#include <stdint.h>
+
+#define SS_VERSION 1
+
+#if defined(__GNUC__)
+#define SS_API __attribute__((visibility("default")))
+#else
+#define SS_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+  SS_OK = 0,
+  SS_ERR_ARGUMENT = 1,     // a size, pointer or combination that the call does not take
+  SS_ERR_CUDA = 2,         // the CUDA runtime or a kernel failed
+  SS_ERR_NO_DRIVER = 3,    // no NVIDIA driver, or one older than the toolkit that built the library
+  SS_ERR_NO_DEVICE = 4,    // a driver but no such GPU
+  SS_ERR_UNSUPPORTED = 5,  // not in the toolkit that built the library, or not on this GPU
+  SS_ERR_LIBRARY = 6,      // cuBLAS is not to be found at run time
+  SS_ERR_MEMORY = 7,       // out of host or device memory
+};
+
+typedef void *ss_stream;
+typedef void *ss_event;
+
+SS_API int ss_version(void);
+SS_API const char *ss_last_error(void);
+
+// ---- device -------------------------------------------------------------------------------------------------------------------------
+
+typedef struct {
+  char name[128];
+  int64_t memory_bytes;       // HBM that the driver shows
+  int64_t memory_busy_bytes;  // in use now, by anyone
+  int64_t l2_bytes;
+  int32_t sm_count;
+  int32_t capability;       // 10 * major + minor
+  int32_t driver_version;   // CUDA version of the driver, 1000 * major + 10 * minor
+  int32_t toolkit_version;  // of the toolkit that built the library, likewise
+  int32_t copy_engines;
+  int32_t shared_bytes;  // largest shared memory of a CTA
+} ss_device_info;
+
+SS_API int ss_init(int32_t device);  // selects the GPU for the calling thread; fails with NO_DRIVER or NO_DEVICE
+SS_API int ss_device(ss_device_info *out);
+
+// ---- memory, streams, events ----------------------------------------------------------------------------------------------------------
+
+enum {
+  SS_HOST_PAGES = 0,       // pinned by the driver
+  SS_HOST_HUGE_PAGES = 1,  // 2 MiB pages where the kernel gives them, then pinned: fewer TLB entries for a large pool
+};
+
+SS_API int ss_device_alloc(void **out, int64_t bytes);
+SS_API int ss_device_free(void *p);
+SS_API int ss_host_alloc(void **out, int64_t bytes, int32_t kind);  // pinned; the GPU reads it at the same address
+SS_API int ss_host_free(void *p);
+
+SS_API int ss_stream_create(ss_stream *out, int32_t high_priority);
+SS_API int ss_stream_destroy(ss_stream stream);
+SS_API int ss_stream_sync(ss_stream stream);  // blocks
+SS_API int ss_stream_wait(ss_stream stream, ss_event event);
+SS_API int ss_event_create(ss_event *out);
+SS_API int ss_event_destroy(ss_event event);
+SS_API int ss_event_record(ss_event event, ss_stream stream);
+SS_API int ss_event_query(ss_event event, int32_t *done);
+SS_API int ss_event_sync(ss_event event);  // blocks
+SS_API int ss_event_ms(ss_event from, ss_event to, float *ms);
+SS_API int ss_device_sync(void);  // blocks
+
+typedef struct {
+  void *dst;
+  const void *src;
+  int64_t bytes;
+} ss_memcpy_args;
+SS_API int ss_memcpy(const ss_memcpy_args *args, ss_stream stream);  // any direction
+
+typedef struct {
+  void *dst;
+  int64_t bytes;
+  int32_t value;  // of each byte
+} ss_memset_args;
+SS_API int ss_memset(const ss_memset_args *args, ss_stream stream);
+
+typedef struct {
+  void *dst;      // fp16 [count], device
+  int64_t count;  // even
+  uint64_t seed;
+  float scale;  // values are uniform in (-scale, scale)
+} ss_fill_args;
+SS_API int ss_fill(const ss_fill_args *args, ss_stream stream);
+
+SS_API int ss_empty(const void *args, ss_stream stream);  // an empty kernel, for launch costs
+
+// ---- KV transfers -----------------------------------------------------------------------------------------------------------------------
+
+// Copies block i from src[i] to dst[i]. For the kernels both arrays are readable by the GPU (device or pinned); for the memcpy forms they
+// are host arrays. Addresses are multiples of 16, block_bytes a multiple of 16.
+typedef struct {
+  const uint64_t *src;
+  const uint64_t *dst;
+  int64_t count;
+  int64_t block_bytes;
+  const int32_t *owner;  // kernel forms: block i is left out when skip[owner[i]] != 0; both NULL: all are copied
+  const int32_t *skip;
+  int32_t ctas;  // CTAs of the kernel forms; 0 lets the library choose
+} ss_blocks_args;
+
+SS_API int ss_flash_h2d(const ss_blocks_args *args, ss_stream stream);     // one kernel reads pinned host blocks (UVA)
+SS_API int ss_gpu_scatter(const ss_blocks_args *args, ss_stream stream);   // one kernel writes pinned host blocks (UVA)
+SS_API int ss_memcpy_blocks(const ss_blocks_args *args, ss_stream stream); // one memcpy per block
+SS_API int ss_memcpy_batch(const ss_blocks_args *args, ss_stream stream);  // the batched memcpy API; UNSUPPORTED before CUDA 12.8
+
+// FlashD2H: the copy engine brings a contiguous device tensor to pinned staging in chunks, and CPU threads scatter each chunk to its blocks
+// while the next is on the link. Destination blocks are ordinary or pinned host memory, addresses multiples of 32.
+typedef void *ss_saver;
+typedef struct {
+  ss_saver saver;
+  const void *src;      // device, [count][block_bytes]
+  const uint64_t *dst;  // host array of host addresses, kept by the caller until the save is done
+  int64_t count;
+  int64_t block_bytes;  // a multiple of 64, at most the saver's chunk
+  ss_event after;       // the copy starts after this event; null: at once
+} ss_save_args;
+
+SS_API int ss_saver_create(ss_saver *out, int32_t threads, int64_t chunk_bytes, int32_t stages);
+SS_API int ss_saver_destroy(ss_saver saver);
+SS_API int ss_save_start(const ss_save_args *args);   // returns at once; one save at a time
+SS_API int ss_save_wait(ss_saver saver);              // blocks until every block is written
+SS_API int ss_flash_d2h(const ss_save_args *args, ss_stream unused);  // start and wait: blocks
+
+// ---- attention --------------------------------------------------------------------------------------------------------------------------
+
+// Decode: one query token a request attends to blocks of its context.
+//   out[b][h] = sum_t softmax_t(scale q[b][h] . K_t) V_t over the tokens t of the blocks of unit (b, h / G)
+// Logical block i of a unit lies in slot table[unit][i]; its last block may be partly filled (context). With list == NULL all blocks count
+// (paged dense decode); else only the count[unit] logical blocks list[unit][0..] do (block-sparse decode). No blocks: out = 0, lse = -inf.
+typedef struct {
+  const void *q;           // fp16 [B][Hq][D]
+  const void *pool;        // slots
+  const int32_t *table;    // [B][Hk][table_stride]
+  const int32_t *context;  // [B] tokens
+  const int32_t *list;     // [B][Hk][list_stride] or NULL
+  const int32_t *count;    // [B][Hk] or NULL
+  void *out;               // fp16 [B][Hq][D]
+  float *lse;              // [B][Hq], natural log of the sum of exponentials, or NULL
+  void *workspace;         // ss_decode_workspace bytes, zeroed once after allocation, one per concurrent call
+  int32_t batch, heads_q, heads_kv, head_dim, block_tokens;
+  int32_t table_stride, list_stride;
+  int32_t max_blocks;  // upper bound of the blocks of a unit, sizes the grid
+  int32_t splits;      // CTAs that share one unit; 0 lets the library choose
+  float scale;
+} ss_decode_args;
+
+SS_API int ss_decode_workspace(const ss_decode_args *args, int64_t *bytes);
+SS_API int ss_decode(const ss_decode_args *args, ss_stream stream);
+
+// PSA decode (Algorithm 1): blocks in order of criticality, `micro` at a time. After each microbatch the verifying step compares
+// AS_acc / (AS_acc + AS_min N_left) with epsilon for every query head of the unit; a unit whose query heads all exceed it is done.
+// One call runs microbatches [first, first + steps); state carries the running softmax between calls (first == 0 starts afresh).
+typedef struct {
+  const void *q;
+  const void *pool;
+  const int32_t *table;
+  const int32_t *context;
+  const int32_t *order;  // [B][Hk][order_stride] logical blocks, most critical first
+  const int32_t *count;  // [B][Hk] blocks in order
+  void *out;             // fp16 [B][Hq][D], the answer so far
+  int32_t *used;         // [B][Hk] blocks attended to
+  int32_t *done;         // [B][Hk] 1 once the unit has stopped
+  void *state;           // ss_psa_state bytes, device
+  int32_t *flag;         // pinned: becomes 1 once every unit is done; NULL if not wanted
+  int32_t batch, heads_q, heads_kv, head_dim, block_tokens;
+  int32_t table_stride, order_stride;
+  int32_t micro;  // blocks a microbatch
+  int32_t first, steps;
+  float scale;
+  float epsilon;
+} ss_psa_args;
+
+SS_API int ss_psa_state(const ss_psa_args *args, int64_t *bytes);
+SS_API int ss_psa(const ss_psa_args *args, ss_stream stream);
+
+// PSA with loads: microbatch j + 1 is gathered on a second stream while microbatch j computes; stops loading once the flag is set. Blocks
+// until done. loads of microbatch j are entries load_first[j] .. load_first[j + 1] of src and dst.
+typedef struct {
+  const ss_psa_args *psa;     // first and steps are ignored; flag is needed
+  const int64_t *load_first;  // host [microbatches + 1]
+  const uint64_t *src;        // readable by the GPU, as in ss_blocks_args
+  const uint64_t *dst;
+  const int32_t *owner;       // unit of each load: loads of a unit that is done are left out; NULL loads them all
+  int64_t block_bytes;
+  int32_t microbatches;
+  int32_t depth;    // microbatches enqueued ahead of the flag, at least 1
+  int32_t *loaded;  // out, host: microbatches that were enqueued, or NULL
+} ss_psa_pipeline_args;
+SS_API int ss_psa_pipeline(const ss_psa_pipeline_args *args, ss_stream stream);
+
+// Causal prefill attention of one request: query i (of q_tokens) sees keys 0 .. prefix + i of the prefix + q_tokens keys.
+// fp16; element (token, head, d) of a tensor lies at token * token_stride + head * head_stride + d, strides multiples of 8.
+typedef struct {
+  const void *q, *k, *v;
+  void *out;
+  int64_t q_token_stride, q_head_stride;
+  int64_t k_token_stride, k_head_stride;
+  int64_t v_token_stride, v_head_stride;
+  int64_t out_token_stride, out_head_stride;
+  int32_t q_tokens, prefix, heads_q, heads_kv, head_dim;
+  float scale;
+} ss_prefill_args;
+SS_API int ss_prefill(const ss_prefill_args *args, ss_stream stream);
+
+// ---- metadata and selection -----------------------------------------------------------------------------------------------------------
+
+// Cuboid-mean digest of full blocks: per dimension c = (max + min) / 2, r = mean |k - c|; hi = c + r, lo = c - r.
+typedef struct {
+  const void *pool;
+  const int32_t *slot;  // [count]
+  const int64_t *dst;   // [count] index of the digest in meta
+  void *meta;           // fp16 [.][2][D]: hi, lo
+  int64_t count;
+  int32_t head_dim, block_tokens;
+} ss_digest_args;
+SS_API int ss_digest(const ss_digest_args *args, ss_stream stream);
+
+// Criticality of block i of a unit: mean over the group's query heads of sum_d max(q_d hi_d, q_d lo_d).
+typedef struct {
+  const void *q;         // fp16 [B][Hq][D]
+  const void *meta;      // fp16 [.][2][D]
+  const int64_t *first;  // [B][Hk] index of the unit's first digest; its others follow
+  const int32_t *count;  // [B][Hk] digests of the unit
+  float *scores;         // [B][Hk][score_stride]
+  int32_t batch, heads_q, heads_kv, head_dim;
+  int32_t score_stride;
+  int32_t max_blocks;  // upper bound of count
+} ss_scores_args;
+SS_API int ss_scores(const ss_scores_args *args, ss_stream stream);
+
+// The k most critical of a unit's `blocks` blocks, most critical first; equal scores: lower index first. The first `sink` and last `window`
+// blocks are always chosen, before all others, and count towards k; their scores are not read. -inf is a score, NaN is not.
+typedef struct {
+  const float *scores;    // [units][score_stride]
+  const int32_t *blocks;  // [units]
+  int32_t *list;          // [units][list_stride]
+  int32_t *count;         // [units] = min(k, blocks)
+  int32_t units, score_stride, list_stride;
+  int32_t k;  // at most SS_TOPK_MAX
+  int32_t sink, window;
+} ss_topk_args;
+#define SS_TOPK_MAX 4096
+SS_API int ss_topk(const ss_topk_args *args, ss_stream stream);
+
+// ss_scores and ss_topk in one kernel; the scores stay on the chip. A unit has scores.count digests and topk.blocks blocks.
+typedef struct {
+  ss_scores_args scores;  // scores.scores is not used
+  ss_topk_args topk;      // topk.scores is not used
+} ss_select_args;
+SS_API int ss_select(const ss_select_args *args, ss_stream stream);
+
+// ---- linears --------------------------------------------------------------------------------------------------------------------------
+
+// y = x w^T with cuBLAS, fp16 in and out, fp32 accumulation.
+typedef struct {
+  const void *x;  // fp16 [tokens][in]
+  const void *w;  // fp16 [out][in]
+  void *y;        // fp16 [tokens][out]
+  int32_t tokens, in, out;
+} ss_linear_args;
+SS_API int ss_linear_open(const char *path);  // cuBLAS library; NULL or "" searches the usual names
+SS_API int ss_linear(const ss_linear_args *args, ss_stream stream);
+
+// ---- timing ---------------------------------------------------------------------------------------------------------------------------
+
+enum {
+  SS_OP_EMPTY, SS_OP_MEMCPY, SS_OP_MEMSET, SS_OP_FILL, SS_OP_FLASH_H2D, SS_OP_GPU_SCATTER, SS_OP_MEMCPY_BLOCKS, SS_OP_MEMCPY_BATCH,
+  SS_OP_FLASH_D2H, SS_OP_DECODE, SS_OP_PSA, SS_OP_PSA_PIPELINE, SS_OP_PREFILL, SS_OP_DIGEST, SS_OP_SCORES, SS_OP_TOPK, SS_OP_SELECT,
+  SS_OP_LINEAR, SS_OP_COUNT
+};
+
+enum {
+  SS_CLOCK_EVENTS = 0,  // GPU time between two events around the call
+  SS_CLOCK_WALL = 1,    // host time from the call until the GPU is idle
+  SS_CLOCK_SUBMIT = 2,  // host time of the call alone
+};
+
+typedef struct {
+  int32_t op;
+  const void *args;
+} ss_call;
+
+// Runs the calls one after another as one sample, warmup + repeats times, and returns every sample of the repeats in milliseconds. With
+// flush, a buffer of twice the L2 is overwritten before each sample, outside the timed span.
+typedef struct {
+  const ss_call *calls;
+  int32_t n_calls;
+  int32_t warmup, repeats;
+  int32_t clock;
+  int32_t flush;
+  float *samples;  // host [repeats]
+} ss_bench_args;
+SS_API int ss_bench(const ss_bench_args *args);
+
+// ss_bench while a second host thread repeats the calls of `beside` on a stream of its own for the whole time.
+// beside_ms and beside_runs: mean duration and number of its runs.
+SS_API int ss_bench_beside(const ss_bench_args *args, const ss_call *beside, int32_t n_beside, float *beside_ms, int32_t *beside_runs);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
