@@ -26,7 +26,11 @@ func Record(candidates, steps int, policy Policy, row func(t int) []float32) *St
 	picked := make([]uint16, 0, k)
 	in := make([]uint64, (candidates+63)/64)
 	for t := range steps {
-		picked = policy.Pick(row(t), picked)
+		var prev []uint16
+		if t > 0 {
+			prev = s.At(t - 1)
+		}
+		picked = policy.Pick(row(t), prev, picked)
 		if t == 0 {
 			copy(s.ids, picked)
 			continue
