@@ -3,9 +3,13 @@ package experiments
 import (
 	"errors"
 	"maps"
+	"regexp"
 	"slices"
 	"sparseserve/sim"
 )
+
+// nameFits is what a system may be called.
+var nameFits = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`)
 
 // checkSystemKey checks a key of [system] by itself, before the systems that
 // it applies to are known.
@@ -32,6 +36,10 @@ func (l *loader) systems() error {
 		name, _ := c.table["name"].(string)
 		if name == "" {
 			return c.doc.locate(&KeyError{Key: c.path + "name", Reason: "every [[systems]] table needs a name"})
+		}
+		if !nameFits.MatchString(name) {
+			return c.doc.locate(&KeyError{Key: c.path + "name", Value: quote(name),
+				Reason: "names a folder too; use letters, digits and . _ + -"})
 		}
 		if _, twice := customs[name]; twice {
 			return c.doc.locate(&KeyError{Key: c.path + "name", Value: quote(name), Reason: "this name is taken"})
