@@ -43,17 +43,17 @@ func newCoster(p *Profile, m *Model) coster {
 	return c
 }
 
-// layer returns the price of w in one layer.
-func (c *coster) layer(w *sim.Work) layerCost {
+// layer returns the price of w in one layer, valid until the next call.
+func (c *coster) layer(w *sim.Work) *layerCost {
 	if c.known && sameWork(&c.work, w) {
-		return c.cost
+		return &c.cost
 	}
 	spans := append(c.work.Prefill[:0], w.Prefill...)
 	c.work = *w
 	c.work.Prefill = spans
 	c.cost = c.price(w)
 	c.known = true
-	return c.cost
+	return &c.cost
 }
 
 func (c *coster) price(w *sim.Work) layerCost {

@@ -1,14 +1,18 @@
 package hw
 
-import (
-	"math"
-	"sort"
-)
+import "math"
 
 // curve is measured points, x rising. Its three ways of reading between them
 // are straight in x, in log x, and in log x and log y.
 type curve struct {
-	x, y []float64
+	x, y       []float64
+	logX, logY []float64
+}
+
+// add appends a point.
+func (c *curve) add(x, y float64) {
+	c.x, c.logX = append(c.x, x), append(c.logX, math.Log(x))
+	c.y, c.logY = append(c.y, y), append(c.logY, math.Log(y))
 }
 
 // segment returns i with x[i] <= at <= x[i+1], and where at lies relative to
@@ -23,7 +27,10 @@ func (c curve) segment(at float64) (i, side int) {
 	case at == c.x[n-1]:
 		return n - 1, 0
 	}
-	return sort.SearchFloat64s(c.x, math.Nextafter(at, math.Inf(1))) - 1, 0
+	for c.x[i+1] <= at {
+		i++
+	}
+	return i, 0
 }
 
 // cost reads a cost that grows with work x: straight between points, which is
@@ -49,7 +56,7 @@ func (c curve) logLinear(at float64) (y float64, outside bool) {
 	if side != 0 || at == c.x[i] {
 		return c.y[i], side != 0
 	}
-	t := math.Log(at/c.x[i]) / math.Log(c.x[i+1]/c.x[i])
+	t := (math.Log(at) - c.logX[i]) / (c.logX[i+1] - c.logX[i])
 	return c.y[i] + t*(c.y[i+1]-c.y[i]), false
 }
 
@@ -59,8 +66,8 @@ func (c curve) power(at float64) (y float64, outside bool) {
 	if side != 0 || at == c.x[i] {
 		return c.y[i], side != 0
 	}
-	t := math.Log(at/c.x[i]) / math.Log(c.x[i+1]/c.x[i])
-	return c.y[i] * math.Pow(c.y[i+1]/c.y[i], t), false
+	t := (math.Log(at) - c.logX[i]) / (c.logX[i+1] - c.logX[i])
+	return math.Exp(c.logY[i] + t*(c.logY[i+1]-c.logY[i])), false
 }
 
 // last returns the largest x.

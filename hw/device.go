@@ -56,6 +56,8 @@ type Device struct {
 	step    sim.Step
 	tokens  int      // embedded in this step: the first layer's
 	layers  int      // computed in this step
+	rate    float64  // of loads, bytes/s, over this step's host pool
+	bigPool bool     // which is larger than measured
 	now     des.Time // virtual time
 	phases  sim.Phases
 }
@@ -110,6 +112,9 @@ func (d *Device) Begin(s *sim.Step) error {
 	d.now, d.tokens, d.layers = s.Start, 0, 0
 	d.costs.notes.bits = 0
 	d.costs.known = false // so that the step's own bits are set anew
+	if d.loader != nil {
+		d.rate, d.bigPool = d.loader.rateAt(s.DRAMBytes)
+	}
 	d.saves.advance(d.now)
 	d.pass(d.host, &d.phases.Host)
 	return nil
@@ -198,21 +203,25 @@ func (d *Device) pass(t des.Time, phase *des.Time) {
 // compute passes GPU time, longer while a GPU scatter kernel runs beside it:
 // with share c of its speed lost, t takes t/(1-c) until the queue is empty.
 func (d *Device) compute(t des.Time, phase *des.Time) {
-	lost := des.Time(0)
-	if d.saver != nil && d.saver.contention > 0 && d.saves.work > 0 {
-		c := d.saver.contention
-		lost = nanoseconds(1e-9 * math.Min(float64(t)*c/(1-c), float64(d.saves.work)*c))
+	if t == 0 {
+		return
 	}
-	d.pass(t, phase)
-	d.pass(lost, &d.phases.SaveStall)
+	*phase += t
+	if d.saves.work > 0 && d.saver.contention > 0 {
+		c := d.saver.contention
+		lost := des.Time(math.Ceil(min(float64(t)*c/(1-c), float64(d.saves.work)*c)))
+		d.phases.SaveStall += lost
+		t += lost
+	}
+	d.now += t
+	d.saves.advance(d.now)
 }
 
 // load waits for n blocks. While saves run too and both together exceed the
 // link's limit for both directions, each is slowed by the same factor.
 func (d *Device) load(n, blockBytes int64) {
-	seconds, beyond := d.loader.seconds(n, blockBytes, d.step.DRAMBytes)
-	d.costs.notes.mark(notePool, beyond, float64(d.step.DRAMBytes)/(1<<30))
-	alone := nanoseconds(seconds)
+	d.costs.notes.mark(notePool, d.bigPool, float64(d.step.DRAMBytes)/(1<<30))
+	alone := nanoseconds(d.loader.seconds(n, blockBytes, d.rate))
 	q := &d.saves
 	factor := 1.0
 	if q.work > 0 {

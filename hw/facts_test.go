@@ -66,8 +66,6 @@ func mustModel(t testing.TB, name string) *Model {
 
 func ms(seconds float64, _ bool) float64 { return 1e3 * seconds }
 
-func us(seconds float64, _ bool) float64 { return 1e6 * seconds }
-
 // tflops returns a chunk's rate in TFLOP/s.
 func tflops(a prefillAttention, query, prefix int) float64 {
 	s := sim.Span{Query: query, Prefix: prefix}
@@ -88,8 +86,8 @@ func loadGBps(t *testing.T, p *Profile, engine string, blocks, blockBytes int64,
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, _ := l.seconds(blocks, blockBytes, int64(poolGiB*(1<<30)))
-	return float64(blocks*blockBytes) / s * 1e-9
+	rate, _ := l.rateAt(int64(poolGiB * (1 << 30)))
+	return float64(blocks*blockBytes) / l.seconds(blocks, blockBytes, rate) * 1e-9
 }
 
 func saveGBps(t *testing.T, p *Profile, engine string, blocks, blockBytes int64, threads int) float64 {
@@ -251,11 +249,12 @@ func TestFactsH200(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	rate, _ := flash.rateAt(1 << 27)
 	for _, r := range []struct {
 		blocks int64
 		us     float64
 	}{{1, 15.7}, {16, 17}, {64, 31}, {256, 94}, {1024, 339}} {
-		facts = append(facts, near(fmt.Sprintf("h200 gather of %d 16 KiB blocks, us", r.blocks), r.us, us(flash.seconds(r.blocks, 16<<10, 1<<27))))
+		facts = append(facts, near(fmt.Sprintf("h200 gather of %d 16 KiB blocks, us", r.blocks), r.us, 1e6*flash.seconds(r.blocks, 16<<10, rate)))
 	}
 	lin, dense, sparse := newLinears(p, m), newDense(p, m), newSparse(p, m)
 	for _, r := range []struct{ tokens, ms float64 }{{1, 0.191}, {128, 0.199}, {2048, 1.14}, {8192, 4.45}} {

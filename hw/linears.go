@@ -82,8 +82,7 @@ func tokenCurve(rows []TokenRow, shape string) curve {
 	var c curve
 	for _, r := range rows {
 		if r.Shape == shape {
-			c.x = append(c.x, float64(r.Tokens))
-			c.y = append(c.y, r.SI())
+			c.add(float64(r.Tokens), r.SI())
 		}
 	}
 	return c

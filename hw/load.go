@@ -42,8 +42,7 @@ func newLoader(p *Profile, engine string) (loader, error) {
 			l.floor = p.Load.FlashFloor.SI()
 		}
 		for _, r := range p.Load.Flash {
-			l.rate.x = append(l.rate.x, r.PoolGiB*(1<<30))
-			l.rate.y = append(l.rate.y, math.Min(r.SI(), l.link))
+			l.rate.add(r.PoolGiB*(1<<30), math.Min(r.SI(), l.link))
 		}
 	default:
 		return loader{}, fmt.Errorf("load engine: want memcpy, batched or flash, got %q", engine)
@@ -51,17 +50,22 @@ func newLoader(p *Profile, engine string) (loader, error) {
 	return l, nil
 }
 
-// seconds returns the time of n blocks and whether the pool is larger than any
-// that was measured.
-func (l *loader) seconds(n, blockBytes, poolBytes int64) (t float64, outside bool) {
+// rateAt returns the streaming rate over a host pool of the given size and
+// whether the pool is larger than any that was measured.
+func (l *loader) rateAt(poolBytes int64) (rate float64, outside bool) {
+	if l.engine != LoadFlash {
+		return l.link, false
+	}
+	rate, _ = l.rate.logLinear(math.Max(float64(poolBytes), 1))
+	return rate, float64(poolBytes) > l.rate.last()
+}
+
+// seconds returns the time of n blocks at a streaming rate of rateAt.
+func (l *loader) seconds(n, blockBytes int64, rate float64) float64 {
 	if n <= 0 {
-		return 0, false
+		return 0
 	}
-	bytes, rate := float64(n)*float64(blockBytes), l.link
-	if l.engine == LoadFlash {
-		rate, _ = l.rate.logLinear(math.Max(float64(poolBytes), 1))
-		outside = float64(poolBytes) > l.rate.last()
-	}
-	t = l.call + float64(n)*l.block + bytes/rate
-	return math.Max(t, math.Max(l.floor, bytes/l.link)), outside
+	bytes := float64(n) * float64(blockBytes)
+	t := l.call + float64(n)*l.block + bytes/rate
+	return max(t, l.floor, bytes/l.link)
 }

@@ -31,9 +31,8 @@ func newPrefillAttention(p *Profile, m *Model) prefillAttention {
 		kvBytes: float64(m.LayerKVBytesPerToken()),
 	}
 	for _, r := range p.Prefill {
-		q := float64(r.Query)
-		a.launch.x, a.launch.y = append(a.launch.x, q), append(a.launch.y, r.Launch.SI())
-		a.rate.x, a.rate.y = append(a.rate.x, q), append(a.rate.y, r.Rate.SI())
+		a.launch.add(float64(r.Query), r.Launch.SI())
+		a.rate.add(float64(r.Query), r.Rate.SI())
 	}
 	return a
 }

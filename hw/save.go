@@ -54,7 +54,7 @@ func newSaver(p *Profile, engine string, threads int) (saver, error) {
 		}
 		var c curve
 		for _, r := range p.Save.Scatter {
-			c.x, c.y = append(c.x, float64(r.Threads)), append(c.y, r.SI())
+			c.add(float64(r.Threads), r.SI())
 		}
 		var scatter float64
 		scatter, s.outside = c.power(float64(threads))
@@ -75,5 +75,5 @@ func (s *saver) seconds(n, blockBytes int64) float64 {
 	}
 	bytes := float64(n) * float64(blockBytes)
 	t := s.call + float64(n)*s.block + bytes/s.rate
-	return math.Max(t, math.Max(s.floor, bytes/s.link))
+	return max(t, s.floor, bytes/s.link)
 }

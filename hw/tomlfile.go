@@ -4,73 +4,123 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"regexp"
+	"sort"
 	"strings"
 
 	"github.com/BurntSushi/toml"
 )
 
-var indices = regexp.MustCompile(`\[\d+\]`)
-
-// decodeTOML decodes data into v and returns the lines of its keys. A key that
-// v does not have is an error with file, line and the nearest known key.
+// decodeTOML decodes data into v, a pointer to a struct, and returns the lines
+// of its keys. A key that v does not have and a value of another type are
+// errors with file and line; an unknown key also gets the nearest known one.
 func decodeTOML(file string, data []byte, v any) (lineIndex, error) {
-	md, err := toml.Decode(string(data), v)
-	if err != nil {
+	var raw map[string]any
+	if err := toml.Unmarshal(data, &raw); err != nil {
 		var pe toml.ParseError
 		if errors.As(err, &pe) {
-			key := ""
-			if pe.LastKey != "" {
-				key = pe.LastKey + ": "
-			}
-			return nil, fmt.Errorf("%s:%d: %s%s", file, pe.Position.Line, key, pe.Message)
+			return nil, fmt.Errorf("%s:%d: %s", file, pe.Position.Line, pe.Message)
 		}
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	ix := indexLines(string(data))
-	if unknown := md.Undecoded(); len(unknown) > 0 {
-		key := unknown[0]
-		line := 0
-		for path, n := range ix {
-			if indices.ReplaceAllString(path, "") == strings.Join(key, ".") && (line == 0 || n < line) {
-				line = n
+	var found []mismatch
+	matchTypes(raw, reflect.TypeOf(v).Elem(), "", &found)
+	if len(found) > 0 {
+		first := found[0]
+		for _, m := range found[1:] {
+			if a, b := ix.line(m.path), ix.line(first.path); a < b || a == b && m.path < first.path {
+				first = m
 			}
 		}
-		msg := fmt.Sprintf("%s:%d: unknown key %q", file, line, key.String())
-		if near := nearest(key[len(key)-1], knownKeys(reflect.TypeOf(v), key[:len(key)-1])); near != "" {
-			msg += fmt.Sprintf(", did you mean %q?", near)
-		}
-		return nil, errors.New(msg)
+		return nil, fmt.Errorf("%s:%d: %s", file, ix.line(first.path), first.msg)
+	}
+	if err := toml.Unmarshal(data, v); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	return ix, nil
 }
 
-// knownKeys lists the keys that the table at path may hold.
-func knownKeys(t reflect.Type, path []string) []string {
-	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
-		t = t.Elem()
+// mismatch is a place in a file that its struct does not fit.
+type mismatch struct {
+	path, msg string
+}
+
+// matchTypes collects where a decoded value does not fit the type t.
+func matchTypes(value any, t reflect.Type, path string, found *[]mismatch) {
+	ok := true
+	switch t.Kind() {
+	case reflect.Struct:
+		var table map[string]any
+		if table, ok = value.(map[string]any); !ok {
+			break
+		}
+		fields := map[string]reflect.Type{}
+		tableFields(t, fields)
+		for key, v := range table {
+			at := joinPath(path, key)
+			if ft, known := fields[key]; known {
+				matchTypes(v, ft, at, found)
+				continue
+			}
+			msg := fmt.Sprintf("unknown key %q", at)
+			names := make([]string, 0, len(fields))
+			for name := range fields {
+				names = append(names, name)
+			}
+			sort.Strings(names)
+			if near := nearest(key, names); near != "" {
+				msg += fmt.Sprintf(", did you mean %q?", near)
+			}
+			*found = append(*found, mismatch{at, msg})
+		}
+	case reflect.Slice:
+		switch rows := value.(type) {
+		case []any:
+			for i, v := range rows {
+				matchTypes(v, t.Elem(), fmt.Sprintf("%s[%d]", path, i), found)
+			}
+		case []map[string]any:
+			for i, v := range rows {
+				matchTypes(v, t.Elem(), fmt.Sprintf("%s[%d]", path, i), found)
+			}
+		default:
+			ok = false
+		}
+	case reflect.String:
+		_, ok = value.(string)
+	case reflect.Bool:
+		_, ok = value.(bool)
+	case reflect.Int:
+		_, ok = value.(int64)
+	case reflect.Float64:
+		if _, ok = value.(float64); !ok {
+			_, ok = value.(int64)
+		}
+	default:
+		panic("hw: no TOML type for " + t.String())
 	}
-	if t.Kind() != reflect.Struct {
-		return nil
+	if !ok {
+		msg := fmt.Sprintf("%s: want %s, got %v", path, kindNames[t.Kind()], value)
+		*found = append(*found, mismatch{path, msg})
 	}
-	var keys []string
+}
+
+var kindNames = map[reflect.Kind]string{
+	reflect.Struct: "a table", reflect.Slice: "an array", reflect.String: "a string",
+	reflect.Bool: "true or false", reflect.Int: "an integer", reflect.Float64: "a number",
+}
+
+// tableFields collects the keys of a struct, those of embedded structs too.
+func tableFields(t reflect.Type, fields map[string]reflect.Type) {
 	for i := range t.NumField() {
 		f := t.Field(i)
-		name := f.Tag.Get("toml")
-		name, _, _ = strings.Cut(name, ",")
-		switch {
-		case name == "-":
-		case f.Anonymous:
-			if sub := knownKeys(f.Type, path); len(path) == 0 || sub != nil {
-				keys = append(keys, sub...)
-			}
-		case len(path) == 0:
-			keys = append(keys, name)
-		case name == path[0]:
-			return knownKeys(f.Type, path[1:])
+		if f.Anonymous {
+			tableFields(f.Type, fields)
+			continue
 		}
+		name, _, _ := strings.Cut(f.Tag.Get("toml"), ",")
+		fields[name] = f.Type
 	}
-	return keys
 }
 
 // nearest returns the candidate with the smallest edit distance to word, or

@@ -1,0 +1,384 @@
+package hw
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"sparseserve/sim"
+	"sparseserve/sim/des"
+	"sparseserve/sim/kv"
+)
+
+// allPairs runs f for every built-in card and model, loaded once.
+func allPairs(t *testing.T, f func(t *rapid.T, p *Profile, m *Model)) {
+	var cards []*Profile
+	var models []*Model
+	for _, n := range ProfileNames() {
+		cards = append(cards, mustProfile(t, n))
+	}
+	for _, n := range ModelNames() {
+		models = append(models, mustModel(t, n))
+	}
+	rapid.Check(t, func(rt *rapid.T) {
+		f(rt, rapid.SampledFrom(cards).Draw(rt, "card"), rapid.SampledFrom(models).Draw(rt, "model"))
+	})
+}
+
+// logInt draws 1 to most, each order of magnitude alike.
+func logInt(t *rapid.T, most float64, label string) int64 {
+	return int64(math.Exp(rapid.Float64Range(0, math.Log(most)).Draw(t, label)))
+}
+
+func drawWork(t *rapid.T) sim.Work {
+	w := sim.Work{
+		Decodes: int(logInt(t, 1024, "decodes")) - 1,
+		Sparse:  rapid.Bool().Draw(t, "sparse"),
+	}
+	w.Tokens = w.Decodes
+	w.DecodeTokens = int64(w.Decodes) * logInt(t, 1<<20, "context")
+	if w.Sparse {
+		w.ScoredBlocks = int64(w.Decodes) * logInt(t, 1<<15, "blocks")
+	}
+	for range rapid.IntRange(0, 4).Draw(t, "spans") {
+		s := sim.Span{Query: int(logInt(t, 1<<20, "query")), Prefix: int(logInt(t, 1<<20, "prefix")) - 1}
+		w.Prefill = append(w.Prefill, s)
+		w.Tokens += s.Query
+	}
+	return w
+}
+
+// layerPhysics returns the least seconds of one layer's Work, counted
+// independently of the cost models.
+func layerPhysics(p *Profile, m *Model, w *sim.Work) float64 {
+	var flops, bytes float64
+	d := float64(m.HeadDim)
+	qkv := float64(m.Hidden) * d * float64(m.QHeads+2*m.KVHeads)
+	weights := qkv + float64(m.Hidden)*d*float64(m.QHeads) + 3*float64(m.Hidden)*float64(m.FFN)
+	if w.Tokens > 0 {
+		flops += 2 * weights * float64(w.Tokens)
+		bytes += 2 * weights
+	}
+	tokenKV := 2 * 2 * d * float64(m.KVHeads)
+	for _, s := range w.Prefill {
+		q := float64(s.Query)
+		flops += 4 * d * float64(m.QHeads) * (q*float64(s.Prefix) + q*q/2)
+		bytes += tokenKV * (q + float64(s.Prefix))
+	}
+	flops += 4 * d * float64(m.QHeads) * float64(w.DecodeTokens)
+	bytes += tokenKV * float64(w.DecodeTokens)
+	bytes += tokenKV * float64(w.ScoredBlocks) // two vectors a block: as one token's K and V
+	return math.Max(flops/p.GPU.PeakFP16.SI(), bytes/p.GPU.HBMBandwidth.SI())
+}
+
+func TestLaw10PhysicsLayer(t *testing.T) {
+	allPairs(t, func(t *rapid.T, p *Profile, m *Model) {
+		c := newCoster(p, m)
+		w := drawWork(t)
+		cost := c.layer(&w)
+		got := cost.linears + cost.prefill + cost.dense + cost.sparse + cost.scoring
+		if least := layerPhysics(p, m, &w); got.Seconds() < least*(1-1e-12) {
+			t.Fatalf("%s, %s: %+v takes %v, physics allow %.9gs", p.Name, m.Name, w, got, least)
+		}
+	})
+}
+
+// The floor holds for any figures that a profile may give, not only for those
+// that obey it by themselves.
+func TestLaw10PhysicsAbsurdProfile(t *testing.T) {
+	absurd := func(f *Figure, v float64) { f.Value = v }
+	p := mustProfile(t, "a100-40gb")
+	for i := range p.Linears {
+		absurd(&p.Linears[i].Figure, 1e-6)
+	}
+	for i := range p.Pointwise {
+		absurd(&p.Pointwise[i].Figure, 1e-6)
+	}
+	for i := range p.Prefill {
+		absurd(&p.Prefill[i].Rate, 1e9)
+	}
+	for _, s := range []*Stream{&p.DenseDecode, &p.SparseDecode, &p.Scoring} {
+		absurd(&s.Rate, 1e9)
+		absurd(&s.Launch, 1e-6)
+	}
+	for i := range p.Load.Flash {
+		absurd(&p.Load.Flash[i].Figure, 1e9)
+	}
+	absurd(&p.Save.GPURate, 1e9)
+	absurd(&p.Link.H2D, 1e9)
+	absurd(&p.Link.D2H, 1e9)
+	m := mustModel(t, "lwm-7b")
+	c := newCoster(p, m)
+	rapid.Check(t, func(t *rapid.T) {
+		w := drawWork(t)
+		cost := c.layer(&w)
+		got := cost.linears + cost.prefill + cost.dense + cost.sparse + cost.scoring
+		if least := layerPhysics(p, m, &w); got.Seconds() < least*(1-1e-12) {
+			t.Fatalf("%+v takes %v, physics allow %.9gs", w, got, least)
+		}
+		linkPhysics(t, p)
+	})
+}
+
+func TestLaw10PhysicsLink(t *testing.T) {
+	allPairs(t, func(t *rapid.T, p *Profile, _ *Model) { linkPhysics(t, p) })
+}
+
+// linkPhysics checks each engine against the link's achieved and nominal speed.
+func linkPhysics(t *rapid.T, p *Profile) {
+	n, b, pool := logInt(t, 1e8, "blocks"), logInt(t, 1<<20, "block bytes"), logInt(t, 1<<42, "pool")
+	bytes := float64(n) * float64(b)
+	for _, engine := range []string{LoadMemcpy, LoadBatched, LoadFlash} {
+		l, err := newLoader(p, engine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rate, _ := l.rateAt(pool)
+		if s := l.seconds(n, b, rate); s < bytes/math.Min(p.Link.H2D.SI(), p.Link.Nominal.SI()) {
+			t.Fatalf("%s loads %d x %d bytes in %gs", engine, n, b, s)
+		}
+	}
+	for _, engine := range []string{SaveMemcpy, SaveGPU, SaveFlash} {
+		s, err := newSaver(p, engine, int(logInt(t, 256, "threads")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.seconds(n, b); got < bytes/math.Min(p.Link.D2H.SI(), p.Link.Nominal.SI()) {
+			t.Fatalf("%s saves %d x %d bytes in %gs", engine, n, b, got)
+		}
+	}
+}
+
+func TestLaw10PhysicsStep(t *testing.T) {
+	allPairs(t, func(t *rapid.T, p *Profile, m *Model) {
+		d, err := NewDevice(p, m, DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveGPU, Offload: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := drawWork(t)
+		sampled := rapid.IntRange(0, w.Decodes).Draw(t, "sampled")
+		blocks := logInt(t, 1e6, "loads") - 1
+		timing := runStep(t, d, &sim.Step{Sampled: sampled}, m.Layers, &w, blocks, blocks)
+		least := float64(m.Layers) * (layerPhysics(p, m, &w) + float64(blocks<<14)/p.Link.H2D.SI())
+		if sampled > 0 {
+			head := 2 * float64(m.Hidden) * float64(m.Vocab)
+			least += math.Max(head*float64(sampled)/p.GPU.PeakFP16.SI(), head/p.GPU.HBMBandwidth.SI())
+		}
+		if timing.Elapsed.Seconds() < least*(1-1e-12) {
+			t.Fatalf("%s, %s: step takes %v, physics allow %gs", p.Name, m.Name, timing.Elapsed, least)
+		}
+		if saved := float64(m.Layers) * float64(blocks<<14) / p.Link.D2H.SI(); timing.SavesDone.Seconds() < saved*(1-1e-12) {
+			t.Fatalf("saves done after %v, the link needs %gs", timing.SavesDone, saved)
+		}
+	})
+}
+
+type fataler interface {
+	Helper()
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// runStep passes one step with the same Work and Moves in each layer.
+func runStep(t fataler, d *Device, s *sim.Step, layers int, w *sim.Work, loads, saves int64) sim.Timing {
+	t.Helper()
+	must := func(err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(d.Begin(s))
+	for layer := range layers {
+		if w.Sparse {
+			must(d.Score(layer, w))
+		}
+		must(d.Move(&kv.Moves{Layer: layer, Loads: loads, Saves: saves, BlockBytes: 16 << 10}))
+		must(d.Compute(layer, w))
+	}
+	timing, err := d.Finish()
+	must(err)
+	if timing.Elapsed != timing.Phases.Sum() {
+		t.Fatalf("phases add up to %v, elapsed %v", timing.Phases.Sum(), timing.Elapsed)
+	}
+	return timing
+}
+
+func TestLaw11MonotoneWork(t *testing.T) {
+	allPairs(t, func(t *rapid.T, p *Profile, m *Model) {
+		c := newCoster(p, m)
+		w := drawWork(t)
+		more := w
+		more.Prefill = append([]sim.Span(nil), w.Prefill...)
+		more.Tokens += rapid.IntRange(0, 4096).Draw(t, "more tokens")
+		more.DecodeTokens += logInt(t, 1<<24, "more kv") - 1
+		more.ScoredBlocks += logInt(t, 1<<18, "more blocks") - 1
+		for i := range more.Prefill {
+			more.Prefill[i].Query += rapid.IntRange(0, 4096).Draw(t, "more query")
+			more.Prefill[i].Prefix += rapid.IntRange(0, 65536).Draw(t, "more prefix")
+		}
+		a, b := *c.layer(&w), *c.layer(&more)
+		if b.linears < a.linears || b.prefill < a.prefill || b.dense < a.dense || b.sparse < a.sparse || b.scoring < a.scoring {
+			t.Fatalf("%s, %s: %+v costs %+v, but %+v costs %+v", p.Name, m.Name, w, a, more, b)
+		}
+	})
+}
+
+func TestLaw11MonotoneTransfers(t *testing.T) {
+	allPairs(t, func(t *rapid.T, p *Profile, _ *Model) {
+		n, b := logInt(t, 1e7, "blocks"), logInt(t, 1<<20, "block bytes")
+		n2, b2 := n+logInt(t, 1e6, "more blocks")-1, b+logInt(t, 1<<16, "more bytes")-1
+		pool := logInt(t, 1<<40, "pool")
+		for _, e := range []string{LoadMemcpy, LoadBatched, LoadFlash} {
+			l, err := newLoader(p, e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rate, _ := l.rateAt(pool)
+			a, c := l.seconds(n, b, rate), l.seconds(n2, b2, rate)
+			if c < a {
+				t.Fatalf("%s: %d x %d takes %g, %d x %d takes %g", e, n, b, a, n2, b2, c)
+			}
+		}
+		threads := rapid.IntRange(1, 64).Draw(t, "threads")
+		for _, e := range []string{SaveMemcpy, SaveGPU, SaveFlash} {
+			s, err := newSaver(p, e, threads)
+			if err != nil {
+				t.Fatal(err)
+			}
+			faster, err := newSaver(p, e, threads+1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if s.seconds(n2, b2) < s.seconds(n, b) || faster.seconds(n, b) > s.seconds(n, b) {
+				t.Fatalf("%s: cost falls with bytes or rises with threads", e)
+			}
+		}
+	})
+}
+
+// A link that is faster all over never makes a run of steps slower.
+func TestLaw11MonotoneLink(t *testing.T) {
+	m := mustModel(t, "llama3-8b")
+	rapid.Check(t, func(t *rapid.T) {
+		name := rapid.SampledFrom(ProfileNames()).Draw(t, "card")
+		opts := DeviceOptions{
+			LoadEngine:      rapid.SampledFrom([]string{LoadMemcpy, LoadBatched, LoadFlash}).Draw(t, "load"),
+			SaveEngine:      rapid.SampledFrom([]string{SaveMemcpy, SaveGPU, SaveFlash}).Draw(t, "save"),
+			Offload:         true,
+			SaveBufferBytes: logInt(t, 1<<32, "buffer") - 1,
+		}
+		factor := rapid.Float64Range(1, 8).Draw(t, "factor")
+		seed := rapid.Uint32().Draw(t, "moves")
+		run := func(factor float64) des.Time {
+			p, err := LoadProfile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, f := range []*Figure{&p.Link.Nominal, &p.Link.H2D, &p.Link.D2H, &p.Link.DuplexCopy, &p.Link.DuplexKernel, &p.Save.GPURate} {
+				f.Value *= factor
+			}
+			for i := range p.Load.Flash {
+				p.Load.Flash[i].Value *= factor
+			}
+			d, err := NewDevice(p, m, opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var s sim.Step
+			x := seed
+			for range 4 {
+				x = x*1664525 + 1013904223
+				w := sim.Work{Tokens: 1 + int(x>>22), Decodes: 1, DecodeTokens: 2048, ScoredBlocks: 300, Sparse: true}
+				s.Start += runStep(t, d, &s, m.Layers, &w, int64(x>>8)%3000, int64(x>>16)%3000).Elapsed
+			}
+			return s.Start
+		}
+		// Rounding up to nanoseconds may cost one per call.
+		if slow, fast := run(1), run(factor); fast > slow+1000 {
+			t.Fatalf("%s %+v: link x %g takes %v, plain takes %v", name, opts, factor, fast, slow)
+		}
+	})
+}
+
+// Law 6: bytes over the link, both directions apart and together, against
+// bandwidth x interval, over every layer of random steps.
+func TestLaw6LinkBandwidth(t *testing.T) {
+	allPairs(t, func(t *rapid.T, p *Profile, m *Model) {
+		opts := DeviceOptions{
+			LoadEngine:      rapid.SampledFrom([]string{LoadMemcpy, LoadBatched, LoadFlash}).Draw(t, "load"),
+			SaveEngine:      rapid.SampledFrom([]string{SaveMemcpy, SaveGPU, SaveFlash}).Draw(t, "save"),
+			SaveBufferBytes: logInt(t, 1<<32, "buffer") - 1,
+		}
+		d, err := NewDevice(p, m, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h2d, d2h := p.Link.H2D.SI(), p.Link.D2H.SI()
+		var pushed float64
+		var s sim.Step
+		for step := range 3 {
+			s.Start = d.now + des.Time(rapid.IntRange(0, 1e7).Draw(t, "gap"))
+			s.DRAMBytes = logInt(t, 1<<40, "pool")
+			if err := d.Begin(&s); err != nil {
+				t.Fatal(err)
+			}
+			for layer := range 4 {
+				w := sim.Work{Tokens: int(logInt(t, 4096, "tokens"))}
+				mv := kv.Moves{Layer: layer, Loads: logInt(t, 1e5, "loads") - 1, Saves: logInt(t, 1e5, "saves") - 1, BlockBytes: logInt(t, 1<<18, "block")}
+				at, drained := d.now, d.saves.drained
+				if err := d.Move(&mv); err != nil {
+					t.Fatal(err)
+				}
+				seconds := (d.now - at).Seconds()
+				loaded, saved := float64(mv.Loads*mv.BlockBytes), d.saves.drained-drained
+				if loaded > h2d*seconds+1 {
+					t.Fatalf("step %d: %g bytes loaded in %gs", step, loaded, seconds)
+				}
+				if loaded > 0 && saved > d2h*seconds+1 {
+					t.Fatalf("step %d: %g bytes saved in %gs", step, saved, seconds)
+				}
+				if most := math.Max(d.duplex, math.Max(h2d, d2h)); loaded+saved > most*(seconds+2e-9)*(1+1e-9)+1 {
+					t.Fatalf("step %d: %g bytes both ways in %gs, limit %g", step, loaded+saved, seconds, most*seconds)
+				}
+				at, drained = d.now, d.saves.drained
+				if err := d.Compute(layer, &w); err != nil {
+					t.Fatal(err)
+				}
+				pushed += float64(mv.Saves * mv.BlockBytes)
+				if saved := d.saves.drained - drained; saved > d2h*(d.now-at).Seconds()+1 {
+					t.Fatalf("step %d: %g bytes saved in %v", step, saved, d.now-at)
+				}
+				if limit := float64(opts.SaveBufferBytes); d.saves.bytes > limit+1 {
+					t.Fatalf("step %d: %g bytes queued, buffer holds %g", step, d.saves.bytes, limit)
+				}
+			}
+			if _, err := d.Finish(); err != nil {
+				t.Fatal(err)
+			}
+			if err := d.saves.check(pushed); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// check compares the queue's totals with its entries, and bytes pushed with
+// bytes drained and left.
+func (q *saveQueue) check(pushed float64) error {
+	var bytes float64
+	var work des.Time
+	for i := range q.n {
+		e := q.ring[(q.head+i)%len(q.ring)]
+		bytes += e.bytes
+		work += e.work
+	}
+	if work != q.work || math.Abs(bytes-q.bytes) > 1e-6*pushed+1 {
+		return fmt.Errorf("queue says %g bytes, %v; entries hold %g, %v", q.bytes, q.work, bytes, work)
+	}
+	if math.Abs(q.drained+q.bytes-pushed) > 1e-6*pushed+1 {
+		return fmt.Errorf("%g bytes pushed, %g drained and %g left", pushed, q.drained, q.bytes)
+	}
+	return nil
+}

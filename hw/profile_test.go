@@ -1,0 +1,174 @@
+package hw
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+func TestProfilesRoundTrip(t *testing.T) {
+	if n := len(ProfileNames()); n != 4 {
+		t.Errorf("want 4 profiles, got %v", ProfileNames())
+	}
+	for _, name := range ProfileNames() {
+		p := mustProfile(t, name)
+		if p.Name != name {
+			t.Errorf("%s calls itself %s", name, p.Name)
+		}
+		p.Provenance = Provenance{Date: "2026-01-02", Device: "card", Driver: "1", CUDA: "2", Notes: []string{"a \"note\"\nof two lines"}}
+		p.Fits = []Fit{{Model: "load.flash", Samples: 40, R2: 0.99, MaxError: 0.03, Flags: []string{"few small sizes"}}}
+		path := filepath.Join(t.TempDir(), "card.toml")
+		if err := p.WriteFile(path); err != nil {
+			t.Fatal(err)
+		}
+		got, err := LoadProfile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(got, p) {
+			t.Errorf("%s changes when written and read", name)
+		}
+	}
+}
+
+func TestWriteFileRefusesInvalid(t *testing.T) {
+	p := mustProfile(t, "h200")
+	p.Linears[1].Value = -1
+	path := filepath.Join(t.TempDir(), "card.toml")
+	wantError(t, "negative time", p.WriteFile(path), "linears[1].value", "-1")
+	if _, err := os.Stat(path); err == nil {
+		t.Error("an invalid profile was written")
+	}
+}
+
+// Each edit of a good file is one mistake; the error names its place.
+func TestProfileErrors(t *testing.T) {
+	good, err := profileFiles.ReadFile("profiles/a100-40gb.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, old, new string
+		want           []string // besides file and the line of the edit
+	}{
+		{"unknown key", "layer_sync =", "layer_sink =", []string{`unknown key "host.layer_sink"`, `"layer_sync"`}},
+		{"unknown table", "[scoring]", "[scorings]", []string{`unknown key "scorings"`, `"scoring"`}},
+		{"unknown key of a row", "tokens = 1024,", "token = 1024,", []string{`unknown key "linears[2].token"`, `"tokens"`}},
+		{"unknown key of a figure", `value = 0.95, unit`, `value = 0.95, units`, []string{"save.contention.units", `"unit"`}},
+		{"wrong dimension", `{ value = 2.5, unit = "ms"`, `{ value = 2.5, unit = "GB/s"`, []string{"host.step.unit", "s|ms|us|ns", `"GB/s"`}},
+		{"wrong unit of a row", `tokens = 4096, value = 7.492, unit = "ms"`, `tokens = 4096, value = 7.492, unit = "hours"`, []string{"linears[3].unit", `"hours"`}},
+		{"wrong type", `{ value = 312,`, `{ value = "fast",`, []string{"gpu.peak_fp16.value", "want a number, got fast"}},
+		{"wrong type in a row", "tokens = 128, value", `tokens = "128", value`, []string{"linears[1].tokens", "want an integer"}},
+		{"table for an array", "linears = [", "linears = { a = 1 }\n[x]\ny = [", []string{"linears", "want an array"}},
+		{"negative", `{ value = 1555,`, `{ value = -1555,`, []string{"gpu.hbm_bandwidth.value", "-1555"}},
+		{"not a number", `{ value = 1555,`, `{ value = nan,`, []string{"gpu.hbm_bandwidth.value", "NaN"}},
+		{"infinite", `{ value = 1555,`, `{ value = inf,`, []string{"gpu.hbm_bandwidth.value", "Inf"}},
+		{"no provenance", `unit = "ms", from = "derived", source = "serving`, `unit = "ms", from = "guessed", source = "serving`, []string{"host.step.from", `"guessed"`}},
+		{"falling time", "tokens = 4096, value = 7.492", "tokens = 4096, value = 1.492", []string{"linears[3].value", "never cost less"}},
+		{"tokens out of order", "tokens = 1024", "tokens = 64", []string{"linears[2].tokens", "64 after 128"}},
+		{"unknown shape", `shape = "llama2-7b", tokens = 128, value = 0.4616`, `shape = "llama2", tokens = 128, value = 0.4616`, []string{"linears[1].shape", `"llama2-7b"`}},
+		{"pool out of order", "pool_gib = 10", "pool_gib = 0.5", []string{"load.flash[1].pool_gib", "0.5"}},
+		{"threads out of order", "threads = 16", "threads = 8", []string{"save.scatter[2].threads", "8"}},
+		{"share of 1", "value = 0.95", "value = 1", []string{"save.contention.value", "below 1"}},
+		{"syntax", "title =", "title", []string{}},
+	} {
+		text := strings.Replace(string(good), c.old, c.new, 1)
+		if text == string(good) {
+			t.Fatalf("%s: %q is not in the file", c.name, c.old)
+		}
+		line := 1 + strings.Count(string(good)[:strings.Index(string(good), c.old)], "\n")
+		_, err := ParseProfile("card.toml", []byte(text))
+		wantError(t, c.name, err, append(c.want, fmt.Sprintf("card.toml:%d", line))...)
+	}
+	missing := strings.Replace(string(good), "\n[host]", "\n[provenance]\n#", 1)
+	missing = missing[:strings.Index(missing, "\nstep =")] + missing[strings.Index(missing, "\n[reference]"):]
+	_, err = ParseProfile("card.toml", []byte(missing))
+	wantError(t, "missing figure", err, "card.toml: host.step: missing figure (time)")
+}
+
+func TestLoadProfileErrors(t *testing.T) {
+	_, err := LoadProfile("a100-40g")
+	wantError(t, "misspelt", err, `unknown gpu "a100-40g"`, `did you mean "a100-40gb"`, "h200")
+	_, err = LoadProfile("./no-such.toml")
+	wantError(t, "missing", err, "no-such.toml")
+}
+
+func TestEveryFigureHasASource(t *testing.T) {
+	for _, name := range ProfileNames() {
+		data, err := profileFiles.ReadFile("profiles/" + name + ".toml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		values, sources := strings.Count(string(data), "value ="), strings.Count(string(data), "source = \"")
+		if values == 0 || values != sources {
+			t.Errorf("%s: %d values, %d sources", name, values, sources)
+		}
+	}
+}
+
+func TestLineIndex(t *testing.T) {
+	const text = `a = 1 # [x]
+"b c" = "x = 2 [y]"
+[t]
+s = """
+many
+lines"""
+rows = [
+  { v = 1, w = [1, 2] },   # { not a row }
+
+  { v = 2 },
+]
+[[r]]
+k = 'a\'
+[r.sub]
+k = 1
+[[r]]
+x.y = 2
+`
+	ix := indexLines(text)
+	for path, line := range map[string]int{
+		"a": 1, "b c": 2, "t": 3, "t.s": 4, "t.rows": 7, "t.rows[0].v": 8, "t.rows[0].w[1]": 8, "t.rows[1].v": 10,
+		"r[0]": 12, "r[0].k": 13, "r[0].sub.k": 15, "r[1]": 16, "r[1].x.y": 17,
+	} {
+		if ix[path] != line {
+			t.Errorf("%s: want line %d, got %d", path, line, ix[path])
+		}
+	}
+	if n := ix.line("r[1].missing.deep"); n != 16 {
+		t.Errorf("a missing key is on the line of its table, got %d", n)
+	}
+}
+
+func FuzzParseProfile(f *testing.F) {
+	for _, name := range ProfileNames() {
+		data, err := profileFiles.ReadFile("profiles/" + name + ".toml")
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(string(data))
+	}
+	f.Add("[[linears]]\nshape = '''\n")
+	f.Add("a = [ { b = ")
+	m, err := LoadModel("llama3-8b")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		indexLines(text) // ends on any input
+		p, err := ParseProfile("card.toml", []byte(text))
+		if err != nil {
+			return
+		}
+		d, err := NewDevice(p, &m, DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash})
+		if err != nil {
+			t.Fatalf("a valid profile makes no device: %v", err)
+		}
+		w := mixedBatch()[0]
+		if c := d.costs.layer(&w); c.linears <= 0 || c.prefill <= 0 || c.sparse <= 0 || c.scoring <= 0 {
+			t.Fatalf("a valid profile prices %+v", *c)
+		}
+	})
+}
