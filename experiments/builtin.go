@@ -5,13 +5,20 @@ import (
 	"strings"
 )
 
-//go:embed default.toml
-var defaultTOML string
+var (
+	//go:embed default.toml
+	defaultTOML string
+	//go:embed llama3-8b.toml
+	llamaTOML string
+	//go:embed ablation.toml
+	ablationTOML string
+)
 
 // DefaultExperiment is what runs when nothing is named.
 const DefaultExperiment = "default"
 
-// Experiment is a configuration that comes with the program.
+// Experiment is a configuration that comes with the program, over the default
+// one.
 type Experiment struct {
 	Name string
 	Text string // TOML
@@ -27,6 +34,8 @@ func (e Experiment) About() string {
 func Experiments() []Experiment {
 	return []Experiment{
 		{DefaultExperiment, defaultTOML},
+		{"llama3-8b", llamaTOML},
+		{"ablation", ablationTOML},
 	}
 }
 

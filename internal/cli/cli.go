@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/alecthomas/kong"
+	"golang.org/x/term"
+
+	"sparseserve/experiments"
+)
+
+// App is what the commands need of the world.
+type App struct {
+	Stdout, Stderr io.Writer
+	// Run carries out one point of an experiment.
+	Run experiments.Runner
+}
+
+// commands is the grammar of the command line.
+type commands struct {
+	Simulate simulateCmd `cmd:"" help:"Simulate serving systems on a trace of requests and compare them."`
+	Figures  figuresCmd  `cmd:"" help:"Draw the figures of result folders anew."`
+	Trace    traceCmd    `cmd:"" help:"Look at trace files."`
+	List     listCmd     `cmd:"" help:"List what is built in."`
+}
+
+// Exit statuses.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitInterrupted = 130 // as shells report an interrupt
+)
+
+// errInterrupted says that a run was interrupted after its results so far were
+// reported.
+var errInterrupted = errors.New("interrupted")
+
+// Main carries out one command line and returns the exit status. An error is
+// one line on Stderr.
+func (a *App) Main(ctx context.Context, args []string) int {
+	var cmd commands
+	exited := -1
+	parser, err := kong.New(&cmd,
+		kong.Name("sparseserve"),
+		kong.Description("Predicts how a long-context LLM server with dynamic sparse attention behaves: "+
+			"TTFT, TBT, throughput, goodput, cache misses, link traffic."),
+		kong.Writers(a.Stdout, a.Stderr),
+		kong.Exit(func(code int) { exited = code }),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 90}),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+		kong.Bind(a),
+	)
+	if err != nil {
+		panic(err) // the grammar is broken
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	parsed, err := parser.Parse(args)
+	if exited >= 0 {
+		return exited
+	}
+	if err != nil {
+		return a.fail(fmt.Errorf("%w; see sparseserve --help", err))
+	}
+	return a.fail(parsed.Run())
+}
+
+// fail reports an error, if there is one, and returns the exit status.
+func (a *App) fail(err error) int {
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
+		fmt.Fprintf(a.Stderr, "sparseserve: %v\n", err)
+		return exitInterrupted
+	}
+	fmt.Fprintf(a.Stderr, "sparseserve: %v\n", err)
+	return exitFailed
+}
+
+// isTerminal says whether a person watches w.
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}

@@ -1,0 +1,298 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sparseserve/experiments"
+	"sparseserve/sim"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+var testdata, _ = filepath.Abs("testdata")
+
+// golden compares text with a file of testdata.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join(testdata, name)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("differs from testdata/%s (go test -update writes it anew):\n%s", name, got)
+	}
+}
+
+// pretend is a runner with fixed results: vLLM drowns from 0.15 requests/s.
+func pretend(_ context.Context, p experiments.Point, sink experiments.Sink) (sim.Summary, error) {
+	rate, seed := p.Workload.Rate, float64(p.Seed)
+	sum := sim.Summary{
+		Requests: p.Workload.Requests, Completed: p.Workload.Requests, SimulatedS: 3000, Steps: 60000,
+		TTFT:           sim.Stats{Mean: 1.5 + 10*rate + seed/10, P50: 1, P90: 4, P99: 9.25},
+		TBT:            sim.Stats{Mean: 0.03 + rate/10, P50: 0.03, P90: 0.05, P99: 0.31},
+		QueueDelay:     sim.Stats{Mean: rate, P50: 0, P90: 1, P99: 4},
+		ThroughputTokS: 197 * rate, BatchMean: 1 + 20*rate, SLOMet: true,
+		PhaseS: map[string]float64{"linears": 1000},
+	}
+	if p.System.Sparse() {
+		sum.TTFT.Mean *= 1 - rate
+	}
+	if p.System.Offload {
+		sum.BlocksLoadedPerStep, sum.HitRatio = 12345*rate, 0.987
+		sum.Warnings = append(sum.Warnings, fmt.Sprintf("heads sampled: 32 of 1024 groups; blocks loaded have a standard error of %g %%", 10*rate))
+	}
+	if p.System.Name == "vllm" && rate >= 0.15 {
+		sum.TTFT.Mean, sum.TTFT.P99, sum.QueueDelay.Mean, sum.SLOMet = 260, 512, 250, false
+		sum.ThroughputTokS = 28.1
+		sum.Warnings = append(sum.Warnings, fmt.Sprintf("unstable queue: delay grows %gx", 100*rate))
+	}
+	sum.Warnings = append(sum.Warnings, "linears: more tokens than measured")
+	for range p.Workload.Requests {
+		sink.Finished()
+	}
+	fmt.Fprintln(sink.Requests, "id")
+	return sum, nil
+}
+
+// run carries out a command line in an empty folder.
+func run(t *testing.T, runner experiments.Runner, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	return runHere(t.Context(), runner, args...)
+}
+
+func runHere(ctx context.Context, runner experiments.Runner, args ...string) (status int, stdout, stderr string) {
+	var out, errs bytes.Buffer
+	app := App{Stdout: &out, Stderr: &errs, Run: runner}
+	status = app.Main(ctx, args)
+	return status, out.String(), errs.String()
+}
+
+func TestHelp(t *testing.T) {
+	t.Setenv("COLUMNS", "90")
+	for _, command := range []string{"", "simulate", "figures", "trace describe", "trace convert", "list"} {
+		name := strings.ReplaceAll(strings.TrimSpace("help "+command), " ", "-") + ".txt"
+		status, out, errs := run(t, nil, append(strings.Fields(command), "--help")...)
+		if status != 0 || errs != "" {
+			t.Errorf("%s: status %d, stderr %q", name, status, errs)
+		}
+		golden(t, name, out)
+	}
+	if _, bare, _ := run(t, nil); !strings.HasPrefix(bare, "Usage:") {
+		t.Errorf("without arguments: %q, want the help", bare)
+	}
+}
+
+func TestList(t *testing.T) {
+	for _, what := range []string{"gpus", "models", "systems", "traces", "experiments"} {
+		status, out, errs := run(t, nil, "list", what)
+		if status != 0 || errs != "" {
+			t.Errorf("%s: status %d, stderr %q", what, status, errs)
+		}
+		golden(t, "list-"+what+".txt", out)
+	}
+}
+
+func TestSimulate(t *testing.T) {
+	for name, args := range map[string][]string{
+		"default":    nil,
+		"one-system": {"--set", "system.preset=sparseserve", "--set", "workload.rate=0.1", "--out", "here"},
+		"seeds":      {"ablation", "--set", "seeds=[1,2]", "--set", "workload.rate=[0.1,0.2]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status, out, errs := run(t, pretend, append([]string{"simulate"}, args...)...)
+			if status != 0 {
+				t.Errorf("status %d", status)
+			}
+			if errs != "" {
+				t.Errorf("stderr of a pipe is %q, want nothing", errs)
+			}
+			golden(t, "simulate-"+name+".txt", filepath.ToSlash(out))
+			for line := range strings.Lines(out) {
+				if path := strings.TrimSpace(line); strings.HasPrefix(line, "  ") && filepath.Ext(path) != "" {
+					if _, err := os.Stat(path); err != nil && !strings.Contains(path, " ") {
+						t.Errorf("names a file that is not there: %v", err)
+					}
+				}
+			}
+		})
+	}
+}
+
+func TestSimulateJSON(t *testing.T) {
+	status, out, errs := run(t, pretend, "simulate", "--json", "--set", "workload.rate=0.1")
+	if status != 0 || errs != "" {
+		t.Fatalf("status %d, stderr %q", status, errs)
+	}
+	d := json.NewDecoder(strings.NewReader(out))
+	var runs []map[string]any
+	if err := d.Decode(&runs); err != nil {
+		t.Fatal(err)
+	}
+	if d.More() {
+		t.Error("something follows the array")
+	}
+	if len(runs) != 4 {
+		t.Fatalf("%d objects, want one a run", len(runs))
+	}
+	for _, key := range []string{"name", "system", "model", "gpu", "seed", "rate", "requests", "completed", "rejected",
+		"simulated_s", "wall_s", "steps", "ttft_s", "tbt_s", "queue_delay_s", "throughput_tok_s", "batch_mean",
+		"blocks_loaded_per_step", "hit_ratio", "h2d_bytes", "d2h_bytes", "warnings"} {
+		if _, ok := runs[0][key]; !ok {
+			t.Errorf("no key %q", key)
+		}
+	}
+}
+
+func TestReplayedTraceHasNoFigures(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, "t.csv", "arrived_at,num_prefill_tokens,num_decode_tokens\n0,100,10\n1,100,10\n")
+	status, out, errs := runHere(t.Context(), pretend, "simulate", "--set", "workload.trace=t.csv", "--set", "workload.arrivals=trace")
+	if status != 0 {
+		t.Fatalf("status %d: %s", status, errs)
+	}
+	if strings.Contains(out, ".png") || !strings.Contains(out, "trace │ vllm") {
+		t.Errorf("want a table for the trace and no figure against the rate:\n%s", out)
+	}
+}
+
+// TestErrors: one line on stderr, nothing on stdout, status 1, no file left.
+func TestErrors(t *testing.T) {
+	boom := func(context.Context, experiments.Point, experiments.Sink) (sim.Summary, error) {
+		return sim.Summary{}, errors.New("t.csv:3: half a line")
+	}
+	cases := []struct {
+		args []string
+		run  experiments.Runner
+	}{
+		{[]string{"simulat"}, pretend},
+		{[]string{"simulate", "--sets", "a=b"}, pretend},
+		{[]string{"simulate", "nowhere.toml"}, pretend},
+		{[]string{"simulate", "--set", "workload.rat=1"}, pretend},
+		{[]string{"simulate", "--set", "workload.rate=[0.1,-1]"}, pretend},
+		{[]string{"simulate", "--workers", "-1"}, pretend},
+		{[]string{"simulate", "--workers", "x"}, pretend},
+		{[]string{"simulate", "--json", "--workers", "1"}, boom},
+		{[]string{"list", "gpu"}, pretend},
+		{[]string{"figures", "nowhere"}, pretend},
+		{[]string{"trace", "describe", "nowhere.csv"}, pretend},
+		{[]string{"trace", "convert", "nowhere.csv"}, pretend},
+	}
+	var all strings.Builder
+	for _, c := range cases {
+		line := strings.Join(c.args, " ")
+		status, out, errs := run(t, c.run, c.args...)
+		if status != 1 || out != "" || strings.Count(errs, "\n") != 1 {
+			t.Errorf("%s: status %d, stdout %q, stderr %q", line, status, out, errs)
+		}
+		if left, _ := os.ReadDir("."); len(left) > 1 || len(left) == 1 && left[0].Name() != "out" {
+			t.Errorf("%s: left %v", line, left)
+		}
+		all.WriteString(line + "\n    " + errs)
+	}
+	golden(t, "errors.txt", all.String())
+}
+
+// TestInterrupt: finished points are shown and kept, and the status says so.
+func TestInterrupt(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	runner := func(ctx context.Context, p experiments.Point, sink experiments.Sink) (sim.Summary, error) {
+		if p.Workload.Rate == 0.15 {
+			cancel()
+			return sim.Summary{}, ctx.Err()
+		}
+		return pretend(ctx, p, sink)
+	}
+	t.Chdir(t.TempDir())
+	status, out, errs := runHere(ctx, runner, "simulate", "--workers", "1", "--set", "system.preset=sparseserve")
+	if status != 130 {
+		t.Errorf("status %d, want 130", status)
+	}
+	if want := "sparseserve: interrupted; 2 of 5 runs finished and are kept in out/default\n"; filepath.ToSlash(errs) != want {
+		t.Errorf("stderr %q, want %q", errs, want)
+	}
+	if !strings.Contains(out, "0.05 │ sparseserve") {
+		t.Errorf("the table lacks what finished:\n%s", out)
+	}
+	if left, _ := os.ReadDir("out/default/points"); len(left) != 2 {
+		t.Errorf("points kept: %v", left)
+	}
+}
+
+func TestInterruptBeforeAnything(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	t.Chdir(t.TempDir())
+	status, _, errs := runHere(ctx, pretend, "simulate")
+	if status != 130 || strings.Count(errs, "\n") != 1 {
+		t.Errorf("status %d, stderr %q", status, errs)
+	}
+	if _, err := os.Stat("out/default"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a result folder was left: %v", err)
+	}
+}
+
+func TestFiguresCommand(t *testing.T) {
+	status, before, errs := run(t, pretend, "simulate")
+	if status != 0 {
+		t.Fatalf("status %d: %s\n%s", status, errs, before)
+	}
+	status, out, errs := runHere(t.Context(), nil, "figures", "--out", "pictures")
+	if want := "pictures/ttft.png\npictures/throughput.png\npictures/tbt.png\n"; status != 0 || filepath.ToSlash(out) != want {
+		t.Errorf("status %d, stderr %q, stdout %q", status, errs, out)
+	}
+	for _, name := range []string{"ttft.png", "ttft.csv"} {
+		a, err1 := os.ReadFile("out/default/" + name)
+		b, err2 := os.ReadFile("pictures/" + name)
+		if !bytes.Equal(a, b) || err1 != nil || err2 != nil {
+			t.Errorf("%s drawn anew differs (%v, %v)", name, err1, err2)
+		}
+	}
+}
+
+func TestTraceCommands(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, "t.csv", "TIMESTAMP,ContextTokens,GeneratedTokens\n"+
+		"2023-11-16 18:15:46.6805900,374,44\n2023-11-16 18:15:50.9951690,396,109\n2023-11-16 18:15:51.2224670,879,55\n")
+	status, out, errs := runHere(t.Context(), nil, "trace", "describe", "t.csv")
+	if status != 0 || errs != "" {
+		t.Errorf("describe: status %d, stderr %q", status, errs)
+	}
+	golden(t, "describe.txt", out)
+	status, out, errs = runHere(t.Context(), nil, "trace", "convert", "t.csv", "--out", "own.csv")
+	if status != 0 || errs != "" || out != "own.csv: 3 requests\n" {
+		t.Errorf("convert: status %d, stdout %q, stderr %q", status, out, errs)
+	}
+	status, again, errs := runHere(t.Context(), nil, "trace", "describe", "--json", "own.csv")
+	var d struct {
+		Requests int
+		Seconds  float64
+	}
+	if err := json.Unmarshal([]byte(again), &d); err != nil || status != 0 || d.Requests != 3 || d.Seconds < 4.5 || d.Seconds > 4.6 {
+		t.Errorf("converted is described as %q (status %d, stderr %q, %v)", again, status, errs, err)
+	}
+}
+
+func writeFile(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}

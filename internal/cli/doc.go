@@ -1,0 +1,7 @@
+// Package cli is the command line: one short file a command. Main (cli.go)
+// parses it, calls one command and returns the exit status.
+//
+// simulate.go follows a run: configuration, grid, files, then what a person
+// reads of it in report.go, table.go and warnings.go. progress.go draws on
+// terminals only.
+package cli

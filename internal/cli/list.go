@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"sparseserve/experiments"
+	"sparseserve/hw"
+	"sparseserve/traces"
+)
+
+type listCmd struct {
+	GPUs        listGPUs        `cmd:"" name:"gpus" help:"Hardware profiles, for the key gpu."`
+	Models      listModels      `cmd:"" help:"Models, for the key model."`
+	Systems     listSystems     `cmd:"" help:"Serving systems, for the key system.preset."`
+	Traces      listTraces      `cmd:"" help:"Traces and trace formats, for the keys workload.trace and workload.format."`
+	Experiments listExperiments `cmd:"" help:"Experiments that simulate runs by name."`
+}
+
+type listGPUs struct{}
+
+func (listGPUs) Run(app *App) error {
+	t := newTable(app.Stdout)
+	t.AppendHeader(table.Row{"gpu", "FP16 TFLOP/s", "HBM GiB", "HBM GB/s", "H2D GB/s", "D2H GB/s", ""})
+	for _, name := range hw.ProfileNames() {
+		p, err := hw.LoadProfile(name)
+		if err != nil {
+			return err
+		}
+		t.AppendRow(table.Row{name,
+			digits(p.GPU.PeakFP16.SI() / 1e12), digits(p.GPU.HBMSize.SI() / (1 << 30)),
+			digits(p.GPU.HBMBandwidth.SI() / 1e9), digits(p.Link.H2D.SI() / 1e9), digits(p.Link.D2H.SI() / 1e9),
+			p.Title})
+	}
+	t.SetColumnConfigs(rightAligned(2, 6))
+	t.Render()
+	return nil
+}
+
+type listModels struct{}
+
+func (listModels) Run(app *App) error {
+	t := newTable(app.Stdout)
+	t.AppendHeader(table.Row{"model", "layers", "hidden", "Q/KV heads", "head dim", "weights GiB", "KV KiB/token", "context tokens"})
+	for _, name := range hw.ModelNames() {
+		m, err := hw.LoadModel(name)
+		if err != nil {
+			return err
+		}
+		t.AppendRow(table.Row{name, m.Layers, m.Hidden, fmt.Sprintf("%d/%d", m.QHeads, m.KVHeads), m.HeadDim,
+			digits(float64(m.WeightBytes()) / (1 << 30)), digits(float64(m.KVBytesPerToken()) / (1 << 10)),
+			strconv.Itoa(m.MaxContext)})
+	}
+	t.SetColumnConfigs(rightAligned(2, 8))
+	t.Render()
+	return nil
+}
+
+type listSystems struct{}
+
+func (listSystems) Run(app *App) error {
+	t := newTable(app.Stdout)
+	t.AppendHeader(table.Row{"system", "attention", "offload", "load/save", "batch control", "prefill", ""})
+	for _, p := range experiments.Presets() {
+		s := p.Spec
+		engines := "-"
+		if s.Offload {
+			engines = s.LoadEngine + "/" + s.SaveEngine
+		}
+		t.AppendRow(table.Row{p.Name, s.Attention, yesNo(s.Offload), engines, yesNo(s.BatchControl), s.Prefill, p.About})
+	}
+	t.Render()
+	return nil
+}
+
+type listTraces struct{}
+
+func (listTraces) Run(app *App) error {
+	t := newTable(app.Stdout)
+	t.AppendHeader(table.Row{"workload.trace", "workload.format", ""})
+	t.AppendRow(table.Row{traces.BuiltIn, "", "built-in LongBench mix; by default of " + strings.Join(traces.DefaultSpec().Datasets, ", ")})
+	t.AppendSeparator()
+	for _, f := range [][2]string{
+		{traces.FormatLongBench, "LongBench JSONL, one file or a folder of them"},
+		{traces.FormatAzure, "Azure LLM inference CSV: TIMESTAMP, ContextTokens, GeneratedTokens"},
+		{traces.FormatMooncake, "Mooncake JSONL: timestamp, input_length, output_length"},
+		{traces.FormatBurstGPT, "BurstGPT CSV: Timestamp, Request tokens, Response tokens"},
+		{traces.FormatVidur, "Vidur CSV: arrived_at, num_prefill_tokens, num_decode_tokens"},
+		{traces.FormatCSV, "this project's own CSV, as trace convert writes it"},
+	} {
+		t.AppendRow(table.Row{"a path", f[0], f[1]})
+	}
+	t.SetColumnConfigs([]table.ColumnConfig{{Number: 3, WidthMax: 72, WidthMaxEnforcer: text.WrapSoft}})
+	t.Render()
+	return nil
+}
+
+type listExperiments struct{}
+
+func (listExperiments) Run(app *App) error {
+	t := newTable(app.Stdout)
+	t.AppendHeader(table.Row{"experiment", ""})
+	for _, e := range experiments.Experiments() {
+		t.AppendRow(table.Row{e.Name, e.About()})
+	}
+	t.Render()
+	return nil
+}
+
+func yesNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+// rightAligned aligns columns first to last, counted from 1, to the right.
+func rightAligned(first, last int) []table.ColumnConfig {
+	var configs []table.ColumnConfig
+	for n := first; n <= last; n++ {
+		configs = append(configs, table.ColumnConfig{Number: n, Align: text.AlignRight, AlignHeader: text.AlignRight})
+	}
+	return configs
+}

@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime/pprof"
+
+	"sparseserve/experiments"
+	"sparseserve/figures"
+	"sparseserve/sim"
+)
+
+type simulateCmd struct {
+	Config     string   `arg:"" optional:"" name:"CONFIG" help:"TOML file, or the name of a built-in experiment. Without it: default."`
+	Set        []string `placeholder:"KEY=VALUE" sep:"none" help:"Set a key of the configuration, as in workload.rate=0.2 or workload.rate=[0.1,0.2]. May be repeated."`
+	Out        string   `placeholder:"DIR" help:"Result folder. Default: out/ and the name of the configuration."`
+	JSON       bool     `name:"json" help:"Print one JSON array, an object a run, and nothing else."`
+	Workers    int      `placeholder:"N" help:"Runs at a time. Default: one a core."`
+	CPUProfile string   `name:"cpuprofile" hidden:"" placeholder:"FILE"`
+}
+
+func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
+	if s.Workers < 0 {
+		return fmt.Errorf("--workers %d: must be at least 1", s.Workers)
+	}
+	config, err := experiments.Load(s.Config, s.Set)
+	if err != nil {
+		return err
+	}
+	out := s.Out
+	if out == "" {
+		out = filepath.Join("out", config.Name)
+	}
+	stop, err := startProfile(s.CPUProfile)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+
+	store, err := experiments.NewStore(out, config)
+	if err != nil {
+		return err
+	}
+	points := config.Points()
+	if !s.JSON {
+		introduce(app.Stdout, config, s.Config == "", len(points))
+	}
+	bar := newProgress(app.Stderr, len(points)*config.Workload.Requests)
+	grid := experiments.Grid{Run: app.Run, Store: store, Workers: s.Workers, Finished: bar.finished}
+	results, runErr := grid.Do(ctx, points)
+	bar.close()
+	if len(results) == 0 {
+		return errors.Join(runErr, store.Abandon())
+	}
+
+	files, err := store.Finish(results)
+	if err != nil {
+		return err
+	}
+	if err := s.report(app, config, out, files, experiments.Summaries(results)); err != nil {
+		return err
+	}
+	if runErr != nil {
+		if errors.Is(runErr, ctx.Err()) {
+			runErr = errInterrupted
+		}
+		return fmt.Errorf("%w; %d of %d runs finished and are kept in %s", runErr, len(results), len(points), out)
+	}
+	return nil
+}
+
+// report draws the figures and says what came out.
+func (s *simulateCmd) report(app *App, config *experiments.Config, out string, files []string, sums []sim.Summary) error {
+	pictures, err := drawAgainstRate(out, config)
+	if err != nil {
+		return err
+	}
+	if s.JSON {
+		return printJSON(app, sums)
+	}
+	printTable(app.Stdout, sums)
+	printWarnings(app.Stdout, sums)
+	printFiles(app.Stdout, append(files, pictures...), filepath.Join(out, "points"))
+	return nil
+}
+
+// drawAgainstRate draws the figures of a result folder. A trace with times of
+// its own has no rate to draw against.
+func drawAgainstRate(out string, config *experiments.Config) ([]string, error) {
+	if config.ReplaysTimes() {
+		return nil, nil
+	}
+	runs, err := figures.Read(out)
+	if err != nil {
+		return nil, err
+	}
+	return figures.Draw(out, runs)
+}
+
+func printJSON(app *App, sums []sim.Summary) error {
+	e := json.NewEncoder(app.Stdout)
+	e.SetIndent("", "  ")
+	return e.Encode(sums)
+}
+
+// startProfile writes a CPU profile until the returned function is called.
+func startProfile(path string) (stop func() error, err error) {
+	if path == "" {
+		return func() error { return nil }, nil
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return func() error {
+		pprof.StopCPUProfile()
+		return f.Close()
+	}, nil
+}

@@ -1,0 +1,129 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"sparseserve/sim"
+)
+
+// printTable prints one row for each system and rate, and marks the best TTFT
+// and throughput at each rate.
+func printTable(w io.Writer, sums []sim.Summary) {
+	rows := rowsOf(sums)
+	t := newTable(w)
+	t.AppendHeader(table.Row{"req/s", "system", "TTFT", "TTFT", "TBT", "TBT", "throughput", "sched.", "batch", "blocks", "hits", "SLO", "queue"})
+	t.AppendHeader(table.Row{"", "", "mean s", "P99 s", "mean ms", "P99 ms", "tok/s", "delay s", "size", "loaded/step", "%", "", ""})
+	starred := false
+	for i := range rows {
+		r := &rows[i]
+		if i > 0 && rows[i-1].rate != r.rate {
+			t.AppendSeparator()
+		}
+		rate := ""
+		if i == 0 || rows[i-1].rate != r.rate {
+			rate = rateLabel(r.rate)
+		}
+		s := &r.sum
+		blocks, hits := "-", "-"
+		if s.HitRatio > 0 || s.BlocksLoadedPerStep > 0 {
+			blocks, hits = digits(s.BlocksLoadedPerStep), strconv.FormatFloat(100*s.HitRatio, 'f', 2, 64)
+		}
+		note := ""
+		if r.unstable {
+			note = "unstable"
+		}
+		ttft := mark(rows, r, func(s *sim.Summary) float64 { return s.TTFT.Mean })
+		tokens := mark(rows, r, func(s *sim.Summary) float64 { return -s.ThroughputTokS })
+		starred = starred || ttft == star || tokens == star
+		t.AppendRow(table.Row{rate, r.system,
+			digits(s.TTFT.Mean) + ttft,
+			digits(s.TTFT.P99), digits(1e3 * s.TBT.Mean), digits(1e3 * s.TBT.P99),
+			digits(s.ThroughputTokS) + tokens,
+			digits(s.QueueDelay.Mean), digits(s.BatchMean), blocks, hits, sloLabel(r), note})
+	}
+	t.SetColumnConfigs(append(rightAligned(3, 11), table.ColumnConfig{Number: 1, Align: text.AlignRight}))
+	t.Render()
+	var legend []string
+	if starred {
+		legend = append(legend, "* best at its rate, within 1 %")
+	}
+	if seeds := most(rows, func(r *row) int { return r.runs }); seeds > 1 {
+		legend = append(legend, fmt.Sprintf("means over %d seeds", seeds))
+	}
+	if len(legend) > 0 {
+		fmt.Fprintln(w, strings.Join(legend, "; "))
+	}
+}
+
+// newTable is the look of every table: columns of numbers to the right.
+func newTable(w io.Writer) table.Writer {
+	t := table.NewWriter()
+	t.SetOutputMirror(w)
+	style := table.StyleRounded
+	style.Format.Header = text.FormatDefault
+	t.SetStyle(style)
+	t.SuppressTrailingSpaces()
+	t.SuppressEmptyColumns()
+	return t
+}
+
+const star = "*"
+
+// mark returns the star of a row that is best at its rate, within 1 %, and a
+// space otherwise. Where all are as good, none has a star. Lower values are
+// better.
+func mark(rows []row, r *row, value func(*sim.Summary) float64) string {
+	best, worst := math.Inf(1), math.Inf(-1)
+	for i := range rows {
+		if rows[i].rate == r.rate {
+			v := value(&rows[i].sum)
+			best, worst = math.Min(best, v), math.Max(worst, v)
+		}
+	}
+	if good := best + 0.01*math.Abs(best); worst > good && value(&r.sum) <= good {
+		return star
+	}
+	return " "
+}
+
+// sloLabel says how many of a row's runs kept the service level.
+func sloLabel(r *row) string {
+	switch r.met {
+	case r.runs:
+		return "met"
+	case 0:
+		return "no"
+	}
+	return fmt.Sprintf("%d/%d", r.met, r.runs)
+}
+
+func rateLabel(rate float64) string {
+	if rate == 0 {
+		return "trace" // arrivals as recorded
+	}
+	return strconv.FormatFloat(rate, 'g', -1, 64)
+}
+
+// digits prints three significant digits, and integers in full.
+func digits(v float64) string {
+	if v == 0 {
+		return "0"
+	}
+	decimals := max(0, 2-int(math.Floor(math.Log10(math.Abs(v)))))
+	return strconv.FormatFloat(v, 'f', min(decimals, 6), 64)
+}
+
+func most(rows []row, of func(*row) int) int {
+	m := 0
+	for i := range rows {
+		m = max(m, of(&rows[i]))
+	}
+	return m
+}

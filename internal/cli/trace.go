@@ -1,0 +1,91 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"sparseserve/traces"
+)
+
+type traceCmd struct {
+	Describe describeCmd `cmd:"" help:"Count the requests of a trace and print quantiles of their lengths and gaps."`
+	Convert  convertCmd  `cmd:"" help:"Write a trace as this project's own CSV."`
+}
+
+// traceFile is the input that both commands read.
+type traceFile struct {
+	File   string `arg:"" name:"FILE" help:"Trace file, or a folder of LongBench JSONL files."`
+	Format string `placeholder:"NAME" help:"longbench, azure, mooncake, burstgpt, vidur or csv. Default: recognised."`
+}
+
+type describeCmd struct {
+	traceFile
+	JSON bool `name:"json" help:"Print one JSON object and nothing else."`
+}
+
+func (d *describeCmd) Run(app *App) error {
+	desc, err := traces.Describe(d.File, d.Format)
+	if err != nil {
+		return err
+	}
+	if d.JSON {
+		e := json.NewEncoder(app.Stdout)
+		e.SetIndent("", "  ")
+		return e.Encode(desc)
+	}
+	fmt.Fprintf(app.Stdout, "%s: %s, %s", desc.Path, desc.Format, count(desc.Requests, "request"))
+	if desc.Gap != nil {
+		fmt.Fprintf(app.Stdout, " over %s s, %s requests/s, gaps vary by %s of their mean",
+			digits(desc.Seconds), digits(desc.Rate), digits(desc.GapCV))
+	}
+	fmt.Fprintln(app.Stdout)
+	t := newTable(app.Stdout)
+	t.AppendHeader(table.Row{"", "requests", "mean", "min", "P1", "P5", "P25", "P50", "P75", "P95", "P99", "max"})
+	t.AppendRow(quantileRow("prompt tokens", desc.Requests, desc.Prompt))
+	t.AppendRow(quantileRow("output tokens", desc.Requests, desc.Output))
+	if desc.Gap != nil {
+		t.AppendRow(quantileRow("gap, s", desc.Requests-1, *desc.Gap))
+	}
+	for _, s := range desc.Sets {
+		t.AppendSeparator()
+		t.AppendRow(quantileRow(s.Set+" prompt", s.Requests, s.Prompt))
+		t.AppendRow(quantileRow(s.Set+" output", s.Requests, s.Output))
+	}
+	t.SetColumnConfigs(rightAligned(2, 12))
+	t.Render()
+	app.warn(desc.Warnings)
+	return nil
+}
+
+func quantileRow(name string, n int, q traces.Quantiles) table.Row {
+	row := table.Row{name, strconv.Itoa(n)}
+	for _, v := range []float64{q.Mean, q.Min, q.P1, q.P5, q.P25, q.P50, q.P75, q.P95, q.P99, q.Max} {
+		row = append(row, digits(v))
+	}
+	return row
+}
+
+type convertCmd struct {
+	traceFile
+	Out string `required:"" placeholder:"FILE" help:"The CSV to write."`
+}
+
+func (c *convertCmd) Run(app *App) error {
+	requests, warnings, err := traces.Convert(c.File, c.Format, c.Out)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(app.Stdout, "%s: %s\n", c.Out, count(requests, "request"))
+	app.warn(warnings)
+	return nil
+}
+
+// warn prints warnings beside a result.
+func (a *App) warn(warnings []string) {
+	for _, w := range warnings {
+		fmt.Fprintf(a.Stderr, "warning: %s\n", w)
+	}
+}

@@ -1,0 +1,83 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"sparseserve/sim"
+)
+
+// printWarnings prints what the results must be read with. Warnings of one kind
+// share a line that names their runs.
+func printWarnings(w io.Writer, sums []sim.Summary) {
+	type group struct {
+		kind  string
+		texts []string // distinct, in order
+		runs  []string
+		in    []sim.Summary
+	}
+	var groups []*group
+	for _, s := range sums {
+		for _, text := range s.Warnings {
+			kind := kindOf(text)
+			i := slices.IndexFunc(groups, func(g *group) bool { return g.kind == kind })
+			if i < 0 {
+				i = len(groups)
+				groups = append(groups, &group{kind: kind})
+			}
+			g := groups[i]
+			if !slices.Contains(g.texts, text) {
+				g.texts = append(g.texts, text)
+			}
+			if !slices.Contains(g.runs, s.Name) {
+				g.runs, g.in = append(g.runs, s.Name), append(g.in, s)
+			}
+		}
+	}
+	if len(groups) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "\nWarnings:")
+	for _, g := range groups {
+		text := g.texts[0]
+		if len(g.texts) > 1 {
+			text += fmt.Sprintf(" (and %d more like it)", len(g.texts)-1)
+		}
+		fmt.Fprintf(w, "  %s\n    %s\n", text, whichRuns(g.in, len(sums)))
+	}
+}
+
+// kindOf is a warning without what differs from run to run: its numbers, and
+// all after the colon.
+func kindOf(text string) string {
+	kind, _, _ := strings.Cut(text, ":")
+	return strings.Map(func(r rune) rune {
+		if '0' <= r && r <= '9' {
+			return -1
+		}
+		return r
+	}, kind)
+}
+
+// whichRuns names runs by system and rate.
+func whichRuns(in []sim.Summary, all int) string {
+	if len(in) == all {
+		return "all runs"
+	}
+	var systems []string
+	rates := map[string][]string{}
+	for _, s := range in {
+		if rates[s.System] == nil {
+			systems = append(systems, s.System)
+		}
+		if rate := rateLabel(s.Rate); !slices.Contains(rates[s.System], rate) {
+			rates[s.System] = append(rates[s.System], rate)
+		}
+	}
+	for i, s := range systems {
+		systems[i] = s + " at " + strings.Join(rates[s], ", ")
+	}
+	return strings.Join(systems, "; ")
+}
