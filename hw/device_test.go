@@ -158,8 +158,12 @@ func TestDeviceExtrapolationNotes(t *testing.T) {
 	}
 	w = sim.Work{Tokens: 9000, Prefill: []sim.Span{{Query: 100}, {Query: 8900}}, Decodes: 1, DecodeTokens: 1 << 22}
 	dense := runStep(t, d, &sim.Step{DRAMBytes: 64 << 30}, 2, &w, 5, 5)
+	again := runStep(t, d, &sim.Step{Start: dense.Elapsed, DRAMBytes: 64 << 30}, 2, &w, 5, 5)
+	if again.Extrapolated != dense.Extrapolated {
+		t.Errorf("the same step twice: bits %b, then %b", dense.Extrapolated, again.Extrapolated)
+	}
 	w.Sparse = true
-	sparse := runStep(t, d, &sim.Step{Start: dense.Elapsed}, 2, &w, 0, 0)
+	sparse := runStep(t, d, &sim.Step{Start: dense.Elapsed + again.Elapsed}, 2, &w, 0, 0)
 	notes := strings.Join(d.ExtrapolationNotes(dense.Extrapolated|sparse.Extrapolated), "\n")
 	for _, want := range []string{
 		"no measured points for llama3-8b", "9000 tokens, measured 1 to 4096", "chunks of 100 tokens, measured from 512",

@@ -42,7 +42,7 @@ func newLoader(p *Profile, engine string) (loader, error) {
 			l.floor = p.Load.FlashFloor.SI()
 		}
 		for _, r := range p.Load.Flash {
-			l.rate.add(r.PoolGiB*(1<<30), math.Min(r.SI(), l.link))
+			l.rate.add(r.PoolGiB*(1<<30), r.SI())
 		}
 	default:
 		return loader{}, fmt.Errorf("load engine: want memcpy, batched or flash, got %q", engine)

@@ -42,7 +42,7 @@ func newSaver(p *Profile, engine string, threads int) (saver, error) {
 		if p.Save.GPUFloor.Set() {
 			s.floor = p.Save.GPUFloor.SI()
 		}
-		s.rate = math.Min(p.Save.GPURate.SI(), s.link)
+		s.rate = p.Save.GPURate.SI()
 		s.contention = p.Save.Contention.SI()
 	case SaveFlash:
 		s.call = p.Save.FlashCall.SI()

@@ -1,0 +1,57 @@
+package hw
+
+import (
+	"testing"
+
+	"sparseserve/sim"
+)
+
+// A coster that remembers prices any sequence of Work as a fresh one does.
+func TestCosterMemory(t *testing.T) {
+	p, m := mustProfile(t, "a100-40gb"), mustModel(t, "lwm-7b")
+	changes := []func(w *sim.Work){
+		func(*sim.Work) {},
+		func(w *sim.Work) { w.Tokens *= 2 },
+		func(w *sim.Work) { w.DecodeTokens *= 2 },
+		func(w *sim.Work) { w.ScoredBlocks *= 2 },
+		func(w *sim.Work) { w.Sparse = false },
+		func(w *sim.Work) { w.Prefill = []sim.Span{{Query: 2048, Prefix: 8192}} },
+		func(w *sim.Work) { w.Prefill = nil },
+	}
+	for i, before := range changes {
+		for j, after := range changes {
+			c := newCoster(p, m)
+			w := mixedBatch()[0]
+			before(&w)
+			c.layer(&w)
+			for k := range w.Prefill { // the caller reuses its slice
+				w.Prefill[k].Prefix *= 3
+			}
+			w = mixedBatch()[0]
+			after(&w)
+			fresh := newCoster(p, m)
+			if got, want := *c.layer(&w), *fresh.layer(&w); got != want {
+				t.Errorf("change %d after %d: want %+v, got %+v", j, i, want, got)
+			}
+		}
+	}
+}
+
+// Shapes without rows: linears scale with weights, pointwise parts with bytes
+// above the launch, which all shapes share.
+func TestCostsScaleToOtherShapes(t *testing.T) {
+	p, m := mustProfile(t, "a100-80gb"), mustModel(t, "qwen2-7b")
+	lin, pw := newLinears(p, m), newPointwise(p, m)
+	weights := 3584*(3584+2*512) + 3584*3584 + 3*3584*18944
+	reference := 4*4096*4096 + 3*4096*11008
+	bytes := 2 * (4*3584 + 6*3584 + 2*(28+4)*128 + 3*18944)
+	perToken := 2 * (4*4096 + 6*4096 + 2*64*128 + 3*11008)
+	report(t, []fact{
+		{"linears, 4096 tokens, ms", 7.492, 7.492, ms(lin.seconds(4096)) * float64(reference) / float64(weights), 1e-9},
+		{"pointwise, 1 token, ms", 0.024, 0.024, ms(pw.seconds(1)), 1e-9},
+		{"pointwise, 2048 tokens, ms", 0.323, 0.323, (ms(pw.seconds(2048)) - 0.024) * float64(perToken) / float64(bytes), 1e-9},
+	})
+	if lin.exact {
+		t.Error("qwen2-7b has no rows of its own")
+	}
+}
