@@ -82,5 +82,8 @@ func (g *Grid) point(ctx context.Context, p Point) (sim.Summary, error) {
 	sum.WallS = time.Since(start).Seconds()
 	sum.Name, sum.System, sum.Model, sum.GPU = p.Name, p.System.Name, p.Model, p.GPU
 	sum.Seed, sum.Rate = p.Seed, p.Workload.Rate
+	if sum.Warnings == nil {
+		sum.Warnings = []string{} // an empty list in JSON
+	}
 	return sum, files.commit(&sum)
 }

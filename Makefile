@@ -1,0 +1,51 @@
+# make run     simulate the built-in default experiment
+# make test    vet and test everything
+# make build   a static binary, ./sparseserve
+#
+# The rest is for work on the code itself: lint, race, fuzz, bench, clean, and
+# what cuda.mk adds.
+
+GO ?= go
+FUZZTIME ?= 10s
+
+.PHONY: run test build lint race laws fuzz bench clean
+
+run:
+	$(GO) run . simulate
+
+test:
+	$(GO) vet ./...
+	$(GO) test ./...
+
+build:
+	CGO_ENABLED=0 $(GO) build -trimpath -o sparseserve .
+
+lint:
+	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then \
+	  echo "not formatted; run gofmt -w on:" >&2; echo "$$unformatted" >&2; exit 1; fi
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+
+race:
+	$(GO) test -race ./...
+
+# The conservation laws, checked after every event of the simulation.
+laws:
+	$(GO) test -tags lawcheck ./sim/...
+
+# Every fuzz target for FUZZTIME.
+fuzz:
+	@set -e; for file in $$(grep -rl --include='*_test.go' '^func Fuzz' .); do \
+	  for target in $$(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' $$file); do \
+	    echo "$(GO) test $$(dirname $$file) -fuzz $$target"; \
+	    $(GO) test $$(dirname $$file) -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME); \
+	  done; \
+	done
+
+bench:
+	$(GO) test -run '^$$' -bench . -benchmem ./...
+
+clean:
+	rm -rf sparseserve out
+
+-include cuda.mk

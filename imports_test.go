@@ -1,0 +1,167 @@
+package main
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "sparseserve/"
+
+// tiers is the order in which packages build on one another: a package imports
+// only what stands above it. Folders below an entry belong to it.
+var tiers = [][]string{
+	{"sim/des"},
+	{"sim/kv", "sim/dsa"},
+	{"sim/sched"},
+	{"sim"},
+	{"hw", "cuda", "traces"},
+	{"calibrate"},
+	{"experiments"},
+	{"internal/cli"},
+	{""}, // main.go
+}
+
+// figures reads result files and knows nothing of what made them, so that
+// results of any origin can be drawn.
+const apart = "figures"
+
+// TestImportsPointOneWay keeps the packages' order. In particular sim knows
+// neither hw nor cuda: the same server runs on modelled and on real hardware.
+func TestImportsPointOneWay(t *testing.T) {
+	checked := 0
+	for from, imports := range packageImports(t) {
+		for _, to := range imports {
+			checked++
+			if why := forbidden(from, to); why != "" {
+				t.Errorf("%s imports %s: %s", name(from), to, why)
+			}
+		}
+	}
+	if checked < 10 {
+		t.Errorf("only %d imports looked at; are the folders where they were?", checked)
+	}
+}
+
+// TestForbidden shows that the law can be broken.
+func TestForbidden(t *testing.T) {
+	for _, c := range []struct {
+		from, to string
+		ok       bool
+	}{
+		{"sim", "sim/sched", true},
+		{"sim", "sim/kv", true},
+		{"hw", "sim", true},
+		{"internal/cli", "figures", true},
+		{"", "internal/cli", true},
+		{"sim", "hw", false},
+		{"sim", "cuda", false},
+		{"sim/kv", "sim", false},
+		{"sim/kv", "sim/sched", false},
+		{"sim/kv", "sim/des", true},
+		{"sim/kv", "sim/dsa", false},
+		{"sim/des", "sim/kv", false},
+		{"hw", "traces", false},
+		{"figures", "sim", false},
+		{"experiments", "figures", false},
+		{"experiments", "internal/cli", false},
+		{"elsewhere", "sim", false},
+	} {
+		if got := forbidden(c.from, c.to); (got == "") != c.ok {
+			t.Errorf("%s imports %s: %q, want allowed %v", name(c.from), c.to, got, c.ok)
+		}
+	}
+}
+
+// forbidden says why one package may not import the other, or nothing.
+func forbidden(from, to string) string {
+	switch {
+	case owner(from) == owner(to) && owner(from) != "":
+		return "" // within one folder of the house
+	case owner(from) == apart:
+		return "figures reads result files only"
+	case owner(to) == apart:
+		if tier(from) < tier("internal/cli") {
+			return "only the command line draws"
+		}
+		return ""
+	case tier(from) < 0 || tier(to) < 0:
+		return "a folder with no place in the order; give it one here"
+	case tier(from) <= tier(to):
+		return "imports point from experiments down to sim, never up or sideways"
+	}
+	return ""
+}
+
+// owner is the entry of tiers that a package belongs to: the longest that
+// leads its path.
+func owner(pkg string) string {
+	best := ""
+	for _, entry := range append(slices.Concat(tiers...), apart) {
+		if (pkg == entry || strings.HasPrefix(pkg, entry+"/")) && len(entry) > len(best) {
+			best = entry
+		}
+	}
+	return best
+}
+
+// tier is the place of a package in the order, or -1.
+func tier(pkg string) int {
+	o := owner(pkg)
+	if o == "" && pkg != "" {
+		return -1
+	}
+	return slices.IndexFunc(tiers, func(t []string) bool { return slices.Contains(t, o) })
+}
+
+func name(pkg string) string {
+	if pkg == "" {
+		return "main"
+	}
+	return pkg
+}
+
+// packageImports lists, for each folder, the folders of this module that its
+// files import, tests apart.
+func packageImports(t *testing.T) map[string][]string {
+	t.Helper()
+	out := map[string][]string{}
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && path != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "out") {
+			return filepath.SkipDir
+		}
+		if filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		from := filepath.ToSlash(filepath.Dir(path))
+		if from == "." {
+			from = ""
+		}
+		for _, spec := range file.Imports {
+			to, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			if to, ok := strings.CutPrefix(to, module); ok && !slices.Contains(out[from], to) {
+				out[from] = append(out[from], to)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
