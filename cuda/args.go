@@ -1,0 +1,124 @@
+package cuda
+
+// The argument structs of sparseserve.h, field by field; shapes, units and equations are documented there. Every Ptr is the address of
+// device memory or of pinned memory, as the header says for the field.
+
+// MemcpyArgs copies Bytes in any direction.
+type MemcpyArgs struct {
+	Dst, Src Ptr
+	Bytes    int64
+}
+
+// MemsetArgs sets each byte to Value.
+type MemsetArgs struct {
+	Dst   Ptr
+	Bytes int64
+	Value int32
+}
+
+// FillArgs fills fp16 values uniform in (-Scale, Scale).
+type FillArgs struct {
+	Dst   Ptr
+	Count int64
+	Seed  uint64
+	Scale float32
+}
+
+// BlocksArgs copies Count blocks from the addresses at Src to those at Dst (FlashH2D, the GPU scatter kernel and the memcpy forms).
+type BlocksArgs struct {
+	Src, Dst    Ptr
+	Count       int64
+	BlockBytes  int64
+	Owner, Skip Ptr
+	CTAs        int32
+}
+
+// SaveArgs saves a contiguous device tensor to host blocks through a Saver (FlashD2H).
+type SaveArgs struct {
+	Saver      Saver
+	Src        Ptr
+	Dst        Ptr // pinned array of addresses
+	Count      int64
+	BlockBytes int64
+	After      Event
+}
+
+// DecodeArgs is paged decode attention, dense (List 0) or block-sparse.
+type DecodeArgs struct {
+	Q, Pool, Table, Context, List, Count, Out, LSE, Workspace Ptr
+	Batch, HeadsQ, HeadsKV, HeadDim, BlockTokens              int32
+	TableStride, ListStride                                   int32
+	MaxBlocks                                                 int32
+	Splits                                                    int32
+	Scale                                                     float32
+}
+
+// PSAArgs is progressive sparse attention, microbatches First to First + Steps.
+type PSAArgs struct {
+	Q, Pool, Table, Context, Order, Count, Out, Used, Done, State, Flag Ptr
+	Batch, HeadsQ, HeadsKV, HeadDim, BlockTokens                        int32
+	TableStride, OrderStride                                            int32
+	Micro                                                               int32
+	First, Steps                                                        int32
+	Scale, Epsilon                                                      float32
+}
+
+// PSAPipelineArgs is PSA with each microbatch's loads on a second stream.
+type PSAPipelineArgs struct {
+	PSA             *PSAArgs
+	LoadFirst       Ptr // pinned or host array of int64
+	Src, Dst, Owner Ptr
+	BlockBytes      int64
+	Microbatches    int32
+	Depth           int32
+	Loaded          *int32
+}
+
+// PrefillArgs is causal attention of one request's Prefix + QTokens tokens, for the last QTokens of them.
+type PrefillArgs struct {
+	Q, K, V, Out                              Ptr
+	QTokenStride, QHeadStride                 int64
+	KTokenStride, KHeadStride                 int64
+	VTokenStride, VHeadStride                 int64
+	OutTokenStride, OutHeadStride             int64
+	QTokens, Prefix, HeadsQ, HeadsKV, HeadDim int32
+	Scale                                     float32
+}
+
+// DigestArgs digests full blocks.
+type DigestArgs struct {
+	Pool, Slot, Dst, Meta Ptr
+	Count                 int64
+	HeadDim, BlockTokens  int32
+}
+
+// ScoresArgs scores blocks by their digests.
+type ScoresArgs struct {
+	Q, Meta, First, Count, Scores   Ptr
+	Batch, HeadsQ, HeadsKV, HeadDim int32
+	ScoreStride                     int32
+	MaxBlocks                       int32
+}
+
+// TopKArgs chooses each unit's K most critical blocks. K is at most TopKMax.
+type TopKArgs struct {
+	Scores, Blocks, List, Count    Ptr
+	Units, ScoreStride, ListStride int32
+	K                              int32
+	Sink, Window                   int32
+}
+
+// TopKMax is the largest K of TopKArgs.
+const TopKMax = 4096
+
+// SelectArgs is ScoresArgs and TopKArgs in one kernel.
+type SelectArgs struct {
+	Scores ScoresArgs
+	TopK   TopKArgs
+}
+
+// LinearArgs is y = x w^T.
+type LinearArgs struct {
+	X, W, Y         Ptr
+	Tokens, In, Out int32
+}

@@ -1,0 +1,19 @@
+// Package cuda opens libsparseserve.so, the CUDA kernels of this folder, at run time and calls it without cgo.
+//
+// The same static program runs where there is no library and no GPU, and says which is missing. A Library owns one OS thread; all calls
+// happen there, through the Session that Do hands out:
+//
+//	lib, err := cuda.Open("")
+//	err = lib.Do(func(s *cuda.Session) error {
+//		if err := s.Init(0); err != nil {
+//			return err // errors.Is(err, cuda.NoDriver), errors.Is(err, cuda.NoDevice), ...
+//		}
+//		pool, err := s.DeviceAlloc(1 << 30)
+//		...
+//		return s.Decode(&cuda.DecodeArgs{Pool: pool, ...}, 0)
+//	})
+//
+// Read library.go (finding and opening), session.go (memory, streams, events), args.go (one struct an operation, laid out as in
+// sparseserve.h, which documents shapes and equations), ops.go and bench.go. The kernels start at decode.cuh and copy_blocks.cuh; the
+// float64 reference of each is in package oracle.
+package cuda

@@ -1,0 +1,239 @@
+//go:build gpu
+
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	"sparseserve/cuda/oracle"
+)
+
+func TestGPUDigest(t *testing.T) {
+	onGPU(t, func(g *gpu) {
+		for _, c := range []struct{ dim, block, count int }{{128, 32, 100}, {128, 16, 3}, {64, 32, 7}, {64, 64, 1}} {
+			size := 2 * c.block * c.dim
+			pool, poolF := g.normal(2*c.count*size, 2)
+			slots, places := g.r.Perm(2 * c.count)[:c.count], g.r.Perm(2 * c.count)[:c.count]
+			slot, dst := make([]int32, c.count), make([]int64, c.count)
+			for i := range slot {
+				slot[i], dst[i] = int32(slots[i]), int64(places[i])
+			}
+			meta := g.device(int64(2 * c.count * 2 * c.dim * 2))
+			g.must(g.Digest(&DigestArgs{Pool: upload(g, pool), Slot: upload(g, slot), Dst: upload(g, dst), Meta: meta, Count: int64(c.count), HeadDim: int32(c.dim), BlockTokens: int32(c.block)}, 0))
+			got := download[Half](g, meta, 2*c.count*2*c.dim)
+			written := map[int64]bool{}
+			for i := range slot {
+				hi, lo := oracle.Digest(poolF[slots[i]*size:][:c.block*c.dim], c.dim)
+				g.near(fmt.Sprintf("digest %d of %+v", i, c), floatsOf(got[dst[i]*int64(2*c.dim):][:2*c.dim]), append(hi, lo...), c.dim, 5e-4, 5e-4)
+				written[dst[i]] = true
+			}
+			for i := range int64(2 * c.count) {
+				if !written[i] && got[i*int64(2*c.dim)] != 0xffff {
+					t.Errorf("%+v: digest %d was written and not asked for", c, i)
+				}
+			}
+		}
+	})
+}
+
+// selection is a batch of queries and digests with the oracle's scores.
+type selection struct {
+	args   ScoresArgs
+	counts []int32
+	want   [][]float64
+}
+
+func (g *gpu) selection(group, kvHeads, dim int, counts ...int) *selection {
+	units := len(counts)
+	batch := units / kvHeads
+	q, qf := g.normal(batch*group*kvHeads*dim, 1)
+	s := &selection{}
+	var meta []Half
+	var first []int64
+	stride := 1
+	for unit, n := range counts {
+		first = append(first, int64(len(meta)/(2*dim)))
+		s.counts = append(s.counts, int32(n))
+		stride = max(stride, n)
+		scores := make([]float64, n)
+		for i := range n {
+			keys := make([]float64, 4*dim)
+			for j := range keys {
+				keys[j] = g.r.NormFloat64()
+			}
+			hi, lo := oracle.Digest(keys, dim)
+			for d := range dim {
+				h, l := HalfOf(hi[d]), HalfOf(lo[d])
+				hi[d], lo[d] = h.Float(), l.Float()
+			}
+			for _, x := range append(slices.Clone(hi), lo...) {
+				meta = append(meta, HalfOf(x))
+			}
+			scores[i] = oracle.Score(qf[unit*group*dim:][:group*dim], hi, lo)
+		}
+		s.want = append(s.want, scores)
+	}
+	s.args = ScoresArgs{
+		Q: upload(g, q), Meta: upload(g, meta), First: upload(g, first), Count: upload(g, s.counts), Scores: g.device(int64(units*stride) * 4),
+		Batch: int32(batch), HeadsQ: int32(group * kvHeads), HeadsKV: int32(kvHeads), HeadDim: int32(dim), ScoreStride: int32(stride), MaxBlocks: int32(stride),
+	}
+	return s
+}
+
+func TestGPUScores(t *testing.T) {
+	onGPU(t, func(g *gpu) {
+		for _, c := range []struct {
+			group, kvHeads, dim int
+			counts              []int
+		}{{1, 2, 128, []int{1, 1000, 33, 0}}, {4, 2, 128, []int{77, 500}}, {8, 1, 64, []int{129, 2}}, {7, 1, 128, []int{63}}} {
+			s := g.selection(c.group, c.kvHeads, c.dim, c.counts...)
+			g.must(g.Scores(&s.args, 0))
+			got := download[float32](g, s.args.Scores, len(c.counts)*int(s.args.ScoreStride))
+			for unit, want := range s.want {
+				for i := range int(s.args.ScoreStride) {
+					score := float64(got[unit*int(s.args.ScoreStride)+i])
+					if i >= len(want) {
+						if !math.IsNaN(score) {
+							t.Fatalf("%+v: score %d of unit %d was written past its end", c, i, unit)
+						}
+					} else if !(math.Abs(score-want[i]) < 1e-4*(1+math.Abs(want[i]))) {
+						t.Fatalf("%+v: score %d of unit %d is %g, want %g", c, i, unit, score, want[i])
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestGPUTopK(t *testing.T) {
+	onGPU(t, func(g *gpu) {
+		draws := map[string]func() float64{
+			"normal": g.r.NormFloat64,
+			"few":    func() float64 { return float64(g.r.IntN(5)) - 2 },
+			"equal":  func() float64 { return 1.5 },
+			"extreme": func() float64 {
+				return []float64{math.Inf(-1), math.Inf(1), 0, math.Copysign(0, -1), 1e-40, -1e38}[g.r.IntN(6)]
+			},
+			"close":    func() float64 { return 1 + 1e-6*g.r.Float64() },
+			"negative": func() float64 { return -math.Exp(10 * g.r.NormFloat64()) },
+		}
+		for name, draw := range draws {
+			for _, c := range []struct{ n, k, sink, window int }{
+				{1, 1, 0, 0}, {1000, 64, 2, 2}, {1024, 64, 0, 0}, {513, 512, 1, 0}, {700, 257, 0, 3}, {64, 64, 2, 2}, {30, 64, 2, 2}, {5000, 4096, 2, 2}, {32768, 64, 2, 2},
+				{32768, 1000, 0, 1}, {100, 0, 2, 2}, {100, 3, 2, 2}, {0, 4, 2, 2},
+			} {
+				const units = 3
+				stride := c.n + 5
+				scores, blocks := make([]float32, units*stride), make([]int32, units)
+				for u := range units {
+					blocks[u] = int32(max(0, c.n-u))
+					for i := range stride {
+						scores[u*stride+i] = float32(draw())
+						if i < c.sink || i >= int(blocks[u])-c.window {
+							scores[u*stride+i] = float32(math.NaN()) // not to be read
+						}
+					}
+				}
+				list, count := g.device(int64(units*max(c.k, 1))*4), g.device(units*4)
+				g.must(g.TopK(&TopKArgs{Scores: upload(g, scores), Blocks: upload(g, blocks), List: list, Count: count, Units: units, ScoreStride: int32(stride),
+					ListStride: int32(max(c.k, 1)), K: int32(c.k), Sink: int32(c.sink), Window: int32(c.window)}, 0))
+				gotList, gotCount := download[int32](g, list, units*max(c.k, 1)), download[int32](g, count, units)
+				for u := range units {
+					row := make([]float64, blocks[u])
+					for i := range row {
+						row[i] = float64(scores[u*stride+i])
+					}
+					want := oracle.TopK(row, c.k, c.sink, c.window)
+					if int(gotCount[u]) != len(want) || !slices.Equal(gotList[u*max(c.k, 1):][:len(want)], want) {
+						t.Fatalf("%s %+v, unit %d: %d blocks, %v; want %d, %v", name, c, u, gotCount[u], head(gotList[u*max(c.k, 1):]), len(want), head(want))
+					}
+				}
+			}
+		}
+	})
+}
+
+func head(x []int32) []int32 { return x[:min(len(x), 12)] }
+
+// The fused kernel must choose exactly what the two kernels choose, one after the other.
+func TestGPUSelectIsScoresThenTopK(t *testing.T) {
+	onGPU(t, func(g *gpu) {
+		for _, dim := range []int{64, 128} {
+			s := g.selection(4, 2, dim, 1000, 999, 65, 3, 0, 1)
+			blocks := slices.Clone(s.counts)
+			for i := range blocks {
+				blocks[i]++ // the open block has no digest; the window brings it in
+			}
+			s.args.ScoreStride, s.args.MaxBlocks = 1001, 1001
+			s.args.Scores = g.device(6 * 1001 * 4)
+			g.must(g.Scores(&s.args, 0))
+			const k = 64
+			top := TopKArgs{Scores: s.args.Scores, Blocks: upload(g, blocks), List: g.device(6 * k * 4), Count: g.device(6 * 4), Units: 6, ScoreStride: 1001, ListStride: k, K: k, Sink: 2, Window: 2}
+			g.must(g.TopK(&top, 0))
+			fused := top
+			fused.Scores, fused.List, fused.Count = 0, g.device(6*k*4), g.device(6*4)
+			g.must(g.Select(&SelectArgs{Scores: s.args, TopK: fused}, 0))
+			if a, b := download[int32](g, top.Count, 6), download[int32](g, fused.Count, 6); !slices.Equal(a, b) {
+				t.Errorf("counts %v and %v", a, b)
+			}
+			a, b := download[int32](g, top.List, 6*k), download[int32](g, fused.List, 6*k)
+			if !slices.Equal(a, b) {
+				t.Errorf("head %d: lists differ: %v and %v", dim, head(a), head(b))
+			}
+			if a[0] != 0 || a[1] != 1 || a[2] != 999 || a[3] != 1000 {
+				t.Errorf("sinks and window of unit 0 are %v", head(a))
+			}
+		}
+	})
+}
+
+func TestGPULinear(t *testing.T) {
+	onGPU(t, func(g *gpu) {
+		if err := g.LinearOpen("/nowhere/libcublas.so"); !errors.Is(err, NoCuBLAS) {
+			t.Errorf("a cuBLAS that is not there: %v", err)
+		}
+		for _, c := range []struct{ tokens, in, out int }{{1, 64, 96}, {33, 256, 40}, {128, 96, 128}} {
+			x, xf := g.normal(c.tokens*c.in, 1)
+			w, wf := g.normal(c.out*c.in, 0.1)
+			want := make([]float64, c.tokens*c.out)
+			for i := range want {
+				for j := range c.in {
+					want[i] += xf[i/c.out*c.in+j] * wf[i%c.out*c.in+j]
+				}
+			}
+			y := g.device(int64(len(want)) * 2)
+			g.must(g.Linear(&LinearArgs{X: upload(g, x), W: upload(g, w), Y: y, Tokens: int32(c.tokens), In: int32(c.in), Out: int32(c.out)}, 0))
+			g.near(fmt.Sprintf("linear %+v", c), floatsOf(download[Half](g, y, len(want))), want, c.out, 1e-3, 1e-3)
+		}
+	})
+}
+
+func TestGPUBenchReturnsSamples(t *testing.T) {
+	onGPU(t, func(g *gpu) {
+		buffer := g.device(1 << 28)
+		fill := &MemsetArgs{Dst: buffer, Bytes: 1 << 28, Value: 1}
+		for clock := EventClock; clock <= SubmitClock; clock++ {
+			samples, err := g.Bench(Bench{Calls: []Operation{fill}, Warmup: 1, Repeats: 5, Clock: clock, FlushL2: true})
+			g.must(err)
+			if len(samples) != 5 || slices.Min(samples) <= 0 || slices.Max(samples) > 100 {
+				t.Errorf("clock %d: %v ms", clock, samples)
+			}
+			// 256 MiB cannot be written in less than 40 us on any GPU of today; submitting takes less.
+			if clock != SubmitClock && slices.Min(samples) < 0.04 {
+				t.Errorf("clock %d: %v ms is faster than memory", clock, samples)
+			}
+		}
+		_, ms, runs, err := g.BenchBeside(Bench{Calls: []Operation{&EmptyArgs{}}, Repeats: 50, Clock: WallClock}, fill)
+		g.must(err)
+		if runs < 1 || ms <= 0 {
+			t.Errorf("beside: %d runs of %g ms", runs, ms)
+		}
+		if _, err := g.Bench(Bench{Calls: []Operation{&DecodeArgs{}}, Repeats: 1}); !errors.Is(err, BadArgument) {
+			t.Errorf("an operation that fails: %v", err)
+		}
+	})
+}

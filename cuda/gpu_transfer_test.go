@@ -1,0 +1,258 @@
+//go:build gpu
+
+package cuda
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"testing"
+	"unsafe"
+)
+
+// Block sizes and counts of every transfer check: the range's ends, sizes that fill no row, counts that fill no warp.
+var transferCases = []struct {
+	block int64
+	count int
+}{{1 << 10, 1}, {1 << 10, 1000}, {1040, 37}, {2 << 10, 511}, {4 << 10, 257}, {4112, 33}, {16 << 10, 1}, {16 << 10, 300}, {64 << 10, 65}, {1 << 20, 9}, {16 << 10, 0}}
+
+// scatterPlan puts count blocks at random places of a slab with room for twice as many, 64 bytes apart from their neighbours' ends.
+func (g *gpu) scatterPlan(count int, block int64) (offsets []int64, slabBytes int64) {
+	step := (block + 127) / 64 * 64
+	places := g.r.Perm(2*count + 1)
+	for i := range count {
+		offsets = append(offsets, int64(places[i])*step)
+	}
+	return offsets, int64(len(places)) * step
+}
+
+func (g *gpu) addresses(base Ptr, offsets []int64) HostMemory {
+	m := g.host(int64(len(offsets)+1)*8, DriverPages)
+	for i, o := range offsets {
+		Slice[Ptr](m)[i] = base + Ptr(o)
+	}
+	return m
+}
+
+func contiguous(count int, block int64) []int64 {
+	o := make([]int64, count)
+	for i := range o {
+		o[i] = int64(i) * block
+	}
+	return o
+}
+
+func (g *gpu) noise(b []byte) {
+	for i := range b {
+		b[i] = byte(g.r.Uint32())
+	}
+}
+
+// checkScattered compares the blocks of a slab with data, and everything between them with the poison.
+func (g *gpu) checkScattered(what string, slab, data []byte, offsets []int64, block int64) {
+	g.t.Helper()
+	for i, o := range offsets {
+		if !bytes.Equal(slab[o:o+block], data[int64(i)*block:int64(i+1)*block]) {
+			g.t.Errorf("%s: block %d differs", what, i)
+			return
+		}
+		for j := range slab[o : o+block] {
+			slab[o+int64(j)] = 0xff
+		}
+	}
+	if n := bytes.Count(slab, []byte{0xff}); n != len(slab) {
+		g.t.Errorf("%s: %d bytes between the blocks were written", what, len(slab)-n)
+	}
+}
+
+func TestGPULoads(t *testing.T) {
+	onGPU(t, func(g *gpu) {
+		stream, err := g.StreamCreate(false)
+		g.must(err)
+		engines := map[string]func(*BlocksArgs, Stream) error{
+			"FlashH2D": g.FlashH2D, "memcpy per block": g.MemcpyBlocks, "batched memcpy": g.MemcpyBatch,
+		}
+		for i, c := range transferCases {
+			offsets, slabBytes := g.scatterPlan(c.count, c.block)
+			slab := g.host(slabBytes, HostPages(i%2))
+			g.noise(slab.Bytes())
+			src := g.addresses(slab.Ptr(), offsets)
+			// Destinations are scattered too, in another order.
+			dstOffsets, dstBytes := g.scatterPlan(c.count, c.block)
+			dst := g.device(dstBytes)
+			addresses := g.addresses(dst, dstOffsets)
+			for name, engine := range engines {
+				g.must(g.Memset(&MemsetArgs{Dst: dst, Bytes: dstBytes, Value: 0xff}, stream))
+				err := engine(&BlocksArgs{Src: src.Ptr(), Dst: addresses.Ptr(), Count: int64(c.count), BlockBytes: c.block}, stream)
+				if errors.Is(err, Unsupported) {
+					continue // the toolkit's batched API; TestGPUUnsupportedSaysSo covers the text
+				}
+				g.must(err)
+				g.must(g.StreamSync(stream))
+				var want []byte
+				for _, o := range offsets {
+					want = append(want, slab.Bytes()[o:o+c.block]...)
+				}
+				g.checkScattered(fmt.Sprintf("%s, %d x %d", name, c.count, c.block), download[byte](g, dst, int(dstBytes)), want, dstOffsets, c.block)
+			}
+		}
+		g.must(g.StreamDestroy(stream))
+	})
+}
+
+func TestGPULoadsLeaveOutSkippedOwners(t *testing.T) {
+	onGPU(t, func(g *gpu) {
+		const count, block = 50, 2048
+		slab := g.host(count*block, DriverPages)
+		g.noise(slab.Bytes())
+		src, dst := g.addresses(slab.Ptr(), contiguous(count, block)), g.device(count*block)
+		to := g.addresses(dst, contiguous(count, block))
+		owner := make([]int32, count)
+		for i := range owner {
+			owner[i] = int32(i % 5)
+		}
+		g.must(g.FlashH2D(&BlocksArgs{Src: src.Ptr(), Dst: to.Ptr(), Count: count, BlockBytes: block, Owner: upload(g, owner), Skip: upload(g, []int32{0, 1, 0, 0, 1})}, 0))
+		got := download[byte](g, dst, count*block)
+		for i := range count {
+			want := slab.Bytes()[i*block : (i+1)*block]
+			if owner[i] == 1 || owner[i] == 4 {
+				want = bytes.Repeat([]byte{0xff}, block)
+			}
+			if !bytes.Equal(got[i*block:(i+1)*block], want) {
+				t.Fatalf("block %d of owner %d", i, owner[i])
+			}
+		}
+	})
+}
+
+func TestGPUSaves(t *testing.T) {
+	onGPU(t, func(g *gpu) {
+		type engine struct {
+			name string
+			save func(src Ptr, dst HostMemory, count int, block int64) error
+		}
+		blocks := func(f func(*BlocksArgs, Stream) error) func(Ptr, HostMemory, int, int64) error {
+			return func(src Ptr, dst HostMemory, count int, block int64) error {
+				from := g.addresses(src, contiguous(count, block))
+				if err := f(&BlocksArgs{Src: from.Ptr(), Dst: dst.Ptr(), Count: int64(count), BlockBytes: block}, 0); err != nil {
+					return err
+				}
+				return g.StreamSync(0)
+			}
+		}
+		engines := []engine{{"GPU scatter", blocks(g.GPUScatter)}, {"memcpy per block", blocks(g.MemcpyBlocks)}}
+		for _, c := range []struct {
+			threads, stages int
+			chunk           int64
+		}{{1, 1, 1 << 20}, {1, 3, 1 << 20}, {3, 2, 1 << 20}, {16, 4, 2 << 20}} {
+			saver, err := g.SaverCreate(c.threads, c.chunk, c.stages)
+			g.must(err)
+			engines = append(engines, engine{fmt.Sprintf("FlashD2H, %d threads, %d stages", c.threads, c.stages), func(src Ptr, dst HostMemory, count int, block int64) error {
+				if block%64 != 0 {
+					err := g.FlashD2H(&SaveArgs{Saver: saver, Src: src, Dst: dst.Ptr(), Count: 1, BlockBytes: block})
+					if !errors.Is(err, BadArgument) {
+						t.Errorf("block of %d bytes: %v", block, err)
+					}
+					return nil
+				}
+				return g.FlashD2H(&SaveArgs{Saver: saver, Src: src, Dst: dst.Ptr(), Count: int64(count), BlockBytes: block})
+			}})
+			defer func() { g.must(g.SaverDestroy(saver)) }()
+		}
+		for i, c := range transferCases {
+			data := make([]byte, int64(c.count)*c.block)
+			g.noise(data)
+			src := upload(g, data)
+			offsets, slabBytes := g.scatterPlan(c.count, c.block)
+			slab := g.host(slabBytes, HostPages(i%2))
+			to := g.addresses(slab.Ptr(), offsets)
+			for _, e := range engines {
+				for round := range 3 {
+					for j := range slab.Bytes() {
+						slab.Bytes()[j] = 0xff
+					}
+					g.must(e.save(src, to, c.count, c.block))
+					if c.block%64 != 0 && len(e.name) > 8 && e.name[:8] == "FlashD2H" {
+						continue
+					}
+					g.checkScattered(fmt.Sprintf("%s, %d x %d, round %d", e.name, c.count, c.block, round), slab.Bytes(), data, offsets, c.block)
+				}
+			}
+		}
+	})
+}
+
+// A save must wait for the event that says its tensor is complete.
+func TestGPUSaveWaitsForItsEvent(t *testing.T) {
+	onGPU(t, func(g *gpu) {
+		const count, block = 256, 16 << 10
+		stream, err := g.StreamCreate(false)
+		g.must(err)
+		event, err := g.EventCreate()
+		g.must(err)
+		saver, err := g.SaverCreate(4, 1<<20, 3)
+		g.must(err)
+		data := make([]byte, count*block)
+		g.noise(data)
+		fresh, src := upload(g, data), g.device(count*block)
+		slab := g.host(count*block, DriverPages)
+		to := g.addresses(slab.Ptr(), contiguous(count, block))
+		busy := g.device(1 << 30)
+		for i := range 8 { // some milliseconds of work before the tensor is written
+			g.must(g.Memset(&MemsetArgs{Dst: busy, Bytes: 1 << 30, Value: int32(i)}, stream))
+		}
+		g.must(g.Memcpy(&MemcpyArgs{Dst: src, Src: fresh, Bytes: count * block}, stream))
+		g.must(g.EventRecord(event, stream))
+		args := &SaveArgs{Saver: saver, Src: src, Dst: to.Ptr(), Count: count, BlockBytes: block, After: event}
+		g.must(g.SaveStart(args))
+		if err := g.SaveStart(args); !errors.Is(err, BadArgument) {
+			t.Errorf("a second save at once: %v", err)
+		}
+		g.must(g.SaveWait(saver))
+		if !bytes.Equal(slab.Bytes(), data) {
+			t.Error("the save ran before its tensor was complete")
+		}
+		g.must(g.SaverDestroy(saver))
+		g.must(g.EventDestroy(event))
+		g.must(g.StreamDestroy(stream))
+	})
+}
+
+func TestGPUUnsupportedSaysSo(t *testing.T) {
+	onGPU(t, func(g *gpu) {
+		info, err := g.Device()
+		g.must(err)
+		stream, err := g.StreamCreate(true)
+		g.must(err)
+		m := g.host(8, DriverPages)
+		err = g.MemcpyBatch(&BlocksArgs{Src: m.Ptr(), Dst: m.Ptr(), BlockBytes: 1024}, stream)
+		if old := info.ToolkitVersion < 12080; old != errors.Is(err, Unsupported) || (!old && err != nil) {
+			t.Errorf("toolkit %d: %v", info.ToolkitVersion, err)
+		}
+		g.must(g.StreamDestroy(stream))
+	})
+}
+
+func TestGPUBadArgumentsAreRefused(t *testing.T) {
+	onGPU(t, func(g *gpu) {
+		for name, err := range map[string]error{
+			"block of 8 bytes":     g.FlashH2D(&BlocksArgs{Count: 1, BlockBytes: 8}, 0),
+			"no addresses":         g.FlashH2D(&BlocksArgs{Count: 1, BlockBytes: 1024}, 0),
+			"group of 16":          g.Decode(&DecodeArgs{Batch: 1, HeadsQ: 16, HeadsKV: 1, HeadDim: 128, BlockTokens: 32}, 0),
+			"head of 96":           g.Decode(&DecodeArgs{Batch: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 96, BlockTokens: 32}, 0),
+			"block of 8 tokens":    g.Decode(&DecodeArgs{Batch: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 128, BlockTokens: 8}, 0),
+			"k above the maximum":  g.TopK(&TopKArgs{Units: 1, K: TopKMax + 1, ListStride: TopKMax + 1}, 0),
+			"foreign host pointer": g.HostFree(HostMemory{base: unsafe.Pointer(g)}),
+			"no GPU 99":            g.Init(99),
+			"prefill without data": g.Prefill(&PrefillArgs{QTokens: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 128}, 0),
+		} {
+			want := BadArgument
+			if name == "no GPU 99" {
+				want = NoDevice
+			}
+			if !errors.Is(err, want) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,36 @@
+package cuda
+
+import (
+	"math"
+	"testing"
+)
+
+func TestHalfRoundTripsEveryValue(t *testing.T) {
+	for i := range 1 << 16 {
+		h := Half(i)
+		x := h.Float()
+		if math.IsNaN(x) {
+			if !math.IsNaN(HalfOf(x).Float()) {
+				t.Fatalf("%#04x: NaN is lost", i)
+			}
+			continue
+		}
+		if got := HalfOf(x); got != h {
+			t.Fatalf("%#04x is %g, which becomes %#04x", i, x, got)
+		}
+	}
+}
+
+func TestHalfRoundsToNearestEven(t *testing.T) {
+	for _, c := range []struct {
+		x    float64
+		want Half
+	}{
+		{1, 0x3c00}, {-2, 0xc000}, {1 + 0x1p-11, 0x3c00}, {1 + 3*0x1p-11, 0x3c02}, {1 + 0x1p-11 + 0x1p-40, 0x3c01}, {2047.9999, 0x6800},
+		{65504, 0x7bff}, {65519.9, 0x7bff}, {65520, 0x7c00}, {0x1p-24, 1}, {0x1p-25, 0}, {math.Inf(-1), 0xfc00},
+	} {
+		if got := HalfOf(c.x); got != c.want {
+			t.Errorf("%g becomes %#04x, want %#04x", c.x, got, c.want)
+		}
+	}
+}
