@@ -72,14 +72,13 @@ func (a *App) Main(ctx context.Context, args []string) int {
 
 // fail reports an error, if there is one, and returns the exit status.
 func (a *App) fail(err error) int {
-	switch {
-	case err == nil:
+	if err == nil {
 		return exitOK
-	case errors.Is(err, errInterrupted), errors.Is(err, context.Canceled):
-		fmt.Fprintf(a.Stderr, "sparseserve: %v\n", err)
-		return exitInterrupted
 	}
 	fmt.Fprintf(a.Stderr, "sparseserve: %v\n", err)
+	if errors.Is(err, errInterrupted) {
+		return exitInterrupted
+	}
 	return exitFailed
 }
 

@@ -53,8 +53,14 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	grid := experiments.Grid{Run: app.Run, Store: store, Workers: s.Workers, Finished: bar.finished}
 	results, runErr := grid.Do(ctx, points)
 	bar.close()
+	if cause := ctx.Err(); cause != nil && errors.Is(runErr, cause) {
+		runErr = errInterrupted
+	}
 	if len(results) == 0 {
-		return errors.Join(runErr, store.Abandon())
+		if err := store.Abandon(); err != nil {
+			return err
+		}
+		return runErr
 	}
 
 	files, err := store.Finish(results)
@@ -65,9 +71,6 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 		return err
 	}
 	if runErr != nil {
-		if errors.Is(runErr, ctx.Err()) {
-			runErr = errInterrupted
-		}
 		return fmt.Errorf("%w; %d of %d runs finished and are kept in %s", runErr, len(results), len(points), out)
 	}
 	return nil
