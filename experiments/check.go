@@ -59,7 +59,7 @@ func checkSpec(s *sim.Spec) *KeyError {
 	}{
 		{"block_tokens", 1}, {"budget_tokens", 1}, {"sink_blocks", 0}, {"window_blocks", 0}, {"dense_layers", 0},
 		{"kv_gib", 0}, {"dram_gib", 0}, {"save_buffer_mib", 0}, {"max_requests", 1}, {"max_tokens", 1},
-		{"watermark", 0}, {"window", 0}, {"chunk_tokens", 1}, {"max_inject", 0}, {"max_prompt_tokens", 0},
+		{"watermark", 0}, {"window", 1}, {"chunk_tokens", 1}, {"max_inject", 0}, {"max_prompt_tokens", 0},
 		{"sample_groups", 1},
 	} {
 		if err := atLeast(bound.key, bound.low); err != nil {
@@ -67,6 +67,8 @@ func checkSpec(s *sim.Spec) *KeyError {
 		}
 	}
 	switch {
+	case !(s.Utilisation > 0 && s.Utilisation <= 1):
+		return &KeyError{Key: "utilisation", Value: fmt.Sprint(s.Utilisation), Reason: "is a share of HBM, above 0 and at most 1"}
 	case s.Watermark >= 1:
 		return &KeyError{Key: "watermark", Value: fmt.Sprint(s.Watermark), Reason: "is a share of all blocks, below 1"}
 	case s.Sparse() && s.BudgetTokens < s.BlockTokens:
@@ -75,8 +77,6 @@ func checkSpec(s *sim.Spec) *KeyError {
 	case s.Sparse() && (s.SinkBlocks+s.WindowBlocks)*s.BlockTokens > s.BudgetTokens:
 		return &KeyError{Key: "sink_blocks", Value: fmt.Sprint(s.SinkBlocks),
 			Reason: fmt.Sprintf("with window_blocks = %d leaves nothing of the budget of %d tokens", s.WindowBlocks, s.BudgetTokens)}
-	case s.BatchControl && s.Window < 1:
-		return &KeyError{Key: "window", Value: fmt.Sprint(s.Window), Reason: "must be at least 1 with batch_control"}
 	case s.Offload && s.DRAMGiB == 0:
 		return &KeyError{Key: "dram_gib", Value: "0", Reason: "must be above 0 with offload"}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"sparseserve/hw"
 	"sparseserve/traces"
 )
 
@@ -29,6 +30,9 @@ func (l *loader) finish() error {
 		return l.place(err)
 	}
 	if err := l.systems(); err != nil {
+		return err
+	}
+	if err := l.checkHardware(); err != nil {
 		return err
 	}
 	return l.tryTrace()
@@ -55,6 +59,31 @@ func (l *loader) checkLists() error {
 	for i, s := range seeds {
 		if slices.Contains(seeds[:i], s) {
 			return l.keyError("seed", fmt.Sprint(s), "listed twice")
+		}
+	}
+	return nil
+}
+
+// checkHardware finds the model and the card, and whether the one fits the
+// other under every system.
+func (l *loader) checkHardware() error {
+	model, err := hw.LoadModel(l.cfg.Model)
+	if err != nil {
+		return l.placeError("model", err)
+	}
+	profile, err := hw.LoadProfile(l.cfg.GPU)
+	if err != nil {
+		return l.placeError("gpu", err)
+	}
+	for i := range l.cfg.Systems {
+		s := &l.cfg.Systems[i]
+		_, err := kvBudget(profile, &model, s)
+		var key *KeyError
+		switch {
+		case errors.As(err, &key):
+			return l.placeSystem(key, l.customNamed(s.Name))
+		case err != nil:
+			return l.placeError("model", err)
 		}
 	}
 	return nil
@@ -99,4 +128,13 @@ func (l *loader) placeText(err error) error {
 		return fmt.Errorf("%s: %w", where, err)
 	}
 	return err
+}
+
+// placeError is place for an error that names no key.
+func (l *loader) placeError(key string, err error) error {
+	value := l.cfg.Model
+	if key == "gpu" {
+		value = l.cfg.GPU
+	}
+	return l.place(&KeyError{Key: key, Value: quote(value), Reason: err.Error(), Err: err})
 }

@@ -65,6 +65,15 @@ func TestDefault(t *testing.T) {
 	}
 }
 
+func TestExperimentsLoad(t *testing.T) {
+	for _, e := range Experiments() {
+		c := mustLoad(t, e.Name)
+		if c.Name != e.Name || e.About() == "" {
+			t.Errorf("experiment %q is called %q and says of itself %q", e.Name, c.Name, e.About())
+		}
+	}
+}
+
 // TestPresets holds the systems to the SparseServe paper, section 4.
 func TestPresets(t *testing.T) {
 	want := []struct {
@@ -167,6 +176,22 @@ func TestReplayedTimesHaveNoRate(t *testing.T) {
 	}
 }
 
+// huge is a model that no card of today holds.
+const huge = `name = "huge"
+layers = 126
+hidden = 16384
+q_heads = 128
+kv_heads = 8
+head_dim = 128
+ffn = 53248
+vocab = 128256
+max_context = 131072
+tokenizer = "llama3"
+weight_bytes_each = 2
+kv_bytes_each = 2
+source = "the shape of Llama-3.1-405B"
+`
+
 // TestBadInput compares every error message with a golden file: one line that
 // names place, key and value.
 func TestBadInput(t *testing.T) {
@@ -210,6 +235,10 @@ func TestBadInput(t *testing.T) {
 		{"seed and seeds", "seed = 1\nseeds = [1, 2]\n", nil},
 		{"slo of zero", "[slo]\ndelay_s = 0\n", nil},
 		{"unknown statistic", "[slo]\ndelay_stat = \"medium\"\n", nil},
+		{"unknown model", "model = \"lwm-8b\"\n", nil},
+		{"unknown card", "gpu = \"a100\"\n", nil},
+		{"model larger than the card", "model = \"huge.toml\"\n", nil},
+		{"more HBM than there is", "[system]\nkv_gib = 30.0\n", nil},
 		{"not TOML", "model = \"lwm-7b\"\nseed = \n", nil},
 		{"key twice", "seed = 1\nseed = 2\n", nil},
 		{"flag: unknown key", "", []string{"workload.rte=1"}},
@@ -229,6 +258,9 @@ func TestBadInput(t *testing.T) {
 	var out strings.Builder
 	for _, c := range cases {
 		path := write(t, "exp.toml", c.text)
+		if err := os.WriteFile("huge.toml", []byte(huge), 0o644); err != nil {
+			t.Fatal(err)
+		}
 		_, err := Load(path, c.sets)
 		if err == nil {
 			t.Errorf("%s: no error", c.name)

@@ -31,8 +31,8 @@ func checkSystemKey(path, key string, value any) error {
 // systems puts the systems together: the preset, then [system] of files, then
 // the system's own [[systems]] table, then --set system.KEY.
 func (l *loader) systems() error {
-	customs := map[string]int{}
-	for i, c := range l.custom {
+	customs := map[string]bool{}
+	for _, c := range l.custom {
 		name, _ := c.table["name"].(string)
 		if name == "" {
 			return c.doc.locate(&KeyError{Key: c.path + "name", Reason: "every [[systems]] table needs a name"})
@@ -41,10 +41,10 @@ func (l *loader) systems() error {
 			return c.doc.locate(&KeyError{Key: c.path + "name", Value: quote(name),
 				Reason: "names a folder too; use letters, digits and . _ + -"})
 		}
-		if _, twice := customs[name]; twice {
+		if customs[name] {
 			return c.doc.locate(&KeyError{Key: c.path + "name", Value: quote(name), Reason: "this name is taken"})
 		}
-		customs[name] = i
+		customs[name] = true
 	}
 	names := slices.Clone(l.presets)
 	if !l.presetsOnly {
@@ -61,11 +61,7 @@ func (l *loader) systems() error {
 		if slices.Contains(names[:i], name) {
 			return l.keyError("system.preset", quote(name), "named twice")
 		}
-		var custom *customSystem
-		if i, ok := customs[name]; ok {
-			custom = &l.custom[i]
-		}
-		spec, err := l.system(name, custom)
+		spec, err := l.system(name, l.customNamed(name))
 		if err != nil {
 			return err
 		}
@@ -123,6 +119,16 @@ func (l *loader) system(name string, custom *customSystem) (sim.Spec, error) {
 		return spec, l.placeSystem(bad, custom)
 	}
 	return spec, nil
+}
+
+// customNamed returns the [[systems]] table of that name, or nil.
+func (l *loader) customNamed(name string) *customSystem {
+	for i := range l.custom {
+		if l.custom[i].table["name"] == name {
+			return &l.custom[i]
+		}
+	}
+	return nil
 }
 
 // placeSystem says where the offending key of a system was set.

@@ -7,31 +7,40 @@ import "sparseserve/sim/sched"
 // must be in HBM at once for the step to be possible at all.
 type hbmLimit struct{ s *Server }
 
-// Available is the HBM that metadata and prefill buffers leave.
+// Available is the HBM that metadata, prefill buffers and held blocks leave: a
+// block is held while it is open, waits to be saved or belongs to a running
+// chunked prefill.
 func (l *hbmLimit) Available() int64 {
 	total, reserved := l.s.cache.Bytes()
-	return total - reserved
+	return total - reserved - l.s.cache.Held(nil)
+}
+
+// layerOfBlocks is the bytes of one block of every KV head of one layer.
+func (s *Server) layerOfBlocks() int64 {
+	return int64(s.Geometry.KVHeads) * s.Geometry.BlockBytes
 }
 
 // Decode returns the working set of a decode: the union of the blocks that its
-// last w steps selected, and before its first step one step's selection.
+// last w steps selected, and before its first step one step's selection; less
+// the open blocks. Without batch control it is one layer's selection.
 func (l *hbmLimit) Decode(sr *sched.Request) int64 {
 	s := l.s
 	r := s.requests[sr]
 	blocks := s.Geometry.Blocks(sr.Context())
-	selected := int64(blocks)
-	if s.Spec.Sparse() {
-		selected = int64(min(blocks, s.budget))
+	if s.Spec.Sparse() && s.Spec.DenseLayers == 0 {
+		blocks = min(blocks, s.budget)
+	}
+	all := int64(s.Geometry.Layers)
+	layer := int64(blocks) * s.layerOfBlocks()
+	opens := int64(0) // a new open block, and metadata of the one that closed
+	if (sr.Context()-1)%s.Geometry.BlockTokens == 0 {
+		opens = all*s.layerOfBlocks() + int64(s.Geometry.Groups())*s.Geometry.MetaBytes
 	}
 	if !s.Spec.BatchControl {
-		// The open block of every group and one layer's selection.
-		return (int64(s.Geometry.Groups()) + selected*int64(s.Geometry.KVHeads)) * s.Geometry.BlockBytes
+		return layer + opens
 	}
-	once := int64(s.Geometry.Groups()) * selected * s.Geometry.BlockBytes
-	if r.seq == nil {
-		return once
-	}
-	return max(once, s.cache.WorkingSet(r.seq))
+	need := max(layer*all, s.cache.WorkingSet(r.seq))
+	return need - all*s.layerOfBlocks() + opens
 }
 
 // Prefill returns what a prefill holds: all layers of all chunks so far, or the
@@ -46,10 +55,12 @@ func (l *hbmLimit) Prefill(seg *sched.Segment) int64 {
 	if s.sched.Planner().Segmented() {
 		return s.segmentBuffers(seg.Req.Target) + meta
 	}
+	var held int64
 	if r.seq != nil {
+		held = s.cache.Held(r.seq)
 		meta = 0 // reserved with the first chunk
 	}
-	return int64(s.Geometry.Blocks(seg.TokenTo))*int64(s.Geometry.Groups())*s.Geometry.BlockBytes + meta
+	return int64(s.Geometry.Blocks(seg.TokenTo))*s.layerOfBlocks()*int64(s.Model.Layers) - held + meta
 }
 
 // metaBytes is the selection metadata of the full blocks of a context.
@@ -64,7 +75,7 @@ func (s *Server) metaBytes(tokens int) int64 {
 // HBM: the KV of the layer being computed and of the one being saved beside it,
 // and the activations that carry it from one iteration to the next, fp16.
 func (s *Server) segmentBuffers(tokens int) int64 {
-	layer := int64(s.Geometry.Blocks(tokens)) * int64(s.Geometry.KVHeads) * s.Geometry.BlockBytes
+	layer := int64(s.Geometry.Blocks(tokens)) * s.layerOfBlocks()
 	return 2*layer + int64(tokens)*int64(s.Model.Hidden)*2
 }
 
@@ -78,21 +89,20 @@ func (s *Server) hbmTotal() int64 {
 // only one: its prefill, or its last decode step.
 func (s *Server) loneNeed(prompt, output int) int64 {
 	tokens := prompt + output
-	groups := int64(s.Geometry.Groups())
 	meta := s.metaBytes(tokens)
-	open := groups * s.Geometry.BlockBytes
-	prefill := int64(s.Geometry.Blocks(tokens)) * groups * s.Geometry.BlockBytes
+	open := 2 * s.layerOfBlocks() * int64(s.Geometry.Layers)
+	prefill := int64(s.Geometry.Blocks(tokens)) * s.layerOfBlocks() * int64(s.Geometry.Layers)
 	if s.sched.Planner().Segmented() {
 		prefill = s.segmentBuffers(tokens) + open
 	}
 	blocks := s.Geometry.Blocks(tokens)
-	if s.Spec.Sparse() {
+	if s.Spec.Sparse() && s.Spec.DenseLayers == 0 {
 		blocks = min(blocks, s.budget)
 	}
 	layers := int64(1) // of selections that must be in HBM at once
 	if s.Spec.Pool == "per-layer" {
 		layers = int64(s.Model.Layers)
 	}
-	decode := open + layers*int64(blocks)*int64(s.Geometry.KVHeads)*s.Geometry.BlockBytes
+	decode := open + layers*int64(blocks)*s.layerOfBlocks()
 	return meta + max(prefill, decode)
 }

@@ -22,8 +22,10 @@ type Metrics struct {
 	extrapolated                          uint32
 	trend                                 trend
 
-	blockBytes int64
-	offload    bool
+	blockBytes      int64
+	offload         bool
+	sampled, groups int     // of (layer, KV head) pairs; sampled = 0 when all are simulated
+	loadError       float64 // relative standard error of loaded that sampling brings
 }
 
 // NewMetrics returns metrics of nothing.
@@ -128,6 +130,11 @@ func (m *Metrics) Summary() Summary {
 		s.Warnings = append(s.Warnings, fmt.Sprintf(
 			"unstable queue: scheduling delay keeps growing (last quarter of requests waits %.3gx as long as the first half); means depend on the length of the run",
 			m.trend.growth()))
+	}
+	if m.sampled > 0 {
+		s.Warnings = append(s.Warnings, fmt.Sprintf(
+			"heads sampled: %d of %d (layer, KV head) groups; blocks loaded have a standard error of %.2g %%",
+			m.sampled, m.groups, 100*m.loadError))
 	}
 	if m.done < 200 {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("only %d requests finished; figures from fewer than 200 are noisy", m.done))

@@ -50,7 +50,8 @@ type Server struct {
 	pending  Arrival
 	more     bool
 	arrived  int
-	saves    []saveJob // in flight, oldest first
+	saves    []saveJob  // in flight, oldest first
+	pinned   []*request // whose chunked prefill holds HBM
 	step     stepState
 	workload Workload
 }
@@ -154,6 +155,10 @@ func (s *Server) Run(ctx context.Context, w Workload, rec Recorder) (*Metrics, e
 	}
 	if n := s.sched.Waiting() + s.sched.Running(); n > 0 {
 		return nil, fmt.Errorf("sim: %d requests can never be scheduled; the first waits since its arrival", n)
+	}
+	if s.cache != nil && s.cache.Sample.Rate < 1 {
+		s.metrics.sampled, s.metrics.groups = len(s.cache.Sample.Groups), s.Geometry.Groups()
+		s.metrics.loadError = s.cache.LoadError()
 	}
 	return s.metrics, nil
 }

@@ -14,14 +14,15 @@ type Spec struct {
 	DenseLayers  int    `toml:"dense_layers"`  // first layers that keep full attention
 
 	// Hierarchical KV cache.
-	Offload    bool    `toml:"offload"`
-	LoadEngine string  `toml:"load_engine"`     // memcpy | batched | flash
-	SaveEngine string  `toml:"save_engine"`     // memcpy | gpu | flash
-	Eviction   string  `toml:"eviction"`        // lru | fifo
-	Pool       string  `toml:"pool"`            // unified | per-layer
-	KVGiB      float64 `toml:"kv_gib"`          // Mavl: HBM for KV, metadata and prefill buffers; 0 = what the card leaves
-	DRAMGiB    float64 `toml:"dram_gib"`        // host pool
-	SaveBuffer float64 `toml:"save_buffer_mib"` // KV queued to be saved before compute stalls
+	Offload     bool    `toml:"offload"`
+	LoadEngine  string  `toml:"load_engine"`     // memcpy | batched | flash
+	SaveEngine  string  `toml:"save_engine"`     // memcpy | gpu | flash
+	Eviction    string  `toml:"eviction"`        // lru | fifo
+	Pool        string  `toml:"pool"`            // unified | per-layer
+	Utilisation float64 `toml:"utilisation"`     // share of HBM that the server may use
+	KVGiB       float64 `toml:"kv_gib"`          // Mavl: HBM for KV, metadata and prefill buffers; 0 = what the card leaves
+	DRAMGiB     float64 `toml:"dram_gib"`        // host pool
+	SaveBuffer  float64 `toml:"save_buffer_mib"` // KV queued to be saved before compute stalls
 
 	// Scheduler.
 	Base         string  `toml:"base"`          // vllm | vllm-v1 | sarathi

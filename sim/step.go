@@ -80,12 +80,7 @@ func (s *Server) enter(now des.Time) error {
 	st.contexts, st.selected, st.scored, st.loaded, st.shared = 0, 0, 0, 0, 0
 	st.meta = Step{Index: s.steps, Start: now, Requests: len(s.batch.Decodes) + len(s.batch.Prefills)}
 	st.rec = StepRecord{Index: s.steps, Start: now, Decodes: len(s.batch.Decodes), Prefills: len(s.batch.Prefills), Waiting: s.sched.Waiting()}
-	for _, sr := range s.batch.SetBack {
-		if r := s.requests[sr]; r.pinned {
-			s.cache.Unpin(r.seq)
-			r.pinned = false
-		}
-	}
+	s.unpinAbsent()
 	for i := range s.batch.Prefills {
 		if err := s.enterPrefill(&s.batch.Prefills[i], now); err != nil {
 			return err
@@ -102,6 +97,24 @@ func (s *Server) enter(now des.Time) error {
 		st.before = s.cache.Stats()
 	}
 	return nil
+}
+
+// unpinAbsent lets the cache evict the KV of chunked prefills that this batch
+// leaves out. What it evicts is loaded again when they go on.
+func (s *Server) unpinAbsent() {
+	kept := s.pinned[:0]
+	for _, r := range s.pinned {
+		if !r.pinned {
+			continue // completed or preempted since
+		}
+		if r.Request != nil && s.batch.HasPrefill(r.Request) {
+			kept = append(kept, r)
+			continue
+		}
+		s.cache.Unpin(r.seq)
+		r.pinned = false
+	}
+	s.pinned = kept
 }
 
 func (s *Server) enterPrefill(seg *sched.Segment, now des.Time) error {
@@ -129,7 +142,10 @@ func (s *Server) enterPrefill(seg *sched.Segment, now des.Time) error {
 	if !s.sched.Planner().Segmented() {
 		s.cache.Extend(r.seq, seg.TokenTo)
 		s.cache.Pin(r.seq)
-		r.pinned = true
+		if !r.pinned {
+			r.pinned = true
+			s.pinned = append(s.pinned, r)
+		}
 	}
 	return nil
 }

@@ -162,6 +162,9 @@ func (c *Cache) Fill(li int) (loads int64, err error) {
 		}
 	}
 	loads = int64(len(c.missing))
+	for i := range c.missing {
+		c.loads[c.missing[i].group]++
+	}
 	if err = c.place(li, c.writing); err == nil {
 		err = c.place(li, c.missing)
 	}

@@ -1,6 +1,9 @@
 package kv
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
 
 // entry is the state of one block of one group. The zero value is a block that
 // is only in DRAM, or nowhere yet.
@@ -35,6 +38,7 @@ type Seq struct {
 	step   uint32  // decode steps so far, continued from the handle's last owner
 	born   uint32  // step at which this owner began
 	active int     // entries with the active flag
+	held   int     // entries with the held flag
 	recent []int32 // entries last used at step s, no longer active: recent[s % window]
 
 	reserved int64 // bytes of metadata and prefill buffers, whole model
@@ -66,12 +70,14 @@ type Cache struct {
 	seqs     []*Seq // by handle; nil or not live when free
 	freeSeqs []int32
 	reserved int64 // bytes, whole model, over all requests
+	held     int   // entries with the held flag, over all requests
 
 	leaving []*Seq // accessed in the last step, absent from this one
 	missing []ref  // of the layer being accessed: to load, waiting for slots
 	writing []ref  // of the layer being accessed: just written, waiting for slots
 	want    []uint64
 	stats   Stats
+	loads   []int64 // by group of the sample
 }
 
 // layerGroups are the sample's groups of one layer.
@@ -103,6 +109,7 @@ func NewCache(cfg Config) (*Cache, error) {
 		}
 		c.layers[len(c.layers)-1].to = i + 1
 	}
+	c.loads = make([]int64, len(cfg.Sample.Groups))
 	n := 1
 	if cfg.PerLayer {
 		n = len(c.layers)
@@ -148,7 +155,7 @@ func (c *Cache) Open(maxTokens int) *Seq {
 	}
 	clear(s.groups)
 	clear(s.recent)
-	s.blocks, s.full, s.saved, s.hold, s.active = 0, 0, 0, 0, 0
+	s.blocks, s.full, s.saved, s.hold, s.active, s.held = 0, 0, 0, 0, 0, 0
 	s.step += 2 // born-1 marks blocks that no step of this owner selected
 	s.born = s.step
 	s.live = true
@@ -171,7 +178,8 @@ func (c *Cache) Free(s *Seq) {
 		}
 	}
 	c.release(s)
-	s.blocks, s.full, s.saved, s.hold, s.active = 0, 0, 0, 0, 0
+	c.held -= s.held
+	s.blocks, s.full, s.saved, s.hold, s.active, s.held = 0, 0, 0, 0, 0, 0
 	s.live = false
 	c.freeSeqs = append(c.freeSeqs, s.id)
 	for i, l := range c.leaving {
@@ -215,6 +223,21 @@ func (c *Cache) First(i int) int { return c.layers[i].from }
 // Stats returns the counts so far.
 func (c *Cache) Stats() Stats { return c.stats }
 
+// LoadError returns the relative standard error of the blocks loaded that
+// sampling the groups brings, from their spread over the sample: 0 when every
+// group is simulated or nothing was loaded.
+func (c *Cache) LoadError() float64 {
+	n := float64(len(c.loads))
+	if c.Sample.Rate == 1 || n < 2 || c.stats.Loaded == 0 {
+		return 0
+	}
+	mean, squares := float64(c.stats.Loaded)/n, 0.0
+	for _, x := range c.loads {
+		squares += (float64(x) - mean) * (float64(x) - mean)
+	}
+	return math.Sqrt(squares/(n-1)/n*(1-c.Sample.Rate)) / mean
+}
+
 // WorkingSet returns the bytes of the blocks that a request selected in the
 // last window decode steps, scaled to the whole model. 0 before its first step.
 func (c *Cache) WorkingSet(s *Seq) int64 {
@@ -225,9 +248,14 @@ func (c *Cache) WorkingSet(s *Seq) int64 {
 	return c.scale(n) * c.Geo.BlockBytes
 }
 
-// HeldBytes returns the bytes pinned by a request's running prefill.
-func (c *Cache) HeldBytes(s *Seq) int64 {
-	return int64(s.hold)*int64(c.Geo.Groups())*c.Geo.BlockBytes + s.reserved
+// Held returns the bytes of blocks that cannot be evicted whether selected or
+// not, scaled to the whole model: those of one request, or of all for nil.
+func (c *Cache) Held(s *Seq) int64 {
+	n := c.held
+	if s != nil {
+		n = s.held
+	}
+	return c.scale(int64(n)) * c.Geo.BlockBytes
 }
 
 // Bytes returns the HBM capacity for blocks, metadata and prefill buffers and

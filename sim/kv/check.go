@@ -50,7 +50,7 @@ func (c *Cache) Check() error {
 }
 
 func (c *Cache) checkSeq(s *Seq, owner []map[uint32]ref) error {
-	act, recent := 0, make([]int32, c.window)
+	act, pinned, recent := 0, 0, make([]int32, c.window)
 	for g := range s.groups {
 		pool := c.poolOf(g)
 		for b := range s.row(g) {
@@ -68,6 +68,9 @@ func (c *Cache) checkSeq(s *Seq, owner []map[uint32]ref) error {
 				}
 				owner[pool][e.slot-1] = r
 			}
+			if e.mark&held != 0 {
+				pinned++
+			}
 			written := b < int(s.groups[g].blocks)
 			if written && b >= s.saved && !(e.resident() && e.mark&held != 0) {
 				return fmt.Errorf("law 3: %+v is neither in DRAM (%d saved) nor held in HBM", r, s.saved)
@@ -81,6 +84,9 @@ func (c *Cache) checkSeq(s *Seq, owner []map[uint32]ref) error {
 				recent[int(was)%c.window]++
 			}
 		}
+	}
+	if pinned != s.held {
+		return fmt.Errorf("request %d counts %d held blocks, has %d", s.id, s.held, pinned)
 	}
 	if act != s.active {
 		return fmt.Errorf("request %d counts %d active blocks, has %d", s.id, s.active, act)

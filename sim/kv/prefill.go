@@ -45,6 +45,8 @@ func (c *Cache) settle(s *Seq, from, to int) {
 					continue
 				}
 				e.mark &^= held
+				s.held--
+				c.held--
 				if e.resident() && e.mark&active == 0 {
 					if e.when() < s.born {
 						e.mark = s.born - 1 // never selected
@@ -69,12 +71,18 @@ func (c *Cache) Write(li int, s *Seq) {
 			if e.mark&held != 0 {
 				continue
 			}
-			e.mark |= held
+			c.pinEntry(s, e)
 			if !e.resident() {
 				c.missing = append(c.missing, ref{s.id, 0, uint16(g), uint16(b)})
 			}
 		}
 	}
+}
+
+func (c *Cache) pinEntry(s *Seq, e *entry) {
+	e.mark |= held
+	s.held++
+	c.held++
 }
 
 // create queues the group's new blocks for slots. They are written by the
@@ -86,7 +94,7 @@ func (c *Cache) create(s *Seq, g int) {
 	}
 	row := s.row(g)
 	for b := int(gs.blocks); b < s.blocks; b++ {
-		row[b].mark |= held
+		c.pinEntry(s, &row[b])
 		c.writing = append(c.writing, ref{s.id, 0, uint16(g), uint16(b)})
 	}
 	gs.blocks = int32(s.blocks)

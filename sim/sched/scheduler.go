@@ -17,6 +17,16 @@ type Batch struct {
 // Empty says whether nothing runs.
 func (b *Batch) Empty() bool { return len(b.Decodes) == 0 && len(b.Prefills) == 0 }
 
+// HasPrefill says whether a prefill of the request runs.
+func (b *Batch) HasPrefill(r *Request) bool {
+	for i := range b.Prefills {
+		if b.Prefills[i].Req == r {
+			return true
+		}
+	}
+	return false
+}
+
 // candidate is a request picked by the base policy, in its order.
 type candidate struct {
 	req   *Request

@@ -1,0 +1,70 @@
+package experiments
+
+import (
+	"fmt"
+	"io"
+
+	"sparseserve/sim"
+	"sparseserve/sim/des"
+)
+
+// files writes a run's requests and steps as CSV. It implements sim.Recorder.
+// The first error is kept and ends the run.
+type files struct {
+	sink Sink
+	err  error
+}
+
+const (
+	requestsHeader = "id,set,prompt_tokens,output_tokens,arrival_s,scheduled_s,first_token_s,last_token_s,preemptions,rejected"
+	stepsHeader    = "step,start_s,elapsed_s,decodes,prefills,prefill_tokens,waiting,blocks_selected,blocks_loaded,blocks_saved," +
+		"linears_s,prefill_attention_s,dense_attention_s,sparse_attention_s,scoring_s,load_stall_s,save_stall_s,head_s,host_s"
+)
+
+func newFiles(sink Sink) *files {
+	f := &files{sink: sink}
+	f.print(sink.Requests, "%s\n", requestsHeader)
+	f.print(sink.Steps, "%s\n", stepsHeader)
+	return f
+}
+
+func (f *files) print(w io.Writer, format string, args ...any) {
+	if w == nil || f.err != nil {
+		return
+	}
+	_, f.err = fmt.Fprintf(w, format, args...)
+}
+
+// Request implements sim.Recorder.
+func (f *files) Request(r *sim.Record) error {
+	if f.sink.Finished != nil {
+		f.sink.Finished()
+	}
+	if r.Rejected != "" {
+		f.print(f.sink.Requests, "%d,%s,%d,%d,%s,,,,,%q\n", r.ID, r.Set, r.Prompt, r.Output, seconds(r.Arrival), r.Rejected)
+		return f.err
+	}
+	f.print(f.sink.Requests, "%d,%s,%d,%d,%s,%s,%s,%s,%d,\n", r.ID, r.Set, r.Prompt, r.Output,
+		seconds(r.Arrival), seconds(r.Scheduled), seconds(r.FirstToken), seconds(r.LastToken), r.Preemptions)
+	return f.err
+}
+
+// Gap implements sim.Recorder.
+func (f *files) Gap(des.Time) {}
+
+// Step implements sim.Recorder.
+func (f *files) Step(r *sim.StepRecord) error {
+	if f.sink.Steps == nil {
+		return nil
+	}
+	p := &r.Timing.Phases
+	f.print(f.sink.Steps, "%d,%s,%s,%d,%d,%d,%d,%d,%d,%d,%s,%s,%s,%s,%s,%s,%s,%s,%s\n",
+		r.Index, seconds(r.Start), seconds(r.Timing.Elapsed), r.Decodes, r.Prefills, r.PrefillTokens, r.Waiting,
+		r.Selected, r.Loaded, r.Saved,
+		seconds(p.Linears), seconds(p.PrefillAttention), seconds(p.DenseAttention), seconds(p.SparseAttention),
+		seconds(p.Scoring), seconds(p.LoadStall), seconds(p.SaveStall), seconds(p.Head), seconds(p.Host))
+	return f.err
+}
+
+// seconds prints a time exactly, to the nanosecond.
+func seconds(t des.Time) string { return fmt.Sprintf("%d.%09d", t/des.Second, t%des.Second) }

@@ -1,0 +1,128 @@
+package experiments
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"sparseserve/hw"
+	"sparseserve/sim"
+	"sparseserve/sim/dsa"
+	"sparseserve/traces"
+)
+
+// scoreSeed draws the score process's noise. It belongs to the process, not to
+// a run: runs differ by where each request's groups enter it.
+const scoreSeed = 1
+
+// streamFamilies is how many realisations of the score process a context
+// length has; every group of every request enters one of them at its own phase.
+const streamFamilies = 16
+
+// Simulator runs points on modelled hardware. It keeps the recorded selection
+// streams, which all runs of a budget share. Safe for concurrent use.
+type Simulator struct {
+	mu        sync.Mutex
+	libraries map[int]*dsa.Library // by blocks that the policy picks
+}
+
+// NewSimulator returns a simulator with no streams yet.
+func NewSimulator() *Simulator { return &Simulator{libraries: map[int]*dsa.Library{}} }
+
+// Run carries out one point. It is a Runner.
+func (x *Simulator) Run(ctx context.Context, p Point, sink Sink) (sim.Summary, error) {
+	model, err := hw.LoadModel(p.Model)
+	if err != nil {
+		return sim.Summary{}, err
+	}
+	gpu, err := hw.LoadProfile(p.GPU)
+	if err != nil {
+		return sim.Summary{}, err
+	}
+	kvBytes, err := kvBudget(gpu, &model, &p.System)
+	if err != nil {
+		return sim.Summary{}, err
+	}
+	device, err := hw.NewDevice(gpu, &model, deviceOptions(&p.System))
+	if err != nil {
+		return sim.Summary{}, err
+	}
+	stream, err := traces.Open(p.Workload, p.Seed, traces.Tokenizer(model.Tokenizer))
+	if err != nil {
+		return sim.Summary{}, err
+	}
+	defer stream.Close()
+
+	cfg := sim.Config{
+		Spec:     p.System,
+		Model:    sim.Model{Layers: model.Layers, KVHeads: model.KVHeads, Hidden: model.Hidden, MaxContext: model.MaxContext},
+		Geometry: model.Geometry(p.System.BlockTokens),
+		HBMBytes: kvBytes,
+		Seed:     p.Seed,
+		Device:   device,
+	}
+	if p.System.Sparse() {
+		cfg.Library = x.library(sim.Candidates(&p.System))
+	}
+	server, err := sim.NewServer(cfg)
+	if err != nil {
+		return sim.Summary{}, err
+	}
+	rec := newFiles(sink)
+	metrics, err := server.Run(ctx, stream, rec)
+	if err != nil {
+		return sim.Summary{}, err
+	}
+	sum := metrics.Summary()
+	iteration, err := hw.ReferenceIteration(gpu, &model)
+	if err != nil {
+		return sum, err
+	}
+	sum.SLOMet = p.SLO.Met(&sum, iteration.Seconds())
+	sum.Warnings = append(sum.Warnings, device.ExtrapolationNotes(metrics.Extrapolated())...)
+	sum.Warnings = append(sum.Warnings, stream.Warnings()...)
+	return sum, rec.err
+}
+
+// library returns the streams of a top-k policy of k blocks.
+func (x *Simulator) library(k int) *dsa.Library {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	l := x.libraries[k]
+	if l == nil {
+		l = dsa.NewLibrary(traces.NewScores(traces.DefaultScores, scoreSeed), dsa.TopK{K: k}, streamFamilies)
+		x.libraries[k] = l
+	}
+	return l
+}
+
+// kvBudget returns the HBM that a system has for KV, metadata and prefill
+// buffers.
+func kvBudget(gpu *hw.Profile, model *hw.Model, s *sim.Spec) (int64, error) {
+	plan, err := gpu.KVBudget(model, s.Utilisation, s.MaxTokens, s.MaxRequests)
+	if err != nil {
+		return 0, err
+	}
+	if s.KVGiB == 0 {
+		return plan.KV, nil
+	}
+	want := int64(s.KVGiB * (1 << 30))
+	if want > plan.KV {
+		return 0, &KeyError{Key: "kv_gib", Value: show(s.KVGiB),
+			Reason: fmt.Sprintf("%s leaves %.2f GiB for KV beside %s at a utilisation of %g",
+				gpu.Name, float64(plan.KV)/(1<<30), model.Name, s.Utilisation)}
+	}
+	return want, nil
+}
+
+func deviceOptions(s *sim.Spec) hw.DeviceOptions {
+	if !s.Offload {
+		return hw.DeviceOptions{}
+	}
+	return hw.DeviceOptions{
+		LoadEngine:      s.LoadEngine,
+		SaveEngine:      s.SaveEngine,
+		Offload:         true,
+		SaveBufferBytes: int64(s.SaveBuffer * (1 << 20)),
+	}
+}
