@@ -1,8 +1,17 @@
 package experiments
 
-// Nearest returns the candidate closest to word by edit distance, or "" when
-// none is close enough to be a likely slip.
+import "strings"
+
+// Nearest returns the candidate that word starts, or else the closest one by
+// edit distance, or "" when none is close enough to be a likely slip.
 func Nearest(word string, candidates []string) string {
+	if len(word) >= 3 {
+		for _, c := range candidates {
+			if strings.HasPrefix(c, word) {
+				return c
+			}
+		}
+	}
 	best, bestDistance := "", len(word)/2+2
 	for _, c := range candidates {
 		if d := editDistance(word, c); d < bestDistance {

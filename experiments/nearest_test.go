@@ -8,7 +8,7 @@ import (
 
 func TestNearest(t *testing.T) {
 	keys := []string{"window", "window_blocks", "watermark", "rate"}
-	for word, want := range map[string]string{"windw": "window", "rat": "rate", "xyzzyplugh": "", "watermarks": "watermark"} {
+	for word, want := range map[string]string{"windw": "window", "rat": "rate", "win": "window", "xyzzyplugh": "", "watermarks": "watermark"} {
 		if got := Nearest(word, keys); got != want {
 			t.Errorf("nearest to %q is %q, want %q", word, got, want)
 		}
