@@ -290,6 +290,27 @@ func TestGPUPrefill(t *testing.T) {
 	})
 }
 
+// At lengths where tiles, waves and offsets grow, a sample of rows is checked.
+func TestGPUPrefillLong(t *testing.T) {
+	onGPU(t, func(g *gpu) {
+		const tokens, prefix, heads, dim = 5000, 3001, 2, 128
+		s := oracle.Shape{Batch: 1, HeadsQ: heads, HeadsKV: 1, Dim: dim}
+		q, qf := g.normal(tokens*heads*dim, 1.5)
+		k, kf := g.normal((tokens+prefix)*dim, 1)
+		v, vf := g.normal((tokens+prefix)*dim, 1)
+		p := oracle.Prefill{Shape: s, Q: qf, K: kf, V: vf, QTokens: tokens, Prefix: prefix, Scale: 0.09}
+		out := g.device(tokens * heads * dim * 2)
+		g.must(g.Prefill(&PrefillArgs{Q: upload(g, q), K: upload(g, k), V: upload(g, v), Out: out, QTokenStride: heads * dim, QHeadStride: dim, KTokenStride: dim, KHeadStride: dim,
+			VTokenStride: dim, VHeadStride: dim, OutTokenStride: heads * dim, OutHeadStride: dim, QTokens: tokens, Prefix: prefix, HeadsQ: heads, HeadsKV: 1, HeadDim: dim, Scale: 0.09}, 0))
+		got := floatsOf(download[Half](g, out, tokens*heads*dim))
+		want := make([]float64, heads*dim)
+		for _, i := range append(g.r.Perm(tokens)[:60], 0, 127, 128, tokens-1) {
+			p.Row(i, want)
+			g.near(fmt.Sprintf("row %d", i), got[i*heads*dim:(i+1)*heads*dim], want, dim, 2e-3, 4e-3)
+		}
+	})
+}
+
 // Other layouts reach the kernel by strides alone: here [head][token][d].
 func TestGPUPrefillStrides(t *testing.T) {
 	onGPU(t, func(g *gpu) {

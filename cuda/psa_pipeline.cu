@@ -39,6 +39,9 @@ static int pipeline_ready(Pipeline *p, int depth) {
 static int run_pipeline(const ss_psa_pipeline_args *args, Pipeline *p, cudaStream_t stream) {
   volatile int32_t *flag = args->psa->flag;
   *flag = 0;
+  // The gathers read `done` while the first microbatches still run: it must not hold an earlier call's answer.
+  const size_t units = size_t(args->psa->batch) * size_t(args->psa->heads_kv);
+  SS_CUDA(cudaMemsetAsync(args->psa->done, 0, units * sizeof(int32_t), stream));
   SS_CUDA(cudaEventRecord(p->start, stream));
   SS_CUDA(cudaStreamWaitEvent(p->loads, p->start, 0));
   int32_t enqueued = 0;
@@ -76,6 +79,7 @@ static int run_pipeline(const ss_psa_pipeline_args *args, Pipeline *p, cudaStrea
 extern "C" int ss_psa_pipeline(const ss_psa_pipeline_args *args, ss_stream stream) {
   static thread_local ss::Pipeline pipeline;
   SS_NEED(args != nullptr && args->psa != nullptr && args->psa->flag != nullptr);
+  SS_NEED(args->psa->done != nullptr && args->psa->batch > 0 && args->psa->heads_kv > 0);
   SS_NEED(args->load_first != nullptr);
   SS_NEED(args->microbatches > 0 && args->depth > 0 && args->depth <= 64);
   SS_TRY(ss::pipeline_ready(&pipeline, args->depth));

@@ -1,0 +1,45 @@
+#!/bin/sh
+# Everything that needs the GPU, in one call: build, checks, memory checker once, timing table with its references.
+#
+#   sh cuda/gpu.sh [OUTPUT_FOLDER] [SECTIONS]      default ./out, all sections of gpubench
+#
+# Where Go is missing, cuda/build/gpu.test and cuda/build/gpubench built elsewhere (make -f cuda.mk gpu-programs) are used. Stops at the
+# first step that fails: nothing is timed that was not checked. SANITIZE=0 leaves the memory checker out.
+set -eu
+cd "$(dirname "$0")/.."
+out=${1:-out}
+sections=${2:-}
+mkdir -p "$out"
+
+${MAKE:-make} -f cuda.mk cuda gpu-programs -j"$(nproc)" >"$out/build.log" 2>&1 || { tail -n 40 "$out/build.log"; exit 1; }
+SPARSESERVE_CUDA_LIB=$PWD/cuda/build/libsparseserve.so
+export SPARSESERVE_CUDA_LIB
+
+echo "== checks"
+if ! cuda/build/gpu.test -test.v -test.timeout 10m >"$out/checks.log" 2>&1; then
+  grep -v '^=== RUN' "$out/checks.log" | head -n 60
+  echo "checks failed: nothing is timed" >&2
+  exit 1
+fi
+grep -c '^--- PASS' "$out/checks.log" | sed 's/$/ tests passed/'
+
+if [ "${SANITIZE:-1}" = 1 ]; then
+  echo "== compute-sanitizer"
+  if command -v compute-sanitizer >/dev/null; then
+    # Memory errors and uninitialised shared memory hide from value checks. cuBLAS is not ours to check.
+    compute-sanitizer --tool memcheck --error-exitcode 9 cuda/build/gpu.test -test.run 'GPU(Decode|DecodeWith.*|PSA|PSAPipeline|Prefill|PrefillStrides|Digest|Scores|Select.*|Loads.*|Saves)$' \
+      -test.timeout 10m >"$out/sanitizer.log" 2>&1 || { tail -n 40 "$out/sanitizer.log"; exit 1; }
+    grep 'ERROR SUMMARY' "$out/sanitizer.log"
+  else
+    echo "compute-sanitizer is not on the PATH: not run"
+  fi
+fi
+
+echo "== timing"
+cuda/build/gpubench ${sections:+-only "$sections"} 2>&1 | tee "$out/timing.txt"
+
+if [ -z "$sections" ] && python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
+  echo
+  echo "references from PyTorch"
+  python3 cuda/reference.py | tee "$out/reference.txt"
+fi

@@ -1,0 +1,63 @@
+// Command gpubench times the CUDA kernels on GPU 0 beside their references, in one run, and prints a table. Run the checks first: it times, it
+// does not verify (make gpu-bench does both).
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+
+	"sparseserve/cuda"
+)
+
+func main() {
+	only := flag.String("only", "", "comma-separated sections: link, load, save, decode, psa, select, prefill, linear, contention")
+	library := flag.String("library", "", "path of libsparseserve.so")
+	flag.Parse()
+	if err := run(*library, *only); err != nil {
+		fmt.Fprintln(os.Stderr, "gpubench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(path, only string) error {
+	lib, err := cuda.Open(path)
+	if err != nil {
+		return err
+	}
+	defer lib.Close()
+	return lib.Do(func(s *cuda.Session) error {
+		if err := s.Init(0); err != nil {
+			return err
+		}
+		info, err := s.Device()
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%s, %d SMs, %.0f GiB, driver CUDA %s, library CUDA %s\n", info.Name, info.SMCount, float64(info.MemoryBytes)/(1<<30), version(info.DriverVersion), version(info.ToolkitVersion))
+		b := &bench{Session: s, info: info}
+		sections := []struct {
+			name string
+			run  func(*bench) error
+		}{
+			{"link", link}, {"load", loads}, {"save", saves}, {"decode", decode}, {"psa", psa}, {"select", selection}, {"prefill", prefill}, {"linear", linears}, {"contention", contention},
+		}
+		for _, section := range sections {
+			// The first section measures what the others are compared with.
+			if only != "" && section.name != "link" && !strings.Contains(","+only+",", ","+section.name+",") {
+				continue
+			}
+			fmt.Printf("\n%s\n", section.name)
+			if err := section.run(b); err != nil {
+				return fmt.Errorf("%s: %w", section.name, err)
+			}
+			if err := b.freeAll(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func version(v int) string { return fmt.Sprintf("%d.%d", v/1000, v%1000/10) }
