@@ -45,7 +45,7 @@ func printWarnings(w io.Writer, sums []sim.Summary) {
 		if len(g.texts) > 1 {
 			text += fmt.Sprintf(" (and %d more like it)", len(g.texts)-1)
 		}
-		fmt.Fprintf(w, "  %s\n    %s\n", text, whichRuns(g.in, len(sums)))
+		fmt.Fprintf(w, "  %s\n    %s\n", text, whichRuns(g.in, sums))
 	}
 }
 
@@ -62,13 +62,25 @@ func kindOf(text string) string {
 }
 
 // whichRuns names runs by system and rate.
-func whichRuns(in []sim.Summary, all int) string {
-	if len(in) == all {
+func whichRuns(in, all []sim.Summary) string {
+	if len(in) == len(all) {
 		return "all runs"
 	}
-	var systems []string
-	rates := map[string][]string{}
-	for _, s := range in {
+	systems, rates := systemRates(in)
+	_, everyRate := systemRates(all)
+	for i, s := range systems {
+		systems[i] = s + " at " + strings.Join(rates[s], ", ")
+		if n := len(rates[s]); n > 1 && n == len(everyRate[s]) {
+			systems[i] = s + " at every rate"
+		}
+	}
+	return strings.Join(systems, "; ")
+}
+
+// systemRates lists systems, and the rates that each has runs at, in order.
+func systemRates(sums []sim.Summary) (systems []string, rates map[string][]string) {
+	rates = map[string][]string{}
+	for _, s := range sums {
 		if rates[s.System] == nil {
 			systems = append(systems, s.System)
 		}
@@ -76,8 +88,5 @@ func whichRuns(in []sim.Summary, all int) string {
 			rates[s.System] = append(rates[s.System], rate)
 		}
 	}
-	for i, s := range systems {
-		systems[i] = s + " at " + strings.Join(rates[s], ", ")
-	}
-	return strings.Join(systems, "; ")
+	return systems, rates
 }
