@@ -1,12 +1,12 @@
 // Package experiments turns a configuration into runs and runs into a result
 // folder.
 //
-// A configuration's way: Load (load.go) puts the built-in default experiment,
-// a file and --set flags over one another (document.go, decode.go, set apart
-// from how systems are put together from presets, systems.go), checks the whole
-// (finish.go, check.go) and yields a Config. Config.Points (point.go) expands
-// it by system, rate and seed. A Grid (grid.go) runs the points with a Runner
-// (run.go) on all cores, and a Store (store.go) keeps the files.
+// Load (load.go) puts documents one over the other: the built-in default
+// experiment, a file, --set flags (document.go, decode.go). Systems are put
+// together from presets (systems.go, presets.go) and the whole is checked
+// (finish.go, check.go). Config.Points (point.go) expands it by system, rate
+// and seed. A Grid (grid.go) runs the points on all cores with a Runner, which
+// is a Simulator's Run (run.go), and a Store (store.go) keeps the files.
 //
 // The TOML files of this folder are data: presets.toml the serving systems,
 // the others the built-in experiments.

@@ -2,6 +2,6 @@
 // parses it, calls one command and returns the exit status.
 //
 // simulate.go follows a run: configuration, grid, files, then what a person
-// reads of it in report.go, table.go and warnings.go. progress.go draws on
+// reads of it in report.go, table.go (rows.go) and warnings.go. progress.go draws on
 // terminals only.
 package cli
