@@ -130,22 +130,17 @@ func Candidates(spec *Spec) int {
 // Run serves the workload to its end and returns the run's metrics. When ctx
 // ends first it returns ctx's error.
 func (s *Server) Run(ctx context.Context, w Workload, rec Recorder) (*Metrics, error) {
-	s.workload, s.rec = w, rec
-	s.metrics = NewMetrics()
-	s.metrics.offload, s.metrics.blockBytes = s.Spec.Offload, s.Geometry.BlockBytes
-	if err := s.fetch(); err != nil {
+	if err := s.begin(w, rec); err != nil {
 		return nil, err
 	}
 	for n := 0; ; n++ {
 		if n%64 == 0 && ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		ev, ok := s.events.Next()
-		if !ok {
+		if more, err := s.advance(); err != nil {
+			return nil, err
+		} else if !more {
 			break
-		}
-		if err := s.handle(ev); err != nil {
-			return nil, fmt.Errorf("at %v, step %d: %w", s.events.Now(), s.steps, err)
 		}
 		if checkLaws {
 			if err := s.check(); err != nil {
@@ -153,6 +148,31 @@ func (s *Server) Run(ctx context.Context, w Workload, rec Recorder) (*Metrics, e
 			}
 		}
 	}
+	return s.end()
+}
+
+// begin takes the first request from the workload.
+func (s *Server) begin(w Workload, rec Recorder) error {
+	s.workload, s.rec = w, rec
+	s.metrics = NewMetrics()
+	s.metrics.offload, s.metrics.blockBytes = s.Spec.Offload, s.Geometry.BlockBytes
+	return s.fetch()
+}
+
+// advance handles one event; more is false when none is left.
+func (s *Server) advance() (more bool, err error) {
+	ev, ok := s.events.Next()
+	if !ok {
+		return false, nil
+	}
+	if err := s.handle(ev); err != nil {
+		return false, fmt.Errorf("at %v, step %d: %w", s.events.Now(), s.steps, err)
+	}
+	return true, nil
+}
+
+// end closes the books after the last event.
+func (s *Server) end() (*Metrics, error) {
 	if n := s.sched.Waiting() + s.sched.Running(); n > 0 {
 		return nil, fmt.Errorf("sim: %d requests can never be scheduled; the first waits since its arrival", n)
 	}

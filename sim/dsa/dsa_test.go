@@ -6,44 +6,44 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"sparseserve/sim/des"
 )
 
 // Law 7: a selection is a subset of existing blocks, of size min(k, existing),
 // without repeats; and it is the top k of a naive sort.
 func TestLaw7TopKAgainstSort(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		scores := rapid.SliceOfN(rapid.Map(rapid.IntRange(0, 30), func(i int) float32 { return float32(i) }), 1, 400).Draw(t, "scores")
 		k := rapid.IntRange(1, 300).Draw(t, "k")
-		var prev []uint16 // a hint of any quality changes nothing
-		if len(scores) > k && rapid.Bool().Draw(t, "hint") {
-			for _, b := range rapid.Permutation(indices(len(scores))).Draw(t, "prev")[:k] {
-				prev = append(prev, b)
+		n := rapid.IntRange(1, 400).Draw(t, "n")
+		picker := TopK{k}.Picker()
+		levels := rapid.IntRange(1, 60).Draw(t, "levels") // few levels: many ties
+		shift := float32(0)
+		for range rapid.IntRange(1, 4).Draw(t, "steps") {
+			shift += float32(rapid.IntRange(-40, 40).Draw(t, "shift"))
+			scores := make([]float32, n)
+			for i := range scores {
+				scores[i] = shift + float32(rapid.IntRange(-levels, levels).Draw(t, "score"))
 			}
-		}
-		got := slices.Clone(TopK{k}.Pick(scores, prev, nil))
-		slices.Sort(got)
-		order := make([]int, len(scores))
-		for i := range order {
-			order[i] = i
-		}
-		sort.SliceStable(order, func(i, j int) bool { return scores[order[i]] > scores[order[j]] })
-		var want []uint16
-		for _, i := range order[:min(k, len(order))] {
-			want = append(want, uint16(i))
-		}
-		slices.Sort(want)
-		if !slices.Equal(got, want) {
-			t.Fatalf("k=%d of %v: got %v, want %v", k, scores, got, want)
+			got := slices.Clone(picker.Pick(scores, nil))
+			slices.Sort(got)
+			if want := sorted(scores, k); !slices.Equal(got, want) {
+				t.Fatalf("k=%d of %v: got %v, want %v", k, scores, got, want)
+			}
 		}
 	})
 }
 
-func indices(n int) []uint16 {
-	s := make([]uint16, n)
-	for i := range s {
-		s[i] = uint16(i)
+// sorted picks the top k by a naive stable sort.
+func sorted(scores []float32, k int) []uint16 {
+	order := make([]uint16, len(scores))
+	for i := range order {
+		order[i] = uint16(i)
 	}
-	return s
+	sort.SliceStable(order, func(i, j int) bool { return scores[order[i]] > scores[order[j]] })
+	order = order[:min(k, len(order))]
+	slices.Sort(order)
+	return order
 }
 
 // A stream holds exactly what the policy picked, blocks that stay keep their
@@ -59,9 +59,8 @@ func TestStreamReplaysThePolicy(t *testing.T) {
 		}
 		s := Record(n, steps, TopK{k}, func(i int) []float32 { return rows[i] })
 		for i := range steps {
-			want := slices.Clone(TopK{k}.Pick(rows[i], nil, nil))
+			want := sorted(rows[i], k)
 			got := slices.Clone(s.At(i))
-			slices.Sort(want)
 			slices.Sort(got)
 			if !slices.Equal(got, want) {
 				t.Fatalf("step %d: %v, policy picks %v", i, got, want)
@@ -122,28 +121,36 @@ func TestCursorIsStableAndInRange(t *testing.T) {
 	}
 }
 
-func BenchmarkTopK(b *testing.B) {
-	scores := make([]float32, 400)
-	x := uint32(1)
-	for i := range scores {
-		x = x*1664525 + 1013904223
-		scores[i] = float32(x>>8) / (1 << 24)
+// drift returns 64 rows of 400 scores that move as those of attention do.
+func drift() [][]float32 {
+	rng := des.Rand(1, "drift")
+	mu, rows := make([]float32, 400), make([][]float32, 64)
+	for i := range mu {
+		mu[i] = float32(rng.NormFloat64())
 	}
-	dst := make([]uint16, 0, 64)
-	prev := slices.Clone(TopK{60}.Pick(scores, nil, nil))
+	for t := range rows {
+		rows[t] = make([]float32, len(mu))
+		for i := range mu {
+			rows[t][i] = mu[i] + 0.3*float32(rng.NormFloat64())
+		}
+	}
+	return rows
+}
+
+func BenchmarkTopK(b *testing.B) {
+	rows, picker, dst := drift(), TopK{60}.Picker(), make([]uint16, 0, 64)
 	b.ReportAllocs()
-	for b.Loop() {
-		dst = TopK{60}.Pick(scores, prev, dst)
+	for i := 0; b.Loop(); i++ {
+		dst = picker.Pick(rows[i%len(rows)], dst)
 	}
 }
 
 func TestPickAllocatesNothing(t *testing.T) {
-	scores := make([]float32, 400)
-	for i := range scores {
-		scores[i] = float32(i * 7919 % 400)
-	}
-	dst, prev := make([]uint16, 0, 64), []uint16(nil)
-	if n := testing.AllocsPerRun(100, func() { dst = TopK{60}.Pick(scores, prev, dst) }); n != 0 {
+	rows, picker, dst, i := drift(), TopK{60}.Picker(), make([]uint16, 0, 64), 0
+	if n := testing.AllocsPerRun(200, func() {
+		dst = picker.Pick(rows[i%len(rows)], dst)
+		i++
+	}); n != 0 {
 		t.Fatalf("%v allocations", n)
 	}
 }

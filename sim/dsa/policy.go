@@ -1,13 +1,20 @@
 package dsa
 
-// Policy picks blocks from the scores of one group in one step. It writes the
-// indices of the picked blocks to dst[:0], in any order and without repeats,
-// and returns them. prev is what it picked in the step before, or empty: a
-// hint that may save time and must not change the outcome.
+import "math"
+
+// Policy says which blocks to pick from the scores of one group in one step.
 type Policy interface {
-	Pick(scores []float32, prev, dst []uint16) []uint16
-	// Limit is the most blocks that Pick returns.
+	// Limit is the most blocks that a Picker returns.
 	Limit() int
+	// Picker returns the policy's picker for successive steps of one group.
+	Picker() Picker
+}
+
+// Picker picks blocks. It writes the indices of the picked blocks to dst[:0],
+// in any order and without repeats, and returns them. It may remember earlier
+// steps to be faster; its picks depend on the scores alone.
+type Picker interface {
+	Pick(scores []float32, dst []uint16) []uint16
 }
 
 // TopK picks the K blocks of the highest score, or all when there are fewer;
@@ -18,87 +25,121 @@ type TopK struct{ K int }
 // Limit returns K.
 func (p TopK) Limit() int { return p.K }
 
-// Pick implements Policy in O(len(scores)).
-func (p TopK) Pick(scores []float32, prev, dst []uint16) []uint16 {
+// Picker implements Policy.
+func (p TopK) Picker() Picker { return &topK{k: p.K} }
+
+// topK finds the k largest of n scores. The k-th largest moves little from one
+// step to the next, so a cut somewhat below the last one leaves few more than k
+// blocks, found in one pass without branches; the surplus is then dropped.
+type topK struct {
+	k      int
+	cut    int64   // rank of the last block picked in the last step
+	margin int64   // how far below it the next pass cuts; 0 = no last step
+	some   []int64 // ranks above the cut
+	heap   []int64
+}
+
+// rank orders blocks by score and, of equal scores, earlier blocks first: the
+// score's bits as an integer of the same order, then the complement of the
+// block's index.
+func rank(s float32, block int) int64 {
+	b := int64(int32(math.Float32bits(s)))
+	b ^= b >> 63 & 0x7fffffff
+	return b<<16 | int64(math.MaxUint16-block)
+}
+
+const noRank = math.MinInt64 / 4
+
+// Pick implements Picker in O(len(scores)).
+func (p *topK) Pick(scores []float32, dst []uint16) []uint16 {
 	dst = dst[:0]
-	if len(scores) <= p.K {
+	if len(scores) <= p.k {
 		for i := range scores {
 			dst = append(dst, uint16(i))
 		}
 		return dst
 	}
-	if len(prev) != p.K {
-		prev = nil
+	if len(p.some) <= len(scores) {
+		p.some = make([]int64, len(scores)+1)
 	}
-	cut, ties := kthLargest(scores, p.K, prev)
-	for i, s := range scores {
-		if s >= cut {
-			if s == cut {
-				if ties == 0 {
-					continue
-				}
-				ties--
-			}
-			dst = append(dst, uint16(i))
+	n := 0
+	if p.margin > 0 {
+		n = p.above(scores, p.cut-p.margin)
+	}
+	switch {
+	case n < p.k: // no last step, or the scores have fallen
+		p.margin = max(2*p.margin, 1<<36)
+		n = p.above(scores, noRank)
+	case n > p.k+p.k/4+4:
+		p.margin -= p.margin / 8
+	}
+	some := p.some[:n]
+	p.cut = p.drop(some, n-p.k)
+	for _, r := range some {
+		if r > p.cut {
+			dst = append(dst, uint16(math.MaxUint16-r&math.MaxUint16))
 		}
 	}
 	return dst
 }
 
-// kthLargest returns the k-th largest score and how many scores equal to it
-// belong to the k largest. It keeps a min-heap of k scores. Started from the
-// blocks picked a step ago, most of which are picked again, almost every other
-// score fails its first comparison.
-func kthLargest(scores []float32, k int, prev []uint16) (cut float32, ties int) {
-	var store [256]float32
-	h := store[:0]
-	if k > len(store) {
-		h = make([]float32, 0, k)
+// above collects the ranks that exceed cut.
+func (p *topK) above(scores []float32, cut int64) int {
+	n, some := 0, p.some[:len(scores)+1]
+	for b, s := range scores {
+		r := rank(s, b)
+		some[n] = r
+		n += int(uint64(cut-r) >> 63) // 1 when r > cut
 	}
-	var marks [64]uint64 // which blocks are in the heap's start; room for 4,096
-	in := marks[:]
-	if len(scores) > 64*len(marks) {
-		in = make([]uint64, (len(scores)+63)/64)
+	return n
+}
+
+// drop returns the surplus-th smallest of the ranks: those above it are picked.
+// A heap of the smallest finds it or, where they are many, one of the largest.
+func (p *topK) drop(some []int64, surplus int) int64 {
+	if surplus == 0 {
+		return noRank
 	}
-	if prev == nil {
-		h = append(h, scores[:k]...)
-		for b := range k {
-			in[b/64] |= 1 << (b % 64)
+	if largest := len(some) - surplus + 1; largest < surplus {
+		for i := range some {
+			some[i] = -some[i]
 		}
+		cut := -p.smallest(some, largest)
+		for i := range some {
+			some[i] = -some[i]
+		}
+		return cut
 	}
-	for _, b := range prev {
-		h = append(h, scores[b])
-		in[b/64] |= 1 << (b % 64)
-	}
-	for i := k/2 - 1; i >= 0; i-- {
+	return p.smallest(some, surplus)
+}
+
+// smallest returns the m-th smallest value.
+func (p *topK) smallest(xs []int64, m int) int64 {
+	h := append(p.heap[:0], xs[:m]...) // the m smallest so far, the largest first
+	p.heap = h
+	for i := m/2 - 1; i >= 0; i-- {
 		siftDown(h, i)
 	}
-	for b, s := range scores {
-		if s > h[0] && in[b/64]&(1<<(b%64)) == 0 {
-			h[0] = s
+	for _, x := range xs[m:] {
+		if x < h[0] {
+			h[0] = x
 			siftDown(h, 0)
 		}
 	}
-	cut = h[0]
-	for _, s := range h {
-		if s == cut {
-			ties++
-		}
-	}
-	return cut, ties
+	return h[0]
 }
 
-func siftDown(h []float32, i int) {
+func siftDown(h []int64, i int) {
 	v := h[i]
 	for {
 		c := 2*i + 1
 		if c >= len(h) {
 			break
 		}
-		if c+1 < len(h) && h[c+1] < h[c] {
+		if c+1 < len(h) && h[c+1] > h[c] {
 			c++
 		}
-		if h[c] >= v {
+		if h[c] <= v {
 			break
 		}
 		h[i] = h[c]

@@ -23,14 +23,10 @@ func Record(candidates, steps int, policy Policy, row func(t int) []float32) *St
 	s := &Stream{Candidates: candidates, K: k, Steps: steps, words: (k + 63) / 64}
 	s.ids = make([]uint16, steps*k)
 	s.diff = make([]uint64, steps*s.words)
-	picked := make([]uint16, 0, k)
+	picker, picked := policy.Picker(), make([]uint16, 0, k)
 	in := make([]uint64, (candidates+63)/64)
 	for t := range steps {
-		var prev []uint16
-		if t > 0 {
-			prev = s.At(t - 1)
-		}
-		picked = policy.Pick(row(t), prev, picked)
+		picked = picker.Pick(row(t), picked)
 		if t == 0 {
 			copy(s.ids, picked)
 			continue

@@ -76,30 +76,43 @@ func (c *Cache) Access(s *Seq, g int, sel *Selection) {
 
 // rebuild applies a selection without knowing how it differs from the last.
 func (c *Cache) rebuild(s *Seq, g int, row []entry, sel *Selection) {
+	if gs := &s.groups[g]; !gs.parked && gs.last >= s.born {
+		c.dropUnwanted(s, g, row, sel)
+	}
+	if sel.All {
+		for b := range s.blocks {
+			c.touch(s, g, row, b)
+		}
+		return
+	}
+	for b := range sel.Sinks {
+		c.touch(s, g, row, b)
+	}
+	for _, i := range sel.Next {
+		c.touch(s, g, row, sel.Sinks+int(i))
+	}
+	for b := sel.Tail; b < s.blocks; b++ {
+		c.touch(s, g, row, b)
+	}
+}
+
+// dropUnwanted drops the active blocks of a group that a selection leaves out.
+func (c *Cache) dropUnwanted(s *Seq, g int, row []entry, sel *Selection) {
+	if sel.All {
+		return
+	}
 	words := (s.blocks + 63) / 64
 	if cap(c.want) < words {
 		c.want = make([]uint64, 2*words)
 	}
 	want := c.want[:words]
 	clear(want)
-	if !sel.All {
-		for b := range sel.Sinks {
-			want[b/64] |= 1 << (b % 64)
-		}
-		for b := sel.Tail; b < s.blocks; b++ {
-			want[b/64] |= 1 << (b % 64)
-		}
-		for _, i := range sel.Next {
-			b := sel.Sinks + int(i)
-			want[b/64] |= 1 << (b % 64)
-		}
+	for _, i := range sel.Next {
+		b := sel.Sinks + int(i)
+		want[b/64] |= 1 << (b % 64)
 	}
-	for b := range row[:s.blocks] {
-		wanted := sel.All || want[b/64]&(1<<(b%64)) != 0
-		switch {
-		case wanted:
-			c.touch(s, g, row, b)
-		case row[b].mark&active != 0:
+	for b := sel.Sinks; b < sel.Tail; b++ {
+		if row[b].mark&active != 0 && want[b/64]&(1<<(b%64)) == 0 {
 			c.drop(s, g, row, b)
 		}
 	}
