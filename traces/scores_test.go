@@ -96,13 +96,14 @@ func exact(p ScoreParams, n, k, steps int, rng *rand.Rand) func(int) []uint16 {
 	for i := range mu {
 		mu[i], x[i] = rng.NormFloat64(), rng.NormFloat64()
 	}
+	picker := dsa.TopK{K: k}.Picker()
 	sets, scores := make([][]uint16, steps), make([]float32, n)
 	for t := range sets {
 		for i := range mu {
 			x[i] = p.Rho*x[i] + math.Sqrt(1-p.Rho*p.Rho)*rng.NormFloat64()
 			scores[i] = float32(mu[i] + p.Drift*x[i] + p.Noise*rng.NormFloat64())
 		}
-		sets[t] = dsa.TopK{K: k}.Pick(scores, nil, nil)
+		sets[t] = picker.Pick(scores, nil)
 	}
 	return func(t int) []uint16 { return sets[t] }
 }
