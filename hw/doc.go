@@ -12,6 +12,7 @@
 //     floor of physics below every prediction.
 //   - linears.go, pointwise.go, prefill.go, attention.go, head.go: one cost
 //     model each; load.go and save.go: the transfer engines.
+//   - price.go: each cost model alone, for calibration and plots.
 //   - costs.go: one layer's price; savequeue.go: the D2H queue; device.go: the
 //     time line of a step; notes.go: which model was asked beyond its data.
 //   - plan.go: what fits on the card; slo.go: the decode iteration that

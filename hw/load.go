@@ -14,9 +14,11 @@ const (
 
 // loader prices one layer's loads of n blocks of b bytes each.
 //
-//	memcpy   t = n call + n b / link
+//	memcpy   t = base + n call + n b / link
 //	batched  t = call + n block + n b / link
-//	flash    t = max(floor, launch + n b / rate(pool))
+//	flash    t = max(floor, launch + n block + n b / rate(pool))
+//
+// base and flash's block are 0 in profiles that do not give them.
 //
 // rate falls with the size of the host pool that the kernel reads in place
 // (TLB reach), straight in log size. Never below n b / link, nor below the
@@ -33,14 +35,12 @@ func newLoader(p *Profile, engine string) (loader, error) {
 	l := loader{engine: engine, link: math.Min(p.Link.H2D.SI(), p.Link.Nominal.SI())}
 	switch engine {
 	case LoadMemcpy:
-		l.block = p.Load.MemcpyCall.SI()
+		l.call, l.block = p.Load.MemcpyBase.optional(), p.Load.MemcpyCall.SI()
 	case LoadBatched:
 		l.call, l.block = p.Load.BatchedCall.SI(), p.Load.BatchedBlock.SI()
 	case LoadFlash:
-		l.call = p.Load.FlashLaunch.SI()
-		if p.Load.FlashFloor.Set() {
-			l.floor = p.Load.FlashFloor.SI()
-		}
+		l.call, l.block = p.Load.FlashLaunch.SI(), p.Load.FlashBlock.optional()
+		l.floor = p.Load.FlashFloor.optional()
 		for _, r := range p.Load.Flash {
 			l.rate.add(r.PoolGiB*(1<<30), r.SI())
 		}

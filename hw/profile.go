@@ -44,13 +44,16 @@ type Provenance struct {
 	Notes  []string `toml:"notes,omitempty"`
 }
 
-// Fit is the quality of one fitted cost model.
+// Fit is the quality of one fitted cost model, on points that its fit has not
+// seen. Errors are relative, R2 is of log seconds.
 type Fit struct {
-	Model    string   `toml:"model"` // table that it fills, such as load.flash
-	Samples  int      `toml:"samples"`
-	R2       float64  `toml:"r2"`
-	MaxError float64  `toml:"max_error"` // largest relative error over the samples
-	Flags    []string `toml:"flags,omitempty"`
+	Model       string   `toml:"model"`              // table that it fills, such as load.flash
+	Samples     int      `toml:"samples"`            // points measured
+	HeldOut     int      `toml:"held_out,omitempty"` // points kept from the fit
+	R2          float64  `toml:"r2"`
+	MedianError float64  `toml:"median_error,omitempty"`
+	MaxError    float64  `toml:"max_error"`
+	Flags       []string `toml:"flags,omitempty"`
 }
 
 // GPU is the card's peaks: no prediction beats them.
@@ -120,11 +123,13 @@ type Stream struct {
 
 // Loading holds the DRAM->HBM engines.
 type Loading struct {
-	MemcpyCall   Figure    `toml:"memcpy_call" dim:"time"`   // per block
-	BatchedCall  Figure    `toml:"batched_call" dim:"time"`  // per batch
-	BatchedBlock Figure    `toml:"batched_block" dim:"time"` // per block
+	MemcpyCall   Figure    `toml:"memcpy_call" dim:"time"`                    // per block
+	MemcpyBase   Figure    `toml:"memcpy_base,omitempty" dim:"time,optional"` // per batch of blocks
+	BatchedCall  Figure    `toml:"batched_call" dim:"time"`                   // per batch
+	BatchedBlock Figure    `toml:"batched_block" dim:"time"`                  // per block
 	FlashLaunch  Figure    `toml:"flash_launch" dim:"time"`
 	FlashFloor   Figure    `toml:"flash_floor,omitempty" dim:"time,optional"`
+	FlashBlock   Figure    `toml:"flash_block,omitempty" dim:"time,optional"` // per block, seen where blocks are small
 	Flash        []PoolRow `toml:"flash"`
 }
 
@@ -136,9 +141,11 @@ type PoolRow struct {
 
 // Saving holds the HBM->DRAM engines.
 type Saving struct {
-	MemcpyCall Figure `toml:"memcpy_call" dim:"time"` // per block
+	MemcpyCall Figure `toml:"memcpy_call" dim:"time"`                    // per block
+	MemcpyBase Figure `toml:"memcpy_base,omitempty" dim:"time,optional"` // per batch of blocks
 	GPULaunch  Figure `toml:"gpu_launch" dim:"time"`
 	GPUFloor   Figure `toml:"gpu_floor,omitempty" dim:"time,optional"`
+	GPUBlock   Figure `toml:"gpu_block,omitempty" dim:"time,optional"` // per block, seen where blocks are small
 	GPURate    Figure `toml:"gpu_rate" dim:"rate"`
 	// Contention is the share of compute lost while the GPU scatter kernel runs.
 	Contention Figure       `toml:"contention" dim:"share"`

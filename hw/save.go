@@ -14,12 +14,13 @@ const (
 
 // saver prices one layer's saves of n blocks of b bytes each.
 //
-//	memcpy  t = n call + n b / link
-//	gpu     t = max(floor, launch + n b / rate); compute loses the share
-//	        contention of its speed while the kernel runs
+//	memcpy  t = base + n call + n b / link
+//	gpu     t = max(floor, launch + n block + n b / rate); compute loses the
+//	        share contention of its speed while the kernel runs
 //	flash   t = call + n b / min(link, scatter(threads)): the CPU scatters one
 //	        part while the copy engine brings the next
 //
+// base and gpu's block are 0 in profiles that do not give them.
 // Never below n b / link, nor below the link's nominal speed.
 type saver struct {
 	engine      string
@@ -36,12 +37,10 @@ func newSaver(p *Profile, engine string, threads int) (saver, error) {
 	s.rate = s.link
 	switch engine {
 	case SaveMemcpy:
-		s.block = p.Save.MemcpyCall.SI()
+		s.call, s.block = p.Save.MemcpyBase.optional(), p.Save.MemcpyCall.SI()
 	case SaveGPU:
-		s.call = p.Save.GPULaunch.SI()
-		if p.Save.GPUFloor.Set() {
-			s.floor = p.Save.GPUFloor.SI()
-		}
+		s.call, s.block = p.Save.GPULaunch.SI(), p.Save.GPUBlock.optional()
+		s.floor = p.Save.GPUFloor.optional()
 		s.rate = p.Save.GPURate.SI()
 		s.contention = p.Save.Contention.SI()
 	case SaveFlash:

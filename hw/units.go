@@ -45,6 +45,14 @@ func (f Figure) SI() float64 {
 	return math.NaN()
 }
 
+// optional returns the value as SI does, 0 when it was not given.
+func (f Figure) optional() float64 {
+	if !f.Set() {
+		return 0
+	}
+	return f.SI()
+}
+
 // Set says whether the figure was given at all.
 func (f Figure) Set() bool { return f.Unit != "" || f.Value != 0 }
 

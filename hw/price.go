@@ -1,0 +1,71 @@
+package hw
+
+import "sparseserve/sim"
+
+// Single cost models of a profile, in seconds, as Device combines them: for
+// calibration, which compares them with measurements, and for plots.
+
+// LoadSeconds returns the time in which an engine loads blocks from a host
+// pool of the given size.
+func (p *Profile) LoadSeconds(engine string, blocks, blockBytes, poolBytes int64) (float64, error) {
+	l, err := newLoader(p, engine)
+	if err != nil {
+		return 0, err
+	}
+	rate, _ := l.rateAt(poolBytes)
+	return l.seconds(blocks, blockBytes, rate), nil
+}
+
+// SaveSeconds returns the time in which an engine saves blocks; threads are
+// FlashD2H's, 0 for the profile's own.
+func (p *Profile) SaveSeconds(engine string, blocks, blockBytes int64, threads int) (float64, error) {
+	s, err := newSaver(p, engine, threads)
+	if err != nil {
+		return 0, err
+	}
+	return s.seconds(blocks, blockBytes), nil
+}
+
+// LinearsSeconds returns the time of one layer's linears.
+func (p *Profile) LinearsSeconds(m *Model, tokens int) float64 {
+	l := newLinears(p, m)
+	t, _ := l.seconds(float64(tokens))
+	return t
+}
+
+// PrefillSeconds returns the time of one layer's prefill attention.
+func (p *Profile) PrefillSeconds(m *Model, spans ...sim.Span) float64 {
+	a := newPrefillAttention(p, m)
+	t, _ := a.seconds(spans)
+	return t
+}
+
+// PrefillFLOPs returns what one layer's attention of a chunk computes.
+func PrefillFLOPs(m *Model, span sim.Span) float64 {
+	a := prefillAttention{flops: 4 * float64(m.HeadDim*m.QHeads)}
+	return a.spanFLOPs(span)
+}
+
+// DenseDecodeSeconds returns the time of one layer's decode attention to kv
+// tokens, summed over requests.
+func (p *Profile) DenseDecodeSeconds(m *Model, kv int64) float64 {
+	k := newDense(p, m)
+	t, _ := k.seconds(float64(kv))
+	return t
+}
+
+// SparseDecodeSeconds returns the time of one layer's decode attention to kv
+// selected tokens, summed over requests.
+func (p *Profile) SparseDecodeSeconds(m *Model, kv int64) float64 {
+	k := newSparse(p, m)
+	t, _ := k.seconds(float64(kv))
+	return t
+}
+
+// ScoringSeconds returns the time in which one layer scores blocks and selects
+// from them, summed over requests.
+func (p *Profile) ScoringSeconds(m *Model, blocks int64) float64 {
+	k := newScoring(p, m)
+	t, _ := k.seconds(float64(blocks))
+	return t
+}
