@@ -113,8 +113,9 @@ const TopKMax = 4096
 
 // SelectArgs is ScoresArgs and TopKArgs in one kernel.
 type SelectArgs struct {
-	Scores ScoresArgs
-	TopK   TopKArgs
+	Scores  ScoresArgs
+	TopK    TopKArgs
+	Arrived Ptr
 }
 
 // LinearArgs is y = x w^T.

@@ -61,7 +61,7 @@ type Bench struct {
 	Calls           []Operation
 	Warmup, Repeats int
 	Clock           Clock
-	FlushL2         bool // overwrite the L2 before each sample, outside the timed span
+	FlushL2         bool // fill the L2 with other data before each sample, outside the timed span
 }
 
 type callC struct {

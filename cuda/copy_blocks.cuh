@@ -63,9 +63,14 @@ inline int check_blocks(const ss_blocks_args *args) {
   return SS_OK;
 }
 
-// Launches with `wanted` CTAs at most: more than the copy has rows for would only start and end.
-inline int launch_copy_blocks(const ss_blocks_args *args, int wanted, cudaStream_t stream) {
+// Little's law sizes the launch: a PCIe 5 link of 55 GB/s and 2 us needs some 110 KB in flight, 27 warps of 4 KiB each. Eight CTAs have 64
+// warps and fill it. More would not copy faster, but would queue at the link for the whole GPU: compute beside them then waits many times
+// longer for its own memory.
+constexpr int kCopyCtas = 8;
+
+inline int launch_copy_blocks(const ss_blocks_args *args, cudaStream_t stream) {
   if (args->count == 0) return SS_OK;
+  const int wanted = args->ctas > 0 ? args->ctas : kCopyCtas;
   const int64_t rows = args->count * ceil_div64(args->block_bytes, kRowBytes);
   const int64_t useful = ceil_div64(rows, int64_t(kRows) * (kCopyThreads / 32));
   const int ctas = int(useful < wanted ? useful : wanted);

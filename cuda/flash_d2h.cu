@@ -6,6 +6,7 @@
 // The ring lets the copy of one chunk overlap the scatter of the last. A chunk is small enough to be still in the CPU's last-level cache
 // when the threads read it; streaming stores keep the destination from evicting it. All threads scatter; one also drives the copies.
 #include <immintrin.h>
+#include <sched.h>
 
 #include <atomic>
 #include <condition_variable>
@@ -34,6 +35,18 @@ static void stream_sse2(char *dst, const char *src, int64_t bytes) {
   for (int64_t at = 0; at < bytes; at += 16)
     _mm_stream_si128(reinterpret_cast<__m128i *>(dst + at), _mm_load_si128(reinterpret_cast<const __m128i *>(src + at)));
 }
+
+// Waits a little: first on the spot, then by letting others run. With as many threads as CPUs, a thread that only spun would keep off the CPU
+// the one thread that everybody waits for.
+struct Patience {
+  int turns = 0;
+  void wait() {
+    if (++turns < 32)
+      _mm_pause();
+    else
+      sched_yield();
+  }
+};
 
 struct Saver {
   // Fixed at creation.
@@ -103,9 +116,10 @@ void Saver::scatter() {
     const int64_t piece = next.fetch_add(1, std::memory_order_relaxed);
     if (piece >= pieces) return;
     int64_t arrived;
+    Patience patience;
     while ((arrived = ready.load(std::memory_order_acquire)) <= piece / pieces_per_chunk) {
       if (arrived < 0) return;
-      _mm_pause();
+      patience.wait();
     }
     scatter_piece(piece);
   }
@@ -125,6 +139,7 @@ int Saver::drive() {
   if (job.after != nullptr) SS_CUDA(cudaStreamWaitEvent(stream, static_cast<cudaEvent_t>(job.after), 0));
   const char *src = static_cast<const char *>(job.src);
   int64_t issued = 0, arrived = 0;
+  Patience patience;
   while (arrived < chunks) {
     // A stage is free once all pieces of the chunk that used it before are scattered; every chunk counts pieces_per_chunk pieces.
     while (issued < chunks && issued - arrived < stages && scattered[issued % stages].load(std::memory_order_acquire) >= issued / stages * pieces_per_chunk) {
@@ -137,11 +152,12 @@ int Saver::drive() {
       const cudaError_t result = cudaEventQuery(copied[size_t(arrived % stages)]);
       if (result == cudaSuccess) {
         ready.store(++arrived, std::memory_order_release);
+        patience = {};
         continue;
       }
       if (result != cudaErrorNotReady) return check(result, "cudaEventQuery");
     }
-    if (!scatter_arrived()) _mm_pause();
+    if (!scatter_arrived()) patience.wait();
   }
   return SS_OK;
 }
@@ -150,7 +166,8 @@ void Saver::run(int id) {
   uint64_t done = 0;
   for (;;) {
     // Saves come in bursts, one a layer: spin for a while before sleeping, since a wake-up costs tens of microseconds.
-    for (int spin = 0; spin < 20000 && epoch_seen.load(std::memory_order_acquire) == done; spin++) _mm_pause();
+    Patience patience;
+    while (patience.turns < 2000 && epoch_seen.load(std::memory_order_acquire) == done) patience.wait();
     {
       std::unique_lock<std::mutex> hold(lock);
       wake.wait(hold, [&] { return stop || epoch != done; });

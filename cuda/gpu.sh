@@ -36,7 +36,8 @@ if [ "${SANITIZE:-1}" = 1 ]; then
 fi
 
 echo "== timing"
-cuda/build/gpubench ${sections:+-only "$sections"} 2>&1 | tee "$out/timing.txt"
+cuda/build/gpubench ${sections:+-only "$sections"} >"$out/timing.txt" 2>&1 || { cat "$out/timing.txt"; exit 1; }
+cat "$out/timing.txt"
 
 if [ -z "$sections" ] && python3 -c 'import torch; assert torch.cuda.is_available()' 2>/dev/null; then
   echo

@@ -4,7 +4,5 @@
 
 extern "C" int ss_gpu_scatter(const ss_blocks_args *args, ss_stream stream) {
   SS_TRY(ss::check_blocks(args));
-  ss::Limits found;
-  SS_TRY(ss::limits(&found));
-  return ss::launch_copy_blocks(args, args->ctas > 0 ? args->ctas : found.sm_count, ss::stream_of(stream));
+  return ss::launch_copy_blocks(args, ss::stream_of(stream));
 }

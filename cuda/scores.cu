@@ -3,23 +3,27 @@
 
 namespace ss {
 
-constexpr int kScoreThreads = 128;
+constexpr int kScoreThreads = 256;
 
 template <int D>
 __global__ void __launch_bounds__(kScoreThreads) scores_kernel(ss_scores_args a) {
+  constexpr int kWarps = kScoreThreads / 32;
   const int unit = blockIdx.y, group = a.heads_q / a.heads_kv, count = a.count[unit];
-  const int first = (int(blockIdx.x) * (kScoreThreads / 32) + int(threadIdx.x) / 32) * kScoreBlocks<D>;
+  const int first = (int(blockIdx.x) * kWarps + int(threadIdx.x) / 32) * kScoreBlocks<D>;
+  const int64_t meta = a.first[unit] * 2 * D;  // read before the branch: beside the count, not after it
   if (first >= count) return;
-  const MergedQuery<D> q(static_cast<const __half *>(a.q) + int64_t(unit) * group * D, group);
   float *out = a.scores + int64_t(unit) * a.score_stride;
-  score_blocks<D>(q, static_cast<const __half *>(a.meta) + a.first[unit] * 2 * D, first, count, [out](int i, float score) { out[i] = score; });
+  score_blocks<D>(static_cast<const __half *>(a.q) + int64_t(unit) * group * D, group, static_cast<const __half *>(a.meta) + meta, first,
+                  int(gridDim.x) * kWarps * kScoreBlocks<D>, count, [out](int i, float score) { out[i] = score; });
 }
 
 template <int D>
 static int launch_scores(const ss_scores_args &a, cudaStream_t stream) {
-  const int per_cta = kScoreThreads / 32 * kScoreBlocks<D>;
-  const dim3 grid(unsigned(ceil_div(a.max_blocks, per_cta)), unsigned(a.batch * a.heads_kv));
-  scores_kernel<D><<<grid, kScoreThreads, 0, stream>>>(a);
+  Limits found;
+  SS_TRY(limits(&found));
+  const int units = a.batch * a.heads_kv, per_round = kScoreThreads / 32 * kScoreBlocks<D>;
+  const int parts = score_parts(units, a.max_blocks, per_round, found.sm_count * 4);
+  scores_kernel<D><<<dim3(unsigned(parts), unsigned(units)), kScoreThreads, 0, stream>>>(a);
   return check(cudaGetLastError(), "scores_kernel");
 }
 

@@ -46,39 +46,55 @@ struct MergedQuery {
   }
 };
 
-// Scores of a warp's kScoreBlocks<D> consecutive blocks from `first`; put(i, score) is called once for each block i < count.
 template <int D>
-constexpr int kScoreBlocks = 8 * 128 / D;
+constexpr int kScoreBlocks = 8 * 128 / D;  // that a warp scores at once
 
+// Scores blocks first .. first + kScoreBlocks, then those `step` further on, while below count; put(i, score) is called once for each. The
+// first digests are on their way before the query is read, and the next before the last are summed.
 template <int D, class Put>
-__device__ inline void score_blocks(const MergedQuery<D> &q, const __half *meta, int first, int count, Put put) {
+__device__ inline void score_blocks(const __half *query, int group, const __half *meta, int first, int step, int count, Put put) {
   constexpr int kLanes = MergedQuery<D>::kLanes, kPerLoad = 32 / kLanes;
   const int lane = threadIdx.x % 32, sub = lane / kLanes, piece = lane % kLanes;
-  float x[8];
+  uint4 digest[8];
+  const auto load = [&](int from) {
 #pragma unroll
-  for (int r = 0; r < 8; r++) {
-    const int block = first + r * kPerLoad + sub;
-    uint4 digest = make_uint4(0, 0, 0, 0);
-    if (block < count) digest = __ldg(reinterpret_cast<const uint4 *>(meta + int64_t(block) * 2 * D) + piece);
-    x[r] = q.dot(digest);
-  }
-  // Eight sums over kLanes lanes: each exchange halves the values a lane carries, so 4 + 2 + 1 shuffles instead of 3 x 8.
-  int r = 0;
-#pragma unroll
-  for (int width = 4; width >= 1; width /= 2) {
-    const int mask = kLanes / 8 * width;
-    const bool upper = (lane & mask) != 0;
-#pragma unroll
-    for (int j = 0; j < width; j++) {
-      const float keep = upper ? x[j + width] : x[j], give = upper ? x[j] : x[j + width];
-      x[j] = keep + __shfl_xor_sync(~0u, give, mask);
+    for (int r = 0; r < 8; r++) {
+      const int block = from + r * kPerLoad + sub;
+      digest[r] = block < count ? __ldg(reinterpret_cast<const uint4 *>(meta + int64_t(block) * 2 * D) + piece) : make_uint4(0, 0, 0, 0);
     }
-    if (upper) r += width;
-  }
+  };
+  load(first);
+  const MergedQuery<D> q(query, group);
+  for (; first < count; first += step) {
+    float x[8];
 #pragma unroll
-  for (int mask = kLanes / 16; mask >= 1; mask /= 2) x[0] += __shfl_xor_sync(~0u, x[0], mask);
-  const int block = first + r * kPerLoad + sub;
-  if (piece % (kLanes / 8) == 0 && block < count) put(block, x[0]);
+    for (int r = 0; r < 8; r++) x[r] = q.dot(digest[r]);
+    load(first + step);
+    // Eight sums over kLanes lanes: each exchange halves the values a lane carries, so 4 + 2 + 1 shuffles instead of 3 x 8.
+    int r = 0;
+#pragma unroll
+    for (int width = 4; width >= 1; width /= 2) {
+      const int mask = kLanes / 8 * width;
+      const bool upper = (lane & mask) != 0;
+#pragma unroll
+      for (int j = 0; j < width; j++) {
+        const float keep = upper ? x[j + width] : x[j], give = upper ? x[j] : x[j + width];
+        x[j] = keep + __shfl_xor_sync(~0u, give, mask);
+      }
+      if (upper) r += width;
+    }
+#pragma unroll
+    for (int mask = kLanes / 16; mask >= 1; mask /= 2) x[0] += __shfl_xor_sync(~0u, x[0], mask);
+    const int block = first + r * kPerLoad + sub;
+    if (piece % (kLanes / 8) == 0 && block < count) put(block, x[0]);
+  }
+}
+
+// CTAs that share a unit of max_blocks blocks: enough to fill the GPU, each warp with at least one round of kScoreBlocks.
+inline int score_parts(int units, int max_blocks, int blocks_per_round, int resident_ctas) {
+  const int rounds = ceil_div(max_blocks, blocks_per_round);
+  const int wanted = ceil_div(resident_ctas, units);
+  return wanted < rounds ? wanted : rounds;
 }
 
 inline int check_scores(const ss_scores_args &a) {

@@ -1,4 +1,4 @@
-// Scores and top-k in one kernel: a unit's CTA streams its digests, keeps the keys in shared memory and chooses there (scores.cuh, topk.cuh).
+// Scores and top-k in one launch: the CTAs of a unit stream its digests (scores.cuh), the last to finish chooses (topk.cuh).
 #include "scores.cuh"
 #include "topk.cuh"
 
@@ -7,25 +7,45 @@ namespace ss {
 template <int D>
 __global__ void __launch_bounds__(kTopkThreads) select_kernel(ss_select_args args) {
   extern __shared__ __align__(16) char shared[];
+  __shared__ bool last;
+  constexpr int kWarps = kTopkThreads / 32;
   const ss_scores_args &a = args.scores;
   const ss_topk_args &top = args.topk;
-  const int unit = blockIdx.x, group = a.heads_q / a.heads_kv, warp = threadIdx.x / 32;
+  const int parts = gridDim.x, unit = blockIdx.y, group = a.heads_q / a.heads_kv;
+  const int64_t meta = a.first[unit] * 2 * D;
   const int n = top.blocks[unit], digests = min(a.count[unit], n);
+  float *scores = a.scores + int64_t(unit) * a.score_stride;
+  const int first = (int(blockIdx.x) * kWarps + int(threadIdx.x) / 32) * kScoreBlocks<D>;
+  if (first < digests)
+    score_blocks<D>(static_cast<const __half *>(a.q) + int64_t(unit) * group * D, group, static_cast<const __half *>(a.meta) + meta, first,
+                    parts * kWarps * kScoreBlocks<D>, digests, [scores](int i, float score) { scores[i] = score; });
+
+  __threadfence();  // this part's scores before its arrival
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    last = atomicAdd(&args.arrived[unit], 1) == parts - 1;
+    if (last) args.arrived[unit] = 0;  // ready for the next launch
+  }
+  __syncthreads();
+  if (!last) return;
+  __threadfence();
+
+  // Blocks without a digest yet (the open one) come in by the window, or after all others.
   const TopkSpace s = topk_space(shared, n);
-  const MergedQuery<D> q(static_cast<const __half *>(a.q) + int64_t(unit) * group * D, group);
-  const __half *meta = static_cast<const __half *>(a.meta) + a.first[unit] * 2 * D;
-  const auto put = [&](int i, float score) { s.key[i] = i < top.sink || i >= n - top.window ? kForced : key_of(score); };
-  for (int first = warp * kScoreBlocks<D>; first < digests; first += kTopkThreads / 32 * kScoreBlocks<D>) score_blocks<D>(q, meta, first, digests, put);
-  // Blocks without a digest yet (the open one) come in by the window or last.
-  for (int i = digests + threadIdx.x; i < n; i += kTopkThreads) put(i, -INFINITY);
+  for (int i = threadIdx.x; i < n; i += kTopkThreads)
+    s.key[i] = i < top.sink || i >= n - top.window ? kForced : key_of(i < digests ? __ldcg(&scores[i]) : -INFINITY);
   __syncthreads();
   topk_in_shared(s, n, top.k, top.list + int64_t(unit) * top.list_stride, top.count + unit);
 }
 
 template <int D>
 static int launch_select(const ss_select_args &args, int64_t shared, int64_t room, cudaStream_t stream) {
+  Limits found;
+  SS_TRY(limits(&found));
   SS_CUDA(cudaFuncSetAttribute(select_kernel<D>, cudaFuncAttributeMaxDynamicSharedMemorySize, int(room)));
-  select_kernel<D><<<unsigned(args.topk.units), kTopkThreads, size_t(shared), stream>>>(args);
+  const int per_round = kTopkThreads / 32 * kScoreBlocks<D>;
+  const int parts = score_parts(args.topk.units, args.scores.max_blocks, per_round, found.sm_count * 2);
+  select_kernel<D><<<dim3(unsigned(parts > 0 ? parts : 1), unsigned(args.topk.units)), kTopkThreads, size_t(shared), stream>>>(args);
   return check(cudaGetLastError(), "select_kernel");
 }
 
@@ -35,12 +55,13 @@ extern "C" int ss_select(const ss_select_args *args, ss_stream stream) {
   SS_NEED(args != nullptr);
   SS_TRY(ss::check_scores(args->scores));
   SS_TRY(ss::check_topk(args->topk));
-  SS_NEED(args->topk.units == args->scores.batch * args->scores.heads_kv);
+  SS_NEED(args->topk.units == args->scores.batch * args->scores.heads_kv && args->topk.units <= 65535);
+  SS_NEED(args->scores.scores != nullptr && args->arrived != nullptr);
   ss::Limits found;
   SS_TRY(ss::limits(&found));
-  const int64_t shared = ss::topk_space_bytes(args->scores.max_blocks, args->topk.k);
+  const int64_t shared = ss::topk_space_bytes(args->scores.score_stride, args->topk.k);
   const int64_t room = found.shared_bytes - 4096;
-  if (shared > room) return ss::fail(SS_ERR_ARGUMENT, "ss_select: %d blocks do not fit this GPU's shared memory", args->scores.max_blocks);
+  if (shared > room) return ss::fail(SS_ERR_ARGUMENT, "ss_select: %d blocks do not fit this GPU's shared memory", args->scores.score_stride);
   if (args->scores.head_dim == 128) return ss::launch_select<128>(*args, shared, room, ss::stream_of(stream));
   return ss::launch_select<64>(*args, shared, room, ss::stream_of(stream));
 }

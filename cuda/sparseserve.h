@@ -118,7 +118,7 @@ typedef struct {
   int64_t block_bytes;
   const int32_t *owner;  // kernel forms: block i is left out when skip[owner[i]] != 0; both NULL: all are copied
   const int32_t *skip;
-  int32_t ctas;  // CTAs of the kernel forms; 0 lets the library choose
+  int32_t ctas;  // CTAs of the kernel forms; 0: 8, which fill a PCIe 5 link
 } ss_blocks_args;
 
 SS_API int ss_flash_h2d(const ss_blocks_args *args, ss_stream stream);     // one kernel reads pinned host blocks (UVA)
@@ -265,10 +265,11 @@ typedef struct {
 #define SS_TOPK_MAX 4096
 SS_API int ss_topk(const ss_topk_args *args, ss_stream stream);
 
-// ss_scores and ss_topk in one kernel; the scores stay on the chip. A unit has scores.count digests and topk.blocks blocks.
+// ss_scores and ss_topk in one launch. A unit has scores.count digests and topk.blocks blocks, at most scores.score_stride of each.
 typedef struct {
-  ss_scores_args scores;  // scores.scores is not used
-  ss_topk_args topk;      // topk.scores is not used
+  ss_scores_args scores;
+  ss_topk_args topk;  // topk.scores is not used
+  int32_t *arrived;   // [units], zeroed once after allocation, one per concurrent call
 } ss_select_args;
 SS_API int ss_select(const ss_select_args *args, ss_stream stream);
 
@@ -304,7 +305,7 @@ typedef struct {
 } ss_call;
 
 // Runs the calls one after another as one sample, warmup + repeats times, and returns every sample of the repeats in milliseconds. With
-// flush, a buffer of twice the L2 is overwritten before each sample, outside the timed span.
+// flush, a buffer of twice the L2 is read before each sample, outside the timed span: the sample starts with none of its data in the L2.
 typedef struct {
   const ss_call *calls;
   int32_t n_calls;

@@ -1,8 +1,9 @@
 // The k largest of n scores, in order, by one CTA with the scores in shared memory.
 //
 // Order is total: larger score first, equal scores by lower index, so the answer never depends on timing. Scores become unsigned keys whose
-// order is the scores' order; four passes over 8-bit digits find the k-th largest key (radix select); those above it and the first of
-// those equal to it are gathered, then sorted.
+// order is the scores' order; a search from the top bits, two at a time, finds the k-th largest key by counting (no histogram: scores share
+// their exponents, and counters of few bins would be fought over); the keys above it and the first of those equal to it are gathered, then
+// sorted.
 #pragma once
 
 #include "common.cuh"
@@ -32,58 +33,64 @@ __device__ inline TopkSpace topk_space(char *shared, int n) {
   return s;
 }
 
-// The k-th largest key; *need of the keys equal to it belong to the k largest, of *equal in all. 0 < k <= n.
-__device__ inline uint32_t kth_key(const uint32_t *key, int n, int k, int *need, int *equal) {
-  __shared__ int bins[256];
-  __shared__ int found_bin, found_above;
-  uint32_t prefix = 0, mask = 0;
-  int left = k;
-  for (int shift = 24; shift >= 0; shift -= 8) {
-    for (int i = threadIdx.x; i < 256; i += kTopkThreads) bins[i] = 0;
-    __syncthreads();
-    for (int i = threadIdx.x; i < n; i += kTopkThreads)
-      if ((key[i] & mask) == prefix) atomicAdd(&bins[key[i] >> shift & 255], 1);
-    __syncthreads();
-    if (threadIdx.x < 32) {  // lane j has bins 255 - 8 j downwards; the bin that holds the left-th key from the top is the digit
-      const int lane = threadIdx.x, high = 255 - 8 * lane;
-      int mine = 0;
-      for (int j = 0; j < 8; j++) mine += bins[high - j];
-      int upto = mine;
-      for (int d = 1; d < 32; d *= 2) {
-        const int other = __shfl_up_sync(~0u, upto, d);
-        if (lane >= d) upto += other;
-      }
-      int above = upto - mine;
-      if (above < left && left <= upto) {
-        int j = 0;
-        while (above + bins[high - j] < left) above += bins[high - j], j++;
-        found_bin = high - j;
-        found_above = above;
-      }
-    }
-    __syncthreads();
-    left -= found_above;
-    prefix |= uint32_t(found_bin) << shift;
-    mask |= 255u << shift;
-    *equal = bins[found_bin];
-    __syncthreads();
-  }
-  *need = left;
-  return prefix;
+// Three counts below 2^21 in one word.
+__device__ inline unsigned long long pack_counts(bool a, bool b, bool c) { return (unsigned long long)a | (unsigned long long)b << 21 | (unsigned long long)c << 42; }
+__device__ inline int count_of(unsigned long long packed, int which) { return int(packed >> 21 * which & 0x1fffff); }
+
+// Sum over the CTA, returned to all threads. `turn` alternates between calls, so that one barrier a call is enough.
+__device__ inline unsigned long long cta_sum(unsigned long long x, int turn) {
+  __shared__ unsigned long long sums[2][kTopkThreads / 32];
+#pragma unroll
+  for (int d = 16; d > 0; d /= 2) x += __shfl_xor_sync(~0u, x, d);
+  if (threadIdx.x % 32 == 0) sums[turn][threadIdx.x / 32] = x;
+  __syncthreads();
+  unsigned long long total = 0;
+#pragma unroll
+  for (int w = 0; w < kTopkThreads / 32; w++) total += sums[turn][w];
+  return total;
 }
 
-// Gathers keys above `limit` and the first `need` of those equal to it; the order is left to the sort. `taken` is shared and zero.
-__device__ inline void gather_chosen(const TopkSpace &s, int n, uint32_t limit, int need, int equal, int *taken) {
+// The largest limit found so far that at least k keys reach, and how many reach it: exactly k as a rule, and then the search ends early;
+// more only where the k-th largest key itself occurs again. 0 < k <= n < 2^21.
+__device__ inline uint32_t kth_key(const uint32_t *key, int n, int k, int *reached) {
+  uint32_t limit = 0;
+  int count = n, turn = 0;
+  for (int shift = 30; shift >= 0 && count != k; shift -= 2, turn ^= 1) {
+    const uint32_t step = 1u << shift;
+    unsigned long long mine = 0;
+    for (int i = threadIdx.x; i < n; i += kTopkThreads) {
+      const uint32_t x = key[i];
+      mine += pack_counts(x >= limit + step, x >= limit + 2 * step, x >= limit + 3 * step);
+    }
+    const unsigned long long total = cta_sum(mine, turn);
+    for (int digit = 3; digit > 0; digit--)
+      if (count_of(total, digit - 1) >= k) {
+        limit += uint32_t(digit) * step;
+        count = count_of(total, digit - 1);
+        break;
+      }
+  }
+  *reached = count;
+  return limit;
+}
+
+// Gathers the k largest keys in any order, given kth_key's answer. `taken` is shared and zero.
+__device__ inline void gather_chosen(const TopkSpace &s, int n, int k, uint32_t limit, int reached, int *taken) {
   __shared__ int warp_equal[kTopkThreads / 32];
+  int wanted = 0;  // of the keys equal to limit, when not all are
+  if (reached != k) {
+    unsigned long long above = 0;
+    for (int i = threadIdx.x; i < n; i += kTopkThreads) above += s.key[i] > limit;
+    __syncthreads();  // cta_sum's buffers are free again
+    wanted = k - int(cta_sum(above, 0));
+  }
   int equal_before = 0;  // of the rounds so far
   for (int first = 0; first < n; first += kTopkThreads) {
     const int i = first + threadIdx.x;
     const uint32_t key = i < n ? s.key[i] : 0;
-    bool take = i < n && key > limit;
-    const bool same = i < n && key == limit;
-    if (equal == need) {
-      take |= same;
-    } else {  // ties to break: rank the equal keys by index
+    bool take = i < n && key >= limit;
+    if (reached != k) {  // ties to break: rank the equal keys by index
+      const bool same = i < n && key == limit;
       const unsigned votes = __ballot_sync(~0u, same);
       const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
       if (lane == 0) warp_equal[warp] = __popc(votes);
@@ -94,7 +101,7 @@ __device__ inline void gather_chosen(const TopkSpace &s, int n, uint32_t limit, 
         round += warp_equal[w];
       }
       equal_before += round;
-      take |= same && rank < need;
+      take &= !same || rank < wanted;
       __syncthreads();
     }
     if (take) s.chosen[atomicAdd(taken, 1)] = (uint64_t(key) << 32) | uint32_t(~i);
@@ -146,9 +153,9 @@ __device__ inline void topk_in_shared(const TopkSpace &s, int n, int k, int32_t 
   if (k == n) {
     for (int i = threadIdx.x; i < n; i += kTopkThreads) s.chosen[i] = (uint64_t(s.key[i]) << 32) | uint32_t(~i);
   } else {
-    int need, equal;
-    const uint32_t limit = kth_key(s.key, n, k, &need, &equal);
-    gather_chosen(s, n, limit, need, equal, &taken);
+    int reached;
+    const uint32_t limit = kth_key(s.key, n, k, &reached);
+    gather_chosen(s, n, k, limit, reached, &taken);
   }
   __syncthreads();
   write_sorted(s, k, list);

@@ -201,10 +201,14 @@ func selection(b *bench) error {
 		if top.Count, err = b.alloc(int64(d.units) * 4); err != nil {
 			return err
 		}
+		arrived, err := b.zeros(int64(d.units) * 4)
+		if err != nil {
+			return err
+		}
 		for _, v := range []struct {
 			what  string
 			calls []cuda.Operation
-		}{{"scores", []cuda.Operation{&s}}, {"top-k", []cuda.Operation{&top}}, {"scores, then top-k", []cuda.Operation{&s, &top}}, {"scores and top-k fused", []cuda.Operation{&cuda.SelectArgs{Scores: s, TopK: top}}}} {
+		}{{"scores", []cuda.Operation{&s}}, {"top-k", []cuda.Operation{&top}}, {"scores, then top-k", []cuda.Operation{&s, &top}}, {"scores and top-k in one launch", []cuda.Operation{&cuda.SelectArgs{Scores: s, TopK: top, Arrived: arrived}}}} {
 			t, err := b.time(50, v.calls...)
 			if err != nil {
 				return err

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"sparseserve/cuda"
 )
@@ -87,9 +88,9 @@ func (b *bench) plan(slab cuda.HostMemory, pool cuda.Ptr, poolBytes, count, bloc
 	return p, err
 }
 
-// slabs returns 2 GiB of pinned memory and of device memory, random.
+// slabs returns 1 GiB of pinned memory and of device memory, random.
 func (b *bench) slabs() (cuda.HostMemory, cuda.Ptr, int64, error) {
-	const bytes = 2 << 30
+	const bytes = 1 << 30
 	slab, err := b.pinned(bytes, cuda.HugePages)
 	if err != nil {
 		return slab, 0, 0, err
@@ -153,6 +154,65 @@ func loads(b *bench) error {
 			return err
 		}
 	}
+	return loadsByCTAs(b, slab, pool, bytes)
+}
+
+// loadsByCTAs shows how few CTAs fill the link.
+func loadsByCTAs(b *bench, slab cuda.HostMemory, pool cuda.Ptr, bytes int64) error {
+	for _, block := range []int64{1 << 10, 16 << 10} {
+		p, err := b.plan(slab, pool, bytes, 8192, block)
+		if err != nil {
+			return err
+		}
+		for _, ctas := range []int32{2, 4, 8, 16, 32, 64, 132, 264} {
+			t, err := b.time(20, (*cuda.FlashH2DArgs)(&cuda.BlocksArgs{Src: p.host, Dst: p.device, Count: p.count, BlockBytes: block, CTAs: ctas}))
+			if err != nil {
+				return err
+			}
+			row(fmt.Sprintf("FlashH2D, %4d KiB x %d, %d CTAs", block>>10, p.count, ctas), t, "%.2f GB/s, %.3f of the large copy", gbs(p.count*block, t), gbs(p.count*block, t)/b.h2d)
+		}
+	}
+	return nil
+}
+
+// pools shows what a large pinned pool costs: blocks scattered over more memory than the GPU's address translation caches reach, in random
+// order and in the order of their addresses.
+func pools(b *bench) error {
+	for _, size := range []struct {
+		gib   int64
+		pages cuda.HostPages
+	}{{1, cuda.DriverPages}, {16, cuda.DriverPages}, {1, cuda.HugePages}, {16, cuda.HugePages}} {
+		slab, err := b.pinned(size.gib<<30, size.pages)
+		if err != nil {
+			return err
+		}
+		pool, err := b.random(1 << 29)
+		if err != nil {
+			return err
+		}
+		for _, sorted := range []bool{false, true} {
+			p, err := b.plan(slab, pool, 1<<30, 8192, 16<<10)
+			if err != nil {
+				return err
+			}
+			order := map[cuda.HostPages]string{cuda.DriverPages: "driver's pages", cuda.HugePages: "huge pages"}[size.pages]
+			if sorted {
+				order += ", by address"
+				slices.Sort(cuda.Slice[cuda.Ptr](p.hostHost))
+				if p.host, err = upload(b, cuda.Slice[cuda.Ptr](p.hostHost)); err != nil {
+					return err
+				}
+			}
+			t, err := b.time(20, (*cuda.FlashH2DArgs)(&cuda.BlocksArgs{Src: p.host, Dst: p.device, Count: p.count, BlockBytes: p.block}))
+			if err != nil {
+				return err
+			}
+			row(fmt.Sprintf("FlashH2D, 16 KiB x 8192 of %d GiB, %s", size.gib, order), t, "%.2f GB/s, %.3f of the large copy", gbs(p.count*p.block, t), gbs(p.count*p.block, t)/b.h2d)
+		}
+		if err := b.freeAll(); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -161,7 +221,7 @@ var savers = []struct {
 	threads int
 	chunk   int64
 	stages  int
-}{{4, 4 << 20, 4}, {8, 4 << 20, 4}, {16, 1 << 20, 8}, {16, 2 << 20, 4}, {16, 4 << 20, 4}, {16, 8 << 20, 4}, {15, 4 << 20, 4}, {14, 4 << 20, 6}, {12, 4 << 20, 4}}
+}{{1, 8 << 20, 8}, {2, 8 << 20, 8}, {4, 8 << 20, 8}, {8, 8 << 20, 8}, {16, 2 << 20, 8}, {16, 4 << 20, 8}, {16, 8 << 20, 8}, {16, 4 << 20, 16}}
 
 func saves(b *bench) error {
 	slab, pool, bytes, err := b.slabs()
@@ -176,7 +236,7 @@ func saves(b *bench) error {
 		}
 		what := fmt.Sprintf("%2d KiB x %d", block>>10, count)
 		for _, c := range savers {
-			if block != 16<<10 && (c.threads != 16 || c.chunk != 4<<20) {
+			if block != 16<<10 && (c.threads != 16 || c.chunk != 8<<20) {
 				continue
 			}
 			saver, err := b.SaverCreate(c.threads, c.chunk, c.stages)
@@ -217,7 +277,7 @@ func contention(b *bench) error {
 	if err != nil {
 		return err
 	}
-	saver, err := b.SaverCreate(16, 4<<20, 4)
+	saver, err := b.SaverCreate(16, 8<<20, 8)
 	if err != nil {
 		return err
 	}
@@ -235,34 +295,43 @@ func contention(b *bench) error {
 		return err
 	}
 	work["prefill of 4096 tokens, prefix 4096"] = a
-	beside := []struct {
+	type transfer struct {
 		what string
 		op   cuda.Operation
-	}{
+	}
+	beside := []transfer{
 		{"FlashD2H", &cuda.SaveArgs{Saver: saver, Src: pool, Dst: p.hostHost.Ptr(), Count: p.count, BlockBytes: p.block}},
-		{"GPU scatter", (*cuda.GPUScatterArgs)(&cuda.BlocksArgs{Src: p.contiguousOnDevice, Dst: p.host, Count: p.count, BlockBytes: p.block})},
-		{"FlashH2D", (*cuda.FlashH2DArgs)(&cuda.BlocksArgs{Src: p.host, Dst: p.device, Count: p.count, BlockBytes: p.block})},
+	}
+	for _, ctas := range []int32{4, 8, 132} {
+		beside = append(beside, transfer{fmt.Sprintf("GPU scatter of %d CTAs", ctas), (*cuda.GPUScatterArgs)(&cuda.BlocksArgs{Src: p.contiguousOnDevice, Dst: p.host, Count: p.count, BlockBytes: p.block, CTAs: ctas})},
+			transfer{fmt.Sprintf("FlashH2D of %d CTAs", ctas), (*cuda.FlashH2DArgs)(&cuda.BlocksArgs{Src: p.host, Dst: p.device, Count: p.count, BlockBytes: p.block, CTAs: ctas})})
 	}
 	for what, op := range work {
 		// Many calls a sample, so that a sample spans several transfers.
-		calls := make([]cuda.Operation, 50)
+		calls := make([]cuda.Operation, 40)
 		for i := range calls {
 			calls[i] = op
 		}
-		timed := cuda.Bench{Calls: calls, Warmup: 3, Repeats: 10}
-		samples, err := b.Bench(timed)
+		timed := cuda.Bench{Calls: calls, Warmup: 10, Repeats: 10}
+		// Clocks follow power and temperature: every measurement beside a transfer stands between two alone.
+		before, err := b.Bench(timed)
 		if err != nil {
 			return err
 		}
-		alone := summary(samples)
-		row(what+" x 50, alone", alone, "")
+		row(what+" x 40, alone", summary(before), "")
 		for _, other := range beside {
 			samples, ms, runs, err := b.BenchBeside(timed, other.op)
 			if err != nil {
 				return err
 			}
+			after, err := b.Bench(timed)
+			if err != nil {
+				return err
+			}
+			alone := summary(append(before, after...))
 			t := summary(samples)
 			row(what+" beside "+other.what, t, "slowed by %.1f %%; %d transfers at %.1f GB/s", 100*(t.median/alone.median-1), runs, float64(p.count*p.block)/ms/1e6)
+			before = after
 		}
 	}
 	return b.SaverDestroy(saver)
