@@ -2,10 +2,30 @@ package sim
 
 import "fmt"
 
-// check verifies the laws that hold between any two events: blocks and HBM
-// (laws 1 to 3, in the cache), requests and tokens (law 4). Tests call it, and
-// builds with the tag lawcheck after every event.
+// check verifies the laws that hold between any two events: blocks (law 1),
+// HBM (law 2), saved KV (law 3), requests and tokens (law 4). Tests call it,
+// and builds with the tag lawcheck after every event.
 func (s *Server) check() error {
+	if err := s.checkRequests(); err != nil {
+		return err
+	}
+	if used, total := s.memory.Used(), s.memory.Total(); used < 0 || used > total {
+		return fmt.Errorf("law 1: %d blocks used of %d", used, total)
+	}
+	if s.cache == nil {
+		return nil
+	}
+	if err := s.cache.Check(); err != nil {
+		return err
+	}
+	if err := s.checkHBM(); err != nil {
+		return err
+	}
+	return s.checkSaves()
+}
+
+// checkRequests is law 4.
+func (s *Server) checkRequests() error {
 	if err := s.metrics.check(len(s.requests)); err != nil {
 		return err
 	}
@@ -22,11 +42,95 @@ func (s *Server) check() error {
 	if emitted += s.metrics.finishedTokens; emitted != s.metrics.emitted {
 		return fmt.Errorf("law 4: %d tokens emitted, requests count %d", s.metrics.emitted, emitted)
 	}
-	if used, total := s.memory.Used(), s.memory.Total(); used < 0 || used > total {
-		return fmt.Errorf("law 1: %d blocks used of %d", used, total)
+	return nil
+}
+
+// checkHBM is law 2 beyond the pools' own: the cache's capacity lies within
+// what the card leaves, and the reservation covers the metadata of all blocks
+// that exist and the buffers of all running layer-segmented prefills.
+func (s *Server) checkHBM() error {
+	total, reserved := s.cache.Bytes()
+	if slack := s.sampleSlack(); total > s.HBMBytes+slack {
+		return fmt.Errorf("law 2: the cache has %d bytes of HBM, the card leaves %d", total, s.HBMBytes)
 	}
-	if s.cache == nil {
+	var need int64
+	for _, r := range s.requests {
+		if r.seq == nil {
+			continue
+		}
+		written := r.Done
+		if r.Decoding() {
+			written = r.Context() - 1
+		}
+		need += s.metaBytes(written) + r.buffers
+	}
+	if need > reserved {
+		return fmt.Errorf("law 2: %d bytes reserved, metadata and prefill buffers take %d", reserved, need)
+	}
+	return nil
+}
+
+// sampleSlack is what rounding to whole blocks of a sample may add, scaled up.
+func (s *Server) sampleSlack() int64 {
+	if s.cache.Sample.Rate == 1 {
+		return 0
+	}
+	return int64(float64(s.Geometry.BlockBytes) / s.cache.Sample.Rate)
+}
+
+// checkSaves is law 3 from the server's side: every full block that is not in
+// DRAM yet is on its way there. (That it is held in HBM is the cache's side.)
+func (s *Server) checkSaves() error {
+	for _, r := range s.requests {
+		if r.seq == nil {
+			continue
+		}
+		full, saved := r.seq.Full()
+		for i := range s.saves {
+			if j := &s.saves[i]; j.seq == r.seq && j.owner == r.seq.Owner() && !j.frees {
+				saved = max(saved, j.blocks)
+			}
+		}
+		if saved < full {
+			return fmt.Errorf("law 3: request %d has %d full blocks, %d of them saved or queued to be", r.ID, full, saved)
+		}
+	}
+	return nil
+}
+
+// checkBatch verifies law 8 as a step begins: with batch control, what the
+// batch's requests need of HBM fits beside what cannot be evicted, or the
+// batch is a single request.
+func (s *Server) checkBatch() error {
+	n := len(s.batch.Decodes) + len(s.batch.Prefills)
+	if s.cache == nil || !s.Spec.BatchControl || n < 2 {
 		return nil
 	}
-	return s.cache.Check()
+	total, need := s.cache.Bytes() // reserved: metadata and buffers
+	need += s.cache.Held(nil)
+	for _, r := range s.step.decodes {
+		need += max(s.cache.WorkingSet(r.seq), s.selectedBytes(r.Context())) - s.cache.Held(r.seq)
+	}
+	for i := range s.batch.Prefills {
+		seg := &s.batch.Prefills[i]
+		if r := s.requests[seg.Req]; r.pinned {
+			all := int64(s.Geometry.Blocks(seg.TokenTo)) * s.layerOfBlocks() * int64(s.Model.Layers)
+			need += all - s.cache.Held(r.seq)
+		}
+	}
+	if need > total+int64(n+2)*s.sampleSlack() {
+		return fmt.Errorf("law 8: a batch of %d requests needs %d bytes of HBM, there are %d", n, need, total)
+	}
+	return nil
+}
+
+// selectedBytes is what one step of a decode selects over the whole model.
+func (s *Server) selectedBytes(context int) int64 {
+	blocks := s.Geometry.Blocks(context)
+	if !s.Spec.Sparse() {
+		return int64(blocks*s.Model.Layers) * s.layerOfBlocks()
+	}
+	dense := min(s.Spec.DenseLayers, s.Model.Layers)
+	sparse := s.Model.Layers - dense
+	return int64(blocks*dense+min(blocks, s.budget)*sparse) * s.layerOfBlocks()
 }

@@ -49,6 +49,11 @@ func (s *Server) prefilled(r *request) error {
 		r.pinned = false
 		return nil
 	}
+	// The last, open blocks leave the prefill's buffers for slots of their own.
+	r.buffers -= s.allBlocks(1)
+	if err := s.cache.Reserve(r.seq, s.metaBytes(r.Target)+r.buffers); err != nil {
+		return err
+	}
 	s.cache.Extend(r.seq, r.Target)
 	return s.cache.Segmented(r.seq)
 }

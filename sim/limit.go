@@ -1,6 +1,10 @@
 package sim
 
-import "sparseserve/sim/sched"
+import (
+	"slices"
+
+	"sparseserve/sim/sched"
+)
 
 // hbmLimit tells the scheduler what each candidate needs of the HBM cache.
 // With working-set control these are Algorithm 1's estimates; without it, what
@@ -12,7 +16,7 @@ type hbmLimit struct{ s *Server }
 // chunked prefill.
 func (l *hbmLimit) Available() int64 {
 	total, reserved := l.s.cache.Bytes()
-	return total - reserved - l.s.cache.Held(nil)
+	return total - reserved - l.s.cache.Held(nil) - l.s.cache.Rounding()
 }
 
 // layerOfBlocks is the bytes of one block of every KV head of one layer.
@@ -20,27 +24,47 @@ func (s *Server) layerOfBlocks() int64 {
 	return int64(s.Geometry.KVHeads) * s.Geometry.BlockBytes
 }
 
-// Decode returns the working set of a decode: the union of the blocks that its
-// last w steps selected, and before its first step one step's selection; less
-// the open blocks. Without batch control it is one layer's selection.
-func (l *hbmLimit) Decode(sr *sched.Request) int64 {
-	s := l.s
-	r := s.requests[sr]
-	blocks := s.Geometry.Blocks(sr.Context())
+// allBlocks is the HBM for n blocks of every group.
+func (s *Server) allBlocks(n int) int64 {
+	return int64(float64(int64(n)*int64(s.Model.Layers)*s.layerOfBlocks()) * s.cache.Skew())
+}
+
+// selectedAtOnce is the selection of one decode that must be in HBM at once:
+// that of a layer, or of every layer where each has its own pool.
+func (s *Server) selectedAtOnce(context int) int64 {
+	blocks := s.Geometry.Blocks(context)
 	if s.Spec.Sparse() && s.Spec.DenseLayers == 0 {
 		blocks = min(blocks, s.budget)
 	}
-	all := int64(s.Geometry.Layers)
-	layer := int64(blocks) * s.layerOfBlocks()
-	opens := int64(0) // a new open block, and metadata of the one that closed
-	if (sr.Context()-1)%s.Geometry.BlockTokens == 0 {
-		opens = all*s.layerOfBlocks() + int64(s.Geometry.Groups())*s.Geometry.MetaBytes
+	return int64(blocks) * s.cache.AtOnce() * s.Geometry.BlockBytes
+}
+
+// opens is what a decode step adds: a new open block in every group, or the
+// metadata of the block that it fills.
+func (s *Server) opens(context int) int64 {
+	switch {
+	case (context-1)%s.Geometry.BlockTokens == 0:
+		return s.allBlocks(1) + s.metaBytes(context) - s.metaBytes(context-1)
+	default:
+		return s.metaBytes(context) - s.metaBytes(context-1)
 	}
+}
+
+// Decode returns the working set of a decode: the union of the blocks that its
+// last w steps selected, and before its first step one step's selection; less
+// the open blocks. Without batch control it is what must be in HBM at once.
+func (l *hbmLimit) Decode(sr *sched.Request) int64 {
+	s := l.s
+	context := sr.Context()
+	need := s.selectedAtOnce(context) + s.opens(context)
 	if !s.Spec.BatchControl {
-		return layer + opens
+		return need
 	}
-	need := max(layer*all, s.cache.WorkingSet(r.seq))
-	return need - all*s.layerOfBlocks() + opens
+	set := max(s.selectedBytes(context), s.cache.WorkingSet(s.requests[sr].seq))
+	if !s.Spec.Sparse() || s.Spec.WindowBlocks > 0 {
+		set -= s.allBlocks(1) // the open block, which is held
+	}
+	return max(need, set+s.opens(context))
 }
 
 // Prefill returns what a prefill holds: all layers of all chunks so far, or the
@@ -49,19 +73,51 @@ func (l *hbmLimit) Prefill(seg *sched.Segment) int64 {
 	s := l.s
 	r := s.requests[seg.Req]
 	meta := s.metaBytes(seg.Req.Target)
-	if r.seq != nil && r.buffers > 0 {
-		return 0
+	if r.seq != nil {
+		meta = 0 // reserved with the first segment, as the buffers
 	}
 	if s.sched.Planner().Segmented() {
+		if r.seq != nil {
+			return 0
+		}
 		return s.segmentBuffers(seg.Req.Target) + meta
 	}
 	var held int64
 	if r.seq != nil {
 		held = s.cache.Held(r.seq)
-		meta = 0 // reserved with the first chunk
 	}
-	return int64(s.Geometry.Blocks(seg.TokenTo))*s.layerOfBlocks()*int64(s.Model.Layers) - held + meta
+	return s.allBlocks(s.Geometry.Blocks(seg.TokenTo)) - held + meta
 }
+
+// CanRun implements sched.Limit: what must not be evicted is the metadata,
+// buffers and unsaved blocks of every request.
+func (l *hbmLimit) CanRun(sr *sched.Request, seg *sched.Segment, preempted []*sched.Request) bool {
+	s := l.s
+	total, reserved := s.cache.Bytes()
+	free := total - reserved - s.cache.Rounding()
+	for _, r := range s.requests {
+		switch {
+		case r.seq == nil:
+		case slices.Contains(preempted, r.Request):
+			free += r.seq.Reserved()
+		case seg != nil && r.Request == sr:
+		default:
+			_, saved := r.seq.Full()
+			free -= s.allBlocks(r.seq.Blocks() - saved)
+		}
+	}
+	if seg == nil {
+		return s.selectedAtOnce(sr.Context())+s.opens(sr.Context()) <= free
+	}
+	need := l.Prefill(seg)
+	if r := s.requests[sr]; r.seq != nil {
+		need += s.cache.Held(r.seq)
+	}
+	return need <= free
+}
+
+// Landing implements sched.Limit.
+func (l *hbmLimit) Landing() bool { return len(l.s.saves) > 0 }
 
 // metaBytes is the selection metadata of the full blocks of a context.
 func (s *Server) metaBytes(tokens int) int64 {
@@ -73,10 +129,11 @@ func (s *Server) metaBytes(tokens int) int64 {
 
 // segmentBuffers is what a layer-segmented prefill of the given tokens holds in
 // HBM: the KV of the layer being computed and of the one being saved beside it,
-// and the activations that carry it from one iteration to the next, fp16.
+// the last, open block of every layer, and the activations that carry it from
+// one iteration to the next, fp16.
 func (s *Server) segmentBuffers(tokens int) int64 {
 	layer := int64(s.Geometry.Blocks(tokens)) * s.layerOfBlocks()
-	return 2*layer + int64(tokens)*int64(s.Model.Hidden)*2
+	return 2*layer + s.allBlocks(1) + int64(tokens)*int64(s.Model.Hidden)*2
 }
 
 // hbmTotal is the HBM for KV blocks, metadata and prefill buffers.
@@ -86,23 +143,15 @@ func (s *Server) hbmTotal() int64 {
 }
 
 // loneNeed is the HBM that a request needs at its worst moment when it is the
-// only one: its prefill, or its last decode step.
+// only one: its prefill, also a second one after a preemption near its end, or
+// its last decode step.
 func (s *Server) loneNeed(prompt, output int) int64 {
 	tokens := prompt + output
-	meta := s.metaBytes(tokens)
-	open := 2 * s.layerOfBlocks() * int64(s.Geometry.Layers)
-	prefill := int64(s.Geometry.Blocks(tokens)) * s.layerOfBlocks() * int64(s.Geometry.Layers)
+	prefill := s.allBlocks(s.Geometry.Blocks(tokens))
 	if s.sched.Planner().Segmented() {
-		prefill = s.segmentBuffers(tokens) + open
+		prefill = s.segmentBuffers(tokens)
 	}
-	blocks := s.Geometry.Blocks(tokens)
-	if s.Spec.Sparse() && s.Spec.DenseLayers == 0 {
-		blocks = min(blocks, s.budget)
-	}
-	layers := int64(1) // of selections that must be in HBM at once
-	if s.Spec.Pool == "per-layer" {
-		layers = int64(s.Model.Layers)
-	}
-	decode := open + layers*int64(blocks)*s.layerOfBlocks()
-	return meta + max(prefill, decode)
+	// A block that was filled stays until it is saved; a new one opens.
+	decode := s.selectedAtOnce(tokens) + s.allBlocks(2)
+	return s.metaBytes(tokens) + max(prefill, decode) + s.cache.Rounding()
 }

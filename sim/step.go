@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"fmt"
+
 	"sparseserve/sim/des"
 	"sparseserve/sim/kv"
 	"sparseserve/sim/sched"
@@ -42,6 +44,11 @@ func (s *Server) startStep(now des.Time) error {
 	}
 	if err := s.enter(now); err != nil {
 		return err
+	}
+	if checkLaws {
+		if err := s.checkBatch(); err != nil {
+			panic(fmt.Sprintf("sim: at %v, step %d: %v", now, s.steps, err))
+		}
 	}
 	if err := s.Device.Begin(&s.step.meta); err != nil {
 		return err

@@ -7,7 +7,8 @@
 // (prefill.go), each decode step's selection touches them group by group
 // (access.go), Pools (pool.go) hand out HBM slots and evict by recency
 // (evict.go), and Free returns everything. Heads may be a hashed sample
-// (sample.go) with pools scaled alike. check.go states the invariants.
+// (sample.go) with pools scaled alike. needs.go answers what a batch would
+// take; check.go states the invariants.
 //
 // Nothing here knows time, prices or schedules. Not safe for concurrent use.
 package kv

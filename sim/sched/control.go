@@ -9,56 +9,126 @@ type Limit interface {
 	// Decode and Prefill estimate what a candidate needs of it, in bytes.
 	Decode(*Request) int64
 	Prefill(*Segment) int64
+	// CanRun says whether a step of one candidate alone is possible while all
+	// other requests, apart from the preempted ones, keep what must not be
+	// evicted. The segment is nil for a decode.
+	CanRun(r *Request, seg *Segment, preempted []*Request) bool
+	// Landing says that saves in flight will free HBM without any step.
+	Landing() bool
 }
 
 // thin is Algorithm 1 from line 6: candidates enter the batch in the base
 // policy's order while their working sets fit; the others are reset, that is
 // keep their place in the queues as if they had not been picked. The first
-// candidate always enters, so that a request larger than the estimate cannot
-// stop the server.
+// that can run at all enters whatever its working set, so that one larger than
+// HBM cannot stop the server.
+//
+// When none can run beside what the others hold, running requests go before
+// new ones, then saves in flight are waited for (an empty batch), and last the
+// youngest running requests are preempted until the first candidate can run.
 func (s *Scheduler) thin() {
-	var used, available int64
-	if s.cfg.Limit != nil {
-		available = s.cfg.Limit.Available()
+	if s.cfg.Limit == nil {
+		for i := range s.candidates {
+			s.enter(&s.candidates[i])
+		}
+		return
 	}
-	back := 0
+	if s.admit(); !s.batch.Empty() || len(s.candidates) == 0 {
+		return
+	}
+	if len(s.running) > 0 && s.candidates[0].isNew {
+		s.resetAll()
+		s.closed = true
+		s.base(s)
+		s.closed = false
+		if s.admit(); !s.batch.Empty() || len(s.candidates) == 0 {
+			return
+		}
+	}
+	if s.cfg.Limit.Landing() {
+		s.resetAll()
+		return
+	}
+	first := s.candidates[0]
+	s.candidates[0].req = nil // stays
+	s.resetAll()
+	for !s.canRun(&first) && s.preemptOther(first.req) {
+	}
+	s.enter(&first)
+}
+
+// admit moves the candidates that fit into the batch and resets the others,
+// unless none fits: then it leaves them as they are.
+func (s *Scheduler) admit() {
+	var used int64
+	available := s.cfg.Limit.Available()
+	back := s.left[:0]
 	for i := range s.candidates {
 		c := &s.candidates[i]
-		decode := c.seg.Req == nil
-		if s.cfg.Limit != nil {
-			var need int64
-			if decode {
-				need = s.cfg.Limit.Decode(c.req)
-			} else {
-				need = s.cfg.Limit.Prefill(&c.seg)
-			}
-			if used+need > available && !s.batch.Empty() {
-				s.candidates[back] = *c
-				back++
-				continue
-			}
+		need := s.need(c)
+		if used+need <= available || s.batch.Empty() && s.canRun(c) {
 			used += need
+			s.enter(c)
+			continue
 		}
-		if decode {
-			s.batch.Decodes = append(s.batch.Decodes, c.req)
-		} else {
-			s.batch.Prefills = append(s.batch.Prefills, c.seg)
-		}
+		back = append(back, *c)
 	}
-	for i := back - 1; i >= 0; i-- {
-		s.reset(&s.candidates[i])
+	s.left = back
+	if !s.batch.Empty() {
+		s.candidates, s.left = back, s.candidates
+		s.resetAll()
 	}
 }
 
-// reset takes a candidate back. A request that was admitted for this batch
-// waits again, at the front and in order; a running one stays in the running
-// queue and only skips the iteration.
-func (s *Scheduler) reset(c *candidate) {
-	if !c.isNew {
-		s.batch.SetBack = append(s.batch.SetBack, c.req)
-		return
+func (s *Scheduler) enter(c *candidate) {
+	if c.decode() {
+		s.batch.Decodes = append(s.batch.Decodes, c.req)
+	} else {
+		s.batch.Prefills = append(s.batch.Prefills, c.seg)
 	}
-	s.unrun(c.req)
-	s.cfg.Memory.Release(&c.req.Grant)
-	s.waiting.pushFront(c.req)
+}
+
+func (s *Scheduler) need(c *candidate) int64 {
+	if c.decode() {
+		return s.cfg.Limit.Decode(c.req)
+	}
+	return s.cfg.Limit.Prefill(&c.seg)
+}
+
+func (s *Scheduler) canRun(c *candidate) bool {
+	if c.decode() {
+		return s.cfg.Limit.CanRun(c.req, nil, s.batch.Preempted)
+	}
+	return s.cfg.Limit.CanRun(c.req, &c.seg, s.batch.Preempted)
+}
+
+// resetAll takes all candidates back. A request that was admitted for this
+// batch waits again, at the front and in order; a running one stays in the
+// running queue and only skips the iteration.
+func (s *Scheduler) resetAll() {
+	for i := len(s.candidates) - 1; i >= 0; i-- {
+		c := &s.candidates[i]
+		switch {
+		case c.req == nil:
+		case c.isNew:
+			s.unrun(c.req)
+			s.cfg.Memory.Release(&c.req.Grant)
+			s.waiting.pushFront(c.req)
+		default:
+			s.batch.SetBack = append(s.batch.SetBack, c.req)
+		}
+	}
+	s.candidates = s.candidates[:0]
+}
+
+// preemptOther preempts the last running request other than r; it reports
+// whether there was one.
+func (s *Scheduler) preemptOther(r *Request) bool {
+	for i := len(s.running) - 1; i >= 0; i-- {
+		if s.running[i] != r {
+			s.preempt(i)
+			return true
+		}
+	}
+	return false
 }

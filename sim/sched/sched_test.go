@@ -216,6 +216,9 @@ type limit struct {
 func (l *limit) Available() int64         { return l.available }
 func (l *limit) Decode(r *Request) int64  { return l.need[r.ID] }
 func (l *limit) Prefill(s *Segment) int64 { return l.need[s.Req.ID] }
+func (l *limit) Landing() bool            { return false }
+
+func (l *limit) CanRun(*Request, *Segment, []*Request) bool { return true }
 
 // Algorithm 1: requests enter in order while their working sets fit; those left
 // out keep their place, and a later, smaller one may still enter.

@@ -34,6 +34,8 @@ type candidate struct {
 	isNew bool    // admitted in this iteration
 }
 
+func (c *candidate) decode() bool { return c.seg.Req == nil }
+
 // Config describes a scheduler.
 type Config struct {
 	Base        string // vllm | vllm-v1 | sarathi
@@ -53,6 +55,8 @@ type Scheduler struct {
 
 	batch      Batch
 	candidates []candidate
+	left       []candidate // scratch
+	closed     bool        // admits nobody: running requests only
 }
 
 // New returns a scheduler with empty queues.
@@ -119,14 +123,19 @@ func (s *Scheduler) decode(r *Request) bool {
 // preemptLast preempts the last running request; it reports whether that was
 // another than r.
 func (s *Scheduler) preemptLast(r *Request) bool {
-	last := s.running[len(s.running)-1]
-	s.running = s.running[:len(s.running)-1]
-	last.running = false
-	s.cfg.Memory.Release(&last.Grant)
-	last.restart()
-	s.waiting.pushFront(last)
-	s.batch.Preempted = append(s.batch.Preempted, last)
-	return last != r
+	return s.preempt(len(s.running)-1) != r
+}
+
+// preempt preempts the i-th running request by recomputation.
+func (s *Scheduler) preempt(i int) *Request {
+	r := s.running[i]
+	s.running = append(s.running[:i], s.running[i+1:]...)
+	r.running = false
+	s.cfg.Memory.Release(&r.Grant)
+	r.restart()
+	s.waiting.pushFront(r)
+	s.batch.Preempted = append(s.batch.Preempted, r)
+	return r
 }
 
 func (s *Scheduler) run(r *Request) {

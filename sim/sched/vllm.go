@@ -45,7 +45,7 @@ func (s *Scheduler) budget() Budget {
 // admitWaiting moves waiting requests to the running queue while their whole
 // prompt fits the memory and the budget leaves them a segment.
 func (s *Scheduler) admitWaiting(b *Budget) {
-	for s.waiting.len() > 0 && len(s.running) < s.cfg.MaxRequests {
+	for !s.closed && s.waiting.len() > 0 && len(s.running) < s.cfg.MaxRequests {
 		r := s.waiting.front()
 		left := *b
 		seg, ok := s.cfg.Planner.Next(r, &left)

@@ -24,7 +24,7 @@ func (s *Scheduler) vllmV1() {
 	if len(s.batch.Preempted) > 0 {
 		return
 	}
-	for s.waiting.len() > 0 && len(s.running) < s.cfg.MaxRequests {
+	for !s.closed && s.waiting.len() > 0 && len(s.running) < s.cfg.MaxRequests {
 		r := s.waiting.front()
 		left := b
 		seg, ok := s.cfg.Planner.Next(r, &left)

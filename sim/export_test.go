@@ -1,0 +1,63 @@
+package sim
+
+import (
+	"fmt"
+
+	"sparseserve/sim/des"
+)
+
+// Drive is Run with a look at the server after every event.
+func (s *Server) Drive(w Workload, rec Recorder, look func() error) (*Metrics, error) {
+	if err := s.begin(w, rec); err != nil {
+		return nil, err
+	}
+	for {
+		more, err := s.advance()
+		if err != nil {
+			return nil, err
+		}
+		if !more {
+			return s.end()
+		}
+		if err := look(); err != nil {
+			return nil, fmt.Errorf("at %v, step %d: %w", s.events.Now(), s.steps, err)
+		}
+	}
+}
+
+// Check and CheckBatch are the laws that builds with the tag lawcheck verify.
+func (s *Server) Check() error      { return s.check() }
+func (s *Server) CheckBatch() error { return s.checkBatch() }
+
+// Now returns the server's clock.
+func (s *Server) Now() des.Time { return s.events.Now() }
+
+// Left returns what should be zero when all requests have gone: requests in
+// the queues, granted blocks, bytes reserved or held in HBM, saves in flight.
+func (s *Server) Left() (left struct{ Requests, Granted, Reserved, Held, Saves int64 }) {
+	left.Requests = int64(len(s.requests) + s.sched.Waiting() + s.sched.Running())
+	left.Granted, left.Saves = s.memory.Used(), int64(len(s.saves))
+	if s.cache != nil {
+		_, left.Reserved = s.cache.Bytes()
+		left.Held = s.cache.Held(nil)
+	}
+	return left
+}
+
+// SelectedNow returns the blocks that the decodes of the running step must
+// select over all KV heads and layers: the budget, or all there are.
+func (s *Server) SelectedNow() int64 {
+	var bytes int64
+	for _, r := range s.batch.Decodes {
+		bytes += s.selectedBytes(r.Context())
+	}
+	return bytes / s.Geometry.BlockBytes
+}
+
+// LoneNeed returns the HBM that the server thinks a request needs by itself.
+func (s *Server) LoneNeed(prompt, output int) int64 {
+	if s.cache == nil {
+		return 0
+	}
+	return s.loneNeed(prompt, output)
+}

@@ -1,0 +1,34 @@
+package kv
+
+// What a scheduler asks before it forms a batch: how much HBM requests hold and
+// would need, in figures of the whole model when heads are sampled.
+
+// Full returns how many blocks of each group are full, and how many of them
+// have reached DRAM.
+func (s *Seq) Full() (full, saved int) { return s.full, s.saved }
+
+// Reserved returns the bytes reserved for a request's metadata and buffers.
+func (s *Seq) Reserved() int64 { return s.reserved }
+
+// AtOnce returns how many groups' selections must lie in HBM at once, scaled
+// to the whole model: those of the fullest layer. With one pool a layer every
+// pool must be large enough for that layer.
+func (c *Cache) AtOnce() int64 {
+	most := 0
+	for i := range c.layers {
+		most = max(most, c.layers[i].to-c.layers[i].from)
+	}
+	return c.scale(int64(most * len(c.pools)))
+}
+
+// Skew returns by how much what all groups hold fills the fullest pool above
+// the average one: 1 unless pools are per layer and the sample is uneven.
+func (c *Cache) Skew() float64 {
+	if len(c.pools) == 1 {
+		return 1
+	}
+	return float64(c.AtOnce()) / float64(c.Geo.Groups())
+}
+
+// Rounding is the most bytes by which whole slots exceed what was asked for.
+func (c *Cache) Rounding() int64 { return c.scale(int64(len(c.pools))) * c.Geo.BlockBytes }

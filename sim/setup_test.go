@@ -1,0 +1,277 @@
+package sim_test
+
+import (
+	"fmt"
+	"math"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"sparseserve/hw"
+	"sparseserve/sim"
+	"sparseserve/sim/des"
+	"sparseserve/sim/dsa"
+	"sparseserve/sim/kv"
+	"sparseserve/traces"
+)
+
+// scenario is one random run: a small model on a real card's cost models,
+// under any system that a configuration can describe.
+type scenario struct {
+	model    hw.Model
+	gpu      string
+	spec     sim.Spec
+	hbm      int64 // bytes for KV
+	seed     uint64
+	arrivals []sim.Arrival
+}
+
+func (c *scenario) String() string {
+	return fmt.Sprintf("%d layers x %d KV heads of %d on %s, %d bytes of HBM, seed %d\n%+v\n%v",
+		c.model.Layers, c.model.KVHeads, c.model.HeadDim, c.gpu, c.hbm, c.seed, c.spec, c.arrivals)
+}
+
+// tiny returns a model small enough to run every head of in microseconds.
+func tiny(layers, kvHeads int) hw.Model {
+	return hw.Model{
+		Name: "tiny", Layers: layers, Hidden: 64, QHeads: 2 * kvHeads, KVHeads: kvHeads, HeadDim: 16, FFN: 128,
+		Vocab: 100, MaxContext: 400, Tokenizer: "llama2", WeightBytesEach: 2, KVBytesEach: 2,
+	}
+}
+
+// drawScenario draws a run. HBM and DRAM reach from below what one of the
+// requests needs by itself, so that some are rejected, to more than all need.
+func drawScenario(t *rapid.T) *scenario {
+	pick := func(name string, values ...string) string { return rapid.SampledFrom(values).Draw(t, name) }
+	n := func(name string, low, high int) int { return rapid.IntRange(low, high).Draw(t, name) }
+	c := &scenario{
+		model: tiny(n("layers", 1, 4), n("kv heads", 1, 4)),
+		gpu:   pick("gpu", "a100-40gb", "h200"),
+		seed:  uint64(n("seed", 1, 5)),
+	}
+	s := &c.spec
+	*s = sim.Spec{
+		Attention: pick("attention", "full", "sparse", "sparse"), BlockTokens: n("block tokens", 1, 8),
+		Offload: n("offload", 0, 3) > 0, LoadEngine: pick("load engine", "memcpy", "batched", "flash"),
+		SaveEngine: pick("save engine", "memcpy", "gpu", "flash"), SaveBuffer: pick2(t, "save buffer", 0, 0.002, 1),
+		Eviction: pick("eviction", "lru", "fifo"), Pool: pick("pool", "unified", "unified", "per-layer"),
+		Utilisation: 0.9,
+		Base:        pick("base", "vllm", "vllm-v1", "sarathi"), MaxRequests: n("max requests", 1, 8),
+		MaxTokens: n("max tokens", 1, 60), Watermark: pick2(t, "watermark", 0, 0.01, 0.1),
+		BatchControl: rapid.Bool().Draw(t, "batch control"), Window: n("window", 1, 12),
+		Prefill: pick("prefill", "plain", "chunked", "layer", "layer-chunked"), ChunkTokens: n("chunk", 1, 60),
+		OverLength: pick("over length", "truncate", "reject"), MaxPromptTokens: n("max prompt", 0, 1) * 100,
+		Heads: pick("heads", "full", "full", "sampled"), SampleGroups: n("sample", 1, 4),
+	}
+	if rapid.Bool().Draw(t, "own inject") {
+		s.MaxInject = rapid.Int64Range(1, 400).Draw(t, "max inject")
+	}
+	s.SinkBlocks, s.WindowBlocks = n("sinks", 0, 2), n("recent", 0, 2)
+	s.BudgetTokens = s.BlockTokens*(s.SinkBlocks+s.WindowBlocks+n("budget", 1, 6)) + n("budget rest", 0, s.BlockTokens-1)
+	if s.DenseLayers = n("dense layers", 0, 3); s.DenseLayers > 1 {
+		s.DenseLayers = 0
+	}
+	at := des.Time(0)
+	largest := 0
+	for range n("requests", 1, 10) {
+		at += des.Time(n("gap", 0, 20)) * des.Millisecond
+		a := sim.Arrival{At: at, Prompt: n("prompt", 1, 60), Output: n("output", 1, 25)}
+		if n("long", 0, 9) == 0 {
+			a.Prompt *= 8 // beyond the model's maximum when it is over 50
+		}
+		c.arrivals = append(c.arrivals, a)
+		largest = max(largest, a.Prompt+a.Output)
+	}
+	geo := c.model.Geometry(s.BlockTokens)
+	blocks := int64(geo.Blocks(largest)) * int64(geo.Groups())
+	scale := func(name string, unit int64) int64 {
+		return unit * int64(n(name, 3, 40)) / 10
+	}
+	c.hbm = scale("hbm", blocks*(geo.BlockBytes+geo.MetaBytes)) + geo.BlockBytes*int64(n("hbm more", 0, 40))
+	s.DRAMGiB = float64(scale("dram", 2*blocks*geo.BlockBytes)) / (1 << 30)
+	return c
+}
+
+func pick2(t *rapid.T, name string, values ...float64) float64 {
+	return rapid.SampledFrom(values).Draw(t, name)
+}
+
+// list is a workload of given requests.
+type list struct {
+	arrivals []sim.Arrival
+	next     int
+}
+
+func (l *list) Next() (sim.Arrival, bool, error) {
+	if l.next == len(l.arrivals) {
+		return sim.Arrival{}, false, nil
+	}
+	l.next++
+	return l.arrivals[l.next-1], true, nil
+}
+
+// log keeps what a run records.
+type log struct {
+	requests []sim.Record
+	steps    []sim.StepRecord
+	gaps     []des.Time
+}
+
+func (l *log) Request(r *sim.Record) error  { l.requests = append(l.requests, *r); return nil }
+func (l *log) Gap(d des.Time)               { l.gaps = append(l.gaps, d) }
+func (l *log) Step(r *sim.StepRecord) error { l.steps = append(l.steps, *r); return nil }
+
+// libraries shares recorded selections between runs, by blocks picked.
+var libraries = struct {
+	sync.Mutex
+	of map[int]*dsa.Library
+}{of: map[int]*dsa.Library{}}
+
+func library(k int) *dsa.Library {
+	libraries.Lock()
+	defer libraries.Unlock()
+	if libraries.of[k] == nil {
+		libraries.of[k] = dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), dsa.TopK{K: k}, 2)
+	}
+	return libraries.of[k]
+}
+
+type fatal interface{ Fatal(...any) }
+
+// modelled returns the modelled device of a scenario.
+func (c *scenario) modelled(t fatal, gpu *hw.Profile) *hw.Device {
+	opts := hw.DeviceOptions{}
+	if c.spec.Offload {
+		opts = hw.DeviceOptions{
+			LoadEngine: c.spec.LoadEngine, SaveEngine: c.spec.SaveEngine, Offload: true,
+			SaveBufferBytes: int64(c.spec.SaveBuffer * (1 << 20)),
+		}
+	}
+	d, err := hw.NewDevice(gpu, &c.model, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func profile(t fatal, name string) *hw.Profile {
+	p, err := hw.LoadProfile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// server returns a server for the scenario on a device.
+func (c *scenario) server(t fatal, d sim.Device) *sim.Server {
+	cfg := sim.Config{
+		Spec:     c.spec,
+		Model:    sim.Model{Layers: c.model.Layers, KVHeads: c.model.KVHeads, Hidden: c.model.Hidden, MaxContext: c.model.MaxContext},
+		Geometry: c.model.Geometry(c.spec.BlockTokens), HBMBytes: c.hbm, Seed: c.seed, Device: d,
+	}
+	if c.spec.Sparse() {
+		cfg.Library = library(sim.Candidates(&c.spec))
+	}
+	s, err := sim.NewServer(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// spy passes calls on to a device, checks their order and sums them up.
+type spy struct {
+	sim.Device
+	begin func() error // called as a step begins
+
+	step         sim.Step
+	layer        int   // last of the running step, -1 before the first
+	query        int64 // token-layers of prefill attention, over the run
+	loads, saves int64 // blocks, over the run
+	floor        func(*sim.Work) float64
+	least        float64 // seconds that the running step takes at the card's peaks
+	loaded       int64   // blocks of the running step
+	ended        []stepTotals
+}
+
+// stepTotals is what a device was asked in one step, and its answer.
+type stepTotals struct {
+	sim.Step
+	Loads  int64
+	Saves  int64 // over the run so far
+	Least  float64
+	Timing sim.Timing
+}
+
+func (d *spy) Begin(s *sim.Step) error {
+	if d.begin != nil {
+		if err := d.begin(); err != nil {
+			return err
+		}
+	}
+	d.step, d.layer, d.loaded, d.least = *s, -1, 0, 0
+	return d.Device.Begin(s)
+}
+
+func (d *spy) Move(m *kv.Moves) error {
+	if m.Layer <= d.layer || m.Loads < 0 || m.Saves < 0 {
+		return fmt.Errorf("layer %d moves %+v after layer %d", m.Layer, m, d.layer)
+	}
+	d.loads += m.Loads
+	d.loaded += m.Loads
+	d.saves += m.Saves
+	return d.Device.Move(m)
+}
+
+func (d *spy) Compute(layer int, w *sim.Work) error {
+	if layer <= d.layer {
+		return fmt.Errorf("layer %d computes after layer %d", layer, d.layer)
+	}
+	d.layer = layer
+	tokens := w.Decodes
+	for _, p := range w.Prefill {
+		d.query += int64(p.Query)
+		tokens += p.Query
+	}
+	if tokens != w.Tokens || tokens == 0 {
+		return fmt.Errorf("layer %d computes %d tokens: %+v", layer, tokens, w)
+	}
+	if d.floor != nil {
+		d.least += d.floor(w)
+	}
+	return d.Device.Compute(layer, w)
+}
+
+func (d *spy) Finish() (sim.Timing, error) {
+	timing, err := d.Device.Finish()
+	d.ended = append(d.ended, stepTotals{d.step, d.loaded, d.saves, d.least, timing})
+	return timing, err
+}
+
+// outcome is a finished run.
+type outcome struct {
+	log
+	server  *sim.Server
+	spy     *spy
+	metrics *sim.Metrics
+}
+
+// drive runs a scenario to its end, looking at the server after every event.
+func (c *scenario) drive(t *rapid.T, look func(*outcome) error) *outcome {
+	o := &outcome{spy: &spy{Device: c.modelled(t, profile(t, c.gpu))}}
+	o.server = c.server(t, o.spy)
+	var err error
+	o.metrics, err = o.server.Drive(&list{arrivals: c.arrivals}, o, func() error { return look(o) })
+	if err != nil {
+		t.Fatalf("%v\n%v", err, c)
+	}
+	return o
+}
+
+func within(t testing.TB, name string, got, want, tolerance float64) {
+	t.Helper()
+	if math.Abs(got-want) > tolerance {
+		t.Errorf("%s is %v, want %v", name, got, want)
+	}
+}
