@@ -19,8 +19,10 @@ type Selection struct {
 // the step before and absent now become evictable, layer by layer as Fill
 // reaches the layer.
 func (c *Cache) BeginStep(decodes []*Seq) {
+	c.step++
 	for _, s := range decodes {
 		s.step++
+		s.clock = append(s.clock, c.step)
 		s.recent[int(s.step)%c.window] = 0
 	}
 	c.leaving = c.leaving[:0]
@@ -75,7 +77,7 @@ func (c *Cache) Access(s *Seq, g int, sel *Selection) {
 }
 
 // rebuild applies a selection without knowing how it differs from the last.
-func (c *Cache) rebuild(s *Seq, g int, row []entry, sel *Selection) {
+func (c *Cache) rebuild(s *Seq, g int, row []mark, sel *Selection) {
 	if gs := &s.groups[g]; !gs.parked && gs.last >= s.born {
 		c.dropUnwanted(s, g, row, sel)
 	}
@@ -97,7 +99,7 @@ func (c *Cache) rebuild(s *Seq, g int, row []entry, sel *Selection) {
 }
 
 // dropUnwanted drops the active blocks of a group that a selection leaves out.
-func (c *Cache) dropUnwanted(s *Seq, g int, row []entry, sel *Selection) {
+func (c *Cache) dropUnwanted(s *Seq, g int, row []mark, sel *Selection) {
 	if sel.All {
 		return
 	}
@@ -112,40 +114,43 @@ func (c *Cache) dropUnwanted(s *Seq, g int, row []entry, sel *Selection) {
 		want[b/64] |= 1 << (b % 64)
 	}
 	for b := sel.Sinks; b < sel.Tail; b++ {
-		if row[b].mark&active != 0 && want[b/64]&(1<<(b%64)) == 0 {
+		if row[b]&active != 0 && want[b/64]&(1<<(b%64)) == 0 {
 			c.drop(s, g, row, b)
 		}
 	}
 }
 
 // touch makes a block active.
-func (c *Cache) touch(s *Seq, g int, row []entry, b int) {
-	e := &row[b]
-	if e.mark&active != 0 {
+func (c *Cache) touch(s *Seq, g int, row []mark, b int) {
+	m := row[b]
+	if m&active != 0 {
 		return
 	}
-	if was := e.when(); was >= s.born && was+uint32(c.window) > s.step {
+	if was := m.when(); was >= s.born && was+uint32(c.window) > s.step {
 		s.recent[int(was)%c.window]--
 	}
-	e.mark = e.mark&held | active
+	if m.idle() {
+		c.pools[c.poolOf[g]].idle--
+	}
+	row[b] = m&(held|resident) | active
 	s.active++
-	if !e.resident() && e.mark&held == 0 {
+	if m&(held|resident) == 0 {
 		c.missing = append(c.missing, ref{s.id, s.step, uint16(g), uint16(b)})
 	}
 }
 
 // drop ends a block's run of selections; its last use was the group's last
 // access.
-func (c *Cache) drop(s *Seq, g int, row []entry, b int) {
+func (c *Cache) drop(s *Seq, g int, row []mark, b int) {
 	last := s.groups[g].last
-	e := &row[b]
-	e.mark = e.mark&held | last
+	m := row[b]&(held|resident) | mark(last)
+	row[b] = m
+	if m.idle() {
+		c.pools[c.poolOf[g]].idle++
+	}
 	s.active--
 	if last+uint32(c.window) > s.step {
 		s.recent[int(last)%c.window]++
-	}
-	if e.mark&held == 0 {
-		c.pools[c.poolOf(g)].order.idle(ref{s.id, last, uint16(g), uint16(b)})
 	}
 }
 
@@ -153,13 +158,13 @@ func (c *Cache) drop(s *Seq, g int, row []entry, b int) {
 // them: the request left the batch, or the pool ran out of idle blocks.
 func (c *Cache) park(s *Seq, g int) {
 	gs := &s.groups[g]
-	if gs.parked || gs.last < s.born {
+	if gs.parked || gs.last < s.born || s.active == 0 {
 		return
 	}
 	gs.parked = true
 	row := s.row(g)
 	for b := range row[:s.blocks] {
-		if row[b].mark&active != 0 {
+		if row[b]&active != 0 {
 			c.drop(s, g, row, b)
 		}
 	}
@@ -195,8 +200,11 @@ func (c *Cache) place(li int, refs []ref) error {
 				return err
 			}
 		}
-		c.entry(r).slot = p.take() + 1
-		r.stamp = c.seqs[r.seq].step
+		s := c.seqs[r.seq]
+		i := int(r.group)*s.cap + int(r.block)
+		s.slots[i] = p.take()
+		s.marks[i] |= resident
+		r.stamp = s.step
 		p.order.entered(r)
 	}
 	return nil
@@ -208,11 +216,14 @@ func (c *Cache) place(li int, refs []ref) error {
 // which their blocks were last used.
 func (c *Cache) evict(pool, li int) error {
 	p := &c.pools[pool]
+	only := -1
 	for i := 0; ; i++ {
-		if r, ok := p.order.victim(c); ok {
-			e := c.entry(r)
-			p.give(e.slot - 1)
-			e.slot = 0
+		if r, ok := p.order.victim(c, only); ok {
+			s := c.seqs[r.seq]
+			i := int(r.group)*s.cap + int(r.block)
+			p.give(s.slots[i])
+			s.marks[i] &^= resident
+			p.idle--
 			c.stats.Evicted++
 			return nil
 		}
@@ -223,6 +234,7 @@ func (c *Cache) evict(pool, li int) error {
 		if other == li || c.layers[other].pool != pool {
 			continue
 		}
+		only = other
 		for _, s := range c.seqs {
 			if s.live {
 				for g := c.layers[other].from; g < c.layers[other].to; g++ {
@@ -233,16 +245,4 @@ func (c *Cache) evict(pool, li int) error {
 	}
 	return fmt.Errorf("kv: HBM is full of blocks in use: %d slots, %d of them reserved for metadata and prefill buffers, %d held or selected; give it more (system.kv_gib), or run fewer requests at once (system.max_requests)",
 		p.slots, p.reserved, p.used)
-}
-
-func (c *Cache) poolOf(g int) int {
-	if len(c.pools) == 1 {
-		return 0
-	}
-	for i := range c.layers {
-		if g < c.layers[i].to {
-			return c.layers[i].pool
-		}
-	}
-	panic("kv: group outside the sample")
 }

@@ -5,29 +5,33 @@ import (
 	"math"
 )
 
-// entry is the state of one block of one group. The zero value is a block that
-// is only in DRAM, or nowhere yet.
-type entry struct {
-	slot uint32 // HBM slot + 1; 0 = not resident
-	mark uint32 // flags and the stamp of the last use
-}
+// mark is the state of one block of one group. The zero value is a block that
+// is only in DRAM, or nowhere yet. Marks lie apart from slots because a step
+// reads many marks and, hits being the rule, few slots.
+type mark uint32
 
 const (
-	active    = 1 << 31 // selected by the group's last access
-	held      = 1 << 30 // open, waiting to be saved, or prefix of a running prefill
-	stampMask = held - 1
+	active    mark = 1 << 31 // selected by the group's last access
+	held      mark = 1 << 30 // open, waiting to be saved, or prefix of a running prefill
+	resident  mark = 1 << 29 // has an HBM slot
+	stampMask mark = resident - 1
 )
 
-func (e *entry) resident() bool { return e.slot != 0 }
-func (e *entry) busy() bool     { return e.mark&(active|held) != 0 }
-func (e *entry) when() uint32   { return e.mark & stampMask }
+func (m mark) resident() bool { return m&resident != 0 }
 
-// Seq is the KV cache of one request. A row of entries, one an existing block,
-// belongs to each group of the sample.
+// idle says whether the block can be evicted.
+func (m mark) idle() bool { return m&(resident|active|held) == resident }
+
+// when returns the request's step of the last use.
+func (m mark) when() uint32 { return uint32(m & stampMask) }
+
+// Seq is the KV cache of one request. A row of marks and one of slots, an entry
+// a block, belong to each group of the sample.
 type Seq struct {
 	id     int32
-	cap    int     // entries a row
-	rows   []entry // [groups][cap]
+	cap    int      // entries a row
+	marks  []mark   // [groups][cap]
+	slots  []uint32 // [groups][cap], of resident blocks
 	groups []groupState
 
 	blocks int // that exist, the open one included
@@ -40,6 +44,9 @@ type Seq struct {
 	active int     // entries with the active flag
 	held   int     // entries with the held flag
 	recent []int32 // entries last used at step s, no longer active: recent[s % window]
+
+	clock    []uint32 // the cache's step at each decode step since born
+	released uint32   // the cache's step when blocks of its prefill were released, the last time
 
 	reserved int64 // bytes of metadata and prefill buffers, whole model
 	live     bool
@@ -66,12 +73,14 @@ type Cache struct {
 	window int // decode steps whose selections make a working set
 
 	pools    []pool
+	poolOf   []int // by group of the sample
 	layers   []layerGroups
 	seqs     []*Seq // by handle; nil or not live when free
 	freeSeqs []int32
 	reserved int64 // bytes, whole model, over all requests
 	held     int   // entries with the held flag, over all requests
 
+	step    uint32 // steps so far
 	leaving []*Seq // accessed in the last step, absent from this one
 	missing []ref  // of the layer being accessed: to load, waiting for slots
 	writing []ref  // of the layer being accessed: just written, waiting for slots
@@ -117,13 +126,18 @@ func NewCache(cfg Config) (*Cache, error) {
 			c.layers[i].pool = i
 		}
 	}
-	c.pools = make([]pool, n)
+	c.pools, c.poolOf = make([]pool, n), make([]int, len(cfg.Sample.Groups))
+	for i := range c.layers {
+		for g := c.layers[i].from; g < c.layers[i].to; g++ {
+			c.poolOf[g] = c.layers[i].pool
+		}
+	}
 	for i := range c.pools {
 		p := &c.pools[i]
 		p.slots = int(float64(cfg.HBMBytes/cfg.Geometry.BlockBytes) * cfg.Sample.Rate / float64(n))
 		switch cfg.Eviction {
 		case "lru":
-			p.order = &lru{}
+			p.order = newLRU(c, i)
 		case "fifo":
 			p.order = &fifo{}
 		default:
@@ -147,14 +161,15 @@ func (c *Cache) Open(maxTokens int) *Seq {
 		s.recent = make([]int32, c.window)
 	}
 	s.cap = c.Geo.Blocks(maxTokens)
-	if need := s.cap * len(s.groups); cap(s.rows) < need {
-		s.rows = make([]entry, need)
+	if need := s.cap * len(s.groups); cap(s.marks) < need {
+		s.marks, s.slots = make([]mark, need), make([]uint32, need)
 	} else {
-		s.rows = s.rows[:need]
-		clear(s.rows)
+		s.marks, s.slots = s.marks[:need], s.slots[:need]
+		clear(s.marks)
 	}
 	clear(s.groups)
 	clear(s.recent)
+	s.clock = s.clock[:0]
 	s.blocks, s.full, s.saved, s.hold, s.active, s.held = 0, 0, 0, 0, 0, 0
 	s.step += 2 // born-1 marks blocks that no step of this owner selected
 	s.born = s.step
@@ -168,11 +183,12 @@ func (c *Cache) Free(s *Seq) {
 		l := &c.layers[li]
 		p := &c.pools[l.pool]
 		for g := l.from; g < l.to; g++ {
-			row := s.row(g)
-			for b := range row[:s.blocks] {
-				if e := &row[b]; e.resident() {
-					p.give(e.slot - 1)
-					*e = entry{}
+			for b, m := range s.row(g)[:s.blocks] {
+				if m.resident() {
+					p.give(s.slots[g*s.cap+b])
+				}
+				if m.idle() {
+					p.idle--
 				}
 			}
 		}
@@ -190,7 +206,7 @@ func (c *Cache) Free(s *Seq) {
 	}
 }
 
-func (s *Seq) row(g int) []entry { return s.rows[g*s.cap : (g+1)*s.cap : (g+1)*s.cap] }
+func (s *Seq) row(g int) []mark { return s.marks[g*s.cap : (g+1)*s.cap : (g+1)*s.cap] }
 
 // Owner tells the successive requests of one handle apart.
 func (s *Seq) Owner() uint32 { return s.born }
@@ -198,14 +214,14 @@ func (s *Seq) Owner() uint32 { return s.born }
 // Blocks returns how many blocks exist in each group, the open one included.
 func (s *Seq) Blocks() int { return s.blocks }
 
-// entry returns the state of the block a ref names, or nil when its request
-// has gone.
-func (c *Cache) entry(r ref) *entry {
+// at returns the mark of the block a ref names, or nil when its request has
+// gone.
+func (c *Cache) at(r ref) *mark {
 	s := c.seqs[r.seq]
 	if !s.live || int(r.block) >= s.blocks {
 		return nil
 	}
-	return &s.rows[int(r.group)*s.cap+int(r.block)]
+	return &s.marks[int(r.group)*s.cap+int(r.block)]
 }
 
 // Layers returns the layers that have sampled groups, in order.
@@ -219,6 +235,16 @@ func (c *Cache) Layer(i int) (layer, groups int) {
 
 // First returns the first group, in the sample, of the i-th sampled layer.
 func (c *Cache) First(i int) int { return c.layers[i].from }
+
+// LayerGroups returns the most groups that are accessed at once: those of one
+// sampled layer, scaled to the whole model.
+func (c *Cache) LayerGroups() int64 {
+	most := 0
+	for _, l := range c.layers {
+		most = max(most, l.to-l.from)
+	}
+	return c.scale(int64(most))
+}
 
 // Stats returns the counts so far.
 func (c *Cache) Stats() Stats { return c.stats }

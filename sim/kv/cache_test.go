@@ -177,7 +177,7 @@ func later(a, b [2]int) [2]int {
 
 func (x *script) held(key [3]int) bool {
 	s := x.seqs[key[0]]
-	return s.row(key[1])[key[2]].mark&held != 0
+	return s.row(key[1])[key[2]]&held != 0
 }
 
 func (x *script) residents() map[[3]int]bool {
@@ -249,6 +249,7 @@ func (x *script) open(geo Geometry) {
 	x.prev[id] = make([][]uint16, geo.Groups())
 	x.c.Extend(s, prompt)
 	if rapid.Bool().Draw(x.t, "chunked") {
+		x.step++ // the prefill is a step of its own
 		x.c.BeginStep(nil)
 		x.c.Pin(s)
 		for li := range x.c.layers {

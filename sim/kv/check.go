@@ -22,6 +22,15 @@ func (c *Cache) Check() error {
 	}
 	for i := range c.pools {
 		p := &c.pools[i]
+		idle := 0
+		for _, r := range owner[i] {
+			if c.at(r).idle() {
+				idle++
+			}
+		}
+		if p.idle != idle {
+			return fmt.Errorf("pool %d counts %d idle blocks, has %d", i, p.idle, idle)
+		}
 		if p.used != len(owner[i]) {
 			return fmt.Errorf("law 1: pool %d counts %d blocks, %d are resident", i, p.used, len(owner[i]))
 		}
@@ -52,35 +61,35 @@ func (c *Cache) Check() error {
 func (c *Cache) checkSeq(s *Seq, owner []map[uint32]ref) error {
 	act, pinned, recent := 0, 0, make([]int32, c.window)
 	for g := range s.groups {
-		pool := c.poolOf(g)
+		pool := c.poolOf[g]
 		for b := range s.row(g) {
-			e := &s.row(g)[b]
+			m, slot := s.row(g)[b], s.slots[g*s.cap+b]
 			r := ref{s.id, 0, uint16(g), uint16(b)}
 			if b >= s.blocks {
-				if *e != (entry{}) {
+				if m != 0 {
 					return fmt.Errorf("law 1: %+v lies beyond the %d blocks of its request", r, s.blocks)
 				}
 				continue
 			}
-			if e.resident() {
-				if prev, taken := owner[pool][e.slot-1]; taken {
-					return fmt.Errorf("law 1: slot %d is owned by %+v and %+v", e.slot-1, prev, r)
+			if m.resident() {
+				if prev, taken := owner[pool][slot]; taken {
+					return fmt.Errorf("law 1: slot %d is owned by %+v and %+v", slot, prev, r)
 				}
-				owner[pool][e.slot-1] = r
+				owner[pool][slot] = r
 			}
-			if e.mark&held != 0 {
+			if m&held != 0 {
 				pinned++
 			}
 			written := b < int(s.groups[g].blocks)
-			if written && b >= s.saved && !(e.resident() && e.mark&held != 0) {
+			if written && b >= s.saved && !(m.resident() && m&held != 0) {
 				return fmt.Errorf("law 3: %+v is neither in DRAM (%d saved) nor held in HBM", r, s.saved)
 			}
-			if e.mark&active != 0 {
+			if m&active != 0 {
 				act++
-				if !e.resident() {
+				if !m.resident() {
 					return fmt.Errorf("law 7: %+v is selected but not in HBM", r)
 				}
-			} else if was := e.when(); was >= s.born && was+uint32(c.window) > s.step {
+			} else if was := m.when(); was >= s.born && was+uint32(c.window) > s.step {
 				recent[int(was)%c.window]++
 			}
 		}

@@ -9,6 +9,7 @@ type pool struct {
 	slots    int    // all
 	reserved int    // not for blocks
 	used     int    // blocks resident
+	idle     int    // of them, those that can be evicted
 	fresh    uint32 // slots never handed out lie at fresh and above
 	free     []uint32
 	order    evictor

@@ -34,26 +34,24 @@ func (c *Cache) settle(s *Seq, from, to int) {
 	if from >= to {
 		return
 	}
-	for li := range c.layers {
-		l := &c.layers[li]
-		order := c.pools[l.pool].order
-		for g := l.from; g < l.to; g++ {
-			row := s.row(g)
-			for b := from; b < to; b++ {
-				e := &row[b]
-				if e.mark&held == 0 {
-					continue
-				}
-				e.mark &^= held
-				s.held--
-				c.held--
-				if e.resident() && e.mark&active == 0 {
-					if e.when() < s.born {
-						e.mark = s.born - 1 // never selected
-					}
-					order.idle(ref{s.id, e.when(), uint16(g), uint16(b)})
+	for g := range s.groups {
+		row := s.row(g)
+		for b := from; b < to; b++ {
+			m := row[b]
+			if m&held == 0 {
+				continue
+			}
+			m &^= held
+			s.held--
+			c.held--
+			if m.idle() {
+				c.pools[c.poolOf[g]].idle++
+				if m.when() < s.born {
+					m = resident | mark(s.born-1) // never selected
+					s.released = c.step
 				}
 			}
+			row[b] = m
 		}
 	}
 }
@@ -67,20 +65,22 @@ func (c *Cache) Write(li int, s *Seq) {
 		c.create(s, g)
 		row := s.row(g)
 		for b := range s.hold {
-			e := &row[b]
-			if e.mark&held != 0 {
+			if row[b]&held != 0 {
 				continue
 			}
-			c.pinEntry(s, e)
-			if !e.resident() {
+			if row[b].idle() {
+				c.pools[c.poolOf[g]].idle--
+			}
+			c.pin(s, &row[b])
+			if !row[b].resident() {
 				c.missing = append(c.missing, ref{s.id, 0, uint16(g), uint16(b)})
 			}
 		}
 	}
 }
 
-func (c *Cache) pinEntry(s *Seq, e *entry) {
-	e.mark |= held
+func (c *Cache) pin(s *Seq, m *mark) {
+	*m |= held
 	s.held++
 	c.held++
 }
@@ -94,7 +94,7 @@ func (c *Cache) create(s *Seq, g int) {
 	}
 	row := s.row(g)
 	for b := int(gs.blocks); b < s.blocks; b++ {
-		c.pinEntry(s, &row[b])
+		c.pin(s, &row[b])
 		c.writing = append(c.writing, ref{s.id, 0, uint16(g), uint16(b)})
 	}
 	gs.blocks = int32(s.blocks)
