@@ -7,7 +7,7 @@
 // through the layers, where select.go finds what each head attends to, kv
 // finds what must move and the Device (device.go) moves, computes and tells
 // the time; when the step ends, commit.go hands out tokens; the Recorder
-// (record.go) sees every finished request and step; metrics.go sums them up.
+// (request.go) sees every finished request and step; metrics.go sums them up.
 //
 // The package reads no wall clock, file, flag or environment. It is one code
 // for modelled and real devices.

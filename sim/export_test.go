@@ -32,16 +32,42 @@ func (s *Server) CheckBatch() error { return s.checkBatch() }
 // Now returns the server's clock.
 func (s *Server) Now() des.Time { return s.events.Now() }
 
+// Holdings is what requests hold of a server.
+type Holdings struct{ Requests, Granted, Reserved, Held, Saves int64 }
+
 // Left returns what should be zero when all requests have gone: requests in
 // the queues, granted blocks, bytes reserved or held in HBM, saves in flight.
-func (s *Server) Left() (left struct{ Requests, Granted, Reserved, Held, Saves int64 }) {
-	left.Requests = int64(len(s.requests) + s.sched.Waiting() + s.sched.Running())
-	left.Granted, left.Saves = s.memory.Used(), int64(len(s.saves))
-	if s.cache != nil {
-		_, left.Reserved = s.cache.Bytes()
-		left.Held = s.cache.Held(nil)
+func (s *Server) Left() Holdings {
+	h := Holdings{
+		Requests: int64(len(s.requests) + s.sched.Waiting() + s.sched.Running()),
+		Granted:  s.memory.Used(), Saves: int64(len(s.saves)),
 	}
-	return left
+	if s.cache != nil {
+		_, h.Reserved = s.cache.Bytes()
+		h.Held = s.cache.Held(nil)
+	}
+	return h
+}
+
+// HBMUsed returns the bytes of blocks, metadata and prefill buffers in HBM;
+// Rounding how much whole slots may add to them.
+func (s *Server) HBMUsed() int64 {
+	if s.cache == nil {
+		block := s.Geometry.BlockBytes
+		if s.Spec.Sparse() {
+			block += s.Geometry.MetaBytes
+		}
+		return s.memory.Used() * block * int64(s.Geometry.Groups())
+	}
+	_, reserved := s.cache.Bytes()
+	return s.cache.Resident() + reserved
+}
+
+func (s *Server) Rounding() int64 {
+	if s.cache == nil {
+		return 0
+	}
+	return s.cache.Rounding()
 }
 
 // SelectedNow returns the blocks that the decodes of the running step must
@@ -52,12 +78,4 @@ func (s *Server) SelectedNow() int64 {
 		bytes += s.selectedBytes(r.Context())
 	}
 	return bytes / s.Geometry.BlockBytes
-}
-
-// LoneNeed returns the HBM that the server thinks a request needs by itself.
-func (s *Server) LoneNeed(prompt, output int) int64 {
-	if s.cache == nil {
-		return 0
-	}
-	return s.loneNeed(prompt, output)
 }

@@ -1,19 +1,257 @@
 package sim_test
 
 import (
+	"fmt"
+	"math"
+	"reflect"
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"sparseserve/hw"
+	"sparseserve/sim"
+	"sparseserve/sim/des"
 )
 
-// Laws 1 to 4 after every event and law 8 as every step begins. No request that
-// passes the check at its arrival stops the server, however tight the memory.
-func TestLaw1Law2Law3Law4Law8AtEveryEvent(t *testing.T) {
+// The laws of the design, each on random configurations of the whole server.
+// drive fails a test when a request that passed the check at its arrival stops
+// the server, however tight the memory.
+
+// Law 1: used + free = capacity in every tier and pool at every event, and all
+// of it is free again once the requests have gone.
+func TestLaw1BlocksAreConserved(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawScenario(t)
+		o := c.drive(t, func(o *outcome) error { return o.server.Check() })
+		if left := o.server.Left(); left != (sim.Holdings{}) {
+			t.Fatalf("left behind: %+v\n%v", left, c)
+		}
+	})
+}
+
+// Law 2: blocks, metadata and prefill buffers fit what the card leaves for KV;
+// that weights, activations and these fit the card is tested in experiments.
+func TestLaw2HBMHoldsEverything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawScenario(t)
 		c.drive(t, func(o *outcome) error {
-			o.spy.begin = o.server.CheckBatch
+			if used := o.server.HBMUsed(); used > c.hbm+o.server.Rounding() {
+				return fmt.Errorf("law 2: %d bytes of HBM used, there are %d", used, c.hbm)
+			}
 			return o.server.Check()
 		})
 	})
+}
+
+// Law 3: no KV is lost. Every full block of a live request is in DRAM, or held
+// in HBM with a save under way, also while requests are preempted and set back.
+func TestLaw3NoKVIsLost(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawScenario(t)
+		c.spec.Offload = true
+		c.spec.SaveEngine = "memcpy" // the slowest: most blocks are on their way
+		c.drive(t, func(o *outcome) error { return o.server.Check() })
+	})
+}
+
+// Law 4: requests submitted = completed + rejected + in flight; tokens emitted
+// = asked for; tokens prefilled = prompts + recomputed.
+func TestLaw4RequestsAndTokens(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawScenario(t)
+		o := c.drive(t, func(o *outcome) error { return o.server.Check() })
+		sum := o.metrics.Summary()
+		var done, refused, preempted int
+		var tokens, prompts int64
+		seen := map[int]bool{}
+		for _, r := range o.requests {
+			if seen[r.ID] {
+				t.Fatalf("law 4: request %d left twice\n%v", r.ID, c)
+			}
+			seen[r.ID] = true
+			preempted += r.Preemptions
+			if r.Rejected != "" {
+				refused++
+				continue
+			}
+			done++
+			tokens += int64(r.Output)
+			prompts += int64(r.Prompt)
+		}
+		if done != sum.Completed || refused != sum.Rejected || done+refused != len(c.arrivals) || sum.Requests != len(c.arrivals) || preempted != sum.Preempted {
+			t.Fatalf("law 4: %d arrived; %d done, %d refused, %d preemptions; summary %+v\n%v", len(c.arrivals), done, refused, preempted, sum, c)
+		}
+		// Every token but a request's first ends a gap.
+		if emitted := int64(len(o.gaps) + done); emitted != tokens {
+			t.Fatalf("law 4: %d tokens emitted, %d asked for\n%v", emitted, tokens, c)
+		}
+		computed, asked := o.spy.query, prompts*int64(c.model.Layers)
+		if computed < asked || preempted == 0 && computed != asked {
+			t.Fatalf("law 4: %d token-layers prefilled, %d asked for, %d preemptions\n%v", computed, asked, preempted, c)
+		}
+	})
+}
+
+// Law 5: time never runs back, for the clock, a request's life, or steps, of
+// which one runs at a time.
+func TestLaw5TimeRunsForward(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawScenario(t)
+		last := des.Time(0)
+		o := c.drive(t, func(o *outcome) error {
+			if o.server.Now() < last {
+				return fmt.Errorf("law 5: clock at %v after %v", o.server.Now(), last)
+			}
+			last = o.server.Now()
+			return nil
+		})
+		for _, r := range o.requests {
+			if r.Rejected == "" && (r.Scheduled < r.Arrival || r.FirstToken <= r.Scheduled || r.LastToken < r.FirstToken) {
+				t.Fatalf("law 5: %+v\n%v", r, c)
+			}
+		}
+		end := des.Time(0)
+		for i, s := range o.steps {
+			if s.Index != int64(i) || s.Start < end || s.Timing.Elapsed <= 0 || s.Timing.Elapsed != s.Timing.Phases.Sum() {
+				t.Fatalf("law 5: step %d of %+v begins at %v, the one before ended at %v\n%v", i, s, s.Start, end, c)
+			}
+			end = s.Start + s.Timing.Elapsed
+		}
+	})
+}
+
+// Law 6: the bytes that a step loads take at least their time on the link, and
+// what was saved by any moment took at least its own.
+func TestLaw6LinkBandwidth(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawScenario(t)
+		c.spec.Offload = true
+		o := c.drive(t, nil)
+		gpu := profile(t, c.gpu)
+		block := float64(c.model.Geometry(c.spec.BlockTokens).BlockBytes)
+		for _, s := range o.spy.ended {
+			if least := float64(s.Loads) * block / gpu.Link.H2D.SI(); s.Timing.Phases.LoadStall.Seconds() < least-1e-9*float64(c.model.Layers) {
+				t.Fatalf("law 6: step %d loads %d blocks in %v, the link takes %v s\n%v", s.Index, s.Loads, s.Timing.Phases.LoadStall, least, c)
+			}
+			done := (s.Start + s.Timing.SavesDone - o.spy.ended[0].Start).Seconds()
+			if least := float64(s.Saves) * block / gpu.Link.D2H.SI(); s.Timing.SavesDone > 0 && done < least-1e-9*float64(s.Index+1)*float64(c.model.Layers) {
+				t.Fatalf("law 6: %d blocks are saved within %v s, the link takes %v s\n%v", s.Saves, done, least, c)
+			}
+		}
+	})
+}
+
+// Law 7: every KV head selects min(budget, existing) blocks, in dense layers
+// all. That they exist and do not repeat is tested where streams are made.
+func TestLaw7SelectionsHaveTheirSize(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawScenario(t)
+		c.spec.Offload, c.spec.Heads = true, "full"
+		o := c.start(t, profile(t, c.gpu))
+		var want []int64
+		o.spy.begin = func() error {
+			want = append(want, o.server.SelectedNow())
+			return nil
+		}
+		o.run(t, c, o.server.Check)
+		for i, s := range o.steps {
+			if s.Selected != want[i] {
+				t.Fatalf("law 7: step %d selects %d blocks, want %d\n%v", i, s.Selected, want[i], c)
+			}
+		}
+	})
+}
+
+// Law 8: with batch control the working sets of an admitted batch fit, at every
+// step, or the batch has one request.
+func TestLaw8WorkingSetsFit(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawScenario(t)
+		c.spec.Offload, c.spec.BatchControl = true, true
+		o := c.start(t, profile(t, c.gpu))
+		o.spy.begin = o.server.CheckBatch
+		o.run(t, c, nil)
+	})
+}
+
+// Law 9: the same configuration and seed give the same run, to the nanosecond.
+func TestLaw9RunsRepeat(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawScenario(t)
+		a, b := c.drive(t, nil), c.drive(t, nil)
+		if !reflect.DeepEqual(a.log, b.log) || !reflect.DeepEqual(a.metrics.Summary(), b.metrics.Summary()) {
+			t.Fatalf("law 9: two runs differ\n%v", c)
+		}
+	})
+}
+
+// Law 10: no step is faster than its FLOPs at the card's peak or its weights
+// and KV at the peak of HBM.
+func TestLaw10StepsObeyPhysics(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawScenario(t)
+		gpu := profile(t, c.gpu)
+		m := &c.model
+		kvBytes := float64(m.LayerKVBytesPerToken())
+		o := c.start(t, gpu)
+		o.spy.floor = func(w *sim.Work) float64 {
+			flops := 2 * float64(m.LayerLinears()) * float64(w.Tokens)
+			for _, p := range w.Prefill {
+				pairs := float64(p.Query)*float64(p.Prefix) + float64(p.Query)*float64(p.Query+1)/2
+				flops += 4 * pairs * float64(m.QHeads*m.HeadDim)
+			}
+			bytes := float64(m.LayerWeightBytes()) + kvBytes*float64(w.DecodeTokens)
+			return max(flops/gpu.GPU.PeakFP16.SI(), bytes/gpu.GPU.HBMBandwidth.SI())
+		}
+		o.run(t, c, nil)
+		for _, s := range o.spy.ended {
+			if s.Timing.Elapsed.Seconds() < s.Least {
+				t.Fatalf("law 10: step %d takes %v, its work at peak %v s\n%v", s.Index, s.Timing.Elapsed, s.Least, c)
+			}
+		}
+	})
+}
+
+// Law 11: a faster link never makes the mean TTFT of the same trace worse
+// beyond noise. The noise is that of list scheduling: a step that ends earlier
+// may miss an arrival, which then waits for the next step. So a request may
+// lose at most about the longest step, and the mean as much.
+func TestLaw11FasterLinkIsNotSlower(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawScenario(t)
+		c.spec.Offload = true
+		factor := rapid.Float64Range(1, 8).Draw(t, "factor")
+		run := func(gpu *hw.Profile) (ttft float64, longest des.Time) {
+			o := c.start(t, gpu)
+			o.run(t, c, nil)
+			for _, s := range o.steps {
+				longest = max(longest, s.Timing.Elapsed)
+			}
+			return o.metrics.Summary().TTFT.Mean, longest
+		}
+		slow, step := run(profile(t, c.gpu))
+		fast, _ := run(fasterLink(profile(t, c.gpu), factor))
+		if fast > slow+step.Seconds() {
+			t.Fatalf("law 11: mean TTFT %v s, with a link %v times as fast %v s; the longest step is %v\n%v", slow, factor, fast, step, c)
+		}
+	})
+}
+
+// fasterLink multiplies the rates of the link and of all that runs over it.
+func fasterLink(p *hw.Profile, factor float64) *hw.Profile {
+	for _, f := range []*hw.Figure{&p.Link.Nominal, &p.Link.H2D, &p.Link.D2H, &p.Link.DuplexCopy, &p.Link.DuplexKernel, &p.Save.GPURate} {
+		f.Value *= factor
+	}
+	for i := range p.Load.Flash {
+		p.Load.Flash[i].Value *= factor
+	}
+	for i := range p.Save.Scatter {
+		p.Save.Scatter[i].Value *= factor
+	}
+	for _, f := range []*hw.Figure{&p.Load.MemcpyCall, &p.Load.BatchedCall, &p.Load.BatchedBlock, &p.Load.FlashLaunch, &p.Load.FlashFloor, &p.Save.MemcpyCall, &p.Save.FlashCall, &p.Save.GPULaunch, &p.Save.GPUFloor} {
+		if !math.IsNaN(f.Value) {
+			f.Value /= factor
+		}
+	}
+	return p
 }

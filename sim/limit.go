@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"math"
 	"slices"
 
 	"sparseserve/sim/sched"
@@ -26,7 +27,7 @@ func (s *Server) layerOfBlocks() int64 {
 
 // allBlocks is the HBM for n blocks of every group.
 func (s *Server) allBlocks(n int) int64 {
-	return int64(float64(int64(n)*int64(s.Model.Layers)*s.layerOfBlocks()) * s.cache.Skew())
+	return int64(math.Ceil(float64(n*s.Geometry.Groups())*s.cache.Skew())) * s.Geometry.BlockBytes
 }
 
 // selectedAtOnce is the selection of one decode that must be in HBM at once:
@@ -36,7 +37,7 @@ func (s *Server) selectedAtOnce(context int) int64 {
 	if s.Spec.Sparse() && s.Spec.DenseLayers == 0 {
 		blocks = min(blocks, s.budget)
 	}
-	return int64(blocks) * s.cache.AtOnce() * s.Geometry.BlockBytes
+	return int64(math.Ceil(float64(blocks)*s.cache.AtOnce())) * s.Geometry.BlockBytes
 }
 
 // opens is what a decode step adds: a new open block in every group, or the

@@ -2,9 +2,7 @@ package sim_test
 
 import (
 	"fmt"
-	"math"
 	"sync"
-	"testing"
 
 	"pgregory.net/rapid"
 
@@ -257,21 +255,32 @@ type outcome struct {
 	metrics *sim.Metrics
 }
 
-// drive runs a scenario to its end, looking at the server after every event.
-func (c *scenario) drive(t *rapid.T, look func(*outcome) error) *outcome {
-	o := &outcome{spy: &spy{Device: c.modelled(t, profile(t, c.gpu))}}
+// start returns the scenario's server, ready to run.
+func (c *scenario) start(t fatal, gpu *hw.Profile) *outcome {
+	o := &outcome{spy: &spy{Device: c.modelled(t, gpu)}}
 	o.server = c.server(t, o.spy)
-	var err error
-	o.metrics, err = o.server.Drive(&list{arrivals: c.arrivals}, o, func() error { return look(o) })
-	if err != nil {
-		t.Fatalf("%v\n%v", err, c)
-	}
 	return o
 }
 
-func within(t testing.TB, name string, got, want, tolerance float64) {
-	t.Helper()
-	if math.Abs(got-want) > tolerance {
-		t.Errorf("%s is %v, want %v", name, got, want)
+// run serves the scenario to its end and calls look, if any, after every event.
+func (o *outcome) run(t fatal, c *scenario, look func() error) {
+	if look == nil {
+		look = func() error { return nil }
 	}
+	var err error
+	o.metrics, err = o.server.Drive(&list{arrivals: c.arrivals}, o, look)
+	if err != nil {
+		t.Fatal(fmt.Sprintf("%v\n%v", err, c))
+	}
+}
+
+// drive is start and run on the scenario's own card.
+func (c *scenario) drive(t fatal, look func(*outcome) error) *outcome {
+	o := c.start(t, profile(t, c.gpu))
+	if look == nil {
+		o.run(t, c, nil)
+	} else {
+		o.run(t, c, func() error { return look(o) })
+	}
+	return o
 }

@@ -10,15 +10,11 @@ func (s *Seq) Full() (full, saved int) { return s.full, s.saved }
 // Reserved returns the bytes reserved for a request's metadata and buffers.
 func (s *Seq) Reserved() int64 { return s.reserved }
 
-// AtOnce returns how many groups' selections must lie in HBM at once, scaled
-// to the whole model: those of the fullest layer. With one pool a layer every
-// pool must be large enough for that layer.
-func (c *Cache) AtOnce() int64 {
-	most := 0
-	for i := range c.layers {
-		most = max(most, c.layers[i].to-c.layers[i].from)
-	}
-	return c.scale(int64(most * len(c.pools)))
+// AtOnce returns how many groups' selections must lie in HBM at once, of the
+// whole model: those of the fullest layer. With one pool a layer every pool
+// must be large enough for that layer.
+func (c *Cache) AtOnce() float64 {
+	return float64(c.fullest()*len(c.pools)) / c.Sample.Rate
 }
 
 // Skew returns by how much what all groups hold fills the fullest pool above
@@ -27,8 +23,26 @@ func (c *Cache) Skew() float64 {
 	if len(c.pools) == 1 {
 		return 1
 	}
-	return float64(c.AtOnce()) / float64(c.Geo.Groups())
+	return float64(c.fullest()*len(c.pools)) / float64(len(c.Sample.Groups))
+}
+
+// fullest returns the most groups that the sample has in one layer.
+func (c *Cache) fullest() int {
+	most := 0
+	for i := range c.layers {
+		most = max(most, c.layers[i].to-c.layers[i].from)
+	}
+	return most
 }
 
 // Rounding is the most bytes by which whole slots exceed what was asked for.
 func (c *Cache) Rounding() int64 { return c.scale(int64(len(c.pools))) * c.Geo.BlockBytes }
+
+// Resident returns the bytes of all blocks in HBM.
+func (c *Cache) Resident() int64 {
+	var n int64
+	for i := range c.pools {
+		n += int64(c.pools[i].used)
+	}
+	return c.scale(n) * c.Geo.BlockBytes
+}

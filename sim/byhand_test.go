@@ -1,0 +1,272 @@
+package sim_test
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"sparseserve/hw"
+	"sparseserve/sim"
+	"sparseserve/sim/des"
+	"sparseserve/sim/kv"
+)
+
+const ms = des.Millisecond
+
+// metronome is a device for working by hand: a step takes 10 ms and 1 ms for
+// each prefill token in each layer; what a step saves lands 5 ms after its end.
+type metronome struct {
+	elapsed des.Time
+	saves   bool
+	loads   []int64 // by step
+}
+
+func (d *metronome) Begin(*sim.Step) error {
+	d.elapsed, d.saves, d.loads = 10*ms, false, append(d.loads, 0)
+	return nil
+}
+
+func (d *metronome) Score(int, *sim.Work) error { return nil }
+
+func (d *metronome) Move(m *kv.Moves) error {
+	d.loads[len(d.loads)-1] += m.Loads
+	d.saves = d.saves || m.Saves > 0
+	return nil
+}
+
+func (d *metronome) Compute(_ int, w *sim.Work) error {
+	for _, p := range w.Prefill {
+		d.elapsed += des.Time(p.Query) * ms
+	}
+	return nil
+}
+
+func (d *metronome) Finish() (sim.Timing, error) {
+	t := sim.Timing{Elapsed: d.elapsed, Phases: sim.Phases{Linears: d.elapsed}}
+	if d.saves {
+		t.SavesDone = d.elapsed + 5*ms
+	}
+	return t, nil
+}
+
+// byHand returns a scenario of two layers with one KV head each, blocks of four
+// tokens, eight tokens an iteration and memory for the given number of blocks.
+func byHand(blocks int64, arrivals ...sim.Arrival) *scenario {
+	c := &scenario{model: tiny(2, 1), gpu: "a100-40gb", seed: 1, arrivals: arrivals}
+	c.spec = sim.Spec{
+		Attention: "full", BudgetTokens: 20, BlockTokens: 4, SinkBlocks: 1, WindowBlocks: 1,
+		LoadEngine: "memcpy", SaveEngine: "memcpy", Eviction: "lru", Pool: "unified", Utilisation: 0.9, DRAMGiB: 1,
+		Base: "vllm", MaxRequests: 8, MaxTokens: 8, Window: 12, Prefill: "chunked", ChunkTokens: 8,
+		OverLength: "truncate", Heads: "full", SampleGroups: 1,
+	}
+	c.hbm = blocks * c.model.Geometry(4).BlockBytes * 2
+	return c
+}
+
+// life is a request's times in milliseconds.
+type life struct {
+	Scheduled, First, Last, Preemptions int
+}
+
+func (c *scenario) lives(t *testing.T, look func(*outcome) error) (map[int]life, *outcome, *metronome) {
+	t.Helper()
+	d := &metronome{}
+	o := &outcome{spy: &spy{Device: d}}
+	o.server = c.server(t, o.spy)
+	o.run(t, c, func() error {
+		if look != nil {
+			if err := look(o); err != nil {
+				return err
+			}
+		}
+		return o.server.Check()
+	})
+	got := map[int]life{}
+	for _, r := range o.requests {
+		got[r.ID] = life{int(r.Scheduled / ms), int(r.FirstToken / ms), int(r.LastToken / ms), r.Preemptions}
+	}
+	return got, o, d
+}
+
+func expect[T any](t *testing.T, what string, got, want T) {
+	t.Helper()
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%s: got %v, want %v", what, got, want)
+	}
+}
+
+// A chunk of 8 tokens takes 10 + 2 x 8 = 26 ms:
+//
+//	 0  request 1, tokens 0 to 8
+//	26  request 1, tokens 8 to 12; request 2, which came at 5, tokens 0 to 4
+//	52  both decode; request 2 ends at 62
+//	62  request 1 decodes and ends at 72
+func TestChunkedPrefillByHand(t *testing.T) {
+	c := byHand(100, sim.Arrival{Prompt: 12, Output: 3}, sim.Arrival{At: 5 * ms, Prompt: 4, Output: 2})
+	got, o, _ := c.lives(t, nil)
+	expect(t, "lives", got, map[int]life{1: {0, 52, 72, 0}, 2: {26, 52, 62, 0}})
+	expect(t, "gaps", o.gaps, []des.Time{10 * ms, 10 * ms, 10 * ms})
+	sum := o.metrics.Summary()
+	expect(t, "mean TTFT", sum.TTFT.Mean, (0.052+0.047)/2)
+	expect(t, "mean scheduling delay", sum.QueueDelay.Mean, 0.021/2)
+	expect(t, "mean batch", sum.BatchMean, 6.0/4)
+	expect(t, "throughput", sum.ThroughputTokS, 5/0.072)
+}
+
+// With 12 token-layers an iteration:
+//
+//	 0  request 1, layer 0, 12 tokens: 22 ms
+//	22  request 1, layer 1; nothing is left for request 2
+//	44  request 1 decodes; request 2, both layers of 4 tokens: 18 ms
+//	62  both decode and end at 72
+func TestLayerSegmentedPrefillByHand(t *testing.T) {
+	c := byHand(100, sim.Arrival{Prompt: 12, Output: 3}, sim.Arrival{At: 5 * ms, Prompt: 4, Output: 2})
+	c.spec.Prefill, c.spec.MaxInject = "layer", 12
+	got, o, _ := c.lives(t, nil)
+	expect(t, "lives", got, map[int]life{1: {0, 44, 72, 0}, 2: {44, 62, 72, 0}})
+	expect(t, "gaps", o.gaps, []des.Time{18 * ms, 10 * ms, 10 * ms})
+}
+
+// Four blocks of HBM:
+//
+//	 0  request 1, 7 tokens, two blocks: 24 ms
+//	24  request 1 decodes within its blocks; request 2, 6 tokens, two blocks: 22 ms
+//	46  request 1 needs a third block: request 2 is preempted and cannot return
+//	66  request 1 has ended; request 2 prefills its prompt and its token: 24 ms
+//	90  request 2 decodes twice and ends at 110
+func TestPreemptionByHand(t *testing.T) {
+	c := byHand(4, sim.Arrival{Prompt: 7, Output: 4}, sim.Arrival{At: 5 * ms, Prompt: 6, Output: 4})
+	c.spec.MaxTokens, c.spec.ChunkTokens = 100, 100
+	got, o, _ := c.lives(t, nil)
+	expect(t, "lives", got, map[int]life{1: {0, 24, 66, 0}, 2: {24, 46, 110, 1}})
+	expect(t, "gaps", o.gaps, []des.Time{22 * ms, 10 * ms, 10 * ms, 44 * ms, 10 * ms, 10 * ms})
+	expect(t, "preemptions", o.metrics.Summary().Preempted, 1)
+}
+
+// At one moment saves land, then requests arrive, then the step ends: a request
+// that arrives as a step ends is in the next one.
+func TestArrivalAtTheEndOfAStep(t *testing.T) {
+	c := byHand(100, sim.Arrival{Prompt: 4, Output: 3}, sim.Arrival{At: 18 * ms, Prompt: 4, Output: 1})
+	got, _, _ := c.lives(t, nil)
+	expect(t, "lives", got, map[int]life{1: {0, 18, 46, 0}, 2: {18, 36, 36, 0}})
+}
+
+func TestRejections(t *testing.T) {
+	for name, c := range map[string]struct {
+		change         func(*scenario)
+		prompt, output int
+		want           string // of the reason; empty when served
+		served         int    // prompt tokens
+	}{
+		"fits":                 {func(*scenario) {}, 40, 4, "", 40},
+		"truncated":            {func(*scenario) {}, 1000, 10, "", 390},
+		"truncated to a knob":  {func(c *scenario) { c.spec.MaxPromptTokens = 30 }, 1000, 10, "", 30},
+		"a knob beyond":        {func(c *scenario) { c.spec.MaxPromptTokens = 5000 }, 1000, 10, "", 390},
+		"over length":          {func(c *scenario) { c.spec.OverLength = "reject" }, 391, 10, "prompt of 391 tokens exceeds the maximum of 390", 0},
+		"just not over length": {func(c *scenario) { c.spec.OverLength = "reject" }, 390, 10, "", 390},
+		"output alone":         {func(*scenario) {}, 1, 400, "output of 400 tokens", 0},
+		"no prompt":            {func(*scenario) {}, 0, 4, "at least 1", 0},
+		"no output":            {func(*scenario) {}, 4, 0, "at least 1", 0},
+		"HBM":                  {func(c *scenario) { c.hbm /= 10 }, 40, 1, "exceeds HBM, which holds 40 tokens", 0},
+		"just HBM":             {func(c *scenario) { c.hbm /= 10 }, 39, 1, "", 39},
+		"watermark":            {func(c *scenario) { c.hbm, c.spec.Watermark = c.hbm/10, 0.1 }, 39, 1, "of which 10 % stay free", 0},
+		"DRAM": {func(c *scenario) {
+			c.spec.Offload, c.spec.DRAMGiB = true, float64(c.hbm/10)/(1<<30)
+		}, 40, 1, "exceeds DRAM, which holds 40 tokens", 0},
+		"alone": {func(c *scenario) { c.spec.Offload, c.hbm = true, c.hbm/10 }, 40, 1, "alone it needs", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := byHand(100, sim.Arrival{Prompt: c.prompt, Output: c.output, Set: "a"}, sim.Arrival{At: 60 * des.Second, Prompt: 1, Output: 1})
+			c.change(s)
+			_, o, _ := s.lives(t, nil)
+			if len(o.requests) != 2 {
+				t.Fatalf("%d records", len(o.requests))
+			}
+			r := o.requests[0]
+			if (r.Rejected == "") != (c.want == "") || !strings.Contains(r.Rejected, c.want) {
+				t.Errorf("rejected: %q, want %q", r.Rejected, c.want)
+			}
+			if c.want == "" && r.Prompt != c.served {
+				t.Errorf("served %d prompt tokens, want %d", r.Prompt, c.served)
+			}
+			if c.want != "" && (r.Prompt != c.prompt || r.Output != c.output || r.Set != "a") {
+				t.Errorf("rejected record is %+v", r)
+			}
+		})
+	}
+}
+
+// offloaded is 40 prompt tokens, ten full blocks a head, and two tokens more.
+func offloaded(prefill string) *scenario {
+	c := byHand(1000, sim.Arrival{Prompt: 40, Output: 3})
+	c.spec.Offload, c.spec.Attention = true, "sparse"
+	c.spec.Prefill, c.spec.MaxTokens, c.spec.ChunkTokens = prefill, 40, 40
+	return c
+}
+
+// After layer-segmented prefill the full blocks are in DRAM alone. The budget
+// is five blocks a head: a sink, three picked, and the open block, which is
+// new. So the first decode loads 4 blocks for each of 2 heads, and the second,
+// with HBM ample, at most the few that its picks add.
+func TestFirstDecodeAfterLayerSegmentsLoadsItsSelection(t *testing.T) {
+	_, o, d := offloaded("layer").lives(t, nil)
+	if len(d.loads) != 3 || d.loads[0] != 0 || d.loads[1] != 2*4 || d.loads[2] > 2*3 {
+		t.Errorf("loads by step: %v, want 0, 8 and at most 6", d.loads)
+	}
+	expect(t, "selected", []int64{o.steps[0].Selected, o.steps[1].Selected, o.steps[2].Selected}, []int64{0, 10, 10})
+
+	dense := offloaded("layer")
+	dense.spec.Attention = "full"
+	_, _, d = dense.lives(t, nil)
+	expect(t, "loads of full attention", d.loads, []int64{0, 20, 0})
+
+	mixed := offloaded("layer")
+	mixed.spec.DenseLayers = 1
+	_, _, d = mixed.lives(t, nil)
+	expect(t, "first loads with one dense layer", d.loads[1], 10+4)
+}
+
+// Chunked prefill leaves its blocks in HBM: nothing is loaded while it is ample.
+func TestDecodeAfterChunkedPrefillLoadsNothing(t *testing.T) {
+	for _, attention := range []string{"sparse", "full"} {
+		c := offloaded("chunked")
+		c.spec.Attention = attention
+		_, _, d := c.lives(t, nil)
+		expect(t, attention, d.loads, []int64{0, 0, 0})
+	}
+}
+
+// The prefill ends at 10 + 2 x 40 = 90 ms and its saves land at 95: until then
+// its ten blocks a head are held, afterwards only the open ones.
+func TestSavesLandAndUnpin(t *testing.T) {
+	block := tinyBlock()
+	c := offloaded("chunked")
+	held := map[int]int64{}
+	_, o, _ := c.lives(t, func(o *outcome) error {
+		held[int(o.server.Now()/ms)] = o.server.Left().Held / block
+		return nil
+	})
+	// At 0, 90 and 100 a step has just begun; a new open block at 90.
+	expect(t, "held blocks", held, map[int]int64{0: 20, 90: 22, 95: 2, 100: 2, 110: 0})
+	expect(t, "saved", o.metrics.Summary().D2HBytes, 20*block)
+
+	// Layer-segmented: buffers of two layers, the open blocks and activations
+	// are reserved until the last save has landed; metadata stays. No attention
+	// metadata of ten full blocks, two heads.
+	c = offloaded("layer")
+	meta := 20 * c.model.Geometry(4).MetaBytes
+	buffers := 2*10*block + 40*64*2
+	reserved := map[int]int64{}
+	c.lives(t, func(o *outcome) error {
+		reserved[int(o.server.Now()/ms)] = o.server.Left().Reserved
+		return nil
+	})
+	expect(t, "reserved bytes", reserved, map[int]int64{0: buffers + 2*block + meta, 90: buffers + meta, 95: meta, 100: meta, 110: 0})
+}
+
+func tinyBlock() int64 {
+	m := tiny(2, 1)
+	return m.Geometry(4).BlockBytes
+}
+
+var _ sim.Device = (*hw.Device)(nil)
