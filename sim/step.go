@@ -20,6 +20,7 @@ type stepState struct {
 	before  kv.Stats
 
 	contexts, selected, scored int64 // tokens, tokens and blocks a head, summed over decodes
+	closing                    int   // decodes whose open block becomes full
 	loaded, shared             int64 // sampled loads of the step, whole model; part given to layers so far
 }
 
@@ -84,7 +85,7 @@ func (s *Server) closeSeq(r *request) {
 func (s *Server) enter(now des.Time) error {
 	st := &s.step
 	st.decodes, st.seqs = st.decodes[:0], st.seqs[:0]
-	st.contexts, st.selected, st.scored, st.loaded, st.shared = 0, 0, 0, 0, 0
+	st.contexts, st.selected, st.scored, st.loaded, st.shared, st.closing = 0, 0, 0, 0, 0, 0
 	st.meta = Step{Index: s.steps, Start: now, Requests: len(s.batch.Decodes) + len(s.batch.Prefills)}
 	st.rec = StepRecord{Index: s.steps, Start: now, Decodes: len(s.batch.Decodes), Prefills: len(s.batch.Prefills), Waiting: s.sched.Waiting()}
 	s.unpinAbsent()
@@ -173,6 +174,7 @@ func (s *Server) enterDecode(r *request) error {
 	st.seqs = append(st.seqs, r.seq)
 	s.cache.Extend(r.seq, context)
 	if context%s.Geometry.BlockTokens == 0 {
+		st.closing++
 		if err := s.cache.Reserve(r.seq, s.metaBytes(context)+r.buffers); err != nil {
 			return err
 		}
@@ -223,6 +225,7 @@ func (s *Server) layer(layer int) error {
 			return err
 		}
 		st.moves.Saves = s.savesOf(layer)
+		st.rec.Saved += st.moves.Saves
 		if err := s.Device.Move(&st.moves); err != nil {
 			return err
 		}
@@ -281,13 +284,7 @@ func (s *Server) accessSampled(li int) (int64, error) {
 
 // savesOf counts the blocks that a layer's computation completes.
 func (s *Server) savesOf(layer int) int64 {
-	var n int
-	size := s.Geometry.BlockTokens
-	for _, r := range s.step.decodes {
-		if r.Context()%size == 0 {
-			n++
-		}
-	}
+	n, size := s.step.closing, s.Geometry.BlockTokens
 	for i := range s.batch.Prefills {
 		if seg := &s.batch.Prefills[i]; seg.In(layer) {
 			n += seg.TokenTo/size - seg.TokenFrom/size
@@ -334,9 +331,6 @@ func (s *Server) queueSaves(now, done des.Time) {
 	}
 	if len(s.saves) > n {
 		s.events.Schedule(now+max(done, 0), priority[saveDone], event{kind: saveDone, save: s.steps})
-	}
-	for layer := range s.Model.Layers {
-		s.step.rec.Saved += s.savesOf(layer)
 	}
 }
 

@@ -2,6 +2,7 @@ package dsa
 
 import (
 	"math"
+	"slices"
 	"sort"
 	"sync"
 
@@ -30,6 +31,8 @@ type Library struct {
 
 	mu      sync.RWMutex
 	streams map[int]*Stream // family*len(grid) + index
+
+	scratch sync.Pool // *[]float32, score rows while a stream is made
 }
 
 // MaxCandidates is the longest context in blocks that streams can index.
@@ -88,7 +91,13 @@ func (l *Library) Stream(family, grid int) *Stream {
 
 func (l *Library) make(family, n int) *Stream {
 	steps := l.scores.Steps()
-	rows := make([]float32, steps*n)
+	buf, _ := l.scratch.Get().(*[]float32)
+	if buf == nil {
+		buf = new([]float32)
+	}
+	defer l.scratch.Put(buf)
+	*buf = slices.Grow((*buf)[:0], steps*n)
+	rows := (*buf)[:steps*n]
 	l.scores.Fill(family, n, rows)
 	return Record(n, steps, l.policy, func(t int) []float32 { return rows[t*n : (t+1)*n] })
 }

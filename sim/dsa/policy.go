@@ -70,7 +70,7 @@ func (p *topK) Pick(scores []float32, dst []uint16) []uint16 {
 	case n < p.k: // no last step, or the scores have fallen
 		p.margin = max(2*p.margin, 1<<36)
 		n = p.above(scores, noRank)
-	case n > p.k+p.k/4+4:
+	case n > p.k+p.k/8+4:
 		p.margin -= p.margin / 8
 	}
 	some := p.some[:n]
