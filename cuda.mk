@@ -44,7 +44,7 @@ gpu-programs:
 	fi
 
 gpu-test: cuda gpu-programs
-	SPARSESERVE_CUDA_LIB=$(abspath $(CUDA_LIB)) $(CUDA_BUILD)/gpu.test -test.v -test.timeout 10m
+	SPARSESERVE_CUDA_LIB=$(abspath $(CUDA_LIB)) $(CUDA_BUILD)/gpu.test -test.run '^TestGPU' -test.v -test.timeout 10m
 
 gpu-bench: cuda gpu-programs
 	sh cuda/gpu.sh $(CUDA_OUT)

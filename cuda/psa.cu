@@ -86,6 +86,9 @@ __global__ void __launch_bounds__(kWarps * 32, kWarps == 8 ? 1 : 2) psa_kernel(P
   const PsaState state_of = psa_state_of(a.state, units);
   PsaUnit &global = state_of.unit[unit];
 
+  // All that depends on nothing is read at once: with a launch a microbatch, trips to memory before the first block are what costs.
+  const int count = a.count[unit], context = a.context[request];
+  bool done = a.first > 0 && a.done[unit] != 0;
   if (threadIdx.x == 0) {
     if (a.first == 0) {
       for (int r = 0; r < kGroupMax; r++) before.m[r] = -INFINITY, before.l[r] = 0, before.least[r] = INFINITY;
@@ -95,14 +98,12 @@ __global__ void __launch_bounds__(kWarps * 32, kWarps == 8 ? 1 : 2) psa_kernel(P
   }
   __syncthreads();
 
-  const int count = a.count[unit];
-  bool done = a.first > 0 && a.done[unit] != 0;
   if (!done) {
     BlockWalk walk;
     walk.pool = static_cast<const char *>(a.pool);
     walk.table = a.table + int64_t(unit) * a.table_stride;
     walk.list = a.order + int64_t(unit) * a.order_stride;
-    walk.context = a.context[request];
+    walk.context = context;
     walk.block_tokens = a.block_tokens;
     walk.block_bytes = shape.block_bytes;
     walk.first = a.first * a.micro + warp;  // micro is a multiple of kWarps: every warp has micro / kWarps blocks in each microbatch

@@ -44,7 +44,7 @@ static int launch_select(const ss_select_args &args, int64_t shared, int64_t roo
   SS_TRY(limits(&found));
   SS_CUDA(cudaFuncSetAttribute(select_kernel<D>, cudaFuncAttributeMaxDynamicSharedMemorySize, int(room)));
   const int per_round = kTopkThreads / 32 * kScoreBlocks<D>;
-  const int parts = score_parts(args.topk.units, args.scores.max_blocks, per_round, found.sm_count * 2);
+  const int parts = score_parts(args.topk.units, args.scores.max_blocks, per_round, found.sm_count * 4);
   select_kernel<D><<<dim3(unsigned(parts > 0 ? parts : 1), unsigned(args.topk.units)), kTopkThreads, size_t(shared), stream>>>(args);
   return check(cudaGetLastError(), "select_kernel");
 }

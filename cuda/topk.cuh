@@ -10,7 +10,7 @@
 
 namespace ss {
 
-constexpr int kTopkThreads = 512;
+constexpr int kTopkThreads = 256;
 constexpr uint32_t kForced = 0xffffffffu;  // above the key of any score, +inf included
 
 __device__ inline uint32_t key_of(float score) {
@@ -33,42 +33,47 @@ __device__ inline TopkSpace topk_space(char *shared, int n) {
   return s;
 }
 
-// Three counts below 2^21 in one word.
-__device__ inline unsigned long long pack_counts(bool a, bool b, bool c) { return (unsigned long long)a | (unsigned long long)b << 21 | (unsigned long long)c << 42; }
-__device__ inline int count_of(unsigned long long packed, int which) { return int(packed >> 21 * which & 0x1fffff); }
-
-// Sum over the CTA, returned to all threads. `turn` alternates between calls, so that one barrier a call is enough.
-__device__ inline unsigned long long cta_sum(unsigned long long x, int turn) {
-  __shared__ unsigned long long sums[2][kTopkThreads / 32];
-#pragma unroll
-  for (int d = 16; d > 0; d /= 2) x += __shfl_xor_sync(~0u, x, d);
-  if (threadIdx.x % 32 == 0) sums[turn][threadIdx.x / 32] = x;
+// Sums of three counters over the CTA, returned to all threads. `turn` alternates between calls, so that one barrier a call is enough.
+__device__ inline int3 cta_sum(int3 x, int turn) {
+  constexpr int kWarps = kTopkThreads / 32;
+  __shared__ int3 sums[2][kWarps];
+  const int lane = threadIdx.x % 32;
+  x.x = __reduce_add_sync(~0u, x.x);
+  x.y = __reduce_add_sync(~0u, x.y);
+  x.z = __reduce_add_sync(~0u, x.z);
+  if (lane == 0) sums[turn][threadIdx.x / 32] = x;
   __syncthreads();
-  unsigned long long total = 0;
-#pragma unroll
-  for (int w = 0; w < kTopkThreads / 32; w++) total += sums[turn][w];
-  return total;
+  const int3 part = lane < kWarps ? sums[turn][lane] : make_int3(0, 0, 0);
+  return make_int3(__reduce_add_sync(~0u, part.x), __reduce_add_sync(~0u, part.y), __reduce_add_sync(~0u, part.z));
 }
 
 // The largest limit found so far that at least k keys reach, and how many reach it: exactly k as a rule, and then the search ends early;
-// more only where the k-th largest key itself occurs again. 0 < k <= n < 2^21.
+// more only where the k-th largest key itself occurs again. 0 < k <= n.
 __device__ inline uint32_t kth_key(const uint32_t *key, int n, int k, int *reached) {
+  constexpr int kHeld = 8;  // keys of a thread that stay in registers: all of them up to 2048 blocks
+  uint32_t held[kHeld];
+#pragma unroll
+  for (int j = 0; j < kHeld; j++) {
+    const int i = threadIdx.x + j * kTopkThreads;
+    held[j] = i < n ? key[i] : 0;  // 0 reaches no limit that is compared with
+  }
   uint32_t limit = 0;
   int count = n, turn = 0;
   for (int shift = 30; shift >= 0 && count != k; shift -= 2, turn ^= 1) {
     const uint32_t step = 1u << shift;
-    unsigned long long mine = 0;
-    for (int i = threadIdx.x; i < n; i += kTopkThreads) {
-      const uint32_t x = key[i];
-      mine += pack_counts(x >= limit + step, x >= limit + 2 * step, x >= limit + 3 * step);
-    }
-    const unsigned long long total = cta_sum(mine, turn);
-    for (int digit = 3; digit > 0; digit--)
-      if (count_of(total, digit - 1) >= k) {
-        limit += uint32_t(digit) * step;
-        count = count_of(total, digit - 1);
-        break;
-      }
+    int3 mine = make_int3(0, 0, 0);
+    const auto compare = [&](uint32_t x) {
+      mine.x += x >= limit + step;
+      mine.y += x >= limit + 2 * step;
+      mine.z += x >= limit + 3 * step;
+    };
+#pragma unroll
+    for (int j = 0; j < kHeld; j++) compare(held[j]);
+    for (int i = threadIdx.x + kHeld * kTopkThreads; i < n; i += kTopkThreads) compare(key[i]);
+    const int3 total = cta_sum(mine, turn);
+    const int digit = total.z >= k ? 3 : total.y >= k ? 2 : total.x >= k ? 1 : 0;
+    limit += uint32_t(digit) * step;
+    if (digit > 0) count = digit == 3 ? total.z : digit == 2 ? total.y : total.x;
   }
   *reached = count;
   return limit;
@@ -79,10 +84,10 @@ __device__ inline void gather_chosen(const TopkSpace &s, int n, int k, uint32_t 
   __shared__ int warp_equal[kTopkThreads / 32];
   int wanted = 0;  // of the keys equal to limit, when not all are
   if (reached != k) {
-    unsigned long long above = 0;
-    for (int i = threadIdx.x; i < n; i += kTopkThreads) above += s.key[i] > limit;
+    int3 above = make_int3(0, 0, 0);
+    for (int i = threadIdx.x; i < n; i += kTopkThreads) above.x += s.key[i] > limit;
     __syncthreads();  // cta_sum's buffers are free again
-    wanted = k - int(cta_sum(above, 0));
+    wanted = k - cta_sum(above, 0).x;
   }
   int equal_before = 0;  // of the rounds so far
   for (int first = 0; first < n; first += kTopkThreads) {

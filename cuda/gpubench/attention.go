@@ -143,6 +143,69 @@ func psa(b *bench) error {
 	return nil
 }
 
+// psaPipeline compares loads and compute in two streams with one after the other: one block in 16 of a batch waits in host memory.
+func psaPipeline(b *bench) error {
+	const requests, chosen, micro, every = 8, 64, 16, 16
+	d, err := b.sparse(requests, 32, 32, chosen)
+	if err != nil {
+		return err
+	}
+	args, err := b.psaArgs(d, micro)
+	if err != nil {
+		return err
+	}
+	flag, err := b.pinned(4, cuda.DriverPages)
+	if err != nil {
+		return err
+	}
+	args.Flag = flag.Ptr()
+	slab, err := b.pinned(1<<30, cuda.HugePages)
+	if err != nil {
+		return err
+	}
+	const steps = chosen / micro
+	var first []int64
+	var src, dst []cuda.Ptr
+	var owner []int32
+	places := b.rand().Perm(1 << 30 / blockBytes)
+	for range steps {
+		first = append(first, int64(len(src)))
+		for range d.units * micro / every {
+			src = append(src, slab.Ptr()+cuda.Ptr(places[len(src)]*blockBytes))
+			dst = append(dst, args.Pool+cuda.Ptr(int64(b.rand().IntN(d.units*chosen))*blockBytes))
+			owner = append(owner, int32(len(src)%d.units))
+		}
+	}
+	first = append(first, int64(len(src)))
+	host, err := b.pinned(8*int64(len(first)), cuda.DriverPages)
+	if err != nil {
+		return err
+	}
+	copy(cuda.Slice[int64](host), first)
+	p := &cuda.PSAPipelineArgs{PSA: args, LoadFirst: host.Ptr(), BlockBytes: blockBytes, Microbatches: steps, Depth: 2}
+	if p.Src, err = upload(b, src); err != nil {
+		return err
+	}
+	if p.Dst, err = upload(b, dst); err != nil {
+		return err
+	}
+	if p.Owner, err = upload(b, owner); err != nil {
+		return err
+	}
+	load := (*cuda.FlashH2DArgs)(&cuda.BlocksArgs{Src: p.Src, Dst: p.Dst, Count: int64(len(src)), BlockBytes: blockBytes})
+	for _, c := range []struct {
+		what  string
+		calls []cuda.Operation
+	}{{"loads alone", []cuda.Operation{load}}, {"PSA alone", []cuda.Operation{args}}, {"loads, then PSA", []cuda.Operation{load, args}}, {"pipelined", []cuda.Operation{p}}} {
+		t, err := b.timeBy(cuda.WallClock, 30, c.calls...)
+		if err != nil {
+			return err
+		}
+		row(fmt.Sprintf("PSA, batch %d, %d of %d blocks loaded: %s", requests, len(src), d.units*chosen, c.what), t, "")
+	}
+	return nil
+}
+
 func (b *bench) psaArgs(d *batch, micro int) (*cuda.PSAArgs, error) {
 	a := d.args
 	p := &cuda.PSAArgs{Q: a.Q, Pool: a.Pool, Table: a.Table, Context: a.Context, Order: a.List, Count: a.Count, Out: a.Out, Batch: a.Batch, HeadsQ: a.HeadsQ, HeadsKV: a.HeadsKV,

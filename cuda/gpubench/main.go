@@ -12,7 +12,7 @@ import (
 )
 
 func main() {
-	only := flag.String("only", "", "comma-separated sections: link, load, pool, save, decode, psa, select, prefill, linear, contention")
+	only := flag.String("only", "", "comma-separated sections: link, load, pool, save, decode, psa, pipeline, select, prefill, linear, contention")
 	library := flag.String("library", "", "path of libsparseserve.so")
 	flag.Parse()
 	if err := run(*library, *only); err != nil {
@@ -41,7 +41,7 @@ func run(path, only string) error {
 			name string
 			run  func(*bench) error
 		}{
-			{"link", link}, {"load", loads}, {"pool", pools}, {"save", saves}, {"decode", decode}, {"psa", psa}, {"select", selection}, {"prefill", prefill}, {"linear", linears}, {"contention", contention},
+			{"link", link}, {"load", loads}, {"pool", pools}, {"save", saves}, {"decode", decode}, {"psa", psa}, {"pipeline", psaPipeline}, {"select", selection}, {"prefill", prefill}, {"linear", linears}, {"contention", contention},
 		}
 		for _, section := range sections {
 			// The first section measures what the others are compared with.
