@@ -5,6 +5,8 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <thread>
+#include <vector>
 
 #include "common.cuh"
 
@@ -46,6 +48,21 @@ struct HostBlock {
 static std::mutex host_lock;
 static std::map<void *, HostBlock> host_blocks;
 
+// Writes to every page, so that the kernel gives it: zeroing 2 MiB pages is most of the work of a large pool, and threads share it.
+static void touch_pages(char *start, int64_t bytes, int64_t page) {
+  const int64_t pages = bytes / page;
+  int64_t threads = std::thread::hardware_concurrency();
+  if (threads > pages / 64) threads = pages / 64;
+  if (threads < 1) threads = 1;
+  std::vector<std::thread> others;
+  const auto touch = [=](int64_t first) {
+    for (int64_t i = first; i < pages; i += threads) static_cast<volatile char *>(start)[i * page] = 0;
+  };
+  for (int64_t t = 1; t < threads; t++) others.emplace_back(touch, t);
+  touch(0);
+  for (std::thread &thread : others) thread.join();
+}
+
 static int alloc_huge(void **out, int64_t bytes) {
   const int64_t page = 2 << 20;
   bytes = ceil_div64(bytes, page) * page;
@@ -57,7 +74,7 @@ static int alloc_huge(void **out, int64_t bytes) {
   const int64_t tail = page - (start - raw);
   if (tail > 0) munmap(start + bytes, size_t(tail));
   madvise(start, size_t(bytes), MADV_HUGEPAGE);  // advice: without it the pool still works on small pages
-  for (int64_t at = 0; at < bytes; at += page) start[at] = 0;
+  touch_pages(start, bytes, page);
   const int code = check(cudaHostRegister(start, size_t(bytes), cudaHostRegisterPortable | cudaHostRegisterMapped), "cudaHostRegister");
   if (code != SS_OK) {
     munmap(start, size_t(bytes));
