@@ -4,6 +4,8 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 
+#include <atomic>
+
 #include "sparseserve.h"
 
 namespace ss {
@@ -23,6 +25,20 @@ struct Limits {
   size_t l2_bytes;
 };
 int limits(Limits *out);
+
+// Lets a kernel use up to `bytes` of dynamic shared memory. The driver is asked once per kernel and GPU: a launch would otherwise pay for it.
+template <auto kKernel>
+int allow_shared(int bytes) {
+  constexpr int kDevices = 64;
+  static std::atomic<int> allowed[kDevices];  // zeroed
+  int device = 0;
+  int code = check(cudaGetDevice(&device), "cudaGetDevice");
+  if (code != SS_OK) return code;
+  if (device < kDevices && allowed[device].load() >= bytes) return SS_OK;
+  code = check(cudaFuncSetAttribute(kKernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), "cudaFuncSetAttribute");
+  if (code == SS_OK && device < kDevices) allowed[device].store(bytes);
+  return code;
+}
 
 inline cudaStream_t stream_of(ss_stream s) { return static_cast<cudaStream_t>(s); }
 

@@ -133,7 +133,7 @@ template <int D, int kStages>
 static int launch_decode(const DecodeShape &shape, cudaStream_t stream) {
   const int ring = kDecodeWarps * TileRing<D, kStages>::kBytes, merge = int(sizeof(Merge<D, kDecodeWarps>));
   const int shared = ring > merge ? ring : merge;
-  SS_CUDA(cudaFuncSetAttribute(decode_kernel<D, kStages>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
+  SS_TRY((allow_shared<decode_kernel<D, kStages>>(shared)));
   const int64_t ctas = int64_t(shape.a.batch) * shape.a.heads_kv * shape.splits;
   decode_kernel<D, kStages><<<unsigned(ctas), kDecodeWarps * 32, shared, stream>>>(shape);
   return check(cudaGetLastError(), "decode_kernel");

@@ -198,7 +198,7 @@ template <int D>
 static int launch_prefill(const ss_prefill_args &a, cudaStream_t stream) {
   const int shared = (kQueries + 2 * kKeys) * D * 2;
   const int tiles = ceil_div(a.q_tokens, kQueries);
-  SS_CUDA(cudaFuncSetAttribute(prefill_kernel<D>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
+  SS_TRY(allow_shared<prefill_kernel<D>>(shared));
   prefill_kernel<D><<<dim3(unsigned(tiles), unsigned(a.heads_q)), kPrefillWarps * 32, shared, stream>>>(a, tiles);
   return check(cudaGetLastError(), "prefill_kernel");
 }

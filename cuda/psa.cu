@@ -186,7 +186,7 @@ template <int D, int kStages, int kWarps>
 static int launch_psa(const PsaShape &shape, cudaStream_t stream) {
   const int ring = kWarps * TileRing<D, kStages>::kBytes, merge = int(sizeof(Merge<D, kWarps>));
   const int shared = ring > merge ? ring : merge;
-  SS_CUDA(cudaFuncSetAttribute(psa_kernel<D, kStages, kWarps>, cudaFuncAttributeMaxDynamicSharedMemorySize, shared));
+  SS_TRY((allow_shared<psa_kernel<D, kStages, kWarps>>(shared)));
   psa_kernel<D, kStages, kWarps><<<unsigned(shape.a.batch * shape.a.heads_kv), kWarps * 32, shared, stream>>>(shape);
   return check(cudaGetLastError(), "psa_kernel");
 }

@@ -42,7 +42,7 @@ template <int D>
 static int launch_select(const ss_select_args &args, int64_t shared, int64_t room, cudaStream_t stream) {
   Limits found;
   SS_TRY(limits(&found));
-  SS_CUDA(cudaFuncSetAttribute(select_kernel<D>, cudaFuncAttributeMaxDynamicSharedMemorySize, int(room)));
+  SS_TRY(allow_shared<select_kernel<D>>(int(room)));
   const int per_round = kTopkThreads / 32 * kScoreBlocks<D>;
   const int parts = score_parts(args.topk.units, args.scores.max_blocks, per_round, found.sm_count * 4);
   select_kernel<D><<<dim3(unsigned(parts > 0 ? parts : 1), unsigned(args.topk.units)), kTopkThreads, size_t(shared), stream>>>(args);

@@ -24,7 +24,7 @@ extern "C" int ss_topk(const ss_topk_args *args, ss_stream stream) {
   const int64_t shared = ss::topk_space_bytes(args->score_stride, args->k);
   const int64_t room = found.shared_bytes - 4096;  // what the kernel declares itself
   if (shared > room) return ss::fail(SS_ERR_ARGUMENT, "ss_topk: %d blocks do not fit this GPU's shared memory", args->score_stride);
-  SS_CUDA(cudaFuncSetAttribute(ss::topk_kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(room)));
+  SS_TRY(ss::allow_shared<ss::topk_kernel>(int(room)));
   ss::topk_kernel<<<unsigned(args->units), ss::kTopkThreads, size_t(shared), ss::stream_of(stream)>>>(*args);
   return ss::check(cudaGetLastError(), "topk_kernel");
 }

@@ -14,14 +14,15 @@ import (
 func main() {
 	only := flag.String("only", "", "comma-separated sections: link, load, pool, save, decode, psa, pipeline, select, prefill, linear, contention")
 	library := flag.String("library", "", "path of libsparseserve.so")
+	warm := flag.Bool("warm", false, "leave in the L2 what the sample before left there")
 	flag.Parse()
-	if err := run(*library, *only); err != nil {
+	if err := run(*library, *only, *warm); err != nil {
 		fmt.Fprintln(os.Stderr, "gpubench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(path, only string) error {
+func run(path, only string, warm bool) error {
 	lib, err := cuda.Open(path)
 	if err != nil {
 		return err
@@ -36,7 +37,7 @@ func run(path, only string) error {
 			return err
 		}
 		fmt.Printf("%s, %d SMs, %.0f GiB, driver CUDA %s, library CUDA %s\n", info.Name, info.SMCount, float64(info.MemoryBytes)/(1<<30), version(info.DriverVersion), version(info.ToolkitVersion))
-		b := &bench{Session: s, info: info}
+		b := &bench{Session: s, info: info, warm: warm}
 		sections := []struct {
 			name string
 			run  func(*bench) error
