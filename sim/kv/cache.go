@@ -137,7 +137,7 @@ func NewCache(cfg Config) (*Cache, error) {
 		p.slots = int(float64(cfg.HBMBytes/cfg.Geometry.BlockBytes) * cfg.Sample.Rate / float64(n))
 		switch cfg.Eviction {
 		case "lru":
-			p.order = newLRU(c, i)
+			p.order = newLRU(i)
 		case "fifo":
 			p.order = &fifo{}
 		default:

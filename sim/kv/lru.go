@@ -13,7 +13,6 @@ package kv
 // than all collected. So the order is exact, and its cost falls on evictions.
 type lru struct {
 	pool     int
-	batch    int // victims to collect in one scan
 	victims  []ref
 	next     int
 	from, to int               // sampled layers to scan
@@ -26,7 +25,7 @@ type lru struct {
 // block must stay idle for this many steps of a full pool to get there.
 const maxAge = 1 << 15
 
-func newLRU(c *Cache, pool int) *lru { return &lru{pool: pool} }
+func newLRU(pool int) *lru { return &lru{pool: pool} }
 
 func (l *lru) entered(ref) {}
 
