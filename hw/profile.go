@@ -45,7 +45,7 @@ type Provenance struct {
 }
 
 // Fit is the quality of one fitted cost model, on points that its fit has not
-// seen. Errors are relative, R2 is of log seconds.
+// seen. Errors are relative, R2 is of log seconds, 0 for a constant.
 type Fit struct {
 	Model       string   `toml:"model"`              // table that it fills, such as load.flash
 	Samples     int      `toml:"samples"`            // points measured

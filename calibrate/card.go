@@ -1,0 +1,98 @@
+package calibrate
+
+import (
+	"fmt"
+	"strings"
+
+	"sparseserve/hw"
+)
+
+// source says where measured figures come from.
+type source struct{ text string }
+
+// digits of a fitted figure.
+const figureDigits = 4
+
+func (s source) figure(value float64, unit, what string) hw.Figure {
+	return hw.Figure{Value: significant(value, figureDigits), Unit: unit, From: hw.Measured, Source: what + "; " + s.text}
+}
+
+// cards are built-in profiles by what the driver calls the card.
+var cards = []struct {
+	profile string
+	words   []string // all in the driver's name
+}{
+	{"h200", []string{"H200"}},
+	{"h100-80gb", []string{"H100", "HBM3"}},
+	{"a100-40gb", []string{"A100", "40GB"}},
+	{"a100-80gb", []string{"A100", "80GB"}},
+}
+
+// baseProfile returns the built-in profile that gives what is not measured:
+// the card's own where there is one (known), else the nearest kind's.
+func baseProfile(card string) (p *hw.Profile, known bool, err error) {
+	for _, c := range cards {
+		has := true
+		for _, w := range c.words {
+			has = has && strings.Contains(card, w)
+		}
+		if has {
+			p, err = hw.LoadProfile(c.profile)
+			return p, true, err
+		}
+	}
+	p, err = hw.LoadProfile("a100-80gb")
+	return p, false, err
+}
+
+// strangeCard replaces what only holds for the base's card: peaks that no
+// prediction beats are set above what was measured.
+func strangeCard(s *Samples, p *hw.Profile) {
+	base := p.Name
+	p.Name = cardName(s.Origin.Card)
+	p.Title = s.Origin.Card
+	derive := func(value float64, unit, why string) hw.Figure {
+		return hw.Figure{Value: significant(value, figureDigits), Unit: unit, From: hw.Derived, Source: why}
+	}
+	copied, computed := 0.0, 0.0
+	for _, at := range s.of(probeHBM) {
+		copied = max(copied, 2*float64(at.At("bytes"))/at.seconds)
+	}
+	for _, at := range s.of(probeLinears) {
+		computed = max(computed, 2*tokens(at)*float64(at.model.LayerLinears())/at.seconds)
+	}
+	p.GPU.HBMBandwidth = derive(copied/0.9*1e-9, "GB/s", "the measured copy within HBM over 0.9")
+	p.GPU.PeakFP16 = derive(computed/0.8*1e-12, "TFLOP/s", "the fastest measured linears over 0.8")
+	link := 0.0
+	for _, at := range s.of(probeH2D, probeD2H) {
+		link = max(link, float64(at.At("bytes"))/at.seconds)
+	}
+	for _, nominal := range []float64{8e9, 16e9, 32e9, 64e9, 128e9, 450e9, 900e9} {
+		if nominal > link {
+			p.Link.Nominal = derive(nominal*1e-9, "GB/s", "the least PCIe x16 or NVLink-C2C speed above the measured copies")
+			break
+		}
+	}
+	for _, f := range []*hw.Figure{&p.GPU.Runtime, &p.Host.Step, &p.Reference.DecodeContext, &p.Reference.DecodeBatch} {
+		f.From, f.Source = hw.Derived, fmt.Sprintf("not measured; as %s: %s", base, f.Source)
+	}
+	for i := range p.Pointwise {
+		f := &p.Pointwise[i].Figure
+		f.From, f.Source = hw.Derived, fmt.Sprintf("not measured; as %s: %s", base, f.Source)
+	}
+}
+
+// cardName makes a profile's name of the driver's: "NVIDIA L40S" -> "l40s".
+func cardName(card string) string {
+	card = strings.TrimPrefix(strings.ToLower(oneLine(card)), "nvidia ")
+	clean := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, card)
+	if clean = strings.Trim(clean, "-"); clean == "" {
+		return "gpu"
+	}
+	return clean
+}

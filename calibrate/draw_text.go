@@ -1,0 +1,87 @@
+package calibrate
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/plot"
+)
+
+// decades labels powers of ten, and 2 and 5 between them where there are few.
+type decades struct{}
+
+// Ticks implements plot.Ticker.
+func (decades) Ticks(low, high float64) []plot.Tick {
+	if !(low > 0) || !(high > low) {
+		return nil
+	}
+	span := math.Log10(high / low)
+	var ticks []plot.Tick
+	for e := math.Floor(math.Log10(low)); e <= math.Ceil(math.Log10(high)); e++ {
+		for digit := 1; digit < 10; digit++ {
+			v := float64(digit) * math.Pow(10, e)
+			if v < low || v > high {
+				continue
+			}
+			t := plot.Tick{Value: v}
+			if digit == 1 || span < 2.5 && (digit == 2 || digit == 5) || span < 1 && digit != 7 && digit != 9 {
+				t.Label = plain(v)
+			}
+			ticks = append(ticks, t)
+		}
+	}
+	return ticks
+}
+
+// plain writes a number for people: 0.5, 200, 10k, 4M, 2G, 1e+13.
+func plain(v float64) string {
+	for _, unit := range []struct {
+		size float64
+		name string
+	}{{1e12, "T"}, {1e9, "G"}, {1e6, "M"}, {1e3, "k"}} {
+		if v >= 10*unit.size || v >= unit.size && unit.size > 1e3 {
+			return strconv.FormatFloat(v/unit.size, 'g', 3, 64) + unit.name
+		}
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
+}
+
+func percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 1, 64) + " %" }
+
+func number(x float64) string { return strconv.FormatFloat(x, 'f', 4, 64) }
+
+// short names a point by its sizes: "16 KiB x 64, pool 2048 MiB".
+func short(p Point) string {
+	var parts []string
+	if p.Shape != "" {
+		parts = append(parts, p.Shape)
+	}
+	for _, a := range p.Axes {
+		parts = append(parts, axisText(a))
+	}
+	return strings.Join(parts, ", ")
+}
+
+func axisText(a Axis) string {
+	switch {
+	case strings.HasSuffix(a.Name, "bytes"):
+		return size(a.Value)
+	case a.Name == "pool_mib":
+		return "pool " + size(a.Value*mib)
+	}
+	name := strings.TrimSuffix(a.Name, "_tokens")
+	return strconv.FormatInt(a.Value, 10) + " " + name
+}
+
+func size(bytes int64) string {
+	for _, unit := range []struct {
+		size int64
+		name string
+	}{{gib, " GiB"}, {mib, " MiB"}, {kib, " KiB"}} {
+		if bytes >= unit.size && bytes%unit.size == 0 {
+			return strconv.FormatInt(bytes/unit.size, 10) + unit.name
+		}
+	}
+	return strconv.FormatInt(bytes, 10) + " B"
+}

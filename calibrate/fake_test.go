@@ -1,0 +1,157 @@
+package calibrate
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+
+	"sparseserve/hw"
+)
+
+// fakeBench answers with what a profile says, times noise: a machine whose
+// costs are known.
+type fakeBench struct {
+	truth    *hw.Profile
+	noise    float64 // standard deviation of log seconds
+	r        *rand.Rand
+	prepared []string // keys
+	fail     func(Point) error
+	bend     func(Point) float64 // factor on a point's time; nil: none
+	models   map[string]*hw.Model
+}
+
+func newFake(truth *hw.Profile, noise float64, seed uint64) *fakeBench {
+	models := map[string]*hw.Model{}
+	for _, shape := range shapes {
+		m, err := shapeModel(shape)
+		must(err)
+		models[shape] = m
+	}
+	return &fakeBench{truth: truth, noise: noise, r: rand.New(rand.NewPCG(seed, 1)), models: models}
+}
+
+func (f *fakeBench) Prepare(p Point) (Timed, error) {
+	f.prepared = append(f.prepared, p.Key())
+	if f.fail != nil {
+		if err := f.fail(p); err != nil {
+			return nil, err
+		}
+	}
+	exact := f.seconds(p)
+	if f.bend != nil {
+		exact *= f.bend(p)
+	}
+	return func(warmup, repeats int) ([]float64, error) {
+		samples := make([]float64, repeats)
+		for i := range samples {
+			samples[i] = exact * math.Exp(f.noise*f.r.NormFloat64())
+		}
+		return samples, nil
+	}, nil
+}
+
+// Times that no figure of a profile gives.
+const (
+	fakeSubmit = 4.8e-6
+	fakeSync   = 10.3e-6
+	fakeAlone  = 1.2e-6 // of compute, per token
+)
+
+func (f *fakeBench) seconds(p Point) float64 {
+	t, at := f.truth, datum{Point: p, model: f.models[p.Shape]}
+	bytes := func() float64 { return float64(p.At("bytes")) }
+	switch p.Probe {
+	case probeSubmit:
+		return fakeSubmit
+	case probeSync:
+		return fakeSync
+	case probeDown, probeUp:
+		return t.Host.LayerSync.SI() / 2
+	case probeHBM:
+		return 2 * bytes() / (0.9 * t.GPU.HBMBandwidth.SI())
+	case probeH2D:
+		return priceLoad(t, hw.LoadMemcpy, 1, p.At("bytes"), basePool)
+	case probeD2H:
+		return priceSave(t, hw.SaveMemcpy, 1, p.At("bytes"), 0)
+	case probeDuplexCopy:
+		return 2 * bytes() / t.Link.DuplexCopy.SI()
+	case probeDuplexKernel:
+		return 2 * bytes() / t.Link.DuplexKernel.SI()
+	case probeLoadMemcpy:
+		return priceLoad(t, hw.LoadMemcpy, p.At("blocks"), p.At("block_bytes"), p.At("pool_mib"))
+	case probeLoadBatched:
+		return priceLoad(t, hw.LoadBatched, p.At("blocks"), p.At("block_bytes"), p.At("pool_mib"))
+	case probeLoadFlash:
+		return priceLoad(t, hw.LoadFlash, p.At("blocks"), p.At("block_bytes"), p.At("pool_mib"))
+	case probeSaveMemcpy:
+		return priceSave(t, hw.SaveMemcpy, p.At("blocks"), p.At("block_bytes"), 0)
+	case probeSaveGPU:
+		return priceSave(t, hw.SaveGPU, p.At("blocks"), p.At("block_bytes"), 0)
+	case probeSaveFlash:
+		return priceSave(t, hw.SaveFlash, p.At("blocks"), p.At("block_bytes"), p.At("threads"))
+	case probeLinears:
+		return t.LinearsSeconds(at.model, int(p.At("tokens")))
+	case probePrefill:
+		return t.PrefillSeconds(at.model, span(at))
+	case probeChunked:
+		sum := 0.0
+		for _, s := range chunks(p.At("prompt_tokens"), p.At("chunk_tokens")) {
+			sum += t.PrefillSeconds(at.model, s)
+		}
+		return sum
+	case probeDense:
+		return t.DenseDecodeSeconds(at.model, p.At("batch")*p.At("context_tokens"))
+	case probeSparse:
+		return t.SparseDecodeSeconds(at.model, p.At("batch")*p.At("budget_tokens"))
+	case probePSA:
+		return 1.1 * t.SparseDecodeSeconds(at.model, p.At("batch")*p.At("budget_tokens"))
+	case probeSelect:
+		return t.ScoringSeconds(at.model, p.At("batch")*p.At("context_tokens")/blockTokens)
+	case probeBesideNone, probeBesideFlash:
+		return fakeAlone * float64(p.At("tokens"))
+	case probeBesideLoad:
+		return 1.05 * fakeAlone * float64(p.At("tokens"))
+	case probeBesideSave:
+		return fakeAlone * float64(p.At("tokens")) / (1 - t.Save.Contention.SI())
+	case probeLayersNone, probeLayersMemcpy, probeLayersGPU, probeLayersFlash:
+		alone := float64(p.At("layers")) * fakeAlone * float64(p.At("chunk_tokens"))
+		return alone * map[string]float64{probeLayersNone: 1, probeLayersMemcpy: 1.7, probeLayersGPU: 1.3, probeLayersFlash: 1.01}[p.Probe]
+	}
+	panic(fmt.Sprintf("no cost of %s", p.Key()))
+}
+
+// truth returns a profile that the models can express exactly: rows at points
+// that the plan measures.
+func truth(name string) *hw.Profile {
+	p, err := hw.LoadProfile(name)
+	must(err)
+	from := source{"a test"}
+	link := p.Link.D2H.SI()
+	p.Load.MemcpyBase = from.figure(9, "us", "x")
+	p.Save.MemcpyBase = from.figure(8, "us", "x")
+	p.Load.FlashBlock = from.figure(30, "ns", "x")
+	p.Save.GPUBlock = from.figure(40, "ns", "x")
+	p.Load.Flash = nil
+	for i, pool := range []float64{0.125, 0.5, 1, 2, 4, 8, 16, 32} {
+		p.Load.Flash = append(p.Load.Flash, hw.PoolRow{PoolGiB: pool, Figure: from.figure(link*1e-9*(0.93-0.05*float64(i)), "GB/s", "x")})
+	}
+	p.Save.Scatter = nil
+	for i, n := range []int{1, 2, 4, 6, 8, 12, 16} {
+		p.Save.Scatter = append(p.Save.Scatter, hw.ScatterRow{Threads: n, Figure: from.figure(link*1e-9*(0.1+0.12*float64(i)), "GB/s", "x")})
+	}
+	p.Save.Threads = from.figure(16, "threads", "x")
+	p.Save.Contention = from.figure(0.4, "share", "x")
+	p.Scoring.Floor = from.figure(23, "us", "x")
+	p.DenseDecode.Floor = from.figure(p.DenseDecode.Launch.Value*1.2, p.DenseDecode.Launch.Unit, "x")
+	p.SparseDecode.Floor = p.DenseDecode.Floor
+	return p
+}
+
+var fakeOrigin = Origin{Card: "NVIDIA A100-SXM4-40GB", Driver: "580.1", CUDA: "13.0", Library: "1", Host: "16 CPUs, 125 GiB", Memory: "42949672960"}
+
+// fakeCards are what drivers call the cards of the built-in profiles.
+var fakeCards = map[string]string{
+	"a100-40gb": "NVIDIA A100-SXM4-40GB", "a100-80gb": "NVIDIA A100-SXM4-80GB", "h100-80gb": "NVIDIA H100 80GB HBM3", "h200": "NVIDIA H200",
+}
+
+var fakeLimits = Limits{PoolGiB: 32, Threads: 16, DeviceBytes: 32 << 30, Batched: true}

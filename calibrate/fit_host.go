@@ -1,0 +1,64 @@
+package calibrate
+
+import (
+	"fmt"
+
+	"sparseserve/hw"
+)
+
+// fitHost finds what a layer's round trip between GPU and CPU costs: a
+// selection comes down, block tables go up, each waited for.
+func fitHost(s *Samples, p *hw.Profile, from source) []model {
+	up := map[int64]float64{}
+	for _, at := range s.of(probeUp) {
+		up[at.At("bytes")] = at.seconds
+	}
+	var both data
+	for _, at := range s.of(probeDown) {
+		if t, ok := up[at.At("bytes")]; ok {
+			at.seconds += t
+			both = append(both, at)
+		}
+	}
+	fit, held := both.split(together, 1, nil)
+	var times []float64
+	for _, at := range fit {
+		times = append(times, at.seconds)
+	}
+	p.Host.LayerSync = from.figure(medianOf(times).Value*1e6, "us", "a layer's selection copied down and its block tables up, 8 to 256 KiB, each waited for")
+	return []model{{name: "host.layer_sync", flat: true, fit: fit, held: held,
+		price: func(p *hw.Profile, _ datum) float64 { return p.Host.LayerSync.SI() },
+		draw:  picture{x: func(at datum) float64 { return float64(at.At("bytes")) }, xLabel: "bytes each way"}}}
+}
+
+// observations are figures that no cost model needs, in words.
+func observations(s *Samples) []string {
+	var notes []string
+	for _, o := range []struct{ probe, what string }{{probeSubmit, "submit"}, {probeSync, "submit and synchronise"}} {
+		for _, at := range s.of(o.probe) {
+			notes = append(notes, fmt.Sprintf("an empty kernel, %s: %.1f us", o.what, at.seconds*1e6))
+		}
+	}
+	fastest := 0.0
+	for _, at := range s.of(probeHBM) {
+		fastest = max(fastest, 2*float64(at.At("bytes"))/at.seconds)
+	}
+	if fastest > 0 {
+		notes = append(notes, fmt.Sprintf("copy within HBM, read and written: %.2f TB/s", fastest*1e-12))
+	}
+	sparse := map[string]float64{}
+	for _, at := range s.of(probeSparse) {
+		sparse[at.Shape+at.Sizes()] = at.seconds
+	}
+	var ratios []float64
+	for _, at := range s.of(probePSA) {
+		if t, ok := sparse[at.Shape+at.Sizes()]; ok {
+			ratios = append(ratios, at.seconds/t)
+		}
+	}
+	if len(ratios) > 0 {
+		m := medianOf(ratios)
+		notes = append(notes, fmt.Sprintf("PSA decode over block-sparse decode of as many blocks: %.2f (median of %d sizes, %.2f to %.2f)", m.Value, len(ratios), smallest(ratios), largest(ratios)))
+	}
+	return append(notes, slowdowns(s)...)
+}

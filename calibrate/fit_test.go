@@ -1,0 +1,132 @@
+package calibrate
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"sparseserve/hw"
+)
+
+// measured runs the plan against a fake machine, without files.
+func measured(t testing.TB, plan Plan, b Bench) *Samples {
+	t.Helper()
+	o := fakeOrigin
+	o.Plan, o.Date = string(plan), "2026-01-02"
+	if f, ok := b.(*fakeBench); ok {
+		o.Card = fakeCards[f.truth.Name]
+	}
+	s := &Samples{Origin: o}
+	for _, p := range points(plan, fakeLimits) {
+		timed, err := b.Prepare(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		samples, err := FullRule.sample(context.Background(), timed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Records = append(s.Records, Record{p, samples})
+	}
+	return s
+}
+
+func fitted(t testing.TB, s *Samples) *Calibration {
+	t.Helper()
+	c, err := Fit(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// The fits find the figures that the samples were made from.
+func TestFitsRecoverKnownFigures(t *testing.T) {
+	want := truth("a100-40gb")
+	c := fitted(t, measured(t, Full, newFake(want, 0.01, 7)))
+	got := c.Profile
+	type pair struct {
+		name      string
+		got, want hw.Figure
+		tolerance float64
+	}
+	pairs := []pair{
+		{"link.h2d", got.Link.H2D, want.Link.H2D, 0.01},
+		{"link.d2h", got.Link.D2H, want.Link.D2H, 0.01},
+		{"link.duplex_copy", got.Link.DuplexCopy, want.Link.DuplexCopy, 0.01},
+		{"link.duplex_kernel", got.Link.DuplexKernel, want.Link.DuplexKernel, 0.01},
+		{"host.layer_sync", got.Host.LayerSync, want.Host.LayerSync, 0.02},
+		{"load.memcpy_call", got.Load.MemcpyCall, want.Load.MemcpyCall, 0.03},
+		{"load.memcpy_base", got.Load.MemcpyBase, want.Load.MemcpyBase, 0.1},
+		{"load.batched_call", got.Load.BatchedCall, want.Load.BatchedCall, 0.1},
+		{"load.batched_block", got.Load.BatchedBlock, want.Load.BatchedBlock, 0.03},
+		{"load.flash_launch", got.Load.FlashLaunch, want.Load.FlashLaunch, 0.1},
+		{"load.flash_floor", got.Load.FlashFloor, want.Load.FlashFloor, 0.03},
+		{"load.flash_block", got.Load.FlashBlock, want.Load.FlashBlock, 0.1},
+		{"save.memcpy_call", got.Save.MemcpyCall, want.Save.MemcpyCall, 0.03},
+		{"save.gpu_rate", got.Save.GPURate, want.Save.GPURate, 0.03},
+		{"save.gpu_block", got.Save.GPUBlock, want.Save.GPUBlock, 0.15},
+		{"save.flash_call", got.Save.FlashCall, want.Save.FlashCall, 0.15},
+		{"save.contention", got.Save.Contention, want.Save.Contention, 0.05},
+		{"dense_decode.rate", got.DenseDecode.Rate, want.DenseDecode.Rate, 0.02},
+		{"dense_decode.launch", got.DenseDecode.Launch, want.DenseDecode.Launch, 0.1},
+		{"sparse_decode.rate", got.SparseDecode.Rate, want.SparseDecode.Rate, 0.02},
+		{"scoring.floor", got.Scoring.Floor, want.Scoring.Floor, 0.03},
+	}
+	for i, row := range want.Load.Flash {
+		pairs = append(pairs, pair{fmt.Sprintf("load.flash[%d]", i), got.Load.Flash[i].Figure, row.Figure, 0.04})
+	}
+	for i, row := range want.Save.Scatter {
+		pairs = append(pairs, pair{fmt.Sprintf("save.scatter[%d]", i), got.Save.Scatter[i].Figure, row.Figure, 0.04})
+	}
+	for _, p := range pairs {
+		if e := p.got.SI()/p.want.SI() - 1; !(math.Abs(e) <= p.tolerance) {
+			t.Errorf("%s: %.4g %s, want %.4g %s (%+.1f %%)", p.name, p.got.Value, p.got.Unit, p.want.Value, p.want.Unit, 100*e)
+		}
+		if p.got.From != hw.Measured || !strings.Contains(p.got.Source, "driver 580.1") {
+			t.Errorf("%s: provenance %s, %q", p.name, p.got.From, p.got.Source)
+		}
+	}
+	for _, f := range got.Fits {
+		t.Logf("%+v", f)
+		if len(f.Flags) > 0 && f.HeldOut > 0 {
+			t.Errorf("%s is flagged: %v", f.Model, f.Flags)
+		}
+	}
+	if got.Provenance.Device != fakeOrigin.Card || got.Provenance.Date != "2026-01-02" || got.GPU.HBMSize.SI() != 40<<30 {
+		t.Errorf("provenance %+v, HBM %+v", got.Provenance, got.GPU.HBMSize)
+	}
+}
+
+// Without noise the finished profile prices every point held out as the
+// machine did, whatever the machine's figures.
+func TestFitsAreExactOnExactSamples(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for round := range 9 {
+		want := truth([]string{"a100-40gb", "a100-80gb", "h100-80gb"}[round%3])
+		scale := func(f *hw.Figure, low, high float64) {
+			f.Value *= low * math.Pow(high/low, r.Float64())
+		}
+		scale(&want.Load.MemcpyCall, 0.3, 3)
+		scale(&want.Load.BatchedBlock, 0.3, 3)
+		scale(&want.Load.FlashBlock, 0.1, 2)
+		scale(&want.Load.FlashLaunch, 0.7, 1.3)
+		scale(&want.Save.MemcpyCall, 0.3, 3)
+		scale(&want.Save.FlashCall, 0.5, 10)
+		scale(&want.DenseDecode.Rate, 0.3, 1)
+		scale(&want.DenseDecode.Launch, 0.3, 1)
+		scale(&want.Scoring.Rate, 0.2, 1)
+		for _, f := range fitted(t, measured(t, Full, newFake(want, 0, 1))).Profile.Fits {
+			limit := 0.04
+			if strings.HasPrefix(f.Model, "linears") || f.Model == "prefill_attention" {
+				limit = 0.12 // straight lines between other points than the machine's
+			}
+			if f.MaxError > limit {
+				t.Errorf("machine %d, %s: %+v", round, want.Name, f)
+			}
+		}
+	}
+}

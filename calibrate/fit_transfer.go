@@ -1,0 +1,102 @@
+package calibrate
+
+import (
+	"math"
+	"slices"
+
+	"sparseserve/hw"
+)
+
+func blocks(at datum) float64 { return float64(at.At("blocks")) }
+
+func moved(at datum) float64 { return float64(at.At("blocks") * at.At("block_bytes")) }
+
+// fitCalls fits t = base + n call + n b / link to transfers of one call a
+// block or descriptor, the link's rate given.
+func fitCalls(d data, link float64) (base, call float64) {
+	p := refine(d, []float64{10e-6, 2e-6}, []bound{callBound, blockBound}, func(p []float64, at datum) float64 {
+		return p[0] + p[1]*blocks(at) + moved(at)/link
+	})
+	return p[0], p[1]
+}
+
+// kernelFit is t = max(floor, launch + n block + bytes/rate, bytes/link).
+type kernelFit struct{ floor, launch, block, rate float64 }
+
+func (k kernelFit) seconds(at datum, link float64) float64 {
+	bytes := moved(at)
+	return max(k.floor, k.launch+k.block*blocks(at)+bytes/k.rate, bytes/link)
+}
+
+func fitKernel(d data, link float64) kernelFit {
+	first := slices.MinFunc(d, func(a, b datum) int { return compare(a.seconds, b.seconds) }).seconds
+	start := linear(d, one, blocks, moved)
+	p := refine(d, []float64{first, math.Max(start[0], first/2), math.Max(start[1], 1e-10), 1 / math.Max(start[2], 1/link/2)},
+		[]bound{floorBound, callBound, blockBound, {rateBound.low, link * 1.2}},
+		func(p []float64, at datum) float64 { return kernelFit{p[0], p[1], p[2], p[3]}.seconds(at, link) })
+	return kernelFit{p[0], p[1], p[2], p[3]}
+}
+
+func compare(a, b float64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// perBlock is the optional figure of a kernel's time per block.
+func perBlock(k kernelFit, from source) hw.Figure {
+	if k.block < noBlock {
+		return hw.Figure{}
+	}
+	return from.figure(k.block*1e9, "ns", "a kernel's own time per block, which small blocks show")
+}
+
+// fitLoad fits the three load engines. It needs the link's fit.
+func fitLoad(s *Samples, p *hw.Profile, from source) []model {
+	link := math.Min(p.Link.H2D.SI(), p.Link.Nominal.SI())
+	draw := picture{x: moved, xLabel: "bytes loaded", rate: moved}
+	price := func(engine string) func(*hw.Profile, datum) float64 {
+		return func(p *hw.Profile, at datum) float64 {
+			return priceLoad(p, engine, at.At("blocks"), at.At("block_bytes"), at.At("pool_mib"))
+		}
+	}
+
+	fit, held := s.of(probeLoadMemcpy).split(byAxis("block_bytes"), 2, nil)
+	base, call := fitCalls(fit, link)
+	p.Load.MemcpyBase = from.figure(base*1e6, "us", "submit and wait, once a batch of copies")
+	p.Load.MemcpyCall = from.figure(call*1e6, "us", "a copy of its own for each block")
+	models := []model{{name: "load.memcpy", fit: fit, held: held, price: price(hw.LoadMemcpy), draw: draw}}
+
+	if fit, held = s.of(probeLoadBatched).split(byAxis("block_bytes"), 2, nil); len(fit) > 0 {
+		base, call = fitCalls(fit, link)
+		p.Load.BatchedCall = from.figure(base*1e6, "us", "one batched copy: submit and wait")
+		p.Load.BatchedBlock = from.figure(call*1e6, "us", "one batched copy: per block")
+		models = append(models, model{name: "load.batched", fit: fit, held: held, price: price(hw.LoadBatched), draw: draw})
+	}
+
+	all := s.of(probeLoadFlash)
+	fit, held = all.split(func(at datum) string { return byAxis("pool_mib")(at) + " " + byAxis("block_bytes")(at) }, 1, nil)
+	inPool := func(d data, pool int64) data {
+		return d.where(func(at datum) bool { return at.At("pool_mib") == pool })
+	}
+	k := fitKernel(inPool(fit, basePool), link)
+	p.Load.FlashLaunch = from.figure(k.launch*1e6, "us", "one gather kernel: submit and wait")
+	p.Load.FlashFloor = from.figure(k.floor*1e6, "us", "one gather kernel of few blocks")
+	p.Load.FlashBlock = perBlock(k, from)
+	p.Load.Flash = nil
+	for _, pool := range fit.values("pool_mib") {
+		rate := k.rate
+		if pool != basePool {
+			rate = refine(inPool(fit, pool), []float64{k.rate}, []bound{{rateBound.low, link * 1.2}}, func(r []float64, at datum) float64 {
+				return kernelFit{k.floor, k.launch, k.block, r[0]}.seconds(at, link)
+			})[0]
+		}
+		p.Load.Flash = append(p.Load.Flash, hw.PoolRow{PoolGiB: float64(pool) / 1024, Figure: from.figure(rate*1e-9, "GB/s", "gather kernel, blocks anywhere in a pinned pool of this size")})
+	}
+	models = append(models, model{name: "load.flash", fit: fit, held: held, price: price(hw.LoadFlash), draw: draw})
+	return models
+}

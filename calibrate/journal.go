@@ -1,0 +1,101 @@
+package calibrate
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+
+	"github.com/google/renameio/v2"
+)
+
+// journal keeps samples on disk while they are measured.
+type journal struct {
+	path    string
+	file    *os.File
+	samples *Samples
+	done    map[string]bool
+}
+
+// openJournal continues the samples at path where they are of the same origin,
+// and begins anew otherwise. said is what a person should know: that it
+// resumes, or where samples of another origin were put.
+func openJournal(path string, origin Origin) (j *journal, said string, err error) {
+	j = &journal{path: path, samples: &Samples{Origin: origin}, done: map[string]bool{}}
+	data, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, "", err
+	default:
+		if said, err = j.take(data); err != nil {
+			return nil, "", err
+		}
+	}
+	// Whole before it is added to: a row that an interrupt cut short is gone.
+	if err := renameio.WriteFile(path, j.samples.Encode(), 0o644); err != nil {
+		return nil, "", err
+	}
+	j.file, err = os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	return j, said, err
+}
+
+// take decides what to do with the samples of an earlier run.
+func (j *journal) take(data []byte) (said string, err error) {
+	old, err := ParseSamples(j.path, wholeLines(data))
+	if err != nil {
+		return "", fmt.Errorf("cannot resume: %w; move the file away to measure anew", err)
+	}
+	if why := j.samples.Origin.differs(old.Origin); why != "" {
+		aside := j.path + ".old"
+		if err := os.Rename(j.path, aside); err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("%s has %s: measuring anew, its samples are now in %s", j.path, why, aside), nil
+	}
+	j.samples.Origin = old.Origin // keeps the date
+	j.samples.Records = old.Records
+	for _, r := range old.Records {
+		j.done[r.Point.Key()] = true
+	}
+	return fmt.Sprintf("%s has %d points of this machine: they are not measured again", j.path, len(old.Records)), nil
+}
+
+// wholeLines cuts off a last line without an end.
+func wholeLines(data []byte) []byte {
+	for n := len(data); n > 0; n-- {
+		if data[n-1] == '\n' {
+			return data[:n]
+		}
+	}
+	return nil
+}
+
+// add appends a record to the file.
+func (j *journal) add(r Record) error {
+	for i, s := range r.Samples { // as a reader of the file will see them
+		r.Samples[i] = roundTrip(s)
+	}
+	j.samples.Records = append(j.samples.Records, r)
+	j.done[r.Point.Key()] = true
+	w := csv.NewWriter(j.file)
+	if err := r.appendRow(w); err != nil {
+		return err
+	}
+	w.Flush()
+	return w.Error()
+}
+
+// sync makes what was added so far outlast the machine.
+func (j *journal) sync() error { return j.file.Sync() }
+
+func (j *journal) close() error { return errors.Join(j.file.Sync(), j.file.Close()) }
+
+// roundTrip returns a sample as the file has it.
+func roundTrip(seconds float64) float64 {
+	us, err := strconv.ParseFloat(formatMicro(seconds), 64)
+	must(err)
+	return us * 1e-6
+}

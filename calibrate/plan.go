@@ -1,0 +1,132 @@
+package calibrate
+
+import "slices"
+
+// Limits is how far a machine lets the plan go.
+type Limits struct {
+	PoolGiB     int64 // largest pinned pool
+	Threads     int   // CPUs
+	DeviceBytes int64 // of the card's memory, for all buffers of a point
+	Batched     bool  // the batched memcpy API is there
+}
+
+// Plan names the amount of measuring.
+type Plan string
+
+// The plans.
+const (
+	Full  Plan = "full"  // under five minutes
+	Quick Plan = "quick" // under one
+)
+
+// Needs of a plan that no smaller plan does without.
+const (
+	leastPoolGiB     = 1
+	leastDeviceBytes = 8 << 30
+	// What the points may use at most; see rig.go for what they allocate.
+	mostDeviceBytes = 12 << 30
+)
+
+const (
+	kib = 1 << 10
+	mib = 1 << 20
+	gib = 1 << 30
+)
+
+// scale is one plan's sizes.
+type scale struct {
+	link        []int64 // bytes
+	duplex      []int64
+	blockBytes  []int64
+	blocks      []int64
+	moved       int64   // bytes of one transfer, at most
+	pools       []int64 // MiB
+	poolBlocks  []int64 // block sizes on the other pools
+	threads     []int64
+	tokens      []int64 // linears
+	queries     []int64
+	prefixes    []int64
+	attended    int64 // query and prefix together, at most
+	batches     []int64
+	contexts    []int64
+	budgets     []int64
+	selectFrom  []int64 // contexts
+	prompts     []int64
+	beside      []int64
+	layerPrefix []int64
+	shapes      []string
+}
+
+func scaleOf(plan Plan) scale {
+	s := scale{
+		link:       []int64{64 * kib, 256 * kib, mib, 4 * mib, 16 * mib, 64 * mib, 256 * mib, 512 * mib},
+		duplex:     []int64{64 * mib, 128 * mib, 256 * mib},
+		blockBytes: []int64{kib, 2 * kib, 4 * kib, 8 * kib, 16 * kib, 32 * kib, 64 * kib, 256 * kib, mib},
+		blocks:     []int64{1, 16, 64, 256, 1024, 2048, 4096, 8192},
+		moved:      256 * mib,
+		pools:      []int64{128, 512, 2 * kib, 4 * kib, 8 * kib, 16 * kib, 32 * kib, 64 * kib, 128 * kib},
+		poolBlocks: []int64{4 * kib, 16 * kib, 64 * kib},
+		threads:    []int64{1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64},
+		tokens: []int64{1, 4, 8, 16, 32, 48, 64, 96, 128, 160, 192, 256, 320, 384, 448, 512, 640, 768, 896, 1024,
+			1280, 1536, 2048, 3072, 4096, 6144, 8192, 10240, 12288, 16384},
+		queries:     []int64{64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768},
+		prefixes:    []int64{0, 1024, 2048, 4096, 8192, 16384, 32768},
+		attended:    49152,
+		batches:     []int64{1, 2, 4, 8, 16, 32, 64},
+		contexts:    []int64{1024, 2048, 4096, 8192, 16384, 32768, 65536},
+		budgets:     []int64{512, 1024, 2048, 4096},
+		selectFrom:  []int64{4096, 8192, 16384, 32768, 65536},
+		prompts:     []int64{8192, 16384, 32768},
+		beside:      []int64{1024, 2048, 4096},
+		layerPrefix: []int64{0, 2048, 4096, 6144, 8192, 10240},
+		shapes:      shapes,
+	}
+	if plan == Full {
+		return s
+	}
+	s.link = []int64{256 * kib, 4 * mib, 64 * mib, 256 * mib}
+	s.duplex = []int64{64 * mib, 128 * mib}
+	s.blockBytes = []int64{2 * kib, 4 * kib, 8 * kib, 16 * kib, 64 * kib}
+	s.blocks = []int64{1, 16, 256, 2048}
+	s.moved = 64 * mib
+	s.pools = []int64{128, 512}
+	s.poolBlocks = []int64{16 * kib}
+	s.threads = []int64{1, 4, 8, 16}
+	s.tokens = []int64{1, 16, 64, 128, 256, 512, 1024, 2048, 4096, 8192}
+	s.queries = []int64{128, 512, 2048, 8192}
+	s.prefixes = []int64{0, 2048, 8192}
+	s.attended = 16384
+	s.batches = []int64{1, 8, 32}
+	s.contexts = []int64{1024, 4096, 16384}
+	s.budgets = []int64{1024, 2048}
+	s.selectFrom = []int64{8192, 32768}
+	s.prompts = []int64{8192}
+	s.beside = []int64{2048}
+	s.layerPrefix = []int64{0, 4096}
+	return s
+}
+
+// points lists what a plan measures on a machine, in order: the host pool only
+// grows on the way.
+func points(plan Plan, limits Limits) []Point {
+	s := scaleOf(plan)
+	var all []Point
+	all = append(all, launchPoints(s)...)
+	all = append(all, linkPoints(s)...)
+	all = append(all, linearPoints(s)...)
+	all = append(all, attentionPoints(s, limits)...)
+	all = append(all, savePoints(s, limits)...)
+	all = append(all, overlapPoints(s)...)
+	all = append(all, loadPoints(s, limits)...)
+	return all
+}
+
+// basePool is the pool, in MiB, at which block sizes and counts are varied.
+const basePool = 1024
+
+// perPool returns pool sizes that the machine allows, base included, rising.
+func (s scale) perPool(limits Limits) []int64 {
+	pools := append([]int64{basePool}, s.pools...)
+	slices.Sort(pools)
+	return slices.DeleteFunc(pools, func(m int64) bool { return m > limits.PoolGiB*1024 })
+}

@@ -1,0 +1,76 @@
+package calibrate
+
+func linearPoints(s scale) []Point {
+	var all []Point
+	for _, shape := range s.shapes {
+		for _, n := range s.tokens {
+			all = append(all, point(probeLinears, shape, n))
+		}
+	}
+	return all
+}
+
+// attentionPoints are prefill, decode and selection.
+func attentionPoints(s scale, limits Limits) []Point {
+	var all []Point
+	for _, shape := range s.shapes {
+		for _, q := range s.queries {
+			for _, prefix := range s.prefixes {
+				if q+prefix <= s.attended {
+					all = append(all, point(probePrefill, shape, q, prefix))
+				}
+			}
+		}
+	}
+	for _, prompt := range s.prompts {
+		for _, chunk := range []int64{512, 1024, 2048, prompt} {
+			all = append(all, point(probeChunked, s.shapes[0], prompt, chunk))
+		}
+	}
+	for _, shape := range s.shapes {
+		m, err := shapeModel(shape)
+		if err != nil {
+			panic(err) // shapes are built in
+		}
+		most := min(limits.DeviceBytes, mostDeviceBytes) * 3 / 4 / m.LayerKVBytesPerToken() // tokens
+		for _, batch := range s.batches {
+			for _, context := range s.contexts {
+				if batch*context <= most {
+					all = append(all, point(probeDense, shape, batch, context))
+				}
+			}
+			for _, budget := range s.budgets {
+				if batch*budget <= most {
+					all = append(all, point(probeSparse, shape, batch, budget), point(probePSA, shape, batch, budget))
+				}
+			}
+			for _, context := range s.selectFrom {
+				all = append(all, point(probeSelect, shape, batch, context, selectBudget))
+			}
+		}
+	}
+	return all
+}
+
+// selectBudget is what is selected from every context, in tokens.
+const selectBudget = 2048
+
+// layersTimed are the layers of the prefill that saves run beside, as many as
+// a 7B model has: nothing hides the last layer's saves.
+const layersTimed = 32
+
+// overlapPoints are compute with transfers beside it.
+func overlapPoints(s scale) []Point {
+	var all []Point
+	for _, tokens := range s.beside {
+		for _, probe := range []string{probeBesideNone, probeBesideSave, probeBesideLoad, probeBesideFlash} {
+			all = append(all, point(probe, s.shapes[0], tokens))
+		}
+	}
+	for _, prefix := range s.layerPrefix {
+		for _, probe := range []string{probeLayersNone, probeLayersMemcpy, probeLayersGPU, probeLayersFlash} {
+			all = append(all, point(probe, s.shapes[0], 2048, prefix, layersTimed))
+		}
+	}
+	return all
+}

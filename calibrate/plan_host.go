@@ -1,0 +1,93 @@
+package calibrate
+
+// launchPoints are what a call costs, and the copies of a layer's round trip
+// between GPU and CPU.
+func launchPoints(s scale) []Point {
+	all := []Point{point(probeSubmit, ""), point(probeSync, "")}
+	// A list of 64 blocks for each of 32 KV heads is 8 KiB a request.
+	for _, bytes := range []int64{8 * kib, 16 * kib, 32 * kib, 64 * kib, 128 * kib, 256 * kib} {
+		all = append(all, point(probeDown, "", bytes), point(probeUp, "", bytes))
+	}
+	for _, bytes := range []int64{64 * mib, 256 * mib, 1 * gib} {
+		all = append(all, point(probeHBM, "", bytes))
+	}
+	return all
+}
+
+func linkPoints(s scale) []Point {
+	var all []Point
+	for _, bytes := range s.link {
+		all = append(all, point(probeH2D, "", bytes), point(probeD2H, "", bytes))
+	}
+	for _, bytes := range s.duplex {
+		all = append(all, point(probeDuplexCopy, "", bytes), point(probeDuplexKernel, "", bytes))
+	}
+	return all
+}
+
+// loadPoints vary block size and count at one pool size, and the pool size for
+// FlashH2D, which reads it in place. Pools rise.
+func loadPoints(s scale, limits Limits) []Point {
+	var all []Point
+	for _, pool := range s.perPool(limits) {
+		if pool != basePool {
+			for _, block := range s.poolBlocks {
+				for _, n := range s.blocks {
+					if n >= 1024 && fits(n, block, s.moved) && n*block <= pool*mib {
+						all = append(all, point(probeLoadFlash, "", block, n, pool))
+					}
+				}
+			}
+			continue
+		}
+		for _, block := range s.blockBytes {
+			for _, n := range s.blocks {
+				if !fits(n, block, s.moved) {
+					continue
+				}
+				all = append(all, point(probeLoadMemcpy, "", block, n, pool), point(probeLoadFlash, "", block, n, pool))
+				if limits.Batched {
+					all = append(all, point(probeLoadBatched, "", block, n, pool))
+				}
+			}
+		}
+	}
+	return all
+}
+
+func fits(blocks, blockBytes, most int64) bool { return blocks*blockBytes <= most }
+
+// savePoints vary block size and count, and for FlashD2H the threads.
+func savePoints(s scale, limits Limits) []Point {
+	var all []Point
+	for _, block := range s.blockBytes {
+		for _, n := range s.blocks {
+			if fits(n, block, s.moved) {
+				all = append(all, point(probeSaveMemcpy, "", block, n), point(probeSaveGPU, "", block, n))
+			}
+		}
+	}
+	for _, threads := range scatterThreads(s, limits) {
+		for _, block := range s.blockBytes {
+			for _, n := range s.blocks {
+				// Few small blocks cost the call alone; a layer of a chunk has
+				// thousands.
+				if fits(n, block, s.moved) && n >= 64 && block >= 2*kib && block <= 64*kib {
+					all = append(all, point(probeSaveFlash, "", block, n, threads))
+				}
+			}
+		}
+	}
+	return all
+}
+
+// scatterThreads are thread counts up to the CPUs, which are one of them.
+func scatterThreads(s scale, limits Limits) []int64 {
+	var threads []int64
+	for _, n := range s.threads {
+		if n < int64(limits.Threads) {
+			threads = append(threads, n)
+		}
+	}
+	return append(threads, int64(limits.Threads))
+}

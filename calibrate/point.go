@@ -1,0 +1,79 @@
+package calibrate
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Probe is one kind of measurement.
+type Probe struct {
+	Name string
+	// Means says what one sample is the time of, and on which clock.
+	Means string
+	// Kernel is the library's call that is timed; its result is verified at
+	// every point before the first sample.
+	Kernel string
+	// Axes names the sizes that make a point.
+	Axes []string
+}
+
+// Axis is one size of a point, the unit in its name.
+type Axis struct {
+	Name  string
+	Value int64
+}
+
+// Point is one size at which a probe is measured. Shape is the model shape
+// where the cost depends on one.
+type Point struct {
+	Probe string
+	Shape string
+	Axes  []Axis
+}
+
+// At returns a size. A point without it is a bug of the plan.
+func (p Point) At(axis string) int64 {
+	for _, a := range p.Axes {
+		if a.Name == axis {
+			return a.Value
+		}
+	}
+	panic("calibrate: " + p.Key() + " has no axis " + axis)
+}
+
+// Sizes returns the axes as the CSV has them: "blocks=64 block_bytes=16384".
+func (p Point) Sizes() string {
+	parts := make([]string, len(p.Axes))
+	for i, a := range p.Axes {
+		parts[i] = a.Name + "=" + strconv.FormatInt(a.Value, 10)
+	}
+	return strings.Join(parts, " ")
+}
+
+// Key names the point.
+func (p Point) Key() string {
+	return strings.TrimRight(p.Probe+" "+p.Shape+" "+p.Sizes(), " ")
+}
+
+// parseSizes reads what Sizes wrote.
+func parseSizes(text string) ([]Axis, error) {
+	var axes []Axis
+	for _, part := range strings.Fields(text) {
+		name, value, ok := strings.Cut(part, "=")
+		if !ok || name == "" {
+			return nil, fmt.Errorf("want axis=value, got %q", part)
+		}
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil || n < 0 || strconv.FormatInt(n, 10) != value {
+			return nil, fmt.Errorf("%s: want a whole number, got %q", name, value)
+		}
+		for _, a := range axes {
+			if a.Name == name {
+				return nil, fmt.Errorf("axis %s appears twice", name)
+			}
+		}
+		axes = append(axes, Axis{name, n})
+	}
+	return axes, nil
+}

@@ -1,0 +1,136 @@
+package calibrate
+
+import (
+	"slices"
+
+	"sparseserve/hw"
+)
+
+// Clocks in words, for Probe.Means.
+const (
+	wall    = "host time from the call until the GPU is idle"
+	gpuTime = "GPU time between two events"
+)
+
+// Names of the probes.
+const (
+	probeSubmit       = "launch.submit"
+	probeSync         = "launch.sync"
+	probeDown         = "layer.down"
+	probeUp           = "layer.up"
+	probeHBM          = "hbm.copy"
+	probeH2D          = "link.h2d"
+	probeD2H          = "link.d2h"
+	probeDuplexCopy   = "link.duplex_copy"
+	probeDuplexKernel = "link.duplex_kernel"
+	probeLoadMemcpy   = "load.memcpy"
+	probeLoadBatched  = "load.batched"
+	probeLoadFlash    = "load.flash"
+	probeSaveMemcpy   = "save.memcpy"
+	probeSaveGPU      = "save.gpu"
+	probeSaveFlash    = "save.flash"
+	probeLinears      = "linears"
+	probePrefill      = "prefill_attention"
+	probeChunked      = "prefill_chunked"
+	probeDense        = "dense_decode"
+	probeSparse       = "sparse_decode"
+	probePSA          = "psa_decode"
+	probeSelect       = "scoring"
+	probeBesideNone   = "beside.nothing"
+	probeBesideSave   = "beside.save_gpu"
+	probeBesideLoad   = "beside.load_flash"
+	probeBesideFlash  = "beside.save_flash"
+	probeLayersNone   = "layers.nothing"
+	probeLayersMemcpy = "layers.save_memcpy"
+	probeLayersGPU    = "layers.save_gpu"
+	probeLayersFlash  = "layers.save_flash"
+)
+
+// probes is every kind of measurement, in the order of measuring.
+var probes = []Probe{
+	{probeSubmit, "an empty kernel; host time of the call alone", "ss_empty", nil},
+	{probeSync, "an empty kernel; " + wall, "ss_empty", nil},
+	{probeDown, "a kernel, then a copy of a layer's selection to the host; " + wall, "ss_memcpy", []string{"bytes"}},
+	{probeUp, "a copy of block tables to the GPU, then a kernel; " + wall, "ss_memcpy", []string{"bytes"}},
+	{probeHBM, "a copy within HBM, read once and written once; " + gpuTime, "ss_memcpy", []string{"bytes"}},
+	{probeH2D, "one large copy from pinned memory; " + wall, "ss_memcpy", []string{"bytes"}},
+	{probeD2H, "one large copy to pinned memory; " + wall, "ss_memcpy", []string{"bytes"}},
+	{probeDuplexCopy, "copies both ways at once: bytes of both directions over the sum of their rates", "ss_memcpy", []string{"bytes"}},
+	{probeDuplexKernel, "FlashH2D and the GPU scatter kernel at once: bytes of both directions over the sum of their rates", "ss_flash_h2d", []string{"bytes"}},
+	{probeLoadMemcpy, "one memcpy a block, blocks anywhere in a pinned pool; " + wall, "ss_memcpy_blocks", []string{"block_bytes", "blocks", "pool_mib"}},
+	{probeLoadBatched, "one batched memcpy of all blocks; " + wall, "ss_memcpy_batch", []string{"block_bytes", "blocks", "pool_mib"}},
+	{probeLoadFlash, "FlashH2D, one gather kernel; " + wall, "ss_flash_h2d", []string{"block_bytes", "blocks", "pool_mib"}},
+	{probeSaveMemcpy, "one memcpy a block, to blocks anywhere in a pinned pool; " + wall, "ss_memcpy_blocks", []string{"block_bytes", "blocks"}},
+	{probeSaveGPU, "one scatter kernel; " + wall, "ss_gpu_scatter", []string{"block_bytes", "blocks"}},
+	{probeSaveFlash, "FlashD2H, one copy and the CPU's scatter, overlapped; until every block is written", "ss_flash_d2h", []string{"block_bytes", "blocks", "threads"}},
+	{probeLinears, "the four linears of one layer; " + gpuTime, "ss_linear", []string{"tokens"}},
+	{probePrefill, "causal attention of one chunk; " + gpuTime, "ss_prefill", []string{"query_tokens", "prefix_tokens"}},
+	{probeChunked, "causal attention of a whole prompt, chunk after chunk; " + gpuTime, "ss_prefill", []string{"prompt_tokens", "chunk_tokens"}},
+	{probeDense, "paged dense decode attention of one layer, L2 flushed; " + gpuTime, "ss_decode", []string{"batch", "context_tokens"}},
+	{probeSparse, "decode attention to selected blocks, L2 flushed; " + gpuTime, "ss_decode", []string{"batch", "budget_tokens"}},
+	{probePSA, "PSA decode that attends to all blocks of the budget, L2 flushed; " + gpuTime, "ss_psa", []string{"batch", "budget_tokens"}},
+	{probeSelect, "scores and top-k, L2 flushed; " + gpuTime, "ss_select", []string{"batch", "context_tokens", "budget_tokens"}},
+	{probeBesideNone, "a layer's linears and prefill attention alone; " + gpuTime, "ss_linear, ss_prefill", []string{"tokens"}},
+	{probeBesideSave, "the same while the GPU scatter kernel saves without pause", "ss_gpu_scatter", []string{"tokens"}},
+	{probeBesideLoad, "the same while FlashH2D loads without pause", "ss_flash_h2d", []string{"tokens"}},
+	{probeBesideFlash, "the same while FlashD2H saves without pause", "ss_flash_d2h", []string{"tokens"}},
+	{probeLayersNone, "prefill of a chunk in some layers, nothing saved; until all is done", "ss_linear, ss_prefill", []string{"chunk_tokens", "prefix_tokens", "layers"}},
+	{probeLayersMemcpy, "the same, each layer's KV saved by one memcpy a block", "ss_memcpy_blocks", []string{"chunk_tokens", "prefix_tokens", "layers"}},
+	{probeLayersGPU, "the same, each layer's KV saved by the GPU scatter kernel", "ss_gpu_scatter", []string{"chunk_tokens", "prefix_tokens", "layers"}},
+	{probeLayersFlash, "the same, each layer's KV saved by FlashD2H", "ss_flash_d2h", []string{"chunk_tokens", "prefix_tokens", "layers"}},
+}
+
+// Probes lists every kind of measurement, in the order of measuring.
+func Probes() []Probe { return slices.Clone(probes) }
+
+// shaped are the probes whose points name a model shape.
+var shaped = []string{
+	probeLinears, probePrefill, probeChunked, probeDense, probeSparse, probePSA, probeSelect,
+	probeBesideNone, probeBesideSave, probeBesideLoad, probeBesideFlash,
+	probeLayersNone, probeLayersMemcpy, probeLayersGPU, probeLayersFlash,
+}
+
+func probeOf(name string) *Probe {
+	for i := range probes {
+		if probes[i].Name == name {
+			return &probes[i]
+		}
+	}
+	return nil
+}
+
+// fits says whether the point has the probe's axes, each at least 1 except
+// prefixes, and a shape where it needs one.
+func (p *Probe) fits(at Point) bool {
+	if len(at.Axes) != len(p.Axes) || (at.Shape != "") != slices.Contains(shaped, p.Name) {
+		return false
+	}
+	for i, a := range at.Axes {
+		if a.Name != p.Axes[i] || a.Value < 0 || a.Value > 1<<50 || a.Value == 0 && a.Name != "prefix_tokens" {
+			return false
+		}
+	}
+	return true
+}
+
+// point makes a point of a probe, sizes in the order of its axes.
+func point(probe, shape string, sizes ...int64) Point {
+	p := Point{Probe: probe, Shape: shape}
+	for i, axis := range probeOf(probe).Axes {
+		p.Axes = append(p.Axes, Axis{axis, sizes[i]})
+	}
+	return p
+}
+
+// Shapes that compute is measured on: one with as many KV heads as query heads
+// and one with grouped queries.
+var shapes = []string{"llama2-7b", "llama3-8b"}
+
+// shapeModel returns the model that stands for a shape.
+func shapeModel(name string) (*hw.Model, error) {
+	m, err := hw.LoadModel(name)
+	if err != nil {
+		return nil, err
+	}
+	return &m, nil
+}

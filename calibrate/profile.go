@@ -1,0 +1,116 @@
+package calibrate
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"sparseserve/hw"
+)
+
+// Calibration is what samples say of a machine.
+type Calibration struct {
+	Samples *Samples
+	Profile *hw.Profile
+	models  []model
+}
+
+// needed are the probes without which there is no profile.
+var needed = []string{
+	probeDown, probeUp, probeHBM, probeH2D, probeD2H, probeDuplexCopy, probeDuplexKernel, probeLoadMemcpy, probeLoadFlash,
+	probeSaveMemcpy, probeSaveGPU, probeSaveFlash, probeLinears, probePrefill, probeDense, probeSparse, probeSelect, probeBesideNone, probeBesideSave,
+}
+
+// Fit makes a profile from samples: fitted models, and for the rest what the
+// built-in profile of the card says.
+func Fit(s *Samples) (*Calibration, error) {
+	for _, probe := range needed {
+		if len(s.of(probe)) == 0 {
+			return nil, fmt.Errorf("no samples of %s: the calibration is not complete", probe)
+		}
+	}
+	if len(s.of(probeLoadFlash).where(func(at datum) bool { return at.At("pool_mib") == basePool })) < 4 {
+		return nil, errors.New("too few samples of load.flash: the calibration is not complete")
+	}
+	p, known, err := baseProfile(s.Origin.Card)
+	if err != nil {
+		return nil, err
+	}
+	from := source{fmt.Sprintf("%s, driver %s, CUDA %s, %s", s.Origin.Card, s.Origin.Driver, s.Origin.CUDA, s.Origin.Date)}
+	if !known {
+		strangeCard(s, p)
+	}
+	p.Provenance = hw.Provenance{Date: s.Origin.Date, Device: s.Origin.Card, Host: s.Origin.Host, Driver: s.Origin.Driver, CUDA: s.Origin.CUDA}
+	if bytes, err := strconv.ParseFloat(s.Origin.Memory, 64); err == nil && bytes > 0 {
+		p.GPU.HBMSize = from.figure(bytes/gib, "GiB", "what the driver shows")
+	}
+	p.Shapes = measuredShapes(s, p)
+	var models []model
+	models = append(models, fitLink(s, p, from)...)
+	models = append(models, fitLoad(s, p, from)...)
+	models = append(models, fitSave(s, p, from)...)
+	models = append(models, fitLinears(s, p, from)...)
+	models = append(models, fitPrefill(s, p, from)...)
+	models = append(models, fitStreams(s, p, from)...)
+	models = append(models, fitHost(s, p, from)...)
+
+	data, err := p.Encode()
+	if err != nil {
+		return nil, err
+	}
+	// From here on the profile is what a reader of its file gets.
+	if p, err = hw.ParseProfile(p.Name+".toml", data); err != nil {
+		return nil, fmt.Errorf("the fits make no valid profile: %w", err)
+	}
+	p.Fits = nil
+	for i := range models {
+		p.Fits = append(p.Fits, models[i].judge(p))
+	}
+	p.Provenance.Notes = append(observations(s), "pointwise, host.step, reference, gpu.runtime and nominal peaks are not measured; their sources say where they come from")
+	return &Calibration{Samples: s, Profile: p, models: models}, nil
+}
+
+// measuredShapes lists the shapes of the linears measured, and those that the
+// base's pointwise rows need.
+func measuredShapes(s *Samples, p *hw.Profile) []hw.Shape {
+	var out []hw.Shape
+	for _, shape := range p.Shapes {
+		if slices.ContainsFunc(p.Pointwise, func(r hw.TokenRow) bool { return r.Shape == shape.Name }) {
+			out = append(out, shape)
+		}
+	}
+	for _, at := range s.of(probeLinears) {
+		if slices.ContainsFunc(out, func(o hw.Shape) bool { return o.Name == at.Shape }) {
+			continue
+		}
+		m := at.model
+		out = append(out, hw.Shape{Name: at.Shape, Hidden: m.Hidden, QHeads: m.QHeads, KVHeads: m.KVHeads, HeadDim: m.HeadDim, FFN: m.FFN})
+	}
+	return out
+}
+
+// significant rounds to a number of digits.
+func significant(x float64, digits int) float64 {
+	text := strconv.FormatFloat(x, 'g', digits, 64)
+	y, err := strconv.ParseFloat(text, 64)
+	must(err)
+	return y
+}
+
+func smallest(x []float64) float64 {
+	y := math.Inf(1)
+	for _, v := range x {
+		y = math.Min(y, v)
+	}
+	return y
+}
+
+func largest(x []float64) float64 {
+	y := math.Inf(-1)
+	for _, v := range x {
+		y = math.Max(y, v)
+	}
+	return y
+}

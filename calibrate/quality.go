@@ -1,0 +1,77 @@
+package calibrate
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"sparseserve/hw"
+)
+
+// Errors above which a model is flagged, on points that its fit has not seen.
+const (
+	medianLimit = 0.05
+	worstLimit  = 0.15
+)
+
+// model is one fitted cost model: the points that it was fitted to and those
+// held out, and the price that the finished profile gives to either.
+type model struct {
+	name  string // table of the profile that it fills
+	flat  bool   // one figure for all points: R2 says nothing
+	fit   data
+	held  data
+	price func(p *hw.Profile, at datum) float64 // seconds
+	flags []string
+	draw  picture
+}
+
+// judge prices the points held out with the profile. Where none could be held
+// out it prices those of the fit and says so.
+func (m *model) judge(p *hw.Profile) hw.Fit {
+	f := hw.Fit{Model: m.name, Samples: len(m.fit) + len(m.held), HeldOut: len(m.held), Flags: slices.Clone(m.flags)}
+	points := m.held
+	if len(points) == 0 {
+		points = m.fit
+		f.Flags = append(f.Flags, "too few points to hold any out: errors are of the fit itself")
+	}
+	var errs []float64
+	var mean, residual, total float64
+	for _, at := range points {
+		mean += math.Log(at.seconds) / float64(len(points))
+	}
+	worst := 0
+	for i, at := range points {
+		priced := m.price(p, at)
+		errs = append(errs, math.Abs(priced/at.seconds-1))
+		if errs[i] > errs[worst] {
+			worst = i
+		}
+		residual += math.Pow(math.Log(priced/at.seconds), 2)
+		total += math.Pow(math.Log(at.seconds)-mean, 2)
+	}
+	if len(points) == 0 {
+		return f
+	}
+	f.R2 = 1
+	switch {
+	case m.flat:
+		f.R2 = 0
+	case total > 0:
+		f.R2 = round(1-residual/total, 4)
+	}
+	f.MaxError = round(errs[worst], 4)
+	f.MedianError = round(medianOf(errs).Value, 4)
+	if f.MedianError > medianLimit {
+		f.Flags = append(f.Flags, fmt.Sprintf("median error %.1f %%, above %.0f %%", 100*f.MedianError, 100*medianLimit))
+	}
+	if f.MaxError > worstLimit {
+		f.Flags = append(f.Flags, fmt.Sprintf("worst error %.1f %%, above %.0f %%, at %s", 100*f.MaxError, 100*worstLimit, points[worst].Key()))
+	}
+	return f
+}
+
+func round(x float64, digits int) float64 {
+	scale := math.Pow(10, float64(digits))
+	return math.Round(x*scale) / scale
+}

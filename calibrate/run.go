@@ -1,0 +1,199 @@
+package calibrate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/renameio/v2"
+
+	"sparseserve/hw"
+)
+
+// Options of a calibration.
+type Options struct {
+	Out     string // profile to write; the CSV and the plots go beside it
+	Plan    Plan
+	Fresh   bool  // measure anew what an earlier run has measured
+	PoolGiB int64 // largest pinned pool; 0: up to 32, and half of the host's free memory
+	// Said is told what a person should know; Progress how many points are done.
+	Said     func(string)
+	Progress func(done, of int, what string)
+}
+
+// Machine is what a calibration needs to know of the box before it starts.
+type Machine struct {
+	Origin Origin // Plan and Date apart
+	Limits Limits
+	Bench  Bench
+}
+
+// ErrInterrupted says that measuring was interrupted; the samples are kept.
+var ErrInterrupted = errors.New("interrupted; the samples so far are kept, run the same command to resume")
+
+// CSVPath is where the samples of a profile are.
+func CSVPath(profile string) string {
+	return strings.TrimSuffix(profile, filepath.Ext(profile)) + ".csv"
+}
+
+// PlotDir is where the plots of a profile go.
+func PlotDir(profile string) string {
+	return strings.TrimSuffix(profile, filepath.Ext(profile))
+}
+
+// Run measures a machine's points, those of an earlier run apart, fits them
+// and writes profile, samples and plots.
+func Run(ctx context.Context, m Machine, o Options, date string) (*Calibration, error) {
+	m.Origin.Plan, m.Origin.Date = string(o.Plan), date
+	path := CSVPath(o.Out)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, err
+	}
+	if o.Fresh {
+		if err := os.Rename(path, path+".old"); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, err
+		}
+	}
+	j, said, err := openJournal(path, m.Origin)
+	if err != nil {
+		return nil, err
+	}
+	if said != "" {
+		o.Said(said)
+	}
+	err = measure(ctx, m, o, j)
+	if err = errors.Join(err, j.close()); err != nil {
+		return nil, err
+	}
+	c, err := Fit(j.samples)
+	if err != nil {
+		return nil, err
+	}
+	return c, c.Write(o.Out)
+}
+
+// measure does the points that the journal does not have.
+func measure(ctx context.Context, m Machine, o Options, j *journal) error {
+	rule := FullRule
+	if o.Plan == Quick {
+		rule = QuickRule
+	}
+	all := points(o.Plan, m.Limits)
+	skipped := map[string]bool{}
+	for i, p := range all {
+		o.Progress(i, len(all), p.Probe)
+		if j.done[p.Key()] {
+			continue
+		}
+		if ctx.Err() != nil {
+			return ErrInterrupted
+		}
+		timed, err := m.Bench.Prepare(p)
+		if errors.Is(err, ErrSkip) {
+			if !skipped[p.Probe] {
+				skipped[p.Probe] = true
+				o.Said(fmt.Sprintf("%s: %v", p.Probe, err))
+			}
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.Key(), err)
+		}
+		samples, err := rule.sample(ctx, timed)
+		switch {
+		case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+			return ErrInterrupted
+		case err != nil:
+			return fmt.Errorf("%s: %w", p.Key(), err)
+		}
+		if err := j.add(Record{p, samples}); err != nil {
+			return err
+		}
+		if i+1 == len(all) || all[i+1].Probe != p.Probe {
+			if err := j.sync(); err != nil {
+				return err
+			}
+		}
+	}
+	o.Progress(len(all), len(all), "")
+	return nil
+}
+
+// Refit makes profile and plots from a file of samples, without a GPU.
+func Refit(csv, out string) (*Calibration, error) {
+	data, err := os.ReadFile(csv)
+	if err != nil {
+		return nil, err
+	}
+	s, err := ParseSamples(csv, data)
+	if err != nil {
+		return nil, err
+	}
+	c, err := Fit(s)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", csv, err)
+	}
+	if out != "" {
+		if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
+			return nil, err
+		}
+		if path := CSVPath(out); filepath.Clean(path) != filepath.Clean(csv) {
+			if err := renameio.WriteFile(path, s.Encode(), 0o644); err != nil {
+				return nil, err
+			}
+		}
+		return c, c.Write(out)
+	}
+	return c, nil
+}
+
+// Write writes the profile and its plots.
+func (c *Calibration) Write(out string) error {
+	if err := c.Profile.WriteFile(out); err != nil {
+		return err
+	}
+	dir := PlotDir(out)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	if err := c.drawFits(dir); err != nil {
+		return err
+	}
+	return c.drawPaper(dir)
+}
+
+// Report prints the quality of each fit, flagged ones with their reasons, and
+// what was observed besides.
+func (c *Calibration) Report(w io.Writer) error {
+	for _, f := range c.Profile.Fits {
+		mark := ""
+		if len(f.Flags) > 0 {
+			mark = "  flagged: " + strings.Join(f.Flags, "; ")
+		}
+		if _, err := fmt.Fprintf(w, "%-22s %4d points, %3d held out: R2 %.4f, median error %4.1f %%, worst %5.1f %%%s\n",
+			f.Model, f.Samples, f.HeldOut, f.R2, 100*f.MedianError, 100*f.MaxError, mark); err != nil {
+			return err
+		}
+	}
+	for _, note := range c.Profile.Provenance.Notes {
+		if _, err := fmt.Fprintln(w, note); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Flagged counts models worse than the limits.
+func Flagged(p *hw.Profile) int {
+	n := 0
+	for _, f := range p.Fits {
+		if len(f.Flags) > 0 {
+			n++
+		}
+	}
+	return n
+}

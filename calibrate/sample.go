@@ -1,0 +1,67 @@
+package calibrate
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+)
+
+// Rule says when a point has been repeated enough: once half the 95 %
+// confidence interval of the median is within Spread of it, or at one of the
+// caps.
+type Rule struct {
+	Spread float64       // relative
+	Warmup int           // runs before the first sample
+	Least  int           // samples
+	Most   int           // samples
+	Time   time.Duration // spent sampling one point, warm-up included
+}
+
+// FullRule and QuickRule are those of the two plans.
+var (
+	FullRule  = Rule{Spread: 0.02, Warmup: 2, Least: 9, Most: 150, Time: 700 * time.Millisecond}
+	QuickRule = Rule{Spread: 0.03, Warmup: 1, Least: 7, Most: 40, Time: 150 * time.Millisecond}
+)
+
+// sample repeats a timed call until the rule is content. A long call gets
+// fewer samples than Least, but at least three.
+func (r Rule) sample(ctx context.Context, timed Timed) ([]float64, error) {
+	started := time.Now()
+	samples, err := timed(r.Warmup, 1)
+	if err != nil {
+		return nil, err
+	}
+	each := time.Since(started) / time.Duration(r.Warmup+1)
+	if each == 0 {
+		each = 1
+	}
+	for {
+		left := r.Time - time.Since(started)
+		want := len(samples) // doubles from round to round
+		if len(samples) < r.Least {
+			want = r.Least - len(samples)
+		}
+		want = min(want, r.Most-len(samples), int(left/each))
+		want = max(want, 3-len(samples))
+		if want <= 0 {
+			return samples, nil
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		more, err := timed(0, want)
+		if err != nil {
+			return nil, err
+		}
+		samples = append(samples, more...)
+		for _, s := range more {
+			if !(s > 0) || math.IsInf(s, 0) {
+				return nil, fmt.Errorf("a sample of %v seconds", s)
+			}
+		}
+		if len(samples) >= r.Least && medianOf(samples).Spread() <= r.Spread {
+			return samples, nil
+		}
+	}
+}
