@@ -49,6 +49,7 @@ type Server struct {
 	steps    int64
 	pending  Arrival
 	more     bool
+	broken   bool // the workload gave an error
 	arrived  int
 	saves    []saveJob  // in flight, oldest first
 	pinned   []*request // whose chunked prefill holds HBM
@@ -165,10 +166,14 @@ func (s *Server) advance() (more bool, err error) {
 	if !ok {
 		return false, nil
 	}
-	if err := s.handle(ev); err != nil {
+	switch err := s.handle(ev); {
+	case err == nil:
+		return true, nil
+	case ev.kind == arrive && s.broken:
+		return false, err // the workload's own words say where it broke
+	default:
 		return false, fmt.Errorf("at %v, step %d: %w", s.events.Now(), s.steps, err)
 	}
-	return true, nil
 }
 
 // end closes the books after the last event.
@@ -213,6 +218,7 @@ func (s *Server) fetch() error {
 	var err error
 	s.pending, s.more, err = s.workload.Next()
 	if err != nil || !s.more {
+		s.broken = err != nil
 		return err
 	}
 	if s.pending.At < s.events.Now() {
