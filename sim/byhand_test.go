@@ -109,6 +109,7 @@ func TestChunkedPrefillByHand(t *testing.T) {
 	sum := o.metrics.Summary()
 	expect(t, "mean TTFT", sum.TTFT.Mean, (0.052+0.047)/2)
 	expect(t, "mean scheduling delay", sum.QueueDelay.Mean, 0.021/2)
+	expect(t, "mean TBT", sum.TBT.Mean, 0.010)
 	expect(t, "mean batch", sum.BatchMean, 6.0/4)
 	expect(t, "throughput", sum.ThroughputTokS, 5/0.072)
 }
@@ -251,8 +252,8 @@ func TestSavesLandAndUnpin(t *testing.T) {
 	expect(t, "saved", o.metrics.Summary().D2HBytes, 20*block)
 
 	// Layer-segmented: buffers of two layers, the open blocks and activations
-	// are reserved until the last save has landed; metadata stays. No attention
-	// metadata of ten full blocks, two heads.
+	// are reserved until the last save has landed; metadata stays:
+	// that of ten full blocks, two heads.
 	c = offloaded("layer")
 	meta := 20 * c.model.Geometry(4).MetaBytes
 	buffers := 2*10*block + 40*64*2
@@ -270,3 +271,78 @@ func tinyBlock() int64 {
 }
 
 var _ sim.Device = (*hw.Device)(nil)
+
+// asked notes what a device is asked to compute and to move.
+type asked struct {
+	metronome
+	work  []sim.Work
+	moves []kv.Moves
+}
+
+func (d *asked) Move(m *kv.Moves) error {
+	d.moves = append(d.moves, kv.Moves{Layer: m.Layer, Loads: m.Loads, Saves: m.Saves})
+	return d.metronome.Move(m)
+}
+
+func (d *asked) Compute(layer int, w *sim.Work) error {
+	kept := *w
+	kept.Prefill = append([]sim.Span(nil), w.Prefill...)
+	d.work = append(d.work, kept)
+	return d.metronome.Compute(layer, w)
+}
+
+// A prompt of 46 tokens in chunks of 27 and 19, then two decodes; blocks of
+// four tokens, a budget of five of them, the first of two layers dense.
+func TestWorkByHand(t *testing.T) {
+	c := offloaded("chunked")
+	c.arrivals[0].Prompt, c.spec.ChunkTokens, c.spec.DenseLayers = 46, 27, 1
+	d := &asked{}
+	o := &outcome{spy: &spy{Device: d}}
+	o.server = c.server(t, o.spy)
+	o.run(t, c, o.server.Check)
+	chunk := func(query, prefix int, sparse bool) sim.Work {
+		return sim.Work{Tokens: query, Prefill: []sim.Span{{Query: query, Prefix: prefix}}, Sparse: sparse}
+	}
+	expect(t, "work", d.work, []sim.Work{
+		chunk(27, 0, false), chunk(27, 0, true),
+		chunk(19, 27, false), chunk(19, 27, true),
+		// 47 tokens are 12 blocks, the last with 3 tokens; 11 are full.
+		{Tokens: 1, Decodes: 1, DecodeTokens: 47},
+		{Tokens: 1, Decodes: 1, DecodeTokens: 4*4 + 3, ScoredBlocks: 11, Sparse: true},
+		{Tokens: 1, Decodes: 1, DecodeTokens: 48},
+		{Tokens: 1, Decodes: 1, DecodeTokens: 4*4 + 4, ScoredBlocks: 12, Sparse: true},
+	})
+	// Tokens 0 to 27 fill 6 blocks, 27 to 46 five more, the 48th the twelfth.
+	expect(t, "moves", d.moves, []kv.Moves{
+		{Layer: 0, Saves: 6}, {Layer: 1, Saves: 6}, {Layer: 0, Saves: 5}, {Layer: 1, Saves: 5},
+		{Layer: 0}, {Layer: 1}, {Layer: 0, Saves: 1}, {Layer: 1, Saves: 1},
+	})
+}
+
+// A sample's loads are spread over the layers and sum up to what it counted.
+func TestSampledLoadsAddUp(t *testing.T) {
+	c := offloaded("layer")
+	c.model = tiny(4, 4)
+	c.hbm *= 8
+	c.spec.Heads, c.spec.SampleGroups = "sampled", 3
+	d := &asked{}
+	o := &outcome{spy: &spy{Device: d}}
+	o.server = c.server(t, o.spy)
+	o.run(t, c, nil)
+	if want := int64(4 * 16); d.loads[1] != want || o.steps[1].Loaded != want {
+		t.Errorf("%d blocks moved, %d recorded, want %d", d.loads[1], o.steps[1].Loaded, want)
+	}
+	for _, m := range d.moves[4:8] {
+		if m.Loads != 16 {
+			t.Errorf("layer %d loads %d blocks, want 16", m.Layer, m.Loads)
+		}
+	}
+	for i, w := range d.work[4:] {
+		if !w.Sparse || w.DecodeTokens > 20 {
+			t.Errorf("decode work %d is %+v, want sparse attention in every layer", i, w)
+		}
+	}
+	sum := o.metrics.Summary()
+	expect(t, "hit ratio", sum.HitRatio, 1-float64(o.spy.loads)/float64(2*5*16))
+	expect(t, "H2D bytes", sum.H2DBytes, o.spy.loads*tinyBlock())
+}

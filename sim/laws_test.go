@@ -49,8 +49,11 @@ func TestLaw3NoKVIsLost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawScenario(t)
 		c.spec.Offload = true
-		c.spec.SaveEngine = "memcpy" // the slowest: most blocks are on their way
-		c.drive(t, func(o *outcome) error { return o.server.Check() })
+		o := c.start(t, profile(t, c.gpu))
+		// Saves that land long after their step meet every turn of a request's
+		// life: set back, preempted, restarted, gone.
+		o.spy.lag = des.Time(rapid.IntRange(0, 60).Draw(t, "lag")) * des.Millisecond
+		o.run(t, c, o.server.Check)
 	})
 }
 

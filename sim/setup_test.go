@@ -182,6 +182,7 @@ func (c *scenario) server(t fatal, d sim.Device) *sim.Server {
 type spy struct {
 	sim.Device
 	begin func() error // called as a step begins
+	lag   des.Time     // added to the time at which saves land
 
 	step         sim.Step
 	layer        int   // last of the running step, -1 before the first
@@ -243,6 +244,7 @@ func (d *spy) Compute(layer int, w *sim.Work) error {
 
 func (d *spy) Finish() (sim.Timing, error) {
 	timing, err := d.Device.Finish()
+	timing.SavesDone += d.lag
 	d.ended = append(d.ended, stepTotals{d.step, d.loaded, d.saves, d.least, timing})
 	return timing, err
 }

@@ -323,3 +323,75 @@ func TestLaw4Law8RandomSchedules(t *testing.T) {
 		}
 	})
 }
+
+// vLLM V1 admits nobody in an iteration that preempts, though a chunk of request
+// 2 would fit what its preemption leaves.
+func TestVLLMV1AdmitsNobodyAfterPreemption(t *testing.T) {
+	g := newRig(t, chunked("vllm-v1", 8, 5)) // 20 tokens
+	g.add(1, 7, 8)
+	g.add(2, 9, 4)
+	g.expect(t,
+		"P1:0-7@0-3 P2:0-1@0-3",
+		"D1 P2:1-8@0-3",
+		"!2 D1", // request 1 takes the last block, request 2 finds none
+		"D1 P2:0-7@0-3",
+	)
+}
+
+// tight is a limit under which requests can run only while few others hold
+// memory: a request holds its need from its first step on.
+type tight struct {
+	limit
+	g       *rig
+	full    bool // nothing is available beside what is held
+	landing bool
+}
+
+func (l *tight) Available() int64 {
+	if l.full {
+		return -1
+	}
+	return l.available
+}
+
+func (l *tight) Landing() bool { return l.landing }
+
+func (l *tight) CanRun(r *Request, seg *Segment, preempted []*Request) bool {
+	used := l.need[r.ID]
+next:
+	for _, other := range l.g.s.running {
+		for _, gone := range preempted {
+			if other == gone {
+				continue next
+			}
+		}
+		if other != r && other.Started() {
+			used += l.need[other.ID]
+		}
+	}
+	return used <= l.available
+}
+
+// When nobody can run beside what others hold: wait for saves, else preempt
+// the youngest until the oldest can.
+func TestLimitWaitsThenPreempts(t *testing.T) {
+	cfg := chunked("vllm", 100, 1000)
+	l := &tight{limit: limit{10, map[int]int64{1: 2, 2: 3, 3: 4}}}
+	cfg.Limit = l
+	g := newRig(t, cfg)
+	l.g = g
+	for id := 1; id <= 3; id++ {
+		g.add(id, 4, 10)
+	}
+	g.expect(t, "P1:0-4@0-3 P2:0-4@0-3 P3:0-4@0-3", "D1 D2 D3")
+	l.need[1], l.need[2], l.need[3], l.available = 6, 3, 7, 9
+	l.full, l.landing = true, true
+	g.add(4, 4, 10)
+	l.need[4] = 20
+	g.expect(t, "", "") // 6+3+7 in 9: nobody can run until saves land
+	l.landing = false
+	g.expect(t, "!3 D1") // request 2 may stay: 6+3
+	if r := g.all[3]; g.s.waiting.front() != r || r.Target != 6 {
+		t.Errorf("request 3 should wait at the front for all of its 6 tokens, has %d", r.Target)
+	}
+}
