@@ -33,18 +33,24 @@ __device__ inline TopkSpace topk_space(char *shared, int n) {
   return s;
 }
 
-// Sums of three counters over the CTA, returned to all threads. `turn` alternates between calls, so that one barrier a call is enough.
-__device__ inline int3 cta_sum(int3 x, int turn) {
+// Three counters below 2^16 (shared memory holds fewer keys than that): the first two share a word, so that one reduction sums both.
+struct Counts {
+  unsigned low_mid, high;
+  __device__ int low() const { return int(low_mid & 0xffff); }
+  __device__ int mid() const { return int(low_mid >> 16); }
+};
+
+// Sums over the CTA, returned to all threads. `turn` alternates between calls, so that one barrier a call is enough.
+__device__ inline Counts cta_sum(Counts x, int turn) {
   constexpr int kWarps = kTopkThreads / 32;
-  __shared__ int3 sums[2][kWarps];
+  __shared__ Counts sums[2][kWarps];
   const int lane = threadIdx.x % 32;
-  x.x = __reduce_add_sync(~0u, x.x);
-  x.y = __reduce_add_sync(~0u, x.y);
-  x.z = __reduce_add_sync(~0u, x.z);
+  x.low_mid = __reduce_add_sync(~0u, x.low_mid);
+  x.high = __reduce_add_sync(~0u, x.high);
   if (lane == 0) sums[turn][threadIdx.x / 32] = x;
   __syncthreads();
-  const int3 part = lane < kWarps ? sums[turn][lane] : make_int3(0, 0, 0);
-  return make_int3(__reduce_add_sync(~0u, part.x), __reduce_add_sync(~0u, part.y), __reduce_add_sync(~0u, part.z));
+  const Counts part = lane < kWarps ? sums[turn][lane] : Counts{0, 0};
+  return Counts{__reduce_add_sync(~0u, part.low_mid), __reduce_add_sync(~0u, part.high)};
 }
 
 // The largest limit found so far that at least k keys reach, and how many reach it: exactly k as a rule, and then the search ends early;
@@ -61,19 +67,20 @@ __device__ inline uint32_t kth_key(const uint32_t *key, int n, int k, int *reach
   int count = n, turn = 0;
   for (int shift = 30; shift >= 0 && count != k; shift -= 2, turn ^= 1) {
     const uint32_t step = 1u << shift;
-    int3 mine = make_int3(0, 0, 0);
+    Counts mine = {0, 0};
     const auto compare = [&](uint32_t x) {
-      mine.x += x >= limit + step;
-      mine.y += x >= limit + 2 * step;
-      mine.z += x >= limit + 3 * step;
+      mine.low_mid += x >= limit + step ? 1 : 0;
+      mine.low_mid += x >= limit + 2 * step ? 1 << 16 : 0;
+      mine.high += x >= limit + 3 * step ? 1 : 0;
     };
 #pragma unroll
     for (int j = 0; j < kHeld; j++) compare(held[j]);
     for (int i = threadIdx.x + kHeld * kTopkThreads; i < n; i += kTopkThreads) compare(key[i]);
-    const int3 total = cta_sum(mine, turn);
-    const int digit = total.z >= k ? 3 : total.y >= k ? 2 : total.x >= k ? 1 : 0;
+    const Counts total = cta_sum(mine, turn);
+    const int high = int(total.high);
+    const int digit = high >= k ? 3 : total.mid() >= k ? 2 : total.low() >= k ? 1 : 0;
     limit += uint32_t(digit) * step;
-    if (digit > 0) count = digit == 3 ? total.z : digit == 2 ? total.y : total.x;
+    if (digit > 0) count = digit == 3 ? high : digit == 2 ? total.mid() : total.low();
   }
   *reached = count;
   return limit;
@@ -84,12 +91,14 @@ __device__ inline void gather_chosen(const TopkSpace &s, int n, int k, uint32_t 
   __shared__ int warp_equal[kTopkThreads / 32];
   int wanted = 0;  // of the keys equal to limit, when not all are
   if (reached != k) {
-    int3 above = make_int3(0, 0, 0);
-    for (int i = threadIdx.x; i < n; i += kTopkThreads) above.x += s.key[i] > limit;
+    Counts above = {0, 0};
+    for (int i = threadIdx.x; i < n; i += kTopkThreads) above.high += s.key[i] > limit ? 1 : 0;
     __syncthreads();  // cta_sum's buffers are free again
-    wanted = k - cta_sum(above, 0).x;
+    wanted = k - int(cta_sum(above, 0).high);
   }
   int equal_before = 0;  // of the rounds so far
+  const int lane = threadIdx.x % 32;
+#pragma unroll 4
   for (int first = 0; first < n; first += kTopkThreads) {
     const int i = first + threadIdx.x;
     const uint32_t key = i < n ? s.key[i] : 0;
@@ -97,7 +106,7 @@ __device__ inline void gather_chosen(const TopkSpace &s, int n, int k, uint32_t 
     if (reached != k) {  // ties to break: rank the equal keys by index
       const bool same = i < n && key == limit;
       const unsigned votes = __ballot_sync(~0u, same);
-      const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+      const int warp = threadIdx.x / 32;
       if (lane == 0) warp_equal[warp] = __popc(votes);
       __syncthreads();
       int rank = equal_before + __popc(votes & ((1u << lane) - 1)), round = 0;
@@ -109,7 +118,11 @@ __device__ inline void gather_chosen(const TopkSpace &s, int n, int k, uint32_t 
       take &= !same || rank < wanted;
       __syncthreads();
     }
-    if (take) s.chosen[atomicAdd(taken, 1)] = (uint64_t(key) << 32) | uint32_t(~i);
+    const unsigned takers = __ballot_sync(~0u, take);
+    int place = 0;  // one addition a warp
+    if (lane == 0 && takers != 0) place = atomicAdd(taken, __popc(takers));
+    place = __shfl_sync(~0u, place, 0) + __popc(takers & ((1u << lane) - 1));
+    if (take) s.chosen[place] = (uint64_t(key) << 32) | uint32_t(~i);
   }
 }
 
@@ -120,6 +133,7 @@ __device__ inline void write_sorted(const TopkSpace &s, int k, int32_t *list) {
     for (int e = threadIdx.x / kSharers; e < (k + 3) / 4 * 4; e += kTopkThreads / kSharers) {
       const unsigned long long own = e < k ? s.chosen[e] : 0;
       int rank = 0;
+#pragma unroll 8
       for (int j = threadIdx.x % kSharers; j < k; j += kSharers) rank += s.chosen[j] > own;
       for (int d = 1; d < kSharers; d *= 2) rank += __shfl_xor_sync(~0u, rank, d);
       if (e < k && threadIdx.x % kSharers == 0) list[rank] = int32_t(~uint32_t(own));

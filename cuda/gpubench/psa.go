@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 
 	"sparseserve/cuda"
 )
@@ -97,7 +98,7 @@ func psaPipelineOf(b *bench, every int) error {
 		return err
 	}
 	copy(cuda.Slice[int64](host), first)
-	p := &cuda.PSAPipelineArgs{PSA: args, LoadFirst: host.Ptr(), BlockBytes: blockBytes, Microbatches: steps, Depth: 4}
+	p := &cuda.PSAPipelineArgs{PSA: args, LoadFirst: host.Ptr(), BlockBytes: blockBytes, Microbatches: steps, Depth: 2}
 	if p.Src, err = upload(b, src); err != nil {
 		return err
 	}
@@ -108,16 +109,33 @@ func psaPipelineOf(b *bench, every int) error {
 		return err
 	}
 	load := (*cuda.FlashH2DArgs)(&cuda.BlocksArgs{Src: p.Src, Dst: p.Dst, Count: int64(len(src)), BlockBytes: blockBytes})
+	// Blocks of random data weigh about the same, so a threshold of 0.45 is passed once half of them are done.
+	half := *args
+	half.Epsilon = 0.45
+	early := *p
+	early.PSA = &half
 	for _, c := range []struct {
 		what  string
 		calls []cuda.Operation
-	}{{"loads alone", []cuda.Operation{load}}, {"PSA alone", []cuda.Operation{args}}, {"loads, then PSA", []cuda.Operation{load, args}}, {"pipelined", []cuda.Operation{p}}} {
+	}{
+		{"loads alone", []cuda.Operation{load}},
+		{"PSA alone", []cuda.Operation{args}},
+		{"loads, then PSA", []cuda.Operation{load, args}},
+		{"pipelined", []cuda.Operation{p}},
+		{"loads, then PSA of half", []cuda.Operation{load, &half}},
+		{"pipelined PSA of half", []cuda.Operation{&early}},
+	} {
 		t, err := b.timeBy(cuda.WallClock, 30, c.calls...)
 		if err != nil {
 			return err
 		}
 		row(fmt.Sprintf("PSA, batch %d, %d of %d blocks loaded: %s", requests, len(src), d.units*chosen, c.what), t, "")
 	}
+	used := make([]int32, d.units)
+	if err := cuda.Download(b.Session, used, half.Used); err != nil {
+		return err
+	}
+	fmt.Printf("  the last attended to %d to %d of %d blocks a unit\n", slices.Min(used), slices.Max(used), chosen)
 	return nil
 }
 

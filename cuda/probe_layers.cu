@@ -1,0 +1,120 @@
+// Prefill with KV saves beside it. One host thread enqueues the compute of all layers, another waits for each layer and saves it, so that
+// memcpy calls of the one never hold up launches of the other.
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <thread>
+#include <vector>
+
+#include "common.cuh"
+#include "probe_layers.h"
+
+namespace ss {
+
+static int run_layer(const ss_call *calls, int n, cudaStream_t stream) {
+  for (int i = 0; i < n; i++) {
+    const void *a = calls[i].args;
+    switch (calls[i].op) {
+      case SS_OP_LINEAR: SS_TRY(ss_linear(static_cast<const ss_linear_args *>(a), stream)); break;
+      case SS_OP_PREFILL: SS_TRY(ss_prefill(static_cast<const ss_prefill_args *>(a), stream)); break;
+      case SS_OP_GPU_SCATTER: SS_TRY(ss_gpu_scatter(static_cast<const ss_blocks_args *>(a), stream)); break;
+      case SS_OP_MEMCPY_BLOCKS: SS_TRY(ss_memcpy_blocks(static_cast<const ss_blocks_args *>(a), stream)); break;
+      case SS_OP_FLASH_D2H: SS_TRY(ss_flash_d2h(static_cast<const ss_save_args *>(a), stream)); break;
+      default: return fail(SS_ERR_ARGUMENT, "ss_bench_layers: operation %d is neither compute nor a save", calls[i].op);
+    }
+  }
+  return SS_OK;
+}
+
+// Streams and an event for each layer; given back on every way out.
+struct LayerStreams {
+  cudaStream_t compute = nullptr, save = nullptr;
+  std::vector<cudaEvent_t> computed;
+
+  int open(int layers) {
+    SS_CUDA(cudaStreamCreateWithFlags(&compute, cudaStreamNonBlocking));
+    SS_CUDA(cudaStreamCreateWithFlags(&save, cudaStreamNonBlocking));
+    for (int i = 0; i < layers; i++) {
+      cudaEvent_t event = nullptr;
+      SS_CUDA(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+      computed.push_back(event);
+    }
+    return SS_OK;
+  }
+
+  ~LayerStreams() {
+    for (cudaEvent_t event : computed) cudaEventDestroy(event);
+    if (compute != nullptr) cudaStreamDestroy(compute);
+    if (save != nullptr) cudaStreamDestroy(save);
+  }
+};
+
+// The second thread: saves layers as they are computed. enqueued counts layers whose event is recorded; stop says that no more will come.
+struct LayerSaver {
+  const ss_layers_args &a;
+  const LayerStreams &streams;
+  int device;
+  std::atomic<int> enqueued{0};
+  std::atomic<bool> stop{false};
+  int code = SS_OK;
+  char text[512] = "";
+
+  int loop() {
+    SS_CUDA(cudaSetDevice(device));
+    for (int layer = 0; layer < a.layers; layer++) {
+      while (enqueued.load() <= layer) {
+        if (stop.load()) return SS_OK;
+        std::this_thread::yield();
+      }
+      SS_CUDA(cudaEventSynchronize(streams.computed[size_t(layer)]));
+      SS_TRY(run_layer(a.save, a.n_save, streams.save));
+    }
+    SS_CUDA(cudaStreamSynchronize(streams.save));
+    return SS_OK;
+  }
+
+  void run() {
+    code = loop();
+    if (code != SS_OK) snprintf(text, sizeof text, "%s", ss_last_error());
+  }
+};
+
+static int compute_layers(const ss_layers_args &a, const LayerStreams &streams, std::atomic<int> *enqueued) {
+  for (int layer = 0; layer < a.layers; layer++) {
+    SS_TRY(run_layer(a.compute, a.n_compute, streams.compute));
+    SS_CUDA(cudaEventRecord(streams.computed[size_t(layer)], streams.compute));
+    enqueued->fetch_add(1);
+  }
+  SS_CUDA(cudaStreamSynchronize(streams.compute));
+  return SS_OK;
+}
+
+static int one_prefill(const ss_layers_args &a, const LayerStreams &streams, float *ms) {
+  LayerSaver saver{a, streams, 0};
+  SS_CUDA(cudaGetDevice(&saver.device));
+  const auto from = std::chrono::steady_clock::now();
+  std::thread thread;
+  if (a.n_save > 0) thread = std::thread([&saver] { saver.run(); });
+  const int code = compute_layers(a, streams, &saver.enqueued);
+  if (code != SS_OK) saver.stop = true;
+  if (thread.joinable()) thread.join();
+  *ms = std::chrono::duration<float, std::milli>(std::chrono::steady_clock::now() - from).count();
+  if (code != SS_OK) return code;
+  if (saver.code != SS_OK) return fail(saver.code, "saving: %s", saver.text);
+  return SS_OK;
+}
+
+}  // namespace ss
+
+extern "C" int ss_bench_layers(const ss_layers_args *args) {
+  SS_NEED(args != nullptr && args->compute != nullptr && args->samples != nullptr);
+  SS_NEED(args->n_compute > 0 && args->n_save >= 0 && args->layers > 0);
+  SS_NEED(args->n_save == 0 || args->save != nullptr);
+  SS_NEED(args->warmup >= 0 && args->repeats > 0);
+  ss::LayerStreams streams;
+  SS_TRY(streams.open(args->layers));
+  float ignored = 0;
+  for (int i = 0; i < args->warmup; i++) SS_TRY(ss::one_prefill(*args, streams, &ignored));
+  for (int i = 0; i < args->repeats; i++) SS_TRY(ss::one_prefill(*args, streams, &args->samples[i]));
+  return SS_OK;
+}

@@ -1,0 +1,60 @@
+package cuda
+
+import (
+	"fmt"
+	"runtime"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+)
+
+// LayerProbe times prefill with KV saves beside it: ss_bench_layers of probe_layers.h, which only calibration needs.
+type LayerProbe struct{ f symbol }
+
+// Layers is one such timing: each of Layers layers is computed, then saved while the next computes.
+type Layers struct {
+	Compute         []Operation // LinearArgs and PrefillArgs
+	Save            []Operation // GPUScatterArgs, MemcpyBlocksArgs or SaveArgs; empty: nothing is saved
+	Layers          int
+	Warmup, Repeats int
+}
+
+// layersC has the layout of ss_layers_args.
+type layersC struct {
+	compute, save   unsafe.Pointer
+	nCompute, nSave int32
+	layers          int32
+	warmup, repeats int32
+	samples         unsafe.Pointer
+}
+
+// LayerProbe looks the probe up in the library.
+func (l *Library) LayerProbe() (*LayerProbe, error) {
+	const name = "ss_bench_layers"
+	handle, err := purego.Dlopen(l.Path, purego.RTLD_NOW|purego.RTLD_LOCAL) // the same library once more
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s does not load: %w", ErrNoLibrary, l.Path, err)
+	}
+	address, err := purego.Dlsym(handle, name)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s has no %s; rebuild it with 'make cuda'", ErrNoSymbol, l.Path, name)
+	}
+	return &LayerProbe{symbol{name, address}}, nil
+}
+
+// Bench returns every sample in milliseconds.
+func (p *LayerProbe) Bench(s *Session, l Layers) ([]float64, error) {
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	compute, save := pinCalls(&pin, l.Compute), pinCalls(&pin, l.Save)
+	samples := make([]float32, max(l.Repeats, 1))
+	pin.Pin(&samples[0])
+	c := layersC{
+		compute: unsafe.Pointer(unsafe.SliceData(compute)), save: unsafe.Pointer(unsafe.SliceData(save)),
+		nCompute: int32(len(compute)), nSave: int32(len(save)), layers: int32(l.Layers),
+		warmup: int32(l.Warmup), repeats: int32(l.Repeats), samples: unsafe.Pointer(&samples[0]),
+	}
+	code, _, _ := purego.SyscallN(p.f.address, uintptr(unsafe.Pointer(&c)))
+	runtime.KeepAlive(l)
+	return float64s(samples), s.result(p.f, code)
+}

@@ -1,0 +1,27 @@
+// Prefill with KV saves beside it (SparseServe Fig. 14b): a probe of calibration, apart from the interface in sparseserve.h.
+#ifndef SPARSESERVE_PROBE_LAYERS_H
+#define SPARSESERVE_PROBE_LAYERS_H
+
+#include "sparseserve.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct {
+  const ss_call *compute;  // one layer's: SS_OP_LINEAR, SS_OP_PREFILL
+  const ss_call *save;     // one layer's: SS_OP_GPU_SCATTER, SS_OP_MEMCPY_BLOCKS, SS_OP_FLASH_D2H
+  int32_t n_compute, n_save;
+  int32_t layers;
+  int32_t warmup, repeats;
+  float *samples;  // host [repeats], milliseconds
+} ss_layers_args;
+
+// Computes the layers one after another on one stream; a second host thread saves each on a stream of its own as soon as it is computed.
+// A sample is the host time until the last layer is computed and saved.
+SS_API int ss_bench_layers(const ss_layers_args *args);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
