@@ -74,7 +74,10 @@ func checkSpec(s *sim.Spec) *KeyError {
 	case s.Sparse() && s.BudgetTokens < s.BlockTokens:
 		return &KeyError{Key: "budget_tokens", Value: fmt.Sprint(s.BudgetTokens),
 			Reason: fmt.Sprintf("is below one block of %d tokens", s.BlockTokens)}
-	case s.Sparse() && (s.SinkBlocks+s.WindowBlocks)*s.BlockTokens > s.BudgetTokens:
+	case s.Sparse() && s.WindowBlocks < 1:
+		return &KeyError{Key: "window_blocks", Value: fmt.Sprint(s.WindowBlocks),
+			Reason: "must be at least 1: the open block has no metadata to select it by"}
+	case s.Sparse() && s.SinkBlocks+s.WindowBlocks >= s.BudgetTokens/s.BlockTokens:
 		return &KeyError{Key: "sink_blocks", Value: fmt.Sprint(s.SinkBlocks),
 			Reason: fmt.Sprintf("with window_blocks = %d leaves nothing of the budget of %d tokens", s.WindowBlocks, s.BudgetTokens)}
 	case s.Offload && s.DRAMGiB == 0:

@@ -8,6 +8,39 @@
 // and seed. A Grid (grid.go) runs the points on all cores with a Runner, which
 // is a Simulator's Run (run.go), and a Store (store.go) keeps the files.
 //
+// # Sweeps
+//
+// A sweep file is a configuration with axes. LoadSweep (sweep_load.go, axes.go)
+// makes one Config of each combination of the axes' values:
+//
+//	base = "default"            # a built-in experiment, or a path from this file's folder
+//	seeds = [1, 2, 3]           # the same arrivals for every system
+//
+//	[workload]                  # any key of a configuration
+//	requests = 300
+//
+//	[[axis]]                    # axes multiply, the first slowest
+//	grid.system.budget_tokens = [1024, 2048]   # grid: the product of its keys
+//	grid.workload.rate = [0.05, 0.1, 0.2]
+//
+//	[[axis]]                    # zip: lists in step
+//	zip.model = ["lwm-7b", "llama3-8b"]
+//	zip.workload.output_scale = [2.0, 8.0]
+//
+//	[[axis]]                    # list: points written out
+//	list = [
+//	  { system.preset = "vllm" },
+//	  { system.preset = "sparseserve", system.window = 4 },
+//	]
+//
+//	[goodput]                   # the search of the command plan
+//	start = 0.05                # first rate; default: the lowest of the configuration
+//	width = 0.02                # of the last bracket, relative
+//
+// An axis sets a key the way --set does, over the file's own tables. Lists of
+// systems, rates and seeds expand as they do without axes, so that a plain
+// configuration is a sweep too. --set reaches every key that no axis sets.
+//
 // The TOML files of this folder are data: presets.toml the serving systems,
 // the others the built-in experiments.
 package experiments

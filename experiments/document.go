@@ -54,13 +54,27 @@ func parseFlag(set string) (*document, error) {
 
 // where names the place of a key, or of the table that holds it.
 func (d *document) where(key string) string {
-	for key != "" && d.lines != nil {
+	return d.whereLine(d.line(key))
+}
+
+// line returns the line of a key, or of the table that holds it; 0 when that
+// is not known.
+func (d *document) line(key string) int {
+	for key != "" {
 		if line, ok := d.lines[key]; ok {
-			return d.name + ":" + strconv.Itoa(line)
+			return line
 		}
 		key = key[:max(0, strings.LastIndexByte(key, '.'))]
 	}
-	return d.name
+	return 0
+}
+
+// whereLine names a line of the document; 0 names the document alone.
+func (d *document) whereLine(line int) string {
+	if line == 0 || d.lines == nil {
+		return d.name
+	}
+	return d.name + ":" + strconv.Itoa(line)
 }
 
 // keys lists the keys of the table at path in the order of the document.

@@ -17,7 +17,7 @@ type files struct {
 
 const (
 	requestsHeader = "id,set,prompt_tokens,output_tokens,arrival_s,scheduled_s,first_token_s,last_token_s,preemptions,rejected"
-	stepsHeader    = "step,start_s,elapsed_s,decodes,prefills,prefill_tokens,waiting,blocks_selected,blocks_loaded,blocks_saved," +
+	stepsHeader    = "step,start_s,elapsed_s,decodes,prefills,prefill_token_layers,waiting,blocks_selected,blocks_loaded,blocks_saved," +
 		"linears_s,prefill_attention_s,dense_attention_s,sparse_attention_s,scoring_s,load_stall_s,save_stall_s,head_s,host_s"
 )
 
@@ -59,7 +59,7 @@ func (f *files) Step(r *sim.StepRecord) error {
 	}
 	p := &r.Timing.Phases
 	f.print(f.sink.Steps, "%d,%s,%s,%d,%d,%d,%d,%d,%d,%d,%s,%s,%s,%s,%s,%s,%s,%s,%s\n",
-		r.Index, seconds(r.Start), seconds(r.Timing.Elapsed), r.Decodes, r.Prefills, r.PrefillTokens, r.Waiting,
+		r.Index, seconds(r.Start), seconds(r.Timing.Elapsed), r.Decodes, r.Prefills, r.PrefillTokenLayers, r.Waiting,
 		r.Selected, r.Loaded, r.Saved,
 		seconds(p.Linears), seconds(p.PrefillAttention), seconds(p.DenseAttention), seconds(p.SparseAttention),
 		seconds(p.Scoring), seconds(p.LoadStall), seconds(p.SaveStall), seconds(p.Head), seconds(p.Host))

@@ -111,7 +111,7 @@ func (l *loader) place(err error) error {
 	var key *KeyError
 	if errors.As(err, &key) && key.Where == "" {
 		if key.Where = l.origin[key.Key]; key.Where == "" {
-			key.Where = "built-in default"
+			key.Where = builtInDefault
 		}
 	}
 	return err

@@ -23,12 +23,12 @@ func keyLines(doc string) map[string]int {
 		switch {
 		case text == "" || text[0] == '#':
 		case strings.HasPrefix(text, "[["):
-			name := strings.Join(splitKey(text[2:], ']'), ".")
+			name := elementPath(splitKey(text[2:], ']'), elements)
 			prefix = name + "[" + strconv.Itoa(elements[name]) + "]"
 			elements[name]++
 			lines[prefix] = i + 1
 		case text[0] == '[':
-			prefix = strings.Join(splitKey(text[1:], ']'), ".")
+			prefix = elementPath(splitKey(text[1:], ']'), elements)
 			lines[prefix] = i + 1
 		default:
 			parts := splitKey(text, '=')
@@ -47,6 +47,22 @@ func keyLines(doc string) map[string]int {
 		}
 	}
 	return lines
+}
+
+// elementPath joins the parts of a header. A part that is an array of tables,
+// of which elements counts those so far, means the last of them, unless it ends
+// the header.
+func elementPath(parts []string, elements map[string]int) string {
+	path := ""
+	for i, part := range parts {
+		if path += part; i+1 < len(parts) {
+			if n := elements[path]; n > 0 {
+				path += "[" + strconv.Itoa(n-1) + "]"
+			}
+			path += "."
+		}
+	}
+	return path
 }
 
 // splitKey splits the dotted key that starts s and ends before end.

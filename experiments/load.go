@@ -94,12 +94,15 @@ func newLoader() *loader {
 	}
 }
 
+// builtInDefault is where keys come from that nobody has set.
+const builtInDefault = "built-in default"
+
 func (l *loader) base() error {
 	e, ok := experimentNamed(DefaultExperiment)
 	if !ok {
 		panic("no built-in experiment " + DefaultExperiment)
 	}
-	doc, err := parseDocument("built-in default", e.Text)
+	doc, err := parseDocument(builtInDefault, e.Text)
 	if err != nil {
 		return err
 	}
@@ -131,8 +134,10 @@ func (l *loader) apply(doc *document, flag bool) error {
 			err = l.addSystems(doc, value)
 		case "workload", "system", "slo", "output":
 			err = l.applyTable(doc, key, value, flag)
+		case "base", "axis", "goodput":
+			err = &KeyError{Key: key, Reason: "belongs to a sweep, which the commands sweep and plan run"}
 		default:
-			err = unknownKey(key, key, append(slices.Clone(topKeys), tableNames...))
+			err = unknownKey(key, key, slices.Concat(topKeys, tableNames, sweepKeys))
 		}
 		if err != nil {
 			return doc.locate(err)

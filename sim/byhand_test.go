@@ -251,12 +251,13 @@ func TestSavesLandAndUnpin(t *testing.T) {
 	expect(t, "held blocks", held, map[int]int64{0: 20, 90: 22, 95: 2, 100: 2, 110: 0})
 	expect(t, "saved", o.metrics.Summary().D2HBytes, 20*block)
 
-	// Layer-segmented: buffers of two layers, the open blocks and activations
+	// Layer-segmented: buffers of two layers (the save queue holds less than one),
+	// the open blocks and activations
 	// are reserved until the last save has landed; metadata stays:
 	// that of ten full blocks, two heads.
 	c = offloaded("layer")
 	meta := 20 * c.model.Geometry(4).MetaBytes
-	buffers := 2*10*block + 40*64*2
+	buffers := 2*10*block + 2*40*64*2 // KV of two layers; hidden state and queries, fp16
 	reserved := map[int]int64{}
 	c.lives(t, func(o *outcome) error {
 		reserved[int(o.server.Now()/ms)] = o.server.Left().Reserved

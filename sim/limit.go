@@ -129,12 +129,16 @@ func (s *Server) metaBytes(tokens int) int64 {
 }
 
 // segmentBuffers is what a layer-segmented prefill of the given tokens holds in
-// HBM: the KV of the layer being computed and of the one being saved beside it,
-// the last, open block of every layer, and the activations that carry it from
-// one iteration to the next, fp16.
+// HBM: the KV of the layer being computed, that of earlier layers on its way to
+// DRAM (at most what may queue before compute stalls), the last, open block of
+// every layer, and fp16 activations of all tokens: the hidden state that
+// carries it from one iteration to the next, and a layer's queries, which
+// attention overwrites. Linears run in slices of max_tokens, whose
+// intermediate activations lie outside the cache.
 func (s *Server) segmentBuffers(tokens int) int64 {
 	layer := int64(s.Geometry.Blocks(tokens)) * s.layerOfBlocks()
-	return 2*layer + s.allBlocks(1) + int64(tokens)*int64(s.Model.Hidden)*2
+	queued := min(int64(s.Spec.SaveBuffer*(1<<20)), layer*int64(s.Model.Layers))
+	return layer + max(queued, layer) + s.allBlocks(1) + 2*int64(tokens)*int64(s.Model.Hidden)*2
 }
 
 // hbmTotal is the HBM for KV blocks, metadata and prefill buffers.

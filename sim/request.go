@@ -46,15 +46,14 @@ type Record struct {
 
 // StepRecord is what a run keeps of one step.
 type StepRecord struct {
-	Index                 int64
-	Start                 des.Time
-	Decodes, Prefills     int
-	PrefillTokens         int64 // token-layers / layers
-	Waiting               int
-	Selected, Loaded      int64 // blocks, whole model
-	Saved                 int64
-	WorkingSets, HBMBytes int64
-	Timing                Timing
+	Index              int64
+	Start              des.Time
+	Decodes, Prefills  int
+	PrefillTokenLayers int64 // tokens times layers that each runs through
+	Waiting            int
+	Selected, Loaded   int64 // blocks, whole model
+	Saved              int64
+	Timing             Timing
 }
 
 // Recorder sees a run as it happens. Its arguments are valid during the call.

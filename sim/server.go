@@ -207,6 +207,9 @@ func (s *Server) handle(ev event) error {
 			return err
 		}
 	}
+	if s.events.More() {
+		return nil // a batch sees everything that happens at its start
+	}
 	if s.busy || s.sched.Waiting()+s.sched.Running() == 0 {
 		return nil
 	}

@@ -65,7 +65,7 @@ func drawScenario(t *rapid.T) *scenario {
 	if rapid.Bool().Draw(t, "own inject") {
 		s.MaxInject = rapid.Int64Range(1, 400).Draw(t, "max inject")
 	}
-	s.SinkBlocks, s.WindowBlocks = n("sinks", 0, 2), n("recent", 0, 2)
+	s.SinkBlocks, s.WindowBlocks = n("sinks", 0, 2), n("recent", 1, 2)
 	s.BudgetTokens = s.BlockTokens*(s.SinkBlocks+s.WindowBlocks+n("budget", 1, 6)) + n("budget rest", 0, s.BlockTokens-1)
 	if s.DenseLayers = n("dense layers", 0, 3); s.DenseLayers > 1 {
 		s.DenseLayers = 0

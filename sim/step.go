@@ -131,7 +131,7 @@ func (s *Server) enterPrefill(seg *sched.Segment, now des.Time) error {
 		r.started, r.scheduled = true, now
 		s.metrics.scheduled(now - r.arrival.At)
 	}
-	s.step.rec.PrefillTokens += int64(seg.Tokens()) * int64(seg.LayerTo-seg.LayerFrom)
+	s.step.rec.PrefillTokenLayers += int64(seg.Tokens()) * int64(seg.LayerTo-seg.LayerFrom)
 	if seg.Completes(s.Model.Layers) {
 		s.step.meta.Sampled++
 	}
@@ -303,7 +303,6 @@ func (s *Server) leave(now des.Time, timing Timing) {
 		st.rec.Loaded = s.cache.Scale(after.Loaded - st.before.Loaded)
 	}
 	st.rec.Timing = timing
-	st.rec.PrefillTokens /= int64(s.Model.Layers)
 	s.busy = true
 	s.events.Schedule(now+timing.Elapsed, priority[stepDone], event{kind: stepDone})
 }

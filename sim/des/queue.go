@@ -32,6 +32,9 @@ func (q *Queue[E]) Now() Time { return q.now }
 // Len returns the number of events still to come.
 func (q *Queue[E]) Len() int { return len(q.heap) }
 
+// More says whether another event is due at the time of the last one taken.
+func (q *Queue[E]) More() bool { return len(q.heap) > 0 && q.heap[0].at == q.now }
+
 // Schedule adds an event. Of events at one time the lower priority comes
 // first, then the one scheduled first. It panics when at lies in the past:
 // time never runs back (law 5).

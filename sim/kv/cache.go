@@ -61,7 +61,9 @@ type groupState struct {
 	parked bool   // its blocks have been made evictable since
 }
 
-// Stats counts what a cache did, over the sampled groups.
+// Stats counts what a cache did, over the sampled groups. Selected counts the
+// blocks that decode steps and resumed chunked prefills asked for, Loaded those
+// of them that were not in HBM.
 type Stats struct {
 	Selected, Loaded, Evicted, Written int64
 }
@@ -235,16 +237,6 @@ func (c *Cache) Layer(i int) (layer, groups int) {
 
 // First returns the first group, in the sample, of the i-th sampled layer.
 func (c *Cache) First(i int) int { return c.layers[i].from }
-
-// LayerGroups returns the most groups that are accessed at once: those of one
-// sampled layer, scaled to the whole model.
-func (c *Cache) LayerGroups() int64 {
-	most := 0
-	for _, l := range c.layers {
-		most = max(most, l.to-l.from)
-	}
-	return c.scale(int64(most))
-}
 
 // Stats returns the counts so far.
 func (c *Cache) Stats() Stats { return c.stats }
