@@ -16,7 +16,7 @@ type Metrics struct {
 	submitted, done, refused, preemptions int
 	emitted, finishedTokens               int64 // tokens, of all and of completed requests
 	steps, batch                          int64
-	selected, loaded, saved               int64 // blocks, whole model
+	selected, loaded, resumed, saved      int64 // blocks, whole model
 	start, end                            des.Time
 	phases                                Phases
 	extrapolated                          uint32
@@ -91,6 +91,7 @@ func (m *Metrics) step(r *StepRecord) {
 	m.batch += int64(r.Decodes + r.Prefills)
 	m.selected += r.Selected
 	m.loaded += r.Loaded
+	m.resumed += r.Resumed
 	m.saved += r.Saved
 	m.phases.Add(&r.Timing.Phases)
 	m.extrapolated |= r.Timing.Extrapolated
@@ -123,7 +124,7 @@ func (m *Metrics) Summary() Summary {
 			s.BlocksLoadedPerStep = float64(m.loaded) / float64(m.steps)
 		}
 		if m.selected > 0 {
-			s.HitRatio = 1 - float64(m.loaded)/float64(m.selected)
+			s.HitRatio = 1 - float64(m.loaded-m.resumed)/float64(m.selected)
 		}
 	}
 	if m.trend.rising() {

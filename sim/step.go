@@ -301,6 +301,7 @@ func (s *Server) leave(now des.Time, timing Timing) {
 		after := s.cache.Stats()
 		st.rec.Selected = s.cache.Scale(after.Selected - st.before.Selected)
 		st.rec.Loaded = s.cache.Scale(after.Loaded - st.before.Loaded)
+		st.rec.Resumed = s.cache.Scale(after.Resumed - st.before.Resumed)
 	}
 	st.rec.Timing = timing
 	s.busy = true

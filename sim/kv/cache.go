@@ -61,11 +61,11 @@ type groupState struct {
 	parked bool   // its blocks have been made evictable since
 }
 
-// Stats counts what a cache did, over the sampled groups. Selected counts the
-// blocks that decode steps and resumed chunked prefills asked for, Loaded those
-// of them that were not in HBM.
+// Stats counts what a cache did, in blocks over the sampled groups. Of the
+// Loaded, Resumed went to chunked prefills that had been set back, the others
+// were misses of decode selections.
 type Stats struct {
-	Selected, Loaded, Evicted, Written int64
+	Selected, Loaded, Resumed, Evicted, Written int64
 }
 
 // Cache holds the blocks of all live requests in one HBM pool, or one a layer.

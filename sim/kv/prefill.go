@@ -72,8 +72,8 @@ func (c *Cache) Write(li int, s *Seq) {
 				c.pools[c.poolOf[g]].idle--
 			}
 			c.pin(s, &row[b])
-			c.stats.Selected++
 			if !row[b].resident() {
+				c.stats.Resumed++
 				c.missing = append(c.missing, ref{s.id, 0, uint16(g), uint16(b)})
 			}
 		}
