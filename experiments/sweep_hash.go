@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"sparseserve/hw"
 	"sparseserve/traces"
@@ -22,10 +23,14 @@ type inputs struct {
 }
 
 // hasher tells runs apart by their configuration and by what it names: the
-// model, the hardware profile and the trace. It reads each once.
-type hasher struct{ digests map[string]string }
+// model, the hardware profile and the trace. It reads each once. Safe for
+// concurrent use.
+type hasher struct {
+	mu      sync.Mutex
+	digests map[string]string
+}
 
-func newHasher() *hasher { return &hasher{map[string]string{}} }
+func newHasher() *hasher { return &hasher{digests: map[string]string{}} }
 
 // hash names a run: the same for the same configuration, however it was put
 // together.
@@ -77,6 +82,8 @@ func (h *hasher) identity(p *Point) (config []byte, in inputs, err error) {
 
 // digest returns a short digest of what write writes, which key stands for.
 func (h *hasher) digest(key string, write func(io.Writer) error) (string, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if d, ok := h.digests[key]; ok {
 		return d, nil
 	}
@@ -92,6 +99,10 @@ func (h *hasher) digest(key string, write func(io.Writer) error) (string, error)
 // copyFiles writes a file, or the names and files of a folder in the order of
 // their names.
 func copyFiles(w io.Writer, root string) error {
+	root, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		return err
+	}
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err

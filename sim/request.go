@@ -52,6 +52,7 @@ type StepRecord struct {
 	PrefillTokenLayers int64 // tokens times layers that each runs through
 	Waiting            int
 	Selected, Loaded   int64 // blocks, whole model
+	Resumed            int64 // of Loaded, for chunked prefills that had been set back
 	Saved              int64
 	Timing             Timing
 }
