@@ -11,7 +11,8 @@ GO ?= go
 CUDA_ARCHS ?= 80 90
 CUDA_OUT ?= out
 
-CUDA_BUILD := cuda/build
+CUDA_BUILD ?= cuda/build
+CUDA_DEFINES ?=
 CUDA_LIB := $(CUDA_BUILD)/libsparseserve.so
 CUDA_SOURCES := $(wildcard cuda/*.cu)
 CUDA_OBJECTS := $(CUDA_SOURCES:cuda/%.cu=$(CUDA_BUILD)/%.o)
@@ -30,7 +31,7 @@ $(CUDA_LIB): $(CUDA_OBJECTS)
 $(CUDA_BUILD)/%.o: cuda/%.cu $(wildcard cuda/*.cuh) cuda/sparseserve.h cuda.mk
 	@command -v $(NVCC) >/dev/null || { echo "make cuda: $(NVCC) is not on the PATH; install the CUDA toolkit (Debian: nvidia-cuda-toolkit, non-free)" >&2; exit 1; }
 	@mkdir -p $(CUDA_BUILD)
-	$(NVCC) $(NVCCFLAGS) $(CUDA_CODE) -c $< -o $@
+	$(NVCC) $(NVCCFLAGS) $(CUDA_DEFINES) $(CUDA_CODE) -c $< -o $@
 
 # Static programs: they run on a GPU machine without Go. Where Go is missing, those built elsewhere are used.
 .PHONY: gpu-programs

@@ -186,8 +186,7 @@ extern "C" int ss_decode(const ss_decode_args *args, ss_stream stream) {
   ss::Limits found;
   SS_TRY(ss::limits(&found));
   const cudaStream_t s = ss::stream_of(stream);
-  // Three stages where two CTAs of them fit an SM (H100, H200), two on smaller parts.
-  const bool deep = found.shared_sm_bytes >= 200 << 10;
+  const bool deep = ss::deep_rings(found);
   if (args->head_dim == 128) return deep ? ss::launch_decode<128, 3>(shape, s) : ss::launch_decode<128, 2>(shape, s);
   return ss::launch_decode<64, 4>(shape, s);
 }

@@ -228,6 +228,16 @@ struct Merge {
   }
 };
 
+// Three stages a ring where two CTAs of four such rings fit an SM (H100, H200), two on smaller parts (A100). -DSS_SHALLOW_RINGS builds for
+// every GPU what the smaller parts run, so that a large one can check it.
+inline bool deep_rings(const Limits &found) {
+#ifdef SS_SHALLOW_RINGS
+  return found.shared_sm_bytes < 0;
+#else
+  return found.shared_sm_bytes >= 200 << 10;
+#endif
+}
+
 inline int check_heads(int heads_q, int heads_kv, int head_dim, int block_tokens) {
   SS_NEED(heads_kv > 0 && heads_q > 0 && heads_q % heads_kv == 0);
   SS_NEED(heads_q / heads_kv <= kGroupMax);

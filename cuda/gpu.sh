@@ -23,6 +23,14 @@ if ! cuda/build/gpu.test -test.run '^TestGPU' -test.v -test.timeout 10m >"$out/c
 fi
 grep -c '^--- PASS' "$out/checks.log" | sed 's/$/ tests passed/'
 
+# What GPUs with less shared memory run, checked on this one.
+${MAKE:-make} -f cuda.mk cuda CUDA_BUILD=cuda/build/shallow CUDA_DEFINES=-DSS_SHALLOW_RINGS -j"$(nproc)" >>"$out/build.log" 2>&1
+SPARSESERVE_CUDA_LIB=$PWD/cuda/build/shallow/libsparseserve.so cuda/build/gpu.test -test.run '^TestGPU(Decode|PSA)' -test.v >"$out/checks-shallow.log" 2>&1 || {
+  grep -v '^=== RUN' "$out/checks-shallow.log" | head -n 60
+  exit 1
+}
+grep -c '^--- PASS' "$out/checks-shallow.log" | sed 's/$/ tests passed with shallow rings/'
+
 if [ "${SANITIZE:-1}" = 1 ]; then
   echo "== compute-sanitizer"
   if command -v compute-sanitizer >/dev/null; then

@@ -231,7 +231,7 @@ extern "C" int ss_psa(const ss_psa_args *args, ss_stream stream) {
   ss::Limits found;
   SS_TRY(ss::limits(&found));
   const cudaStream_t s = ss::stream_of(stream);
-  const bool deep = found.shared_sm_bytes >= 200 << 10;
+  const bool deep = ss::deep_rings(found);
   // With fewer units than SMs, one CTA has the SM to itself: give it twice the warps.
   const bool wide = args->batch * args->heads_kv <= found.sm_count;
   if (args->head_dim == 128) return deep ? ss::launch_psa_warps<128, 3>(shape, wide, s) : ss::launch_psa_warps<128, 2>(shape, wide, s);
