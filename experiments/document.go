@@ -64,7 +64,7 @@ func (d *document) line(key string) int {
 		if line, ok := d.lines[key]; ok {
 			return line
 		}
-		key = key[:max(0, strings.LastIndexByte(key, '.'))]
+		key = key[:max(0, strings.LastIndexAny(key, ".["))]
 	}
 	return 0
 }

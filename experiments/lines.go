@@ -6,7 +6,8 @@ import (
 )
 
 // keyLines maps each key of a TOML document to its line, counted from 1. Keys
-// are dotted paths; the i-th element of an array of tables is name[i]. Keys
+// are dotted paths; the i-th element of an array of tables is name[i], and name
+// is where the first one is. Keys
 // within inline tables are left to the key that holds them. The document must
 // have passed the TOML parser; on any other text the result is merely useless.
 func keyLines(doc string) map[string]int {
@@ -25,7 +26,9 @@ func keyLines(doc string) map[string]int {
 		case strings.HasPrefix(text, "[["):
 			name := elementPath(splitKey(text[2:], ']'), elements)
 			prefix = name + "[" + strconv.Itoa(elements[name]) + "]"
-			elements[name]++
+			if elements[name]++; elements[name] == 1 {
+				lines[name] = i + 1
+			}
 			lines[prefix] = i + 1
 		case text[0] == '[':
 			prefix = elementPath(splitKey(text[1:], ']'), elements)

@@ -28,11 +28,18 @@ name = "y"   # z
 inline = { p = 1 }
 [ slo ]
 delay_s = 2
+[[axis]]
+[axis.grid]
+seed = [1]
+[[axis.list]]
+seed = 1
 `)
 	want := map[string]int{
 		"model": 2, "workload": 3, "workload.rate": 4, "workload.quoted": 8,
-		"workload.a": 12, "workload.a.b": 12, "systems[0]": 13, "systems[0].name": 14,
+		"workload.a": 12, "workload.a.b": 12, "systems": 13, "systems[0]": 13, "systems[0].name": 14,
 		"systems[1]": 15, "systems[1].name": 16, "systems[1].inline": 17, "slo": 18, "slo.delay_s": 19,
+		"axis": 20, "axis[0]": 20, "axis[0].grid": 21, "axis[0].grid.seed": 22,
+		"axis[0].list": 23, "axis[0].list[0]": 23, "axis[0].list[0].seed": 24,
 	}
 	for key, line := range want {
 		if got[key] != line {

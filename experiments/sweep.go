@@ -18,23 +18,41 @@ type SweepPoint struct {
 // of one configuration are an error.
 func (s *Sweep) Points() ([]SweepPoint, error) {
 	var points []SweepPoint
-	seen := map[string]string{}
+	seen := map[string]*Variant{}
 	hashes := newHasher()
-	for _, v := range s.Variants {
+	for i := range s.Variants {
+		v := &s.Variants[i]
 		for _, p := range v.Config.Points() {
 			hash, err := hashes.hash(&p)
 			if err != nil {
 				return nil, err
 			}
-			label := p.Name + settingsLabel(v.Settings)
-			if other, ok := seen[hash]; ok {
-				return nil, fmt.Errorf("%s: two points are the same run: %s and %s", s.Name, other, label)
+			if other := seen[hash]; other != nil {
+				return nil, fmt.Errorf("%s: %s runs twice: with %s and with %s", s.file.whereLine(v.line()), p.Name, other.text(), v.text())
 			}
-			seen[hash] = label
-			points = append(points, SweepPoint{p, label, v.Settings, hash})
+			seen[hash] = v
+			points = append(points, SweepPoint{p, p.Name + settingsLabel(v.Settings), v.Settings, hash})
 		}
 	}
 	return points, nil
+}
+
+// text prints what the axes set in the variant.
+func (v *Variant) text() string {
+	texts := make([]string, len(v.Settings))
+	for i, s := range v.Settings {
+		texts[i] = s.Key + " = " + show(s.Value)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// line returns the line of the last of the variant's settings.
+func (v *Variant) line() int {
+	line := 0
+	for _, s := range v.Settings {
+		line = max(line, s.line)
+	}
+	return line
 }
 
 // settingsLabel names the settings that a point's name does not.

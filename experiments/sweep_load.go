@@ -18,6 +18,8 @@ type Sweep struct {
 	Goodput  GoodputSearch
 	// SeedsGiven says that the seeds are somebody's choice, not the default.
 	SeedsGiven bool
+
+	file *document
 }
 
 // Variant is an experiment of a sweep, and what the axes set in it.
@@ -36,7 +38,7 @@ func LoadSweep(path string, sets []string) (*Sweep, error) {
 		return nil, err
 	}
 	file := layers[len(layers)-1]
-	s := &Sweep{Name: strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), Goodput: DefaultGoodputSearch()}
+	s := &Sweep{Name: strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), Goodput: DefaultGoodputSearch(), file: file}
 	var axes []axis
 	if value, ok := file.tree["axis"]; ok {
 		if axes, err = parseAxes(file, value); err != nil {
