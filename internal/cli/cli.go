@@ -22,10 +22,11 @@ type App struct {
 
 // commands is the grammar of the command line.
 type commands struct {
-	Simulate simulateCmd `cmd:"" help:"Simulate serving systems on a trace of requests and compare them."`
-	Figures  figuresCmd  `cmd:"" help:"Draw the figures of result folders anew."`
-	Trace    traceCmd    `cmd:"" help:"Look at trace files."`
-	List     listCmd     `cmd:"" help:"List what is built in."`
+	Simulate  simulateCmd  `cmd:"" help:"Simulate serving systems on a trace of requests and compare them."`
+	Figures   figuresCmd   `cmd:"" help:"Draw the figures of result folders anew."`
+	Calibrate calibrateCmd `cmd:"" help:"Measure this machine's GPU and write a hardware profile."`
+	Trace     traceCmd     `cmd:"" help:"Look at trace files."`
+	List      listCmd      `cmd:"" help:"List what is built in."`
 }
 
 // Exit statuses.

@@ -1,0 +1,4 @@
+# make calibrate   builds the CUDA library, measures this machine's GPU and writes out/calibration.toml
+.PHONY: calibrate
+calibrate: cuda build
+	./sparseserve calibrate $(CALIBRATE)

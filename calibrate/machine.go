@@ -1,0 +1,139 @@
+package calibrate
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+
+	"sparseserve/cuda"
+)
+
+// box is what a machine says of itself before anything is measured.
+type box struct {
+	gpu        cuda.DeviceInfo
+	busy       int   // per cent of the GPU's time that others use; -1: not known
+	hostMemory int64 // bytes available; 0: not known
+	cpus       int
+}
+
+// OpenMachine opens library and GPU, and refuses a machine that cannot be
+// calibrated, saying what is missing and what to do. close gives it back.
+func OpenMachine(library string, o Options) (m Machine, close func() error, err error) {
+	lib, err := cuda.Open(library)
+	if err != nil {
+		return m, nil, explain(err)
+	}
+	b := box{busy: utilisation(), hostMemory: availableMemory(), cpus: runtime.NumCPU()}
+	err = lib.Do(func(s *cuda.Session) error {
+		if err := s.Init(0); err != nil {
+			return err
+		}
+		b.gpu, err = s.Device()
+		return err
+	})
+	if err == nil {
+		if m.Limits, err = b.limits(o); err == nil {
+			var g *rig
+			if g, err = newRig(lib, b.gpu, m.Limits); err == nil {
+				m.Bench = g
+				m.Origin = origin(lib, b)
+				return m, func() error { defer lib.Close(); return g.Close() }, nil
+			}
+		}
+	}
+	lib.Close()
+	return m, nil, explain(err)
+}
+
+// origin says where samples of this machine come from.
+func origin(lib *cuda.Library, b box) Origin {
+	library := strconv.Itoa(cuda.Version)
+	if data, err := os.ReadFile(lib.Path); err == nil {
+		library += fmt.Sprintf(" sha256 %.8x", sha256.Sum256(data))
+	}
+	return Origin{
+		Card: oneLine(b.gpu.Name), Driver: driverVersion(b.gpu), CUDA: cudaVersion(b.gpu.ToolkitVersion), Library: library,
+		Host: fmt.Sprintf("%d CPUs%s", b.cpus, cpuModel()), Memory: strconv.FormatInt(b.gpu.MemoryBytes, 10),
+	}
+}
+
+func cudaVersion(v int) string { return fmt.Sprintf("%d.%d", v/1000, v%1000/10) }
+
+var (
+	driverLine = regexp.MustCompile(`Module\s+(?:for \S+\s+)?(\d+\.\d+(?:\.\d+)?)`)
+	cpuLine    = regexp.MustCompile(`(?m)^model name\s*:\s*(.+)$`)
+	memoryLine = regexp.MustCompile(`(?m)^MemAvailable:\s*(\d+) kB$`)
+)
+
+// driverVersion is the kernel module's where it can be read, else the CUDA
+// version that the driver serves.
+func driverVersion(gpu cuda.DeviceInfo) string {
+	if data, err := os.ReadFile("/proc/driver/nvidia/version"); err == nil {
+		if m := driverLine.FindSubmatch(data); m != nil {
+			return string(m[1])
+		}
+	}
+	if v := strings.TrimSpace(smi("driver_version")); v != "" {
+		return v
+	}
+	return "for CUDA " + cudaVersion(gpu.DriverVersion)
+}
+
+func cpuModel() string {
+	data, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return ""
+	}
+	if m := cpuLine.FindSubmatch(data); m != nil {
+		return ", " + oneLine(string(m[1]))
+	}
+	return ""
+}
+
+func availableMemory() int64 {
+	data, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	m := memoryLine.FindSubmatch(data)
+	if m == nil {
+		return 0
+	}
+	kb, err := strconv.ParseInt(string(m[1]), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return kb * kib
+}
+
+// utilisation asks nvidia-smi how busy the GPU is, before this program uses
+// it; -1 where it cannot be asked.
+func utilisation() int {
+	n, err := strconv.Atoi(strings.TrimSpace(smi("utilization.gpu")))
+	if err != nil {
+		return -1
+	}
+	return n
+}
+
+// smi returns nvidia-smi's answer for the first GPU, nothing without one.
+func smi(query string) string {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	gpu := "0"
+	if visible, _, _ := strings.Cut(os.Getenv("CUDA_VISIBLE_DEVICES"), ","); visible != "" {
+		gpu = visible
+	}
+	out, err := exec.CommandContext(ctx, "nvidia-smi", "-i", gpu, "--query-gpu="+query, "--format=csv,noheader,nounits").Output()
+	if err != nil {
+		return ""
+	}
+	return string(out)
+}

@@ -1,0 +1,245 @@
+package calibrate
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"unsafe"
+
+	"sparseserve/cuda"
+)
+
+// rig is the Bench that runs the library's kernels on a GPU. It belongs to one
+// goroutine. Memory of a point is taken from one slab of device memory and one
+// pinned page of addresses, both given anew at the next point; the host pool
+// stays and only grows.
+type rig struct {
+	lib   *cuda.Library
+	info  cuda.DeviceInfo
+	layer *cuda.LayerProbe
+
+	slab      cuda.Ptr
+	slabBytes int64
+	used      int64
+	notes     cuda.HostMemory // pinned, for address arrays of the memcpy forms
+	noted     int64
+	pool      hostPool
+	stream    cuda.Stream
+	savers    map[int64]cuda.Saver
+	r         *rand.Rand
+	// spareThreads scatter where other threads have work too.
+	spareThreads int64
+}
+
+// Bytes of the pinned address arrays: two of the most blocks of a point.
+const notesBytes = 16 * mib
+
+// newRig takes the GPU's memory. limits is what the plan was made for.
+func newRig(lib *cuda.Library, info cuda.DeviceInfo, limits Limits) (*rig, error) {
+	g := &rig{lib: lib, info: info, savers: map[int64]cuda.Saver{}, slabBytes: min(limits.DeviceBytes, mostDeviceBytes), spareThreads: int64(max(1, limits.Threads*3/4))}
+	var err error
+	if g.layer, err = lib.LayerProbe(); err != nil {
+		return nil, err
+	}
+	return g, lib.Do(func(s *cuda.Session) error {
+		var err error
+		if g.slab, err = s.DeviceAlloc(g.slabBytes); err != nil {
+			return fmt.Errorf("%s of device memory: %w", size(g.slabBytes), err)
+		}
+		if g.notes, err = s.HostAlloc(notesBytes, cuda.DriverPages); err != nil {
+			return err
+		}
+		g.stream, err = s.StreamCreate(false)
+		return err
+	})
+}
+
+// Close gives everything back.
+func (g *rig) Close() error {
+	return g.lib.Do(func(s *cuda.Session) error {
+		errs := []error{s.DeviceSync()}
+		for _, saver := range g.savers {
+			errs = append(errs, s.SaverDestroy(saver))
+		}
+		for _, m := range append(g.pool.segments, g.notes) {
+			errs = append(errs, s.HostFree(m))
+		}
+		return errors.Join(append(errs, s.StreamDestroy(g.stream), s.DeviceFree(g.slab))...)
+	})
+}
+
+// setup is a point made ready: what to time, and a check of one result.
+type setup struct {
+	bench  cuda.Bench
+	beside []cuda.Operation // runs without pause on a second thread
+	layers *cuda.Layers     // instead of bench
+	verify func(s *cuda.Session) error
+	// each turns a sample, and the mean time of a run beside it, into seconds;
+	// nil: the sample is the time.
+	each func(sample, beside float64) float64
+}
+
+// Prepare implements Bench.
+func (g *rig) Prepare(p Point) (Timed, error) {
+	g.used, g.noted = 0, 0
+	g.r = rand.New(rand.NewPCG(hash(p.Key()), 1))
+	var ready *setup
+	err := g.lib.Do(func(s *cuda.Session) error {
+		var err error
+		if ready, err = g.setup(s, p); err != nil {
+			return err
+		}
+		if ready.verify == nil {
+			return nil
+		}
+		if err := ready.verify(s); err != nil {
+			return fmt.Errorf("wrong result, so nothing was timed: %w", err)
+		}
+		return nil
+	})
+	if errors.Is(err, cuda.Unsupported) {
+		return nil, fmt.Errorf("%w: %w", ErrSkip, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return func(warmup, repeats int) (samples []float64, err error) {
+		err = g.lib.Do(func(s *cuda.Session) error {
+			samples, err = ready.run(s, g.layer, warmup, repeats)
+			return err
+		})
+		return samples, err
+	}, nil
+}
+
+func (t *setup) run(s *cuda.Session, layer *cuda.LayerProbe, warmup, repeats int) ([]float64, error) {
+	var samples []float64
+	var besideMs float64
+	var err error
+	b := t.bench
+	b.Warmup, b.Repeats = warmup, repeats
+	switch {
+	case t.layers != nil:
+		l := *t.layers
+		l.Warmup, l.Repeats = warmup, repeats
+		samples, err = layer.Bench(s, l)
+	case len(t.beside) > 0:
+		samples, besideMs, _, err = s.BenchBeside(b, t.beside...)
+	default:
+		samples, err = s.Bench(b)
+	}
+	for i := range samples {
+		samples[i] *= 1e-3
+		if t.each != nil {
+			samples[i] = t.each(samples[i], besideMs*1e-3)
+		}
+	}
+	return samples, err
+}
+
+// setup chooses how a point is made ready.
+func (g *rig) setup(s *cuda.Session, p Point) (*setup, error) {
+	switch p.Probe {
+	case probeSubmit:
+		return &setup{bench: cuda.Bench{Calls: []cuda.Operation{&cuda.EmptyArgs{}}, Clock: cuda.SubmitClock}}, nil
+	case probeSync:
+		return &setup{bench: cuda.Bench{Calls: []cuda.Operation{&cuda.EmptyArgs{}}, Clock: cuda.WallClock}}, nil
+	case probeDown, probeUp, probeHBM, probeH2D, probeD2H, probeDuplexCopy:
+		return g.setupCopy(s, p)
+	case probeLoadMemcpy, probeLoadBatched, probeLoadFlash:
+		return g.setupLoad(s, p)
+	case probeSaveMemcpy, probeSaveGPU, probeSaveFlash:
+		return g.setupSave(s, p)
+	case probeDuplexKernel:
+		return g.setupDuplexKernel(s, p)
+	case probeLinears:
+		return g.setupLinears(s, p)
+	case probePrefill, probeChunked:
+		return g.setupPrefill(s, p)
+	case probeDense, probeSparse, probePSA:
+		return g.setupDecode(s, p)
+	case probeSelect:
+		return g.setupSelect(s, p)
+	case probeBesideNone, probeBesideSave, probeBesideLoad, probeBesideFlash:
+		return g.setupBeside(s, p)
+	case probeLayersNone, probeLayersMemcpy, probeLayersGPU, probeLayersFlash:
+		return g.setupLayers(s, p)
+	}
+	return nil, fmt.Errorf("%w: no such probe", ErrSkip)
+}
+
+// device takes device memory until the next point.
+func (g *rig) device(bytes int64) (cuda.Ptr, error) {
+	at := g.used
+	g.used += (max(bytes, 16) + 255) / 256 * 256
+	if g.used > g.slabBytes {
+		return 0, fmt.Errorf("%w: more than %s of device memory", ErrSkip, size(g.slabBytes))
+	}
+	return g.slab + cuda.Ptr(at), nil
+}
+
+// random takes device memory of count fp16 values in (-1, 1).
+func (g *rig) random(s *cuda.Session, count int64) (cuda.Ptr, error) {
+	count += count % 2
+	p, err := g.device(2 * count)
+	if err != nil {
+		return 0, err
+	}
+	return p, s.Fill(&cuda.FillArgs{Dst: p, Count: count, Seed: g.r.Uint64(), Scale: 1}, 0)
+}
+
+// poisoned takes device memory of NaN, for outputs.
+func (g *rig) poisoned(s *cuda.Session, bytes int64) (cuda.Ptr, error) {
+	return g.filled(s, bytes, 0xff)
+}
+
+func (g *rig) zeros(s *cuda.Session, bytes int64) (cuda.Ptr, error) { return g.filled(s, bytes, 0) }
+
+func (g *rig) filled(s *cuda.Session, bytes int64, value int32) (cuda.Ptr, error) {
+	p, err := g.device(bytes)
+	if err != nil {
+		return 0, err
+	}
+	return p, s.Memset(&cuda.MemsetArgs{Dst: p, Bytes: max(bytes, 16), Value: value}, 0)
+}
+
+// upload takes device memory with the given values.
+func upload[T any](g *rig, s *cuda.Session, data []T) (cuda.Ptr, error) {
+	p, err := g.device(int64(len(data)) * int64(unsafe.Sizeof(*new(T))))
+	if err != nil {
+		return 0, err
+	}
+	return p, cuda.Upload(s, p, data)
+}
+
+// note takes pinned memory with the given addresses.
+func (g *rig) note(addresses []cuda.Ptr) (cuda.Ptr, error) {
+	at := g.noted
+	g.noted += int64(len(addresses)+1) * 8
+	if g.noted > notesBytes {
+		return 0, fmt.Errorf("more than %s of address arrays", size(notesBytes))
+	}
+	copy(cuda.Slice[cuda.Ptr](g.notes)[at/8:], addresses)
+	return g.notes.Ptr() + cuda.Ptr(at), nil
+}
+
+// saver returns the saver with a number of threads.
+func (g *rig) saver(s *cuda.Session, threads int64) (cuda.Saver, error) {
+	if saver, ok := g.savers[threads]; ok {
+		return saver, nil
+	}
+	// The staging buffers of the live device: what FlashD2H is fastest with.
+	const chunk, stages = 8 * mib, 8
+	saver, err := s.SaverCreate(int(threads), chunk, stages)
+	if err != nil {
+		return 0, err
+	}
+	for n, old := range g.savers { // idle threads of another saver may spin
+		if err := s.SaverDestroy(old); err != nil {
+			return 0, err
+		}
+		delete(g.savers, n)
+	}
+	g.savers[threads] = saver
+	return saver, nil
+}

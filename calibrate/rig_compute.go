@@ -1,0 +1,236 @@
+package calibrate
+
+import (
+	"fmt"
+	"math"
+	"sync"
+
+	"sparseserve/cuda"
+	"sparseserve/cuda/oracle"
+	"sparseserve/hw"
+)
+
+// tolerance of a result, relative to its length: fp16 operands and outputs.
+const tolerance = 1e-2
+
+// near compares a row with the float64 reference. NaN never passes.
+func near(what string, got []cuda.Half, want []float64) error {
+	var off, length float64
+	for i, w := range want {
+		d := got[i].Float() - w
+		off += d * d
+		length += w * w
+	}
+	if !(math.Sqrt(off) <= tolerance*math.Sqrt(length)+1e-4) {
+		return fmt.Errorf("%s is off by %.2g of its length", what, math.Sqrt(off/length))
+	}
+	return nil
+}
+
+// halves downloads fp16 values; floats also widens them.
+func halves(s *cuda.Session, from cuda.Ptr, n int64) ([]cuda.Half, error) {
+	h := make([]cuda.Half, n)
+	return h, cuda.Download(s, h, from)
+}
+
+func floats(s *cuda.Session, from cuda.Ptr, n int64) ([]float64, error) {
+	h, err := halves(s, from, n)
+	values := halfValues()
+	f := make([]float64, n)
+	for i := range h {
+		f[i] = values[h[i]]
+	}
+	return f, err
+}
+
+// halfValues are all fp16 values: K and V of long contexts are many.
+var halfValues = sync.OnceValue(func() *[1 << 16]float64 {
+	var v [1 << 16]float64
+	for i := range v {
+		v[i] = cuda.Half(i).Float()
+	}
+	return &v
+})
+
+// linearsOp readies the four linears of one layer and their check.
+func (g *rig) linearsOp(s *cuda.Session, m *hw.Model, tokens int64) ([]cuda.Operation, func(*cuda.Session) error, error) {
+	if err := s.LinearOpen(""); err != nil {
+		return nil, nil, err
+	}
+	h, q, k, f := int64(m.Hidden), int64(m.QHeads*m.HeadDim), int64(m.KVHeads*m.HeadDim), int64(m.FFN)
+	var calls []cuda.Operation
+	for _, l := range []struct{ in, out int64 }{{h, q + 2*k}, {q, h}, {h, 2 * f}, {f, h}} {
+		a := &cuda.LinearArgs{Tokens: int32(tokens), In: int32(l.in), Out: int32(l.out)}
+		var err error
+		if a.X, err = g.random(s, tokens*l.in); err != nil {
+			return nil, nil, err
+		}
+		if a.W, err = g.random(s, l.out*l.in); err != nil {
+			return nil, nil, err
+		}
+		if a.Y, err = g.poisoned(s, 2*tokens*l.out); err != nil {
+			return nil, nil, err
+		}
+		calls = append(calls, a)
+	}
+	return calls, func(s *cuda.Session) error {
+		for i, c := range calls {
+			if err := g.checkLinear(s, c.(*cuda.LinearArgs)); err != nil {
+				return fmt.Errorf("linear %d: %w", i, err)
+			}
+		}
+		return nil
+	}, nil
+}
+
+// checkLinear computes some outputs of the first and last token anew.
+func (g *rig) checkLinear(s *cuda.Session, a *cuda.LinearArgs) error {
+	if err := s.Linear(a, 0); err != nil {
+		return err
+	}
+	in, out := int64(a.In), int64(a.Out)
+	for _, token := range []int64{0, int64(a.Tokens) - 1} {
+		x, err := floats(s, a.X+cuda.Ptr(2*token*in), in)
+		if err != nil {
+			return err
+		}
+		var got []cuda.Half
+		var want []float64
+		for _, o := range []int64{0, out - 1, g.r.Int64N(out), g.r.Int64N(out), g.r.Int64N(out)} {
+			w, err := floats(s, a.W+cuda.Ptr(2*o*in), in)
+			if err != nil {
+				return err
+			}
+			y, err := halves(s, a.Y+cuda.Ptr(2*(token*out+o)), 1)
+			if err != nil {
+				return err
+			}
+			sum := 0.0
+			for i := range x {
+				sum += x[i] * w[i]
+			}
+			got, want = append(got, y[0]), append(want, sum)
+		}
+		if err := near(fmt.Sprintf("token %d", token), got, want); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *rig) setupLinears(s *cuda.Session, p Point) (*setup, error) {
+	m, err := shapeModel(p.Shape)
+	if err != nil {
+		return nil, err
+	}
+	calls, verify, err := g.linearsOp(s, m, p.At("tokens"))
+	return &setup{bench: cuda.Bench{Calls: calls}, verify: verify}, err
+}
+
+// prefillOp readies the attention of some chunks of one prompt: queries and
+// outputs as linears leave them, [token][head][d], K and V by head.
+func (g *rig) prefillOp(s *cuda.Session, m *hw.Model, spans []chunkSpan) ([]cuda.Operation, func(*cuda.Session) error, error) {
+	d, hq, hk := int64(m.HeadDim), int64(m.QHeads), int64(m.KVHeads)
+	var keys, queries int64
+	for _, c := range spans {
+		keys, queries = max(keys, c.query+c.prefix), max(queries, c.query)
+	}
+	base := cuda.PrefillArgs{
+		QTokenStride: hq * d, QHeadStride: d, OutTokenStride: hq * d, OutHeadStride: d,
+		KTokenStride: d, KHeadStride: keys * d, VTokenStride: d, VHeadStride: keys * d,
+		HeadsQ: int32(hq), HeadsKV: int32(hk), HeadDim: int32(d), Scale: float32(1 / math.Sqrt(float64(d))),
+	}
+	var err error
+	for _, in := range []struct {
+		p *cuda.Ptr
+		n int64
+	}{{&base.Q, queries * hq * d}, {&base.K, keys * hk * d}, {&base.V, keys * hk * d}} {
+		if *in.p, err = g.random(s, in.n); err != nil {
+			return nil, nil, err
+		}
+	}
+	if base.Out, err = g.poisoned(s, 2*queries*hq*d); err != nil {
+		return nil, nil, err
+	}
+	var calls []cuda.Operation
+	for _, c := range spans {
+		a := base
+		a.QTokens, a.Prefix = int32(c.query), int32(c.prefix)
+		calls = append(calls, &a)
+	}
+	last := calls[len(calls)-1].(*cuda.PrefillArgs)
+	return calls, func(s *cuda.Session) error {
+		if err := s.Prefill(last, 0); err != nil {
+			return err
+		}
+		rows := []int64{int64(last.QTokens) - 1}
+		if keys <= 8192 {
+			rows = append(rows, 0, g.r.Int64N(int64(last.QTokens)))
+		}
+		for _, row := range rows {
+			if err := checkPrefill(s, last, g.r.Int64N(hq), row); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, nil
+}
+
+// chunkSpan is a chunk of query tokens after some earlier ones.
+type chunkSpan struct{ query, prefix int64 }
+
+// checkPrefill computes one row of one head anew.
+func checkPrefill(s *cuda.Session, a *cuda.PrefillArgs, head, token int64) error {
+	d, seen := int64(a.HeadDim), int64(a.Prefix)+token+1
+	kv := head / int64(a.HeadsQ/a.HeadsKV)
+	q, err := floats(s, a.Q+cuda.Ptr(2*(token*a.QTokenStride+head*a.QHeadStride)), d)
+	if err != nil {
+		return err
+	}
+	k, err := floats(s, a.K+cuda.Ptr(2*kv*a.KHeadStride), seen*d)
+	if err != nil {
+		return err
+	}
+	v, err := floats(s, a.V+cuda.Ptr(2*kv*a.VHeadStride), seen*d)
+	if err != nil {
+		return err
+	}
+	got, err := halves(s, a.Out+cuda.Ptr(2*(token*a.OutTokenStride+head*a.OutHeadStride)), d)
+	if err != nil {
+		return err
+	}
+	sum := oracle.NewSoftmax(int(d))
+	attend(&sum, q, k, v, float64(a.Scale))
+	want := make([]float64, d)
+	sum.Result(want)
+	return near(fmt.Sprintf("head %d, token %d", head, token), got, want)
+}
+
+// attend adds tokens, rows of k and v, to a running softmax.
+func attend(sum *oracle.Softmax, q, k, v []float64, scale float64) {
+	d := len(q)
+	for at := 0; at < len(k); at += d {
+		score := 0.0
+		for i, x := range q {
+			score += x * k[at+i]
+		}
+		sum.Add(scale*score, v[at:at+d])
+	}
+}
+
+func (g *rig) setupPrefill(s *cuda.Session, p Point) (*setup, error) {
+	m, err := shapeModel(p.Shape)
+	if err != nil {
+		return nil, err
+	}
+	var spans []chunkSpan
+	if p.Probe == probePrefill {
+		spans = []chunkSpan{{p.At("query_tokens"), p.At("prefix_tokens")}}
+	} else {
+		for _, c := range chunks(p.At("prompt_tokens"), p.At("chunk_tokens")) {
+			spans = append(spans, chunkSpan{int64(c.Query), int64(c.Prefix)})
+		}
+	}
+	calls, verify, err := g.prefillOp(s, m, spans)
+	return &setup{bench: cuda.Bench{Calls: calls}, verify: verify}, err
+}

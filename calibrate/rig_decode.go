@@ -1,0 +1,250 @@
+package calibrate
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"sparseserve/cuda"
+	"sparseserve/cuda/oracle"
+	"sparseserve/hw"
+)
+
+// contextBehind is the context that budgets are selected from, in tokens.
+const contextBehind = 32768
+
+// decodeBatch is a batch whose KV blocks lie in random slots, each used once.
+type decodeBatch struct {
+	args   cuda.DecodeArgs
+	units  int64
+	chosen int64     // blocks of a unit
+	table  []int32   // [units][stride]
+	lists  [][]int32 // logical blocks of each unit
+}
+
+// decodeOp readies decode attention to `chosen` of the blocks of a context;
+// to all of them when list is false.
+func (g *rig) decodeOp(s *cuda.Session, m *hw.Model, batch, context, chosen int64, list bool) (*decodeBatch, error) {
+	d, blocks := int64(m.HeadDim), context/blockTokens
+	b := &decodeBatch{units: batch * int64(m.KVHeads), chosen: chosen}
+	b.table = make([]int32, b.units*blocks)
+	slots := g.r.Perm(int(b.units * chosen))
+	order, count := make([]int32, 0, b.units*chosen), make([]int32, b.units)
+	for u := range b.units {
+		picked := make([]int32, chosen)
+		for i := range picked {
+			picked[i] = int32(i)
+		}
+		if list {
+			for i, block := range g.r.Perm(int(blocks))[:chosen] {
+				picked[i] = int32(block)
+			}
+		}
+		for i, block := range picked {
+			b.table[u*blocks+int64(block)] = int32(slots[u*chosen+int64(i)])
+		}
+		b.lists, order, count[u] = append(b.lists, picked), append(order, picked...), int32(chosen)
+	}
+	contexts := make([]int32, batch)
+	for i := range contexts {
+		contexts[i] = int32(context)
+	}
+	a := &b.args
+	*a = cuda.DecodeArgs{Batch: int32(batch), HeadsQ: int32(m.QHeads), HeadsKV: int32(m.KVHeads), HeadDim: int32(d), BlockTokens: blockTokens,
+		TableStride: int32(blocks), ListStride: int32(chosen), MaxBlocks: int32(chosen), Scale: float32(1 / math.Sqrt(float64(d)))}
+	var err error
+	set := func(p *cuda.Ptr, get func() (cuda.Ptr, error)) {
+		if err == nil {
+			*p, err = get()
+		}
+	}
+	set(&a.Pool, func() (cuda.Ptr, error) { return g.random(s, b.units*chosen*2*blockTokens*d) })
+	set(&a.Q, func() (cuda.Ptr, error) { return g.random(s, batch*int64(m.QHeads)*d) })
+	set(&a.Out, func() (cuda.Ptr, error) { return g.poisoned(s, 2*batch*int64(m.QHeads)*d) })
+	set(&a.Table, func() (cuda.Ptr, error) { return upload(g, s, b.table) })
+	set(&a.Context, func() (cuda.Ptr, error) { return upload(g, s, contexts) })
+	if list {
+		set(&a.List, func() (cuda.Ptr, error) { return upload(g, s, order) })
+		set(&a.Count, func() (cuda.Ptr, error) { return upload(g, s, count) })
+	}
+	if err != nil {
+		return nil, err
+	}
+	bytes, err := s.DecodeWorkspace(a)
+	if err != nil {
+		return nil, err
+	}
+	a.Workspace, err = g.zeros(s, bytes)
+	return b, err
+}
+
+// check computes some heads of what was just run anew.
+func (b *decodeBatch) check(g *rig, s *cuda.Session) error {
+	a := &b.args
+	d, group := int64(a.HeadDim), int64(a.HeadsQ/a.HeadsKV)
+	values := 2 * blockTokens * d // of a block
+	for _, unit := range []int64{0, b.units - 1, g.r.Int64N(b.units)} {
+		head := unit*group + g.r.Int64N(group)
+		q, err := floats(s, a.Q+cuda.Ptr(2*head*d), d)
+		if err != nil {
+			return err
+		}
+		sum := oracle.NewSoftmax(int(d))
+		for _, block := range b.lists[unit] {
+			slot := int64(b.table[unit*int64(a.TableStride)+int64(block)])
+			kv, err := floats(s, a.Pool+cuda.Ptr(2*slot*values), values)
+			if err != nil {
+				return err
+			}
+			attend(&sum, q, kv[:values/2], kv[values/2:], float64(a.Scale))
+		}
+		want := make([]float64, d)
+		sum.Result(want)
+		got, err := halves(s, a.Out+cuda.Ptr(2*head*d), d)
+		if err != nil {
+			return err
+		}
+		if err := near(fmt.Sprintf("unit %d, head %d", unit, head), got, want); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// microbatch is PSA's, in blocks.
+const microbatch = 16
+
+func (g *rig) setupDecode(s *cuda.Session, p Point) (*setup, error) {
+	m, err := shapeModel(p.Shape)
+	if err != nil {
+		return nil, err
+	}
+	batch := p.At("batch")
+	var b *decodeBatch
+	if p.Probe == probeDense {
+		context := p.At("context_tokens")
+		b, err = g.decodeOp(s, m, batch, context, context/blockTokens, false)
+	} else {
+		b, err = g.decodeOp(s, m, batch, contextBehind, p.At("budget_tokens")/blockTokens, true)
+	}
+	if err != nil {
+		return nil, err
+	}
+	t := &setup{bench: cuda.Bench{Calls: []cuda.Operation{&b.args}, FlushL2: true}}
+	run := func(s *cuda.Session) error { return s.Decode(&b.args, 0) }
+	if p.Probe == probePSA {
+		psa, err := g.psaOf(s, b)
+		if err != nil {
+			return nil, err
+		}
+		t.bench.Calls = []cuda.Operation{psa}
+		run = func(s *cuda.Session) error { return s.PSA(psa, 0) }
+	}
+	t.verify = func(s *cuda.Session) error {
+		if err := run(s); err != nil {
+			return err
+		}
+		return b.check(g, s)
+	}
+	return t, nil
+}
+
+// psaOf is PSA over the same blocks; epsilon 1 attends to all of them.
+func (g *rig) psaOf(s *cuda.Session, b *decodeBatch) (*cuda.PSAArgs, error) {
+	a := b.args
+	p := &cuda.PSAArgs{Q: a.Q, Pool: a.Pool, Table: a.Table, Context: a.Context, Order: a.List, Count: a.Count, Out: a.Out,
+		Batch: a.Batch, HeadsQ: a.HeadsQ, HeadsKV: a.HeadsKV, HeadDim: a.HeadDim, BlockTokens: a.BlockTokens, TableStride: a.TableStride, OrderStride: a.ListStride,
+		Micro: microbatch, Steps: (a.MaxBlocks + microbatch - 1) / microbatch, Scale: a.Scale, Epsilon: 1}
+	var err error
+	if p.Used, err = g.zeros(s, 4*b.units); err != nil {
+		return nil, err
+	}
+	if p.Done, err = g.zeros(s, 4*b.units); err != nil {
+		return nil, err
+	}
+	bytes, err := s.PSAState(p)
+	if err != nil {
+		return nil, err
+	}
+	p.State, err = g.zeros(s, bytes)
+	return p, err
+}
+
+// setupSelect readies scores and top-k over the digests of whole contexts.
+func (g *rig) setupSelect(s *cuda.Session, p Point) (*setup, error) {
+	m, err := shapeModel(p.Shape)
+	if err != nil {
+		return nil, err
+	}
+	d, batch := int64(m.HeadDim), p.At("batch")
+	blocks, k, units := p.At("context_tokens")/blockTokens, p.At("budget_tokens")/blockTokens, batch*int64(m.KVHeads)
+	first, count := make([]int64, units), make([]int32, units)
+	for u := range first {
+		first[u], count[u] = int64(u)*blocks, int32(blocks)
+	}
+	a := &cuda.SelectArgs{
+		Scores: cuda.ScoresArgs{Batch: int32(batch), HeadsQ: int32(m.QHeads), HeadsKV: int32(m.KVHeads), HeadDim: int32(d), ScoreStride: int32(blocks), MaxBlocks: int32(blocks)},
+		TopK:   cuda.TopKArgs{Units: int32(units), ScoreStride: int32(blocks), ListStride: int32(k), K: int32(k), Sink: 2, Window: 2},
+	}
+	set := func(p *cuda.Ptr, get func() (cuda.Ptr, error)) {
+		if err == nil {
+			*p, err = get()
+		}
+	}
+	set(&a.Scores.Q, func() (cuda.Ptr, error) { return g.random(s, batch*int64(m.QHeads)*d) })
+	set(&a.Scores.Meta, func() (cuda.Ptr, error) { return g.random(s, units*blocks*2*d) })
+	set(&a.Scores.First, func() (cuda.Ptr, error) { return upload(g, s, first) })
+	set(&a.Scores.Count, func() (cuda.Ptr, error) { return upload(g, s, count) })
+	set(&a.Scores.Scores, func() (cuda.Ptr, error) { return g.zeros(s, 4*units*blocks) })
+	set(&a.TopK.List, func() (cuda.Ptr, error) { return g.poisoned(s, 4*units*k) })
+	set(&a.TopK.Count, func() (cuda.Ptr, error) { return g.poisoned(s, 4*units) })
+	set(&a.Arrived, func() (cuda.Ptr, error) { return g.zeros(s, 4*units) })
+	a.TopK.Scores, a.TopK.Blocks = a.Scores.Scores, a.Scores.Count
+	if err != nil {
+		return nil, err
+	}
+	return &setup{bench: cuda.Bench{Calls: []cuda.Operation{a}, FlushL2: true}, verify: func(s *cuda.Session) error {
+		if err := s.Select(a, 0); err != nil {
+			return err
+		}
+		return checkSelect(s, a, g.r.Int64N(units))
+	}}, nil
+}
+
+// checkSelect scores one unit's blocks anew. The kernel adds in another order,
+// so a block may be chosen whose score is less than the least of the reference's
+// choice by a rounding, and no more.
+func checkSelect(s *cuda.Session, a *cuda.SelectArgs, unit int64) error {
+	d, n, group := int64(a.Scores.HeadDim), int64(a.Scores.MaxBlocks), int64(a.Scores.HeadsQ/a.Scores.HeadsKV)
+	q, err := floats(s, a.Scores.Q+cuda.Ptr(2*unit*group*d), group*d)
+	if err != nil {
+		return err
+	}
+	meta, err := floats(s, a.Scores.Meta+cuda.Ptr(2*unit*n*2*d), n*2*d)
+	if err != nil {
+		return err
+	}
+	scores := make([]float64, n)
+	for i := range scores {
+		digest := meta[int64(i)*2*d:]
+		for h := range group {
+			scores[i] += oracle.Score(q[h*d:(h+1)*d], digest[:d], digest[d:2*d]) / float64(group)
+		}
+	}
+	want := oracle.TopK(scores, int(a.TopK.K), int(a.TopK.Sink), int(a.TopK.Window))
+	got := make([]int32, a.TopK.K)
+	if err := cuda.Download(s, got, a.TopK.List+cuda.Ptr(4*unit*int64(a.TopK.ListStride))); err != nil {
+		return err
+	}
+	slack := 1e-3 * (slices.Max(scores) - slices.Min(scores))
+	for i, w := range want {
+		g := got[i]
+		if g < 0 || int64(g) >= n || slices.Contains(got[:i], g) {
+			return fmt.Errorf("unit %d: choice %d is block %d", unit, i, g)
+		}
+		if !(math.Abs(scores[g]-scores[w]) <= slack) {
+			return fmt.Errorf("unit %d: choice %d is block %d of score %.4g, want block %d of %.4g", unit, i, g, scores[g], w, scores[w])
+		}
+	}
+	return nil
+}

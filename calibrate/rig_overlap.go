@@ -1,0 +1,88 @@
+package calibrate
+
+import (
+	"sparseserve/cuda"
+	"sparseserve/hw"
+)
+
+// Compute with transfers beside it.
+
+// besideRepeats are the layers of one sample, so that it spans several
+// transfers.
+const besideRepeats = 16
+
+// layerOp readies the linears and the attention of one chunk in one layer.
+func (g *rig) layerOp(s *cuda.Session, m *hw.Model, tokens, prefix int64) ([]cuda.Operation, func(*cuda.Session) error, error) {
+	calls, verify, err := g.linearsOp(s, m, tokens)
+	if err != nil {
+		return nil, nil, err
+	}
+	more, verifyMore, err := g.prefillOp(s, m, []chunkSpan{{tokens, prefix}})
+	return append(calls, more...), both(verify, verifyMore), err
+}
+
+func both(a, b func(*cuda.Session) error) func(*cuda.Session) error {
+	return func(s *cuda.Session) error {
+		if err := a(s); err != nil {
+			return err
+		}
+		return b(s)
+	}
+}
+
+// setupBeside readies compute while a transfer of many 16 KiB blocks runs
+// without pause.
+func (g *rig) setupBeside(s *cuda.Session, p Point) (*setup, error) {
+	m, err := shapeModel(p.Shape)
+	if err != nil {
+		return nil, err
+	}
+	layer, verify, err := g.layerOp(s, m, p.At("tokens"), 0)
+	if err != nil {
+		return nil, err
+	}
+	t := &setup{verify: verify, each: func(sample, _ float64) float64 { return sample / besideRepeats }}
+	for range besideRepeats {
+		t.bench.Calls = append(t.bench.Calls, layer...)
+	}
+	const count, block = 8192, 16 * kib
+	var op cuda.Operation
+	var moved func(*cuda.Session) error
+	switch p.Probe {
+	case probeBesideNone:
+		return t, nil
+	case probeBesideSave:
+		op, moved, err = g.saveOp(s, probeSaveGPU, count, block, 0)
+	case probeBesideLoad:
+		op, moved, err = g.loadOp(s, probeLoadFlash, count, block, basePool*mib)
+	case probeBesideFlash:
+		op, moved, err = g.saveOp(s, probeSaveFlash, count, block, g.spareThreads)
+	}
+	t.beside = []cuda.Operation{op}
+	t.verify = both(verify, moved)
+	return t, err
+}
+
+// setupLayers readies the prefill of a chunk in some layers, the KV of each
+// saved in blocks when it is computed.
+func (g *rig) setupLayers(s *cuda.Session, p Point) (*setup, error) {
+	m, err := shapeModel(p.Shape)
+	if err != nil {
+		return nil, err
+	}
+	chunk := p.At("chunk_tokens")
+	layer, verify, err := g.layerOp(s, m, chunk, p.At("prefix_tokens"))
+	if err != nil {
+		return nil, err
+	}
+	t := &setup{verify: verify, layers: &cuda.Layers{Compute: layer, Layers: int(p.At("layers"))}}
+	engine := map[string]string{probeLayersMemcpy: probeSaveMemcpy, probeLayersGPU: probeSaveGPU, probeLayersFlash: probeSaveFlash}[p.Probe]
+	if engine == "" {
+		return t, nil
+	}
+	count, block := chunk/blockTokens*int64(m.KVHeads), m.Geometry(blockTokens).BlockBytes
+	op, moved, err := g.saveOp(s, engine, count, block, g.spareThreads)
+	t.layers.Save = []cuda.Operation{op}
+	t.verify = both(verify, moved)
+	return t, err
+}

@@ -1,0 +1,89 @@
+package calibrate
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"sparseserve/cuda"
+)
+
+// hostPool is pinned memory that only grows: pinning takes most of a second a
+// GiB. Segments are whole GiB, so no block straddles two.
+type hostPool struct {
+	segments []cuda.HostMemory
+	bytes    int64
+}
+
+// grow makes the pool at least that large. Each KiB of new memory begins with
+// its own address, so that a block from the wrong place shows.
+func (h *hostPool) grow(s *cuda.Session, bytes int64) error {
+	if missing := (bytes - h.bytes + gib - 1) / gib * gib; missing > 0 {
+		m, err := s.HostAlloc(missing, cuda.HugePages)
+		if err != nil {
+			return fmt.Errorf("pinning %s more host memory: %w", size(missing), err)
+		}
+		b := m.Bytes()
+		for at := 0; at < len(b); at += kib {
+			binary.NativeEndian.PutUint64(b[at:], uint64(m.Ptr())+uint64(at))
+		}
+		h.segments = append(h.segments, m)
+		h.bytes += missing
+	}
+	return nil
+}
+
+// at returns the memory from an offset of the pool on, to its segment's end.
+func (h *hostPool) at(offset int64) (cuda.Ptr, []byte) {
+	for _, m := range h.segments {
+		if n := int64(len(m.Bytes())); offset >= n {
+			offset -= n
+			continue
+		}
+		return m.Ptr() + cuda.Ptr(offset), m.Bytes()[offset:]
+	}
+	panic(fmt.Sprintf("calibrate: %d bytes beyond the host pool", offset))
+}
+
+// place is where count blocks lie, in random order, none twice.
+type place struct {
+	offsets []int64
+	ptrs    []cuda.Ptr
+}
+
+// places chooses blocks anywhere in the first bytes of the pool.
+func (g *rig) places(s *cuda.Session, count, blockBytes, poolBytes int64) (place, error) {
+	if err := g.pool.grow(s, poolBytes); err != nil {
+		return place{}, err
+	}
+	var p place
+	taken := make(map[int64]bool, count)
+	for int64(len(p.ptrs)) < count {
+		i := g.r.Int64N(poolBytes / blockBytes)
+		if taken[i] {
+			continue
+		}
+		taken[i] = true
+		ptr, _ := g.pool.at(i * blockBytes)
+		p.offsets, p.ptrs = append(p.offsets, i*blockBytes), append(p.ptrs, ptr)
+	}
+	return p, nil
+}
+
+// row returns the addresses of blocks one after another.
+func row(start cuda.Ptr, count, blockBytes int64) []cuda.Ptr {
+	p := make([]cuda.Ptr, count)
+	for i := range p {
+		p[i] = start + cuda.Ptr(int64(i)*blockBytes)
+	}
+	return p
+}
+
+// looked returns which of count results are compared: the ends and some
+// between.
+func (g *rig) looked(count int64) []int64 {
+	look := []int64{0, count - 1}
+	for range min(count, 30) {
+		look = append(look, g.r.Int64N(count))
+	}
+	return look
+}

@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+
+	"sparseserve/calibrate"
+)
+
+type calibrateCmd struct {
+	Out     string `default:"out/calibration.toml" placeholder:"FILE" help:"Profile to write; the samples (CSV) and plots go beside it. Default: ${default}."`
+	Quick   bool   `help:"Fewer sizes and samples: under a minute."`
+	Pool    int64  `placeholder:"GIB" help:"Largest pool of host memory to pin. Default: 32, at most half of what is free."`
+	Fresh   bool   `help:"Measure anew what an earlier run has measured."`
+	Library string `placeholder:"FILE" help:"libsparseserve.so. Default: beside the program, or cuda/build."`
+	Refit   string `placeholder:"CSV" help:"Fit these samples instead of measuring; needs no GPU."`
+}
+
+// Run implements the command.
+func (c *calibrateCmd) Run(ctx context.Context, app *App) error {
+	var done *calibrate.Calibration
+	var err error
+	if c.Refit != "" {
+		done, err = calibrate.Refit(c.Refit, c.Out)
+	} else {
+		done, err = c.measure(ctx, app)
+	}
+	if errors.Is(err, calibrate.ErrInterrupted) {
+		return fmt.Errorf("%w: %w", errInterrupted, err)
+	}
+	if err != nil {
+		return err
+	}
+	if err := done.Report(app.Stdout); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(app.Stdout, "%s: %d cost models, %d flagged; samples in %s, plots in %s\n",
+		c.Out, len(done.Profile.Fits), calibrate.Flagged(done.Profile), calibrate.CSVPath(c.Out), calibrate.PlotDir(c.Out))
+	return err
+}
+
+func (c *calibrateCmd) measure(ctx context.Context, app *App) (done *calibrate.Calibration, err error) {
+	options := calibrate.Options{Out: c.Out, Plan: calibrate.Full, Fresh: c.Fresh, PoolGiB: c.Pool,
+		Said: func(text string) { fmt.Fprintln(app.Stderr, text) }, Progress: func(int, int, string) {}}
+	if c.Quick {
+		options.Plan = calibrate.Quick
+	}
+	machine, giveBack, err := calibrate.OpenMachine(c.Library, options)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, giveBack()) }()
+	if isTerminal(app.Stderr) {
+		bar := progressbar.NewOptions(-1, progressbar.OptionSetWriter(app.Stderr), progressbar.OptionShowCount(), progressbar.OptionFullWidth(),
+			progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
+		options.Progress = func(n, of int, what string) {
+			bar.ChangeMax(of)
+			bar.Describe(what)
+			bar.Set(n)
+		}
+	}
+	return calibrate.Run(ctx, machine, options, time.Now().Format(time.DateOnly))
+}
