@@ -131,6 +131,8 @@ func truth(name string) *hw.Profile {
 	p.Save.MemcpyBase = from.figure(8, "us", "x")
 	p.Load.FlashBlock = from.figure(30, "ns", "x")
 	p.Save.GPUBlock = from.figure(40, "ns", "x")
+	p.Save.FlashBlock = from.figure(20, "ns", "x")
+	p.Save.FlashChunk = from.figure(3, "MiB", "x")
 	p.Load.Flash = nil
 	for i, pool := range []float64{0.125, 0.5, 1, 2, 4, 8, 16, 32} {
 		p.Load.Flash = append(p.Load.Flash, hw.PoolRow{PoolGiB: pool, Figure: from.figure(link*1e-9*(0.93-0.05*float64(i)), "GB/s", "x")})

@@ -28,7 +28,7 @@ func fitSave(s *Samples, p *hw.Profile, from source) []model {
 	k := fitKernel(fit, link)
 	p.Save.GPULaunch = from.figure(k.launch*1e6, "us", "one scatter kernel: submit and wait")
 	p.Save.GPUFloor = from.figure(k.floor*1e6, "us", "one scatter kernel of few blocks")
-	p.Save.GPUBlock = perBlock(k, from)
+	p.Save.GPUBlock = perBlock(k.block, from, "a kernel's own time per block, which small blocks show")
 	p.Save.GPURate = from.figure(k.rate*1e-9, "GB/s", "one scatter kernel, blocks anywhere in a pinned pool of 1 GiB")
 	models = append(models, model{name: "save.gpu", fit: fit, held: held, price: price(hw.SaveGPU), draw: draw})
 
@@ -36,48 +36,77 @@ func fitSave(s *Samples, p *hw.Profile, from source) []model {
 	return models
 }
 
-// fitScatter fits FlashD2H: t = call + bytes / min(link, scatter(threads)). The
-// call is common to all threads; call and rates take turns.
+// scatterFit is FlashD2H's t = call + n block + bytes / min(link, scatter) +
+// min(bytes, chunk) / max(link, scatter).
+type scatterFit struct{ call, block, chunk float64 }
+
+func (f scatterFit) seconds(at datum, scatter, link float64) float64 {
+	bytes := moved(at)
+	return f.call + f.block*blocks(at) + bytes/math.Min(link, scatter) + math.Min(bytes, f.chunk)/math.Max(link, scatter)
+}
+
+// fitScatter fits FlashD2H. Call and block are common to all threads; they and
+// the threads' rates take turns, for each of some chunks.
 func fitScatter(s *Samples, p *hw.Profile, from source, link float64) model {
 	fit, held := s.of(probeSaveFlash).split(func(at datum) string {
 		return byAxis("threads")(at) + " " + byAxis("block_bytes")(at)
 	}, 1, nil)
 	threads := fit.values("threads")
-	call, rates := 10e-6, map[int64]float64{}
-	seconds := func(call, rate, bytes float64) float64 { return call + bytes/math.Min(link, rate) }
-	for range 20 {
+	var f scatterFit
+	var rates map[int64]float64
+	least := infinite
+	for chunk := 0.25 * mib; chunk <= 32*mib; chunk *= math.Sqrt2 {
+		g, r := scatterWith(chunk, fit, threads, link)
+		cost := 0.0
+		for _, at := range fit {
+			cost += math.Pow(math.Log(g.seconds(at, r[at.At("threads")], link)/at.seconds), 2)
+		}
+		if cost < least {
+			f, rates, least = g, r, cost
+		}
+	}
+	p.Save.FlashCall = from.figure(f.call*1e6, "us", "FlashD2H: one copy into staging, and waking the threads")
+	p.Save.FlashBlock = perBlock(f.block, from, "FlashD2H: the CPU's own time per block, which small blocks show")
+	p.Save.FlashChunk = from.figure(f.chunk/mib, "MiB", "FlashD2H: what is copied before the first block is scattered")
+	p.Save.Scatter = nil
+	best := threads[0]
+	for _, n := range threads {
+		p.Save.Scatter = append(p.Save.Scatter, hw.ScatterRow{Threads: int(n), Figure: from.figure(rates[n]*1e-9, "GB/s", "FlashD2H: the CPU's scatter beside the copy, from the time of both")})
+		if math.Min(rates[n], link) > math.Min(rates[best], link)*1.02 {
+			best = n
+		}
+	}
+	p.Save.Threads = from.figure(float64(best), "threads", "the fewest beyond which saving gains no more than 2 %")
+	return model{name: "save.scatter", fit: fit, held: held, draw: picture{x: moved, xLabel: "bytes saved", rate: moved},
+		price: func(p *hw.Profile, at datum) float64 {
+			return priceSave(p, hw.SaveFlash, at.At("blocks"), at.At("block_bytes"), at.At("threads"))
+		}}
+}
+
+// scatterWith fits all but the chunk.
+func scatterWith(chunk float64, fit data, threads []int64, link float64) (scatterFit, map[int64]float64) {
+	f, rates := scatterFit{20e-6, 1e-8, chunk}, map[int64]float64{}
+	for range 12 {
 		for _, n := range threads {
 			mine := fit.where(func(at datum) bool { return at.At("threads") == n })
 			start := rates[n]
 			if start == 0 {
 				start = link / 2
 			}
-			rates[n] = refine(mine, []float64{start}, []bound{{rateBound.low, link}}, func(r []float64, at datum) float64 {
-				return seconds(call, r[0], moved(at))
+			rates[n] = refine(mine, []float64{start}, []bound{{rateBound.low, 4 * link}}, func(r []float64, at datum) float64 {
+				return f.seconds(at, r[0], link)
 			})[0]
 		}
-		before := call
-		call = refine(fit, []float64{call}, []bound{callBound}, func(c []float64, at datum) float64 {
-			return seconds(c[0], rates[at.At("threads")], moved(at))
-		})[0]
-		if math.Abs(call/before-1) < 1e-4 {
+		before := f
+		c := refine(fit, []float64{f.call, f.block}, []bound{callBound, blockBound}, func(c []float64, at datum) float64 {
+			return scatterFit{c[0], c[1], chunk}.seconds(at, rates[at.At("threads")], link)
+		})
+		f.call, f.block = c[0], c[1]
+		if math.Abs(f.call/before.call-1) < 1e-3 && math.Abs(f.block/before.block-1) < 1e-3 {
 			break
 		}
 	}
-	p.Save.FlashCall = from.figure(call*1e6, "us", "FlashD2H: one copy into staging, and waking the threads")
-	p.Save.Scatter = nil
-	best := threads[0]
-	for _, n := range threads {
-		p.Save.Scatter = append(p.Save.Scatter, hw.ScatterRow{Threads: int(n), Figure: from.figure(rates[n]*1e-9, "GB/s", "FlashD2H end to end, at most the link's own rate")})
-		if rates[n] > rates[best]*1.02 {
-			best = n
-		}
-	}
-	p.Save.Threads = from.figure(float64(best), "threads", "the fewest beyond which the scatter gains no more than 2 %")
-	return model{name: "save.scatter", fit: fit, held: held, draw: picture{x: moved, xLabel: "bytes saved", rate: moved},
-		price: func(p *hw.Profile, at datum) float64 {
-			return priceSave(p, hw.SaveFlash, at.At("blocks"), at.At("block_bytes"), at.At("threads"))
-		}}
+	return f, rates
 }
 
 // fitContention finds the share of speed that compute loses while the GPU

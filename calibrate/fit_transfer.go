@@ -47,12 +47,12 @@ func compare(a, b float64) int {
 	return 0
 }
 
-// perBlock is the optional figure of a kernel's time per block.
-func perBlock(k kernelFit, from source) hw.Figure {
-	if k.block < noBlock {
+// perBlock is the optional figure of a time per block.
+func perBlock(seconds float64, from source, what string) hw.Figure {
+	if seconds < noBlock {
 		return hw.Figure{}
 	}
-	return from.figure(k.block*1e9, "ns", "a kernel's own time per block, which small blocks show")
+	return from.figure(seconds*1e9, "ns", what)
 }
 
 // fitLoad fits the three load engines. It needs the link's fit.
@@ -86,7 +86,7 @@ func fitLoad(s *Samples, p *hw.Profile, from source) []model {
 	k := fitKernel(inPool(fit, basePool), link)
 	p.Load.FlashLaunch = from.figure(k.launch*1e6, "us", "one gather kernel: submit and wait")
 	p.Load.FlashFloor = from.figure(k.floor*1e6, "us", "one gather kernel of few blocks")
-	p.Load.FlashBlock = perBlock(k, from)
+	p.Load.FlashBlock = perBlock(k.block, from, "a kernel's own time per block, which small blocks show")
 	p.Load.Flash = nil
 	for _, pool := range fit.values("pool_mib") {
 		rate := k.rate

@@ -77,6 +77,8 @@ type setup struct {
 	// each turns a sample, and the mean time of a run beside it, into seconds;
 	// nil: the sample is the time.
 	each func(sample, beside float64) float64
+	// warm runs come once before all others, where clocks must have settled.
+	warm int
 }
 
 // Prepare implements Bench.
@@ -90,12 +92,15 @@ func (g *rig) Prepare(p Point) (Timed, error) {
 			return err
 		}
 		if ready.verify == nil {
-			return nil
+			return nil // nothing but time comes of an empty kernel
 		}
-		if err := ready.verify(s); err != nil {
+		if err = ready.verify(s); err != nil {
 			return fmt.Errorf("wrong result, so nothing was timed: %w", err)
 		}
-		return nil
+		if ready.warm > 0 {
+			_, err = ready.run(s, g.layer, ready.warm, 1)
+		}
+		return err
 	})
 	if errors.Is(err, cuda.Unsupported) {
 		return nil, fmt.Errorf("%w: %w", ErrSkip, err)

@@ -192,7 +192,7 @@ func (g *rig) setupSelect(s *cuda.Session, p Point) (*setup, error) {
 		}
 	}
 	set(&a.Scores.Q, func() (cuda.Ptr, error) { return g.random(s, batch*int64(m.QHeads)*d) })
-	set(&a.Scores.Meta, func() (cuda.Ptr, error) { return g.random(s, units*blocks*2*d) })
+	set(&a.Scores.Meta, func() (cuda.Ptr, error) { return g.digests(s, units*blocks, d) })
 	set(&a.Scores.First, func() (cuda.Ptr, error) { return upload(g, s, first) })
 	set(&a.Scores.Count, func() (cuda.Ptr, error) { return upload(g, s, count) })
 	set(&a.Scores.Scores, func() (cuda.Ptr, error) { return g.zeros(s, 4*units*blocks) })
@@ -209,6 +209,31 @@ func (g *rig) setupSelect(s *cuda.Session, p Point) (*setup, error) {
 		}
 		return checkSelect(s, a, g.r.Int64N(units))
 	}}, nil
+}
+
+// digests returns the digests of random blocks: scores count on hi >= lo. Some
+// thousand blocks serve all of them.
+func (g *rig) digests(s *cuda.Session, count, d int64) (cuda.Ptr, error) {
+	const distinct = 4096
+	slot, dst := make([]int32, count), make([]int64, count)
+	for i := range slot {
+		slot[i], dst[i] = int32(g.r.IntN(distinct)), int64(i)
+	}
+	a := &cuda.DigestArgs{Count: count, HeadDim: int32(d), BlockTokens: blockTokens}
+	var err error
+	if a.Meta, err = g.poisoned(s, 2*count*2*d); err != nil {
+		return 0, err
+	}
+	if a.Pool, err = g.random(s, distinct*2*blockTokens*d); err != nil {
+		return 0, err
+	}
+	if a.Slot, err = upload(g, s, slot); err != nil {
+		return 0, err
+	}
+	if a.Dst, err = upload(g, s, dst); err != nil {
+		return 0, err
+	}
+	return a.Meta, s.Digest(a, 0)
 }
 
 // checkSelect scores one unit's blocks anew. The kernel adds in another order,

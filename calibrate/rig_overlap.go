@@ -11,6 +11,11 @@ import (
 // transfers.
 const besideRepeats = 16
 
+// besideWarm are the samples before the first that counts: some half a second,
+// in which the clocks settle. What a transfer takes from compute is less than
+// what a cold card gains.
+const besideWarm = 25
+
 // layerOp readies the linears and the attention of one chunk in one layer.
 func (g *rig) layerOp(s *cuda.Session, m *hw.Model, tokens, prefix int64) ([]cuda.Operation, func(*cuda.Session) error, error) {
 	calls, verify, err := g.linearsOp(s, m, tokens)
@@ -41,7 +46,7 @@ func (g *rig) setupBeside(s *cuda.Session, p Point) (*setup, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &setup{verify: verify, each: func(sample, _ float64) float64 { return sample / besideRepeats }}
+	t := &setup{verify: verify, warm: besideWarm, each: func(sample, _ float64) float64 { return sample / besideRepeats }}
 	for range besideRepeats {
 		t.bench.Calls = append(t.bench.Calls, layer...)
 	}

@@ -76,39 +76,38 @@ func Run(ctx context.Context, m Machine, o Options, date string) (*Calibration, 
 	return c, c.Write(o.Out)
 }
 
-// measure does the points that the journal does not have.
+// measure does the points that the journal does not have. A probe that fails is
+// given up and reported at the end: the samples of the others are kept.
 func measure(ctx context.Context, m Machine, o Options, j *journal) error {
 	rule := FullRule
 	if o.Plan == Quick {
 		rule = QuickRule
 	}
 	all := points(o.Plan, m.Limits)
-	skipped := map[string]bool{}
+	skipped, failed := map[string]bool{}, map[string]bool{}
+	var failures []error
 	for i, p := range all {
 		o.Progress(i, len(all), p.Probe)
-		if j.done[p.Key()] {
+		if j.done[p.Key()] || failed[p.Probe] {
 			continue
 		}
 		if ctx.Err() != nil {
 			return ErrInterrupted
 		}
-		timed, err := m.Bench.Prepare(p)
-		if errors.Is(err, ErrSkip) {
+		samples, err := measurePoint(ctx, m.Bench, rule, p)
+		switch {
+		case errors.Is(err, ErrSkip):
 			if !skipped[p.Probe] {
 				skipped[p.Probe] = true
 				o.Said(fmt.Sprintf("%s: %v", p.Probe, err))
 			}
 			continue
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", p.Key(), err)
-		}
-		samples, err := rule.sample(ctx, timed)
-		switch {
 		case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 			return ErrInterrupted
 		case err != nil:
-			return fmt.Errorf("%s: %w", p.Key(), err)
+			failed[p.Probe] = true
+			failures = append(failures, fmt.Errorf("%s: %w", p.Key(), err))
+			continue
 		}
 		if err := j.add(Record{p, samples}); err != nil {
 			return err
@@ -120,7 +119,16 @@ func measure(ctx context.Context, m Machine, o Options, j *journal) error {
 		}
 	}
 	o.Progress(len(all), len(all), "")
-	return nil
+	return errors.Join(failures...)
+}
+
+// measurePoint measures one point.
+func measurePoint(ctx context.Context, b Bench, rule Rule, p Point) ([]float64, error) {
+	timed, err := b.Prepare(p)
+	if err != nil {
+		return nil, err
+	}
+	return rule.sample(ctx, timed)
 }
 
 // Refit makes profile and plots from a file of samples, without a GPU.

@@ -237,7 +237,9 @@ func TestWrongResultIsNotTimed(t *testing.T) {
 // Sampling ends at the stated confidence, or at a cap.
 func TestSamplingRule(t *testing.T) {
 	steady := func(_, n int) ([]float64, error) { return make1(n, func(int) float64 { return 1 }), nil }
-	wild := func(_, n int) ([]float64, error) { return make1(n, func(i int) float64 { return float64(1 + i%2*9) }), nil }
+	wild := func(_, n int) ([]float64, error) {
+		return make1(n, func(i int) float64 { return float64(1 + i%2*9) }), nil
+	}
 	slow := func(w, n int) ([]float64, error) {
 		time.Sleep(time.Duration(w+n) * 20 * time.Millisecond)
 		return make1(n, func(int) float64 { return 0.02 }), nil

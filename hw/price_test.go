@@ -35,6 +35,9 @@ func TestOptionalTransferFigures(t *testing.T) {
 		{"load.memcpy_base", func(p *Profile) { p.Load.MemcpyBase = us(8) }, func(p *Profile) float64 { return load(p, LoadMemcpy) }, 8},
 		{"load.flash_block", func(p *Profile) { p.Load.FlashBlock = us(0.5) }, func(p *Profile) float64 { return load(p, LoadFlash) }, 0.5 * blocks},
 		{"save.memcpy_base", func(p *Profile) { p.Save.MemcpyBase = us(8) }, func(p *Profile) float64 { return save(p, SaveMemcpy) }, 8},
+		{"save.flash_block", func(p *Profile) { p.Save.FlashBlock = us(0.5) }, func(p *Profile) float64 { return save(p, SaveFlash) }, 0.5 * blocks},
+		// 409600 bytes, all in one chunk, over the faster of a link of 25 GB/s and 8 threads' 31.4 GB/s
+		{"save.flash_chunk", func(p *Profile) { p.Save.FlashChunk = Figure{1, "MiB", Measured, "test"} }, func(p *Profile) float64 { return save(p, SaveFlash) }, 409600 / 31.4e3},
 		{"save.gpu_block", func(p *Profile) { p.Save.GPUBlock = us(0.5) }, func(p *Profile) float64 { return save(p, SaveGPU) }, 0.5 * blocks},
 	} {
 		p := mustProfile(t, "a100-40gb")

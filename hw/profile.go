@@ -149,8 +149,10 @@ type Saving struct {
 	GPURate    Figure `toml:"gpu_rate" dim:"rate"`
 	// Contention is the share of compute lost while the GPU scatter kernel runs.
 	Contention Figure       `toml:"contention" dim:"share"`
-	FlashCall  Figure       `toml:"flash_call" dim:"time"` // the one memcpy into staging
-	Threads    Figure       `toml:"threads" dim:"threads"` // scatter threads unless asked otherwise
+	FlashCall  Figure       `toml:"flash_call" dim:"time"`                     // the one memcpy into staging
+	FlashBlock Figure       `toml:"flash_block,omitempty" dim:"time,optional"` // CPU time per block, which small blocks show
+	FlashChunk Figure       `toml:"flash_chunk,omitempty" dim:"size,optional"` // a staging buffer: its copy and scatter do not overlap
+	Threads    Figure       `toml:"threads" dim:"threads"`                     // scatter threads unless asked otherwise
 	Scatter    []ScatterRow `toml:"scatter"`
 }
 

@@ -17,16 +17,19 @@ const (
 //	memcpy  t = base + n call + n b / link
 //	gpu     t = max(floor, launch + n block + n b / rate); compute loses the
 //	        share contention of its speed while the kernel runs
-//	flash   t = call + n b / min(link, scatter(threads)): the CPU scatters one
-//	        part while the copy engine brings the next
+//	flash   t = call + n block + n b / min(link, scatter(threads)) +
+//	        min(n b, chunk) / max(link, scatter(threads)): the CPU scatters one
+//	        chunk while the copy engine brings the next
 //
-// base and gpu's block are 0 in profiles that do not give them.
+// base, block and chunk are 0 in profiles that do not give them.
 // Never below n b / link, nor below the link's nominal speed.
 type saver struct {
 	engine      string
 	call, block float64 // seconds
 	floor       float64
 	link, rate  float64 // bytes/s
+	chunk       float64 // bytes that no other work overlaps
+	faster      float64 // bytes/s of the part of flash that rate is not
 	contention  float64 // share of compute lost while a save runs
 	outside     bool    // more or fewer scatter threads than measured
 }
@@ -44,7 +47,8 @@ func newSaver(p *Profile, engine string, threads int) (saver, error) {
 		s.rate = p.Save.GPURate.SI()
 		s.contention = p.Save.Contention.SI()
 	case SaveFlash:
-		s.call = p.Save.FlashCall.SI()
+		s.call, s.block = p.Save.FlashCall.SI(), p.Save.FlashBlock.optional()
+		s.chunk = p.Save.FlashChunk.optional()
 		if threads == 0 {
 			threads = int(p.Save.Threads.SI())
 		}
@@ -60,7 +64,7 @@ func newSaver(p *Profile, engine string, threads int) (saver, error) {
 		if below := float64(threads) / c.x[0]; below < 1 {
 			scatter *= below // a thread fewer copies a thread's share less
 		}
-		s.rate = math.Min(s.link, scatter)
+		s.rate, s.faster = math.Min(s.link, scatter), math.Max(s.link, scatter)
 	default:
 		return saver{}, fmt.Errorf("save engine: want memcpy, gpu or flash, got %q", engine)
 	}
@@ -74,5 +78,8 @@ func (s *saver) seconds(n, blockBytes int64) float64 {
 	}
 	bytes := float64(n) * float64(blockBytes)
 	t := s.call + float64(n)*s.block + bytes/s.rate
+	if s.chunk > 0 {
+		t += math.Min(bytes, s.chunk) / s.faster
+	}
 	return max(t, s.floor, bytes/s.link)
 }
