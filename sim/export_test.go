@@ -79,3 +79,7 @@ func (s *Server) SelectedNow() int64 {
 	}
 	return bytes / s.Geometry.BlockBytes
 }
+
+// Begin and Advance run a server event by event.
+func (s *Server) Begin(w Workload, rec Recorder) error { return s.begin(w, rec) }
+func (s *Server) Advance() (bool, error)               { return s.advance() }

@@ -1,0 +1,90 @@
+package sim_test
+
+import (
+	"testing"
+
+	"sparseserve/hw"
+	"sparseserve/sim"
+	"sparseserve/sim/des"
+	"sparseserve/sim/dsa"
+	"sparseserve/traces"
+)
+
+// quiet is a recorder that keeps nothing.
+type quiet struct{}
+
+func (quiet) Request(*sim.Record) error  { return nil }
+func (quiet) Gap(des.Time)               {}
+func (quiet) Step(*sim.StepRecord) error { return nil }
+
+// decoding returns a SparseServe server on the modelled A100 in which eight
+// long requests are in the midst of their decodes.
+func decoding(t testing.TB) *sim.Server {
+	model, err := hw.LoadModel("lwm-7b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	gpu, err := hw.LoadProfile("a100-40gb")
+	if err != nil {
+		t.Fatal(err)
+	}
+	device, err := hw.NewDevice(gpu, &model, hw.DeviceOptions{LoadEngine: "flash", SaveEngine: "flash", Offload: true, SaveBufferBytes: 256 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := sim.Spec{
+		Attention: "sparse", BudgetTokens: 2048, BlockTokens: 32, SinkBlocks: 2, WindowBlocks: 2,
+		Offload: true, LoadEngine: "flash", SaveEngine: "flash", Eviction: "lru", Pool: "unified",
+		DRAMGiB: 224, SaveBuffer: 256, Base: "vllm", MaxRequests: 256, MaxTokens: 2048, Watermark: 0.01,
+		BatchControl: true, Window: 12, Prefill: "layer", ChunkTokens: 2048, Heads: "sampled", SampleGroups: 16,
+	}
+	s, err := sim.NewServer(sim.Config{
+		Spec:     spec,
+		Model:    sim.Model{Layers: model.Layers, KVHeads: model.KVHeads, Hidden: model.Hidden, MaxContext: model.MaxContext},
+		Geometry: model.Geometry(32), HBMBytes: 20 << 30, Device: device,
+		Library: dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), dsa.TopK{K: sim.Candidates(&spec)}, 2),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var w list
+	for range 8 {
+		w.arrivals = append(w.arrivals, sim.Arrival{Prompt: 10000, Output: 4000})
+	}
+	if err := s.Begin(&w, quiet{}); err != nil {
+		t.Fatal(err)
+	}
+	for range 1500 { // prefills end, scratch grows to its size
+		if _, err := s.Advance(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return s
+}
+
+// A step in steady state allocates nothing: event queue, scheduling, selection,
+// cache access, modelled device and metrics together. What remains is amortised
+// growth (a request's clock) and a new context length's streams, once in a few
+// hundred steps.
+func TestStepAllocatesNothingInSteadyState(t *testing.T) {
+	s := decoding(t)
+	if n := testing.AllocsPerRun(300, func() {
+		if _, err := s.Advance(); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Fatalf("%v allocations a step", n)
+	}
+}
+
+func BenchmarkStep(b *testing.B) {
+	s := decoding(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		if more, err := s.Advance(); err != nil {
+			b.Fatal(err)
+		} else if !more {
+			s = decoding(b)
+		}
+	}
+}
