@@ -106,16 +106,20 @@ func (f *fakeBench) seconds(p Point) float64 {
 	case probePSA:
 		return 1.1 * t.SparseDecodeSeconds(at.model, p.At("batch")*p.At("budget_tokens"))
 	case probeSelect:
-		return t.ScoringSeconds(at.model, p.At("batch")*p.At("context_tokens")/blockTokens)
+		return t.ScoringSeconds(at.model, p.At("batch")*p.At("context_tokens")/blockTokens, int(p.At("batch")))
 	case probeBesideNone, probeBesideFlash:
 		return fakeAlone * float64(p.At("tokens"))
 	case probeBesideLoad:
 		return 1.05 * fakeAlone * float64(p.At("tokens"))
 	case probeBesideSave:
-		return fakeAlone * float64(p.At("tokens")) / (1 - t.Save.Contention.SI())
+		return 1.3 * fakeAlone * float64(p.At("tokens"))
 	case probeLayersNone, probeLayersMemcpy, probeLayersGPU, probeLayersFlash:
 		alone := float64(p.At("layers")) * fakeAlone * float64(p.At("chunk_tokens"))
-		return alone * map[string]float64{probeLayersNone: 1, probeLayersMemcpy: 1.7, probeLayersGPU: 1.3, probeLayersFlash: 1.01}[p.Probe]
+		if p.Probe == probeLayersGPU {
+			save := priceSave(t, hw.SaveGPU, p.At("chunk_tokens")/blockTokens*int64(at.model.KVHeads), at.model.Geometry(blockTokens).BlockBytes, 0)
+			return alone + float64(p.At("layers")-1)*t.Save.Contention.SI()*save + save
+		}
+		return alone * map[string]float64{probeLayersNone: 1, probeLayersMemcpy: 1.7, probeLayersFlash: 1.01}[p.Probe]
 	}
 	panic(fmt.Sprintf("no cost of %s", p.Key()))
 }
@@ -132,7 +136,7 @@ func truth(name string) *hw.Profile {
 	p.Load.FlashBlock = from.figure(30, "ns", "x")
 	p.Save.GPUBlock = from.figure(40, "ns", "x")
 	p.Save.FlashBlock = from.figure(20, "ns", "x")
-	p.Save.FlashChunk = from.figure(3, "MiB", "x")
+	p.Save.FlashChunk = from.figure(4, "MiB", "x")
 	p.Load.Flash = nil
 	for i, pool := range []float64{0.125, 0.5, 1, 2, 4, 8, 16, 32} {
 		p.Load.Flash = append(p.Load.Flash, hw.PoolRow{PoolGiB: pool, Figure: from.figure(link*1e-9*(0.93-0.05*float64(i)), "GB/s", "x")})
@@ -143,6 +147,8 @@ func truth(name string) *hw.Profile {
 	}
 	p.Save.Threads = from.figure(16, "threads", "x")
 	p.Save.Contention = from.figure(0.4, "share", "x")
+	p.Save.FlashWake = from.figure(2, "us", "x")
+	p.Scoring.PerHead = from.figure(15, "ns", "x")
 	p.Scoring.Floor = from.figure(23, "us", "x")
 	p.DenseDecode.Floor = from.figure(p.DenseDecode.Launch.Value*1.2, p.DenseDecode.Launch.Unit, "x")
 	p.SparseDecode.Floor = p.DenseDecode.Floor

@@ -127,11 +127,17 @@ func fitStreams(s *Samples, p *hw.Profile, from source) []model {
 				m := at.model
 				return float64(blocks(at) * int64(m.KVHeads) * m.MetaBytesPerBlock())
 			},
-			func(p *hw.Profile, at datum) float64 { return p.ScoringSeconds(at.model, blocks(at)) }},
+			func(p *hw.Profile, at datum) float64 {
+				return p.ScoringSeconds(at.model, blocks(at), int(at.At("batch")))
+			}},
 	} {
 		all := s.of(k.probe)
 		fit, held := all.split(func(at datum) string { return at.Shape }, 3, nil)
-		*k.stream = fitStream(fit, k.bytes, p.GPU.HBMBandwidth.SI(), k.what, from)
+		heads := func(datum) float64 { return 0 }
+		if k.probe == probeSelect {
+			heads = func(at datum) float64 { return float64(at.At("batch") * int64(at.model.KVHeads)) }
+		}
+		*k.stream = fitStream(fit, k.bytes, heads, p.GPU.HBMBandwidth.SI(), k.what, from)
 		largest := 0.0
 		for _, at := range all {
 			largest = math.Max(largest, k.bytes(at))
@@ -142,23 +148,30 @@ func fitStreams(s *Samples, p *hw.Profile, from source) []model {
 	return models
 }
 
-func fitStream(d data, bytes func(datum) float64, hbm float64, what string, from source) hw.Stream {
+// fitStream fits t = max(floor, launch + heads perHead + bytes/rate, bytes/hbm);
+// heads are 0 where a kernel has no cost of its own for each.
+func fitStream(d data, bytes, heads func(datum) float64, hbm float64, what string, from source) hw.Stream {
 	floor := infinite
-	var large data // beyond the median size
 	var sizes []float64
 	for _, at := range d {
 		floor = math.Min(floor, at.seconds)
 		sizes = append(sizes, bytes(at))
 	}
 	middle := medianOf(sizes).Value
-	large = d.where(func(at datum) bool { return bytes(at) >= middle })
-	start := linear(large, one, bytes)
-	c := refine(d, []float64{floor, math.Max(start[0], floor/3), 1 / math.Max(start[1], 1/hbm)},
-		[]bound{floorBound, callBound, {rateBound.low, hbm * 1.05}},
-		func(c []float64, at datum) float64 { return max(c[0], c[1]+bytes(at)/c[2], bytes(at)/hbm) })
-	return hw.Stream{
+	large := d.where(func(at datum) bool { return bytes(at) >= middle })
+	start := linear(large, one, bytes, heads)
+	c := refine(d, []float64{floor, math.Max(start[0], floor/3), 1 / math.Max(start[1], 1/hbm), math.Max(start[2], 1e-10)},
+		[]bound{floorBound, callBound, {rateBound.low, hbm * 1.05}, blockBound},
+		func(c []float64, at datum) float64 {
+			return max(c[0], c[1]+heads(at)*c[3]+bytes(at)/c[2], bytes(at)/hbm)
+		})
+	s := hw.Stream{
 		Launch: from.figure(c[1]*1e6, "us", what), Floor: from.figure(c[0]*1e6, "us", what+", few bytes"), Rate: from.figure(c[2]*1e-9, "GB/s", what),
 	}
+	if heads(d[0]) > 0 {
+		s.PerHead = perBlock(c[3], from, what+", for each request and KV head")
+	}
+	return s
 }
 
 // blockTokens is the tokens of a KV block in every attention probe.

@@ -25,7 +25,7 @@ func fitHost(s *Samples, p *hw.Profile, from source) []model {
 	for _, at := range fit {
 		times = append(times, at.seconds)
 	}
-	p.Host.LayerSync = from.figure(medianOf(times).Value*1e6, "us", "a layer's selection copied down and its block tables up, 8 to 256 KiB, each waited for")
+	p.Host.LayerSync = from.figure(medianOf(times).Value*1e6, "us", "a layer's selection copied down and its block tables up, 8 to 128 KiB, each waited for")
 	return []model{{name: "host.layer_sync", flat: true, fit: fit, held: held,
 		price: func(p *hw.Profile, _ datum) float64 { return p.Host.LayerSync.SI() },
 		draw:  picture{x: func(at datum) float64 { return float64(at.At("bytes")) }, xLabel: "bytes each way"}}}

@@ -36,17 +36,18 @@ func fitSave(s *Samples, p *hw.Profile, from source) []model {
 	return models
 }
 
-// scatterFit is FlashD2H's t = call + n block + bytes / min(link, scatter) +
+// scatterFit is FlashD2H's t = call + threads wake + n block + bytes / min(link, scatter) +
 // min(bytes, chunk) / max(link, scatter).
-type scatterFit struct{ call, block, chunk float64 }
+type scatterFit struct{ call, wake, block, chunk float64 }
 
 func (f scatterFit) seconds(at datum, scatter, link float64) float64 {
 	bytes := moved(at)
-	return f.call + f.block*blocks(at) + bytes/math.Min(link, scatter) + math.Min(bytes, f.chunk)/math.Max(link, scatter)
+	return f.call + f.wake*float64(at.At("threads")) + f.block*blocks(at) + bytes/math.Min(link, scatter) + math.Min(bytes, f.chunk)/math.Max(link, scatter)
 }
 
-// fitScatter fits FlashD2H. Call and block are common to all threads; they and
-// the threads' rates take turns, for each of some chunks.
+// fitScatter fits FlashD2H. Call, wake and block are common to all threads;
+// they and the threads' rates take turns, for each of some chunks, which are
+// powers of two.
 func fitScatter(s *Samples, p *hw.Profile, from source, link float64) model {
 	fit, held := s.of(probeSaveFlash).split(func(at datum) string {
 		return byAxis("threads")(at) + " " + byAxis("block_bytes")(at)
@@ -55,8 +56,8 @@ func fitScatter(s *Samples, p *hw.Profile, from source, link float64) model {
 	var f scatterFit
 	var rates map[int64]float64
 	least := infinite
-	for chunk := 0.25 * mib; chunk <= 32*mib; chunk *= math.Sqrt2 {
-		g, r := scatterWith(chunk, fit, threads, link)
+	for chunk := 0.25 * mib; chunk <= 32*mib; chunk *= 2 {
+		g, r := scatterWith(chunk, fit, threads, link, 3)
 		cost := 0.0
 		for _, at := range fit {
 			cost += math.Pow(math.Log(g.seconds(at, r[at.At("threads")], link)/at.seconds), 2)
@@ -65,7 +66,9 @@ func fitScatter(s *Samples, p *hw.Profile, from source, link float64) model {
 			f, rates, least = g, r, cost
 		}
 	}
-	p.Save.FlashCall = from.figure(f.call*1e6, "us", "FlashD2H: one copy into staging, and waking the threads")
+	f, rates = scatterWith(f.chunk, fit, threads, link, 12)
+	p.Save.FlashCall = from.figure(f.call*1e6, "us", "FlashD2H: one copy into staging")
+	p.Save.FlashWake = perBlock(f.wake, from, "FlashD2H: waking a thread")
 	p.Save.FlashBlock = perBlock(f.block, from, "FlashD2H: the CPU's own time per block, which small blocks show")
 	p.Save.FlashChunk = from.figure(f.chunk/mib, "MiB", "FlashD2H: what is copied before the first block is scattered")
 	p.Save.Scatter = nil
@@ -83,10 +86,10 @@ func fitScatter(s *Samples, p *hw.Profile, from source, link float64) model {
 		}}
 }
 
-// scatterWith fits all but the chunk.
-func scatterWith(chunk float64, fit data, threads []int64, link float64) (scatterFit, map[int64]float64) {
-	f, rates := scatterFit{20e-6, 1e-8, chunk}, map[int64]float64{}
-	for range 12 {
+// scatterWith fits all but the chunk, in so many rounds.
+func scatterWith(chunk float64, fit data, threads []int64, link float64, rounds int) (scatterFit, map[int64]float64) {
+	f, rates := scatterFit{20e-6, 1e-6, 1e-8, chunk}, map[int64]float64{}
+	for range rounds {
 		for _, n := range threads {
 			mine := fit.where(func(at datum) bool { return at.At("threads") == n })
 			start := rates[n]
@@ -98,10 +101,10 @@ func scatterWith(chunk float64, fit data, threads []int64, link float64) (scatte
 			})[0]
 		}
 		before := f
-		c := refine(fit, []float64{f.call, f.block}, []bound{callBound, blockBound}, func(c []float64, at datum) float64 {
-			return scatterFit{c[0], c[1], chunk}.seconds(at, rates[at.At("threads")], link)
+		c := refine(fit, []float64{f.call, f.wake, f.block}, []bound{callBound, blockBound, blockBound}, func(c []float64, at datum) float64 {
+			return scatterFit{c[0], c[1], c[2], chunk}.seconds(at, rates[at.At("threads")], link)
 		})
-		f.call, f.block = c[0], c[1]
+		f.call, f.wake, f.block = c[0], c[1], c[2]
 		if math.Abs(f.call/before.call-1) < 1e-3 && math.Abs(f.block/before.block-1) < 1e-3 {
 			break
 		}
@@ -110,23 +113,33 @@ func scatterWith(chunk float64, fit data, threads []int64, link float64) (scatte
 }
 
 // fitContention finds the share of speed that compute loses while the GPU
-// scatter kernel runs: t = alone / (1 - share).
+// scatter kernel saves a layer beside the next: n layers take
+//
+//	alone + (n - 1) share save + save
+//
+// as nothing is computed beside the last layer's save.
 func fitContention(s *Samples, p *hw.Profile, from source) model {
-	alone := map[int64]float64{}
-	for _, at := range s.of(probeBesideNone) {
-		alone[at.At("tokens")] = at.seconds
+	alone := map[string]float64{}
+	for _, at := range s.of(probeLayersNone) {
+		alone[at.Sizes()] = at.seconds
 	}
-	fit, held := s.of(probeBesideSave).split(together, 1, nil)
+	save := func(p *hw.Profile, at datum) float64 {
+		g := at.model.Geometry(blockTokens)
+		return priceSave(p, hw.SaveGPU, at.At("chunk_tokens")/blockTokens*int64(g.KVHeads), g.BlockBytes, 0)
+	}
+	fit, held := s.of(probeLayersGPU).split(together, 1, nil)
 	var shares []float64
 	for _, at := range fit {
-		shares = append(shares, 1-alone[at.At("tokens")]/at.seconds)
+		beside := float64(at.At("layers")-1) * save(p, at)
+		shares = append(shares, (at.seconds-alone[at.Sizes()]-save(p, at))/beside)
 	}
 	share := math.Min(math.Max(medianOf(shares).Value, 0.001), 0.99)
-	p.Save.Contention = from.figure(share, "share", "a layer's linears and prefill attention while the scatter kernel saves without pause, against alone")
+	p.Save.Contention = from.figure(share, "share", "prefill of 2048 token chunks whose layers the scatter kernel saves, over prefill alone")
 	return model{name: "save.contention", fit: fit, held: held,
-		draw: picture{x: func(at datum) float64 { return float64(at.At("tokens")) }, xLabel: "tokens a layer computes"},
+		draw: picture{x: func(at datum) float64 { return 1 + float64(at.At("prefix_tokens")) }, xLabel: "tokens before the chunk"},
 		price: func(p *hw.Profile, at datum) float64 {
-			return alone[at.At("tokens")] / (1 - p.Save.Contention.SI())
+			t := save(p, at)
+			return alone[at.Sizes()] + float64(at.At("layers")-1)*p.Save.Contention.SI()*t + t
 		}}
 }
 
@@ -145,7 +158,7 @@ func slowdowns(s *Samples) []string {
 			shares = append(shares, at.seconds/alone[at.At("tokens")]-1)
 		}
 		if len(shares) > 0 {
-			notes = append(notes, fmt.Sprintf("a layer's linears and prefill attention beside %s: %+.1f %% time (median of %d sizes)", beside.what, 100*medianOf(shares).Value, len(shares)))
+			notes = append(notes, fmt.Sprintf("a layer's linears and prefill attention beside %s without pause: %+.1f %% time (median of %d sizes)", beside.what, 100*medianOf(shares).Value, len(shares)))
 		}
 	}
 	return notes

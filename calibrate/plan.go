@@ -59,7 +59,7 @@ type scale struct {
 
 func scaleOf(plan Plan) scale {
 	s := scale{
-		link:       []int64{64 * kib, 256 * kib, mib, 4 * mib, 16 * mib, 64 * mib, 256 * mib, 512 * mib},
+		link:       []int64{4 * mib, 8 * mib, 16 * mib, 32 * mib, 64 * mib, 128 * mib, 256 * mib, 512 * mib},
 		duplex:     []int64{64 * mib, 128 * mib, 256 * mib},
 		blockBytes: []int64{kib, 2 * kib, 4 * kib, 8 * kib, 16 * kib, 32 * kib, 64 * kib, 256 * kib, mib},
 		blocks:     []int64{1, 16, 64, 256, 1024, 2048, 4096, 8192},
@@ -84,7 +84,7 @@ func scaleOf(plan Plan) scale {
 	if plan == Full {
 		return s
 	}
-	s.link = []int64{256 * kib, 4 * mib, 64 * mib, 256 * mib}
+	s.link = []int64{4 * mib, 16 * mib, 64 * mib, 256 * mib}
 	s.duplex = []int64{64 * mib, 128 * mib}
 	s.blockBytes = []int64{2 * kib, 4 * kib, 8 * kib, 16 * kib, 64 * kib}
 	s.blocks = []int64{1, 16, 256, 2048}

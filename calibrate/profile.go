@@ -20,7 +20,7 @@ type Calibration struct {
 // needed are the probes without which there is no profile.
 var needed = []string{
 	probeDown, probeUp, probeHBM, probeH2D, probeD2H, probeDuplexCopy, probeDuplexKernel, probeLoadMemcpy, probeLoadFlash,
-	probeSaveMemcpy, probeSaveGPU, probeSaveFlash, probeLinears, probePrefill, probeDense, probeSparse, probeSelect, probeBesideNone, probeBesideSave,
+	probeSaveMemcpy, probeSaveGPU, probeSaveFlash, probeLinears, probePrefill, probeDense, probeSparse, probeSelect, probeLayersNone, probeLayersGPU,
 }
 
 // Fit makes a profile from samples: fitted models, and for the rest what the

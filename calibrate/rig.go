@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"time"
 	"unsafe"
 
 	"sparseserve/cuda"
@@ -30,6 +31,9 @@ type rig struct {
 	// spareThreads scatter where other threads have work too.
 	spareThreads int64
 }
+
+// settled is enough for the clocks of a card.
+const settled = 250 * time.Millisecond
 
 // Bytes of the pinned address arrays: two of the most blocks of a point.
 const notesBytes = 16 * mib
@@ -77,8 +81,9 @@ type setup struct {
 	// each turns a sample, and the mean time of a run beside it, into seconds;
 	// nil: the sample is the time.
 	each func(sample, beside float64) float64
-	// warm runs come once before all others, where clocks must have settled.
-	warm int
+	// settle is how long the calls run before the first sample: a card under
+	// load clocks lower than one that was idle, and serving is load.
+	settle time.Duration
 }
 
 // Prepare implements Bench.
@@ -91,14 +96,17 @@ func (g *rig) Prepare(p Point) (Timed, error) {
 		if ready, err = g.setup(s, p); err != nil {
 			return err
 		}
+		if err := s.DeviceSync(); err != nil { // streams of the calls do not wait for the one that filled their memory
+			return err
+		}
 		if ready.verify == nil {
 			return nil // nothing but time comes of an empty kernel
 		}
 		if err = ready.verify(s); err != nil {
 			return fmt.Errorf("wrong result, so nothing was timed: %w", err)
 		}
-		if ready.warm > 0 {
-			_, err = ready.run(s, g.layer, ready.warm, 1)
+		for from := time.Now(); err == nil && time.Since(from) < ready.settle; {
+			_, err = ready.run(s, g.layer, 4, 1)
 		}
 		return err
 	})

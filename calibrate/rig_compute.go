@@ -124,7 +124,7 @@ func (g *rig) setupLinears(s *cuda.Session, p Point) (*setup, error) {
 		return nil, err
 	}
 	calls, verify, err := g.linearsOp(s, m, p.At("tokens"))
-	return &setup{bench: cuda.Bench{Calls: calls}, verify: verify}, err
+	return &setup{bench: cuda.Bench{Calls: calls}, verify: verify, settle: settled}, err
 }
 
 // prefillOp readies the attention of some chunks of one prompt: queries and
@@ -232,5 +232,5 @@ func (g *rig) setupPrefill(s *cuda.Session, p Point) (*setup, error) {
 		}
 	}
 	calls, verify, err := g.prefillOp(s, m, spans)
-	return &setup{bench: cuda.Bench{Calls: calls}, verify: verify}, err
+	return &setup{bench: cuda.Bench{Calls: calls}, verify: verify, settle: settled}, err
 }

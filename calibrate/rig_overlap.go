@@ -11,11 +11,6 @@ import (
 // transfers.
 const besideRepeats = 16
 
-// besideWarm are the samples before the first that counts: some half a second,
-// in which the clocks settle. What a transfer takes from compute is less than
-// what a cold card gains.
-const besideWarm = 25
-
 // layerOp readies the linears and the attention of one chunk in one layer.
 func (g *rig) layerOp(s *cuda.Session, m *hw.Model, tokens, prefix int64) ([]cuda.Operation, func(*cuda.Session) error, error) {
 	calls, verify, err := g.linearsOp(s, m, tokens)
@@ -46,7 +41,7 @@ func (g *rig) setupBeside(s *cuda.Session, p Point) (*setup, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &setup{verify: verify, warm: besideWarm, each: func(sample, _ float64) float64 { return sample / besideRepeats }}
+	t := &setup{verify: verify, settle: 2 * settled, each: func(sample, _ float64) float64 { return sample / besideRepeats }}
 	for range besideRepeats {
 		t.bench.Calls = append(t.bench.Calls, layer...)
 	}
@@ -80,7 +75,7 @@ func (g *rig) setupLayers(s *cuda.Session, p Point) (*setup, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &setup{verify: verify, layers: &cuda.Layers{Compute: layer, Layers: int(p.At("layers"))}}
+	t := &setup{verify: verify, settle: settled, layers: &cuda.Layers{Compute: layer, Layers: int(p.At("layers"))}}
 	engine := map[string]string{probeLayersMemcpy: probeSaveMemcpy, probeLayersGPU: probeSaveGPU, probeLayersFlash: probeSaveFlash}[p.Probe]
 	if engine == "" {
 		return t, nil

@@ -15,6 +15,7 @@ type stream struct {
 	largest             float64 // bytes measured; 0 when not said
 	bytesEach           float64 // HBM bytes per item
 	flopsEach           float64 // FLOPs per item
+	perRequest          float64 // seconds; of scoring
 }
 
 // newStream prices items (tokens or blocks) of the given bytes and FLOPs.
@@ -44,17 +45,22 @@ func newSparse(p *Profile, m *Model) stream {
 }
 
 // newScoring prices a block's metadata in all KV heads: two vectors against
-// each query head.
+// each query head. Choosing the blocks also costs a time per request and head.
 func newScoring(p *Profile, m *Model) stream {
-	return newStream(p, p.Scoring, float64(int64(m.KVHeads)*m.MetaBytesPerBlock()), 4*float64(m.QHeads*m.HeadDim))
+	k := newStream(p, p.Scoring, float64(int64(m.KVHeads)*m.MetaBytesPerBlock()), 4*float64(m.QHeads*m.HeadDim))
+	k.perRequest = p.Scoring.PerHead.optional() * float64(m.KVHeads)
+	return k
 }
 
 // seconds returns the time of n items and whether they are more than measured.
-func (k *stream) seconds(n float64) (t float64, outside bool) {
+func (k *stream) seconds(n float64) (t float64, outside bool) { return k.secondsOf(n, 0) }
+
+// secondsOf is seconds for items of a number of requests.
+func (k *stream) secondsOf(n, requests float64) (t float64, outside bool) {
 	if n <= 0 {
 		return 0, false
 	}
 	bytes := n * k.bytesEach
-	t = math.Max(k.floor, k.launch+bytes/k.rate)
+	t = math.Max(k.floor, k.launch+requests*k.perRequest+bytes/k.rate)
 	return math.Max(t, k.peak.floor(n*k.flopsEach, bytes)), k.largest > 0 && bytes > k.largest
 }

@@ -80,7 +80,7 @@ func (c *coster) price(w *sim.Work) layerCost {
 		n.mark(noteDense, beyond, kv*c.dense.bytesEach)
 		cost.dense = nanoseconds(t)
 	}
-	s, _ := c.scoring.seconds(float64(w.ScoredBlocks))
+	s, _ := c.scoring.secondsOf(float64(w.ScoredBlocks), float64(w.Decodes))
 	cost.scoring = nanoseconds(s)
 	return cost
 }

@@ -63,9 +63,9 @@ func (p *Profile) SparseDecodeSeconds(m *Model, kv int64) float64 {
 }
 
 // ScoringSeconds returns the time in which one layer scores blocks and selects
-// from them, summed over requests.
-func (p *Profile) ScoringSeconds(m *Model, blocks int64) float64 {
+// from them; blocks are summed over requests.
+func (p *Profile) ScoringSeconds(m *Model, blocks int64, requests int) float64 {
 	k := newScoring(p, m)
-	t, _ := k.seconds(float64(blocks))
+	t, _ := k.secondsOf(float64(blocks), float64(requests))
 	return t
 }

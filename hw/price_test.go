@@ -35,6 +35,7 @@ func TestOptionalTransferFigures(t *testing.T) {
 		{"load.memcpy_base", func(p *Profile) { p.Load.MemcpyBase = us(8) }, func(p *Profile) float64 { return load(p, LoadMemcpy) }, 8},
 		{"load.flash_block", func(p *Profile) { p.Load.FlashBlock = us(0.5) }, func(p *Profile) float64 { return load(p, LoadFlash) }, 0.5 * blocks},
 		{"save.memcpy_base", func(p *Profile) { p.Save.MemcpyBase = us(8) }, func(p *Profile) float64 { return save(p, SaveMemcpy) }, 8},
+		{"save.flash_wake", func(p *Profile) { p.Save.FlashWake = us(0.5) }, func(p *Profile) float64 { return save(p, SaveFlash) }, 0.5 * 8},
 		{"save.flash_block", func(p *Profile) { p.Save.FlashBlock = us(0.5) }, func(p *Profile) float64 { return save(p, SaveFlash) }, 0.5 * blocks},
 		// 409600 bytes, all in one chunk, over the faster of a link of 25 GB/s and 8 threads' 31.4 GB/s
 		{"save.flash_chunk", func(p *Profile) { p.Save.FlashChunk = Figure{1, "MiB", Measured, "test"} }, func(p *Profile) float64 { return save(p, SaveFlash) }, 409600 / 31.4e3},
@@ -53,6 +54,7 @@ func TestOptionalTransferFigures(t *testing.T) {
 func TestPricesAreTheDevices(t *testing.T) {
 	for _, name := range ProfileNames() {
 		p, m := mustProfile(t, name), mustModel(t, "llama3-8b")
+		p.Scoring.PerHead = Figure{2, "ns", Measured, "test"}
 		span := sim.Span{Query: 700, Prefix: 5000}
 		c := newCoster(p, m)
 		got := *c.layer(&sim.Work{Tokens: 704, Decodes: 4, DecodeTokens: 9000, Prefill: []sim.Span{span}, ScoredBlocks: 3000, Sparse: true})
@@ -66,11 +68,16 @@ func TestPricesAreTheDevices(t *testing.T) {
 			{"prefill attention", p.PrefillSeconds(m, span), got.prefill.Seconds()},
 			{"sparse decode", p.SparseDecodeSeconds(m, 9000), got.sparse.Seconds()},
 			{"dense decode", p.DenseDecodeSeconds(m, 9000), dense.dense.Seconds()},
-			{"scoring", p.ScoringSeconds(m, 3000), got.scoring.Seconds()},
+			{"scoring", p.ScoringSeconds(m, 3000, 4), got.scoring.Seconds()},
 		} {
 			if math.Abs(part.got-part.want) > 3e-9 {
 				t.Errorf("%s, %s: priced alone %g, in a layer %g", name, part.name, part.got, part.want)
 			}
+		}
+		alone := *p
+		alone.Scoring.PerHead = Figure{}
+		if extra := p.ScoringSeconds(m, 3e6, 4) - alone.ScoringSeconds(m, 3e6, 4); math.Abs(extra-4*8*2e-9) > 1e-12 {
+			t.Errorf("%s: choosing for 4 requests of 8 KV heads adds %g", name, extra)
 		}
 		a := newPrefillAttention(p, m)
 		if PrefillFLOPs(m, span) != a.spanFLOPs(span) {

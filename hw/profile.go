@@ -114,11 +114,13 @@ type PrefillRow struct {
 }
 
 // Stream is a kernel that lives on bytes: t = max(floor, launch + bytes/rate).
+// Scoring also takes per_head for every list that it selects.
 type Stream struct {
 	Launch  Figure `toml:"launch" dim:"time"`
 	Floor   Figure `toml:"floor,omitempty" dim:"time,optional"`
 	Rate    Figure `toml:"rate" dim:"rate"`
-	Largest Figure `toml:"largest,omitempty" dim:"size,optional"` // most bytes that were measured
+	PerHead Figure `toml:"per_head,omitempty" dim:"time,optional"` // of scoring: for each request and KV head
+	Largest Figure `toml:"largest,omitempty" dim:"size,optional"`  // most bytes that were measured
 }
 
 // Loading holds the DRAM->HBM engines.
@@ -150,6 +152,7 @@ type Saving struct {
 	// Contention is the share of compute lost while the GPU scatter kernel runs.
 	Contention Figure       `toml:"contention" dim:"share"`
 	FlashCall  Figure       `toml:"flash_call" dim:"time"`                     // the one memcpy into staging
+	FlashWake  Figure       `toml:"flash_wake,omitempty" dim:"time,optional"`  // per scatter thread
 	FlashBlock Figure       `toml:"flash_block,omitempty" dim:"time,optional"` // CPU time per block, which small blocks show
 	FlashChunk Figure       `toml:"flash_chunk,omitempty" dim:"size,optional"` // a staging buffer: its copy and scatter do not overlap
 	Threads    Figure       `toml:"threads" dim:"threads"`                     // scatter threads unless asked otherwise

@@ -17,11 +17,11 @@ const (
 //	memcpy  t = base + n call + n b / link
 //	gpu     t = max(floor, launch + n block + n b / rate); compute loses the
 //	        share contention of its speed while the kernel runs
-//	flash   t = call + n block + n b / min(link, scatter(threads)) +
+//	flash   t = call + threads wake + n block + n b / min(link, scatter(threads)) +
 //	        min(n b, chunk) / max(link, scatter(threads)): the CPU scatters one
 //	        chunk while the copy engine brings the next
 //
-// base, block and chunk are 0 in profiles that do not give them.
+// base, wake, block and chunk are 0 in profiles that do not give them.
 // Never below n b / link, nor below the link's nominal speed.
 type saver struct {
 	engine      string
@@ -55,6 +55,7 @@ func newSaver(p *Profile, engine string, threads int) (saver, error) {
 		if threads < 0 {
 			return saver{}, fmt.Errorf("scatter threads: want 1 or more, or 0 for the profile's own, got %d", threads)
 		}
+		s.call += float64(threads) * p.Save.FlashWake.optional()
 		var c curve
 		for _, r := range p.Save.Scatter {
 			c.add(float64(r.Threads), r.SI())
