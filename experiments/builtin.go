@@ -45,6 +45,9 @@ func experimentNamed(name string) (Experiment, bool) {
 			return e, true
 		}
 	}
+	if text, ok := paperText(name); ok {
+		return Experiment{name, text}, true
+	}
 	return Experiment{}, false
 }
 
@@ -53,5 +56,5 @@ func experimentNames() []string {
 	for _, e := range Experiments() {
 		names = append(names, e.Name)
 	}
-	return names
+	return append(names, PaperExperiments()...)
 }

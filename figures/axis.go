@@ -8,35 +8,33 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// axis is the range of the metric and how it is scaled.
+// axis is the range of a quantity and how it is scaled.
 type axis struct {
 	low, high float64
 	log       bool
 }
 
-// axisOf chooses the axis of a panel. All panels of a figure are logarithmic
-// when one needs it.
-func axisOf(m metric, p panel, all []panel) axis {
-	mean := func(q point) (float64, float64) { return q.mean, q.mean }
-	log := m.log
-	for _, one := range all {
-		r := rangeOf([]panel{one}, mean)
-		log = log || r.high > 20*r.low
+// linear starts at 0.
+func linear(spans ...span) axis {
+	s := union(spans)
+	return axis{0, math.Max(s.high*1.08, 1e-9), false}
+}
+
+// logarithmic falls back to linear when not everything is positive. A
+// confidence interval may reach below zero, a logarithm may not; so the axis
+// ends a factor of 3 below the lowest mean.
+func logarithmic(curves []curve) axis {
+	if m := spanOf(curves, means); m.low > 0 {
+		s := spanOf(curves, intervals)
+		return axis{math.Max(s.low, m.low/3) / 1.35, s.high * 1.35, true}
 	}
-	positive := rangeOf(all, mean).low > 0
-	y := rangeOf([]panel{p}, func(q point) (float64, float64) { return q.low, q.high })
-	if log && positive {
-		// A confidence interval may reach below zero, a logarithm may not.
-		low := math.Max(y.low, rangeOf([]panel{p}, mean).low/3)
-		return axis{low / 1.35, y.high * 1.35, true}
-	}
-	return axis{0, math.Max(y.high*1.08, 1e-9), false}
+	return linear(spanOf(curves, intervals))
 }
 
 // of scales a value.
 func (a axis) of(v float64) float64 {
 	if a.log {
-		return math.Log10(v)
+		return math.Log10(math.Max(v, a.low))
 	}
 	return v
 }
@@ -45,7 +43,7 @@ func (a axis) of(v float64) float64 {
 // long as there are few; round steps of a linear one. Values are scaled.
 func (a axis) Ticks(_, _ float64) []plot.Tick {
 	if !a.log {
-		return linearTicks(a.high)
+		return linearTicks(a.low, a.high)
 	}
 	decades := math.Log10(a.high / a.low)
 	var ticks []plot.Tick
@@ -65,18 +63,18 @@ func (a axis) Ticks(_, _ float64) []plot.Tick {
 	return ticks
 }
 
-// linearTicks labels four to ten round values from 0 to high.
-func linearTicks(high float64) []plot.Tick {
-	step := math.Pow(10, math.Floor(math.Log10(high)))
+// linearTicks labels four to ten round values.
+func linearTicks(low, high float64) []plot.Tick {
+	step := math.Pow(10, math.Floor(math.Log10(high-low)))
 	switch {
-	case high/step < 2:
+	case (high-low)/step < 2:
 		step /= 5
-	case high/step < 4:
+	case (high-low)/step < 4:
 		step /= 2
 	}
 	var ticks []plot.Tick
-	for i := 0; float64(i)*step <= high; i++ {
-		ticks = append(ticks, plot.Tick{Value: float64(i) * step, Label: tickLabel(float64(i) * step)})
+	for i := math.Ceil(low / step); i*step <= high; i++ {
+		ticks = append(ticks, plot.Tick{Value: i * step, Label: tickLabel(i * step)})
 	}
 	return ticks
 }
@@ -91,37 +89,66 @@ func tickLabel(v float64) string {
 // span is a closed interval.
 type span struct{ low, high float64 }
 
-// rangeOf returns the smallest span that holds those of all points.
-func rangeOf(ps []panel, of func(point) (low, high float64)) span {
-	s := span{math.Inf(1), math.Inf(-1)}
-	for _, p := range ps {
-		for _, c := range p.curves {
-			for _, q := range c.points {
-				low, high := of(q)
-				s.low, s.high = math.Min(s.low, low), math.Max(s.high, high)
-			}
+func means(q point) span     { return span{q.mean, q.mean} }
+func intervals(q point) span { return span{q.low, q.high} }
+func abscissae(q point) span { return span{q.x, q.x} }
+
+// spanOf returns the smallest span that holds those of all points.
+func spanOf(curves []curve, of func(point) span) span {
+	var all []span
+	for _, c := range curves {
+		for _, q := range c.points {
+			all = append(all, of(q))
 		}
 	}
-	return s
+	return union(all)
 }
 
-// rateTicks labels the rates that were run, or round numbers when those are
-// too many.
-func rateTicks(p panel) plot.Ticker {
-	var rates []float64
-	for _, c := range p.curves {
-		for _, q := range c.points {
-			rates = append(rates, q.rate)
+func union(spans []span) span {
+	u := span{math.Inf(1), math.Inf(-1)}
+	for _, s := range spans {
+		u.low, u.high = math.Min(u.low, s.low), math.Max(u.high, s.high)
+	}
+	return u
+}
+
+// barSpan is the span of the bars' heights and intervals.
+func barSpan(groups []group) span {
+	var all []span
+	for _, g := range groups {
+		for i := range g.bars {
+			h := g.bars[i].height()
+			all = append(all, span{0, math.Max(h.mean, h.high)})
 		}
 	}
-	slices.Sort(rates)
-	rates = slices.Compact(rates)
-	if len(rates) > 8 {
-		return plot.DefaultTicks{}
+	return union(all)
+}
+
+// xTicks labels the x that were run, or round numbers when those are too many.
+func (c *chart) xTicks() plot.Ticker {
+	xs := slices.Clone(c.ticks)
+	if xs == nil {
+		for _, one := range c.curves {
+			for _, q := range one.points {
+				xs = append(xs, q.x)
+			}
+		}
+		slices.Sort(xs)
+		if xs = slices.Compact(xs); len(xs) > 8 {
+			return plot.DefaultTicks{}
+		}
 	}
-	ticks := make(plot.ConstantTicks, len(rates))
-	for i, r := range rates {
-		ticks[i] = plot.Tick{Value: r, Label: tickLabel(r)}
+	ticks := make(plot.ConstantTicks, len(xs))
+	for i, x := range xs {
+		ticks[i] = plot.Tick{Value: c.xOf(x), Label: tickLabel(x)}
 	}
 	return ticks
+}
+
+// xOf scales an x.
+func (c *chart) xOf(x float64) float64 {
+	if c.doubly {
+		return math.Log2(x)
+	}
+	return x
 }

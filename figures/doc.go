@@ -1,8 +1,11 @@
-// Package figures draws result files: PNGs in the layout of the SparseServe
-// paper's Figs. 10 to 12, each with its numbers beside it as CSV.
+// Package figures draws result files: PNGs in the panels, axes and series of
+// the SparseServe paper, each with its numbers beside it as CSV.
 //
-// Read (results.go) takes the summaries of a result folder; series.go groups
-// them into one curve a system, averaged over seeds; Draw (draw.go) writes one
-// picture for each metric of metrics.go; panel.go, legend.go and marker.go say
-// how it looks. The package knows result files and nothing of what made them.
+// Read (results.go) takes the summaries of a result folder and series.go groups
+// them into curves, averaged over seeds. What a picture shows is said in
+// chart.go. Draw (draw.go) makes those of any result folder: the metrics of
+// metrics.go against the rate, and where the time of a step went
+// (attribution.go). DrawPaper (paper.go) makes the paper's figures, one file
+// each. render.go draws a picture with plot.go, bars.go, right.go, legend.go and
+// marker.go. The package knows result files and nothing of what made them.
 package figures

@@ -12,61 +12,115 @@ import (
 const (
 	legendSize  = 12.5 // points
 	sampleWidth = 30
+	boxWidth    = 16
 	sampleGap   = 5  // between sample and name
 	entryGap    = 16 // between entries
 )
 
-// entry is one line sample and its name.
+// entry is one sample and its name.
 type entry struct {
 	name   string
 	look   look
 	hollow bool
-	line   bool
+	kind   sample
 }
 
-// drawLegend draws one row of all systems, centred in c. Hollow markers are
-// explained when there are any.
-func drawLegend(c draw.Canvas, ps []panel, looks map[string]look) {
-	var entries []entry
-	for _, s := range systemsOf(ps) {
-		entries = append(entries, entry{label(s), looks[s], false, true})
-	}
-	if anyUnstable(ps) {
-		note := look{color: color.Gray{0x70}, marker: circle}
-		entries = append(entries, entry{"unstable queue", note, true, false})
-	}
+// sample is what stands before a name in the legend.
+type sample int
 
+const (
+	lineSample sample = iota
+	boxSample
+	markerSample
+)
+
+// entries lists what the legend explains: every series, and hollow markers
+// when there are any.
+func (p *picture) entries(looks map[string]look) []entry {
+	bars := map[string]bool{}
+	for _, c := range p.charts {
+		for _, g := range c.groups {
+			for _, b := range g.bars {
+				for _, part := range b.parts {
+					bars[part.series] = true
+				}
+			}
+		}
+	}
+	var entries []entry
+	for _, s := range p.seriesOf() {
+		kind := lineSample
+		if bars[s] {
+			kind = boxSample
+		}
+		entries = append(entries, entry{s, looks[s], false, kind})
+	}
+	if p.unstable() {
+		note := look{color: color.Gray{0x70}, marker: circle}
+		entries = append(entries, entry{"unstable queue", note, true, markerSample})
+	}
+	return entries
+}
+
+// drawLegend draws the entries in one row, or two when one would be in small
+// print, centred in c.
+func drawLegend(c draw.Canvas, entries []entry) {
 	style := text.Style{
 		Color:   color.Black,
 		Font:    sans(legendSize),
 		YAlign:  text.YCenter,
 		Handler: plot.DefaultTextHandler,
 	}
-	// More entries than fit share the row by smaller print.
-	width := legendWidth(entries, style)
-	scale := vg.Length(1)
-	if room := c.Max.X - c.Min.X; width > room {
-		scale = room / width
-		style.Font.Size *= scale
+	room := c.Max.X - c.Min.X
+	rows := [][]entry{entries}
+	if n := (len(entries) + 1) / 2; legendWidth(entries, style) > 1.1*room {
+		rows = [][]entry{entries[:n], entries[n:]}
 	}
+	scale := vg.Length(1) // smaller if that makes every row fit
+	for _, row := range rows {
+		scale = min(scale, room/legendWidth(row, style))
+	}
+	height := (c.Max.Y - c.Min.Y) / vg.Length(len(rows))
+	for i, row := range rows {
+		drawRow(&c, row, style, scale, c.Max.Y-height*(vg.Length(i)+0.5))
+	}
+}
 
-	x := c.Center().X - scale*width/2
-	y := c.Center().Y
+// drawRow draws entries beside each other.
+func drawRow(c *draw.Canvas, entries []entry, style text.Style, scale, y vg.Length) {
+	x := c.Center().X - scale*legendWidth(entries, style)/2
+	style.Font.Size *= scale
 	for _, e := range entries {
-		sample := e.sampleWidth() * scale
-		if e.line {
-			c.StrokeLine2(draw.LineStyle{Color: e.look.color, Width: e.look.width, Dashes: e.look.dashes}, x, y, x+sample, y)
-		}
-		drawMarker(&c, e.look, vg.Point{X: x + sample/2, Y: y}, e.hollow)
-		x += sample + sampleGap*scale
+		size := e.sampleWidth() * scale
+		e.draw(c, x, y, size)
+		x += size + sampleGap*scale
 		c.FillText(style, vg.Point{X: x, Y: y + 0.5}, e.name)
 		x += style.Width(e.name) + entryGap*scale
 	}
 }
 
+func (e entry) draw(c *draw.Canvas, x, y, size vg.Length) {
+	switch e.kind {
+	case boxSample:
+		box := vg.Rectangle{Min: vg.Point{X: x, Y: y - 5}, Max: vg.Point{X: x + size, Y: y + 5}}
+		corners := []vg.Point{box.Min, {X: box.Max.X, Y: box.Min.Y}, box.Max, {X: box.Min.X, Y: box.Max.Y}}
+		c.FillPolygon(e.look.fill(), corners)
+		e.look.hatch(c, box)
+		c.StrokeLines(draw.LineStyle{Color: color.Black, Width: 0.7}, append(corners, corners[0]))
+	case lineSample:
+		c.StrokeLine2(draw.LineStyle{Color: e.look.color, Width: e.look.width, Dashes: e.look.dashes}, x, y, x+size, y)
+		fallthrough
+	case markerSample:
+		drawMarker(c, e.look, vg.Point{X: x + size/2, Y: y}, e.hollow)
+	}
+}
+
 func (e entry) sampleWidth() vg.Length {
-	if e.line {
+	switch e.kind {
+	case lineSample:
 		return sampleWidth
+	case boxSample:
+		return boxWidth
 	}
 	return 2 * markerRadius
 }
@@ -77,17 +131,4 @@ func legendWidth(entries []entry, style text.Style) vg.Length {
 		width += e.sampleWidth() + sampleGap + style.Width(e.name) + entryGap
 	}
 	return width
-}
-
-func anyUnstable(ps []panel) bool {
-	for _, p := range ps {
-		for _, c := range p.curves {
-			for _, q := range c.points {
-				if q.unstable {
-					return true
-				}
-			}
-		}
-	}
-	return false
 }

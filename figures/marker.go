@@ -2,52 +2,66 @@ package figures
 
 import (
 	"image/color"
+	"strings"
 
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// look is how one system is drawn: told apart by colour, lightness, marker and
-// dashes alike, so that it survives a greyscale printer.
+// look is how one series is drawn: told apart by colour, lightness, marker,
+// dashes and hatching alike, so that it survives a greyscale printer.
 type look struct {
-	color  color.Color
-	marker marker
-	dashes []vg.Length
-	width  vg.Length
+	color    color.Color
+	marker   marker
+	dashes   []vg.Length
+	width    vg.Length
+	hatching vg.Length // distance of hatching lines in bars; 0 = none
 }
+
+// fill is the colour of a bar.
+func (l look) fill() color.Color { return l.color }
 
 // marker draws the outline of a symbol of radius r around (0, 0), clockwise.
 type marker func(r vg.Length) []vg.Point
 
-// looks are given to systems that have none of their own, in turn.
+// looks are given to series that have none of their own, in turn.
 func looks() []look {
 	return []look{
-		{color.RGBA{0x1a, 0x1a, 0x1a, 0xff}, circle, nil, 1.5},
-		{color.RGBA{0x00, 0x72, 0xb2, 0xff}, square, []vg.Length{7, 3}, 1.5},
-		{color.RGBA{0xe6, 0x9f, 0x00, 0xff}, triangle, []vg.Length{2, 2.5}, 1.8},
-		{color.RGBA{0xc6, 0x2f, 0x1f, 0xff}, diamond, nil, 2.2},
-		{color.RGBA{0x00, 0x9e, 0x73, 0xff}, down, []vg.Length{8, 2.5, 2, 2.5}, 1.5},
-		{color.RGBA{0xa0, 0x60, 0x9a, 0xff}, circle, []vg.Length{4, 2}, 1.5},
-		{color.RGBA{0x7a, 0x7a, 0x7a, 0xff}, square, []vg.Length{1.5, 2}, 1.5},
-		{color.RGBA{0x56, 0xb4, 0xe9, 0xff}, triangle, nil, 1.5},
+		{color.RGBA{0x1a, 0x1a, 0x1a, 0xff}, circle, nil, 1.5, 0},
+		{color.RGBA{0x00, 0x72, 0xb2, 0xff}, square, []vg.Length{7, 3}, 1.5, 6},
+		{color.RGBA{0xe6, 0x9f, 0x00, 0xff}, triangle, []vg.Length{2, 2.5}, 1.8, 0},
+		{color.RGBA{0xc6, 0x2f, 0x1f, 0xff}, diamond, nil, 2.2, 4},
+		{color.RGBA{0x00, 0x9e, 0x73, 0xff}, down, []vg.Length{8, 2.5, 2, 2.5}, 1.5, 0},
+		{color.RGBA{0xa0, 0x60, 0x9a, 0xff}, circle, []vg.Length{4, 2}, 1.5, 8},
+		{color.RGBA{0x7a, 0x7a, 0x7a, 0xff}, square, []vg.Length{1.5, 2}, 1.5, 0},
+		{color.RGBA{0x56, 0xb4, 0xe9, 0xff}, triangle, nil, 1.5, 0},
+		{color.RGBA{0xf0, 0xe4, 0x42, 0xff}, down, nil, 1.5, 5},
 	}
 }
 
-// lookOf gives the paper's four systems the same look in every figure, and
-// the others what is left.
-func lookOf(systems []string) map[string]look {
+// lookOf gives each series its own look, or one that is left.
+func lookOf(series []string, own map[string]look) map[string]look {
 	all := looks()
-	own := map[string]int{"vllm": 0, "vllm-s": 1, "vllm-so": 2, "sparseserve": 3}
+	fixed := systemLooks()
 	out := map[string]look{}
-	next := len(own)
-	for _, s := range systems {
-		i, ok := own[s]
-		if !ok {
-			i, next = next, next+1
+	next := 0
+	for _, s := range series {
+		if l, ok := own[s]; ok {
+			out[s] = l
+		} else if i, ok := fixed[s]; ok {
+			out[s] = all[i]
+			next = max(next, len(fixed))
+		} else {
+			out[s] = all[next%len(all)]
+			next++
 		}
-		out[s] = all[i%len(all)]
 	}
 	return out
+}
+
+// systemLooks gives the paper's four systems the same look in every figure.
+func systemLooks() map[string]int {
+	return map[string]int{"vLLM": 0, "vLLM-S": 1, "vLLM-SO": 2, "SparseServe": 3}
 }
 
 // label is the paper's name of a system.
@@ -59,6 +73,23 @@ func label(system string) string {
 		return name
 	}
 	return system
+}
+
+// short is a label that fits above a bar: "vLLM-SO+FT" stays telling as
+// "SO+FT".
+func short(label string) string {
+	if label == "SparseServe" {
+		return "SS"
+	}
+	return strings.TrimPrefix(label, "vLLM-")
+}
+
+// modelLabel is the paper's name of a model.
+func modelLabel(model string) string {
+	if name, ok := map[string]string{"lwm-7b": "LWM-7B", "llama3-8b": "Llama3-8B"}[model]; ok {
+		return name
+	}
+	return model
 }
 
 const markerRadius = 4.2

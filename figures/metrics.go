@@ -4,7 +4,6 @@ package figures
 type metric struct {
 	file  string // name without extension
 	label string // axis label with its unit
-	unit  string // suffix of the CSV's columns
 	value func(*Run) float64
 	log   bool // spans orders of magnitude: always on a logarithmic axis
 }
@@ -12,8 +11,36 @@ type metric struct {
 // metrics are Figs. 10, 11 and 12 of the SparseServe paper.
 func metrics() []metric {
 	return []metric{
-		{"ttft", "Mean TTFT (s)", "s", func(r *Run) float64 { return r.TTFT.Mean }, true},
-		{"throughput", "Throughput (tokens/s)", "tok_s", func(r *Run) float64 { return r.ThroughputTokS }, false},
-		{"tbt", "Mean TBT (ms)", "ms", func(r *Run) float64 { return 1e3 * r.TBT.Mean }, false},
+		{"ttft", "Mean TTFT (s)", func(r *Run) float64 { return r.TTFT.Mean }, true},
+		{"throughput", "Throughput (tokens/s)", throughput, false},
+		{"tbt", "Mean TBT (ms)", func(r *Run) float64 { return 1e3 * r.TBT.Mean }, false},
 	}
+}
+
+func throughput(r *Run) float64   { return r.ThroughputTokS }
+func blocksLoaded(r *Run) float64 { return r.BlocksLoadedPerStep }
+
+// picture draws a metric of every model against the rate. All panels are
+// logarithmic when one needs it.
+func (m *metric) picture(ps []panel) picture {
+	pic := picture{file: m.file}
+	log := m.log
+	for i, p := range ps {
+		c := chart{
+			title:  panelTitle(i, len(ps), modelLabel(p.model)),
+			x:      "Req Rate (req/s)",
+			y:      m.label,
+			curves: curves(p.runs, bySystem, rate, m.value),
+		}
+		s := spanOf(c.curves, means)
+		log = log || s.high > 20*s.low
+		pic.charts = append(pic.charts, c)
+	}
+	for i := range pic.charts {
+		c := &pic.charts[i]
+		if c.axis = linear(spanOf(c.curves, intervals)); log {
+			c.axis = logarithmic(c.curves)
+		}
+	}
+	return pic
 }

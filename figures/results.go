@@ -1,23 +1,31 @@
 package figures
 
 import (
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 )
 
 // Run is what the figures need of one run's summary. Times are in seconds.
 type Run struct {
-	System         string   `json:"system"`
-	Model          string   `json:"model"`
-	GPU            string   `json:"gpu"`
-	Rate           float64  `json:"rate"` // requests/s
-	TTFT           mean     `json:"ttft_s"`
-	TBT            mean     `json:"tbt_s"`
-	ThroughputTokS float64  `json:"throughput_tok_s"`
-	Completed      int      `json:"completed"`
-	Warnings       []string `json:"warnings"`
+	System              string             `json:"system"`
+	Model               string             `json:"model"`
+	GPU                 string             `json:"gpu"`
+	Seed                uint64             `json:"seed"`
+	Rate                float64            `json:"rate"` // requests/s
+	TTFT                mean               `json:"ttft_s"`
+	TBT                 mean               `json:"tbt_s"`
+	ThroughputTokS      float64            `json:"throughput_tok_s"`
+	BlocksLoadedPerStep float64            `json:"blocks_loaded_per_step"`
+	Completed           int                `json:"completed"`
+	Steps               float64            `json:"steps"`
+	PhaseS              map[string]float64 `json:"phase_s"`
+	Warnings            []string           `json:"warnings"`
+	Settings            map[string]any     `json:"settings"` // what the axes of a sweep set
 }
 
 type mean struct {
@@ -36,4 +44,51 @@ func Read(dir string) ([]Run, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return runs, nil
+}
+
+// table is a CSV of an experiment that serves no requests.
+type table struct {
+	path   string
+	header []string
+	rows   [][]string
+}
+
+// readTable returns the table of a result folder.
+func readTable(dir string) (*table, error) {
+	path := filepath.Join(dir, "table.csv")
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	all, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if len(all) < 2 {
+		return nil, fmt.Errorf("%s: no row", path)
+	}
+	return &table{path, all[0], all[1:]}, nil
+}
+
+// text returns a cell.
+func (t *table) text(row int, column string) (string, error) {
+	i := slices.Index(t.header, column)
+	if i < 0 {
+		return "", fmt.Errorf("%s: no column %q", t.path, column)
+	}
+	return t.rows[row][i], nil
+}
+
+// number returns a cell that holds a number.
+func (t *table) number(row int, column string) (float64, error) {
+	text, err := t.text(row, column)
+	if err != nil {
+		return 0, err
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s: row %d: %s = %q: want a number", t.path, row+1, column, text)
+	}
+	return v, nil
 }

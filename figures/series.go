@@ -10,76 +10,70 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// panel is the results of one model on one card: one panel of a figure.
+// panel is the results of one model on one card.
 type panel struct {
 	model, gpu string
-	curves     []curve
+	runs       []Run
 }
 
-// curve is one system's results over rates.
-type curve struct {
-	system string
-	points []point
-}
-
-// point is one rate's result over all seeds.
-type point struct {
-	rate      float64
-	runs      int
-	mean      float64
-	low, high float64 // 95 % confidence interval of the mean; = mean for one run
-	unstable  bool    // the queue grew without end in at least one run
-}
-
-// panels groups runs by model and card, then system, then rate. Panels and
-// systems keep the order of the runs; rates ascend.
-func panels(runs []Run, value func(*Run) float64) []panel {
-	type key struct {
-		model, gpu, system string
-		rate               float64
-	}
-	values := map[key][]float64{}
-	unstable := map[key]bool{}
+// panels groups runs by model and card, in the order of the runs. Runs that
+// finished nothing have nothing to show.
+func panels(runs []Run) []panel {
 	var out []panel
-	for i := range runs {
-		r := &runs[i]
-		v := value(r)
-		if r.Completed == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
-			continue // nothing to show
+	for _, r := range runs {
+		if r.Completed == 0 {
+			continue
 		}
-		p := slices.IndexFunc(out, func(p panel) bool { return p.model == r.Model && p.gpu == r.GPU })
-		if p < 0 {
-			p = len(out)
+		i := slices.IndexFunc(out, func(p panel) bool { return p.model == r.Model && p.gpu == r.GPU })
+		if i < 0 {
+			i = len(out)
 			out = append(out, panel{model: r.Model, gpu: r.GPU})
 		}
-		curves := &out[p].curves
-		c := slices.IndexFunc(*curves, func(c curve) bool { return c.system == r.System })
-		if c < 0 {
-			c = len(*curves)
-			*curves = append(*curves, curve{system: r.System})
-		}
-		k := key{r.Model, r.GPU, r.System, r.Rate}
-		if len(values[k]) == 0 {
-			(*curves)[c].points = append((*curves)[c].points, point{rate: r.Rate})
-		}
-		values[k] = append(values[k], v)
-		unstable[k] = unstable[k] || isUnstable(r.Warnings)
-	}
-	for _, p := range out {
-		for _, c := range p.curves {
-			for i := range c.points {
-				k := key{p.model, p.gpu, c.system, c.points[i].rate}
-				c.points[i] = summarise(k.rate, values[k], unstable[k])
-			}
-			slices.SortFunc(c.points, func(a, b point) int { return cmp.Compare(a.rate, b.rate) })
-		}
+		out[i].runs = append(out[i].runs, r)
 	}
 	return out
 }
 
-func summarise(rate float64, values []float64, unstable bool) point {
+// curves groups runs by series, in the order of the runs, and averages y over
+// those of one x; x ascends.
+func curves(runs []Run, series func(*Run) string, x, y func(*Run) float64) []curve {
+	type key struct {
+		series string
+		x      float64
+	}
+	values, unstable := map[key][]float64{}, map[key]bool{}
+	var out []curve
+	for i := range runs {
+		r := &runs[i]
+		v := y(r)
+		if r.Completed == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
+			continue
+		}
+		k := key{series(r), x(r)}
+		c := slices.IndexFunc(out, func(c curve) bool { return c.series == k.series })
+		if c < 0 {
+			c = len(out)
+			out = append(out, curve{series: k.series})
+		}
+		if len(values[k]) == 0 {
+			out[c].points = append(out[c].points, point{x: k.x})
+		}
+		values[k] = append(values[k], v)
+		unstable[k] = unstable[k] || isUnstable(r.Warnings)
+	}
+	for _, c := range out {
+		for i := range c.points {
+			k := key{c.series, c.points[i].x}
+			c.points[i] = summarise(k.x, values[k], unstable[k])
+		}
+		slices.SortFunc(c.points, func(a, b point) int { return cmp.Compare(a.x, b.x) })
+	}
+	return out
+}
+
+func summarise(x float64, values []float64, unstable bool) point {
 	n := float64(len(values))
-	p := point{rate: rate, runs: len(values), mean: stat.Mean(values, nil), unstable: unstable}
+	p := point{x: x, runs: len(values), mean: stat.Mean(values, nil), unstable: unstable}
 	p.low, p.high = p.mean, p.mean
 	if n > 1 {
 		t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(0.975)
@@ -92,4 +86,23 @@ func summarise(rate float64, values []float64, unstable bool) point {
 // isUnstable finds the warning of a queue that grows without end.
 func isUnstable(warnings []string) bool {
 	return slices.ContainsFunc(warnings, func(w string) bool { return strings.Contains(w, "unstable") })
+}
+
+// Series and abscissae of runs.
+
+func bySystem(r *Run) string { return label(r.System) }
+func rate(r *Run) float64    { return r.Rate }
+
+// number returns what an axis of the experiment set, NaN when it set no number.
+func (r *Run) number(key string) float64 {
+	if v, ok := r.Settings[key].(float64); ok {
+		return v
+	}
+	return math.NaN()
+}
+
+// text returns what an axis of the experiment set, "" when it set no text.
+func (r *Run) text(key string) string {
+	s, _ := r.Settings[key].(string)
+	return s
 }

@@ -255,10 +255,10 @@ func TestFiguresCommand(t *testing.T) {
 		t.Fatalf("status %d: %s\n%s", status, errs, before)
 	}
 	status, out, errs := runHere(t.Context(), nil, "figures", "--out", "pictures")
-	if want := "pictures/ttft.png\npictures/throughput.png\npictures/tbt.png\n"; status != 0 || filepath.ToSlash(out) != want {
+	if want := "pictures/ttft.png\npictures/throughput.png\npictures/tbt.png\npictures/time.png\n"; status != 0 || filepath.ToSlash(out) != want {
 		t.Errorf("status %d, stderr %q, stdout %q", status, errs, out)
 	}
-	for _, name := range []string{"ttft.png", "ttft.csv"} {
+	for _, name := range []string{"ttft.png", "ttft.csv", "time.png"} {
 		a, err1 := os.ReadFile("out/default/" + name)
 		b, err2 := os.ReadFile("pictures/" + name)
 		if !bytes.Equal(a, b) || err1 != nil || err2 != nil {

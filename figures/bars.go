@@ -1,0 +1,85 @@
+package figures
+
+import (
+	"image/color"
+	"math"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// barShare is the part of a group's width that its bars take.
+const barShare = 0.8
+
+// addBars puts group i of a chart at x = i.
+func addBars(plt *plot.Plot, c *chart, looks map[string]look) {
+	plt.X.Min, plt.X.Max = -0.5, float64(len(c.groups))-0.5
+	ticks := make(plot.ConstantTicks, len(c.groups))
+	for i, g := range c.groups {
+		ticks[i] = plot.Tick{Value: float64(i), Label: g.label}
+	}
+	plt.X.Tick.Marker = ticks
+	plt.X.Tick.Length = 0
+	plt.Add(barPlotter{c, looks})
+}
+
+// barPlotter draws groups of bars.
+type barPlotter struct {
+	*chart
+	looks map[string]look
+}
+
+func (d barPlotter) Plot(c draw.Canvas, plt *plot.Plot) {
+	x, y := plt.Transforms(&c)
+	for i, g := range d.groups {
+		width := barShare / float64(len(g.bars))
+		for j := range g.bars {
+			left := float64(i) - barShare/2 + float64(j)*width
+			d.bar(&c, &g.bars[j], x(left), x(left+width), y)
+		}
+	}
+}
+
+func (d barPlotter) bar(c *draw.Canvas, b *bar, left, right vg.Length, y func(float64) vg.Length) {
+	inset := 0.04 * (right - left)
+	left, right = left+inset, right-inset
+	sum := 0.0
+	for _, p := range b.parts {
+		look := d.looks[p.series]
+		low, high := min(y(sum), c.Max.Y), min(y(sum+p.mean), c.Max.Y)
+		sum += p.mean
+		box := []vg.Point{{X: left, Y: low}, {X: right, Y: low}, {X: right, Y: high}, {X: left, Y: high}}
+		c.FillPolygon(look.fill(), box)
+		look.hatch(c, vg.Rectangle{Min: box[0], Max: box[2]})
+		c.StrokeLines(draw.LineStyle{Color: color.Black, Width: 0.7}, append(box, box[0]))
+	}
+	h, note := b.height(), b.note
+	top := y(h.mean)
+	switch {
+	case top > c.Max.Y: // the bar runs out of the panel
+		top, note = c.Max.Y, note+" "+tickLabel(math.Round(h.mean))
+	case h.high > h.low && len(b.parts) == 1:
+		drawWhisker(c, color.Black, (left+right)/2, max(y(h.low), c.Min.Y), y(h.high))
+		top = y(h.high)
+	}
+	style := text.Style{Color: color.Black, Font: sans(11), XAlign: text.XCenter, Handler: plot.DefaultTextHandler}
+	c.FillText(style, vg.Point{X: (left + right) / 2, Y: top + 3}, note)
+}
+
+// hatch draws diagonal lines within r, so that neighbours differ in grey too.
+func (l look) hatch(c *draw.Canvas, r vg.Rectangle) {
+	if l.hatching == 0 {
+		return
+	}
+	style := draw.LineStyle{Color: color.Black, Width: 0.6}
+	height := r.Max.Y - r.Min.Y
+	for x := r.Min.X - height; x < r.Max.X; x += l.hatching {
+		// From (x, Min.Y) up to the right at 45 degrees, cut to r.
+		from, to := max(x, r.Min.X), min(x+height, r.Max.X)
+		if from < to {
+			c.StrokeLine2(style, from, r.Min.Y+from-x, to, r.Min.Y+to-x)
+		}
+	}
+}

@@ -1,0 +1,34 @@
+package figures
+
+import (
+	"cmp"
+	"slices"
+)
+
+// fig08 is the share of a step's blocks that the last w steps selected too.
+func fig08(folders []string) (picture, error) {
+	t, err := readTable(folders[0])
+	if err != nil {
+		return picture{}, err
+	}
+	values := map[float64][]float64{}
+	for row := range t.rows {
+		window, err1 := t.number(row, "window")
+		share, err2 := t.number(row, "overlap")
+		if err := first(err1, err2); err != nil {
+			return picture{}, err
+		}
+		values[window] = append(values[window], 100*share)
+	}
+	c := curve{series: "overlap ratio"}
+	for window, shares := range values {
+		c.points = append(c.points, summarise(window, shares, false))
+	}
+	slices.SortFunc(c.points, func(a, b point) int { return cmp.Compare(a.x, b.x) })
+	all := []curve{c}
+	return picture{charts: []chart{{
+		x: "Window Size", y: "Overlap Ratio (%)", curves: all,
+		ticks: []float64{2, 4, 6, 8, 10, 12, 14, 16},
+		axis:  axis{80, 100, false},
+	}}}, nil
+}

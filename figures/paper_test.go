@@ -1,0 +1,103 @@
+package figures
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestPaperGolden draws each figure of the paper from small fixed results.
+func TestPaperGolden(t *testing.T) {
+	results := filepath.Join("testdata", "paper")
+	dir := t.TempDir()
+	files, err := DrawPaper(dir, results)
+	if err != nil {
+		t.Fatal(err)
+	}
+	drawn := map[string]bool{}
+	for _, f := range files {
+		drawn[strings.TrimSuffix(filepath.Base(f), ".png")] = true
+		golden(t, "paper", f)
+		golden(t, "paper", strings.TrimSuffix(f, ".png")+".csv")
+	}
+	for _, f := range paperFigures() {
+		if !drawn[f.name] {
+			t.Errorf("%s was not drawn", f.name)
+		}
+	}
+	if !drawn["tableA1"] {
+		t.Error("Table 1 was not drawn")
+	}
+}
+
+// TestAttributionGolden draws where the time of the mean step went.
+func TestAttributionGolden(t *testing.T) {
+	dir := t.TempDir()
+	files, err := DrawFolders(dir, []string{filepath.Join("testdata", "time")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "time.png")
+	if len(files) != 4 || files[3] != path {
+		t.Fatalf("drew %v, want time.png last", files)
+	}
+	golden(t, "time", path)
+	golden(t, "time", filepath.Join(dir, "time.csv"))
+}
+
+// A bar holds all of the step's time: the parts add up to it.
+func TestAttributionIsComplete(t *testing.T) {
+	runs, err := Read(filepath.Join("testdata", "time"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	for _, ph := range phases() {
+		known[ph.key] = true
+	}
+	for i := range runs {
+		r := &runs[i]
+		b, ok := phaseBar(runs[i:i+1], r.System, r.Rate)
+		if !ok {
+			t.Fatalf("no bar for %s at %g", r.System, r.Rate)
+		}
+		if got, want := b.height().mean, stepTime(r); got < 0.999999*want || got > 1.000001*want {
+			t.Errorf("%s at %g: bar of %g ms, step of %g ms", r.System, r.Rate, got, want)
+		}
+		for key := range r.PhaseS {
+			if !known[key] {
+				t.Errorf("phase %q has no part of the bar", key)
+			}
+		}
+	}
+}
+
+func TestPaperErrors(t *testing.T) {
+	for _, c := range []struct{ name, folder, file, text, want string }{
+		{"nothing", "fig99", "summary.json", "[]", "no results of a figure"},
+		{"half a file", "fig15", "summary.json", `[{"system":"vl`, "fig15"},
+		{"a column is missing", "fig04", "table.csv", "direction,engine,gb_s\nload,memcpy,1\n", `no column "block_tokens"`},
+		{"not a number", "fig08", "table.csv", "window,overlap\n1,most\n", `row 1: overlap = "most": want a number`},
+		{"no row", "fig08", "table.csv", "window,overlap\n", "no row"},
+		{"an engine of another kind", "fig04", "table.csv", "direction,engine,block_tokens,gb_s\nload,rdma,32,1\n", `"rdma"`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			results := t.TempDir()
+			if err := os.Mkdir(filepath.Join(results, c.folder), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(filepath.Join(results, c.folder, c.file), []byte(c.text), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			dir := t.TempDir()
+			_, err := DrawPaper(dir, results)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error is %v, want one with %q", err, c.want)
+			}
+			if files, _ := filepath.Glob(filepath.Join(dir, "*.png")); len(files) > 0 {
+				t.Errorf("left %v", files)
+			}
+		})
+	}
+}
