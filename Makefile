@@ -49,3 +49,4 @@ clean:
 	rm -rf sparseserve out
 
 -include cuda.mk
+-include calibrate/calibrate.mk

@@ -65,7 +65,7 @@ func (m *model) render(p *hw.Profile, f hw.Fit) ([]byte, error) {
 		left.Y.Label.Text = "GB/s"
 	}
 	right.X.Label.Text, right.Y.Label.Text = "measured, us", "fitted / measured"
-	right.Y.Scale, right.Y.Tick.Marker = plot.LinearScale{}, plot.DefaultTicks{}
+	right.Y.Scale, right.Y.Tick.Marker = plot.LinearScale{}, tenths{}
 	value := func(at datum, seconds float64) float64 {
 		if m.draw.rate != nil {
 			return m.draw.rate(at) / seconds * 1e-9

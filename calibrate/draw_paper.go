@@ -68,7 +68,7 @@ func (f *paperFigure) lines(p *plot.Plot) error {
 
 func (f *paperFigure) barGroups(p *plot.Plot) error {
 	p.X.Scale = plot.LinearScale{}
-	const width = 46
+	width := vg.Length(140 / len(f.groups))
 	labels := plotter.XYLabels{}
 	for i, c := range f.curves {
 		bars, err := plotter.NewBarChart(plotter.Values(c.y), width)

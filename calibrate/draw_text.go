@@ -34,6 +34,23 @@ func (decades) Ticks(low, high float64) []plot.Tick {
 	return ticks
 }
 
+// tenths labels multiples of 0.1, or of more where there are many.
+type tenths struct{}
+
+// Ticks implements plot.Ticker.
+func (tenths) Ticks(low, high float64) []plot.Tick {
+	step := 1 // tenths
+	for (high-low)*10/float64(step) > 10 {
+		step *= 2
+	}
+	var ticks []plot.Tick
+	for i := int(math.Ceil(low * 10 / float64(step))); float64(i*step) <= high*10; i++ {
+		v := float64(i*step) / 10
+		ticks = append(ticks, plot.Tick{Value: v, Label: strconv.FormatFloat(v, 'f', 1, 64)})
+	}
+	return ticks
+}
+
 // plain writes a number for people: 0.5, 200, 10k, 4M, 2G, 1e+13.
 func plain(v float64) string {
 	for _, unit := range []struct {

@@ -5,7 +5,7 @@ package calibrate
 func launchPoints(s scale) []Point {
 	all := []Point{point(probeSubmit, ""), point(probeSync, "")}
 	// A list of 64 blocks for each of 32 KV heads is 8 KiB a request.
-	for _, bytes := range []int64{8 * kib, 16 * kib, 32 * kib, 64 * kib, 128 * kib} {
+	for _, bytes := range []int64{8 * kib, 16 * kib, 24 * kib, 32 * kib, 48 * kib, 64 * kib, 128 * kib} {
 		all = append(all, point(probeDown, "", bytes), point(probeUp, "", bytes))
 	}
 	for _, bytes := range []int64{64 * mib, 256 * mib, 1 * gib} {

@@ -53,7 +53,7 @@ func (p Point) Sizes() string {
 
 // Key names the point.
 func (p Point) Key() string {
-	return strings.TrimRight(p.Probe+" "+p.Shape+" "+p.Sizes(), " ")
+	return strings.Join(strings.Fields(p.Probe+" "+p.Shape+" "+p.Sizes()), " ")
 }
 
 // parseSizes reads what Sizes wrote.

@@ -236,13 +236,13 @@ func TestWrongResultIsNotTimed(t *testing.T) {
 
 // Sampling ends at the stated confidence, or at a cap.
 func TestSamplingRule(t *testing.T) {
-	steady := func(_, n int) ([]float64, error) { return make1(n, func(int) float64 { return 1 }), nil }
+	steady := func(_, n int) ([]float64, error) { return filled(n, func(int) float64 { return 1 }), nil }
 	wild := func(_, n int) ([]float64, error) {
-		return make1(n, func(i int) float64 { return float64(1 + i%2*9) }), nil
+		return filled(n, func(i int) float64 { return float64(1 + i%2*9) }), nil
 	}
 	slow := func(w, n int) ([]float64, error) {
 		time.Sleep(time.Duration(w+n) * 20 * time.Millisecond)
-		return make1(n, func(int) float64 { return 0.02 }), nil
+		return filled(n, func(int) float64 { return 0.02 }), nil
 	}
 	rule := Rule{Spread: 0.02, Warmup: 2, Least: 9, Most: 50, Time: 100 * time.Millisecond}
 	for _, c := range []struct {
@@ -261,7 +261,7 @@ func TestSamplingRule(t *testing.T) {
 	}
 }
 
-func make1(n int, f func(int) float64) []float64 {
+func filled(n int, f func(int) float64) []float64 {
 	x := make([]float64, n)
 	for i := range x {
 		x[i] = f(i)

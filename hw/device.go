@@ -223,17 +223,13 @@ func (d *Device) load(n, blockBytes int64) {
 	d.costs.notes.mark(notePool, d.bigPool, float64(d.step.DRAMBytes)/(1<<30))
 	alone := nanoseconds(d.loader.seconds(n, blockBytes, d.rate))
 	q := &d.saves
-	factor := 1.0
-	if q.work > 0 {
-		sum := (float64(n)*float64(blockBytes)/float64(alone) + q.bytes/float64(q.work)) * 1e9
-		factor = math.Min(1, d.duplex/sum)
-	}
-	if factor == 1 {
+	both := min(alone, q.work) // work that each does while the other runs
+	moved := float64(n)*float64(blockBytes)*float64(both)/float64(alone) + q.bytesOf(both)
+	slowed := max(both, nanoseconds(moved/d.duplex))
+	if slowed == both {
 		d.pass(alone, &d.phases.LoadStall)
 		return
 	}
-	both := min(alone, q.work) // work that each does while the other runs
-	slowed := des.Time(math.Ceil(float64(both) / factor))
 	q.drain(slowed, both)
 	d.now += slowed
 	d.phases.LoadStall += slowed

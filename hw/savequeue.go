@@ -60,6 +60,17 @@ func (q *saveQueue) drain(elapsed, work des.Time) {
 	q.at = end
 }
 
+// bytesOf returns what the next of the queue's work brings to DRAM.
+func (q *saveQueue) bytesOf(work des.Time) float64 {
+	bytes := 0.0
+	for i := 0; i < q.n && work > 0; i++ {
+		e := &q.ring[(q.head+i)%len(q.ring)]
+		bytes += e.bytes * math.Min(1, float64(work)/float64(e.work))
+		work -= e.work
+	}
+	return bytes
+}
+
 func (q *saveQueue) take(bytes float64) {
 	q.bytes = math.Max(0, q.bytes-bytes)
 	q.drained += bytes
