@@ -3,6 +3,7 @@ package calibrate
 import (
 	"math"
 	"slices"
+	"strconv"
 
 	"sparseserve/hw"
 	"sparseserve/sim"
@@ -22,7 +23,13 @@ func fitLinears(s *Samples, p *hw.Profile, from source) []model {
 		}
 		slices.SortFunc(all, func(a, b datum) int { return compare(tokens(a), tokens(b)) })
 		first, last := tokens(all[0]), tokens(all[len(all)-1])
-		fit, held := all.split(together, 2, func(at datum) bool { return tokens(at) == first || tokens(at) == last })
+		// One of each three neighbours is held out, so that no gap is wide.
+		rank := map[int64]int{}
+		for i, at := range all {
+			rank[at.At("tokens")] = i
+		}
+		neighbours := func(at datum) string { return strconv.Itoa(rank[at.At("tokens")] / 3) }
+		fit, held := all.split(neighbours, 2, func(at datum) bool { return tokens(at) == first || tokens(at) == last })
 		times, alike := make([]float64, len(fit)), make([]float64, len(fit))
 		for i, at := range fit {
 			times[i], alike[i] = at.seconds, 1

@@ -72,11 +72,10 @@ func priceSave(p *hw.Profile, engine string, blocks, blockBytes, threads int64) 
 // Bounds of fitted times and rates: wide, but they keep a fit to few points
 // from running off.
 var (
-	callBound  = bound{1e-8, 1e-3}    // seconds
-	blockBound = bound{1e-12, 1e-4}   // seconds
-	floorBound = bound{1e-7, 1e-2}    // seconds
-	rateBound  = bound{1e8, 1e14}     // bytes/s
-	chunkBound = bound{kib, 64 * mib} // bytes
-	noBlock    = 5e-10                // seconds: less per block is nothing
-	infinite   = math.Inf(1)          // a bound that does not bind
+	callBound  = bound{1e-8, 1e-3}  // seconds
+	blockBound = bound{1e-12, 1e-4} // seconds
+	floorBound = bound{1e-7, 1e-2}  // seconds
+	rateBound  = bound{1e8, 1e14}   // bytes/s
+	noBlock    = 5e-10              // seconds: less per block is nothing
+	infinite   = math.Inf(1)        // a bound that does not bind
 )
