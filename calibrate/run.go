@@ -33,7 +33,7 @@ type Machine struct {
 }
 
 // ErrInterrupted says that measuring was interrupted; the samples are kept.
-var ErrInterrupted = errors.New("interrupted; the samples so far are kept, run the same command to resume")
+var ErrInterrupted = errors.New("the samples so far are kept; the same command resumes")
 
 // CSVPath is where the samples of a profile are.
 func CSVPath(profile string) string {
