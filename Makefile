@@ -1,6 +1,7 @@
 # make run     simulate the built-in default experiment
 # make test    vet and test everything
 # make build   a static binary, ./sparseserve
+# make figures the figures of the SparseServe paper, from nothing, into out/paper
 #
 # The rest is for work on the code itself: lint, race, fuzz, bench, clean, and
 # what cuda.mk adds.
@@ -8,7 +9,7 @@
 GO ?= go
 FUZZTIME ?= 10s
 
-.PHONY: run test build lint race laws fuzz bench clean
+.PHONY: run test build figures lint race laws fuzz bench clean
 
 run:
 	$(GO) run . simulate
@@ -19,6 +20,10 @@ test:
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -o sparseserve .
+
+# A binary first: what it finds is kept for as long as the program is the same.
+figures: build
+	./sparseserve figures --paper
 
 lint:
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then \

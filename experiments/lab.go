@@ -32,6 +32,9 @@ type Lab struct {
 	Version string
 	Workers int      // 0 = one a core
 	Sets    []string // key=value, over the files of the experiments that serve requests
+	// Scale multiplies the output lengths of experiments that depend on them; 0
+	// leaves them.
+	Scale float64
 	// Planned and Finished count runs for a progress bar; they may be nil.
 	Planned  func(runs int)
 	Finished func()
@@ -105,7 +108,7 @@ func (l *Lab) open() error {
 
 // sweep runs an experiment that serves requests.
 func (l *Lab) sweep(e *paperExperiment) error {
-	s, err := LoadSweep(e.Name, l.Sets)
+	s, err := l.load(e)
 	if err != nil {
 		return err
 	}
@@ -122,6 +125,16 @@ func (l *Lab) sweep(e *paperExperiment) error {
 		return err
 	}
 	return writeFile(filepath.Join(l.Dir, e.Name, summaryFile), text)
+}
+
+// load reads the file of an experiment that serves requests.
+func (l *Lab) load(e *paperExperiment) (*Sweep, error) {
+	s, err := LoadSweep(e.Name, l.Sets)
+	if err != nil || l.Scale == 0 || !e.scaled {
+		return s, err
+	}
+	scale := l.Scale * s.Variants[0].Config.Workload.OutputScale
+	return LoadSweep(e.Name, append(slices.Clone(l.Sets), "workload.output_scale="+number(scale)))
 }
 
 // points runs what is not kept yet and returns all runs in order.

@@ -25,6 +25,8 @@ func paperExperiments() []paperExperiment {
 		{"fig08", false, (*Lab).overlap},
 		{"fig10a", true, (*Lab).sweep},
 		{"fig10b", true, (*Lab).sweep},
+		{"fig13a", true, (*Lab).goodput},
+		{"fig13b", true, (*Lab).goodput},
 		{"fig14a", true, (*Lab).sweep},
 		{"fig14b", false, (*Lab).sweep},
 		{"fig15", true, (*Lab).sweep},

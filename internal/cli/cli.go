@@ -23,7 +23,8 @@ type App struct {
 // commands is the grammar of the command line.
 type commands struct {
 	Simulate  simulateCmd  `cmd:"" help:"Simulate serving systems on a trace of requests and compare them."`
-	Figures   figuresCmd   `cmd:"" help:"Draw the figures of result folders anew."`
+	Figures   figuresCmd   `cmd:"" help:"Draw the figures of result folders anew, or those of the SparseServe paper."`
+	Claims    claimsCmd    `cmd:"" help:"Compare what the papers claim with what the simulator finds."`
 	Calibrate calibrateCmd `cmd:"" help:"Measure this machine's GPU and write a hardware profile."`
 	Trace     traceCmd     `cmd:"" help:"Look at trace files."`
 	List      listCmd      `cmd:"" help:"List what is built in."`
@@ -52,6 +53,7 @@ func (a *App) Main(ctx context.Context, args []string) int {
 		kong.Writers(a.Stdout, a.Stderr),
 		kong.Exit(func(code int) { exited = code }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 90}),
+		kong.Vars{"paperFolder": paperFolder},
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(a),
 	)

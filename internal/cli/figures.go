@@ -59,7 +59,7 @@ func (f *figuresCmd) paper(ctx context.Context, app *App) error {
 	}
 	results := filepath.Join(out, "results")
 	if !f.Redraw {
-		if err := runLab(ctx, app, results, f.Workers, nil, f.Only...); err != nil {
+		if err := runLab(ctx, app, results, f.Workers, 1, f.Only...); err != nil {
 			return err
 		}
 	}

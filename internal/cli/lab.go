@@ -18,13 +18,13 @@ const paperFolder = "out/paper"
 
 // runLab runs experiments of the paper, with a bar of finished runs on a
 // terminal.
-func runLab(ctx context.Context, app *App, dir string, workers int, sets []string, names ...string) error {
+func runLab(ctx context.Context, app *App, dir string, workers int, scale float64, names ...string) error {
 	version, err := programVersion()
 	if err != nil {
 		return err
 	}
 	bar := &labProgress{w: app.Stderr}
-	lab := experiments.Lab{Dir: dir, Run: app.Run, Version: version, Workers: workers, Sets: sets,
+	lab := experiments.Lab{Dir: dir, Run: app.Run, Version: version, Workers: workers, Scale: scale,
 		Planned: bar.planned, Finished: bar.finished}
 	err = lab.Do(ctx, names...)
 	bar.close()

@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/google/renameio/v2"
+
+	"sparseserve/experiments"
+)
+
+// claimsMarkdown is the table of the README: measured claims, then why some
+// fail.
+func claimsMarkdown(verdicts []experiments.Verdict) string {
+	var b strings.Builder
+	b.WriteString("| claim | where | paper | ours | 95 % interval | deviation | |\n|-|-|-:|-:|-:|-:|-|\n")
+	for i := range verdicts {
+		v := &verdicts[i]
+		if !v.Measured() {
+			continue
+		}
+		name := v.Text
+		if v.Index > 0 {
+			name = fmt.Sprintf("the same, number %d", v.Index+1)
+		}
+		outcome := outcome(v)
+		if !v.Pass {
+			outcome = "**fail**"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", name, v.Where,
+			strings.NewReplacer("<", "&lt;", ">", "&gt;").Replace(claimed(v)), ours(v), interval(v), deviation(v), outcome)
+	}
+	b.WriteString("\n" + tally(verdicts) + "\n")
+	if lines := failures(verdicts); len(lines) > 0 {
+		b.WriteString("\nWhere they fail:\n\n")
+		for _, line := range lines {
+			id, note, _ := strings.Cut(line, ": ")
+			fmt.Fprintf(&b, "- `%s`: %s\n", id, note)
+		}
+	}
+	return b.String()
+}
+
+// writeBlock replaces what stands between the lines <!-- name --> and
+// <!-- /name --> of a file.
+func writeBlock(path, name, block string) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	start, end := "<!-- "+name+" -->\n", "<!-- /"+name+" -->"
+	before, rest, ok := strings.Cut(string(text), start)
+	_, after, closed := strings.Cut(rest, end)
+	if !ok || !closed {
+		return fmt.Errorf("%s: no lines %q and %q to write between", path, strings.TrimSpace(start), end)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	return renameio.WriteFile(path, []byte(before+start+block+end+after), info.Mode().Perm())
+}
