@@ -23,6 +23,7 @@ type Config struct {
 // Output says which files a run leaves besides its summary and requests.
 type Output struct {
 	Steps bool `toml:"steps"` // steps.csv: one row a batch step
+	Trace bool `toml:"trace"` // trace.json: the steps for Perfetto or chrome://tracing
 }
 
 // topKeys are the keys outside every table.

@@ -15,6 +15,7 @@ type Runner func(ctx context.Context, p Point, sink Sink) (sim.Summary, error)
 type Sink struct {
 	Requests io.Writer // requests.csv, one row a finished request
 	Steps    io.Writer // steps.csv; nil when not wanted
+	Trace    io.Writer // trace.json; nil when not wanted
 	Finished func()    // called once for every request that leaves the server
 }
 

@@ -2,6 +2,7 @@ package experiments
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -33,7 +34,7 @@ type Simulator struct {
 func NewSimulator() *Simulator { return &Simulator{libraries: map[int]*dsa.Library{}} }
 
 // Run carries out one point. It is a Runner.
-func (x *Simulator) Run(ctx context.Context, p Point, sink Sink) (sim.Summary, error) {
+func (x *Simulator) Run(ctx context.Context, p Point, sink Sink) (sum sim.Summary, err error) {
 	model, err := hw.LoadModel(p.Model)
 	if err != nil {
 		return sim.Summary{}, err
@@ -72,11 +73,17 @@ func (x *Simulator) Run(ctx context.Context, p Point, sink Sink) (sim.Summary, e
 		return sim.Summary{}, err
 	}
 	rec := newFiles(sink)
-	metrics, err := server.Run(ctx, stream, rec)
+	var recorder sim.Recorder = rec
+	if sink.Trace != nil {
+		trace := newChromeTrace(sink.Trace, rec)
+		defer func() { err = errors.Join(err, trace.close()) }()
+		recorder = trace
+	}
+	metrics, err := server.Run(ctx, stream, recorder)
 	if err != nil {
 		return sim.Summary{}, err
 	}
-	sum := metrics.Summary()
+	sum = metrics.Summary()
 	iteration, err := hw.ReferenceIteration(gpu, &model)
 	if err != nil {
 		return sum, err

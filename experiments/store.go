@@ -22,6 +22,7 @@ const (
 	pointsFolder = "points"
 	requestsCSV  = "requests.csv"
 	stepsCSV     = "steps.csv"
+	traceJSON    = "trace.json"
 )
 
 // Store is a result folder:
@@ -29,7 +30,7 @@ const (
 //	config.toml    the resolved configuration
 //	summary.json   one object a finished point
 //	summary.csv    the same as a table
-//	points/NAME/   config.toml, summary.json, requests.csv, steps.csv
+//	points/NAME/   config.toml, summary.json, requests.csv, steps.csv, trace.json
 //
 // Every file appears whole or not at all, and holds nothing that differs
 // between two runs of the same configuration.
@@ -111,10 +112,11 @@ func writeFile(path string, text []byte) error {
 // pointFiles are the files of one point while it runs. A nil *pointFiles
 // keeps nothing.
 type pointFiles struct {
-	dir             string
-	config          []byte
-	requests, steps *pendingFile
-	committed       bool
+	dir          string
+	config       []byte
+	requests     *pendingFile
+	steps, trace *pendingFile // nil when not wanted
+	committed    bool
 }
 
 func (s *Store) begin(p *Point) (*pointFiles, error) {
@@ -139,6 +141,12 @@ func (s *Store) begin(p *Point) (*pointFiles, error) {
 			return nil, err
 		}
 	}
+	if p.Output.Trace {
+		if f.trace, err = newPending(filepath.Join(f.dir, traceJSON)); err != nil {
+			f.discard()
+			return nil, err
+		}
+	}
 	return f, nil
 }
 
@@ -149,6 +157,9 @@ func (f *pointFiles) sink() Sink {
 	s := Sink{Requests: f.requests}
 	if f.steps != nil {
 		s.Steps = f.steps
+	}
+	if f.trace != nil {
+		s.Trace = f.trace
 	}
 	return s
 }
@@ -162,7 +173,7 @@ func (f *pointFiles) commit(sum *sim.Summary) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range []*pendingFile{f.requests, f.steps} {
+	for _, p := range []*pendingFile{f.requests, f.steps, f.trace} {
 		if p != nil {
 			if err := p.commit(); err != nil {
 				return err
@@ -185,7 +196,7 @@ func (f *pointFiles) discard() {
 	if f == nil || f.committed {
 		return
 	}
-	for _, p := range []*pendingFile{f.requests, f.steps} {
+	for _, p := range []*pendingFile{f.requests, f.steps, f.trace} {
 		if p != nil {
 			p.discard()
 		}

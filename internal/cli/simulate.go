@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/pprof"
+	"slices"
 
 	"sparseserve/experiments"
 	"sparseserve/figures"
@@ -20,6 +21,7 @@ type simulateCmd struct {
 	Out        string   `placeholder:"DIR" help:"Result folder. Default: out/ and the name of the configuration."`
 	JSON       bool     `name:"json" help:"Print one JSON array, an object a run, and nothing else."`
 	Workers    int      `placeholder:"N" help:"Runs at a time. Default: one a core."`
+	Trace      bool     `help:"Write the steps of every run as a trace for Perfetto or chrome://tracing; --set output.trace=true in short."`
 	CPUProfile string   `name:"cpuprofile" hidden:"" placeholder:"FILE"`
 }
 
@@ -27,7 +29,11 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	if s.Workers < 0 {
 		return fmt.Errorf("--workers %d: must be at least 1", s.Workers)
 	}
-	config, err := experiments.Load(s.Config, s.Set)
+	sets := s.Set
+	if s.Trace {
+		sets = append(slices.Clone(sets), "output.trace=true")
+	}
+	config, err := experiments.Load(s.Config, sets)
 	if err != nil {
 		return err
 	}
