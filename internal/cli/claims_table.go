@@ -50,7 +50,7 @@ func tally(verdicts []experiments.Verdict) string {
 	}
 	s := fmt.Sprintf("%d of %d numbers pass: within 20 %%, points within 3, bounds kept.", passed, measured)
 	if left := len(verdicts) - measured; left > 0 {
-		s += fmt.Sprintf(" %d are not yet measured.", left)
+		s += fmt.Sprintf(" %d not yet measured.", left)
 	}
 	return s
 }

@@ -1,0 +1,128 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"sparseserve/experiments"
+)
+
+// someVerdicts are one of each kind.
+func someVerdicts() []experiments.Verdict {
+	v := func(id, kind, bound string, index int, value, ours, low, high, deviation float64, pass bool, note string) experiments.Verdict {
+		return experiments.Verdict{ID: id, Index: index, Paper: "sparseserve", Where: "Fig. 1", Text: "something of " + id, Kind: kind,
+			Bound: bound, Value: value, Ours: &ours, Low: &low, High: &high, Deviation: &deviation, Pass: pass, Note: note}
+	}
+	return []experiments.Verdict{
+		v("ss-ratio", "ratio", "", 0, 2, 2.1, 2, 2.2, 0.05, true, "not shown"),
+		v("ss-ratio", "ratio", "", 1, 2, 200, 180, 220, 99, false, "it is far too large"),
+		v("ss-share", "share", "", 0, 0.7, 0.5, 0.5, 0.5, -0.286, false, "a share is missing"),
+		v("ss-points", "points", "", 0, 10, 11, 10, 12, 1, true, ""),
+		v("ss-below", "bandwidth", "below", 0, 4, 2.4, 2.4, 2.4, -0.4, true, ""),
+		v("ss-above", "bandwidth", "above", 0, 20, 18, 18, 18, -0.1, false, ""),
+		{ID: "psa-x", Paper: "psa", Where: "Fig. 6", Text: "something else", Kind: "ratio", Value: 1.5, Note: "not yet measured: needs PSA selection"},
+	}
+}
+
+func TestPrintClaims(t *testing.T) {
+	var out bytes.Buffer
+	printClaims(&out, someVerdicts())
+	golden(t, "claims.txt", out.String())
+	golden(t, "claims.md", claimsMarkdown(someVerdicts()))
+
+	half, double := someVerdicts(), someVerdicts()
+	*half[0].Ours, half[0].Pass = 1.2, false
+	*double[3].Ours = 14
+	out.Reset()
+	printSensitivity(&out, someVerdicts(), half, double)
+	golden(t, "claims-sensitivity.txt", out.String())
+}
+
+// Claims that no experiment measures are listed, with the reason, and that is
+// no failure.
+func TestUnmeasuredClaims(t *testing.T) {
+	status, out, errs := run(t, nil, "claims", "--paper", "minference", "--json")
+	var verdicts []struct {
+		ID    string
+		Value float64
+		Ours  *float64
+		Note  string
+	}
+	if err := json.Unmarshal([]byte(out), &verdicts); status != 0 || errs != "" || err != nil {
+		t.Fatalf("status %d, stderr %q, %v", status, errs, err)
+	}
+	if len(verdicts) != 11 {
+		t.Errorf("%d numbers, want 11", len(verdicts))
+	}
+	for _, v := range verdicts {
+		if v.Ours != nil || v.Note != "not yet measured: needs sparse prefill" || v.Value <= 0 {
+			t.Errorf("%+v", v)
+		}
+	}
+	if _, err := os.Stat(paperFolder); err == nil {
+		t.Error("results of nothing were left")
+	}
+	for _, c := range []struct{ args, want string }{
+		{"--paper sparserve", `did you mean "sparseserve"?`},
+		{"--json --sensitivity", "--sensitivity prints a table"},
+		{"--workers=-1", "must be at least 1"},
+		{"--paper psa --readme nowhere.md", "nowhere.md"},
+	} {
+		if status, _, errs := run(t, nil, append([]string{"claims"}, strings.Fields(c.args)...)...); status != 1 || !strings.Contains(errs, c.want) || strings.Count(errs, "\n") != 1 {
+			t.Errorf("claims %s: status %d, stderr %q", c.args, status, errs)
+		}
+	}
+}
+
+func TestWriteBlock(t *testing.T) {
+	t.Chdir(t.TempDir())
+	const text = "before\n<!-- claims -->\nold\n<!-- /claims -->\nafter\n"
+	writeFile(t, "a.md", text)
+	for range 2 { // the second time changes nothing
+		if err := writeBlock("a.md", "claims", "new\n"); err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile("a.md")
+		if want := strings.Replace(text, "old", "new", 1); string(got) != want || err != nil {
+			t.Errorf("wrote %q (%v), want %q", got, err, want)
+		}
+	}
+	writeFile(t, "b.md", "<!-- claims -->\nold\n")
+	if err := writeBlock("b.md", "claims", "new\n"); err == nil || !strings.Contains(err.Error(), "b.md: no lines") {
+		t.Errorf("no closing line: error is %v", err)
+	}
+	if got, _ := os.ReadFile("b.md"); string(got) != "<!-- claims -->\nold\n" {
+		t.Errorf("a file without the lines became %q", got)
+	}
+}
+
+// figures --paper runs what it needs, once.
+func TestPaperFigures(t *testing.T) {
+	status, out, errs := run(t, pretend, "figures", "--paper", "--only", "fig04", "--only", "fig16a", "--only", "fig16b")
+	if want := "out/paper/fig04.png\nout/paper/fig16.png\nout/paper/tableA1.png\n"; status != 0 || out != want {
+		t.Errorf("status %d, stderr %q, stdout %q", status, errs, out)
+	}
+	before, err := os.ReadFile("out/paper/fig16.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, _, errs := runHere(t.Context(), nil, "figures", "--paper", "--redraw"); status != 0 {
+		t.Errorf("--redraw: status %d, stderr %q", status, errs)
+	}
+	if after, err := os.ReadFile("out/paper/fig16.csv"); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("drawn anew, Fig. 16 differs (%v)", err)
+	}
+	for _, c := range []struct{ args, want string }{
+		{"--paper out/default", "leave out DIR"},
+		{"--only fig04", "go with --paper"},
+		{"--paper --only fig4", `did you mean "fig04"?`},
+		{"--paper --redraw --out elsewhere", "no results of a figure of the paper"},
+	} {
+		if status, _, errs := runHere(t.Context(), pretend, append([]string{"figures"}, strings.Fields(c.args)...)...); status != 1 || !strings.Contains(errs, c.want) {
+			t.Errorf("figures %s: status %d, stderr %q", c.args, status, errs)
+		}
+	}
+}
