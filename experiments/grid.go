@@ -15,11 +15,16 @@ import (
 // Grid runs the points of an experiment side by side.
 type Grid struct {
 	Run     Runner
-	Store   *Store // nil keeps nothing
+	Store   keeper // nil keeps nothing
 	Workers int    // 0 = one a core
 	// Finished is told of every request that leaves a server, from many
 	// goroutines at once; it may be nil.
 	Finished func()
+}
+
+// keeper keeps the files of points.
+type keeper interface {
+	begin(*Point) (*pointFiles, error)
 }
 
 // Do runs all points and returns the finished ones in the order of points,
@@ -64,9 +69,12 @@ func (g *Grid) Do(ctx context.Context, points []Point) ([]Result, error) {
 
 // point runs one point and stores it.
 func (g *Grid) point(ctx context.Context, p Point) (sim.Summary, error) {
-	files, err := g.Store.begin(&p)
-	if err != nil {
-		return sim.Summary{}, err
+	var files *pointFiles
+	if g.Store != nil {
+		var err error
+		if files, err = g.Store.begin(&p); err != nil {
+			return sim.Summary{}, err
+		}
 	}
 	defer files.discard()
 	sink := files.sink()

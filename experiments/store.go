@@ -43,6 +43,9 @@ func NewStore(dir string, c *Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	if _, err := os.Stat(filepath.Join(dir, pointsFolder, storeFile)); err == nil {
+		return nil, fmt.Errorf("%s: holds a sweep; choose another folder", dir)
+	}
 	if err := os.MkdirAll(filepath.Join(dir, pointsFolder), 0o755); err != nil {
 		return nil, err
 	}
@@ -116,18 +119,22 @@ type pointFiles struct {
 	config       []byte
 	requests     *pendingFile
 	steps, trace *pendingFile // nil when not wanted
+	seal         func() error // ends commit; nil when nothing is left to do
 	committed    bool
 }
 
+// begin implements keeper.
 func (s *Store) begin(p *Point) (*pointFiles, error) {
-	if s == nil {
-		return nil, nil
-	}
+	return beginFiles(filepath.Join(s.dir, pointsFolder, p.Name), p)
+}
+
+// beginFiles opens the files of a point in a folder of its own.
+func beginFiles(dir string, p *Point) (*pointFiles, error) {
 	config, err := p.TOML()
 	if err != nil {
 		return nil, err
 	}
-	f := &pointFiles{dir: filepath.Join(s.dir, pointsFolder, p.Name), config: config}
+	f := &pointFiles{dir: dir, config: config}
 	if err := os.MkdirAll(f.dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -185,6 +192,11 @@ func (f *pointFiles) commit(sum *sim.Summary) error {
 	}
 	if err := writeFile(filepath.Join(f.dir, summaryFile), text); err != nil {
 		return err
+	}
+	if f.seal != nil {
+		if err := f.seal(); err != nil {
+			return err
+		}
 	}
 	f.committed = true
 	return nil

@@ -86,7 +86,7 @@ func runHere(ctx context.Context, runner experiments.Runner, args ...string) (st
 
 func TestHelp(t *testing.T) {
 	t.Setenv("COLUMNS", "90")
-	for _, command := range []string{"", "simulate", "figures", "claims", "trace describe", "trace convert", "list"} {
+	for _, command := range []string{"", "simulate", "sweep", "figures", "claims", "trace describe", "trace convert", "list"} {
 		name := strings.ReplaceAll(strings.TrimSpace("help "+command), " ", "-") + ".txt"
 		status, out, errs := run(t, nil, append(strings.Fields(command), "--help")...)
 		if status != 0 || errs != "" {
@@ -189,6 +189,10 @@ func TestErrors(t *testing.T) {
 		{[]string{"simulate", "--workers", "-1"}, pretend},
 		{[]string{"simulate", "--workers", "x"}, pretend},
 		{[]string{"simulate", "--json", "--workers", "1"}, boom},
+		{[]string{"sweep"}, pretend},
+		{[]string{"sweep", "nowhere.toml"}, pretend},
+		{[]string{"sweep", "default", "--workers", "-1"}, pretend},
+		{[]string{"sweep", "default", "--set", "workload.rat=1"}, pretend},
 		{[]string{"list", "gpu"}, pretend},
 		{[]string{"figures", "nowhere"}, pretend},
 		{[]string{"trace", "describe", "nowhere.csv"}, pretend},

@@ -1,0 +1,30 @@
+//go:build unix
+
+package experiments
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// lockFolder locks a folder by a file in it, until the file is closed or the
+// process ends.
+func lockFolder(path string, alone bool) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	how := syscall.LOCK_SH
+	if alone {
+		how = syscall.LOCK_EX
+	}
+	err = syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
+	if err == nil {
+		return f, nil
+	}
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		err = errors.New("another process is writing here; wait for it to end or choose another folder")
+	}
+	return nil, errors.Join(err, f.Close())
+}

@@ -1,0 +1,259 @@
+package experiments
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sparseserve/sim"
+)
+
+// StoreFormat is the layout of the folders that a PointStore keeps.
+const StoreFormat = 1
+
+// ModelVersion counts the meanings that a configuration has had. Whoever
+// changes what a simulation gives for the same configuration adds one, so that
+// no sweep mixes results of two.
+const ModelVersion = 1
+
+// Files of a point store beside the points.
+const (
+	storeFile    = "store.json"
+	lockFile     = ".lock"
+	manifestFile = "point.json"
+	unfinished   = ".tmp" // ends the folder of a point that runs
+)
+
+// storeVersion is what storeFile holds.
+type storeVersion struct {
+	Format int `json:"format"`
+	Model  int `json:"model"`
+}
+
+// manifest is written last into a point's folder: what the point depends on
+// beside its configuration, and a digest of each of its files.
+type manifest struct {
+	Name   string            `json:"name"`
+	Hash   string            `json:"hash"`
+	Inputs inputs            `json:"inputs"`
+	Files  map[string]string `json:"files"` // name -> SHA-256
+}
+
+// PointStore keeps finished points for ever:
+//
+//	store.json     the version of all results here
+//	HASH/          point.json, config.toml, summary.json, requests.csv, …
+//	.HASH.tmp/     a point that runs, or was killed while it ran
+//
+// A point's folder appears whole. Sweeps that share a store share its points.
+type PointStore struct {
+	dir    string
+	hashes *hasher
+	lock   *os.File
+}
+
+// OpenPointStore makes the folder ready. Alone keeps out all other processes
+// and clears away what a killed one has left; without it, others may open it
+// too that are not alone. Results of another version are refused.
+func OpenPointStore(dir string, alone bool) (*PointStore, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	lock, err := lockFolder(filepath.Join(dir, lockFile), alone)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	s := &PointStore{dir: dir, hashes: newHasher(), lock: lock}
+	if err := s.checkVersion(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	if alone {
+		if err := s.clear(); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+	}
+	return s, nil
+}
+
+// Close lets other processes in.
+func (s *PointStore) Close() error { return s.lock.Close() }
+
+// checkVersion reads the version of the store, or gives it one when the store
+// is new.
+func (s *PointStore) checkVersion() error {
+	path := filepath.Join(s.dir, storeFile)
+	now := storeVersion{StoreFormat, ModelVersion}
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		entries, err := os.ReadDir(s.dir)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			if !strings.HasPrefix(e.Name(), ".") {
+				return fmt.Errorf("%s: holds %s but no %s, so no sweep made it; choose another folder", s.dir, e.Name(), storeFile)
+			}
+		}
+		if text, err = json.Marshal(now); err != nil {
+			return err
+		}
+		return writeFile(path, append(text, '\n'))
+	}
+	if err != nil {
+		return err
+	}
+	var have storeVersion
+	if err := json.Unmarshal(text, &have); err != nil {
+		return fmt.Errorf("%s: damaged (%w); restore it, or move the folder away to run everything again", path, err)
+	}
+	if have != now {
+		return fmt.Errorf("%s: results of format %d and model %d, where this program makes format %d and model %d; "+
+			"keep them by choosing another folder, or remove this one to run everything again",
+			s.dir, have.Format, have.Model, now.Format, now.Model)
+	}
+	return nil
+}
+
+// clear removes what killed processes have left.
+func (s *PointStore) clear() error {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") && e.Name() != lockFile {
+			if err := os.RemoveAll(filepath.Join(s.dir, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Dir returns the store's folder.
+func (s *PointStore) Dir() string { return s.dir }
+
+// folder returns where a point is kept.
+func (s *PointStore) folder(hash string) string { return filepath.Join(s.dir, hash) }
+
+// load returns the summary of a finished point. A folder that is not what was
+// put there counts as missing, and note says what is wrong with it.
+func (s *PointStore) load(p *Point) (sum sim.Summary, kept bool, note string, err error) {
+	hash, err := s.hashes.hash(p)
+	if err != nil {
+		return sum, false, "", err
+	}
+	dir := s.folder(hash)
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return sum, false, "", nil
+	} else if err != nil {
+		return sum, false, "", err
+	}
+	damage := readPoint(dir, hash, &sum)
+	if errors.Is(damage, fs.ErrPermission) {
+		return sum, false, "", damage
+	}
+	if damage != nil {
+		return sim.Summary{}, false, fmt.Sprintf("%s: %v; %s runs again", dir, damage, p.Name), nil
+	}
+	return sum, true, "", nil
+}
+
+// readPoint checks a point's folder and reads its summary.
+func readPoint(dir, hash string, sum *sim.Summary) error {
+	text, err := os.ReadFile(filepath.Join(dir, manifestFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return errors.New("no " + manifestFile)
+	}
+	if err != nil {
+		return err
+	}
+	var m manifest
+	if err := json.Unmarshal(text, &m); err != nil || m.Hash != hash || m.Files[summaryFile] == "" || m.Files[configFile] == "" {
+		return errors.New(manifestFile + " is damaged")
+	}
+	for name, want := range m.Files {
+		got, err := digestFile(filepath.Join(dir, filepath.Base(name)))
+		if errors.Is(err, fs.ErrNotExist) {
+			return errors.New("no " + name)
+		}
+		if err != nil {
+			return err
+		}
+		if got != want {
+			return errors.New(name + " is damaged")
+		}
+	}
+	if text, err = os.ReadFile(filepath.Join(dir, summaryFile)); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, sum); err != nil {
+		return fmt.Errorf("%s is damaged: %w", summaryFile, err)
+	}
+	return nil
+}
+
+func digestFile(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	sum := sha256.New()
+	_, err = io.Copy(sum, f)
+	return hex.EncodeToString(sum.Sum(nil)), err
+}
+
+// begin implements keeper.
+func (s *PointStore) begin(p *Point) (*pointFiles, error) {
+	hash, err := s.hashes.hash(p)
+	if err != nil {
+		return nil, err
+	}
+	_, in, err := s.hashes.identity(p)
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(s.dir, "."+hash+unfinished)
+	if err := os.RemoveAll(dir); err != nil {
+		return nil, err
+	}
+	f, err := beginFiles(dir, p)
+	if err != nil {
+		return nil, err
+	}
+	f.seal = func() error { return s.seal(dir, &manifest{Name: p.Name, Hash: hash, Inputs: in}) }
+	return f, nil
+}
+
+// seal writes the manifest of a finished point and gives its folder its name.
+func (s *PointStore) seal(dir string, m *manifest) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	m.Files = map[string]string{}
+	for _, e := range entries {
+		if m.Files[e.Name()], err = digestFile(filepath.Join(dir, e.Name())); err != nil {
+			return err
+		}
+	}
+	text, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := writeFile(filepath.Join(dir, manifestFile), append(text, '\n')); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(s.folder(m.Hash)); err != nil { // a damaged one
+		return err
+	}
+	return os.Rename(dir, s.folder(m.Hash))
+}

@@ -1,0 +1,102 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+
+	"sparseserve/experiments"
+	"sparseserve/sim"
+)
+
+type sweepCmd struct {
+	Config  string   `arg:"" name:"CONFIG" help:"TOML file of a configuration with [[axis]] tables, or the name of a built-in experiment."`
+	Set     []string `placeholder:"KEY=VALUE" sep:"none" help:"Set a key that is no axis, as in workload.requests=20. May be repeated."`
+	Out     string   `placeholder:"DIR" help:"Result folder. Default: out/sweep/ and the name of the configuration."`
+	Points  string   `placeholder:"DIR" help:"Where every run is kept under the hash of its configuration; sweeps may share it. Default: points/ in the result folder."`
+	JSON    bool     `name:"json" help:"Print one JSON array, an object a run, and nothing else."`
+	Workers int      `placeholder:"N" help:"Runs at a time. Default: one a core."`
+}
+
+func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
+	if s.Workers < 0 {
+		return fmt.Errorf("--workers %d: must be at least 1", s.Workers)
+	}
+	sweep, err := experiments.LoadSweep(s.Config, s.Set)
+	if err != nil {
+		return err
+	}
+	out := s.Out
+	if out == "" {
+		out = filepath.Join("out", "sweep", sweep.Name)
+	}
+	folder, err := experiments.OpenSweepFolder(out, s.Points, sweep)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, folder.Close()) }()
+
+	points := folder.Points()
+	missing, _, err := folder.Store.Missing(points)
+	if err != nil {
+		return err
+	}
+	if !s.JSON {
+		fmt.Fprintf(app.Stdout, "%s: %s, %d of them finished before.\n", sweep.Name, count(len(points), "run"), len(points)-len(missing))
+	}
+	bar := newProgress(app.Stderr, requestsOf(missing))
+	results, notes, runErr := folder.Store.Do(ctx, experiments.Grid{Run: app.Run, Workers: s.Workers, Finished: bar.finished}, points)
+	bar.close()
+	printNotes(app.Stderr, notes)
+	if cause := ctx.Err(); cause != nil && errors.Is(runErr, cause) {
+		runErr = fmt.Errorf("%w; %d of %d runs are finished and kept: the same command runs the rest", errInterrupted, len(results), len(points))
+	}
+	if runErr != nil {
+		return runErr
+	}
+	files, err := folder.Finish(results)
+	if err != nil {
+		return err
+	}
+	sums := experiments.Summaries(results)
+	if s.JSON {
+		return printJSON(app, sums)
+	}
+	printVariants(app.Stdout, folder.Variants(), sums)
+	printWarnings(app.Stdout, sums)
+	printFiles(app.Stdout, files, folder.Store.Dir())
+	return nil
+}
+
+// printVariants prints a table for each variant, whose name each run has in
+// variants.
+func printVariants(w io.Writer, variants []string, sums []sim.Summary) {
+	for start := 0; start < len(sums); {
+		end := start + 1
+		for end < len(sums) && variants[end] == variants[start] {
+			end++
+		}
+		if variants[start] != "" {
+			fmt.Fprintf(w, "\n%s\n", variants[start])
+		}
+		printTable(w, sums[start:end])
+		start = end
+	}
+}
+
+func requestsOf(points []experiments.Point) int {
+	n := 0
+	for _, p := range points {
+		n += p.Workload.Requests
+	}
+	return n
+}
+
+// printNotes says what was found and mended on the way.
+func printNotes(w io.Writer, notes []string) {
+	for _, n := range notes {
+		fmt.Fprintf(w, "note: %s\n", n)
+	}
+}

@@ -1,0 +1,168 @@
+//go:build unix
+
+package cli
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const killedSweep = `seeds = [1, 2, 3]
+[workload]
+requests = 20
+rate = [0.1, 0.2]
+[system]
+preset = "sparseserve"
+[[axis]]
+grid.system.window = [4, 8, 16, 20]
+`
+
+// buildProgram builds the whole program.
+func buildProgram(t *testing.T) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("builds the program")
+	}
+	path := filepath.Join(t.TempDir(), "sparseserve")
+	if out, err := exec.Command("go", "build", "-o", path, "sparseserve").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return path
+}
+
+func TestSweepProgram(t *testing.T) {
+	program := buildProgram(t)
+	t.Run("kill and resume", func(t *testing.T) { testKillAndResume(t, program) })
+	t.Run("full disk", func(t *testing.T) { testFullDisk(t, program) })
+}
+
+// finishedPoints counts the folders of finished points.
+func finishedPoints(t *testing.T, store string) int {
+	t.Helper()
+	entries, err := os.ReadDir(store)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, e := range entries {
+		if e.IsDir() && !strings.HasPrefix(e.Name(), ".") {
+			n++
+		}
+	}
+	return n
+}
+
+// startAndStop starts a sweep and sends it a signal once so many points are
+// finished.
+func startAndStop(t *testing.T, points int, program string, signal os.Signal, args ...string) (stderr string, took time.Duration) {
+	t.Helper()
+	cmd := exec.Command(program, args...)
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for deadline := time.Now().Add(30 * time.Second); finishedPoints(t, "out/points") < points; {
+		select {
+		case err := <-ended:
+			t.Fatalf("ended by itself: %v\n%s", err, errs.String())
+		case <-time.After(5 * time.Millisecond):
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("no point finished")
+		}
+	}
+	start := time.Now()
+	if err := cmd.Process.Signal(signal); err != nil {
+		t.Fatal(err)
+	}
+	<-ended
+	return errs.String(), time.Since(start)
+}
+
+// testKillAndResume: a sweep that is killed in the middle and given again
+// leaves the same bytes as one that is not.
+func testKillAndResume(t *testing.T, program string) {
+	t.Chdir(t.TempDir())
+	writeFile(t, "s.toml", killedSweep)
+
+	startAndStop(t, 3, program, syscall.SIGKILL, "sweep", "s.toml", "--out", "out", "--workers", "2")
+	kept := finishedPoints(t, "out/points")
+	if kept >= 20 {
+		t.Fatalf("%d points were finished before the kill", kept)
+	}
+	errs, took := startAndStop(t, kept+1, program, os.Interrupt, "sweep", "s.toml", "--out", "out", "--workers", "1")
+	if took > time.Second {
+		t.Errorf("took %v to stop", took)
+	}
+	if !strings.Contains(errs, "of 24 runs are finished and kept") {
+		t.Errorf("stderr %q", errs)
+	}
+	if now := finishedPoints(t, "out/points"); now < kept {
+		t.Errorf("%d points kept, then %d", kept, now)
+	}
+	for _, dir := range []string{"out", "whole"} {
+		if text, err := exec.Command(program, "sweep", "s.toml", "--out", dir).CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+	}
+	compareFolders(t, "whole", "out")
+}
+
+// compareFolders compares all files below two folders byte by byte.
+func compareFolders(t *testing.T, a, b string) {
+	t.Helper()
+	read := func(dir string) map[string][]byte {
+		files := map[string][]byte{}
+		err := fs.WalkDir(os.DirFS(dir), ".", func(path string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() {
+				files[path], err = os.ReadFile(filepath.Join(dir, path))
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return files
+	}
+	first, second := read(a), read(b)
+	if len(first) != len(second) || len(first) < 24*4 {
+		t.Errorf("%d files in %s, %d in %s", len(first), a, len(second), b)
+	}
+	for path, text := range first {
+		if !bytes.Equal(second[path], text) {
+			t.Errorf("%s differs", path)
+		}
+	}
+}
+
+// testFullDisk runs a sweep in a file system that is too small for it.
+func testFullDisk(t *testing.T, program string) {
+	t.Chdir(t.TempDir())
+	writeFile(t, "s.toml", killedSweep)
+	writeFile(t, "run.sh", "mkdir out && mount -t tmpfs -o size=200k none out || exit 99\n"+
+		`"$1" sweep s.toml --out out --workers 2; echo "status $?"; ls out/points; mount -o remount,size=100m out; "$1" sweep s.toml --out out`)
+	text, err := exec.Command("unshare", "-rm", "sh", "run.sh", program).CombinedOutput()
+	out := string(text)
+	var exit *exec.ExitError
+	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() == 99 || !strings.Contains(out, "status")) {
+		t.Skipf("no file system of one's own here: %v\n%s", err, out)
+	}
+	if err != nil || !strings.Contains(out, "no space left on device; ") ||
+		!strings.Contains(out, "of 24 runs are finished and kept: make room and give the same command again\nstatus 1\n") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if strings.Contains(out, "24 runs, 0 of them finished before") == strings.Contains(out, "24 runs, 24 of them finished before") {
+		t.Errorf("nothing finished was kept:\n%s", out)
+	}
+}

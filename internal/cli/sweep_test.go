@@ -1,0 +1,88 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"sparseserve/experiments"
+	"sparseserve/sim"
+)
+
+const sweepFile = `[workload]
+rate = [0.05, 0.2]
+requests = 300
+[system]
+preset = ["vllm", "sparseserve"]
+[[axis]]
+grid.system.window = [4, 8]
+`
+
+func TestSweep(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, "s.toml", sweepFile)
+	for _, name := range []string{"sweep.txt", "sweep-again.txt"} {
+		status, out, errs := runHere(t.Context(), pretend, "sweep", "s.toml")
+		if status != 0 || errs != "" {
+			t.Fatalf("status %d, stderr %q", status, errs)
+		}
+		golden(t, name, filepath.ToSlash(out))
+	}
+}
+
+func TestSweepJSON(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, "s.toml", sweepFile)
+	status, out, errs := runHere(t.Context(), pretend, "sweep", "s.toml", "--json", "--out", "here", "--points", "kept")
+	var runs []sim.Summary
+	if err := json.Unmarshal([]byte(out), &runs); err != nil || status != 0 || errs != "" || len(runs) != 8 {
+		t.Errorf("status %d, stderr %q, %d runs, %v", status, errs, len(runs), err)
+	}
+	if entries, err := os.ReadDir("kept"); err != nil || len(entries) != 8+2 {
+		t.Errorf("%d entries in the shared folder, %v", len(entries), err)
+	}
+}
+
+// TestSweepInterrupt: the status says so, and the same command runs the rest.
+func TestSweepInterrupt(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, "s.toml", sweepFile)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ran := 0
+	runner := func(ctx context.Context, p experiments.Point, sink experiments.Sink) (sim.Summary, error) {
+		if ran++; ran == 4 {
+			cancel()
+			return sim.Summary{}, ctx.Err()
+		}
+		return pretend(ctx, p, sink)
+	}
+	status, _, errs := runHere(ctx, runner, "sweep", "s.toml", "--workers", "1")
+	if want := "sparseserve: interrupted; 3 of 8 runs are finished and kept: the same command runs the rest\n"; status != 130 || errs != want {
+		t.Errorf("status %d, stderr %q", status, errs)
+	}
+	if status, _, errs := runHere(t.Context(), runner, "sweep", "s.toml", "--workers", "1"); status != 0 || ran != 4+5 {
+		t.Errorf("status %d, %d ran, stderr %q", status, ran, errs)
+	}
+}
+
+// TestSweepNotes: what was damaged is said on stderr.
+func TestSweepNotes(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, "s.toml", "[workload]\nrate = 0.1\n[system]\npreset = \"vllm\"\n")
+	if status, _, errs := runHere(t.Context(), pretend, "sweep", "s.toml", "--out", "out"); status != 0 {
+		t.Fatal(errs)
+	}
+	summaries, _ := filepath.Glob("out/points/*/summary.json")
+	if len(summaries) != 1 {
+		t.Fatalf("%d points", len(summaries))
+	}
+	writeFile(t, summaries[0], "{")
+	status, _, errs := runHere(t.Context(), pretend, "sweep", "s.toml", "--out", "out")
+	want := "note: " + filepath.Dir(summaries[0]) + ": summary.json is damaged; vllm-0.1-s1 runs again\n"
+	if status != 0 || errs != want {
+		t.Errorf("status %d, stderr %q, want %q", status, errs, want)
+	}
+}
