@@ -41,6 +41,15 @@
 // systems, rates and seeds expand as they do without axes, so that a plain
 // configuration is a sweep too. --set reaches every key that no axis sets.
 //
+// # The paper's figures and claims
+//
+// A Lab (lab.go) runs the experiments behind the figures of the SparseServe
+// paper (paper.go, fig*.toml): sweeps, the goodput search of Fig. 13
+// (lab_goodput.go), transfers (lab_transfer.go) and selections (lab_overlap.go)
+// by themselves. Judge (claims.go) reads its results and measures what
+// claims.toml says (claims_measure.go); claims_notes.toml says why numbers
+// differ. A run's steps become a trace for Perfetto in perfetto.go.
+//
 // The TOML files of this folder are data: presets.toml the serving systems,
 // the others the built-in experiments.
 package experiments
