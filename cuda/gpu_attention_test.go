@@ -185,12 +185,17 @@ func TestGPUPSA(t *testing.T) {
 			{1, 4, 128, 32, []int{1000, 31, 700, 1}},
 			{4, 2, 128, 32, []int{2000, 333}},
 			{8, 1, 64, 16, []int{900, 5}},
-			{1, 70, 128, 32, []int{300, 301}}, // more units than an H200 has SMs
+			// By units against the SMs of an H200: 8, 4 and 2 CTAs a unit, one, and more units than SMs.
+			{4, 1, 128, 32, []int{1, 2100, 33}},
+			{4, 30, 128, 16, []int{400}},
+			{8, 20, 64, 32, []int{400, 33}},
+			{4, 50, 64, 16, []int{200, 90}},
+			{1, 70, 128, 32, []int{300, 301}},
 		} {
 			a := g.batch(c.group, c.kvHeads, c.dim, c.block, c.contexts...)
 			g.choose(a, a.TableStride, true)
-			for _, micro := range []int{1, 2, 4, 8, 12} {
-				for _, epsilon := range []float64{0.4, 0.8, 1} {
+			for _, micro := range []int{1, 2, 4, 7, 8, 12, 100} {
+				for _, epsilon := range []float64{1e-3, 0.4, 0.8, 1} {
 					p, args := g.psa(a, micro, epsilon)
 					want := p.Run()
 					what := fmt.Sprintf("group %d, head %d, %d units, micro %d, epsilon %g", c.group, c.dim, a.Units(), micro, epsilon)

@@ -123,7 +123,7 @@ func TestGPUTopK(t *testing.T) {
 		}
 		for name, draw := range draws {
 			for _, c := range []struct{ n, k, sink, window int }{
-				{1, 1, 0, 0}, {1000, 64, 2, 2}, {1024, 64, 0, 0}, {513, 512, 1, 0}, {700, 257, 0, 3}, {64, 64, 2, 2}, {30, 64, 2, 2}, {5000, 4096, 2, 2}, {32768, 64, 2, 2},
+				{1, 1, 0, 0}, {1000, 64, 2, 2}, {129, 1, 0, 0}, {131, 128, 2, 2}, {1000, 129, 2, 2}, {600, 256, 0, 0}, {1024, 64, 0, 0}, {513, 512, 1, 0}, {700, 257, 0, 3}, {64, 64, 2, 2}, {30, 64, 2, 2}, {5000, 4096, 2, 2}, {32768, 64, 2, 2},
 				{32768, 1000, 0, 1}, {100, 0, 2, 2}, {100, 3, 2, 2}, {0, 4, 2, 2},
 			} {
 				const units = 3
@@ -158,6 +158,63 @@ func TestGPUTopK(t *testing.T) {
 }
 
 func head(x []int32) []int32 { return x[:min(len(x), 12)] }
+
+// By units against the SMs of an H200: clusters of 8, 4 and 2 CTAs a unit, and none. Some units have no digest, or no block at all.
+func TestGPUSelect(t *testing.T) {
+	onGPU(t, func(g *gpu) {
+		for _, c := range []struct{ group, kvHeads, batch, dim, most, k int }{
+			{1, 4, 1, 128, 1024, 64}, {4, 2, 3, 128, 777, 1}, {8, 1, 5, 64, 2500, 300}, {1, 50, 1, 128, 300, 64}, {1, 50, 2, 64, 270, 130}, {1, 150, 2, 128, 100, 16},
+		} {
+			counts := make([]int, c.batch*c.kvHeads)
+			for i := range counts {
+				counts[i] = c.most >> (i % 3)
+			}
+			s := g.selection(c.group, c.kvHeads, c.dim, counts...)
+			units := len(s.counts)
+			blocks := slices.Clone(s.counts)
+			for i := range blocks {
+				switch i % 4 {
+				case 1:
+					blocks[i]++ // the open block has no digest
+				case 3:
+					blocks[i] = 0
+				}
+			}
+			s.args.ScoreStride, s.args.MaxBlocks = int32(c.most+1), int32(c.most+1)
+			s.args.Scores = g.device(int64(units*(c.most+1)) * 4)
+			g.must(g.Scores(&s.args, 0))
+			two := TopKArgs{Scores: s.args.Scores, Blocks: upload(g, blocks), List: g.device(int64(units*c.k) * 4), Count: g.device(int64(units) * 4), Units: int32(units),
+				ScoreStride: s.args.ScoreStride, ListStride: int32(c.k), K: int32(c.k), Sink: 2, Window: 2}
+			// What has no digest scores less than all others.
+			scores := download[float32](g, s.args.Scores, units*(c.most+1))
+			for u := range units {
+				for i := int(s.counts[u]); i < int(blocks[u]); i++ {
+					scores[u*(c.most+1)+i] = float32(math.Inf(-1))
+				}
+			}
+			g.must(Upload(g.Session, s.args.Scores, scores))
+			g.must(g.TopK(&two, 0))
+			one := two
+			one.Scores, one.List, one.Count = 0, g.device(int64(units*c.k)*4), g.device(int64(units)*4)
+			s.args.Scores = g.device(int64(units*(c.most+1)) * 4)
+			arrived := g.zeroed(int64(units) * 4)
+			for range 2 {
+				g.must(g.Select(&SelectArgs{Scores: s.args, TopK: one, Arrived: arrived}, 0))
+			}
+			a, b := download[int32](g, two.Count, units), download[int32](g, one.Count, units)
+			if !slices.Equal(a, b) {
+				t.Fatalf("%+v: counts %v and %v", c, head(a), head(b))
+			}
+			x, y := download[int32](g, two.List, units*c.k), download[int32](g, one.List, units*c.k)
+			for u := range units {
+				n := int(a[u])
+				if !slices.Equal(x[u*c.k:][:n], y[u*c.k:][:n]) {
+					t.Fatalf("%+v, unit %d: lists differ: %v and %v", c, u, head(x[u*c.k:][:n]), head(y[u*c.k:][:n]))
+				}
+			}
+		}
+	})
+}
 
 // The fused kernel must choose exactly what the two kernels choose, one after the other.
 func TestGPUSelectIsScoresThenTopK(t *testing.T) {

@@ -1,4 +1,6 @@
-// Scores and top-k in one launch: the CTAs of a unit stream its digests (scores.cuh), the last to finish chooses (topk.cuh).
+// Scores and top-k in one launch: the CTAs of a unit stream its digests (scores.cuh), the last to finish chooses (topk.cuh). Where units are
+// few, the CTAs of a unit are a cluster, and each sends its keys to the shared memory of the one that chooses.
+#include "cluster.cuh"
 #include "scores.cuh"
 #include "topk.cuh"
 
@@ -39,11 +41,46 @@ __global__ void __launch_bounds__(kTopkThreads) select_kernel(ss_select_args arg
 }
 
 template <int D>
+__global__ void __launch_bounds__(kTopkThreads) select_cluster_kernel(ss_select_args args) {
+  extern __shared__ __align__(16) char shared[];
+  constexpr int kWarps = kTopkThreads / 32;
+  const ss_scores_args &a = args.scores;
+  const ss_topk_args &top = args.topk;
+  const int parts = cluster_ctas(), rank = cluster_rank(), unit = blockIdx.x / parts, group = a.heads_q / a.heads_kv;
+  cluster_arrive();  // nobody writes to a CTA that has not started
+  const int64_t meta = a.first[unit] * 2 * D;
+  const int n = top.blocks[unit], digests = min(a.count[unit], n);
+  const TopkSpace s = topk_space(shared, n);
+  float *scores = a.scores + int64_t(unit) * a.score_stride;
+  const auto forced = [&](int i) { return i < top.sink || i >= n - top.window; };
+  cluster_wait();
+  const int first = (rank * kWarps + int(threadIdx.x) / 32) * kScoreBlocks<D>;
+  const uint32_t keys = cluster_address(s.key, 0);
+  if (first < digests)
+    score_blocks<D>(static_cast<const __half *>(a.q) + int64_t(unit) * group * D, group, static_cast<const __half *>(a.meta) + meta, first,
+                    parts * kWarps * kScoreBlocks<D>, digests, [=](int i, float score) {
+                      scores[i] = score;
+                      cluster_store(keys + uint32_t(i) * 4, __uint_as_float(forced(i) ? kForced : key_of(score)));
+                    });
+  // Blocks without a digest yet (the open one) come in by the window, or after all others.
+  if (rank == 0)
+    for (int i = digests + int(threadIdx.x); i < n; i += kTopkThreads) s.key[i] = forced(i) ? kForced : key_of(-INFINITY);
+  cluster_arrive();
+  cluster_wait();
+  if (rank == 0) topk_in_shared(s, n, top.k, top.list + int64_t(unit) * top.list_stride, top.count + unit);
+}
+
+template <int D>
 static int launch_select(const ss_select_args &args, int64_t shared, int64_t room, cudaStream_t stream) {
   Limits found;
   SS_TRY(limits(&found));
   SS_TRY(allow_shared<select_kernel<D>>(int(room)));
   const int per_round = kTopkThreads / 32 * kScoreBlocks<D>;
+  const int ctas = cluster_size(found, args.topk.units, found.sm_count * 2);
+  if (ctas > 1 && args.scores.max_blocks > per_round) {
+    SS_TRY(allow_shared<select_cluster_kernel<D>>(int(room)));
+    return launch_cluster(select_cluster_kernel<D>, dim3(unsigned(args.topk.units * ctas)), kTopkThreads, size_t(shared), ctas, stream, args);
+  }
   const int parts = score_parts(args.topk.units, args.scores.max_blocks, per_round, found.sm_count * 4);
   select_kernel<D><<<dim3(unsigned(parts > 0 ? parts : 1), unsigned(args.topk.units)), kTopkThreads, size_t(shared), stream>>>(args);
   return check(cudaGetLastError(), "select_kernel");

@@ -1,9 +1,9 @@
 // The k largest of n scores, in order, by one CTA with the scores in shared memory.
 //
 // Order is total: larger score first, equal scores by lower index, so the answer never depends on timing. Scores become unsigned keys whose
-// order is the scores' order; a search from the top bits, two at a time, finds the k-th largest key by counting (no histogram: scores share
-// their exponents, and counters of few bins would be fought over); the keys above it and the first of those equal to it are gathered, then
-// sorted.
+// order is the scores' order; a search from the top bits, two at a time, narrows the k-th largest key by counting (no histogram: scores share
+// their exponents, and counters of few bins would be fought over) until few enough keys are left to rank them all, at the latest at the key
+// itself; the keys above it and the first of those equal to it are gathered, then sorted.
 #pragma once
 
 #include "common.cuh"
@@ -11,6 +11,7 @@
 namespace ss {
 
 constexpr int kTopkThreads = 256;
+constexpr int kCandidates = 128;  // more than k are ranked up to this many: cheaper than the passes that would part them
 constexpr uint32_t kForced = 0xffffffffu;  // above the key of any score, +inf included
 
 __device__ inline uint32_t key_of(float score) {
@@ -18,13 +19,16 @@ __device__ inline uint32_t key_of(float score) {
   return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
 }
 
-// Shared memory of one CTA: key[n], then chosen[k].
+// Keys that the search may leave for the ranking.
+__host__ __device__ inline int topk_cap(int k) { return k > kCandidates ? k : kCandidates; }
+
+// Shared memory of one CTA: key[n], then chosen[topk_cap(k)].
 struct TopkSpace {
   uint32_t *key;
   unsigned long long *chosen;  // key << 32 | ~index: larger is better
 };
 
-inline int64_t topk_space_bytes(int64_t n, int k) { return (n * 4 + 7) / 8 * 8 + int64_t(k) * 8; }
+inline int64_t topk_space_bytes(int64_t n, int k) { return (n * 4 + 7) / 8 * 8 + int64_t(topk_cap(k)) * 8; }
 
 __device__ inline TopkSpace topk_space(char *shared, int n) {
   TopkSpace s;
@@ -53,8 +57,8 @@ __device__ inline Counts cta_sum(Counts x, int turn) {
   return Counts{__reduce_add_sync(~0u, part.low_mid), __reduce_add_sync(~0u, part.high)};
 }
 
-// The largest limit found so far that at least k keys reach, and how many reach it: exactly k as a rule, and then the search ends early;
-// more only where the k-th largest key itself occurs again. 0 < k <= n.
+// A limit that at least k keys reach, and how many reach it: topk_cap(k) at most as a rule, and then the search ends early; more only where
+// the k-th largest key itself, which the limit then is, occurs again. 0 < k <= n.
 __device__ inline uint32_t kth_key(const uint32_t *key, int n, int k, int *reached) {
   constexpr int kHeld = 8;  // keys of a thread that stay in registers: all of them up to 2048 blocks
   uint32_t held[kHeld];
@@ -65,7 +69,7 @@ __device__ inline uint32_t kth_key(const uint32_t *key, int n, int k, int *reach
   }
   uint32_t limit = 0;
   int count = n, turn = 0;
-  for (int shift = 30; shift >= 0 && count != k; shift -= 2, turn ^= 1) {
+  for (int shift = 30; shift >= 0 && count > topk_cap(k); shift -= 2, turn ^= 1) {
     const uint32_t step = 1u << shift;
     Counts mine = {0, 0};
     const auto compare = [&](uint32_t x) {
@@ -86,11 +90,13 @@ __device__ inline uint32_t kth_key(const uint32_t *key, int n, int k, int *reach
   return limit;
 }
 
-// Gathers the k largest keys in any order, given kth_key's answer. `taken` is shared and zero.
-__device__ inline void gather_chosen(const TopkSpace &s, int n, int k, uint32_t limit, int reached, int *taken) {
+// Gathers the k largest keys in any order, given kth_key's answer, and returns how many: with few candidates all of them. `taken` is shared
+// and zero.
+__device__ inline int gather_chosen(const TopkSpace &s, int n, int k, uint32_t limit, int reached, int *taken) {
   __shared__ int warp_equal[kTopkThreads / 32];
+  const bool ties = reached > topk_cap(k);
   int wanted = 0;  // of the keys equal to limit, when not all are
-  if (reached != k) {
+  if (ties) {
     Counts above = {0, 0};
     for (int i = threadIdx.x; i < n; i += kTopkThreads) above.high += s.key[i] > limit ? 1 : 0;
     __syncthreads();  // cta_sum's buffers are free again
@@ -103,7 +109,7 @@ __device__ inline void gather_chosen(const TopkSpace &s, int n, int k, uint32_t 
     const int i = first + threadIdx.x;
     const uint32_t key = i < n ? s.key[i] : 0;
     bool take = i < n && key >= limit;
-    if (reached != k) {  // ties to break: rank the equal keys by index
+    if (ties) {  // rank the equal keys by index
       const bool same = i < n && key == limit;
       const unsigned votes = __ballot_sync(~0u, same);
       const int warp = threadIdx.x / 32;
@@ -124,19 +130,21 @@ __device__ inline void gather_chosen(const TopkSpace &s, int n, int k, uint32_t 
     place = __shfl_sync(~0u, place, 0) + __popc(takers & ((1u << lane) - 1));
     if (take) s.chosen[place] = (uint64_t(key) << 32) | uint32_t(~i);
   }
+  return ties ? k : reached;
 }
 
-// Sorts chosen[0 .. k) downwards. Few: every element counts those above it. Many: bitonic network, elements past k count as zeros.
-__device__ inline void write_sorted(const TopkSpace &s, int k, int32_t *list) {
+// Writes the k largest of chosen[0 .. m) downwards; m is k where k > 256. Few: every element counts those above it. Many: bitonic network,
+// elements past k count as zeros.
+__device__ inline void write_sorted(const TopkSpace &s, int m, int k, int32_t *list) {
   if (k <= 256) {
     constexpr int kSharers = 8;  // threads that count for one element
-    for (int e = threadIdx.x / kSharers; e < (k + 3) / 4 * 4; e += kTopkThreads / kSharers) {
-      const unsigned long long own = e < k ? s.chosen[e] : 0;
+    for (int e = threadIdx.x / kSharers; e < (m + 3) / 4 * 4; e += kTopkThreads / kSharers) {
+      const unsigned long long own = e < m ? s.chosen[e] : 0;
       int rank = 0;
 #pragma unroll 8
-      for (int j = threadIdx.x % kSharers; j < k; j += kSharers) rank += s.chosen[j] > own;
+      for (int j = threadIdx.x % kSharers; j < m; j += kSharers) rank += s.chosen[j] > own;
       for (int d = 1; d < kSharers; d *= 2) rank += __shfl_xor_sync(~0u, rank, d);
-      if (e < k && threadIdx.x % kSharers == 0) list[rank] = int32_t(~uint32_t(own));
+      if (e < m && rank < k && threadIdx.x % kSharers == 0) list[rank] = int32_t(~uint32_t(own));
     }
     return;
   }
@@ -169,15 +177,16 @@ __device__ inline void topk_in_shared(const TopkSpace &s, int n, int k, int32_t 
   }
   if (k == 0) return;
   __syncthreads();
+  int chosen = k;
   if (k == n) {
     for (int i = threadIdx.x; i < n; i += kTopkThreads) s.chosen[i] = (uint64_t(s.key[i]) << 32) | uint32_t(~i);
   } else {
     int reached;
     const uint32_t limit = kth_key(s.key, n, k, &reached);
-    gather_chosen(s, n, k, limit, reached, &taken);
+    chosen = gather_chosen(s, n, k, limit, reached, &taken);
   }
   __syncthreads();
-  write_sorted(s, k, list);
+  write_sorted(s, chosen, k, list);
 }
 
 inline int check_topk(const ss_topk_args &a) {
