@@ -41,6 +41,17 @@
 // systems, rates and seeds expand as they do without axes, so that a plain
 // configuration is a sweep too. --set reaches every key that no axis sets.
 //
+// A PointStore (sweep_store.go) keeps each run in a folder named by the hash
+// (sweep_hash.go) of its resolved configuration and of the model, profile and
+// trace that this names. PointStore.Do (sweep_run.go) runs what is not kept; a
+// SweepFolder (sweep_folder.go) adds the index that says which run is which
+// point, and tables of them all.
+//
+// The points of a sweep, whatever their rate and seed, are also the candidates
+// of a plan (goodput_plan.go): a search (goodput_search.go) looks for the
+// largest rate that each sustains within its service level (slo.go), and its
+// trail is kept (goodput_trail.go).
+//
 // # The paper's figures and claims
 //
 // A Lab (lab.go) runs the experiments behind the figures of the SparseServe

@@ -23,9 +23,13 @@ func (s SLO) TBTLimitS(decodeIterationS float64) float64 {
 // Met says whether a run kept the service level. A run that finished nothing
 // did not.
 func (s SLO) Met(sum *sim.Summary, decodeIterationS float64) bool {
-	delay := sum.QueueDelay.Mean
+	return sum.Completed > 0 && sum.TBT.P99 <= s.TBTLimitS(decodeIterationS) && s.Delay(sum) <= s.DelayS
+}
+
+// Delay returns the scheduling delay of a run that DelayS bounds, in seconds.
+func (s SLO) Delay(sum *sim.Summary) float64 {
 	if s.DelayStat == "median" {
-		delay = sum.QueueDelay.P50
+		return sum.QueueDelay.P50
 	}
-	return sum.Completed > 0 && sum.TBT.P99 <= s.TBTLimitS(decodeIterationS) && delay <= s.DelayS
+	return sum.QueueDelay.Mean
 }

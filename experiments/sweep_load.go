@@ -76,6 +76,9 @@ func LoadSweep(path string, sets []string) (*Sweep, error) {
 func sweepLayers(path string) ([]*document, error) {
 	var layers []*document
 	for named := []string{}; ; {
+		if path == DefaultExperiment { // lies under everything
+			return slices.Insert(layers, 0, &document{name: path}), nil
+		}
 		doc, err := openDocument(path)
 		if err != nil {
 			return nil, err

@@ -304,7 +304,7 @@ func TestFullDiskKeepsWhatIsFinished(t *testing.T) {
 		}
 		return sum, err
 	})
-	want := ": write out/points/x/requests.csv: no space left on device; 4 of 16 runs are finished and kept: make room and give the same command again"
+	want := ": write out/points/x/requests.csv: no space left on device; what is finished is kept: make room and give the same command again"
 	if err == nil || !strings.HasSuffix(err.Error(), want) || len(results) != 4 {
 		t.Errorf("%d results, error %q, want one that ends in %q", len(results), err, want)
 	}

@@ -86,7 +86,7 @@ func runHere(ctx context.Context, runner experiments.Runner, args ...string) (st
 
 func TestHelp(t *testing.T) {
 	t.Setenv("COLUMNS", "90")
-	for _, command := range []string{"", "simulate", "sweep", "figures", "claims", "trace describe", "trace convert", "list"} {
+	for _, command := range []string{"", "simulate", "sweep", "plan", "figures", "claims", "trace describe", "trace convert", "list"} {
 		name := strings.ReplaceAll(strings.TrimSpace("help "+command), " ", "-") + ".txt"
 		status, out, errs := run(t, nil, append(strings.Fields(command), "--help")...)
 		if status != 0 || errs != "" {
@@ -193,6 +193,9 @@ func TestErrors(t *testing.T) {
 		{[]string{"sweep", "nowhere.toml"}, pretend},
 		{[]string{"sweep", "default", "--workers", "-1"}, pretend},
 		{[]string{"sweep", "default", "--set", "workload.rat=1"}, pretend},
+		{[]string{"plan", "nowhere.toml"}, pretend},
+		{[]string{"plan", "--set", "goodput.width=0"}, pretend},
+		{[]string{"plan", "--workers", "1"}, boom},
 		{[]string{"list", "gpu"}, pretend},
 		{[]string{"figures", "nowhere"}, pretend},
 		{[]string{"trace", "describe", "nowhere.csv"}, pretend},

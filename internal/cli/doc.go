@@ -3,5 +3,5 @@
 //
 // simulate.go follows a run: configuration, grid, files, then what a person
 // reads of it in report.go, table.go (rows.go) and warnings.go. progress.go draws on
-// terminals only.
+// terminals only. sweep.go and plan.go keep their runs for ever.
 package cli

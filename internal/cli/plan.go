@@ -1,0 +1,130 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"sparseserve/experiments"
+)
+
+type planCmd struct {
+	Config  string   `arg:"" optional:"" name:"CONFIG" help:"TOML file of a configuration, with [[axis]] tables for what is to be compared, or the name of a built-in experiment. Without it: default."`
+	Set     []string `placeholder:"KEY=VALUE" sep:"none" help:"Set a key that is no axis, as in goodput.width=0.05 or seeds=[1,2,3,4,5]. May be repeated."`
+	Out     string   `placeholder:"DIR" help:"Result folder. Default: out/plan/ and the name of the configuration."`
+	Points  string   `placeholder:"DIR" help:"Where every run is kept under the hash of its configuration; sweeps and plans may share it. Default: points/ in the result folder."`
+	JSON    bool     `name:"json" help:"Print one JSON array, an object a candidate, and nothing else."`
+	Workers int      `placeholder:"N" help:"Runs at a time. Default: one a core."`
+}
+
+func (p *planCmd) Run(ctx context.Context, app *App) (err error) {
+	if p.Workers < 0 {
+		return fmt.Errorf("--workers %d: must be at least 1", p.Workers)
+	}
+	config := p.Config
+	if config == "" {
+		config = experiments.DefaultExperiment
+	}
+	sweep, err := experiments.LoadSweep(config, p.Set)
+	if err != nil {
+		return err
+	}
+	candidates, err := sweep.Candidates()
+	if err != nil {
+		return err
+	}
+	out, points := p.Out, p.Points
+	if out == "" {
+		out = filepath.Join("out", "plan", sweep.Name)
+	}
+	if points == "" {
+		points = filepath.Join(out, "points")
+	}
+	store, err := experiments.OpenPointStore(points, true)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+
+	bar := &labProgress{w: app.Stderr}
+	expected := sweep.Goodput.ExpectedRuns(len(candidates[0].Seeds))
+	bar.planned(expected * len(candidates))
+	planner := experiments.Planner{Store: store, Run: app.Run, Workers: p.Workers, Finished: bar.finished,
+		Settled: func(runs int) { bar.planned(runs - expected) }}
+	found, notes, runErr := planner.Do(ctx, sweep.Goodput, candidates)
+	bar.close()
+	printNotes(app.Stderr, notes)
+	if cause := ctx.Err(); cause != nil && errors.Is(runErr, cause) {
+		runErr = fmt.Errorf("%w; finished runs are kept: the same command goes on", errInterrupted)
+	}
+	if runErr != nil {
+		return runErr
+	}
+	files, err := experiments.WritePlan(out, found)
+	if err != nil {
+		return err
+	}
+	if p.JSON {
+		e := json.NewEncoder(app.Stdout)
+		e.SetIndent("", "  ")
+		return e.Encode(found)
+	}
+	printPlan(app.Stdout, found)
+	printFiles(app.Stdout, files, points)
+	return nil
+}
+
+// printPlan prints a row for each candidate, and what it must be read with.
+func printPlan(w io.Writer, found []experiments.Goodput) {
+	t := newTable(w)
+	t.AppendHeader(table.Row{"candidate", "goodput", "interval", "limited", "P99 TBT", "limit", "delay", "limit", "throughput", "runs"})
+	t.AppendHeader(table.Row{"", "req/s", fmt.Sprintf("%g %%", 100*experiments.GoodputConfidence), "by", "ms", "ms", "s", "s", "tok/s", ""})
+	for i := range found {
+		g := &found[i]
+		interval := "-"
+		if g.Low != nil {
+			interval = digits(*g.Low) + " to " + digits(*g.High)
+		}
+		t.AppendRow(table.Row{g.Name, digits(g.Goodput), interval, g.LimitedBy,
+			digits(1e3 * g.TBTP99S), digits(1e3 * g.TBTLimitS), digits(g.DelayS), digits(g.DelayLimitS),
+			digits(g.ThroughputTokS), g.Runs})
+	}
+	t.SetColumnConfigs(append(rightAligned(2, 3), rightAligned(5, 10)...))
+	t.Render()
+	fmt.Fprintf(w, "goodput: the largest rate below every failure, by the mean over seeds; the interval is Student's t over each seed's own; %s delay\n",
+		delayStats(found))
+	var texts []string
+	about := map[string][]string{} // text -> the candidates that it is about
+	for i := range found {
+		for _, text := range found[i].Warnings {
+			if about[text] == nil {
+				texts = append(texts, text)
+			}
+			about[text] = append(about[text], found[i].Name)
+		}
+	}
+	if len(texts) > 0 {
+		fmt.Fprintln(w, "\nWarnings:")
+	}
+	for _, text := range texts {
+		fmt.Fprintf(w, "  %s\n    %s\n", text, strings.Join(about[text], "; "))
+	}
+}
+
+// delayStats names the statistics of the scheduling delay that were bounded.
+func delayStats(found []experiments.Goodput) string {
+	var names []string
+	for i := range found {
+		if s := found[i].DelayStat; !slices.Contains(names, s) {
+			names = append(names, s)
+		}
+	}
+	return strings.Join(names, " or ")
+}

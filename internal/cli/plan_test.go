@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"testing"
+
+	"sparseserve/experiments"
+	"sparseserve/sim"
+)
+
+// loaded is a runner whose delay passes 2 s at 0.11 requests/s and a little
+// more with every seed; sparseserve's P99 TBT grows too long at 0.5.
+func loaded(_ context.Context, p experiments.Point, _ experiments.Sink) (sim.Summary, error) {
+	sum := sim.Summary{Completed: p.Workload.Requests, TBT: sim.Stats{P99: 0.05},
+		QueueDelay: sim.Stats{Mean: 2 * p.Workload.Rate / (0.1 + float64(p.Seed)/100)}, ThroughputTokS: 197 * p.Workload.Rate}
+	if p.System.Name == "sparseserve" {
+		sum.QueueDelay.Mean = 0.1
+		sum.TBT.P99 = p.Workload.Rate * 1.5
+	}
+	return sum, nil
+}
+
+func TestPlan(t *testing.T) {
+	status, out, errs := run(t, loaded, "plan", "--set", "system.preset=[vllm, sparseserve]", "--set", "slo.tbt_s=0.75", "--set", "workload.requests=100")
+	if status != 0 || errs != "" {
+		t.Fatalf("status %d, stderr %q", status, errs)
+	}
+	golden(t, "plan.txt", filepath.ToSlash(out))
+}
+
+func TestPlanJSON(t *testing.T) {
+	status, out, errs := run(t, loaded, "plan", "ablation", "--json", "--set", "system.preset=vllm", "--set", "seeds=[1,2]", "--set", "slo.tbt_s=0.75")
+	if status != 0 || errs != "" {
+		t.Fatalf("status %d, stderr %q", status, errs)
+	}
+	golden(t, "plan.json", out)
+	var found []map[string]any
+	if err := json.Unmarshal([]byte(out), &found); err != nil || len(found) != 1 {
+		t.Errorf("%d objects, %v", len(found), err)
+	}
+}
+
+func TestPlanInterrupt(t *testing.T) {
+	t.Chdir(t.TempDir())
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	status, out, errs := runHere(ctx, loaded, "plan")
+	if want := "sparseserve: interrupted; finished runs are kept: the same command goes on\n"; status != 130 || errs != want || out != "" {
+		t.Errorf("status %d, stdout %q, stderr %q", status, out, errs)
+	}
+}
