@@ -20,8 +20,8 @@ func lockFolder(path string, alone bool) (*os.File, error) {
 		how = syscall.LOCK_EX
 	}
 	err = syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
-	if err == nil {
-		return f, nil
+	if err == nil || errors.Is(err, syscall.ENOLCK) || errors.Is(err, errors.ErrUnsupported) {
+		return f, nil // some network file systems have no locks
 	}
 	if errors.Is(err, syscall.EWOULDBLOCK) {
 		err = errors.New("another process is writing here; wait for it to end or choose another folder")

@@ -193,6 +193,8 @@ func TestErrors(t *testing.T) {
 		{[]string{"sweep", "nowhere.toml"}, pretend},
 		{[]string{"sweep", "default", "--workers", "-1"}, pretend},
 		{[]string{"sweep", "default", "--set", "workload.rat=1"}, pretend},
+		{[]string{"sweep", "default", "--engine", "cloud"}, pretend},
+		{[]string{"sweep", "default", "--engine", "slurm", "--json"}, pretend},
 		{[]string{"plan", "nowhere.toml"}, pretend},
 		{[]string{"plan", "--set", "goodput.width=0"}, pretend},
 		{[]string{"plan", "--workers", "1"}, boom},

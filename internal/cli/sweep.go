@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 
 	"sparseserve/experiments"
@@ -18,11 +19,15 @@ type sweepCmd struct {
 	Points  string   `placeholder:"DIR" help:"Where every run is kept under the hash of its configuration; sweeps may share it. Default: points/ in the result folder."`
 	JSON    bool     `name:"json" help:"Print one JSON array, an object a run, and nothing else."`
 	Workers int      `placeholder:"N" help:"Runs at a time. Default: one a core."`
+	Engine  string   `enum:"local,slurm" default:"local" help:"Where runs are made: local, or slurm, which writes an array job."`
 }
 
 func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 	if s.Workers < 0 {
 		return fmt.Errorf("--workers %d: must be at least 1", s.Workers)
+	}
+	if s.JSON && s.Engine == "slurm" {
+		return errors.New("--json --engine slurm: an array job has no results to print")
 	}
 	sweep, err := experiments.LoadSweep(s.Config, s.Set)
 	if err != nil {
@@ -42,6 +47,9 @@ func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 	missing, _, err := folder.Store.Missing(points)
 	if err != nil {
 		return err
+	}
+	if s.Engine == "slurm" {
+		return s.writeJob(app, folder, points, missing)
 	}
 	if !s.JSON {
 		fmt.Fprintf(app.Stdout, "%s: %s, %d of them finished before.\n", sweep.Name, count(len(points), "run"), len(points)-len(missing))
@@ -67,6 +75,31 @@ func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 	printVariants(app.Stdout, folder.Variants(), sums)
 	printWarnings(app.Stdout, sums)
 	printFiles(app.Stdout, files, folder.Store.Dir())
+	return nil
+}
+
+// writeJob writes an array job of the missing points and says what to do with
+// it.
+func (s *sweepCmd) writeJob(app *App, folder *experiments.SweepFolder, points, missing []experiments.Point) error {
+	if len(missing) == 0 {
+		fmt.Fprintf(app.Stdout, "All of %s are finished; give the same command without --engine slurm to collect them.\n", count(len(points), "run"))
+		return nil
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	here, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	job, err := folder.WriteSlurm(program, here, missing)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(app.Stdout, "%s of %d to make. Submit: sbatch %s\n"+
+		"When the job has ended, collect: the same command without --engine slurm. It makes what is still missing.\n",
+		count(len(missing), "run"), len(points), job)
 	return nil
 }
 

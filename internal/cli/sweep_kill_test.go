@@ -41,6 +41,7 @@ func buildProgram(t *testing.T) string {
 func TestSweepProgram(t *testing.T) {
 	program := buildProgram(t)
 	t.Run("kill and resume", func(t *testing.T) { testKillAndResume(t, program) })
+	t.Run("slurm", func(t *testing.T) { testSlurm(t, program) })
 	t.Run("full disk", func(t *testing.T) { testFullDisk(t, program) })
 }
 
@@ -116,11 +117,12 @@ func testKillAndResume(t *testing.T, program string) {
 			t.Fatalf("%v\n%s", err, text)
 		}
 	}
-	compareFolders(t, "whole", "out")
+	compareFolders(t, "whole", "out", 24*4)
 }
 
-// compareFolders compares all files below two folders byte by byte.
-func compareFolders(t *testing.T, a, b string) {
+// compareFolders compares all files below two folders byte by byte. There are at
+// least so many.
+func compareFolders(t *testing.T, a, b string, least int) {
 	t.Helper()
 	read := func(dir string) map[string][]byte {
 		files := map[string][]byte{}
@@ -136,7 +138,7 @@ func compareFolders(t *testing.T, a, b string) {
 		return files
 	}
 	first, second := read(a), read(b)
-	if len(first) != len(second) || len(first) < 24*4 {
+	if len(first) != len(second) || len(first) < least {
 		t.Errorf("%d files in %s, %d in %s", len(first), a, len(second), b)
 	}
 	for path, text := range first {
@@ -164,4 +166,32 @@ func testFullDisk(t *testing.T, program string) {
 	if strings.Contains(out, "24 runs, 0 of them finished before") == strings.Contains(out, "24 runs, 24 of them finished before") {
 		t.Errorf("nothing finished was kept:\n%s", out)
 	}
+}
+
+// testSlurm runs the tasks of an array job as Slurm would, and collects them.
+func testSlurm(t *testing.T, program string) {
+	t.Chdir(t.TempDir())
+	writeFile(t, "s.toml", "seeds = [1, 2, 3]\n[workload]\nrate = 0.1\nrequests = 5\n[system]\npreset = \"vllm\"\n")
+	text, err := exec.Command(program, "sweep", "s.toml", "--out", "out", "--engine", "slurm").CombinedOutput()
+	if err != nil || !strings.HasPrefix(string(text), "3 runs of 3 to make. Submit: sbatch out/slurm/job.sh\n") {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	for _, task := range []string{"1", "2", "3"} {
+		cmd := exec.Command("sh", "out/slurm/job.sh")
+		cmd.Env = append(os.Environ(), "SLURM_ARRAY_TASK_ID="+task)
+		if text, err := cmd.CombinedOutput(); err != nil || len(text) > 0 {
+			t.Errorf("%v\n%s", err, text)
+		}
+	}
+	text, err = exec.Command(program, "sweep", "s.toml", "--out", "out").CombinedOutput()
+	if err != nil || !strings.HasPrefix(string(text), "s: 3 runs, 3 of them finished before.\n") {
+		t.Errorf("%v\n%s", err, text)
+	}
+	if text, err := exec.Command(program, "sweep", "s.toml", "--out", "whole").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	if err := os.RemoveAll("out/slurm"); err != nil {
+		t.Fatal(err)
+	}
+	compareFolders(t, "whole", "out", 3*4)
 }

@@ -1,0 +1,34 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"sparseserve/experiments"
+)
+
+// pointCmd runs one point of a sweep: a task of an array job.
+type pointCmd struct {
+	Config string `arg:"" name:"CONFIG" help:"Configuration of one run."`
+	Points string `required:"" placeholder:"DIR" help:"Where the sweep keeps its runs."`
+}
+
+func (p *pointCmd) Run(ctx context.Context, app *App) (err error) {
+	config, err := experiments.Load(p.Config, nil)
+	if err != nil {
+		return err
+	}
+	points := config.Points()
+	if len(points) != 1 {
+		return fmt.Errorf("%s: makes %d runs, want the configuration of one", p.Config, len(points))
+	}
+	store, err := experiments.OpenPointStore(p.Points, false)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, store.Close()) }()
+	_, notes, err := store.Do(ctx, experiments.Grid{Run: app.Run, Workers: 1}, points)
+	printNotes(app.Stderr, notes)
+	return err
+}
