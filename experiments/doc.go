@@ -48,7 +48,7 @@
 // point, and tables of them all.
 //
 // The points of a sweep, whatever their rate and seed, are also the candidates
-// of a plan (goodput_plan.go): a search (goodput_search.go) looks for the
+// (goodput_candidates.go) of a plan (goodput_plan.go): a search (goodput_search.go) looks for the
 // largest rate that each sustains within its service level (slo.go), and its
 // trail is kept (goodput_trail.go).
 //
