@@ -74,7 +74,8 @@ type PSAPipelineArgs struct {
 	Loaded          *int32
 }
 
-// PrefillArgs is causal attention of one request's Prefix + QTokens tokens, for the last QTokens of them.
+// PrefillArgs is causal attention of one request's Prefix + QTokens tokens, for the last QTokens of them. With Table, keys and values lie in KV
+// blocks of Pool, and K and V are not read.
 type PrefillArgs struct {
 	Q, K, V, Out                              Ptr
 	QTokenStride, QHeadStride                 int64
@@ -83,6 +84,8 @@ type PrefillArgs struct {
 	OutTokenStride, OutHeadStride             int64
 	QTokens, Prefix, HeadsQ, HeadsKV, HeadDim int32
 	Scale                                     float32
+	Pool, Table                               Ptr
+	TableStride, BlockTokens                  int32
 }
 
 // DigestArgs digests full blocks.
@@ -122,4 +125,36 @@ type SelectArgs struct {
 type LinearArgs struct {
 	X, W, Y         Ptr
 	Tokens, In, Out int32
+}
+
+// EmbedArgs gathers the rows of an embedding table.
+type EmbedArgs struct {
+	Table, Token, Out Ptr
+	Tokens, Hidden    int32
+}
+
+// RMSNormArgs normalises rows of X, or of Residual after X has been added to it (Residual 0: none). Row chooses rows of X (0: all in order).
+type RMSNormArgs struct {
+	X, Residual, Weight, Out, Row Ptr
+	Rows, Hidden                  int32
+	Eps                           float32
+}
+
+// RopeArgs rotates q and k in place, packs q into QOut (0: not) and stores k and v into KV blocks of Pool (0: not).
+type RopeArgs struct {
+	QKV, Position, InvFreq, QOut, Pool, Table, Row, First Ptr
+	RowStride, HeadStride                                 int64
+	Tokens, HeadsQ, HeadsKV, HeadDim, BlockTokens         int32
+}
+
+// SiluMulArgs is silu(gate) * up.
+type SiluMulArgs struct {
+	X, Out      Ptr
+	Tokens, FFN int32
+}
+
+// ArgmaxArgs finds each row's greedy token.
+type ArgmaxArgs struct {
+	Logits, Out         Ptr
+	Rows, Vocab, Stride int32
 }

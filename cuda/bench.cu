@@ -51,6 +51,11 @@ static int run_call(const ss_call &call, cudaStream_t stream) {
     case SS_OP_TOPK: return ss_topk(static_cast<const ss_topk_args *>(a), stream);
     case SS_OP_SELECT: return ss_select(static_cast<const ss_select_args *>(a), stream);
     case SS_OP_LINEAR: return ss_linear(static_cast<const ss_linear_args *>(a), stream);
+    case SS_OP_EMBED: return ss_embed(static_cast<const ss_embed_args *>(a), stream);
+    case SS_OP_RMSNORM: return ss_rmsnorm(static_cast<const ss_rmsnorm_args *>(a), stream);
+    case SS_OP_ROPE: return ss_rope(static_cast<const ss_rope_args *>(a), stream);
+    case SS_OP_SILU_MUL: return ss_silu_mul(static_cast<const ss_silu_mul_args *>(a), stream);
+    case SS_OP_ARGMAX: return ss_argmax(static_cast<const ss_argmax_args *>(a), stream);
     default: return fail(SS_ERR_ARGUMENT, "ss_bench: no operation %d", call.op);
   }
 }

@@ -45,6 +45,11 @@ func (a *ScoresArgs) operation() (int32, unsafe.Pointer)       { return 14, unsa
 func (a *TopKArgs) operation() (int32, unsafe.Pointer)         { return 15, unsafe.Pointer(a) }
 func (a *SelectArgs) operation() (int32, unsafe.Pointer)       { return 16, unsafe.Pointer(a) }
 func (a *LinearArgs) operation() (int32, unsafe.Pointer)       { return 17, unsafe.Pointer(a) }
+func (a *EmbedArgs) operation() (int32, unsafe.Pointer)        { return 18, unsafe.Pointer(a) }
+func (a *RMSNormArgs) operation() (int32, unsafe.Pointer)      { return 19, unsafe.Pointer(a) }
+func (a *RopeArgs) operation() (int32, unsafe.Pointer)         { return 20, unsafe.Pointer(a) }
+func (a *SiluMulArgs) operation() (int32, unsafe.Pointer)      { return 21, unsafe.Pointer(a) }
+func (a *ArgmaxArgs) operation() (int32, unsafe.Pointer)       { return 22, unsafe.Pointer(a) }
 
 // Clock says what a sample is.
 type Clock int32

@@ -340,3 +340,53 @@ func TestGPUPrefillStrides(t *testing.T) {
 		g.near("strides", floatsOf(download[Half](g, out, n)), p.Run(), dim, 1e-3, 4e-3)
 	})
 }
+
+// Keys and values in blocks give bit for bit what the same keys and values give as tensors: the arithmetic is one.
+func TestGPUPrefillPaged(t *testing.T) {
+	onGPU(t, func(g *gpu) {
+		for _, c := range []struct{ group, kvHeads, dim, block, tokens, prefix int }{
+			{1, 2, 128, 32, 1, 0}, {1, 2, 128, 32, 1, 70}, {4, 2, 128, 32, 129, 0}, {8, 1, 128, 16, 300, 500}, {1, 3, 128, 48, 200, 333}, {4, 1, 128, 64, 128, 64},
+			{1, 2, 64, 16, 257, 0}, {8, 1, 64, 32, 65, 127}, {4, 2, 64, 80, 33, 95}, {1, 1, 128, 128, 1000, 24}, {4, 1, 128, 32, 512, 3000},
+		} {
+			headsQ, total := c.group*c.kvHeads, c.tokens+c.prefix
+			what := fmt.Sprintf("paged prefill %+v", c)
+			q, qf := g.normal(c.tokens*headsQ*c.dim, 1.5)
+			k, kf := g.normal(total*c.kvHeads*c.dim, 1)
+			v, vf := g.normal(total*c.kvHeads*c.dim, 1)
+			// Blocks in random slots; NaN in unused slots and past the context's end. A table row is longer than its blocks.
+			blocks, size := (total+c.block-1)/c.block, 2*c.block*c.dim
+			stride := blocks + 3
+			slots := g.r.Perm(c.kvHeads*stride + 2)
+			pool, table := slices.Repeat([]Half{0x7e00}, len(slots)*size), make([]int32, c.kvHeads*stride)
+			for h := range c.kvHeads {
+				for i := range stride {
+					table[h*stride+i] = int32(slots[h*stride+i])
+				}
+				for i := range total {
+					at, from := slots[h*stride+i/c.block]*size+i%c.block*c.dim, (i*c.kvHeads+h)*c.dim
+					copy(pool[at:], k[from:from+c.dim])
+					copy(pool[at+size/2:], v[from:from+c.dim])
+				}
+				for i := blocks; i < stride; i++ {
+					table[h*stride+i] = math.MaxInt32 // never read
+				}
+			}
+			rowQ, rowKV, dim := int64(headsQ*c.dim), int64(c.kvHeads*c.dim), int64(c.dim)
+			args := PrefillArgs{Q: upload(g, q), K: upload(g, k), V: upload(g, v), Out: g.device(int64(len(q)) * 2), QTokenStride: rowQ, QHeadStride: dim, KTokenStride: rowKV,
+				KHeadStride: dim, VTokenStride: rowKV, VHeadStride: dim, OutTokenStride: rowQ, OutHeadStride: dim, QTokens: int32(c.tokens), Prefix: int32(c.prefix),
+				HeadsQ: int32(headsQ), HeadsKV: int32(c.kvHeads), HeadDim: int32(c.dim), Scale: float32(1 / math.Sqrt(float64(c.dim)))}
+			g.must(g.Prefill(&args, 0))
+			tensors := download[Half](g, args.Out, len(q))
+			args.K, args.V, args.KTokenStride, args.VTokenStride = 0, 0, 0, 0
+			args.Out, args.Pool, args.Table, args.TableStride, args.BlockTokens = g.device(int64(len(q))*2), upload(g, pool), upload(g, table), int32(stride), int32(c.block)
+			g.must(g.Prefill(&args, 0))
+			paged := download[Half](g, args.Out, len(q))
+			p := oracle.Prefill{Shape: oracle.Shape{Batch: 1, HeadsQ: headsQ, HeadsKV: c.kvHeads, Dim: c.dim}, Q: qf, K: kf, V: vf, QTokens: c.tokens, Prefix: c.prefix,
+				Scale: 1 / math.Sqrt(float64(c.dim))}
+			g.near(what, floatsOf(paged), p.Run(), c.dim, 1e-3, 4e-3)
+			if !slices.Equal(paged, tensors) {
+				t.Errorf("%s: not what the tensors give", what)
+			}
+		}
+	})
+}

@@ -100,6 +100,29 @@ func TestGPULoads(t *testing.T) {
 	})
 }
 
+// The kernels copy inside device memory too, with any number of CTAs.
+func TestGPUCopiesOnTheDevice(t *testing.T) {
+	onGPU(t, func(g *gpu) {
+		for name, engine := range map[string]func(*BlocksArgs, Stream) error{"FlashH2D": g.FlashH2D, "GPU scatter": g.GPUScatter} {
+			for _, ctas := range []int32{0, 1, 3, 132, 5000} {
+				for _, c := range transferCases {
+					from, fromBytes := g.scatterPlan(c.count, c.block)
+					to, toBytes := g.scatterPlan(c.count, c.block)
+					data := make([]byte, fromBytes)
+					g.noise(data)
+					src, dst := upload(g, data), g.device(toBytes)
+					g.must(engine(&BlocksArgs{Src: g.addresses(src, from).Ptr(), Dst: g.addresses(dst, to).Ptr(), Count: int64(c.count), BlockBytes: c.block, CTAs: ctas}, 0))
+					var want []byte
+					for _, o := range from {
+						want = append(want, data[o:o+c.block]...)
+					}
+					g.checkScattered(fmt.Sprintf("%s, %d x %d, %d CTAs", name, c.count, c.block, ctas), download[byte](g, dst, int(toBytes)), want, to, c.block)
+				}
+			}
+		}
+	})
+}
+
 func TestGPULoadsLeaveOutSkippedOwners(t *testing.T) {
 	onGPU(t, func(g *gpu) {
 		const count, block = 50, 2048
@@ -244,6 +267,14 @@ func TestGPUBadArgumentsAreRefused(t *testing.T) {
 			"k above the maximum":  g.TopK(&TopKArgs{Units: 1, K: TopKMax + 1, ListStride: TopKMax + 1}, 0),
 			"foreign host pointer": g.HostFree(HostMemory{base: unsafe.Pointer(g)}),
 			"no GPU 99":            g.Init(99),
+			"hidden of 4":          g.Embed(&EmbedArgs{Tokens: 1, Hidden: 4}, 0),
+			"hidden of 32776":      g.RMSNorm(&RMSNormArgs{Rows: 1, Hidden: 32776}, 0),
+			"rows and residual":    g.RMSNorm(&RMSNormArgs{Rows: 1, Hidden: 64, Residual: 16, Row: 16}, 0),
+			"rope of 96":           g.Rope(&RopeArgs{Tokens: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 96}, 0),
+			"pool without table":   g.Rope(&RopeArgs{Tokens: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 64, QKV: 16, Position: 16, InvFreq: 16, Pool: 16}, 0),
+			"FFN of 100":           g.SiluMul(&SiluMulArgs{Tokens: 1, FFN: 100}, 0),
+			"stride below vocab":   g.Argmax(&ArgmaxArgs{Rows: 1, Vocab: 10, Stride: 9}, 0),
+			"table without pool":   g.Prefill(&PrefillArgs{Q: 16, Out: 16, Table: 16, BlockTokens: 32, QTokens: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 128}, 0),
 			"prefill without data": g.Prefill(&PrefillArgs{QTokens: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 128}, 0),
 		} {
 			want := BadArgument

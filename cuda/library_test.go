@@ -172,7 +172,7 @@ func TestStructsMatchTheHeader(t *testing.T) {
 	purego.RegisterFunc(&layout, symbolAt(t, open(t), "fake_layout"))
 	values := unsafe.Slice(layout(), 1000)
 	for _, v := range []any{MemcpyArgs{}, MemsetArgs{}, FillArgs{}, BlocksArgs{}, SaveArgs{}, DecodeArgs{}, PSAArgs{}, PSAPipelineArgs{}, PrefillArgs{}, DigestArgs{}, ScoresArgs{},
-		TopKArgs{}, SelectArgs{}, LinearArgs{}, deviceInfoC{}, benchC{}, callC{}} {
+		TopKArgs{}, SelectArgs{}, LinearArgs{}, EmbedArgs{}, RMSNormArgs{}, RopeArgs{}, SiluMulArgs{}, ArgmaxArgs{}, deviceInfoC{}, benchC{}, callC{}} {
 		typ := reflect.TypeOf(v)
 		got := []int32{int32(typ.Size())}
 		for i := range typ.NumField() {
@@ -193,7 +193,7 @@ func TestOperationsMatchTheHeader(t *testing.T) {
 	var operations func() *int32
 	purego.RegisterFunc(&operations, symbolAt(t, open(t), "fake_operations"))
 	all := []Operation{&EmptyArgs{}, &MemcpyArgs{}, &MemsetArgs{}, &FillArgs{}, &FlashH2DArgs{}, &GPUScatterArgs{}, &MemcpyBlocksArgs{}, &MemcpyBatchArgs{}, &SaveArgs{}, &DecodeArgs{},
-		&PSAArgs{}, &PSAPipelineArgs{}, &PrefillArgs{}, &DigestArgs{}, &ScoresArgs{}, &TopKArgs{}, &SelectArgs{}, &LinearArgs{}}
+		&PSAArgs{}, &PSAPipelineArgs{}, &PrefillArgs{}, &DigestArgs{}, &ScoresArgs{}, &TopKArgs{}, &SelectArgs{}, &LinearArgs{}, &EmbedArgs{}, &RMSNormArgs{}, &RopeArgs{}, &SiluMulArgs{}, &ArgmaxArgs{}}
 	want := unsafe.Slice(operations(), len(all)+1)
 	for i, o := range all {
 		if op, _ := o.operation(); op != want[i] {
@@ -301,7 +301,7 @@ func TestArgumentsArrive(t *testing.T) {
 		check("PSA", s.PSA(&psa, 42), unsafe.Pointer(&psa), unsafe.Sizeof(psa))
 		pipeline := PSAPipelineArgs{PSA: &psa, Src: 3, Depth: 2}
 		check("PSAPipeline", s.PSAPipeline(&pipeline, 42), unsafe.Pointer(&pipeline), unsafe.Sizeof(pipeline))
-		prefill := PrefillArgs{Q: 1, OutHeadStride: 8, Scale: 2}
+		prefill := PrefillArgs{Q: 1, OutHeadStride: 8, Scale: 2, Table: 3, BlockTokens: 4}
 		check("Prefill", s.Prefill(&prefill, 42), unsafe.Pointer(&prefill), unsafe.Sizeof(prefill))
 		digest := DigestArgs{1, 2, 3, 4, 5, 6, 7}
 		check("Digest", s.Digest(&digest, 42), unsafe.Pointer(&digest), unsafe.Sizeof(digest))
@@ -313,6 +313,16 @@ func TestArgumentsArrive(t *testing.T) {
 		check("Select", s.Select(&both, 42), unsafe.Pointer(&both), unsafe.Sizeof(both))
 		linear := LinearArgs{1, 2, 3, 4, 5, 6}
 		check("Linear", s.Linear(&linear, 42), unsafe.Pointer(&linear), unsafe.Sizeof(linear))
+		embed := EmbedArgs{1, 2, 3, 4, 5}
+		check("Embed", s.Embed(&embed, 42), unsafe.Pointer(&embed), unsafe.Sizeof(embed))
+		norm := RMSNormArgs{1, 2, 3, 4, 5, 6, 7, 8}
+		check("RMSNorm", s.RMSNorm(&norm, 42), unsafe.Pointer(&norm), unsafe.Sizeof(norm))
+		rope := RopeArgs{QKV: 1, First: 8, HeadStride: 10, BlockTokens: 15}
+		check("Rope", s.Rope(&rope, 42), unsafe.Pointer(&rope), unsafe.Sizeof(rope))
+		silu := SiluMulArgs{1, 2, 3, 4}
+		check("SiluMul", s.SiluMul(&silu, 42), unsafe.Pointer(&silu), unsafe.Sizeof(silu))
+		argmax := ArgmaxArgs{1, 2, 3, 4, 5}
+		check("Argmax", s.Argmax(&argmax, 42), unsafe.Pointer(&argmax), unsafe.Sizeof(argmax))
 
 		if n, err := s.DecodeWorkspace(&decode); n != 10000 || err != nil {
 			t.Errorf("workspace of %d bytes, %v", n, err)

@@ -140,6 +140,31 @@ func (s *Session) Linear(a *LinearArgs, stream Stream) error {
 	return s.op(s.symbols.linear, unsafe.Pointer(a), stream)
 }
 
+// Embed gathers the embeddings of tokens.
+func (s *Session) Embed(a *EmbedArgs, stream Stream) error {
+	return s.op(s.symbols.embed, unsafe.Pointer(a), stream)
+}
+
+// RMSNorm normalises rows, after adding to the residual if there is one.
+func (s *Session) RMSNorm(a *RMSNormArgs, stream Stream) error {
+	return s.op(s.symbols.rmsnorm, unsafe.Pointer(a), stream)
+}
+
+// Rope rotates q and k and stores k and v.
+func (s *Session) Rope(a *RopeArgs, stream Stream) error {
+	return s.op(s.symbols.rope, unsafe.Pointer(a), stream)
+}
+
+// SiluMul is SwiGLU's activation.
+func (s *Session) SiluMul(a *SiluMulArgs, stream Stream) error {
+	return s.op(s.symbols.siluMul, unsafe.Pointer(a), stream)
+}
+
+// Argmax finds greedy tokens.
+func (s *Session) Argmax(a *ArgmaxArgs, stream Stream) error {
+	return s.op(s.symbols.argmax, unsafe.Pointer(a), stream)
+}
+
 func (s *Session) size(f symbol, args unsafe.Pointer) (int64, error) {
 	var bytes int64
 	code, _, _ := purego.SyscallN(f.address, uintptr(args), uintptr(unsafe.Pointer(&bytes)))

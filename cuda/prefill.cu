@@ -3,7 +3,8 @@
 // FlashAttention-2's schedule on mma.sync, so one kernel serves sm_80 and newer. A CTA owns 128 queries of one head, a warp 32 of them; keys
 // and values pass in tiles of 64 tokens, from the diagonal backwards, so that only the first tiles need the mask:
 //   S = Q K^T      m' = max(m, rowmax S)      P = exp2(c S - c m')      l = l exp2(c m - c m') + rowsum P      O = O exp2(c m - c m') + P V
-// with c = scale log2 e. While S is computed V is on its way, while P V is computed the next K.
+// with c = scale log2 e. While S is computed V is on its way, while P V is computed the next K. Keys and values in KV blocks are read where they
+// lie; the slots of a tile are looked up while the tile before it computes.
 #include "common.cuh"
 #include "mma.cuh"
 
@@ -26,6 +27,29 @@ __device__ inline void copy_rows(uint32_t tile, const __half *src, int64_t strid
     copy_async(tile + swizzled<D>(row, piece), at, first + row < limit);
     row += kRowsAtOnce;
     at += kRowsAtOnce * stride;
+  }
+}
+
+constexpr int kGroup = 16;  // tokens that share a block, whatever its size
+
+// Lane l gets the place in the pool, in rows of D halves, of the keys of group l % 4 of a tile. Their values follow T rows later.
+__device__ inline uint32_t block_rows(const ss_prefill_args &a, const int32_t *table, int tile, int kv_tokens) {
+  const int group = tile * (kKeys / kGroup) + threadIdx.x % (kKeys / kGroup), groups = a.block_tokens / kGroup;
+  if (group * kGroup >= kv_tokens) return 0;
+  const int block = group / groups;
+  return (uint32_t(__ldg(table + block)) * 2 * groups + (group - block * groups)) * kGroup;
+}
+
+// copy_rows of a tile of keys, or of values where `pool` is T rows on; rows as block_rows gives them.
+template <int D>
+__device__ inline void copy_block_rows(uint32_t tile, const __half *pool, uint32_t rows, int first, int limit) {
+  constexpr int kPieces = D / 8, kThreads = kPrefillWarps * 32;
+  constexpr int kRowsAtOnce = kThreads / kPieces;
+  const int piece = threadIdx.x % kPieces, row = threadIdx.x / kPieces;
+#pragma unroll
+  for (int i = 0; i < kKeys; i += kRowsAtOnce) {
+    const uint32_t from = __shfl_sync(~0u, rows, i / kGroup) + i % kGroup + row;
+    copy_async(tile + swizzled<D>(i + row, piece), pool + int64_t(from) * D + piece * 8, first + i + row < limit);
   }
 }
 
@@ -110,7 +134,7 @@ __device__ inline void softmax_step(float (&s)[2][kKeys / 8][4], float (&o)[2][D
   }
 }
 
-template <int D>
+template <int D, bool kPaged>
 __global__ void __launch_bounds__(kPrefillWarps * 32, 2) prefill_kernel(ss_prefill_args a, int query_tiles) {
   extern __shared__ __align__(128) char shared[];
   const uint32_t q_tile = shared_address(shared);
@@ -121,14 +145,21 @@ __global__ void __launch_bounds__(kPrefillWarps * 32, 2) prefill_kernel(ss_prefi
   const int kv_head = head / (a.heads_q / a.heads_kv);
   const int kv_tokens = a.prefix + a.q_tokens;
   const __half *q = static_cast<const __half *>(a.q) + head * a.q_head_stride;
-  const __half *k = static_cast<const __half *>(a.k) + kv_head * a.k_head_stride;
-  const __half *v = static_cast<const __half *>(a.v) + kv_head * a.v_head_stride;
+  const __half *k = static_cast<const __half *>(kPaged ? a.pool : a.k) + (kPaged ? 0 : kv_head * a.k_head_stride);
+  const __half *v = kPaged ? k + a.block_tokens * D : static_cast<const __half *>(a.v) + kv_head * a.v_head_stride;
+  const int32_t *table = kPaged ? a.table + int64_t(kv_head) * a.table_stride : nullptr;
 
   const int keys = min(kv_tokens, a.prefix + query0 + kQueries);  // keys that any query of the tile sees
   int tile = (keys + kKeys - 1) / kKeys - 1;
 
   copy_rows<D, kQueries>(q_tile, q, a.q_token_stride, query0, a.q_tokens);
-  copy_rows<D, kKeys>(k_tile, k, a.k_token_stride, tile * kKeys, kv_tokens);
+  uint32_t rows = 0;  // of this tile's blocks
+  if constexpr (kPaged) {
+    rows = block_rows(a, table, tile, kv_tokens);
+    copy_block_rows<D>(k_tile, k, rows, tile * kKeys, kv_tokens);
+  } else {
+    copy_rows<D, kKeys>(k_tile, k, a.k_token_stride, tile * kKeys, kv_tokens);
+  }
   copy_commit();
 
   float o[2][D / 8][4];
@@ -143,7 +174,12 @@ __global__ void __launch_bounds__(kPrefillWarps * 32, 2) prefill_kernel(ss_prefi
   for (; tile >= 0; tile--) {
     copy_wait<0>();
     __syncthreads();  // K has arrived; nobody reads the old V any more
-    copy_rows<D, kKeys>(v_tile, v, a.v_token_stride, tile * kKeys, kv_tokens);
+    if constexpr (kPaged) {
+      copy_block_rows<D>(v_tile, v, rows, tile * kKeys, kv_tokens);
+      if (tile > 0) rows = block_rows(a, table, tile - 1, kv_tokens);
+    } else {
+      copy_rows<D, kKeys>(v_tile, v, a.v_token_stride, tile * kKeys, kv_tokens);
+    }
     copy_commit();
 
     float s[2][kKeys / 8][4];
@@ -162,7 +198,12 @@ __global__ void __launch_bounds__(kPrefillWarps * 32, 2) prefill_kernel(ss_prefi
 
     copy_wait<0>();
     __syncthreads();  // V has arrived; nobody reads the old K any more
-    if (tile > 0) copy_rows<D, kKeys>(k_tile, k, a.k_token_stride, (tile - 1) * kKeys, kv_tokens);
+    if (tile > 0) {
+      if constexpr (kPaged)
+        copy_block_rows<D>(k_tile, k, rows, (tile - 1) * kKeys, kv_tokens);
+      else
+        copy_rows<D, kKeys>(k_tile, k, a.k_token_stride, (tile - 1) * kKeys, kv_tokens);
+    }
     copy_commit();
 
     softmax_step<D>(s, o, top, sum, scale_log2);
@@ -194,12 +235,12 @@ __global__ void __launch_bounds__(kPrefillWarps * 32, 2) prefill_kernel(ss_prefi
   }
 }
 
-template <int D>
+template <int D, bool kPaged>
 static int launch_prefill(const ss_prefill_args &a, cudaStream_t stream) {
   const int shared = (kQueries + 2 * kKeys) * D * 2;
   const int tiles = ceil_div(a.q_tokens, kQueries);
-  SS_TRY(allow_shared<prefill_kernel<D>>(shared));
-  prefill_kernel<D><<<dim3(unsigned(tiles), unsigned(a.heads_q)), kPrefillWarps * 32, shared, stream>>>(a, tiles);
+  SS_TRY((allow_shared<prefill_kernel<D, kPaged>>(shared)));
+  prefill_kernel<D, kPaged><<<dim3(unsigned(tiles), unsigned(a.heads_q)), kPrefillWarps * 32, shared, stream>>>(a, tiles);
   return check(cudaGetLastError(), "prefill_kernel");
 }
 
@@ -215,7 +256,12 @@ extern "C" int ss_prefill(const ss_prefill_args *args, ss_stream stream) {
                          args->out_token_stride, args->out_head_stride})
     SS_NEED(stride % 8 == 0);
   if (args->q_tokens == 0) return SS_OK;
-  SS_NEED(args->q != nullptr && args->k != nullptr && args->v != nullptr && args->out != nullptr);
-  if (args->head_dim == 128) return ss::launch_prefill<128>(*args, ss::stream_of(stream));
-  return ss::launch_prefill<64>(*args, ss::stream_of(stream));
+  SS_NEED(args->q != nullptr && args->out != nullptr);
+  const cudaStream_t on = ss::stream_of(stream);
+  if (args->table != nullptr) {
+    SS_NEED(args->pool != nullptr && args->block_tokens > 0 && args->block_tokens % ss::kGroup == 0);
+    return args->head_dim == 128 ? ss::launch_prefill<128, true>(*args, on) : ss::launch_prefill<64, true>(*args, on);
+  }
+  SS_NEED(args->k != nullptr && args->v != nullptr);
+  return args->head_dim == 128 ? ss::launch_prefill<128, false>(*args, on) : ss::launch_prefill<64, false>(*args, on);
 }

@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-#define SS_VERSION 1
+#define SS_VERSION 2
 
 #if defined(__GNUC__)
 #define SS_API __attribute__((visibility("default")))
@@ -213,6 +213,8 @@ SS_API int ss_psa_pipeline(const ss_psa_pipeline_args *args, ss_stream stream);
 
 // Causal prefill attention of one request: query i (of q_tokens) sees keys 0 .. prefix + i of the prefix + q_tokens keys.
 // fp16; element (token, head, d) of a tensor lies at token * token_stride + head * head_stride + d, strides multiples of 8.
+// With table != NULL keys and values lie in KV blocks instead: those of token t of KV head h in slot table[h * table_stride + t / T], at offset
+// t % T; k and v and their strides are not read then. The new tokens' own keys and values must be in their blocks too (ss_rope puts them there).
 typedef struct {
   const void *q, *k, *v;
   void *out;
@@ -222,6 +224,9 @@ typedef struct {
   int64_t out_token_stride, out_head_stride;
   int32_t q_tokens, prefix, heads_q, heads_kv, head_dim;
   float scale;
+  const void *pool;      // slots, or NULL with table
+  const int32_t *table;  // [Hk][table_stride] or NULL
+  int32_t table_stride, block_tokens;
 } ss_prefill_args;
 SS_API int ss_prefill(const ss_prefill_args *args, ss_stream stream);
 
@@ -285,12 +290,78 @@ typedef struct {
 SS_API int ss_linear_open(const char *path);  // cuBLAS library; NULL or "" searches the usual names
 SS_API int ss_linear(const ss_linear_args *args, ss_stream stream);
 
+// ---- the rest of a layer --------------------------------------------------------------------------------------------------------------
+
+// What a Llama forward pass needs beside linears and attention. Arithmetic is fp32; where HuggingFace's LlamaForCausalLM in fp16 rounds between
+// steps, so do these: r(x) is x rounded to fp16. Tensors are dense, fp16 ones at multiples of 16 bytes, hidden and ffn multiples of 8.
+
+// out[i] = table[token[i]]
+typedef struct {
+  const void *table;     // fp16 [vocab][hidden]
+  const int32_t *token;  // [tokens], each below vocab
+  void *out;             // fp16 [tokens][hidden]
+  int32_t tokens, hidden;
+} ss_embed_args;
+SS_API int ss_embed(const ss_embed_args *args, ss_stream stream);
+
+// norm(x) = r(x / sqrt(mean_d x_d^2 + eps)) * weight
+//   residual given:  residual[i] = r(residual[i] + x[i]),  out[i] = r(norm(residual[i]))
+//   else:            out[i] = r(norm(x[row[i]])), row[i] = i where row is NULL
+// out may be x unless row is given.
+typedef struct {
+  const void *x;       // fp16 [rows][hidden]; with row, as many rows as row names
+  void *residual;      // fp16 [rows][hidden] or NULL
+  const void *weight;  // fp16 [hidden]
+  void *out;           // fp16 [rows][hidden]
+  const int32_t *row;  // [rows] or NULL; NULL where residual is given
+  int32_t rows;
+  int32_t hidden;  // at most 32768
+  float eps;
+} ss_rmsnorm_args;
+SS_API int ss_rmsnorm(const ss_rmsnorm_args *args, ss_stream stream);
+
+// Rotates q and k of each token in place. With p the token's position and x, y dimensions d and d + D / 2 of a head, d < D / 2:
+//   c = r(cos(p inv_freq_d))   s = r(sin(p inv_freq_d))   x' = r(r(x c) - r(y s))   y' = r(r(y c) + r(x s))
+// q_out gets the rotated q packed as ss_decode takes it. With a pool, the rotated k and the v of token i of KV head h also go to offset p % T of
+// slot table[row[i] * row_stride + h * head_stride + p / T - first[row[i]]].
+typedef struct {
+  void *qkv;                // fp16 [tokens][Hq + 2 Hk][D]: q heads, k heads, v heads
+  const int32_t *position;  // [tokens]
+  const float *inv_freq;    // [D / 2]
+  void *q_out;              // fp16 [tokens][Hq][D] or NULL
+  void *pool;               // slots, or NULL: not written
+  const int32_t *table;     // the slots of every (row, KV head); strides in entries
+  const int32_t *row;       // [tokens] the token's row of the table, or NULL: all 0
+  const int32_t *first;     // [rows] logical block of a row's first entry, or NULL: all 0
+  int64_t row_stride, head_stride;
+  int32_t tokens, heads_q, heads_kv, head_dim, block_tokens;
+} ss_rope_args;
+SS_API int ss_rope(const ss_rope_args *args, ss_stream stream);
+
+// out = r(r(gate / (1 + exp(-gate))) * up)
+typedef struct {
+  const void *x;  // fp16 [tokens][2 ffn]: gate, then up
+  void *out;      // fp16 [tokens][ffn]
+  int32_t tokens, ffn;
+} ss_silu_mul_args;
+SS_API int ss_silu_mul(const ss_silu_mul_args *args, ss_stream stream);
+
+// The lowest index of each row's largest value. NaN never wins; a row without a number above -inf gives 0.
+typedef struct {
+  const void *logits;  // fp16 [rows][stride], at a multiple of 16 bytes; stride may be any
+  int32_t *out;        // [rows]
+  int32_t rows;
+  int32_t vocab;  // values of a row that count
+  int32_t stride;
+} ss_argmax_args;
+SS_API int ss_argmax(const ss_argmax_args *args, ss_stream stream);
+
 // ---- timing ---------------------------------------------------------------------------------------------------------------------------
 
 enum {
   SS_OP_EMPTY, SS_OP_MEMCPY, SS_OP_MEMSET, SS_OP_FILL, SS_OP_FLASH_H2D, SS_OP_GPU_SCATTER, SS_OP_MEMCPY_BLOCKS, SS_OP_MEMCPY_BATCH,
   SS_OP_FLASH_D2H, SS_OP_DECODE, SS_OP_PSA, SS_OP_PSA_PIPELINE, SS_OP_PREFILL, SS_OP_DIGEST, SS_OP_SCORES, SS_OP_TOPK, SS_OP_SELECT,
-  SS_OP_LINEAR, SS_OP_COUNT
+  SS_OP_LINEAR, SS_OP_EMBED, SS_OP_RMSNORM, SS_OP_ROPE, SS_OP_SILU_MUL, SS_OP_ARGMAX, SS_OP_COUNT
 };
 
 enum {

@@ -4,5 +4,6 @@
 // Nothing here is fast or clever; each function is its equation. Shapes are those of cuda/sparseserve.h, and slices hold them row-major, so
 // a test can round its inputs to fp16 and give the same numbers to both sides.
 //
-// Read softmax.go (the algebra of partial softmaxes), cache.go (paged blocks), then decode.go, psa.go, prefill.go, digest.go, topk.go.
+// Read softmax.go (the algebra of partial softmaxes), cache.go (paged blocks), then decode.go, psa.go, prefill.go, digest.go, topk.go, llama.go
+// (the rest of a layer).
 package oracle

@@ -259,3 +259,44 @@ func TestTopK(t *testing.T) {
 		}
 	}
 }
+
+func TestRMSNormByHand(t *testing.T) {
+	near(t, "norm", RMSNorm([]float64{3, -4, 0, 0}, []float64{1, 2, 3, 4}, 0, Exact), []float64{1.2, -3.2, 0, 0})
+	near(t, "eps", RMSNorm([]float64{1, 1}, []float64{1, 1}, 3, Exact), []float64{0.5, 0.5})
+	thirds := func(x float64) float64 { return math.Round(3*x) / 3 }
+	near(t, "rounded twice", RMSNorm([]float64{3, -4, 0, 0}, []float64{1, 2, 3, 4}, 0, thirds), []float64{4. / 3, -10. / 3, 0, 0})
+}
+
+// Rotations keep lengths, and a product of q and k depends on the distance of their positions alone.
+func TestRopeRotates(t *testing.T) {
+	r := rand.New(rand.NewPCG(8, 8))
+	q, k, freq := random(r, 8), random(r, 8), []float64{1, 0.3, 0.1, 0.01}
+	at := func(head []float64, position float64) []float64 {
+		angle := make([]float64, len(freq))
+		for d := range freq {
+			angle[d] = position * freq[d]
+		}
+		return Rope(head, angle, Exact)
+	}
+	near(t, "unturned", at(q, 0), q)
+	near(t, "quarter turn", Rope([]float64{1, 2}, []float64{math.Pi / 2}, Exact), []float64{-2, 1})
+	near(t, "lengths", []float64{dot(at(q, 7), at(q, 7))}, []float64{dot(q, q)})
+	near(t, "products", []float64{dot(at(q, 7), at(k, 3))}, []float64{dot(at(q, 104), at(k, 100))})
+}
+
+func TestSiluMulByHand(t *testing.T) {
+	near(t, "silu", SiluMul([]float64{0, math.Log(3), -math.Log(3), 5, 2, 4}, Exact), []float64{0, math.Log(3) * 0.75 * 2, -math.Log(3)})
+	near(t, "rounded twice", SiluMul([]float64{10, 0.3}, math.Round), []float64{3})
+}
+
+func TestArgmax(t *testing.T) {
+	inf := math.Inf(1)
+	for _, c := range []struct {
+		x    []float64
+		want int
+	}{{[]float64{1, 3, 2, 3}, 1}, {[]float64{math.NaN(), -5}, 1}, {[]float64{-inf, -inf}, 0}, {[]float64{2, inf, math.NaN(), inf}, 1}} {
+		if got := Argmax(c.x); got != c.want {
+			t.Errorf("%v: %d, want %d", c.x, got, c.want)
+		}
+	}
+}

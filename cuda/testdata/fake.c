@@ -108,6 +108,11 @@ OPERATION(ss_scores, ss_scores_args)
 OPERATION(ss_topk, ss_topk_args)
 OPERATION(ss_select, ss_select_args)
 OPERATION(ss_linear, ss_linear_args)
+OPERATION(ss_embed, ss_embed_args)
+OPERATION(ss_rmsnorm, ss_rmsnorm_args)
+OPERATION(ss_rope, ss_rope_args)
+OPERATION(ss_silu_mul, ss_silu_mul_args)
+OPERATION(ss_argmax, ss_argmax_args)
 SS_API int ss_empty(const void *a, ss_stream s) { return (void)a, (void)s, enter("ss_empty"); }
 
 SS_API int ss_memcpy_batch(const ss_blocks_args *a, ss_stream s) {
@@ -172,7 +177,7 @@ SS_API const int32_t *fake_layout(void) {
       AT(ss_prefill_args, q_token_stride), AT(ss_prefill_args, q_head_stride), AT(ss_prefill_args, k_token_stride), AT(ss_prefill_args, k_head_stride),
       AT(ss_prefill_args, v_token_stride), AT(ss_prefill_args, v_head_stride), AT(ss_prefill_args, out_token_stride), AT(ss_prefill_args, out_head_stride),
       AT(ss_prefill_args, q_tokens), AT(ss_prefill_args, prefix), AT(ss_prefill_args, heads_q), AT(ss_prefill_args, heads_kv), AT(ss_prefill_args, head_dim),
-      AT(ss_prefill_args, scale), -1,
+      AT(ss_prefill_args, scale), AT(ss_prefill_args, pool), AT(ss_prefill_args, table), AT(ss_prefill_args, table_stride), AT(ss_prefill_args, block_tokens), -1,
       sizeof(ss_digest_args), AT(ss_digest_args, pool), AT(ss_digest_args, slot), AT(ss_digest_args, dst), AT(ss_digest_args, meta), AT(ss_digest_args, count),
       AT(ss_digest_args, head_dim), AT(ss_digest_args, block_tokens), -1,
       sizeof(ss_scores_args), AT(ss_scores_args, q), AT(ss_scores_args, meta), AT(ss_scores_args, first), AT(ss_scores_args, count), AT(ss_scores_args, scores),
@@ -183,6 +188,13 @@ SS_API const int32_t *fake_layout(void) {
       sizeof(ss_select_args), AT(ss_select_args, scores), AT(ss_select_args, topk), AT(ss_select_args, arrived), -1,
       sizeof(ss_linear_args), AT(ss_linear_args, x), AT(ss_linear_args, w), AT(ss_linear_args, y), AT(ss_linear_args, tokens), AT(ss_linear_args, in),
       AT(ss_linear_args, out), -1,
+      sizeof(ss_embed_args), AT(ss_embed_args, table), AT(ss_embed_args, token), AT(ss_embed_args, out), AT(ss_embed_args, tokens), AT(ss_embed_args, hidden), -1,
+      sizeof(ss_rmsnorm_args), AT(ss_rmsnorm_args, x), AT(ss_rmsnorm_args, residual), AT(ss_rmsnorm_args, weight), AT(ss_rmsnorm_args, out), AT(ss_rmsnorm_args, row), AT(ss_rmsnorm_args, rows), AT(ss_rmsnorm_args, hidden), AT(ss_rmsnorm_args, eps), -1,
+      sizeof(ss_rope_args), AT(ss_rope_args, qkv), AT(ss_rope_args, position), AT(ss_rope_args, inv_freq), AT(ss_rope_args, q_out), AT(ss_rope_args, pool),
+      AT(ss_rope_args, table), AT(ss_rope_args, row), AT(ss_rope_args, first), AT(ss_rope_args, row_stride), AT(ss_rope_args, head_stride),
+      AT(ss_rope_args, tokens), AT(ss_rope_args, heads_q), AT(ss_rope_args, heads_kv), AT(ss_rope_args, head_dim), AT(ss_rope_args, block_tokens), -1,
+      sizeof(ss_silu_mul_args), AT(ss_silu_mul_args, x), AT(ss_silu_mul_args, out), AT(ss_silu_mul_args, tokens), AT(ss_silu_mul_args, ffn), -1,
+      sizeof(ss_argmax_args), AT(ss_argmax_args, logits), AT(ss_argmax_args, out), AT(ss_argmax_args, rows), AT(ss_argmax_args, vocab), AT(ss_argmax_args, stride), -1,
       sizeof(ss_device_info), AT(ss_device_info, name), AT(ss_device_info, memory_bytes), AT(ss_device_info, memory_busy_bytes), AT(ss_device_info, l2_bytes),
       AT(ss_device_info, sm_count), AT(ss_device_info, capability), AT(ss_device_info, driver_version), AT(ss_device_info, toolkit_version),
       AT(ss_device_info, copy_engines), AT(ss_device_info, shared_bytes), -1,
@@ -196,6 +208,7 @@ SS_API const int32_t *fake_layout(void) {
 SS_API const int32_t *fake_operations(void) {
   static const int32_t operations[] = {
       SS_OP_EMPTY, SS_OP_MEMCPY, SS_OP_MEMSET, SS_OP_FILL, SS_OP_FLASH_H2D, SS_OP_GPU_SCATTER, SS_OP_MEMCPY_BLOCKS, SS_OP_MEMCPY_BATCH, SS_OP_FLASH_D2H,
-      SS_OP_DECODE, SS_OP_PSA, SS_OP_PSA_PIPELINE, SS_OP_PREFILL, SS_OP_DIGEST, SS_OP_SCORES, SS_OP_TOPK, SS_OP_SELECT, SS_OP_LINEAR, SS_OP_COUNT};
+      SS_OP_DECODE, SS_OP_PSA, SS_OP_PSA_PIPELINE, SS_OP_PREFILL, SS_OP_DIGEST, SS_OP_SCORES, SS_OP_TOPK, SS_OP_SELECT, SS_OP_LINEAR, SS_OP_EMBED, SS_OP_RMSNORM, SS_OP_ROPE, SS_OP_SILU_MUL, SS_OP_ARGMAX,
+      SS_OP_COUNT};
   return operations;
 }
