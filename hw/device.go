@@ -189,8 +189,14 @@ func (d *Device) Finish() (sim.Timing, error) {
 		Elapsed:      d.now - d.step.Start,
 		Phases:       d.phases,
 		SavesDone:    max(0, d.saves.done()-d.step.Start),
+		Landed:       d.step.Index + 1,
 		Extrapolated: d.costs.notes.bits,
 	}, nil
+}
+
+// Drain implements sim.Device. Every Finish has said when its saves land.
+func (d *Device) Drain() (des.Time, error) {
+	return max(0, d.saves.done()-d.step.Start), nil
 }
 
 // pass lets time go by on the critical path.

@@ -19,10 +19,11 @@ type metronome struct {
 	elapsed des.Time
 	saves   bool
 	loads   []int64 // by step
+	index   int64
 }
 
-func (d *metronome) Begin(*sim.Step) error {
-	d.elapsed, d.saves, d.loads = 10*ms, false, append(d.loads, 0)
+func (d *metronome) Begin(s *sim.Step) error {
+	d.elapsed, d.saves, d.loads, d.index = 10*ms, false, append(d.loads, 0), s.Index
 	return nil
 }
 
@@ -42,12 +43,14 @@ func (d *metronome) Compute(_ int, w *sim.Work) error {
 }
 
 func (d *metronome) Finish() (sim.Timing, error) {
-	t := sim.Timing{Elapsed: d.elapsed, Phases: sim.Phases{Linears: d.elapsed}}
+	t := sim.Timing{Elapsed: d.elapsed, Phases: sim.Phases{Linears: d.elapsed}, Landed: d.index + 1}
 	if d.saves {
 		t.SavesDone = d.elapsed + 5*ms
 	}
 	return t, nil
 }
+
+func (d *metronome) Drain() (des.Time, error) { return d.elapsed + 5*ms, nil }
 
 // byHand returns a scenario of two layers with one KV head each, blocks of four
 // tokens, eight tokens an iteration and memory for the given number of blocks.

@@ -72,6 +72,7 @@ func (s *Server) emit(r *request, now des.Time) error {
 	if !r.Finished() {
 		return nil
 	}
+	s.drop(r, true)
 	s.closeSeq(r)
 	s.sched.Finish(r.Request)
 	delete(s.requests, r.Request)

@@ -28,6 +28,10 @@ type Device interface {
 	Compute(layer int, w *Work) error
 	// Finish waits for the step to end.
 	Finish() (Timing, error)
+	// Drain waits until all saves are in DRAM and returns when that was, counted
+	// from the last step's start. The server calls it when it has nothing else
+	// to run and saves are left that no Finish reported.
+	Drain() (des.Time, error)
 }
 
 // Step is the metadata of one batch step.
@@ -39,6 +43,11 @@ type Step struct {
 	// DRAMBytes is the size of the host pool in use. Zero-copy reads slow down
 	// as it grows (TLB reach).
 	DRAMBytes int64
+	// Rows and Dropped are for devices that compute (Config.Detail): the
+	// requests of the batch, decodes first, and those whose KV was given up
+	// since the step before.
+	Rows    []Row
+	Dropped []Dropped
 }
 
 // Work is what one layer computes in one step.
@@ -53,6 +62,10 @@ type Work struct {
 	// over requests; 0 when attention is dense.
 	ScoredBlocks int64
 	Sparse       bool // decode attention runs over selected blocks
+	// Lists and Tables are for devices that compute (Config.Detail): what the
+	// decodes read, and for each prefill span its place in the cache.
+	Lists  *Lists
+	Tables []Table
 }
 
 // Span is one request's prefill attention in one layer: Query tokens attend
@@ -66,9 +79,11 @@ type Span struct {
 type Timing struct {
 	Elapsed des.Time
 	Phases  Phases
-	// SavesDone is when the last save enqueued so far is in DRAM, counted from
-	// the step's start; it may lie beyond Elapsed.
+	// SavesDone is when every save of the first Landed steps is in DRAM, counted
+	// from the step's start. A modelled device knows it ahead, with its own step
+	// among them; a real one reports what has landed.
 	SavesDone des.Time
+	Landed    int64
 	// Extrapolated names cost models asked beyond their calibration, if any;
 	// bit i stands for the i-th name of the device's own list.
 	Extrapolated uint32

@@ -53,6 +53,7 @@ func TestLaw3NoKVIsLost(t *testing.T) {
 		// Saves that land long after their step meet every turn of a request's
 		// life: set back, preempted, restarted, gone.
 		o.spy.lag = des.Time(rapid.IntRange(0, 60).Draw(t, "lag")) * des.Millisecond
+		o.spy.unaware = rapid.Bool().Draw(t, "unaware")
 		o.run(t, c, o.server.Check)
 	})
 }

@@ -11,7 +11,7 @@ func (s *Server) prepareSelections(r *request) {
 	if r.steps == 0 {
 		r.lastGrid = -2 // no step before
 		r.cursors = r.cursors[:0]
-		for _, g := range s.cache.Sample.Groups {
+		for _, g := range s.groups {
 			r.cursors = append(r.cursors, s.Library.CursorOf(s.Seed, r.ID, int(g)))
 		}
 	}
@@ -32,7 +32,7 @@ func (s *Server) selection(r *request, g int, dense bool, sel *kv.Selection) {
 	}
 	st := r.streams[g]
 	sel.Sinks = s.Spec.SinkBlocks
-	sel.Tail = r.seq.Blocks() - s.Spec.WindowBlocks
+	sel.Tail = s.Geometry.Blocks(r.Context()) - s.Spec.WindowBlocks
 	t := (int(r.cursors[g].Phase) + r.steps) % st.Steps
 	sel.Next = st.At(t)
 	if r.grid == r.lastGrid {

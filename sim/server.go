@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"sparseserve/sim/des"
@@ -27,6 +28,9 @@ type Config struct {
 	Seed     uint64
 	Device   Device
 	Library  *dsa.Library // selections of sparse attention; its policy picks SelectedBlocks
+	// Detail names every row, block and slot to the device (detail.go), which
+	// needs all heads to be simulated.
+	Detail bool
 }
 
 // Server runs one serving system on one device in virtual time.
@@ -52,8 +56,11 @@ type Server struct {
 	broken   bool // the workload gave an error
 	arrived  int
 	saves    []saveJob  // in flight, oldest first
+	landed   int64      // steps whose saves have landed or will at a scheduled event
 	pinned   []*request // whose chunked prefill holds HBM
 	step     stepState
+	detail   detail
+	groups   []int32 // (layer, KV head) groups whose selections are simulated
 	workload Workload
 }
 
@@ -89,15 +96,21 @@ func NewServer(cfg Config) (*Server, error) {
 	if spec.Sparse() {
 		s.budget = SelectedBlocks(spec)
 	}
+	sample := kv.FullSample(geo)
+	if spec.Heads == "sampled" {
+		sample = kv.HashSample(geo, spec.SampleGroups, cfg.Seed)
+	}
+	s.groups = sample.Groups
+	if cfg.Detail {
+		if err := checkDetail(spec, sample.Rate); err != nil {
+			return nil, err
+		}
+	}
 	var limit sched.Limit
 	if spec.Offload {
-		sample := kv.FullSample(geo)
-		if spec.Heads == "sampled" {
-			sample = kv.HashSample(geo, spec.SampleGroups, cfg.Seed)
-		}
 		cache, err := kv.NewCache(kv.Config{
 			Geometry: geo, Sample: sample, HBMBytes: cfg.HBMBytes,
-			Eviction: spec.Eviction, PerLayer: spec.Pool == "per-layer", Window: spec.Window,
+			Eviction: spec.Eviction, PerLayer: spec.Pool == "per-layer", Window: spec.Window, Detail: cfg.Detail,
 		})
 		if err != nil {
 			return nil, err
@@ -116,6 +129,17 @@ func NewServer(cfg Config) (*Server, error) {
 		Memory:  s.memory, Limit: limit,
 	})
 	return s, err
+}
+
+// checkDetail refuses what a device that computes cannot carry out.
+func checkDetail(spec *Spec, rate float64) error {
+	switch {
+	case rate < 1:
+		return errors.New("sim: every head must be simulated to run on a device that computes; set system.heads = \"full\"")
+	case spec.Sparse() && spec.WindowBlocks < 1:
+		return errors.New("sim: the newest token must attend to itself on a device that computes; set system.window_blocks to 1 or more")
+	}
+	return nil
 }
 
 // SelectedBlocks returns how many blocks a group attends to, the open block,
@@ -210,10 +234,40 @@ func (s *Server) handle(ev event) error {
 	if s.events.More() {
 		return nil // a batch sees everything that happens at its start
 	}
-	if s.busy || s.sched.Waiting()+s.sched.Running() == 0 {
+	if s.busy {
 		return nil
 	}
-	return s.startStep(now)
+	if s.sched.Waiting()+s.sched.Running() > 0 {
+		if err := s.startStep(now); err != nil || s.busy {
+			return err
+		}
+	}
+	return s.drain(now)
+}
+
+// drain asks the device for saves that no step has reported, for which a
+// request may wait.
+func (s *Server) drain(now des.Time) error {
+	if n := len(s.saves); n == 0 || s.saves[n-1].step < s.landed {
+		return nil
+	}
+	at, err := s.Device.Drain()
+	if err != nil {
+		return err
+	}
+	s.land(max(now, s.step.meta.Start+at), s.steps)
+	return nil
+}
+
+// land schedules that the saves of the first n steps are in DRAM.
+func (s *Server) land(at des.Time, n int64) {
+	for i := range s.saves {
+		if j := s.saves[i].step; j >= s.landed && j < n {
+			s.landed = n
+			s.events.Schedule(at, priority[saveDone], event{kind: saveDone, save: n - 1})
+			return
+		}
+	}
 }
 
 // fetch takes the next request from the workload and schedules its arrival.

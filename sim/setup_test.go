@@ -23,6 +23,7 @@ type scenario struct {
 	hbm      int64 // bytes for KV
 	seed     uint64
 	arrivals []sim.Arrival
+	detail   bool
 }
 
 func (c *scenario) String() string {
@@ -167,6 +168,7 @@ func (c *scenario) server(t fatal, d sim.Device) *sim.Server {
 		Spec:     c.spec,
 		Model:    sim.Model{Layers: c.model.Layers, KVHeads: c.model.KVHeads, Hidden: c.model.Hidden, MaxContext: c.model.MaxContext},
 		Geometry: c.model.Geometry(c.spec.BlockTokens), HBMBytes: c.hbm, Seed: c.seed, Device: d,
+		Detail: c.detail,
 	}
 	if c.spec.Sparse() {
 		cfg.Library = library(sim.Candidates(&c.spec))
@@ -183,6 +185,9 @@ type spy struct {
 	sim.Device
 	begin func() error // called as a step begins
 	lag   des.Time     // added to the time at which saves land
+	// unaware hides when saves land until they have, as a real device must.
+	unaware bool
+	landing []des.Time // by step
 
 	step         sim.Step
 	layer        int   // last of the running step, -1 before the first
@@ -246,7 +251,37 @@ func (d *spy) Finish() (sim.Timing, error) {
 	timing, err := d.Device.Finish()
 	timing.SavesDone += d.lag
 	d.ended = append(d.ended, stepTotals{d.step, d.loaded, d.saves, d.least, timing})
+	if d.unaware {
+		d.report(&timing)
+	}
 	return timing, err
+}
+
+// report holds back what a device that only sees saves land cannot know yet.
+func (d *spy) report(t *sim.Timing) {
+	d.landing = append(d.landing, max(d.step.Start+t.SavesDone, d.lastLanding()))
+	end := d.step.Start + t.Elapsed
+	t.Landed, t.SavesDone = 0, 0
+	for i, at := range d.landing {
+		if at > end {
+			break
+		}
+		t.Landed, t.SavesDone = int64(i+1), max(0, at-d.step.Start)
+	}
+}
+
+func (d *spy) lastLanding() des.Time {
+	if len(d.landing) == 0 {
+		return 0
+	}
+	return d.landing[len(d.landing)-1]
+}
+
+func (d *spy) Drain() (des.Time, error) {
+	if !d.unaware {
+		return d.Device.Drain()
+	}
+	return d.lastLanding() - d.step.Start, nil
 }
 
 // outcome is a finished run.

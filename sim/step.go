@@ -51,9 +51,13 @@ func (s *Server) startStep(now des.Time) error {
 			panic(fmt.Sprintf("sim: at %v, step %d: %v", now, s.steps, err))
 		}
 	}
+	if s.Detail {
+		s.describe()
+	}
 	if err := s.Device.Begin(&s.step.meta); err != nil {
 		return err
 	}
+	s.detail.dropped = s.detail.dropped[:0]
 	for layer := range s.Model.Layers {
 		if err := s.layer(layer); err != nil {
 			return err
@@ -71,6 +75,7 @@ func (s *Server) startStep(now des.Time) error {
 func (s *Server) evictRequest(r *request) {
 	r.preemptions++
 	s.metrics.preemptions++
+	s.drop(r, false)
 	s.closeSeq(r)
 }
 
@@ -168,6 +173,9 @@ func (s *Server) enterDecode(r *request) error {
 		st.selected += s.selectedTokens(context)
 		st.scored += int64(context / s.Geometry.BlockTokens)
 	}
+	if s.Spec.Sparse() && (s.cache != nil || s.Detail) {
+		s.prepareSelections(r)
+	}
 	if s.cache == nil {
 		return nil
 	}
@@ -178,9 +186,6 @@ func (s *Server) enterDecode(r *request) error {
 		if err := s.cache.Reserve(r.seq, s.metaBytes(context)+r.buffers); err != nil {
 			return err
 		}
-	}
-	if s.Spec.Sparse() {
-		s.prepareSelections(r)
 	}
 	return nil
 }
@@ -226,8 +231,17 @@ func (s *Server) layer(layer int) error {
 		}
 		st.moves.Saves = s.savesOf(layer)
 		st.rec.Saved += st.moves.Saves
+		if s.Detail {
+			st.moves.LoadRefs = s.cache.Refs()
+		}
 		if err := s.Device.Move(&st.moves); err != nil {
 			return err
+		}
+	}
+	if s.Detail {
+		s.tabulate(layer)
+		if s.cache != nil || w.Sparse {
+			s.list(layer, dense)
 		}
 	}
 	return s.Device.Compute(layer, w)
@@ -297,7 +311,8 @@ func (s *Server) savesOf(layer int) int64 {
 func (s *Server) leave(now des.Time, timing Timing) {
 	st := &s.step
 	if s.cache != nil {
-		s.queueSaves(now, timing.SavesDone)
+		s.queueSaves()
+		s.land(now+max(0, timing.SavesDone), timing.Landed)
 		after := s.cache.Stats()
 		st.rec.Selected = s.cache.Scale(after.Selected - st.before.Selected)
 		st.rec.Loaded = s.cache.Scale(after.Loaded - st.before.Loaded)
@@ -308,10 +323,9 @@ func (s *Server) leave(now des.Time, timing Timing) {
 	s.events.Schedule(now+timing.Elapsed, priority[stepDone], event{kind: stepDone})
 }
 
-// queueSaves notes which blocks this step sends to DRAM and when they land.
-func (s *Server) queueSaves(now, done des.Time) {
+// queueSaves notes which blocks this step sends to DRAM.
+func (s *Server) queueSaves() {
 	size := s.Geometry.BlockTokens
-	n := len(s.saves)
 	for _, r := range s.step.decodes {
 		if r.Context()%size == 0 {
 			s.saves = append(s.saves, saveJob{step: s.steps, req: r, seq: r.seq, owner: r.seq.Owner(), blocks: r.Context() / size})
@@ -328,9 +342,6 @@ func (s *Server) queueSaves(now, done des.Time) {
 			job.frees = true
 			s.saves = append(s.saves, job)
 		}
-	}
-	if len(s.saves) > n {
-		s.events.Schedule(now+max(done, 0), priority[saveDone], event{kind: saveDone, save: s.steps})
 	}
 }
 

@@ -186,11 +186,22 @@ func (c *Cache) Fill(li int) (loads int64, err error) {
 	if err = c.place(li, c.writing); err == nil {
 		err = c.place(li, c.missing)
 	}
+	if c.detail && err == nil {
+		c.refs = c.refs[:0]
+		for _, r := range c.missing {
+			slot := c.seqs[r.seq].Slots(int(r.group))[r.block]
+			c.refs = append(c.refs, BlockRef{r.seq, c.Sample.Groups[r.group], int32(r.block), slot})
+		}
+	}
 	c.stats.Written += int64(len(c.writing))
 	c.stats.Loaded += loads
 	c.writing, c.missing = c.writing[:0], c.missing[:0]
 	return loads, err
 }
+
+// Refs names the blocks that the last Fill loads, each once, until the next
+// Fill. Only a cache made with Detail keeps them.
+func (c *Cache) Refs() []BlockRef { return c.refs }
 
 func (c *Cache) place(li int, refs []ref) error {
 	p := &c.pools[c.layers[li].pool]

@@ -89,6 +89,9 @@ type Cache struct {
 	want    []uint64
 	stats   Stats
 	loads   []int64 // by group of the sample
+
+	detail bool
+	refs   []BlockRef // that the last Fill queued to be loaded
 }
 
 // layerGroups are the sample's groups of one layer.
@@ -105,11 +108,12 @@ type Config struct {
 	Eviction string // lru | fifo
 	PerLayer bool   // one pool a layer instead of one for all
 	Window   int    // working-set history in decode steps, at least 1
+	Detail   bool   // Fill names the blocks that it loads
 }
 
 // NewCache returns an empty cache.
 func NewCache(cfg Config) (*Cache, error) {
-	c := &Cache{Geo: cfg.Geometry, Sample: cfg.Sample, window: cfg.Window}
+	c := &Cache{Geo: cfg.Geometry, Sample: cfg.Sample, window: cfg.Window, detail: cfg.Detail}
 	if cfg.Window < 1 {
 		return nil, fmt.Errorf("kv: working-set window is %d steps, need at least 1", cfg.Window)
 	}
@@ -137,6 +141,8 @@ func NewCache(cfg Config) (*Cache, error) {
 	for i := range c.pools {
 		p := &c.pools[i]
 		p.slots = int(float64(cfg.HBMBytes/cfg.Geometry.BlockBytes) * cfg.Sample.Rate / float64(n))
+		p.first = uint32(i * p.slots)
+		p.fresh = p.first
 		switch cfg.Eviction {
 		case "lru":
 			p.order = newLRU(i)
@@ -209,6 +215,13 @@ func (c *Cache) Free(s *Seq) {
 }
 
 func (s *Seq) row(g int) []mark { return s.marks[g*s.cap : (g+1)*s.cap : (g+1)*s.cap] }
+
+// Handle identifies the request while it lives; a later one may get it again.
+func (s *Seq) Handle() int32 { return s.id }
+
+// Slots returns the HBM slot of every block of a group of the sample. Entries
+// of blocks that are not resident mean nothing.
+func (s *Seq) Slots(g int) []uint32 { return s.slots[g*s.cap:][:s.blocks] }
 
 // Owner tells the successive requests of one handle apart.
 func (s *Seq) Owner() uint32 { return s.born }

@@ -34,8 +34,8 @@ func (c *Cache) Check() error {
 		if p.used != len(owner[i]) {
 			return fmt.Errorf("law 1: pool %d counts %d blocks, %d are resident", i, p.used, len(owner[i]))
 		}
-		if int(p.fresh) != p.used+len(p.free) {
-			return fmt.Errorf("law 1: pool %d handed out %d slots, %d used + %d free", i, p.fresh, p.used, len(p.free))
+		if int(p.fresh-p.first) != p.used+len(p.free) {
+			return fmt.Errorf("law 1: pool %d handed out %d slots, %d used + %d free", i, p.fresh-p.first, p.used, len(p.free))
 		}
 		if p.used+p.reserved > p.slots {
 			return fmt.Errorf("law 2: pool %d has %d used + %d reserved of %d slots", i, p.used, p.reserved, p.slots)

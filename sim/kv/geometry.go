@@ -31,14 +31,14 @@ type Moves struct {
 	Loads      int64 // blocks, DRAM -> HBM, before this layer's decode attention
 	Saves      int64 // blocks, HBM -> DRAM, written by this layer
 	BlockBytes int64
-	// LoadRefs and SaveRefs name the blocks, for devices that move real bytes.
-	// They are filled only when the cache runs every head.
-	LoadRefs, SaveRefs []BlockRef
+	// LoadRefs names the blocks to load, for devices that move real bytes; nil
+	// for those that price.
+	LoadRefs []BlockRef
 }
 
 // BlockRef is one block and the HBM slot that it has.
 type BlockRef struct {
-	Seq   int32  // cache's sequence handle
+	Seq   int32  // the cache's handle of the request
 	Group int32  // layer*KVHeads + head
 	Block int32  // index in the sequence
 	Slot  uint32 // HBM slot

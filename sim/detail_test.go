@@ -1,0 +1,220 @@
+package sim_test
+
+import (
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"sparseserve/sim"
+	"sparseserve/sim/kv"
+)
+
+// Whatever is evicted, loaded, set back or preempted, what a device is told
+// suffices to have every block's tokens in the slot that attention reads.
+func TestDetailNamesEveryBlock(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawScenario(t)
+		c.detail, c.spec.Heads = true, "full"
+		m := &shadow{scenario: c, hbm: map[int32]content{}, dram: map[place]bool{}, stash: map[place]int{}, dense: map[place]int{}}
+		o := &outcome{spy: &spy{Device: c.modelled(t, profile(t, c.gpu))}}
+		m.Device = o.spy
+		o.server = c.server(t, m)
+		o.run(t, c, nil)
+	})
+}
+
+// place is one block of one request; content is how many of its tokens a slot
+// holds.
+type place struct{ id, group, block int }
+type content struct {
+	place
+	tokens int
+}
+
+// shadow keeps track of which tokens lie where, as a device that moves real
+// data would leave them, and checks all that attention is told to read.
+type shadow struct {
+	sim.Device
+	*scenario
+	step  sim.Step
+	loads []kv.BlockRef
+	hbm   map[int32]content // by slot
+	dram  map[place]bool    // full blocks
+	stash map[place]int     // tokens of a layer-segmented prefill's open blocks
+	dense map[place]int     // tokens, without offloading
+}
+
+func (m *shadow) Begin(s *sim.Step) error {
+	for _, d := range s.Dropped {
+		m.drop(d.ID)
+	}
+	m.step = *s
+	if len(s.Rows) != s.Requests {
+		return fmt.Errorf("%d rows of %d requests", len(s.Rows), s.Requests)
+	}
+	return m.Device.Begin(s)
+}
+
+func (m *shadow) drop(id int) {
+	for _, of := range []map[place]int{m.stash, m.dense} {
+		for p := range of {
+			if p.id == id {
+				delete(of, p)
+			}
+		}
+	}
+	for p := range m.dram {
+		if p.id == id {
+			delete(m.dram, p)
+		}
+	}
+}
+
+func (m *shadow) Move(moves *kv.Moves) error {
+	if int64(len(moves.LoadRefs)) != moves.Loads {
+		return fmt.Errorf("layer %d: %d loads named of %d", moves.Layer, len(moves.LoadRefs), moves.Loads)
+	}
+	for _, ref := range moves.LoadRefs {
+		p := place{m.idOf(ref.Seq), int(ref.Group), int(ref.Block)}
+		if !m.dram[p] {
+			return fmt.Errorf("layer %d loads %v, which is not in DRAM", moves.Layer, p)
+		}
+		m.hbm[int32(ref.Slot)] = content{p, m.spec.BlockTokens}
+	}
+	return m.Device.Move(moves)
+}
+
+func (m *shadow) idOf(seq int32) int {
+	for i := range m.step.Rows {
+		if m.step.Rows[i].Seq == seq {
+			return m.step.Rows[i].ID
+		}
+	}
+	return -1
+}
+
+func (m *shadow) Compute(layer int, w *sim.Work) error {
+	for i := 0; i < w.Decodes; i++ {
+		for h := range m.model.KVHeads {
+			if err := m.decode(layer, i, h, w); err != nil {
+				return fmt.Errorf("layer %d, head %d, %+v: %w", layer, h, m.step.Rows[i], err)
+			}
+		}
+	}
+	for i, table := range w.Tables {
+		row := &m.step.Rows[table.Row]
+		if span := w.Prefill[i]; span.Query != row.To-row.From || span.Prefix != row.From || !row.In(layer) {
+			return fmt.Errorf("layer %d: span %+v of %+v", layer, span, row)
+		}
+		for h := range m.model.KVHeads {
+			if err := m.prefill(layer, row, h, &table); err != nil {
+				return fmt.Errorf("layer %d, head %d, %+v: %w", layer, h, row, err)
+			}
+		}
+	}
+	return m.Device.Compute(layer, w)
+}
+
+// decode checks one list and writes the newest token.
+func (m *shadow) decode(layer, i, head int, w *sim.Work) error {
+	row, size := &m.step.Rows[i], m.spec.BlockTokens
+	if !row.Decode || row.To != row.From+1 {
+		return fmt.Errorf("row %d is no decode", i)
+	}
+	open := place{row.ID, layer*m.model.KVHeads + head, row.From / size}
+	if w.Lists == nil {
+		return m.fill(open, row.From%size, row.From%size+1)
+	}
+	unit := i*m.model.KVHeads + head
+	n := int(w.Lists.Count[unit])
+	list := w.Lists.Block[unit*w.Lists.Stride:][:n]
+	if want := min(m.geometry().Blocks(row.To), sim.Candidates(&m.spec)+m.spec.SinkBlocks+m.spec.WindowBlocks); w.Sparse && n != want {
+		return fmt.Errorf("%d blocks selected, want %d", n, want)
+	}
+	if int(list[n-1]) != open.block {
+		return fmt.Errorf("the last block listed is %d, not the open one, %d", list[n-1], open.block)
+	}
+	seen := map[int32]bool{}
+	for j, b := range list {
+		if seen[b] {
+			return fmt.Errorf("block %d is listed twice", b)
+		}
+		seen[b] = true
+		p, want := place{row.ID, open.group, int(b)}, size
+		if p == open {
+			want = row.From % size
+		}
+		if !m.spec.Offload {
+			if got := m.dense[p]; got != want {
+				return fmt.Errorf("%v holds %d tokens, want %d", p, got, want)
+			}
+			continue
+		}
+		slot := w.Lists.Slot[unit*w.Lists.Stride:][j]
+		if kept, ok := m.stash[p]; ok { // the first decode after a layer-segmented prefill
+			delete(m.stash, p)
+			m.hbm[slot] = content{p, kept}
+		}
+		if got := m.hbm[slot]; want > 0 && got != (content{p, want}) {
+			return fmt.Errorf("slot %d of %v holds %v, want %d tokens", slot, p, got, want)
+		}
+		if p == open {
+			m.hbm[slot] = content{p, want + 1}
+			if want+1 == size {
+				m.dram[p] = true
+			}
+		}
+	}
+	if !m.spec.Offload {
+		return m.fill(open, row.From%size, row.From%size+1)
+	}
+	return nil
+}
+
+// fill writes tokens of a block without offloading.
+func (m *shadow) fill(p place, from, to int) error {
+	if got := m.dense[p]; got != from {
+		return fmt.Errorf("%v holds %d tokens, %d to %d are written", p, got, from, to)
+	}
+	m.dense[p] = to
+	return nil
+}
+
+// prefill checks the prefix of one segment and writes its tokens.
+func (m *shadow) prefill(layer int, row *sim.Row, head int, table *sim.Table) error {
+	size, group := m.spec.BlockTokens, layer*m.model.KVHeads+head
+	for b := 0; b*size < row.To; b++ {
+		p := place{row.ID, group, b}
+		was, is := clamp(row.From-b*size, size), clamp(row.To-b*size, size)
+		switch {
+		case !m.spec.Offload:
+			if err := m.fill(p, was, is); err != nil {
+				return err
+			}
+		case row.Segmented:
+			if delete(m.stash, p); is == size {
+				m.dram[p] = true
+			} else {
+				m.stash[p] = is
+			}
+		default:
+			if table.Blocks != m.geometry().Blocks(row.To) {
+				return fmt.Errorf("a table of %d blocks for %d tokens", table.Blocks, row.To)
+			}
+			slot := table.Slot[head*table.Blocks+b]
+			if got := m.hbm[slot]; was > 0 && got != (content{p, was}) {
+				return fmt.Errorf("slot %d of %v holds %v, want %d tokens", slot, p, got, was)
+			}
+			m.hbm[slot] = content{p, is}
+			if is == size {
+				m.dram[p] = true
+			}
+		}
+	}
+	return nil
+}
+
+func (m *shadow) geometry() kv.Geometry { return m.model.Geometry(m.spec.BlockTokens) }
+
+func clamp(n, most int) int { return max(0, min(n, most)) }
