@@ -51,6 +51,8 @@ type DecodeArgs struct {
 	MaxBlocks                                                 int32
 	Splits                                                    int32
 	Scale                                                     float32
+	Pages                                                     int32
+	Slot                                                      Ptr
 }
 
 // PSAArgs is progressive sparse attention, microbatches First to First + Steps.
@@ -61,6 +63,7 @@ type PSAArgs struct {
 	Micro                                                               int32
 	First, Steps                                                        int32
 	Scale, Epsilon                                                      float32
+	Slot                                                                Ptr
 }
 
 // PSAPipelineArgs is PSA with each microbatch's loads on a second stream.
@@ -145,6 +148,7 @@ type RopeArgs struct {
 	QKV, Position, InvFreq, QOut, Pool, Table, Row, First Ptr
 	RowStride, HeadStride                                 int64
 	Tokens, HeadsQ, HeadsKV, HeadDim, BlockTokens         int32
+	Pages                                                 int32
 }
 
 // SiluMulArgs is silu(gate) * up.

@@ -61,8 +61,11 @@ __global__ void __launch_bounds__(kDecodeWarps * 32, 2) decode_kernel(DecodeShap
   const int blocks = a.list != nullptr ? a.count[unit] : (walk.context + a.block_tokens - 1) / a.block_tokens;
   const int share = (blocks + splits - 1) / splits;
   walk.pool = static_cast<const char *>(a.pool);
-  walk.table = a.table + int64_t(unit) * a.table_stride;
+  walk.table = a.table + int64_t(a.pages ? request : unit) * a.table_stride;
+  walk.times = a.pages ? a.heads_kv : 1;
+  walk.plus = a.pages ? unit % a.heads_kv : 0;
   walk.list = a.list != nullptr ? a.list + int64_t(unit) * a.list_stride : nullptr;
+  walk.slots = a.slot != nullptr ? a.slot + int64_t(unit) * a.list_stride : nullptr;
   walk.block_tokens = a.block_tokens;
   walk.block_bytes = shape.block_bytes;
   walk.first = split * share + warp;
@@ -180,7 +183,9 @@ extern "C" int ss_decode_workspace(const ss_decode_args *args, int64_t *bytes) {
 extern "C" int ss_decode(const ss_decode_args *args, ss_stream stream) {
   ss::DecodeShape shape = {};
   SS_TRY(ss::decode_shape(args, &shape));
-  SS_NEED(args->q != nullptr && args->pool != nullptr && args->table != nullptr && args->context != nullptr && args->out != nullptr);
+  SS_NEED(args->q != nullptr && args->pool != nullptr && args->context != nullptr && args->out != nullptr);
+  SS_NEED(args->table != nullptr || args->slot != nullptr);
+  SS_NEED(args->slot == nullptr || args->list != nullptr);
   SS_NEED((args->list == nullptr) == (args->count == nullptr));
   SS_NEED(shape.splits == 1 || args->workspace != nullptr);
   ss::Limits found;

@@ -20,8 +20,10 @@ constexpr float kLog2e = 1.4426950408889634f;
 // Blocks first, first + step, .. < end of one unit's list, and where they lie.
 struct BlockWalk {
   const char *pool;
-  const int32_t *table;  // of the unit
+  const int32_t *table;  // slots by logical block, or pages of `times` slots each of which the unit has the one at `plus`
   const int32_t *list;   // of the unit, or NULL: logical block i is i
+  const int32_t *slots;  // of the list's entries, or NULL: the table has them
+  int times, plus;
   int context, block_tokens;
   int first, step, end;
   int64_t block_bytes;
@@ -114,7 +116,7 @@ struct TileRing {
     if (i < blocks) {
       const int entry = walk.first + i * walk.step;
       const int logical = walk.list != nullptr ? walk.list[entry] : entry;
-      slot = walk.table[logical];
+      slot = walk.slots != nullptr ? walk.slots[entry] : walk.table[logical] * walk.times + walk.plus;
       valid = walk.context - logical * walk.block_tokens;
     }
   }

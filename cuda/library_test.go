@@ -319,6 +319,7 @@ func TestArgumentsArrive(t *testing.T) {
 		check("RMSNorm", s.RMSNorm(&norm, 42), unsafe.Pointer(&norm), unsafe.Sizeof(norm))
 		rope := RopeArgs{QKV: 1, First: 8, HeadStride: 10, BlockTokens: 15}
 		check("Rope", s.Rope(&rope, 42), unsafe.Pointer(&rope), unsafe.Sizeof(rope))
+		check("KVWrite", s.KVWrite(&rope, 42), unsafe.Pointer(&rope), unsafe.Sizeof(rope))
 		silu := SiluMulArgs{1, 2, 3, 4}
 		check("SiluMul", s.SiluMul(&silu, 42), unsafe.Pointer(&silu), unsafe.Sizeof(silu))
 		argmax := ArgmaxArgs{1, 2, 3, 4, 5}

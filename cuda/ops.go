@@ -155,6 +155,11 @@ func (s *Session) Rope(a *RopeArgs, stream Stream) error {
 	return s.op(s.symbols.rope, unsafe.Pointer(a), stream)
 }
 
+// KVWrite is the part of Rope that stores to KV blocks.
+func (s *Session) KVWrite(a *RopeArgs, stream Stream) error {
+	return s.op(s.symbols.kvWrite, unsafe.Pointer(a), stream)
+}
+
 // SiluMul is SwiGLU's activation.
 func (s *Session) SiluMul(a *SiluMulArgs, stream Stream) error {
 	return s.op(s.symbols.siluMul, unsafe.Pointer(a), stream)

@@ -102,7 +102,9 @@ __global__ void __launch_bounds__(kWarps * 32, kWarps == 8 ? 1 : 2) psa_kernel(P
     BlockWalk walk;
     walk.pool = static_cast<const char *>(a.pool);
     walk.table = a.table + int64_t(unit) * a.table_stride;
+    walk.times = 1, walk.plus = 0;
     walk.list = a.order + int64_t(unit) * a.order_stride;
+    walk.slots = a.slot != nullptr ? a.slot + int64_t(unit) * a.order_stride : nullptr;
     walk.context = context;
     walk.block_tokens = a.block_tokens;
     walk.block_bytes = shape.block_bytes;
@@ -224,7 +226,8 @@ extern "C" int ss_psa_state(const ss_psa_args *args, int64_t *bytes) {
 extern "C" int ss_psa(const ss_psa_args *args, ss_stream stream) {
   ss::PsaShape shape;
   SS_TRY(ss::psa_shape(args, &shape));
-  SS_NEED(args->q != nullptr && args->pool != nullptr && args->table != nullptr && args->context != nullptr && args->out != nullptr);
+  SS_NEED(args->q != nullptr && args->pool != nullptr && args->context != nullptr && args->out != nullptr);
+  SS_NEED(args->table != nullptr || args->slot != nullptr);
   SS_NEED(args->order != nullptr && args->count != nullptr && args->used != nullptr && args->done != nullptr && args->state != nullptr);
   SS_NEED(args->micro > 0 && args->first >= 0 && args->steps > 0);
   SS_NEED(args->epsilon > 0 && args->epsilon <= 1);

@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-#define SS_VERSION 2
+#define SS_VERSION 3
 
 #if defined(__GNUC__)
 #define SS_API __attribute__((visibility("default")))
@@ -165,6 +165,8 @@ typedef struct {
   int32_t max_blocks;  // upper bound of the blocks of a unit, sizes the grid
   int32_t splits;      // CTAs that share one unit; 0 lets the library choose
   float scale;
+  int32_t pages;        // 1: table is [B][table_stride] of pages of Hk slots: block i of KV head h lies in slot table[b][i] * Hk + h
+  const int32_t *slot;  // [B][Hk][list_stride] slots of the list's entries, in place of the table; or NULL
 } ss_decode_args;
 
 SS_API int ss_decode_workspace(const ss_decode_args *args, int64_t *bytes);
@@ -191,6 +193,7 @@ typedef struct {
   int32_t first, steps;
   float scale;
   float epsilon;
+  const int32_t *slot;  // [B][Hk][order_stride] slots of the order's entries, in place of the table; or NULL
 } ss_psa_args;
 
 SS_API int ss_psa_state(const ss_psa_args *args, int64_t *bytes);
@@ -335,8 +338,12 @@ typedef struct {
   const int32_t *first;     // [rows] logical block of a row's first entry, or NULL: all 0
   int64_t row_stride, head_stride;
   int32_t tokens, heads_q, heads_kv, head_dim, block_tokens;
+  int32_t pages;  // 1: a table entry is a page of Hk slots, KV head h has slot entry * Hk + h; head_stride is not read
 } ss_rope_args;
 SS_API int ss_rope(const ss_rope_args *args, ss_stream stream);
+
+// Only the stores to KV blocks, of k rotated before: for slots that are known no sooner than q is needed. inv_freq and q_out are not read.
+SS_API int ss_kv_write(const ss_rope_args *args, ss_stream stream);
 
 // out = r(r(gate / (1 + exp(-gate))) * up)
 typedef struct {

@@ -25,7 +25,7 @@ type symbols struct {
 	saverCreate, saverDestroy, saveStart, saveWait, flashD2H               symbol
 	decodeWorkspace, decode, psaState, psa, psaPipeline, prefill           symbol
 	digest, scores, topk, sel, linearOpen, linear                          symbol
-	embed, rmsnorm, rope, siluMul, argmax, bench, benchBeside              symbol
+	embed, rmsnorm, rope, kvWrite, siluMul, argmax, bench, benchBeside     symbol
 }
 
 func (s *symbols) table() map[string]*symbol {
@@ -41,7 +41,7 @@ func (s *symbols) table() map[string]*symbol {
 		"ss_flash_d2h": &s.flashD2H, "ss_decode_workspace": &s.decodeWorkspace, "ss_decode": &s.decode, "ss_psa_state": &s.psaState,
 		"ss_psa": &s.psa, "ss_psa_pipeline": &s.psaPipeline, "ss_prefill": &s.prefill, "ss_digest": &s.digest, "ss_scores": &s.scores,
 		"ss_topk": &s.topk, "ss_select": &s.sel, "ss_linear_open": &s.linearOpen, "ss_linear": &s.linear,
-		"ss_embed": &s.embed, "ss_rmsnorm": &s.rmsnorm, "ss_rope": &s.rope, "ss_silu_mul": &s.siluMul, "ss_argmax": &s.argmax,
+		"ss_embed": &s.embed, "ss_rmsnorm": &s.rmsnorm, "ss_rope": &s.rope, "ss_kv_write": &s.kvWrite, "ss_silu_mul": &s.siluMul, "ss_argmax": &s.argmax,
 		"ss_bench": &s.bench, "ss_bench_beside": &s.benchBeside,
 	}
 }

@@ -111,6 +111,7 @@ OPERATION(ss_linear, ss_linear_args)
 OPERATION(ss_embed, ss_embed_args)
 OPERATION(ss_rmsnorm, ss_rmsnorm_args)
 OPERATION(ss_rope, ss_rope_args)
+OPERATION(ss_kv_write, ss_rope_args)
 OPERATION(ss_silu_mul, ss_silu_mul_args)
 OPERATION(ss_argmax, ss_argmax_args)
 SS_API int ss_empty(const void *a, ss_stream s) { return (void)a, (void)s, enter("ss_empty"); }
@@ -164,12 +165,13 @@ SS_API const int32_t *fake_layout(void) {
       sizeof(ss_decode_args), AT(ss_decode_args, q), AT(ss_decode_args, pool), AT(ss_decode_args, table), AT(ss_decode_args, context), AT(ss_decode_args, list),
       AT(ss_decode_args, count), AT(ss_decode_args, out), AT(ss_decode_args, lse), AT(ss_decode_args, workspace), AT(ss_decode_args, batch),
       AT(ss_decode_args, heads_q), AT(ss_decode_args, heads_kv), AT(ss_decode_args, head_dim), AT(ss_decode_args, block_tokens),
-      AT(ss_decode_args, table_stride), AT(ss_decode_args, list_stride), AT(ss_decode_args, max_blocks), AT(ss_decode_args, splits), AT(ss_decode_args, scale), -1,
+      AT(ss_decode_args, table_stride), AT(ss_decode_args, list_stride), AT(ss_decode_args, max_blocks), AT(ss_decode_args, splits), AT(ss_decode_args, scale),
+      AT(ss_decode_args, pages), AT(ss_decode_args, slot), -1,
       sizeof(ss_psa_args), AT(ss_psa_args, q), AT(ss_psa_args, pool), AT(ss_psa_args, table), AT(ss_psa_args, context), AT(ss_psa_args, order),
       AT(ss_psa_args, count), AT(ss_psa_args, out), AT(ss_psa_args, used), AT(ss_psa_args, done), AT(ss_psa_args, state), AT(ss_psa_args, flag),
       AT(ss_psa_args, batch), AT(ss_psa_args, heads_q), AT(ss_psa_args, heads_kv), AT(ss_psa_args, head_dim), AT(ss_psa_args, block_tokens),
       AT(ss_psa_args, table_stride), AT(ss_psa_args, order_stride), AT(ss_psa_args, micro), AT(ss_psa_args, first), AT(ss_psa_args, steps),
-      AT(ss_psa_args, scale), AT(ss_psa_args, epsilon), -1,
+      AT(ss_psa_args, scale), AT(ss_psa_args, epsilon), AT(ss_psa_args, slot), -1,
       sizeof(ss_psa_pipeline_args), AT(ss_psa_pipeline_args, psa), AT(ss_psa_pipeline_args, load_first), AT(ss_psa_pipeline_args, src),
       AT(ss_psa_pipeline_args, dst), AT(ss_psa_pipeline_args, owner), AT(ss_psa_pipeline_args, block_bytes), AT(ss_psa_pipeline_args, microbatches),
       AT(ss_psa_pipeline_args, depth), AT(ss_psa_pipeline_args, loaded), -1,
@@ -192,7 +194,7 @@ SS_API const int32_t *fake_layout(void) {
       sizeof(ss_rmsnorm_args), AT(ss_rmsnorm_args, x), AT(ss_rmsnorm_args, residual), AT(ss_rmsnorm_args, weight), AT(ss_rmsnorm_args, out), AT(ss_rmsnorm_args, row), AT(ss_rmsnorm_args, rows), AT(ss_rmsnorm_args, hidden), AT(ss_rmsnorm_args, eps), -1,
       sizeof(ss_rope_args), AT(ss_rope_args, qkv), AT(ss_rope_args, position), AT(ss_rope_args, inv_freq), AT(ss_rope_args, q_out), AT(ss_rope_args, pool),
       AT(ss_rope_args, table), AT(ss_rope_args, row), AT(ss_rope_args, first), AT(ss_rope_args, row_stride), AT(ss_rope_args, head_stride),
-      AT(ss_rope_args, tokens), AT(ss_rope_args, heads_q), AT(ss_rope_args, heads_kv), AT(ss_rope_args, head_dim), AT(ss_rope_args, block_tokens), -1,
+      AT(ss_rope_args, tokens), AT(ss_rope_args, heads_q), AT(ss_rope_args, heads_kv), AT(ss_rope_args, head_dim), AT(ss_rope_args, block_tokens), AT(ss_rope_args, pages), -1,
       sizeof(ss_silu_mul_args), AT(ss_silu_mul_args, x), AT(ss_silu_mul_args, out), AT(ss_silu_mul_args, tokens), AT(ss_silu_mul_args, ffn), -1,
       sizeof(ss_argmax_args), AT(ss_argmax_args, logits), AT(ss_argmax_args, out), AT(ss_argmax_args, rows), AT(ss_argmax_args, vocab), AT(ss_argmax_args, stride), -1,
       sizeof(ss_device_info), AT(ss_device_info, name), AT(ss_device_info, memory_bytes), AT(ss_device_info, memory_busy_bytes), AT(ss_device_info, l2_bytes),
