@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"sparseserve/sim"
+	"sparseserve/traces"
 )
 
 // specEnums lists what the keys of a system may be where that is a choice of
@@ -89,6 +90,19 @@ func checkSpec(s *sim.Spec) *KeyError {
 // oneOf phrases which values there are.
 func oneOf(got string, values []string) string {
 	return "unknown; use " + strings.Join(values, ", ") + didYouMean(got, values)
+}
+
+// checkScores returns what makes a score process impossible, or nil.
+func checkScores(p traces.ScoreParams) *KeyError {
+	switch {
+	case !(p.Drift >= 0) || math.IsInf(p.Drift, 0):
+		return &KeyError{Key: "scores.drift", Value: show(p.Drift), Reason: "is a standard deviation, 0 or above"}
+	case !(p.Noise >= 0) || math.IsInf(p.Noise, 0):
+		return &KeyError{Key: "scores.noise", Value: show(p.Noise), Reason: "is a standard deviation, 0 or above"}
+	case !(p.Rho >= 0 && p.Rho < 1):
+		return &KeyError{Key: "scores.rho", Value: show(p.Rho), Reason: "is a correlation, at least 0 and below 1"}
+	}
+	return nil
 }
 
 // checkSLO returns what makes a service level impossible, or nil.

@@ -29,30 +29,36 @@ type Claim struct {
 	Values []float64 `toml:"values"`
 }
 
-// Claims lists the claims of a paper, or of all papers. It panics when the
-// built-in table is broken.
-func Claims(paper string) ([]Claim, error) {
+// Claims lists the claims of a paper, or of all papers, and of those the ones
+// that are named, or all. It panics when the built-in table is broken.
+func Claims(paper string, ids ...string) ([]Claim, error) {
 	var table struct {
 		Claim []Claim `toml:"claim"`
 	}
 	if _, err := toml.Decode(claimsTOML, &table); err != nil {
 		panic(fmt.Sprintf("claims.toml: %v", err))
 	}
-	if paper == "" {
-		return table.Claim, nil
-	}
+	var papers, known []string
 	var some []Claim
-	var papers []string
 	for _, c := range table.Claim {
-		if c.Paper == paper {
-			some = append(some, c)
-		}
 		if !slices.Contains(papers, c.Paper) {
 			papers = append(papers, c.Paper)
 		}
+		if paper != "" && c.Paper != paper {
+			continue
+		}
+		known = append(known, c.ID)
+		if len(ids) == 0 || slices.Contains(ids, c.ID) {
+			some = append(some, c)
+		}
 	}
-	if some == nil {
+	if known == nil {
 		return nil, fmt.Errorf("no claims of a paper %q; there are %v%s", paper, papers, didYouMean(paper, papers))
+	}
+	for _, id := range ids {
+		if !slices.Contains(known, id) {
+			return nil, fmt.Errorf("no claim %q%s", id, didYouMean(id, known))
+		}
 	}
 	return some, nil
 }

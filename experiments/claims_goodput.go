@@ -2,7 +2,8 @@ package experiments
 
 import (
 	"fmt"
-	"strconv"
+
+	"gonum.org/v1/gonum/stat"
 )
 
 // goodputSteps are the systems of Fig. 13, each of which adds one thing.
@@ -22,35 +23,44 @@ func addGoodput(all map[measureKey]measurement) {
 	}
 }
 
-// goodputRatio is the ratio of two systems' mean goodput over seeds.
+// goodputRatio is the ratio of two systems' goodput.
 func goodputRatio(name, over, under string) measurement {
 	return measurement{from: []string{name}, measure: func(r *labResults) (float64, error) {
-		rows, err := r.table(name)
+		a, err := r.goodput(name, over)
 		if err != nil {
 			return 0, err
 		}
-		mean := func(system string) (float64, error) {
-			sum, n := 0.0, 0
-			for _, row := range rows {
-				if row["system"] != system {
-					continue
-				}
-				v, err := strconv.ParseFloat(row["goodput_req_s"], 64)
-				if err != nil {
-					return 0, err
-				}
-				sum, n = sum+v, n+1
-			}
-			if n == 0 || sum == 0 {
-				return 0, fmt.Errorf("%s: no goodput of %s", name, system)
-			}
-			return sum / float64(n), nil
-		}
-		a, err := mean(over)
-		if err != nil {
-			return 0, err
-		}
-		b, err := mean(under)
+		b, err := r.goodput(name, under)
 		return a / b, err
 	}}
+}
+
+// goodput is that of a system by the mean over seeds. With a seed left out it
+// is the mean of the others' own, so that the interval is that of the seeds' own.
+func (r *labResults) goodput(name, system string) (float64, error) {
+	found, err := r.plan(name)
+	if err != nil {
+		return 0, err
+	}
+	for i := range found {
+		g := &found[i]
+		if g.System != system {
+			continue
+		}
+		rate := g.Goodput
+		if r.left != nil {
+			var own []float64
+			for j, seed := range g.Seeds {
+				if seed != *r.left {
+					own = append(own, g.SeedGoodputs[j])
+				}
+			}
+			rate = stat.Mean(own, nil)
+		}
+		if !(rate > 0) {
+			return 0, fmt.Errorf("%s: no goodput of %s", name, system)
+		}
+		return rate, nil
+	}
+	return 0, fmt.Errorf("%s: no goodput of %s", name, system)
 }

@@ -28,15 +28,15 @@ const (
 
 // Quantities of a run.
 
-func tokenThroughput(r *LabRun) float64  { return r.ThroughputTokS }
-func meanTTFT(r *LabRun) float64         { return r.TTFT.Mean }
-func meanTBT(r *LabRun) float64          { return r.TBT.Mean }
-func loadsPerStep(r *LabRun) float64     { return r.BlocksLoadedPerStep }
-func loadTimePerStep(r *LabRun) float64  { return r.PhaseS["load_stall"] / float64(r.Steps) }
-func prefillAttention(r *LabRun) float64 { return r.PhaseS["prefill_attention"] }
+func tokenThroughput(r *sweptRun) float64  { return r.ThroughputTokS }
+func meanTTFT(r *sweptRun) float64         { return r.TTFT.Mean }
+func meanTBT(r *sweptRun) float64          { return r.TBT.Mean }
+func loadsPerStep(r *sweptRun) float64     { return r.BlocksLoadedPerStep }
+func loadTimePerStep(r *sweptRun) float64  { return r.PhaseS["load_stall"] / float64(r.Steps) }
+func prefillAttention(r *sweptRun) float64 { return r.PhaseS["prefill_attention"] }
 
 // loadShare is the share of the steps' time spent waiting for loads.
-func loadShare(r *LabRun) float64 {
+func loadShare(r *sweptRun) float64 {
 	total := 0.0
 	for _, name := range slices.Sorted(maps.Keys(r.PhaseS)) {
 		total += r.PhaseS[name]
@@ -116,7 +116,7 @@ func measurements() map[measureKey]measurement {
 	return all
 }
 
-func ratioOf(name string, over, under filter, of func(*LabRun) float64) func(*labResults) (float64, error) {
+func ratioOf(name string, over, under filter, of func(*sweptRun) float64) func(*labResults) (float64, error) {
 	return func(r *labResults) (float64, error) { return r.ratio(name, over, under, of) }
 }
 

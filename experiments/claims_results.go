@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+
+	"sparseserve/sim"
 )
 
 // labResults are the results that claims are measured on, read once. The seed
@@ -16,35 +18,60 @@ import (
 type labResults struct {
 	dir    string
 	left   *uint64
-	runs   map[string][]LabRun
+	runs   map[string][]sweptRun
 	tables map[string][]map[string]string
+	plans  map[string][]Goodput
+}
+
+// sweptRun is one object of a sweep's summary.json.
+type sweptRun struct {
+	sim.Summary
+	Settings map[string]any `json:"settings"` // what the axes set
 }
 
 func newLabResults(dir string) *labResults {
-	return &labResults{dir: dir, runs: map[string][]LabRun{}, tables: map[string][]map[string]string{}}
+	return &labResults{dir: dir, runs: map[string][]sweptRun{}, tables: map[string][]map[string]string{}, plans: map[string][]Goodput{}}
 }
 
 // served returns the runs of an experiment that serves requests.
-func (r *labResults) served(name string) ([]LabRun, error) {
+func (r *labResults) served(name string) ([]sweptRun, error) {
 	if r.runs[name] == nil {
-		path := filepath.Join(r.dir, name, summaryFile)
-		text, err := os.ReadFile(path)
-		if err != nil {
+		var runs []sweptRun
+		if err := readJSON(filepath.Join(r.dir, name, summaryFile), &runs); err != nil {
 			return nil, err
-		}
-		var runs []LabRun
-		if err := json.Unmarshal(text, &runs); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 		r.runs[name] = runs
 	}
-	var some []LabRun
+	var some []sweptRun
 	for _, run := range r.runs[name] {
 		if r.left == nil || run.Seed != *r.left {
 			some = append(some, run)
 		}
 	}
 	return some, nil
+}
+
+// plan returns the candidates of a goodput search.
+func (r *labResults) plan(name string) ([]Goodput, error) {
+	if r.plans[name] == nil {
+		var found []Goodput
+		if err := readJSON(filepath.Join(r.dir, name, planFile), &found); err != nil {
+			return nil, err
+		}
+		r.plans[name] = found
+	}
+	return r.plans[name], nil
+}
+
+func readJSON(path string, into any) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
 }
 
 // table returns the rows of an experiment that serves none, by column.
@@ -81,25 +108,9 @@ func (r *labResults) table(name string) ([]map[string]string, error) {
 func (r *labResults) seeds(names []string) ([]uint64, error) {
 	var seeds []uint64
 	for i, name := range names {
-		var own []uint64
-		if _, err := os.Stat(filepath.Join(r.dir, name, tableFile)); err == nil {
-			rows, err := r.table(name)
-			if err != nil {
-				return nil, err
-			}
-			for _, row := range rows {
-				if seed, err := strconv.ParseUint(row["seed"], 10, 64); err == nil {
-					own = append(own, seed)
-				}
-			}
-		} else {
-			runs, err := r.served(name)
-			if err != nil {
-				return nil, err
-			}
-			for _, run := range runs {
-				own = append(own, run.Seed)
-			}
+		own, err := r.seedsOf(name)
+		if err != nil {
+			return nil, err
 		}
 		slices.Sort(own)
 		own = slices.Compact(own)
@@ -111,17 +122,45 @@ func (r *labResults) seeds(names []string) ([]uint64, error) {
 	return seeds, nil
 }
 
+func (r *labResults) seedsOf(name string) (seeds []uint64, err error) {
+	has := func(file string) bool {
+		_, err := os.Stat(filepath.Join(r.dir, name, file))
+		return err == nil
+	}
+	switch {
+	case has(planFile):
+		found, err := r.plan(name)
+		for i := range found {
+			seeds = append(seeds, found[i].Seeds...)
+		}
+		return seeds, err
+	case has(tableFile):
+		rows, err := r.table(name)
+		for _, row := range rows {
+			if seed, err := strconv.ParseUint(row["seed"], 10, 64); err == nil {
+				seeds = append(seeds, seed)
+			}
+		}
+		return seeds, err
+	}
+	runs, err := r.served(name)
+	for _, run := range runs {
+		seeds = append(seeds, run.Seed)
+	}
+	return seeds, err
+}
+
 // filter says which runs count.
-type filter func(*LabRun) bool
+type filter func(*sweptRun) bool
 
-func (f filter) and(g filter) filter { return func(r *LabRun) bool { return f(r) && g(r) } }
+func (f filter) and(g filter) filter { return func(r *sweptRun) bool { return f(r) && g(r) } }
 
-func system(name string) filter { return func(r *LabRun) bool { return r.System == name } }
-func atRate(x float64) filter   { return func(r *LabRun) bool { return r.Rate == x } }
+func system(name string) filter { return func(r *sweptRun) bool { return r.System == name } }
+func atRate(x float64) filter   { return func(r *sweptRun) bool { return r.Rate == x } }
 
 // with keeps the runs in which the axes set key to value.
 func with(key string, value any) filter {
-	return func(r *LabRun) bool {
+	return func(r *sweptRun) bool {
 		if n, ok := value.(int); ok {
 			return r.Settings[key] == float64(n)
 		}
@@ -130,7 +169,7 @@ func with(key string, value any) filter {
 }
 
 // mean is the mean of a quantity over the runs that count.
-func (r *labResults) mean(name string, f filter, of func(*LabRun) float64) (float64, error) {
+func (r *labResults) mean(name string, f filter, of func(*sweptRun) float64) (float64, error) {
 	runs, err := r.served(name)
 	if err != nil {
 		return 0, err
@@ -149,7 +188,7 @@ func (r *labResults) mean(name string, f filter, of func(*LabRun) float64) (floa
 }
 
 // ratio is the ratio of two means of one quantity.
-func (r *labResults) ratio(name string, over, under filter, of func(*LabRun) float64) (float64, error) {
+func (r *labResults) ratio(name string, over, under filter, of func(*sweptRun) float64) (float64, error) {
 	a, err := r.mean(name, over, of)
 	if err != nil {
 		return 0, err
@@ -166,7 +205,7 @@ func (r *labResults) ratio(name string, over, under filter, of func(*LabRun) flo
 
 // largestRatio is the largest ratio of two means at one rate, over the rates
 // up to a cap at which both have runs.
-func (r *labResults) largestRatio(name string, over, under filter, of func(*LabRun) float64, limit float64) (float64, error) {
+func (r *labResults) largestRatio(name string, over, under filter, of func(*sweptRun) float64, limit float64) (float64, error) {
 	runs, err := r.served(name)
 	if err != nil {
 		return 0, err

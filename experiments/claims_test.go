@@ -88,7 +88,7 @@ func TestIntervalOfAMean(t *testing.T) {
 	writeResult(t, dir, "fig01", summaryFile,
 		`[{"seed":1,"throughput_tok_s":1},{"seed":2,"throughput_tok_s":2},{"seed":3,"throughput_tok_s":6}]`)
 	m := measurement{from: []string{"fig01"}, measure: func(r *labResults) (float64, error) {
-		return r.mean("fig01", func(*LabRun) bool { return true }, tokenThroughput)
+		return r.mean("fig01", func(*sweptRun) bool { return true }, tokenThroughput)
 	}}
 	ours, low, high, err := newLabResults(dir).estimate(m)
 	half := 4.302652729911275 * math.Sqrt(7.0/3) // t(2) at 97.5 %, variance 7
@@ -121,8 +121,9 @@ func TestLargestRatio(t *testing.T) {
 // they were, and so does what passes.
 func TestFastClaims(t *testing.T) {
 	names := []string{"fig01", "fig04", "fig08", "fig14b", "fig16b"}
-	lab := Lab{Dir: t.TempDir(), Run: NewSimulator().Run, Version: "test", Sets: []string{"seeds=[1,2]", "workload.requests=24"}}
-	if err := lab.Do(t.Context(), names...); err != nil {
+	lab := newLab(t, NewSimulator().Run)
+	lab.Sets = []string{"seeds=[1,2]", "workload.requests=24"}
+	if _, err := lab.Do(t.Context(), names...); err != nil {
 		t.Fatal(err)
 	}
 	all, err := Claims("sparseserve")

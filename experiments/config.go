@@ -16,6 +16,7 @@ type Config struct {
 	Rates    []float64 // requests/s; a single 0 when the trace's own times count
 	Workload traces.Spec
 	Systems  []sim.Spec
+	Scores   traces.ScoreParams
 	SLO      SLO
 	Output   Output
 }
@@ -30,7 +31,7 @@ type Output struct {
 var topKeys = []string{"model", "gpu", "seed", "seeds"}
 
 // tableNames are the tables of a configuration.
-var tableNames = []string{"workload", "system", "systems", "slo", "output"}
+var tableNames = []string{"workload", "system", "systems", "scores", "slo", "output"}
 
 // ReplaysTimes says that requests arrive at the trace's own times, so that
 // there is no rate.

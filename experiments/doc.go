@@ -45,7 +45,9 @@
 // (sweep_hash.go) of its resolved configuration and of the model, profile and
 // trace that this names. PointStore.Do (sweep_run.go) runs what is not kept; a
 // SweepFolder (sweep_folder.go) adds the index that says which run is which
-// point, and tables of them all.
+// point, and tables of them all. A store belongs to one version of the program:
+// main names it by a digest of the sources and data that runs are made from,
+// and a store of another is refused.
 //
 // The points of a sweep, whatever their rate and seed, are also the candidates
 // (goodput_candidates.go) of a plan (goodput_plan.go): a search (goodput_search.go) looks for the
@@ -55,11 +57,12 @@
 // # The paper's figures and claims
 //
 // A Lab (lab.go) runs the experiments behind the figures of the SparseServe
-// paper (paper.go, fig*.toml): sweeps, the goodput search of Fig. 13
-// (lab_goodput.go), transfers (lab_transfer.go) and selections (lab_overlap.go)
-// by themselves. Judge (claims.go) reads its results and measures what
-// claims.toml says (claims_measure.go); claims_notes.toml says why numbers
-// differ. A run's steps become a trace for Perfetto in perfetto.go.
+// paper (paper.go, fig*.toml): the sweeps and plans above, over one store, and
+// transfers (lab_transfer.go) and selections (lab_overlap.go) by themselves.
+// Judge (claims.go) reads its results and measures what claims.toml says
+// (claims_measure.go); claims_notes.toml says why numbers differ. freed.toml
+// lists the parameters that no paper gives; a Lab can run with one of them
+// changed (freed.go). A run's steps become a trace for Perfetto in perfetto.go.
 //
 // The TOML files of this folder are data: presets.toml the serving systems,
 // the others the built-in experiments.

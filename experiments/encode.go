@@ -29,6 +29,7 @@ func (c *Config) TOML() ([]byte, error) {
 			e.line(f.key, c.Rates)
 		}
 	}
+	e.table("scores", &c.Scores)
 	e.table("slo", &c.SLO)
 	e.table("output", &c.Output)
 	for i := range c.Systems {

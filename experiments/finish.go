@@ -26,6 +26,9 @@ func (l *loader) finish() error {
 			return l.placeText(err)
 		}
 	}
+	if err := checkScores(l.cfg.Scores); err != nil {
+		return l.place(err)
+	}
 	if err := checkSLO(l.cfg.SLO); err != nil {
 		return l.place(err)
 	}

@@ -66,18 +66,19 @@ type Planner struct {
 	Store   *PointStore
 	Run     Runner
 	Workers int // runs at a time; 0 = one a core
-	// Finished counts runs, from many goroutines at once; Settled is told of
-	// each candidate's end. Both may be nil.
+	// Planned and Finished count runs for a progress bar, from many goroutines
+	// at once; they may be nil. A candidate plans a guess, and corrects it when
+	// it ends.
+	Planned  func(runs int)
 	Finished func()
-	Settled  func(runs int)
 
 	slots chan struct{}
 	mu    sync.Mutex
 	notes []string
 }
 
-// ExpectedRuns guesses how many runs a candidate takes.
-func (g *GoodputSearch) ExpectedRuns(seeds int) int {
+// expectedRuns guesses how many runs a candidate takes.
+func (g *GoodputSearch) expectedRuns(seeds int) int {
 	bisections := int(math.Ceil(math.Log2(1 / g.Width)))
 	return seeds * (4 + bisections + 2 + 3)
 }
@@ -94,6 +95,8 @@ func (p *Planner) Do(ctx context.Context, spec GoodputSearch, candidates []Candi
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(workers)
 	for i := range candidates {
+		guess := spec.expectedRuns(len(candidates[i].Seeds))
+		p.plan(guess)
 		group.Go(func() error {
 			if err := inner.Err(); err != nil {
 				return err
@@ -103,11 +106,7 @@ func (p *Planner) Do(ctx context.Context, spec GoodputSearch, candidates []Candi
 				return fmt.Errorf("%s: %w", candidates[i].Label, err)
 			}
 			all[i] = g
-			if p.Settled != nil {
-				p.mu.Lock()
-				defer p.mu.Unlock()
-				p.Settled(g.Runs)
-			}
+			p.plan(g.Runs - guess)
 			return nil
 		})
 	}
@@ -122,6 +121,12 @@ func (p *Planner) Do(ctx context.Context, spec GoodputSearch, candidates []Candi
 	}
 	slices.Sort(p.notes)
 	return found, p.notes, err
+}
+
+func (p *Planner) plan(runs int) {
+	if p.Planned != nil {
+		p.Planned(runs)
+	}
 }
 
 // candidate looks for the goodput of one candidate.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -270,4 +271,14 @@ func (s *search) warnings(requests int) []string {
 const (
 	leastSeeds    = 3
 	leastRequests = 200
+	leastRate     = 0.001 // requests/s, where a search gives up
 )
+
+// fourDigits rounds a rate, so that runs are named shortly.
+func fourDigits(rate float64) float64 {
+	v, err := strconv.ParseFloat(strconv.FormatFloat(rate, 'g', 4, 64), 64)
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

@@ -253,7 +253,7 @@ func plan(t *testing.T, ctx context.Context, dir string, workers int, run Runner
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := OpenPointStore(dir+"/points", true)
+	store, err := OpenPointStore(dir+"/points", "test", true)
 	if err != nil {
 		t.Fatal(err)
 	}

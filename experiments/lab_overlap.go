@@ -5,7 +5,6 @@ import (
 	"encoding/csv"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strconv"
 
@@ -40,7 +39,11 @@ func (l *Lab) overlap(e *paperExperiment) error {
 		return fmt.Errorf("preset = %q: no such system", spec.Preset)
 	}
 	system := &preset.Spec
-	lib := dsa.NewLibrary(traces.NewScores(traces.DefaultScores, scoreSeed), dsa.TopK{K: sim.Candidates(system)}, streamFamilies)
+	config, err := l.config()
+	if err != nil {
+		return err
+	}
+	lib := dsa.NewLibrary(traces.NewScores(config.Scores, scoreSeed), dsa.TopK{K: sim.Candidates(system)}, streamFamilies)
 	var out bytes.Buffer
 	w := csv.NewWriter(&out)
 	w.Write([]string{"seed", "window", "requests", "overlap"})
@@ -54,7 +57,7 @@ func (l *Lab) overlap(e *paperExperiment) error {
 		}
 	}
 	w.Flush()
-	return writeFile(filepath.Join(l.Dir, e.Name, tableFile), out.Bytes())
+	return l.writeTable(e, out.Bytes())
 }
 
 // overlaps returns the mean overlap over the requests of one trace.

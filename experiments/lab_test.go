@@ -3,122 +3,125 @@ package experiments
 import (
 	"bytes"
 	"context"
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
-
-	"pgregory.net/rapid"
 
 	"sparseserve/hw"
 	"sparseserve/sim"
 	"sparseserve/sim/dsa"
 )
 
+// newLab is a lab with a store of its own.
+func newLab(t *testing.T, run Runner) *Lab {
+	t.Helper()
+	store, err := OpenPointStore(t.TempDir(), "test", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	return &Lab{Dir: t.TempDir(), Store: store, Run: run}
+}
+
 // countingLab is a lab whose runs do nothing but count.
 func countingLab(t *testing.T) (*Lab, *atomic.Int64) {
-	var runs atomic.Int64
-	return &Lab{Dir: t.TempDir(), Version: "1", Run: func(_ context.Context, p Point, _ Sink) (sim.Summary, error) {
+	runs := &atomic.Int64{}
+	return newLab(t, func(_ context.Context, p Point, _ Sink) (sim.Summary, error) {
 		runs.Add(1)
 		return sim.Summary{Completed: 1, ThroughputTokS: p.Workload.OutputScale}, nil
-	}}, &runs
+	}), runs
 }
 
 func TestLabKeepsRuns(t *testing.T) {
 	lab, runs := countingLab(t)
-	do := func(want int64, names ...string) {
+	var planned, finished atomic.Int64
+	lab.Planned = func(n int) { planned.Add(int64(n)) }
+	lab.Finished = func() { finished.Add(1) }
+	do := func(want int64, notes int, names ...string) {
 		t.Helper()
-		runs.Store(0)
-		if err := lab.Do(t.Context(), names...); err != nil {
-			t.Fatal(err)
+		for _, n := range []*atomic.Int64{runs, &planned, &finished} {
+			n.Store(0)
 		}
-		if got := runs.Load(); got != want {
-			t.Errorf("%v: %d runs, want %d", names, got, want)
+		got, err := lab.Do(t.Context(), names...)
+		if err != nil || len(got) != notes {
+			t.Fatalf("notes %q, %v", got, err)
+		}
+		if runs.Load() != want || planned.Load() != want || finished.Load() != want {
+			t.Errorf("%v: %d runs, %d planned, %d finished, want %d", names, runs.Load(), planned.Load(), finished.Load(), want)
 		}
 	}
-	do(40, "fig16a") // 2 plans, 4 rates, 5 seeds
-	do(0, "fig16a")
-	do(35, "fig15") // 50, of which SparseServe at 0.2, 0.25 and 0.3 is in Fig. 16a
-	kept, err := filepath.Glob(filepath.Join(lab.Dir, runsFolder, "*.json"))
+	do(40, 0, "fig16a") // 2 plans, 4 rates, 5 seeds
+	do(0, 0, "fig16a")
+	do(35, 0, "fig15") // 50, of which SparseServe at 0.2, 0.25 and 0.3 is in Fig. 16a
+	kept, err := filepath.Glob(filepath.Join(lab.Store.Dir(), "*", summaryFile))
 	if err != nil || len(kept) != 75 {
 		t.Fatalf("%d kept runs (%v), want 75", len(kept), err)
 	}
 	if err := os.WriteFile(kept[0], []byte(`{"name":"spars`), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	do(1, "fig15", "fig16a") // what a corrupted file held is run again
+	do(1, 1, "fig15", "fig16a") // what a corrupted file held is run again
 }
 
-func TestLabForgetsOtherVersions(t *testing.T) {
-	lab, runs := countingLab(t)
-	for i, version := range []string{"1", "1", "2"} {
-		lab.Version = version
-		if err := lab.Do(t.Context(), "fig16b"); err != nil {
-			t.Fatal(err)
-		}
-		if want := []int64{15, 15, 30}[i]; runs.Load() != want {
-			t.Errorf("version %s: %d runs so far, want %d", version, runs.Load(), want)
-		}
-	}
-}
-
-func TestLabScale(t *testing.T) {
-	lab, _ := countingLab(t)
-	lab.Scale = 0.5
-	if err := lab.Do(t.Context(), "fig10b", "fig14b"); err != nil {
+// Fig. 13 is what the command plan finds, and shares the runs of the others.
+func TestLabGoodput(t *testing.T) {
+	lab := newLab(t, queueing)
+	if _, err := lab.Do(t.Context(), "fig13a"); err != nil {
 		t.Fatal(err)
 	}
-	r := newLabResults(lab.Dir)
-	every := func(*LabRun) bool { return true }
-	if scale, err := r.mean("fig10b", every, tokenThroughput); scale != 4 || err != nil {
-		t.Errorf("Llama3-8B's outputs at half: scale %g (%v), want 4", scale, err)
+	s := mustSweep(t, "fig13a")
+	candidates, err := s.Candidates()
+	if err != nil {
+		t.Fatal(err)
 	}
-	if scale, err := r.mean("fig14b", every, tokenThroughput); math.Abs(scale-0.001) > 1e-12 || err != nil {
-		t.Errorf("prefill alone: scale %g (%v), want 0.001", scale, err)
+	p := Planner{Store: lab.Store, Run: func(context.Context, Point, Sink) (sim.Summary, error) {
+		return sim.Summary{}, errors.New("ran again")
+	}}
+	found, _, err := p.Do(t.Context(), s.Goodput, candidates)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if _, err := WritePlan(dir, found); err != nil {
+		t.Fatal(err)
+	}
+	sameTree(t, tree(t, dir), tree(t, filepath.Join(lab.Dir, "fig13a")))
+
+	// The claim's ratio is that of the goodputs; with a seed left out, of the
+	// others' own.
+	r := newLabResults(lab.Dir)
+	ratio := goodputRatio("fig13a", "sparseserve", "vllm").measure
+	if got, err := ratio(r); err != nil || got != found[5].Goodput/found[0].Goodput {
+		t.Errorf("ratio %g (%v), want %g", got, err, found[5].Goodput/found[0].Goodput)
+	}
+	left := uint64(2)
+	r.left = &left
+	own := func(g Goodput) float64 { return (g.SeedGoodputs[0] + g.SeedGoodputs[2]) / 2 }
+	if got, err := ratio(r); err != nil || math.Abs(got-own(found[5])/own(found[0])) > 1e-12 {
+		t.Errorf("without seed 2: ratio %g (%v), want %g", got, err, own(found[5])/own(found[0]))
+	}
+	if seeds, err := r.seeds([]string{"fig13a"}); err != nil || !slices.Equal(seeds, []uint64{1, 2, 3}) {
+		t.Errorf("seeds %v (%v)", seeds, err)
 	}
 }
 
 func TestLabErrors(t *testing.T) {
 	lab, _ := countingLab(t)
-	if err := lab.Do(t.Context(), "fig3"); err == nil || !strings.Contains(err.Error(), "no such experiment of the paper") {
+	if _, err := lab.Do(t.Context(), "fig3"); err == nil || !strings.Contains(err.Error(), "no such experiment of the paper") {
 		t.Errorf("unknown experiment: error is %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := lab.Do(ctx, "fig15"); err == nil {
+	if _, err := lab.Do(ctx, "fig15"); err == nil {
 		t.Error("no error when cancelled")
 	}
 	if _, err := os.Stat(filepath.Join(lab.Dir, "fig15", summaryFile)); err == nil {
 		t.Error("cancelled, but a result was written")
-	}
-}
-
-// Whatever the goodput, the search ends below it, within the width.
-func TestGoodputSearch(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		g := GoodputSearch{
-			Start: rapid.Float64Range(0.01, 2).Draw(t, "start"),
-			Width: rapid.Float64Range(0.01, 0.5).Draw(t, "width"),
-			Max:   1000,
-		}
-		limit := math.Exp(rapid.Float64Range(math.Log(0.003), math.Log(100)).Draw(t, "log of the goodput"))
-		tries := 0
-		got, err := g.largest(func(rate float64) (bool, error) { tries++; return rate <= limit, nil })
-		if err != nil || got > limit || got < limit/(1+g.Width)-0.002*limit {
-			t.Fatalf("goodput %g: found %g (%v)", limit, got, err)
-		}
-		if tries > 40 {
-			t.Fatalf("%d tries", tries)
-		}
-	})
-	g := GoodputSearch{Start: 0.1, Width: 0.05, Max: 3}
-	if got, _ := g.largest(func(float64) (bool, error) { return true, nil }); got != 3 {
-		t.Errorf("a service level that is always kept: %g, want the cap of 3", got)
-	}
-	if got, _ := g.largest(func(float64) (bool, error) { return false, nil }); got != 0 {
-		t.Errorf("a service level that is never kept: %g, want 0", got)
 	}
 }
 
@@ -155,7 +158,7 @@ func TestStreamOverlap(t *testing.T) {
 // No engine is faster than the link, and no larger block is slower to move.
 func TestTransfersArePhysical(t *testing.T) {
 	lab, _ := countingLab(t)
-	if err := lab.Do(t.Context(), "fig04"); err != nil {
+	if _, err := lab.Do(t.Context(), "fig04"); err != nil {
 		t.Fatal(err)
 	}
 	gpu, err := hw.LoadProfile("a100-40gb")

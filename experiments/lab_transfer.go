@@ -3,7 +3,6 @@ package experiments
 import (
 	"bytes"
 	"encoding/csv"
-	"path/filepath"
 	"strconv"
 
 	"sparseserve/hw"
@@ -33,7 +32,11 @@ func (l *Lab) transfers(e *paperExperiment) error {
 	if err != nil {
 		return err
 	}
-	gpu, err := hw.LoadProfile(spec.GPU)
+	config, err := l.config("gpu=" + spec.GPU)
+	if err != nil {
+		return err
+	}
+	gpu, err := hw.LoadProfile(config.GPU)
 	if err != nil {
 		return err
 	}
@@ -68,7 +71,7 @@ func (l *Lab) transfers(e *paperExperiment) error {
 		}
 	}
 	w.Flush()
-	return writeFile(filepath.Join(l.Dir, e.Name, tableFile), out.Bytes())
+	return l.writeTable(e, out.Bytes())
 }
 
 // loadTime is how long a step waits for the loads, from a pool of their size.

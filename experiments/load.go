@@ -87,7 +87,7 @@ type customSystem struct {
 
 func newLoader() *loader {
 	return &loader{
-		cfg:          Config{Workload: traces.DefaultSpec()},
+		cfg:          Config{Workload: traces.DefaultSpec(), Scores: traces.DefaultScores},
 		origin:       map[string]string{},
 		common:       map[string]any{},
 		commonByFlag: map[string]any{},
@@ -132,7 +132,7 @@ func (l *loader) apply(doc *document, flag bool) error {
 			l.origin["seed"] = doc.where(key)
 		case "systems":
 			err = l.addSystems(doc, value)
-		case "workload", "system", "slo", "output":
+		case "workload", "system", "scores", "slo", "output":
 			err = l.applyTable(doc, key, value, flag)
 		case "base", "axis", "goodput":
 			err = &KeyError{Key: key, Reason: "belongs to a sweep, which the commands sweep and plan run"}
@@ -163,6 +163,8 @@ func (l *loader) applyTable(doc *document, name string, value any, flag bool) er
 			err = decodeValue(reflect.ValueOf(&l.presets).Elem(), path+key, value)
 		case name == "workload":
 			err = decodeInto(&l.cfg.Workload, path, key, value)
+		case name == "scores":
+			err = decodeInto(&l.cfg.Scores, path, key, value)
 		case name == "slo":
 			err = decodeInto(&l.cfg.SLO, path, key, value)
 		case name == "output":

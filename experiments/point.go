@@ -18,6 +18,7 @@ type Point struct {
 	Seed     uint64
 	Workload traces.Spec // with its rate
 	System   sim.Spec
+	Scores   traces.ScoreParams
 	SLO      SLO
 	Output   Output
 }
@@ -37,6 +38,7 @@ func (c *Config) Points() []Point {
 					Seed:     seed,
 					Workload: w,
 					System:   system,
+					Scores:   c.Scores,
 					SLO:      c.SLO,
 					Output:   c.Output,
 				})
@@ -64,6 +66,7 @@ func (p *Point) TOML() ([]byte, error) {
 		Rates:    []float64{p.Workload.Rate},
 		Workload: p.Workload,
 		Systems:  []sim.Spec{p.System},
+		Scores:   p.Scores,
 		SLO:      p.SLO,
 		Output:   p.Output,
 	}

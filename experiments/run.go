@@ -27,11 +27,17 @@ const streamFamilies = 8
 // streams, which all runs of a budget share. Safe for concurrent use.
 type Simulator struct {
 	mu        sync.Mutex
-	libraries map[int]*dsa.Library // by blocks that the policy picks
+	libraries map[libraryKey]*dsa.Library
+}
+
+// libraryKey is what recorded streams depend on.
+type libraryKey struct {
+	scores traces.ScoreParams
+	blocks int // that the policy picks
 }
 
 // NewSimulator returns a simulator with no streams yet.
-func NewSimulator() *Simulator { return &Simulator{libraries: map[int]*dsa.Library{}} }
+func NewSimulator() *Simulator { return &Simulator{libraries: map[libraryKey]*dsa.Library{}} }
 
 // Run carries out one point. It is a Runner.
 func (x *Simulator) Run(ctx context.Context, p Point, sink Sink) (sum sim.Summary, err error) {
@@ -66,7 +72,7 @@ func (x *Simulator) Run(ctx context.Context, p Point, sink Sink) (sum sim.Summar
 		Device:   device,
 	}
 	if p.System.Sparse() {
-		cfg.Library = x.library(sim.Candidates(&p.System))
+		cfg.Library = x.library(libraryKey{p.Scores, sim.Candidates(&p.System)})
 	}
 	server, err := sim.NewServer(cfg)
 	if err != nil {
@@ -94,13 +100,13 @@ func (x *Simulator) Run(ctx context.Context, p Point, sink Sink) (sum sim.Summar
 	return sum, rec.err
 }
 
-// library returns the streams of a top-k policy of k blocks.
-func (x *Simulator) library(k int) *dsa.Library {
+// library returns the streams of a top-k policy.
+func (x *Simulator) library(k libraryKey) *dsa.Library {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	l := x.libraries[k]
 	if l == nil {
-		l = dsa.NewLibrary(traces.NewScores(traces.DefaultScores, scoreSeed), dsa.TopK{K: k}, streamFamilies)
+		l = dsa.NewLibrary(traces.NewScores(k.scores, scoreSeed), dsa.TopK{K: k.blocks}, streamFamilies)
 		x.libraries[k] = l
 	}
 	return l

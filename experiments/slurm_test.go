@@ -11,7 +11,7 @@ import (
 
 func TestSlurmScript(t *testing.T) {
 	s := mustSweep(t, write(t, "s.toml", smallSweep))
-	f, err := OpenSweepFolder("out", "", s)
+	f, err := OpenSweepFolder("out", "", "test", s)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,11 +23,11 @@ const (
 // SweepIndex lists the points of a sweep: what its result folder holds. It is
 // written before anything runs.
 type SweepIndex struct {
-	Format int          `json:"format"`
-	Model  int          `json:"model_version"`
-	Name   string       `json:"name"`
-	Axes   []string     `json:"axes"` // keys
-	Points []IndexPoint `json:"points"`
+	Format  int          `json:"format"`
+	Program string       `json:"program"`
+	Name    string       `json:"name"`
+	Axes    []string     `json:"axes"` // keys
+	Points  []IndexPoint `json:"points"`
 }
 
 // IndexPoint is one point of a sweep and where its files are.
@@ -46,7 +46,7 @@ type IndexPoint struct {
 // SweepFolder is where a sweep's results go:
 //
 //	sweep.json     every point: its axes, hash and folder
-//	summary.json   one object a finished point
+//	summary.json   one object a finished point, with its axes
 //	sweep.csv      the same as a table, with the axes as columns
 //	points/        the PointStore, unless that is elsewhere
 type SweepFolder struct {
@@ -57,26 +57,36 @@ type SweepFolder struct {
 	pts   []SweepPoint
 }
 
-// OpenSweepFolder starts the folder of a sweep. Points are kept in the folder
-// of that name, or with the sweep when it is empty. Results in other folders,
-// and of other sweeps in this one, stay.
-func OpenSweepFolder(dir, points string, s *Sweep) (*SweepFolder, error) {
-	expanded, err := s.Points()
-	if err != nil {
+// OpenSweepFolder starts the folder of a sweep for results of a program, as
+// OpenPointStore has it. Points are kept in the folder of that name, or with
+// the sweep when it is empty. Results in other folders, and of other sweeps in
+// this one, stay.
+func OpenSweepFolder(dir, points, program string, s *Sweep) (*SweepFolder, error) {
+	if _, err := s.Points(); err != nil { // before any folder is made
 		return nil, err
 	}
 	if points == "" {
 		points = filepath.Join(dir, pointsFolder)
 	}
-	store, err := OpenPointStore(points, true)
+	store, err := OpenPointStore(points, program, true)
+	if err != nil {
+		return nil, err
+	}
+	f, err := startSweepFolder(dir, store, s)
+	if err != nil {
+		return nil, errors.Join(err, store.Close())
+	}
+	return f, nil
+}
+
+// startSweepFolder starts the folder of a sweep whose points are kept in store.
+func startSweepFolder(dir string, store *PointStore, s *Sweep) (*SweepFolder, error) {
+	expanded, err := s.Points()
 	if err != nil {
 		return nil, err
 	}
 	f := &SweepFolder{Store: store, dir: dir, sweep: s, pts: expanded}
-	if err := f.start(); err != nil {
-		return nil, errors.Join(err, store.Close())
-	}
-	return f, nil
+	return f, f.start()
 }
 
 // Close closes the store.
@@ -106,7 +116,7 @@ func (f *SweepFolder) start() error {
 	if err := os.MkdirAll(f.dir, 0o755); err != nil {
 		return err
 	}
-	f.index = SweepIndex{Format: StoreFormat, Model: ModelVersion, Name: f.sweep.Name, Axes: slices.Concat([]string{}, f.sweep.Axes)}
+	f.index = SweepIndex{Format: StoreFormat, Program: f.Store.version.Program, Name: f.sweep.Name, Axes: slices.Concat([]string{}, f.sweep.Axes)}
 	for i := range f.pts {
 		p := &f.pts[i]
 		folder, err := filepath.Rel(f.dir, f.Store.folder(p.Hash))
@@ -156,7 +166,7 @@ func (f *SweepFolder) Finish(results []Result) ([]string, error) {
 		points[i] = byHash[hash]
 		sums[i].Name = points[i].Label
 	}
-	text, err := marshalSummaries(sums)
+	text, err := marshalSweep(points, sums)
 	if err != nil {
 		return nil, err
 	}
@@ -174,6 +184,20 @@ func (f *SweepFolder) Finish(results []Result) ([]string, error) {
 		files = append(files, filepath.Join(f.dir, name))
 	}
 	return files, nil
+}
+
+// marshalSweep adds to each summary what the axes set.
+func marshalSweep(points []*SweepPoint, sums []sim.Summary) ([]byte, error) {
+	type row struct {
+		storedSummary
+		Settings map[string]any `json:"settings"`
+	}
+	rows := make([]row, len(sums))
+	for i := range sums {
+		rows[i] = row{storedSummary{Summary: &sums[i]}, settingsMap(points[i].Settings)}
+	}
+	text, err := json.MarshalIndent(rows, "", "  ")
+	return append(text, '\n'), err
 }
 
 // tabulate puts a column for each axis before the columns of a summary.

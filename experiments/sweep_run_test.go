@@ -32,7 +32,7 @@ grid.system.window = [4, 8]
 // how many points ran.
 func runSweep(t *testing.T, dir string, s *Sweep, workers int, run Runner) (results []Result, notes []string, ran int, err error) {
 	t.Helper()
-	f, err := OpenSweepFolder(dir, "", s)
+	f, err := OpenSweepFolder(dir, "", "test", s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +140,7 @@ func writeHere(t *testing.T, name, text string) string {
 // TestSweepIndexFindsEverything: from the index alone, every point's summary.
 func TestSweepIndexFindsEverything(t *testing.T) {
 	s := mustSweep(t, write(t, "s.toml", smallSweep))
-	f, err := OpenSweepFolder("out", "kept", s)
+	f, err := OpenSweepFolder("out", "kept", "test", s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,15 +244,19 @@ func TestSweepRefusesOtherFolders(t *testing.T) {
 		want    string
 	}{
 		{"another version", func() error {
-			text := fmt.Sprintf(`{"format":%d,"model":%d}`, StoreFormat, ModelVersion+1)
+			text := fmt.Sprintf(`{"format":%d,"program":"older"}`, StoreFormat)
 			return os.WriteFile("out/points/store.json", []byte(text), 0o644)
-		}, fmt.Sprintf("out/points: results of format %d and model %d, where this program makes format %d and model %d; "+
-			"keep them by choosing another folder, or remove this one to run everything again", StoreFormat, ModelVersion+1, StoreFormat, ModelVersion)},
+		}, fmt.Sprintf("out/points: results of another version of the program (\"older\" in format %d, this is \"test\" in format %[1]d); "+
+			"keep them by choosing another folder, or remove this one to run everything again", StoreFormat)},
+		{"a store from before there were versions", func() error {
+			return os.WriteFile("out/points/store.json", []byte(`{"format":1,"model":1}`), 0o644)
+		}, fmt.Sprintf("out/points: results of another version of the program (\"\" in format 1, this is \"test\" in format %d); "+
+			"keep them by choosing another folder, or remove this one to run everything again", StoreFormat)},
 		{"a damaged version", func() error { return os.WriteFile("out/points/store.json", []byte(`{"form`), 0o644) },
 			"out/points/store.json: damaged (unexpected end of JSON input); restore it, or move the folder away to run everything again"},
 		{"somebody else's", func() error { return os.MkdirAll("out/points/vllm-0.1-s1", 0o755) },
 			"out/points: holds vllm-0.1-s1 but no store.json, so no sweep made it; choose another folder"},
-		{"one in use", func() (err error) { user, err = OpenPointStore("out/points", false); return err },
+		{"one in use", func() (err error) { user, err = OpenPointStore("out/points", "test", false); return err },
 			"out/points: another process is writing here; wait for it to end or choose another folder"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -264,7 +268,7 @@ func TestSweepRefusesOtherFolders(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := tree(t, "out")
-			_, err := OpenSweepFolder("out", "", s)
+			_, err := OpenSweepFolder("out", "", "test", s)
 			if err == nil || filepath.ToSlash(err.Error()) != c.want {
 				t.Errorf("error %q, want %q", err, c.want)
 			}

@@ -16,12 +16,7 @@ import (
 )
 
 // StoreFormat is the layout of the folders that a PointStore keeps.
-const StoreFormat = 1
-
-// ModelVersion counts the meanings that a configuration has had. Whoever
-// changes what a simulation gives for the same configuration adds one, so that
-// no sweep mixes results of two.
-const ModelVersion = 1
+const StoreFormat = 2
 
 // Files of a point store beside the points.
 const (
@@ -33,9 +28,11 @@ const (
 
 // storeVersion is what storeFile holds.
 type storeVersion struct {
-	Format int `json:"format"`
-	Model  int `json:"model"`
+	Format  int    `json:"format"`
+	Program string `json:"program"`
 }
+
+func (v storeVersion) String() string { return fmt.Sprintf("%q in format %d", v.Program, v.Format) }
 
 // manifest is written last into a point's folder: what the point depends on
 // beside its configuration, and a digest of each of its files.
@@ -48,21 +45,25 @@ type manifest struct {
 
 // PointStore keeps finished points for ever:
 //
-//	store.json     the version of all results here
+//	store.json     the program that made all results here
 //	HASH/          point.json, config.toml, summary.json, requests.csv, …
 //	.HASH.tmp/     a point that runs, or was killed while it ran
 //
-// A point's folder appears whole. Sweeps that share a store share its points.
+// A point's folder appears whole. Sweeps, plans and the paper's figures may
+// share a store, and with it their points.
 type PointStore struct {
-	dir    string
-	hashes *hasher
-	lock   *os.File
+	dir     string
+	version storeVersion
+	hashes  *hasher
+	lock    *os.File
 }
 
-// OpenPointStore makes the folder ready. Alone keeps out all other processes
-// and clears away what a killed one has left; without it, others may open it
-// too that are not alone. Results of another version are refused.
-func OpenPointStore(dir string, alone bool) (*PointStore, error) {
+// OpenPointStore makes the folder ready for results of a program. Program
+// changes whenever the same configuration may give another result. Alone keeps
+// out all other processes and clears away what a killed one has left; without
+// it, others may open it too that are not alone. Results of another program are
+// refused.
+func OpenPointStore(dir, program string, alone bool) (*PointStore, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -70,7 +71,7 @@ func OpenPointStore(dir string, alone bool) (*PointStore, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
-	s := &PointStore{dir: dir, hashes: newHasher(), lock: lock}
+	s := &PointStore{dir: dir, version: storeVersion{StoreFormat, program}, hashes: newHasher(), lock: lock}
 	if err := s.checkVersion(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -89,7 +90,6 @@ func (s *PointStore) Close() error { return s.lock.Close() }
 // is new.
 func (s *PointStore) checkVersion() error {
 	path := filepath.Join(s.dir, storeFile)
-	now := storeVersion{StoreFormat, ModelVersion}
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		entries, err := os.ReadDir(s.dir)
@@ -101,7 +101,7 @@ func (s *PointStore) checkVersion() error {
 				return fmt.Errorf("%s: holds %s but no %s, so no sweep made it; choose another folder", s.dir, e.Name(), storeFile)
 			}
 		}
-		if text, err = json.Marshal(now); err != nil {
+		if text, err = json.Marshal(s.version); err != nil {
 			return err
 		}
 		return writeFile(path, append(text, '\n'))
@@ -113,10 +113,10 @@ func (s *PointStore) checkVersion() error {
 	if err := json.Unmarshal(text, &have); err != nil {
 		return fmt.Errorf("%s: damaged (%w); restore it, or move the folder away to run everything again", path, err)
 	}
-	if have != now {
-		return fmt.Errorf("%s: results of format %d and model %d, where this program makes format %d and model %d; "+
+	if have != s.version {
+		return fmt.Errorf("%s: results of another version of the program (%s, this is %s); "+
 			"keep them by choosing another folder, or remove this one to run everything again",
-			s.dir, have.Format, have.Model, now.Format, now.Model)
+			s.dir, have, s.version)
 	}
 	return nil
 }

@@ -11,9 +11,9 @@ import (
 // every model, system and experiment. They are fitted to published
 // observables; see DefaultScores.
 type ScoreParams struct {
-	Drift float64 // d, standard deviation of the slow part of a block's score
-	Rho   float64 // AR(1) coefficient of the slow part from one decode step to the next
-	Noise float64 // e, standard deviation of the part that is new in each step
+	Drift float64 `toml:"drift"` // d, standard deviation of the slow part of a block's score
+	Rho   float64 `toml:"rho"`   // AR(1) coefficient of the slow part from one decode step to the next
+	Noise float64 `toml:"noise"` // e, standard deviation of the part that is new in each step
 }
 
 // DefaultScores are fitted to SparseServe's Fig. 8 on its LongBench mix (LWM-7B,

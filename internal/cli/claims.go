@@ -11,12 +11,13 @@ import (
 )
 
 type claimsCmd struct {
-	Paper       string `placeholder:"NAME" help:"Claims of one paper: sparseserve, psa or minference. Default: all."`
-	JSON        bool   `name:"json" help:"Print one JSON array, an object a value, and nothing else."`
-	Out         string `default:"${paperFolder}" placeholder:"DIR" help:"Where results are kept, as of figures --paper. Default: ${default}."`
-	Readme      string `placeholder:"FILE" help:"Write the table between the lines <!-- claims --> and <!-- /claims --> of a Markdown file."`
-	Sensitivity bool   `help:"Measure again with outputs half and twice as long, and print what moves. Takes three times as long."`
-	Workers     int    `placeholder:"N" help:"Runs at a time. Default: one a core."`
+	Paper       string   `placeholder:"NAME" help:"Claims of one paper: sparseserve, psa or minference. Default: all."`
+	Only        []string `placeholder:"ID" help:"Claims to measure, as in ss-fig16a. May be repeated."`
+	JSON        bool     `name:"json" help:"Print one JSON array, an object a value, and nothing else."`
+	Out         string   `default:"${paperFolder}" placeholder:"DIR" help:"Where results are kept, as of figures --paper. Default: ${default}."`
+	Readme      string   `placeholder:"FILE" help:"Write the table between the lines <!-- claims --> and <!-- /claims --> of a Markdown file, and what moves between <!-- sensitivity --> and <!-- /sensitivity -->."`
+	Sensitivity bool     `help:"Print what moves with each freed parameter at half and at double, with two seeds, in the place of the table."`
+	Workers     int      `placeholder:"N" help:"Runs at a time. Default: one a core."`
 }
 
 // Validate is called by the parser.
@@ -31,25 +32,18 @@ func (c *claimsCmd) Validate() error {
 }
 
 func (c *claimsCmd) Run(ctx context.Context, app *App) error {
-	claims, err := experiments.Claims(c.Paper)
-	if err != nil {
-		return err
-	}
-	verdicts, err := c.judge(ctx, app, claims, "results", 1)
+	claims, err := experiments.Claims(c.Paper, c.Only...)
 	if err != nil {
 		return err
 	}
 	if c.Sensitivity {
-		half, err := c.judge(ctx, app, claims, "results-half", 0.5)
-		if err != nil {
-			return err
-		}
-		double, err := c.judge(ctx, app, claims, "results-double", 2)
-		if err != nil {
-			return err
-		}
-		printSensitivity(app.Stdout, verdicts, half, double)
-	} else if c.JSON {
+		return c.sensitivity(ctx, app, claims)
+	}
+	verdicts, err := c.judge(ctx, app, claims, experiments.Lab{Dir: filepath.Join(c.Out, "results")})
+	if err != nil {
+		return err
+	}
+	if c.JSON {
 		e := json.NewEncoder(app.Stdout)
 		e.SetIndent("", "  ")
 		err = e.Encode(verdicts)
@@ -62,13 +56,47 @@ func (c *claimsCmd) Run(ctx context.Context, app *App) error {
 	return writeBlock(c.Readme, "claims", claimsMarkdown(verdicts))
 }
 
+// sensitivitySeeds are fewer than a claim's: what moves is seen on the same
+// arrivals before and after.
+const sensitivitySeeds = "seeds=[1,2]"
+
+// sensitivity measures the claims with each freed parameter as it is, at half
+// and at double.
+func (c *claimsCmd) sensitivity(ctx context.Context, app *App, claims []experiments.Claim) error {
+	measure := func(name string, change *experiments.Change) ([]experiments.Verdict, error) {
+		return c.judge(ctx, app, claims, experiments.Lab{
+			Dir: filepath.Join(c.Out, "sensitivity", name), Sets: []string{sensitivitySeeds}, Change: change})
+	}
+	base, err := measure("base", nil)
+	if err != nil {
+		return err
+	}
+	var moved []moves
+	for _, f := range experiments.FreedParameters() {
+		half, err := measure(f.Name+"-half", &experiments.Change{Freed: f, Factor: 0.5})
+		if err != nil {
+			return err
+		}
+		double, err := measure(f.Name+"-double", &experiments.Change{Freed: f, Factor: 2})
+		if err != nil {
+			return err
+		}
+		moved = append(moved, moves{f, half, double})
+	}
+	printSensitivity(app.Stdout, base, moved)
+	if c.Readme == "" {
+		return nil
+	}
+	return writeBlock(c.Readme, "sensitivity", sensitivityMarkdown(base, moved))
+}
+
 // judge runs what the claims are measured on and measures them.
-func (c *claimsCmd) judge(ctx context.Context, app *App, claims []experiments.Claim, folder string, scale float64) ([]experiments.Verdict, error) {
-	dir := filepath.Join(c.Out, folder)
+func (c *claimsCmd) judge(ctx context.Context, app *App, claims []experiments.Claim, lab experiments.Lab) ([]experiments.Verdict, error) {
+	lab.Workers = c.Workers
 	if names := experiments.ClaimExperiments(claims); len(names) > 0 {
-		if err := runLab(ctx, app, dir, c.Workers, scale, names...); err != nil {
+		if err := runLab(ctx, app, c.Out, lab, names...); err != nil {
 			return nil, err
 		}
 	}
-	return experiments.Judge(claims, dir)
+	return experiments.Judge(claims, lab.Dir)
 }

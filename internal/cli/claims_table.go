@@ -137,31 +137,3 @@ func claimNumber(v *experiments.Verdict, x float64) string {
 	}
 	return fmt.Sprintf("%.2fx", x)
 }
-
-// printSensitivity prints every measured number with the outputs as they are,
-// half and twice as long.
-func printSensitivity(w io.Writer, base, half, double []experiments.Verdict) {
-	t := newTable(w)
-	t.AppendHeader(table.Row{"claim", "", "paper", "ours", "outputs x 0.5", "outputs x 2", "moves"})
-	for i := range base {
-		b, h, d := &base[i], &half[i], &double[i]
-		if !b.Measured() {
-			continue
-		}
-		t.AppendRow(table.Row{claimName(b), b.Where, claimed(b),
-			ours(b) + " " + outcome(b), ours(h) + " " + outcome(h), ours(d) + " " + outcome(d), moves(b, h, d)})
-	}
-	t.SetColumnConfigs(rightAligned(3, 6))
-	t.Render()
-}
-
-// moves says whether a number depends on how long outputs are.
-func moves(b, h, d *experiments.Verdict) string {
-	switch {
-	case b.Pass != h.Pass || b.Pass != d.Pass:
-		return "outcome"
-	case math.Abs(*h.Ours-*b.Ours) > 0.05*math.Abs(*b.Ours) || math.Abs(*d.Ours-*b.Ours) > 0.05*math.Abs(*b.Ours):
-		return "number"
-	}
-	return ""
-}

@@ -2,12 +2,14 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"os"
 	"strings"
 	"testing"
 
 	"sparseserve/experiments"
+	"sparseserve/sim"
 )
 
 // someVerdicts are one of each kind.
@@ -33,12 +35,60 @@ func TestPrintClaims(t *testing.T) {
 	golden(t, "claims.txt", out.String())
 	golden(t, "claims.md", claimsMarkdown(someVerdicts()))
 
-	half, double := someVerdicts(), someVerdicts()
-	*half[0].Ours, half[0].Pass = 1.2, false
-	*double[3].Ours = 14
-	out.Reset()
-	printSensitivity(&out, someVerdicts(), half, double)
+}
+
+func TestPrintSensitivity(t *testing.T) {
+	first := moves{experiments.Freed{Name: "output_scale", Values: map[string]float64{"lwm-7b": 2, "llama3-8b": 8}, Reason: "none is given"},
+		someVerdicts(), someVerdicts()}
+	*first.half[0].Ours, first.half[0].Pass = 1.2, false
+	*first.double[3].Ours = 14
+	second := moves{experiments.Freed{Name: "host.step", Value: 2.5, Unit: "ms", Reason: "an iteration takes 30 ms"}, someVerdicts(), someVerdicts()}
+	*second.double[2].Ours, second.double[2].Pass = 0.65, true
+	*second.half[4].Ours = 2.3 // within 5 %
+	moved := []moves{first, second}
+	var out bytes.Buffer
+	printSensitivity(&out, someVerdicts(), moved)
 	golden(t, "claims-sensitivity.txt", out.String())
+	golden(t, "claims-sensitivity.md", sensitivityMarkdown(someVerdicts(), moved))
+}
+
+// claims --sensitivity measures with every freed parameter, and writes its part
+// of the README.
+func TestClaimsSensitivity(t *testing.T) {
+	runner := func(ctx context.Context, p experiments.Point, sink experiments.Sink) (sim.Summary, error) {
+		sum, err := pretend(ctx, p, sink)
+		sum.PhaseS = map[string]float64{"prefill_attention": 200}
+		if sum.TTFT.Mean = 1; p.System.Prefill == "chunked" {
+			sum.TTFT.Mean = p.Workload.OutputScale / 2 // outputs make chunks wait
+		}
+		return sum, err
+	}
+	t.Chdir(t.TempDir())
+	const readme = "<!-- sensitivity -->\n<!-- /sensitivity -->\n<!-- claims -->\nkept\n<!-- /claims -->\n"
+	writeFile(t, "README.md", readme)
+	status, out, errs := runHere(t.Context(), runner, "claims", "--sensitivity", "--readme", "README.md",
+		"--only", "ss-fig16a", "--only", "ss-fig16b-chunked", "--only", "ss-fig4-h2d-memcpy")
+	if status != 0 || errs != "" {
+		t.Fatalf("status %d, stderr %q", status, errs)
+	}
+	text, err := os.ReadFile("README.md")
+	if err != nil || !strings.HasSuffix(string(text), "<!-- claims -->\nkept\n<!-- /claims -->\n") {
+		t.Errorf("README is %q (%v)", text, err)
+	}
+	for _, f := range experiments.FreedParameters() {
+		if !strings.Contains(string(text), "| `"+f.Name+"` | ") {
+			t.Errorf("%s is not measured", f.Name)
+		}
+	}
+	for _, want := range []string{"| `output_scale` | 8 for llama3-8b, 2 for lwm-7b | 1 |", "| `load.memcpy_call` | 6.3 us | 1 |", "| `host.step` | 2.5 ms | 0 |",
+		"| `ss-fig16a` | 1.00x | -50 % / +100 % |", "With none of them moves: `ss-fig16b-chunked`.\n"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("no %q in:\n%s", want, text)
+		}
+	}
+	if !strings.Contains(out, "ss-fig4-h2d-memcpy") {
+		t.Errorf("printed:\n%s", out)
+	}
 }
 
 // Claims that no experiment measures are listed, with the reason, and that is
@@ -69,6 +119,8 @@ func TestUnmeasuredClaims(t *testing.T) {
 		{"--paper sparserve", `did you mean "sparseserve"?`},
 		{"--json --sensitivity", "--sensitivity prints a table"},
 		{"--workers=-1", "must be at least 1"},
+		{"--only ss-fig16", `did you mean "ss-fig16a"?`},
+		{"--paper psa --only ss-fig16a", `no claim "ss-fig16a"`},
 		{"--paper psa --readme nowhere.md", "nowhere.md"},
 	} {
 		if status, _, errs := run(t, nil, append([]string{"claims"}, strings.Fields(c.args)...)...); status != 1 || !strings.Contains(errs, c.want) || strings.Count(errs, "\n") != 1 {

@@ -18,6 +18,9 @@ type App struct {
 	Stdout, Stderr io.Writer
 	// Run carries out one point of an experiment.
 	Run experiments.Runner
+	// Program names the version of what makes results. Kept results of another
+	// one are not used.
+	Program string
 }
 
 // commands is the grammar of the command line.

@@ -79,7 +79,7 @@ func run(t *testing.T, runner experiments.Runner, args ...string) (status int, s
 
 func runHere(ctx context.Context, runner experiments.Runner, args ...string) (status int, stdout, stderr string) {
 	var out, errs bytes.Buffer
-	app := App{Stdout: &out, Stderr: &errs, Run: runner}
+	app := App{Stdout: &out, Stderr: &errs, Run: runner, Program: "test"}
 	status = app.Main(ctx, args)
 	return status, out.String(), errs.String()
 }

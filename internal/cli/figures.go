@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"sparseserve/experiments"
 	"sparseserve/figures"
 )
 
 type figuresCmd struct {
 	Folders []string `arg:"" optional:"" name:"DIR" help:"Result folders; those of several models make several panels. Default: out/default."`
 	Out     string   `placeholder:"DIR" help:"Where the PNGs and their CSVs go. Default: the first result folder, and out/paper with --paper."`
-	Paper   bool     `help:"Draw the figures of the SparseServe paper, after running what they need. Runs that out/paper/results keeps are not made again."`
+	Paper   bool     `help:"Draw the figures of the SparseServe paper, after running what they need. Runs that out/paper/points keeps are not made again."`
 	Only    []string `placeholder:"NAME" help:"With --paper: experiments to run, as in fig10a. May be repeated."`
 	Redraw  bool     `help:"With --paper: run nothing, draw the results that are there."`
 	Workers int      `placeholder:"N" help:"With --paper: runs at a time. Default: one a core."`
@@ -59,7 +60,8 @@ func (f *figuresCmd) paper(ctx context.Context, app *App) error {
 	}
 	results := filepath.Join(out, "results")
 	if !f.Redraw {
-		if err := runLab(ctx, app, results, f.Workers, 1, f.Only...); err != nil {
+		lab := experiments.Lab{Dir: results, Workers: f.Workers}
+		if err := runLab(ctx, app, out, lab, f.Only...); err != nil {
 			return err
 		}
 	}

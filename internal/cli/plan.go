@@ -47,17 +47,14 @@ func (p *planCmd) Run(ctx context.Context, app *App) (err error) {
 	if points == "" {
 		points = filepath.Join(out, "points")
 	}
-	store, err := experiments.OpenPointStore(points, true)
+	store, err := experiments.OpenPointStore(points, app.Program, true)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 
-	bar := &labProgress{w: app.Stderr}
-	expected := sweep.Goodput.ExpectedRuns(len(candidates[0].Seeds))
-	bar.planned(expected * len(candidates))
-	planner := experiments.Planner{Store: store, Run: app.Run, Workers: p.Workers, Finished: bar.finished,
-		Settled: func(runs int) { bar.planned(runs - expected) }}
+	bar := newProgress(app.Stderr, "runs")
+	planner := experiments.Planner{Store: store, Run: app.Run, Workers: p.Workers, Planned: bar.planned, Finished: bar.finished}
 	found, notes, runErr := planner.Do(ctx, sweep.Goodput, candidates)
 	bar.close()
 	printNotes(app.Stderr, notes)

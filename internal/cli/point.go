@@ -23,7 +23,7 @@ func (p *pointCmd) Run(ctx context.Context, app *App) (err error) {
 	if len(points) != 1 {
 		return fmt.Errorf("%s: makes %d runs, want the configuration of one", p.Config, len(points))
 	}
-	store, err := experiments.OpenPointStore(p.Points, false)
+	store, err := experiments.OpenPointStore(p.Points, app.Program, false)
 	if err != nil {
 		return err
 	}

@@ -55,7 +55,8 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	if !s.JSON {
 		introduce(app.Stdout, config, s.Config == "", len(points))
 	}
-	bar := newProgress(app.Stderr, len(points)*config.Workload.Requests)
+	bar := newProgress(app.Stderr, "requests")
+	bar.planned(requestsOf(points))
 	grid := experiments.Grid{Run: app.Run, Store: store, Workers: s.Workers, Finished: bar.finished}
 	results, runErr := grid.Do(ctx, points)
 	bar.close()

@@ -37,7 +37,7 @@ func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 	if out == "" {
 		out = filepath.Join("out", "sweep", sweep.Name)
 	}
-	folder, err := experiments.OpenSweepFolder(out, s.Points, sweep)
+	folder, err := experiments.OpenSweepFolder(out, s.Points, app.Program, sweep)
 	if err != nil {
 		return err
 	}
@@ -54,7 +54,8 @@ func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 	if !s.JSON {
 		fmt.Fprintf(app.Stdout, "%s: %s, %d of them finished before.\n", sweep.Name, count(len(points), "run"), len(points)-len(missing))
 	}
-	bar := newProgress(app.Stderr, requestsOf(missing))
+	bar := newProgress(app.Stderr, "requests")
+	bar.planned(requestsOf(missing))
 	results, notes, runErr := folder.Store.Do(ctx, experiments.Grid{Run: app.Run, Workers: s.Workers, Finished: bar.finished}, points)
 	bar.close()
 	printNotes(app.Stderr, notes)

@@ -1,0 +1,126 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"sparseserve/experiments"
+)
+
+// moves is what the claims come to with a freed parameter at half and at
+// double.
+type moves struct {
+	freed        experiments.Freed
+	half, double []experiments.Verdict
+}
+
+// leastMove is the relative change of a number that counts as a move.
+const leastMove = 0.05
+
+// printSensitivity prints a row for each measured number: as it is, and how it
+// moves with each freed parameter.
+func printSensitivity(w io.Writer, base []experiments.Verdict, moved []moves) {
+	t := newTable(w)
+	header := table.Row{"claim", "paper", "ours"}
+	for _, m := range moved {
+		header = append(header, m.freed.Name)
+	}
+	t.AppendHeader(header)
+	for i := range base {
+		if !base[i].Measured() {
+			continue
+		}
+		row := table.Row{claimName(&base[i]), claimed(&base[i]), ours(&base[i]) + " " + outcome(&base[i])}
+		for _, m := range moved {
+			row = append(row, m.cell(&base[i], i, "pass", "FAIL"))
+		}
+		t.AppendRow(row)
+	}
+	t.SetColumnConfigs(rightAligned(2, 3+len(moved)))
+	t.Render()
+	fmt.Fprintln(w, aboutMoves)
+}
+
+const aboutMoves = "Change of our number with the parameter at half / at double, blank below 5 %; pass or FAIL where the outcome changes. Two seeds."
+
+// sensitivityMarkdown is the same for the README: the parameters and why they
+// are what they are, then the numbers that move and what moves them.
+func sensitivityMarkdown(base []experiments.Verdict, moved []moves) string {
+	var b strings.Builder
+	b.WriteString("| parameter | value | numbers it moves | why this value |\n|-|-|-:|-|\n")
+	var movers []moves
+	for _, m := range moved {
+		n := 0
+		for i := range base {
+			if base[i].Measured() && m.cell(&base[i], i, "", "") != "" {
+				n++
+			}
+		}
+		if n > 0 {
+			movers = append(movers, m)
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %d | %s |\n", m.freed.Name, freedValue(&m.freed), n, m.freed.Reason)
+	}
+	fmt.Fprintf(&b, "\n%s\n\n| claim | ours |", strings.Replace(aboutMoves, "FAIL", "**fail**", 1))
+	for _, m := range movers {
+		fmt.Fprintf(&b, " `%s` |", m.freed.Name)
+	}
+	b.WriteString("\n|-|-:|" + strings.Repeat("-:|", len(movers)) + "\n")
+	var still []string
+	for i := range base {
+		if !base[i].Measured() {
+			continue
+		}
+		var cells []string
+		for _, m := range movers {
+			cells = append(cells, m.cell(&base[i], i, "pass", "**fail**"))
+		}
+		if strings.Join(cells, "") == "" {
+			still = append(still, "`"+claimName(&base[i])+"`")
+			continue
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", claimName(&base[i]), ours(&base[i]), strings.Join(cells, " | "))
+	}
+	if len(still) > 0 {
+		fmt.Fprintf(&b, "\nWith none of them moves: %s.\n", strings.Join(still, ", "))
+	}
+	return b.String()
+}
+
+// cell says how number i moves, with the words for an outcome that is not that
+// of base.
+func (m *moves) cell(base *experiments.Verdict, i int, pass, fail string) string {
+	var cells [2]string
+	moves := false
+	for j, v := range []*experiments.Verdict{&m.half[i], &m.double[i]} {
+		change := *v.Ours / *base.Ours - 1
+		moves = moves || !(math.Abs(change) <= leastMove) || v.Pass != base.Pass
+		if cells[j] = fmt.Sprintf("%+.0f %%", 100*change); v.Pass && !base.Pass {
+			cells[j] += " " + pass
+		} else if base.Pass && !v.Pass {
+			cells[j] += " " + fail
+		}
+	}
+	if !moves {
+		return ""
+	}
+	return cells[0] + " / " + cells[1]
+}
+
+// freedValue prints a freed parameter's value, of each model where they differ.
+func freedValue(f *experiments.Freed) string {
+	if f.Values == nil {
+		return strings.TrimSpace(fmt.Sprintf("%g %s", f.Value, f.Unit))
+	}
+	var texts []string
+	for _, model := range slices.Sorted(maps.Keys(f.Values)) {
+		texts = append(texts, fmt.Sprintf("%g for %s", f.Values[model], model))
+	}
+	return strings.Join(texts, ", ")
+}
