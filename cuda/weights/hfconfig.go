@@ -1,0 +1,148 @@
+package weights
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// hfConfig is what a Llama's config.json says of its arithmetic. Pointers tell a value that is absent from one that is 0.
+type hfConfig struct {
+	Architectures  []string        `json:"architectures"`
+	ModelType      string          `json:"model_type"`
+	Layers         int             `json:"num_hidden_layers"`
+	Hidden         int             `json:"hidden_size"`
+	HeadsQ         int             `json:"num_attention_heads"`
+	HeadsKV        int             `json:"num_key_value_heads"`
+	HeadDim        int             `json:"head_dim"`
+	FFN            int             `json:"intermediate_size"`
+	Vocab          int             `json:"vocab_size"`
+	MaxContext     int             `json:"max_position_embeddings"`
+	Tied           bool            `json:"tie_word_embeddings"`
+	Activation     string          `json:"hidden_act"`
+	Eps            *float64        `json:"rms_norm_eps"`
+	Theta          *float64        `json:"rope_theta"`
+	RopeScaling    *hfRope         `json:"rope_scaling"`
+	RopeParameters *hfRope         `json:"rope_parameters"` // transformers 5: theta and scaling in one
+	PartialRotary  *float64        `json:"partial_rotary_factor"`
+	AttentionBias  bool            `json:"attention_bias"`
+	MLPBias        bool            `json:"mlp_bias"`
+	Quantization   json.RawMessage `json:"quantization_config"`
+}
+
+type hfRope struct {
+	Type            string   `json:"rope_type"`
+	OldType         string   `json:"type"` // before transformers 4.43
+	Theta           *float64 `json:"rope_theta"`
+	Factor          float64  `json:"factor"`
+	LowFactor       float64  `json:"low_freq_factor"`
+	HighFactor      float64  `json:"high_freq_factor"`
+	OriginalContext float64  `json:"original_max_position_embeddings"`
+	PartialRotary   *float64 `json:"partial_rotary_factor"`
+}
+
+// What LlamaConfig assumes where config.json is silent.
+const (
+	hfEps   = 1e-6
+	hfTheta = 10000
+)
+
+// parseConfig reads config.json and refuses every model whose arithmetic is not that of a plain Llama.
+func parseConfig(file string, data []byte) (Config, error) {
+	var h hfConfig
+	if err := json.Unmarshal(data, &h); err != nil {
+		return Config{}, jsonError(file, data, err)
+	}
+	if err := h.refuse(); err != nil {
+		return Config{}, fmt.Errorf("%s: %w", file, err)
+	}
+	c := Config{
+		Layers: h.Layers, Hidden: h.Hidden, HeadsQ: h.HeadsQ, HeadsKV: h.HeadsKV, HeadDim: h.HeadDim, FFN: h.FFN, Vocab: h.Vocab,
+		MaxContext: h.MaxContext, Tied: h.Tied, Eps: hfEps, Rope: h.rope(),
+	}
+	if h.Eps != nil {
+		c.Eps = *h.Eps
+	}
+	if c.HeadsKV == 0 {
+		c.HeadsKV = c.HeadsQ
+	}
+	if c.HeadDim == 0 && c.HeadsQ > 0 {
+		if c.Hidden%c.HeadsQ != 0 {
+			return Config{}, fmt.Errorf("%s: hidden_size: want a multiple of num_attention_heads = %d where head_dim is not given, got %d", file, c.HeadsQ, c.Hidden)
+		}
+		c.HeadDim = c.Hidden / c.HeadsQ
+	}
+	if err := c.Validate(); err != nil {
+		return Config{}, fmt.Errorf("%s: %w", file, err)
+	}
+	return c, nil
+}
+
+// refuse names what makes a model something else than a Llama in 16 or 32 bits.
+func (h *hfConfig) refuse() error {
+	isLlama := func(name string) bool { return strings.EqualFold(name, "LlamaForCausalLM") }
+	switch {
+	case len(h.Architectures) > 0 && !slices.ContainsFunc(h.Architectures, isLlama):
+		return fmt.Errorf("architectures: want LlamaForCausalLM, got %s; no other architecture is supported", strings.Join(h.Architectures, ", "))
+	case len(h.Architectures) == 0 && h.ModelType != "llama":
+		return fmt.Errorf("model_type: want llama where architectures is not given, got %q", h.ModelType)
+	case len(h.Quantization) > 0 && string(h.Quantization) != "null":
+		return errors.New("quantization_config: quantised weights are not supported; use the model's F16, BF16 or F32 checkpoint")
+	case h.AttentionBias:
+		return errors.New("attention_bias: Llama's linears have no bias; this model's have")
+	case h.MLPBias:
+		return errors.New("mlp_bias: Llama's linears have no bias; this model's have")
+	case h.Activation != "" && h.Activation != "silu" && h.Activation != "swish":
+		return fmt.Errorf("hidden_act: want silu, got %q", h.Activation)
+	}
+	for _, r := range []*hfRope{h.RopeParameters, h.RopeScaling, {PartialRotary: h.PartialRotary}} {
+		if r != nil && r.PartialRotary != nil && *r.PartialRotary != 1 {
+			return fmt.Errorf("partial_rotary_factor: want 1, got %g", *r.PartialRotary)
+		}
+	}
+	return nil
+}
+
+// rope reads either spelling; what it can not be is left to Rope.validate.
+func (h *hfConfig) rope() Rope {
+	r := Rope{Theta: hfTheta}
+	if h.Theta != nil {
+		r.Theta = *h.Theta
+	}
+	s := h.RopeParameters
+	if s == nil {
+		s = h.RopeScaling
+	}
+	if s == nil {
+		return r
+	}
+	if s.Theta != nil {
+		r.Theta = *s.Theta
+	}
+	kind := s.Type
+	if kind == "" {
+		kind = s.OldType
+	}
+	if kind == "" || kind == "default" {
+		return r
+	}
+	r.Scaling, r.Factor, r.LowFactor, r.HighFactor, r.OriginalContext = Scaling(kind), s.Factor, s.LowFactor, s.HighFactor, s.OriginalContext
+	return r
+}
+
+// jsonError adds the line, and the key where the type is wrong.
+func jsonError(file string, data []byte, err error) error {
+	line := func(offset int64) int { return 1 + bytes.Count(data[:min(int(offset), len(data))], []byte("\n")) }
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		return fmt.Errorf("%s:%d: %w", file, line(syntax.Offset), err)
+	case errors.As(err, &kind):
+		return fmt.Errorf("%s:%d: %s: want %s, got %s", file, line(kind.Offset), kind.Field, kind.Type, kind.Value)
+	}
+	return fmt.Errorf("%s: %w", file, err)
+}

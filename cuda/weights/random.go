@@ -1,0 +1,83 @@
+package weights
+
+import (
+	"fmt"
+	"hash/fnv"
+	"math"
+
+	"sparseserve/cuda"
+)
+
+// Random is a seeded model. Its values are those of ss_fill (cuda/fill.cu), so a GPU that fills by itself holds the same bits.
+type Random struct {
+	config Config
+	seed   uint64
+}
+
+// NewRandom returns the random model of a shape, eps and rotary base defaulted by WithDefaults.
+func NewRandom(c Config, seed uint64) (*Random, error) {
+	c = c.WithDefaults()
+	if err := c.Validate(); err != nil {
+		return nil, fmt.Errorf("weights: %w", err)
+	}
+	return &Random{c, seed}, nil
+}
+
+// Config returns the shape, defaults filled in.
+func (r *Random) Config() Config { return r.config }
+
+// Fill returns seed and scale of a tensor. A linear's outputs keep the variance of its inputs: uniform weights in +-sqrt(3 / in) have variance
+// 1 / in. The embedding's scale is 1. Norms are ones and not filled.
+func (r *Random) Fill(t Tensor) (seed uint64, scale float32, ok bool) {
+	if t.isNorm() {
+		return 0, 0, false
+	}
+	if t.Kind == Head && r.config.Tied {
+		t.Kind = Embed
+	}
+	scale = 1
+	if t.Kind != Embed {
+		_, in := t.Shape(r.config)
+		scale = float32(math.Sqrt(3 / float64(in)))
+	}
+	name := fnv.New64a()
+	fmt.Fprint(name, t)
+	return mix(r.seed ^ mix(name.Sum64())), scale, true
+}
+
+// Read writes what ss_fill would, and ones for a norm.
+func (r *Random) Read(t Tensor, dst []cuda.Half) error {
+	if err := fits(r.config, t, dst); err != nil {
+		return err
+	}
+	seed, scale, ok := r.Fill(t)
+	if !ok {
+		for i := range dst {
+			dst[i] = 0x3c00 // 1
+		}
+		return nil
+	}
+	fill(dst, seed, scale)
+	return nil
+}
+
+// fill is ss_fill: dst[i] = scale (2u - 1), two values of 24 random bits from each pair's hash. The subtraction is exact in float32, so only
+// the product and the conversion round, as on the GPU.
+func fill(dst []cuda.Half, seed uint64, scale float32) {
+	for i := range dst {
+		bits := mix(seed ^ mix(uint64(i/2)))
+		if i%2 == 1 {
+			bits >>= 32
+		}
+		u := float32(uint32(bits)>>8) * 0x1p-24
+		dst[i] = halfOf(scale * (2*u - 1))
+	}
+}
+
+// mix is the finaliser of SplitMix64, as in fill.cu.
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

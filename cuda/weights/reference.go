@@ -1,0 +1,54 @@
+package weights
+
+import (
+	"fmt"
+
+	"sparseserve/cuda"
+	"sparseserve/cuda/oracle"
+)
+
+// Half stores a value as the GPU does; it is an oracle.Round.
+func Half(x float64) float64 { return cuda.HalfOf(x).Float() }
+
+// Reference reads a whole model into float64 for the oracle: eight bytes a weight, for tiny models. Round is Half for what the GPU computes,
+// oracle.Exact for the model itself.
+func Reference(s Source, round oracle.Round) (*oracle.Llama, error) {
+	c := s.Config()
+	m := &oracle.Llama{
+		Hidden: c.Hidden, HeadsQ: c.HeadsQ, HeadsKV: c.HeadsKV, Dim: c.HeadDim, FFN: c.FFN, Vocab: c.Vocab,
+		Eps: c.Eps, InvFreq: c.Rope.InvFreq(c.HeadDim), Round: round, Layers: make([]oracle.LlamaLayer, c.Layers),
+	}
+	for _, t := range c.Tensors() {
+		half := make([]cuda.Half, t.Values(c))
+		if err := s.Read(t, half); err != nil {
+			return nil, fmt.Errorf("reference: %w", err)
+		}
+		*place(m, t) = floats(half)
+	}
+	if c.Tied {
+		m.Head = m.Embed
+	}
+	return m, nil
+}
+
+// place is where the oracle keeps a tensor.
+func place(m *oracle.Llama, t Tensor) *[]float64 {
+	switch t.Kind {
+	case Embed:
+		return &m.Embed
+	case Norm:
+		return &m.Norm
+	case Head:
+		return &m.Head
+	}
+	layer := &m.Layers[t.Layer]
+	return [...]*[]float64{&layer.AttnNorm, &layer.QKV, &layer.O, &layer.MLPNorm, &layer.GateUp, &layer.Down}[t.Kind-AttnNorm]
+}
+
+func floats(half []cuda.Half) []float64 {
+	out := make([]float64, len(half))
+	for i, h := range half {
+		out[i] = h.Float()
+	}
+	return out
+}
