@@ -1,9 +1,7 @@
 package figures
 
 import (
-	"cmp"
 	"image/color"
-	"slices"
 	"strconv"
 )
 
@@ -12,15 +10,11 @@ import (
 func fig13(folders []string) (picture, error) {
 	c := chart{y: "Goodput (req/s)"}
 	for _, folder := range folders {
-		t, err := readTable(folder)
+		plan, err := readPlan(folder)
 		if err != nil {
 			return picture{}, err
 		}
-		g, err := goodputs(t)
-		if err != nil {
-			return picture{}, err
-		}
-		c.groups = append(c.groups, g)
+		c.groups = append(c.groups, goodputs(plan))
 	}
 	c.axis = linear(barSpan(c.groups))
 	return picture{charts: []chart{c}, looks: stepLooks(), wide: 1.4}, nil
@@ -41,31 +35,19 @@ func stepLooks() map[string]look {
 	return out
 }
 
-// goodputs makes a bar of each system, in the order of the table.
-func goodputs(t *table) (group, error) {
+// goodputs makes a bar of each candidate, in the order of the plan.
+func goodputs(plan []candidate) group {
 	var g group
-	values := map[string][]float64{}
-	var order []string
-	for row := range t.rows {
-		model, err1 := t.text(row, "model")
-		system, err2 := t.text(row, "system")
-		rate, err3 := t.number(row, "goodput_req_s")
-		if err := first(err1, err2, err3); err != nil {
-			return g, err
+	for _, c := range plan {
+		q := point{runs: len(c.Seeds), mean: c.Goodput, low: c.Goodput, high: c.Goodput}
+		if c.Low != nil && c.High != nil {
+			q.low, q.high = *c.Low, *c.High
 		}
-		g.label = modelLabel(model)
-		if values[system] == nil {
-			order = append(order, system)
-		}
-		values[system] = append(values[system], rate)
-	}
-	for _, system := range order {
-		slices.SortFunc(values[system], cmp.Compare[float64])
-		q := summarise(0, values[system], false)
-		name := steps(system)
+		name := steps(c.System)
+		g.label = modelLabel(c.Model)
 		g.bars = append(g.bars, bar{series: name, note: strconv.FormatFloat(q.mean, 'f', 3, 64), parts: []part{{name, q}}})
 	}
-	return g, nil
+	return g
 }
 
 // steps is the paper's name of a system in Fig. 13.

@@ -66,7 +66,7 @@ func DrawPaper(dir, results string) ([]string, error) {
 }
 
 func hasResults(folder string) bool {
-	for _, name := range []string{"summary.json", "table.csv"} {
+	for _, name := range []string{"summary.json", "plan.json", "table.csv"} {
 		if _, err := os.Stat(filepath.Join(folder, name)); !errors.Is(err, fs.ErrNotExist) {
 			return true
 		}

@@ -34,16 +34,42 @@ type mean struct {
 
 // Read returns the runs of a result folder.
 func Read(dir string) ([]Run, error) {
-	path := filepath.Join(dir, "summary.json")
-	text, err := os.ReadFile(path)
-	if err != nil {
+	var runs []Run
+	return runs, readJSON(filepath.Join(dir, "summary.json"), &runs)
+}
+
+// candidate is what the figures need of one candidate of a plan.
+type candidate struct {
+	System  string   `json:"system"`
+	Model   string   `json:"model"`
+	Seeds   []uint64 `json:"seeds"`
+	Goodput float64  `json:"goodput"` // requests/s
+	Low     *float64 `json:"low"`     // nil where there are too few seeds
+	High    *float64 `json:"high"`
+}
+
+// readPlan returns the candidates of a goodput search.
+func readPlan(dir string) ([]candidate, error) {
+	path := filepath.Join(dir, "plan.json")
+	var plan []candidate
+	if err := readJSON(path, &plan); err != nil {
 		return nil, err
 	}
-	var runs []Run
-	if err := json.Unmarshal(text, &runs); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+	if len(plan) == 0 {
+		return nil, fmt.Errorf("%s: no candidate", path)
 	}
-	return runs, nil
+	return plan, nil
+}
+
+func readJSON(path string, into any) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
 }
 
 // table is a CSV of an experiment that serves no requests.
