@@ -91,6 +91,14 @@ func phaseBar(runs []Run, system string, rate float64) (bar, bool) {
 		}
 		b.parts = append(b.parts, part{ph.name, summarise(rate, values, false)})
 	}
+	var totals []float64
+	for i := range runs {
+		if r := &runs[i]; r.System == system && r.Rate == rate && r.Steps > 0 {
+			totals = append(totals, stepTime(r))
+		}
+	}
+	total := summarise(rate, totals, false)
+	b.total = &total
 	return b, true
 }
 

@@ -13,6 +13,9 @@ import (
 // barShare is the part of a group's width that its bars take.
 const barShare = 0.8
 
+// thinnest is the height of a part that is drawn.
+const thinnest = 0.5 // points
+
 // addBars puts group i of a chart at x = i.
 func addBars(plt *plot.Plot, c *chart, looks map[string]look) {
 	plt.X.Min, plt.X.Max = -0.5, float64(len(c.groups))-0.5
@@ -21,7 +24,7 @@ func addBars(plt *plot.Plot, c *chart, looks map[string]look) {
 		ticks[i] = plot.Tick{Value: float64(i), Label: g.label}
 	}
 	plt.X.Tick.Marker = ticks
-	plt.X.Tick.Length = 0
+	plt.X.Tick.LineStyle.Color = color.Transparent // yet its length keeps labels off the axis
 	plt.Add(barPlotter{c, looks})
 }
 
@@ -49,7 +52,9 @@ func (d barPlotter) bar(c *draw.Canvas, b *bar, left, right vg.Length, y func(fl
 	for _, p := range b.parts {
 		look := d.looks[p.series]
 		low, high := min(y(sum), c.Max.Y), min(y(sum+p.mean), c.Max.Y)
-		sum += p.mean
+		if sum += p.mean; high-low < thinnest {
+			continue // two outlines would be one black line
+		}
 		box := []vg.Point{{X: left, Y: low}, {X: right, Y: low}, {X: right, Y: high}, {X: left, Y: high}}
 		c.FillPolygon(look.fill(), box)
 		look.hatch(c, vg.Rectangle{Min: box[0], Max: box[2]})
@@ -60,7 +65,7 @@ func (d barPlotter) bar(c *draw.Canvas, b *bar, left, right vg.Length, y func(fl
 	switch {
 	case top > c.Max.Y: // the bar runs out of the panel
 		top, note = c.Max.Y, note+" "+tickLabel(math.Round(h.mean))
-	case h.high > h.low && len(b.parts) == 1:
+	case h.high > h.low && (len(b.parts) == 1 || b.total != nil):
 		drawWhisker(c, color.Black, (left+right)/2, max(y(h.low), c.Min.Y), y(h.high))
 		top = y(h.high)
 	}

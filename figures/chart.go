@@ -53,6 +53,7 @@ type bar struct {
 	series string // of the bar; where it has several parts, they name theirs
 	note   string // above the bar
 	parts  []part
+	total  *point // of several parts; nil draws no interval over them
 }
 
 // part is a part of a bar. Its height is the mean.
@@ -61,8 +62,11 @@ type part struct {
 	point
 }
 
-// height is the sum of the parts, with the interval of the last.
+// height is the bar's total, with its interval.
 func (b *bar) height() point {
+	if b.total != nil {
+		return *b.total
+	}
 	var sum point
 	for _, p := range b.parts {
 		below := sum.mean

@@ -40,6 +40,9 @@ func DrawFolders(dir string, folders []string) ([]string, error) {
 		if err != nil {
 			return nil, err
 		}
+		for i := range more {
+			more[i].System = label(more[i].System) + more[i].variant()
+		}
 		runs = append(runs, more...)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {

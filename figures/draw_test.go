@@ -53,13 +53,37 @@ func golden(t *testing.T, results, path string) {
 	}
 	same := bytes.Equal(got, ref)
 	if filepath.Ext(path) == ".png" {
-		// Rounding of glyph outlines differs between CPU architectures.
-		if same, err = cmpimg.EqualApprox("png", got, ref, 0.05); err != nil {
+		if same, err = samePicture(got, ref); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if !same {
 		t.Errorf("%s differs from %s; if it is better, run: go test ./figures -update", filepath.Base(path), want)
+	}
+}
+
+// samePicture lets no pixel be off by more than rounding of glyph outlines,
+// which differs between CPU architectures.
+func samePicture(got, want []byte) (bool, error) { return cmpimg.EqualApprox("png", got, want, 0.05) }
+
+// A sweep's variants are drawn apart, not averaged as if they were seeds.
+func TestVariantsOfASweep(t *testing.T) {
+	dir := t.TempDir()
+	const text = `[
+		{"system":"vllm","model":"lwm-7b","rate":0.1,"completed":9,"ttft_s":{"mean":1},"settings":{"system.window":4,"workload.rate":0.1}},
+		{"system":"vllm","model":"lwm-7b","rate":0.1,"completed":9,"ttft_s":{"mean":3},"settings":{"system.window":8,"workload.rate":0.1}},
+		{"system":"vllm","model":"lwm-7b","rate":0.1,"completed":9,"ttft_s":{"mean":5},"settings":{"system.window":8,"workload.rate":0.1}}]`
+	if err := os.WriteFile(filepath.Join(dir, "summary.json"), []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := DrawFolders(dir, []string{dir}); err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(filepath.Join(dir, "ttft.csv"))
+	for _, want := range []string{"vLLM window=4,0.1,1,1,", "vLLM window=8,0.1,2,4,"} {
+		if err != nil || !strings.Contains(string(got), want) {
+			t.Errorf("no %q in:\n%s(%v)", want, got, err)
+		}
 	}
 }
 

@@ -9,8 +9,8 @@ func fig01(folders []string) (picture, error) {
 	}
 	batch := func(r *Run) float64 { return r.number("system.max_requests") }
 	named := func(name string) func(*Run) string { return func(*Run) string { return name } }
-	left := curves(runs, named("throughput"), batch, throughput)
-	right := curves(runs, named("KV blocks loaded"), batch, blocksLoaded)
+	left := curves(runs, named("throughput (left)"), batch, throughput)
+	right := curves(runs, named("KV blocks loaded (right)"), batch, blocksLoaded)
 	for i := range right {
 		right[i].right = true
 	}

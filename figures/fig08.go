@@ -28,7 +28,7 @@ func fig08(folders []string) (picture, error) {
 	all := []curve{c}
 	return picture{charts: []chart{{
 		x: "Window Size", y: "Overlap Ratio (%)", curves: all,
-		ticks: []float64{2, 4, 6, 8, 10, 12, 14, 16},
+		ticks: []float64{1, 4, 8, 12, 16},
 		axis:  axis{80, 100, false},
 	}}}, nil
 }

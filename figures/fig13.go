@@ -24,8 +24,8 @@ func fig13(folders []string) (picture, error) {
 func stepLooks() map[string]look {
 	out := map[string]look{}
 	for i, system := range []string{"vllm", "vllm-s", "vllm-so", "vllm-so-ft", "vllm-so-ft-wc"} {
-		level := uint8(40 * i)
-		l := look{color: color.RGBA{0x1a + level, 0x2a + level, 0x4a + level, 0xff}}
+		level := uint8(30 * i) // the darkest still shows a whisker
+		l := look{color: color.RGBA{0x5a + level, 0x6a + level, 0x84 + level, 0xff}}
 		if i%2 == 1 {
 			l.hatching = 6
 		}

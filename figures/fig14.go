@@ -41,19 +41,20 @@ func batchTime(runs []Run) chart {
 	for _, size := range slices.Compact(sizes) {
 		g := group{label: tickLabel(size)}
 		for _, engine := range []struct{ key, name string }{{"memcpy", "memcpy"}, {"flash", "FlashH2D"}} {
-			var loading, other []float64
+			var loading, other, total []float64
 			for i := range runs {
 				r := &runs[i]
 				if r.number("system.max_requests") != size || r.text("system.load_engine") != engine.key {
 					continue
 				}
 				load := 1e3 * r.PhaseS["load_stall"] / r.Steps
-				loading, other = append(loading, load), append(other, stepTime(r)-load)
+				loading, other, total = append(loading, load), append(other, stepTime(r)-load), append(total, stepTime(r))
 			}
 			if len(other) > 0 {
+				sum := summarise(0, total, false)
 				g.bars = append(g.bars, bar{series: engine.name, note: engine.name, parts: []part{
 					{"other", summarise(0, other, false)}, {"loading", summarise(0, loading, false)},
-				}})
+				}, total: &sum})
 			}
 		}
 		c.groups = append(c.groups, g)

@@ -31,6 +31,48 @@ func TestPaperGolden(t *testing.T) {
 	}
 }
 
+// TestGoldenSeesChanges moves one point or bar of each figure a little: the
+// picture must no longer pass for the golden one.
+func TestGoldenSeesChanges(t *testing.T) {
+	for _, f := range paperFigures() {
+		var folders []string
+		for _, name := range f.results {
+			folders = append(folders, filepath.Join("testdata", "paper", name))
+		}
+		pic, err := f.draw(folders)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := os.ReadFile(filepath.Join("testdata", "paper", "golden-"+f.name+".png"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for panel := range pic.charts {
+			c := &pic.charts[panel]
+			var q *point
+			if len(c.curves) > 0 {
+				q = &c.curves[0].points[0]
+			} else {
+				q = &c.groups[0].bars[0].parts[0].point
+			}
+			was := *q
+			q.mean += 0.02 * (c.axis.high - c.axis.low)
+			got, err := pic.render()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if same, err := samePicture(got, want); same || err != nil {
+				t.Errorf("%s: a point of panel %d moved, and the picture is the same (%v)", f.name, panel, err)
+			}
+			*q = was
+		}
+		got, err := pic.render()
+		if same, err2 := samePicture(got, want); !same || err != nil || err2 != nil {
+			t.Errorf("%s: with the point back the picture differs (%v, %v)", f.name, err, err2)
+		}
+	}
+}
+
 // TestAttributionGolden draws where the time of the mean step went.
 func TestAttributionGolden(t *testing.T) {
 	dir := t.TempDir()
@@ -62,7 +104,11 @@ func TestAttributionIsComplete(t *testing.T) {
 		if !ok {
 			t.Fatalf("no bar for %s at %g", r.System, r.Rate)
 		}
-		if got, want := b.height().mean, stepTime(r); got < 0.999999*want || got > 1.000001*want {
+		got, want := 0.0, stepTime(r)
+		for _, p := range b.parts {
+			got += p.mean
+		}
+		if got < 0.999999*want || got > 1.000001*want {
 			t.Errorf("%s at %g: bar of %g ms, step of %g ms", r.System, r.Rate, got, want)
 		}
 		for key := range r.PhaseS {

@@ -102,6 +102,9 @@ func (p *picture) tabulate() []byte {
 					}
 					row(c, c.y, g.label, name, part.point)
 				}
+				if b.total != nil {
+					row(c, c.y, g.label, b.series+": total", *b.total)
+				}
 			}
 		}
 	}

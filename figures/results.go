@@ -4,10 +4,12 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // Run is what the figures need of one run's summary. Times are in seconds.
@@ -26,6 +28,20 @@ type Run struct {
 	PhaseS              map[string]float64 `json:"phase_s"`
 	Warnings            []string           `json:"warnings"`
 	Settings            map[string]any     `json:"settings"` // what the axes of a sweep set
+}
+
+// variant names what the axes of a sweep set beside what panels, series and
+// abscissae show anyway.
+func (r *Run) variant() string {
+	var b strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(r.Settings)) {
+		switch key {
+		case "system.preset", "workload.rate", "seed", "model", "gpu":
+			continue
+		}
+		fmt.Fprintf(&b, " %s=%v", key[strings.LastIndexByte(key, '.')+1:], r.Settings[key])
+	}
+	return b.String()
 }
 
 type mean struct {
