@@ -64,6 +64,7 @@ func attribution(ps []panel) []picture {
 			continue
 		}
 		c.axis = linear(cut(barSpan(c.groups), c.groups))
+		c.axis.high *= 1 + float64(longestNote(c.groups)/panelHeight)
 		pic := picture{file: "time", charts: []chart{c}, looks: map[string]look{}, wide: max(1, float64(len(c.groups)*len(c.groups[0].bars))/14)}
 		if len(ps) > 1 {
 			pic.file += "-" + p.model
@@ -114,6 +115,18 @@ func cut(s span, groups []group) span {
 	slices.SortFunc(heights, cmp.Compare[float64])
 	s.high = min(s.high, 4*heights[len(heights)/2])
 	return s
+}
+
+// longestNote is the length beyond a few letters of the longest text above a
+// bar, which may stand upright there.
+func longestNote(groups []group) vg.Length {
+	longest, few := vg.Length(0), noteStyle().Width("SO+FT+")
+	for _, g := range groups {
+		for i := range g.bars {
+			longest = max(longest, noteStyle().Width(g.bars[i].note)-few)
+		}
+	}
+	return longest
 }
 
 func unique(names []string) []string {

@@ -69,8 +69,18 @@ func (d barPlotter) bar(c *draw.Canvas, b *bar, left, right vg.Length, y func(fl
 		drawWhisker(c, color.Black, (left+right)/2, max(y(h.low), c.Min.Y), y(h.high))
 		top = y(h.high)
 	}
-	style := text.Style{Color: color.Black, Font: sans(11), XAlign: text.XCenter, Handler: plot.DefaultTextHandler}
-	c.FillText(style, vg.Point{X: (left + right) / 2, Y: top + 3}, note)
+	style := noteStyle()
+	at := vg.Point{X: (left + right) / 2, Y: top + 3}
+	if style.Width(note) > 1.35*(right-left) { // upright, or neighbours would meet
+		style.Rotation, style.XAlign, style.YAlign = math.Pi/2, text.XLeft, text.YCenter
+		at.X += style.FontExtents().Descent
+	}
+	c.FillText(style, at, note)
+}
+
+// noteStyle is that of the text above a bar.
+func noteStyle() text.Style {
+	return text.Style{Color: color.Black, Font: sans(11), XAlign: text.XCenter, Handler: plot.DefaultTextHandler}
 }
 
 // hatch draws diagonal lines within r, so that neighbours differ in grey too.

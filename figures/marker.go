@@ -76,12 +76,17 @@ func label(system string) string {
 }
 
 // short is a label that fits above a bar: "vLLM-SO+FT" stays telling as
-// "SO+FT".
+// "SO+FT", "SparseServe window=4" as "SS 4".
 func short(label string) string {
-	if label == "SparseServe" {
-		return "SS"
+	words := strings.Fields(label)
+	for i, w := range words {
+		words[i] = w[strings.IndexByte(w, '=')+1:]
 	}
-	return strings.TrimPrefix(label, "vLLM-")
+	if words[0] == "SparseServe" {
+		words[0] = "SS"
+	}
+	words[0] = strings.TrimPrefix(words[0], "vLLM-")
+	return strings.Join(words, " ")
 }
 
 // modelLabel is the paper's name of a model.
