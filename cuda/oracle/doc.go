@@ -5,5 +5,5 @@
 // a test can round its inputs to fp16 and give the same numbers to both sides.
 //
 // Read softmax.go (the algebra of partial softmaxes), cache.go (paged blocks), then decode.go, psa.go, prefill.go, digest.go, topk.go, llama.go
-// (the rest of a layer).
+// (the rest of a layer) and llama_model.go (a whole model, without paging).
 package oracle
