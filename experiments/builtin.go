@@ -2,6 +2,7 @@ package experiments
 
 import (
 	_ "embed"
+	"slices"
 	"strings"
 )
 
@@ -17,11 +18,13 @@ var (
 // DefaultExperiment is what runs when nothing is named.
 const DefaultExperiment = "default"
 
-// Experiment is a configuration that comes with the program, over the default
-// one.
+// Experiment comes with the program: a configuration over the default one, or
+// something else that a figure of the paper is drawn from.
 type Experiment struct {
-	Name string
-	Text string // TOML
+	Name    string
+	Text    string // TOML
+	Command string // that it is meant for
+	serves  bool   // requests: it is a configuration
 }
 
 // About returns the first line of the experiment's comment.
@@ -32,23 +35,29 @@ func (e Experiment) About() string {
 
 // Experiments lists the built-in experiments.
 func Experiments() []Experiment {
-	return []Experiment{
-		{DefaultExperiment, defaultTOML},
-		{"llama3-8b", llamaTOML},
-		{"ablation", ablationTOML},
+	all := []Experiment{
+		{DefaultExperiment, defaultTOML, "simulate", true},
+		{"llama3-8b", llamaTOML, "simulate", true},
+		{"ablation", ablationTOML, "simulate", true},
 	}
+	for _, p := range paperExperiments() {
+		text, _ := paperText(p.Name)
+		e := Experiment{p.Name, text, p.command, p.command != ""}
+		if !e.serves {
+			e.Command = "figures --paper --only " + p.Name
+		}
+		all = append(all, e)
+	}
+	return all
 }
 
 func experimentNamed(name string) (Experiment, bool) {
-	for _, e := range Experiments() {
-		if e.Name == name {
-			return e, true
-		}
+	all := Experiments()
+	i := slices.IndexFunc(all, func(e Experiment) bool { return e.Name == name })
+	if i < 0 {
+		return Experiment{}, false
 	}
-	if text, ok := paperText(name); ok {
-		return Experiment{name, text}, true
-	}
-	return Experiment{}, false
+	return all[i], true
 }
 
 func experimentNames() []string {
@@ -56,5 +65,5 @@ func experimentNames() []string {
 	for _, e := range Experiments() {
 		names = append(names, e.Name)
 	}
-	return append(names, PaperExperiments()...)
+	return names
 }

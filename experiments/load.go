@@ -53,7 +53,9 @@ func Load(path string, sets []string) (*Config, error) {
 func openDocument(path string) (*document, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		if e, ok := experimentNamed(path); ok {
+		if e, ok := experimentNamed(path); ok && !e.serves {
+			return nil, fmt.Errorf("%s: serves no requests; %s runs it", path, e.Command)
+		} else if ok {
 			return parseDocument(path, e.Text)
 		}
 		return nil, fmt.Errorf("%s: no such file, and no built-in experiment of that name%s",

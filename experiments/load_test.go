@@ -67,9 +67,21 @@ func TestDefault(t *testing.T) {
 
 func TestExperimentsLoad(t *testing.T) {
 	for _, e := range Experiments() {
-		c := mustLoad(t, e.Name)
-		if c.Name != e.Name || e.About() == "" {
-			t.Errorf("experiment %q is called %q and says of itself %q", e.Name, c.Name, e.About())
+		if e.About() == "" || e.Command == "" {
+			t.Errorf("experiment %q says of itself %q, and is run by %q", e.Name, e.About(), e.Command)
+		}
+		if !e.serves {
+			if _, err := LoadSweep(e.Name, nil); err == nil || err.Error() != e.Name+": serves no requests; "+e.Command+" runs it" {
+				t.Errorf("%s: error %v", e.Name, err)
+			}
+			continue
+		}
+		s := mustSweep(t, e.Name)
+		if points, err := s.Points(); s.Name != e.Name || err != nil || len(points) == 0 {
+			t.Errorf("experiment %q is called %q and has %d points (%v)", e.Name, s.Name, len(points), err)
+		}
+		if e.Command == "simulate" {
+			mustLoad(t, e.Name)
 		}
 	}
 }

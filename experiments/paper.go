@@ -10,28 +10,27 @@ var paperFiles embed.FS
 
 // paperExperiment is what the figures of the SparseServe paper are drawn from.
 type paperExperiment struct {
-	Name string
-	// scaled says that its runs depend on how long outputs are.
-	scaled bool
-	run    func(*Lab, *paperExperiment) error
+	Name    string
+	command string // that runs it by itself; empty when it serves no requests
+	run     func(*Lab, *paperExperiment) error
 }
 
 // paperExperiments lists the experiments in the order of the paper. Each has a
 // file NAME.toml in this folder.
 func paperExperiments() []paperExperiment {
 	return []paperExperiment{
-		{"fig01", true, (*Lab).sweep},
-		{"fig04", false, (*Lab).transfers},
-		{"fig08", false, (*Lab).overlap},
-		{"fig10a", true, (*Lab).sweep},
-		{"fig10b", true, (*Lab).sweep},
-		{"fig13a", true, (*Lab).goodput},
-		{"fig13b", true, (*Lab).goodput},
-		{"fig14a", true, (*Lab).sweep},
-		{"fig14b", false, (*Lab).sweep},
-		{"fig15", true, (*Lab).sweep},
-		{"fig16a", true, (*Lab).sweep},
-		{"fig16b", false, (*Lab).sweep},
+		{"fig01", "sweep", (*Lab).sweep},
+		{"fig04", "", (*Lab).transfers},
+		{"fig08", "", (*Lab).overlap},
+		{"fig10a", "sweep", (*Lab).sweep},
+		{"fig10b", "sweep", (*Lab).sweep},
+		{"fig13a", "plan", (*Lab).goodput},
+		{"fig13b", "plan", (*Lab).goodput},
+		{"fig14a", "sweep", (*Lab).sweep},
+		{"fig14b", "sweep", (*Lab).sweep},
+		{"fig15", "sweep", (*Lab).sweep},
+		{"fig16a", "sweep", (*Lab).sweep},
+		{"fig16b", "sweep", (*Lab).sweep},
 	}
 }
 

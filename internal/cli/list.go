@@ -18,7 +18,7 @@ type listCmd struct {
 	Models      listModels      `cmd:"" help:"Models, for the key model."`
 	Systems     listSystems     `cmd:"" help:"Serving systems, for the key system.preset."`
 	Traces      listTraces      `cmd:"" help:"Traces and trace formats, for the keys workload.trace and workload.format."`
-	Experiments listExperiments `cmd:"" help:"Experiments that simulate runs by name."`
+	Experiments listExperiments `cmd:"" help:"Experiments that commands run by name."`
 }
 
 type listGPUs struct{}
@@ -103,9 +103,9 @@ type listExperiments struct{}
 
 func (listExperiments) Run(app *App) error {
 	t := newTable(app.Stdout)
-	t.AppendHeader(table.Row{"experiment", ""})
+	t.AppendHeader(table.Row{"experiment", "run by", ""})
 	for _, e := range experiments.Experiments() {
-		t.AppendRow(table.Row{e.Name, e.About()})
+		t.AppendRow(table.Row{e.Name, e.Command, e.About()})
 	}
 	t.Render()
 	return nil

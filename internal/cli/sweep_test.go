@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"sparseserve/experiments"
@@ -84,5 +86,33 @@ func TestSweepNotes(t *testing.T) {
 	want := "note: " + filepath.Dir(summaries[0]) + ": summary.json is damaged; vllm-0.1-s1 runs again\n"
 	if status != 0 || errs != want {
 		t.Errorf("status %d, stderr %q, want %q", status, errs, want)
+	}
+}
+
+// Results of another version of the program are refused by name, and stay.
+func TestAnotherVersion(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, "s.toml", "[workload]\nrate = 0.1\n[system]\npreset = \"vllm\"\n")
+	if status, _, errs := runHere(t.Context(), loaded, "sweep", "s.toml", "--out", "out"); status != 0 {
+		t.Fatal(errs)
+	}
+	later := func(args ...string) (status int, stderr string) {
+		var out, errs bytes.Buffer
+		app := App{Stdout: &out, Stderr: &errs, Run: loaded, Program: "later"}
+		return app.Main(t.Context(), args), errs.String()
+	}
+	want := "sparseserve: out/points: results of another version of the program (\"test\" in format 2, this is \"later\" in format 2); " +
+		"keep them by choosing another folder, or remove this one to run everything again\n"
+	for _, command := range []string{"sweep", "plan", "point"} {
+		args := []string{command, "s.toml", "--points", "out/points"}
+		if command != "point" {
+			args = append(args, "--out", "elsewhere")
+		}
+		if status, errs := later(args...); status != 1 || errs != want {
+			t.Errorf("%s: status %d, stderr %q", command, status, errs)
+		}
+	}
+	if status, out, errs := runHere(t.Context(), nil, "sweep", "s.toml", "--out", "out"); status != 0 || !strings.Contains(out, "1 of them finished before") {
+		t.Errorf("status %d, stdout %q, stderr %q", status, out, errs)
 	}
 }
