@@ -252,3 +252,17 @@ func TestLlamaRounds(t *testing.T) {
 		t.Errorf("fp16 moves logits by up to %g", worst)
 	}
 }
+
+// A value is rounded where it is stored, and only there. Of one token: the embedding, three norms (twice each), qkv, cosine, sine, four products and
+// two sums of each pair of q and k, attention, o, gate and up, the activation (twice), down, two residual sums, logits.
+func TestLlamaRoundsWhatIsStored(t *testing.T) {
+	m := randomLlama(10, 1, 24, 8, 2, 6, 20, 31)
+	rounds := 0
+	m.Round = func(x float64) float64 { rounds++; return x }
+	m.Forward([]int{3}, Selector{})
+	const hidden, q, kv, dim, ffn, vocab = 24, 8, 2, 6, 20, 31
+	want := hidden + 3*2*hidden + (q+2*kv)*dim + (q+kv)*dim/2*(2+4+2) + q*dim + hidden + 2*ffn + 2*ffn + hidden + 2*hidden + vocab
+	if rounds != want {
+		t.Errorf("%d values are rounded, want %d", rounds, want)
+	}
+}

@@ -147,7 +147,7 @@ func TestFolderErrors(t *testing.T) {
 	_, err = Open(dir)
 	wantError(t, "another shard's content", err, indexFile, "model-00002-of-00003.safetensors", "does not have it")
 
-	for text, want := range map[string]string{`{"weight_map": {"a": "../b"}}`: `"../b"`, `{"weight_map": {}}`: "weight_map", "{\n1}": indexFile + ":2", `{"weight_map": {"a": 3}}`: "number"} {
+	for text, want := range map[string]string{`{"weight_map": {"a": "../b"}}`: `"../b"`, `{"weight_map": {"a": "b/c"}}`: `"b/c"`, `{"weight_map": {}}`: "weight_map", "{\n1}": indexFile + ":2", `{"weight_map": {"a": 3}}`: "number"} {
 		write(t, filepath.Join(dir, indexFile), []byte(text))
 		_, err = Open(dir)
 		wantError(t, text, err, dir, want)
@@ -205,26 +205,33 @@ func TestFolderReadsInChunks(t *testing.T) {
 	if c.FFN != 8195 {
 		t.Fatal("the test's config.json is for another chunk")
 	}
-	tensors := checkpoint(c, "F32")
-	dir := folderOf(t, config, tensors)
-	f := open(t, dir)
-	if f.Config() != c {
-		t.Fatalf("config %+v, want %+v", f.Config(), c)
-	}
-	got := make([]cuda.Half, 2*c.FFN*c.Hidden)
-	if err := f.Read(Tensor{GateUp, 0}, got); err != nil {
-		t.Fatal(err)
-	}
-	want := slices.Concat(tensors["model.layers.0.mlp.gate_proj.weight"].values, tensors["model.layers.0.mlp.up_proj.weight"].values)
-	for i := range want {
-		if got[i].Float() != float64(want[i]) {
-			t.Fatalf("value %d is %g, want %g", i, got[i].Float(), want[i])
+	for _, dtype := range []string{"F16", "BF16", "F32"} {
+		tensors := checkpoint(c, dtype)
+		for _, s := range tensors {
+			for i := range s.values {
+				s.values[i] = float32(i % 251) // no chunk like another, and exact in every type
+			}
 		}
+		dir := folderOf(t, config, tensors)
+		f := open(t, dir)
+		if f.Config() != c {
+			t.Fatalf("config %+v, want %+v", f.Config(), c)
+		}
+		got := make([]cuda.Half, 2*c.FFN*c.Hidden)
+		if err := f.Read(Tensor{GateUp, 0}, got); err != nil {
+			t.Fatal(err)
+		}
+		want := slices.Concat(tensors["model.layers.0.mlp.gate_proj.weight"].values, tensors["model.layers.0.mlp.up_proj.weight"].values)
+		for i := range want {
+			if got[i].Float() != float64(want[i]) {
+				t.Fatalf("%s: value %d is %g, want %g", dtype, i, got[i].Float(), want[i])
+			}
+		}
+		if err := os.Truncate(filepath.Join(dir, oneFile), 1<<20); err != nil {
+			t.Fatal(err)
+		}
+		wantError(t, "cut off", f.Read(Tensor{GateUp, 0}, got), oneFile, "mlp.gate_proj.weight", "the file ended")
 	}
-	if err := os.Truncate(filepath.Join(dir, oneFile), 1<<20); err != nil {
-		t.Fatal(err)
-	}
-	wantError(t, "cut off", f.Read(Tensor{GateUp, 0}, got), oneFile, "mlp.gate_proj.weight", "the file ended")
 }
 
 func TestReadChecksTheBuffer(t *testing.T) {
@@ -236,5 +243,9 @@ func TestReadChecksTheBuffer(t *testing.T) {
 		wantError(t, "short", s.Read(Tensor{O, 1}, make([]cuda.Half, 5)), "layers.1.o", "[12][16]", "5 values")
 		wantError(t, "layer", s.Read(Tensor{O, 2}, make([]cuda.Half, 192)), "layers.2.o", "2 layers")
 		wantError(t, "kind", s.Read(Tensor{Kind: 99}, nil), "kind 99")
+		norm := make([]cuda.Half, 12)
+		if err := s.Read(Tensor{Norm, 7}, norm); err != nil || norm[0] == 0 {
+			t.Errorf("the layer of a tensor outside layers matters: %v, %v", norm, err)
+		}
 	}
 }

@@ -6,59 +6,72 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"runtime"
+	"sync/atomic"
 	"unsafe"
+
+	"golang.org/x/sync/errgroup"
 
 	"sparseserve/cuda"
 )
 
-// chunkValues is how many F32 weights are converted at a time.
+// chunkValues is how many weights are read and converted at a time.
 const chunkValues = 1 << 18
 
-// read fills dst, which has as many values as the tensor.
+// read fills dst, which has as many values as the tensor, on all cores: converting takes longer than reading from the page cache.
 func (s *stored) read(dst []cuda.Half) error {
-	switch s.dtype {
-	case "F32":
-		return s.read32(dst)
-	case "BF16":
-		return s.readBrain(dst)
+	var next atomic.Int64
+	var group errgroup.Group
+	for range min(runtime.GOMAXPROCS(0), len(dst)/chunkValues+1) {
+		group.Go(func() error {
+			var wide []byte
+			if s.dtype == "F32" {
+				wide = make([]byte, 4*min(chunkValues, len(dst)))
+			}
+			for {
+				from := int(next.Add(chunkValues)) - chunkValues
+				if from >= len(dst) {
+					return nil
+				}
+				if err := s.readChunk(dst[from:min(from+chunkValues, len(dst))], from, wide); err != nil {
+					return err
+				}
+			}
+		})
 	}
-	if err := s.readBytes(bytesOf(dst), 0); err != nil {
-		return err
-	}
-	for i, h := range dst {
-		if infinite(h) {
-			return damaged(i, h.Float())
-		}
-	}
-	return nil
+	return group.Wait()
 }
 
-// readBrain converts in place: both types have two bytes.
-func (s *stored) readBrain(dst []cuda.Half) error {
-	if err := s.readBytes(bytesOf(dst), 0); err != nil {
-		return err
-	}
-	for i, h := range dst {
-		x := math.Float32frombits(uint32(h) << 16)
-		if dst[i] = halfOf(x); infinite(dst[i]) {
-			return overflow(i, x)
-		}
-	}
-	return nil
-}
-
-func (s *stored) read32(dst []cuda.Half) error {
-	buffer := make([]byte, 4*min(chunkValues, len(dst)))
-	for from := 0; from < len(dst); from += chunkValues {
-		chunk := dst[from:min(from+chunkValues, len(dst))]
-		if err := s.readBytes(buffer[:4*len(chunk)], int64(from)*4); err != nil {
+// readChunk reads the tensor's values from the given one on. F16 and BF16 have fp16's size and are read in place, F32 by way of wide.
+func (s *stored) readChunk(to []cuda.Half, from int, wide []byte) error {
+	if s.dtype == "F32" {
+		wide = wide[:4*len(to)]
+		if err := s.readBytes(wide, int64(from)*4); err != nil {
 			return err
 		}
-		for i := range chunk {
-			x := math.Float32frombits(binary.LittleEndian.Uint32(buffer[4*i:]))
-			if chunk[i] = halfOf(x); infinite(chunk[i]) {
+		for i := range to {
+			x := math.Float32frombits(binary.LittleEndian.Uint32(wide[4*i:]))
+			if to[i] = halfOf(x); infinite(to[i]) {
 				return overflow(from+i, x)
 			}
+		}
+		return nil
+	}
+	if err := s.readBytes(bytesOf(to), int64(from)*2); err != nil {
+		return err
+	}
+	if s.dtype == "BF16" {
+		for i, h := range to {
+			x := math.Float32frombits(uint32(h) << 16)
+			if to[i] = halfOf(x); infinite(to[i]) {
+				return overflow(from+i, x)
+			}
+		}
+		return nil
+	}
+	for i, h := range to {
+		if infinite(h) {
+			return damaged(from+i, h.Float())
 		}
 	}
 	return nil
