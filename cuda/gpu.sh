@@ -4,7 +4,8 @@
 #   sh cuda/gpu.sh [OUTPUT_FOLDER] [SECTIONS]      default ./out, all sections of gpubench
 #
 # Where Go is missing, cuda/build/gpu.test and cuda/build/gpubench built elsewhere (make -f cuda.mk gpu-programs) are used. Stops at the
-# first step that fails: nothing is timed that was not checked. SANITIZE=0 leaves the memory checker out.
+# first step that fails: nothing is timed that was not checked. SANITIZE=0 leaves the memory checker out, SANITIZE=all adds the checkers of
+# races and barriers, which take minutes.
 set -eu
 cd "$(dirname "$0")/.."
 out=${1:-out}
@@ -31,13 +32,22 @@ SPARSESERVE_CUDA_LIB=$PWD/cuda/build/shallow/libsparseserve.so cuda/build/gpu.te
 }
 grep -c '^--- PASS' "$out/checks-shallow.log" | sed 's/$/ tests passed with shallow rings/'
 
-if [ "${SANITIZE:-1}" = 1 ]; then
+if [ "${SANITIZE:-1}" != 0 ]; then
   echo "== compute-sanitizer"
   if command -v compute-sanitizer >/dev/null; then
     # Memory errors and uninitialised shared memory hide from value checks. cuBLAS is not ours to check.
-    compute-sanitizer --tool memcheck --error-exitcode 9 cuda/build/gpu.test -test.run 'GPU(Decode|DecodeWith.*|PSA|PSAPipeline|Prefill|PrefillStrides|Digest|Scores|Select.*|Loads.*|Saves)$' \
+    compute-sanitizer --tool memcheck --error-exitcode 9 cuda/build/gpu.test -test.run 'GPU(Decode|DecodeWith.*|PSA|PSAPipeline|Prefill|PrefillStrides|PrefillPaged|Embed|RMSNorm.*|Rope|SiluMul|Argmax|Digest|Scores|Select.*|Loads.*|Saves)$' \
       -test.timeout 10m >"$out/sanitizer.log" 2>&1 || { tail -n 40 "$out/sanitizer.log"; exit 1; }
     grep 'ERROR SUMMARY' "$out/sanitizer.log"
+    for tool in racecheck synccheck; do
+      [ "${SANITIZE:-1}" = all ] || continue
+      timeout 240 compute-sanitizer --tool "$tool" --error-exitcode 9 cuda/build/gpu.test -test.short -test.timeout 10m \
+        -test.run 'GPU(Decode.*|PSA|Prefill|PrefillPaged|Embed|RMSNorm.*|Rope|SiluMul|Argmax|Digest|Scores|TopK|Select.*)$' >"$out/$tool.log" 2>&1 || {
+        tail -n 40 "$out/$tool.log"
+        exit 1
+      }
+      grep -E 'ERROR SUMMARY|RACECHECK SUMMARY' "$out/$tool.log" | sed "s/^/$tool /"
+    done
   else
     echo "compute-sanitizer is not on the PATH: not run"
   fi

@@ -31,9 +31,46 @@ func prefill(b *bench) error {
 		if err != nil {
 			return err
 		}
-		// 2 products of 2 D operations for each (query, visible key); query i sees prefix + i + 1 keys.
-		pairs := float64(c.tokens)*float64(c.prefix) + float64(c.tokens)*float64(c.tokens+1)/2
-		row(fmt.Sprintf("prefill of %d tokens, prefix %d, %d/%d heads", c.tokens, c.prefix, c.headsQ, c.headsKV), t, "%.0f TFLOP/s", 4*headDim*pairs*float64(c.headsQ)/t.median/1e9)
+		row(fmt.Sprintf("prefill of %d tokens, prefix %d, %d/%d heads", c.tokens, c.prefix, c.headsQ, c.headsKV), t, "%.0f TFLOP/s", prefillFlops(a)/t.median/1e9)
+		if err := b.freeAll(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prefillFlops counts 2 products of 2 D operations for each (query, visible key); query i sees prefix + i + 1 keys.
+func prefillFlops(a *cuda.PrefillArgs) float64 {
+	tokens, prefix := float64(a.QTokens), float64(a.Prefix)
+	return 4 * headDim * float64(a.HeadsQ) * (tokens*prefix + tokens*(tokens+1)/2)
+}
+
+// pagedPrefill times a chunk whose keys and values lie in blocks of random slots beside the same chunk with tensors, in turns.
+func pagedPrefill(b *bench) error {
+	for _, c := range []struct{ tokens, prefix, headsQ, headsKV int }{{512, 32768, 32, 32}, {2048, 32768, 32, 32}, {512, 32768, 32, 8}, {2048, 32768, 32, 8}, {32768, 0, 32, 32}} {
+		tensors, err := b.prefillArgs(c.tokens, c.prefix, c.headsQ, c.headsKV)
+		if err != nil {
+			return err
+		}
+		paged := *tensors
+		blocks := (c.tokens + c.prefix) / blockTokens
+		paged.TableStride, paged.BlockTokens = int32(blocks), blockTokens
+		if paged.Pool, err = b.random(int64(c.headsKV*blocks) * blockBytes / 2); err != nil {
+			return err
+		}
+		if paged.Table, err = upload(b, b.order(c.headsKV*blocks)); err != nil {
+			return err
+		}
+		for _, v := range []struct {
+			what string
+			args *cuda.PrefillArgs
+		}{{"tensors", tensors}, {"blocks", &paged}, {"tensors", tensors}, {"blocks", &paged}} {
+			t, err := b.time(8, v.args)
+			if err != nil {
+				return err
+			}
+			row(fmt.Sprintf("%d tokens, prefix %d, %d/%d heads, %s", c.tokens, c.prefix, c.headsQ, c.headsKV, v.what), t, "%.0f TFLOP/s", prefillFlops(v.args)/t.median/1e9)
+		}
 		if err := b.freeAll(); err != nil {
 			return err
 		}

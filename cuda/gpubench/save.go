@@ -56,3 +56,33 @@ func saves(b *bench) error {
 	}
 	return nil
 }
+
+// spread repeats FlashD2H with fresh threads, whose places among the cores differ each time: first with few, then with enough of them.
+func spread(b *bench) error {
+	slab, pool, bytes, err := b.slabs()
+	if err != nil {
+		return err
+	}
+	const count, block = 16384, 16 << 10
+	p, err := b.plan(slab, pool, bytes, count, block)
+	if err != nil {
+		return err
+	}
+	for _, threads := range []int{4, 8} {
+		for i := range 5 {
+			saver, err := b.SaverCreate(threads, 8<<20, 8)
+			if err != nil {
+				return err
+			}
+			t, err := b.timeBy(cuda.WallClock, 15, &cuda.SaveArgs{Saver: saver, Src: pool, Dst: p.hostHost.Ptr(), Count: count, BlockBytes: block})
+			if err != nil {
+				return err
+			}
+			row(fmt.Sprintf("FlashD2H, 16 KiB x %d, %d threads, saver %d", count, threads, i+1), t, "%.2f GB/s, %.3f of the large copy", gbs(count*block, t), gbs(count*block, t)/b.d2h)
+			if err := b.SaverDestroy(saver); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
