@@ -30,27 +30,28 @@ __device__ inline void copy_rows(uint32_t tile, const __half *src, int64_t strid
   }
 }
 
-constexpr int kGroup = 16;  // tokens that share a block, whatever its size
+// Tokens that share a block whatever its size. Each warp copies one group of a tile, so that it needs one slot.
+constexpr int kGroup = kKeys / kPrefillWarps;
+constexpr int kBlockMax = 256;  // tokens; up to here the division below is exact for any context
+static_assert(kGroup == 16);
 
-// Lane l gets the place in the pool, in rows of D halves, of the keys of group l % 4 of a tile. Their values follow T rows later.
-__device__ inline uint32_t block_rows(const ss_prefill_args &a, const int32_t *table, int tile, int kv_tokens) {
-  const int group = tile * (kKeys / kGroup) + threadIdx.x % (kKeys / kGroup), groups = a.block_tokens / kGroup;
-  if (group * kGroup >= kv_tokens) return 0;
-  const int block = group / groups;
+// Where the keys of this warp's group of a tile lie in the pool, in rows of D halves; their values follow T rows later. Groups past the last
+// get the last's. a / b = a * ceil(2^31 / b) / 2^31 where a < 2^27 and b divides 2^31 or is at most 16.
+__device__ inline uint32_t block_rows(const int32_t *table, uint32_t reciprocal, int groups, int tile, int last_group) {
+  const int group = min(tile * kPrefillWarps + int(threadIdx.x / 32), last_group);
+  const int block = int(__umulhi(uint32_t(group) * 2, reciprocal));
   return (uint32_t(__ldg(table + block)) * 2 * groups + (group - block * groups)) * kGroup;
 }
 
-// copy_rows of a tile of keys, or of values where `pool` is T rows on; rows as block_rows gives them.
-template <int D>
+// copy_rows from a pool; rows as block_rows gives them, or T more for values. kWhole: none is beyond `limit`.
+template <int D, bool kWhole>
 __device__ inline void copy_block_rows(uint32_t tile, const __half *pool, uint32_t rows, int first, int limit) {
-  constexpr int kPieces = D / 8, kThreads = kPrefillWarps * 32;
-  constexpr int kRowsAtOnce = kThreads / kPieces;
-  const int piece = threadIdx.x % kPieces, row = threadIdx.x / kPieces;
+  constexpr int kPieces = D / 8, kRowsAtOnce = 32 / kPieces;
+  const int piece = threadIdx.x % kPieces, row = threadIdx.x % 32 / kPieces, group_row = threadIdx.x / 32 * kGroup + row;
+  const __half *at = pool + int64_t(rows + row) * D + piece * 8;
+  const uint32_t to = tile + group_row * D * 2, place = (piece ^ row) << 4;  // swizzled<D>, written so that i is a constant in it
 #pragma unroll
-  for (int i = 0; i < kKeys; i += kRowsAtOnce) {
-    const uint32_t from = __shfl_sync(~0u, rows, i / kGroup) + i % kGroup + row;
-    copy_async(tile + swizzled<D>(i + row, piece), pool + int64_t(from) * D + piece * 8, first + i + row < limit);
-  }
+  for (int i = 0; i < kGroup; i += kRowsAtOnce) copy_async(to + i * D * 2 + (place ^ ((i & 7) << 4)), at + i * D, kWhole || first + group_row + i < limit);
 }
 
 // S of the warp's 32 queries and the tile's 64 keys.
@@ -135,7 +136,7 @@ __device__ inline void softmax_step(float (&s)[2][kKeys / 8][4], float (&o)[2][D
 }
 
 template <int D, bool kPaged>
-__global__ void __launch_bounds__(kPrefillWarps * 32, 2) prefill_kernel(ss_prefill_args a, int query_tiles) {
+__global__ void __launch_bounds__(kPrefillWarps * 32, 2) prefill_kernel(ss_prefill_args a, int query_tiles, uint32_t reciprocal) {
   extern __shared__ __align__(128) char shared[];
   const uint32_t q_tile = shared_address(shared);
   const uint32_t k_tile = q_tile + kQueries * D * 2, v_tile = k_tile + kKeys * D * 2;
@@ -145,9 +146,11 @@ __global__ void __launch_bounds__(kPrefillWarps * 32, 2) prefill_kernel(ss_prefi
   const int kv_head = head / (a.heads_q / a.heads_kv);
   const int kv_tokens = a.prefix + a.q_tokens;
   const __half *q = static_cast<const __half *>(a.q) + head * a.q_head_stride;
-  const __half *k = static_cast<const __half *>(kPaged ? a.pool : a.k) + (kPaged ? 0 : kv_head * a.k_head_stride);
-  const __half *v = kPaged ? k + a.block_tokens * D : static_cast<const __half *>(a.v) + kv_head * a.v_head_stride;
+  const __half *k = static_cast<const __half *>(a.k) + kv_head * a.k_head_stride;
+  const __half *v = static_cast<const __half *>(a.v) + kv_head * a.v_head_stride;
+  const __half *pool = static_cast<const __half *>(a.pool);
   const int32_t *table = kPaged ? a.table + int64_t(kv_head) * a.table_stride : nullptr;
+  const int groups = a.block_tokens / kGroup, last_group = (kv_tokens - 1) / kGroup;
 
   const int keys = min(kv_tokens, a.prefix + query0 + kQueries);  // keys that any query of the tile sees
   int tile = (keys + kKeys - 1) / kKeys - 1;
@@ -155,8 +158,8 @@ __global__ void __launch_bounds__(kPrefillWarps * 32, 2) prefill_kernel(ss_prefi
   copy_rows<D, kQueries>(q_tile, q, a.q_token_stride, query0, a.q_tokens);
   uint32_t rows = 0;  // of this tile's blocks
   if constexpr (kPaged) {
-    rows = block_rows(a, table, tile, kv_tokens);
-    copy_block_rows<D>(k_tile, k, rows, tile * kKeys, kv_tokens);
+    rows = block_rows(table, reciprocal, groups, tile, last_group);
+    copy_block_rows<D, false>(k_tile, pool, rows, tile * kKeys, kv_tokens);
   } else {
     copy_rows<D, kKeys>(k_tile, k, a.k_token_stride, tile * kKeys, kv_tokens);
   }
@@ -175,8 +178,8 @@ __global__ void __launch_bounds__(kPrefillWarps * 32, 2) prefill_kernel(ss_prefi
     copy_wait<0>();
     __syncthreads();  // K has arrived; nobody reads the old V any more
     if constexpr (kPaged) {
-      copy_block_rows<D>(v_tile, v, rows, tile * kKeys, kv_tokens);
-      if (tile > 0) rows = block_rows(a, table, tile - 1, kv_tokens);
+      copy_block_rows<D, false>(v_tile, pool, rows + a.block_tokens, tile * kKeys, kv_tokens);
+      if (tile > 0) rows = block_rows(table, reciprocal, groups, tile - 1, last_group);
     } else {
       copy_rows<D, kKeys>(v_tile, v, a.v_token_stride, tile * kKeys, kv_tokens);
     }
@@ -200,7 +203,7 @@ __global__ void __launch_bounds__(kPrefillWarps * 32, 2) prefill_kernel(ss_prefi
     __syncthreads();  // V has arrived; nobody reads the old K any more
     if (tile > 0) {
       if constexpr (kPaged)
-        copy_block_rows<D>(k_tile, k, rows, (tile - 1) * kKeys, kv_tokens);
+        copy_block_rows<D, true>(k_tile, pool, rows, (tile - 1) * kKeys, kv_tokens);
       else
         copy_rows<D, kKeys>(k_tile, k, a.k_token_stride, (tile - 1) * kKeys, kv_tokens);
     }
@@ -239,8 +242,9 @@ template <int D, bool kPaged>
 static int launch_prefill(const ss_prefill_args &a, cudaStream_t stream) {
   const int shared = (kQueries + 2 * kKeys) * D * 2;
   const int tiles = ceil_div(a.q_tokens, kQueries);
+  const uint32_t reciprocal = kPaged ? uint32_t(ceil_div64(int64_t(1) << 31, a.block_tokens / kGroup)) : 0;
   SS_TRY((allow_shared<prefill_kernel<D, kPaged>>(shared)));
-  prefill_kernel<D, kPaged><<<dim3(unsigned(tiles), unsigned(a.heads_q)), kPrefillWarps * 32, shared, stream>>>(a, tiles);
+  prefill_kernel<D, kPaged><<<dim3(unsigned(tiles), unsigned(a.heads_q)), kPrefillWarps * 32, shared, stream>>>(a, tiles, reciprocal);
   return check(cudaGetLastError(), "prefill_kernel");
 }
 
@@ -259,7 +263,7 @@ extern "C" int ss_prefill(const ss_prefill_args *args, ss_stream stream) {
   SS_NEED(args->q != nullptr && args->out != nullptr);
   const cudaStream_t on = ss::stream_of(stream);
   if (args->table != nullptr) {
-    SS_NEED(args->pool != nullptr && args->block_tokens > 0 && args->block_tokens % ss::kGroup == 0);
+    SS_NEED(args->pool != nullptr && args->block_tokens > 0 && args->block_tokens % ss::kGroup == 0 && args->block_tokens <= ss::kBlockMax);
     return args->head_dim == 128 ? ss::launch_prefill<128, true>(*args, on) : ss::launch_prefill<64, true>(*args, on);
   }
   SS_NEED(args->k != nullptr && args->v != nullptr);

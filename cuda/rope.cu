@@ -8,7 +8,7 @@
 
 namespace ss {
 
-constexpr int kRopeThreads = 256;
+constexpr int kRopeThreads = 128;
 
 // Slot of one token's block: table entries are slots, or pages of one slot a KV head.
 __device__ inline int64_t slot_of(const ss_rope_args &a, int token, int block, int kv_head) {

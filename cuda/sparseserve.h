@@ -217,7 +217,7 @@ SS_API int ss_psa_pipeline(const ss_psa_pipeline_args *args, ss_stream stream);
 // Causal prefill attention of one request: query i (of q_tokens) sees keys 0 .. prefix + i of the prefix + q_tokens keys.
 // fp16; element (token, head, d) of a tensor lies at token * token_stride + head * head_stride + d, strides multiples of 8.
 // With table != NULL keys and values lie in KV blocks instead: those of token t of KV head h in slot table[h * table_stride + t / T], at offset
-// t % T; k and v and their strides are not read then. The new tokens' own keys and values must be in their blocks too (ss_rope puts them there).
+// t % T, T at most 256; k and v and their strides are not read then. The new tokens' own keys and values must be in their blocks too (ss_rope puts them there).
 typedef struct {
   const void *q, *k, *v;
   void *out;
