@@ -275,6 +275,7 @@ func TestGPUBadArgumentsAreRefused(t *testing.T) {
 			"FFN of 100":           g.SiluMul(&SiluMulArgs{Tokens: 1, FFN: 100}, 0),
 			"stride below vocab":   g.Argmax(&ArgmaxArgs{Rows: 1, Vocab: 10, Stride: 9}, 0),
 			"table without pool":   g.Prefill(&PrefillArgs{Q: 16, Out: 16, Table: 16, BlockTokens: 32, QTokens: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 128}, 0),
+			"paged by 512 tokens":  g.Prefill(&PrefillArgs{Q: 16, Out: 16, Pool: 16, Table: 16, BlockTokens: 512, QTokens: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 128}, 0),
 			"prefill without data": g.Prefill(&PrefillArgs{QTokens: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 128}, 0),
 		} {
 			want := BadArgument

@@ -33,6 +33,17 @@ __device__ inline void copy_async(uint32_t shared, const void *global, bool vali
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared), "l"(global), "r"(bytes) : "memory");
 }
 
+// 4 bytes, in the same groups.
+__device__ inline void copy_async_word(uint32_t shared, const void *global) {
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(shared), "l"(global) : "memory");
+}
+
+__device__ inline uint32_t load_shared_word(uint32_t address) {
+  uint32_t x;
+  asm volatile("ld.shared.u32 %0, [%1];" : "=r"(x) : "r"(address) : "memory");
+  return x;
+}
+
 __device__ inline void copy_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
 // Waits until at most N of this thread's groups are still on their way.

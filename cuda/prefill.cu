@@ -14,8 +14,8 @@ constexpr int kQueries = 128;  // a CTA
 constexpr int kKeys = 64;      // a tile
 constexpr int kPrefillWarps = 4;
 
-// Copies rows first .. first + kRows of a strided tensor to a swizzled tile; rows from `limit` on become zeros.
-template <int D, int kRows>
+// Copies rows first .. first + kRows of a strided tensor to a swizzled tile; rows from `limit` on become zeros. kWhole: there are none of them.
+template <int D, int kRows, bool kWhole>
 __device__ inline void copy_rows(uint32_t tile, const __half *src, int64_t stride, int first, int limit) {
   constexpr int kPieces = D / 8, kThreads = kPrefillWarps * 32;
   constexpr int kRowsAtOnce = kThreads / kPieces;
@@ -24,7 +24,7 @@ __device__ inline void copy_rows(uint32_t tile, const __half *src, int64_t strid
   const __half *at = src + (first + row) * stride + piece * 8;
 #pragma unroll
   for (int i = 0; i < kRows / kRowsAtOnce; i++) {
-    copy_async(tile + swizzled<D>(row, piece), at, first + row < limit);
+    copy_async(tile + swizzled<D>(row, piece), at, kWhole || first + row < limit);
     row += kRowsAtOnce;
     at += kRowsAtOnce * stride;
   }
@@ -35,15 +35,19 @@ constexpr int kGroup = kKeys / kPrefillWarps;
 constexpr int kBlockMax = 256;  // tokens; up to here the division below is exact for any context
 static_assert(kGroup == 16);
 
-// Where the keys of this warp's group of a tile lie in the pool, in rows of D halves; their values follow T rows later. Groups past the last
-// get the last's. a / b = a * ceil(2^31 / b) / 2^31 where a < 2^27 and b divides 2^31 or is at most 16.
-__device__ inline uint32_t block_rows(const int32_t *table, uint32_t reciprocal, int groups, int tile, int last_group) {
+// Where this warp's group of a tile lies: its block and its first token there. Groups past the last get the last's.
+struct Place {
+  int block, token;
+};
+
+// a / b = a * ceil(2^31 / b) / 2^31 where a < 2^27 and b divides 2^31 or is at most 16.
+__device__ inline Place place_of(uint32_t reciprocal, int groups, int tile, int last_group) {
   const int group = min(tile * kPrefillWarps + int(threadIdx.x / 32), last_group);
   const int block = int(__umulhi(uint32_t(group) * 2, reciprocal));
-  return (uint32_t(__ldg(table + block)) * 2 * groups + (group - block * groups)) * kGroup;
+  return {block, (group - block * groups) * kGroup};
 }
 
-// copy_rows from a pool; rows as block_rows gives them, or T more for values. kWhole: none is beyond `limit`.
+// copy_rows from a pool; `rows` is where this warp's group begins, in rows of D halves.
 template <int D, bool kWhole>
 __device__ inline void copy_block_rows(uint32_t tile, const __half *pool, uint32_t rows, int first, int limit) {
   constexpr int kPieces = D / 8, kRowsAtOnce = 32 / kPieces;
@@ -52,6 +56,15 @@ __device__ inline void copy_block_rows(uint32_t tile, const __half *pool, uint32
   const uint32_t to = tile + group_row * D * 2, place = (piece ^ row) << 4;  // swizzled<D>, written so that i is a constant in it
 #pragma unroll
   for (int i = 0; i < kGroup; i += kRowsAtOnce) copy_async(to + i * D * 2 + (place ^ ((i & 7) << 4)), at + i * D, kWhole || first + group_row + i < limit);
+}
+
+// A tile of keys or values from where they are: a strided tensor, or a pool.
+template <int D, bool kPaged, bool kWhole>
+__device__ inline void copy_tile(uint32_t to, const __half *src, int64_t stride, uint32_t rows, int tile, int limit) {
+  if constexpr (kPaged)
+    copy_block_rows<D, kWhole>(to, src, rows, tile * kKeys, limit);
+  else
+    copy_rows<D, kKeys, kWhole>(to, src, stride, tile * kKeys, limit);
 }
 
 // S of the warp's 32 queries and the tile's 64 keys.
@@ -146,23 +159,22 @@ __global__ void __launch_bounds__(kPrefillWarps * 32, 2) prefill_kernel(ss_prefi
   const int kv_head = head / (a.heads_q / a.heads_kv);
   const int kv_tokens = a.prefix + a.q_tokens;
   const __half *q = static_cast<const __half *>(a.q) + head * a.q_head_stride;
-  const __half *k = static_cast<const __half *>(a.k) + kv_head * a.k_head_stride;
-  const __half *v = static_cast<const __half *>(a.v) + kv_head * a.v_head_stride;
-  const __half *pool = static_cast<const __half *>(a.pool);
+  const __half *k = static_cast<const __half *>(kPaged ? a.pool : a.k) + (kPaged ? 0 : kv_head * a.k_head_stride);
+  const __half *v = kPaged ? k : static_cast<const __half *>(a.v) + kv_head * a.v_head_stride;
   const int32_t *table = kPaged ? a.table + int64_t(kv_head) * a.table_stride : nullptr;
   const int groups = a.block_tokens / kGroup, last_group = (kv_tokens - 1) / kGroup;
+  const auto place = [=](int tile) { return place_of(reciprocal, groups, tile, last_group); };
+  // The slot of this warp's next group comes to shared memory with the tile of values: a load to a register would be put off, for want of
+  // registers, to just before its use.
+  const uint32_t slot_at = v_tile + kKeys * D * 2 + threadIdx.x / 32 * 4;
+  const auto rows_of = [=](uint32_t slot, Place p) { return slot * 2 * a.block_tokens + p.token; };  // of keys; those of values are T rows on
 
   const int keys = min(kv_tokens, a.prefix + query0 + kQueries);  // keys that any query of the tile sees
   int tile = (keys + kKeys - 1) / kKeys - 1;
 
-  copy_rows<D, kQueries>(q_tile, q, a.q_token_stride, query0, a.q_tokens);
-  uint32_t rows = 0;  // of this tile's blocks
-  if constexpr (kPaged) {
-    rows = block_rows(table, reciprocal, groups, tile, last_group);
-    copy_block_rows<D, false>(k_tile, pool, rows, tile * kKeys, kv_tokens);
-  } else {
-    copy_rows<D, kKeys>(k_tile, k, a.k_token_stride, tile * kKeys, kv_tokens);
-  }
+  copy_rows<D, kQueries, false>(q_tile, q, a.q_token_stride, query0, a.q_tokens);
+  uint32_t rows = kPaged ? rows_of(table[place(tile).block], place(tile)) : 0;
+  copy_tile<D, kPaged, false>(k_tile, k, a.k_token_stride, rows, tile, kv_tokens);
   copy_commit();
 
   float o[2][D / 8][4];
@@ -177,12 +189,12 @@ __global__ void __launch_bounds__(kPrefillWarps * 32, 2) prefill_kernel(ss_prefi
   for (; tile >= 0; tile--) {
     copy_wait<0>();
     __syncthreads();  // K has arrived; nobody reads the old V any more
-    if constexpr (kPaged) {
-      copy_block_rows<D, false>(v_tile, pool, rows + a.block_tokens, tile * kKeys, kv_tokens);
-      if (tile > 0) rows = block_rows(table, reciprocal, groups, tile - 1, last_group);
-    } else {
-      copy_rows<D, kKeys>(v_tile, v, a.v_token_stride, tile * kKeys, kv_tokens);
-    }
+    const uint32_t value_rows = rows + a.block_tokens;
+    if ((tile + 1) * kKeys <= kv_tokens)
+      copy_tile<D, kPaged, true>(v_tile, v, a.v_token_stride, value_rows, tile, kv_tokens);
+    else
+      copy_tile<D, kPaged, false>(v_tile, v, a.v_token_stride, value_rows, tile, kv_tokens);
+    if (kPaged && tile > 0 && lane == 0) copy_async_word(slot_at, table + place(tile - 1).block);
     copy_commit();
 
     float s[2][kKeys / 8][4];
@@ -201,12 +213,8 @@ __global__ void __launch_bounds__(kPrefillWarps * 32, 2) prefill_kernel(ss_prefi
 
     copy_wait<0>();
     __syncthreads();  // V has arrived; nobody reads the old K any more
-    if (tile > 0) {
-      if constexpr (kPaged)
-        copy_block_rows<D, true>(k_tile, pool, rows, (tile - 1) * kKeys, kv_tokens);
-      else
-        copy_rows<D, kKeys>(k_tile, k, a.k_token_stride, (tile - 1) * kKeys, kv_tokens);
-    }
+    if constexpr (kPaged) rows = rows_of(load_shared_word(slot_at), place(tile - 1));
+    if (tile > 0) copy_tile<D, kPaged, true>(k_tile, k, a.k_token_stride, rows, tile - 1, kv_tokens);
     copy_commit();
 
     softmax_step<D>(s, o, top, sum, scale_log2);
@@ -240,7 +248,7 @@ __global__ void __launch_bounds__(kPrefillWarps * 32, 2) prefill_kernel(ss_prefi
 
 template <int D, bool kPaged>
 static int launch_prefill(const ss_prefill_args &a, cudaStream_t stream) {
-  const int shared = (kQueries + 2 * kKeys) * D * 2;
+  const int shared = (kQueries + 2 * kKeys) * D * 2 + (kPaged ? kPrefillWarps * 4 : 0);
   const int tiles = ceil_div(a.q_tokens, kQueries);
   const uint32_t reciprocal = kPaged ? uint32_t(ceil_div64(int64_t(1) << 31, a.block_tokens / kGroup)) : 0;
   SS_TRY((allow_shared<prefill_kernel<D, kPaged>>(shared)));
