@@ -38,8 +38,9 @@ type DeviceOptions struct {
 //     beside it takes its share of speed (SaveStall). The layer's saves join
 //     the D2H queue when it ends, and the step waits until the queue fits the
 //     save buffer (SaveStall).
-//   - Finish passes embedding, LM head and sampling, and leaves the queue to
-//     the next step.
+//   - Finish passes embedding, LM head and sampling, and, where the CPU took
+//     longer to launch the step's layers with block selection than the GPU to
+//     compute, the rest of that (Host). It leaves the queue to the next step.
 type Device struct {
 	costs   coster
 	loader  *loader // nil without a load engine
@@ -47,7 +48,8 @@ type Device struct {
 	opts    DeviceOptions
 	host    des.Time
 	sync    des.Time
-	duplex  float64 // bytes/s of both directions at once
+	launch  des.Time // of a layer with block selection
+	duplex  float64  // bytes/s of both directions at once
 	saves   saveQueue
 	pending int64 // blocks that the layer's Compute hands to the queue
 	bytes   int64 // of each pending block
@@ -56,6 +58,8 @@ type Device struct {
 	step    sim.Step
 	tokens  int      // embedded in this step: the first layer's
 	layers  int      // computed in this step
+	sparse  int      // of them, with block selection
+	busy    des.Time // of the GPU in this step
 	rate    float64  // of loads, bytes/s, over this step's host pool
 	bigPool bool     // which is larger than measured
 	now     des.Time // virtual time
@@ -78,6 +82,7 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 		opts:   opts,
 		host:   nanoseconds(gpu.Host.Step.SI()),
 		sync:   nanoseconds(gpu.Host.LayerSync.SI()),
+		launch: nanoseconds(gpu.Host.SparseLayer.optional()),
 		duplex: gpu.Link.DuplexCopy.SI(),
 	}
 	if opts.LoadEngine != "" {
@@ -110,6 +115,7 @@ func (d *Device) Begin(s *sim.Step) error {
 	}
 	d.running, d.step, d.phases = true, *s, sim.Phases{}
 	d.now, d.tokens, d.layers = s.Start, 0, 0
+	d.sparse, d.busy = 0, 0
 	d.costs.notes.bits = 0
 	d.costs.known = false // so that the step's own bits are set anew
 	if d.loader != nil {
@@ -125,6 +131,7 @@ func (d *Device) Score(_ int, w *sim.Work) error {
 	if !d.running {
 		return errors.New("hw: Score outside a step")
 	}
+	d.sparse++
 	d.compute(d.costs.layer(w).scoring, &d.phases.Scoring)
 	if d.opts.Offload {
 		d.pass(d.sync, &d.phases.Host)
@@ -184,6 +191,9 @@ func (d *Device) Finish() (sim.Timing, error) {
 	}
 	d.enqueue() // of a Move that no Compute followed
 	d.compute(nanoseconds(d.costs.head.seconds(d.tokens, d.step.Sampled)), &d.phases.Head)
+	if idle := des.Time(d.sparse)*d.launch - d.busy; idle > 0 {
+		d.pass(idle, &d.phases.Host)
+	}
 	d.running = false
 	return sim.Timing{
 		Elapsed:      d.now - d.step.Start,
@@ -219,6 +229,7 @@ func (d *Device) compute(t des.Time, phase *des.Time) {
 		d.phases.SaveStall += lost
 		t += lost
 	}
+	d.busy += t
 	d.now += t
 	d.saves.advance(d.now)
 }

@@ -153,8 +153,11 @@ func TestFactsA100(t *testing.T) {
 			}
 			facts = append(facts, near(row("decode attention, %.0f x %.0f, GB/s", r.batch, r.context), want, gbps(dense, r.batch*r.context)))
 		}
-		for _, r := range []struct{ pool, want float64 }{{0.25, 25.1}, {1, 25.1}, {10, 18.1}, {20, 16.5}, {100, 16.5}} {
-			facts = append(facts, near(row("zero-copy reads, pool %.4g GiB, GB/s", r.pool), r.want, loadGBps(t, p, LoadFlash, 1<<16, 16<<10, r.pool)))
+		for _, pool := range []float64{0.25, 1, 10, 64, 224} {
+			rate := loadGBps(t, p, LoadFlash, 1<<16, 16<<10, pool)
+			facts = append(facts,
+				near(row("zero-copy reads, pool %.4g GiB, share of the link", pool), 0.93, rate/25.1),
+				near(row("memcpy over FlashH2D, pool %.4g GiB", pool), 9.97, rate/loadGBps(t, p, LoadMemcpy, 1<<16, 16<<10, pool)))
 		}
 		for _, kib := range []int64{2, 4, 8, 16} {
 			facts = append(facts,

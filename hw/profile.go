@@ -80,6 +80,10 @@ type Link struct {
 type Host struct {
 	Step      Figure `toml:"step" dim:"time"`       // planning, launches, sampling, bookkeeping, per step
 	LayerSync Figure `toml:"layer_sync" dim:"time"` // GPU-CPU round trip between selection and loading, per layer
+	// SparseLayer is the CPU time in which a layer with block selection is
+	// launched kernel by kernel, for want of a CUDA graph. The GPU works
+	// meanwhile: it is a floor of the GPU's time.
+	SparseLayer Figure `toml:"sparse_layer,omitempty" dim:"time,optional"`
 }
 
 // Reference is the decode iteration that service levels are multiples of.

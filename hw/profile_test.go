@@ -70,7 +70,7 @@ func TestProfileErrors(t *testing.T) {
 		{"falling time", "tokens = 4096, value = 7.492", "tokens = 4096, value = 1.492", []string{"linears[3].value", "never cost less"}},
 		{"tokens out of order", "tokens = 1024", "tokens = 64", []string{"linears[2].tokens", "64 after 128"}},
 		{"unknown shape", `shape = "llama2-7b", tokens = 128, value = 0.4616`, `shape = "llama2", tokens = 128, value = 0.4616`, []string{"linears[1].shape", `"llama2-7b"`}},
-		{"pool out of order", "pool_gib = 10", "pool_gib = 0.5", []string{"load.flash[1].pool_gib", "0.5"}},
+		{"pool out of order", "pool_gib = 64", "pool_gib = 0.5", []string{"load.flash[1].pool_gib", "0.5"}},
 		{"threads out of order", "threads = 16", "threads = 8", []string{"save.scatter[2].threads", "8"}},
 		{"share of 1", "value = 0.95", "value = 1", []string{"save.contention.value", "below 1"}},
 		{"syntax", "title =", "title", []string{}},
