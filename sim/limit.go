@@ -68,8 +68,9 @@ func (l *hbmLimit) Decode(sr *sched.Request) int64 {
 	return max(need, set+s.opens(context))
 }
 
-// Prefill returns what a prefill holds: all layers of all chunks so far, or the
-// buffers of a layer-segmented one, which are reserved already once it runs.
+// Prefill returns what a prefill holds: all layers of all chunks so far and what
+// is granted for the others, or the buffers of a layer-segmented one, which are
+// reserved already once it runs.
 func (l *hbmLimit) Prefill(seg *sched.Segment) int64 {
 	s := l.s
 	r := s.requests[seg.Req]
@@ -83,11 +84,21 @@ func (l *hbmLimit) Prefill(seg *sched.Segment) int64 {
 		}
 		return s.segmentBuffers(seg.Req.Target) + meta
 	}
-	var held int64
+	held, granted := int64(0), int64(0)
 	if r.seq != nil {
-		held = s.cache.Held(r.seq)
+		held, granted = s.cache.Held(r.seq), s.promptRest(seg.Req.Target, seg.TokenFrom)
 	}
-	return s.allBlocks(s.Geometry.Blocks(seg.TokenTo)) - held + meta
+	return s.allBlocks(s.Geometry.Blocks(seg.TokenTo)) - held + s.promptRest(seg.Req.Target, seg.TokenTo) - granted + meta
+}
+
+// promptRest is the HBM granted to a chunked prefill beyond its first tokens:
+// vLLM 0.5 to 0.6, and Sarathi on it, allocate the blocks of a whole prompt when
+// they admit it, even where one chunk runs; V1 allocates chunk by chunk.
+func (s *Server) promptRest(target, tokens int) int64 {
+	if s.Spec.Base == "vllm-v1" {
+		return 0
+	}
+	return s.allBlocks(s.Geometry.Blocks(target) - s.Geometry.Blocks(tokens))
 }
 
 // CanRun implements sched.Limit: what must not be evicted is the metadata,

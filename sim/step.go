@@ -153,6 +153,9 @@ func (s *Server) enterPrefill(seg *sched.Segment, now des.Time) error {
 		}
 	}
 	if !s.sched.Planner().Segmented() {
+		if err := s.cache.Reserve(r.seq, s.metaBytes(r.Target)+s.promptRest(r.Target, seg.TokenTo)); err != nil {
+			return err
+		}
 		s.cache.Extend(r.seq, seg.TokenTo)
 		s.cache.Pin(r.seq)
 		if !r.pinned {
