@@ -117,6 +117,24 @@ func TestChunkedPrefillByHand(t *testing.T) {
 	expect(t, "throughput", sum.ThroughputTokS, 5/0.072)
 }
 
+// Two prompts of four blocks, in chunks of two blocks, with HBM for seven: both
+// first chunks fit, both prompts do not. vLLM 0.5 to 0.6 allocates a prompt when
+// it admits it, so request 2 waits until request 1's KV may leave HBM; V1
+// allocates chunk by chunk and starts it at once.
+func TestPromptAllocationByHand(t *testing.T) {
+	for base, together := range map[string]bool{"vllm": false, "vllm-v1": true} {
+		c := byHand(7, sim.Arrival{Prompt: 16, Output: 2}, sim.Arrival{Prompt: 16, Output: 2})
+		c.spec.Base, c.spec.Offload, c.spec.Attention, c.spec.MaxTokens = base, true, "sparse", 16
+		got, _, _ := c.lives(t, nil)
+		if at := got[2].Scheduled; (at == 0) != together {
+			t.Errorf("%s: request 2 starts at %d ms", base, at)
+		}
+		if got[2].Last == 0 {
+			t.Errorf("%s: request 2 never ends", base)
+		}
+	}
+}
+
 // With 12 token-layers an iteration:
 //
 //	 0  request 1, layer 0, 12 tokens: 22 ms
