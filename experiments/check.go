@@ -99,6 +99,10 @@ func checkScores(p traces.ScoreParams) *KeyError {
 		return &KeyError{Key: "scores.drift", Value: show(p.Drift), Reason: "is a standard deviation, 0 or above"}
 	case !(p.Noise >= 0) || math.IsInf(p.Noise, 0):
 		return &KeyError{Key: "scores.noise", Value: show(p.Noise), Reason: "is a standard deviation, 0 or above"}
+	case !(p.Jump >= 0) || math.IsInf(p.Jump, 0):
+		return &KeyError{Key: "scores.jump", Value: show(p.Jump), Reason: "is a standard deviation, 0 or above"}
+	case !(p.JumpRate >= 0 && p.JumpRate <= 1):
+		return &KeyError{Key: "scores.jump_rate", Value: show(p.JumpRate), Reason: "is a probability, 0 to 1"}
 	case !(p.Rho >= 0 && p.Rho < 1):
 		return &KeyError{Key: "scores.rho", Value: show(p.Rho), Reason: "is a correlation, at least 0 and below 1"}
 	}

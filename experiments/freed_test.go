@@ -92,7 +92,7 @@ func TestChangeReachesTheRuns(t *testing.T) {
 		}
 	}
 	for _, p := range changedLab(t, "scores.rho", 2, "fig16b") {
-		if math.Abs(p.Scores.Rho-0.94) > 1e-12 || p.Scores.Drift != traces.DefaultScores.Drift {
+		if math.Abs(p.Scores.Rho-0.90) > 1e-12 || p.Scores.Drift != traces.DefaultScores.Drift {
 			t.Fatalf("scores %+v", p.Scores)
 		}
 	}
