@@ -85,6 +85,11 @@ type HostMemory struct {
 	size int64
 }
 
+// HostMemoryOf views ordinary memory as pinned memory, for devices other than a GPU.
+func HostMemoryOf(b []byte) HostMemory {
+	return HostMemory{base: unsafe.Pointer(unsafe.SliceData(b)), size: int64(len(b))}
+}
+
 // Ptr is the address for the GPU and for argument structs.
 func (m HostMemory) Ptr() Ptr { return Ptr(uintptr(m.base)) }
 

@@ -1,0 +1,234 @@
+package soft
+
+import (
+	"sparseserve/cuda"
+	"sparseserve/cuda/oracle"
+)
+
+// pages finds the KV blocks of a pool through a table [units][stride].
+type pages struct {
+	*access
+	pool, table         cuda.Ptr
+	stride, tokens, dim int
+}
+
+// block returns the first n keys and values of logical block i of a unit, each [n][dim].
+func (p *pages) block(unit, i, n int) (keys, values []float64) {
+	entry := unit*p.stride + i
+	slot, size := int(*at[int32](p.access, "Table", p.table, entry)), p.tokens*p.dim // size: values of K, and of V
+	return p.tensor("Pool", p.pool, 2*slot*size, n*p.dim), p.tensor("Pool", p.pool, (2*slot+1)*size, n*p.dim)
+}
+
+// attend adds tokens to a query's softmax; keys and values are [tokens][dim].
+func attend(into *oracle.Softmax, query, keys, values []float64, scale float64) {
+	dim := len(query)
+	for at := 0; at < len(keys); at += dim {
+		into.Add(scale*dot(query, keys[at:at+dim]), values[at:at+dim])
+	}
+}
+
+func dot(a, b []float64) (sum float64) {
+	for i, x := range a {
+		sum += x * b[i]
+	}
+	return sum
+}
+
+// contextOf returns the tokens and blocks of a request.
+func contextOf(m *access, context cuda.Ptr, request, blockTokens int) (tokens, blocks int) {
+	tokens = int(*at[int32](m, "Context", context, request))
+	if tokens < 0 {
+		m.fault("Context", context, 4, "request %d has %d tokens", request, tokens)
+	}
+	return tokens, (tokens + blockTokens - 1) / blockTokens
+}
+
+// listed returns unit's list of logical blocks, all of which lie within the context.
+func listed(m *access, arg string, list, count cuda.Ptr, unit, stride, blocks int) []int32 {
+	n := int(*at[int32](m, "Count", count, unit))
+	if n < 0 || n > stride {
+		m.fault("Count", count, 4, "unit %d counts %d blocks in a list of %d", unit, n, stride)
+	}
+	chosen := view[int32](m, arg, list, unit*stride, n)
+	for _, i := range chosen {
+		if i < 0 || int(i) >= blocks {
+			m.fault(arg, list, 4, "unit %d lists block %d of %d", unit, i, blocks)
+		}
+	}
+	return chosen
+}
+
+var decodeOp = operation[cuda.DecodeArgs]{"ss_decode",
+	func(c *checks, d *cuda.DecodeArgs) {
+		checkDecode(c, d)
+		c.given("q, pool, table, context and out", d.Q, d.Pool, d.Table, d.Context, d.Out)
+		c.need((d.List == 0) == (d.Count == 0), "both list and count, or none")
+		c.need(c.err != nil || splits(d) == 1 || d.Workspace != 0, "a workspace")
+	},
+	decode,
+}
+
+func checkDecode(c *checks, d *cuda.DecodeArgs) {
+	c.need(d.Batch > 0, "batch > 0")
+	c.paged(d.HeadsQ, d.HeadsKV, d.HeadDim, d.BlockTokens)
+	c.need(d.MaxBlocks >= 0, "max_blocks >= 0")
+	c.need(d.Splits >= 0 && d.Splits <= 256, "0 to 256 splits")
+}
+
+// splits is how many parts share a unit's work. The machine has no use for parts, but asks for the workspace that a large GPU needs for them:
+// as many as leave each part four blocks.
+func splits(d *cuda.DecodeArgs) int64 {
+	if d.Splits > 0 {
+		return int64(d.Splits)
+	}
+	return max(1, min(64, int64(d.MaxBlocks+3)/4))
+}
+
+// workspaceBytes is the workspace's size and that of the arrival counters that it starts with.
+func workspaceBytes(d *cuda.DecodeArgs) (all, counters int64) {
+	units := int64(d.Batch) * int64(d.HeadsKV)
+	rows := int64(d.Batch) * int64(d.HeadsQ) * splits(d)
+	counters = units * 4
+	return (counters+255)/256*256 + rows*(2+int64(d.HeadDim))*4 + 256, counters
+}
+
+// DecodeWorkspace returns the bytes that DecodeArgs.Workspace needs, to be zeroed once.
+func (m *Machine) DecodeWorkspace(d *cuda.DecodeArgs) (int64, error) {
+	c := checks{call: "ss_decode_workspace"}
+	if c.need(d != nil, "arguments"); c.err == nil {
+		checkDecode(&c, d)
+	}
+	if c.err != nil {
+		return 0, c.err
+	}
+	bytes, _ := workspaceBytes(d)
+	return bytes, nil
+}
+
+// Decode is decode attention.
+func (m *Machine) Decode(d *cuda.DecodeArgs, on cuda.Stream) error { return launch(m, decodeOp, d, on) }
+
+func decode(m *access, d *cuda.DecodeArgs) {
+	s := oracle.Shape{Batch: int(d.Batch), HeadsQ: int(d.HeadsQ), HeadsKV: int(d.HeadsKV), Dim: int(d.HeadDim)}
+	kv := pages{m, d.Pool, d.Table, int(d.TableStride), int(d.BlockTokens), s.Dim}
+	if splits(d) > 1 {
+		bytes, counters := workspaceBytes(d)
+		m.zeroed("Workspace", d.Workspace, bytes, counters)
+	}
+	q, out := m.tensor("Q", d.Q, 0, s.Batch*s.HeadsQ*s.Dim), m.halves("Out", d.Out, 0, s.Batch*s.HeadsQ*s.Dim)
+	var lse []float32
+	if d.LSE != 0 {
+		lse = view[float32](m, "LSE", d.LSE, 0, s.Batch*s.HeadsQ)
+	}
+	for unit := range s.Units() {
+		tokens, blocks := contextOf(m, d.Context, unit/s.HeadsKV, kv.tokens)
+		var chosen []int32
+		if d.List != 0 {
+			chosen = listed(m, "List", d.List, d.Count, unit, int(d.ListStride), blocks)
+		} else {
+			for i := range blocks {
+				chosen = append(chosen, int32(i))
+			}
+		}
+		if len(chosen) > int(d.MaxBlocks) {
+			m.fault("Context", d.Context, 4, "unit %d attends to %d blocks, MaxBlocks is %d", unit, len(chosen), d.MaxBlocks)
+		}
+		heads := newSoftmaxes(s)
+		for _, i := range chosen {
+			keys, values := kv.block(unit, int(i), min(kv.tokens, tokens-int(i)*kv.tokens))
+			for g := range heads {
+				attend(&heads[g], q[(unit*s.Group()+g)*s.Dim:][:s.Dim], keys, values, float64(d.Scale))
+			}
+		}
+		row := make([]float64, s.Dim)
+		for g := range heads {
+			head := unit*s.Group() + g
+			sum := heads[g].Result(row)
+			store(out[head*s.Dim:], row)
+			if lse != nil {
+				lse[head] = float32(sum)
+			}
+		}
+	}
+}
+
+// newSoftmaxes returns a group's softmaxes of nothing.
+func newSoftmaxes(s oracle.Shape) []oracle.Softmax {
+	heads := make([]oracle.Softmax, s.Group())
+	for g := range heads {
+		heads[g] = oracle.NewSoftmax(s.Dim)
+	}
+	return heads
+}
+
+// zeroed checks scratch memory whose counters are zero between launches.
+func (m *access) zeroed(arg string, p cuda.Ptr, bytes, counters int64) {
+	for i, b := range m.bytes(arg, p, 0, bytes)[:counters] {
+		if b != 0 {
+			m.fault(arg, p+cuda.Ptr(i), 1, "not zero: scratch memory is to be zeroed once after it is allocated")
+		}
+	}
+}
+
+var prefillOp = operation[cuda.PrefillArgs]{"ss_prefill",
+	func(c *checks, p *cuda.PrefillArgs) {
+		c.need(p.QTokens >= 0 && p.Prefix >= 0, "tokens >= 0")
+		c.heads(p.HeadsQ, p.HeadsKV, p.HeadDim)
+		for _, stride := range []int64{p.QTokenStride, p.QHeadStride, p.KTokenStride, p.KHeadStride, p.VTokenStride, p.VHeadStride, p.OutTokenStride, p.OutHeadStride} {
+			c.need(stride%8 == 0, "strides that are multiples of 8")
+		}
+		if p.QTokens == 0 {
+			return
+		}
+		c.given("q and out", p.Q, p.Out)
+		if p.Table != 0 {
+			c.need(p.Pool != 0 && p.BlockTokens > 0 && p.BlockTokens%16 == 0, "a pool of blocks of a multiple of 16 tokens")
+		} else {
+			c.given("k and v", p.K, p.V)
+		}
+	},
+	prefill,
+}
+
+// Prefill is causal prefill attention of one request.
+func (m *Machine) Prefill(p *cuda.PrefillArgs, on cuda.Stream) error {
+	return launch(m, prefillOp, p, on)
+}
+
+func prefill(m *access, p *cuda.PrefillArgs) {
+	dim := int(p.HeadDim)
+	for kvHead := range int(p.HeadsKV) {
+		keys, values := prefillKV(m, p, kvHead)
+		group := int(p.HeadsQ / p.HeadsKV)
+		for head := kvHead * group; head < (kvHead+1)*group; head++ {
+			for i := range int(p.QTokens) {
+				row := func(arg string, base cuda.Ptr, tokenStride, headStride int64) []cuda.Half {
+					return m.halves(arg, base, i*int(tokenStride)+head*int(headStride), dim)
+				}
+				state, out := oracle.NewSoftmax(dim), make([]float64, dim)
+				seen := (int(p.Prefix) + i + 1) * dim
+				attend(&state, floats(row("Q", p.Q, p.QTokenStride, p.QHeadStride)), keys[:seen], values[:seen], float64(p.Scale))
+				state.Result(out)
+				store(row("Out", p.Out, p.OutTokenStride, p.OutHeadStride), out)
+			}
+		}
+	}
+}
+
+// prefillKV returns all keys and values of a KV head, [prefix + tokens][dim], from tensors or from blocks.
+func prefillKV(m *access, p *cuda.PrefillArgs, head int) (keys, values []float64) {
+	total, dim := int(p.Prefix+p.QTokens), int(p.HeadDim)
+	if p.Table != 0 {
+		kv := pages{m, p.Pool, p.Table, int(p.TableStride), int(p.BlockTokens), dim}
+		for first := 0; first < total; first += kv.tokens {
+			k, v := kv.block(head, first/kv.tokens, min(kv.tokens, total-first))
+			keys, values = append(keys, k...), append(values, v...)
+		}
+		return keys, values
+	}
+	for t := range total {
+		keys = append(keys, m.tensor("K", p.K, t*int(p.KTokenStride)+head*int(p.KHeadStride), dim)...)
+		values = append(values, m.tensor("V", p.V, t*int(p.VTokenStride)+head*int(p.VHeadStride), dim)...)
+	}
+	return keys, values
+}
