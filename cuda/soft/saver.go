@@ -104,8 +104,9 @@ func (m *Machine) saveStart(call string, a *cuda.SaveArgs) error {
 	if err := m.wait(s.stream, after); err != nil {
 		return err
 	}
-	s.busy = true
-	return enqueue(m, operation[cuda.SaveArgs]{call, func(*checks, *cuda.SaveArgs) {}, save}, a, s.stream)
+	err = enqueue(m, operation[cuda.SaveArgs]{call, func(*checks, *cuda.SaveArgs) {}, save}, a, s.stream)
+	s.busy = err == nil
+	return err
 }
 
 func (m *Machine) saveWait(call string, h cuda.Saver) error {
