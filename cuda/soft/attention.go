@@ -122,20 +122,21 @@ func decode(m *access, d *cuda.DecodeArgs) {
 	}
 	for unit := range s.Units() {
 		tokens, blocks := contextOf(m, d.Context, unit/s.HeadsKV, kv.tokens)
-		var chosen []int32
+		var chosen []int32 // nil: all
+		attended := blocks
 		if d.List != 0 {
 			chosen = listed(m, "List", d.List, d.Count, unit, int(d.ListStride), blocks)
-		} else {
-			for i := range blocks {
-				chosen = append(chosen, int32(i))
-			}
+			attended = len(chosen)
 		}
-		if len(chosen) > int(d.MaxBlocks) {
-			m.fault("Context", d.Context, 4, "unit %d attends to %d blocks, MaxBlocks is %d", unit, len(chosen), d.MaxBlocks)
+		if attended > int(d.MaxBlocks) {
+			m.fault("Context", d.Context, 4, "unit %d attends to %d blocks, MaxBlocks is %d", unit, attended, d.MaxBlocks)
 		}
 		heads := newSoftmaxes(s)
-		for _, i := range chosen {
-			keys, values := kv.block(unit, int(i), min(kv.tokens, tokens-int(i)*kv.tokens))
+		for i := range attended {
+			if d.List != 0 {
+				i = int(chosen[i])
+			}
+			keys, values := kv.block(unit, i, min(kv.tokens, tokens-i*kv.tokens))
 			for g := range heads {
 				attend(&heads[g], q[(unit*s.Group()+g)*s.Dim:][:s.Dim], keys, values, float64(d.Scale))
 			}

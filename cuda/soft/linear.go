@@ -29,15 +29,17 @@ func linear(m *access, a *cuda.LinearArgs) {
 	for t := 0; t < tokens; t += 4 {
 		x0, x1, x2, x3 := token(t), token(t+1), token(t+2), token(t+3)
 		for o := range out {
-			var sum [4]float64
-			for i, v := range w[o*in:][:in] {
-				sum[0] += v * x0[i]
-				sum[1] += v * x1[i]
-				sum[2] += v * x2[i]
-				sum[3] += v * x3[i]
+			row := w[o*in:][:in]
+			x0, x1, x2, x3 := x0[:len(row)], x1[:len(row)], x2[:len(row)], x3[:len(row)]
+			var s0, s1, s2, s3 float64
+			for i, v := range row {
+				s0 += v * x0[i]
+				s1 += v * x1[i]
+				s2 += v * x2[i]
+				s3 += v * x3[i]
 			}
-			for j := range min(4, tokens-t) {
-				y[(t+j)*out+o] = cuda.HalfOf(sum[j])
+			for j, sum := range []float64{s0, s1, s2, s3}[:min(4, tokens-t)] {
+				y[(t+j)*out+o] = cuda.HalfOf(sum)
 			}
 		}
 	}
