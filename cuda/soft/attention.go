@@ -5,17 +5,29 @@ import (
 	"sparseserve/cuda/oracle"
 )
 
-// pages finds the KV blocks of a pool through a table [units][stride].
-type pages struct {
+// blocks finds the KV blocks of units in a pool: by the slots given beside a list [units][listStride], else through a table, [units][stride] of
+// slots or [requests][stride] of pages of one slot a KV head.
+type blocks struct {
 	*access
-	pool, table         cuda.Ptr
-	stride, tokens, dim int
+	pool, table, slot               cuda.Ptr
+	stride, listStride, tokens, dim int
+	pageSlots                       int // 0: the table is of slots
 }
 
-// block returns the first n keys and values of logical block i of a unit, each [n][dim].
-func (p *pages) block(unit, i, n int) (keys, values []float64) {
-	entry := unit*p.stride + i
-	slot, size := int(*at[int32](p.access, "Table", p.table, entry)), p.tokens*p.dim // size: values of K, and of V
+func (p *blocks) slotOf(unit, block, entry int) int {
+	switch {
+	case p.slot != 0:
+		return int(*at[int32](p.access, "Slot", p.slot, unit*p.listStride+entry))
+	case p.pageSlots > 0:
+		return int(*at[int32](p.access, "Table", p.table, unit/p.pageSlots*p.stride+block))*p.pageSlots + unit%p.pageSlots
+	}
+	return int(*at[int32](p.access, "Table", p.table, unit*p.stride+block))
+}
+
+// read returns a unit's keys and values of a logical block, that of an entry of the unit's list, in a context of so many tokens: each [n][dim].
+func (p *blocks) read(unit, block, entry, context int) (keys, values []float64) {
+	n := min(p.tokens, context-block*p.tokens)
+	slot, size := p.slotOf(unit, block, entry), p.tokens*p.dim // size: values of K, and of V
 	return p.tensor("Pool", p.pool, 2*slot*size, n*p.dim), p.tensor("Pool", p.pool, (2*slot+1)*size, n*p.dim)
 }
 
@@ -61,7 +73,9 @@ func listed(m *access, arg string, list, count cuda.Ptr, unit, stride, blocks in
 var decodeOp = operation[cuda.DecodeArgs]{"ss_decode",
 	func(c *checks, d *cuda.DecodeArgs) {
 		checkDecode(c, d)
-		c.given("q, pool, table, context and out", d.Q, d.Pool, d.Table, d.Context, d.Out)
+		c.given("q, pool, context and out", d.Q, d.Pool, d.Context, d.Out)
+		c.need(d.Table != 0 || d.Slot != 0, "a table or slots")
+		c.need(d.Slot == 0 || d.List != 0, "a list with slots")
 		c.need((d.List == 0) == (d.Count == 0), "both list and count, or none")
 		c.need(c.err != nil || splits(d) == 1 || d.Workspace != 0, "a workspace")
 	},
@@ -110,7 +124,10 @@ func (m *Machine) Decode(d *cuda.DecodeArgs, on cuda.Stream) error { return laun
 
 func decode(m *access, d *cuda.DecodeArgs) {
 	s := oracle.Shape{Batch: int(d.Batch), HeadsQ: int(d.HeadsQ), HeadsKV: int(d.HeadsKV), Dim: int(d.HeadDim)}
-	kv := pages{m, d.Pool, d.Table, int(d.TableStride), int(d.BlockTokens), s.Dim}
+	kv := blocks{access: m, pool: d.Pool, table: d.Table, slot: d.Slot, stride: int(d.TableStride), listStride: int(d.ListStride), tokens: int(d.BlockTokens), dim: s.Dim}
+	if d.Pages != 0 {
+		kv.pageSlots = s.HeadsKV
+	}
 	if splits(d) > 1 {
 		bytes, counters := workspaceBytes(d)
 		m.zeroed("Workspace", d.Workspace, bytes, counters)
@@ -121,22 +138,23 @@ func decode(m *access, d *cuda.DecodeArgs) {
 		lse = view[float32](m, "LSE", d.LSE, 0, s.Batch*s.HeadsQ)
 	}
 	for unit := range s.Units() {
-		tokens, blocks := contextOf(m, d.Context, unit/s.HeadsKV, kv.tokens)
+		tokens, all := contextOf(m, d.Context, unit/s.HeadsKV, kv.tokens)
 		var chosen []int32 // nil: all
-		attended := blocks
+		attended := all
 		if d.List != 0 {
-			chosen = listed(m, "List", d.List, d.Count, unit, int(d.ListStride), blocks)
+			chosen = listed(m, "List", d.List, d.Count, unit, int(d.ListStride), all)
 			attended = len(chosen)
 		}
 		if attended > int(d.MaxBlocks) {
 			m.fault("Context", d.Context, 4, "unit %d attends to %d blocks, MaxBlocks is %d", unit, attended, d.MaxBlocks)
 		}
 		heads := newSoftmaxes(s)
-		for i := range attended {
+		for entry := range attended {
+			block := entry
 			if d.List != 0 {
-				i = int(chosen[i])
+				block = int(chosen[entry])
 			}
-			keys, values := kv.block(unit, i, min(kv.tokens, tokens-i*kv.tokens))
+			keys, values := kv.read(unit, block, entry, tokens)
 			for g := range heads {
 				attend(&heads[g], q[(unit*s.Group()+g)*s.Dim:][:s.Dim], keys, values, float64(d.Scale))
 			}
@@ -183,7 +201,7 @@ var prefillOp = operation[cuda.PrefillArgs]{"ss_prefill",
 		}
 		c.given("q and out", p.Q, p.Out)
 		if p.Table != 0 {
-			c.need(p.Pool != 0 && p.BlockTokens > 0 && p.BlockTokens%16 == 0, "a pool of blocks of a multiple of 16 tokens")
+			c.need(p.Pool != 0 && p.BlockTokens > 0 && p.BlockTokens%16 == 0 && p.BlockTokens <= 256, "a pool of blocks of a multiple of 16 tokens, at most 256")
 		} else {
 			c.given("k and v", p.K, p.V)
 		}
@@ -220,9 +238,9 @@ func prefill(m *access, p *cuda.PrefillArgs) {
 func prefillKV(m *access, p *cuda.PrefillArgs, head int) (keys, values []float64) {
 	total, dim := int(p.Prefix+p.QTokens), int(p.HeadDim)
 	if p.Table != 0 {
-		kv := pages{m, p.Pool, p.Table, int(p.TableStride), int(p.BlockTokens), dim}
-		for first := 0; first < total; first += kv.tokens {
-			k, v := kv.block(head, first/kv.tokens, min(kv.tokens, total-first))
+		kv := blocks{access: m, pool: p.Pool, table: p.Table, stride: int(p.TableStride), tokens: int(p.BlockTokens), dim: dim}
+		for block := range (total + kv.tokens - 1) / kv.tokens {
+			k, v := kv.read(head, block, 0, total)
 			keys, values = append(keys, k...), append(values, v...)
 		}
 		return keys, values

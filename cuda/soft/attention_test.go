@@ -208,3 +208,57 @@ func TestPrefill(t *testing.T) {
 		faults(t, what+", keys too short", g.Prefill(&args, 0), "K", "past the end")
 	}
 }
+
+// slotsOf returns the slot of each entry of a batch's lists.
+func slotsOf(a *attention) []int32 {
+	slots := slices.Repeat([]int32{math.MaxInt32}, len(a.List))
+	for unit := range a.Units() {
+		for i := unit * a.ListStride; i < unit*a.ListStride+int(a.Count[unit]); i++ {
+			slots[i] = a.Table[unit*a.TableStride+int(a.List[i])]
+		}
+	}
+	return slots
+}
+
+// The same blocks by slots beside the list, or by a table of pages, give the same answer.
+func TestDecodeBySlotsAndPages(t *testing.T) {
+	g := newRig(t, Config{})
+	a := g.batch(4, 2, 64, 16, 177, 5, 64)
+	run := func(args cuda.DecodeArgs) []cuda.Half {
+		bytes, err := g.DecodeWorkspace(&args)
+		g.must(err)
+		args.Workspace, args.Out = g.zeroed(bytes), g.device(len(a.Q)*2)
+		g.must(g.Decode(&args, 0))
+		return download[cuda.Half](g, args.Out, len(a.Q))
+	}
+	// Block b of head h in slot page[b] * heads + h.
+	size := 2 * a.BlockTokens * a.Dim
+	pool := download[cuda.Half](g, a.args.Pool, len(a.Pool))
+	pages := g.r.Perm(a.Batch*a.TableStride + 2)
+	paged, table := make([]cuda.Half, len(pages)*a.HeadsKV*size), make([]int32, a.Batch*a.TableStride)
+	for i := range table {
+		table[i] = int32(pages[i])
+		for h := range a.HeadsKV {
+			if from := int(a.Table[(i/a.TableStride*a.HeadsKV+h)*a.TableStride+i%a.TableStride]); from != math.MaxInt32 {
+				copy(paged[(pages[i]*a.HeadsKV+h)*size:][:size], pool[from*size:])
+			}
+		}
+	}
+	byPages := func(args cuda.DecodeArgs) cuda.DecodeArgs {
+		args.Pages, args.Table, args.Pool = 1, upload(g, table), upload(g, paged)
+		return args
+	}
+	if !slices.Equal(run(byPages(a.args)), run(a.args)) {
+		t.Error("dense decode differs with a table of pages")
+	}
+	g.choose(a, 7, false)
+	want := run(a.args)
+	if !slices.Equal(run(byPages(a.args)), want) {
+		t.Error("sparse decode differs with a table of pages")
+	}
+	bySlots := a.args
+	bySlots.Table, bySlots.Slot = 0, upload(g, slotsOf(a))
+	if !slices.Equal(run(bySlots), want) {
+		t.Error("decode differs with slots beside the list")
+	}
+}

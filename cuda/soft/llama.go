@@ -69,6 +69,9 @@ func rope(m *access, a *cuda.RopeArgs) {
 	q, kv, dim := int(a.HeadsQ), int(a.HeadsKV), int(a.HeadDim)
 	heads := q + 2*kv
 	position := view[int32](m, "Position", a.Position, 0, int(a.Tokens))
+	if len(position) == 0 {
+		return
+	}
 	frequency := view[float32](m, "InvFreq", a.InvFreq, 0, dim/2)
 	qkv := m.halves("QKV", a.QKV, 0, len(position)*heads*dim)
 	angle := make([]float64, dim/2)
@@ -84,19 +87,39 @@ func rope(m *access, a *cuda.RopeArgs) {
 		if a.QOut != 0 {
 			copy(m.halves("QOut", a.QOut, i*q*dim, q*dim), token)
 		}
-		if a.Pool == 0 {
-			continue
+	}
+	if a.Pool != 0 {
+		kvWrite(m, a)
+	}
+}
+
+var kvWriteOp = operation[cuda.RopeArgs]{"ss_kv_write",
+	func(c *checks, a *cuda.RopeArgs) {
+		c.need(a.Tokens >= 0 && a.HeadsQ > 0 && a.HeadsKV > 0, "tokens >= 0 and heads")
+		c.need(a.HeadDim == 64 || a.HeadDim == 128, "64 or 128 values a head")
+		if a.Tokens > 0 {
+			c.given("qkv and position", a.QKV, a.Position)
+			c.need(a.Pool != 0 && a.Table != 0 && a.BlockTokens > 0, "a pool, a table and block_tokens")
 		}
+	},
+	kvWrite,
+}
+
+// kvWrite puts the k and v of each token, k rotated before, into their blocks.
+func kvWrite(m *access, a *cuda.RopeArgs) {
+	q, kv, dim := int(a.HeadsQ), int(a.HeadsKV), int(a.HeadDim)
+	for i, p := range view[int32](m, "Position", a.Position, 0, int(a.Tokens)) {
+		token := m.halves("QKV", a.QKV, i*(q+2*kv)*dim, (q+2*kv)*dim)
 		for h := range kv {
-			k := ropePlace(m, a, i, int(p), h)
+			k := keyPlace(m, a, i, int(p), h)
 			copy(m.halves("Pool", a.Pool, k, dim), token[(q+h)*dim:])
 			copy(m.halves("Pool", a.Pool, k+int(a.BlockTokens)*dim, dim), token[(q+kv+h)*dim:])
 		}
 	}
 }
 
-// ropePlace is where in the pool a token's key of a KV head lies; its value lies BlockTokens rows on.
-func ropePlace(m *access, a *cuda.RopeArgs, token, position, head int) int {
+// keyPlace is where in the pool a token's key of a KV head lies; its value lies BlockTokens rows on.
+func keyPlace(m *access, a *cuda.RopeArgs, token, position, head int) int {
 	row, first := 0, 0
 	if a.Row != 0 {
 		row = int(*at[int32](m, "Row", a.Row, token))
@@ -105,11 +128,17 @@ func ropePlace(m *access, a *cuda.RopeArgs, token, position, head int) int {
 		first = int(*at[int32](m, "First", a.First, row))
 	}
 	block, offset := position/int(a.BlockTokens), position%int(a.BlockTokens)
-	entry := row*int(a.RowStride) + head*int(a.HeadStride) + block - first
 	if position < 0 || block < first {
 		m.fault("Position", a.Position+cuda.Ptr(4*token), 4, "position %d of row %d, whose first block is %d", position, row, first)
 	}
+	entry := row*int(a.RowStride) + block - first
+	if a.Pages == 0 {
+		entry += head * int(a.HeadStride)
+	}
 	slot := int(*at[int32](m, "Table", a.Table, entry))
+	if a.Pages != 0 {
+		slot = slot*int(a.HeadsKV) + head
+	}
 	return (2*slot*int(a.BlockTokens) + offset) * int(a.HeadDim)
 }
 
@@ -153,6 +182,9 @@ func (m *Machine) RMSNorm(a *cuda.RMSNormArgs, on cuda.Stream) error {
 
 // Rope rotates q and k and stores k and v.
 func (m *Machine) Rope(a *cuda.RopeArgs, on cuda.Stream) error { return launch(m, ropeOp, a, on) }
+
+// KVWrite is the part of Rope that stores to KV blocks.
+func (m *Machine) KVWrite(a *cuda.RopeArgs, on cuda.Stream) error { return launch(m, kvWriteOp, a, on) }
 
 // SiluMul is SwiGLU's activation.
 func (m *Machine) SiluMul(a *cuda.SiluMulArgs, on cuda.Stream) error {

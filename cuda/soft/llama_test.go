@@ -168,3 +168,50 @@ func TestArgmax(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+// KVWrite after Rope leaves the blocks as Rope alone does, with slots and with pages.
+func TestKVWrite(t *testing.T) {
+	g := newRig(t, Config{})
+	const tokens, headsQ, headsKV, dim, block, blocks = 40, 4, 2, 64, 16, 4
+	qkv, _ := g.normal(tokens*(headsQ+2*headsKV)*dim, 1)
+	position := make([]int32, tokens)
+	for i := range position {
+		position[i] = int32(i + 21) // the first block begins with token 16
+	}
+	pages, table := []int32{4, 0, 2, 5}, make([]int32, headsKV*blocks)
+	for i := range table {
+		table[i] = pages[i%blocks]*headsKV + int32(i/blocks)
+	}
+	const values = 6 * headsKV * 2 * block * dim
+	args := cuda.RopeArgs{Position: upload(g, position), InvFreq: upload(g, slices.Repeat([]float32{0.1}, dim/2)), Table: upload(g, table), First: upload(g, []int32{1}),
+		RowStride: headsKV * blocks, HeadStride: blocks, Tokens: tokens, HeadsQ: headsQ, HeadsKV: headsKV, HeadDim: dim, BlockTokens: block}
+	run := func(args cuda.RopeArgs, apart bool) []cuda.Half {
+		args.QKV, args.Pool = upload(g, qkv), g.device(values*2)
+		if first := args; apart {
+			first.Pool = 0
+			g.must(g.Rope(&first, 0))
+			g.must(g.KVWrite(&args, 0))
+		} else {
+			g.must(g.Rope(&args, 0))
+		}
+		return download[cuda.Half](g, args.Pool, values)
+	}
+	want, written := run(args, false), 0
+	for _, h := range want {
+		if h != 0x7e7e {
+			written++
+		}
+	}
+	if written != 2*tokens*headsKV*dim {
+		t.Fatalf("%d values written, want %d", written, 2*tokens*headsKV*dim)
+	}
+	if !slices.Equal(run(args, true), want) {
+		t.Error("KVWrite writes other blocks than Rope")
+	}
+	args.Pages, args.Table, args.RowStride, args.HeadStride = 1, upload(g, pages), blocks, 0
+	for _, apart := range []bool{false, true} {
+		if !slices.Equal(run(args, apart), want) {
+			t.Errorf("a table of pages writes other blocks (apart: %v)", apart)
+		}
+	}
+}

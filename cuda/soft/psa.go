@@ -10,7 +10,8 @@ import (
 var psaOp = operation[cuda.PSAArgs]{"ss_psa",
 	func(c *checks, p *cuda.PSAArgs) {
 		checkPSA(c, p)
-		c.given("q, pool, table, context and out", p.Q, p.Pool, p.Table, p.Context, p.Out)
+		c.given("q, pool, context and out", p.Q, p.Pool, p.Context, p.Out)
+		c.need(p.Table != 0 || p.Slot != 0, "a table or slots")
 		c.given("order, count, used, done and state", p.Order, p.Count, p.Used, p.Done, p.State)
 		c.need(p.Micro > 0 && p.First >= 0 && p.Steps > 0, "microbatches")
 		c.need(p.Epsilon > 0 && p.Epsilon <= 1, "0 < epsilon <= 1")
@@ -56,7 +57,7 @@ type psaUnit struct {
 
 func psa(m *access, p *cuda.PSAArgs) {
 	s := oracle.Shape{Batch: int(p.Batch), HeadsQ: int(p.HeadsQ), HeadsKV: int(p.HeadsKV), Dim: int(p.HeadDim)}
-	kv := pages{m, p.Pool, p.Table, int(p.TableStride), int(p.BlockTokens), s.Dim}
+	kv := blocks{access: m, pool: p.Pool, table: p.Table, slot: p.Slot, stride: int(p.TableStride), listStride: int(p.OrderStride), tokens: int(p.BlockTokens), dim: s.Dim}
 	m.zeroed("State", p.State, psaHeader, psaHeader)
 	state := view[float64](m, "State", p.State, psaHeader/8, s.Batch*s.HeadsQ*(psaFixed+s.Dim))
 	q, out := m.tensor("Q", p.Q, 0, s.Batch*s.HeadsQ*s.Dim), m.halves("Out", p.Out, 0, s.Batch*s.HeadsQ*s.Dim)
@@ -69,13 +70,13 @@ func psa(m *access, p *cuda.PSAArgs) {
 		}
 		rows := s.Group() * s.Dim
 		mine := state[unit*s.Group()*(psaFixed+s.Dim):][:s.Group()*(psaFixed+s.Dim)]
-		tokens, blocks := contextOf(m, p.Context, unit/s.HeadsKV, kv.tokens)
-		u := psaUnit{heads: newSoftmaxes(s), least: make([]float64, s.Group()), order: listed(m, "Order", p.Order, p.Count, unit, int(p.OrderStride), blocks)}
+		tokens, all := contextOf(m, p.Context, unit/s.HeadsKV, kv.tokens)
+		u := psaUnit{heads: newSoftmaxes(s), least: make([]float64, s.Group()), order: listed(m, "Order", p.Order, p.Count, unit, int(p.OrderStride), all)}
 		u.load(mine, p.First == 0)
 		u.used = min(len(u.order), int(p.First)*int(p.Micro))
 		for step := 0; step < int(p.Steps) && u.used < len(u.order) && !u.done; step++ {
-			for _, i := range u.order[u.used:min(len(u.order), u.used+int(p.Micro))] {
-				keys, values := kv.block(unit, int(i), min(kv.tokens, tokens-int(i)*kv.tokens))
+			for end := min(len(u.order), u.used+int(p.Micro)); u.used < end; {
+				keys, values := kv.read(unit, int(u.order[u.used]), u.used, tokens)
 				u.add(q[unit*rows:][:rows], keys, values, float64(p.Scale))
 			}
 			u.done = u.enough(float64(p.Epsilon))

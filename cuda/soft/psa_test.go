@@ -130,3 +130,13 @@ func TestPSAPipeline(t *testing.T) {
 		}
 	}
 }
+
+func TestPSABySlots(t *testing.T) {
+	g := newRig(t, Config{})
+	a := g.batch(4, 2, 64, 16, 177, 100)
+	g.choose(a, a.TableStride, false)
+	p, args := g.psa(a, 3, 0.9)
+	args.Table, args.Slot, args.Steps = 0, upload(g, slotsOf(a)), int32(a.TableStride)
+	g.must(g.PSA(args, 0))
+	g.checkPSA("slots beside the order", p.Run(), a, args)
+}
