@@ -207,3 +207,12 @@ func ClaimExperiments(claims []Claim) []string {
 	}
 	return names
 }
+
+// NeedsPlan says whether a claim is measured on a goodput search, which takes
+// many runs.
+func (c Claim) NeedsPlan() bool {
+	return slices.ContainsFunc(ClaimExperiments([]Claim{c}), func(name string) bool {
+		e, _ := experimentNamed(name)
+		return e.Command == "plan"
+	})
+}

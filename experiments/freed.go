@@ -11,6 +11,7 @@ import (
 	"github.com/BurntSushi/toml"
 
 	"sparseserve/hw"
+	"sparseserve/sim"
 )
 
 //go:embed freed.toml
@@ -25,6 +26,7 @@ type Freed struct {
 	Unit     string             `toml:"unit"`   // empty: a number
 	Values   map[string]float64 `toml:"values"` // by model; then Value is not set
 	Most     float64            `toml:"most"`   // 0 = none
+	Where    map[string]string  `toml:"where"`  // keys of the systems that use it, if not all do
 	Distance float64            `toml:"distance"`
 	Reason   string             `toml:"reason"`
 }
@@ -64,74 +66,88 @@ type Change struct {
 	Factor float64
 }
 
-// sets returns the --set flags that make the change in a configuration. A
-// changed profile is written into dir. An experiment that sets the parameter to
-// a value of its own keeps it.
-func (c *Change) sets(dir string, config *Config) ([]string, error) {
-	want, ok := c.Of(config.Model)
-	if !ok || c.Profile != "" && c.Profile != config.GPU {
-		return nil, nil
-	}
-	tree, table, key, err := c.place(config)
-	if err != nil {
-		return nil, err
-	}
-	have, ok := table[key].(float64)
+// apply makes the change in a point, and says whether it depends on the
+// parameter at all. One that sets it to a value of its own keeps that. A changed
+// profile is the file that profile names.
+func (c *Change) apply(p *Point, profile string) bool {
+	want, ok := c.Of(p.Model)
 	if !ok {
-		return nil, fmt.Errorf("freed.toml: %s: no such number", c.Name)
+		return false
 	}
-	if have != want {
-		return nil, nil
+	if c.Profile != "" {
+		if p.GPU != c.Profile || !c.used(&p.System) {
+			return false
+		}
+		p.GPU = profile
+		return true
 	}
-	table[key] = c.Scaled(have, c.Factor)
-	if c.Profile == "" {
-		return []string{c.Key + "=" + number(table[key].(float64))}, nil
+	table, key, _ := strings.Cut(c.Key, ".")
+	v := any(&p.Workload)
+	if table == "scores" {
+		v = &p.Scores
 	}
-	text, err := toml.Marshal(tree)
-	if err != nil {
-		return nil, err
-	}
-	file := filepath.Join(dir, c.Profile+".toml")
-	return []string{"gpu=" + file}, writeFile(file, text)
-}
-
-// place returns the document that has the parameter, and the table and key
-// within it.
-func (f *Freed) place(config *Config) (tree, table map[string]any, key string, err error) {
-	path := strings.Split(f.Key, ".")
-	var text []byte
-	if f.Profile == "" {
-		text, err = config.TOML()
-	} else {
-		path = append(path, "value") // a figure has its unit beside it
-		var gpu *hw.Profile
-		if gpu, err = hw.LoadProfile(f.Profile); err == nil {
-			text, err = gpu.Encode()
+	for _, f := range fieldsOf(v) {
+		if f.key == key && f.value.Float() == want {
+			f.value.SetFloat(c.Scaled(want, c.Factor))
+			return true
 		}
 	}
-	if err != nil {
-		return nil, nil, "", err
-	}
-	if _, err := toml.Decode(string(text), &tree); err != nil {
-		return nil, nil, "", err
-	}
-	table = tree
-	for _, name := range path[:len(path)-1] {
-		table, _ = table[name].(map[string]any)
-	}
-	return tree, table, path[len(path)-1], nil
+	return false
 }
 
-// config loads a configuration over the default one, with the lab's change made
-// in it.
-func (l *Lab) config(sets ...string) (*Config, error) {
-	c, err := Load("", sets)
-	if err != nil || l.Change == nil {
-		return c, err
+// used says whether a system goes through what the parameter is about.
+func (f *Freed) used(s *sim.Spec) bool {
+	if len(f.Where) > 0 && !s.Offload {
+		return false
 	}
-	more, err := l.Change.sets(l.Dir, c)
+	for _, field := range fieldsOf(s) {
+		if want, ok := f.Where[field.key]; ok && field.value.String() != want {
+			return false
+		}
+	}
+	return true
+}
+
+// writeProfile writes the changed profile into dir and returns its path, empty
+// when the parameter is not of a profile.
+func (c *Change) writeProfile(dir string) (string, error) {
+	if c.Profile == "" {
+		return "", nil
+	}
+	gpu, err := hw.LoadProfile(c.Profile)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	return Load("", slices.Concat(sets, more))
+	figure, err := figureOf(gpu, c.Key)
+	if err != nil {
+		return "", fmt.Errorf("freed.toml: %s: %w", c.Name, err)
+	}
+	figure.Value = c.Scaled(figure.Value, c.Factor)
+	path := filepath.Join(dir, c.Profile+".toml")
+	return path, gpu.WriteFile(path)
+}
+
+// figureOf finds a figure of a profile by its dotted key.
+func figureOf(gpu *hw.Profile, key string) (*hw.Figure, error) {
+	v := any(gpu)
+	for part := range strings.SplitSeq(key, ".") {
+		fields := fieldsOf(v)
+		i := slices.IndexFunc(fields, func(f field) bool { return f.key == part })
+		if i < 0 {
+			return nil, fmt.Errorf("%s: no key %s in %s", key, part, gpu.Name)
+		}
+		v = fields[i].value.Addr().Interface()
+	}
+	figure, ok := v.(*hw.Figure)
+	if !ok {
+		return nil, fmt.Errorf("%s: is no figure of %s", key, gpu.Name)
+	}
+	return figure, nil
+}
+
+// alter makes the lab's change in a point.
+func (l *Lab) alter(p *Point) {
+	if l.Change != nil {
+		l.Change.apply(p, l.profile)
+	}
 }

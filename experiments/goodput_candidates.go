@@ -26,7 +26,7 @@ func (s *Sweep) Candidates() ([]Candidate, error) {
 		if v.Config.ReplaysTimes() {
 			return nil, fmt.Errorf("%s: workload.arrivals = %q: arrivals as recorded have no rate to look for", s.file.name, v.Config.Workload.Arrivals)
 		}
-		for _, p := range v.Config.Points() {
+		for _, p := range s.points(v) {
 			seed, rate := p.Seed, p.Workload.Rate
 			p.Seed, p.Workload.Rate = 0, 0
 			hash, err := hashes.hash(&p)

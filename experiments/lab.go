@@ -32,8 +32,9 @@ type Lab struct {
 	Planned  func(runs int)
 	Finished func()
 
-	ctx   context.Context
-	notes []string
+	ctx     context.Context
+	notes   []string
+	profile string // the changed one, if there is one
 }
 
 // Do runs the named experiments, or all. Notes are those of PointStore.Do.
@@ -46,6 +47,11 @@ func (l *Lab) Do(ctx context.Context, names ...string) (notes []string, err erro
 	for _, name := range names {
 		if !slices.ContainsFunc(all, func(e paperExperiment) bool { return e.Name == name }) {
 			return nil, fmt.Errorf("%s: no such experiment of the paper%s", name, didYouMean(name, PaperExperiments()))
+		}
+	}
+	if l.Change != nil {
+		if l.profile, err = l.Change.writeProfile(l.Dir); err != nil {
+			return nil, err
 		}
 	}
 	for _, e := range all {
@@ -107,14 +113,10 @@ func (l *Lab) goodput(e *paperExperiment) error {
 // load reads the file of an experiment that serves requests.
 func (l *Lab) load(e *paperExperiment) (*Sweep, error) {
 	s, err := LoadSweep(e.Name, l.Sets)
-	if err != nil || l.Change == nil {
-		return s, err
+	if err == nil {
+		s.alter = l.alter
 	}
-	sets, err := l.Change.sets(l.Dir, s.Variants[0].Config)
-	if err != nil {
-		return nil, err
-	}
-	return LoadSweep(e.Name, slices.Concat(l.Sets, sets))
+	return s, err
 }
 
 // writeTable writes the table of an experiment that serves no requests.

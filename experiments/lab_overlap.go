@@ -39,11 +39,9 @@ func (l *Lab) overlap(e *paperExperiment) error {
 		return fmt.Errorf("preset = %q: no such system", spec.Preset)
 	}
 	system := &preset.Spec
-	config, err := l.config()
-	if err != nil {
-		return err
-	}
-	lib := dsa.NewLibrary(traces.NewScores(config.Scores, scoreSeed), dsa.TopK{K: sim.Candidates(system)}, streamFamilies)
+	p := Point{Scores: traces.DefaultScores}
+	l.alter(&p)
+	lib := dsa.NewLibrary(traces.NewScores(p.Scores, scoreSeed), dsa.TopK{K: sim.Candidates(system)}, streamFamilies)
 	var out bytes.Buffer
 	w := csv.NewWriter(&out)
 	w.Write([]string{"seed", "window", "requests", "overlap"})

@@ -32,14 +32,6 @@ func (l *Lab) transfers(e *paperExperiment) error {
 	if err != nil {
 		return err
 	}
-	config, err := l.config("gpu=" + spec.GPU)
-	if err != nil {
-		return err
-	}
-	gpu, err := hw.LoadProfile(config.GPU)
-	if err != nil {
-		return err
-	}
 	var out bytes.Buffer
 	w := csv.NewWriter(&out)
 	w.Write([]string{"direction", "engine", "block_tokens", "block_bytes", "blocks", "gb_s"})
@@ -47,16 +39,22 @@ func (l *Lab) transfers(e *paperExperiment) error {
 		name    string
 		engines []string
 		time    func(*hw.Device, *kv.Moves) (des.Time, error)
-		options func(string) hw.DeviceOptions
+		system  func(engine string) sim.Spec
 	}{
-		{"load", spec.Loads, loadTime, func(e string) hw.DeviceOptions { return hw.DeviceOptions{LoadEngine: e} }},
-		{"save", spec.Saves, saveTime, func(e string) hw.DeviceOptions { return hw.DeviceOptions{SaveEngine: e} }},
+		{"load", spec.Loads, loadTime, func(e string) sim.Spec { return sim.Spec{Offload: true, LoadEngine: e} }},
+		{"save", spec.Saves, saveTime, func(e string) sim.Spec { return sim.Spec{Offload: true, SaveEngine: e} }},
 	} {
 		for _, engine := range d.engines {
 			for _, tokens := range spec.BlockTokens {
 				size := model.Geometry(tokens).BlockBytes
 				blocks := int64(spec.GiB*(1<<30)) / size
-				device, err := hw.NewDevice(gpu, &model, d.options(engine))
+				p := Point{Model: spec.Model, GPU: spec.GPU, System: d.system(engine)}
+				l.alter(&p)
+				gpu, err := hw.LoadProfile(p.GPU)
+				if err != nil {
+					return err
+				}
+				device, err := hw.NewDevice(gpu, &model, deviceOptions(&p.System))
 				if err != nil {
 					return err
 				}

@@ -22,7 +22,7 @@ func (s *Sweep) Points() ([]SweepPoint, error) {
 	hashes := newHasher()
 	for i := range s.Variants {
 		v := &s.Variants[i]
-		for _, p := range v.Config.Points() {
+		for _, p := range s.points(v) {
 			hash, err := hashes.hash(&p)
 			if err != nil {
 				return nil, err
@@ -35,6 +35,17 @@ func (s *Sweep) Points() ([]SweepPoint, error) {
 		}
 	}
 	return points, nil
+}
+
+// points expands one variant.
+func (s *Sweep) points(v *Variant) []Point {
+	points := v.Config.Points()
+	if s.alter != nil {
+		for i := range points {
+			s.alter(&points[i])
+		}
+	}
+	return points
 }
 
 // text prints what the axes set in the variant.

@@ -20,6 +20,8 @@ type Sweep struct {
 	SeedsGiven bool
 
 	file *document
+	// alter changes every point; nil changes none.
+	alter func(*Point)
 }
 
 // Variant is an experiment of a sweep, and what the axes set in it.
