@@ -67,8 +67,7 @@ type Planner struct {
 	Run     Runner
 	Workers int // runs at a time; 0 = one a core
 	// Planned and Finished count runs for a progress bar, from many goroutines
-	// at once; they may be nil. A candidate plans a guess, and corrects it when
-	// it ends.
+	// at once; they may be nil. Planned corrects GuessRuns when a candidate ends.
 	Planned  func(runs int)
 	Finished func()
 
@@ -77,10 +76,14 @@ type Planner struct {
 	notes []string
 }
 
-// expectedRuns guesses how many runs a candidate takes.
-func (g *GoodputSearch) expectedRuns(seeds int) int {
+// GuessRuns guesses how many runs the candidates take.
+func (g *GoodputSearch) GuessRuns(candidates ...Candidate) int {
 	bisections := int(math.Ceil(math.Log2(1 / g.Width)))
-	return seeds * (4 + bisections + 2 + 3)
+	runs := 0
+	for _, c := range candidates {
+		runs += len(c.Seeds) * (4 + bisections + 2 + 3)
+	}
+	return runs
 }
 
 // Do looks for the goodput of each candidate and returns those found, in the
@@ -95,8 +98,6 @@ func (p *Planner) Do(ctx context.Context, spec GoodputSearch, candidates []Candi
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(workers)
 	for i := range candidates {
-		guess := spec.expectedRuns(len(candidates[i].Seeds))
-		p.plan(guess)
 		group.Go(func() error {
 			if err := inner.Err(); err != nil {
 				return err
@@ -106,7 +107,9 @@ func (p *Planner) Do(ctx context.Context, spec GoodputSearch, candidates []Candi
 				return fmt.Errorf("%s: %w", candidates[i].Label, err)
 			}
 			all[i] = g
-			p.plan(g.Runs - guess)
+			if p.Planned != nil {
+				p.Planned(g.Runs - spec.GuessRuns(candidates[i]))
+			}
 			return nil
 		})
 	}
@@ -121,12 +124,6 @@ func (p *Planner) Do(ctx context.Context, spec GoodputSearch, candidates []Candi
 	}
 	slices.Sort(p.notes)
 	return found, p.notes, err
-}
-
-func (p *Planner) plan(runs int) {
-	if p.Planned != nil {
-		p.Planned(runs)
-	}
 }
 
 // candidate looks for the goodput of one candidate.

@@ -54,15 +54,54 @@ func (l *Lab) Do(ctx context.Context, names ...string) (notes []string, err erro
 			return nil, err
 		}
 	}
+	if len(names) > 0 {
+		all = slices.DeleteFunc(all, func(e paperExperiment) bool { return !slices.Contains(names, e.Name) })
+	}
+	if err := l.plan(all); err != nil {
+		return nil, err
+	}
 	for _, e := range all {
-		if len(names) > 0 && !slices.Contains(names, e.Name) {
-			continue
-		}
 		if err := e.run(l, &e); err != nil {
 			return l.notes, fmt.Errorf("%s: %w", e.Name, err)
 		}
 	}
 	return l.notes, nil
+}
+
+// plan counts the runs to make, those of a goodput search by a guess.
+func (l *Lab) plan(all []paperExperiment) error {
+	runs, counted := 0, map[string]bool{}
+	for _, e := range all {
+		if e.command == "" {
+			continue
+		}
+		s, err := l.load(&e)
+		if err != nil {
+			return fmt.Errorf("%s: %w", e.Name, err)
+		}
+		if e.command == "plan" {
+			candidates, err := s.Candidates()
+			if err != nil {
+				return fmt.Errorf("%s: %w", e.Name, err)
+			}
+			runs += s.Goodput.GuessRuns(candidates...)
+			continue
+		}
+		points, err := s.Points()
+		if err != nil {
+			return fmt.Errorf("%s: %w", e.Name, err)
+		}
+		for _, p := range points {
+			if _, kept, _, err := l.Store.load(&p.Point); err != nil {
+				return err
+			} else if !kept && !counted[p.Hash] {
+				runs++
+			}
+			counted[p.Hash] = true
+		}
+	}
+	l.planned(runs)
+	return nil
 }
 
 // sweep runs an experiment that serves requests.
@@ -75,11 +114,6 @@ func (l *Lab) sweep(e *paperExperiment) error {
 	if err != nil {
 		return err
 	}
-	missing, _, err := l.Store.Missing(folder.Points())
-	if err != nil {
-		return err
-	}
-	l.planned(len(missing))
 	results, notes, err := l.Store.Do(l.ctx, Grid{Run: l.counted, Workers: l.Workers}, folder.Points())
 	l.notes = append(l.notes, notes...)
 	if err != nil {

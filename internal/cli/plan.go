@@ -54,6 +54,7 @@ func (p *planCmd) Run(ctx context.Context, app *App) (err error) {
 	defer func() { err = errors.Join(err, store.Close()) }()
 
 	bar := newProgress(app.Stderr, "runs")
+	bar.planned(sweep.Goodput.GuessRuns(candidates...))
 	planner := experiments.Planner{Store: store, Run: app.Run, Workers: p.Workers, Planned: bar.planned, Finished: bar.finished}
 	found, notes, runErr := planner.Do(ctx, sweep.Goodput, candidates)
 	bar.close()
