@@ -15,15 +15,17 @@ import (
 //	compute    its other phases
 //	H2D        loads that the step waits for
 //	D2H        saves, from the step that starts them until they are in DRAM
+//	CPU        the scatter of FlashD2H, which overlaps the saves' copies
 //
 // A step's times are known by phase, summed over its layers; so a phase is one
 // slice, in the order of a layer's work. It implements sim.Recorder and passes
 // everything on to the next one.
 type chromeTrace struct {
-	next  sim.Recorder
-	out   *bufio.Writer
-	saved des.Time // when the last save so far is in DRAM
-	err   error
+	next    sim.Recorder
+	out     *bufio.Writer
+	scatter bool     // saves end with the CPU's scatter
+	saved   des.Time // when the last save so far is in DRAM
+	err     error
 }
 
 // Lanes of a trace.
@@ -32,12 +34,17 @@ const (
 	computeLane
 	h2dLane
 	d2hLane
+	cpuLane
 )
 
-func newChromeTrace(w io.Writer, next sim.Recorder) *chromeTrace {
-	c := &chromeTrace{next: next, out: bufio.NewWriter(w)}
+func newChromeTrace(w io.Writer, next sim.Recorder, scatter bool) *chromeTrace {
+	c := &chromeTrace{next: next, out: bufio.NewWriter(w), scatter: scatter}
 	c.print(`{"displayTimeUnit":"ms","traceEvents":[`)
-	for i, name := range []string{"scheduler", "compute", "H2D", "D2H"} {
+	lanes := []string{"scheduler", "compute", "H2D", "D2H"}
+	if scatter {
+		lanes = append(lanes, "CPU scatter")
+	}
+	for i, name := range lanes {
 		if i > 0 {
 			c.print(",")
 		}
@@ -77,6 +84,9 @@ func (c *chromeTrace) Step(r *sim.StepRecord) error {
 	if done := r.Start + r.Timing.SavesDone; r.Saved > 0 && done > c.saved {
 		from := max(c.saved, r.Start)
 		c.slice(d2hLane, "save", from, done-from, `"step":%d,"blocks":%d`, r.Index, r.Saved)
+		if c.scatter {
+			c.slice(cpuLane, "scatter", from, done-from, `"step":%d,"blocks":%d`, r.Index, r.Saved)
+		}
 		c.saved = done
 	}
 	c.count(r.Start, "waiting", r.Waiting)

@@ -81,7 +81,7 @@ func (x *Simulator) Run(ctx context.Context, p Point, sink Sink) (sum sim.Summar
 	rec := newFiles(sink)
 	var recorder sim.Recorder = rec
 	if sink.Trace != nil {
-		trace := newChromeTrace(sink.Trace, rec)
+		trace := newChromeTrace(sink.Trace, rec, p.System.Offload && p.System.SaveEngine == "flash")
 		defer func() { err = errors.Join(err, trace.close()) }()
 		recorder = trace
 	}
