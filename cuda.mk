@@ -1,7 +1,7 @@
 # CUDA targets. Included by the main Makefile; also works alone: make -f cuda.mk cuda
 #
 #   make cuda        builds cuda/build/libsparseserve.so; needs nvcc, no GPU
-#   make gpu-test    checks every kernel against the oracle on the GPU of this machine
+#   make gpu-test    checks every kernel, and the live device, against the oracle on the GPU of this machine
 #   make gpu-bench   the checks, the memory checker and the timing table
 #
 # CUDA_ARCHS narrows the build while iterating: make cuda CUDA_ARCHS=90
@@ -39,13 +39,15 @@ gpu-programs:
 	@mkdir -p $(CUDA_BUILD)
 	@if command -v $(GO) >/dev/null; then \
 	  CGO_ENABLED=0 $(GO) test -c -tags gpu -o $(CUDA_BUILD)/gpu.test ./cuda && \
+	  CGO_ENABLED=0 $(GO) test -c -tags gpu -o $(CUDA_BUILD)/live.test ./cuda/live && \
 	  CGO_ENABLED=0 $(GO) build -o $(CUDA_BUILD)/gpubench ./cuda/gpubench; \
-	elif [ ! -x $(CUDA_BUILD)/gpu.test ] || [ ! -x $(CUDA_BUILD)/gpubench ]; then \
-	  echo "no go on the PATH and no $(CUDA_BUILD)/gpu.test: build it elsewhere with 'make gpu-programs'" >&2; exit 1; \
+	elif [ ! -x $(CUDA_BUILD)/gpu.test ] || [ ! -x $(CUDA_BUILD)/live.test ] || [ ! -x $(CUDA_BUILD)/gpubench ]; then \
+	  echo "no go on the PATH and not all of gpu.test, live.test and gpubench in $(CUDA_BUILD): build it elsewhere with 'make gpu-programs'" >&2; exit 1; \
 	fi
 
 gpu-test: cuda gpu-programs
 	SPARSESERVE_CUDA_LIB=$(abspath $(CUDA_LIB)) $(CUDA_BUILD)/gpu.test -test.run '^TestGPU' -test.v -test.timeout 10m
+	SPARSESERVE_CUDA_LIB=$(abspath $(CUDA_LIB)) $(CUDA_BUILD)/live.test -test.run '^TestGPU' -test.v -test.timeout 10m
 
 gpu-bench: cuda gpu-programs
 	sh cuda/gpu.sh $(CUDA_OUT)

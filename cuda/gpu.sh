@@ -24,6 +24,19 @@ if ! cuda/build/gpu.test -test.run '^TestGPU' -test.v -test.timeout 10m >"$out/c
 fi
 grep -c '^--- PASS' "$out/checks.log" | sed 's/$/ tests passed/'
 
+# The live device: its logits against the oracle's, its tokens against HuggingFace's where PyTorch and transformers are.
+if python3 -c 'import torch, transformers' 2>/dev/null; then
+  python3 cuda/live/hf.py "$out/hf" >"$out/hf.log" 2>&1 || { tail -n 20 "$out/hf.log"; exit 1; }
+  SPARSESERVE_HF_FIXTURES=$PWD/$out/hf
+  case $out in /*) SPARSESERVE_HF_FIXTURES=$out/hf ;; esac
+  export SPARSESERVE_HF_FIXTURES
+fi
+if ! cuda/build/live.test -test.run '^TestGPU' -test.v -test.timeout 10m >"$out/live.log" 2>&1; then
+  grep -v '^=== RUN' "$out/live.log" | head -n 60
+  exit 1
+fi
+grep -c -- '--- PASS: TestGPU.*/' "$out/live.log" | sed 's/$/ live runs passed/'
+
 # What GPUs with less shared memory run, checked on this one.
 ${MAKE:-make} -f cuda.mk cuda CUDA_BUILD=cuda/build/shallow CUDA_DEFINES=-DSS_SHALLOW_RINGS -j"$(nproc)" >>"$out/build.log" 2>&1
 SPARSESERVE_CUDA_LIB=$PWD/cuda/build/shallow/libsparseserve.so cuda/build/gpu.test -test.run '^TestGPU(Decode|PSA)' -test.v >"$out/checks-shallow.log" 2>&1 || {

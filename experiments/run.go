@@ -40,41 +40,64 @@ type libraryKey struct {
 func NewSimulator() *Simulator { return &Simulator{libraries: map[libraryKey]*dsa.Library{}} }
 
 // Run carries out one point. It is a Runner.
-func (x *Simulator) Run(ctx context.Context, p Point, sink Sink) (sum sim.Summary, err error) {
-	model, err := hw.LoadModel(p.Model)
+func (x *Simulator) Run(ctx context.Context, p Point, sink Sink) (sim.Summary, error) {
+	s, err := x.prepare(&p)
 	if err != nil {
 		return sim.Summary{}, err
+	}
+	defer s.stream.Close()
+	device, err := hw.NewDevice(s.gpu, &s.model, deviceOptions(&p.System))
+	if err != nil {
+		return sim.Summary{}, err
+	}
+	s.server.Device = device
+	return s.serve(ctx, sink, func(m *sim.Metrics) []string { return device.ExtrapolationNotes(m.Extrapolated()) })
+}
+
+// prepared is a point with all that it names loaded; its server lacks a device.
+type prepared struct {
+	point  *Point
+	model  hw.Model
+	gpu    *hw.Profile
+	stream *traces.Stream
+	server sim.Config
+}
+
+// prepare loads what a point names. The caller closes its stream.
+func (x *Simulator) prepare(p *Point) (*prepared, error) {
+	model, err := hw.LoadModel(p.Model)
+	if err != nil {
+		return nil, err
 	}
 	gpu, err := hw.LoadProfile(p.GPU)
 	if err != nil {
-		return sim.Summary{}, err
+		return nil, err
 	}
 	kvBytes, err := kvBudget(gpu, &model, &p.System)
 	if err != nil {
-		return sim.Summary{}, err
-	}
-	device, err := hw.NewDevice(gpu, &model, deviceOptions(&p.System))
-	if err != nil {
-		return sim.Summary{}, err
+		return nil, err
 	}
 	stream, err := traces.Open(p.Workload, p.Seed, traces.Tokenizer(model.Tokenizer))
 	if err != nil {
-		return sim.Summary{}, err
+		return nil, err
 	}
-	defer stream.Close()
-
 	cfg := sim.Config{
 		Spec:     p.System,
 		Model:    sim.Model{Layers: model.Layers, KVHeads: model.KVHeads, Hidden: model.Hidden, MaxContext: model.MaxContext},
 		Geometry: model.Geometry(p.System.BlockTokens),
 		HBMBytes: kvBytes,
 		Seed:     p.Seed,
-		Device:   device,
 	}
 	if p.System.Sparse() {
 		cfg.Library = x.library(libraryKey{p.Scores, sim.Candidates(&p.System)})
 	}
-	server, err := sim.NewServer(cfg)
+	return &prepared{p, model, gpu, stream, cfg}, nil
+}
+
+// serve runs the workload on the server's device and keeps what the sink wants.
+// notes says what the device found worth a warning.
+func (s *prepared) serve(ctx context.Context, sink Sink, notes func(*sim.Metrics) []string) (sum sim.Summary, err error) {
+	server, err := sim.NewServer(s.server)
 	if err != nil {
 		return sim.Summary{}, err
 	}
@@ -85,18 +108,18 @@ func (x *Simulator) Run(ctx context.Context, p Point, sink Sink) (sum sim.Summar
 		defer func() { err = errors.Join(err, trace.close()) }()
 		recorder = trace
 	}
-	metrics, err := server.Run(ctx, stream, recorder)
+	metrics, err := server.Run(ctx, s.stream, recorder)
 	if err != nil {
 		return sim.Summary{}, err
 	}
 	sum = metrics.Summary()
-	iteration, err := hw.ReferenceIteration(gpu, &model)
+	iteration, err := hw.ReferenceIteration(s.gpu, &s.model)
 	if err != nil {
 		return sum, err
 	}
-	sum.SLOMet = p.SLO.Met(&sum, iteration.Seconds())
-	sum.Warnings = append(sum.Warnings, device.ExtrapolationNotes(metrics.Extrapolated())...)
-	sum.Warnings = append(sum.Warnings, stream.Warnings()...)
+	sum.SLOMet = s.point.SLO.Met(&sum, iteration.Seconds())
+	sum.Warnings = append(sum.Warnings, notes(metrics)...)
+	sum.Warnings = append(sum.Warnings, s.stream.Warnings()...)
 	return sum, rec.err
 }
 

@@ -195,3 +195,7 @@ func (s *Server) tabulate(layer int) {
 	}
 	s.step.work.Tables = d.tables
 }
+
+// Dropped returns the requests whose KV was given up since the last step. A
+// device learns of them with the next; after the last step there is none.
+func (s *Server) Dropped() []Dropped { return s.detail.dropped }

@@ -97,12 +97,13 @@ type Phases struct {
 	SaveStall                                                  des.Time // compute waits for, or is slowed by, D2H
 	Head                                                       des.Time // embedding, LM head, sampling
 	Host                                                       des.Time // planning, launches, per-layer synchronisation
+	Unsplit                                                    des.Time // of steps whose device does not split their time
 }
 
 // Sum returns the total of all phases.
 func (p *Phases) Sum() des.Time {
 	return p.Linears + p.PrefillAttention + p.DenseAttention + p.SparseAttention +
-		p.Scoring + p.LoadStall + p.SaveStall + p.Head + p.Host
+		p.Scoring + p.LoadStall + p.SaveStall + p.Head + p.Host + p.Unsplit
 }
 
 // Add adds q to p, phase by phase.
@@ -116,4 +117,5 @@ func (p *Phases) Add(q *Phases) {
 	p.SaveStall += q.SaveStall
 	p.Head += q.Head
 	p.Host += q.Host
+	p.Unsplit += q.Unsplit
 }

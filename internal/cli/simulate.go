@@ -16,13 +16,14 @@ import (
 )
 
 type simulateCmd struct {
-	Config     string   `arg:"" optional:"" name:"CONFIG" help:"TOML file, or the name of a built-in experiment. Without it: default."`
-	Set        []string `placeholder:"KEY=VALUE" sep:"none" help:"Set a key of the configuration, as in workload.rate=0.2 or workload.rate=[0.1,0.2]. May be repeated."`
-	Out        string   `placeholder:"DIR" help:"Result folder. Default: out/ and the name of the configuration."`
-	JSON       bool     `name:"json" help:"Print one JSON array, an object a run, and nothing else."`
-	Workers    int      `placeholder:"N" help:"Runs at a time. Default: one a core."`
-	Trace      bool     `help:"Write the steps of every run as a trace for Perfetto or chrome://tracing; --set output.trace=true in short."`
-	CPUProfile string   `name:"cpuprofile" hidden:"" placeholder:"FILE"`
+	Config  string   `arg:"" optional:"" name:"CONFIG" help:"TOML file, or the name of a built-in experiment. Without it: default."`
+	Set     []string `placeholder:"KEY=VALUE" sep:"none" help:"Set a key of the configuration, as in workload.rate=0.2 or workload.rate=[0.1,0.2]. May be repeated."`
+	Out     string   `placeholder:"DIR" help:"Result folder. Default: out/ and the name of the configuration."`
+	JSON    bool     `name:"json" help:"Print one JSON array, an object a run, and nothing else."`
+	Workers int      `placeholder:"N" help:"Runs at a time. Default: one a core."`
+	liveFlags
+	Trace      bool   `help:"Write the steps of every run as a trace for Perfetto or chrome://tracing; --set output.trace=true in short."`
+	CPUProfile string `name:"cpuprofile" hidden:"" placeholder:"FILE"`
 }
 
 func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
@@ -36,6 +37,14 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	config, err := experiments.Load(s.Config, sets)
 	if err != nil {
 		return err
+	}
+	run, most, err := s.runner(app)
+	if err != nil {
+		return err
+	}
+	workers := s.Workers
+	if most > 0 {
+		workers = most
 	}
 	out := s.Out
 	if out == "" {
@@ -57,7 +66,7 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	}
 	bar := newProgress(app.Stderr, "requests")
 	bar.planned(requestsOf(points))
-	grid := experiments.Grid{Run: app.Run, Store: store, Workers: s.Workers, Finished: bar.finished}
+	grid := experiments.Grid{Run: run, Store: store, Workers: workers, Finished: bar.finished}
 	results, runErr := grid.Do(ctx, points)
 	bar.close()
 	if cause := ctx.Err(); cause != nil && errors.Is(runErr, cause) {

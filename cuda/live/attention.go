@@ -1,0 +1,456 @@
+package live
+
+import (
+	"fmt"
+	"math"
+
+	"sparseserve/cuda"
+	"sparseserve/sim"
+)
+
+// decodes is what decode attention of every layer needs to know of the step.
+type decodes struct {
+	n       int
+	most    int      // blocks of the longest context
+	context cuda.Ptr // int32 [n] tokens
+	open    cuda.Ptr // int32 [n] index of the block that the newest token goes to
+	table   cuda.Ptr // int32 [n][most] pages, without offloading
+	// Of selection, when sparse.
+	blocks   cuda.Ptr // int32 [n][KVHeads] that exist
+	digests  cuda.Ptr // int32 [n][KVHeads] that are full
+	metaBase cuda.Ptr // lowest address of a request's digests, from which they are counted
+}
+
+// beginDecodes uploads it.
+func (d *Device) beginDecodes(s *sim.Step) error {
+	c := &d.decodes
+	*c = decodes{}
+	for i := range s.Rows {
+		if s.Rows[i].Decode {
+			c.n++
+			c.most = max(c.most, d.geo.Blocks(s.Rows[i].To))
+		}
+	}
+	if c.n == 0 {
+		return nil
+	}
+	words, at, err := d.stage.words(2 * c.n)
+	if err != nil {
+		return err
+	}
+	c.context, c.open = at, at+cuda.Ptr(4*c.n)
+	for i := range c.n {
+		words[i], words[c.n+i] = int32(s.Rows[i].To), int32((s.Rows[i].To-1)/d.geo.BlockTokens)
+	}
+	if !d.offload {
+		table, at, err := d.stage.words(c.n * c.most)
+		if err != nil {
+			return err
+		}
+		c.table = at
+		for i := range c.n {
+			copy(table[i*c.most:], d.of[i].pages)
+		}
+	}
+	if d.sparse {
+		return d.beginSelection(s)
+	}
+	return nil
+}
+
+func (d *Device) beginSelection(s *sim.Step) error {
+	c, heads := &d.decodes, d.geo.KVHeads
+	words, at, err := d.stage.words(2 * c.n * heads)
+	if err != nil {
+		return err
+	}
+	c.blocks, c.digests = at, at+cuda.Ptr(4*c.n*heads)
+	for i := range c.n {
+		for h := range heads {
+			words[i*heads+h] = int32(d.geo.Blocks(s.Rows[i].To))
+			words[(c.n+i)*heads+h] = int32(s.Rows[i].From / d.geo.BlockTokens)
+		}
+		if c.metaBase == 0 || d.of[i].meta.at < c.metaBase {
+			c.metaBase = d.of[i].meta.at
+		}
+	}
+	b := &d.scratch
+	units := int64(c.n * heads)
+	if err := d.grow(&b.scores, units*int64(c.most)*4, "block scores"); err != nil {
+		return err
+	}
+	if err := d.grow(&b.list, units*int64(d.budget)*4, "selected blocks"); err != nil {
+		return err
+	}
+	return d.grow(&b.count, units*4, "selected blocks")
+}
+
+// Score implements sim.Device: the layer's decodes rate the digests of their full blocks and choose the budget's best. With offloading what
+// they choose goes to the host, which looks up what is resident, and the host waits for it.
+func (d *Device) Score(layer int, _ *sim.Work) error {
+	if err := d.score(layer); err != nil {
+		return fmt.Errorf("live: step %d, layer %d, selection: %w", d.step.Index, layer, err)
+	}
+	return nil
+}
+
+func (d *Device) score(layer int) error {
+	if err := d.ready(layer); err != nil {
+		return err
+	}
+	c, b, md, heads := &d.decodes, &d.scratch, d.model, d.geo.KVHeads
+	units := c.n * heads
+	first, at, err := d.stage.longs(units)
+	if err != nil {
+		return err
+	}
+	for i := range c.n {
+		r := d.of[i]
+		base := int64(r.meta.at-c.metaBase) / d.geo.MetaBytes
+		for h := range heads {
+			first[i*heads+h] = base + int64((layer*heads+h)*r.metaBlocks)
+		}
+	}
+	if err := d.growZeroed(&b.zeroed, int64(units)*4, "selection counters"); err != nil {
+		return err
+	}
+	if err := d.stage.send(d.stream); err != nil {
+		return err
+	}
+	s := d.cfg.Spec
+	err = d.m.Select(&cuda.SelectArgs{
+		Scores: cuda.ScoresArgs{
+			Q: b.q.at, Meta: c.metaBase, First: at, Count: c.digests, Scores: b.scores.at, Batch: int32(c.n), HeadsQ: int32(md.HeadsQ), HeadsKV: int32(heads),
+			HeadDim: int32(md.HeadDim), ScoreStride: int32(c.most), MaxBlocks: int32(c.most),
+		},
+		TopK: cuda.TopKArgs{
+			Blocks: c.blocks, List: b.list.at, Count: b.count.at, Units: int32(units), ScoreStride: int32(c.most), ListStride: int32(d.budget),
+			K: int32(d.budget), Sink: int32(s.SinkBlocks), Window: int32(s.WindowBlocks),
+		},
+		Arrived: b.zeroed.at,
+	}, d.stream)
+	if err != nil {
+		return err
+	}
+	if err := d.clock.mark(phaseScoring); err != nil || !d.offload {
+		return err
+	}
+	return d.roundTrip(units)
+}
+
+// roundTrip brings the layer's selection to the host. What it holds is used only when the model selects.
+func (d *Device) roundTrip(units int) error {
+	n := units * d.budget
+	if err := d.hostList(n); err != nil {
+		return err
+	}
+	if err := d.m.Memcpy(&cuda.MemcpyArgs{Dst: d.selected.Ptr(), Src: d.scratch.list.at, Bytes: int64(4 * n)}, d.stream); err != nil {
+		return err
+	}
+	d.counters.RoundTrips++
+	return d.m.StreamSync(d.stream)
+}
+
+// hostList makes room for a layer's selection in pinned memory.
+func (d *Device) hostList(n int) error {
+	if d.selectedWords >= n {
+		return nil
+	}
+	if d.selectedWords > 0 {
+		if err := d.m.HostFree(d.selected); err != nil {
+			return err
+		}
+	}
+	d.selectedWords = 0
+	m, err := d.m.HostAlloc(int64(8*n), cuda.DriverPages)
+	if err != nil {
+		return err
+	}
+	d.selected, d.selectedWords = m, 2*n
+	return nil
+}
+
+// attend writes K and V of the layer's tokens to their blocks, sees to the blocks that became full, and runs attention of all rows.
+func (d *Device) attend(layer int, w *sim.Work) error {
+	p := &d.plan
+	p.clear()
+	if w.Decodes > 0 {
+		if err := d.planDecodes(layer, w); err != nil {
+			return err
+		}
+	}
+	for i := range w.Prefill {
+		if err := d.planPrefill(layer, w, i); err != nil {
+			return err
+		}
+	}
+	if err := d.stage.send(d.stream); err != nil {
+		return err
+	}
+	for i := range p.opens {
+		if err := d.m.GPUScatter(&p.opens[i], d.stream); err != nil {
+			return fmt.Errorf("open blocks: %w", err)
+		}
+	}
+	for i := range p.writes {
+		if err := d.m.KVWrite(&p.writes[i], d.stream); err != nil {
+			return err
+		}
+	}
+	if err := d.closeBlocks(layer); err != nil {
+		return err
+	}
+	for i := range p.prefills {
+		if err := d.m.Prefill(&p.prefills[i], d.stream); err != nil {
+			return err
+		}
+	}
+	if len(p.prefills) > 0 {
+		if err := d.clock.mark(phasePrefill); err != nil {
+			return err
+		}
+	}
+	if w.Decodes == 0 {
+		return nil
+	}
+	if err := d.m.Decode(&p.decode, d.stream); err != nil {
+		return err
+	}
+	if w.Sparse {
+		return d.clock.mark(phaseSparse)
+	}
+	return d.clock.mark(phaseDense)
+}
+
+// plan is what one layer's attention launches once its arrays are on the GPU.
+type plan struct {
+	opens    []cuda.BlocksArgs // open blocks of finished layer-segmented prefills, into their slots
+	writes   []cuda.RopeArgs
+	stashes  []cuda.BlocksArgs // open blocks of running ones, into their stash
+	closed   []closed
+	prefills []cuda.PrefillArgs
+	decode   cuda.DecodeArgs
+}
+
+func (p *plan) clear() {
+	p.opens, p.writes, p.stashes, p.closed, p.prefills = p.opens[:0], p.writes[:0], p.stashes[:0], p.closed[:0], p.prefills[:0]
+}
+
+// layerPool is where the layer's slots begin: without offloading each layer has its own part.
+func (d *Device) layerPool(layer int) cuda.Ptr {
+	if d.offload {
+		return d.pool
+	}
+	return d.pool + cuda.Ptr(int64(layer)*int64(d.hbmPages()*d.geo.KVHeads)*d.geo.BlockBytes)
+}
+
+func (d *Device) scale() float32 { return float32(1 / math.Sqrt(float64(d.model.HeadDim))) }
+
+// planDecodes prepares the decodes' part of a layer.
+func (d *Device) planDecodes(layer int, w *sim.Work) error {
+	c, p, md, b := &d.decodes, &d.plan, d.model, &d.scratch
+	write := d.rope(0, c.n)
+	write.Pool, write.Row = d.layerPool(layer), d.active.index
+	p.decode = cuda.DecodeArgs{
+		Q: b.q.at, Pool: write.Pool, Context: c.context, Out: b.attn.at, Batch: int32(c.n), HeadsQ: int32(md.HeadsQ), HeadsKV: int32(md.HeadsKV),
+		HeadDim: int32(md.HeadDim), BlockTokens: int32(d.geo.BlockTokens), MaxBlocks: int32(c.most), Scale: d.scale(),
+	}
+	if !d.offload {
+		write.Table, write.RowStride, write.Pages = c.table, int64(c.most), 1
+		p.decode.Table, p.decode.TableStride, p.decode.Pages = c.table, int32(c.most), 1
+	}
+	if w.Lists != nil {
+		if err := d.planLists(layer, w.Lists, &write); err != nil {
+			return err
+		}
+	}
+	p.writes = append(p.writes, write)
+	for i := range c.n {
+		if row := &d.rows[i]; row.To%d.geo.BlockTokens == 0 {
+			block := row.To/d.geo.BlockTokens - 1
+			k := closed{req: d.of[i], pool: write.Pool, from: block, to: block + 1}
+			if d.offload {
+				k.slots, k.first, k.stride = d.open[i*md.HeadsKV:][:md.HeadsKV], block, 1
+			} else {
+				k.page = true
+			}
+			p.closed = append(p.closed, k)
+		}
+	}
+	bytes, err := d.m.DecodeWorkspace(&p.decode)
+	if err != nil {
+		return err
+	}
+	if err := d.growZeroed(&d.workspace, bytes, "decode workspace"); err != nil {
+		return err
+	}
+	p.decode.Workspace = d.workspace.at
+	return nil
+}
+
+// planLists uploads which blocks each unit attends to and, with offloading, their slots.
+func (d *Device) planLists(layer int, l *sim.Lists, write *cuda.RopeArgs) error {
+	c, heads := &d.decodes, d.geo.KVHeads
+	units := c.n * heads
+	count, at, err := d.stage.words(units)
+	if err != nil {
+		return err
+	}
+	copy(count, l.Count[:units])
+	list, listAt, err := d.stage.words(units * l.Stride)
+	if err != nil {
+		return err
+	}
+	copy(list, l.Block[:units*l.Stride])
+	a := &d.plan.decode
+	a.Count, a.List, a.ListStride, a.MaxBlocks = at, listAt, int32(l.Stride), int32(l.Stride)
+	if !d.offload {
+		return nil
+	}
+	slots, slotsAt, err := d.stage.words(units * l.Stride)
+	if err != nil {
+		return err
+	}
+	copy(slots, l.Slot[:units*l.Stride])
+	a.Slot = slotsAt
+	open, openAt, err := d.stage.words(units)
+	if err != nil {
+		return err
+	}
+	for unit := range units {
+		open[unit] = l.Slot[unit*l.Stride+int(l.Count[unit])-1]
+	}
+	d.open = open
+	write.Table, write.First, write.RowStride, write.HeadStride = openAt, c.open, int64(heads), 1
+	for i := range c.n {
+		if r := d.of[i]; r.stashed && d.rows[i].From%d.geo.BlockTokens != 0 {
+			if err := d.planOpen(layer, r, open[i*heads:][:heads]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// planOpen brings a prefill's open blocks of one layer to the slots that they have got.
+func (d *Device) planOpen(layer int, r *request, slots []int32) error {
+	heads := d.geo.KVHeads
+	addresses, at, err := d.stage.longs(2 * heads)
+	if err != nil {
+		return err
+	}
+	for h := range heads {
+		addresses[h] = int64(r.stash.at) + int64(layer*heads+h)*d.geo.BlockBytes
+		addresses[heads+h] = int64(d.pool) + int64(slots[h])*d.geo.BlockBytes
+	}
+	d.plan.opens = append(d.plan.opens, cuda.BlocksArgs{Src: at, Dst: at + cuda.Ptr(8*heads), Count: int64(heads), BlockBytes: d.geo.BlockBytes, CTAs: int32(heads)})
+	return nil
+}
+
+// planPrefill prepares one prefill's part of a layer.
+func (d *Device) planPrefill(layer int, w *sim.Work, i int) error {
+	t := &w.Tables[i]
+	row, r := &d.rows[t.Row], d.of[t.Row]
+	at := d.placeOf(row)
+	p, md, heads := &d.plan, d.model, d.geo.KVHeads
+	blocks := d.geo.Blocks(row.To)
+	write := d.rope(at, at+row.To-row.From)
+	write.HeadStride = int64(blocks)
+	full := closed{req: r, from: row.From / d.geo.BlockTokens, to: row.To / d.geo.BlockTokens}
+	switch {
+	case row.Segmented: // one layer's blocks, in order
+		write.HeadStride = int64(d.geo.Blocks(len(r.tokens)))
+		slots, table, err := d.order(heads * int(write.HeadStride))
+		if err != nil {
+			return err
+		}
+		write.Pool, write.Table = r.layer.at, table
+		full.slots, full.stride = slots, int(write.HeadStride)
+	case d.offload:
+		if t.Blocks != blocks {
+			return fmt.Errorf("request %d: a table of %d blocks for %d tokens", row.ID, t.Blocks, row.To)
+		}
+		slots, table, err := d.stage.words(len(t.Slot))
+		if err != nil {
+			return err
+		}
+		copy(slots, t.Slot)
+		write.Pool, write.Table = d.pool, table
+		full.slots, full.stride = slots, blocks
+	default:
+		slots, table, err := d.stage.words(heads * blocks)
+		if err != nil {
+			return err
+		}
+		for h := range heads {
+			for b := range blocks {
+				slots[h*blocks+b] = r.pages[b]*int32(heads) + int32(h)
+			}
+		}
+		write.Pool, write.Table = d.layerPool(layer), table
+		full.slots, full.stride = slots, blocks
+	}
+	p.writes = append(p.writes, write)
+	full.pool = write.Pool
+	if full.to > full.from {
+		p.closed = append(p.closed, full)
+	}
+	if row.Segmented && row.To == len(r.tokens) && row.To%d.geo.BlockTokens != 0 {
+		if err := d.planStash(layer, r, int(write.HeadStride)); err != nil {
+			return err
+		}
+	}
+	width, token := int64(md.HeadDim), int64(md.heads()*md.HeadDim)
+	a := cuda.PrefillArgs{
+		Q: d.qkv(at, 0), K: d.qkv(at, md.HeadsQ), V: d.qkv(at, md.HeadsQ+md.HeadsKV), Out: d.scratch.attn.at + cuda.Ptr(at*md.HeadsQ*md.HeadDim*2),
+		QTokenStride: token, QHeadStride: width, KTokenStride: token, KHeadStride: width, VTokenStride: token, VHeadStride: width,
+		OutTokenStride: int64(md.HeadsQ * md.HeadDim), OutHeadStride: width,
+		QTokens: int32(row.To - row.From), Prefix: int32(row.From), HeadsQ: int32(md.HeadsQ), HeadsKV: int32(md.HeadsKV), HeadDim: int32(md.HeadDim), Scale: d.scale(),
+	}
+	if row.From > 0 { // the prefix lies in blocks
+		a.Pool, a.Table, a.TableStride, a.BlockTokens = write.Pool, write.Table, int32(write.HeadStride), int32(d.geo.BlockTokens)
+	}
+	p.prefills = append(p.prefills, a)
+	return nil
+}
+
+// planStash keeps the open block of every KV head of one layer until the request decodes; it is copied once the layer is written.
+func (d *Device) planStash(layer int, r *request, stride int) error {
+	heads := d.geo.KVHeads
+	addresses, at, err := d.stage.longs(2 * heads)
+	if err != nil {
+		return err
+	}
+	last := len(r.tokens) / d.geo.BlockTokens
+	for h := range heads {
+		addresses[h] = int64(r.layer.at) + int64(h*stride+last)*d.geo.BlockBytes
+		addresses[heads+h] = int64(r.stash.at) + int64(layer*heads+h)*d.geo.BlockBytes
+	}
+	d.plan.stashes = append(d.plan.stashes, cuda.BlocksArgs{Src: at, Dst: at + cuda.Ptr(8*heads), Count: int64(heads), BlockBytes: d.geo.BlockBytes, CTAs: int32(heads)})
+	return nil
+}
+
+// order returns the slots 0, 1, 2, .. of a layer-segmented prefill's buffer; all of a step's prefills share them.
+func (d *Device) order(n int) ([]int32, cuda.Ptr, error) {
+	if len(d.ordered) >= n {
+		return d.ordered[:n], d.orderedAt, nil
+	}
+	words, at, err := d.stage.words(n)
+	if err != nil {
+		return nil, 0, err
+	}
+	for i := range words {
+		words[i] = int32(i)
+	}
+	d.ordered, d.orderedAt = words, at
+	return words, at, nil
+}
+
+func (d *Device) placeOf(row *sim.Row) int {
+	for _, p := range d.active.rows {
+		if p.row == row {
+			return p.at
+		}
+	}
+	panic(fmt.Sprintf("live: row of request %d is not in the layer", row.ID))
+}

@@ -1,0 +1,295 @@
+package live_test
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"testing"
+
+	"sparseserve/cuda"
+	"sparseserve/cuda/live"
+	"sparseserve/cuda/oracle"
+	"sparseserve/cuda/soft"
+	"sparseserve/cuda/weights"
+	"sparseserve/hw"
+	"sparseserve/sim"
+	"sparseserve/sim/des"
+	"sparseserve/sim/dsa"
+	"sparseserve/traces"
+)
+
+// Whatever the system, every emitted token's logits are those of the float64 model that reads the same blocks: dense and sparse attention,
+// plain, chunked and layer-segmented prefill, with offloading and without, after any eviction and preemption.
+func TestLogitsAreTheOracles(t *testing.T) {
+	for name, c := range cases() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			// Operations run as late as the stream's order allows, which shows where a wait is missing.
+			m := soft.New(soft.Config{Late: true, Seed: uint64(len(name))})
+			defer m.Close()
+			c.run(t, m).check(t)
+			if d, h := m.Held(); d != 0 || h != 0 {
+				t.Errorf("%d bytes of device memory and %d of pinned memory are left", d, h)
+			}
+		})
+	}
+}
+
+// scenario is one system on one tiny model.
+type scenario struct {
+	shape    weights.Config
+	spec     sim.Spec
+	kvBytes  int64
+	evicts   bool
+	preempts bool
+}
+
+func cases() map[string]*scenario {
+	mha := weights.Config{Layers: 2, Hidden: 72, HeadsQ: 2, HeadsKV: 2, HeadDim: 64, FFN: 40, Vocab: 61}
+	gqa := weights.Config{Layers: 3, Hidden: 64, HeadsQ: 4, HeadsKV: 1, HeadDim: 64, FFN: 48, Vocab: 53}
+	base := sim.Spec{
+		Attention: "full", BudgetTokens: 64, BlockTokens: 16, LoadEngine: "flash", SaveEngine: "flash", Eviction: "lru", Pool: "unified",
+		Utilisation: 0.9, DRAMGiB: 0.05, SaveBuffer: 1, Base: "vllm", MaxRequests: 8, MaxTokens: 48, Watermark: 0.01, Window: 4,
+		Prefill: "chunked", ChunkTokens: 48, OverLength: "truncate", Heads: "full",
+	}
+	sparse := base
+	sparse.Attention, sparse.SinkBlocks, sparse.WindowBlocks = "sparse", 1, 1
+	offload := sparse
+	offload.Offload = true
+	with := func(s sim.Spec, change func(*sim.Spec)) sim.Spec { change(&s); return s }
+	all := map[string]*scenario{}
+	for model, shape := range map[string]weights.Config{"mha": mha, "gqa": gqa} {
+		block := int64(4 * 16 * shape.HeadDim)
+		group := int64(shape.Layers * shape.HeadsKV)
+		room := 60 * block * group // of all requests about a half
+		add := func(name string, kv int64, evicts bool, s sim.Spec) {
+			all[model+"/"+name] = &scenario{shape: shape, spec: s, kvBytes: kv, evicts: evicts}
+		}
+		add("dense", room, false, base)
+		add("dense, short of memory", 14*block*group, false, base)
+		all[model+"/dense, short of memory"].preempts = true
+		add("plain prefill", room, false, with(base, func(s *sim.Spec) { s.Prefill, s.MaxTokens = "plain", 200 }))
+		add("sparse", room, false, sparse)
+		add("sparse with a dense layer", room, false, with(sparse, func(s *sim.Spec) { s.DenseLayers = 1 }))
+		add("offload", room, false, offload)
+		small := 20 * block * group
+		add("offload, small", small, true, offload)
+		add("offload, memcpy", small, true, with(offload, func(s *sim.Spec) { s.LoadEngine, s.SaveEngine = "memcpy", "memcpy" }))
+		add("offload, batched and gpu", small, true, with(offload, func(s *sim.Spec) { s.LoadEngine, s.SaveEngine = "batched", "gpu" }))
+		add("offload, dense", room, false, with(offload, func(s *sim.Spec) { s.Attention = "full" }))
+		add("offload, fifo", small, true, with(offload, func(s *sim.Spec) { s.Eviction = "fifo" }))
+		add("offload, control", small, false, with(offload, func(s *sim.Spec) { s.BatchControl = true }))
+		add("layer", 2*small, false, with(offload, func(s *sim.Spec) { s.Prefill = "layer" }))
+		add("layer, several a step", 2*small, false, with(offload, func(s *sim.Spec) { s.Prefill, s.MaxInject, s.BatchControl = "layer", 400, true }))
+		add("layer-chunked", 2*small, false, with(offload, func(s *sim.Spec) { s.Prefill, s.MaxInject = "layer-chunked", 40 }))
+		if group%int64(shape.Layers) == 0 {
+			add("per-layer pools", 2*small, false, with(offload, func(s *sim.Spec) { s.Pool = "per-layer" }))
+		}
+	}
+	return all
+}
+
+// workload is a handful of requests, short and long, odd and even.
+type workload struct{ next int }
+
+func (w *workload) Next() (sim.Arrival, bool, error) {
+	lengths := []struct{ prompt, output int }{{33, 20}, {1, 5}, {130, 18}, {64, 20}, {97, 3}, {16, 33}, {81, 17}}
+	if w.next == len(lengths) {
+		return sim.Arrival{}, false, nil
+	}
+	l := lengths[w.next]
+	w.next++
+	return sim.Arrival{At: des.Time(w.next) * 3 * des.Millisecond, Prompt: l.prompt, Output: l.output}, true, nil
+}
+
+// run is what a run left.
+type run struct {
+	*scenario
+	metrics *sim.Metrics
+	model   *oracle.Llama
+	tokens  map[int][]int32
+	logits  map[int]map[int][]cuda.Half // by request and position
+	lists   map[place][]int             // blocks that a unit attended to; absent: all
+	rows    []sim.Row
+	layer   int
+}
+
+type place struct{ id, position, layer, head int }
+
+func (c *scenario) run(t *testing.T, m live.Machine) *run {
+	t.Helper()
+	source, err := weights.NewRandom(c.shape, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shape := source.Config()
+	r := &run{scenario: c, tokens: map[int][]int32{}, logits: map[int]map[int][]cuda.Half{}, lists: map[place][]int{}}
+	if r.model, err = weights.Reference(source, weights.Half); err != nil {
+		t.Fatal(err)
+	}
+	model := hw.Model{
+		Name: "tiny", Layers: shape.Layers, Hidden: shape.Hidden, QHeads: shape.HeadsQ, KVHeads: shape.HeadsKV, HeadDim: shape.HeadDim, FFN: shape.FFN,
+		Vocab: shape.Vocab, MaxContext: 400, Tokenizer: "llama2", WeightBytesEach: 2, KVBytesEach: 2,
+	}
+	device, err := live.New(m, live.Config{
+		Spec: &c.spec, Geometry: model.Geometry(c.spec.BlockTokens), Weights: source, KVBytes: c.kvBytes, Seed: 3, SplitEvery: 2,
+		Finished: func(id int, tokens []int32) { r.tokens[id] = tokens },
+		Logits: func(id, position int, logits []cuda.Half) {
+			if r.logits[id] == nil {
+				r.logits[id] = map[int][]cuda.Half{}
+			}
+			r.logits[id][position] = append([]cuda.Half(nil), logits...)
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	modelled, err := modelledDevice(&c.spec, &model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := sim.Config{
+		Spec: c.spec, Model: sim.Model{Layers: shape.Layers, KVHeads: shape.HeadsKV, Hidden: shape.Hidden, MaxContext: model.MaxContext},
+		Geometry: model.Geometry(c.spec.BlockTokens), HBMBytes: c.kvBytes, Seed: 3, Detail: true,
+		Device: &witness{Forced: live.Forced{Real: device, Model: modelled}, run: r},
+	}
+	if c.spec.Sparse() {
+		cfg.Library = library(&c.spec)
+	}
+	server, err := sim.NewServer(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := &counted{}
+	if r.metrics, err = server.Run(context.Background(), &workload{}, steps); err != nil {
+		t.Fatal(err)
+	}
+	// The device learns of finished requests with the next step; this one has none.
+	if err := device.Begin(&sim.Step{Index: int64(len(steps.steps)), Dropped: server.Dropped()}); err != nil {
+		t.Fatal(err)
+	}
+	if got := device.Counters(); got.Loaded != steps.loaded || got.Saved != steps.saved || got.Steps != int64(len(steps.steps)) {
+		t.Errorf("the device loaded %d and saved %d blocks in %d steps, the server counts %d and %d in %d", got.Loaded, got.Saved, got.Steps, steps.loaded, steps.saved, len(steps.steps))
+	}
+	if err := device.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func library(s *sim.Spec) *dsa.Library {
+	return dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), dsa.TopK{K: sim.Candidates(s)}, 2)
+}
+
+func modelledDevice(s *sim.Spec, m *hw.Model) (*hw.Device, error) {
+	gpu, err := hw.LoadProfile("h200")
+	if err != nil {
+		return nil, err
+	}
+	opts := hw.DeviceOptions{}
+	if s.Offload {
+		opts = hw.DeviceOptions{LoadEngine: s.LoadEngine, SaveEngine: s.SaveEngine, Offload: true, SaveBufferBytes: int64(s.SaveBuffer * (1 << 20))}
+	}
+	return hw.NewDevice(gpu, m, opts)
+}
+
+// counted sums up what the server records.
+type counted struct {
+	steps         []int64
+	loaded, saved int64
+}
+
+func (c *counted) Request(*sim.Record) error { return nil }
+func (c *counted) Gap(des.Time)              {}
+func (c *counted) Step(r *sim.StepRecord) error {
+	c.steps = append(c.steps, r.Index)
+	c.loaded += r.Loaded
+	c.saved += r.Saved
+	return nil
+}
+
+// witness notes which blocks each decode attends to.
+type witness struct {
+	live.Forced
+	run *run
+}
+
+func (w *witness) Begin(s *sim.Step) error {
+	w.run.rows = append(w.run.rows[:0], s.Rows...)
+	return w.Forced.Begin(s)
+}
+
+func (w *witness) Compute(layer int, work *sim.Work) error {
+	heads := w.run.shape.HeadsKV
+	for i := 0; i < work.Decodes && work.Lists != nil; i++ {
+		for h := range heads {
+			unit, l := i*heads+h, work.Lists
+			var blocks []int
+			for _, b := range l.Block[unit*l.Stride:][:l.Count[unit]] {
+				blocks = append(blocks, int(b))
+			}
+			w.run.lists[place{w.run.rows[i].ID, w.run.rows[i].From, layer, h}] = blocks
+		}
+	}
+	return w.Forced.Compute(layer, work)
+}
+
+// check compares every emitted token with the oracle, which is given the same tokens.
+func (r *run) check(t *testing.T) {
+	t.Helper()
+	if len(r.tokens) != 7 {
+		t.Fatalf("%d requests finished, want 7", len(r.tokens))
+	}
+	sum := r.metrics.Summary()
+	if r.evicts && sum.BlocksLoadedPerStep == 0 {
+		t.Error("nothing was loaded; the case is meant to evict")
+	}
+	if r.preempts && sum.Preempted == 0 {
+		t.Error("nothing was preempted; the case is meant to")
+	}
+	for id, tokens := range r.tokens {
+		ids := make([]int, len(tokens))
+		for i, x := range tokens {
+			ids[i] = int(x)
+		}
+		cache := r.model.NewCache()
+		selector := oracle.Selector{BlockTokens: r.spec.BlockTokens, Blocks: func(position, layer, head int) []int { return r.lists[place{id, position, layer, head}] }}
+		logits := r.model.Extend(cache, ids[:len(ids)-1], selector)
+		seen := 0
+		for position, got := range r.logits[id] {
+			seen++
+			if err := near(got, logits[position]); err != nil {
+				t.Errorf("request %d, position %d: %v", id, position, err)
+				return
+			}
+			if want := oracle.Argmax(floats(got)); want != ids[position+1] {
+				t.Errorf("request %d, position %d: token %d follows, the logits say %d", id, position, ids[position+1], want)
+			}
+		}
+		if seen == 0 {
+			t.Errorf("request %d emitted nothing", id)
+		}
+	}
+}
+
+// near allows for fp16 roundings that fall differently in two orders of summation.
+func near(got []cuda.Half, want []float64) error {
+	var diff, size float64
+	for i, w := range want {
+		d := got[i].Float() - w
+		diff += d * d
+		size += w * w
+	}
+	if !(math.Sqrt(diff) <= 5e-3*math.Sqrt(size)) {
+		return fmt.Errorf("logits are off by %.2g of their length", math.Sqrt(diff/size))
+	}
+	return nil
+}
+
+func floats(h []cuda.Half) []float64 {
+	out := make([]float64, len(h))
+	for i, x := range h {
+		out[i] = x.Float()
+	}
+	return out
+}

@@ -1,0 +1,322 @@
+package live
+
+import (
+	"fmt"
+	"time"
+
+	"sparseserve/cuda"
+	"sparseserve/cuda/weights"
+	"sparseserve/sim"
+	"sparseserve/sim/des"
+	"sparseserve/sim/kv"
+)
+
+// Config describes a device.
+type Config struct {
+	Spec     *sim.Spec
+	Geometry kv.Geometry
+	Weights  weights.Source
+	KVBytes  int64 // sim.Config.HBMBytes
+	Seed     uint64
+	// SplitEvery says which steps are split into phases: each n-th; 0 is none.
+	SplitEvery int64
+	// Prompt returns a request's tokens; nil makes them up.
+	Prompt func(id int) []int32
+	// Finished sees a finished request: prompt and what was generated.
+	Finished func(id int, tokens []int32)
+	// Logits sees the fp16 logits of every emitted token, for tests; it costs a copy.
+	Logits func(id int, position int, logits []cuda.Half)
+}
+
+// Device carries out steps. It implements sim.Device. All calls come from the thread that the Machine wants.
+type Device struct {
+	cfg     Config
+	m       Machine
+	geo     kv.Geometry
+	model   *model
+	offload bool
+	sparse  bool
+	budget  int // blocks that a decode selects
+	layers  int64
+
+	stream cuda.Stream
+	clock  clock
+	arena  *arena
+	stage  *staging
+	pool   cuda.Ptr // slots; without offloading [layer][page][KV head]
+	pages  pages
+	dram   *hostPool // pages, with offloading
+	saver  *saver    // with offloading
+
+	requests map[int]*request
+	bySeq    map[int32]*request
+
+	step    sim.Step
+	rows    []sim.Row
+	of      []*request // by row
+	active  active
+	scratch scratch
+	decodes decodes
+	plan    plan
+	open    []int32 // of the layer: slot of each decode and KV head's open block
+	// Slots 0, 1, 2, .. on both sides, as layer-segmented prefills use them.
+	ordered       []int32
+	orderedAt     cuda.Ptr
+	workspace     buffer          // of decode attention
+	selected      cuda.HostMemory // a layer's selection, on the host
+	selectedWords int
+	last          time.Time // end of the last step, or of the wait for its saves
+	began         time.Time // what the running step counts from
+	pinning       time.Duration
+	tokens        cuda.HostMemory // [tokenRows] picked in this step
+	counters      Counters
+}
+
+// pages hands out pages of DRAM with offloading, of HBM without.
+type pages interface {
+	take() (int32, error)
+	give([]int32)
+}
+
+// Counters are what the device has really done, to be held against what the server counts.
+type Counters struct {
+	Steps, Loaded, Saved, Layers, RoundTrips int64
+	Pinning                                  time.Duration // not part of any step
+	Saving                                   time.Duration // that computation waited for room in the save buffer
+}
+
+const (
+	arenaSlab = 1 << 30
+	hostSlab  = 1 << 30
+)
+
+// New loads the model and takes the memory for the cache. The machine is initialised on this thread.
+func New(m Machine, cfg Config) (*Device, error) {
+	s := cfg.Spec
+	d := &Device{
+		cfg: cfg, m: m, geo: cfg.Geometry, offload: s.Offload, sparse: s.Sparse(),
+		requests: map[int]*request{}, bySeq: map[int32]*request{}, last: time.Now(),
+	}
+	if err := d.setUp(); err != nil {
+		_ = d.Close() // the first error is the one to show
+		return nil, err
+	}
+	return d, nil
+}
+
+func (d *Device) setUp() (err error) {
+	s := d.cfg.Spec
+	if err = supported(d.cfg.Weights.Config(), d.geo); err != nil {
+		return err
+	}
+	if d.stream, err = d.m.StreamCreate(true); err != nil {
+		return err
+	}
+	if err = d.m.LinearOpen(""); err != nil {
+		return err
+	}
+	if d.model, err = loadModel(d.m, d.cfg.Weights); err != nil {
+		return err
+	}
+	d.clock = clock{m: d.m, stream: d.stream}
+	small := d.model.Bytes() < arenaSlab/16 // a tiny model on a small machine
+	slab := int64(arenaSlab)
+	if small {
+		slab = 1 << 22
+	}
+	d.arena, d.stage = newArena(d.m, slab), newStaging(d.m)
+	if d.sparse {
+		d.budget = sim.SelectedBlocks(s)
+	}
+	blocks := d.cfg.KVBytes / d.geo.BlockBytes
+	if !d.offload {
+		n := d.hbmPages()
+		d.pages, blocks = newHBMPages(n), int64(n*d.geo.Groups())
+	}
+	if d.pool, err = d.m.DeviceAlloc(blocks * d.geo.BlockBytes); err != nil {
+		return fmt.Errorf("KV cache of %s beside %s of weights; lower system.kv_gib: %w", gib(blocks*d.geo.BlockBytes), gib(d.model.Bytes()), err)
+	}
+	if d.tokens, err = d.m.HostAlloc(4*int64(s.MaxRequests), cuda.DriverPages); err != nil {
+		return err
+	}
+	if d.offload {
+		slab := int64(hostSlab)
+		if small {
+			slab = 1
+		}
+		d.dram = newHostPool(d.m, d.geo.BlockBytes, d.geo.Groups(), int64(s.DRAMGiB*(1<<30)), slab)
+		d.pages = d.dram
+		d.saver, err = newSaver(d.m, s.SaveEngine, int64(s.SaveBuffer*(1<<20)), d.geo.BlockBytes, 0)
+	}
+	return err
+}
+
+// hbmPages is how many whole-model blocks the server has without offloading.
+func (d *Device) hbmPages() int {
+	block := d.geo.BlockBytes * int64(d.geo.Groups())
+	if d.sparse {
+		block += d.geo.MetaBytes * int64(d.geo.Groups())
+	}
+	return int(d.cfg.KVBytes / block)
+}
+
+// supported refuses shapes that the kernels do not take.
+func supported(c weights.Config, geo kv.Geometry) error {
+	switch {
+	case c.HeadDim != 64 && c.HeadDim != 128:
+		return fmt.Errorf("live: heads of %d values; the kernels take 64 or 128", c.HeadDim)
+	case c.HeadsQ/c.HeadsKV > 8:
+		return fmt.Errorf("live: %d query heads a KV head; the kernels take at most 8", c.HeadsQ/c.HeadsKV)
+	case geo.BlockTokens%16 != 0:
+		return fmt.Errorf("live: blocks of %d tokens; the kernels take multiples of 16 (system.block_tokens)", geo.BlockTokens)
+	case geo.Layers != c.Layers || geo.KVHeads != c.HeadsKV || geo.BlockBytes != int64(4*geo.BlockTokens*c.HeadDim):
+		return fmt.Errorf("live: weights of %d layers x %d KV heads of %d do not fit a cache of %d x %d with blocks of %d bytes",
+			c.Layers, c.HeadsKV, c.HeadDim, geo.Layers, geo.KVHeads, geo.BlockBytes)
+	}
+	return nil
+}
+
+// Begin implements sim.Device.
+func (d *Device) Begin(s *sim.Step) error {
+	d.began = d.last
+	d.step, d.rows, d.pinning = *s, s.Rows, 0
+	if err := d.begin(s); err != nil {
+		return fmt.Errorf("live: step %d: %w", s.Index, err)
+	}
+	return nil
+}
+
+func (d *Device) begin(s *sim.Step) error {
+	for _, g := range s.Dropped {
+		if err := d.drop(g); err != nil {
+			return err
+		}
+	}
+	d.stage.reset()
+	d.active.clear()
+	d.ordered = nil
+	made := 0
+	if d.dram != nil {
+		made = d.dram.made
+	}
+	start := time.Now()
+	d.of = d.of[:0]
+	for i := range s.Rows {
+		r, err := d.request(&s.Rows[i])
+		if err != nil {
+			return err
+		}
+		d.of = append(d.of, r)
+	}
+	if d.dram != nil && d.dram.made > made { // pinning is a cost of starting up, not of the step
+		d.pinning = time.Since(start)
+		d.counters.Pinning += d.pinning
+	}
+	if err := d.size(s); err != nil {
+		return err
+	}
+	if err := d.beginDecodes(s); err != nil {
+		return err
+	}
+	every := d.cfg.SplitEvery
+	return d.clock.start(every > 0 && s.Index%every == 0)
+}
+
+// Finish implements sim.Device.
+func (d *Device) Finish() (sim.Timing, error) {
+	t, err := d.finish()
+	if err != nil {
+		return t, fmt.Errorf("live: step %d: %w", d.step.Index, err)
+	}
+	return t, nil
+}
+
+func (d *Device) finish() (t sim.Timing, err error) {
+	if err = d.pick(); err != nil {
+		return t, err
+	}
+	if err = d.clock.mark(phaseHead); err != nil {
+		return t, err
+	}
+	if err = d.m.StreamSync(d.stream); err != nil {
+		return t, err
+	}
+	if err = d.emit(); err != nil {
+		return t, err
+	}
+	d.counters.Steps++
+	for i, r := range d.of {
+		if row := &d.rows[i]; row.Segmented && row.Emits {
+			d.closeSegments(r)
+			r.stashed = row.To%d.geo.BlockTokens != 0
+		}
+		if d.rows[i].Decode && r.stashed {
+			d.arena.give(r.stash)
+			r.stash, r.stashed = piece{}, false
+		}
+	}
+	d.last = time.Now()
+	t.Elapsed = duration(d.last.Sub(d.began) - d.pinning)
+	if t.Phases, err = d.clock.split(t.Elapsed); err != nil {
+		return t, err
+	}
+	t.Landed = d.step.Index + 1
+	if d.saver != nil {
+		var at time.Time
+		if t.Landed, at, err = d.saver.landed(t.Landed); err != nil {
+			return t, err
+		}
+		t.SavesDone = max(0, min(t.Elapsed, duration(at.Sub(d.began))))
+	}
+	return t, nil
+}
+
+// Drain implements sim.Device.
+func (d *Device) Drain() (des.Time, error) {
+	if d.saver == nil {
+		return 0, nil
+	}
+	at, err := d.saver.drain()
+	d.last = time.Now()
+	return max(0, duration(at.Sub(d.began)-d.pinning)), err
+}
+
+// Counters returns what has been done so far.
+func (d *Device) Counters() Counters { return d.counters }
+
+// Close gives everything back.
+func (d *Device) Close() error {
+	err := d.m.DeviceSync()
+	for _, f := range []func() error{
+		func() error { return closing(d.saver != nil, func() error { return d.saver.close() }) },
+		func() error { return closing(d.dram != nil, func() error { return d.dram.close() }) },
+		func() error { return closing(d.stage != nil, func() error { return d.stage.close() }) },
+		func() error { return closing(d.arena != nil, func() error { return d.arena.close() }) },
+		func() error { return closing(d.pool != 0, func() error { return d.m.DeviceFree(d.pool) }) },
+		func() error { return closing(d.model != nil, func() error { return d.model.close(d.m) }) },
+		func() error { return d.scratch.close(d.m) },
+		func() error {
+			return closing(d.workspace.bytes > 0, func() error { return d.m.DeviceFree(d.workspace.at) })
+		},
+		func() error { return closing(d.selectedWords > 0, func() error { return d.m.HostFree(d.selected) }) },
+		func() error {
+			return closing(d.tokens != cuda.HostMemory{}, func() error { return d.m.HostFree(d.tokens) })
+		},
+		func() error { return d.clock.close() },
+		func() error { return closing(d.stream != 0, func() error { return d.m.StreamDestroy(d.stream) }) },
+	} {
+		if e := f(); err == nil {
+			err = e
+		}
+	}
+	return err
+}
+
+func closing(open bool, f func() error) error {
+	if !open {
+		return nil
+	}
+	return f()
+}
+
+func duration(d time.Duration) des.Time { return des.Time(d) }

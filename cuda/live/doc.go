@@ -1,0 +1,14 @@
+// Package live is the device that does the work: a Llama-architecture model in fp16 behind sim.Device, with its KV cache in HBM slots and
+// pinned host memory.
+//
+// The server decides (which requests, which blocks, which slots, what to load); this package carries out and tells the time. Follow one step:
+// Begin (device.go) takes the batch's rows, gives them pages of host memory or HBM (pages.go, request.go) and uploads what the step needs to
+// know (staging.go). For each layer Score (attention.go) brings the rows together (rows.go), computes Q, K and V and rates the blocks; Move
+// (transfer.go) loads the misses; Compute (layer.go) writes K and V to their blocks, saves those that became full (save.go), attends and runs
+// the MLP. Finish picks the tokens and waits; clock.go splits the time.
+//
+// It runs on a Machine (machine.go): a GPU, or Go on the host for tiny models, where every access to memory is checked.
+//
+// What differs from a serving system on a full card: metadata, prefill buffers and activations lie outside the slots that the server counts
+// them in, so the card needs that much more memory; and a request's tokens are made up from its number, since workloads have lengths only.
+package live

@@ -1,0 +1,177 @@
+//go:build gpu
+
+package live_test
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"testing"
+
+	"sparseserve/cuda"
+	"sparseserve/cuda/live"
+	"sparseserve/cuda/weights"
+	"sparseserve/hw"
+	"sparseserve/sim"
+)
+
+// onGPU runs a test on the library's thread. A machine without library or GPU fails it.
+func onGPU(t *testing.T, f func(m live.Machine)) {
+	t.Helper()
+	library, err := cuda.Open("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer library.Close()
+	err = library.Do(func(s *cuda.Session) error {
+		if err := s.Init(0); err != nil {
+			return err
+		}
+		f(s)
+		return s.DeviceSync()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestGPULogitsAreTheOracles(t *testing.T) {
+	all := cases()
+	names := make([]string, 0, len(all))
+	for name := range all {
+		names = append(names, name)
+	}
+	sort.Strings(names)
+	for _, name := range names {
+		t.Run(name, func(t *testing.T) {
+			onGPU(t, func(m live.Machine) { all[name].run(t, m).check(t) })
+		})
+	}
+}
+
+// hfCase is one prompt of a folder that hf.py wrote.
+type hfCase struct {
+	Prompt   []int
+	Margin   float64
+	Greedy16 []int
+	Logits16 []float64
+}
+
+// Greedy tokens are those of HuggingFace's LlamaForCausalLM in fp16: dense, and through the whole of SparseServe with a budget that covers the
+// context.
+func TestGPUGreedyIsHuggingFaces(t *testing.T) {
+	folder := os.Getenv("SPARSESERVE_HF_FIXTURES")
+	if folder == "" {
+		t.Skip("SPARSESERVE_HF_FIXTURES is not set: python3 cuda/live/hf.py FOLDER writes what to compare with")
+	}
+	files, _ := filepath.Glob(filepath.Join(folder, "*", "expected.json"))
+	if len(files) == 0 {
+		t.Fatalf("no */expected.json in %s", folder)
+	}
+	dense := cases()["mha/dense"].spec
+	whole := cases()["mha/layer"].spec
+	whole.BudgetTokens = 512
+	for _, file := range files {
+		for name, spec := range map[string]sim.Spec{"dense": dense, "sparseserve": whole} {
+			t.Run(filepath.Base(filepath.Dir(file))+"/"+name, func(t *testing.T) {
+				onGPU(t, func(m live.Machine) { greedy(t, m, filepath.Dir(file), spec) })
+			})
+		}
+	}
+}
+
+func greedy(t *testing.T, m live.Machine, folder string, spec sim.Spec) {
+	data, err := os.ReadFile(filepath.Join(folder, "expected.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want struct{ Cases []hfCase }
+	if err := json.Unmarshal(data, &want); err != nil {
+		t.Fatal(err)
+	}
+	source, err := weights.Open(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer source.Close()
+	c := source.Config()
+	model := hw.Model{
+		Name: "hf", Layers: c.Layers, Hidden: c.Hidden, QHeads: c.HeadsQ, KVHeads: c.HeadsKV, HeadDim: c.HeadDim, FFN: c.FFN, Vocab: c.Vocab,
+		MaxContext: 1024, Tokenizer: "llama2", WeightBytesEach: 2, KVBytesEach: 2,
+	}
+	got := map[int][]int32{}
+	const kv = 64 << 20
+	device, err := live.New(m, live.Config{
+		Spec: &spec, Geometry: model.Geometry(spec.BlockTokens), Weights: source, KVBytes: kv,
+		Prompt: func(id int) []int32 {
+			var tokens []int32
+			for _, x := range want.Cases[id-1].Prompt {
+				tokens = append(tokens, int32(x))
+			}
+			return tokens
+		},
+		Finished: func(id int, tokens []int32) { got[id] = tokens },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err := sim.NewServer(sim.Config{
+		Spec: spec, Model: sim.Model{Layers: c.Layers, KVHeads: c.HeadsKV, Hidden: c.Hidden, MaxContext: 1024}, Geometry: model.Geometry(spec.BlockTokens),
+		HBMBytes: kv, Detail: true, Device: device, Library: library(&spec),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := &counted{}
+	if _, err = server.Run(context.Background(), &prompts{cases: want.Cases}, steps); err != nil {
+		t.Fatal(err)
+	}
+	if err := device.Begin(&sim.Step{Index: int64(len(steps.steps)), Dropped: server.Dropped()}); err != nil {
+		t.Fatal(err)
+	}
+	if err := device.Close(); err != nil {
+		t.Fatal(err)
+	}
+	clear := 0
+	for i, k := range want.Cases {
+		// A path on which two tokens come closer than fp16 rounding may part.
+		largest := 0.0
+		for _, l := range k.Logits16 {
+			largest = max(largest, l, -l)
+		}
+		var after []int
+		for _, x := range got[i+1][len(k.Prompt):] {
+			after = append(after, int(x))
+		}
+		same := slices.Equal(after, k.Greedy16)
+		t.Logf("prompt of %d, margin %.3g: same tokens %v", len(k.Prompt), k.Margin, same)
+		if k.Margin <= 7.5e-3*largest {
+			continue
+		}
+		clear++
+		if !same {
+			t.Errorf("prompt of %d: tokens %v, HuggingFace takes %v", len(k.Prompt), after, k.Greedy16)
+		}
+	}
+	if clear == 0 {
+		t.Error("no prompt is clear enough to compare")
+	}
+}
+
+// prompts is a workload of given prompts, 32 tokens each to generate.
+type prompts struct {
+	cases []hfCase
+	next  int
+}
+
+func (p *prompts) Next() (sim.Arrival, bool, error) {
+	if p.next == len(p.cases) {
+		return sim.Arrival{}, false, nil
+	}
+	p.next++
+	k := p.cases[p.next-1]
+	return sim.Arrival{Prompt: len(k.Prompt), Output: len(k.Greedy16)}, true, nil
+}

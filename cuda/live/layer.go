@@ -1,0 +1,193 @@
+package live
+
+import (
+	"fmt"
+
+	"sparseserve/cuda"
+	"sparseserve/sim"
+)
+
+// ready computes Q, K and V of a layer, once.
+func (d *Device) ready(layer int) error {
+	a, s, md := &d.active, &d.scratch, d.model
+	if a.layer == layer {
+		return nil
+	}
+	if err := d.gather(layer); err != nil {
+		return err
+	}
+	a.layer = layer
+	w := &md.layers[layer]
+	if !a.normed {
+		norm := &cuda.RMSNormArgs{X: d.at(0), Weight: w.attnNorm, Out: s.h.at, Rows: int32(a.tokens), Hidden: int32(md.Hidden), Eps: float32(md.Eps)}
+		if err := d.m.RMSNorm(norm, d.stream); err != nil {
+			return err
+		}
+	}
+	if err := d.linear(s.h.at, w.qkv, s.qkv.at, a.tokens, md.Hidden, md.heads()*md.HeadDim); err != nil {
+		return err
+	}
+	// The queries of decodes are also packed, as decode attention takes them.
+	n := d.decodes.n
+	if n > 0 {
+		rope := d.rope(0, n)
+		rope.QOut = s.q.at
+		if err := d.m.Rope(&rope, d.stream); err != nil {
+			return err
+		}
+	}
+	if n < a.tokens {
+		rope := d.rope(n, a.tokens)
+		if err := d.m.Rope(&rope, d.stream); err != nil {
+			return err
+		}
+	}
+	return d.clock.mark(phaseLinears)
+}
+
+// rope returns the arguments for tokens [from, to) of the layer.
+func (d *Device) rope(from, to int) cuda.RopeArgs {
+	md := d.model
+	return cuda.RopeArgs{
+		QKV: d.qkv(from, 0), Position: d.active.position + cuda.Ptr(4*from), InvFreq: md.invFreq, Tokens: int32(to - from),
+		HeadsQ: int32(md.HeadsQ), HeadsKV: int32(md.HeadsKV), HeadDim: int32(md.HeadDim), BlockTokens: int32(d.geo.BlockTokens),
+	}
+}
+
+// qkv returns the address of one head of one token.
+func (d *Device) qkv(token, head int) cuda.Ptr {
+	return d.scratch.qkv.at + cuda.Ptr(int64(token*d.model.heads()+head)*int64(d.model.HeadDim)*2)
+}
+
+func (d *Device) linear(x, w, y cuda.Ptr, tokens, in, out int) error {
+	return d.m.Linear(&cuda.LinearArgs{X: x, W: w, Y: y, Tokens: int32(tokens), In: int32(in), Out: int32(out)}, d.stream)
+}
+
+// Compute implements sim.Device.
+func (d *Device) Compute(layer int, w *sim.Work) error {
+	if err := d.compute(layer, w); err != nil {
+		return fmt.Errorf("live: step %d, layer %d: %w", d.step.Index, layer, err)
+	}
+	d.counters.Layers++
+	return nil
+}
+
+func (d *Device) compute(layer int, w *sim.Work) error {
+	if err := d.ready(layer); err != nil {
+		return err
+	}
+	if len(d.active.rows) != w.Decodes+len(w.Prefill) || d.active.tokens != w.Tokens {
+		return fmt.Errorf("%d rows of %d tokens, the server has %d decodes and %d prefills of %d", len(d.active.rows), d.active.tokens, w.Decodes, len(w.Prefill), w.Tokens)
+	}
+	if err := d.attend(layer, w); err != nil {
+		return err
+	}
+	a, s, md := &d.active, &d.scratch, d.model
+	weights := &md.layers[layer]
+	if err := d.linear(s.attn.at, weights.o, s.h.at, a.tokens, md.HeadsQ*md.HeadDim, md.Hidden); err != nil {
+		return err
+	}
+	if err := d.addNorm(weights.mlpNorm); err != nil {
+		return err
+	}
+	for from := 0; from < a.tokens; from += mlpSlice {
+		n := min(mlpSlice, a.tokens-from)
+		h := s.h.at + cuda.Ptr(from*md.Hidden*2)
+		if err := d.linear(h, weights.gateUp, s.gateUp.at, n, md.Hidden, 2*md.FFN); err != nil {
+			return err
+		}
+		if err := d.m.SiluMul(&cuda.SiluMulArgs{X: s.gateUp.at, Out: s.act.at, Tokens: int32(n), FFN: int32(md.FFN)}, d.stream); err != nil {
+			return err
+		}
+		if err := d.linear(s.act.at, weights.down, h, n, md.FFN, md.Hidden); err != nil {
+			return err
+		}
+	}
+	if err := d.addNorm(md.nextNorm(layer)); err != nil {
+		return err
+	}
+	a.normed = true
+	if err := d.putAway(layer); err != nil {
+		return err
+	}
+	return d.clock.mark(phaseLinears)
+}
+
+// addNorm adds scratch.h to the residual stream and leaves the sum's norm in scratch.h.
+func (d *Device) addNorm(weight cuda.Ptr) error {
+	h, md := d.scratch.h.at, d.model
+	return d.m.RMSNorm(&cuda.RMSNormArgs{X: h, Residual: d.at(0), Weight: weight, Out: h, Rows: int32(d.active.tokens), Hidden: int32(md.Hidden), Eps: float32(md.Eps)}, d.stream)
+}
+
+// pick finds the greedy token of every row that emits one.
+func (d *Device) pick() error {
+	n := d.step.Sampled
+	if n == 0 {
+		return nil
+	}
+	md, s := d.model, &d.scratch
+	rows, at, err := d.stage.words(n)
+	if err != nil {
+		return err
+	}
+	i := 0
+	for _, p := range d.active.rows {
+		if p.row.Emits {
+			rows[i] = int32(p.at + p.n - 1)
+			i++
+		}
+	}
+	if i != n {
+		return fmt.Errorf("%d rows emit a token, the server counts %d", i, n)
+	}
+	if err := d.stage.send(d.stream); err != nil {
+		return err
+	}
+	norm := &cuda.RMSNormArgs{X: d.at(0), Weight: md.norm, Out: s.h.at, Row: at, Rows: int32(n), Hidden: int32(md.Hidden), Eps: float32(md.Eps)}
+	if err := d.m.RMSNorm(norm, d.stream); err != nil {
+		return err
+	}
+	if err := d.linear(s.h.at, md.head, s.logits.at, n, md.Hidden, md.Vocab); err != nil {
+		return err
+	}
+	if err := d.m.Argmax(&cuda.ArgmaxArgs{Logits: s.logits.at, Out: s.picked.at, Rows: int32(n), Vocab: int32(md.Vocab), Stride: int32(md.Vocab)}, d.stream); err != nil {
+		return err
+	}
+	return d.m.Memcpy(&cuda.MemcpyArgs{Dst: d.tokens.Ptr(), Src: s.picked.at, Bytes: int64(4 * n)}, d.stream)
+}
+
+// emit hands the picked tokens to their requests; the stream is idle.
+func (d *Device) emit() error {
+	picked := cuda.Slice[int32](d.tokens)
+	i := 0
+	for _, p := range d.active.rows {
+		if !p.row.Emits {
+			continue
+		}
+		p.req.tokens = append(p.req.tokens, picked[i])
+		if d.cfg.Logits != nil {
+			if err := d.show(p.req, p.row.To-1, i); err != nil {
+				return err
+			}
+		}
+		i++
+	}
+	return nil
+}
+
+// show gives one row of logits to whoever asked for them.
+func (d *Device) show(r *request, position, row int) error {
+	bytes := int64(2 * d.model.Vocab)
+	host, err := d.m.HostAlloc(bytes, cuda.DriverPages)
+	if err != nil {
+		return err
+	}
+	if err := d.m.Memcpy(&cuda.MemcpyArgs{Dst: host.Ptr(), Src: d.scratch.logits.at + cuda.Ptr(int64(row)*bytes), Bytes: bytes}, d.stream); err != nil {
+		return err
+	}
+	if err := d.m.StreamSync(d.stream); err != nil {
+		return err
+	}
+	d.cfg.Logits(r.id, position, cuda.Slice[cuda.Half](host))
+	return d.m.HostFree(host)
+}

@@ -1,0 +1,136 @@
+package live
+
+import (
+	"sparseserve/cuda"
+	"sparseserve/sim"
+)
+
+// active is the batch of one layer: the rows that compute it, one behind the other in the residual stream, decodes first.
+type active struct {
+	rows     []place
+	next     []place
+	tokens   int
+	x        int      // which of scratch.x holds them
+	position cuda.Ptr // int32 [tokens]
+	index    cuda.Ptr // int32 [tokens]: 0, 1, 2, ..: a decode's row
+	layer    int      // for which Q, K and V are ready; -1: none
+	normed   bool     // scratch.h holds the layer's normed input
+}
+
+// place is where one row of the step lies in the residual stream.
+type place struct {
+	row   *sim.Row
+	req   *request
+	at, n int // tokens
+}
+
+func (a *active) clear() {
+	a.rows, a.tokens, a.layer, a.normed = a.rows[:0], 0, -1, false
+}
+
+// at returns row i of the residual stream.
+func (d *Device) at(i int) cuda.Ptr {
+	return d.scratch.x[d.active.x].at + cuda.Ptr(i*d.model.Hidden*2)
+}
+
+// gather makes the rows of a layer lie one behind the other. Where they are those of the layer before, nothing moves.
+func (d *Device) gather(layer int) error {
+	a := &d.active
+	a.next = a.next[:0]
+	tokens := 0
+	for i := range d.rows {
+		if row := &d.rows[i]; row.In(layer) {
+			n := row.To - row.From
+			a.next = append(a.next, place{row, d.of[i], tokens, n})
+			tokens += n
+		}
+	}
+	if same(a.rows, a.next) {
+		return nil
+	}
+	position, to, err := d.stage.words(2 * tokens)
+	if err != nil {
+		return err
+	}
+	for _, p := range a.next {
+		for i := range p.n {
+			position[p.at+i] = int32(p.row.From + i)
+		}
+	}
+	for i := range tokens {
+		position[tokens+i] = int32(i)
+	}
+	old := d.scratch.x[a.x].at
+	a.x = 1 - a.x
+	a.position, a.index, a.normed = to, to+cuda.Ptr(4*tokens), false
+	if layer == 0 {
+		err = d.embed(tokens)
+	} else {
+		err = d.carryOver(old)
+	}
+	a.rows, a.next = a.next, a.rows
+	a.tokens = tokens
+	return err
+}
+
+func same(a, b []place) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i].row != b[i].row {
+			return false
+		}
+	}
+	return true
+}
+
+// embed begins the rows of layer 0.
+func (d *Device) embed(tokens int) error {
+	ids, at, err := d.stage.words(tokens)
+	if err != nil {
+		return err
+	}
+	for _, p := range d.active.next {
+		copy(ids[p.at:p.at+p.n], p.req.tokens[p.row.From:p.row.To])
+	}
+	if err := d.stage.send(d.stream); err != nil {
+		return err
+	}
+	return d.m.Embed(&cuda.EmbedArgs{Table: d.model.embed, Token: at, Out: d.scratch.x[d.active.x].at, Tokens: int32(tokens), Hidden: int32(d.model.Hidden)}, d.stream)
+}
+
+// carryOver brings each row's hidden state from where the last layer left it, or the last step.
+func (d *Device) carryOver(old cuda.Ptr) error {
+	if err := d.stage.send(d.stream); err != nil {
+		return err
+	}
+	width := int64(d.model.Hidden) * 2
+	for _, p := range d.active.next {
+		from := p.req.home.at + cuda.Ptr(int64(p.row.From)*width)
+		for _, q := range d.active.rows {
+			if q.row == p.row {
+				from = old + cuda.Ptr(int64(q.at)*width)
+			}
+		}
+		if err := d.m.Memcpy(&cuda.MemcpyArgs{Dst: d.at(p.at), Src: from, Bytes: int64(p.n) * width}, d.stream); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// putAway keeps the hidden state of prefills that go on with another layer in a later step.
+func (d *Device) putAway(layer int) error {
+	width := int64(d.model.Hidden) * 2
+	for _, p := range d.active.rows {
+		if !p.row.Segmented || p.row.LayerTo != layer+1 || layer+1 == d.model.Layers {
+			continue
+		}
+		a := &cuda.MemcpyArgs{Dst: p.req.home.at + cuda.Ptr(int64(p.row.From)*width), Src: d.at(p.at), Bytes: int64(p.n) * width}
+		if err := d.m.Memcpy(a, d.stream); err != nil {
+			return err
+		}
+	}
+	return nil
+}

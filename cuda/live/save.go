@@ -1,0 +1,232 @@
+package live
+
+import (
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+
+	"sparseserve/cuda"
+)
+
+// saver brings full blocks to DRAM beside the computation. The stream that computes copies them into a ring of device memory, which frees their
+// slots; a second thread takes them from there with the system's engine. The ring is system.save_buffer_mib long: when it is full, the
+// computation waits.
+type saver struct {
+	m          Machine
+	engine     string // memcpy | gpu | flash
+	blockBytes int64
+	ring       cuda.Ptr
+	blocks     int64           // of the ring
+	dst        cuda.HostMemory // address of each block of the ring
+	addresses  []int64
+	flash      cuda.Saver
+
+	mu        sync.Mutex
+	moved     *sync.Cond
+	head      int64 // blocks ever reserved, gaps at the ring's end included
+	tail      int64 // blocks ever given back, likewise
+	submitted int64 // jobs
+	done      int64
+	doneAt    time.Time // of the newest job done
+	open      []job     // not done yet
+	err       error
+	jobs      chan job
+	ended     chan struct{}
+	events    []cuda.Event // spare
+}
+
+// job is one contiguous part of the ring.
+type job struct {
+	number, step int64
+	at, count    int64 // in blocks of the ring
+	release      int64 // tail once done
+	ready        cuda.Event
+}
+
+const (
+	saveThreads = 16
+	saveChunk   = 8 << 20
+	saveStages  = 3
+)
+
+// newSaver starts the second thread.
+func newSaver(m Machine, engine string, bufferBytes, blockBytes int64, threads int) (*saver, error) {
+	s := &saver{m: m, engine: engine, blockBytes: blockBytes, jobs: make(chan job, 1024), ended: make(chan struct{})}
+	s.moved = sync.NewCond(&s.mu)
+	s.blocks = max(64, bufferBytes/blockBytes)
+	var err error
+	if s.ring, err = m.DeviceAlloc(s.blocks * blockBytes); err != nil {
+		return nil, fmt.Errorf("save buffer of %s: %w", gib(s.blocks*blockBytes), err)
+	}
+	if s.dst, err = m.HostAlloc(2*8*s.blocks, cuda.DriverPages); err != nil { // second half: source addresses
+		return nil, err
+	}
+	s.addresses = cuda.Slice[int64](s.dst)
+	if engine == "flash" {
+		if threads == 0 {
+			threads = saveThreads
+		}
+		if s.flash, err = m.SaverCreate(threads, max(saveChunk, blockBytes), saveStages); err != nil {
+			return nil, err
+		}
+	}
+	for i := range s.blocks {
+		s.addresses[s.blocks+i] = int64(s.ring) + i*blockBytes
+	}
+	started := make(chan error)
+	go s.run(started)
+	return s, <-started
+}
+
+// run is the second thread.
+func (s *saver) run(started chan<- error) {
+	runtime.LockOSThread()
+	defer close(s.ended)
+	if err := s.m.Init(0); err != nil {
+		started <- err
+		return
+	}
+	stream, err := s.m.StreamCreate(false)
+	if started <- err; err != nil {
+		return
+	}
+	for j := range s.jobs {
+		err := s.carryOut(&j, stream)
+		s.mu.Lock()
+		if err != nil && s.err == nil {
+			s.err = fmt.Errorf("saving %d blocks of step %d: %w", j.count, j.step, err)
+		}
+		s.done, s.tail, s.doneAt = j.number, j.release, time.Now()
+		s.open = s.open[:copy(s.open, s.open[1:])]
+		s.events = append(s.events, j.ready)
+		s.moved.Broadcast()
+		s.mu.Unlock()
+	}
+	_ = s.m.StreamDestroy(stream)
+}
+
+// carryOut moves one part of the ring to its blocks in DRAM and returns when they are there.
+func (s *saver) carryOut(j *job, stream cuda.Stream) error {
+	dst := s.dst.Ptr() + cuda.Ptr(8*j.at)
+	if s.engine == "flash" {
+		return s.m.FlashD2H(&cuda.SaveArgs{Saver: s.flash, Src: s.ring + cuda.Ptr(j.at*s.blockBytes), Dst: dst, Count: j.count, BlockBytes: s.blockBytes, After: j.ready})
+	}
+	if err := s.m.StreamWait(stream, j.ready); err != nil {
+		return err
+	}
+	a := &cuda.BlocksArgs{Src: s.dst.Ptr() + cuda.Ptr(8*(s.blocks+j.at)), Dst: dst, Count: j.count, BlockBytes: s.blockBytes}
+	move := s.m.MemcpyBlocks
+	if s.engine == "gpu" {
+		move = s.m.GPUScatter
+	}
+	if err := move(a, stream); err != nil {
+		return err
+	}
+	return s.m.StreamSync(stream)
+}
+
+// most is the number of blocks that one job may have: a fraction of the ring, so that copies into it and out of it overlap.
+func (s *saver) most() int64 { return max(1, s.blocks/4) }
+
+// reserve waits for room for n blocks and returns where they go; waited says whether it had to.
+func (s *saver) reserve(n int64) (at int64, waited bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if gap := s.blocks - s.head%s.blocks; gap < n {
+		s.head += gap // a job lies in one piece
+	}
+	for s.head+n-s.tail > s.blocks && s.err == nil {
+		if s.done == s.submitted { // only gaps are left
+			s.tail = s.head
+			continue
+		}
+		waited = true
+		s.moved.Wait()
+	}
+	at = s.head % s.blocks
+	s.head += n
+	return at, waited, s.err
+}
+
+// to names the destination of a reserved block.
+func (s *saver) to(at int64, dst cuda.Ptr) { s.addresses[at] = int64(dst) }
+
+// submit hands a reserved part over; the copies into it have been enqueued on the stream.
+func (s *saver) submit(step, at, n int64, stream cuda.Stream) (number int64, err error) {
+	s.mu.Lock()
+	var ready cuda.Event
+	if k := len(s.events); k > 0 {
+		ready, s.events = s.events[k-1], s.events[:k-1]
+	}
+	s.mu.Unlock()
+	if ready == 0 {
+		if ready, err = s.m.EventCreate(); err != nil {
+			return 0, err
+		}
+	}
+	if err = s.m.EventRecord(ready, stream); err != nil {
+		return 0, err
+	}
+	s.mu.Lock()
+	s.submitted++
+	j := job{number: s.submitted, step: step, at: at, count: n, release: s.head, ready: ready}
+	s.open = append(s.open, j)
+	s.mu.Unlock()
+	s.jobs <- j
+	return j.number, nil
+}
+
+// wait blocks until a job and all before it are done.
+func (s *saver) wait(number int64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.done < number && s.err == nil {
+		s.moved.Wait()
+	}
+	return s.err
+}
+
+// finished returns the number of the newest job done.
+func (s *saver) finished() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.done
+}
+
+// landed returns how many of the first steps, of those given, have all their saves in DRAM, and when the newest of them was.
+func (s *saver) landed(steps int64) (n int64, at time.Time, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n = steps; len(s.open) > 0 {
+		n = s.open[0].step
+	}
+	return n, s.doneAt, s.err
+}
+
+// drain waits for all jobs and returns when the last one was done.
+func (s *saver) drain() (time.Time, error) {
+	if err := s.wait(s.submitted); err != nil {
+		return time.Time{}, err
+	}
+	return s.doneAt, nil
+}
+
+func (s *saver) close() error {
+	close(s.jobs)
+	<-s.ended
+	for _, e := range s.events {
+		if err := s.m.EventDestroy(e); err != nil {
+			return err
+		}
+	}
+	if s.flash != 0 {
+		if err := s.m.SaverDestroy(s.flash); err != nil {
+			return err
+		}
+	}
+	if err := s.m.HostFree(s.dst); err != nil {
+		return err
+	}
+	return s.m.DeviceFree(s.ring)
+}

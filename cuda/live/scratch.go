@@ -1,0 +1,116 @@
+package live
+
+import (
+	"fmt"
+
+	"sparseserve/cuda"
+	"sparseserve/sim"
+)
+
+// scratch is the device memory that a step works in. It grows to the largest step so far.
+type scratch struct {
+	x      [2]buffer // residual stream [tokens][hidden]; the second takes the rows when they change
+	h      buffer    // normed input, and output of a linear [tokens][hidden]
+	qkv    buffer    // [tokens][HeadsQ + 2 HeadsKV][D]
+	attn   buffer    // [tokens][HeadsQ][D]
+	gateUp buffer    // [slice][2 FFN]
+	act    buffer    // [slice][FFN]
+	q      buffer    // of decodes, packed [decodes][HeadsQ][D]
+	scores buffer    // fp32 [decodes][HeadsKV][blocks]
+	list   buffer    // int32 [decodes][HeadsKV][budget]
+	count  buffer    // int32 [decodes][HeadsKV]
+	zeroed buffer    // workspaces that must be zero at first
+	logits buffer    // [rows][vocab]
+	picked buffer    // int32 [rows]
+}
+
+// buffer is device memory that grows.
+type buffer struct {
+	at    cuda.Ptr
+	bytes int64
+}
+
+// mlpSlice is how many tokens pass the MLP at once: enough to fill the card, and the intermediate activations of a long prompt stay small.
+const mlpSlice = 4096
+
+// size makes room for a step.
+func (d *Device) size(s *sim.Step) error {
+	tokens, decodes := 0, 0
+	for i := range s.Rows {
+		tokens += s.Rows[i].To - s.Rows[i].From
+		if s.Rows[i].Decode {
+			decodes++
+		}
+	}
+	md, b := d.model, &d.scratch
+	slice := min(tokens, mlpSlice)
+	wide := int64(md.HeadsQ * md.HeadDim)
+	for _, g := range []struct {
+		b     *buffer
+		bytes int64
+		what  string
+	}{
+		{&b.x[0], int64(tokens) * int64(md.Hidden) * 2, "hidden state"},
+		{&b.x[1], int64(tokens) * int64(md.Hidden) * 2, "hidden state"},
+		{&b.h, int64(tokens) * int64(md.Hidden) * 2, "normed state"},
+		{&b.qkv, int64(tokens) * int64(md.heads()*md.HeadDim) * 2, "Q, K and V"},
+		{&b.attn, int64(tokens) * wide * 2, "attention output"},
+		{&b.gateUp, int64(slice) * int64(2*md.FFN) * 2, "gate and up"},
+		{&b.act, int64(slice) * int64(md.FFN) * 2, "activation"},
+		{&b.q, int64(decodes) * wide * 2, "queries"},
+		{&b.logits, int64(s.Sampled) * int64(md.Vocab) * 2, "logits"},
+		{&b.picked, int64(s.Sampled) * 4, "tokens"},
+	} {
+		if err := d.grow(g.b, g.bytes, g.what); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// grow gives a buffer at least the given bytes; its contents are lost. The GPU is idle, or only reads what it was given before.
+func (d *Device) grow(b *buffer, bytes int64, what string) error {
+	if b.bytes >= bytes {
+		return nil
+	}
+	if b.bytes > 0 {
+		if err := d.m.StreamSync(d.stream); err != nil {
+			return err
+		}
+		if err := d.m.DeviceFree(b.at); err != nil {
+			return err
+		}
+	}
+	bytes += bytes / 4
+	bytes = (bytes + 255) / 256 * 256
+	b.bytes = 0
+	at, err := d.m.DeviceAlloc(bytes)
+	if err != nil {
+		return fmt.Errorf("%s of %s: %w", what, gib(bytes), err)
+	}
+	b.at, b.bytes = at, bytes
+	return nil
+}
+
+// growZeroed is grow for memory that kernels want zeroed once.
+func (d *Device) growZeroed(b *buffer, bytes int64, what string) error {
+	if b.bytes >= bytes {
+		return nil
+	}
+	if err := d.grow(b, bytes, what); err != nil {
+		return err
+	}
+	return d.m.Memset(&cuda.MemsetArgs{Dst: b.at, Bytes: b.bytes}, d.stream)
+}
+
+func (s *scratch) close(m Machine) error {
+	for _, b := range []*buffer{&s.x[0], &s.x[1], &s.h, &s.qkv, &s.attn, &s.gateUp, &s.act, &s.q, &s.scores, &s.list, &s.count, &s.zeroed, &s.logits, &s.picked} {
+		if b.bytes > 0 {
+			if err := m.DeviceFree(b.at); err != nil {
+				return err
+			}
+			b.bytes = 0
+		}
+	}
+	return nil
+}
