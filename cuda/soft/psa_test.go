@@ -126,6 +126,15 @@ func TestPSAPipeline(t *testing.T) {
 				if loaded < needed || loaded > needed+depth || epsilon < 1 && int(loaded) == steps && depth == 1 {
 					t.Errorf("%s: %d microbatches loaded, %d needed of %d", what, loaded, needed, steps)
 				}
+				// With one microbatch ahead, what a unit did not get to stays in host memory.
+				for unit, used := range want.Used {
+					for i := used; depth == 1 && i < a.Count[unit]; i++ {
+						slot := a.Table[unit*a.TableStride+int(a.List[unit*a.ListStride+int(i)])]
+						if b := download[byte](g, args.Pool+cuda.Ptr(int(slot)*size), 1); b[0] != poison {
+							t.Fatalf("%s: entry %d of unit %d was loaded, %d were used", what, i, unit, used)
+						}
+					}
+				}
 			}
 		}
 	}

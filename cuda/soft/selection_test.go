@@ -133,7 +133,13 @@ func TestSelect(t *testing.T) {
 		g.must(g.Select(&cuda.SelectArgs{Scores: args, TopK: top, Arrived: arrived}, 0))
 	}
 	list, count := download[int32](g, top.List, units*k), download[int32](g, top.Count, units)
+	written := download[float32](g, args.Scores, units*int(args.ScoreStride))
 	for u, n := range blocks {
+		for i, x := range written[u*int(args.ScoreStride):][:args.ScoreStride] {
+			if here := math.Float32bits(x) != 0x7e7e7e7e; here != (i < min(int(n), len(want[u]))) {
+				t.Fatalf("score %d of unit %d: written %v", i, u, here)
+			}
+		}
 		scores := slices.Repeat([]float64{math.Inf(-1)}, int(n))
 		for i := range min(int(n), len(want[u])) {
 			scores[i] = float64(float32(want[u][i]))
