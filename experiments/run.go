@@ -104,7 +104,7 @@ func (s *prepared) serve(ctx context.Context, sink Sink, notes func(*sim.Metrics
 	rec := newFiles(sink)
 	var recorder sim.Recorder = rec
 	if sink.Trace != nil {
-		trace := newChromeTrace(sink.Trace, rec, p.System.Offload && p.System.SaveEngine == "flash")
+		trace := newChromeTrace(sink.Trace, rec, s.point.System.Offload && s.point.System.SaveEngine == "flash")
 		defer func() { err = errors.Join(err, trace.close()) }()
 		recorder = trace
 	}
