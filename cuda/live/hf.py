@@ -12,7 +12,7 @@ import torch
 import transformers
 from transformers import LlamaConfig, LlamaForCausalLM
 
-CANDIDATES = 128
+CANDIDATES = 32
 GREEDY = 32
 LENGTHS = (5, 37, 130)
 VERSION = tuple(int(n) for n in transformers.__version__.split(".")[:2])
