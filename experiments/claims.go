@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	_ "embed"
 
@@ -71,6 +72,16 @@ func (c *Claim) numbers() []float64 {
 	return []float64{c.Value}
 }
 
+// text says what number i is about. A text that ends in a list of as many things
+// as there are numbers names that of the number.
+func (c *Claim) text(i int) string {
+	about, list, _ := strings.Cut(c.Text, ": ")
+	if parts := strings.Split(list, ", "); len(parts) > 1 && len(parts) == len(c.Values) {
+		return about + ": " + parts[i]
+	}
+	return c.Text
+}
+
 // Verdict is one number of a claim beside ours.
 type Verdict struct {
 	ID        string   `json:"id"`
@@ -109,7 +120,7 @@ func Judge(claims []Claim, dir string) ([]Verdict, error) {
 	var verdicts []Verdict
 	for _, c := range claims {
 		for i, value := range c.numbers() {
-			v := Verdict{ID: c.ID, Index: i, Paper: c.Paper, Where: c.Where, Text: c.Text, Kind: c.Kind, Value: value, Note: notes[c.ID]}
+			v := Verdict{ID: c.ID, Index: i, Paper: c.Paper, Where: c.Where, Text: c.text(i), Kind: c.Kind, Value: value, Note: notes[c.ID]}
 			m, ok := measurements()[measureKey{c.ID, i}]
 			if !ok {
 				v.Note = unmeasured(c.Paper)

@@ -56,6 +56,24 @@ func TestEveryClaimHasAMeasurement(t *testing.T) {
 	}
 }
 
+// The numbers of one claim are told apart in words where its text lists them.
+func TestClaimText(t *testing.T) {
+	for _, c := range []struct {
+		text   string
+		values int
+		want   string
+	}{
+		{"goodput over vLLM: LWM-7B, Llama3-8B", 2, "goodput over vLLM: Llama3-8B"},
+		{"speedup at 100K, 1M tokens, one A100", 2, "speedup at 100K, 1M tokens, one A100"},
+		{"throughput: up to, LWM-7B", 0, "throughput: up to, LWM-7B"},
+	} {
+		claim := Claim{Text: c.text, Values: make([]float64, c.values)}
+		if got := claim.text(1); got != c.want {
+			t.Errorf("%q: number 2 is %q, want %q", c.text, got, c.want)
+		}
+	}
+}
+
 func TestSettle(t *testing.T) {
 	for _, c := range []struct {
 		kind, bound string

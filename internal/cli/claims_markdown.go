@@ -21,7 +21,7 @@ func claimsMarkdown(verdicts []experiments.Verdict) string {
 			continue
 		}
 		name := v.Text
-		if v.Index > 0 {
+		if i > 0 && verdicts[i-1].Text == v.Text {
 			name = fmt.Sprintf("the same, number %d", v.Index+1)
 		}
 		outcome := outcome(v)
