@@ -19,15 +19,15 @@ func HalfOf(x float64) Half {
 	case a < 0x1p-14: // subnormal: multiples of 2^-24
 		return sign | Half(math.RoundToEven(a*0x1p24))
 	default:
-		exponent := math.Ilogb(a)
-		mantissa := math.RoundToEven(math.Ldexp(a, 10-exponent)) // 1024 to 2048; the sum below carries 1024 into the exponent
-		return sign | Half((exponent+14)<<10+int(mantissa))
+		bits := math.Float64bits(a) - (1023-15)<<52 // with binary16's bias
+		bits += 1<<41 - 1 + bits>>42&1              // 42 bits of the mantissa go; the sum may carry into the exponent
+		return sign | Half(bits>>42)
 	}
 }
 
 // Float returns the value exactly.
 func (h Half) Float() float64 {
-	sign, exponent, mantissa := 1.0, int(h>>10&31), float64(h&0x3ff)
+	sign, exponent, mantissa := 1.0, uint64(h>>10&31), float64(h&0x3ff)
 	if h&0x8000 != 0 {
 		sign = -1
 	}
@@ -40,5 +40,5 @@ func (h Half) Float() float64 {
 		}
 		return math.Inf(int(sign))
 	}
-	return sign * math.Ldexp(1024+mantissa, exponent-25)
+	return sign * math.Float64frombits((exponent+1023-15)<<52|uint64(h&0x3ff)<<42)
 }

@@ -34,3 +34,19 @@ func TestHalfRoundsToNearestEven(t *testing.T) {
 		}
 	}
 }
+
+// Between any two neighbours: the middle goes to the even one, all else to the nearer.
+func TestHalfRoundsEveryInterval(t *testing.T) {
+	for h := range Half(0x7bff) {
+		low, high := h.Float(), (h + 1).Float()
+		middle, even := (low+high)/2, h+h&1
+		for _, c := range []struct {
+			x    float64
+			want Half
+		}{{middle, even}, {math.Nextafter(middle, low), h}, {math.Nextafter(middle, high), h + 1}, {-middle, even | 0x8000}} {
+			if got := HalfOf(c.x); got != c.want {
+				t.Fatalf("%g becomes %#04x, want %#04x", c.x, got, c.want)
+			}
+		}
+	}
+}

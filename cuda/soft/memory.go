@@ -1,6 +1,7 @@
 package soft
 
 import (
+	"bytes"
 	"slices"
 	"unsafe"
 
@@ -37,18 +38,20 @@ type memory struct {
 // poison makes NaN of whatever fp16 value is read before it was written, and no plausible index or address of an integer.
 const poison = 0x7e
 
-func (m *memory) alloc(call string, bytes int64, on place) (*region, error) {
+var poisoned = bytes.Repeat([]byte{poison}, 4096)
+
+func (m *memory) alloc(call string, size int64, on place) (*region, error) {
 	page := int64(unix.Getpagesize())
-	mapped, err := unix.Mmap(-1, 0, int((bytes+page-1)/page*page), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	mapped, err := unix.Mmap(-1, 0, int((size+page-1)/page*page), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
-		return nil, failure(call, cuda.OutOfMemory, "%d bytes: %v", bytes, err)
+		return nil, failure(call, cuda.OutOfMemory, "%d bytes: %v", size, err)
 	}
-	r := &region{at: cuda.Ptr(uintptr(unsafe.Pointer(unsafe.SliceData(mapped)))), data: mapped[:bytes:bytes], mapped: mapped, on: on}
-	for i := range r.data {
-		r.data[i] = poison
+	r := &region{at: cuda.Ptr(uintptr(unsafe.Pointer(unsafe.SliceData(mapped)))), data: mapped[:size:size], mapped: mapped, on: on}
+	for at := 0; at < len(r.data); at += len(poisoned) {
+		copy(r.data[at:], poisoned)
 	}
 	m.regions = slices.Insert(m.regions, m.after(r.at), r)
-	m.held[on] += bytes
+	m.held[on] += size
 	return r, nil
 }
 
