@@ -21,7 +21,7 @@ test:
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -o sparseserve .
 
-# A binary first: what it finds is kept for as long as the program is the same.
+# Runs are kept for as long as what they are made from is the same.
 figures: build
 	./sparseserve figures --paper
 

@@ -40,7 +40,7 @@ func (a axis) of(v float64) float64 {
 }
 
 // Ticks labels the decades of a logarithmic axis, 2 and 5 within them as long as
-// there are few, and every digit within a single one; round steps of a linear one. Values are scaled.
+// there are few, and most digits within a single one; round steps of a linear one. Values are scaled.
 func (a axis) Ticks(_, _ float64) []plot.Tick {
 	if !a.log {
 		return linearTicks(a.low, a.high)
@@ -54,7 +54,7 @@ func (a axis) Ticks(_, _ float64) []plot.Tick {
 				continue
 			}
 			t := plot.Tick{Value: a.of(v)}
-			if digit == 1 || decades < 2.5 && (digit == 2 || digit == 5) || decades < 1 {
+			if digit == 1 || decades < 2.5 && (digit == 2 || digit == 5) || decades < 1 && digit != 7 && digit != 9 {
 				t.Label = tickLabel(v)
 			}
 			ticks = append(ticks, t)
