@@ -3,32 +3,45 @@ package hw
 import "math"
 
 // stream is a kernel bound by HBM bytes: decode attention over whole contexts
-// or over selected blocks, and the scoring of block metadata.
+// or over selected blocks, and the scoring of block metadata. A list is what
+// one KV head of one request attends to, or chooses from.
 //
-//	t = max(floor, launch + bytes/rate), at least max(FLOPs/peak, bytes/HBM)
+//	t = max(floor, launch + lists per_head + (g-1) per_query + length per_block +
+//	        g splits merge + bytes/rate + min(bytes, fill)/fill_rate),
+//	    at least max(FLOPs/peak, bytes/HBM)
 //
-// A small launch leaves the card half idle: the floor is the time of one
-// request alone.
+// with g query heads a KV head. A kernel that cuts lists into splits, so that
+// few lists fill the card, merges the splits of a list one after another:
+// splits = ctas/lists, at most one per 128 tokens. A term whose figure a
+// profile does not give is 0.
 type stream struct {
-	peak                peak
-	launch, floor, rate float64
-	largest             float64 // bytes measured; 0 when not said
-	bytesEach           float64 // HBM bytes per item
-	flopsEach           float64 // FLOPs per item
-	perRequest          float64 // seconds; of scoring
+	peak                                           peak
+	launch, floor, rate                            float64
+	perHead, perQuery, perBlock, merge, fill, ctas float64
+	fillRate                                       float64
+	largest                                        float64 // bytes measured; 0 when not said
+	heads, group                                   float64 // KV heads; query heads of each
+	bytesEach                                      float64 // HBM bytes per item, all KV heads
+	flopsEach                                      float64 // FLOPs per item
 }
 
+// splitTokens is the least of a list that a CTA takes: four warps, each a
+// block of 32 tokens.
+const splitTokens = 128
+
 // newStream prices items (tokens or blocks) of the given bytes and FLOPs.
-func newStream(p *Profile, s Stream, bytesEach, flopsEach float64) stream {
+func newStream(p *Profile, m *Model, s Stream, bytesEach, flopsEach float64) stream {
 	k := stream{
-		peak: p.peak(), launch: s.Launch.SI(), rate: s.Rate.SI(),
+		peak: p.peak(), launch: s.Launch.SI(), floor: s.Floor.optional(), rate: s.Rate.SI(),
+		perHead: s.PerHead.optional(), perQuery: s.PerQuery.optional(), perBlock: s.PerBlock.optional(),
+		merge: s.Merge.optional(), ctas: s.CTAs.optional(),
+		fill: s.Fill.optional(), fillRate: math.Inf(1),
+		largest: s.Largest.optional(),
+		heads:   float64(m.KVHeads), group: float64(m.QHeads / m.KVHeads),
 		bytesEach: bytesEach, flopsEach: flopsEach,
 	}
-	if s.Floor.Set() {
-		k.floor = s.Floor.SI()
-	}
-	if s.Largest.Set() {
-		k.largest = s.Largest.SI()
+	if s.FillRate.Set() {
+		k.fillRate = s.FillRate.SI()
 	}
 	return k
 }
@@ -36,31 +49,61 @@ func newStream(p *Profile, s Stream, bytesEach, flopsEach float64) stream {
 // newDense prices a KV token of one layer, all KV heads: 2 KVHeads d elements,
 // 4 d FLOPs for each query head.
 func newDense(p *Profile, m *Model) stream {
-	return newStream(p, p.DenseDecode, float64(m.LayerKVBytesPerToken()), 4*float64(m.QHeads*m.HeadDim))
+	return newStream(p, m, p.DenseDecode, float64(m.LayerKVBytesPerToken()), 4*float64(m.QHeads*m.HeadDim))
 }
 
 // newSparse prices a selected KV token as newDense does.
 func newSparse(p *Profile, m *Model) stream {
-	return newStream(p, p.SparseDecode, float64(m.LayerKVBytesPerToken()), 4*float64(m.QHeads*m.HeadDim))
+	return newStream(p, m, p.SparseDecode, float64(m.LayerKVBytesPerToken()), 4*float64(m.QHeads*m.HeadDim))
 }
 
 // newScoring prices a block's metadata in all KV heads: two vectors against
-// each query head. Choosing the blocks also costs a time per request and head.
+// each query head.
 func newScoring(p *Profile, m *Model) stream {
-	k := newStream(p, p.Scoring, float64(int64(m.KVHeads)*m.MetaBytesPerBlock()), 4*float64(m.QHeads*m.HeadDim))
-	k.perRequest = p.Scoring.PerHead.optional() * float64(m.KVHeads)
-	return k
+	return newStream(p, m, p.Scoring, float64(int64(m.KVHeads)*m.MetaBytesPerBlock()), 4*float64(m.QHeads*m.HeadDim))
 }
 
-// seconds returns the time of n items and whether they are more than measured.
-func (k *stream) seconds(n float64) (t float64, outside bool) { return k.secondsOf(n, 0) }
-
-// secondsOf is seconds for items of a number of requests.
-func (k *stream) secondsOf(n, requests float64) (t float64, outside bool) {
+// seconds returns the time of n items, summed over requests, and whether they
+// are more than measured.
+func (k *stream) seconds(n, requests float64) (t float64, outside bool) {
 	if n <= 0 {
 		return 0, false
 	}
-	bytes := n * k.bytesEach
-	t = math.Max(k.floor, k.launch+requests*k.perRequest+bytes/k.rate)
-	return math.Max(t, k.peak.floor(n*k.flopsEach, bytes)), k.largest > 0 && bytes > k.largest
+	requests = math.Max(requests, 1)
+	lists, length, bytes := requests*k.heads, n/requests, n*k.bytesEach
+	t = k.launch + lists*k.perHead + (k.group-1)*k.perQuery + length*k.perBlock +
+		k.group*k.splits(lists, length)*k.merge + bytes/k.rate + math.Min(bytes, k.fill)/k.fillRate
+	return max(t, k.floor, k.peak.floor(n*k.flopsEach, bytes)), k.largest > 0 && bytes > k.largest
+}
+
+// splits returns into how many parts the kernel cuts a list of some tokens.
+func (k *stream) splits(lists, tokens float64) float64 {
+	return max(1, min(math.Ceil(tokens/splitTokens), math.Floor(k.ctas/lists)))
+}
+
+// psaDecode is progressive sparse attention (PSA, Algorithm 1): a CTA takes a
+// list microbatch by microbatch and decides after each whether to go on.
+//
+//	t = launch + lists per_head + max(rounds round + length per_block, bytes/rate)
+//
+// with rounds = length/microbatch; few lists wait for each round, many for
+// bytes.
+type psaDecode struct {
+	launch, perHead, round, perBlock, rate float64
+}
+
+// PSADecodeSeconds returns the time in which one layer attends to so many
+// blocks of each KV head of each request, in rounds of a microbatch. It is
+// false where the profile has no figures of PSA.
+func (p *Profile) PSADecodeSeconds(m *Model, requests, blocks, blockTokens, microbatch int) (t float64, known bool) {
+	f := p.PSADecode
+	if !f.Rate.Set() || requests < 1 || blocks < 1 || microbatch < 1 {
+		return 0, f.Rate.Set()
+	}
+	k := psaDecode{f.Launch.SI(), f.PerHead.optional(), f.Round.SI(), f.PerBlock.optional(), f.Rate.SI()}
+	tokens := float64(requests) * float64(blocks) * float64(blockTokens)
+	bytes := tokens * float64(m.LayerKVBytesPerToken())
+	rounds := math.Ceil(float64(blocks) / float64(microbatch))
+	t = k.launch + float64(requests*m.KVHeads)*k.perHead + math.Max(rounds*k.round+float64(blocks)*k.perBlock, bytes/k.rate)
+	return math.Max(t, p.peak().floor(4*float64(m.QHeads*m.HeadDim)*tokens, bytes)), true
 }

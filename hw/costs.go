@@ -72,15 +72,15 @@ func (c *coster) price(w *sim.Work) layerCost {
 
 	kv := float64(w.DecodeTokens)
 	if w.Sparse {
-		t, beyond := c.sparse.seconds(kv)
+		t, beyond := c.sparse.seconds(kv, float64(w.Decodes))
 		n.mark(noteSparse, beyond, kv*c.sparse.bytesEach)
 		cost.sparse = nanoseconds(t)
 	} else {
-		t, beyond := c.dense.seconds(kv)
+		t, beyond := c.dense.seconds(kv, float64(w.Decodes))
 		n.mark(noteDense, beyond, kv*c.dense.bytesEach)
 		cost.dense = nanoseconds(t)
 	}
-	s, _ := c.scoring.secondsOf(float64(w.ScoredBlocks), float64(w.Decodes))
+	s, _ := c.scoring.seconds(float64(w.ScoredBlocks), float64(w.Decodes))
 	cost.scoring = nanoseconds(s)
 	return cost
 }

@@ -73,9 +73,10 @@ func tflops(a prefillAttention, query, prefix int) float64 {
 	return a.spanFLOPs(s) / t * 1e-12
 }
 
-// gbps returns a stream's rate over n items in GB/s.
-func gbps(k stream, n float64) float64 {
-	t, _ := k.seconds(n)
+// gbps returns a stream's rate over requests of some tokens each in GB/s.
+func gbps(k stream, requests, tokens float64) float64 {
+	n := requests * tokens
+	t, _ := k.seconds(n, requests)
 	return n * k.bytesEach / t * 1e-9
 }
 
@@ -151,7 +152,7 @@ func TestFactsA100(t *testing.T) {
 			if scale != 1 { // the 43 us launch is common to both cards
 				want = bytes / (43e-6 + (bytes/(r.want*1e9)-43e-6)*scale) * 1e-9
 			}
-			facts = append(facts, near(row("decode attention, %.0f x %.0f, GB/s", r.batch, r.context), want, gbps(dense, r.batch*r.context)))
+			facts = append(facts, near(row("decode attention, %.0f x %.0f, GB/s", r.batch, r.context), want, gbps(dense, r.batch, r.context)))
 		}
 		for _, pool := range []float64{0.25, 1, 10, 64, 224} {
 			rate := loadGBps(t, p, LoadFlash, 1<<16, 16<<10, pool)
@@ -278,7 +279,7 @@ func TestFactsH200(t *testing.T) {
 		between("h200 linears, 8192 tokens, ms", 4.45, 1.2*4.45, ms(lin.seconds(8192))),
 	)
 	for _, r := range []struct{ batch, gbps float64 }{{1, 820}, {8, 3200}, {32, 4000}} {
-		facts = append(facts, above(fmt.Sprintf("h200 sparse decode, batch %.0f x 2048, GB/s", r.batch), r.gbps, gbps(sparse, r.batch*2048)))
+		facts = append(facts, above(fmt.Sprintf("h200 sparse decode, batch %.0f x 2048, GB/s", r.batch), r.gbps, gbps(sparse, r.batch, 2048)))
 	}
 	for _, r := range []struct {
 		threads int
@@ -295,7 +296,7 @@ func TestFactsH200(t *testing.T) {
 		between("h200 memcpy D2H, 16 KiB blocks, GB/s", 5.6, 7.2, saveGBps(t, p, SaveMemcpy, 8192, 16<<10, 0)),
 		above("h200 GPU scatter, 16 KiB blocks, GB/s", 47.3, saveGBps(t, p, SaveGPU, 8192, 16<<10, 0)),
 		near("h200 prefill attention, 32k, TFLOP/s", 349, tflops(newPrefillAttention(p, m), 32768, 0)),
-		near("h200 dense decode, 8 x 8k, GB/s", 4200, gbps(dense, 8*8192)),
+		near("h200 dense decode, 8 x 8k, GB/s", 4200, gbps(dense, 8, 8192)),
 	)
 	report(t, facts)
 }

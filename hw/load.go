@@ -14,11 +14,12 @@ const (
 
 // loader prices one layer's loads of n blocks of b bytes each.
 //
-//	memcpy   t = base + n call + n b / link
-//	batched  t = call + n block + n b / link
-//	flash    t = max(floor, launch + n block + n b / rate(pool))
+//	memcpy   t = base + n (call + long B/(B + half)) + B / link, B = n b
+//	batched  t = call + n block(b) + B / link
+//	flash    t = max(floor, launch + n block + B / rate(pool))
 //
-// base and flash's block are 0 in profiles that do not give them.
+// base, long and flash's block are 0 in profiles that do not give them; a
+// batched copy's block is one figure, or rows by block size.
 //
 // rate falls with the size of the host pool that the kernel reads in place
 // (TLB reach), straight in log size. Never below n b / link, nor below the
@@ -27,8 +28,10 @@ type loader struct {
 	engine      string
 	call, block float64 // seconds
 	floor       float64
+	long, half  float64 // seconds, bytes
 	link        float64 // bytes/s
 	rate        curve   // pool bytes, bytes/s
+	sizes       curve   // block bytes, seconds
 }
 
 func newLoader(p *Profile, engine string) (loader, error) {
@@ -36,8 +39,12 @@ func newLoader(p *Profile, engine string) (loader, error) {
 	switch engine {
 	case LoadMemcpy:
 		l.call, l.block = p.Load.MemcpyBase.optional(), p.Load.MemcpyCall.SI()
+		l.long, l.half = p.Load.MemcpyLong.optional(), p.Load.MemcpyHalf.optional()
 	case LoadBatched:
 		l.call, l.block = p.Load.BatchedCall.SI(), p.Load.BatchedBlock.SI()
+		for _, r := range p.Load.BatchedSizes {
+			l.sizes.add(float64(r.BlockBytes), r.SI())
+		}
 	case LoadFlash:
 		l.call, l.block = p.Load.FlashLaunch.SI(), p.Load.FlashBlock.optional()
 		l.floor = p.Load.FlashFloor.optional()
@@ -66,6 +73,13 @@ func (l *loader) seconds(n, blockBytes int64, rate float64) float64 {
 		return 0
 	}
 	bytes := float64(n) * float64(blockBytes)
-	t := l.call + float64(n)*l.block + bytes/rate
+	block := l.block
+	if len(l.sizes.x) > 0 {
+		block, _ = l.sizes.logLinear(float64(blockBytes))
+	}
+	if l.long > 0 {
+		block += l.long * bytes / (bytes + l.half)
+	}
+	t := l.call + float64(n)*block + bytes/rate
 	return max(t, l.floor, bytes/l.link)
 }

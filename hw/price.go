@@ -33,6 +33,20 @@ func (p *Profile) LinearsSeconds(m *Model, tokens int) float64 {
 	return t
 }
 
+// PointwiseSeconds returns the time of one layer's norms, rope and activation.
+func (p *Profile) PointwiseSeconds(m *Model, tokens int) float64 {
+	w := newPointwise(p, m)
+	t, _ := w.seconds(float64(tokens))
+	return t
+}
+
+// HeadSeconds returns the time of the embedding of some tokens, and of the LM
+// head and the choice of a token for those of them that emit one.
+func (p *Profile) HeadSeconds(m *Model, tokens, sampled int) float64 {
+	h := newLMHead(p, m)
+	return h.seconds(tokens, sampled)
+}
+
 // PrefillSeconds returns the time of one layer's prefill attention.
 func (p *Profile) PrefillSeconds(m *Model, spans ...sim.Span) float64 {
 	a := newPrefillAttention(p, m)
@@ -48,17 +62,17 @@ func PrefillFLOPs(m *Model, span sim.Span) float64 {
 
 // DenseDecodeSeconds returns the time of one layer's decode attention to kv
 // tokens, summed over requests.
-func (p *Profile) DenseDecodeSeconds(m *Model, kv int64) float64 {
+func (p *Profile) DenseDecodeSeconds(m *Model, kv int64, requests int) float64 {
 	k := newDense(p, m)
-	t, _ := k.seconds(float64(kv))
+	t, _ := k.seconds(float64(kv), float64(requests))
 	return t
 }
 
 // SparseDecodeSeconds returns the time of one layer's decode attention to kv
 // selected tokens, summed over requests.
-func (p *Profile) SparseDecodeSeconds(m *Model, kv int64) float64 {
+func (p *Profile) SparseDecodeSeconds(m *Model, kv int64, requests int) float64 {
 	k := newSparse(p, m)
-	t, _ := k.seconds(float64(kv))
+	t, _ := k.seconds(float64(kv), float64(requests))
 	return t
 }
 
@@ -66,6 +80,6 @@ func (p *Profile) SparseDecodeSeconds(m *Model, kv int64) float64 {
 // from them; blocks are summed over requests.
 func (p *Profile) ScoringSeconds(m *Model, blocks int64, requests int) float64 {
 	k := newScoring(p, m)
-	t, _ := k.secondsOf(float64(blocks), float64(requests))
+	t, _ := k.seconds(float64(blocks), float64(requests))
 	return t
 }

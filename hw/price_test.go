@@ -66,8 +66,8 @@ func TestPricesAreTheDevices(t *testing.T) {
 		}{
 			{"linears", p.LinearsSeconds(m, 704) + pw, got.linears.Seconds()},
 			{"prefill attention", p.PrefillSeconds(m, span), got.prefill.Seconds()},
-			{"sparse decode", p.SparseDecodeSeconds(m, 9000), got.sparse.Seconds()},
-			{"dense decode", p.DenseDecodeSeconds(m, 9000), dense.dense.Seconds()},
+			{"sparse decode", p.SparseDecodeSeconds(m, 9000, 4), got.sparse.Seconds()},
+			{"dense decode", p.DenseDecodeSeconds(m, 9000, 4), dense.dense.Seconds()},
 			{"scoring", p.ScoringSeconds(m, 3000, 4), got.scoring.Seconds()},
 		} {
 			if math.Abs(part.got-part.want) > 3e-9 {

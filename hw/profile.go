@@ -20,16 +20,19 @@ type Profile struct {
 	Host       Host       `toml:"host"`
 	Reference  Reference  `toml:"reference"`
 
-	Shapes    []Shape      `toml:"shapes"`    // model shapes that rows were measured on
-	Linears   []TokenRow   `toml:"linears"`   // the four linears of one layer
-	Pointwise []TokenRow   `toml:"pointwise"` // norms, rope, activation and residuals of one layer
+	Shapes    []Shape      `toml:"shapes"`         // model shapes that rows were measured on
+	Linears   []TokenRow   `toml:"linears"`        // the four linears of one layer
+	Pointwise []TokenRow   `toml:"pointwise"`      // norms, rope, activation and residuals of one layer
+	Head      []TokenRow   `toml:"head,omitempty"` // LM head and the choice of a token, by rows that emit one
 	Prefill   []PrefillRow `toml:"prefill_attention"`
 
-	DenseDecode  Stream  `toml:"dense_decode"`
-	SparseDecode Stream  `toml:"sparse_decode"`
-	Scoring      Stream  `toml:"scoring"`
-	Load         Loading `toml:"load"`
-	Save         Saving  `toml:"save"`
+	Embedding    Embedding `toml:"embedding,omitempty"`
+	DenseDecode  Stream    `toml:"dense_decode"`
+	SparseDecode Stream    `toml:"sparse_decode"`
+	PSADecode    PSADecode `toml:"psa_decode,omitempty"`
+	Scoring      Stream    `toml:"scoring"`
+	Load         Loading   `toml:"load"`
+	Save         Saving    `toml:"save"`
 
 	Fits []Fit `toml:"fits,omitempty"`
 }
@@ -100,6 +103,7 @@ type Shape struct {
 	KVHeads int    `toml:"kv_heads"`
 	HeadDim int    `toml:"head_dim"`
 	FFN     int    `toml:"ffn"`
+	Vocab   int    `toml:"vocab,omitempty"` // of the shape's head rows
 }
 
 // TokenRow is the time of one layer's part at a number of tokens in the batch.
@@ -117,22 +121,49 @@ type PrefillRow struct {
 	Rate   Figure `toml:"rate" dim:"compute"`
 }
 
-// Stream is a kernel that lives on bytes: t = max(floor, launch + bytes/rate).
-// Scoring also takes per_head for every list that it selects.
+// Embedding is the gather of token rows: t = launch + bytes/rate.
+type Embedding struct {
+	Launch Figure `toml:"launch,omitempty" dim:"time,optional"`
+	Rate   Figure `toml:"rate,omitempty" dim:"rate,optional"` // bytes read and written
+}
+
+// Stream is a kernel that lives on bytes: t = launch + bytes/rate and what the
+// optional figures add (attention.go). A list is what one KV head of one
+// request reads.
 type Stream struct {
-	Launch  Figure `toml:"launch" dim:"time"`
-	Floor   Figure `toml:"floor,omitempty" dim:"time,optional"`
-	Rate    Figure `toml:"rate" dim:"rate"`
-	PerHead Figure `toml:"per_head,omitempty" dim:"time,optional"` // of scoring: for each request and KV head
-	Largest Figure `toml:"largest,omitempty" dim:"size,optional"`  // most bytes that were measured
+	Launch   Figure `toml:"launch" dim:"time"`
+	Floor    Figure `toml:"floor,omitempty" dim:"time,optional"`
+	Rate     Figure `toml:"rate" dim:"rate"`
+	PerHead  Figure `toml:"per_head,omitempty" dim:"time,optional"`  // for each list
+	PerQuery Figure `toml:"per_query,omitempty" dim:"time,optional"` // for each query head of a KV head but the first
+	PerBlock Figure `toml:"per_block,omitempty" dim:"time,optional"` // for each block of one list
+	Merge    Figure `toml:"merge,omitempty" dim:"time,optional"`     // for each split of a list and query head of it
+	CTAs     Figure `toml:"ctas,omitempty" dim:"ctas,optional"`      // splits of all lists that run at once
+	Fill     Figure `toml:"fill,omitempty" dim:"size,optional"`      // the first bytes, which do not fill the card,
+	FillRate Figure `toml:"fill_rate,omitempty" dim:"rate,optional"` // and what they take beside rate
+	Largest  Figure `toml:"largest,omitempty" dim:"size,optional"`   // most bytes that were measured
+}
+
+// PSADecode is progressive sparse attention, which takes lists in rounds of a
+// microbatch of blocks.
+type PSADecode struct {
+	Launch   Figure `toml:"launch,omitempty" dim:"time,optional"`
+	PerHead  Figure `toml:"per_head,omitempty" dim:"time,optional"`  // for each list
+	Round    Figure `toml:"round,omitempty" dim:"time,optional"`     // for each microbatch of one list
+	PerBlock Figure `toml:"per_block,omitempty" dim:"time,optional"` // for each block of one list
+	Rate     Figure `toml:"rate,omitempty" dim:"rate,optional"`
+	Largest  Figure `toml:"largest,omitempty" dim:"size,optional"` // most bytes that were measured
 }
 
 // Loading holds the DRAM->HBM engines.
 type Loading struct {
 	MemcpyCall   Figure    `toml:"memcpy_call" dim:"time"`                    // per block
 	MemcpyBase   Figure    `toml:"memcpy_base,omitempty" dim:"time,optional"` // per batch of blocks
+	MemcpyLong   Figure    `toml:"memcpy_long,omitempty" dim:"time,optional"` // per block, where a batch is long
+	MemcpyHalf   Figure    `toml:"memcpy_half,omitempty" dim:"size,optional"` // bytes of a batch at which half of it is paid
 	BatchedCall  Figure    `toml:"batched_call" dim:"time"`                   // per batch
 	BatchedBlock Figure    `toml:"batched_block" dim:"time"`                  // per block
+	BatchedSizes []SizeRow `toml:"batched_sizes,omitempty"`                   // per block by its size; batched_block is not read then
 	FlashLaunch  Figure    `toml:"flash_launch" dim:"time"`
 	FlashFloor   Figure    `toml:"flash_floor,omitempty" dim:"time,optional"`
 	FlashBlock   Figure    `toml:"flash_block,omitempty" dim:"time,optional"` // per block, seen where blocks are small
@@ -145,10 +176,18 @@ type PoolRow struct {
 	Figure  `dim:"rate"`
 }
 
+// SizeRow is a time per block for blocks of some size.
+type SizeRow struct {
+	BlockBytes int `toml:"block_bytes"`
+	Figure     `dim:"time"`
+}
+
 // Saving holds the HBM->DRAM engines.
 type Saving struct {
 	MemcpyCall Figure `toml:"memcpy_call" dim:"time"`                    // per block
 	MemcpyBase Figure `toml:"memcpy_base,omitempty" dim:"time,optional"` // per batch of blocks
+	MemcpyLong Figure `toml:"memcpy_long,omitempty" dim:"time,optional"` // per block, where a batch is long
+	MemcpyHalf Figure `toml:"memcpy_half,omitempty" dim:"size,optional"` // bytes of a batch at which half of it is paid
 	GPULaunch  Figure `toml:"gpu_launch" dim:"time"`
 	GPUFloor   Figure `toml:"gpu_floor,omitempty" dim:"time,optional"`
 	GPUBlock   Figure `toml:"gpu_block,omitempty" dim:"time,optional"` // per block, seen where blocks are small
@@ -157,8 +196,10 @@ type Saving struct {
 	Contention Figure       `toml:"contention" dim:"share"`
 	FlashCall  Figure       `toml:"flash_call" dim:"time"`                     // the one memcpy into staging
 	FlashWake  Figure       `toml:"flash_wake,omitempty" dim:"time,optional"`  // per scatter thread
+	FlashJoin  Figure       `toml:"flash_join,omitempty" dim:"time,optional"`  // for more threads than one
 	FlashBlock Figure       `toml:"flash_block,omitempty" dim:"time,optional"` // CPU time per block, which small blocks show
 	FlashChunk Figure       `toml:"flash_chunk,omitempty" dim:"size,optional"` // a staging buffer: its copy and scatter do not overlap
+	FlashNear  Figure       `toml:"flash_near,omitempty" dim:"size,optional"`  // bytes after which a save runs at the rows' long rate
 	Threads    Figure       `toml:"threads" dim:"threads"`                     // scatter threads unless asked otherwise
 	Scatter    []ScatterRow `toml:"scatter"`
 }
@@ -167,6 +208,7 @@ type Saving struct {
 type ScatterRow struct {
 	Threads int `toml:"threads"`
 	Figure  `dim:"rate"`
+	Long    Figure `toml:"long,omitempty" dim:"rate,optional"` // of a long save; the rate itself where absent
 }
 
 // Encode returns the profile as a TOML file that ParseProfile reads back.

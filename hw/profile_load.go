@@ -63,12 +63,43 @@ func (p *Profile) validate() (path string, err error) {
 	for _, t := range []struct {
 		name string
 		rows []TokenRow
-	}{{"linears", p.Linears}, {"pointwise", p.Pointwise}} {
+	}{{"linears", p.Linears}, {"pointwise", p.Pointwise}, {"head", p.Head}} {
 		if path, err := p.checkTokenRows(t.name, t.rows); err != nil {
 			return path, err
 		}
 	}
+	if path, err := p.checkTogether(); err != nil {
+		return path, err
+	}
 	return p.checkCurves()
+}
+
+// checkTogether wants optional figures that mean nothing alone to come in
+// pairs.
+func (p *Profile) checkTogether() (string, error) {
+	type pair struct {
+		path, other string
+		a, b        Figure
+	}
+	pairs := []pair{
+		{"embedding.rate", "launch", p.Embedding.Rate, p.Embedding.Launch},
+		{"psa_decode.rate", "launch", p.PSADecode.Rate, p.PSADecode.Launch},
+		{"psa_decode.rate", "round", p.PSADecode.Rate, p.PSADecode.Round},
+		{"load.memcpy_long", "memcpy_half", p.Load.MemcpyLong, p.Load.MemcpyHalf},
+		{"save.memcpy_long", "memcpy_half", p.Save.MemcpyLong, p.Save.MemcpyHalf},
+	}
+	for _, s := range []struct {
+		name string
+		Stream
+	}{{"dense_decode", p.DenseDecode}, {"sparse_decode", p.SparseDecode}, {"scoring", p.Scoring}} {
+		pairs = append(pairs, pair{s.name + ".merge", "ctas", s.Merge, s.CTAs}, pair{s.name + ".fill", "fill_rate", s.Fill, s.FillRate})
+	}
+	for _, c := range pairs {
+		if c.a.Set() != c.b.Set() {
+			return c.path, fmt.Errorf("want it together with %s, or neither", c.other)
+		}
+	}
+	return "", nil
 }
 
 // checkFigures walks all figures below v.
@@ -128,7 +159,7 @@ func (p *Profile) checkShapes() (string, error) {
 
 // checkTokenRows wants known shapes, and tokens and times that rise.
 func (p *Profile) checkTokenRows(name string, rows []TokenRow) (string, error) {
-	if len(rows) == 0 {
+	if len(rows) == 0 && name != "head" {
 		return name, errors.New("want at least one row")
 	}
 	last := map[string]TokenRow{}
@@ -140,6 +171,9 @@ func (p *Profile) checkTokenRows(name string, rows []TokenRow) (string, error) {
 				known[j] = s.Name
 			}
 			return path + ".shape", unknownName("shape", r.Shape, known)
+		}
+		if name == "head" && p.shape(r.Shape).Vocab < 1 {
+			return path + ".shape", fmt.Errorf("want a shape with its vocab, %q has none", r.Shape)
 		}
 		prev := last[r.Shape]
 		if r.Tokens <= prev.Tokens {
@@ -172,6 +206,11 @@ func (p *Profile) checkCurves() (string, error) {
 		}
 		if r.Rate.SI()/prev.Rate.SI() > float64(r.Query)/float64(prev.Query) {
 			return path + ".rate", errors.New("more query tokens never cost less: the rate grows faster than the query")
+		}
+	}
+	for i, r := range p.Load.BatchedSizes {
+		if r.BlockBytes < 1 || i > 0 && r.BlockBytes <= p.Load.BatchedSizes[i-1].BlockBytes {
+			return fmt.Sprintf("load.batched_sizes[%d].block_bytes", i), fmt.Errorf("want sizes that rise from row to row, got %d", r.BlockBytes)
 		}
 	}
 	if len(p.Load.Flash) == 0 {

@@ -14,20 +14,25 @@ const (
 
 // saver prices one layer's saves of n blocks of b bytes each.
 //
-//	memcpy  t = base + n call + n b / link
-//	gpu     t = max(floor, launch + n block + n b / rate); compute loses the
+//	memcpy  t = base + n (call + long B/(B + half)) + B / link, B = n b
+//	gpu     t = max(floor, launch + n block + B / rate); compute loses the
 //	        share contention of its speed while the kernel runs
-//	flash   t = call + threads wake + n block + n b / min(link, scatter(threads)) +
-//	        min(n b, chunk) / max(link, scatter(threads)): the CPU scatters one
-//	        chunk while the copy engine brings the next
+//	flash   t = call + threads wake + join + n block + near / min(link, scatter(threads)) +
+//	        (B - near) / min(link, long(threads)) + min(B, chunk) / max(link, scatter(threads)):
+//	        the CPU scatters one chunk while the copy engine brings the next
 //
-// base, wake, block and chunk are 0 in profiles that do not give them.
+// join is paid by more than one thread; near is what of B is within the first
+// flash_near bytes. base, long, wake, join, block and chunk are 0 in profiles
+// that do not give them, and all of B is near.
 // Never below n b / link, nor below the link's nominal speed.
 type saver struct {
 	engine      string
 	call, block float64 // seconds
 	floor       float64
+	long, half  float64 // seconds, bytes
 	link, rate  float64 // bytes/s
+	near        float64 // bytes at rate; 0: all
+	far         float64 // bytes/s of the others
 	chunk       float64 // bytes that no other work overlaps
 	faster      float64 // bytes/s of the part of flash that rate is not
 	contention  float64 // share of compute lost while a save runs
@@ -41,6 +46,7 @@ func newSaver(p *Profile, engine string, threads int) (saver, error) {
 	switch engine {
 	case SaveMemcpy:
 		s.call, s.block = p.Save.MemcpyBase.optional(), p.Save.MemcpyCall.SI()
+		s.long, s.half = p.Save.MemcpyLong.optional(), p.Save.MemcpyHalf.optional()
 	case SaveGPU:
 		s.call, s.block = p.Save.GPULaunch.SI(), p.Save.GPUBlock.optional()
 		s.floor = p.Save.GPUFloor.optional()
@@ -56,16 +62,25 @@ func newSaver(p *Profile, engine string, threads int) (saver, error) {
 			return saver{}, fmt.Errorf("scatter threads: want 1 or more, or 0 for the profile's own, got %d", threads)
 		}
 		s.call += float64(threads) * p.Save.FlashWake.optional()
-		var c curve
+		if threads > 1 {
+			s.call += p.Save.FlashJoin.optional()
+		}
+		var near, far curve
 		for _, r := range p.Save.Scatter {
-			c.add(float64(r.Threads), r.SI())
+			near.add(float64(r.Threads), r.SI())
+			if !r.Long.Set() {
+				r.Long = r.Figure
+			}
+			far.add(float64(r.Threads), r.Long.SI())
 		}
 		var scatter float64
-		scatter, s.outside = c.power(float64(threads))
-		if below := float64(threads) / c.x[0]; below < 1 {
-			scatter *= below // a thread fewer copies a thread's share less
+		scatter, s.outside = near.power(float64(threads))
+		long, _ := far.power(float64(threads))
+		if below := float64(threads) / near.x[0]; below < 1 {
+			scatter, long = scatter*below, long*below // a thread fewer copies a thread's share less
 		}
 		s.rate, s.faster = math.Min(s.link, scatter), math.Max(s.link, scatter)
+		s.near, s.far = p.Save.FlashNear.optional(), math.Min(s.link, long)
 	default:
 		return saver{}, fmt.Errorf("save engine: want memcpy, gpu or flash, got %q", engine)
 	}
@@ -79,6 +94,12 @@ func (s *saver) seconds(n, blockBytes int64) float64 {
 	}
 	bytes := float64(n) * float64(blockBytes)
 	t := s.call + float64(n)*s.block + bytes/s.rate
+	if s.near > 0 && bytes > s.near {
+		t += (bytes - s.near) * (1/s.far - 1/s.rate)
+	}
+	if s.long > 0 {
+		t += float64(n) * s.long * bytes / (bytes + s.half)
+	}
 	if s.chunk > 0 {
 		t += math.Min(bytes, s.chunk) / s.faster
 	}
