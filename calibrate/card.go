@@ -76,10 +76,6 @@ func strangeCard(s *Samples, p *hw.Profile) {
 	for _, f := range []*hw.Figure{&p.GPU.Runtime, &p.Host.Step, &p.Reference.DecodeContext, &p.Reference.DecodeBatch} {
 		f.From, f.Source = hw.Derived, fmt.Sprintf("not measured; as %s: %s", base, f.Source)
 	}
-	for i := range p.Pointwise {
-		f := &p.Pointwise[i].Figure
-		f.From, f.Source = hw.Derived, fmt.Sprintf("not measured; as %s: %s", base, f.Source)
-	}
 }
 
 // cardName makes a profile's name of the driver's: "NVIDIA L40S" -> "l40s".

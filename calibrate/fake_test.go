@@ -22,7 +22,7 @@ type fakeBench struct {
 
 func newFake(truth *hw.Profile, noise float64, seed uint64) *fakeBench {
 	models := map[string]*hw.Model{}
-	for _, shape := range shapes {
+	for _, shape := range append(linearShapes(), headShapes()...) {
 		m, err := shapeModel(shape)
 		must(err)
 		models[shape] = m
@@ -91,6 +91,12 @@ func (f *fakeBench) seconds(p Point) float64 {
 		return priceSave(t, hw.SaveFlash, p.At("blocks"), p.At("block_bytes"), p.At("threads"))
 	case probeLinears:
 		return t.LinearsSeconds(at.model, int(p.At("tokens")))
+	case probePointwise:
+		return t.PointwiseSeconds(at.model, int(p.At("tokens")))
+	case probeHead:
+		return t.HeadSeconds(at.model, 0, int(p.At("rows")))
+	case probeEmbed:
+		return t.HeadSeconds(at.model, int(p.At("tokens")), 0)
 	case probePrefill:
 		return t.PrefillSeconds(at.model, span(at))
 	case probeChunked:
@@ -100,11 +106,12 @@ func (f *fakeBench) seconds(p Point) float64 {
 		}
 		return sum
 	case probeDense:
-		return t.DenseDecodeSeconds(at.model, p.At("batch")*p.At("context_tokens"))
+		return t.DenseDecodeSeconds(at.model, p.At("batch")*p.At("context_tokens"), int(p.At("batch")))
 	case probeSparse:
-		return t.SparseDecodeSeconds(at.model, p.At("batch")*p.At("budget_tokens"))
+		return t.SparseDecodeSeconds(at.model, p.At("batch")*p.At("budget_tokens"), int(p.At("batch")))
 	case probePSA:
-		return 1.1 * t.SparseDecodeSeconds(at.model, p.At("batch")*p.At("budget_tokens"))
+		s, _ := t.PSADecodeSeconds(at.model, int(p.At("batch")), int(p.At("budget_tokens")/blockTokens), blockTokens, int(p.At("micro_blocks")))
+		return s
 	case probeSelect:
 		return t.ScoringSeconds(at.model, p.At("batch")*p.At("context_tokens")/blockTokens, int(p.At("batch")))
 	case probeBesideNone, probeBesideFlash:
@@ -131,8 +138,8 @@ func truth(name string) *hw.Profile {
 	must(err)
 	from := source{"a test"}
 	link := p.Link.D2H.SI()
-	p.Load.MemcpyBase = from.figure(9, "us", "x")
-	p.Save.MemcpyBase = from.figure(8, "us", "x")
+	p.Load.Copies.Base = from.figure(9, "us", "x")
+	p.Save.Copies.Base = from.figure(8, "us", "x")
 	p.Load.FlashBlock = from.figure(30, "ns", "x")
 	p.Save.GPUBlock = from.figure(40, "ns", "x")
 	p.Save.FlashBlock = from.figure(20, "ns", "x")
@@ -148,14 +155,36 @@ func truth(name string) *hw.Profile {
 	p.Save.Threads = from.figure(16, "threads", "x")
 	p.Save.Contention = from.figure(0.4, "share", "x")
 	p.Save.FlashWake = from.figure(2, "us", "x")
-	p.Scoring.PerHead = from.figure(15, "ns", "x")
-	p.Scoring.Floor = from.figure(23, "us", "x")
-	p.DenseDecode.Floor = from.figure(p.DenseDecode.Launch.Value*1.2, p.DenseDecode.Launch.Unit, "x")
-	p.SparseDecode.Floor = p.DenseDecode.Floor
+	p.Load.Copies.Long, p.Load.Copies.Half = from.figure(0.8, "us", "x"), from.figure(900, "KiB", "x")
+	p.Save.Copies.Long, p.Save.Copies.Half = from.figure(0.6, "us", "x"), from.figure(4, "MiB", "x")
+	p.Load.Start, p.Load.Whole = from.figure(3, "us", "x"), from.figure(64, "KiB", "x")
+	p.Save.FlashJoin = from.figure(15, "us", "x")
+	p.Save.FlashNear = from.figure(48, "MiB", "x")
+	p.Save.Scatter[0].Long = from.figure(p.Save.Scatter[0].Value*0.7, "GB/s", "x")
+	for i, b := range []int{1, 2, 4, 8, 16, 32, 64, 256, 1024} {
+		p.Load.BatchedSizes = append(p.Load.BatchedSizes, hw.SizeRow{BlockBytes: b * kib, Figure: from.figure(3-0.5*float64(i%4), "us", "x")})
+	}
+	p.Embedding = hw.Embedding{Launch: from.figure(6, "us", "x"), Rate: from.figure(1000, "GB/s", "x")}
+	for i := range p.Shapes {
+		p.Shapes[i].Vocab = 32000
+	}
+	for _, n := range []int{1, 32, 128, 256} {
+		p.Head = append(p.Head, hw.TokenRow{Shape: p.Shapes[0].Name, Tokens: n, Figure: from.figure(0.3+0.002*float64(n), "ms", "x")})
+	}
+	for _, s := range []*hw.Stream{&p.DenseDecode, &p.SparseDecode} {
+		s.Floor = hw.Figure{}
+		s.Merge, s.CTAs = from.figure(100, "ns", "x"), from.figure(216, "CTAs", "x")
+	}
+	p.Scoring.Floor = hw.Figure{}
+	p.Scoring.AtOnce, p.Scoring.Long = from.figure(scoredAtOnce, "blocks", "x"), from.figure(3, "us", "x")
+	p.Scoring.Room, p.Scoring.Crowd = from.figure(108, "lists", "x"), from.figure(4, "us", "x")
+	p.Scoring.PerHead, p.Scoring.PerLong, p.Scoring.PerQuery = from.figure(15, "ns", "x"), from.figure(6, "ns", "x"), from.figure(800, "ns", "x")
+	p.PSADecode = hw.PSADecode{Launch: from.figure(9, "us", "x"), PerHead: from.figure(8, "ns", "x"), Round: from.figure(3, "us", "x"),
+		PerBlock: from.figure(120, "ns", "x"), Rate: p.DenseDecode.Rate}
 	return p
 }
 
-var fakeOrigin = Origin{Card: "NVIDIA A100-SXM4-40GB", Driver: "580.1", CUDA: "13.0", Library: "1", Host: "16 CPUs, 125 GiB", Memory: "42949672960"}
+var fakeOrigin = Origin{Card: "NVIDIA A100-SXM4-40GB", Driver: "580.1", CUDA: "13.0", Library: "1", Host: "16 CPUs, 125 GiB", Memory: "42949672960", SMs: "108"}
 
 // fakeCards are what drivers call the cards of the built-in profiles.
 var fakeCards = map[string]string{

@@ -51,6 +51,17 @@ func (d data) where(ok func(datum) bool) data {
 	return out
 }
 
+// shapes lists the distinct shapes, in the order of measuring.
+func (d data) shapes() []string {
+	var v []string
+	for _, p := range d {
+		if !slices.Contains(v, p.Shape) {
+			v = append(v, p.Shape)
+		}
+	}
+	return v
+}
+
 // values lists the distinct values of an axis, rising.
 func (d data) values(axis string) []int64 {
 	var v []int64

@@ -48,19 +48,20 @@ func observations(s *Samples) []string {
 	if fastest > 0 {
 		notes = append(notes, fmt.Sprintf("copy within HBM, read and written: %.2f TB/s", fastest*1e-12))
 	}
-	sparse := map[string]float64{}
-	for _, at := range s.of(probeSparse) {
-		sparse[at.Shape+at.Sizes()] = at.seconds
+	contiguous := map[string]float64{}
+	for _, at := range s.of(probePrefill) {
+		if at.At("prefix_tokens") == 0 {
+			contiguous[fmt.Sprint(at.Shape, at.At("query_tokens"))] = at.seconds
+		}
 	}
 	var ratios []float64
-	for _, at := range s.of(probePSA) {
-		if t, ok := sparse[at.Shape+at.Sizes()]; ok {
+	for _, at := range s.of(probeChunked) {
+		if t, ok := contiguous[fmt.Sprint(at.Shape, at.At("prompt_tokens"))]; ok && at.At("chunk_tokens") == at.At("prompt_tokens") {
 			ratios = append(ratios, at.seconds/t)
 		}
 	}
 	if len(ratios) > 0 {
-		m := medianOf(ratios)
-		notes = append(notes, fmt.Sprintf("PSA decode over block-sparse decode of as many blocks: %.2f (median of %d sizes, %.2f to %.2f)", m.Value, len(ratios), smallest(ratios), largest(ratios)))
+		notes = append(notes, fmt.Sprintf("prefill attention with K and V in KV blocks over contiguous K and V: %.2f (median of %d prompts)", medianOf(ratios).Value, len(ratios)))
 	}
 	return append(notes, slowdowns(s)...)
 }

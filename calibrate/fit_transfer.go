@@ -11,13 +11,67 @@ func blocks(at datum) float64 { return float64(at.At("blocks")) }
 
 func moved(at datum) float64 { return float64(at.At("blocks") * at.At("block_bytes")) }
 
-// fitCalls fits t = base + n call + n b / link to transfers of one call a
-// block or descriptor, the link's rate given.
-func fitCalls(d data, link float64) (base, call float64) {
-	p := refine(d, []float64{10e-6, 2e-6}, []bound{callBound, blockBound}, func(p []float64, at datum) float64 {
-		return p[0] + p[1]*blocks(at) + moved(at)/link
-	})
-	return p[0], p[1]
+// callsFit is t = base + start min(1, b/whole) + n (call + long B/(B + half)) +
+// B/link, B = n b bytes, of transfers of one call a block.
+type callsFit struct{ base, call, long, half, start, whole float64 }
+
+func fitCalls(d data, link float64) callsFit {
+	p := refine(d, []float64{5e-6, 2e-6, 3e-7, 4e6, 1e-6, 64 * kib}, []bound{callBound, blockBound, blockBound, {256 * kib, 1e9}, callBound, {4 * kib, mib}},
+		func(p []float64, at datum) float64 {
+			return p[0] + p[4]*math.Min(1, float64(at.At("block_bytes"))/p[5]) + blocks(at)*(p[1]+p[2]*moved(at)/(moved(at)+p[3])) + moved(at)/link
+		})
+	return callsFit{p[0], p[1], p[2], p[3], p[4], p[5]}
+}
+
+// figures returns the fit for a profile; what comes to nothing is left out.
+func (f callsFit) figures(from source) hw.Copies {
+	c := hw.Copies{
+		Call:  from.figure(f.call*1e6, "us", "a copy of its own for each block"),
+		Base:  from.figure(f.base*1e6, "us", "submit and wait, once a batch of copies"),
+		Long:  perBlock(f.long, from, "what a block of a long batch takes beside"),
+		Start: perBlock(f.start, from, "what a batch of large blocks takes beside"),
+	}
+	if c.Long.Set() {
+		c.Half = from.figure(f.half/kib, "KiB", "of a batch, at which half of memcpy_long is paid")
+	}
+	if c.Start.Set() {
+		c.Whole = from.figure(f.whole/kib, "KiB", "of a block, from which memcpy_start is paid whole")
+	}
+	return c
+}
+
+// fitBatched fits t = call + n block(b) + B/link to batched copies: the driver
+// takes another way for some sizes of block. Call and blocks take turns, each
+// by least squares of relative errors.
+func fitBatched(d data, link float64) (call float64, blockOf map[int64]float64) {
+	call, blockOf = 7e-6, map[int64]float64{}
+	for range 50 {
+		for _, size := range d.values("block_bytes") {
+			blockOf[size] = weighted(d, func(at datum) (rest, factor float64) {
+				if at.At("block_bytes") != size {
+					return 0, 0
+				}
+				return at.seconds - call - moved(at)/link, blocks(at)
+			}, noBlock)
+		}
+		call = weighted(d, func(at datum) (rest, factor float64) {
+			return at.seconds - blocks(at)*blockOf[at.At("block_bytes")] - moved(at)/link, 1
+		}, callBound.low)
+	}
+	return call, blockOf
+}
+
+// weighted returns the x, at least low, with the least squares of (rest -
+// factor x) / seconds.
+func weighted(d data, terms func(datum) (rest, factor float64), low float64) float64 {
+	var above, below float64
+	for _, at := range d {
+		rest, factor := terms(at)
+		w := 1 / (at.seconds * at.seconds)
+		above += w * rest * factor
+		below += w * factor * factor
+	}
+	return math.Max(above/below, low)
 }
 
 // kernelFit is t = max(floor, launch + n block + bytes/rate, bytes/link).
@@ -66,16 +120,21 @@ func fitLoad(s *Samples, p *hw.Profile, from source) []model {
 	}
 
 	fit, held := s.of(probeLoadMemcpy).split(byAxis("block_bytes"), 2, nil)
-	base, call := fitCalls(fit, link)
-	p.Load.MemcpyBase = from.figure(base*1e6, "us", "submit and wait, once a batch of copies")
-	p.Load.MemcpyCall = from.figure(call*1e6, "us", "a copy of its own for each block")
+	p.Load.Copies = fitCalls(fit, link).figures(from)
 	models := []model{{name: "load.memcpy", fit: fit, held: held, price: price(hw.LoadMemcpy), draw: draw}}
 
 	if fit, held = s.of(probeLoadBatched).split(byAxis("block_bytes"), 2, nil); len(fit) > 0 {
-		base, call = fitCalls(fit, link)
-		p.Load.BatchedCall = from.figure(base*1e6, "us", "one batched copy: submit and wait")
-		p.Load.BatchedBlock = from.figure(call*1e6, "us", "one batched copy: per block")
-		models = append(models, model{name: "load.batched", fit: fit, held: held, price: price(hw.LoadBatched), draw: draw})
+		call, blockOf := fitBatched(fit, link)
+		p.Load.BatchedCall = from.figure(call*1e6, "us", "one batched copy: submit and wait")
+		p.Load.BatchedSizes = nil
+		var middle []float64
+		for _, b := range fit.values("block_bytes") {
+			p.Load.BatchedSizes = append(p.Load.BatchedSizes, hw.SizeRow{BlockBytes: int(b), Figure: from.figure(blockOf[b]*1e6, "us", "one batched copy: per block")})
+			middle = append(middle, blockOf[b])
+		}
+		p.Load.BatchedBlock = from.figure(medianOf(middle).Value*1e6, "us", "median of batched_sizes")
+		models = append(models, model{name: "load.batched", fit: fit, held: held, price: price(hw.LoadBatched), draw: draw,
+			why: "the driver takes another way by block size and by number of blocks: a block's time is no smooth function of either"})
 	}
 
 	all := s.of(probeLoadFlash)

@@ -17,8 +17,8 @@ func TestFlagsFire(t *testing.T) {
 		model string
 		want  string
 	}{
-		{"batched copies change path at 32 KiB", func(p Point) float64 {
-			if p.Probe == probeLoadBatched && p.At("block_bytes") >= 32*kib {
+		{"batched copies change path at 256 blocks", func(p Point) float64 {
+			if p.Probe == probeLoadBatched && p.At("blocks") >= 256 {
 				return 0.4
 			}
 			return 1

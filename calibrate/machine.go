@@ -30,7 +30,7 @@ func OpenMachine(library string, o Options) (m Machine, close func() error, err 
 	if err != nil {
 		return m, nil, explain(err)
 	}
-	b := box{busy: utilisation(), hostMemory: availableMemory(), cpus: runtime.NumCPU()}
+	b := box{busy: settledUtilisation(busyWait), hostMemory: availableMemory(), cpus: runtime.NumCPU()}
 	err = lib.Do(func(s *cuda.Session) error {
 		if err := s.Init(0); err != nil {
 			return err
@@ -61,6 +61,7 @@ func origin(lib *cuda.Library, b box) Origin {
 	return Origin{
 		Card: oneLine(b.gpu.Name), Driver: driverVersion(b.gpu), CUDA: cudaVersion(b.gpu.ToolkitVersion), Library: library,
 		Host: fmt.Sprintf("%d CPUs%s", b.cpus, cpuModel()), Memory: strconv.FormatInt(b.gpu.MemoryBytes, 10),
+		SMs: strconv.Itoa(b.gpu.SMCount),
 	}
 }
 
@@ -111,6 +112,19 @@ func availableMemory() int64 {
 		return 0
 	}
 	return kb * kib
+}
+
+// busyWait is how long a card may look busy: what nvidia-smi shows is the mean
+// of some last second, in which an interrupted calibration may still have run.
+const busyWait = 4 * time.Second
+
+// settledUtilisation asks until the card is not busy, or for so long.
+func settledUtilisation(wait time.Duration) int {
+	for until := time.Now().Add(wait); ; time.Sleep(wait / 20) {
+		if n := utilisation(); n <= busyPercent || time.Now().After(until) {
+			return n
+		}
+	}
 }
 
 // utilisation asks nvidia-smi how busy the GPU is, before this program uses

@@ -17,6 +17,7 @@ type Origin struct {
 	Library string // interface version of the library
 	Host    string
 	Memory  string // of the card, bytes
+	SMs     string // of the card: how many lists' splits run at once
 	Date    string // when measuring began
 }
 
@@ -30,7 +31,8 @@ func (o *Origin) fields() []struct {
 		value *string
 	}{
 		{"plan", &o.Plan}, {"card", &o.Card}, {"driver", &o.Driver}, {"cuda", &o.CUDA},
-		{"library", &o.Library}, {"host", &o.Host}, {"memory_bytes", &o.Memory}, {"date", &o.Date},
+		{"library", &o.Library}, {"host", &o.Host}, {"memory_bytes", &o.Memory},
+		{"sms", &o.SMs}, {"date", &o.Date},
 	}
 }
 

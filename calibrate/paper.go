@@ -176,8 +176,10 @@ func prefillSeconds(p *hw.Profile, m *hw.Model, chunks data, engine string) floa
 	return total
 }
 
-// fig16b is the attention of a prompt in chunks over that of the whole prompt
-// at once, which is also what layer-segmented prefill computes.
+// fig16b is the attention of one layer for a prompt, over that of plain prefill
+// with K and V contiguous: from KV blocks, of the whole prompt at once as
+// layer-segmented prefill computes it, and chunk after chunk, each after the
+// prefix that the earlier ones left.
 func (c *Calibration) fig16b(a100 *hw.Profile, m *hw.Model) paperFigure {
 	f := paperFigure{file: "fig16b", yLabel: "attention time over plain prefill", bars: true}
 	all := c.Samples.of(probeChunked)
@@ -186,10 +188,12 @@ func (c *Calibration) fig16b(a100 *hw.Profile, m *hw.Model) paperFigure {
 		return f
 	}
 	prompt := prompts[len(prompts)-1]
-	f.title = fmt.Sprintf("prefill attention of a %d token prompt by chunk (Fig. 16b)", prompt)
+	f.title = fmt.Sprintf("prefill attention of a %d token prompt in one layer (Fig. 16b)", prompt)
 	all = all.where(func(at datum) bool { return at.At("prompt_tokens") == prompt })
-	whole := all.where(func(at datum) bool { return at.At("chunk_tokens") == prompt })
-	if len(whole) != 1 {
+	plain := c.Samples.of(probePrefill).where(func(at datum) bool {
+		return at.Shape == all[0].Shape && at.At("query_tokens") == prompt && at.At("prefix_tokens") == 0
+	})
+	if len(plain) != 1 {
 		return f
 	}
 	modelled := func(chunk int64) float64 {
@@ -204,9 +208,9 @@ func (c *Calibration) fig16b(a100 *hw.Profile, m *hw.Model) paperFigure {
 		chunk := at.At("chunk_tokens")
 		f.groups = append(f.groups, fmt.Sprintf("chunks of %d", chunk))
 		if chunk == prompt {
-			f.groups[i] = "plain and layer-segmented"
+			f.groups[i] = "layer-segmented"
 		}
-		measured.x, measured.y = append(measured.x, float64(i)), append(measured.y, at.seconds/whole[0].seconds)
+		measured.x, measured.y = append(measured.x, float64(i)), append(measured.y, at.seconds/plain[0].seconds)
 		model.x, model.y = append(model.x, float64(i)), append(model.y, modelled(chunk)/modelled(prompt))
 	}
 	f.curves = []paperCurve{measured, model}

@@ -44,6 +44,9 @@ type scale struct {
 	poolBlocks  []int64 // block sizes on the other pools
 	threads     []int64
 	tokens      []int64 // linears
+	pointwise   []int64 // tokens
+	rows        []int64 // of the LM head
+	micro       []int64 // PSA's microbatches, blocks
 	queries     []int64
 	prefixes    []int64
 	attended    int64 // query and prefix together, at most
@@ -67,8 +70,11 @@ func scaleOf(plan Plan) scale {
 		pools:      []int64{128, 512, 2 * kib, 4 * kib, 8 * kib, 16 * kib, 32 * kib, 64 * kib, 128 * kib},
 		poolBlocks: []int64{4 * kib, 16 * kib, 64 * kib},
 		threads:    []int64{1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64},
-		tokens: []int64{1, 4, 8, 16, 32, 48, 64, 96, 128, 160, 192, 256, 320, 384, 448, 512, 640, 768, 896, 1024,
-			1280, 1536, 2048, 3072, 4096, 6144, 8192, 10240, 12288, 16384},
+		tokens: []int64{1, 4, 8, 16, 32, 48, 64, 96, 128, 144, 160, 176, 192, 208, 224, 256, 288, 320, 352, 384, 416, 448, 480, 512,
+			576, 640, 704, 768, 832, 896, 960, 1024, 1152, 1280, 1408, 1536, 1792, 2048, 2560, 3072, 4096, 5120, 6144, 8192, 10240, 12288, 16384},
+		pointwise:   []int64{1, 8, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384},
+		rows:        []int64{1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 256},
+		micro:       []int64{8, 32},
 		queries:     []int64{64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768},
 		prefixes:    []int64{0, 1024, 2048, 4096, 8192, 16384, 32768},
 		attended:    49152,
@@ -93,6 +99,9 @@ func scaleOf(plan Plan) scale {
 	s.poolBlocks = []int64{16 * kib}
 	s.threads = []int64{1, 4, 8, 16}
 	s.tokens = []int64{1, 16, 64, 128, 256, 512, 1024, 2048, 4096, 8192}
+	s.pointwise = []int64{1, 256, 2048, 8192}
+	s.rows = []int64{1, 16, 64, 256}
+	s.micro = []int64{8}
 	s.queries = []int64{128, 512, 2048, 8192}
 	s.prefixes = []int64{0, 2048, 8192}
 	s.attended = 16384
@@ -111,9 +120,10 @@ func scaleOf(plan Plan) scale {
 func points(plan Plan, limits Limits) []Point {
 	s := scaleOf(plan)
 	var all []Point
+	all = append(all, linearPoints(s)...) // first: they wake the card up
+	all = append(all, layerPoints(s)...)
 	all = append(all, launchPoints(s)...)
 	all = append(all, linkPoints(s)...)
-	all = append(all, linearPoints(s)...)
 	all = append(all, attentionPoints(s, limits)...)
 	all = append(all, savePoints(s, limits)...)
 	all = append(all, overlapPoints(s)...)

@@ -2,9 +2,29 @@ package calibrate
 
 func linearPoints(s scale) []Point {
 	var all []Point
-	for _, shape := range s.shapes {
+	for _, shape := range linearShapes() {
 		for _, n := range s.tokens {
 			all = append(all, point(probeLinears, shape, n))
+		}
+	}
+	return all
+}
+
+// layerPoints are the rest of a layer, and what comes before and after the
+// layers.
+func layerPoints(s scale) []Point {
+	var all []Point
+	for _, shape := range pointwiseShapes() {
+		for _, n := range s.pointwise {
+			all = append(all, point(probePointwise, shape, n))
+		}
+	}
+	for _, n := range s.pointwise {
+		all = append(all, point(probeEmbed, s.shapes[0], n))
+	}
+	for _, shape := range headShapes() {
+		for _, n := range s.rows {
+			all = append(all, point(probeHead, shape, n))
 		}
 	}
 	return all
@@ -41,12 +61,27 @@ func attentionPoints(s scale, limits Limits) []Point {
 			}
 			for _, budget := range s.budgets {
 				if batch*budget <= most {
-					all = append(all, point(probeSparse, shape, batch, budget), point(probePSA, shape, batch, budget))
+					all = append(all, point(probeSparse, shape, batch, budget), point(probePSA, shape, batch, budget, microbatch))
 				}
 			}
 			for _, context := range s.selectFrom {
 				all = append(all, point(probeSelect, shape, batch, context, selectBudget))
 			}
+		}
+		for _, micro := range s.micro {
+			for _, batch := range []int64{1, 8} {
+				for _, budget := range s.budgets {
+					all = append(all, point(probePSA, shape, batch, budget, micro))
+				}
+			}
+		}
+	}
+	for _, batch := range []int64{1, 4, 16, 64} {
+		for _, context := range []int64{4096, 32768} {
+			all = append(all, point(probeDense, fewHeads, batch, context), point(probeSelect, fewHeads, batch, context, selectBudget))
+		}
+		for _, budget := range []int64{1024, 2048} {
+			all = append(all, point(probeSparse, fewHeads, batch, budget), point(probePSA, fewHeads, batch, budget, microbatch))
 		}
 	}
 	return all

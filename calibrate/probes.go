@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	"fmt"
 	"slices"
 
 	"sparseserve/hw"
@@ -30,6 +31,9 @@ const (
 	probeSaveGPU      = "save.gpu"
 	probeSaveFlash    = "save.flash"
 	probeLinears      = "linears"
+	probePointwise    = "pointwise"
+	probeHead         = "head"
+	probeEmbed        = "embedding"
 	probePrefill      = "prefill_attention"
 	probeChunked      = "prefill_chunked"
 	probeDense        = "dense_decode"
@@ -64,11 +68,15 @@ var probes = []Probe{
 	{probeSaveGPU, "one scatter kernel; " + wall, "ss_gpu_scatter", []string{"block_bytes", "blocks"}},
 	{probeSaveFlash, "FlashD2H, one copy and the CPU's scatter, overlapped; until every block is written", "ss_flash_d2h", []string{"block_bytes", "blocks", "threads"}},
 	{probeLinears, "the four linears of one layer; " + gpuTime, "ss_linear", []string{"tokens"}},
-	{probePrefill, "causal attention of one chunk; " + gpuTime, "ss_prefill", []string{"query_tokens", "prefix_tokens"}},
-	{probeChunked, "causal attention of a whole prompt, chunk after chunk; " + gpuTime, "ss_prefill", []string{"prompt_tokens", "chunk_tokens"}},
+	{probePointwise, "what one layer has beside linears and attention: two norms with their residual sums, rope with the write of K and V to their blocks, silu(gate) up; " + gpuTime,
+		"ss_rmsnorm, ss_rope, ss_silu_mul", []string{"tokens"}},
+	{probeHead, "the last norm, the LM head and the greedy token of some rows; " + gpuTime, "ss_rmsnorm, ss_linear, ss_argmax", []string{"rows"}},
+	{probeEmbed, "the embedding of tokens; " + gpuTime, "ss_embed", []string{"tokens"}},
+	{probePrefill, "causal attention of one chunk, K and V contiguous; " + gpuTime, "ss_prefill", []string{"query_tokens", "prefix_tokens"}},
+	{probeChunked, "causal attention of a whole prompt in one layer, chunk after chunk, K and V in KV blocks anywhere; " + gpuTime, "ss_prefill", []string{"prompt_tokens", "chunk_tokens"}},
 	{probeDense, "paged dense decode attention of one layer, L2 flushed; " + gpuTime, "ss_decode", []string{"batch", "context_tokens"}},
 	{probeSparse, "decode attention to selected blocks, L2 flushed; " + gpuTime, "ss_decode", []string{"batch", "budget_tokens"}},
-	{probePSA, "PSA decode that attends to all blocks of the budget, L2 flushed; " + gpuTime, "ss_psa", []string{"batch", "budget_tokens"}},
+	{probePSA, "PSA decode that attends to all blocks of the budget, in rounds of a microbatch of blocks, L2 flushed; " + gpuTime, "ss_psa", []string{"batch", "budget_tokens", "micro_blocks"}},
 	{probeSelect, "scores and top-k, L2 flushed; " + gpuTime, "ss_select", []string{"batch", "context_tokens", "budget_tokens"}},
 	{probeBesideNone, "a layer's linears and prefill attention alone; " + gpuTime, "ss_linear, ss_prefill", []string{"tokens"}},
 	{probeBesideSave, "the same while the GPU scatter kernel saves without pause", "ss_gpu_scatter", []string{"tokens"}},
@@ -85,7 +93,7 @@ func Probes() []Probe { return slices.Clone(probes) }
 
 // shaped are the probes whose points name a model shape.
 var shaped = []string{
-	probeLinears, probePrefill, probeChunked, probeDense, probeSparse, probePSA, probeSelect,
+	probeLinears, probePointwise, probeHead, probeEmbed, probePrefill, probeChunked, probeDense, probeSparse, probePSA, probeSelect,
 	probeBesideNone, probeBesideSave, probeBesideLoad, probeBesideFlash,
 	probeLayersNone, probeLayersMemcpy, probeLayersGPU, probeLayersFlash,
 }
@@ -122,9 +130,51 @@ func point(probe, shape string, sizes ...int64) Point {
 	return p
 }
 
-// Shapes that compute is measured on: one with as many KV heads as query heads
-// and one with grouped queries.
+// Shapes that attention is measured on: one with as many KV heads as query
+// heads and one with grouped queries.
 var shapes = []string{"llama2-7b", "llama3-8b"}
+
+// fewHeads is a shape with eight query heads a KV head, the most of any
+// built-in model: some points of decode and selection.
+const fewHeads = "yi-9b-200k"
+
+// layerShapes returns a built-in model for each distinct shape that ok tells
+// apart: those of attention first, then by name.
+func layerShapes(key func(m *hw.Model) string) []string {
+	var out []string
+	seen := map[string]bool{}
+	for _, name := range append(slices.Clone(shapes), hw.ModelNames()...) {
+		m, err := shapeModel(name)
+		if err != nil {
+			panic(err) // built in
+		}
+		if k := key(m); !seen[k] {
+			seen[k] = true
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// linearShapes and headShapes tell models apart by what their linears and
+// their LM heads cost.
+func linearShapes() []string {
+	return layerShapes(func(m *hw.Model) string {
+		return fmt.Sprint(m.Hidden, m.QHeads, m.KVHeads, m.HeadDim, m.FFN)
+	})
+}
+
+func headShapes() []string {
+	return layerShapes(func(m *hw.Model) string { return fmt.Sprint(m.Hidden, m.Vocab) })
+}
+
+// pointwiseShapes are the linears' shapes that the rope kernel takes.
+func pointwiseShapes() []string {
+	return slices.DeleteFunc(linearShapes(), func(name string) bool {
+		m, err := shapeModel(name)
+		return err != nil || m.HeadDim != 64 && m.HeadDim != 128
+	})
+}
 
 // shapeModel returns the model that stands for a shape.
 func shapeModel(name string) (*hw.Model, error) {

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"time"
 
 	"sparseserve/hw"
 )
@@ -14,13 +15,14 @@ import (
 type Calibration struct {
 	Samples *Samples
 	Profile *hw.Profile
+	Spent   map[string]time.Duration // on each probe; nothing after a refit
 	models  []model
 }
 
 // needed are the probes without which there is no profile.
 var needed = []string{
 	probeDown, probeUp, probeHBM, probeH2D, probeD2H, probeDuplexCopy, probeDuplexKernel, probeLoadMemcpy, probeLoadFlash,
-	probeSaveMemcpy, probeSaveGPU, probeSaveFlash, probeLinears, probePrefill, probeDense, probeSparse, probeSelect, probeLayersNone, probeLayersGPU,
+	probeSaveMemcpy, probeSaveGPU, probeSaveFlash, probeLinears, probePointwise, probeHead, probeEmbed, probePrefill, probeDense, probeSparse, probeSelect, probeLayersNone, probeLayersGPU,
 }
 
 // Fit makes a profile from samples: fitted models, and for the rest what the
@@ -46,12 +48,12 @@ func Fit(s *Samples) (*Calibration, error) {
 	if bytes, err := strconv.ParseFloat(s.Origin.Memory, 64); err == nil && bytes > 0 {
 		p.GPU.HBMSize = from.figure(bytes/gib, "GiB", "what the driver shows")
 	}
-	p.Shapes = measuredShapes(s, p)
+	p.Shapes = measuredShapes(s)
 	var models []model
 	models = append(models, fitLink(s, p, from)...)
 	models = append(models, fitLoad(s, p, from)...)
 	models = append(models, fitSave(s, p, from)...)
-	models = append(models, fitLinears(s, p, from)...)
+	models = append(models, fitTokens(s, p, from)...)
 	models = append(models, fitPrefill(s, p, from)...)
 	models = append(models, fitStreams(s, p, from)...)
 	models = append(models, fitHost(s, p, from)...)
@@ -68,25 +70,24 @@ func Fit(s *Samples) (*Calibration, error) {
 	for i := range models {
 		p.Fits = append(p.Fits, models[i].judge(p))
 	}
-	p.Provenance.Notes = append(observations(s), "pointwise, host.step, reference, gpu.runtime and nominal peaks are not measured; their sources say where they come from")
+	p.Provenance.Notes = append(observations(s), "host.step, reference, gpu.runtime and nominal peaks are not measured; their sources say where they come from")
 	return &Calibration{Samples: s, Profile: p, models: models}, nil
 }
 
-// measuredShapes lists the shapes of the linears measured, and those that the
-// base's pointwise rows need.
-func measuredShapes(s *Samples, p *hw.Profile) []hw.Shape {
+// measuredShapes lists the shapes of the points measured, with the vocabulary
+// of those whose LM head was.
+func measuredShapes(s *Samples) []hw.Shape {
 	var out []hw.Shape
-	for _, shape := range p.Shapes {
-		if slices.ContainsFunc(p.Pointwise, func(r hw.TokenRow) bool { return r.Shape == shape.Name }) {
-			out = append(out, shape)
+	for _, at := range s.of(probeLinears, probePointwise, probeHead) {
+		i := slices.IndexFunc(out, func(o hw.Shape) bool { return o.Name == at.Shape })
+		if i < 0 {
+			m := at.model
+			i = len(out)
+			out = append(out, hw.Shape{Name: at.Shape, Hidden: m.Hidden, QHeads: m.QHeads, KVHeads: m.KVHeads, HeadDim: m.HeadDim, FFN: m.FFN})
 		}
-	}
-	for _, at := range s.of(probeLinears) {
-		if slices.ContainsFunc(out, func(o hw.Shape) bool { return o.Name == at.Shape }) {
-			continue
+		if at.Probe == probeHead {
+			out[i].Vocab = at.model.Vocab
 		}
-		m := at.model
-		out = append(out, hw.Shape{Name: at.Shape, Hidden: m.Hidden, QHeads: m.QHeads, KVHeads: m.KVHeads, HeadDim: m.HeadDim, FFN: m.FFN})
 	}
 	return out
 }

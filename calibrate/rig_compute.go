@@ -124,7 +124,7 @@ func (g *rig) setupLinears(s *cuda.Session, p Point) (*setup, error) {
 		return nil, err
 	}
 	calls, verify, err := g.linearsOp(s, m, p.At("tokens"))
-	return &setup{bench: cuda.Bench{Calls: calls}, verify: verify, settle: settled}, err
+	return &setup{bench: cuda.Bench{Calls: calls}, verify: verify, settle: g.settling(p)}, err
 }
 
 // prefillOp readies the attention of some chunks of one prompt: queries and
@@ -223,14 +223,6 @@ func (g *rig) setupPrefill(s *cuda.Session, p Point) (*setup, error) {
 	if err != nil {
 		return nil, err
 	}
-	var spans []chunkSpan
-	if p.Probe == probePrefill {
-		spans = []chunkSpan{{p.At("query_tokens"), p.At("prefix_tokens")}}
-	} else {
-		for _, c := range chunks(p.At("prompt_tokens"), p.At("chunk_tokens")) {
-			spans = append(spans, chunkSpan{int64(c.Query), int64(c.Prefix)})
-		}
-	}
-	calls, verify, err := g.prefillOp(s, m, spans)
-	return &setup{bench: cuda.Bench{Calls: calls}, verify: verify, settle: settled}, err
+	calls, verify, err := g.prefillOp(s, m, []chunkSpan{{p.At("query_tokens"), p.At("prefix_tokens")}})
+	return &setup{bench: cuda.Bench{Calls: calls}, verify: verify, settle: g.settling(p)}, err
 }

@@ -111,7 +111,7 @@ func (b *decodeBatch) check(g *rig, s *cuda.Session) error {
 	return nil
 }
 
-// microbatch is PSA's, in blocks.
+// microbatch is PSA's at most points, in blocks.
 const microbatch = 16
 
 func (g *rig) setupDecode(s *cuda.Session, p Point) (*setup, error) {
@@ -133,7 +133,7 @@ func (g *rig) setupDecode(s *cuda.Session, p Point) (*setup, error) {
 	t := &setup{bench: cuda.Bench{Calls: []cuda.Operation{&b.args}, FlushL2: true}}
 	run := func(s *cuda.Session) error { return s.Decode(&b.args, 0) }
 	if p.Probe == probePSA {
-		psa, err := g.psaOf(s, b)
+		psa, err := g.psaOf(s, b, int32(p.At("micro_blocks")))
 		if err != nil {
 			return nil, err
 		}
@@ -150,11 +150,11 @@ func (g *rig) setupDecode(s *cuda.Session, p Point) (*setup, error) {
 }
 
 // psaOf is PSA over the same blocks; epsilon 1 attends to all of them.
-func (g *rig) psaOf(s *cuda.Session, b *decodeBatch) (*cuda.PSAArgs, error) {
+func (g *rig) psaOf(s *cuda.Session, b *decodeBatch, micro int32) (*cuda.PSAArgs, error) {
 	a := b.args
 	p := &cuda.PSAArgs{Q: a.Q, Pool: a.Pool, Table: a.Table, Context: a.Context, Order: a.List, Count: a.Count, Out: a.Out,
 		Batch: a.Batch, HeadsQ: a.HeadsQ, HeadsKV: a.HeadsKV, HeadDim: a.HeadDim, BlockTokens: a.BlockTokens, TableStride: a.TableStride, OrderStride: a.ListStride,
-		Micro: microbatch, Steps: (a.MaxBlocks + microbatch - 1) / microbatch, Scale: a.Scale, Epsilon: 1}
+		Micro: micro, Steps: (a.MaxBlocks + micro - 1) / micro, Scale: a.Scale, Epsilon: 1}
 	var err error
 	if p.Used, err = g.zeros(s, 4*b.units); err != nil {
 		return nil, err

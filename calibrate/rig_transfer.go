@@ -20,7 +20,7 @@ func (g *rig) setupCopy(s *cuda.Session, p Point) (*setup, error) {
 		return nil, err
 	}
 	down := &cuda.MemcpyArgs{Dst: host, Src: near, Bytes: n}
-	t := &setup{bench: cuda.Bench{Clock: cuda.WallClock, Calls: []cuda.Operation{down}}}
+	t := &setup{bench: cuda.Bench{Clock: cuda.WallClock, Calls: []cuda.Operation{down}}, settle: g.settling(p)}
 	t.verify = func(s *cuda.Session) error { return g.sameBytes(s, near, hostBytes[:n], down) }
 	if p.Probe == probeD2H {
 		return t, nil

@@ -1,13 +1,17 @@
 package calibrate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/google/renameio/v2"
 
@@ -65,7 +69,11 @@ func Run(ctx context.Context, m Machine, o Options, date string) (*Calibration, 
 	if said != "" {
 		o.Said(said)
 	}
-	err = measure(ctx, m, o, j)
+	spent := map[string]time.Duration{}
+	err = measure(ctx, m, o, j, spent)
+	if errors.Is(err, ErrInterrupted) {
+		o.Said(spentText(spent))
+	}
 	if err = errors.Join(err, j.close()); err != nil {
 		return nil, err
 	}
@@ -73,12 +81,14 @@ func Run(ctx context.Context, m Machine, o Options, date string) (*Calibration, 
 	if err != nil {
 		return nil, err
 	}
+	c.Spent = spent
 	return c, c.Write(o.Out)
 }
 
 // measure does the points that the journal does not have. A probe that fails is
-// given up and reported at the end: the samples of the others are kept.
-func measure(ctx context.Context, m Machine, o Options, j *journal) error {
+// given up and reported at the end: the samples of the others are kept. spent
+// gets the time of each probe.
+func measure(ctx context.Context, m Machine, o Options, j *journal, spent map[string]time.Duration) error {
 	rule := FullRule
 	if o.Plan == Quick {
 		rule = QuickRule
@@ -94,7 +104,9 @@ func measure(ctx context.Context, m Machine, o Options, j *journal) error {
 		if ctx.Err() != nil {
 			return ErrInterrupted
 		}
+		began := time.Now()
 		samples, err := measurePoint(ctx, m.Bench, rule, p)
+		spent[p.Probe] += time.Since(began)
 		switch {
 		case errors.Is(err, ErrSkip):
 			if !skipped[p.Probe] {
@@ -192,7 +204,24 @@ func (c *Calibration) Report(w io.Writer) error {
 			return err
 		}
 	}
-	return nil
+	if len(c.Spent) == 0 {
+		return nil
+	}
+	_, err := fmt.Fprintln(w, spentText(c.Spent))
+	return err
+}
+
+// spentText says how long measuring took, the longest probes first.
+func spentText(spent map[string]time.Duration) string {
+	names := slices.Collect(maps.Keys(spent))
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(spent[b], spent[a]), cmp.Compare(a, b)) })
+	var total time.Duration
+	var parts []string
+	for _, name := range names {
+		total += spent[name]
+		parts = append(parts, fmt.Sprintf("%s %.1f", name, spent[name].Seconds()))
+	}
+	return fmt.Sprintf("measured in %.0f s: %s", total.Seconds(), strings.Join(parts, ", "))
 }
 
 // Flagged counts models worse than the limits.

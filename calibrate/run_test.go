@@ -124,7 +124,7 @@ func TestInterruptedRunResumes(t *testing.T) {
 	if len(c.Samples.Records) != len(all) || c.Profile.Provenance.Date != "2026-01-02" {
 		t.Errorf("%d points of %s, want %d of the first day", len(c.Samples.Records), c.Profile.Provenance.Date, len(all))
 	}
-	if len(h.said) != 1 || !strings.Contains(h.said[0], "not measured again") {
+	if len(h.said) != 2 || !strings.Contains(h.said[0], "measured in") || !strings.Contains(h.said[1], "not measured again") {
 		t.Errorf("said %q", h.said)
 	}
 }

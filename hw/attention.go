@@ -6,23 +6,26 @@ import "math"
 // or over selected blocks, and the scoring of block metadata. A list is what
 // one KV head of one request attends to, or chooses from.
 //
-//	t = max(floor, launch + lists per_head + (g-1) per_query + length per_block +
-//	        g splits merge + bytes/rate + min(bytes, fill)/fill_rate),
-//	    at least max(FLOPs/peak, bytes/HBM)
+//	t = max(floor, launch + bytes/rate + decode + scoring), at least max(FLOPs/peak, bytes/HBM)
+//	decode  = g splits merge
+//	scoring = [length > at_once] long + [lists > room] (crowd + (g-1) per_query) +
+//	          max(0, lists - room) (per_head + [length > at_once] per_long)
 //
-// with g query heads a KV head. A kernel that cuts lists into splits, so that
-// few lists fill the card, merges the splits of a list one after another:
-// splits = ctas/lists, at most one per 128 tokens. A term whose figure a
-// profile does not give is 0.
+// with g query heads a KV head. The decode kernel cuts lists into splits, so
+// that few lists fill the card, and merges the splits of a list one after
+// another. The scoring kernel gives a list a cluster of CTAs where there is
+// room, else one CTA. A term whose figure a profile does not give is 0.
 type stream struct {
-	peak                                           peak
-	launch, floor, rate                            float64
-	perHead, perQuery, perBlock, merge, fill, ctas float64
-	fillRate                                       float64
-	largest                                        float64 // bytes measured; 0 when not said
-	heads, group                                   float64 // KV heads; query heads of each
-	bytesEach                                      float64 // HBM bytes per item, all KV heads
-	flopsEach                                      float64 // FLOPs per item
+	peak                  peak
+	launch, floor, rate   float64
+	merge, ctas           float64
+	atOnce, room          float64
+	long, crowd, perQuery float64
+	perHead, perLong      float64
+	largest               float64 // bytes measured; 0 when not said
+	heads, group          float64 // KV heads; query heads of each
+	bytesEach             float64 // HBM bytes per item, all KV heads
+	flopsEach             float64 // FLOPs per item
 }
 
 // splitTokens is the least of a list that a CTA takes: four warps, each a
@@ -31,19 +34,16 @@ const splitTokens = 128
 
 // newStream prices items (tokens or blocks) of the given bytes and FLOPs.
 func newStream(p *Profile, m *Model, s Stream, bytesEach, flopsEach float64) stream {
-	k := stream{
+	return stream{
 		peak: p.peak(), launch: s.Launch.SI(), floor: s.Floor.optional(), rate: s.Rate.SI(),
-		perHead: s.PerHead.optional(), perQuery: s.PerQuery.optional(), perBlock: s.PerBlock.optional(),
 		merge: s.Merge.optional(), ctas: s.CTAs.optional(),
-		fill: s.Fill.optional(), fillRate: math.Inf(1),
+		atOnce: s.AtOnce.optional(), room: s.Room.optional(),
+		long: s.Long.optional(), crowd: s.Crowd.optional(), perQuery: s.PerQuery.optional(),
+		perHead: s.PerHead.optional(), perLong: s.PerLong.optional(),
 		largest: s.Largest.optional(),
 		heads:   float64(m.KVHeads), group: float64(m.QHeads / m.KVHeads),
 		bytesEach: bytesEach, flopsEach: flopsEach,
 	}
-	if s.FillRate.Set() {
-		k.fillRate = s.FillRate.SI()
-	}
-	return k
 }
 
 // newDense prices a KV token of one layer, all KV heads: 2 KVHeads d elements,
@@ -71,14 +71,22 @@ func (k *stream) seconds(n, requests float64) (t float64, outside bool) {
 	}
 	requests = math.Max(requests, 1)
 	lists, length, bytes := requests*k.heads, n/requests, n*k.bytesEach
-	t = k.launch + lists*k.perHead + (k.group-1)*k.perQuery + length*k.perBlock +
-		k.group*k.splits(lists, length)*k.merge + bytes/k.rate + math.Min(bytes, k.fill)/k.fillRate
+	t = k.launch + bytes/k.rate + k.group*ListSplits(k.ctas, lists, length)*k.merge
+	over, each := math.Max(0, lists-k.room), k.perHead
+	if length > k.atOnce {
+		t += k.long
+		each += k.perLong
+	}
+	if over > 0 {
+		t += k.crowd + (k.group-1)*k.perQuery + over*each
+	}
 	return max(t, k.floor, k.peak.floor(n*k.flopsEach, bytes)), k.largest > 0 && bytes > k.largest
 }
 
-// splits returns into how many parts the kernel cuts a list of some tokens.
-func (k *stream) splits(lists, tokens float64) float64 {
-	return max(1, min(math.Ceil(tokens/splitTokens), math.Floor(k.ctas/lists)))
+// ListSplits returns into how many parts the decode kernel cuts each of some
+// lists of so many tokens, with ctas of them at once on the card.
+func ListSplits(ctas, lists, tokens float64) float64 {
+	return max(1, min(math.Ceil(tokens/splitTokens), math.Floor(ctas/lists)))
 }
 
 // psaDecode is progressive sparse attention (PSA, Algorithm 1): a CTA takes a

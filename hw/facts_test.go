@@ -289,8 +289,9 @@ func TestFactsH200(t *testing.T) {
 	}
 	facts = append(facts,
 		near("h200 gather of 8192 16 KiB blocks, GB/s", 50.7, loadGBps(t, p, LoadFlash, 8192, 16<<10, 0.125)),
-		near("h200 memcpy H2D, 16 KiB blocks, us a call", 3.4, 16.384/loadGBps(t, p, LoadMemcpy, 8192, 16<<10, 0.125)),
-		near("h200 memcpy H2D, 16 KiB blocks, GB/s", 4.9, loadGBps(t, p, LoadMemcpy, 8192, 16<<10, 0.125)),
+		// A call is CPU time: 3.4 us and 2.8 to 3.1 us on machines of this kind.
+		between("h200 memcpy H2D, 16 KiB blocks, us a call", 2.8, 3.4, 16.384/loadGBps(t, p, LoadMemcpy, 8192, 16<<10, 0.125)),
+		between("h200 memcpy H2D, 16 KiB blocks, GB/s", 4.9, 5.9, loadGBps(t, p, LoadMemcpy, 8192, 16<<10, 0.125)),
 		// The profile's samples have 5.9 at 8192 blocks and 7.2 at 256: a call of
 		// a long queue takes longer, and the fit lies between.
 		between("h200 memcpy D2H, 16 KiB blocks, GB/s", 5.6, 7.2, saveGBps(t, p, SaveMemcpy, 8192, 16<<10, 0)),

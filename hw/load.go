@@ -14,11 +14,11 @@ const (
 
 // loader prices one layer's loads of n blocks of b bytes each.
 //
-//	memcpy   t = base + n (call + long B/(B + half)) + B / link, B = n b
+//	memcpy   t = base + start min(1, b/whole) + n (call + long B/(B + half)) + B / link, B = n b
 //	batched  t = call + n block(b) + B / link
 //	flash    t = max(floor, launch + n block + B / rate(pool))
 //
-// base, long and flash's block are 0 in profiles that do not give them; a
+// base, start, long and flash's block are 0 in profiles that do not give them; a
 // batched copy's block is one figure, or rows by block size.
 //
 // rate falls with the size of the host pool that the kernel reads in place
@@ -28,7 +28,7 @@ type loader struct {
 	engine      string
 	call, block float64 // seconds
 	floor       float64
-	long, half  float64 // seconds, bytes
+	copies      copies
 	link        float64 // bytes/s
 	rate        curve   // pool bytes, bytes/s
 	sizes       curve   // block bytes, seconds
@@ -38,8 +38,7 @@ func newLoader(p *Profile, engine string) (loader, error) {
 	l := loader{engine: engine, link: math.Min(p.Link.H2D.SI(), p.Link.Nominal.SI())}
 	switch engine {
 	case LoadMemcpy:
-		l.call, l.block = p.Load.MemcpyBase.optional(), p.Load.MemcpyCall.SI()
-		l.long, l.half = p.Load.MemcpyLong.optional(), p.Load.MemcpyHalf.optional()
+		l.copies = newCopies(p.Load.Copies)
 	case LoadBatched:
 		l.call, l.block = p.Load.BatchedCall.SI(), p.Load.BatchedBlock.SI()
 		for _, r := range p.Load.BatchedSizes {
@@ -77,9 +76,28 @@ func (l *loader) seconds(n, blockBytes int64, rate float64) float64 {
 	if len(l.sizes.x) > 0 {
 		block, _ = l.sizes.logLinear(float64(blockBytes))
 	}
-	if l.long > 0 {
-		block += l.long * bytes / (bytes + l.half)
-	}
-	t := l.call + float64(n)*block + bytes/rate
+	t := l.call + float64(n)*block + bytes/rate + l.copies.seconds(n, blockBytes)
 	return max(t, l.floor, bytes/l.link)
+}
+
+// copies is what one memcpy a block costs beside the bytes.
+type copies struct {
+	base, call, long, half, start, whole float64
+}
+
+func newCopies(c Copies) copies {
+	return copies{c.Base.optional(), c.Call.SI(), c.Long.optional(), c.Half.optional(), c.Start.optional(), c.Whole.optional()}
+}
+
+// seconds is 0 of the zero value: engines that copy another way.
+func (c *copies) seconds(n, blockBytes int64) float64 {
+	t := c.base + float64(n)*c.call
+	if c.long > 0 {
+		bytes := float64(n) * float64(blockBytes)
+		t += float64(n) * c.long * bytes / (bytes + c.half)
+	}
+	if c.start > 0 {
+		t += c.start * math.Min(1, float64(blockBytes)/c.whole)
+	}
+	return t
 }

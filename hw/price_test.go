@@ -32,9 +32,9 @@ func TestOptionalTransferFigures(t *testing.T) {
 		time  func(p *Profile) float64
 		extra float64 // us
 	}{
-		{"load.memcpy_base", func(p *Profile) { p.Load.MemcpyBase = us(8) }, func(p *Profile) float64 { return load(p, LoadMemcpy) }, 8},
+		{"load.memcpy_base", func(p *Profile) { p.Load.Copies.Base = us(8) }, func(p *Profile) float64 { return load(p, LoadMemcpy) }, 8},
 		{"load.flash_block", func(p *Profile) { p.Load.FlashBlock = us(0.5) }, func(p *Profile) float64 { return load(p, LoadFlash) }, 0.5 * blocks},
-		{"save.memcpy_base", func(p *Profile) { p.Save.MemcpyBase = us(8) }, func(p *Profile) float64 { return save(p, SaveMemcpy) }, 8},
+		{"save.memcpy_base", func(p *Profile) { p.Save.Copies.Base = us(8) }, func(p *Profile) float64 { return save(p, SaveMemcpy) }, 8},
 		{"save.flash_wake", func(p *Profile) { p.Save.FlashWake = us(0.5) }, func(p *Profile) float64 { return save(p, SaveFlash) }, 0.5 * 8},
 		{"save.flash_block", func(p *Profile) { p.Save.FlashBlock = us(0.5) }, func(p *Profile) float64 { return save(p, SaveFlash) }, 0.5 * blocks},
 		// 409600 bytes, all in one chunk, over the faster of a link of 25 GB/s and 8 threads' 31.4 GB/s
@@ -54,7 +54,7 @@ func TestOptionalTransferFigures(t *testing.T) {
 func TestPricesAreTheDevices(t *testing.T) {
 	for _, name := range ProfileNames() {
 		p, m := mustProfile(t, name), mustModel(t, "llama3-8b")
-		p.Scoring.PerHead = Figure{2, "ns", Measured, "test"}
+		p.Scoring.PerHead, p.Scoring.Room = Figure{2, "ns", Measured, "test"}, Figure{} // no list has room: each is paid
 		span := sim.Span{Query: 700, Prefix: 5000}
 		c := newCoster(p, m)
 		got := *c.layer(&sim.Work{Tokens: 704, Decodes: 4, DecodeTokens: 9000, Prefill: []sim.Span{span}, ScoredBlocks: 3000, Sparse: true})

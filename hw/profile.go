@@ -131,17 +131,24 @@ type Embedding struct {
 // optional figures add (attention.go). A list is what one KV head of one
 // request reads.
 type Stream struct {
-	Launch   Figure `toml:"launch" dim:"time"`
-	Floor    Figure `toml:"floor,omitempty" dim:"time,optional"`
-	Rate     Figure `toml:"rate" dim:"rate"`
-	PerHead  Figure `toml:"per_head,omitempty" dim:"time,optional"`  // for each list
-	PerQuery Figure `toml:"per_query,omitempty" dim:"time,optional"` // for each query head of a KV head but the first
-	PerBlock Figure `toml:"per_block,omitempty" dim:"time,optional"` // for each block of one list
-	Merge    Figure `toml:"merge,omitempty" dim:"time,optional"`     // for each split of a list and query head of it
-	CTAs     Figure `toml:"ctas,omitempty" dim:"ctas,optional"`      // splits of all lists that run at once
-	Fill     Figure `toml:"fill,omitempty" dim:"size,optional"`      // the first bytes, which do not fill the card,
-	FillRate Figure `toml:"fill_rate,omitempty" dim:"rate,optional"` // and what they take beside rate
-	Largest  Figure `toml:"largest,omitempty" dim:"size,optional"`   // most bytes that were measured
+	Launch Figure `toml:"launch" dim:"time"`
+	Floor  Figure `toml:"floor,omitempty" dim:"time,optional"`
+	Rate   Figure `toml:"rate" dim:"rate"`
+
+	// Of decode.
+	Merge Figure `toml:"merge,omitempty" dim:"time,optional"` // for each split of a list and query head of it
+	CTAs  Figure `toml:"ctas,omitempty" dim:"count,optional"` // splits of all lists that run at once
+
+	// Of scoring.
+	AtOnce   Figure `toml:"at_once,omitempty" dim:"count,optional"`  // blocks of a list that one CTA scores at once
+	Long     Figure `toml:"long,omitempty" dim:"time,optional"`      // where lists are longer
+	Room     Figure `toml:"room,omitempty" dim:"count,optional"`     // lists that have more than one CTA each
+	Crowd    Figure `toml:"crowd,omitempty" dim:"time,optional"`     // where there are more lists
+	PerQuery Figure `toml:"per_query,omitempty" dim:"time,optional"` // there, for each query head of a KV head but the first
+	PerHead  Figure `toml:"per_head,omitempty" dim:"time,optional"`  // for each list beyond room
+	PerLong  Figure `toml:"per_long,omitempty" dim:"time,optional"`  // the same, where lists are longer than at_once
+
+	Largest Figure `toml:"largest,omitempty" dim:"size,optional"` // most bytes that were measured
 }
 
 // PSADecode is progressive sparse attention, which takes lists in rounds of a
@@ -155,15 +162,22 @@ type PSADecode struct {
 	Largest  Figure `toml:"largest,omitempty" dim:"size,optional"` // most bytes that were measured
 }
 
+// Copies is the cost of one memcpy a block, either way (load.go).
+type Copies struct {
+	Call  Figure `toml:"memcpy_call" dim:"time"`                     // per block
+	Base  Figure `toml:"memcpy_base,omitempty" dim:"time,optional"`  // per batch of blocks
+	Long  Figure `toml:"memcpy_long,omitempty" dim:"time,optional"`  // per block, where a batch is long
+	Half  Figure `toml:"memcpy_half,omitempty" dim:"size,optional"`  // bytes of a batch at which half of it is paid
+	Start Figure `toml:"memcpy_start,omitempty" dim:"time,optional"` // per batch, where blocks are large
+	Whole Figure `toml:"memcpy_whole,omitempty" dim:"size,optional"` // bytes of a block from which all of it is paid
+}
+
 // Loading holds the DRAM->HBM engines.
 type Loading struct {
-	MemcpyCall   Figure    `toml:"memcpy_call" dim:"time"`                    // per block
-	MemcpyBase   Figure    `toml:"memcpy_base,omitempty" dim:"time,optional"` // per batch of blocks
-	MemcpyLong   Figure    `toml:"memcpy_long,omitempty" dim:"time,optional"` // per block, where a batch is long
-	MemcpyHalf   Figure    `toml:"memcpy_half,omitempty" dim:"size,optional"` // bytes of a batch at which half of it is paid
-	BatchedCall  Figure    `toml:"batched_call" dim:"time"`                   // per batch
-	BatchedBlock Figure    `toml:"batched_block" dim:"time"`                  // per block
-	BatchedSizes []SizeRow `toml:"batched_sizes,omitempty"`                   // per block by its size; batched_block is not read then
+	Copies
+	BatchedCall  Figure    `toml:"batched_call" dim:"time"`  // per batch
+	BatchedBlock Figure    `toml:"batched_block" dim:"time"` // per block
+	BatchedSizes []SizeRow `toml:"batched_sizes,omitempty"`  // per block by its size; batched_block is not read then
 	FlashLaunch  Figure    `toml:"flash_launch" dim:"time"`
 	FlashFloor   Figure    `toml:"flash_floor,omitempty" dim:"time,optional"`
 	FlashBlock   Figure    `toml:"flash_block,omitempty" dim:"time,optional"` // per block, seen where blocks are small
@@ -184,14 +198,11 @@ type SizeRow struct {
 
 // Saving holds the HBM->DRAM engines.
 type Saving struct {
-	MemcpyCall Figure `toml:"memcpy_call" dim:"time"`                    // per block
-	MemcpyBase Figure `toml:"memcpy_base,omitempty" dim:"time,optional"` // per batch of blocks
-	MemcpyLong Figure `toml:"memcpy_long,omitempty" dim:"time,optional"` // per block, where a batch is long
-	MemcpyHalf Figure `toml:"memcpy_half,omitempty" dim:"size,optional"` // bytes of a batch at which half of it is paid
-	GPULaunch  Figure `toml:"gpu_launch" dim:"time"`
-	GPUFloor   Figure `toml:"gpu_floor,omitempty" dim:"time,optional"`
-	GPUBlock   Figure `toml:"gpu_block,omitempty" dim:"time,optional"` // per block, seen where blocks are small
-	GPURate    Figure `toml:"gpu_rate" dim:"rate"`
+	Copies
+	GPULaunch Figure `toml:"gpu_launch" dim:"time"`
+	GPUFloor  Figure `toml:"gpu_floor,omitempty" dim:"time,optional"`
+	GPUBlock  Figure `toml:"gpu_block,omitempty" dim:"time,optional"` // per block, seen where blocks are small
+	GPURate   Figure `toml:"gpu_rate" dim:"rate"`
 	// Contention is the share of compute lost while the GPU scatter kernel runs.
 	Contention Figure       `toml:"contention" dim:"share"`
 	FlashCall  Figure       `toml:"flash_call" dim:"time"`                     // the one memcpy into staging

@@ -85,14 +85,16 @@ func (p *Profile) checkTogether() (string, error) {
 		{"embedding.rate", "launch", p.Embedding.Rate, p.Embedding.Launch},
 		{"psa_decode.rate", "launch", p.PSADecode.Rate, p.PSADecode.Launch},
 		{"psa_decode.rate", "round", p.PSADecode.Rate, p.PSADecode.Round},
-		{"load.memcpy_long", "memcpy_half", p.Load.MemcpyLong, p.Load.MemcpyHalf},
-		{"save.memcpy_long", "memcpy_half", p.Save.MemcpyLong, p.Save.MemcpyHalf},
+		{"load.memcpy_long", "memcpy_half", p.Load.Long, p.Load.Half},
+		{"load.memcpy_start", "memcpy_whole", p.Load.Start, p.Load.Whole},
+		{"save.memcpy_long", "memcpy_half", p.Save.Long, p.Save.Half},
+		{"save.memcpy_start", "memcpy_whole", p.Save.Start, p.Save.Whole},
 	}
 	for _, s := range []struct {
 		name string
 		Stream
 	}{{"dense_decode", p.DenseDecode}, {"sparse_decode", p.SparseDecode}, {"scoring", p.Scoring}} {
-		pairs = append(pairs, pair{s.name + ".merge", "ctas", s.Merge, s.CTAs}, pair{s.name + ".fill", "fill_rate", s.Fill, s.FillRate})
+		pairs = append(pairs, pair{s.name + ".merge", "ctas", s.Merge, s.CTAs}, pair{s.name + ".long", "at_once", s.Long, s.AtOnce})
 	}
 	for _, c := range pairs {
 		if c.a.Set() != c.b.Set() {

@@ -14,22 +14,22 @@ const (
 
 // saver prices one layer's saves of n blocks of b bytes each.
 //
-//	memcpy  t = base + n (call + long B/(B + half)) + B / link, B = n b
-//	gpu     t = max(floor, launch + n block + B / rate); compute loses the
+//	memcpy  as loader's
+//	gpu     t = max(floor, launch + n block + B / rate), B = n b; compute loses the
 //	        share contention of its speed while the kernel runs
 //	flash   t = call + threads wake + join + n block + near / min(link, scatter(threads)) +
 //	        (B - near) / min(link, long(threads)) + min(B, chunk) / max(link, scatter(threads)):
 //	        the CPU scatters one chunk while the copy engine brings the next
 //
 // join is paid by more than one thread; near is what of B is within the first
-// flash_near bytes. base, long, wake, join, block and chunk are 0 in profiles
+// flash_near bytes. wake, join, block and chunk are 0 in profiles
 // that do not give them, and all of B is near.
 // Never below n b / link, nor below the link's nominal speed.
 type saver struct {
 	engine      string
 	call, block float64 // seconds
 	floor       float64
-	long, half  float64 // seconds, bytes
+	copies      copies
 	link, rate  float64 // bytes/s
 	near        float64 // bytes at rate; 0: all
 	far         float64 // bytes/s of the others
@@ -45,8 +45,7 @@ func newSaver(p *Profile, engine string, threads int) (saver, error) {
 	s.rate = s.link
 	switch engine {
 	case SaveMemcpy:
-		s.call, s.block = p.Save.MemcpyBase.optional(), p.Save.MemcpyCall.SI()
-		s.long, s.half = p.Save.MemcpyLong.optional(), p.Save.MemcpyHalf.optional()
+		s.copies = newCopies(p.Save.Copies)
 	case SaveGPU:
 		s.call, s.block = p.Save.GPULaunch.SI(), p.Save.GPUBlock.optional()
 		s.floor = p.Save.GPUFloor.optional()
@@ -93,12 +92,9 @@ func (s *saver) seconds(n, blockBytes int64) float64 {
 		return 0
 	}
 	bytes := float64(n) * float64(blockBytes)
-	t := s.call + float64(n)*s.block + bytes/s.rate
+	t := s.call + float64(n)*s.block + bytes/s.rate + s.copies.seconds(n, blockBytes)
 	if s.near > 0 && bytes > s.near {
 		t += (bytes - s.near) * (1/s.far - 1/s.rate)
-	}
-	if s.long > 0 {
-		t += float64(n) * s.long * bytes / (bytes + s.half)
 	}
 	if s.chunk > 0 {
 		t += math.Min(bytes, s.chunk) / s.faster

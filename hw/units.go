@@ -32,7 +32,7 @@ var dimensions = map[string]map[string]float64{
 	"tokens":   {"tokens": 1},
 	"requests": {"requests": 1},
 	"threads":  {"threads": 1},
-	"ctas":     {"CTAs": 1},
+	"count":    {"CTAs": 1, "lists": 1, "blocks": 1},
 }
 
 // SI returns the value in seconds, bytes/s, FLOP/s, bytes, or as a plain

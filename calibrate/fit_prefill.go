@@ -1,0 +1,66 @@
+package calibrate
+
+import (
+	"math"
+
+	"sparseserve/hw"
+	"sparseserve/sim"
+)
+
+func span(at datum) sim.Span {
+	return sim.Span{Query: int(at.At("query_tokens")), Prefix: int(at.At("prefix_tokens"))}
+}
+
+func spanFLOPs(at datum) float64 { return hw.PrefillFLOPs(at.model, span(at)) }
+
+// kvRead is the least that a chunk's attention reads from HBM, in bytes.
+func kvRead(at datum) float64 {
+	s := span(at)
+	return float64(int64(s.Query+s.Prefix) * at.model.LayerKVBytesPerToken())
+}
+
+// fitPrefill fits t = launch(q) + FLOPs / rate(q) for each query length, both
+// within what the profile allows: launches that rise, rates that grow no
+// faster than the query.
+func fitPrefill(s *Samples, p *hw.Profile, from source) []model {
+	all := s.of(probePrefill)
+	// Without prefix is where launches show: one shape's stay in the fit.
+	fit, held := all.split(byAxis("query_tokens"), 2, func(at datum) bool {
+		return at.At("prefix_tokens") == 0 && at.Shape == all[0].Shape
+	})
+	queries := all.values("query_tokens")
+	of := func(q int64) data {
+		return fit.where(func(at datum) bool { return at.At("query_tokens") == q })
+	}
+	seconds := func(launch, rate float64, at datum) float64 {
+		return launch + math.Max(spanFLOPs(at)/rate, kvRead(at)/p.GPU.HBMBandwidth.SI())
+	}
+	launchBound, flopsBound := bound{1e-6, 1e-2}, bound{1e9, 1e16}
+	launches, weights := make([]float64, len(queries)), make([]float64, len(queries))
+	for i, q := range queries {
+		c := linear(of(q), one, spanFLOPs)
+		launches[i] = refine(of(q), []float64{c[0], 1 / math.Max(c[1], 1e-15)}, []bound{launchBound, flopsBound}, func(c []float64, at datum) float64 {
+			return seconds(c[0], c[1], at)
+		})[0]
+		// A launch counts as far as it shows in the shortest time.
+		weights[i] = math.Pow(launches[i]/smallestTime(of(q)), 2)
+	}
+	launches = rising(launches, weights)
+	p.Prefill = nil
+	last := infinite
+	for i, q := range queries {
+		rate := refine(of(q), []float64{100e12}, []bound{flopsBound}, func(r []float64, at datum) float64 {
+			return seconds(launches[i], r[0], at)
+		})[0]
+		if i > 0 {
+			rate = math.Min(rate, last*float64(q)/float64(queries[i-1])*(1-1e-3))
+		}
+		last = rate
+		p.Prefill = append(p.Prefill, hw.PrefillRow{Query: int(q),
+			Launch: from.figure(launches[i]*1e6, "us", "what FLOPs do not explain: launch, and the masked part of the diagonal"),
+			Rate:   from.figure(rate*1e-12, "TFLOP/s", "causal prefill kernel")})
+	}
+	return []model{{name: "prefill_attention", fit: fit, held: held,
+		price: func(p *hw.Profile, at datum) float64 { return p.PrefillSeconds(at.model, span(at)) },
+		draw:  picture{x: spanFLOPs, xLabel: "FLOPs"}}}
+}

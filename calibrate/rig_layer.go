@@ -1,0 +1,334 @@
+package calibrate
+
+import (
+	"fmt"
+	"math"
+
+	"sparseserve/cuda"
+	"sparseserve/cuda/oracle"
+	"sparseserve/hw"
+)
+
+// What a model has beside linears and attention.
+
+const (
+	normEps  = 1e-5
+	ropeBase = 10000
+)
+
+func half(x float64) float64 { return cuda.HalfOf(x).Float() }
+
+// row downloads one row of a dense fp16 tensor.
+func rowOf(s *cuda.Session, at cuda.Ptr, row, width int64) ([]float64, error) {
+	return floats(s, at+cuda.Ptr(2*row*width), width)
+}
+
+// setupPointwise readies the two norms, rope and the activation of one layer;
+// rope writes K and V of a prompt's tokens to blocks anywhere.
+func (g *rig) setupPointwise(s *cuda.Session, p Point) (*setup, error) {
+	m, err := shapeModel(p.Shape)
+	if err != nil {
+		return nil, err
+	}
+	n, d, hidden := p.At("tokens"), int64(m.HeadDim), int64(m.Hidden)
+	heads, blocks := int64(m.QHeads+2*m.KVHeads), (n+blockTokens-1)/blockTokens
+	norm := cuda.RMSNormArgs{Rows: int32(n), Hidden: int32(hidden), Eps: normEps}
+	rope := &cuda.RopeArgs{Tokens: int32(n), HeadsQ: int32(m.QHeads), HeadsKV: int32(m.KVHeads), HeadDim: int32(d), BlockTokens: blockTokens, HeadStride: blocks}
+	silu := &cuda.SiluMulArgs{Tokens: int32(n), FFN: int32(m.FFN)}
+	slots, positions, turns := make([]int32, blocks*int64(m.KVHeads)), make([]int32, n), make([]float32, d/2)
+	for i, slot := range g.r.Perm(len(slots)) {
+		slots[i] = int32(slot)
+	}
+	for i := range positions {
+		positions[i] = int32(i)
+	}
+	for i := range turns {
+		turns[i] = float32(math.Pow(ropeBase, -2*float64(i)/float64(d)))
+	}
+	set := g.setter(&err)
+	set(&norm.X, func() (cuda.Ptr, error) { return g.random(s, n*hidden) })
+	set(&norm.Residual, func() (cuda.Ptr, error) { return g.random(s, n*hidden) })
+	set(&norm.Weight, func() (cuda.Ptr, error) { return g.random(s, hidden) })
+	set(&norm.Out, func() (cuda.Ptr, error) { return g.poisoned(s, 2*n*hidden) })
+	set(&rope.QKV, func() (cuda.Ptr, error) { return g.random(s, n*heads*d) })
+	set(&rope.Position, func() (cuda.Ptr, error) { return upload(g, s, positions) })
+	set(&rope.InvFreq, func() (cuda.Ptr, error) { return upload(g, s, turns) })
+	set(&rope.Pool, func() (cuda.Ptr, error) { return g.poisoned(s, int64(len(slots))*2*blockTokens*d*2) })
+	set(&rope.Table, func() (cuda.Ptr, error) { return upload(g, s, slots) })
+	set(&silu.X, func() (cuda.Ptr, error) { return g.random(s, n*2*int64(m.FFN)) })
+	set(&silu.Out, func() (cuda.Ptr, error) { return g.poisoned(s, 2*n*int64(m.FFN)) })
+	if err != nil {
+		return nil, err
+	}
+	again := norm
+	return &setup{bench: cuda.Bench{Calls: []cuda.Operation{&norm, rope, &again, silu}}, verify: func(s *cuda.Session) error {
+		for _, token := range []int64{0, n - 1, g.r.Int64N(n)} {
+			if err := checkNorm(s, &norm, token); err != nil {
+				return err
+			}
+			if err := g.checkRope(s, rope, slots, turns, token); err != nil {
+				return err
+			}
+			if err := checkSilu(s, silu, token); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}, nil
+}
+
+// setter takes memory for arguments until one fails.
+func (g *rig) setter(err *error) func(*cuda.Ptr, func() (cuda.Ptr, error)) {
+	return func(p *cuda.Ptr, get func() (cuda.Ptr, error)) {
+		if *err == nil {
+			*p, *err = get()
+		}
+	}
+}
+
+// checkNorm runs the norm and computes one row anew.
+func checkNorm(s *cuda.Session, a *cuda.RMSNormArgs, row int64) error {
+	width := int64(a.Hidden)
+	x, err := rowOf(s, a.X, row, width)
+	if err != nil {
+		return err
+	}
+	if a.Residual != 0 {
+		residual, err := rowOf(s, a.Residual, row, width)
+		if err != nil {
+			return err
+		}
+		for i := range x {
+			x[i] = half(x[i] + residual[i])
+		}
+	}
+	weight, err := floats(s, a.Weight, width)
+	if err != nil {
+		return err
+	}
+	if err := s.RMSNorm(a, 0); err != nil {
+		return err
+	}
+	got, err := halves(s, a.Out+cuda.Ptr(2*row*width), width)
+	if err != nil {
+		return err
+	}
+	return near(fmt.Sprintf("norm of row %d", row), got, oracle.RMSNorm(x, weight, float64(a.Eps), half))
+}
+
+// checkRope runs rope and computes a query head, and a K head in its block,
+// anew.
+func (g *rig) checkRope(s *cuda.Session, a *cuda.RopeArgs, slots []int32, turns []float32, token int64) error {
+	d, hq, hk := int64(a.HeadDim), int64(a.HeadsQ), int64(a.HeadsKV)
+	q, k := g.r.Int64N(hq), g.r.Int64N(hk)
+	at := func(head int64) cuda.Ptr { return a.QKV + cuda.Ptr(2*(token*(hq+2*hk)+head)*d) }
+	before := map[int64][]float64{}
+	for _, head := range []int64{q, hq + k, hq + hk + k} {
+		x, err := floats(s, at(head), d)
+		if err != nil {
+			return err
+		}
+		before[head] = x
+	}
+	if err := s.Rope(a, 0); err != nil {
+		return err
+	}
+	angles := make([]float64, d/2)
+	for i := range angles {
+		angles[i] = float64(float32(token) * turns[i])
+	}
+	slot := int64(slots[k*a.HeadStride+token/blockTokens])
+	inBlock := a.Pool + cuda.Ptr(2*(slot*2*blockTokens+token%blockTokens)*d)
+	for _, c := range []struct {
+		what string
+		at   cuda.Ptr
+		want []float64
+	}{
+		{"q", at(q), oracle.Rope(before[q], angles, half)},
+		{"k", inBlock, oracle.Rope(before[hq+k], angles, half)},
+		{"v", inBlock + cuda.Ptr(2*blockTokens*d), before[hq+hk+k]},
+	} {
+		got, err := halves(s, c.at, d)
+		if err != nil {
+			return err
+		}
+		if err := near(fmt.Sprintf("%s of token %d after rope", c.what, token), got, c.want); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkSilu(s *cuda.Session, a *cuda.SiluMulArgs, token int64) error {
+	if err := s.SiluMul(a, 0); err != nil {
+		return err
+	}
+	x, err := rowOf(s, a.X, token, 2*int64(a.FFN))
+	if err != nil {
+		return err
+	}
+	got, err := halves(s, a.Out+cuda.Ptr(2*token*int64(a.FFN)), int64(a.FFN))
+	if err != nil {
+		return err
+	}
+	return near(fmt.Sprintf("activation of token %d", token), got, oracle.SiluMul(x, half))
+}
+
+// setupHead readies the last norm, the LM head and the greedy token of rows.
+func (g *rig) setupHead(s *cuda.Session, p Point) (*setup, error) {
+	m, err := shapeModel(p.Shape)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.LinearOpen(""); err != nil {
+		return nil, err
+	}
+	n, hidden, vocab := p.At("rows"), int64(m.Hidden), int64(m.Vocab)
+	norm := &cuda.RMSNormArgs{Rows: int32(n), Hidden: int32(hidden), Eps: normEps}
+	head := &cuda.LinearArgs{Tokens: int32(n), In: int32(hidden), Out: int32(vocab)}
+	pick := &cuda.ArgmaxArgs{Rows: int32(n), Vocab: int32(vocab), Stride: int32(vocab)}
+	set := g.setter(&err)
+	set(&norm.X, func() (cuda.Ptr, error) { return g.random(s, n*hidden) })
+	set(&norm.Weight, func() (cuda.Ptr, error) { return g.random(s, hidden) })
+	set(&norm.Out, func() (cuda.Ptr, error) { return g.poisoned(s, 2*n*hidden) })
+	set(&head.W, func() (cuda.Ptr, error) { return g.random(s, vocab*hidden) })
+	set(&head.Y, func() (cuda.Ptr, error) { return g.poisoned(s, 2*n*vocab) })
+	set(&pick.Out, func() (cuda.Ptr, error) { return g.poisoned(s, 4*n) })
+	if err != nil {
+		return nil, err
+	}
+	head.X, pick.Logits = norm.Out, head.Y
+	return &setup{bench: cuda.Bench{Calls: []cuda.Operation{norm, head, pick}}, settle: g.settling(p), verify: func(s *cuda.Session) error {
+		if err := checkNorm(s, norm, n-1); err != nil {
+			return err
+		}
+		if err := g.checkLinear(s, head); err != nil {
+			return err
+		}
+		if err := s.Argmax(pick, 0); err != nil {
+			return err
+		}
+		logits, err := rowOf(s, head.Y, n-1, vocab)
+		if err != nil {
+			return err
+		}
+		got := make([]int32, n)
+		if err := cuda.Download(s, got, pick.Out); err != nil {
+			return err
+		}
+		if want := oracle.Argmax(logits); int(got[n-1]) != want {
+			return fmt.Errorf("greedy token of row %d is %d, want %d", n-1, got[n-1], want)
+		}
+		return nil
+	}}, nil
+}
+
+// setupEmbed readies the embedding of random tokens.
+func (g *rig) setupEmbed(s *cuda.Session, p Point) (*setup, error) {
+	m, err := shapeModel(p.Shape)
+	if err != nil {
+		return nil, err
+	}
+	n, hidden := p.At("tokens"), int64(m.Hidden)
+	ids := make([]int32, n)
+	for i := range ids {
+		ids[i] = int32(g.r.IntN(m.Vocab))
+	}
+	a := &cuda.EmbedArgs{Tokens: int32(n), Hidden: int32(hidden)}
+	set := g.setter(&err)
+	set(&a.Table, func() (cuda.Ptr, error) { return g.random(s, int64(m.Vocab)*hidden) })
+	set(&a.Token, func() (cuda.Ptr, error) { return upload(g, s, ids) })
+	set(&a.Out, func() (cuda.Ptr, error) { return g.poisoned(s, 2*n*hidden) })
+	if err != nil {
+		return nil, err
+	}
+	return &setup{bench: cuda.Bench{Calls: []cuda.Operation{a}, FlushL2: true}, verify: func(s *cuda.Session) error {
+		if err := s.Embed(a, 0); err != nil {
+			return err
+		}
+		for _, i := range []int64{0, n - 1, g.r.Int64N(n)} {
+			want, err := rowOf(s, a.Table, int64(ids[i]), hidden)
+			if err != nil {
+				return err
+			}
+			got, err := halves(s, a.Out+cuda.Ptr(2*i*hidden), hidden)
+			if err != nil {
+				return err
+			}
+			if err := near(fmt.Sprintf("embedding of token %d", i), got, want); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}, nil
+}
+
+// setupChunked readies the attention of a whole prompt in one layer, chunk
+// after chunk, its K and V in blocks anywhere, as rope leaves them. One chunk
+// of the whole prompt is layer-segmented prefill.
+func (g *rig) setupChunked(s *cuda.Session, p Point) (*setup, error) {
+	m, err := shapeModel(p.Shape)
+	if err != nil {
+		return nil, err
+	}
+	var spans []chunkSpan
+	for _, c := range chunks(p.At("prompt_tokens"), p.At("chunk_tokens")) {
+		spans = append(spans, chunkSpan{int64(c.Query), int64(c.Prefix)})
+	}
+	calls, _, err := g.prefillOp(s, m, spans)
+	if err != nil {
+		return nil, err
+	}
+	blocks := (p.At("prompt_tokens") + blockTokens - 1) / blockTokens
+	slots := make([]int32, blocks*int64(m.KVHeads))
+	for i, slot := range g.r.Perm(len(slots)) {
+		slots[i] = int32(slot)
+	}
+	pool, err := g.random(s, int64(len(slots))*2*blockTokens*int64(m.HeadDim))
+	if err != nil {
+		return nil, err
+	}
+	table, err := upload(g, s, slots)
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range calls {
+		a := c.(*cuda.PrefillArgs)
+		a.Pool, a.Table, a.TableStride, a.BlockTokens = pool, table, int32(blocks), blockTokens
+	}
+	last := calls[len(calls)-1].(*cuda.PrefillArgs)
+	return &setup{bench: cuda.Bench{Calls: calls}, settle: g.settling(p), verify: func(s *cuda.Session) error {
+		if err := s.Prefill(last, 0); err != nil {
+			return err
+		}
+		return g.checkPaged(s, m, last, slots)
+	}}, nil
+}
+
+// checkPaged computes the last row of a head anew.
+func (g *rig) checkPaged(s *cuda.Session, m *hw.Model, a *cuda.PrefillArgs, slots []int32) error {
+	d, token := int64(a.HeadDim), int64(a.QTokens)-1
+	head, seen := g.r.Int64N(int64(a.HeadsQ)), int64(a.Prefix)+token+1
+	kv := head / int64(m.QHeads/m.KVHeads)
+	q, err := floats(s, a.Q+cuda.Ptr(2*(token*a.QTokenStride+head*a.QHeadStride)), d)
+	if err != nil {
+		return err
+	}
+	sum := oracle.NewSoftmax(int(d))
+	for at := int64(0); at < seen; at += blockTokens {
+		slot := int64(slots[kv*int64(a.TableStride)+at/blockTokens])
+		block, err := floats(s, a.Pool+cuda.Ptr(2*slot*2*blockTokens*d), 2*blockTokens*d)
+		if err != nil {
+			return err
+		}
+		n := min(blockTokens, seen-at) * d
+		attend(&sum, q, block[:n], block[blockTokens*d:blockTokens*d+n], float64(a.Scale))
+	}
+	want := make([]float64, d)
+	sum.Result(want)
+	got, err := halves(s, a.Out+cuda.Ptr(2*(token*a.OutTokenStride+head*a.OutHeadStride)), d)
+	if err != nil {
+		return err
+	}
+	return near(fmt.Sprintf("head %d, token %d", head, token), got, want)
+}
