@@ -57,11 +57,11 @@ func fitScatter(s *Samples, p *hw.Profile, from source, link float64) model {
 			best, rates, least = f, r, cost
 		}
 	}
-	for chunk := 0.25 * mib; chunk <= 32*mib; chunk *= 2 {
-		try(chunk, 48*mib, 3)
+	for chunk := 0.5 * mib; chunk <= 16*mib; chunk *= 2 {
+		try(chunk, 48*mib, 2)
 	}
-	for _, near := range []float64{16 * mib, 24 * mib, 32 * mib, 64 * mib, 96 * mib} {
-		try(best.chunk, near, 3)
+	for _, near := range []float64{16 * mib, 32 * mib, 64 * mib} {
+		try(best.chunk, near, 2)
 	}
 	try(best.chunk, best.near, 12)
 	d.rising(rates)

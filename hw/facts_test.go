@@ -259,12 +259,13 @@ func TestFactsH200(t *testing.T) {
 	}
 	rate, _ := flash.rateAt(1 << 27)
 	gather := func(blocks int64) float64 { return 1e6 * flash.seconds(blocks, 16<<10, rate) }
-	facts = append(facts, between("h200 gather of one 16 KiB block, us", 10.3, 15.7, gather(1))) // launch and wait, and the plain kernel
+	facts = append(facts, between("h200 gather of one 16 KiB block, us", 7.7, 15.7, gather(1))) // launch and wait, and the plain kernel
 	for _, r := range []struct {
 		blocks int64
 		us     float64
 	}{{16, 17}, {64, 31}, {256, 94}, {1024, 339}} {
-		facts = append(facts, near(fmt.Sprintf("h200 gather of %d 16 KiB blocks, us", r.blocks), r.us, gather(r.blocks)))
+		// Submit and wait, CPU time, took 10.3 us of these, and 7.7 us since.
+		facts = append(facts, between(fmt.Sprintf("h200 gather of %d 16 KiB blocks, us", r.blocks), r.us-2.6, r.us, gather(r.blocks)))
 	}
 	lin, dense, sparse := newLinears(p, m), newDense(p, m), newSparse(p, m)
 	weights := 2 * float64(m.LayerLinears())
