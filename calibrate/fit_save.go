@@ -19,7 +19,8 @@ func fitSave(s *Samples, p *hw.Profile, from source) []model {
 	}
 
 	fit, held := s.of(probeSaveMemcpy).split(byAxis("block_bytes"), 2, nil)
-	p.Save.Copies = fitCalls(fit, link).figures(from)
+	v := &p.Save
+	fitCalls(fit, link).figures(from, &v.MemcpyBase, &v.MemcpyCall, &v.MemcpyLong, &v.MemcpyHalf, &v.MemcpyStart, &v.MemcpyWhole)
 	models := []model{{name: "save.memcpy", fit: fit, held: held, price: price(hw.SaveMemcpy), draw: draw}}
 
 	fit, held = s.of(probeSaveGPU).split(byAxis("block_bytes"), 2, nil)

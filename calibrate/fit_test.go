@@ -59,13 +59,13 @@ func TestFitsRecoverKnownFigures(t *testing.T) {
 		{"link.duplex_copy", got.Link.DuplexCopy, want.Link.DuplexCopy, 0.01},
 		{"link.duplex_kernel", got.Link.DuplexKernel, want.Link.DuplexKernel, 0.01},
 		{"host.layer_sync", got.Host.LayerSync, want.Host.LayerSync, 0.02},
-		{"load.memcpy_call", got.Load.Copies.Call, want.Load.Copies.Call, 0.03},
-		{"load.memcpy_base", got.Load.Copies.Base, want.Load.Copies.Base, 0.1},
+		{"load.memcpy_call", got.Load.MemcpyCall, want.Load.MemcpyCall, 0.03},
+		{"load.memcpy_base", got.Load.MemcpyBase, want.Load.MemcpyBase, 0.1},
 		{"load.batched_call", got.Load.BatchedCall, want.Load.BatchedCall, 0.1},
 		{"load.flash_launch", got.Load.FlashLaunch, want.Load.FlashLaunch, 0.1},
 		{"load.flash_floor", got.Load.FlashFloor, want.Load.FlashFloor, 0.03},
 		{"load.flash_block", got.Load.FlashBlock, want.Load.FlashBlock, 0.1},
-		{"save.memcpy_call", got.Save.Copies.Call, want.Save.Copies.Call, 0.03},
+		{"save.memcpy_call", got.Save.MemcpyCall, want.Save.MemcpyCall, 0.03},
 		{"save.gpu_rate", got.Save.GPURate, want.Save.GPURate, 0.03},
 		{"save.gpu_block", got.Save.GPUBlock, want.Save.GPUBlock, 0.15},
 		{"save.flash_call", got.Save.FlashCall, want.Save.FlashCall, 0.15},
@@ -83,7 +83,7 @@ func TestFitsRecoverKnownFigures(t *testing.T) {
 		{"psa_decode.per_block", got.PSADecode.PerBlock, want.PSADecode.PerBlock, 0.1},
 		{"embedding.launch", got.Embedding.Launch, want.Embedding.Launch, 0.05},
 		{"embedding.rate", got.Embedding.Rate, want.Embedding.Rate, 0.05},
-		{"load.memcpy_start", got.Load.Start, want.Load.Start, 0.15},
+		{"load.memcpy_start", got.Load.MemcpyStart, want.Load.MemcpyStart, 0.15},
 		{"save.flash_join", got.Save.FlashJoin, want.Save.FlashJoin, 0.15},
 		{"save.scatter[0].long", got.Save.Scatter[0].Long, want.Save.Scatter[0].Long, 0.05},
 	}
@@ -124,11 +124,11 @@ func TestFitsAreExactOnExactSamples(t *testing.T) {
 		scale := func(f *hw.Figure, low, high float64) {
 			f.Value *= low * math.Pow(high/low, r.Float64())
 		}
-		scale(&want.Load.Copies.Call, 0.3, 3)
+		scale(&want.Load.MemcpyCall, 0.3, 3)
 		scale(&want.Load.BatchedBlock, 0.3, 3)
 		scale(&want.Load.FlashBlock, 0.1, 2)
 		scale(&want.Load.FlashLaunch, 0.7, 1.3)
-		scale(&want.Save.Copies.Call, 0.3, 3)
+		scale(&want.Save.MemcpyCall, 0.3, 3)
 		scale(&want.Save.FlashCall, 0.5, 10)
 		scale(&want.DenseDecode.Rate, 0.3, 1)
 		scale(&want.DenseDecode.Launch, 0.3, 1)

@@ -23,21 +23,18 @@ func fitCalls(d data, link float64) callsFit {
 	return callsFit{p[0], p[1], p[2], p[3], p[4], p[5]}
 }
 
-// figures returns the fit for a profile; what comes to nothing is left out.
-func (f callsFit) figures(from source) hw.Copies {
-	c := hw.Copies{
-		Call:  from.figure(f.call*1e6, "us", "a copy of its own for each block"),
-		Base:  from.figure(f.base*1e6, "us", "submit and wait, once a batch of copies"),
-		Long:  perBlock(f.long, from, "what a block of a long batch takes beside"),
-		Start: perBlock(f.start, from, "what a batch of large blocks takes beside"),
+// figures writes the fit into a profile; what comes to nothing is left out.
+func (f callsFit) figures(from source, base, call, long, half, start, whole *hw.Figure) {
+	*base = from.figure(f.base*1e6, "us", "submit and wait, once a batch of copies")
+	*call = from.figure(f.call*1e6, "us", "a copy of its own for each block")
+	*long, *half = perBlock(f.long, from, "what a block of a long batch takes beside"), hw.Figure{}
+	if long.Set() {
+		*half = from.figure(f.half/kib, "KiB", "of a batch, at which half of memcpy_long is paid")
 	}
-	if c.Long.Set() {
-		c.Half = from.figure(f.half/kib, "KiB", "of a batch, at which half of memcpy_long is paid")
+	*start, *whole = perBlock(f.start, from, "what a batch of large blocks takes beside"), hw.Figure{}
+	if start.Set() {
+		*whole = from.figure(f.whole/kib, "KiB", "of a block, from which memcpy_start is paid whole")
 	}
-	if c.Start.Set() {
-		c.Whole = from.figure(f.whole/kib, "KiB", "of a block, from which memcpy_start is paid whole")
-	}
-	return c
 }
 
 // fitBatched fits t = call + n block(b) + B/link to batched copies: the driver
@@ -120,7 +117,8 @@ func fitLoad(s *Samples, p *hw.Profile, from source) []model {
 	}
 
 	fit, held := s.of(probeLoadMemcpy).split(byAxis("block_bytes"), 2, nil)
-	p.Load.Copies = fitCalls(fit, link).figures(from)
+	l := &p.Load
+	fitCalls(fit, link).figures(from, &l.MemcpyBase, &l.MemcpyCall, &l.MemcpyLong, &l.MemcpyHalf, &l.MemcpyStart, &l.MemcpyWhole)
 	models := []model{{name: "load.memcpy", fit: fit, held: held, price: price(hw.LoadMemcpy), draw: draw}}
 
 	if fit, held = s.of(probeLoadBatched).split(byAxis("block_bytes"), 2, nil); len(fit) > 0 {

@@ -149,7 +149,7 @@ func TestLaw11MoreIsNotSlower(t *testing.T) {
 		var block []float64
 		for _, factor := range []float64{1, 0.5, 0.1} {
 			block = append(block, ttft(variant(t, func(p *hw.Profile) {
-				scale(factor, &p.Load.Copies.Call, &p.Load.FlashLaunch, &p.Load.FlashFloor, &p.Save.Copies.Call, &p.Save.FlashCall)
+				scale(factor, &p.Load.MemcpyCall, &p.Load.FlashLaunch, &p.Load.FlashFloor, &p.Save.MemcpyCall, &p.Save.FlashCall)
 			}), preset, "system.kv_gib=11"))
 		}
 		// FlashH2D and FlashD2H have none worth the name: nothing to gain.

@@ -38,7 +38,8 @@ func newLoader(p *Profile, engine string) (loader, error) {
 	l := loader{engine: engine, link: math.Min(p.Link.H2D.SI(), p.Link.Nominal.SI())}
 	switch engine {
 	case LoadMemcpy:
-		l.copies = newCopies(p.Load.Copies)
+		f := &p.Load
+		l.copies = newCopies(f.MemcpyBase, f.MemcpyCall, f.MemcpyLong, f.MemcpyHalf, f.MemcpyStart, f.MemcpyWhole)
 	case LoadBatched:
 		l.call, l.block = p.Load.BatchedCall.SI(), p.Load.BatchedBlock.SI()
 		for _, r := range p.Load.BatchedSizes {
@@ -85,8 +86,8 @@ type copies struct {
 	base, call, long, half, start, whole float64
 }
 
-func newCopies(c Copies) copies {
-	return copies{c.Base.optional(), c.Call.SI(), c.Long.optional(), c.Half.optional(), c.Start.optional(), c.Whole.optional()}
+func newCopies(base, call, long, half, start, whole Figure) copies {
+	return copies{base.optional(), call.SI(), long.optional(), half.optional(), start.optional(), whole.optional()}
 }
 
 // seconds is 0 of the zero value: engines that copy another way.

@@ -32,9 +32,9 @@ func TestOptionalTransferFigures(t *testing.T) {
 		time  func(p *Profile) float64
 		extra float64 // us
 	}{
-		{"load.memcpy_base", func(p *Profile) { p.Load.Copies.Base = us(8) }, func(p *Profile) float64 { return load(p, LoadMemcpy) }, 8},
+		{"load.memcpy_base", func(p *Profile) { p.Load.MemcpyBase = us(8) }, func(p *Profile) float64 { return load(p, LoadMemcpy) }, 8},
 		{"load.flash_block", func(p *Profile) { p.Load.FlashBlock = us(0.5) }, func(p *Profile) float64 { return load(p, LoadFlash) }, 0.5 * blocks},
-		{"save.memcpy_base", func(p *Profile) { p.Save.Copies.Base = us(8) }, func(p *Profile) float64 { return save(p, SaveMemcpy) }, 8},
+		{"save.memcpy_base", func(p *Profile) { p.Save.MemcpyBase = us(8) }, func(p *Profile) float64 { return save(p, SaveMemcpy) }, 8},
 		{"save.flash_wake", func(p *Profile) { p.Save.FlashWake = us(0.5) }, func(p *Profile) float64 { return save(p, SaveFlash) }, 0.5 * 8},
 		{"save.flash_block", func(p *Profile) { p.Save.FlashBlock = us(0.5) }, func(p *Profile) float64 { return save(p, SaveFlash) }, 0.5 * blocks},
 		// 409600 bytes, all in one chunk, over the faster of a link of 25 GB/s and 8 threads' 31.4 GB/s

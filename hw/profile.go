@@ -162,22 +162,17 @@ type PSADecode struct {
 	Largest  Figure `toml:"largest,omitempty" dim:"size,optional"` // most bytes that were measured
 }
 
-// Copies is the cost of one memcpy a block, either way (load.go).
-type Copies struct {
-	Call  Figure `toml:"memcpy_call" dim:"time"`                     // per block
-	Base  Figure `toml:"memcpy_base,omitempty" dim:"time,optional"`  // per batch of blocks
-	Long  Figure `toml:"memcpy_long,omitempty" dim:"time,optional"`  // per block, where a batch is long
-	Half  Figure `toml:"memcpy_half,omitempty" dim:"size,optional"`  // bytes of a batch at which half of it is paid
-	Start Figure `toml:"memcpy_start,omitempty" dim:"time,optional"` // per batch, where blocks are large
-	Whole Figure `toml:"memcpy_whole,omitempty" dim:"size,optional"` // bytes of a block from which all of it is paid
-}
-
 // Loading holds the DRAM->HBM engines.
 type Loading struct {
-	Copies
-	BatchedCall  Figure    `toml:"batched_call" dim:"time"`  // per batch
-	BatchedBlock Figure    `toml:"batched_block" dim:"time"` // per block
-	BatchedSizes []SizeRow `toml:"batched_sizes,omitempty"`  // per block by its size; batched_block is not read then
+	MemcpyCall   Figure    `toml:"memcpy_call" dim:"time"`                     // per block
+	MemcpyBase   Figure    `toml:"memcpy_base,omitempty" dim:"time,optional"`  // per batch of blocks
+	MemcpyLong   Figure    `toml:"memcpy_long,omitempty" dim:"time,optional"`  // per block, where a batch is long
+	MemcpyHalf   Figure    `toml:"memcpy_half,omitempty" dim:"size,optional"`  // bytes of a batch at which half of it is paid
+	MemcpyStart  Figure    `toml:"memcpy_start,omitempty" dim:"time,optional"` // per batch, where blocks are large
+	MemcpyWhole  Figure    `toml:"memcpy_whole,omitempty" dim:"size,optional"` // bytes of a block from which all of it is paid
+	BatchedCall  Figure    `toml:"batched_call" dim:"time"`                    // per batch
+	BatchedBlock Figure    `toml:"batched_block" dim:"time"`                   // per block
+	BatchedSizes []SizeRow `toml:"batched_sizes,omitempty"`                    // per block by its size; batched_block is not read then
 	FlashLaunch  Figure    `toml:"flash_launch" dim:"time"`
 	FlashFloor   Figure    `toml:"flash_floor,omitempty" dim:"time,optional"`
 	FlashBlock   Figure    `toml:"flash_block,omitempty" dim:"time,optional"` // per block, seen where blocks are small
@@ -198,11 +193,16 @@ type SizeRow struct {
 
 // Saving holds the HBM->DRAM engines.
 type Saving struct {
-	Copies
-	GPULaunch Figure `toml:"gpu_launch" dim:"time"`
-	GPUFloor  Figure `toml:"gpu_floor,omitempty" dim:"time,optional"`
-	GPUBlock  Figure `toml:"gpu_block,omitempty" dim:"time,optional"` // per block, seen where blocks are small
-	GPURate   Figure `toml:"gpu_rate" dim:"rate"`
+	MemcpyCall  Figure `toml:"memcpy_call" dim:"time"`                     // per block
+	MemcpyBase  Figure `toml:"memcpy_base,omitempty" dim:"time,optional"`  // per batch of blocks
+	MemcpyLong  Figure `toml:"memcpy_long,omitempty" dim:"time,optional"`  // per block, where a batch is long
+	MemcpyHalf  Figure `toml:"memcpy_half,omitempty" dim:"size,optional"`  // bytes of a batch at which half of it is paid
+	MemcpyStart Figure `toml:"memcpy_start,omitempty" dim:"time,optional"` // per batch, where blocks are large
+	MemcpyWhole Figure `toml:"memcpy_whole,omitempty" dim:"size,optional"` // bytes of a block from which all of it is paid
+	GPULaunch   Figure `toml:"gpu_launch" dim:"time"`
+	GPUFloor    Figure `toml:"gpu_floor,omitempty" dim:"time,optional"`
+	GPUBlock    Figure `toml:"gpu_block,omitempty" dim:"time,optional"` // per block, seen where blocks are small
+	GPURate     Figure `toml:"gpu_rate" dim:"rate"`
 	// Contention is the share of compute lost while the GPU scatter kernel runs.
 	Contention Figure       `toml:"contention" dim:"share"`
 	FlashCall  Figure       `toml:"flash_call" dim:"time"`                     // the one memcpy into staging

@@ -85,10 +85,10 @@ func (p *Profile) checkTogether() (string, error) {
 		{"embedding.rate", "launch", p.Embedding.Rate, p.Embedding.Launch},
 		{"psa_decode.rate", "launch", p.PSADecode.Rate, p.PSADecode.Launch},
 		{"psa_decode.rate", "round", p.PSADecode.Rate, p.PSADecode.Round},
-		{"load.memcpy_long", "memcpy_half", p.Load.Long, p.Load.Half},
-		{"load.memcpy_start", "memcpy_whole", p.Load.Start, p.Load.Whole},
-		{"save.memcpy_long", "memcpy_half", p.Save.Long, p.Save.Half},
-		{"save.memcpy_start", "memcpy_whole", p.Save.Start, p.Save.Whole},
+		{"load.memcpy_long", "memcpy_half", p.Load.MemcpyLong, p.Load.MemcpyHalf},
+		{"load.memcpy_start", "memcpy_whole", p.Load.MemcpyStart, p.Load.MemcpyWhole},
+		{"save.memcpy_long", "memcpy_half", p.Save.MemcpyLong, p.Save.MemcpyHalf},
+		{"save.memcpy_start", "memcpy_whole", p.Save.MemcpyStart, p.Save.MemcpyWhole},
 	}
 	for _, s := range []struct {
 		name string

@@ -45,7 +45,8 @@ func newSaver(p *Profile, engine string, threads int) (saver, error) {
 	s.rate = s.link
 	switch engine {
 	case SaveMemcpy:
-		s.copies = newCopies(p.Save.Copies)
+		f := &p.Save
+		s.copies = newCopies(f.MemcpyBase, f.MemcpyCall, f.MemcpyLong, f.MemcpyHalf, f.MemcpyStart, f.MemcpyWhole)
 	case SaveGPU:
 		s.call, s.block = p.Save.GPULaunch.SI(), p.Save.GPUBlock.optional()
 		s.floor = p.Save.GPUFloor.optional()
