@@ -24,11 +24,15 @@ func claimsMarkdown(verdicts []experiments.Verdict) string {
 		if i > 0 && verdicts[i-1].Text == v.Text {
 			name = fmt.Sprintf("the same, number %d", v.Index+1)
 		}
+		where := v.Where
+		if v.Paper != "sparseserve" {
+			where = v.Paper + ", " + where
+		}
 		outcome := outcome(v)
 		if !v.Pass {
 			outcome = "**fail**"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", name, v.Where,
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", name, where,
 			strings.NewReplacer("<", "&lt;", ">", "&gt;").Replace(claimed(v)), ours(v), interval(v), deviation(v), outcome)
 	}
 	b.WriteString("\n" + tally(verdicts) + "\n")
