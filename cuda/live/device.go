@@ -65,9 +65,10 @@ type Device struct {
 	workspace     buffer          // of decode attention
 	selected      cuda.HostMemory // a layer's selection, on the host
 	selectedWords int
-	last          time.Time // end of the last step, or of the wait for its saves
-	began         time.Time // what the running step counts from
-	pinning       time.Duration
+	last          time.Time       // end of the last step, or of the wait for its saves
+	began         time.Time       // what the running step counts from
+	growing       time.Duration   // of the running step, not counted in it
+	grown         int             // how often a buffer grew
 	tokens        cuda.HostMemory // [tokenRows] picked in this step
 	counters      Counters
 }
@@ -81,7 +82,7 @@ type pages interface {
 // Counters are what the device has really done, to be held against what the server counts.
 type Counters struct {
 	Steps, Loaded, Saved, Layers, RoundTrips int64
-	Pinning                                  time.Duration // not part of any step
+	Growing                                  time.Duration // of pinned and device memory; not part of any step
 	Saving                                   time.Duration // that computation waited for room in the save buffer
 }
 
@@ -146,9 +147,15 @@ func (d *Device) setUp() (err error) {
 		}
 		d.dram = newHostPool(d.m, d.geo.BlockBytes, d.geo.Groups(), int64(s.DRAMGiB*(1<<30)), slab)
 		d.pages = d.dram
-		d.saver, err = newSaver(d.m, s.SaveEngine, int64(s.SaveBuffer*(1<<20)), d.geo.BlockBytes, 0)
+		if d.saver, err = newSaver(d.m, s.SaveEngine, int64(s.SaveBuffer*(1<<20)), d.geo.BlockBytes, 0); err != nil {
+			return err
+		}
 	}
-	return err
+	if err = d.warm(); err != nil {
+		return fmt.Errorf("warming up: %w", err)
+	}
+	d.last = time.Now()
+	return nil
 }
 
 // hbmPages is how many whole-model blocks the server has without offloading.
@@ -179,7 +186,7 @@ func supported(c weights.Config, geo kv.Geometry) error {
 // Begin implements sim.Device.
 func (d *Device) Begin(s *sim.Step) error {
 	d.began = d.last
-	d.step, d.rows, d.pinning = *s, s.Rows, 0
+	d.step, d.rows, d.growing = *s, s.Rows, 0
 	if err := d.begin(s); err != nil {
 		return fmt.Errorf("live: step %d: %w", s.Index, err)
 	}
@@ -195,11 +202,19 @@ func (d *Device) begin(s *sim.Step) error {
 	d.stage.reset()
 	d.active.clear()
 	d.ordered = nil
-	made := 0
-	if d.dram != nil {
-		made = d.dram.made
+	if err := d.take(s); err != nil {
+		return err
 	}
-	start := time.Now()
+	if err := d.beginDecodes(s); err != nil {
+		return err
+	}
+	every := d.cfg.SplitEvery
+	return d.clock.start(every > 0 && s.Index%every == 0)
+}
+
+// take gives the rows what memory they need. Growing it, pinned memory above all, is a cost of starting up and not counted in the step.
+func (d *Device) take(s *sim.Step) error {
+	start, grown := time.Now(), d.growths()
 	d.of = d.of[:0]
 	for i := range s.Rows {
 		r, err := d.request(&s.Rows[i])
@@ -208,18 +223,23 @@ func (d *Device) begin(s *sim.Step) error {
 		}
 		d.of = append(d.of, r)
 	}
-	if d.dram != nil && d.dram.made > made { // pinning is a cost of starting up, not of the step
-		d.pinning = time.Since(start)
-		d.counters.Pinning += d.pinning
-	}
 	if err := d.size(s); err != nil {
 		return err
 	}
-	if err := d.beginDecodes(s); err != nil {
-		return err
+	if d.growths() > grown {
+		d.growing = time.Since(start)
+		d.counters.Growing += d.growing
 	}
-	every := d.cfg.SplitEvery
-	return d.clock.start(every > 0 && s.Index%every == 0)
+	return nil
+}
+
+// growths counts how often memory has been asked of the driver.
+func (d *Device) growths() int {
+	n := d.grown + len(d.arena.slabs)
+	if d.dram != nil {
+		n += d.dram.made
+	}
+	return n
 }
 
 // Finish implements sim.Device.
@@ -256,7 +276,7 @@ func (d *Device) finish() (t sim.Timing, err error) {
 		}
 	}
 	d.last = time.Now()
-	t.Elapsed = duration(d.last.Sub(d.began) - d.pinning)
+	t.Elapsed = duration(d.last.Sub(d.began) - d.growing)
 	if t.Phases, err = d.clock.split(t.Elapsed); err != nil {
 		return t, err
 	}
@@ -278,7 +298,7 @@ func (d *Device) Drain() (des.Time, error) {
 	}
 	at, err := d.saver.drain()
 	d.last = time.Now()
-	return max(0, duration(at.Sub(d.began)-d.pinning)), err
+	return max(0, duration(at.Sub(d.began)-d.growing)), err
 }
 
 // Counters returns what has been done so far.

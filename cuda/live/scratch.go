@@ -88,6 +88,7 @@ func (d *Device) grow(b *buffer, bytes int64, what string) error {
 	if err != nil {
 		return fmt.Errorf("%s of %s: %w", what, gib(bytes), err)
 	}
+	d.grown++
 	b.at, b.bytes = at, bytes
 	return nil
 }

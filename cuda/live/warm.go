@@ -1,0 +1,203 @@
+package live
+
+import (
+	"sparseserve/sim"
+	"sparseserve/sim/kv"
+)
+
+// warm runs a made-up request through every kernel and engine and the linears at every power of two tokens, so that loading kernels, choosing
+// cuBLAS's algorithms and growing buffers is over before the first step that counts. The cache is empty before and after.
+func (d *Device) warm() error {
+	size := d.geo.BlockTokens
+	prompt := 3*size + 5
+	groups := d.geo.Groups()
+	if blocks := int64(d.geo.Blocks(prompt+2) * groups); blocks*d.geo.BlockBytes > d.cfg.KVBytes/2 {
+		return nil // too small a cache to lend any of it
+	}
+	quiet := d.cfg
+	d.cfg.Finished, d.cfg.Logits, d.cfg.Prompt = nil, nil, nil
+	w := warmUp{d: d, prompt: prompt, blocks: d.geo.Blocks(prompt + 2)}
+	if err := w.run(); err != nil {
+		return err
+	}
+	d.cfg = quiet
+	d.counters = Counters{}
+	if err := d.warmLinears(); err != nil {
+		return err
+	}
+	return d.m.StreamSync(d.stream)
+}
+
+// warmLinears also sizes the buffers for the largest batch.
+func (d *Device) warmLinears() error {
+	s, md := d.cfg.Spec, d.model
+	tokens := s.MaxTokens
+	if s.Prefill != "chunked" {
+		tokens = max(tokens, s.MaxPromptTokens+s.MaxRequests)
+	}
+	rows := []sim.Row{{Decode: true, To: tokens}}
+	if err := d.size(&sim.Step{Rows: rows, Sampled: s.MaxRequests}); err != nil {
+		return err
+	}
+	b, l := &d.scratch, &md.layers[0]
+	if err := d.m.DeviceSync(); err != nil {
+		return err
+	}
+	for n := 1; n <= tokens; n *= 2 {
+		if err := d.linear(b.h.at, l.qkv, b.qkv.at, n, md.Hidden, md.heads()*md.HeadDim); err != nil {
+			return err
+		}
+		if err := d.linear(b.attn.at, l.o, b.h.at, n, md.HeadsQ*md.HeadDim, md.Hidden); err != nil {
+			return err
+		}
+		if n <= mlpSlice {
+			if err := d.linear(b.h.at, l.gateUp, b.gateUp.at, n, md.Hidden, 2*md.FFN); err != nil {
+				return err
+			}
+			if err := d.linear(b.act.at, l.down, b.h.at, n, md.FFN, md.Hidden); err != nil {
+				return err
+			}
+		}
+		if n <= s.MaxRequests {
+			if err := d.linear(b.h.at, md.head, b.logits.at, n, md.Hidden, md.Vocab); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// warmUp is the made-up request: its blocks lie in the cache's first slots.
+type warmUp struct {
+	d              *Device
+	prompt, blocks int
+	index          int64
+	dropped        []sim.Dropped
+}
+
+func (w *warmUp) run() error {
+	d := w.d
+	segmented := d.offload && (d.cfg.Spec.Prefill == "layer" || d.cfg.Spec.Prefill == "layer-chunked")
+	cuts := []int{0, d.geo.BlockTokens + 3, w.prompt} // the second chunk has a prefix
+	if segmented {
+		cuts = []int{0, w.prompt}
+	}
+	for i := range cuts[1:] {
+		row := w.row(cuts[i], cuts[i+1])
+		row.Segmented, row.Emits = segmented, cuts[i+1] == w.prompt
+		if err := w.step(row, 0); err != nil {
+			return err
+		}
+	}
+	for i := range 2 {
+		row := w.row(w.prompt+i, w.prompt+i+1)
+		row.Decode, row.Emits = true, true
+		loads := 1
+		if i == 0 && !segmented {
+			loads = 0
+		} else if i == 0 {
+			loads = w.prompt / d.geo.BlockTokens // none of them is in HBM
+		}
+		if err := w.step(row, loads); err != nil {
+			return err
+		}
+	}
+	if d.saver != nil {
+		if _, err := d.saver.drain(); err != nil {
+			return err
+		}
+	}
+	return d.drop(sim.Dropped{ID: warmID, Finished: true})
+}
+
+const warmID = -1
+
+func (w *warmUp) row(from, to int) sim.Row {
+	seq := int32(-1)
+	if w.d.offload {
+		seq = 0
+	}
+	return sim.Row{ID: warmID, Seq: seq, Prompt: w.prompt, MaxTokens: w.prompt + 3, From: from, To: to, LayerTo: w.d.geo.Layers}
+}
+
+// step carries out one row in all layers. The first blocks of each group, as many as loads says, come from DRAM.
+func (w *warmUp) step(row sim.Row, loads int) error {
+	d := w.d
+	sampled := 0
+	if row.Emits {
+		sampled = 1
+	}
+	if err := d.Begin(&sim.Step{Index: w.index, Rows: []sim.Row{row}, Requests: 1, Sampled: sampled}); err != nil {
+		return err
+	}
+	w.index++
+	for layer := range d.geo.Layers {
+		work := &sim.Work{Tokens: row.To - row.From}
+		if row.Decode {
+			work.Decodes, work.Sparse = 1, d.sparse
+			if d.offload || d.sparse {
+				work.Lists = w.lists(layer, d.geo.Blocks(row.To))
+			}
+		} else {
+			work.Prefill = []sim.Span{{Query: row.To - row.From, Prefix: row.From}}
+			work.Tables = []sim.Table{w.table(layer, d.geo.Blocks(row.To), row.Segmented)}
+		}
+		if work.Sparse {
+			if err := d.Score(layer, work); err != nil {
+				return err
+			}
+		}
+		if d.offload {
+			if err := d.Move(w.moves(layer, loads)); err != nil {
+				return err
+			}
+		}
+		if err := d.Compute(layer, work); err != nil {
+			return err
+		}
+	}
+	_, err := d.Finish()
+	return err
+}
+
+func (w *warmUp) slot(layer, head, block int) int32 {
+	return int32((layer*w.d.geo.KVHeads+head)*w.blocks + block)
+}
+
+func (w *warmUp) table(layer, blocks int, segmented bool) sim.Table {
+	if !w.d.offload || segmented {
+		return sim.Table{}
+	}
+	t := sim.Table{Blocks: blocks}
+	for h := range w.d.geo.KVHeads {
+		for b := range blocks {
+			t.Slot = append(t.Slot, w.slot(layer, h, b))
+		}
+	}
+	return t
+}
+
+func (w *warmUp) lists(layer, blocks int) *sim.Lists {
+	l := &sim.Lists{Stride: blocks}
+	for h := range w.d.geo.KVHeads {
+		l.Count = append(l.Count, int32(blocks))
+		for b := range blocks {
+			l.Block = append(l.Block, int32(b))
+			if w.d.offload {
+				l.Slot = append(l.Slot, w.slot(layer, h, b))
+			}
+		}
+	}
+	return l
+}
+
+func (w *warmUp) moves(layer, loads int) *kv.Moves {
+	m := &kv.Moves{Layer: layer, BlockBytes: w.d.geo.BlockBytes}
+	for h := range w.d.geo.KVHeads {
+		for b := range loads {
+			m.LoadRefs = append(m.LoadRefs, kv.BlockRef{Group: int32(layer*w.d.geo.KVHeads + h), Block: int32(b), Slot: uint32(w.slot(layer, h, b))})
+			m.Loads++
+		}
+	}
+	return m
+}
