@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// sources is what results are made from: the code and the data of every package
-// that a run goes through, and the modules that they use.
+// sources is what kept results are made from: the code and the data of every
+// package that a simulated run goes through, and the modules that they use.
 //
 //go:embed go.mod go.sum experiments/*.go
 //go:embed hw/*.go hw/models/*.toml hw/profiles/*.toml
