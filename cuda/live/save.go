@@ -47,7 +47,7 @@ type job struct {
 const (
 	saveThreads = 16
 	saveChunk   = 8 << 20
-	saveStages  = 3
+	saveStages  = 8
 )
 
 // newSaver starts the second thread.
