@@ -40,14 +40,16 @@ func loadPoints(s scale, limits Limits) []Point {
 			}
 			continue
 		}
-		for _, block := range s.blockBytes {
-			for _, n := range s.blocks {
-				if !fits(n, block, s.moved) {
-					continue
-				}
-				all = append(all, point(probeLoadMemcpy, "", block, n, pool), point(probeLoadFlash, "", block, n, pool))
-				if limits.Batched {
-					all = append(all, point(probeLoadBatched, "", block, n, pool))
+		engines := []string{probeLoadMemcpy, probeLoadFlash}
+		if limits.Batched {
+			engines = []string{probeLoadMemcpy, probeLoadBatched, probeLoadFlash}
+		}
+		for _, engine := range engines {
+			for _, block := range s.blockBytes {
+				for _, n := range s.blocks {
+					if fits(n, block, s.moved) {
+						all = append(all, point(engine, "", block, n, pool))
+					}
 				}
 			}
 		}
@@ -60,10 +62,12 @@ func fits(blocks, blockBytes, most int64) bool { return blocks*blockBytes <= mos
 // savePoints vary block size and count, and for FlashD2H the threads.
 func savePoints(s scale, limits Limits) []Point {
 	var all []Point
-	for _, block := range s.blockBytes {
-		for _, n := range s.blocks {
-			if fits(n, block, s.moved) {
-				all = append(all, point(probeSaveMemcpy, "", block, n), point(probeSaveGPU, "", block, n))
+	for _, engine := range []string{probeSaveGPU, probeSaveMemcpy} {
+		for _, block := range s.blockBytes {
+			for _, n := range s.blocks {
+				if fits(n, block, s.moved) {
+					all = append(all, point(engine, "", block, n))
+				}
 			}
 		}
 	}

@@ -29,6 +29,7 @@ type rig struct {
 	savers    map[int64]cuda.Saver
 	r         *rand.Rand
 	warm      string // the probe that kept the card busy last
+	prepared  map[string]uint64
 	// spareThreads scatter where other threads have work too.
 	spareThreads int64
 }
@@ -55,7 +56,7 @@ const notesBytes = 16 * mib
 
 // newRig takes the GPU's memory. limits is what the plan was made for.
 func newRig(lib *cuda.Library, info cuda.DeviceInfo, limits Limits) (*rig, error) {
-	g := &rig{lib: lib, info: info, savers: map[int64]cuda.Saver{}, slabBytes: min(limits.DeviceBytes, mostDeviceBytes), spareThreads: int64(max(1, limits.Threads*3/4))}
+	g := &rig{lib: lib, info: info, savers: map[int64]cuda.Saver{}, prepared: map[string]uint64{}, slabBytes: min(limits.DeviceBytes, mostDeviceBytes), spareThreads: int64(max(1, limits.Threads*3/4))}
 	var err error
 	if g.layer, err = lib.LayerProbe(); err != nil {
 		return nil, err
@@ -107,7 +108,8 @@ func (g *rig) Prepare(p Point) (Timed, error) {
 	if p.Probe != g.warm {
 		g.warm = ""
 	}
-	g.r = rand.New(rand.NewPCG(hash(p.Key()), 1))
+	g.prepared[p.Key()]++ // another visit finds its blocks elsewhere
+	g.r = rand.New(rand.NewPCG(hash(p.Key()), g.prepared[p.Key()]))
 	var ready *setup
 	err := g.lib.Do(func(s *cuda.Session) error {
 		var err error

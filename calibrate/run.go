@@ -93,10 +93,12 @@ func measure(ctx context.Context, m Machine, o Options, j *journal, spent map[st
 	if o.Plan == Quick {
 		rule = QuickRule
 	}
-	all := points(o.Plan, m.Limits)
+	all := visits(points(o.Plan, m.Limits), rule.Visits)
 	skipped, failed := map[string]bool{}, map[string]bool{}
+	gathered := map[string][]float64{} // of points to be visited again
 	var failures []error
-	for i, p := range all {
+	for i, v := range all {
+		p := v.Point
 		o.Progress(i, len(all), p.Probe)
 		if j.done[p.Key()] || failed[p.Probe] {
 			continue
@@ -105,7 +107,7 @@ func measure(ctx context.Context, m Machine, o Options, j *journal, spent map[st
 			return ErrInterrupted
 		}
 		began := time.Now()
-		samples, err := measurePoint(ctx, m.Bench, rule, p)
+		samples, err := measurePoint(ctx, m.Bench, rule.of(v), p)
 		spent[p.Probe] += time.Since(began)
 		switch {
 		case errors.Is(err, ErrSkip):
@@ -121,7 +123,11 @@ func measure(ctx context.Context, m Machine, o Options, j *journal, spent map[st
 			failures = append(failures, fmt.Errorf("%s: %w", p.Key(), err))
 			continue
 		}
-		if err := j.add(Record{p, samples}); err != nil {
+		gathered[p.Key()] = append(gathered[p.Key()], samples...)
+		if !v.last {
+			continue
+		}
+		if err := j.add(Record{p, gathered[p.Key()]}); err != nil {
 			return err
 		}
 		if i+1 == len(all) || all[i+1].Probe != p.Probe {

@@ -16,12 +16,15 @@ type Rule struct {
 	Least  int           // samples
 	Most   int           // samples
 	Time   time.Duration // spent sampling one point, warm-up included
+	// Visits is how often a restless probe's points are measured, one after
+	// another each time: what disturbs a CPU lasts longer than a point.
+	Visits int
 }
 
 // FullRule and QuickRule are those of the two plans.
 var (
-	FullRule  = Rule{Spread: 0.02, Warmup: 2, Least: 15, Most: 150, Time: 700 * time.Millisecond}
-	QuickRule = Rule{Spread: 0.03, Warmup: 1, Least: 7, Most: 40, Time: 150 * time.Millisecond}
+	FullRule  = Rule{Spread: 0.02, Warmup: 2, Least: 11, Most: 150, Time: 700 * time.Millisecond, Visits: 3}
+	QuickRule = Rule{Spread: 0.03, Warmup: 1, Least: 7, Most: 40, Time: 150 * time.Millisecond, Visits: 1}
 )
 
 // sample repeats a timed call until the rule is content. A long call gets

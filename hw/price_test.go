@@ -11,7 +11,7 @@ import (
 // count for nothing where they are absent.
 func TestOptionalTransferFigures(t *testing.T) {
 	const blocks, blockBytes, pool = 100, 4096, 1 << 20
-	us := func(v float64) Figure { return Figure{v, "us", Measured, "test"} }
+	kib := func(v float64) Figure { return Figure{v, "KiB", Measured, "test"} }
 	load := func(p *Profile, engine string) float64 {
 		s, err := p.LoadSeconds(engine, blocks, blockBytes, pool)
 		if err != nil {
@@ -39,6 +39,18 @@ func TestOptionalTransferFigures(t *testing.T) {
 		{"save.flash_block", func(p *Profile) { p.Save.FlashBlock = us(0.5) }, func(p *Profile) float64 { return save(p, SaveFlash) }, 0.5 * blocks},
 		// 409600 bytes, all in one chunk, over the faster of a link of 25 GB/s and 8 threads' 31.4 GB/s
 		{"save.flash_chunk", func(p *Profile) { p.Save.FlashChunk = Figure{1, "MiB", Measured, "test"} }, func(p *Profile) float64 { return save(p, SaveFlash) }, 409600 / 31.4e3},
+		{"load.memcpy_long", func(p *Profile) { p.Load.MemcpyLong, p.Load.MemcpyHalf = us(2), kib(1200) }, func(p *Profile) float64 { return load(p, LoadMemcpy) }, 2 * blocks * 400 / 1600},
+		{"load.memcpy_start", func(p *Profile) { p.Load.MemcpyStart, p.Load.MemcpyWhole = us(3), kib(16) }, func(p *Profile) float64 { return load(p, LoadMemcpy) }, 3 * 4 / 16.},
+		{"save.memcpy_long", func(p *Profile) { p.Save.MemcpyLong, p.Save.MemcpyHalf = us(2), kib(1200) }, func(p *Profile) float64 { return save(p, SaveMemcpy) }, 2 * blocks * 400 / 1600},
+		{"save.memcpy_start", func(p *Profile) { p.Save.MemcpyStart, p.Save.MemcpyWhole = us(3), kib(2) }, func(p *Profile) float64 { return save(p, SaveMemcpy) }, 3},
+		// A block of 2.1 us becomes one of 3, between rows of 2 and 4 us.
+		{"load.batched_sizes", func(p *Profile) { p.Load.BatchedSizes = []SizeRow{{2048, us(2)}, {8192, us(4)}} }, func(p *Profile) float64 { return load(p, LoadBatched) }, 0.9 * blocks},
+		{"save.flash_join", func(p *Profile) { p.Save.FlashJoin = us(5) }, func(p *Profile) float64 { return save(p, SaveFlash) }, 5},
+		// 204800 of 409600 bytes at 10 instead of 25 GB/s
+		{"save.flash_near", func(p *Profile) {
+			p.Save.FlashNear, p.Save.Scatter[1].Long = kib(200), Figure{10, "GB/s", Measured, "test"}
+		},
+			func(p *Profile) float64 { return save(p, SaveFlash) }, 204800 * (1/10e3 - 1/25e3)},
 		{"save.gpu_block", func(p *Profile) { p.Save.GPUBlock = us(0.5) }, func(p *Profile) float64 { return save(p, SaveGPU) }, 0.5 * blocks},
 	} {
 		p := mustProfile(t, "a100-40gb")

@@ -1,0 +1,49 @@
+package calibrate
+
+import (
+	"slices"
+	"time"
+)
+
+// restless are the probes of what the host's CPUs do. What disturbs a CPU, or
+// the pages that a point happens to lie in, lasts longer than the point: its
+// samples agree with each other and not with its neighbours'.
+var restless = []string{
+	probeSubmit, probeSync, probeDown, probeUp, probeLoadMemcpy, probeLoadBatched, probeSaveMemcpy, probeSaveFlash,
+}
+
+// visit is one time that a point is measured.
+type visit struct {
+	Point
+	of   int // visits of this point
+	last bool
+}
+
+// visits goes over each run of restless points as often as asked, and once over
+// all others.
+func visits(all []Point, times int) []visit {
+	var out []visit
+	for i := 0; i < len(all); {
+		end, again := i+1, 1
+		if slices.Contains(restless, all[i].Probe) {
+			for again = max(times, 1); end < len(all) && slices.Contains(restless, all[end].Probe); {
+				end++
+			}
+		}
+		for n := range again {
+			for _, p := range all[i:end] {
+				out = append(out, visit{p, again, n == again-1})
+			}
+		}
+		i = end
+	}
+	return out
+}
+
+// of is the rule for one visit: all of a point's visits together take no longer
+// than another point.
+func (r Rule) of(v visit) Rule {
+	r.Time /= time.Duration(v.of)
+	r.Most = (r.Most + v.of - 1) / v.of
+	return r
+}

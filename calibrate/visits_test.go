@@ -1,0 +1,52 @@
+package calibrate
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+)
+
+// Runs of restless points are gone over again and again, the others once, and
+// each point's last visit is marked.
+func TestVisits(t *testing.T) {
+	a, b := point(probeSubmit, ""), point(probeDown, "", 8*kib)
+	quiet, c := point(probeHBM, "", mib), point(probeSaveMemcpy, "", kib, 1)
+	got := visits([]Point{a, b, quiet, c}, 2)
+	want := []visit{{a, 2, false}, {b, 2, false}, {a, 2, true}, {b, 2, true}, {quiet, 1, true}, {c, 2, false}, {c, 2, true}}
+	if len(got) != len(want) {
+		t.Fatalf("%d visits, want %d", len(got), len(want))
+	}
+	for i := range want {
+		if got[i].Key() != want[i].Key() || got[i].of != want[i].of || got[i].last != want[i].last {
+			t.Errorf("visit %d is %v, want %v", i, got[i], want[i])
+		}
+	}
+}
+
+// A restless point's record has the samples of all visits, which together take
+// no more time than another point.
+func TestVisitsAreGathered(t *testing.T) {
+	f := newFake(truth("a100-40gb"), 0.2, 4)
+	var h heard
+	c, err := Run(context.Background(), fakeMachine(f), h.options(filepath.Join(t.TempDir(), "card.toml"), Full), "2026-01-02")
+	if err != nil {
+		t.Fatal(err)
+	}
+	prepared := map[string]int{}
+	for _, key := range f.prepared {
+		prepared[key]++
+	}
+	for _, r := range c.Samples.Records {
+		want, least := 1, FullRule.Least
+		if v := visits([]Point{r.Point}, FullRule.Visits); v[0].of > 1 {
+			want, least = FullRule.Visits, FullRule.Visits*FullRule.Least
+		}
+		if n := prepared[r.Point.Key()]; n != want || len(r.Samples) < least || len(r.Samples) > FullRule.Most+FullRule.Visits {
+			t.Errorf("%s: visited %d times, %d samples; want %d visits and at least %d samples", r.Point.Key(), n, len(r.Samples), want, least)
+		}
+	}
+	v := visits([]Point{point(probeSubmit, "")}, 3)[0]
+	if r := FullRule.of(v); 3*r.Time > FullRule.Time {
+		t.Errorf("a visit may take %v of %v", r.Time, FullRule.Time)
+	}
+}

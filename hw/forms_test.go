@@ -1,0 +1,134 @@
+package hw
+
+import (
+	"math"
+	"strings"
+	"testing"
+)
+
+func us(v float64) Figure { return Figure{v, "us", Measured, "test"} }
+
+func ns(v float64) Figure { return Figure{v, "ns", Measured, "test"} }
+
+func count(v float64, unit string) Figure { return Figure{v, unit, Measured, "test"} }
+
+// plainH200 is the H200 without optional figures of streams.
+func plainH200(t *testing.T) *Profile {
+	p := mustProfile(t, "h200")
+	for _, s := range []*Stream{&p.DenseDecode, &p.SparseDecode, &p.Scoring} {
+		*s = Stream{Launch: us(10), Rate: Figure{4000, "GB/s", Measured, "test"}}
+	}
+	return p
+}
+
+// The optional figures of decode and scoring add what attention.go says.
+func TestOptionalStreamFigures(t *testing.T) {
+	llama3, lwm := mustModel(t, "llama3-8b"), mustModel(t, "lwm-7b") // 8 KV heads of 4 query heads, 32 of one
+	dense := func(m *Model, requests, context int) func(p *Profile) float64 {
+		return func(p *Profile) float64 { return p.DenseDecodeSeconds(m, int64(requests*context), requests) }
+	}
+	scoring := func(m *Model, requests, blocks int) func(p *Profile) float64 {
+		return func(p *Profile) float64 { return p.ScoringSeconds(m, int64(requests*blocks), requests) }
+	}
+	merge := func(p *Profile) { p.DenseDecode.Merge, p.DenseDecode.CTAs = ns(100), count(264, "CTAs") }
+	room := func(p *Profile) {
+		p.Scoring.Room, p.Scoring.Crowd, p.Scoring.PerQuery, p.Scoring.PerHead = count(132, "lists"), us(3), ns(800), ns(10)
+	}
+	long := func(p *Profile) {
+		p.Scoring.AtOnce, p.Scoring.Long, p.Scoring.PerLong = count(128, "blocks"), us(2), ns(4)
+	}
+	for _, c := range []struct {
+		name  string
+		set   func(p *Profile)
+		time  func(p *Profile) float64
+		extra float64 // us
+	}{
+		{"8 lists of 1024 tokens: a CTA takes 128", merge, dense(llama3, 1, 1024), 4 * 8 * 0.1},
+		{"8 lists of 65536: 33 splits fill the card", merge, dense(llama3, 1, 65536), 4 * 33 * 0.1},
+		{"32 lists of one query head: 8 splits", merge, dense(lwm, 1, 65536), 8 * 0.1},
+		{"2048 lists: one CTA each", merge, dense(lwm, 64, 4096), 0.1},
+		{"room for 128 lists", room, scoring(lwm, 4, 128), 0},
+		{"256 lists, 124 beyond room", room, scoring(lwm, 8, 128), 3 + 124*0.01},
+		{"the same of 4 query heads", room, scoring(llama3, 32, 128), 3 + 3*0.8 + 124*0.01},
+		{"short lists", long, scoring(lwm, 1, 128), 0},
+		{"long lists", long, scoring(lwm, 1, 129), 2 + 32*0.004},
+	} {
+		p := plainH200(t)
+		before := c.time(p)
+		c.set(p)
+		if got := (c.time(p) - before) * 1e6; math.Abs(got-c.extra) > 1e-6 {
+			t.Errorf("%s: adds %.3f us, want %.3f", c.name, got, c.extra)
+		}
+	}
+}
+
+// PSA waits for its rounds where lists are few, for bytes where they are many,
+// and never beats HBM.
+func TestPSADecode(t *testing.T) {
+	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
+	p.PSADecode = PSADecode{Launch: us(7), PerHead: ns(8), Round: us(2), PerBlock: ns(100), Rate: Figure{4000, "GB/s", Measured, "test"}}
+	for _, c := range []struct {
+		name                    string
+		requests, blocks, micro int
+		want                    float64 // us
+	}{
+		{"4 rounds of 16", 1, 64, 16, 7 + 32*0.008 + 4*2 + 6.4},
+		{"the same in rounds of 64", 1, 64, 64, 7 + 32*0.008 + 2 + 6.4},
+		{"a round begun", 1, 65, 16, 7 + 32*0.008 + 5*2 + 6.5},
+		{"bytes", 64, 128, 16, 7 + 2048*0.008 + 64*128*32*16384/4e6},
+	} {
+		got, known := p.PSADecodeSeconds(m, c.requests, c.blocks, 32, c.micro)
+		if !known || math.Abs(got*1e6-c.want) > 1e-6 {
+			t.Errorf("%s: %.3f us, want %.3f", c.name, got*1e6, c.want)
+		}
+	}
+	p.PSADecode.Rate.Value = 1e6
+	if got, _ := p.PSADecodeSeconds(m, 64, 128, 32, 16); got < 64*128*32*16384/p.GPU.HBMBandwidth.SI() {
+		t.Errorf("%g s beats HBM", got)
+	}
+	if _, known := mustProfile(t, "a100-40gb").PSADecodeSeconds(m, 1, 64, 32, 16); known {
+		t.Error("the A100 has no figures of PSA")
+	}
+}
+
+// Measured head rows replace the derivation, scaled by hidden x vocab; the
+// embedding adds its launch.
+func TestHeadRows(t *testing.T) {
+	p, m := mustProfile(t, "a100-80gb"), mustModel(t, "lwm-7b")
+	p.Shapes[0].Vocab = 16000
+	p.Head = []TokenRow{{"llama2-7b", 1, us(600)}, {"llama2-7b", 11, us(700)}}
+	if got := p.HeadSeconds(m, 0, 6) * 1e6; math.Abs(got-1300) > 1e-6 {
+		t.Errorf("6 rows of twice the vocabulary: %.3f us, want 1300", got)
+	}
+	p.Embedding = Embedding{us(5), Figure{1000, "GB/s", Measured, "test"}}
+	if got, want := p.HeadSeconds(m, 100, 0)*1e6, 5+100*2*4096*2/1e6; math.Abs(got-want) > 1e-6 {
+		t.Errorf("100 tokens: %.3f us, want %.3f", got, want)
+	}
+	if p.HeadSeconds(m, 0, 0) != 0 {
+		t.Error("nothing costs something")
+	}
+}
+
+// Figures that mean nothing alone, and rows out of order, are refused by name.
+func TestFormsAreChecked(t *testing.T) {
+	for _, c := range []struct {
+		want   string
+		change func(p *Profile)
+	}{
+		{"dense_decode.merge: want it together with ctas", func(p *Profile) { p.DenseDecode.CTAs = Figure{} }},
+		{"scoring.long: want it together with at_once", func(p *Profile) { p.Scoring.AtOnce = Figure{} }},
+		{"psa_decode.rate: want it together with round", func(p *Profile) { p.PSADecode.Round = Figure{} }},
+		{"embedding.rate: want it together with launch", func(p *Profile) { p.Embedding.Launch = Figure{} }},
+		{"load.memcpy_long: want it together with memcpy_half", func(p *Profile) { p.Load.MemcpyLong, p.Load.MemcpyHalf = us(1), Figure{} }},
+		{"save.memcpy_start: want it together with memcpy_whole", func(p *Profile) { p.Save.MemcpyStart, p.Save.MemcpyWhole = us(1), Figure{} }},
+		{"load.batched_sizes[1].block_bytes: want sizes that rise", func(p *Profile) { p.Load.BatchedSizes[1].BlockBytes = 1 }},
+		{"head[0].shape: want a shape with its vocab", func(p *Profile) { p.Shapes[0].Vocab = 0 }},
+	} {
+		p := mustProfile(t, "h200")
+		c.change(p)
+		path, err := p.validate()
+		if err == nil || !strings.HasPrefix(path+": "+err.Error(), c.want) {
+			t.Errorf("got %s: %v, want %s", path, err, c.want)
+		}
+	}
+}
