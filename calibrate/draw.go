@@ -111,7 +111,7 @@ func (m *model) render(p *hw.Profile, f hw.Fit) ([]byte, error) {
 }
 
 func quality(f hw.Fit) string {
-	return "held out: median " + percent(f.MedianError) + ", worst " + percent(f.MaxError) + ", R² " + number(f.R2)
+	return "held out: median " + percent(f.MedianError) + ", worst " + percent(f.MaxError) + "; R² of all " + number(f.R2)
 }
 
 // labelWorst names the three points that the fit misses most.

@@ -8,7 +8,8 @@ import (
 	"gonum.org/v1/plot"
 )
 
-// decades labels powers of ten, and 2 and 5 between them where there are few.
+// decades labels powers of ten, 2 and 5 between them where there are few, and
+// round numbers where there are none.
 type decades struct{}
 
 // Ticks implements plot.Ticker.
@@ -30,6 +31,15 @@ func (decades) Ticks(low, high float64) []plot.Tick {
 			}
 			ticks = append(ticks, t)
 		}
+	}
+	labels := 0
+	for _, t := range ticks {
+		if t.Label != "" {
+			labels++
+		}
+	}
+	if labels < 2 { // a fraction of a decade
+		return plot.DefaultTicks{}.Ticks(low, high)
 	}
 	return ticks
 }

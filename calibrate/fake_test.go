@@ -66,7 +66,7 @@ func (f *fakeBench) seconds(p Point) float64 {
 	case probeSync:
 		return fakeSync
 	case probeDown, probeUp:
-		return t.Host.LayerSync.SI() / 2
+		return t.LayerSyncSeconds(p.At("bytes")) / 2
 	case probeHBM:
 		return 2 * bytes() / (0.9 * t.GPU.HBMBandwidth.SI())
 	case probeH2D:
@@ -138,6 +138,7 @@ func truth(name string) *hw.Profile {
 	must(err)
 	from := source{"a test"}
 	link := p.Link.D2H.SI()
+	p.Host.LayerRate = from.figure(5, "GB/s", "x")
 	p.Load.MemcpyBase = from.figure(9, "us", "x")
 	p.Save.MemcpyBase = from.figure(8, "us", "x")
 	p.Load.FlashBlock = from.figure(30, "ns", "x")
@@ -164,6 +165,7 @@ func truth(name string) *hw.Profile {
 	for i, b := range []int{1, 2, 4, 8, 16, 32, 64, 256, 1024} {
 		p.Load.BatchedSizes = append(p.Load.BatchedSizes, hw.SizeRow{BlockBytes: b * kib, Figure: from.figure(3-0.5*float64(i%4), "us", "x")})
 	}
+	p.Load.BatchedEarly, p.Load.BatchedFirst = from.figure(0.4, "share", "x"), from.figure(128, "blocks", "x")
 	p.Embedding = hw.Embedding{Launch: from.figure(6, "us", "x"), Rate: from.figure(1000, "GB/s", "x")}
 	for i := range p.Shapes {
 		p.Shapes[i].Vocab = 32000

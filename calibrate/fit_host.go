@@ -2,35 +2,57 @@ package calibrate
 
 import (
 	"fmt"
+	"math"
 
 	"sparseserve/hw"
 )
 
-// fitHost finds what a layer's round trip between GPU and CPU costs: a
-// selection comes down, block tables go up, each waited for. Up to 64 KiB, the
-// lists of 8 requests of 32 heads, size matters little; at 128 KiB
-// a copy to the GPU takes half as long again.
+// fitHost fits what a layer's round trip between GPU and CPU costs, t = sync +
+// bytes/rate: a selection comes down, block tables go up, each waited for, up to
+// 64 KiB, the lists of 8 requests of 32 heads. A copy takes either of two times,
+// 9 and 17 us on an H200, the longer one more often when it is larger: what
+// many layers pay is the mean.
 func fitHost(s *Samples, p *hw.Profile, from source) []model {
 	up := map[int64]float64{}
-	for _, at := range s.of(probeUp) {
-		up[at.At("bytes")] = at.seconds
-	}
-	var both data
-	for _, at := range s.of(probeDown) {
-		if t, ok := up[at.At("bytes")]; ok && at.At("bytes") <= 64*kib {
-			at.seconds += t
-			both = append(both, at)
+	for _, r := range s.Records {
+		if r.Point.Probe == probeUp {
+			up[r.Point.At("bytes")] = typicalMean(r.Samples)
 		}
 	}
-	fit, held := both.split(together, 1, nil)
-	var times []float64
-	for _, at := range fit {
-		times = append(times, at.seconds)
+	var both data
+	for _, r := range s.Records {
+		if r.Point.Probe != probeDown || r.Point.At("bytes") > 64*kib {
+			continue
+		}
+		if t, ok := up[r.Point.At("bytes")]; ok {
+			both = append(both, datum{Point: r.Point, seconds: typicalMean(r.Samples) + t})
+		}
 	}
-	p.Host.LayerSync = from.figure(medianOf(times).Value*1e6, "us", "a layer's selection copied down and its block tables up, 8 to 64 KiB, each waited for")
-	return []model{{name: "host.layer_sync", flat: true, fit: fit, held: held,
-		price: func(p *hw.Profile, _ datum) float64 { return p.Host.LayerSync.SI() },
-		draw:  picture{x: func(at datum) float64 { return float64(at.At("bytes")) }, xLabel: "bytes each way"}}}
+	bytes := func(at datum) float64 { return float64(at.At("bytes")) }
+	fit, held := both.split(together, 2, nil)
+	c := linear(fit, one, bytes)
+	p.Host.LayerSync = from.figure(math.Max(c[0], callBound.low)*1e6, "us", "a layer's selection copied down and its block tables up, 8 to 64 KiB, each waited for: mean")
+	p.Host.LayerRate = hw.Figure{}
+	if c[1] > 0 {
+		p.Host.LayerRate = from.figure(1/c[1]*1e-9, "GB/s", "the same, by the bytes of the lists")
+	}
+	return []model{{name: "host.layer_sync", fit: fit, held: held,
+		price: func(p *hw.Profile, at datum) float64 { return p.LayerSyncSeconds(at.At("bytes")) },
+		draw:  picture{x: bytes, xLabel: "bytes each way"}}}
+}
+
+// typicalMean is the mean without samples of three times the median and more,
+// in which something else happened.
+func typicalMean(samples []float64) float64 {
+	limit := 3 * medianOf(samples).Value
+	sum, n := 0.0, 0
+	for _, s := range samples {
+		if s < limit {
+			sum += s
+			n++
+		}
+	}
+	return sum / float64(n)
 }
 
 // observations are figures that no cost model needs, in words.

@@ -18,7 +18,6 @@ const (
 // held out, and the price that the finished profile gives to either.
 type model struct {
 	name  string // table of the profile that it fills
-	flat  bool   // one figure for all points: R2 says nothing
 	fit   data
 	held  data
 	price func(p *hw.Profile, at datum) float64 // seconds
@@ -36,31 +35,18 @@ func (m *model) judge(p *hw.Profile) hw.Fit {
 		points = m.fit
 		f.Flags = append(f.Flags, "too few points to hold any out: errors are of the fit itself")
 	}
-	var errs []float64
-	var mean, residual, total float64
-	for _, at := range points {
-		mean += math.Log(at.seconds) / float64(len(points))
-	}
-	worst := 0
-	for i, at := range points {
-		priced := m.price(p, at)
-		errs = append(errs, math.Abs(priced/at.seconds-1))
-		if errs[i] > errs[worst] {
-			worst = i
-		}
-		residual += math.Pow(math.Log(priced/at.seconds), 2)
-		total += math.Pow(math.Log(at.seconds)-mean, 2)
-	}
 	if len(points) == 0 {
 		return f
 	}
-	f.R2 = 1
-	switch {
-	case m.flat:
-		f.R2 = 0
-	case total > 0:
-		f.R2 = round(1-residual/total, 4)
+	var errs []float64
+	worst := 0
+	for i, at := range points {
+		errs = append(errs, math.Abs(m.price(p, at)/at.seconds-1))
+		if errs[i] > errs[worst] {
+			worst = i
+		}
 	}
+	f.R2 = m.determination(p)
 	f.MaxError = round(errs[worst], 4)
 	f.MedianError = round(medianOf(errs).Value, 4)
 	if f.MedianError > medianLimit {
@@ -73,6 +59,23 @@ func (m *model) judge(p *hw.Profile) hw.Fit {
 		f.Flags = append(f.Flags, m.why)
 	}
 	return f
+}
+
+// determination is R2 of log seconds over all points.
+func (m *model) determination(p *hw.Profile) float64 {
+	all := slices.Concat(m.fit, m.held)
+	var mean, residual, total float64
+	for _, at := range all {
+		mean += math.Log(at.seconds) / float64(len(all))
+	}
+	for _, at := range all {
+		residual += math.Pow(math.Log(m.price(p, at)/at.seconds), 2)
+		total += math.Pow(math.Log(at.seconds)-mean, 2)
+	}
+	if total == 0 {
+		return 1
+	}
+	return round(1-residual/total, 4)
 }
 
 func round(x float64, digits int) float64 {

@@ -47,7 +47,7 @@ type Device struct {
 	saver   *saver  // nil without a save engine
 	opts    DeviceOptions
 	host    des.Time
-	sync    des.Time
+	sync    roundTrip
 	launch  des.Time // of a layer with block selection
 	duplex  float64  // bytes/s of both directions at once
 	saves   saveQueue
@@ -81,7 +81,7 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 		costs:  newCoster(gpu, model),
 		opts:   opts,
 		host:   nanoseconds(gpu.Host.Step.SI()),
-		sync:   nanoseconds(gpu.Host.LayerSync.SI()),
+		sync:   newRoundTrip(gpu, model),
 		launch: nanoseconds(gpu.Host.SparseLayer.optional()),
 		duplex: gpu.Link.DuplexCopy.SI(),
 	}
@@ -134,7 +134,7 @@ func (d *Device) Score(_ int, w *sim.Work) error {
 	d.sparse++
 	d.compute(d.costs.layer(w).scoring, &d.phases.Scoring)
 	if d.opts.Offload {
-		d.pass(d.sync, &d.phases.Host)
+		d.pass(nanoseconds(d.sync.seconds(float64(w.DecodeTokens))), &d.phases.Host)
 	}
 	return nil
 }

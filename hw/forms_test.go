@@ -132,3 +132,22 @@ func TestFormsAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// A layer's round trip grows with its lists: 4 bytes a selected block and KV
+// head.
+func TestRoundTrip(t *testing.T) {
+	p, m := mustProfile(t, "a100-40gb"), mustModel(t, "lwm-7b")
+	sync := p.Host.LayerSync.SI()
+	r := newRoundTrip(p, m)
+	if r.seconds(1e6) != sync {
+		t.Error("without a rate the lists cost something")
+	}
+	p.Host.LayerRate = Figure{2, "GB/s", Measured, "test"}
+	r = newRoundTrip(p, m)
+	if got, want := r.seconds(8*2048), sync+8*64*32*4/2e9; math.Abs(got-want) > 1e-12 {
+		t.Errorf("8 requests of 2048 tokens: %g s, want %g", got, want)
+	}
+	if p.LayerSyncSeconds(65536) != r.seconds(8*2048) {
+		t.Error("the price is not the device's")
+	}
+}

@@ -15,10 +15,10 @@ const (
 // loader prices one layer's loads of n blocks of b bytes each.
 //
 //	memcpy   t = base + start min(1, b/whole) + n (call + long B/(B + half)) + B / link, B = n b
-//	batched  t = call + n block(b) + B / link
+//	batched  t = call + block(b) (n + early min(n, first)) + B / link
 //	flash    t = max(floor, launch + n block + B / rate(pool))
 //
-// base, start, long and flash's block are 0 in profiles that do not give them; a
+// base, start, long, early and flash's block are 0 in profiles that do not give them; a
 // batched copy's block is one figure, or rows by block size.
 //
 // rate falls with the size of the host pool that the kernel reads in place
@@ -28,6 +28,8 @@ type loader struct {
 	engine      string
 	call, block float64 // seconds
 	floor       float64
+	early       float64 // share of a block's cost
+	first       float64 // blocks
 	copies      copies
 	link        float64 // bytes/s
 	rate        curve   // pool bytes, bytes/s
@@ -42,6 +44,7 @@ func newLoader(p *Profile, engine string) (loader, error) {
 		l.copies = newCopies(f.MemcpyBase, f.MemcpyCall, f.MemcpyLong, f.MemcpyHalf, f.MemcpyStart, f.MemcpyWhole)
 	case LoadBatched:
 		l.call, l.block = p.Load.BatchedCall.SI(), p.Load.BatchedBlock.SI()
+		l.early, l.first = p.Load.BatchedEarly.optional(), p.Load.BatchedFirst.optional()
 		for _, r := range p.Load.BatchedSizes {
 			l.sizes.add(float64(r.BlockBytes), r.SI())
 		}
@@ -77,7 +80,8 @@ func (l *loader) seconds(n, blockBytes int64, rate float64) float64 {
 	if len(l.sizes.x) > 0 {
 		block, _ = l.sizes.logLinear(float64(blockBytes))
 	}
-	t := l.call + float64(n)*block + bytes/rate + l.copies.seconds(n, blockBytes)
+	counted := float64(n) + l.early*math.Min(float64(n), l.first)
+	t := l.call + counted*block + bytes/rate + l.copies.seconds(n, blockBytes)
 	return max(t, l.floor, bytes/l.link)
 }
 

@@ -45,6 +45,8 @@ func TestOptionalTransferFigures(t *testing.T) {
 		{"save.memcpy_start", func(p *Profile) { p.Save.MemcpyStart, p.Save.MemcpyWhole = us(3), kib(2) }, func(p *Profile) float64 { return save(p, SaveMemcpy) }, 3},
 		// A block of 2.1 us becomes one of 3, between rows of 2 and 4 us.
 		{"load.batched_sizes", func(p *Profile) { p.Load.BatchedSizes = []SizeRow{{2048, us(2)}, {8192, us(4)}} }, func(p *Profile) float64 { return load(p, LoadBatched) }, 0.9 * blocks},
+		{"load.batched_early", func(p *Profile) { p.Load.BatchedEarly, p.Load.BatchedFirst = count(0.5, "share"), count(40, "blocks") },
+			func(p *Profile) float64 { return load(p, LoadBatched) }, 0.5 * 40 * 2.1},
 		{"save.flash_join", func(p *Profile) { p.Save.FlashJoin = us(5) }, func(p *Profile) float64 { return save(p, SaveFlash) }, 5},
 		// 204800 of 409600 bytes at 10 instead of 25 GB/s
 		{"save.flash_near", func(p *Profile) {

@@ -47,8 +47,9 @@ type Provenance struct {
 	Notes  []string `toml:"notes,omitempty"`
 }
 
-// Fit is the quality of one fitted cost model, on points that its fit has not
-// seen. Errors are relative, R2 is of log seconds, 0 for a constant.
+// Fit is the quality of one fitted cost model. Errors are relative, on points
+// that the fit has not seen. R2 is of log seconds over all points: those held
+// out may be few and alike.
 type Fit struct {
 	Model       string   `toml:"model"`              // table that it fills, such as load.flash
 	Samples     int      `toml:"samples"`            // points measured
@@ -83,6 +84,9 @@ type Link struct {
 type Host struct {
 	Step      Figure `toml:"step" dim:"time"`       // planning, launches, sampling, bookkeeping, per step
 	LayerSync Figure `toml:"layer_sync" dim:"time"` // GPU-CPU round trip between selection and loading, per layer
+	// LayerRate is what the layer's lists take beside: 4 bytes down, and as many
+	// up, for each selected block and KV head.
+	LayerRate Figure `toml:"layer_rate,omitempty" dim:"rate,optional"`
 	// SparseLayer is the CPU time in which a layer with block selection is
 	// launched kernel by kernel, for want of a CUDA graph. The GPU works
 	// meanwhile: it is a floor of the GPU's time.
@@ -164,15 +168,17 @@ type PSADecode struct {
 
 // Loading holds the DRAM->HBM engines.
 type Loading struct {
-	MemcpyCall   Figure    `toml:"memcpy_call" dim:"time"`                     // per block
-	MemcpyBase   Figure    `toml:"memcpy_base,omitempty" dim:"time,optional"`  // per batch of blocks
-	MemcpyLong   Figure    `toml:"memcpy_long,omitempty" dim:"time,optional"`  // per block, where a batch is long
-	MemcpyHalf   Figure    `toml:"memcpy_half,omitempty" dim:"size,optional"`  // bytes of a batch at which half of it is paid
-	MemcpyStart  Figure    `toml:"memcpy_start,omitempty" dim:"time,optional"` // per batch, where blocks are large
-	MemcpyWhole  Figure    `toml:"memcpy_whole,omitempty" dim:"size,optional"` // bytes of a block from which all of it is paid
-	BatchedCall  Figure    `toml:"batched_call" dim:"time"`                    // per batch
-	BatchedBlock Figure    `toml:"batched_block" dim:"time"`                   // per block
-	BatchedSizes []SizeRow `toml:"batched_sizes,omitempty"`                    // per block by its size; batched_block is not read then
+	MemcpyCall   Figure    `toml:"memcpy_call" dim:"time"`                       // per block
+	MemcpyBase   Figure    `toml:"memcpy_base,omitempty" dim:"time,optional"`    // per batch of blocks
+	MemcpyLong   Figure    `toml:"memcpy_long,omitempty" dim:"time,optional"`    // per block, where a batch is long
+	MemcpyHalf   Figure    `toml:"memcpy_half,omitempty" dim:"size,optional"`    // bytes of a batch at which half of it is paid
+	MemcpyStart  Figure    `toml:"memcpy_start,omitempty" dim:"time,optional"`   // per batch, where blocks are large
+	MemcpyWhole  Figure    `toml:"memcpy_whole,omitempty" dim:"size,optional"`   // bytes of a block from which all of it is paid
+	BatchedCall  Figure    `toml:"batched_call" dim:"time"`                      // per batch
+	BatchedBlock Figure    `toml:"batched_block" dim:"time"`                     // per block
+	BatchedEarly Figure    `toml:"batched_early,omitempty" dim:"share,optional"` // share by which each of the first blocks costs more
+	BatchedFirst Figure    `toml:"batched_first,omitempty" dim:"count,optional"` // how many these are
+	BatchedSizes []SizeRow `toml:"batched_sizes,omitempty"`                      // per block by its size; batched_block is not read then
 	FlashLaunch  Figure    `toml:"flash_launch" dim:"time"`
 	FlashFloor   Figure    `toml:"flash_floor,omitempty" dim:"time,optional"`
 	FlashBlock   Figure    `toml:"flash_block,omitempty" dim:"time,optional"` // per block, seen where blocks are small

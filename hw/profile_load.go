@@ -87,6 +87,7 @@ func (p *Profile) checkTogether() (string, error) {
 		{"psa_decode.rate", "round", p.PSADecode.Rate, p.PSADecode.Round},
 		{"load.memcpy_long", "memcpy_half", p.Load.MemcpyLong, p.Load.MemcpyHalf},
 		{"load.memcpy_start", "memcpy_whole", p.Load.MemcpyStart, p.Load.MemcpyWhole},
+		{"load.batched_early", "batched_first", p.Load.BatchedEarly, p.Load.BatchedFirst},
 		{"save.memcpy_long", "memcpy_half", p.Save.MemcpyLong, p.Save.MemcpyHalf},
 		{"save.memcpy_start", "memcpy_whole", p.Save.MemcpyStart, p.Save.MemcpyWhole},
 	}

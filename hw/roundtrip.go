@@ -1,0 +1,32 @@
+package hw
+
+// roundTrip is a layer's way from selection to loading: the lists of selected
+// blocks come down to the CPU, and block tables of the same size go up.
+//
+//	t = layer_sync + bytes/layer_rate, bytes = 4 KVHeads selected/32
+//
+// with the selected tokens summed over requests, in blocks of 32.
+type roundTrip struct {
+	sync, rate float64 // seconds, bytes/s; rate 0: bytes cost nothing
+	each       float64 // bytes for each selected token
+}
+
+func newRoundTrip(p *Profile, m *Model) roundTrip {
+	return roundTrip{sync: p.Host.LayerSync.SI(), rate: p.Host.LayerRate.optional(), each: 4 * float64(m.KVHeads) / 32}
+}
+
+func (r *roundTrip) seconds(selected float64) float64 { return r.ofBytes(selected * r.each) }
+
+func (r *roundTrip) ofBytes(bytes float64) float64 {
+	if r.rate == 0 {
+		return r.sync
+	}
+	return r.sync + bytes/r.rate
+}
+
+// LayerSyncSeconds returns the time of one layer's round trip between GPU and
+// CPU with lists of so many bytes.
+func (p *Profile) LayerSyncSeconds(bytes int64) float64 {
+	r := roundTrip{sync: p.Host.LayerSync.SI(), rate: p.Host.LayerRate.optional()}
+	return r.ofBytes(float64(bytes))
+}
