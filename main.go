@@ -15,6 +15,9 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second interrupt ends the process at once
-	app := cli.App{Stdout: os.Stdout, Stderr: os.Stderr, Run: experiments.NewSimulator().Run, Program: program(sources)}
+	app := cli.App{
+		Stdout: os.Stdout, Stderr: os.Stderr, Run: experiments.NewSimulator().Run,
+		Program: program(sources), LiveProgram: program(sources) + "-" + program(liveSources),
+	}
 	os.Exit(app.Main(ctx, os.Args[1:]))
 }

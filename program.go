@@ -19,6 +19,11 @@ import (
 //go:embed sim/*.go sim/*/*.go traces/*.go traces/*.csv
 var sources embed.FS
 
+// liveSources is what live runs are made from besides: what drives the GPU.
+//
+//go:embed cuda.mk cuda/*.go cuda/*.cu cuda/*.cuh cuda/*.h cuda/live/*.go cuda/soft/*.go cuda/weights/*.go
+var liveSources embed.FS
+
 // program names the version of the program by a digest of the sources and of
 // the compiler: kept results are used again for as long as it stays the same.
 // Tests count for nothing, nor do how the program was built and from which

@@ -27,7 +27,32 @@ type Live struct {
 }
 
 // Run carries out one point. It is a Runner.
-func (l *Live) Run(ctx context.Context, p Point, sink Sink) (sum sim.Summary, err error) {
+func (l *Live) Run(ctx context.Context, p Point, sink Sink) (sim.Summary, error) {
+	return l.run(ctx, p, sink, func(d sim.Device) sim.Device { return d })
+}
+
+// Shadowed is Run that writes down what each step asked of the device.
+func (l *Live) Shadowed(ctx context.Context, p Point, sink Sink) (sim.Summary, []live.ShadowStep, error) {
+	var shadow live.Shadow
+	sum, err := l.run(ctx, p, sink, func(d sim.Device) sim.Device {
+		shadow.Real = d
+		return &shadow
+	})
+	return sum, shadow.Steps, err
+}
+
+// Device names the machine.
+func (l *Live) Device() (name string, err error) {
+	err = l.On(func(m live.Machine) error {
+		info, err := m.Device()
+		name = info.Name
+		return err
+	})
+	return name, err
+}
+
+// run carries out one point on what wrap makes of the device.
+func (l *Live) run(ctx context.Context, p Point, sink Sink, wrap func(sim.Device) sim.Device) (sum sim.Summary, err error) {
 	p.System.Heads = "full"
 	s, err := l.Simulator.prepare(&p)
 	if err != nil {
@@ -46,7 +71,7 @@ func (l *Live) Run(ctx context.Context, p Point, sink Sink) (sum sim.Summary, er
 			return err
 		}
 		defer func() { err = errors.Join(err, device.Close()) }()
-		s.server.Device, s.server.Detail = device, true
+		s.server.Device, s.server.Detail = wrap(device), true
 		sum, err = s.serve(ctx, sink, func(*sim.Metrics) []string { return nil })
 		if err == nil && l.Did != nil {
 			l.Did(p, device.Counters())

@@ -1,6 +1,9 @@
 package live
 
 import (
+	"fmt"
+	"slices"
+
 	"sparseserve/sim"
 	"sparseserve/sim/des"
 	"sparseserve/sim/kv"
@@ -53,4 +56,129 @@ func (f *Forced) Drain() (des.Time, error) {
 		return 0, err
 	}
 	return f.Model.Drain()
+}
+
+// Shadow has a real device do the work and tell the time, and writes down what each step asked of it, so that a modelled device can price the
+// very same batches (Price). It is priced afterwards: between two calls it would take time that the real device measures.
+type Shadow struct {
+	Real  sim.Device
+	Steps []ShadowStep
+}
+
+// ShadowStep is one step as the device was asked to carry it out, and the time that it took.
+type ShadowStep struct {
+	Step   sim.Step // without rows
+	Works  []sim.Work
+	Layers []ShadowLayer
+	Timing sim.Timing
+}
+
+// ShadowLayer is one layer of a step: Score when Scored, Move when Moved, then Compute.
+type ShadowLayer struct {
+	Layer, Work   int // Work is an index of ShadowStep.Works
+	Scored, Moved bool
+	Moves         kv.Moves
+}
+
+// Begin implements sim.Device, as the other methods do: the real device answers.
+func (s *Shadow) Begin(step *sim.Step) error {
+	n := ShadowStep{Step: *step, Works: make([]sim.Work, 0, 1)}
+	n.Step.Rows, n.Step.Dropped = nil, nil
+	if last := len(s.Steps) - 1; last >= 0 {
+		n.Layers = make([]ShadowLayer, 0, len(s.Steps[last].Layers))
+	}
+	s.Steps = append(s.Steps, n)
+	return s.Real.Begin(step)
+}
+
+func (s *Shadow) Score(layer int, w *sim.Work) error {
+	s.layer(layer).Scored = true
+	return s.Real.Score(layer, w)
+}
+
+func (s *Shadow) Move(m *kv.Moves) error {
+	l := s.layer(m.Layer)
+	l.Moved, l.Moves = true, *m
+	l.Moves.LoadRefs = nil
+	return s.Real.Move(m)
+}
+
+func (s *Shadow) Compute(layer int, w *sim.Work) error {
+	l, step := s.layer(layer), &s.Steps[len(s.Steps)-1]
+	if n := len(step.Works); n == 0 || !sameWork(&step.Works[n-1], w) {
+		own := *w
+		own.Prefill, own.Lists, own.Tables = slices.Clone(w.Prefill), nil, nil
+		step.Works = append(step.Works, own)
+	}
+	l.Work = len(step.Works) - 1
+	return s.Real.Compute(layer, w)
+}
+
+func (s *Shadow) Finish() (sim.Timing, error) {
+	t, err := s.Real.Finish()
+	s.Steps[len(s.Steps)-1].Timing = t
+	return t, err
+}
+
+func (s *Shadow) Drain() (des.Time, error) { return s.Real.Drain() }
+
+// layer returns the record of the layer that runs.
+func (s *Shadow) layer(layer int) *ShadowLayer {
+	step := &s.Steps[len(s.Steps)-1]
+	if n := len(step.Layers); n == 0 || step.Layers[n-1].Layer != layer {
+		step.Layers = append(step.Layers, ShadowLayer{Layer: layer})
+	}
+	return &step.Layers[len(step.Layers)-1]
+}
+
+func sameWork(a, b *sim.Work) bool {
+	return a.Tokens == b.Tokens && a.Decodes == b.Decodes && a.DecodeTokens == b.DecodeTokens && a.ScoredBlocks == b.ScoredBlocks &&
+		a.Sparse == b.Sparse && slices.Equal(a.Prefill, b.Prefill)
+}
+
+// Price returns the time that a modelled device gives each of the steps. The model has a clock of its own, since its steps are longer or
+// shorter than the real ones; the time that passed between two steps is kept.
+func Price(steps []ShadowStep, model sim.Device) ([]sim.Timing, error) {
+	out := make([]sim.Timing, len(steps))
+	var now des.Time
+	for i := range steps {
+		s := &steps[i]
+		if now += s.Step.Start; i > 0 {
+			now -= steps[i-1].Step.Start + steps[i-1].Timing.Elapsed
+		}
+		t, err := s.price(model, now)
+		if err != nil {
+			return nil, fmt.Errorf("price of step %d: %w", s.Step.Index, err)
+		}
+		out[i] = t
+		now += t.Elapsed
+	}
+	return out, nil
+}
+
+func (s *ShadowStep) price(model sim.Device, start des.Time) (t sim.Timing, err error) {
+	step := s.Step
+	step.Start = start
+	if err = model.Begin(&step); err != nil {
+		return t, err
+	}
+	for i := range s.Layers {
+		l := &s.Layers[i]
+		w := s.Works[l.Work]
+		if l.Scored {
+			if err = model.Score(l.Layer, &w); err != nil {
+				return t, err
+			}
+		}
+		if l.Moved {
+			moves := l.Moves
+			if err = model.Move(&moves); err != nil {
+				return t, err
+			}
+		}
+		if err = model.Compute(l.Layer, &w); err != nil {
+			return t, err
+		}
+	}
+	return model.Finish()
 }

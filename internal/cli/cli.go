@@ -21,6 +21,8 @@ type App struct {
 	// Program names the version of what makes results. Kept results of another
 	// one are not used.
 	Program string
+	// LiveProgram names the version of what makes live runs.
+	LiveProgram string
 }
 
 // commands is the grammar of the command line.
@@ -31,6 +33,7 @@ type commands struct {
 	Plan      planCmd      `cmd:"" help:"Find the largest request rate that each system sustains within its service level."`
 	Figures   figuresCmd   `cmd:"" help:"Draw the figures of result folders anew, or those of the SparseServe paper."`
 	Claims    claimsCmd    `cmd:"" help:"Compare what the papers claim with what the simulator finds."`
+	Validate  validateCmd  `cmd:"" help:"Run an experiment on this machine's GPU and simulated, and say how well the simulation predicted it."`
 	Calibrate calibrateCmd `cmd:"" help:"Measure this machine's GPU and write a hardware profile."`
 	Trace     traceCmd     `cmd:"" help:"Look at trace files."`
 	List      listCmd      `cmd:"" help:"List what is built in."`

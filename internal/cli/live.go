@@ -62,14 +62,23 @@ func (f *liveFlags) runner(app *App) (run experiments.Runner, workers int, err e
 		}
 		return app.Run, 0, nil
 	}
+	l, err := f.machine()
+	if err != nil {
+		return nil, 0, err
+	}
+	return l.Run, 1, nil
+}
+
+// machine returns what runs live.
+func (f *liveFlags) machine() (*experiments.Live, error) {
 	if f.SplitEvery < 0 {
-		return nil, 0, fmt.Errorf("--split-every %d: must be 0 or more", f.SplitEvery)
+		return nil, fmt.Errorf("--split-every %d: must be 0 or more", f.SplitEvery)
 	}
 	l := &experiments.Live{Simulator: experiments.NewSimulator(), Weights: f.Weights, SplitEvery: f.SplitEvery, On: onGPU}
 	if f.Live == liveReference {
 		l.On = func(do func(live.Machine) error) error { return do(soft.New(soft.Config{})) }
 	}
-	return l.Run, 1, nil
+	return l, nil
 }
 
 // onGPU runs f on the library's thread, with the first GPU selected.

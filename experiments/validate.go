@@ -1,0 +1,317 @@
+package experiments
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sparseserve/cuda/live"
+	"sparseserve/hw"
+	"sparseserve/sim"
+)
+
+// Validation runs the points of a sweep live, one after the other, simulates the
+// same points, and compares. Its folder holds
+//
+//	live/KEY/        config.toml, summary.json, requests.csv.gz, steps.csv.gz, calls.json.gz
+//	simulated/KEY/   the same of the simulation, without calls
+//	steps/RUN.csv.gz each step of a live run beside what the model gives its batch
+//	runs.json        which runs are compared
+//	validate.json    every figure, live and simulated, as validate.csv is too
+//
+// A finished run is not made again as long as its configuration, profile,
+// program and, of a live run, device stay the same.
+type Validation struct {
+	Dir         string
+	Sweep       *Sweep
+	Live        *Live  // makes live runs
+	LiveProgram string // names the version of what makes live runs
+	Program     string // names the version of what simulates
+	Simulate    Runner
+	Workers     int // simulations at a time; 0 = one a core
+	// Kept makes no live run: it takes those that are kept, whatever profile,
+	// device and program made them.
+	Kept bool
+	// LiveOnly makes live runs and nothing else.
+	LiveOnly bool
+	Planned  func(requests int) // how many more requests are to be served; may be nil
+	Finished func()             // one was; may be nil
+
+	hashes *hasher
+	device string
+	points []SweepPoint
+	notes  []string
+}
+
+// Do makes what is missing and reports. When a live run fails, the others are
+// made and kept, and the error says which failed; no report is made. Notes say
+// which kept runs were damaged.
+func (v *Validation) Do(ctx context.Context) (report *Report, notes []string, err error) {
+	if v.Planned == nil {
+		v.Planned = func(int) {}
+	}
+	v.Sweep.alter = func(p *Point) {
+		p.System.Heads = "full"
+		p.Output = Output{Steps: true}
+	}
+	if v.points, err = v.Sweep.Points(); err != nil {
+		return nil, nil, err
+	}
+	v.hashes = newHasher()
+	if err := os.MkdirAll(v.Dir, 0o755); err != nil {
+		return nil, nil, err
+	}
+	lock, err := lockFolder(filepath.Join(v.Dir, lockFile), true)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", v.Dir, err)
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+
+	report, err = v.do(ctx)
+	return report, v.notes, err
+}
+
+func (v *Validation) do(ctx context.Context) (*Report, error) {
+	lives, err := v.liveRuns(ctx)
+	if err != nil || v.LiveOnly {
+		return nil, err
+	}
+	simulated, err := v.simulations(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := v.index(lives, simulated); err != nil {
+		return nil, err
+	}
+	return Recompute(v.Dir)
+}
+
+// liveRuns makes the live runs that are missing and returns the folders of all.
+func (v *Validation) liveRuns(ctx context.Context) ([]string, error) {
+	if !v.Kept {
+		var err error
+		if v.device, err = v.Live.Device(); err != nil {
+			return nil, err
+		}
+	}
+	program := fmt.Sprintf("%s split %d weights %q", v.LiveProgram, v.Live.SplitEvery, v.Live.Weights)
+	store, err := newValidationStore(filepath.Join(v.Dir, liveFolder), v.device, program, v.hashes)
+	if err != nil {
+		return nil, err
+	}
+	store.anyMade = v.Kept
+	missing, err := v.missing(store)
+	if err != nil {
+		return nil, err
+	}
+	if v.Kept {
+		if len(missing) > 0 {
+			return nil, fmt.Errorf("%s: %d of %d live runs are not kept, the first is %s; run without --kept on a machine with the GPU",
+				v.Dir, len(missing), len(v.points), missing[0].Label)
+		}
+		return v.folders(store)
+	}
+	v.Planned(requestsOf(missing))
+	var steps []live.ShadowStep
+	store.more = func(dir string) error {
+		text, err := marshalCalls(steps)
+		if err != nil {
+			return err
+		}
+		return writeGzip(filepath.Join(dir, callsFile), text)
+	}
+	run := func(ctx context.Context, p Point, sink Sink) (sum sim.Summary, err error) {
+		sum, steps, err = v.Live.Shadowed(ctx, p, sink)
+		return sum, err
+	}
+	grid := Grid{Run: run, Store: store, Workers: 1, Finished: v.Finished}
+	var failed []error
+	for i := range missing {
+		if _, err := grid.Do(ctx, []Point{missing[i].Point}); err != nil {
+			if ctx.Err() != nil {
+				return nil, fmt.Errorf("%w; %d of %d live runs are kept: the same command runs the rest", err, len(v.points)-len(missing)+i-len(failed), len(v.points))
+			}
+			failed = append(failed, fmt.Errorf("live run of %s: %w", missing[i].Label, err))
+		}
+	}
+	if len(failed) > 0 {
+		return nil, fmt.Errorf("%w\n%d of %d live runs are kept in %s", errors.Join(failed...), len(v.points)-len(failed), len(v.points), store.dir)
+	}
+	return v.folders(store)
+}
+
+// simulations makes the simulations that are missing and returns the folders of
+// all.
+func (v *Validation) simulations(ctx context.Context) ([]string, error) {
+	store, err := newValidationStore(filepath.Join(v.Dir, simulatedFolder), "", v.Program, v.hashes)
+	if err != nil {
+		return nil, err
+	}
+	missing, err := v.missing(store)
+	if err != nil {
+		return nil, err
+	}
+	v.Planned(requestsOf(missing))
+	points := make([]Point, len(missing))
+	for i := range missing {
+		points[i] = missing[i].Point
+	}
+	grid := Grid{Run: v.Simulate, Store: store, Workers: v.Workers, Finished: v.Finished}
+	if _, err := grid.Do(ctx, longestFirst(points)); err != nil {
+		return nil, fmt.Errorf("simulation: %w", err)
+	}
+	return v.folders(store)
+}
+
+// missing lists the points that a store does not keep.
+func (v *Validation) missing(s *validationStore) (missing []SweepPoint, err error) {
+	for i := range v.points {
+		dir, note, err := s.find(&v.points[i].Point)
+		if err != nil {
+			return nil, err
+		}
+		if note != "" {
+			v.notes = append(v.notes, note)
+		}
+		if dir == "" {
+			missing = append(missing, v.points[i])
+		}
+	}
+	return missing, nil
+}
+
+// folders lists where the points are kept.
+func (v *Validation) folders(s *validationStore) ([]string, error) {
+	dirs := make([]string, len(v.points))
+	for i := range v.points {
+		dir, note, err := s.find(&v.points[i].Point)
+		if err != nil {
+			return nil, err
+		}
+		if dir == "" {
+			return nil, fmt.Errorf("%s: %s is not kept: %s", s.dir, v.points[i].Label, note)
+		}
+		dirs[i] = dir
+	}
+	return dirs, nil
+}
+
+// index prices the steps of the live runs and writes runs.json.
+func (v *Validation) index(lives, simulated []string) error {
+	index := validationRuns{Name: v.Sweep.Name, Device: v.device}
+	taken := map[string]bool{}
+	for i := range v.points {
+		p := &v.points[i]
+		file := safeName(p.Label)
+		if taken[file] {
+			file += "-" + p.Hash
+		}
+		taken[file] = true
+		steps := filepath.Join(v.Dir, stepsFolder, file+".csv.gz")
+		if err := price(p, lives[i], steps); err != nil {
+			return err
+		}
+		run := validationRun{Run: p.Label, System: p.System.Name, Model: p.Model, GPU: p.GPU, Rate: p.Workload.Rate, Seed: p.Seed,
+			Variant: strings.TrimSpace(settingsLabel(p.Settings)), DelayS: p.SLO.DelayS}
+		for _, path := range []struct {
+			from string
+			into *string
+		}{{lives[i], &run.Live}, {simulated[i], &run.Simulated}, {steps, &run.Steps}} {
+			rel, err := filepath.Rel(v.Dir, path.from)
+			if err != nil {
+				return err
+			}
+			*path.into = filepath.ToSlash(rel)
+		}
+		sum, err := readSummary(lives[i])
+		if err != nil {
+			return err
+		}
+		run.Saturated = saturated(&sum, &p.SLO)
+		device, err := deviceOf(lives[i])
+		if err != nil {
+			return err
+		}
+		if index.Device == "" {
+			index.Device = device
+		}
+		index.Runs = append(index.Runs, run)
+	}
+	text, err := json.MarshalIndent(&index, "", "  ")
+	if err != nil {
+		return err
+	}
+	return writeFile(filepath.Join(v.Dir, validationIndex), append(text, '\n'))
+}
+
+// deviceOf returns what made a live run.
+func deviceOf(dir string) (string, error) {
+	path := filepath.Join(dir, manifestFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	var run keptRun
+	if err := json.Unmarshal(text, &run); err != nil {
+		return "", fmt.Errorf("%s: %w", path, err)
+	}
+	return run.Device, nil
+}
+
+// price has the modelled device price the steps of a live run and writes the
+// table of both.
+func price(p *SweepPoint, dir, into string) error {
+	path := filepath.Join(dir, callsFile)
+	text, err := readGzip(path)
+	if err != nil {
+		return err
+	}
+	steps, err := unmarshalCalls(text)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	model, err := hw.LoadModel(p.Model)
+	if err != nil {
+		return err
+	}
+	gpu, err := hw.LoadProfile(p.GPU)
+	if err != nil {
+		return err
+	}
+	device, err := hw.NewDevice(gpu, &model, deviceOptions(&p.System))
+	if err != nil {
+		return err
+	}
+	times, err := live.Price(steps, device)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if err := os.MkdirAll(filepath.Dir(into), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return writeGzip(into, tabulateSteps(steps, times))
+}
+
+func requestsOf(points []SweepPoint) int {
+	n := 0
+	for i := range points {
+		n += points[i].Workload.Requests
+	}
+	return n
+}
+
+// safeName makes a file name of a label.
+func safeName(label string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 0x80 && (slices.Contains([]rune("._+-="), r) || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z') {
+			return r
+		}
+		return '_'
+	}, label)
+}

@@ -1,0 +1,111 @@
+package experiments
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"sparseserve/cuda/live"
+	"sparseserve/sim"
+	"sparseserve/sim/des"
+	"sparseserve/sim/kv"
+)
+
+// storedStep is one step of a live run as callsFile holds it, a line of JSON a
+// step: what the device was asked to do and how long it took, so that any
+// hardware profile can be held against the very same batches. Times are in
+// nanoseconds.
+type storedStep struct {
+	Index    int64        `json:"index"`
+	Start    des.Time     `json:"start"`
+	Elapsed  des.Time     `json:"elapsed"`
+	Requests int          `json:"requests"`
+	Sampled  int          `json:"sampled"`
+	DRAM     int64        `json:"dram"`
+	Block    int64        `json:"block,omitempty"` // bytes of a block
+	Phases   sim.Phases   `json:"phases"`
+	Works    []storedWork `json:"works"`
+	// Layers are layer, index in Works, scored, moved (0 or 1), loads and saves.
+	Layers [][6]int64 `json:"layers"`
+}
+
+type storedWork struct {
+	Tokens       int      `json:"tokens"`
+	Prefill      [][2]int `json:"prefill,omitempty"` // query and prefix, a pair a request
+	Decodes      int      `json:"decodes,omitempty"`
+	DecodeTokens int64    `json:"decode_tokens,omitempty"`
+	ScoredBlocks int64    `json:"scored_blocks,omitempty"`
+	Sparse       bool     `json:"sparse,omitempty"`
+}
+
+// marshalCalls writes the steps of a live run.
+func marshalCalls(steps []live.ShadowStep) ([]byte, error) {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	for i := range steps {
+		s := &steps[i]
+		line := storedStep{
+			Index: s.Step.Index, Start: s.Step.Start, Elapsed: s.Timing.Elapsed, Requests: s.Step.Requests, Sampled: s.Step.Sampled,
+			DRAM: s.Step.DRAMBytes, Phases: s.Timing.Phases,
+		}
+		for j := range s.Works {
+			w := &s.Works[j]
+			sw := storedWork{Tokens: w.Tokens, Decodes: w.Decodes, DecodeTokens: w.DecodeTokens, ScoredBlocks: w.ScoredBlocks, Sparse: w.Sparse}
+			for _, span := range w.Prefill {
+				sw.Prefill = append(sw.Prefill, [2]int{span.Query, span.Prefix})
+			}
+			line.Works = append(line.Works, sw)
+		}
+		for j := range s.Layers {
+			l := &s.Layers[j]
+			line.Layers = append(line.Layers, [6]int64{int64(l.Layer), int64(l.Work), bit(l.Scored), bit(l.Moved), l.Moves.Loads, l.Moves.Saves})
+			line.Block = max(line.Block, l.Moves.BlockBytes)
+		}
+		if err := enc.Encode(&line); err != nil {
+			return nil, err
+		}
+	}
+	return out.Bytes(), nil
+}
+
+// unmarshalCalls reads what marshalCalls wrote.
+func unmarshalCalls(text []byte) ([]live.ShadowStep, error) {
+	var steps []live.ShadowStep
+	for dec := json.NewDecoder(bytes.NewReader(text)); ; {
+		var line storedStep
+		if err := dec.Decode(&line); err == io.EOF {
+			return steps, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("step %d: %w", len(steps), err)
+		}
+		s := live.ShadowStep{
+			Step:   sim.Step{Index: line.Index, Start: line.Start, Requests: line.Requests, Sampled: line.Sampled, DRAMBytes: line.DRAM},
+			Timing: sim.Timing{Elapsed: line.Elapsed, Phases: line.Phases},
+		}
+		for _, sw := range line.Works {
+			w := sim.Work{Tokens: sw.Tokens, Decodes: sw.Decodes, DecodeTokens: sw.DecodeTokens, ScoredBlocks: sw.ScoredBlocks, Sparse: sw.Sparse}
+			for _, span := range sw.Prefill {
+				w.Prefill = append(w.Prefill, sim.Span{Query: span[0], Prefix: span[1]})
+			}
+			s.Works = append(s.Works, w)
+		}
+		for _, l := range line.Layers {
+			if l[1] < 0 || l[1] >= int64(len(s.Works)) {
+				return nil, fmt.Errorf("step %d: layer %d has work %d of %d", line.Index, l[0], l[1], len(s.Works))
+			}
+			s.Layers = append(s.Layers, live.ShadowLayer{
+				Layer: int(l[0]), Work: int(l[1]), Scored: l[2] != 0, Moved: l[3] != 0,
+				Moves: kv.Moves{Layer: int(l[0]), Loads: l[4], Saves: l[5], BlockBytes: line.Block},
+			})
+		}
+		steps = append(steps, s)
+	}
+}
+
+func bit(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}

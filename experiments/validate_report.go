@@ -1,0 +1,200 @@
+package experiments
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sparseserve/sim"
+)
+
+// Files of a validation's result folder.
+const (
+	validationIndex = "runs.json"
+	validationJSON  = "validate.json"
+	validationCSV   = "validate.csv"
+	stepsFolder     = "steps"
+)
+
+// validationRuns is runs.json: which kept runs are compared.
+type validationRuns struct {
+	Name   string          `json:"name"`
+	Device string          `json:"device"`
+	Runs   []validationRun `json:"runs"`
+}
+
+// validationRun names a run and its files, as paths from the result folder.
+type validationRun struct {
+	Run       string  `json:"run"`
+	System    string  `json:"system"`
+	Model     string  `json:"model"`
+	GPU       string  `json:"gpu"` // the profile of the simulation
+	Rate      float64 `json:"rate"`
+	Seed      uint64  `json:"seed"`
+	Variant   string  `json:"variant"`
+	Live      string  `json:"live"`
+	Simulated string  `json:"simulated"`
+	Steps     string  `json:"steps"`
+	Saturated bool    `json:"saturated"`
+	DelayS    float64 `json:"delay_s"` // of the service level
+}
+
+// Report is how well a simulation predicted live runs.
+type Report struct {
+	Name, Device string
+	Runs         []ValidatedRun // in the order of the experiment
+	Files        []string
+}
+
+// Recompute makes the report of a result folder anew from its kept runs, and
+// writes validate.csv and validate.json.
+func Recompute(dir string) (*Report, error) {
+	path := filepath.Join(dir, validationIndex)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: no %s, so no validation was finished here", dir, validationIndex)
+	}
+	if err != nil {
+		return nil, err
+	}
+	var index validationRuns
+	if err := json.Unmarshal(text, &index); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	report := &Report{Name: index.Name, Device: index.Device}
+	for i := range index.Runs {
+		run, err := index.Runs[i].read(dir)
+		if err != nil {
+			return nil, err
+		}
+		report.Runs = append(report.Runs, run)
+	}
+	return report, report.write(dir)
+}
+
+// read compares one run from its files.
+func (v *validationRun) read(dir string) (r ValidatedRun, err error) {
+	r = ValidatedRun{Run: v.Run, System: v.System, Model: v.Model, Variant: v.Variant, Rate: v.Rate, Seed: v.Seed}
+	for _, side := range []struct {
+		folder string
+		into   *sim.Summary
+	}{{v.Live, &r.Live}, {v.Simulated, &r.Simulated}} {
+		from := filepath.Join(dir, filepath.FromSlash(side.folder))
+		if *side.into, err = readSummary(from); err != nil {
+			return r, err
+		}
+		if err := followsFromRequests(from, side.into); err != nil {
+			return r, err
+		}
+	}
+	path := filepath.Join(dir, filepath.FromSlash(v.Steps))
+	text, err := readGzip(path)
+	if err != nil {
+		return r, err
+	}
+	steps, err := readSteps(text)
+	if err != nil {
+		return r, fmt.Errorf("%s: %w", path, err)
+	}
+	if int64(len(steps)) != r.Live.Steps {
+		return r, fmt.Errorf("%s: %d steps, the live run has %d", path, len(steps), r.Live.Steps)
+	}
+	r.Comparisons = append(compareSummaries(v.Run, &r.Live, &r.Simulated), compareSteps(v.Run, steps)...)
+	r.Saturated = saturated(&r.Live, &SLO{DelayS: v.DelayS})
+	return r, nil
+}
+
+// followsFromRequests checks a summary's mean TTFT and requests against the
+// table of requests.
+func followsFromRequests(dir string, sum *sim.Summary) error {
+	path := filepath.Join(dir, requestsCSV+".gz")
+	text, err := readGzip(path)
+	if err != nil {
+		return err
+	}
+	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if len(rows) == 0 || strings.Join(rows[0], ",") != requestsHeader {
+		return fmt.Errorf("%s: not a table of requests", path)
+	}
+	arrival, first := slices.Index(rows[0], "arrival_s"), slices.Index(rows[0], "first_token_s")
+	total, n := 0.0, 0
+	for i, row := range rows[1:] {
+		if row[first] == "" {
+			continue // rejected
+		}
+		from, err := strconv.ParseFloat(row[arrival], 64)
+		to, err2 := strconv.ParseFloat(row[first], 64)
+		if err := cmp.Or(err, err2); err != nil {
+			return fmt.Errorf("%s: line %d: %w", path, i+2, err)
+		}
+		total, n = total+to-from, n+1
+	}
+	if n != sum.Completed {
+		return fmt.Errorf("%s: %d requests finished, the summary has %d", path, n, sum.Completed)
+	}
+	if n > 0 && math.Abs(total/float64(n)-sum.TTFT.Mean) > 1e-6*(1+sum.TTFT.Mean) {
+		return fmt.Errorf("%s: mean TTFT of %.9g s, the summary has %.9g s", path, total/float64(n), sum.TTFT.Mean)
+	}
+	return nil
+}
+
+// write writes the table of all comparisons as JSON and CSV.
+func (r *Report) write(dir string) error {
+	all := r.Comparisons()
+	text, err := json.MarshalIndent(all, "", "  ")
+	if err != nil {
+		return err
+	}
+	var table bytes.Buffer
+	w := csv.NewWriter(&table)
+	w.Write([]string{"run", "system", "model", "rate", "seed", "saturated", "metric", "live", "simulated", "error"})
+	for i := range r.Runs {
+		run := &r.Runs[i]
+		for _, c := range run.Comparisons {
+			e := ""
+			if c.Error != nil {
+				e = number(*c.Error)
+			}
+			w.Write([]string{run.Run, run.System, run.Model, number(run.Rate), strconv.FormatUint(run.Seed, 10),
+				strconv.FormatBool(run.Saturated), c.Metric, number(c.Live), number(c.Simulated), e})
+		}
+	}
+	w.Flush()
+	r.Files = []string{filepath.Join(dir, validationIndex), filepath.Join(dir, validationJSON), filepath.Join(dir, validationCSV)}
+	return errors.Join(w.Error(), writeFile(r.Files[1], append(text, '\n')), writeFile(r.Files[2], table.Bytes()))
+}
+
+// Comparisons lists all figures of all runs.
+func (r *Report) Comparisons() []Comparison {
+	all := []Comparison{}
+	for i := range r.Runs {
+		all = append(all, r.Runs[i].Comparisons...)
+	}
+	return all
+}
+
+// WorstFirst returns the runs by their largest error over its goal, those below
+// saturation first.
+func (r *Report) WorstFirst() []ValidatedRun {
+	runs := slices.Clone(r.Runs)
+	slices.SortStableFunc(runs, func(a, b ValidatedRun) int {
+		if a.Saturated != b.Saturated {
+			return cmp.Compare(bit(a.Saturated), bit(b.Saturated))
+		}
+		return cmp.Compare(b.Worst(), a.Worst())
+	})
+	return runs
+}

@@ -1,0 +1,247 @@
+package experiments
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sparseserve/sim"
+)
+
+// Folders of a validation's result folder; each holds a folder a run.
+const (
+	liveFolder      = "live"
+	simulatedFolder = "simulated"
+)
+
+// callsFile holds what each step of a live run asked of the device.
+const callsFile = "calls.json.gz"
+
+// keptRun is point.json of a validation's run: the manifest, and what the run
+// depends on beside what that says.
+type keptRun struct {
+	manifest
+	Base    string `json:"base"`             // of configuration, model and trace
+	Device  string `json:"device,omitempty"` // empty for a simulated run
+	Program string `json:"program"`
+}
+
+// validationStore keeps the runs of one kind, live or simulated, in dir:
+//
+//	KEY/        point.json, config.toml, summary.json, requests.csv.gz, steps.csv.gz
+//	.KEY.tmp/   a run that goes on, or was killed
+//
+// The key stands for the configuration, what it names, the device and the
+// program. It implements keeper.
+type validationStore struct {
+	dir     string
+	device  string
+	program string
+	hashes  *hasher
+	more    func(dir string) error // writes what else is kept of a finished run; nil nothing
+	anyMade bool                   // runs of another profile, device and program count too
+}
+
+// newValidationStore makes the folder and clears away what a killed process has
+// left.
+func newValidationStore(dir, device, program string, hashes *hasher) (*validationStore, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	left, err := filepath.Glob(filepath.Join(dir, ".*"+unfinished))
+	for _, path := range left {
+		err = errors.Join(err, os.RemoveAll(path))
+	}
+	return &validationStore{dir: dir, device: device, program: program, hashes: hashes}, err
+}
+
+// identify says what a run depends on, and its key.
+func (s *validationStore) identify(p *Point) (run keptRun, err error) {
+	text, in, err := s.hashes.identity(p)
+	if err != nil {
+		return run, err
+	}
+	run.Name, run.Inputs, run.Device, run.Program = p.Name, in, s.device, s.program
+	run.Base = digestOf(string(text), in.Model, in.Trace)
+	run.Hash = digestOf(run.Base, in.GPU, run.Device, run.Program)
+	return run, nil
+}
+
+func digestOf(parts ...string) string {
+	sum := sha256.New()
+	for _, p := range parts {
+		fmt.Fprintf(sum, "%d %s\n", len(p), p)
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:8])
+}
+
+// find returns the folder of a finished run, "" when there is none. Note says
+// that there is one but damaged.
+func (s *validationStore) find(p *Point) (dir, note string, err error) {
+	want, err := s.identify(p)
+	if err != nil {
+		return "", "", err
+	}
+	dir = filepath.Join(s.dir, want.Hash)
+	if _, err := os.Stat(dir); err == nil {
+		var sum sim.Summary
+		damage := readPoint(dir, want.Hash, &sum)
+		if damage == nil {
+			return dir, "", nil
+		}
+		return "", fmt.Sprintf("%s: %v; %s runs again", dir, damage, p.Name), nil
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return "", "", err
+	}
+	if !s.anyMade {
+		return "", "", nil
+	}
+	return s.findBase(p, want.Base)
+}
+
+// findBase looks for the run of the same configuration, model and trace.
+func (s *validationStore) findBase(p *Point, base string) (dir, note string, err error) {
+	paths, err := filepath.Glob(filepath.Join(s.dir, "*", manifestFile))
+	if err != nil {
+		return "", "", err
+	}
+	var found []string
+	for _, path := range paths {
+		var run keptRun
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return "", "", err
+		}
+		if json.Unmarshal(text, &run) != nil || run.Base != base {
+			continue
+		}
+		var sum sim.Summary
+		if damage := readPoint(filepath.Dir(path), filepath.Base(filepath.Dir(path)), &sum); damage != nil {
+			note = fmt.Sprintf("%s: %v", filepath.Dir(path), damage)
+			continue
+		}
+		found = append(found, filepath.Dir(path))
+	}
+	switch len(found) {
+	case 0:
+		return "", note, nil
+	case 1:
+		return found[0], "", nil
+	}
+	return "", "", fmt.Errorf("%s is kept %d times, of other devices or programs: %s; remove all but one", p.Name, len(found), strings.Join(found, ", "))
+}
+
+// begin implements keeper.
+func (s *validationStore) begin(p *Point) (*pointFiles, error) {
+	run, err := s.identify(p)
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(s.dir, "."+run.Hash+unfinished)
+	if err := os.RemoveAll(dir); err != nil {
+		return nil, err
+	}
+	f, err := beginFiles(dir, p)
+	if err != nil {
+		return nil, err
+	}
+	f.seal = func() error { return s.seal(dir, &run) }
+	return f, nil
+}
+
+// seal compresses the tables of a finished run, writes its manifest and gives
+// its folder its name.
+func (s *validationStore) seal(dir string, run *keptRun) error {
+	for _, name := range []string{requestsCSV, stepsCSV} {
+		path := filepath.Join(dir, name)
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(writeGzip(path+".gz", text), os.Remove(path)); err != nil {
+			return err
+		}
+	}
+	if s.more != nil {
+		if err := s.more(dir); err != nil {
+			return err
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	run.Files = map[string]string{}
+	for _, e := range entries {
+		if run.Files[e.Name()], err = digestFile(filepath.Join(dir, e.Name())); err != nil {
+			return err
+		}
+	}
+	text, err := json.MarshalIndent(run, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := writeFile(filepath.Join(dir, manifestFile), append(text, '\n')); err != nil {
+		return err
+	}
+	final := filepath.Join(s.dir, run.Hash)
+	if err := os.RemoveAll(final); err != nil { // a damaged one
+		return err
+	}
+	return os.Rename(dir, final)
+}
+
+// writeGzip writes a compressed file, the same bytes for the same text.
+func writeGzip(path string, text []byte) error {
+	var out bytes.Buffer
+	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(text); err != nil {
+		return err
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	return writeFile(path, out.Bytes())
+}
+
+func readGzip(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	r, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return text, nil
+}
+
+// readSummary reads a run's summary.
+func readSummary(dir string) (sum sim.Summary, err error) {
+	path := filepath.Join(dir, summaryFile)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return sum, err
+	}
+	if err := json.Unmarshal(text, &sum); err != nil {
+		return sum, fmt.Errorf("%s: %w", path, err)
+	}
+	return sum, nil
+}

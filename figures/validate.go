@@ -1,0 +1,247 @@
+package figures
+
+import (
+	"bytes"
+	"cmp"
+	"compress/gzip"
+	"encoding/csv"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// validated is what the figures need of one run of a validation.
+type validated struct {
+	Run       string  `json:"run"`
+	System    string  `json:"system"`
+	Model     string  `json:"model"`
+	Variant   string  `json:"variant"`
+	Rate      float64 `json:"rate"`
+	Steps     string  `json:"steps"` // path from the result folder
+	Saturated bool    `json:"saturated"`
+
+	errors map[string]float64 // by metric, relative
+	steps  []validatedStep
+}
+
+// validatedStep is one step of a live run. Times are in seconds.
+type validatedStep struct {
+	mixed, split bool
+	live, model  float64
+	phases       [2][]float64 // live and modelled, in the order of phases()
+}
+
+// DrawValidation draws the result folder of a validation: errors.png, for each
+// run steps-RUN.png, for each load phases-LOAD.png. It returns the paths.
+func DrawValidation(dir string) ([]string, error) {
+	runs, err := readValidation(dir)
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	add := func(path string, err error) error {
+		files = append(files, path)
+		return err
+	}
+	if err := add(drawErrors(dir, runs)); err != nil {
+		return files, err
+	}
+	for i := range runs {
+		if err := add(drawSteps(dir, &runs[i])); err != nil {
+			return files, err
+		}
+	}
+	phases, err := writeAll(dir, phasePictures(runs))
+	return append(files, phases...), err
+}
+
+func readValidation(dir string) ([]validated, error) {
+	var index struct {
+		Runs []validated `json:"runs"`
+	}
+	if err := readJSON(filepath.Join(dir, "runs.json"), &index); err != nil {
+		return nil, err
+	}
+	var all []struct {
+		Run    string   `json:"run"`
+		Metric string   `json:"metric"`
+		Error  *float64 `json:"error"`
+	}
+	if err := readJSON(filepath.Join(dir, "validate.json"), &all); err != nil {
+		return nil, err
+	}
+	for i := range index.Runs {
+		r := &index.Runs[i]
+		r.errors = map[string]float64{}
+		for _, c := range all {
+			if c.Run == r.Run {
+				r.errors[c.Metric] = math.NaN()
+				if c.Error != nil {
+					r.errors[c.Metric] = *c.Error
+				}
+			}
+		}
+		var err error
+		if r.steps, err = readValidatedSteps(filepath.Join(dir, filepath.FromSlash(r.Steps))); err != nil {
+			return nil, err
+		}
+	}
+	if len(index.Runs) == 0 {
+		return nil, fmt.Errorf("%s: no run", filepath.Join(dir, "runs.json"))
+	}
+	return index.Runs, nil
+}
+
+// readValidatedSteps reads a table of steps, live and modelled.
+func readValidatedSteps(path string) ([]validatedStep, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	r, err := gzip.NewReader(bytes.NewReader(text))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	rows, err := csv.NewReader(r).ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	t := table{path: path, header: rows[0], rows: rows[1:]}
+	steps := make([]validatedStep, len(t.rows))
+	for i := range steps {
+		s := &steps[i]
+		var bad error
+		number := func(column string) float64 {
+			v, err := t.number(i, column)
+			bad = cmp.Or(bad, err)
+			return v
+		}
+		split, err := t.text(i, "split")
+		bad = cmp.Or(bad, err)
+		s.split = split == "true"
+		s.mixed = number("prefills") > 0
+		s.live, s.model = number("live_s"), number("model_s")
+		for side, kind := range []string{"live_", "model_"} {
+			for _, ph := range phases() {
+				s.phases[side] = append(s.phases[side], number(kind+ph.key+"_s"))
+			}
+		}
+		if bad != nil {
+			return nil, bad
+		}
+	}
+	return steps, nil
+}
+
+// fileName makes a file name of a label.
+func fileName(text string) string {
+	return strings.Map(func(r rune) rune {
+		if strings.ContainsRune("._+-=", r) || '0' <= r && r <= '9' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' {
+			return r
+		}
+		return '_'
+	}, text)
+}
+
+// load names a run's model and rate.
+func (v *validated) load() string {
+	return strings.TrimSpace(v.Variant+" "+strconv.FormatFloat(v.Rate, 'g', -1, 64)) + " req/s"
+}
+
+// phasePictures draw the phases of the split steps, live beside modelled: a
+// picture for each load, with steps that only decode and mixed steps apart.
+func phasePictures(runs []validated) []picture {
+	var loads []string
+	for i := range runs {
+		loads = append(loads, runs[i].load())
+	}
+	var pictures []picture
+	for _, load := range unique(loads) {
+		pic := picture{file: "phases-" + fileName(strings.TrimSuffix(load, " req/s")), looks: map[string]look{}}
+		for i, kind := range []string{"steps that only decode", "steps with a prefill"} {
+			c := chart{title: kind + ", " + load + ": measured, then modelled", y: "Time per step (ms)"}
+			for j := range runs {
+				if r := &runs[j]; r.load() == load {
+					if g, ok := phaseGroup(r, i == 1); ok {
+						c.groups = append(c.groups, g)
+					}
+				}
+			}
+			if len(c.groups) > 0 {
+				c.axis = linear(barSpan(c.groups))
+				c.axis.high *= 1.12
+				pic.charts = append(pic.charts, c)
+			}
+		}
+		if len(pic.charts) == 0 {
+			continue
+		}
+		widest := 0
+		for _, c := range pic.charts {
+			widest = max(widest, len(c.groups))
+		}
+		pic.wide = max(1, float64(widest)/5)
+		for _, ph := range phases() {
+			pic.looks[ph.name] = ph.look
+		}
+		pictures = append(pictures, pic)
+	}
+	return pictures
+}
+
+// phaseGroup is a pair of bars of one run.
+func phaseGroup(r *validated, mixed bool) (group, bool) {
+	sums, n := [2][]float64{make([]float64, len(phases())), make([]float64, len(phases()))}, 0.0
+	for _, s := range r.steps {
+		if s.mixed != mixed || !s.split {
+			continue
+		}
+		n++
+		for side := range sums {
+			for j, v := range s.phases[side] {
+				sums[side][j] += v
+			}
+		}
+	}
+	g := group{label: shortSystem(r.System)}
+	for side, name := range []string{"live", "model"} {
+		b := bar{series: name, note: name}
+		for j, ph := range phases() {
+			v := 1e3 * math.Max(0, sums[side][j]) / n
+			b.parts = append(b.parts, part{ph.name, point{runs: int(n), mean: v, low: v, high: v}})
+		}
+		g.bars = append(g.bars, b)
+	}
+	return g, n > 0
+}
+
+// shortSystem is a system's name that fits below a pair of bars.
+func shortSystem(system string) string {
+	return strings.Replace(label(system), "SparseServe", "SS", 1)
+}
+
+// worstFirst orders runs by their largest error, those at saturation last.
+func worstFirst(runs []validated, metrics []string) []validated {
+	runs = slices.Clone(runs)
+	worst := func(v *validated) float64 {
+		w := 0.0
+		for _, m := range metrics {
+			w = math.Max(w, math.Abs(v.errors[m]))
+		}
+		return w
+	}
+	slices.SortStableFunc(runs, func(a, b validated) int {
+		if a.Saturated != b.Saturated {
+			if a.Saturated {
+				return 1
+			}
+			return -1
+		}
+		return cmp.Compare(worst(&b), worst(&a))
+	})
+	return runs
+}

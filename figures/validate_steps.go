@@ -1,0 +1,121 @@
+package figures
+
+import (
+	"bytes"
+	"fmt"
+	"image/color"
+	"math"
+	"path/filepath"
+
+	"github.com/google/renameio/v2"
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+)
+
+// Series of a scatter of steps.
+const (
+	decodeSteps = "steps that only decode"
+	mixedSteps  = "steps with a prefill"
+)
+
+// drawSteps draws the modelled time of every step of a run against the measured
+// one. Points on the diagonal are priced right; the dotted lines are 10 % off.
+func drawSteps(dir string, v *validated) (string, error) {
+	kinds := []struct {
+		name string
+		look look
+	}{
+		{decodeSteps, look{color: color.NRGBA{0x00, 0x72, 0xb2, 0x90}, marker: circle}},
+		{mixedSteps, look{color: color.NRGBA{0xd5, 0x5e, 0x00, 0x90}, marker: triangle}},
+	}
+	s := union(nil)
+	for _, st := range v.steps {
+		for _, t := range []float64{st.live, st.model} {
+			if t > 0 {
+				s = union([]span{s, {1e3 * t, 1e3 * t}})
+			}
+		}
+	}
+	if math.IsInf(s.low, 0) {
+		return "", fmt.Errorf("%s: no step to draw", v.Run)
+	}
+	both := axis{s.low, s.high, s.high > 5*s.low}
+	if both.log {
+		both.low, both.high = s.low/1.15, s.high*1.15
+	} else {
+		pad := math.Max(0.05*(s.high-s.low), 0.05*s.high)
+		both.low, both.high = math.Max(0, s.low-pad), s.high+pad
+	}
+
+	plt := newPlot(&chart{title: v.Run, x: "Measured step (ms)", y: "Modelled step (ms)", axis: both}, nil)
+	plt.X.Min, plt.X.Max = both.of(both.low), both.of(both.high)
+	plt.X.Tick.Marker = both
+	plt.Add(diagonal{both})
+	var entries []entry
+	for _, k := range kinds {
+		points := scatter{axis: both, look: k.look}
+		for _, st := range v.steps {
+			if st.mixed == (k.name == mixedSteps) && st.live > 0 && st.model > 0 {
+				points.at = append(points.at, [2]float64{1e3 * st.live, 1e3 * st.model})
+			}
+		}
+		if len(points.at) > 0 {
+			plt.Add(points)
+			entries = append(entries, entry{fmt.Sprintf("%s (%d)", k.name, len(points.at)), k.look, false, markerSample})
+		}
+	}
+
+	img := vgimg.NewWith(vgimg.UseWH(panelHeight*1.15, panelHeight*1.15), vgimg.UseDPI(dotsPerInch))
+	all := draw.Crop(draw.New(img), margin, -margin, margin, -margin)
+	drawLegend(draw.Crop(all, 0, 0, all.Max.Y-all.Min.Y-legendHeight, 0), entries)
+	plt.Draw(draw.Crop(all, 0, -margin, 0, -legendHeight))
+	var out bytes.Buffer
+	if _, err := (vgimg.PngCanvas{Canvas: img}).WriteTo(&out); err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "steps-"+fileName(v.Run)+".png")
+	return path, renameio.WriteFile(path, out.Bytes(), 0o644)
+}
+
+// scatter draws small markers.
+type scatter struct {
+	axis
+	look
+	at [][2]float64
+}
+
+func (s scatter) Plot(c draw.Canvas, plt *plot.Plot) {
+	x, y := plt.Transforms(&c)
+	for _, p := range s.at {
+		center := vg.Point{X: x(s.of(p[0])), Y: y(s.of(p[1]))}
+		outline := s.marker(2.2)
+		for i := range outline {
+			outline[i] = outline[i].Add(center)
+		}
+		c.FillPolygon(s.color, outline)
+	}
+}
+
+// diagonal draws where both are the same, and 10 % to either side.
+type diagonal struct{ axis }
+
+func (d diagonal) Plot(c draw.Canvas, plt *plot.Plot) {
+	x, y := plt.Transforms(&c)
+	for _, k := range []float64{0.9, 1, 1.1} {
+		style := draw.LineStyle{Color: color.Gray{0x60}, Width: 0.9}
+		if k != 1 {
+			style.Width, style.Dashes = 0.7, []vg.Length{2, 2.5}
+		}
+		var line []vg.Point
+		const pieces = 64
+		for i := range pieces + 1 {
+			v := d.low + (d.high-d.low)*float64(i)/pieces
+			if w := k * v; w >= d.low && w <= d.high {
+				line = append(line, vg.Point{X: x(d.of(v)), Y: y(d.of(w))})
+			}
+		}
+		c.StrokeLines(style, line)
+	}
+}

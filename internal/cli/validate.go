@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"sparseserve/experiments"
+	"sparseserve/figures"
+)
+
+type validateCmd struct {
+	Config     string   `arg:"" optional:"" name:"CONFIG" help:"TOML file of a configuration, with [[axis]] tables or without, as for sweep."`
+	Set        []string `placeholder:"KEY=VALUE" sep:"none" help:"Set a key that is no axis, as in workload.requests=20. May be repeated."`
+	Out        string   `placeholder:"DIR" help:"Result folder. Default: out/validate/ and the name of the configuration. Finished runs in it are not made again."`
+	JSON       bool     `name:"json" help:"Print one JSON array, an object a run and metric, and nothing else."`
+	Workers    int      `placeholder:"N" help:"Simulations at a time. Default: one a core. Live runs are made one by one, before."`
+	Live       string   `enum:"gpu,reference" default:"gpu" help:"What runs live: gpu, or reference, which is fit for tiny models."`
+	Weights    string   `placeholder:"DIR" help:"A folder of safetensors with its config.json. Default: drawn from the seed."`
+	SplitEvery int64    `placeholder:"N" default:"16" help:"Every n-th live step is split into phases."`
+	LiveOnly   bool     `help:"Make the live runs and nothing else; --kept goes on from there, on any machine."`
+	Kept       bool     `help:"Make no live run: take those in the result folder, whatever profile, device and program made them."`
+	Recompute  string   `placeholder:"DIR" help:"Run nothing: compute the table of a result folder anew from its files."`
+}
+
+// Help is what the command's help adds.
+func (*validateCmd) Help() string {
+	return `Every point of the experiment is run twice: live, where the GPU does the work and its time is measured, and simulated with
+every head. Users' figures (TTFT, TBT, throughput, scheduling delay, blocks loaded, hits) are compared run by run. Beside that
+the cost model prices each batch that the live run has carried out, so that step times are compared on identical batches.
+
+The result folder keeps everything, compressed: summary, requests and steps of both, what each live step asked of the device,
+validate.csv and validate.json with every figure, live and simulated, and pictures. Live runs cost GPU time: a killed
+validation goes on where it was, and after a new calibration --kept compares the same live runs with it.`
+}
+
+// Validate is called by the parser.
+func (c *validateCmd) Validate() error {
+	switch {
+	case c.Recompute != "" && (c.Config != "" || c.Out != "" || len(c.Set) > 0 || c.LiveOnly || c.Kept):
+		return errors.New("--recompute reads a result folder; leave out CONFIG and what goes with it")
+	case c.Recompute == "" && c.Config == "":
+		return errors.New("expected CONFIG, or --recompute DIR")
+	case c.LiveOnly && (c.Kept || c.JSON):
+		return errors.New("--live-only makes no comparison; leave out --kept and --json")
+	case c.Workers < 0:
+		return fmt.Errorf("--workers %d: must be at least 1", c.Workers)
+	}
+	return nil
+}
+
+func (c *validateCmd) Run(ctx context.Context, app *App) error {
+	out, report, err := c.Recompute, (*experiments.Report)(nil), error(nil)
+	if out != "" {
+		report, err = experiments.Recompute(out)
+	} else {
+		out, report, err = c.validate(ctx, app)
+	}
+	if err != nil || report == nil {
+		return err
+	}
+	pictures, err := figures.DrawValidation(out)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		e := json.NewEncoder(app.Stdout)
+		e.SetIndent("", "  ")
+		return e.Encode(report.Comparisons())
+	}
+	printValidation(app.Stdout, report)
+	fmt.Fprintln(app.Stdout, "\nFiles:")
+	for _, f := range report.Files {
+		fmt.Fprintln(app.Stdout, "  "+f)
+	}
+	fmt.Fprintf(app.Stdout, "  %s: %s\n", filepath.Join(out, "*.png"), count(len(pictures), "picture"))
+	return nil
+}
+
+// validate makes the runs that are missing.
+func (c *validateCmd) validate(ctx context.Context, app *App) (out string, report *experiments.Report, err error) {
+	sweep, err := experiments.LoadSweep(c.Config, c.Set)
+	if err != nil {
+		return "", nil, err
+	}
+	if out = c.Out; out == "" {
+		out = filepath.Join("out", "validate", sweep.Name)
+	}
+	flags := liveFlags{Live: liveMode(c.Live), Weights: c.Weights, SplitEvery: c.SplitEvery}
+	machine, err := flags.machine()
+	if err != nil {
+		return "", nil, err
+	}
+	bar := newProgress(app.Stderr, "requests")
+	v := experiments.Validation{
+		Dir: out, Sweep: sweep, Live: machine, LiveProgram: app.LiveProgram, Program: app.Program, Simulate: app.Run, Workers: c.Workers,
+		Kept: c.Kept, LiveOnly: c.LiveOnly, Planned: bar.planned, Finished: bar.finished,
+	}
+	report, notes, err := v.Do(ctx)
+	bar.close()
+	printNotes(app.Stderr, notes)
+	if cause := ctx.Err(); cause != nil && errors.Is(err, cause) {
+		err = fmt.Errorf("%w: %w", errInterrupted, err)
+	}
+	if err == nil && c.LiveOnly && !c.JSON {
+		fmt.Fprintf(app.Stdout, "All live runs of %s are kept in %s; --kept compares them.\n", sweep.Name, out)
+	}
+	return out, report, err
+}

@@ -1,0 +1,139 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"sparseserve/experiments"
+)
+
+// shown are the figures that a table row shows, with the error of each.
+var shown = []struct{ metric, title, unit string }{
+	{"ttft_mean_s", "TTFT", "mean"}, {"ttft_p99_s", "TTFT", "P99"},
+	{"tbt_mean_s", "TBT", "mean"}, {"tbt_p99_s", "TBT", "P99"},
+	{"throughput_tok_s", "through-", "put"}, {"queue_delay_mean_s", "sched.", "delay"},
+	{"blocks_loaded_per_step", "blocks", "loaded"}, {"hit_ratio", "hits", ""}, {"steps", "steps", ""},
+	{"step_decode_mean_s", "decode", "step"}, {"step_mixed_mean_s", "mixed", "step"},
+}
+
+// printValidation prints the errors of every run, the worst first and runs at
+// saturation last, then what was aimed at.
+func printValidation(w io.Writer, r *experiments.Report) {
+	fmt.Fprintf(w, "%s on %s: simulated over live less 1, in %%.\n", r.Name, r.Device)
+	t := newTable(w)
+	top, below := table.Row{"run"}, table.Row{""}
+	for _, s := range shown {
+		top, below = append(top, s.title), append(below, s.unit)
+	}
+	t.AppendHeader(append(top, "goals"))
+	t.AppendHeader(append(below, ""))
+	runs := r.WorstFirst()
+	for i := range runs {
+		run := &runs[i]
+		if i > 0 && run.Saturated != runs[i-1].Saturated {
+			t.AppendSeparator()
+		}
+		missed := run.Misses()
+		row := table.Row{run.Run}
+		for _, s := range shown {
+			row = append(row, errorCell(run, s.metric, slices.Contains(missed, s.metric)))
+		}
+		t.AppendRow(append(row, verdict(run, missed)))
+	}
+	t.SetColumnConfigs(rightAligned(2, 1+len(shown)))
+	t.Render()
+	fmt.Fprintln(w, "! beyond its goal; steps: the model's time of the live run's own batches")
+	printGoals(w, runs)
+	printOrder(w, r)
+}
+
+func errorCell(run *experiments.ValidatedRun, metric string, missed bool) string {
+	c, ok := run.Of(metric)
+	mark := " "
+	if missed {
+		mark = "!"
+	}
+	switch {
+	case !ok || c.Live == 0 && c.Simulated == 0:
+		return "- "
+	case c.Error == nil:
+		return "0 live" + mark
+	}
+	return fmt.Sprintf("%+.1f%s", 100**c.Error, mark)
+}
+
+func verdict(run *experiments.ValidatedRun, missed []string) string {
+	switch {
+	case run.Saturated:
+		return "saturated"
+	case len(missed) == 0:
+		return "met"
+	}
+	return "missed"
+}
+
+// printGoals says how many runs below saturation meet each goal.
+func printGoals(w io.Writer, runs []experiments.ValidatedRun) {
+	goals := experiments.Goals()
+	below, met := 0, 0
+	worst := map[string]float64{}
+	misses := map[string]int{}
+	for i := range runs {
+		run := &runs[i]
+		if run.Saturated {
+			continue
+		}
+		below++
+		missed := run.Misses()
+		if len(missed) == 0 {
+			met++
+		}
+		for _, m := range missed {
+			misses[m]++
+		}
+		for m := range goals {
+			if c, ok := run.Of(m); ok && c.Error != nil {
+				worst[m] = max(worst[m], math.Abs(*c.Error))
+			}
+		}
+	}
+	if below == 0 {
+		fmt.Fprintf(w, "\nNo run is below saturation; the goals are for those.\n")
+		return
+	}
+	fmt.Fprintf(w, "\n%d of %s below saturation meet every goal:\n", met, count(below, "run"))
+	for _, s := range shown {
+		goal, ok := goals[s.metric]
+		if !ok {
+			continue
+		}
+		fmt.Fprintf(w, "  %-24s within %2.0f %%: %d of %d, the worst at %.1f %%\n", s.metric, 100*goal, below-misses[s.metric], below, 100*worst[s.metric])
+	}
+}
+
+// printOrder says whether the simulation puts the systems in the order that the
+// live runs have.
+func printOrder(w io.Writer, r *experiments.Report) {
+	swaps, pairs := experiments.Swaps(r.Runs)
+	if pairs == 0 {
+		return
+	}
+	if len(swaps) == 0 {
+		fmt.Fprintf(w, "\nThe order of the systems is the same: in all %d pairs at one load, by mean TTFT and by throughput.\n", pairs)
+		return
+	}
+	fmt.Fprintf(w, "\nThe order of the systems differs in %d of %d pairs at one load:\n", len(swaps), pairs)
+	for _, s := range swaps {
+		var what strings.Builder
+		for _, run := range []*experiments.ValidatedRun{s.First, s.Second} {
+			c, _ := run.Of(s.Metric)
+			fmt.Fprintf(&what, " %s %s live, %s simulated;", run.Run, digits(c.Live), digits(c.Simulated))
+		}
+		fmt.Fprintf(w, "  %s:%s\n", s.Metric, strings.TrimSuffix(what.String(), ";"))
+	}
+}
