@@ -24,7 +24,7 @@ type validated struct {
 	Steps     string  `json:"steps"` // path from the result folder
 	Saturated bool    `json:"saturated"`
 
-	errors map[string]float64 // by metric, relative
+	errors map[string]float64 // by metric, relative; NaN where live is 0, missing where both are
 	steps  []validatedStep
 }
 
@@ -67,9 +67,11 @@ func readValidation(dir string) ([]validated, error) {
 		return nil, err
 	}
 	var all []struct {
-		Run    string   `json:"run"`
-		Metric string   `json:"metric"`
-		Error  *float64 `json:"error"`
+		Run       string   `json:"run"`
+		Metric    string   `json:"metric"`
+		Live      float64  `json:"live"`
+		Simulated float64  `json:"simulated"`
+		Error     *float64 `json:"error"`
 	}
 	if err := readJSON(filepath.Join(dir, "validate.json"), &all); err != nil {
 		return nil, err
@@ -78,11 +80,12 @@ func readValidation(dir string) ([]validated, error) {
 		r := &index.Runs[i]
 		r.errors = map[string]float64{}
 		for _, c := range all {
-			if c.Run == r.Run {
+			switch {
+			case c.Run != r.Run || c.Live == 0 && c.Simulated == 0:
+			case c.Error == nil:
 				r.errors[c.Metric] = math.NaN()
-				if c.Error != nil {
-					r.errors[c.Metric] = *c.Error
-				}
+			default:
+				r.errors[c.Metric] = *c.Error
 			}
 		}
 		var err error
@@ -230,7 +233,12 @@ func worstFirst(runs []validated, metrics []string) []validated {
 	worst := func(v *validated) float64 {
 		w := 0.0
 		for _, m := range metrics {
-			w = math.Max(w, math.Abs(v.errors[m]))
+			if e, ok := v.errors[m]; ok && (math.IsNaN(e) || math.Abs(e) > w) {
+				w = math.Abs(e)
+			}
+			if math.IsNaN(w) {
+				return math.Inf(1)
+			}
 		}
 		return w
 	}

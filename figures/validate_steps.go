@@ -108,14 +108,11 @@ func (d diagonal) Plot(c draw.Canvas, plt *plot.Plot) {
 		if k != 1 {
 			style.Width, style.Dashes = 0.7, []vg.Length{2, 2.5}
 		}
-		var line []vg.Point
-		const pieces = 64
-		for i := range pieces + 1 {
-			v := d.low + (d.high-d.low)*float64(i)/pieces
-			if w := k * v; w >= d.low && w <= d.high {
-				line = append(line, vg.Point{X: x(d.of(v)), Y: y(d.of(w))})
-			}
+		from, to := math.Max(d.low, d.low/k), math.Min(d.high, d.high/k) // straight on both kinds of axes
+		if from >= to {
+			continue
 		}
+		line := []vg.Point{{X: x(d.of(from)), Y: y(d.of(k * from))}, {X: x(d.of(to)), Y: y(d.of(k * to))}}
 		c.StrokeLines(style, line)
 	}
 }

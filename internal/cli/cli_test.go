@@ -86,7 +86,7 @@ func runHere(ctx context.Context, runner experiments.Runner, args ...string) (st
 
 func TestHelp(t *testing.T) {
 	t.Setenv("COLUMNS", "90")
-	for _, command := range []string{"", "simulate", "sweep", "plan", "figures", "claims", "trace describe", "trace convert", "list"} {
+	for _, command := range []string{"", "simulate", "sweep", "plan", "figures", "claims", "validate", "trace describe", "trace convert", "list"} {
 		name := strings.ReplaceAll(strings.TrimSpace("help "+command), " ", "-") + ".txt"
 		status, out, errs := run(t, nil, append(strings.Fields(command), "--help")...)
 		if status != 0 || errs != "" {

@@ -1,0 +1,366 @@
+package experiments
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"sparseserve/cuda/live"
+	"sparseserve/cuda/soft"
+	"sparseserve/hw"
+	"sparseserve/sim"
+)
+
+// A model that prices the steps which it has itself carried out, later and from
+// a file, gives every one the time that it took, phase by phase: the batches are
+// identical and the save queue's state is too.
+func TestShadowPricesTheSameSteps(t *testing.T) {
+	c := mustLoad(t, "", "workload.requests=6", "workload.rate=[0.3]", "system.save_buffer_mib=8", "system.kv_gib=3", "system.max_prompt_tokens=5000",
+		`system.preset=["vllm","vllm-so","sparseserve"]`, `workload.datasets=["qasper","multifieldqa_en"]`)
+	for _, p := range c.Points() {
+		s, err := NewSimulator().prepare(&p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fresh := func() *hw.Device {
+			d, err := hw.NewDevice(s.gpu, &s.model, deviceOptions(&p.System))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return d
+		}
+		shadow := live.Shadow{Real: fresh()}
+		s.server.Device = &shadow
+		if _, err := s.serve(t.Context(), Sink{Requests: io.Discard}, func(*sim.Metrics) []string { return nil }); err != nil {
+			t.Fatal(err)
+		}
+		text, err := marshalCalls(shadow.Steps)
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps, err := unmarshalCalls(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		times, err := live.Price(steps, fresh())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(times) < 100 {
+			t.Fatalf("%s: only %d steps", p.Name, len(times))
+		}
+		stalls := sim.Phases{}
+		for i := range times {
+			if want := &shadow.Steps[i].Timing; times[i].Elapsed != want.Elapsed || times[i].Phases != want.Phases {
+				t.Fatalf("%s, step %d: %+v, want %+v", p.Name, i, times[i], *want)
+			}
+			stalls.Add(&times[i].Phases)
+		}
+		if p.System.Offload && (stalls.LoadStall == 0 || stalls.SaveStall == 0) {
+			t.Errorf("%s: loads or saves never show: %+v", p.Name, stalls)
+		}
+		// A model that is slower has a clock of its own.
+		slow := *s.gpu
+		slow.Host.Step.Value *= 50
+		late, err := hw.NewDevice(&slow, &s.model, deviceOptions(&p.System))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if times, err = live.Price(steps, late); err != nil || times[50].Elapsed <= shadow.Steps[50].Timing.Elapsed {
+			t.Errorf("%s: %v, step 50 takes %v, at a faster host %v", p.Name, err, times[50].Elapsed, shadow.Steps[50].Timing.Elapsed)
+		}
+		steps[3].Layers[0].Moves.Loads = -1
+		steps[3].Layers[0].Moved = true
+		if _, err := live.Price(steps, fresh()); err == nil || !strings.Contains(err.Error(), "price of step 3: ") {
+			t.Errorf("an impossible step: %v", err)
+		}
+	}
+}
+
+func TestUnmarshalCallsErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"{":                                    "step 0: unexpected EOF",
+		`{"index":7,"layers":[[0,1,0,0,0,0]]}`: "step 7: layer 0 has work 1 of 0",
+	} {
+		if _, err := unmarshalCalls([]byte(text)); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// tinyValidation validates the tiny model in dir. Runs is how many machines it
+// asks for; the failing one, counted from 1, is out of order.
+func tinyValidation(t *testing.T, dir string, runs *int, failing int) *Validation {
+	t.Helper()
+	sweep, err := LoadSweep("validate-tiny.toml", []string{`model="testdata/tiny"`, "workload.requests=3"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	*runs = -1 // the first asks for the name
+	simulator := NewSimulator()
+	return &Validation{
+		Dir: dir, Sweep: sweep, Program: "test", LiveProgram: "live test", Simulate: simulator.Run, Workers: 1,
+		Live: &Live{Simulator: simulator, SplitEvery: 2, On: func(do func(live.Machine) error) error {
+			if *runs++; *runs == failing && failing > 0 {
+				return errors.New("out of order")
+			}
+			return do(soft.New(soft.Config{}))
+		}},
+	}
+}
+
+func TestValidation(t *testing.T) {
+	dir := t.TempDir()
+	var runs int
+
+	// A live run that fails is named, and the others are kept.
+	_, _, err := tinyValidation(t, dir, &runs, 2).Do(t.Context())
+	if err == nil || !strings.HasPrefix(err.Error(), "live run of vllm-s-4-s1: vllm-s-4-s1: out of order\n3 of 4 live runs are kept in ") {
+		t.Fatalf("error %v", err)
+	}
+	if runs != 4 {
+		t.Errorf("%d live runs", runs)
+	}
+
+	// The same command makes the one that is missing.
+	report, notes, err := tinyValidation(t, dir, &runs, 0).Do(t.Context())
+	if err != nil || len(notes) > 0 || runs != 1 {
+		t.Fatalf("%d live runs, notes %q, error %v", runs, notes, err)
+	}
+	checkTiny(t, report)
+
+	// All is kept now.
+	want := readFiles(t, dir)
+	if _, _, err = tinyValidation(t, dir, &runs, 0).Do(t.Context()); err != nil || runs != 0 {
+		t.Errorf("%d live runs, error %v", runs, err)
+	}
+	if got := readFiles(t, dir); !reflect.DeepEqual(got, want) {
+		t.Error("files differ when nothing runs")
+	}
+
+	// The table follows from the files.
+	for _, name := range []string{validationJSON, validationCSV} {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := Recompute(dir); err != nil {
+		t.Fatal(err)
+	}
+	if got := readFiles(t, dir); !reflect.DeepEqual(got, want) {
+		t.Error("files differ when computed anew")
+	}
+
+	// Another program runs everything again, unless it is told to take what is
+	// there; that is on no machine at all.
+	later := tinyValidation(t, dir, &runs, 0)
+	later.LiveProgram, later.Program, later.Kept = "later", "later", true
+	later.Live.On = func(func(live.Machine) error) error { return errors.New("no machine here") }
+	if report, _, err = later.Do(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	checkTiny(t, report)
+	for _, name := range []string{validationJSON, validationCSV} {
+		if got, _ := os.ReadFile(filepath.Join(dir, name)); string(got) != want[name] {
+			t.Errorf("%s differs with live runs of another program", name)
+		}
+	}
+	later.Kept = false
+	if _, _, err := later.Do(t.Context()); err == nil || err.Error() != "no machine here" {
+		t.Errorf("without a machine: %v", err)
+	}
+
+	// A damaged run is made again.
+	path, err := filepath.Glob(filepath.Join(dir, liveFolder, "*", requestsCSV+".gz"))
+	if err != nil || len(path) != 4 {
+		t.Fatalf("%d tables, %v", len(path), err)
+	}
+	if err := os.WriteFile(path[0], []byte("x"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Recompute(dir); err == nil || !strings.Contains(err.Error(), "requests.csv.gz") {
+		t.Errorf("from a damaged table: %v", err)
+	}
+	if _, notes, err = tinyValidation(t, dir, &runs, 0).Do(t.Context()); err != nil || runs != 1 || len(notes) != 1 || !strings.Contains(notes[0], "requests.csv.gz is damaged") {
+		t.Errorf("%d live runs, notes %q, error %v", runs, notes, err)
+	}
+}
+
+// checkTiny checks what does not depend on how fast this machine is.
+func checkTiny(t *testing.T, r *Report) {
+	t.Helper()
+	if r.Device != "reference device in Go" || len(r.Runs) != 4 {
+		t.Fatalf("%d runs on %q", len(r.Runs), r.Device)
+	}
+	for i := range r.Runs {
+		run := &r.Runs[i]
+		if run.Live.Completed != 3 || run.Simulated.Completed != 3 || run.Live.TTFT.Mean <= 0 {
+			t.Errorf("%s: %d and %d requests completed", run.Run, run.Live.Completed, run.Simulated.Completed)
+		}
+		for _, metric := range []string{"ttft_mean_s", "tbt_p99_s", "steps", "step_decode_ratio", "step_mixed_abs_error_p95", "phase_decode_linears_s"} {
+			if c, ok := run.Of(metric); !ok || c.Error == nil {
+				t.Errorf("%s: %s is %+v", run.Run, metric, c)
+			}
+		}
+	}
+}
+
+func TestValidationInterrupt(t *testing.T) {
+	dir := t.TempDir()
+	var runs int
+	ctx, cancel := context.WithCancel(t.Context())
+	v := tinyValidation(t, dir, &runs, 0)
+	on := v.Live.On
+	v.Live.On = func(do func(live.Machine) error) error {
+		if runs == 2 {
+			cancel()
+		}
+		return on(do)
+	}
+	_, _, err := v.Do(ctx)
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "2 of 4 live runs are kept: the same command runs the rest") {
+		t.Errorf("error %v", err)
+	}
+	if _, err := Recompute(dir); err == nil || !strings.Contains(err.Error(), "so no validation was finished here") {
+		t.Errorf("recompute: %v", err)
+	}
+	v = tinyValidation(t, dir, &runs, 0)
+	v.Kept = true
+	if _, _, err := v.Do(t.Context()); err == nil || !strings.Contains(err.Error(), "2 of 4 live runs are not kept, the first is vllm-so-4-s1") {
+		t.Errorf("kept: %v", err)
+	}
+	v = tinyValidation(t, dir, &runs, 0)
+	v.LiveOnly = true
+	if report, _, err := v.Do(t.Context()); err != nil || report != nil || runs != 2 {
+		t.Errorf("live only: %d runs, report %v, error %v", runs, report, err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, simulatedFolder)); err == nil {
+		t.Error("live only has simulated")
+	}
+}
+
+// readFiles reads all files below a folder.
+func readFiles(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		rel, _ := filepath.Rel(dir, path)
+		files[filepath.ToSlash(rel)] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func TestCompareSteps(t *testing.T) {
+	header := "step,prefills,loads,saves,split,live_s,model_s"
+	zero := ""
+	for _, kind := range []string{"live_", "model_"} {
+		for _, name := range phaseNames {
+			header += "," + kind + name + "_s"
+		}
+	}
+	zero = strings.Repeat(",0", 2*len(phaseNames)-1)
+	text := header + "\n" +
+		"0,1,0,0,true,0.100,0.110,0.04" + zero + "\n" +
+		"1,0,0,0,false,0.010,0.009,0" + zero + "\n" +
+		"2,0,0,0,false,0.010,0.013,0" + zero + "\n" +
+		"3,0,0,0,false,0.020,0.020,0" + zero + "\n"
+	steps, err := readSteps([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string][3]float64{}
+	for _, c := range compareSteps("r", steps) {
+		e := -1.0
+		if c.Error != nil {
+			e = *c.Error
+		}
+		got[c.Metric] = [3]float64{c.Live, c.Simulated, e}
+	}
+	for metric, want := range map[string][3]float64{
+		"step_decode_mean_s":        {0.04 / 3, 0.042 / 3, 0.05},
+		"step_decode_ratio":         {1, (0.9 + 1.3 + 1) / 3, 0.2 / 3},
+		"step_decode_abs_error_p50": {0, 0.1, 0.1},
+		"step_decode_abs_error_p95": {0, 0.3, 0.3},
+		"step_mixed_mean_s":         {0.1, 0.11, 0.1},
+		"phase_mixed_linears_s":     {0.04, 0, -1},
+	} {
+		for i, w := range want {
+			if d := got[metric][i] - w; d > 1e-12 || d < -1e-12 {
+				t.Errorf("%s: %v, want %v", metric, got[metric], want)
+				break
+			}
+		}
+	}
+	if _, ok := got["phase_decode_linears_s"]; ok {
+		t.Error("phases of steps that were not split")
+	}
+	for text, want := range map[string]string{
+		"":                                     "no header",
+		"prefills\n1\n":                        "no column live_s",
+		strings.Replace(text, "0.110", "x", 1): `line 2: model_s = "x": want a number`,
+	} {
+		if _, err := readSteps([]byte(text)); err == nil || err.Error() != want {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+}
+
+func TestGoalsAndOrder(t *testing.T) {
+	run := func(system string, live, simulated float64) ValidatedRun {
+		r := ValidatedRun{Run: system, System: system, Rate: 1}
+		r.Live.TTFT.Mean, r.Simulated.TTFT.Mean = live, simulated
+		r.Live.ThroughputTokS, r.Simulated.ThroughputTokS = 100, 100
+		r.Comparisons = compareSummaries(r.Run, &r.Live, &r.Simulated)
+		return r
+	}
+	a, b, c := run("a", 1, 1.02), run("b", 1.005, 1.01), run("c", 2, 1.0)
+	if got := a.Misses(); len(got) != 0 {
+		t.Errorf("a misses %v", got)
+	}
+	if got := c.Misses(); len(got) != 1 || got[0] != "ttft_mean_s" {
+		t.Errorf("c misses %v", got)
+	}
+	c.Saturated = true
+	r := Report{Runs: []ValidatedRun{c, a, b}}
+	var names string
+	for _, run := range r.WorstFirst() {
+		names += run.Run
+	}
+	if names != "abc" {
+		t.Errorf("worst first: %s", names)
+	}
+	// a and b are a tie; both are better than c, but not simulated.
+	swaps, pairs := Swaps(r.Runs)
+	if len(swaps) != 2 || pairs != 2 || swaps[0].Second.Run != "c" {
+		t.Errorf("%d of %d swapped: %+v", len(swaps), pairs, swaps)
+	}
+	for i := range r.Runs {
+		r.Runs[i].Rate = float64(i)
+	}
+	if _, pairs := Swaps(r.Runs); pairs != 0 {
+		t.Errorf("%d pairs at different loads", pairs)
+	}
+	none, some := compare("r", "m", 0, 0), compare("r", "m", 0, 1)
+	if none.Error == nil || *none.Error != 0 || some.Error != nil {
+		t.Errorf("of nothing: %v, %v", none.Error, some.Error)
+	}
+	if s := (sim.Summary{Warnings: []string{"unstable queue: x"}}); !saturated(&s, &SLO{DelayS: 2}) {
+		t.Error("an unstable queue is below saturation")
+	}
+	if s := (sim.Summary{QueueDelay: sim.Stats{Mean: 1}}); saturated(&s, &SLO{DelayS: 2}) || !saturated(&s, &SLO{DelayS: 0.5}) {
+		t.Error("the delay does not tell")
+	}
+}

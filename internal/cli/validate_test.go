@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sparseserve/experiments"
+	"sparseserve/sim"
+)
+
+// validated is a run with fixed figures; off is the error of each.
+func validated(name string, rate, off float64, saturated bool) experiments.ValidatedRun {
+	r := experiments.ValidatedRun{Run: name, System: name, Model: "m", Rate: rate, Saturated: saturated}
+	r.Live = sim.Summary{TTFT: sim.Stats{Mean: 2}, ThroughputTokS: 100}
+	r.Simulated = sim.Summary{TTFT: sim.Stats{Mean: 2 * (1 + off)}, ThroughputTokS: 100}
+	add := func(metric string, live, simulated float64) {
+		c := experiments.Comparison{Run: name, Metric: metric, Live: live, Simulated: simulated}
+		if live != 0 {
+			e := simulated/live - 1
+			c.Error = &e
+		} else if simulated == 0 {
+			c.Error = new(float64)
+		}
+		r.Comparisons = append(r.Comparisons, c)
+	}
+	add("ttft_mean_s", 2, 2*(1+off))
+	add("ttft_p99_s", 4, 4*(1+off))
+	add("tbt_mean_s", 0.03, 0.03*(1-off/2))
+	add("tbt_p99_s", 0.06, 0.06)
+	add("throughput_tok_s", 100, 100)
+	add("queue_delay_mean_s", 0, off)
+	add("blocks_loaded_per_step", 0, 0)
+	add("hit_ratio", 0.98, 0.97)
+	add("steps", 1000, 1003)
+	add("step_decode_mean_s", 0.02, 0.02*(1+2*off))
+	return r
+}
+
+func TestValidationTable(t *testing.T) {
+	report := &experiments.Report{Name: "v", Device: "a card", Runs: []experiments.ValidatedRun{
+		validated("good", 1, 0.01, false), validated("over", 2, 0.5, true), validated("bad", 1, -0.07, false), validated("slow", 1, 0, false),
+	}}
+	report.Runs[3].Live.TTFT.Mean = 1.96
+	var out bytes.Buffer
+	printValidation(&out, report)
+	out.WriteString("\n")
+	printValidation(&out, &experiments.Report{Name: "v", Device: "a card", Runs: report.Runs[1:2]})
+	golden(t, "validate.txt", out.String())
+}
+
+// TestValidateTiny runs the experiment that comes with the program, on the
+// reference device.
+func TestValidateTiny(t *testing.T) {
+	out := t.TempDir()
+	t.Chdir("../..")
+	run := experiments.NewSimulator().Run
+	args := []string{"validate", "experiments/validate-tiny.toml", "--live=reference", "--set", "workload.requests=2", "--split-every", "2", "--out", out}
+	status, first, errs := runHere(t.Context(), run, args...)
+	if status != 0 || errs != "" {
+		t.Fatalf("status %d, stderr %q", status, errs)
+	}
+	for _, want := range []string{"validate-tiny on reference device in Go", "│ sparseserve-4-s1 │", "below saturation meet every goal", "6 pictures"} {
+		if !strings.Contains(first, want) {
+			t.Errorf("no %q in\n%s", want, first)
+		}
+	}
+	for _, name := range []string{"errors.png", "steps-vllm-so-4-s1.png", "phases-4.png", "phases-4.csv"} {
+		if info, err := os.Stat(filepath.Join(out, name)); err != nil || info.Size() < 100 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if status, again, errs := runHere(t.Context(), run, "validate", "--recompute", out); status != 0 || again != first || errs != "" {
+		t.Errorf("computed anew: status %d, stderr %q, stdout\n%s", status, errs, again)
+	}
+	status, text, errs := runHere(t.Context(), nil, append(args, "--json")...)
+	var all []experiments.Comparison
+	if err := json.Unmarshal([]byte(text), &all); status != 0 || errs != "" || err != nil || len(all) < 4*11 {
+		t.Errorf("status %d, stderr %q, %d comparisons, %v", status, errs, len(all), err)
+	}
+	kept, err := os.ReadFile(filepath.Join(out, "validate.json"))
+	if err != nil || string(kept) != text {
+		t.Errorf("--json prints other text than validate.json has; %v", err)
+	}
+}
+
+func TestValidateErrors(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, "v.toml", "gpu = \"h200\"\n[workload]\nrate = 1\n")
+	for args, want := range map[string]string{
+		"":                            "expected CONFIG, or --recompute DIR",
+		"v.toml --recompute d":        "--recompute reads a result folder; leave out CONFIG and what goes with it",
+		"--recompute nowhere":         "nowhere: no runs.json, so no validation was finished here",
+		"v.toml --live-only --kept":   "--live-only makes no comparison; leave out --kept and --json",
+		"v.toml --workers=-1":         "--workers -1: must be at least 1",
+		"v.toml --split-every=-1":     "--split-every -1: must be 0 or more",
+		"v.toml --live=gpus":          "--live must be one of",
+		"v.toml --kept":               "4 of 4 live runs are not kept, the first is vllm-1-s1; run without --kept on a machine with the GPU",
+		"none.toml":                   "none.toml: no such file",
+		"v.toml --set workload.rat=1": "workload.rat",
+		"v.toml --live=reference --set system.kv_gib=1000": "kv_gib",
+	} {
+		status, _, errs := runHere(t.Context(), pretend, append([]string{"validate"}, strings.Fields(args)...)...)
+		if status != 1 || !strings.Contains(errs, want) || strings.Count(errs, "\n") != 1 {
+			t.Errorf("%q: status %d, stderr %q, want %q", args, status, errs, want)
+		}
+	}
+}
