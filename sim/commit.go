@@ -73,6 +73,11 @@ func (s *Server) emit(r *request, now des.Time) error {
 		return nil
 	}
 	s.drop(r, true)
+	if s.Recorder != nil {
+		if err := s.Recorder.Finish(r.ID, r.prompt, r.Output); err != nil {
+			return err
+		}
+	}
 	s.closeSeq(r)
 	s.sched.Finish(r.Request)
 	delete(s.requests, r.Request)

@@ -54,6 +54,7 @@ type detail struct {
 	dropped []Dropped
 	lists   Lists
 	tables  []Table
+	chosen  []uint64 // bitmap of candidates
 }
 
 // describe lists the batch's requests.

@@ -63,7 +63,9 @@ type Work struct {
 	ScoredBlocks int64
 	Sparse       bool // decode attention runs over selected blocks
 	// Lists and Tables are for devices that compute (Config.Detail): what the
-	// decodes read, and for each prefill span its place in the cache.
+	// decodes read, and for each prefill span its place in the cache. With
+	// Config.DeviceSelects, Score fills Lists.Count and Lists.Block, in any order;
+	// where it gets none, Compute reads what Score chose.
 	Lists  *Lists
 	Tables []Table
 }

@@ -24,6 +24,8 @@ type request struct {
 	lastGrid int // that of the step before
 	cursors  []dsa.Cursor
 	streams  []*dsa.Stream
+	rows     *dsa.Rows   // selections that the device chose
+	replay   *dsa.Replay // or a recording tells
 
 	scheduled, first, last des.Time // first scheduled, first and last token
 	started                bool

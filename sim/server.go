@@ -31,6 +31,13 @@ type Config struct {
 	// Detail names every row, block and slot to the device (detail.go), which
 	// needs all heads to be simulated.
 	Detail bool
+	// DeviceSelects has decodes attend to what the device's Score chose; needs
+	// Detail. Library is not used.
+	DeviceSelects bool
+	// Recording gives selections in place of Library when it is not nil.
+	Recording *dsa.Recording
+	// Recorder notes what every decode selects, of all heads; it may be nil.
+	Recorder *dsa.Recorder
 }
 
 // Server runs one serving system on one device in virtual time.
@@ -105,6 +112,9 @@ func NewServer(cfg Config) (*Server, error) {
 		if err := checkDetail(spec, sample.Rate); err != nil {
 			return nil, err
 		}
+	}
+	if err := s.checkSelections(sample.Rate); err != nil {
+		return nil, err
 	}
 	var limit sched.Limit
 	if spec.Offload {
@@ -344,7 +354,7 @@ func (s *Server) newRequest() *request {
 	if n := len(s.free); n > 0 {
 		r := s.free[n-1]
 		s.free = s.free[:n-1]
-		*r = request{cursors: r.cursors, streams: r.streams}
+		*r = request{cursors: r.cursors, streams: r.streams, rows: r.rows}
 		return r
 	}
 	return &request{}

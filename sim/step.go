@@ -176,8 +176,10 @@ func (s *Server) enterDecode(r *request) error {
 		st.selected += s.selectedTokens(context)
 		st.scored += int64(context / s.Geometry.BlockTokens)
 	}
-	if s.Spec.Sparse() && (s.cache != nil || s.Detail) {
-		s.prepareSelections(r)
+	if s.Spec.Sparse() && (s.cache != nil || s.Detail || s.Recorder != nil) {
+		if err := s.prepareSelections(r); err != nil {
+			return err
+		}
 	}
 	if s.cache == nil {
 		return nil
@@ -224,7 +226,7 @@ func (s *Server) layer(layer int) error {
 		w.Sparse, w.DecodeTokens, w.ScoredBlocks = true, st.selected, st.scored
 	}
 	if w.Sparse && w.Decodes > 0 {
-		if err := s.Device.Score(layer, w); err != nil {
+		if err := s.score(layer); err != nil {
 			return err
 		}
 	}
@@ -243,7 +245,7 @@ func (s *Server) layer(layer int) error {
 	}
 	if s.Detail {
 		s.tabulate(layer)
-		if s.cache != nil || w.Sparse {
+		if s.cache != nil || w.Sparse && !s.leftToDevice() {
 			s.list(layer, dense)
 		}
 	}

@@ -87,14 +87,14 @@ func (d *Device) beginSelection(s *sim.Step) error {
 
 // Score implements sim.Device: the layer's decodes rate the digests of their full blocks and choose the budget's best. With offloading what
 // they choose goes to the host, which looks up what is resident, and the host waits for it.
-func (d *Device) Score(layer int, _ *sim.Work) error {
-	if err := d.score(layer); err != nil {
+func (d *Device) Score(layer int, w *sim.Work) error {
+	if err := d.score(layer, w.Lists); err != nil {
 		return fmt.Errorf("live: step %d, layer %d, selection: %w", d.step.Index, layer, err)
 	}
 	return nil
 }
 
-func (d *Device) score(layer int) error {
+func (d *Device) score(layer int, l *sim.Lists) error {
 	if err := d.ready(layer); err != nil {
 		return err
 	}
@@ -132,10 +132,41 @@ func (d *Device) score(layer int) error {
 	if err != nil {
 		return err
 	}
-	if err := d.clock.mark(phaseScoring); err != nil || !d.offload {
+	if err := d.clock.mark(phaseScoring); err != nil {
 		return err
 	}
-	return d.roundTrip(units)
+	asked := d.cfg.Selects && l != nil || d.cfg.Chosen != nil
+	if !d.offload && !asked {
+		return nil // attention finds it on the GPU
+	}
+	if err := d.roundTrip(units); err != nil || !asked {
+		return err
+	}
+	return d.choice(layer, l)
+}
+
+// choice tells the server what was chosen.
+func (d *Device) choice(layer int, l *sim.Lists) error {
+	list, heads := cuda.Slice[int32](d.selected), d.geo.KVHeads
+	for i := range d.decodes.n {
+		row := &d.rows[i]
+		n := min(d.budget, d.geo.Blocks(row.To))
+		for h := range heads {
+			unit := i*heads + h
+			blocks := list[unit*d.budget:][:n]
+			if d.cfg.Chosen != nil {
+				d.cfg.Chosen(row.ID, row.From, layer, h, blocks)
+			}
+			if d.cfg.Selects && l != nil {
+				if n > l.Stride {
+					return fmt.Errorf("%d blocks chosen, the server's lists hold %d", n, l.Stride)
+				}
+				l.Count[unit] = int32(n)
+				copy(l.Block[unit*l.Stride:], blocks)
+			}
+		}
+	}
+	return nil
 }
 
 // roundTrip brings the layer's selection to the host. What it holds is used only when the model selects.
@@ -259,10 +290,14 @@ func (d *Device) planDecodes(layer int, w *sim.Work) error {
 		write.Table, write.RowStride, write.Pages = c.table, int64(c.most), 1
 		p.decode.Table, p.decode.TableStride, p.decode.Pages = c.table, int32(c.most), 1
 	}
-	if w.Lists != nil {
+	switch {
+	case w.Lists != nil:
 		if err := d.planLists(layer, w.Lists, &write); err != nil {
 			return err
 		}
+	case w.Sparse && d.cfg.Selects: // what Score chose has not left the GPU
+		a := &p.decode
+		a.Count, a.List, a.ListStride, a.MaxBlocks = b.count.at, b.list.at, int32(d.budget), int32(min(d.budget, c.most))
 	}
 	p.writes = append(p.writes, write)
 	for i := range c.n {

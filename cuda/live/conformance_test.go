@@ -42,6 +42,7 @@ type scenario struct {
 	kvBytes  int64
 	evicts   bool
 	preempts bool
+	selects  bool // the model selects
 }
 
 func cases() map[string]*scenario {
@@ -82,6 +83,11 @@ func cases() map[string]*scenario {
 		add("layer", 2*small, false, with(offload, func(s *sim.Spec) { s.Prefill = "layer" }))
 		add("layer, several a step", 2*small, false, with(offload, func(s *sim.Spec) { s.Prefill, s.MaxInject, s.BatchControl = "layer", 400, true }))
 		add("layer-chunked", 2*small, false, with(offload, func(s *sim.Spec) { s.Prefill, s.MaxInject = "layer-chunked", 40 }))
+		for _, of := range []string{"sparse", "sparse with a dense layer", "offload", "offload, small", "offload, fifo", "layer", "layer, several a step", "layer-chunked"} {
+			c := *all[model+"/"+of]
+			c.selects = true
+			all[model+"/select: "+of] = &c
+		}
 		if group%int64(shape.Layers) == 0 {
 			add("per-layer pools", 2*small, false, with(offload, func(s *sim.Spec) { s.Pool = "per-layer" }))
 		}
@@ -111,7 +117,7 @@ type run struct {
 	logits  map[int]map[int][]cuda.Half // by request and position
 	lists   map[place][]int             // blocks that a unit attended to; absent: all
 	rows    []sim.Row
-	layer   int
+	chosen  map[place][]int // by the model's metadata
 }
 
 type place struct{ id, position, layer, head int }
@@ -123,7 +129,7 @@ func (c *scenario) run(t *testing.T, m live.Machine) *run {
 		t.Fatal(err)
 	}
 	shape := source.Config()
-	r := &run{scenario: c, tokens: map[int][]int32{}, logits: map[int]map[int][]cuda.Half{}, lists: map[place][]int{}}
+	r := &run{scenario: c, tokens: map[int][]int32{}, logits: map[int]map[int][]cuda.Half{}, lists: map[place][]int{}, chosen: map[place][]int{}}
 	if r.model, err = weights.Reference(source, weights.Half); err != nil {
 		t.Fatal(err)
 	}
@@ -140,6 +146,12 @@ func (c *scenario) run(t *testing.T, m live.Machine) *run {
 			}
 			r.logits[id][position] = append([]cuda.Half(nil), logits...)
 		},
+		Selects: c.selects,
+		Chosen: func(id, position, layer, head int, blocks []int32) {
+			for _, b := range blocks {
+				r.chosen[place{id, position, layer, head}] = append(r.chosen[place{id, position, layer, head}], int(b))
+			}
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -150,10 +162,10 @@ func (c *scenario) run(t *testing.T, m live.Machine) *run {
 	}
 	cfg := sim.Config{
 		Spec: c.spec, Model: sim.Model{Layers: shape.Layers, KVHeads: shape.HeadsKV, Hidden: shape.Hidden, MaxContext: model.MaxContext},
-		Geometry: model.Geometry(c.spec.BlockTokens), HBMBytes: c.kvBytes, Seed: 3, Detail: true,
+		Geometry: model.Geometry(c.spec.BlockTokens), HBMBytes: c.kvBytes, Seed: 3, Detail: true, DeviceSelects: c.selects,
 		Device: &witness{Forced: live.Forced{Real: device, Model: modelled}, run: r},
 	}
-	if c.spec.Sparse() {
+	if c.spec.Sparse() && !c.selects {
 		cfg.Library = library(&c.spec)
 	}
 	server, err := sim.NewServer(cfg)
@@ -247,6 +259,10 @@ func (r *run) check(t *testing.T) {
 	if r.preempts && sum.Preempted == 0 {
 		t.Error("nothing was preempted; the case is meant to")
 	}
+	if r.selects {
+		r.attended(t)
+	}
+	judge := newJudge(r)
 	for id, tokens := range r.tokens {
 		ids := make([]int, len(tokens))
 		for i, x := range tokens {
@@ -254,6 +270,9 @@ func (r *run) check(t *testing.T) {
 		}
 		cache := r.model.NewCache()
 		selector := oracle.Selector{BlockTokens: r.spec.BlockTokens, Blocks: func(position, layer, head int) []int { return r.lists[place{id, position, layer, head}] }}
+		selector.Watch = func(position, layer, head int, query, keys []float64) {
+			judge.see(t, place{id, position, layer, head}, query, keys)
+		}
 		logits := r.model.Extend(cache, ids[:len(ids)-1], selector)
 		seen := 0
 		for position, got := range r.logits[id] {
@@ -270,6 +289,7 @@ func (r *run) check(t *testing.T) {
 			t.Errorf("request %d emitted nothing", id)
 		}
 	}
+	judge.check(t)
 }
 
 // near allows for fp16 roundings that fall differently in two orders of summation.

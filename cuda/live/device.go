@@ -18,6 +18,9 @@ type Config struct {
 	Weights  weights.Source
 	KVBytes  int64 // sim.Config.HBMBytes
 	Seed     uint64
+	// Selects has decodes attend to what the model's own metadata chose; else it
+	// is timed only, and the server's lists say.
+	Selects bool
 	// SplitEvery says which steps are split into phases: each n-th; 0 is none.
 	SplitEvery int64
 	// Prompt returns a request's tokens; nil makes them up.
@@ -26,6 +29,8 @@ type Config struct {
 	Finished func(id int, tokens []int32)
 	// Logits sees the fp16 logits of every emitted token, for tests; it costs a copy.
 	Logits func(id int, position int, logits []cuda.Half)
+	// Chosen sees the blocks that each KV head of a decode's position chose, for tests; it costs a copy.
+	Chosen func(id, position, layer, head int, blocks []int32)
 }
 
 // Device carries out steps. It implements sim.Device. All calls come from the thread that the Machine wants.

@@ -15,7 +15,7 @@ func (d *Device) warm() error {
 		return nil // too small a cache to lend any of it
 	}
 	quiet := d.cfg
-	d.cfg.Finished, d.cfg.Logits, d.cfg.Prompt = nil, nil, nil
+	d.cfg.Finished, d.cfg.Logits, d.cfg.Prompt, d.cfg.Selects, d.cfg.Chosen = nil, nil, nil, false, nil
 	w := warmUp{d: d, prompt: prompt, blocks: d.geo.Blocks(prompt + 2)}
 	if err := w.run(); err != nil {
 		return err

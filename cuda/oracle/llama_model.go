@@ -39,6 +39,8 @@ type Selector struct {
 	// Blocks returns the logical blocks that the token at a position attends to, for all query heads of a KV head; nil is dense. Block b has
 	// tokens b BlockTokens to (b + 1) BlockTokens - 1, as far as they are not behind the position.
 	Blocks func(position, layer, kvHead int) []int
+	// Watch, when given, sees what attention of a KV head goes by: queries [HeadsQ / HeadsKV][Dim] and the keys so far, [tokens][HeadsKV][Dim].
+	Watch func(position, layer, kvHead int, query, keys []float64)
 }
 
 // LlamaCache is the keys, rotated, and the values of the tokens so far.
@@ -127,6 +129,9 @@ func (m *Llama) attend(c *LlamaCache, layer, position int, query []float64, sel 
 	scale := 1 / math.Sqrt(float64(m.Dim))
 	for kv := range m.HeadsKV {
 		seen := sel.tokens(position, layer, kv)
+		if sel.Watch != nil {
+			sel.Watch(position, layer, kv, query[kv*group*m.Dim:(kv+1)*group*m.Dim], c.k[layer][:(position+1)*m.HeadsKV*m.Dim])
+		}
 		for head := kv * group; head < (kv+1)*group; head++ {
 			state := NewSoftmax(m.Dim)
 			for _, t := range seen {

@@ -49,8 +49,13 @@ func (s *Stream) align(t int, picked []uint16, in []uint64) {
 	for _, b := range picked {
 		in[b/64] |= 1 << (b % 64)
 	}
-	prev, next := s.At(t-1), s.At(t)
-	diff := s.diff[t*s.words : (t+1)*s.words]
+	alignTo(s.At(t-1), s.At(t), s.diff[t*s.words:(t+1)*s.words], in)
+}
+
+// alignTo writes the blocks of the bitmap `in`, as many as prev has, to next so
+// that those of prev keep their positions, and marks the others in diff, which
+// is zero. It uses up the bitmap.
+func alignTo(prev, next []uint16, diff, in []uint64) {
 	for i, b := range prev {
 		if in[b/64]&(1<<(b%64)) != 0 {
 			in[b/64] &^= 1 << (b % 64)

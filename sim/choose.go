@@ -1,0 +1,166 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+
+	"sparseserve/sim/dsa"
+)
+
+// Selections that a device chose, or a recording tells.
+
+// chosen says whether selections come from the device or a recording.
+func (s *Server) chosen() bool { return s.DeviceSelects || s.Recording != nil }
+
+// checkSelections refuses sources of selections that the system cannot use.
+func (s *Server) checkSelections(rate float64) error {
+	spec := &s.Spec
+	if s.DeviceSelects && (!s.Detail || s.Recording != nil) {
+		return errors.New("sim: only a device that computes can select, and not beside a recording of selections")
+	}
+	if s.Recorder != nil && rate < 1 {
+		return errors.New("sim: every head must be simulated to record selections; set system.heads = \"full\"")
+	}
+	if !spec.Sparse() {
+		if s.chosen() || s.Recorder != nil {
+			return errors.New("sim: only sparse attention selects; set system.attention = \"sparse\"")
+		}
+		return nil
+	}
+	if s.chosen() && spec.BudgetTokens/spec.BlockTokens <= spec.SinkBlocks+spec.WindowBlocks {
+		return errors.New("sim: the budget leaves nothing to choose beside sinks and window; raise system.budget_tokens")
+	}
+	if s.Recording == nil {
+		return nil
+	}
+	was, is := s.Recording.Shape, s.SelectionShape()
+	for _, c := range []struct {
+		what    string
+		was, is int
+	}{
+		{"layers", was.Layers, is.Layers}, {"KV heads", was.KVHeads, is.KVHeads}, {"system.dense_layers", was.DenseLayers, is.DenseLayers},
+		{"system.block_tokens", was.BlockTokens, is.BlockTokens}, {"system.sink_blocks", was.SinkBlocks, is.SinkBlocks},
+		{"system.window_blocks", was.WindowBlocks, is.WindowBlocks},
+		{"blocks that system.budget_tokens leaves to choose", was.Candidates, is.Candidates},
+	} {
+		if c.was != c.is {
+			return fmt.Errorf("system.selections: %s: %d when selections were recorded, %d now", c.what, c.was, c.is)
+		}
+	}
+	if was.Seed != is.Seed {
+		return fmt.Errorf("system.selections: recorded with seed %d, the seed is %d now", was.Seed, is.Seed)
+	}
+	return nil
+}
+
+// SelectionShape is the shape of the recordings that a server makes and takes.
+func (c *Config) SelectionShape() dsa.Shape {
+	return dsa.Shape{
+		Layers: c.Model.Layers, KVHeads: c.Model.KVHeads, DenseLayers: c.Spec.DenseLayers, BlockTokens: c.Spec.BlockTokens,
+		SinkBlocks: c.Spec.SinkBlocks, WindowBlocks: c.Spec.WindowBlocks, Candidates: Candidates(&c.Spec), Seed: c.Seed,
+	}
+}
+
+// prepareChoice readies a decode for what will be chosen of its candidates. A
+// recording tells at once.
+func (s *Server) prepareChoice(r *request, candidates int) (err error) {
+	if r.grid = -1; candidates <= Candidates(&s.Spec) {
+		return nil // all
+	}
+	r.grid = 0
+	if s.Recording == nil {
+		if r.rows == nil {
+			r.rows = dsa.NewRows(len(s.groups), Candidates(&s.Spec))
+		}
+		return nil
+	}
+	if r.replay == nil {
+		if r.replay, err = s.Recording.Replay(r.ID, r.prompt, r.Output, s.groups); err != nil {
+			return fmt.Errorf("system.selections: %w", err)
+		}
+		r.rows = r.replay.Rows
+	}
+	if err = r.replay.Step(r.Generated, candidates); err != nil {
+		return fmt.Errorf("system.selections: %w", err)
+	}
+	return nil
+}
+
+// leftToDevice says that the device keeps what it chose to itself.
+func (s *Server) leftToDevice() bool {
+	return s.DeviceSelects && s.cache == nil && s.Recorder == nil
+}
+
+// score has the device rate the blocks of a layer, and takes and records what
+// is selected.
+func (s *Server) score(layer int) error {
+	w := &s.step.work
+	if s.DeviceSelects && !s.leftToDevice() {
+		s.makeRoom(false)
+		w.Lists = &s.detail.lists
+	}
+	if err := s.Device.Score(layer, w); err != nil {
+		return err
+	}
+	if w.Lists != nil {
+		if err := s.take(layer); err != nil {
+			return fmt.Errorf("layer %d: %w", layer, err)
+		}
+	}
+	if s.Recorder != nil {
+		s.record(layer)
+	}
+	return nil
+}
+
+// take makes what the device listed the selections of the layer's decodes.
+func (s *Server) take(layer int) error {
+	l, heads := &s.detail.lists, s.Geometry.KVHeads
+	for i, r := range s.step.decodes {
+		if r.grid < 0 {
+			continue // all that there are
+		}
+		n := s.candidates(r)
+		for h := range heads {
+			unit := i*heads + h
+			in := s.detail.bitmap(n)
+			for _, b := range l.Block[unit*l.Stride:][:l.Count[unit]] {
+				if c := int(b) - s.Spec.SinkBlocks; c >= 0 && c < n {
+					in[c/64] |= 1 << (c % 64)
+				}
+			}
+			if err := r.rows.Choose(layer*heads+h, in, r.grid == r.lastGrid); err != nil {
+				return fmt.Errorf("request %d, KV head %d: %w", r.ID, h, err)
+			}
+		}
+	}
+	return nil
+}
+
+// bitmap returns n zero bits.
+func (d *detail) bitmap(n int) []uint64 {
+	words := (n + 63) / 64
+	if cap(d.chosen) < words {
+		d.chosen = make([]uint64, 2*words)
+	}
+	d.chosen = d.chosen[:words]
+	clear(d.chosen)
+	return d.chosen
+}
+
+// record notes what the layer's decodes select, where that is not everything.
+func (s *Server) record(layer int) {
+	heads, sel := s.Geometry.KVHeads, &s.step.sel
+	for _, r := range s.step.decodes {
+		if r.grid < 0 {
+			continue
+		}
+		if layer == s.Spec.DenseLayers {
+			s.Recorder.Step(r.ID, r.Generated)
+		}
+		for h := range heads {
+			s.selection(r, layer*heads+h, false, sel)
+			s.Recorder.Add(r.ID, sel.Next, sel.Prev, sel.Diff)
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package dsa
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/bits"
+)
+
+// Shape is what a recording of selections was made of; it can be replayed only
+// with the same.
+type Shape struct {
+	Layers       int    `json:"layers"`
+	KVHeads      int    `json:"kv_heads"`
+	DenseLayers  int    `json:"dense_layers"`
+	BlockTokens  int    `json:"block_tokens"`
+	SinkBlocks   int    `json:"sink_blocks"`
+	WindowBlocks int    `json:"window_blocks"`
+	Candidates   int    `json:"candidates"` // blocks chosen beside sinks and window
+	Seed         uint64 `json:"seed"`
+}
+
+// groups is the (layer, KV head) pairs that select.
+func (s *Shape) groups() int { return (s.Layers - s.DenseLayers) * s.KVHeads }
+
+// A recording is the line recordingMagic, the shape as a line of JSON, a
+// segment for each finished request, and the end:
+//
+//	segment  'R', id, prompt and output tokens and bytes as uint32, uint32, uint32, uint64, little-endian; then that many bytes of gzip
+//	end      'E', number of segments as uint32
+//
+// A segment holds the decode steps with more blocks than are selected: the
+// number of tokens generated before the step, then each group of the sparse
+// layers in order: the number of positions of its row that changed, and for
+// each how many unchanged ones lie before it and its new candidate; or k + 1 and
+// the row of k candidates. All are uvarints. A position keeps its candidate for
+// as long as it stays selected, so steps differ in few.
+const (
+	recordingMagic = "sparseserve selections 1\n"
+	segmentMark    = 'R'
+	endMark        = 'E'
+	segmentBytes   = 1 + 4 + 4 + 4 + 8
+	endBytes       = 1 + 4
+)
+
+// Recorder writes a recording. It keeps the selections of unfinished requests
+// in memory, compressed. Not safe for concurrent use.
+type Recorder struct {
+	w        io.Writer
+	shape    Shape
+	open     map[int]*segmentWriter
+	spare    []*segmentWriter
+	segments uint32
+	err      error
+}
+
+type segmentWriter struct {
+	bytes bytes.Buffer
+	zip   *gzip.Writer
+	entry []byte
+}
+
+// NewRecorder begins a recording.
+func NewRecorder(w io.Writer, shape Shape) (*Recorder, error) {
+	text, err := json.Marshal(shape)
+	if err != nil {
+		return nil, err
+	}
+	_, err = fmt.Fprintf(w, "%s%s\n", recordingMagic, text)
+	return &Recorder{w: w, shape: shape, open: map[int]*segmentWriter{}}, err
+}
+
+// Step begins a decode step of a request that has generated so many tokens, at
+// least one. Add must follow for every group of the sparse layers, in order,
+// though those of other requests may come between.
+func (r *Recorder) Step(request, generated int) {
+	s := r.segment(request)
+	s.flush(r)
+	s.entry = binary.AppendUvarint(s.entry, uint64(generated))
+}
+
+// Add notes a group's selection in the step: prev is nil when it is not known
+// how it follows from that of the step before.
+func (r *Recorder) Add(request int, next, prev []uint16, diff []uint64) {
+	s := r.segment(request)
+	if prev == nil {
+		s.entry = binary.AppendUvarint(s.entry, uint64(len(next))+1)
+		for _, b := range next {
+			s.entry = binary.AppendUvarint(s.entry, uint64(b))
+		}
+		return
+	}
+	n := 0
+	for _, w := range diff {
+		n += bits.OnesCount64(w)
+	}
+	s.entry = binary.AppendUvarint(s.entry, uint64(n))
+	from := 0
+	for d, w := range diff {
+		for ; w != 0; w &= w - 1 {
+			i := d*64 + bits.TrailingZeros64(w)
+			s.entry = binary.AppendUvarint(s.entry, uint64(i-from))
+			s.entry = binary.AppendUvarint(s.entry, uint64(next[i]))
+			from = i + 1
+		}
+	}
+}
+
+// Finish writes a request's segment.
+func (r *Recorder) Finish(request, prompt, output int) error {
+	s := r.segment(request)
+	delete(r.open, request)
+	s.flush(r)
+	if err := s.zip.Close(); err != nil && r.err == nil {
+		r.err = err
+	}
+	head := make([]byte, 0, segmentBytes)
+	head = append(head, segmentMark)
+	for _, v := range []int{request, prompt, output} {
+		head = binary.LittleEndian.AppendUint32(head, uint32(v))
+	}
+	r.write(binary.LittleEndian.AppendUint64(head, uint64(s.bytes.Len())))
+	r.write(s.bytes.Bytes())
+	r.segments++
+	s.bytes.Reset()
+	r.spare = append(r.spare, s)
+	return r.err
+}
+
+// Close ends the recording; requests that have not finished are left out.
+func (r *Recorder) Close() error {
+	r.write(binary.LittleEndian.AppendUint32([]byte{endMark}, r.segments))
+	return r.err
+}
+
+func (r *Recorder) write(b []byte) {
+	if r.err == nil {
+		_, r.err = r.w.Write(b)
+	}
+}
+
+func (r *Recorder) segment(request int) *segmentWriter {
+	if s := r.open[request]; s != nil {
+		return s
+	}
+	var s *segmentWriter
+	if n := len(r.spare); n > 0 {
+		s, r.spare = r.spare[n-1], r.spare[:n-1]
+		s.zip.Reset(&s.bytes)
+	} else {
+		s = &segmentWriter{}
+		s.zip, _ = gzip.NewWriterLevel(&s.bytes, gzip.BestSpeed) // a level that exists
+	}
+	r.open[request] = s
+	return s
+}
+
+// flush compresses the last step.
+func (s *segmentWriter) flush(r *Recorder) {
+	if _, err := s.zip.Write(s.entry); err != nil && r.err == nil {
+		r.err = err
+	}
+	s.entry = s.entry[:0]
+}

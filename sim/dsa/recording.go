@@ -1,0 +1,240 @@
+package dsa
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+)
+
+// Recording is what a Recorder wrote. It reads a request's selections step by
+// step as they are asked for. Safe for concurrent use.
+type Recording struct {
+	Shape
+	r        io.ReaderAt
+	segments map[int]segment
+}
+
+type segment struct {
+	prompt, output int
+	at, bytes      int64
+}
+
+// OpenRecording reads the outline of a recording of so many bytes.
+func OpenRecording(r io.ReaderAt, size int64) (*Recording, error) {
+	c := &Recording{r: r, segments: map[int]segment{}}
+	head := make([]byte, min(size, 4096))
+	if _, err := r.ReadAt(head, 0); err != nil && err != io.EOF {
+		return nil, err
+	}
+	rest, ok := bytes.CutPrefix(head, []byte(recordingMagic))
+	line, _, whole := bytes.Cut(rest, []byte("\n"))
+	if !ok || !whole {
+		return nil, errors.New("not a recording of selections, or cut short")
+	}
+	if err := json.Unmarshal(line, &c.Shape); err != nil {
+		return nil, fmt.Errorf("shape of the recording: %w", err)
+	}
+	if s := &c.Shape; s.Layers < 1 || s.KVHeads < 1 || s.DenseLayers < 0 || s.DenseLayers > s.Layers || s.Candidates < 1 || s.Candidates > MaxCandidates {
+		return nil, fmt.Errorf("shape of the recording: %d layers, %d KV heads, %d dense layers, %d candidates", s.Layers, s.KVHeads, s.DenseLayers, s.Candidates)
+	}
+	return c, c.outline(int64(len(recordingMagic)+len(line)+1), size)
+}
+
+// outline finds the segments.
+func (c *Recording) outline(at, size int64) error {
+	short := func() error {
+		return fmt.Errorf("recording of selections is cut short after %d requests and %d bytes", len(c.segments), size)
+	}
+	var head [segmentBytes]byte
+	for {
+		n, err := c.r.ReadAt(head[:min(segmentBytes, max(0, size-at))], at)
+		if err != nil && err != io.EOF {
+			return err
+		}
+		word := func(i int) int { return int(binary.LittleEndian.Uint32(head[1+4*i:])) }
+		switch {
+		case n >= endBytes && head[0] == endMark:
+			if word(0) != len(c.segments) || at+endBytes != size {
+				return fmt.Errorf("recording of selections is damaged: %d requests, its end counts %d", len(c.segments), word(0))
+			}
+			return nil
+		case n < segmentBytes:
+			return short()
+		case head[0] != segmentMark:
+			return fmt.Errorf("recording of selections is damaged at byte %d", at)
+		}
+		s := segment{prompt: word(1), output: word(2), at: at + segmentBytes, bytes: int64(binary.LittleEndian.Uint64(head[13:]))}
+		if s.bytes < 0 || s.bytes > size-s.at {
+			return short()
+		}
+		c.segments[word(0)] = s
+		at = s.at + s.bytes
+	}
+}
+
+// Requests returns how many requests the recording has.
+func (c *Recording) Requests() int { return len(c.segments) }
+
+// Replay plays back one request's selections.
+type Replay struct {
+	Rows      *Rows
+	request   int
+	k         int
+	row       []int // group of the sparse layers -> row, -1 when not wanted
+	in        *bufio.Reader
+	generated int // of the entry that follows; 0 when there is none
+	started   bool
+}
+
+// Replay begins to play back a request of so many prompt and output tokens. Of
+// all groups, layer*KVHeads + head, it keeps those named, in rows in the same
+// order; groups of dense layers have no selection.
+func (c *Recording) Replay(request, prompt, output int, groups []int32) (*Replay, error) {
+	s, ok := c.segments[request]
+	if !ok {
+		return nil, fmt.Errorf("request %d is not among the %d recorded ones", request, len(c.segments))
+	}
+	if s.prompt != prompt || s.output != output {
+		return nil, fmt.Errorf("request %d has %d prompt and %d output tokens, %d and %d when selections were recorded: another trace or seed", request, prompt, output, s.prompt, s.output)
+	}
+	zip, err := gzip.NewReader(io.NewSectionReader(c.r, s.at, s.bytes))
+	if err != nil {
+		return nil, fmt.Errorf("recorded selections of request %d: %w", request, err)
+	}
+	p := &Replay{Rows: NewRows(len(groups), c.Candidates), request: request, k: c.Candidates, row: make([]int, c.groups()), in: bufio.NewReader(zip)}
+	for i := range p.row {
+		p.row[i] = -1
+	}
+	for i, g := range groups {
+		if g := int(g) - c.DenseLayers*c.KVHeads; g >= 0 {
+			p.row[g] = i
+		}
+	}
+	return p, p.readStep()
+}
+
+// Step goes on to the decode step of a request that has generated so many
+// tokens and has n candidate blocks. A step that was not recorded, since the
+// request was set back there, selects as the step before did.
+func (p *Replay) Step(generated, n int) error {
+	if !p.started && (p.generated == 0 || p.generated > generated) {
+		for g := range p.Rows.known {
+			p.Rows.first(g)
+		}
+	}
+	applied := 0
+	for ; p.generated > 0 && p.generated <= generated; applied++ {
+		if err := p.apply(n, p.started && applied == 0); err != nil {
+			return fmt.Errorf("recorded selections of request %d, token %d: %w", p.request, generated, noEOF(err))
+		}
+		p.started = true
+		if err := p.readStep(); err != nil {
+			return err
+		}
+	}
+	if applied == 0 && p.started {
+		for g := range p.Rows.known {
+			p.Rows.keep(g)
+		}
+	}
+	return nil
+}
+
+// readStep reads which step the next entry is for.
+func (p *Replay) readStep() error {
+	v, err := binary.ReadUvarint(p.in)
+	if err != nil && err != io.EOF {
+		return fmt.Errorf("recorded selections of request %d: %w", p.request, err)
+	}
+	p.generated = int(v)
+	return nil
+}
+
+// apply reads the entry's rows; follows says that those here are of the step
+// before.
+func (p *Replay) apply(n int, follows bool) error {
+	for _, g := range p.row {
+		changes, err := binary.ReadUvarint(p.in)
+		if err != nil {
+			return err
+		}
+		switch {
+		case changes == uint64(p.k)+1:
+			err = p.full(g, n)
+		case changes > uint64(p.k):
+			err = fmt.Errorf("%d changes of %d blocks", changes, p.k)
+		default:
+			err = p.changes(g, n, int(changes), follows)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *Replay) full(g, n int) error {
+	for i := range p.k {
+		b, err := p.candidate(n)
+		if err != nil {
+			return err
+		}
+		if g >= 0 {
+			p.Rows.next[g*p.k+i] = b
+		}
+	}
+	if g >= 0 {
+		p.Rows.known[g] = false
+	}
+	return nil
+}
+
+func (p *Replay) changes(g, n, count int, follows bool) error {
+	var diff []uint64
+	if g >= 0 {
+		_, diff = p.Rows.turn(g)
+		p.Rows.known[g] = follows
+	}
+	at := 0
+	for range count {
+		skip, err := binary.ReadUvarint(p.in)
+		if err != nil {
+			return err
+		}
+		b, err := p.candidate(n)
+		if err != nil {
+			return err
+		}
+		if skip >= uint64(p.k-at) {
+			return fmt.Errorf("position %d of a row of %d", uint64(at)+skip, p.k)
+		}
+		at += int(skip)
+		if g >= 0 {
+			p.Rows.next[g*p.k+at] = b
+			diff[at/64] |= 1 << (at % 64)
+		}
+		at++
+	}
+	return nil
+}
+
+func (p *Replay) candidate(n int) (uint16, error) {
+	b, err := binary.ReadUvarint(p.in)
+	if err == nil && b >= uint64(n) {
+		err = fmt.Errorf("candidate block %d of %d", b, n)
+	}
+	return uint16(b), err
+}
+
+// noEOF says that an end within a step is one too early.
+func noEOF(err error) error {
+	if err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
