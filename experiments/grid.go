@@ -17,6 +17,9 @@ type Grid struct {
 	Run     Runner
 	Store   keeper // nil keeps nothing
 	Workers int    // 0 = one a core
+	// Partial keeps what a run finished that an interrupt cut short, or an error of
+	// the device that computes.
+	Partial bool
 	// Finished is told of every request that leaves a server, from many
 	// goroutines at once; it may be nil.
 	Finished func()
@@ -46,11 +49,13 @@ func (g *Grid) Do(ctx context.Context, points []Point) ([]Result, error) {
 			if err := inner.Err(); err != nil {
 				return err
 			}
-			sum, err := g.point(inner, p)
+			sum, kept, err := g.point(ctx, inner, p)
+			if kept {
+				done[i] = &Result{p, sum}
+			}
 			if err != nil {
 				return fmt.Errorf("%s: %w", p.Name, err)
 			}
-			done[i] = &Result{p, sum}
 			return nil
 		})
 	}
@@ -67,13 +72,13 @@ func (g *Grid) Do(ctx context.Context, points []Point) ([]Result, error) {
 	return results, err
 }
 
-// point runs one point and stores it.
-func (g *Grid) point(ctx context.Context, p Point) (sim.Summary, error) {
+// point runs one point and says whether it is stored. outer ends when all
+// points are to end, ctx also when one has failed.
+func (g *Grid) point(outer, ctx context.Context, p Point) (sum sim.Summary, kept bool, err error) {
 	var files *pointFiles
 	if g.Store != nil {
-		var err error
 		if files, err = g.Store.begin(&p); err != nil {
-			return sim.Summary{}, err
+			return sum, false, err
 		}
 	}
 	defer files.discard()
@@ -83,9 +88,10 @@ func (g *Grid) point(ctx context.Context, p Point) (sim.Summary, error) {
 	}
 
 	start := time.Now()
-	sum, err := g.Run(ctx, p, sink)
-	if err != nil {
-		return sum, err
+	sum, runErr := g.Run(ctx, p, sink)
+	part := g.Partial && sum.Interrupted != "" && sum.Completed > 0 && (outer.Err() != nil || sum.Live != nil)
+	if runErr != nil && !part {
+		return sum, false, runErr
 	}
 	sum.WallS = time.Since(start).Seconds()
 	sum.Name, sum.System, sum.Model, sum.GPU = p.Name, p.System.Name, p.Model, p.GPU
@@ -93,5 +99,6 @@ func (g *Grid) point(ctx context.Context, p Point) (sim.Summary, error) {
 	if sum.Warnings == nil {
 		sum.Warnings = []string{} // an empty list in JSON
 	}
-	return sum, files.commit(&sum)
+	err = files.commit(&sum)
+	return sum, err == nil, errors.Join(runErr, err)
 }

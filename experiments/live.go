@@ -1,14 +1,22 @@
 package experiments
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/google/renameio/v2"
 
 	"sparseserve/cuda/live"
 	"sparseserve/cuda/weights"
 	"sparseserve/hw"
 	"sparseserve/sim"
+	"sparseserve/sim/des"
+	"sparseserve/sim/dsa"
+	"sparseserve/traces"
 )
 
 // Live runs points on a machine that computes: the same trace, scheduler and
@@ -22,6 +30,14 @@ type Live struct {
 	Weights string
 	// SplitEvery says which steps are split into phases: each n-th; 0 is none.
 	SplitEvery int64
+	// Selects has sparse attention read what the model's own metadata chooses.
+	Selects bool
+	// Record is a file that is given what every decode selected; empty: none.
+	Record string
+	// Pace waits out the gaps in which no request runs.
+	Pace bool
+	// HostBytes is the host memory that can be had; 0: not known.
+	HostBytes int64
 	// Did is told what the device has done in a run; it may be nil.
 	Did func(Point, live.Counters)
 }
@@ -58,21 +74,36 @@ func (l *Live) run(ctx context.Context, p Point, sink Sink, wrap func(sim.Device
 	if err != nil {
 		return sim.Summary{}, err
 	}
-	defer s.stream.Close()
+	defer s.close()
 	source, err := l.source(&s.model, p.Seed)
 	if err != nil {
 		return sim.Summary{}, err
 	}
+	load, err := s.load()
+	if err != nil {
+		return sim.Summary{}, err
+	}
 	err = l.On(func(m live.Machine) (err error) {
-		device, err := live.New(m, live.Config{
+		cfg := live.Config{
 			Spec: &s.point.System, Geometry: s.server.Geometry, Weights: source, KVBytes: s.server.HBMBytes, Seed: p.Seed, SplitEvery: l.SplitEvery,
-		})
+			Selects: l.selects(&p.System),
+		}
+		if err := live.Fits(m, cfg, load, l.HostBytes); err != nil {
+			return err
+		}
+		device, err := live.New(m, cfg)
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, device.Close()) }()
 		s.server.Device, s.server.Detail = wrap(device), true
-		sum, err = s.serve(ctx, sink, func(*sim.Metrics) []string { return nil })
+		s.server.DeviceSelects = cfg.Selects
+		if l.Pace {
+			s.server.Idle = func(gap des.Time) error { device.Idle(ctx, gap); return nil }
+		}
+		sum, err = l.serve(ctx, s, sink)
+		stats := liveStats(device.Counters())
+		sum.Live = &stats
 		if err == nil && l.Did != nil {
 			l.Did(p, device.Counters())
 		}
@@ -82,6 +113,76 @@ func (l *Live) run(ctx context.Context, p Point, sink Sink, wrap func(sim.Device
 		err = errors.Join(err, c.Close())
 	}
 	return sum, err
+}
+
+func (l *Live) selects(s *sim.Spec) bool { return l.Selects && s.Sparse() }
+
+// serve runs the workload, and records selections where that is wanted. A run
+// that ends early leaves a recording of the requests that finished.
+func (l *Live) serve(ctx context.Context, s *prepared, sink Sink) (sum sim.Summary, err error) {
+	notes := func(*sim.Metrics) []string { return nil }
+	if l.Record == "" {
+		return s.serve(ctx, sink, notes)
+	}
+	file, err := renameio.NewPendingFile(l.Record, renameio.WithTempDir(filepath.Dir(l.Record)), renameio.WithPermissions(0o644))
+	if err != nil {
+		return sum, err
+	}
+	defer file.Cleanup()
+	out := &pendingFile{bufio.NewWriter(file), file}
+	if s.server.Recorder, err = dsa.NewRecorder(out, s.server.SelectionShape()); err != nil {
+		return sum, err
+	}
+	if sum, err = s.serve(ctx, sink, notes); sum.Completed == 0 {
+		return sum, err
+	}
+	return sum, errors.Join(err, s.server.Recorder.Close(), out.commit())
+}
+
+// load sums up the workload's requests as the server takes them.
+func (s *prepared) load() (live.Load, error) {
+	stream, err := traces.Open(s.point.Workload, s.point.Seed, traces.Tokenizer(s.model.Tokenizer))
+	if err != nil {
+		return live.Load{}, err
+	}
+	defer stream.Close()
+	var load live.Load
+	var tokens []int
+	for {
+		a, more, err := stream.Next()
+		if err != nil || !more {
+			slices.SortFunc(tokens, func(a, b int) int { return b - a })
+			load.Requests = tokens
+			return load, err
+		}
+		limit := s.model.MaxContext - a.Output
+		if most := s.point.System.MaxPromptTokens; most > 0 {
+			limit = min(limit, most)
+		}
+		if limit < 1 || a.Prompt > limit && s.point.System.OverLength != "truncate" {
+			continue // the server rejects it
+		}
+		prompt := min(a.Prompt, limit)
+		load.Prompt = max(load.Prompt, prompt)
+		tokens = append(tokens, prompt+a.Output)
+	}
+}
+
+// liveStats puts counters into a summary's words.
+func liveStats(c live.Counters) sim.LiveStats {
+	s := sim.LiveStats{
+		BlocksLoaded: c.Loaded, BlocksSaved: c.Saved, RoundTrips: c.RoundTrips, RoundTripS: c.Waiting.Seconds(),
+		LookupS: c.Lookup.Seconds(), ListsS: c.Lists.Seconds(), PlanningS: c.Planning.Seconds(),
+		SaveWaitS: c.Saving.Seconds(), GrowingS: c.Growing.Seconds(),
+	}
+	if c.Steps > 0 {
+		s.RoundTripsPerStep = float64(c.RoundTrips) / float64(c.Steps)
+		s.BookkeepingMSPerStep = 1e3 * (s.LookupS + s.ListsS) / float64(c.Steps)
+	}
+	if c.Elapsed > 0 {
+		s.BookkeepingShare = (s.LookupS + s.ListsS) / c.Elapsed.Seconds()
+	}
+	return s
 }
 
 // source returns the weights of a model.

@@ -8,7 +8,8 @@ import (
 )
 
 // Runner carries out one point. It returns soon after ctx is cancelled, with
-// ctx's error. The grid fills in what names the run, and the wall time.
+// ctx's error. The grid fills in what names the run, and the wall time. A
+// summary that says what interrupted it may come beside an error.
 type Runner func(ctx context.Context, p Point, sink Sink) (sim.Summary, error)
 
 // Sink takes what a run reports on its way.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 
 	"sparseserve/hw"
@@ -45,7 +46,7 @@ func (x *Simulator) Run(ctx context.Context, p Point, sink Sink) (sim.Summary, e
 	if err != nil {
 		return sim.Summary{}, err
 	}
-	defer s.stream.Close()
+	defer s.close()
 	device, err := hw.NewDevice(s.gpu, &s.model, deviceOptions(&p.System))
 	if err != nil {
 		return sim.Summary{}, err
@@ -61,9 +62,18 @@ type prepared struct {
 	gpu    *hw.Profile
 	stream *traces.Stream
 	server sim.Config
+
+	selections *os.File // recorded, that the server replays; nil: none
 }
 
-// prepare loads what a point names. The caller closes its stream.
+func (s *prepared) close() {
+	s.stream.Close()
+	if s.selections != nil {
+		s.selections.Close()
+	}
+}
+
+// prepare loads what a point names. The caller closes it.
 func (x *Simulator) prepare(p *Point) (*prepared, error) {
 	model, err := hw.LoadModel(p.Model)
 	if err != nil {
@@ -88,10 +98,31 @@ func (x *Simulator) prepare(p *Point) (*prepared, error) {
 		HBMBytes: kvBytes,
 		Seed:     p.Seed,
 	}
-	if p.System.Sparse() {
-		cfg.Library = x.library(libraryKey{p.Scores, sim.Candidates(&p.System)})
+	s := &prepared{point: p, model: model, gpu: gpu, stream: stream, server: cfg}
+	switch {
+	case !p.System.Sparse():
+	case p.System.Selections != "":
+		if err := s.replay(p.System.Selections); err != nil {
+			s.close()
+			return nil, fmt.Errorf("system.selections: %s: %w", p.System.Selections, err)
+		}
+	default:
+		s.server.Library = x.library(libraryKey{p.Scores, sim.Candidates(&p.System)})
 	}
-	return &prepared{p, model, gpu, stream, cfg}, nil
+	return s, nil
+}
+
+// replay has the server take selections from a file.
+func (s *prepared) replay(path string) (err error) {
+	if s.selections, err = os.Open(path); err != nil {
+		return errors.Unwrap(err) // the caller names the file
+	}
+	info, err := s.selections.Stat()
+	if err != nil {
+		return err
+	}
+	s.server.Recording, err = dsa.OpenRecording(s.selections, info.Size())
+	return err
 }
 
 // serve runs the workload on the server's device and keeps what the sink wants.
@@ -108,19 +139,33 @@ func (s *prepared) serve(ctx context.Context, sink Sink, notes func(*sim.Metrics
 		defer func() { err = errors.Join(err, trace.close()) }()
 		recorder = trace
 	}
-	metrics, err := server.Run(ctx, s.stream, recorder)
-	if err != nil {
-		return sim.Summary{}, err
+	metrics, runErr := server.Run(ctx, s.stream, recorder)
+	if metrics == nil {
+		return sim.Summary{}, runErr
 	}
 	sum = metrics.Summary()
 	iteration, err := hw.ReferenceIteration(s.gpu, &s.model)
 	if err != nil {
-		return sum, err
+		return sum, errors.Join(runErr, err)
 	}
 	sum.SLOMet = s.point.SLO.Met(&sum, iteration.Seconds())
 	sum.Warnings = append(sum.Warnings, notes(metrics)...)
 	sum.Warnings = append(sum.Warnings, s.stream.Warnings()...)
+	if runErr != nil {
+		endedEarly(ctx, &sum, runErr)
+		return sum, runErr
+	}
 	return sum, rec.err
+}
+
+// endedEarly marks the summary of a run that an interrupt or an error ended.
+func endedEarly(ctx context.Context, sum *sim.Summary, err error) {
+	sum.Interrupted = err.Error()
+	if cause := ctx.Err(); cause != nil && errors.Is(err, cause) {
+		sum.Interrupted = "interrupted"
+	}
+	sum.SLOMet = false // not known
+	sum.Warnings = append(sum.Warnings, fmt.Sprintf("ended early: %s; figures are of the %d requests that finished until then", sum.Interrupted, sum.Completed))
 }
 
 // library returns the streams of a top-k policy.

@@ -38,6 +38,9 @@ type Config struct {
 	Recording *dsa.Recording
 	// Recorder notes what every decode selects, of all heads; it may be nil.
 	Recorder *dsa.Recorder
+	// Idle is called when the clock goes on by the given time with no step
+	// running; it may be nil.
+	Idle func(des.Time) error
 }
 
 // Server runs one serving system on one device in virtual time.
@@ -163,17 +166,18 @@ func Candidates(spec *Spec) int {
 }
 
 // Run serves the workload to its end and returns the run's metrics. When ctx
-// ends first it returns ctx's error.
+// ends first it returns ctx's error. With an error come the metrics of what ran
+// until then, if anything did.
 func (s *Server) Run(ctx context.Context, w Workload, rec Recorder) (*Metrics, error) {
 	if err := s.begin(w, rec); err != nil {
 		return nil, err
 	}
 	for n := 0; ; n++ {
-		if n%64 == 0 && ctx.Err() != nil {
-			return nil, context.Cause(ctx)
+		if (n%64 == 0 || s.Detail) && ctx.Err() != nil { // a real step takes long
+			return s.cutShort(), context.Cause(ctx)
 		}
 		if more, err := s.advance(); err != nil {
-			return nil, err
+			return s.cutShort(), err
 		} else if !more {
 			break
 		}
@@ -196,9 +200,15 @@ func (s *Server) begin(w Workload, rec Recorder) error {
 
 // advance handles one event; more is false when none is left.
 func (s *Server) advance() (more bool, err error) {
+	before := s.events.Now()
 	ev, ok := s.events.Next()
 	if !ok {
 		return false, nil
+	}
+	if gap := s.events.Now() - before; gap > 0 && !s.busy && s.Idle != nil {
+		if err := s.Idle(gap); err != nil {
+			return false, err
+		}
 	}
 	switch err := s.handle(ev); {
 	case err == nil:
@@ -208,6 +218,12 @@ func (s *Server) advance() (more bool, err error) {
 	default:
 		return false, fmt.Errorf("at %v, step %d: %w", s.events.Now(), s.steps, err)
 	}
+}
+
+// cutShort returns the metrics of a run that ends here.
+func (s *Server) cutShort() *Metrics {
+	s.metrics.end = max(s.metrics.end, s.events.Now())
+	return s.metrics
 }
 
 // end closes the books after the last event.

@@ -12,6 +12,7 @@ type Spec struct {
 	SinkBlocks   int    `toml:"sink_blocks"`   // first blocks always selected, charged to the budget
 	WindowBlocks int    `toml:"window_blocks"` // last blocks always selected, charged to the budget
 	DenseLayers  int    `toml:"dense_layers"`  // first layers that keep full attention
+	Selections   string `toml:"selections"`    // file of recorded selections; empty draws them from the score process
 
 	// Hierarchical KV cache.
 	Offload     bool    `toml:"offload"`

@@ -41,4 +41,30 @@ type Summary struct {
 	PhaseS   map[string]float64 `json:"phase_s"`
 	SLOMet   bool               `json:"slo_met"`
 	Warnings []string           `json:"warnings"`
+
+	// Interrupted says why the run ended early, if it did: the figures are of what
+	// ran until then.
+	Interrupted string `json:"interrupted,omitempty"`
+	// Live is of runs on a device that computes.
+	Live *LiveStats `json:"live,omitempty"`
+}
+
+// LiveStats is what the host of a real device did and waited for. Times are
+// seconds over all steps.
+type LiveStats struct {
+	BlocksLoaded int64 `json:"blocks_loaded"` // by the device's count
+	BlocksSaved  int64 `json:"blocks_saved"`
+
+	RoundTrips        int64   `json:"round_trips"` // layers in which the host waited for a selection
+	RoundTripsPerStep float64 `json:"round_trips_per_step"`
+	RoundTripS        float64 `json:"round_trip_s"` // that it waited, the GPU at work
+
+	LookupS              float64 `json:"lookup_s"`   // hits, misses and evictions of what was selected
+	ListsS               float64 `json:"lists_s"`    // lists and tables of slots for attention
+	PlanningS            float64 `json:"planning_s"` // between steps
+	BookkeepingMSPerStep float64 `json:"bookkeeping_ms_per_step"`
+	BookkeepingShare     float64 `json:"bookkeeping_share"` // lookup and lists, of the steps' time
+
+	SaveWaitS float64 `json:"save_wait_s"` // computation waited for room in the save buffer
+	GrowingS  float64 `json:"growing_s"`   // pinning and allocating memory; part of no step
 }

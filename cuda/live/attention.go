@@ -3,6 +3,7 @@ package live
 import (
 	"fmt"
 	"math"
+	"time"
 
 	"sparseserve/cuda"
 	"sparseserve/sim"
@@ -88,6 +89,8 @@ func (d *Device) beginSelection(s *sim.Step) error {
 // Score implements sim.Device: the layer's decodes rate the digests of their full blocks and choose the budget's best. With offloading what
 // they choose goes to the host, which looks up what is resident, and the host waits for it.
 func (d *Device) Score(layer int, w *sim.Work) error {
+	d.enter(&d.counters.Lookup)
+	defer d.leave()
 	if err := d.score(layer, w.Lists); err != nil {
 		return fmt.Errorf("live: step %d, layer %d, selection: %w", d.step.Index, layer, err)
 	}
@@ -179,6 +182,7 @@ func (d *Device) roundTrip(units int) error {
 		return err
 	}
 	d.counters.RoundTrips++
+	defer d.waited(time.Now())
 	return d.m.StreamSync(d.stream)
 }
 

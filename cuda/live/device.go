@@ -76,6 +76,8 @@ type Device struct {
 	grown         int             // how often a buffer grew
 	tokens        cuda.HostMemory // [tokenRows] picked in this step
 	counters      Counters
+	left          time.Time // when the last call returned
+	idleFrom      time.Time // when the last step ended, and the idle gaps since
 }
 
 // pages hands out pages of DRAM with offloading, of HBM without.
@@ -89,6 +91,10 @@ type Counters struct {
 	Steps, Loaded, Saved, Layers, RoundTrips int64
 	Growing                                  time.Duration // of pinned and device memory; not part of any step
 	Saving                                   time.Duration // that computation waited for room in the save buffer
+	Waiting                                  time.Duration // of the host, for selections
+	// Lookup, Lists and Planning are the server's: between Score and Move (or what came before it), before Compute, and between steps.
+	Lookup, Lists, Planning time.Duration
+	Elapsed                 time.Duration // all steps
 }
 
 const (
@@ -160,6 +166,7 @@ func (d *Device) setUp() (err error) {
 		return fmt.Errorf("warming up: %w", err)
 	}
 	d.last = time.Now()
+	d.left, d.idleFrom = d.last, d.last
 	return nil
 }
 
@@ -190,6 +197,8 @@ func supported(c weights.Config, geo kv.Geometry) error {
 
 // Begin implements sim.Device.
 func (d *Device) Begin(s *sim.Step) error {
+	d.enter(&d.counters.Planning)
+	defer d.leave()
 	d.began = d.last
 	d.step, d.rows, d.growing = *s, s.Rows, 0
 	if err := d.begin(s); err != nil {
@@ -249,6 +258,8 @@ func (d *Device) growths() int {
 
 // Finish implements sim.Device.
 func (d *Device) Finish() (sim.Timing, error) {
+	d.enter(&d.counters.Planning)
+	defer d.leave()
 	t, err := d.finish()
 	if err != nil {
 		return t, fmt.Errorf("live: step %d: %w", d.step.Index, err)
@@ -281,7 +292,9 @@ func (d *Device) finish() (t sim.Timing, err error) {
 		}
 	}
 	d.last = time.Now()
+	d.idleFrom = d.last
 	t.Elapsed = duration(d.last.Sub(d.began) - d.growing)
+	d.counters.Elapsed += time.Duration(t.Elapsed)
 	if t.Phases, err = d.clock.split(t.Elapsed); err != nil {
 		return t, err
 	}
@@ -301,9 +314,13 @@ func (d *Device) Drain() (des.Time, error) {
 	if d.saver == nil {
 		return 0, nil
 	}
+	defer d.leave()
 	at, err := d.saver.drain()
 	d.last = time.Now()
-	return max(0, duration(at.Sub(d.began)-d.growing)), err
+	if err != nil {
+		return 0, fmt.Errorf("live: after step %d: %w", d.step.Index, err)
+	}
+	return max(0, duration(at.Sub(d.began)-d.growing)), nil
 }
 
 // Counters returns what has been done so far.

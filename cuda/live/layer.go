@@ -65,6 +65,8 @@ func (d *Device) linear(x, w, y cuda.Ptr, tokens, in, out int) error {
 
 // Compute implements sim.Device.
 func (d *Device) Compute(layer int, w *sim.Work) error {
+	d.enter(&d.counters.Lists)
+	defer d.leave()
 	if err := d.compute(layer, w); err != nil {
 		return fmt.Errorf("live: step %d, layer %d: %w", d.step.Index, layer, err)
 	}

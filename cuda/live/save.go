@@ -50,11 +50,14 @@ const (
 	saveStages  = 8
 )
 
+// ringBlocks is the length of the ring.
+func ringBlocks(bufferBytes, blockBytes int64) int64 { return max(64, bufferBytes/blockBytes) }
+
 // newSaver starts the second thread.
 func newSaver(m Machine, engine string, bufferBytes, blockBytes int64, threads int) (*saver, error) {
 	s := &saver{m: m, engine: engine, blockBytes: blockBytes, jobs: make(chan job, 1024), ended: make(chan struct{})}
 	s.moved = sync.NewCond(&s.mu)
-	s.blocks = max(64, bufferBytes/blockBytes)
+	s.blocks = ringBlocks(bufferBytes, blockBytes)
 	var err error
 	if s.ring, err = m.DeviceAlloc(s.blocks * blockBytes); err != nil {
 		return nil, fmt.Errorf("save buffer of %s: %w", gib(s.blocks*blockBytes), err)

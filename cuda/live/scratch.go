@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"sparseserve/cuda"
+	"sparseserve/cuda/weights"
 	"sparseserve/sim"
 )
 
@@ -42,31 +43,40 @@ func (d *Device) size(s *sim.Step) error {
 			decodes++
 		}
 	}
-	md, b := d.model, &d.scratch
-	slice := min(tokens, mlpSlice)
-	wide := int64(md.HeadsQ * md.HeadDim)
-	for _, g := range []struct {
-		b     *buffer
-		bytes int64
-		what  string
-	}{
-		{&b.x[0], int64(tokens) * int64(md.Hidden) * 2, "hidden state"},
-		{&b.x[1], int64(tokens) * int64(md.Hidden) * 2, "hidden state"},
-		{&b.h, int64(tokens) * int64(md.Hidden) * 2, "normed state"},
-		{&b.qkv, int64(tokens) * int64(md.heads()*md.HeadDim) * 2, "Q, K and V"},
-		{&b.attn, int64(tokens) * wide * 2, "attention output"},
-		{&b.gateUp, int64(slice) * int64(2*md.FFN) * 2, "gate and up"},
-		{&b.act, int64(slice) * int64(md.FFN) * 2, "activation"},
-		{&b.q, int64(decodes) * wide * 2, "queries"},
-		{&b.logits, int64(s.Sampled) * int64(md.Vocab) * 2, "logits"},
-		{&b.picked, int64(s.Sampled) * 4, "tokens"},
-	} {
+	for _, g := range d.scratch.needs(&d.model.Config, tokens, decodes, s.Sampled) {
 		if err := d.grow(g.b, g.bytes, g.what); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+type need struct {
+	b     *buffer
+	bytes int64
+	what  string
+}
+
+// needs says how large the buffers of a step are.
+func (b *scratch) needs(md *weights.Config, tokens, decodes, sampled int) []need {
+	slice := min(tokens, mlpSlice)
+	wide := int64(md.HeadsQ * md.HeadDim)
+	return []need{
+		{&b.x[0], int64(tokens) * int64(md.Hidden) * 2, "hidden state"},
+		{&b.x[1], int64(tokens) * int64(md.Hidden) * 2, "hidden state"},
+		{&b.h, int64(tokens) * int64(md.Hidden) * 2, "normed state"},
+		{&b.qkv, int64(tokens) * int64((md.HeadsQ+2*md.HeadsKV)*md.HeadDim) * 2, "Q, K and V"},
+		{&b.attn, int64(tokens) * wide * 2, "attention output"},
+		{&b.gateUp, int64(slice) * int64(2*md.FFN) * 2, "gate and up"},
+		{&b.act, int64(slice) * int64(md.FFN) * 2, "activation"},
+		{&b.q, int64(decodes) * wide * 2, "queries"},
+		{&b.logits, int64(sampled) * int64(md.Vocab) * 2, "logits"},
+		{&b.picked, int64(sampled) * 4, "tokens"},
+	}
+}
+
+// spareShare is the part of its size that a buffer gets beyond it, so that it grows seldom.
+const spareShare = 4
 
 // grow gives a buffer at least the given bytes; its contents are lost. The GPU is idle, or only reads what it was given before.
 func (d *Device) grow(b *buffer, bytes int64, what string) error {
@@ -81,7 +91,7 @@ func (d *Device) grow(b *buffer, bytes int64, what string) error {
 			return err
 		}
 	}
-	bytes += bytes / 4
+	bytes += bytes / spareShare
 	bytes = (bytes + 255) / 256 * 256
 	b.bytes = 0
 	at, err := d.m.DeviceAlloc(bytes)

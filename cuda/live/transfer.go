@@ -10,6 +10,8 @@ import (
 
 // Move implements sim.Device: it loads the layer's misses into their slots. Saves follow from what Compute writes.
 func (d *Device) Move(m *kv.Moves) error {
+	d.enter(&d.counters.Lookup)
+	defer d.leave()
 	if err := d.load(m); err != nil {
 		return fmt.Errorf("live: step %d, layer %d, loading %d blocks: %w", d.step.Index, m.Layer, m.Loads, err)
 	}

@@ -1,8 +1,9 @@
 package cli
 
 import (
-	"errors"
 	"fmt"
+	"os"
+	"strings"
 
 	"github.com/alecthomas/kong"
 
@@ -51,16 +52,28 @@ func (m *liveMode) Decode(ctx *kong.DecodeContext) error {
 type liveFlags struct {
 	Live       liveMode `help:"Run on the GPU of this machine (--live=gpu, the same as --live), or on a reference in Go that is fit for tiny models (--live=reference)."`
 	Weights    string   `placeholder:"DIR" help:"With --live: a folder of safetensors with its config.json. Default: drawn from the seed."`
+	Select     string   `enum:"process,model" default:"process" help:"With --live: what sparse attention reads: what the score process selects, as in the simulation (process), or what the model's own metadata does (model)."`
+	Record     string   `name:"record-selections" placeholder:"FILE" help:"With --live: write what every decode of the run selects; system.selections = \"FILE\" replays it."`
+	Pace       bool     `help:"With --live: wait out the gaps in which no request runs. Default: skip them."`
 	SplitEvery int64    `placeholder:"N" default:"16" help:"With --live: every n-th step is split into phases by GPU events, which cost some time."`
 }
 
-// runner returns what carries out a point, and how many at a time (0: any).
-func (f *liveFlags) runner(app *App) (run experiments.Runner, workers int, err error) {
+// runner returns what carries out so many points, and how many at a time (0:
+// any).
+func (f *liveFlags) runner(app *App, points int) (run experiments.Runner, workers int, err error) {
 	if f.Live == "" {
-		if f.Weights != "" {
-			return nil, 0, errors.New("--weights is for --live")
+		for _, only := range []struct {
+			flag string
+			set  bool
+		}{{"--weights", f.Weights != ""}, {"--select", f.Select == "model"}, {"--record-selections", f.Record != ""}, {"--pace", f.Pace}} {
+			if only.set {
+				return nil, 0, fmt.Errorf("%s is for --live", only.flag)
+			}
 		}
 		return app.Run, 0, nil
+	}
+	if f.Record != "" && points > 1 {
+		return nil, 0, fmt.Errorf("--record-selections: a recording is of one run, this is %d; choose one system, rate and seed", points)
 	}
 	l, err := f.machine()
 	if err != nil {
@@ -74,7 +87,8 @@ func (f *liveFlags) machine() (*experiments.Live, error) {
 	if f.SplitEvery < 0 {
 		return nil, fmt.Errorf("--split-every %d: must be 0 or more", f.SplitEvery)
 	}
-	l := &experiments.Live{Simulator: experiments.NewSimulator(), Weights: f.Weights, SplitEvery: f.SplitEvery, On: onGPU}
+	l := &experiments.Live{Simulator: experiments.NewSimulator(), Weights: f.Weights, SplitEvery: f.SplitEvery, On: onGPU,
+		Selects: f.Select == "model", Record: f.Record, Pace: f.Pace, HostBytes: hostMemory()}
 	if f.Live == liveReference {
 		l.On = func(do func(live.Machine) error) error { return do(soft.New(soft.Config{})) }
 	}
@@ -94,4 +108,19 @@ func onGPU(f func(live.Machine) error) error {
 		}
 		return f(s)
 	})
+}
+
+// hostMemory returns the host memory that can be had, 0 when it is not known.
+func hostMemory() int64 {
+	text, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	for _, line := range strings.Split(string(text), "\n") {
+		var kib int64
+		if n, _ := fmt.Sscanf(line, "MemAvailable: %d kB", &kib); n == 1 {
+			return kib << 10
+		}
+	}
+	return 0
 }

@@ -38,7 +38,8 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	if err != nil {
 		return err
 	}
-	run, most, err := s.runner(app)
+	points := config.Points()
+	run, most, err := s.runner(app, len(points))
 	if err != nil {
 		return err
 	}
@@ -60,13 +61,12 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	if err != nil {
 		return err
 	}
-	points := config.Points()
 	if !s.JSON {
 		introduce(app.Stdout, config, s.Config == "", len(points))
 	}
 	bar := newProgress(app.Stderr, "requests")
 	bar.planned(requestsOf(points))
-	grid := experiments.Grid{Run: run, Store: store, Workers: workers, Finished: bar.finished}
+	grid := experiments.Grid{Run: run, Store: store, Workers: workers, Partial: true, Finished: bar.finished}
 	results, runErr := grid.Do(ctx, points)
 	bar.close()
 	if cause := ctx.Err(); cause != nil && errors.Is(runErr, cause) {
@@ -87,9 +87,24 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 		return err
 	}
 	if runErr != nil {
-		return fmt.Errorf("%w; %d of %d runs finished and are kept in %s", runErr, len(results), len(points), out)
+		return fmt.Errorf("%w; %s and are kept in %s", runErr, finishedOf(results, len(points)), out)
 	}
 	return nil
+}
+
+// finishedOf says how many runs finished, whole or in part.
+func finishedOf(results []experiments.Result, of int) string {
+	part := 0
+	for i := range results {
+		if results[i].Summary.Interrupted != "" {
+			part++
+		}
+	}
+	text := fmt.Sprintf("%d of %d runs finished", len(results)-part, of)
+	if part > 0 {
+		text += fmt.Sprintf(", %d in part,", part)
+	}
+	return text
 }
 
 // report draws the figures and says what came out.
@@ -102,6 +117,7 @@ func (s *simulateCmd) report(app *App, config *experiments.Config, out string, f
 		return printJSON(app, sums)
 	}
 	printTable(app.Stdout, sums)
+	printLive(app.Stdout, sums)
 	printWarnings(app.Stdout, sums)
 	printFiles(app.Stdout, append(files, pictures...), filepath.Join(out, "points"))
 	return nil

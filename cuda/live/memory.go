@@ -1,0 +1,147 @@
+package live
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Load is what a workload asks of memory.
+type Load struct {
+	Requests []int // tokens of each request, prompt and output, the longest first
+	Prompt   int   // tokens of the longest prompt
+}
+
+// tokens is the most that n requests have together.
+func (l *Load) tokens(n int) (sum int) {
+	for _, t := range l.Requests[:min(n, len(l.Requests))] {
+		sum += t
+	}
+	return sum
+}
+
+// MemoryError says what a device needs memory for, and that there is too little of it.
+type MemoryError struct {
+	Where       string // "device" or "host"
+	Needs, Have int64
+	Key         string // to lower
+	table       string
+}
+
+func (e *MemoryError) Error() string {
+	return fmt.Sprintf("live: %s memory: %s needed at the most, %s free; lower %s\n%s", e.Where, gib(e.Needs), gib(e.Have), e.Key, e.table)
+}
+
+// use is one line of the table.
+type use struct {
+	what  string
+	bytes int64
+	key   string // that changes it
+}
+
+// Fits returns a *MemoryError when the workload may need more memory than the machine has, before anything is taken. hostBytes is what the host
+// can give; 0: not known.
+func Fits(m Machine, cfg Config, load Load, hostBytes int64) error {
+	info, err := m.Device()
+	if err != nil {
+		return err
+	}
+	device, host := cfg.deviceUses(&load), cfg.hostUses(&load)
+	free := info.MemoryBytes - info.MemoryBusyBytes
+	tables := table("device", device, free) + table("host", host, hostBytes)
+	if need := total(device); need > free {
+		return &MemoryError{"device", need, free, lower(device, need-free), tables}
+	}
+	if need := total(host); hostBytes > 0 && need > hostBytes {
+		return &MemoryError{"host", need, hostBytes, lower(host, need-hostBytes), tables}
+	}
+	return nil
+}
+
+func (c *Config) deviceUses(l *Load) []use {
+	md, s, geo := c.Weights.Config(), c.Spec, &c.Geometry
+	tokens := s.MaxTokens
+	if s.Prefill != "chunked" {
+		tokens = max(tokens, max(l.Prompt, s.MaxPromptTokens)+s.MaxRequests)
+	}
+	active := int64(stagingChunk)
+	for _, n := range (&scratch{}).needs(&md, tokens, s.MaxRequests, s.MaxRequests) {
+		active += n.bytes + n.bytes/spareShare
+	}
+	uses := []use{
+		{"weights", md.Bytes(), "model"},
+		{"KV slots", c.KVBytes / geo.BlockBytes * geo.BlockBytes, "system.kv_gib"},
+		{"activations of the largest step", active, "system.max_tokens"},
+	}
+	if s.Offload {
+		uses = append(uses, use{"save buffer", ringBlocks(int64(s.SaveBuffer*(1<<20)), geo.BlockBytes) * geo.BlockBytes, "system.save_buffer_mib"})
+	}
+	if s.Sparse() {
+		capacity := c.KVBytes
+		if s.Offload {
+			capacity = int64(s.DRAMGiB * (1 << 30))
+		}
+		held := min(int64(l.tokens(s.MaxRequests)), capacity/geo.TokenBytes())
+		blocks := held/int64(geo.BlockTokens) + int64(min(s.MaxRequests, len(l.Requests)))
+		uses = append(uses, use{"metadata at the most", blocks * int64(geo.Groups()) * geo.MetaBytes, "system.max_requests"})
+	}
+	if s.Offload && (s.Prefill == "layer" || s.Prefill == "layer-chunked") {
+		hidden := int64(l.Prompt) * int64(md.Hidden) * 2
+		layer := int64(geo.Blocks(l.Prompt)*geo.KVHeads) * geo.BlockBytes
+		open := int64(geo.Groups()) * geo.BlockBytes
+		uses = append(uses, use{"buffers of the longest prefill", hidden + layer + open, "system.max_prompt_tokens"})
+	}
+	return uses
+}
+
+func (c *Config) hostUses(l *Load) []use {
+	s, geo := c.Spec, &c.Geometry
+	uses := []use{{"launch arguments", stagingChunk, ""}}
+	if s.Offload {
+		pool := min(int64(s.DRAMGiB*(1<<30)), int64(l.tokens(s.MaxRequests))*geo.TokenBytes())
+		uses = append(uses, use{"KV pool at the most", pool, "system.dram_gib"})
+	}
+	return uses
+}
+
+func total(uses []use) (sum int64) {
+	for _, u := range uses {
+		sum += u.bytes
+	}
+	return sum
+}
+
+// lower names the keys whose uses are as large as what is missing, or the largest's.
+func lower(uses []use, missing int64) string {
+	var keys []string
+	largest := use{}
+	for _, u := range uses {
+		if u.key == "" || u.key == "model" {
+			continue
+		}
+		if u.bytes > largest.bytes {
+			largest = u
+		}
+		if u.bytes > missing {
+			keys = append(keys, u.key)
+		}
+	}
+	if len(keys) == 0 {
+		return largest.key + ", or take a smaller model"
+	}
+	return strings.Join(keys, " or ")
+}
+
+func table(where string, uses []use, have int64) string {
+	var b strings.Builder
+	line := func(what string, bytes int64, key string) {
+		fmt.Fprintf(&b, "  %-6s  %-32s %12s  %s\n", where, what, gib(bytes), key)
+	}
+	for _, u := range uses {
+		line(u.what, u.bytes, u.key)
+	}
+	line("in all", total(uses), "")
+	if have > 0 {
+		line("free", have, "")
+	}
+	return b.String()
+}

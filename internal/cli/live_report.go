@@ -1,0 +1,21 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+
+	"sparseserve/sim"
+)
+
+// printLive says what the host of each live run did beside the steps' work.
+func printLive(w io.Writer, sums []sim.Summary) {
+	for i := range sums {
+		s, l := &sums[i], sums[i].Live
+		if l == nil {
+			continue
+		}
+		fmt.Fprintf(w, "%s, host: bookkeeping %s ms a step (%s %% of it: lookup %s s, lists %s s), planning %s s, %s round trips a step (%s s waited), save buffer %s s waited, %s s of memory growing\n",
+			s.Name, digits(l.BookkeepingMSPerStep), digits(100*l.BookkeepingShare), digits(l.LookupS), digits(l.ListsS), digits(l.PlanningS),
+			digits(l.RoundTripsPerStep), digits(l.RoundTripS), digits(l.SaveWaitS), digits(l.GrowingS))
+	}
+}
