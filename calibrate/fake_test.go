@@ -109,8 +109,8 @@ func (f *fakeBench) seconds(p Point) float64 {
 		return t.DenseDecodeSeconds(at.model, p.At("batch")*p.At("context_tokens"), int(p.At("batch")))
 	case probeSparse:
 		return t.SparseDecodeSeconds(at.model, p.At("batch")*p.At("budget_tokens"), int(p.At("batch")))
-	case probePSA:
-		s, _ := t.PSADecodeSeconds(at.model, int(p.At("batch")), int(p.At("budget_tokens")/blockTokens), blockTokens, int(p.At("micro_blocks")))
+	case probePSA, probePSALaunches:
+		s, _ := t.PSADecodeSeconds(at.model, int(p.At("batch")), int(p.At("budget_tokens")/blockTokens), blockTokens, int(p.At("micro_blocks")), psaLaunches(at))
 		return s
 	case probeSelect:
 		return t.ScoringSeconds(at.model, p.At("batch")*p.At("context_tokens")/blockTokens, int(p.At("batch")))
@@ -182,7 +182,7 @@ func truth(name string) *hw.Profile {
 	p.Scoring.Room, p.Scoring.Crowd = from.figure(108, "lists", "x"), from.figure(4, "us", "x")
 	p.Scoring.PerHead, p.Scoring.PerLong, p.Scoring.PerQuery = from.figure(15, "ns", "x"), from.figure(6, "ns", "x"), from.figure(800, "ns", "x")
 	p.PSADecode = hw.PSADecode{Launch: from.figure(9, "us", "x"), PerHead: from.figure(8, "ns", "x"), Round: from.figure(3, "us", "x"),
-		PerBlock: from.figure(120, "ns", "x"), Rate: p.DenseDecode.Rate}
+		PerBlock: from.figure(120, "ns", "x"), Relaunch: from.figure(1.5, "us", "x"), Rate: p.DenseDecode.Rate}
 	return p
 }
 

@@ -133,35 +133,47 @@ func (s *Samples) sms() float64 {
 	return float64(n)
 }
 
-// fitPSA fits t = launch + lists per_head + max(rounds round + length per_block,
-// bytes/rate).
+// psaRounds, psaLength and psaLaunches are what a point of PSA consists of:
+// microbatches and blocks of a list, and launches, 1 or one for each round.
+func psaRounds(at datum) float64 {
+	return math.Ceil(psaLength(at) / float64(at.At("micro_blocks")))
+}
+
+func psaLength(at datum) float64 { return float64(at.At("budget_tokens") / blockTokens) }
+
+func psaLaunches(at datum) int {
+	if at.Probe == probePSALaunches {
+		return int(psaRounds(at))
+	}
+	return 1
+}
+
+// fitPSA fits t = launch + (launches-1) relaunch + lists per_head + max(rounds
+// round + length per_block, bytes/rate).
 func fitPSA(s *Samples, p *hw.Profile, from source) (model, bool) {
 	const what = "PSA decode kernel"
-	all := s.of(probePSA)
+	all := s.of(probePSA, probePSALaunches)
 	if len(all) == 0 {
 		return model{}, false
 	}
-	fit, held := all.split(func(at datum) string { return at.Shape + byAxis("micro_blocks")(at) }, 2, nil)
+	fit, held := all.split(func(at datum) string { return at.Probe + at.Shape + byAxis("micro_blocks")(at) }, 2, nil)
 	bytes := kvBytes("budget_tokens")
-	length := func(at datum) int64 { return at.At("budget_tokens") / blockTokens }
-	rounds := func(at datum) float64 {
-		return math.Ceil(float64(length(at)) / float64(at.At("micro_blocks")))
-	}
 	hbm := p.GPU.HBMBandwidth.SI()
-	c := refine(fit, []float64{7e-6, 5e-9, 2e-6, 1e-7, hbm * 0.9}, []bound{callBound, blockBound, blockBound, blockBound, {rateBound.low, hbm}},
+	c := refine(fit, []float64{7e-6, 5e-9, 2e-6, 1e-7, hbm * 0.9, 2e-6}, []bound{callBound, blockBound, blockBound, blockBound, {rateBound.low, hbm}, blockBound},
 		func(c []float64, at datum) float64 {
-			return c[0] + lists(at)*c[1] + math.Max(rounds(at)*c[2]+float64(length(at))*c[3], bytes(at)/c[4])
+			return c[0] + float64(psaLaunches(at)-1)*c[5] + lists(at)*c[1] + math.Max(psaRounds(at)*c[2]+psaLength(at)*c[3], bytes(at)/c[4])
 		})
 	p.PSADecode = hw.PSADecode{
 		Launch: from.figure(c[0]*1e6, "us", what), Rate: from.figure(c[4]*1e-9, "GB/s", what),
 		PerHead:  perBlock(c[1], from, what+", for each request and KV head"),
 		Round:    from.figure(c[2]*1e6, "us", what+", for each microbatch of one list, its decision included"),
 		PerBlock: perBlock(c[3], from, what+", for each block of one list"),
+		Relaunch: from.figure(c[5]*1e6, "us", what+", for each launch but the first"),
 		Largest:  from.figure(largestOf(all, bytes)*1e-9, "GB", "the largest point measured"),
 	}
 	return model{name: "psa_decode", fit: fit, held: held, draw: picture{x: bytes, xLabel: "bytes", rate: bytes},
 		price: func(p *hw.Profile, at datum) float64 {
-			t, _ := p.PSADecodeSeconds(at.model, int(at.At("batch")), int(length(at)), blockTokens, int(at.At("micro_blocks")))
+			t, _ := p.PSADecodeSeconds(at.model, int(at.At("batch")), int(psaLength(at)), blockTokens, int(at.At("micro_blocks")), psaLaunches(at))
 			return t
 		}}, true
 }

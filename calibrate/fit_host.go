@@ -3,6 +3,7 @@ package calibrate
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"sparseserve/hw"
 )
@@ -84,6 +85,12 @@ func observations(s *Samples) []string {
 	}
 	if len(ratios) > 0 {
 		notes = append(notes, fmt.Sprintf("prefill attention with K and V in KV blocks over contiguous K and V: %.2f (median of %d prompts)", medianOf(ratios).Value, len(ratios)))
+	}
+	pointwise := s.of(probePointwise).shapes()
+	for _, shape := range s.of(probeLinears).shapes() {
+		if !slices.Contains(pointwise, shape) {
+			notes = append(notes, "pointwise of "+shape+" is scaled from another shape by bytes: the rope kernel takes heads of 64 and 128")
+		}
 	}
 	return append(notes, slowdowns(s)...)
 }

@@ -106,13 +106,7 @@ func (c *Calibration) fig4(a100 *hw.Profile, part string) paperFigure {
 // typical says whether a transfer is at the base pool, with the threads that
 // the profile takes.
 func (c *Calibration) typical(at datum) bool {
-	switch at.Probe {
-	case probeLoadMemcpy, probeLoadFlash:
-		return at.At("pool_mib") == basePool
-	case probeSaveFlash:
-		return at.At("threads") == int64(c.Profile.Save.Threads.SI())
-	}
-	return true
+	return at.At("pool_mib") == basePool && (at.Probe != probeSaveFlash || at.At("threads") == int64(c.Profile.Save.Threads.SI()))
 }
 
 func (c *Calibration) card() string {

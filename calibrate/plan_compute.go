@@ -68,6 +68,11 @@ func attentionPoints(s scale, limits Limits) []Point {
 				all = append(all, point(probeSelect, shape, batch, context, selectBudget))
 			}
 		}
+		for _, batch := range []int64{1, 8, 32} {
+			for _, budget := range s.budgets {
+				all = append(all, point(probePSALaunches, shape, batch, budget, microbatch))
+			}
+		}
 		for _, micro := range s.micro {
 			for _, batch := range []int64{1, 8} {
 				for _, budget := range s.budgets {

@@ -25,19 +25,13 @@ func linkPoints(s scale) []Point {
 	return all
 }
 
-// loadPoints vary block size and count at one pool size, and the pool size for
-// FlashH2D, which reads it in place. Pools rise.
+// loadPoints vary block size and count at one pool size, and the pool size:
+// FlashH2D reads it in place. Pools rise.
 func loadPoints(s scale, limits Limits) []Point {
 	var all []Point
 	for _, pool := range s.perPool(limits) {
 		if pool != basePool {
-			for _, block := range s.poolBlocks {
-				for _, n := range s.blocks {
-					if n >= 1024 && fits(n, block, s.moved) && n*block <= pool*mib {
-						all = append(all, point(probeLoadFlash, "", block, n, pool))
-					}
-				}
-			}
+			all = append(all, otherPool(s, limits, pool)...)
 			continue
 		}
 		engines := []string{probeLoadMemcpy, probeLoadFlash}
@@ -57,6 +51,28 @@ func loadPoints(s scale, limits Limits) []Point {
 	return all
 }
 
+// otherPool varies block size and count of FlashH2D, and has one point of each
+// other engine, whose cost no pool is expected to change.
+func otherPool(s scale, limits Limits, pool int64) []Point {
+	var all []Point
+	for _, block := range s.poolBlocks {
+		for _, n := range s.blocks {
+			if n >= 1024 && fits(n, block, s.moved) && n*block <= pool*mib {
+				all = append(all, point(probeLoadFlash, "", block, n, pool))
+			}
+		}
+	}
+	const block, n = 16 * kib, 2048
+	if fits(n, block, s.moved) && n*block <= pool*mib {
+		all = append(all, point(probeSaveGPU, "", block, n, pool), point(probeLoadMemcpy, "", block, n, pool))
+		if limits.Batched {
+			all = append(all, point(probeLoadBatched, "", block, n, pool))
+		}
+		all = append(all, point(probeSaveMemcpy, "", block, n, pool), point(probeSaveFlash, "", block, n, pool, int64(limits.Threads)))
+	}
+	return all
+}
+
 func fits(blocks, blockBytes, most int64) bool { return blocks*blockBytes <= most }
 
 // savePoints vary block size and count, and for FlashD2H the threads.
@@ -66,7 +82,7 @@ func savePoints(s scale, limits Limits) []Point {
 		for _, block := range s.blockBytes {
 			for _, n := range s.blocks {
 				if fits(n, block, s.moved) {
-					all = append(all, point(engine, "", block, n))
+					all = append(all, point(engine, "", block, n, basePool))
 				}
 			}
 		}
@@ -77,7 +93,7 @@ func savePoints(s scale, limits Limits) []Point {
 				// Few small blocks cost the call alone; a layer of a chunk has
 				// thousands.
 				if fits(n, block, s.moved) && n >= 64 && block >= 2*kib && block <= 64*kib {
-					all = append(all, point(probeSaveFlash, "", block, n, threads))
+					all = append(all, point(probeSaveFlash, "", block, n, basePool, threads))
 				}
 			}
 		}

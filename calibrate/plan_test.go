@@ -13,9 +13,9 @@ func TestPlans(t *testing.T) {
 		low, high  int
 		most, pool int64
 	}{
-		{Full, fakeLimits, 1500, 1700, 256 * mib, 32},
+		{Full, fakeLimits, 1500, 1800, 256 * mib, 32},
 		{Quick, fakeLimits, 300, 450, 64 * mib, 1},
-		{Full, Limits{PoolGiB: 1, Threads: 1, DeviceBytes: leastDeviceBytes}, 900, 1300, 256 * mib, 1},
+		{Full, Limits{PoolGiB: 1, Threads: 1, DeviceBytes: leastDeviceBytes}, 900, 1400, 256 * mib, 1},
 	} {
 		all := points(c.plan, c.limits)
 		if len(all) < c.low || len(all) > c.high {
@@ -66,7 +66,7 @@ func TestSplit(t *testing.T) {
 	var d data
 	for group := range int64(5) {
 		for i := range int64(12) {
-			d = append(d, datum{Point: point(probeSaveGPU, "", 1+group, 1+i), seconds: 1})
+			d = append(d, datum{Point: point(probeSaveGPU, "", 1+group, 1+i, basePool), seconds: 1})
 		}
 	}
 	by := byAxis("block_bytes")

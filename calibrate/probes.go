@@ -39,6 +39,7 @@ const (
 	probeDense        = "dense_decode"
 	probeSparse       = "sparse_decode"
 	probePSA          = "psa_decode"
+	probePSALaunches  = "psa_launches"
 	probeSelect       = "scoring"
 	probeBesideNone   = "beside.nothing"
 	probeBesideSave   = "beside.save_gpu"
@@ -64,9 +65,9 @@ var probes = []Probe{
 	{probeLoadMemcpy, "one memcpy a block, blocks anywhere in a pinned pool; " + wall, "ss_memcpy_blocks", []string{"block_bytes", "blocks", "pool_mib"}},
 	{probeLoadBatched, "one batched memcpy of all blocks; " + wall, "ss_memcpy_batch", []string{"block_bytes", "blocks", "pool_mib"}},
 	{probeLoadFlash, "FlashH2D, one gather kernel; " + wall, "ss_flash_h2d", []string{"block_bytes", "blocks", "pool_mib"}},
-	{probeSaveMemcpy, "one memcpy a block, to blocks anywhere in a pinned pool; " + wall, "ss_memcpy_blocks", []string{"block_bytes", "blocks"}},
-	{probeSaveGPU, "one scatter kernel; " + wall, "ss_gpu_scatter", []string{"block_bytes", "blocks"}},
-	{probeSaveFlash, "FlashD2H, one copy and the CPU's scatter, overlapped; until every block is written", "ss_flash_d2h", []string{"block_bytes", "blocks", "threads"}},
+	{probeSaveMemcpy, "one memcpy a block, to blocks anywhere in a pinned pool; " + wall, "ss_memcpy_blocks", []string{"block_bytes", "blocks", "pool_mib"}},
+	{probeSaveGPU, "one scatter kernel, to blocks anywhere in a pinned pool; " + wall, "ss_gpu_scatter", []string{"block_bytes", "blocks", "pool_mib"}},
+	{probeSaveFlash, "FlashD2H, one copy and the CPU's scatter to blocks anywhere in a pinned pool, overlapped; until every block is written", "ss_flash_d2h", []string{"block_bytes", "blocks", "pool_mib", "threads"}},
 	{probeLinears, "the four linears of one layer; " + gpuTime, "ss_linear", []string{"tokens"}},
 	{probePointwise, "what one layer has beside linears and attention: two norms with their residual sums, rope with the write of K and V to their blocks, silu(gate) up; " + gpuTime,
 		"ss_rmsnorm, ss_rope, ss_silu_mul", []string{"tokens"}},
@@ -77,6 +78,7 @@ var probes = []Probe{
 	{probeDense, "paged dense decode attention of one layer, L2 flushed; " + gpuTime, "ss_decode", []string{"batch", "context_tokens"}},
 	{probeSparse, "decode attention to selected blocks, L2 flushed; " + gpuTime, "ss_decode", []string{"batch", "budget_tokens"}},
 	{probePSA, "PSA decode that attends to all blocks of the budget, in rounds of a microbatch of blocks, L2 flushed; " + gpuTime, "ss_psa", []string{"batch", "budget_tokens", "micro_blocks"}},
+	{probePSALaunches, "the same with a launch for each microbatch; " + gpuTime, "ss_psa", []string{"batch", "budget_tokens", "micro_blocks"}},
 	{probeSelect, "scores and top-k, L2 flushed; " + gpuTime, "ss_select", []string{"batch", "context_tokens", "budget_tokens"}},
 	{probeBesideNone, "a layer's linears and prefill attention alone; " + gpuTime, "ss_linear, ss_prefill", []string{"tokens"}},
 	{probeBesideSave, "the same while the GPU scatter kernel saves without pause", "ss_gpu_scatter", []string{"tokens"}},
@@ -93,7 +95,7 @@ func Probes() []Probe { return slices.Clone(probes) }
 
 // shaped are the probes whose points name a model shape.
 var shaped = []string{
-	probeLinears, probePointwise, probeHead, probeEmbed, probePrefill, probeChunked, probeDense, probeSparse, probePSA, probeSelect,
+	probeLinears, probePointwise, probeHead, probeEmbed, probePrefill, probeChunked, probeDense, probeSparse, probePSA, probePSALaunches, probeSelect,
 	probeBesideNone, probeBesideSave, probeBesideLoad, probeBesideFlash,
 	probeLayersNone, probeLayersMemcpy, probeLayersGPU, probeLayersFlash,
 }

@@ -132,13 +132,32 @@ func (g *rig) setupDecode(s *cuda.Session, p Point) (*setup, error) {
 	}
 	t := &setup{bench: cuda.Bench{Calls: []cuda.Operation{&b.args}, FlushL2: true}}
 	run := func(s *cuda.Session) error { return s.Decode(&b.args, 0) }
-	if p.Probe == probePSA {
+	if p.Probe == probePSA || p.Probe == probePSALaunches {
 		psa, err := g.psaOf(s, b, int32(p.At("micro_blocks")))
 		if err != nil {
 			return nil, err
 		}
-		t.bench.Calls = []cuda.Operation{psa}
-		run = func(s *cuda.Session) error { return s.PSA(psa, 0) }
+		launches := []*cuda.PSAArgs{psa}
+		if p.Probe == probePSALaunches {
+			launches = nil
+			for step := range psa.Steps {
+				one := *psa
+				one.First, one.Steps = step, 1
+				launches = append(launches, &one)
+			}
+		}
+		t.bench.Calls = nil
+		for _, l := range launches {
+			t.bench.Calls = append(t.bench.Calls, l)
+		}
+		run = func(s *cuda.Session) error {
+			for _, l := range launches {
+				if err := s.PSA(l, 0); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
 	}
 	t.verify = func(s *cuda.Session) error {
 		if err := run(s); err != nil {

@@ -52,11 +52,11 @@ func (g *rig) setupBeside(s *cuda.Session, p Point) (*setup, error) {
 	case probeBesideNone:
 		return t, nil
 	case probeBesideSave:
-		op, moved, err = g.saveOp(s, probeSaveGPU, count, block, 0)
+		op, moved, err = g.saveOp(s, probeSaveGPU, count, block, basePool*mib, 0)
 	case probeBesideLoad:
 		op, moved, err = g.loadOp(s, probeLoadFlash, count, block, basePool*mib)
 	case probeBesideFlash:
-		op, moved, err = g.saveOp(s, probeSaveFlash, count, block, g.spareThreads)
+		op, moved, err = g.saveOp(s, probeSaveFlash, count, block, basePool*mib, g.spareThreads)
 	}
 	t.beside = []cuda.Operation{op}
 	t.verify = both(verify, moved)
@@ -81,7 +81,7 @@ func (g *rig) setupLayers(s *cuda.Session, p Point) (*setup, error) {
 		return t, nil
 	}
 	count, block := chunk/blockTokens*int64(m.KVHeads), m.Geometry(blockTokens).BlockBytes
-	op, moved, err := g.saveOp(s, engine, count, block, g.spareThreads)
+	op, moved, err := g.saveOp(s, engine, count, block, basePool*mib, g.spareThreads)
 	t.layers.Save = []cuda.Operation{op}
 	t.verify = both(verify, moved)
 	return t, err

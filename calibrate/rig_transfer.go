@@ -185,9 +185,9 @@ func (g *rig) setupLoad(s *cuda.Session, p Point) (*setup, error) {
 }
 
 // saveOp readies a save of a contiguous tensor to blocks anywhere in the first
-// GiB of the pool, and its check.
-func (g *rig) saveOp(s *cuda.Session, probe string, count, block, threads int64) (cuda.Operation, func(*cuda.Session) error, error) {
-	to, err := g.places(s, count, block, basePool*mib)
+// bytes of the pool, and its check.
+func (g *rig) saveOp(s *cuda.Session, probe string, count, block, poolBytes, threads int64) (cuda.Operation, func(*cuda.Session) error, error) {
+	to, err := g.places(s, count, block, poolBytes)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -246,7 +246,7 @@ func (g *rig) setupSave(s *cuda.Session, p Point) (*setup, error) {
 	if p.Probe == probeSaveFlash {
 		threads = p.At("threads")
 	}
-	op, verify, err := g.saveOp(s, p.Probe, p.At("blocks"), p.At("block_bytes"), threads)
+	op, verify, err := g.saveOp(s, p.Probe, p.At("blocks"), p.At("block_bytes"), p.At("pool_mib")*mib, threads)
 	if err != nil {
 		return nil, err
 	}
@@ -260,7 +260,7 @@ func (g *rig) setupDuplexKernel(s *cuda.Session, p Point) (*setup, error) {
 	if err != nil {
 		return nil, err
 	}
-	save, saved, err := g.saveOp(s, probeSaveGPU, p.At("bytes")/block, block, 0)
+	save, saved, err := g.saveOp(s, probeSaveGPU, p.At("bytes")/block, block, basePool*mib, 0)
 	if err != nil {
 		return nil, err
 	}

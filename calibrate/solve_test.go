@@ -13,7 +13,7 @@ func transfers(f func(n, b float64) float64) data {
 	var d data
 	for _, b := range []int64{1024, 4096, 65536} {
 		for _, n := range []int64{1, 16, 256, 4096} {
-			d = append(d, datum{Point: point(probeSaveGPU, "", b, n), seconds: f(float64(n), float64(b))})
+			d = append(d, datum{Point: point(probeSaveGPU, "", b, n, basePool), seconds: f(float64(n), float64(b))})
 		}
 	}
 	return d

@@ -89,29 +89,24 @@ func ListSplits(ctas, lists, tokens float64) float64 {
 	return max(1, min(math.Ceil(tokens/splitTokens), math.Floor(ctas/lists)))
 }
 
-// psaDecode is progressive sparse attention (PSA, Algorithm 1): a CTA takes a
-// list microbatch by microbatch and decides after each whether to go on.
-//
-//	t = launch + lists per_head + max(rounds round + length per_block, bytes/rate)
-//
-// with rounds = length/microbatch; few lists wait for each round, many for
-// bytes.
-type psaDecode struct {
-	launch, perHead, round, perBlock, rate float64
-}
-
 // PSADecodeSeconds returns the time in which one layer attends to so many
-// blocks of each KV head of each request, in rounds of a microbatch. It is
-// false where the profile has no figures of PSA.
-func (p *Profile) PSADecodeSeconds(m *Model, requests, blocks, blockTokens, microbatch int) (t float64, known bool) {
-	f := p.PSADecode
+// blocks of each KV head of each request by progressive sparse attention (PSA,
+// Algorithm 1), in rounds of a microbatch. It is false where the profile has no
+// figures of PSA. A CTA takes a list microbatch by microbatch, decides after
+// each whether to go on, and keeps its state from launch to launch:
+//
+//	t = launch + (launches-1) relaunch + lists per_head + max(rounds round + length per_block, bytes/rate)
+//
+// Few lists wait for each round, many for bytes.
+func (p *Profile) PSADecodeSeconds(m *Model, requests, blocks, blockTokens, microbatch, launches int) (t float64, known bool) {
+	f := &p.PSADecode
 	if !f.Rate.Set() || requests < 1 || blocks < 1 || microbatch < 1 {
 		return 0, f.Rate.Set()
 	}
-	k := psaDecode{f.Launch.SI(), f.PerHead.optional(), f.Round.SI(), f.PerBlock.optional(), f.Rate.SI()}
 	tokens := float64(requests) * float64(blocks) * float64(blockTokens)
 	bytes := tokens * float64(m.LayerKVBytesPerToken())
 	rounds := math.Ceil(float64(blocks) / float64(microbatch))
-	t = k.launch + float64(requests*m.KVHeads)*k.perHead + math.Max(rounds*k.round+float64(blocks)*k.perBlock, bytes/k.rate)
+	t = f.Launch.SI() + float64(max(launches, 1)-1)*f.Relaunch.optional() + float64(requests*m.KVHeads)*f.PerHead.optional() +
+		math.Max(rounds*f.Round.SI()+float64(blocks)*f.PerBlock.optional(), bytes/f.Rate.SI())
 	return math.Max(t, p.peak().floor(4*float64(m.QHeads*m.HeadDim)*tokens, bytes)), true
 }

@@ -66,27 +66,28 @@ func TestOptionalStreamFigures(t *testing.T) {
 // and never beats HBM.
 func TestPSADecode(t *testing.T) {
 	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
-	p.PSADecode = PSADecode{Launch: us(7), PerHead: ns(8), Round: us(2), PerBlock: ns(100), Rate: Figure{4000, "GB/s", Measured, "test"}}
+	p.PSADecode = PSADecode{Launch: us(7), PerHead: ns(8), Round: us(2), PerBlock: ns(100), Relaunch: us(1.5), Rate: Figure{4000, "GB/s", Measured, "test"}}
 	for _, c := range []struct {
-		name                    string
-		requests, blocks, micro int
-		want                    float64 // us
+		name                              string
+		requests, blocks, micro, launches int
+		want                              float64 // us
 	}{
-		{"4 rounds of 16", 1, 64, 16, 7 + 32*0.008 + 4*2 + 6.4},
-		{"the same in rounds of 64", 1, 64, 64, 7 + 32*0.008 + 2 + 6.4},
-		{"a round begun", 1, 65, 16, 7 + 32*0.008 + 5*2 + 6.5},
-		{"bytes", 64, 128, 16, 7 + 2048*0.008 + 64*128*32*16384/4e6},
+		{"4 rounds of 16", 1, 64, 16, 1, 7 + 32*0.008 + 4*2 + 6.4},
+		{"the same in 4 launches", 1, 64, 16, 4, 7 + 3*1.5 + 32*0.008 + 4*2 + 6.4},
+		{"the same in rounds of 64", 1, 64, 64, 1, 7 + 32*0.008 + 2 + 6.4},
+		{"a round begun", 1, 65, 16, 1, 7 + 32*0.008 + 5*2 + 6.5},
+		{"bytes", 64, 128, 16, 1, 7 + 2048*0.008 + 64*128*32*16384/4e6},
 	} {
-		got, known := p.PSADecodeSeconds(m, c.requests, c.blocks, 32, c.micro)
+		got, known := p.PSADecodeSeconds(m, c.requests, c.blocks, 32, c.micro, c.launches)
 		if !known || math.Abs(got*1e6-c.want) > 1e-6 {
 			t.Errorf("%s: %.3f us, want %.3f", c.name, got*1e6, c.want)
 		}
 	}
 	p.PSADecode.Rate.Value = 1e6
-	if got, _ := p.PSADecodeSeconds(m, 64, 128, 32, 16); got < 64*128*32*16384/p.GPU.HBMBandwidth.SI() {
+	if got, _ := p.PSADecodeSeconds(m, 64, 128, 32, 16, 1); got < 64*128*32*16384/p.GPU.HBMBandwidth.SI() {
 		t.Errorf("%g s beats HBM", got)
 	}
-	if _, known := mustProfile(t, "a100-40gb").PSADecodeSeconds(m, 1, 64, 32, 16); known {
+	if _, known := mustProfile(t, "a100-40gb").PSADecodeSeconds(m, 1, 64, 32, 16, 1); known {
 		t.Error("the A100 has no figures of PSA")
 	}
 }

@@ -162,6 +162,7 @@ type PSADecode struct {
 	PerHead  Figure `toml:"per_head,omitempty" dim:"time,optional"`  // for each list
 	Round    Figure `toml:"round,omitempty" dim:"time,optional"`     // for each microbatch of one list
 	PerBlock Figure `toml:"per_block,omitempty" dim:"time,optional"` // for each block of one list
+	Relaunch Figure `toml:"relaunch,omitempty" dim:"time,optional"`  // for each launch but the first
 	Rate     Figure `toml:"rate,omitempty" dim:"rate,optional"`
 	Largest  Figure `toml:"largest,omitempty" dim:"size,optional"` // most bytes that were measured
 }
