@@ -39,7 +39,12 @@ func (decades) Ticks(low, high float64) []plot.Tick {
 		}
 	}
 	if labels < 2 { // a fraction of a decade
-		return plot.DefaultTicks{}.Ticks(low, high)
+		ticks = plot.DefaultTicks{}.Ticks(low, high)
+		for i, t := range ticks {
+			if t.Label != "" {
+				ticks[i].Label = plain(t.Value)
+			}
+		}
 	}
 	return ticks
 }

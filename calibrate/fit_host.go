@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"sparseserve/hw"
 )
@@ -86,6 +87,7 @@ func observations(s *Samples) []string {
 	if len(ratios) > 0 {
 		notes = append(notes, fmt.Sprintf("prefill attention with K and V in KV blocks over contiguous K and V: %.2f (median of %d prompts)", medianOf(ratios).Value, len(ratios)))
 	}
+	notes = append(notes, pools(s)...)
 	pointwise := s.of(probePointwise).shapes()
 	for _, shape := range s.of(probeLinears).shapes() {
 		if !slices.Contains(pointwise, shape) {
@@ -93,4 +95,41 @@ func observations(s *Samples) []string {
 		}
 	}
 	return append(notes, slowdowns(s)...)
+}
+
+// pools says what the largest host pool does to the engines whose models do not
+// know of it.
+func pools(s *Samples) []string {
+	var notes []string
+	for _, probe := range []string{probeLoadMemcpy, probeLoadBatched, probeSaveMemcpy, probeSaveGPU, probeSaveFlash} {
+		all := s.of(probe)
+		sizes := all.values("pool_mib")
+		if len(sizes) == 0 || sizes[len(sizes)-1] == basePool {
+			continue
+		}
+		most := sizes[len(sizes)-1]
+		base := map[string]float64{}
+		for _, at := range all {
+			if at.At("pool_mib") == basePool {
+				base[otherAxes(at, "pool_mib")] = at.seconds
+			}
+		}
+		for _, at := range all {
+			if t, ok := base[otherAxes(at, "pool_mib")]; ok && at.At("pool_mib") == most {
+				notes = append(notes, fmt.Sprintf("%s over a pool of %s, over the same of %s: %.2f", probe, size(most*mib), size(basePool*mib), at.seconds/t))
+			}
+		}
+	}
+	return notes
+}
+
+// otherAxes names a point but for one size.
+func otherAxes(at datum, but string) string {
+	var parts []string
+	for _, a := range at.Axes {
+		if a.Name != but {
+			parts = append(parts, fmt.Sprint(a))
+		}
+	}
+	return strings.Join(parts, " ")
 }

@@ -10,8 +10,6 @@ import (
 
 func tokens(at datum) float64 { return float64(at.At("tokens")) }
 
-func rows(at datum) float64 { return float64(at.At("rows")) }
-
 // fitTokens takes the measured points of linears, the rest of a layer, and the
 // LM head as they are, between which hw draws straight lines; more tokens never
 // cost less.

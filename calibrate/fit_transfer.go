@@ -11,14 +11,14 @@ func blocks(at datum) float64 { return float64(at.At("blocks")) }
 
 func moved(at datum) float64 { return float64(at.At("blocks") * at.At("block_bytes")) }
 
-// callsFit is t = base + start min(1, b/whole) + n (call + long B/(B + half)) +
+// callsFit is t = base + start min(1, b/whole) + n (call + long n/(n + half)) +
 // B/link, B = n b bytes, of transfers of one call a block.
 type callsFit struct{ base, call, long, half, start, whole float64 }
 
 func fitCalls(d data, link float64) callsFit {
-	p := refine(d, []float64{5e-6, 2e-6, 3e-7, 4e6, 1e-6, 64 * kib}, []bound{callBound, blockBound, blockBound, {256 * kib, 1e9}, callBound, {4 * kib, mib}},
+	p := refine(d, []float64{5e-6, 2e-6, 3e-7, 200, 1e-6, 64 * kib}, []bound{callBound, blockBound, blockBound, {16, 1e4}, callBound, {4 * kib, mib}},
 		func(p []float64, at datum) float64 {
-			return p[0] + p[4]*math.Min(1, float64(at.At("block_bytes"))/p[5]) + blocks(at)*(p[1]+p[2]*moved(at)/(moved(at)+p[3])) + moved(at)/link
+			return p[0] + p[4]*math.Min(1, float64(at.At("block_bytes"))/p[5]) + blocks(at)*(p[1]+p[2]*blocks(at)/(blocks(at)+p[3])) + moved(at)/link
 		})
 	return callsFit{p[0], p[1], p[2], p[3], p[4], p[5]}
 }
@@ -29,7 +29,7 @@ func (f callsFit) figures(from source, base, call, long, half, start, whole *hw.
 	*call = from.figure(f.call*1e6, "us", "a copy of its own for each block")
 	*long, *half = perBlock(f.long, from, "what a block of a long batch takes beside"), hw.Figure{}
 	if long.Set() {
-		*half = from.figure(f.half/kib, "KiB", "of a batch, at which half of memcpy_long is paid")
+		*half = from.figure(f.half, "blocks", "of a batch, at which half of memcpy_long is paid")
 	}
 	*start, *whole = perBlock(f.start, from, "what a batch of large blocks takes beside"), hw.Figure{}
 	if start.Set() {

@@ -3,7 +3,6 @@ package calibrate
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -97,21 +96,5 @@ func significant(x float64, digits int) float64 {
 	text := strconv.FormatFloat(x, 'g', digits, 64)
 	y, err := strconv.ParseFloat(text, 64)
 	must(err)
-	return y
-}
-
-func smallest(x []float64) float64 {
-	y := math.Inf(1)
-	for _, v := range x {
-		y = math.Min(y, v)
-	}
-	return y
-}
-
-func largest(x []float64) float64 {
-	y := math.Inf(-1)
-	for _, v := range x {
-		y = math.Max(y, v)
-	}
 	return y
 }

@@ -14,7 +14,7 @@ const (
 
 // loader prices one layer's loads of n blocks of b bytes each.
 //
-//	memcpy   t = base + start min(1, b/whole) + n (call + long B/(B + half)) + B / link, B = n b
+//	memcpy   t = base + start min(1, b/whole) + n (call + long n/(n + half)) + B / link, B = n b
 //	batched  t = call + block(b) (n + early min(n, first)) + B / link
 //	flash    t = max(floor, launch + n block + B / rate(pool))
 //
@@ -98,8 +98,7 @@ func newCopies(base, call, long, half, start, whole Figure) copies {
 func (c *copies) seconds(n, blockBytes int64) float64 {
 	t := c.base + float64(n)*c.call
 	if c.long > 0 {
-		bytes := float64(n) * float64(blockBytes)
-		t += float64(n) * c.long * bytes / (bytes + c.half)
+		t += float64(n) * c.long * float64(n) / (float64(n) + c.half)
 	}
 	if c.start > 0 {
 		t += c.start * math.Min(1, float64(blockBytes)/c.whole)

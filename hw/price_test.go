@@ -39,9 +39,9 @@ func TestOptionalTransferFigures(t *testing.T) {
 		{"save.flash_block", func(p *Profile) { p.Save.FlashBlock = us(0.5) }, func(p *Profile) float64 { return save(p, SaveFlash) }, 0.5 * blocks},
 		// 409600 bytes, all in one chunk, over the faster of a link of 25 GB/s and 8 threads' 31.4 GB/s
 		{"save.flash_chunk", func(p *Profile) { p.Save.FlashChunk = Figure{1, "MiB", Measured, "test"} }, func(p *Profile) float64 { return save(p, SaveFlash) }, 409600 / 31.4e3},
-		{"load.memcpy_long", func(p *Profile) { p.Load.MemcpyLong, p.Load.MemcpyHalf = us(2), kib(1200) }, func(p *Profile) float64 { return load(p, LoadMemcpy) }, 2 * blocks * 400 / 1600},
+		{"load.memcpy_long", func(p *Profile) { p.Load.MemcpyLong, p.Load.MemcpyHalf = us(2), count(300, "blocks") }, func(p *Profile) float64 { return load(p, LoadMemcpy) }, 2 * blocks * 100 / 400},
 		{"load.memcpy_start", func(p *Profile) { p.Load.MemcpyStart, p.Load.MemcpyWhole = us(3), kib(16) }, func(p *Profile) float64 { return load(p, LoadMemcpy) }, 3 * 4 / 16.},
-		{"save.memcpy_long", func(p *Profile) { p.Save.MemcpyLong, p.Save.MemcpyHalf = us(2), kib(1200) }, func(p *Profile) float64 { return save(p, SaveMemcpy) }, 2 * blocks * 400 / 1600},
+		{"save.memcpy_long", func(p *Profile) { p.Save.MemcpyLong, p.Save.MemcpyHalf = us(2), count(300, "blocks") }, func(p *Profile) float64 { return save(p, SaveMemcpy) }, 2 * blocks * 100 / 400},
 		{"save.memcpy_start", func(p *Profile) { p.Save.MemcpyStart, p.Save.MemcpyWhole = us(3), kib(2) }, func(p *Profile) float64 { return save(p, SaveMemcpy) }, 3},
 		// A block of 2.1 us becomes one of 3, between rows of 2 and 4 us.
 		{"load.batched_sizes", func(p *Profile) { p.Load.BatchedSizes = []SizeRow{{2048, us(2)}, {8192, us(4)}} }, func(p *Profile) float64 { return load(p, LoadBatched) }, 0.9 * blocks},

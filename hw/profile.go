@@ -172,7 +172,7 @@ type Loading struct {
 	MemcpyCall   Figure    `toml:"memcpy_call" dim:"time"`                       // per block
 	MemcpyBase   Figure    `toml:"memcpy_base,omitempty" dim:"time,optional"`    // per batch of blocks
 	MemcpyLong   Figure    `toml:"memcpy_long,omitempty" dim:"time,optional"`    // per block, where a batch is long
-	MemcpyHalf   Figure    `toml:"memcpy_half,omitempty" dim:"size,optional"`    // bytes of a batch at which half of it is paid
+	MemcpyHalf   Figure    `toml:"memcpy_half,omitempty" dim:"count,optional"`   // blocks of a batch at which half of it is paid
 	MemcpyStart  Figure    `toml:"memcpy_start,omitempty" dim:"time,optional"`   // per batch, where blocks are large
 	MemcpyWhole  Figure    `toml:"memcpy_whole,omitempty" dim:"size,optional"`   // bytes of a block from which all of it is paid
 	BatchedCall  Figure    `toml:"batched_call" dim:"time"`                      // per batch
@@ -203,7 +203,7 @@ type Saving struct {
 	MemcpyCall  Figure `toml:"memcpy_call" dim:"time"`                     // per block
 	MemcpyBase  Figure `toml:"memcpy_base,omitempty" dim:"time,optional"`  // per batch of blocks
 	MemcpyLong  Figure `toml:"memcpy_long,omitempty" dim:"time,optional"`  // per block, where a batch is long
-	MemcpyHalf  Figure `toml:"memcpy_half,omitempty" dim:"size,optional"`  // bytes of a batch at which half of it is paid
+	MemcpyHalf  Figure `toml:"memcpy_half,omitempty" dim:"count,optional"` // blocks of a batch at which half of it is paid
 	MemcpyStart Figure `toml:"memcpy_start,omitempty" dim:"time,optional"` // per batch, where blocks are large
 	MemcpyWhole Figure `toml:"memcpy_whole,omitempty" dim:"size,optional"` // bytes of a block from which all of it is paid
 	GPULaunch   Figure `toml:"gpu_launch" dim:"time"`
