@@ -38,6 +38,9 @@ type Live struct {
 	Pace bool
 	// HostBytes is the host memory that can be had; 0: not known.
 	HostBytes int64
+	// Pinned keeps pinned memory from run to run; nil keeps none. It needs all
+	// machines to be one and the same.
+	Pinned *live.Pinned
 	// Did is told what the device has done in a run; it may be nil.
 	Did func(Point, live.Counters)
 }
@@ -84,6 +87,9 @@ func (l *Live) run(ctx context.Context, p Point, sink Sink, wrap func(sim.Device
 		return sim.Summary{}, err
 	}
 	err = l.On(func(m live.Machine) (err error) {
+		if l.Pinned != nil {
+			m = l.Pinned.On(m)
+		}
 		cfg := live.Config{
 			Spec: &s.point.System, Geometry: s.server.Geometry, Weights: source, KVBytes: s.server.HBMBytes, Seed: p.Seed, SplitEvery: l.SplitEvery,
 			Selects: l.selects(&p.System),

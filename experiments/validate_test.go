@@ -364,3 +364,22 @@ func TestGoalsAndOrder(t *testing.T) {
 		t.Error("the delay does not tell")
 	}
 }
+
+// The committed experiments load, and fit the card that they name.
+func TestValidateExperiments(t *testing.T) {
+	sweep, err := LoadSweep("validate-h200.toml", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	points, err := sweep.Points()
+	if err != nil {
+		t.Fatal(err)
+	}
+	systems := map[string]int{}
+	for i := range points {
+		systems[points[i].System.Name]++
+	}
+	if len(points) != 2*7*3 || len(systems) != 7 {
+		t.Errorf("%d runs of %v", len(points), systems)
+	}
+}

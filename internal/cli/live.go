@@ -88,8 +88,9 @@ func (f *liveFlags) machine() (*experiments.Live, error) {
 		return nil, fmt.Errorf("--split-every %d: must be 0 or more", f.SplitEvery)
 	}
 	l := &experiments.Live{Simulator: experiments.NewSimulator(), Weights: f.Weights, SplitEvery: f.SplitEvery, On: onGPU,
-		Selects: f.Select == "model", Record: f.Record, Pace: f.Pace, HostBytes: hostMemory()}
+		Selects: f.Select == "model", Record: f.Record, Pace: f.Pace, HostBytes: hostMemory(), Pinned: &live.Pinned{Most: hostMemory()}}
 	if f.Live == liveReference {
+		l.Pinned = nil // every run has a machine of its own
 		l.On = func(do func(live.Machine) error) error { return do(soft.New(soft.Config{})) }
 	}
 	return l, nil
