@@ -70,6 +70,9 @@ func (l *Live) Device() (name string, err error) {
 	return name, err
 }
 
+// Options says how a run is made that the configuration does not say.
+func (l *Live) Options() string { return fmt.Sprintf("split=%d weights=%q", l.SplitEvery, l.Weights) }
+
 // run carries out one point on what wrap makes of the device.
 func (l *Live) run(ctx context.Context, p Point, sink Sink, wrap func(sim.Device) sim.Device) (sum sim.Summary, err error) {
 	p.System.Heads = "full"

@@ -16,12 +16,22 @@ import (
 	"sparseserve/sim"
 )
 
+// LiveRunner makes live runs: a *Live.
+type LiveRunner interface {
+	Device() (name string, err error)
+	// Options says how runs are made that the configuration does not say.
+	Options() string
+	// Shadowed carries out a point and returns what each step asked of the device.
+	Shadowed(context.Context, Point, Sink) (sim.Summary, []live.ShadowStep, error)
+}
+
 // Validation runs the points of a sweep live, one after the other, simulates the
 // same points, and compares. Its folder holds
 //
 //	live/KEY/        config.toml, summary.json, requests.csv.gz, steps.csv.gz, calls.json.gz
 //	simulated/KEY/   the same of the simulation, without calls
 //	steps/RUN.csv.gz each step of a live run beside what the model gives its batch
+//	pictures/        PNGs, drawn by package figures
 //	runs.json        which runs are compared
 //	validate.json    every figure, live and simulated, as validate.csv is too
 //
@@ -30,7 +40,7 @@ import (
 type Validation struct {
 	Dir         string
 	Sweep       *Sweep
-	Live        *Live  // makes live runs
+	Live        LiveRunner
 	LiveProgram string // names the version of what makes live runs
 	Program     string // names the version of what simulates
 	Simulate    Runner
@@ -100,8 +110,7 @@ func (v *Validation) liveRuns(ctx context.Context) ([]string, error) {
 			return nil, err
 		}
 	}
-	program := fmt.Sprintf("%s split %d weights %q", v.LiveProgram, v.Live.SplitEvery, v.Live.Weights)
-	store, err := newValidationStore(filepath.Join(v.Dir, liveFolder), v.device, program, v.hashes)
+	store, err := newValidationStore(filepath.Join(v.Dir, liveFolder), v.device, v.LiveProgram+" "+v.Live.Options(), v.hashes)
 	if err != nil {
 		return nil, err
 	}

@@ -160,7 +160,7 @@ func TestValidation(t *testing.T) {
 	// there; that is on no machine at all.
 	later := tinyValidation(t, dir, &runs, 0)
 	later.LiveProgram, later.Program, later.Kept = "later", "later", true
-	later.Live.On = func(func(live.Machine) error) error { return errors.New("no machine here") }
+	later.Live.(*Live).On = func(func(live.Machine) error) error { return errors.New("no machine here") }
 	if report, _, err = later.Do(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -215,8 +215,8 @@ func TestValidationInterrupt(t *testing.T) {
 	var runs int
 	ctx, cancel := context.WithCancel(t.Context())
 	v := tinyValidation(t, dir, &runs, 0)
-	on := v.Live.On
-	v.Live.On = func(do func(live.Machine) error) error {
+	on := v.Live.(*Live).On
+	v.Live.(*Live).On = func(do func(live.Machine) error) error {
 		if runs == 2 {
 			cancel()
 		}

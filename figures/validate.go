@@ -35,11 +35,16 @@ type validatedStep struct {
 	phases       [2][]float64 // live and modelled, in the order of phases()
 }
 
-// DrawValidation draws the result folder of a validation: errors.png, for each
-// run steps-RUN.png, for each load phases-LOAD.png. It returns the paths.
+// DrawValidation draws the result folder of a validation into pictures/ below
+// it: errors.png, for each run steps-RUN.png, for each load phases-LOAD.png. It
+// returns the paths.
 func DrawValidation(dir string) ([]string, error) {
 	runs, err := readValidation(dir)
 	if err != nil {
+		return nil, err
+	}
+	dir = filepath.Join(dir, "pictures")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
 	var files []string
@@ -187,7 +192,7 @@ func phasePictures(runs []validated) []picture {
 		for _, c := range pic.charts {
 			widest = max(widest, len(c.groups))
 		}
-		pic.wide = max(1, float64(widest)/5)
+		pic.wide = max(1, float64(widest)/4.5)
 		for _, ph := range phases() {
 			pic.looks[ph.name] = ph.look
 		}
@@ -224,7 +229,7 @@ func phaseGroup(r *validated, mixed bool) (group, bool) {
 
 // shortSystem is a system's name that fits below a pair of bars.
 func shortSystem(system string) string {
-	return strings.Replace(label(system), "SparseServe", "SS", 1)
+	return strings.Replace(strings.Replace(label(system), "SparseServe", "SS", 1), "sparseserve", "SS", 1)
 }
 
 // worstFirst orders runs by their largest error, those at saturation last.

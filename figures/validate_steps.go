@@ -50,6 +50,10 @@ func drawSteps(dir string, v *validated) (string, error) {
 	}
 
 	plt := newPlot(&chart{title: v.Run, x: "Measured step (ms)", y: "Modelled step (ms)", axis: both}, nil)
+	width := vg.Length(panelHeight * 1.15)
+	if w := plt.Title.TextStyle.Width(v.Run); w > 0.92*width {
+		plt.Title.TextStyle.Font.Size *= 0.92 * width / w
+	}
 	plt.X.Min, plt.X.Max = both.of(both.low), both.of(both.high)
 	plt.X.Tick.Marker = both
 	plt.Add(diagonal{both})
@@ -67,7 +71,7 @@ func drawSteps(dir string, v *validated) (string, error) {
 		}
 	}
 
-	img := vgimg.NewWith(vgimg.UseWH(panelHeight*1.15, panelHeight*1.15), vgimg.UseDPI(dotsPerInch))
+	img := vgimg.NewWith(vgimg.UseWH(width, width), vgimg.UseDPI(dotsPerInch))
 	all := draw.Crop(draw.New(img), margin, -margin, margin, -margin)
 	drawLegend(draw.Crop(all, 0, 0, all.Max.Y-all.Min.Y-legendHeight, 0), entries)
 	plt.Draw(draw.Crop(all, 0, -margin, 0, -legendHeight))

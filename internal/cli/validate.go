@@ -75,7 +75,7 @@ func (c *validateCmd) Run(ctx context.Context, app *App) error {
 	for _, f := range report.Files {
 		fmt.Fprintln(app.Stdout, "  "+f)
 	}
-	fmt.Fprintf(app.Stdout, "  %s: %s\n", filepath.Join(out, "*.png"), count(len(pictures), "picture"))
+	fmt.Fprintf(app.Stdout, "  %s: %s\n", filepath.Join(out, "pictures", "*.png"), count(len(pictures), "picture"))
 	return nil
 }
 

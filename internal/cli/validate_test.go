@@ -68,7 +68,7 @@ func TestValidateTiny(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, first)
 		}
 	}
-	for _, name := range []string{"errors.png", "steps-vllm-so-4-s1.png", "phases-4.png", "phases-4.csv"} {
+	for _, name := range []string{"pictures/errors.png", "pictures/steps-vllm-so-4-s1.png", "pictures/phases-4.png", "pictures/phases-4.csv"} {
 		if info, err := os.Stat(filepath.Join(out, name)); err != nil || info.Size() < 100 {
 			t.Errorf("%s: %v", name, err)
 		}
