@@ -71,7 +71,9 @@ func (l *Live) Device() (name string, err error) {
 }
 
 // Options says how a run is made that the configuration does not say.
-func (l *Live) Options() string { return fmt.Sprintf("split=%d selects=%t pace=%t weights=%q", l.SplitEvery, l.Selects, l.Pace, l.Weights) }
+func (l *Live) Options() string {
+	return fmt.Sprintf("split=%d selects=%t pace=%t weights=%q", l.SplitEvery, l.Selects, l.Pace, l.Weights)
+}
 
 // run carries out one point on what wrap makes of the device.
 func (l *Live) run(ctx context.Context, p Point, sink Sink, wrap func(sim.Device) sim.Device) (sum sim.Summary, err error) {
