@@ -65,6 +65,11 @@ func (f *fakeBench) seconds(p Point) float64 {
 		return fakeSubmit
 	case probeSync:
 		return fakeSync
+	case probeLive:
+		return t.HostStepSeconds(p.At("requests"))
+	case probeLiveOffload:
+		lists := 4 * p.At("requests") * int64(at.model.KVHeads) * liveBudget / blockTokens
+		return t.HostStepSeconds(p.At("requests")) + float64(p.At("layers"))*t.LayerSyncSeconds(lists)
 	case probeDown, probeUp:
 		return t.LayerSyncSeconds(p.At("bytes")) / 2
 	case probeHBM:
@@ -139,6 +144,8 @@ func truth(name string) *hw.Profile {
 	from := source{"a test"}
 	link := p.Link.D2H.SI()
 	p.Host.LayerRate = from.figure(5, "GB/s", "x")
+	p.Host.Step = from.figure(40, "us", "x")
+	p.Host.Request = from.figure(3, "us", "x")
 	p.Load.MemcpyBase = from.figure(9, "us", "x")
 	p.Save.MemcpyBase = from.figure(8, "us", "x")
 	p.Load.FlashBlock = from.figure(30, "ns", "x")

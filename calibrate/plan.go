@@ -58,6 +58,8 @@ type scale struct {
 	beside      []int64
 	layerPrefix []int64
 	shapes      []string
+	layers      []int64 // of the live loop's model
+	requests    []int64
 }
 
 func scaleOf(plan Plan) scale {
@@ -86,6 +88,8 @@ func scaleOf(plan Plan) scale {
 		beside:      []int64{1024, 2048, 4096},
 		layerPrefix: []int64{0, 2048, 4096, 6144, 8192, 10240},
 		shapes:      shapes,
+		layers:      []int64{2, 6},
+		requests:    []int64{1, 2, 4, 8, 16},
 	}
 	if plan == Full {
 		return s
@@ -112,6 +116,7 @@ func scaleOf(plan Plan) scale {
 	s.prompts = []int64{8192}
 	s.beside = []int64{2048}
 	s.layerPrefix = []int64{0, 4096}
+	s.requests = []int64{1, 4, 16}
 	return s
 }
 
@@ -128,6 +133,7 @@ func points(plan Plan, limits Limits) []Point {
 	all = append(all, savePoints(s, limits)...)
 	all = append(all, overlapPoints(s)...)
 	all = append(all, loadPoints(s, limits)...)
+	all = append(all, livePoints(s)...)
 	return all
 }
 

@@ -111,3 +111,15 @@ func scatterThreads(s scale, limits Limits) []int64 {
 	}
 	return append(threads, int64(limits.Threads))
 }
+
+// livePoints are decode steps of the live loop, whose host time grows with
+// requests and, with offloading, with layers.
+func livePoints(s scale) []Point {
+	var all []Point
+	for _, layers := range s.layers {
+		for _, requests := range s.requests {
+			all = append(all, point(probeLive, shapes[0], layers, requests), point(probeLiveOffload, shapes[0], layers, requests))
+		}
+	}
+	return all
+}

@@ -49,6 +49,8 @@ const (
 	probeLayersMemcpy = "layers.save_memcpy"
 	probeLayersGPU    = "layers.save_gpu"
 	probeLayersFlash  = "layers.save_flash"
+	probeLive         = "live.step"
+	probeLiveOffload  = "live.step_offload"
 )
 
 // probes is every kind of measurement, in the order of measuring.
@@ -88,6 +90,8 @@ var probes = []Probe{
 	{probeLayersMemcpy, "the same, each layer's KV saved by one memcpy a block", "ss_memcpy_blocks", []string{"chunk_tokens", "prefix_tokens", "layers"}},
 	{probeLayersGPU, "the same, each layer's KV saved by the GPU scatter kernel", "ss_gpu_scatter", []string{"chunk_tokens", "prefix_tokens", "layers"}},
 	{probeLayersFlash, "the same, each layer's KV saved by FlashD2H", "ss_flash_d2h", []string{"chunk_tokens", "prefix_tokens", "layers"}},
+	{probeLive, "a decode step of the live loop, dense, KV in HBM: what of it GPU events do not see", "all of a layer", []string{"layers", "requests"}},
+	{probeLiveOffload, "the same with selected blocks and offloading", "all of a layer", []string{"layers", "requests"}},
 }
 
 // Probes lists every kind of measurement, in the order of measuring.
@@ -97,7 +101,7 @@ func Probes() []Probe { return slices.Clone(probes) }
 var shaped = []string{
 	probeLinears, probePointwise, probeHead, probeEmbed, probePrefill, probeChunked, probeDense, probeSparse, probePSA, probePSALaunches, probeSelect,
 	probeBesideNone, probeBesideSave, probeBesideLoad, probeBesideFlash,
-	probeLayersNone, probeLayersMemcpy, probeLayersGPU, probeLayersFlash,
+	probeLayersNone, probeLayersMemcpy, probeLayersGPU, probeLayersFlash, probeLive, probeLiveOffload,
 }
 
 func probeOf(name string) *Probe {

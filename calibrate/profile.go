@@ -55,7 +55,11 @@ func Fit(s *Samples) (*Calibration, error) {
 	models = append(models, fitTokens(s, p, from)...)
 	models = append(models, fitPrefill(s, p, from)...)
 	models = append(models, fitStreams(s, p, from)...)
-	models = append(models, fitHost(s, p, from)...)
+	live := fitLive(s, p, from)
+	if live == nil { // samples without the live loop
+		live = fitHost(s, p, from)
+	}
+	models = append(models, live...)
 
 	data, err := p.Encode()
 	if err != nil {

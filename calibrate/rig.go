@@ -110,6 +110,9 @@ func (g *rig) Prepare(p Point) (Timed, error) {
 	}
 	g.prepared[p.Key()]++ // another visit finds its blocks elsewhere
 	g.r = rand.New(rand.NewPCG(hash(p.Key()), g.prepared[p.Key()]))
+	if p.Probe == probeLive || p.Probe == probeLiveOffload {
+		return g.prepareLive(p)
+	}
 	var ready *setup
 	err := g.lib.Do(func(s *cuda.Session) error {
 		var err error

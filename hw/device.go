@@ -47,6 +47,7 @@ type Device struct {
 	saver   *saver  // nil without a save engine
 	opts    DeviceOptions
 	host    des.Time
+	request des.Time // of the host, for each request of a step
 	sync    roundTrip
 	launch  des.Time // of a layer with block selection
 	duplex  float64  // bytes/s of both directions at once
@@ -78,12 +79,13 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 		return nil, fmt.Errorf("save buffer: want 0 bytes or more, got %d", opts.SaveBufferBytes)
 	}
 	d := &Device{
-		costs:  newCoster(gpu, model),
-		opts:   opts,
-		host:   nanoseconds(gpu.Host.Step.SI()),
-		sync:   newRoundTrip(gpu, model),
-		launch: nanoseconds(gpu.Host.SparseLayer.optional()),
-		duplex: gpu.Link.DuplexCopy.SI(),
+		costs:   newCoster(gpu, model),
+		opts:    opts,
+		host:    nanoseconds(gpu.Host.Step.SI()),
+		request: nanoseconds(gpu.Host.Request.optional()),
+		sync:    newRoundTrip(gpu, model),
+		launch:  nanoseconds(gpu.Host.SparseLayer.optional()),
+		duplex:  gpu.Link.DuplexCopy.SI(),
 	}
 	if opts.LoadEngine != "" {
 		l, err := newLoader(gpu, opts.LoadEngine)
@@ -122,7 +124,7 @@ func (d *Device) Begin(s *sim.Step) error {
 		d.rate, d.bigPool = d.loader.rateAt(s.DRAMBytes)
 	}
 	d.saves.advance(d.now)
-	d.pass(d.host, &d.phases.Host)
+	d.pass(d.host+des.Time(s.Requests)*d.request, &d.phases.Host)
 	return nil
 }
 

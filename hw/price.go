@@ -83,3 +83,8 @@ func (p *Profile) ScoringSeconds(m *Model, blocks int64, requests int) float64 {
 	t, _ := k.seconds(float64(blocks), float64(requests))
 	return t
 }
+
+// HostStepSeconds returns the host's time of a step, layers apart.
+func (p *Profile) HostStepSeconds(requests int64) float64 {
+	return p.Host.Step.SI() + float64(requests)*p.Host.Request.optional()
+}

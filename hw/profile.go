@@ -82,8 +82,9 @@ type Link struct {
 
 // Host is the serving framework's CPU time on the critical path.
 type Host struct {
-	Step      Figure `toml:"step" dim:"time"`       // planning, launches, sampling, bookkeeping, per step
-	LayerSync Figure `toml:"layer_sync" dim:"time"` // GPU-CPU round trip between selection and loading, per layer
+	Step      Figure `toml:"step" dim:"time"`                       // planning, launches, sampling, bookkeeping, per step
+	Request   Figure `toml:"request,omitempty" dim:"time,optional"` // the same, for each request of the step
+	LayerSync Figure `toml:"layer_sync" dim:"time"`                 // GPU-CPU round trip between selection and loading, per layer
 	// LayerRate is what the layer's lists take beside: 4 bytes down, and as many
 	// up, for each selected block and KV head.
 	LayerRate Figure `toml:"layer_rate,omitempty" dim:"rate,optional"`

@@ -1,0 +1,55 @@
+package calibrate
+
+import (
+	"math"
+
+	"sparseserve/hw"
+)
+
+// fitLive takes the host's time from the live loop itself: of a step, of each
+// request in it, and with offloading of each layer, where the selection comes
+// down and is looked up and the next launches begin.
+//
+//	t = step + requests request            t += layers (sync + bytes/rate)
+//
+// with bytes of the layer's lists, 4 for each selected block. It stands for
+// fitHost, whose copies of the same lists are waited for both ways: the loop
+// waits for one of them, and has to look blocks up.
+func fitLive(s *Samples, p *hw.Profile, from source) []model {
+	plain, offload := s.of(probeLive), s.of(probeLiveOffload)
+	if len(plain) == 0 || len(offload) == 0 {
+		return nil
+	}
+	requests := func(at datum) float64 { return float64(at.At("requests")) }
+	fit, held := plain.split(together, 2, nil)
+	c := linear(fit, one, requests)
+	p.Host.Step = from.figure(math.Max(c[0], 0)*1e6, "us", "a decode step of the live loop, dense, KV in HBM: what GPU events do not see of it")
+	p.Host.Request = from.figure(math.Max(c[1], 0)*1e6, "us", "the same, by requests")
+	models := []model{{name: "host.step", fit: fit, held: held,
+		price: func(p *hw.Profile, at datum) float64 { return p.HostStepSeconds(at.At("requests")) },
+		draw:  picture{x: requests, xLabel: "requests"}}}
+
+	layers := func(at datum) float64 { return float64(at.At("layers")) }
+	listBytes := func(at datum) float64 {
+		return 4 * requests(at) * float64(at.model.KVHeads) * liveBudget / blockTokens
+	}
+	step := func(at datum) float64 { return math.Max(c[0], 0) + requests(at)*math.Max(c[1], 0) }
+	fit, held = offload.split(together, 2, nil)
+	var rest data // a layer's part
+	for _, at := range fit {
+		at.seconds = (at.seconds - step(at)) / layers(at)
+		rest = append(rest, at)
+	}
+	k := linear(rest, one, listBytes)
+	const what = "a layer of the live loop, from the selection's way down to the first load: what GPU events see as idle"
+	p.Host.LayerSync = from.figure(math.Max(k[0], callBound.low)*1e6, "us", what)
+	p.Host.LayerRate = hw.Figure{}
+	if k[1] > 0 {
+		p.Host.LayerRate = from.figure(1/k[1]*1e-9, "GB/s", what+", by the bytes of its lists")
+	}
+	return append(models, model{name: "host.layer_sync", fit: fit, held: held,
+		price: func(p *hw.Profile, at datum) float64 {
+			return p.HostStepSeconds(at.At("requests")) + layers(at)*p.LayerSyncSeconds(int64(listBytes(at)))
+		},
+		draw: picture{x: requests, xLabel: "requests"}})
+}

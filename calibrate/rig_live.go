@@ -1,0 +1,125 @@
+package calibrate
+
+import (
+	"context"
+	"fmt"
+
+	"sparseserve/cuda"
+	"sparseserve/cuda/live"
+	"sparseserve/cuda/weights"
+	"sparseserve/hw"
+	"sparseserve/sim"
+	"sparseserve/sim/des"
+	"sparseserve/sim/dsa"
+	"sparseserve/traces"
+)
+
+// The live loop itself: a server with equal requests on the live device, of which the steps that only decode are samples.
+
+const (
+	liveBudget = 2048                  // tokens that a decode selects
+	livePrompt = liveBudget + 1024     // so that it has to choose
+	liveKV     = int64(6) << 30        // bytes of HBM and of DRAM, for 16 requests of 6 layers
+	liveMemory = liveKV + int64(6)<<30 // with weights and activations
+)
+
+// prepareLive readies decode steps of some requests in a model of some layers. A sample is the time of the step that the GPU's events did not
+// see: the host's.
+func (g *rig) prepareLive(p Point) (Timed, error) {
+	m, err := shapeModel(p.Shape)
+	if err != nil {
+		return nil, err
+	}
+	if g.info.MemoryBytes-g.info.MemoryBusyBytes-g.slabBytes < liveMemory {
+		return nil, fmt.Errorf("%w: less than %s of device memory beside the buffers", ErrSkip, size(liveMemory))
+	}
+	model := *m
+	model.Layers = int(p.At("layers"))
+	return func(warmup, repeats int) (samples []float64, err error) {
+		err = g.lib.Do(func(s *cuda.Session) error {
+			samples, err = liveSteps(s, &model, p.Probe == probeLiveOffload, int(p.At("requests")), warmup+repeats)
+			return err
+		})
+		if err == nil {
+			samples = samples[warmup:]
+		}
+		return samples, err
+	}, nil
+}
+
+// liveSteps serves requests that all arrive at once and returns the host's time of as many decode steps of all of them.
+func liveSteps(m live.Machine, model *hw.Model, offload bool, requests, steps int) (samples []float64, err error) {
+	spec := sim.Spec{
+		Attention: "full", BudgetTokens: liveBudget, BlockTokens: blockTokens, LoadEngine: "flash", SaveEngine: "flash", Eviction: "lru", Pool: "unified",
+		Utilisation: 0.9, DRAMGiB: float64(liveKV) / gib, SaveBuffer: 256, Base: "vllm", MaxRequests: requests, MaxTokens: 2048, Window: 12,
+		Prefill: "chunked", ChunkTokens: 2048, OverLength: "truncate", Heads: "full",
+	}
+	cfg := sim.Config{
+		Model:    sim.Model{Layers: model.Layers, KVHeads: model.KVHeads, Hidden: model.Hidden, MaxContext: 2 * livePrompt},
+		Geometry: model.Geometry(spec.BlockTokens), HBMBytes: liveKV, Detail: true,
+	}
+	if offload {
+		spec.Attention, spec.Offload, spec.SinkBlocks, spec.WindowBlocks = "sparse", true, 2, 2
+		cfg.Library = dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), dsa.TopK{K: sim.Candidates(&spec)}, 1)
+	}
+	cfg.Spec = spec
+	source, err := weights.NewRandom(weights.Config{
+		Layers: model.Layers, Hidden: model.Hidden, HeadsQ: model.QHeads, HeadsKV: model.KVHeads, HeadDim: model.HeadDim, FFN: model.FFN, Vocab: model.Vocab,
+	}, 1)
+	if err != nil {
+		return nil, err
+	}
+	device, err := live.New(m, live.Config{Spec: &spec, Geometry: cfg.Geometry, Weights: source, KVBytes: liveKV, SplitEvery: 1})
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if e := device.Close(); err == nil {
+			err = e
+		}
+	}()
+	cfg.Device = device
+	server, err := sim.NewServer(cfg)
+	if err != nil {
+		return nil, err
+	}
+	rec := &hostTimes{requests: requests}
+	// The first decode step of all follows the last prefill; a few more let the loop settle.
+	const settling = 4
+	if _, err := server.Run(context.Background(), &equalRequests{left: requests, output: 2*requests + settling + steps + 2}, rec); err != nil {
+		return nil, err
+	}
+	if got := device.Counters(); got.Loaded != rec.loaded {
+		return nil, fmt.Errorf("wrong result: the device loaded %d blocks, the server counts %d", got.Loaded, rec.loaded)
+	}
+	if len(rec.seconds) < settling+steps {
+		return nil, fmt.Errorf("wrong result: %d steps of %d decodes, want %d", len(rec.seconds), requests, settling+steps)
+	}
+	return rec.seconds[settling : settling+steps], nil
+}
+
+// equalRequests is a workload of requests that all arrive at the start.
+type equalRequests struct{ left, output int }
+
+// Next implements sim.Workload.
+func (w *equalRequests) Next() (sim.Arrival, bool, error) {
+	w.left--
+	return sim.Arrival{Prompt: livePrompt, Output: w.output}, w.left >= 0, nil
+}
+
+// hostTimes keeps the host's time of steps that decode all requests and nothing else.
+type hostTimes struct {
+	requests int
+	seconds  []float64
+	loaded   int64
+}
+
+func (h *hostTimes) Request(*sim.Record) error { return nil }
+func (h *hostTimes) Gap(des.Time)              {}
+func (h *hostTimes) Step(r *sim.StepRecord) error {
+	h.loaded += r.Loaded
+	if r.Decodes == h.requests && r.Prefills == 0 {
+		h.seconds = append(h.seconds, max(r.Timing.Phases.Host.Seconds(), 1e-9))
+	}
+	return nil
+}
