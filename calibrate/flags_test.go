@@ -75,8 +75,8 @@ func TestUnknownCard(t *testing.T) {
 	if p.Name != "l40s" || p.GPU.PeakFP16.From != hw.Derived || p.GPU.HBMBandwidth.From != hw.Derived {
 		t.Errorf("%s, peaks %+v, %+v", p.Name, p.GPU.PeakFP16, p.GPU.HBMBandwidth)
 	}
-	if p.Host.Step.From == hw.Measured || !strings.Contains(p.Host.Step.Source, "not measured") {
-		t.Errorf("host.step: %+v", p.Host.Step)
+	if p.GPU.Runtime.From == hw.Measured || !strings.Contains(p.GPU.Runtime.Source, "not measured") {
+		t.Errorf("gpu.runtime: %+v", p.GPU.Runtime)
 	}
 	for _, at := range s.of(probeDense) {
 		if rate := float64(at.At("batch")*at.At("context_tokens")*at.model.LayerKVBytesPerToken()) / at.seconds; rate > p.GPU.HBMBandwidth.SI() {

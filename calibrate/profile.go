@@ -73,7 +73,7 @@ func Fit(s *Samples) (*Calibration, error) {
 	for i := range models {
 		p.Fits = append(p.Fits, models[i].judge(p))
 	}
-	p.Provenance.Notes = append(observations(s), "host.step, reference, gpu.runtime and nominal peaks are not measured; their sources say where they come from")
+	p.Provenance.Notes = append(observations(s), "reference, gpu.runtime and nominal peaks are not measured; their sources say where they come from")
 	return &Calibration{Samples: s, Profile: p, models: models}, nil
 }
 
