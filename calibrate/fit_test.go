@@ -122,6 +122,7 @@ func TestFitsRecoverKnownFigures(t *testing.T) {
 // Without noise the finished profile prices every point held out as the
 // machine did, whatever the machine's figures.
 func TestFitsAreExactOnExactSamples(t *testing.T) {
+	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 4))
 	for round := range 3 {
 		want := truth([]string{"a100-40gb", "a100-80gb", "h100-80gb"}[round%3])

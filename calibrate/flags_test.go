@@ -10,6 +10,7 @@ import (
 // A machine that a model cannot express is flagged, and only there: with the
 // median where all points are off, with the worst where one is.
 func TestFlagsFire(t *testing.T) {
+	t.Parallel()
 	worst := ""
 	for _, c := range []struct {
 		name  string

@@ -26,6 +26,7 @@ func (h *heard) options(out string, plan Plan) Options {
 // A calibration leaves a profile that simulations read, its samples, a picture
 // of each model and the paper's figures.
 func TestRunWritesEverything(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	out := filepath.Join(dir, "card.toml")
 	if keep := os.Getenv("KEEP_PLOTS"); keep != "" {
@@ -85,6 +86,7 @@ func TestRunWritesEverything(t *testing.T) {
 
 // An interrupted run keeps its samples; the next measures only the rest.
 func TestInterruptedRunResumes(t *testing.T) {
+	t.Parallel()
 	out := filepath.Join(t.TempDir(), "card.toml")
 	ctx, interrupt := context.WithCancel(context.Background())
 	first := newFake(truth("a100-40gb"), 0.01, 5)
@@ -143,6 +145,7 @@ func TestOtherOriginStartsAnew(t *testing.T) {
 		{"fresh", func(_ *Machine, o *Options) { o.Fresh = true }, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
 			out := filepath.Join(t.TempDir(), "card.toml")
 			var h heard
 			stop := errors.New("enough")
@@ -193,6 +196,7 @@ func TestForeignFileIsKept(t *testing.T) {
 
 // What a machine does not have is left out, with one word for each probe.
 func TestSkippedProbes(t *testing.T) {
+	t.Parallel()
 	b := newFake(truth("a100-40gb"), 0, 1)
 	b.fail = func(p Point) error {
 		if p.Probe == probeLoadBatched {
@@ -215,6 +219,7 @@ func TestSkippedProbes(t *testing.T) {
 
 // A wrong result ends the run before the point is timed.
 func TestWrongResultIsNotTimed(t *testing.T) {
+	t.Parallel()
 	b := newFake(truth("a100-40gb"), 0, 1)
 	wrong := errors.New("block 3: bytes differ")
 	b.fail = func(p Point) error {

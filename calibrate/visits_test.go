@@ -26,6 +26,7 @@ func TestVisits(t *testing.T) {
 // A restless point's record has the samples of all visits, which together take
 // no more time than another point.
 func TestVisitsAreGathered(t *testing.T) {
+	t.Parallel()
 	f := newFake(truth("a100-40gb"), 0.2, 4)
 	var h heard
 	c, err := Run(context.Background(), fakeMachine(f), h.options(filepath.Join(t.TempDir(), "card.toml"), Full), "2026-01-02")
