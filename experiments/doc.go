@@ -64,6 +64,28 @@
 // lists the parameters that no paper gives; a Lab can run with one of them
 // changed (freed.go). A run's steps become a trace for Perfetto in perfetto.go.
 //
+// # Validation
+//
+// A Validation (validate.go) runs the points of a sweep live (live.go), one
+// after the other, and simulates the same points with every head. It answers two
+// questions apart. How far are the figures that users see: TTFT, TBT,
+// throughput, scheduling delay, blocks loaded (validate_compare.go)? And, of the
+// very batches that the live run carried out, how far is the modelled time of
+// each step, and of each phase (validate_steps.go)? The first has the queue in
+// it, which near saturation turns one per cent of a step into many of a TTFT; the
+// second has only the cost model.
+//
+// For the second a live run keeps what each step asked of its device
+// (validate_calls.go), and the model prices that afterwards. So a new calibration
+// is held against the same live runs without a GPU. Both sides of every run are
+// kept, compressed (validate_store.go), and Recompute (validate_report.go) makes
+// the table from the files alone. No parameter is fitted to these runs.
+//
+// A run is at saturation when its live queue keeps growing or its live mean
+// scheduling delay is beyond slo.delay_s; the goals are for the others.
+// validate-h200.toml is the validation on an H200, validate-tiny.toml one that
+// takes seconds on any machine.
+//
 // The TOML files of this folder are data: presets.toml the serving systems,
 // the others the built-in experiments.
 package experiments

@@ -127,12 +127,20 @@ func TestValidation(t *testing.T) {
 		t.Errorf("%d live runs", runs)
 	}
 
-	// The same command makes the one that is missing.
+	// The same command makes the one that is missing, and clears away what a
+	// killed process has left.
+	left := filepath.Join(dir, liveFolder, ".0123.tmp")
+	if err := os.Mkdir(left, 0o755); err != nil {
+		t.Fatal(err)
+	}
 	report, notes, err := tinyValidation(t, dir, &runs, 0).Do(t.Context())
 	if err != nil || len(notes) > 0 || runs != 1 {
 		t.Fatalf("%d live runs, notes %q, error %v", runs, notes, err)
 	}
 	checkTiny(t, report)
+	if _, err := os.Stat(left); err == nil {
+		t.Error("what a killed process left is still there")
+	}
 
 	// All is kept now.
 	want := readFiles(t, dir)
@@ -188,6 +196,77 @@ func TestValidation(t *testing.T) {
 	}
 	if _, notes, err = tinyValidation(t, dir, &runs, 0).Do(t.Context()); err != nil || runs != 1 || len(notes) != 1 || !strings.Contains(notes[0], "requests.csv.gz is damaged") {
 		t.Errorf("%d live runs, notes %q, error %v", runs, notes, err)
+	}
+}
+
+// modelled makes live runs on a modelled card.
+type modelled struct{ *Simulator }
+
+func (modelled) Device() (string, error) { return "a model", nil }
+func (modelled) Options() string         { return "" }
+
+func (m modelled) Shadowed(ctx context.Context, p Point, sink Sink) (sum sim.Summary, steps []live.ShadowStep, err error) {
+	s, err := m.prepare(&p)
+	if err != nil {
+		return sum, nil, err
+	}
+	defer s.close()
+	device, err := hw.NewDevice(s.gpu, &s.model, deviceOptions(&p.System))
+	if err != nil {
+		return sum, nil, err
+	}
+	shadow := live.Shadow{Real: device}
+	s.server.Device = &shadow
+	sum, err = s.serve(ctx, sink, func(*sim.Metrics) []string { return nil })
+	return sum, shadow.Steps, err
+}
+
+// A card that takes the time that the model says is predicted without error:
+// in every figure, step and phase.
+func TestValidationOfTheModelItself(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "v.toml")
+	if err := os.WriteFile(path, []byte(`gpu = "h200"
+[workload]
+rate = 2.0
+requests = 6
+output_scale = 0.3
+[system]
+kv_gib = 8.0
+max_prompt_tokens = 4096
+[[axis]]
+grid.system.preset = ["vllm", "vllm-so", "sparseserve"]
+`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	sweep, err := LoadSweep(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := NewSimulator()
+	v := Validation{Dir: t.TempDir(), Sweep: sweep, Live: modelled{s}, Simulate: s.Run, Program: "a", LiveProgram: "b"}
+	report, _, err := v.Do(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	loaded, phases := 0, 0
+	for _, c := range report.Comparisons() {
+		if c.Error == nil || *c.Error != 0 {
+			t.Errorf("%s: %s: %v live, %v simulated", c.Run, c.Metric, c.Live, c.Simulated)
+		}
+		if c.Metric == "blocks_loaded_per_step" && c.Live > 0 {
+			loaded++
+		}
+		if strings.HasPrefix(c.Metric, "phase_") {
+			phases++
+		}
+	}
+	if loaded == 0 || phases < 20 {
+		t.Errorf("%d runs load blocks, %d phases are compared", loaded, phases)
+	}
+	for i := range report.Runs {
+		if report.Runs[i].Worst() != 0 || len(report.Runs[i].Misses()) > 0 {
+			t.Errorf("%s misses %v", report.Runs[i].Run, report.Runs[i].Misses())
+		}
 	}
 }
 

@@ -9,6 +9,9 @@
 //
 // It runs on a Machine (machine.go): a GPU, or Go on the host for tiny models, where every access to memory is checked.
 //
+// Beside the device: Forced has a model tell the time while the device does the work, Shadow writes down what each step asked so that a model can
+// price the same batches (forced.go), and Pinned keeps pinned memory from one device to the next (pinned.go).
+//
 // What differs from a serving system on a full card: metadata, prefill buffers and activations lie outside the slots that the server counts
 // them in, so the card needs that much more memory; and a request's tokens are made up from its number, since workloads have lengths only.
 package live
