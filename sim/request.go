@@ -56,6 +56,7 @@ type StepRecord struct {
 	Selected, Loaded   int64 // blocks, whole model
 	Resumed            int64 // of Loaded, for chunked prefills that had been set back
 	Saved              int64
+	Evicted            int64 // since the end of the step before
 	Timing             Timing
 }
 

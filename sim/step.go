@@ -18,6 +18,7 @@ type stepState struct {
 	sel     kv.Selection
 	rec     StepRecord
 	before  kv.Stats
+	evicted int64 // by the end of the last step
 
 	contexts, selected, scored int64 // tokens, tokens and blocks a head, summed over decodes
 	closing                    int   // decodes whose open block becomes full
@@ -322,6 +323,8 @@ func (s *Server) leave(now des.Time, timing Timing) {
 		st.rec.Selected = s.cache.Scale(after.Selected - st.before.Selected)
 		st.rec.Loaded = s.cache.Scale(after.Loaded - st.before.Loaded)
 		st.rec.Resumed = s.cache.Scale(after.Resumed - st.before.Resumed)
+		st.rec.Evicted = s.cache.Scale(after.Evicted - st.evicted)
+		st.evicted = after.Evicted
 	}
 	st.rec.Timing = timing
 	s.busy = true

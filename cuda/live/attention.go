@@ -336,6 +336,9 @@ func (d *Device) planLists(layer int, l *sim.Lists, write *cuda.RopeArgs) error 
 		return err
 	}
 	copy(count, l.Count[:units])
+	for _, n := range count {
+		d.counters.Selected += int64(n)
+	}
 	list, listAt, err := d.stage.words(units * l.Stride)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package live_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"math"
 	"testing"
 
@@ -42,7 +43,8 @@ type scenario struct {
 	kvBytes  int64
 	evicts   bool
 	preempts bool
-	selects  bool // the model selects
+	selects  bool      // the model selects
+	record   io.Writer // of selections; nil: none
 }
 
 func cases() map[string]*scenario {
@@ -118,6 +120,9 @@ type run struct {
 	lists   map[place][]int             // blocks that a unit attended to; absent: all
 	rows    []sim.Row
 	chosen  map[place][]int // by the model's metadata
+
+	steps    []sim.StepRecord
+	counters []live.Counters // after each step
 }
 
 type place struct{ id, position, layer, head int }
@@ -133,10 +138,7 @@ func (c *scenario) run(t *testing.T, m live.Machine) *run {
 	if r.model, err = weights.Reference(source, weights.Half); err != nil {
 		t.Fatal(err)
 	}
-	model := hw.Model{
-		Name: "tiny", Layers: shape.Layers, Hidden: shape.Hidden, QHeads: shape.HeadsQ, KVHeads: shape.HeadsKV, HeadDim: shape.HeadDim, FFN: shape.FFN,
-		Vocab: shape.Vocab, MaxContext: 400, Tokenizer: "llama2", WeightBytesEach: 2, KVBytesEach: 2,
-	}
+	model := tiny(&shape)
 	device, err := live.New(m, live.Config{
 		Spec: &c.spec, Geometry: model.Geometry(c.spec.BlockTokens), Weights: source, KVBytes: c.kvBytes, Seed: 3, SplitEvery: 2,
 		Finished: func(id int, tokens []int32) { r.tokens[id] = tokens },
@@ -160,25 +162,33 @@ func (c *scenario) run(t *testing.T, m live.Machine) *run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := sim.Config{
-		Spec: c.spec, Model: sim.Model{Layers: shape.Layers, KVHeads: shape.HeadsKV, Hidden: shape.Hidden, MaxContext: model.MaxContext},
-		Geometry: model.Geometry(c.spec.BlockTokens), HBMBytes: c.kvBytes, Seed: 3, Detail: true, DeviceSelects: c.selects,
-		Device: &witness{Forced: live.Forced{Real: device, Model: modelled}, run: r},
+	cfg := c.server(&model)
+	cfg.Detail, cfg.DeviceSelects, cfg.Device = true, c.selects, &witness{Forced: live.Forced{Real: device, Model: modelled}, run: r}
+	if c.selects {
+		cfg.Library = nil
 	}
-	if c.spec.Sparse() && !c.selects {
-		cfg.Library = library(&c.spec)
+	if c.record != nil {
+		if cfg.Recorder, err = dsa.NewRecorder(c.record, cfg.SelectionShape()); err != nil {
+			t.Fatal(err)
+		}
 	}
 	server, err := sim.NewServer(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	steps := &counted{}
+	steps := &counted{device: device}
 	if r.metrics, err = server.Run(context.Background(), &workload{}, steps); err != nil {
 		t.Fatal(err)
 	}
 	// The device learns of finished requests with the next step; this one has none.
 	if err := device.Begin(&sim.Step{Index: int64(len(steps.steps)), Dropped: server.Dropped()}); err != nil {
 		t.Fatal(err)
+	}
+	r.steps, r.counters = steps.steps, steps.counters
+	if c.record != nil {
+		if err := cfg.Recorder.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if got := device.Counters(); got.Loaded != steps.loaded || got.Saved != steps.saved || got.Steps != int64(len(steps.steps)) {
 		t.Errorf("the device loaded %d and saved %d blocks in %d steps, the server counts %d and %d in %d", got.Loaded, got.Saved, got.Steps, steps.loaded, steps.saved, len(steps.steps))
@@ -187,6 +197,25 @@ func (c *scenario) run(t *testing.T, m live.Machine) *run {
 		t.Fatal(err)
 	}
 	return r
+}
+
+func tiny(shape *weights.Config) hw.Model {
+	return hw.Model{
+		Name: "tiny", Layers: shape.Layers, Hidden: shape.Hidden, QHeads: shape.HeadsQ, KVHeads: shape.HeadsKV, HeadDim: shape.HeadDim, FFN: shape.FFN,
+		Vocab: shape.Vocab, MaxContext: 400, Tokenizer: "llama2", WeightBytesEach: 2, KVBytesEach: 2,
+	}
+}
+
+// server is the server of a scenario; it lacks a device.
+func (c *scenario) server(m *hw.Model) sim.Config {
+	cfg := sim.Config{
+		Spec: c.spec, Model: sim.Model{Layers: m.Layers, KVHeads: m.KVHeads, Hidden: m.Hidden, MaxContext: m.MaxContext},
+		Geometry: m.Geometry(c.spec.BlockTokens), HBMBytes: c.kvBytes, Seed: 3,
+	}
+	if c.spec.Sparse() {
+		cfg.Library = library(&c.spec)
+	}
+	return cfg
 }
 
 func library(s *sim.Spec) *dsa.Library {
@@ -205,16 +234,21 @@ func modelledDevice(s *sim.Spec, m *hw.Model) (*hw.Device, error) {
 	return hw.NewDevice(gpu, m, opts)
 }
 
-// counted sums up what the server records.
+// counted keeps and sums up what the server records.
 type counted struct {
-	steps         []int64
+	device        *live.Device // nil: none that counts
+	steps         []sim.StepRecord
+	counters      []live.Counters // of the device, after each step
 	loaded, saved int64
 }
 
 func (c *counted) Request(*sim.Record) error { return nil }
 func (c *counted) Gap(des.Time)              {}
 func (c *counted) Step(r *sim.StepRecord) error {
-	c.steps = append(c.steps, r.Index)
+	c.steps = append(c.steps, *r)
+	if c.device != nil {
+		c.counters = append(c.counters, c.device.Counters())
+	}
 	c.loaded += r.Loaded
 	c.saved += r.Saved
 	return nil

@@ -89,6 +89,7 @@ type pages interface {
 // Counters are what the device has really done, to be held against what the server counts.
 type Counters struct {
 	Steps, Loaded, Saved, Layers, RoundTrips int64
+	Selected                                 int64         // blocks that decodes read by lists of the server
 	Growing                                  time.Duration // of pinned and device memory; not part of any step
 	Saving                                   time.Duration // that computation waited for room in the save buffer
 	Waiting                                  time.Duration // of the host, for selections

@@ -1,0 +1,210 @@
+package dsa
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// drawnStep is what one request selected in one step, by group of the sparse layers.
+type drawnStep struct {
+	generated, candidates int
+	rows                  [][]uint16 // in the order of the row
+	known                 []bool
+}
+
+var recordedShape = Shape{Layers: 3, KVHeads: 2, DenseLayers: 1, BlockTokens: 16, SinkBlocks: 1, WindowBlocks: 1, Candidates: 5, Seed: 3}
+
+// drawRequest has Rows choose random candidates, step by step, some steps left out as a preemption does.
+func drawRequest(t *rapid.T) []drawnStep {
+	s := &recordedShape
+	rows := NewRows(s.groups(), s.Candidates)
+	var steps []drawnStep
+	generated, n := 0, s.Candidates+1
+	for range rapid.IntRange(0, 8).Draw(t, "steps") {
+		gap := rapid.SampledFrom([]int{1, 1, 1, 2, 4}).Draw(t, "gap")
+		generated += gap
+		n += rapid.IntRange(0, 40).Draw(t, "longer")
+		step := drawnStep{generated: generated, candidates: n}
+		for g := range s.groups() {
+			in := make([]uint64, (n+63)/64)
+			for _, b := range rapid.Permutation(rangeOf(n)).Draw(t, "candidates")[:s.Candidates] {
+				in[b/64] |= 1 << (b % 64)
+			}
+			if err := rows.Choose(g, in, len(steps) > 0 && gap == 1); err != nil {
+				t.Fatal(err)
+			}
+			next, prev, _ := rows.Row(g)
+			step.rows, step.known = append(step.rows, slices.Clone(next)), append(step.known, prev != nil)
+		}
+		steps = append(steps, step)
+	}
+	return steps
+}
+
+func rangeOf(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// note records a drawn request's step i.
+func note(r *Recorder, id int, steps []drawnStep, i int) {
+	r.Step(id, steps[i].generated)
+	for g, row := range steps[i].rows {
+		if !steps[i].known[g] {
+			r.Add(id, row, nil, nil)
+			continue
+		}
+		prev, diff := steps[i-1].rows[g], make([]uint64, 1)
+		for p := range row {
+			if row[p] != prev[p] {
+				diff[0] |= 1 << p
+			}
+		}
+		r.Add(id, row, prev, diff)
+	}
+}
+
+func recorded(t interface{ Fatal(...any) }, requests [][]drawnStep) []byte {
+	var file bytes.Buffer
+	r, err := NewRecorder(&file, recordedShape)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; ; i++ { // side by side
+		more := false
+		for id, steps := range requests {
+			if i < len(steps) {
+				note(r, id, steps, i)
+				more = true
+			} else if i == len(steps) {
+				if err := r.Finish(id, 100+id, 10); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if !more && i > 8 {
+			break
+		}
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return file.Bytes()
+}
+
+// What was recorded comes back row by row, for all groups and for some; a step that is missing selects as the one before.
+func TestReplayIsWhatWasRecorded(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		requests := make([][]drawnStep, rapid.IntRange(1, 3).Draw(t, "requests"))
+		for i := range requests {
+			requests[i] = drawRequest(t)
+		}
+		file := recorded(t, requests)
+		rec, err := OpenRecording(bytes.NewReader(file), int64(len(file)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if rec.Requests() != len(requests) || rec.Shape != recordedShape {
+			t.Fatalf("%d requests of %+v", rec.Requests(), rec.Shape)
+		}
+		groups := []int32{0, 1, 2, 3, 4, 5}
+		if rapid.Bool().Draw(t, "sampled") {
+			groups = []int32{3, 4} // layer 1, head 1; layer 2, head 0
+		}
+		for id, steps := range requests {
+			p, err := rec.Replay(id, 100+id, 10, groups)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(steps) == 0 {
+				continue
+			}
+			at := 0
+			for generated := steps[0].generated; generated <= steps[len(steps)-1].generated; generated++ {
+				if at+1 < len(steps) && steps[at+1].generated <= generated {
+					at++
+				}
+				if err := p.Step(generated, steps[at].candidates); err != nil {
+					t.Fatal(err)
+				}
+				for i, g := range groups {
+					if g < 2 {
+						continue // of the dense layer
+					}
+					next, prev, diff := p.Rows.Row(i)
+					if want := steps[at].rows[g-2]; !slices.Equal(next, want) {
+						t.Fatalf("request %d, token %d, group %d: %v, want %v", id, generated, g, next, want)
+					}
+					if first := steps[at].generated == generated; first && (prev != nil) != steps[at].known[g-2] {
+						t.Fatalf("request %d, token %d, group %d: the row before known: %v", id, generated, g, prev != nil)
+					}
+					for j := range prev {
+						if changed := diff[0]&(1<<j) != 0; changed != (prev[j] != next[j]) {
+							t.Fatalf("request %d, token %d, group %d: %v after %v, diff %b", id, generated, g, next, prev, diff)
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+// A recording cut short anywhere is refused, at the latest when what is missing is read.
+func TestRecordingCutShort(t *testing.T) {
+	steps := []drawnStep{{generated: 1, candidates: 9}, {generated: 2, candidates: 9}}
+	for i := range steps {
+		for range recordedShape.groups() {
+			steps[i].rows = append(steps[i].rows, []uint16{uint16(i), 2, 3, 5, 8})
+			steps[i].known = append(steps[i].known, i > 0)
+		}
+	}
+	file := recorded(t, [][]drawnStep{steps, steps})
+	if _, err := OpenRecording(bytes.NewReader(file), int64(len(file))); err != nil {
+		t.Fatal(err)
+	}
+	for n := range file {
+		if _, err := OpenRecording(bytes.NewReader(file[:n]), int64(n)); err == nil {
+			t.Fatalf("%d of %d bytes were taken for a recording", n, len(file))
+		}
+	}
+	flipped := 0
+	for at := bytes.IndexByte(file, '\n') + 1; at < len(file); at++ {
+		damaged := slices.Clone(file)
+		damaged[at] ^= 0x40
+		rec, err := OpenRecording(bytes.NewReader(damaged), int64(len(file)))
+		if err != nil {
+			flipped++
+			continue
+		}
+		for id := range 2 {
+			if p, err := rec.Replay(id, 100+id, 10, []int32{2, 5}); err == nil {
+				_ = p.Step(1, 9) // must not panic
+				_ = p.Step(2, 9)
+			}
+		}
+	}
+	if flipped == 0 {
+		t.Error("no damage was noticed")
+	}
+}
+
+func TestReplayOfAnotherTrace(t *testing.T) {
+	file := recorded(t, [][]drawnStep{{}})
+	rec, err := OpenRecording(bytes.NewReader(file), int64(len(file)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := rec.Replay(0, 101, 10, nil); err == nil || !strings.Contains(err.Error(), "another trace") {
+		t.Errorf("%v", err)
+	}
+	if _, err := rec.Replay(7, 100, 10, nil); err == nil || !strings.Contains(err.Error(), "request 7 is not among the 1") {
+		t.Errorf("%v", err)
+	}
+}

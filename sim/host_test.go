@@ -1,0 +1,114 @@
+package sim_test
+
+import (
+	"testing"
+	"time"
+
+	"sparseserve/hw"
+	"sparseserve/sim"
+	"sparseserve/sim/des"
+	"sparseserve/sim/dsa"
+	"sparseserve/sim/kv"
+	"sparseserve/traces"
+)
+
+// stopwatch is a device that does nothing but to measure what the server takes between its calls, as a real device's host must.
+type stopwatch struct {
+	left          time.Time
+	lookup, lists time.Duration
+	decodes       int
+	steps         int64
+}
+
+func (w *stopwatch) Begin(s *sim.Step) error {
+	w.decodes = len(s.Rows)
+	w.left = time.Now()
+	return nil
+}
+func (w *stopwatch) Score(int, *sim.Work) error {
+	w.lookup += time.Since(w.left)
+	w.left = time.Now()
+	return nil
+}
+func (w *stopwatch) Move(*kv.Moves) error {
+	w.lookup += time.Since(w.left)
+	w.left = time.Now()
+	return nil
+}
+func (w *stopwatch) Compute(int, *sim.Work) error {
+	w.lists += time.Since(w.left)
+	w.left = time.Now()
+	return nil
+}
+func (w *stopwatch) Finish() (sim.Timing, error) {
+	w.steps++
+	return sim.Timing{Elapsed: 20 * des.Millisecond, Phases: sim.Phases{Unsplit: 20 * des.Millisecond}, Landed: w.steps}, nil
+}
+func (w *stopwatch) Drain() (des.Time, error) { return 0, nil }
+
+// lastStep keeps the last step's record.
+type lastStep struct {
+	quiet
+	sim.StepRecord
+}
+
+func (l *lastStep) Step(r *sim.StepRecord) error { l.StepRecord = *r; return nil }
+
+// BenchmarkBookkeeping is the host's share of a decode step of LWM-7B's shape: 1,024 (layer, KV head) groups, 64 blocks each, 16 requests of
+// 10,000 tokens and more, with HBM for 1.1 times what they select in one step.
+func BenchmarkBookkeeping(b *testing.B) {
+	model, err := hw.LoadModel("lwm-7b")
+	if err != nil {
+		b.Fatal(err)
+	}
+	spec := sim.Spec{
+		Attention: "sparse", BudgetTokens: 2048, BlockTokens: 32, SinkBlocks: 2, WindowBlocks: 2,
+		Offload: true, LoadEngine: "flash", SaveEngine: "flash", Eviction: "lru", Pool: "unified",
+		DRAMGiB: 224, SaveBuffer: 256, Base: "vllm", MaxRequests: 16, MaxTokens: 2048, Watermark: 0.01,
+		Window: 12, Prefill: "layer", ChunkTokens: 2048, Heads: "full",
+	}
+	geo := model.Geometry(32)
+	device := &stopwatch{}
+	s, err := sim.NewServer(sim.Config{
+		Spec:     spec,
+		Model:    sim.Model{Layers: model.Layers, KVHeads: model.KVHeads, Hidden: model.Hidden, MaxContext: model.MaxContext},
+		Geometry: geo, HBMBytes: 24 << 30, Device: device, Detail: true,
+		Library: dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), dsa.TopK{K: sim.Candidates(&spec)}, 8),
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	var w list
+	for range 16 {
+		w.arrivals = append(w.arrivals, sim.Arrival{Prompt: 10000, Output: 8000})
+	}
+	rec := &lastStep{}
+	if err := s.Begin(&w, rec); err != nil {
+		b.Fatal(err)
+	}
+	for device.decodes < 16 {
+		if _, err := s.Advance(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for range 100 {
+		if _, err := s.Advance(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	device.lookup, device.lists = 0, 0
+	for b.Loop() {
+		if _, err := s.Advance(); err != nil {
+			b.Fatal(err)
+		}
+		if device.decodes < 16 {
+			b.Fatal("requests have finished")
+		}
+	}
+	ms := func(d time.Duration) float64 { return d.Seconds() * 1e3 / float64(b.N) }
+	b.ReportMetric(float64(rec.Loaded), "loaded/step")
+	b.ReportMetric(float64(rec.Selected), "selected/step")
+	b.ReportMetric(ms(device.lookup), "lookup-ms/step")
+	b.ReportMetric(ms(device.lists), "lists-ms/step")
+	b.ReportMetric(ms(device.lookup+device.lists), "ms/step")
+}
