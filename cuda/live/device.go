@@ -99,8 +99,7 @@ type Counters struct {
 }
 
 const (
-	arenaSlab = 1 << 30
-	hostSlab  = 1 << 30
+	arenaSlab = 1 << 30 // of pinned host memory too
 )
 
 // New loads the model and takes the memory for the cache. The machine is initialised on this thread.
@@ -132,11 +131,7 @@ func (d *Device) setUp() (err error) {
 		return err
 	}
 	d.clock = clock{m: d.m, stream: d.stream}
-	small := d.model.Bytes() < arenaSlab/16 // a tiny model on a small machine
-	slab := int64(arenaSlab)
-	if small {
-		slab = 1 << 22
-	}
+	slab := slabOf(&d.model.Config)
 	d.arena, d.stage = newArena(d.m, slab), newStaging(d.m)
 	if d.sparse {
 		d.budget = sim.SelectedBlocks(s)
@@ -153,9 +148,8 @@ func (d *Device) setUp() (err error) {
 		return err
 	}
 	if d.offload {
-		slab := int64(hostSlab)
-		if small {
-			slab = 1
+		if slab < arenaSlab {
+			slab = 1 // page by page
 		}
 		d.dram = newHostPool(d.m, d.geo.BlockBytes, d.geo.Groups(), int64(s.DRAMGiB*(1<<30)), slab)
 		d.pages = d.dram

@@ -3,6 +3,10 @@ package live
 import (
 	"fmt"
 	"strings"
+
+	"sparseserve/cuda"
+	"sparseserve/cuda/weights"
+	"sparseserve/sim"
 )
 
 // Load is what a workload asks of memory.
@@ -45,7 +49,11 @@ func Fits(m Machine, cfg Config, load Load, hostBytes int64) error {
 	if err != nil {
 		return err
 	}
-	device, host := cfg.deviceUses(&load), cfg.hostUses(&load)
+	device, err := cfg.deviceUses(m, &load)
+	if err != nil {
+		return err
+	}
+	host := cfg.hostUses(&load)
 	free := info.MemoryBytes - info.MemoryBusyBytes
 	tables := table("device", device, free) + table("host", host, hostBytes)
 	if need := total(device); need > free {
@@ -57,15 +65,22 @@ func Fits(m Machine, cfg Config, load Load, hostBytes int64) error {
 	return nil
 }
 
-func (c *Config) deviceUses(l *Load) []use {
+func (c *Config) deviceUses(m Machine, l *Load) ([]use, error) {
 	md, s, geo := c.Weights.Config(), c.Spec, &c.Geometry
 	tokens := s.MaxTokens
 	if s.Prefill != "chunked" {
 		tokens = max(tokens, max(l.Prompt, s.MaxPromptTokens)+s.MaxRequests)
 	}
-	active := int64(stagingChunk)
+	longest := 0
+	if len(l.Requests) > 0 {
+		longest = l.Requests[0]
+	}
+	active, err := c.workspaces(m, geo.Blocks(longest))
+	if err != nil {
+		return nil, err
+	}
 	for _, n := range (&scratch{}).needs(&md, tokens, s.MaxRequests, s.MaxRequests) {
-		active += n.bytes + n.bytes/spareShare
+		active += withSpare(n.bytes)
 	}
 	uses := []use{
 		{"weights", md.Bytes(), "model"},
@@ -75,6 +90,7 @@ func (c *Config) deviceUses(l *Load) []use {
 	if s.Offload {
 		uses = append(uses, use{"save buffer", ringBlocks(int64(s.SaveBuffer*(1<<20)), geo.BlockBytes) * geo.BlockBytes, "system.save_buffer_mib"})
 	}
+	pieces := int64(0) // of the arena
 	if s.Sparse() {
 		capacity := c.KVBytes
 		if s.Offload {
@@ -83,14 +99,40 @@ func (c *Config) deviceUses(l *Load) []use {
 		held := min(int64(l.tokens(s.MaxRequests)), capacity/geo.TokenBytes())
 		blocks := held/int64(geo.BlockTokens) + int64(min(s.MaxRequests, len(l.Requests)))
 		uses = append(uses, use{"metadata at the most", blocks * int64(geo.Groups()) * geo.MetaBytes, "system.max_requests"})
+		pieces += uses[len(uses)-1].bytes
 	}
 	if s.Offload && (s.Prefill == "layer" || s.Prefill == "layer-chunked") {
 		hidden := int64(l.Prompt) * int64(md.Hidden) * 2
 		layer := int64(geo.Blocks(l.Prompt)*geo.KVHeads) * geo.BlockBytes
 		open := int64(geo.Groups()) * geo.BlockBytes
 		uses = append(uses, use{"buffers of the longest prefill", hidden + layer + open, "system.max_prompt_tokens"})
+		pieces += uses[len(uses)-1].bytes
 	}
-	return uses
+	if slab := slabOf(&md); pieces > 0 {
+		uses = append(uses, use{"left over in their slabs", (pieces+slab-1)/slab*slab - pieces, ""})
+	}
+	return uses, nil
+}
+
+// workspaces is what selection and decode attention of the largest batch and the longest context need beside activations.
+func (c *Config) workspaces(m Machine, blocks int) (int64, error) {
+	md, s := c.Weights.Config(), c.Spec
+	units := int64(s.MaxRequests * md.HeadsKV)
+	bytes := int64(stagingChunk)
+	listed := blocks
+	if s.Sparse() {
+		if s.DenseLayers == 0 {
+			listed = min(blocks, sim.SelectedBlocks(s))
+		}
+		for _, n := range []int{blocks, sim.SelectedBlocks(s), 1, 1} { // scores, lists, counts, counters
+			bytes += withSpare(units * int64(n) * 4)
+		}
+	}
+	n, err := m.DecodeWorkspace(&cuda.DecodeArgs{
+		Batch: int32(s.MaxRequests), HeadsQ: int32(md.HeadsQ), HeadsKV: int32(md.HeadsKV), HeadDim: int32(md.HeadDim),
+		BlockTokens: int32(c.Geometry.BlockTokens), MaxBlocks: int32(listed),
+	})
+	return bytes + withSpare(n), err
 }
 
 func (c *Config) hostUses(l *Load) []use {
@@ -101,6 +143,14 @@ func (c *Config) hostUses(l *Load) []use {
 		uses = append(uses, use{"KV pool at the most", pool, "system.dram_gib"})
 	}
 	return uses
+}
+
+// slabOf is what memory is asked of the driver in for what comes and goes with requests.
+func slabOf(md *weights.Config) int64 {
+	if md.Bytes() < arenaSlab/16 { // a tiny model on a small machine
+		return 1 << 22
+	}
+	return arenaSlab
 }
 
 func total(uses []use) (sum int64) {

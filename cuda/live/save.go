@@ -39,6 +39,7 @@ type saver struct {
 // job is one contiguous part of the ring.
 type job struct {
 	number, step int64
+	layer        int
 	at, count    int64 // in blocks of the ring
 	release      int64 // tail once done
 	ready        cuda.Event
@@ -98,7 +99,7 @@ func (s *saver) run(started chan<- error) {
 		err := s.carryOut(&j, stream)
 		s.mu.Lock()
 		if err != nil && s.err == nil {
-			s.err = fmt.Errorf("saving %d blocks of step %d: %w", j.count, j.step, err)
+			s.err = fmt.Errorf("saving %d blocks of step %d, layer %d: %w", j.count, j.step, j.layer, err)
 		}
 		s.done, s.tail, s.doneAt = j.number, j.release, time.Now()
 		s.open = s.open[:copy(s.open, s.open[1:])]
@@ -156,7 +157,7 @@ func (s *saver) reserve(n int64) (at int64, waited bool, err error) {
 func (s *saver) to(at int64, dst cuda.Ptr) { s.addresses[at] = int64(dst) }
 
 // submit hands a reserved part over; the copies into it have been enqueued on the stream.
-func (s *saver) submit(step, at, n int64, stream cuda.Stream) (number int64, err error) {
+func (s *saver) submit(step int64, layer int, at, n int64, stream cuda.Stream) (number int64, err error) {
 	s.mu.Lock()
 	var ready cuda.Event
 	if k := len(s.events); k > 0 {
@@ -173,7 +174,7 @@ func (s *saver) submit(step, at, n int64, stream cuda.Stream) (number int64, err
 	}
 	s.mu.Lock()
 	s.submitted++
-	j := job{number: s.submitted, step: step, at: at, count: n, release: s.head, ready: ready}
+	j := job{number: s.submitted, step: step, layer: layer, at: at, count: n, release: s.head, ready: ready}
 	s.open = append(s.open, j)
 	s.mu.Unlock()
 	s.jobs <- j

@@ -78,6 +78,8 @@ func (b *scratch) needs(md *weights.Config, tokens, decodes, sampled int) []need
 // spareShare is the part of its size that a buffer gets beyond it, so that it grows seldom.
 const spareShare = 4
 
+func withSpare(bytes int64) int64 { return (bytes + bytes/spareShare + 255) / 256 * 256 }
+
 // grow gives a buffer at least the given bytes; its contents are lost. The GPU is idle, or only reads what it was given before.
 func (d *Device) grow(b *buffer, bytes int64, what string) error {
 	if b.bytes >= bytes {
@@ -91,8 +93,7 @@ func (d *Device) grow(b *buffer, bytes int64, what string) error {
 			return err
 		}
 	}
-	bytes += bytes / spareShare
-	bytes = (bytes + 255) / 256 * 256
+	bytes = withSpare(bytes)
 	b.bytes = 0
 	at, err := d.m.DeviceAlloc(bytes)
 	if err != nil {

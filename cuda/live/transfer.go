@@ -166,7 +166,7 @@ func (d *Device) save(layer int, c *closed) error {
 		if err := d.m.GPUScatter(a, d.stream); err != nil {
 			return err
 		}
-		job, err := d.saver.submit(d.step.Index, at, n, d.stream)
+		job, err := d.saver.submit(d.step.Index, layer, at, n, d.stream)
 		if err != nil {
 			return err
 		}

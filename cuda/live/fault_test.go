@@ -1,0 +1,309 @@
+package live_test
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"sparseserve/cuda"
+	"sparseserve/cuda/live"
+	"sparseserve/cuda/soft"
+	"sparseserve/cuda/weights"
+	"sparseserve/sim"
+)
+
+// faulty is a machine whose n-th operation fails, and all after it, as after a fault on a GPU.
+type faulty struct {
+	live.Machine
+	mu    sync.Mutex
+	left  int // operations until the fault; below 0: none
+	count int
+	err   error
+}
+
+func (f *faulty) op(call string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.count++
+	if f.err == nil && f.count == f.left {
+		f.err = &cuda.Error{Call: call, Code: cuda.Failed, Text: "an illegal memory access was encountered"}
+	}
+	return f.err
+}
+
+func counted1[A any](f *faulty, call string, do func(*A, cuda.Stream) error, a *A, s cuda.Stream) error {
+	if err := f.op(call); err != nil {
+		return err
+	}
+	return do(a, s)
+}
+
+func (f *faulty) Memcpy(a *cuda.MemcpyArgs, s cuda.Stream) error {
+	return counted1(f, "ss_memcpy", f.Machine.Memcpy, a, s)
+}
+func (f *faulty) FlashH2D(a *cuda.BlocksArgs, s cuda.Stream) error {
+	return counted1(f, "ss_flash_h2d", f.Machine.FlashH2D, a, s)
+}
+func (f *faulty) GPUScatter(a *cuda.BlocksArgs, s cuda.Stream) error {
+	return counted1(f, "ss_gpu_scatter", f.Machine.GPUScatter, a, s)
+}
+func (f *faulty) Decode(a *cuda.DecodeArgs, s cuda.Stream) error {
+	return counted1(f, "ss_decode", f.Machine.Decode, a, s)
+}
+func (f *faulty) Prefill(a *cuda.PrefillArgs, s cuda.Stream) error {
+	return counted1(f, "ss_prefill", f.Machine.Prefill, a, s)
+}
+func (f *faulty) Digest(a *cuda.DigestArgs, s cuda.Stream) error {
+	return counted1(f, "ss_digest", f.Machine.Digest, a, s)
+}
+func (f *faulty) Select(a *cuda.SelectArgs, s cuda.Stream) error {
+	return counted1(f, "ss_select", f.Machine.Select, a, s)
+}
+func (f *faulty) Linear(a *cuda.LinearArgs, s cuda.Stream) error {
+	return counted1(f, "ss_linear", f.Machine.Linear, a, s)
+}
+func (f *faulty) RMSNorm(a *cuda.RMSNormArgs, s cuda.Stream) error {
+	return counted1(f, "ss_rmsnorm", f.Machine.RMSNorm, a, s)
+}
+func (f *faulty) KVWrite(a *cuda.RopeArgs, s cuda.Stream) error {
+	return counted1(f, "ss_kv_write", f.Machine.KVWrite, a, s)
+}
+func (f *faulty) Argmax(a *cuda.ArgmaxArgs, s cuda.Stream) error {
+	return counted1(f, "ss_argmax", f.Machine.Argmax, a, s)
+}
+func (f *faulty) FlashD2H(a *cuda.SaveArgs) error {
+	if err := f.op("ss_flash_d2h"); err != nil {
+		return err
+	}
+	return f.Machine.FlashD2H(a)
+}
+func (f *faulty) StreamSync(s cuda.Stream) error {
+	if err := f.op("ss_stream_sync"); err != nil {
+		return err
+	}
+	return f.Machine.StreamSync(s)
+}
+
+// alone runs a scenario on a machine, with measured time, until ctx ends.
+func (c *scenario) alone(ctx context.Context, m live.Machine, rec sim.Recorder) (metrics *sim.Metrics, device *live.Device, err error) {
+	source, err := weights.NewRandom(c.shape, 7)
+	if err != nil {
+		return nil, nil, err
+	}
+	model := tiny(&c.shape)
+	if device, err = live.New(m, live.Config{Spec: &c.spec, Geometry: model.Geometry(c.spec.BlockTokens), Weights: source, KVBytes: c.kvBytes, Seed: 3}); err != nil {
+		return nil, nil, err
+	}
+	cfg := c.server(&model)
+	cfg.Detail, cfg.Device = true, device
+	server, err := sim.NewServer(cfg)
+	if err != nil {
+		return nil, device, err
+	}
+	metrics, err = server.Run(ctx, &workload{}, rec)
+	return metrics, device, err
+}
+
+// An operation that fails ends the run with its name, the step and the layer; what had finished is kept, and nothing hangs.
+func TestFailureNamesCallStepAndLayer(t *testing.T) {
+	c := cases()["gqa/layer"]
+	clean := &faulty{Machine: soft.New(soft.Config{}), left: -1}
+	metrics, device, err := c.alone(t.Context(), clean, &counted{})
+	if err != nil || metrics.Summary().Completed != 7 {
+		t.Fatal(err)
+	}
+	total := clean.count
+	if err := device.Close(); err != nil {
+		t.Fatal(err)
+	}
+	starting := &faulty{Machine: soft.New(soft.Config{}), left: -1}
+	if _, err := startOnly(c, starting); err != nil {
+		t.Fatal(err)
+	}
+	inLayer := regexp.MustCompile(`step \d+, layer \d+.*: ss_`)
+	inStep := regexp.MustCompile(`step \d+.*: ss_`)
+	kept := 0
+	calls := map[string]bool{}
+	for n := starting.count + 3; n < total; n += 1 + (total-starting.count)/30 {
+		m := &faulty{Machine: soft.New(soft.Config{}), left: n}
+		metrics, device, err := c.alone(t.Context(), m, &counted{})
+		var failed *cuda.Error
+		if !errors.As(err, &failed) {
+			t.Fatalf("operation %d: %v", n, err)
+		}
+		calls[failed.Call] = true
+		switch failed.Call {
+		case "ss_memcpy", "ss_rmsnorm", "ss_linear", "ss_stream_sync", "ss_argmax": // the head's too, which has no layer
+			if !inStep.MatchString(err.Error()) {
+				t.Errorf("operation %d: %v", n, err)
+			}
+		default:
+			if !inLayer.MatchString(err.Error()) {
+				t.Errorf("operation %d: %v", n, err)
+			}
+		}
+		sum := metrics.Summary()
+		if sum.Completed+sum.Rejected > 7 || sum.Requests < sum.Completed {
+			t.Errorf("operation %d: %+v", n, sum)
+		}
+		kept = max(kept, sum.Completed)
+		closed := make(chan error, 1)
+		go func() { closed <- device.Close() }()
+		select {
+		case err := <-closed:
+			if d, h := m.Machine.(*soft.Machine).Held(); err != nil || d != 0 || h != 0 {
+				t.Errorf("operation %d: closing: %v, %d bytes of device memory and %d of pinned memory are left", n, err, d, h)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("operation %d: the device does not close", n)
+		}
+	}
+	if kept < 5 || len(calls) < 6 {
+		t.Errorf("at most %d requests had finished; operations that failed: %v", kept, calls)
+	}
+}
+
+func startOnly(c *scenario, m live.Machine) (*live.Device, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, device, err := c.alone(ctx, m, &counted{})
+	if errors.Is(err, context.Canceled) {
+		err = nil
+	}
+	return device, err
+}
+
+// stopper ends a run after some requests.
+type stopper struct {
+	counted
+	after int
+	stop  func()
+	ids   []int
+}
+
+func (s *stopper) Request(r *sim.Record) error {
+	if s.ids = append(s.ids, r.ID); len(s.ids) == s.after {
+		s.stop()
+	}
+	return nil
+}
+
+// An interrupt ends a run between two steps; what had finished is kept and the machine is left as it was.
+func TestInterruptKeepsWhatFinished(t *testing.T) {
+	for _, name := range []string{"mha/layer", "mha/dense", "gqa/offload, small"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		m := soft.New(soft.Config{Late: true, Seed: 4})
+		rec := &stopper{after: 3, stop: cancel}
+		metrics, device, err := cases()[name].alone(ctx, m, rec)
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("%s: %v", name, err)
+		}
+		sum := metrics.Summary()
+		if sum.Completed != len(rec.ids) || sum.Completed < 3 || sum.Completed == 7 || sum.ThroughputTokS <= 0 {
+			t.Errorf("%s: %d requests recorded, %+v", name, len(rec.ids), sum)
+		}
+		if err := device.Close(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if d, h := m.Held(); d != 0 || h != 0 {
+			t.Errorf("%s: %d bytes of device memory and %d of pinned memory are left", name, d, h)
+		}
+		m.Close()
+	}
+}
+
+// Too little memory is known before any is taken, with what it is for and which key to lower.
+func TestMemoryIsCheckedFirst(t *testing.T) {
+	c := cases()["mha/layer"]
+	source, err := weights.NewRandom(c.shape, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := tiny(&c.shape)
+	cfg := live.Config{Spec: &c.spec, Geometry: model.Geometry(c.spec.BlockTokens), Weights: source, KVBytes: c.kvBytes, Seed: 3}
+	load := live.Load{Requests: []int{148, 100, 98, 84, 53, 49, 6}, Prompt: 130}
+	for _, x := range []struct {
+		what         string
+		device, host int64
+		kvBytes      int64
+		dram         float64
+		where        string
+		want         []string
+	}{
+		{what: "enough", device: 256 << 20, host: 256 << 20, kvBytes: c.kvBytes, dram: 0.05},
+		{what: "host not known", device: 256 << 20, kvBytes: c.kvBytes, dram: 0.05},
+		{what: "a large cache", device: 256 << 20, host: 256 << 20, kvBytes: 1 << 30, dram: 0.05, where: "device",
+			want: []string{"lower system.kv_gib\n", "KV slots", "1.00 GiB", "weights", "activations of the largest step", "save buffer", "metadata at the most", "buffers of the longest prefill", "KV pool at the most"}},
+		{what: "a small host", device: 256 << 20, host: 32 << 20, kvBytes: c.kvBytes, dram: 0.05, where: "host", want: []string{"system.dram_gib"}},
+	} {
+		spec := c.spec
+		spec.DRAMGiB = x.dram
+		cfg.Spec, cfg.KVBytes = &spec, x.kvBytes
+		m := soft.New(soft.Config{MemoryBytes: x.device})
+		err := live.Fits(m, cfg, load, x.host)
+		var short *live.MemoryError
+		if errors.As(err, &short) != (x.where != "") {
+			t.Fatalf("%s: %v", x.what, err)
+		}
+		if d, h := m.Held(); d != 0 || h != 0 {
+			t.Errorf("%s: %d and %d bytes were taken", x.what, d, h)
+		}
+		if x.where == "" {
+			continue
+		}
+		if short.Where != x.where || short.Needs <= short.Have {
+			t.Errorf("%s: %+v", x.what, short)
+		}
+		for _, w := range x.want {
+			if !strings.Contains(err.Error(), w) {
+				t.Errorf("%s: %v\nlacks %q", x.what, err, w)
+			}
+		}
+	}
+}
+
+// What is said to be needed is at least what a run takes.
+func TestMemoryNeededIsNotLessThanTaken(t *testing.T) {
+	load := live.Load{Requests: []int{148, 100, 98, 84, 53, 49, 6}, Prompt: 130}
+	for _, name := range []string{"mha/layer", "gqa/offload", "mha/sparse", "gqa/dense", "gqa/plain prefill"} {
+		c := cases()[name]
+		source, err := weights.NewRandom(c.shape, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		model := tiny(&c.shape)
+		m := &most{Machine: soft.New(soft.Config{})}
+		_, device, err := c.alone(t.Context(), m, &counted{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := device.Close(); err != nil {
+			t.Fatal(err)
+		}
+		cfg := live.Config{Spec: &c.spec, Geometry: model.Geometry(c.spec.BlockTokens), Weights: source, KVBytes: c.kvBytes, Seed: 3}
+		var short *live.MemoryError
+		if err := live.Fits(soft.New(soft.Config{MemoryBytes: 1}), cfg, load, 0); !errors.As(err, &short) {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if short.Needs < m.largest {
+			t.Errorf("%s: %d bytes were taken, %d said to be needed\n%v", name, m.largest, short.Needs, err)
+		}
+	}
+}
+
+// most keeps the largest amount of device memory held.
+type most struct {
+	*soft.Machine
+	largest int64
+}
+
+func (m *most) DeviceAlloc(bytes int64) (cuda.Ptr, error) {
+	p, err := m.Machine.DeviceAlloc(bytes)
+	held, _ := m.Held()
+	m.largest = max(m.largest, held)
+	return p, err
+}

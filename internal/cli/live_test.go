@@ -1,0 +1,147 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sparseserve/experiments"
+	"sparseserve/sim"
+)
+
+// tinyLive are the arguments of a short run of a tiny model.
+func tinyLive(t *testing.T, more ...string) []string {
+	t.Helper()
+	model, err := filepath.Abs("../../experiments/testdata/tiny")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return append([]string{"simulate", "--set", "model=" + model, "--set", "gpu=h200", "--set", "workload.rate=4", "--set", "workload.requests=4",
+		"--set", "workload.output_scale=0.2", "--set", "system.preset=sparseserve", "--set", "system.kv_gib=0.02", "--set", "system.dram_gib=1",
+		"--set", "system.budget_tokens=192", "--set", "system.max_prompt_tokens=250", "--set", "system.max_tokens=64", "--set", "system.chunk_tokens=64",
+		"--set", "system.max_requests=16", "--set", "system.save_buffer_mib=1"}, more...)
+}
+
+func only(t *testing.T, text string) (s sim.Summary) {
+	t.Helper()
+	var all []sim.Summary
+	if err := json.Unmarshal([]byte(text), &all); err != nil || len(all) != 1 {
+		t.Fatalf("%v, %d runs: %s", err, len(all), text)
+	}
+	return all[0]
+}
+
+// The model selects, the recording is replayed by the simulator, and the summary says what the host did.
+func TestLiveSelectRecordReplay(t *testing.T) {
+	live := tinyLive(t, "--live=reference", "--select=model", "--record-selections", "sel.bin")
+	replay := tinyLive(t, "--json", "--set", "system.selections=sel.bin", "--set", "system.heads=full")
+	t.Chdir(t.TempDir())
+	status, out, errs := runHere(t.Context(), experiments.NewSimulator().Run, live...)
+	if status != 0 || !strings.Contains(out, "sparseserve-4-s1, host: bookkeeping") {
+		t.Fatalf("status %d, stderr %q\n%s", status, errs, out)
+	}
+	text, err := os.ReadFile("out/default/summary.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	was := only(t, string(text))
+	if l := was.Live; l == nil || l.RoundTrips == 0 || l.LookupS <= 0 || l.BookkeepingMSPerStep <= 0 || was.Completed != 4 {
+		t.Fatalf("%+v", was)
+	}
+	status, out, errs = runHere(t.Context(), experiments.NewSimulator().Run, replay...)
+	if status != 0 {
+		t.Fatalf("replay: status %d, stderr %q", status, errs)
+	}
+	if is := only(t, out); is.Completed != 4 || is.Live != nil || is.D2HBytes != was.D2HBytes {
+		t.Errorf("replayed %+v\nlive %+v", is, was)
+	}
+	status, _, errs = runHere(t.Context(), experiments.NewSimulator().Run, append(replay, "--set", "seed=2")...)
+	if want := "system.selections: recorded with seed 1, the seed is 2 now"; status != 1 || !strings.Contains(errs, want) {
+		t.Errorf("status %d, %q, want %q", status, errs, want)
+	}
+	status, _, errs = runHere(t.Context(), experiments.NewSimulator().Run, append(replay, "--set", "system.selections=nowhere.bin")...)
+	if want := "system.selections: nowhere.bin: no such file"; status != 1 || !strings.Contains(errs, want) {
+		t.Errorf("status %d, %q, want %q", status, errs, want)
+	}
+	if err := os.Truncate("sel.bin", 200); err != nil {
+		t.Fatal(err)
+	}
+	status, _, errs = runHere(t.Context(), experiments.NewSimulator().Run, replay...)
+	if want := "cut short"; status != 1 || !strings.Contains(errs, want) {
+		t.Errorf("status %d, %q, want %q", status, errs, want)
+	}
+}
+
+func TestLiveFlagsNeedLive(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--select=model"}, "--select is for --live"},
+		{[]string{"--pace"}, "--pace is for --live"},
+		{[]string{"--record-selections", "x"}, "--record-selections is for --live"},
+		{[]string{"--live=reference", "--record-selections", "x"}, "a recording is of one run, this is 20"},
+		{[]string{"--select=best"}, "process"},
+	} {
+		status, _, errs := runHere(t.Context(), pretend, append([]string{"simulate"}, c.args...)...)
+		if status != 1 || !strings.Contains(errs, c.want) {
+			t.Errorf("%v: status %d, %q", c.args, status, errs)
+		}
+	}
+}
+
+// Too little memory is said before anything runs, with a table of what it is for.
+func TestLiveSaysWhatMemoryIsFor(t *testing.T) {
+	args := tinyLive(t, "--live=reference", "--set", "system.kv_gib=20")
+	t.Chdir(t.TempDir())
+	status, _, errs := runHere(t.Context(), pretend, args...)
+	for _, want := range []string{"device memory:", "lower system.kv_gib", "KV slots", "20.00 GiB", "KV pool at the most"} {
+		if status != 1 || !strings.Contains(errs, want) {
+			t.Errorf("status %d, lacks %q: %s", status, want, errs)
+		}
+	}
+	if _, err := os.Stat("out/default"); err == nil {
+		t.Error("a result folder was left")
+	}
+}
+
+// An interrupt within a run keeps the requests that finished, and marks the summary.
+func TestInterruptWithinARun(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	simulate := experiments.NewSimulator().Run
+	runner := func(ctx context.Context, p experiments.Point, sink experiments.Sink) (sim.Summary, error) {
+		finished, left := sink.Finished, 3
+		sink.Finished = func() {
+			finished()
+			if left--; left == 0 {
+				cancel()
+			}
+		}
+		return simulate(ctx, p, sink)
+	}
+	t.Chdir(t.TempDir())
+	status, out, errs := runHere(ctx, runner, "simulate", "--workers", "1", "--set", "system.preset=sparseserve", "--set", "workload.rate=0.1", "--set", "workload.requests=20")
+	if want := "sparseserve: interrupted; 0 of 1 runs finished, 1 in part, and are kept in out/default\n"; status != 130 || filepath.ToSlash(errs) != want {
+		t.Errorf("status %d, stderr %q", status, errs)
+	}
+	if !strings.Contains(out, "ended early: interrupted") {
+		t.Errorf("the report does not say so:\n%s", out)
+	}
+	text, err := os.ReadFile("out/default/summary.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := only(t, string(text))
+	rows, err := os.ReadFile("out/default/points/sparseserve-0.1-s1/requests.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(rows), "\n") - 1; sum.Interrupted != "interrupted" || sum.Completed < 3 || sum.Completed == 20 || n != sum.Completed {
+		t.Errorf("%d rows, %+v", n, sum)
+	}
+}
