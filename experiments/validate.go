@@ -45,8 +45,8 @@ type Validation struct {
 	Program     string // names the version of what simulates
 	Simulate    Runner
 	Workers     int // simulations at a time; 0 = one a core
-	// Kept makes no live run: it takes those that are kept, whatever profile,
-	// device and program made them.
+	// Kept takes live runs that are kept, whatever profile, device and program
+	// made them.
 	Kept bool
 	// LiveOnly makes live runs and nothing else.
 	LiveOnly bool
@@ -60,7 +60,8 @@ type Validation struct {
 }
 
 // Do makes what is missing and reports. When a live run fails, the others are
-// made and kept, and the error says which failed; no report is made. Notes say
+// made and kept, until a second one fails in a row; the error says which failed,
+// and no report is made. Notes say
 // which kept runs were damaged.
 func (v *Validation) Do(ctx context.Context) (report *Report, notes []string, err error) {
 	if v.Planned == nil {
@@ -119,12 +120,11 @@ func (v *Validation) liveRuns(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if v.Kept {
-		if len(missing) > 0 {
-			return nil, fmt.Errorf("%s: %d of %d live runs are not kept, the first is %s; run without --kept on a machine with the GPU",
-				v.Dir, len(missing), len(v.points), missing[0].Label)
+	if v.Kept && len(missing) > 0 {
+		if v.device, err = v.Live.Device(); err != nil {
+			return nil, fmt.Errorf("%s: %d of %d live runs are not kept, the first is %s: %w", v.Dir, len(missing), len(v.points), missing[0].Label, err)
 		}
-		return v.folders(store)
+		store.device = v.device
 	}
 	v.Planned(requestsOf(missing))
 	var steps []live.ShadowStep
@@ -140,17 +140,26 @@ func (v *Validation) liveRuns(ctx context.Context) ([]string, error) {
 		return sum, err
 	}
 	grid := Grid{Run: run, Store: store, Workers: 1, Finished: v.Finished}
+	kept := len(v.points) - len(missing)
 	var failed []error
+	inARow := 0
 	for i := range missing {
-		if _, err := grid.Do(ctx, []Point{missing[i].Point}); err != nil {
-			if ctx.Err() != nil {
-				return nil, fmt.Errorf("%w; %d of %d live runs are kept: the same command runs the rest", err, len(v.points)-len(missing)+i-len(failed), len(v.points))
-			}
-			failed = append(failed, fmt.Errorf("live run of %s: %w", missing[i].Label, err))
+		_, err := grid.Do(ctx, []Point{missing[i].Point})
+		if err == nil {
+			kept++
+			inARow = 0
+			continue
+		}
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("%w; %d of %d live runs are kept: the same command runs the rest", err, kept, len(v.points))
+		}
+		failed = append(failed, fmt.Errorf("live run of %s: %w", missing[i].Label, err))
+		if inARow++; inARow == 2 { // the machine, not the run
+			break
 		}
 	}
 	if len(failed) > 0 {
-		return nil, fmt.Errorf("%w\n%d of %d live runs are kept in %s", errors.Join(failed...), len(v.points)-len(failed), len(v.points), store.dir)
+		return nil, fmt.Errorf("%w\n%d of %d live runs are kept in %s", errors.Join(failed...), kept, len(v.points), store.dir)
 	}
 	return v.folders(store)
 }
@@ -213,7 +222,8 @@ func (v *Validation) folders(s *validationStore) ([]string, error) {
 
 // index prices the steps of the live runs and writes runs.json.
 func (v *Validation) index(lives, simulated []string) error {
-	index := validationRuns{Name: v.Sweep.Name, Device: v.device}
+	index := validationRuns{Name: v.Sweep.Name}
+	var devices []string
 	taken := map[string]bool{}
 	for i := range v.points {
 		p := &v.points[i]
@@ -247,11 +257,12 @@ func (v *Validation) index(lives, simulated []string) error {
 		if err != nil {
 			return err
 		}
-		if index.Device == "" {
-			index.Device = device
+		if !slices.Contains(devices, device) {
+			devices = append(devices, device)
 		}
 		index.Runs = append(index.Runs, run)
 	}
+	index.Device = strings.Join(devices, ", ")
 	text, err := json.MarshalIndent(&index, "", "  ")
 	if err != nil {
 		return err

@@ -289,6 +289,25 @@ func checkTiny(t *testing.T, r *Report) {
 	}
 }
 
+// A machine that is broken is not asked again and again.
+func TestValidationBrokenMachine(t *testing.T) {
+	var runs int
+	v := tinyValidation(t, t.TempDir(), &runs, 0)
+	on := v.Live.(*Live).On
+	v.Live.(*Live).On = func(do func(live.Machine) error) error {
+		if runs >= 1 {
+			runs++
+			return errors.New("broken")
+		}
+		return on(do)
+	}
+	_, _, err := v.Do(t.Context())
+	want := "live run of vllm-s-4-s1: vllm-s-4-s1: broken\nlive run of vllm-so-4-s1: vllm-so-4-s1: broken\n1 of 4 live runs are kept in "
+	if err == nil || !strings.HasPrefix(err.Error(), want) || runs != 3 {
+		t.Errorf("%d runs, error %v", runs, err)
+	}
+}
+
 func TestValidationInterrupt(t *testing.T) {
 	dir := t.TempDir()
 	var runs int
@@ -310,11 +329,13 @@ func TestValidationInterrupt(t *testing.T) {
 	}
 	v = tinyValidation(t, dir, &runs, 0)
 	v.Kept = true
-	if _, _, err := v.Do(t.Context()); err == nil || !strings.Contains(err.Error(), "2 of 4 live runs are not kept, the first is vllm-so-4-s1") {
+	v.Live.(*Live).On = func(func(live.Machine) error) error { return errors.New("no machine here") }
+	if _, _, err := v.Do(t.Context()); err == nil || !strings.Contains(err.Error(), "2 of 4 live runs are not kept, the first is vllm-so-4-s1: no machine here") {
 		t.Errorf("kept: %v", err)
 	}
+	// Of another program, only what is missing runs.
 	v = tinyValidation(t, dir, &runs, 0)
-	v.LiveOnly = true
+	v.LiveOnly, v.Kept, v.LiveProgram = true, true, "later"
 	if report, _, err := v.Do(t.Context()); err != nil || report != nil || runs != 2 {
 		t.Errorf("live only: %d runs, report %v, error %v", runs, report, err)
 	}

@@ -20,8 +20,9 @@ type validateCmd struct {
 	Live       string   `enum:"gpu,reference" default:"gpu" help:"What runs live: gpu, or reference, which is fit for tiny models."`
 	Weights    string   `placeholder:"DIR" help:"A folder of safetensors with its config.json. Default: drawn from the seed."`
 	SplitEvery int64    `placeholder:"N" default:"16" help:"Every n-th live step is split into phases."`
-	LiveOnly   bool     `help:"Make the live runs and nothing else; --kept goes on from there, on any machine."`
-	Kept       bool     `help:"Make no live run: take those in the result folder, whatever profile, device and program made them."`
+	LiveOnly   bool     `help:"Make the live runs and nothing else; --kept goes on from there, on a machine without GPU too."`
+	Kept       bool     `help:"Take live runs that the result folder keeps, whatever profile, device and program made them; only what is missing runs live."`
+	Markdown   bool     `help:"Print the tables in Markdown, with the live figures."`
 	Recompute  string   `placeholder:"DIR" help:"Run nothing: compute the table of a result folder anew from its files."`
 }
 
@@ -43,8 +44,10 @@ func (c *validateCmd) Validate() error {
 		return errors.New("--recompute reads a result folder; leave out CONFIG and what goes with it")
 	case c.Recompute == "" && c.Config == "":
 		return errors.New("expected CONFIG, or --recompute DIR")
-	case c.LiveOnly && (c.Kept || c.JSON):
-		return errors.New("--live-only makes no comparison; leave out --kept and --json")
+	case c.LiveOnly && (c.Markdown || c.JSON):
+		return errors.New("--live-only makes no comparison; leave out --json and --markdown")
+	case c.Markdown && c.JSON:
+		return errors.New("--json and --markdown: choose one")
 	case c.Workers < 0:
 		return fmt.Errorf("--workers %d: must be at least 1", c.Workers)
 	}
@@ -69,6 +72,10 @@ func (c *validateCmd) Run(ctx context.Context, app *App) error {
 		e := json.NewEncoder(app.Stdout)
 		e.SetIndent("", "  ")
 		return e.Encode(report.Comparisons())
+	}
+	if c.Markdown {
+		markdownValidation(app.Stdout, report)
+		return nil
 	}
 	printValidation(app.Stdout, report)
 	fmt.Fprintln(app.Stdout, "\nFiles:")

@@ -48,8 +48,48 @@ func printValidation(w io.Writer, r *experiments.Report) {
 	t.SetColumnConfigs(rightAligned(2, 1+len(shown)))
 	t.Render()
 	fmt.Fprintln(w, "! beyond its goal; steps: the model's time of the live run's own batches")
-	printGoals(w, runs)
-	printOrder(w, r)
+	printGoals(w, runs, "  ")
+	printOrder(w, r, "  ")
+}
+
+// markdownValidation prints the live figures of every run and the errors of the
+// simulation.
+func markdownValidation(w io.Writer, r *experiments.Report) {
+	columns := []struct {
+		metric, title string
+		scale         float64
+	}{
+		{"ttft_mean_s", "TTFT mean, s", 1}, {"ttft_p99_s", "TTFT P99, s", 1}, {"tbt_mean_s", "TBT mean, ms", 1e3}, {"tbt_p99_s", "TBT P99, ms", 1e3},
+		{"throughput_tok_s", "tok/s", 1}, {"blocks_loaded_per_step", "blocks loaded/step", 1},
+		{"step_decode_mean_s", "decode step, ms", 1e3}, {"step_mixed_mean_s", "mixed step, ms", 1e3},
+	}
+	fmt.Fprint(w, "| run |")
+	for _, c := range columns {
+		fmt.Fprintf(w, " %s |", c.title)
+	}
+	fmt.Fprint(w, " goals |\n|-|", strings.Repeat("-:|", len(columns)), "-|\n")
+	runs := r.WorstFirst()
+	for i := range runs {
+		run := &runs[i]
+		missed := run.Misses()
+		fmt.Fprintf(w, "| %s |", run.Run)
+		for _, col := range columns {
+			c, ok := run.Of(col.metric)
+			switch {
+			case !ok || c.Live == 0 && c.Simulated == 0:
+				fmt.Fprint(w, " - |")
+			case c.Error == nil:
+				fmt.Fprintf(w, " 0, simulated %s |", digits(col.scale*c.Simulated))
+			case slices.Contains(missed, col.metric) && !run.Saturated:
+				fmt.Fprintf(w, " %s, **%+.1f %%** |", digits(col.scale*c.Live), 100**c.Error)
+			default:
+				fmt.Fprintf(w, " %s, %+.1f %% |", digits(col.scale*c.Live), 100**c.Error)
+			}
+		}
+		fmt.Fprintf(w, " %s |\n", verdict(run, missed))
+	}
+	printGoals(w, runs, "- ")
+	printOrder(w, r, "- ")
 }
 
 func errorCell(run *experiments.ValidatedRun, metric string, missed bool) string {
@@ -77,8 +117,8 @@ func verdict(run *experiments.ValidatedRun, missed []string) string {
 	return "missed"
 }
 
-// printGoals says how many runs below saturation meet each goal.
-func printGoals(w io.Writer, runs []experiments.ValidatedRun) {
+// printGoals says how many runs below saturation meet each goal, a line each.
+func printGoals(w io.Writer, runs []experiments.ValidatedRun, bullet string) {
 	goals := experiments.Goals()
 	below, met := 0, 0
 	worst := map[string]float64{}
@@ -112,13 +152,13 @@ func printGoals(w io.Writer, runs []experiments.ValidatedRun) {
 		if !ok {
 			continue
 		}
-		fmt.Fprintf(w, "  %-24s within %2.0f %%: %d of %d, the worst at %.1f %%\n", s.metric, 100*goal, below-misses[s.metric], below, 100*worst[s.metric])
+		fmt.Fprintf(w, "%s%-24s within %2.0f %%: %d of %d, the worst at %.1f %%\n", bullet, s.metric, 100*goal, below-misses[s.metric], below, 100*worst[s.metric])
 	}
 }
 
 // printOrder says whether the simulation puts the systems in the order that the
 // live runs have.
-func printOrder(w io.Writer, r *experiments.Report) {
+func printOrder(w io.Writer, r *experiments.Report, bullet string) {
 	swaps, pairs := experiments.Swaps(r.Runs)
 	if pairs == 0 {
 		return
@@ -134,6 +174,6 @@ func printOrder(w io.Writer, r *experiments.Report) {
 			c, _ := run.Of(s.Metric)
 			fmt.Fprintf(&what, " %s %s live, %s simulated;", run.Run, digits(c.Live), digits(c.Simulated))
 		}
-		fmt.Fprintf(w, "  %s:%s\n", s.Metric, strings.TrimSuffix(what.String(), ";"))
+		fmt.Fprintf(w, "%s%s:%s\n", bullet, s.Metric, strings.TrimSuffix(what.String(), ";"))
 	}
 }

@@ -50,6 +50,9 @@ func TestValidationTable(t *testing.T) {
 	out.WriteString("\n")
 	printValidation(&out, &experiments.Report{Name: "v", Device: "a card", Runs: report.Runs[1:2]})
 	golden(t, "validate.txt", out.String())
+	out.Reset()
+	markdownValidation(&out, report)
+	golden(t, "validate.md", out.String())
 }
 
 // TestValidateTiny runs the experiment that comes with the program, on the
@@ -94,11 +97,11 @@ func TestValidateErrors(t *testing.T) {
 		"":                            "expected CONFIG, or --recompute DIR",
 		"v.toml --recompute d":        "--recompute reads a result folder; leave out CONFIG and what goes with it",
 		"--recompute nowhere":         "nowhere: no runs.json, so no validation was finished here",
-		"v.toml --live-only --kept":   "--live-only makes no comparison; leave out --kept and --json",
+		"v.toml --live-only --json":   "--live-only makes no comparison; leave out --json and --markdown",
 		"v.toml --workers=-1":         "--workers -1: must be at least 1",
 		"v.toml --split-every=-1":     "--split-every -1: must be 0 or more",
 		"v.toml --live=gpus":          "--live must be one of",
-		"v.toml --kept":               "4 of 4 live runs are not kept, the first is vllm-1-s1; run without --kept on a machine with the GPU",
+		"v.toml --json --markdown":    "--json and --markdown: choose one",
 		"none.toml":                   "none.toml: no such file",
 		"v.toml --set workload.rat=1": "workload.rat",
 		"v.toml --live=reference --set system.kv_gib=1000": "kv_gib",
