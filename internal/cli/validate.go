@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"sparseserve/experiments"
 	"sparseserve/figures"
@@ -109,7 +110,7 @@ func (c *validateCmd) validate(ctx context.Context, app *App) (out string, repor
 	bar.close()
 	printNotes(app.Stderr, notes)
 	if cause := ctx.Err(); cause != nil && errors.Is(err, cause) {
-		err = fmt.Errorf("%w: %w", errInterrupted, err)
+		err = fmt.Errorf("%w%s", errInterrupted, strings.TrimPrefix(err.Error(), cause.Error()))
 	}
 	if err == nil && c.LiveOnly && !c.JSON {
 		fmt.Fprintf(app.Stdout, "All live runs of %s are kept in %s; --kept compares them.\n", sweep.Name, out)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -110,5 +111,17 @@ func TestValidateErrors(t *testing.T) {
 		if status != 1 || !strings.Contains(errs, want) || strings.Count(errs, "\n") != 1 {
 			t.Errorf("%q: status %d, stderr %q, want %q", args, status, errs, want)
 		}
+	}
+}
+
+// An interrupt says what is kept.
+func TestValidateInterrupt(t *testing.T) {
+	out := t.TempDir()
+	t.Chdir("../..")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	status, _, errs := runHere(ctx, pretend, "validate", "experiments/validate-tiny.toml", "--live=reference", "--out", out)
+	if want := "sparseserve: interrupted; 0 of 4 live runs are kept: the same command runs the rest\n"; status != 130 || errs != want {
+		t.Errorf("status %d, stderr %q", status, errs)
 	}
 }
