@@ -136,10 +136,13 @@ func compare(a, b float64) int {
 	return 0
 }
 
-// perBlock is the optional figure of a time per block.
+// perBlock is the optional figure of a time, such as one per block.
 func perBlock(seconds float64, from source, what string) hw.Figure {
 	if seconds < noBlock {
 		return hw.Figure{}
+	}
+	if seconds >= 1e-6 {
+		return from.figure(seconds*1e6, "us", what)
 	}
 	return from.figure(seconds*1e9, "ns", what)
 }
