@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"sparseserve/sim/dsa"
+	"sparseserve/sim/kv"
 )
 
 // Selections that a device chose, or a recording tells.
@@ -115,37 +116,31 @@ func (s *Server) score(layer int) error {
 
 // take makes what the device listed the selections of the layer's decodes.
 func (s *Server) take(layer int) error {
-	l, heads := &s.detail.lists, s.Geometry.KVHeads
-	for i, r := range s.step.decodes {
-		if r.grid < 0 {
-			continue // all that there are
+	errs := make([]error, len(s.step.decodes))
+	kv.SideBySide(len(errs), func(i int) { errs[i] = s.takeOne(layer, i) })
+	return errors.Join(errs...)
+}
+
+func (s *Server) takeOne(layer, i int) error {
+	l, heads, r := &s.detail.lists, s.Geometry.KVHeads, s.step.decodes[i]
+	if r.grid < 0 {
+		return nil // all that there are
+	}
+	n := s.candidates(r)
+	in := make([]uint64, (n+63)/64)
+	for h := range heads {
+		unit := i*heads + h
+		clear(in)
+		for _, b := range l.Block[unit*l.Stride:][:l.Count[unit]] {
+			if c := int(b) - s.Spec.SinkBlocks; c >= 0 && c < n {
+				in[c/64] |= 1 << (c % 64)
+			}
 		}
-		n := s.candidates(r)
-		for h := range heads {
-			unit := i*heads + h
-			in := s.detail.bitmap(n)
-			for _, b := range l.Block[unit*l.Stride:][:l.Count[unit]] {
-				if c := int(b) - s.Spec.SinkBlocks; c >= 0 && c < n {
-					in[c/64] |= 1 << (c % 64)
-				}
-			}
-			if err := r.rows.Choose(layer*heads+h, in, r.grid == r.lastGrid); err != nil {
-				return fmt.Errorf("request %d, KV head %d: %w", r.ID, h, err)
-			}
+		if err := r.rows.Choose(layer*heads+h, in, r.grid == r.lastGrid); err != nil {
+			return fmt.Errorf("request %d, KV head %d: %w", r.ID, h, err)
 		}
 	}
 	return nil
-}
-
-// bitmap returns n zero bits.
-func (d *detail) bitmap(n int) []uint64 {
-	words := (n + 63) / 64
-	if cap(d.chosen) < words {
-		d.chosen = make([]uint64, 2*words)
-	}
-	d.chosen = d.chosen[:words]
-	clear(d.chosen)
-	return d.chosen
 }
 
 // record notes what the layer's decodes select, where that is not everything.

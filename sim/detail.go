@@ -1,5 +1,7 @@
 package sim
 
+import "sparseserve/sim/kv"
+
 // What a device that moves and computes real data is told beside the counts.
 
 // Row is one request of a step.
@@ -54,7 +56,6 @@ type detail struct {
 	dropped []Dropped
 	lists   Lists
 	tables  []Table
-	chosen  []uint64 // bitmap of candidates
 }
 
 // describe lists the batch's requests.
@@ -105,13 +106,15 @@ func (s *Server) list(layer int, dense bool) {
 	l := &s.detail.lists
 	heads := s.Geometry.KVHeads
 	s.makeRoom(dense)
-	for i, r := range s.step.decodes {
+	kv.SideBySide(len(s.step.decodes), func(i int) {
+		r := s.step.decodes[i]
 		blocks := s.Geometry.Blocks(r.Context())
+		var sel kv.Selection
 		for h := range heads {
 			unit, g := i*heads+h, layer*heads+h
-			s.selection(r, g, dense, &s.step.sel)
+			s.selection(r, g, dense, &sel)
 			out := l.Block[unit*l.Stride:][:0]
-			if sel := &s.step.sel; sel.All {
+			if sel.All {
 				out = ascend(out, 0, blocks)
 			} else {
 				out = ascend(out, 0, sel.Sinks)
@@ -129,7 +132,7 @@ func (s *Server) list(layer int, dense bool) {
 				to[j] = int32(slots[b])
 			}
 		}
-	}
+	})
 	s.step.work.Lists = l
 }
 

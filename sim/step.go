@@ -293,6 +293,10 @@ func (s *Server) accessSampled(li int) (int64, error) {
 			s.cache.Write(li, r.seq)
 		}
 	}
+	if s.Detail { // a real GPU waits
+		s.cache.AccessLayer(li, st.seqs, func(i, g int, sel *kv.Selection) { s.selection(st.decodes[i], g, dense, sel) })
+		return s.cache.Fill(li)
+	}
 	for _, r := range st.decodes {
 		for g := first; g < first+groups; g++ {
 			s.selection(r, g, dense, &st.sel)

@@ -49,65 +49,114 @@ func contains(xs []*Seq, x *Seq) bool {
 // Fill, so that all of a layer's hits are in use before anything is evicted.
 func (c *Cache) Access(s *Seq, g int, sel *Selection) {
 	c.create(s, g)
+	c.access(&c.own, s, g, sel)
+	c.merge(&c.own, c.poolOf[g])
+}
+
+// share is what accesses leave in the cache beside their request: requests that
+// are accessed side by side each fill one, and these are merged in order.
+type share struct {
+	missing  []ref
+	idle     int // change of the pool's idle blocks
+	selected int64
+	want     []uint64 // scratch
+}
+
+func (c *Cache) merge(sh *share, pool int) {
+	c.missing = append(c.missing, sh.missing...)
+	c.pools[pool].idle += sh.idle
+	c.stats.Selected += sh.selected
+	sh.missing, sh.idle, sh.selected = sh.missing[:0], 0, 0
+}
+
+// AccessLayer applies the selections of all groups of a sampled layer for
+// several different requests: selection writes that of the i-th one in group g,
+// and is called from several goroutines at once. The outcome is that of Access
+// for one after the other.
+func (c *Cache) AccessLayer(li int, seqs []*Seq, selection func(i, g int, sel *Selection)) {
+	l := &c.layers[li]
+	for len(c.shares) < len(seqs) {
+		c.shares = append(c.shares, share{})
+	}
+	for _, s := range seqs {
+		for g := l.from; g < l.to; g++ {
+			c.create(s, g)
+		}
+	}
+	SideBySide(len(seqs), func(i int) {
+		var sel Selection
+		sh := c.shares[i] // apart from its neighbours in the caches of the cores
+		for g := l.from; g < l.to; g++ {
+			selection(i, g, &sel)
+			c.access(&sh, seqs[i], g, &sel)
+		}
+		c.shares[i] = sh
+	})
+	for i := range seqs {
+		c.merge(&c.shares[i], l.pool)
+	}
+}
+
+func (c *Cache) access(sh *share, s *Seq, g int, sel *Selection) {
 	gs := &s.groups[g]
 	row := s.row(g)
 	next := sel.Sinks + len(sel.Next) + s.blocks - sel.Tail
 	if sel.All {
 		next = s.blocks
 	}
-	c.stats.Selected += int64(next)
+	sh.selected += int64(next)
 	follows := gs.last == s.step-1 && !gs.parked && int(gs.seen) == s.blocks
 	switch {
 	case follows && gs.all && sel.All:
 	case follows && !gs.all && !sel.All && sel.Prev != nil:
 		for w, word := range sel.Diff {
 			for ; word != 0; word &= word - 1 {
-				c.drop(s, g, row, sel.Sinks+int(sel.Prev[w*64+bits.TrailingZeros64(word)]))
+				c.drop(sh, s, g, row, sel.Sinks+int(sel.Prev[w*64+bits.TrailingZeros64(word)]))
 			}
 		}
 		for w, word := range sel.Diff {
 			for ; word != 0; word &= word - 1 {
-				c.touch(s, g, row, sel.Sinks+int(sel.Next[w*64+bits.TrailingZeros64(word)]))
+				c.touch(sh, s, g, row, sel.Sinks+int(sel.Next[w*64+bits.TrailingZeros64(word)]))
 			}
 		}
 	default:
-		c.rebuild(s, g, row, sel)
+		c.rebuild(sh, s, g, row, sel)
 	}
 	gs.last, gs.seen, gs.all, gs.parked = s.step, int32(s.blocks), sel.All, false
 }
 
 // rebuild applies a selection without knowing how it differs from the last.
-func (c *Cache) rebuild(s *Seq, g int, row []mark, sel *Selection) {
+func (c *Cache) rebuild(sh *share, s *Seq, g int, row []mark, sel *Selection) {
 	if gs := &s.groups[g]; !gs.parked && gs.last >= s.born {
-		c.dropUnwanted(s, g, row, sel)
+		c.dropUnwanted(sh, s, g, row, sel)
 	}
 	if sel.All {
 		for b := range s.blocks {
-			c.touch(s, g, row, b)
+			c.touch(sh, s, g, row, b)
 		}
 		return
 	}
 	for b := range sel.Sinks {
-		c.touch(s, g, row, b)
+		c.touch(sh, s, g, row, b)
 	}
 	for _, i := range sel.Next {
-		c.touch(s, g, row, sel.Sinks+int(i))
+		c.touch(sh, s, g, row, sel.Sinks+int(i))
 	}
 	for b := sel.Tail; b < s.blocks; b++ {
-		c.touch(s, g, row, b)
+		c.touch(sh, s, g, row, b)
 	}
 }
 
 // dropUnwanted drops the active blocks of a group that a selection leaves out.
-func (c *Cache) dropUnwanted(s *Seq, g int, row []mark, sel *Selection) {
+func (c *Cache) dropUnwanted(sh *share, s *Seq, g int, row []mark, sel *Selection) {
 	if sel.All {
 		return
 	}
 	words := (s.blocks + 63) / 64
-	if cap(c.want) < words {
-		c.want = make([]uint64, 2*words)
+	if cap(sh.want) < words {
+		sh.want = make([]uint64, 2*words)
 	}
-	want := c.want[:words]
+	want := sh.want[:words]
 	clear(want)
 	for _, i := range sel.Next {
 		b := sel.Sinks + int(i)
@@ -115,13 +164,13 @@ func (c *Cache) dropUnwanted(s *Seq, g int, row []mark, sel *Selection) {
 	}
 	for b := sel.Sinks; b < sel.Tail; b++ {
 		if row[b]&active != 0 && want[b/64]&(1<<(b%64)) == 0 {
-			c.drop(s, g, row, b)
+			c.drop(sh, s, g, row, b)
 		}
 	}
 }
 
 // touch makes a block active.
-func (c *Cache) touch(s *Seq, g int, row []mark, b int) {
+func (c *Cache) touch(sh *share, s *Seq, g int, row []mark, b int) {
 	m := row[b]
 	if m&active != 0 {
 		return
@@ -130,23 +179,23 @@ func (c *Cache) touch(s *Seq, g int, row []mark, b int) {
 		s.recent[int(was)%c.window]--
 	}
 	if m.idle() {
-		c.pools[c.poolOf[g]].idle--
+		sh.idle--
 	}
 	row[b] = m&(held|resident) | active
 	s.active++
 	if m&(held|resident) == 0 {
-		c.missing = append(c.missing, ref{s.id, s.step, uint16(g), uint16(b)})
+		sh.missing = append(sh.missing, ref{s.id, s.step, uint16(g), uint16(b)})
 	}
 }
 
 // drop ends a block's run of selections; its last use was the group's last
 // access.
-func (c *Cache) drop(s *Seq, g int, row []mark, b int) {
+func (c *Cache) drop(sh *share, s *Seq, g int, row []mark, b int) {
 	last := s.groups[g].last
 	m := row[b]&(held|resident) | mark(last)
 	row[b] = m
 	if m.idle() {
-		c.pools[c.poolOf[g]].idle++
+		sh.idle++
 	}
 	s.active--
 	if last+uint32(c.window) > s.step {
@@ -165,9 +214,10 @@ func (c *Cache) park(s *Seq, g int) {
 	row := s.row(g)
 	for b := range row[:s.blocks] {
 		if row[b]&active != 0 {
-			c.drop(s, g, row, b)
+			c.drop(&c.own, s, g, row, b)
 		}
 	}
+	c.merge(&c.own, c.poolOf[g])
 }
 
 // Fill gives slots to what Write and Access queued in a sampled layer, evicting

@@ -86,7 +86,8 @@ type Cache struct {
 	leaving []*Seq // accessed in the last step, absent from this one
 	missing []ref  // of the layer being accessed: to load, waiting for slots
 	writing []ref  // of the layer being accessed: just written, waiting for slots
-	want    []uint64
+	own     share  // of accesses one by one
+	shares  []share
 	stats   Stats
 	loads   []int64 // by group of the sample
 
