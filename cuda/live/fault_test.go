@@ -14,6 +14,7 @@ import (
 	"sparseserve/cuda/soft"
 	"sparseserve/cuda/weights"
 	"sparseserve/sim"
+	"sparseserve/sim/des"
 )
 
 // faulty is a machine whose n-th operation fails, and all after it, as after a fault on a GPU.
@@ -306,4 +307,56 @@ func (m *most) DeviceAlloc(bytes int64) (cuda.Ptr, error) {
 	held, _ := m.Held()
 	m.largest = max(m.largest, held)
 	return p, err
+}
+
+// late is a workload of two requests with a gap between them.
+type late struct{ next int }
+
+func (w *late) Next() (sim.Arrival, bool, error) {
+	w.next++
+	return sim.Arrival{At: des.Time(w.next) * 300 * des.Millisecond, Prompt: 33, Output: 3}, w.next <= 2, nil
+}
+
+// Pacing waits out the gaps in which nothing runs, and adds nothing to any step.
+func TestPaceWaitsOutIdleGaps(t *testing.T) {
+	c := cases()["mha/offload"]
+	for _, pace := range []bool{false, true} {
+		m := soft.New(soft.Config{})
+		source, err := weights.NewRandom(c.shape, 7)
+		if err != nil {
+			t.Fatal(err)
+		}
+		model := tiny(&c.shape)
+		device, err := live.New(m, live.Config{Spec: &c.spec, Geometry: model.Geometry(c.spec.BlockTokens), Weights: source, KVBytes: c.kvBytes, Seed: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg := c.server(&model)
+		cfg.Detail, cfg.Device = true, device
+		if pace {
+			cfg.Idle = func(gap des.Time) error { device.Idle(t.Context(), gap); return nil }
+		}
+		server, err := sim.NewServer(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps := &counted{}
+		start := time.Now()
+		if _, err := server.Run(t.Context(), &late{}, steps); err != nil {
+			t.Fatal(err)
+		}
+		took := time.Since(start)
+		if paced := took > 590*time.Millisecond; paced != pace {
+			t.Errorf("pacing %v: the run took %v for arrivals at 0.3 and 0.6 s", pace, took)
+		}
+		for _, s := range steps.steps {
+			if s.Timing.Elapsed > 250*des.Millisecond {
+				t.Errorf("pacing %v: step %d took %v", pace, s.Index, s.Timing.Elapsed)
+			}
+		}
+		if err := device.Close(); err != nil {
+			t.Error(err)
+		}
+		m.Close()
+	}
 }
