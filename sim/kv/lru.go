@@ -1,5 +1,7 @@
 package kv
 
+import "runtime"
+
 // lru evicts the block whose last use lies furthest back. Use is counted by
 // (step, layer): all heads of a batch read a layer's blocks in one kernel, so
 // they are used at one time.
@@ -12,13 +14,20 @@ package kv
 // collected with, and is passed over; every block not collected is younger
 // than all collected. So the order is exact, and its cost falls on evictions.
 type lru struct {
-	pool     int
-	victims  []ref
-	next     int
-	from, to int               // sampled layers to scan
-	unused   int               // idle blocks that no decode step selected
-	count    [maxAge + 1]int32 // idle blocks by age in steps
-	start    [maxAge + 1]int32
+	pool    int
+	victims []ref
+	next    int
+	parts   []*agePart // of the running scan
+	all     []*agePart
+}
+
+// agePart is the share of a scan over some of the layers: idle blocks by
+// whether a decode step of their request has selected them (0 no, 1 yes) and by
+// age in steps; then where the next of each goes among the victims.
+type agePart struct {
+	from, to int // sampled layers
+	oldest   int
+	count    [2][maxAge + 1]int32
 }
 
 // maxAge is the age, in steps, from which on blocks count as equally old. A
@@ -52,76 +61,119 @@ func (l *lru) scan(c *Cache, layer int) bool {
 	if c.pools[l.pool].idle == 0 {
 		return false
 	}
-	l.from, l.to = 0, len(c.layers)
+	from, to := 0, len(c.layers)
 	if layer >= 0 {
-		l.from, l.to = layer, layer+1
+		from, to = layer, layer+1
 	}
-	oldest := l.countAges(c)
+	l.divide(c, from, to)
+	l.parallel(func(p *agePart) { l.countAges(c, p) })
+	oldest := -1
+	for _, p := range l.parts {
+		oldest = max(oldest, p.oldest)
+	}
 	if oldest < 0 {
 		return false
 	}
+	youngest := l.arrange(c, oldest)
+	l.parallel(func(p *agePart) {
+		l.collect(c, p, youngest)
+		for i := range p.count {
+			clear(p.count[i][:oldest+1])
+		}
+	})
+	return true
+}
+
+// divide gives each core some of the layers when a real GPU waits; a simulation
+// has other runs for the cores.
+func (l *lru) divide(c *Cache, from, to int) {
+	n := 1
+	if c.detail {
+		n = min(to-from, runtime.GOMAXPROCS(0))
+	}
+	for len(l.all) < n {
+		l.all = append(l.all, new(agePart))
+	}
+	l.parts = l.all[:n]
+	for i, p := range l.parts {
+		p.from, p.to = from+i*(to-from)/n, from+(i+1)*(to-from)/n
+	}
+}
+
+func (l *lru) parallel(f func(*agePart)) {
+	if len(l.parts) == 1 {
+		f(l.parts[0])
+		return
+	}
+	SideBySide(len(l.parts), func(i int) { f(l.parts[i]) })
+}
+
+// countAges counts a part's idle blocks.
+func (l *lru) countAges(c *Cache, p *agePart) {
+	p.oldest = -1
+	l.each(c, p, func(s *Seq, g int) {
+		for _, m := range s.row(g)[:s.blocks] {
+			if m.idle() {
+				age := s.age(c.step, m)
+				p.count[s.selected(m)][age]++
+				p.oldest = max(p.oldest, age)
+			}
+		}
+	})
+}
+
+// arrange turns counts into places, the oldest blocks first, until there are
+// enough victims, and returns the age of the youngest. Blocks of one age are of
+// one step; those never selected count as used at its beginning, the others in
+// the order of layers, which each keeps.
+func (l *lru) arrange(c *Cache, oldest int) (youngest int) {
 	want := int32(max(256, c.pools[l.pool].slots/4))
-	total, youngest := int32(0), oldest
-	for ; youngest >= 0; youngest-- {
-		l.start[youngest] = total
-		if total += l.count[youngest]; total >= want {
+	total := int32(0)
+	for youngest = oldest; youngest >= 0; youngest-- {
+		for selected := range 2 {
+			for _, p := range l.parts {
+				n := &p.count[selected][youngest]
+				*n, total = total, total+*n
+			}
+		}
+		if total >= want {
 			break
 		}
 	}
-	youngest = max(youngest, 0)
 	if cap(l.victims) < int(total) {
 		l.victims = make([]ref, total, 2*total)
 	}
 	l.victims, l.next = l.victims[:total], 0
-	l.collect(c, youngest)
-	clear(l.count[:oldest+1])
-	return true
+	return max(youngest, 0)
 }
 
-// countAges counts idle blocks by age and returns the oldest, -1 for none.
-func (l *lru) countAges(c *Cache) int {
-	oldest := -1
-	l.unused = 0
-	l.each(c, func(s *Seq, g int) {
-		for _, m := range s.row(g)[:s.blocks] {
-			if m.idle() {
-				if m.when() < s.born {
-					l.unused++
-				}
-				age := s.age(c.step, m)
-				l.count[age]++
-				oldest = max(oldest, age)
+// collect writes a part's idle blocks of at least the given age to their places.
+func (l *lru) collect(c *Cache, p *agePart, youngest int) {
+	l.each(c, p, func(s *Seq, g int) {
+		for b, m := range s.row(g)[:s.blocks] {
+			if !m.idle() {
+				continue
+			}
+			if age := s.age(c.step, m); age >= youngest {
+				at := &p.count[s.selected(m)][age]
+				l.victims[*at] = ref{s.id, m.when(), uint16(g), uint16(b)}
+				*at++
 			}
 		}
 	})
-	return oldest
 }
 
-// collect writes the idle blocks of at least the given age to victims, oldest
-// first. Blocks of one age are of one step; those never selected count as used
-// at its beginning, the others in the order of layers, which each keeps.
-func (l *lru) collect(c *Cache, youngest int) {
-	for _, selected := range [...]bool{false, true} {
-		if !selected && l.unused == 0 {
-			continue
-		}
-		l.each(c, func(s *Seq, g int) {
-			for b, m := range s.row(g)[:s.blocks] {
-				if !m.idle() || m.when() >= s.born != selected {
-					continue
-				}
-				if age := s.age(c.step, m); age >= youngest {
-					l.victims[l.start[age]] = ref{s.id, m.when(), uint16(g), uint16(b)}
-					l.start[age]++
-				}
-			}
-		})
+// selected says whether a decode step of this owner has selected a block: 0 or 1.
+func (s *Seq) selected(m mark) int {
+	if m.when() < s.born {
+		return 0
 	}
+	return 1
 }
 
-// each visits the rows of the pool's groups, layer by layer.
-func (l *lru) each(c *Cache, visit func(s *Seq, g int)) {
-	for i := l.from; i < l.to; i++ {
+// each visits the rows of a part's groups in the pool, layer by layer.
+func (l *lru) each(c *Cache, p *agePart, visit func(s *Seq, g int)) {
+	for i := p.from; i < p.to; i++ {
 		if c.layers[i].pool != l.pool {
 			continue
 		}
