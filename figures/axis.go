@@ -50,7 +50,7 @@ func (a axis) Ticks(_, _ float64) []plot.Tick {
 	for e := math.Floor(math.Log10(a.low)); e <= math.Log10(a.high); e++ {
 		for digit := 1; digit < 10; digit++ {
 			v := float64(digit) * math.Pow(10, e)
-			if v < a.low || v > a.high {
+			if v < a.low || a.of(v) > a.of(a.high)-0.03*decades {
 				continue
 			}
 			t := plot.Tick{Value: a.of(v)}
@@ -73,7 +73,7 @@ func linearTicks(low, high float64) []plot.Tick {
 		step /= 2
 	}
 	var ticks []plot.Tick
-	for i := math.Ceil(low / step); i*step <= high; i++ {
+	for i := math.Ceil(low / step); i*step <= high-0.03*(high-low); i++ { // a label at the very top would push the title up
 		ticks = append(ticks, plot.Tick{Value: i * step, Label: tickLabel(i * step)})
 	}
 	return ticks
@@ -110,6 +110,27 @@ func union(spans []span) span {
 		u.low, u.high = math.Min(u.low, s.low), math.Max(u.high, s.high)
 	}
 	return u
+}
+
+// uncut is the span of the curves' intervals, but for points far beyond the
+// others: those run out of the panel, so that they do not flatten the rest.
+func uncut(curves []curve) span {
+	var heights []float64
+	for _, c := range curves {
+		for _, q := range c.points {
+			heights = append(heights, q.mean)
+		}
+	}
+	slices.Sort(heights)
+	s := span{0, 0}
+	for _, c := range curves {
+		for _, q := range c.points {
+			if q.mean <= 4*heights[len(heights)/2] {
+				s.high = math.Max(s.high, math.Min(q.high, 2*q.mean))
+			}
+		}
+	}
+	return s
 }
 
 // barSpan is the span of the bars' heights and intervals.

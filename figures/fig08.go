@@ -29,6 +29,6 @@ func fig08(folders []string) (picture, error) {
 	return picture{charts: []chart{{
 		x: "Window Size", y: "Overlap Ratio (%)", curves: all,
 		ticks: []float64{1, 4, 8, 12, 16},
-		axis:  axis{80, 100, false},
+		axis:  axis{80, 101, false},
 	}}}, nil
 }

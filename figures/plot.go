@@ -3,9 +3,11 @@ package figures
 import (
 	"image/color"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -110,6 +112,7 @@ type bandPlotter struct {
 
 func (d bandPlotter) Plot(c draw.Canvas, plt *plot.Plot) {
 	x, y := d.chart.place(&d.curve, &c, plt)
+	d.points = slices.DeleteFunc(slices.Clone(d.points), func(q point) bool { return y(q.mean) > c.Max.Y })
 	var outline []vg.Point
 	for _, q := range d.points {
 		outline = append(outline, vg.Point{X: x(q.x), Y: d.clamp(&c, y(q.low))})
@@ -140,13 +143,17 @@ func (d curvePlotter) Plot(c draw.Canvas, plt *plot.Plot) {
 	for i, q := range d.points {
 		line[i] = at(q)
 	}
-	c.StrokeLines(draw.LineStyle{Color: d.color, Width: d.width, Dashes: d.dashes}, line)
+	c.StrokeLines(draw.LineStyle{Color: d.color, Width: d.width, Dashes: d.dashes}, c.ClipLinesXY(line)...)
 	for _, q := range d.points {
-		if q.high > q.low {
-			drawWhisker(&c, d.color, x(q.x), max(y(q.low), c.Min.Y), y(q.high))
+		if at(q).Y > c.Max.Y { // out of the panel: its value at the edge
+			style := noteStyle()
+			style.Color, style.XAlign, style.YAlign = d.color, text.XLeft, text.YTop
+			c.FillText(style, vg.Point{X: x(q.x) + 4, Y: c.Max.Y}, d.series+" "+tickLabel(math.Round(q.mean)))
+			continue
 		}
-	}
-	for _, q := range d.points {
+		if q.high > q.low {
+			drawWhisker(&c, d.color, x(q.x), max(y(q.low), c.Min.Y), min(y(q.high), c.Max.Y))
+		}
 		drawMarker(&c, d.look, at(q), q.unstable)
 	}
 }

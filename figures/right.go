@@ -11,7 +11,7 @@ import (
 )
 
 // rightWidth is the room beside a panel for a right axis.
-const rightWidth = 74 // points
+const rightWidth = 80 // points
 
 // rightAxis draws a second y axis along the right edge, outside the panel.
 type rightAxis struct {
