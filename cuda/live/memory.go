@@ -45,6 +45,9 @@ type use struct {
 // Fits returns a *MemoryError when the workload may need more memory than the machine has, before anything is taken. hostBytes is what the host
 // can give; 0: not known.
 func Fits(m Machine, cfg Config, load Load, hostBytes int64) error {
+	if err := supported(cfg.Weights.Config(), cfg.Geometry); err != nil {
+		return err
+	}
 	info, err := m.Device()
 	if err != nil {
 		return err
