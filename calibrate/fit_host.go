@@ -14,6 +14,9 @@ import (
 // 64 KiB, the lists of 8 requests of 32 heads. A copy takes either of two times,
 // 9 and 17 us on an H200, the longer one more often when it is larger: what
 // many layers pay is the mean.
+//
+// Of a step it knows the least that a loop pays, one launch and one
+// synchronisation; fitLive measures the loop.
 func fitHost(s *Samples, p *hw.Profile, from source) []model {
 	up := map[int64]float64{}
 	for _, r := range s.Records {
@@ -29,6 +32,9 @@ func fitHost(s *Samples, p *hw.Profile, from source) []model {
 		if t, ok := up[r.Point.At("bytes")]; ok {
 			both = append(both, datum{Point: r.Point, seconds: typicalMean(r.Samples) + t})
 		}
+	}
+	if sync := s.of(probeSync); len(sync) > 0 {
+		p.Host.Step = from.figure(sync[0].seconds*1e6, "us", "submitting one kernel and synchronising, the least that a loop pays between two steps' kernels")
 	}
 	bytes := func(at datum) float64 { return float64(at.At("bytes")) }
 	fit, held := both.split(together, 2, nil)

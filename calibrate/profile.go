@@ -73,11 +73,7 @@ func Fit(s *Samples) (*Calibration, error) {
 	for i := range models {
 		p.Fits = append(p.Fits, models[i].judge(p))
 	}
-	unmeasured := "reference, gpu.runtime and nominal peaks are not measured; their sources say where they come from"
-	if len(s.of(probeLive)) == 0 {
-		unmeasured = "host.step, " + unmeasured
-	}
-	p.Provenance.Notes = append(observations(s), unmeasured)
+	p.Provenance.Notes = append(observations(s), "reference, gpu.runtime and nominal peaks are not measured; their sources say where they come from")
 	return &Calibration{Samples: s, Profile: p, models: models}, nil
 }
 
