@@ -171,7 +171,7 @@ func phasePictures(runs []validated) []picture {
 	for _, load := range unique(loads) {
 		pic := picture{file: "phases-" + fileName(strings.TrimSuffix(load, " req/s")), looks: map[string]look{}}
 		for i, kind := range []string{"steps that only decode", "steps with a prefill"} {
-			c := chart{title: kind + ", " + load + ": measured, then modelled", y: "Time per step (ms)"}
+			c := chart{title: kind + ": measured, then modelled\n" + load, y: "Time per step (ms)"}
 			for j := range runs {
 				if r := &runs[j]; r.load() == load {
 					if g, ok := phaseGroup(r, i == 1); ok {
