@@ -42,7 +42,6 @@ type Device struct {
 	offload bool
 	sparse  bool
 	budget  int // blocks that a decode selects
-	layers  int64
 
 	stream cuda.Stream
 	clock  clock

@@ -72,7 +72,6 @@ type warmUp struct {
 	d              *Device
 	prompt, blocks int
 	index          int64
-	dropped        []sim.Dropped
 }
 
 func (w *warmUp) run() error {
