@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sparseserve/experiments"
+)
+
+// The README's generated tables are about all that they should be: written anew
+// by sparseserve claims --readme README.md, and with --sensitivity.
+func TestReadmeTables(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := func(name string) string {
+		_, rest, _ := strings.Cut(string(text), "<!-- "+name+" -->\n")
+		inside, _, ok := strings.Cut(rest, "<!-- /"+name+" -->")
+		if !ok {
+			t.Fatalf("README.md has no lines <!-- %s --> and <!-- /%[1]s -->", name)
+		}
+		return inside
+	}
+	claims, err := experiments.Claims("sparseserve")
+	if err != nil {
+		t.Fatal(err)
+	}
+	table := block("claims")
+	for _, c := range claims {
+		about, _, _ := strings.Cut(c.Text, ": ")
+		if !strings.Contains(table, "\n| "+about) {
+			t.Errorf("README.md has no row of %s, %q", c.ID, c.Text)
+		}
+	}
+	table = block("sensitivity")
+	for _, f := range experiments.FreedParameters() {
+		if !strings.Contains(table, "\n| `"+f.Name+"` | ") {
+			t.Errorf("README.md has no row of %s", f.Name)
+		}
+	}
+}
