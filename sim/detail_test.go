@@ -45,7 +45,6 @@ type shadow struct {
 	sim.Device
 	*scenario
 	step  sim.Step
-	loads []kv.BlockRef
 	hbm   map[int32]content // by slot
 	dram  map[place]bool    // full blocks
 	stash map[place]int     // tokens of a layer-segmented prefill's open blocks
