@@ -19,6 +19,7 @@ type decodes struct {
 	// Of selection, when sparse.
 	blocks   cuda.Ptr // int32 [n][KVHeads] that exist
 	digests  cuda.Ptr // int32 [n][KVHeads] that are full
+	first    cuda.Ptr // int64 [layers][n][KVHeads] index of the unit's first digest
 	metaBase cuda.Ptr // lowest address of a request's digests, from which they are counted
 }
 
@@ -75,6 +76,21 @@ func (d *Device) beginSelection(s *sim.Step) error {
 			c.metaBase = d.of[i].meta.at
 		}
 	}
+	// One upload a step, though each layer reads its own.
+	first, at, err := d.stage.longs(d.geo.Groups() * c.n)
+	if err != nil {
+		return err
+	}
+	c.first = at
+	for layer := range d.geo.Layers {
+		for i := range c.n {
+			r := d.of[i]
+			base := int64(r.meta.at-c.metaBase)/d.geo.MetaBytes + int64(layer*heads*r.metaBlocks)
+			for h := range heads {
+				first[(layer*c.n+i)*heads+h] = base + int64(h*r.metaBlocks)
+			}
+		}
+	}
 	b := &d.scratch
 	units := int64(c.n * heads)
 	if err := d.grow(&b.scores, units*int64(c.most)*4, "block scores"); err != nil {
@@ -103,27 +119,13 @@ func (d *Device) score(layer int, l *sim.Lists) error {
 	}
 	c, b, md, heads := &d.decodes, &d.scratch, d.model, d.geo.KVHeads
 	units := c.n * heads
-	first, at, err := d.stage.longs(units)
-	if err != nil {
-		return err
-	}
-	for i := range c.n {
-		r := d.of[i]
-		base := int64(r.meta.at-c.metaBase) / d.geo.MetaBytes
-		for h := range heads {
-			first[i*heads+h] = base + int64((layer*heads+h)*r.metaBlocks)
-		}
-	}
 	if err := d.growZeroed(&b.zeroed, int64(units)*4, "selection counters"); err != nil {
 		return err
 	}
-	if err := d.stage.send(d.stream); err != nil {
-		return err
-	}
 	s := d.cfg.Spec
-	err = d.m.Select(&cuda.SelectArgs{
+	err := d.m.Select(&cuda.SelectArgs{
 		Scores: cuda.ScoresArgs{
-			Q: b.q.at, Meta: c.metaBase, First: at, Count: c.digests, Scores: b.scores.at, Batch: int32(c.n), HeadsQ: int32(md.HeadsQ), HeadsKV: int32(heads),
+			Q: b.q.at, Meta: c.metaBase, First: c.first + cuda.Ptr(8*layer*units), Count: c.digests, Scores: b.scores.at, Batch: int32(c.n), HeadsQ: int32(md.HeadsQ), HeadsKV: int32(heads),
 			HeadDim: int32(md.HeadDim), ScoreStride: int32(c.most), MaxBlocks: int32(c.most),
 		},
 		TopK: cuda.TopKArgs{

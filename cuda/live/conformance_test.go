@@ -107,7 +107,7 @@ func (w *workload) Next() (sim.Arrival, bool, error) {
 	}
 	l := lengths[w.next]
 	w.next++
-	return sim.Arrival{At: des.Time(w.next) * 3 * des.Millisecond, Prompt: l.prompt, Output: l.output}, true, nil
+	return sim.Arrival{At: des.Time(w.next) * 300 * des.Microsecond, Prompt: l.prompt, Output: l.output}, true, nil
 }
 
 // run is what a run left.
