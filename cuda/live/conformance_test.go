@@ -22,7 +22,7 @@ import (
 // Whatever the system, every emitted token's logits are those of the float64 model that reads the same blocks: dense and sparse attention,
 // plain, chunked and layer-segmented prefill, with offloading and without, after any eviction and preemption.
 func TestLogitsAreTheOracles(t *testing.T) {
-	for name, c := range cases() {
+	for name, c := range chosen() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			// Operations run as late as the stream's order allows, which shows where a wait is missing.
@@ -45,6 +45,19 @@ type scenario struct {
 	preempts bool
 	selects  bool      // the model selects
 	record   io.Writer // of selections; nil: none
+}
+
+// chosen are all cases, or with -short, under checkers that make each many times slower, one of each way that goroutines meet.
+func chosen() map[string]*scenario {
+	all := cases()
+	if !testing.Short() {
+		return all
+	}
+	few := map[string]*scenario{}
+	for _, name := range []string{"mha/dense", "mha/offload, memcpy", "gqa/offload, batched and gpu", "gqa/select: offload, small", "mha/layer"} {
+		few[name] = all[name]
+	}
+	return few
 }
 
 func cases() map[string]*scenario {

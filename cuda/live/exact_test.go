@@ -46,7 +46,7 @@ func (c *scenario) trySimulate(t *testing.T, change func(*sim.Config)) ([]sim.St
 // With one sequence of batches, the blocks that a live run selects, hits, loads, evicts and saves are those of the simulation with every head,
 // step by step: by the server's account and by the device's own.
 func TestLiveRunDoesWhatTheSimulationSays(t *testing.T) {
-	for name, c := range cases() {
+	for name, c := range chosen() {
 		if c.selects {
 			continue // the simulation has no weights to select with; see the test below
 		}
@@ -93,7 +93,7 @@ func (r *run) equals(t *testing.T, want []sim.StepRecord) {
 // What a live run recorded, the simulator replays: the same blocks selected, hit, loaded, evicted and saved in every step, whether the score
 // process or the model selected.
 func TestReplayedSelectionsAreTheLiveOnes(t *testing.T) {
-	for name, c := range cases() {
+	for name, c := range chosen() {
 		if !c.spec.Offload || !c.spec.Sparse() {
 			continue
 		}
