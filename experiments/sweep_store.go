@@ -235,6 +235,12 @@ func (s *PointStore) begin(p *Point) (*pointFiles, error) {
 
 // seal writes the manifest of a finished point and gives its folder its name.
 func (s *PointStore) seal(dir string, m *manifest) error {
+	return seal(dir, s.folder(m.Hash), m, m)
+}
+
+// seal notes the digests of a folder's files in m, writes kept, of which m is
+// all or a part, as its manifest, and gives the folder its final name.
+func seal(dir, final string, m *manifest, kept any) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
@@ -245,15 +251,15 @@ func (s *PointStore) seal(dir string, m *manifest) error {
 			return err
 		}
 	}
-	text, err := json.MarshalIndent(m, "", "  ")
+	text, err := json.MarshalIndent(kept, "", "  ")
 	if err != nil {
 		return err
 	}
 	if err := writeFile(filepath.Join(dir, manifestFile), append(text, '\n')); err != nil {
 		return err
 	}
-	if err := os.RemoveAll(s.folder(m.Hash)); err != nil { // a damaged one
+	if err := os.RemoveAll(final); err != nil { // a damaged one
 		return err
 	}
-	return os.Rename(dir, s.folder(m.Hash))
+	return os.Rename(dir, final)
 }

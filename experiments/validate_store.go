@@ -176,28 +176,7 @@ func (s *validationStore) seal(dir string, run *keptRun) error {
 			return err
 		}
 	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	run.Files = map[string]string{}
-	for _, e := range entries {
-		if run.Files[e.Name()], err = digestFile(filepath.Join(dir, e.Name())); err != nil {
-			return err
-		}
-	}
-	text, err := json.MarshalIndent(run, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := writeFile(filepath.Join(dir, manifestFile), append(text, '\n')); err != nil {
-		return err
-	}
-	final := filepath.Join(s.dir, run.Hash)
-	if err := os.RemoveAll(final); err != nil { // a damaged one
-		return err
-	}
-	return os.Rename(dir, final)
+	return seal(dir, filepath.Join(s.dir, run.Hash), &run.manifest, run)
 }
 
 // writeGzip writes a compressed file, the same bytes for the same text.
