@@ -3,13 +3,14 @@
 # make build   a static binary, ./sparseserve
 # make figures the figures of the SparseServe paper, from nothing, into out/paper
 #
-# The rest is for work on the code itself: lint, race, fuzz, bench, clean, and
+# The rest is for work on the code itself: lint, race, laws, fuzz, hunt, bench, clean, and
 # what cuda.mk adds.
 
 GO ?= go
 FUZZTIME ?= 10s
+CHECKS ?= 2000
 
-.PHONY: run test build figures lint race laws fuzz bench clean
+.PHONY: run test build figures lint race laws fuzz hunt bench clean
 
 run:
 	$(GO) run . simulate
@@ -48,6 +49,10 @@ fuzz:
 	    $(GO) test $$(dirname $$file) -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME); \
 	  done; \
 	done
+
+# New random cases of every property, many more than a test run draws.
+hunt: fuzz
+	RAPID_CHECKS=$(CHECKS) $(GO) test -count 1 -timeout 1h -tags lawcheck $$(grep -rl --include='*_test.go' pgregory.net/rapid . | xargs -n1 dirname | sort -u)
 
 bench:
 	$(GO) test -run '^$$' -bench . -benchmem ./...

@@ -15,20 +15,39 @@ import (
 // suffices to have every block's tokens in the slot that attention reads.
 func TestDetailNamesEveryBlock(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		c := drawScenario(t)
-		c.detail, c.spec.Heads = true, "full"
-		m := &shadow{scenario: c, hbm: map[int32]content{}, dram: map[place]bool{}, stash: map[place]int{}, dense: map[place]int{}}
-		o := &outcome{spy: &spy{Device: c.modelled(t, profile(t, c.gpu))}}
-		m.Device = o.spy
-		o.server = c.server(t, m)
-		o.run(t, c, nil)
-		for id := range m.ids() {
-			// What the last step finished is dropped with the next, which never comes.
-			if i := slices.IndexFunc(o.requests, func(r sim.Record) bool { return r.ID == id }); o.requests[i].LastToken != o.steps[len(o.steps)-1].Start+o.steps[len(o.steps)-1].Timing.Elapsed {
-				t.Fatalf("blocks are left of request %d, which has gone\n%v", id, c)
-			}
-		}
+		drawScenario(t).follow(t)
 	})
+}
+
+// Saves that land before the step that queued them ends once left a prefill's
+// reservation negative, and blocks got slots beyond the pool.
+func TestDetailWhenSavesLandWithinTheStep(t *testing.T) {
+	c := &scenario{model: tiny(3, 3), gpu: "a100-40gb", hbm: 38592, seed: 1}
+	c.spec = sim.Spec{
+		Attention: "full", BudgetTokens: 6, BlockTokens: 3, WindowBlocks: 1, Offload: true, LoadEngine: "memcpy", SaveEngine: "memcpy",
+		Eviction: "lru", Pool: "per-layer", Utilisation: 0.9, DRAMGiB: 216 * 192. / (1 << 30), Base: "vllm", MaxRequests: 2, MaxTokens: 2,
+		Window: 1, Prefill: "layer", ChunkTokens: 1, OverLength: "truncate", SampleGroups: 1,
+	}
+	for _, a := range [][2]int{{10, 25}, {13, 25}} {
+		c.arrivals = append(c.arrivals, sim.Arrival{Prompt: a[0], Output: a[1]})
+	}
+	c.follow(t)
+}
+
+// follow runs the scenario on a device that keeps track of every block.
+func (c *scenario) follow(t fatal) {
+	c.detail, c.spec.Heads = true, "full"
+	m := &shadow{scenario: c, hbm: map[int32]content{}, dram: map[place]bool{}, stash: map[place]int{}, dense: map[place]int{}}
+	o := &outcome{spy: &spy{Device: c.modelled(t, profile(t, c.gpu))}}
+	m.Device = o.spy
+	o.server = c.server(t, m)
+	o.run(t, c, nil)
+	for id := range m.ids() {
+		// What the last step finished is dropped with the next, which never comes.
+		if i := slices.IndexFunc(o.requests, func(r sim.Record) bool { return r.ID == id }); o.requests[i].LastToken != o.steps[len(o.steps)-1].Start+o.steps[len(o.steps)-1].Timing.Elapsed {
+			t.Fatal(fmt.Sprintf("blocks are left of request %d, which has gone\n%v", id, c))
+		}
+	}
 }
 
 // place is one block of one request; content is how many of its tokens a slot

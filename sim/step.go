@@ -374,7 +374,10 @@ func (s *Server) landSaves(step int64) error {
 			continue
 		}
 		j.req.buffers = 0
-		if err := s.cache.Reserve(j.seq, s.metaBytes(j.req.Context())); err != nil {
+		if !j.req.Decoding() {
+			j.req.buffers = s.allBlocks(1) // of the open blocks, which get slots when the step ends
+		}
+		if err := s.cache.Reserve(j.seq, s.metaBytes(j.req.Context())+j.req.buffers); err != nil {
 			return err
 		}
 	}

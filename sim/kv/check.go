@@ -34,6 +34,9 @@ func (c *Cache) Check() error {
 		if p.used != len(owner[i]) {
 			return fmt.Errorf("law 1: pool %d counts %d blocks, %d are resident", i, p.used, len(owner[i]))
 		}
+		if p.reserved < 0 || int(p.fresh-p.first) > p.slots {
+			return fmt.Errorf("law 2: pool %d has %d slots, handed out %d, %d reserved", i, p.slots, p.fresh-p.first, p.reserved)
+		}
 		if int(p.fresh-p.first) != p.used+len(p.free) {
 			return fmt.Errorf("law 1: pool %d handed out %d slots, %d used + %d free", i, p.fresh-p.first, p.used, len(p.free))
 		}

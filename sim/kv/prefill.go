@@ -1,5 +1,7 @@
 package kv
 
+import "fmt"
+
 // Extend records that a request's KV now reaches the given tokens. New blocks
 // get their slots when the step runs each layer (Write, Access).
 func (c *Cache) Extend(s *Seq, tokens int) {
@@ -122,6 +124,9 @@ func (c *Cache) Segmented(s *Seq) error {
 // whole model, and evicts blocks where it grows. It fails, changing nothing,
 // when what is in use leaves too little.
 func (c *Cache) Reserve(s *Seq, bytes int64) error {
+	if bytes < 0 {
+		return fmt.Errorf("kv: %d bytes to reserve for request %d", bytes, s.id)
+	}
 	delta := bytes - s.reserved
 	if delta == 0 {
 		return nil
@@ -137,11 +142,10 @@ func (c *Cache) setReserved(bytes int64) error {
 	each := c.reservedSlots(bytes)
 	for i := range c.pools {
 		p := &c.pools[i]
-		old := p.reserved
 		p.reserved = each
 		for p.used+p.reserved > p.slots {
 			if err := c.evict(i, -1); err != nil {
-				p.reserved = old
+				c.reserve()
 				return err
 			}
 		}
@@ -164,6 +168,11 @@ func (c *Cache) reservedSlots(bytes int64) int {
 func (c *Cache) release(s *Seq) {
 	c.reserved -= s.reserved
 	s.reserved = 0
+	c.reserve()
+}
+
+// reserve sets aside in every pool what is reserved.
+func (c *Cache) reserve() {
 	for i := range c.pools {
 		c.pools[i].reserved = c.reservedSlots(c.reserved)
 	}
