@@ -50,7 +50,7 @@ func (g *rig) prepareLive(p Point) (Timed, error) {
 // liveSteps serves requests that all arrive at once and returns the host's time of as many decode steps of all of them.
 func liveSteps(m live.Machine, model *hw.Model, offload bool, requests, steps int) (samples []float64, err error) {
 	spec := sim.Spec{
-		Attention: "full", BudgetTokens: liveBudget, BlockTokens: blockTokens, LoadEngine: "flash", SaveEngine: "flash", Eviction: "lru", Pool: "unified",
+		Attention: "full", Selection: "arkvale", BudgetTokens: liveBudget, BlockTokens: blockTokens, LoadEngine: "flash", SaveEngine: "flash", Eviction: "lru", Pool: "unified",
 		Utilisation: 0.9, DRAMGiB: float64(liveKV) / gib, SaveBuffer: 256, Base: "vllm", MaxRequests: requests, MaxTokens: 2048, Window: 12,
 		Prefill: "chunked", ChunkTokens: 2048, OverLength: "truncate", Heads: "full",
 	}
@@ -60,7 +60,7 @@ func liveSteps(m live.Machine, model *hw.Model, offload bool, requests, steps in
 	}
 	if offload {
 		spec.Attention, spec.Offload, spec.SinkBlocks, spec.WindowBlocks = "sparse", true, 2, 2
-		cfg.Library = dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), dsa.TopK{K: sim.Candidates(&spec)}, 1)
+		cfg.Library = dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), dsa.TopK{K: sim.Candidates(&spec)}, dsa.CuboidMean, 2, 2, 1)
 	}
 	cfg.Spec = spec
 	source, err := weights.NewRandom(weights.Config{

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"sparseserve/sim"
+	"sparseserve/sim/dsa"
 	"sparseserve/traces"
 )
 
@@ -18,6 +19,7 @@ var specEnums = []struct {
 	values []string
 }{
 	{"attention", []string{"full", "sparse"}},
+	{"selection", dsa.Names()},
 	{"load_engine", []string{"memcpy", "batched", "flash"}},
 	{"save_engine", []string{"memcpy", "gpu", "flash"}},
 	{"eviction", []string{"lru", "fifo"}},
@@ -81,6 +83,14 @@ func checkSpec(s *sim.Spec) *KeyError {
 	case s.Sparse() && s.SinkBlocks+s.WindowBlocks >= s.BudgetTokens/s.BlockTokens:
 		return &KeyError{Key: "sink_blocks", Value: fmt.Sprint(s.SinkBlocks),
 			Reason: fmt.Sprintf("with window_blocks = %d leaves nothing of the budget of %d tokens", s.WindowBlocks, s.BudgetTokens)}
+	case s.Selection == "psa" && !(s.Epsilon > 0 && s.Epsilon < 1):
+		return &KeyError{Key: "epsilon", Value: show(s.Epsilon), Reason: "is a share of the attention, above 0 and below 1"}
+	case s.Selection == "psa" && s.Microbatch < 1:
+		return &KeyError{Key: "microbatch", Value: fmt.Sprint(s.Microbatch), Reason: "is a number of blocks, at least 1"}
+	case s.Selection == "infinigen" && !(s.Margin >= 0):
+		return &KeyError{Key: "margin", Value: show(s.Margin), Reason: "must be at least 0"}
+	case s.Sparse() && s.Selection == "infinigen" && s.BlockTokens != 1:
+		return &KeyError{Key: "block_tokens", Value: fmt.Sprint(s.BlockTokens), Reason: "must be 1: infinigen selects tokens"}
 	case s.Offload && s.DRAMGiB == 0:
 		return &KeyError{Key: "dram_gib", Value: "0", Reason: "must be above 0 with offload"}
 	}
@@ -94,17 +104,33 @@ func oneOf(got string, values []string) string {
 
 // checkScores returns what makes a score process impossible, or nil.
 func checkScores(p traces.ScoreParams) *KeyError {
+	for _, f := range []struct {
+		key   string
+		value float64
+	}{
+		{"drift", p.Drift}, {"noise", p.Noise}, {"jump", p.Jump}, {"error", p.Error}, {"min_max_error", p.MinMaxError},
+		{"mean_error", p.MeanError}, {"representative_error", p.RepresentativeError}, {"speculation_error", p.SpeculationError},
+		{"within", p.Within}, {"skew_layers", p.SkewLayers}, {"skew_heads", p.SkewHeads}, {"skew_tokens", p.SkewTokens},
+	} {
+		if !(f.value >= 0) || math.IsInf(f.value, 0) {
+			return &KeyError{Key: "scores." + f.key, Value: show(f.value), Reason: "is a standard deviation, 0 or above"}
+		}
+	}
+	for _, f := range []struct {
+		key   string
+		value float64
+	}{{"sink", p.Sink}, {"recent", p.Recent}} {
+		if math.IsNaN(f.value) || math.IsInf(f.value, 0) {
+			return &KeyError{Key: "scores." + f.key, Value: show(f.value), Reason: "must be a finite number"}
+		}
+	}
 	switch {
-	case !(p.Drift >= 0) || math.IsInf(p.Drift, 0):
-		return &KeyError{Key: "scores.drift", Value: show(p.Drift), Reason: "is a standard deviation, 0 or above"}
-	case !(p.Noise >= 0) || math.IsInf(p.Noise, 0):
-		return &KeyError{Key: "scores.noise", Value: show(p.Noise), Reason: "is a standard deviation, 0 or above"}
-	case !(p.Jump >= 0) || math.IsInf(p.Jump, 0):
-		return &KeyError{Key: "scores.jump", Value: show(p.Jump), Reason: "is a standard deviation, 0 or above"}
 	case !(p.JumpRate >= 0 && p.JumpRate <= 1):
 		return &KeyError{Key: "scores.jump_rate", Value: show(p.JumpRate), Reason: "is a probability, 0 to 1"}
 	case !(p.Rho >= 0 && p.Rho < 1):
 		return &KeyError{Key: "scores.rho", Value: show(p.Rho), Reason: "is a correlation, at least 0 and below 1"}
+	case !(p.Skew > 0) || math.IsInf(p.Skew, 0):
+		return &KeyError{Key: "scores.skew", Value: show(p.Skew), Reason: "must be above 0"}
 	}
 	return nil
 }

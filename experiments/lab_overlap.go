@@ -41,7 +41,7 @@ func (l *Lab) overlap(e *paperExperiment) error {
 	system := &preset.Spec
 	p := Point{Scores: traces.DefaultScores}
 	l.alter(&p)
-	lib := dsa.NewLibrary(traces.NewScores(p.Scores, scoreSeed), dsa.TopK{K: sim.Candidates(system)}, streamFamilies)
+	lib := dsa.NewLibrary(traces.NewScores(p.Scores, scoreSeed), dsa.TopK{K: sim.Candidates(system)}, dsa.CuboidMean, system.SinkBlocks, system.WindowBlocks, streamFamilies)
 	var out bytes.Buffer
 	w := csv.NewWriter(&out)
 	w.Write([]string{"seed", "window", "requests", "overlap"})
@@ -86,8 +86,8 @@ func overlaps(spec *overlapSpec, system *sim.Spec, lib *dsa.Library, seed uint64
 			}
 			continue
 		}
-		c := lib.CursorOf(seed, requests, 0)
-		for i, s := range streamOverlap(lib.Stream(int(c.Family), grid), int(c.Phase), spec.Steps, fixed, spec.Windows) {
+		c := lib.CursorOf(seed, requests, 0, 0, 1)
+		for i, s := range streamOverlap(lib.Stream(c, grid), int(c.Phase), spec.Steps, fixed, spec.Windows) {
 			shares[i] += s
 		}
 	}
@@ -105,7 +105,7 @@ func streamOverlap(s *dsa.Stream, phase, steps, fixed int, windows []int) []floa
 	last := make([]int, s.Candidates) // the step that selected a block last, from 1
 	hits, total := make([]int, len(windows)), 0
 	for t := 1; t <= longest+steps; t++ {
-		chosen := s.At((phase + t) % s.Steps)
+		chosen := s.At((phase + t) % s.Steps).Next
 		if t > longest {
 			total += len(chosen) + fixed
 			for i, w := range windows {

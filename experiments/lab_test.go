@@ -128,7 +128,7 @@ func TestLabErrors(t *testing.T) {
 // Overlap by its definition: the union of the last w steps' blocks.
 func TestStreamOverlap(t *testing.T) {
 	steps := [][]float32{{3, 2, 1, 0}, {3, 1, 2, 0}, {0, 1, 2, 3}, {3, 2, 1, 0}, {0, 3, 2, 1}, {1, 0, 3, 2}}
-	s := dsa.Record(4, len(steps), dsa.TopK{K: 2}, func(t int) []float32 { return steps[t] })
+	s := dsa.Record(4, len(steps), dsa.TopK{K: 2}, func(t int) *dsa.View { return &dsa.View{Critical: steps[t]} })
 	windows := []int{1, 2, 3}
 	const phase, length, fixed = 2, 5, 1
 	got := streamOverlap(s, phase, length, fixed, windows)
@@ -138,12 +138,12 @@ func TestStreamOverlap(t *testing.T) {
 			at := phase + 1 + windows[len(windows)-1] + n
 			seen := map[uint16]bool{}
 			for back := 1; back <= w; back++ {
-				for _, b := range s.At((at - back) % s.Steps) {
+				for _, b := range s.At((at - back) % s.Steps).Next {
 					seen[b] = true
 				}
 			}
 			total, hits = total+2+fixed, hits+fixed
-			for _, b := range s.At(at % s.Steps) {
+			for _, b := range s.At(at % s.Steps).Next {
 				if seen[b] {
 					hits++
 				}

@@ -33,8 +33,10 @@ type Simulator struct {
 
 // libraryKey is what recorded streams depend on.
 type libraryKey struct {
-	scores traces.ScoreParams
-	blocks int // that the policy picks
+	scores        traces.ScoreParams
+	policy        dsa.Policy
+	digest        dsa.Digest
+	sinks, window int // blocks
 }
 
 // NewSimulator returns a simulator with no streams yet.
@@ -107,7 +109,12 @@ func (x *Simulator) prepare(p *Point) (*prepared, error) {
 			return nil, fmt.Errorf("system.selections: %s: %w", p.System.Selections, err)
 		}
 	default:
-		s.server.Library = x.library(libraryKey{p.Scores, sim.Candidates(&p.System)})
+		policy, named, err := p.System.Policy()
+		if err != nil {
+			s.close()
+			return nil, err
+		}
+		s.server.Library = x.library(libraryKey{p.Scores, policy, named.Digest, p.System.SinkBlocks, p.System.WindowBlocks})
 	}
 	return s, nil
 }
@@ -168,13 +175,13 @@ func endedEarly(ctx context.Context, sum *sim.Summary, err error) {
 	sum.Warnings = append(sum.Warnings, fmt.Sprintf("ended early: %s; figures are of the %d requests that finished until then", sum.Interrupted, sum.Completed))
 }
 
-// library returns the streams of a top-k policy.
+// library returns the streams of a selection algorithm.
 func (x *Simulator) library(k libraryKey) *dsa.Library {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	l := x.libraries[k]
 	if l == nil {
-		l = dsa.NewLibrary(traces.NewScores(k.scores, scoreSeed), dsa.TopK{K: k.blocks}, streamFamilies)
+		l = dsa.NewLibrary(traces.NewScores(k.scores, scoreSeed), k.policy, k.digest, k.sinks, k.window, streamFamilies)
 		x.libraries[k] = l
 	}
 	return l

@@ -33,7 +33,7 @@ func decoding(t testing.TB) *sim.Server {
 		t.Fatal(err)
 	}
 	spec := sim.Spec{
-		Attention: "sparse", BudgetTokens: 2048, BlockTokens: 32, SinkBlocks: 2, WindowBlocks: 2,
+		Attention: "sparse", Selection: "arkvale", BudgetTokens: 2048, BlockTokens: 32, SinkBlocks: 2, WindowBlocks: 2,
 		Offload: true, LoadEngine: "flash", SaveEngine: "flash", Eviction: "lru", Pool: "unified",
 		DRAMGiB: 224, SaveBuffer: 256, Base: "vllm", MaxRequests: 256, MaxTokens: 2048, Watermark: 0.01,
 		BatchControl: true, Window: 12, Prefill: "layer", ChunkTokens: 2048, Heads: "sampled", SampleGroups: 16,
@@ -42,7 +42,7 @@ func decoding(t testing.TB) *sim.Server {
 		Spec:     spec,
 		Model:    sim.Model{Layers: model.Layers, KVHeads: model.KVHeads, Hidden: model.Hidden, MaxContext: model.MaxContext},
 		Geometry: model.Geometry(32), HBMBytes: 20 << 30, Device: device,
-		Library: dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), dsa.TopK{K: sim.Candidates(&spec)}, 2),
+		Library: dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), dsa.TopK{K: sim.Candidates(&spec)}, dsa.CuboidMean, 2, 2, 2),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -57,7 +57,7 @@ func (d *metronome) Drain() (des.Time, error) { return d.elapsed + 5*ms, nil }
 func byHand(blocks int64, arrivals ...sim.Arrival) *scenario {
 	c := &scenario{model: tiny(2, 1), gpu: "a100-40gb", seed: 1, arrivals: arrivals}
 	c.spec = sim.Spec{
-		Attention: "full", BudgetTokens: 20, BlockTokens: 4, SinkBlocks: 1, WindowBlocks: 1,
+		Attention: "full", Selection: "arkvale", BudgetTokens: 20, BlockTokens: 4, SinkBlocks: 1, WindowBlocks: 1,
 		LoadEngine: "memcpy", SaveEngine: "memcpy", Eviction: "lru", Pool: "unified", Utilisation: 0.9, DRAMGiB: 1,
 		Base: "vllm", MaxRequests: 8, MaxTokens: 8, Window: 12, Prefill: "chunked", ChunkTokens: 8,
 		OverLength: "truncate", Heads: "full", SampleGroups: 1,

@@ -28,6 +28,9 @@ func (s *Server) checkSelections(rate float64) error {
 		}
 		return nil
 	}
+	if s.DeviceSelects && !s.fixed {
+		return fmt.Errorf("sim: a device selects a fixed number of blocks, %s does not; use one of the top-k algorithms as system.selection", spec.Selection)
+	}
 	if s.chosen() && spec.BudgetTokens/spec.BlockTokens <= spec.SinkBlocks+spec.WindowBlocks {
 		return errors.New("sim: the budget leaves nothing to choose beside sinks and window; raise system.budget_tokens")
 	}
@@ -35,6 +38,12 @@ func (s *Server) checkSelections(rate float64) error {
 		return nil
 	}
 	was, is := s.Recording.Shape, s.SelectionShape()
+	if was.Selection != is.Selection {
+		return fmt.Errorf("system.selections: selected by %s when recorded, system.selection is %s now", was.Selection, is.Selection)
+	}
+	if was.Epsilon != is.Epsilon || was.Pipelined != is.Pipelined {
+		return fmt.Errorf("system.selections: recorded with system.epsilon = %g and system.pipelined = %v, %g and %v now", was.Epsilon, was.Pipelined, is.Epsilon, is.Pipelined)
+	}
 	for _, c := range []struct {
 		what    string
 		was, is int
@@ -42,6 +51,7 @@ func (s *Server) checkSelections(rate float64) error {
 		{"layers", was.Layers, is.Layers}, {"KV heads", was.KVHeads, is.KVHeads}, {"system.dense_layers", was.DenseLayers, is.DenseLayers},
 		{"system.block_tokens", was.BlockTokens, is.BlockTokens}, {"system.sink_blocks", was.SinkBlocks, is.SinkBlocks},
 		{"system.window_blocks", was.WindowBlocks, is.WindowBlocks},
+		{"system.microbatch", was.Microbatch, is.Microbatch},
 		{"blocks that system.budget_tokens leaves to choose", was.Candidates, is.Candidates},
 	} {
 		if c.was != c.is {
@@ -56,27 +66,32 @@ func (s *Server) checkSelections(rate float64) error {
 
 // SelectionShape is the shape of the recordings that a server makes and takes.
 func (c *Config) SelectionShape() dsa.Shape {
-	return dsa.Shape{
+	shape := dsa.Shape{
 		Layers: c.Model.Layers, KVHeads: c.Model.KVHeads, DenseLayers: c.Spec.DenseLayers, BlockTokens: c.Spec.BlockTokens,
 		SinkBlocks: c.Spec.SinkBlocks, WindowBlocks: c.Spec.WindowBlocks, Candidates: Candidates(&c.Spec), Seed: c.Seed,
+		Selection: c.Spec.Selection,
 	}
+	if c.Spec.Progressive() {
+		shape.Candidates, shape.Epsilon, shape.Microbatch, shape.Pipelined = c.Spec.Microbatch, c.Spec.Epsilon, c.Spec.Microbatch, c.Spec.Pipelined
+	}
+	return shape
 }
 
 // prepareChoice readies a decode for what will be chosen of its candidates. A
 // recording tells at once.
 func (s *Server) prepareChoice(r *request, candidates int) (err error) {
-	if r.grid = -1; candidates <= Candidates(&s.Spec) {
+	if r.grid = -1; candidates <= s.policy.Limit() {
 		return nil // all
 	}
 	r.grid = 0
 	if s.Recording == nil {
 		if r.rows == nil {
-			r.rows = dsa.NewRows(len(s.groups), Candidates(&s.Spec))
+			r.rows = dsa.NewRows(len(s.counted))
 		}
 		return nil
 	}
 	if r.replay == nil {
-		if r.replay, err = s.Recording.Replay(r.ID, r.prompt, r.Output, s.groups); err != nil {
+		if r.replay, err = s.Recording.Replay(r.ID, r.prompt, r.Output, s.counted); err != nil {
 			return fmt.Errorf("system.selections: %w", err)
 		}
 		r.rows = r.replay.Rows
@@ -97,7 +112,7 @@ func (s *Server) leftToDevice() bool {
 func (s *Server) score(layer int) error {
 	w := &s.step.work
 	if s.DeviceSelects && !s.leftToDevice() {
-		s.makeRoom(false)
+		s.makeRoom(layer, false)
 		w.Lists = &s.detail.lists
 	}
 	if err := s.Device.Score(layer, w); err != nil {
@@ -136,7 +151,7 @@ func (s *Server) takeOne(layer, i int) error {
 				in[c/64] |= 1 << (c % 64)
 			}
 		}
-		if err := r.rows.Choose(layer*heads+h, in, r.grid == r.lastGrid); err != nil {
+		if err := r.rows.Choose(layer*heads+h, in, Candidates(&s.Spec), r.grid == r.lastGrid); err != nil {
 			return fmt.Errorf("request %d, KV head %d: %w", r.ID, h, err)
 		}
 	}
@@ -155,7 +170,7 @@ func (s *Server) record(layer int) {
 		}
 		for h := range heads {
 			s.selection(r, layer*heads+h, false, sel)
-			s.Recorder.Add(r.ID, sel.Next, sel.Prev, sel.Diff)
+			s.Recorder.Add(r.ID, dsa.Row{Next: sel.Next, Used: sel.Used, Added: sel.Added, Dropped: sel.Dropped}, sel.Follows)
 		}
 	}
 }

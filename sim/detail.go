@@ -105,7 +105,7 @@ func (s *Server) drop(r *request, finished bool) {
 func (s *Server) list(layer int, dense bool) {
 	l := &s.detail.lists
 	heads := s.Geometry.KVHeads
-	s.makeRoom(dense)
+	s.makeRoom(layer, dense)
 	kv.SideBySide(len(s.step.decodes), func(i int) {
 		r := s.step.decodes[i]
 		blocks := s.Geometry.Blocks(r.Context())
@@ -118,7 +118,7 @@ func (s *Server) list(layer int, dense bool) {
 				out = ascend(out, 0, blocks)
 			} else {
 				out = ascend(out, 0, sel.Sinks)
-				for _, c := range sel.Next {
+				for _, c := range sel.Next[:sel.Used] {
 					out = append(out, int32(sel.Sinks)+int32(c))
 				}
 				out = ascend(out, sel.Tail, blocks)
@@ -144,13 +144,13 @@ func ascend(out []int32, from, to int) []int32 {
 }
 
 // makeRoom sizes the lists of a layer.
-func (s *Server) makeRoom(dense bool) {
+func (s *Server) makeRoom(layer int, dense bool) {
 	l := &s.detail.lists
 	l.Stride = 0
 	for _, r := range s.step.decodes {
 		n := s.Geometry.Blocks(r.Context())
 		if !dense {
-			n = min(n, Candidates(&s.Spec)+s.Spec.SinkBlocks+s.Spec.WindowBlocks)
+			n = min(n, s.most(r, layer)+s.Spec.SinkBlocks+s.Spec.WindowBlocks)
 		}
 		l.Stride = max(l.Stride, n)
 	}
@@ -160,6 +160,19 @@ func (s *Server) makeRoom(dense bool) {
 	if s.cache != nil {
 		l.Slot = grow(l.Slot, units*l.Stride)
 	}
+}
+
+// most is the most candidates that a head of a layer attends to.
+func (s *Server) most(r *request, layer int) int {
+	if s.fixed {
+		return Candidates(&s.Spec)
+	}
+	n := 0
+	for h := range s.Geometry.KVHeads {
+		s.selection(r, layer*s.Geometry.KVHeads+h, false, &s.step.sel)
+		n = max(n, s.step.sel.Used)
+	}
+	return n
 }
 
 func grow(x []int32, n int) []int32 {

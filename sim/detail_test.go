@@ -24,7 +24,7 @@ func TestDetailNamesEveryBlock(t *testing.T) {
 func TestDetailWhenSavesLandWithinTheStep(t *testing.T) {
 	c := &scenario{model: tiny(3, 3), gpu: "a100-40gb", hbm: 38592, seed: 1}
 	c.spec = sim.Spec{
-		Attention: "full", BudgetTokens: 6, BlockTokens: 3, WindowBlocks: 1, Offload: true, LoadEngine: "memcpy", SaveEngine: "memcpy",
+		Attention: "full", Selection: "arkvale", BudgetTokens: 6, BlockTokens: 3, WindowBlocks: 1, Offload: true, LoadEngine: "memcpy", SaveEngine: "memcpy",
 		Eviction: "lru", Pool: "per-layer", Utilisation: 0.9, DRAMGiB: 216 * 192. / (1 << 30), Base: "vllm", MaxRequests: 2, MaxTokens: 2,
 		Window: 1, Prefill: "layer", ChunkTokens: 1, OverLength: "truncate", SampleGroups: 1,
 	}

@@ -62,12 +62,22 @@ type Work struct {
 	// over requests; 0 when attention is dense.
 	ScoredBlocks int64
 	Sparse       bool // decode attention runs over selected blocks
+	// Rounds are the iterations of progressive attention, in order: DecodeTokens
+	// and the layer's loads, shared out. Empty where attention is not progressive.
+	Rounds []Round
 	// Lists and Tables are for devices that compute (Config.Detail): what the
 	// decodes read, and for each prefill span its place in the cache. With
 	// Config.DeviceSelects, Score fills Lists.Count and Lists.Block, in any order;
 	// where it gets none, Compute reads what Score chose.
 	Lists  *Lists
 	Tables []Table
+}
+
+// Round is one iteration of progressive attention over a batch: what decodes and
+// heads that have not seen enough attend to, and what must be loaded before.
+type Round struct {
+	Tokens int64 // for each KV head, summed over requests
+	Loads  int64 // blocks
 }
 
 // Span is one request's prefill attention in one layer: Query tokens attend

@@ -62,7 +62,7 @@ func BenchmarkBookkeeping(b *testing.B) {
 		b.Fatal(err)
 	}
 	spec := sim.Spec{
-		Attention: "sparse", BudgetTokens: 2048, BlockTokens: 32, SinkBlocks: 2, WindowBlocks: 2,
+		Attention: "sparse", Selection: "arkvale", BudgetTokens: 2048, BlockTokens: 32, SinkBlocks: 2, WindowBlocks: 2,
 		Offload: true, LoadEngine: "flash", SaveEngine: "flash", Eviction: "lru", Pool: "unified",
 		DRAMGiB: 224, SaveBuffer: 256, Base: "vllm", MaxRequests: 16, MaxTokens: 2048, Watermark: 0.01,
 		Window: 12, Prefill: "layer", ChunkTokens: 2048, Heads: "full",
@@ -73,7 +73,7 @@ func BenchmarkBookkeeping(b *testing.B) {
 		Spec:     spec,
 		Model:    sim.Model{Layers: model.Layers, KVHeads: model.KVHeads, Hidden: model.Hidden, MaxContext: model.MaxContext},
 		Geometry: geo, HBMBytes: 24 << 30, Device: device, Detail: true,
-		Library: dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), dsa.TopK{K: sim.Candidates(&spec)}, 8),
+		Library: dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), dsa.TopK{K: sim.Candidates(&spec)}, dsa.CuboidMean, 2, 2, 8),
 	})
 	if err != nil {
 		b.Fatal(err)

@@ -35,7 +35,8 @@ func (s *Server) allBlocks(n int) int64 {
 func (s *Server) selectedAtOnce(context int) int64 {
 	blocks := s.Geometry.Blocks(context)
 	if s.Spec.Sparse() && s.Spec.DenseLayers == 0 {
-		blocks = min(blocks, s.budget)
+		kept := min(blocks, s.Spec.SinkBlocks+s.Spec.WindowBlocks)
+		blocks = kept + s.policy.AtOnce(blocks-kept)
 	}
 	return int64(math.Ceil(float64(blocks)*s.cache.AtOnce())) * s.Geometry.BlockBytes
 }

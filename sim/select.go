@@ -1,6 +1,9 @@
 package sim
 
-import "sparseserve/sim/kv"
+import (
+	"sparseserve/sim/dsa"
+	"sparseserve/sim/kv"
+)
 
 // prepareSelections moves a decode's selections one step on: it finds the
 // streams of its context length and, when that is new, every group's place.
@@ -20,14 +23,15 @@ func (s *Server) prepareSelections(r *request) error {
 	r.grid = s.Library.Grid(candidates)
 	if r.steps == 0 {
 		r.cursors = r.cursors[:0]
-		for _, g := range s.groups {
-			r.cursors = append(r.cursors, s.Library.CursorOf(s.Seed, r.ID, int(g)))
+		heads := s.Geometry.KVHeads
+		for _, g := range s.counted {
+			r.cursors = append(r.cursors, s.Library.CursorOf(s.Seed, r.ID, int(g)/heads, int(g)%heads, heads))
 		}
 	}
 	if r.grid >= 0 && r.grid != r.lastGrid {
 		r.streams = r.streams[:0]
 		for _, c := range r.cursors {
-			r.streams = append(r.streams, s.Library.Stream(int(c.Family), r.grid))
+			r.streams = append(r.streams, s.Library.Stream(c, r.grid))
 		}
 	}
 	r.steps++
@@ -41,24 +45,21 @@ func (s *Server) candidates(r *request) int {
 
 // selection returns what group g of the sample selects in r's current step.
 func (s *Server) selection(r *request, g int, dense bool, sel *kv.Selection) {
-	sel.Prev, sel.Diff = nil, nil
+	sel.Follows, sel.Added, sel.Dropped = false, nil, nil
 	if sel.All = dense || r.grid < 0; sel.All {
 		return
 	}
 	sel.Sinks = s.Spec.SinkBlocks
 	sel.Tail = s.Geometry.Blocks(r.Context()) - s.Spec.WindowBlocks
+	if len(s.counted) > len(s.groups) {
+		g = int(s.groups[g])
+	}
+	var row dsa.Row
 	if s.chosen() {
-		sel.Next, sel.Prev, sel.Diff = r.rows.Row(g)
-		return
+		row, sel.Follows = r.rows.Row(g)
+	} else {
+		st := r.streams[g]
+		row, sel.Follows = st.At((int(r.cursors[g].Phase)+r.steps)%st.Steps), r.grid == r.lastGrid
 	}
-	st := r.streams[g]
-	t := (int(r.cursors[g].Phase) + r.steps) % st.Steps
-	sel.Next = st.At(t)
-	if r.grid == r.lastGrid {
-		prev := t - 1
-		if prev < 0 {
-			prev = st.Steps - 1
-		}
-		sel.Prev, sel.Diff = st.At(prev), st.Diff(t)
-	}
+	sel.Next, sel.Used, sel.Added, sel.Dropped = row.Next, row.Used, row.Added, row.Dropped
 }

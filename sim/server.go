@@ -27,7 +27,7 @@ type Config struct {
 	HBMBytes int64       // for KV blocks, metadata and prefill buffers
 	Seed     uint64
 	Device   Device
-	Library  *dsa.Library // selections of sparse attention; its policy picks SelectedBlocks
+	Library  *dsa.Library // selections of sparse attention, by Spec.Policy
 	// Detail names every row, block and slot to the device (detail.go), which
 	// needs all heads to be simulated.
 	Detail bool
@@ -53,7 +53,9 @@ type Server struct {
 	rec     Recorder
 	metrics *Metrics
 
-	budget   int // selected blocks a group, sinks and window included
+	policy   dsa.Policy // of sparse attention
+	fixed    bool       // it selects the budget whatever the scores
+	budget   int        // selected blocks a group, sinks and window included; a first guess where not fixed
 	requests map[*sched.Request]*request
 	free     []*request
 	nextID   int
@@ -70,7 +72,8 @@ type Server struct {
 	pinned   []*request // whose chunked prefill holds HBM
 	step     stepState
 	detail   detail
-	groups   []int32 // (layer, KV head) groups whose selections are simulated
+	groups   []int32 // (layer, KV head) groups whose blocks the cache follows
+	counted  []int32 // those whose selections are known: all where their sizes differ
 	workload Workload
 }
 
@@ -104,13 +107,20 @@ func NewServer(cfg Config) (*Server, error) {
 	}
 	s.memory = kv.NewBudget(capacity/blockBytes, geo.BlockTokens, spec.Watermark)
 	if spec.Sparse() {
-		s.budget = SelectedBlocks(spec)
+		policy, named, err := spec.Policy()
+		if err != nil {
+			return nil, err
+		}
+		s.policy, s.fixed, s.budget = policy, named.Fixed, SelectedBlocks(spec)
 	}
 	sample := kv.FullSample(geo)
 	if spec.Heads == "sampled" {
 		sample = kv.HashSample(geo, spec.SampleGroups, cfg.Seed)
 	}
 	s.groups = sample.Groups
+	if s.counted = s.groups; spec.Sparse() && !s.fixed {
+		s.counted = kv.FullSample(geo).Groups
+	}
 	if cfg.Detail {
 		if err := checkDetail(spec, sample.Rate); err != nil {
 			return nil, err
@@ -124,6 +134,7 @@ func NewServer(cfg Config) (*Server, error) {
 		cache, err := kv.NewCache(kv.Config{
 			Geometry: geo, Sample: sample, HBMBytes: cfg.HBMBytes,
 			Eviction: spec.Eviction, PerLayer: spec.Pool == "per-layer", Window: spec.Window, Detail: cfg.Detail,
+			Microbatch: s.microbatch(),
 		})
 		if err != nil {
 			return nil, err
@@ -158,6 +169,14 @@ func checkDetail(spec *Spec, rate float64) error {
 // SelectedBlocks returns how many blocks a group attends to, the open block,
 // sinks and window included.
 func SelectedBlocks(spec *Spec) int { return max(1, spec.BudgetTokens/spec.BlockTokens) }
+
+// microbatch is the blocks of one iteration, 0 where attention is not progressive.
+func (s *Server) microbatch() int {
+	if !s.Spec.Progressive() {
+		return 0
+	}
+	return s.Spec.Microbatch
+}
 
 // Candidates returns how many blocks a group's policy picks beside the sinks
 // and the window, which are charged to the budget.

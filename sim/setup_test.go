@@ -51,7 +51,7 @@ func drawScenario(t *rapid.T) *scenario {
 	}
 	s := &c.spec
 	*s = sim.Spec{
-		Attention: pick("attention", "full", "sparse", "sparse"), BlockTokens: n("block tokens", 1, 8),
+		Attention: pick("attention", "full", "sparse", "sparse"), Selection: "arkvale", BlockTokens: n("block tokens", 1, 8),
 		Offload: n("offload", 0, 3) > 0, LoadEngine: pick("load engine", "memcpy", "batched", "flash"),
 		SaveEngine: pick("save engine", "memcpy", "gpu", "flash"), SaveBuffer: pick2(t, "save buffer", 0, 0.002, 1),
 		Eviction: pick("eviction", "lru", "fifo"), Pool: pick("pool", "unified", "unified", "per-layer"),
@@ -131,7 +131,7 @@ func library(k int) *dsa.Library {
 	libraries.Lock()
 	defer libraries.Unlock()
 	if libraries.of[k] == nil {
-		libraries.of[k] = dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), dsa.TopK{K: k}, 2)
+		libraries.of[k] = dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), dsa.TopK{K: k}, dsa.CuboidMean, 2, 2, 2)
 	}
 	return libraries.of[k]
 }

@@ -1,5 +1,7 @@
 package sim
 
+import "sparseserve/sim/dsa"
+
 // Spec holds every knob of one serving system: the [system] table of a
 // configuration. Presets for the papers' systems are in package experiments.
 type Spec struct {
@@ -13,6 +15,13 @@ type Spec struct {
 	WindowBlocks int    `toml:"window_blocks"` // last blocks always selected, charged to the budget
 	DenseLayers  int    `toml:"dense_layers"`  // first layers that keep full attention
 	Selections   string `toml:"selections"`    // file of recorded selections; empty draws them from the score process
+
+	// Which blocks sparse attention selects (package dsa).
+	Selection  string  `toml:"selection"`  // arkvale | quest | mean | infllm | psa | infinigen
+	Epsilon    float64 `toml:"epsilon"`    // psa: share of the attention to reach
+	Microbatch int     `toml:"microbatch"` // psa: blocks of one iteration of progressive attention
+	Pipelined  bool    `toml:"pipelined"`  // psa: the next iteration's blocks are loaded beside one's attention
+	Margin     float64 `toml:"margin"`     // infinigen: below the highest score, in units of q·k / sqrt(d)
 
 	// Hierarchical KV cache.
 	Offload     bool    `toml:"offload"`
@@ -50,3 +59,18 @@ type Spec struct {
 
 // Sparse says whether decode attention selects blocks.
 func (s *Spec) Sparse() bool { return s.Attention == "sparse" }
+
+// Progressive says whether decode attention goes on microbatch by microbatch
+// until it has seen enough.
+func (s *Spec) Progressive() bool { return s.Sparse() && s.Selection == "psa" }
+
+// Policy returns the selection algorithm of sparse attention.
+func (s *Spec) Policy() (dsa.Policy, *dsa.Named, error) {
+	named, err := dsa.PolicyNamed(s.Selection)
+	if err != nil {
+		return nil, nil, err
+	}
+	return named.Make(&dsa.Options{
+		Blocks: Candidates(s), Epsilon: s.Epsilon, Microbatch: s.Microbatch, Pipelined: s.Pipelined, Margin: s.Margin,
+	}), named, nil
+}

@@ -20,9 +20,12 @@ type stepState struct {
 	before  kv.Stats
 	evicted int64 // by the end of the last step
 
-	contexts, selected, scored int64 // tokens, tokens and blocks a head, summed over decodes
-	closing                    int   // decodes whose open block becomes full
-	loaded, shared             int64 // sampled loads of the step, whole model; part given to layers so far
+	contexts, selected, scored int64   // tokens, tokens and blocks a head, summed over decodes
+	closing                    int     // decodes whose open block becomes full
+	loaded, shared             int64   // sampled loads of the step, whole model; part given to layers so far
+	byRound                    []int64 // of loaded, by microbatch
+	loads                      []int64 // of the layer, by microbatch
+	ends, lasts                []int64 // heads that end with each of its rounds, and the blocks they attend to in it
 }
 
 // saveJob is a run of blocks on its way to DRAM.
@@ -174,7 +177,9 @@ func (s *Server) enterDecode(r *request) error {
 	context := r.Context()
 	st.contexts += int64(context)
 	if s.Spec.Sparse() {
-		st.selected += s.selectedTokens(context)
+		if s.fixed {
+			st.selected += s.selectedTokens(context)
+		}
 		st.scored += int64(context / s.Geometry.BlockTokens)
 	}
 	if s.Spec.Sparse() && (s.cache != nil || s.Detail || s.Recorder != nil) {
@@ -211,7 +216,7 @@ func (s *Server) selectedTokens(context int) int64 {
 func (s *Server) layer(layer int) error {
 	st := &s.step
 	w := &st.work
-	*w = Work{Prefill: w.Prefill[:0], Decodes: len(s.batch.Decodes), Tokens: len(s.batch.Decodes)}
+	*w = Work{Prefill: w.Prefill[:0], Rounds: w.Rounds[:0], Decodes: len(s.batch.Decodes), Tokens: len(s.batch.Decodes)}
 	st.moves = kv.Moves{Layer: layer, BlockBytes: s.Geometry.BlockBytes}
 	for i := range s.batch.Prefills {
 		if seg := &s.batch.Prefills[i]; seg.In(layer) {
@@ -225,6 +230,9 @@ func (s *Server) layer(layer int) error {
 	dense := !s.Spec.Sparse() || layer < s.Spec.DenseLayers
 	if w.DecodeTokens = st.contexts; !dense {
 		w.Sparse, w.DecodeTokens, w.ScoredBlocks = true, st.selected, st.scored
+		if !s.fixed {
+			s.attended(layer)
+		}
 	}
 	if w.Sparse && w.Decodes > 0 {
 		if err := s.score(layer); err != nil {
@@ -235,6 +243,7 @@ func (s *Server) layer(layer int) error {
 		if err := s.access(layer); err != nil {
 			return err
 		}
+		s.loadInRounds(layer)
 		st.moves.Saves = s.savesOf(layer)
 		st.rec.Saved += st.moves.Saves
 		if s.Detail {
@@ -266,12 +275,14 @@ func (s *Server) access(layer int) error {
 	}
 	if layer == 0 {
 		var sum int64
+		st.byRound = st.byRound[:0]
 		for li := range s.cache.Layers() {
 			n, err := s.accessSampled(li)
 			if err != nil {
 				return err
 			}
 			sum += n
+			st.byRound = addRounds(st.byRound, s.cache.Rounds())
 		}
 		st.loaded, st.shared = s.cache.Scale(sum), 0
 	}

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"sparseserve/sim/des"
+	"sparseserve/sim/dsa"
 )
 
 // ScoreParams are the parameters of the attention-score process, one set for
@@ -17,6 +18,26 @@ type ScoreParams struct {
 
 	Jump     float64 `toml:"jump"`      // j, standard deviation of the part that stays for a while and then jumps
 	JumpRate float64 `toml:"jump_rate"` // probability of a jump in a decode step
+
+	// What lies behind the criticality that a digest estimates: how much attention
+	// a block truly holds. Scores have the unit of the spread between blocks; a
+	// block of true score T holds exp(beta T) of the attention, where beta, the
+	// skew, differs by layer, head and query token.
+	Error float64 `toml:"error"` // standard deviation of the true score about the cuboid-mean estimate
+	// Standard deviations of the other estimates about the true score.
+	MinMaxError         float64 `toml:"min_max_error"`
+	MeanError           float64 `toml:"mean_error"`
+	RepresentativeError float64 `toml:"representative_error"`
+	SpeculationError    float64 `toml:"speculation_error"` // of a token, by the layer before
+
+	Within float64 `toml:"within"` // standard deviation of a token's score within its page of 32
+	Sink   float64 `toml:"sink"`   // added to the first block
+	Recent float64 `toml:"recent"` // added to the newest full block
+
+	Skew       float64 `toml:"skew"`        // median beta
+	SkewLayers float64 `toml:"skew_layers"` // standard deviations of its logarithm: between layers,
+	SkewHeads  float64 `toml:"skew_heads"`  // between the heads of one,
+	SkewTokens float64 `toml:"skew_tokens"` // and between the query tokens of a head
 }
 
 // DefaultScores are fitted to published locality and to nothing else: SparseServe's
@@ -28,32 +49,42 @@ type ScoreParams struct {
 // holds four, while the 0.31 points say that drifting blocks have come back by
 // then. Blocks that have not been wanted for long and suddenly are miss in a
 // cache of any size. TestScoresFitPublishedLocality prints and holds all of it.
-var DefaultScores = ScoreParams{Drift: 0.30, Rho: 0.95, Noise: 0.26, Jump: 0.90, JumpRate: 0.02}
+var DefaultScores = ScoreParams{
+	Drift: 0.30, Rho: 0.95, Noise: 0.26, Jump: 0.90, JumpRate: 0.02,
+	Error: 0.4, MinMaxError: 0.6, MeanError: 0.6, RepresentativeError: 0.7, SpeculationError: 0.8,
+	Within: 1, Sink: 4, Recent: 3, Skew: 1.5, SkewLayers: 0.25, SkewHeads: 0.2, SkewTokens: 0.2,
+}
 
 // Scores is the score process of block selection. Block b of one KV head has,
-// at decode step t, the score
+// at decode step t, the criticality
 //
 //	s_b(t) = mu_b + d x_b(t) + j y_b(t) + e n_b(t)
 //
 // with mu_b ~ N(0,1) fixed, x_b a unit AR(1) with coefficient rho, y_b ~ N(0,1)
-// drawn anew at each jump, n_b white noise. All are independent between blocks. Scores are those after the merge
-// of a KV head's query heads, so a process belongs to a KV head also under GQA.
+// drawn anew at each jump, n_b white noise. All are independent between blocks.
+// It is the one that ArkVale's cuboid-mean digest estimates, which the parameters
+// are fitted to; weights.go has what blocks truly hold and what other digests
+// make of it. Scores are those after the merge of a KV head's query heads, so a
+// process belongs to a KV head also under GQA.
 //
 // Drawing two normals per block and step would dominate a simulation, so one
 // pool of noise rows d x + j y + e n is drawn once, on a circle of Steps() steps
 // (rho^Steps and the chance of Steps without a jump are next to nothing, so the
-// circle has the law of the line at every lag that matters), and a family gives each of its blocks its
-// own mu, row and phase. Each block's score keeps its exact law; blocks of one
-// family that share a row read it at different phases.
+// circle has the law of the line at every lag that matters), and a family gives
+// each of its blocks its own mu, row and phase. Each block's score keeps its
+// exact law; blocks of one family that share a row read it at different phases.
 type Scores struct {
-	p    ScoreParams
-	seed uint64
-	rows [][]float32
+	p      ScoreParams
+	seed   uint64
+	rows   [][]float32
+	errors [][]float32 // of unit variance, for what lies between estimates and truth
+	skews  []float64   // by class
 }
 
 const (
 	scoreSteps = 512
 	scoreRows  = 1024
+	errorRows  = 256
 )
 
 // NewScores draws the noise pool of a process.
@@ -63,6 +94,13 @@ func NewScores(p ScoreParams, seed uint64) *Scores {
 	for i := range s.rows {
 		s.rows[i] = circle(p, rng)
 	}
+	unit := ScoreParams{Drift: math.Sqrt(0.5), Rho: p.Rho, Noise: math.Sqrt(0.5)}
+	rng = des.Rand(seed, "traces/scores/errors")
+	s.errors = make([][]float32, errorRows)
+	for i := range s.errors {
+		s.errors[i] = circle(unit, rng)
+	}
+	s.skews = p.skews()
 	return s
 }
 
@@ -100,20 +138,60 @@ func circle(p ScoreParams, rng *rand.Rand) []float32 {
 // Steps returns the length of the circle.
 func (s *Scores) Steps() int { return scoreSteps }
 
-// Fill implements dsa.Scores. It works in tiles of a few steps: a tile's rows
-// stay in the nearest cache while every block adds its column.
-func (s *Scores) Fill(family, n int, dst []float32) {
-	type column struct {
-		mu    float32
-		phase int32
-		row   []float32
-	}
-	columns := make([]column, n)
+// Fill implements dsa.Scores.
+func (s *Scores) Fill(family, n int, sheet *dsa.Sheet) {
+	tokens := sheet.Digest == dsa.Speculated // a candidate is a token, pages of them share a score
+	sheet.Critical = room(sheet.Critical, scoreSteps*n)
+	columns := make([]blockColumn, n)
 	for b := range columns {
-		h := des.Hash(s.seed, uint64(family), uint64(b), 0xb10c)
-		columns[b] = column{float32(normal(h)), int32(h >> 10 % scoreSteps), s.rows[h%scoreRows]}
+		page := b
+		if tokens {
+			page = b / pageTokens
+		}
+		columns[b] = s.block(family, page)
+		switch {
+		case tokens:
+			columns[b].mu += float32(s.p.Within * normal(des.Hash(s.seed, uint64(family), uint64(b), 0x70c)))
+		case b == 0 && sheet.Sinks == 0:
+			columns[b].mu += float32(s.p.Sink)
+		case b == n-1 && sheet.Window < 2:
+			columns[b].mu += float32(s.p.Recent)
+		}
 	}
+	write(sheet.Critical, columns)
+	estimate := s.p.errorOf(sheet.Digest)
+	if !sheet.Weighs && estimate == 0 {
+		return
+	}
+	sheet.Score = append(sheet.Score[:0], sheet.Critical...)
+	s.disturb(sheet.Score, n, family, s.p.Error, 0xe44)
+	if estimate > 0 { // of another digest, which errs in its own way
+		copy(sheet.Critical, sheet.Score)
+		s.disturb(sheet.Critical, n, family, estimate, 0xd16)
+	}
+	if sheet.Weighs {
+		s.keep(family, sheet)
+	}
+}
+
+// blockColumn is one block: what it adds to the row that it reads from a phase on.
+type blockColumn struct {
+	mu    float32
+	phase int32
+	row   []float32
+}
+
+func (s *Scores) block(family, b int) blockColumn {
+	h := des.Hash(s.seed, uint64(family), uint64(b), 0xb10c)
+	return blockColumn{float32(normal(h)), int32(h >> 10 % scoreSteps), s.rows[h%scoreRows]}
+}
+
+// write sets all scores of the columns, step by step. It works in tiles of a few
+// steps: a tile's rows stay in the nearest cache while every block adds its
+// column.
+func write(dst []float32, columns []blockColumn) {
 	const tile = 16
+	n := len(columns)
 	for t0 := 0; t0 < scoreSteps; t0 += tile {
 		for b := range columns {
 			c := &columns[b]

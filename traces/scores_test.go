@@ -106,7 +106,7 @@ func exact(p ScoreParams, n, k, steps int, rng *rand.Rand) func(int) []uint16 {
 			}
 			scores[i] = float32(mu[i] + p.Drift*x[i] + p.Jump*y[i] + p.Noise*rng.NormFloat64())
 		}
-		sets[t] = picker.Pick(scores, nil)
+		sets[t], _ = picker.Pick(&dsa.View{Critical: scores}, nil)
 	}
 	return func(t int) []uint16 { return sets[t] }
 }
@@ -123,10 +123,10 @@ func TestStreamsHaveTheLawOfTheProcess(t *testing.T) {
 	for family := range runs {
 		e := measure(scoreSteps, n, testForced, exact(DefaultScores, n, k, scoreSteps, rng), capacities)
 		a = append(a, append(e.overlap, e.miss...))
-		rows := make([]float32, scoreSteps*n)
-		s.Fill(family, n, rows)
-		st := dsa.Record(n, scoreSteps, dsa.TopK{K: k}, func(t int) []float32 { return rows[t*n : (t+1)*n] })
-		r := measure(scoreSteps, n, testForced, st.At, capacities)
+		sheet := dsa.Sheet{Digest: dsa.CuboidMean, Sinks: 2, Window: 2}
+		s.Fill(family, n, &sheet)
+		st := dsa.Record(n, scoreSteps, dsa.TopK{K: k}, func(t int) *dsa.View { return &dsa.View{Critical: sheet.Critical[t*n : (t+1)*n]} })
+		r := measure(scoreSteps, n, testForced, func(t int) []uint16 { return st.At(t).Next }, capacities)
 		b = append(b, append(r.overlap, r.miss...))
 	}
 	for i := range a[0] {
@@ -154,7 +154,7 @@ func moments(xs [][]float64, i int) (mean, variance float64) {
 // ArkVale's figures for LongChat-7B on LongBench).
 func TestScoresFitPublishedLocality(t *testing.T) {
 	contexts := fig8Contexts(t)
-	lib := dsa.NewLibrary(NewScores(DefaultScores, 1), dsa.TopK{K: testBudget - testForced}, 16)
+	lib := dsa.NewLibrary(NewScores(DefaultScores, 1), dsa.TopK{K: testBudget - testForced}, dsa.CuboidMean, 2, 2, 16)
 	capacities := []float64{1, 1.25, 1.5, 2, 4}
 	overlap, miss, long := make([]float64, len(testWindows)), make([]float64, len(capacities)), 0.0
 	for i, tokens := range contexts {
@@ -166,8 +166,8 @@ func TestScoresFitPublishedLocality(t *testing.T) {
 			continue
 		}
 		long++
-		st := lib.Stream(i%16, g)
-		l := measure(st.Steps, st.Candidates, testForced, st.At, capacities)
+		st := lib.Stream(dsa.Cursor{Family: uint16(i % 16)}, g)
+		l := measure(st.Steps, st.Candidates, testForced, func(t int) []uint16 { return st.At(t).Next }, capacities)
 		for j, o := range l.overlap {
 			overlap[j] += o
 		}
@@ -218,6 +218,6 @@ func fig8Contexts(t *testing.T) []int {
 func BenchmarkMakeStream(b *testing.B) {
 	s := NewScores(DefaultScores, 1)
 	for i := 0; b.Loop(); i++ {
-		dsa.NewLibrary(s, dsa.TopK{K: 60}, 16).Stream(i%16, 24)
+		dsa.NewLibrary(s, dsa.TopK{K: 60}, dsa.CuboidMean, 2, 2, 16).Stream(dsa.Cursor{Family: uint16(i % 16)}, 24)
 	}
 }

@@ -64,7 +64,7 @@ func cases() map[string]*scenario {
 	mha := weights.Config{Layers: 2, Hidden: 72, HeadsQ: 2, HeadsKV: 2, HeadDim: 64, FFN: 40, Vocab: 61}
 	gqa := weights.Config{Layers: 3, Hidden: 64, HeadsQ: 4, HeadsKV: 1, HeadDim: 64, FFN: 48, Vocab: 53}
 	base := sim.Spec{
-		Attention: "full", BudgetTokens: 64, BlockTokens: 16, LoadEngine: "flash", SaveEngine: "flash", Eviction: "lru", Pool: "unified",
+		Attention: "full", Selection: "arkvale", BudgetTokens: 64, BlockTokens: 16, LoadEngine: "flash", SaveEngine: "flash", Eviction: "lru", Pool: "unified",
 		Utilisation: 0.9, DRAMGiB: 0.05, SaveBuffer: 1, Base: "vllm", MaxRequests: 8, MaxTokens: 48, Watermark: 0.01, Window: 4,
 		Prefill: "chunked", ChunkTokens: 48, OverLength: "truncate", Heads: "full",
 	}
@@ -232,7 +232,7 @@ func (c *scenario) server(m *hw.Model) sim.Config {
 }
 
 func library(s *sim.Spec) *dsa.Library {
-	return dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), dsa.TopK{K: sim.Candidates(s)}, 2)
+	return dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), dsa.TopK{K: sim.Candidates(s)}, dsa.CuboidMean, 2, 2, 2)
 }
 
 func modelledDevice(s *sim.Spec, m *hw.Model) (*hw.Device, error) {

@@ -25,8 +25,10 @@ func TestLaw7TopKAgainstSort(t *testing.T) {
 			for i := range scores {
 				scores[i] = shift + float32(rapid.IntRange(-levels, levels).Draw(t, "score"))
 			}
-			got := slices.Clone(picker.Pick(scores, nil))
-			slices.Sort(got)
+			got, used := picker.Pick(&View{Critical: scores}, nil)
+			if used != len(got) {
+				t.Fatalf("attends to %d of %d", used, len(got))
+			}
 			if want := sorted(scores, k); !slices.Equal(got, want) {
 				t.Fatalf("k=%d of %v: got %v, want %v", k, scores, got, want)
 			}
@@ -46,47 +48,62 @@ func sorted(scores []float32, k int) []uint16 {
 	return order
 }
 
-// A stream holds exactly what the policy picked, blocks that stay keep their
-// position, and Diff marks exactly the positions that change on the circle.
+// A stream holds exactly what the policy picked, and says how each step follows
+// from the one before it on the circle.
 func TestStreamReplaysThePolicy(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 150).Draw(t, "n")
-		k := rapid.IntRange(1, 90).Draw(t, "k")
 		steps := rapid.IntRange(1, 12).Draw(t, "steps")
-		rows := make([][]float32, steps)
-		for i := range rows {
-			rows[i] = rapid.SliceOfN(rapid.Float32Range(0, 1), n, n).Draw(t, "row")
+		views := make([]*View, steps)
+		for i := range views {
+			row := func(name string) []float32 { return rapid.SliceOfN(rapid.Float32Range(0, 1), n, n).Draw(t, name) }
+			views[i] = &View{Critical: row("critical"), Score: row("score"), Skew: 3}
 		}
-		s := Record(n, steps, TopK{k}, func(i int) []float32 { return rows[i] })
+		var policy Policy = TopK{rapid.IntRange(1, 90).Draw(t, "k")}
+		if rapid.Bool().Draw(t, "psa") {
+			policy = PSA{Epsilon: rapid.Float64Range(0.01, 0.99).Draw(t, "epsilon"), Microbatch: rapid.IntRange(1, 20).Draw(t, "m"), Ahead: rapid.IntRange(0, 1).Draw(t, "ahead")}
+		}
+		s := Record(n, steps, policy, func(i int) *View { return views[i] })
 		for i := range steps {
-			want := sorted(rows[i], k)
-			got := slices.Clone(s.At(i))
-			slices.Sort(got)
-			if !slices.Equal(got, want) {
-				t.Fatalf("step %d: %v, policy picks %v", i, got, want)
+			want, used := policy.Picker().Pick(views[i], nil)
+			row := s.At(i)
+			if !slices.Equal(row.Next, want) || row.Used != used || s.Used(i) != used {
+				t.Fatalf("step %d: %v, %d used, policy picks %v, %d used", i, row.Next, row.Used, want, used)
 			}
-			prev := s.At((i + steps - 1) % steps)
-			for p, b := range s.At(i) {
-				changed := s.Diff(i)[p/64]&(1<<(p%64)) != 0
-				if changed != (prev[p] != b) {
-					t.Fatalf("step %d position %d: diff %v, ids %d -> %d", i, p, changed, prev[p], b)
-				}
-				if i > 0 && changed && slices.Contains(s.At(i), prev[p]) {
-					t.Fatalf("step %d: block %d stays selected but moved", i, prev[p])
-				}
-			}
+			follow(t, s.At((i+steps-1)%steps).Next, row)
 		}
 	})
+}
+
+// follow checks how a row follows from the one before by definition.
+func follow(t interface{ Fatalf(string, ...any) }, prev []uint16, row Row) {
+	var added, dropped []uint16
+	for i, b := range row.Next {
+		if !slices.Contains(prev, b) {
+			added = append(added, uint16(i))
+		}
+	}
+	for _, b := range prev {
+		if !slices.Contains(row.Next, b) {
+			dropped = append(dropped, b)
+		}
+	}
+	if !slices.Equal(row.Added, added) || !slices.Equal(row.Dropped, dropped) {
+		t.Fatalf("%v after %v: added %v, dropped %v", row.Next, prev, row.Added, row.Dropped)
+	}
 }
 
 // flat scores every block the same in every step.
 type flat struct{}
 
-func (flat) Steps() int                   { return 8 }
-func (flat) Fill(_, n int, dst []float32) { clear(dst[:8*n]) }
+func (flat) Steps() int                { return 8 }
+func (flat) Fill(_, n int, s *Sheet)   { s.Critical = make([]float32, 8*n) }
+func (flat) Classes() int              { return 1 }
+func (flat) Skew(int) float64          { return 1 }
+func (flat) Class(layer, head int) int { return 0 }
 
 func TestGridServesEveryContext(t *testing.T) {
-	l := NewLibrary(flat{}, TopK{60}, 2)
+	l := NewLibrary(flat{}, TopK{60}, CuboidMean, 2, 2, 2)
 	for n := range 5000 {
 		g := l.Grid(n)
 		if n <= 60 {
@@ -99,18 +116,18 @@ func TestGridServesEveryContext(t *testing.T) {
 			t.Fatalf("%d candidates are served by a stream of %d", n, c)
 		}
 	}
-	if a, b := l.Stream(1, 3), l.Stream(1, 3); a != b {
+	if a, b := l.Stream(Cursor{Family: 1}, 3), l.Stream(Cursor{Family: 1}, 3); a != b {
 		t.Fatal("a stream was made twice")
 	}
 }
 
 func TestCursorIsStableAndInRange(t *testing.T) {
-	l := NewLibrary(flat{}, TopK{60}, 5)
+	l := NewLibrary(flat{}, TopK{60}, CuboidMean, 2, 2, 5)
 	seen := map[Cursor]int{}
 	for r := range 40 {
 		for g := range 25 {
-			c := l.CursorOf(7, r, g)
-			if c != l.CursorOf(7, r, g) || int(c.Family) >= 5 || int(c.Phase) >= 8 {
+			c := l.CursorOf(7, r, g/5, g%5, 5)
+			if c != l.CursorOf(7, r, g/5, g%5, 5) || int(c.Family) >= 5 || int(c.Phase) >= 8 {
 				t.Fatalf("cursor %+v", c)
 			}
 			seen[c]++
@@ -138,17 +155,19 @@ func drift() [][]float32 {
 }
 
 func BenchmarkTopK(b *testing.B) {
-	rows, picker, dst := drift(), TopK{60}.Picker(), make([]uint16, 0, 64)
+	rows, picker, dst, v := drift(), TopK{60}.Picker(), make([]uint16, 0, 64), &View{}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		dst = picker.Pick(rows[i%len(rows)], dst)
+		v.Critical = rows[i%len(rows)]
+		dst, _ = picker.Pick(v, dst)
 	}
 }
 
 func TestPickAllocatesNothing(t *testing.T) {
-	rows, picker, dst, i := drift(), TopK{60}.Picker(), make([]uint16, 0, 64), 0
+	rows, picker, dst, v, i := drift(), TopK{60}.Picker(), make([]uint16, 0, 64), &View{}, 0
 	if n := testing.AllocsPerRun(200, func() {
-		dst = picker.Pick(rows[i%len(rows)], dst)
+		v.Critical = rows[i%len(rows)]
+		dst, _ = picker.Pick(v, dst)
 		i++
 	}); n != 0 {
 		t.Fatalf("%v allocations", n)

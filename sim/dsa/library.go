@@ -2,7 +2,6 @@ package dsa
 
 import (
 	"math"
-	"slices"
 	"sort"
 	"sync"
 
@@ -11,36 +10,67 @@ import (
 
 // Scores is a stationary score process. A family is one realisation: a group
 // of a request that keeps one family sees one consistent history of scores.
+// Classes differ in how sharply attention concentrates on high scores.
 type Scores interface {
-	// Fill writes the scores of candidate blocks 0..n-1 of one family over
-	// Steps() steps to dst, step by step: dst[t*n+b].
-	Fill(family, n int, dst []float32)
+	// Steps is the length of the circle on which a history lies.
 	Steps() int
+	// Fill writes the scores of candidate blocks 0..n-1 of one family to the
+	// sheet, of Steps() steps.
+	Fill(family, n int, s *Sheet)
+	// Classes is the number of classes, Skew the scale of each: a block holds
+	// exp(skew * score) of the attention, in arbitrary units.
+	Classes() int
+	Skew(class int) float64
+	// Class returns that of a KV head.
+	Class(layer, head int) int
 }
 
-// Library makes streams on demand, one for each family and context length,
-// and keeps them. Context lengths lie on a grid of 1/16 spacing: a context of
-// n candidates is served by the largest grid point up to n, so the youngest
-// blocks (6 % at most) join the competition a little late. Safe for concurrent
-// use; what it returns depends on nothing but its arguments.
+// Sheet is the scores of one group over Steps steps. Its owner keeps the
+// buffers.
+type Sheet struct {
+	Digest   Digest    // that the criticality is estimated from
+	Sinks    int       // blocks before the candidates
+	Window   int       // blocks after them
+	Weighs   bool      // Score, Kept and Skew are wanted too
+	Critical []float32 // [steps][n]
+	Score    []float32 // [steps][n]
+	Kept     []float32 // [steps][sinks+window]
+	Skew     []float32 // [steps], times the class's
+}
+
+// Library makes streams on demand, one for each family, class and context
+// length, and keeps them. Context lengths lie on a grid of 1/16 spacing: a
+// context of n candidates is served by the largest grid point up to n, so the
+// youngest blocks (6 % at most) join the competition a little late. Safe for
+// concurrent use; what it returns depends on nothing but its arguments.
 type Library struct {
 	scores   Scores
 	policy   Policy
+	sheet    Sheet // what to fill, without buffers
 	families int
+	classes  int   // that matter to the policy
 	grid     []int // candidate counts, ascending
 
 	mu      sync.RWMutex
-	streams map[int]*Stream // family*len(grid) + index
+	streams map[int]*Stream // (family*classes + class)*len(grid) + index
 
-	scratch sync.Pool // *[]float32, score rows while a stream is made
+	scratch sync.Pool // *Sheet, while a stream is made
 }
 
 // MaxCandidates is the longest context in blocks that streams can index.
 const MaxCandidates = math.MaxUint16
 
-// NewLibrary returns an empty library over the given process and policy.
-func NewLibrary(scores Scores, policy Policy, families int) *Library {
-	l := &Library{scores: scores, policy: policy, families: families, streams: map[int]*Stream{}}
+// NewLibrary returns an empty library over the given process and policy, whose
+// candidates lie between so many sinks and a window. Criticality is estimated
+// from the digest.
+func NewLibrary(scores Scores, policy Policy, digest Digest, sinks, window, families int) *Library {
+	l := &Library{
+		scores: scores, policy: policy, families: families, classes: 1, streams: map[int]*Stream{},
+		sheet: Sheet{Digest: digest, Sinks: sinks, Window: window, Weighs: policy.Weighs()},
+	}
+	if policy.Weighs() {
+		l.classes = scores.Classes()
+	}
 	for n := policy.Limit() + 1; n <= MaxCandidates; n += max(1, n/16) {
 		l.grid = append(l.grid, n)
 	}
@@ -48,16 +78,20 @@ func NewLibrary(scores Scores, policy Policy, families int) *Library {
 }
 
 // Cursor is the place of one group of one request in the library.
-type Cursor struct{ Family, Phase uint16 }
+type Cursor struct{ Family, Class, Phase uint16 }
 
 // CursorOf returns the place of a group, derived from the run's seed, the
 // request and the group alone.
-func (l *Library) CursorOf(seed uint64, request, group int) Cursor {
-	h := des.Hash(seed, uint64(request), uint64(group), 0x5e1ec7)
-	return Cursor{
+func (l *Library) CursorOf(seed uint64, request, layer, head, kvHeads int) Cursor {
+	h := des.Hash(seed, uint64(request), uint64(layer*kvHeads+head), 0x5e1ec7)
+	c := Cursor{
 		Family: uint16(h >> 32 % uint64(l.families)),
 		Phase:  uint16(h & 0xffffffff % uint64(l.scores.Steps())),
 	}
+	if l.classes > 1 {
+		c.Class = uint16(l.scores.Class(layer, head))
+	}
+	return c
 }
 
 // Grid returns the grid index that serves a context of n candidate blocks, or
@@ -69,17 +103,17 @@ func (l *Library) Grid(n int) int {
 // Steps returns the length of every stream's circle.
 func (l *Library) Steps() int { return l.scores.Steps() }
 
-// Stream returns the stream of a family at a grid index, making it when it is
-// asked for the first time.
-func (l *Library) Stream(family, grid int) *Stream {
-	key := family*len(l.grid) + grid
+// Stream returns the stream of a cursor's family and class at a grid index,
+// making it when it is asked for the first time.
+func (l *Library) Stream(c Cursor, grid int) *Stream {
+	key := (int(c.Family)*l.classes+int(c.Class))*len(l.grid) + grid
 	l.mu.RLock()
 	s := l.streams[key]
 	l.mu.RUnlock()
 	if s != nil {
 		return s
 	}
-	s = l.make(family, l.grid[grid])
+	s = l.make(c, l.grid[grid])
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if other := l.streams[key]; other != nil {
@@ -89,15 +123,31 @@ func (l *Library) Stream(family, grid int) *Stream {
 	return s
 }
 
-func (l *Library) make(family, n int) *Stream {
-	steps := l.scores.Steps()
-	buf, _ := l.scratch.Get().(*[]float32)
-	if buf == nil {
-		buf = new([]float32)
+func (l *Library) make(c Cursor, n int) *Stream {
+	sheet, _ := l.scratch.Get().(*Sheet)
+	if sheet == nil {
+		own := l.sheet
+		sheet = &own
 	}
-	defer l.scratch.Put(buf)
-	*buf = slices.Grow((*buf)[:0], steps*n)
-	rows := (*buf)[:steps*n]
-	l.scores.Fill(family, n, rows)
-	return Record(n, steps, l.policy, func(t int) []float32 { return rows[t*n : (t+1)*n] })
+	defer l.scratch.Put(sheet)
+	l.scores.Fill(int(c.Family), n, sheet)
+	skew := 1.0
+	if l.sheet.Weighs {
+		skew = l.scores.Skew(int(c.Class))
+	}
+	view := &View{}
+	return Record(n, l.scores.Steps(), l.policy, func(t int) *View {
+		sheet.view(t, n, skew, view)
+		return view
+	})
+}
+
+// view points at the scores of one step.
+func (s *Sheet) view(t, n int, skew float64, v *View) {
+	v.Critical = s.Critical[t*n:][:n]
+	if s.Weighs {
+		kept := s.Sinks + s.Window
+		v.Score, v.Kept = s.Score[t*n:][:n], s.Kept[t*kept:][:kept]
+		v.Skew = float32(skew) * s.Skew[t]
+	}
 }

@@ -2,148 +2,39 @@ package dsa
 
 import "math"
 
-// Policy says which blocks to pick from the scores of one group in one step.
+// Policy says which blocks to attend to, from the scores of one group in one
+// step.
 type Policy interface {
-	// Limit is the most blocks that a Picker returns.
+	// Limit is the number of candidates up to which all are picked whatever
+	// their scores.
 	Limit() int
+	// AtOnce is the most of so many candidates that must be in HBM at one time.
+	AtOnce(candidates int) int
+	// Weighs says whether the picks depend on the blocks' true scores, which a
+	// real system knows of those that it has loaded.
+	Weighs() bool
 	// Picker returns the policy's picker for successive steps of one group.
 	Picker() Picker
 }
 
-// Picker picks blocks. It writes the indices of the picked blocks to dst[:0],
-// in any order and without repeats, and returns them. It may remember earlier
-// steps to be faster; its picks depend on the scores alone.
+// View is what a policy sees of one group in one decode step.
+type View struct {
+	Critical []float32 // [candidates] scores as the blocks' metadata estimate them
+	// For policies that weigh:
+	Score []float32 // [candidates] true scores
+	Kept  []float32 // true scores of the sinks and the window, which are attended to in any case
+	Skew  float32   // a block holds exp(Skew*score) of the attention, in arbitrary units
+}
+
+// Weight returns the attention of a block of the given true score: the sum of
+// exp(q·k) over its tokens, in arbitrary units.
+func (v *View) Weight(score float32) float64 { return math.Exp(float64(v.Skew * score)) }
+
+// Picker picks blocks. It writes the indices of the picked candidates to
+// dst[:0], without repeats, and returns them: the first `used` are attended to,
+// those after them loaded though the policy then found that it could do
+// without. It may remember earlier steps to be faster; its picks depend on the
+// view alone.
 type Picker interface {
-	Pick(scores []float32, dst []uint16) []uint16
-}
-
-// TopK picks the K blocks of the highest score, or all when there are fewer;
-// of equal scores the earlier block wins. ArkVale, Quest and SparseServe
-// select so.
-type TopK struct{ K int }
-
-// Limit returns K.
-func (p TopK) Limit() int { return p.K }
-
-// Picker implements Policy.
-func (p TopK) Picker() Picker { return &topK{k: p.K} }
-
-// topK finds the k largest of n scores. The k-th largest moves little from one
-// step to the next, so a cut somewhat below the last one leaves few more than k
-// blocks, found in one pass without branches; the surplus is then dropped.
-type topK struct {
-	k      int
-	cut    int64   // rank of the last block picked in the last step
-	margin int64   // how far below it the next pass cuts; 0 = no last step
-	some   []int64 // ranks above the cut
-	heap   []int64
-}
-
-// rank orders blocks by score and, of equal scores, earlier blocks first: the
-// score's bits as an integer of the same order, then the complement of the
-// block's index.
-func rank(s float32, block int) int64 {
-	b := int64(int32(math.Float32bits(s)))
-	b ^= b >> 63 & 0x7fffffff
-	return b<<16 | int64(math.MaxUint16-block)
-}
-
-const noRank = math.MinInt64 / 4
-
-// Pick implements Picker in O(len(scores)).
-func (p *topK) Pick(scores []float32, dst []uint16) []uint16 {
-	dst = dst[:0]
-	if len(scores) <= p.k {
-		for i := range scores {
-			dst = append(dst, uint16(i))
-		}
-		return dst
-	}
-	if len(p.some) <= len(scores) {
-		p.some = make([]int64, len(scores)+1)
-	}
-	n := 0
-	if p.margin > 0 {
-		n = p.above(scores, p.cut-p.margin)
-	}
-	switch {
-	case n < p.k: // no last step, or the scores have fallen
-		p.margin = max(2*p.margin, 1<<36)
-		n = p.above(scores, noRank)
-	case n > p.k+p.k/8+4:
-		p.margin -= p.margin / 8
-	}
-	some := p.some[:n]
-	p.cut = p.drop(some, n-p.k)
-	for _, r := range some {
-		if r > p.cut {
-			dst = append(dst, uint16(math.MaxUint16-r&math.MaxUint16))
-		}
-	}
-	return dst
-}
-
-// above collects the ranks that exceed cut.
-func (p *topK) above(scores []float32, cut int64) int {
-	n, some := 0, p.some[:len(scores)+1]
-	for b, s := range scores {
-		r := rank(s, b)
-		some[n] = r
-		n += int(uint64(cut-r) >> 63) // 1 when r > cut
-	}
-	return n
-}
-
-// drop returns the surplus-th smallest of the ranks: those above it are picked.
-// A heap of the smallest finds it or, where they are many, one of the largest.
-func (p *topK) drop(some []int64, surplus int) int64 {
-	if surplus == 0 {
-		return noRank
-	}
-	if largest := len(some) - surplus + 1; largest < surplus {
-		for i := range some {
-			some[i] = -some[i]
-		}
-		cut := -p.smallest(some, largest)
-		for i := range some {
-			some[i] = -some[i]
-		}
-		return cut
-	}
-	return p.smallest(some, surplus)
-}
-
-// smallest returns the m-th smallest value.
-func (p *topK) smallest(xs []int64, m int) int64 {
-	h := append(p.heap[:0], xs[:m]...) // the m smallest so far, the largest first
-	p.heap = h
-	for i := m/2 - 1; i >= 0; i-- {
-		siftDown(h, i)
-	}
-	for _, x := range xs[m:] {
-		if x < h[0] {
-			h[0] = x
-			siftDown(h, 0)
-		}
-	}
-	return h[0]
-}
-
-func siftDown(h []int64, i int) {
-	v := h[i]
-	for {
-		c := 2*i + 1
-		if c >= len(h) {
-			break
-		}
-		if c+1 < len(h) && h[c+1] > h[c] {
-			c++
-		}
-		if h[c] <= v {
-			break
-		}
-		h[i] = h[c]
-		i = c
-	}
-	h[i] = v
+	Pick(v *View, dst []uint16) (picked []uint16, used int)
 }

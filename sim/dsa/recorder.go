@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/bits"
 )
 
 // Shape is what a recording of selections was made of; it can be replayed only
@@ -19,8 +18,13 @@ type Shape struct {
 	BlockTokens  int    `json:"block_tokens"`
 	SinkBlocks   int    `json:"sink_blocks"`
 	WindowBlocks int    `json:"window_blocks"`
-	Candidates   int    `json:"candidates"` // blocks chosen beside sinks and window
+	Candidates   int    `json:"candidates"` // chosen beside sinks and window; of a threshold, the microbatch
 	Seed         uint64 `json:"seed"`
+
+	Selection  string  `json:"selection"` // name of the algorithm
+	Epsilon    float64 `json:"epsilon,omitempty"`
+	Microbatch int     `json:"microbatch,omitempty"`
+	Pipelined  bool    `json:"pipelined,omitempty"`
 }
 
 // groups is the (layer, KV head) pairs that select.
@@ -34,12 +38,12 @@ func (s *Shape) groups() int { return (s.Layers - s.DenseLayers) * s.KVHeads }
 //
 // A segment holds the decode steps with more blocks than are selected: the
 // number of tokens generated before the step, then each group of the sparse
-// layers in order: the number of positions of its row that changed, and for
-// each how many unchanged ones lie before it and its new candidate; or k + 1 and
-// the row of k candidates. All are uvarints. A position keeps its candidate for
-// as long as it stays selected, so steps differ in few.
+// layers in order: 0, the candidates attended to, those loaded and all of them in
+// order; or 1 + the candidates dropped since the step before, these, the
+// candidates added and these, which needs rows that are ascending and wholly
+// attended to. All are uvarints.
 const (
-	recordingMagic = "sparseserve selections 1\n"
+	recordingMagic = "sparseserve selections 2\n"
 	segmentMark    = 'R'
 	endMark        = 'E'
 	segmentBytes   = 1 + 4 + 4 + 4 + 8
@@ -82,30 +86,30 @@ func (r *Recorder) Step(request, generated int) {
 	s.entry = binary.AppendUvarint(s.entry, uint64(generated))
 }
 
-// Add notes a group's selection in the step: prev is nil when it is not known
-// how it follows from that of the step before.
-func (r *Recorder) Add(request int, next, prev []uint16, diff []uint64) {
+// Add notes a group's selection in the step; follows says that its changes are
+// from the step before.
+func (r *Recorder) Add(request int, row Row, follows bool) {
 	s := r.segment(request)
-	if prev == nil {
-		s.entry = binary.AppendUvarint(s.entry, uint64(len(next))+1)
-		for _, b := range next {
-			s.entry = binary.AppendUvarint(s.entry, uint64(b))
+	if !follows || row.Used < len(row.Next) || r.shape.Microbatch > 0 {
+		s.put(0, row.Used, len(row.Next))
+		for _, b := range row.Next {
+			s.put(int(b))
 		}
 		return
 	}
-	n := 0
-	for _, w := range diff {
-		n += bits.OnesCount64(w)
+	s.put(1 + len(row.Dropped))
+	for _, b := range row.Dropped {
+		s.put(int(b))
 	}
-	s.entry = binary.AppendUvarint(s.entry, uint64(n))
-	from := 0
-	for d, w := range diff {
-		for ; w != 0; w &= w - 1 {
-			i := d*64 + bits.TrailingZeros64(w)
-			s.entry = binary.AppendUvarint(s.entry, uint64(i-from))
-			s.entry = binary.AppendUvarint(s.entry, uint64(next[i]))
-			from = i + 1
-		}
+	s.put(len(row.Added))
+	for _, i := range row.Added {
+		s.put(int(row.Next[i]))
+	}
+}
+
+func (s *segmentWriter) put(values ...int) {
+	for _, v := range values {
+		s.entry = binary.AppendUvarint(s.entry, uint64(v))
 	}
 }
 

@@ -84,8 +84,10 @@ func (c *Recording) Requests() int { return len(c.segments) }
 type Replay struct {
 	Rows      *Rows
 	request   int
-	k         int
+	k         int   // selected before the first recorded step
 	row       []int // group of the sparse layers -> row, -1 when not wanted
+	added     []uint16
+	dropped   []uint16
 	in        *bufio.Reader
 	generated int // of the entry that follows; 0 when there is none
 	started   bool
@@ -106,7 +108,7 @@ func (c *Recording) Replay(request, prompt, output int, groups []int32) (*Replay
 	if err != nil {
 		return nil, fmt.Errorf("recorded selections of request %d: %w", request, err)
 	}
-	p := &Replay{Rows: NewRows(len(groups), c.Candidates), request: request, k: c.Candidates, row: make([]int, c.groups()), in: bufio.NewReader(zip)}
+	p := &Replay{Rows: NewRows(len(groups)), request: request, k: c.Candidates, row: make([]int, c.groups()), in: bufio.NewReader(zip)}
 	for i := range p.row {
 		p.row[i] = -1
 	}
@@ -123,8 +125,8 @@ func (c *Recording) Replay(request, prompt, output int, groups []int32) (*Replay
 // request was set back there, selects as the step before did.
 func (p *Replay) Step(generated, n int) error {
 	if !p.started && (p.generated == 0 || p.generated > generated) {
-		for g := range p.Rows.known {
-			p.Rows.first(g)
+		for g := range p.Rows.rows {
+			p.Rows.first(g, min(p.k, n))
 		}
 	}
 	applied := 0
@@ -138,7 +140,7 @@ func (p *Replay) Step(generated, n int) error {
 		}
 	}
 	if applied == 0 && p.started {
-		for g := range p.Rows.known {
+		for g := range p.Rows.rows {
 			p.Rows.keep(g)
 		}
 	}
@@ -159,17 +161,14 @@ func (p *Replay) readStep() error {
 // before.
 func (p *Replay) apply(n int, follows bool) error {
 	for _, g := range p.row {
-		changes, err := binary.ReadUvarint(p.in)
+		tag, err := p.number(n + 1)
 		if err != nil {
 			return err
 		}
-		switch {
-		case changes == uint64(p.k)+1:
-			err = p.full(g, n)
-		case changes > uint64(p.k):
-			err = fmt.Errorf("%d changes of %d blocks", changes, p.k)
-		default:
-			err = p.changes(g, n, int(changes), follows)
+		if tag == 0 {
+			err = p.whole(g, n, follows)
+		} else {
+			err = p.changes(g, n, tag-1, follows)
 		}
 		if err != nil {
 			return err
@@ -178,57 +177,62 @@ func (p *Replay) apply(n int, follows bool) error {
 	return nil
 }
 
-func (p *Replay) full(g, n int) error {
-	for i := range p.k {
-		b, err := p.candidate(n)
-		if err != nil {
-			return err
-		}
-		if g >= 0 {
-			p.Rows.next[g*p.k+i] = b
-		}
+func (p *Replay) whole(g, n int, follows bool) error {
+	used, err := p.number(n)
+	if err != nil {
+		return err
+	}
+	if p.added, err = p.list(p.added, n); err != nil {
+		return err
+	}
+	if used > len(p.added) {
+		return fmt.Errorf("%d blocks attended to of %d", used, len(p.added))
 	}
 	if g >= 0 {
-		p.Rows.known[g] = false
+		p.Rows.spare = append(p.Rows.spare[:0], p.added...)
+		p.Rows.set(g, used, follows)
 	}
 	return nil
 }
 
-func (p *Replay) changes(g, n, count int, follows bool) error {
-	var diff []uint64
-	if g >= 0 {
-		_, diff = p.Rows.turn(g)
-		p.Rows.known[g] = follows
+func (p *Replay) changes(g, n, dropped int, follows bool) (err error) {
+	if p.dropped, err = p.blocks(p.dropped, dropped, n); err != nil {
+		return err
 	}
-	at := 0
+	if p.added, err = p.list(p.added, n); err != nil || g < 0 {
+		return err
+	}
+	return p.Rows.alter(g, p.dropped, p.added, follows)
+}
+
+// list reads a list of candidates behind its length.
+func (p *Replay) list(dst []uint16, n int) ([]uint16, error) {
+	count, err := p.number(n)
+	if err != nil {
+		return nil, err
+	}
+	return p.blocks(dst, count, n)
+}
+
+func (p *Replay) blocks(dst []uint16, count, n int) ([]uint16, error) {
+	dst = dst[:0]
 	for range count {
-		skip, err := binary.ReadUvarint(p.in)
+		b, err := p.number(n - 1)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		b, err := p.candidate(n)
-		if err != nil {
-			return err
-		}
-		if skip >= uint64(p.k-at) {
-			return fmt.Errorf("position %d of a row of %d", uint64(at)+skip, p.k)
-		}
-		at += int(skip)
-		if g >= 0 {
-			p.Rows.next[g*p.k+at] = b
-			diff[at/64] |= 1 << (at % 64)
-		}
-		at++
+		dst = append(dst, uint16(b))
 	}
-	return nil
+	return dst, nil
 }
 
-func (p *Replay) candidate(n int) (uint16, error) {
-	b, err := binary.ReadUvarint(p.in)
-	if err == nil && b >= uint64(n) {
-		err = fmt.Errorf("candidate block %d of %d", b, n)
+// number reads one that is at most so large.
+func (p *Replay) number(most int) (int, error) {
+	v, err := binary.ReadUvarint(p.in)
+	if err == nil && v > uint64(most) {
+		err = fmt.Errorf("%d where at most %d can be", v, most)
 	}
-	return uint16(b), err
+	return int(v), err
 }
 
 // noEOF says that an end within a step is one too early.

@@ -12,8 +12,8 @@ import (
 // drawnStep is what one request selected in one step, by group of the sparse layers.
 type drawnStep struct {
 	generated, candidates int
-	rows                  [][]uint16 // in the order of the row
-	known                 []bool
+	rows                  []Row
+	follows               []bool
 }
 
 var recordedShape = Shape{Layers: 3, KVHeads: 2, DenseLayers: 1, BlockTokens: 16, SinkBlocks: 1, WindowBlocks: 1, Candidates: 5, Seed: 3}
@@ -21,7 +21,7 @@ var recordedShape = Shape{Layers: 3, KVHeads: 2, DenseLayers: 1, BlockTokens: 16
 // drawRequest has Rows choose random candidates, step by step, some steps left out as a preemption does.
 func drawRequest(t *rapid.T) []drawnStep {
 	s := &recordedShape
-	rows := NewRows(s.groups(), s.Candidates)
+	rows := NewRows(s.groups())
 	var steps []drawnStep
 	generated, n := 0, s.Candidates+1
 	for range rapid.IntRange(0, 8).Draw(t, "steps") {
@@ -34,11 +34,12 @@ func drawRequest(t *rapid.T) []drawnStep {
 			for _, b := range rapid.Permutation(rangeOf(n)).Draw(t, "candidates")[:s.Candidates] {
 				in[b/64] |= 1 << (b % 64)
 			}
-			if err := rows.Choose(g, in, len(steps) > 0 && gap == 1); err != nil {
+			if err := rows.Choose(g, in, s.Candidates, len(steps) > 0 && gap == 1); err != nil {
 				t.Fatal(err)
 			}
-			next, prev, _ := rows.Row(g)
-			step.rows, step.known = append(step.rows, slices.Clone(next)), append(step.known, prev != nil)
+			row, follows := rows.Row(g)
+			row.Next, row.Added, row.Dropped = slices.Clone(row.Next), slices.Clone(row.Added), slices.Clone(row.Dropped)
+			step.rows, step.follows = append(step.rows, row), append(step.follows, follows)
 		}
 		steps = append(steps, step)
 	}
@@ -57,17 +58,7 @@ func rangeOf(n int) []int {
 func note(r *Recorder, id int, steps []drawnStep, i int) {
 	r.Step(id, steps[i].generated)
 	for g, row := range steps[i].rows {
-		if !steps[i].known[g] {
-			r.Add(id, row, nil, nil)
-			continue
-		}
-		prev, diff := steps[i-1].rows[g], make([]uint64, 1)
-		for p := range row {
-			if row[p] != prev[p] {
-				diff[0] |= 1 << p
-			}
-		}
-		r.Add(id, row, prev, diff)
+		r.Add(id, row, steps[i].follows[g])
 	}
 }
 
@@ -126,7 +117,7 @@ func TestReplayIsWhatWasRecorded(t *testing.T) {
 			if len(steps) == 0 {
 				continue
 			}
-			at := 0
+			at, before := 0, make([][]uint16, len(groups))
 			for generated := steps[0].generated; generated <= steps[len(steps)-1].generated; generated++ {
 				if at+1 < len(steps) && steps[at+1].generated <= generated {
 					at++
@@ -138,18 +129,18 @@ func TestReplayIsWhatWasRecorded(t *testing.T) {
 					if g < 2 {
 						continue // of the dense layer
 					}
-					next, prev, diff := p.Rows.Row(i)
-					if want := steps[at].rows[g-2]; !slices.Equal(next, want) {
-						t.Fatalf("request %d, token %d, group %d: %v, want %v", id, generated, g, next, want)
+					row, follows := p.Rows.Row(i)
+					want := steps[at].rows[g-2]
+					if !slices.Equal(row.Next, want.Next) || row.Used != want.Used {
+						t.Fatalf("request %d, token %d, group %d: %v, want %v", id, generated, g, row, want)
 					}
-					if first := steps[at].generated == generated; first && (prev != nil) != steps[at].known[g-2] {
-						t.Fatalf("request %d, token %d, group %d: the row before known: %v", id, generated, g, prev != nil)
+					if follows != (generated > steps[0].generated) {
+						t.Fatalf("request %d, token %d, group %d: follows the step before: %v", id, generated, g, follows)
 					}
-					for j := range prev {
-						if changed := diff[0]&(1<<j) != 0; changed != (prev[j] != next[j]) {
-							t.Fatalf("request %d, token %d, group %d: %v after %v, diff %b", id, generated, g, next, prev, diff)
-						}
+					if follows {
+						follow(t, before[i], row)
 					}
+					before[i] = slices.Clone(row.Next)
 				}
 			}
 		}
@@ -161,8 +152,8 @@ func TestRecordingCutShort(t *testing.T) {
 	steps := []drawnStep{{generated: 1, candidates: 9}, {generated: 2, candidates: 9}}
 	for i := range steps {
 		for range recordedShape.groups() {
-			steps[i].rows = append(steps[i].rows, []uint16{uint16(i), 2, 3, 5, 8})
-			steps[i].known = append(steps[i].known, i > 0)
+			steps[i].rows = append(steps[i].rows, Row{Next: []uint16{uint16(i), 2, 3, 5, 8}, Used: 5, Added: []uint16{0}, Dropped: []uint16{0}})
+			steps[i].follows = append(steps[i].follows, i > 0)
 		}
 	}
 	file := recorded(t, [][]drawnStep{steps, steps})

@@ -6,79 +6,98 @@ import (
 )
 
 // Rows are the newest selections of one request's groups, where no Stream holds
-// them. As in a Stream, a block that stays selected keeps its position in its
-// group's row.
+// them.
 type Rows struct {
-	k, words   int
-	next, prev []uint16 // [groups][k] candidate indices
-	diff       []uint64 // [groups][words]
-	known      []bool   // [groups] prev and diff are of the step before
+	rows    []Row
+	follows []bool   // the row's changes are from the step before
+	spare   []uint16 // what a new row is made in
+	in      []uint64
 }
 
-// NewRows returns the rows of so many groups, k blocks each.
-func NewRows(groups, k int) *Rows {
-	words := (k + 63) / 64
-	return &Rows{
-		k: k, words: words, next: make([]uint16, groups*k), prev: make([]uint16, groups*k),
-		diff: make([]uint64, groups*words), known: make([]bool, groups),
-	}
+// NewRows returns the empty rows of so many groups.
+func NewRows(groups int) *Rows {
+	return &Rows{rows: make([]Row, groups), follows: make([]bool, groups)}
 }
 
-// Row returns a group's selection, and when it is known how it follows from
-// that of the step before, that one and the bitmap of the positions at which
-// they differ. Read only.
-func (r *Rows) Row(g int) (next, prev []uint16, diff []uint64) {
-	next = r.next[g*r.k:][:r.k:r.k]
-	if !r.known[g] {
-		return next, nil, nil
-	}
-	return next, r.prev[g*r.k:][:r.k:r.k], r.diff[g*r.words:][:r.words:r.words]
-}
+// Row returns a group's selection; follows says that its changes are from the
+// step before. Read only.
+func (r *Rows) Row(g int) (row Row, follows bool) { return r.rows[g], r.follows[g] }
 
-// Choose makes the candidates of a bitmap a group's new selection; follows says
-// that its row is of the step before. It uses up the bitmap.
-func (r *Rows) Choose(g int, in []uint64, follows bool) error {
-	n := 0
-	for _, w := range in {
-		n += bits.OnesCount64(w)
-	}
-	if n != r.k {
-		return fmt.Errorf("%d different candidate blocks chosen, want %d", n, r.k)
-	}
-	next := r.next[g*r.k:][:r.k]
-	if r.known[g] = follows; !follows {
-		i := 0
-		for w, word := range in {
-			for ; word != 0; word &= word - 1 {
-				next[i] = uint16(w*64 + bits.TrailingZeros64(word))
-				i++
-			}
+// Choose makes the k candidates of a bitmap a group's new selection; follows
+// says that its row is of the step before. Calls for different groups of one
+// request may not run at the same time.
+func (r *Rows) Choose(g int, in []uint64, k int, follows bool) error {
+	r.spare = r.spare[:0]
+	for w, word := range in {
+		for ; word != 0; word &= word - 1 {
+			r.spare = append(r.spare, uint16(w*64+bits.TrailingZeros64(word)))
 		}
-		return nil
 	}
-	prev, diff := r.turn(g)
-	alignTo(prev, next, diff, in)
+	if len(r.spare) != k {
+		return fmt.Errorf("%d different candidate blocks chosen, want %d", len(r.spare), k)
+	}
+	r.set(g, k, follows)
 	return nil
 }
 
-// turn makes the newest row of a group the one before.
-func (r *Rows) turn(g int) (prev []uint16, diff []uint64) {
-	prev, diff = r.prev[g*r.k:][:r.k], r.diff[g*r.words:][:r.words]
-	copy(prev, r.next[g*r.k:][:r.k])
-	clear(diff)
-	return prev, diff
+// set makes the spare list a group's row.
+func (r *Rows) set(g, used int, follows bool) {
+	row := &r.rows[g]
+	row.Used = used
+	row.Added, row.Dropped = row.Added[:0], row.Dropped[:0]
+	if r.follows[g] = follows; follows {
+		most := 0
+		for _, list := range [2][]uint16{row.Next, r.spare} {
+			for _, b := range list {
+				most = max(most, int(b))
+			}
+		}
+		for len(r.in) <= most/64 {
+			r.in = append(r.in, 0)
+		}
+		row.Added, row.Dropped = change(row.Next, r.spare, row.Added, row.Dropped, r.in)
+	}
+	row.Next, r.spare = r.spare, row.Next[:0]
+}
+
+// alter makes a group's row the one before without the dropped candidates and
+// with the added ones; all are ascending.
+func (r *Rows) alter(g int, dropped, added []uint16, follows bool) error {
+	r.spare = r.spare[:0]
+	d, a := 0, 0
+	for _, b := range r.rows[g].Next {
+		if d < len(dropped) && dropped[d] == b {
+			d++
+			continue
+		}
+		for a < len(added) && added[a] < b {
+			r.spare = append(r.spare, added[a])
+			a++
+		}
+		if a < len(added) && added[a] == b {
+			return fmt.Errorf("candidate %d is added and was there", b)
+		}
+		r.spare = append(r.spare, b)
+	}
+	r.spare = append(r.spare, added[a:]...)
+	if d != len(dropped) {
+		return fmt.Errorf("candidate %d is dropped and was not there", dropped[d])
+	}
+	r.set(g, len(r.spare), follows)
+	return nil
 }
 
 // keep makes a group's selection that of the step before.
 func (r *Rows) keep(g int) {
-	r.turn(g)
-	r.known[g] = true
+	row := &r.rows[g]
+	row.Added, row.Dropped, r.follows[g] = row.Added[:0], row.Dropped[:0], true
 }
 
 // first makes a group's selection its first k candidates.
-func (r *Rows) first(g int) {
-	for i := range r.next[g*r.k:][:r.k] {
-		r.next[g*r.k+i] = uint16(i)
+func (r *Rows) first(g, k int) {
+	r.spare = r.spare[:0]
+	for i := range k {
+		r.spare = append(r.spare, uint16(i))
 	}
-	r.known[g] = false
+	r.set(g, k, false)
 }

@@ -1,18 +1,18 @@
 package kv
 
-import (
-	"fmt"
-	"math/bits"
-)
+import "fmt"
 
 // Selection is what one group attends to in one step: Sinks first blocks, the
 // last blocks from Tail on, and of the candidates between them the listed ones.
 type Selection struct {
 	Sinks, Tail int
 	Next        []uint16 // candidate indices: block = Sinks + index
-	Prev        []uint16 // those of the step before at the same positions; nil when unknown
-	Diff        []uint64 // bitmap of positions at which Next differs from Prev
-	All         bool     // every block is selected
+	Used        int      // the first Used are attended to, the others only loaded
+	// Where it is known how the selection follows from that of the step before:
+	Follows bool
+	Added   []uint16 // positions in Next of candidates that were not in it
+	Dropped []uint16 // candidates that were and no longer are
+	All     bool     // every block is selected
 }
 
 // BeginStep starts a step that decodes the given requests. Requests decoded in
@@ -59,6 +59,8 @@ type share struct {
 	missing  []ref
 	idle     int // change of the pool's idle blocks
 	selected int64
+	rounds   []int64  // of missing, by microbatch beyond sinks and window
+	ahead    int64    // of missing, those that are not attended to
 	want     []uint64 // scratch
 }
 
@@ -66,6 +68,14 @@ func (c *Cache) merge(sh *share, pool int) {
 	c.missing = append(c.missing, sh.missing...)
 	c.pools[pool].idle += sh.idle
 	c.stats.Selected += sh.selected
+	c.stats.Ahead += sh.ahead
+	for len(c.rounds) < len(sh.rounds) {
+		c.rounds = append(c.rounds, 0)
+	}
+	for i, n := range sh.rounds {
+		c.rounds[i] += n
+	}
+	sh.rounds, sh.ahead = sh.rounds[:0], 0
 	sh.missing, sh.idle, sh.selected = sh.missing[:0], 0, 0
 }
 
@@ -105,19 +115,18 @@ func (c *Cache) access(sh *share, s *Seq, g int, sel *Selection) {
 		next = s.blocks
 	}
 	sh.selected += int64(next)
+	if !sel.All {
+		sh.selected -= int64(len(sel.Next) - sel.Used)
+	}
 	follows := gs.last == s.step-1 && !gs.parked && int(gs.seen) == s.blocks
 	switch {
 	case follows && gs.all && sel.All:
-	case follows && !gs.all && !sel.All && sel.Prev != nil:
-		for w, word := range sel.Diff {
-			for ; word != 0; word &= word - 1 {
-				c.drop(sh, s, g, row, sel.Sinks+int(sel.Prev[w*64+bits.TrailingZeros64(word)]))
-			}
+	case follows && !gs.all && !sel.All && sel.Follows:
+		for _, b := range sel.Dropped {
+			c.drop(sh, s, g, row, sel.Sinks+int(b))
 		}
-		for w, word := range sel.Diff {
-			for ; word != 0; word &= word - 1 {
-				c.touch(sh, s, g, row, sel.Sinks+int(sel.Next[w*64+bits.TrailingZeros64(word)]))
-			}
+		for _, i := range sel.Added {
+			c.touchAt(sh, s, g, row, sel, int(i))
 		}
 	default:
 		c.rebuild(sh, s, g, row, sel)
@@ -139,8 +148,8 @@ func (c *Cache) rebuild(sh *share, s *Seq, g int, row []mark, sel *Selection) {
 	for b := range sel.Sinks {
 		c.touch(sh, s, g, row, b)
 	}
-	for _, i := range sel.Next {
-		c.touch(sh, s, g, row, sel.Sinks+int(i))
+	for i := range sel.Next {
+		c.touchAt(sh, s, g, row, sel, i)
 	}
 	for b := sel.Tail; b < s.blocks; b++ {
 		c.touch(sh, s, g, row, b)
@@ -169,11 +178,27 @@ func (c *Cache) dropUnwanted(sh *share, s *Seq, g int, row []mark, sel *Selectio
 	}
 }
 
-// touch makes a block active.
-func (c *Cache) touch(sh *share, s *Seq, g int, row []mark, b int) {
+// touchAt makes the i-th candidate of a selection active and notes in which
+// microbatch it is loaded if it must be.
+func (c *Cache) touchAt(sh *share, s *Seq, g int, row []mark, sel *Selection, i int) {
+	if !c.touch(sh, s, g, row, sel.Sinks+int(sel.Next[i])) || c.microbatch == 0 {
+		return
+	}
+	r := (sel.Sinks + s.blocks - sel.Tail + i) / c.microbatch
+	for len(sh.rounds) <= r {
+		sh.rounds = append(sh.rounds, 0)
+	}
+	sh.rounds[r]++
+	if i >= sel.Used {
+		sh.ahead++
+	}
+}
+
+// touch makes a block active and says whether it must be loaded.
+func (c *Cache) touch(sh *share, s *Seq, g int, row []mark, b int) bool {
 	m := row[b]
 	if m&active != 0 {
-		return
+		return false
 	}
 	if was := m.when(); was >= s.born && was+uint32(c.window) > s.step {
 		s.recent[int(was)%c.window]--
@@ -183,9 +208,11 @@ func (c *Cache) touch(sh *share, s *Seq, g int, row []mark, b int) {
 	}
 	row[b] = m&(held|resident) | active
 	s.active++
-	if m&(held|resident) == 0 {
-		sh.missing = append(sh.missing, ref{s.id, s.step, uint16(g), uint16(b)})
+	if m&(held|resident) != 0 {
+		return false
 	}
+	sh.missing = append(sh.missing, ref{s.id, s.step, uint16(g), uint16(b)})
+	return true
 }
 
 // drop ends a block's run of selections; its last use was the group's last
@@ -230,6 +257,8 @@ func (c *Cache) Fill(li int) (loads int64, err error) {
 		}
 	}
 	loads = int64(len(c.missing))
+	c.filled = append(c.filled[:0], c.rounds...)
+	c.rounds = c.rounds[:0]
 	for i := range c.missing {
 		c.loads[c.missing[i].group]++
 	}
@@ -253,6 +282,11 @@ func (c *Cache) Fill(li int) (loads int64, err error) {
 // Fill. Only a cache made with Detail keeps them.
 func (c *Cache) Refs() []BlockRef { return c.refs }
 
+// Rounds returns how many of the blocks that the last Fill loads belong to each
+// microbatch of a progressive attention, as far as they are candidates; all
+// others are needed from the first on. Valid until the next Fill.
+func (c *Cache) Rounds() []int64 { return c.filled }
+
 func (c *Cache) place(li int, refs []ref) error {
 	p := &c.pools[c.layers[li].pool]
 	for _, r := range refs {
@@ -265,6 +299,9 @@ func (c *Cache) place(li int, refs []ref) error {
 		i := int(r.group)*s.cap + int(r.block)
 		s.slots[i] = p.take()
 		s.marks[i] |= resident
+		if s.marks[i].idle() {
+			p.idle++ // parked while it waited
+		}
 		r.stamp = s.step
 		p.order.entered(r)
 	}
@@ -288,11 +325,14 @@ func (c *Cache) evict(pool, li int) error {
 			c.stats.Evicted++
 			return nil
 		}
-		if i == len(c.layers) {
+		last := i == len(c.layers)
+		if last && (c.microbatch == 0 || li < 0) || i > len(c.layers) {
 			break
 		}
 		other := (li + 1 + i) % len(c.layers)
-		if other == li || c.layers[other].pool != pool {
+		if last {
+			other = li
+		} else if other == li || c.layers[other].pool != pool {
 			continue
 		}
 		only = other

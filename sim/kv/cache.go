@@ -62,10 +62,11 @@ type groupState struct {
 }
 
 // Stats counts what a cache did, in blocks over the sampled groups. Of the
-// Loaded, Resumed went to chunked prefills that had been set back, the others
-// were misses of decode selections.
+// Loaded, Resumed went to chunked prefills that had been set back and Ahead to
+// iterations of a progressive attention that had ended; the others were misses of
+// decode selections.
 type Stats struct {
-	Selected, Loaded, Resumed, Evicted, Written int64
+	Selected, Loaded, Resumed, Ahead, Evicted, Written int64
 }
 
 // Cache holds the blocks of all live requests in one HBM pool, or one a layer.
@@ -91,6 +92,10 @@ type Cache struct {
 	stats   Stats
 	loads   []int64 // by group of the sample
 
+	microbatch int     // blocks of one iteration of a progressive attention; 0 = it has none
+	rounds     []int64 // of missing, by microbatch
+	filled     []int64 // of the last Fill, by microbatch
+
 	detail bool
 	refs   []BlockRef // that the last Fill queued to be loaded
 }
@@ -110,11 +115,13 @@ type Config struct {
 	PerLayer bool   // one pool a layer instead of one for all
 	Window   int    // working-set history in decode steps, at least 1
 	Detail   bool   // Fill names the blocks that it loads
+
+	Microbatch int // blocks of one iteration of a progressive attention; 0 when it has none
 }
 
 // NewCache returns an empty cache.
 func NewCache(cfg Config) (*Cache, error) {
-	c := &Cache{Geo: cfg.Geometry, Sample: cfg.Sample, window: cfg.Window, detail: cfg.Detail}
+	c := &Cache{Geo: cfg.Geometry, Sample: cfg.Sample, window: cfg.Window, detail: cfg.Detail, microbatch: cfg.Microbatch}
 	if cfg.Window < 1 {
 		return nil, fmt.Errorf("kv: working-set window is %d steps, need at least 1", cfg.Window)
 	}

@@ -46,32 +46,37 @@ type script struct {
 func (x *script) pick(id, g, candidates, k int, sel *Selection) {
 	perm := rapid.Permutation(seq(candidates)).Draw(x.t, "sel")
 	next := perm[:min(k, candidates)]
+	// Half of the old selection stays, at its positions or at others; the sizes differ.
 	old := x.prev[id][g]
-	sel.Prev, sel.Diff = nil, nil
-	if old != nil && len(old) == len(next) {
-		// Keep what stays in place: half of the old positions.
-		merged := slices.Clone(old)
-		for i := range merged {
-			if i%2 == 0 {
-				for _, cand := range next {
-					if !slices.Contains(merged, cand) {
-						merged[i] = cand
-						break
-					}
-				}
-			}
-		}
-		next = merged
-		sel.Prev = old
-		sel.Diff = make([]uint64, (len(next)+63)/64)
-		for i := range next {
-			if next[i] != old[i] {
-				sel.Diff[i/64] |= 1 << (i % 64)
-			}
+	merged := slices.Clone(next)
+	for i, b := range old {
+		if i%2 == 0 && i < len(merged) && !slices.Contains(merged, b) {
+			merged[i] = b
 		}
 	}
-	sel.Next = slices.Clone(next)
-	x.prev[id][g] = sel.Next
+	merged = merged[:rapid.IntRange(1, len(merged)).Draw(x.t, "size")]
+	*sel = Selection{Sinks: sel.Sinks, Tail: sel.Tail, Next: merged, Used: rapid.IntRange(0, len(merged)).Draw(x.t, "used")}
+	if old != nil {
+		sel.Follows = true
+		sel.Added, sel.Dropped = differ(old, merged)
+	}
+	x.prev[id][g] = merged
+}
+
+// differ returns the positions in next that are not in prev, and what of prev is
+// not in next.
+func differ(prev, next []uint16) (added, dropped []uint16) {
+	for i, b := range next {
+		if !slices.Contains(prev, b) {
+			added = append(added, uint16(i))
+		}
+	}
+	for _, b := range prev {
+		if !slices.Contains(next, b) {
+			dropped = append(dropped, b)
+		}
+	}
+	return added, dropped
 }
 
 func seq(n int) []uint16 {
@@ -304,7 +309,7 @@ func TestLaw11MoreSlotsNeverMissMore(t *testing.T) {
 				c.BeginStep([]*Seq{s})
 				for li := range c.layers {
 					for g := c.layers[li].from; g < c.layers[li].to; g++ {
-						c.Access(s, g, &Selection{Sinks: 1, Tail: 31, Next: next})
+						c.Access(s, g, &Selection{Sinks: 1, Tail: 31, Next: next, Used: len(next)})
 					}
 					if _, err := c.Fill(li); err != nil {
 						t.Fatal(err)
@@ -338,7 +343,7 @@ func TestFIFOEvictsInOrderOfEntry(t *testing.T) {
 	var loads []int64
 	for _, next := range [][]uint16{{0}, {1}, {2}, {0}, {3}, {0}, {1}} {
 		c.BeginStep([]*Seq{s})
-		c.Access(s, 0, &Selection{Tail: 10, Next: next})
+		c.Access(s, 0, &Selection{Tail: 10, Next: next, Used: len(next)})
 		n, err := c.Fill(0)
 		if err != nil {
 			t.Fatal(err)
@@ -423,27 +428,19 @@ func steady(t testing.TB, geo Geometry, groups int) func() {
 	}
 	const steps, k = 64, 60
 	sets := make([][]uint16, steps)
-	diffs := make([][]uint64, steps)
+	added, dropped := make([][]uint16, steps), make([][]uint16, steps)
 	for i := range sets {
 		sets[i] = make([]uint16, k)
 		for j := range sets[i] {
 			sets[i][j] = uint16(j)
 		}
-		d := uint64(0)
 		for j := range 8 {
 			pos := (i*8 + j) % k
 			sets[i][pos] = uint16(60 + (i*8+j*37)%300/60*60 + pos)
-			d |= 1 << pos
-			if i > 0 {
-				d |= 1 << (((i-1)*8 + j) % k)
-			}
 		}
-		diffs[i] = []uint64{d}
 	}
-	for p := range sets[0] {
-		if sets[0][p] != sets[steps-1][p] {
-			diffs[0][0] |= 1 << p
-		}
+	for i := range sets {
+		added[i], dropped[i] = differ(sets[(i+steps-1)%steps], sets[i])
 	}
 	at := 0
 	sel := &Selection{}
@@ -453,7 +450,7 @@ func steady(t testing.TB, geo Geometry, groups int) func() {
 		for li := range c.layers {
 			for _, s := range seqs {
 				for g := c.layers[li].from; g < c.layers[li].to; g++ {
-					*sel = Selection{Sinks: 2, Tail: 398, Next: sets[at], Prev: sets[(at+steps-1)%steps], Diff: diffs[at]}
+					*sel = Selection{Sinks: 2, Tail: 398, Next: sets[at], Used: k, Follows: true, Added: added[at], Dropped: dropped[at]}
 					c.Access(s, g, sel)
 				}
 			}

@@ -1,0 +1,73 @@
+package dsa
+
+import "fmt"
+
+// Options are what a configuration says of selection.
+type Options struct {
+	Blocks     int     // candidates that a fixed budget leaves beside sinks and window
+	Epsilon    float64 // threshold of accumulated attention
+	Microbatch int     // blocks of one progressive iteration
+	Pipelined  bool    // the next iteration's blocks are loaded beside one's attention
+	Margin     float64 // below the highest score, q·k / sqrt(d)
+}
+
+// Digest says what a block's criticality is estimated from.
+type Digest string
+
+const (
+	CuboidMean     Digest = "cuboid-mean"    // ArkVale: centre and mean spread of the keys in each dimension
+	MinMax         Digest = "min-max"        // Quest: bounds of the keys in each dimension
+	Mean           Digest = "mean"           // mean key
+	Representative Digest = "representative" // InfLLM: a few of the keys
+	Speculated     Digest = "speculated"     // InfiniGen: each key, with the query of the layer before
+)
+
+// Named is a selection algorithm that a configuration can name.
+type Named struct {
+	Name   string
+	What   string // one line
+	Digest Digest
+	Fixed  bool // attends to system.budget_tokens, whatever the scores
+	Tokens bool // selects tokens: a block must hold one
+	Make   func(*Options) Policy
+}
+
+// Policies are the selection algorithms; another is a file of its own and an
+// entry here.
+var Policies = []Named{
+	{"arkvale", "top-k by cuboid-mean digests", CuboidMean, true, false, topKOf},
+	{"quest", "top-k by min/max digests", MinMax, true, false, topKOf},
+	{"mean", "top-k by mean keys", Mean, true, false, topKOf},
+	{"infllm", "top-k by representative tokens", Representative, true, false, topKOf},
+	{"psa", "progressively, until system.epsilon of the attention is reached", CuboidMean, false, false, func(o *Options) Policy {
+		p := PSA{Epsilon: o.Epsilon, Microbatch: o.Microbatch}
+		if o.Pipelined {
+			p.Ahead = 1
+		}
+		return p
+	}},
+	{"infinigen", "tokens within system.margin of the highest speculated score", Speculated, false, true, func(o *Options) Policy {
+		return InfiniGen{Margin: o.Margin, Most: 0.2}
+	}},
+}
+
+func topKOf(o *Options) Policy { return TopK{K: o.Blocks} }
+
+// Names returns the names of all algorithms.
+func Names() []string {
+	names := make([]string, len(Policies))
+	for i := range Policies {
+		names[i] = Policies[i].Name
+	}
+	return names
+}
+
+// PolicyNamed returns the algorithm of a name.
+func PolicyNamed(name string) (*Named, error) {
+	for i := range Policies {
+		if Policies[i].Name == name {
+			return &Policies[i], nil
+		}
+	}
+	return nil, fmt.Errorf("dsa: no selection algorithm %q", name)
+}

@@ -1,0 +1,144 @@
+package dsa
+
+import "math"
+
+// TopK picks the K blocks of the highest estimated score, or all when there are
+// fewer, in ascending order; of equal scores the earlier block wins. ArkVale,
+// Quest, InfLLM and SparseServe select so.
+type TopK struct{ K int }
+
+// Limit returns K.
+func (p TopK) Limit() int { return p.K }
+
+// AtOnce implements Policy.
+func (p TopK) AtOnce(candidates int) int { return min(p.K, candidates) }
+
+// Weighs says that the estimates suffice.
+func (p TopK) Weighs() bool { return false }
+
+// Picker implements Policy.
+func (p TopK) Picker() Picker { return &topK{k: p.K} }
+
+// topK finds the k largest of n scores. The k-th largest moves little from one
+// step to the next, so a cut somewhat below the last one leaves few more than k
+// blocks, found in one pass without branches; the surplus is then dropped.
+type topK struct {
+	k      int
+	cut    int64   // rank of the last block picked in the last step
+	margin int64   // how far below it the next pass cuts; 0 = no last step
+	some   []int64 // ranks above the cut
+	heap   []int64
+}
+
+// rank orders blocks by score and, of equal scores, earlier blocks first: the
+// score's bits as an integer of the same order, then the complement of the
+// block's index.
+func rank(s float32, block int) int64 {
+	b := int64(int32(math.Float32bits(s)))
+	b ^= b >> 63 & 0x7fffffff
+	return b<<16 | int64(math.MaxUint16-block)
+}
+
+const noRank = math.MinInt64 / 4
+
+// Pick implements Picker in O(candidates).
+func (p *topK) Pick(v *View, dst []uint16) ([]uint16, int) {
+	dst = p.pick(v.Critical, dst[:0])
+	return dst, len(dst)
+}
+
+func (p *topK) pick(scores []float32, dst []uint16) []uint16 {
+	if len(scores) <= p.k {
+		for i := range scores {
+			dst = append(dst, uint16(i))
+		}
+		return dst
+	}
+	if len(p.some) <= len(scores) {
+		p.some = make([]int64, len(scores)+1)
+	}
+	n := 0
+	if p.margin > 0 {
+		n = p.above(scores, p.cut-p.margin)
+	}
+	switch {
+	case n < p.k: // no last step, or the scores have fallen
+		p.margin = max(2*p.margin, 1<<36)
+		n = p.above(scores, noRank)
+	case n > p.k+p.k/8+4:
+		p.margin -= p.margin / 8
+	}
+	some := p.some[:n]
+	p.cut = p.drop(some, n-p.k)
+	for _, r := range some {
+		if r > p.cut {
+			dst = append(dst, uint16(math.MaxUint16-r&math.MaxUint16))
+		}
+	}
+	return dst
+}
+
+// above collects the ranks that exceed cut.
+func (p *topK) above(scores []float32, cut int64) int {
+	n, some := 0, p.some[:len(scores)+1]
+	for b, s := range scores {
+		r := rank(s, b)
+		some[n] = r
+		n += int(uint64(cut-r) >> 63) // 1 when r > cut
+	}
+	return n
+}
+
+// drop returns the surplus-th smallest of the ranks: those above it are picked.
+// A heap of the smallest finds it or, where they are many, one of the largest.
+func (p *topK) drop(some []int64, surplus int) int64 {
+	if surplus == 0 {
+		return noRank
+	}
+	if largest := len(some) - surplus + 1; largest < surplus {
+		for i := range some {
+			some[i] = -some[i]
+		}
+		cut := -p.smallest(some, largest)
+		for i := range some {
+			some[i] = -some[i]
+		}
+		return cut
+	}
+	return p.smallest(some, surplus)
+}
+
+// smallest returns the m-th smallest value.
+func (p *topK) smallest(xs []int64, m int) int64 {
+	h := append(p.heap[:0], xs[:m]...) // the m smallest so far, the largest first
+	p.heap = h
+	for i := m/2 - 1; i >= 0; i-- {
+		siftDown(h, i)
+	}
+	for _, x := range xs[m:] {
+		if x < h[0] {
+			h[0] = x
+			siftDown(h, 0)
+		}
+	}
+	return h[0]
+}
+
+func siftDown(h []int64, i int) {
+	v := h[i]
+	for {
+		c := 2*i + 1
+		if c >= len(h) {
+			break
+		}
+		if c+1 < len(h) && h[c+1] > h[c] {
+			c++
+		}
+		if h[c] <= v {
+			break
+		}
+		h[i] = h[c]
+		i = c
+	}
+	h[i] = v
+}

@@ -1,0 +1,118 @@
+package sim
+
+// Selections whose sizes differ: how much a layer attends to and, where
+// attention is progressive (PSA §3.2), in which iteration.
+
+// attended sums up what a layer's decodes attend to. Sizes are known of every
+// head, whether or not the cache follows its blocks.
+func (s *Server) attended(layer int) {
+	st := &s.step
+	w, heads, size := &st.work, s.Geometry.KVHeads, int64(s.Geometry.BlockTokens)
+	st.ends, st.lasts = st.ends[:0], st.lasts[:0]
+	var blocks, spare int64 // attended to; tokens that the open ones lack
+	for _, r := range st.decodes {
+		all := s.Geometry.Blocks(r.Context())
+		kept := min(all, s.Spec.SinkBlocks+s.Spec.WindowBlocks)
+		for h := range heads {
+			n := kept + s.used(r, layer*heads+h)
+			blocks += int64(n)
+			s.endsAfter(n)
+		}
+		spare += int64(all)*size - int64(r.Context())
+	}
+	w.DecodeTokens = blocks*size/int64(heads) - spare
+	s.spreadTokens(spare)
+}
+
+// used is how many candidates one of the counted groups attends to.
+func (s *Server) used(r *request, g int) int {
+	switch {
+	case r.grid < 0:
+		return 0
+	case s.chosen():
+		row, _ := r.rows.Row(g)
+		return row.Used
+	}
+	st := r.streams[g]
+	return st.Used((int(r.cursors[g].Phase) + r.steps) % st.Steps)
+}
+
+// endsAfter notes that one head of one decode attends to so many blocks.
+func (s *Server) endsAfter(blocks int) {
+	m, st := s.microbatch(), &s.step
+	if m == 0 {
+		return
+	}
+	last := (blocks - 1) / m
+	for len(st.ends) <= last {
+		st.ends, st.lasts = append(st.ends, 0), append(st.lasts, 0)
+	}
+	st.ends[last]++
+	st.lasts[last] += int64(blocks - last*m)
+}
+
+// spreadTokens makes the layer's rounds of the heads that end with each: all
+// heads still going attend to a whole microbatch, those that end to the rest.
+// The open block, of the first round, is not full.
+func (s *Server) spreadTokens(spare int64) {
+	st, w := &s.step, &s.step.work
+	going, heads := int64(0), int64(s.Geometry.KVHeads)
+	for len(w.Rounds) < len(st.ends) {
+		w.Rounds = append(w.Rounds, Round{})
+	}
+	for i := len(st.ends) - 1; i >= 0; i-- {
+		blocks := going*int64(s.Spec.Microbatch) + st.lasts[i]
+		w.Rounds[i] = Round{Tokens: blocks * int64(s.Geometry.BlockTokens) / heads}
+		going += st.ends[i]
+	}
+	if len(w.Rounds) > 0 {
+		w.Rounds[0].Tokens = max(0, w.Rounds[0].Tokens-spare)
+	}
+}
+
+// loadInRounds shares the layer's loads out to its rounds. What is no candidate
+// is wanted from the first on. Rounds after the last that attends to anything
+// were loaded in vain.
+func (s *Server) loadInRounds(layer int) {
+	w, loads := &s.step.work, s.step.moves.Loads
+	if len(w.Rounds) == 0 {
+		return
+	}
+	for i, n := range s.roundLoads(layer) {
+		if n = min(n, loads); n == 0 {
+			continue
+		}
+		for len(w.Rounds) <= i {
+			w.Rounds = append(w.Rounds, Round{})
+		}
+		w.Rounds[i].Loads = n
+		loads -= n
+	}
+	w.Rounds[0].Loads += loads
+}
+
+// roundLoads is the candidates that a layer loads, by microbatch. Those of a
+// sample of heads are spread evenly over the layers.
+func (s *Server) roundLoads(layer int) []int64 {
+	st := &s.step
+	if s.cache.Sample.Rate == 1 {
+		return s.cache.Rounds()
+	}
+	st.loads = st.loads[:0]
+	layers := int64(s.Model.Layers)
+	for _, n := range st.byRound {
+		n = s.cache.Scale(n)
+		st.loads = append(st.loads, n*int64(layer+1)/layers-n*int64(layer)/layers)
+	}
+	return st.loads
+}
+
+func addRounds(sum, n []int64) []int64 {
+	for len(sum) < len(n) {
+		sum = append(sum, 0)
+	}
+	for i := range n {
+		sum[i] += n[i]
+	}
+	return sum
+}

@@ -1,0 +1,107 @@
+package traces
+
+import (
+	"math"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"sparseserve/sim/des"
+	"sparseserve/sim/dsa"
+)
+
+// pageTokens is the block that the score process was fitted with.
+const pageTokens = 32
+
+// skewClasses is how many values the skew of heads is rounded to.
+const skewClasses = 8
+
+func (p *ScoreParams) errorOf(d dsa.Digest) float64 {
+	switch d {
+	case dsa.MinMax:
+		return p.MinMaxError
+	case dsa.Mean:
+		return p.MeanError
+	case dsa.Representative:
+		return p.RepresentativeError
+	case dsa.Speculated:
+		return p.SpeculationError
+	}
+	return 0
+}
+
+// Classes implements dsa.Scores.
+func (s *Scores) Classes() int { return skewClasses }
+
+// Skew implements dsa.Scores.
+func (s *Scores) Skew(class int) float64 { return s.skews[class] }
+
+// skews returns the skew of each class: the medians of equal shares of all heads.
+func (p *ScoreParams) skews() []float64 {
+	all := math.Hypot(p.SkewLayers, p.SkewHeads)
+	out := make([]float64, skewClasses)
+	for c := range out {
+		out[c] = p.Skew * math.Exp(all*distuv.UnitNormal.Quantile((float64(c)+0.5)/skewClasses))
+	}
+	return out
+}
+
+// Class implements dsa.Scores.
+func (s *Scores) Class(layer, head int) int {
+	all := math.Hypot(s.p.SkewLayers, s.p.SkewHeads)
+	if all == 0 {
+		return 0
+	}
+	z := s.p.SkewLayers*normal(des.Hash(s.seed, uint64(layer), 0x1a7e4)) +
+		s.p.SkewHeads*normal(des.Hash(s.seed, uint64(layer), uint64(head), 0x4ead))
+	return min(skewClasses-1, int(skewClasses*distuv.UnitNormal.CDF(z/all)))
+}
+
+// disturb adds errors of a standard deviation to scores, [steps][n].
+func (s *Scores) disturb(dst []float32, n, family int, deviation float64, what uint64) {
+	for b := range n {
+		h := des.Hash(s.seed, uint64(family), uint64(b), what)
+		row, at := s.errors[h%errorRows], int(h>>10%scoreSteps)
+		for t := range scoreSteps {
+			dst[t*n+b] += float32(deviation) * row[at]
+			if at++; at == scoreSteps {
+				at = 0
+			}
+		}
+	}
+}
+
+// keep writes the true scores of sinks and window, and the skew of every step.
+// Only the first sink and the newest full block stand out; the last block of the
+// window is open.
+func (s *Scores) keep(family int, sheet *dsa.Sheet) {
+	kept := sheet.Sinks + sheet.Window
+	columns := make([]blockColumn, kept)
+	for i := range columns {
+		columns[i] = s.block(family, 1<<20+i)
+		switch i {
+		case 0:
+			if sheet.Sinks > 0 {
+				columns[i].mu += float32(s.p.Sink)
+			}
+		case kept - 2:
+			if sheet.Window > 1 {
+				columns[i].mu += float32(s.p.Recent)
+			}
+		}
+	}
+	sheet.Kept = room(sheet.Kept, scoreSteps*kept)
+	write(sheet.Kept, columns)
+	sheet.Skew = room(sheet.Skew, scoreSteps)
+	h := des.Hash(s.seed, uint64(family), 0x5ce3)
+	row := s.errors[h%errorRows]
+	for t := range sheet.Skew {
+		sheet.Skew[t] = float32(math.Exp(s.p.SkewTokens * float64(row[(int(h>>10)+t)%scoreSteps])))
+	}
+}
+
+func room(x []float32, n int) []float32 {
+	if cap(x) < n {
+		return make([]float32, n, n+n/4)
+	}
+	return x[:n]
+}
