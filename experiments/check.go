@@ -9,6 +9,7 @@ import (
 
 	"sparseserve/sim"
 	"sparseserve/sim/dsa"
+	"sparseserve/sim/kv"
 	"sparseserve/traces"
 )
 
@@ -22,7 +23,7 @@ var specEnums = []struct {
 	{"selection", dsa.Names()},
 	{"load_engine", []string{"memcpy", "batched", "flash"}},
 	{"save_engine", []string{"memcpy", "gpu", "flash"}},
-	{"eviction", []string{"lru", "fifo"}},
+	{"eviction", kv.EvictionNames()},
 	{"pool", []string{"unified", "per-layer"}},
 	{"base", []string{"vllm", "vllm-v1", "sarathi"}},
 	{"prefill", []string{"plain", "chunked", "layer", "layer-chunked"}},

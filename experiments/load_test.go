@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"sparseserve/sim"
+	"sparseserve/sim/kv"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -333,7 +334,7 @@ func TestResolvedLoadsAgain(t *testing.T) {
 		set("system.preset", one("vllm", "[sparseserve,vllm-so-ft]"))
 		set("system.window", one("1", "16"))
 		set("system.kv_gib", one("0.1", "12.5"))
-		set("system.eviction", one("lru", "fifo"))
+		set("system.eviction", one(kv.EvictionNames()...))
 		set("system.max_inject", one("65536", "1000000000000"))
 		set("slo.tbt_s", one("0.75", "1"))
 		set("output.steps", one("true", "false"))

@@ -54,7 +54,7 @@ func drawScenario(t *rapid.T) *scenario {
 		Attention: pick("attention", "full", "sparse", "sparse"), Selection: "arkvale", BlockTokens: n("block tokens", 1, 8),
 		Offload: n("offload", 0, 3) > 0, LoadEngine: pick("load engine", "memcpy", "batched", "flash"),
 		SaveEngine: pick("save engine", "memcpy", "gpu", "flash"), SaveBuffer: pick2(t, "save buffer", 0, 0.002, 1),
-		Eviction: pick("eviction", "lru", "fifo"), Pool: pick("pool", "unified", "unified", "per-layer"),
+		Eviction: pick("eviction", kv.LRU, kv.FIFO, kv.CLOCK, kv.SIEVE), Pool: pick("pool", "unified", "unified", "per-layer"),
 		Utilisation: 0.9,
 		Base:        pick("base", "vllm", "vllm-v1", "sarathi"), MaxRequests: n("max requests", 1, 8),
 		MaxTokens: n("max tokens", 1, 60), Watermark: pick2(t, "watermark", 0, 0.01, 0.1),

@@ -27,7 +27,7 @@ type Spec struct {
 	Offload     bool    `toml:"offload"`
 	LoadEngine  string  `toml:"load_engine"`     // memcpy | batched | flash
 	SaveEngine  string  `toml:"save_engine"`     // memcpy | gpu | flash
-	Eviction    string  `toml:"eviction"`        // lru | fifo
+	Eviction    string  `toml:"eviction"`        // lru | fifo | clock | sieve | score
 	Pool        string  `toml:"pool"`            // unified | per-layer
 	Utilisation float64 `toml:"utilisation"`     // share of HBM that the server may use
 	KVGiB       float64 `toml:"kv_gib"`          // Mavl: HBM for KV, metadata and prefill buffers; 0 = what the card leaves

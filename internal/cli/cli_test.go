@@ -100,7 +100,7 @@ func TestHelp(t *testing.T) {
 }
 
 func TestList(t *testing.T) {
-	for _, what := range []string{"gpus", "models", "systems", "traces", "experiments"} {
+	for _, what := range []string{"gpus", "models", "systems", "evictions", "traces", "experiments"} {
 		status, out, errs := run(t, nil, "list", what)
 		if status != 0 || errs != "" {
 			t.Errorf("%s: status %d, stderr %q", what, status, errs)

@@ -10,6 +10,7 @@ import (
 
 	"sparseserve/experiments"
 	"sparseserve/hw"
+	"sparseserve/sim/kv"
 	"sparseserve/traces"
 )
 
@@ -17,6 +18,7 @@ type listCmd struct {
 	GPUs        listGPUs        `cmd:"" name:"gpus" help:"Hardware profiles, for the key gpu."`
 	Models      listModels      `cmd:"" help:"Models, for the key model."`
 	Systems     listSystems     `cmd:"" help:"Serving systems, for the key system.preset."`
+	Evictions   listEvictions   `cmd:"" help:"Eviction policies of the KV cache, for the key system.eviction."`
 	Traces      listTraces      `cmd:"" help:"Traces and trace formats, for the keys workload.trace and workload.format."`
 	Experiments listExperiments `cmd:"" help:"Experiments that commands run by name."`
 }
@@ -72,6 +74,18 @@ func (listSystems) Run(app *App) error {
 			engines = s.LoadEngine + "/" + s.SaveEngine
 		}
 		t.AppendRow(table.Row{p.Name, s.Attention, yesNo(s.Offload), engines, yesNo(s.BatchControl), s.Prefill, p.About})
+	}
+	t.Render()
+	return nil
+}
+
+type listEvictions struct{}
+
+func (listEvictions) Run(app *App) error {
+	t := newTable(app.Stdout)
+	t.AppendHeader(table.Row{"system.eviction", "evicts, of the blocks that are not in use,"})
+	for _, e := range kv.Evictions() {
+		t.AppendRow(table.Row{e.Name, e.About})
 	}
 	t.Render()
 	return nil

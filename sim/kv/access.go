@@ -251,6 +251,7 @@ func (c *Cache) park(s *Seq, g int) {
 // as needed, and returns the number of blocks to load over its groups.
 func (c *Cache) Fill(li int) (loads int64, err error) {
 	l := &c.layers[li]
+	l.version++
 	for _, s := range c.leaving {
 		for g := l.from; g < l.to; g++ {
 			c.park(s, g)
@@ -301,9 +302,10 @@ func (c *Cache) place(li int, refs []ref) error {
 		s.marks[i] |= resident
 		if s.marks[i].idle() {
 			p.idle++ // parked while it waited
+			c.layers[li].version++
 		}
 		r.stamp = s.step
-		p.order.entered(r)
+		p.order.entered(c, r)
 	}
 	return nil
 }
@@ -336,6 +338,7 @@ func (c *Cache) evict(pool, li int) error {
 			continue
 		}
 		only = other
+		c.layers[other].version++
 		for _, s := range c.seqs {
 			if s.live {
 				for g := c.layers[other].from; g < c.layers[other].to; g++ {

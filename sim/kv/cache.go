@@ -104,6 +104,7 @@ type Cache struct {
 type layerGroups struct {
 	layer, from, to int // groups [from, to) of the sample
 	pool            int
+	version         uint32 // grows when idle blocks come or their scores change
 }
 
 // Config sizes a cache.
@@ -111,7 +112,8 @@ type Config struct {
 	Geometry Geometry
 	Sample   Sample
 	HBMBytes int64  // for blocks, metadata and prefill buffers
-	Eviction string // lru | fifo
+	Eviction string // of EvictionNames
+	Score    Score  // of blocks, for eviction by score
 	PerLayer bool   // one pool a layer instead of one for all
 	Window   int    // working-set history in decode steps, at least 1
 	Detail   bool   // Fill names the blocks that it loads
@@ -124,6 +126,10 @@ func NewCache(cfg Config) (*Cache, error) {
 	c := &Cache{Geo: cfg.Geometry, Sample: cfg.Sample, window: cfg.Window, detail: cfg.Detail, microbatch: cfg.Microbatch}
 	if cfg.Window < 1 {
 		return nil, fmt.Errorf("kv: working-set window is %d steps, need at least 1", cfg.Window)
+	}
+	eviction, err := evictionNamed(&cfg)
+	if err != nil {
+		return nil, err
 	}
 	for i, g := range cfg.Sample.Groups {
 		layer := int(g) / cfg.Geometry.KVHeads
@@ -151,14 +157,7 @@ func NewCache(cfg Config) (*Cache, error) {
 		p.slots = int(float64(cfg.HBMBytes/cfg.Geometry.BlockBytes) * cfg.Sample.Rate / float64(n))
 		p.first = uint32(i * p.slots)
 		p.fresh = p.first
-		switch cfg.Eviction {
-		case "lru":
-			p.order = newLRU(i)
-		case "fifo":
-			p.order = &fifo{}
-		default:
-			return nil, fmt.Errorf("kv: no eviction policy %q; known: lru, fifo", cfg.Eviction)
-		}
+		p.order = eviction.make(i, cfg.Score)
 	}
 	return c, nil
 }
@@ -233,6 +232,15 @@ func (s *Seq) Slots(g int) []uint32 { return s.slots[g*s.cap:][:s.blocks] }
 
 // Owner tells the successive requests of one handle apart.
 func (s *Seq) Owner() uint32 { return s.born }
+
+// Steps returns how many decode steps the request had made when it last selected
+// from a group of the sample; 0 before its first.
+func (s *Seq) Steps(g int) int {
+	if last := s.groups[g].last; last > s.born {
+		return int(last - s.born)
+	}
+	return 0
+}
 
 // Blocks returns how many blocks exist in each group, the open one included.
 func (s *Seq) Blocks() int { return s.blocks }

@@ -5,8 +5,8 @@
 // manager does, against HBM without offloading and against DRAM with it. With
 // offloading its blocks live in a Cache (cache.go): prefill writes them
 // (prefill.go), each decode step's selection touches them group by group
-// (access.go), Pools (pool.go) hand out HBM slots and evict by recency
-// (evict.go), and Free returns everything. Heads may be a hashed sample
+// (access.go), Pools (pool.go) hand out HBM slots and evict in one of several
+// orders (evict.go; a file each), and Free returns everything. Heads may be a hashed sample
 // (sample.go) with pools scaled alike. needs.go answers what a batch would
 // take; check.go states the invariants.
 //

@@ -14,11 +14,12 @@ import "runtime"
 // collected with, and is passed over; every block not collected is younger
 // than all collected. So the order is exact, and its cost falls on evictions.
 type lru struct {
-	pool    int
-	victims []ref
-	next    int
-	parts   []*agePart // of the running scan
-	all     []*agePart
+	pool     int
+	victims  []ref
+	next     int
+	youngest int        // age of the youngest victim of the running scan
+	parts    []*agePart // of that scan
+	all      []*agePart
 }
 
 // agePart is the share of a scan over some of the layers: idle blocks by
@@ -36,7 +37,7 @@ const maxAge = 1 << 15
 
 func newLRU(pool int) *lru { return &lru{pool: pool} }
 
-func (l *lru) entered(ref) {}
+func (l *lru) entered(*Cache, ref) {}
 
 func (l *lru) tidy(*Cache, int) {}
 
@@ -66,7 +67,7 @@ func (l *lru) scan(c *Cache, layer int) bool {
 		from, to = layer, layer+1
 	}
 	l.divide(c, from, to)
-	l.parallel(func(p *agePart) { l.countAges(c, p) })
+	l.parallel(c, (*lru).countAges)
 	oldest := -1
 	for _, p := range l.parts {
 		oldest = max(oldest, p.oldest)
@@ -74,13 +75,13 @@ func (l *lru) scan(c *Cache, layer int) bool {
 	if oldest < 0 {
 		return false
 	}
-	youngest := l.arrange(c, oldest)
-	l.parallel(func(p *agePart) {
-		l.collect(c, p, youngest)
+	l.youngest = l.arrange(c, oldest)
+	l.parallel(c, (*lru).collect)
+	for _, p := range l.parts {
 		for i := range p.count {
 			clear(p.count[i][:oldest+1])
 		}
-	})
+	}
 	return true
 }
 
@@ -100,12 +101,12 @@ func (l *lru) divide(c *Cache, from, to int) {
 	}
 }
 
-func (l *lru) parallel(f func(*agePart)) {
+func (l *lru) parallel(c *Cache, f func(*lru, *Cache, *agePart)) {
 	if len(l.parts) == 1 {
-		f(l.parts[0])
+		f(l, c, l.parts[0])
 		return
 	}
-	SideBySide(len(l.parts), func(i int) { f(l.parts[i]) })
+	SideBySide(len(l.parts), func(i int) { f(l, c, l.parts[i]) })
 }
 
 // countAges counts a part's idle blocks.
@@ -147,14 +148,14 @@ func (l *lru) arrange(c *Cache, oldest int) (youngest int) {
 	return max(youngest, 0)
 }
 
-// collect writes a part's idle blocks of at least the given age to their places.
-func (l *lru) collect(c *Cache, p *agePart, youngest int) {
+// collect writes a part's idle blocks that are old enough to their places.
+func (l *lru) collect(c *Cache, p *agePart) {
 	l.each(c, p, func(s *Seq, g int) {
 		for b, m := range s.row(g)[:s.blocks] {
 			if !m.idle() {
 				continue
 			}
-			if age := s.age(c.step, m); age >= youngest {
+			if age := s.age(c.step, m); age >= l.youngest {
 				at := &p.count[s.selected(m)][age]
 				l.victims[*at] = ref{s.id, m.when(), uint16(g), uint16(b)}
 				*at++

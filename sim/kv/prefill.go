@@ -36,6 +36,9 @@ func (c *Cache) settle(s *Seq, from, to int) {
 	if from >= to {
 		return
 	}
+	for i := range c.layers {
+		c.layers[i].version++
+	}
 	for g := range s.groups {
 		row := s.row(g)
 		for b := from; b < to; b++ {

@@ -1,0 +1,39 @@
+package kv
+
+// clock gives a second chance (Corbató, "A Paging Experiment with the Multics
+// System", 1968): the hand goes round the blocks in the order in which they
+// entered, passes over those visited since it came by last, and evicts the
+// first that was not. New blocks enter behind the hand, not visited: the access
+// that loads a block is no visit.
+//
+// The queue's front is where the hand stands. What it passes over goes to the
+// back, with the step up to which its visits are known in the ref's stamp.
+type clock struct {
+	pool int
+	q    refQueue
+}
+
+func (k *clock) entered(_ *Cache, r ref) { k.q.push(r) }
+
+func (k *clock) victim(c *Cache, _ int) (ref, bool) {
+	if c.pools[k.pool].idle == 0 {
+		return ref{}, false // the hand stays
+	}
+	for range 2 * k.q.n { // the first round may find all visited
+		r := k.q.pop()
+		if !c.stays(r) {
+			continue
+		}
+		if c.pass(&r) {
+			return r, true
+		}
+		k.q.push(r)
+	}
+	return ref{}, false
+}
+
+func (k *clock) tidy(c *Cache, slots int) {
+	if crowded(k.q.n, slots) {
+		k.q.tidy(c)
+	}
+}

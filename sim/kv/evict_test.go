@@ -1,0 +1,327 @@
+package kv
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"sparseserve/sim/des"
+)
+
+// naive is an eviction order as its paper states it, over one plain list.
+type naive interface {
+	hit(block)      // selected while it is in HBM
+	enter(block)    // got a slot
+	gone(seq int32) // its request has gone
+	// victim returns the block to evict; idle says which can go, and one can.
+	victim(idle func(block) bool) block
+}
+
+// block is a block in HBM, by the handle of its request, group and index.
+type block struct {
+	seq, group, index int
+}
+
+func blockOf(r ref) block { return block{int(r.seq), int(r.group), int(r.block)} }
+
+// item is a block with its visited bit.
+type item struct {
+	block
+	visited bool
+}
+
+// blockList is a list with the oldest block first.
+type blockList []item
+
+func (l blockList) hit(b block) {
+	for i := range l {
+		if l[i].block == b {
+			l[i].visited = true
+		}
+	}
+}
+
+type naiveFIFO struct{ blockList }
+
+func (n *naiveFIFO) enter(b block) { n.blockList = append(n.blockList, item{block: b}) }
+
+func (n *naiveFIFO) gone(seq int32) {
+	n.blockList = slices.DeleteFunc(n.blockList, func(e item) bool { return e.seq == int(seq) })
+}
+
+func (n *naiveFIFO) victim(idle func(block) bool) block {
+	for {
+		e := n.blockList[0]
+		n.blockList = n.blockList[1:]
+		if idle(e.block) {
+			return e.block
+		}
+		n.enter(e.block)
+	}
+}
+
+// naiveClock is the FIFO with a second chance.
+type naiveClock struct{ naiveFIFO }
+
+func (n *naiveClock) victim(idle func(block) bool) block {
+	for {
+		e := n.blockList[0]
+		n.blockList = n.blockList[1:]
+		if idle(e.block) && !e.visited {
+			return e.block
+		}
+		n.enter(e.block) // not visited
+	}
+}
+
+// naiveSieve is SIEVE's Algorithm 1 with the tail first and a hand that is an
+// index.
+type naiveSieve struct {
+	blockList
+	hand int
+}
+
+func (n *naiveSieve) enter(b block) { n.blockList = append(n.blockList, item{block: b}) }
+
+func (n *naiveSieve) gone(seq int32) {
+	for i := len(n.blockList) - 1; i >= 0; i-- {
+		if n.blockList[i].seq == int(seq) {
+			n.remove(i)
+		}
+	}
+}
+
+func (n *naiveSieve) remove(i int) {
+	n.blockList = slices.Delete(n.blockList, i, i+1)
+	if i < n.hand {
+		n.hand--
+	}
+	if n.hand == len(n.blockList) {
+		n.hand = 0
+	}
+}
+
+func (n *naiveSieve) victim(idle func(block) bool) block {
+	for {
+		e := n.blockList[n.hand]
+		if idle(e.block) && !e.visited {
+			n.remove(n.hand)
+			return e.block
+		}
+		n.blockList[n.hand].visited = false
+		if n.hand++; n.hand == len(n.blockList) {
+			n.hand = 0
+		}
+	}
+}
+
+// naiveScore looks at all.
+type naiveScore struct {
+	naiveFIFO
+	c *Cache
+}
+
+func (n *naiveScore) victim(idle func(block) bool) block {
+	before := func(a, b block) bool {
+		la, lb := n.c.layerOf(a.group), n.c.layerOf(b.group)
+		sa, sb := coarse(n.c.seqs[a.seq], a.group, a.index), coarse(n.c.seqs[b.seq], b.group, b.index)
+		switch {
+		case sa != sb:
+			return sa < sb
+		case la != lb:
+			return la < lb
+		case a.seq != b.seq:
+			return a.seq < b.seq
+		case a.group != b.group:
+			return a.group < b.group
+		}
+		return a.index < b.index
+	}
+	best := -1
+	for i, e := range n.blockList {
+		if idle(e.block) && (best < 0 || before(e.block, n.blockList[best].block)) {
+			best = i
+		}
+	}
+	b := n.blockList[best].block
+	n.blockList = slices.Delete(n.blockList, best, best+1)
+	return b
+}
+
+func (c *Cache) layerOf(g int) int {
+	return slices.IndexFunc(c.layers, func(l layerGroups) bool { return g < l.to })
+}
+
+// coarse are scores among which many are equal.
+func coarse(s *Seq, g, b int) float32 {
+	return float32(des.Hash(uint64(s.id), uint64(s.Steps(g)), uint64(g), uint64(b)) % 7)
+}
+
+func (x *script) hit(key [3]int, g int) {
+	if x.naive != nil {
+		x.naive[x.c.poolOf[g]].hit(block{int(x.seqs[key[0]].id), key[1], key[2]})
+	}
+}
+
+// checked asks an evictor and its reference, which must agree.
+type checked struct {
+	evictor
+	naive
+	pool  int
+	t     *rapid.T
+	count *int
+}
+
+func (x *checked) entered(c *Cache, r ref) {
+	x.evictor.entered(c, r)
+	x.naive.enter(blockOf(r))
+}
+
+func (x *checked) victim(c *Cache, layer int) (ref, bool) {
+	idle := func(b block) bool {
+		return c.at(ref{seq: int32(b.seq), group: uint16(b.group), block: uint16(b.index)}).idle()
+	}
+	got, ok := x.evictor.victim(c, layer)
+	if any := c.pools[x.pool].idle > 0; ok != any {
+		x.t.Fatalf("victim %v, %v; pool has %d idle blocks", got, ok, c.pools[x.pool].idle)
+	}
+	if ok {
+		*x.count++
+		if want := x.naive.victim(idle); blockOf(got) != want {
+			x.t.Fatalf("evicted %v, the reference %v", blockOf(got), want)
+		}
+	}
+	return got, ok
+}
+
+// Every order evicts what a naive one over a plain list does, whatever requests
+// come, decode, pause and go. (LRU has its own: TestLaw1Law3CacheAgainstReference.)
+func TestEvictionAgainstReferences(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		make func(*Cache) naive
+	}{
+		{FIFO, func(*Cache) naive { return &naiveFIFO{} }},
+		{CLOCK, func(*Cache) naive { return &naiveClock{} }},
+		{SIEVE, func(*Cache) naive { return &naiveSieve{} }},
+		{ByScore, func(c *Cache) naive { return &naiveScore{c: c} }},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			victims := 0
+			rapid.Check(t, func(t *rapid.T) {
+				x := newScript(t, Config{Eviction: c.name, Score: coarse, PerLayer: rapid.Bool().Draw(t, "per layer")})
+				for i := range x.c.pools {
+					n := c.make(x.c)
+					x.naive = append(x.naive, n)
+					x.c.pools[i].order = &checked{x.c.pools[i].order, n, i, t, &victims}
+				}
+				x.run()
+			})
+			if victims < 200 {
+				t.Errorf("only %d victims were compared", victims)
+			}
+		})
+	}
+}
+
+// victims are the blocks that a cache of one group and three slots evicts while
+// its selections of one block are those given.
+func victims(t *testing.T, eviction string, score Score, selections ...uint16) []int {
+	t.Helper()
+	geo := small(1, 1)
+	c, err := NewCache(Config{Geometry: geo, Sample: FullSample(geo), HBMBytes: 3 * geo.BlockBytes, Eviction: eviction, Score: score, Window: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := c.Open(10 * 4)
+	c.Extend(s, 40)
+	if err := c.Segmented(s); err != nil {
+		t.Fatal(err)
+	}
+	var gone []int
+	for _, next := range selections {
+		var before []int
+		for b, m := range s.row(0) {
+			if m.resident() {
+				before = append(before, b)
+			}
+		}
+		c.BeginStep([]*Seq{s})
+		c.Access(s, 0, &Selection{Tail: 10, Next: []uint16{next}, Used: 1})
+		if _, err := c.Fill(0); err != nil {
+			t.Fatal(err)
+		}
+		for _, b := range before {
+			if !s.row(0)[b].resident() {
+				gone = append(gone, b)
+			}
+		}
+	}
+	return gone
+}
+
+// By hand: where the orders differ.
+func TestEvictionByHand(t *testing.T) {
+	falling := func(_ *Seq, _, b int) float32 { return float32(-b) }
+	for _, c := range []struct {
+		eviction   string
+		selections []uint16
+		want       []int
+	}{
+		{LRU, []uint16{0, 1, 2, 0, 3}, []int{1}},
+		{FIFO, []uint16{0, 1, 2, 0, 3}, []int{0}},
+		// 0 was visited and goes behind 2; then 2 is next, and 0 after 3.
+		{CLOCK, []uint16{0, 1, 2, 0, 3, 4, 5, 6}, []int{1, 2, 0, 3}},
+		// 0 keeps the tail and the hand goes on: 2, 3 though it just came, 4.
+		{SIEVE, []uint16{0, 1, 2, 0, 3, 4, 5, 6}, []int{1, 2, 3, 4}},
+		// All visited: the hand comes round to the first.
+		{CLOCK, []uint16{0, 1, 2, 0, 1, 2, 3}, []int{0}},
+		{SIEVE, []uint16{0, 1, 2, 0, 1, 2, 3}, []int{0}},
+		{ByScore, []uint16{0, 1, 2, 0, 3, 4}, []int{2, 3}},
+	} {
+		if got := victims(t, c.eviction, falling, c.selections...); !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v evicts %v, want %v", c.eviction, c.selections, got, c.want)
+		}
+	}
+}
+
+func TestUnknownEviction(t *testing.T) {
+	geo := small(1, 1)
+	for eviction, want := range map[string]string{"mru": "known: lru, fifo, clock, sieve, score", ByScore: "needs the blocks' scores"} {
+		_, err := NewCache(Config{Geometry: geo, Sample: FullSample(geo), HBMBytes: 1 << 20, Eviction: eviction, Window: 1})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error is %v, want %q in it", eviction, err, want)
+		}
+	}
+}
+
+func BenchmarkEviction(b *testing.B) {
+	for _, e := range Evictions() {
+		b.Run(e.Name, func(b *testing.B) {
+			step := steady(b, Config{Geometry: Geometry{Layers: 32, KVHeads: 32, BlockTokens: 32, BlockBytes: 16384, MetaBytes: 512}, Eviction: e.Name, Score: coarse}, 16)
+			b.ReportAllocs()
+			for b.Loop() {
+				step()
+			}
+		})
+	}
+}
+
+func TestEvictionAllocatesNothingInSteadyState(t *testing.T) {
+	for _, e := range Evictions() {
+		for _, perLayer := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s per layer %v", e.Name, perLayer), func(t *testing.T) {
+				step := steady(t, Config{Geometry: Geometry{Layers: 4, KVHeads: 4, BlockTokens: 32, BlockBytes: 16384}, Eviction: e.Name, Score: coarse, PerLayer: perLayer}, 16)
+				for range 500 {
+					step()
+				}
+				if n := testing.AllocsPerRun(200, step); n != 0 {
+					t.Fatalf("%v allocations a step", n)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,49 @@
+package kv
+
+// refQueue is a ring of refs in order of arrival.
+type refQueue struct {
+	ring []ref
+	head int
+	n    int
+}
+
+func (q *refQueue) push(r ref) {
+	if q.n == len(q.ring) {
+		bigger := make([]ref, max(1024, 2*len(q.ring)))
+		k := copy(bigger, q.ring[q.head:])
+		copy(bigger[k:], q.ring[:q.head])
+		q.ring, q.head = bigger, 0
+	}
+	i := q.head + q.n
+	if i >= len(q.ring) {
+		i -= len(q.ring)
+	}
+	q.ring[i] = r
+	q.n++
+}
+
+func (q *refQueue) pop() ref {
+	r := q.ring[q.head]
+	q.head++
+	if q.head == len(q.ring) {
+		q.head = 0
+	}
+	q.n--
+	return r
+}
+
+// first is what pop would return.
+func (q *refQueue) first() ref { return q.ring[q.head] }
+
+// tidy drops the refs of requests that have gone and keeps the others in order.
+func (q *refQueue) tidy(c *Cache) {
+	for range q.n {
+		if r := q.pop(); c.stays(r) {
+			q.push(r)
+		}
+	}
+}
+
+// crowded says that so many refs are of requests that have gone that they
+// should be dropped: refs stay within a constant factor of the pool's slots.
+func crowded(refs, slots int) bool { return refs >= 2*slots+1024 }

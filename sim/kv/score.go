@@ -1,0 +1,138 @@
+package kv
+
+// Score estimates how critical a block of a group of the sample is, as of the
+// newest step in which its request selected from the group (Seq.Steps).
+type Score func(s *Seq, group, block int) float32
+
+// byScore evicts, of all idle blocks, the one with the lowest score. So does
+// ArkVale (Chen et al., NeurIPS'24), whose scores of pages choose both what
+// is recalled and what goes. Of equal scores the lower layer, request, group
+// and block goes first.
+//
+// The scores of a layer's blocks change when its turn in a step comes, and which
+// of them are idle little more often. So each layer keeps a heap of its idle
+// blocks, made anew when a victim is wanted and the layer has changed.
+type byScore struct {
+	pool   int
+	score  Score
+	layers []layerHeap
+}
+
+// layerHeap holds the idle blocks of one sampled layer, the next victim first.
+type layerHeap struct {
+	version uint32 // of the layer when the heap was made
+	blocks  []scored
+}
+
+type scored struct {
+	score float32
+	ref
+}
+
+func (x *byScore) entered(*Cache, ref) {}
+
+func (x *byScore) tidy(*Cache, int) {}
+
+func (x *byScore) victim(c *Cache, layer int) (ref, bool) {
+	if c.pools[x.pool].idle == 0 {
+		return ref{}, false
+	}
+	if x.layers == nil {
+		x.layers = make([]layerHeap, len(c.layers))
+	}
+	from, to := 0, len(c.layers)
+	if layer >= 0 {
+		from, to = layer, layer+1
+	}
+	var best *layerHeap
+	for li := from; li < to; li++ {
+		if c.layers[li].pool != x.pool {
+			continue
+		}
+		h := &x.layers[li]
+		x.renew(c, li, h)
+		if h.settle(c) && (best == nil || h.blocks[0].score < best.blocks[0].score) {
+			best = h
+		}
+	}
+	if best == nil {
+		return ref{}, false
+	}
+	r := best.blocks[0].ref
+	best.pop()
+	return r, true
+}
+
+// renew makes a layer's heap if the layer has changed since it was made.
+func (x *byScore) renew(c *Cache, li int, h *layerHeap) {
+	l := &c.layers[li]
+	if h.version == l.version {
+		return
+	}
+	h.version, h.blocks = l.version, h.blocks[:0]
+	for _, s := range c.seqs {
+		if !s.live {
+			continue
+		}
+		for g := l.from; g < l.to; g++ {
+			for b, m := range s.row(g)[:s.blocks] {
+				if m.idle() {
+					h.blocks = append(h.blocks, scored{x.score(s, g, b), ref{s.id, m.when(), uint16(g), uint16(b)}})
+				}
+			}
+		}
+	}
+	for i := len(h.blocks)/2 - 1; i >= 0; i-- {
+		h.down(i)
+	}
+}
+
+// settle drops what has gone since the heap was made from its front and says
+// whether a block is left.
+func (h *layerHeap) settle(c *Cache) bool {
+	for len(h.blocks) > 0 {
+		r := h.blocks[0].ref
+		if m := c.at(r); m != nil && m.idle() && m.when() == r.stamp {
+			return true
+		}
+		h.pop()
+	}
+	return false
+}
+
+func (h *layerHeap) pop() {
+	n := len(h.blocks) - 1
+	h.blocks[0] = h.blocks[n]
+	h.blocks = h.blocks[:n]
+	h.down(0)
+}
+
+func (h *layerHeap) down(i int) {
+	for {
+		c := 2*i + 1
+		if c >= len(h.blocks) {
+			return
+		}
+		if c+1 < len(h.blocks) && h.blocks[c+1].before(&h.blocks[c]) {
+			c++
+		}
+		if !h.blocks[c].before(&h.blocks[i]) {
+			return
+		}
+		h.blocks[c], h.blocks[i] = h.blocks[i], h.blocks[c]
+		i = c
+	}
+}
+
+// before orders the blocks of a layer.
+func (a *scored) before(b *scored) bool {
+	switch {
+	case a.score != b.score:
+		return a.score < b.score
+	case a.seq != b.seq:
+		return a.seq < b.seq
+	case a.group != b.group:
+		return a.group < b.group
+	}
+	return a.block < b.block
+}

@@ -1,0 +1,55 @@
+package kv
+
+// sieve is SIEVE (Zhang et al., "SIEVE is Simpler than LRU", NSDI'24, Algorithm
+// 1): blocks lie in the order in which they entered, new ones at the head, not
+// visited. The hand moves from the tail towards the head, passes over visited
+// blocks, which keep their places and become not visited, evicts the first that
+// is not visited and stays at the next one. From the head it returns to the tail.
+//
+// So the list is two queues: the blocks that the hand has passed since it was at
+// the tail, and those ahead of it, the next one first. A block of a request that
+// has gone leaves the list; the hand, if it is there, moves on.
+type sieve struct {
+	pool          int
+	passed, ahead refQueue
+}
+
+func (s *sieve) entered(c *Cache, r ref) {
+	for s.ahead.n > 0 && !c.stays(s.ahead.first()) {
+		s.ahead.pop()
+	}
+	s.turn()
+	s.ahead.push(r)
+}
+
+// turn takes a hand that has left the head to the tail.
+func (s *sieve) turn() {
+	if s.ahead.n == 0 {
+		s.ahead, s.passed = s.passed, s.ahead
+	}
+}
+
+func (s *sieve) victim(c *Cache, _ int) (ref, bool) {
+	if c.pools[s.pool].idle == 0 {
+		return ref{}, false // the hand stays
+	}
+	for range 2 * (s.ahead.n + s.passed.n) { // the first round may find all visited
+		s.turn()
+		r := s.ahead.pop()
+		if !c.stays(r) {
+			continue
+		}
+		if c.pass(&r) {
+			return r, true
+		}
+		s.passed.push(r)
+	}
+	return ref{}, false
+}
+
+func (s *sieve) tidy(c *Cache, slots int) {
+	if crowded(s.ahead.n+s.passed.n, slots) {
+		s.ahead.tidy(c)
+		s.passed.tidy(c)
+	}
+}
