@@ -92,6 +92,9 @@ func checkSpec(s *sim.Spec) *KeyError {
 		return &KeyError{Key: "margin", Value: show(s.Margin), Reason: "must be at least 0"}
 	case s.Sparse() && s.Selection == "infinigen" && s.BlockTokens != 1:
 		return &KeyError{Key: "block_tokens", Value: fmt.Sprint(s.BlockTokens), Reason: "must be 1: infinigen selects tokens"}
+	case s.Offload && s.Eviction == kv.ByScore && (!s.Sparse() || s.Selections != ""):
+		return &KeyError{Key: "eviction", Value: quote(s.Eviction),
+			Reason: "needs scores of the blocks, which neither full attention nor recorded selections have"}
 	case s.Offload && s.DRAMGiB == 0:
 		return &KeyError{Key: "dram_gib", Value: "0", Reason: "must be above 0 with offload"}
 	}

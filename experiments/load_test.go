@@ -233,6 +233,8 @@ func TestBadInput(t *testing.T) {
 		{"missing trace", "[workload]\ntrace = \"nowhere.jsonl\"\n", nil},
 		{"budget below one block", "[system]\nbudget_tokens = 16\n", nil},
 		{"negative window", "[system]\nwindow = -1\n", nil},
+		{"unknown eviction", "[system]\npreset = \"sparseserve\"\neviction = \"siev\"\n", nil},
+		{"nothing to score", "[system]\npreset = \"sparseserve\"\nattention = \"full\"\neviction = \"score\"\n", nil},
 		{"budget eaten up", "[system]\npreset = \"vllm-s\"\nsink_blocks = 60\nwindow_blocks = 5\n", nil},
 		{"unknown engine", "[system]\nload_engine = \"falsh\"\n", nil},
 		{"watermark of one", "[system]\nwatermark = 1.0\n", nil},

@@ -22,6 +22,9 @@ func (s *Server) checkSelections(rate float64) error {
 	if s.Recorder != nil && rate < 1 {
 		return errors.New("sim: every head must be simulated to record selections; set system.heads = \"full\"")
 	}
+	if spec.Offload && spec.Eviction == kv.ByScore && (s.chosen() || !spec.Sparse()) {
+		return errors.New("sim: nothing scores the blocks where attention is full, and a recording or a device that selects does not tell their scores; use another system.eviction than \"score\"")
+	}
 	if !spec.Sparse() {
 		if s.chosen() || s.Recorder != nil {
 			return errors.New("sim: only sparse attention selects; set system.attention = \"sparse\"")

@@ -2,8 +2,10 @@ package sim
 
 import (
 	"fmt"
+	"math"
 
 	"sparseserve/sim/des"
+	"sparseserve/sim/kv"
 )
 
 // Drive is Run with a look at the server after every event.
@@ -78,6 +80,40 @@ func (s *Server) SelectedNow() int64 {
 		bytes += s.selectedBytes(r.Context())
 	}
 	return bytes / s.Geometry.BlockBytes
+}
+
+// CheckScores compares the scores of what the running step selects with those
+// of the candidates that it leaves out, and counts the selections.
+func (s *Server) CheckScores() (selections int, err error) {
+	if !s.busy {
+		return 0, nil
+	}
+	score := s.blockScores()
+	for _, r := range s.step.decodes {
+		if r.grid < 0 {
+			continue
+		}
+		for g, group := range s.groups {
+			if int(group)/s.Geometry.KVHeads < s.Spec.DenseLayers {
+				continue
+			}
+			var sel kv.Selection
+			s.selection(r, g, false, &sel)
+			in := map[uint16]bool{}
+			least := float32(math.Inf(1))
+			for _, b := range sel.Next {
+				in[b] = true
+				least = min(least, score(r.seq, g, sel.Sinks+int(b)))
+			}
+			for b := range uint16(r.streams[g].Candidates) {
+				if x := score(r.seq, g, sel.Sinks+int(b)); !in[b] && x > least {
+					return 0, fmt.Errorf("request %d, group %d: block %d scores %v and is left out, one that scores %v is not", r.ID, group, b, x, least)
+				}
+			}
+			selections++
+		}
+	}
+	return selections, nil
 }
 
 // Begin and Advance run a server event by event.

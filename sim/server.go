@@ -134,7 +134,7 @@ func NewServer(cfg Config) (*Server, error) {
 		cache, err := kv.NewCache(kv.Config{
 			Geometry: geo, Sample: sample, HBMBytes: cfg.HBMBytes,
 			Eviction: spec.Eviction, PerLayer: spec.Pool == "per-layer", Window: spec.Window, Detail: cfg.Detail,
-			Microbatch: s.microbatch(),
+			Microbatch: s.microbatch(), Score: s.blockScores(),
 		})
 		if err != nil {
 			return nil, err

@@ -54,7 +54,7 @@ func drawScenario(t *rapid.T) *scenario {
 		Attention: pick("attention", "full", "sparse", "sparse"), Selection: "arkvale", BlockTokens: n("block tokens", 1, 8),
 		Offload: n("offload", 0, 3) > 0, LoadEngine: pick("load engine", "memcpy", "batched", "flash"),
 		SaveEngine: pick("save engine", "memcpy", "gpu", "flash"), SaveBuffer: pick2(t, "save buffer", 0, 0.002, 1),
-		Eviction: pick("eviction", kv.LRU, kv.FIFO, kv.CLOCK, kv.SIEVE), Pool: pick("pool", "unified", "unified", "per-layer"),
+		Eviction: pick("eviction", kv.LRU, kv.FIFO, kv.CLOCK, kv.SIEVE, kv.ByScore), Pool: pick("pool", "unified", "unified", "per-layer"),
 		Utilisation: 0.9,
 		Base:        pick("base", "vllm", "vllm-v1", "sarathi"), MaxRequests: n("max requests", 1, 8),
 		MaxTokens: n("max tokens", 1, 60), Watermark: pick2(t, "watermark", 0, 0.01, 0.1),
@@ -62,6 +62,9 @@ func drawScenario(t *rapid.T) *scenario {
 		Prefill: pick("prefill", "plain", "chunked", "layer", "layer-chunked"), ChunkTokens: n("chunk", 1, 60),
 		OverLength: pick("over length", "truncate", "reject"), MaxPromptTokens: n("max prompt", 0, 1) * 100,
 		Heads: pick("heads", "full", "full", "sampled"), SampleGroups: n("sample", 1, 4),
+	}
+	if s.Eviction == kv.ByScore && !s.Sparse() {
+		s.Eviction = kv.LRU
 	}
 	if rapid.Bool().Draw(t, "own inject") {
 		s.MaxInject = rapid.Int64Range(1, 400).Draw(t, "max inject")

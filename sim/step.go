@@ -149,6 +149,7 @@ func (s *Server) enterPrefill(seg *sched.Segment, now des.Time) error {
 	}
 	if r.seq == nil {
 		r.seq = s.cache.Open(r.Prompt + r.Output)
+		r.seq.Request = r.ID
 		if s.sched.Planner().Segmented() {
 			r.buffers = s.segmentBuffers(r.Target)
 		}

@@ -140,21 +140,12 @@ func (s *Scores) Steps() int { return scoreSteps }
 
 // Fill implements dsa.Scores.
 func (s *Scores) Fill(family, n int, sheet *dsa.Sheet) {
-	tokens := sheet.Digest == dsa.Speculated // a candidate is a token, pages of them share a score
+	tokens := sheet.Digest == dsa.Speculated
 	sheet.Critical = room(sheet.Critical, scoreSteps*n)
 	columns := make([]blockColumn, n)
 	for b := range columns {
-		page := b
-		if tokens {
-			page = b / pageTokens
-		}
-		columns[b] = s.block(family, page)
-		switch {
-		case tokens:
-			columns[b].mu += float32(s.p.Within * normal(des.Hash(s.seed, uint64(family), uint64(b), 0x70c)))
-		case b == 0 && sheet.Sinks == 0:
-			columns[b].mu += float32(s.p.Sink)
-		case b == n-1 && sheet.Window < 2:
+		columns[b] = s.candidate(family, b, sheet)
+		if !tokens && s.newest(b, n, sheet) {
 			columns[b].mu += float32(s.p.Recent)
 		}
 	}
@@ -164,14 +155,34 @@ func (s *Scores) Fill(family, n int, sheet *dsa.Sheet) {
 		return
 	}
 	sheet.Score = append(sheet.Score[:0], sheet.Critical...)
-	s.disturb(sheet.Score, n, family, s.p.Error, 0xe44)
+	s.disturb(sheet.Score, n, family, s.p.Error, scoreError)
 	if estimate > 0 { // of another digest, which errs in its own way
 		copy(sheet.Critical, sheet.Score)
-		s.disturb(sheet.Critical, n, family, estimate, 0xd16)
+		s.disturb(sheet.Critical, n, family, estimate, digestError)
 	}
 	if sheet.Weighs {
 		s.keep(family, sheet)
 	}
+}
+
+// candidate is a candidate of a sheet's: a token where those are selected, and
+// then pages of them share a score.
+func (s *Scores) candidate(family, b int, sheet *dsa.Sheet) blockColumn {
+	if sheet.Digest == dsa.Speculated {
+		c := s.block(family, b/pageTokens)
+		c.mu += float32(s.p.Within * normal(des.Hash(s.seed, uint64(family), uint64(b), 0x70c)))
+		return c
+	}
+	c := s.block(family, b)
+	if b == 0 && sheet.Sinks == 0 {
+		c.mu += float32(s.p.Sink)
+	}
+	return c
+}
+
+// newest says whether a candidate of n is the newest full block.
+func (s *Scores) newest(b, n int, sheet *dsa.Sheet) bool {
+	return b == n-1 && sheet.Window < 2 && (b > 0 || sheet.Sinks > 0)
 }
 
 // blockColumn is one block: what it adds to the row that it reads from a phase on.

@@ -56,11 +56,17 @@ func (s *Scores) Class(layer, head int) int {
 	return min(skewClasses-1, int(skewClasses*distuv.UnitNormal.CDF(z/all)))
 }
 
+// Errors by what they disturb.
+const (
+	scoreError  = 0xe44
+	digestError = 0xd16
+)
+
 // disturb adds errors of a standard deviation to scores, [steps][n].
 func (s *Scores) disturb(dst []float32, n, family int, deviation float64, what uint64) {
 	for b := range n {
-		h := des.Hash(s.seed, uint64(family), uint64(b), what)
-		row, at := s.errors[h%errorRows], int(h>>10%scoreSteps)
+		c := s.errorColumn(family, b, what)
+		row, at := c.row, int(c.phase)
 		for t := range scoreSteps {
 			dst[t*n+b] += float32(deviation) * row[at]
 			if at++; at == scoreSteps {

@@ -96,8 +96,11 @@ func follow(t interface{ Fatalf(string, ...any) }, prev []uint16, row Row) {
 // flat scores every block the same in every step.
 type flat struct{}
 
-func (flat) Steps() int                { return 8 }
-func (flat) Fill(_, n int, s *Sheet)   { s.Critical = make([]float32, 8*n) }
+func (flat) Steps() int              { return 8 }
+func (flat) Fill(_, n int, s *Sheet) { s.Critical = make([]float32, 8*n) }
+func (flat) Critical(*Sheet) func(family, n, b, t int) float32 {
+	return func(_, _, b, _ int) float32 { return float32(b) }
+}
 func (flat) Classes() int              { return 1 }
 func (flat) Skew(int) float64          { return 1 }
 func (flat) Class(layer, head int) int { return 0 }

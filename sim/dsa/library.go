@@ -17,6 +17,9 @@ type Scores interface {
 	// Fill writes the scores of candidate blocks 0..n-1 of one family to the
 	// sheet, of Steps() steps.
 	Fill(family, n int, s *Sheet)
+	// Critical returns single criticalities of those that Fill would write to
+	// the sheet: of candidate b of n at step t. For one goroutine.
+	Critical(s *Sheet) func(family, n, b, t int) float32
 	// Classes is the number of classes, Skew the scale of each: a block holds
 	// exp(skew * score) of the attention, in arbitrary units.
 	Classes() int
@@ -102,6 +105,22 @@ func (l *Library) Grid(n int) int {
 
 // Steps returns the length of every stream's circle.
 func (l *Library) Steps() int { return l.scores.Steps() }
+
+// Critical returns the criticality, as the policy sees it, of the candidate b of
+// a context of n after so many steps of a cursor's group. What it returns is for
+// one goroutine.
+func (l *Library) Critical() func(c Cursor, n, b, steps int) float32 {
+	critical := l.scores.Critical(&l.sheet)
+	last, grid := -1, -1
+	return func(c Cursor, n, b, steps int) float32 {
+		if n != last {
+			if last, grid = n, n; l.Grid(n) >= 0 {
+				grid = l.grid[l.Grid(n)]
+			}
+		}
+		return critical(int(c.Family), grid, b, (int(c.Phase)+steps)%l.scores.Steps())
+	}
+}
 
 // Stream returns the stream of a cursor's family and class at a grid index,
 // making it when it is asked for the first time.

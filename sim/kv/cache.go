@@ -28,6 +28,8 @@ func (m mark) when() uint32 { return uint32(m & stampMask) }
 // Seq is the KV cache of one request. A row of marks and one of slots, an entry
 // a block, belong to each group of the sample.
 type Seq struct {
+	Request int // the caller's name for the request; the cache does not look at it
+
 	id     int32
 	cap    int      // entries a row
 	marks  []mark   // [groups][cap]
@@ -188,7 +190,7 @@ func (c *Cache) Open(maxTokens int) *Seq {
 	s.blocks, s.full, s.saved, s.hold, s.active, s.held = 0, 0, 0, 0, 0, 0
 	s.step += 2 // born-1 marks blocks that no step of this owner selected
 	s.born = s.step
-	s.live = true
+	s.live, s.Request = true, 0
 	return s
 }
 
@@ -233,13 +235,14 @@ func (s *Seq) Slots(g int) []uint32 { return s.slots[g*s.cap:][:s.blocks] }
 // Owner tells the successive requests of one handle apart.
 func (s *Seq) Owner() uint32 { return s.born }
 
-// Steps returns how many decode steps the request had made when it last selected
-// from a group of the sample; 0 before its first.
-func (s *Seq) Steps(g int) int {
-	if last := s.groups[g].last; last > s.born {
-		return int(last - s.born)
+// Seen returns how many decode steps the request had made, and how many blocks
+// it had, when it last selected from a group of the sample; 0 before its first.
+func (s *Seq) Seen(g int) (steps, blocks int) {
+	gs := &s.groups[g]
+	if gs.last <= s.born {
+		return 0, 0
 	}
-	return 0
+	return int(gs.last - s.born), int(gs.seen)
 }
 
 // Blocks returns how many blocks exist in each group, the open one included.

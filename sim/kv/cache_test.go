@@ -60,7 +60,7 @@ func newScript(t *rapid.T, cfg Config) *script {
 // run opens, decodes and frees requests at random.
 func (x *script) run() {
 	t := x.t
-	for range rapid.IntRange(1, 60).Draw(t, "ops") {
+	for range rapid.IntRange(20, 60).Draw(t, "ops") {
 		ids := []int{}
 		for id := range x.seqs {
 			ids = append(ids, id)

@@ -1,7 +1,7 @@
 package kv
 
 // Score estimates how critical a block of a group of the sample is, as of the
-// newest step in which its request selected from the group (Seq.Steps).
+// newest step in which its request selected from the group (Seq.Seen).
 type Score func(s *Seq, group, block int) float32
 
 // byScore evicts, of all idle blocks, the one with the lowest score. So does

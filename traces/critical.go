@@ -1,0 +1,48 @@
+package traces
+
+import (
+	"sparseserve/sim/des"
+	"sparseserve/sim/dsa"
+)
+
+// parts are what the criticality of a candidate is the sum of.
+type parts struct {
+	block  blockColumn
+	errors [2]blockColumn // of the true score about block, of another digest's estimate about that
+}
+
+// errorColumn is the error of a block, of unit variance.
+func (s *Scores) errorColumn(family, b int, what uint64) blockColumn {
+	h := des.Hash(s.seed, uint64(family), uint64(b), what)
+	return blockColumn{phase: int32(h >> 10 % scoreSteps), row: s.errors[h%errorRows]}
+}
+
+func (c *blockColumn) at(t int) float32 { return c.row[(int(c.phase)+t)%scoreSteps] }
+
+// Critical implements dsa.Scores. It keeps the blocks that it was asked for.
+func (s *Scores) Critical(sheet *dsa.Sheet) func(family, n, b, t int) float32 {
+	var families [][]parts
+	tokens, estimate := sheet.Digest == dsa.Speculated, s.p.errorOf(sheet.Digest)
+	return func(family, n, b, t int) float32 {
+		for len(families) <= family {
+			families = append(families, nil)
+		}
+		for i := len(families[family]); i <= b; i++ {
+			families[family] = append(families[family], parts{
+				s.candidate(family, i, sheet),
+				[2]blockColumn{s.errorColumn(family, i, scoreError), s.errorColumn(family, i, digestError)},
+			})
+		}
+		c := &families[family][b]
+		mu := c.block.mu
+		if !tokens && s.newest(b, n, sheet) {
+			mu += float32(s.p.Recent)
+		}
+		score := mu + c.block.at(t)
+		if estimate > 0 {
+			score += float32(s.p.Error) * c.errors[0].at(t)
+			score += float32(estimate) * c.errors[1].at(t)
+		}
+		return score
+	}
+}
