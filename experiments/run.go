@@ -207,13 +207,13 @@ func kvBudget(gpu *hw.Profile, model *hw.Model, s *sim.Spec) (int64, error) {
 }
 
 func deviceOptions(s *sim.Spec) hw.DeviceOptions {
-	if !s.Offload {
-		return hw.DeviceOptions{}
+	var o hw.DeviceOptions
+	if s.Progressive() {
+		o.Microbatch, o.Pipelined = s.Microbatch, s.Pipelined
 	}
-	return hw.DeviceOptions{
-		LoadEngine:      s.LoadEngine,
-		SaveEngine:      s.SaveEngine,
-		Offload:         true,
-		SaveBufferBytes: int64(s.SaveBuffer * (1 << 20)),
+	if s.Offload {
+		o.LoadEngine, o.SaveEngine, o.Offload = s.LoadEngine, s.SaveEngine, true
+		o.SaveBufferBytes = int64(s.SaveBuffer * (1 << 20))
 	}
+	return o
 }

@@ -23,13 +23,15 @@ type coster struct {
 	scoring   stream
 	head      head
 
+	progressive progressive
+
 	notes notes
 	known bool
 	work  sim.Work // of the last call; Prefill is the coster's own
 	cost  layerCost
 }
 
-func newCoster(p *Profile, m *Model) coster {
+func newCoster(p *Profile, m *Model, opts *DeviceOptions) coster {
 	c := coster{
 		linears:   newLinears(p, m),
 		pointwise: newPointwise(p, m),
@@ -38,6 +40,8 @@ func newCoster(p *Profile, m *Model) coster {
 		sparse:    newSparse(p, m),
 		scoring:   newScoring(p, m),
 		head:      newLMHead(p, m),
+
+		progressive: newProgressive(p, m, opts),
 	}
 	c.notes = newNotes(p, m, &c)
 	return c
@@ -71,11 +75,13 @@ func (c *coster) price(w *sim.Work) layerCost {
 	cost := layerCost{linears: nanoseconds(lin) + nanoseconds(pw), prefill: nanoseconds(pre)}
 
 	kv := float64(w.DecodeTokens)
-	if w.Sparse {
+	switch {
+	case len(w.Rounds) > 0: // Device.rounds
+	case w.Sparse:
 		t, beyond := c.sparse.seconds(kv, float64(w.Decodes))
 		n.mark(noteSparse, beyond, kv*c.sparse.bytesEach)
 		cost.sparse = nanoseconds(t)
-	} else {
+	default:
 		t, beyond := c.dense.seconds(kv, float64(w.Decodes))
 		n.mark(noteDense, beyond, kv*c.dense.bytesEach)
 		cost.dense = nanoseconds(t)
@@ -88,5 +94,5 @@ func (c *coster) price(w *sim.Work) layerCost {
 func sameWork(a, b *sim.Work) bool {
 	return a.Tokens == b.Tokens && a.Decodes == b.Decodes &&
 		a.DecodeTokens == b.DecodeTokens && a.ScoredBlocks == b.ScoredBlocks &&
-		a.Sparse == b.Sparse && slices.Equal(a.Prefill, b.Prefill)
+		a.Sparse == b.Sparse && len(a.Rounds) == len(b.Rounds) && slices.Equal(a.Prefill, b.Prefill)
 }

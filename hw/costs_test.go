@@ -20,7 +20,7 @@ func TestCosterMemory(t *testing.T) {
 	}
 	for i, before := range changes {
 		for j, after := range changes {
-			c := newCoster(p, m)
+			c := newCoster(p, m, &DeviceOptions{})
 			w := mixedBatch()[0]
 			before(&w)
 			c.layer(&w)
@@ -29,7 +29,7 @@ func TestCosterMemory(t *testing.T) {
 			}
 			w = mixedBatch()[0]
 			after(&w)
-			fresh := newCoster(p, m)
+			fresh := newCoster(p, m, &DeviceOptions{})
 			if got, want := *c.layer(&w), *fresh.layer(&w); got != want {
 				t.Errorf("change %d after %d: want %+v, got %+v", j, i, want, got)
 			}

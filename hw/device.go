@@ -21,6 +21,10 @@ type DeviceOptions struct {
 	// at 0 each layer waits for its own saves.
 	SaveBufferBytes int64
 	ScatterThreads  int // CPU threads of FlashD2H; 0 = the profile's
+	// Of progressive attention: blocks of a round, and whether the next round's
+	// blocks are loaded beside one's attention.
+	Microbatch int
+	Pipelined  bool
 }
 
 // Device prices a step on one card. It implements sim.Device. Not safe for
@@ -34,7 +38,8 @@ type DeviceOptions struct {
 //   - Move starts loads when the layer's score is done; attention needs them,
 //     so the step waits them out (LoadStall). A save queue that runs meanwhile
 //     shares the link's limit for both directions, each slowed alike.
-//   - Compute passes linears and attention. A GPU scatter kernel that runs
+//   - Compute passes linears and attention, progressive attention with the
+//     loads of its rounds (progressive.go). A GPU scatter kernel that runs
 //     beside it takes its share of speed (SaveStall). The layer's saves join
 //     the D2H queue when it ends, and the step waits until the queue fits the
 //     save buffer (SaveStall).
@@ -62,6 +67,10 @@ type Device struct {
 	sparse  int      // of them, with block selection
 	busy    des.Time // of the GPU in this step
 	rate    float64  // of loads, bytes/s, over this step's host pool
+
+	linkFree    des.Time // when loads that nobody waits for leave the link to others
+	bytesLoaded int64    // of each block that progressive attention loads
+
 	bigPool bool     // which is larger than measured
 	now     des.Time // virtual time
 	phases  sim.Phases
@@ -79,7 +88,7 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 		return nil, fmt.Errorf("save buffer: want 0 bytes or more, got %d", opts.SaveBufferBytes)
 	}
 	d := &Device{
-		costs:   newCoster(gpu, model),
+		costs:   newCoster(gpu, model, &opts),
 		opts:    opts,
 		host:    nanoseconds(gpu.Host.Step.SI()),
 		request: nanoseconds(gpu.Host.Request.optional()),
@@ -153,7 +162,11 @@ func (d *Device) Move(m *kv.Moves) error {
 		if d.loader == nil {
 			return fmt.Errorf("hw: layer %d loads %d blocks without a load engine", m.Layer, m.Loads)
 		}
-		d.load(m.Loads, m.BlockBytes)
+		if m.InRounds {
+			d.bytesLoaded = m.BlockBytes
+		} else {
+			d.load(m.Loads, m.BlockBytes)
+		}
 	}
 	if m.Saves > 0 {
 		if d.saver == nil {
@@ -177,7 +190,11 @@ func (d *Device) Compute(_ int, w *sim.Work) error {
 	d.compute(c.linears, &d.phases.Linears)
 	d.compute(c.prefill, &d.phases.PrefillAttention)
 	d.compute(c.dense, &d.phases.DenseAttention)
-	d.compute(c.sparse, &d.phases.SparseAttention)
+	if len(w.Rounds) > 0 {
+		d.rounds(w)
+	} else {
+		d.compute(c.sparse, &d.phases.SparseAttention)
+	}
 	if d.layers == 0 {
 		d.tokens = w.Tokens
 	}
@@ -239,6 +256,9 @@ func (d *Device) compute(t des.Time, phase *des.Time) {
 // load waits for n blocks. While saves run too and both together exceed the
 // link's limit for both directions, each is slowed by the same factor.
 func (d *Device) load(n, blockBytes int64) {
+	if d.linkFree > d.now {
+		d.pass(d.linkFree-d.now, &d.phases.LoadStall)
+	}
 	d.costs.notes.mark(notePool, d.bigPool, float64(d.step.DRAMBytes)/(1<<30))
 	alone := nanoseconds(d.loader.seconds(n, blockBytes, d.rate))
 	q := &d.saves

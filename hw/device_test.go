@@ -195,10 +195,13 @@ func TestDeviceExtrapolationNotes(t *testing.T) {
 	}
 	w.Sparse = true
 	sparse := runStep(t, d, &sim.Step{Start: dense.Elapsed + again.Elapsed}, 2, &w, 0, 0)
-	notes := strings.Join(d.ExtrapolationNotes(dense.Extrapolated|sparse.Extrapolated), "\n")
+	w.Rounds = []sim.Round{{Tokens: 1 << 22}}
+	psa := runStep(t, d, &sim.Step{Start: dense.Elapsed + again.Elapsed + sparse.Elapsed}, 2, &w, 0, 0)
+	notes := strings.Join(d.ExtrapolationNotes(dense.Extrapolated|sparse.Extrapolated|psa.Extrapolated), "\n")
 	for _, want := range []string{
 		"no measured points for llama3-8b", "9000 tokens, measured 1 to 4096", "chunks of 100 tokens, measured from 512",
 		"dense decode attention: asked for 1.72e+10", "sparse decode attention", "pool of 128.0 GiB, measured to 64 GiB", "64 scatter threads",
+		"progressive attention: no measured points on a100-40gb",
 	} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("notes lack %q:\n%s", want, notes)

@@ -73,7 +73,7 @@ func layerPhysics(p *Profile, m *Model, w *sim.Work) float64 {
 
 func TestLaw10PhysicsLayer(t *testing.T) {
 	allPairs(t, func(t *rapid.T, p *Profile, m *Model) {
-		c := newCoster(p, m)
+		c := newCoster(p, m, &DeviceOptions{})
 		w := drawWork(t)
 		cost := c.layer(&w)
 		got := cost.linears + cost.prefill + cost.dense + cost.sparse + cost.scoring
@@ -108,7 +108,7 @@ func TestLaw10PhysicsAbsurdProfile(t *testing.T) {
 	absurd(&p.Link.H2D, 1e9)
 	absurd(&p.Link.D2H, 1e9)
 	m := mustModel(t, "lwm-7b")
-	c := newCoster(p, m)
+	c := newCoster(p, m, &DeviceOptions{})
 	rapid.Check(t, func(t *rapid.T) {
 		w := drawWork(t)
 		cost := c.layer(&w)
@@ -205,7 +205,7 @@ func runStep(t fataler, d *Device, s *sim.Step, layers int, w *sim.Work, loads, 
 
 func TestLaw11MonotoneWork(t *testing.T) {
 	allPairs(t, func(t *rapid.T, p *Profile, m *Model) {
-		c := newCoster(p, m)
+		c := newCoster(p, m, &DeviceOptions{})
 		w := drawWork(t)
 		more := w
 		more.Prefill = append([]sim.Span(nil), w.Prefill...)

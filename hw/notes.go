@@ -15,6 +15,7 @@ const (
 	noteSparse           // more bytes than measured
 	notePool             // larger host pool than measured
 	noteScatter          // scatter threads not measured
+	notePSA              // no figures of progressive attention
 	noteCount
 )
 
@@ -52,6 +53,7 @@ func newNotes(p *Profile, m *Model, c *coster) notes {
 	n.text[noteScatter] = fmt.Sprintf(
 		"FlashD2H: asked for %%.0f scatter threads, measured %d to %d on %s",
 		p.Save.Scatter[0].Threads, p.Save.Scatter[len(p.Save.Scatter)-1].Threads, p.Name)
+	n.text[notePSA] = fmt.Sprintf("progressive attention: no measured points on %s; priced as block-sparse decode of the same tokens", p.Name)
 	return n
 }
 
@@ -78,7 +80,7 @@ func (d *Device) ExtrapolationNotes(bits uint32) []string {
 	for bit := range noteCount {
 		switch {
 		case bits&(1<<bit) == 0:
-		case bit == noteShape:
+		case bit == noteShape || bit == notePSA:
 			out = append(out, n.text[bit])
 		default:
 			out = append(out, fmt.Sprintf(n.text[bit], n.asked[bit]))

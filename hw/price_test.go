@@ -70,7 +70,7 @@ func TestPricesAreTheDevices(t *testing.T) {
 		p, m := mustProfile(t, name), mustModel(t, "llama3-8b")
 		p.Scoring.PerHead, p.Scoring.Room = Figure{2, "ns", Measured, "test"}, Figure{} // no list has room: each is paid
 		span := sim.Span{Query: 700, Prefix: 5000}
-		c := newCoster(p, m)
+		c := newCoster(p, m, &DeviceOptions{})
 		got := *c.layer(&sim.Work{Tokens: 704, Decodes: 4, DecodeTokens: 9000, Prefill: []sim.Span{span}, ScoredBlocks: 3000, Sparse: true})
 		dense := *c.layer(&sim.Work{Tokens: 4, Decodes: 4, DecodeTokens: 9000})
 		pw, _ := c.pointwise.seconds(704)

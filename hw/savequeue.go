@@ -60,6 +60,14 @@ func (q *saveQueue) drain(elapsed, work des.Time) {
 	q.at = end
 }
 
+// hold makes the queue's work take so much longer: the link serves others too.
+func (q *saveQueue) hold(t des.Time) {
+	if q.n > 0 {
+		q.ring[q.head].work += t
+		q.work += t
+	}
+}
+
 // bytesOf returns what the next of the queue's work brings to DRAM.
 func (q *saveQueue) bytesOf(work des.Time) float64 {
 	bytes := 0.0

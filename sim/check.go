@@ -109,7 +109,7 @@ func (s *Server) checkBatch() error {
 	total, need := s.cache.Bytes() // reserved: metadata and buffers
 	need += s.cache.Held(nil)
 	for _, r := range s.step.decodes {
-		need += max(s.cache.WorkingSet(r.seq), s.selectedBytes(r.Context())) - s.cache.Held(r.seq)
+		need += s.workingSet(r) - s.cache.Held(r.seq)
 	}
 	for i := range s.batch.Prefills {
 		seg := &s.batch.Prefills[i]

@@ -73,8 +73,12 @@ func (s *Server) Rounding() int64 {
 }
 
 // SelectedNow returns the blocks that the decodes of the running step must
-// select over all KV heads and layers: the budget, or all there are.
+// select over all KV heads and layers: the budget, or all there are; or by the
+// streams of those whose algorithm decides.
 func (s *Server) SelectedNow() int64 {
+	if s.Spec.Sparse() && !s.fixed {
+		return s.selectedByStreams()
+	}
 	var bytes int64
 	for _, r := range s.batch.Decodes {
 		bytes += s.selectedBytes(r.Context())
@@ -114,6 +118,24 @@ func (s *Server) CheckScores() (selections int, err error) {
 		}
 	}
 	return selections, nil
+}
+
+func (s *Server) selectedByStreams() (n int64) {
+	for _, sr := range s.batch.Decodes {
+		r := s.requests[sr]
+		blocks := s.Geometry.Blocks(r.Context())
+		kept := s.Spec.SinkBlocks + s.Spec.WindowBlocks
+		for g := range s.Geometry.Groups() {
+			if g/s.Geometry.KVHeads < s.Spec.DenseLayers || blocks <= kept {
+				n += int64(blocks)
+				continue
+			}
+			c := s.Library.CursorOf(s.Seed, r.ID, g/s.Geometry.KVHeads, g%s.Geometry.KVHeads, s.Geometry.KVHeads)
+			st := s.Library.Stream(c, s.Library.Grid(blocks-kept))
+			n += int64(kept + st.At((int(c.Phase)+r.steps)%st.Steps).Used)
+		}
+	}
+	return n
 }
 
 // Begin and Advance run a server event by event.

@@ -134,8 +134,12 @@ func TestLaw6LinkBandwidth(t *testing.T) {
 		gpu := profile(t, c.gpu)
 		block := float64(c.model.Geometry(c.spec.BlockTokens).BlockBytes)
 		for _, s := range o.spy.ended {
-			if least := float64(s.Loads) * block / gpu.Link.H2D.SI(); s.Timing.Phases.LoadStall.Seconds() < least-1e-9*float64(c.model.Layers) {
-				t.Fatalf("law 6: step %d loads %d blocks in %v, the link takes %v s\n%v", s.Index, s.Loads, s.Timing.Phases.LoadStall, least, c)
+			within := s.Timing.Phases.LoadStall
+			if c.spec.Progressive() { // attends meanwhile; what was loaded in vain may reach into the next step
+				within = s.Timing.Elapsed
+			}
+			if least := float64(s.Loads) * block / gpu.Link.H2D.SI(); !(c.spec.Progressive() && c.spec.Pipelined) && within.Seconds() < least-1e-9*float64(c.model.Layers) {
+				t.Fatalf("law 6: step %d loads %d blocks in %v, the link takes %v s\n%v", s.Index, s.Loads, within, least, c)
 			}
 			done := (s.Start + s.Timing.SavesDone - o.spy.ended[0].Start).Seconds()
 			if least := float64(s.Saves) * block / gpu.Link.D2H.SI(); s.Timing.SavesDone > 0 && done < least-1e-9*float64(s.Index+1)*float64(c.model.Layers) {
@@ -145,8 +149,8 @@ func TestLaw6LinkBandwidth(t *testing.T) {
 	})
 }
 
-// Law 7: every KV head selects min(budget, existing) blocks, in dense layers
-// all. That they exist and do not repeat is tested where streams are made.
+// Law 7: every KV head selects min(budget, existing) blocks, or what its own
+// algorithm says, in dense layers all. That they exist and do not repeat is tested where streams are made.
 func TestLaw7SelectionsHaveTheirSize(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawScenario(t)

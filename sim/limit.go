@@ -62,11 +62,22 @@ func (l *hbmLimit) Decode(sr *sched.Request) int64 {
 	if !s.Spec.BatchControl {
 		return need
 	}
-	set := max(s.selectedBytes(context), s.cache.WorkingSet(s.requests[sr].seq))
+	set := s.workingSet(s.requests[sr])
 	if !s.Spec.Sparse() || s.Spec.WindowBlocks > 0 {
 		set -= s.allBlocks(1) // the open block, which is held
 	}
 	return max(need, set+s.opens(context))
+}
+
+// workingSet is the union of the blocks that a decode's last steps selected, at
+// least one step's selection where that is known; the budget before the first
+// step.
+func (s *Server) workingSet(r *request) int64 {
+	set := s.cache.WorkingSet(r.seq)
+	if !s.fixed && set > 0 {
+		return set
+	}
+	return max(set, s.selectedBytes(r.Context()))
 }
 
 // Prefill returns what a prefill holds: all layers of all chunks so far and what

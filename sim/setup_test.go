@@ -51,8 +51,10 @@ func drawScenario(t *rapid.T) *scenario {
 	}
 	s := &c.spec
 	*s = sim.Spec{
-		Attention: pick("attention", "full", "sparse", "sparse"), Selection: "arkvale", BlockTokens: n("block tokens", 1, 8),
-		Offload: n("offload", 0, 3) > 0, LoadEngine: pick("load engine", "memcpy", "batched", "flash"),
+		Attention: pick("attention", "full", "sparse", "sparse"), Selection: pick("selection", "arkvale", "arkvale", "psa"),
+		Epsilon: pick2(t, "epsilon", 0.5, 0.9, 0.99), Microbatch: n("microbatch", 1, 5), Pipelined: rapid.Bool().Draw(t, "pipelined"),
+		BlockTokens: n("block tokens", 1, 8),
+		Offload:     n("offload", 0, 3) > 0, LoadEngine: pick("load engine", "memcpy", "batched", "flash"),
 		SaveEngine: pick("save engine", "memcpy", "gpu", "flash"), SaveBuffer: pick2(t, "save buffer", 0, 0.002, 1),
 		Eviction: pick("eviction", kv.LRU, kv.FIFO, kv.CLOCK, kv.SIEVE, kv.ByScore), Pool: pick("pool", "unified", "unified", "per-layer"),
 		Utilisation: 0.9,
@@ -124,19 +126,30 @@ func (l *log) Request(r *sim.Record) error  { l.requests = append(l.requests, *r
 func (l *log) Gap(d des.Time)               { l.gaps = append(l.gaps, d) }
 func (l *log) Step(r *sim.StepRecord) error { l.steps = append(l.steps, *r); return nil }
 
-// libraries shares recorded selections between runs, by blocks picked.
+// libraries shares recorded selections between runs.
 var libraries = struct {
 	sync.Mutex
-	of map[int]*dsa.Library
-}{of: map[int]*dsa.Library{}}
+	of map[libraryKey]*dsa.Library
+}{of: map[libraryKey]*dsa.Library{}}
 
-func library(k int) *dsa.Library {
+type libraryKey struct {
+	policy        dsa.Policy
+	digest        dsa.Digest
+	sinks, window int
+}
+
+func library(t fatal, s *sim.Spec) *dsa.Library {
+	policy, named, err := s.Policy()
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := libraryKey{policy, named.Digest, s.SinkBlocks, s.WindowBlocks}
 	libraries.Lock()
 	defer libraries.Unlock()
-	if libraries.of[k] == nil {
-		libraries.of[k] = dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), dsa.TopK{K: k}, dsa.CuboidMean, 2, 2, 2)
+	if libraries.of[key] == nil {
+		libraries.of[key] = dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), policy, named.Digest, s.SinkBlocks, s.WindowBlocks, 2)
 	}
-	return libraries.of[k]
+	return libraries.of[key]
 }
 
 type fatal interface{ Fatal(...any) }
@@ -149,6 +162,9 @@ func (c *scenario) modelled(t fatal, gpu *hw.Profile) *hw.Device {
 			LoadEngine: c.spec.LoadEngine, SaveEngine: c.spec.SaveEngine, Offload: true,
 			SaveBufferBytes: int64(c.spec.SaveBuffer * (1 << 20)),
 		}
+	}
+	if c.spec.Progressive() {
+		opts.Microbatch, opts.Pipelined = c.spec.Microbatch, c.spec.Pipelined
 	}
 	d, err := hw.NewDevice(gpu, &c.model, opts)
 	if err != nil {
@@ -174,7 +190,7 @@ func (c *scenario) server(t fatal, d sim.Device) *sim.Server {
 		Detail: c.detail,
 	}
 	if c.spec.Sparse() {
-		cfg.Library = library(sim.Candidates(&c.spec))
+		cfg.Library = library(t, &c.spec)
 	}
 	s, err := sim.NewServer(cfg)
 	if err != nil {

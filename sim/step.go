@@ -183,7 +183,7 @@ func (s *Server) enterDecode(r *request) error {
 		}
 		st.scored += int64(context / s.Geometry.BlockTokens)
 	}
-	if s.Spec.Sparse() && (s.cache != nil || s.Detail || s.Recorder != nil) {
+	if s.Spec.Sparse() && (s.cache != nil || !s.fixed || s.Detail || s.Recorder != nil) {
 		if err := s.prepareSelections(r); err != nil {
 			return err
 		}
@@ -245,6 +245,7 @@ func (s *Server) layer(layer int) error {
 			return err
 		}
 		s.loadInRounds(layer)
+		st.moves.InRounds = len(w.Rounds) > 0
 		st.moves.Saves = s.savesOf(layer)
 		st.rec.Saved += st.moves.Saves
 		if s.Detail {

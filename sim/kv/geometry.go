@@ -31,6 +31,9 @@ type Moves struct {
 	Loads      int64 // blocks, DRAM -> HBM, before this layer's decode attention
 	Saves      int64 // blocks, HBM -> DRAM, written by this layer
 	BlockBytes int64
+	// InRounds says that progressive attention wants the loads round by round, as
+	// its layer's work tells.
+	InRounds bool
 	// LoadRefs names the blocks to load, for devices that move real bytes; nil
 	// for those that price.
 	LoadRefs []BlockRef

@@ -1,0 +1,150 @@
+package hw
+
+import (
+	"math"
+
+	"sparseserve/sim"
+	"sparseserve/sim/des"
+)
+
+// progressive prices PSA's decode attention of one layer, round by round
+// (PSA §3.2, §3.3).
+//
+// Rounds that load nothing follow one another in one launch; a round that loads
+// begins another, which takes up where the last one left. A launch of r rounds
+// takes
+//
+//	t = launch + lists per_head + max(r (round + m per_block), bytes/rate)
+//
+// with `relaunch` for all but the layer's first: few lists wait for each round,
+// many for bytes. Profiles without figures of PSA price a launch as block-sparse
+// decode of the same tokens.
+//
+// Pipelined, a round's loads run in a stream of their own beside the attention
+// of the round before; not more than one round is loaded ahead. What was loaded
+// for a round that no list reached keeps the link busy and is waited for by
+// nobody but the next loads. Not pipelined, the CPU waits for each round's
+// verdict before it loads for the next.
+type progressive struct {
+	known                                            bool
+	launch, relaunch, perHead, round, perBlock, rate float64
+	heads, bytesEach                                 float64
+	peak                                             peak
+	flopsEach                                        float64
+	microbatch                                       float64 // blocks
+	pipelined                                        bool
+	largest                                          float64
+}
+
+func newProgressive(p *Profile, m *Model, opts *DeviceOptions) progressive {
+	f := &p.PSADecode
+	g := progressive{
+		heads: float64(m.KVHeads), bytesEach: float64(m.LayerKVBytesPerToken()), peak: p.peak(),
+		flopsEach: 4 * float64(m.QHeads*m.HeadDim), microbatch: float64(opts.Microbatch), pipelined: opts.Pipelined,
+	}
+	if g.known = f.Rate.Set(); g.known {
+		g.launch, g.relaunch, g.perHead = f.Launch.SI(), f.Relaunch.optional(), f.PerHead.optional()
+		g.round, g.perBlock, g.rate, g.largest = f.Round.SI(), f.PerBlock.optional(), f.Rate.SI(), f.Largest.optional()
+	}
+	return g
+}
+
+// seconds returns the time of one launch of so many rounds that attend to tokens
+// for each KV head, summed over requests.
+func (g *progressive) seconds(rounds int, tokens, requests float64, first bool) float64 {
+	t := g.relaunch
+	if first {
+		t = g.launch
+	}
+	bytes := tokens * g.bytesEach
+	r := float64(rounds)
+	t += requests*g.heads*g.perHead + math.Max(r*(g.round+g.microbatch*g.perBlock), bytes/g.rate)
+	return math.Max(t, g.peak.floor(tokens*g.flopsEach, bytes))
+}
+
+// rounds passes the time of a layer's progressive attention.
+func (d *Device) rounds(w *sim.Work) {
+	var (
+		start        = d.now
+		attention    des.Time       // sum of the launches
+		done, before = d.now, d.now // attention of the last launch, and of the one before
+		loaded       = max(d.now, d.linkFree)
+		slow         = d.duplexSlowdown(w.Rounds)
+		first        = true
+		waits        des.Time // of the CPU for verdicts
+	)
+	for i := 0; i < len(w.Rounds); {
+		r := &w.Rounds[i]
+		if r.Loads > 0 {
+			ready := before // the buffers of two rounds
+			if !d.costs.progressive.pipelined {
+				if ready = done; !first {
+					verdict := nanoseconds(d.sync.sync)
+					ready, waits = ready+verdict, waits+verdict
+				}
+			}
+			d.costs.notes.mark(notePool, d.bigPool, float64(d.step.DRAMBytes)/(1<<30))
+			loaded = max(loaded, ready) + des.Time(math.Ceil(slow*float64(nanoseconds(d.loader.seconds(r.Loads, d.bytesLoaded, d.rate)))))
+		}
+		if r.Tokens == 0 {
+			d.linkFree = loaded
+			i++
+			continue
+		}
+		n, tokens := 1, r.Tokens
+		for i+n < len(w.Rounds) && w.Rounds[i+n].Loads == 0 && w.Rounds[i+n].Tokens > 0 {
+			tokens += w.Rounds[i+n].Tokens
+			n++
+		}
+		from := done
+		if r.Loads > 0 {
+			from = max(done, loaded)
+		}
+		t := d.costs.launchOf(n, float64(tokens), float64(w.Decodes), first)
+		attention += t
+		before, done = done, from+t
+		first = false
+		i += n
+	}
+	d.linkFree = max(d.linkFree, loaded)
+	stall := done - start - attention - waits
+	d.compute(attention, &d.phases.SparseAttention)
+	d.pass(max(0, stall), &d.phases.LoadStall)
+	d.pass(waits, &d.phases.Host)
+}
+
+// launchOf prices one launch of progressive attention.
+func (c *coster) launchOf(rounds int, tokens, requests float64, first bool) des.Time {
+	g := &c.progressive
+	if !g.known {
+		c.notes.mark(notePSA, true, 0)
+		t, beyond := c.sparse.seconds(tokens, requests)
+		c.notes.mark(noteSparse, beyond, tokens*c.sparse.bytesEach)
+		return nanoseconds(t)
+	}
+	c.notes.mark(noteSparse, g.largest > 0 && tokens*g.bytesEach > g.largest, tokens*g.bytesEach)
+	return nanoseconds(g.seconds(rounds, tokens, requests, first))
+}
+
+// duplexSlowdown is by how much a layer's loads take longer because saves run
+// beside them, each slowed alike (see load).
+func (d *Device) duplexSlowdown(rounds []sim.Round) float64 {
+	var alone des.Time
+	var blocks int64
+	for i := range rounds {
+		if n := rounds[i].Loads; n > 0 {
+			alone += nanoseconds(d.loader.seconds(n, d.bytesLoaded, d.rate))
+			blocks += n
+		}
+	}
+	if alone == 0 {
+		return 1
+	}
+	both := min(alone, d.saves.work)
+	moved := float64(blocks)*float64(d.bytesLoaded)*float64(both)/float64(alone) + d.saves.bytesOf(both)
+	slowed := max(both, nanoseconds(moved/d.duplex))
+	if slowed > both {
+		d.saves.hold(slowed - both)
+	}
+	return float64(alone-both+slowed) / float64(alone)
+}
