@@ -125,38 +125,42 @@ func (l *Library) Critical() func(c Cursor, n, b, steps int) float32 {
 // Stream returns the stream of a cursor's family and class at a grid index,
 // making it when it is asked for the first time.
 func (l *Library) Stream(c Cursor, grid int) *Stream {
-	key := (int(c.Family)*l.classes+int(c.Class))*len(l.grid) + grid
+	key := l.key(c.Family, int(c.Class), grid)
 	l.mu.RLock()
 	s := l.streams[key]
 	l.mu.RUnlock()
 	if s != nil {
 		return s
 	}
-	s = l.make(c, l.grid[grid])
+	made := l.make(int(c.Family), l.grid[grid])
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if other := l.streams[key]; other != nil {
 		return other
 	}
-	l.streams[key] = s
-	return s
+	for class, s := range made {
+		l.streams[l.key(c.Family, class, grid)] = s
+	}
+	return made[c.Class]
 }
 
-func (l *Library) make(c Cursor, n int) *Stream {
+func (l *Library) key(family uint16, class, grid int) int {
+	return (int(family)*l.classes+class)*len(l.grid) + grid
+}
+
+// make records the streams of all classes: they share the order of criticality.
+func (l *Library) make(family, n int) []*Stream {
 	sheet, _ := l.scratch.Get().(*Sheet)
 	if sheet == nil {
 		own := l.sheet
 		sheet = &own
 	}
 	defer l.scratch.Put(sheet)
-	l.scores.Fill(int(c.Family), n, sheet)
-	skew := 1.0
-	if l.sheet.Weighs {
-		skew = l.scores.Skew(int(c.Class))
-	}
+	l.scores.Fill(family, n, sheet)
 	view := &View{}
-	return Record(n, l.scores.Steps(), l.policy, func(t int) *View {
-		sheet.view(t, n, skew, view)
+	return recordAll(n, l.scores.Steps(), l.classes, l.policy, func(t, class int) *View {
+		sheet.view(t, n, l.scores.Skew(class), view)
+		view.Again = class > 0
 		return view
 	})
 }

@@ -20,6 +20,7 @@ type Policy interface {
 // View is what a policy sees of one group in one decode step.
 type View struct {
 	Critical []float32 // [candidates] scores as the blocks' metadata estimate them
+	Again    bool      // Critical is that of the picker's last view
 	// For policies that weigh:
 	Score []float32 // [candidates] true scores
 	Kept  []float32 // true scores of the sinks and the window, which are attended to in any case

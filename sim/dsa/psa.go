@@ -75,8 +75,12 @@ func (p *psa) Pick(v *View, dst []uint16) ([]uint16, int) {
 func Microbatches(m, kept, candidates int) int { return (kept+candidates)/m + 1 }
 
 // rank prepares the order of the candidates. Sorting them all would be most of
-// the work, and the last step tells how many will be wanted.
+// the work, and the last step tells how many will be wanted. Views of one step
+// have it in common.
 func (p *psa) rank(v *View) {
+	if v.Again {
+		return
+	}
 	p.ranks = p.ranks[:0]
 	for b, s := range v.Critical {
 		p.ranks = append(p.ranks, -rank(s, b))

@@ -1,5 +1,7 @@
 package dsa
 
+import "slices"
+
 // Stream is the recorded selections of one group over a fixed number of
 // candidate blocks: a circle of Steps steps, each with what changed from the
 // one before.
@@ -31,23 +33,44 @@ func (c *csr) at(t int) []uint16 {
 // Record runs policy over steps successive steps and keeps what it picks.
 // view(t) returns what it sees in step t, valid until the next call.
 func Record(candidates, steps int, policy Policy, view func(t int) *View) *Stream {
-	s := &Stream{Candidates: candidates, Steps: steps, used: make([]uint16, steps)}
+	return recordAll(candidates, steps, 1, policy, func(t, _ int) *View { return view(t) })[0]
+}
+
+// recordAll records a stream of each class; the views of one step differ in their
+// skew alone.
+func recordAll(candidates, steps, classes int, policy Policy, view func(t, class int) *View) []*Stream {
+	streams := make([]*Stream, classes)
+	for c := range streams {
+		streams[c] = &Stream{Candidates: candidates, Steps: steps, used: make([]uint16, 0, steps)}
+	}
 	picker := policy.Picker()
 	var picked []uint16
 	for t := range steps {
-		var used int
-		picked, used = picker.Pick(view(t), picked)
-		s.next.ids = append(s.next.ids, picked...)
-		s.next.end = append(s.next.end, int32(len(s.next.ids)))
-		s.used[t] = uint16(used)
+		for c, s := range streams {
+			var used int
+			picked, used = picker.Pick(view(t, c), picked)
+			s.next.ids = append(s.next.ids, picked...)
+			s.next.end = append(s.next.end, int32(len(s.next.ids)))
+			s.used = append(s.used, uint16(used))
+		}
 	}
 	in := make([]uint64, (candidates+63)/64)
-	for t := range steps {
-		s.added.ids, s.dropped.ids = change(s.next.at((t+steps-1)%steps), s.next.at(t), s.added.ids, s.dropped.ids, in)
+	for _, s := range streams {
+		s.follow(in)
+	}
+	return streams
+}
+
+// follow finds what changes from step to step.
+func (s *Stream) follow(in []uint64) {
+	for t := range s.Steps {
+		s.added.ids, s.dropped.ids = change(s.next.at((t+s.Steps-1)%s.Steps), s.next.at(t), s.added.ids, s.dropped.ids, in)
 		s.added.end = append(s.added.end, int32(len(s.added.ids)))
 		s.dropped.end = append(s.dropped.end, int32(len(s.dropped.ids)))
 	}
-	return s
+	for _, c := range []*csr{&s.next, &s.added, &s.dropped} {
+		c.ids = slices.Clone(c.ids) // there are many streams
+	}
 }
 
 // At returns the selection of step t, 0 <= t < Steps, and how it follows from
