@@ -100,6 +100,8 @@ func TestPresets(t *testing.T) {
 		{"vllm-so-ft", "sparse", "flash", "flash", "chunked", 32, true, false},
 		{"vllm-so-ft-wc", "sparse", "flash", "flash", "chunked", 32, true, true},
 		{"sparseserve", "sparse", "flash", "flash", "layer", 32, true, true},
+		{"vllm-psa", "sparse", "memcpy", "memcpy", "chunked", 32, true, false},
+		{"sparseserve-psa", "sparse", "flash", "flash", "layer", 32, true, true},
 	}
 	presets := Presets()
 	if len(presets) != len(want) {
@@ -113,6 +115,9 @@ func TestPresets(t *testing.T) {
 		}
 		if s.BudgetTokens != 2048 || s.ChunkTokens != 2048 || s.MaxInject != 0 || s.Window != 12 {
 			t.Errorf("%s: budget %d, chunk %d, inject %d, window %d", s.Name, s.BudgetTokens, s.ChunkTokens, s.MaxInject, s.Window)
+		}
+		if psa := strings.HasSuffix(w.name, "-psa"); psa != (s.Selection == "psa") {
+			t.Errorf("%s selects by %s", s.Name, s.Selection)
 		}
 		if err := checkSpec(&s); err != nil {
 			t.Error(err)

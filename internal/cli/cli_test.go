@@ -100,7 +100,7 @@ func TestHelp(t *testing.T) {
 }
 
 func TestList(t *testing.T) {
-	for _, what := range []string{"gpus", "models", "systems", "evictions", "traces", "experiments"} {
+	for _, what := range []string{"gpus", "models", "systems", "selections", "evictions", "traces", "experiments"} {
 		status, out, errs := run(t, nil, "list", what)
 		if status != 0 || errs != "" {
 			t.Errorf("%s: status %d, stderr %q", what, status, errs)
@@ -195,6 +195,10 @@ func TestErrors(t *testing.T) {
 		{[]string{"sweep", "default", "--set", "workload.rat=1"}, pretend},
 		{[]string{"sweep", "default", "--engine", "cloud"}, pretend},
 		{[]string{"sweep", "default", "--engine", "slurm", "--json"}, pretend},
+		{[]string{"simulate", "--set", "system.preset=vllm-psa", "--set", "system.epsilon=1"}, pretend},
+		{[]string{"simulate", "--set", "system.preset=vllm-psa", "--set", "system.microbatch=0"}, pretend},
+		{[]string{"simulate", "--set", "system.preset=vllm-s", "--set", "system.selection=infinigne"}, pretend},
+		{[]string{"simulate", "--set", "system.preset=vllm-s", "--set", "system.selection=infinigen"}, pretend},
 		{[]string{"plan", "nowhere.toml"}, pretend},
 		{[]string{"plan", "--set", "goodput.width=0"}, pretend},
 		{[]string{"plan", "--workers", "1"}, boom},

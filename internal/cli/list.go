@@ -10,6 +10,7 @@ import (
 
 	"sparseserve/experiments"
 	"sparseserve/hw"
+	"sparseserve/sim/dsa"
 	"sparseserve/sim/kv"
 	"sparseserve/traces"
 )
@@ -19,6 +20,7 @@ type listCmd struct {
 	Models      listModels      `cmd:"" help:"Models, for the key model."`
 	Systems     listSystems     `cmd:"" help:"Serving systems, for the key system.preset."`
 	Evictions   listEvictions   `cmd:"" help:"Eviction policies of the KV cache, for the key system.eviction."`
+	Selections  listSelections  `cmd:"" help:"Selection algorithms of sparse attention, for the key system.selection."`
 	Traces      listTraces      `cmd:"" help:"Traces and trace formats, for the keys workload.trace and workload.format."`
 	Experiments listExperiments `cmd:"" help:"Experiments that commands run by name."`
 }
@@ -73,7 +75,27 @@ func (listSystems) Run(app *App) error {
 		if s.Offload {
 			engines = s.LoadEngine + "/" + s.SaveEngine
 		}
-		t.AppendRow(table.Row{p.Name, s.Attention, yesNo(s.Offload), engines, yesNo(s.BatchControl), s.Prefill, p.About})
+		attention := s.Attention
+		if s.Sparse() {
+			attention = s.Selection
+		}
+		t.AppendRow(table.Row{p.Name, attention, yesNo(s.Offload), engines, yesNo(s.BatchControl), s.Prefill, p.About})
+	}
+	t.Render()
+	return nil
+}
+
+type listSelections struct{}
+
+func (listSelections) Run(app *App) error {
+	t := newTable(app.Stdout)
+	t.AppendHeader(table.Row{"system.selection", "criticality from", "size", ""})
+	for _, p := range dsa.Policies {
+		size := "by the scores"
+		if p.Fixed {
+			size = "system.budget_tokens"
+		}
+		t.AppendRow(table.Row{p.Name, string(p.Digest), size, p.What})
 	}
 	t.Render()
 	return nil
