@@ -25,6 +25,9 @@ func (c *Cache) BeginStep(decodes []*Seq) {
 		s.clock = append(s.clock, c.step)
 		s.recent[int(s.step)%c.window] = 0
 	}
+	if c.trace != nil {
+		c.trace.begin(c, decodes)
+	}
 	c.leaving = c.leaving[:0]
 	for _, s := range c.seqs {
 		if s.live && s.active > 0 && !contains(decodes, s) {
@@ -48,6 +51,9 @@ func contains(xs []*Seq, x *Seq) bool {
 // Access applies one group's selection in the current step. Misses wait for
 // Fill, so that all of a layer's hits are in use before anything is evicted.
 func (c *Cache) Access(s *Seq, g int, sel *Selection) {
+	if c.trace != nil {
+		c.trace.access(s, g, sel)
+	}
 	c.create(s, g)
 	c.access(&c.own, s, g, sel)
 	c.merge(&c.own, c.poolOf[g])

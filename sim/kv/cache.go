@@ -1,6 +1,7 @@
 package kv
 
 import (
+	"errors"
 	"fmt"
 	"math"
 )
@@ -98,6 +99,7 @@ type Cache struct {
 	rounds     []int64 // of missing, by microbatch
 	filled     []int64 // of the last Fill, by microbatch
 
+	trace  *Trace
 	detail bool
 	refs   []BlockRef // that the last Fill queued to be loaded
 }
@@ -120,12 +122,13 @@ type Config struct {
 	Window   int    // working-set history in decode steps, at least 1
 	Detail   bool   // Fill names the blocks that it loads
 
-	Microbatch int // blocks of one iteration of a progressive attention; 0 when it has none
+	Trace      *Trace // notes what decodes select; may be nil
+	Microbatch int    // blocks of one iteration of a progressive attention; 0 when it has none
 }
 
 // NewCache returns an empty cache.
 func NewCache(cfg Config) (*Cache, error) {
-	c := &Cache{Geo: cfg.Geometry, Sample: cfg.Sample, window: cfg.Window, detail: cfg.Detail, microbatch: cfg.Microbatch}
+	c := &Cache{Geo: cfg.Geometry, Sample: cfg.Sample, window: cfg.Window, detail: cfg.Detail, trace: cfg.Trace, microbatch: cfg.Microbatch}
 	if cfg.Window < 1 {
 		return nil, fmt.Errorf("kv: working-set window is %d steps, need at least 1", cfg.Window)
 	}
@@ -133,13 +136,10 @@ func NewCache(cfg Config) (*Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	for i, g := range cfg.Sample.Groups {
-		layer := int(g) / cfg.Geometry.KVHeads
-		if n := len(c.layers); n == 0 || c.layers[n-1].layer != layer {
-			c.layers = append(c.layers, layerGroups{layer: layer, from: i})
-		}
-		c.layers[len(c.layers)-1].to = i + 1
+	if c.trace != nil && (cfg.Detail || cfg.Microbatch > 0) {
+		return nil, errors.New("kv: a trace of accesses is for caches without detail or progressive attention")
 	}
+	c.layers = layersOf(cfg.Geometry, cfg.Sample)
 	c.loads = make([]int64, len(cfg.Sample.Groups))
 	n := 1
 	if cfg.PerLayer {
@@ -156,12 +156,30 @@ func NewCache(cfg Config) (*Cache, error) {
 	}
 	for i := range c.pools {
 		p := &c.pools[i]
-		p.slots = int(float64(cfg.HBMBytes/cfg.Geometry.BlockBytes) * cfg.Sample.Rate / float64(n))
+		p.slots = poolSlots(cfg.Geometry, cfg.Sample, cfg.HBMBytes, n)
 		p.first = uint32(i * p.slots)
 		p.fresh = p.first
 		p.order = eviction.make(i, cfg.Score)
 	}
 	return c, nil
+}
+
+// layersOf returns the layers of which a sample has groups.
+func layersOf(geo Geometry, sample Sample) []layerGroups {
+	var layers []layerGroups
+	for i, g := range sample.Groups {
+		layer := int(g) / geo.KVHeads
+		if n := len(layers); n == 0 || layers[n-1].layer != layer {
+			layers = append(layers, layerGroups{layer: layer, from: i})
+		}
+		layers[len(layers)-1].to = i + 1
+	}
+	return layers
+}
+
+// poolSlots returns the slots of each of so many pools that share the HBM.
+func poolSlots(geo Geometry, sample Sample, hbmBytes int64, pools int) int {
+	return int(float64(hbmBytes/geo.BlockBytes) * sample.Rate / float64(pools))
 }
 
 // Open returns the handle of a new request that will grow to at most the given
@@ -196,6 +214,9 @@ func (c *Cache) Open(maxTokens int) *Seq {
 
 // Free returns everything a request holds.
 func (c *Cache) Free(s *Seq) {
+	if c.trace != nil {
+		c.trace.free(s)
+	}
 	for li := range c.layers {
 		l := &c.layers[li]
 		p := &c.pools[l.pool]

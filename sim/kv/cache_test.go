@@ -46,7 +46,11 @@ type script struct {
 // newScript returns a script over an empty cache of a small random model.
 func newScript(t *rapid.T, cfg Config) *script {
 	geo := small(rapid.IntRange(1, 3).Draw(t, "layers"), rapid.IntRange(1, 2).Draw(t, "heads"))
-	slots := geo.Groups() * rapid.IntRange(15, 30).Draw(t, "slots a group")
+	least := 15 // selections of three requests
+	if geo.Layers > 1 && !cfg.PerLayer {
+		least = 10 // some layers' must go for those of others
+	}
+	slots := geo.Groups() * rapid.IntRange(least, 30).Draw(t, "slots a group")
 	cfg.Geometry, cfg.Sample, cfg.HBMBytes = geo, FullSample(geo), int64(slots)*geo.BlockBytes
 	cfg.Window = rapid.IntRange(1, 5).Draw(t, "window")
 	c, err := NewCache(cfg)
@@ -266,7 +270,7 @@ func (x *script) open(geo Geometry) {
 	id := x.next
 	x.next++
 	chunked := rapid.Bool().Draw(x.t, "chunked")
-	longest := 40 // a chunked prefill is all in HBM
+	longest := 20 // a chunked prefill is all in HBM
 	if !chunked {
 		longest = 160
 	}

@@ -8,7 +8,8 @@
 // (access.go), Pools (pool.go) hand out HBM slots and evict in one of several
 // orders (evict.go; a file each), and Free returns everything. Heads may be a hashed sample
 // (sample.go) with pools scaled alike. needs.go answers what a batch would
-// take; check.go states the invariants.
+// take; check.go states the invariants. What decodes select can be recorded and
+// replayed without time (trace.go), and bounded by Belady's optimum (optimum.go).
 //
 // Nothing here knows time, prices or schedules. Not safe for concurrent use.
 package kv

@@ -1,0 +1,150 @@
+package kv
+
+import "slices"
+
+// Trace is what the decodes of one run selected, step by step: accesses without
+// time. It can be replayed in caches of other sizes and eviction orders (Replay)
+// and under Belady's optimum (Optimum), which a run cannot: there, what is
+// missing decides which requests run when.
+//
+// Prefills are left out. A request enters with its first decode step, its full
+// blocks in DRAM as after a layer-segmented prefill.
+type Trace struct {
+	geo      Geometry
+	sample   Sample
+	requests []tracedRequest
+	steps    []tracedStep
+
+	names map[owner]int32 // index in requests, while it is recorded
+	gone  []int32         // freed since the last step
+	place []int32         // in the running step, by handle
+
+	future []use // of Optimum, once it has been asked for
+}
+
+type owner struct {
+	handle int32
+	born   uint32
+}
+
+type tracedRequest struct {
+	name   int // Seq.Request
+	blocks int // that each group has in the end
+	stored int // of them, those that are in DRAM when it enters
+}
+
+type tracedStep struct {
+	gone    []int32 // requests freed before it
+	decodes []tracedDecode
+	rows    []tracedRow // in the order of the accesses, which is that of the layers
+}
+
+type tracedDecode struct {
+	request int32
+	tokens  int32 // context; of an open block as if it had one
+}
+
+// tracedRow is the selection of one group.
+type tracedRow struct {
+	decode      uint16 // in the step
+	group       uint16 // in the sample
+	all         bool
+	sinks, tail uint16
+	next        []uint16
+}
+
+// begin notes a step's requests.
+func (t *Trace) begin(c *Cache, decodes []*Seq) {
+	if t.names == nil {
+		t.names, t.geo, t.sample = map[owner]int32{}, c.Geo, c.Sample
+	}
+	if len(decodes) == 0 {
+		return
+	}
+	step := tracedStep{gone: t.gone, decodes: make([]tracedDecode, 0, len(decodes))}
+	t.gone = nil
+	for i, s := range decodes {
+		tokens := s.full * c.Geo.BlockTokens
+		if s.blocks > s.full {
+			tokens++
+		}
+		at, known := t.names[owner{s.id, s.born}]
+		if !known {
+			at = int32(len(t.requests))
+			t.names[owner{s.id, s.born}] = at
+			t.requests = append(t.requests, tracedRequest{name: s.Request, stored: (tokens - 1) / c.Geo.BlockTokens})
+		}
+		t.requests[at].blocks = s.blocks
+		step.decodes = append(step.decodes, tracedDecode{at, int32(tokens)})
+		for int(s.id) >= len(t.place) {
+			t.place = append(t.place, 0)
+		}
+		t.place[s.id] = int32(i)
+	}
+	t.steps = append(t.steps, step)
+}
+
+// access notes a selection of the running step.
+func (t *Trace) access(s *Seq, g int, sel *Selection) {
+	step := &t.steps[len(t.steps)-1]
+	row := tracedRow{decode: uint16(t.place[s.id]), group: uint16(g), all: sel.All}
+	if !sel.All {
+		row.sinks, row.tail, row.next = uint16(sel.Sinks), uint16(sel.Tail), slices.Clone(sel.Next)
+	}
+	step.rows = append(step.rows, row)
+}
+
+// free notes that a request has gone.
+func (t *Trace) free(s *Seq) {
+	if at, known := t.names[owner{s.id, s.born}]; known {
+		t.gone = append(t.gone, at)
+	}
+}
+
+// Steps returns how many steps have decodes.
+func (t *Trace) Steps() int { return len(t.steps) }
+
+// Replay repeats a trace in a cache of the same geometry and sample that has
+// held nothing yet. Blocks that become full are saved by the end of the step.
+func (t *Trace) Replay(c *Cache) (Stats, error) {
+	seqs := make([]*Seq, len(t.requests))
+	var batch []*Seq
+	var sel Selection
+	for i := range t.steps {
+		step := &t.steps[i]
+		for _, r := range step.gone {
+			c.Free(seqs[r])
+		}
+		batch = batch[:0]
+		for _, d := range step.decodes {
+			s := seqs[d.request]
+			if s == nil {
+				r := &t.requests[d.request]
+				s = c.Open(r.blocks * t.geo.BlockTokens)
+				s.Request, seqs[d.request] = r.name, s
+				c.Extend(s, int(d.tokens)-1)
+				if err := c.Segmented(s); err != nil {
+					return c.stats, err
+				}
+			}
+			c.Extend(s, int(d.tokens))
+			batch = append(batch, s)
+		}
+		c.BeginStep(batch)
+		rows := step.rows
+		for li := range c.layers {
+			for ; len(rows) > 0 && int(rows[0].group) < c.layers[li].to; rows = rows[1:] {
+				r := &rows[0]
+				sel = Selection{Sinks: int(r.sinks), Tail: int(r.tail), Next: r.next, Used: len(r.next), All: r.all}
+				c.Access(batch[r.decode], int(r.group), &sel)
+			}
+			if _, err := c.Fill(li); err != nil {
+				return c.stats, err
+			}
+		}
+		for _, s := range batch {
+			c.Saved(s, s.full)
+		}
+	}
+	return c.stats, nil
+}
