@@ -38,6 +38,9 @@ type Config struct {
 	Recording *dsa.Recording
 	// Recorder notes what every decode selects, of all heads; it may be nil.
 	Recorder *dsa.Recorder
+	// Trace notes what decodes select, of the groups in the cache, and when; it
+	// may be nil.
+	Trace *kv.Trace
 	// Idle is called when the clock goes on by the given time with no step
 	// running; it may be nil.
 	Idle func(des.Time) error
@@ -134,7 +137,7 @@ func NewServer(cfg Config) (*Server, error) {
 		cache, err := kv.NewCache(kv.Config{
 			Geometry: geo, Sample: sample, HBMBytes: cfg.HBMBytes,
 			Eviction: spec.Eviction, PerLayer: spec.Pool == "per-layer", Window: spec.Window, Detail: cfg.Detail,
-			Microbatch: s.microbatch(), Score: s.blockScores(),
+			Microbatch: s.microbatch(), Score: s.blockScores(), Trace: cfg.Trace,
 		})
 		if err != nil {
 			return nil, err

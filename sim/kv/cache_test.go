@@ -46,8 +46,8 @@ type script struct {
 // newScript returns a script over an empty cache of a small random model.
 func newScript(t *rapid.T, cfg Config) *script {
 	geo := small(rapid.IntRange(1, 3).Draw(t, "layers"), rapid.IntRange(1, 2).Draw(t, "heads"))
-	least := 15 // selections of three requests
-	if geo.Layers > 1 && !cfg.PerLayer {
+	least := 18 // more than three requests select
+	if geo.Layers > 1 && !cfg.PerLayer && cfg.Eviction != LRU {
 		least = 10 // some layers' must go for those of others
 	}
 	slots := geo.Groups() * rapid.IntRange(least, 30).Draw(t, "slots a group")

@@ -13,6 +13,9 @@ import "runtime"
 // out. A block used in between is no longer idle with the stamp it was
 // collected with, and is passed over; every block not collected is younger
 // than all collected. So the order is exact, and its cost falls on evictions.
+// One kind of block may be older and yet wait for the next scan: one that the
+// scan found held, because it was not saved yet, and out of use, because its
+// layer had given way to another. It takes a pool that is full of blocks in use.
 type lru struct {
 	pool     int
 	victims  []ref

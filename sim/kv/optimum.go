@@ -12,112 +12,114 @@ import (
 // be in HBM together; apart from that any block may go at any time, also those
 // that a cache must hold, so no cache loads less.
 func (t *Trace) Optimum(hbmBytes int64, perLayer bool) (Stats, error) {
-	layers, pools := layersOf(t.geo, t.sample), 1
+	pools := 1
 	if perLayer {
-		pools = len(layers)
+		pools = len(layersOf(t.Geo, t.Sample))
 	}
-	if t.future == nil {
-		t.future = t.uses(layers)
-	}
-	slots := poolSlots(t.geo, t.sample, hbmBytes, pools)
-	heaps := make([]nextUses, pools)
+	slots := poolSlots(t.Geo, t.Sample, hbmBytes, pools)
+	heaps := make([]lastUsed, pools)
 	o := optimum{key: make([]int32, t.ids()), at: make([]int32, t.ids())}
+	next := t.next()
 	var stats Stats
-	for i := range t.future {
-		u := &t.future[i]
-		h := &heaps[0]
-		if perLayer {
-			h = &heaps[u.layer]
-		}
+	err := t.turns(func(turn, layer int, ids []int32, written int) error {
+		h := &heaps[min(layer, pools-1)]
 		missing := 0
-		for _, id := range u.ids {
+		for _, id := range ids {
 			if o.at[id] == 0 {
 				missing++
 			}
 		}
-		stats.Selected += int64(len(u.ids))
-		stats.Loaded += int64(missing - u.written)
-		stats.Written += int64(u.written)
+		stats.Selected += int64(len(ids))
+		stats.Loaded += int64(missing - written)
+		stats.Written += int64(written)
 		for len(*h)+missing > slots {
-			if len(*h) == 0 || o.key[(*h)[0]] <= int32(i) {
-				return stats, fmt.Errorf("kv: %d slots are too few for %d blocks that a layer selects at once", slots, len(u.ids))
+			if len(*h) == 0 || o.key[(*h)[0]] <= int32(turn) {
+				return fmt.Errorf("kv: %d slots are too few for %d blocks that a layer selects at once", slots, len(ids))
 			}
 			o.pop(h)
 			stats.Evicted++
 		}
-		for j, id := range u.ids {
-			o.key[id] = u.next[j]
+		for i, id := range ids {
+			o.key[id] = next[i]
 			if o.at[id] == 0 {
 				*h = append(*h, id)
 				o.at[id] = int32(len(*h))
 			}
 			o.up(h, int(o.at[id])-1)
 		}
-	}
-	return stats, nil
+		next = next[len(ids):]
+		return nil
+	})
+	return stats, err
 }
-
-// use is what one layer's turn in one step selects.
-type use struct {
-	layer   int
-	ids     []int32
-	next    []int32 // the turn that uses each next, never when none does
-	written int     // of ids, those that are new and need no load
-}
-
-const never = math.MaxInt32
 
 // ids is how many blocks there are, of all requests and groups.
 func (t *Trace) ids() int {
 	n := 0
 	for i := range t.requests {
-		n += t.requests[i].blocks * len(t.sample.Groups)
+		n += t.requests[i].blocks * len(t.Sample.Groups)
 	}
 	return n
 }
 
-// uses lists what the turns of the layers select, in order.
-func (t *Trace) uses(layers []layerGroups) []use {
+// turns calls f for each layer's turn in each step with the blocks that its
+// groups select, of which so many are new and need no load.
+func (t *Trace) turns(f func(turn, layer int, ids []int32, written int) error) error {
+	layers := layersOf(t.Geo, t.Sample)
 	base, n := make([]int32, len(t.requests)), 0
 	for i := range t.requests {
 		base[i] = int32(n)
-		n += t.requests[i].blocks * len(t.sample.Groups)
+		n += t.requests[i].blocks * len(t.Sample.Groups)
 	}
-	var uses []use
 	seen := make([]bool, n)
+	var ids []int32
+	turn := 0
 	for i := range t.steps {
 		step := &t.steps[i]
 		rows := step.rows
 		for li := range layers {
-			u := use{layer: li}
+			ids = ids[:0]
+			written := 0
 			for ; len(rows) > 0 && int(rows[0].group) < layers[li].to; rows = rows[1:] {
 				r, d := &rows[0], &step.decodes[rows[0].decode]
 				request := &t.requests[d.request]
 				first := base[d.request] + int32(int(r.group)*request.blocks)
-				r.each(t.geo.Blocks(int(d.tokens)), func(b int) {
+				r.each(t.Geo.Blocks(int(d.tokens)), func(b int) {
 					id := first + int32(b)
-					u.ids = append(u.ids, id)
+					ids = append(ids, id)
 					if b >= request.stored && !seen[id] {
-						u.written++
+						written++
 					}
 					seen[id] = true
 				})
 			}
-			uses = append(uses, u)
+			if err := f(turn, li, ids, written); err != nil {
+				return err
+			}
+			turn++
 		}
 	}
-	next := make([]int32, n)
-	for id := range next {
-		next[id] = never
-	}
-	for i := len(uses) - 1; i >= 0; i-- {
-		u := &uses[i]
-		u.next = make([]int32, len(u.ids))
-		for j, id := range u.ids {
-			u.next[j], next[id] = next[id], int32(i)
+	return nil
+}
+
+const never = math.MaxInt32
+
+// nextUses returns, for every use of a block in the order of the turns, the turn
+// that uses it next, or never.
+func (t *Trace) nextUses() []int32 {
+	var next []int32
+	last := make([]int, t.ids()) // use of each block so far, counted from 1
+	t.turns(func(turn, _ int, ids []int32, _ int) error {
+		for _, id := range ids {
+			if last[id] > 0 {
+				next[last[id]-1] = int32(turn)
+			}
+			next = append(next, never)
+			last[id] = len(next)
 		}
-	}
-	return uses
+		return nil
+	})
+	return next
 }
 
 // each calls f for the blocks of a selection, of so many that exist.
@@ -137,8 +139,8 @@ func (r *tracedRow) each(blocks int, f func(b int)) {
 	}
 }
 
-// nextUses is a heap of the blocks in a pool, the one that is used last first.
-type nextUses []int32
+// lastUsed is a heap of the blocks in a pool, the one whose next use is last first.
+type lastUsed []int32
 
 // optimum is what is known of each block.
 type optimum struct {
@@ -146,13 +148,13 @@ type optimum struct {
 	at  []int32 // place in its pool's heap, from 1; 0 = not in HBM
 }
 
-func (o *optimum) set(h *nextUses, i int, id int32) {
+func (o *optimum) set(h *lastUsed, i int, id int32) {
 	(*h)[i] = id
 	o.at[id] = int32(i + 1)
 }
 
 // up moves a block whose key has grown.
-func (o *optimum) up(h *nextUses, i int) {
+func (o *optimum) up(h *lastUsed, i int) {
 	id := (*h)[i]
 	for i > 0 {
 		parent := (i - 1) / 2
@@ -166,7 +168,7 @@ func (o *optimum) up(h *nextUses, i int) {
 }
 
 // pop drops the block that is used last.
-func (o *optimum) pop(h *nextUses) {
+func (o *optimum) pop(h *lastUsed) {
 	o.at[(*h)[0]] = 0
 	n := len(*h) - 1
 	id := (*h)[n]

@@ -1,6 +1,9 @@
 package kv
 
-import "slices"
+import (
+	"slices"
+	"sync"
+)
 
 // Trace is what the decodes of one run selected, step by step: accesses without
 // time. It can be replayed in caches of other sizes and eviction orders (Replay)
@@ -9,9 +12,13 @@ import "slices"
 //
 // Prefills are left out. A request enters with its first decode step, its full
 // blocks in DRAM as after a layer-segmented prefill.
+//
+// The cache that records it sets what it is of. Safe for concurrent use from
+// then on.
 type Trace struct {
-	geo      Geometry
-	sample   Sample
+	Geo    Geometry
+	Sample Sample
+
 	requests []tracedRequest
 	steps    []tracedStep
 
@@ -19,7 +26,7 @@ type Trace struct {
 	gone  []int32         // freed since the last step
 	place []int32         // in the running step, by handle
 
-	future []use // of Optimum, once it has been asked for
+	next func() []int32 // nextUses, made at the first call
 }
 
 type owner struct {
@@ -56,7 +63,8 @@ type tracedRow struct {
 // begin notes a step's requests.
 func (t *Trace) begin(c *Cache, decodes []*Seq) {
 	if t.names == nil {
-		t.names, t.geo, t.sample = map[owner]int32{}, c.Geo, c.Sample
+		t.names, t.Geo, t.Sample = map[owner]int32{}, c.Geo, c.Sample
+		t.next = sync.OnceValue(t.nextUses)
 	}
 	if len(decodes) == 0 {
 		return
@@ -104,9 +112,19 @@ func (t *Trace) free(s *Seq) {
 // Steps returns how many steps have decodes.
 func (t *Trace) Steps() int { return len(t.steps) }
 
-// Replay repeats a trace in a cache of the same geometry and sample that has
-// held nothing yet. Blocks that become full are saved by the end of the step.
-func (t *Trace) Replay(c *Cache) (Stats, error) {
+// Replay repeats a trace in a cache of its geometry and sample, for the rest as
+// configured. Blocks that become full are saved by the end of the step.
+func (t *Trace) Replay(cfg Config) (Stats, error) {
+	cfg.Geometry, cfg.Sample = t.Geo, t.Sample
+	c, err := NewCache(cfg)
+	if err != nil {
+		return Stats{}, err
+	}
+	err = t.replay(c)
+	return c.stats, err
+}
+
+func (t *Trace) replay(c *Cache) error {
 	seqs := make([]*Seq, len(t.requests))
 	var batch []*Seq
 	var sel Selection
@@ -120,11 +138,11 @@ func (t *Trace) Replay(c *Cache) (Stats, error) {
 			s := seqs[d.request]
 			if s == nil {
 				r := &t.requests[d.request]
-				s = c.Open(r.blocks * t.geo.BlockTokens)
+				s = c.Open(r.blocks * t.Geo.BlockTokens)
 				s.Request, seqs[d.request] = r.name, s
 				c.Extend(s, int(d.tokens)-1)
 				if err := c.Segmented(s); err != nil {
-					return c.stats, err
+					return err
 				}
 			}
 			c.Extend(s, int(d.tokens))
@@ -139,12 +157,12 @@ func (t *Trace) Replay(c *Cache) (Stats, error) {
 				c.Access(batch[r.decode], int(r.group), &sel)
 			}
 			if _, err := c.Fill(li); err != nil {
-				return c.stats, err
+				return err
 			}
 		}
 		for _, s := range batch {
 			c.Saved(s, s.full)
 		}
 	}
-	return c.stats, nil
+	return nil
 }

@@ -69,18 +69,18 @@ func drawTrace(t *rapid.T, geo Geometry, requests, prompt, steps, picks int) *Tr
 
 // replay runs a trace in a cache.
 func replay(t *rapid.T, trace *Trace, cfg Config) (Stats, error) {
-	cfg.Geometry, cfg.Sample, cfg.Score, cfg.Window = trace.geo, trace.sample, coarse, 1
+	cfg.Geometry, cfg.Sample, cfg.Score, cfg.Window = trace.Geo, trace.Sample, coarse, 1
 	c, err := NewCache(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	stats, err := trace.Replay(c)
+	err = trace.replay(c)
 	if err == nil {
 		if err := c.Check(); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return stats, err
+	return c.Stats(), err
 }
 
 // A replay is the run: recorded again it gives the same trace.
@@ -151,7 +151,7 @@ func TestOptimumAgainstSearch(t *testing.T) {
 			t.Skip("none, or too many blocks to search")
 		}
 		slots := rapid.IntRange(3, 9).Draw(t, "slots")
-		got, err := trace.Optimum(int64(slots)*trace.geo.BlockBytes, false)
+		got, err := trace.Optimum(int64(slots)*trace.Geo.BlockBytes, false)
 		if want := search(trace, slots); want < 0 != (err != nil) || err == nil && got.Loaded != want {
 			t.Fatalf("MIN in %d slots: %+v (%v), search finds %d", slots, got, err, want)
 		}
@@ -160,12 +160,11 @@ func TestOptimumAgainstSearch(t *testing.T) {
 
 // search returns the fewest loads of a trace in one pool, -1 when none suffice.
 func search(t *Trace, slots int) int64 {
-	uses := t.uses(layersOf(t.geo, t.sample))
 	states := map[uint32]int64{0: 0} // loads so far, by what is in HBM
 	known := uint32(0)               // blocks that have been used before
-	for _, u := range uses {
+	t.turns(func(_, _ int, ids []int32, _ int) error {
 		want, load := uint32(0), uint32(0)
-		for _, id := range u.ids {
+		for _, id := range ids {
 			want |= 1 << id
 			if known>>id&1 == 1 || stored(t, int(id)) {
 				load |= 1 << id
@@ -188,7 +187,8 @@ func search(t *Trace, slots int) int64 {
 			}
 		}
 		states = after
-	}
+		return nil
+	})
 	best := int64(-1)
 	for _, loads := range states {
 		if best < 0 || loads < best {
@@ -202,7 +202,7 @@ func search(t *Trace, slots int) int64 {
 func stored(t *Trace, id int) bool {
 	for i := range t.requests {
 		r := &t.requests[i]
-		if n := r.blocks * len(t.sample.Groups); id >= n {
+		if n := r.blocks * len(t.Sample.Groups); id >= n {
 			id -= n
 			continue
 		}
