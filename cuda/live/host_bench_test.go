@@ -1,0 +1,194 @@
+package live_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"sparseserve/cuda"
+	"sparseserve/cuda/live"
+	"sparseserve/cuda/weights"
+	"sparseserve/hw"
+	"sparseserve/sim"
+	"sparseserve/sim/des"
+)
+
+// nothing is a machine of unlimited memory that does nothing, at once: what a run on it takes is the host's part, but for the driver's.
+type nothing struct {
+	live.Machine
+	next    atomic.Int64
+	uploads atomic.Int64 // copies from pinned memory
+	bytes   atomic.Int64 // of them
+	calls   atomic.Int64 // that put work on a stream
+}
+
+const nothingOnDevice = 1 << 40 // addresses of device memory begin here
+
+func (n *nothing) Init(int) error { return nil }
+func (n *nothing) DeviceAlloc(bytes int64) (cuda.Ptr, error) {
+	return cuda.Ptr(n.next.Add((bytes+4095)/4096*4096) - (bytes+4095)/4096*4096 + nothingOnDevice), nil
+}
+func (n *nothing) DeviceFree(cuda.Ptr) error { return nil }
+
+// HostAlloc reserves addresses; pages that nobody touches take no memory.
+func (n *nothing) HostAlloc(bytes int64, _ cuda.HostPages) (cuda.HostMemory, error) {
+	b, err := syscall.Mmap(-1, 0, int(bytes), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE|syscall.MAP_NORESERVE)
+	return cuda.HostMemoryOf(b), err
+}
+func (n *nothing) HostFree(m cuda.HostMemory) error { return syscall.Munmap(m.Bytes()) }
+
+func (n *nothing) StreamCreate(bool) (cuda.Stream, error)           { return 1, nil }
+func (n *nothing) StreamDestroy(cuda.Stream) error                  { return nil }
+func (n *nothing) StreamSync(cuda.Stream) error                     { return nil }
+func (n *nothing) StreamWait(cuda.Stream, cuda.Event) error         { return nil }
+func (n *nothing) DeviceSync() error                                { return nil }
+func (n *nothing) EventCreate() (cuda.Event, error)                 { return 1, nil }
+func (n *nothing) EventDestroy(cuda.Event) error                    { return nil }
+func (n *nothing) EventRecord(cuda.Event, cuda.Stream) error        { return nil }
+func (n *nothing) SaverCreate(int, int64, int) (cuda.Saver, error)  { return 1, nil }
+func (n *nothing) SaverDestroy(cuda.Saver) error                    { return nil }
+func (n *nothing) FlashD2H(*cuda.SaveArgs) error                    { return nil }
+func (n *nothing) DecodeWorkspace(*cuda.DecodeArgs) (int64, error)  { return 1 << 20, nil }
+func (n *nothing) LinearOpen(string) error                          { return nil }
+func (n *nothing) call() error                                      { n.calls.Add(1); return nil }
+func (n *nothing) Memset(*cuda.MemsetArgs, cuda.Stream) error       { return n.call() }
+func (n *nothing) Fill(*cuda.FillArgs, cuda.Stream) error           { return n.call() }
+func (n *nothing) FlashH2D(*cuda.BlocksArgs, cuda.Stream) error     { return n.call() }
+func (n *nothing) GPUScatter(*cuda.BlocksArgs, cuda.Stream) error   { return n.call() }
+func (n *nothing) MemcpyBlocks(*cuda.BlocksArgs, cuda.Stream) error { return n.call() }
+func (n *nothing) Decode(*cuda.DecodeArgs, cuda.Stream) error       { return n.call() }
+func (n *nothing) Prefill(*cuda.PrefillArgs, cuda.Stream) error     { return n.call() }
+func (n *nothing) Digest(*cuda.DigestArgs, cuda.Stream) error       { return n.call() }
+func (n *nothing) Select(*cuda.SelectArgs, cuda.Stream) error       { return n.call() }
+func (n *nothing) Linear(*cuda.LinearArgs, cuda.Stream) error       { return n.call() }
+func (n *nothing) Embed(*cuda.EmbedArgs, cuda.Stream) error         { return n.call() }
+func (n *nothing) RMSNorm(*cuda.RMSNormArgs, cuda.Stream) error     { return n.call() }
+func (n *nothing) Rope(*cuda.RopeArgs, cuda.Stream) error           { return n.call() }
+func (n *nothing) KVWrite(*cuda.RopeArgs, cuda.Stream) error        { return n.call() }
+func (n *nothing) SiluMul(*cuda.SiluMulArgs, cuda.Stream) error     { return n.call() }
+func (n *nothing) Argmax(*cuda.ArgmaxArgs, cuda.Stream) error       { return n.call() }
+func (n *nothing) Memcpy(a *cuda.MemcpyArgs, _ cuda.Stream) error {
+	if n.pinned(a.Src) && !n.pinned(a.Dst) {
+		n.uploads.Add(1)
+		n.bytes.Add(a.Bytes)
+	}
+	return n.call()
+}
+
+// pinned tells the machine's own addresses of device memory from those of the host, which lie higher.
+func (n *nothing) pinned(p cuda.Ptr) bool { return p >= nothingOnDevice+cuda.Ptr(n.next.Load()) }
+
+// equals is a workload of equal requests that arrive at once.
+type equals struct{ left, prompt, output int }
+
+func (w *equals) Next() (sim.Arrival, bool, error) {
+	w.left--
+	return sim.Arrival{Prompt: w.prompt, Output: w.output}, w.left >= 0, nil
+}
+
+// BenchmarkHost is the host's share of a decode step of LWM-7B's shape, the driver's apart: 1,024 (layer, KV head) groups of 64 blocks each, with
+// HBM for 1.1 and for 2 times what 16 requests select in one step.
+func BenchmarkHost(b *testing.B) {
+	for _, c := range []struct {
+		requests int
+		gib      int64
+	}{{1, 2}, {16, 24}, {16, 40}} {
+		b.Run(fmt.Sprintf("%d requests, %d GiB", c.requests, c.gib), func(b *testing.B) { benchmarkHost(b, c.requests, c.gib<<30) })
+	}
+}
+
+func benchmarkHost(b *testing.B, requests int, kv int64) {
+	model, err := hw.LoadModel("lwm-7b")
+	if err != nil {
+		b.Fatal(err)
+	}
+	spec := sim.Spec{
+		Attention: "sparse", BudgetTokens: 2048, BlockTokens: 32, SinkBlocks: 2, WindowBlocks: 2,
+		Offload: true, LoadEngine: "flash", SaveEngine: "flash", Eviction: "lru", Pool: "unified",
+		DRAMGiB: 224, SaveBuffer: 256, Base: "vllm", MaxRequests: 16, MaxTokens: 2048, Watermark: 0.01,
+		Window: 12, Prefill: "layer", ChunkTokens: 2048, Heads: "full",
+	}
+	source, err := weights.NewRandom(weights.Config{
+		Layers: model.Layers, Hidden: model.Hidden, HeadsQ: model.QHeads, HeadsKV: model.KVHeads, HeadDim: model.HeadDim, FFN: model.FFN, Vocab: model.Vocab,
+	}, 1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	m := &nothing{}
+	device, err := live.New(m, live.Config{Spec: &spec, Geometry: model.Geometry(32), Weights: source, KVBytes: kv})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer device.Close()
+	s, err := sim.NewServer(sim.Config{
+		Spec: spec, Model: sim.Model{Layers: model.Layers, KVHeads: model.KVHeads, Hidden: model.Hidden, MaxContext: model.MaxContext},
+		Geometry: model.Geometry(32), HBMBytes: kv, Device: device, Detail: true, Library: library(&spec),
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	next, stop := iter.Pull(func(yield func(int) bool) {
+		_, err := s.Run(context.Background(), &equals{requests, 10000, 8000}, &stepping{yield: yield})
+		if !errors.Is(err, errEnough) {
+			b.Error(err)
+		}
+	})
+	defer stop()
+	step := func() int {
+		n, ok := next()
+		if !ok {
+			b.Fatal("requests have finished")
+		}
+		return n
+	}
+	for settled := 0; settled < 100; {
+		if step() == requests {
+			settled++
+		}
+	}
+	was := device.Counters()
+	m.uploads.Store(0)
+	m.bytes.Store(0)
+	m.calls.Store(0)
+	cores := processor()
+	for b.Loop() {
+		step()
+	}
+	per := func(x float64) float64 { return x / float64(b.N) }
+	now, layers := device.Counters(), float64(model.Layers)
+	b.ReportMetric(per(float64(processor()-cores)/1e6), "core-ms/step")
+	b.ReportMetric(per(float64(now.Lookup-was.Lookup)/1e6), "lookup-ms/step")
+	b.ReportMetric(per(float64(now.Lists-was.Lists)/1e6), "lists-ms/step")
+	b.ReportMetric(per(float64(now.Loaded-was.Loaded)), "loaded/step")
+	b.ReportMetric(per(float64(m.uploads.Load()))/layers, "uploads/layer")
+	b.ReportMetric(per(float64(m.bytes.Load()))/layers/1024, "KiB/layer")
+	b.ReportMetric(per(float64(m.calls.Load()))/layers, "calls/layer")
+}
+
+// processor is the processor time of this process so far.
+func processor() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// stepping tells the decodes of each step, and ends the run when nobody wants another.
+type stepping struct{ yield func(decodes int) bool }
+
+var errEnough = errors.New("enough")
+
+func (s *stepping) Request(*sim.Record) error { return nil }
+func (s *stepping) Gap(des.Time)              {}
+func (s *stepping) Step(r *sim.StepRecord) error {
+	if !s.yield(r.Decodes) {
+		return errEnough
+	}
+	return nil
+}
