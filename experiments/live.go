@@ -190,6 +190,10 @@ func liveStats(c live.Counters) sim.LiveStats {
 		s.RoundTripsPerStep = float64(c.RoundTrips) / float64(c.Steps)
 		s.BookkeepingMSPerStep = 1e3 * (s.LookupS + s.ListsS) / float64(c.Steps)
 	}
+	if c.Layers > 0 {
+		layers := float64(c.Layers)
+		s.UploadsPerLayer, s.UploadKiBPerLayer, s.CallsPerLayer = float64(c.Uploads)/layers, float64(c.UploadBytes)/1024/layers, float64(c.Calls)/layers
+	}
 	if c.Elapsed > 0 {
 		s.BookkeepingShare = (s.LookupS + s.ListsS) / c.Elapsed.Seconds()
 	}

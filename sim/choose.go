@@ -115,8 +115,7 @@ func (s *Server) leftToDevice() bool {
 func (s *Server) score(layer int) error {
 	w := &s.step.work
 	if s.DeviceSelects && !s.leftToDevice() {
-		s.makeRoom(layer, false)
-		w.Lists = &s.detail.lists
+		w.Lists = s.makeRoom(layer)
 	}
 	if err := s.Device.Score(layer, w); err != nil {
 		return err
@@ -140,7 +139,7 @@ func (s *Server) take(layer int) error {
 }
 
 func (s *Server) takeOne(layer, i int) error {
-	l, heads, r := &s.detail.lists, s.Geometry.KVHeads, s.step.decodes[i]
+	l, heads, r := &s.detail.choice, s.Geometry.KVHeads, s.step.decodes[i]
 	if r.grid < 0 {
 		return nil // all that there are
 	}

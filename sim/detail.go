@@ -1,7 +1,5 @@
 package sim
 
-import "sparseserve/sim/kv"
-
 // What a device that moves and computes real data is told beside the counts.
 
 // Row is one request of a step.
@@ -32,16 +30,6 @@ type Dropped struct {
 	Finished bool
 }
 
-// Lists are the blocks that each decode and KV head of one layer attends to;
-// unit = row * KVHeads + head. Its Block and Slot entries are
-// [unit*Stride : unit*Stride+Count[unit]]; the open block comes last.
-type Lists struct {
-	Stride int
-	Count  []int32
-	Block  []int32 // index in the request
-	Slot   []int32 // HBM slot; nil without offloading
-}
-
 // Table holds the HBM slots of one prefill's blocks in one layer, KV head by KV
 // head: Slot[head*Blocks+block]. Empty when the cache does not hold them.
 type Table struct {
@@ -54,8 +42,12 @@ type Table struct {
 type detail struct {
 	rows    []Row
 	dropped []Dropped
-	lists   Lists
 	tables  []Table
+
+	layer    int           // that is being listed
+	lists    []*layerLists // by layer
+	decodeOf []int32       // row of a decode by its handle in kv.BlockRef; -1: none
+	choice   Lists         // a layer's, of a device that selects
 }
 
 // describe lists the batch's requests.
@@ -78,6 +70,19 @@ func (s *Server) describe() {
 		d.rows = append(d.rows, row)
 	}
 	s.step.meta.Rows, s.step.meta.Dropped = d.rows, d.dropped
+	for i := range d.decodeOf {
+		d.decodeOf[i] = -1
+	}
+	for i := range d.rows {
+		for row := &d.rows[i]; row.Seq >= int32(len(d.decodeOf)); {
+			d.decodeOf = append(d.decodeOf, -1)
+		}
+	}
+	for i, r := range s.step.decodes {
+		if r.seq != nil {
+			d.decodeOf[r.seq.Handle()] = int32(i)
+		}
+	}
 }
 
 func (s *Server) row(r *request) Row {
@@ -100,66 +105,12 @@ func (s *Server) drop(r *request, finished bool) {
 	s.detail.dropped = append(s.detail.dropped, d)
 }
 
-// list writes what each decode reads of one layer. With offloading the layer's
-// blocks have their slots by now.
-func (s *Server) list(layer int, dense bool) {
-	l := &s.detail.lists
-	heads := s.Geometry.KVHeads
-	s.makeRoom(layer, dense)
-	kv.SideBySide(len(s.step.decodes), func(i int) {
-		r := s.step.decodes[i]
-		blocks := s.Geometry.Blocks(r.Context())
-		var sel kv.Selection
-		for h := range heads {
-			unit, g := i*heads+h, layer*heads+h
-			s.selection(r, g, dense, &sel)
-			out := l.Block[unit*l.Stride:][:0]
-			if sel.All {
-				out = ascend(out, 0, blocks)
-			} else {
-				out = ascend(out, 0, sel.Sinks)
-				for _, c := range sel.Next[:sel.Used] {
-					out = append(out, int32(sel.Sinks)+int32(c))
-				}
-				out = ascend(out, sel.Tail, blocks)
-			}
-			l.Count[unit] = int32(len(out))
-			if s.cache == nil {
-				continue
-			}
-			slots, to := r.seq.Slots(g), l.Slot[unit*l.Stride:]
-			for j, b := range out {
-				to[j] = int32(slots[b])
-			}
-		}
-	})
-	s.step.work.Lists = l
-}
-
-func ascend(out []int32, from, to int) []int32 {
-	for b := from; b < to; b++ {
-		out = append(out, int32(b))
-	}
-	return out
-}
-
-// makeRoom sizes the lists of a layer.
-func (s *Server) makeRoom(layer int, dense bool) {
-	l := &s.detail.lists
-	l.Stride = 0
-	for _, r := range s.step.decodes {
-		n := s.Geometry.Blocks(r.Context())
-		if !dense {
-			n = min(n, s.most(r, layer)+s.Spec.SinkBlocks+s.Spec.WindowBlocks)
-		}
-		l.Stride = max(l.Stride, n)
-	}
-	units := len(s.step.decodes) * s.Geometry.KVHeads
-	l.Count = grow(l.Count, units)
-	l.Block = grow(l.Block, units*l.Stride)
-	if s.cache != nil {
-		l.Slot = grow(l.Slot, units*l.Stride)
-	}
+// makeRoom sizes the lists that a device writes what it selects to.
+func (s *Server) makeRoom(layer int) *Lists {
+	l, units := &s.detail.choice, len(s.step.decodes)*s.Geometry.KVHeads
+	l.Stride = s.stride(layer, false)
+	l.Count, l.Block = grow(l.Count, units), grow(l.Block, units*l.Stride)
+	return l
 }
 
 // most is the most candidates that a head of a layer attends to.

@@ -257,7 +257,7 @@ func (s *Server) layer(layer int) error {
 	}
 	if s.Detail {
 		s.tabulate(layer)
-		if s.cache != nil || w.Sparse && !s.leftToDevice() {
+		if s.cache == nil && w.Sparse && w.Decodes > 0 && !s.leftToDevice() {
 			s.list(layer, dense)
 		}
 	}
@@ -306,9 +306,17 @@ func (s *Server) accessSampled(li int) (int64, error) {
 			s.cache.Write(li, r.seq)
 		}
 	}
-	if s.Detail { // a real GPU waits
-		s.cache.AccessLayer(li, st.seqs, func(i, g int, sel *kv.Selection) { s.selection(st.decodes[i], g, dense, sel) })
-		return s.cache.Fill(li)
+	if s.Detail && len(st.decodes) > 0 { // a real GPU waits, for the lists too
+		s.openLists(layer, dense)
+		s.cache.AccessLayer(li, st.seqs, func(i, g int, sel *kv.Selection) {
+			s.selection(st.decodes[i], g, dense, sel)
+			s.listUnit(i, g, sel)
+		})
+		n, err := s.cache.Fill(li)
+		if err == nil {
+			s.closeLists()
+		}
+		return n, err
 	}
 	for _, r := range st.decodes {
 		for g := first; g < first+groups; g++ {

@@ -59,8 +59,12 @@ type LiveStats struct {
 	RoundTripsPerStep float64 `json:"round_trips_per_step"`
 	RoundTripS        float64 `json:"round_trip_s"` // that it waited, the GPU at work
 
-	LookupS              float64 `json:"lookup_s"`   // hits, misses and evictions of what was selected
-	ListsS               float64 `json:"lists_s"`    // lists and tables of slots for attention
+	UploadsPerLayer   float64 `json:"uploads_per_layer"`    // copies of lists and addresses to the GPU
+	UploadKiBPerLayer float64 `json:"upload_kib_per_layer"` // in all of them
+	CallsPerLayer     float64 `json:"calls_per_layer"`      // that put work on the compute stream
+
+	LookupS              float64 `json:"lookup_s"`   // hits, misses and evictions of what was selected, and its lists of slots
+	ListsS               float64 `json:"lists_s"`    // the rest before attention: tables of prefills
 	PlanningS            float64 `json:"planning_s"` // between steps
 	BookkeepingMSPerStep float64 `json:"bookkeeping_ms_per_step"`
 	BookkeepingShare     float64 `json:"bookkeeping_share"` // lookup and lists, of the steps' time

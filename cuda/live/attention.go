@@ -19,7 +19,6 @@ type decodes struct {
 	// Of selection, when sparse.
 	blocks   cuda.Ptr // int32 [n][KVHeads] that exist
 	digests  cuda.Ptr // int32 [n][KVHeads] that are full
-	first    cuda.Ptr // int64 [layers][n][KVHeads] index of the unit's first digest
 	metaBase cuda.Ptr // lowest address of a request's digests, from which they are counted
 }
 
@@ -76,20 +75,8 @@ func (d *Device) beginSelection(s *sim.Step) error {
 			c.metaBase = d.of[i].meta.at
 		}
 	}
-	// One upload a step, though each layer reads its own.
-	first, at, err := d.stage.longs(d.geo.Groups() * c.n)
-	if err != nil {
+	if err := d.beginDigests(); err != nil {
 		return err
-	}
-	c.first = at
-	for layer := range d.geo.Layers {
-		for i := range c.n {
-			r := d.of[i]
-			base := int64(r.meta.at-c.metaBase)/d.geo.MetaBytes + int64(layer*heads*r.metaBlocks)
-			for h := range heads {
-				first[(layer*c.n+i)*heads+h] = base + int64(h*r.metaBlocks)
-			}
-		}
 	}
 	b := &d.scratch
 	units := int64(c.n * heads)
@@ -100,6 +87,46 @@ func (d *Device) beginSelection(s *sim.Step) error {
 		return err
 	}
 	return d.grow(&b.count, units*4, "selected blocks")
+}
+
+// digests is where those of a request lie, and how many each unit has room for.
+type digests struct {
+	at     cuda.Ptr
+	blocks int
+}
+
+// beginDigests uploads where each unit's digests begin in every layer, if the requests are not those of the last upload.
+func (d *Device) beginDigests() error {
+	c, heads, b := &d.decodes, d.geo.KVHeads, &d.scratch
+	same := len(d.digested) == c.n
+	for i := 0; same && i < c.n; i++ {
+		same = d.digested[i] == digests{d.of[i].meta.at, d.of[i].metaBlocks}
+	}
+	if same {
+		return nil
+	}
+	n := d.geo.Groups() * c.n
+	if err := d.grow(&b.first, int64(n)*8, "places of digests"); err != nil {
+		return err
+	}
+	first, at, err := d.stage.note(n)
+	if err != nil {
+		return err
+	}
+	d.digested = d.digested[:0]
+	for _, r := range d.of[:c.n] {
+		d.digested = append(d.digested, digests{r.meta.at, r.metaBlocks})
+	}
+	for layer := range d.geo.Layers {
+		for i := range c.n {
+			r := d.of[i]
+			base := int64(r.meta.at-c.metaBase)/d.geo.MetaBytes + int64(layer*heads*r.metaBlocks)
+			for h := range heads {
+				first[(layer*c.n+i)*heads+h] = base + int64(h*r.metaBlocks)
+			}
+		}
+	}
+	return d.stage.copyUp(b.first.at, at, int64(n)*8, d.stream)
 }
 
 // Score implements sim.Device: the layer's decodes rate the digests of their full blocks and choose the budget's best. With offloading what
@@ -125,7 +152,7 @@ func (d *Device) score(layer int, l *sim.Lists) error {
 	s := d.cfg.Spec
 	err := d.m.Select(&cuda.SelectArgs{
 		Scores: cuda.ScoresArgs{
-			Q: b.q.at, Meta: c.metaBase, First: c.first + cuda.Ptr(8*layer*units), Count: c.digests, Scores: b.scores.at, Batch: int32(c.n), HeadsQ: int32(md.HeadsQ), HeadsKV: int32(heads),
+			Q: b.q.at, Meta: c.metaBase, First: b.first.at + cuda.Ptr(8*layer*units), Count: c.digests, Scores: b.scores.at, Batch: int32(c.n), HeadsQ: int32(md.HeadsQ), HeadsKV: int32(heads),
 			HeadDim: int32(md.HeadDim), ScoreStride: int32(c.most), MaxBlocks: int32(c.most),
 		},
 		TopK: cuda.TopKArgs{
@@ -221,7 +248,13 @@ func (d *Device) attend(layer int, w *sim.Work) error {
 			return err
 		}
 	}
-	if err := d.stage.send(d.stream); err != nil {
+	if err := d.planClosed(layer); err != nil {
+		return err
+	}
+	if err := d.stage.send(d.stream); err != nil { // the layer's one upload
+		return err
+	}
+	if err := d.startLoads(); err != nil {
 		return err
 	}
 	for i := range p.opens {
@@ -265,12 +298,13 @@ type plan struct {
 	writes   []cuda.RopeArgs
 	stashes  []cuda.BlocksArgs // open blocks of running ones, into their stash
 	closed   []closed
+	saves    []part // of closed, in order
 	prefills []cuda.PrefillArgs
 	decode   cuda.DecodeArgs
 }
 
 func (p *plan) clear() {
-	p.opens, p.writes, p.stashes, p.closed, p.prefills = p.opens[:0], p.writes[:0], p.stashes[:0], p.closed[:0], p.prefills[:0]
+	p.opens, p.writes, p.stashes, p.closed, p.saves, p.prefills = p.opens[:0], p.writes[:0], p.stashes[:0], p.closed[:0], p.saves[:0], p.prefills[:0]
 }
 
 // layerPool is where the layer's slots begin: without offloading each layer has its own part.
@@ -287,7 +321,7 @@ func (d *Device) scale() float32 { return float32(1 / math.Sqrt(float64(d.model.
 func (d *Device) planDecodes(layer int, w *sim.Work) error {
 	c, p, md, b := &d.decodes, &d.plan, d.model, &d.scratch
 	write := d.rope(0, c.n)
-	write.Pool, write.Row = d.layerPool(layer), d.active.index
+	write.Pool, write.Row = d.layerPool(layer), d.scratch.ordered.at
 	p.decode = cuda.DecodeArgs{
 		Q: b.q.at, Pool: write.Pool, Context: c.context, Out: b.attn.at, Batch: int32(c.n), HeadsQ: int32(md.HeadsQ), HeadsKV: int32(md.HeadsKV),
 		HeadDim: int32(md.HeadDim), BlockTokens: int32(d.geo.BlockTokens), MaxBlocks: int32(c.most), Scale: d.scale(),
@@ -329,52 +363,53 @@ func (d *Device) planDecodes(layer int, w *sim.Work) error {
 	return nil
 }
 
-// planLists uploads which blocks each unit attends to and, with offloading, their slots.
+// planLists says which blocks each unit attends to and, with offloading, their slots. They are uploaded from where the server wrote them, and
+// not again where nothing has changed.
 func (d *Device) planLists(layer int, l *sim.Lists, write *cuda.RopeArgs) error {
 	c, heads := &d.decodes, d.geo.KVHeads
 	units := c.n * heads
-	count, at, err := d.stage.words(units)
-	if err != nil {
-		return err
-	}
-	copy(count, l.Count[:units])
-	for _, n := range count {
+	most := int32(0)
+	for _, n := range l.Count[:units] {
 		d.counters.Selected += int64(n)
+		most = max(most, n)
 	}
-	list, listAt, err := d.stage.words(units * l.Stride)
-	if err != nil {
-		return err
-	}
-	copy(list, l.Block[:units*l.Stride])
 	a := &d.plan.decode
-	a.Count, a.List, a.ListStride, a.MaxBlocks = at, listAt, int32(l.Stride), int32(l.Stride)
+	a.ListStride, a.MaxBlocks = int32(l.Stride), most
+	for _, p := range []struct {
+		words []int32
+		at    *cuda.Ptr
+	}{{l.Count[:units], &a.Count}, {l.Block[:units*l.Stride], &a.List}, {l.Slot, &a.Slot}, {l.Open, &write.Table}} {
+		if len(p.words) == 0 {
+			continue
+		}
+		var lent bool
+		if *p.at, lent = d.stage.lent(p.words); lent {
+			continue
+		}
+		own, at, err := d.stage.words(len(p.words))
+		if err != nil {
+			return err
+		}
+		copy(own, p.words)
+		*p.at = at
+	}
 	if !d.offload {
 		return nil
 	}
-	slots, slotsAt, err := d.stage.words(units * l.Stride)
-	if err != nil {
-		return err
-	}
-	copy(slots, l.Slot[:units*l.Stride])
-	a.Slot = slotsAt
-	open, openAt, err := d.stage.words(units)
-	if err != nil {
-		return err
-	}
-	for unit := range units {
-		open[unit] = l.Slot[unit*l.Stride+int(l.Count[unit])-1]
-	}
-	d.open = open
-	write.Table, write.First, write.RowStride, write.HeadStride = openAt, c.open, int64(heads), 1
+	d.open = l.Open
+	write.First, write.RowStride, write.HeadStride = c.open, int64(heads), 1
 	for i := range c.n {
 		if r := d.of[i]; r.stashed && d.rows[i].From%d.geo.BlockTokens != 0 {
-			if err := d.planOpen(layer, r, open[i*heads:][:heads]); err != nil {
+			if err := d.planOpen(layer, r, l.Open[i*heads:][:heads]); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
 }
+
+// Room implements sim.Lender.
+func (d *Device) Room(layer, words int) []int32 { return d.stage.lend(layer, words) }
 
 // planOpen brings a prefill's open blocks of one layer to the slots that they have got.
 func (d *Device) planOpen(layer int, r *request, slots []int32) error {
@@ -404,12 +439,8 @@ func (d *Device) planPrefill(layer int, w *sim.Work, i int) error {
 	switch {
 	case row.Segmented: // one layer's blocks, in order
 		write.HeadStride = int64(d.geo.Blocks(len(r.tokens)))
-		slots, table, err := d.order(heads * int(write.HeadStride))
-		if err != nil {
-			return err
-		}
-		write.Pool, write.Table = r.layer.at, table
-		full.slots, full.stride = slots, int(write.HeadStride)
+		write.Pool, write.Table = r.layer.at, d.scratch.ordered.at
+		full.slots, full.stride = d.order, int(write.HeadStride)
 	case d.offload:
 		if t.Blocks != blocks {
 			return fmt.Errorf("request %d: a table of %d blocks for %d tokens", row.ID, t.Blocks, row.To)
@@ -472,22 +503,6 @@ func (d *Device) planStash(layer int, r *request, stride int) error {
 	}
 	d.plan.stashes = append(d.plan.stashes, cuda.BlocksArgs{Src: at, Dst: at + cuda.Ptr(8*heads), Count: int64(heads), BlockBytes: d.geo.BlockBytes, CTAs: int32(heads)})
 	return nil
-}
-
-// order returns the slots 0, 1, 2, .. of a layer-segmented prefill's buffer; all of a step's prefills share them.
-func (d *Device) order(n int) ([]int32, cuda.Ptr, error) {
-	if len(d.ordered) >= n {
-		return d.ordered[:n], d.orderedAt, nil
-	}
-	words, at, err := d.stage.words(n)
-	if err != nil {
-		return nil, 0, err
-	}
-	for i := range words {
-		words[i] = int32(i)
-	}
-	d.ordered, d.orderedAt = words, at
-	return words, at, nil
 }
 
 func (d *Device) placeOf(row *sim.Row) int {

@@ -45,6 +45,7 @@ type scenario struct {
 	preempts bool
 	selects  bool      // the model selects
 	record   io.Writer // of selections; nil: none
+	each     func()    // after each step; nil: nothing
 }
 
 // chosen are all cases, or with -short, under checkers that make each many times slower, one of each way that goroutines meet.
@@ -189,7 +190,7 @@ func (c *scenario) run(t *testing.T, m live.Machine) *run {
 	if err != nil {
 		t.Fatal(err)
 	}
-	steps := &counted{device: device}
+	steps := &counted{device: device, each: c.each}
 	if r.metrics, err = server.Run(context.Background(), &workload{}, steps); err != nil {
 		t.Fatal(err)
 	}
@@ -253,6 +254,7 @@ type counted struct {
 	steps         []sim.StepRecord
 	counters      []live.Counters // of the device, after each step
 	loaded, saved int64
+	each          func() // nil: nothing
 }
 
 func (c *counted) Request(*sim.Record) error { return nil }
@@ -261,6 +263,9 @@ func (c *counted) Step(r *sim.StepRecord) error {
 	c.steps = append(c.steps, *r)
 	if c.device != nil {
 		c.counters = append(c.counters, c.device.Counters())
+	}
+	if c.each != nil {
+		c.each()
 	}
 	c.loaded += r.Loaded
 	c.saved += r.Saved

@@ -36,7 +36,7 @@ type Config struct {
 // Device carries out steps. It implements sim.Device. All calls come from the thread that the Machine wants.
 type Device struct {
 	cfg     Config
-	m       Machine
+	m       Machine // counts the calls of the compute stream
 	geo     kv.Geometry
 	model   *model
 	offload bool
@@ -63,9 +63,10 @@ type Device struct {
 	decodes decodes
 	plan    plan
 	open    []int32 // of the layer: slot of each decode and KV head's open block
-	// Slots 0, 1, 2, .. on both sides, as layer-segmented prefills use them.
-	ordered       []int32
-	orderedAt     cuda.Ptr
+	loading loading // of the layer
+	// 0, 1, 2, .. on both sides: rows of decodes, and slots of layer-segmented prefills.
+	order         []int32
+	digested      []digests       // of the requests whose digests' places were uploaded last
 	workspace     buffer          // of decode attention
 	selected      cuda.HostMemory // a layer's selection, on the host
 	selectedWords int
@@ -88,11 +89,14 @@ type pages interface {
 // Counters are what the device has really done, to be held against what the server counts.
 type Counters struct {
 	Steps, Loaded, Saved, Layers, RoundTrips int64
+	Uploads, UploadBytes                     int64         // copies of what the host knows to the GPU
+	Calls                                    int64         // of the driver that put work on the compute stream
 	Selected                                 int64         // blocks that decodes read by lists of the server
 	Growing                                  time.Duration // of pinned and device memory; not part of any step
 	Saving                                   time.Duration // that computation waited for room in the save buffer
 	Waiting                                  time.Duration // of the host, for selections
-	// Lookup, Lists and Planning are the server's: between Score and Move (or what came before it), before Compute, and between steps.
+	// Lookup, Lists and Planning are the server's: between Score and Move (or what came before it), with offloading the lists too; before Compute;
+	// and between steps.
 	Lookup, Lists, Planning time.Duration
 	Elapsed                 time.Duration // all steps
 }
@@ -129,9 +133,11 @@ func (d *Device) setUp() (err error) {
 	if d.model, err = loadModel(d.m, d.cfg.Weights); err != nil {
 		return err
 	}
+	own := d.m // the second thread's calls are not counted
+	d.m = &meter{own, &d.counters}
 	d.clock = clock{m: d.m, stream: d.stream}
 	slab := slabOf(&d.model.Config)
-	d.arena, d.stage = newArena(d.m, slab), newStaging(d.m)
+	d.arena, d.stage = newArena(d.m, slab), newStaging(d.m, d.geo.Layers, &d.counters)
 	if d.sparse {
 		d.budget = sim.SelectedBlocks(s)
 	}
@@ -152,7 +158,7 @@ func (d *Device) setUp() (err error) {
 		}
 		d.dram = newHostPool(d.m, d.geo.BlockBytes, d.geo.Groups(), int64(s.DRAMGiB*(1<<30)), slab)
 		d.pages = d.dram
-		if d.saver, err = newSaver(d.m, s.SaveEngine, int64(s.SaveBuffer*(1<<20)), d.geo.BlockBytes, 0); err != nil {
+		if d.saver, err = newSaver(own, s.SaveEngine, int64(s.SaveBuffer*(1<<20)), d.geo.BlockBytes, 0); err != nil {
 			return err
 		}
 	}
@@ -209,7 +215,7 @@ func (d *Device) begin(s *sim.Step) error {
 	}
 	d.stage.reset()
 	d.active.clear()
-	d.ordered = nil
+	d.loading.count = 0
 	if err := d.take(s); err != nil {
 		return err
 	}
@@ -233,6 +239,12 @@ func (d *Device) take(s *sim.Step) error {
 	}
 	if err := d.size(s); err != nil {
 		return err
+	}
+	if d.stage.wanted > 0 {
+		d.grown++
+		if err := d.stage.divide(); err != nil {
+			return err
+		}
 	}
 	if d.growths() > grown {
 		d.growing = time.Since(start)

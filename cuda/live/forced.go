@@ -58,6 +58,9 @@ func (f *Forced) Drain() (des.Time, error) {
 	return f.Model.Drain()
 }
 
+// Room implements sim.Lender where the real device does.
+func (f *Forced) Room(layer, words int) []int32 { return sim.Room(f.Real, layer, words) }
+
 // Shadow has a real device do the work and tell the time, and writes down what each step asked of it, so that a modelled device can price the
 // very same batches (Price). It is priced afterwards: between two calls it would take time that the real device measures.
 type Shadow struct {
@@ -119,6 +122,9 @@ func (s *Shadow) Finish() (sim.Timing, error) {
 	s.Steps[len(s.Steps)-1].Timing = t
 	return t, err
 }
+
+// Room implements sim.Lender where the real device does.
+func (s *Shadow) Room(layer, words int) []int32 { return sim.Room(s.Real, layer, words) }
 
 func (s *Shadow) Drain() (des.Time, error) { return s.Real.Drain() }
 

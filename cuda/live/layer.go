@@ -75,6 +75,9 @@ func (d *Device) Compute(layer int, w *sim.Work) error {
 }
 
 func (d *Device) compute(layer int, w *sim.Work) error {
+	if w.Lists != nil && w.Lists.Kept {
+		d.stage.keep(w.Lists.Count)
+	}
 	if err := d.ready(layer); err != nil {
 		return err
 	}
@@ -128,24 +131,10 @@ func (d *Device) pick() error {
 		return nil
 	}
 	md, s := d.model, &d.scratch
-	rows, at, err := d.stage.words(n)
-	if err != nil {
-		return err
-	}
-	i := 0
-	for _, p := range d.active.rows {
-		if p.row.Emits {
-			rows[i] = int32(p.at + p.n - 1)
-			i++
-		}
-	}
-	if i != n {
+	if i := d.active.sampled; i != n {
 		return fmt.Errorf("%d rows emit a token, the server counts %d", i, n)
 	}
-	if err := d.stage.send(d.stream); err != nil {
-		return err
-	}
-	norm := &cuda.RMSNormArgs{X: d.at(0), Weight: md.norm, Out: s.h.at, Row: at, Rows: int32(n), Hidden: int32(md.Hidden), Eps: float32(md.Eps)}
+	norm := &cuda.RMSNormArgs{X: d.at(0), Weight: md.norm, Out: s.h.at, Row: d.active.emits, Rows: int32(n), Hidden: int32(md.Hidden), Eps: float32(md.Eps)}
 	if err := d.m.RMSNorm(norm, d.stream); err != nil {
 		return err
 	}

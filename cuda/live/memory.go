@@ -121,13 +121,13 @@ func (c *Config) deviceUses(m Machine, l *Load) ([]use, error) {
 func (c *Config) workspaces(m Machine, blocks int) (int64, error) {
 	md, s := c.Weights.Config(), c.Spec
 	units := int64(s.MaxRequests * md.HeadsKV)
-	bytes := int64(stagingChunk)
+	bytes := int64(stagingChunk) + c.listRoom(blocks) + withSpare(int64(2*(md.HeadsKV*blocks+s.MaxRequests))*4)
 	listed := blocks
 	if s.Sparse() {
 		if s.DenseLayers == 0 {
 			listed = min(blocks, sim.SelectedBlocks(s))
 		}
-		for _, n := range []int{blocks, sim.SelectedBlocks(s), 1, 1} { // scores, lists, counts, counters
+		for _, n := range []int{blocks, sim.SelectedBlocks(s), 1, 1, 2 * md.Layers} { // scores, lists, counts, counters, places of digests
 			bytes += withSpare(units * int64(n) * 4)
 		}
 	}
@@ -138,9 +138,26 @@ func (c *Config) workspaces(m Machine, blocks int) (int64, error) {
 	return bytes + withSpare(n), err
 }
 
+// listRoom is what the layers' lists take at the most, on the GPU and in pinned memory each, with the smaller room that they outgrew.
+func (c *Config) listRoom(blocks int) int64 {
+	s := c.Spec
+	if !s.Offload && !s.Sparse() {
+		return 0
+	}
+	if s.Sparse() && (!s.Offload || s.DenseLayers == 0) {
+		blocks = min(blocks, sim.SelectedBlocks(s))
+	}
+	words := sim.ListWords(s.MaxRequests*c.Geometry.KVHeads, sim.ListStride(blocks), s.Offload)
+	return int64(c.Geometry.Layers) * (partBytes(words+words/2) + partBytes(words))
+}
+
 func (c *Config) hostUses(l *Load) []use {
 	s, geo := c.Spec, &c.Geometry
-	uses := []use{{"launch arguments", stagingChunk, ""}}
+	longest := 0
+	if len(l.Requests) > 0 {
+		longest = geo.Blocks(l.Requests[0])
+	}
+	uses := []use{{"launch arguments", stagingChunk + stagingNotes + c.listRoom(longest), "system.max_requests"}}
 	if s.Offload {
 		pool := min(int64(s.DRAMGiB*(1<<30)), int64(l.tokens(s.MaxRequests))*geo.TokenBytes())
 		uses = append(uses, use{"KV pool at the most", pool, "system.dram_gib"})

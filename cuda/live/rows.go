@@ -12,7 +12,8 @@ type active struct {
 	tokens   int
 	x        int      // which of scratch.x holds them
 	position cuda.Ptr // int32 [tokens]
-	index    cuda.Ptr // int32 [tokens]: 0, 1, 2, ..: a decode's row
+	emits    cuda.Ptr // int32: rows of the tokens that another follows
+	sampled  int      // how many these are
 	layer    int      // for which Q, K and V are ready; -1: none
 	normed   bool     // scratch.h holds the layer's normed input
 }
@@ -48,21 +49,22 @@ func (d *Device) gather(layer int) error {
 	if same(a.rows, a.next) {
 		return nil
 	}
-	position, to, err := d.stage.words(2 * tokens)
+	position, to, err := d.stage.stepWords(tokens + len(a.next))
 	if err != nil {
 		return err
 	}
+	emits := position[tokens:][:0]
 	for _, p := range a.next {
 		for i := range p.n {
 			position[p.at+i] = int32(p.row.From + i)
 		}
-	}
-	for i := range tokens {
-		position[tokens+i] = int32(i)
+		if p.row.Emits {
+			emits = append(emits, int32(p.at+p.n-1))
+		}
 	}
 	old := d.scratch.x[a.x].at
 	a.x = 1 - a.x
-	a.position, a.index, a.normed = to, to+cuda.Ptr(4*tokens), false
+	a.position, a.emits, a.sampled, a.normed = to, to+cuda.Ptr(4*tokens), len(emits), false
 	if layer == 0 {
 		err = d.embed(tokens)
 	} else {
@@ -87,7 +89,7 @@ func same(a, b []place) bool {
 
 // embed begins the rows of layer 0.
 func (d *Device) embed(tokens int) error {
-	ids, at, err := d.stage.words(tokens)
+	ids, at, err := d.stage.stepWords(tokens)
 	if err != nil {
 		return err
 	}

@@ -133,13 +133,12 @@ func (s *saver) carryOut(j *job, stream cuda.Stream) error {
 // most is the number of blocks that one job may have: a fraction of the ring, so that copies into it and out of it overlap.
 func (s *saver) most() int64 { return max(1, s.blocks/4) }
 
-// reserve waits for room for n blocks and returns where they go; waited says whether it had to.
-func (s *saver) reserve(n int64) (at int64, waited bool, err error) {
+// reserve waits for room for n blocks and returns where they go, and the ring's head after them; waited says whether it had to. All places that
+// were reserved before have been submitted.
+func (s *saver) reserve(n int64) (at, end int64, waited bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if gap := s.blocks - s.head%s.blocks; gap < n {
-		s.head += gap // a job lies in one piece
-	}
+	s.head += s.gap(n)
 	for s.head+n-s.tail > s.blocks && s.err == nil {
 		if s.done == s.submitted { // only gaps are left
 			s.tail = s.head
@@ -150,14 +149,34 @@ func (s *saver) reserve(n int64) (at int64, waited bool, err error) {
 	}
 	at = s.head % s.blocks
 	s.head += n
-	return at, waited, s.err
+	return at, s.head, waited, s.err
+}
+
+// tryReserve is reserve where there is room now.
+func (s *saver) tryReserve(n int64) (at, end int64, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	from := s.head + s.gap(n)
+	if from+n-s.tail > s.blocks {
+		return 0, 0, false
+	}
+	s.head = from + n
+	return from % s.blocks, s.head, true
+}
+
+// gap is what is left out at the ring's end: a job lies in one piece.
+func (s *saver) gap(n int64) int64 {
+	if gap := s.blocks - s.head%s.blocks; gap < n {
+		return gap
+	}
+	return 0
 }
 
 // to names the destination of a reserved block.
 func (s *saver) to(at int64, dst cuda.Ptr) { s.addresses[at] = int64(dst) }
 
-// submit hands a reserved part over; the copies into it have been enqueued on the stream.
-func (s *saver) submit(step int64, layer int, at, n int64, stream cuda.Stream) (number int64, err error) {
+// submit hands a reserved part over, in the order of reserving; the copies into it have been enqueued on the stream.
+func (s *saver) submit(step int64, layer int, at, n, end int64, stream cuda.Stream) (number int64, err error) {
 	s.mu.Lock()
 	var ready cuda.Event
 	if k := len(s.events); k > 0 {
@@ -174,7 +193,7 @@ func (s *saver) submit(step int64, layer int, at, n int64, stream cuda.Stream) (
 	}
 	s.mu.Lock()
 	s.submitted++
-	j := job{number: s.submitted, step: step, layer: layer, at: at, count: n, release: s.head, ready: ready}
+	j := job{number: s.submitted, step: step, layer: layer, at: at, count: n, release: end, ready: ready}
 	s.open = append(s.open, j)
 	s.mu.Unlock()
 	s.jobs <- j

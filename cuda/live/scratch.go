@@ -2,6 +2,7 @@ package live
 
 import (
 	"fmt"
+	"unsafe"
 
 	"sparseserve/cuda"
 	"sparseserve/cuda/weights"
@@ -10,19 +11,21 @@ import (
 
 // scratch is the device memory that a step works in. It grows to the largest step so far.
 type scratch struct {
-	x      [2]buffer // residual stream [tokens][hidden]; the second takes the rows when they change
-	h      buffer    // normed input, and output of a linear [tokens][hidden]
-	qkv    buffer    // [tokens][HeadsQ + 2 HeadsKV][D]
-	attn   buffer    // [tokens][HeadsQ][D]
-	gateUp buffer    // [slice][2 FFN]
-	act    buffer    // [slice][FFN]
-	q      buffer    // of decodes, packed [decodes][HeadsQ][D]
-	scores buffer    // fp32 [decodes][HeadsKV][blocks]
-	list   buffer    // int32 [decodes][HeadsKV][budget]
-	count  buffer    // int32 [decodes][HeadsKV]
-	zeroed buffer    // workspaces that must be zero at first
-	logits buffer    // [rows][vocab]
-	picked buffer    // int32 [rows]
+	x       [2]buffer // residual stream [tokens][hidden]; the second takes the rows when they change
+	h       buffer    // normed input, and output of a linear [tokens][hidden]
+	qkv     buffer    // [tokens][HeadsQ + 2 HeadsKV][D]
+	attn    buffer    // [tokens][HeadsQ][D]
+	gateUp  buffer    // [slice][2 FFN]
+	act     buffer    // [slice][FFN]
+	q       buffer    // of decodes, packed [decodes][HeadsQ][D]
+	scores  buffer    // fp32 [decodes][HeadsKV][blocks]
+	first   buffer    // int64 [layers][decodes][KVHeads] index of the unit's first digest
+	list    buffer    // int32 [decodes][HeadsKV][budget]
+	count   buffer    // int32 [decodes][HeadsKV]
+	zeroed  buffer    // workspaces that must be zero at first
+	logits  buffer    // [rows][vocab]
+	picked  buffer    // int32 [rows]
+	ordered buffer    // int32 0, 1, 2, ..
 }
 
 // buffer is device memory that grows.
@@ -48,7 +51,34 @@ func (d *Device) size(s *sim.Step) error {
 			return err
 		}
 	}
-	return nil
+	return d.count(s)
+}
+
+// count uploads 0, 1, 2, .. as far as the step's decodes and layer-segmented prefills need it, unless it is there.
+func (d *Device) count(s *sim.Step) error {
+	n := 0
+	for i := range s.Rows {
+		if s.Rows[i].Segmented {
+			n = max(n, d.geo.KVHeads*d.geo.Blocks(len(d.of[i].tokens)))
+		}
+	}
+	if n = max(n, len(s.Rows)); n <= len(d.order) {
+		return nil
+	}
+	n += n / spareShare
+	if err := d.grow(&d.scratch.ordered, int64(n)*4, "numbers in order"); err != nil {
+		return err
+	}
+	d.order = make([]int32, n)
+	for i := range d.order {
+		d.order[i] = int32(i)
+	}
+	words, at, err := d.stage.note((n + 1) / 2)
+	if err != nil {
+		return err
+	}
+	copy(unsafe.Slice((*int32)(unsafe.Pointer(unsafe.SliceData(words))), n), d.order)
+	return d.stage.copyUp(d.scratch.ordered.at, at, int64(n)*4, d.stream)
 }
 
 type need struct {
@@ -116,7 +146,7 @@ func (d *Device) growZeroed(b *buffer, bytes int64, what string) error {
 }
 
 func (s *scratch) close(m Machine) error {
-	for _, b := range []*buffer{&s.x[0], &s.x[1], &s.h, &s.qkv, &s.attn, &s.gateUp, &s.act, &s.q, &s.scores, &s.list, &s.count, &s.zeroed, &s.logits, &s.picked} {
+	for _, b := range []*buffer{&s.x[0], &s.x[1], &s.h, &s.qkv, &s.attn, &s.gateUp, &s.act, &s.q, &s.scores, &s.first, &s.list, &s.count, &s.zeroed, &s.logits, &s.picked, &s.ordered} {
 		if b.bytes > 0 {
 			if err := m.DeviceFree(b.at); err != nil {
 				return err

@@ -8,55 +8,76 @@ import (
 	"sparseserve/sim/kv"
 )
 
-// Move implements sim.Device: it loads the layer's misses into their slots. Saves follow from what Compute writes.
+// Move implements sim.Device: it names the layer's misses and their slots. Compute loads them, with the one upload that carries the addresses and
+// all else that the layer needs. Saves follow from what Compute writes.
 func (d *Device) Move(m *kv.Moves) error {
 	d.enter(&d.counters.Lookup)
 	defer d.leave()
-	if err := d.load(m); err != nil {
+	if err := d.nameLoads(m); err != nil {
 		return fmt.Errorf("live: step %d, layer %d, loading %d blocks: %w", d.step.Index, m.Layer, m.Loads, err)
 	}
 	return nil
 }
 
-func (d *Device) load(m *kv.Moves) error {
+// loading is what a layer's Move has left to Compute.
+type loading struct {
+	count int
+	args  cuda.BlocksArgs
+}
+
+func (d *Device) nameLoads(m *kv.Moves) error {
 	n := len(m.LoadRefs)
 	if err := d.clock.mark(phaseHost); err != nil || n == 0 {
 		return err
 	}
-	addresses, at, err := d.stage.longs(2 * n)
+	place := d.stage.note // copies by the engine read the addresses on the host
+	if d.cfg.Spec.LoadEngine == "flash" {
+		place = d.stage.longs
+	}
+	addresses, at, err := place(2 * n)
 	if err != nil {
 		return err
 	}
-	for i, ref := range m.LoadRefs {
-		r := d.bySeq[ref.Seq]
+	var r *request
+	seq, size := int32(-1), d.geo.BlockBytes
+	for i := range m.LoadRefs {
+		ref := &m.LoadRefs[i]
+		if ref.Seq != seq { // those of a request follow one another
+			seq, r = ref.Seq, d.bySeq[ref.Seq]
+		}
 		if r == nil || int(ref.Block) >= len(r.pages) {
 			return fmt.Errorf("block %d of handle %d was never saved", ref.Block, ref.Seq)
 		}
-		if err := r.waitFor(d.saver, int(ref.Block)); err != nil { // it may still be on its way to DRAM
-			return err
+		if len(r.saves) > 0 { // it may still be on its way to DRAM
+			if err := r.waitFor(d.saver, int(ref.Block)); err != nil {
+				return err
+			}
 		}
 		addresses[i] = int64(d.dram.block(r.pages[ref.Block], int(ref.Group)))
-		addresses[n+i] = int64(d.pool) + int64(ref.Slot)*d.geo.BlockBytes
+		addresses[n+i] = int64(d.pool) + int64(ref.Slot)*size
 	}
-	a := &cuda.BlocksArgs{Src: at, Dst: at + cuda.Ptr(8*n), Count: int64(n), BlockBytes: d.geo.BlockBytes}
-	if d.cfg.Spec.LoadEngine == "flash" {
-		if err := d.stage.send(d.stream); err != nil {
-			return err
-		}
-		err = d.m.FlashH2D(a, d.stream)
-	} else {
-		// Copies by the engine read the addresses on the host.
-		a.Src, a.Dst = d.stage.pinned(a.Src), d.stage.pinned(a.Dst)
-		move := d.m.MemcpyBlocks
-		if d.cfg.Spec.LoadEngine == "batched" {
-			move = d.m.MemcpyBatch
-		}
-		err = move(a, d.stream)
+	d.loading = loading{n, cuda.BlocksArgs{Src: at, Dst: at + cuda.Ptr(8*n), Count: int64(n), BlockBytes: size}}
+	return nil
+}
+
+// startLoads loads what Move named; the addresses are where the engine reads them.
+func (d *Device) startLoads() error {
+	l := &d.loading
+	if l.count == 0 {
+		return nil
 	}
-	if err != nil {
-		return err
+	move := d.m.MemcpyBlocks
+	switch d.cfg.Spec.LoadEngine {
+	case "flash":
+		move = d.m.FlashH2D
+	case "batched":
+		move = d.m.MemcpyBatch
 	}
-	d.counters.Loaded += int64(n)
+	if err := move(&l.args, d.stream); err != nil {
+		return fmt.Errorf("loading %d blocks: %w", l.count, err)
+	}
+	d.counters.Loaded += int64(l.count)
+	l.count = 0
 	return d.clock.mark(phaseLoadStall)
 }
 
@@ -69,6 +90,7 @@ type closed struct {
 	slots         []int32
 	stride, first int
 	page          bool
+	digest        cuda.DigestArgs
 }
 
 func (c *closed) slot(h, b, heads int) int64 {
@@ -78,22 +100,53 @@ func (c *closed) slot(h, b, heads int) int64 {
 	return int64(c.slots[h*c.stride+b-c.first])
 }
 
-// closeBlocks digests full blocks and sends them to DRAM.
-func (d *Device) closeBlocks(layer int) error {
-	for i := range d.plan.stashes {
-		if err := d.m.GPUScatter(&d.plan.stashes[i], d.stream); err != nil {
-			return fmt.Errorf("open blocks: %w", err)
-		}
-	}
-	for i := range d.plan.closed {
-		c := &d.plan.closed[i]
+// planClosed readies digests and saves of the blocks that become full.
+func (d *Device) planClosed(layer int) error {
+	p := &d.plan
+	for i := range p.closed {
+		c := &p.closed[i]
 		if d.sparse {
-			if err := d.digest(layer, c); err != nil {
+			if err := d.planDigest(layer, c); err != nil {
 				return err
 			}
 		}
 		if d.offload {
-			if err := d.save(layer, c); err != nil {
+			d.planSaves(i, c)
+		}
+	}
+	for i := range p.saves {
+		s := &p.saves[i]
+		at, end, ok := d.saver.tryReserve(s.n)
+		if !ok {
+			break // those before it must go first
+		}
+		if err := d.address(layer, s, at, end); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// closeBlocks digests full blocks and sends them to DRAM.
+func (d *Device) closeBlocks(layer int) error {
+	p := &d.plan
+	for i := range p.stashes {
+		if err := d.m.GPUScatter(&p.stashes[i], d.stream); err != nil {
+			return fmt.Errorf("open blocks: %w", err)
+		}
+	}
+	next := 0
+	for i := range p.closed {
+		if d.sparse {
+			if err := d.m.Digest(&p.closed[i].digest, d.stream); err != nil {
+				return err
+			}
+			if err := d.clock.mark(phaseScoring); err != nil {
+				return err
+			}
+		}
+		for ; next < len(p.saves) && p.saves[next].closed == i; next++ {
+			if err := d.save(layer, &p.saves[next]); err != nil {
 				return err
 			}
 		}
@@ -101,8 +154,8 @@ func (d *Device) closeBlocks(layer int) error {
 	return nil
 }
 
-// digest makes the selection metadata of full blocks.
-func (d *Device) digest(layer int, c *closed) error {
+// planDigest readies the selection metadata of full blocks.
+func (d *Device) planDigest(layer int, c *closed) error {
 	heads, n := d.geo.KVHeads, d.geo.KVHeads*(c.to-c.from)
 	slots, at, err := d.stage.words(n)
 	if err != nil {
@@ -120,26 +173,54 @@ func (d *Device) digest(layer int, c *closed) error {
 			i++
 		}
 	}
-	if err := d.stage.send(d.stream); err != nil {
-		return err
-	}
-	err = d.m.Digest(&cuda.DigestArgs{
+	c.digest = cuda.DigestArgs{
 		Pool: c.pool, Slot: at, Dst: toAt, Meta: c.req.meta.at, Count: int64(n), HeadDim: int32(d.model.HeadDim), BlockTokens: int32(d.geo.BlockTokens),
-	}, d.stream)
+	}
+	return nil
+}
+
+// part is one job of the saver: n blocks of a closed run, from the given one on.
+type part struct {
+	closed   int // in plan.closed
+	from, n  int64
+	at, end  int64 // in the ring, once it has its place there
+	args     cuda.BlocksArgs
+	reserved bool
+}
+
+// planSaves divides a closed run into jobs.
+func (d *Device) planSaves(i int, c *closed) {
+	all := int64(d.geo.KVHeads * (c.to - c.from))
+	for from := int64(0); from < all; {
+		n := min(all-from, d.saver.most())
+		d.plan.saves = append(d.plan.saves, part{closed: i, from: from, n: n})
+		from += n
+	}
+}
+
+// address names the blocks of a job whose place in the ring begins at at.
+func (d *Device) address(layer int, s *part, at, end int64) error {
+	c, heads := &d.plan.closed[s.closed], d.geo.KVHeads
+	addresses, to, err := d.stage.longs(int(2 * s.n))
 	if err != nil {
 		return err
 	}
-	return d.clock.mark(phaseScoring)
+	for i := range s.n {
+		h, b := int(s.from+i)/(c.to-c.from), c.from+int(s.from+i)%(c.to-c.from)
+		addresses[i] = int64(c.pool) + c.slot(h, b, heads)*d.geo.BlockBytes
+		addresses[s.n+i] = int64(d.saver.ring) + (at+i)*d.geo.BlockBytes
+		d.saver.to(at+i, d.dram.block(c.req.pages[b], layer*heads+h))
+	}
+	s.at, s.end, s.reserved = at, end, true
+	s.args = cuda.BlocksArgs{Src: to, Dst: to + cuda.Ptr(8*s.n), Count: s.n, BlockBytes: d.geo.BlockBytes, CTAs: int32(min(s.n, ringCTAs))}
+	return nil
 }
 
-// save copies full blocks to the ring, part by part, and hands them over.
-func (d *Device) save(layer int, c *closed) error {
-	heads := d.geo.KVHeads
-	all := int64(heads * (c.to - c.from))
-	for done := int64(0); done < all; {
-		n := min(all-done, d.saver.most())
+// save copies a job's blocks to the ring and hands them over. One that found no room there waits for it, and uploads its addresses then.
+func (d *Device) save(layer int, s *part) error {
+	if !s.reserved {
 		start := time.Now()
-		at, waited, err := d.saver.reserve(n)
+		at, end, waited, err := d.saver.reserve(s.n)
 		if err != nil {
 			return err
 		}
@@ -149,31 +230,23 @@ func (d *Device) save(layer int, c *closed) error {
 				return err
 			}
 		}
-		addresses, to, err := d.stage.longs(int(2 * n))
-		if err != nil {
+		if err := d.address(layer, s, at, end); err != nil {
 			return err
-		}
-		for i := range n {
-			h, b := int(done+i)/(c.to-c.from), c.from+int(done+i)%(c.to-c.from)
-			addresses[i] = int64(c.pool) + c.slot(h, b, heads)*d.geo.BlockBytes
-			addresses[n+i] = int64(d.saver.ring) + (at+i)*d.geo.BlockBytes
-			d.saver.to(at+i, d.dram.block(c.req.pages[b], layer*heads+h))
 		}
 		if err := d.stage.send(d.stream); err != nil {
 			return err
 		}
-		a := &cuda.BlocksArgs{Src: to, Dst: to + cuda.Ptr(8*n), Count: n, BlockBytes: d.geo.BlockBytes, CTAs: int32(min(n, ringCTAs))}
-		if err := d.m.GPUScatter(a, d.stream); err != nil {
-			return err
-		}
-		job, err := d.saver.submit(d.step.Index, layer, at, n, d.stream)
-		if err != nil {
-			return err
-		}
-		c.req.note(c.to, job)
-		done += n
 	}
-	d.counters.Saved += all
+	if err := d.m.GPUScatter(&s.args, d.stream); err != nil {
+		return err
+	}
+	job, err := d.saver.submit(d.step.Index, layer, s.at, s.n, s.end, d.stream)
+	if err != nil {
+		return err
+	}
+	c := &d.plan.closed[s.closed]
+	c.req.note(c.to, job)
+	d.counters.Saved += s.n
 	return nil
 }
 

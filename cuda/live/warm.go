@@ -180,6 +180,9 @@ func (w *warmUp) lists(layer, blocks int) *sim.Lists {
 	l := &sim.Lists{Stride: blocks}
 	for h := range w.d.geo.KVHeads {
 		l.Count = append(l.Count, int32(blocks))
+		if w.d.offload {
+			l.Open = append(l.Open, w.slot(layer, h, blocks-1))
+		}
 		for b := range blocks {
 			l.Block = append(l.Block, int32(b))
 			if w.d.offload {

@@ -14,8 +14,8 @@ func printLive(w io.Writer, sums []sim.Summary) {
 		if l == nil {
 			continue
 		}
-		fmt.Fprintf(w, "%s, host: bookkeeping %s ms a step (%s %% of it: lookup %s s, lists %s s), planning %s s, %s round trips a step (%s s waited), save buffer %s s waited, %s s of memory growing\n",
+		fmt.Fprintf(w, "%s, host: bookkeeping %s ms a step (%s %% of it: lookup %s s, lists %s s), planning %s s, %s round trips a step (%s s waited), %s uploads of %s KiB and %s calls a layer, save buffer %s s waited, %s s of memory growing\n",
 			s.Name, digits(l.BookkeepingMSPerStep), digits(100*l.BookkeepingShare), digits(l.LookupS), digits(l.ListsS), digits(l.PlanningS),
-			digits(l.RoundTripsPerStep), digits(l.RoundTripS), digits(l.SaveWaitS), digits(l.GrowingS))
+			digits(l.RoundTripsPerStep), digits(l.RoundTripS), digits(l.UploadsPerLayer), digits(l.UploadKiBPerLayer), digits(l.CallsPerLayer), digits(l.SaveWaitS), digits(l.GrowingS))
 	}
 }

@@ -1,0 +1,94 @@
+package live_test
+
+import (
+	"testing"
+
+	"sparseserve/cuda"
+	"sparseserve/cuda/live"
+	"sparseserve/cuda/soft"
+	"sparseserve/sim"
+)
+
+// uploads counts copies from pinned memory to the GPU.
+type uploads struct {
+	live.Machine
+	pinned   []cuda.HostMemory
+	n, bytes int64
+}
+
+func (u *uploads) HostAlloc(bytes int64, pages cuda.HostPages) (cuda.HostMemory, error) {
+	m, err := u.Machine.HostAlloc(bytes, pages)
+	u.pinned = append(u.pinned, m)
+	return m, err
+}
+
+func (u *uploads) Memcpy(a *cuda.MemcpyArgs, s cuda.Stream) error {
+	for _, m := range u.pinned {
+		if a.Src >= m.Ptr() && a.Src < m.Ptr()+cuda.Ptr(len(m.Bytes())) {
+			u.n++
+			u.bytes += a.Bytes
+			break
+		}
+	}
+	return u.Machine.Memcpy(a, s)
+}
+
+// The host sends a layer all that its launches need in one copy, and the step what all layers need in another; lists that have not changed are
+// not sent again.
+func TestOneUploadALayer(t *testing.T) {
+	dense := cases()["mha/offload, dense"]
+	for name, c := range map[string]*scenario{
+		"flash": cases()["mha/offload, small"], "memcpy": cases()["mha/offload, memcpy"], "batched": cases()["gqa/offload, batched and gpu"],
+		"segmented": cases()["gqa/layer"], "in HBM": cases()["mha/sparse"], "selects": cases()["gqa/select: offload, small"], "dense": dense,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			soft := soft.New(soft.Config{Late: true, Seed: 11})
+			defer soft.Close()
+			m := &uploads{Machine: soft}
+			var n, bytes []int64
+			c.each = func() { n, bytes = append(n, m.n), append(bytes, m.bytes) }
+			r := c.run(t, m)
+			layers, alone, still := int64(c.shape.Layers), 0, 0
+			for i := range r.steps {
+				if i == 0 {
+					continue
+				}
+				was, is := &r.counters[i-1], &r.counters[i]
+				count, size := n[i]-n[i-1], bytes[i]-bytes[i-1]
+				if got := is.Uploads - was.Uploads; got != count || is.UploadBytes-was.UploadBytes != size {
+					t.Fatalf("step %d: %d uploads of %d bytes counted, the machine saw %d of %d", i, got, is.UploadBytes-was.UploadBytes, count, size)
+				}
+				if !decodes(&r.steps[i]) || !decodes(&r.steps[i-1]) || r.steps[i].Decodes != r.steps[i-1].Decodes || is.Growing != was.Growing {
+					continue
+				}
+				alone++
+				// One more where another request decodes: where its digests begin.
+				if count > layers+2 {
+					t.Errorf("step %d: %d uploads in %d layers", i, count, layers)
+				}
+				if count <= layers+1 {
+					still++
+				}
+			}
+			if alone < 10 || still*10 < alone*8 {
+				t.Errorf("%d steps of decodes alone, %d of them with one upload a layer", alone, still)
+			}
+			if c == dense && !contains(n, 1) {
+				t.Error("every step sent every layer's lists anew")
+			}
+		})
+	}
+}
+
+func decodes(r *sim.StepRecord) bool { return r.Decodes > 0 && r.Prefills == 0 }
+
+// contains says whether the total grew by so much in some step.
+func contains(totals []int64, by int64) bool {
+	for i := 1; i < len(totals); i++ {
+		if totals[i]-totals[i-1] == by {
+			return true
+		}
+	}
+	return false
+}
