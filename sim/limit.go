@@ -74,8 +74,9 @@ func (l *hbmLimit) Decode(sr *sched.Request) int64 {
 // step.
 func (s *Server) workingSet(r *request) int64 {
 	set := s.cache.WorkingSet(r.seq)
-	if !s.fixed && set > 0 {
-		return set
+	if s.Spec.Sparse() && !s.fixed && r.steps > 0 {
+		dense := int64(s.Geometry.Blocks(r.Context())*min(s.Spec.DenseLayers, s.Model.Layers)) * s.layerOfBlocks()
+		return max(set, dense+r.selected*s.Geometry.BlockBytes)
 	}
 	return max(set, s.selectedBytes(r.Context()))
 }

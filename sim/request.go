@@ -19,9 +19,10 @@ type request struct {
 
 	prefilled int64 // token-layers of the running prefill
 
-	steps    int // decode steps so far, the clock of its selections
-	grid     int // context grid of its selections, -1 all blocks
-	lastGrid int // that of the step before
+	steps    int   // decode steps so far, the clock of its selections
+	selected int64 // blocks in the last of them, over the sparse layers; where its algorithm decides
+	grid     int   // context grid of its selections, -1 all blocks
+	lastGrid int   // that of the step before
 	cursors  []dsa.Cursor
 	streams  []*dsa.Stream
 	rows     *dsa.Rows   // selections that the device chose

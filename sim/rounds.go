@@ -13,9 +13,13 @@ func (s *Server) attended(layer int) {
 	for _, r := range st.decodes {
 		all := s.Geometry.Blocks(r.Context())
 		kept := min(all, s.Spec.SinkBlocks+s.Spec.WindowBlocks)
+		if layer == s.Spec.DenseLayers {
+			r.selected = 0
+		}
 		for h := range heads {
 			n := kept + s.used(r, layer*heads+h)
 			blocks += int64(n)
+			r.selected += int64(n)
 			s.endsAfter(n)
 		}
 		spare += int64(all)*size - int64(r.Context())

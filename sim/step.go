@@ -87,7 +87,7 @@ func (s *Server) closeSeq(r *request) {
 	if r.seq != nil {
 		s.cache.Free(r.seq)
 	}
-	r.seq, r.pinned, r.buffers, r.steps, r.prefilled = nil, false, 0, 0, 0
+	r.seq, r.pinned, r.buffers, r.steps, r.selected, r.prefilled = nil, false, 0, 0, 0, 0
 }
 
 // enter brings the batch's requests into the cache and sums up the step.
