@@ -51,7 +51,7 @@ func drawScenario(t *rapid.T) *scenario {
 	}
 	s := &c.spec
 	*s = sim.Spec{
-		Attention: pick("attention", "full", "sparse", "sparse"), Selection: pick("selection", "arkvale", "arkvale", "psa"),
+		Attention: pick("attention", "full", "sparse", "sparse"), Selection: pick("selection", "arkvale", "arkvale", "quest", "psa", "psa", "streaming", "infinigen"),
 		Epsilon: pick2(t, "epsilon", 0.5, 0.9, 0.99), Microbatch: n("microbatch", 1, 5), Pipelined: rapid.Bool().Draw(t, "pipelined"),
 		BlockTokens: n("block tokens", 1, 8),
 		Offload:     n("offload", 0, 3) > 0, LoadEngine: pick("load engine", "memcpy", "batched", "flash"),
@@ -75,6 +75,9 @@ func drawScenario(t *rapid.T) *scenario {
 	s.BudgetTokens = s.BlockTokens*(s.SinkBlocks+s.WindowBlocks+n("budget", 1, 6)) + n("budget rest", 0, s.BlockTokens-1)
 	if s.DenseLayers = n("dense layers", 0, 3); s.DenseLayers > 1 {
 		s.DenseLayers = 0
+	}
+	if s.Selection == "infinigen" {
+		s.BlockTokens, s.Margin = 1, pick2(t, "margin", 0, 2, 5)
 	}
 	at := des.Time(0)
 	largest := 0
