@@ -108,7 +108,7 @@ func benchmarkHost(b *testing.B, requests int, kv int64) {
 		b.Fatal(err)
 	}
 	spec := sim.Spec{
-		Attention: "sparse", BudgetTokens: 2048, BlockTokens: 32, SinkBlocks: 2, WindowBlocks: 2,
+		Attention: "sparse", Selection: "arkvale", BudgetTokens: 2048, BlockTokens: 32, SinkBlocks: 2, WindowBlocks: 2,
 		Offload: true, LoadEngine: "flash", SaveEngine: "flash", Eviction: "lru", Pool: "unified",
 		DRAMGiB: 224, SaveBuffer: 256, Base: "vllm", MaxRequests: 16, MaxTokens: 2048, Watermark: 0.01,
 		Window: 12, Prefill: "layer", ChunkTokens: 2048, Heads: "full",
