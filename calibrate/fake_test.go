@@ -125,6 +125,9 @@ func (f *fakeBench) seconds(p Point) float64 {
 		return 1.05 * fakeAlone * float64(p.At("tokens"))
 	case probeBesideSave:
 		return 1.3 * fakeAlone * float64(p.At("tokens"))
+	case probeCallsNone, probeCallsSave, probeCallsLoad:
+		calls := float64(p.At("launches") + p.At("copies"))
+		return calls * (fakeSubmit + map[string]float64{probeCallsSave: t.Host.CallWait.SI(), probeCallsLoad: t.Host.CopyWait.SI()}[p.Probe])
 	case probeLayersNone, probeLayersMemcpy, probeLayersGPU, probeLayersFlash:
 		alone := float64(p.At("layers")) * fakeAlone * float64(p.At("chunk_tokens"))
 		if p.Probe == probeLayersGPU {
@@ -146,6 +149,7 @@ func truth(name string) *hw.Profile {
 	p.Host.LayerRate = from.figure(5, "GB/s", "x")
 	p.Host.Step = from.figure(40, "us", "x")
 	p.Host.Request = from.figure(3, "us", "x")
+	p.Host.CallWait, p.Host.CopyWait = from.figure(2.5, "us", "x"), from.figure(1.5, "us", "x")
 	p.Load.MemcpyBase = from.figure(9, "us", "x")
 	p.Save.MemcpyBase = from.figure(8, "us", "x")
 	p.Load.FlashBlock = from.figure(30, "ns", "x")

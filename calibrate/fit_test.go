@@ -59,6 +59,8 @@ func TestFitsRecoverKnownFigures(t *testing.T) {
 		{"link.duplex_copy", got.Link.DuplexCopy, want.Link.DuplexCopy, 0.01},
 		{"link.duplex_kernel", got.Link.DuplexKernel, want.Link.DuplexKernel, 0.01},
 		{"host.layer_sync", got.Host.LayerSync, want.Host.LayerSync, 0.02},
+		{"host.call_wait", got.Host.CallWait, want.Host.CallWait, 0.05},
+		{"host.copy_wait", got.Host.CopyWait, want.Host.CopyWait, 0.05},
 		{"host.layer_rate", got.Host.LayerRate, want.Host.LayerRate, 0.1},
 		{"load.memcpy_call", got.Load.MemcpyCall, want.Load.MemcpyCall, 0.03},
 		{"load.memcpy_base", got.Load.MemcpyBase, want.Load.MemcpyBase, 0.1},

@@ -107,6 +107,12 @@ func overlapPoints(s scale) []Point {
 			all = append(all, point(probe, s.shapes[0], tokens))
 		}
 	}
+	// Up to 96 calls of one kind: a stream takes many more before a call has to wait for the GPU.
+	for _, n := range [][2]int64{{64, 1}, {1, 64}, {16, 16}, {48, 48}} {
+		for _, probe := range []string{probeCallsNone, probeCallsSave, probeCallsLoad} {
+			all = append(all, point(probe, "", n[0], n[1]))
+		}
+	}
 	for _, prefix := range s.layerPrefix {
 		for _, probe := range []string{probeLayersNone, probeLayersMemcpy, probeLayersGPU, probeLayersFlash} {
 			all = append(all, point(probe, s.shapes[0], 2048, prefix, layersTimed))

@@ -11,6 +11,7 @@ import (
 const (
 	wall    = "host time from the call until the GPU is idle"
 	gpuTime = "GPU time between two events"
+	calls   = "launches of an empty kernel and copies of 16 KiB to the GPU, in turn; host time of the calls alone"
 )
 
 // Names of the probes.
@@ -45,6 +46,9 @@ const (
 	probeBesideSave   = "beside.save_gpu"
 	probeBesideLoad   = "beside.load_flash"
 	probeBesideFlash  = "beside.save_flash"
+	probeCallsNone    = "calls.nothing"
+	probeCallsSave    = "calls.save_memcpy"
+	probeCallsLoad    = "calls.load_memcpy"
 	probeLayersNone   = "layers.nothing"
 	probeLayersMemcpy = "layers.save_memcpy"
 	probeLayersGPU    = "layers.save_gpu"
@@ -86,6 +90,9 @@ var probes = []Probe{
 	{probeBesideSave, "the same while the GPU scatter kernel saves without pause", "ss_gpu_scatter", []string{"tokens"}},
 	{probeBesideLoad, "the same while FlashH2D loads without pause", "ss_flash_h2d", []string{"tokens"}},
 	{probeBesideFlash, "the same while FlashD2H saves without pause", "ss_flash_d2h", []string{"tokens"}},
+	{probeCallsNone, calls, "ss_empty, ss_memcpy", []string{"launches", "copies"}},
+	{probeCallsSave, calls + ", while a second thread saves with a memcpy a block without pause", "ss_empty, ss_memcpy", []string{"launches", "copies"}},
+	{probeCallsLoad, calls + ", while a second thread loads with a memcpy a block without pause", "ss_empty, ss_memcpy", []string{"launches", "copies"}},
 	{probeLayersNone, "prefill of a chunk in some layers, nothing saved; until all is done", "ss_linear, ss_prefill", []string{"chunk_tokens", "prefix_tokens", "layers"}},
 	{probeLayersMemcpy, "the same, each layer's KV saved by one memcpy a block", "ss_memcpy_blocks", []string{"chunk_tokens", "prefix_tokens", "layers"}},
 	{probeLayersGPU, "the same, each layer's KV saved by the GPU scatter kernel", "ss_gpu_scatter", []string{"chunk_tokens", "prefix_tokens", "layers"}},

@@ -60,6 +60,7 @@ func Fit(s *Samples) (*Calibration, error) {
 		live = fitHost(s, p, from)
 	}
 	models = append(models, live...)
+	models = append(models, fitWaits(s, p, from)...)
 
 	data, err := p.Encode()
 	if err != nil {

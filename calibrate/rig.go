@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 	"unsafe"
 
@@ -137,15 +138,24 @@ func (g *rig) Prepare(p Point) (Timed, error) {
 		return nil, fmt.Errorf("%w: %w", ErrSkip, err)
 	}
 	if err != nil {
-		return nil, err
+		return nil, dispensable(p, err)
 	}
 	return func(warmup, repeats int) (samples []float64, err error) {
 		err = g.lib.Do(func(s *cuda.Session) error {
 			samples, err = ready.run(s, g.layer, warmup, repeats)
 			return err
 		})
-		return samples, err
+		return samples, dispensable(p, err)
 	}, nil
+}
+
+// dispensable makes the failure of a probe that a profile does without one that
+// only leaves the point out.
+func dispensable(p Point, err error) error {
+	if err == nil || !slices.Contains([]string{probeCallsNone, probeCallsSave, probeCallsLoad, probeLive, probeLiveOffload}, p.Probe) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrSkip, err)
 }
 
 func (t *setup) run(s *cuda.Session, layer *cuda.LayerProbe, warmup, repeats int) ([]float64, error) {
@@ -208,6 +218,8 @@ func (g *rig) setup(s *cuda.Session, p Point) (*setup, error) {
 		return g.setupBeside(s, p)
 	case probeLayersNone, probeLayersMemcpy, probeLayersGPU, probeLayersFlash:
 		return g.setupLayers(s, p)
+	case probeCallsNone, probeCallsSave, probeCallsLoad:
+		return g.setupCalls(s, p)
 	}
 	return nil, fmt.Errorf("%w: no such probe", ErrSkip)
 }

@@ -41,7 +41,7 @@ func (g *rig) prepareLive(p Point) (Timed, error) {
 			return err
 		})
 		if err != nil { // the loop asks more of a machine than its kernels do, and there is a profile without it (fitHost)
-			return nil, fmt.Errorf("%w: %w", ErrSkip, err)
+			return nil, dispensable(p, err)
 		}
 		return samples[warmup:], nil
 	}, nil

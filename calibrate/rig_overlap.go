@@ -63,6 +63,45 @@ func (g *rig) setupBeside(s *cuda.Session, p Point) (*setup, error) {
 	return t, err
 }
 
+// setupCalls readies launches and small copies, in turn, while a second thread
+// copies 16 KiB blocks one by one: both wait for the driver.
+func (g *rig) setupCalls(s *cuda.Session, p Point) (*setup, error) {
+	const count, block = 4096, 16 * kib
+	t := &setup{bench: cuda.Bench{Clock: cuda.SubmitClock}, settle: settled}
+	near, err := g.poisoned(s, block)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.pool.grow(s, gib); err != nil {
+		return nil, err
+	}
+	host, hostBytes := g.pool.at(0)
+	up := &cuda.MemcpyArgs{Dst: near, Src: host, Bytes: block}
+	t.verify = func(s *cuda.Session) error { return g.sameBytes(s, near, hostBytes[:block], up) }
+	launches, copies := p.At("launches"), p.At("copies")
+	for i := range max(launches, copies) {
+		if i < launches {
+			t.bench.Calls = append(t.bench.Calls, &cuda.EmptyArgs{})
+		}
+		if i < copies {
+			t.bench.Calls = append(t.bench.Calls, up)
+		}
+	}
+	var op cuda.Operation
+	var moved func(*cuda.Session) error
+	switch p.Probe {
+	case probeCallsNone:
+		return t, nil
+	case probeCallsSave:
+		op, moved, err = g.saveOp(s, probeSaveMemcpy, count, block, basePool*mib, 0)
+	case probeCallsLoad:
+		op, moved, err = g.loadOp(s, probeLoadMemcpy, count, block, basePool*mib)
+	}
+	t.beside = []cuda.Operation{op}
+	t.verify = both(t.verify, moved)
+	return t, err
+}
+
 // setupLayers readies the prefill of a chunk in some layers, the KV of each
 // saved in blocks when it is computed.
 func (g *rig) setupLayers(s *cuda.Session, p Point) (*setup, error) {

@@ -37,7 +37,8 @@ type DeviceOptions struct {
 //     trip.
 //   - Move starts loads when the layer's score is done; attention needs them,
 //     so the step waits them out (LoadStall). A save queue that runs meanwhile
-//     shares the link's limit for both directions, each slowed alike.
+//     shares the link's limit for both directions, each slowed alike. Where it
+//     saves block by block, calls of the driver wait for one another (waits.go).
 //   - Compute passes linears and attention, progressive attention with the
 //     loads of its rounds (progressive.go). A GPU scatter kernel that runs
 //     beside it takes its share of speed (SaveStall). The layer's saves join
@@ -56,6 +57,7 @@ type Device struct {
 	sync    roundTrip
 	launch  des.Time // of a layer with block selection
 	duplex  float64  // bytes/s of both directions at once
+	waits   waits
 	saves   saveQueue
 	pending int64 // blocks that the layer's Compute hands to the queue
 	bytes   int64 // of each pending block
@@ -66,6 +68,7 @@ type Device struct {
 	layers  int      // computed in this step
 	sparse  int      // of them, with block selection
 	busy    des.Time // of the GPU in this step
+	waited  des.Time // of the host for the driver in this step, the GPU at work
 	rate    float64  // of loads, bytes/s, over this step's host pool
 
 	linkFree    des.Time // when loads that nobody waits for leave the link to others
@@ -96,6 +99,7 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 		launch:  nanoseconds(gpu.Host.SparseLayer.optional()),
 		duplex:  gpu.Link.DuplexCopy.SI(),
 	}
+	d.waits = newWaits(gpu, &opts)
 	if opts.LoadEngine != "" {
 		l, err := newLoader(gpu, opts.LoadEngine)
 		if err != nil {
@@ -126,7 +130,7 @@ func (d *Device) Begin(s *sim.Step) error {
 	}
 	d.running, d.step, d.phases = true, *s, sim.Phases{}
 	d.now, d.tokens, d.layers = s.Start, 0, 0
-	d.sparse, d.busy = 0, 0
+	d.sparse, d.busy, d.waited = 0, 0, 0
 	d.costs.notes.bits = 0
 	d.costs.known = false // so that the step's own bits are set anew
 	if d.loader != nil {
@@ -145,7 +149,7 @@ func (d *Device) Score(_ int, w *sim.Work) error {
 	d.sparse++
 	d.compute(d.costs.layer(w).scoring, &d.phases.Scoring)
 	if d.opts.Offload {
-		d.pass(nanoseconds(d.sync.seconds(float64(w.DecodeTokens))), &d.phases.Host)
+		d.pass(nanoseconds(d.sync.seconds(float64(w.DecodeTokens)))+d.waits.calls(syncCalls, &d.saves), &d.phases.Host)
 	}
 	return nil
 }
@@ -186,6 +190,7 @@ func (d *Device) Compute(_ int, w *sim.Work) error {
 	if !d.running {
 		return errors.New("hw: Compute outside a step")
 	}
+	d.waited += d.waits.calls(layerCalls, &d.saves)
 	c := d.costs.layer(w)
 	d.compute(c.linears, &d.phases.Linears)
 	d.compute(c.prefill, &d.phases.PrefillAttention)
@@ -210,7 +215,7 @@ func (d *Device) Finish() (sim.Timing, error) {
 	}
 	d.enqueue() // of a Move that no Compute followed
 	d.compute(nanoseconds(d.costs.head.seconds(d.tokens, d.step.Sampled)), &d.phases.Head)
-	if idle := des.Time(d.sparse)*d.launch - d.busy; idle > 0 {
+	if idle := des.Time(d.sparse)*d.launch + d.waited - d.busy; idle > 0 {
 		d.pass(idle, &d.phases.Host)
 	}
 	d.running = false
@@ -260,8 +265,9 @@ func (d *Device) load(n, blockBytes int64) {
 		d.pass(d.linkFree-d.now, &d.phases.LoadStall)
 	}
 	d.costs.notes.mark(notePool, d.bigPool, float64(d.step.DRAMBytes)/(1<<30))
-	alone := nanoseconds(d.loader.seconds(n, blockBytes, d.rate))
 	q := &d.saves
+	alone := nanoseconds(d.loader.seconds(n, blockBytes, d.rate))
+	alone += d.waits.loads(n, blockBytes, alone, q)
 	both := min(alone, q.work) // work that each does while the other runs
 	moved := float64(n)*float64(blockBytes)*float64(both)/float64(alone) + q.bytesOf(both)
 	slowed := max(both, nanoseconds(moved/d.duplex))

@@ -14,7 +14,8 @@
 //     model each; load.go and save.go: the transfer engines; roundtrip.go: a
 //     layer's way to the CPU and back.
 //   - price.go: each cost model alone, for calibration and plots.
-//   - costs.go: one layer's price; savequeue.go: the D2H queue; device.go: the
+//   - costs.go: one layer's price; savequeue.go: the D2H queue; waits.go: calls
+//     that queue for the driver; device.go: the
 //     time line of a step; notes.go: which model was asked beyond its data.
 //   - plan.go: what fits on the card; slo.go: the decode iteration that
 //     service levels are multiples of.

@@ -92,6 +92,11 @@ type Host struct {
 	// launched kernel by kernel, for want of a CUDA graph. The GPU works
 	// meanwhile: it is a floor of the GPU's time.
 	SparseLayer Figure `toml:"sparse_layer,omitempty" dim:"time,optional"`
+	// CallWait is what each call of the driver takes longer while another thread
+	// saves with a memcpy a block: the calls of both queue for the driver's lock.
+	// CopyWait is the same beside loads, and so what a saving memcpy waits there.
+	CallWait Figure `toml:"call_wait,omitempty" dim:"time,optional"`
+	CopyWait Figure `toml:"copy_wait,omitempty" dim:"time,optional"`
 }
 
 // Reference is the decode iteration that service levels are multiples of.

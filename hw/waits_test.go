@@ -1,0 +1,77 @@
+package hw
+
+import (
+	"testing"
+
+	"sparseserve/sim"
+	"sparseserve/sim/des"
+)
+
+// waitingDevice is a device whose calls wait 2 us beside saves and 1 us beside
+// loads.
+func waitingDevice(t *testing.T, opts DeviceOptions) *Device {
+	t.Helper()
+	p := mustProfile(t, "h200")
+	p.Host.CallWait, p.Host.CopyWait = Figure{Value: 2, Unit: "us", From: Measured, Source: "a test"}, Figure{Value: 1, Unit: "us", From: Measured, Source: "a test"}
+	d, err := NewDevice(p, mustModel(t, "lwm-7b"), opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// Calls wait for the driver while a memcpy a block saves: each block's load, the
+// calls of a layer's round trip, and what they wait does not outlast the saves.
+// Other engines, and a queue that is empty, cost what they did.
+func TestCallsQueueForTheDriver(t *testing.T) {
+	const block = 16 << 10
+	for name, c := range map[string]struct {
+		load, save  string
+		saved       int64 // blocks, before the step's load of 100
+		stall, host des.Time
+	}{
+		"memcpy both ways": {LoadMemcpy, SaveMemcpy, 100_000, 100 * 2 * des.Microsecond, syncCalls * 2 * des.Microsecond},
+		"one gather":       {LoadFlash, SaveMemcpy, 100_000, 2 * des.Microsecond, syncCalls * 2 * des.Microsecond},
+		"nothing saved":    {LoadMemcpy, SaveMemcpy, 0, 0, 0},
+		"FlashD2H":         {LoadMemcpy, SaveFlash, 100_000, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			opts := DeviceOptions{LoadEngine: c.load, SaveEngine: c.save, Offload: true, SaveBufferBytes: 1 << 40}
+			plain, waiting := newTestDevice(t, "h200", "lwm-7b", opts), waitingDevice(t, opts)
+			w := sim.Work{Tokens: 8, Decodes: 8, DecodeTokens: 8 * 2048, ScoredBlocks: 8 * 400, Sparse: true}
+			var got [2]sim.Timing
+			for i, d := range []*Device{plain, waiting} {
+				first := runStep(t, d, &sim.Step{}, 1, &sim.Work{Tokens: 2048}, 0, c.saved)
+				got[i] = runStep(t, d, &sim.Step{Index: 1, Start: first.Elapsed}, 1, &w, 100, 0)
+			}
+			if more := got[1].Phases.LoadStall - got[0].Phases.LoadStall; more < c.stall-2 || more > c.stall+2 {
+				t.Errorf("loads take %v longer, want %v", more, c.stall)
+			}
+			if more := got[1].Phases.Host - got[0].Phases.Host; more != c.host {
+				t.Errorf("the host takes %v longer, want %v", more, c.host)
+			}
+			if held := got[1].SavesDone > got[0].SavesDone; held != (name == "memcpy both ways") {
+				t.Errorf("saves are done at %v, alone at %v", got[1].SavesDone, got[0].SavesDone)
+			}
+			if sum := got[1].Phases.Sum(); sum != got[1].Elapsed {
+				t.Errorf("phases add up to %v of %v", sum, got[1].Elapsed)
+			}
+		})
+	}
+}
+
+// A few saves hold the calls up no longer than they last.
+func TestWaitsEndWithTheSaves(t *testing.T) {
+	var q saveQueue
+	q.push(1, 3*des.Microsecond)
+	w := waits{call: 2e-6, blocks: true}
+	if got := w.calls(layerCalls, &q); got != 3*des.Microsecond {
+		t.Errorf("%v beside saves of 3 us", got)
+	}
+	if got := w.loads(1000, 16<<10, des.Millisecond, &q); got > 3*des.Microsecond {
+		t.Errorf("loads wait %v beside saves of 3 us", got)
+	}
+	if got := (&waits{}).calls(layerCalls, &q); got != 0 {
+		t.Errorf("%v without a figure", got)
+	}
+}
