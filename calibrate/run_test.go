@@ -273,3 +273,33 @@ func filled(n int, f func(int) float64) []float64 {
 	}
 	return x
 }
+
+// A machine on which calls beside another thread's copies, or the live loop,
+// cannot be timed gets a profile without what they say.
+func TestProfileWithoutTheDispensable(t *testing.T) {
+	t.Parallel()
+	b := newFake(truth("a100-40gb"), 0, 1)
+	b.fail = func(p Point) error {
+		switch p.Probe {
+		case probeCallsNone, probeCallsSave, probeCallsLoad, probeLive, probeLiveOffload:
+			return dispensable(p, errors.New("an illegal memory access"))
+		}
+		return dispensable(p, nil)
+	}
+	var h heard
+	c, err := Run(context.Background(), fakeMachine(b), h.options(filepath.Join(t.TempDir(), "card.toml"), Quick), "2026-01-02")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Profile.Host.CallWait.Set() || c.Profile.Host.CopyWait.Set() {
+		t.Errorf("not measured, yet %+v", c.Profile.Host)
+	}
+	for _, f := range c.Profile.Fits {
+		if strings.Contains(f.Model, "_wait") {
+			t.Errorf("a fit of %s without samples", f.Model)
+		}
+	}
+	if err := dispensable(point(probeSubmit, ""), errors.New("no")); errors.Is(err, ErrSkip) {
+		t.Error("a probe that the profile needs is skipped")
+	}
+}
