@@ -7,40 +7,90 @@ import (
 	"sparseserve/sim/kv"
 )
 
-// BlockScores returns the scores that eviction goes by: the criticality that the
-// library's policy saw of a block at the newest step in which its request
-// selected from the group. Before the first such step it is that of the step
-// before. Sinks, window and dense layers are selected whatever their scores, so
-// theirs are infinite.
+// BlockScores returns the scores that eviction goes by: how far a block's
+// criticality lay above the lowest that was selected, at the newest step in which
+// its request selected from the group; before the first, at the step before. So
+// the blocks of one group are in the order of their criticality, as ArkVale has
+// them, and those of different heads and requests are compared by how near they
+// are to being selected: with criticality alone, what a short context lately
+// selected would go before what a long one never will.
 //
-// Scores of different heads and requests are compared with each other: in the
-// score process they have one law.
+// Sinks, window, dense layers and contexts within the budget are selected in any
+// case, so their scores are infinite.
 func BlockScores(spec *Spec, geo kv.Geometry, sample []int32, lib *dsa.Library, seed uint64) kv.Score {
-	type place struct {
-		owner   uint32
-		cursors []dsa.Cursor // by group of the sample
+	x := &blockScores{spec: spec, geo: geo, sample: sample, lib: lib, seed: seed, critical: lib.Critical()}
+	return x.score
+}
+
+type blockScores struct {
+	spec     *Spec
+	geo      kv.Geometry
+	sample   []int32
+	lib      *dsa.Library
+	seed     uint64
+	critical func(c dsa.Cursor, n, b, steps int) float32
+	places   []scorePlace // by handle
+}
+
+// scorePlace is where the groups of one request are in the score process.
+type scorePlace struct {
+	owner  uint32
+	groups []scoreGroup // of the sample
+}
+
+type scoreGroup struct {
+	cursor     dsa.Cursor
+	steps      int     // for which lowest holds, -1 none
+	candidates int     // and their number
+	lowest     float32 // criticality selected; -Inf where all are
+}
+
+// always is the score of what is selected in any case.
+var always = float32(math.Inf(1))
+
+func (x *blockScores) score(s *kv.Seq, g, b int) float32 {
+	steps, blocks := s.Seen(g)
+	if steps == 0 {
+		blocks = s.Blocks()
 	}
-	var places []place // by handle
-	critical := lib.Critical()
-	always := float32(math.Inf(1))
-	return func(s *kv.Seq, g, b int) float32 {
-		steps, blocks := s.Seen(g)
-		window := steps > 0 && b >= blocks-spec.WindowBlocks
-		if b < spec.SinkBlocks || window || int(sample[g])/geo.KVHeads < spec.DenseLayers {
-			return always
-		}
-		for int(s.Handle()) >= len(places) {
-			places = append(places, place{})
-		}
-		p := &places[s.Handle()]
-		if len(p.cursors) == 0 || p.owner != s.Owner() {
-			p.owner, p.cursors = s.Owner(), p.cursors[:0]
-			for _, at := range sample {
-				p.cursors = append(p.cursors, lib.CursorOf(seed, s.Request, int(at)/geo.KVHeads, int(at)%geo.KVHeads, geo.KVHeads))
-			}
-		}
-		return critical(p.cursors[g], blocks-spec.SinkBlocks-spec.WindowBlocks, b-spec.SinkBlocks, steps)
+	if b < x.spec.SinkBlocks || b >= blocks-x.spec.WindowBlocks || int(x.sample[g])/x.geo.KVHeads < x.spec.DenseLayers {
+		return always
 	}
+	at := &x.place(s).groups[g]
+	if n := blocks - x.spec.SinkBlocks - x.spec.WindowBlocks; at.steps != steps || at.candidates != n {
+		at.steps, at.candidates, at.lowest = steps, n, x.lowest(at.cursor, n, steps)
+	}
+	return x.critical(at.cursor, at.candidates, b-x.spec.SinkBlocks, steps) - at.lowest
+}
+
+// place finds a request's groups in the score process.
+func (x *blockScores) place(s *kv.Seq) *scorePlace {
+	for int(s.Handle()) >= len(x.places) {
+		x.places = append(x.places, scorePlace{})
+	}
+	p := &x.places[s.Handle()]
+	if len(p.groups) > 0 && p.owner == s.Owner() {
+		return p
+	}
+	p.owner, p.groups = s.Owner(), p.groups[:0]
+	for _, at := range x.sample {
+		layer, head := int(at)/x.geo.KVHeads, int(at)%x.geo.KVHeads
+		p.groups = append(p.groups, scoreGroup{cursor: x.lib.CursorOf(x.seed, s.Request, layer, head, x.geo.KVHeads), steps: -1})
+	}
+	return p
+}
+
+// lowest returns the lowest criticality that is selected of n candidates.
+func (x *blockScores) lowest(c dsa.Cursor, n, steps int) float32 {
+	grid := x.lib.Grid(n)
+	if grid < 0 {
+		return -always
+	}
+	lowest := always
+	for _, b := range x.lib.Stream(c, grid).At((int(c.Phase) + steps) % x.lib.Steps()).Next {
+		lowest = min(lowest, x.critical(c, n, int(b), steps))
+	}
+	return lowest
 }
 
 // blockScores returns the scores that eviction goes by, nil where it does not.

@@ -38,7 +38,7 @@ func Evictions() []Eviction {
 		{FIFO, "the block that entered first", func(int, Score) evictor { return &fifo{} }},
 		{CLOCK, "the block that entered first, but each use since the hand last passed keeps it for another round", func(pool int, _ Score) evictor { return &clock{pool: pool} }},
 		{SIEVE, "as clock, but what is kept keeps its place and the hand goes on to younger blocks (NSDI'24)", func(pool int, _ Score) evictor { return &sieve{pool: pool} }},
-		{ByScore, "the block of the lowest score at its request's newest step (ArkVale)", func(pool int, score Score) evictor { return &byScore{pool: pool, score: score} }},
+		{ByScore, "the block of the lowest score: the farthest from being selected at its request's newest step (ArkVale)", func(pool int, score Score) evictor { return &byScore{pool: pool, score: score} }},
 	}
 }
 
