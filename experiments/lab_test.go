@@ -3,11 +3,13 @@ package experiments
 import (
 	"bytes"
 	"context"
+	"encoding/csv"
 	"errors"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,6 +17,7 @@ import (
 	"sparseserve/hw"
 	"sparseserve/sim"
 	"sparseserve/sim/dsa"
+	"sparseserve/sim/kv"
 )
 
 // newLab is a lab with a store of its own.
@@ -186,5 +189,63 @@ func TestTransfersArePhysical(t *testing.T) {
 	}
 	if text, err := os.ReadFile(filepath.Join(lab.Dir, "fig04", tableFile)); err != nil || bytes.Count(text, []byte("\n")) != 17 {
 		t.Errorf("table of %d lines (%v), want 17", bytes.Count(text, []byte("\n")), err)
+	}
+}
+
+// All policies see one sequence of accesses, none loads less than the optimum,
+// and a larger pool never makes LRU or the optimum load more.
+func TestEvictionStudy(t *testing.T) {
+	lab, _ := countingLab(t)
+	lab.Sets = []string{"workload.requests=5", "workload.rate=1", "system.sample_groups=4"}
+	if _, err := lab.Do(t.Context(), "eviction"); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(filepath.Join(lab.Dir, "eviction", tableFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var spec evictionSpec
+	if err := decodePaper("eviction", &spec); err != nil {
+		t.Fatal(err)
+	}
+	type key struct{ seed, pool, eviction, gib string }
+	loaded, selected := map[key]int{}, map[string]string{}
+	for _, r := range rows[1:] {
+		k := key{r[0], r[1], r[2], r[3]}
+		if loaded[k], err = strconv.Atoi(r[6]); err != nil {
+			t.Fatal(err)
+		}
+		if s, known := selected[r[0]]; known && s != r[5] {
+			t.Errorf("%v selects %s blocks, others %s", k, r[5], s)
+		}
+		selected[r[0]] = r[5]
+	}
+	if want := len(spec.Seeds) * len(spec.Pools) * len(spec.KVGiB) * (len(kv.EvictionNames()) + 1); len(loaded) < want/2 {
+		t.Errorf("%d rows of %d", len(loaded), want)
+	}
+	missed := false
+	for k, n := range loaded {
+		best := loaded[key{k.seed, k.pool, optimumName, k.gib}]
+		if best == 0 || n < best {
+			t.Errorf("%v loads %d blocks, the optimum %d", k, n, best)
+		}
+		missed = missed || n > best
+		if k.eviction != kv.LRU && k.eviction != optimumName {
+			continue
+		}
+		for i, gib := range spec.KVGiB[1:] {
+			more, ok := loaded[key{k.seed, k.pool, k.eviction, number(gib)}]
+			if ok && number(spec.KVGiB[i]) == k.gib && more > n {
+				t.Errorf("%v loads %d blocks, with %g GiB %d", k, n, gib, more)
+			}
+		}
+	}
+	if !missed {
+		t.Error("everything fits in every pool")
 	}
 }

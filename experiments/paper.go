@@ -5,10 +5,11 @@ import (
 	"strings"
 )
 
-//go:embed fig*.toml
+//go:embed fig*.toml eviction.toml
 var paperFiles embed.FS
 
-// paperExperiment is what the figures of the SparseServe paper are drawn from.
+// paperExperiment is what the figures of the SparseServe paper are drawn from, or
+// one beside them that the paper does not have.
 type paperExperiment struct {
 	Name    string
 	command string // that runs it by itself; empty when it serves no requests
@@ -31,6 +32,7 @@ func paperExperiments() []paperExperiment {
 		{"fig15", "sweep", (*Lab).sweep},
 		{"fig16a", "sweep", (*Lab).sweep},
 		{"fig16b", "sweep", (*Lab).sweep},
+		{"eviction", "", (*Lab).evictions},
 	}
 }
 

@@ -8,7 +8,8 @@ import (
 	"path/filepath"
 )
 
-// paperFigure is one figure of the SparseServe paper.
+// paperFigure is one figure of the SparseServe paper, or one beside them that the
+// paper does not have.
 type paperFigure struct {
 	name    string
 	results []string // folders that it is drawn from
@@ -28,6 +29,7 @@ func paperFigures() []paperFigure {
 		{"fig14", []string{"fig14a", "fig14b"}, fig14},
 		{"fig15", []string{"fig15"}, fig15},
 		{"fig16", []string{"fig16a", "fig16b"}, fig16},
+		{"eviction", []string{"eviction"}, eviction},
 	}
 }
 

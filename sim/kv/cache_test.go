@@ -270,11 +270,11 @@ func (x *script) open(geo Geometry) {
 	id := x.next
 	x.next++
 	chunked := rapid.Bool().Draw(x.t, "chunked")
-	longest := 20 // a chunked prefill is all in HBM
+	least, most := 1, 20 // a chunked prefill is all in HBM
 	if !chunked {
-		longest = 160
+		least, most = 60, 160
 	}
-	prompt := rapid.IntRange(1, longest).Draw(x.t, "prompt")
+	prompt := rapid.IntRange(least, most).Draw(x.t, "prompt")
 	s := x.c.Open(prompt + 60)
 	x.seqs[id], x.tokens[id] = s, prompt
 	x.prev[id] = make([][]uint16, geo.Groups())

@@ -221,6 +221,7 @@ func TestEvictionAgainstReferences(t *testing.T) {
 				}
 				x.run()
 			})
+			t.Logf("%d victims compared", victims)
 			if victims < 50 {
 				t.Errorf("only %d victims were compared", victims)
 			}

@@ -58,6 +58,9 @@ type tracedRow struct {
 	all         bool
 	sinks, tail uint16
 	next        []uint16
+	follows     bool // the request's selection of the step before, by these:
+	added       []uint16
+	dropped     []uint16
 }
 
 // begin notes a step's requests.
@@ -98,6 +101,9 @@ func (t *Trace) access(s *Seq, g int, sel *Selection) {
 	row := tracedRow{decode: uint16(t.place[s.id]), group: uint16(g), all: sel.All}
 	if !sel.All {
 		row.sinks, row.tail, row.next = uint16(sel.Sinks), uint16(sel.Tail), slices.Clone(sel.Next)
+	}
+	if row.follows = sel.Follows; row.follows {
+		row.added, row.dropped = slices.Clone(sel.Added), slices.Clone(sel.Dropped)
 	}
 	step.rows = append(step.rows, row)
 }
@@ -153,7 +159,8 @@ func (t *Trace) replay(c *Cache) error {
 		for li := range c.layers {
 			for ; len(rows) > 0 && int(rows[0].group) < c.layers[li].to; rows = rows[1:] {
 				r := &rows[0]
-				sel = Selection{Sinks: int(r.sinks), Tail: int(r.tail), Next: r.next, Used: len(r.next), All: r.all}
+				sel = Selection{Sinks: int(r.sinks), Tail: int(r.tail), Next: r.next, Used: len(r.next), All: r.all,
+					Follows: r.follows, Added: r.added, Dropped: r.dropped}
 				c.Access(batch[r.decode], int(r.group), &sel)
 			}
 			if _, err := c.Fill(li); err != nil {

@@ -21,6 +21,11 @@ func drawTrace(t *rapid.T, geo Geometry, requests, prompt, steps, picks int) *Tr
 		*Seq
 		tokens int
 	}
+	type group struct {
+		seq int // of the requests
+		g   int
+	}
+	before := map[group][]uint16{} // last selection
 	var all []live
 	for n := range rapid.IntRange(1, steps).Draw(t, "steps") {
 		if len(all) < requests && rapid.Bool().Draw(t, "come") || len(all) == 0 {
@@ -53,6 +58,12 @@ func drawTrace(t *rapid.T, geo Geometry, requests, prompt, steps, picks int) *Tr
 						sel.Next = rapid.Permutation(seq(s.blocks-2)).Draw(t, "sel")[:picks]
 						sel.Used = picks
 					}
+					at := group{s.Request, g}
+					if old := before[at]; old != nil && !sel.All {
+						sel.Follows = true
+						sel.Added, sel.Dropped = differ(old, sel.Next)
+					}
+					before[at] = sel.Next
 					c.Access(s, g, &sel)
 				}
 			}
