@@ -7,6 +7,7 @@ import (
 	"sparseserve/sim"
 	"sparseserve/sim/des"
 	"sparseserve/sim/dsa"
+	"sparseserve/sim/kv"
 	"sparseserve/traces"
 )
 
@@ -19,7 +20,7 @@ func (quiet) Step(*sim.StepRecord) error { return nil }
 
 // decoding returns a SparseServe server on the modelled A100 in which eight
 // long requests are in the midst of their decodes.
-func decoding(t testing.TB) *sim.Server {
+func decoding(t testing.TB, eviction string) *sim.Server {
 	model, err := hw.LoadModel("lwm-7b")
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +35,7 @@ func decoding(t testing.TB) *sim.Server {
 	}
 	spec := sim.Spec{
 		Attention: "sparse", Selection: "arkvale", BudgetTokens: 2048, BlockTokens: 32, SinkBlocks: 2, WindowBlocks: 2,
-		Offload: true, LoadEngine: "flash", SaveEngine: "flash", Eviction: "lru", Pool: "unified",
+		Offload: true, LoadEngine: "flash", SaveEngine: "flash", Eviction: eviction, Pool: "unified",
 		DRAMGiB: 224, SaveBuffer: 256, Base: "vllm", MaxRequests: 256, MaxTokens: 2048, Watermark: 0.01,
 		BatchControl: true, Window: 12, Prefill: "layer", ChunkTokens: 2048, Heads: "sampled", SampleGroups: 16,
 	}
@@ -67,24 +68,26 @@ func decoding(t testing.TB) *sim.Server {
 // growth (a request's clock) and a new context length's streams, once in a few
 // hundred steps.
 func TestStepAllocatesNothingInSteadyState(t *testing.T) {
-	s := decoding(t)
-	if n := testing.AllocsPerRun(300, func() {
-		if _, err := s.Advance(); err != nil {
-			t.Fatal(err)
+	for _, eviction := range kv.EvictionNames() {
+		s := decoding(t, eviction)
+		if n := testing.AllocsPerRun(300, func() {
+			if _, err := s.Advance(); err != nil {
+				t.Fatal(err)
+			}
+		}); n != 0 {
+			t.Errorf("%s: %v allocations a step", eviction, n)
 		}
-	}); n != 0 {
-		t.Fatalf("%v allocations a step", n)
 	}
 }
 
 func BenchmarkStep(b *testing.B) {
-	s := decoding(b)
+	s := decoding(b, kv.LRU)
 	b.ReportAllocs()
 	for b.Loop() {
 		if more, err := s.Advance(); err != nil {
 			b.Fatal(err)
 		} else if !more {
-			s = decoding(b)
+			s = decoding(b, kv.LRU)
 		}
 	}
 }

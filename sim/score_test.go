@@ -1,10 +1,13 @@
 package sim_test
 
 import (
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"sparseserve/sim"
+	"sparseserve/sim/dsa"
 	"sparseserve/sim/kv"
 )
 
@@ -26,5 +29,32 @@ func TestBlockScoresAreThoseThatSelect(t *testing.T) {
 	})
 	if steps < 1000 {
 		t.Errorf("only %d selections were looked at", steps)
+	}
+}
+
+// Where nothing tells the blocks' scores, eviction by score is refused.
+func TestNoEvictionByScoreWithoutScores(t *testing.T) {
+	spec := sim.Spec{
+		Attention: "sparse", Selection: "arkvale", BudgetTokens: 64, BlockTokens: 16, WindowBlocks: 1,
+		Offload: true, LoadEngine: "flash", SaveEngine: "flash", Eviction: kv.ByScore, Pool: "unified", DRAMGiB: 1,
+		Base: "vllm", MaxRequests: 1, MaxTokens: 64, Window: 1, Prefill: "layer", ChunkTokens: 64, Heads: "full",
+	}
+	model := tiny(1, 1)
+	for name, change := range map[string]func(*sim.Config){
+		"full attention":       func(c *sim.Config) { c.Spec.Attention = "full" },
+		"a device selects":     func(c *sim.Config) { c.Detail, c.DeviceSelects = true, true },
+		"a recording replayed": func(c *sim.Config) { c.Recording = &dsa.Recording{} },
+	} {
+		cfg := sim.Config{
+			Spec: spec, Geometry: model.Geometry(16), HBMBytes: 1 << 20, Library: library(t, &spec),
+			Model: sim.Model{Layers: 1, KVHeads: 1, Hidden: model.Hidden, MaxContext: model.MaxContext},
+		}
+		if _, err := sim.NewServer(cfg); err != nil {
+			t.Fatal(err)
+		}
+		change(&cfg)
+		if _, err := sim.NewServer(cfg); err == nil || !strings.Contains(err.Error(), "system.eviction") {
+			t.Errorf("%s: error is %v, want one of system.eviction", name, err)
+		}
 	}
 }
