@@ -34,15 +34,22 @@ $(CUDA_BUILD)/%.o: cuda/%.cu $(wildcard cuda/*.cuh) cuda/sparseserve.h cuda.mk
 	$(NVCC) $(NVCCFLAGS) $(CUDA_DEFINES) $(CUDA_CODE) -c $< -o $@
 
 # Static programs: they run on a GPU machine without Go. Where Go is missing, those built elsewhere are used.
+GPU_PROGRAMS := gpu.test live.test sim.test gpubench sparseserve
+
 .PHONY: gpu-programs
 gpu-programs:
 	@mkdir -p $(CUDA_BUILD)
 	@if command -v $(GO) >/dev/null; then \
-	  CGO_ENABLED=0 $(GO) test -c -tags gpu -o $(CUDA_BUILD)/gpu.test ./cuda && \
-	  CGO_ENABLED=0 $(GO) test -c -tags gpu -o $(CUDA_BUILD)/live.test ./cuda/live && \
-	  CGO_ENABLED=0 $(GO) build -o $(CUDA_BUILD)/gpubench ./cuda/gpubench; \
-	elif [ ! -x $(CUDA_BUILD)/gpu.test ] || [ ! -x $(CUDA_BUILD)/live.test ] || [ ! -x $(CUDA_BUILD)/gpubench ]; then \
-	  echo "no go on the PATH and not all of gpu.test, live.test and gpubench in $(CUDA_BUILD): build it elsewhere with 'make gpu-programs'" >&2; exit 1; \
+	  export CGO_ENABLED=0; \
+	  $(GO) test -c -tags gpu -ldflags=-s -o $(CUDA_BUILD)/gpu.test ./cuda && \
+	  $(GO) test -c -tags gpu -ldflags=-s -o $(CUDA_BUILD)/live.test ./cuda/live && \
+	  $(GO) test -c -ldflags=-s -o $(CUDA_BUILD)/sim.test ./sim && \
+	  $(GO) build -ldflags=-s -o $(CUDA_BUILD)/gpubench ./cuda/gpubench && \
+	  $(GO) build -trimpath -ldflags=-s -o $(CUDA_BUILD)/sparseserve .; \
+	else \
+	  for p in $(GPU_PROGRAMS); do \
+	    [ -x $(CUDA_BUILD)/$$p ] || { echo "no go on the PATH and no $$p in $(CUDA_BUILD): build it elsewhere with 'make gpu-programs'" >&2; exit 1; }; \
+	  done; \
 	fi
 
 gpu-test: cuda gpu-programs
