@@ -275,16 +275,26 @@ func (s *Server) listLoads(l *layerLists) {
 	const share = 512 // loads that are worth a core of their own
 	refs, heads := s.cache.Refs(), s.Geometry.KVHeads
 	kv.SideBySide((len(refs)+share-1)/share, func(i int) {
+		unit, next := -1, 0
 		for _, ref := range refs[i*share : min((i+1)*share, len(refs))] {
 			row := s.detail.decodeOf[ref.Seq]
 			if row < 0 {
 				continue // of a prefill
 			}
-			unit := int(row)*heads + int(ref.Group)%heads
-			at := unit * l.Stride
-			if j := slices.Index(l.Block[at:][:l.Count[unit]], ref.Block); j >= 0 {
-				l.Slot[at+j] = int32(ref.Slot)
+			u := int(row)*heads + int(ref.Group)%heads
+			if u != unit {
+				unit, next = u, 0
 			}
+			at := unit * l.Stride
+			blocks := l.Block[at:][:l.Count[unit]]
+			// A list's blocks are mostly looked up in its order.
+			j := slices.Index(blocks[next:], ref.Block)
+			if j += next; j < next {
+				if j = slices.Index(blocks, ref.Block); j < 0 {
+					continue // it is loaded ahead
+				}
+			}
+			l.Slot[at+j], next = int32(ref.Slot), j+1
 		}
 	})
 	if len(refs) > 0 {
