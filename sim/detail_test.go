@@ -3,6 +3,7 @@ package sim_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -41,7 +42,13 @@ func (c *scenario) follow(t fatal) {
 	o := &outcome{spy: &spy{Device: c.modelled(t, profile(t, c.gpu))}}
 	m.Device = o.spy
 	o.server = c.server(t, m)
-	o.run(t, c, nil)
+	var err error
+	if o.metrics, err = o.server.Drive(&list{arrivals: c.arrivals}, o, func() error { return nil }); err != nil {
+		if c.spec.Progressive() && strings.Contains(err.Error(), "attends to more blocks than HBM holds at once") {
+			return
+		}
+		t.Fatal(fmt.Sprintf("%v\n%v", err, c))
+	}
 	for id := range m.ids() {
 		// What the last step finished is dropped with the next, which never comes.
 		if i := slices.IndexFunc(o.requests, func(r sim.Record) bool { return r.ID == id }); o.requests[i].LastToken != o.steps[len(o.steps)-1].Start+o.steps[len(o.steps)-1].Timing.Elapsed {
@@ -64,6 +71,7 @@ type shadow struct {
 	sim.Device
 	*scenario
 	step  sim.Step
+	moves kv.Moves
 	hbm   map[int32]content // by slot
 	dram  map[place]bool    // full blocks
 	stash map[place]int     // tokens of a layer-segmented prefill's open blocks
@@ -120,7 +128,11 @@ func (m *shadow) Move(moves *kv.Moves) error {
 	if int64(len(moves.LoadRefs)) != moves.Loads {
 		return fmt.Errorf("layer %d: %d loads named of %d", moves.Layer, len(moves.LoadRefs), moves.Loads)
 	}
-	for _, ref := range moves.LoadRefs {
+	m.moves = *moves
+	for i, ref := range moves.LoadRefs {
+		if i > 0 && ref.Round < moves.LoadRefs[i-1].Round || !moves.InRounds && ref.Round > 0 {
+			return fmt.Errorf("layer %d: load %d is of round %d", moves.Layer, i, ref.Round)
+		}
 		p := place{m.idOf(ref.Seq), int(ref.Group), int(ref.Block)}
 		if !m.dram[p] {
 			return fmt.Errorf("layer %d loads %v, which is not in DRAM", moves.Layer, p)
@@ -140,6 +152,12 @@ func (m *shadow) idOf(seq int32) int {
 }
 
 func (m *shadow) Compute(layer int, w *sim.Work) error {
+	if len(w.Rounds) > 0 {
+		if err := m.rounds(layer, w); err != nil {
+			return fmt.Errorf("layer %d, %+v: %w", layer, w, err)
+		}
+	}
+	m.moves = kv.Moves{}
 	for i := 0; i < w.Decodes; i++ {
 		for h := range m.model.KVHeads {
 			if err := m.decode(layer, i, h, w); err != nil {
@@ -161,6 +179,42 @@ func (m *shadow) Compute(layer int, w *sim.Work) error {
 	return m.Device.Compute(layer, w)
 }
 
+// rounds checks that the lists and loads of a layer come in the rounds that its
+// work tells.
+func (m *shadow) rounds(layer int, w *sim.Work) error {
+	loads := make([]int64, len(w.Rounds))
+	for _, ref := range m.moves.LoadRefs {
+		loads[ref.Round]++
+		row := slices.IndexFunc(m.step.Rows, func(r sim.Row) bool { return r.Decode && r.Seq == ref.Seq })
+		if row < 0 {
+			continue // of a prefill that had been set back
+		}
+		unit := row*m.model.KVHeads + int(ref.Group)%m.model.KVHeads
+		n := int(w.Lists.Count[unit])
+		at := slices.Index(w.Lists.Block[unit*w.Lists.Stride:][:n], ref.Block)
+		last := (n - 1) / m.spec.Microbatch
+		switch kept := m.spec.SinkBlocks + m.spec.WindowBlocks; {
+		case at < 0 && int(ref.Round) <= last:
+			return fmt.Errorf("block %d of unit %d is loaded for round %d and not attended to", ref.Block, unit, ref.Round)
+		case at >= kept && int(ref.Round) != at/m.spec.Microbatch || at >= 0 && at < kept && ref.Round != 0:
+			return fmt.Errorf("block %d of unit %d comes as number %d and is loaded for round %d", ref.Block, unit, at, ref.Round)
+		}
+	}
+	most := 0
+	for i, r := range w.Rounds {
+		if loads[i] != r.Loads {
+			return fmt.Errorf("%d blocks are named for round %d, %d are counted", loads[i], i, r.Loads)
+		}
+		if r.Tokens > 0 {
+			most = i + 1
+		}
+	}
+	if longest := int(slices.Max(w.Lists.Count)); most != (longest+m.spec.Microbatch-1)/m.spec.Microbatch {
+		return fmt.Errorf("%d rounds attend to something, the longest list has %d blocks", most, longest)
+	}
+	return nil
+}
+
 // decode checks one list and writes the newest token.
 func (m *shadow) decode(layer, i, head int, w *sim.Work) error {
 	row, size := &m.step.Rows[i], m.spec.BlockTokens
@@ -177,8 +231,12 @@ func (m *shadow) decode(layer, i, head int, w *sim.Work) error {
 	if want := min(m.geometry().Blocks(row.To), sim.Candidates(&m.spec)+m.spec.SinkBlocks+m.spec.WindowBlocks); w.Sparse && n != want && !(sized(m.spec.Selection) && n <= m.geometry().Blocks(row.To)) {
 		return fmt.Errorf("%d blocks selected, want %d", n, want)
 	}
-	if int(list[n-1]) != open.block {
-		return fmt.Errorf("the last block listed is %d, not the open one, %d", list[n-1], open.block)
+	at := slices.Index(list, int32(open.block))
+	if at < 0 {
+		return fmt.Errorf("the open block, %d, is not among %v", open.block, list)
+	}
+	if m.spec.Offload && w.Lists.Open[unit] != w.Lists.Slot[unit*w.Lists.Stride:][at] {
+		return fmt.Errorf("the open block is said to lie in slot %d, the list has it in %d", w.Lists.Open[unit], w.Lists.Slot[unit*w.Lists.Stride:][at])
 	}
 	seen := map[int32]bool{}
 	for j, b := range list {
@@ -266,3 +324,33 @@ func (m *shadow) prefill(layer int, row *sim.Row, head int, table *sim.Table) er
 func (m *shadow) geometry() kv.Geometry { return m.model.Geometry(m.spec.BlockTokens) }
 
 func clamp(n, most int) int { return max(0, min(n, most)) }
+
+// A device runs the rounds of a layer over one set of slots, so a layer whose
+// selections do not fit is refused; a modelled one gives the slots of one round
+// to the next.
+func TestDetailRefusesLayersThatDoNotFit(t *testing.T) {
+	c := &scenario{model: tiny(2, 2), gpu: "h200", hbm: 200 << 10, seed: 1}
+	c.spec = sim.Spec{
+		Attention: "sparse", Selection: "psa", Epsilon: 0.99, Microbatch: 2, Pipelined: true, BudgetTokens: 8, BlockTokens: 2, WindowBlocks: 1,
+		Offload: true, LoadEngine: "flash", SaveEngine: "flash", Eviction: "lru", Pool: "unified", Utilisation: 0.9, DRAMGiB: 0.01, SaveBuffer: 1,
+		Base: "vllm", MaxRequests: 8, MaxTokens: 64, Window: 4, Prefill: "layer", ChunkTokens: 64, OverLength: "truncate", Heads: "full",
+	}
+	for range 8 {
+		c.arrivals = append(c.arrivals, sim.Arrival{Prompt: 200, Output: 20})
+	}
+	o := c.drive(t, nil)
+	if o.metrics.Summary().Completed != 8 {
+		t.Fatalf("%+v", o.metrics.Summary())
+	}
+	c.detail = true
+	o = c.start(t, profile(t, c.gpu))
+	_, err := o.server.Drive(&list{arrivals: c.arrivals}, o, func() error { return nil })
+	if err == nil {
+		t.Fatal("no error")
+	}
+	var layer, slots, reserved, needed int
+	_, text, _ := strings.Cut(err.Error(), "kv: ")
+	if _, bad := fmt.Sscanf(text, "layer %d attends to more blocks than HBM holds at once: %d slots, %d of them reserved for metadata and prefill buffers, %d needed", &layer, &slots, &reserved, &needed); bad != nil || needed <= slots-reserved {
+		t.Errorf("%v (%v)", err, bad)
+	}
+}

@@ -9,7 +9,8 @@ import (
 
 // Lists are the blocks that each decode and KV head of one layer attends to;
 // unit = row * KVHeads + head. Its Block and Slot entries are
-// [unit*Stride : unit*Stride+Count[unit]]; the open block comes last.
+// [unit*Stride : unit*Stride+Count[unit]]. Progressive attention goes through
+// them in this order: sinks, window, then candidates from the most critical on.
 type Lists struct {
 	Stride int
 	Count  []int32
@@ -230,10 +231,10 @@ func (s *Server) listUnit(i, g int, sel *kv.Selection) {
 		for b := range sel.Sinks {
 			u.put(b)
 		}
-		u.choose(sel.Sinks, sel.Next[:sel.Used])
 		for b := sel.Tail; b < blocks; b++ {
 			u.put(b)
 		}
+		u.choose(sel.Sinks, sel.Next[:sel.Used])
 	}
 	if int(l.Count[unit]) != u.n {
 		l.forget(unit, u.n)
@@ -314,7 +315,11 @@ func (s *Server) listOpen(l *layerLists) {
 		for h := range heads {
 			unit := i*heads + h
 			slot := int32(r.seq.Slots(s.detail.layer*heads + h)[blocks-1])
-			l.Open[unit], l.Slot[unit*l.Stride+int(l.Count[unit])-1] = slot, slot
+			last := blocks
+			if !l.all[unit] {
+				last = s.Spec.SinkBlocks + s.Spec.WindowBlocks
+			}
+			l.Open[unit], l.Slot[unit*l.Stride+last-1] = slot, slot
 		}
 		l.changed.Store(true)
 	}

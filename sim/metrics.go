@@ -17,11 +17,14 @@ type Metrics struct {
 	emitted, finishedTokens               int64 // tokens, of all and of completed requests
 	steps, batch                          int64
 	selected, loaded, resumed, saved      int64 // blocks, whole model
+	ahead                                 int64 // of loaded
+	rounds, inRounds                      int64 // of progressive attention, and the layers that went through them
 	start, end                            des.Time
 	phases                                Phases
 	extrapolated                          uint32
 	trend                                 trend
 
+	progressive     int // layers of a step in which decodes attend round by round
 	blockBytes      int64
 	offload         bool
 	sampled, groups int     // of (layer, KV head) pairs; sampled = 0 when all are simulated
@@ -92,6 +95,11 @@ func (m *Metrics) step(r *StepRecord) {
 	m.selected += r.Selected
 	m.loaded += r.Loaded
 	m.resumed += r.Resumed
+	m.ahead += r.Ahead
+	if r.Rounds > 0 {
+		m.rounds += r.Rounds
+		m.inRounds += int64(m.progressive)
+	}
 	m.saved += r.Saved
 	m.phases.Add(&r.Timing.Phases)
 	m.extrapolated |= r.Timing.Extrapolated
@@ -124,8 +132,11 @@ func (m *Metrics) Summary() Summary {
 			s.BlocksLoadedPerStep = float64(m.loaded) / float64(m.steps)
 		}
 		if m.selected > 0 {
-			s.HitRatio = 1 - float64(m.loaded-m.resumed)/float64(m.selected)
+			s.HitRatio = 1 - float64(m.loaded-m.resumed-m.ahead)/float64(m.selected)
 		}
+	}
+	if m.inRounds > 0 {
+		s.ProgressiveStats = &ProgressiveStats{RoundsPerLayer: float64(m.rounds) / float64(m.inRounds), BlocksAhead: m.ahead}
 	}
 	if m.trend.rising() {
 		s.Warnings = append(s.Warnings, fmt.Sprintf(

@@ -56,6 +56,8 @@ type StepRecord struct {
 	Waiting            int
 	Selected, Loaded   int64 // blocks, whole model
 	Resumed            int64 // of Loaded, for chunked prefills that had been set back
+	Ahead              int64 // of Loaded, for rounds of progressive attention that never came
+	Rounds             int64 // of progressive attention, over all layers
 	Saved              int64
 	Evicted            int64 // since the end of the step before
 	Timing             Timing

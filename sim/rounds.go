@@ -57,20 +57,22 @@ func (s *Server) endsAfter(blocks int) {
 
 // spreadTokens makes the layer's rounds of the heads that end with each: all
 // heads still going attend to a whole microbatch, those that end to the rest.
-// The open block, of the first round, is not full.
+// The open block, of the first round, is not full. A round in which few heads go
+// on has a token still: none would say that nothing is attended to.
 func (s *Server) spreadTokens(spare int64) {
 	st, w := &s.step, &s.step.work
 	going, heads := int64(0), int64(s.Geometry.KVHeads)
 	for len(w.Rounds) < len(st.ends) {
 		w.Rounds = append(w.Rounds, Round{})
 	}
+	st.rec.Rounds += int64(len(st.ends))
 	for i := len(st.ends) - 1; i >= 0; i-- {
 		blocks := going*int64(s.Spec.Microbatch) + st.lasts[i]
-		w.Rounds[i] = Round{Tokens: blocks * int64(s.Geometry.BlockTokens) / heads}
+		w.Rounds[i] = Round{Tokens: max(1, blocks*int64(s.Geometry.BlockTokens)/heads)}
 		going += st.ends[i]
 	}
 	if len(w.Rounds) > 0 {
-		w.Rounds[0].Tokens = max(0, w.Rounds[0].Tokens-spare)
+		w.Rounds[0].Tokens = max(1, w.Rounds[0].Tokens-spare)
 	}
 }
 

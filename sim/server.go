@@ -217,6 +217,9 @@ func (s *Server) begin(w Workload, rec Recorder) error {
 	s.workload, s.rec = w, rec
 	s.metrics = NewMetrics()
 	s.metrics.offload, s.metrics.blockBytes = s.Spec.Offload, s.Geometry.BlockBytes
+	if s.Spec.Progressive() {
+		s.metrics.progressive = s.Model.Layers - s.Spec.DenseLayers
+	}
 	return s.fetch()
 }
 

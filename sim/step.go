@@ -348,6 +348,7 @@ func (s *Server) leave(now des.Time, timing Timing) {
 		st.rec.Selected = s.cache.Scale(after.Selected - st.before.Selected)
 		st.rec.Loaded = s.cache.Scale(after.Loaded - st.before.Loaded)
 		st.rec.Resumed = s.cache.Scale(after.Resumed - st.before.Resumed)
+		st.rec.Ahead = s.cache.Scale(after.Ahead - st.before.Ahead)
 		st.rec.Evicted = s.cache.Scale(after.Evicted - st.evicted)
 		st.evicted = after.Evicted
 	}

@@ -36,6 +36,8 @@ type Summary struct {
 	HitRatio            float64 `json:"hit_ratio"`
 	H2DBytes            int64   `json:"h2d_bytes"`
 	D2HBytes            int64   `json:"d2h_bytes"`
+	// ProgressiveStats is of runs whose attention is progressive.
+	*ProgressiveStats
 
 	// PhaseS is where the time went, seconds over all steps.
 	PhaseS   map[string]float64 `json:"phase_s"`
@@ -49,11 +51,19 @@ type Summary struct {
 	Live *LiveStats `json:"live,omitempty"`
 }
 
+// ProgressiveStats is what progressive attention (PSA) did.
+type ProgressiveStats struct {
+	RoundsPerLayer float64 `json:"rounds_per_layer"` // mean, over layers of steps that decode
+	BlocksAhead    int64   `json:"blocks_ahead"`     // loaded for rounds that never came
+}
+
 // LiveStats is what the host of a real device did and waited for. Times are
 // seconds over all steps.
 type LiveStats struct {
 	BlocksLoaded int64 `json:"blocks_loaded"` // by the device's count
 	BlocksSaved  int64 `json:"blocks_saved"`
+	Rounds       int64 `json:"rounds,omitempty"`       // of progressive attention, over all layers
+	BlocksAhead  int64 `json:"blocks_ahead,omitempty"` // of the loaded, for rounds that never came
 
 	RoundTrips        int64   `json:"round_trips"` // layers in which the host waited for a selection
 	RoundTripsPerStep float64 `json:"round_trips_per_step"`

@@ -1,6 +1,9 @@
 package kv
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Selection is what one group attends to in one step: Sinks first blocks, the
 // last blocks from Tail on, and of the candidates between them the listed ones.
@@ -63,7 +66,8 @@ func (c *Cache) Access(s *Seq, g int, sel *Selection) {
 // are accessed side by side each fill one, and these are merged in order.
 type share struct {
 	missing  []ref
-	idle     int // change of the pool's idle blocks
+	wanted   []int32 // with detail: the round of each of missing
+	idle     int     // change of the pool's idle blocks
 	selected int64
 	rounds   []int64  // of missing, by microbatch beyond sinks and window
 	ahead    int64    // of missing, those that are not attended to
@@ -72,6 +76,7 @@ type share struct {
 
 func (c *Cache) merge(sh *share, pool int) {
 	c.missing = append(c.missing, sh.missing...)
+	c.wanted = append(c.wanted, sh.wanted...)
 	c.pools[pool].idle += sh.idle
 	c.stats.Selected += sh.selected
 	c.stats.Ahead += sh.ahead
@@ -82,7 +87,7 @@ func (c *Cache) merge(sh *share, pool int) {
 		c.rounds[i] += n
 	}
 	sh.rounds, sh.ahead = sh.rounds[:0], 0
-	sh.missing, sh.idle, sh.selected = sh.missing[:0], 0, 0
+	sh.missing, sh.wanted, sh.idle, sh.selected = sh.missing[:0], sh.wanted[:0], 0, 0
 }
 
 // AccessLayer applies the selections of all groups of a sampled layer for
@@ -195,6 +200,9 @@ func (c *Cache) touchAt(sh *share, s *Seq, g int, row []mark, sel *Selection, i 
 		sh.rounds = append(sh.rounds, 0)
 	}
 	sh.rounds[r]++
+	if c.detail {
+		sh.wanted[len(sh.wanted)-1] = int32(r)
+	}
 	if i >= sel.Used {
 		sh.ahead++
 	}
@@ -218,6 +226,9 @@ func (c *Cache) touch(sh *share, s *Seq, g int, row []mark, b int) bool {
 		return false
 	}
 	sh.missing = append(sh.missing, ref{s.id, s.step, uint16(g), uint16(b)})
+	if c.detail {
+		sh.wanted = append(sh.wanted, 0)
+	}
 	return true
 }
 
@@ -273,16 +284,34 @@ func (c *Cache) Fill(li int) (loads int64, err error) {
 		err = c.place(li, c.missing)
 	}
 	if c.detail && err == nil {
-		c.refs = c.refs[:0]
-		for _, r := range c.missing {
-			slot := c.seqs[r.seq].Slots(int(r.group))[r.block]
-			c.refs = append(c.refs, BlockRef{r.seq, c.Sample.Groups[r.group], int32(r.block), slot})
-		}
+		c.name()
 	}
 	c.stats.Written += int64(len(c.writing))
 	c.stats.Loaded += loads
-	c.writing, c.missing = c.writing[:0], c.missing[:0]
+	c.writing, c.missing, c.wanted = c.writing[:0], c.missing[:0], c.wanted[:0]
 	return loads, err
+}
+
+// name lists what is missing, in the order of the rounds that need it and
+// within a round as it was asked for.
+func (c *Cache) name() {
+	c.starts = c.starts[:0]
+	for _, r := range c.wanted {
+		for len(c.starts) <= int(r)+1 {
+			c.starts = append(c.starts, 0)
+		}
+		c.starts[r+1]++
+	}
+	for r := 1; r < len(c.starts); r++ {
+		c.starts[r] += c.starts[r-1]
+	}
+	n := len(c.missing)
+	c.refs = slices.Grow(c.refs[:0], n)[:n]
+	for i, r := range c.missing {
+		at := &c.starts[c.wanted[i]]
+		c.refs[*at] = BlockRef{r.seq, c.Sample.Groups[r.group], int32(r.block), c.seqs[r.seq].Slots(int(r.group))[r.block], c.wanted[i]}
+		*at++
+	}
 }
 
 // Refs names the blocks that the last Fill loads, each once, until the next
@@ -319,7 +348,9 @@ func (c *Cache) place(li int, refs []ref) error {
 // evict frees one slot of a pool while sampled layer li is being accessed
 // (-1: between steps). When no block is idle it parks the layers whose turn
 // in this step is yet to come, and then those it has passed: the order in
-// which their blocks were last used.
+// which their blocks were last used. Progressive attention may in the end evict
+// what an earlier round of the layer itself has attended to; with Detail it may
+// not, since a device runs the layer's rounds over one set of slots.
 func (c *Cache) evict(pool, li int) error {
 	p := &c.pools[pool]
 	only := -1
@@ -334,7 +365,7 @@ func (c *Cache) evict(pool, li int) error {
 			return nil
 		}
 		last := i == len(c.layers)
-		if last && (c.microbatch == 0 || li < 0) || i > len(c.layers) {
+		if last && (c.microbatch == 0 || c.detail || li < 0) || i > len(c.layers) {
 			break
 		}
 		other := (li + 1 + i) % len(c.layers)
@@ -353,6 +384,22 @@ func (c *Cache) evict(pool, li int) error {
 			}
 		}
 	}
+	if c.microbatch > 0 && c.detail && li >= 0 {
+		return fmt.Errorf("kv: layer %d attends to more blocks than HBM holds at once: %d slots, %d of them reserved for metadata and prefill buffers, %d needed; a device that computes cannot give the slots of one round to the next; give it more (system.kv_gib), or run fewer requests at once (system.max_requests)",
+			c.layers[li].layer, p.slots, p.reserved, p.used+c.unplaced(pool))
+	}
 	return fmt.Errorf("kv: HBM is full of blocks in use: %d slots, %d of them reserved for metadata and prefill buffers, %d held or selected; give it more (system.kv_gib), or run fewer requests at once (system.max_requests)",
 		p.slots, p.reserved, p.used)
+}
+
+// unplaced is how many queued blocks of a pool have no slot yet.
+func (c *Cache) unplaced(pool int) (n int) {
+	for _, refs := range [][]ref{c.writing, c.missing} {
+		for _, r := range refs {
+			if c.poolOf[r.group] == pool && !c.seqs[r.seq].marks[int(r.group)*c.seqs[r.seq].cap+int(r.block)].resident() {
+				n++
+			}
+		}
+	}
+	return n
 }

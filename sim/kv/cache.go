@@ -102,6 +102,8 @@ type Cache struct {
 	trace  *Trace
 	detail bool
 	refs   []BlockRef // that the last Fill queued to be loaded
+	wanted []int32    // with detail: the round of each of missing
+	starts []int      // scratch of byRound
 }
 
 // layerGroups are the sample's groups of one layer.

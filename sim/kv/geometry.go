@@ -34,8 +34,8 @@ type Moves struct {
 	// InRounds says that progressive attention wants the loads round by round, as
 	// its layer's work tells.
 	InRounds bool
-	// LoadRefs names the blocks to load, for devices that move real bytes; nil
-	// for those that price.
+	// LoadRefs names the blocks to load, for devices that move real bytes, in the
+	// order of their rounds; nil for those that price.
 	LoadRefs []BlockRef
 }
 
@@ -45,4 +45,5 @@ type BlockRef struct {
 	Group int32  // layer*KVHeads + head
 	Block int32  // index in the sequence
 	Slot  uint32 // HBM slot
+	Round int32  // of progressive attention, that needs it
 }

@@ -80,6 +80,9 @@ func (c *Cache) Write(li int, s *Seq) {
 			if !row[b].resident() {
 				c.stats.Resumed++
 				c.missing = append(c.missing, ref{s.id, 0, uint16(g), uint16(b)})
+				if c.detail {
+					c.wanted = append(c.wanted, 0)
+				}
 			}
 		}
 	}
