@@ -11,20 +11,27 @@ import (
 // files writes a run's requests and steps as CSV. It implements sim.Recorder.
 // The first error is kept and ends the run.
 type files struct {
-	sink Sink
-	err  error
+	sink        Sink
+	progressive bool // attention is: steps have two more columns
+	err         error
 }
 
 const (
 	requestsHeader = "id,set,prompt_tokens,output_tokens,arrival_s,scheduled_s,first_token_s,last_token_s,preemptions,rejected"
 	stepsHeader    = "step,start_s,elapsed_s,decodes,prefills,prefill_token_layers,waiting,blocks_selected,blocks_loaded,blocks_saved," +
 		"linears_s,prefill_attention_s,dense_attention_s,sparse_attention_s,scoring_s,load_stall_s,save_stall_s,head_s,host_s"
+	// Blocks loaded for rounds that never came, and rounds over all layers.
+	roundsHeader = ",blocks_ahead,rounds"
 )
 
-func newFiles(sink Sink) *files {
-	f := &files{sink: sink}
+func newFiles(sink Sink, progressive bool) *files {
+	f := &files{sink: sink, progressive: progressive}
 	f.print(sink.Requests, "%s\n", requestsHeader)
-	f.print(sink.Steps, "%s\n", stepsHeader)
+	header := stepsHeader
+	if progressive {
+		header += roundsHeader
+	}
+	f.print(sink.Steps, "%s\n", header)
 	return f
 }
 
@@ -58,11 +65,15 @@ func (f *files) Step(r *sim.StepRecord) error {
 		return nil
 	}
 	p := &r.Timing.Phases
-	f.print(f.sink.Steps, "%d,%s,%s,%d,%d,%d,%d,%d,%d,%d,%s,%s,%s,%s,%s,%s,%s,%s,%s\n",
+	f.print(f.sink.Steps, "%d,%s,%s,%d,%d,%d,%d,%d,%d,%d,%s,%s,%s,%s,%s,%s,%s,%s,%s",
 		r.Index, seconds(r.Start), seconds(r.Timing.Elapsed), r.Decodes, r.Prefills, r.PrefillTokenLayers, r.Waiting,
 		r.Selected, r.Loaded, r.Saved,
 		seconds(p.Linears), seconds(p.PrefillAttention), seconds(p.DenseAttention), seconds(p.SparseAttention),
 		seconds(p.Scoring), seconds(p.LoadStall), seconds(p.SaveStall), seconds(p.Head), seconds(p.Host))
+	if f.progressive {
+		f.print(f.sink.Steps, ",%d,%d", r.Ahead, r.Rounds)
+	}
+	f.print(f.sink.Steps, "\n")
 	return f.err
 }
 

@@ -182,7 +182,7 @@ func (s *prepared) load() (live.Load, error) {
 // liveStats puts counters into a summary's words.
 func liveStats(c live.Counters) sim.LiveStats {
 	s := sim.LiveStats{
-		BlocksLoaded: c.Loaded, BlocksSaved: c.Saved, RoundTrips: c.RoundTrips, RoundTripS: c.Waiting.Seconds(),
+		BlocksLoaded: c.Loaded, BlocksSaved: c.Saved, Rounds: c.Rounds, BlocksAhead: c.Ahead, RoundTrips: c.RoundTrips, RoundTripS: c.Waiting.Seconds(),
 		LookupS: c.Lookup.Seconds(), ListsS: c.Lists.Seconds(), PlanningS: c.Planning.Seconds(),
 		SaveWaitS: c.Saving.Seconds(), GrowingS: c.Growing.Seconds(),
 	}

@@ -139,7 +139,7 @@ func (s *prepared) serve(ctx context.Context, sink Sink, notes func(*sim.Metrics
 	if err != nil {
 		return sim.Summary{}, err
 	}
-	rec := newFiles(sink)
+	rec := newFiles(sink, s.point.System.Progressive())
 	var recorder sim.Recorder = rec
 	if sink.Trace != nil {
 		trace := newChromeTrace(sink.Trace, rec, s.point.System.Offload && s.point.System.SaveEngine == "flash")

@@ -42,6 +42,7 @@ func tabulate(sums []sim.Summary) []byte {
 		}
 	}
 	phaseNames := slices.Sorted(maps.Keys(phases))
+	progressive := slices.ContainsFunc(sums, func(s sim.Summary) bool { return s.ProgressiveStats != nil })
 
 	header := strings.Split("name,system,model,gpu,seed,rate,requests,completed,rejected,preempted,simulated_s,steps", ",")
 	for _, stat := range []string{"ttft", "tbt", "queue_delay"} {
@@ -52,6 +53,9 @@ func tabulate(sums []sim.Summary) []byte {
 	header = append(header, "throughput_tok_s", "batch_mean", "blocks_loaded_per_step", "hit_ratio", "h2d_bytes", "d2h_bytes")
 	for _, p := range phaseNames {
 		header = append(header, "phase_"+p+"_s")
+	}
+	if progressive {
+		header = append(header, "rounds_per_layer", "blocks_ahead")
 	}
 	header = append(header, "slo_met", "warnings")
 
@@ -69,6 +73,11 @@ func tabulate(sums []sim.Summary) []byte {
 			strconv.FormatInt(s.H2DBytes, 10), strconv.FormatInt(s.D2HBytes, 10))
 		for _, p := range phaseNames {
 			row = append(row, number(s.PhaseS[p]))
+		}
+		if p := s.ProgressiveStats; p != nil {
+			row = append(row, number(p.RoundsPerLayer), strconv.FormatInt(p.BlocksAhead, 10))
+		} else if progressive {
+			row = append(row, "", "")
 		}
 		w.Write(append(row, strconv.FormatBool(s.SLOMet), strings.Join(s.Warnings, "; ")))
 	}

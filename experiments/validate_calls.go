@@ -27,6 +27,7 @@ type storedStep struct {
 	Phases   sim.Phases   `json:"phases"`
 	Works    []storedWork `json:"works"`
 	// Layers are layer, index in Works, scored, moved (0 or 1), loads and saves.
+	// Loads are in rounds where the work has rounds.
 	Layers [][6]int64 `json:"layers"`
 }
 
@@ -37,6 +38,8 @@ type storedWork struct {
 	DecodeTokens int64    `json:"decode_tokens,omitempty"`
 	ScoredBlocks int64    `json:"scored_blocks,omitempty"`
 	Sparse       bool     `json:"sparse,omitempty"`
+	// Rounds of progressive attention are tokens and loads.
+	Rounds [][2]int64 `json:"rounds,omitempty"`
 }
 
 // marshalCalls writes the steps of a live run.
@@ -54,6 +57,9 @@ func marshalCalls(steps []live.ShadowStep) ([]byte, error) {
 			sw := storedWork{Tokens: w.Tokens, Decodes: w.Decodes, DecodeTokens: w.DecodeTokens, ScoredBlocks: w.ScoredBlocks, Sparse: w.Sparse}
 			for _, span := range w.Prefill {
 				sw.Prefill = append(sw.Prefill, [2]int{span.Query, span.Prefix})
+			}
+			for _, r := range w.Rounds {
+				sw.Rounds = append(sw.Rounds, [2]int64{r.Tokens, r.Loads})
 			}
 			line.Works = append(line.Works, sw)
 		}
@@ -88,6 +94,9 @@ func unmarshalCalls(text []byte) ([]live.ShadowStep, error) {
 			for _, span := range sw.Prefill {
 				w.Prefill = append(w.Prefill, sim.Span{Query: span[0], Prefix: span[1]})
 			}
+			for _, r := range sw.Rounds {
+				w.Rounds = append(w.Rounds, sim.Round{Tokens: r[0], Loads: r[1]})
+			}
 			s.Works = append(s.Works, w)
 		}
 		for _, l := range line.Layers {
@@ -96,7 +105,7 @@ func unmarshalCalls(text []byte) ([]live.ShadowStep, error) {
 			}
 			s.Layers = append(s.Layers, live.ShadowLayer{
 				Layer: int(l[0]), Work: int(l[1]), Scored: l[2] != 0, Moved: l[3] != 0,
-				Moves: kv.Moves{Layer: int(l[0]), Loads: l[4], Saves: l[5], BlockBytes: line.Block},
+				Moves: kv.Moves{Layer: int(l[0]), Loads: l[4], Saves: l[5], BlockBytes: line.Block, InRounds: len(s.Works[l[1]].Rounds) > 0},
 			})
 		}
 		steps = append(steps, s)

@@ -92,6 +92,8 @@ type Counters struct {
 	Uploads, UploadBytes                     int64         // copies of what the host knows to the GPU
 	Calls                                    int64         // of the driver that put work on the compute stream
 	Selected                                 int64         // blocks that decodes read by lists of the server
+	Rounds                                   int64         // of progressive attention, over all layers
+	Ahead                                    int64         // of Loaded, for rounds of a decode's head that never came
 	Growing                                  time.Duration // of pinned and device memory; not part of any step
 	Saving                                   time.Duration // that computation waited for room in the save buffer
 	Waiting                                  time.Duration // of the host, for selections

@@ -110,7 +110,7 @@ func (s *Shadow) Compute(layer int, w *sim.Work) error {
 	l, step := s.layer(layer), &s.Steps[len(s.Steps)-1]
 	if n := len(step.Works); n == 0 || !sameWork(&step.Works[n-1], w) {
 		own := *w
-		own.Prefill, own.Lists, own.Tables = slices.Clone(w.Prefill), nil, nil
+		own.Prefill, own.Rounds, own.Lists, own.Tables = slices.Clone(w.Prefill), slices.Clone(w.Rounds), nil, nil
 		step.Works = append(step.Works, own)
 	}
 	l.Work = len(step.Works) - 1
@@ -139,7 +139,7 @@ func (s *Shadow) layer(layer int) *ShadowLayer {
 
 func sameWork(a, b *sim.Work) bool {
 	return a.Tokens == b.Tokens && a.Decodes == b.Decodes && a.DecodeTokens == b.DecodeTokens && a.ScoredBlocks == b.ScoredBlocks &&
-		a.Sparse == b.Sparse && slices.Equal(a.Prefill, b.Prefill)
+		a.Sparse == b.Sparse && slices.Equal(a.Prefill, b.Prefill) && slices.Equal(a.Rounds, b.Rounds)
 }
 
 // Price returns the time that a modelled device gives each of the steps. The model has a clock of its own, since its steps are longer or
