@@ -270,6 +270,11 @@ func (d *Device) attend(layer int, w *sim.Work) error {
 	if err := d.closeBlocks(layer); err != nil {
 		return err
 	}
+	if len(w.Rounds) > 0 { // first, as its loads bring back prefixes of prefills that had been set back
+		if err := d.attendRounds(layer); err != nil {
+			return err
+		}
+	}
 	for i := range p.prefills {
 		if err := d.m.Prefill(&p.prefills[i], d.stream); err != nil {
 			return err
@@ -280,7 +285,7 @@ func (d *Device) attend(layer int, w *sim.Work) error {
 			return err
 		}
 	}
-	if w.Decodes == 0 {
+	if w.Decodes == 0 || len(w.Rounds) > 0 {
 		return nil
 	}
 	if err := d.m.Decode(&p.decode, d.stream); err != nil {
@@ -351,6 +356,9 @@ func (d *Device) planDecodes(layer int, w *sim.Work) error {
 			}
 			p.closed = append(p.closed, k)
 		}
+	}
+	if len(w.Rounds) > 0 {
+		return d.planRounds(w.Lists)
 	}
 	bytes, err := d.m.DecodeWorkspace(&p.decode)
 	if err != nil {

@@ -104,7 +104,24 @@ func cases() map[string]*scenario {
 			c.selects = true
 			all[model+"/select: "+of] = &c
 		}
+		psa := with(offload, func(s *sim.Spec) {
+			s.Selection, s.Epsilon, s.Microbatch, s.Pipelined, s.SinkBlocks = "psa", 0.8, 2, true, 0
+		})
+		add("psa in HBM", room, false, with(psa, func(s *sim.Spec) { s.Offload = false }))
+		add("psa", room, false, psa)
+		add("psa, small", small, true, psa)
+		add("psa, in turns", small, true, with(psa, func(s *sim.Spec) { s.Pipelined = false }))
+		add("psa, memcpy", small, true, with(psa, func(s *sim.Spec) { s.LoadEngine, s.SaveEngine = "memcpy", "memcpy" }))
+		add("psa, memcpy in turns", small, true, with(psa, func(s *sim.Spec) { s.LoadEngine, s.SaveEngine, s.Pipelined = "memcpy", "memcpy", false }))
+		add("psa, batched and gpu", small, true, with(psa, func(s *sim.Spec) { s.LoadEngine, s.SaveEngine, s.Microbatch = "batched", "gpu", 1 }))
+		add("psa, sinks and a dense layer", small, true, with(psa, func(s *sim.Spec) { s.SinkBlocks, s.DenseLayers, s.Microbatch = 1, 1, 3 }))
+		add("psa, one microbatch", small, true, with(psa, func(s *sim.Spec) { s.Microbatch = 16 }))
+		add("psa, layer", 2*small, false, with(psa, func(s *sim.Spec) { s.Prefill = "layer" }))
+		add("psa, layer in turns", 2*small, false, with(psa, func(s *sim.Spec) { s.Prefill, s.MaxInject, s.BatchControl, s.Pipelined = "layer", 400, true, false }))
+		add("psa, everything", room, false, with(psa, func(s *sim.Spec) { s.Epsilon = 1 - 1e-15 }))
+		add("psa, everything in HBM", room, false, with(psa, func(s *sim.Spec) { s.Epsilon, s.Offload = 1-1e-15, false }))
 		if group%int64(shape.Layers) == 0 {
+			add("psa, per-layer pools", 2*small, false, with(psa, func(s *sim.Spec) { s.Pool = "per-layer" }))
 			add("per-layer pools", 2*small, false, with(offload, func(s *sim.Spec) { s.Pool = "per-layer" }))
 		}
 	}
@@ -134,6 +151,7 @@ type run struct {
 	lists   map[place][]int             // blocks that a unit attended to; absent: all
 	rows    []sim.Row
 	chosen  map[place][]int // by the model's metadata
+	used    map[place]int   // blocks that progressive attention counted
 
 	steps    []sim.StepRecord
 	counters []live.Counters // after each step
@@ -148,7 +166,7 @@ func (c *scenario) run(t *testing.T, m live.Machine) *run {
 		t.Fatal(err)
 	}
 	shape := source.Config()
-	r := &run{scenario: c, tokens: map[int][]int32{}, logits: map[int]map[int][]cuda.Half{}, lists: map[place][]int{}, chosen: map[place][]int{}}
+	r := &run{scenario: c, tokens: map[int][]int32{}, logits: map[int]map[int][]cuda.Half{}, lists: map[place][]int{}, chosen: map[place][]int{}, used: map[place]int{}}
 	if r.model, err = weights.Reference(source, weights.Half); err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +180,8 @@ func (c *scenario) run(t *testing.T, m live.Machine) *run {
 			}
 			r.logits[id][position] = append([]cuda.Half(nil), logits...)
 		},
-		Selects: c.selects,
+		Selects:  c.selects,
+		Attended: func(id, position, layer, head, blocks int) { r.used[place{id, position, layer, head}] = blocks },
 		Chosen: func(id, position, layer, head int, blocks []int32) {
 			for _, b := range blocks {
 				r.chosen[place{id, position, layer, head}] = append(r.chosen[place{id, position, layer, head}], int(b))
@@ -233,7 +252,11 @@ func (c *scenario) server(m *hw.Model) sim.Config {
 }
 
 func library(s *sim.Spec) *dsa.Library {
-	return dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), dsa.TopK{K: sim.Candidates(s)}, dsa.CuboidMean, 2, 2, 2)
+	policy, named, err := s.Policy()
+	if err != nil {
+		panic(err)
+	}
+	return dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), policy, named.Digest, s.SinkBlocks, s.WindowBlocks, 2)
 }
 
 func modelledDevice(s *sim.Spec, m *hw.Model) (*hw.Device, error) {
@@ -244,6 +267,9 @@ func modelledDevice(s *sim.Spec, m *hw.Model) (*hw.Device, error) {
 	opts := hw.DeviceOptions{}
 	if s.Offload {
 		opts = hw.DeviceOptions{LoadEngine: s.LoadEngine, SaveEngine: s.SaveEngine, Offload: true, SaveBufferBytes: int64(s.SaveBuffer * (1 << 20))}
+	}
+	if s.Progressive() {
+		opts.Microbatch, opts.Pipelined = s.Microbatch, s.Pipelined
 	}
 	return hw.NewDevice(gpu, m, opts)
 }
@@ -314,6 +340,7 @@ func (r *run) check(t *testing.T) {
 	if r.selects {
 		r.attended(t)
 	}
+	r.progressed(t)
 	judge := newJudge(r)
 	for id, tokens := range r.tokens {
 		ids := make([]int, len(tokens))

@@ -29,6 +29,9 @@ type Config struct {
 	Finished func(id int, tokens []int32)
 	// Logits sees the fp16 logits of every emitted token, for tests; it costs a copy.
 	Logits func(id int, position int, logits []cuda.Half)
+	// Attended sees how many blocks of its list each KV head of a decode's position attended to, by progressive attention's own count, for tests;
+	// it costs a copy.
+	Attended func(id, position, layer, head, blocks int)
 	// Chosen sees the blocks that each KV head of a decode's position chose, for tests; it costs a copy.
 	Chosen func(id, position, layer, head int, blocks []int32)
 }
@@ -64,6 +67,8 @@ type Device struct {
 	plan    plan
 	open    []int32 // of the layer: slot of each decode and KV head's open block
 	loading loading // of the layer
+
+	progressive progressive
 	// 0, 1, 2, .. on both sides: rows of decodes, and slots of layer-segmented prefills.
 	order         []int32
 	digested      []digests       // of the requests whose digests' places were uploaded last
@@ -143,6 +148,11 @@ func (d *Device) setUp() (err error) {
 	if d.sparse {
 		d.budget = sim.SelectedBlocks(s)
 	}
+	if s.Progressive() {
+		if err = d.progressive.open(d.m, s); err != nil {
+			return err
+		}
+	}
 	blocks := d.cfg.KVBytes / d.geo.BlockBytes
 	if !d.offload {
 		n := d.hbmPages()
@@ -217,7 +227,7 @@ func (d *Device) begin(s *sim.Step) error {
 	}
 	d.stage.reset()
 	d.active.clear()
-	d.loading.count = 0
+	d.loading.count, d.progressive.on = 0, false
 	if err := d.take(s); err != nil {
 		return err
 	}
@@ -345,6 +355,7 @@ func (d *Device) Close() error {
 		func() error { return closing(d.pool != 0, func() error { return d.m.DeviceFree(d.pool) }) },
 		func() error { return closing(d.model != nil, func() error { return d.model.close(d.m) }) },
 		func() error { return d.scratch.close(d.m) },
+		func() error { return d.progressive.close(d.m) },
 		func() error {
 			return closing(d.workspace.bytes > 0, func() error { return d.m.DeviceFree(d.workspace.at) })
 		},

@@ -75,6 +75,10 @@ func (r *run) equals(t *testing.T, want []sim.StepRecord) {
 		if i > 0 {
 			before := r.counters[i-1]
 			done.Selected, done.Loaded, done.Saved = done.Selected-before.Selected, done.Loaded-before.Loaded, done.Saved-before.Saved
+			done.Rounds, done.Ahead = done.Rounds-before.Rounds, done.Ahead-before.Ahead
+		}
+		if done.Rounds != want.Rounds || done.Ahead != want.Ahead {
+			t.Fatalf("step %d: the device went through %d rounds and loaded %d blocks for rounds that never came; simulated %d and %d", i, done.Rounds, done.Ahead, want.Rounds, want.Ahead)
 		}
 		if done.Loaded != want.Loaded || done.Saved != want.Saved || r.spec.Offload && done.Selected != want.Selected {
 			t.Fatalf("step %d: the device read %d blocks, loaded %d and saved %d; simulated %d, %d and %d",
@@ -83,10 +87,15 @@ func (r *run) equals(t *testing.T, want []sim.StepRecord) {
 		sum.Selected += want.Selected
 		sum.Loaded += want.Loaded
 		sum.Evicted += want.Evicted
+		sum.Rounds += want.Rounds
+		sum.Ahead += want.Ahead
 		sum.Saved += want.Saved
 	}
 	if r.spec.Offload && (sum.Selected == 0 || sum.Saved == 0) || r.evicts && (sum.Loaded == 0 || sum.Evicted == 0) {
 		t.Errorf("nothing to compare: %+v", sum)
+	}
+	if r.spec.Progressive() && sum.Rounds == 0 || r.evicts && r.spec.Progressive() && r.spec.Pipelined && !r.everything() && sum.Ahead == 0 {
+		t.Errorf("no rounds to compare: %+v", sum)
 	}
 }
 

@@ -124,7 +124,7 @@ func (c *Config) workspaces(m Machine, blocks int) (int64, error) {
 	bytes := int64(stagingChunk) + c.listRoom(blocks) + withSpare(int64(2*(md.HeadsKV*blocks+s.MaxRequests))*4)
 	listed := blocks
 	if s.Sparse() {
-		if s.DenseLayers == 0 {
+		if s.DenseLayers == 0 && !s.Progressive() {
 			listed = min(blocks, sim.SelectedBlocks(s))
 		}
 		for _, n := range []int{blocks, sim.SelectedBlocks(s), 1, 1, 2 * md.Layers} { // scores, lists, counts, counters, places of digests
@@ -135,7 +135,13 @@ func (c *Config) workspaces(m Machine, blocks int) (int64, error) {
 		Batch: int32(s.MaxRequests), HeadsQ: int32(md.HeadsQ), HeadsKV: int32(md.HeadsKV), HeadDim: int32(md.HeadDim),
 		BlockTokens: int32(c.Geometry.BlockTokens), MaxBlocks: int32(listed),
 	})
-	return bytes + withSpare(n), err
+	if err != nil || !s.Progressive() {
+		return bytes + withSpare(n), err
+	}
+	state, err := m.PSAState(&cuda.PSAArgs{
+		Batch: int32(s.MaxRequests), HeadsQ: int32(md.HeadsQ), HeadsKV: int32(md.HeadsKV), HeadDim: int32(md.HeadDim), BlockTokens: int32(c.Geometry.BlockTokens),
+	})
+	return bytes + withSpare(n) + withSpare(state) + 2*withSpare(units*4), err
 }
 
 // listRoom is what the layers' lists take at the most, on the GPU and in pinned memory each, with the smaller room that they outgrew.
@@ -144,7 +150,7 @@ func (c *Config) listRoom(blocks int) int64 {
 	if !s.Offload && !s.Sparse() {
 		return 0
 	}
-	if s.Sparse() && (!s.Offload || s.DenseLayers == 0) {
+	if s.Sparse() && (!s.Offload || s.DenseLayers == 0) && !s.Progressive() {
 		blocks = min(blocks, sim.SelectedBlocks(s))
 	}
 	words := sim.ListWords(s.MaxRequests*c.Geometry.KVHeads, sim.ListStride(blocks), s.Offload)

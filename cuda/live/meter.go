@@ -35,6 +35,14 @@ func (c *meter) MemcpyBatch(a *cuda.BlocksArgs, s cuda.Stream) error {
 func (c *meter) Decode(a *cuda.DecodeArgs, s cuda.Stream) error {
 	return metered(c, c.Machine.Decode, a, s)
 }
+func (c *meter) PSA(a *cuda.PSAArgs, s cuda.Stream) error {
+	return metered(c, c.Machine.PSA, a, s)
+}
+func (c *meter) PSAPipeline(a *cuda.PSAPipelineArgs, s cuda.Stream) error {
+	err := c.Machine.PSAPipeline(a, s)
+	c.counters.Calls += 1 + 2*int64(*a.Loaded) // a memset, then a gather and an attention a microbatch
+	return err
+}
 func (c *meter) Prefill(a *cuda.PrefillArgs, s cuda.Stream) error {
 	return metered(c, c.Machine.Prefill, a, s)
 }

@@ -27,6 +27,7 @@ type loading struct {
 
 func (d *Device) nameLoads(m *kv.Moves) error {
 	n := len(m.LoadRefs)
+	d.nameRounds(m)
 	if err := d.clock.mark(phaseHost); err != nil || n == 0 {
 		return err
 	}
@@ -63,22 +64,26 @@ func (d *Device) nameLoads(m *kv.Moves) error {
 // startLoads loads what Move named; the addresses are where the engine reads them.
 func (d *Device) startLoads() error {
 	l := &d.loading
-	if l.count == 0 {
+	if l.count == 0 || d.progressive.on {
 		return nil
 	}
-	move := d.m.MemcpyBlocks
-	switch d.cfg.Spec.LoadEngine {
-	case "flash":
-		move = d.m.FlashH2D
-	case "batched":
-		move = d.m.MemcpyBatch
-	}
-	if err := move(&l.args, d.stream); err != nil {
+	if err := d.loader()(&l.args, d.stream); err != nil {
 		return fmt.Errorf("loading %d blocks: %w", l.count, err)
 	}
 	d.counters.Loaded += int64(l.count)
 	l.count = 0
 	return d.clock.mark(phaseLoadStall)
+}
+
+// loader is the system's way to load.
+func (d *Device) loader() func(*cuda.BlocksArgs, cuda.Stream) error {
+	switch d.cfg.Spec.LoadEngine {
+	case "flash":
+		return d.m.FlashH2D
+	case "batched":
+		return d.m.MemcpyBatch
+	}
+	return d.m.MemcpyBlocks
 }
 
 // closed are blocks [from, to) of every KV head of one layer that have just become full. Block b of head h lies in slot

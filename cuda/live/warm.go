@@ -15,7 +15,7 @@ func (d *Device) warm() error {
 		return nil // too small a cache to lend any of it
 	}
 	quiet := d.cfg
-	d.cfg.Finished, d.cfg.Logits, d.cfg.Prompt, d.cfg.Selects, d.cfg.Chosen = nil, nil, nil, false, nil
+	d.cfg.Finished, d.cfg.Logits, d.cfg.Prompt, d.cfg.Selects, d.cfg.Chosen, d.cfg.Attended = nil, nil, nil, false, nil, nil
 	w := warmUp{d: d, prompt: prompt, blocks: d.geo.Blocks(prompt + 2)}
 	if err := w.run(); err != nil {
 		return err
@@ -137,6 +137,9 @@ func (w *warmUp) step(row sim.Row, loads int) error {
 			if d.offload || d.sparse {
 				work.Lists = w.lists(layer, d.geo.Blocks(row.To))
 			}
+			if d.cfg.Spec.Progressive() {
+				work.Rounds = []sim.Round{{Tokens: int64(row.To), Loads: int64(loads * d.geo.KVHeads)}}
+			}
 		} else {
 			work.Prefill = []sim.Span{{Query: row.To - row.From, Prefix: row.From}}
 			work.Tables = []sim.Table{w.table(layer, d.geo.Blocks(row.To), row.Segmented)}
@@ -194,7 +197,7 @@ func (w *warmUp) lists(layer, blocks int) *sim.Lists {
 }
 
 func (w *warmUp) moves(layer, loads int) *kv.Moves {
-	m := &kv.Moves{Layer: layer, BlockBytes: w.d.geo.BlockBytes}
+	m := &kv.Moves{Layer: layer, BlockBytes: w.d.geo.BlockBytes, InRounds: w.d.cfg.Spec.Progressive() && loads > 0}
 	for h := range w.d.geo.KVHeads {
 		for b := range loads {
 			m.LoadRefs = append(m.LoadRefs, kv.BlockRef{Group: int32(layer*w.d.geo.KVHeads + h), Block: int32(b), Slot: uint32(w.slot(layer, h, b))})

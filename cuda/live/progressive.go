@@ -1,0 +1,354 @@
+package live
+
+import (
+	"fmt"
+	"slices"
+
+	"sparseserve/cuda"
+	"sparseserve/sim"
+	"sparseserve/sim/kv"
+)
+
+// progressive runs the attention of layers that attend round by round, a microbatch of each unit's list a round (PSA §3.2, §3.3). What a round
+// needs from DRAM is loaded before it:
+//
+//	nothing to load   all rounds in one launch
+//	not pipelined     load | rounds up to the next that loads | wait | load | ..
+//	pipelined         a second stream loads round j + 1 beside the attention of round j
+//
+// Which blocks a unit attends to is imposed by the server: its list ends where Algorithm 1 stops with the weights of the score process, not with
+// those of the model that runs here. So the kernels are given epsilon = 1: the share that has been seen never exceeds it while a block of the list
+// is left, and a unit is done exactly when its list ends. Verifying costs what it costs with any other epsilon.
+type progressive struct {
+	micro     int
+	pipelined bool
+
+	on     bool    // the layer's loads come in rounds
+	loads  []load  // of the layer, as loading names them, in the order of their rounds
+	before []int64 // loads of the rounds before each round, and of all
+	rounds int     // that attend to something
+	args   cuda.PSAArgs
+
+	state, used, done buffer          // used and done: int32 [decodes][KVHeads]
+	flag              cuda.HostMemory // one int32: every unit is done
+	stream            cuda.Stream     // that loads beside attention
+	start             cuda.Event
+	loaded, computed  [pipelineDepth]cuda.Event // of rounds, in turn
+}
+
+// load is one block to load: for which round, and for which unit (-1: a prefill's).
+type load struct{ unit, round int32 }
+
+// pipelineDepth is how many rounds are under way at once: one is attended to, one is loaded.
+const pipelineDepth = 2
+
+// open readies a device whose attention is progressive.
+func (p *progressive) open(m Machine, s *sim.Spec) (err error) {
+	p.micro, p.pipelined = s.Microbatch, s.Pipelined
+	if p.flag, err = m.HostAlloc(4, cuda.DriverPages); err != nil {
+		return err
+	}
+	if p.stream, err = m.StreamCreate(false); err != nil {
+		return err
+	}
+	for _, e := range p.events() {
+		if *e, err = m.EventCreate(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *progressive) events() []*cuda.Event {
+	all := []*cuda.Event{&p.start}
+	for i := range pipelineDepth {
+		all = append(all, &p.loaded[i], &p.computed[i])
+	}
+	return all
+}
+
+func (p *progressive) close(m Machine) error {
+	for _, b := range []*buffer{&p.state, &p.used, &p.done} {
+		if b.bytes > 0 {
+			if err := m.DeviceFree(b.at); err != nil {
+				return err
+			}
+		}
+	}
+	for _, e := range p.events() {
+		if *e != 0 {
+			if err := m.EventDestroy(*e); err != nil {
+				return err
+			}
+		}
+	}
+	if p.stream != 0 {
+		if err := m.StreamDestroy(p.stream); err != nil {
+			return err
+		}
+	}
+	if p.flag == (cuda.HostMemory{}) {
+		return nil
+	}
+	return m.HostFree(p.flag)
+}
+
+// nameRounds notes for which rounds and units the layer's loads are.
+func (d *Device) nameRounds(m *kv.Moves) {
+	p := &d.progressive
+	p.on, p.loads = m.InRounds, p.loads[:0]
+	if !p.on {
+		return
+	}
+	seq, row := int32(-1), -1
+	for i := range m.LoadRefs {
+		ref := &m.LoadRefs[i]
+		if ref.Seq != seq {
+			seq = ref.Seq
+			row = slices.IndexFunc(d.rows[:d.decodes.n], func(r sim.Row) bool { return r.Seq == ref.Seq })
+		}
+		unit := int32(-1)
+		if row >= 0 {
+			unit = int32(row*d.geo.KVHeads + int(ref.Group)%d.geo.KVHeads)
+		}
+		p.loads = append(p.loads, load{unit, ref.Round})
+	}
+}
+
+// planRounds prepares the layer's progressive attention from what planDecodes made of its lists.
+func (d *Device) planRounds(l *sim.Lists) error {
+	p, a, units := &d.progressive, &d.plan.decode, d.decodes.n*d.geo.KVHeads
+	p.rounds = (int(a.MaxBlocks) + p.micro - 1) / p.micro
+	slot := a.Slot
+	if !d.offload {
+		var err error
+		if slot, err = d.slotsOfPages(l, units); err != nil {
+			return err
+		}
+	}
+	p.args = cuda.PSAArgs{
+		Q: a.Q, Pool: a.Pool, Context: a.Context, Order: a.List, Count: a.Count, Slot: slot, Out: a.Out, Flag: p.flag.Ptr(),
+		Batch: a.Batch, HeadsQ: a.HeadsQ, HeadsKV: a.HeadsKV, HeadDim: a.HeadDim, BlockTokens: a.BlockTokens, OrderStride: a.ListStride,
+		Micro: int32(p.micro), Scale: a.Scale, Epsilon: 1,
+	}
+	bytes, err := d.m.PSAState(&p.args)
+	if err != nil {
+		return err
+	}
+	if err := d.growZeroed(&p.state, bytes, "progressive attention"); err != nil {
+		return err
+	}
+	for _, b := range []*buffer{&p.used, &p.done} {
+		if err := d.grow(b, int64(units)*4, "progressive attention"); err != nil {
+			return err
+		}
+	}
+	p.args.State, p.args.Used, p.args.Done = p.state.at, p.used.at, p.done.at
+	return d.countRounds(l)
+}
+
+// slotsOfPages writes the slots of listed blocks in the layer's part of the pool.
+func (d *Device) slotsOfPages(l *sim.Lists, units int) (cuda.Ptr, error) {
+	slots, at, err := d.stage.words(units * l.Stride)
+	if err != nil {
+		return 0, err
+	}
+	heads := d.geo.KVHeads
+	for unit := range units {
+		pages := d.of[unit/heads].pages
+		for i, b := range l.Block[unit*l.Stride:][:l.Count[unit]] {
+			slots[unit*l.Stride+i] = pages[b]*int32(heads) + int32(unit%heads)
+		}
+	}
+	return at, nil
+}
+
+// countRounds finds where each round's loads begin, and which of them are for rounds that never come.
+func (d *Device) countRounds(l *sim.Lists) error {
+	p := &d.progressive
+	d.counters.Rounds += int64(p.rounds)
+	p.before = append(p.before[:0], 0)
+	for i := range p.loads {
+		n := &p.loads[i]
+		if int(n.round)+2 < len(p.before) {
+			return fmt.Errorf("load %d is for round %d, the one before it for round %d", i, n.round, len(p.before)-2)
+		}
+		for len(p.before) <= int(n.round)+1 {
+			p.before = append(p.before, int64(i))
+		}
+		p.before[n.round+1] = int64(i + 1)
+		if n.unit >= 0 && int(n.round) > int(l.Count[n.unit]-1)/p.micro {
+			d.counters.Ahead++
+		}
+	}
+	for len(p.before) <= p.rounds {
+		p.before = append(p.before, int64(len(p.loads)))
+	}
+	return nil
+}
+
+// attendRounds attends and loads, round by round. Pipelined, the two cannot be told apart and count as attention.
+func (d *Device) attendRounds(layer int) (err error) {
+	p, l := &d.progressive, &d.loading
+	switch {
+	case l.count == 0:
+		err = d.launchRounds(0, p.rounds)
+	case !p.pipelined:
+		err = d.byTurns()
+	case d.cfg.Spec.LoadEngine == "flash":
+		err = d.pipelineByKernel()
+	default:
+		err = d.pipelineByEngine()
+	}
+	if err != nil {
+		return err
+	}
+	d.counters.Loaded += int64(l.count)
+	l.count = 0
+	if err := d.clock.mark(phaseSparse); err != nil || d.cfg.Attended == nil {
+		return err
+	}
+	return d.showUsed(layer)
+}
+
+// showUsed gives the kernel's count of what was attended to, to whoever asked for it.
+func (d *Device) showUsed(layer int) error {
+	heads := d.geo.KVHeads
+	units := d.decodes.n * heads
+	host, err := d.m.HostAlloc(int64(4*units), cuda.DriverPages)
+	if err != nil {
+		return err
+	}
+	if err := d.m.Memcpy(&cuda.MemcpyArgs{Dst: host.Ptr(), Src: d.progressive.used.at, Bytes: int64(4 * units)}, d.stream); err != nil {
+		return err
+	}
+	if err := d.m.StreamSync(d.stream); err != nil {
+		return err
+	}
+	for unit, n := range cuda.Slice[int32](host)[:units] {
+		row := &d.rows[unit/heads]
+		d.cfg.Attended(row.ID, row.From, layer, unit%heads, int(n))
+	}
+	return d.m.HostFree(host)
+}
+
+// launchRounds attends to rounds [from, to).
+func (d *Device) launchRounds(from, to int) error {
+	a := d.progressive.args
+	a.Flag, a.First, a.Steps = 0, int32(from), int32(to-from)
+	return d.m.PSA(&a, d.stream)
+}
+
+// loadRounds loads what rounds [from, to) need.
+func (d *Device) loadRounds(from, to int, on cuda.Stream) error {
+	p := &d.progressive
+	a := d.loading.args
+	first := p.before[from]
+	if a.Count = p.before[to] - first; a.Count == 0 {
+		return nil
+	}
+	a.Src, a.Dst = a.Src+cuda.Ptr(8*first), a.Dst+cuda.Ptr(8*first)
+	if err := d.loader()(&a, on); err != nil {
+		return fmt.Errorf("loading %d blocks for rounds %d to %d: %w", a.Count, from, to-1, err)
+	}
+	return nil
+}
+
+// last is the number of rounds, those that only loads were meant for included.
+func (p *progressive) last() int { return len(p.before) - 1 }
+
+// byTurns loads for a round, attends up to the next one that needs loads, and waits for its verdict before it loads for that.
+func (d *Device) byTurns() error {
+	p := &d.progressive
+	for from := 0; from < p.rounds; {
+		if from > 0 {
+			if err := d.m.StreamSync(d.stream); err != nil {
+				return err
+			}
+			if err := d.clock.mark(phaseHost); err != nil {
+				return err
+			}
+		}
+		if err := d.loadRounds(from, from+1, d.stream); err != nil {
+			return err
+		}
+		if err := d.clock.mark(phaseLoadStall); err != nil {
+			return err
+		}
+		to := from + 1
+		for to < p.rounds && p.before[to] == p.before[to+1] {
+			to++
+		}
+		if err := d.launchRounds(from, to); err != nil {
+			return err
+		}
+		if err := d.clock.mark(phaseSparse); err != nil {
+			return err
+		}
+		from = to
+	}
+	return d.loadRounds(p.rounds, p.last(), d.stream)
+}
+
+// pipelineByKernel is the pipeline of the library. It stops loading once it hears that every unit is done, which may be before or after it
+// has started on the round that follows; the server takes what it named for that round to be in HBM, so what was left out is loaded here. For the
+// same reason loads of units that are done are not left out (no owner).
+func (d *Device) pipelineByKernel() error {
+	p, l := &d.progressive, &d.loading
+	first, at, err := d.stage.note(len(p.before))
+	if err != nil {
+		return err
+	}
+	copy(first, p.before)
+	var begun int32
+	err = d.m.PSAPipeline(&cuda.PSAPipelineArgs{
+		PSA: &p.args, LoadFirst: at, Src: l.args.Src, Dst: l.args.Dst, BlockBytes: l.args.BlockBytes,
+		Microbatches: int32(p.last()), Depth: pipelineDepth, Loaded: &begun,
+	}, d.stream)
+	if err != nil {
+		return err
+	}
+	if int(begun) < p.rounds {
+		return fmt.Errorf("progressive attention ended after %d of %d rounds", begun, p.rounds)
+	}
+	return d.loadRounds(int(begun), p.last(), d.stream)
+}
+
+// pipelineByEngine is the same with an engine that copies.
+func (d *Device) pipelineByEngine() error {
+	p := &d.progressive
+	if err := d.after(p.start, d.stream, p.stream); err != nil {
+		return err
+	}
+	for j := range p.last() {
+		turn := j % pipelineDepth
+		if j >= pipelineDepth {
+			if err := d.m.EventSync(p.computed[turn]); err != nil {
+				return err
+			}
+		}
+		if err := d.loadRounds(j, j+1, p.stream); err != nil {
+			return err
+		}
+		if err := d.after(p.loaded[turn], p.stream, d.stream); err != nil {
+			return err
+		}
+		if j < p.rounds {
+			if err := d.launchRounds(j, j+1); err != nil {
+				return err
+			}
+		}
+		if err := d.m.EventRecord(p.computed[turn], d.stream); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// after makes what a stream gets from now on wait for what another has so far.
+func (d *Device) after(e cuda.Event, on, waits cuda.Stream) error {
+	if err := d.m.EventRecord(e, on); err != nil {
+		return err
+	}
+	return d.m.StreamWait(waits, e)
+}
