@@ -2,14 +2,14 @@
 # One visit to a GPU, within minutes: what the live loop and its model need to be measured anew. Builds the library for the card that is there, then
 # checks the live device and the kernels, times the host's bookkeeping, and calibrates with the probes of the live loop.
 #
-#   sh cuda/session.sh [OUTPUT_FOLDER] [SECONDS]      default ./out/session, 480 seconds in all
+#   sh cuda/visit.sh [OUTPUT_FOLDER] [SECONDS]      default ./out/visit, 480 seconds in all
 #
 # Where Go or nvcc is missing, programs and library in cuda/build are used as they were built elsewhere (make cuda gpu-programs). A step that fails or
 # runs out of time does not keep the next from running; the exit status says whether all went well. POOL is the host pool of calibrate in GiB (64).
 # calibrate resumes from the samples in the output folder.
 set -u
 cd "$(dirname "$0")/.."
-out=${1:-out/session}
+out=${1:-out/visit}
 budget=${2:-480}
 mkdir -p "$out"
 begin=$(date +%s)
