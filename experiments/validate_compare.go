@@ -65,6 +65,10 @@ func compareSummaries(run string, live, simulated *sim.Summary) []Comparison {
 	} {
 		out = append(out, compare(run, m.name, m.of(live), m.of(simulated)))
 	}
+	if l, s := live.ProgressiveStats, simulated.ProgressiveStats; l != nil && s != nil {
+		out = append(out, compare(run, "rounds_per_layer", l.RoundsPerLayer, s.RoundsPerLayer),
+			compare(run, "blocks_ahead_per_step", float64(l.BlocksAhead)/float64(live.Steps), float64(s.BlocksAhead)/float64(simulated.Steps)))
+	}
 	return out
 }
 

@@ -21,7 +21,7 @@ import (
 // identical and the save queue's state is too.
 func TestShadowPricesTheSameSteps(t *testing.T) {
 	c := mustLoad(t, "", "workload.requests=6", "workload.rate=[0.3]", "system.save_buffer_mib=8", "system.kv_gib=3", "system.max_prompt_tokens=5000",
-		`system.preset=["vllm","vllm-so","sparseserve"]`, `workload.datasets=["qasper","multifieldqa_en"]`)
+		`system.preset=["vllm","vllm-so","sparseserve","vllm-psa","sparseserve-psa"]`, `workload.datasets=["qasper","multifieldqa_en"]`)
 	for _, p := range c.Points() {
 		s, err := NewSimulator().prepare(&p)
 		if err != nil {
@@ -120,10 +120,10 @@ func TestValidation(t *testing.T) {
 
 	// A live run that fails is named, and the others are kept.
 	_, _, err := tinyValidation(t, dir, &runs, 2).Do(t.Context())
-	if err == nil || !strings.HasPrefix(err.Error(), "live run of vllm-s-4-s1: vllm-s-4-s1: out of order\n3 of 4 live runs are kept in ") {
+	if err == nil || !strings.HasPrefix(err.Error(), "live run of vllm-s-4-s1: vllm-s-4-s1: out of order\n4 of 5 live runs are kept in ") {
 		t.Fatalf("error %v", err)
 	}
-	if runs != 4 {
+	if runs != 5 {
 		t.Errorf("%d live runs", runs)
 	}
 
@@ -185,7 +185,7 @@ func TestValidation(t *testing.T) {
 
 	// A damaged run is made again.
 	path, err := filepath.Glob(filepath.Join(dir, liveFolder, "*", requestsCSV+".gz"))
-	if err != nil || len(path) != 4 {
+	if err != nil || len(path) != 5 {
 		t.Fatalf("%d tables, %v", len(path), err)
 	}
 	if err := os.WriteFile(path[0], []byte("x"), 0o644); err != nil {
@@ -234,7 +234,7 @@ output_scale = 0.3
 kv_gib = 8.0
 max_prompt_tokens = 4096
 [[axis]]
-grid.system.preset = ["vllm", "vllm-so", "sparseserve"]
+grid.system.preset = ["vllm", "vllm-so", "sparseserve", "sparseserve-psa"]
 `), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -273,7 +273,7 @@ grid.system.preset = ["vllm", "vllm-so", "sparseserve"]
 // checkTiny checks what does not depend on how fast this machine is.
 func checkTiny(t *testing.T, r *Report) {
 	t.Helper()
-	if r.Device != "reference device in Go" || len(r.Runs) != 4 {
+	if r.Device != "reference device in Go" || len(r.Runs) != 5 {
 		t.Fatalf("%d runs on %q", len(r.Runs), r.Device)
 	}
 	for i := range r.Runs {
@@ -285,6 +285,10 @@ func checkTiny(t *testing.T, r *Report) {
 			if c, ok := run.Of(metric); !ok || c.Error == nil {
 				t.Errorf("%s: %s is %+v", run.Run, metric, c)
 			}
+		}
+		rounds, ok := run.Of("rounds_per_layer")
+		if _, too := run.Of("blocks_ahead_per_step"); ok != (run.System == "sparseserve-psa") || too != ok || ok && rounds.Live <= 1 {
+			t.Errorf("%s: rounds %+v", run.Run, rounds)
 		}
 	}
 }
@@ -302,7 +306,7 @@ func TestValidationBrokenMachine(t *testing.T) {
 		return on(do)
 	}
 	_, _, err := v.Do(t.Context())
-	want := "live run of vllm-s-4-s1: vllm-s-4-s1: broken\nlive run of vllm-so-4-s1: vllm-so-4-s1: broken\n1 of 4 live runs are kept in "
+	want := "live run of vllm-s-4-s1: vllm-s-4-s1: broken\nlive run of vllm-so-4-s1: vllm-so-4-s1: broken\n1 of 5 live runs are kept in "
 	if err == nil || !strings.HasPrefix(err.Error(), want) || runs != 3 {
 		t.Errorf("%d runs, error %v", runs, err)
 	}
@@ -321,7 +325,7 @@ func TestValidationInterrupt(t *testing.T) {
 		return on(do)
 	}
 	_, _, err := v.Do(ctx)
-	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "2 of 4 live runs are kept: the same command runs the rest") {
+	if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "2 of 5 live runs are kept: the same command runs the rest") {
 		t.Errorf("error %v", err)
 	}
 	if _, err := Recompute(dir); err == nil || !strings.Contains(err.Error(), "so no validation was finished here") {
@@ -330,13 +334,13 @@ func TestValidationInterrupt(t *testing.T) {
 	v = tinyValidation(t, dir, &runs, 0)
 	v.Kept = true
 	v.Live.(*Live).On = func(func(live.Machine) error) error { return errors.New("no machine here") }
-	if _, _, err := v.Do(t.Context()); err == nil || !strings.Contains(err.Error(), "2 of 4 live runs are not kept, the first is vllm-so-4-s1: no machine here") {
+	if _, _, err := v.Do(t.Context()); err == nil || !strings.Contains(err.Error(), "3 of 5 live runs are not kept, the first is vllm-so-4-s1: no machine here") {
 		t.Errorf("kept: %v", err)
 	}
 	// Of another program, only what is missing runs.
 	v = tinyValidation(t, dir, &runs, 0)
 	v.LiveOnly, v.Kept, v.LiveProgram = true, true, "later"
-	if report, _, err := v.Do(t.Context()); err != nil || report != nil || runs != 2 {
+	if report, _, err := v.Do(t.Context()); err != nil || report != nil || runs != 3 {
 		t.Errorf("live only: %d runs, report %v, error %v", runs, report, err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, simulatedFolder)); err == nil {
@@ -479,7 +483,7 @@ func TestValidateExperiments(t *testing.T) {
 	for i := range points {
 		systems[points[i].System.Name]++
 	}
-	if len(points) != 2*7*3 || len(systems) != 7 {
+	if len(points) != 2*9*3 || len(systems) != 9 {
 		t.Errorf("%d runs of %v", len(points), systems)
 	}
 }

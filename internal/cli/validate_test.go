@@ -67,7 +67,7 @@ func TestValidateTiny(t *testing.T) {
 	if status != 0 || errs != "" {
 		t.Fatalf("status %d, stderr %q", status, errs)
 	}
-	for _, want := range []string{"validate-tiny on reference device in Go", "│ sparseserve-4-s1 │", "below saturation meet every goal", "6 pictures"} {
+	for _, want := range []string{"validate-tiny on reference device in Go", "│ sparseserve-4-s1     │", "│ sparseserve-psa-4-s1 │", "below saturation meet every goal", "7 pictures"} {
 		if !strings.Contains(first, want) {
 			t.Errorf("no %q in\n%s", want, first)
 		}
@@ -82,7 +82,7 @@ func TestValidateTiny(t *testing.T) {
 	}
 	status, text, errs := runHere(t.Context(), nil, append(args, "--json")...)
 	var all []experiments.Comparison
-	if err := json.Unmarshal([]byte(text), &all); status != 0 || errs != "" || err != nil || len(all) < 4*11 {
+	if err := json.Unmarshal([]byte(text), &all); status != 0 || errs != "" || err != nil || len(all) < 5*11 {
 		t.Errorf("status %d, stderr %q, %d comparisons, %v", status, errs, len(all), err)
 	}
 	kept, err := os.ReadFile(filepath.Join(out, "validate.json"))
@@ -121,7 +121,7 @@ func TestValidateInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	status, _, errs := runHere(ctx, pretend, "validate", "experiments/validate-tiny.toml", "--live=reference", "--out", out)
-	if want := "sparseserve: interrupted; 0 of 4 live runs are kept: the same command runs the rest\n"; status != 130 || errs != want {
+	if want := "sparseserve: interrupted; 0 of 5 live runs are kept: the same command runs the rest\n"; status != 130 || errs != want {
 		t.Errorf("status %d, stderr %q", status, errs)
 	}
 }
