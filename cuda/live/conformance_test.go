@@ -55,7 +55,7 @@ func chosen() map[string]*scenario {
 		return all
 	}
 	few := map[string]*scenario{}
-	for _, name := range []string{"mha/dense", "mha/offload, memcpy", "gqa/offload, batched and gpu", "gqa/select: offload, small", "mha/layer"} {
+	for _, name := range []string{"mha/dense", "mha/offload, memcpy", "gqa/offload, batched and gpu", "gqa/select: offload, small", "mha/layer", "gqa/psa, small"} {
 		few[name] = all[name]
 	}
 	return few

@@ -57,6 +57,32 @@ func TestGPULogitsAreTheOracles(t *testing.T) {
 	}
 }
 
+// Selections, loads, saves and rounds are those of the simulation on a GPU too.
+func TestGPULiveRunDoesWhatTheSimulationSays(t *testing.T) {
+	all := cases()
+	for _, name := range []string{"mha/offload, small", "gqa/layer", "mha/psa, small", "gqa/psa, small", "mha/psa, in turns", "gqa/psa, memcpy", "mha/psa, layer"} {
+		t.Run(name, func(t *testing.T) {
+			onGPU(t, func(m live.Machine) { all[name].run(t, m).equals(t, all[name].simulate(t, nil)) })
+		})
+	}
+}
+
+func TestGPUProgressiveAttentionIsAlikeHoweverItRuns(t *testing.T) {
+	all := cases()
+	for _, model := range []string{"mha", "gqa"} {
+		for first, others := range alike {
+			t.Run(model+"/"+first, func(t *testing.T) {
+				onGPU(t, func(m live.Machine) {
+					want := all[model+"/"+first].run(t, m)
+					for _, name := range others {
+						all[model+"/"+name].run(t, m).alike(t, name, want)
+					}
+				})
+			})
+		}
+	}
+}
+
 // hfCase is one prompt of a folder that hf.py wrote.
 type hfCase struct {
 	Prompt   []int
