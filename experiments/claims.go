@@ -161,7 +161,7 @@ func (v *Verdict) settle(ours, low, high float64) {
 func unmeasured(paper string) string {
 	switch paper {
 	case "psa":
-		return "not yet measured: needs PSA selection"
+		return "not yet measured: needs PSA serving"
 	case "minference":
 		return "not yet measured: needs sparse prefill"
 	}

@@ -113,6 +113,7 @@ func measurements() map[measureKey]measurement {
 		ratioOf("fig16b", chunked.and(with("system.chunk_tokens", 512)), plain, prefillAttention))
 	add("ss-fig16b-layer", 0, "", "fig16b", ratioOf("fig16b", layer, plain, prefillAttention))
 	addGoodput(all)
+	addPSA(all)
 	return all
 }
 

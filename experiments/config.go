@@ -25,6 +25,9 @@ type Config struct {
 type Output struct {
 	Steps bool `toml:"steps"` // steps.csv: one row a batch step
 	Trace bool `toml:"trace"` // trace.json: the steps for Perfetto or chrome://tracing
+	// RecallProxy adds to summary and requests what share of the attention the
+	// selections hold, and the accuracy that follows by a proxy.
+	RecallProxy bool `toml:"recall_proxy"`
 }
 
 // topKeys are the keys outside every table.

@@ -13,21 +13,27 @@ import (
 type files struct {
 	sink        Sink
 	progressive bool // attention is: steps have two more columns
+	recall      bool // with columns of the recall proxy
 	err         error
 }
 
 const (
 	requestsHeader = "id,set,prompt_tokens,output_tokens,arrival_s,scheduled_s,first_token_s,last_token_s,preemptions,rejected"
+	recallHeader   = ",recall_proxy,accuracy_proxy"
 	stepsHeader    = "step,start_s,elapsed_s,decodes,prefills,prefill_token_layers,waiting,blocks_selected,blocks_loaded,blocks_saved," +
 		"linears_s,prefill_attention_s,dense_attention_s,sparse_attention_s,scoring_s,load_stall_s,save_stall_s,head_s,host_s"
 	// Blocks loaded for rounds that never came, and rounds over all layers.
 	roundsHeader = ",blocks_ahead,rounds"
 )
 
-func newFiles(sink Sink, progressive bool) *files {
-	f := &files{sink: sink, progressive: progressive}
-	f.print(sink.Requests, "%s\n", requestsHeader)
-	header := stepsHeader
+func newFiles(sink Sink, progressive, recall bool) *files {
+	f := &files{sink: sink, progressive: progressive, recall: recall}
+	header := requestsHeader
+	if recall {
+		header += recallHeader
+	}
+	f.print(sink.Requests, "%s\n", header)
+	header = stepsHeader
 	if progressive {
 		header += roundsHeader
 	}
@@ -48,11 +54,19 @@ func (f *files) Request(r *sim.Record) error {
 		f.sink.Finished()
 	}
 	if r.Rejected != "" {
-		f.print(f.sink.Requests, "%d,%s,%d,%d,%s,,,,,%q\n", r.ID, r.Set, r.Prompt, r.Output, seconds(r.Arrival), r.Rejected)
-		return f.err
+		f.print(f.sink.Requests, "%d,%s,%d,%d,%s,,,,,%q", r.ID, r.Set, r.Prompt, r.Output, seconds(r.Arrival), r.Rejected)
+	} else {
+		f.print(f.sink.Requests, "%d,%s,%d,%d,%s,%s,%s,%s,%d,", r.ID, r.Set, r.Prompt, r.Output,
+			seconds(r.Arrival), seconds(r.Scheduled), seconds(r.FirstToken), seconds(r.LastToken), r.Preemptions)
 	}
-	f.print(f.sink.Requests, "%d,%s,%d,%d,%s,%s,%s,%s,%d,\n", r.ID, r.Set, r.Prompt, r.Output,
-		seconds(r.Arrival), seconds(r.Scheduled), seconds(r.FirstToken), seconds(r.LastToken), r.Preemptions)
+	switch {
+	case !f.recall:
+	case r.Recall > 0:
+		f.print(f.sink.Requests, ",%.5f,%.5f", r.Recall, accuracyProxy(r.Missed2))
+	default: // it decoded no token
+		f.print(f.sink.Requests, ",,")
+	}
+	f.print(f.sink.Requests, "\n")
 	return f.err
 }
 

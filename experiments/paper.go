@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-//go:embed fig*.toml eviction.toml
+//go:embed fig*.toml eviction.toml psa-*.toml
 var paperFiles embed.FS
 
 // paperExperiment is what the figures of the SparseServe paper are drawn from, or
@@ -32,6 +32,8 @@ func paperExperiments() []paperExperiment {
 		{"fig15", "sweep", (*Lab).sweep},
 		{"fig16a", "sweep", (*Lab).sweep},
 		{"fig16b", "sweep", (*Lab).sweep},
+		{"psa-fig2", "", (*Lab).sparsity},
+		{"psa-fig5", "", (*Lab).accuracy},
 		{"eviction", "", (*Lab).evictions},
 	}
 }

@@ -100,6 +100,7 @@ func (x *Simulator) prepare(p *Point) (*prepared, error) {
 		HBMBytes: kvBytes,
 		Seed:     p.Seed,
 	}
+	cfg.RecallProxy = p.Output.RecallProxy && p.System.Sparse() && p.System.Selections == ""
 	s := &prepared{point: p, model: model, gpu: gpu, stream: stream, server: cfg}
 	switch {
 	case !p.System.Sparse():
@@ -139,7 +140,7 @@ func (s *prepared) serve(ctx context.Context, sink Sink, notes func(*sim.Metrics
 	if err != nil {
 		return sim.Summary{}, err
 	}
-	rec := newFiles(sink, s.point.System.Progressive())
+	rec := newFiles(sink, s.point.System.Progressive(), s.server.RecallProxy)
 	var recorder sim.Recorder = rec
 	if sink.Trace != nil {
 		trace := newChromeTrace(sink.Trace, rec, s.point.System.Offload && s.point.System.SaveEngine == "flash")
@@ -151,6 +152,9 @@ func (s *prepared) serve(ctx context.Context, sink Sink, notes func(*sim.Metrics
 		return sim.Summary{}, runErr
 	}
 	sum = metrics.Summary()
+	if sum.RecallProxy != nil {
+		sum.RecallProxy.Accuracy = accuracyProxy(sum.RecallProxy.Missed2)
+	}
 	iteration, err := hw.ReferenceIteration(s.gpu, &s.model)
 	if err != nil {
 		return sum, errors.Join(runErr, err)

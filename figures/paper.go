@@ -8,15 +8,15 @@ import (
 	"path/filepath"
 )
 
-// paperFigure is one figure of the SparseServe paper, or one beside them that the
-// paper does not have.
+// paperFigure is one figure of the papers, or one beside them that they do not
+// have.
 type paperFigure struct {
 	name    string
 	results []string // folders that it is drawn from
 	draw    func(folders []string) (picture, error)
 }
 
-// paperFigures are in the order of the paper.
+// paperFigures are in the order of the SparseServe paper, then of the PSA paper.
 func paperFigures() []paperFigure {
 	return []paperFigure{
 		{"fig01", []string{"fig01"}, fig01},
@@ -29,6 +29,8 @@ func paperFigures() []paperFigure {
 		{"fig14", []string{"fig14a", "fig14b"}, fig14},
 		{"fig15", []string{"fig15"}, fig15},
 		{"fig16", []string{"fig16a", "fig16b"}, fig16},
+		{"psa-fig2", []string{"psa-fig2"}, psaFig2},
+		{"psa-fig5", []string{"psa-fig5"}, psaFig5},
 		{"eviction", []string{"eviction"}, eviction},
 	}
 }

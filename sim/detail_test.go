@@ -331,7 +331,7 @@ func clamp(n, most int) int { return max(0, min(n, most)) }
 func TestDetailRefusesLayersThatDoNotFit(t *testing.T) {
 	c := &scenario{model: tiny(2, 2), gpu: "h200", hbm: 200 << 10, seed: 1}
 	c.spec = sim.Spec{
-		Attention: "sparse", Selection: "psa", Epsilon: 0.99, Microbatch: 2, Pipelined: true, BudgetTokens: 8, BlockTokens: 2, WindowBlocks: 1,
+		Attention: "sparse", Selection: "psa", Epsilon: 0.99999, Microbatch: 2, Pipelined: true, BudgetTokens: 8, BlockTokens: 2, WindowBlocks: 1,
 		Offload: true, LoadEngine: "flash", SaveEngine: "flash", Eviction: "lru", Pool: "unified", Utilisation: 0.9, DRAMGiB: 0.01, SaveBuffer: 1,
 		Base: "vllm", MaxRequests: 8, MaxTokens: 64, Window: 4, Prefill: "layer", ChunkTokens: 64, OverLength: "truncate", Heads: "full",
 	}

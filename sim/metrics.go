@@ -24,7 +24,9 @@ type Metrics struct {
 	extrapolated                          uint32
 	trend                                 trend
 
-	progressive     int // layers of a step in which decodes attend round by round
+	progressive int // layers of a step in which decodes attend round by round
+	recalls     recalls
+
 	blockBytes      int64
 	offload         bool
 	sampled, groups int     // of (layer, KV head) pairs; sampled = 0 when all are simulated
@@ -123,6 +125,7 @@ func (m *Metrics) Summary() Summary {
 	if s.SimulatedS > 0 {
 		s.ThroughputTokS = float64(m.emitted) / s.SimulatedS
 	}
+	s.RecallProxy = m.recalls.proxy()
 	if m.steps > 0 {
 		s.BatchMean = float64(m.batch) / float64(m.steps)
 	}

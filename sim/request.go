@@ -28,6 +28,8 @@ type request struct {
 	rows     *dsa.Rows   // selections that the device chose
 	replay   *dsa.Replay // or a recording tells
 
+	recalled recalled // of Config.RecallProxy
+
 	scheduled, first, last des.Time // first scheduled, first and last token
 	started                bool
 	preemptions            int
@@ -45,6 +47,10 @@ type Record struct {
 	LastToken   des.Time
 	Preemptions int
 	Rejected    string // reason; empty when completed
+
+	// Of Config.RecallProxy, over decode tokens: share of the attention held, and
+	// mean square of the share missed.
+	Recall, Missed2 float64
 }
 
 // StepRecord is what a run keeps of one step.

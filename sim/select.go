@@ -35,6 +35,9 @@ func (s *Server) prepareSelections(r *request) error {
 		}
 	}
 	r.steps++
+	if s.RecallProxy {
+		s.recall(r)
+	}
 	return nil
 }
 

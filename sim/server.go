@@ -41,6 +41,9 @@ type Config struct {
 	// Trace notes what decodes select, of the groups in the cache, and when; it
 	// may be nil.
 	Trace *kv.Trace
+	// RecallProxy notes what share of its attention each token's selections hold,
+	// where Library gives them.
+	RecallProxy bool
 	// Idle is called when the clock goes on by the given time with no step
 	// running; it may be nil.
 	Idle func(des.Time) error

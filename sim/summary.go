@@ -44,6 +44,9 @@ type Summary struct {
 	SLOMet   bool               `json:"slo_met"`
 	Warnings []string           `json:"warnings"`
 
+	// RecallProxy is of runs that ask for it: a proxy of accuracy, not accuracy.
+	RecallProxy *RecallProxy `json:"recall_proxy,omitempty"`
+
 	// Interrupted says why the run ended early, if it did: the figures are of what
 	// ran until then.
 	Interrupted string `json:"interrupted,omitempty"`

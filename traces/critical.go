@@ -22,7 +22,7 @@ func (c *blockColumn) at(t int) float32 { return c.row[(int(c.phase)+t)%scoreSte
 // Critical implements dsa.Scores. It keeps the blocks that it was asked for.
 func (s *Scores) Critical(sheet *dsa.Sheet) func(family, n, b, t int) float32 {
 	var families [][]parts
-	tokens, estimate := sheet.Digest == dsa.Speculated, s.p.errorOf(sheet.Digest)
+	page, estimate := pageOf(sheet), s.p.errorOf(sheet.Digest)
 	return func(family, n, b, t int) float32 {
 		for len(families) <= family {
 			families = append(families, nil)
@@ -30,12 +30,12 @@ func (s *Scores) Critical(sheet *dsa.Sheet) func(family, n, b, t int) float32 {
 		for i := len(families[family]); i <= b; i++ {
 			families[family] = append(families[family], parts{
 				s.candidate(family, i, sheet),
-				[2]blockColumn{s.errorColumn(family, i, scoreError), s.errorColumn(family, i, digestError)},
+				[2]blockColumn{s.errorColumn(family, i/page, scoreError), s.errorColumn(family, i, digestError)},
 			})
 		}
 		c := &families[family][b]
 		mu := c.block.mu
-		if !tokens && s.newest(b, n, sheet) {
+		if s.newest(b, n, sheet) {
 			mu += float32(s.p.Recent)
 		}
 		score := mu + c.block.at(t)

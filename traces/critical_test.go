@@ -12,7 +12,7 @@ import (
 func TestCriticalIsWhatFillWrites(t *testing.T) {
 	s := NewScores(DefaultScores, 1)
 	rapid.Check(t, func(t *rapid.T) {
-		sheet := dsa.Sheet{
+		sheet := dsa.Sheet{Steps: scoreSteps,
 			Digest: rapid.SampledFrom([]dsa.Digest{dsa.CuboidMean, dsa.MinMax, dsa.Mean, dsa.Representative, dsa.Speculated}).Draw(t, "digest"),
 			Sinks:  rapid.IntRange(0, 2).Draw(t, "sinks"), Window: rapid.IntRange(1, 3).Draw(t, "window"),
 			Weighs: rapid.Bool().Draw(t, "weighs"),

@@ -123,7 +123,7 @@ func TestStreamsHaveTheLawOfTheProcess(t *testing.T) {
 	for family := range runs {
 		e := measure(scoreSteps, n, testForced, exact(DefaultScores, n, k, scoreSteps, rng), capacities)
 		a = append(a, append(e.overlap, e.miss...))
-		sheet := dsa.Sheet{Digest: dsa.CuboidMean, Sinks: 2, Window: 2}
+		sheet := dsa.Sheet{Digest: dsa.CuboidMean, Sinks: 2, Window: 2, Steps: scoreSteps}
 		s.Fill(family, n, &sheet)
 		st := dsa.Record(n, scoreSteps, dsa.TopK{K: k}, func(t int) *dsa.View { return &dsa.View{Critical: sheet.Critical[t*n : (t+1)*n]} })
 		r := measure(scoreSteps, n, testForced, func(t int) []uint16 { return st.At(t).Next }, capacities)

@@ -60,20 +60,29 @@ func (s *Scores) Class(layer, head int) int {
 const (
 	scoreError  = 0xe44
 	digestError = 0xd16
+	queryError  = 0x9e7
 )
 
-// disturb adds errors of a standard deviation to scores, [steps][n].
-func (s *Scores) disturb(dst []float32, n, family int, deviation float64, what uint64) {
+// disturb adds errors of a standard deviation to scores, [steps][n]. Candidates
+// of one page share theirs.
+func (s *Scores) disturb(dst []float32, n, page, family, first int, deviation float64, what uint64) {
 	for b := range n {
-		c := s.errorColumn(family, b, what)
-		row, at := c.row, int(c.phase)
-		for t := range scoreSteps {
-			dst[t*n+b] += float32(deviation) * row[at]
+		c := s.errorColumn(family, b/page, what)
+		row, at := c.row, (int(c.phase)+first)%scoreSteps
+		for i := b; i < len(dst); i += n {
+			dst[i] += float32(deviation) * row[at]
 			if at++; at == scoreSteps {
 				at = 0
 			}
 		}
 	}
+}
+
+// Query turns the true scores of a sheet, which are those of a KV head, into
+// those of one of the query heads that share it.
+func (s *Scores) Query(family, query int, sheet *dsa.Sheet) {
+	n := len(sheet.Score) / sheet.Steps
+	s.disturb(sheet.Score, n, 1, family, sheet.First, s.p.Group, queryError+uint64(query)<<16)
 }
 
 // keep writes the true scores of sinks and window, and the skew of every step.
@@ -95,13 +104,13 @@ func (s *Scores) keep(family int, sheet *dsa.Sheet) {
 			}
 		}
 	}
-	sheet.Kept = room(sheet.Kept, scoreSteps*kept)
-	write(sheet.Kept, columns)
-	sheet.Skew = room(sheet.Skew, scoreSteps)
+	sheet.Kept = room(sheet.Kept, sheet.Steps*kept)
+	write(sheet.Kept, columns, sheet.First)
+	sheet.Skew = room(sheet.Skew, sheet.Steps)
 	h := des.Hash(s.seed, uint64(family), 0x5ce3)
 	row := s.errors[h%errorRows]
 	for t := range sheet.Skew {
-		sheet.Skew[t] = float32(math.Exp(s.p.SkewTokens * float64(row[(int(h>>10)+t)%scoreSteps])))
+		sheet.Skew[t] = float32(math.Exp(s.p.SkewTokens * float64(row[(int(h>>10%scoreSteps)+sheet.First+t)%scoreSteps])))
 	}
 }
 

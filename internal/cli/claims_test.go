@@ -121,7 +121,7 @@ func TestUnmeasuredClaims(t *testing.T) {
 		{"--workers=-1", "must be at least 1"},
 		{"--only ss-fig16", `did you mean "ss-fig16a"?`},
 		{"--paper psa --only ss-fig16a", `no claim "ss-fig16a"`},
-		{"--paper psa --readme nowhere.md", "nowhere.md"},
+		{"--paper minference --readme nowhere.md", "nowhere.md"},
 	} {
 		if status, _, errs := run(t, nil, append([]string{"claims"}, strings.Fields(c.args)...)...); status != 1 || !strings.Contains(errs, c.want) || strings.Count(errs, "\n") != 1 {
 			t.Errorf("claims %s: status %d, stderr %q", c.args, status, errs)

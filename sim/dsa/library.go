@@ -15,7 +15,7 @@ type Scores interface {
 	// Steps is the length of the circle on which a history lies.
 	Steps() int
 	// Fill writes the scores of candidate blocks 0..n-1 of one family to the
-	// sheet, of Steps() steps.
+	// sheet, of the steps that it wants.
 	Fill(family, n int, s *Sheet)
 	// Critical returns single criticalities of those that Fill would write to
 	// the sheet: of candidate b of n at step t. For one goroutine.
@@ -28,13 +28,15 @@ type Scores interface {
 	Class(layer, head int) int
 }
 
-// Sheet is the scores of one group over Steps steps. Its owner keeps the
-// buffers.
+// Sheet is the scores of one group over Steps steps, of which the first is
+// step First of the circle. Its owner keeps the buffers.
 type Sheet struct {
 	Digest   Digest    // that the criticality is estimated from
 	Sinks    int       // blocks before the candidates
 	Window   int       // blocks after them
 	Weighs   bool      // Score, Kept and Skew are wanted too
+	First    int       // step of the circle
+	Steps    int       // from it on
 	Critical []float32 // [steps][n]
 	Score    []float32 // [steps][n]
 	Kept     []float32 // [steps][sinks+window]
@@ -55,7 +57,8 @@ type Library struct {
 	grid     []int // candidate counts, ascending
 
 	mu      sync.RWMutex
-	streams map[int]*Stream // (family*classes + class)*len(grid) + index
+	streams map[int]*Stream   // (family*classes + class)*len(grid) + index
+	recalls map[int][]float32 // the same, with the classes of scores
 
 	scratch sync.Pool // *Sheet, while a stream is made
 }
@@ -68,8 +71,8 @@ const MaxCandidates = math.MaxUint16
 // from the digest.
 func NewLibrary(scores Scores, policy Policy, digest Digest, sinks, window, families int) *Library {
 	l := &Library{
-		scores: scores, policy: policy, families: families, classes: 1, streams: map[int]*Stream{},
-		sheet: Sheet{Digest: digest, Sinks: sinks, Window: window, Weighs: policy.Weighs()},
+		scores: scores, policy: policy, families: families, classes: 1, streams: map[int]*Stream{}, recalls: map[int][]float32{},
+		sheet: Sheet{Digest: digest, Sinks: sinks, Window: window, Weighs: policy.Weighs(), Steps: scores.Steps()},
 	}
 	if policy.Weighs() {
 		l.classes = scores.Classes()
@@ -91,9 +94,7 @@ func (l *Library) CursorOf(seed uint64, request, layer, head, kvHeads int) Curso
 		Family: uint16(h >> 32 % uint64(l.families)),
 		Phase:  uint16(h & 0xffffffff % uint64(l.scores.Steps())),
 	}
-	if l.classes > 1 {
-		c.Class = uint16(l.scores.Class(layer, head))
-	}
+	c.Class = uint16(l.scores.Class(layer, head))
 	return c
 }
 
@@ -125,6 +126,9 @@ func (l *Library) Critical() func(c Cursor, n, b, steps int) float32 {
 // Stream returns the stream of a cursor's family and class at a grid index,
 // making it when it is asked for the first time.
 func (l *Library) Stream(c Cursor, grid int) *Stream {
+	if l.classes == 1 {
+		c.Class = 0
+	}
 	key := l.key(c.Family, int(c.Class), grid)
 	l.mu.RLock()
 	s := l.streams[key]
@@ -159,14 +163,15 @@ func (l *Library) make(family, n int) []*Stream {
 	l.scores.Fill(family, n, sheet)
 	view := &View{}
 	return recordAll(n, l.scores.Steps(), l.classes, l.policy, func(t, class int) *View {
-		sheet.view(t, n, l.scores.Skew(class), view)
+		sheet.View(t, l.scores.Skew(class), view)
 		view.Again = class > 0
 		return view
 	})
 }
 
-// view points at the scores of one step.
-func (s *Sheet) view(t, n int, skew float64, v *View) {
+// View points at the scores of step First+t, in a class of the given skew.
+func (s *Sheet) View(t int, skew float64, v *View) {
+	n := len(s.Critical) / s.Steps
 	v.Critical = s.Critical[t*n:][:n]
 	if s.Weighs {
 		kept := s.Sinks + s.Window

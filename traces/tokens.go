@@ -1,0 +1,31 @@
+package traces
+
+import (
+	"math"
+
+	"sparseserve/sim/des"
+	"sparseserve/sim/dsa"
+)
+
+// page returns the tokens of a page, as candidates of a sheet. They share the
+// page's score, and its attention among them: token i of a page of score S has
+// S + w_i, the w_i normal of deviation Within and shifted so that the page holds
+// as much as a block of score S does at the median skew. What the first page has
+// beyond others is the first token's.
+func (s *Scores) page(family, page int, sheet *dsa.Sheet) [pageTokens]blockColumn {
+	var columns [pageTokens]blockColumn
+	shared, sum := s.block(family, page), 0.0
+	for i := range columns {
+		w := s.p.Within * normal(des.Hash(s.seed, uint64(family), uint64(page*pageTokens+i), 0x70c))
+		sum += math.Exp(s.p.Skew * w)
+		columns[i] = blockColumn{shared.mu + float32(w), shared.phase, shared.row}
+	}
+	shift := float32(math.Log(sum) / s.p.Skew)
+	for i := range columns {
+		columns[i].mu -= shift
+	}
+	if page == 0 && sheet.Sinks == 0 {
+		columns[0].mu = shared.mu + float32(s.p.Sink)
+	}
+	return columns
+}
