@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"testing"
 
+	"github.com/BurntSushi/toml"
 	"gonum.org/v1/gonum/stat"
 
 	"sparseserve/sim/dsa"
@@ -103,5 +104,59 @@ func TestProxyOfPublishedBudget(t *testing.T) {
 		if !slices.IsSorted(accuracy) {
 			t.Errorf("%s: more tokens, less accuracy: %v", m.name, accuracy)
 		}
+	}
+}
+
+// What freed.toml says of the proxy is what is set, and each value is either
+// calibrated or assumed.
+func TestProxyParametersAreAsWritten(t *testing.T) {
+	var table struct {
+		Proxy []struct {
+			Name, Calibrated, Assumed string
+			Value                     float64
+		}
+	}
+	if _, err := toml.Decode(freedTOML, &table); err != nil {
+		t.Fatal(err)
+	}
+	set := map[string]float64{"attention_cost": attentionCost}
+	p := traces.DefaultScores
+	for _, f := range fieldsOf(&p) {
+		set[f.key] = f.value.Float()
+	}
+	if len(table.Proxy) < 10 {
+		t.Errorf("%d parameters", len(table.Proxy))
+	}
+	for _, v := range table.Proxy {
+		if got, ok := set[v.Name]; !ok || got != v.Value {
+			t.Errorf("%s = %g is written, %g is set", v.Name, v.Value, got)
+		}
+		if (v.Calibrated == "") == (v.Assumed == "") {
+			t.Errorf("%s: calibrated %q, assumed %q", v.Name, v.Calibrated, v.Assumed)
+		}
+	}
+}
+
+// The first block holds more than half of a median head's attention in the mean
+// request, less in flatter heads.
+func TestShareOfTheFirstBlock(t *testing.T) {
+	p := traces.DefaultScores
+	scores := traces.NewScores(p, scoreSeed)
+	mean := func(skew float64) float64 {
+		sum := 0.0
+		const families, blocks = 200, 390
+		for family := range families {
+			sheet := dsa.Sheet{Digest: dsa.CuboidMean, Weighs: true, Steps: 1}
+			scores.Fill(family, blocks, &sheet)
+			var v dsa.View
+			sheet.View(0, skew, &v)
+			sum += v.Recall([]uint16{0}) / families
+		}
+		return sum
+	}
+	flat, median := mean(p.Skew*math.Exp(-2*p.SkewHeads)), mean(p.Skew)
+	t.Logf("the first of 390 blocks holds %.2f of a median head's attention, %.2f of a flat one's", median, flat)
+	if median < 0.5 || median > 0.8 || flat > median/2 {
+		t.Errorf("%.2f and %.2f", median, flat)
 	}
 }
