@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"testing"
 
 	"sparseserve/cuda"
@@ -43,6 +44,7 @@ type scenario struct {
 	kvBytes  int64
 	evicts   bool
 	preempts bool
+	resumes  bool      // chunked prefills load their prefix again
 	selects  bool      // the model selects
 	record   io.Writer // of selections; nil: none
 	each     func()    // after each step; nil: nothing
@@ -116,6 +118,10 @@ func cases() map[string]*scenario {
 		add("psa, batched and gpu", small, true, with(psa, func(s *sim.Spec) { s.LoadEngine, s.SaveEngine, s.Microbatch = "batched", "gpu", 1 }))
 		add("psa, sinks and a dense layer", small, true, with(psa, func(s *sim.Spec) { s.SinkBlocks, s.DenseLayers, s.Microbatch = 1, 1, 3 }))
 		add("psa, one microbatch", small, true, with(psa, func(s *sim.Spec) { s.Microbatch = 16 }))
+		setBack := with(psa, func(s *sim.Spec) { s.Base, s.ChunkTokens, s.MaxTokens = "vllm-v1", 32, 32 })
+		add("psa, prefills set back", 14*block*group, true, setBack)
+		add("psa, prefills set back in turns", 14*block*group, true, with(setBack, func(s *sim.Spec) { s.Pipelined = false }))
+		all[model+"/psa, prefills set back"].resumes, all[model+"/psa, prefills set back in turns"].resumes = true, true
 		add("psa, layer", 2*small, false, with(psa, func(s *sim.Spec) { s.Prefill = "layer" }))
 		add("psa, layer in turns", 2*small, false, with(psa, func(s *sim.Spec) { s.Prefill, s.MaxInject, s.BatchControl, s.Pipelined = "layer", 400, true, false }))
 		add("psa, everything", room, false, with(psa, func(s *sim.Spec) { s.Epsilon = 1 - 1e-15 }))
@@ -345,6 +351,9 @@ func (r *run) check(t *testing.T) {
 	}
 	if r.preempts && sum.Preempted == 0 {
 		t.Error("nothing was preempted; the case is meant to")
+	}
+	if r.resumes && !slices.ContainsFunc(r.steps, func(s sim.StepRecord) bool { return s.Resumed > 0 && (!r.spec.Progressive() || s.Rounds > 0) }) {
+		t.Error("no prefill was set back and taken up again beside decodes; the case is meant to")
 	}
 	if r.selects {
 		r.attended(t)
