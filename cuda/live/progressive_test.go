@@ -1,6 +1,8 @@
 package live_test
 
 import (
+	"fmt"
+	"regexp"
 	"slices"
 	"testing"
 
@@ -133,4 +135,46 @@ func TestPipelineNeedsItsWaits(t *testing.T) {
 		}
 	}
 	t.Error("eight runs without a fault")
+}
+
+// torn is a machine on which the n-th of one kind of call fails.
+type torn struct {
+	live.Machine
+	call string
+	left int
+}
+
+func (m *torn) fails(call string) error {
+	if call != m.call {
+		return nil
+	}
+	if m.left--; m.left != 0 {
+		return nil
+	}
+	return &cuda.Error{Call: call, Code: cuda.Failed, Text: "an illegal memory access was encountered"}
+}
+
+func (m *torn) PSA(a *cuda.PSAArgs, s cuda.Stream) error {
+	if err := m.fails("ss_psa"); err != nil {
+		return err
+	}
+	return m.Machine.PSA(a, s)
+}
+
+func (m *torn) PSAPipeline(a *cuda.PSAPipelineArgs, s cuda.Stream) error {
+	if err := m.fails("ss_psa_pipeline"); err != nil {
+		return err
+	}
+	return m.Machine.PSAPipeline(a, s)
+}
+
+func TestProgressiveFailureNamesCallStepAndLayer(t *testing.T) {
+	for name, call := range map[string]string{"mha/psa in HBM": "ss_psa", "gqa/psa, in turns": "ss_psa", "mha/psa, small": "ss_psa_pipeline"} {
+		m := soft.New(soft.Config{})
+		defer m.Close()
+		_, _, err := cases()[name].alone(t.Context(), &torn{m, call, 9}, &counted{})
+		if !regexp.MustCompile(`live: step \d+, layer \d+: ` + call + `: CUDA error: an illegal memory access`).MatchString(fmt.Sprint(err)) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
