@@ -10,7 +10,7 @@
 //
 // It runs on a Machine (machine.go): a GPU, or Go on the host for tiny models, where every access to memory is checked.
 //
-// Where attention is progressive (PSA), progressive.go stands in for loads and decode attention of Compute: both go round by round.
+// Where attention is progressive (PSA), progressive.go and rounds.go stand in for loads and decode attention of Compute: both go round by round.
 //
 // Beside the device: Forced has a model tell the time while the device does the work, Shadow writes down what each step asked so that a model can
 // price the same batches (forced.go), and Pinned keeps pinned memory from one device to the next (pinned.go).

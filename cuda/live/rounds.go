@@ -1,0 +1,173 @@
+package live
+
+import (
+	"fmt"
+
+	"sparseserve/cuda"
+)
+
+// attendRounds attends and loads, round by round. Pipelined, the two cannot be told apart and count as attention.
+func (d *Device) attendRounds(layer int) (err error) {
+	p, l := &d.progressive, &d.loading
+	switch {
+	case l.count == 0:
+		err = d.launchRounds(0, p.rounds)
+	case !p.pipelined:
+		err = d.byTurns()
+	case d.cfg.Spec.LoadEngine == "flash":
+		err = d.pipelineByKernel()
+	default:
+		err = d.pipelineByEngine()
+	}
+	if err != nil {
+		return err
+	}
+	d.counters.Loaded += int64(l.count)
+	l.count = 0
+	if err := d.clock.mark(phaseSparse); err != nil || d.cfg.Attended == nil {
+		return err
+	}
+	return d.showUsed(layer)
+}
+
+// showUsed gives the kernel's count of what was attended to, to whoever asked for it.
+func (d *Device) showUsed(layer int) error {
+	heads := d.geo.KVHeads
+	units := d.decodes.n * heads
+	host, err := d.m.HostAlloc(int64(4*units), cuda.DriverPages)
+	if err != nil {
+		return err
+	}
+	if err := d.m.Memcpy(&cuda.MemcpyArgs{Dst: host.Ptr(), Src: d.progressive.used.at, Bytes: int64(4 * units)}, d.stream); err != nil {
+		return err
+	}
+	if err := d.m.StreamSync(d.stream); err != nil {
+		return err
+	}
+	for unit, n := range cuda.Slice[int32](host)[:units] {
+		row := &d.rows[unit/heads]
+		d.cfg.Attended(row.ID, row.From, layer, unit%heads, int(n))
+	}
+	return d.m.HostFree(host)
+}
+
+// launchRounds attends to rounds [from, to).
+func (d *Device) launchRounds(from, to int) error {
+	a := d.progressive.args
+	a.Flag, a.First, a.Steps = 0, int32(from), int32(to-from)
+	return d.m.PSA(&a, d.stream)
+}
+
+// loadRounds loads what rounds [from, to) need.
+func (d *Device) loadRounds(from, to int, on cuda.Stream) error {
+	p := &d.progressive
+	a := d.loading.args
+	first := p.before[from]
+	if a.Count = p.before[to] - first; a.Count == 0 {
+		return nil
+	}
+	a.Src, a.Dst = a.Src+cuda.Ptr(8*first), a.Dst+cuda.Ptr(8*first)
+	if err := d.loader()(&a, on); err != nil {
+		return fmt.Errorf("loading %d blocks for rounds %d to %d: %w", a.Count, from, to-1, err)
+	}
+	return nil
+}
+
+// last is the number of rounds, those that only loads were meant for included.
+func (p *progressive) last() int { return len(p.before) - 1 }
+
+// byTurns loads for a round, attends up to the next one that needs loads, and waits for its verdict before it loads for that.
+func (d *Device) byTurns() error {
+	p := &d.progressive
+	for from := 0; from < p.rounds; {
+		if from > 0 {
+			if err := d.m.StreamSync(d.stream); err != nil {
+				return err
+			}
+			if err := d.clock.mark(phaseHost); err != nil {
+				return err
+			}
+		}
+		if err := d.loadRounds(from, from+1, d.stream); err != nil {
+			return err
+		}
+		if err := d.clock.mark(phaseLoadStall); err != nil {
+			return err
+		}
+		to := from + 1
+		for to < p.rounds && p.before[to] == p.before[to+1] {
+			to++
+		}
+		if err := d.launchRounds(from, to); err != nil {
+			return err
+		}
+		if err := d.clock.mark(phaseSparse); err != nil {
+			return err
+		}
+		from = to
+	}
+	return d.loadRounds(p.rounds, p.last(), d.stream)
+}
+
+// pipelineByKernel is the pipeline of the library. It stops loading once it hears that every unit is done, which may be before or after it
+// has started on the round that follows; the server takes what it named for that round to be in HBM, so what was left out is loaded here. For the
+// same reason loads of units that are done are not left out (no owner).
+func (d *Device) pipelineByKernel() error {
+	p, l := &d.progressive, &d.loading
+	first, at, err := d.stage.note(len(p.before))
+	if err != nil {
+		return err
+	}
+	copy(first, p.before)
+	var begun int32
+	err = d.m.PSAPipeline(&cuda.PSAPipelineArgs{
+		PSA: &p.args, LoadFirst: at, Src: l.args.Src, Dst: l.args.Dst, BlockBytes: l.args.BlockBytes,
+		Microbatches: int32(p.last()), Depth: pipelineDepth, Loaded: &begun,
+	}, d.stream)
+	if err != nil {
+		return err
+	}
+	if int(begun) < p.rounds {
+		return fmt.Errorf("progressive attention ended after %d of %d rounds", begun, p.rounds)
+	}
+	return d.loadRounds(int(begun), p.last(), d.stream)
+}
+
+// pipelineByEngine is the same with an engine that copies.
+func (d *Device) pipelineByEngine() error {
+	p := &d.progressive
+	if err := d.after(p.start, d.stream, p.stream); err != nil {
+		return err
+	}
+	for j := range p.last() {
+		turn := j % pipelineDepth
+		if j >= pipelineDepth {
+			if err := d.m.EventSync(p.computed[turn]); err != nil {
+				return err
+			}
+		}
+		if err := d.loadRounds(j, j+1, p.stream); err != nil {
+			return err
+		}
+		if err := d.after(p.loaded[turn], p.stream, d.stream); err != nil {
+			return err
+		}
+		if j < p.rounds {
+			if err := d.launchRounds(j, j+1); err != nil {
+				return err
+			}
+		}
+		if err := d.m.EventRecord(p.computed[turn], d.stream); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// after makes what a stream gets from now on wait for what another has so far.
+func (d *Device) after(e cuda.Event, on, waits cuda.Stream) error {
+	if err := d.m.EventRecord(e, on); err != nil {
+		return err
+	}
+	return d.m.StreamWait(waits, e)
+}
