@@ -39,10 +39,7 @@ func stepLooks() map[string]look {
 func goodputs(plan []candidate) group {
 	var g group
 	for _, c := range plan {
-		q := point{runs: len(c.Seeds), mean: c.Goodput, low: c.Goodput, high: c.Goodput}
-		if c.Low != nil && c.High != nil {
-			q.low, q.high = *c.Low, *c.High
-		}
+		q := c.capacity()
 		name := steps(c.System)
 		g.label = modelLabel(c.Model)
 		g.bars = append(g.bars, bar{series: name, note: strconv.FormatFloat(q.mean, 'f', 3, 64), parts: []part{{name, q}}})

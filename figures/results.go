@@ -56,12 +56,13 @@ func Read(dir string) ([]Run, error) {
 
 // candidate is what the figures need of one candidate of a plan.
 type candidate struct {
-	System  string   `json:"system"`
-	Model   string   `json:"model"`
-	Seeds   []uint64 `json:"seeds"`
-	Goodput float64  `json:"goodput"` // requests/s
-	Low     *float64 `json:"low"`     // nil where there are too few seeds
-	High    *float64 `json:"high"`
+	System  string         `json:"system"`
+	Model   string         `json:"model"`
+	Axes    map[string]any `json:"axes"`
+	Seeds   []uint64       `json:"seeds"`
+	Goodput float64        `json:"goodput"` // requests/s
+	Low     *float64       `json:"low"`     // nil where there are too few seeds
+	High    *float64       `json:"high"`
 }
 
 // readPlan returns the candidates of a goodput search.

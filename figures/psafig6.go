@@ -1,0 +1,87 @@
+package figures
+
+import "strings"
+
+// psaFig6 is the capacity of each system on each set, a panel for each model and
+// service level.
+func psaFig6(folders []string) (picture, error) {
+	pic := picture{wide: 1.5}
+	for i, folder := range folders {
+		plan, err := readPlan(folder)
+		if err != nil {
+			return picture{}, err
+		}
+		slo := "strict SLO"
+		if i%2 == 1 {
+			slo = "relaxed SLO"
+		}
+		c := chart{title: "(" + string(rune('a'+i)) + ") " + modelLabel(plan[0].Model) + ", " + slo, y: "Capacity (QPS)"}
+		for _, set := range setsOf(plan) {
+			g := group{label: shortSet(set)}
+			for _, p := range plan {
+				if p.set() != set {
+					continue
+				}
+				g.bars = append(g.bars, bar{series: psaLabel(p.System), parts: []part{{psaLabel(p.System), p.capacity()}}})
+			}
+			c.groups = append(c.groups, g)
+		}
+		c.axis = linear(barSpan(c.groups))
+		pic.charts = append(pic.charts, c)
+	}
+	all := looks()
+	pic.looks = map[string]look{psaLabel("vllm"): all[0], psaLabel("vllm-so"): all[1], psaLabel("vllm-psa"): all[3]}
+	return pic, nil
+}
+
+// set is the LongBench set that a candidate serves.
+func (c *candidate) set() string {
+	if sets, ok := c.Axes["workload.datasets"].([]any); ok && len(sets) == 1 {
+		name, _ := sets[0].(string)
+		return name
+	}
+	return ""
+}
+
+func (c *candidate) capacity() point {
+	q := point{runs: len(c.Seeds), mean: c.Goodput, low: c.Goodput, high: c.Goodput}
+	if c.Low != nil && c.High != nil {
+		q.low, q.high = *c.Low, *c.High
+	}
+	return q
+}
+
+// setsOf lists the sets of a plan in its order.
+func setsOf(plan []candidate) []string {
+	var sets []string
+	seen := map[string]bool{}
+	for i := range plan {
+		if s := plan[i].set(); !seen[s] {
+			seen[s] = true
+			sets = append(sets, s)
+		}
+	}
+	return sets
+}
+
+// shortSet is a set's name as narrow as under a group of bars.
+func shortSet(set string) string {
+	if name, ok := map[string]string{
+		"hotpotqa": "Hotpot", "2wikimqa": "2Wiki", "multifieldqa_en": "MField", "qasper": "Qasper",
+		"gov_report": "GovRep", "qmsum": "QMSum", "multi_news": "MNews", "samsum": "SAMSum",
+	}[set]; ok {
+		return name
+	}
+	return strings.TrimSuffix(set, "_en")
+}
+
+// psaLabel is the PSA paper's name of a system.
+func psaLabel(system string) string {
+	switch system {
+	case "vllm-so":
+		return "vLLM-sparse"
+	case "vllm-psa":
+		return "PSA"
+	}
+	return label(system)
+}
