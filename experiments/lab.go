@@ -37,7 +37,7 @@ type Lab struct {
 	profile string // the changed one, if there is one
 }
 
-// Do runs the named experiments, or all. Notes are those of PointStore.Do.
+// Do runs the named experiments, or all but those that take long. Notes are those of PointStore.Do.
 func (l *Lab) Do(ctx context.Context, names ...string) (notes []string, err error) {
 	l.ctx, l.notes = ctx, nil
 	if err := os.MkdirAll(l.Dir, 0o755); err != nil {
@@ -56,6 +56,8 @@ func (l *Lab) Do(ctx context.Context, names ...string) (notes []string, err erro
 	}
 	if len(names) > 0 {
 		all = slices.DeleteFunc(all, func(e paperExperiment) bool { return !slices.Contains(names, e.Name) })
+	} else {
+		all = slices.DeleteFunc(all, func(e paperExperiment) bool { return apart(e.Name) })
 	}
 	if err := l.plan(all); err != nil {
 		return nil, err

@@ -35,8 +35,16 @@ func paperExperiments() []paperExperiment {
 		{"psa-fig2", "", (*Lab).sparsity},
 		{"psa-fig5", "", (*Lab).accuracy},
 		{"eviction", "", (*Lab).evictions},
+		{"psa-fig6a", "plan", (*Lab).goodput},
+		{"psa-fig6b", "plan", (*Lab).goodput},
+		{"psa-fig6c", "plan", (*Lab).goodput},
+		{"psa-fig6d", "plan", (*Lab).goodput},
 	}
 }
+
+// apart are the experiments that take so long that they run only when they are
+// asked for by name.
+func apart(name string) bool { return strings.HasPrefix(name, "psa-fig6") }
 
 // PaperExperiments names the experiments behind the paper's figures.
 func PaperExperiments() []string {
