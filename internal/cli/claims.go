@@ -16,7 +16,7 @@ type claimsCmd struct {
 	Only        []string `placeholder:"ID" help:"Claims to measure, as in ss-fig16a. May be repeated."`
 	JSON        bool     `name:"json" help:"Print one JSON array, an object a value, and nothing else."`
 	Out         string   `default:"${paperFolder}" placeholder:"DIR" help:"Where results are kept, as of figures --paper. Default: ${default}."`
-	Readme      string   `placeholder:"FILE" help:"Write the table between the lines <!-- claims --> and <!-- /claims --> of a Markdown file, and what moves between <!-- sensitivity --> and <!-- /sensitivity -->."`
+	Readme      string   `placeholder:"FILE" help:"Write the table between the lines <!-- claims --> and <!-- /claims --> of a Markdown file, that of another paper between <!-- claims NAME --> and its end, and what moves between <!-- sensitivity --> and <!-- /sensitivity -->."`
 	Sensitivity bool     `help:"Print what moves with each freed parameter at half and at double, on one seed of 100 requests and without goodput, in the place of the table."`
 	Workers     int      `placeholder:"N" help:"Runs at a time. Default: one a core."`
 }
@@ -54,7 +54,11 @@ func (c *claimsCmd) Run(ctx context.Context, app *App) error {
 	if err != nil || c.Readme == "" {
 		return err
 	}
-	return writeBlock(c.Readme, "claims", claimsMarkdown(verdicts))
+	name := "claims"
+	if c.Paper != "" && c.Paper != "sparseserve" {
+		name += " " + c.Paper
+	}
+	return writeBlock(c.Readme, name, claimsMarkdown(verdicts))
 }
 
 // shorter makes less of the experiments than a claim has: what moves is seen on

@@ -24,18 +24,20 @@ func TestReadmeTables(t *testing.T) {
 		}
 		return inside
 	}
-	claims, err := experiments.Claims("sparseserve")
-	if err != nil {
-		t.Fatal(err)
-	}
-	table := block("claims")
-	for _, c := range claims {
-		about, _, _ := strings.Cut(c.Text, ": ")
-		if !strings.Contains(table, "\n| "+about) {
-			t.Errorf("README.md has no row of %s, %q", c.ID, c.Text)
+	for paper, name := range map[string]string{"sparseserve": "claims", "psa": "claims psa"} {
+		claims, err := experiments.Claims(paper)
+		if err != nil {
+			t.Fatal(err)
+		}
+		table := block(name)
+		for _, c := range claims {
+			about, _, _ := strings.Cut(c.Text, ": ")
+			if !strings.Contains(table, "\n| "+about) {
+				t.Errorf("README.md has no row of %s, %q", c.ID, c.Text)
+			}
 		}
 	}
-	table = block("sensitivity")
+	table := block("sensitivity")
 	for _, f := range experiments.FreedParameters() {
 		if !strings.Contains(table, "\n| `"+f.Name+"` | ") {
 			t.Errorf("README.md has no row of %s", f.Name)
