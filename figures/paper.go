@@ -31,7 +31,8 @@ func paperFigures() []paperFigure {
 		{"fig16", []string{"fig16a", "fig16b"}, fig16},
 		{"psa-fig2", []string{"psa-fig2"}, psaFig2},
 		{"psa-fig5", []string{"psa-fig5"}, psaFig5},
-		{"psa-fig6", []string{"psa-fig6a", "psa-fig6b", "psa-fig6c", "psa-fig6d"}, psaFig6},
+		{"psa-fig6-lwm", []string{"psa-fig6a", "psa-fig6b"}, psaFig6},
+		{"psa-fig6-llama", []string{"psa-fig6c", "psa-fig6d"}, psaFig6},
 		{"eviction", []string{"eviction"}, eviction},
 	}
 }

@@ -2,19 +2,16 @@ package figures
 
 import "strings"
 
-// psaFig6 is the capacity of each system on each set, a panel for each model and
-// service level.
+// psaFig6 is the capacity of each system on each set, for one model under the
+// strict and the relaxed service level.
 func psaFig6(folders []string) (picture, error) {
-	pic := picture{wide: 1.5}
+	pic := picture{wide: 1.4}
 	for i, folder := range folders {
 		plan, err := readPlan(folder)
 		if err != nil {
 			return picture{}, err
 		}
-		slo := "strict SLO"
-		if i%2 == 1 {
-			slo = "relaxed SLO"
-		}
+		slo := []string{"strict SLO", "relaxed SLO"}[i]
 		c := chart{title: "(" + string(rune('a'+i)) + ") " + modelLabel(plan[0].Model) + ", " + slo, y: "Capacity (QPS)"}
 		for _, set := range setsOf(plan) {
 			g := group{label: shortSet(set)}
