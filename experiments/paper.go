@@ -39,12 +39,17 @@ func paperExperiments() []paperExperiment {
 		{"psa-fig6b", "plan", (*Lab).goodput},
 		{"psa-fig6c", "plan", (*Lab).goodput},
 		{"psa-fig6d", "plan", (*Lab).goodput},
+		{"psa-inside", "sweep", (*Lab).sweep},
+		{"psa-parts", "sweep", (*Lab).sweep},
+		{"psa-goodput", "plan", (*Lab).goodput},
 	}
 }
 
 // apart are the experiments that take so long that they run only when they are
 // asked for by name.
-func apart(name string) bool { return strings.HasPrefix(name, "psa-fig6") }
+func apart(name string) bool {
+	return strings.HasPrefix(name, "psa-") && name != "psa-fig2" && name != "psa-fig5"
+}
 
 // PaperExperiments names the experiments behind the paper's figures.
 func PaperExperiments() []string {

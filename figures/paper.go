@@ -33,6 +33,8 @@ func paperFigures() []paperFigure {
 		{"psa-fig5", []string{"psa-fig5"}, psaFig5},
 		{"psa-fig6-lwm", []string{"psa-fig6a", "psa-fig6b"}, psaFig6},
 		{"psa-fig6-llama", []string{"psa-fig6c", "psa-fig6d"}, psaFig6},
+		{"psa-inside", []string{"psa-inside", "psa-goodput"}, psaInside},
+		{"psa-parts", []string{"psa-parts"}, psaParts},
 		{"eviction", []string{"eviction"}, eviction},
 	}
 }

@@ -23,6 +23,7 @@ type Run struct {
 	TBT                 mean               `json:"tbt_s"`
 	ThroughputTokS      float64            `json:"throughput_tok_s"`
 	BlocksLoadedPerStep float64            `json:"blocks_loaded_per_step"`
+	HitRatio            float64            `json:"hit_ratio"`
 	Completed           int                `json:"completed"`
 	Steps               float64            `json:"steps"`
 	PhaseS              map[string]float64 `json:"phase_s"`
