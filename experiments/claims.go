@@ -159,10 +159,7 @@ func (v *Verdict) settle(ours, low, high float64) {
 
 // unmeasured says why a paper's claims have no number yet.
 func unmeasured(paper string) string {
-	switch paper {
-	case "psa":
-		return "not yet measured: needs PSA serving"
-	case "minference":
+	if paper == "minference" {
 		return "not yet measured: needs sparse prefill"
 	}
 	return "not yet measured"
