@@ -24,7 +24,6 @@ func waitingDevice(t *testing.T, opts DeviceOptions) *Device {
 // calls of a layer's round trip, and what they wait does not outlast the saves.
 // Other engines, and a queue that is empty, cost what they did.
 func TestCallsQueueForTheDriver(t *testing.T) {
-	const block = 16 << 10
 	for name, c := range map[string]struct {
 		load, save  string
 		saved       int64 // blocks, before the step's load of 100
