@@ -208,8 +208,8 @@ func TestJudgeErrors(t *testing.T) {
 	if _, err := Claims("sparserve"); err == nil || !strings.Contains(err.Error(), `did you mean "sparseserve"`) {
 		t.Errorf("unknown paper: error is %v", err)
 	}
-	verdicts, err := Judge([]Claim{{ID: "psa-x", Paper: "psa", Value: 2}}, dir)
-	if err != nil || verdicts[0].Measured() || verdicts[0].Pass || !strings.Contains(verdicts[0].Note, "needs PSA serving") {
+	verdicts, err := Judge([]Claim{{ID: "mi-x", Paper: "minference", Value: 2}}, dir)
+	if err != nil || verdicts[0].Measured() || verdicts[0].Pass || !strings.Contains(verdicts[0].Note, "needs sparse prefill") {
 		t.Errorf("a claim that cannot be measured: %+v (%v)", verdicts, err)
 	}
 }

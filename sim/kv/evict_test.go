@@ -222,7 +222,7 @@ func TestEvictionAgainstReferences(t *testing.T) {
 				x.run()
 			})
 			t.Logf("%d victims compared", victims)
-			if victims < 50 {
+			if victims < 50 && !testing.Short() {
 				t.Errorf("only %d victims were compared", victims)
 			}
 		})

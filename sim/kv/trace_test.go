@@ -149,7 +149,7 @@ func TestNothingBeatsTheOptimum(t *testing.T) {
 			}
 		}
 	})
-	if compared < 100 || strict < 20 {
+	if (compared < 100 || strict < 20) && !testing.Short() {
 		t.Errorf("%d caches compared, %d of them loaded more than MIN", compared, strict)
 	}
 }
