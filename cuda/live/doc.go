@@ -3,7 +3,7 @@
 //
 // The server decides (which requests, which blocks, which slots, what to load); this package carries out and tells the time. Follow one step:
 // Begin (device.go) takes the batch's rows, gives them pages of host memory or HBM (pages.go, request.go) and uploads what the step needs to
-// know (staging.go). For each layer Score (attention.go) brings the rows together (rows.go), computes Q, K and V, rates the blocks and says
+// know (staging.go). For each layer Score (selection.go) brings the rows together (rows.go), computes Q, K and V, rates the blocks and says
 // which it chose, which counts with Config.Selects; the server writes lists of blocks and slots where Room tells it to; Move (transfer.go) names the
 // misses; Compute (layer.go) uploads all of that at once, loads the misses, writes K and V to their blocks, saves those that became full (save.go),
 // attends and runs the MLP. Finish picks the tokens and waits; clock.go splits the time.
