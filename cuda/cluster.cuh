@@ -60,6 +60,46 @@ inline int cluster_size(const Limits &found, int64_t units, int64_t slots) {
   return ctas;
 }
 
+inline cudaLaunchAttribute cluster_attribute(int ctas) {
+  cudaLaunchAttribute attribute = {};
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim.x = unsigned(ctas);
+  attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+  return attribute;
+}
+
+// The same by what the driver says of this kernel: GPU processing clusters have SMs to spare that no cluster of 8 fills, so 32 clusters of 8 CTAs
+// may take two turns where 256 CTAs take one. It is asked once per kernel and GPU; `shared` must always be the same.
+template <auto kKernel>
+int cluster_fitting(const Limits &found, int64_t units, int threads, size_t shared, int *ctas) {
+  constexpr int kDevices = 64;
+  static std::atomic<int> active[kDevices][kClusterMax + 1];  // clusters at once, plus one; 0 where not yet asked
+  *ctas = 1;
+  if (found.capability < 90) return SS_OK;
+  int device = 0;
+  SS_CUDA(cudaGetDevice(&device));
+  for (int size = kClusterMax; size > 1; size /= 2) {
+    int fit = device < kDevices ? active[device][size].load() - 1 : -1;
+    if (fit < 0) {
+      SS_TRY(allow_shared<kKernel>(int(shared)));
+      cudaLaunchConfig_t config = {};
+      cudaLaunchAttribute attribute = cluster_attribute(size);
+      config.gridDim = dim3(unsigned(size));
+      config.blockDim = dim3(unsigned(threads));
+      config.dynamicSmemBytes = shared;
+      config.attrs = &attribute;
+      config.numAttrs = 1;
+      SS_CUDA(cudaOccupancyMaxActiveClusters(&fit, kKernel, &config));
+      if (device < kDevices) active[device][size].store(fit + 1);
+    }
+    if (fit >= units) {
+      *ctas = size;
+      return SS_OK;
+    }
+  }
+  return SS_OK;
+}
+
 template <class Kernel, class... Args>
 int launch_cluster(Kernel *kernel, dim3 grid, int threads, size_t shared, int ctas, cudaStream_t stream, const Args &...args) {
   cudaLaunchConfig_t config = {};
@@ -67,10 +107,7 @@ int launch_cluster(Kernel *kernel, dim3 grid, int threads, size_t shared, int ct
   config.blockDim = dim3(unsigned(threads));
   config.dynamicSmemBytes = shared;
   config.stream = stream;
-  cudaLaunchAttribute attribute = {};
-  attribute.id = cudaLaunchAttributeClusterDimension;
-  attribute.val.clusterDim.x = unsigned(ctas);
-  attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+  cudaLaunchAttribute attribute = cluster_attribute(ctas);
   config.attrs = &attribute;
   config.numAttrs = 1;
   return check(cudaLaunchKernelEx(&config, kernel, args...), "cudaLaunchKernelEx");

@@ -17,7 +17,7 @@ constexpr int kTileTokens = 16;
 constexpr int kGroupMax = 8;
 constexpr float kLog2e = 1.4426950408889634f;
 
-// Blocks first, first + step, .. < end of one unit's list, and where they lie.
+// Of one unit's list: `run` blocks from first, from first + step, .. < end, and where they lie.
 struct BlockWalk {
   const char *pool;
   const int32_t *table;  // slots by logical block, or pages of `times` slots each of which the unit has the one at `plus`
@@ -25,7 +25,7 @@ struct BlockWalk {
   const int32_t *slots;  // of the list's entries, or NULL: the table has them
   int times, plus;
   int context, block_tokens;
-  int first, step, end;
+  int first, step, end, run = 1;
   int64_t block_bytes;
 };
 
@@ -73,7 +73,8 @@ struct TileRing {
 
   __device__ TileRing(uint32_t base, int *valid_rows, const BlockWalk &walk) : base(base), valid_rows(valid_rows), walk(walk) {
     tiles_per_block = walk.block_tokens / kTileTokens;
-    blocks = walk.end > walk.first ? (walk.end - walk.first + walk.step - 1) / walk.step : 0;
+    const int span = walk.end > walk.first ? walk.end - walk.first : 0;
+    blocks = span / walk.step * walk.run + min(walk.run, span % walk.step);
     for (int s = 0; s < kStages - 1; s++) issue();
   }
 
@@ -114,7 +115,7 @@ struct TileRing {
     const int i = issue_block + lane;
     slot = valid = 0;
     if (i < blocks) {
-      const int entry = walk.first + i * walk.step;
+      const int entry = walk.first + i / walk.run * walk.step + i % walk.run;
       const int logical = walk.list != nullptr ? walk.list[entry] : entry;
       slot = walk.slots != nullptr ? walk.slots[entry] : walk.table[logical] * walk.times + walk.plus;
       valid = walk.context - logical * walk.block_tokens;

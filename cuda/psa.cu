@@ -6,38 +6,9 @@
 // The verifying step runs inside the attention kernel: the warps of a unit's CTA exchange (m, l, AS_min) through shared memory and all take
 // the same decision, so microbatches of one launch follow each other without a launch or a host in between, and the next microbatch's
 // loads are already on their way. Sums are kept as (maximum, sum relative to it), AS_min as its log2.
-#include "decode.cuh"
+#include "psa.cuh"
 
 namespace ss {
-
-// State of a unit between launches, and the arrivals of the running one: low half CTAs that ended, high half those whose unit is done.
-struct PsaUnit {
-  float m[kGroupMax], l[kGroupMax];
-  float least[kGroupMax];  // log2 AS_min
-};
-
-struct PsaState {
-  unsigned long long *arrived;
-  PsaUnit *unit;  // [units]
-  float *o;       // [units][group][D], relative to exp2(m)
-};
-
-__host__ __device__ inline PsaState psa_state_of(void *state, int64_t units) {
-  PsaState s;
-  char *at = static_cast<char *>(state);
-  s.arrived = reinterpret_cast<unsigned long long *>(at);
-  at += 256;
-  s.unit = reinterpret_cast<PsaUnit *>(at);
-  at += (units * int64_t(sizeof(PsaUnit)) + 255) / 256 * 256;
-  s.o = reinterpret_cast<float *>(at);
-  return s;
-}
-
-struct PsaShape {
-  ss_psa_args a;
-  int group;
-  int64_t block_bytes;
-};
 
 // What the warps tell each other after a microbatch; two sets, so that one barrier a microbatch is enough.
 template <int kWarps>
@@ -170,18 +141,7 @@ __global__ void __launch_bounds__(kWarps * 32, kWarps == 8 ? 1 : 2) psa_kernel(P
     }
   }
 
-  // The last CTA to end knows whether every unit is done, and tells the host.
-  if (threadIdx.x == 0) {
-    const unsigned long long before_me = atomicAdd(state_of.arrived, (done ? 1ull << 32 : 0) + 1);
-    if (uint32_t(before_me) == uint32_t(units) - 1) {
-      const int finished = int(before_me >> 32) + (done ? 1 : 0);
-      *state_of.arrived = 0;
-      if (a.flag != nullptr && finished == units) {
-        *static_cast<volatile int32_t *>(a.flag) = 1;
-        __threadfence_system();
-      }
-    }
-  }
+  if (threadIdx.x == 0) psa_arrive(a, state_of, units, done);
 }
 
 template <int D, int kStages, int kWarps>
@@ -235,6 +195,9 @@ extern "C" int ss_psa(const ss_psa_args *args, ss_stream stream) {
   SS_TRY(ss::limits(&found));
   const cudaStream_t s = ss::stream_of(stream);
   const bool deep = ss::deep_rings(found);
+  bool launched;
+  SS_TRY(ss::launch_psa_cluster(shape, found, s, &launched));
+  if (launched) return SS_OK;
   // With fewer units than SMs, one CTA has the SM to itself: give it twice the warps.
   const bool wide = args->batch * args->heads_kv <= found.sm_count;
   if (args->head_dim == 128) return deep ? ss::launch_psa_warps<128, 3>(shape, wide, s) : ss::launch_psa_warps<128, 2>(shape, wide, s);

@@ -1,0 +1,52 @@
+// What the two forms of PSA share: a unit's state between launches, and how the last unit to end tells the host.
+#pragma once
+
+#include "decode.cuh"
+
+namespace ss {
+
+// State of a unit between launches, and the arrivals of the running one: low half CTAs that ended, high half those whose unit is done.
+struct PsaUnit {
+  float m[kGroupMax], l[kGroupMax];
+  float least[kGroupMax];  // log2 AS_min
+};
+
+struct PsaState {
+  unsigned long long *arrived;
+  PsaUnit *unit;  // [units]
+  float *o;       // [units][group][D], relative to exp2(m)
+};
+
+__host__ __device__ inline PsaState psa_state_of(void *state, int64_t units) {
+  PsaState s;
+  char *at = static_cast<char *>(state);
+  s.arrived = reinterpret_cast<unsigned long long *>(at);
+  at += 256;
+  s.unit = reinterpret_cast<PsaUnit *>(at);
+  at += (units * int64_t(sizeof(PsaUnit)) + 255) / 256 * 256;
+  s.o = reinterpret_cast<float *>(at);
+  return s;
+}
+
+struct PsaShape {
+  ss_psa_args a;
+  int group;
+  int64_t block_bytes;
+};
+
+// One thread of each unit, last of all: the last unit to end knows whether every unit is done, and tells the host.
+__device__ inline void psa_arrive(const ss_psa_args &a, const PsaState &state, int units, bool done) {
+  const unsigned long long before_me = atomicAdd(state.arrived, (done ? 1ull << 32 : 0) + 1);
+  if (uint32_t(before_me) != uint32_t(units) - 1) return;
+  const int finished = int(before_me >> 32) + (done ? 1 : 0);
+  *state.arrived = 0;
+  if (a.flag != nullptr && finished == units) {
+    *static_cast<volatile int32_t *>(a.flag) = 1;
+    __threadfence_system();
+  }
+}
+
+// PSA where units are few: the CTAs of a cluster share a unit (psa_cluster.cu). Launches nothing where a cluster would have one CTA.
+int launch_psa_cluster(const PsaShape &shape, const Limits &found, cudaStream_t stream, bool *launched);
+
+}  // namespace ss
