@@ -60,7 +60,7 @@ func liveSteps(m live.Machine, model *hw.Model, offload bool, requests, steps in
 	}
 	if offload {
 		spec.Attention, spec.Offload, spec.SinkBlocks, spec.WindowBlocks = "sparse", true, 2, 2
-		cfg.Library = dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), dsa.TopK{K: sim.Candidates(&spec)}, dsa.CuboidMean, 2, 2, 1)
+		cfg.Library = dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), dsa.TopK{K: sim.Candidates(&spec)}, dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2}, 1)
 	}
 	cfg.Spec = spec
 	source, err := weights.NewRandom(weights.Config{

@@ -57,41 +57,36 @@ func (a *attentionSample) of(scores *traces.Scores, p *traces.ScoreParams, seed 
 			place := des.Hash(seed, uint64(request), uint64(l), uint64(h), 0xa77)
 			family := int(place >> 20)
 			sheet := dsa.Sheet{
-				Digest: a.digest, Sinks: a.sinks, Window: a.window, Weighs: true,
+				Setting: dsa.Setting{Digest: a.digest, Sinks: a.sinks, Window: a.window, Queries: a.queries}, Weighs: true,
 				First: int(place % uint64(scores.Steps())), Steps: 1,
 			}
 			scores.Fill(family, candidates, &sheet)
-			head := headAttention{layer: l}
-			shared := slices.Clone(sheet.Score)
-			for q := range a.queries {
-				if a.queries > 1 {
-					sheet.Score = append(sheet.Score[:0], shared...)
-					scores.Query(family, q, &sheet)
-				}
-				var v dsa.View
-				sheet.View(0, skew, &v)
-				head.add(&v)
-			}
-			out.heads = append(out.heads, head)
+			var v dsa.View
+			sheet.View(0, skew, &v)
+			out.heads = append(out.heads, newHeadAttention(l, &v))
 		}
 	}
 	return out
 }
 
-// add puts in what a query head sees.
-func (h *headAttention) add(v *dsa.View) {
-	p := v.Prefixes()
-	held, reached := make([]float32, len(p.Held)), make([]float32, len(p.Held))
-	for i := range held {
-		held[i], reached[i] = float32(p.Held[i]), float32(p.Reached[i])
+// newHeadAttention is what a KV head of a layer sees.
+func newHeadAttention(layer int, v *dsa.View) headAttention {
+	h, p := headAttention{layer: layer}, v.Prefixes()
+	for q := range p.Held {
+		h.held, h.reached = append(h.held, single(p.Held[q])), append(h.reached, single(p.Reached[q]))
 	}
-	h.held, h.reached = append(h.held, held), append(h.reached, reached)
-	if h.below == nil {
-		h.below = make([]float32, len(p.Order))
-		for i, b := range p.Order {
-			h.below[i] = v.Skew * (v.Critical[p.Order[0]] - v.Critical[b])
-		}
+	for _, b := range p.Order {
+		h.below = append(h.below, v.Skew*(v.Critical[p.Order[0]]-v.Critical[b]))
 	}
+	return h
+}
+
+func single(xs []float64) []float32 {
+	out := make([]float32, len(xs))
+	for i, x := range xs {
+		out[i] = float32(x)
+	}
+	return out
 }
 
 // evenNormal is the i-th of n standard normal numbers at even quantiles.

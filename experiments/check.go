@@ -21,6 +21,7 @@ var specEnums = []struct {
 }{
 	{"attention", []string{"full", "sparse"}},
 	{"selection", dsa.Names()},
+	{"psa_stop", []string{"layer", sim.PSAStopHead}},
 	{"load_engine", []string{"memcpy", "batched", "flash"}},
 	{"save_engine", []string{"memcpy", "gpu", "flash"}},
 	{"eviction", kv.EvictionNames()},

@@ -41,7 +41,7 @@ func (l *Lab) overlap(e *paperExperiment) error {
 	system := &preset.Spec
 	p := Point{Scores: traces.DefaultScores}
 	l.alter(&p)
-	lib := dsa.NewLibrary(traces.NewScores(p.Scores, scoreSeed), dsa.TopK{K: sim.Candidates(system)}, dsa.CuboidMean, system.SinkBlocks, system.WindowBlocks, streamFamilies)
+	lib := dsa.NewLibrary(traces.NewScores(p.Scores, scoreSeed), dsa.TopK{K: sim.Candidates(system)}, dsa.Setting{Digest: dsa.CuboidMean, Sinks: system.SinkBlocks, Window: system.WindowBlocks}, streamFamilies)
 	var out bytes.Buffer
 	w := csv.NewWriter(&out)
 	w.Write([]string{"seed", "window", "requests", "overlap"})

@@ -75,7 +75,7 @@ func (s *sparsitySpec) needs(scores *traces.Scores, p *traces.ScoreParams, layer
 		}
 		for h := range s.Heads {
 			family := int(des.Hash(seed, uint64(r), uint64(h), 0xf162) >> 20)
-			sheet := dsa.Sheet{Digest: dsa.CuboidMean, Weighs: true, Steps: s.Steps}
+			sheet := dsa.Sheet{Setting: dsa.Setting{Digest: dsa.CuboidMean}, Weighs: true, Steps: s.Steps}
 			scores.Fill(family, len(held[0]), &sheet)
 			var v dsa.View
 			for t := range held {
@@ -94,9 +94,9 @@ func (s *sparsitySpec) needs(scores *traces.Scores, p *traces.ScoreParams, layer
 
 // addHeld adds what the best i+1 blocks hold, times a factor, to held[i].
 func addHeld(held []float64, v *dsa.View, factor float64) {
-	weights := make([]float64, len(v.Score))
+	weights := make([]float64, len(v.Critical))
 	all := 0.0
-	for b, s := range v.Score {
+	for b, s := range v.Score[0] {
 		weights[b] = -v.Weight(s)
 		all += weights[b]
 	}

@@ -44,14 +44,19 @@ type rival struct {
 func (s *accuracySpec) rivals() []rival {
 	return []rival{
 		{"vllm-sparse", dsa.CuboidMean, 2, 2, 32, true, 4, 4096, func(k float64) selector { return topBlocks{int(k + 0.5)} }},
-		{"infinigen", dsa.Speculated, 0, 0, 1, false, 0, 60, func(m float64) selector { return speculative{m} }},
+		{"infinigen", dsa.Speculated, 0, 0, 1, false, 0, 60, func(m float64) selector { return speculative(m) }},
 		{"psa", dsa.CuboidMean, 0, 1, 32, true, -3, 12, func(x float64) selector {
-			return progressive{1 / (1 + math.Exp(-x)), s.Microbatch, false} // x is the logit of epsilon
+			return progressive(s.psa(x), false)
 		}},
 		{"psa-per-head", dsa.CuboidMean, 0, 1, 32, true, -3, 12, func(x float64) selector {
-			return progressive{1 / (1 + math.Exp(-x)), s.Microbatch, true}
+			return progressive(s.psa(x), true)
 		}},
 	}
+}
+
+// psa is PSA at the logit of a threshold.
+func (s *accuracySpec) psa(logit float64) dsa.PSA {
+	return dsa.PSA{Epsilon: 1 / (1 + math.Exp(-logit)), Microbatch: s.Microbatch}
 }
 
 // accuracy looks for the least KV that each system attends to at the target, set

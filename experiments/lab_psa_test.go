@@ -146,11 +146,11 @@ func TestShareOfTheFirstBlock(t *testing.T) {
 		sum := 0.0
 		const families, blocks = 200, 390
 		for family := range families {
-			sheet := dsa.Sheet{Digest: dsa.CuboidMean, Weighs: true, Steps: 1}
+			sheet := dsa.Sheet{Setting: dsa.Setting{Digest: dsa.CuboidMean}, Weighs: true, Steps: 1}
 			scores.Fill(family, blocks, &sheet)
 			var v dsa.View
 			sheet.View(0, skew, &v)
-			sum += v.Recall([]uint16{0}) / families
+			sum += float64(v.Held([]uint16{0}).Share) / families
 		}
 		return sum
 	}

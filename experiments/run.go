@@ -33,10 +33,9 @@ type Simulator struct {
 
 // libraryKey is what recorded streams depend on.
 type libraryKey struct {
-	scores        traces.ScoreParams
-	policy        dsa.Policy
-	digest        dsa.Digest
-	sinks, window int // blocks
+	scores  traces.ScoreParams
+	policy  dsa.Policy
+	setting dsa.Setting
 }
 
 // NewSimulator returns a simulator with no streams yet.
@@ -115,7 +114,11 @@ func (x *Simulator) prepare(p *Point) (*prepared, error) {
 			s.close()
 			return nil, err
 		}
-		s.server.Library = x.library(libraryKey{p.Scores, policy, named.Digest, p.System.SinkBlocks, p.System.WindowBlocks})
+		setting := dsa.Setting{Digest: named.Digest, Sinks: p.System.SinkBlocks, Window: p.System.WindowBlocks, Queries: 1}
+		if policy.Weighs() || cfg.RecallProxy { // others see what is common to the query heads of a KV head
+			setting.Queries = model.QHeads / model.KVHeads
+		}
+		s.server.Library = x.library(libraryKey{p.Scores, policy, setting})
 	}
 	return s, nil
 }
@@ -185,7 +188,7 @@ func (x *Simulator) library(k libraryKey) *dsa.Library {
 	defer x.mu.Unlock()
 	l := x.libraries[k]
 	if l == nil {
-		l = dsa.NewLibrary(traces.NewScores(k.scores, scoreSeed), k.policy, k.digest, k.sinks, k.window, streamFamilies)
+		l = dsa.NewLibrary(traces.NewScores(k.scores, scoreSeed), k.policy, k.setting, streamFamilies)
 		x.libraries[k] = l
 	}
 	return l

@@ -23,17 +23,36 @@ func (s topBlocks) pick(a *attention, use func(*headAttention, int)) {
 	}
 }
 
-// progressive is PSA. The heads of a layer go on together, a microbatch of each
-// at a time, until the mean of what they take themselves to hold passes the
-// threshold: the budget is one "for each layer of each query token" (PSA §3.2).
-// With apart each KV head ends by itself, as in the server of package sim.
-type progressive struct {
-	epsilon    float64
-	microbatch int
-	apart      bool
+// jointly is a policy that decides for the heads of a layer together, as the
+// server runs it, from what each of its heads says. With apart each KV head
+// decides by itself.
+type jointly struct {
+	policy dsa.ByLayer
+	says   func(h *headAttention, picks int) float64 // sum over query heads, of the candidates up to a stop
+	apart  bool
 }
 
-func (s progressive) pick(a *attention, use func(*headAttention, int)) {
+// progressive is PSA: heads say what share of the attention they take so many of
+// their candidates to hold.
+func progressive(p dsa.PSA, apart bool) selector {
+	return jointly{dsa.PSALayer{PSA: p}, func(h *headAttention, picks int) float64 {
+		sum := 0.0
+		for _, r := range h.reached {
+			sum += float64(r[picks])
+		}
+		return sum
+	}, apart}
+}
+
+// speculative is InfiniGen: heads say how many tokens lie within the margin.
+func speculative(margin float64) selector {
+	return jointly{dsa.InfiniGen{Margin: margin, Most: 1}, func(h *headAttention, _ int) float64 {
+		within := sort.Search(len(h.below), func(j int) bool { return float64(h.below[j]) > margin })
+		return float64(within * len(h.held))
+	}, false}
+}
+
+func (s jointly) pick(a *attention, use func(*headAttention, int)) {
 	for _, layer := range a.layers() {
 		for len(layer) > 0 {
 			together := layer
@@ -41,43 +60,18 @@ func (s progressive) pick(a *attention, use func(*headAttention, int)) {
 				together = layer[:1]
 			}
 			layer = layer[len(together):]
-			picks, n := 0, len(together[0].below)
-			for picks < n && (picks == 0 || reached(together, picks) <= s.epsilon) {
-				picks = min(n, dsa.Microbatches(s.microbatch, a.kept, picks)*s.microbatch-a.kept)
-			}
+			n := len(together[0].below)
+			stop, _ := s.policy.Agree(n, a.kept, 0, func(i int) float64 {
+				sum, queries := 0.0, 0
+				for j := range together {
+					sum += s.says(&together[j], s.policy.Picks(i, n, a.kept))
+					queries += len(together[j].held)
+				}
+				return sum / float64(queries)
+			})
 			for i := range together {
-				use(&together[i], picks)
+				use(&together[i], s.policy.Picks(stop, n, a.kept))
 			}
-		}
-	}
-}
-
-// reached is the mean share of the attention that heads take so many of their
-// candidates to hold.
-func reached(heads []headAttention, picks int) float64 {
-	sum, n := 0.0, 0
-	for i := range heads {
-		for _, r := range heads[i].reached {
-			sum += float64(r[picks])
-			n++
-		}
-	}
-	return sum / float64(n)
-}
-
-// speculative is InfiniGen as its authors published it: the heads of a layer
-// attend to equally many tokens, the mean of how many lie within the margin.
-type speculative struct{ margin float64 }
-
-func (s speculative) pick(a *attention, use func(*headAttention, int)) {
-	for _, layer := range a.layers() {
-		within := 0
-		for i := range layer {
-			below := layer[i].below
-			within += sort.Search(len(below), func(j int) bool { return float64(below[j]) > s.margin })
-		}
-		for i := range layer {
-			use(&layer[i], max(1, within/len(layer)))
 		}
 	}
 }

@@ -43,7 +43,7 @@ func decoding(t testing.TB, eviction string) *sim.Server {
 		Spec:     spec,
 		Model:    sim.Model{Layers: model.Layers, KVHeads: model.KVHeads, Hidden: model.Hidden, MaxContext: model.MaxContext},
 		Geometry: model.Geometry(32), HBMBytes: 20 << 30, Device: device,
-		Library: dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), dsa.TopK{K: sim.Candidates(&spec)}, dsa.CuboidMean, 2, 2, 2),
+		Library: dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), dsa.TopK{K: sim.Candidates(&spec)}, dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2}, 2),
 	})
 	if err != nil {
 		t.Fatal(err)

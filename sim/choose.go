@@ -44,8 +44,8 @@ func (s *Server) checkSelections(rate float64) error {
 	if was.Selection != is.Selection {
 		return fmt.Errorf("system.selections: selected by %s when recorded, system.selection is %s now", was.Selection, is.Selection)
 	}
-	if was.Epsilon != is.Epsilon || was.Pipelined != is.Pipelined {
-		return fmt.Errorf("system.selections: recorded with system.epsilon = %g and system.pipelined = %v, %g and %v now", was.Epsilon, was.Pipelined, is.Epsilon, is.Pipelined)
+	if was.Epsilon != is.Epsilon || was.Pipelined != is.Pipelined || was.HeadStops != is.HeadStops {
+		return fmt.Errorf("system.selections: recorded with %s, now with %s", threshold(&was), threshold(&is))
 	}
 	for _, c := range []struct {
 		what    string
@@ -76,8 +76,18 @@ func (c *Config) SelectionShape() dsa.Shape {
 	}
 	if c.Spec.Progressive() {
 		shape.Candidates, shape.Epsilon, shape.Microbatch, shape.Pipelined = c.Spec.Microbatch, c.Spec.Epsilon, c.Spec.Microbatch, c.Spec.Pipelined
+		shape.HeadStops = c.Spec.PSAStop == PSAStopHead
 	}
 	return shape
+}
+
+// threshold says how a recording was ended by one.
+func threshold(s *dsa.Shape) string {
+	stop := "layer"
+	if s.HeadStops {
+		stop = PSAStopHead
+	}
+	return fmt.Sprintf("system.epsilon = %g, system.pipelined = %v, system.psa_stop = %q", s.Epsilon, s.Pipelined, stop)
 }
 
 // prepareChoice readies a decode for what will be chosen of its candidates. A

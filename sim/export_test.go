@@ -73,11 +73,11 @@ func (s *Server) Rounding() int64 {
 }
 
 // SelectedNow returns the blocks that the decodes of the running step must
-// select over all KV heads and layers: the budget, or all there are; or by the
-// streams of those whose algorithm decides.
+// select over all KV heads and layers: the budget, or all there are; or what the
+// library says of those whose algorithm decides.
 func (s *Server) SelectedNow() int64 {
 	if s.Spec.Sparse() && !s.fixed {
-		return s.selectedByStreams()
+		return s.selectedByLibrary()
 	}
 	var bytes int64
 	for _, r := range s.batch.Decodes {
@@ -120,7 +120,7 @@ func (s *Server) CheckScores() (selections int, err error) {
 	return selections, nil
 }
 
-func (s *Server) selectedByStreams() (n int64) {
+func (s *Server) selectedByLibrary() (n int64) {
 	for _, sr := range s.batch.Decodes {
 		r := s.requests[sr]
 		blocks := s.Geometry.Blocks(r.Context())
@@ -128,6 +128,11 @@ func (s *Server) selectedByStreams() (n int64) {
 		for g := range s.Geometry.Groups() {
 			if g/s.Geometry.KVHeads < s.Spec.DenseLayers || blocks <= kept {
 				n += int64(blocks)
+				continue
+			}
+			if layer := s.Library.Layer(s.Seed, r.ID, g/s.Geometry.KVHeads, s.Geometry.KVHeads); layer != nil {
+				used, _ := layer.Agree(s.Library.Grid(blocks-kept), r.steps)
+				n += int64(kept + used)
 				continue
 			}
 			c := s.Library.CursorOf(s.Seed, r.ID, g/s.Geometry.KVHeads, g%s.Geometry.KVHeads, s.Geometry.KVHeads)

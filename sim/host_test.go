@@ -73,7 +73,7 @@ func BenchmarkBookkeeping(b *testing.B) {
 		Spec:     spec,
 		Model:    sim.Model{Layers: model.Layers, KVHeads: model.KVHeads, Hidden: model.Hidden, MaxContext: model.MaxContext},
 		Geometry: geo, HBMBytes: 24 << 30, Device: device, Detail: true,
-		Library: dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), dsa.TopK{K: sim.Candidates(&spec)}, dsa.CuboidMean, 2, 2, 8),
+		Library: dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), dsa.TopK{K: sim.Candidates(&spec)}, dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2}, 8),
 	})
 	if err != nil {
 		b.Fatal(err)

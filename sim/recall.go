@@ -1,6 +1,10 @@
 package sim
 
-import "github.com/HdrHistogram/hdrhistogram-go"
+import (
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"sparseserve/sim/dsa"
+)
 
 // What share of its attention sparse attention holds: a proxy of accuracy, from
 // the score process. No answer is scored.
@@ -22,7 +26,7 @@ type RecallProxy struct {
 
 // recalled is what the selections of a request's tokens held.
 type recalled struct {
-	rows    [][]float32 // by group, over the circle of its stream
+	rows    [][]dsa.Held // by group, over the circle of its stream
 	tokens  int
 	sum     float64 // over tokens, of the mean over groups
 	missed2 float64 // the same, of the square of what was missed
@@ -36,6 +40,10 @@ func (s *Server) recall(r *request) {
 		h.sum++
 		return
 	}
+	if s.layered {
+		s.recallLayers(r)
+		return
+	}
 	if r.grid != r.lastGrid || len(h.rows) == 0 {
 		h.rows = h.rows[:0]
 		for _, c := range r.cursors {
@@ -44,15 +52,30 @@ func (s *Server) recall(r *request) {
 	}
 	sum, missed2 := 0.0, 0.0
 	for g, row := range h.rows {
-		held := 1.0
+		held := dsa.Held{Share: 1}
 		if int(s.counted[g]) >= s.Spec.DenseLayers*s.Geometry.KVHeads {
-			held = float64(row[(int(r.cursors[g].Phase)+r.steps)%len(row)])
+			held = row[(int(r.cursors[g].Phase)+r.steps)%len(row)]
 		}
-		sum += held
-		missed2 += (1 - held) * (1 - held)
+		sum += float64(held.Share)
+		missed2 += float64(held.Missed2)
 	}
 	h.sum += sum / float64(len(h.rows))
 	h.missed2 += missed2 / float64(len(h.rows))
+}
+
+// recallLayers is recall where the heads of a layer decide together.
+func (s *Server) recallLayers(r *request) {
+	heads := s.Geometry.KVHeads
+	sum, missed2 := float64(s.Spec.DenseLayers*heads), 0.0
+	for _, layer := range r.layers {
+		for h := range heads {
+			held := layer.Held(h)
+			sum += float64(held.Share)
+			missed2 += float64(held.Missed2)
+		}
+	}
+	r.recalled.sum += sum / float64(s.Geometry.Groups())
+	r.recalled.missed2 += missed2 / float64(s.Geometry.Groups())
 }
 
 // recalls adds up requests.

@@ -25,8 +25,10 @@ type request struct {
 	lastGrid int   // that of the step before
 	cursors  []dsa.Cursor
 	streams  []*dsa.Stream
-	rows     *dsa.Rows   // selections that the device chose
-	replay   *dsa.Replay // or a recording tells
+	layers   []*dsa.Layer // sparse ones, where their heads decide together;
+	used     []int        // of each, candidates that a head attends to
+	rows     *dsa.Rows    // of those, selections of the sample; or all that the device chose
+	replay   *dsa.Replay  // or a recording tells
 
 	recalled recalled // of Config.RecallProxy
 

@@ -36,6 +36,8 @@ func (s *Server) used(r *request, g int) int {
 	case s.chosen():
 		row, _ := r.rows.Row(g)
 		return row.Used
+	case s.layered:
+		return r.used[g/s.Geometry.KVHeads-s.Spec.DenseLayers]
 	}
 	st := r.streams[g]
 	return st.Used((int(r.cursors[g].Phase) + r.steps) % st.Steps)

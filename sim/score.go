@@ -34,8 +34,10 @@ type blockScores struct {
 
 // scorePlace is where the groups of one request are in the score process.
 type scorePlace struct {
-	owner  uint32
-	groups []scoreGroup // of the sample
+	owner   uint32
+	request int
+	groups  []scoreGroup // of the sample
+	layers  []*dsa.Layer // of a policy that decides for whole layers, as they are asked for
 }
 
 type scoreGroup struct {
@@ -56,9 +58,10 @@ func (x *blockScores) score(s *kv.Seq, g, b int) float32 {
 	if b < x.spec.SinkBlocks || b >= blocks-x.spec.WindowBlocks || int(x.sample[g])/x.geo.KVHeads < x.spec.DenseLayers {
 		return always
 	}
-	at := &x.place(s).groups[g]
+	p := x.place(s)
+	at := &p.groups[g]
 	if n := blocks - x.spec.SinkBlocks - x.spec.WindowBlocks; at.steps != steps || at.candidates != n {
-		at.steps, at.candidates, at.lowest = steps, n, x.lowest(at.cursor, n, steps)
+		at.steps, at.candidates, at.lowest = steps, n, x.lowest(p, g, n, steps)
 	}
 	return x.critical(at.cursor, at.candidates, b-x.spec.SinkBlocks, steps) - at.lowest
 }
@@ -72,7 +75,7 @@ func (x *blockScores) place(s *kv.Seq) *scorePlace {
 	if len(p.groups) > 0 && p.owner == s.Owner() {
 		return p
 	}
-	p.owner, p.groups = s.Owner(), p.groups[:0]
+	p.owner, p.request, p.groups, p.layers = s.Owner(), s.Request, p.groups[:0], p.layers[:0]
 	for _, at := range x.sample {
 		layer, head := int(at)/x.geo.KVHeads, int(at)%x.geo.KVHeads
 		p.groups = append(p.groups, scoreGroup{cursor: x.lib.CursorOf(x.seed, s.Request, layer, head, x.geo.KVHeads), steps: -1})
@@ -80,17 +83,36 @@ func (x *blockScores) place(s *kv.Seq) *scorePlace {
 	return p
 }
 
-// lowest returns the lowest criticality that is selected of n candidates.
-func (x *blockScores) lowest(c dsa.Cursor, n, steps int) float32 {
-	grid := x.lib.Grid(n)
+// lowest returns the lowest criticality that a group selects of n candidates.
+func (x *blockScores) lowest(p *scorePlace, g, n, steps int) float32 {
+	grid, c := x.lib.Grid(n), p.groups[g].cursor
 	if grid < 0 {
 		return -always
 	}
+	var selected []uint16
+	if x.lib.ByLayer() {
+		layer, head := p.layer(x, int(x.sample[g])/x.geo.KVHeads), int(x.sample[g])%x.geo.KVHeads
+		_, picked := layer.Agree(grid, steps)
+		selected = layer.Order(head, picked)
+	} else {
+		selected = x.lib.Stream(c, grid).At((int(c.Phase) + steps) % x.lib.Steps()).Next
+	}
 	lowest := always
-	for _, b := range x.lib.Stream(c, grid).At((int(c.Phase) + steps) % x.lib.Steps()).Next {
+	for _, b := range selected {
 		lowest = min(lowest, x.critical(c, n, int(b), steps))
 	}
 	return lowest
+}
+
+// layer returns a layer of the request in the score process.
+func (p *scorePlace) layer(x *blockScores, layer int) *dsa.Layer {
+	for len(p.layers) <= layer {
+		p.layers = append(p.layers, nil)
+	}
+	if p.layers[layer] == nil {
+		p.layers[layer] = x.lib.Layer(x.seed, p.request, layer, x.geo.KVHeads)
+	}
+	return p.layers[layer]
 }
 
 // blockScores returns the scores that eviction goes by, nil where it does not.

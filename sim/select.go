@@ -21,6 +21,10 @@ func (s *Server) prepareSelections(r *request) error {
 		return nil
 	}
 	r.grid = s.Library.Grid(candidates)
+	if s.layered {
+		s.agree(r)
+		return nil
+	}
 	if r.steps == 0 {
 		r.cursors = r.cursors[:0]
 		heads := s.Geometry.KVHeads
@@ -41,6 +45,35 @@ func (s *Server) prepareSelections(r *request) error {
 	return nil
 }
 
+// agree has the heads of each layer decide, and notes what those of the sample
+// select.
+func (s *Server) agree(r *request) {
+	heads, dense := s.Geometry.KVHeads, s.Spec.DenseLayers
+	if r.steps == 0 {
+		r.layers, r.used = r.layers[:0], r.used[:0]
+		for layer := dense; layer < s.Model.Layers; layer++ {
+			r.layers, r.used = append(r.layers, s.Library.Layer(s.Seed, r.ID, layer, heads)), append(r.used, 0)
+		}
+		r.rows = dsa.NewRows(len(s.groups))
+	}
+	r.steps++
+	if r.grid >= 0 {
+		group := 0
+		for i, layer := range r.layers {
+			used, picked := layer.Agree(r.grid, r.steps)
+			r.used[i] = used
+			for ; group < len(s.groups) && int(s.groups[group]) < (dense+i+1)*heads; group++ {
+				if g := int(s.groups[group]); g >= dense*heads {
+					r.rows.Take(group, layer.Order(g%heads, picked), used, s.Spec.Progressive(), r.grid == r.lastGrid)
+				}
+			}
+		}
+	}
+	if s.RecallProxy {
+		s.recall(r)
+	}
+}
+
 // candidates is the blocks of a decode between sinks and window.
 func (s *Server) candidates(r *request) int {
 	return max(0, s.Geometry.Blocks(r.Context())-s.Spec.SinkBlocks-s.Spec.WindowBlocks)
@@ -54,11 +87,11 @@ func (s *Server) selection(r *request, g int, dense bool, sel *kv.Selection) {
 	}
 	sel.Sinks = s.Spec.SinkBlocks
 	sel.Tail = s.Geometry.Blocks(r.Context()) - s.Spec.WindowBlocks
-	if len(s.counted) > len(s.groups) {
+	if len(s.counted) > len(s.groups) && !s.layered {
 		g = int(s.groups[g])
 	}
 	var row dsa.Row
-	if s.chosen() {
+	if s.layered || s.chosen() {
 		row, sel.Follows = r.rows.Row(g)
 	} else {
 		st := r.streams[g]

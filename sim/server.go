@@ -61,6 +61,7 @@ type Server struct {
 
 	policy   dsa.Policy // of sparse attention
 	fixed    bool       // it selects the budget whatever the scores
+	layered  bool       // it decides for all heads of a layer together
 	budget   int        // selected blocks a group, sinks and window included; a first guess where not fixed
 	requests map[*sched.Request]*request
 	free     []*request
@@ -119,6 +120,7 @@ func NewServer(cfg Config) (*Server, error) {
 		}
 		s.policy, s.fixed, s.budget = policy, named.Fixed, SelectedBlocks(spec)
 	}
+	s.layered = spec.Sparse() && !s.chosen() && cfg.Library.ByLayer()
 	sample := kv.FullSample(geo)
 	if spec.Heads == "sampled" {
 		sample = kv.HashSample(geo, spec.SampleGroups, cfg.Seed)
@@ -166,6 +168,8 @@ func checkDetail(spec *Spec, rate float64) error {
 	switch {
 	case rate < 1:
 		return errors.New("sim: every head must be simulated to run on a device that computes; set system.heads = \"full\"")
+	case spec.Progressive() && spec.PSAStop != PSAStopHead:
+		return errors.New("sim: the kernel of a device that computes ends progressive attention for each KV head by itself; set system.psa_stop = \"head\"")
 	case spec.Sparse() && spec.WindowBlocks < 1:
 		return errors.New("sim: the newest token must attend to itself on a device that computes; set system.window_blocks to 1 or more")
 	}
@@ -398,7 +402,7 @@ func (s *Server) newRequest() *request {
 	if n := len(s.free); n > 0 {
 		r := s.free[n-1]
 		s.free = s.free[:n-1]
-		*r = request{cursors: r.cursors, streams: r.streams, rows: r.rows}
+		*r = request{cursors: r.cursors, streams: r.streams, layers: r.layers, used: r.used, rows: r.rows}
 		return r
 	}
 	return &request{}

@@ -52,7 +52,7 @@ func drawScenario(t *rapid.T) *scenario {
 	s := &c.spec
 	*s = sim.Spec{
 		Attention: pick("attention", "full", "sparse", "sparse"), Selection: pick("selection", "arkvale", "arkvale", "quest", "psa", "psa", "streaming", "infinigen"),
-		Epsilon: pick2(t, "epsilon", 0.5, 0.9, 0.99), Microbatch: n("microbatch", 1, 5), Pipelined: rapid.Bool().Draw(t, "pipelined"),
+		PSAStop: pick("psa stop", "layer", "head"), Epsilon: pick2(t, "epsilon", 0.5, 0.9, 0.99), Microbatch: n("microbatch", 1, 5), Pipelined: rapid.Bool().Draw(t, "pipelined"),
 		BlockTokens: n("block tokens", 1, 8),
 		Offload:     n("offload", 0, 3) > 0, LoadEngine: pick("load engine", "memcpy", "batched", "flash"),
 		SaveEngine: pick("save engine", "memcpy", "gpu", "flash"), SaveBuffer: pick2(t, "save buffer", 0, 0.002, 1),
@@ -150,7 +150,7 @@ func library(t fatal, s *sim.Spec) *dsa.Library {
 	libraries.Lock()
 	defer libraries.Unlock()
 	if libraries.of[key] == nil {
-		libraries.of[key] = dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), policy, named.Digest, s.SinkBlocks, s.WindowBlocks, 2)
+		libraries.of[key] = dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), policy, dsa.Setting{Digest: named.Digest, Sinks: s.SinkBlocks, Window: s.WindowBlocks, Queries: 2}, 2)
 	}
 	return libraries.of[key]
 }

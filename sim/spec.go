@@ -21,6 +21,7 @@ type Spec struct {
 	Epsilon    float64 `toml:"epsilon"`    // psa: share of the attention to reach
 	Microbatch int     `toml:"microbatch"` // psa: blocks of one iteration of progressive attention
 	Pipelined  bool    `toml:"pipelined"`  // psa: the next iteration's blocks are loaded beside one's attention
+	PSAStop    string  `toml:"psa_stop"`   // psa: the heads of a layer end together, or each KV head by itself: layer | head
 	Margin     float64 `toml:"margin"`     // infinigen: below the highest score, in units of q·k / sqrt(d)
 
 	// Hierarchical KV cache.
@@ -57,6 +58,9 @@ type Spec struct {
 	SampleGroups int    `toml:"sample_groups"`
 }
 
+// PSAStopHead is the other one of Spec.PSAStop.
+const PSAStopHead = "head"
+
 // Sparse says whether decode attention selects blocks.
 func (s *Spec) Sparse() bool { return s.Attention == "sparse" }
 
@@ -71,6 +75,7 @@ func (s *Spec) Policy() (dsa.Policy, *dsa.Named, error) {
 		return nil, nil, err
 	}
 	return named.Make(&dsa.Options{
-		Blocks: Candidates(s), Epsilon: s.Epsilon, Microbatch: s.Microbatch, Pipelined: s.Pipelined, Margin: s.Margin,
+		Blocks: Candidates(s), Epsilon: s.Epsilon, Microbatch: s.Microbatch, Pipelined: s.Pipelined,
+		HeadStops: s.PSAStop == PSAStopHead, Margin: s.Margin,
 	}), named, nil
 }

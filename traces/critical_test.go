@@ -12,12 +12,12 @@ import (
 func TestCriticalIsWhatFillWrites(t *testing.T) {
 	s := NewScores(DefaultScores, 1)
 	rapid.Check(t, func(t *rapid.T) {
-		sheet := dsa.Sheet{Steps: scoreSteps,
+		sheet := dsa.Sheet{Steps: scoreSteps, Setting: dsa.Setting{
 			Digest: rapid.SampledFrom([]dsa.Digest{dsa.CuboidMean, dsa.MinMax, dsa.Mean, dsa.Representative, dsa.Speculated}).Draw(t, "digest"),
 			Sinks:  rapid.IntRange(0, 2).Draw(t, "sinks"), Window: rapid.IntRange(1, 3).Draw(t, "window"),
-			Weighs: rapid.Bool().Draw(t, "weighs"),
-		}
-		critical := s.Critical(&dsa.Sheet{Digest: sheet.Digest, Sinks: sheet.Sinks, Window: sheet.Window})
+			Queries: rapid.IntRange(1, 4).Draw(t, "queries"),
+		}, Weighs: rapid.Bool().Draw(t, "weighs")}
+		critical := s.Critical(&dsa.Sheet{Setting: sheet.Setting})
 		for range 3 {
 			family, n := rapid.IntRange(0, 5).Draw(t, "family"), rapid.IntRange(1, 100).Draw(t, "blocks")
 			s.Fill(family, n, &sheet)

@@ -83,8 +83,9 @@ var DefaultScores = ScoreParams{
 // drawn anew at each jump, n_b white noise. All are independent between blocks.
 // It is the one that ArkVale's cuboid-mean digest estimates, which the parameters
 // are fitted to; weights.go has what blocks truly hold and what other digests
-// make of it. Scores are those after the merge of a KV head's query heads, so a
-// process belongs to a KV head also under GQA.
+// make of it. Criticality is that after the merge of a KV head's query heads, so a
+// process belongs to a KV head also under GQA; what blocks truly hold differs
+// between its query heads.
 //
 // Drawing two normals per block and step would dominate a simulation, so one
 // pool of noise rows d x + j y + e n is drawn once, on a circle of Steps() steps
@@ -166,13 +167,17 @@ func (s *Scores) Fill(family, n int, sheet *dsa.Sheet) {
 	if !sheet.Weighs && estimate == 0 {
 		return
 	}
-	sheet.Score = append(sheet.Score[:0], sheet.Critical...)
-	s.disturb(sheet.Score, n, page, family, sheet.First, s.p.Error, scoreError)
+	if len(sheet.Score) == 0 {
+		sheet.Score = make([][]float32, 1)
+	}
+	score := append(sheet.Score[0][:0], sheet.Critical...)
+	s.disturb(score, n, page, family, sheet.First, s.p.Error, scoreError)
 	if estimate > 0 { // of another digest, which errs in its own way
-		copy(sheet.Critical, sheet.Score)
+		copy(sheet.Critical, score)
 		s.disturb(sheet.Critical, n, 1, family, sheet.First, estimate, digestError)
 	}
-	if sheet.Weighs {
+	if sheet.Score[0] = score; sheet.Weighs {
+		s.share(family, n, sheet)
 		s.keep(family, sheet)
 	}
 }

@@ -123,7 +123,7 @@ func TestStreamsHaveTheLawOfTheProcess(t *testing.T) {
 	for family := range runs {
 		e := measure(scoreSteps, n, testForced, exact(DefaultScores, n, k, scoreSteps, rng), capacities)
 		a = append(a, append(e.overlap, e.miss...))
-		sheet := dsa.Sheet{Digest: dsa.CuboidMean, Sinks: 2, Window: 2, Steps: scoreSteps}
+		sheet := dsa.Sheet{Setting: dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2}, Steps: scoreSteps}
 		s.Fill(family, n, &sheet)
 		st := dsa.Record(n, scoreSteps, dsa.TopK{K: k}, func(t int) *dsa.View { return &dsa.View{Critical: sheet.Critical[t*n : (t+1)*n]} })
 		r := measure(scoreSteps, n, testForced, func(t int) []uint16 { return st.At(t).Next }, capacities)
@@ -154,7 +154,7 @@ func moments(xs [][]float64, i int) (mean, variance float64) {
 // ArkVale's figures for LongChat-7B on LongBench).
 func TestScoresFitPublishedLocality(t *testing.T) {
 	contexts := fig8Contexts(t)
-	lib := dsa.NewLibrary(NewScores(DefaultScores, 1), dsa.TopK{K: testBudget - testForced}, dsa.CuboidMean, 2, 2, 16)
+	lib := dsa.NewLibrary(NewScores(DefaultScores, 1), dsa.TopK{K: testBudget - testForced}, dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2}, 16)
 	capacities := []float64{1, 1.25, 1.5, 2, 4}
 	overlap, miss, long := make([]float64, len(testWindows)), make([]float64, len(capacities)), 0.0
 	for i, tokens := range contexts {
@@ -218,6 +218,6 @@ func fig8Contexts(t *testing.T) []int {
 func BenchmarkMakeStream(b *testing.B) {
 	s := NewScores(DefaultScores, 1)
 	for i := 0; b.Loop(); i++ {
-		dsa.NewLibrary(s, dsa.TopK{K: 60}, dsa.CuboidMean, 2, 2, 16).Stream(dsa.Cursor{Family: uint16(i % 16)}, 24)
+		dsa.NewLibrary(s, dsa.TopK{K: 60}, dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2}, 16).Stream(dsa.Cursor{Family: uint16(i % 16)}, 24)
 	}
 }

@@ -78,11 +78,18 @@ func (s *Scores) disturb(dst []float32, n, page, family, first int, deviation fl
 	}
 }
 
-// Query turns the true scores of a sheet, which are those of a KV head, into
-// those of one of the query heads that share it.
-func (s *Scores) Query(family, query int, sheet *dsa.Sheet) {
-	n := len(sheet.Score) / sheet.Steps
-	s.disturb(sheet.Score, n, 1, family, sheet.First, s.p.Group, queryError+uint64(query)<<16)
+// share turns the true scores of a KV head into those of the query heads that
+// share it.
+func (s *Scores) share(family, n int, sheet *dsa.Sheet) {
+	queries := max(1, sheet.Queries)
+	for len(sheet.Score) < queries {
+		sheet.Score = append(sheet.Score, nil)
+	}
+	sheet.Score = sheet.Score[:queries]
+	for q := queries - 1; q >= 0 && queries > 1; q-- {
+		sheet.Score[q] = append(sheet.Score[q][:0], sheet.Score[0]...)
+		s.disturb(sheet.Score[q], n, 1, family, sheet.First, s.p.Group, queryError+uint64(q)<<16)
+	}
 }
 
 // keep writes the true scores of sinks and window, and the skew of every step.

@@ -107,7 +107,7 @@ func cases() map[string]*scenario {
 			all[model+"/select: "+of] = &c
 		}
 		psa := with(offload, func(s *sim.Spec) {
-			s.Selection, s.Epsilon, s.Microbatch, s.Pipelined, s.SinkBlocks = "psa", 0.8, 2, true, 0
+			s.Selection, s.PSAStop, s.Epsilon, s.Microbatch, s.Pipelined, s.SinkBlocks = "psa", sim.PSAStopHead, 0.8, 2, true, 0
 		})
 		add("psa in HBM", room, false, with(psa, func(s *sim.Spec) { s.Offload = false }))
 		add("psa", room, false, psa)
@@ -271,7 +271,7 @@ func library(s *sim.Spec) *dsa.Library {
 	if err != nil {
 		panic(err)
 	}
-	return dsa.NewLibrary(traces.NewScores(flatScores(), 1), policy, named.Digest, s.SinkBlocks, s.WindowBlocks, 2)
+	return dsa.NewLibrary(traces.NewScores(flatScores(), 1), policy, dsa.Setting{Digest: named.Digest, Sinks: s.SinkBlocks, Window: s.WindowBlocks, Queries: 2}, 2)
 }
 
 func modelledDevice(s *sim.Spec, m *hw.Model) (*hw.Device, error) {

@@ -57,9 +57,9 @@ func TestStreamReplaysThePolicy(t *testing.T) {
 		views := make([]*View, steps)
 		for i := range views {
 			row := func(name string) []float32 { return rapid.SliceOfN(rapid.Float32Range(0, 1), n, n).Draw(t, name) }
-			views[i] = &View{Critical: row("critical"), Score: row("score"), Skew: 3}
+			views[i] = &View{Critical: row("critical"), Score: [][]float32{row("score")}, Skew: 3}
 		}
-		var policy Policy = TopK{rapid.IntRange(1, 90).Draw(t, "k")}
+		var policy ByHead = TopK{rapid.IntRange(1, 90).Draw(t, "k")}
 		if rapid.Bool().Draw(t, "psa") {
 			policy = PSA{Epsilon: rapid.Float64Range(0.01, 0.99).Draw(t, "epsilon"), Microbatch: rapid.IntRange(1, 20).Draw(t, "m"), Ahead: rapid.IntRange(0, 1).Draw(t, "ahead")}
 		}
@@ -106,7 +106,7 @@ func (flat) Skew(int) float64          { return 1 }
 func (flat) Class(layer, head int) int { return 0 }
 
 func TestGridServesEveryContext(t *testing.T) {
-	l := NewLibrary(flat{}, TopK{60}, CuboidMean, 2, 2, 2)
+	l := NewLibrary(flat{}, TopK{60}, Setting{Digest: CuboidMean, Sinks: 2, Window: 2}, 2)
 	for n := range 5000 {
 		g := l.Grid(n)
 		if n <= 60 {
@@ -125,7 +125,7 @@ func TestGridServesEveryContext(t *testing.T) {
 }
 
 func TestCursorIsStableAndInRange(t *testing.T) {
-	l := NewLibrary(flat{}, TopK{60}, CuboidMean, 2, 2, 5)
+	l := NewLibrary(flat{}, TopK{60}, Setting{Digest: CuboidMean, Sinks: 2, Window: 2}, 5)
 	seen := map[Cursor]int{}
 	for r := range 40 {
 		for g := range 25 {

@@ -2,11 +2,12 @@ package dsa
 
 import "math"
 
-// InfiniGen picks by a margin (Lee et al., OSDI 2024): every candidate whose
-// speculated attention score lies at most Margin below the highest, in units of
-// q·k / sqrt(d). Its candidates are tokens, so its blocks hold one, and its
-// criticality is what the input of the layer before tells. Not more than Most of
-// the candidates are taken, the highest first.
+// InfiniGen picks by a margin (Lee et al., OSDI 2024): how many candidates of a
+// head have a speculated attention score that lies at most Margin below the
+// highest, in units of q·k / sqrt(d), is averaged over the heads of the layer, as
+// in the authors' code, and each head takes so many, the highest first, but not
+// more than a share Most. Its candidates are tokens, so its blocks hold one, and
+// its criticality is what the input of the layer before tells.
 type InfiniGen struct {
 	Margin float64 // alpha
 	Most   float64 // share of the candidates, in (0, 1]
@@ -25,30 +26,26 @@ func (p *InfiniGen) most(candidates int) int {
 // Weighs says that the scale of scores matters.
 func (p InfiniGen) Weighs() bool { return true }
 
-// Picker implements Policy.
-func (p InfiniGen) Picker() Picker { return &infiniGen{InfiniGen: p} }
+// Picks implements ByLayer: there is a stop after every token.
+func (p InfiniGen) Picks(stop, n, _ int) int { return min(n, stop+1) }
 
-type infiniGen struct {
-	InfiniGen
-	top topK
-}
-
-// Pick implements Picker.
-func (p *infiniGen) Pick(v *View, dst []uint16) ([]uint16, int) {
-	dst = dst[:0]
+// Say implements ByLayer: how many tokens of a head are within the margin.
+func (p InfiniGen) Say(v *View, _ func(int) int, _ int, dst []float32) []float32 {
 	highest := float32(math.Inf(-1))
 	for _, s := range v.Critical {
 		highest = max(highest, s)
 	}
-	cut := highest - float32(p.Margin)/v.Skew
-	for b, s := range v.Critical {
+	cut, within := highest-float32(p.Margin)/v.Skew, 0
+	for _, s := range v.Critical {
 		if s >= cut {
-			dst = append(dst, uint16(b))
+			within++
 		}
 	}
-	if most := p.most(len(v.Critical)); len(dst) > most {
-		p.top.k = most
-		dst = p.top.pick(v.Critical, dst[:0])
-	}
-	return dst, len(dst)
+	return append(dst, float32(within))
+}
+
+// Agree implements ByLayer.
+func (p InfiniGen) Agree(n, _, _ int, mean func(i int) float64) (stop, load int) {
+	stop = min(p.most(n), max(1, int(mean(0)))) - 1
+	return stop, stop
 }

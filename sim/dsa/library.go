@@ -28,23 +28,30 @@ type Scores interface {
 	Class(layer, head int) int
 }
 
+// Setting is what the scores of a group are of.
+type Setting struct {
+	Digest  Digest // that the criticality is estimated from
+	Sinks   int    // blocks before the candidates
+	Window  int    // blocks after them
+	Queries int    // query heads that share the KV head; 0 = 1
+}
+
 // Sheet is the scores of one group over Steps steps, of which the first is
 // step First of the circle. Its owner keeps the buffers.
 type Sheet struct {
-	Digest   Digest    // that the criticality is estimated from
-	Sinks    int       // blocks before the candidates
-	Window   int       // blocks after them
-	Weighs   bool      // Score, Kept and Skew are wanted too
-	First    int       // step of the circle
-	Steps    int       // from it on
-	Critical []float32 // [steps][n]
-	Score    []float32 // [steps][n]
-	Kept     []float32 // [steps][sinks+window]
-	Skew     []float32 // [steps], times the class's
+	Setting
+	Weighs   bool        // Score, Kept and Skew are wanted too
+	First    int         // step of the circle
+	Steps    int         // from it on
+	Critical []float32   // [steps][n]
+	Score    [][]float32 // [query heads][steps][n]
+	Kept     []float32   // [steps][sinks+window]
+	Skew     []float32   // [steps], times the class's
 }
 
 // Library makes streams on demand, one for each family, class and context
-// length, and keeps them. Context lengths lie on a grid of 1/16 spacing: a
+// length, and keeps them; for a policy that decides for whole layers it makes
+// rankings. Context lengths lie on a grid of 1/16 spacing: a
 // context of n candidates is served by the largest grid point up to n, so the
 // youngest blocks (6 % at most) join the competition a little late. Safe for
 // concurrent use; what it returns depends on nothing but its arguments.
@@ -56,9 +63,10 @@ type Library struct {
 	classes  int   // that matter to the policy
 	grid     []int // candidate counts, ascending
 
-	mu      sync.RWMutex
-	streams map[int]*Stream   // (family*classes + class)*len(grid) + index
-	recalls map[int][]float32 // the same, with the classes of scores
+	mu       sync.RWMutex
+	streams  map[int]*Stream  // (family*classes + class)*len(grid) + index
+	recalls  map[int][]Held   // the same, with the classes of scores
+	rankings map[int]*Ranking // family*len(grid) + index
 
 	scratch sync.Pool // *Sheet, while a stream is made
 }
@@ -66,13 +74,12 @@ type Library struct {
 // MaxCandidates is the longest context in blocks that streams can index.
 const MaxCandidates = math.MaxUint16
 
-// NewLibrary returns an empty library over the given process and policy, whose
-// candidates lie between so many sinks and a window. Criticality is estimated
-// from the digest.
-func NewLibrary(scores Scores, policy Policy, digest Digest, sinks, window, families int) *Library {
+// NewLibrary returns an empty library over the given process and policy.
+func NewLibrary(scores Scores, policy Policy, setting Setting, families int) *Library {
 	l := &Library{
-		scores: scores, policy: policy, families: families, classes: 1, streams: map[int]*Stream{}, recalls: map[int][]float32{},
-		sheet: Sheet{Digest: digest, Sinks: sinks, Window: window, Weighs: policy.Weighs(), Steps: scores.Steps()},
+		scores: scores, policy: policy, families: families, classes: 1,
+		streams: map[int]*Stream{}, recalls: map[int][]Held{}, rankings: map[int]*Ranking{},
+		sheet: Sheet{Setting: setting, Weighs: policy.Weighs(), Steps: scores.Steps()},
 	}
 	if policy.Weighs() {
 		l.classes = scores.Classes()
@@ -124,7 +131,7 @@ func (l *Library) Critical() func(c Cursor, n, b, steps int) float32 {
 }
 
 // Stream returns the stream of a cursor's family and class at a grid index,
-// making it when it is asked for the first time.
+// making it when it is asked for the first time. The policy must be ByHead.
 func (l *Library) Stream(c Cursor, grid int) *Stream {
 	if l.classes == 1 {
 		c.Class = 0
@@ -154,19 +161,25 @@ func (l *Library) key(family uint16, class, grid int) int {
 
 // make records the streams of all classes: they share the order of criticality.
 func (l *Library) make(family, n int) []*Stream {
+	sheet := l.fill(family, n)
+	defer l.scratch.Put(sheet)
+	view := &View{}
+	return recordAll(n, l.scores.Steps(), l.classes, l.policy.(ByHead), func(t, class int) *View {
+		sheet.View(t, l.scores.Skew(class), view)
+		view.Again = class > 0
+		return view
+	})
+}
+
+// fill returns a sheet of all steps, to be put back into scratch.
+func (l *Library) fill(family, n int) *Sheet {
 	sheet, _ := l.scratch.Get().(*Sheet)
 	if sheet == nil {
 		own := l.sheet
 		sheet = &own
 	}
-	defer l.scratch.Put(sheet)
 	l.scores.Fill(family, n, sheet)
-	view := &View{}
-	return recordAll(n, l.scores.Steps(), l.classes, l.policy, func(t, class int) *View {
-		sheet.View(t, l.scores.Skew(class), view)
-		view.Again = class > 0
-		return view
-	})
+	return sheet
 }
 
 // View points at the scores of step First+t, in a class of the given skew.
@@ -175,7 +188,11 @@ func (s *Sheet) View(t int, skew float64, v *View) {
 	v.Critical = s.Critical[t*n:][:n]
 	if s.Weighs {
 		kept := s.Sinks + s.Window
-		v.Score, v.Kept = s.Score[t*n:][:n], s.Kept[t*kept:][:kept]
+		v.Score = v.Score[:0]
+		for _, scores := range s.Score {
+			v.Score = append(v.Score, scores[t*n:][:n])
+		}
+		v.Kept = s.Kept[t*kept:][:kept]
 		v.Skew = float32(skew) * s.Skew[t]
 	}
 }

@@ -8,6 +8,7 @@ type Options struct {
 	Epsilon    float64 // threshold of accumulated attention
 	Microbatch int     // blocks of one progressive iteration
 	Pipelined  bool    // the next iteration's blocks are loaded beside one's attention
+	HeadStops  bool    // each KV head ends by itself, not the heads of a layer together
 	Margin     float64 // below the highest score, q·k / sqrt(d)
 }
 
@@ -45,7 +46,10 @@ var Policies = []Named{
 		if o.Pipelined {
 			p.Ahead = 1
 		}
-		return p
+		if o.HeadStops {
+			return p
+		}
+		return PSALayer{p}
 	}},
 	{"infinigen", "tokens within system.margin of the highest speculated score", Speculated, false, true, func(o *Options) Policy {
 		return InfiniGen{Margin: o.Margin, Most: 0.2}

@@ -2,8 +2,8 @@ package dsa
 
 import "math"
 
-// Policy says which blocks to attend to, from the scores of one group in one
-// step.
+// Policy says which blocks to attend to: head by head (ByHead) or for all heads
+// of a layer together (ByLayer).
 type Policy interface {
 	// Limit is the number of candidates up to which all are picked whatever
 	// their scores.
@@ -13,8 +13,31 @@ type Policy interface {
 	// Weighs says whether the picks depend on the blocks' true scores, which a
 	// real system knows of those that it has loaded.
 	Weighs() bool
+}
+
+// ByHead is a policy that picks from the scores of one group in one step.
+type ByHead interface {
+	Policy
 	// Picker returns the policy's picker for successive steps of one group.
 	Picker() Picker
+}
+
+// ByLayer is a policy that decides for the KV heads of a layer of one request
+// together: all attend to equally many candidates, each to those that are most
+// critical to it. How many there may be is a list of stops, the last of which is
+// all candidates; those beyond it are the same.
+type ByLayer interface {
+	Policy
+	// Picks returns how many of n candidates are attended to at a stop, counted
+	// from 0, beside the kept blocks.
+	Picks(stop, n, kept int) int
+	// Say appends what a head has to say to dst, of equally many values in each
+	// view: at(i) is its i-th most critical candidate, and the first stops matter.
+	Say(v *View, at func(i int) int, stops int, dst []float32) []float32
+	// Agree returns at which stop a layer's heads end, and up to which one they
+	// load, from the mean over the heads of what they say. A guess, say the stop of
+	// the step before, is where it looks first.
+	Agree(n, kept, guess int, mean func(i int) float64) (stop, load int)
 }
 
 // View is what a policy sees of one group in one decode step.
@@ -22,14 +45,23 @@ type View struct {
 	Critical []float32 // [candidates] scores as the blocks' metadata estimate them
 	Again    bool      // Critical is that of the picker's last view
 	// For policies that weigh:
-	Score []float32 // [candidates] true scores
-	Kept  []float32 // true scores of the sinks and the window, which are attended to in any case
-	Skew  float32   // a block holds exp(Skew*score) of the attention, in arbitrary units
+	Score [][]float32 // [query heads that share the KV head][candidates] true scores
+	Kept  []float32   // true scores of the sinks and the window, which are attended to in any case
+	Skew  float32     // a block holds exp(Skew*score) of the attention, in arbitrary units
 }
 
 // Weight returns the attention of a block of the given true score: the sum of
 // exp(q·k) over its tokens, in arbitrary units.
 func (v *View) Weight(score float32) float64 { return math.Exp(float64(v.Skew * score)) }
+
+// keptWeight is the attention of the sinks and the window.
+func (v *View) keptWeight() float64 {
+	sum := 0.0
+	for _, s := range v.Kept {
+		sum += v.Weight(s)
+	}
+	return sum
+}
 
 // Picker picks blocks. It writes the indices of the picked candidates to
 // dst[:0], without repeats, and returns them: the first `used` are attended to,

@@ -1,12 +1,9 @@
 package dsa
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
-// PSA picks by a threshold (PSA paper §3.2, Algorithm 1): it attends to the
-// candidates in order of estimated criticality, a microbatch at a time, and ends
+// PSA picks by a threshold (PSA paper §3.2, Algorithm 1), each KV head by itself:
+// it attends to the candidates in order of estimated criticality, a microbatch at a time, and ends
 // when what it has attended to holds more than Epsilon of an estimate of all
 // attention: every block not attended to is taken to hold as much as the least
 // one so far. Sinks and window, where kept, come first; they are no candidates,
@@ -36,29 +33,23 @@ func (p PSA) Picker() Picker { return &psa{PSA: p} }
 
 type psa struct {
 	PSA
-	ranks  []int64
-	sorted int // ranks[:sorted] are in order, the highest first
-	guess  int
+	ranker
+	seen  seen
+	guess int
 }
 
-// Pick implements Picker.
+// Pick implements Picker. A KV head that several query heads share ends when the
+// mean of what they take themselves to hold passes the threshold.
 func (p *psa) Pick(v *View, dst []uint16) ([]uint16, int) {
 	n, kept := len(v.Critical), len(v.Kept)
-	p.rank(v)
-	var sum float64 // AS_acc
-	for _, s := range v.Kept {
-		sum += v.Weight(s)
+	if !v.Again {
+		p.rank(v.Critical, p.guess+p.guess/4+16)
 	}
-	least := math.Inf(1) // AS_min
+	p.seen.begin(v)
 	used := 0
 	for used < n {
-		end := min(n, Microbatches(p.Microbatch, kept, used)*p.Microbatch-kept)
-		for ; used < end; used++ {
-			w := v.Weight(v.Score[p.at(used)])
-			sum += w
-			least = min(least, w)
-		}
-		if sum > p.Epsilon*(sum+least*float64(n-used)) {
+		used = p.picks(used, n, kept)
+		if p.seen.upTo(v, used, p.at) > p.Epsilon {
 			break
 		}
 	}
@@ -70,70 +61,46 @@ func (p *psa) Pick(v *View, dst []uint16) ([]uint16, int) {
 	return dst, used
 }
 
+// picks returns how many candidates the microbatch after so many goes up to.
+func (p PSA) picks(used, n, kept int) int {
+	return min(n, Microbatches(p.Microbatch, kept, used)*p.Microbatch-kept)
+}
+
 // Microbatches returns how many microbatches of m blocks have begun once the
 // kept blocks and so many candidates are attended to and one more follows.
 func Microbatches(m, kept, candidates int) int { return (kept+candidates)/m + 1 }
 
-// rank prepares the order of the candidates. Sorting them all would be most of
-// the work, and the last step tells how many will be wanted. Views of one step
-// have it in common.
-func (p *psa) rank(v *View) {
-	if v.Again {
-		return
-	}
-	p.ranks = p.ranks[:0]
-	for b, s := range v.Critical {
-		p.ranks = append(p.ranks, -rank(s, b))
-	}
-	p.sorted = 0
-	p.sort(p.guess + p.guess/4 + 16)
+// seen is what the query heads of a KV head have attended to.
+type seen struct {
+	used       int
+	sum, least []float64 // by query head: AS_acc and AS_min of Algorithm 1
 }
 
-// sort brings the first m candidates into order.
-func (p *psa) sort(m int) {
-	rest := p.ranks[p.sorted:]
-	if m -= p.sorted; m < len(rest) {
-		partition(rest, m)
-		rest = rest[:m]
+// begin attends to the kept blocks.
+func (s *seen) begin(v *View) {
+	s.used, s.sum, s.least = 0, s.sum[:0], s.least[:0]
+	kept := v.keptWeight()
+	for range v.Score {
+		s.sum, s.least = append(s.sum, kept), append(s.least, math.Inf(1))
 	}
-	slices.Sort(rest)
-	p.sorted += len(rest)
 }
 
-// at returns the candidate of the i-th highest criticality.
-func (p *psa) at(i int) int {
-	if i >= p.sorted {
-		p.sort(2*i + 16)
-	}
-	return math.MaxUint16 - int(-p.ranks[i]&math.MaxUint16)
-}
-
-// partition moves the m smallest values to the front (quickselect).
-func partition(xs []int64, m int) {
-	for len(xs) > 1 {
-		a, b, c := xs[0], xs[len(xs)/2], xs[len(xs)-1]
-		pivot := max(min(a, b), min(max(a, b), c))
-		i, j := 0, len(xs)-1
-		for i <= j {
-			for xs[i] < pivot {
-				i++
-			}
-			for xs[j] > pivot {
-				j--
-			}
-			if i <= j {
-				xs[i], xs[j] = xs[j], xs[i]
-				i++
-				j--
-			}
-		}
-		switch { // xs[:j+1] <= pivot <= xs[i:]
-		case m <= j:
-			xs = xs[:j+1]
-		case m > i:
-			xs, m = xs[i:], m-i
-		default:
-			return
+// upTo goes on to the first candidates in order and returns what share of all
+// attention the heads take themselves to have seen (Algorithm 1, line 16), in the
+// mean.
+func (s *seen) upTo(v *View, used int, at func(i int) int) float64 {
+	n := len(v.Critical)
+	for ; s.used < used; s.used++ {
+		b := at(s.used)
+		for q, scores := range v.Score {
+			w := v.Weight(scores[b])
+			s.sum[q] += w
+			s.least[q] = min(s.least[q], w)
 		}
 	}
+	mean := 0.0
+	for q, sum := range s.sum {
+		mean += sum / (sum + s.least[q]*float64(n-used))
+	}
+	return mean / float64(len(s.sum))
 }

@@ -10,12 +10,12 @@ type falling struct{}
 
 func (falling) Steps() int { return 8 }
 func (falling) Fill(_, n int, s *Sheet) {
-	s.Critical, s.Score = nil, nil
+	s.Critical, s.Score = nil, make([][]float32, 1)
 	s.Kept, s.Skew = make([]float32, s.Steps*(s.Sinks+s.Window)), make([]float32, s.Steps)
 	for t := range s.Steps {
 		s.Skew[t] = 1
 		for b := range n {
-			s.Critical, s.Score = append(s.Critical, -float32(b)), append(s.Score, -float32(b))
+			s.Critical, s.Score[0] = append(s.Critical, -float32(b)), append(s.Score[0], -float32(b))
 		}
 	}
 }
@@ -30,7 +30,7 @@ func (falling) Class(layer, head int) int { return layer % 2 }
 // class by its own skew, also where the selection does not depend on the class.
 func TestLibraryRecall(t *testing.T) {
 	for _, policy := range []Policy{TopK{20}, PSA{Epsilon: 0.9, Microbatch: 7, Ahead: 1}} {
-		l := NewLibrary(falling{}, policy, CuboidMean, 1, 2, 2)
+		l := NewLibrary(falling{}, policy, Setting{Digest: CuboidMean, Sinks: 1, Window: 2}, 2)
 		for layer := range 2 {
 			c := l.CursorOf(1, 3, layer, 0, 1)
 			grid := l.Grid(200)
@@ -43,7 +43,8 @@ func TestLibraryRecall(t *testing.T) {
 						held += w
 					}
 				}
-				if math.Abs(float64(got)-held/all) > 1e-5 {
+				missed := 1 - held/all
+				if math.Abs(float64(got.Share)-held/all) > 1e-5 || math.Abs(float64(got.Missed2)-missed*missed) > 1e-5 {
 					t.Fatalf("%T, layer %d, step %d: %d of %d hold %g, want %g", policy, layer, step, stream.Used(step), stream.Candidates, got, held/all)
 				}
 			}

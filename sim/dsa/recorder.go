@@ -25,6 +25,7 @@ type Shape struct {
 	Epsilon    float64 `json:"epsilon,omitempty"`
 	Microbatch int     `json:"microbatch,omitempty"`
 	Pipelined  bool    `json:"pipelined,omitempty"`
+	HeadStops  bool    `json:"head_stops,omitempty"`
 }
 
 // groups is the (layer, KV head) pairs that select.

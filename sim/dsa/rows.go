@@ -3,6 +3,7 @@ package dsa
 import (
 	"fmt"
 	"math/bits"
+	"slices"
 )
 
 // Rows are the newest selections of one request's groups, where no Stream holds
@@ -38,6 +39,17 @@ func (r *Rows) Choose(g int, in []uint64, k int, follows bool) error {
 	}
 	r.set(g, k, follows)
 	return nil
+}
+
+// Take makes the given candidates, in the order in which they are attended to or
+// else ascending, a group's new selection; follows says that its row is of the
+// step before.
+func (r *Rows) Take(g int, next []uint16, used int, inOrder, follows bool) {
+	r.spare = append(r.spare[:0], next...)
+	if !inOrder {
+		slices.Sort(r.spare)
+	}
+	r.set(g, used, follows)
 }
 
 // set makes the spare list a group's row.

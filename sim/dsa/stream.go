@@ -32,13 +32,13 @@ func (c *csr) at(t int) []uint16 {
 
 // Record runs policy over steps successive steps and keeps what it picks.
 // view(t) returns what it sees in step t, valid until the next call.
-func Record(candidates, steps int, policy Policy, view func(t int) *View) *Stream {
+func Record(candidates, steps int, policy ByHead, view func(t int) *View) *Stream {
 	return recordAll(candidates, steps, 1, policy, func(t, _ int) *View { return view(t) })[0]
 }
 
 // recordAll records a stream of each class; the views of one step differ in their
 // skew alone.
-func recordAll(candidates, steps, classes int, policy Policy, view func(t, class int) *View) []*Stream {
+func recordAll(candidates, steps, classes int, policy ByHead, view func(t, class int) *View) []*Stream {
 	streams := make([]*Stream, classes)
 	for c := range streams {
 		streams[c] = &Stream{Candidates: candidates, Steps: steps, used: make([]uint16, 0, steps)}

@@ -1,0 +1,123 @@
+package dsa
+
+import "slices"
+
+// Layer is the selections of one layer of one request, under a policy that
+// decides for its heads together. Not safe for concurrent use.
+type Layer struct {
+	lib      *Library
+	policy   ByLayer
+	cursors  []Cursor    // by KV head
+	rankings []*Ranking  // by KV head, of the grid
+	said     [][]float32 // by KV head, in the step
+	grid     int
+	steps    int
+	stop     int
+	mean     func(i int) float64
+}
+
+// ByLayer says whether the policy decides for whole layers.
+func (l *Library) ByLayer() bool {
+	_, ok := l.policy.(ByLayer)
+	return ok
+}
+
+// Layer returns a layer of a request with so many KV heads, or nil where the
+// policy picks head by head.
+func (l *Library) Layer(seed uint64, request, layer, kvHeads int) *Layer {
+	policy, ok := l.policy.(ByLayer)
+	if !ok {
+		return nil
+	}
+	x := &Layer{lib: l, policy: policy, rankings: make([]*Ranking, kvHeads), said: make([][]float32, kvHeads), grid: -1}
+	for h := range kvHeads {
+		x.cursors = append(x.cursors, l.CursorOf(seed, request, layer, h, kvHeads))
+	}
+	x.mean = x.meanSaid
+	return x
+}
+
+// Agree decides for the given grid index, of at least 0, after so many steps: the
+// heads attend to used candidates and load as many as picked.
+func (x *Layer) Agree(grid, steps int) (used, picked int) {
+	x.steps = steps
+	if grid != x.grid {
+		clear(x.rankings)
+		x.grid = grid
+	}
+	x.deepen(1)
+	n, kept := x.lib.grid[grid], x.lib.kept()
+	var load int
+	x.stop, load = x.policy.Agree(n, kept, x.stop, x.mean)
+	used, picked = x.policy.Picks(x.stop, n, kept), x.policy.Picks(load, n, kept)
+	if slices.ContainsFunc(x.rankings, func(r *Ranking) bool { return r.depth < picked }) {
+		x.deepen(load + 1)
+	}
+	return used, picked
+}
+
+// Order returns the first so many candidates of a head, at most those that the
+// last decision picked. Read only.
+func (x *Layer) Order(head, picks int) []uint16 {
+	r := x.rankings[head]
+	return r.Order(x.step(head), picks)
+}
+
+// step is a head's place on the circle.
+func (x *Layer) step(head int) int {
+	return (int(x.cursors[head].Phase) + x.steps) % x.lib.scores.Steps()
+}
+
+// meanSaid is the mean over the heads of what they say.
+func (x *Layer) meanSaid(i int) float64 {
+	sum := 0.0
+	for _, said := range x.said {
+		if i >= len(said) {
+			x.deepen(i + 1)
+			return x.meanSaid(i)
+		}
+		sum += float64(said[i])
+	}
+	return sum / float64(len(x.said))
+}
+
+// deepen has the rankings reach so many stops, and reads them at the step.
+func (x *Layer) deepen(stops int) {
+	for h, c := range x.cursors {
+		if r := x.rankings[h]; r == nil || r.stops < stops {
+			x.rankings[h] = x.lib.ranking(c, x.grid, stops)
+		}
+		x.said[h] = x.rankings[h].saidAt(int(c.Class), x.step(h))
+	}
+}
+
+// Held returns what a head holds of its attention by the last decision.
+func (x *Layer) Held(head int) Held {
+	r, t := x.rankings[head], x.step(head)
+	all := x.lib.heldAt(x.cursors[head], x.grid, r)
+	return all[t*(len(all)/r.Steps)+x.stop]
+}
+
+// heldAt returns what a head of a class holds at each stop of a ranking, [steps][stops].
+func (l *Library) heldAt(c Cursor, grid int, r *Ranking) []Held {
+	p := l.policy.(ByLayer)
+	return l.recall(c, grid, r.Steps*r.stops, func(t int, v *View, dst []Held) []Held {
+		from := len(dst)
+		dst = append(dst, make([]Held, r.stops)...)
+		kept, order := v.keptWeight(), r.Order(t, r.depth)
+		for _, scores := range v.Score {
+			all := kept
+			for _, s := range scores {
+				all += v.Weight(s)
+			}
+			held, picks := kept, 0
+			for stop := range r.stops {
+				for ; picks < p.Picks(stop, r.Candidates, len(v.Kept)); picks++ {
+					held += v.Weight(scores[order[picks]])
+				}
+				dst[from+stop].add(held/all, len(v.Score))
+			}
+		}
+		return dst
+	})
+}

@@ -1,0 +1,78 @@
+package dsa
+
+// Ranking is what policies that decide for whole layers go by: the candidates of
+// one family in the order of their criticality, step by step of a circle, and what
+// its heads of each class say, both as far as they have been asked for.
+//
+// A ranking is immutable and safe for concurrent use.
+type Ranking struct {
+	Candidates, Steps int
+
+	stops int         // up to which it reaches
+	depth int         // candidates of the last of them
+	order []uint16    // [steps][depth]
+	said  [][]float32 // by class, [steps][values]
+}
+
+// Order returns the first so many candidates of step t, at most those of the last
+// stop. Read only.
+func (r *Ranking) Order(t, picks int) []uint16 { return r.order[t*r.depth:][:picks] }
+
+// saidAt returns what a class's heads say in step t, as far as the ranking reaches.
+// Read only.
+func (r *Ranking) saidAt(class, t int) []float32 {
+	all := r.said[class]
+	values := len(all) / r.Steps
+	return all[t*values:][:values]
+}
+
+// ranking returns that of a cursor's family at a grid index, with at least so many
+// stops. What it says does not depend on how many it has.
+func (l *Library) ranking(c Cursor, grid, stops int) *Ranking {
+	key := int(c.Family)*len(l.grid) + grid
+	l.mu.RLock()
+	r := l.rankings[key]
+	l.mu.RUnlock()
+	if r != nil && r.stops >= stops {
+		return r
+	}
+	n, p := l.grid[grid], l.policy.(ByLayer)
+	if r == nil { // most steps end by then
+		for p.Picks(stops-1, n, l.kept()) < n/8 {
+			stops *= 2
+		}
+	} else {
+		stops = max(stops, 2*r.stops)
+	}
+	r = l.rank(int(c.Family), n, stops)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if other := l.rankings[key]; other != nil && other.stops >= r.stops {
+		return other
+	}
+	l.rankings[key] = r
+	return r
+}
+
+// kept is the blocks attended to in any case.
+func (l *Library) kept() int { return l.sheet.Sinks + l.sheet.Window }
+
+func (l *Library) rank(family, n, stops int) *Ranking {
+	sheet, p := l.fill(family, n), l.policy.(ByLayer)
+	defer l.scratch.Put(sheet)
+	r := &Ranking{Candidates: n, Steps: sheet.Steps, stops: stops, depth: p.Picks(stops-1, n, l.kept()), said: make([][]float32, l.classes)}
+	r.order = make([]uint16, 0, r.Steps*r.depth)
+	var rank ranker
+	var v View
+	for t := range r.Steps {
+		rank.rank(sheet.Critical[t*n:][:n], r.depth)
+		for i := range r.depth {
+			r.order = append(r.order, uint16(rank.at(i)))
+		}
+		for class := range r.said {
+			sheet.View(t, l.scores.Skew(class), &v)
+			r.said[class] = p.Say(&v, rank.at, stops, r.said[class])
+		}
+	}
+	return r
+}
