@@ -103,7 +103,8 @@ type Cache struct {
 	detail bool
 	refs   []BlockRef // that the last Fill queued to be loaded
 	wanted []int32    // with detail: the round of each of missing
-	starts []int      // scratch of byRound
+	starts []int      // scratch of name
+	given  []uint32   // scratch of exchange
 }
 
 // layerGroups are the sample's groups of one layer.

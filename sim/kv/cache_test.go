@@ -251,10 +251,11 @@ func (x *script) residents() map[[3]int]bool {
 	return m
 }
 
-// Laws 1, 3, 7 and exact LRU: random traces against the naive reference.
+// Laws 1, 3, 7 and exact LRU: random traces against the naive reference. With
+// detail many blocks get their slots at once.
 func TestLaw1Law3CacheAgainstReference(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		x := newScript(t, Config{Eviction: "lru"})
+		x := newScript(t, Config{Eviction: "lru", Detail: rapid.Bool().Draw(t, "detail")})
 		x.run()
 		c := x.c
 		for id := range x.seqs {

@@ -3,6 +3,7 @@ package kv
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 )
 
 // Fill gives slots to what Write and Access queued in a sampled layer, evicting
@@ -36,6 +37,17 @@ func (c *Cache) Fill(li int) (loads int64, err error) {
 // name lists what is missing, in the order of the rounds that need it and
 // within a round as it was asked for.
 func (c *Cache) name() {
+	n := len(c.missing)
+	c.refs = slices.Grow(c.refs[:0], n)[:n]
+	if c.microbatch == 0 {
+		const share = 512
+		SideBySide((n+share-1)/share, func(i int) {
+			for j := i * share; j < min((i+1)*share, n); j++ {
+				c.refs[j] = c.named(j)
+			}
+		})
+		return
+	}
 	c.starts = c.starts[:0]
 	for _, r := range c.wanted {
 		for len(c.starts) <= int(r)+1 {
@@ -46,13 +58,17 @@ func (c *Cache) name() {
 	for r := 1; r < len(c.starts); r++ {
 		c.starts[r] += c.starts[r-1]
 	}
-	n := len(c.missing)
-	c.refs = slices.Grow(c.refs[:0], n)[:n]
-	for i, r := range c.missing {
+	for i := range c.missing {
 		at := &c.starts[c.wanted[i]]
-		c.refs[*at] = BlockRef{r.seq, c.Sample.Groups[r.group], int32(r.block), c.seqs[r.seq].Slots(int(r.group))[r.block], c.wanted[i]}
+		c.refs[*at] = c.named(i)
 		*at++
 	}
+}
+
+// named names the i-th of the missing blocks, which has its slot.
+func (c *Cache) named(i int) BlockRef {
+	r := c.missing[i]
+	return BlockRef{r.seq, c.Sample.Groups[r.group], int32(r.block), c.seqs[r.seq].Slots(int(r.group))[r.block], c.wanted[i]}
 }
 
 // Refs names the blocks that the last Fill loads, each once, until the next
@@ -66,25 +82,87 @@ func (c *Cache) Rounds() []int64 { return c.filled }
 
 func (c *Cache) place(li int, refs []ref) error {
 	p := &c.pools[c.layers[li].pool]
-	for _, r := range refs {
+	for i := 0; i < len(refs); i++ {
+		if l, ok := p.order.(*lru); ok && c.detail && !p.room() {
+			if i += c.exchange(li, l, refs[i:]); i == len(refs) {
+				break
+			}
+		}
+		r := refs[i]
 		for !p.room() {
 			if err := c.evict(c.layers[li].pool, li); err != nil {
 				return err
 			}
 		}
-		s := c.seqs[r.seq]
-		i := int(r.group)*s.cap + int(r.block)
-		s.slots[i] = p.take()
-		s.marks[i] |= resident
-		if s.marks[i].idle() {
-			p.idle++ // parked while it waited
+		if c.seat(r, p.take()) {
+			p.idle++
 			c.layers[li].version++
 		}
-		r.stamp = s.step
+		r.stamp = c.seqs[r.seq].step
 		p.order.entered(c, r)
 	}
 	return nil
 }
+
+// seat gives a block its slot and says whether it is idle at once: it was
+// parked while it waited.
+func (c *Cache) seat(r ref, slot uint32) (idle bool) {
+	s := c.seqs[r.seq]
+	i := int(r.group)*s.cap + int(r.block)
+	s.slots[i] = slot
+	s.marks[i] |= resident
+	return s.marks[i].idle()
+}
+
+// vacate takes a block out of its slot.
+func (c *Cache) vacate(r ref) (slot uint32) {
+	s := c.seqs[r.seq]
+	i := int(r.group)*s.cap + int(r.block)
+	s.marks[i] &^= resident
+	return s.slots[i]
+}
+
+// exchange gives many blocks the slots of victims, on all cores: marks and slots
+// lie anywhere in memory, and waiting for them is what placing takes. It returns
+// how many blocks have got one; for the others there are no victims yet. The
+// outcome is that of one block after the other.
+func (c *Cache) exchange(li int, l *lru, refs []ref) (placed int) {
+	const share = 256 // blocks that are worth a core of their own
+	p := &c.pools[c.layers[li].pool]
+	for placed < len(refs) && (l.next < len(l.victims) || l.scan(c, -1)) {
+		from := l.victims[l.next:min(l.next+len(refs)-placed, len(l.victims))]
+		l.next += len(from)
+		c.given = slices.Grow(c.given[:0], len(from))[:len(from)]
+		SideBySide((len(from)+share-1)/share, func(i int) {
+			for j := i * share; j < min((i+1)*share, len(from)); j++ {
+				c.given[j] = noSlot
+				if l.evictable(c, from[j]) {
+					c.given[j] = c.vacate(from[j])
+				}
+			}
+		})
+		c.given = slices.DeleteFunc(c.given, func(slot uint32) bool { return slot == noSlot })
+		to := refs[placed:][:len(c.given)]
+		var idle atomic.Int64
+		SideBySide((len(to)+share-1)/share, func(i int) {
+			for j := i * share; j < min((i+1)*share, len(to)); j++ {
+				if c.seat(to[j], c.given[j]) {
+					idle.Add(1)
+				}
+			}
+		})
+		p.idle += int(idle.Load()) - len(to)
+		if idle.Load() > 0 {
+			c.layers[li].version++
+		}
+		c.stats.Evicted += int64(len(to))
+		placed += len(to)
+	}
+	return placed
+}
+
+// noSlot is no slot's number.
+const noSlot = ^uint32(0)
 
 // evict frees one slot of a pool while sampled layer li is being accessed
 // (-1: between steps). When no block is idle it parks the layers whose turn
@@ -97,10 +175,7 @@ func (c *Cache) evict(pool, li int) error {
 	only := -1
 	for i := 0; ; i++ {
 		if r, ok := p.order.victim(c, only); ok {
-			s := c.seqs[r.seq]
-			i := int(r.group)*s.cap + int(r.block)
-			p.give(s.slots[i])
-			s.marks[i] &^= resident
+			p.give(c.vacate(r))
 			p.idle--
 			c.stats.Evicted++
 			return nil

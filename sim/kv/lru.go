@@ -49,7 +49,7 @@ func (l *lru) victim(c *Cache, layer int) (ref, bool) {
 		for l.next < len(l.victims) {
 			r := l.victims[l.next]
 			l.next++
-			if m := c.at(r); m != nil && m.idle() && m.when() == r.stamp {
+			if l.evictable(c, r) {
 				return r, true
 			}
 		}
@@ -57,6 +57,12 @@ func (l *lru) victim(c *Cache, layer int) (ref, bool) {
 			return ref{}, false
 		}
 	}
+}
+
+// evictable says whether a collected block has been idle since.
+func (l *lru) evictable(c *Cache, r ref) bool {
+	m := c.at(r)
+	return m != nil && m.idle() && m.when() == r.stamp
 }
 
 // scan collects the oldest idle blocks of the pool, or of one sampled layer,

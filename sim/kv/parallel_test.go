@@ -1,0 +1,28 @@
+package kv
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// Every index once and all done at the return, by helpers awake and asleep, from
+// within a call and from several at a time.
+func TestSideBySideDoesEverythingOnce(t *testing.T) {
+	for round := range 300 {
+		n := 1 + round*7%64
+		counts := make([]int32, n)
+		SideBySide(n, func(i int) {
+			SideBySide(2, func(int) { atomic.AddInt32(&counts[i], 1) })
+		})
+		for i, k := range counts {
+			if k != 2 {
+				t.Fatalf("round %d: index %d of %d was done %d times, want 2", round, i, n, k)
+			}
+		}
+		if round%100 == 99 {
+			time.Sleep(2 * awake) // the helpers sleep
+		}
+	}
+	SideBySide(0, func(int) { t.Error("called for none") })
+}
