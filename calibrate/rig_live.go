@@ -3,6 +3,7 @@ package calibrate
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"sparseserve/cuda"
 	"sparseserve/cuda/live"
@@ -17,14 +18,15 @@ import (
 // The live loop itself: a server with equal requests on the live device, of which the steps that only decode are samples.
 
 const (
+	liveRun    = 16                    // steps of a sample
 	liveBudget = 2048                  // tokens that a decode selects
 	livePrompt = liveBudget + 1024     // so that it has to choose
 	liveKV     = int64(6) << 30        // bytes of HBM and of DRAM, for 16 requests of 6 layers
 	liveMemory = liveKV + int64(6)<<30 // with weights and activations
 )
 
-// prepareLive readies decode steps of some requests in a model of some layers. A sample is the time of the step that the GPU's events did not
-// see: the host's.
+// prepareLive readies decode steps of some requests in a model of some layers. A sample is the time of a step that the GPU's events did not
+// see, the host's: the median of liveRun steps in a row, since a server takes longer to set up than to take many steps.
 func (g *rig) prepareLive(p Point) (Timed, error) {
 	m, err := shapeModel(p.Shape)
 	if err != nil {
@@ -37,7 +39,10 @@ func (g *rig) prepareLive(p Point) (Timed, error) {
 	model.Layers = int(p.At("layers"))
 	return func(warmup, repeats int) (samples []float64, err error) {
 		err = g.lib.Do(func(s *cuda.Session) error {
-			samples, err = liveSteps(s, &model, p.Probe == probeLiveOffload, int(p.At("requests")), warmup+repeats)
+			steps, err := liveSteps(s, &model, p.Probe == probeLiveOffload, int(p.At("requests")), (warmup+repeats)*liveRun)
+			for run := range slices.Chunk(steps, liveRun) {
+				samples = append(samples, medianOf(run).Value)
+			}
 			return err
 		})
 		if err != nil { // the loop asks more of a machine than its kernels do, and there is a profile without it (fitHost)
