@@ -139,8 +139,8 @@ func NewCache(cfg Config) (*Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.trace != nil && (cfg.Detail || cfg.Microbatch > 0) {
-		return nil, errors.New("kv: a trace of accesses is for caches without detail or progressive attention")
+	if c.trace != nil && cfg.Detail {
+		return nil, errors.New("kv: a trace of accesses is for caches without detail")
 	}
 	c.layers = layersOf(cfg.Geometry, cfg.Sample)
 	c.loads = make([]int64, len(cfg.Sample.Groups))

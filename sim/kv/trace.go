@@ -16,8 +16,9 @@ import (
 // The cache that records it sets what it is of. Safe for concurrent use from
 // then on.
 type Trace struct {
-	Geo    Geometry
-	Sample Sample
+	Geo        Geometry
+	Sample     Sample
+	Microbatch int // of progressive attention, 0 where there is none
 
 	requests []tracedRequest
 	steps    []tracedStep
@@ -58,7 +59,8 @@ type tracedRow struct {
 	all         bool
 	sinks, tail uint16
 	next        []uint16
-	follows     bool // the request's selection of the step before, by these:
+	used        uint16 // the first of next that are attended to; the others are only loaded
+	follows     bool   // the request's selection of the step before, by these:
 	added       []uint16
 	dropped     []uint16
 }
@@ -66,7 +68,7 @@ type tracedRow struct {
 // begin notes a step's requests.
 func (t *Trace) begin(c *Cache, decodes []*Seq) {
 	if t.names == nil {
-		t.names, t.Geo, t.Sample = map[owner]int32{}, c.Geo, c.Sample
+		t.names, t.Geo, t.Sample, t.Microbatch = map[owner]int32{}, c.Geo, c.Sample, c.microbatch
 		t.next = sync.OnceValue(t.nextUses)
 	}
 	if len(decodes) == 0 {
@@ -100,7 +102,7 @@ func (t *Trace) access(s *Seq, g int, sel *Selection) {
 	step := &t.steps[len(t.steps)-1]
 	row := tracedRow{decode: uint16(t.place[s.id]), group: uint16(g), all: sel.All}
 	if !sel.All {
-		row.sinks, row.tail, row.next = uint16(sel.Sinks), uint16(sel.Tail), slices.Clone(sel.Next)
+		row.sinks, row.tail, row.next, row.used = uint16(sel.Sinks), uint16(sel.Tail), slices.Clone(sel.Next), uint16(sel.Used)
 	}
 	if row.follows = sel.Follows; row.follows {
 		row.added, row.dropped = slices.Clone(sel.Added), slices.Clone(sel.Dropped)
@@ -121,7 +123,7 @@ func (t *Trace) Steps() int { return len(t.steps) }
 // Replay repeats a trace in a cache of its geometry and sample, for the rest as
 // configured. Blocks that become full are saved by the end of the step.
 func (t *Trace) Replay(cfg Config) (Stats, error) {
-	cfg.Geometry, cfg.Sample = t.Geo, t.Sample
+	cfg.Geometry, cfg.Sample, cfg.Microbatch = t.Geo, t.Sample, t.Microbatch
 	c, err := NewCache(cfg)
 	if err != nil {
 		return Stats{}, err
@@ -159,7 +161,7 @@ func (t *Trace) replay(c *Cache) error {
 		for li := range c.layers {
 			for ; len(rows) > 0 && int(rows[0].group) < c.layers[li].to; rows = rows[1:] {
 				r := &rows[0]
-				sel = Selection{Sinks: int(r.sinks), Tail: int(r.tail), Next: r.next, Used: len(r.next), All: r.all,
+				sel = Selection{Sinks: int(r.sinks), Tail: int(r.tail), Next: r.next, Used: int(r.used), All: r.all,
 					Follows: r.follows, Added: r.added, Dropped: r.dropped}
 				c.Access(batch[r.decode], int(r.group), &sel)
 			}

@@ -12,8 +12,8 @@ import (
 // drawTrace records a random run in a cache that holds everything: requests
 // come, decode, pause and go.
 func drawTrace(t *rapid.T, geo Geometry, requests, prompt, steps, picks int) *Trace {
-	trace := &Trace{}
-	c, err := NewCache(Config{Geometry: geo, Sample: FullSample(geo), HBMBytes: 1 << 30, Eviction: LRU, Window: 1, Trace: trace})
+	trace, micro := &Trace{}, rapid.IntRange(0, 2).Draw(t, "microbatch")
+	c, err := NewCache(Config{Geometry: geo, Sample: FullSample(geo), HBMBytes: 1 << 30, Eviction: LRU, Window: 1, Trace: trace, Microbatch: micro})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,9 @@ func drawTrace(t *rapid.T, geo Geometry, requests, prompt, steps, picks int) *Tr
 					sel := Selection{Sinks: 1, Tail: s.blocks - 1}
 					if sel.All = s.blocks-2 <= picks; !sel.All {
 						sel.Next = rapid.Permutation(seq(s.blocks-2)).Draw(t, "sel")[:picks]
-						sel.Used = picks
+						if sel.Used = picks; micro > 0 {
+							sel.Used = rapid.IntRange(1, picks).Draw(t, "used")
+						}
 					}
 					at := group{s.Request, g}
 					if old := before[at]; old != nil && !sel.All {
@@ -80,7 +82,7 @@ func drawTrace(t *rapid.T, geo Geometry, requests, prompt, steps, picks int) *Tr
 
 // replay runs a trace in a cache.
 func replay(t *rapid.T, trace *Trace, cfg Config) (Stats, error) {
-	cfg.Geometry, cfg.Sample, cfg.Score, cfg.Window = trace.Geo, trace.Sample, coarse, 1
+	cfg.Geometry, cfg.Sample, cfg.Microbatch, cfg.Score, cfg.Window = trace.Geo, trace.Sample, trace.Microbatch, coarse, 1
 	c, err := NewCache(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -112,9 +114,10 @@ func TestReplayRepeatsTheRun(t *testing.T) {
 }
 
 // No eviction order loads less than MIN, with one pool and with one a layer;
-// where everything fits all load the same.
+// where everything fits all load the same, but what progressive attention loads
+// in vain.
 func TestNothingBeatsTheOptimum(t *testing.T) {
-	compared, strict := 0, 0
+	compared, strict, ahead := 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		geo := small(rapid.IntRange(1, 3).Draw(t, "layers"), rapid.IntRange(1, 2).Draw(t, "heads"))
 		trace := drawTrace(t, geo, 3, 60, 40, 3)
@@ -130,12 +133,15 @@ func TestNothingBeatsTheOptimum(t *testing.T) {
 		optimum, tooSmall := trace.Optimum(slots*geo.BlockBytes, perLayer)
 		for _, e := range Evictions() {
 			roomy, err := replay(t, trace, Config{HBMBytes: 1 << 30, Eviction: e.Name, PerLayer: perLayer})
-			if err != nil || roomy.Loaded != all.Loaded || roomy.Selected != all.Selected {
+			if err != nil || roomy.Loaded < all.Loaded || roomy.Loaded-roomy.Ahead > all.Loaded || roomy.Selected != all.Selected {
 				t.Fatalf("%s with room for all: %+v (%v), MIN %+v", e.Name, roomy, err, all)
 			}
 			got, err := replay(t, trace, Config{HBMBytes: slots * geo.BlockBytes, Eviction: e.Name, PerLayer: perLayer})
 			if err != nil {
 				continue // a cache must hold what MIN need not
+			}
+			if tooSmall != nil && trace.Microbatch > 0 {
+				continue // it gives the slots of one round to the next
 			}
 			if tooSmall != nil {
 				t.Fatalf("%s can, MIN cannot: %v", e.Name, tooSmall)
@@ -144,13 +150,16 @@ func TestNothingBeatsTheOptimum(t *testing.T) {
 				t.Fatalf("%s in %d slots: %+v, MIN %+v", e.Name, slots, got, optimum)
 			}
 			compared++
+			if got.Ahead > 0 {
+				ahead++
+			}
 			if got.Loaded > optimum.Loaded {
 				strict++
 			}
 		}
 	})
-	if (compared < 100 || strict < 20) && !testing.Short() {
-		t.Errorf("%d caches compared, %d of them loaded more than MIN", compared, strict)
+	if (compared < 100 || strict < 20 || ahead < 20) && !testing.Short() {
+		t.Errorf("%d caches compared, %d of them loaded more than MIN, %d in vain", compared, strict, ahead)
 	}
 }
 
@@ -251,10 +260,8 @@ func TestOptimumByHand(t *testing.T) {
 
 func TestTraceIsNotForDetail(t *testing.T) {
 	geo := small(1, 1)
-	for _, cfg := range []Config{{Detail: true}, {Microbatch: 4}} {
-		cfg.Geometry, cfg.Sample, cfg.Eviction, cfg.Window, cfg.Trace = geo, FullSample(geo), LRU, 1, &Trace{}
-		if _, err := NewCache(cfg); err == nil {
-			t.Errorf("%+v: no error", cfg)
-		}
+	cfg := Config{Geometry: geo, Sample: FullSample(geo), Eviction: LRU, Window: 1, Trace: &Trace{}, Detail: true}
+	if _, err := NewCache(cfg); err == nil {
+		t.Error("no error")
 	}
 }
