@@ -2,45 +2,34 @@ package figures
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 )
 
 // psaFig2 is the share of query tokens that find enough attention in so many
 // blocks, a curve a layer.
 func psaFig2(folders []string) (picture, error) {
-	t, err := readTable(folders[0])
+	cells, err := readShares(folders[0], "tokens_share", "dataset", "layer", "budget_blocks")
 	if err != nil {
 		return picture{}, err
 	}
-	type key struct {
-		series string
-		budget float64
-	}
-	values := map[key][]float64{}
 	var all []curve
-	for row := range t.rows {
-		dataset, err1 := t.text(row, "dataset")
-		layer, err2 := t.text(row, "layer")
-		budget, err3 := t.number(row, "budget_blocks")
-		share, err4 := t.number(row, "tokens_share")
-		if err := first(err1, err2, err3, err4); err != nil {
-			return picture{}, err
+	for _, c := range cells {
+		budget, err := strconv.ParseFloat(c.keys[2], 64)
+		if err != nil {
+			return picture{}, fmt.Errorf("%s: budget_blocks = %q: want a number", folders[0], c.keys[2])
 		}
-		k := key{dataset + " " + layer, budget}
-		i := slices.IndexFunc(all, func(c curve) bool { return c.series == k.series })
+		series := c.keys[0] + " " + c.keys[1]
+		i := slices.IndexFunc(all, func(c curve) bool { return c.series == series })
 		if i < 0 {
 			i = len(all)
-			all = append(all, curve{series: k.series})
+			all = append(all, curve{series: series})
 		}
-		if len(values[k]) == 0 {
-			all[i].points = append(all[i].points, point{x: budget})
-		}
-		values[k] = append(values[k], 100*share)
+		all[i].points = append(all[i].points, summarise(budget, c.percents, false))
 	}
 	for _, c := range all {
-		for i, q := range c.points {
-			c.points[i] = summarise(q.x, values[key{c.series, q.x}], false)
-		}
 		slices.SortFunc(c.points, func(a, b point) int { return cmp.Compare(a.x, b.x) })
 	}
 	return picture{charts: []chart{{
@@ -53,45 +42,68 @@ func psaFig2(folders []string) (picture, error) {
 // psaFig5 is the KV that each system attends to at the target of the accuracy
 // proxy, a panel a model and a group of bars a set.
 func psaFig5(folders []string) (picture, error) {
-	t, err := readTable(folders[0])
+	cells, err := readShares(folders[0], "kv_share", "model", "dataset", "system")
 	if err != nil {
 		return picture{}, err
-	}
-	type key struct{ model, dataset, system string }
-	values := map[key][]float64{}
-	var order []key
-	for row := range t.rows {
-		model, err1 := t.text(row, "model")
-		dataset, err2 := t.text(row, "dataset")
-		system, err3 := t.text(row, "system")
-		share, err4 := t.number(row, "kv_share")
-		if err := first(err1, err2, err3, err4); err != nil {
-			return picture{}, err
-		}
-		k := key{model, dataset, system}
-		if len(values[k]) == 0 {
-			order = append(order, k)
-		}
-		values[k] = append(values[k], 100*share)
 	}
 	pic := picture{wide: 1.5, looks: map[string]look{
 		"vllm-sparse": looks()[1], "infinigen": looks()[2], "psa": looks()[3], "psa-per-head": looks()[6],
 	}}
-	for _, k := range order {
+	for _, cell := range cells {
+		model, dataset, system := cell.keys[0], cell.keys[1], cell.keys[2]
 		n := len(pic.charts)
-		if n == 0 || pic.charts[n-1].title != modelLabel(k.model) {
-			pic.charts = append(pic.charts, chart{title: modelLabel(k.model), y: "KV attended to, by proxy (%)"})
+		if n == 0 || pic.charts[n-1].title != modelLabel(model) {
+			pic.charts = append(pic.charts, chart{title: modelLabel(model), y: "KV attended to, by proxy (%)"})
 			n++
 		}
 		c := &pic.charts[n-1]
-		if m := len(c.groups); m == 0 || c.groups[m-1].label != k.dataset {
-			c.groups = append(c.groups, group{label: k.dataset})
+		if m := len(c.groups); m == 0 || c.groups[m-1].label != dataset {
+			c.groups = append(c.groups, group{label: dataset})
 		}
 		g := &c.groups[len(c.groups)-1]
-		g.bars = append(g.bars, bar{parts: []part{{k.system, summarise(0, values[k], false)}}})
+		g.bars = append(g.bars, bar{parts: []part{{system, summarise(0, cell.percents, false)}}})
 	}
 	for i := range pic.charts {
 		pic.charts[i].axis = linear(barSpan(pic.charts[i].groups))
 	}
 	return pic, nil
+}
+
+// shares are what rows of a table have in a column of shares, over the rows that
+// agree in some others.
+type shares struct {
+	keys     []string
+	percents []float64
+}
+
+// readShares reads them in the order in which the table first has their keys.
+func readShares(folder, column string, keys ...string) ([]shares, error) {
+	t, err := readTable(folder)
+	if err != nil {
+		return nil, err
+	}
+	var all []shares
+	at := map[string]int{}
+	for row := range t.rows {
+		var texts []string
+		for _, k := range keys {
+			text, err := t.text(row, k)
+			if err != nil {
+				return nil, err
+			}
+			texts = append(texts, text)
+		}
+		share, err := t.number(row, column)
+		if err != nil {
+			return nil, err
+		}
+		name := strings.Join(texts, "\x00")
+		i, known := at[name]
+		if !known {
+			i, at[name] = len(all), len(all)
+			all = append(all, shares{keys: texts})
+		}
+		all[i].percents = append(all[i].percents, 100*share)
+	}
+	return all, nil
 }
