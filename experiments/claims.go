@@ -112,6 +112,16 @@ const (
 // Judge measures claims from the results that a Lab left in dir. Claims of
 // papers whose systems cannot be simulated yet are listed without a number.
 func Judge(claims []Claim, dir string) ([]Verdict, error) {
+	return judge(claims, dir, (*labResults).estimate)
+}
+
+// Compare is Judge without intervals, for results that are only to be compared
+// with others of the same arrivals: Low and High are our number.
+func Compare(claims []Claim, dir string) ([]Verdict, error) {
+	return judge(claims, dir, (*labResults).number)
+}
+
+func judge(claims []Claim, dir string, estimate func(*labResults, measurement) (ours, low, high float64, err error)) ([]Verdict, error) {
 	results := newLabResults(dir)
 	notes, err := claimNotes()
 	if err != nil {
@@ -128,7 +138,7 @@ func Judge(claims []Claim, dir string) ([]Verdict, error) {
 				continue
 			}
 			v.Bound = m.bound
-			ours, low, high, err := results.estimate(m)
+			ours, low, high, err := estimate(results, m)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", c.ID, err)
 			}
@@ -175,11 +185,17 @@ func claimNotes() (map[string]string, error) {
 	return notes, nil
 }
 
+// number measures on all seeds.
+func (r *labResults) number(m measurement) (ours, low, high float64, err error) {
+	r.left = nil
+	ours, err = m.measure(r)
+	return ours, ours, ours, err
+}
+
 // estimate measures on all seeds. The 95 % interval is the jackknife's: the
 // measurement repeated without each of the seeds.
 func (r *labResults) estimate(m measurement) (ours, low, high float64, err error) {
-	r.left = nil
-	if ours, err = m.measure(r); err != nil {
+	if ours, _, _, err = r.number(m); err != nil {
 		return 0, 0, 0, err
 	}
 	seeds, err := r.seeds(m.from)
@@ -216,11 +232,6 @@ func ClaimExperiments(claims []Claim) []string {
 	return names
 }
 
-// NeedsPlan says whether a claim is measured on a goodput search, which takes
-// many runs.
-func (c Claim) NeedsPlan() bool {
-	return slices.ContainsFunc(ClaimExperiments([]Claim{c}), func(name string) bool {
-		e, _ := experimentNamed(name)
-		return e.Command == "plan"
-	})
-}
+// Apart says whether a claim is measured on an experiment that takes so long
+// that it runs only when it is asked for by name.
+func (c Claim) Apart() bool { return slices.ContainsFunc(ClaimExperiments([]Claim{c}), apart) }

@@ -74,6 +74,20 @@ func TestClaimText(t *testing.T) {
 	}
 }
 
+// PSA's Fig. 6 runs only when asked for; what the sensitivity has to cover,
+// SparseServe's goodput among it, does not take as long.
+func TestApart(t *testing.T) {
+	all, err := Claims("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range all {
+		if want := strings.HasPrefix(c.ID, "psa-fig6"); c.Apart() != want {
+			t.Errorf("%s: apart is %v", c.ID, !want)
+		}
+	}
+}
+
 func TestSettle(t *testing.T) {
 	for _, c := range []struct {
 		kind, bound string

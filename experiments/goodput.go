@@ -10,6 +10,9 @@ type GoodputSearch struct {
 	Start float64 `toml:"start"` // first rate, requests/s; 0 = the lowest of the configuration
 	Width float64 `toml:"width"` // of the last bracket, relative to its lower end
 	Max   float64 `toml:"max"`   // no rate above is tried, requests/s
+	// Coarse ends the search with the bracket: it does not check that verdicts
+	// hold beyond its ends, and narrows no seed's own.
+	Coarse bool `toml:"coarse"`
 }
 
 // DefaultGoodputSearch returns the search that a sweep starts from.

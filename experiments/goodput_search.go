@@ -128,6 +128,9 @@ func (s *search) run(ctx context.Context) error {
 		if err := s.narrow(ctx); err != nil {
 			return err
 		}
+		if s.spec.Coarse {
+			return nil
+		}
 		low, high := bracketOf(s.verdicts())
 		if low == 0 || math.IsInf(high, 1) || low == checked {
 			return s.narrowSeeds(ctx)

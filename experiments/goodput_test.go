@@ -67,6 +67,33 @@ func TestSearchFindsTheThreshold(t *testing.T) {
 	})
 }
 
+// A coarse search runs the rates that its bracket needs, and nothing else.
+func TestCoarseSearch(t *testing.T) {
+	spec := DefaultGoodputSearch()
+	spec.Start, spec.Width = 0.05, 0.1
+	fine := crossing(spec, 0.2, 0.3, 0.4)
+	if err := fine.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	spec.Coarse = true
+	s := crossing(spec, 0.2, 0.3, 0.4)
+	if err := s.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	low, high := bracketOf(s.verdicts())
+	if want, _ := bracketOf(fine.verdicts()); low != want || high-low > spec.Width*low {
+		t.Errorf("bracket %g to %g, want one from %g", low, high, want)
+	}
+	if len(s.own) > 0 || len(s.shared) >= len(fine.shared) {
+		t.Errorf("%d runs at shared rates and of %d seeds, want fewer than %d and none", len(s.shared), len(s.own), len(fine.shared))
+	}
+	for _, trial := range s.shared {
+		if trial.Stage == stageCheck {
+			t.Errorf("checked %g requests/s", trial.Rate)
+		}
+	}
+}
+
 // TestSearchUnderNoise: with a delay that is off by 5 % from rate to rate, the
 // goodput is within 10 % of the threshold.
 func TestSearchUnderNoise(t *testing.T) {

@@ -17,7 +17,7 @@ type claimsCmd struct {
 	JSON        bool     `name:"json" help:"Print one JSON array, an object a value, and nothing else."`
 	Out         string   `default:"${paperFolder}" placeholder:"DIR" help:"Where results are kept, as of figures --paper. Default: ${default}."`
 	Readme      string   `placeholder:"FILE" help:"Write the table between the lines <!-- claims --> and <!-- /claims --> of a Markdown file, that of another paper between <!-- claims NAME --> and its end, and what moves between <!-- sensitivity --> and <!-- /sensitivity -->."`
-	Sensitivity bool     `help:"Print what moves with each freed parameter at half and at double, on one seed of 100 requests and without goodput, in the place of the table."`
+	Sensitivity bool     `help:"Print what moves with each freed parameter at half and at double, on three seeds of 100 requests and with goodput to a tenth, in the place of the table."`
 	Workers     int      `placeholder:"N" help:"Runs at a time. Default: one a core."`
 }
 
@@ -40,7 +40,11 @@ func (c *claimsCmd) Run(ctx context.Context, app *App) error {
 	if c.Sensitivity {
 		return c.sensitivity(ctx, app, claims)
 	}
-	verdicts, err := c.judge(ctx, app, claims, experiments.Lab{Dir: filepath.Join(c.Out, "results")})
+	lab := experiments.Lab{Dir: filepath.Join(c.Out, "results")}
+	if err := c.serve(ctx, app, claims, lab); err != nil {
+		return err
+	}
+	verdicts, err := experiments.Judge(claims, lab.Dir)
 	if err != nil {
 		return err
 	}
@@ -62,19 +66,23 @@ func (c *claimsCmd) Run(ctx context.Context, app *App) error {
 }
 
 // shorter makes less of the experiments than a claim has: what moves is seen on
-// the same arrivals before and after.
-func shorter() []string { return []string{"seeds=[1]", "workload.requests=100"} }
+// the same arrivals before and after. A goodput is found to a tenth.
+func shorter() []string {
+	return []string{"seeds=[1, 2, 3]", "workload.requests=100", "goodput.width=0.1", "goodput.coarse=true"}
+}
 
 // sensitivity measures the claims with each freed parameter as it is, at half
-// and at double. Goodput would take most of the time, and follows the curves
-// that are measured; it is left to --only.
+// and at double. Claims on experiments that take long are left to --only.
 func (c *claimsCmd) sensitivity(ctx context.Context, app *App, claims []experiments.Claim) error {
 	if len(c.Only) == 0 {
-		claims = slices.DeleteFunc(claims, experiments.Claim.NeedsPlan)
+		claims = slices.DeleteFunc(claims, experiments.Claim.Apart)
 	}
 	measure := func(name string, change *experiments.Change) ([]experiments.Verdict, error) {
-		return c.judge(ctx, app, claims, experiments.Lab{
-			Dir: filepath.Join(c.Out, "sensitivity", name), Sets: shorter(), Change: change})
+		lab := experiments.Lab{Dir: filepath.Join(c.Out, "sensitivity", name), Sets: shorter(), Change: change}
+		if err := c.serve(ctx, app, claims, lab); err != nil {
+			return nil, err
+		}
+		return experiments.Compare(claims, lab.Dir)
 	}
 	base, err := measure("base", nil)
 	if err != nil {
@@ -99,13 +107,12 @@ func (c *claimsCmd) sensitivity(ctx context.Context, app *App, claims []experime
 	return writeBlock(c.Readme, "sensitivity", sensitivityMarkdown(base, moved))
 }
 
-// judge runs what the claims are measured on and measures them.
-func (c *claimsCmd) judge(ctx context.Context, app *App, claims []experiments.Claim, lab experiments.Lab) ([]experiments.Verdict, error) {
+// serve runs what the claims are measured on.
+func (c *claimsCmd) serve(ctx context.Context, app *App, claims []experiments.Claim, lab experiments.Lab) error {
 	lab.Workers = c.Workers
-	if names := experiments.ClaimExperiments(claims); len(names) > 0 {
-		if err := runLab(ctx, app, c.Out, lab, names...); err != nil {
-			return nil, err
-		}
+	names := experiments.ClaimExperiments(claims)
+	if len(names) == 0 {
+		return nil
 	}
-	return experiments.Judge(claims, lab.Dir)
+	return runLab(ctx, app, c.Out, lab, names...)
 }
