@@ -106,9 +106,11 @@ func (l *hbmLimit) Prefill(seg *sched.Segment) int64 {
 
 // promptRest is the HBM granted to a chunked prefill beyond its first tokens:
 // vLLM 0.5 to 0.6, and Sarathi on it, allocate the blocks of a whole prompt when
-// they admit it, even where one chunk runs; V1 allocates chunk by chunk.
+// they admit it, even where one chunk runs; V1 allocates chunk by chunk. With
+// batch control HBM is given out by working sets, and a chunked prefill's is
+// that of its preceding chunks (SparseServe §3.3).
 func (s *Server) promptRest(target, tokens int) int64 {
-	if s.Spec.Base == "vllm-v1" {
+	if s.Spec.Base == "vllm-v1" || s.Spec.BatchControl {
 		return 0
 	}
 	return s.allBlocks(s.Geometry.Blocks(target) - s.Geometry.Blocks(tokens))
