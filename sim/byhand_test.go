@@ -120,17 +120,22 @@ func TestChunkedPrefillByHand(t *testing.T) {
 // Two prompts of four blocks, in chunks of two blocks, with HBM for seven: both
 // first chunks fit, both prompts do not. vLLM 0.5 to 0.6 allocates a prompt when
 // it admits it, so request 2 waits until request 1's KV may leave HBM; V1
-// allocates chunk by chunk and starts it at once.
+// allocates chunk by chunk and starts it at once, and so does batch control, by
+// whose working sets a prefill holds the chunks so far.
 func TestPromptAllocationByHand(t *testing.T) {
-	for base, together := range map[string]bool{"vllm": false, "vllm-v1": true} {
+	for _, x := range []struct {
+		base              string
+		control, together bool
+	}{{"vllm", false, false}, {"vllm-v1", false, true}, {"vllm", true, true}} {
 		c := byHand(7, sim.Arrival{Prompt: 16, Output: 2}, sim.Arrival{Prompt: 16, Output: 2})
-		c.spec.Base, c.spec.Offload, c.spec.Attention, c.spec.MaxTokens = base, true, "sparse", 16
+		c.spec.Base, c.spec.Offload, c.spec.Attention, c.spec.MaxTokens = x.base, true, "sparse", 16
+		c.spec.BatchControl = x.control
 		got, _, _ := c.lives(t, nil)
-		if at := got[2].Scheduled; (at == 0) != together {
-			t.Errorf("%s: request 2 starts at %d ms", base, at)
+		if at := got[2].Scheduled; (at == 0) != x.together {
+			t.Errorf("%+v: request 2 starts at %d ms", x, at)
 		}
 		if got[2].Last == 0 {
-			t.Errorf("%s: request 2 never ends", base)
+			t.Errorf("%+v: request 2 never ends", x)
 		}
 	}
 }
