@@ -47,7 +47,7 @@ func printSensitivity(w io.Writer, base []experiments.Verdict, moved []moves) {
 	fmt.Fprintln(w, aboutMoves)
 }
 
-const aboutMoves = "Change of our number with the parameter at half / at double, blank below 5 %; pass or FAIL where the outcome changes. Three seeds of 100 requests; goodput to a tenth, so its ratios move in steps of about as much."
+const aboutMoves = "Change of our number with the parameter at half / at double, blank below 5 %; pass or FAIL where the outcome changes. Three seeds of 100 requests, 4 groups of heads; goodput is found to a quarter, so its ratios move in steps of up to as much."
 
 // sensitivityMarkdown is the same for the README: the parameters and why they
 // are what they are, then the numbers that move and what moves them.
