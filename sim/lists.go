@@ -273,7 +273,7 @@ func (s *Server) closeLists() {
 
 // listLoads writes the slots of what the last Fill loads.
 func (s *Server) listLoads(l *layerLists) {
-	const share = 512 // loads that are worth a core of their own
+	const share = 128 // loads that are worth a core of their own
 	refs, heads := s.cache.Refs(), s.Geometry.KVHeads
 	kv.SideBySide((len(refs)+share-1)/share, func(i int) {
 		unit, next := -1, 0

@@ -99,12 +99,11 @@ type Cache struct {
 	rounds     []int64 // of missing, by microbatch
 	filled     []int64 // of the last Fill, by microbatch
 
-	trace  *Trace
-	detail bool
-	refs   []BlockRef // that the last Fill queued to be loaded
-	wanted []int32    // with detail: the round of each of missing
-	starts []int      // scratch of name
-	given  []uint32   // scratch of exchange
+	trace   *Trace
+	detail  bool
+	refs    []BlockRef // that the last Fill queued to be loaded
+	wanted  []int32    // with detail: the round of each of missing
+	waiting []int32    // scratch of exchange: which blocks have no slot yet
 }
 
 // layerGroups are the sample's groups of one layer.

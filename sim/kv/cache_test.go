@@ -254,6 +254,8 @@ func (x *script) residents() map[[3]int]bool {
 // Laws 1, 3, 7 and exact LRU: random traces against the naive reference. With
 // detail many blocks get their slots at once.
 func TestLaw1Law3CacheAgainstReference(t *testing.T) {
+	defer func(n int) { exchangeShare = n }(exchangeShare)
+	exchangeShare = 2
 	rapid.Check(t, func(t *rapid.T) {
 		x := newScript(t, Config{Eviction: "lru", Detail: rapid.Bool().Draw(t, "detail")})
 		x.run()

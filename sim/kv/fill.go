@@ -22,11 +22,14 @@ func (c *Cache) Fill(li int) (loads int64, err error) {
 	for i := range c.missing {
 		c.loads[c.missing[i].group]++
 	}
-	if err = c.place(li, c.writing); err == nil {
-		err = c.place(li, c.missing)
+	if c.detail {
+		c.refs = slices.Grow(c.refs[:0], len(c.missing))[:len(c.missing)]
 	}
-	if c.detail && err == nil {
-		c.name()
+	if err = c.place(li, c.writing, nil); err == nil {
+		err = c.place(li, c.missing, c.refs)
+	}
+	if c.detail && c.microbatch > 0 && err == nil {
+		c.sortRefs()
 	}
 	c.stats.Written += int64(len(c.writing))
 	c.stats.Loaded += loads
@@ -34,41 +37,10 @@ func (c *Cache) Fill(li int) (loads int64, err error) {
 	return loads, err
 }
 
-// name lists what is missing, in the order of the rounds that need it and
+// sortRefs puts what is missing in the order of the rounds that need it, and
 // within a round as it was asked for.
-func (c *Cache) name() {
-	n := len(c.missing)
-	c.refs = slices.Grow(c.refs[:0], n)[:n]
-	if c.microbatch == 0 {
-		const share = 512
-		SideBySide((n+share-1)/share, func(i int) {
-			for j := i * share; j < min((i+1)*share, n); j++ {
-				c.refs[j] = c.named(j)
-			}
-		})
-		return
-	}
-	c.starts = c.starts[:0]
-	for _, r := range c.wanted {
-		for len(c.starts) <= int(r)+1 {
-			c.starts = append(c.starts, 0)
-		}
-		c.starts[r+1]++
-	}
-	for r := 1; r < len(c.starts); r++ {
-		c.starts[r] += c.starts[r-1]
-	}
-	for i := range c.missing {
-		at := &c.starts[c.wanted[i]]
-		c.refs[*at] = c.named(i)
-		*at++
-	}
-}
-
-// named names the i-th of the missing blocks, which has its slot.
-func (c *Cache) named(i int) BlockRef {
-	r := c.missing[i]
-	return BlockRef{r.seq, c.Sample.Groups[r.group], int32(r.block), c.seqs[r.seq].Slots(int(r.group))[r.block], c.wanted[i]}
+func (c *Cache) sortRefs() {
+	slices.SortStableFunc(c.refs, func(a, b BlockRef) int { return int(a.Round) - int(b.Round) })
 }
 
 // Refs names the blocks that the last Fill loads, each once, until the next
@@ -80,38 +52,57 @@ func (c *Cache) Refs() []BlockRef { return c.refs }
 // others are needed from the first on. Valid until the next Fill.
 func (c *Cache) Rounds() []int64 { return c.filled }
 
-func (c *Cache) place(li int, refs []ref) error {
+// place gives blocks their slots, and names them in names when a device is to
+// know.
+func (c *Cache) place(li int, refs []ref, names []BlockRef) error {
 	p := &c.pools[c.layers[li].pool]
-	for i := 0; i < len(refs); i++ {
-		if l, ok := p.order.(*lru); ok && c.detail && !p.room() {
-			if i += c.exchange(li, l, refs[i:]); i == len(refs) {
-				break
+	l, many := p.order.(*lru)
+	many = many && c.detail
+	for i := range refs {
+		if many && !p.room() && len(refs)-i > exchangeShare {
+			for _, j := range c.exchange(li, l, refs, names, i) {
+				if err := c.placeOne(li, refs, names, int(j)); err != nil {
+					return err
+				}
 			}
+			return nil
 		}
-		r := refs[i]
-		for !p.room() {
-			if err := c.evict(c.layers[li].pool, li); err != nil {
-				return err
-			}
+		if err := c.placeOne(li, refs, names, i); err != nil {
+			return err
 		}
-		if c.seat(r, p.take()) {
-			p.idle++
-			c.layers[li].version++
-		}
-		r.stamp = c.seqs[r.seq].step
-		p.order.entered(c, r)
 	}
 	return nil
 }
 
-// seat gives a block its slot and says whether it is idle at once: it was
+func (c *Cache) placeOne(li int, refs []ref, names []BlockRef, i int) error {
+	p := &c.pools[c.layers[li].pool]
+	for !p.room() {
+		if err := c.evict(c.layers[li].pool, li); err != nil {
+			return err
+		}
+	}
+	if c.seat(refs, names, i, p.take()) {
+		p.idle++
+		c.layers[li].version++
+	}
+	r := refs[i]
+	r.stamp = c.seqs[r.seq].step
+	p.order.entered(c, r)
+	return nil
+}
+
+// seat gives the i-th block its slot and says whether it is idle at once: it was
 // parked while it waited.
-func (c *Cache) seat(r ref, slot uint32) (idle bool) {
+func (c *Cache) seat(refs []ref, names []BlockRef, i int, slot uint32) (idle bool) {
+	r := refs[i]
 	s := c.seqs[r.seq]
-	i := int(r.group)*s.cap + int(r.block)
-	s.slots[i] = slot
-	s.marks[i] |= resident
-	return s.marks[i].idle()
+	at := int(r.group)*s.cap + int(r.block)
+	s.slots[at] = slot
+	s.marks[at] |= resident
+	if len(names) > 0 {
+		names[i] = BlockRef{r.seq, c.Sample.Groups[r.group], int32(r.block), slot, c.wanted[i]}
+	}
+	return s.marks[at].idle()
 }
 
 // vacate takes a block out of its slot.
@@ -122,47 +113,50 @@ func (c *Cache) vacate(r ref) (slot uint32) {
 	return s.slots[i]
 }
 
-// exchange gives many blocks the slots of victims, on all cores: marks and slots
-// lie anywhere in memory, and waiting for them is what placing takes. It returns
-// how many blocks have got one; for the others there are no victims yet. The
-// outcome is that of one block after the other.
-func (c *Cache) exchange(li int, l *lru, refs []ref) (placed int) {
-	const share = 256 // blocks that are worth a core of their own
+// exchangeShare is how many exchanges are worth a core of their own. Tests make
+// it small.
+var exchangeShare = 64
+
+// exchange gives blocks, from the i-th on, the slots of victims, on all cores:
+// marks and slots lie anywhere in memory, and waiting for them is what placing
+// takes. Each block has a victim; those whose victim is no longer idle come to
+// the next victims. It returns the blocks for which there is none. The victims
+// are those of one block after the other.
+func (c *Cache) exchange(li int, l *lru, refs []ref, names []BlockRef, first int) (left []int32) {
 	p := &c.pools[c.layers[li].pool]
-	for placed < len(refs) && (l.next < len(l.victims) || l.scan(c, -1)) {
-		from := l.victims[l.next:min(l.next+len(refs)-placed, len(l.victims))]
+	waiting := c.waiting[:0]
+	for i := first; i < len(refs); i++ {
+		waiting = append(waiting, int32(i))
+	}
+	for len(waiting) > 0 && (l.next < len(l.victims) || l.scan(c, -1)) {
+		from := l.victims[l.next:min(l.next+len(waiting), len(l.victims))]
 		l.next += len(from)
-		c.given = slices.Grow(c.given[:0], len(from))[:len(from)]
-		SideBySide((len(from)+share-1)/share, func(i int) {
-			for j := i * share; j < min((i+1)*share, len(from)); j++ {
-				c.given[j] = noSlot
-				if l.evictable(c, from[j]) {
-					c.given[j] = c.vacate(from[j])
+		var idle, gone atomic.Int64
+		SideBySide((len(from)+exchangeShare-1)/exchangeShare, func(share int) {
+			var newIdle, given int64
+			for j := share * exchangeShare; j < min((share+1)*exchangeShare, len(from)); j++ {
+				if !l.evictable(c, from[j]) {
+					continue
 				}
-			}
-		})
-		c.given = slices.DeleteFunc(c.given, func(slot uint32) bool { return slot == noSlot })
-		to := refs[placed:][:len(c.given)]
-		var idle atomic.Int64
-		SideBySide((len(to)+share-1)/share, func(i int) {
-			for j := i * share; j < min((i+1)*share, len(to)); j++ {
-				if c.seat(to[j], c.given[j]) {
-					idle.Add(1)
+				if c.seat(refs, names, int(waiting[j]), c.vacate(from[j])) {
+					newIdle++
 				}
+				given++
+				waiting[j] = -1
 			}
+			idle.Add(newIdle)
+			gone.Add(given)
 		})
-		p.idle += int(idle.Load()) - len(to)
+		p.idle += int(idle.Load() - gone.Load())
 		if idle.Load() > 0 {
 			c.layers[li].version++
 		}
-		c.stats.Evicted += int64(len(to))
-		placed += len(to)
+		c.stats.Evicted += gone.Load()
+		waiting = slices.DeleteFunc(waiting, func(i int32) bool { return i < 0 })
 	}
-	return placed
+	c.waiting = waiting
+	return waiting
 }
-
-// noSlot is no slot's number.
-const noSlot = ^uint32(0)
 
 // evict frees one slot of a pool while sampled layer li is being accessed
 // (-1: between steps). When no block is idle it parks the layers whose turn
