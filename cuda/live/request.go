@@ -20,24 +20,26 @@ type request struct {
 	// group, which joins the cache with the first decode.
 	home, layer, stash piece
 	stashed            bool
-	// saves tells when blocks are in DRAM: those before each entry's and from the
-	// last one's on were handed to the saver up to that job.
+	// saves are those under way or done since the last step, by job.
 	saves []saved
 }
 
-// saved says which save job brings the last of the blocks before block `to`.
+// saved says that blocks [from, to) of one or more layers are in DRAM once a save
+// job is done.
 type saved struct {
-	to  int
-	job int64
+	from, to int
+	job      int64
 }
 
-// note records a save job of blocks up to the given one. The layers of a block follow one another.
-func (r *request) note(to int, job int64) {
-	if n := len(r.saves); n > 0 && r.saves[n-1].to == to {
+// note records a save job. The layers of a block follow one another at once, but
+// for those of layer-segmented prefills in chunks: all of a layer's blocks come
+// before the first of the next layer.
+func (r *request) note(from, to int, job int64) {
+	if n := len(r.saves); n > 0 && r.saves[n-1].from == from && r.saves[n-1].to == to {
 		r.saves[n-1].job = job
 		return
 	}
-	r.saves = append(r.saves, saved{to, job})
+	r.saves = append(r.saves, saved{from, to, job})
 }
 
 // forget drops the entries of jobs that are done.
@@ -49,10 +51,11 @@ func (r *request) forget(done int64) {
 	r.saves = r.saves[:copy(r.saves, r.saves[n:])]
 }
 
-// waitFor waits until a block is in DRAM.
+// waitFor waits until all layers of a block that were handed to the saver are in
+// DRAM.
 func (r *request) waitFor(s *saver, block int) error {
-	for _, e := range r.saves {
-		if block < e.to {
+	for i := len(r.saves) - 1; i >= 0; i-- {
+		if e := &r.saves[i]; block >= e.from && block < e.to {
 			return s.wait(e.job)
 		}
 	}

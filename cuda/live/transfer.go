@@ -250,7 +250,7 @@ func (d *Device) save(layer int, s *part) error {
 		return err
 	}
 	c := &d.plan.closed[s.closed]
-	c.req.note(c.to, job)
+	c.req.note(c.from, c.to, job)
 	d.counters.Saved += s.n
 	return nil
 }
