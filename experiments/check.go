@@ -115,7 +115,7 @@ func checkScores(p traces.ScoreParams) *KeyError {
 	}{
 		{"drift", p.Drift}, {"noise", p.Noise}, {"jump", p.Jump}, {"error", p.Error}, {"min_max_error", p.MinMaxError},
 		{"mean_error", p.MeanError}, {"representative_error", p.RepresentativeError}, {"speculation_error", p.SpeculationError},
-		{"within", p.Within}, {"skew_layers", p.SkewLayers}, {"skew_heads", p.SkewHeads}, {"skew_tokens", p.SkewTokens},
+		{"within", p.Within}, {"group", p.Group}, {"skew_layers", p.SkewLayers}, {"skew_heads", p.SkewHeads}, {"skew_tokens", p.SkewTokens},
 	} {
 		if !(f.value >= 0) || math.IsInf(f.value, 0) {
 			return &KeyError{Key: "scores." + f.key, Value: show(f.value), Reason: "is a standard deviation, 0 or above"}

@@ -242,6 +242,8 @@ func TestBadInput(t *testing.T) {
 		{"nothing to score", "[system]\npreset = \"sparseserve\"\nattention = \"full\"\neviction = \"score\"\n", nil},
 		{"budget eaten up", "[system]\npreset = \"vllm-s\"\nsink_blocks = 60\nwindow_blocks = 5\n", nil},
 		{"unknown engine", "[system]\nload_engine = \"falsh\"\n", nil},
+		{"unknown stop", "[system]\npreset = \"vllm-psa\"\npsa_stop = \"layers\"\n", nil},
+		{"query heads that differ by less than nothing", "[scores]\ngroup = -0.5\n", nil},
 		{"watermark of one", "[system]\nwatermark = 1.0\n", nil},
 		{"dram that is no number", "[system]\ndram_gib = nan\n", nil},
 		{"unknown system", "[system]\npreset = [\"vllm\", \"sparserve\"]\n", nil},

@@ -16,11 +16,15 @@ func (s *Server) attended(layer int) {
 		if layer == s.Spec.DenseLayers {
 			r.selected = 0
 		}
-		for h := range heads {
+		alike := 1 // heads that attend to equally many
+		if s.layered {
+			alike = heads
+		}
+		for h := 0; h < heads; h += alike {
 			n := kept + s.used(r, layer*heads+h)
-			blocks += int64(n)
-			r.selected += int64(n)
-			s.endsAfter(n)
+			blocks += int64(n) * int64(alike)
+			r.selected += int64(n) * int64(alike)
+			s.endsAfter(n, int64(alike))
 		}
 		spare += int64(all)*size - int64(r.Context())
 	}
@@ -43,8 +47,8 @@ func (s *Server) used(r *request, g int) int {
 	return st.Used((int(r.cursors[g].Phase) + r.steps) % st.Steps)
 }
 
-// endsAfter notes that one head of one decode attends to so many blocks.
-func (s *Server) endsAfter(blocks int) {
+// endsAfter notes that some heads of one decode attend to so many blocks each.
+func (s *Server) endsAfter(blocks int, heads int64) {
 	m, st := s.microbatch(), &s.step
 	if m == 0 {
 		return
@@ -53,8 +57,8 @@ func (s *Server) endsAfter(blocks int) {
 	for len(st.ends) <= last {
 		st.ends, st.lasts = append(st.ends, 0), append(st.lasts, 0)
 	}
-	st.ends[last]++
-	st.lasts[last] += int64(blocks - last*m)
+	st.ends[last] += heads
+	st.lasts[last] += heads * int64(blocks-last*m)
 }
 
 // spreadTokens makes the layer's rounds of the heads that end with each: all

@@ -9,9 +9,9 @@ type Layer struct {
 	policy   ByLayer
 	cursors  []Cursor    // by KV head
 	rankings []*Ranking  // by KV head, of the grid
-	said     [][]float32 // by KV head, in the step
+	said     [][]float32 // by KV head, [values][steps]
+	at       []int       // by KV head, its place on the circle
 	grid     int
-	steps    int
 	stop     int
 	mean     func(i int) float64
 }
@@ -29,7 +29,7 @@ func (l *Library) Layer(seed uint64, request, layer, kvHeads int) *Layer {
 	if !ok {
 		return nil
 	}
-	x := &Layer{lib: l, policy: policy, rankings: make([]*Ranking, kvHeads), said: make([][]float32, kvHeads), grid: -1}
+	x := &Layer{lib: l, policy: policy, rankings: make([]*Ranking, kvHeads), said: make([][]float32, kvHeads), at: make([]int, kvHeads), grid: -1}
 	for h := range kvHeads {
 		x.cursors = append(x.cursors, l.CursorOf(seed, request, layer, h, kvHeads))
 	}
@@ -40,12 +40,14 @@ func (l *Library) Layer(seed uint64, request, layer, kvHeads int) *Layer {
 // Agree decides for the given grid index, of at least 0, after so many steps: the
 // heads attend to used candidates and load as many as picked.
 func (x *Layer) Agree(grid, steps int) (used, picked int) {
-	x.steps = steps
+	for h := range x.at {
+		x.at[h] = (int(x.cursors[h].Phase) + steps) % x.lib.scores.Steps()
+	}
 	if grid != x.grid {
 		clear(x.rankings)
 		x.grid = grid
+		x.deepen(1)
 	}
-	x.deepen(1)
 	n, kept := x.lib.grid[grid], x.lib.kept()
 	var load int
 	x.stop, load = x.policy.Agree(n, kept, x.stop, x.mean)
@@ -60,40 +62,35 @@ func (x *Layer) Agree(grid, steps int) (used, picked int) {
 // last decision picked. Read only.
 func (x *Layer) Order(head, picks int) []uint16 {
 	r := x.rankings[head]
-	return r.Order(x.step(head), picks)
-}
-
-// step is a head's place on the circle.
-func (x *Layer) step(head int) int {
-	return (int(x.cursors[head].Phase) + x.steps) % x.lib.scores.Steps()
+	return r.Order(x.at[head], picks)
 }
 
 // meanSaid is the mean over the heads of what they say.
 func (x *Layer) meanSaid(i int) float64 {
-	sum := 0.0
-	for _, said := range x.said {
-		if i >= len(said) {
+	sum, value := 0.0, i*x.rankings[0].Steps
+	for h, said := range x.said {
+		if value >= len(said) {
 			x.deepen(i + 1)
 			return x.meanSaid(i)
 		}
-		sum += float64(said[i])
+		sum += float64(said[value+x.at[h]])
 	}
 	return sum / float64(len(x.said))
 }
 
-// deepen has the rankings reach so many stops, and reads them at the step.
+// deepen has the rankings reach so many stops.
 func (x *Layer) deepen(stops int) {
 	for h, c := range x.cursors {
 		if r := x.rankings[h]; r == nil || r.stops < stops {
 			x.rankings[h] = x.lib.ranking(c, x.grid, stops)
 		}
-		x.said[h] = x.rankings[h].saidAt(int(c.Class), x.step(h))
+		x.said[h] = x.rankings[h].said[c.Class]
 	}
 }
 
 // Held returns what a head holds of its attention by the last decision.
 func (x *Layer) Held(head int) Held {
-	r, t := x.rankings[head], x.step(head)
+	r, t := x.rankings[head], x.at[head]
 	all := x.lib.heldAt(x.cursors[head], x.grid, r)
 	return all[t*(len(all)/r.Steps)+x.stop]
 }

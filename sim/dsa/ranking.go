@@ -11,20 +11,12 @@ type Ranking struct {
 	stops int         // up to which it reaches
 	depth int         // candidates of the last of them
 	order []uint16    // [steps][depth]
-	said  [][]float32 // by class, [steps][values]
+	said  [][]float32 // by class, [values][steps]: what is asked for changes little from step to step
 }
 
 // Order returns the first so many candidates of step t, at most those of the last
 // stop. Read only.
 func (r *Ranking) Order(t, picks int) []uint16 { return r.order[t*r.depth:][:picks] }
-
-// saidAt returns what a class's heads say in step t, as far as the ranking reaches.
-// Read only.
-func (r *Ranking) saidAt(class, t int) []float32 {
-	all := r.said[class]
-	values := len(all) / r.Steps
-	return all[t*values:][:values]
-}
 
 // ranking returns that of a cursor's family at a grid index, with at least so many
 // stops. What it says does not depend on how many it has.
@@ -64,6 +56,7 @@ func (l *Library) rank(family, n, stops int) *Ranking {
 	r.order = make([]uint16, 0, r.Steps*r.depth)
 	var rank ranker
 	var v View
+	var said []float32
 	for t := range r.Steps {
 		rank.rank(sheet.Critical[t*n:][:n], r.depth)
 		for i := range r.depth {
@@ -71,7 +64,13 @@ func (l *Library) rank(family, n, stops int) *Ranking {
 		}
 		for class := range r.said {
 			sheet.View(t, l.scores.Skew(class), &v)
-			r.said[class] = p.Say(&v, rank.at, stops, r.said[class])
+			said = p.Say(&v, rank.at, stops, said[:0])
+			if t == 0 {
+				r.said[class] = make([]float32, len(said)*r.Steps)
+			}
+			for i, x := range said {
+				r.said[class][i*r.Steps+t] = x
+			}
 		}
 	}
 	return r
