@@ -1,8 +1,10 @@
 package traces
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"sparseserve/sim/dsa"
@@ -136,6 +138,38 @@ func TestStreamsHaveTheLawOfTheProcess(t *testing.T) {
 			t.Errorf("observable %d: process %.4f, streams %.4f, standard error %.4f", i, ma, mb, se)
 		}
 		t.Logf("observable %d: process %.4f, streams %.4f", i, ma, mb)
+	}
+}
+
+// Were the four query heads of a KV head to select each for itself, the KV head
+// would need the union: about twice one selection in the contexts of LongBench.
+func TestUnionOfQueryHeads(t *testing.T) {
+	const queries, runs = 4, 64
+	k := testBudget - testForced
+	s := NewScores(DefaultScores, 1)
+	for _, n := range []int{200, 400, 800} {
+		total := 0
+		for family := range runs {
+			sheet := dsa.Sheet{Setting: dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2, Queries: queries}, Weighs: true, Steps: 1}
+			s.Fill(family, n, &sheet)
+			union := map[int]bool{}
+			for _, scores := range sheet.Score {
+				order := make([]int, n)
+				for b := range order {
+					order[b] = b
+				}
+				slices.SortFunc(order, func(a, b int) int { return cmp.Compare(scores[b], scores[a]) })
+				for _, b := range order[:k] {
+					union[b] = true
+				}
+			}
+			total += len(union)
+		}
+		mean := float64(total) / runs / float64(k)
+		t.Logf("%d blocks: the union of %d query heads is %.2f selections", n, queries, mean)
+		if mean < 1.5 || mean > 2.5 {
+			t.Errorf("%d blocks: the union is %.2f selections, want about 2", n, mean)
+		}
 	}
 }
 
