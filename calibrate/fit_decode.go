@@ -148,20 +148,38 @@ func psaLaunches(at datum) int {
 	return 1
 }
 
-// fitPSA fits t = launch + (launches-1) relaunch + lists per_head + max(rounds
-// round + length per_block, bytes/rate).
+// Constants of the PSA kernel (psa_cluster.cu): blocks of a wave, and how many
+// lists for each SM clusters are made for.
+const (
+	psaWave    = 64
+	listsPerSM = 1
+)
+
+// fitPSA fits the two forms of the PSA kernel (hw: psaKernel), each to the lists
+// that it is made for.
 func fitPSA(s *Samples, p *hw.Profile, from source) (model, bool) {
 	const what = "PSA decode kernel"
 	all := s.of(probePSA, probePSALaunches)
 	if len(all) == 0 {
 		return model{}, false
 	}
+	room := listsPerSM * s.sms()
 	fit, held := all.split(func(at datum) string { return at.Probe + at.Shape + byAxis("micro_blocks")(at) }, 2, nil)
+	var few, many data
+	for _, at := range fit {
+		if lists(at) <= room {
+			few = append(few, at)
+		} else {
+			many = append(many, at)
+		}
+	}
 	bytes := kvBytes("budget_tokens")
 	hbm := p.GPU.HBMBandwidth.SI()
-	c := refine(fit, []float64{7e-6, 5e-9, 2e-6, 1e-7, hbm * 0.9, 2e-6}, []bound{callBound, blockBound, blockBound, blockBound, {rateBound.low, hbm}, blockBound},
+	launches := func(at datum) float64 { return float64(psaLaunches(at)) }
+	c := refine(many, []float64{7e-6, 5e-9, 2e-6, 1e-7, hbm * 0.9, 7e-6}, []bound{callBound, blockBound, blockBound, blockBound, {rateBound.low, hbm}, blockBound},
 		func(c []float64, at datum) float64 {
-			return c[0] + float64(psaLaunches(at)-1)*c[5] + lists(at)*c[1] + math.Max(psaRounds(at)*c[2]+psaLength(at)*c[3], bytes(at)/c[4])
+			n := launches(at)
+			return c[0] + (n-1)*c[5] + n*lists(at)*c[1] + math.Max(psaRounds(at)*c[2]+psaLength(at)*c[3], bytes(at)/c[4])
 		})
 	p.PSADecode = hw.PSADecode{
 		Launch: from.figure(c[0]*1e6, "us", what), Rate: from.figure(c[4]*1e-9, "GB/s", what),
@@ -170,6 +188,22 @@ func fitPSA(s *Samples, p *hw.Profile, from source) (model, bool) {
 		PerBlock: perBlock(c[3], from, what+", for each block of one list"),
 		Relaunch: from.figure(c[5]*1e6, "us", what+", for each launch but the first"),
 		Largest:  from.figure(largestOf(all, bytes)*1e-9, "GB", "the largest point measured"),
+	}
+	if len(few) > 5 {
+		c := refine(few, []float64{8e-6, 1e-6, 1e-6, 3e-7, hbm * 0.9}, []bound{callBound, blockBound, blockBound, blockBound, {rateBound.low, hbm}},
+			func(c []float64, at datum) float64 {
+				n := launches(at)
+				next := n * (hw.PSAWaves(lists(at), room, psaLength(at)/n, psaWave) - 1)
+				return n*(c[0]+group(at)*c[1]) + next*(c[2]+group(at)*c[3]) + bytes(at)/c[4]
+			})
+		const what = what + ", few lists"
+		p.PSADecode.Few = hw.PSAFew{
+			Room: from.figure(room, "lists", "one for each SM"), Wave: from.figure(psaWave, "blocks", "the kernel's clusters"),
+			Launch: from.figure(c[0]*1e6, "us", what), Rate: from.figure(c[4]*1e-9, "GB/s", what),
+			Query:     perBlock(c[1], from, what+", for each query head of a KV head"),
+			NextWave:  perBlock(c[2], from, what+", for each wave but the first"),
+			WaveQuery: perBlock(c[3], from, what+", for each wave but the first and query head of a KV head"),
+		}
 	}
 	return model{name: "psa_decode", fit: fit, held: held, draw: picture{x: bytes, xLabel: "bytes", rate: bytes},
 		price: func(p *hw.Profile, at datum) float64 {

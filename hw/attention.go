@@ -91,22 +91,79 @@ func ListSplits(ctas, lists, tokens float64) float64 {
 
 // PSADecodeSeconds returns the time in which one layer attends to so many
 // blocks of each KV head of each request by progressive sparse attention (PSA,
-// Algorithm 1), in rounds of a microbatch. It is false where the profile has no
-// figures of PSA. A CTA takes a list microbatch by microbatch, decides after
-// each whether to go on, and keeps its state from launch to launch:
-//
-//	t = launch + (launches-1) relaunch + lists per_head + max(rounds round + length per_block, bytes/rate)
-//
-// Few lists wait for each round, many for bytes.
+// Algorithm 1), in rounds of a microbatch and so many launches. It is false
+// where the profile has no figures of PSA.
 func (p *Profile) PSADecodeSeconds(m *Model, requests, blocks, blockTokens, microbatch, launches int) (t float64, known bool) {
-	f := &p.PSADecode
-	if !f.Rate.Set() || requests < 1 || blocks < 1 || microbatch < 1 {
-		return 0, f.Rate.Set()
+	k := newPSAKernel(p, m)
+	if !k.known || requests < 1 || blocks < 1 || microbatch < 1 {
+		return 0, k.known
 	}
 	tokens := float64(requests) * float64(blocks) * float64(blockTokens)
 	bytes := tokens * float64(m.LayerKVBytesPerToken())
+	n := float64(max(launches, 1))
 	rounds := math.Ceil(float64(blocks) / float64(microbatch))
-	t = f.Launch.SI() + float64(max(launches, 1)-1)*f.Relaunch.optional() + float64(requests*m.KVHeads)*f.PerHead.optional() +
-		math.Max(rounds*f.Round.SI()+float64(blocks)*f.PerBlock.optional(), bytes/f.Rate.SI())
+	lists := float64(requests) * k.heads
+	for i := range int(n) {
+		t += k.seconds(lists, rounds/n, float64(blocks)/n, bytes/n, i == 0)
+	}
 	return math.Max(t, p.peak().floor(4*float64(m.QHeads*m.HeadDim)*tokens, bytes)), true
+}
+
+// psaKernel prices launches of the PSA kernel. Of many lists a CTA takes each,
+// microbatch by microbatch, decides after each whether to go on, and keeps its
+// state from launch to launch:
+//
+//	t = launch + lists per_head + max(rounds round + length per_block, bytes/rate)
+//
+// with `relaunch` for all but a layer's first launch. Few lists (few.room at most)
+// are shared by clusters of CTAs, which take a wave of blocks at a time:
+//
+//	t = few.launch + group few.query + (waves-1) (few.next_wave + group few.wave_query) + bytes/few.rate
+//
+// group: query heads of a KV head.
+type psaKernel struct {
+	known                                            bool
+	heads, group                                     float64
+	launch, relaunch, perHead, round, perBlock, rate float64
+
+	room, wave                               float64
+	few, query, nextWave, waveQuery, fewRate float64
+}
+
+func newPSAKernel(p *Profile, m *Model) psaKernel {
+	f := &p.PSADecode
+	k := psaKernel{known: f.Rate.Set(), heads: float64(m.KVHeads), group: float64(m.QHeads / m.KVHeads)}
+	if !k.known {
+		return k
+	}
+	k.launch, k.relaunch, k.perHead = f.Launch.SI(), f.Relaunch.optional(), f.PerHead.optional()
+	k.round, k.perBlock, k.rate = f.Round.SI(), f.PerBlock.optional(), f.Rate.SI()
+	if f.Few.Room.Set() {
+		k.room, k.wave, k.few, k.query = f.Few.Room.SI(), f.Few.Wave.SI(), f.Few.Launch.SI(), f.Few.Query.optional()
+		k.nextWave, k.waveQuery, k.fewRate = f.Few.NextWave.optional(), f.Few.WaveQuery.optional(), f.Few.Rate.SI()
+	}
+	return k
+}
+
+// seconds returns the time of one launch over so many lists of a length in
+// blocks.
+func (k *psaKernel) seconds(lists, rounds, length, bytes float64, first bool) float64 {
+	if lists <= k.room {
+		return k.few + k.group*k.query + (PSAWaves(lists, k.room, length, k.wave)-1)*(k.nextWave+k.group*k.waveQuery) + bytes/k.fewRate
+	}
+	t := k.relaunch
+	if first {
+		t = k.launch
+	}
+	return t + lists*k.perHead + math.Max(rounds*k.round+length*k.perBlock, bytes/k.rate)
+}
+
+// PSAWaves returns the waves of blocks in which clusters take lists of a length
+// in blocks. With more than half of the lists that there is room for, clusters
+// are half as large.
+func PSAWaves(lists, room, length, wave float64) float64 {
+	if 2*lists > room {
+		wave /= 2
+	}
+	return math.Max(1, math.Ceil(length/wave))
 }

@@ -73,7 +73,7 @@ func TestPSADecode(t *testing.T) {
 		want                              float64 // us
 	}{
 		{"4 rounds of 16", 1, 64, 16, 1, 7 + 32*0.008 + 4*2 + 6.4},
-		{"the same in 4 launches", 1, 64, 16, 4, 7 + 3*1.5 + 32*0.008 + 4*2 + 6.4},
+		{"the same in 4 launches", 1, 64, 16, 4, 7 + 3*1.5 + 4*32*0.008 + 4*2 + 6.4},
 		{"the same in rounds of 64", 1, 64, 64, 1, 7 + 32*0.008 + 2 + 6.4},
 		{"a round begun", 1, 65, 16, 1, 7 + 32*0.008 + 5*2 + 6.5},
 		{"bytes", 64, 128, 16, 1, 7 + 2048*0.008 + 64*128*32*16384/4e6},
@@ -81,6 +81,25 @@ func TestPSADecode(t *testing.T) {
 		got, known := p.PSADecodeSeconds(m, c.requests, c.blocks, 32, c.micro, c.launches)
 		if !known || math.Abs(got*1e6-c.want) > 1e-6 {
 			t.Errorf("%s: %.3f us, want %.3f", c.name, got*1e6, c.want)
+		}
+	}
+	p.PSADecode.Few = PSAFew{Room: Figure{100, "lists", Measured, "test"}, Wave: Figure{64, "blocks", Measured, "test"}, Launch: us(8), Query: us(1), NextWave: us(1.5),
+		WaveQuery: ns(500), Rate: Figure{4096, "GB/s", Measured, "test"}}
+	for _, c := range []struct {
+		name                       string
+		model                      string
+		requests, blocks, launches int
+		want                       float64 // us
+	}{
+		{"one wave", "lwm-7b", 1, 64, 1, 8 + 1 + 8.192},
+		{"a second one begun", "lwm-7b", 1, 65, 1, 8 + 1 + 2 + 8.32},
+		{"in two launches", "lwm-7b", 1, 64, 2, 2*(8+1) + 8.192},
+		{"clusters half as large", "lwm-7b", 2, 64, 1, 8 + 1 + 2 + 16.384},
+		{"4 query heads", "llama3-8b", 1, 128, 1, 8 + 4 + 1.5 + 4*0.5 + 4.096},
+		{"more lists than room", "lwm-7b", 4, 128, 1, 7 + 128*0.008 + 4*128*32*16384/4e6},
+	} {
+		if got, _ := p.PSADecodeSeconds(mustModel(t, c.model), c.requests, c.blocks, 32, 16, c.launches); math.Abs(got*1e6-c.want) > 1e-6 {
+			t.Errorf("few lists, %s: %.3f us, want %.3f", c.name, got*1e6, c.want)
 		}
 	}
 	p.PSADecode.Rate.Value = 1e6
@@ -119,6 +138,7 @@ func TestFormsAreChecked(t *testing.T) {
 		{"dense_decode.merge: want it together with ctas", func(p *Profile) { p.DenseDecode.CTAs = Figure{} }},
 		{"scoring.long: want it together with at_once", func(p *Profile) { p.Scoring.AtOnce = Figure{} }},
 		{"psa_decode.rate: want it together with round", func(p *Profile) { p.PSADecode.Round = Figure{} }},
+		{"psa_decode.few.room: want it together with wave", func(p *Profile) { p.PSADecode.Few.Room = Figure{132, "lists", Measured, "test"} }},
 		{"embedding.rate: want it together with launch", func(p *Profile) { p.Embedding.Launch = Figure{} }},
 		{"load.memcpy_long: want it together with memcpy_half", func(p *Profile) { p.Load.MemcpyLong, p.Load.MemcpyHalf = us(1), Figure{} }},
 		{"save.memcpy_start: want it together with memcpy_whole", func(p *Profile) { p.Save.MemcpyStart, p.Save.MemcpyWhole = us(1), Figure{} }},

@@ -171,6 +171,20 @@ type PSADecode struct {
 	Relaunch Figure `toml:"relaunch,omitempty" dim:"time,optional"`  // for each launch but the first
 	Rate     Figure `toml:"rate,omitempty" dim:"rate,optional"`
 	Largest  Figure `toml:"largest,omitempty" dim:"size,optional"` // most bytes that were measured
+	// A kernel whose clusters of CTAs share a list, where there are room for as many.
+	Few PSAFew `toml:"few,omitempty"`
+}
+
+// PSAFew is progressive sparse attention of few lists, each shared by a cluster
+// of CTAs that take a wave of blocks at a time.
+type PSAFew struct {
+	Room      Figure `toml:"room,omitempty" dim:"count,optional"` // most lists
+	Wave      Figure `toml:"wave,omitempty" dim:"count,optional"` // blocks; half as many where there are more than half of the lists
+	Launch    Figure `toml:"launch,omitempty" dim:"time,optional"`
+	Query     Figure `toml:"query,omitempty" dim:"time,optional"` // for each query head of a KV head
+	NextWave  Figure `toml:"next_wave,omitempty" dim:"time,optional"`
+	WaveQuery Figure `toml:"wave_query,omitempty" dim:"time,optional"` // of a wave but the first, for each query head of a KV head
+	Rate      Figure `toml:"rate,omitempty" dim:"rate,optional"`
 }
 
 // Loading holds the DRAM->HBM engines.

@@ -11,14 +11,9 @@ import (
 // (PSA §3.2, §3.3).
 //
 // Rounds that load nothing follow one another in one launch; a round that loads
-// begins another, which takes up where the last one left. A launch of r rounds
-// takes
-//
-//	t = launch + lists per_head + max(r (round + m per_block), bytes/rate)
-//
-// with `relaunch` for all but the layer's first: few lists wait for each round,
-// many for bytes. Profiles without figures of PSA price a launch as block-sparse
-// decode of the same tokens.
+// begins another, which takes up where the last one left (psaKernel prices them).
+// Profiles without figures of PSA price a launch as block-sparse decode of the
+// same tokens.
 //
 // Pipelined, a round's loads run in a stream of their own beside the attention
 // of the round before; not more than one round is loaded ahead. What was loaded
@@ -26,39 +21,28 @@ import (
 // nobody but the next loads. Not pipelined, the CPU waits for each round's
 // verdict before it loads for the next.
 type progressive struct {
-	known                                            bool
-	launch, relaunch, perHead, round, perBlock, rate float64
-	heads, bytesEach                                 float64
-	peak                                             peak
-	flopsEach                                        float64
-	microbatch                                       float64 // blocks
-	pipelined                                        bool
-	largest                                          float64
+	psaKernel
+	bytesEach  float64
+	peak       peak
+	flopsEach  float64
+	microbatch float64 // blocks
+	pipelined  bool
+	largest    float64
 }
 
 func newProgressive(p *Profile, m *Model, opts *DeviceOptions) progressive {
-	f := &p.PSADecode
-	g := progressive{
-		heads: float64(m.KVHeads), bytesEach: float64(m.LayerKVBytesPerToken()), peak: p.peak(),
+	return progressive{
+		psaKernel: newPSAKernel(p, m), bytesEach: float64(m.LayerKVBytesPerToken()), peak: p.peak(),
 		flopsEach: 4 * float64(m.QHeads*m.HeadDim), microbatch: float64(opts.Microbatch), pipelined: opts.Pipelined,
+		largest: p.PSADecode.Largest.optional(),
 	}
-	if g.known = f.Rate.Set(); g.known {
-		g.launch, g.relaunch, g.perHead = f.Launch.SI(), f.Relaunch.optional(), f.PerHead.optional()
-		g.round, g.perBlock, g.rate, g.largest = f.Round.SI(), f.PerBlock.optional(), f.Rate.SI(), f.Largest.optional()
-	}
-	return g
 }
 
-// seconds returns the time of one launch of so many rounds that attend to tokens
-// for each KV head, summed over requests.
-func (g *progressive) seconds(rounds int, tokens, requests float64, first bool) float64 {
-	t := g.relaunch
-	if first {
-		t = g.launch
-	}
+// launchSeconds returns the time of one launch of so many rounds that attend to
+// tokens for each KV head, summed over requests.
+func (g *progressive) launchSeconds(rounds int, tokens, requests float64, first bool) float64 {
 	bytes := tokens * g.bytesEach
-	r := float64(rounds)
-	t += requests*g.heads*g.perHead + math.Max(r*(g.round+g.microbatch*g.perBlock), bytes/g.rate)
+	t := g.seconds(requests*g.heads, float64(rounds), float64(rounds)*g.microbatch, bytes, first)
 	return math.Max(t, g.peak.floor(tokens*g.flopsEach, bytes))
 }
 
@@ -123,7 +107,7 @@ func (c *coster) launchOf(rounds int, tokens, requests float64, first bool) des.
 		return nanoseconds(t)
 	}
 	c.notes.mark(noteSparse, g.largest > 0 && tokens*g.bytesEach > g.largest, tokens*g.bytesEach)
-	return nanoseconds(g.seconds(rounds, tokens, requests, first))
+	return nanoseconds(g.launchSeconds(rounds, tokens, requests, first))
 }
 
 // duplexSlowdown is by how much a layer's loads take longer because saves run

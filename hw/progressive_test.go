@@ -46,7 +46,7 @@ func TestRoundsByHand(t *testing.T) {
 	const tokens = 4 * 16 * 32
 	hits := []sim.Round{{Tokens: tokens}, {Tokens: tokens}, {Tokens: tokens}}
 	got := layerOfRounds(t, p, m, true, hits)
-	if want := nanoseconds(g.seconds(3, 3*tokens, 4, true)); got.Phases.SparseAttention != want || got.Phases.LoadStall != 0 {
+	if want := nanoseconds(g.launchSeconds(3, 3*tokens, 4, true)); got.Phases.SparseAttention != want || got.Phases.LoadStall != 0 {
 		t.Errorf("no loads: %v of attention and %v of stall, want %v and none", got.Phases.SparseAttention, got.Phases.LoadStall, want)
 	}
 
@@ -56,7 +56,7 @@ func TestRoundsByHand(t *testing.T) {
 	}
 	rate, _ := loader.rateAt(0)
 	load := nanoseconds(loader.seconds(64, 16384, rate))
-	first, next := nanoseconds(g.seconds(1, tokens, 4, true)), nanoseconds(g.seconds(1, tokens, 4, false))
+	first, next := nanoseconds(g.launchSeconds(1, tokens, 4, true)), nanoseconds(g.seconds(1, tokens, 4, false))
 	misses := []sim.Round{{Tokens: tokens, Loads: 64}, {Tokens: tokens, Loads: 64}, {Tokens: tokens, Loads: 64}, {Loads: 64}}
 	got = layerOfRounds(t, p, m, true, misses)
 	// Attention of the first begins after one load; the loads follow each other
