@@ -193,9 +193,7 @@ func truth(name string) *hw.Profile {
 	p.Scoring.Room, p.Scoring.Crowd = from.figure(108, "lists", "x"), from.figure(4, "us", "x")
 	p.Scoring.PerHead, p.Scoring.PerLong, p.Scoring.PerQuery = from.figure(15, "ns", "x"), from.figure(6, "ns", "x"), from.figure(800, "ns", "x")
 	p.PSADecode = hw.PSADecode{Launch: from.figure(9, "us", "x"), PerHead: from.figure(8, "ns", "x"), Round: from.figure(3, "us", "x"),
-		PerBlock: from.figure(120, "ns", "x"), Relaunch: from.figure(1.5, "us", "x"), Rate: p.DenseDecode.Rate,
-		Few: hw.PSAFew{Room: from.figure(108, "lists", "x"), Wave: from.figure(psaWave, "blocks", "x"), Launch: from.figure(10, "us", "x"),
-			Query: from.figure(1.2, "us", "x"), NextWave: from.figure(2, "us", "x"), WaveQuery: from.figure(700, "ns", "x"), Rate: p.DenseDecode.Rate}}
+		PerBlock: from.figure(120, "ns", "x"), Relaunch: from.figure(1.5, "us", "x"), Rate: p.DenseDecode.Rate}
 	return p
 }
 

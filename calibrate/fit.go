@@ -229,6 +229,16 @@ func refine(d data, start []float64, bounds []bound, model func(p []float64, at 
 	return slices.Clone(p)
 }
 
+// logErrors sums the squares of log errors of a model, as refine minimises them.
+func logErrors(d data, model func(at datum) float64) float64 {
+	sum := 0.0
+	for _, at := range d {
+		e := math.Log(model(at) / at.seconds)
+		sum += e * e
+	}
+	return sum
+}
+
 // rising makes values nondecreasing with the least weighted change in log
 // value: pool adjacent violators.
 func rising(values, weights []float64) []float64 {

@@ -155,8 +155,8 @@ const (
 	listsPerSM = 1
 )
 
-// fitPSA fits the two forms of the PSA kernel (hw: psaKernel), each to the lists
-// that it is made for.
+// fitPSA fits the forms of the PSA kernel (hw: psaKernel): one for all lists, or
+// another for few of them where that is closer, as on a card with clusters.
 func fitPSA(s *Samples, p *hw.Profile, from source) (model, bool) {
 	const what = "PSA decode kernel"
 	all := s.of(probePSA, probePSALaunches)
@@ -174,40 +174,54 @@ func fitPSA(s *Samples, p *hw.Profile, from source) (model, bool) {
 		}
 	}
 	bytes := kvBytes("budget_tokens")
-	hbm := p.GPU.HBMBandwidth.SI()
-	launches := func(at datum) float64 { return float64(psaLaunches(at)) }
-	c := refine(many, []float64{7e-6, 5e-9, 2e-6, 1e-7, hbm * 0.9, 7e-6}, []bound{callBound, blockBound, blockBound, blockBound, {rateBound.low, hbm}, blockBound},
-		func(c []float64, at datum) float64 {
-			n := launches(at)
-			return c[0] + (n-1)*c[5] + n*lists(at)*c[1] + math.Max(psaRounds(at)*c[2]+psaLength(at)*c[3], bytes(at)/c[4])
-		})
-	p.PSADecode = hw.PSADecode{
-		Launch: from.figure(c[0]*1e6, "us", what), Rate: from.figure(c[4]*1e-9, "GB/s", what),
-		PerHead:  perBlock(c[1], from, what+", for each request and KV head"),
-		Round:    from.figure(c[2]*1e6, "us", what+", for each microbatch of one list, its decision included"),
-		PerBlock: perBlock(c[3], from, what+", for each block of one list"),
-		Relaunch: from.figure(c[5]*1e6, "us", what+", for each launch but the first"),
-		Largest:  from.figure(largestOf(all, bytes)*1e-9, "GB", "the largest point measured"),
+	largest := from.figure(largestOf(all, bytes)*1e-9, "GB", "the largest point measured")
+	price := func(p *hw.Profile, at datum) float64 {
+		t, _ := p.PSADecodeSeconds(at.model, int(at.At("batch")), int(psaLength(at)), blockTokens, int(at.At("micro_blocks")), psaLaunches(at))
+		return t
 	}
-	if len(few) > 5 {
-		c := refine(few, []float64{8e-6, 1e-6, 1e-6, 3e-7, hbm * 0.9}, []bound{callBound, blockBound, blockBound, blockBound, {rateBound.low, hbm}},
+	fitMany := func(d data) hw.PSADecode {
+		hbm := p.GPU.HBMBandwidth.SI()
+		c := refine(d, []float64{7e-6, 5e-9, 2e-6, 1e-7, hbm * 0.9, 7e-6}, []bound{callBound, blockBound, blockBound, blockBound, {rateBound.low, hbm}, blockBound},
 			func(c []float64, at datum) float64 {
-				n := launches(at)
-				next := n * (hw.PSAWaves(lists(at), room, psaLength(at)/n, psaWave) - 1)
-				return n*(c[0]+group(at)*c[1]) + next*(c[2]+group(at)*c[3]) + bytes(at)/c[4]
+				n := float64(psaLaunches(at))
+				return c[0] + (n-1)*c[5] + n*lists(at)*c[1] + math.Max(psaRounds(at)*c[2]+psaLength(at)*c[3], bytes(at)/c[4])
 			})
-		const what = what + ", few lists"
-		p.PSADecode.Few = hw.PSAFew{
-			Room: from.figure(room, "lists", "one for each SM"), Wave: from.figure(psaWave, "blocks", "the kernel's clusters"),
+		return hw.PSADecode{
 			Launch: from.figure(c[0]*1e6, "us", what), Rate: from.figure(c[4]*1e-9, "GB/s", what),
-			Query:     perBlock(c[1], from, what+", for each query head of a KV head"),
-			NextWave:  perBlock(c[2], from, what+", for each wave but the first"),
-			WaveQuery: perBlock(c[3], from, what+", for each wave but the first and query head of a KV head"),
+			PerHead:  perBlock(c[1], from, what+", for each request and KV head"),
+			Round:    from.figure(c[2]*1e6, "us", what+", for each microbatch of one list, its decision included"),
+			PerBlock: perBlock(c[3], from, what+", for each block of one list"),
+			Relaunch: from.figure(c[5]*1e6, "us", what+", for each launch but the first"),
+			Largest:  largest,
 		}
 	}
-	return model{name: "psa_decode", fit: fit, held: held, draw: picture{x: bytes, xLabel: "bytes", rate: bytes},
-		price: func(p *hw.Profile, at datum) float64 {
-			t, _ := p.PSADecodeSeconds(at.model, int(at.At("batch")), int(psaLength(at)), blockTokens, int(at.At("micro_blocks")), psaLaunches(at))
-			return t
-		}}, true
+	p.PSADecode = fitMany(fit)
+	if len(few) > 5 && len(many) > 5 {
+		one := p.PSADecode
+		alone := logErrors(fit, func(at datum) float64 { return price(p, at) })
+		p.PSADecode = fitMany(many)
+		p.PSADecode.Few = fitPSAFew(few, p.GPU.HBMBandwidth.SI(), room, from)
+		if logErrors(fit, func(at datum) float64 { return price(p, at) }) > 0.9*alone {
+			p.PSADecode = one
+		}
+	}
+	return model{name: "psa_decode", fit: fit, held: held, draw: picture{x: bytes, xLabel: "bytes", rate: bytes}, price: price}, true
+}
+
+func fitPSAFew(few data, hbm, room float64, from source) hw.PSAFew {
+	const what = "PSA decode kernel, few lists"
+	bytes := kvBytes("budget_tokens")
+	c := refine(few, []float64{8e-6, 1e-6, 1e-6, 3e-7, hbm * 0.9}, []bound{callBound, blockBound, blockBound, blockBound, {rateBound.low, hbm}},
+		func(c []float64, at datum) float64 {
+			n := float64(psaLaunches(at))
+			next := n * (hw.PSAWaves(lists(at), room, psaLength(at)/n, psaWave) - 1)
+			return n*(c[0]+group(at)*c[1]) + next*(c[2]+group(at)*c[3]) + bytes(at)/c[4]
+		})
+	return hw.PSAFew{
+		Room: from.figure(room, "lists", "one for each SM"), Wave: from.figure(psaWave, "blocks", "the kernel's clusters"),
+		Launch: from.figure(c[0]*1e6, "us", what), Rate: from.figure(c[4]*1e-9, "GB/s", what),
+		Query:     perBlock(c[1], from, what+", for each query head of a KV head"),
+		NextWave:  perBlock(c[2], from, what+", for each wave but the first"),
+		WaveQuery: perBlock(c[3], from, what+", for each wave but the first and query head of a KV head"),
+	}
 }

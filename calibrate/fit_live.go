@@ -24,7 +24,7 @@ func fitLive(s *Samples, p *hw.Profile, from source) []model {
 	fit, held := plain.split(together, 2, nil)
 	c := linear(fit, one, requests)
 	p.Host.Step = from.figure(math.Max(c[0], 0)*1e6, "us", "a decode step of the live loop, dense, KV in HBM: what GPU events do not see of it")
-	p.Host.Request = from.figure(math.Max(c[1], 0)*1e6, "us", "the same, by requests")
+	p.Host.Request = perBlock(c[1], from, "the same, by requests")
 	models := []model{{name: "host.step", fit: fit, held: held,
 		price: func(p *hw.Profile, at datum) float64 { return p.HostStepSeconds(at.At("requests")) },
 		draw:  picture{x: requests, xLabel: "requests"}}}

@@ -121,7 +121,7 @@ func (s *validationStore) findBase(p *Point, base string) (dir, note string, err
 		if err != nil {
 			return "", "", err
 		}
-		if json.Unmarshal(text, &run) != nil || run.Base != base {
+		if json.Unmarshal(text, &run) != nil || run.Base != base && !s.same(filepath.Dir(path), &run, p) {
 			continue
 		}
 		var sum sim.Summary
@@ -138,6 +138,25 @@ func (s *validationStore) findBase(p *Point, base string) (dir, note string, err
 		return found[0], "", nil
 	}
 	return "", "", fmt.Errorf("%s is kept %d times, of other devices or programs: %s; remove all but one", p.Name, len(found), strings.Join(found, ", "))
+}
+
+// same says whether a kept run's configuration, read today, is that of a point:
+// keys that have come since have their defaults.
+func (s *validationStore) same(dir string, run *keptRun, p *Point) bool {
+	want, in, err := s.hashes.identity(p)
+	if err != nil || run.Inputs.Model != in.Model || run.Inputs.Trace != in.Trace {
+		return false
+	}
+	kept, err := LoadSweep(filepath.Join(dir, configFile), nil)
+	if err != nil {
+		return false
+	}
+	points, err := kept.Points()
+	if err != nil || len(points) != 1 {
+		return false
+	}
+	got, err := points[0].TOML()
+	return err == nil && bytes.Equal(got, want)
 }
 
 // begin implements keeper.

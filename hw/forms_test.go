@@ -138,7 +138,7 @@ func TestFormsAreChecked(t *testing.T) {
 		{"dense_decode.merge: want it together with ctas", func(p *Profile) { p.DenseDecode.CTAs = Figure{} }},
 		{"scoring.long: want it together with at_once", func(p *Profile) { p.Scoring.AtOnce = Figure{} }},
 		{"psa_decode.rate: want it together with round", func(p *Profile) { p.PSADecode.Round = Figure{} }},
-		{"psa_decode.few.room: want it together with wave", func(p *Profile) { p.PSADecode.Few.Room = Figure{132, "lists", Measured, "test"} }},
+		{"psa_decode.few.room: want it together with wave", func(p *Profile) { p.PSADecode.Few.Wave = Figure{} }},
 		{"embedding.rate: want it together with launch", func(p *Profile) { p.Embedding.Launch = Figure{} }},
 		{"load.memcpy_long: want it together with memcpy_half", func(p *Profile) { p.Load.MemcpyLong, p.Load.MemcpyHalf = us(1), Figure{} }},
 		{"save.memcpy_start: want it together with memcpy_whole", func(p *Profile) { p.Save.MemcpyStart, p.Save.MemcpyWhole = us(1), Figure{} }},

@@ -56,7 +56,7 @@ func TestRoundsByHand(t *testing.T) {
 	}
 	rate, _ := loader.rateAt(0)
 	load := nanoseconds(loader.seconds(64, 16384, rate))
-	first, next := nanoseconds(g.launchSeconds(1, tokens, 4, true)), nanoseconds(g.seconds(1, tokens, 4, false))
+	first, next := nanoseconds(g.launchSeconds(1, tokens, 4, true)), nanoseconds(g.launchSeconds(1, tokens, 4, false))
 	misses := []sim.Round{{Tokens: tokens, Loads: 64}, {Tokens: tokens, Loads: 64}, {Tokens: tokens, Loads: 64}, {Loads: 64}}
 	got = layerOfRounds(t, p, m, true, misses)
 	// Attention of the first begins after one load; the loads follow each other

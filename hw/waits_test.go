@@ -8,11 +8,14 @@ import (
 )
 
 // waitingDevice is a device whose calls wait 2 us beside saves and 1 us beside
-// loads.
-func waitingDevice(t *testing.T, opts DeviceOptions) *Device {
+// loads, or none does.
+func waitingDevice(t *testing.T, waits bool, opts DeviceOptions) *Device {
 	t.Helper()
 	p := mustProfile(t, "h200")
-	p.Host.CallWait, p.Host.CopyWait = Figure{Value: 2, Unit: "us", From: Measured, Source: "a test"}, Figure{Value: 1, Unit: "us", From: Measured, Source: "a test"}
+	p.Host.CallWait, p.Host.CopyWait = Figure{}, Figure{}
+	if waits {
+		p.Host.CallWait, p.Host.CopyWait = Figure{Value: 2, Unit: "us", From: Measured, Source: "a test"}, Figure{Value: 1, Unit: "us", From: Measured, Source: "a test"}
+	}
 	d, err := NewDevice(p, mustModel(t, "lwm-7b"), opts)
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +39,7 @@ func TestCallsQueueForTheDriver(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			opts := DeviceOptions{LoadEngine: c.load, SaveEngine: c.save, Offload: true, SaveBufferBytes: 1 << 40}
-			plain, waiting := newTestDevice(t, "h200", "lwm-7b", opts), waitingDevice(t, opts)
+			plain, waiting := waitingDevice(t, false, opts), waitingDevice(t, true, opts)
 			w := sim.Work{Tokens: 8, Decodes: 8, DecodeTokens: 8 * 2048, ScoredBlocks: 8 * 400, Sparse: true}
 			var got [2]sim.Timing
 			for i, d := range []*Device{plain, waiting} {
