@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -178,6 +179,33 @@ func TestValidation(t *testing.T) {
 			t.Errorf("%s differs with live runs of another program", name)
 		}
 	}
+	// Runs of before a key came have another digest, and are taken for what their
+	// configuration says today; another configuration is not.
+	manifests, err := filepath.Glob(filepath.Join(dir, liveFolder, "*", manifestFile))
+	if err != nil || len(manifests) == 0 {
+		t.Fatalf("%d manifests, %v", len(manifests), err)
+	}
+	for _, path := range manifests {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, regexp.MustCompile(`"base": "[^"]*"`).ReplaceAll(text, []byte(`"base": "0"`)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if report, _, err = later.Do(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	checkTiny(t, report)
+	other := *later
+	if other.Sweep, err = LoadSweep("validate-tiny.toml", []string{`model="testdata/tiny"`, "workload.requests=4"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := other.Do(t.Context()); err == nil || !strings.Contains(err.Error(), "are not kept") {
+		t.Errorf("runs of another configuration: %v", err)
+	}
+
 	later.Kept = false
 	if _, _, err := later.Do(t.Context()); err == nil || err.Error() != "no machine here" {
 		t.Errorf("without a machine: %v", err)
