@@ -50,6 +50,9 @@ type Validation struct {
 	Kept bool
 	// LiveOnly makes live runs and nothing else.
 	LiveOnly bool
+	// Share is which part of the points is run, the I-th of N, counted from 1;
+	// zero is all. Several GPUs take a share each, into a folder each.
+	Share    Share
 	Planned  func(requests int) // how many more requests are to be served; may be nil
 	Finished func()             // one was; may be nil
 
@@ -57,6 +60,31 @@ type Validation struct {
 	device string
 	points []SweepPoint
 	notes  []string
+}
+
+// Share is a part of a list: the I-th of N parts, counted from 1.
+type Share struct{ I, N int }
+
+// ParseShare reads I/N; an empty text is the whole.
+func ParseShare(text string) (s Share, err error) {
+	if text == "" {
+		return s, nil
+	}
+	if n, err := fmt.Sscanf(text, "%d/%d", &s.I, &s.N); n != 2 || err != nil || s.I < 1 || s.I > s.N || fmt.Sprintf("%d/%d", s.I, s.N) != text {
+		return Share{}, fmt.Errorf("%q: want I/N, the I-th of N parts, as 1/4", text)
+	}
+	return s, nil
+}
+
+// of deals points out in turn, so that shares are of like length.
+func (s Share) of(points []SweepPoint) (part []SweepPoint) {
+	if s.N == 0 {
+		return points
+	}
+	for i := s.I - 1; i < len(points); i += s.N {
+		part = append(part, points[i])
+	}
+	return part
 }
 
 // Do makes what is missing and reports. When a live run fails, the others are
@@ -74,6 +102,7 @@ func (v *Validation) Do(ctx context.Context) (report *Report, notes []string, er
 	if v.points, err = v.Sweep.Points(); err != nil {
 		return nil, nil, err
 	}
+	v.points = v.Share.of(v.points)
 	v.hashes = newHasher()
 	if err := os.MkdirAll(v.Dir, 0o755); err != nil {
 		return nil, nil, err
