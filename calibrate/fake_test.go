@@ -72,6 +72,10 @@ func (f *fakeBench) seconds(p Point) float64 {
 		return t.HostStepSeconds(p.At("requests")) + float64(p.At("layers"))*t.LayerSyncSeconds(lists)
 	case probeDown, probeUp:
 		return t.LayerSyncSeconds(p.At("bytes")) / 2
+	case probePair:
+		return 2 * fakeSubmit
+	case probeBetween:
+		return 2*fakeSubmit + t.Host.ListCopy.SI() + bytes()/t.Host.ListRate.SI()
 	case probeHBM:
 		return 2 * bytes() / (0.9 * t.GPU.HBMBandwidth.SI())
 	case probeH2D:
@@ -149,6 +153,7 @@ func truth(name string) *hw.Profile {
 	p.Host.LayerRate = from.figure(5, "GB/s", "x")
 	p.Host.Step = from.figure(40, "us", "x")
 	p.Host.Request = from.figure(3, "us", "x")
+	p.Host.ListCopy, p.Host.ListRate = from.figure(9, "us", "x"), from.figure(20, "GB/s", "x")
 	p.Host.CallWait, p.Host.CopyWait = from.figure(2.5, "us", "x"), from.figure(1.5, "us", "x")
 	p.Load.MemcpyBase = from.figure(9, "us", "x")
 	p.Save.MemcpyBase = from.figure(8, "us", "x")

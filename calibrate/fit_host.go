@@ -49,6 +49,26 @@ func fitHost(s *Samples, p *hw.Profile, from source) []model {
 		draw:  picture{x: bytes, xLabel: "bytes each way"}}}
 }
 
+// fitLists fits what a layer's lists take of the GPU's time where they go up
+// between two of its kernels, t = copy + bytes/rate: the copy engine begins when
+// the first has ended, and the second when it has.
+func fitLists(s *Samples, p *hw.Profile, from source) {
+	without, with := s.of(probePair), s.of(probeBetween)
+	if len(without) == 0 || len(with) < 2 {
+		return
+	}
+	for i := range with {
+		with[i].seconds -= without[0].seconds
+	}
+	c := linear(with, one, func(at datum) float64 { return float64(at.At("bytes")) })
+	const what = "a copy of a layer's lists to the GPU between two kernels"
+	p.Host.ListCopy = perBlock(c[0], from, what)
+	p.Host.ListRate = hw.Figure{}
+	if p.Host.ListCopy.Set() && c[1] > 0 {
+		p.Host.ListRate = from.figure(1/c[1]*1e-9, "GB/s", what)
+	}
+}
+
 // typicalMean is the mean without samples of three times the median and more,
 // in which something else happened.
 func typicalMean(samples []float64) float64 {

@@ -8,6 +8,10 @@ func launchPoints(s scale) []Point {
 	for _, bytes := range []int64{8 * kib, 16 * kib, 24 * kib, 32 * kib, 48 * kib, 64 * kib, 128 * kib} {
 		all = append(all, point(probeDown, "", bytes), point(probeUp, "", bytes))
 	}
+	all = append(all, point(probePair, ""))
+	for _, bytes := range []int64{8 * kib, 32 * kib, 128 * kib} {
+		all = append(all, point(probeBetween, "", bytes))
+	}
 	for _, bytes := range []int64{64 * mib, 256 * mib, 1 * gib} {
 		all = append(all, point(probeHBM, "", bytes))
 	}

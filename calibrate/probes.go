@@ -20,6 +20,8 @@ const (
 	probeSync         = "launch.sync"
 	probeDown         = "layer.down"
 	probeUp           = "layer.up"
+	probePair         = "launch.pair"
+	probeBetween      = "layer.between"
 	probeHBM          = "hbm.copy"
 	probeH2D          = "link.h2d"
 	probeD2H          = "link.d2h"
@@ -63,6 +65,8 @@ var probes = []Probe{
 	{probeSync, "an empty kernel; " + wall, "ss_empty", nil},
 	{probeDown, "a kernel, then a copy of a layer's selection to the host; " + wall, "ss_memcpy", []string{"bytes"}},
 	{probeUp, "a copy of block tables to the GPU, then a kernel; " + wall, "ss_memcpy", []string{"bytes"}},
+	{probePair, "two empty kernels; " + gpuTime, "ss_empty", nil},
+	{probeBetween, "the same with a copy of a layer's lists to the GPU between them; " + gpuTime, "ss_memcpy", []string{"bytes"}},
 	{probeHBM, "a copy within HBM, read once and written once; " + gpuTime, "ss_memcpy", []string{"bytes"}},
 	{probeH2D, "one large copy from pinned memory; " + wall, "ss_memcpy", []string{"bytes"}},
 	{probeD2H, "one large copy to pinned memory; " + wall, "ss_memcpy", []string{"bytes"}},

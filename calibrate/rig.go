@@ -190,7 +190,9 @@ func (g *rig) setup(s *cuda.Session, p Point) (*setup, error) {
 		return &setup{bench: cuda.Bench{Calls: []cuda.Operation{&cuda.EmptyArgs{}}, Clock: cuda.SubmitClock}}, nil
 	case probeSync:
 		return &setup{bench: cuda.Bench{Calls: []cuda.Operation{&cuda.EmptyArgs{}}, Clock: cuda.WallClock}}, nil
-	case probeDown, probeUp, probeHBM, probeH2D, probeD2H, probeDuplexCopy:
+	case probePair:
+		return &setup{bench: cuda.Bench{Calls: []cuda.Operation{&cuda.EmptyArgs{}, &cuda.EmptyArgs{}}, Clock: cuda.EventClock}}, nil
+	case probeDown, probeUp, probeBetween, probeHBM, probeH2D, probeD2H, probeDuplexCopy:
 		return g.setupCopy(s, p)
 	case probeLoadMemcpy, probeLoadBatched, probeLoadFlash:
 		return g.setupLoad(s, p)

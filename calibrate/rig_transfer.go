@@ -55,6 +55,9 @@ func (g *rig) setupCopy(s *cuda.Session, p Point) (*setup, error) {
 	switch p.Probe {
 	case probeUp:
 		t.bench.Calls, t.verify = []cuda.Operation{up, &cuda.EmptyArgs{}}, upSame
+	case probeBetween:
+		t.bench = cuda.Bench{Clock: cuda.EventClock, Calls: []cuda.Operation{&cuda.EmptyArgs{}, up, &cuda.EmptyArgs{}}}
+		t.verify = upSame
 	case probeH2D:
 		t.bench.Calls, t.verify = []cuda.Operation{up}, upSame
 	case probeDuplexCopy:

@@ -55,8 +55,9 @@ type Device struct {
 	host    des.Time
 	request des.Time // of the host, for each request of a step
 	sync    roundTrip
-	launch  des.Time // of a layer with block selection
-	duplex  float64  // bytes/s of both directions at once
+	lists   roundTrip // without offloading
+	launch  des.Time  // of a layer with block selection
+	duplex  float64   // bytes/s of both directions at once
 	waits   waits
 	saves   saveQueue
 	pending int64 // blocks that the layer's Compute hands to the queue
@@ -96,6 +97,7 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 		host:    nanoseconds(gpu.Host.Step.SI()),
 		request: nanoseconds(gpu.Host.Request.optional()),
 		sync:    newRoundTrip(gpu, model),
+		lists:   newListCopy(gpu, model),
 		launch:  nanoseconds(gpu.Host.SparseLayer.optional()),
 		duplex:  gpu.Link.DuplexCopy.SI(),
 	}
@@ -195,6 +197,9 @@ func (d *Device) Compute(_ int, w *sim.Work) error {
 	d.compute(c.linears, &d.phases.Linears)
 	d.compute(c.prefill, &d.phases.PrefillAttention)
 	d.compute(c.dense, &d.phases.DenseAttention)
+	if w.Sparse && w.Decodes > 0 && !d.opts.Offload {
+		d.compute(nanoseconds(d.lists.seconds(float64(w.DecodeTokens))), &d.phases.SparseAttention)
+	}
 	if len(w.Rounds) > 0 {
 		d.rounds(w)
 	} else {

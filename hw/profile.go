@@ -88,6 +88,11 @@ type Host struct {
 	// LayerRate is what the layer's lists take beside: 4 bytes down, and as many
 	// up, for each selected block and KV head.
 	LayerRate Figure `toml:"layer_rate,omitempty" dim:"rate,optional"`
+	// ListCopy and ListRate are what a layer's lists take of the GPU's time where
+	// they go up between its kernels and nothing waits for loads: sparse attention
+	// without offloading.
+	ListCopy Figure `toml:"list_copy,omitempty" dim:"time,optional"`
+	ListRate Figure `toml:"list_rate,omitempty" dim:"rate,optional"`
 	// SparseLayer is the CPU time in which a layer with block selection is
 	// launched kernel by kernel, for want of a CUDA graph. The GPU works
 	// meanwhile: it is a floor of the GPU's time.

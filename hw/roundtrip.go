@@ -24,6 +24,11 @@ func (r *roundTrip) ofBytes(bytes float64) float64 {
 	return r.sync + bytes/r.rate
 }
 
+// newListCopy is a layer's lists on their way up alone, between two kernels.
+func newListCopy(p *Profile, m *Model) roundTrip {
+	return roundTrip{sync: p.Host.ListCopy.optional(), rate: p.Host.ListRate.optional(), each: newRoundTrip(p, m).each}
+}
+
 // LayerSyncSeconds returns the time of one layer's round trip between GPU and
 // CPU with lists of so many bytes.
 func (p *Profile) LayerSyncSeconds(bytes int64) float64 {
