@@ -118,7 +118,15 @@ func (c *validateCmd) validate(ctx context.Context, app *App) (out string, repor
 		err = fmt.Errorf("%w%s", errInterrupted, strings.TrimPrefix(err.Error(), cause.Error()))
 	}
 	if err == nil && c.LiveOnly && !c.JSON {
-		fmt.Fprintf(app.Stdout, "All live runs of %s are kept in %s; --kept compares them.\n", sweep.Name, out)
+		fmt.Fprintf(app.Stdout, "%s of %s are kept in %s; --kept compares them.\n", liveRunsOf(c.Share), sweep.Name, out)
 	}
 	return out, report, err
+}
+
+// liveRunsOf names the live runs of a share of the points.
+func liveRunsOf(share string) string {
+	if share == "" {
+		return "All live runs"
+	}
+	return "The live runs of share " + share
 }
