@@ -119,25 +119,29 @@ func (m *model) labelWorst(p *plot.Plot, profile *hw.Profile, all data) error {
 	miss := func(at datum) float64 { return math.Abs(m.price(profile, at)/at.seconds - 1) }
 	worst := slices.Clone(all)
 	slices.SortStableFunc(worst, func(a, b datum) int { return cmp.Compare(miss(b), miss(a)) })
-	var labels plotter.XYLabels
+	least, most := math.Log(smallestTime(all)), math.Log(largestTime(all))
+	var heights []float64
 	for _, at := range worst[:min(3, len(worst))] {
-		labels.XYs = append(labels.XYs, plotter.XY{X: at.seconds * 1e6, Y: m.price(profile, at) / at.seconds})
-		labels.Labels = append(labels.Labels, short(at.Point))
-	}
-	l, err := plotter.NewLabels(labels)
-	if err != nil {
-		return err
-	}
-	middle := math.Sqrt(smallestTime(all) * largestTime(all) * 1e12)
-	for i := range l.TextStyle {
-		l.TextStyle[i].Font.Size = 7.5
-		l.TextStyle[i].Font.Variant = "Sans"
-		l.Offset.Y = 3
-		if labels.XYs[i].X > middle {
-			l.TextStyle[i].XAlign = draw.XRight
+		height := m.price(profile, at) / at.seconds
+		l, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{{X: at.seconds * 1e6, Y: height}}, Labels: []string{short(at.Point)}})
+		if err != nil {
+			return err
 		}
+		style := &l.TextStyle[0]
+		style.Font.Size = 7.5
+		style.Font.Variant = "Sans"
+		if most > least { // as far to the left of its point as that lies to the right: it stays within the panel
+			style.XAlign = draw.XAlignment((least - math.Log(at.seconds)) / (most - least))
+		}
+		l.Offset.Y = 3
+		for _, other := range heights { // above those of points as high
+			if math.Abs(height-other) < 0.03 {
+				l.Offset.Y += 12
+			}
+		}
+		heights = append(heights, height)
+		p.Add(l)
 	}
-	p.Add(l)
 	return nil
 }
 
