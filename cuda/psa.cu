@@ -70,18 +70,8 @@ __global__ void __launch_bounds__(kWarps * 32, kWarps == 8 ? 1 : 2) psa_kernel(P
   __syncthreads();
 
   if (!done) {
-    BlockWalk walk;
-    walk.pool = static_cast<const char *>(a.pool);
-    walk.table = a.table + int64_t(unit) * a.table_stride;
-    walk.times = 1, walk.plus = 0;
-    walk.list = a.order + int64_t(unit) * a.order_stride;
-    walk.slots = a.slot != nullptr ? a.slot + int64_t(unit) * a.order_stride : nullptr;
-    walk.context = context;
-    walk.block_tokens = a.block_tokens;
-    walk.block_bytes = shape.block_bytes;
-    walk.first = a.first * a.micro + warp;  // micro is a multiple of kWarps: every warp has micro / kWarps blocks in each microbatch
-    walk.step = kWarps;
-    walk.end = int(min(int64_t(count), (int64_t(a.first) + a.steps) * a.micro));
+    // micro is a multiple of kWarps: every warp has micro / kWarps blocks in each microbatch
+    const BlockWalk walk = psa_walk(shape, unit, count, context, warp, kWarps, 1);
 
     Softmax<D> state;
     float least = INFINITY;

@@ -34,6 +34,25 @@ struct PsaShape {
   int64_t block_bytes;
 };
 
+// The blocks of a launch's microbatches in the unit's order: `run` in a row from the first-th on, then those `step` further on.
+__device__ inline BlockWalk psa_walk(const PsaShape &shape, int unit, int count, int context, int first, int step, int run) {
+  const ss_psa_args &a = shape.a;
+  BlockWalk walk;
+  walk.pool = static_cast<const char *>(a.pool);
+  walk.table = a.table + int64_t(unit) * a.table_stride;
+  walk.times = 1, walk.plus = 0;
+  walk.list = a.order + int64_t(unit) * a.order_stride;
+  walk.slots = a.slot != nullptr ? a.slot + int64_t(unit) * a.order_stride : nullptr;
+  walk.context = context;
+  walk.block_tokens = a.block_tokens;
+  walk.block_bytes = shape.block_bytes;
+  walk.first = a.first * a.micro + first;
+  walk.step = step;
+  walk.run = run;
+  walk.end = int(min(int64_t(count), (int64_t(a.first) + a.steps) * a.micro));
+  return walk;
+}
+
 // One thread of each unit, last of all: the last unit to end knows whether every unit is done, and tells the host.
 __device__ inline void psa_arrive(const ss_psa_args &a, const PsaState &state, int units, bool done) {
   const unsigned long long before_me = atomicAdd(state.arrived, (done ? 1ull << 32 : 0) + 1);

@@ -118,19 +118,7 @@ __global__ void __launch_bounds__(kWarps * 32, 2) psa_cluster_kernel(PsaShape sh
   if (done) {  // the whole cluster
     cluster_wait();
   } else {
-    BlockWalk walk;
-    walk.pool = static_cast<const char *>(a.pool);
-    walk.table = a.table + int64_t(unit) * a.table_stride;
-    walk.times = 1, walk.plus = 0;
-    walk.list = a.order + int64_t(unit) * a.order_stride;
-    walk.slots = a.slot != nullptr ? a.slot + int64_t(unit) * a.order_stride : nullptr;
-    walk.context = context;
-    walk.block_tokens = a.block_tokens;
-    walk.block_bytes = shape.block_bytes;
-    walk.first = a.first * a.micro + place;
-    walk.step = wave;
-    walk.run = kRun;
-    walk.end = int(min(int64_t(count), (int64_t(a.first) + a.steps) * a.micro));
+    const BlockWalk walk = psa_walk(shape, unit, count, context, place, wave, kRun);
 
     Softmax<D> state;
     PsaSums sums = {before.m[lane % kGroupMax], before.l[lane % kGroupMax], before.least[lane % kGroupMax]};
