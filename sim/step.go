@@ -28,16 +28,6 @@ type stepState struct {
 	ends, lasts                []int64 // heads that end with each of its rounds, and the blocks they attend to in it
 }
 
-// saveJob is a run of blocks on its way to DRAM.
-type saveJob struct {
-	step   int64 // that enqueued it
-	req    *request
-	seq    *kv.Seq
-	owner  uint32 // of seq, which may have changed hands since
-	blocks int    // leading full blocks in DRAM once done
-	frees  bool   // the buffers of a layer-segmented prefill are free then
-}
-
 // startStep forms a batch and carries it through the device.
 func (s *Server) startStep(now des.Time) error {
 	s.batch = s.sched.Next()
@@ -327,17 +317,6 @@ func (s *Server) accessSampled(li int) (int64, error) {
 	return s.cache.Fill(li)
 }
 
-// savesOf counts the blocks that a layer's computation completes.
-func (s *Server) savesOf(layer int) int64 {
-	n, size := s.step.closing, s.Geometry.BlockTokens
-	for i := range s.batch.Prefills {
-		if seg := &s.batch.Prefills[i]; seg.In(layer) {
-			n += seg.TokenTo/size - seg.TokenFrom/size
-		}
-	}
-	return int64(n) * int64(s.Geometry.KVHeads)
-}
-
 // leave books the step's outcome and schedules its end.
 func (s *Server) leave(now des.Time, timing Timing) {
 	st := &s.step
@@ -355,54 +334,4 @@ func (s *Server) leave(now des.Time, timing Timing) {
 	st.rec.Timing = timing
 	s.busy = true
 	s.events.Schedule(now+timing.Elapsed, priority[stepDone], event{kind: stepDone})
-}
-
-// queueSaves notes which blocks this step sends to DRAM.
-func (s *Server) queueSaves() {
-	size := s.Geometry.BlockTokens
-	for _, r := range s.step.decodes {
-		if r.Context()%size == 0 {
-			s.saves = append(s.saves, saveJob{step: s.steps, req: r, seq: r.seq, owner: r.seq.Owner(), blocks: r.Context() / size})
-		}
-	}
-	for i := range s.batch.Prefills {
-		seg := &s.batch.Prefills[i]
-		r := s.requests[seg.Req]
-		job := saveJob{step: s.steps, req: r, seq: r.seq, owner: r.seq.Owner(), blocks: seg.TokenTo / size}
-		switch {
-		case r.pinned && job.blocks > seg.TokenFrom/size:
-			s.saves = append(s.saves, job)
-		case !r.pinned && seg.Completes(s.Model.Layers):
-			job.frees = true
-			s.saves = append(s.saves, job)
-		}
-	}
-}
-
-// landSaves marks the blocks of all saves up to a step as in DRAM.
-func (s *Server) landSaves(step int64) error {
-	n := 0
-	for i := range s.saves {
-		j := &s.saves[i]
-		if j.step > step {
-			break
-		}
-		n++
-		if j.req.seq != j.seq || j.seq.Owner() != j.owner {
-			continue
-		}
-		if !j.frees {
-			s.cache.Saved(j.seq, j.blocks)
-			continue
-		}
-		j.req.buffers = 0
-		if !j.req.Decoding() {
-			j.req.buffers = s.allBlocks(1) // of the open blocks, which get slots when the step ends
-		}
-		if err := s.cache.Reserve(j.seq, s.metaBytes(j.req.Context())+j.req.buffers); err != nil {
-			return err
-		}
-	}
-	s.saves = s.saves[:copy(s.saves, s.saves[n:])]
-	return nil
 }

@@ -1,0 +1,89 @@
+package sim
+
+import (
+	"fmt"
+
+	"sparseserve/sim/sched"
+)
+
+// Requests come in from the workload, one ahead of the clock.
+
+// fetch takes the next request from the workload and schedules its arrival.
+func (s *Server) fetch() error {
+	var err error
+	s.pending, s.more, err = s.workload.Next()
+	if err != nil || !s.more {
+		s.broken = err != nil
+		return err
+	}
+	if s.pending.At < s.events.Now() {
+		return fmt.Errorf("sim: request %d arrives at %v, before the one in front of it", s.arrived+1, s.pending.At)
+	}
+	s.events.Schedule(s.pending.At, priority[arrive], event{kind: arrive})
+	return nil
+}
+
+// arrival queues the pending request, cut to the model's maximum or rejected.
+func (s *Server) arrival() error {
+	a := s.pending
+	s.arrived++
+	s.nextID++
+	s.metrics.arrived(a.At)
+	limit := s.Spec.MaxPromptTokens
+	if limit == 0 || limit > s.Model.MaxContext {
+		limit = s.Model.MaxContext
+	}
+	limit = min(limit, s.Model.MaxContext-a.Output)
+	prompt := a.Prompt
+	if prompt > limit && s.Spec.OverLength == "truncate" && limit > 0 {
+		prompt = limit
+	}
+	reason := s.reject(prompt, a.Output, limit)
+	if reason != "" {
+		s.metrics.rejected()
+		return s.rec.Request(&Record{ID: s.nextID, Set: a.Set, Prompt: a.Prompt, Output: a.Output, Arrival: a.At, Rejected: reason})
+	}
+	r := s.newRequest()
+	r.arrival, r.prompt = a, prompt
+	r.Request = sched.NewRequest(s.nextID, prompt, a.Output)
+	s.requests[r.Request] = r
+	s.sched.Add(r.Request)
+	return nil
+}
+
+// reject returns why a request can never be served, or "".
+func (s *Server) reject(prompt, output, limit int) string {
+	switch {
+	case prompt < 1 || output < 1:
+		return fmt.Sprintf("prompt of %d and output of %d tokens, need at least 1 of each", prompt, output)
+	case limit < 1:
+		return fmt.Sprintf("output of %d tokens leaves no room for a prompt in the model's %d", output, s.Model.MaxContext)
+	case prompt > limit:
+		return fmt.Sprintf("prompt of %d tokens exceeds the maximum of %d", prompt, limit)
+	}
+	tokens := prompt + output
+	if !s.memory.Fits(tokens) {
+		where := "HBM"
+		if s.Spec.Offload {
+			where = "DRAM"
+		}
+		return fmt.Sprintf("KV of %d tokens exceeds %s, which holds %d tokens of which %.3g %% stay free",
+			tokens, where, s.memory.Tokens(s.memory.Total()), 100*s.Spec.Watermark)
+	}
+	if s.cache != nil {
+		if need, have := s.loneNeed(prompt, output), s.hbmTotal(); need > have {
+			return fmt.Sprintf("alone it needs %d MiB of HBM, there are %d MiB for KV", need>>20, have>>20)
+		}
+	}
+	return ""
+}
+
+func (s *Server) newRequest() *request {
+	if n := len(s.free); n > 0 {
+		r := s.free[n-1]
+		s.free = s.free[:n-1]
+		*r = request{cursors: r.cursors, streams: r.streams, layers: r.layers, used: r.used, rows: r.rows}
+		return r
+	}
+	return &request{}
+}
