@@ -63,8 +63,9 @@ func (d barPlotter) bar(c *draw.Canvas, b *bar, left, right vg.Length, y func(fl
 	h, note := b.height(), b.note
 	top := y(h.mean)
 	switch {
-	case top > c.Max.Y: // the bar runs out of the panel
-		top, note = c.Max.Y, note+" "+tickLabel(math.Round(h.mean))
+	case top > c.Max.Y:
+		noteInside(c, note+" "+tickLabel(math.Round(h.mean)), (left+right)/2)
+		return
 	case h.high > h.low && (len(b.parts) == 1 || b.total != nil):
 		drawWhisker(c, color.Black, (left+right)/2, max(y(h.low), c.Min.Y), y(h.high))
 		top = y(h.high)
@@ -76,6 +77,17 @@ func (d barPlotter) bar(c *draw.Canvas, b *bar, left, right vg.Length, y func(fl
 		at.X += style.FontExtents().Descent
 	}
 	c.FillText(style, at, note)
+}
+
+// noteInside writes upright in the bar at x, on white, from the panel's upper
+// edge down: the bar runs out of the panel, and the legend is above.
+func noteInside(c *draw.Canvas, note string, x vg.Length) {
+	style := noteStyle()
+	style.Rotation, style.XAlign, style.YAlign = math.Pi/2, text.XRight, text.YCenter
+	top, bottom := c.Max.Y-2, c.Max.Y-8-style.Width(note)
+	half := 0.6 * style.FontExtents().Ascent
+	c.FillPolygon(color.White, []vg.Point{{X: x - half, Y: bottom}, {X: x + half, Y: bottom}, {X: x + half, Y: top}, {X: x - half, Y: top}})
+	c.FillText(style, vg.Point{X: x - 0.6*style.FontExtents().Descent, Y: top - 3}, note) // digits and capitals have no descent
 }
 
 // noteStyle is that of the text above a bar.
