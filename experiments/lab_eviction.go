@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"time"
 
 	"sparseserve/hw"
 	"sparseserve/sim"
@@ -96,7 +97,7 @@ func (r *recordedRun) study(spec *evictionSpec) [][]string {
 			}
 		}
 	}
-	kv.SideBySide(len(cells), func(i int) {
+	kv.SideBySide(len(cells), time.Second, func(i int) {
 		c := &cells[i]
 		bytes, perLayer := int64(c.gib*(1<<30)), c.pool == "per-layer"
 		if c.eviction == optimumName {

@@ -3,6 +3,7 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"sparseserve/sim/dsa"
 	"sparseserve/sim/kv"
@@ -144,7 +145,7 @@ func (s *Server) score(layer int) error {
 // take makes what the device listed the selections of the layer's decodes.
 func (s *Server) take(layer int) error {
 	errs := make([]error, len(s.step.decodes))
-	kv.SideBySide(len(errs), func(i int) { errs[i] = s.takeOne(layer, i) })
+	kv.SideBySide(len(errs), time.Duration(s.Geometry.KVHeads)*time.Microsecond, func(i int) { errs[i] = s.takeOne(layer, i) })
 	return errors.Join(errs...)
 }
 

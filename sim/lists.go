@@ -3,6 +3,7 @@ package sim
 import (
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"sparseserve/sim/kv"
 )
@@ -163,6 +164,12 @@ func (s *Server) place(l *layerLists, layer, units, stride int) {
 	clear(l.all)
 }
 
+// What writing one list takes, and the slot of one load, about.
+const (
+	listTime     = 300 * time.Nanosecond
+	listLoadTime = 50 * time.Nanosecond
+)
+
 // listing is one list as it is written.
 type listing struct {
 	row, to []int32
@@ -249,7 +256,7 @@ func (s *Server) listUnit(i, g int, sel *kv.Selection) {
 func (s *Server) list(layer int, dense bool) {
 	s.openLists(layer, dense)
 	heads := s.Geometry.KVHeads
-	kv.SideBySide(len(s.step.decodes), func(i int) {
+	kv.SideBySide(len(s.step.decodes), time.Duration(heads)*listTime, func(i int) {
 		var sel kv.Selection
 		for g := layer * heads; g < (layer+1)*heads; g++ {
 			s.selection(s.step.decodes[i], g, dense, &sel)
@@ -275,7 +282,7 @@ func (s *Server) closeLists() {
 func (s *Server) listLoads(l *layerLists) {
 	const share = 128 // loads that are worth a core of their own
 	refs, heads := s.cache.Refs(), s.Geometry.KVHeads
-	kv.SideBySide((len(refs)+share-1)/share, func(i int) {
+	kv.SideBySide((len(refs)+share-1)/share, share*listLoadTime, func(i int) {
 		unit, next := -1, 0
 		for _, ref := range refs[i*share : min((i+1)*share, len(refs))] {
 			row := s.detail.decodeOf[ref.Seq]

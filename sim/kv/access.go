@@ -1,6 +1,9 @@
 package kv
 
-import "slices"
+import (
+	"slices"
+	"time"
+)
 
 // Selection is what one group attends to in one step: Sinks first blocks, the
 // last blocks from Tail on, and of the candidates between them the listed ones.
@@ -78,6 +81,10 @@ func (c *Cache) merge(sh *share, pool int) {
 	sh.missing, sh.wanted, sh.idle, sh.selected = sh.missing[:0], sh.wanted[:0], 0, 0
 }
 
+// accessTime is what the access of one group takes, with what its selection is
+// made of and listed to, about.
+const accessTime = 700 * time.Nanosecond
+
 // AccessLayer applies the selections of all groups of a sampled layer for
 // several different requests: selection writes that of the i-th one in group g,
 // and is called from several goroutines at once. The outcome is that of Access
@@ -92,7 +99,7 @@ func (c *Cache) AccessLayer(li int, seqs []*Seq, selection func(i, g int, sel *S
 			c.create(s, g)
 		}
 	}
-	SideBySide(len(seqs), func(i int) {
+	SideBySide(len(seqs), time.Duration(l.to-l.from)*accessTime, func(i int) {
 		var sel Selection
 		sh := c.shares[i] // apart from its neighbours in the caches of the cores
 		for g := l.from; g < l.to; g++ {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
+	"time"
 )
 
 // Fill gives slots to what Write and Access queued in a sampled layer, evicting
@@ -117,6 +118,9 @@ func (c *Cache) vacate(r ref) (slot uint32) {
 // it small.
 var exchangeShare = 64
 
+// exchangeTime is what an exchange takes, about.
+const exchangeTime = 100 * time.Nanosecond
+
 // exchange gives blocks, from the i-th on, the slots of victims, on all cores:
 // marks and slots lie anywhere in memory, and waiting for them is what placing
 // takes. Each block has a victim; those whose victim is no longer idle come to
@@ -132,7 +136,7 @@ func (c *Cache) exchange(li int, l *lru, refs []ref, names []BlockRef, first int
 		from := l.victims[l.next:min(l.next+len(waiting), len(l.victims))]
 		l.next += len(from)
 		var idle, gone atomic.Int64
-		SideBySide((len(from)+exchangeShare-1)/exchangeShare, func(share int) {
+		SideBySide((len(from)+exchangeShare-1)/exchangeShare, time.Duration(exchangeShare)*exchangeTime, func(share int) {
 			var newIdle, given int64
 			for j := share * exchangeShare; j < min((share+1)*exchangeShare, len(from)); j++ {
 				if !l.evictable(c, from[j]) {

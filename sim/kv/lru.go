@@ -1,6 +1,9 @@
 package kv
 
-import "runtime"
+import (
+	"runtime"
+	"time"
+)
 
 // lru evicts the block whose last use lies furthest back. Use is counted by
 // (step, layer): all heads of a batch read a layer's blocks in one kernel, so
@@ -115,7 +118,8 @@ func (l *lru) parallel(c *Cache, f func(*lru, *Cache, *agePart)) {
 		f(l, c, l.parts[0])
 		return
 	}
-	SideBySide(len(l.parts), func(i int) { f(l, c, l.parts[i]) })
+	each := time.Duration(c.pools[l.pool].slots/len(l.parts)) * time.Nanosecond // a mark takes about one
+	SideBySide(len(l.parts), each, func(i int) { f(l, c, l.parts[i]) })
 }
 
 // countAges counts a part's idle blocks.

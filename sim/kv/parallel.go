@@ -7,30 +7,39 @@ import (
 	"time"
 )
 
-// SideBySide calls f for 0 to n-1, on as many cores as there are, and returns
-// when all are done.
+// SideBySide calls f for 0 to n-1, on several cores where that pays, and returns
+// when all are done. Each is about how long one call of f takes.
 //
 // A layer of a live run makes a few calls of some microseconds' work per core,
-// one right after the other, so the helpers of one call stay awake for the next.
-// They sleep while the GPU computes: helpers that spin through a layer take the
-// cores from the threads that save, and the driver. One call at a time has them;
-// what else is called meanwhile does its work alone.
-func SideBySide(n int, f func(i int)) {
-	if min(n, runtime.GOMAXPROCS(0)) < 2 || !helpers.taken.CompareAndSwap(false, true) {
+// one right after the other, and another few when the GPU has computed the next
+// layer. To wake a sleeping thread takes as long as such a call: tens of
+// microseconds in a virtual machine. To keep one awake takes its core from the
+// threads that save and from the driver. So a quarter of the cores stays awake
+// from layer to layer and helps with every call; the others sleep between calls
+// and are woken for those that give each of them enough to do. One call at a
+// time has the helpers; what else is called meanwhile does its work alone.
+func SideBySide(n int, each time.Duration, f func(i int)) {
+	work := time.Duration(n) * each
+	if n < 2 || work < worthSharing || runtime.GOMAXPROCS(0) < 2 || !helpers.taken.CompareAndSwap(false, true) {
 		for i := range n {
 			f(i)
 		}
 		return
 	}
 	defer helpers.taken.Store(false)
-	helpers.call(n, f)
+	helpers.call(n, work, f)
 }
 
-// awake is how long a helper looks for the next call before it sleeps: longer
-// than from one call of a layer to the next, shorter than a layer takes. With
-// 500 us, SparseServe's decode steps on an H200 took up to twice as long as with
-// goroutines begun for each call, several processes with 16 cores each.
-const awake = 30 * time.Microsecond
+// Times of a helper. Tests change none of them.
+const (
+	worthSharing = 5 * time.Microsecond   // work that an awake helper is worth being told of
+	worthWaking  = 50 * time.Microsecond  // work of its own for which a helper is woken
+	awakeShort   = 30 * time.Microsecond  // before it sleeps: from one call of a layer to the next
+	awakeLong    = 500 * time.Microsecond // the same of those that stay awake from layer to layer
+)
+
+// keen is how many helpers stay awake from layer to layer.
+func keen() int { return runtime.GOMAXPROCS(0)/4 - 1 }
 
 var helpers = newCrew()
 
@@ -38,10 +47,16 @@ var helpers = newCrew()
 type crew struct {
 	taken   atomic.Bool
 	job     atomic.Pointer[job] // the last call's
-	started int                 // helpers
-	asleep  int                 // of them, guarded by mu
+	started int                 // helpers; the first of them are the keen ones
 	mu      sync.Mutex
-	posted  sync.Cond
+	keen    room
+	others  room
+}
+
+// room is where helpers sleep.
+type room struct {
+	posted sync.Cond
+	asleep int // guarded by the crew's mu
 }
 
 // job is one call: indices are taken from next until there are no more.
@@ -54,26 +69,37 @@ type job struct {
 
 func newCrew() *crew {
 	c := new(crew)
-	c.posted.L = &c.mu
+	c.keen.posted.L, c.others.posted.L = &c.mu, &c.mu
 	return c
 }
 
-func (c *crew) call(n int, f func(i int)) {
+func (c *crew) call(n int, work time.Duration, f func(i int)) {
 	j := &job{f: f, n: int64(n)}
 	c.job.Store(j)
-	for ; c.started < min(n, runtime.GOMAXPROCS(0))-1; c.started++ {
-		go c.help()
+	keen := keen()
+	want := min(n-1, runtime.GOMAXPROCS(0)-1, max(keen, int(work/worthWaking)))
+	for ; c.started < want; c.started++ {
+		if c.started < keen {
+			go c.help(&c.keen, awakeLong)
+		} else {
+			go c.help(&c.others, awakeShort)
+		}
 	}
 	c.mu.Lock()
-	for range min(c.asleep, n-1) {
-		c.posted.Signal()
-	}
+	c.keen.wake(want)
+	c.others.wake(want - (c.started - c.others.asleep))
 	c.mu.Unlock()
 	j.work()
 	for spins := 1; j.done.Load() < j.n; spins++ {
 		if spins%256 == 0 {
 			runtime.Gosched() // to a helper that has no core
 		}
+	}
+}
+
+func (r *room) wake(n int) {
+	for range min(r.asleep, n) {
+		r.posted.Signal()
 	}
 }
 
@@ -85,16 +111,16 @@ func (j *job) work() {
 }
 
 // help shares in every call that it sees.
-func (c *crew) help() {
+func (c *crew) help(r *room, awake time.Duration) {
 	var last *job
 	for {
-		last = c.wait(last)
+		last = c.wait(last, r, awake)
 		last.work()
 	}
 }
 
 // wait returns the first job after the last one seen.
-func (c *crew) wait(last *job) *job {
+func (c *crew) wait(last *job, r *room, awake time.Duration) *job {
 	until := time.Now().Add(awake)
 	for spins := 1; ; spins++ {
 		if j := c.job.Load(); j != last {
@@ -106,10 +132,10 @@ func (c *crew) wait(last *job) *job {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.asleep++
+	r.asleep++
 	for c.job.Load() == last {
-		c.posted.Wait()
+		r.posted.Wait()
 	}
-	c.asleep--
+	r.asleep--
 	return c.job.Load()
 }

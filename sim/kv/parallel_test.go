@@ -12,8 +12,8 @@ func TestSideBySideDoesEverythingOnce(t *testing.T) {
 	for round := range 300 {
 		n := 1 + round*7%64
 		counts := make([]int32, n)
-		SideBySide(n, func(i int) {
-			SideBySide(2, func(int) { atomic.AddInt32(&counts[i], 1) })
+		SideBySide(n, time.Duration(round%5*round%5)*20*time.Microsecond, func(i int) {
+			SideBySide(2, time.Millisecond, func(int) { atomic.AddInt32(&counts[i], 1) })
 		})
 		for i, k := range counts {
 			if k != 2 {
@@ -21,8 +21,8 @@ func TestSideBySideDoesEverythingOnce(t *testing.T) {
 			}
 		}
 		if round%100 == 99 {
-			time.Sleep(2 * awake) // the helpers sleep
+			time.Sleep(2 * awakeLong) // the helpers sleep
 		}
 	}
-	SideBySide(0, func(int) { t.Error("called for none") })
+	SideBySide(0, time.Second, func(int) { t.Error("called for none") })
 }
