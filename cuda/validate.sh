@@ -1,10 +1,10 @@
 #!/bin/sh
-# The live runs of a validation on all GPUs of this machine, one process each with its own share of the CPUs and of the points.
+# The live runs of a validation on all GPUs of this machine, one process each with its share of the CPUs; each takes the next run that nobody makes.
 #
 #   sh cuda/validate.sh [CONFIG] [OUTPUT_FOLDER] [SECONDS]      default experiments/validate-h200.toml, ./out/validate-live, no limit
 #
 # Compare them afterwards, on a machine without GPU too: sparseserve validate CONFIG --kept --out OUTPUT_FOLDER. Library and program in cuda/build are
-# used as they were built (make cuda gpu-programs). What a limit or Ctrl-C stops is kept as far as it got; the same command runs the rest.
+# used as they were built (make cuda gpu-programs). Finished runs are kept whatever a limit or Ctrl-C stops; the same command runs the rest.
 set -u
 cd "$(dirname "$0")/.."
 config=${1:-experiments/validate-h200.toml}
@@ -15,7 +15,7 @@ export SPARSESERVE_CUDA_LIB
 gpus=$(nvidia-smi -L | wc -l)
 [ "$gpus" -gt 0 ] || { echo "no GPU here" >&2; exit 1; }
 cpus=$(($(nproc) / gpus))
-mkdir -p "$out/live"
+mkdir -p "$out"
 children=
 stop() { for c in $children; do kill -INT "$c" 2>/dev/null; done; }
 trap stop INT TERM
@@ -23,16 +23,13 @@ trap stop INT TERM
 i=0
 while [ $i -lt "$gpus" ]; do
   CUDA_VISIBLE_DEVICES=$i taskset -c $((i * cpus))-$((i * cpus + cpus - 1)) timeout -s INT -k 20 "$limit" cuda/build/sparseserve validate "$config" \
-    --live-only --share $((i + 1))/"$gpus" --out "$out/gpu$i" >"$out/gpu$i.log" 2>&1 &
+    --live-only --out "$out" >"$out/gpu$i.log" 2>&1 &
   children="$children $!"
   i=$((i + 1))
 done
 failed=0
 for c in $children; do
   wait "$c" || failed=1
-done
-for run in "$out"/gpu*/live/*/; do # hidden folders are unfinished
-  [ ! -d "$run" ] || cp -r "$run" "$out/live/"
 done
 for log in "$out"/gpu*.log; do
   tail -n 2 "$log"

@@ -6,6 +6,8 @@ import (
 	"syscall"
 )
 
+var errLocked = errors.New("another process is writing here; wait for it to end or choose another folder")
+
 // lockFolder locks a folder by a file in it, until the file is closed or the
 // process ends.
 func lockFolder(path string, alone bool) (*os.File, error) {
@@ -22,7 +24,7 @@ func lockFolder(path string, alone bool) (*os.File, error) {
 		return f, nil // some network file systems have no locks
 	}
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		err = errors.New("another process is writing here; wait for it to end or choose another folder")
+		err = errLocked
 	}
 	return nil, errors.Join(err, f.Close())
 }

@@ -48,43 +48,19 @@ type Validation struct {
 	// Kept takes live runs that are kept, whatever profile, device and program
 	// made them.
 	Kept bool
-	// LiveOnly makes live runs and nothing else.
+	// LiveOnly makes live runs and nothing else. Several processes, one for each
+	// GPU, may do so in one folder: each takes the next run that nobody makes.
 	LiveOnly bool
-	// Share is which part of the points is run, the I-th of N, counted from 1;
-	// zero is all. Several GPUs take a share each, into a folder each.
-	Share    Share
 	Planned  func(requests int) // how many more requests are to be served; may be nil
 	Finished func()             // one was; may be nil
+
+	// Taken is, after Do with LiveOnly, how many runs other processes took.
+	Taken int
 
 	hashes *hasher
 	device string
 	points []SweepPoint
 	notes  []string
-}
-
-// Share is a part of a list: the I-th of N parts, counted from 1.
-type Share struct{ I, N int }
-
-// ParseShare reads I/N; an empty text is the whole.
-func ParseShare(text string) (s Share, err error) {
-	if text == "" {
-		return s, nil
-	}
-	if n, err := fmt.Sscanf(text, "%d/%d", &s.I, &s.N); n != 2 || err != nil || s.I < 1 || s.I > s.N || fmt.Sprintf("%d/%d", s.I, s.N) != text {
-		return Share{}, fmt.Errorf("%q: want I/N, the I-th of N parts, as 1/4", text)
-	}
-	return s, nil
-}
-
-// of deals points out in turn, so that shares are of like length.
-func (s Share) of(points []SweepPoint) (part []SweepPoint) {
-	if s.N == 0 {
-		return points
-	}
-	for i := s.I - 1; i < len(points); i += s.N {
-		part = append(part, points[i])
-	}
-	return part
 }
 
 // Do makes what is missing and reports. When a live run fails, the others are
@@ -102,12 +78,11 @@ func (v *Validation) Do(ctx context.Context) (report *Report, notes []string, er
 	if v.points, err = v.Sweep.Points(); err != nil {
 		return nil, nil, err
 	}
-	v.points = v.Share.of(v.points)
 	v.hashes = newHasher()
 	if err := os.MkdirAll(v.Dir, 0o755); err != nil {
 		return nil, nil, err
 	}
-	lock, err := lockFolder(filepath.Join(v.Dir, lockFile), true)
+	lock, err := lockFolder(filepath.Join(v.Dir, lockFile), !v.LiveOnly)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", v.Dir, err)
 	}
@@ -172,11 +147,19 @@ func (v *Validation) liveRuns(ctx context.Context) ([]string, error) {
 	kept := len(v.points) - len(missing)
 	var failed []error
 	inARow := 0
+	v.Taken = 0
 	for i := range missing {
-		_, err := grid.Do(ctx, []Point{missing[i].Point})
-		if err == nil {
+		made, err := v.claimed(store, &missing[i].Point, func() error {
+			_, err := grid.Do(ctx, []Point{missing[i].Point})
+			return err
+		})
+		if !made {
+			v.Taken++
+		} else if err == nil {
 			kept++
 			inARow = 0
+		}
+		if err == nil {
 			continue
 		}
 		if ctx.Err() != nil {
@@ -190,7 +173,24 @@ func (v *Validation) liveRuns(ctx context.Context) ([]string, error) {
 	if len(failed) > 0 {
 		return nil, fmt.Errorf("%w\n%d of %d live runs are kept in %s", errors.Join(failed...), kept, len(v.points), store.dir)
 	}
+	if v.LiveOnly { // others may still be making theirs
+		return nil, nil
+	}
 	return v.folders(store)
+}
+
+// claimed makes a run unless another process makes it or has made it since, and
+// says whether it did.
+func (v *Validation) claimed(s *validationStore, p *Point, run func() error) (made bool, err error) {
+	claim, err := s.claim(p)
+	if err != nil || claim == nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, claim()) }()
+	if dir, _, err := s.find(p); err != nil || dir != "" {
+		return false, err
+	}
+	return true, run()
 }
 
 // simulations makes the simulations that are missing and returns the folders of

@@ -39,6 +39,7 @@ type keptRun struct {
 //
 //	KEY/        point.json, config.toml, summary.json, requests.csv.gz, steps.csv.gz
 //	.KEY.tmp/   a run that goes on, or was killed
+//	.KEY.lock   held by the process that makes it
 //
 // The key stands for the configuration, what it names, the device and the
 // program. It implements keeper.
@@ -57,11 +58,40 @@ func newValidationStore(dir, device, program string, hashes *hasher) (*validatio
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
+	s := &validationStore{dir: dir, device: device, program: program, hashes: hashes}
 	left, err := filepath.Glob(filepath.Join(dir, ".*"+unfinished))
 	for _, path := range left {
-		err = errors.Join(err, os.RemoveAll(path))
+		release, e := s.lock(strings.TrimSuffix(path, unfinished) + claimSuffix)
+		if e == nil && release != nil {
+			e = errors.Join(os.RemoveAll(path), release())
+		}
+		err = errors.Join(err, e)
 	}
-	return &validationStore{dir: dir, device: device, program: program, hashes: hashes}, err
+	return s, err
+}
+
+// claimSuffix ends the name of the file that the maker of a run locks.
+const claimSuffix = ".lock"
+
+// claim makes a run this process's own until release, nil when it is another's.
+func (s *validationStore) claim(p *Point) (release func() error, err error) {
+	run, err := s.identify(p)
+	if err != nil {
+		return nil, err
+	}
+	return s.lock(filepath.Join(s.dir, "."+run.Hash+claimSuffix))
+}
+
+// lock locks a file and returns what unlocks and removes it, nil when another
+// process holds it.
+func (s *validationStore) lock(path string) (release func() error, err error) {
+	f, err := lockFolder(path, true)
+	if errors.Is(err, errLocked) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	return func() error { return errors.Join(os.Remove(path), f.Close()) }, nil
 }
 
 // identify says what a run depends on, and its key.

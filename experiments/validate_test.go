@@ -3,7 +3,6 @@ package experiments
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -113,35 +112,6 @@ func tinyValidation(t *testing.T, dir string, runs *int, failing int) *Validatio
 			}
 			return do(soft.New(soft.Config{}))
 		}},
-	}
-}
-
-// Shares are disjoint and make up the whole; anything but I/N is refused.
-func TestShares(t *testing.T) {
-	points := make([]SweepPoint, 7)
-	for i := range points {
-		points[i].Label = string(rune('a' + i))
-	}
-	seen := ""
-	for i := range 3 {
-		s, err := ParseShare(fmt.Sprintf("%d/3", i+1))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, p := range s.of(points) {
-			seen += p.Label
-		}
-	}
-	if seen != "adgbecf" {
-		t.Errorf("three shares are %s", seen)
-	}
-	if all, err := ParseShare(""); err != nil || len(all.of(points)) != 7 {
-		t.Errorf("no share: %d points, %v", len(all.of(points)), err)
-	}
-	for _, text := range []string{"0/2", "3/2", "1", "1/2/3", "a/b", "01/2", "1/2 "} {
-		if _, err := ParseShare(text); err == nil {
-			t.Errorf("%q is a share", text)
-		}
 	}
 }
 

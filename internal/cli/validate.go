@@ -21,8 +21,7 @@ type validateCmd struct {
 	Live       string   `enum:"gpu,reference" default:"gpu" help:"What runs live: gpu, or reference, which is fit for tiny models."`
 	Weights    string   `placeholder:"DIR" help:"A folder of safetensors with its config.json. Default: drawn from the seed."`
 	SplitEvery int64    `placeholder:"N" default:"16" help:"Every n-th live step is split into phases."`
-	LiveOnly   bool     `help:"Make the live runs and nothing else; --kept goes on from there, on a machine without GPU too."`
-	Share      string   `placeholder:"I/N" help:"Only the I-th of N parts of the points, counted from 1: one for each GPU, into a folder each, whose live/ folders are then put together."`
+	LiveOnly   bool     `help:"Make the live runs and nothing else; --kept goes on from there, on a machine without GPU too. Several processes, one a GPU, may do so in one folder: each takes the next run that nobody makes."`
 	Kept       bool     `help:"Take live runs that the result folder keeps, whatever profile, device and program made them; only what is missing runs live."`
 	Markdown   bool     `help:"Print the tables in Markdown, with the live figures."`
 	Recompute  string   `placeholder:"DIR" help:"Run nothing: compute the table of a result folder anew from its files."`
@@ -102,14 +101,10 @@ func (c *validateCmd) validate(ctx context.Context, app *App) (out string, repor
 	if err != nil {
 		return "", nil, err
 	}
-	share, err := experiments.ParseShare(c.Share)
-	if err != nil {
-		return "", nil, fmt.Errorf("--share %w", err)
-	}
 	bar := newProgress(app.Stderr, "requests")
 	v := experiments.Validation{
 		Dir: out, Sweep: sweep, Live: machine, LiveProgram: app.LiveProgram, Program: app.Program, Simulate: app.Run, Workers: c.Workers,
-		Kept: c.Kept, LiveOnly: c.LiveOnly, Share: share, Planned: bar.planned, Finished: bar.finished,
+		Kept: c.Kept, LiveOnly: c.LiveOnly, Planned: bar.planned, Finished: bar.finished,
 	}
 	report, notes, err := v.Do(ctx)
 	bar.close()
@@ -118,15 +113,15 @@ func (c *validateCmd) validate(ctx context.Context, app *App) (out string, repor
 		err = fmt.Errorf("%w%s", errInterrupted, strings.TrimPrefix(err.Error(), cause.Error()))
 	}
 	if err == nil && c.LiveOnly && !c.JSON {
-		fmt.Fprintf(app.Stdout, "%s of %s are kept in %s; --kept compares them.\n", liveRunsOf(c.Share), sweep.Name, out)
+		fmt.Fprintf(app.Stdout, "All live runs of %s are kept in %s%s; --kept compares them.\n", sweep.Name, out, takenBy(v.Taken))
 	}
 	return out, report, err
 }
 
-// liveRunsOf names the live runs of a share of the points.
-func liveRunsOf(share string) string {
-	if share == "" {
-		return "All live runs"
+// takenBy says that other processes are at runs, too.
+func takenBy(n int) string {
+	if n == 0 {
+		return ""
 	}
-	return "The live runs of share " + share
+	return fmt.Sprintf(", but for what other processes are still making (they took %d)", n)
 }
