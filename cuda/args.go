@@ -66,7 +66,8 @@ type PSAArgs struct {
 	Slot                                                                Ptr
 }
 
-// PSAPipelineArgs is PSA with each microbatch's loads on a second stream.
+// PSAPipelineArgs is PSA with each microbatch's loads on a second stream: Loads, or one of the library's own. Microbatches from Reached on, if it is
+// not 0, only load.
 type PSAPipelineArgs struct {
 	PSA             *PSAArgs
 	LoadFirst       Ptr // pinned or host array of int64
@@ -75,6 +76,8 @@ type PSAPipelineArgs struct {
 	Microbatches    int32
 	Depth           int32
 	Loaded          *int32
+	Loads           Stream
+	Reached         int32
 }
 
 // PrefillArgs is causal attention of one request's Prefix + QTokens tokens, for the last QTokens of them. With Table, keys and values lie in KV

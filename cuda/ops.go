@@ -91,7 +91,8 @@ func (s *Session) PSA(a *PSAArgs, stream Stream) error {
 	return s.op(s.symbols.psa, unsafe.Pointer(a), stream)
 }
 
-// PSAPipeline runs PSA with loads on a second stream and blocks until it is done.
+// PSAPipeline enqueues PSA with loads on a second stream, and waits only for what tells it whether to go on. The flag must be one that no earlier
+// work still sets.
 func (s *Session) PSAPipeline(a *PSAPipelineArgs, stream Stream) error {
 	var pin runtime.Pinner
 	defer pin.Unpin()

@@ -1,10 +1,12 @@
-// Pipelined PSA (3.3): loads and compute in two streams, joined microbatch by microbatch with events.
+// Pipelined PSA (3.3): loads and compute in two streams, joined turn by turn with events. A turn is a microbatch that has loads and those after
+// it that have none, which follow in the same launch.
 //
-//   load stream:     gather 0 | gather 1 | gather 2 | ...
-//   compute stream:             PSA 0    | PSA 1    | ...        PSA j waits for gather j
+//   compute stream:  gather 0 | PSA 0 | PSA 1    | PSA 2    | ...   PSA k waits for gather k
+//   load stream:              gather 1| gather 2 | ...
 //
-// The host runs at most `depth` microbatches ahead of the GPU and looks at the pinned flag before each, so that it stops soon after the
-// verifying step has seen every unit done. It never reads a score or a weight. Loads of units that are done already are left out on the GPU.
+// The host runs at most `depth` turns ahead of the GPU and looks at the pinned flag before each, so that it stops soon after the verifying
+// step has seen every unit done. It never reads a score or a weight, and does not wait for the last turns: what it enqueues next follows them
+// without a gap. Loads of units that are done already are left out on the GPU.
 #include <vector>
 
 #include "common.cuh"
@@ -36,42 +38,67 @@ static int pipeline_ready(Pipeline *p, int depth) {
   return SS_OK;
 }
 
+// The loads of one microbatch, on a stream.
+static int gather(const ss_psa_pipeline_args *args, int microbatch, bool skip, cudaStream_t stream) {
+  const int64_t first = args->load_first[microbatch];
+  ss_blocks_args load = {};
+  load.src = args->src + first;
+  load.dst = args->dst + first;
+  load.count = args->load_first[microbatch + 1] - first;
+  load.block_bytes = args->block_bytes;
+  if (skip && args->owner != nullptr) {
+    load.owner = args->owner + first;
+    load.skip = args->psa->done;
+  }
+  return ss_flash_h2d(&load, stream);
+}
+
+// Makes what `waits` gets from now on wait for what `on` has so far.
+static int join(cudaEvent_t event, cudaStream_t on, cudaStream_t waits) {
+  SS_CUDA(cudaEventRecord(event, on));
+  return check(cudaStreamWaitEvent(waits, event, 0), "cudaStreamWaitEvent");
+}
+
 static int run_pipeline(const ss_psa_pipeline_args *args, Pipeline *p, cudaStream_t stream) {
+  const cudaStream_t loads = args->loads != nullptr ? stream_of(args->loads) : p->loads;
+  const int32_t all = args->microbatches, reached = args->reached > 0 ? args->reached : all;
+  const int64_t *first = args->load_first;
   volatile int32_t *flag = args->psa->flag;
   *flag = 0;
-  // The gathers read `done` while the first microbatches still run: it must not hold an earlier call's answer.
-  const size_t units = size_t(args->psa->batch) * size_t(args->psa->heads_kv);
-  SS_CUDA(cudaMemsetAsync(args->psa->done, 0, units * sizeof(int32_t), stream));
-  SS_CUDA(cudaEventRecord(p->start, stream));
-  SS_CUDA(cudaStreamWaitEvent(p->loads, p->start, 0));
+  // Gathers read `done` while the first turn still runs: it must not hold an earlier call's answer.
+  if (args->owner != nullptr) {
+    const size_t units = size_t(args->psa->batch) * size_t(args->psa->heads_kv);
+    SS_CUDA(cudaMemsetAsync(args->psa->done, 0, units * sizeof(int32_t), stream));
+  }
   int32_t enqueued = 0;
-  for (; enqueued < args->microbatches; enqueued++) {
-    const size_t turn = size_t(enqueued % args->depth);
-    if (enqueued >= args->depth) SS_CUDA(cudaEventSynchronize(p->computed[turn]));
+  bool ahead = false;  // loads that no attention of this call waits for
+  for (int turn = 0; enqueued < all; turn++) {
+    const int32_t from = enqueued;
+    int32_t to = from + 1;
+    while (to < all && to != reached && first[to] == first[to + 1]) to++;
+    const size_t slot = size_t(turn % args->depth);
+    if (turn >= args->depth) SS_CUDA(cudaEventSynchronize(p->computed[slot]));
     if (*flag != 0) break;
 
-    ss_blocks_args load = {};
-    const int64_t first = args->load_first[enqueued];
-    load.src = args->src + first;
-    load.dst = args->dst + first;
-    load.count = args->load_first[enqueued + 1] - first;
-    load.block_bytes = args->block_bytes;
-    if (args->owner != nullptr && enqueued > 0) {
-      load.owner = args->owner + first;
-      load.skip = args->psa->done;
+    const bool attends = from < reached;
+    if (first[from] < first[from + 1]) {
+      SS_TRY(gather(args, from, turn > 0, turn > 0 ? loads : stream));
+      if (turn > 0 && attends) SS_TRY(join(p->loaded[slot], loads, stream));
+      ahead = ahead || !attends;
     }
-    SS_TRY(ss_flash_h2d(&load, p->loads));
-    SS_CUDA(cudaEventRecord(p->loaded[turn], p->loads));
-    SS_CUDA(cudaStreamWaitEvent(stream, p->loaded[turn], 0));
-
-    ss_psa_args step = *args->psa;
-    step.first = enqueued;
-    step.steps = 1;
-    SS_TRY(ss_psa(&step, stream));
-    SS_CUDA(cudaEventRecord(p->computed[turn], stream));
+    // Later loads follow the first ones over the link, and whatever the stream did with their slots before.
+    if (turn == 0 && first[to] < first[all]) SS_TRY(join(p->start, stream, loads));
+    if (attends) {
+      ss_psa_args step = *args->psa;
+      step.first = from;
+      step.steps = to - from;
+      SS_TRY(ss_psa(&step, stream));
+    }
+    if (to < all) SS_CUDA(cudaEventRecord(p->computed[slot], stream));
+    enqueued = to;
   }
   if (args->loaded != nullptr) *args->loaded = enqueued;
-  return check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");
+  return ahead && args->loads == nullptr ? join(p->start, loads, stream) : SS_OK;
 }
 
 }  // namespace ss
@@ -82,6 +109,7 @@ extern "C" int ss_psa_pipeline(const ss_psa_pipeline_args *args, ss_stream strea
   SS_NEED(args->psa->done != nullptr && args->psa->batch > 0 && args->psa->heads_kv > 0);
   SS_NEED(args->load_first != nullptr);
   SS_NEED(args->microbatches > 0 && args->depth > 0 && args->depth <= 64);
+  SS_NEED(args->reached >= 0 && args->reached <= args->microbatches);
   SS_TRY(ss::pipeline_ready(&pipeline, args->depth));
   return ss::run_pipeline(args, &pipeline, ss::stream_of(stream));
 }

@@ -199,18 +199,23 @@ typedef struct {
 SS_API int ss_psa_state(const ss_psa_args *args, int64_t *bytes);
 SS_API int ss_psa(const ss_psa_args *args, ss_stream stream);
 
-// PSA with loads: microbatch j + 1 is gathered on a second stream while microbatch j computes; stops loading once the flag is set. Blocks
-// until done. loads of microbatch j are entries load_first[j] .. load_first[j + 1] of src and dst.
+// PSA with loads: those of microbatch j + 1 are gathered on a second stream while microbatch j computes; microbatches without loads follow in
+// the launch of the one before. It stops once the flag is set, and waits for no more than it must to hear of that: when it returns, all is
+// enqueued, not done. Work that was enqueued before on `stream` must not set the flag any more. Loads of microbatch j are entries
+// load_first[j] .. load_first[j + 1] of src and dst.
 typedef struct {
   const ss_psa_args *psa;     // first and steps are ignored; flag is needed
-  const int64_t *load_first;  // host [microbatches + 1]
+  const int64_t *load_first;  // host [microbatches + 1], read by the call
   const uint64_t *src;        // readable by the GPU, as in ss_blocks_args
   const uint64_t *dst;
   const int32_t *owner;       // unit of each load: loads of a unit that is done are left out; NULL loads them all
   int64_t block_bytes;
   int32_t microbatches;
-  int32_t depth;    // microbatches enqueued ahead of the flag, at least 1
+  int32_t depth;    // launches enqueued ahead of the flag, at least 1
   int32_t *loaded;  // out, host: microbatches that were enqueued, or NULL
+  ss_stream loads;  // that loads beside `stream`; NULL: one of the library's own, whose loads `stream` waits for
+  int32_t reached;  // microbatches that any list has blocks for, if the caller knows it: loads of later ones are started, and waited for by
+                    // nobody where `loads` is the caller's; 0: all
 } ss_psa_pipeline_args;
 SS_API int ss_psa_pipeline(const ss_psa_pipeline_args *args, ss_stream stream);
 

@@ -78,6 +78,9 @@ func (d *Device) attend(layer int, w *sim.Work) error {
 	if err := d.stage.send(d.stream); err != nil { // the layer's one upload
 		return err
 	}
+	if err := d.awaitLate(); err != nil {
+		return err
+	}
 	if err := d.startLoads(); err != nil {
 		return err
 	}
@@ -182,7 +185,7 @@ func (d *Device) planDecodes(layer int, w *sim.Work) error {
 		}
 	}
 	if len(w.Rounds) > 0 {
-		return d.planRounds(w.Lists)
+		return d.planRounds(layer, w.Lists)
 	}
 	bytes, err := d.m.DecodeWorkspace(&p.decode)
 	if err != nil {

@@ -149,7 +149,7 @@ func (d *Device) setUp() (err error) {
 		d.budget = sim.SelectedBlocks(s)
 	}
 	if s.Progressive() {
-		if err = d.progressive.open(d.m, s); err != nil {
+		if err = d.progressive.open(d.m, s, d.geo.Layers); err != nil {
 			return err
 		}
 	}
@@ -290,6 +290,9 @@ func (d *Device) finish() (t sim.Timing, err error) {
 		return t, err
 	}
 	if err = d.clock.mark(phaseHead); err != nil {
+		return t, err
+	}
+	if err = d.awaitLate(); err != nil {
 		return t, err
 	}
 	if err = d.m.StreamSync(d.stream); err != nil {

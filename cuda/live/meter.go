@@ -2,7 +2,8 @@ package live
 
 import "sparseserve/cuda"
 
-// meter counts the calls that put work on a stream, a memcpy a block each by itself. One thread uses it.
+// meter counts the calls that put work on a stream, a memcpy a block each by itself; those of PSAPipeline are counted by who
+// knows its launches. One thread uses it.
 type meter struct {
 	Machine
 	counters *Counters
@@ -37,11 +38,6 @@ func (c *meter) Decode(a *cuda.DecodeArgs, s cuda.Stream) error {
 }
 func (c *meter) PSA(a *cuda.PSAArgs, s cuda.Stream) error {
 	return metered(c, c.Machine.PSA, a, s)
-}
-func (c *meter) PSAPipeline(a *cuda.PSAPipelineArgs, s cuda.Stream) error {
-	err := c.Machine.PSAPipeline(a, s)
-	c.counters.Calls += 1 + 2*int64(*a.Loaded) // a memset, then a gather and an attention a microbatch
-	return err
 }
 func (c *meter) Prefill(a *cuda.PrefillArgs, s cuda.Stream) error {
 	return metered(c, c.Machine.Prefill, a, s)

@@ -14,7 +14,10 @@ import (
 //
 //	nothing to load   all rounds in one launch
 //	not pipelined     load | rounds up to the next that loads | wait | load | ..
-//	pipelined         a second stream loads round j + 1 beside the attention of round j
+//	pipelined         the same, but a second stream loads beside the attention of the rounds before, and the host waits only until it is
+//	                  pipelineDepth launches ahead
+//
+// What is loaded for rounds that no list reaches is waited for by the next layer, before it touches the cache.
 //
 // Each unit, a KV head of a request, is done by itself (system.psa_stop = "head"); the kernels do not know the heads of a layer together, as which the
 // paper's threshold has them end.
@@ -33,22 +36,24 @@ type progressive struct {
 	args   cuda.PSAArgs
 
 	state, used, done buffer          // used and done: int32 [decodes][KVHeads]
-	flag              cuda.HostMemory // one int32: every unit is done
+	flag              cuda.HostMemory // int32 [layers]: every unit is done. A layer's is set while the host is at the next one already
 	stream            cuda.Stream     // that loads beside attention
 	start             cuda.Event
-	loaded, computed  [pipelineDepth]cuda.Event // of rounds, in turn
+	loaded, computed  [pipelineDepth]cuda.Event // of launches, in turn
+	late              cuda.Event                // loads for rounds that no list reaches
+	ahead             bool                      // of these, some are not waited for yet
 }
 
 // load is one block to load: for which round, and for which unit (-1: a prefill's).
 type load struct{ unit, round int32 }
 
-// pipelineDepth is how many rounds are under way at once: one is attended to, one is loaded.
+// pipelineDepth is how many launches are under way at once: one attends, for the next one blocks are loaded.
 const pipelineDepth = 2
 
 // open readies a device whose attention is progressive.
-func (p *progressive) open(m Machine, s *sim.Spec) (err error) {
+func (p *progressive) open(m Machine, s *sim.Spec, layers int) (err error) {
 	p.micro, p.pipelined = s.Microbatch, s.Pipelined
-	if p.flag, err = m.HostAlloc(4, cuda.DriverPages); err != nil {
+	if p.flag, err = m.HostAlloc(4*int64(layers), cuda.DriverPages); err != nil {
 		return err
 	}
 	if p.stream, err = m.StreamCreate(false); err != nil {
@@ -63,7 +68,7 @@ func (p *progressive) open(m Machine, s *sim.Spec) (err error) {
 }
 
 func (p *progressive) events() []*cuda.Event {
-	all := []*cuda.Event{&p.start}
+	all := []*cuda.Event{&p.start, &p.late}
 	for i := range pipelineDepth {
 		all = append(all, &p.loaded[i], &p.computed[i])
 	}
@@ -119,7 +124,7 @@ func (d *Device) nameRounds(m *kv.Moves) {
 }
 
 // planRounds prepares the layer's progressive attention from what planDecodes made of its lists.
-func (d *Device) planRounds(l *sim.Lists) error {
+func (d *Device) planRounds(layer int, l *sim.Lists) error {
 	p, a, units := &d.progressive, &d.plan.decode, d.decodes.n*d.geo.KVHeads
 	p.rounds = (int(a.MaxBlocks) + p.micro - 1) / p.micro
 	slot := a.Slot
@@ -130,7 +135,7 @@ func (d *Device) planRounds(l *sim.Lists) error {
 		}
 	}
 	p.args = cuda.PSAArgs{
-		Q: a.Q, Pool: a.Pool, Context: a.Context, Order: a.List, Count: a.Count, Slot: slot, Out: a.Out, Flag: p.flag.Ptr(),
+		Q: a.Q, Pool: a.Pool, Context: a.Context, Order: a.List, Count: a.Count, Slot: slot, Out: a.Out, Flag: p.flag.Ptr() + cuda.Ptr(4*layer),
 		Batch: a.Batch, HeadsQ: a.HeadsQ, HeadsKV: a.HeadsKV, HeadDim: a.HeadDim, BlockTokens: a.BlockTokens, OrderStride: a.ListStride,
 		Micro: int32(p.micro), Scale: a.Scale, Epsilon: 1,
 	}

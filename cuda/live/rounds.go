@@ -109,6 +109,14 @@ func (d *Device) byTurns() error {
 	return d.loadRounds(p.rounds, p.last(), d.stream)
 }
 
+// turn returns where the launch that begins with a round ends: with the next round that loads. Rounds that no list reaches have none.
+func (p *progressive) turn(from int) (to int) {
+	for to = from + 1; to < p.last() && to != p.rounds && p.before[to] == p.before[to+1]; {
+		to++
+	}
+	return to
+}
+
 // pipelineByKernel is the pipeline of the library. It stops loading once it hears that every unit is done, which may be before or after it
 // has started on the round that follows; the server takes what it named for that round to be in HBM, so what was left out is loaded here. For the
 // same reason loads of units that are done are not left out (no owner).
@@ -122,7 +130,7 @@ func (d *Device) pipelineByKernel() error {
 	var begun int32
 	err = d.m.PSAPipeline(&cuda.PSAPipelineArgs{
 		PSA: &p.args, LoadFirst: at, Src: l.args.Src, Dst: l.args.Dst, BlockBytes: l.args.BlockBytes,
-		Microbatches: int32(p.last()), Depth: pipelineDepth, Loaded: &begun,
+		Microbatches: int32(p.last()), Depth: pipelineDepth, Loaded: &begun, Loads: p.stream, Reached: int32(p.rounds),
 	}, d.stream)
 	if err != nil {
 		return err
@@ -130,38 +138,82 @@ func (d *Device) pipelineByKernel() error {
 	if int(begun) < p.rounds {
 		return fmt.Errorf("progressive attention ended after %d of %d rounds", begun, p.rounds)
 	}
-	return d.loadRounds(int(begun), p.last(), d.stream)
+	for from := 0; from < int(begun); from = p.turn(from) {
+		if from < p.rounds {
+			d.counters.Calls++
+		}
+		if p.before[from] < p.before[from+1] {
+			d.counters.Calls++
+		}
+	}
+	return d.loadLate(int(begun))
+}
+
+// loadLate loads what is left for rounds that no list reaches, behind the other loads, and notes that all such loads are still to be waited for.
+func (d *Device) loadLate(from int) error {
+	p := &d.progressive
+	if p.before[p.rounds] == p.before[p.last()] {
+		return nil
+	}
+	if err := d.loadRounds(from, p.last(), p.stream); err != nil {
+		return err
+	}
+	p.ahead = true
+	return d.m.EventRecord(p.late, p.stream)
+}
+
+// awaitLate has the GPU wait for the loads that no attention waited for: they write to slots that may have another owner by now.
+func (d *Device) awaitLate() error {
+	p := &d.progressive
+	if !p.ahead {
+		return nil
+	}
+	p.ahead = false
+	return d.m.StreamWait(d.stream, p.late)
 }
 
 // pipelineByEngine is the same with an engine that copies.
 func (d *Device) pipelineByEngine() error {
 	p := &d.progressive
-	if err := d.after(p.start, d.stream, p.stream); err != nil {
-		return err
-	}
-	for j := range p.last() {
-		turn := j % pipelineDepth
-		if j >= pipelineDepth {
-			if err := d.m.EventSync(p.computed[turn]); err != nil {
+	turn := 0
+	for from := 0; from < p.rounds; turn++ {
+		slot, to := turn%pipelineDepth, p.turn(from)
+		if turn >= pipelineDepth {
+			if err := d.m.EventSync(p.computed[slot]); err != nil {
 				return err
 			}
 		}
-		if err := d.loadRounds(j, j+1, p.stream); err != nil {
+		on := d.stream
+		if turn > 0 {
+			on = p.stream
+		}
+		if err := d.loadRounds(from, from+1, on); err != nil {
 			return err
 		}
-		if err := d.after(p.loaded[turn], p.stream, d.stream); err != nil {
-			return err
-		}
-		if j < p.rounds {
-			if err := d.launchRounds(j, j+1); err != nil {
+		if turn == 0 {
+			if err := d.after(p.start, d.stream, p.stream); err != nil {
 				return err
 			}
+		} else if err := d.after(p.loaded[slot], p.stream, d.stream); err != nil {
+			return err
 		}
-		if err := d.m.EventRecord(p.computed[turn], d.stream); err != nil {
+		if err := d.launchRounds(from, to); err != nil {
+			return err
+		}
+		if err := d.m.EventRecord(p.computed[slot], d.stream); err != nil {
+			return err
+		}
+		from = to
+	}
+	if p.rounds == p.last() {
+		return nil
+	}
+	if turn >= pipelineDepth {
+		if err := d.m.EventSync(p.computed[turn%pipelineDepth]); err != nil {
 			return err
 		}
 	}
-	return nil
+	return d.loadLate(p.rounds)
 }
 
 // after makes what a stream gets from now on wait for what another has so far.

@@ -143,7 +143,7 @@ func (u *psaUnit) save(state []float64) {
 	}
 }
 
-// PSAPipeline runs PSA with loads on a second stream and blocks until it is done.
+// PSAPipeline queues PSA with loads on a second stream; it runs what it must to know whether to go on.
 func (m *Machine) PSAPipeline(p *cuda.PSAPipelineArgs, on cuda.Stream) error {
 	m.lock.Lock()
 	defer m.lock.Unlock()
@@ -160,63 +160,100 @@ func (m *Machine) PSAPipeline(p *cuda.PSAPipelineArgs, on cuda.Stream) error {
 	c.need(p.PSA.Done != 0 && p.PSA.Batch > 0 && p.PSA.HeadsKV > 0, "units and done")
 	c.need(p.LoadFirst != 0, "load_first")
 	c.need(p.Microbatches > 0 && p.Depth > 0 && p.Depth <= 64, "microbatches and a depth of 1 to 64")
+	c.need(p.Reached >= 0 && p.Reached <= p.Microbatches, "at most all microbatches reached")
 	if c.err != nil {
 		return c.err
 	}
-	return m.guard(call, func(a *access) error { return m.runPipeline(a.onHost(), p, s) })
+	loads := m.pipeline
+	if p.Loads != 0 {
+		if loads, err = m.stream(call, p.Loads); err != nil {
+			return err
+		}
+	}
+	return m.guard(call, func(a *access) error { return m.runPipeline(a.onHost(), p, s, loads) })
 }
 
-// runPipeline queues microbatches until the flag is up, at most Depth ahead of it: gather j, then PSA j, which waits for it.
-func (m *Machine) runPipeline(host *access, p *cuda.PSAPipelineArgs, s *stream) error {
+// runPipeline queues turns until the flag is up, at most Depth ahead of it. A turn is the gather of a microbatch that has loads, then PSA of it,
+// which waits for the gather, and of those after it that have none.
+func (m *Machine) runPipeline(host *access, p *cuda.PSAPipelineArgs, s, loads *stream) error {
 	flag := at[int32](host, "PSA.Flag", p.PSA.Flag, 0)
-	first := view[int64](host, "LoadFirst", p.LoadFirst, 0, int(p.Microbatches)+1)
-	*flag = 0
-	units := int64(p.PSA.Batch) * int64(p.PSA.HeadsKV)
-	if err := enqueue(m, memsetOp, &cuda.MemsetArgs{Dst: p.PSA.Done, Bytes: units * 4}, s); err != nil {
-		return err
+	all := int(p.Microbatches)
+	first := view[int64](host, "LoadFirst", p.LoadFirst, 0, all+1)
+	reached := all
+	if p.Reached > 0 {
+		reached = int(p.Reached)
 	}
-	if err := m.join(m.pipeline, s); err != nil {
-		return err
+	*flag = 0
+	if p.Owner != 0 {
+		units := int64(p.PSA.Batch) * int64(p.PSA.HeadsKV)
+		if err := enqueue(m, memsetOp, &cuda.MemsetArgs{Dst: p.PSA.Done, Bytes: units * 4}, s); err != nil {
+			return err
+		}
 	}
 	var computed []*mark
-	for j := range int(p.Microbatches) {
-		if j >= int(p.Depth) {
-			if err := m.reach(computed[j-int(p.Depth)]); err != nil {
+	from, ahead := 0, false
+	for from < all {
+		to, turn := from+1, len(computed)
+		for to < all && to != reached && first[to] == first[to+1] {
+			to++
+		}
+		if turn >= int(p.Depth) {
+			if err := m.reach(computed[turn-int(p.Depth)]); err != nil {
 				return err
 			}
 		}
 		if *flag != 0 {
 			break
 		}
-		k, err := m.microbatch(p, j, first, s)
+		if first[from] < first[from+1] {
+			on := s
+			if turn > 0 {
+				on = loads
+			}
+			if err := m.gather(p, from, first, turn > 0, on); err != nil {
+				return err
+			}
+			if on == loads && from < reached {
+				if err := m.join(s, loads); err != nil {
+					return err
+				}
+			}
+			ahead = ahead || from >= reached
+		}
+		if turn == 0 && first[to] < first[all] {
+			if err := m.join(loads, s); err != nil {
+				return err
+			}
+		}
+		if from < reached {
+			step := *p.PSA
+			step.First, step.Steps = int32(from), int32(to-from)
+			if err := enqueue(m, psaOp, &step, s); err != nil {
+				return err
+			}
+		}
+		k, err := m.record(s)
 		if err != nil {
 			return err
 		}
-		computed = append(computed, k)
+		computed, from = append(computed, k), to
 	}
 	if p.Loaded != nil {
-		*p.Loaded = int32(len(computed))
+		*p.Loaded = int32(from)
 	}
-	return m.drain(s)
+	if ahead && p.Loads == 0 {
+		return m.join(s, loads)
+	}
+	return nil
 }
 
-func (m *Machine) microbatch(p *cuda.PSAPipelineArgs, j int, first []int64, s *stream) (*mark, error) {
+// gather queues the loads of microbatch j.
+func (m *Machine) gather(p *cuda.PSAPipelineArgs, j int, first []int64, skip bool, on *stream) error {
 	load := cuda.BlocksArgs{Src: p.Src + cuda.Ptr(8*first[j]), Dst: p.Dst + cuda.Ptr(8*first[j]), Count: first[j+1] - first[j], BlockBytes: p.BlockBytes}
-	if p.Owner != 0 && j > 0 {
+	if skip && p.Owner != 0 {
 		load.Owner, load.Skip = p.Owner+cuda.Ptr(4*first[j]), p.PSA.Done
 	}
-	if err := enqueue(m, blocksOp("ss_flash_h2d"), &load, m.pipeline); err != nil {
-		return nil, err
-	}
-	if err := m.join(s, m.pipeline); err != nil {
-		return nil, err
-	}
-	step := *p.PSA
-	step.First, step.Steps = int32(j), 1
-	if err := enqueue(m, psaOp, &step, s); err != nil {
-		return nil, err
-	}
-	return m.record(s)
+	return enqueue(m, blocksOp("ss_flash_h2d"), &load, on)
 }
 
 // join makes the rest of a stream wait for what another has so far.

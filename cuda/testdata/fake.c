@@ -174,7 +174,7 @@ SS_API const int32_t *fake_layout(void) {
       AT(ss_psa_args, scale), AT(ss_psa_args, epsilon), AT(ss_psa_args, slot), -1,
       sizeof(ss_psa_pipeline_args), AT(ss_psa_pipeline_args, psa), AT(ss_psa_pipeline_args, load_first), AT(ss_psa_pipeline_args, src),
       AT(ss_psa_pipeline_args, dst), AT(ss_psa_pipeline_args, owner), AT(ss_psa_pipeline_args, block_bytes), AT(ss_psa_pipeline_args, microbatches),
-      AT(ss_psa_pipeline_args, depth), AT(ss_psa_pipeline_args, loaded), -1,
+      AT(ss_psa_pipeline_args, depth), AT(ss_psa_pipeline_args, loaded), AT(ss_psa_pipeline_args, loads), AT(ss_psa_pipeline_args, reached), -1,
       sizeof(ss_prefill_args), AT(ss_prefill_args, q), AT(ss_prefill_args, k), AT(ss_prefill_args, v), AT(ss_prefill_args, out),
       AT(ss_prefill_args, q_token_stride), AT(ss_prefill_args, q_head_stride), AT(ss_prefill_args, k_token_stride), AT(ss_prefill_args, k_head_stride),
       AT(ss_prefill_args, v_token_stride), AT(ss_prefill_args, v_head_stride), AT(ss_prefill_args, out_token_stride), AT(ss_prefill_args, out_head_stride),
