@@ -12,7 +12,7 @@ type Operation interface {
 	operation() (op int32, args unsafe.Pointer)
 }
 
-// Forms of BlocksArgs that Bench times; the struct is the same, the engine differs.
+// Forms of BlocksArgs and MemcpyArgs that Bench times; the struct is the same, the engine differs.
 type (
 	// EmptyArgs times an empty kernel.
 	EmptyArgs struct{}
@@ -24,6 +24,8 @@ type (
 	MemcpyBlocksArgs BlocksArgs
 	// MemcpyBatchArgs times the batched memcpy API.
 	MemcpyBatchArgs BlocksArgs
+	// UploadArgs times the upload kernel.
+	UploadArgs MemcpyArgs
 )
 
 // In the order of the header's SS_OP_ constants.
@@ -50,6 +52,7 @@ func (a *RMSNormArgs) operation() (int32, unsafe.Pointer)      { return 19, unsa
 func (a *RopeArgs) operation() (int32, unsafe.Pointer)         { return 20, unsafe.Pointer(a) }
 func (a *SiluMulArgs) operation() (int32, unsafe.Pointer)      { return 21, unsafe.Pointer(a) }
 func (a *ArgmaxArgs) operation() (int32, unsafe.Pointer)       { return 22, unsafe.Pointer(a) }
+func (a *UploadArgs) operation() (int32, unsafe.Pointer)       { return 23, unsafe.Pointer(a) }
 
 // Clock says what a sample is.
 type Clock int32

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"unsafe"
 )
@@ -120,6 +121,44 @@ func TestGPUCopiesOnTheDevice(t *testing.T) {
 				}
 			}
 		}
+	})
+}
+
+// Any length, from any address that both sides have alike modulo 16, and not a byte beside it.
+func TestGPUUploads(t *testing.T) {
+	onGPU(t, func(g *gpu) {
+		const most = 5<<20 + 128
+		from := g.host(most, DriverPages)
+		to := g.device(most)
+		stream, err := g.StreamCreate(false)
+		g.must(err)
+		for _, n := range []int64{0, 1, 3, 15, 16, 17, 31, 33, 255, 4 << 10, 4<<10 + 4, 65_539, 128 << 10, 128<<10 + 16, 200_001, 1 << 20, 5<<20 - 1} {
+			for _, c := range []struct{ src, dst int64 }{{0, 0}, {16, 48}, {4, 20}, {8, 8}, {31, 15}, {1, 17}} {
+				g.noise(from.Bytes()[:n+64])
+				g.must(g.Memset(&MemsetArgs{Dst: to, Bytes: most, Value: 0xff}, stream))
+				g.must(g.Upload(&MemcpyArgs{Dst: to + Ptr(c.dst), Src: from.Ptr() + Ptr(c.src), Bytes: n}, stream))
+				g.must(g.StreamSync(stream))
+				got := download[byte](g, to, int(n+128))
+				want := bytes.Repeat([]byte{0xff}, int(n+128))
+				copy(want[c.dst:], from.Bytes()[c.src:c.src+n])
+				if !bytes.Equal(got, want) {
+					t.Errorf("%d bytes, from %d to %d: bytes differ", n, c.src, c.dst)
+				}
+			}
+		}
+		// What the host writes between two uploads of the same memory arrives: nothing of the first is remembered.
+		words := Slice[int32](from)[:1024]
+		for round := range int32(50) {
+			for i := range words {
+				words[i] = round<<16 | int32(i)
+			}
+			g.must(g.Upload(&MemcpyArgs{Dst: to, Src: from.Ptr(), Bytes: 4096}, stream))
+			g.must(g.StreamSync(stream))
+			if got := download[int32](g, to, 1024); !slices.Equal(got, words) {
+				t.Fatalf("round %d: old bytes", round)
+			}
+		}
+		g.must(g.StreamDestroy(stream))
 	})
 }
 
@@ -261,6 +300,8 @@ func TestGPUBadArgumentsAreRefused(t *testing.T) {
 		for name, err := range map[string]error{
 			"block of 8 bytes":     g.FlashH2D(&BlocksArgs{Count: 1, BlockBytes: 8}, 0),
 			"no addresses":         g.FlashH2D(&BlocksArgs{Count: 1, BlockBytes: 1024}, 0),
+			"upload out of step":   g.Upload(&MemcpyArgs{Dst: 16, Src: 24, Bytes: 4}, 0),
+			"upload from nowhere":  g.Upload(&MemcpyArgs{Dst: 16, Bytes: 4}, 0),
 			"group of 16":          g.Decode(&DecodeArgs{Batch: 1, HeadsQ: 16, HeadsKV: 1, HeadDim: 128, BlockTokens: 32}, 0),
 			"head of 96":           g.Decode(&DecodeArgs{Batch: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 96, BlockTokens: 32}, 0),
 			"block of 8 tokens":    g.Decode(&DecodeArgs{Batch: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 128, BlockTokens: 8}, 0),

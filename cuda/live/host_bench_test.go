@@ -24,7 +24,7 @@ type nothing struct {
 	live.Machine
 	layer   time.Duration // of the GPU: the host's threads have this long to fall asleep
 	next    atomic.Int64
-	uploads atomic.Int64 // copies from pinned memory
+	uploads atomic.Int64 // from pinned memory
 	bytes   atomic.Int64 // of them
 	calls   atomic.Int64 // that put work on a stream
 }
@@ -78,16 +78,12 @@ func (n *nothing) Rope(*cuda.RopeArgs, cuda.Stream) error           { return n.c
 func (n *nothing) KVWrite(*cuda.RopeArgs, cuda.Stream) error        { return n.call() }
 func (n *nothing) SiluMul(*cuda.SiluMulArgs, cuda.Stream) error     { return n.call() }
 func (n *nothing) Argmax(*cuda.ArgmaxArgs, cuda.Stream) error       { return n.call() }
-func (n *nothing) Memcpy(a *cuda.MemcpyArgs, _ cuda.Stream) error {
-	if n.pinned(a.Src) && !n.pinned(a.Dst) {
-		n.uploads.Add(1)
-		n.bytes.Add(a.Bytes)
-	}
+func (n *nothing) Memcpy(*cuda.MemcpyArgs, cuda.Stream) error       { return n.call() }
+func (n *nothing) Upload(a *cuda.MemcpyArgs, _ cuda.Stream) error {
+	n.uploads.Add(1)
+	n.bytes.Add(a.Bytes)
 	return n.call()
 }
-
-// pinned tells the machine's own addresses of device memory from those of the host, which lie higher.
-func (n *nothing) pinned(p cuda.Ptr) bool { return p >= nothingOnDevice+cuda.Ptr(n.next.Load()) }
 
 // equals is a workload of equal requests that arrive at once.
 type equals struct{ left, prompt, output int }

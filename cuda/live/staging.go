@@ -7,7 +7,8 @@ import (
 )
 
 // staging brings what the host knows to the GPU: slots, lists, addresses, tokens. Arrays are written in pinned memory and copied in one go
-// before the kernels that read them. Each layer has a part of its own, which begins with the lists that the server writes there (sim.Lender) and
+// before the kernels that read them, by a kernel: between two others a memcpy would take longer for its change of engines than for its bytes
+// (cuda/upload.cu). Each layer has a part of its own, which begins with the lists that the server writes there (sim.Lender) and
 // goes on with what else the layer's launches need; what concerns the step, or finds no room there, lies in chunks. Nothing is reused within a
 // step, so nothing is overwritten while the GPU may still read it.
 type staging struct {
@@ -220,7 +221,7 @@ func (s *staging) longs(n int) ([]int64, cuda.Ptr, error) {
 	return c.longs[at/8:][:n:n], c.device + cuda.Ptr(at), nil
 }
 
-// send copies all that was written since the last call: one copy, unless the layer's part was too small.
+// send copies all that was written since the last call: one launch, unless the layer's part was too small.
 func (s *staging) send(stream cuda.Stream) error {
 	if s.layer != nil {
 		if err := s.upload(s.layer, stream); err != nil {
@@ -244,11 +245,11 @@ func (s *staging) upload(c *chunk, stream cuda.Stream) error {
 	return s.copyUp(c.device+cuda.Ptr(from), c.base+cuda.Ptr(from), c.used-from, stream)
 }
 
-// copyUp copies from pinned memory to the GPU.
+// copyUp copies from pinned memory to the GPU. Both addresses are alike modulo stagingAlign, as the chunks begin there on either side.
 func (s *staging) copyUp(to, from cuda.Ptr, bytes int64, stream cuda.Stream) error {
 	s.counters.Uploads++
 	s.counters.UploadBytes += bytes
-	return s.m.Memcpy(&cuda.MemcpyArgs{Dst: to, Src: from, Bytes: bytes}, stream)
+	return s.m.Upload(&cuda.MemcpyArgs{Dst: to, Src: from, Bytes: bytes}, stream)
 }
 
 func (s *staging) close() error {

@@ -9,28 +9,16 @@ import (
 	"sparseserve/sim"
 )
 
-// uploads counts copies from pinned memory to the GPU.
+// uploads counts what goes up for the kernels.
 type uploads struct {
 	live.Machine
-	pinned   []cuda.HostMemory
 	n, bytes int64
 }
 
-func (u *uploads) HostAlloc(bytes int64, pages cuda.HostPages) (cuda.HostMemory, error) {
-	m, err := u.Machine.HostAlloc(bytes, pages)
-	u.pinned = append(u.pinned, m)
-	return m, err
-}
-
-func (u *uploads) Memcpy(a *cuda.MemcpyArgs, s cuda.Stream) error {
-	for _, m := range u.pinned {
-		if a.Src >= m.Ptr() && a.Src < m.Ptr()+cuda.Ptr(len(m.Bytes())) {
-			u.n++
-			u.bytes += a.Bytes
-			break
-		}
-	}
-	return u.Machine.Memcpy(a, s)
+func (u *uploads) Upload(a *cuda.MemcpyArgs, s cuda.Stream) error {
+	u.n++
+	u.bytes += a.Bytes
+	return u.Machine.Upload(a, s)
 }
 
 // The host sends a layer all that its launches need in one copy, and the step what all layers need in another; lists that have not changed are

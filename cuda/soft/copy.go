@@ -9,6 +9,17 @@ var memcpyOp = operation[cuda.MemcpyArgs]{"ss_memcpy",
 	},
 }
 
+var uploadOp = operation[cuda.MemcpyArgs]{"ss_upload",
+	func(c *checks, a *cuda.MemcpyArgs) {
+		c.need(a.Bytes >= 0, "bytes >= 0")
+		c.need(a.Bytes == 0 || a.Src != 0 && a.Dst != 0, "src and dst")
+		c.need(a.Bytes == 0 || a.Src%16 == a.Dst%16, "src and dst alike modulo 16")
+	},
+	func(m *access, a *cuda.MemcpyArgs) {
+		copy(m.bytes("Dst", a.Dst, 0, a.Bytes), m.bytes("Src", a.Src, 0, a.Bytes))
+	},
+}
+
 var memsetOp = operation[cuda.MemsetArgs]{"ss_memset",
 	func(c *checks, a *cuda.MemsetArgs) { c.need(a.Bytes >= 0, "bytes >= 0") },
 	func(m *access, a *cuda.MemsetArgs) {
@@ -104,6 +115,11 @@ func (m *Machine) memcpyBlocks(call string, a *cuda.BlocksArgs, on cuda.Stream, 
 // Memcpy copies on the stream.
 func (m *Machine) Memcpy(a *cuda.MemcpyArgs, on cuda.Stream) error {
 	return launch(m, memcpyOp, a, on)
+}
+
+// Upload copies with a kernel.
+func (m *Machine) Upload(a *cuda.MemcpyArgs, on cuda.Stream) error {
+	return launch(m, uploadOp, a, on)
 }
 
 // Memset sets bytes on the stream.
