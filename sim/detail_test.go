@@ -37,7 +37,7 @@ func TestDetailWhenSavesLandWithinTheStep(t *testing.T) {
 
 // follow runs the scenario on a device that keeps track of every block.
 func (c *scenario) follow(t fatal) {
-	c.detail, c.spec.Heads, c.spec.PSAStop = true, "full", sim.PSAStopHead
+	c.detail, c.spec.Heads = true, "full"
 	m := &shadow{scenario: c, hbm: map[int32]content{}, dram: map[place]bool{}, stash: map[place]int{}, dense: map[place]int{}}
 	o := &outcome{spy: &spy{Device: c.modelled(t, profile(t, c.gpu))}}
 	m.Device = o.spy
@@ -352,25 +352,5 @@ func TestDetailRefusesLayersThatDoNotFit(t *testing.T) {
 	_, text, _ := strings.Cut(err.Error(), "kv: ")
 	if _, bad := fmt.Sscanf(text, "layer %d attends to more blocks than HBM holds at once: %d slots, %d of them reserved for metadata and prefill buffers, %d needed", &layer, &slots, &reserved, &needed); bad != nil || needed <= slots-reserved {
 		t.Errorf("%v (%v)", err, bad)
-	}
-}
-
-// The kernels of a device that computes end each KV head by itself, so it refuses
-// a layer's heads that end together.
-func TestDetailRefusesHeadsThatEndTogether(t *testing.T) {
-	model := tiny(1, 1)
-	spec := sim.Spec{
-		Attention: "sparse", Selection: "psa", PSAStop: "layer", Epsilon: 0.5, Microbatch: 2, BudgetTokens: 64, BlockTokens: 16, WindowBlocks: 1,
-		DRAMGiB: 1, Base: "vllm", MaxRequests: 1, MaxTokens: 64, Window: 1, Prefill: "layer", ChunkTokens: 64, Heads: "full",
-	}
-	for stop, want := range map[string]string{"layer": `system.psa_stop = "head"`, "head": ""} {
-		spec.PSAStop = stop
-		_, err := sim.NewServer(sim.Config{
-			Spec: spec, Geometry: model.Geometry(16), HBMBytes: 1 << 20, Library: library(t, &spec), Detail: true,
-			Model: sim.Model{Layers: 1, KVHeads: 1, Hidden: model.Hidden, MaxContext: model.MaxContext},
-		})
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("psa_stop %s: error is %v", stop, err)
-		}
 	}
 }

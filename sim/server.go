@@ -168,8 +168,6 @@ func checkDetail(spec *Spec, rate float64) error {
 	switch {
 	case rate < 1:
 		return errors.New("sim: every head must be simulated to run on a device that computes; set system.heads = \"full\"")
-	case spec.Progressive() && spec.PSAStop != PSAStopHead:
-		return errors.New("sim: the kernel of a device that computes ends progressive attention for each KV head by itself; set system.psa_stop = \"head\"")
 	case spec.Sparse() && spec.WindowBlocks < 1:
 		return errors.New("sim: the newest token must attend to itself on a device that computes; set system.window_blocks to 1 or more")
 	}

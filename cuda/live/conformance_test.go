@@ -112,6 +112,11 @@ func cases() map[string]*scenario {
 		add("psa in HBM", room, false, with(psa, func(s *sim.Spec) { s.Offload = false }))
 		add("psa", room, false, psa)
 		add("psa, small", small, true, psa)
+		together := func(s *sim.Spec) { s.PSAStop = "layer" }
+		add("psa, heads together in HBM", room, false, with(psa, func(s *sim.Spec) { together(s); s.Offload = false }))
+		add("psa, heads together", room, false, with(psa, together))
+		add("psa, heads together, small", small, true, with(psa, together))
+		add("psa, heads together in turns", small, true, with(psa, func(s *sim.Spec) { together(s); s.Pipelined = false }))
 		add("psa, in turns", small, true, with(psa, func(s *sim.Spec) { s.Pipelined = false }))
 		add("psa, memcpy", small, true, with(psa, func(s *sim.Spec) { s.LoadEngine, s.SaveEngine = "memcpy", "memcpy" }))
 		add("psa, memcpy in turns", small, true, with(psa, func(s *sim.Spec) { s.LoadEngine, s.SaveEngine, s.Pipelined = "memcpy", "memcpy", false }))

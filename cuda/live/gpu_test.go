@@ -60,7 +60,7 @@ func TestGPULogitsAreTheOracles(t *testing.T) {
 // Selections, loads, saves and rounds are those of the simulation on a GPU too.
 func TestGPULiveRunDoesWhatTheSimulationSays(t *testing.T) {
 	all := cases()
-	for _, name := range []string{"mha/offload, small", "gqa/layer", "mha/psa, small", "gqa/psa, small", "mha/psa, in turns", "gqa/psa, memcpy", "mha/psa, layer"} {
+	for _, name := range []string{"mha/offload, small", "gqa/layer", "mha/psa, small", "gqa/psa, small", "mha/psa, heads together, small", "mha/psa, in turns", "gqa/psa, memcpy", "mha/psa, layer"} {
 		t.Run(name, func(t *testing.T) {
 			onGPU(t, func(m live.Machine) { all[name].run(t, m).equals(t, all[name].simulate(t, nil)) })
 		})

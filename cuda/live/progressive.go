@@ -19,12 +19,10 @@ import (
 //
 // What is loaded for rounds that no list reaches is waited for by the next layer, before it touches the cache.
 //
-// Each unit, a KV head of a request, is done by itself (system.psa_stop = "head"); the kernels do not know the heads of a layer together, as which the
-// paper's threshold has them end.
-//
-// Which blocks a unit attends to is imposed by the server: its list ends where Algorithm 1 stops with the weights of the score process, not with
-// those of the model that runs here. So the kernels are given epsilon = 1: the share that has been seen never exceeds it while a block of the list
-// is left, and a unit is done exactly when its list ends. Verifying costs what it costs with any other epsilon.
+// Which blocks a unit, a KV head of a request, attends to is imposed by the server: its list ends where Algorithm 1 stops with the weights of the
+// score process, not with those of the model that runs here. So the kernels are given epsilon = 1: the share that has been seen never exceeds it
+// while a block of the list is left, and a unit is done exactly when its list ends. Verifying costs what it costs with any other epsilon. The kernels
+// verify each unit by itself; where the heads of a layer end together (system.psa_stop = "layer"), their lists end in the same round.
 type progressive struct {
 	micro     int
 	pipelined bool

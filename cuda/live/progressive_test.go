@@ -9,12 +9,14 @@ import (
 	"sparseserve/cuda"
 	"sparseserve/cuda/live"
 	"sparseserve/cuda/soft"
+	"sparseserve/sim"
 )
 
 // alike are cases that must give the same logits: the first of each, and ways to carry it out.
 var alike = map[string][]string{
-	"psa in HBM": {"psa", "psa, small", "psa, in turns", "psa, memcpy", "psa, memcpy in turns", "psa, layer", "psa, layer in turns", "psa, per-layer pools"},
-	"dense":      {"psa, everything", "psa, everything in HBM"},
+	"psa in HBM":                 {"psa", "psa, small", "psa, in turns", "psa, memcpy", "psa, memcpy in turns", "psa, layer", "psa, layer in turns", "psa, per-layer pools"},
+	"psa, heads together in HBM": {"psa, heads together", "psa, heads together, small", "psa, heads together in turns"},
+	"dense":                      {"psa, everything", "psa, everything in HBM"},
 }
 
 // Progressive attention gives the same whether its blocks are loaded or lie in HBM, beside attention or in turns with it, by whichever engine, and
@@ -104,6 +106,7 @@ func (r *run) progressed(t *testing.T) {
 			t.Fatalf("%+v: progressive attention ran: %v", p, ok)
 		}
 	}
+	r.together(t)
 	if all := r.everything(); all && short > 0 || !all && short < len(r.used)/4 {
 		t.Errorf("%d of %d lists end early", short, len(r.used))
 	}
@@ -113,6 +116,25 @@ func (r *run) progressed(t *testing.T) {
 	did := r.counters[len(r.counters)-1]
 	if did.Rounds == 0 || r.evicts && (r.spec.Pipelined && !r.everything()) != (did.Ahead > 0) {
 		t.Errorf("%d rounds, %d blocks loaded for rounds that never came", did.Rounds, did.Ahead)
+	}
+}
+
+// together checks that the heads of a decode's layer end with one round where the system has them so, and that they do not where each ends by itself.
+func (r *run) together(t *testing.T) {
+	t.Helper()
+	apart := 0
+	for p, used := range r.used {
+		first := p
+		first.head = 0
+		if m := r.spec.Microbatch; (used+m-1)/m == (r.used[first]+m-1)/m {
+			continue
+		}
+		if apart++; r.spec.PSAStop == "layer" {
+			t.Fatalf("%+v: %d blocks, head 0 has %d: rounds of %d do not end together", p, used, r.used[first], r.spec.Microbatch)
+		}
+	}
+	if r.spec.PSAStop == sim.PSAStopHead && r.shape.HeadsKV > 1 && !r.everything() && apart == 0 {
+		t.Error("no head ends in a round of its own")
 	}
 }
 
