@@ -1,8 +1,9 @@
-// Prefill with KV saves beside it. One host thread enqueues the compute of all layers, another waits for each layer and saves it, so that
-// memcpy calls of the one never hold up launches of the other.
+// Prefill with KV saves beside it. One host thread enqueues the compute of layers, another waits for each layer and saves it.
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdio>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -15,12 +16,14 @@ static int run_layer(const ss_call *calls, int n, cudaStream_t stream) {
   for (int i = 0; i < n; i++) {
     const void *a = calls[i].args;
     switch (calls[i].op) {
+      case SS_OP_EMPTY: SS_TRY(ss_empty(a, stream)); break;
+      case SS_OP_MEMCPY: SS_TRY(ss_memcpy(static_cast<const ss_memcpy_args *>(a), stream)); break;
       case SS_OP_LINEAR: SS_TRY(ss_linear(static_cast<const ss_linear_args *>(a), stream)); break;
       case SS_OP_PREFILL: SS_TRY(ss_prefill(static_cast<const ss_prefill_args *>(a), stream)); break;
       case SS_OP_GPU_SCATTER: SS_TRY(ss_gpu_scatter(static_cast<const ss_blocks_args *>(a), stream)); break;
       case SS_OP_MEMCPY_BLOCKS: SS_TRY(ss_memcpy_blocks(static_cast<const ss_blocks_args *>(a), stream)); break;
       case SS_OP_FLASH_D2H: SS_TRY(ss_flash_d2h(static_cast<const ss_save_args *>(a), stream)); break;
-      default: return fail(SS_ERR_ARGUMENT, "ss_bench_layers: operation %d is neither compute nor a save", calls[i].op);
+      default: return fail(SS_ERR_ARGUMENT, "ss_bench_prefill: operation %d is neither compute nor a save", calls[i].op);
     }
   }
   return SS_OK;
@@ -50,12 +53,17 @@ struct LayerStreams {
 };
 
 // The second thread: saves layers as they are computed. enqueued counts layers whose event is recorded; stop says that no more will come.
+// saved counts layers that are in DRAM, where they are buffered; ended says that no more will be.
 struct LayerSaver {
   const ss_layers_args &a;
   const LayerStreams &streams;
   int device;
   std::atomic<int> enqueued{0};
   std::atomic<bool> stop{false};
+  std::mutex mutex;
+  std::condition_variable moved;
+  int saved = 0;
+  bool ended = false;
   int code = SS_OK;
   char text[512] = "";
 
@@ -66,8 +74,17 @@ struct LayerSaver {
         if (stop.load()) return SS_OK;
         std::this_thread::yield();
       }
-      SS_CUDA(cudaEventSynchronize(streams.computed[size_t(layer)]));
+      if (a.buffered == 0) {
+        SS_CUDA(cudaEventSynchronize(streams.computed[size_t(layer)]));
+        SS_TRY(run_layer(a.save, a.n_save, streams.save));
+        continue;
+      }
+      SS_CUDA(cudaStreamWaitEvent(streams.save, streams.computed[size_t(layer)], 0));
       SS_TRY(run_layer(a.save, a.n_save, streams.save));
+      SS_CUDA(cudaStreamSynchronize(streams.save));
+      std::lock_guard<std::mutex> lock(mutex);
+      saved++;
+      moved.notify_all();
     }
     SS_CUDA(cudaStreamSynchronize(streams.save));
     return SS_OK;
@@ -76,14 +93,25 @@ struct LayerSaver {
   void run() {
     code = loop();
     if (code != SS_OK) snprintf(text, sizeof text, "%s", ss_last_error());
+    std::lock_guard<std::mutex> lock(mutex);
+    ended = true;
+    moved.notify_all();
+  }
+
+  // room waits until a layer fits the buffer; false: no more are saved.
+  bool room(int layer) {
+    std::unique_lock<std::mutex> lock(mutex);
+    moved.wait(lock, [&] { return layer - saved < a.buffered || ended; });
+    return layer - saved < a.buffered;
   }
 };
 
-static int compute_layers(const ss_layers_args &a, const LayerStreams &streams, std::atomic<int> *enqueued) {
+static int compute_layers(const ss_layers_args &a, const LayerStreams &streams, LayerSaver *saver) {
   for (int layer = 0; layer < a.layers; layer++) {
+    if (a.buffered > 0 && a.n_save > 0 && !saver->room(layer)) break;  // the saver's code says why
     SS_TRY(run_layer(a.compute, a.n_compute, streams.compute));
     SS_CUDA(cudaEventRecord(streams.computed[size_t(layer)], streams.compute));
-    enqueued->fetch_add(1);
+    saver->enqueued.fetch_add(1);
   }
   SS_CUDA(cudaStreamSynchronize(streams.compute));
   return SS_OK;
@@ -95,7 +123,7 @@ static int one_prefill(const ss_layers_args &a, const LayerStreams &streams, flo
   const auto from = std::chrono::steady_clock::now();
   std::thread thread;
   if (a.n_save > 0) thread = std::thread([&saver] { saver.run(); });
-  const int code = compute_layers(a, streams, &saver.enqueued);
+  const int code = compute_layers(a, streams, &saver);
   if (code != SS_OK) saver.stop = true;
   if (thread.joinable()) thread.join();
   *ms = std::chrono::duration<float, std::milli>(std::chrono::steady_clock::now() - from).count();
@@ -106,9 +134,9 @@ static int one_prefill(const ss_layers_args &a, const LayerStreams &streams, flo
 
 }  // namespace ss
 
-extern "C" int ss_bench_layers(const ss_layers_args *args) {
+extern "C" int ss_bench_prefill(const ss_layers_args *args) {
   SS_NEED(args != nullptr && args->compute != nullptr && args->samples != nullptr);
-  SS_NEED(args->n_compute > 0 && args->n_save >= 0 && args->layers > 0);
+  SS_NEED(args->n_compute > 0 && args->n_save >= 0 && args->layers > 0 && args->buffered >= 0);
   SS_NEED(args->n_save == 0 || args->save != nullptr);
   SS_NEED(args->warmup >= 0 && args->repeats > 0);
   ss::LayerStreams streams;

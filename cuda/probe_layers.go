@@ -8,14 +8,15 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// LayerProbe times prefill with KV saves beside it: ss_bench_layers of probe_layers.h, which only calibration needs.
+// LayerProbe times prefill with KV saves beside it: ss_bench_prefill of probe_layers.h, which only calibration needs.
 type LayerProbe struct{ f symbol }
 
 // Layers is one such timing: each of Layers layers is computed, then saved while the next computes.
 type Layers struct {
-	Compute         []Operation // LinearArgs and PrefillArgs
+	Compute         []Operation // LinearArgs, PrefillArgs, EmptyArgs and MemcpyArgs
 	Save            []Operation // GPUScatterArgs, MemcpyBlocksArgs or SaveArgs; empty: nothing is saved
 	Layers          int
+	Buffered        int // layers launched and not saved yet, at most; 0: all
 	Warmup, Repeats int
 }
 
@@ -25,12 +26,13 @@ type layersC struct {
 	nCompute, nSave int32
 	layers          int32
 	warmup, repeats int32
+	buffered        int32
 	samples         unsafe.Pointer
 }
 
 // LayerProbe looks the probe up in the library.
 func (l *Library) LayerProbe() (*LayerProbe, error) {
-	const name = "ss_bench_layers"
+	const name = "ss_bench_prefill"
 	handle, err := purego.Dlopen(l.Path, purego.RTLD_NOW|purego.RTLD_LOCAL) // the same library once more
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s does not load: %w", ErrNoLibrary, l.Path, err)
@@ -52,7 +54,7 @@ func (p *LayerProbe) Bench(s *Session, l Layers) ([]float64, error) {
 	c := layersC{
 		compute: unsafe.Pointer(unsafe.SliceData(compute)), save: unsafe.Pointer(unsafe.SliceData(save)),
 		nCompute: int32(len(compute)), nSave: int32(len(save)), layers: int32(l.Layers),
-		warmup: int32(l.Warmup), repeats: int32(l.Repeats), samples: unsafe.Pointer(&samples[0]),
+		warmup: int32(l.Warmup), repeats: int32(l.Repeats), buffered: int32(l.Buffered), samples: unsafe.Pointer(&samples[0]),
 	}
 	code, _, _ := purego.SyscallN(p.f.address, uintptr(unsafe.Pointer(&c)))
 	runtime.KeepAlive(l)
