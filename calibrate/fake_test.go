@@ -81,7 +81,7 @@ func (f *fakeBench) seconds(p Point) float64 {
 	case probeH2D:
 		return priceLoad(t, hw.LoadMemcpy, 1, p.At("bytes"), basePool)
 	case probeD2H:
-		return priceSave(t, hw.SaveMemcpy, 1, p.At("bytes"), 0)
+		return priceSave(t, hw.SaveMemcpy, 1, p.At("bytes"), basePool, 0)
 	case probeDuplexCopy:
 		return 2 * bytes() / t.Link.DuplexCopy.SI()
 	case probeDuplexKernel:
@@ -93,11 +93,11 @@ func (f *fakeBench) seconds(p Point) float64 {
 	case probeLoadFlash:
 		return priceLoad(t, hw.LoadFlash, p.At("blocks"), p.At("block_bytes"), p.At("pool_mib"))
 	case probeSaveMemcpy:
-		return priceSave(t, hw.SaveMemcpy, p.At("blocks"), p.At("block_bytes"), 0)
+		return priceSave(t, hw.SaveMemcpy, p.At("blocks"), p.At("block_bytes"), p.At("pool_mib"), 0)
 	case probeSaveGPU:
-		return priceSave(t, hw.SaveGPU, p.At("blocks"), p.At("block_bytes"), 0)
+		return priceSave(t, hw.SaveGPU, p.At("blocks"), p.At("block_bytes"), basePool, 0)
 	case probeSaveFlash:
-		return priceSave(t, hw.SaveFlash, p.At("blocks"), p.At("block_bytes"), p.At("threads"))
+		return priceSave(t, hw.SaveFlash, p.At("blocks"), p.At("block_bytes"), basePool, p.At("threads"))
 	case probeLinears:
 		return t.LinearsSeconds(at.model, int(p.At("tokens")))
 	case probePointwise:
@@ -135,10 +135,15 @@ func (f *fakeBench) seconds(p Point) float64 {
 	case probeLayersNone, probeLayersMemcpy, probeLayersGPU, probeLayersFlash:
 		alone := float64(p.At("layers")) * fakeAlone * float64(p.At("chunk_tokens"))
 		if p.Probe == probeLayersGPU {
-			save := priceSave(t, hw.SaveGPU, p.At("chunk_tokens")/blockTokens*int64(at.model.KVHeads), at.model.Geometry(blockTokens).BlockBytes, 0)
+			save := priceSave(t, hw.SaveGPU, p.At("chunk_tokens")/blockTokens*int64(at.model.KVHeads), at.model.Geometry(blockTokens).BlockBytes, basePool, 0)
 			return alone + float64(p.At("layers")-1)*t.Save.Contention.SI()*save + save
 		}
 		return alone * map[string]float64{probeLayersNone: 1, probeLayersMemcpy: 1.7, probeLayersFlash: 1.01}[p.Probe]
+	case probePrefillMemcpy:
+		n, block := layerBlocks(at)
+		save, err := t.BesidePrefillSeconds(hw.SaveMemcpy, n, block, p.At("pool_mib")*mib, 0)
+		must(err)
+		return fakeAlone*float64(p.At("chunk_tokens")) + float64(p.At("layers"))*save
 	}
 	panic(fmt.Sprintf("no cost of %s", p.Key()))
 }
@@ -165,6 +170,13 @@ func truth(name string) *hw.Profile {
 	for i, pool := range []float64{0.125, 0.5, 1, 2, 4, 8, 16, 32} {
 		p.Load.Flash = append(p.Load.Flash, hw.PoolRow{PoolGiB: pool, Figure: from.figure(link*1e-9*(0.93-0.05*float64(i)), "GB/s", "x")})
 	}
+	p.Load.MemcpyPools, p.Save.MemcpyPools = nil, nil
+	for i, r := range p.Load.Flash {
+		more := 0.1 * float64(i-2) // nothing at 1 GiB
+		p.Load.MemcpyPools = append(p.Load.MemcpyPools, hw.PoolTime{PoolGiB: r.PoolGiB, Figure: from.figure(p.Load.MemcpyCall.SI()*1e6+more, "us", "x")})
+		p.Save.MemcpyPools = append(p.Save.MemcpyPools, hw.PoolTime{PoolGiB: r.PoolGiB, Figure: from.figure(p.Save.MemcpyCall.SI()*1e6+1.3*more, "us", "x")})
+	}
+	p.Save.MemcpyBeside = from.figure(0.4, "us", "x")
 	p.Save.Scatter = nil
 	for i, n := range []int{1, 2, 4, 6, 8, 12, 16} {
 		p.Save.Scatter = append(p.Save.Scatter, hw.ScatterRow{Threads: n, Figure: from.figure(link*1e-9*(0.1+0.12*float64(i)), "GB/s", "x")})

@@ -20,7 +20,7 @@ func fitLink(s *Samples, p *hw.Profile, from source) []model {
 			return priceLoad(p, hw.LoadMemcpy, 1, at.At("bytes"), basePool)
 		}},
 		{"link.d2h", probeD2H, &p.Link.D2H, func(p *hw.Profile, at datum) float64 {
-			return priceSave(p, hw.SaveMemcpy, 1, at.At("bytes"), 0)
+			return priceSave(p, hw.SaveMemcpy, 1, at.At("bytes"), basePool, 0)
 		}},
 	} {
 		all := s.of(way.probe)
@@ -63,8 +63,8 @@ func priceLoad(p *hw.Profile, engine string, blocks, blockBytes, poolMiB int64) 
 	return t
 }
 
-func priceSave(p *hw.Profile, engine string, blocks, blockBytes, threads int64) float64 {
-	t, err := p.SaveSeconds(engine, blocks, blockBytes, int(threads))
+func priceSave(p *hw.Profile, engine string, blocks, blockBytes, poolMiB, threads int64) float64 {
+	t, err := p.SaveSeconds(engine, blocks, blockBytes, poolMiB*mib, int(threads))
 	must(err)
 	return t
 }

@@ -14,13 +14,16 @@ func fitSave(s *Samples, p *hw.Profile, from source) []model {
 	draw := picture{x: moved, xLabel: "bytes saved", rate: moved}
 	price := func(engine string) func(*hw.Profile, datum) float64 {
 		return func(p *hw.Profile, at datum) float64 {
-			return priceSave(p, engine, at.At("blocks"), at.At("block_bytes"), 0)
+			return priceSave(p, engine, at.At("blocks"), at.At("block_bytes"), at.At("pool_mib"), 0)
 		}
 	}
 
-	fit, held := s.of(probeSaveMemcpy).split(byAxis("block_bytes"), 2, nil)
+	all := s.of(probeSaveMemcpy)
+	fit, held := splitCopies(all)
 	v := &p.Save
-	fitCalls(fit, link).figures(from, &v.MemcpyBase, &v.MemcpyCall, &v.MemcpyLong, &v.MemcpyHalf, &v.MemcpyStart, &v.MemcpyWhole)
+	calls := fitCopies(all, fit, link)
+	calls.figures(from, &v.MemcpyBase, &v.MemcpyCall, &v.MemcpyLong, &v.MemcpyHalf, &v.MemcpyStart, &v.MemcpyWhole)
+	v.MemcpyPools = calls.poolRows(all, fit, link, from)
 	models := []model{{name: "save.memcpy", fit: fit, held: held, price: price(hw.SaveMemcpy), draw: draw}}
 
 	fit, held = s.of(probeSaveGPU).split(byAxis("block_bytes"), 2, nil)
@@ -31,8 +34,9 @@ func fitSave(s *Samples, p *hw.Profile, from source) []model {
 	p.Save.GPURate = from.figure(k.rate*1e-9, "GB/s", "one scatter kernel, blocks anywhere in a pinned pool of 1 GiB")
 	models = append(models, model{name: "save.gpu", fit: fit, held: held, price: price(hw.SaveGPU), draw: draw})
 
-	models = append(models, fitContention(s, p, from), fitScatter(s, p, from, link))
-	return models
+	models = append(models, fitContention(s, p, from))
+	models = append(models, fitBeside(s, p, from)...)
+	return append(models, fitScatter(s, p, from, link))
 }
 
 // fitContention finds the share of speed that compute loses while the GPU
@@ -48,7 +52,7 @@ func fitContention(s *Samples, p *hw.Profile, from source) model {
 	}
 	save := func(p *hw.Profile, at datum) float64 {
 		g := at.model.Geometry(blockTokens)
-		return priceSave(p, hw.SaveGPU, at.At("chunk_tokens")/blockTokens*int64(g.KVHeads), g.BlockBytes, 0)
+		return priceSave(p, hw.SaveGPU, at.At("chunk_tokens")/blockTokens*int64(g.KVHeads), g.BlockBytes, basePool, 0)
 	}
 	fit, held := s.of(probeLayersGPU).split(together, 1, nil)
 	var shares []float64

@@ -91,7 +91,7 @@ func fitScatter(s *Samples, p *hw.Profile, from source, link float64) model {
 	return model{name: "save.scatter", fit: fit, held: held, draw: picture{x: moved, xLabel: "bytes saved", rate: moved},
 		why: d.unlike(),
 		price: func(p *hw.Profile, at datum) float64 {
-			return priceSave(p, hw.SaveFlash, at.At("blocks"), at.At("block_bytes"), at.At("threads"))
+			return priceSave(p, hw.SaveFlash, at.At("blocks"), at.At("block_bytes"), at.At("pool_mib"), at.At("threads"))
 		}}
 }
 

@@ -11,32 +11,6 @@ func blocks(at datum) float64 { return float64(at.At("blocks")) }
 
 func moved(at datum) float64 { return float64(at.At("blocks") * at.At("block_bytes")) }
 
-// callsFit is t = base + start min(1, b/whole) + n (call + long n/(n + half)) +
-// B/link, B = n b bytes, of transfers of one call a block.
-type callsFit struct{ base, call, long, half, start, whole float64 }
-
-func fitCalls(d data, link float64) callsFit {
-	p := refine(d, []float64{5e-6, 2e-6, 3e-7, 200, 1e-6, 64 * kib}, []bound{callBound, blockBound, blockBound, {16, 1e4}, callBound, {4 * kib, mib}},
-		func(p []float64, at datum) float64 {
-			return p[0] + p[4]*math.Min(1, float64(at.At("block_bytes"))/p[5]) + blocks(at)*(p[1]+p[2]*blocks(at)/(blocks(at)+p[3])) + moved(at)/link
-		})
-	return callsFit{p[0], p[1], p[2], p[3], p[4], p[5]}
-}
-
-// figures writes the fit into a profile; what comes to nothing is left out.
-func (f callsFit) figures(from source, base, call, long, half, start, whole *hw.Figure) {
-	*base = from.figure(f.base*1e6, "us", "submit and wait, once a batch of copies")
-	*call = from.figure(f.call*1e6, "us", "a copy of its own for each block")
-	*long, *half = perBlock(f.long, from, "what a block of a long batch takes beside"), hw.Figure{}
-	if long.Set() {
-		*half = from.figure(f.half, "blocks", "of a batch, at which half of memcpy_long is paid")
-	}
-	*start, *whole = perBlock(f.start, from, "what a batch of large blocks takes beside"), hw.Figure{}
-	if start.Set() {
-		*whole = from.figure(f.whole/kib, "KiB", "of a block, from which memcpy_start is paid whole")
-	}
-}
-
 // batchedFit is t = call + block(b) (n + early min(n, first)) + B/link of batched
 // copies: the driver takes another way for some sizes of block, and the first
 // of many blocks cost more.
@@ -157,9 +131,12 @@ func fitLoad(s *Samples, p *hw.Profile, from source) []model {
 		}
 	}
 
-	fit, held := s.of(probeLoadMemcpy).split(byAxis("block_bytes"), 2, nil)
+	copied := s.of(probeLoadMemcpy)
+	fit, held := splitCopies(copied)
 	l := &p.Load
-	fitCalls(fit, link).figures(from, &l.MemcpyBase, &l.MemcpyCall, &l.MemcpyLong, &l.MemcpyHalf, &l.MemcpyStart, &l.MemcpyWhole)
+	calls := fitCopies(copied, fit, link)
+	l.MemcpyPools = calls.poolRows(copied, fit, link, from)
+	calls.figures(from, &l.MemcpyBase, &l.MemcpyCall, &l.MemcpyLong, &l.MemcpyHalf, &l.MemcpyStart, &l.MemcpyWhole)
 	models := []model{{name: "load.memcpy", fit: fit, held: held, price: price(hw.LoadMemcpy), draw: draw}}
 
 	if fit, held = s.of(probeLoadBatched).split(byAxis("block_bytes"), 2, nil); len(fit) > 0 {
@@ -183,9 +160,6 @@ func fitLoad(s *Samples, p *hw.Profile, from source) []model {
 
 	all := s.of(probeLoadFlash)
 	fit, held = all.split(func(at datum) string { return byAxis("pool_mib")(at) + " " + byAxis("block_bytes")(at) }, 1, nil)
-	inPool := func(d data, pool int64) data {
-		return d.where(func(at datum) bool { return at.At("pool_mib") == pool })
-	}
 	k := fitKernel(inPool(fit, basePool), link)
 	p.Load.FlashLaunch = from.figure(k.launch*1e6, "us", "one gather kernel: submit and wait")
 	p.Load.FlashFloor = from.figure(k.floor*1e6, "us", "one gather kernel of few blocks")

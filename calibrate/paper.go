@@ -77,8 +77,8 @@ func (c *Calibration) fig4(a100 *hw.Profile, part string) paperFigure {
 	} else {
 		f.title = "KV saving bandwidth by block size (Fig. 4b)"
 		engines = []engine{
-			{"memcpy", probeSaveMemcpy, func(b, n int64) float64 { return priceSave(a100, hw.SaveMemcpy, n, b, 0) }},
-			{"FlashD2H", probeSaveFlash, func(b, n int64) float64 { return priceSave(a100, hw.SaveFlash, n, b, 0) }},
+			{"memcpy", probeSaveMemcpy, func(b, n int64) float64 { return priceSave(a100, hw.SaveMemcpy, n, b, basePool, 0) }},
+			{"FlashD2H", probeSaveFlash, func(b, n int64) float64 { return priceSave(a100, hw.SaveFlash, n, b, basePool, 0) }},
 		}
 	}
 	for _, e := range engines {

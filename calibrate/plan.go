@@ -131,7 +131,7 @@ func points(plan Plan, limits Limits) []Point {
 	all = append(all, linkPoints(s)...)
 	all = append(all, attentionPoints(s, limits)...)
 	all = append(all, savePoints(s, limits)...)
-	all = append(all, overlapPoints(s)...)
+	all = append(all, overlapPoints(s, limits)...)
 	all = append(all, loadPoints(s, limits)...)
 	all = append(all, livePoints(s)...)
 	return all
@@ -139,6 +139,13 @@ func points(plan Plan, limits Limits) []Point {
 
 // basePool is the pool, in MiB, at which block sizes and counts are varied.
 const basePool = 1024
+
+// besidePool is the pool, of those allowed, that saves beside prefill go to as
+// well as to the base one: as large as a serving loop's at moderate load.
+func (s scale) besidePool(limits Limits) int64 {
+	pools := slices.DeleteFunc(s.perPool(limits), func(m int64) bool { return m > 16*kib })
+	return slices.Max(pools)
+}
 
 // perPool returns pool sizes that the machine allows, base included, rising.
 func (s scale) perPool(limits Limits) []int64 {

@@ -100,7 +100,7 @@ const selectBudget = 2048
 const layersTimed = 32
 
 // overlapPoints are compute with transfers beside it.
-func overlapPoints(s scale) []Point {
+func overlapPoints(s scale, limits Limits) []Point {
 	var all []Point
 	for _, tokens := range s.beside {
 		for _, probe := range []string{probeBesideNone, probeBesideSave, probeBesideLoad, probeBesideFlash} {
@@ -117,6 +117,11 @@ func overlapPoints(s scale) []Point {
 		for _, probe := range []string{probeLayersNone, probeLayersMemcpy, probeLayersGPU, probeLayersFlash} {
 			all = append(all, point(probe, s.shapes[0], 2048, prefix, layersTimed))
 		}
+	}
+	first, last := s.layerPrefix[0], s.layerPrefix[len(s.layerPrefix)-1]
+	all = append(all, point(probePrefillMemcpy, s.shapes[0], 2048, first, layersTimed, basePool), point(probePrefillMemcpy, s.shapes[0], 2048, last, layersTimed, basePool))
+	if pool := s.besidePool(limits); pool > basePool {
+		all = append(all, point(probePrefillMemcpy, s.shapes[0], 2048, first, layersTimed, pool))
 	}
 	return all
 }

@@ -55,8 +55,9 @@ func loadPoints(s scale, limits Limits) []Point {
 	return all
 }
 
-// otherPool varies block size and count of FlashH2D, and has one point of each
-// other engine, whose cost no pool is expected to change.
+// otherPool varies block size and count of FlashH2D, has two counts of copies one
+// by one, whose cost grows with the pool, and one point of each other engine,
+// whose cost no pool is expected to change.
 func otherPool(s scale, limits Limits, pool int64) []Point {
 	var all []Point
 	for _, block := range s.poolBlocks {
@@ -66,12 +67,13 @@ func otherPool(s scale, limits Limits, pool int64) []Point {
 			}
 		}
 	}
-	const block, n = 16 * kib, 2048
+	const block, n, few = 16 * kib, 2048, 256
 	if fits(n, block, s.moved) && n*block <= pool*mib {
 		all = append(all, point(probeSaveGPU, "", block, n, pool), point(probeLoadMemcpy, "", block, n, pool))
 		if limits.Batched {
 			all = append(all, point(probeLoadBatched, "", block, n, pool))
 		}
+		all = append(all, point(probeLoadMemcpy, "", block, few, pool), point(probeSaveMemcpy, "", block, few, pool))
 		all = append(all, point(probeSaveMemcpy, "", block, n, pool), point(probeSaveFlash, "", block, n, pool, int64(limits.Threads)))
 	}
 	return all

@@ -55,8 +55,11 @@ const (
 	probeLayersMemcpy = "layers.save_memcpy"
 	probeLayersGPU    = "layers.save_gpu"
 	probeLayersFlash  = "layers.save_flash"
-	probeLive         = "live.step"
-	probeLiveOffload  = "live.step_offload"
+
+	probePrefillMemcpy = "prefill.save_memcpy"
+
+	probeLive        = "live.step"
+	probeLiveOffload = "live.step_offload"
 )
 
 // probes is every kind of measurement, in the order of measuring.
@@ -101,6 +104,7 @@ var probes = []Probe{
 	{probeLayersMemcpy, "the same, each layer's KV saved by one memcpy a block", "ss_memcpy_blocks", []string{"chunk_tokens", "prefix_tokens", "layers"}},
 	{probeLayersGPU, "the same, each layer's KV saved by the GPU scatter kernel", "ss_gpu_scatter", []string{"chunk_tokens", "prefix_tokens", "layers"}},
 	{probeLayersFlash, "the same, each layer's KV saved by FlashD2H", "ss_flash_d2h", []string{"chunk_tokens", "prefix_tokens", "layers"}},
+	{probePrefillMemcpy, "the same, each layer's KV saved by one memcpy a block to blocks anywhere in a pinned pool, as many calls a layer as the serving loop makes, launched no further ahead of the saves than its save buffer allows", "ss_memcpy_blocks", []string{"chunk_tokens", "prefix_tokens", "layers", "pool_mib"}},
 	{probeLive, "a decode step of the live loop, dense, KV in HBM: what of it GPU events do not see", "all of a layer", []string{"layers", "requests"}},
 	{probeLiveOffload, "the same with selected blocks and offloading", "all of a layer", []string{"layers", "requests"}},
 }
@@ -112,7 +116,7 @@ func Probes() []Probe { return slices.Clone(probes) }
 var shaped = []string{
 	probeLinears, probePointwise, probeHead, probeEmbed, probePrefill, probeChunked, probeDense, probeSparse, probePSA, probePSALaunches, probeSelect,
 	probeBesideNone, probeBesideSave, probeBesideLoad, probeBesideFlash,
-	probeLayersNone, probeLayersMemcpy, probeLayersGPU, probeLayersFlash, probeLive, probeLiveOffload,
+	probeLayersNone, probeLayersMemcpy, probeLayersGPU, probeLayersFlash, probePrefillMemcpy, probeLive, probeLiveOffload,
 }
 
 func probeOf(name string) *Probe {

@@ -152,7 +152,7 @@ func (g *rig) Prepare(p Point) (Timed, error) {
 // dispensable makes the failure of a probe that a profile does without one that
 // only leaves the point out.
 func dispensable(p Point, err error) error {
-	if err == nil || !slices.Contains([]string{probeCallsNone, probeCallsSave, probeCallsLoad, probeLive, probeLiveOffload}, p.Probe) {
+	if err == nil || !slices.Contains([]string{probeCallsNone, probeCallsSave, probeCallsLoad, probePrefillMemcpy, probeLive, probeLiveOffload}, p.Probe) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", ErrSkip, err)
@@ -220,6 +220,8 @@ func (g *rig) setup(s *cuda.Session, p Point) (*setup, error) {
 		return g.setupBeside(s, p)
 	case probeLayersNone, probeLayersMemcpy, probeLayersGPU, probeLayersFlash:
 		return g.setupLayers(s, p)
+	case probePrefillMemcpy:
+		return g.setupPrefillSaves(s, p)
 	case probeCallsNone, probeCallsSave, probeCallsLoad:
 		return g.setupCalls(s, p)
 	}

@@ -125,3 +125,41 @@ func (g *rig) setupLayers(s *cuda.Session, p Point) (*setup, error) {
 	t.verify = both(verify, moved)
 	return t, err
 }
+
+// What the serving loop does beside saving prefill's KV.
+const (
+	layersBuffered = 8 // 256 MiB of KV of 2048 tokens of LWM-7B
+	layerLaunches  = 9 // calls beside linears, attention and the copy of lists: 15 in all
+	layerLists     = 16 * kib
+)
+
+// setupPrefillSaves readies the same with the serving loop's calls: its other
+// launches are empty kernels, as their computation is a small part.
+func (g *rig) setupPrefillSaves(s *cuda.Session, p Point) (*setup, error) {
+	m, err := shapeModel(p.Shape)
+	if err != nil {
+		return nil, err
+	}
+	chunk := p.At("chunk_tokens")
+	layer, verify, err := g.layerOp(s, m, chunk, p.At("prefix_tokens"))
+	if err != nil {
+		return nil, err
+	}
+	lists, err := g.poisoned(s, layerLists)
+	if err != nil {
+		return nil, err
+	}
+	count, block := chunk/blockTokens*int64(m.KVHeads), m.Geometry(blockTokens).BlockBytes
+	op, moved, err := g.saveOp(s, probeSaveMemcpy, count, block, p.At("pool_mib")*mib, 0)
+	if err != nil {
+		return nil, err
+	}
+	host, _ := g.pool.at(0) // after saveOp: the pool is there
+	layer = append(layer, &cuda.MemcpyArgs{Dst: lists, Src: host, Bytes: layerLists})
+	for range layerLaunches {
+		layer = append(layer, &cuda.EmptyArgs{})
+	}
+	// Warm-up runs last as long as a card needs to settle.
+	return &setup{verify: both(verify, moved),
+		layers: &cuda.Layers{Compute: layer, Save: []cuda.Operation{op}, Layers: int(p.At("layers")), Buffered: layersBuffered}}, nil
+}

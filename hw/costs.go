@@ -43,7 +43,7 @@ func newCoster(p *Profile, m *Model, opts *DeviceOptions) coster {
 
 		progressive: newProgressive(p, m, opts),
 	}
-	c.notes = newNotes(p, m, &c)
+	c.notes = newNotes(p, m, &c, opts.LoadEngine)
 	return c
 }
 

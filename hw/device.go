@@ -137,6 +137,10 @@ func (d *Device) Begin(s *sim.Step) error {
 	d.costs.known = false // so that the step's own bits are set anew
 	if d.loader != nil {
 		d.rate, d.bigPool = d.loader.rateAt(s.DRAMBytes)
+		d.bigPool = d.loader.copies.over(s.DRAMBytes) || d.bigPool
+	}
+	if d.saver != nil {
+		d.saver.copies.over(s.DRAMBytes)
 	}
 	d.saves.advance(d.now)
 	d.pass(d.host+des.Time(s.Requests)*d.request, &d.phases.Host)
@@ -209,7 +213,7 @@ func (d *Device) Compute(_ int, w *sim.Work) error {
 		d.tokens = w.Tokens
 	}
 	d.layers++
-	d.enqueue()
+	d.enqueue(len(w.Prefill) > 0)
 	return nil
 }
 
@@ -218,7 +222,7 @@ func (d *Device) Finish() (sim.Timing, error) {
 	if !d.running {
 		return sim.Timing{}, errors.New("hw: Finish outside a step")
 	}
-	d.enqueue() // of a Move that no Compute followed
+	d.enqueue(false) // of a Move that no Compute followed
 	d.compute(nanoseconds(d.costs.head.seconds(d.tokens, d.step.Sampled)), &d.phases.Head)
 	if idle := des.Time(d.sparse)*d.launch + d.waited - d.busy; idle > 0 {
 		d.pass(idle, &d.phases.Host)
@@ -287,13 +291,17 @@ func (d *Device) load(n, blockBytes int64) {
 }
 
 // enqueue hands the layer's saves to the D2H queue and waits until it fits the
-// save buffer.
-func (d *Device) enqueue() {
+// save buffer. Saves of a step that prefills cost what they cost beside it.
+func (d *Device) enqueue(prefill bool) {
 	if d.pending == 0 {
 		return
 	}
 	d.costs.notes.mark(noteScatter, d.saver.outside, float64(d.opts.ScatterThreads))
-	work := nanoseconds(d.saver.seconds(d.pending, d.bytes))
+	seconds := d.saver.seconds
+	if prefill {
+		seconds = d.saver.besidePrefill
+	}
+	work := nanoseconds(seconds(d.pending, d.bytes))
 	d.saves.push(d.pending*d.bytes, work)
 	d.pending = 0
 	d.pass(d.saves.until(d.opts.SaveBufferBytes), &d.phases.SaveStall)

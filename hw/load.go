@@ -21,8 +21,8 @@ const (
 // base, start, long, early and flash's block are 0 in profiles that do not give them; a
 // batched copy's block is one figure, or rows by block size.
 //
-// rate falls with the size of the host pool that the kernel reads in place
-// (TLB reach), straight in log size. Never below n b / link, nor below the
+// rate falls, and the call of a memcpy a block grows, with the size of the host
+// pool (TLB reach), straight in log size. Never below n b / link, nor below the
 // link's nominal speed.
 type loader struct {
 	engine      string
@@ -41,7 +41,7 @@ func newLoader(p *Profile, engine string) (loader, error) {
 	switch engine {
 	case LoadMemcpy:
 		f := &p.Load
-		l.copies = newCopies(f.MemcpyBase, f.MemcpyCall, f.MemcpyLong, f.MemcpyHalf, f.MemcpyStart, f.MemcpyWhole)
+		l.copies = newCopies(f.MemcpyBase, f.MemcpyCall, f.MemcpyLong, f.MemcpyHalf, f.MemcpyStart, f.MemcpyWhole, f.MemcpyPools)
 	case LoadBatched:
 		l.call, l.block = p.Load.BatchedCall.SI(), p.Load.BatchedBlock.SI()
 		l.early, l.first = p.Load.BatchedEarly.optional(), p.Load.BatchedFirst.optional()
@@ -83,25 +83,4 @@ func (l *loader) seconds(n, blockBytes int64, rate float64) float64 {
 	counted := float64(n) + l.early*math.Min(float64(n), l.first)
 	t := l.call + counted*block + bytes/rate + l.copies.seconds(n, blockBytes)
 	return max(t, l.floor, bytes/l.link)
-}
-
-// copies is what one memcpy a block costs beside the bytes.
-type copies struct {
-	base, call, long, half, start, whole float64
-}
-
-func newCopies(base, call, long, half, start, whole Figure) copies {
-	return copies{base.optional(), call.SI(), long.optional(), half.optional(), start.optional(), whole.optional()}
-}
-
-// seconds is 0 of the zero value: engines that copy another way.
-func (c *copies) seconds(n, blockBytes int64) float64 {
-	t := c.base + float64(n)*c.call
-	if c.long > 0 {
-		t += float64(n) * c.long * float64(n) / (float64(n) + c.half)
-	}
-	if c.start > 0 {
-		t += c.start * math.Min(1, float64(blockBytes)/c.whole)
-	}
-	return t
 }

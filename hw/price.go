@@ -13,17 +13,29 @@ func (p *Profile) LoadSeconds(engine string, blocks, blockBytes, poolBytes int64
 		return 0, err
 	}
 	rate, _ := l.rateAt(poolBytes)
+	l.copies.over(poolBytes)
 	return l.seconds(blocks, blockBytes, rate), nil
 }
 
-// SaveSeconds returns the time in which an engine saves blocks; threads are
-// FlashD2H's, 0 for the profile's own.
-func (p *Profile) SaveSeconds(engine string, blocks, blockBytes int64, threads int) (float64, error) {
+// SaveSeconds returns the time in which an engine saves blocks to a host pool
+// of the given size; threads are FlashD2H's, 0 for the profile's own.
+func (p *Profile) SaveSeconds(engine string, blocks, blockBytes, poolBytes int64, threads int) (float64, error) {
 	s, err := newSaver(p, engine, threads)
 	if err != nil {
 		return 0, err
 	}
+	s.copies.over(poolBytes)
 	return s.seconds(blocks, blockBytes), nil
+}
+
+// BesidePrefillSeconds is SaveSeconds while prefill is computed.
+func (p *Profile) BesidePrefillSeconds(engine string, blocks, blockBytes, poolBytes int64, threads int) (float64, error) {
+	s, err := newSaver(p, engine, threads)
+	if err != nil {
+		return 0, err
+	}
+	s.copies.over(poolBytes)
+	return s.besidePrefill(blocks, blockBytes), nil
 }
 
 // LinearsSeconds returns the time of one layer's linears.

@@ -194,27 +194,34 @@ type PSAFew struct {
 
 // Loading holds the DRAM->HBM engines.
 type Loading struct {
-	MemcpyCall   Figure    `toml:"memcpy_call" dim:"time"`                       // per block
-	MemcpyBase   Figure    `toml:"memcpy_base,omitempty" dim:"time,optional"`    // per batch of blocks
-	MemcpyLong   Figure    `toml:"memcpy_long,omitempty" dim:"time,optional"`    // per block, where a batch is long
-	MemcpyHalf   Figure    `toml:"memcpy_half,omitempty" dim:"count,optional"`   // blocks of a batch at which half of it is paid
-	MemcpyStart  Figure    `toml:"memcpy_start,omitempty" dim:"time,optional"`   // per batch, where blocks are large
-	MemcpyWhole  Figure    `toml:"memcpy_whole,omitempty" dim:"size,optional"`   // bytes of a block from which all of it is paid
-	BatchedCall  Figure    `toml:"batched_call" dim:"time"`                      // per batch
-	BatchedBlock Figure    `toml:"batched_block" dim:"time"`                     // per block
-	BatchedEarly Figure    `toml:"batched_early,omitempty" dim:"share,optional"` // share by which each of the first blocks costs more
-	BatchedFirst Figure    `toml:"batched_first,omitempty" dim:"count,optional"` // how many these are
-	BatchedSizes []SizeRow `toml:"batched_sizes,omitempty"`                      // per block by its size; batched_block is not read then
-	FlashLaunch  Figure    `toml:"flash_launch" dim:"time"`
-	FlashFloor   Figure    `toml:"flash_floor,omitempty" dim:"time,optional"`
-	FlashBlock   Figure    `toml:"flash_block,omitempty" dim:"time,optional"` // per block, seen where blocks are small
-	Flash        []PoolRow `toml:"flash"`
+	MemcpyCall   Figure     `toml:"memcpy_call" dim:"time"`                       // per block
+	MemcpyBase   Figure     `toml:"memcpy_base,omitempty" dim:"time,optional"`    // per batch of blocks
+	MemcpyLong   Figure     `toml:"memcpy_long,omitempty" dim:"time,optional"`    // per block, where a batch is long
+	MemcpyHalf   Figure     `toml:"memcpy_half,omitempty" dim:"count,optional"`   // blocks of a batch at which half of it is paid
+	MemcpyStart  Figure     `toml:"memcpy_start,omitempty" dim:"time,optional"`   // per batch, where blocks are large
+	MemcpyWhole  Figure     `toml:"memcpy_whole,omitempty" dim:"size,optional"`   // bytes of a block from which all of it is paid
+	MemcpyPools  []PoolTime `toml:"memcpy_pools,omitempty"`                       // per block by the host pool; memcpy_call is not read then
+	BatchedCall  Figure     `toml:"batched_call" dim:"time"`                      // per batch
+	BatchedBlock Figure     `toml:"batched_block" dim:"time"`                     // per block
+	BatchedEarly Figure     `toml:"batched_early,omitempty" dim:"share,optional"` // share by which each of the first blocks costs more
+	BatchedFirst Figure     `toml:"batched_first,omitempty" dim:"count,optional"` // how many these are
+	BatchedSizes []SizeRow  `toml:"batched_sizes,omitempty"`                      // per block by its size; batched_block is not read then
+	FlashLaunch  Figure     `toml:"flash_launch" dim:"time"`
+	FlashFloor   Figure     `toml:"flash_floor,omitempty" dim:"time,optional"`
+	FlashBlock   Figure     `toml:"flash_block,omitempty" dim:"time,optional"` // per block, seen where blocks are small
+	Flash        []PoolRow  `toml:"flash"`
 }
 
 // PoolRow is the rate of a kernel that reads a pinned host pool of some size.
 type PoolRow struct {
 	PoolGiB float64 `toml:"pool_gib"`
 	Figure  `dim:"rate"`
+}
+
+// PoolTime is the time of one copy to or from a pinned host pool of some size.
+type PoolTime struct {
+	PoolGiB float64 `toml:"pool_gib"`
+	Figure  `dim:"time"`
 }
 
 // SizeRow is a time per block for blocks of some size.
@@ -225,16 +232,20 @@ type SizeRow struct {
 
 // Saving holds the HBM->DRAM engines.
 type Saving struct {
-	MemcpyCall  Figure `toml:"memcpy_call" dim:"time"`                     // per block
-	MemcpyBase  Figure `toml:"memcpy_base,omitempty" dim:"time,optional"`  // per batch of blocks
-	MemcpyLong  Figure `toml:"memcpy_long,omitempty" dim:"time,optional"`  // per block, where a batch is long
-	MemcpyHalf  Figure `toml:"memcpy_half,omitempty" dim:"count,optional"` // blocks of a batch at which half of it is paid
-	MemcpyStart Figure `toml:"memcpy_start,omitempty" dim:"time,optional"` // per batch, where blocks are large
-	MemcpyWhole Figure `toml:"memcpy_whole,omitempty" dim:"size,optional"` // bytes of a block from which all of it is paid
-	GPULaunch   Figure `toml:"gpu_launch" dim:"time"`
-	GPUFloor    Figure `toml:"gpu_floor,omitempty" dim:"time,optional"`
-	GPUBlock    Figure `toml:"gpu_block,omitempty" dim:"time,optional"` // per block, seen where blocks are small
-	GPURate     Figure `toml:"gpu_rate" dim:"rate"`
+	MemcpyCall  Figure     `toml:"memcpy_call" dim:"time"`                     // per block
+	MemcpyBase  Figure     `toml:"memcpy_base,omitempty" dim:"time,optional"`  // per batch of blocks
+	MemcpyLong  Figure     `toml:"memcpy_long,omitempty" dim:"time,optional"`  // per block, where a batch is long
+	MemcpyHalf  Figure     `toml:"memcpy_half,omitempty" dim:"count,optional"` // blocks of a batch at which half of it is paid
+	MemcpyStart Figure     `toml:"memcpy_start,omitempty" dim:"time,optional"` // per batch, where blocks are large
+	MemcpyWhole Figure     `toml:"memcpy_whole,omitempty" dim:"size,optional"` // bytes of a block from which all of it is paid
+	MemcpyPools []PoolTime `toml:"memcpy_pools,omitempty"`                     // per block by the host pool; memcpy_call is not read then
+	// MemcpyBeside is what a block takes longer while prefill is computed beside
+	// its save: kernels use HBM, and their launches the driver.
+	MemcpyBeside Figure `toml:"memcpy_beside,omitempty" dim:"time,optional"`
+	GPULaunch    Figure `toml:"gpu_launch" dim:"time"`
+	GPUFloor     Figure `toml:"gpu_floor,omitempty" dim:"time,optional"`
+	GPUBlock     Figure `toml:"gpu_block,omitempty" dim:"time,optional"` // per block, seen where blocks are small
+	GPURate      Figure `toml:"gpu_rate" dim:"rate"`
 	// Contention is the share of compute lost while the GPU scatter kernel runs.
 	Contention Figure       `toml:"contention" dim:"share"`
 	FlashCall  Figure       `toml:"flash_call" dim:"time"`                     // the one memcpy into staging

@@ -227,6 +227,16 @@ func (p *Profile) checkCurves() (string, error) {
 			return fmt.Sprintf("load.flash[%d].pool_gib", i), fmt.Errorf("want sizes that rise from row to row, got %v", r.PoolGiB)
 		}
 	}
+	for _, c := range []struct {
+		name string
+		rows []PoolTime
+	}{{"load.memcpy_pools", p.Load.MemcpyPools}, {"save.memcpy_pools", p.Save.MemcpyPools}} {
+		for i, r := range c.rows {
+			if !(r.PoolGiB > 0) || math.IsInf(r.PoolGiB, 0) || i > 0 && r.PoolGiB <= c.rows[i-1].PoolGiB {
+				return fmt.Sprintf("%s[%d].pool_gib", c.name, i), fmt.Errorf("want sizes that rise from row to row, got %v", r.PoolGiB)
+			}
+		}
+	}
 	if len(p.Save.Scatter) == 0 {
 		return "save.scatter", errors.New("want at least one row")
 	}

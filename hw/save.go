@@ -14,7 +14,7 @@ const (
 
 // saver prices one layer's saves of n blocks of b bytes each.
 //
-//	memcpy  as loader's
+//	memcpy  as loader's, and n beside where prefill is computed meanwhile
 //	gpu     t = max(floor, launch + n block + B / rate), B = n b; compute loses the
 //	        share contention of its speed while the kernel runs
 //	flash   t = call + threads wake + join + n block + near / min(link, scatter(threads)) +
@@ -30,6 +30,7 @@ type saver struct {
 	call, block float64 // seconds
 	floor       float64
 	copies      copies
+	beside      float64 // seconds of a block, where prefill runs beside its save
 	link, rate  float64 // bytes/s
 	near        float64 // bytes at rate; 0: all
 	far         float64 // bytes/s of the others
@@ -46,7 +47,8 @@ func newSaver(p *Profile, engine string, threads int) (saver, error) {
 	switch engine {
 	case SaveMemcpy:
 		f := &p.Save
-		s.copies = newCopies(f.MemcpyBase, f.MemcpyCall, f.MemcpyLong, f.MemcpyHalf, f.MemcpyStart, f.MemcpyWhole)
+		s.copies = newCopies(f.MemcpyBase, f.MemcpyCall, f.MemcpyLong, f.MemcpyHalf, f.MemcpyStart, f.MemcpyWhole, f.MemcpyPools)
+		s.beside = f.MemcpyBeside.optional()
 	case SaveGPU:
 		s.call, s.block = p.Save.GPULaunch.SI(), p.Save.GPUBlock.optional()
 		s.floor = p.Save.GPUFloor.optional()
@@ -85,6 +87,14 @@ func newSaver(p *Profile, engine string, threads int) (saver, error) {
 		return saver{}, fmt.Errorf("save engine: want memcpy, gpu or flash, got %q", engine)
 	}
 	return s, nil
+}
+
+// besidePrefill returns the time of n blocks on the link while prefill is
+// computed. It is dearer by one figure, whatever prefill computes: a copy waits
+// for HBM and for the driver's lock, and those of one layer last longer than
+// what is computed beside them.
+func (s *saver) besidePrefill(n, blockBytes int64) float64 {
+	return s.seconds(n, blockBytes) + float64(n)*s.beside
 }
 
 // seconds returns the time of n blocks on the link.

@@ -1,0 +1,115 @@
+package hw
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"sparseserve/sim"
+)
+
+func timeFigure(us float64) Figure {
+	return Figure{Value: us, Unit: "us", From: Measured, Source: "a test"}
+}
+
+// A memcpy a block costs what its row of the host pool says, straight in log
+// size and held beyond; without rows the pool does not matter.
+func TestCopiesCostByTheHostPool(t *testing.T) {
+	p := mustProfile(t, "h200")
+	p.Load.MemcpyPools, p.Save.MemcpyPools = nil, nil
+	const n, block = 300, 16 << 10
+	seconds := func(load bool, pool int64) float64 {
+		t.Helper()
+		s, err := p.SaveSeconds(SaveMemcpy, n, block, pool, 0)
+		if load {
+			s, err = p.LoadSeconds(LoadMemcpy, n, block, pool)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	flat := map[bool]float64{true: seconds(true, 1<<30), false: seconds(false, 1<<30)}
+	for load, want := range flat {
+		if got := seconds(load, 64<<30); got != want {
+			t.Errorf("load %v over 64 GiB: %v s without rows, want %v", load, got, want)
+		}
+	}
+	p.Load.MemcpyPools = []PoolTime{{1, p.Load.MemcpyCall}, {16, timeFigure(p.Load.MemcpyCall.SI()*1e6 + 0.4)}}
+	p.Save.MemcpyPools = []PoolTime{{1, p.Save.MemcpyCall}, {16, timeFigure(p.Save.MemcpyCall.SI()*1e6 + 0.4)}}
+	for _, c := range []struct {
+		pool int64
+		more float64 // us a block
+	}{{0, 0}, {1 << 28, 0}, {1 << 30, 0}, {4 << 30, 0.2}, {16 << 30, 0.4}, {96 << 30, 0.4}} {
+		for load, want := range flat {
+			if got := (seconds(load, c.pool) - want) / n * 1e6; math.Abs(got-c.more) > 1e-6 {
+				t.Errorf("load %v over %d bytes: a block takes %.3f us longer, want %.3f", load, c.pool, got, c.more)
+			}
+		}
+	}
+	p.Save.MemcpyPools[1].PoolGiB = 1
+	if path, err := p.validate(); path != "save.memcpy_pools[1].pool_gib" {
+		t.Errorf("rows of one pool: %s, %v", path, err)
+	}
+}
+
+// The device prices loads and saves by the pool in use at the step's start, and
+// says where that is larger than measured.
+func TestDevicePricesCopiesByPool(t *testing.T) {
+	p := mustProfile(t, "h200")
+	p.Load.MemcpyPools = []PoolTime{{1, timeFigure(2)}, {16, timeFigure(3)}}
+	p.Save.MemcpyPools = []PoolTime{{1, timeFigure(1)}, {16, timeFigure(3)}}
+	step := func(pool int64) (sim.Timing, *Device) {
+		d, err := NewDevice(p, mustModel(t, "lwm-7b"), DeviceOptions{LoadEngine: LoadMemcpy, SaveEngine: SaveMemcpy, SaveBufferBytes: 1 << 40})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := sim.Work{Tokens: 8, Decodes: 8, DecodeTokens: 8 * 2048, ScoredBlocks: 8 * 400, Sparse: true}
+		return runStep(t, d, &sim.Step{DRAMBytes: pool}, 1, &w, 1000, 1000), d
+	}
+	small, _ := step(1 << 30)
+	large, d := step(32 << 30)
+	if more := (large.Phases.LoadStall - small.Phases.LoadStall).Seconds(); math.Abs(more-1000e-6) > 1e-6 {
+		t.Errorf("1000 loads take %v s longer over the larger pool, want 1 ms", more)
+	}
+	if more := (large.SavesDone - small.SavesDone).Seconds(); more < 2000e-6 {
+		t.Errorf("1000 saves are done %v s later over the larger pool, want 2 ms and what the loads take longer", more)
+	}
+	if notes := d.ExtrapolationNotes(large.Extrapolated); len(notes) != 1 || !strings.Contains(notes[0], "memcpy a block: asked for a host pool of 32.0 GiB, measured to 16 GiB") {
+		t.Errorf("notes of the larger pool: %q", notes)
+	}
+}
+
+// Saves of a step that prefills take a figure longer a block, those of others
+// and of other engines do not.
+func TestSavesBesidePrefill(t *testing.T) {
+	const n = 2048
+	for _, c := range []struct {
+		name, engine string
+		work         sim.Work
+		more         float64 // seconds
+	}{
+		{"prefill", SaveMemcpy, sim.Work{Tokens: 2048, Prefill: []sim.Span{{Query: 2048}}}, n * 0.5e-6},
+		{"decode", SaveMemcpy, sim.Work{Tokens: 8, Decodes: 8, DecodeTokens: 8 * 2048}, 0},
+		{"FlashD2H", SaveFlash, sim.Work{Tokens: 2048, Prefill: []sim.Span{{Query: 2048}}}, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var done [2]float64
+			for i := range done {
+				p := mustProfile(t, "h200")
+				p.Save.MemcpyBeside = Figure{}
+				if i == 1 {
+					p.Save.MemcpyBeside = timeFigure(0.5)
+				}
+				d, err := NewDevice(p, mustModel(t, "lwm-7b"), DeviceOptions{SaveEngine: c.engine, SaveBufferBytes: 1 << 40})
+				if err != nil {
+					t.Fatal(err)
+				}
+				done[i] = runStep(t, d, &sim.Step{}, 1, &c.work, 0, n).SavesDone.Seconds()
+			}
+			if more := done[1] - done[0]; math.Abs(more-c.more) > 1e-8 {
+				t.Errorf("saves are done %v s later, want %v", more, c.more)
+			}
+		})
+	}
+}
