@@ -55,6 +55,7 @@ func (n *nothing) StreamWait(cuda.Stream, cuda.Event) error         { return nil
 func (n *nothing) DeviceSync() error                                { return nil }
 func (n *nothing) EventCreate() (cuda.Event, error)                 { return 1, nil }
 func (n *nothing) EventDestroy(cuda.Event) error                    { return nil }
+func (n *nothing) EventSync(cuda.Event) error                       { return nil }
 func (n *nothing) EventRecord(cuda.Event, cuda.Stream) error        { return nil }
 func (n *nothing) SaverCreate(int, int64, int) (cuda.Saver, error)  { return 1, nil }
 func (n *nothing) SaverDestroy(cuda.Saver) error                    { return nil }
@@ -68,17 +69,23 @@ func (n *nothing) FlashH2D(*cuda.BlocksArgs, cuda.Stream) error     { return n.c
 func (n *nothing) GPUScatter(*cuda.BlocksArgs, cuda.Stream) error   { return n.call() }
 func (n *nothing) MemcpyBlocks(*cuda.BlocksArgs, cuda.Stream) error { return n.call() }
 func (n *nothing) Decode(*cuda.DecodeArgs, cuda.Stream) error       { return n.call() }
-func (n *nothing) Prefill(*cuda.PrefillArgs, cuda.Stream) error     { return n.call() }
-func (n *nothing) Digest(*cuda.DigestArgs, cuda.Stream) error       { return n.call() }
-func (n *nothing) Select(*cuda.SelectArgs, cuda.Stream) error       { return n.call() }
-func (n *nothing) Linear(*cuda.LinearArgs, cuda.Stream) error       { return n.call() }
-func (n *nothing) Embed(*cuda.EmbedArgs, cuda.Stream) error         { return n.call() }
-func (n *nothing) RMSNorm(*cuda.RMSNormArgs, cuda.Stream) error     { return n.call() }
-func (n *nothing) Rope(*cuda.RopeArgs, cuda.Stream) error           { return n.call() }
-func (n *nothing) KVWrite(*cuda.RopeArgs, cuda.Stream) error        { return n.call() }
-func (n *nothing) SiluMul(*cuda.SiluMulArgs, cuda.Stream) error     { return n.call() }
-func (n *nothing) Argmax(*cuda.ArgmaxArgs, cuda.Stream) error       { return n.call() }
-func (n *nothing) Memcpy(*cuda.MemcpyArgs, cuda.Stream) error       { return n.call() }
+func (n *nothing) PSAState(*cuda.PSAArgs) (int64, error)            { return 1 << 20, nil }
+func (n *nothing) PSA(*cuda.PSAArgs, cuda.Stream) error             { return n.call() }
+func (n *nothing) PSAPipeline(a *cuda.PSAPipelineArgs, _ cuda.Stream) error {
+	*a.Loaded = a.Microbatches
+	return n.call()
+}
+func (n *nothing) Prefill(*cuda.PrefillArgs, cuda.Stream) error { return n.call() }
+func (n *nothing) Digest(*cuda.DigestArgs, cuda.Stream) error   { return n.call() }
+func (n *nothing) Select(*cuda.SelectArgs, cuda.Stream) error   { return n.call() }
+func (n *nothing) Linear(*cuda.LinearArgs, cuda.Stream) error   { return n.call() }
+func (n *nothing) Embed(*cuda.EmbedArgs, cuda.Stream) error     { return n.call() }
+func (n *nothing) RMSNorm(*cuda.RMSNormArgs, cuda.Stream) error { return n.call() }
+func (n *nothing) Rope(*cuda.RopeArgs, cuda.Stream) error       { return n.call() }
+func (n *nothing) KVWrite(*cuda.RopeArgs, cuda.Stream) error    { return n.call() }
+func (n *nothing) SiluMul(*cuda.SiluMulArgs, cuda.Stream) error { return n.call() }
+func (n *nothing) Argmax(*cuda.ArgmaxArgs, cuda.Stream) error   { return n.call() }
+func (n *nothing) Memcpy(*cuda.MemcpyArgs, cuda.Stream) error   { return n.call() }
 func (n *nothing) Upload(a *cuda.MemcpyArgs, _ cuda.Stream) error {
 	n.uploads.Add(1)
 	n.bytes.Add(a.Bytes)
@@ -97,14 +104,15 @@ func (w *equals) Next() (sim.Arrival, bool, error) {
 // HBM for 1.1 and for 2 times what 16 requests select in one step. A layer of the GPU takes 150 us, which ns/op includes.
 func BenchmarkHost(b *testing.B) {
 	for _, c := range []struct {
-		requests int
-		gib      int64
-	}{{1, 2}, {4, 6}, {16, 24}, {16, 40}} {
-		b.Run(fmt.Sprintf("%d requests, %d GiB", c.requests, c.gib), func(b *testing.B) { benchmarkHost(b, c.requests, c.gib<<30) })
+		selection string
+		requests  int
+		gib       int64
+	}{{"arkvale", 1, 2}, {"arkvale", 4, 6}, {"arkvale", 16, 24}, {"arkvale", 16, 40}, {"arkvale", 6, 20}, {"psa", 6, 20}, {"psa, each head", 6, 20}, {"arkvale", 6, 9}, {"psa, each head", 6, 10}} {
+		b.Run(fmt.Sprintf("%s, %d requests, %d GiB", c.selection, c.requests, c.gib), func(b *testing.B) { benchmarkHost(b, c.selection, c.requests, c.gib<<30) })
 	}
 }
 
-func benchmarkHost(b *testing.B, requests int, kv int64) {
+func benchmarkHost(b *testing.B, selection string, requests int, kv int64) {
 	model, err := hw.LoadModel("lwm-7b")
 	if err != nil {
 		b.Fatal(err)
@@ -114,6 +122,15 @@ func benchmarkHost(b *testing.B, requests int, kv int64) {
 		Offload: true, LoadEngine: "flash", SaveEngine: "flash", Eviction: "lru", Pool: "unified",
 		DRAMGiB: 224, SaveBuffer: 256, Base: "vllm", MaxRequests: 16, MaxTokens: 2048, Watermark: 0.01,
 		Window: 12, Prefill: "layer", ChunkTokens: 2048, Heads: "full",
+	}
+	switch selection {
+	case "psa":
+		spec.Selection, spec.Epsilon, spec.PSAStop = "psa", 0.84, "layer"
+	case "psa, each head":
+		spec.Selection, spec.Epsilon, spec.PSAStop = "psa", 0.49, sim.PSAStopHead
+	}
+	if spec.Progressive() {
+		spec.Microbatch, spec.Pipelined, spec.SinkBlocks = 16, true, 0
 	}
 	source, err := weights.NewRandom(weights.Config{
 		Layers: model.Layers, Hidden: model.Hidden, HeadsQ: model.QHeads, HeadsKV: model.KVHeads, HeadDim: model.HeadDim, FFN: model.FFN, Vocab: model.Vocab,

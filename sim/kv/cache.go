@@ -95,9 +95,11 @@ type Cache struct {
 	stats   Stats
 	loads   []int64 // by group of the sample
 
-	microbatch int     // blocks of one iteration of a progressive attention; 0 = it has none
-	rounds     []int64 // of missing, by microbatch
-	filled     []int64 // of the last Fill, by microbatch
+	microbatch int        // blocks of one iteration of a progressive attention; 0 = it has none
+	rounds     []int64    // of missing, by microbatch
+	filled     []int64    // of the last Fill, by microbatch
+	sorted     []BlockRef // scratch of sortRefs
+	starts     []int
 
 	trace   *Trace
 	detail  bool

@@ -41,7 +41,25 @@ func (c *Cache) Fill(li int) (loads int64, err error) {
 // sortRefs puts what is missing in the order of the rounds that need it, and
 // within a round as it was asked for.
 func (c *Cache) sortRefs() {
-	slices.SortStableFunc(c.refs, func(a, b BlockRef) int { return int(a.Round) - int(b.Round) })
+	next := c.starts[:0] // where the next block of each round goes
+	for i := range c.refs {
+		for len(next) <= int(c.refs[i].Round) {
+			next = append(next, 0)
+		}
+		next[c.refs[i].Round]++
+	}
+	at := 0
+	for r, n := range next {
+		next[r], at = at, at+n
+	}
+	c.starts = next
+	c.sorted = slices.Grow(c.sorted[:0], len(c.refs))[:len(c.refs)]
+	for i := range c.refs {
+		r := c.refs[i].Round
+		c.sorted[next[r]] = c.refs[i]
+		next[r]++
+	}
+	c.refs, c.sorted = c.sorted, c.refs
 }
 
 // Refs names the blocks that the last Fill loads, each once, until the next
