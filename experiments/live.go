@@ -91,6 +91,9 @@ func (l *Live) run(ctx context.Context, p Point, sink Sink, wrap func(sim.Device
 	if err != nil {
 		return sim.Summary{}, err
 	}
+	if !l.selects(&p.System) {
+		s.makeSelections()
+	}
 	err = l.On(func(m live.Machine) (err error) {
 		if l.Pinned != nil {
 			m = l.Pinned.On(m)
@@ -176,6 +179,20 @@ func (s *prepared) load() (live.Load, error) {
 		prompt := min(a.Prompt, limit)
 		load.Prompt = max(load.Prompt, prompt)
 		tokens = append(tokens, prompt+a.Output)
+		s.contexts = append(s.contexts, [2]int{prompt, prompt + a.Output})
+	}
+}
+
+// makeSelections has what the requests will select made before any step, as no
+// server makes it up: its GPU chooses.
+func (s *prepared) makeSelections() {
+	lib, spec := s.server.Library, &s.point.System
+	if lib == nil {
+		return
+	}
+	for _, c := range s.contexts {
+		kept := spec.SinkBlocks + spec.WindowBlocks
+		lib.Make(s.server.Geometry.Blocks(c[0])-kept, s.server.Geometry.Blocks(c[1])-kept)
 	}
 }
 

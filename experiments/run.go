@@ -65,6 +65,7 @@ type prepared struct {
 	server sim.Config
 
 	selections *os.File // recorded, that the server replays; nil: none
+	contexts   [][2]int // of a live run's requests: tokens, from the prompt's to the last
 }
 
 func (s *prepared) close() {

@@ -176,3 +176,27 @@ func TestPickAllocatesNothing(t *testing.T) {
 		t.Fatalf("%v allocations", n)
 	}
 }
+
+// Making streams beforehand leaves none to be made, and they are those that are made on demand.
+func TestLibraryMakesStreamsBeforehand(t *testing.T) {
+	setting := Setting{Digest: CuboidMean, Sinks: 2, Window: 2}
+	l, other := NewLibrary(flat{}, TopK{60}, setting, 3), NewLibrary(flat{}, TopK{60}, setting, 3)
+	l.Make(50, 100) // below the first grid point: all are selected
+	made := len(l.streams)
+	if want := 3 * (l.Grid(100) + 1); made != want {
+		t.Fatalf("%d streams made, want %d", made, want)
+	}
+	for grid := range l.Grid(100) + 1 {
+		for family := range uint16(3) {
+			c := Cursor{Family: family}
+			for step := range l.Steps() {
+				if got, want := l.Stream(c, grid).At(step), other.Stream(c, grid).At(step); !slices.Equal(got.Next, want.Next) || got.Used != want.Used {
+					t.Fatalf("family %d, grid %d, step %d: %+v, on demand %+v", family, grid, step, got, want)
+				}
+			}
+		}
+	}
+	if len(l.streams) != made {
+		t.Errorf("%d streams, %d made beforehand", len(l.streams), made)
+	}
+}

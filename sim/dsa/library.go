@@ -2,6 +2,7 @@ package dsa
 
 import (
 	"math"
+	"runtime"
 	"sort"
 	"sync"
 
@@ -153,6 +154,32 @@ func (l *Library) Stream(c Cursor, grid int) *Stream {
 		l.streams[l.key(c.Family, class, grid)] = s
 	}
 	return made[c.Class]
+}
+
+// Make makes the streams of contexts of from to to candidate blocks on all cores,
+// unless the policy decides for whole layers: a run whose time is measured would
+// make them in its steps, which a server does not.
+func (l *Library) Make(from, to int) {
+	if l.ByLayer() {
+		return
+	}
+	var work sync.WaitGroup
+	type place struct{ family, grid int }
+	todo := make(chan place)
+	for range runtime.GOMAXPROCS(0) {
+		work.Go(func() {
+			for p := range todo {
+				l.Stream(Cursor{Family: uint16(p.family)}, p.grid)
+			}
+		})
+	}
+	for grid := max(0, l.Grid(from)); grid <= l.Grid(to); grid++ {
+		for family := range l.families {
+			todo <- place{family, grid}
+		}
+	}
+	close(todo)
+	work.Wait()
 }
 
 func (l *Library) key(family uint16, class, grid int) int {
