@@ -159,8 +159,9 @@ __global__ void __launch_bounds__(kWarps * 32, 2) psa_cluster_kernel(PsaShape sh
     }
     if (used == count) done = true;
 
+    // The rings become the merge area, and behind it the first CTA's place for all of them: every warp's copies have landed, here and then elsewhere.
+    __syncthreads();
     cluster_arrive();
-    __syncthreads();  // the rings become the merge area, and behind it the first CTA's place for all of them
     auto &merge = *reinterpret_cast<Merge<D, kWarps> *>(shared);
     auto &all = *reinterpret_cast<Gathered<D> *>(shared + sizeof merge);
     merge.put(warp, state);
