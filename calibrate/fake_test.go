@@ -70,6 +70,10 @@ func (f *fakeBench) seconds(p Point) float64 {
 	case probeLiveOffload:
 		lists := 4 * p.At("requests") * int64(at.model.KVHeads) * liveBudget / blockTokens
 		return t.HostStepSeconds(p.At("requests")) + float64(p.At("layers"))*t.LayerSyncSeconds(lists)
+	case probeLiveLoads:
+		lists := 4 * p.At("requests") * int64(at.model.KVHeads) * liveBudget / blockTokens
+		layer := t.LayerSyncSeconds(lists) + float64(p.At("loads"))*t.LoadHostSeconds()
+		return t.HostStepSeconds(p.At("requests")) + float64(p.At("layers"))*layer
 	case probeDown, probeUp:
 		return t.LayerSyncSeconds(p.At("bytes")) / 2
 	case probePair:
@@ -158,6 +162,7 @@ func truth(name string) *hw.Profile {
 	p.Host.LayerRate = from.figure(5, "GB/s", "x")
 	p.Host.Step = from.figure(40, "us", "x")
 	p.Host.Request = from.figure(3, "us", "x")
+	p.Host.Load = from.figure(0.2, "us", "x")
 	p.Host.ListCopy, p.Host.ListRate = from.figure(9, "us", "x"), from.figure(20, "GB/s", "x")
 	p.Host.CallWait, p.Host.CopyWait = from.figure(2.5, "us", "x"), from.figure(1.5, "us", "x")
 	p.Load.MemcpyBase = from.figure(9, "us", "x")

@@ -2,6 +2,7 @@ package calibrate
 
 import (
 	"math"
+	"slices"
 
 	"sparseserve/hw"
 )
@@ -10,9 +11,10 @@ import (
 // request in it, and with offloading of each layer, where the selection comes
 // down and is looked up and the next launches begin.
 //
-//	t = step + requests request            t += layers (sync + bytes/rate)
+//	t = step + requests request            t += layers (sync + bytes/rate + loads load)
 //
-// with bytes of the layer's lists, 4 for each selected block. It stands for
+// with bytes of the layer's lists, 4 for each selected block, and the blocks that
+// it loads. It stands for
 // fitHost, whose copies of the same lists are waited for both ways: the loop
 // waits for one of them, and has to look blocks up.
 func fitLive(s *Samples, p *hw.Profile, from source) []model {
@@ -21,7 +23,9 @@ func fitLive(s *Samples, p *hw.Profile, from source) []model {
 		return nil
 	}
 	requests := func(at datum) float64 { return float64(at.At("requests")) }
-	fit, held := plain.split(together, 2, nil)
+	most := slices.Max(plain.values("requests"))
+	ends := func(at datum) bool { return at.At("requests") == 1 || at.At("requests") == most }
+	fit, held := plain.split(together, 2, ends)
 	c := linear(fit, one, requests)
 	p.Host.Step = from.figure(math.Max(c[0], 0)*1e6, "us", "a decode step of the live loop, dense, KV in HBM: what GPU events do not see of it")
 	p.Host.Request = perBlock(c[1], from, "the same, by requests")
@@ -34,22 +38,35 @@ func fitLive(s *Samples, p *hw.Profile, from source) []model {
 		return 4 * requests(at) * float64(at.model.KVHeads) * liveBudget / blockTokens
 	}
 	step := func(at datum) float64 { return math.Max(c[0], 0) + requests(at)*math.Max(c[1], 0) }
-	fit, held = offload.split(together, 2, nil)
+	loads := func(at datum) float64 {
+		if at.Probe == probeLiveLoads {
+			return float64(at.At("loads"))
+		}
+		return 0
+	}
+	fit, held = append(offload, s.of(probeLiveLoads)...).split(together, 2, ends)
 	var rest data // a layer's part
 	for _, at := range fit {
 		at.seconds = (at.seconds - step(at)) / layers(at)
 		rest = append(rest, at)
 	}
-	k := linear(rest, one, listBytes)
+	regressors := []func(datum) float64{one, listBytes}
+	if slices.ContainsFunc(rest, func(at datum) bool { return loads(at) > 0 }) {
+		regressors = append(regressors, loads)
+	}
+	k := linear(rest, regressors...)
 	const what = "a layer of the live loop, from the selection's way down to the first load: what GPU events see as idle"
 	p.Host.LayerSync = from.figure(math.Max(k[0], callBound.low)*1e6, "us", what)
-	p.Host.LayerRate = hw.Figure{}
+	p.Host.LayerRate, p.Host.Load = hw.Figure{}, hw.Figure{}
 	if k[1] > 0 {
 		p.Host.LayerRate = from.figure(1/k[1]*1e-9, "GB/s", what+", by the bytes of its lists")
 	}
+	if len(k) > 2 {
+		p.Host.Load = perBlock(k[2], from, what+", by the blocks that it loads")
+	}
 	return append(models, model{name: "host.layer_sync", fit: fit, held: held,
 		price: func(p *hw.Profile, at datum) float64 {
-			return p.HostStepSeconds(at.At("requests")) + layers(at)*p.LayerSyncSeconds(int64(listBytes(at)))
+			return p.HostStepSeconds(at.At("requests")) + layers(at)*(p.LayerSyncSeconds(int64(listBytes(at)))+loads(at)*p.LoadHostSeconds())
 		},
 		draw: picture{x: requests, xLabel: "requests"}})
 }

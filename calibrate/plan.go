@@ -89,7 +89,7 @@ func scaleOf(plan Plan) scale {
 		layerPrefix: []int64{0, 2048, 4096, 6144, 8192, 10240},
 		shapes:      shapes,
 		layers:      []int64{2, 6},
-		requests:    []int64{1, 4, 16},
+		requests:    []int64{1, 2, 4, 8, 16},
 	}
 	if plan == Full {
 		return s
@@ -116,7 +116,7 @@ func scaleOf(plan Plan) scale {
 	s.prompts = []int64{8192}
 	s.beside = []int64{2048}
 	s.layerPrefix = []int64{0, 4096}
-	s.layers = []int64{2}
+	s.layers, s.requests = []int64{2}, []int64{1, 16}
 	return s
 }
 

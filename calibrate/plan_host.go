@@ -1,5 +1,7 @@
 package calibrate
 
+import "sync"
+
 // launchPoints are what a call costs, and the copies of a layer's round trip
 // between GPU and CPU.
 func launchPoints(s scale) []Point {
@@ -118,14 +120,46 @@ func scatterThreads(s scale, limits Limits) []int64 {
 	return append(threads, int64(limits.Threads))
 }
 
+// liveProbes are decode steps of the live loop.
+var liveProbes = []string{probeLive, probeLiveOffload, probeLiveLoads}
+
 // livePoints are decode steps of the live loop, whose host time grows with
-// requests and, with offloading, with layers.
+// requests and, with offloading, with layers and what they load.
 func livePoints(s scale) []Point {
 	var all []Point
+	most := s.layers[len(s.layers)-1]
 	for _, layers := range s.layers {
-		for _, requests := range s.requests {
+		for i, requests := range s.requests {
+			if layers < most && i != len(s.requests)/2 {
+				continue // one is enough to tell a layer's part from the step's
+			}
 			all = append(all, point(probeLive, shapes[0], layers, requests), point(probeLiveOffload, shapes[0], layers, requests))
+			if n := loadsOf(layers, requests); n > 0 && layers == most {
+				all = append(all, point(probeLiveLoads, shapes[0], layers, requests, n))
+			}
 		}
 	}
 	return all
 }
+
+// loadsOf is liveLoads of a model of some layers; plans are made many times.
+func loadsOf(layers, requests int64) int64 {
+	key := [2]int64{layers, requests}
+	if n, ok := liveLoadsKnown.Load(key); ok {
+		return n.(int64)
+	}
+	m, err := shapeModel(shapes[0])
+	if err != nil {
+		panic(err)
+	}
+	model := *m
+	model.Layers = int(layers)
+	n, err := liveLoads(&model, int(requests))
+	if err != nil {
+		n = 0 // one request's prefill may need more than its decodes
+	}
+	liveLoadsKnown.Store(key, n)
+	return n
+}
+
+var liveLoadsKnown sync.Map // [layers, requests] to blocks of a layer

@@ -60,6 +60,7 @@ const (
 
 	probeLive        = "live.step"
 	probeLiveOffload = "live.step_offload"
+	probeLiveLoads   = "live.step_loads"
 )
 
 // probes is every kind of measurement, in the order of measuring.
@@ -107,6 +108,7 @@ var probes = []Probe{
 	{probePrefillMemcpy, "the same, each layer's KV saved by one memcpy a block to blocks anywhere in a pinned pool, as many calls a layer as the serving loop makes, launched no further ahead of the saves than its save buffer allows", "ss_memcpy_blocks", []string{"chunk_tokens", "prefix_tokens", "layers", "pool_mib"}},
 	{probeLive, "a decode step of the live loop, dense, KV in HBM: what of it GPU events do not see", "all of a layer", []string{"layers", "requests"}},
 	{probeLiveOffload, "the same with selected blocks and offloading", "all of a layer", []string{"layers", "requests"}},
+	{probeLiveLoads, "the same in so little HBM that each layer loads blocks, this many on average", "all of a layer", []string{"layers", "requests", "loads"}},
 }
 
 // Probes lists every kind of measurement, in the order of measuring.
@@ -116,7 +118,7 @@ func Probes() []Probe { return slices.Clone(probes) }
 var shaped = []string{
 	probeLinears, probePointwise, probeHead, probeEmbed, probePrefill, probeChunked, probeDense, probeSparse, probePSA, probePSALaunches, probeSelect,
 	probeBesideNone, probeBesideSave, probeBesideLoad, probeBesideFlash,
-	probeLayersNone, probeLayersMemcpy, probeLayersGPU, probeLayersFlash, probePrefillMemcpy, probeLive, probeLiveOffload,
+	probeLayersNone, probeLayersMemcpy, probeLayersGPU, probeLayersFlash, probePrefillMemcpy, probeLive, probeLiveOffload, probeLiveLoads,
 }
 
 func probeOf(name string) *Probe {

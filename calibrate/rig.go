@@ -111,7 +111,7 @@ func (g *rig) Prepare(p Point) (Timed, error) {
 	}
 	g.prepared[p.Key()]++ // another visit finds its blocks elsewhere
 	g.r = rand.New(rand.NewPCG(hash(p.Key()), g.prepared[p.Key()]))
-	if p.Probe == probeLive || p.Probe == probeLiveOffload {
+	if slices.Contains(liveProbes, p.Probe) {
 		return g.prepareLive(p)
 	}
 	var ready *setup
@@ -152,7 +152,7 @@ func (g *rig) Prepare(p Point) (Timed, error) {
 // dispensable makes the failure of a probe that a profile does without one that
 // only leaves the point out.
 func dispensable(p Point, err error) error {
-	if err == nil || !slices.Contains([]string{probeCallsNone, probeCallsSave, probeCallsLoad, probePrefillMemcpy, probeLive, probeLiveOffload}, p.Probe) {
+	if err == nil || !slices.Contains([]string{probeCallsNone, probeCallsSave, probeCallsLoad, probePrefillMemcpy}, p.Probe) && !slices.Contains(liveProbes, p.Probe) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", ErrSkip, err)

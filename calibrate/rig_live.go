@@ -12,12 +12,18 @@ import (
 	"sparseserve/sim"
 	"sparseserve/sim/des"
 	"sparseserve/sim/dsa"
+	"sparseserve/sim/kv"
 	"sparseserve/traces"
 )
 
 // The live loop itself: a server with equal requests on the live device, of which the steps that only decode are samples.
 
 const (
+	// The first decode step of all follows the last prefill; a few more let the loop settle.
+	liveSettling = 4
+	// liveTight is the room for selected blocks under probeLiveLoads, of what one step selects.
+	liveTight = 1.1
+
 	liveRun    = 16                    // steps of a sample
 	liveBudget = 2048                  // tokens that a decode selects
 	livePrompt = liveBudget + 1024     // so that it has to choose
@@ -39,7 +45,7 @@ func (g *rig) prepareLive(p Point) (Timed, error) {
 	model.Layers = int(p.At("layers"))
 	return func(warmup, repeats int) (samples []float64, err error) {
 		err = g.lib.Do(func(s *cuda.Session) error {
-			steps, err := liveSteps(s, &model, p.Probe == probeLiveOffload, int(p.At("requests")), (warmup+repeats)*liveRun)
+			steps, err := liveSteps(s, &model, p.Probe, int(p.At("requests")), (warmup+repeats)*liveRun)
 			for run := range slices.Chunk(steps, liveRun) {
 				samples = append(samples, medianOf(run).Value)
 			}
@@ -52,8 +58,8 @@ func (g *rig) prepareLive(p Point) (Timed, error) {
 	}, nil
 }
 
-// liveSteps serves requests that all arrive at once and returns the host's time of as many decode steps of all of them.
-func liveSteps(m live.Machine, model *hw.Model, offload bool, requests, steps int) (samples []float64, err error) {
+// liveServer is the configuration of a server of requests that all arrive at once, but for its device.
+func liveServer(model *hw.Model, probe string, requests int) sim.Config {
 	spec := sim.Spec{
 		Attention: "full", Selection: "arkvale", BudgetTokens: liveBudget, BlockTokens: blockTokens, LoadEngine: "flash", SaveEngine: "flash", Eviction: "lru", Pool: "unified",
 		Utilisation: 0.9, DRAMGiB: float64(liveKV) / gib, SaveBuffer: 256, Base: "vllm", MaxRequests: requests, MaxTokens: 2048, Window: 12,
@@ -61,20 +67,32 @@ func liveSteps(m live.Machine, model *hw.Model, offload bool, requests, steps in
 	}
 	cfg := sim.Config{
 		Model:    sim.Model{Layers: model.Layers, KVHeads: model.KVHeads, Hidden: model.Hidden, MaxContext: 2 * livePrompt},
-		Geometry: model.Geometry(spec.BlockTokens), HBMBytes: liveKV, Detail: true,
+		Geometry: model.Geometry(spec.BlockTokens), HBMBytes: liveKV,
 	}
-	if offload {
+	if probe != probeLive {
 		spec.Attention, spec.Offload, spec.SinkBlocks, spec.WindowBlocks = "sparse", true, 2, 2
 		cfg.Library = dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), dsa.TopK{K: sim.Candidates(&spec)}, dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2}, 1)
 	}
+	if probe == probeLiveLoads { // room for little more than what a step selects
+		const selected, exist = liveBudget/blockTokens + 1, 2 * livePrompt / blockTokens
+		g := &cfg.Geometry
+		cfg.HBMBytes = int64(requests*g.Groups()) * (int64(liveTight*float64(selected*g.BlockBytes)) + exist*g.MetaBytes)
+	}
 	cfg.Spec = spec
+	return cfg
+}
+
+// liveSteps serves requests that all arrive at once and returns the host's time of as many decode steps of all of them.
+func liveSteps(m live.Machine, model *hw.Model, probe string, requests, steps int) (samples []float64, err error) {
+	cfg := liveServer(model, probe, requests)
+	cfg.Detail = true
 	source, err := weights.NewRandom(weights.Config{
 		Layers: model.Layers, Hidden: model.Hidden, HeadsQ: model.QHeads, HeadsKV: model.KVHeads, HeadDim: model.HeadDim, FFN: model.FFN, Vocab: model.Vocab,
 	}, 1)
 	if err != nil {
 		return nil, err
 	}
-	device, err := live.New(m, live.Config{Spec: &spec, Geometry: cfg.Geometry, Weights: source, KVBytes: liveKV, SplitEvery: 1})
+	device, err := live.New(m, live.Config{Spec: &cfg.Spec, Geometry: cfg.Geometry, Weights: source, KVBytes: cfg.HBMBytes, SplitEvery: 1})
 	if err != nil {
 		return nil, err
 	}
@@ -84,23 +102,60 @@ func liveSteps(m live.Machine, model *hw.Model, offload bool, requests, steps in
 		}
 	}()
 	cfg.Device = device
-	server, err := sim.NewServer(cfg)
+	rec, err := liveRecord(cfg, steps)
 	if err != nil {
-		return nil, err
-	}
-	rec := &hostTimes{requests: requests}
-	// The first decode step of all follows the last prefill; a few more let the loop settle.
-	const settling = 4
-	if _, err := server.Run(context.Background(), &equalRequests{left: requests, output: 2*requests + settling + steps + 2}, rec); err != nil {
 		return nil, err
 	}
 	if got := device.Counters(); got.Loaded != rec.loaded {
 		return nil, fmt.Errorf("wrong result: the device loaded %d blocks, the server counts %d", got.Loaded, rec.loaded)
 	}
-	if len(rec.seconds) < settling+steps {
-		return nil, fmt.Errorf("wrong result: %d steps of %d decodes, want %d", len(rec.seconds), requests, settling+steps)
+	return rec.seconds[liveSettling : liveSettling+steps], nil
+}
+
+// liveLoads is how many blocks each layer loads a step under probeLiveLoads, rounded: of the same server on a device that does nothing.
+func liveLoads(model *hw.Model, requests int) (int64, error) {
+	cfg := liveServer(model, probeLiveLoads, requests)
+	cfg.Device = &idle{}
+	const steps = 2 * liveRun
+	rec, err := liveRecord(cfg, steps)
+	if err != nil {
+		return 0, err
 	}
-	return rec.seconds[settling : settling+steps], nil
+	loads := int64(0)
+	for _, n := range rec.loads[liveSettling : liveSettling+steps] {
+		loads += n
+	}
+	return (loads + int64(steps*model.Layers)/2) / int64(steps*model.Layers), nil
+}
+
+// liveRecord serves requests until liveSettling and as many decode steps of all of them as are asked for are recorded.
+func liveRecord(cfg sim.Config, steps int) (*hostTimes, error) {
+	requests := cfg.Spec.MaxRequests
+	server, err := sim.NewServer(cfg)
+	if err != nil {
+		return nil, err
+	}
+	rec := &hostTimes{requests: requests}
+	if _, err := server.Run(context.Background(), &equalRequests{left: requests, output: 2*requests + liveSettling + steps + 2}, rec); err != nil {
+		return nil, err
+	}
+	if len(rec.seconds) < liveSettling+steps {
+		return nil, fmt.Errorf("wrong result: %d steps of %d decodes, want %d", len(rec.seconds), requests, liveSettling+steps)
+	}
+	return rec, nil
+}
+
+// idle is a device that does nothing.
+type idle struct{ steps int64 }
+
+func (d *idle) Begin(*sim.Step) error        { return nil }
+func (d *idle) Score(int, *sim.Work) error   { return nil }
+func (d *idle) Move(*kv.Moves) error         { return nil }
+func (d *idle) Compute(int, *sim.Work) error { return nil }
+func (d *idle) Drain() (des.Time, error)     { return 0, nil }
+func (d *idle) Finish() (sim.Timing, error) {
+	d.steps++
+	return sim.Timing{Elapsed: 1, SavesDone: 1, Landed: d.steps}, nil
 }
 
 // equalRequests is a workload of requests that all arrive at the start.
@@ -116,7 +171,8 @@ func (w *equalRequests) Next() (sim.Arrival, bool, error) {
 type hostTimes struct {
 	requests int
 	seconds  []float64
-	loaded   int64
+	loads    []int64 // of the same steps
+	loaded   int64   // by all
 }
 
 func (h *hostTimes) Request(*sim.Record) error { return nil }
@@ -124,6 +180,7 @@ func (h *hostTimes) Gap(des.Time)              {}
 func (h *hostTimes) Step(r *sim.StepRecord) error {
 	h.loaded += r.Loaded
 	if r.Decodes == h.requests && r.Prefills == 0 {
+		h.loads = append(h.loads, r.Loaded)
 		h.seconds = append(h.seconds, max(r.Timing.Phases.Host.Seconds(), 1e-9))
 	}
 	return nil

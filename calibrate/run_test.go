@@ -281,7 +281,7 @@ func TestProfileWithoutTheDispensable(t *testing.T) {
 	b := newFake(truth("a100-40gb"), 0, 1)
 	b.fail = func(p Point) error {
 		switch p.Probe {
-		case probeCallsNone, probeCallsSave, probeCallsLoad, probeLive, probeLiveOffload:
+		case probeCallsNone, probeCallsSave, probeCallsLoad, probeLive, probeLiveOffload, probeLiveLoads:
 			return dispensable(p, errors.New("an illegal memory access"))
 		}
 		return dispensable(p, nil)
