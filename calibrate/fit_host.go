@@ -50,8 +50,9 @@ func fitHost(s *Samples, p *hw.Profile, from source) []model {
 }
 
 // fitLists fits what a layer's lists take of the GPU's time where they go up
-// between two of its kernels, t = copy + bytes/rate: the copy engine begins when
-// the first has ended, and the second when it has.
+// between two of its kernels, t = copy + bytes/rate, by a kernel that reads them
+// from pinned memory: one more launch gap and a round trip over the link, then
+// the bytes.
 func fitLists(s *Samples, p *hw.Profile, from source) {
 	without, with := s.of(probePair), s.of(probeBetween)
 	if len(without) == 0 || len(with) < 2 {
@@ -61,7 +62,7 @@ func fitLists(s *Samples, p *hw.Profile, from source) {
 		with[i].seconds -= without[0].seconds
 	}
 	c := linear(with, one, func(at datum) float64 { return float64(at.At("bytes")) })
-	const what = "a copy of a layer's lists to the GPU between two kernels"
+	const what = "the kernel that brings a layer's lists to the GPU, between two others"
 	p.Host.ListCopy = perBlock(c[0], from, what)
 	p.Host.ListRate = hw.Figure{}
 	if p.Host.ListCopy.Set() && c[1] > 0 {

@@ -9,7 +9,8 @@ import (
 
 // fitLive takes the host's time from the live loop itself: of a step, of each
 // request in it, and with offloading of each layer, where the selection comes
-// down and is looked up and the next launches begin.
+// down and is looked up, and all that the next launches need goes up: lists of
+// blocks and slots, and 16 bytes of addresses for each load.
 //
 //	t = step + requests request            t += layers (sync + bytes/rate + loads load)
 //

@@ -11,7 +11,8 @@ func launchPoints(s scale) []Point {
 		all = append(all, point(probeDown, "", bytes), point(probeUp, "", bytes))
 	}
 	all = append(all, point(probePair, ""))
-	for _, bytes := range []int64{8 * kib, 32 * kib, 128 * kib} {
+	// With the slots of its blocks, 256 KiB are 16 requests.
+	for _, bytes := range []int64{4 * kib, 16 * kib, 64 * kib, 256 * kib} {
 		all = append(all, point(probeBetween, "", bytes))
 	}
 	for _, bytes := range []int64{64 * mib, 256 * mib, 1 * gib} {

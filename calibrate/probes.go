@@ -70,7 +70,7 @@ var probes = []Probe{
 	{probeDown, "a kernel, then a copy of a layer's selection to the host; " + wall, "ss_memcpy", []string{"bytes"}},
 	{probeUp, "a copy of block tables to the GPU, then a kernel; " + wall, "ss_memcpy", []string{"bytes"}},
 	{probePair, "two empty kernels; " + gpuTime, "ss_empty", nil},
-	{probeBetween, "the same with a copy of a layer's lists to the GPU between them; " + gpuTime, "ss_memcpy", []string{"bytes"}},
+	{probeBetween, "the same with the kernel that brings a layer's lists up between them; " + gpuTime, "ss_upload", []string{"bytes"}},
 	{probeHBM, "a copy within HBM, read once and written once; " + gpuTime, "ss_memcpy", []string{"bytes"}},
 	{probeH2D, "one large copy from pinned memory; " + wall, "ss_memcpy", []string{"bytes"}},
 	{probeD2H, "one large copy to pinned memory; " + wall, "ss_memcpy", []string{"bytes"}},

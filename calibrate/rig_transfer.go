@@ -56,8 +56,8 @@ func (g *rig) setupCopy(s *cuda.Session, p Point) (*setup, error) {
 	case probeUp:
 		t.bench.Calls, t.verify = []cuda.Operation{up, &cuda.EmptyArgs{}}, upSame
 	case probeBetween:
-		t.bench = cuda.Bench{Clock: cuda.EventClock, Calls: []cuda.Operation{&cuda.EmptyArgs{}, up, &cuda.EmptyArgs{}}}
-		t.verify = upSame
+		t.bench = cuda.Bench{Clock: cuda.EventClock, Calls: []cuda.Operation{&cuda.EmptyArgs{}, (*cuda.UploadArgs)(up), &cuda.EmptyArgs{}}}
+		t.verify = func(s *cuda.Session) error { return sameBytes(s, s.Upload, far, srcBytes[:n], up) }
 	case probeH2D:
 		t.bench.Calls, t.verify = []cuda.Operation{up}, upSame
 	case probeDuplexCopy:
@@ -78,7 +78,11 @@ func bothWays(a, b float64) float64 { return 2 / (1/a + 1/b) }
 
 // sameBytes copies and compares device and host memory.
 func (g *rig) sameBytes(s *cuda.Session, device cuda.Ptr, host []byte, args *cuda.MemcpyArgs) error {
-	if err := s.Memcpy(args, 0); err != nil {
+	return sameBytes(s, s.Memcpy, device, host, args)
+}
+
+func sameBytes(s *cuda.Session, move func(*cuda.MemcpyArgs, cuda.Stream) error, device cuda.Ptr, host []byte, args *cuda.MemcpyArgs) error {
+	if err := move(args, 0); err != nil {
 		return err
 	}
 	if err := s.StreamSync(0); err != nil {

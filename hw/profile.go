@@ -92,8 +92,8 @@ type Host struct {
 	// begins: its victim, its slot, its addresses.
 	Load Figure `toml:"load,omitempty" dim:"time,optional"`
 	// ListCopy and ListRate are what a layer's lists take of the GPU's time where
-	// they go up between its kernels and nothing waits for loads: sparse attention
-	// without offloading.
+	// they go up between its kernels: sparse attention without offloading. With it
+	// they go up at the end of the layer's round trip, whose figures have them.
 	ListCopy Figure `toml:"list_copy,omitempty" dim:"time,optional"`
 	ListRate Figure `toml:"list_rate,omitempty" dim:"rate,optional"`
 	// SparseLayer is the CPU time in which a layer with block selection is
