@@ -58,7 +58,7 @@ func (d *Device) beginDecodes(s *sim.Step) error {
 	return nil
 }
 
-// attend writes K and V of the layer's tokens to their blocks, sees to the blocks that became full, and runs attention of all rows.
+// attend writes K and V of the layer's tokens to their blocks, where ready has not, sees to the blocks that became full, and runs attention of all rows.
 func (d *Device) attend(layer int, w *sim.Work) error {
 	p := &d.plan
 	p.clear()
@@ -80,6 +80,12 @@ func (d *Device) attend(layer int, w *sim.Work) error {
 	}
 	if err := d.awaitLate(); err != nil {
 		return err
+	}
+	// The layer's round trip ends where all that its launches need is on the GPU again: until then this had nothing to do but wait and fetch it.
+	if d.offload && w.Sparse && w.Decodes > 0 {
+		if err := d.clock.mark(phaseHost); err != nil {
+			return err
+		}
 	}
 	if err := d.startLoads(); err != nil {
 		return err
@@ -152,14 +158,12 @@ func (d *Device) scale() float32 { return float32(1 / math.Sqrt(float64(d.model.
 // planDecodes prepares the decodes' part of a layer.
 func (d *Device) planDecodes(layer int, w *sim.Work) error {
 	c, p, md, b := &d.decodes, &d.plan, d.model, &d.scratch
-	write := d.rope(0, c.n)
-	write.Pool, write.Row = d.layerPool(layer), d.scratch.ordered.at
+	write := d.decodeWrite(layer)
 	p.decode = cuda.DecodeArgs{
 		Q: b.q.at, Pool: write.Pool, Context: c.context, Out: b.attn.at, Batch: int32(c.n), HeadsQ: int32(md.HeadsQ), HeadsKV: int32(md.HeadsKV),
 		HeadDim: int32(md.HeadDim), BlockTokens: int32(d.geo.BlockTokens), MaxBlocks: int32(c.most), Scale: d.scale(),
 	}
 	if !d.offload {
-		write.Table, write.RowStride, write.Pages = c.table, int64(c.most), 1
 		p.decode.Table, p.decode.TableStride, p.decode.Pages = c.table, int32(c.most), 1
 	}
 	switch {
@@ -171,7 +175,9 @@ func (d *Device) planDecodes(layer int, w *sim.Work) error {
 		a := &p.decode
 		a.Count, a.List, a.ListStride, a.MaxBlocks = b.count.at, b.list.at, int32(d.budget), int32(min(d.budget, c.most))
 	}
-	p.writes = append(p.writes, write)
+	if d.offload { // else ready has written
+		p.writes = append(p.writes, write)
+	}
 	for i := range c.n {
 		if row := &d.rows[i]; row.To%d.geo.BlockTokens == 0 {
 			block := row.To/d.geo.BlockTokens - 1

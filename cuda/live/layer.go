@@ -27,10 +27,13 @@ func (d *Device) ready(layer int) error {
 	if err := d.linear(s.h.at, w.qkv, s.qkv.at, a.tokens, md.Hidden, md.heads()*md.HeadDim); err != nil {
 		return err
 	}
-	// The queries of decodes are also packed, as decode attention takes them.
+	// The queries of decodes are also packed, as decode attention takes them. Where their blocks lie is known by now if nothing is offloaded.
 	n := d.decodes.n
 	if n > 0 {
 		rope := d.rope(0, n)
+		if !d.offload {
+			rope = d.decodeWrite(layer)
+		}
 		rope.QOut = s.q.at
 		if err := d.m.Rope(&rope, d.stream); err != nil {
 			return err
@@ -52,6 +55,18 @@ func (d *Device) rope(from, to int) cuda.RopeArgs {
 		QKV: d.qkv(from, 0), Position: d.active.position + cuda.Ptr(4*from), InvFreq: md.invFreq, Tokens: int32(to - from),
 		HeadsQ: int32(md.HeadsQ), HeadsKV: int32(md.HeadsKV), HeadDim: int32(md.HeadDim), BlockTokens: int32(d.geo.BlockTokens),
 	}
+}
+
+// decodeWrite is rope with a place in the layer's blocks for the decodes' tokens: without offloading the one that their page has, else what the
+// table will say.
+func (d *Device) decodeWrite(layer int) cuda.RopeArgs {
+	c := &d.decodes
+	a := d.rope(0, c.n)
+	a.Pool, a.Row = d.layerPool(layer), d.scratch.ordered.at
+	if !d.offload {
+		a.Table, a.RowStride, a.Pages = c.table, int64(c.most), 1
+	}
+	return a
 }
 
 // qkv returns the address of one head of one token.

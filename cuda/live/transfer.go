@@ -28,8 +28,13 @@ type loading struct {
 func (d *Device) nameLoads(m *kv.Moves) error {
 	n := len(m.LoadRefs)
 	d.nameRounds(m)
-	if err := d.clock.mark(phaseHost); err != nil || n == 0 {
-		return err
+	if d.active.layer != m.Layer { // Score has not begun the layer: attend marks where a round trip ends
+		if err := d.clock.mark(phaseHost); err != nil {
+			return err
+		}
+	}
+	if n == 0 {
+		return nil
 	}
 	place := d.stage.note // copies by the engine read the addresses on the host
 	if d.cfg.Spec.LoadEngine == "flash" {
