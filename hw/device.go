@@ -73,7 +73,7 @@ type Device struct {
 	waited  des.Time // of the host for the driver in this step, the GPU at work
 	rate    float64  // of loads, bytes/s, over this step's host pool
 
-	linkFree    des.Time // when loads that nobody waits for leave the link to others
+	linkFree    des.Time // when loads that no attention of their layer waits for have landed
 	bytesLoaded int64    // of each block that progressive attention loads
 
 	bigPool bool     // which is larger than measured
@@ -227,6 +227,7 @@ func (d *Device) Finish() (sim.Timing, error) {
 	}
 	d.enqueue(false) // of a Move that no Compute followed
 	d.compute(nanoseconds(d.costs.head.seconds(d.tokens, d.step.Sampled)), &d.phases.Head)
+	d.awaitLate()
 	if idle := des.Time(d.sparse)*d.launch + d.waited - d.busy; idle > 0 {
 		d.pass(idle, &d.phases.Host)
 	}
@@ -273,9 +274,7 @@ func (d *Device) compute(t des.Time, phase *des.Time) {
 // load waits for n blocks. While saves run too and both together exceed the
 // link's limit for both directions, each is slowed by the same factor.
 func (d *Device) load(n, blockBytes int64) {
-	if d.linkFree > d.now {
-		d.pass(d.linkFree-d.now, &d.phases.LoadStall)
-	}
+	d.awaitLate()
 	d.costs.notes.mark(notePool, d.bigPool, float64(d.step.DRAMBytes)/(1<<30))
 	q := &d.saves
 	alone := nanoseconds(d.loader.seconds(n, blockBytes, d.rate))

@@ -16,10 +16,12 @@ import (
 // same tokens.
 //
 // Pipelined, a round's loads run in a stream of their own beside the attention
-// of the round before; not more than one round is loaded ahead. What was loaded
-// for a round that no list reached keeps the link busy and is waited for by
-// nobody but the next loads. Not pipelined, the CPU waits for each round's
-// verdict before it loads for the next.
+// of the launch before. The CPU is at most two launches ahead: it hears of one's
+// verdict before it has blocks loaded for the next but one, so these loads start
+// a round trip after it at the earliest, and only those of a layer's first two
+// launches wait for no verdict. What was loaded for a round that no list reached keeps the link busy
+// and is waited for by the next layer's attention and by the step's end. Not
+// pipelined, the CPU waits for each round's verdict before it loads for the next.
 type progressive struct {
 	psaKernel
 	bytesEach  float64
@@ -48,24 +50,25 @@ func (g *progressive) launchSeconds(rounds int, tokens, requests float64, first 
 
 // rounds passes the time of a layer's progressive attention.
 func (d *Device) rounds(w *sim.Work) {
+	d.awaitLate()
 	var (
 		start        = d.now
 		attention    des.Time       // sum of the launches
 		done, before = d.now, d.now // attention of the last launch, and of the one before
 		loaded       = max(d.now, d.linkFree)
 		slow         = d.duplexSlowdown(w.Rounds)
-		first        = true
+		launches     = 0
 		waits        des.Time // of the CPU for verdicts
 	)
 	for i := 0; i < len(w.Rounds); {
 		r := &w.Rounds[i]
 		if r.Loads > 0 {
-			ready := before // the buffers of two rounds
-			if !d.costs.progressive.pipelined {
-				if ready = done; !first {
-					verdict := nanoseconds(d.sync.sync)
-					ready, waits = ready+verdict, waits+verdict
-				}
+			ready, verdict := before, nanoseconds(d.sync.sync)
+			switch pipelined := d.costs.progressive.pipelined; {
+			case pipelined && launches > 1:
+				ready += verdict
+			case !pipelined && launches > 0:
+				ready, waits = done+verdict, waits+verdict
 			}
 			d.costs.notes.mark(notePool, d.bigPool, float64(d.step.DRAMBytes)/(1<<30))
 			loaded = max(loaded, ready) + des.Time(math.Ceil(slow*float64(nanoseconds(d.loader.seconds(r.Loads, d.bytesLoaded, d.rate)))))
@@ -84,10 +87,10 @@ func (d *Device) rounds(w *sim.Work) {
 		if r.Loads > 0 {
 			from = max(done, loaded)
 		}
-		t := d.costs.launchOf(n, float64(tokens), float64(w.Decodes), first)
+		t := d.costs.launchOf(n, float64(tokens), float64(w.Decodes), launches == 0)
 		attention += t
 		before, done = done, from+t
-		first = false
+		launches++
 		i += n
 	}
 	d.linkFree = max(d.linkFree, loaded)
@@ -96,6 +99,9 @@ func (d *Device) rounds(w *sim.Work) {
 	d.pass(max(0, stall), &d.phases.LoadStall)
 	d.pass(waits, &d.phases.Host)
 }
+
+// awaitLate waits for loads of rounds that no list reached.
+func (d *Device) awaitLate() { d.pass(max(0, d.linkFree-d.now), &d.phases.LoadStall) }
 
 // launchOf prices one launch of progressive attention.
 func (c *coster) launchOf(rounds int, tokens, requests float64, first bool) des.Time {

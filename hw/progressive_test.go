@@ -55,19 +55,23 @@ func TestRoundsByHand(t *testing.T) {
 		t.Fatal(err)
 	}
 	rate, _ := loader.rateAt(0)
-	load := nanoseconds(loader.seconds(64, 16384, rate))
 	first, next := nanoseconds(g.launchSeconds(1, tokens, 4, true)), nanoseconds(g.launchSeconds(1, tokens, 4, false))
-	misses := []sim.Round{{Tokens: tokens, Loads: 64}, {Tokens: tokens, Loads: 64}, {Tokens: tokens, Loads: 64}, {Loads: 64}}
-	got = layerOfRounds(t, p, m, true, misses)
-	// Attention of the first begins after one load; the loads follow each other
-	// as long as they are not two rounds ahead.
-	second := max(2*load, load+first) + next
-	third := max(max(2*load, load+first)+load, second) + next
-	if third != got.Phases.SparseAttention+got.Phases.LoadStall {
-		t.Errorf("pipelined: %v + %v, want %v", got.Phases.SparseAttention, got.Phases.LoadStall, third)
+	verdict := nanoseconds(p.Host.LayerSync.SI())
+	var load des.Time
+	var misses []sim.Round
+	for _, n := range []int64{8, 64} {
+		load = nanoseconds(loader.seconds(n, 16384, rate))
+		misses = []sim.Round{{Tokens: tokens, Loads: n}, {Tokens: tokens, Loads: n}, {Tokens: tokens, Loads: n}, {Loads: n}}
+		got = layerOfRounds(t, p, m, true, misses)
+		// Attention of the first begins after one load; the loads follow each other
+		// as long as they are not two rounds ahead of what the CPU has heard of.
+		second := max(2*load, load+first) + next
+		third := max(max(2*load, load+first+verdict)+load, second) + next
+		if third != got.Phases.SparseAttention+got.Phases.LoadStall {
+			t.Errorf("pipelined, %d blocks a round: %v + %v, want %v", n, got.Phases.SparseAttention, got.Phases.LoadStall, third)
+		}
 	}
 	got = layerOfRounds(t, p, m, false, misses[:3])
-	verdict := nanoseconds(p.Host.LayerSync.SI())
 	if want := 3*load + first + 2*next; got.Phases.SparseAttention+got.Phases.LoadStall != want {
 		t.Errorf("not pipelined: %v + %v, want %v", got.Phases.SparseAttention, got.Phases.LoadStall, want)
 	}
@@ -76,10 +80,10 @@ func TestRoundsByHand(t *testing.T) {
 	}
 }
 
-// Loads for a round that nobody reached hold up the next loads, and nothing else.
+// Loads for a round that nobody reached hold up the next layer, its loads or its rounds, and nothing else.
 func TestLoadsInVainKeepTheLinkBusy(t *testing.T) {
 	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
-	one := func(vain int64) (alone, next des.Time) {
+	one := func(vain int64, follows func(d *Device) error) (alone, next des.Time) {
 		d, err := NewDevice(p, m, DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true, Microbatch: 16, Pipelined: true})
 		if err != nil {
 			t.Fatal(err)
@@ -97,16 +101,22 @@ func TestLoadsInVainKeepTheLinkBusy(t *testing.T) {
 		}
 		at(func() error { return d.Move(&kv.Moves{Loads: 64 + vain, BlockBytes: 16384, InRounds: true}) })
 		alone = at(func() error { return d.Compute(0, &w) })
-		next = at(func() error { return d.Move(&kv.Moves{Loads: 64, BlockBytes: 16384}) })
-		return alone, next
+		return alone, at(func() error { return follows(d) })
 	}
-	alone, next := one(0)
-	with, held := one(4096)
-	if with != alone {
-		t.Errorf("the layer takes %v, %v without loads in vain", with, alone)
-	}
-	if held <= next {
-		t.Errorf("the next loads take %v, %v without loads in vain", held, next)
+	for what, follows := range map[string]func(d *Device) error{
+		"loads": func(d *Device) error { return d.Move(&kv.Moves{Loads: 64, BlockBytes: 16384}) },
+		"rounds": func(d *Device) error {
+			return d.Compute(1, &sim.Work{Decodes: 4, DecodeTokens: 2048, Sparse: true, Rounds: []sim.Round{{Tokens: 2048}}})
+		},
+	} {
+		alone, next := one(0, follows)
+		with, held := one(4096, follows)
+		if with != alone {
+			t.Errorf("the layer takes %v, %v without loads in vain", with, alone)
+		}
+		if held <= next {
+			t.Errorf("the next %s take %v, %v without loads in vain", what, held, next)
+		}
 	}
 }
 
