@@ -13,7 +13,7 @@ type roundTrip struct {
 }
 
 func newRoundTrip(p *Profile, m *Model) roundTrip {
-	return roundTrip{sync: p.Host.LayerSync.SI(), rate: p.Host.LayerRate.optional(), each: 4 * float64(m.KVHeads) / 32}
+	return roundTrip{sync: p.Host.LayerSync.SI(), rate: p.Host.LayerRate.optional(), each: ListBytes(m, 1)}
 }
 
 func (r *roundTrip) seconds(selected float64) float64 { return r.ofBytes(selected * r.each) }
@@ -24,6 +24,12 @@ func (r *roundTrip) ofBytes(bytes float64) float64 {
 	}
 	return r.sync + bytes/r.rate
 }
+
+// ListBytes are those of the lists of one layer's decodes that attend to so many
+// tokens for each KV head: 4 for each block of 32. With offloading as many again
+// go up, for the blocks' slots, and 16 for each block that is loaded: not a
+// thousandth of the block.
+func ListBytes(m *Model, selected float64) float64 { return selected * 4 * float64(m.KVHeads) / 32 }
 
 // newListCopy is a layer's lists on their way up alone, between two kernels.
 func newListCopy(p *Profile, m *Model) roundTrip {

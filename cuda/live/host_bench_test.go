@@ -113,10 +113,6 @@ func BenchmarkHost(b *testing.B) {
 }
 
 func benchmarkHost(b *testing.B, selection string, requests int, kv int64) {
-	model, err := hw.LoadModel("lwm-7b")
-	if err != nil {
-		b.Fatal(err)
-	}
 	spec := sim.Spec{
 		Attention: "sparse", Selection: "arkvale", BudgetTokens: 2048, BlockTokens: 32, SinkBlocks: 2, WindowBlocks: 2,
 		Offload: true, LoadEngine: "flash", SaveEngine: "flash", Eviction: "lru", Pool: "unified",
@@ -132,45 +128,12 @@ func benchmarkHost(b *testing.B, selection string, requests int, kv int64) {
 	if spec.Progressive() {
 		spec.Microbatch, spec.Pipelined, spec.SinkBlocks = 16, true, 0
 	}
-	source, err := weights.NewRandom(weights.Config{
-		Layers: model.Layers, Hidden: model.Hidden, HeadsQ: model.QHeads, HeadsKV: model.KVHeads, HeadDim: model.HeadDim, FFN: model.FFN, Vocab: model.Vocab,
-	}, 1)
-	if err != nil {
-		b.Fatal(err)
-	}
-	m := &nothing{}
-	device, err := live.New(m, live.Config{Spec: &spec, Geometry: model.Geometry(32), Weights: source, KVBytes: kv})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer device.Close()
-	s, err := sim.NewServer(sim.Config{
-		Spec: spec, Model: sim.Model{Layers: model.Layers, KVHeads: model.KVHeads, Hidden: model.Hidden, MaxContext: model.MaxContext},
-		Geometry: model.Geometry(32), HBMBytes: kv, Device: device, Detail: true, Library: library(&spec),
-	})
-	if err != nil {
-		b.Fatal(err)
-	}
-	next, stop := iter.Pull(func(yield func(int) bool) {
-		_, err := s.Run(context.Background(), &equals{requests, 10000, 8000}, &stepping{yield: yield})
-		if !errors.Is(err, errEnough) {
-			b.Error(err)
-		}
-	})
-	defer stop()
-	step := func() int {
-		n, ok := next()
-		if !ok {
-			b.Fatal("requests have finished")
-		}
-		return n
-	}
+	m, model, device, step := onNothing(b, spec, requests, kv)
 	for settled := 0; settled < 100; {
 		if step() == requests {
 			settled++
 		}
 	}
-	m.layer = 150 * time.Microsecond
 	was := device.Counters()
 	m.uploads.Store(0)
 	m.bytes.Store(0)
@@ -188,6 +151,68 @@ func benchmarkHost(b *testing.B, selection string, requests int, kv int64) {
 	b.ReportMetric(per(float64(m.uploads.Load()))/layers, "uploads/layer")
 	b.ReportMetric(per(float64(m.bytes.Load()))/layers/1024, "KiB/layer")
 	b.ReportMetric(per(float64(m.calls.Load()))/layers, "calls/layer")
+}
+
+// In HBM a layer's lists take as many bytes up as the modelled device prices; the counts beside them are a 64th.
+func TestListsAreAsLongAsTheModelHasThem(t *testing.T) {
+	t.Parallel()
+	const requests, steps = 4, 20
+	m, model, _, step := onNothing(t, sim.Spec{
+		Attention: "sparse", Selection: "arkvale", BudgetTokens: 2048, BlockTokens: 32, SinkBlocks: 2, WindowBlocks: 2,
+		Utilisation: 0.9, Base: "vllm", MaxRequests: requests, MaxTokens: 2048, Watermark: 0.01, Prefill: "chunked", ChunkTokens: 2048, Heads: "full",
+	}, requests, 40<<30)
+	for step() < requests {
+	}
+	step()
+	m.bytes.Store(0)
+	for range steps {
+		step()
+	}
+	got := float64(m.bytes.Load()) / steps / float64(model.Layers)
+	if want := hw.ListBytes(model, requests*2048); got < want || got > 1.1*want {
+		t.Errorf("%.0f bytes a layer went up, the model has %.0f of lists", got, want)
+	}
+}
+
+// onNothing readies a server of LWM-7B's shape on a machine that does nothing. step takes a step and returns its decodes.
+func onNothing(b testing.TB, spec sim.Spec, requests int, kv int64) (m *nothing, shape *hw.Model, device *live.Device, step func() int) {
+	model, err := hw.LoadModel("lwm-7b")
+	if err != nil {
+		b.Fatal(err)
+	}
+	source, err := weights.NewRandom(weights.Config{
+		Layers: model.Layers, Hidden: model.Hidden, HeadsQ: model.QHeads, HeadsKV: model.KVHeads, HeadDim: model.HeadDim, FFN: model.FFN, Vocab: model.Vocab,
+	}, 1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	m = &nothing{}
+	device, err = live.New(m, live.Config{Spec: &spec, Geometry: model.Geometry(32), Weights: source, KVBytes: kv})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { device.Close() })
+	s, err := sim.NewServer(sim.Config{
+		Spec: spec, Model: sim.Model{Layers: model.Layers, KVHeads: model.KVHeads, Hidden: model.Hidden, MaxContext: model.MaxContext},
+		Geometry: model.Geometry(32), HBMBytes: kv, Device: device, Detail: true, Library: library(&spec),
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	next, stop := iter.Pull(func(yield func(int) bool) {
+		_, err := s.Run(context.Background(), &equals{requests, 10000, 8000}, &stepping{yield: yield})
+		if !errors.Is(err, errEnough) {
+			b.Error(err)
+		}
+	})
+	b.Cleanup(stop)
+	return m, &model, device, func() int {
+		n, ok := next()
+		if !ok {
+			b.Fatal("requests have finished")
+		}
+		return n
+	}
 }
 
 // processor is the processor time of this process so far.
