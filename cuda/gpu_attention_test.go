@@ -273,6 +273,88 @@ func TestGPUPSAPipeline(t *testing.T) {
 	})
 }
 
+// Microbatches without loads share a launch, loads of those that no list reaches are only started, and a call goes on to the next without waiting.
+func TestGPUPSAPipelineTurns(t *testing.T) {
+	onGPU(t, func(g *gpu) {
+		const micro = 4
+		a := g.batch(4, 2, 128, 32, 2000, 333, 64)
+		g.choose(a, a.TableStride, false)
+		size := 2 * a.BlockTokens * a.Dim * 2
+		slots := len(a.Pool) * 2 / size
+		slab := g.host(int64(slots*size), DriverPages)
+		g.must(g.Memcpy(&MemcpyArgs{Dst: slab.Ptr(), Src: a.args.Pool, Bytes: int64(slots * size)}, 0))
+		g.must(g.StreamSync(0))
+		steps := (a.TableStride + micro - 1) / micro
+		for _, own := range []bool{false, true} {
+			var loads Stream
+			if own {
+				var err error
+				loads, err = g.StreamCreate(false)
+				g.must(err)
+			}
+			type call struct {
+				args  *PSAArgs
+				want  oracle.PSAResult
+				spare Ptr // what only the last microbatch loads
+				begun int32
+				run   PSAPipelineArgs
+			}
+			calls := make([]call, 6)
+			for i := range calls {
+				c := &calls[i]
+				var p *oracle.PSA
+				p, c.args = g.psa(a, micro, 1)
+				c.want, c.spare, c.args.Pool = p.Run(), g.device(int64(size)), g.device(int64(slots*size))
+				g.must(g.Memset(&MemsetArgs{Dst: c.spare, Bytes: int64(size), Value: 0xff}, 0))
+				g.must(g.Memcpy(&MemcpyArgs{Dst: c.args.Pool, Src: slab.Ptr(), Bytes: int64(slots * size)}, 0))
+				var first []int64
+				var src, dst []Ptr
+				for step := range steps {
+					first = append(first, int64(len(src)))
+					for unit := range a.Units() {
+						order := a.List[unit*a.ListStride:][:a.Count[unit]]
+						for _, block := range order[min(step*micro, len(order)):min((step+1)*micro, len(order))] {
+							if step%3 == i%3 { // the first call's loads begin at once, the next ones' later
+								at := Ptr(int(a.Table[unit*a.TableStride+int(block)]) * size)
+								src, dst = append(src, slab.Ptr()+at), append(dst, c.args.Pool+at)
+								g.must(g.Memset(&MemsetArgs{Dst: c.args.Pool + at, Bytes: int64(size), Value: 0xff}, 0))
+							}
+						}
+					}
+				}
+				first = append(first, int64(len(src)), int64(len(src))+1)
+				src, dst = append(src, slab.Ptr()), append(dst, c.spare)
+				host := g.host(int64(len(first))*8, DriverPages)
+				copy(Slice[int64](host), first)
+				c.run = PSAPipelineArgs{PSA: c.args, LoadFirst: host.Ptr(), Src: upload(g, src), Dst: upload(g, dst), BlockBytes: int64(size),
+					Microbatches: int32(steps + 1), Depth: 2, Loaded: &c.begun, Loads: loads, Reached: int32(steps)}
+			}
+			g.must(g.StreamSync(0))
+			for i := range calls {
+				g.must(g.PSAPipeline(&calls[i].run, 0))
+			}
+			if own {
+				g.must(g.StreamSync(loads))
+			}
+			g.must(g.StreamSync(0))
+			want := download[byte](g, slab.Ptr(), 16)
+			for i, c := range calls {
+				what := fmt.Sprintf("own stream %v, call %d", own, i)
+				if int(c.begun) < steps {
+					t.Fatalf("%s: %d of %d microbatches", what, c.begun, steps)
+				}
+				g.checkPSA(what, c.want, a, c.args)
+				if got := download[byte](g, c.spare, 16); slices.Equal(got, want) != (int(c.begun) > steps) {
+					t.Errorf("%s: %d of %d microbatches, the last one's block begins with %v", what, c.begun, steps+1, got)
+				}
+				if flag := download[int32](g, c.args.Flag, 1)[0]; flag != 1 {
+					t.Errorf("%s: the flag is %d", what, flag)
+				}
+			}
+		}
+	})
+}
+
 func TestGPUPrefill(t *testing.T) {
 	onGPU(t, func(g *gpu) {
 		for _, c := range []struct{ group, kvHeads, dim, tokens, prefix int }{

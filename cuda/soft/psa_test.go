@@ -149,3 +149,84 @@ func TestPSABySlots(t *testing.T) {
 	g.must(g.PSA(args, 0))
 	g.checkPSA("slots beside the order", p.Run(), a, args)
 }
+
+// Microbatches without loads share a launch, loads of those that no list reaches are only started, and a call goes on to the next without waiting.
+func TestPSAPipelineTurns(t *testing.T) {
+	for _, config := range []Config{{}, {Late: true}, {Late: true, Seed: 7}} {
+		for _, own := range []bool{false, true} {
+			g := newRig(t, config)
+			const micro = 2
+			a := g.batch(4, 2, 64, 16, 500, 133, 16)
+			g.choose(a, a.TableStride, false)
+			size := 2 * a.BlockTokens * a.Dim * 2
+			slab := pinned(g, download[byte](g, a.args.Pool, len(a.Pool)*2))
+			steps := (a.TableStride + micro - 1) / micro
+			var loads cuda.Stream
+			if own {
+				loads = g.stream()
+			}
+			type call struct {
+				args  *cuda.PSAArgs
+				want  oracle.PSAResult
+				spare cuda.Ptr // what only the last microbatch loads
+				begun int32
+				run   cuda.PSAPipelineArgs
+			}
+			calls := make([]call, 3)
+			for i := range calls {
+				c := &calls[i]
+				var p *oracle.PSA
+				p, c.args = g.psa(a, micro, 1)
+				c.want, c.spare, c.args.Pool = p.Run(), g.device(size), g.device(len(a.Pool)*2)
+				var first []int64
+				var src, dst, here, there []cuda.Ptr
+				for step := range steps {
+					first = append(first, int64(len(src)))
+					for unit := range a.Units() {
+						order := a.List[unit*a.ListStride:][:a.Count[unit]]
+						for _, block := range order[min(step*micro, len(order)):min((step+1)*micro, len(order))] {
+							at := cuda.Ptr(int(a.Table[unit*a.TableStride+int(block)]) * size)
+							if step%3 == i { // the first call's loads begin at once, the others' later
+								src, dst = append(src, slab.Ptr()+at), append(dst, c.args.Pool+at)
+							} else {
+								here, there = append(here, slab.Ptr()+at), append(there, c.args.Pool+at)
+							}
+						}
+					}
+				}
+				first = append(first, int64(len(src)), int64(len(src))+1)
+				src, dst = append(src, slab.Ptr()), append(dst, c.spare)
+				g.must(g.FlashH2D(&cuda.BlocksArgs{Src: upload(g, here), Dst: upload(g, there), Count: int64(len(here)), BlockBytes: int64(size)}, 0))
+				c.run = cuda.PSAPipelineArgs{PSA: c.args, LoadFirst: pinned(g, first).Ptr(), Src: upload(g, src), Dst: upload(g, dst), BlockBytes: int64(size),
+					Microbatches: int32(steps + 1), Depth: 2, Loaded: &c.begun, Loads: loads, Reached: int32(steps)}
+			}
+			for i := range calls {
+				g.must(g.PSAPipeline(&calls[i].run, 0))
+			}
+			g.must(g.StreamSync(0))
+			last := calls[len(calls)-1] // those before are in front of its loads
+			if !own && int(last.begun) > steps && g.peek(last.spare) == poison {
+				t.Errorf("%+v: the stream did not wait for the loads that no list reached", config)
+			}
+			for i, c := range calls {
+				what := fmt.Sprintf("%+v, own stream %v, call %d", config, own, i)
+				if int(c.begun) < steps {
+					t.Fatalf("%s: %d of %d microbatches", what, c.begun, steps)
+				}
+				g.checkPSA(what, c.want, a, c.args)
+				if first := g.peek(c.spare); (first != poison) != (int(c.begun) > steps) {
+					t.Errorf("%s: %d of %d microbatches, the last one's block begins with %#x", what, c.begun, steps+1, first)
+				}
+			}
+		}
+	}
+}
+
+// peek reads a byte of device memory behind what stream 0 has done, and nothing else.
+func (g *rig) peek(p cuda.Ptr) byte {
+	g.t.Helper()
+	to := g.host(1)
+	g.must(g.Memcpy(&cuda.MemcpyArgs{Dst: to.Ptr(), Src: p, Bytes: 1}, 0))
+	g.must(g.StreamSync(0))
+	return cuda.Slice[byte](to)[0]
+}
