@@ -114,8 +114,7 @@ func (s *Server) checkBatch() error {
 	for i := range s.batch.Prefills {
 		seg := &s.batch.Prefills[i]
 		if r := s.requests[seg.Req]; r.pinned {
-			all := int64(s.Geometry.Blocks(seg.TokenTo)) * s.layerOfBlocks() * int64(s.Model.Layers)
-			need += all - s.cache.Held(r.seq)
+			need += s.allBlocks(s.Geometry.Blocks(seg.TokenTo)) - s.cache.Held(r.seq)
 		}
 	}
 	if need > total+int64(n+2)*s.sampleSlack() {

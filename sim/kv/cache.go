@@ -323,16 +323,6 @@ func (c *Cache) WorkingSet(s *Seq) int64 {
 	return c.scale(n) * c.Geo.BlockBytes
 }
 
-// Held returns the bytes of blocks that cannot be evicted whether selected or
-// not, scaled to the whole model: those of one request, or of all for nil.
-func (c *Cache) Held(s *Seq) int64 {
-	n := c.held
-	if s != nil {
-		n = s.held
-	}
-	return c.scale(int64(n)) * c.Geo.BlockBytes
-}
-
 // Bytes returns the HBM capacity for blocks, metadata and prefill buffers and
 // the part of it reserved for the latter two, of the whole model.
 func (c *Cache) Bytes() (total, reserved int64) {

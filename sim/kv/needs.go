@@ -35,6 +35,17 @@ func (c *Cache) fullest() int {
 	return most
 }
 
+// Held returns the bytes of blocks that cannot be evicted whether selected or
+// not, scaled to the whole model: those of one request, or of all for nil. All
+// groups hold alike, so an uneven sample fills its fullest pool by Skew more.
+func (c *Cache) Held(s *Seq) int64 {
+	n := c.held
+	if s != nil {
+		n = s.held
+	}
+	return int64(float64(n)*c.Skew()/c.Sample.Rate+0.5) * c.Geo.BlockBytes
+}
+
 // Rounding is the most bytes by which whole slots exceed what was asked for.
 func (c *Cache) Rounding() int64 { return c.scale(int64(len(c.pools))) * c.Geo.BlockBytes }
 
