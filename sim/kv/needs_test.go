@@ -58,6 +58,14 @@ func TestNeedsOfAnUnevenSample(t *testing.T) {
 		if a, s := cache.AtOnce(), cache.Skew(); a != c.atOnce || s != c.skew {
 			t.Errorf("%d groups, a pool a layer %v: %v at once, skew %v; want %v and %v", len(c.sample.Groups), c.perLayer, a, s, c.atOnce, c.skew)
 		}
+		three := cache.Open(12)
+		cache.Extend(three, 12)
+		for li := range cache.Layers() {
+			cache.Write(li, three)
+		}
+		if got, want := cache.Held(three)/geo.BlockBytes, int64(3*8*c.skew); got != want {
+			t.Errorf("%d groups, a pool a layer %v: three blocks of each hold %d, want %d", len(c.sample.Groups), c.perLayer, got, want)
+		}
 	}
 }
 
