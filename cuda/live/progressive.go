@@ -54,7 +54,7 @@ func (p *progressive) open(m Machine, s *sim.Spec, layers int) (err error) {
 	if p.flag, err = m.HostAlloc(4*int64(layers), cuda.DriverPages); err != nil {
 		return err
 	}
-	if p.stream, err = m.StreamCreate(false); err != nil {
+	if p.stream, err = m.StreamCreate(true); err != nil { // its few CTAs need not wait until all of attention's have a place
 		return err
 	}
 	for _, e := range p.events() {
