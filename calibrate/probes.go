@@ -51,6 +51,8 @@ const (
 	probeCallsNone    = "calls.nothing"
 	probeCallsSave    = "calls.save_memcpy"
 	probeCallsLoad    = "calls.load_memcpy"
+	probeDownNone     = "down.nothing"
+	probeDownSave     = "down.save_memcpy"
 	probeLayersNone   = "layers.nothing"
 	probeLayersMemcpy = "layers.save_memcpy"
 	probeLayersGPU    = "layers.save_gpu"
@@ -101,6 +103,8 @@ var probes = []Probe{
 	{probeCallsNone, calls, "ss_empty, ss_memcpy", []string{"launches", "copies"}},
 	{probeCallsSave, calls + ", while a second thread saves with a memcpy a block without pause", "ss_empty, ss_memcpy", []string{"launches", "copies"}},
 	{probeCallsLoad, calls + ", while a second thread loads with a memcpy a block without pause", "ss_empty, ss_memcpy", []string{"launches", "copies"}},
+	{probeDownNone, "some kernels, then a copy of 16 KiB to the host; " + wall, "ss_memcpy", []string{"blocks"}},
+	{probeDownSave, "the same while a second thread saves so many blocks of 16 KiB at a time, with a memcpy each, without pause", "ss_memcpy", []string{"blocks"}},
 	{probeLayersNone, "prefill of a chunk in some layers, nothing saved; until all is done", "ss_linear, ss_prefill", []string{"chunk_tokens", "prefix_tokens", "layers"}},
 	{probeLayersMemcpy, "the same, each layer's KV saved by one memcpy a block", "ss_memcpy_blocks", []string{"chunk_tokens", "prefix_tokens", "layers"}},
 	{probeLayersGPU, "the same, each layer's KV saved by the GPU scatter kernel", "ss_gpu_scatter", []string{"chunk_tokens", "prefix_tokens", "layers"}},

@@ -77,3 +77,50 @@ func TestWaitsEndWithTheSaves(t *testing.T) {
 		t.Errorf("%v without a figure", got)
 	}
 }
+
+// A copy to the host waits out the save in progress, not one that has only just
+// been handed over: a layer of a step with decodes takes as long as its saves,
+// and a decode after prefill waits for one save a layer until none is left.
+func TestSelectionsWaitForSaves(t *testing.T) {
+	const layers, saved, kept = 32, 2048, 8
+	run := func(share float64, prefillDecodes int) (prefill, decode des.Time) {
+		p := mustProfile(t, "h200")
+		p.Host.CallWait, p.Host.CopyWait, p.Host.DownWait = Figure{}, Figure{}, Figure{}
+		if share > 0 {
+			p.Host.DownWait = Figure{Value: share, Unit: "share", From: Measured, Source: "a test"}
+		}
+		d, err := NewDevice(p, mustModel(t, "lwm-7b"), DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveMemcpy, Offload: true, SaveBufferBytes: kept * saved * 16 << 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := sim.Work{Tokens: 2048, Prefill: []sim.Span{{Query: 2048}}} // nothing is selected in prefill
+		if prefillDecodes > 0 {
+			w.Sparse = true
+			w.Decodes, w.DecodeTokens, w.ScoredBlocks = prefillDecodes, int64(prefillDecodes)*2048, int64(prefillDecodes)*200
+		}
+		first := runStep(t, d, &sim.Step{}, layers, &w, 0, saved)
+		w = sim.Work{Tokens: 1, Decodes: 1, DecodeTokens: 2048, ScoredBlocks: 200, Sparse: true}
+		second := runStep(t, d, &sim.Step{Index: 1, Start: first.Elapsed}, layers, &w, 0, 0)
+		for _, s := range []sim.Timing{first, second} {
+			if sum := s.Phases.Sum(); sum != s.Elapsed {
+				t.Errorf("phases add up to %v of %v", sum, s.Elapsed)
+			}
+		}
+		return first.Elapsed, second.Elapsed
+	}
+	p := mustProfile(t, "h200")
+	s, err := p.SaveSeconds(SaveMemcpy, saved, 16<<10, 0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	save := nanoseconds(s)
+	freeMixed, freeDecode := run(0, 4)
+	mixed, _ := run(0.99, 4)
+	if mixed < (layers-2)*save || mixed > (layers+1)*save || freeMixed > mixed-(kept-2)*save {
+		t.Errorf("a step with decodes takes %v where copies wait for saves of %v, and %v where not", mixed, save, freeMixed)
+	}
+	_, decode := run(0.99, 0)
+	if more := decode - freeDecode; more < (kept-2)*save || more > (kept+1)*save {
+		t.Errorf("the decode after prefill takes %v, alone %v: want %d saves of %v longer", decode, freeDecode, kept, save)
+	}
+}
