@@ -101,7 +101,8 @@ func (w *equals) Next() (sim.Arrival, bool, error) {
 }
 
 // BenchmarkHost is the host's share of a decode step of LWM-7B's shape, the driver's apart: 1,024 (layer, KV head) groups of 64 blocks each, with
-// HBM for 1.1 and for 2 times what 16 requests select in one step. A layer of the GPU takes 150 us, which ns/op includes.
+// HBM for 1.1 and for 2 times what 16 requests select in one step. A layer of the GPU takes 150 us, which ns/op includes. PSA's lists are as long as its
+// threshold has them, of all heads of a layer together or of each.
 func BenchmarkHost(b *testing.B) {
 	for _, c := range []struct {
 		selection string
