@@ -17,7 +17,8 @@ import (
 type attention struct {
 	blocks int // of the request, each kept or a candidate
 	kept   int
-	heads  []headAttention
+	full   float64         // share of the layers that attend to everything
+	heads  []headAttention // of the others
 }
 
 // headAttention is one KV head. The query heads that share it have their
@@ -35,9 +36,10 @@ type attentionSample struct {
 	Heads  int `toml:"heads"` // KV heads of each
 
 	digest        dsa.Digest
-	sinks, window int // blocks kept
-	tokens        int // of a block
-	queries       int // query heads that share a KV head
+	sinks, window int     // blocks kept
+	tokens        int     // of a block
+	queries       int     // query heads that share a KV head
+	full          float64 // share of a model's layers that attend to everything, whatever the selection
 }
 
 // of draws the attention of one request in one step. What is drawn depends on
@@ -46,7 +48,7 @@ type attentionSample struct {
 // the skews of the sample are no draws: those of layers, and of the heads of one,
 // lie at even quantiles.
 func (a *attentionSample) of(scores *traces.Scores, p *traces.ScoreParams, seed uint64, request, prompt int) *attention {
-	out := &attention{blocks: (prompt + a.tokens - 1) / a.tokens, kept: a.sinks + a.window}
+	out := &attention{blocks: (prompt + a.tokens - 1) / a.tokens, kept: a.sinks + a.window, full: a.full}
 	candidates := min(out.blocks-out.kept, dsa.MaxCandidates)
 	if candidates < 1 {
 		return out
@@ -107,7 +109,8 @@ func (a *attention) layers() [][]headAttention {
 	return out
 }
 
-// usage is what a selection attends to and what it misses, over heads.
+// usage is what a selection attends to and what it misses, over the heads of all
+// layers.
 type usage struct {
 	share  float64 // of the KV attended to
 	recall float64 // share of the attention that this holds
@@ -128,8 +131,8 @@ func (a *attention) under(s selector) usage {
 			sum.loss += missed * missed / float64(len(h.held))
 		}
 	})
-	n := float64(len(a.heads))
-	return usage{sum.share / n, sum.recall / n, sum.loss / n}
+	each := (1 - a.full) / float64(len(a.heads))
+	return usage{a.full + each*sum.share, a.full + each*sum.recall, each * sum.loss}
 }
 
 // quantilePrompts returns n prompt lengths of some sets at even quantiles of many

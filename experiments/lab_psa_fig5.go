@@ -33,6 +33,7 @@ type rival struct {
 	digest        dsa.Digest
 	sinks, window int
 	tokens        int // of a block
+	full          int // first layers, which attend to everything
 	gqa           bool
 	low, high     float64 // of the knob; more attends to more
 	at            func(knob float64) selector
@@ -41,14 +42,18 @@ type rival struct {
 // rivals lists the systems. vLLM-sparse is ArkVale, which keeps two blocks at
 // both ends. Algorithm 1 keeps none; the newest block is open and has no digest
 // yet. InfiniGen's margin is turned without its limit of 20 % of the tokens.
+//
+// The code of ArkVale (n_unlimited_layers, source/arkvale) and of InfiniGen
+// (load_cache, speedup/flexgen/infinigen/flex_opt.py) leaves the first two layers
+// without a selection; PSA's threshold is one "for each layer" (§1).
 func (s *accuracySpec) rivals() []rival {
 	return []rival{
-		{"vllm-sparse", dsa.CuboidMean, 2, 2, 32, true, 4, 4096, func(k float64) selector { return topBlocks{int(k + 0.5)} }},
-		{"infinigen", dsa.Speculated, 0, 0, 1, false, 0, 60, func(m float64) selector { return speculative(m) }},
-		{"psa", dsa.CuboidMean, 0, 1, 32, true, -3, 12, func(x float64) selector {
+		{"vllm-sparse", dsa.CuboidMean, 2, 2, 32, 2, true, 4, 4096, func(k float64) selector { return topBlocks{int(k + 0.5)} }},
+		{"infinigen", dsa.Speculated, 0, 0, 1, 2, false, 0, 60, func(m float64) selector { return speculative(m) }},
+		{"psa", dsa.CuboidMean, 0, 1, 32, 0, true, -3, 12, func(x float64) selector {
 			return progressive(s.psa(x), false)
 		}},
-		{"psa-per-head", dsa.CuboidMean, 0, 1, 32, true, -3, 12, func(x float64) selector {
+		{"psa-per-head", dsa.CuboidMean, 0, 1, 32, 0, true, -3, 12, func(x float64) selector {
 			return progressive(s.psa(x), true)
 		}},
 	}
@@ -132,7 +137,7 @@ func (s *accuracySpec) requests(scores *traces.Scores, p *traces.ScoreParams, mo
 	}
 	sample := s.Sample
 	sample.digest, sample.sinks, sample.window, sample.tokens = r.digest, r.sinks, r.window, r.tokens
-	sample.queries = m.QHeads / m.KVHeads
+	sample.queries, sample.full = m.QHeads/m.KVHeads, float64(r.full)/float64(m.Layers)
 	out := make([]*attention, len(prompts))
 	for i, prompt := range prompts {
 		out[i] = sample.of(scores, p, seed, i, min(prompt, m.MaxContext))

@@ -66,7 +66,8 @@ func TestSkewFitsPublishedSparsity(t *testing.T) {
 }
 
 // SparseServe's appendix A.1: a budget of 2,048 tokens keeps 99 % of LWM-7B's
-// and Llama3-8B's accuracy over its LongBench mix. LWM-7B sets attentionCost,
+// and Llama3-8B's accuracy over its LongBench mix, by ArkVale, whose first two
+// layers attend to everything. LWM-7B sets attentionCost, to one digit,
 // Llama3-8B how far query heads that share a KV head differ. What smaller budgets
 // lose there says what form the loss has: over all sets Llama3-8B loses 3.0, 1.1,
 // 0.5 and 0.2 % at 512, 1,024, 1,536 and 2,048 tokens. The attention missed falls
@@ -78,8 +79,8 @@ func TestProxyOfPublishedBudget(t *testing.T) {
 		name, tokenizer string
 		queries         int
 		slack           float64
-	}{{"LWM-7B", "llama2", 1, 0.0005}, {"Llama3-8B", "llama3", 4, 0.001}} {
-		sample := attentionSample{Layers: 8, Heads: 8, digest: dsa.CuboidMean, sinks: 2, window: 2, tokens: 32, queries: m.queries}
+	}{{"LWM-7B", "llama2", 1, 0.001}, {"Llama3-8B", "llama3", 4, 0.002}} {
+		sample := attentionSample{Layers: 8, Heads: 8, digest: dsa.CuboidMean, sinks: 2, window: 2, tokens: 32, queries: m.queries, full: 2. / 32}
 		prompts, err := quantilePrompts(traces.DefaultSpec().Datasets, 96, 1, m.tokenizer)
 		if err != nil {
 			t.Fatal(err)
