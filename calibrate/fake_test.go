@@ -143,10 +143,6 @@ func (f *fakeBench) seconds(p Point) float64 {
 			return alone + float64(p.At("layers")-1)*t.Save.Contention.SI()*save + save
 		}
 		return alone * map[string]float64{probeLayersNone: 1, probeLayersMemcpy: 1.7, probeLayersFlash: 1.01}[p.Probe]
-	case probeDownNone:
-		return 33 * fakeSubmit
-	case probeDownSave:
-		return 33*fakeSubmit + t.Host.DownWait.SI()*priceSave(t, hw.SaveMemcpy, p.At("blocks"), 16*kib, basePool, 0)
 	case probePrefillMemcpy:
 		n, block := layerBlocks(at)
 		save, err := t.BesidePrefillSeconds(hw.SaveMemcpy, n, block, p.At("pool_mib")*mib, 0)
@@ -185,7 +181,6 @@ func truth(name string) *hw.Profile {
 		p.Load.MemcpyPools = append(p.Load.MemcpyPools, hw.PoolTime{PoolGiB: r.PoolGiB, Figure: from.figure(p.Load.MemcpyCall.SI()*1e6+more, "us", "x")})
 		p.Save.MemcpyPools = append(p.Save.MemcpyPools, hw.PoolTime{PoolGiB: r.PoolGiB, Figure: from.figure(p.Save.MemcpyCall.SI()*1e6+1.3*more, "us", "x")})
 	}
-	p.Host.DownWait = from.figure(0.8, "share", "x")
 	p.Save.MemcpyBeside = from.figure(0.4, "us", "x")
 	p.Save.Scatter = nil
 	for i, n := range []int{1, 2, 4, 6, 8, 12, 16} {

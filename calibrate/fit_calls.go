@@ -53,38 +53,3 @@ func fitWaits(s *Samples, p *hw.Profile, from source) []model {
 	}
 	return models
 }
-
-// fitDown finds how much of a save in progress a small copy to the host waits
-// out. Each meets a save from its beginning on:
-//
-//	t = alone + share save
-func fitDown(s *Samples, p *hw.Profile, from source) []model {
-	p.Host.DownWait = hw.Figure{}
-	alone := map[int64]float64{}
-	for _, at := range s.of(probeDownNone) {
-		alone[at.At("blocks")] = at.seconds
-	}
-	all := s.of(probeDownSave).where(func(at datum) bool { return alone[at.At("blocks")] > 0 })
-	if len(all) == 0 {
-		return nil
-	}
-	save := func(p *hw.Profile, at datum) float64 {
-		return priceSave(p, hw.SaveMemcpy, at.At("blocks"), 16*kib, basePool, 0)
-	}
-	fit, held := all.split(together, 2, nil)
-	var shares []float64
-	for _, at := range fit {
-		shares = append(shares, (at.seconds-alone[at.At("blocks")])/save(p, at))
-	}
-	if share := math.Min(medianOf(shares).Value, 0.99); share > 0 {
-		p.Host.DownWait = from.figure(share, "share", "of a save with a memcpy a block, which a small copy to the host waits out")
-	}
-	return []model{{name: "host.down_wait", fit: fit, held: held, draw: picture{x: blocks, xLabel: "blocks saved at a time"},
-		price: func(p *hw.Profile, at datum) float64 {
-			t := alone[at.At("blocks")]
-			if p.Host.DownWait.Set() {
-				t += p.Host.DownWait.SI() * save(p, at)
-			}
-			return t
-		}}}
-}

@@ -113,9 +113,6 @@ func overlapPoints(s scale, limits Limits) []Point {
 			all = append(all, point(probe, "", n[0], n[1]))
 		}
 	}
-	for _, blocks := range []int64{512, 1024, 2048} {
-		all = append(all, point(probeDownNone, "", blocks), point(probeDownSave, "", blocks))
-	}
 	for _, prefix := range s.layerPrefix {
 		for _, probe := range []string{probeLayersNone, probeLayersMemcpy, probeLayersGPU, probeLayersFlash} {
 			all = append(all, point(probe, s.shapes[0], 2048, prefix, layersTimed))

@@ -51,8 +51,6 @@ const (
 	probeCallsNone    = "calls.nothing"
 	probeCallsSave    = "calls.save_memcpy"
 	probeCallsLoad    = "calls.load_memcpy"
-	probeDownNone     = "down.nothing"
-	probeDownSave     = "down.save_memcpy"
 	probeLayersNone   = "layers.nothing"
 	probeLayersMemcpy = "layers.save_memcpy"
 	probeLayersGPU    = "layers.save_gpu"
@@ -72,7 +70,7 @@ var probes = []Probe{
 	{probeDown, "a kernel, then a copy of a layer's selection to the host; " + wall, "ss_memcpy", []string{"bytes"}},
 	{probeUp, "a copy of block tables to the GPU, then a kernel; " + wall, "ss_memcpy", []string{"bytes"}},
 	{probePair, "two empty kernels; " + gpuTime, "ss_empty", nil},
-	{probeBetween, "the same with the kernel that brings a layer's lists up between them; " + gpuTime, "ss_upload", []string{"bytes"}},
+	{probeBetween, "the same with the kernel that brings a layer's lists up between them; " + gpuTime, "ss_carry", []string{"bytes"}},
 	{probeHBM, "a copy within HBM, read once and written once; " + gpuTime, "ss_memcpy", []string{"bytes"}},
 	{probeH2D, "one large copy from pinned memory; " + wall, "ss_memcpy", []string{"bytes"}},
 	{probeD2H, "one large copy to pinned memory; " + wall, "ss_memcpy", []string{"bytes"}},
@@ -103,8 +101,6 @@ var probes = []Probe{
 	{probeCallsNone, calls, "ss_empty, ss_memcpy", []string{"launches", "copies"}},
 	{probeCallsSave, calls + ", while a second thread saves with a memcpy a block without pause", "ss_empty, ss_memcpy", []string{"launches", "copies"}},
 	{probeCallsLoad, calls + ", while a second thread loads with a memcpy a block without pause", "ss_empty, ss_memcpy", []string{"launches", "copies"}},
-	{probeDownNone, "some kernels, then a copy of 16 KiB to the host; " + wall, "ss_memcpy", []string{"blocks"}},
-	{probeDownSave, "the same while a second thread saves so many blocks of 16 KiB at a time, with a memcpy each, without pause", "ss_memcpy", []string{"blocks"}},
 	{probeLayersNone, "prefill of a chunk in some layers, nothing saved; until all is done", "ss_linear, ss_prefill", []string{"chunk_tokens", "prefix_tokens", "layers"}},
 	{probeLayersMemcpy, "the same, each layer's KV saved by one memcpy a block", "ss_memcpy_blocks", []string{"chunk_tokens", "prefix_tokens", "layers"}},
 	{probeLayersGPU, "the same, each layer's KV saved by the GPU scatter kernel", "ss_gpu_scatter", []string{"chunk_tokens", "prefix_tokens", "layers"}},

@@ -62,7 +62,6 @@ func Fit(s *Samples) (*Calibration, error) {
 	}
 	models = append(models, live...)
 	models = append(models, fitWaits(s, p, from)...)
-	models = append(models, fitDown(s, p, from)...)
 
 	data, err := p.Encode()
 	if err != nil {

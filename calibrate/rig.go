@@ -152,7 +152,7 @@ func (g *rig) Prepare(p Point) (Timed, error) {
 // dispensable makes the failure of a probe that a profile does without one that
 // only leaves the point out.
 func dispensable(p Point, err error) error {
-	if err == nil || !slices.Contains([]string{probeCallsNone, probeCallsSave, probeCallsLoad, probeDownNone, probeDownSave, probePrefillMemcpy}, p.Probe) && !slices.Contains(liveProbes, p.Probe) {
+	if err == nil || !slices.Contains([]string{probeCallsNone, probeCallsSave, probeCallsLoad, probePrefillMemcpy}, p.Probe) && !slices.Contains(liveProbes, p.Probe) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", ErrSkip, err)
@@ -222,8 +222,6 @@ func (g *rig) setup(s *cuda.Session, p Point) (*setup, error) {
 		return g.setupLayers(s, p)
 	case probePrefillMemcpy:
 		return g.setupPrefillSaves(s, p)
-	case probeDownNone, probeDownSave:
-		return g.setupDown(s, p)
 	case probeCallsNone, probeCallsSave, probeCallsLoad:
 		return g.setupCalls(s, p)
 	}

@@ -163,34 +163,3 @@ func (g *rig) setupPrefillSaves(s *cuda.Session, p Point) (*setup, error) {
 	return &setup{verify: both(verify, moved),
 		layers: &cuda.Layers{Compute: layer, Save: []cuda.Operation{op}, Layers: int(p.At("layers")), Buffered: layersBuffered}}, nil
 }
-
-// setupDown readies a small copy to the host as a selection goes there, after
-// kernels, while a second thread has saves carried out by the same engine. When
-// it is back the next one follows: each meets a save from its beginning on.
-func (g *rig) setupDown(s *cuda.Session, p Point) (*setup, error) {
-	const block, kernels = 16 * kib, 32 // kernels last until the save has begun
-	near, err := g.random(s, block/2)
-	if err != nil {
-		return nil, err
-	}
-	if err := g.pool.grow(s, basePool*mib); err != nil {
-		return nil, err
-	}
-	save, moved, err := g.saveOp(s, probeSaveMemcpy, p.At("blocks"), block, basePool/2*mib, 0)
-	if err != nil {
-		return nil, err
-	}
-	host, hostBytes := g.pool.at(basePool / 2 * mib) // no block is saved there
-	down := &cuda.MemcpyArgs{Dst: host, Src: near, Bytes: block}
-	t := &setup{bench: cuda.Bench{Clock: cuda.WallClock}, settle: following}
-	for range kernels {
-		t.bench.Calls = append(t.bench.Calls, &cuda.EmptyArgs{})
-	}
-	t.bench.Calls = append(t.bench.Calls, down)
-	t.verify = func(s *cuda.Session) error { return g.sameBytes(s, near, hostBytes[:block], down) }
-	if p.Probe == probeDownSave {
-		t.beside = []cuda.Operation{save}
-		t.verify = both(t.verify, moved)
-	}
-	return t, nil
-}

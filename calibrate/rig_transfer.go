@@ -56,8 +56,8 @@ func (g *rig) setupCopy(s *cuda.Session, p Point) (*setup, error) {
 	case probeUp:
 		t.bench.Calls, t.verify = []cuda.Operation{up, &cuda.EmptyArgs{}}, upSame
 	case probeBetween:
-		t.bench = cuda.Bench{Clock: cuda.EventClock, Calls: []cuda.Operation{&cuda.EmptyArgs{}, (*cuda.UploadArgs)(up), &cuda.EmptyArgs{}}}
-		t.verify = func(s *cuda.Session) error { return sameBytes(s, s.Upload, far, srcBytes[:n], up) }
+		t.bench = cuda.Bench{Clock: cuda.EventClock, Calls: []cuda.Operation{&cuda.EmptyArgs{}, (*cuda.CarryArgs)(up), &cuda.EmptyArgs{}}}
+		t.verify = func(s *cuda.Session) error { return sameBytes(s, s.Carry, far, srcBytes[:n], up) }
 	case probeH2D:
 		t.bench.Calls, t.verify = []cuda.Operation{up}, upSame
 	case probeDuplexCopy:

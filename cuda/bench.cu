@@ -56,7 +56,7 @@ static int run_call(const ss_call &call, cudaStream_t stream) {
     case SS_OP_ROPE: return ss_rope(static_cast<const ss_rope_args *>(a), stream);
     case SS_OP_SILU_MUL: return ss_silu_mul(static_cast<const ss_silu_mul_args *>(a), stream);
     case SS_OP_ARGMAX: return ss_argmax(static_cast<const ss_argmax_args *>(a), stream);
-    case SS_OP_UPLOAD: return ss_upload(static_cast<const ss_memcpy_args *>(a), stream);
+    case SS_OP_CARRY: return ss_carry(static_cast<const ss_memcpy_args *>(a), stream);
     default: return fail(SS_ERR_ARGUMENT, "ss_bench: no operation %d", call.op);
   }
 }

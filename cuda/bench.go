@@ -24,8 +24,8 @@ type (
 	MemcpyBlocksArgs BlocksArgs
 	// MemcpyBatchArgs times the batched memcpy API.
 	MemcpyBatchArgs BlocksArgs
-	// UploadArgs times the upload kernel.
-	UploadArgs MemcpyArgs
+	// CarryArgs times the kernel that carries small arrays.
+	CarryArgs MemcpyArgs
 )
 
 // In the order of the header's SS_OP_ constants.
@@ -52,7 +52,7 @@ func (a *RMSNormArgs) operation() (int32, unsafe.Pointer)      { return 19, unsa
 func (a *RopeArgs) operation() (int32, unsafe.Pointer)         { return 20, unsafe.Pointer(a) }
 func (a *SiluMulArgs) operation() (int32, unsafe.Pointer)      { return 21, unsafe.Pointer(a) }
 func (a *ArgmaxArgs) operation() (int32, unsafe.Pointer)       { return 22, unsafe.Pointer(a) }
-func (a *UploadArgs) operation() (int32, unsafe.Pointer)       { return 23, unsafe.Pointer(a) }
+func (a *CarryArgs) operation() (int32, unsafe.Pointer)        { return 23, unsafe.Pointer(a) }
 
 // Clock says what a sample is.
 type Clock int32

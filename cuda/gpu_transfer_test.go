@@ -136,7 +136,7 @@ func TestGPUUploads(t *testing.T) {
 			for _, c := range []struct{ src, dst int64 }{{0, 0}, {16, 48}, {4, 20}, {8, 8}, {31, 15}, {1, 17}} {
 				g.noise(from.Bytes()[:n+64])
 				g.must(g.Memset(&MemsetArgs{Dst: to, Bytes: most, Value: 0xff}, stream))
-				g.must(g.Upload(&MemcpyArgs{Dst: to + Ptr(c.dst), Src: from.Ptr() + Ptr(c.src), Bytes: n}, stream))
+				g.must(g.Carry(&MemcpyArgs{Dst: to + Ptr(c.dst), Src: from.Ptr() + Ptr(c.src), Bytes: n}, stream))
 				g.must(g.StreamSync(stream))
 				got := download[byte](g, to, int(n+128))
 				want := bytes.Repeat([]byte{0xff}, int(n+128))
@@ -152,10 +152,22 @@ func TestGPUUploads(t *testing.T) {
 			for i := range words {
 				words[i] = round<<16 | int32(i)
 			}
-			g.must(g.Upload(&MemcpyArgs{Dst: to, Src: from.Ptr(), Bytes: 4096}, stream))
+			g.must(g.Carry(&MemcpyArgs{Dst: to, Src: from.Ptr(), Bytes: 4096}, stream))
 			g.must(g.StreamSync(stream))
 			if got := download[int32](g, to, 1024); !slices.Equal(got, words) {
 				t.Fatalf("round %d: old bytes", round)
+			}
+		}
+		// The way down, and not a byte beside it.
+		for _, n := range []int64{1, 4, 17, 4096, 65_539} {
+			g.must(Upload(g.Session, to, bytes.Repeat([]byte{byte(n)}, int(n+32))))
+			g.noise(from.Bytes()[:n+64])
+			want := bytes.Clone(from.Bytes()[:n+64])
+			copy(want[4:4+n], bytes.Repeat([]byte{byte(n)}, int(n)))
+			g.must(g.Carry(&MemcpyArgs{Dst: from.Ptr() + 4, Src: to + 4, Bytes: n}, stream))
+			g.must(g.StreamSync(stream))
+			if !bytes.Equal(from.Bytes()[:n+64], want) {
+				t.Errorf("%d bytes down: bytes differ", n)
 			}
 		}
 		g.must(g.StreamDestroy(stream))
@@ -300,8 +312,8 @@ func TestGPUBadArgumentsAreRefused(t *testing.T) {
 		for name, err := range map[string]error{
 			"block of 8 bytes":     g.FlashH2D(&BlocksArgs{Count: 1, BlockBytes: 8}, 0),
 			"no addresses":         g.FlashH2D(&BlocksArgs{Count: 1, BlockBytes: 1024}, 0),
-			"upload out of step":   g.Upload(&MemcpyArgs{Dst: 16, Src: 24, Bytes: 4}, 0),
-			"upload from nowhere":  g.Upload(&MemcpyArgs{Dst: 16, Bytes: 4}, 0),
+			"upload out of step":   g.Carry(&MemcpyArgs{Dst: 16, Src: 24, Bytes: 4}, 0),
+			"upload from nowhere":  g.Carry(&MemcpyArgs{Dst: 16, Bytes: 4}, 0),
 			"group of 16":          g.Decode(&DecodeArgs{Batch: 1, HeadsQ: 16, HeadsKV: 1, HeadDim: 128, BlockTokens: 32}, 0),
 			"head of 96":           g.Decode(&DecodeArgs{Batch: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 96, BlockTokens: 32}, 0),
 			"block of 8 tokens":    g.Decode(&DecodeArgs{Batch: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 128, BlockTokens: 8}, 0),

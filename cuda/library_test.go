@@ -193,7 +193,7 @@ func TestOperationsMatchTheHeader(t *testing.T) {
 	var operations func() *int32
 	purego.RegisterFunc(&operations, symbolAt(t, open(t), "fake_operations"))
 	all := []Operation{&EmptyArgs{}, &MemcpyArgs{}, &MemsetArgs{}, &FillArgs{}, &FlashH2DArgs{}, &GPUScatterArgs{}, &MemcpyBlocksArgs{}, &MemcpyBatchArgs{}, &SaveArgs{}, &DecodeArgs{},
-		&PSAArgs{}, &PSAPipelineArgs{}, &PrefillArgs{}, &DigestArgs{}, &ScoresArgs{}, &TopKArgs{}, &SelectArgs{}, &LinearArgs{}, &EmbedArgs{}, &RMSNormArgs{}, &RopeArgs{}, &SiluMulArgs{}, &ArgmaxArgs{}, &UploadArgs{}}
+		&PSAArgs{}, &PSAPipelineArgs{}, &PrefillArgs{}, &DigestArgs{}, &ScoresArgs{}, &TopKArgs{}, &SelectArgs{}, &LinearArgs{}, &EmbedArgs{}, &RMSNormArgs{}, &RopeArgs{}, &SiluMulArgs{}, &ArgmaxArgs{}, &CarryArgs{}}
 	want := unsafe.Slice(operations(), len(all)+1)
 	for i, o := range all {
 		if op, _ := o.operation(); op != want[i] {
@@ -287,7 +287,7 @@ func TestArgumentsArrive(t *testing.T) {
 	}
 	err := lib.Do(func(s *Session) error {
 		up := MemcpyArgs{1, 17, 3}
-		check("Upload", s.Upload(&up, 42), unsafe.Pointer(&up), unsafe.Sizeof(up))
+		check("Carry", s.Carry(&up, 42), unsafe.Pointer(&up), unsafe.Sizeof(up))
 		fillArgs := FillArgs{1, 2, 3, 4}
 		check("Fill", s.Fill(&fillArgs, 42), unsafe.Pointer(&fillArgs), unsafe.Sizeof(fillArgs))
 		blocks := BlocksArgs{1, 2, 3, 4, 5, 6, 7}

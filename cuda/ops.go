@@ -15,10 +15,10 @@ func (s *Session) Memcpy(a *MemcpyArgs, stream Stream) error {
 	return s.op(s.symbols.memcpy, unsafe.Pointer(a), stream)
 }
 
-// Upload copies pinned or device memory to device memory with one kernel: for some KiB between two kernels. Dst and Src have the same remainder
-// modulo 16.
-func (s *Session) Upload(a *MemcpyArgs, stream Stream) error {
-	return s.op(s.symbols.upload, unsafe.Pointer(a), stream)
+// Carry copies from or to pinned memory, or within the device's, with one kernel: for some KiB between two kernels. Dst and Src have the same
+// remainder modulo 16.
+func (s *Session) Carry(a *MemcpyArgs, stream Stream) error {
+	return s.op(s.symbols.carry, unsafe.Pointer(a), stream)
 }
 
 // Memset sets bytes on the stream.

@@ -89,9 +89,9 @@ typedef struct {
   int64_t bytes;
 } ss_memcpy_args;
 SS_API int ss_memcpy(const ss_memcpy_args *args, ss_stream stream);  // any direction
-// One kernel that reads pinned or device memory: for some KiB between two kernels, where a memcpy pays for the copy engine's turn. dst is device
-// memory; both addresses have the same remainder modulo 16.
-SS_API int ss_upload(const ss_memcpy_args *args, ss_stream stream);
+// One kernel that reads and writes pinned or device memory: for some KiB between two kernels, where a memcpy pays for the copy engine's turn, and
+// for its queue. Both addresses have the same remainder modulo 16.
+SS_API int ss_carry(const ss_memcpy_args *args, ss_stream stream);
 
 typedef struct {
   void *dst;
@@ -376,7 +376,7 @@ SS_API int ss_argmax(const ss_argmax_args *args, ss_stream stream);
 enum {
   SS_OP_EMPTY, SS_OP_MEMCPY, SS_OP_MEMSET, SS_OP_FILL, SS_OP_FLASH_H2D, SS_OP_GPU_SCATTER, SS_OP_MEMCPY_BLOCKS, SS_OP_MEMCPY_BATCH,
   SS_OP_FLASH_D2H, SS_OP_DECODE, SS_OP_PSA, SS_OP_PSA_PIPELINE, SS_OP_PREFILL, SS_OP_DIGEST, SS_OP_SCORES, SS_OP_TOPK, SS_OP_SELECT,
-  SS_OP_LINEAR, SS_OP_EMBED, SS_OP_RMSNORM, SS_OP_ROPE, SS_OP_SILU_MUL, SS_OP_ARGMAX, SS_OP_UPLOAD, SS_OP_COUNT
+  SS_OP_LINEAR, SS_OP_EMBED, SS_OP_RMSNORM, SS_OP_ROPE, SS_OP_SILU_MUL, SS_OP_ARGMAX, SS_OP_CARRY, SS_OP_COUNT
 };
 
 enum {

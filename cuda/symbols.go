@@ -20,7 +20,7 @@ type symbols struct {
 	deviceAlloc, deviceFree, hostAlloc, hostFree                           symbol
 	streamCreate, streamDestroy, streamSync, streamWait                    symbol
 	eventCreate, eventDestroy, eventRecord, eventQuery, eventSync, eventMs symbol
-	deviceSync, memcpy, upload, memset, fill, empty                        symbol
+	deviceSync, memcpy, carry, memset, fill, empty                         symbol
 	flashH2D, gpuScatter, memcpyBlocks, memcpyBatch                        symbol
 	saverCreate, saverDestroy, saveStart, saveWait, flashD2H               symbol
 	decodeWorkspace, decode, psaState, psa, psaPipeline, prefill           symbol
@@ -35,7 +35,7 @@ func (s *symbols) table() map[string]*symbol {
 		"ss_stream_create": &s.streamCreate, "ss_stream_destroy": &s.streamDestroy, "ss_stream_sync": &s.streamSync, "ss_stream_wait": &s.streamWait,
 		"ss_event_create": &s.eventCreate, "ss_event_destroy": &s.eventDestroy, "ss_event_record": &s.eventRecord, "ss_event_query": &s.eventQuery,
 		"ss_event_sync": &s.eventSync, "ss_event_ms": &s.eventMs, "ss_device_sync": &s.deviceSync,
-		"ss_memcpy": &s.memcpy, "ss_upload": &s.upload, "ss_memset": &s.memset, "ss_fill": &s.fill, "ss_empty": &s.empty,
+		"ss_memcpy": &s.memcpy, "ss_carry": &s.carry, "ss_memset": &s.memset, "ss_fill": &s.fill, "ss_empty": &s.empty,
 		"ss_flash_h2d": &s.flashH2D, "ss_gpu_scatter": &s.gpuScatter, "ss_memcpy_blocks": &s.memcpyBlocks, "ss_memcpy_batch": &s.memcpyBatch,
 		"ss_saver_create": &s.saverCreate, "ss_saver_destroy": &s.saverDestroy, "ss_save_start": &s.saveStart, "ss_save_wait": &s.saveWait,
 		"ss_flash_d2h": &s.flashD2H, "ss_decode_workspace": &s.decodeWorkspace, "ss_decode": &s.decode, "ss_psa_state": &s.psaState,

@@ -155,13 +155,8 @@ func (d *Device) Score(_ int, w *sim.Work) error {
 		return errors.New("hw: Score outside a step")
 	}
 	d.sparse++
-	behind := d.now
-	if w.Decodes > 0 {
-		behind += d.waits.copyDown(&d.saves)
-	}
 	d.compute(d.costs.layer(w).scoring, &d.phases.Scoring)
 	if d.opts.Offload {
-		d.pass(max(0, behind-d.now), &d.phases.Host)
 		d.pass(nanoseconds(d.sync.seconds(float64(w.DecodeTokens)))+d.waits.calls(syncCalls, &d.saves), &d.phases.Host)
 	}
 	return nil
@@ -233,9 +228,6 @@ func (d *Device) Finish() (sim.Timing, error) {
 	d.enqueue(false) // of a Move that no Compute followed
 	d.compute(nanoseconds(d.costs.head.seconds(d.tokens, d.step.Sampled)), &d.phases.Head)
 	d.awaitLate()
-	if d.step.Sampled > 0 {
-		d.pass(d.waits.copyDown(&d.saves), &d.phases.Host)
-	}
 	if idle := des.Time(d.sparse)*d.launch + d.waited - d.busy; idle > 0 {
 		d.pass(idle, &d.phases.Host)
 	}

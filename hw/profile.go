@@ -105,9 +105,6 @@ type Host struct {
 	// CopyWait is the same beside loads, and so what a saving memcpy waits there.
 	CallWait Figure `toml:"call_wait,omitempty" dim:"time,optional"`
 	CopyWait Figure `toml:"copy_wait,omitempty" dim:"time,optional"`
-	// DownWait is how much of a save in progress, with a memcpy a block, a small
-	// copy to the host waits out: the same engine carries both.
-	DownWait Figure `toml:"down_wait,omitempty" dim:"share,optional"`
 }
 
 // Reference is the decode iteration that service levels are multiples of.

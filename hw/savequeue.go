@@ -21,7 +21,6 @@ type saveQueue struct {
 type save struct {
 	bytes float64  // left
 	work  des.Time // left
-	begun bool     // some of it is done
 }
 
 // advance lets the queue drain until the given time at full speed.
@@ -54,7 +53,6 @@ func (q *saveQueue) drain(elapsed, work des.Time) {
 		part := e.bytes * float64(work) / float64(e.work)
 		e.bytes -= part
 		e.work -= work
-		e.begun = true
 		q.work -= work
 		q.take(part)
 		work = 0
@@ -68,19 +66,6 @@ func (q *saveQueue) hold(t des.Time) {
 		q.ring[q.head].work += t
 		q.work += t
 	}
-}
-
-// inProgress returns what is left of the save that the link is at, of at most so
-// many bytes (0: any number); 0 where it has only just begun.
-func (q *saveQueue) inProgress(most int64) des.Time {
-	if q.n == 0 || !q.ring[q.head].begun {
-		return 0
-	}
-	e := &q.ring[q.head]
-	if most > 0 && e.bytes > float64(most) {
-		return des.Time(float64(e.work) * float64(most) / e.bytes)
-	}
-	return e.work
 }
 
 // bytesOf returns what the next of the queue's work brings to DRAM.
@@ -108,7 +93,7 @@ func (q *saveQueue) push(bytes int64, work des.Time) {
 		}
 		q.ring, q.head = grown, 0
 	}
-	q.ring[(q.head+q.n)%len(q.ring)] = save{bytes: float64(bytes), work: work}
+	q.ring[(q.head+q.n)%len(q.ring)] = save{float64(bytes), work}
 	q.n++
 	q.work += work
 	q.bytes += float64(bytes)

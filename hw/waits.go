@@ -13,8 +13,6 @@ import (
 type waits struct {
 	call   float64 // seconds that a call of the first thread takes longer beside saves
 	copy   float64 // that a save's call takes longer beside loads with a memcpy a block
-	down   float64 // share of a save in progress that a copy to the host waits out
-	most   int64   // bytes of a save that the second thread makes at once
 	blocks bool    // loads make a call a block, not one for all
 }
 
@@ -31,7 +29,7 @@ func newWaits(p *Profile, opts *DeviceOptions) waits {
 	if opts.SaveEngine != SaveMemcpy {
 		return waits{} // a thread that makes few calls
 	}
-	return waits{call: p.Host.CallWait.optional(), copy: p.Host.CopyWait.optional(), down: p.Host.DownWait.optional(), most: opts.SaveBufferBytes / 4, blocks: opts.LoadEngine == LoadMemcpy}
+	return waits{call: p.Host.CallWait.optional(), copy: p.Host.CopyWait.optional(), blocks: opts.LoadEngine == LoadMemcpy}
 }
 
 // calls returns what the first thread waits for in so many calls, which is not
@@ -41,18 +39,6 @@ func (w *waits) calls(n float64, q *saveQueue) des.Time {
 		return 0
 	}
 	return min(nanoseconds(n*w.call), q.work)
-}
-
-// copyDown returns what a small copy to the host waits for the save in progress,
-// whose blocks the same engine has been given before. One that begins at the same
-// time comes after it. So a step with decodes and offloading goes on from layer
-// to layer no faster than its saves, and what the buffer has of an earlier step
-// holds up the first layers of a decode.
-func (w *waits) copyDown(q *saveQueue) des.Time {
-	if w.down == 0 {
-		return 0
-	}
-	return nanoseconds(w.down * q.inProgress(w.most).Seconds())
 }
 
 // loads returns what loads of n blocks, that take a time alone, take longer for

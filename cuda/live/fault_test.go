@@ -46,8 +46,8 @@ func counted1[A any](f *faulty, call string, do func(*A, cuda.Stream) error, a *
 func (f *faulty) Memcpy(a *cuda.MemcpyArgs, s cuda.Stream) error {
 	return counted1(f, "ss_memcpy", f.Machine.Memcpy, a, s)
 }
-func (f *faulty) Upload(a *cuda.MemcpyArgs, s cuda.Stream) error {
-	return counted1(f, "ss_upload", f.Machine.Upload, a, s)
+func (f *faulty) Carry(a *cuda.MemcpyArgs, s cuda.Stream) error {
+	return counted1(f, "ss_carry", f.Machine.Carry, a, s)
 }
 func (f *faulty) FlashH2D(a *cuda.BlocksArgs, s cuda.Stream) error {
 	return counted1(f, "ss_flash_h2d", f.Machine.FlashH2D, a, s)
@@ -145,7 +145,7 @@ func TestFailureNamesCallStepAndLayer(t *testing.T) {
 		}
 		calls[failed.Call] = true
 		switch failed.Call {
-		case "ss_memcpy", "ss_upload", "ss_rmsnorm", "ss_linear", "ss_stream_sync", "ss_argmax": // the head's too, which has no layer
+		case "ss_memcpy", "ss_carry", "ss_rmsnorm", "ss_linear", "ss_stream_sync", "ss_argmax": // the head's too, which has no layer
 			if !inStep.MatchString(err.Error()) {
 				t.Errorf("operation %d: %v", n, err)
 			}

@@ -86,9 +86,11 @@ func (n *nothing) KVWrite(*cuda.RopeArgs, cuda.Stream) error    { return n.call(
 func (n *nothing) SiluMul(*cuda.SiluMulArgs, cuda.Stream) error { return n.call() }
 func (n *nothing) Argmax(*cuda.ArgmaxArgs, cuda.Stream) error   { return n.call() }
 func (n *nothing) Memcpy(*cuda.MemcpyArgs, cuda.Stream) error   { return n.call() }
-func (n *nothing) Upload(a *cuda.MemcpyArgs, _ cuda.Stream) error {
-	n.uploads.Add(1)
-	n.bytes.Add(a.Bytes)
+func (n *nothing) Carry(a *cuda.MemcpyArgs, _ cuda.Stream) error {
+	if a.Dst >= nothingOnDevice && a.Dst < nothingOnDevice+cuda.Ptr(n.next.Load()) {
+		n.uploads.Add(1)
+		n.bytes.Add(a.Bytes)
+	}
 	return n.call()
 }
 

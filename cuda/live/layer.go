@@ -159,7 +159,7 @@ func (d *Device) pick() error {
 	if err := d.m.Argmax(&cuda.ArgmaxArgs{Logits: s.logits.at, Out: s.picked.at, Rows: int32(n), Vocab: int32(md.Vocab), Stride: int32(md.Vocab)}, d.stream); err != nil {
 		return err
 	}
-	return d.m.Memcpy(&cuda.MemcpyArgs{Dst: d.tokens.Ptr(), Src: s.picked.at, Bytes: int64(4 * n)}, d.stream)
+	return d.m.Carry(&cuda.MemcpyArgs{Dst: d.tokens.Ptr(), Src: s.picked.at, Bytes: int64(4 * n)}, d.stream)
 }
 
 // emit hands the picked tokens to their requests; the stream is idle.

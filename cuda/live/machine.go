@@ -25,7 +25,7 @@ type Machine interface {
 	EventMilliseconds(from, to cuda.Event) (float64, error)
 
 	Memcpy(*cuda.MemcpyArgs, cuda.Stream) error
-	Upload(*cuda.MemcpyArgs, cuda.Stream) error
+	Carry(*cuda.MemcpyArgs, cuda.Stream) error
 	Memset(*cuda.MemsetArgs, cuda.Stream) error
 	Fill(*cuda.FillArgs, cuda.Stream) error
 	Empty(cuda.Stream) error

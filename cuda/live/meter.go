@@ -17,8 +17,8 @@ func metered[A any](c *meter, do func(A, cuda.Stream) error, a A, s cuda.Stream)
 func (c *meter) Memcpy(a *cuda.MemcpyArgs, s cuda.Stream) error {
 	return metered(c, c.Machine.Memcpy, a, s)
 }
-func (c *meter) Upload(a *cuda.MemcpyArgs, s cuda.Stream) error {
-	return metered(c, c.Machine.Upload, a, s)
+func (c *meter) Carry(a *cuda.MemcpyArgs, s cuda.Stream) error {
+	return metered(c, c.Machine.Carry, a, s)
 }
 func (c *meter) Memset(a *cuda.MemsetArgs, s cuda.Stream) error {
 	return metered(c, c.Machine.Memset, a, s)

@@ -120,8 +120,8 @@ func (m *tardy) StreamSync(s cuda.Stream) error {
 func (m *tardy) Memcpy(a *cuda.MemcpyArgs, s cuda.Stream) error {
 	return m.by(s, func() error { return m.Machine.Memcpy(a, s) })
 }
-func (m *tardy) Upload(a *cuda.MemcpyArgs, s cuda.Stream) error {
-	return m.by(s, func() error { return m.Machine.Upload(a, s) })
+func (m *tardy) Carry(a *cuda.MemcpyArgs, s cuda.Stream) error {
+	return m.by(s, func() error { return m.Machine.Carry(a, s) })
 }
 
 func (m *tardy) Linear(a *cuda.LinearArgs, s cuda.Stream) error {

@@ -8,7 +8,7 @@ import (
 
 // staging brings what the host knows to the GPU: slots, lists, addresses, tokens. Arrays are written in pinned memory and copied in one go
 // before the kernels that read them, by a kernel: between two others a memcpy would take longer for its change of engines than for its bytes
-// (cuda/upload.cu). Each layer has a part of its own, which begins with the lists that the server writes there (sim.Lender) and
+// (cuda/carry.cu). Each layer has a part of its own, which begins with the lists that the server writes there (sim.Lender) and
 // goes on with what else the layer's launches need; what concerns the step, or finds no room there, lies in chunks. Nothing is reused within a
 // step, so nothing is overwritten while the GPU may still read it.
 type staging struct {
@@ -249,7 +249,7 @@ func (s *staging) upload(c *chunk, stream cuda.Stream) error {
 func (s *staging) copyUp(to, from cuda.Ptr, bytes int64, stream cuda.Stream) error {
 	s.counters.Uploads++
 	s.counters.UploadBytes += bytes
-	return s.m.Upload(&cuda.MemcpyArgs{Dst: to, Src: from, Bytes: bytes}, stream)
+	return s.m.Carry(&cuda.MemcpyArgs{Dst: to, Src: from, Bytes: bytes}, stream)
 }
 
 func (s *staging) close() error {

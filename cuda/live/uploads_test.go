@@ -1,6 +1,7 @@
 package live_test
 
 import (
+	"slices"
 	"testing"
 
 	"sparseserve/cuda"
@@ -13,12 +14,22 @@ import (
 type uploads struct {
 	live.Machine
 	n, bytes int64
+	pinned   []cuda.HostMemory
 }
 
-func (u *uploads) Upload(a *cuda.MemcpyArgs, s cuda.Stream) error {
-	u.n++
-	u.bytes += a.Bytes
-	return u.Machine.Upload(a, s)
+func (u *uploads) HostAlloc(bytes int64, pages cuda.HostPages) (cuda.HostMemory, error) {
+	m, err := u.Machine.HostAlloc(bytes, pages)
+	u.pinned = append(u.pinned, m)
+	return m, err
+}
+
+func (u *uploads) Carry(a *cuda.MemcpyArgs, s cuda.Stream) error {
+	down := slices.ContainsFunc(u.pinned, func(m cuda.HostMemory) bool { return a.Dst >= m.Ptr() && a.Dst < m.Ptr()+cuda.Ptr(len(m.Bytes())) })
+	if !down {
+		u.n++
+		u.bytes += a.Bytes
+	}
+	return u.Machine.Carry(a, s)
 }
 
 // The host sends a layer all that its launches need in one copy, and the step what all layers need in another; lists that have not changed are

@@ -9,7 +9,7 @@ var memcpyOp = operation[cuda.MemcpyArgs]{"ss_memcpy",
 	},
 }
 
-var uploadOp = operation[cuda.MemcpyArgs]{"ss_upload",
+var carryOp = operation[cuda.MemcpyArgs]{"ss_carry",
 	func(c *checks, a *cuda.MemcpyArgs) {
 		c.need(a.Bytes >= 0, "bytes >= 0")
 		c.need(a.Bytes == 0 || a.Src != 0 && a.Dst != 0, "src and dst")
@@ -117,9 +117,9 @@ func (m *Machine) Memcpy(a *cuda.MemcpyArgs, on cuda.Stream) error {
 	return launch(m, memcpyOp, a, on)
 }
 
-// Upload copies with a kernel.
-func (m *Machine) Upload(a *cuda.MemcpyArgs, on cuda.Stream) error {
-	return launch(m, uploadOp, a, on)
+// Carry copies with a kernel.
+func (m *Machine) Carry(a *cuda.MemcpyArgs, on cuda.Stream) error {
+	return launch(m, carryOp, a, on)
 }
 
 // Memset sets bytes on the stream.

@@ -40,7 +40,7 @@ func TestUploadsArriveWhole(t *testing.T) {
 		data[i] = byte(i + 1)
 	}
 	src, dst := pinned(g, data), g.device(160)
-	g.must(g.Upload(&cuda.MemcpyArgs{Dst: dst + 35, Src: src.Ptr() + 3, Bytes: 90}, 0))
+	g.must(g.Carry(&cuda.MemcpyArgs{Dst: dst + 35, Src: src.Ptr() + 3, Bytes: 90}, 0))
 	got := download[byte](g, dst, 160)
 	for i, b := range got {
 		want := byte(poison)
@@ -54,11 +54,11 @@ func TestUploadsArriveWhole(t *testing.T) {
 	for what, a := range map[string]cuda.MemcpyArgs{
 		"out of step": {Dst: dst + 8, Src: src.Ptr(), Bytes: 8}, "no source": {Dst: dst, Bytes: 8}, "fewer than none": {Dst: dst, Src: src.Ptr(), Bytes: -1},
 	} {
-		if err := g.Upload(&a, 0); !errors.Is(err, cuda.BadArgument) {
+		if err := g.Carry(&a, 0); !errors.Is(err, cuda.BadArgument) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	faults(t, "past the end", g.Upload(&cuda.MemcpyArgs{Dst: dst, Src: src.Ptr(), Bytes: 101}, 0), "Src", "past the end")
+	faults(t, "past the end", g.Carry(&cuda.MemcpyArgs{Dst: dst, Src: src.Ptr(), Bytes: 101}, 0), "Src", "past the end")
 }
 
 func TestBlocksAreCopied(t *testing.T) {

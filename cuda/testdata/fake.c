@@ -92,7 +92,7 @@ SS_API const void *fake_seen(size_t *bytes, void **stream) { return *bytes = see
     seen_stream = s;                               \
     return enter(#name);                           \
   }
-OPERATION(ss_upload, ss_memcpy_args)
+OPERATION(ss_carry, ss_memcpy_args)
 OPERATION(ss_fill, ss_fill_args)
 OPERATION(ss_flash_h2d, ss_blocks_args)
 OPERATION(ss_gpu_scatter, ss_blocks_args)
@@ -212,7 +212,7 @@ SS_API const int32_t *fake_operations(void) {
   static const int32_t operations[] = {
       SS_OP_EMPTY, SS_OP_MEMCPY, SS_OP_MEMSET, SS_OP_FILL, SS_OP_FLASH_H2D, SS_OP_GPU_SCATTER, SS_OP_MEMCPY_BLOCKS, SS_OP_MEMCPY_BATCH, SS_OP_FLASH_D2H,
       SS_OP_DECODE, SS_OP_PSA, SS_OP_PSA_PIPELINE, SS_OP_PREFILL, SS_OP_DIGEST, SS_OP_SCORES, SS_OP_TOPK, SS_OP_SELECT, SS_OP_LINEAR, SS_OP_EMBED, SS_OP_RMSNORM, SS_OP_ROPE, SS_OP_SILU_MUL, SS_OP_ARGMAX,
-      SS_OP_UPLOAD,
+      SS_OP_CARRY,
       SS_OP_COUNT};
   return operations;
 }

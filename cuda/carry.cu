@@ -1,4 +1,4 @@
-// Copies one array from pinned host memory to the GPU, or within it, with a kernel of its own.
+// Carries one array across the link, up from pinned host memory or down to it, with a kernel of its own.
 //
 //   dst[0 .. bytes) = src[0 .. bytes)      dst = src modulo 16
 //
@@ -7,28 +7,31 @@
 // costs a launch gap and one round trip over the link, then the bytes at the speed at which SMs read them, 0.925 of the copy engine's (see
 // flash_h2d.cu). So the memcpy is the faster way from some 6 MB on, which no layer's arrays come near.
 //
+// On the way down the copy engine has a second fault: it serves one queue. Saves with a memcpy a block from another stream fill it, and a
+// selection of 8 KiB waits for all that are before it: on an H200 up to 2.6 ms, where it takes 0.1 ms with 32 launches before it alone.
+//
 // The bytes before dst's first multiple of 16 and those after the last go one a thread, all others in words of 16 bytes.
 #include "common.cuh"
 
 namespace ss {
 
 // One word a thread puts 128 KiB in flight with 32 CTAs, about what a PCIe 5 link's round trip holds (copy_blocks.cuh). Larger arrays have
-// kUploadWords a thread in flight rather than more CTAs, so that an array of a few hundred KiB still takes one round trip.
-constexpr int kUploadThreads = 256;
-constexpr int kUploadCtas = 32;
-constexpr int kUploadWords = 4;
+// kCarryWords a thread in flight rather than more CTAs, so that an array of a few hundred KiB still takes one round trip.
+constexpr int kCarryThreads = 256;
+constexpr int kCarryCtas = 32;
+constexpr int kCarryWords = 4;
 
-__global__ void __launch_bounds__(kUploadThreads) upload_kernel(char *dst, const char *src, int head, int64_t words, int tail) {
-  const int64_t threads = int64_t(gridDim.x) * kUploadThreads, thread = int64_t(blockIdx.x) * kUploadThreads + threadIdx.x;
+__global__ void __launch_bounds__(kCarryThreads) carry_kernel(char *dst, const char *src, int head, int64_t words, int tail) {
+  const int64_t threads = int64_t(gridDim.x) * kCarryThreads, thread = int64_t(blockIdx.x) * kCarryThreads + threadIdx.x;
   const char *from = src + head;
   char *to = dst + head;
-  for (int64_t first = thread; first < words; first += threads * kUploadWords) {
-    uint4 value[kUploadWords];
+  for (int64_t first = thread; first < words; first += threads * kCarryWords) {
+    uint4 value[kCarryWords];
 #pragma unroll
-    for (int i = 0; i < kUploadWords; i++)
+    for (int i = 0; i < kCarryWords; i++)
       if (first + i * threads < words) value[i] = __ldcg(reinterpret_cast<const uint4 *>(from + (first + i * threads) * 16));
 #pragma unroll
-    for (int i = 0; i < kUploadWords; i++)
+    for (int i = 0; i < kCarryWords; i++)
       if (first + i * threads < words) *reinterpret_cast<uint4 *>(to + (first + i * threads) * 16) = value[i];
   }
   // By the last CTA, which has the fewest words.
@@ -39,7 +42,7 @@ __global__ void __launch_bounds__(kUploadThreads) upload_kernel(char *dst, const
 
 }  // namespace ss
 
-extern "C" int ss_upload(const ss_memcpy_args *args, ss_stream stream) {
+extern "C" int ss_carry(const ss_memcpy_args *args, ss_stream stream) {
   SS_NEED(args != nullptr);
   SS_NEED(args->bytes >= 0);
   if (args->bytes == 0) return SS_OK;
@@ -49,8 +52,8 @@ extern "C" int ss_upload(const ss_memcpy_args *args, ss_stream stream) {
   const int head = int(before < args->bytes ? before : args->bytes);
   const int64_t words = (args->bytes - head) / 16;
   const int tail = int((args->bytes - head) % 16);
-  const int64_t wanted = ss::ceil_div64(words > 0 ? words : 1, ss::kUploadThreads);
-  const int ctas = int(wanted < ss::kUploadCtas ? wanted : ss::kUploadCtas);
-  ss::upload_kernel<<<ctas, ss::kUploadThreads, 0, ss::stream_of(stream)>>>(static_cast<char *>(args->dst), static_cast<const char *>(args->src), head, words, tail);
-  return ss::check(cudaGetLastError(), "upload_kernel");
+  const int64_t wanted = ss::ceil_div64(words > 0 ? words : 1, ss::kCarryThreads);
+  const int ctas = int(wanted < ss::kCarryCtas ? wanted : ss::kCarryCtas);
+  ss::carry_kernel<<<ctas, ss::kCarryThreads, 0, ss::stream_of(stream)>>>(static_cast<char *>(args->dst), static_cast<const char *>(args->src), head, words, tail);
+  return ss::check(cudaGetLastError(), "carry_kernel");
 }
