@@ -2,13 +2,11 @@ package sim_test
 
 import (
 	"fmt"
-	"math"
 	"reflect"
 	"testing"
 
 	"pgregory.net/rapid"
 
-	"sparseserve/hw"
 	"sparseserve/sim"
 	"sparseserve/sim/des"
 )
@@ -218,48 +216,4 @@ func TestLaw10StepsObeyPhysics(t *testing.T) {
 			}
 		}
 	})
-}
-
-// Law 11: a faster link never makes the mean TTFT of the same trace worse
-// beyond noise. The noise is that of list scheduling: a step that ends earlier
-// may miss an arrival, which then waits for the next step. So a request may
-// lose at most about the longest step, and the mean as much.
-func TestLaw11FasterLinkIsNotSlower(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		c := drawScenario(t)
-		c.spec.Offload = true
-		factor := rapid.Float64Range(1, 8).Draw(t, "factor")
-		run := func(gpu *hw.Profile) (ttft float64, longest des.Time) {
-			o := c.start(t, gpu)
-			o.run(t, c, nil)
-			for _, s := range o.steps {
-				longest = max(longest, s.Timing.Elapsed)
-			}
-			return o.metrics.Summary().TTFT.Mean, longest
-		}
-		slow, step := run(profile(t, c.gpu))
-		fast, _ := run(fasterLink(profile(t, c.gpu), factor))
-		if fast > slow+step.Seconds() {
-			t.Fatalf("law 11: mean TTFT %v s, with a link %v times as fast %v s; the longest step is %v\n%v", slow, factor, fast, step, c)
-		}
-	})
-}
-
-// fasterLink multiplies the rates of the link and of all that runs over it.
-func fasterLink(p *hw.Profile, factor float64) *hw.Profile {
-	for _, f := range []*hw.Figure{&p.Link.Nominal, &p.Link.H2D, &p.Link.D2H, &p.Link.DuplexCopy, &p.Link.DuplexKernel, &p.Save.GPURate} {
-		f.Value *= factor
-	}
-	for i := range p.Load.Flash {
-		p.Load.Flash[i].Value *= factor
-	}
-	for i := range p.Save.Scatter {
-		p.Save.Scatter[i].Value *= factor
-	}
-	for _, f := range []*hw.Figure{&p.Load.MemcpyCall, &p.Load.BatchedCall, &p.Load.BatchedBlock, &p.Load.FlashLaunch, &p.Load.FlashFloor, &p.Save.MemcpyCall, &p.Save.FlashCall, &p.Save.GPULaunch, &p.Save.GPUFloor} {
-		if !math.IsNaN(f.Value) {
-			f.Value /= factor
-		}
-	}
-	return p
 }

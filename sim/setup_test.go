@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"fmt"
+	"hash"
 	"sync"
 
 	"pgregory.net/rapid"
@@ -210,6 +211,10 @@ type spy struct {
 	// unaware hides when saves land until they have, as a real device must.
 	unaware bool
 	landing []des.Time // by step
+	// timeless has saves land as their step ends, so that nothing the server
+	// hears of them depends on the link. Their time stays in the step's.
+	timeless bool
+	asked    hash.Hash64 // of all that the device was asked, but for when; nil: not noted
 
 	step         sim.Step
 	layer        int   // last of the running step, -1 before the first
@@ -228,6 +233,7 @@ type stepTotals struct {
 	Saves  int64 // over the run so far
 	Least  float64
 	Timing sim.Timing
+	Asked  uint64 // spy.asked by the step's end
 }
 
 func (d *spy) Begin(s *sim.Step) error {
@@ -237,6 +243,7 @@ func (d *spy) Begin(s *sim.Step) error {
 		}
 	}
 	d.step, d.layer, d.loaded, d.least = *s, -1, 0, 0
+	d.note("begin", s.Requests, s.Sampled, s.DRAMBytes)
 	return d.Device.Begin(s)
 }
 
@@ -247,6 +254,7 @@ func (d *spy) Move(m *kv.Moves) error {
 	d.loads += m.Loads
 	d.loaded += m.Loads
 	d.saves += m.Saves
+	d.note("move", *m)
 	return d.Device.Move(m)
 }
 
@@ -266,17 +274,31 @@ func (d *spy) Compute(layer int, w *sim.Work) error {
 	if d.floor != nil {
 		d.least += d.floor(w)
 	}
+	d.note("compute", layer, *w)
 	return d.Device.Compute(layer, w)
 }
 
 func (d *spy) Finish() (sim.Timing, error) {
 	timing, err := d.Device.Finish()
 	timing.SavesDone += d.lag
-	d.ended = append(d.ended, stepTotals{d.step, d.loaded, d.saves, d.least, timing})
+	if d.timeless {
+		timing.SavesDone = timing.Elapsed
+	}
+	ended := stepTotals{Step: d.step, Loads: d.loaded, Saves: d.saves, Least: d.least, Timing: timing}
+	if d.asked != nil {
+		ended.Asked = d.asked.Sum64()
+	}
+	d.ended = append(d.ended, ended)
 	if d.unaware {
 		d.report(&timing)
 	}
 	return timing, err
+}
+
+func (d *spy) note(values ...any) {
+	if d.asked != nil {
+		fmt.Fprintln(d.asked, values...)
+	}
 }
 
 // report holds back what a device that only sees saves land cannot know yet.
