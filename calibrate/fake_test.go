@@ -54,6 +54,7 @@ func (f *fakeBench) Prepare(p Point) (Timed, error) {
 const (
 	fakeSubmit = 4.8e-6
 	fakeSync   = 10.3e-6
+	fakeNaming = 0.2e-6 // of the host, per loaded block
 	fakeAlone  = 1.2e-6 // of compute, per token
 )
 
@@ -72,7 +73,7 @@ func (f *fakeBench) seconds(p Point) float64 {
 		return t.HostStepSeconds(p.At("requests")) + float64(p.At("layers"))*t.LayerSyncSeconds(lists)
 	case probeLiveLoads:
 		lists := 4 * p.At("requests") * int64(at.model.KVHeads) * liveBudget / blockTokens
-		layer := t.LayerSyncSeconds(lists) + float64(p.At("loads"))*t.LoadHostSeconds()
+		layer := t.LayerSyncSeconds(lists) + float64(p.At("loads"))*fakeNaming
 		return t.HostStepSeconds(p.At("requests")) + float64(p.At("layers"))*layer
 	case probeDown, probeUp:
 		return t.LayerSyncSeconds(p.At("bytes")) / 2
@@ -162,7 +163,6 @@ func truth(name string) *hw.Profile {
 	p.Host.LayerRate = from.figure(5, "GB/s", "x")
 	p.Host.Step = from.figure(40, "us", "x")
 	p.Host.Request = from.figure(3, "us", "x")
-	p.Host.Load = from.figure(0.2, "us", "x")
 	p.Host.ListCopy, p.Host.ListRate = from.figure(9, "us", "x"), from.figure(20, "GB/s", "x")
 	p.Host.CallWait, p.Host.CopyWait = from.figure(2.5, "us", "x"), from.figure(1.5, "us", "x")
 	p.Load.MemcpyBase = from.figure(9, "us", "x")

@@ -115,6 +115,7 @@ func observations(s *Samples) []string {
 		notes = append(notes, fmt.Sprintf("prefill attention with K and V in KV blocks over contiguous K and V: %.2f (median of %d prompts)", medianOf(ratios).Value, len(ratios)))
 	}
 	notes = append(notes, pools(s)...)
+	notes = append(notes, hostOfLoads(s)...)
 	pointwise := s.of(probePointwise).shapes()
 	for _, shape := range s.of(probeLinears).shapes() {
 		if !slices.Contains(pointwise, shape) {

@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -12,10 +13,9 @@ import (
 // down and is looked up, and all that the next launches need goes up: lists of
 // blocks and slots, and 16 bytes of addresses for each load.
 //
-//	t = step + requests request            t += layers (sync + bytes/rate + loads load)
+//	t = step + requests request            t += layers (sync + bytes/rate)
 //
-// with bytes of the layer's lists, 4 for each selected block, and the blocks that
-// it loads. It stands for
+// with bytes of the layer's lists, 4 for each selected block. It stands for
 // fitHost, whose copies of the same lists are waited for both ways: the loop
 // waits for one of them, and has to look blocks up.
 func fitLive(s *Samples, p *hw.Profile, from source) []model {
@@ -39,35 +39,41 @@ func fitLive(s *Samples, p *hw.Profile, from source) []model {
 		return 4 * requests(at) * float64(at.model.KVHeads) * liveBudget / blockTokens
 	}
 	step := func(at datum) float64 { return math.Max(c[0], 0) + requests(at)*math.Max(c[1], 0) }
-	loads := func(at datum) float64 {
-		if at.Probe == probeLiveLoads {
-			return float64(at.At("loads"))
-		}
-		return 0
-	}
-	fit, held = append(offload, s.of(probeLiveLoads)...).split(together, 2, ends)
+	fit, held = offload.split(together, 2, ends)
 	var rest data // a layer's part
 	for _, at := range fit {
 		at.seconds = (at.seconds - step(at)) / layers(at)
 		rest = append(rest, at)
 	}
-	regressors := []func(datum) float64{one, listBytes}
-	if slices.ContainsFunc(rest, func(at datum) bool { return loads(at) > 0 }) {
-		regressors = append(regressors, loads)
-	}
-	k := linear(rest, regressors...)
+	k := linear(rest, one, listBytes)
 	const what = "a layer of the live loop, from the selection's way down to the first load: what GPU events see as idle"
 	p.Host.LayerSync = from.figure(math.Max(k[0], callBound.low)*1e6, "us", what)
-	p.Host.LayerRate, p.Host.Load = hw.Figure{}, hw.Figure{}
+	p.Host.LayerRate = hw.Figure{}
 	if k[1] > 0 {
 		p.Host.LayerRate = from.figure(1/k[1]*1e-9, "GB/s", what+", by the bytes of its lists")
 	}
-	if len(k) > 2 {
-		p.Host.Load = perBlock(k[2], from, what+", by the blocks that it loads")
-	}
 	return append(models, model{name: "host.layer_sync", fit: fit, held: held,
 		price: func(p *hw.Profile, at datum) float64 {
-			return p.HostStepSeconds(at.At("requests")) + layers(at)*(p.LayerSyncSeconds(int64(listBytes(at)))+loads(at)*p.LoadHostSeconds())
+			return p.HostStepSeconds(at.At("requests")) + layers(at)*p.LayerSyncSeconds(int64(listBytes(at)))
 		},
 		draw: picture{x: requests, xLabel: "requests"}})
+}
+
+// hostOfLoads says what a layer's loads take of the host. No model has it: the
+// more a layer loads, the less a block takes, since helpers share the work, and
+// the live loop loads up to five times as much in a layer as the probe can make
+// it do.
+func hostOfLoads(s *Samples) (notes []string) {
+	none := map[[2]int64]float64{}
+	size := func(at datum) [2]int64 { return [2]int64{at.At("layers"), at.At("requests")} }
+	for _, at := range s.of(probeLiveOffload) {
+		none[size(at)] = at.seconds
+	}
+	for _, at := range s.of(probeLiveLoads) {
+		if t, ok := none[size(at)]; ok {
+			n := at.At("loads")
+			notes = append(notes, fmt.Sprintf("host time of each of %d blocks that a layer loads, %d requests: %.2f us", n, at.At("requests"), (at.seconds-t)/float64(n*at.At("layers"))*1e6))
+		}
+	}
+	return notes
 }

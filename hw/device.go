@@ -55,7 +55,6 @@ type Device struct {
 	host    des.Time
 	request des.Time // of the host, for each request of a step
 	sync    roundTrip
-	naming  float64   // ns of the CPU for each block that is loaded
 	lists   roundTrip // without offloading
 	launch  des.Time  // of a layer with block selection
 	duplex  float64   // bytes/s of both directions at once
@@ -98,7 +97,6 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 		host:    nanoseconds(gpu.Host.Step.SI()),
 		request: nanoseconds(gpu.Host.Request.optional()),
 		sync:    newRoundTrip(gpu, model),
-		naming:  gpu.Host.Load.optional() * 1e9,
 		lists:   newListCopy(gpu, model),
 		launch:  nanoseconds(gpu.Host.SparseLayer.optional()),
 		duplex:  gpu.Link.DuplexCopy.SI(),
@@ -174,7 +172,6 @@ func (d *Device) Move(m *kv.Moves) error {
 		if d.loader == nil {
 			return fmt.Errorf("hw: layer %d loads %d blocks without a load engine", m.Layer, m.Loads)
 		}
-		d.pass(des.Time(float64(m.Loads)*d.naming), &d.phases.Host)
 		if m.InRounds {
 			d.bytesLoaded = m.BlockBytes
 		} else {

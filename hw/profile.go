@@ -88,9 +88,6 @@ type Host struct {
 	// LayerRate is what the layer's lists take beside: 4 bytes down, and as many
 	// up, for each selected block and KV head.
 	LayerRate Figure `toml:"layer_rate,omitempty" dim:"rate,optional"`
-	// Load is what each block that a layer loads takes of the CPU, before the load
-	// begins: its victim, its slot, its addresses.
-	Load Figure `toml:"load,omitempty" dim:"time,optional"`
 	// ListCopy and ListRate are what a layer's lists take of the GPU's time where
 	// they go up between its kernels: sparse attention without offloading. With it
 	// they go up at the end of the layer's round trip, whose figures have them.

@@ -5,8 +5,7 @@ package hw
 //
 //	t = layer_sync + bytes/layer_rate, bytes = 4 KVHeads selected/32
 //
-// with the selected tokens summed over requests, in blocks of 32. What is loaded
-// then takes host.load a block.
+// with the selected tokens summed over requests, in blocks of 32.
 type roundTrip struct {
 	sync, rate float64 // seconds, bytes/s; rate 0: bytes cost nothing
 	each       float64 // bytes for each selected token
@@ -35,9 +34,6 @@ func ListBytes(m *Model, selected float64) float64 { return selected * 4 * float
 func newListCopy(p *Profile, m *Model) roundTrip {
 	return roundTrip{sync: p.Host.ListCopy.optional(), rate: p.Host.ListRate.optional(), each: newRoundTrip(p, m).each}
 }
-
-// LoadHostSeconds returns the CPU's time for each block that a layer loads.
-func (p *Profile) LoadHostSeconds() float64 { return p.Host.Load.optional() }
 
 // LayerSyncSeconds returns the time of one layer's round trip between GPU and
 // CPU with lists of so many bytes.
