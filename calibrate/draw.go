@@ -123,7 +123,7 @@ func (m *model) labelWorst(p *plot.Plot, profile *hw.Profile, all data) error {
 	var heights []float64
 	for _, at := range worst[:min(3, len(worst))] {
 		height := m.price(profile, at) / at.seconds
-		l, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{{X: at.seconds * 1e6, Y: height}}, Labels: []string{short(at.Point)}})
+		l, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{{X: at.seconds * 1e6, Y: height}}, Labels: []string{short(at.Point, all)}})
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package calibrate
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -83,14 +84,17 @@ func percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 
 
 func number(x float64) string { return strconv.FormatFloat(x, 'f', 4, 64) }
 
-// short names a point by its sizes: "16 KiB x 64, pool 2048 MiB".
-func short(p Point) string {
+// short names a point by what others have otherwise: "16 KiB x 64, pool 2048
+// MiB". A name of everything may be wider than the panel.
+func short(p Point, others data) string {
 	var parts []string
-	if p.Shape != "" {
+	if p.Shape != "" && slices.ContainsFunc(others, func(o datum) bool { return o.Shape != p.Shape }) {
 		parts = append(parts, p.Shape)
 	}
-	for _, a := range p.Axes {
-		parts = append(parts, axisText(a))
+	for i, a := range p.Axes {
+		if slices.ContainsFunc(others, func(o datum) bool { return len(o.Axes) != len(p.Axes) || o.Axes[i] != a }) {
+			parts = append(parts, axisText(a))
+		}
 	}
 	return strings.Join(parts, ", ")
 }
