@@ -61,8 +61,8 @@ func fitLive(s *Samples, p *hw.Profile, from source) []model {
 
 // hostOfLoads says what a layer's loads take of the host. No model has it: the
 // more a layer loads, the less a block takes, since helpers share the work, and
-// the live loop loads up to five times as much in a layer as the probe can make
-// it do.
+// the live loop loads more than five times as much in a layer as the probe can
+// make it do.
 func hostOfLoads(s *Samples) (notes []string) {
 	none := map[[2]int64]float64{}
 	size := func(at datum) [2]int64 { return [2]int64{at.At("layers"), at.At("requests")} }

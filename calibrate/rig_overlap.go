@@ -134,7 +134,8 @@ const (
 )
 
 // setupPrefillSaves readies the same with the serving loop's calls: its other
-// launches are empty kernels, as their computation is a small part.
+// launches are empty kernels, as their computation is a small part. Its lists go
+// up with a memcpy; the loop's own now go with a kernel (cuda/carry.cu).
 func (g *rig) setupPrefillSaves(s *cuda.Session, p Point) (*setup, error) {
 	m, err := shapeModel(p.Shape)
 	if err != nil {

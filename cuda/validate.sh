@@ -1,5 +1,6 @@
 #!/bin/sh
 # The live runs of a validation on all GPUs of this machine, one process each with its share of the CPUs; each takes the next run that nobody makes.
+# Runs with offloading take longer side by side than alone: figures to compare with a model are made one at a time (CUDA_VISIBLE_DEVICES=0).
 #
 #   sh cuda/validate.sh [CONFIG] [OUTPUT_FOLDER] [SECONDS]      default experiments/validate-h200.toml, ./out/validate-live, no limit
 #
@@ -31,6 +32,7 @@ failed=0
 for c in $children; do
   wait "$c" || failed=1
 done
+wait # for those that an interrupt has not let end
 for log in "$out"/gpu*.log; do
   tail -n 2 "$log"
 done

@@ -184,7 +184,8 @@ func (s *prepared) load() (live.Load, error) {
 }
 
 // makeSelections has what the requests will select made before any step, as no
-// server makes it up: its GPU chooses.
+// server makes it up: its GPU chooses. Of PSA whose heads end together it is
+// made as it is asked for, within the steps.
 func (s *prepared) makeSelections() {
 	lib, spec := s.server.Library, &s.point.System
 	if lib == nil {

@@ -153,7 +153,7 @@ func (v *Validation) liveRuns(ctx context.Context) ([]string, error) {
 			_, err := grid.Do(ctx, []Point{missing[i].Point})
 			return err
 		})
-		if !made {
+		if !made && err == nil {
 			v.Taken++
 		} else if err == nil {
 			kept++

@@ -85,13 +85,24 @@ func (s *validationStore) claim(p *Point) (release func() error, err error) {
 // lock locks a file and returns what unlocks and removes it, nil when another
 // process holds it.
 func (s *validationStore) lock(path string) (release func() error, err error) {
-	f, err := lockFolder(path, true)
-	if errors.Is(err, errLocked) {
-		return nil, nil
-	} else if err != nil {
-		return nil, err
+	for {
+		f, err := lockFolder(path, true)
+		if errors.Is(err, errLocked) {
+			return nil, nil
+		} else if err != nil {
+			return nil, err
+		}
+		mine, err := f.Stat()
+		if err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		if there, err := os.Stat(path); err == nil && os.SameFile(mine, there) {
+			return func() error { return errors.Join(os.Remove(path), f.Close()) }, nil
+		}
+		if err := f.Close(); err != nil { // who held it has removed it since it was opened
+			return nil, err
+		}
 	}
-	return func() error { return errors.Join(os.Remove(path), f.Close()) }, nil
 }
 
 // identify says what a run depends on, and its key.
