@@ -14,7 +14,7 @@ import (
 // LWM-7B's shape, everything in HBM, by what the probes of the live loop leave
 // out: longer prompts and more layers.
 func BenchmarkLookups(b *testing.B) {
-	for _, prompt := range []int{livePrompt, 8192, 16384} {
+	for _, prompt := range []int{3072, livePrompt, 2 * livePrompt} {
 		for _, layers := range []int{6, 32} {
 			b.Run(fmt.Sprintf("%d tokens, %d layers", prompt, layers), func(b *testing.B) { benchmarkLookups(b, prompt, layers) })
 		}
@@ -29,8 +29,10 @@ func benchmarkLookups(b *testing.B, prompt, layers int) {
 	model := *m
 	model.Layers = layers
 	const requests, settling = 4, 50
-	cfg := liveServer(&model, probeLiveOffload, requests)
-	cfg.Detail, cfg.Model.MaxContext = true, 1<<20
+	c := newLiveCase(&model, probeLiveOffload, requests)
+	c.prompt = prompt
+	cfg := c.server()
+	cfg.Model.MaxContext = 1 << 20
 	cfg.HBMBytes, cfg.Spec.DRAMGiB = 1<<40, 1<<10
 	d := &lookups{requests: requests}
 	cfg.Device = d
@@ -39,7 +41,7 @@ func benchmarkLookups(b *testing.B, prompt, layers int) {
 		b.Fatal(err)
 	}
 	b.ResetTimer()
-	if _, err := server.Run(context.Background(), &alike{requests, prompt, settling + b.N}, &hostTimes{requests: requests}); err != nil {
+	if _, err := server.Run(context.Background(), &equalRequests{requests, prompt, settling + b.N}, &hostTimes{requests: requests}); err != nil {
 		b.Fatal(err)
 	}
 	var sum time.Duration
@@ -86,13 +88,4 @@ func (d *lookups) Finish() (sim.Timing, error) {
 		d.steps = append(d.steps, d.step)
 	}
 	return d.idle.Finish()
-}
-
-// alike is a workload of equal requests that all arrive at the start.
-type alike struct{ left, prompt, output int }
-
-// Next implements sim.Workload.
-func (w *alike) Next() (sim.Arrival, bool, error) {
-	w.left--
-	return sim.Arrival{Prompt: w.prompt, Output: w.output}, w.left >= 0, nil
 }

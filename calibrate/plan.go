@@ -88,7 +88,7 @@ func scaleOf(plan Plan) scale {
 		beside:      []int64{1024, 2048, 4096},
 		layerPrefix: []int64{0, 2048, 4096, 6144, 8192, 10240},
 		shapes:      shapes,
-		layers:      []int64{2, 6},
+		layers:      []int64{16, 32},
 		requests:    []int64{1, 2, 4, 8, 16},
 	}
 	if plan == Full {

@@ -1,6 +1,9 @@
 package calibrate
 
-import "sync"
+import (
+	"fmt"
+	"sync"
+)
 
 // launchPoints are what a call costs, and the copies of a layer's round trip
 // between GPU and CPU.
@@ -128,24 +131,50 @@ var liveProbes = []string{probeLive, probeLiveOffload, probeLiveLoads}
 // requests and, with offloading, with layers and what they load.
 func livePoints(s scale) []Point {
 	var all []Point
-	most := s.layers[len(s.layers)-1]
+	most, middle := s.layers[len(s.layers)-1], len(s.requests)/2
 	for _, layers := range s.layers {
 		for i, requests := range s.requests {
-			if layers < most && i != len(s.requests)/2 {
+			if layers < most && i != middle {
 				continue // one is enough to tell a layer's part from the step's
 			}
 			all = append(all, point(probeLive, shapes[0], layers, requests), point(probeLiveOffload, shapes[0], layers, requests))
-			if n := loadsOf(layers, requests); n > 0 && layers == most {
-				all = append(all, point(probeLiveLoads, shapes[0], layers, requests, n))
+			var rooms []float64
+			switch {
+			case layers < most:
+			case i == middle:
+				rooms = liveRooms
+			case i == middle+1:
+				rooms = liveRooms[:2] // where there are most loads
+			}
+			for _, room := range rooms {
+				if n := loadsOf(layers, requests, room); n > 0 {
+					all = append(all, point(probeLiveLoads, shapes[0], layers, requests, n))
+				}
 			}
 		}
 	}
 	return all
 }
 
-// loadsOf is liveLoads of a model of some layers; plans are made many times.
-func loadsOf(layers, requests int64) int64 {
-	key := [2]int64{layers, requests}
+// liveRooms are room for selected blocks under probeLiveLoads, of what one step
+// selects: a seventh of four requests' selection is loaded in the first, a
+// seventieth in the last.
+var liveRooms = []float64{1.1, 1.5, 2.5}
+
+// roomOf is the room in which a layer loads as much as the point says.
+func roomOf(p Point) (float64, error) {
+	for _, room := range liveRooms {
+		if loadsOf(p.At("layers"), p.At("requests"), room) == p.At("loads") {
+			return room, nil
+		}
+	}
+	return 0, fmt.Errorf("no room of %v makes a layer load %d blocks", liveRooms, p.At("loads"))
+}
+
+// loadsOf is what a layer of a model of some layers loads; plans are made many
+// times.
+func loadsOf(layers, requests int64, room float64) int64 {
+	key := liveKey{layers, requests, room}
 	if n, ok := liveLoadsKnown.Load(key); ok {
 		return n.(int64)
 	}
@@ -155,12 +184,19 @@ func loadsOf(layers, requests int64) int64 {
 	}
 	model := *m
 	model.Layers = int(layers)
-	n, err := liveLoads(&model, int(requests))
+	c := newLiveCase(&model, probeLiveLoads, int(requests))
+	c.room = room
+	n, err := c.loads()
 	if err != nil {
-		n = 0 // one request's prefill may need more than its decodes
+		n = 0 // one request's prefill may need more than the decodes
 	}
 	liveLoadsKnown.Store(key, n)
 	return n
 }
 
-var liveLoadsKnown sync.Map // [layers, requests] to blocks of a layer
+type liveKey struct {
+	layers, requests int64
+	room             float64
+}
+
+var liveLoadsKnown sync.Map // liveKey to blocks of a layer

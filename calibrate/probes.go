@@ -108,7 +108,7 @@ var probes = []Probe{
 	{probePrefillMemcpy, "the same, each layer's KV saved by one memcpy a block to blocks anywhere in a pinned pool, as many calls a layer as the serving loop makes, launched no further ahead of the saves than its save buffer allows", "ss_memcpy_blocks", []string{"chunk_tokens", "prefix_tokens", "layers", "pool_mib"}},
 	{probeLive, "a decode step of the live loop, dense, KV in HBM: what of it GPU events do not see", "all of a layer", []string{"layers", "requests"}},
 	{probeLiveOffload, "the same with selected blocks and offloading", "all of a layer", []string{"layers", "requests"}},
-	{probeLiveLoads, "the same in so little HBM that each layer loads blocks, this many on average", "all of a layer", []string{"layers", "requests", "loads"}},
+	{probeLiveLoads, "the same in less HBM, so that each layer loads blocks, this many on average", "all of a layer", []string{"layers", "requests", "loads"}},
 }
 
 // Probes lists every kind of measurement, in the order of measuring.

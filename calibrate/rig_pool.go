@@ -44,6 +44,16 @@ func (h *hostPool) at(offset int64) (cuda.Ptr, []byte) {
 	panic(fmt.Sprintf("calibrate: %d bytes beyond the host pool", offset))
 }
 
+// has says whether an address is in the pool.
+func (h *hostPool) has(p cuda.Ptr) bool {
+	for _, m := range h.segments {
+		if p >= m.Ptr() && p < m.Ptr()+cuda.Ptr(len(m.Bytes())) {
+			return true
+		}
+	}
+	return false
+}
+
 // place is where count blocks lie, in random order, none twice.
 type place struct {
 	offsets []int64

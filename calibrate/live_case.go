@@ -1,0 +1,197 @@
+package calibrate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"sparseserve/cuda/live"
+	"sparseserve/cuda/weights"
+	"sparseserve/hw"
+	"sparseserve/sim"
+	"sparseserve/sim/des"
+	"sparseserve/sim/dsa"
+	"sparseserve/sim/kv"
+	"sparseserve/traces"
+)
+
+// The live loop itself: a server with equal requests on the live device, of which the steps that only decode are samples. What the host does in a
+// layer depends on how much it looks through, and so requests are as long, and layers as many, as those of the runs that a profile is for.
+
+const (
+	// The first decode step of all follows the last prefill; a few more let the loop settle.
+	liveSettling = 4
+
+	liveRun     = 16 // steps of a sample
+	liveSamples = 3  // of one server, at the least: it takes longer to set up than to take many steps
+	liveBudget  = 2048
+	livePrompt  = 8192
+	liveChunk   = 2048
+)
+
+// liveCase is one server of a live probe.
+type liveCase struct {
+	model    *hw.Model
+	probe    string
+	requests int
+	prompt   int     // tokens of each
+	budget   int     // tokens that a decode selects
+	room     float64 // for selected blocks under probeLiveLoads, of what one step selects
+	steps    int     // decode steps of all requests, after those that settle
+}
+
+func newLiveCase(m *hw.Model, probe string, requests int) *liveCase {
+	return &liveCase{model: m, probe: probe, requests: requests, prompt: livePrompt, budget: liveBudget, steps: liveRun}
+}
+
+// output is how many tokens a request may generate, so that the first is still there when the last has done its steps.
+func (c *liveCase) output() int {
+	return (c.prompt/liveChunk+2)*c.requests + liveSettling + c.steps + 2
+}
+
+// blocks are those of all requests in one group.
+func (c *liveCase) blocks(g *kv.Geometry) int64 {
+	return int64(c.requests * g.Blocks(c.prompt+c.output()))
+}
+
+// server is the configuration of a server of requests that all arrive at once, but for its device.
+func (c *liveCase) server() sim.Config {
+	spec := sim.Spec{
+		Attention: "full", Selection: "arkvale", BudgetTokens: c.budget, BlockTokens: blockTokens, LoadEngine: "flash", SaveEngine: "flash", Eviction: "lru", Pool: "unified",
+		Utilisation: 0.9, SaveBuffer: 256, Base: "vllm", MaxRequests: c.requests, MaxTokens: liveChunk + c.requests, Window: 12,
+		Prefill: "chunked", ChunkTokens: liveChunk, OverLength: "truncate", Heads: "full",
+	}
+	cfg := sim.Config{
+		Model:    sim.Model{Layers: c.model.Layers, KVHeads: c.model.KVHeads, Hidden: c.model.Hidden, MaxContext: 2*c.prompt + c.output()},
+		Geometry: c.model.Geometry(spec.BlockTokens), Detail: true,
+	}
+	g := &cfg.Geometry
+	all := c.blocks(g) * int64(g.Groups())
+	spec.DRAMGiB = 1.1 * float64(all*g.BlockBytes) / gib
+	cfg.HBMBytes = (all + all/10) * (g.BlockBytes + g.MetaBytes)
+	if c.probe != probeLive {
+		spec.Attention, spec.Offload, spec.SinkBlocks, spec.WindowBlocks = "sparse", true, 2, 2
+		cfg.Library = dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), dsa.TopK{K: sim.Candidates(&spec)}, dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2}, 1)
+	}
+	if c.probe == probeLiveLoads {
+		selected := int64(c.budget/blockTokens + 1)
+		cfg.HBMBytes = int64(c.requests*g.Groups())*int64(c.room*float64(selected*g.BlockBytes)) + all*g.MetaBytes
+	}
+	cfg.Spec = spec
+	return cfg
+}
+
+// source makes up the model's weights.
+func (c *liveCase) source() (*weights.Random, error) {
+	m := c.model
+	return weights.NewRandom(weights.Config{
+		Layers: m.Layers, Hidden: m.Hidden, HeadsQ: m.QHeads, HeadsKV: m.KVHeads, HeadDim: m.HeadDim, FFN: m.FFN, Vocab: m.Vocab,
+	}, 1)
+}
+
+// serve serves until liveSettling and as many decode steps of all requests as are asked for are recorded.
+func (c *liveCase) serve(cfg sim.Config) (*hostTimes, error) {
+	server, err := sim.NewServer(cfg)
+	if err != nil {
+		return nil, err
+	}
+	rec := &hostTimes{requests: c.requests, want: liveSettling + c.steps}
+	_, err = server.Run(context.Background(), &equalRequests{left: c.requests, prompt: c.prompt, output: c.output()}, rec)
+	if err != nil && !errors.Is(err, errEnough) {
+		return nil, err
+	}
+	if len(rec.seconds) < rec.want {
+		return nil, fmt.Errorf("wrong result: %d steps of %d decodes, want %d", len(rec.seconds), c.requests, rec.want)
+	}
+	return rec, nil
+}
+
+// hostSeconds serves on a machine and returns the host's time of the steps asked for.
+func (c *liveCase) hostSeconds(m live.Machine) (samples []float64, err error) {
+	cfg := c.server()
+	source, err := c.source()
+	if err != nil {
+		return nil, err
+	}
+	device, err := live.New(m, live.Config{Spec: &cfg.Spec, Geometry: cfg.Geometry, Weights: source, KVBytes: cfg.HBMBytes, SplitEvery: 1})
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if e := device.Close(); err == nil {
+			err = e
+		}
+	}()
+	cfg.Device = device
+	rec, err := c.serve(cfg)
+	if err != nil {
+		return nil, err
+	}
+	if got := device.Counters(); got.Loaded != rec.loaded {
+		return nil, fmt.Errorf("wrong result: the device loaded %d blocks, the server counts %d", got.Loaded, rec.loaded)
+	}
+	return rec.seconds[liveSettling:], nil
+}
+
+// loads is how many blocks each layer loads a step, rounded: of the same server on a device that does nothing.
+func (c *liveCase) loads() (int64, error) {
+	cfg := c.server()
+	cfg.Device = &idle{}
+	rec, err := c.serve(cfg)
+	if err != nil {
+		return 0, err
+	}
+	loads := int64(0)
+	for _, n := range rec.loads[liveSettling:] {
+		loads += n
+	}
+	n := int64(c.steps * c.model.Layers)
+	return (loads + n/2) / n, nil
+}
+
+// idle is a device that does nothing.
+type idle struct{ steps int64 }
+
+func (d *idle) Begin(*sim.Step) error        { return nil }
+func (d *idle) Score(int, *sim.Work) error   { return nil }
+func (d *idle) Move(*kv.Moves) error         { return nil }
+func (d *idle) Compute(int, *sim.Work) error { return nil }
+func (d *idle) Drain() (des.Time, error)     { return 0, nil }
+func (d *idle) Finish() (sim.Timing, error) {
+	d.steps++
+	return sim.Timing{Elapsed: 1, SavesDone: 1, Landed: d.steps}, nil
+}
+
+// equalRequests is a workload of requests that all arrive at the start.
+type equalRequests struct{ left, prompt, output int }
+
+// Next implements sim.Workload.
+func (w *equalRequests) Next() (sim.Arrival, bool, error) {
+	w.left--
+	return sim.Arrival{Prompt: w.prompt, Output: w.output}, w.left >= 0, nil
+}
+
+// errEnough ends a run whose steps are recorded.
+var errEnough = errors.New("all steps are recorded")
+
+// hostTimes keeps the host's time of steps that decode all requests and nothing else, as many as are wanted.
+type hostTimes struct {
+	requests, want int
+	seconds        []float64
+	loads          []int64 // of the same steps
+	loaded         int64   // by all
+}
+
+func (h *hostTimes) Request(*sim.Record) error { return nil }
+func (h *hostTimes) Gap(des.Time)              {}
+func (h *hostTimes) Step(r *sim.StepRecord) error {
+	h.loaded += r.Loaded
+	if r.Decodes == h.requests && r.Prefills == 0 {
+		h.loads = append(h.loads, r.Loaded)
+		h.seconds = append(h.seconds, max(r.Timing.Phases.Host.Seconds(), 1e-9))
+	}
+	if h.want > 0 && len(h.seconds) == h.want {
+		return errEnough
+	}
+	return nil
+}
