@@ -54,7 +54,6 @@ func (f *fakeBench) Prepare(p Point) (Timed, error) {
 const (
 	fakeSubmit = 4.8e-6
 	fakeSync   = 10.3e-6
-	fakeNaming = 0.2e-6 // of the host, per loaded block
 	fakeAlone  = 1.2e-6 // of compute, per token
 )
 
@@ -73,7 +72,7 @@ func (f *fakeBench) seconds(p Point) float64 {
 		return t.HostStepSeconds(p.At("requests")) + float64(p.At("layers"))*t.LayerSyncSeconds(lists)
 	case probeLiveLoads:
 		lists := 4 * p.At("requests") * int64(at.model.KVHeads) * liveBudget / blockTokens
-		layer := t.LayerSyncSeconds(lists) + float64(p.At("loads"))*fakeNaming
+		layer := t.LayerSyncSeconds(lists) + t.HostLoadsSeconds(p.At("loads"))
 		return t.HostStepSeconds(p.At("requests")) + float64(p.At("layers"))*layer
 	case probeDown, probeUp:
 		return t.LayerSyncSeconds(p.At("bytes")) / 2
@@ -165,6 +164,7 @@ func truth(name string) *hw.Profile {
 	p.Host.Request = from.figure(3, "us", "x")
 	p.Host.ListCopy, p.Host.ListRate = from.figure(9, "us", "x"), from.figure(20, "GB/s", "x")
 	p.Host.CallWait, p.Host.CopyWait = from.figure(2.5, "us", "x"), from.figure(1.5, "us", "x")
+	p.Host.Load, p.Host.Loads, p.Host.LoadsHalf = from.figure(120, "ns", "x"), from.figure(45, "us", "x"), from.figure(60, "blocks", "x")
 	p.Load.MemcpyBase = from.figure(9, "us", "x")
 	p.Save.MemcpyBase = from.figure(8, "us", "x")
 	p.Load.FlashBlock = from.figure(30, "ns", "x")

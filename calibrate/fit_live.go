@@ -59,18 +59,58 @@ func fitLive(s *Samples, p *hw.Profile, from source) []model {
 		draw: picture{x: requests, xLabel: "requests"}})
 }
 
-// hostOfLoads says what a layer's loads take of the host. No model has it: the
-// more a layer loads, the less a block takes, since helpers share the work, and
-// the live loop loads more than five times as much in a layer as the probe can
-// make it do.
-func hostOfLoads(s *Samples) (notes []string) {
-	none := map[[2]int64]float64{}
-	size := func(at datum) [2]int64 { return [2]int64{at.At("layers"), at.At("requests")} }
-	for _, at := range s.of(probeLiveOffload) {
-		none[size(at)] = at.seconds
+// mostLoads is how many blocks a layer has to load in some sample for a law of
+// them: a block of a few hundred takes several times of what it takes among
+// thousands, which runs load.
+const mostLoads = 1000
+
+// fitHostLoads finds what a layer's loads take of the host beside, from the same
+// servers with and without them:
+//
+//	t = without + layers (n load + loads n/(n + loads_half))
+func fitHostLoads(s *Samples, p *hw.Profile, from source) []model {
+	h := &p.Host
+	h.Load, h.Loads, h.LoadsHalf = hw.Figure{}, hw.Figure{}, hw.Figure{}
+	without := stepsWithoutLoads(s)
+	all := s.of(probeLiveLoads).where(func(at datum) bool { return without[liveSize(at)] > 0 })
+	if len(all) < 4 || slices.Max(all.values("loads")) < mostLoads {
+		return nil
 	}
+	blocks := func(at datum) float64 { return float64(at.At("loads")) }
+	t := func(c []float64, at datum) float64 {
+		n := blocks(at)
+		return without[liveSize(at)] + float64(at.At("layers"))*(n*c[0]+c[1]*n/(n+c[2]))
+	}
+	fewest, most := slices.Min(all.values("loads")), slices.Max(all.values("loads"))
+	fit, held := all.split(together, 4, func(at datum) bool { return at.At("loads") == fewest || at.At("loads") == most })
+	c := refine(fit, []float64{2e-7, 4e-5, 50}, []bound{{1e-10, 1e-5}, {1e-8, 1e-3}, {1, 1000}}, t)
+	const what = "what each layer's loads take of a decode step of the live loop: what GPU events see as idle, over the same without loads"
+	h.Load = perBlock(c[0], from, what+", by blocks")
+	if h.Loads = perBlock(c[1], from, what); h.Loads.Set() {
+		h.LoadsHalf = from.figure(c[2], "blocks", "of a layer, at which half of loads is paid")
+	}
+	return []model{{name: "host.loads", fit: fit, held: held, draw: picture{x: blocks, xLabel: "blocks that a layer loads"},
+		price: func(p *hw.Profile, at datum) float64 {
+			return without[liveSize(at)] + float64(at.At("layers"))*p.HostLoadsSeconds(at.At("loads"))
+		}}}
+}
+
+func liveSize(at datum) [2]int64 { return [2]int64{at.At("layers"), at.At("requests")} }
+
+// stepsWithoutLoads is the host's time of servers that load nothing.
+func stepsWithoutLoads(s *Samples) map[[2]int64]float64 {
+	t := map[[2]int64]float64{}
+	for _, at := range s.of(probeLiveOffload) {
+		t[liveSize(at)] = at.seconds
+	}
+	return t
+}
+
+// hostOfLoads says what a layer's loads take of the host, block by block.
+func hostOfLoads(s *Samples) (notes []string) {
+	none := stepsWithoutLoads(s)
 	for _, at := range s.of(probeLiveLoads) {
-		if t, ok := none[size(at)]; ok {
+		if t, ok := none[liveSize(at)]; ok {
 			n := at.At("loads")
 			notes = append(notes, fmt.Sprintf("host time of each of %d blocks that a layer loads, %d requests: %.2f us", n, at.At("requests"), (at.seconds-t)/float64(n*at.At("layers"))*1e6))
 		}

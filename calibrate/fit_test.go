@@ -85,6 +85,9 @@ func TestFitsRecoverKnownFigures(t *testing.T) {
 		{"host.call_wait", got.Host.CallWait, want.Host.CallWait, 0.05},
 		{"host.copy_wait", got.Host.CopyWait, want.Host.CopyWait, 0.05},
 		{"host.layer_rate", got.Host.LayerRate, want.Host.LayerRate, 0.1},
+		{"host.load", got.Host.Load, want.Host.Load, 0.15},
+		{"host.loads", got.Host.Loads, want.Host.Loads, 0.25}, // a few points of 1 %
+		{"host.loads_half", got.Host.LoadsHalf, want.Host.LoadsHalf, 0.6},
 		{"host.list_copy", got.Host.ListCopy, want.Host.ListCopy, 0.05},
 		{"host.list_rate", got.Host.ListRate, want.Host.ListRate, 0.1},
 		{"load.memcpy_call", got.Load.MemcpyCall, want.Load.MemcpyCall, 0.03},

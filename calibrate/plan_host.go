@@ -157,9 +157,9 @@ func livePoints(s scale) []Point {
 }
 
 // liveRooms are room for selected blocks under probeLiveLoads, of what one step
-// selects: a seventh of four requests' selection is loaded in the first, a
-// seventieth in the last.
-var liveRooms = []float64{1.1, 1.5, 2.5}
+// selects: every seventh block of it is loaded in the first, next to none in the
+// last, which has room for most of the cache.
+var liveRooms = []float64{1.1, 1.5, 3.5}
 
 // roomOf is the room in which a layer loads as much as the point says.
 func roomOf(p Point) (float64, error) {

@@ -61,6 +61,7 @@ func Fit(s *Samples) (*Calibration, error) {
 		live = fitHost(s, p, from)
 	}
 	models = append(models, live...)
+	models = append(models, fitHostLoads(s, p, from)...)
 	models = append(models, fitWaits(s, p, from)...)
 
 	data, err := p.Encode()

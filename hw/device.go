@@ -35,8 +35,9 @@ type DeviceOptions struct {
 //   - Begin passes the host's time for the step.
 //   - Score passes the scoring kernels and, with offload, the layer's round
 //     trip.
-//   - Move starts loads when the layer's score is done; attention needs them,
-//     so the step waits them out (LoadStall). A save queue that runs meanwhile
+//   - Move passes what the host takes for the loads of a layer that scored, and
+//     starts them then; attention needs them, so the step waits them out
+//     (LoadStall). A save queue that runs meanwhile
 //     shares the link's limit for both directions, each slowed alike. Where it
 //     saves block by block, calls of the driver wait for one another (waits.go).
 //   - Compute passes linears and attention, progressive attention with the
@@ -56,6 +57,7 @@ type Device struct {
 	request des.Time // of the host, for each request of a step
 	sync    roundTrip
 	lists   roundTrip // without offloading
+	naming  hostLoads // of what a layer's selection misses
 	launch  des.Time  // of a layer with block selection
 	duplex  float64   // bytes/s of both directions at once
 	waits   waits
@@ -70,6 +72,7 @@ type Device struct {
 	sparse  int      // of them, with block selection
 	busy    des.Time // of the GPU in this step
 	waited  des.Time // of the host for the driver in this step, the GPU at work
+	scored  bool     // the layer, so that the GPU waits for what the host does until its loads
 	rate    float64  // of loads, bytes/s, over this step's host pool
 
 	linkFree    des.Time // when loads that no attention of their layer waits for have landed
@@ -98,6 +101,7 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 		request: nanoseconds(gpu.Host.Request.optional()),
 		sync:    newRoundTrip(gpu, model),
 		lists:   newListCopy(gpu, model),
+		naming:  newHostLoads(gpu),
 		launch:  nanoseconds(gpu.Host.SparseLayer.optional()),
 		duplex:  gpu.Link.DuplexCopy.SI(),
 	}
@@ -132,7 +136,7 @@ func (d *Device) Begin(s *sim.Step) error {
 	}
 	d.running, d.step, d.phases = true, *s, sim.Phases{}
 	d.now, d.tokens, d.layers = s.Start, 0, 0
-	d.sparse, d.busy, d.waited = 0, 0, 0
+	d.sparse, d.busy, d.waited, d.scored = 0, 0, 0, false
 	d.costs.notes.bits = 0
 	d.costs.known = false // so that the step's own bits are set anew
 	if d.loader != nil {
@@ -153,6 +157,7 @@ func (d *Device) Score(_ int, w *sim.Work) error {
 		return errors.New("hw: Score outside a step")
 	}
 	d.sparse++
+	d.scored = true
 	d.compute(d.costs.layer(w).scoring, &d.phases.Scoring)
 	if d.opts.Offload {
 		d.pass(nanoseconds(d.sync.seconds(float64(w.DecodeTokens)))+d.waits.calls(syncCalls, &d.saves), &d.phases.Host)
@@ -171,6 +176,9 @@ func (d *Device) Move(m *kv.Moves) error {
 	if m.Loads > 0 {
 		if d.loader == nil {
 			return fmt.Errorf("hw: layer %d loads %d blocks without a load engine", m.Layer, m.Loads)
+		}
+		if d.scored {
+			d.pass(nanoseconds(d.naming.seconds(m.Loads)), &d.phases.Host)
 		}
 		if m.InRounds {
 			d.bytesLoaded = m.BlockBytes
@@ -196,6 +204,7 @@ func (d *Device) Compute(_ int, w *sim.Work) error {
 	if !d.running {
 		return errors.New("hw: Compute outside a step")
 	}
+	d.scored = false
 	d.waited += d.waits.calls(layerCalls, &d.saves)
 	c := d.costs.layer(w)
 	d.compute(c.linears, &d.phases.Linears)

@@ -88,6 +88,11 @@ type Host struct {
 	// LayerRate is what the layer's lists take beside: 4 bytes down, and as many
 	// up, for each selected block and KV head.
 	LayerRate Figure `toml:"layer_rate,omitempty" dim:"rate,optional"`
+	// Load, Loads and LoadsHalf are what a layer's loads take beside, in which they
+	// are looked up and named (hostLoads).
+	Load      Figure `toml:"load,omitempty" dim:"time,optional"`        // for each block
+	Loads     Figure `toml:"loads,omitempty" dim:"time,optional"`       // where there are many
+	LoadsHalf Figure `toml:"loads_half,omitempty" dim:"count,optional"` // blocks at which half of it is paid
 	// ListCopy and ListRate are what a layer's lists take of the GPU's time where
 	// they go up between its kernels: sparse attention without offloading. With it
 	// they go up at the end of the layer's round trip, whose figures have them.

@@ -92,6 +92,7 @@ func (p *Profile) checkTogether() (string, error) {
 		{"load.memcpy_start", "memcpy_whole", p.Load.MemcpyStart, p.Load.MemcpyWhole},
 		{"load.batched_early", "batched_first", p.Load.BatchedEarly, p.Load.BatchedFirst},
 		{"save.memcpy_long", "memcpy_half", p.Save.MemcpyLong, p.Save.MemcpyHalf},
+		{"host.loads", "loads_half", p.Host.Loads, p.Host.LoadsHalf},
 		{"save.memcpy_start", "memcpy_whole", p.Save.MemcpyStart, p.Save.MemcpyWhole},
 	}
 	for _, s := range []struct {

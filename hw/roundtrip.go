@@ -41,3 +41,31 @@ func (p *Profile) LayerSyncSeconds(bytes int64) float64 {
 	r := roundTrip{sync: p.Host.LayerSync.SI(), rate: p.Host.LayerRate.optional()}
 	return r.ofBytes(float64(bytes))
 }
+
+// hostLoads is what the host does for the blocks that a layer loads, while the
+// GPU waits: it finds them a slot and names both places.
+//
+//	t = n load + loads n/(n + loads_half)
+//
+// The first blocks cost most: a layer with loads does what one without has not to
+// do, and one with many shares the work over cores.
+type hostLoads struct{ each, many, half float64 } // seconds, seconds, blocks
+
+func newHostLoads(p *Profile) hostLoads {
+	return hostLoads{each: p.Host.Load.optional(), many: p.Host.Loads.optional(), half: p.Host.LoadsHalf.optional()}
+}
+
+func (h *hostLoads) seconds(blocks int64) float64 {
+	if blocks == 0 {
+		return 0
+	}
+	n := float64(blocks)
+	return n*h.each + h.many*n/(n+h.half)
+}
+
+// HostLoadsSeconds returns what the host takes for the blocks that one layer
+// loads.
+func (p *Profile) HostLoadsSeconds(blocks int64) float64 {
+	h := newHostLoads(p)
+	return h.seconds(blocks)
+}

@@ -38,3 +38,46 @@ func TestListsGoUpBetweenKernels(t *testing.T) {
 		})
 	}
 }
+
+// The host takes its time for the loads of a layer that selects, the first blocks
+// more than those after them, before any is loaded; nothing for loads of a layer
+// that only prefills, which is launched while the GPU works.
+func TestHostNamesLoads(t *testing.T) {
+	p := mustProfile(t, "h200")
+	p.Host.Load, p.Host.Loads, p.Host.LoadsHalf = Figure{}, Figure{}, Figure{}
+	named := *p
+	named.Host.Load = Figure{Value: 100, Unit: "ns", From: Measured, Source: "a test"}
+	named.Host.Loads = us(40)
+	named.Host.LoadsHalf = Figure{Value: 100, Unit: "blocks", From: Measured, Source: "a test"}
+	for name, c := range map[string]struct {
+		sparse bool
+		loads  int64
+		want   des.Time
+	}{
+		"none":         {true, 0, 0},
+		"some":         {true, 100, 30 * des.Microsecond},
+		"many":         {true, 3900, 429 * des.Microsecond},
+		"of a prefill": {false, 100, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got [2]sim.Timing
+			for i, gpu := range []*Profile{p, &named} {
+				d, err := NewDevice(gpu, mustModel(t, "lwm-7b"), DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true, SaveBufferBytes: 1 << 30})
+				if err != nil {
+					t.Fatal(err)
+				}
+				w := sim.Work{Tokens: 8, Decodes: 8, DecodeTokens: 8 * 2048, Sparse: c.sparse}
+				got[i] = runStep(t, d, &sim.Step{}, 1, &w, c.loads, 0)
+			}
+			if more := got[1].Phases.Host - got[0].Phases.Host; more < c.want || more > c.want+1 || got[1].Elapsed-got[0].Elapsed != more {
+				t.Errorf("%v of the host and %v in all, want %v", more, got[1].Elapsed-got[0].Elapsed, c.want)
+			}
+			if !c.sparse && got[1].Phases.LoadStall == 0 {
+				t.Error("the prefill loads nothing")
+			}
+		})
+	}
+	if s := named.HostLoadsSeconds(100); s < 30e-6*(1-1e-9) || s > 30e-6*(1+1e-9) {
+		t.Errorf("100 blocks take %g s", s)
+	}
+}
