@@ -1,40 +1,33 @@
 // Decode attention over paged KV blocks, dense or block-sparse (equation and shapes: sparseserve.h, ss_decode_args).
 //
-// A CTA takes one split of one unit; its warps take the split's blocks in turn and merge at the end. Splits of a unit meet in the workspace,
-// where the last to arrive merges them, so one launch does it all.
+// A CTA takes pieces of units one after another (pieces.cuh); its warps take a piece's blocks in turn and merge at the end. The pieces of a unit meet
+// in the workspace, where the last to arrive merges them, in order, so one launch does it all and the same input gives the same bytes.
 #include "decode.cuh"
+#include "pieces.cuh"
 
 namespace ss {
 
 constexpr int kDecodeWarps = 4;
 
-struct DecodeShape {
-  ss_decode_args a;
-  int group, splits;
-  int64_t block_bytes;
+// Workspace: a record for each CTA with the arrivals at the unit that begins there (the CTA is the `home` of one cut unit at the most), and two pieces:
+// 0 of the unit that began in another CTA, 1 of the one that begins here and ends elsewhere. A record's place depends on the heads alone, so launches
+// of other batches and contexts find their arrivals zero.
+struct Partial {
+  float *o;      // [group][D]
+  float *m, *l;  // [group]
 };
 
-// Workspace: arrival counters of the units, then each split's maxima, sums and outputs.
-struct Partials {
-  int *arrived;  // [units]
-  float *m, *l;  // [units][splits][group]
-  float *o;      // [units][splits][group][D]
-};
+__host__ __device__ inline int64_t record_floats(int group, int head_dim) { return 4 + 2 * group * (head_dim + 2); }
 
-__host__ __device__ inline Partials partials_of(void *workspace, int64_t units, int splits, int group) {
-  Partials p;
-  char *at = static_cast<char *>(workspace);
-  p.arrived = reinterpret_cast<int *>(at);
-  at += (units * int64_t(sizeof(int)) + 255) / 256 * 256;
-  p.m = reinterpret_cast<float *>(at);
-  p.l = p.m + units * splits * group;
-  p.o = p.l + units * splits * group;
-  return p;
+__device__ inline float *record_of(const DecodeShape &shape, int cta) {
+  return static_cast<float *>(shape.a.workspace) + cta * record_floats(shape.group, shape.a.head_dim);
 }
 
-inline int64_t partials_bytes(int64_t units, int splits, int group, int head_dim) {
-  const int64_t rows = units * splits * group;
-  return (units * int64_t(sizeof(int)) + 255) / 256 * 256 + rows * (2 + head_dim) * int64_t(sizeof(float)) + 256;
+__device__ inline Partial partial_of(const DecodeShape &shape, int home, int part) {
+  const int which = part == 0, rows = shape.group, values = rows * shape.a.head_dim;
+  float *at = record_of(shape, home + part) + 4;
+  float *maxima = at + 2 * values;
+  return {at + which * values, maxima + which * rows, maxima + (2 + which) * rows};
 }
 
 // Writes one row's output value; lse is in natural log.
@@ -44,33 +37,52 @@ __device__ inline void finish(const ss_decode_args &a, int64_t head, int d, floa
   if (a.lse != nullptr && d == 0) a.lse[head] = l > 0 ? m / kLog2e + logf(l) : -INFINITY;
 }
 
+// Merges the pieces of a unit in the workspace.
+template <int D>
+__device__ inline void merge_pieces(const DecodeShape &shape, const Piece &piece) {
+  const int64_t head = int64_t(piece.unit) * shape.group;
+  for (int i = threadIdx.x; i < shape.group * D / 4; i += blockDim.x) {
+    const int row = i / (D / 4), d = 4 * (i % (D / 4));
+    float m = -INFINITY, l = 0;
+    float4 o = make_float4(0, 0, 0, 0);
+#pragma unroll 8
+    for (int part = 0; part < piece.parts; part++) m = fmaxf(m, __ldcg(partial_of(shape, piece.home, part).m + row));
+    const float ref = m == -INFINITY ? 0 : m;
+#pragma unroll 8
+    for (int part = 0; part < piece.parts; part++) {
+      const Partial from = partial_of(shape, piece.home, part);
+      const float weight = exp2_fast(__ldcg(from.m + row) - ref);
+      const float4 add = __ldcg(reinterpret_cast<const float4 *>(from.o + row * D + d));
+      l += weight * __ldcg(from.l + row);
+      o.x += weight * add.x, o.y += weight * add.y, o.z += weight * add.z, o.w += weight * add.w;
+    }
+    finish<D>(shape.a, head + row, d, m, l, o.x);
+    finish<D>(shape.a, head + row, d + 1, m, l, o.y);
+    finish<D>(shape.a, head + row, d + 2, m, l, o.z);
+    finish<D>(shape.a, head + row, d + 3, m, l, o.w);
+  }
+}
+
 template <int D, int kStages>
-__global__ void __launch_bounds__(kDecodeWarps * 32, 2) decode_kernel(DecodeShape shape) {
+__device__ inline void attend(const DecodeShape &shape, const Piece &piece, char *shared, int (*valid_rows)[kStages], bool *last) {
   using Ring = TileRing<D, kStages>;
-  extern __shared__ __align__(128) char shared[];
-  __shared__ int valid_rows[kDecodeWarps][kStages];
-  __shared__ bool last;
   const ss_decode_args &a = shape.a;
-  const int group = shape.group, splits = shape.splits;
-  const int unit = blockIdx.x / splits, split = blockIdx.x % splits, warp = threadIdx.x / 32;
-  const int request = unit / a.heads_kv;
+  const int group = shape.group, unit = piece.unit, warp = threadIdx.x / 32;
   const int64_t head = int64_t(unit) * group;  // first query head of the unit, over all requests
 
   BlockWalk walk;
-  walk.context = a.context[request];
-  const int blocks = a.list != nullptr ? a.count[unit] : (walk.context + a.block_tokens - 1) / a.block_tokens;
-  const int share = (blocks + splits - 1) / splits;
+  walk.context = a.context[piece.request];
   walk.pool = static_cast<const char *>(a.pool);
-  walk.table = a.table + int64_t(a.pages ? request : unit) * a.table_stride;
+  walk.table = a.table + int64_t(a.pages ? piece.request : unit) * a.table_stride;
   walk.times = a.pages ? a.heads_kv : 1;
   walk.plus = a.pages ? unit % a.heads_kv : 0;
   walk.list = a.list != nullptr ? a.list + int64_t(unit) * a.list_stride : nullptr;
   walk.slots = a.slot != nullptr ? a.slot + int64_t(unit) * a.list_stride : nullptr;
   walk.block_tokens = a.block_tokens;
   walk.block_bytes = shape.block_bytes;
-  walk.first = split * share + warp;
+  walk.first = piece.first + warp;
   walk.step = kDecodeWarps;
-  walk.end = min(blocks, (split + 1) * share);
+  walk.end = piece.end;
 
   Softmax<D> state;
   {
@@ -92,44 +104,43 @@ __global__ void __launch_bounds__(kDecodeWarps * 32, 2) decode_kernel(DecodeShap
   merge.put(warp, state);
   __syncthreads();
 
-  const Partials part = partials_of(a.workspace, int64_t(a.batch) * a.heads_kv, splits, group);
+  const bool whole = piece.parts == 1;
+  const Partial mine = whole ? Partial{} : partial_of(shape, piece.home, piece.part);
   for (int i = threadIdx.x; i < group * D; i += blockDim.x) {
     const int row = i / D, d = i % D;
     const float m = merge.top(row);
     float l, value;
     merge.get(row, d, m == -INFINITY ? 0 : m, &l, &value);
-    if (splits == 1) {
+    if (whole) {
       finish<D>(a, head + row, d, m, l, value);
       continue;
     }
-    const int64_t at = (int64_t(unit) * splits + split) * group + row;
-    part.o[at * D + d] = value;
-    if (d == 0) part.m[at] = m, part.l[at] = l;
+    mine.o[i] = value;
+    if (d == 0) mine.m[row] = m, mine.l[row] = l;
   }
-  if (splits == 1) return;
+  if (whole) return;
 
-  __threadfence();  // this split's partials before its arrival
+  __threadfence();  // this piece before its arrival
   __syncthreads();
   if (threadIdx.x == 0) {
-    last = atomicAdd(&part.arrived[unit], 1) == splits - 1;
-    if (last) part.arrived[unit] = 0;  // ready for the next launch
+    int *arrived = reinterpret_cast<int *>(record_of(shape, piece.home));
+    *last = atomicAdd(arrived, 1) == piece.parts - 1;
+    if (*last) *arrived = 0;  // ready for the next launch
   }
   __syncthreads();
-  if (!last) return;
+  if (!*last) return;
   __threadfence();
-  for (int i = threadIdx.x; i < group * D; i += blockDim.x) {
-    const int row = i / D, d = i % D;
-    const int64_t at = int64_t(unit) * splits * group + row;
-    float m = -INFINITY, l = 0, value = 0;
-    for (int s = 0; s < splits; s++) m = fmaxf(m, __ldcg(&part.m[at + s * group]));
-    const float ref = m == -INFINITY ? 0 : m;
-    for (int s = 0; s < splits; s++) {
-      const float weight = exp2_fast(__ldcg(&part.m[at + s * group]) - ref);
-      l += weight * __ldcg(&part.l[at + s * group]);
-      value += weight * __ldcg(&part.o[(at + s * group) * D + d]);
-    }
-    finish<D>(a, head + row, d, m, l, value);
-  }
+  merge_pieces<D>(shape, piece);
+}
+
+template <int D, int kStages>
+__global__ void __launch_bounds__(kDecodeWarps * 32, 2) decode_kernel(DecodeShape shape) {
+  extern __shared__ __align__(128) char shared[];
+  __shared__ int valid_rows[kDecodeWarps][kStages];
+  __shared__ bool last;
+  Pieces pieces(shape);
+  // The next piece's rings lie where this one's merge area is.
+  for (Piece piece; pieces.next(&piece); __syncthreads()) attend<D, kStages>(shape, piece, shared, valid_rows, &last);
 }
 
 template <int D, int kStages>
@@ -137,22 +148,28 @@ static int launch_decode(const DecodeShape &shape, cudaStream_t stream) {
   const int ring = kDecodeWarps * TileRing<D, kStages>::kBytes, merge = int(sizeof(Merge<D, kDecodeWarps>));
   const int shared = ring > merge ? ring : merge;
   SS_TRY((allow_shared<decode_kernel<D, kStages>>(shared)));
-  const int64_t ctas = int64_t(shape.a.batch) * shape.a.heads_kv * shape.splits;
-  decode_kernel<D, kStages><<<unsigned(ctas), kDecodeWarps * 32, shared, stream>>>(shape);
+  decode_kernel<D, kStages><<<unsigned(shape.ctas), kDecodeWarps * 32, shared, stream>>>(shape);
   return check(cudaGetLastError(), "decode_kernel");
 }
 
-// Splits a unit so that the CTAs come in full waves. Cost of a choice: waves x (blocks of a split + a CTA's fixed cost, worth some blocks).
-static int choose_splits(const ss_decode_args &a, int slots) {
-  const int64_t units = int64_t(a.batch) * a.heads_kv;
-  const int fixed_blocks = 4;
+// Cost of a launch of so many CTAs a unit, in blocks: waves x (blocks of a CTA + its beginning and end).
+static int64_t cost_of(const ss_decode_args &a, int64_t units, int splits, int slots) {
+  return ceil_div64(units * splits, slots) * (ceil_div(a.max_blocks, splits) + kFixedBlocks);
+}
+
+// CTAs of a unit so that they come in full waves.
+static int choose_splits(const ss_decode_args &a, int64_t units, int slots) {
   int best = 1;
-  int64_t best_cost = INT64_MAX;
-  for (int splits = 1; splits <= 64 && splits * kDecodeWarps <= a.max_blocks + kDecodeWarps - 1; splits++) {
-    const int64_t cost = ceil_div64(units * splits, slots) * (ceil_div(a.max_blocks, splits) + fixed_blocks);
-    if (cost < best_cost) best_cost = cost, best = splits;
+  for (int splits = 2; splits <= 64 && splits * kDecodeWarps <= a.max_blocks + kDecodeWarps - 1; splits++) {
+    if (cost_of(a, units, splits, slots) < cost_of(a, units, best, slots)) best = splits;
   }
   return best;
+}
+
+// A dense batch that no number of splits brings near full waves is shared by one wave, whose CTAs have pieces of units more to begin and end.
+static bool in_one_wave(const ss_decode_args &a, int64_t units, int splits, int slots) {
+  const int64_t cost = ceil_div64(units * (a.max_blocks + kFixedBlocks), slots) + kFixedBlocks;
+  return a.list == nullptr && cost + cost / 32 < cost_of(a, units, splits, slots);
 }
 
 static int decode_shape(const ss_decode_args *args, DecodeShape *shape) {
@@ -166,7 +183,11 @@ static int decode_shape(const ss_decode_args *args, DecodeShape *shape) {
   shape->a = *args;
   shape->group = args->heads_q / args->heads_kv;
   shape->block_bytes = int64_t(4) * args->block_tokens * args->head_dim;
-  shape->splits = args->splits > 0 ? args->splits : choose_splits(*args, 2 * found.sm_count);
+  const int64_t units = int64_t(args->batch) * args->heads_kv;
+  const int slots = 2 * found.sm_count;
+  shape->splits = args->splits > 0 ? args->splits : choose_splits(*args, units, slots);
+  SS_NEED(units * shape->splits <= INT32_MAX);
+  shape->ctas = args->splits == 0 && in_one_wave(*args, units, shape->splits, slots) ? slots : int(units * shape->splits);
   return SS_OK;
 }
 
@@ -176,7 +197,7 @@ extern "C" int ss_decode_workspace(const ss_decode_args *args, int64_t *bytes) {
   SS_NEED(bytes != nullptr);
   ss::DecodeShape shape = {};
   SS_TRY(ss::decode_shape(args, &shape));
-  *bytes = ss::partials_bytes(int64_t(args->batch) * args->heads_kv, shape.splits, shape.group, args->head_dim);
+  *bytes = shape.ctas * ss::record_floats(shape.group, args->head_dim) * int64_t(sizeof(float));
   return SS_OK;
 }
 
@@ -187,7 +208,7 @@ extern "C" int ss_decode(const ss_decode_args *args, ss_stream stream) {
   SS_NEED(args->table != nullptr || args->slot != nullptr);
   SS_NEED(args->slot == nullptr || args->list != nullptr);
   SS_NEED((args->list == nullptr) == (args->count == nullptr));
-  SS_NEED(shape.splits == 1 || args->workspace != nullptr);
+  SS_NEED(args->workspace != nullptr || (args->list != nullptr && shape.splits == 1));
   ss::Limits found;
   SS_TRY(ss::limits(&found));
   const cudaStream_t s = ss::stream_of(stream);

@@ -75,7 +75,7 @@ func (g *gpu) choose(a *attention, k int, empty bool) {
 	a.args.List, a.args.Count, a.args.ListStride, a.args.MaxBlocks = upload(g, a.List), upload(g, a.Count), int32(a.ListStride), int32(k)
 }
 
-// check runs the kernel with the library's splits and with some given ones, twice each: the workspace must come back clean.
+// check runs the kernel with the library's splits and with some given ones, twice each: the workspace must come back clean, and the bytes be the same.
 func (g *gpu) check(what string, a *attention) {
 	g.t.Helper()
 	want, wantLSE := a.Run()
@@ -85,11 +85,17 @@ func (g *gpu) check(what string, a *attention) {
 		bytes, err := g.DecodeWorkspace(&args)
 		g.must(err)
 		args.Workspace = g.zeroed(bytes)
+		var before []Half
 		for range 2 {
 			args.Out, args.LSE = g.device(int64(len(want))*2), g.device(int64(len(wantLSE))*4)
 			g.must(g.Decode(&args, 0))
 			name := fmt.Sprintf("%s, %d splits", what, splits)
-			g.near(name, floatsOf(download[Half](g, args.Out, len(want))), want, a.Dim, 1e-3, 4e-3)
+			out := download[Half](g, args.Out, len(want))
+			g.near(name, floatsOf(out), want, a.Dim, 1e-3, 4e-3)
+			if before != nil && !slices.Equal(out, before) {
+				g.t.Fatalf("%s: not the bytes of the run before", name)
+			}
+			before = out
 			for i, lse := range download[float32](g, args.LSE, len(wantLSE)) {
 				if d := float64(lse) - wantLSE[i]; !(math.Abs(d) < 2e-3) && float64(lse) != wantLSE[i] {
 					g.t.Fatalf("%s: lse %d is %g, want %g", name, i, lse, wantLSE[i])
@@ -118,6 +124,56 @@ func TestGPUDecode(t *testing.T) {
 			for _, k := range []int{1, 5, 64} {
 				g.choose(a, k, k == 5)
 				g.check(fmt.Sprintf("sparse, k %d, %s", k, what), a)
+			}
+		}
+	})
+}
+
+// Contexts of one block beside long ones: runs of blocks that end one unit, hold many whole ones, or are a small part of one; more requests than lanes.
+func TestGPUDecodeUnequal(t *testing.T) {
+	onGPU(t, func(g *gpu) {
+		crowd := slices.Repeat([]int{1, 40, 16}, 14)
+		crowd[20], crowd[35] = 2000, 0
+		for _, c := range []struct {
+			group, kvHeads, dim, block int
+			contexts                   []int
+		}{
+			{1, 2, 128, 32, []int{1, 33, 8192, 31, 2000}},
+			{4, 2, 128, 32, []int{8191, 1, 31, 33}},
+			{8, 1, 128, 16, []int{5, 4097, 17}},
+			{4, 1, 64, 64, []int{0, 8192, 63, 65, 1000}},
+			{1, 3, 64, 16, crowd},
+			{4, 2, 128, 16, crowd},
+			{1, 16, 64, 16, []int{16, 33, 90, 150, 31, 100, 77, 260, 3, 145, 18, 160, 50, 99, 1, 128, 200}}, // more units than CTAs at once on an H200
+		} {
+			g.check(fmt.Sprintf("group %d, head %d, block %d, contexts %v", c.group, c.dim, c.block, c.contexts), g.batch(c.group, c.kvHeads, c.dim, c.block, c.contexts...))
+		}
+	})
+}
+
+// A workspace zeroed once serves one batch after another, as steps of a server: small, large, dense, of lists.
+func TestGPUDecodeWorkspaceOfManyBatches(t *testing.T) {
+	onGPU(t, func(g *gpu) {
+		var all []*attention
+		for _, contexts := range [][]int{{700}, {900, 33, 1, 2500}, slices.Repeat([]int{300, 40}, 20), {4000, 5}} {
+			dense := g.batch(4, 4, 128, 32, contexts...)
+			lists := *dense
+			g.choose(&lists, 12, false)
+			all = append(all, dense, &lists)
+		}
+		most := int64(0)
+		for _, a := range all {
+			bytes, err := g.DecodeWorkspace(&a.args)
+			g.must(err)
+			most = max(most, bytes)
+		}
+		workspace := g.zeroed(most)
+		for round := range 2 {
+			for i, a := range all {
+				want, _ := a.Run()
+				a.args.Workspace, a.args.Out = workspace, g.device(int64(len(want))*2)
+				g.must(g.Decode(&a.args, 0))
+				g.near(fmt.Sprintf("round %d, batch %d", round, i), floatsOf(download[Half](g, a.args.Out, len(want))), want, a.Dim, 1e-3, 4e-3)
 			}
 		}
 	})

@@ -162,11 +162,11 @@ typedef struct {
   const int32_t *count;    // [B][Hk] or NULL
   void *out;               // fp16 [B][Hq][D]
   float *lse;              // [B][Hq], natural log of the sum of exponentials, or NULL
-  void *workspace;         // ss_decode_workspace bytes, zeroed once after allocation, one per concurrent call
+  void *workspace;         // ss_decode_workspace bytes, zeroed once after allocation and where G or D changes; one per concurrent call
   int32_t batch, heads_q, heads_kv, head_dim, block_tokens;
   int32_t table_stride, list_stride;
   int32_t max_blocks;  // upper bound of the blocks of a unit, sizes the grid
-  int32_t splits;      // CTAs that share one unit; 0 lets the library choose
+  int32_t splits;      // CTAs for each unit, of a dense batch on average: it is shared by blocks, not by units; 0 lets the library choose
   float scale;
   int32_t pages;        // 1: table is [B][table_stride] of pages of Hk slots: block i of KV head h lies in slot table[b][i] * Hk + h
   const int32_t *slot;  // [B][Hk][list_stride] slots of the list's entries, in place of the table; or NULL

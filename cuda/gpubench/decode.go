@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"sparseserve/cuda"
 )
@@ -23,19 +24,28 @@ type batch struct {
 // sparse chooses `chosen` of the 1024 blocks of a 32k context for each unit; only those have slots.
 func (b *bench) sparse(requests, headsQ, headsKV, chosen int) (*batch, error) {
 	const context = 32768
-	return b.decodeBatch(requests, headsQ, headsKV, context, chosen)
+	return b.decodeBatch(headsQ, headsKV, equal(requests, context), chosen)
 }
 
-func (b *bench) decodeBatch(requests, headsQ, headsKV, context, chosen int) (*batch, error) {
-	blocks := context / blockTokens
-	list := chosen < blocks
-	units := requests * headsKV
-	d := &batch{units: units, bytes: int64(units*chosen) * blockBytes}
+func equal(requests, context int) []int { return slices.Repeat([]int{context}, requests) }
+
+// decodeBatch attends to all blocks of the contexts, given in tokens; or to `chosen` of each where that is less.
+func (b *bench) decodeBatch(headsQ, headsKV int, tokens []int, chosen int) (*batch, error) {
+	requests, blocks := len(tokens), (slices.Max(tokens)+blockTokens-1)/blockTokens
+	list, units := chosen < blocks, requests*headsKV
+	chosen = min(chosen, blocks)
 	table, order, count, contexts := make([]int32, units*blocks), make([]int32, units*chosen), make([]int32, units), make([]int32, requests)
-	slots := b.rand().Perm(units * chosen)
+	used := 0
 	for u := range units {
-		count[u] = int32(chosen)
-		picked := b.rand().Perm(blocks)[:chosen]
+		has := (tokens[u/headsKV] + blockTokens - 1) / blockTokens
+		count[u] = int32(min(chosen, has))
+		used += int(count[u])
+	}
+	d := &batch{units: units, bytes: int64(used) * blockBytes}
+	slots := b.rand().Perm(used)
+	for u := range units {
+		n := int(count[u])
+		picked := b.rand().Perm((tokens[u/headsKV] + blockTokens - 1) / blockTokens)[:n]
 		if !list {
 			for i := range picked {
 				picked[i] = i
@@ -43,11 +53,12 @@ func (b *bench) decodeBatch(requests, headsQ, headsKV, context, chosen int) (*ba
 		}
 		for i, block := range picked {
 			order[u*chosen+i] = int32(block)
-			table[u*blocks+block] = int32(slots[u*chosen+i])
+			table[u*blocks+block] = int32(slots[i])
 		}
+		slots = slots[n:]
 	}
 	for i := range contexts {
-		contexts[i] = int32(context)
+		contexts[i] = int32(tokens[i])
 	}
 	a := &d.args
 	*a = cuda.DecodeArgs{Batch: int32(requests), HeadsQ: int32(headsQ), HeadsKV: int32(headsKV), HeadDim: headDim, BlockTokens: blockTokens, TableStride: int32(blocks),
@@ -58,7 +69,7 @@ func (b *bench) decodeBatch(requests, headsQ, headsKV, context, chosen int) (*ba
 			*p, err = get()
 		}
 	}
-	set(&a.Pool, func() (cuda.Ptr, error) { return b.random(int64(units*chosen) * blockBytes / 2) })
+	set(&a.Pool, func() (cuda.Ptr, error) { return b.random(d.bytes / 2) })
 	set(&a.Q, func() (cuda.Ptr, error) { return b.random(int64(requests * headsQ * headDim)) })
 	set(&a.Out, func() (cuda.Ptr, error) { return b.alloc(int64(requests * headsQ * headDim * 2)) })
 	set(&a.Table, func() (cuda.Ptr, error) { return upload(b, table) })
@@ -83,7 +94,7 @@ func decode(b *bench) error {
 		{1, 32, 32, 32768, 64}, {8, 32, 32, 32768, 64}, {32, 32, 32, 32768, 64}, {1, 32, 8, 32768, 64}, {8, 32, 8, 32768, 64}, {32, 32, 8, 32768, 64}, {32, 32, 4, 32768, 64},
 		{8, 32, 32, 8192, 256}, {1, 32, 32, 32768, 1024}, {8, 32, 8, 32768, 1024},
 	} {
-		d, err := b.decodeBatch(c.requests, c.headsQ, c.headsKV, c.context, c.chosen)
+		d, err := b.decodeBatch(c.headsQ, c.headsKV, equal(c.requests, c.context), c.chosen)
 		if err != nil {
 			return err
 		}
@@ -101,4 +112,63 @@ func decode(b *bench) error {
 		}
 	}
 	return nil
+}
+
+// balance compares dense decode of equal contexts with that of contexts like 1:2:4:8 (a batch of two: 1:8) of the same sum.
+func balance(b *bench) error {
+	const mean = 8192 // tokens
+	for _, headsKV := range []int{32, 8} {
+		for _, requests := range []int{2, 3, 4, 5, 8, 12, 16, 17} {
+			shares := []int{1, 2, 4, 8}
+			if requests == 2 {
+				shares = []int{1, 8}
+			}
+			even, err := b.dense(headsKV, equal(requests, mean))
+			if err != nil {
+				return err
+			}
+			uneven, err := b.dense(headsKV, unequal(requests, mean, shares))
+			if err != nil {
+				return err
+			}
+			what := fmt.Sprintf("dense, batch %d, 32/%d heads, %d tokens", requests, headsKV, requests*mean)
+			row(what+", equal contexts", even.timing, "%.2f TB/s, %.3f of the device copy", gbs(even.bytes, even.timing)/1e3, gbs(even.bytes, even.timing)/b.copy)
+			row(what+", unequal", uneven.timing, "%.3f of the time of equal ones", uneven.median/even.median)
+		}
+	}
+	return nil
+}
+
+// unequal cuts the tokens of so many requests in proportion to the shares, in turn; the last one takes what is left.
+func unequal(requests, mean int, shares []int) []int {
+	sum := 0
+	for i := range requests {
+		sum += shares[i%len(shares)]
+	}
+	contexts, left := make([]int, requests), requests*mean
+	for i := range contexts {
+		contexts[i] = requests * mean * shares[i%len(shares)] / sum
+		if i == requests-1 {
+			contexts[i] = left
+		}
+		left -= contexts[i]
+	}
+	return contexts
+}
+
+type timedBatch struct {
+	timing
+	bytes int64
+}
+
+func (b *bench) dense(headsKV int, contexts []int) (timedBatch, error) {
+	d, err := b.decodeBatch(32, headsKV, contexts, math.MaxInt32)
+	if err != nil {
+		return timedBatch{}, err
+	}
+	t, err := b.time(50, &d.args)
+	if err != nil {
+		return timedBatch{}, err
+	}
+	return timedBatch{t, d.bytes}, b.freeAll()
 }

@@ -10,7 +10,7 @@ import (
 func selection(b *bench) error {
 	const blocks, k = 1024, 64
 	for _, c := range []struct{ requests, headsQ, headsKV int }{{1, 32, 32}, {8, 32, 32}, {8, 32, 8}} {
-		d, err := b.decodeBatch(c.requests, c.headsQ, c.headsKV, blocks*blockTokens, blocks)
+		d, err := b.decodeBatch(c.headsQ, c.headsKV, equal(c.requests, blocks*blockTokens), blocks)
 		if err != nil {
 			return err
 		}

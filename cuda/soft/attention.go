@@ -77,7 +77,7 @@ var decodeOp = operation[cuda.DecodeArgs]{"ss_decode",
 		c.need(d.Table != 0 || d.Slot != 0, "a table or slots")
 		c.need(d.Slot == 0 || d.List != 0, "a list with slots")
 		c.need((d.List == 0) == (d.Count == 0), "both list and count, or none")
-		c.need(c.err != nil || splits(d) == 1 || d.Workspace != 0, "a workspace")
+		c.need(c.err != nil || !shared(d) || d.Workspace != 0, "a workspace")
 	},
 	decode,
 }
@@ -98,12 +98,13 @@ func splits(d *cuda.DecodeArgs) int64 {
 	return max(1, min(64, int64(d.MaxBlocks+3)/4))
 }
 
-// workspaceBytes is the workspace's size and that of the arrival counters that it starts with.
-func workspaceBytes(d *cuda.DecodeArgs) (all, counters int64) {
-	units := int64(d.Batch) * int64(d.HeadsKV)
-	rows := int64(d.Batch) * int64(d.HeadsQ) * splits(d)
-	counters = units * 4
-	return (counters+255)/256*256 + rows*(2+int64(d.HeadDim))*4 + 256, counters
+// shared is whether CTAs may share a unit: those of a dense batch share its blocks, whatever unit they are of.
+func shared(d *cuda.DecodeArgs) bool { return d.List == 0 || splits(d) > 1 }
+
+// workspaceBytes is the workspace's size and that of each CTA's record in it, which begins with a count of arrivals and holds two partial results.
+func workspaceBytes(d *cuda.DecodeArgs) (all, record int64) {
+	record = 4 * (4 + 2*int64(d.HeadsQ/d.HeadsKV)*(2+int64(d.HeadDim)))
+	return int64(d.Batch) * int64(d.HeadsKV) * splits(d) * record, record
 }
 
 // DecodeWorkspace returns the bytes that DecodeArgs.Workspace needs, to be zeroed once.
@@ -128,9 +129,11 @@ func decode(m *access, d *cuda.DecodeArgs) {
 	if d.Pages != 0 {
 		kv.pageSlots = s.HeadsKV
 	}
-	if splits(d) > 1 {
-		bytes, counters := workspaceBytes(d)
-		m.zeroed("Workspace", d.Workspace, bytes, counters)
+	if shared(d) {
+		bytes, record := workspaceBytes(d)
+		for at := int64(0); at < bytes; at += record {
+			m.zeroed("Workspace", d.Workspace+cuda.Ptr(at), record, 4)
+		}
 	}
 	q, out := m.tensor("Q", d.Q, 0, s.Batch*s.HeadsQ*s.Dim), m.halves("Out", d.Out, 0, s.Batch*s.HeadsQ*s.Dim)
 	var lse []float32

@@ -144,7 +144,9 @@ func TestDecodeFaults(t *testing.T) {
 func TestDecodeOfPoisonIsNaN(t *testing.T) {
 	g := newRig(t, Config{})
 	a := g.batch(1, 1, 64, 16, 16)
-	a.args.Pool, a.args.Out, a.args.Splits = g.device(5*4*16*64), g.device(128), 1
+	bytes, err := g.DecodeWorkspace(&a.args)
+	g.must(err)
+	a.args.Pool, a.args.Out, a.args.Workspace = g.device(5*4*16*64), g.device(128), g.zeroed(bytes)
 	g.must(g.Decode(&a.args, 0))
 	for i, x := range floats(download[cuda.Half](g, a.args.Out, 64)) {
 		if !math.IsNaN(x) {

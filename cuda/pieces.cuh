@@ -1,0 +1,134 @@
+// Which blocks of which units a CTA of decode attention takes (decode.cu).
+//
+// Dense: the units' blocks stand in a row, unit after unit, and the CTAs take equal runs of it. So time follows the sum of the contexts and not the
+// longest of them. A run may end one unit, hold whole ones and begin another. A unit shorter than a run adds a piece to some CTA; such a piece costs
+// as much as kFixedBlocks blocks, and so many empty places stand before the unit. With equal contexts and a multiple of the units for CTAs no run
+// crosses from one unit to the next.
+//
+// Lists: equally many CTAs a unit; lists of one launch are of about one length.
+//
+// Contexts are known on the GPU only. Each warp of each CTA goes through them alone: less time than a launch or a barrier would take.
+#pragma once
+
+#include "common.cuh"
+
+namespace ss {
+
+constexpr int kFixedBlocks = 4;  // what a piece's beginning and end cost, in blocks
+
+struct DecodeShape {
+  ss_decode_args a;
+  int group;   // query heads of a unit
+  int splits;  // CTAs of a unit, of lists
+  int ctas;
+  int64_t block_bytes;
+};
+
+struct Piece {
+  int request, unit;
+  int first, end;   // blocks of the unit, or entries of its list
+  int part, parts;  // this is piece `part` of the unit's `parts`
+  int home;         // CTA of part 0; the others are of the CTAs after it
+};
+
+class Pieces {
+ public:
+  __device__ explicit Pieces(const DecodeShape &shape) : shape(shape) {
+    if (shape.a.list != nullptr) return;
+    const int heads = shape.a.heads_kv;
+    total = int64_t(heads) * sum([this](int r) { return blocks_of(r); });
+    row = int64_t(heads) * sum([this](int r) { return places_of(blocks_of(r)); });
+    ctas = row < shape.ctas ? row : shape.ctas;  // each has a place
+    if (cta >= ctas) return;
+    from = cta * row / ctas, to = (cta + 1) * row / ctas;
+    find();
+  }
+
+  // The CTA's next piece; all threads get the same. False at the end.
+  __device__ bool next(Piece *piece) {
+    if (shape.a.list != nullptr) return next_of_lists(piece);
+    if (begin >= to) return false;
+    const int gap = places - blocks;
+    const int64_t end = begin + places;
+    piece->request = request;
+    piece->unit = request * shape.a.heads_kv + head;
+    piece->first = begin + gap < from ? int(from - begin) - gap : 0;
+    piece->end = end <= to ? blocks : max(0, int(to - begin) - gap);
+    piece->home = begin >= from ? cta : owner(begin);
+    piece->part = int(cta) - piece->home;
+    piece->parts = (end <= to ? int(cta) : owner(end - 1)) - piece->home + 1;
+    begin = end;
+    if (++head == shape.a.heads_kv) {
+      head = 0;
+      if (++request < shape.a.batch) measure();
+    }
+    return true;
+  }
+
+ private:
+  const DecodeShape &shape;
+  const int64_t cta = blockIdx.x;
+  int64_t total = 0, row = 0, ctas = 0;  // blocks of all units; places of the row; CTAs that have some
+  int64_t from = 0, to = 0;              // places of this CTA
+  int64_t begin = 0;                     // place of the unit (request, head)
+  int request = 0, head = 0, blocks = 0, places = 0;
+
+  __device__ int blocks_of(int r) const { return (shape.a.context[r] + shape.a.block_tokens - 1) / shape.a.block_tokens; }
+
+  __device__ int places_of(int n) const { return n + (n == 0 || int64_t(n) * shape.ctas < total ? kFixedBlocks : 0); }
+
+  __device__ void measure() { blocks = blocks_of(request), places = places_of(blocks); }
+
+  // CTA of a place: the last c with c * row / ctas <= place.
+  __device__ int owner(int64_t place) const { return int(((place + 1) * ctas - 1) / row); }
+
+  // Sum over the requests, by the lanes of a warp.
+  template <typename Of>
+  __device__ int64_t sum(Of of) const {
+    unsigned mine = 0;
+    for (int r = threadIdx.x % 32; r < shape.a.batch; r += 32) mine += of(r);
+    return __reduce_add_sync(~0u, mine);
+  }
+
+  // The unit that has the place `from`.
+  __device__ void find() {
+    const int lane = threadIdx.x % 32, heads = shape.a.heads_kv;
+    int64_t before = 0;  // places of one head's units of the requests before
+    for (int first = 0;; first += 32) {
+      int up_to = first + lane < shape.a.batch ? places_of(blocks_of(first + lane)) : 0;
+#pragma unroll
+      for (int step = 1; step < 32; step *= 2) {
+        const int other = __shfl_up_sync(~0u, up_to, step);
+        if (lane >= step) up_to += other;
+      }
+      const unsigned beyond = __ballot_sync(~0u, from < (before + up_to) * heads);
+      if (beyond != 0) {
+        const int at = __ffs(beyond) - 1;
+        const int last = __shfl_sync(~0u, up_to, at);
+        request = first + at;
+        measure();
+        begin = (before + last - places) * heads;
+        break;
+      }
+      before += __shfl_sync(~0u, up_to, 31);
+    }
+    head = int((from - begin) / places);
+    begin += int64_t(head) * places;
+  }
+
+  __device__ bool next_of_lists(Piece *piece) {
+    if (request > 0) return false;  // one piece a CTA
+    request = 1;
+    const int splits = shape.splits;
+    piece->unit = int(cta) / splits;
+    piece->request = piece->unit / shape.a.heads_kv;
+    piece->part = int(cta) % splits, piece->parts = splits;
+    piece->home = piece->unit * splits;
+    const int entries = shape.a.count[piece->unit], share = (entries + splits - 1) / splits;
+    piece->first = piece->part * share;
+    piece->end = min(entries, piece->first + share);
+    return true;
+  }
+};
+
+}  // namespace ss
