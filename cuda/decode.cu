@@ -166,10 +166,12 @@ static int choose_splits(const ss_decode_args &a, int64_t units, int slots) {
   return best;
 }
 
-// A dense batch that no number of splits brings near full waves is shared by one wave, whose CTAs have pieces of units more to begin and end.
+// A dense batch that no number of splits brings near full waves is shared by one wave, whose CTAs have pieces of more units to begin and end. Not where
+// a warp would have a few blocks only, and one more or less would count.
 static bool in_one_wave(const ss_decode_args &a, int64_t units, int splits, int slots) {
+  if (a.list != nullptr || units * a.max_blocks < int64_t(4) * kDecodeWarps * slots) return false;
   const int64_t cost = ceil_div64(units * (a.max_blocks + kFixedBlocks), slots) + kFixedBlocks;
-  return a.list == nullptr && cost + cost / 32 < cost_of(a, units, splits, slots);
+  return cost + cost / 32 < cost_of(a, units, splits, slots);
 }
 
 static int decode_shape(const ss_decode_args *args, DecodeShape *shape) {

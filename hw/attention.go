@@ -13,7 +13,8 @@ import "math"
 //
 // with g query heads a KV head. The decode kernel cuts lists into splits, so
 // that few lists fill the card, and merges the splits of a list one after
-// another. The scoring kernel gives a list a cluster of CTAs where there is
+// another. Whole contexts of any lengths are shared among its CTAs equally, so
+// that their sum counts and not the longest of them. The scoring kernel gives a list a cluster of CTAs where there is
 // room, else one CTA. A term whose figure a profile does not give is 0.
 type stream struct {
 	peak                  peak
