@@ -12,10 +12,11 @@ import (
 //
 //	t = alone / layers + layers n (block + beside)
 //
-// with n blocks a layer and block as saved alone. The figure is of the base
-// pool; points of another are held out.
+// with n blocks a layer and block as saved alone, to anywhere in the pool; beside
+// is below 0 where the pages that the serving loop saves to are worth more. The
+// figure is of the base pool; points of another are held out.
 func fitBeside(s *Samples, p *hw.Profile, from source) []model {
-	p.Save.MemcpyBeside = hw.Figure{}
+	p.Save.MemcpyBeside, p.Save.MemcpyPaged = hw.Figure{}, hw.Figure{}
 	alone := map[[3]int64]float64{}
 	sizes := func(at datum) [3]int64 {
 		return [3]int64{at.At("chunk_tokens"), at.At("prefix_tokens"), at.At("layers")}
@@ -45,9 +46,9 @@ func fitBeside(s *Samples, p *hw.Profile, from source) []model {
 		more = append(more, (at.seconds-price(p, at))/(layers(at)*float64(n))) // priced without the figure
 	}
 	if len(more) > 0 {
-		if m := medianOf(more).Value; m > 0 {
-			p.Save.MemcpyBeside = perBlock(m, from, "what a memcpy a block takes longer beside prefill whose launches another thread makes, over the same alone")
-		}
+		m := medianOf(more).Value
+		p.Save.MemcpyBeside = perBlock(m, from, "what a memcpy a block takes longer beside prefill whose launches another thread makes, over the same alone")
+		p.Save.MemcpyPaged = perBlock(-m, from, "what a memcpy a block takes less beside prefill whose launches another thread makes, to pages as the serving loop has them, over the same to anywhere alone")
 	}
 	return []model{{name: "save.memcpy_beside", fit: fit, held: held, price: price,
 		draw: picture{x: func(at datum) float64 { return 1 + float64(at.At("prefix_tokens")) }, xLabel: "tokens before the chunk"}}}

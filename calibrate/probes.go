@@ -105,7 +105,7 @@ var probes = []Probe{
 	{probeLayersMemcpy, "the same, each layer's KV saved by one memcpy a block", "ss_memcpy_blocks", []string{"chunk_tokens", "prefix_tokens", "layers"}},
 	{probeLayersGPU, "the same, each layer's KV saved by the GPU scatter kernel", "ss_gpu_scatter", []string{"chunk_tokens", "prefix_tokens", "layers"}},
 	{probeLayersFlash, "the same, each layer's KV saved by FlashD2H", "ss_flash_d2h", []string{"chunk_tokens", "prefix_tokens", "layers"}},
-	{probePrefillMemcpy, "the same, each layer's KV saved by one memcpy a block to blocks anywhere in a pinned pool, as many calls a layer as the serving loop makes, launched no further ahead of the saves than its save buffer allows", "ss_memcpy_blocks", []string{"chunk_tokens", "prefix_tokens", "layers", "pool_mib"}},
+	{probePrefillMemcpy, "the same, each layer's KV saved by one memcpy a block to pages anywhere in a pinned pool, in the order and with as many calls a layer as the serving loop's, launched no further ahead of the saves than its save buffer allows", "ss_memcpy_blocks", []string{"chunk_tokens", "prefix_tokens", "layers", "pool_mib"}},
 	{probeLive, "a decode step of the live loop, dense, KV in HBM: what of it GPU events do not see", "all of a layer", []string{"layers", "requests"}},
 	{probeLiveOffload, "the same with selected blocks and offloading", "all of a layer", []string{"layers", "requests"}},
 	{probeLiveLoads, "the same in less HBM, so that each layer loads blocks, this many on average", "all of a layer", []string{"layers", "requests", "loads"}},

@@ -218,10 +218,8 @@ func (g *rig) setup(s *cuda.Session, p Point) (*setup, error) {
 		return g.setupSelect(s, p)
 	case probeBesideNone, probeBesideSave, probeBesideLoad, probeBesideFlash:
 		return g.setupBeside(s, p)
-	case probeLayersNone, probeLayersMemcpy, probeLayersGPU, probeLayersFlash:
+	case probeLayersNone, probeLayersMemcpy, probeLayersGPU, probeLayersFlash, probePrefillMemcpy:
 		return g.setupLayers(s, p)
-	case probePrefillMemcpy:
-		return g.setupPrefillSaves(s, p)
 	case probeCallsNone, probeCallsSave, probeCallsLoad:
 		return g.setupCalls(s, p)
 	}

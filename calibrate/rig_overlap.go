@@ -102,8 +102,17 @@ func (g *rig) setupCalls(s *cuda.Session, p Point) (*setup, error) {
 	return t, err
 }
 
+// What the serving loop does beside saving prefill's KV.
+const (
+	layersBuffered = 8 // 256 MiB of KV of 2048 tokens of LWM-7B
+	layerLaunches  = 9 // calls beside linears, attention and the kernel that carries lists: 15 in all
+	layerLists     = 16 * kib
+)
+
 // setupLayers readies the prefill of a chunk in some layers, the KV of each
-// saved in blocks when it is computed.
+// saved in blocks when it is computed. probePrefillMemcpy saves to where the
+// serving loop does and with its calls: those that are not here otherwise are
+// empty kernels, as their computation is a small part.
 func (g *rig) setupLayers(s *cuda.Session, p Point) (*setup, error) {
 	m, err := shapeModel(p.Shape)
 	if err != nil {
@@ -115,52 +124,40 @@ func (g *rig) setupLayers(s *cuda.Session, p Point) (*setup, error) {
 		return nil, err
 	}
 	t := &setup{verify: verify, settle: settled, layers: &cuda.Layers{Compute: layer, Layers: int(p.At("layers"))}}
-	engine := map[string]string{probeLayersMemcpy: probeSaveMemcpy, probeLayersGPU: probeSaveGPU, probeLayersFlash: probeSaveFlash}[p.Probe]
+	engine := map[string]string{
+		probeLayersMemcpy: probeSaveMemcpy, probeLayersGPU: probeSaveGPU, probeLayersFlash: probeSaveFlash, probePrefillMemcpy: probeSaveMemcpy,
+	}[p.Probe]
 	if engine == "" {
 		return t, nil
 	}
-	count, block := chunk/blockTokens*int64(m.KVHeads), m.Geometry(blockTokens).BlockBytes
-	op, moved, err := g.saveOp(s, engine, count, block, basePool*mib, g.spareThreads)
-	t.layers.Save = []cuda.Operation{op}
-	t.verify = both(verify, moved)
-	return t, err
-}
-
-// What the serving loop does beside saving prefill's KV.
-const (
-	layersBuffered = 8 // 256 MiB of KV of 2048 tokens of LWM-7B
-	layerLaunches  = 9 // calls beside linears, attention and the copy of lists: 15 in all
-	layerLists     = 16 * kib
-)
-
-// setupPrefillSaves readies the same with the serving loop's calls: its other
-// launches are empty kernels, as their computation is a small part. Its lists go
-// up with a memcpy; the loop's own now go with a kernel (cuda/carry.cu).
-func (g *rig) setupPrefillSaves(s *cuda.Session, p Point) (*setup, error) {
-	m, err := shapeModel(p.Shape)
+	count, block := chunk/blockTokens, m.Geometry(blockTokens).BlockBytes
+	var to place
+	if p.Probe == probePrefillMemcpy {
+		to, err = g.pagePlaces(s, p.At("layers"), int64(m.KVHeads), count, block, p.At("pool_mib")*mib)
+	} else {
+		to, err = g.places(s, count*int64(m.KVHeads), block, basePool*mib)
+	}
 	if err != nil {
 		return nil, err
 	}
-	chunk := p.At("chunk_tokens")
-	layer, verify, err := g.layerOp(s, m, chunk, p.At("prefix_tokens"))
+	op, moved, err := g.saveTo(s, engine, to, block, g.spareThreads)
 	if err != nil {
 		return nil, err
+	}
+	t.layers.Save, t.verify = []cuda.Operation{op}, both(verify, moved)
+	if p.Probe != probePrefillMemcpy {
+		return t, nil
 	}
 	lists, err := g.poisoned(s, layerLists)
 	if err != nil {
 		return nil, err
 	}
-	count, block := chunk/blockTokens*int64(m.KVHeads), m.Geometry(blockTokens).BlockBytes
-	op, moved, err := g.saveOp(s, probeSaveMemcpy, count, block, p.At("pool_mib")*mib, 0)
-	if err != nil {
-		return nil, err
-	}
-	host, _ := g.pool.at(0) // after saveOp: the pool is there
-	layer = append(layer, &cuda.MemcpyArgs{Dst: lists, Src: host, Bytes: layerLists})
+	host, _ := g.pool.at(0)
+	t.layers.Compute = append(t.layers.Compute, &cuda.CarryArgs{Dst: lists, Src: host, Bytes: layerLists})
 	for range layerLaunches {
-		layer = append(layer, &cuda.EmptyArgs{})
+		t.layers.Compute = append(t.layers.Compute, &cuda.EmptyArgs{})
 	}
-	// Warm-up runs last as long as a card needs to settle.
-	return &setup{verify: both(verify, moved),
-		layers: &cuda.Layers{Compute: layer, Save: []cuda.Operation{op}, Layers: int(p.At("layers")), Buffered: layersBuffered}}, nil
+	t.layers.Buffered = layersBuffered
+	t.settle = 0 // warm-up runs last as long as a card needs to settle
+	return t, nil
 }

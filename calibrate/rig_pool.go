@@ -79,6 +79,33 @@ func (g *rig) places(s *cuda.Session, count, blockBytes, poolBytes int64) (place
 	return p, nil
 }
 
+// pagePlaces are those of one layer's blocks as the serving loop has them: a page
+// of host memory holds a block of tokens for every layer and KV head, so that a
+// head's blocks lie a page apart, head after head. Pages are anywhere in the first
+// bytes of the pool.
+func (g *rig) pagePlaces(s *cuda.Session, layers, heads, count, blockBytes, poolBytes int64) (place, error) {
+	if err := g.pool.grow(s, poolBytes); err != nil {
+		return place{}, err
+	}
+	page := layers * heads * blockBytes
+	if gib%page != 0 || count*page > poolBytes {
+		return place{}, fmt.Errorf("%w: %d pages of %s do not fit a pool of %s", ErrSkip, count, size(page), size(poolBytes))
+	}
+	return g.pool.paged(g.r.Perm(int(poolBytes / page))[:count], page, heads, blockBytes), nil
+}
+
+// paged are the blocks of one layer in some pages, head after head.
+func (h *hostPool) paged(pages []int, page, heads, blockBytes int64) (p place) {
+	for head := range heads {
+		for _, i := range pages {
+			offset := int64(i)*page + head*blockBytes
+			ptr, _ := h.at(offset)
+			p.offsets, p.ptrs = append(p.offsets, offset), append(p.ptrs, ptr)
+		}
+	}
+	return p
+}
+
 // row returns the addresses of blocks one after another.
 func row(start cuda.Ptr, count, blockBytes int64) []cuda.Ptr {
 	p := make([]cuda.Ptr, count)

@@ -198,6 +198,12 @@ func (g *rig) saveOp(s *cuda.Session, probe string, count, block, poolBytes, thr
 	if err != nil {
 		return nil, nil, err
 	}
+	return g.saveTo(s, probe, to, block, threads)
+}
+
+// saveTo is saveOp to given places.
+func (g *rig) saveTo(s *cuda.Session, probe string, to place, block, threads int64) (cuda.Operation, func(*cuda.Session) error, error) {
+	count := int64(len(to.ptrs))
 	tensor, err := g.random(s, count*block/2)
 	if err != nil {
 		return nil, nil, err

@@ -18,6 +18,7 @@ static int run_layer(const ss_call *calls, int n, cudaStream_t stream) {
     switch (calls[i].op) {
       case SS_OP_EMPTY: SS_TRY(ss_empty(a, stream)); break;
       case SS_OP_MEMCPY: SS_TRY(ss_memcpy(static_cast<const ss_memcpy_args *>(a), stream)); break;
+      case SS_OP_CARRY: SS_TRY(ss_carry(static_cast<const ss_memcpy_args *>(a), stream)); break;
       case SS_OP_LINEAR: SS_TRY(ss_linear(static_cast<const ss_linear_args *>(a), stream)); break;
       case SS_OP_PREFILL: SS_TRY(ss_prefill(static_cast<const ss_prefill_args *>(a), stream)); break;
       case SS_OP_GPU_SCATTER: SS_TRY(ss_gpu_scatter(static_cast<const ss_blocks_args *>(a), stream)); break;

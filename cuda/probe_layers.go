@@ -13,7 +13,7 @@ type LayerProbe struct{ f symbol }
 
 // Layers is one such timing: each of Layers layers is computed, then saved while the next computes.
 type Layers struct {
-	Compute         []Operation // LinearArgs, PrefillArgs, EmptyArgs and MemcpyArgs
+	Compute         []Operation // LinearArgs, PrefillArgs, EmptyArgs, MemcpyArgs and CarryArgs
 	Save            []Operation // GPUScatterArgs, MemcpyBlocksArgs or SaveArgs; empty: nothing is saved
 	Layers          int
 	Buffered        int // layers launched and not saved yet, at most; 0: all

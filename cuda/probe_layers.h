@@ -9,7 +9,7 @@ extern "C" {
 #endif
 
 typedef struct {
-  const ss_call *compute;  // one layer's: SS_OP_LINEAR, SS_OP_PREFILL, SS_OP_EMPTY, SS_OP_MEMCPY
+  const ss_call *compute;  // one layer's: SS_OP_LINEAR, SS_OP_PREFILL, SS_OP_EMPTY, SS_OP_MEMCPY, SS_OP_CARRY
   const ss_call *save;     // one layer's: SS_OP_GPU_SCATTER, SS_OP_MEMCPY_BLOCKS, SS_OP_FLASH_D2H
   int32_t n_compute, n_save;
   int32_t layers;

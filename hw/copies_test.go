@@ -84,22 +84,25 @@ func TestDevicePricesCopiesByPool(t *testing.T) {
 // and of other engines do not.
 func TestSavesBesidePrefill(t *testing.T) {
 	const n = 2048
+	prefill := sim.Work{Tokens: 2048, Prefill: []sim.Span{{Query: 2048}}}
 	for _, c := range []struct {
 		name, engine string
 		work         sim.Work
+		beside, less Figure
 		more         float64 // seconds
 	}{
-		{"prefill", SaveMemcpy, sim.Work{Tokens: 2048, Prefill: []sim.Span{{Query: 2048}}}, n * 0.5e-6},
-		{"decode", SaveMemcpy, sim.Work{Tokens: 8, Decodes: 8, DecodeTokens: 8 * 2048}, 0},
-		{"FlashD2H", SaveFlash, sim.Work{Tokens: 2048, Prefill: []sim.Span{{Query: 2048}}}, 0},
+		{"prefill", SaveMemcpy, prefill, timeFigure(0.5), Figure{}, n * 0.5e-6},
+		{"prefill's pages", SaveMemcpy, prefill, Figure{}, timeFigure(0.5), n * -0.5e-6},
+		{"decode", SaveMemcpy, sim.Work{Tokens: 8, Decodes: 8, DecodeTokens: 8 * 2048}, timeFigure(0.5), timeFigure(0.1), 0},
+		{"FlashD2H", SaveFlash, prefill, timeFigure(0.5), timeFigure(0.1), 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var done [2]float64
 			for i := range done {
 				p := mustProfile(t, "h200")
-				p.Save.MemcpyBeside = Figure{}
+				p.Save.MemcpyBeside, p.Save.MemcpyPaged = Figure{}, Figure{}
 				if i == 1 {
-					p.Save.MemcpyBeside = timeFigure(0.5)
+					p.Save.MemcpyBeside, p.Save.MemcpyPaged = c.beside, c.less
 				}
 				d, err := NewDevice(p, mustModel(t, "lwm-7b"), DeviceOptions{SaveEngine: c.engine, SaveBufferBytes: 1 << 40})
 				if err != nil {

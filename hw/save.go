@@ -30,7 +30,7 @@ type saver struct {
 	call, block float64 // seconds
 	floor       float64
 	copies      copies
-	beside      float64 // seconds of a block, where prefill runs beside its save
+	beside      float64 // seconds of a block more, where prefill runs beside its save; less below 0
 	link, rate  float64 // bytes/s
 	near        float64 // bytes at rate; 0: all
 	far         float64 // bytes/s of the others
@@ -48,7 +48,7 @@ func newSaver(p *Profile, engine string, threads int) (saver, error) {
 	case SaveMemcpy:
 		f := &p.Save
 		s.copies = newCopies(f.MemcpyBase, f.MemcpyCall, f.MemcpyLong, f.MemcpyHalf, f.MemcpyStart, f.MemcpyWhole, f.MemcpyPools)
-		s.beside = f.MemcpyBeside.optional()
+		s.beside = f.MemcpyBeside.optional() - f.MemcpyPaged.optional()
 	case SaveGPU:
 		s.call, s.block = p.Save.GPULaunch.SI(), p.Save.GPUBlock.optional()
 		s.floor = p.Save.GPUFloor.optional()
@@ -90,11 +90,11 @@ func newSaver(p *Profile, engine string, threads int) (saver, error) {
 }
 
 // besidePrefill returns the time of n blocks on the link while prefill is
-// computed. It is dearer by one figure, whatever prefill computes: a copy waits
+// computed. It differs by one figure, whatever prefill computes: a copy waits
 // for HBM and for the driver's lock, and those of one layer last longer than
-// what is computed beside them.
+// what is computed beside them; but their pages are fewer.
 func (s *saver) besidePrefill(n, blockBytes int64) float64 {
-	return s.seconds(n, blockBytes) + float64(n)*s.beside
+	return max(s.seconds(n, blockBytes)+float64(n)*s.beside, float64(n)*float64(blockBytes)/s.link)
 }
 
 // seconds returns the time of n blocks on the link.

@@ -109,6 +109,9 @@ func fasterLink(p *hw.Profile, factor float64) *hw.Profile {
 			rows[i].Value /= factor
 		}
 	}
+	if p.Save.MemcpyPaged.Set() {
+		p.Save.MemcpyPaged.Value /= factor
+	}
 	if p.Save.MemcpyBeside.Set() {
 		p.Save.MemcpyBeside.Value /= factor
 	}
