@@ -31,6 +31,24 @@ type BlocksArgs struct {
 	BlockBytes  int64
 	Owner, Skip Ptr
 	CTAs        int32
+	Counted     Ptr // kernel forms: int64, how many blocks there are
+}
+
+// LookupArgs looks up where a layer's listed blocks lie and gives slots to those that are not in HBM.
+type LookupArgs struct {
+	Table, Cap, Page, List, Named, First, Slot, FreeSlot, Evicted Ptr
+	Src, Dst, Before, Loads, Told, State, Pool                    Ptr
+	BlockBytes                                                    int64
+	Batch, Heads, Stride, PageStride                              int32
+	Group                                                         int32
+	Frees, Evictions, Rounds, Micro                               int32
+	Call                                                          uint32
+}
+
+// TableArgs changes entries of tables: some lose their slots, then some get one.
+type TableArgs struct {
+	Evicted, Entry, Slot Ptr
+	Evictions, Entries   int32
 }
 
 // SaveArgs saves a contiguous device tensor to host blocks through a Saver (FlashD2H).

@@ -25,7 +25,8 @@ __device__ inline void store_streaming(void *p, uint4 v) {
 }
 
 static __global__ void __launch_bounds__(kCopyThreads) copy_blocks_kernel(const uint64_t *src, const uint64_t *dst, const int32_t *owner,
-                                                                   const int32_t *skip, int64_t count, uint32_t block_bytes) {
+                                                                   const int32_t *skip, int64_t count, const int64_t *counted, uint32_t block_bytes) {
+  if (counted != nullptr) count = min(count, *counted);
   const uint32_t rows_per_block = (block_bytes + kRowBytes - 1) / kRowBytes;
   const int64_t rows = count * rows_per_block;
   const int64_t warps = int64_t(gridDim.x) * (kCopyThreads / 32);
@@ -74,7 +75,7 @@ inline int launch_copy_blocks(const ss_blocks_args *args, cudaStream_t stream) {
   const int64_t rows = args->count * ceil_div64(args->block_bytes, kRowBytes);
   const int64_t useful = ceil_div64(rows, int64_t(kRows) * (kCopyThreads / 32));
   const int ctas = int(useful < wanted ? useful : wanted);
-  copy_blocks_kernel<<<ctas, kCopyThreads, 0, stream>>>(args->src, args->dst, args->owner, args->skip, args->count, uint32_t(args->block_bytes));
+  copy_blocks_kernel<<<ctas, kCopyThreads, 0, stream>>>(args->src, args->dst, args->owner, args->skip, args->count, args->counted, uint32_t(args->block_bytes));
   return check(cudaGetLastError(), "copy_blocks_kernel");
 }
 

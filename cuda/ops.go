@@ -54,6 +54,21 @@ func (s *Session) MemcpyBatch(a *BlocksArgs, stream Stream) error {
 	return s.op(s.symbols.memcpyBatch, unsafe.Pointer(a), stream)
 }
 
+// LookupState returns the bytes that LookupArgs.State needs, to be zeroed once.
+func (s *Session) LookupState(a *LookupArgs) (int64, error) {
+	return s.size(s.symbols.lookupState, unsafe.Pointer(a))
+}
+
+// Lookup finds the slots of listed blocks.
+func (s *Session) Lookup(a *LookupArgs, stream Stream) error {
+	return s.op(s.symbols.lookup, unsafe.Pointer(a), stream)
+}
+
+// Table changes entries of tables.
+func (s *Session) Table(a *TableArgs, stream Stream) error {
+	return s.op(s.symbols.tables, unsafe.Pointer(a), stream)
+}
+
 // SaverCreate starts threads that scatter, with stages staging buffers of chunkBytes each.
 func (s *Session) SaverCreate(threads int, chunkBytes int64, stages int) (Saver, error) {
 	var saver Saver

@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-#define SS_VERSION 4
+#define SS_VERSION 5
 
 #if defined(__GNUC__)
 #define SS_API __attribute__((visibility("default")))
@@ -122,12 +122,51 @@ typedef struct {
   const int32_t *owner;  // kernel forms: block i is left out when skip[owner[i]] != 0; both NULL: all are copied
   const int32_t *skip;
   int32_t ctas;  // CTAs of the kernel forms; 0: 8, which fill a PCIe 5 link
+  const int64_t *counted;  // kernel forms: how many blocks there are, at most `count`, in device memory; NULL: `count`
 } ss_blocks_args;
 
 SS_API int ss_flash_h2d(const ss_blocks_args *args, ss_stream stream);     // one kernel reads pinned host blocks (UVA)
 SS_API int ss_gpu_scatter(const ss_blocks_args *args, ss_stream stream);   // one kernel writes pinned host blocks (UVA)
 SS_API int ss_memcpy_blocks(const ss_blocks_args *args, ss_stream stream); // one memcpy per block
 SS_API int ss_memcpy_batch(const ss_blocks_args *args, ss_stream stream);  // the batched memcpy API; UNSUPPORTED before CUDA 12.8
+
+// Residency of one layer's listed blocks, looked up on the GPU; units are [B][Hk]. A block that is in HBM gets its slot from its request's table.
+// The others take free slots in the order of units and entries, and go to src and dst to be loaded: in that order, or with `before` those of each
+// round of progressive attention from its own place on, in any order.
+typedef struct {
+  const uint64_t *table;     // [B] addresses of int32 [groups][cap]: slot + 1 of a block in HBM, 0 of another; brought up to date
+  const int32_t *cap;        // [B]
+  const uint64_t *page;      // [B][page_stride] where a full block's page begins: the block of group g lies block_bytes * g further on
+  const int32_t *list;       // [B][Hk][stride] logical blocks
+  const int32_t *named;      // [B][Hk] of them that must be in HBM
+  const int32_t *first;      // [B][Hk] of them that the first round needs wherever they stand; NULL: none. Only with `before`
+  int32_t *slot;             // out [B][Hk][stride]
+  const int32_t *free_slot;  // [frees] for the misses
+  const uint64_t *evicted;   // [evictions] addresses of table entries, of other blocks, that lose their slots
+  uint64_t *src, *dst;       // out: addresses of the loads
+  const int64_t *before;     // [rounds] the first load of each; NULL: not progressive
+  int64_t *loads;            // out, device: misses, as ss_blocks_args.counted takes it
+  int64_t *told;             // out, pinned: the same; or NULL
+  void *state;               // ss_lookup_state bytes, zeroed once
+  uint64_t pool;             // address of slot 0
+  int64_t block_bytes;
+  int32_t batch, heads, stride, page_stride;
+  int32_t group;  // of the layer's first KV head
+  int32_t frees, evictions, rounds, micro;
+  uint32_t call;  // from 1 on, another with each call on one state
+} ss_lookup_args;
+
+SS_API int ss_lookup_state(const ss_lookup_args *args, int64_t *bytes);
+SS_API int ss_lookup(const ss_lookup_args *args, ss_stream stream);
+
+// Changes to tables beside those of ss_lookup: first entries that lose their slots, then entries that get one.
+typedef struct {
+  const uint64_t *evicted;  // [evictions] addresses of entries
+  const uint64_t *entry;    // [entries] addresses
+  const int32_t *slot;      // [entries]
+  int32_t evictions, entries;
+} ss_table_args;
+SS_API int ss_table(const ss_table_args *args, ss_stream stream);
 
 // FlashD2H: the copy engine brings a contiguous device tensor to pinned staging in chunks, and CPU threads scatter each chunk to its blocks
 // while the next is on the link. Destination blocks are ordinary or pinned host memory, addresses multiples of 32.

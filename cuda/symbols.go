@@ -22,6 +22,7 @@ type symbols struct {
 	eventCreate, eventDestroy, eventRecord, eventQuery, eventSync, eventMs symbol
 	deviceSync, memcpy, carry, memset, fill, empty                         symbol
 	flashH2D, gpuScatter, memcpyBlocks, memcpyBatch                        symbol
+	lookupState, lookup, tables                                            symbol
 	saverCreate, saverDestroy, saveStart, saveWait, flashD2H               symbol
 	decodeWorkspace, decode, psaState, psa, psaPipeline, prefill           symbol
 	digest, scores, topk, sel, linearOpen, linear                          symbol
@@ -38,6 +39,7 @@ func (s *symbols) table() map[string]*symbol {
 		"ss_memcpy": &s.memcpy, "ss_carry": &s.carry, "ss_memset": &s.memset, "ss_fill": &s.fill, "ss_empty": &s.empty,
 		"ss_flash_h2d": &s.flashH2D, "ss_gpu_scatter": &s.gpuScatter, "ss_memcpy_blocks": &s.memcpyBlocks, "ss_memcpy_batch": &s.memcpyBatch,
 		"ss_saver_create": &s.saverCreate, "ss_saver_destroy": &s.saverDestroy, "ss_save_start": &s.saveStart, "ss_save_wait": &s.saveWait,
+		"ss_lookup_state": &s.lookupState, "ss_lookup": &s.lookup, "ss_table": &s.tables,
 		"ss_flash_d2h": &s.flashD2H, "ss_decode_workspace": &s.decodeWorkspace, "ss_decode": &s.decode, "ss_psa_state": &s.psaState,
 		"ss_psa": &s.psa, "ss_psa_pipeline": &s.psaPipeline, "ss_prefill": &s.prefill, "ss_digest": &s.digest, "ss_scores": &s.scores,
 		"ss_topk": &s.topk, "ss_select": &s.sel, "ss_linear_open": &s.linearOpen, "ss_linear": &s.linear,

@@ -24,6 +24,7 @@ var specEnums = []struct {
 	{"psa_stop", []string{"layer", sim.PSAStopHead}},
 	{"load_engine", []string{"memcpy", "batched", "flash"}},
 	{"save_engine", []string{"memcpy", "gpu", "flash"}},
+	{"lookup", []string{"host", sim.LookupGPU}},
 	{"eviction", kv.EvictionNames()},
 	{"pool", []string{"unified", "per-layer"}},
 	{"base", []string{"vllm", "vllm-v1", "sarathi"}},
@@ -96,6 +97,9 @@ func checkSpec(s *sim.Spec) *KeyError {
 	case s.Offload && s.Eviction == kv.ByScore && (!s.Sparse() || s.Selections != ""):
 		return &KeyError{Key: "eviction", Value: quote(s.Eviction),
 			Reason: "needs scores of the blocks, which neither full attention nor recorded selections have"}
+	case s.GPULookup() && (!s.Sparse() || s.LoadEngine != "flash"):
+		return &KeyError{Key: "lookup", Value: quote(s.Lookup),
+			Reason: "needs attention = \"sparse\" and load_engine = \"flash\": what the GPU finds missing only a kernel can load without asking the host"}
 	case s.Offload && s.DRAMGiB == 0:
 		return &KeyError{Key: "dram_gib", Value: "0", Reason: "must be above 0 with offload"}
 	}

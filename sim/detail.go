@@ -113,7 +113,8 @@ func (s *Server) makeRoom(layer int) *Lists {
 	return l
 }
 
-// most is the most candidates that a head of a layer attends to.
+// most is the most candidates that a head of a layer attends to, or has loaded
+// where its lists name those too.
 func (s *Server) most(r *request, layer int) int {
 	if s.fixed {
 		return Candidates(&s.Spec)
@@ -121,6 +122,9 @@ func (s *Server) most(r *request, layer int) int {
 	n := 0
 	for h := range s.Geometry.KVHeads {
 		s.selection(r, layer*s.Geometry.KVHeads+h, false, &s.step.sel)
+		if s.Spec.GPULookup() {
+			n = max(n, len(s.step.sel.Next))
+		}
 		n = max(n, s.step.sel.Used)
 	}
 	return n

@@ -16,8 +16,12 @@ type Lists struct {
 	Stride int
 	Count  []int32
 	Block  []int32 // index in the request
-	Slot   []int32 // HBM slot; nil without offloading
+	Slot   []int32 // HBM slot; nil without offloading, or where the device finds it
 	Open   []int32 // slot of each unit's open block; nil without offloading
+	// Named and First are for a device that finds the slots of progressive
+	// attention: blocks of each list with those behind Count that are loaded ahead,
+	// and how many of the first ones the first round needs wherever they stand.
+	Named, First []int32
 	// Kept says that the layer's lists are those of the step before that listed
 	// it, in the same memory.
 	Kept bool
@@ -86,13 +90,24 @@ func (s *Server) openLists(layer int, dense bool) {
 	l.rows = l.rows[:len(s.step.decodes)]
 }
 
-// forget makes a list at most n blocks long.
+// forget makes a list at most n blocks long, with those that are only loaded.
 func (l *layerLists) forget(unit, n int) {
 	row := l.Block[unit*l.Stride:]
-	for j := n; j < int(l.Count[unit]); j++ {
+	for j := n; j < l.named(unit); j++ {
 		row[j] = -1
 	}
 	l.Count[unit] = min(l.Count[unit], int32(n))
+	if l.Named != nil {
+		l.Named[unit] = min(l.Named[unit], int32(n))
+	}
+}
+
+// named is how many blocks a list has, with those that are only loaded.
+func (l *layerLists) named(unit int) int {
+	if l.Named != nil {
+		return int(l.Named[unit])
+	}
+	return int(l.Count[unit])
 }
 
 // stride is that of a layer's longest list.
@@ -109,9 +124,14 @@ func (s *Server) stride(layer int, dense bool) int {
 }
 
 // ListWords is the room that the lists of one layer take.
-func ListWords(units, stride int, slots bool) int {
+func ListWords(spec *Spec, units, stride int) int {
 	words := listPart(units) + listPart(units*stride)
-	if slots {
+	switch {
+	case spec.GPULookup() && spec.Progressive():
+		words += 3 * listPart(units)
+	case spec.GPULookup():
+		words += listPart(units)
+	case spec.Offload:
 		words *= 2
 	}
 	return words
@@ -130,7 +150,7 @@ func (s *Server) place(l *layerLists, layer, units, stride int) {
 	if len(l.Count) == units && l.Stride > stride && l.Stride <= 2*stride {
 		stride = l.Stride // lists of any length would move at every other step
 	}
-	words := ListWords(units, stride, s.cache != nil)
+	words := ListWords(&s.Spec, units, stride)
 	memory := Room(s.Device, layer, words)
 	lent := memory != nil
 	switch {
@@ -150,8 +170,17 @@ func (s *Server) place(l *layerLists, layer, units, stride int) {
 		return x
 	}
 	l.Count, l.Block = take(units), take(units*stride)
-	if l.Slot, l.Open = nil, nil; s.cache != nil {
-		l.Open, l.Slot = take(units), take(units*stride)
+	l.Slot, l.Open, l.Named, l.First = nil, nil, nil, nil
+	if s.cache != nil {
+		l.Open = take(units)
+	}
+	switch {
+	case s.Spec.GPULookup() && s.Spec.Progressive():
+		l.Named, l.First = take(units), take(units)
+		clear(l.Named)
+		clear(l.First)
+	case s.cache != nil && !s.Spec.GPULookup():
+		l.Slot = take(units * stride)
 	}
 	for i := range l.Block {
 		l.Block[i] = -1
@@ -173,7 +202,7 @@ const (
 // listing is one list as it is written.
 type listing struct {
 	row, to []int32
-	slots   []uint32 // nil without offloading
+	slots   []uint32 // nil where the list has none
 	n       int
 	changed bool
 }
@@ -227,9 +256,10 @@ func (s *Server) listUnit(i, g int, sel *kv.Selection) {
 		return
 	}
 	u := listing{row: l.Block[unit*l.Stride:][:l.Stride]}
-	if s.cache != nil {
+	if l.Slot != nil {
 		u.to, u.slots = l.Slot[unit*l.Stride:][:l.Stride], r.seq.Slots(g)
 	}
+	first := -1 // blocks that the first round needs: all
 	if l.all[unit] = sel.All; sel.All {
 		for b := range blocks {
 			u.put(b)
@@ -241,11 +271,27 @@ func (s *Server) listUnit(i, g int, sel *kv.Selection) {
 		for b := sel.Tail; b < blocks; b++ {
 			u.put(b)
 		}
+		first = u.n
 		u.choose(sel.Sinks, sel.Next[:sel.Used])
 	}
-	if int(l.Count[unit]) != u.n {
-		l.forget(unit, u.n)
-		l.Count[unit], u.changed = int32(u.n), true
+	count := u.n
+	if l.Named != nil {
+		if !sel.All {
+			u.choose(sel.Sinks, sel.Next[sel.Used:])
+		}
+		if first < 0 {
+			first = u.n
+		}
+		if int(l.Named[unit]) != u.n || int(l.First[unit]) != first {
+			l.forget(unit, u.n)
+			l.Named[unit], l.First[unit], u.changed = int32(u.n), int32(first), true
+		}
+	}
+	if int(l.Count[unit]) != count {
+		if l.Named == nil {
+			l.forget(unit, count)
+		}
+		l.Count[unit], u.changed = int32(count), true
 	}
 	if u.changed && !l.changed.Load() {
 		l.changed.Store(true)
@@ -270,8 +316,10 @@ func (s *Server) list(layer int, dense bool) {
 // begin with this step's token, and hands the lists to the device.
 func (s *Server) closeLists() {
 	l := s.detail.lists[s.detail.layer]
-	if s.cache != nil {
+	if l.Slot != nil {
 		s.listLoads(l)
+	}
+	if l.Open != nil {
 		s.listOpen(l)
 	}
 	l.Kept = !l.changed.Load()
@@ -326,7 +374,9 @@ func (s *Server) listOpen(l *layerLists) {
 			if !l.all[unit] {
 				last = s.Spec.SinkBlocks + s.Spec.WindowBlocks
 			}
-			l.Open[unit], l.Slot[unit*l.Stride+last-1] = slot, slot
+			if l.Open[unit] = slot; l.Slot != nil {
+				l.Slot[unit*l.Stride+last-1] = slot
+			}
 		}
 		l.changed.Store(true)
 	}

@@ -130,7 +130,7 @@ func NewServer(cfg Config) (*Server, error) {
 		s.counted = kv.FullSample(geo).Groups
 	}
 	if cfg.Detail {
-		if err := checkDetail(spec, sample.Rate); err != nil {
+		if err := checkDetail(spec, sample.Rate, cfg.DeviceSelects); err != nil {
 			return nil, err
 		}
 	}
@@ -141,7 +141,7 @@ func NewServer(cfg Config) (*Server, error) {
 	if spec.Offload {
 		cache, err := kv.NewCache(kv.Config{
 			Geometry: geo, Sample: sample, HBMBytes: cfg.HBMBytes,
-			Eviction: spec.Eviction, PerLayer: spec.Pool == "per-layer", Window: spec.Window, Detail: cfg.Detail,
+			Eviction: spec.Eviction, PerLayer: spec.Pool == "per-layer", Window: spec.Window, Detail: cfg.Detail, Tables: cfg.Detail && spec.GPULookup(),
 			Microbatch: s.microbatch(), Score: s.blockScores(), Trace: cfg.Trace,
 		})
 		if err != nil {
@@ -164,8 +164,10 @@ func NewServer(cfg Config) (*Server, error) {
 }
 
 // checkDetail refuses what a device that computes cannot carry out.
-func checkDetail(spec *Spec, rate float64) error {
+func checkDetail(spec *Spec, rate float64, selects bool) error {
 	switch {
+	case selects && spec.GPULookup():
+		return errors.New("sim: what the model selects is looked up by the host, which must know it before the next layer; set system.lookup = \"host\"")
 	case rate < 1:
 		return errors.New("sim: every head must be simulated to run on a device that computes; set system.heads = \"full\"")
 	case spec.Sparse() && spec.WindowBlocks < 1:

@@ -28,6 +28,7 @@ type Spec struct {
 	Offload     bool    `toml:"offload"`
 	LoadEngine  string  `toml:"load_engine"`     // memcpy | batched | flash
 	SaveEngine  string  `toml:"save_engine"`     // memcpy | gpu | flash
+	Lookup      string  `toml:"lookup"`          // who finds the selected blocks that are not in HBM: host | gpu
 	Eviction    string  `toml:"eviction"`        // lru | fifo | clock | sieve | score
 	Pool        string  `toml:"pool"`            // unified | per-layer
 	Utilisation float64 `toml:"utilisation"`     // share of HBM that the server may use
@@ -60,6 +61,13 @@ type Spec struct {
 
 // PSAStopHead is the other one of Spec.PSAStop.
 const PSAStopHead = "head"
+
+// GPULookup says whether the GPU finds out which selected blocks are in HBM, so
+// that no layer waits for the host.
+func (s *Spec) GPULookup() bool { return s.Offload && s.Lookup == LookupGPU }
+
+// LookupGPU is the other one of Spec.Lookup.
+const LookupGPU = "gpu"
 
 // Sparse says whether decode attention selects blocks.
 func (s *Spec) Sparse() bool { return s.Attention == "sparse" }

@@ -240,10 +240,15 @@ func (s *Server) layer(layer int) error {
 		st.rec.Saved += st.moves.Saves
 		if s.Detail {
 			st.moves.LoadRefs = s.cache.Refs()
+			if s.Spec.GPULookup() {
+				st.moves.Missed = s.cache.Missed()
+				st.moves.Seated, st.moves.Evicted, st.moves.EvictedBefore = s.cache.Changes()
+			}
 		}
 		if err := s.Device.Move(&st.moves); err != nil {
 			return err
 		}
+		s.cache.ForgetChanges()
 	}
 	if s.Detail {
 		s.tabulate(layer)

@@ -52,6 +52,11 @@ func (d *Device) beginDecodes(s *sim.Step) error {
 			copy(table[i*c.most:], d.of[i].pages)
 		}
 	}
+	if d.lookup.on {
+		if err := d.beginLookup(); err != nil {
+			return err
+		}
+	}
 	if d.sparse {
 		return d.beginSelection(s)
 	}
@@ -81,8 +86,13 @@ func (d *Device) attend(layer int, w *sim.Work) error {
 	if err := d.awaitLate(); err != nil {
 		return err
 	}
+	if d.lookup.on {
+		if err := d.lookUp(layer); err != nil {
+			return err
+		}
+	}
 	// The layer's round trip ends where all that its launches need is on the GPU again: until then this had nothing to do but wait and fetch it.
-	if d.offload && w.Sparse && w.Decodes > 0 {
+	if d.offload && w.Sparse && w.Decodes > 0 && !d.lookup.on {
 		if err := d.clock.mark(phaseHost); err != nil {
 			return err
 		}
@@ -191,6 +201,16 @@ func (d *Device) planDecodes(layer int, w *sim.Work) error {
 		}
 	}
 	if len(w.Rounds) > 0 {
+		if err := d.countRounds(w.Lists); err != nil {
+			return err
+		}
+	}
+	if d.lookup.on {
+		if err := d.planLookup(layer); err != nil {
+			return err
+		}
+	}
+	if len(w.Rounds) > 0 {
 		return d.planRounds(layer, w.Lists)
 	}
 	bytes, err := d.m.DecodeWorkspace(&p.decode)
@@ -216,10 +236,11 @@ func (d *Device) planLists(layer int, l *sim.Lists, write *cuda.RopeArgs) error 
 	}
 	a := &d.plan.decode
 	a.ListStride, a.MaxBlocks = int32(l.Stride), most
+	k := &d.lookup.args
 	for _, p := range []struct {
 		words []int32
 		at    *cuda.Ptr
-	}{{l.Count[:units], &a.Count}, {l.Block[:units*l.Stride], &a.List}, {l.Slot, &a.Slot}, {l.Open, &write.Table}} {
+	}{{l.Count[:units], &a.Count}, {l.Block[:units*l.Stride], &a.List}, {l.Slot, &a.Slot}, {l.Open, &write.Table}, {l.Named, &k.Named}, {l.First, &k.First}} {
 		if len(p.words) == 0 {
 			continue
 		}
@@ -236,6 +257,9 @@ func (d *Device) planLists(layer int, l *sim.Lists, write *cuda.RopeArgs) error 
 	}
 	if !d.offload {
 		return nil
+	}
+	if l.Named == nil {
+		k.Named = a.Count
 	}
 	d.open = l.Open
 	write.First, write.RowStride, write.HeadStride = c.open, int64(heads), 1

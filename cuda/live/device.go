@@ -69,6 +69,7 @@ type Device struct {
 	loading loading // of the layer
 
 	progressive progressive
+	lookup      lookup
 	// 0, 1, 2, .. on both sides: rows of decodes, and slots of layer-segmented prefills.
 	order         []int32
 	digested      []digests       // of the requests whose digests' places were uploaded last
@@ -150,6 +151,11 @@ func (d *Device) setUp() (err error) {
 	}
 	if s.Progressive() {
 		if err = d.progressive.open(d.m, s, d.geo.Layers); err != nil {
+			return err
+		}
+	}
+	if s.GPULookup() {
+		if err = d.lookup.open(d.m, d.geo.Layers); err != nil {
 			return err
 		}
 	}
@@ -298,6 +304,9 @@ func (d *Device) finish() (t sim.Timing, err error) {
 	if err = d.m.StreamSync(d.stream); err != nil {
 		return t, err
 	}
+	if err = d.checkLookups(); err != nil {
+		return t, err
+	}
 	if err = d.emit(); err != nil {
 		return t, err
 	}
@@ -359,6 +368,7 @@ func (d *Device) Close() error {
 		func() error { return closing(d.model != nil, func() error { return d.model.close(d.m) }) },
 		func() error { return d.scratch.close(d.m) },
 		func() error { return d.progressive.close(d.m) },
+		func() error { return d.lookup.close(d.m) },
 		func() error {
 			return closing(d.workspace.bytes > 0, func() error { return d.m.DeviceFree(d.workspace.at) })
 		},

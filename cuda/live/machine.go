@@ -33,6 +33,9 @@ type Machine interface {
 	GPUScatter(*cuda.BlocksArgs, cuda.Stream) error
 	MemcpyBlocks(*cuda.BlocksArgs, cuda.Stream) error
 	MemcpyBatch(*cuda.BlocksArgs, cuda.Stream) error
+	LookupState(*cuda.LookupArgs) (int64, error)
+	Lookup(*cuda.LookupArgs, cuda.Stream) error
+	Table(*cuda.TableArgs, cuda.Stream) error
 	SaverCreate(threads int, chunkBytes int64, stages int) (cuda.Saver, error)
 	SaverDestroy(cuda.Saver) error
 	FlashD2H(*cuda.SaveArgs) error

@@ -153,7 +153,7 @@ func (c *Config) listRoom(blocks int) int64 {
 	if s.Sparse() && (!s.Offload || s.DenseLayers == 0) && !s.Progressive() {
 		blocks = min(blocks, sim.SelectedBlocks(s))
 	}
-	words := sim.ListWords(s.MaxRequests*c.Geometry.KVHeads, sim.ListStride(blocks), s.Offload)
+	words := sim.ListWords(s, s.MaxRequests*c.Geometry.KVHeads, sim.ListStride(blocks))
 	return int64(c.Geometry.Layers) * (partBytes(words+words/2) + partBytes(words))
 }
 

@@ -36,6 +36,12 @@ func (c *meter) MemcpyBlocks(a *cuda.BlocksArgs, s cuda.Stream) error {
 func (c *meter) MemcpyBatch(a *cuda.BlocksArgs, s cuda.Stream) error {
 	return metered(c, c.Machine.MemcpyBatch, a, s)
 }
+func (c *meter) Lookup(a *cuda.LookupArgs, s cuda.Stream) error {
+	return metered(c, c.Machine.Lookup, a, s)
+}
+func (c *meter) Table(a *cuda.TableArgs, s cuda.Stream) error {
+	return metered(c, c.Machine.Table, a, s)
+}
 func (c *meter) Decode(a *cuda.DecodeArgs, s cuda.Stream) error {
 	return metered(c, c.Machine.Decode, a, s)
 }

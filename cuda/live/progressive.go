@@ -117,6 +117,9 @@ func (d *Device) nameRounds(m *kv.Moves) {
 		if row >= 0 {
 			unit = int32(row*d.geo.KVHeads + int(ref.Group)%d.geo.KVHeads)
 		}
+		if unit < 0 && d.lookup.on {
+			continue // the lookup brings it back before the first round
+		}
 		p.loads = append(p.loads, load{unit, ref.Round})
 	}
 }
@@ -124,7 +127,6 @@ func (d *Device) nameRounds(m *kv.Moves) {
 // planRounds prepares the layer's progressive attention from what planDecodes made of its lists.
 func (d *Device) planRounds(layer int, l *sim.Lists) error {
 	p, a, units := &d.progressive, &d.plan.decode, d.decodes.n*d.geo.KVHeads
-	p.rounds = (int(a.MaxBlocks) + p.micro - 1) / p.micro
 	slot := a.Slot
 	if !d.offload {
 		var err error
@@ -150,7 +152,7 @@ func (d *Device) planRounds(layer int, l *sim.Lists) error {
 		}
 	}
 	p.args.State, p.args.Used, p.args.Done = p.state.at, p.used.at, p.done.at
-	return d.countRounds(l)
+	return nil
 }
 
 // slotsOfPages writes the slots of listed blocks in the layer's part of the pool.
@@ -172,6 +174,7 @@ func (d *Device) slotsOfPages(l *sim.Lists, units int) (cuda.Ptr, error) {
 // countRounds finds where each round's loads begin, and which of them are for rounds that never come.
 func (d *Device) countRounds(l *sim.Lists) error {
 	p := &d.progressive
+	p.rounds = (int(d.plan.decode.MaxBlocks) + p.micro - 1) / p.micro
 	d.counters.Rounds += int64(p.rounds)
 	p.before = append(p.before[:0], 0)
 	for i := range p.loads {

@@ -15,6 +15,10 @@ type request struct {
 	// present when decode attention is sparse.
 	meta       piece
 	metaBlocks int
+	// Of the GPU's lookup: int32 [layer][KV head][tableBlocks] slot + 1 of what is in HBM; and the step, from 1 on, that it last decoded in.
+	table       piece
+	tableBlocks int
+	decodes     int64
 	// A layer-segmented prefill: the hidden state that it carries from step to
 	// step, one layer's KV blocks [KV head][blocks], and the open block of every
 	// group, which joins the cache with the first decode.
@@ -80,6 +84,11 @@ func (d *Device) request(row *sim.Row) (*request, error) {
 		r.metaBlocks = d.geo.Blocks(row.MaxTokens)
 		var err error
 		if r.meta, err = d.arena.take(int64(d.geo.Groups()*r.metaBlocks)*d.geo.MetaBytes, "block metadata"); err != nil {
+			return nil, err
+		}
+	}
+	if d.lookup.on && r.table.bytes == 0 {
+		if err := d.openTable(r, row.MaxTokens); err != nil {
 			return nil, err
 		}
 	}
@@ -158,7 +167,8 @@ func (d *Device) drop(g sim.Dropped) error {
 	d.closeSegments(r)
 	d.arena.give(r.meta)
 	d.arena.give(r.stash)
-	r.meta, r.stash, r.stashed = piece{}, piece{}, false
+	d.arena.give(r.table)
+	r.meta, r.stash, r.table, r.stashed = piece{}, piece{}, piece{}, false
 	if r.seq >= 0 && d.bySeq[r.seq] == r {
 		delete(d.bySeq, r.seq)
 	}

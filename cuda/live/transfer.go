@@ -33,6 +33,9 @@ func (d *Device) nameLoads(m *kv.Moves) error {
 			return err
 		}
 	}
+	if d.lookup.on {
+		return d.nameChanges(m)
+	}
 	if n == 0 {
 		return nil
 	}
@@ -69,8 +72,8 @@ func (d *Device) nameLoads(m *kv.Moves) error {
 // startLoads loads what Move named; the addresses are where the engine reads them.
 func (d *Device) startLoads() error {
 	l := &d.loading
-	if l.count == 0 || d.progressive.on {
-		return nil
+	if d.progressive.on || !d.lookup.on && l.count == 0 || d.lookup.on && d.lookup.args.Batch == 0 {
+		return nil // what the GPU found missing only it knows: it is asked in any case
 	}
 	if err := d.loader()(&l.args, d.stream); err != nil {
 		return fmt.Errorf("loading %d blocks: %w", l.count, err)

@@ -130,6 +130,10 @@ func (w *warmUp) step(row sim.Row, loads int) error {
 		return err
 	}
 	w.index++
+	blocks := 0 // with slots
+	if !row.Segmented {
+		blocks = d.geo.Blocks(row.To)
+	}
 	for layer := range d.geo.Layers {
 		work := &sim.Work{Tokens: row.To - row.From}
 		if row.Decode {
@@ -150,7 +154,7 @@ func (w *warmUp) step(row sim.Row, loads int) error {
 			}
 		}
 		if d.offload {
-			if err := d.Move(w.moves(layer, loads)); err != nil {
+			if err := d.Move(w.moves(layer, loads, blocks)); err != nil {
 				return err
 			}
 		}
@@ -180,15 +184,19 @@ func (w *warmUp) table(layer, blocks int, segmented bool) sim.Table {
 }
 
 func (w *warmUp) lists(layer, blocks int) *sim.Lists {
+	spec := w.d.cfg.Spec
 	l := &sim.Lists{Stride: blocks}
 	for h := range w.d.geo.KVHeads {
 		l.Count = append(l.Count, int32(blocks))
 		if w.d.offload {
 			l.Open = append(l.Open, w.slot(layer, h, blocks-1))
 		}
+		if spec.GPULookup() && spec.Progressive() {
+			l.Named, l.First = append(l.Named, int32(blocks)), append(l.First, int32(blocks))
+		}
 		for b := range blocks {
 			l.Block = append(l.Block, int32(b))
-			if w.d.offload {
+			if w.d.offload && !spec.GPULookup() {
 				l.Slot = append(l.Slot, w.slot(layer, h, b))
 			}
 		}
@@ -196,13 +204,22 @@ func (w *warmUp) lists(layer, blocks int) *sim.Lists {
 	return l
 }
 
-func (w *warmUp) moves(layer, loads int) *kv.Moves {
+// moves says that the first blocks of each group are not in HBM, and the others are.
+func (w *warmUp) moves(layer, loads, blocks int) *kv.Moves {
 	m := &kv.Moves{Layer: layer, BlockBytes: w.d.geo.BlockBytes, InRounds: w.d.cfg.Spec.Progressive() && loads > 0}
 	for h := range w.d.geo.KVHeads {
 		for b := range loads {
-			m.LoadRefs = append(m.LoadRefs, kv.BlockRef{Group: int32(layer*w.d.geo.KVHeads + h), Block: int32(b), Slot: uint32(w.slot(layer, h, b))})
+			m.LoadRefs = append(m.LoadRefs, w.ref(layer, h, b))
 			m.Loads++
 		}
+		for b := loads; b < blocks; b++ {
+			m.Seated = append(m.Seated, w.ref(layer, h, b))
+		}
 	}
+	m.Missed, m.Evicted, m.EvictedBefore = m.LoadRefs, m.LoadRefs, len(m.LoadRefs)
 	return m
+}
+
+func (w *warmUp) ref(layer, head, block int) kv.BlockRef {
+	return kv.BlockRef{Group: int32(layer*w.d.geo.KVHeads + head), Block: int32(block), Slot: uint32(w.slot(layer, head, block))}
 }

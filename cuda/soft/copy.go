@@ -71,7 +71,11 @@ func blocksOp(call string) operation[cuda.BlocksArgs] {
 
 // copyBlocks is the kernel form: it reads addresses, owners and skips when it runs.
 func copyBlocks(m *access, a *cuda.BlocksArgs) {
-	src, dst := view[cuda.Ptr](m, "Src", a.Src, 0, int(a.Count)), view[cuda.Ptr](m, "Dst", a.Dst, 0, int(a.Count))
+	n := int(a.Count)
+	if a.Counted != 0 {
+		n = min(n, int(*at[int64](m, "Counted", a.Counted, 0)))
+	}
+	src, dst := view[cuda.Ptr](m, "Src", a.Src, 0, n), view[cuda.Ptr](m, "Dst", a.Dst, 0, n)
 	for i := range src {
 		if a.Skip != 0 && *at[int32](m, "Skip", a.Skip, int(*at[int32](m, "Owner", a.Owner, i))) != 0 {
 			continue

@@ -141,6 +141,7 @@ func (c *Cache) access(sh *share, s *Seq, g int, sel *Selection) {
 }
 
 // rebuild applies a selection without knowing how it differs from the last.
+// Sinks, window, then candidates: the order in which lists name them.
 func (c *Cache) rebuild(sh *share, s *Seq, g int, row []mark, sel *Selection) {
 	if gs := &s.groups[g]; !gs.parked && gs.last >= s.born {
 		c.dropUnwanted(sh, s, g, row, sel)
@@ -154,11 +155,11 @@ func (c *Cache) rebuild(sh *share, s *Seq, g int, row []mark, sel *Selection) {
 	for b := range sel.Sinks {
 		c.touch(sh, s, g, row, b)
 	}
-	for i := range sel.Next {
-		c.touchAt(sh, s, g, row, sel, i)
-	}
 	for b := sel.Tail; b < s.blocks; b++ {
 		c.touch(sh, s, g, row, b)
+	}
+	for i := range sel.Next {
+		c.touchAt(sh, s, g, row, sel, i)
 	}
 }
 

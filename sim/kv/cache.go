@@ -106,6 +106,10 @@ type Cache struct {
 	refs    []BlockRef // that the last Fill queued to be loaded
 	wanted  []int32    // with detail: the round of each of missing
 	waiting []int32    // scratch of exchange: which blocks have no slot yet
+
+	tables       bool       // notes what follows
+	seated, gone []BlockRef // got slots for what is written, and lost theirs, since the last ForgetChanges
+	goneBefore   int        // of gone, before the last Fill
 }
 
 // layerGroups are the sample's groups of one layer.
@@ -125,6 +129,7 @@ type Config struct {
 	PerLayer bool   // one pool a layer instead of one for all
 	Window   int    // working-set history in decode steps, at least 1
 	Detail   bool   // Fill names the blocks that it loads
+	Tables   bool   // with Detail: notes which blocks get and lose slots (Changes)
 
 	Trace      *Trace // notes what decodes select; may be nil
 	Microbatch int    // blocks of one iteration of a progressive attention; 0 when it has none
@@ -132,7 +137,7 @@ type Config struct {
 
 // NewCache returns an empty cache.
 func NewCache(cfg Config) (*Cache, error) {
-	c := &Cache{Geo: cfg.Geometry, Sample: cfg.Sample, window: cfg.Window, detail: cfg.Detail, trace: cfg.Trace, microbatch: cfg.Microbatch}
+	c := &Cache{Geo: cfg.Geometry, Sample: cfg.Sample, window: cfg.Window, detail: cfg.Detail, tables: cfg.Tables, trace: cfg.Trace, microbatch: cfg.Microbatch}
 	if cfg.Window < 1 {
 		return nil, fmt.Errorf("kv: working-set window is %d steps, need at least 1", cfg.Window)
 	}
@@ -236,6 +241,7 @@ func (c *Cache) Free(s *Seq) {
 		}
 	}
 	c.release(s)
+	c.forget(s)
 	c.held -= s.held
 	s.blocks, s.full, s.saved, s.hold, s.active, s.held = 0, 0, 0, 0, 0, 0
 	s.live = false

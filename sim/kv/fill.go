@@ -17,6 +17,7 @@ func (c *Cache) Fill(li int) (loads int64, err error) {
 			c.park(s, g)
 		}
 	}
+	c.goneBefore = len(c.gone)
 	loads = int64(len(c.missing))
 	c.filled = append(c.filled[:0], c.rounds...)
 	c.rounds = c.rounds[:0]
@@ -28,6 +29,9 @@ func (c *Cache) Fill(li int) (loads int64, err error) {
 	}
 	if err = c.place(li, c.writing, nil); err == nil {
 		err = c.place(li, c.missing, c.refs)
+	}
+	if c.tables {
+		c.noteSeated()
 	}
 	if c.detail && c.microbatch > 0 && err == nil {
 		c.sortRefs()
@@ -169,6 +173,11 @@ func (c *Cache) exchange(li int, l *lru, refs []ref, names []BlockRef, first int
 			idle.Add(newIdle)
 			gone.Add(given)
 		})
+		for j := range from {
+			if c.tables && waiting[j] < 0 {
+				c.noteGone(from[j])
+			}
+		}
 		p.idle += int(idle.Load() - gone.Load())
 		if idle.Load() > 0 {
 			c.layers[li].version++
@@ -192,6 +201,9 @@ func (c *Cache) evict(pool, li int) error {
 	for i := 0; ; i++ {
 		if r, ok := p.order.victim(c, only); ok {
 			p.give(c.vacate(r))
+			if c.tables {
+				c.noteGone(r)
+			}
 			p.idle--
 			c.stats.Evicted++
 			return nil

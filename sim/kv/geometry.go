@@ -37,6 +37,13 @@ type Moves struct {
 	// LoadRefs names the blocks to load, for devices that move real bytes, in the
 	// order of their rounds; nil for those that price.
 	LoadRefs []BlockRef
+	// For devices that look blocks up in tables of their own (Config.Tables): the
+	// same blocks in the order of lists, and what changed since the last Move
+	// beside their coming. Evicted blocks lost their slots, the first
+	// EvictedBefore of them before this layer's lists were looked up; those seated
+	// got slots for what the model writes.
+	Missed, Seated, Evicted []BlockRef
+	EvictedBefore           int
 }
 
 // BlockRef is one block and the HBM slot that it has.

@@ -1,0 +1,55 @@
+package kv
+
+import "slices"
+
+// What a device that looks blocks up in tables of its own must hear: which blocks
+// have got slots and which have lost theirs. Misses of decode selections it finds
+// by itself, in the order of Missed.
+
+// Missed names the blocks that the last Fill loads as Refs does, in the order in
+// which they got their slots: request by request, group by group, and in each as
+// its selection lists them. Valid until the next Fill.
+func (c *Cache) Missed() []BlockRef {
+	if c.microbatch > 0 {
+		return c.sorted // sortRefs has left them there
+	}
+	return c.refs
+}
+
+// Changes names, since the last ForgetChanges, the blocks that got slots for what
+// the model writes, and those that were evicted, the first before of them before
+// the last Fill. Only a cache made with Tables keeps them.
+func (c *Cache) Changes() (seated, evicted []BlockRef, before int) {
+	return c.seated, c.gone, c.goneBefore
+}
+
+// ForgetChanges begins anew.
+func (c *Cache) ForgetChanges() {
+	c.seated, c.gone, c.goneBefore = c.seated[:0], c.gone[:0], 0
+}
+
+func (c *Cache) noteGone(r ref) {
+	s := c.seqs[r.seq]
+	c.gone = append(c.gone, BlockRef{Seq: r.seq, Group: c.Sample.Groups[r.group], Block: int32(r.block), Slot: s.slots[int(r.group)*s.cap+int(r.block)]})
+}
+
+func (c *Cache) noteSeated() {
+	for _, r := range c.writing {
+		s := c.seqs[r.seq]
+		c.seated = append(c.seated, BlockRef{Seq: r.seq, Group: c.Sample.Groups[r.group], Block: int32(r.block), Slot: s.slots[int(r.group)*s.cap+int(r.block)]})
+	}
+}
+
+// forget drops what was noted of a request that goes.
+func (c *Cache) forget(s *Seq) {
+	of := func(r BlockRef) bool { return r.Seq == s.id }
+	if len(c.gone) > 0 {
+		for _, r := range c.gone[:c.goneBefore:c.goneBefore] {
+			if of(r) {
+				c.goneBefore--
+			}
+		}
+		c.gone = slices.DeleteFunc(c.gone, of)
+	}
+	c.seated = slices.DeleteFunc(c.seated, of)
+}
