@@ -42,7 +42,6 @@ type LookupArgs struct {
 	Batch, Heads, Stride, PageStride                              int32
 	Group                                                         int32
 	Frees, Evictions, Rounds, Micro                               int32
-	Call                                                          uint32
 }
 
 // TableArgs changes entries of tables: some lose their slots, then some get one.

@@ -53,6 +53,8 @@ func (a *RopeArgs) operation() (int32, unsafe.Pointer)         { return 20, unsa
 func (a *SiluMulArgs) operation() (int32, unsafe.Pointer)      { return 21, unsafe.Pointer(a) }
 func (a *ArgmaxArgs) operation() (int32, unsafe.Pointer)       { return 22, unsafe.Pointer(a) }
 func (a *CarryArgs) operation() (int32, unsafe.Pointer)        { return 23, unsafe.Pointer(a) }
+func (a *LookupArgs) operation() (int32, unsafe.Pointer)       { return 24, unsafe.Pointer(a) }
+func (a *TableArgs) operation() (int32, unsafe.Pointer)        { return 25, unsafe.Pointer(a) }
 
 // Clock says what a sample is.
 type Clock int32

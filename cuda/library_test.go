@@ -171,7 +171,7 @@ func TestStructsMatchTheHeader(t *testing.T) {
 	var layout func() *int32
 	purego.RegisterFunc(&layout, symbolAt(t, open(t), "fake_layout"))
 	values := unsafe.Slice(layout(), 1000)
-	for _, v := range []any{MemcpyArgs{}, MemsetArgs{}, FillArgs{}, BlocksArgs{}, SaveArgs{}, DecodeArgs{}, PSAArgs{}, PSAPipelineArgs{}, PrefillArgs{}, DigestArgs{}, ScoresArgs{},
+	for _, v := range []any{MemcpyArgs{}, MemsetArgs{}, FillArgs{}, BlocksArgs{}, LookupArgs{}, TableArgs{}, SaveArgs{}, DecodeArgs{}, PSAArgs{}, PSAPipelineArgs{}, PrefillArgs{}, DigestArgs{}, ScoresArgs{},
 		TopKArgs{}, SelectArgs{}, LinearArgs{}, EmbedArgs{}, RMSNormArgs{}, RopeArgs{}, SiluMulArgs{}, ArgmaxArgs{}, deviceInfoC{}, benchC{}, callC{}} {
 		typ := reflect.TypeOf(v)
 		got := []int32{int32(typ.Size())}
@@ -193,7 +193,7 @@ func TestOperationsMatchTheHeader(t *testing.T) {
 	var operations func() *int32
 	purego.RegisterFunc(&operations, symbolAt(t, open(t), "fake_operations"))
 	all := []Operation{&EmptyArgs{}, &MemcpyArgs{}, &MemsetArgs{}, &FillArgs{}, &FlashH2DArgs{}, &GPUScatterArgs{}, &MemcpyBlocksArgs{}, &MemcpyBatchArgs{}, &SaveArgs{}, &DecodeArgs{},
-		&PSAArgs{}, &PSAPipelineArgs{}, &PrefillArgs{}, &DigestArgs{}, &ScoresArgs{}, &TopKArgs{}, &SelectArgs{}, &LinearArgs{}, &EmbedArgs{}, &RMSNormArgs{}, &RopeArgs{}, &SiluMulArgs{}, &ArgmaxArgs{}, &CarryArgs{}}
+		&PSAArgs{}, &PSAPipelineArgs{}, &PrefillArgs{}, &DigestArgs{}, &ScoresArgs{}, &TopKArgs{}, &SelectArgs{}, &LinearArgs{}, &EmbedArgs{}, &RMSNormArgs{}, &RopeArgs{}, &SiluMulArgs{}, &ArgmaxArgs{}, &CarryArgs{}, &LookupArgs{}, &TableArgs{}}
 	want := unsafe.Slice(operations(), len(all)+1)
 	for i, o := range all {
 		if op, _ := o.operation(); op != want[i] {
@@ -290,11 +290,15 @@ func TestArgumentsArrive(t *testing.T) {
 		check("Carry", s.Carry(&up, 42), unsafe.Pointer(&up), unsafe.Sizeof(up))
 		fillArgs := FillArgs{1, 2, 3, 4}
 		check("Fill", s.Fill(&fillArgs, 42), unsafe.Pointer(&fillArgs), unsafe.Sizeof(fillArgs))
-		blocks := BlocksArgs{1, 2, 3, 4, 5, 6, 7}
+		blocks := BlocksArgs{1, 2, 3, 4, 5, 6, 7, 8}
 		for name, f := range map[string]func(*BlocksArgs, Stream) error{"FlashH2D": s.FlashH2D, "GPUScatter": s.GPUScatter, "MemcpyBlocks": s.MemcpyBlocks} {
 			blocks.Count++
 			check(name, f(&blocks, 42), unsafe.Pointer(&blocks), unsafe.Sizeof(blocks))
 		}
+		lookup := LookupArgs{Table: 1, Pool: 2, BlockBytes: 3, Batch: 4, Micro: 5}
+		check("Lookup", s.Lookup(&lookup, 42), unsafe.Pointer(&lookup), unsafe.Sizeof(lookup))
+		table := TableArgs{1, 2, 3, 4, 5}
+		check("Table", s.Table(&table, 42), unsafe.Pointer(&table), unsafe.Sizeof(table))
 		save := SaveArgs{300, 2, 3, 4, 5, 6}
 		check("FlashD2H", s.FlashD2H(&save), unsafe.Pointer(&save), unsafe.Sizeof(save))
 		decode := DecodeArgs{Q: 1, Workspace: 9, Batch: 10, Scale: 0.5}
@@ -329,6 +333,9 @@ func TestArgumentsArrive(t *testing.T) {
 
 		if n, err := s.DecodeWorkspace(&decode); n != 10000 || err != nil {
 			t.Errorf("workspace of %d bytes, %v", n, err)
+		}
+		if n, err := s.LookupState(&lookup); n != 12000 || err != nil {
+			t.Errorf("%d bytes of lookup state, %v", n, err)
 		}
 		if n, err := s.PSAState(&psa); n != 6000 || err != nil {
 			t.Errorf("state of %d bytes, %v", n, err)

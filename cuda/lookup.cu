@@ -7,7 +7,7 @@
 //
 // A warp walks one unit after the other. Misses are counted first, then numbered: a CTA needs the counts of all CTAs before it, which are in flight
 // at once, so it reads them all rather than waiting for its neighbour's sum (a look-back of one step). A count carries the call's number, so
-// nothing is cleared between calls. CTAs wait for those with lower numbers, so there are no more than fit the smallest card at once.
+// counts are not cleared between calls. CTAs wait for those with lower numbers, so there are no more than fit the smallest card at once.
 #include "common.cuh"
 
 namespace ss {
@@ -16,11 +16,12 @@ constexpr int kLookupThreads = 256;
 constexpr int kLookupWarps = kLookupThreads / 32;
 constexpr int kLookupCtas = 64;
 
-// Workspace, zeroed once: a count a CTA, how many CTAs are done, how many loads each round has got so far.
+// Workspace, zeroed once. A call leaves it ready for the next one.
 struct LookupState {
-  unsigned long long count[kLookupCtas];  // call number in the high half
-  unsigned int finished;
-  unsigned int cursor[1];
+  unsigned long long count[kLookupCtas];  // misses of each CTA, with the number of the call + 1 in the high half
+  unsigned int calls;                     // so far
+  unsigned int finished;                  // CTAs that are done
+  unsigned int cursor[1];                 // [rounds] loads that each has got
 };
 
 __device__ inline int round_of(const ss_lookup_args &a, int unit, int entry) {
@@ -83,12 +84,12 @@ __global__ void __launch_bounds__(kLookupThreads) lookup_kernel(ss_lookup_args a
     if (w < warp) mine += warp_count[w];
     all += warp_count[w];
   }
-  const unsigned long long call = static_cast<unsigned long long>(a.call) << 32;
-  if (threadIdx.x == 0) atomicExch(&state->count[blockIdx.x], call | unsigned(all));
+  const unsigned call = *static_cast<volatile unsigned *>(&state->calls) + 1;
+  if (threadIdx.x == 0) atomicExch(&state->count[blockIdx.x], static_cast<unsigned long long>(call) << 32 | unsigned(all));
   if (threadIdx.x < blockIdx.x) {  // there are fewer CTAs than threads
     unsigned long long v;
     do v = *static_cast<volatile unsigned long long *>(&state->count[threadIdx.x]);
-    while ((v >> 32) != a.call);
+    while ((v >> 32) != call);
     atomicAdd(&cta_before, int(unsigned(v)));
   }
   __syncthreads();
@@ -110,8 +111,7 @@ __global__ void __launch_bounds__(kLookupThreads) lookup_kernel(ss_lookup_args a
     *a.loads = n;
     if (a.told != nullptr) *a.told = n;
   }
-  if (a.before == nullptr) return;
-  __syncthreads();  // the last CTA to finish leaves the rounds empty for the next call
+  __syncthreads();
   __shared__ bool last;
   if (threadIdx.x == 0) {
     __threadfence();
@@ -119,8 +119,9 @@ __global__ void __launch_bounds__(kLookupThreads) lookup_kernel(ss_lookup_args a
   }
   __syncthreads();
   if (!last) return;
-  for (int r = threadIdx.x; r < a.rounds; r += kLookupThreads) state->cursor[r] = 0;
-  if (threadIdx.x == 0) state->finished = 0;
+  if (a.before != nullptr)
+    for (int r = threadIdx.x; r < a.rounds; r += kLookupThreads) state->cursor[r] = 0;
+  if (threadIdx.x == 0) state->finished = 0, state->calls = call;
 }
 
 __global__ void __launch_bounds__(kLookupThreads) table_kernel(ss_table_args a) {
@@ -147,7 +148,6 @@ extern "C" int ss_lookup(const ss_lookup_args *args, ss_stream stream) {
   SS_NEED(args->evictions >= 0 && (args->evictions == 0 || args->evicted != nullptr));
   SS_NEED(args->src != nullptr && args->dst != nullptr && args->loads != nullptr && args->state != nullptr);
   SS_NEED(args->before == nullptr || (args->rounds > 0 && args->micro > 0));
-  SS_NEED(args->call > 0);
   const int units = args->batch * args->heads;
   const int wanted = ss::ceil_div(units, ss::kLookupWarps);
   const int ctas = wanted < ss::kLookupCtas ? wanted : ss::kLookupCtas;

@@ -153,7 +153,6 @@ typedef struct {
   int32_t batch, heads, stride, page_stride;
   int32_t group;  // of the layer's first KV head
   int32_t frees, evictions, rounds, micro;
-  uint32_t call;  // from 1 on, another with each call on one state
 } ss_lookup_args;
 
 SS_API int ss_lookup_state(const ss_lookup_args *args, int64_t *bytes);
@@ -415,7 +414,7 @@ SS_API int ss_argmax(const ss_argmax_args *args, ss_stream stream);
 enum {
   SS_OP_EMPTY, SS_OP_MEMCPY, SS_OP_MEMSET, SS_OP_FILL, SS_OP_FLASH_H2D, SS_OP_GPU_SCATTER, SS_OP_MEMCPY_BLOCKS, SS_OP_MEMCPY_BATCH,
   SS_OP_FLASH_D2H, SS_OP_DECODE, SS_OP_PSA, SS_OP_PSA_PIPELINE, SS_OP_PREFILL, SS_OP_DIGEST, SS_OP_SCORES, SS_OP_TOPK, SS_OP_SELECT,
-  SS_OP_LINEAR, SS_OP_EMBED, SS_OP_RMSNORM, SS_OP_ROPE, SS_OP_SILU_MUL, SS_OP_ARGMAX, SS_OP_CARRY, SS_OP_COUNT
+  SS_OP_LINEAR, SS_OP_EMBED, SS_OP_RMSNORM, SS_OP_ROPE, SS_OP_SILU_MUL, SS_OP_ARGMAX, SS_OP_CARRY, SS_OP_LOOKUP, SS_OP_TABLE, SS_OP_COUNT
 };
 
 enum {

@@ -16,7 +16,6 @@ import (
 // begins to write, prefixes of prefills brought back, evictions between steps), and by the lookup itself.
 type lookup struct {
 	on    bool
-	calls uint32
 	args  cuda.LookupArgs
 	table cuda.TableArgs  // before it
 	back  cuda.BlocksArgs // prefixes of prefills to bring back
@@ -217,13 +216,11 @@ func (d *Device) planLookup(layer int) error {
 			return err
 		}
 	}
-	k.calls++
 	l := &k.args
 	l.Table, l.Cap, l.Page, l.List, l.Slot = k.tables, k.caps, k.pages, a.List, k.slot.at
 	l.Src, l.Dst, l.Loads, l.Told = k.src.at, k.dst.at, k.loads.at, k.told.Ptr()+cuda.Ptr(8*layer)
 	l.Pool, l.BlockBytes = d.pool, d.geo.BlockBytes
 	l.Batch, l.Heads, l.Stride, l.PageStride, l.Group = int32(c.n), int32(md.HeadsKV), a.ListStride, int32(c.most), int32(layer*md.HeadsKV)
-	l.Call = k.calls
 	a.Slot = k.slot.at
 	k.want[layer] = int64(l.Frees)
 	d.loading.args = cuda.BlocksArgs{Src: k.src.at, Dst: k.dst.at, Count: entries, BlockBytes: d.geo.BlockBytes, Counted: k.loads.at}

@@ -11,7 +11,6 @@ var lookupOp = operation[cuda.LookupArgs]{"ss_lookup",
 		c.need(a.Evictions >= 0 && (a.Evictions == 0 || a.Evicted != 0), "evicted entries")
 		c.given("src, dst, loads and state", a.Src, a.Dst, a.Loads, a.State)
 		c.need(a.Before == 0 || a.Rounds > 0 && a.Micro > 0, "rounds")
-		c.need(a.Call > 0, "call > 0")
 	},
 	lookup,
 }

@@ -97,6 +97,8 @@ OPERATION(ss_fill, ss_fill_args)
 OPERATION(ss_flash_h2d, ss_blocks_args)
 OPERATION(ss_gpu_scatter, ss_blocks_args)
 OPERATION(ss_memcpy_blocks, ss_blocks_args)
+OPERATION(ss_lookup, ss_lookup_args)
+OPERATION(ss_table, ss_table_args)
 OPERATION(ss_flash_d2h, ss_save_args)
 OPERATION(ss_decode, ss_decode_args)
 #ifndef FAKE_WITHOUT_PSA
@@ -132,6 +134,7 @@ SS_API int ss_save_start(const ss_save_args *a) { return a->saver == (ss_saver)3
 SS_API int ss_save_wait(ss_saver s) { return s == (ss_saver)300 ? enter("ss_save_wait") : SS_ERR_ARGUMENT; }
 
 SS_API int ss_decode_workspace(const ss_decode_args *a, int64_t *bytes) { return *bytes = a->batch * 1000, enter("ss_decode_workspace"); }
+SS_API int ss_lookup_state(const ss_lookup_args *a, int64_t *bytes) { return *bytes = a->batch * 3000, enter("ss_lookup_state"); }
 SS_API int ss_psa_state(const ss_psa_args *a, int64_t *bytes) { return *bytes = a->batch * 2000, enter("ss_psa_state"); }
 
 SS_API int ss_linear_open(const char *path) {
@@ -160,7 +163,15 @@ SS_API const int32_t *fake_layout(void) {
       sizeof(ss_memset_args), AT(ss_memset_args, dst), AT(ss_memset_args, bytes), AT(ss_memset_args, value), -1,
       sizeof(ss_fill_args), AT(ss_fill_args, dst), AT(ss_fill_args, count), AT(ss_fill_args, seed), AT(ss_fill_args, scale), -1,
       sizeof(ss_blocks_args), AT(ss_blocks_args, src), AT(ss_blocks_args, dst), AT(ss_blocks_args, count), AT(ss_blocks_args, block_bytes),
-      AT(ss_blocks_args, owner), AT(ss_blocks_args, skip), AT(ss_blocks_args, ctas), -1,
+      AT(ss_blocks_args, owner), AT(ss_blocks_args, skip), AT(ss_blocks_args, ctas), AT(ss_blocks_args, counted), -1,
+      sizeof(ss_lookup_args), AT(ss_lookup_args, table), AT(ss_lookup_args, cap), AT(ss_lookup_args, page), AT(ss_lookup_args, list),
+      AT(ss_lookup_args, named), AT(ss_lookup_args, first), AT(ss_lookup_args, slot), AT(ss_lookup_args, free_slot), AT(ss_lookup_args, evicted),
+      AT(ss_lookup_args, src), AT(ss_lookup_args, dst), AT(ss_lookup_args, before), AT(ss_lookup_args, loads), AT(ss_lookup_args, told),
+      AT(ss_lookup_args, state), AT(ss_lookup_args, pool), AT(ss_lookup_args, block_bytes), AT(ss_lookup_args, batch), AT(ss_lookup_args, heads),
+      AT(ss_lookup_args, stride), AT(ss_lookup_args, page_stride), AT(ss_lookup_args, group), AT(ss_lookup_args, frees), AT(ss_lookup_args, evictions),
+      AT(ss_lookup_args, rounds), AT(ss_lookup_args, micro), -1,
+      sizeof(ss_table_args), AT(ss_table_args, evicted), AT(ss_table_args, entry), AT(ss_table_args, slot), AT(ss_table_args, evictions),
+      AT(ss_table_args, entries), -1,
       sizeof(ss_save_args), AT(ss_save_args, saver), AT(ss_save_args, src), AT(ss_save_args, dst), AT(ss_save_args, count), AT(ss_save_args, block_bytes),
       AT(ss_save_args, after), -1,
       sizeof(ss_decode_args), AT(ss_decode_args, q), AT(ss_decode_args, pool), AT(ss_decode_args, table), AT(ss_decode_args, context), AT(ss_decode_args, list),
@@ -212,7 +223,7 @@ SS_API const int32_t *fake_operations(void) {
   static const int32_t operations[] = {
       SS_OP_EMPTY, SS_OP_MEMCPY, SS_OP_MEMSET, SS_OP_FILL, SS_OP_FLASH_H2D, SS_OP_GPU_SCATTER, SS_OP_MEMCPY_BLOCKS, SS_OP_MEMCPY_BATCH, SS_OP_FLASH_D2H,
       SS_OP_DECODE, SS_OP_PSA, SS_OP_PSA_PIPELINE, SS_OP_PREFILL, SS_OP_DIGEST, SS_OP_SCORES, SS_OP_TOPK, SS_OP_SELECT, SS_OP_LINEAR, SS_OP_EMBED, SS_OP_RMSNORM, SS_OP_ROPE, SS_OP_SILU_MUL, SS_OP_ARGMAX,
-      SS_OP_CARRY,
+      SS_OP_CARRY, SS_OP_LOOKUP, SS_OP_TABLE,
       SS_OP_COUNT};
   return operations;
 }
