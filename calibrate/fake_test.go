@@ -80,6 +80,8 @@ func (f *fakeBench) seconds(p Point) float64 {
 		return 2 * fakeSubmit
 	case probeBetween:
 		return 2*fakeSubmit + t.Host.ListCopy.SI() + bytes()/t.Host.ListRate.SI()
+	case probeKVWrite:
+		return 2*fakeSubmit + t.Host.KVWrite.SI()
 	case probeHBM:
 		return 2 * bytes() / (0.9 * t.GPU.HBMBandwidth.SI())
 	case probeH2D:
@@ -163,6 +165,7 @@ func truth(name string) *hw.Profile {
 	p.Host.Step = from.figure(40, "us", "x")
 	p.Host.Request = from.figure(3, "us", "x")
 	p.Host.ListCopy, p.Host.ListRate = from.figure(9, "us", "x"), from.figure(20, "GB/s", "x")
+	p.Host.KVWrite = from.figure(3, "us", "x")
 	p.Host.CallWait, p.Host.CopyWait = from.figure(2.5, "us", "x"), from.figure(1.5, "us", "x")
 	p.Host.Load, p.Host.Loads, p.Host.LoadsHalf = from.figure(120, "ns", "x"), from.figure(45, "us", "x"), from.figure(60, "blocks", "x")
 	p.Load.MemcpyBase = from.figure(9, "us", "x")

@@ -70,6 +70,23 @@ func fitLists(s *Samples, p *hw.Profile, from source) {
 	}
 }
 
+// fitKVWrite takes what the write of decodes' K and V takes of the GPU's time as
+// a kernel of its own, from the same two kernels around it.
+func fitKVWrite(s *Samples, p *hw.Profile, from source) {
+	p.Host.KVWrite = hw.Figure{}
+	without := s.of(probePair)
+	if len(without) == 0 {
+		return
+	}
+	var more []float64
+	for _, at := range s.of(probeKVWrite) {
+		more = append(more, at.seconds-without[0].seconds)
+	}
+	if len(more) > 0 {
+		p.Host.KVWrite = perBlock(medianOf(more).Value, from, "the kernel that writes K and V of up to 64 decodes to their blocks, between two others")
+	}
+}
+
 // typicalMean is the mean without samples of three times the median and more,
 // in which something else happened.
 func typicalMean(samples []float64) float64 {

@@ -89,6 +89,7 @@ func TestFitsRecoverKnownFigures(t *testing.T) {
 		{"host.loads", got.Host.Loads, want.Host.Loads, 0.25}, // a few points of 1 %
 		{"host.loads_half", got.Host.LoadsHalf, want.Host.LoadsHalf, 0.6},
 		{"host.list_copy", got.Host.ListCopy, want.Host.ListCopy, 0.05},
+		{"host.kv_write", got.Host.KVWrite, want.Host.KVWrite, 0.1},
 		{"host.list_rate", got.Host.ListRate, want.Host.ListRate, 0.1},
 		{"load.memcpy_call", got.Load.MemcpyCall, want.Load.MemcpyCall, 0.03},
 		{"load.memcpy_base", got.Load.MemcpyBase, want.Load.MemcpyBase, 0.1},

@@ -128,9 +128,13 @@ func scatterThreads(s scale, limits Limits) []int64 {
 var liveProbes = []string{probeLive, probeLiveOffload, probeLiveLoads}
 
 // livePoints are decode steps of the live loop, whose host time grows with
-// requests and, with offloading, with layers and what they load.
+// requests and, with offloading, with layers and what they load; before them the
+// one kernel that a layer has with offloading alone.
 func livePoints(s scale) []Point {
 	var all []Point
+	for _, tokens := range []int64{1, 16, 64} {
+		all = append(all, point(probeKVWrite, s.shapes[0], tokens))
+	}
 	most, middle := s.layers[len(s.layers)-1], len(s.requests)/2
 	for _, layers := range s.layers {
 		for i, requests := range s.requests {

@@ -22,6 +22,7 @@ const (
 	probeUp           = "layer.up"
 	probePair         = "launch.pair"
 	probeBetween      = "layer.between"
+	probeKVWrite      = "layer.kv_write"
 	probeHBM          = "hbm.copy"
 	probeH2D          = "link.h2d"
 	probeD2H          = "link.d2h"
@@ -71,6 +72,7 @@ var probes = []Probe{
 	{probeUp, "a copy of block tables to the GPU, then a kernel; " + wall, "ss_memcpy", []string{"bytes"}},
 	{probePair, "two empty kernels; " + gpuTime, "ss_empty", nil},
 	{probeBetween, "the same with the kernel that brings a layer's lists up between them; " + gpuTime, "ss_carry", []string{"bytes"}},
+	{probeKVWrite, "the two with the kernel that writes K and V of decodes to their blocks between them; " + gpuTime, "ss_kv_write", []string{"tokens"}},
 	{probeHBM, "a copy within HBM, read once and written once; " + gpuTime, "ss_memcpy", []string{"bytes"}},
 	{probeH2D, "one large copy from pinned memory; " + wall, "ss_memcpy", []string{"bytes"}},
 	{probeD2H, "one large copy to pinned memory; " + wall, "ss_memcpy", []string{"bytes"}},
@@ -116,7 +118,7 @@ func Probes() []Probe { return slices.Clone(probes) }
 
 // shaped are the probes whose points name a model shape.
 var shaped = []string{
-	probeLinears, probePointwise, probeHead, probeEmbed, probePrefill, probeChunked, probeDense, probeSparse, probePSA, probePSALaunches, probeSelect,
+	probeKVWrite, probeLinears, probePointwise, probeHead, probeEmbed, probePrefill, probeChunked, probeDense, probeSparse, probePSA, probePSALaunches, probeSelect,
 	probeBesideNone, probeBesideSave, probeBesideLoad, probeBesideFlash,
 	probeLayersNone, probeLayersMemcpy, probeLayersGPU, probeLayersFlash, probePrefillMemcpy, probeLive, probeLiveOffload, probeLiveLoads,
 }

@@ -77,6 +77,56 @@ func (g *rig) setupPointwise(s *cuda.Session, p Point) (*setup, error) {
 	}}, nil
 }
 
+// setupKVWrite readies the write of decodes' K and V, which with offloading is a
+// kernel of its own between two others: a token's place in a block of each KV
+// head, blocks anywhere.
+func (g *rig) setupKVWrite(s *cuda.Session, p Point) (*setup, error) {
+	m, err := shapeModel(p.Shape)
+	if err != nil {
+		return nil, err
+	}
+	n, d, hq, hk := p.At("tokens"), int64(m.HeadDim), int64(m.QHeads), int64(m.KVHeads)
+	a := &cuda.RopeArgs{RowStride: hk, HeadStride: 1, Tokens: int32(n), HeadsQ: int32(hq), HeadsKV: int32(hk), HeadDim: int32(d), BlockTokens: blockTokens}
+	slots, positions, order := make([]int32, n*hk), make([]int32, n), make([]int32, n)
+	for i, slot := range g.r.Perm(len(slots)) {
+		slots[i] = int32(slot)
+	}
+	for i := range order {
+		order[i], positions[i] = int32(i), int32(i%blockTokens)
+	}
+	blockBytes := 2 * blockTokens * d * 2
+	set := g.setter(&err)
+	set(&a.QKV, func() (cuda.Ptr, error) { return g.random(s, n*(hq+2*hk)*d) })
+	set(&a.Position, func() (cuda.Ptr, error) { return upload(g, s, positions) })
+	set(&a.Row, func() (cuda.Ptr, error) { return upload(g, s, order) })
+	set(&a.Table, func() (cuda.Ptr, error) { return upload(g, s, slots) })
+	set(&a.Pool, func() (cuda.Ptr, error) { return g.poisoned(s, int64(len(slots))*blockBytes) })
+	if err != nil {
+		return nil, err
+	}
+	return &setup{bench: cuda.Bench{Clock: cuda.EventClock, Calls: []cuda.Operation{&cuda.EmptyArgs{}, (*cuda.KVWriteArgs)(a), &cuda.EmptyArgs{}}}, settle: g.settling(p),
+		verify: func(s *cuda.Session) error {
+			if err := s.KVWrite(a, 0); err != nil {
+				return err
+			}
+			want, got := make([]byte, 2*d), make([]byte, 2*d)
+			for _, i := range g.looked(n * hk) {
+				token, head := i/hk, i%hk
+				for part := range int64(2) { // K, V
+					from := a.QKV + cuda.Ptr(2*d*(token*(hq+2*hk)+hq+part*hk+head))
+					to := a.Pool + cuda.Ptr(int64(slots[i])*blockBytes+part*blockBytes/2+2*d*int64(positions[token]))
+					if err := cuda.Download(s, want, from); err != nil {
+						return err
+					}
+					if err := compareAfter(cuda.Download(s, got, to), got, want, fmt.Sprintf("K or V of token %d, head %d", token, head)); err != nil {
+						return err
+					}
+				}
+			}
+			return nil
+		}}, nil
+}
+
 // setter takes memory for arguments until one fails.
 func (g *rig) setter(err *error) func(*cuda.Ptr, func() (cuda.Ptr, error)) {
 	return func(p *cuda.Ptr, get func() (cuda.Ptr, error)) {

@@ -59,6 +59,7 @@ static int run_call(const ss_call &call, cudaStream_t stream) {
     case SS_OP_CARRY: return ss_carry(static_cast<const ss_memcpy_args *>(a), stream);
     case SS_OP_LOOKUP: return ss_lookup(static_cast<const ss_lookup_args *>(a), stream);
     case SS_OP_TABLE: return ss_table(static_cast<const ss_table_args *>(a), stream);
+    case SS_OP_KV_WRITE: return ss_kv_write(static_cast<const ss_rope_args *>(a), stream);
     default: return fail(SS_ERR_ARGUMENT, "ss_bench: no operation %d", call.op);
   }
 }

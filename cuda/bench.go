@@ -12,7 +12,7 @@ type Operation interface {
 	operation() (op int32, args unsafe.Pointer)
 }
 
-// Forms of BlocksArgs and MemcpyArgs that Bench times; the struct is the same, the engine differs.
+// Forms of BlocksArgs, MemcpyArgs and RopeArgs that Bench times; the struct is the same, the engine differs.
 type (
 	// EmptyArgs times an empty kernel.
 	EmptyArgs struct{}
@@ -26,6 +26,8 @@ type (
 	MemcpyBatchArgs BlocksArgs
 	// CarryArgs times the kernel that carries small arrays.
 	CarryArgs MemcpyArgs
+	// KVWriteArgs times the kernel that writes K and V to their blocks.
+	KVWriteArgs RopeArgs
 )
 
 // In the order of the header's SS_OP_ constants.
@@ -55,6 +57,7 @@ func (a *ArgmaxArgs) operation() (int32, unsafe.Pointer)       { return 22, unsa
 func (a *CarryArgs) operation() (int32, unsafe.Pointer)        { return 23, unsafe.Pointer(a) }
 func (a *LookupArgs) operation() (int32, unsafe.Pointer)       { return 24, unsafe.Pointer(a) }
 func (a *TableArgs) operation() (int32, unsafe.Pointer)        { return 25, unsafe.Pointer(a) }
+func (a *KVWriteArgs) operation() (int32, unsafe.Pointer)      { return 26, unsafe.Pointer(a) }
 
 // Clock says what a sample is.
 type Clock int32

@@ -193,7 +193,7 @@ func TestOperationsMatchTheHeader(t *testing.T) {
 	var operations func() *int32
 	purego.RegisterFunc(&operations, symbolAt(t, open(t), "fake_operations"))
 	all := []Operation{&EmptyArgs{}, &MemcpyArgs{}, &MemsetArgs{}, &FillArgs{}, &FlashH2DArgs{}, &GPUScatterArgs{}, &MemcpyBlocksArgs{}, &MemcpyBatchArgs{}, &SaveArgs{}, &DecodeArgs{},
-		&PSAArgs{}, &PSAPipelineArgs{}, &PrefillArgs{}, &DigestArgs{}, &ScoresArgs{}, &TopKArgs{}, &SelectArgs{}, &LinearArgs{}, &EmbedArgs{}, &RMSNormArgs{}, &RopeArgs{}, &SiluMulArgs{}, &ArgmaxArgs{}, &CarryArgs{}, &LookupArgs{}, &TableArgs{}}
+		&PSAArgs{}, &PSAPipelineArgs{}, &PrefillArgs{}, &DigestArgs{}, &ScoresArgs{}, &TopKArgs{}, &SelectArgs{}, &LinearArgs{}, &EmbedArgs{}, &RMSNormArgs{}, &RopeArgs{}, &SiluMulArgs{}, &ArgmaxArgs{}, &CarryArgs{}, &LookupArgs{}, &TableArgs{}, &KVWriteArgs{}}
 	want := unsafe.Slice(operations(), len(all)+1)
 	for i, o := range all {
 		if op, _ := o.operation(); op != want[i] {

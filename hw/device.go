@@ -59,6 +59,7 @@ type Device struct {
 	lists   roundTrip // without offloading
 	naming  hostLoads // of what a layer's selection misses
 	launch  des.Time  // of a layer with block selection
+	write   des.Time  // of decodes' K and V in a layer, with offloading
 	duplex  float64   // bytes/s of both directions at once
 	waits   waits
 	saves   saveQueue
@@ -103,6 +104,7 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 		lists:   newListCopy(gpu, model),
 		naming:  newHostLoads(gpu),
 		launch:  nanoseconds(gpu.Host.SparseLayer.optional()),
+		write:   nanoseconds(gpu.Host.KVWrite.optional()),
 		duplex:  gpu.Link.DuplexCopy.SI(),
 	}
 	d.waits = newWaits(gpu, &opts)
@@ -212,6 +214,13 @@ func (d *Device) Compute(_ int, w *sim.Work) error {
 	d.compute(c.dense, &d.phases.DenseAttention)
 	if w.Sparse && w.Decodes > 0 && !d.opts.Offload {
 		d.compute(nanoseconds(d.lists.seconds(float64(w.DecodeTokens))), &d.phases.SparseAttention)
+	}
+	if d.opts.Offload && w.Decodes > 0 {
+		phase := &d.phases.DenseAttention
+		if w.Sparse {
+			phase = &d.phases.SparseAttention
+		}
+		d.compute(d.write, phase)
 	}
 	if len(w.Rounds) > 0 {
 		d.rounds(w)

@@ -98,6 +98,10 @@ type Host struct {
 	// they go up at the end of the layer's round trip, whose figures have them.
 	ListCopy Figure `toml:"list_copy,omitempty" dim:"time,optional"`
 	ListRate Figure `toml:"list_rate,omitempty" dim:"rate,optional"`
+	// KVWrite is what the GPU takes to write K and V of a layer's decodes with a
+	// kernel of its own: with offloading their slots are known no sooner than their
+	// blocks are looked up. Without, the kernel that turns Q and K writes them.
+	KVWrite Figure `toml:"kv_write,omitempty" dim:"time,optional"`
 	// SparseLayer is the CPU time in which a layer with block selection is
 	// launched kernel by kernel, for want of a CUDA graph. The GPU works
 	// meanwhile: it is a floor of the GPU's time.

@@ -81,3 +81,39 @@ func TestHostNamesLoads(t *testing.T) {
 		t.Errorf("100 blocks take %g s", s)
 	}
 }
+
+// With offloading the K and V of a layer's decodes are written by a kernel of
+// their own, before attention and as part of it.
+func TestDecodesAreWrittenApart(t *testing.T) {
+	offload := DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true, SaveBufferBytes: 1 << 30}
+	sparse := sim.Work{Tokens: 1, Decodes: 1, DecodeTokens: 2048, ScoredBlocks: 400, Sparse: true}
+	for name, c := range map[string]struct {
+		opts          DeviceOptions
+		work          sim.Work
+		dense, sparse des.Time
+	}{
+		"sparse":  {offload, sparse, 0, 3 * des.Microsecond},
+		"dense":   {offload, sim.Work{Tokens: 1, Decodes: 1, DecodeTokens: 2048}, 3 * des.Microsecond, 0},
+		"prefill": {offload, sim.Work{Tokens: 64, Prefill: []sim.Span{{Query: 64}}}, 0, 0},
+		"in HBM":  {DeviceOptions{}, sparse, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got [2]sim.Timing
+			for i := range got {
+				p := mustProfile(t, "h200")
+				if p.Host.KVWrite = (Figure{}); i == 1 {
+					p.Host.KVWrite = us(3)
+				}
+				d, err := NewDevice(p, mustModel(t, "lwm-7b"), c.opts)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got[i] = runStep(t, d, &sim.Step{}, 1, &c.work, 0, 0)
+			}
+			dense, sparse := got[1].Phases.DenseAttention-got[0].Phases.DenseAttention, got[1].Phases.SparseAttention-got[0].Phases.SparseAttention
+			if dense != c.dense || sparse != c.sparse || got[1].Elapsed-got[0].Elapsed != c.dense+c.sparse {
+				t.Errorf("%v of dense and %v of sparse attention and %v in all, want %v and %v", dense, sparse, got[1].Elapsed-got[0].Elapsed, c.dense, c.sparse)
+			}
+		})
+	}
+}
