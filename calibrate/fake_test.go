@@ -54,6 +54,7 @@ func (f *fakeBench) Prepare(p Point) (Timed, error) {
 const (
 	fakeSubmit = 4.8e-6
 	fakeSync   = 10.3e-6
+	fakeTable  = 2.5e-6
 	fakeAlone  = 1.2e-6 // of compute, per token
 )
 
@@ -82,6 +83,12 @@ func (f *fakeBench) seconds(p Point) float64 {
 		return 2*fakeSubmit + t.Host.ListCopy.SI() + bytes()/t.Host.ListRate.SI()
 	case probeKVWrite:
 		return 2*fakeSubmit + t.Host.KVWrite.SI()
+	case probeLookup:
+		return 2*fakeSubmit + t.LookupSeconds(p.At("requests")*int64(at.model.KVHeads)*liveBudget/blockTokens, 0)
+	case probeLookupMissing:
+		return 2*fakeSubmit + fakeTable + t.LookupSeconds(p.At("requests")*int64(at.model.KVHeads)*liveBudget/blockTokens, p.At("missing_blocks"))
+	case probeTable:
+		return 2*fakeSubmit + fakeTable
 	case probeHBM:
 		return 2 * bytes() / (0.9 * t.GPU.HBMBandwidth.SI())
 	case probeH2D:
@@ -166,6 +173,7 @@ func truth(name string) *hw.Profile {
 	p.Host.Request = from.figure(3, "us", "x")
 	p.Host.ListCopy, p.Host.ListRate = from.figure(9, "us", "x"), from.figure(20, "GB/s", "x")
 	p.Host.KVWrite = from.figure(3, "us", "x")
+	p.Host.Lookup, p.Host.LookupRate, p.Host.LookupMiss = from.figure(6, "us", "x"), from.figure(40, "GB/s", "x"), from.figure(1.5, "us", "x")
 	p.Host.CallWait, p.Host.CopyWait = from.figure(2.5, "us", "x"), from.figure(1.5, "us", "x")
 	p.Host.Load, p.Host.Loads, p.Host.LoadsHalf = from.figure(120, "ns", "x"), from.figure(45, "us", "x"), from.figure(60, "blocks", "x")
 	p.Load.MemcpyBase = from.figure(9, "us", "x")

@@ -127,13 +127,20 @@ func scatterThreads(s scale, limits Limits) []int64 {
 // liveProbes are decode steps of the live loop.
 var liveProbes = []string{probeLive, probeLiveOffload, probeLiveLoads}
 
+// lookupRequests are the batches whose lists the GPU looks up.
+var lookupRequests = []int64{1, 4, 16}
+
 // livePoints are decode steps of the live loop, whose host time grows with
 // requests and, with offloading, with layers and what they load; before them the
-// one kernel that a layer has with offloading alone.
+// kernels that a layer has with offloading alone.
 func livePoints(s scale) []Point {
 	var all []Point
 	for _, tokens := range []int64{1, 16, 64} {
 		all = append(all, point(probeKVWrite, s.shapes[0], tokens))
+	}
+	for _, requests := range lookupRequests {
+		missing := 8 * requests // of 2,048 listed by a request with 32 KV heads
+		all = append(all, point(probeLookup, s.shapes[0], requests), point(probeLookupMissing, s.shapes[0], requests, missing), point(probeTable, "", missing))
 	}
 	most, middle := s.layers[len(s.layers)-1], len(s.requests)/2
 	for _, layers := range s.layers {

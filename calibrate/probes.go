@@ -16,46 +16,49 @@ const (
 
 // Names of the probes.
 const (
-	probeSubmit       = "launch.submit"
-	probeSync         = "launch.sync"
-	probeDown         = "layer.down"
-	probeUp           = "layer.up"
-	probePair         = "launch.pair"
-	probeBetween      = "layer.between"
-	probeKVWrite      = "layer.kv_write"
-	probeHBM          = "hbm.copy"
-	probeH2D          = "link.h2d"
-	probeD2H          = "link.d2h"
-	probeDuplexCopy   = "link.duplex_copy"
-	probeDuplexKernel = "link.duplex_kernel"
-	probeLoadMemcpy   = "load.memcpy"
-	probeLoadBatched  = "load.batched"
-	probeLoadFlash    = "load.flash"
-	probeSaveMemcpy   = "save.memcpy"
-	probeSaveGPU      = "save.gpu"
-	probeSaveFlash    = "save.flash"
-	probeLinears      = "linears"
-	probePointwise    = "pointwise"
-	probeHead         = "head"
-	probeEmbed        = "embedding"
-	probePrefill      = "prefill_attention"
-	probeChunked      = "prefill_chunked"
-	probeDense        = "dense_decode"
-	probeSparse       = "sparse_decode"
-	probePSA          = "psa_decode"
-	probePSALaunches  = "psa_launches"
-	probeSelect       = "scoring"
-	probeBesideNone   = "beside.nothing"
-	probeBesideSave   = "beside.save_gpu"
-	probeBesideLoad   = "beside.load_flash"
-	probeBesideFlash  = "beside.save_flash"
-	probeCallsNone    = "calls.nothing"
-	probeCallsSave    = "calls.save_memcpy"
-	probeCallsLoad    = "calls.load_memcpy"
-	probeLayersNone   = "layers.nothing"
-	probeLayersMemcpy = "layers.save_memcpy"
-	probeLayersGPU    = "layers.save_gpu"
-	probeLayersFlash  = "layers.save_flash"
+	probeSubmit        = "launch.submit"
+	probeSync          = "launch.sync"
+	probeDown          = "layer.down"
+	probeUp            = "layer.up"
+	probePair          = "launch.pair"
+	probeBetween       = "layer.between"
+	probeKVWrite       = "layer.kv_write"
+	probeLookup        = "layer.lookup"
+	probeLookupMissing = "layer.lookup_missing"
+	probeTable         = "layer.table"
+	probeHBM           = "hbm.copy"
+	probeH2D           = "link.h2d"
+	probeD2H           = "link.d2h"
+	probeDuplexCopy    = "link.duplex_copy"
+	probeDuplexKernel  = "link.duplex_kernel"
+	probeLoadMemcpy    = "load.memcpy"
+	probeLoadBatched   = "load.batched"
+	probeLoadFlash     = "load.flash"
+	probeSaveMemcpy    = "save.memcpy"
+	probeSaveGPU       = "save.gpu"
+	probeSaveFlash     = "save.flash"
+	probeLinears       = "linears"
+	probePointwise     = "pointwise"
+	probeHead          = "head"
+	probeEmbed         = "embedding"
+	probePrefill       = "prefill_attention"
+	probeChunked       = "prefill_chunked"
+	probeDense         = "dense_decode"
+	probeSparse        = "sparse_decode"
+	probePSA           = "psa_decode"
+	probePSALaunches   = "psa_launches"
+	probeSelect        = "scoring"
+	probeBesideNone    = "beside.nothing"
+	probeBesideSave    = "beside.save_gpu"
+	probeBesideLoad    = "beside.load_flash"
+	probeBesideFlash   = "beside.save_flash"
+	probeCallsNone     = "calls.nothing"
+	probeCallsSave     = "calls.save_memcpy"
+	probeCallsLoad     = "calls.load_memcpy"
+	probeLayersNone    = "layers.nothing"
+	probeLayersMemcpy  = "layers.save_memcpy"
+	probeLayersGPU     = "layers.save_gpu"
+	probeLayersFlash   = "layers.save_flash"
 
 	probePrefillMemcpy = "prefill.save_memcpy"
 
@@ -73,6 +76,9 @@ var probes = []Probe{
 	{probePair, "two empty kernels; " + gpuTime, "ss_empty", nil},
 	{probeBetween, "the same with the kernel that brings a layer's lists up between them; " + gpuTime, "ss_carry", []string{"bytes"}},
 	{probeKVWrite, "the two with the kernel that writes K and V of decodes to their blocks between them; " + gpuTime, "ss_kv_write", []string{"tokens"}},
+	{probeLookup, "the two with the GPU's lookup of a layer's lists and a gather of nothing between them; " + gpuTime, "ss_lookup", []string{"requests"}},
+	{probeLookupMissing, "the same behind the kernel that takes blocks from tables; " + gpuTime, "ss_lookup", []string{"requests", "missing_blocks"}},
+	{probeTable, "the two with the kernel that takes blocks from tables between them; " + gpuTime, "ss_table", []string{"missing_blocks"}},
 	{probeHBM, "a copy within HBM, read once and written once; " + gpuTime, "ss_memcpy", []string{"bytes"}},
 	{probeH2D, "one large copy from pinned memory; " + wall, "ss_memcpy", []string{"bytes"}},
 	{probeD2H, "one large copy to pinned memory; " + wall, "ss_memcpy", []string{"bytes"}},
@@ -118,7 +124,7 @@ func Probes() []Probe { return slices.Clone(probes) }
 
 // shaped are the probes whose points name a model shape.
 var shaped = []string{
-	probeKVWrite, probeLinears, probePointwise, probeHead, probeEmbed, probePrefill, probeChunked, probeDense, probeSparse, probePSA, probePSALaunches, probeSelect,
+	probeKVWrite, probeLookup, probeLookupMissing, probeLinears, probePointwise, probeHead, probeEmbed, probePrefill, probeChunked, probeDense, probeSparse, probePSA, probePSALaunches, probeSelect,
 	probeBesideNone, probeBesideSave, probeBesideLoad, probeBesideFlash,
 	probeLayersNone, probeLayersMemcpy, probeLayersGPU, probeLayersFlash, probePrefillMemcpy, probeLive, probeLiveOffload, probeLiveLoads,
 }

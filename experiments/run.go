@@ -221,6 +221,7 @@ func deviceOptions(s *sim.Spec) hw.DeviceOptions {
 	}
 	if s.Offload {
 		o.LoadEngine, o.SaveEngine, o.Offload = s.LoadEngine, s.SaveEngine, true
+		o.GPULookup = s.GPULookup()
 		o.SaveBufferBytes = int64(s.SaveBuffer * (1 << 20))
 	}
 	return o

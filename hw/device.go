@@ -17,6 +17,8 @@ type DeviceOptions struct {
 	// Offload adds a GPU-CPU round trip to each layer that scores: the CPU
 	// looks up which selected blocks to load.
 	Offload bool
+	// GPULookup has the GPU look them up, so that no layer waits for the CPU.
+	GPULookup bool
 	// SaveBufferBytes is how much KV may wait for D2H before compute stalls;
 	// at 0 each layer waits for its own saves.
 	SaveBufferBytes int64
@@ -34,7 +36,7 @@ type DeviceOptions struct {
 //
 //   - Begin passes the host's time for the step.
 //   - Score passes the scoring kernels and, with offload, the layer's round
-//     trip.
+//     trip, or the GPU's own lookup.
 //   - Move passes what the host takes for the loads of a layer that scored, and
 //     starts them then; attention needs them, so the step waits them out
 //     (LoadStall). A save queue that runs meanwhile
@@ -59,6 +61,8 @@ type Device struct {
 	lists   roundTrip // without offloading
 	naming  hostLoads // of what a layer's selection misses
 	launch  des.Time  // of a layer with block selection
+	lookup  roundTrip // on the GPU
+	missed  des.Time  // of the same, where blocks are missing
 	write   des.Time  // of decodes' K and V in a layer, with offloading
 	duplex  float64   // bytes/s of both directions at once
 	waits   waits
@@ -104,6 +108,8 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 		lists:   newListCopy(gpu, model),
 		naming:  newHostLoads(gpu),
 		launch:  nanoseconds(gpu.Host.SparseLayer.optional()),
+		lookup:  newLookup(gpu, model),
+		missed:  nanoseconds(gpu.Host.LookupMiss.optional()),
 		write:   nanoseconds(gpu.Host.KVWrite.optional()),
 		duplex:  gpu.Link.DuplexCopy.SI(),
 	}
@@ -161,8 +167,11 @@ func (d *Device) Score(_ int, w *sim.Work) error {
 	d.sparse++
 	d.scored = true
 	d.compute(d.costs.layer(w).scoring, &d.phases.Scoring)
-	if d.opts.Offload {
-		d.pass(nanoseconds(d.sync.seconds(float64(w.DecodeTokens)))+d.waits.calls(syncCalls, &d.saves), &d.phases.Host)
+	switch tokens := float64(w.DecodeTokens); {
+	case d.opts.GPULookup: // of lists that the CPU has brought up
+		d.compute(nanoseconds(d.lists.seconds(tokens)+d.lookup.seconds(tokens)), &d.phases.Host)
+	case d.opts.Offload:
+		d.pass(nanoseconds(d.sync.seconds(tokens))+d.waits.calls(syncCalls, &d.saves), &d.phases.Host)
 	}
 	return nil
 }
@@ -179,7 +188,9 @@ func (d *Device) Move(m *kv.Moves) error {
 		if d.loader == nil {
 			return fmt.Errorf("hw: layer %d loads %d blocks without a load engine", m.Layer, m.Loads)
 		}
-		if d.scored {
+		if d.scored && d.opts.GPULookup {
+			d.compute(d.missed, &d.phases.Host)
+		} else if d.scored {
 			d.pass(nanoseconds(d.naming.seconds(m.Loads)), &d.phases.Host)
 		}
 		if m.InRounds {

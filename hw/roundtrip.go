@@ -69,3 +69,19 @@ func (p *Profile) HostLoadsSeconds(blocks int64) float64 {
 	h := newHostLoads(p)
 	return h.seconds(blocks)
 }
+
+// newLookup is the GPU's lookup of a layer's lists, which are on the GPU.
+func newLookup(p *Profile, m *Model) roundTrip {
+	return roundTrip{sync: p.Host.Lookup.optional(), rate: p.Host.LookupRate.optional(), each: newRoundTrip(p, m).each}
+}
+
+// LookupSeconds returns the GPU's time to look up a layer's lists of so many
+// blocks, so many of them missing.
+func (p *Profile) LookupSeconds(blocks, missing int64) float64 {
+	r := roundTrip{sync: p.Host.Lookup.optional(), rate: p.Host.LookupRate.optional()}
+	t := r.ofBytes(4 * float64(blocks))
+	if missing > 0 {
+		t += p.Host.LookupMiss.optional()
+	}
+	return t
+}

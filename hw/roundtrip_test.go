@@ -1,10 +1,12 @@
 package hw
 
 import (
+	"math"
 	"testing"
 
 	"sparseserve/sim"
 	"sparseserve/sim/des"
+	"sparseserve/sim/kv"
 )
 
 // Lists go up between two kernels where nothing is loaded: in each layer that
@@ -115,5 +117,48 @@ func TestDecodesAreWrittenApart(t *testing.T) {
 				t.Errorf("%v of dense and %v of sparse attention and %v in all, want %v and %v", dense, sparse, got[1].Elapsed-got[0].Elapsed, c.dense, c.sparse)
 			}
 		})
+	}
+}
+
+// Looked up by the GPU, a layer pays for its lists' way up and the lookup, more
+// where blocks are missing, and for no round trip.
+func TestGPULookup(t *testing.T) {
+	p, err := LoadProfile("h200")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := LoadModel("lwm-7b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Host.Lookup = Figure{Value: 5, Unit: "us", From: Measured, Source: "a test"}
+	p.Host.LookupRate = Figure{Value: 10, Unit: "GB/s", From: Measured, Source: "a test"}
+	p.Host.LookupMiss = Figure{Value: 2, Unit: "us", From: Measured, Source: "a test"}
+	const tokens = 4 * 2048
+	lists := newListCopy(p, &m)
+	for loads, want := range map[int64]float64{
+		0: lists.seconds(tokens) + 5e-6 + ListBytes(&m, tokens)/10e9,
+		9: lists.seconds(tokens) + 7e-6 + ListBytes(&m, tokens)/10e9,
+	} {
+		d, err := NewDevice(p, &m, DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true, GPULookup: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := sim.Work{Tokens: 4, Decodes: 4, DecodeTokens: tokens, ScoredBlocks: 1000, Sparse: true}
+		before := d.phases.Host
+		for _, err := range []error{
+			d.Begin(&sim.Step{Requests: 4, Sampled: 4}), d.Score(0, &w), d.Move(&kv.Moves{Loads: loads, BlockBytes: m.Geometry(32).BlockBytes}),
+		} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		step := d.host + 4*d.request
+		if got := (d.phases.Host - before - step).Seconds(); math.Abs(got-want) > 3e-9 {
+			t.Errorf("%d loads: %g s, want %g", loads, got, want)
+		}
+		if got := p.LookupSeconds(4*64*int64(m.KVHeads), loads) + lists.seconds(tokens); math.Abs(got-want) > 1e-12 {
+			t.Errorf("%d loads: the profile says %g s, want %g", loads, got, want)
+		}
 	}
 }

@@ -79,7 +79,7 @@ func (d *Device) beginDigests() error {
 }
 
 // Score implements sim.Device: the layer's decodes rate the digests of their full blocks and choose the budget's best. With offloading what
-// they choose goes to the host, which looks up what is resident, and the host waits for it.
+// they choose goes to the host, which looks up what is resident, and the host waits for it; unless the GPU looks it up.
 func (d *Device) Score(layer int, w *sim.Work) error {
 	d.enter(&d.counters.Lookup)
 	defer d.leave()
@@ -117,8 +117,8 @@ func (d *Device) score(layer int, l *sim.Lists) error {
 		return err
 	}
 	asked := d.cfg.Selects && l != nil || d.cfg.Chosen != nil
-	if !d.offload && !asked {
-		return nil // attention finds it on the GPU
+	if (!d.offload || d.lookup.on) && !asked {
+		return nil // attention, or the lookup, finds it on the GPU
 	}
 	if err := d.roundTrip(units); err != nil || !asked {
 		return err

@@ -1,0 +1,52 @@
+package calibrate
+
+import "sparseserve/hw"
+
+// fitLookup fits the GPU's lookup of a layer's lists, t = lookup + bytes/rate and
+// more where blocks are missing: misses are numbered over all CTAs, which takes
+// about as long for few as for many. The kernel that took them from the tables is
+// subtracted.
+func fitLookup(s *Samples, p *hw.Profile, from source) []model {
+	p.Host.Lookup, p.Host.LookupRate, p.Host.LookupMiss = hw.Figure{}, hw.Figure{}, hw.Figure{}
+	pair := s.of(probePair)
+	if len(pair) == 0 {
+		return nil
+	}
+	tables := map[int64]float64{}
+	for _, at := range s.of(probeTable) {
+		tables[at.At("missing_blocks")] = at.seconds - pair[0].seconds
+	}
+	var hits, missing data
+	for _, at := range s.of(probeLookup) {
+		at.seconds -= pair[0].seconds
+		hits = append(hits, at)
+	}
+	for _, at := range s.of(probeLookupMissing) {
+		if t, ok := tables[at.At("missing_blocks")]; ok {
+			at.seconds -= pair[0].seconds + t
+			missing = append(missing, at)
+		}
+	}
+	if len(hits) < 2 {
+		return nil
+	}
+	listed := func(at datum) int64 { return at.At("requests") * int64(at.model.KVHeads) * liveBudget / blockTokens }
+	bytes := func(at datum) float64 { return float64(4 * listed(at)) }
+	fit, held := hits.split(together, 2, nil)
+	c := linear(fit, one, bytes)
+	const what = "the GPU's lookup of a layer's lists with the launch of the gather, between two other kernels"
+	p.Host.Lookup = perBlock(c[0], from, what)
+	if p.Host.Lookup.Set() && c[1] > 0 {
+		p.Host.LookupRate = from.figure(1/c[1]*1e-9, "GB/s", what)
+	}
+	var more []float64
+	for _, at := range missing {
+		more = append(more, at.seconds-p.LookupSeconds(listed(at), 0))
+	}
+	if len(more) > 0 {
+		p.Host.LookupMiss = perBlock(medianOf(more).Value, from, "the same, more where one block in 256 is missing")
+	}
+	return []model{{name: "host.lookup", fit: fit, held: held,
+		price: func(p *hw.Profile, at datum) float64 { return p.LookupSeconds(listed(at), 0) },
+		draw:  picture{x: bytes, xLabel: "bytes of lists"}}}
+}

@@ -1,0 +1,124 @@
+package calibrate
+
+import (
+	"fmt"
+	"slices"
+
+	"sparseserve/cuda"
+)
+
+// setupLookup readies the GPU's lookup of a layer, and the gather that takes its
+// count from it and finds nothing to do, between two other kernels: lists of the
+// budget's blocks, anywhere in contexts of lookupBlocks. Where blocks are missing
+// they are taken from the tables first, in each run anew, by a kernel of its own.
+func (g *rig) setupLookup(s *cuda.Session, p Point) (*setup, error) {
+	m, err := shapeModel(p.Shape)
+	if err != nil {
+		return nil, err
+	}
+	const listed = liveBudget / blockTokens
+	n, heads, missing := p.At("requests"), int64(m.KVHeads), int64(0)
+	if p.Probe == probeLookupMissing {
+		missing = p.At("missing_blocks")
+	}
+	units, groupBytes := n*heads, int64(lookupBlocks*4)
+	if missing > units {
+		return nil, fmt.Errorf("%d blocks missing of %d lists: at most one each", missing, units)
+	}
+	a := &cuda.LookupArgs{
+		Pool: 1 << 40, BlockBytes: 4 * blockTokens * int64(m.HeadDim), Batch: int32(n), Heads: int32(heads), Stride: listed, PageStride: lookupBlocks, Frees: int32(missing),
+	}
+	entries, list, named := make([]int32, units*lookupBlocks), make([]int32, 0, units*listed), make([]int32, units)
+	for i, slot := range g.r.Perm(len(entries)) {
+		entries[i] = int32(slot) + 1
+	}
+	want := make([]int32, 0, units*listed)
+	free, evicted := make([]int32, missing), make([]int64, missing)
+	var tables cuda.Ptr
+	set := g.setter(&err)
+	set(&tables, func() (cuda.Ptr, error) { return upload(g, s, entries) })
+	for u := range units {
+		named[u] = listed
+		for _, b := range g.r.Perm(lookupBlocks)[:listed] {
+			list, want = append(list, int32(b)), append(want, entries[int(u)*lookupBlocks+b]-1)
+		}
+	}
+	for i := range missing { // in the first entry of lists all over the batch
+		u := i * units / missing
+		evicted[i] = int64(tables) + u*groupBytes + 4*int64(list[u*listed])
+		free[i] = want[u*listed]
+	}
+	at, caps, pages := make([]int64, n), make([]int32, n), make([]int64, n*lookupBlocks)
+	for i := range at {
+		at[i], caps[i] = int64(tables)+int64(i)*heads*groupBytes, lookupBlocks
+	}
+	set(&a.Table, func() (cuda.Ptr, error) { return upload(g, s, at) })
+	set(&a.Cap, func() (cuda.Ptr, error) { return upload(g, s, caps) })
+	set(&a.Page, func() (cuda.Ptr, error) { return upload(g, s, pages) })
+	set(&a.List, func() (cuda.Ptr, error) { return upload(g, s, list) })
+	set(&a.Named, func() (cuda.Ptr, error) { return upload(g, s, named) })
+	set(&a.Slot, func() (cuda.Ptr, error) { return upload(g, s, make([]int32, len(list))) })
+	set(&a.Src, func() (cuda.Ptr, error) { return upload(g, s, make([]int64, len(list))) })
+	set(&a.Dst, func() (cuda.Ptr, error) { return upload(g, s, make([]int64, len(list))) })
+	set(&a.Loads, func() (cuda.Ptr, error) { return upload(g, s, make([]int64, 2)) })
+	table := &cuda.TableArgs{Evictions: int32(missing)}
+	if missing > 0 {
+		set(&a.FreeSlot, func() (cuda.Ptr, error) { return upload(g, s, free) })
+		set(&table.Evicted, func() (cuda.Ptr, error) { return upload(g, s, evicted) })
+	}
+	if err != nil {
+		return nil, err
+	}
+	bytes, err := s.LookupState(a)
+	if err != nil {
+		return nil, err
+	}
+	if a.State, err = upload(g, s, make([]byte, bytes)); err != nil {
+		return nil, err
+	}
+	gather := &cuda.FlashH2DArgs{Src: a.Src, Dst: a.Dst, Count: int64(len(list)), BlockBytes: a.BlockBytes, Counted: a.Loads + 8} // of nothing: loads have their own probe
+	calls := []cuda.Operation{&cuda.EmptyArgs{}, a, gather, &cuda.EmptyArgs{}}
+	if missing > 0 {
+		calls = slices.Insert(calls, 1, cuda.Operation(table))
+	}
+	return &setup{bench: cuda.Bench{Clock: cuda.EventClock, Calls: calls}, settle: g.settling(p), verify: func(s *cuda.Session) error {
+		if err := s.Table(table, 0); err != nil {
+			return err
+		}
+		if err := s.Lookup(a, 0); err != nil {
+			return err
+		}
+		got, loads := make([]int32, len(want)), make([]int64, 1)
+		if err := cuda.Download(s, loads, a.Loads); err != nil {
+			return err
+		}
+		if err := cuda.Download(s, got, a.Slot); err != nil {
+			return err
+		}
+		if loads[0] != missing || !slices.Equal(got, want) {
+			return fmt.Errorf("%d blocks missing, want %d; or slots differ", loads[0], missing)
+		}
+		return nil
+	}}, nil
+}
+
+// lookupBlocks are those of a context of 8,192 tokens.
+const lookupBlocks = 256
+
+// setupTable readies the kernel that takes blocks from tables, alone.
+func (g *rig) setupTable(s *cuda.Session, p Point) (*setup, error) {
+	n := p.At("missing_blocks")
+	entries, err := upload(g, s, make([]int32, 64*n))
+	if err != nil {
+		return nil, err
+	}
+	at := make([]int64, n)
+	for i, e := range g.r.Perm(int(64 * n))[:n] {
+		at[i] = int64(entries) + 4*int64(e)
+	}
+	a := &cuda.TableArgs{Evictions: int32(n)}
+	if a.Evicted, err = upload(g, s, at); err != nil {
+		return nil, err
+	}
+	return &setup{bench: cuda.Bench{Clock: cuda.EventClock, Calls: []cuda.Operation{&cuda.EmptyArgs{}, a, &cuda.EmptyArgs{}}}, settle: g.settling(p)}, nil
+}
