@@ -15,13 +15,17 @@ import (
 // with q query tokens after prefix earlier ones, H query heads of size d.
 // launch and rate are read at q in log q; so efficiency FLOPs/(t peak) rises
 // with both q and the KV length. Never below FLOPs at peak, nor below the
-// K and V of prefix and chunk at HBM bandwidth.
+// K and V of prefix and chunk at HBM bandwidth, nor, where there is a prefix and
+// the profile has a kernel for paged KV, below that kernel's waves.
 type prefillAttention struct {
 	peak    peak
 	launch  curve // query tokens, seconds
 	rate    curve // query tokens, FLOP/s
 	flops   float64
 	kvBytes float64 // of one token in one layer
+	heads   float64 // query heads
+	rows    float64 // query tokens of a CTA of the kernel for paged KV; 0 = no such kernel
+	ctas    float64 // of it, at once
 }
 
 func newPrefillAttention(p *Profile, m *Model) prefillAttention {
@@ -29,6 +33,9 @@ func newPrefillAttention(p *Profile, m *Model) prefillAttention {
 		peak:    p.peak(),
 		flops:   4 * float64(m.HeadDim*m.QHeads),
 		kvBytes: float64(m.LayerKVBytesPerToken()),
+		heads:   float64(m.QHeads),
+		rows:    p.Paged.Rows.optional(),
+		ctas:    p.Paged.CTAs.optional(),
 	}
 	for _, r := range p.Prefill {
 		a.launch.add(float64(r.Query), r.Launch.SI())
@@ -41,6 +48,22 @@ func newPrefillAttention(p *Profile, m *Model) prefillAttention {
 func (a *prefillAttention) spanFLOPs(s sim.Span) float64 {
 	q := float64(s.Query)
 	return a.flops * (q*float64(s.Prefix) + q*q/2)
+}
+
+// waves is how long the CTAs of a chunk with a prefix take on a GPU that runs so
+// many at once: no chunk takes less than its fullest SM, and the last row block
+// is computed whole. All attend to nearly equally many keys.
+//
+//	t = ceil(T / CTAs) CTAs t_CTA,  T = ceil(q / rows) H
+//	t_CTA = 4 d rows (prefix + q/2) / rate of long chunks
+func (a *prefillAttention) waves(s sim.Span) float64 {
+	if a.rows == 0 || s.Prefix == 0 {
+		return 0
+	}
+	q := float64(s.Query)
+	tiles := math.Ceil(q/a.rows) * a.heads
+	each := a.flops / a.heads * a.rows * (float64(s.Prefix) + q/2)
+	return math.Ceil(tiles/a.ctas) * a.ctas * each / a.rate.y[len(a.rate.y)-1]
 }
 
 // seconds returns the time of all spans, and the shortest query below the
@@ -56,7 +79,7 @@ func (a *prefillAttention) seconds(spans []sim.Span) (t float64, short int) {
 		l, _ := a.launch.logLinear(q)
 		r, _ := a.rate.power(q)
 		launch = math.Max(launch, l)
-		t += math.Max(flops/r, a.peak.floor(flops, (q+float64(s.Prefix))*a.kvBytes))
+		t += max(flops/r, a.waves(s), a.peak.floor(flops, (q+float64(s.Prefix))*a.kvBytes))
 		if q < a.rate.x[0] && (short == 0 || s.Query < short) {
 			short = s.Query
 		}

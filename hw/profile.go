@@ -25,6 +25,7 @@ type Profile struct {
 	Pointwise []TokenRow   `toml:"pointwise"`      // norms, rope, activation and residuals of one layer
 	Head      []TokenRow   `toml:"head,omitempty"` // LM head and the choice of a token, by rows that emit one
 	Prefill   []PrefillRow `toml:"prefill_attention"`
+	Paged     PagedPrefill `toml:"paged_prefill,omitempty"`
 
 	Embedding    Embedding `toml:"embedding,omitempty"`
 	DenseDecode  Stream    `toml:"dense_decode"`
@@ -149,6 +150,14 @@ type PrefillRow struct {
 	Query  int    `toml:"query_tokens"`
 	Launch Figure `toml:"launch" dim:"time"`
 	Rate   Figure `toml:"rate" dim:"compute"`
+}
+
+// PagedPrefill is the kernel for chunks that attend to earlier ones through block
+// tables, where it is another than the rows': a CTA for every so many query
+// tokens of a query head, none of which splits the KV.
+type PagedPrefill struct {
+	Rows Figure `toml:"rows,omitempty" dim:"tokens,optional"`
+	CTAs Figure `toml:"ctas,omitempty" dim:"count,optional"` // that run at full speed at once
 }
 
 // Embedding is the gather of token rows: t = launch + bytes/rate.

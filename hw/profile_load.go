@@ -82,6 +82,7 @@ func (p *Profile) checkTogether() (string, error) {
 		a, b        Figure
 	}
 	pairs := []pair{
+		{"paged_prefill.rows", "ctas", p.Paged.Rows, p.Paged.CTAs},
 		{"embedding.rate", "launch", p.Embedding.Rate, p.Embedding.Launch},
 		{"psa_decode.rate", "launch", p.PSADecode.Rate, p.PSADecode.Launch},
 		{"psa_decode.rate", "round", p.PSADecode.Rate, p.PSADecode.Round},

@@ -1,0 +1,53 @@
+package hw
+
+import (
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"sparseserve/sim"
+)
+
+// A chunk that reads its prefix from the paged cache runs in whole waves of CTAs:
+// 512 tokens of 32 heads are 256 of them, 2.4 waves of 108, and take three.
+func TestPagedChunksRunInWaves(t *testing.T) {
+	p, m := mustProfile(t, "a100-40gb"), mustModel(t, "llama2-7b")
+	paged := newPrefillAttention(p, m)
+	other := *p
+	other.Paged = PagedPrefill{}
+	contiguous := newPrefillAttention(&other, m)
+	seconds := func(a *prefillAttention, query, prefix int) float64 {
+		s, _ := a.seconds([]sim.Span{{Query: query, Prefix: prefix}})
+		return s
+	}
+	for _, c := range []struct {
+		query int
+		waves float64 // taken
+	}{{512, 3}, {1024, 5}, {2048, 10}, {64, 1}, {65, 1}, {200, 2}} {
+		s := sim.Span{Query: c.query, Prefix: 1 << 20}
+		tiles := c.waves * 108 / 32 * 64 // query tokens that as many waves have room for
+		want := 4 * 4096 * tiles * (float64(s.Prefix) + float64(c.query)/2) / 168e12
+		if got := paged.waves(s); math.Abs(got/want-1) > 1e-12 {
+			t.Errorf("%d tokens take %g s, want %g s, %g waves", c.query, got, want, c.waves)
+		}
+	}
+	for _, prompt := range []int{512, 12600, 32768} {
+		if a, b := seconds(&paged, prompt, 0), seconds(&contiguous, prompt, 0); a != b {
+			t.Errorf("a prompt of %d tokens without a prefix takes %g s, and %g s without a kernel for paged KV", prompt, a, b)
+		}
+	}
+	if slower := seconds(&paged, 512, 8192) / seconds(&contiguous, 8192, 8192) * 16 * 12288 / 8448; slower < 1.25 || slower > 1.35 {
+		t.Errorf("512 tokens of a long prefix take %.3f times as long as in a long chunk, want 3 waves for 2.37", slower)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		query, prefix := rapid.IntRange(1, 4096).Draw(t, "query"), rapid.IntRange(1, 65536).Draw(t, "prefix")
+		now := seconds(&paged, query, prefix)
+		if now < seconds(&contiguous, query, prefix) {
+			t.Fatalf("%d after %d: faster with waves", query, prefix)
+		}
+		if now > seconds(&paged, query+1, prefix) || now > seconds(&paged, query, prefix+1) {
+			t.Fatalf("%d after %d: a token more takes less", query, prefix)
+		}
+	})
+}
