@@ -24,6 +24,10 @@ func fitLive(s *Samples, p *hw.Profile, from source) []model {
 		return nil
 	}
 	requests := func(at datum) float64 { return float64(at.At("requests")) }
+	// Of what a step costs whatever its layers a shallow model sees less: gaps
+	// between its layers' kernels count to it.
+	deepest := slices.Max(plain.values("layers"))
+	plain = plain.where(func(at datum) bool { return at.At("layers") == deepest })
 	most := slices.Max(plain.values("requests"))
 	ends := func(at datum) bool { return at.At("requests") == 1 || at.At("requests") == most }
 	fit, held := plain.split(together, 2, ends)

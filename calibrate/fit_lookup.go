@@ -1,6 +1,10 @@
 package calibrate
 
-import "sparseserve/hw"
+import (
+	"slices"
+
+	"sparseserve/hw"
+)
 
 // fitLookup fits the GPU's lookup of a layer's lists, t = lookup + bytes/rate and
 // more where blocks are missing: misses are numbered over all CTAs, which takes
@@ -32,7 +36,8 @@ func fitLookup(s *Samples, p *hw.Profile, from source) []model {
 	}
 	listed := func(at datum) int64 { return at.At("requests") * int64(at.model.KVHeads) * liveBudget / blockTokens }
 	bytes := func(at datum) float64 { return float64(4 * listed(at)) }
-	fit, held := hits.split(together, 2, nil)
+	most := slices.Max(hits.values("requests"))
+	fit, held := hits.split(together, 2, func(at datum) bool { return at.At("requests") == 1 || at.At("requests") == most })
 	c := linear(fit, one, bytes)
 	const what = "the GPU's lookup of a layer's lists with the launch of the gather, between two other kernels"
 	p.Host.Lookup = perBlock(c[0], from, what)

@@ -103,8 +103,8 @@ func savePoints(s scale, limits Limits) []Point {
 		for _, block := range s.blockBytes {
 			for _, n := range s.blocks {
 				// Few small blocks cost the call alone; a layer of a chunk has
-				// thousands.
-				if fits(n, block, s.moved) && n >= 64 && block >= 2*kib && block <= 64*kib {
+				// thousands. Every other size says what threads gain.
+				if fits(n, block, s.moved) && n >= 64 && block >= 2*kib && block <= 64*kib && block != 4*kib && block != 32*kib {
 					all = append(all, point(probeSaveFlash, "", block, n, basePool, threads))
 				}
 			}
@@ -128,7 +128,7 @@ func scatterThreads(s scale, limits Limits) []int64 {
 var liveProbes = []string{probeLive, probeLiveOffload, probeLiveLoads}
 
 // lookupRequests are the batches whose lists the GPU looks up.
-var lookupRequests = []int64{1, 4, 16}
+var lookupRequests = []int64{1, 2, 4, 8, 16}
 
 // livePoints are decode steps of the live loop, whose host time grows with
 // requests and, with offloading, with layers and what they load; before them the
@@ -139,8 +139,10 @@ func livePoints(s scale) []Point {
 		all = append(all, point(probeKVWrite, s.shapes[0], tokens))
 	}
 	for _, requests := range lookupRequests {
-		missing := 8 * requests // of 2,048 listed by a request with 32 KV heads
-		all = append(all, point(probeLookup, s.shapes[0], requests), point(probeLookupMissing, s.shapes[0], requests, missing), point(probeTable, "", missing))
+		all = append(all, point(probeLookup, s.shapes[0], requests))
+		if missing := 8 * requests; requests != 2 && requests != 8 { // of 2,048 listed by a request with 32 KV heads
+			all = append(all, point(probeLookupMissing, s.shapes[0], requests, missing), point(probeTable, "", missing))
+		}
 	}
 	most, middle := s.layers[len(s.layers)-1], len(s.requests)/2
 	for _, layers := range s.layers {
