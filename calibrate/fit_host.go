@@ -87,6 +87,19 @@ func fitKVWrite(s *Samples, p *hw.Profile, from source) {
 	}
 }
 
+// fitVerdict takes how long the CPU needs to hear of a kernel's end and have the
+// next one under way: what it pays to submit one and wait for it; and what it
+// pays for the first of these alone.
+func fitVerdict(s *Samples, p *hw.Profile, from source) {
+	p.Host.Verdict, p.Host.Submit = hw.Figure{}, hw.Figure{}
+	if submit := s.of(probeSubmit); len(submit) > 0 {
+		p.Host.Submit = perBlock(submit[0].seconds, from, "submitting one kernel")
+	}
+	if sync := s.of(probeSync); len(sync) > 0 {
+		p.Host.Verdict = perBlock(sync[0].seconds, from, "submitting one kernel and synchronising")
+	}
+}
+
 // typicalMean is the mean without samples of three times the median and more,
 // in which something else happened.
 func typicalMean(samples []float64) float64 {

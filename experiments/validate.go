@@ -266,7 +266,7 @@ func (v *Validation) index(lives, simulated []string) error {
 			return err
 		}
 		run := validationRun{Run: p.Label, System: p.System.Name, Model: p.Model, GPU: p.GPU, Rate: p.Workload.Rate, Seed: p.Seed,
-			Variant: strings.TrimSpace(settingsLabel(p.Settings)), DelayS: p.SLO.DelayS}
+			Variant: loadLabel(p.Settings), DelayS: p.SLO.DelayS}
 		for _, path := range []struct {
 			from string
 			into *string
@@ -363,4 +363,11 @@ func safeName(label string) string {
 		}
 		return '_'
 	}, label)
+}
+
+// loadLabel names what the axes set beside the system: systems that differ in a
+// key of their own are compared at one load.
+func loadLabel(settings []Setting) string {
+	load := slices.DeleteFunc(slices.Clone(settings), func(s Setting) bool { return strings.HasPrefix(s.Key, "system.") })
+	return strings.TrimSpace(settingsLabel(load))
 }

@@ -63,6 +63,8 @@ type Device struct {
 	launch  des.Time  // of a layer with block selection
 	lookup  roundTrip // on the GPU
 	missed  des.Time  // of the same, where blocks are missing
+	verdict des.Time  // of progressive attention, until the CPU acts on it
+	submit  des.Time  // of the CPU, for one call of the driver
 	write   des.Time  // of decodes' K and V in a layer, with offloading
 	duplex  float64   // bytes/s of both directions at once
 	waits   waits
@@ -110,8 +112,12 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 		launch:  nanoseconds(gpu.Host.SparseLayer.optional()),
 		lookup:  newLookup(gpu, model),
 		missed:  nanoseconds(gpu.Host.LookupMiss.optional()),
+		submit:  nanoseconds(gpu.Host.Submit.optional()),
 		write:   nanoseconds(gpu.Host.KVWrite.optional()),
 		duplex:  gpu.Link.DuplexCopy.SI(),
+	}
+	if d.verdict = nanoseconds(gpu.Host.Verdict.optional()); d.verdict == 0 {
+		d.verdict = nanoseconds(d.sync.sync)
 	}
 	d.waits = newWaits(gpu, &opts)
 	if opts.LoadEngine != "" {

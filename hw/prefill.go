@@ -14,9 +14,12 @@ import (
 //
 // with q query tokens after prefix earlier ones, H query heads of size d.
 // launch and rate are read at q in log q; so efficiency FLOPs/(t peak) rises
-// with both q and the KV length. Never below FLOPs at peak, nor below the
-// K and V of prefix and chunk at HBM bandwidth, nor, where there is a prefix and
-// the profile has a kernel for paged KV, below that kernel's waves.
+// with both q and the KV length. A CTA walks the keys with a tile of queries, so
+// a chunk takes as long as the shortest row if that is of one tile at most: the
+// last chunk of a prompt is often a few tokens behind thousands. Never below
+// FLOPs at peak, nor below the K and V of prefix and chunk at HBM bandwidth, nor,
+// where there is a prefix and the profile has a kernel for paged KV, below that
+// kernel's waves.
 type prefillAttention struct {
 	peak    peak
 	launch  curve // query tokens, seconds
@@ -43,6 +46,10 @@ func newPrefillAttention(p *Profile, m *Model) prefillAttention {
 	}
 	return a
 }
+
+// queryTile is the queries that a CTA of a prefill kernel takes: 128 in ours, and
+// in FlashAttention-2 with heads of 128.
+const queryTile = 128
 
 // spanFLOPs returns the FLOPs of one request's chunk.
 func (a *prefillAttention) spanFLOPs(s sim.Span) float64 {
@@ -75,12 +82,16 @@ func (a *prefillAttention) seconds(spans []sim.Span) (t float64, short int) {
 		if s.Query <= 0 {
 			continue
 		}
-		q, flops := float64(s.Query), a.spanFLOPs(s)
+		q := float64(s.Query)
+		if shortest := a.rate.x[0]; shortest <= queryTile {
+			q = math.Max(q, shortest)
+		}
+		flops := a.spanFLOPs(sim.Span{Query: int(q), Prefix: s.Prefix})
 		l, _ := a.launch.logLinear(q)
 		r, _ := a.rate.power(q)
 		launch = math.Max(launch, l)
 		t += max(flops/r, a.waves(s), a.peak.floor(flops, (q+float64(s.Prefix))*a.kvBytes))
-		if q < a.rate.x[0] && (short == 0 || s.Query < short) {
+		if float64(s.Query) < a.rate.x[0] && (short == 0 || s.Query < short) {
 			short = s.Query
 		}
 	}

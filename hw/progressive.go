@@ -19,7 +19,9 @@ import (
 // of the launch before. The CPU is at most two launches ahead: it hears of one's
 // verdict before it has blocks loaded for the next but one, so these loads start
 // a round trip after it at the earliest, and only those of a layer's first two
-// launches wait for no verdict. What was loaded for a round that no list reached keeps the link busy
+// launches wait for no verdict. Then it needs a call of the driver for each thing
+// that a launch is made of, one after the other: a launch that attends for less
+// time waits for these. What was loaded for a round that no list reached keeps the link busy
 // and is waited for by the next layer's attention and by the step's end. Not
 // pipelined, the CPU waits for each round's verdict before it loads for the next.
 type progressive struct {
@@ -40,6 +42,10 @@ func newProgressive(p *Profile, m *Model, opts *DeviceOptions) progressive {
 	}
 }
 
+// launchCalls are those of the driver for one launch that loads: the gather, an
+// event behind it, attention's wait for that, attention, an event behind it.
+const launchCalls = 5
+
 // launchSeconds returns the time of one launch of so many rounds that attend to
 // tokens for each KV head, summed over requests.
 func (g *progressive) launchSeconds(rounds int, tokens, requests float64, first bool) float64 {
@@ -59,14 +65,16 @@ func (d *Device) rounds(w *sim.Work) {
 		slow         = d.duplexSlowdown(w.Rounds)
 		launches     = 0
 		waits        des.Time // of the CPU for verdicts
+		cpu          = d.now  // when it is free
 	)
 	for i := 0; i < len(w.Rounds); {
 		r := &w.Rounds[i]
 		if r.Loads > 0 {
-			ready, verdict := before, nanoseconds(d.sync.sync)
+			ready, verdict := before, d.verdict
 			switch pipelined := d.costs.progressive.pipelined; {
 			case pipelined && launches > 1:
-				ready += verdict
+				cpu = max(cpu, before+verdict-d.submit)
+				ready = cpu + d.submit
 			case !pipelined && launches > 0:
 				ready, waits = done+verdict, waits+verdict
 			}
@@ -86,6 +94,10 @@ func (d *Device) rounds(w *sim.Work) {
 		from := done
 		if r.Loads > 0 {
 			from = max(done, loaded)
+			if d.costs.progressive.pipelined && launches > 1 {
+				cpu += launchCalls * d.submit
+				from = max(from, cpu)
+			}
 		}
 		t := d.costs.launchOf(n, float64(tokens), float64(w.Decodes), launches == 0)
 		attention += t

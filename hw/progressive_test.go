@@ -46,7 +46,7 @@ func TestRoundsByHand(t *testing.T) {
 	const tokens = 4 * 16 * 32
 	hits := []sim.Round{{Tokens: tokens}, {Tokens: tokens}, {Tokens: tokens}}
 	got := layerOfRounds(t, p, m, true, hits)
-	if want := nanoseconds(g.launchSeconds(3, 3*tokens, 4, true)); got.Phases.SparseAttention != want || got.Phases.LoadStall != 0 {
+	if want := nanoseconds(g.launchSeconds(3, 3*tokens, 4, true)) + nanoseconds(p.Host.KVWrite.SI()); got.Phases.SparseAttention != want || got.Phases.LoadStall != 0 {
 		t.Errorf("no loads: %v of attention and %v of stall, want %v and none", got.Phases.SparseAttention, got.Phases.LoadStall, want)
 	}
 
@@ -56,7 +56,7 @@ func TestRoundsByHand(t *testing.T) {
 	}
 	rate, _ := loader.rateAt(0)
 	first, next := nanoseconds(g.launchSeconds(1, tokens, 4, true)), nanoseconds(g.launchSeconds(1, tokens, 4, false))
-	verdict := nanoseconds(p.Host.LayerSync.SI())
+	verdict, write := nanoseconds(p.Host.Verdict.SI()), nanoseconds(p.Host.KVWrite.SI())
 	var load des.Time
 	var misses []sim.Round
 	for _, n := range []int64{8, 64} {
@@ -66,13 +66,14 @@ func TestRoundsByHand(t *testing.T) {
 		// Attention of the first begins after one load; the loads follow each other
 		// as long as they are not two rounds ahead of what the CPU has heard of.
 		second := max(2*load, load+first) + next
-		third := max(max(2*load, load+first+verdict)+load, second) + next
-		if third != got.Phases.SparseAttention+got.Phases.LoadStall {
+		calls := load + first + verdict + 4*nanoseconds(p.Host.Submit.SI())
+		third := max(max(2*load, load+first+verdict)+load, second, calls) + next
+		if third += write; third != got.Phases.SparseAttention+got.Phases.LoadStall {
 			t.Errorf("pipelined, %d blocks a round: %v + %v, want %v", n, got.Phases.SparseAttention, got.Phases.LoadStall, third)
 		}
 	}
 	got = layerOfRounds(t, p, m, false, misses[:3])
-	if want := 3*load + first + 2*next; got.Phases.SparseAttention+got.Phases.LoadStall != want {
+	if want := write + 3*load + first + 2*next; got.Phases.SparseAttention+got.Phases.LoadStall != want {
 		t.Errorf("not pipelined: %v + %v, want %v", got.Phases.SparseAttention, got.Phases.LoadStall, want)
 	}
 	if got.Phases.Host < 2*verdict {
