@@ -82,7 +82,7 @@ func (c *Config) deviceUses(m Machine, l *Load) ([]use, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, n := range (&scratch{}).needs(&md, tokens, s.MaxRequests, s.MaxRequests) {
+	for _, n := range (&scratch{}).needs(&md, padded(tokens), s.MaxRequests, padded(s.MaxRequests)) {
 		active += withSpare(n.bytes)
 	}
 	uses := []use{
@@ -103,6 +103,10 @@ func (c *Config) deviceUses(m Machine, l *Load) ([]use, error) {
 		blocks := held/int64(geo.BlockTokens) + int64(min(s.MaxRequests, len(l.Requests)))
 		uses = append(uses, use{"metadata at the most", blocks * int64(geo.Groups()) * geo.MetaBytes, "system.max_requests"})
 		pieces += uses[len(uses)-1].bytes
+		if s.GPULookup() {
+			uses = append(uses, use{"tables of slots at the most", blocks * int64(geo.Groups()) * 4, "system.max_requests"})
+			pieces += uses[len(uses)-1].bytes
+		}
 	}
 	if s.Offload && (s.Prefill == "layer" || s.Prefill == "layer-chunked") {
 		hidden := int64(l.Prompt) * int64(md.Hidden) * 2
@@ -129,6 +133,9 @@ func (c *Config) workspaces(m Machine, blocks int) (int64, error) {
 		}
 		for _, n := range []int{blocks, sim.SelectedBlocks(s), 1, 1, 2 * md.Layers} { // scores, lists, counts, counters, places of digests
 			bytes += withSpare(units * int64(n) * 4)
+		}
+		if s.GPULookup() { // slots, and addresses of loads
+			bytes += withSpare(units*int64(listed)*4) + 2*withSpare(units*int64(listed)*8)
 		}
 	}
 	n, err := m.DecodeWorkspace(&cuda.DecodeArgs{

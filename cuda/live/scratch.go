@@ -46,7 +46,7 @@ func (d *Device) size(s *sim.Step) error {
 			decodes++
 		}
 	}
-	for _, g := range d.scratch.needs(&d.model.Config, tokens, decodes, s.Sampled) {
+	for _, g := range d.scratch.needs(&d.model.Config, padded(tokens), decodes, padded(s.Sampled)) {
 		if err := d.grow(g.b, g.bytes, g.what); err != nil {
 			return err
 		}

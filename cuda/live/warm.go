@@ -5,7 +5,7 @@ import (
 	"sparseserve/sim/kv"
 )
 
-// warm runs a made-up request through every kernel and engine and the linears at every power of two tokens, so that loading kernels, choosing
+// warm runs a made-up request through every kernel and engine and the linears at every number of tokens that they will run at (padded), so that loading kernels, choosing
 // cuBLAS's algorithms and growing buffers is over before the first step that counts. The cache is empty before and after.
 func (d *Device) warm() error {
 	size := d.geo.BlockTokens
@@ -43,7 +43,7 @@ func (d *Device) warmLinears() error {
 	if err := d.m.DeviceSync(); err != nil {
 		return err
 	}
-	for n := 1; n <= tokens; n *= 2 {
+	for n := 1; n <= padded(tokens); n = padded(n + 1) {
 		if err := d.linear(b.h.at, l.qkv, b.qkv.at, n, md.Hidden, md.heads()*md.HeadDim); err != nil {
 			return err
 		}
@@ -58,7 +58,7 @@ func (d *Device) warmLinears() error {
 				return err
 			}
 		}
-		if n <= s.MaxRequests {
+		if n <= padded(s.MaxRequests) {
 			if err := d.linear(b.h.at, md.head, b.logits.at, n, md.Hidden, md.Vocab); err != nil {
 				return err
 			}
