@@ -124,8 +124,8 @@ func cases() map[string]*scenario {
 		add("psa, sinks and a dense layer", small, true, with(psa, func(s *sim.Spec) { s.SinkBlocks, s.DenseLayers, s.Microbatch = 1, 1, 3 }))
 		add("psa, one microbatch", small, true, with(psa, func(s *sim.Spec) { s.Microbatch = 16 }))
 		setBack := with(psa, func(s *sim.Spec) { s.Base, s.ChunkTokens, s.MaxTokens = "vllm-v1", 32, 32 })
-		add("psa, prefills set back", 14*block*group, true, setBack)
-		add("psa, prefills set back in turns", 14*block*group, true, with(setBack, func(s *sim.Spec) { s.Pipelined = false }))
+		add("psa, prefills set back", 15*block*group, true, setBack)
+		add("psa, prefills set back in turns", 15*block*group, true, with(setBack, func(s *sim.Spec) { s.Pipelined = false }))
 		all[model+"/psa, prefills set back"].resumes, all[model+"/psa, prefills set back in turns"].resumes = true, true
 		add("psa, layer", 2*small, false, with(psa, func(s *sim.Spec) { s.Prefill = "layer" }))
 		add("psa, layer in turns", 2*small, false, with(psa, func(s *sim.Spec) { s.Prefill, s.MaxInject, s.BatchControl, s.Pipelined = "layer", 400, true, false }))
