@@ -10,6 +10,8 @@
 //
 // It runs on a Machine (machine.go): a GPU, or Go on the host for tiny models, where every access to memory is checked.
 //
+// With system.lookup = "gpu" the GPU finds the slots of what the server lists (lookup.go), and Move names changes to its tables in place of loads.
+//
 // Where attention is progressive (PSA), progressive.go and rounds.go stand in for loads and decode attention of Compute: both go round by round.
 //
 // Beside the device: Forced has a model tell the time while the device does the work, Shadow writes down what each step asked so that a model can
