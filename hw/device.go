@@ -101,6 +101,9 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 	if opts.SaveBufferBytes < 0 {
 		return nil, fmt.Errorf("save buffer: want 0 bytes or more, got %d", opts.SaveBufferBytes)
 	}
+	if opts.GPULookup && !gpu.Host.Lookup.Set() {
+		return nil, fmt.Errorf("profile %s has no host.lookup, what the GPU takes to look a layer's lists up; calibrate the card, or set system.lookup = \"host\"", gpu.Name)
+	}
 	d := &Device{
 		costs:   newCoster(gpu, model, &opts),
 		opts:    opts,

@@ -2,6 +2,7 @@ package hw
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"sparseserve/sim"
@@ -160,5 +161,14 @@ func TestGPULookup(t *testing.T) {
 		if got := p.LookupSeconds(4*64*int64(m.KVHeads), loads) + lists.seconds(tokens); math.Abs(got-want) > 1e-12 {
 			t.Errorf("%d loads: the profile says %g s, want %g", loads, got, want)
 		}
+	}
+}
+
+// A card on which it was not measured does not look up for nothing.
+func TestGPULookupNeedsItsFigure(t *testing.T) {
+	p, m := mustProfile(t, "a100-80gb"), mustModel(t, "lwm-7b")
+	_, err := NewDevice(p, m, DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true, GPULookup: true})
+	if err == nil || !strings.Contains(err.Error(), "a100-80gb has no host.lookup") {
+		t.Errorf("error %v", err)
 	}
 }
