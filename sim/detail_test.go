@@ -38,7 +38,7 @@ func TestDetailWhenSavesLandWithinTheStep(t *testing.T) {
 // follow runs the scenario on a device that keeps track of every block.
 func (c *scenario) follow(t fatal) {
 	c.detail, c.spec.Heads = true, "full"
-	m := &shadow{scenario: c, hbm: map[int32]content{}, dram: map[place]bool{}, stash: map[place]int{}, dense: map[place]int{}}
+	m := &shadow{scenario: c, hbm: map[int32]content{}, dram: map[place]bool{}, stash: map[place]int{}, dense: map[place]int{}, tables: tables{id: map[int32]int{}, slot: map[place]int32{}}}
 	o := &outcome{spy: &spy{Device: c.modelled(t, profile(t, c.gpu))}}
 	m.Device = o.spy
 	o.server = c.server(t, m)
@@ -76,6 +76,7 @@ type shadow struct {
 	dram  map[place]bool    // full blocks
 	stash map[place]int     // tokens of a layer-segmented prefill's open blocks
 	dense map[place]int     // tokens, without offloading
+	tables
 }
 
 func (m *shadow) Begin(s *sim.Step) error {
@@ -83,6 +84,7 @@ func (m *shadow) Begin(s *sim.Step) error {
 		m.drop(d.ID)
 	}
 	m.step = *s
+	m.tables.begin(s)
 	ids := m.ids()
 	for i := range s.Rows {
 		if r := &s.Rows[i]; !r.Decode && r.From == 0 && r.LayerFrom == 0 && ids[r.ID] {
@@ -155,6 +157,11 @@ func (m *shadow) Compute(layer int, w *sim.Work) error {
 	if len(w.Rounds) > 0 {
 		if err := m.rounds(layer, w); err != nil {
 			return fmt.Errorf("layer %d, %+v: %w", layer, w, err)
+		}
+	}
+	if m.spec.GPULookup() {
+		if err := m.lookUp(layer, w); err != nil {
+			return fmt.Errorf("layer %d, %+v: table: %w", layer, w, err)
 		}
 	}
 	m.moves = kv.Moves{}
@@ -235,8 +242,12 @@ func (m *shadow) decode(layer, i, head int, w *sim.Work) error {
 	if at < 0 {
 		return fmt.Errorf("the open block, %d, is not among %v", open.block, list)
 	}
-	if m.spec.Offload && w.Lists.Open[unit] != w.Lists.Slot[unit*w.Lists.Stride:][at] {
-		return fmt.Errorf("the open block is said to lie in slot %d, the list has it in %d", w.Lists.Open[unit], w.Lists.Slot[unit*w.Lists.Stride:][at])
+	slots := w.Lists.Slot
+	if m.spec.GPULookup() {
+		slots = m.found
+	}
+	if m.spec.Offload && w.Lists.Open[unit] != slots[unit*w.Lists.Stride:][at] {
+		return fmt.Errorf("the open block is said to lie in slot %d, the list has it in %d", w.Lists.Open[unit], slots[unit*w.Lists.Stride:][at])
 	}
 	seen := map[int32]bool{}
 	for j, b := range list {
@@ -254,7 +265,7 @@ func (m *shadow) decode(layer, i, head int, w *sim.Work) error {
 			}
 			continue
 		}
-		slot := w.Lists.Slot[unit*w.Lists.Stride:][j]
+		slot := slots[unit*w.Lists.Stride:][j]
 		if kept, ok := m.stash[p]; ok { // the first decode after a layer-segmented prefill
 			delete(m.stash, p)
 			m.hbm[slot] = content{p, kept}
