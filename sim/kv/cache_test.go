@@ -41,6 +41,10 @@ type script struct {
 	step   int
 	next   int
 	naive  []naive // by pool, told of hits; nil under LRU, which ref checks
+
+	mirror         mirror // hears of changes in place of these two; nil: nobody does
+	before, during int    // evictions that it heard of: before a Fill, and in it
+	spare          int64  // bytes that may be reserved while it listens
 }
 
 // newScript returns a script over an empty cache of a small random model.
@@ -58,7 +62,8 @@ func newScript(t *rapid.T, cfg Config) *script {
 		t.Fatal(err)
 	}
 	return &script{t: t, c: c, seqs: map[int]*Seq{}, tokens: map[int]int{}, prev: map[int][][]uint16{},
-		ref: &reference{slots: slots, window: cfg.Window, used: map[[3]int][2]int{}, history: map[int][]map[[2]int]bool{}}}
+		spare: int64(slots-least*geo.Groups()) * geo.BlockBytes,
+		ref:   &reference{slots: slots, window: cfg.Window, used: map[[3]int][2]int{}, history: map[int][]map[[2]int]bool{}}}
 }
 
 // run opens, decodes and frees requests at random.
@@ -76,6 +81,8 @@ func (x *script) run() {
 		case op == 1 && len(ids) > 0:
 			id := ids[rapid.IntRange(0, len(ids)-1).Draw(t, "free")]
 			x.free(id)
+		case op == 2 && x.mirror != nil:
+			x.reserve(x.seqs[ids[rapid.IntRange(0, len(ids)-1).Draw(t, "reserves")]])
 		default:
 			var batch []int
 			for _, id := range ids {
@@ -185,6 +192,7 @@ func (x *script) decode(ids []int) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		x.hear()
 		if int(loads) != wantMiss {
 			t.Fatalf("step %d layer %d: %d loads, reference misses %d", x.step, li, loads, wantMiss)
 		}
@@ -201,7 +209,7 @@ func (x *script) decode(ids []int) {
 		}
 		for key := range after {
 			u, known := x.ref.used[key]
-			if x.naive == nil && known && !use[key] && !x.held(key) && before[key] && earlier(u, newest) {
+			if x.naive == nil && x.mirror == nil && known && !use[key] && !x.held(key) && before[key] && earlier(u, newest) {
 				t.Fatalf("step %d layer %d: kept %v last used %v, evicted one used %v", x.step, li, key, u, newest)
 			}
 		}
@@ -291,6 +299,7 @@ func (x *script) open(geo Geometry) {
 			if _, err := x.c.Fill(li); err != nil {
 				x.t.Fatal(err)
 			}
+			x.hear()
 		}
 		x.c.Saved(s, s.full)
 		x.c.Unpin(s)
@@ -310,6 +319,7 @@ func (x *script) free(id int) {
 	for _, n := range x.naive {
 		n.gone(x.seqs[id].id)
 	}
+	x.mirror.forget(x.seqs[id])
 	x.c.Free(x.seqs[id])
 	delete(x.seqs, id)
 	for key := range x.ref.used {
