@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -19,8 +20,36 @@ func TestDetailSufficesForTables(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawScenario(t)
 		c.spec.Attention, c.spec.Offload, c.spec.LoadEngine, c.spec.Lookup = "sparse", true, "flash", sim.LookupGPU
+		if rapid.Bool().Draw(t, "ahead") { // blocks that are only loaded are rare
+			c.spec.Selection, c.spec.Pipelined = "psa", true
+		}
 		c.follow(t)
 	})
+}
+
+// What the device itself selects is known too late for the host's cache to go ahead of the lookup.
+func TestNoTablesForADeviceThatSelects(t *testing.T) {
+	spec := sim.Spec{
+		Attention: "sparse", Selection: "arkvale", BudgetTokens: 64, BlockTokens: 16, WindowBlocks: 1,
+		Offload: true, LoadEngine: "flash", SaveEngine: "flash", Lookup: sim.LookupGPU, Eviction: "lru", Pool: "unified", DRAMGiB: 1,
+		Base: "vllm", MaxRequests: 1, MaxTokens: 64, Window: 1, Prefill: "layer", ChunkTokens: 64, Heads: "full",
+	}
+	model := tiny(1, 1)
+	cfg := sim.Config{
+		Spec: spec, Geometry: model.Geometry(16), HBMBytes: 1 << 20, Library: library(t, &spec), Detail: true,
+		Model: sim.Model{Layers: 1, KVHeads: 1, Hidden: model.Hidden, MaxContext: model.MaxContext},
+	}
+	if _, err := sim.NewServer(cfg); err != nil {
+		t.Fatal(err)
+	}
+	cfg.DeviceSelects = true
+	if _, err := sim.NewServer(cfg); err == nil || !strings.Contains(err.Error(), `system.lookup = "host"`) {
+		t.Errorf("error is %v, want one of system.lookup", err)
+	}
+	cfg.Spec.Lookup = "host"
+	if _, err := sim.NewServer(cfg); err != nil {
+		t.Error(err)
+	}
 }
 
 // tables are those of a device that looks blocks up itself.
