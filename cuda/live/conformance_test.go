@@ -93,6 +93,9 @@ func cases() map[string]*scenario {
 		add("offload", room, false, offload)
 		small := 20 * block * group
 		add("offload, small", small, true, offload)
+		add("offload, short of DRAM", small, false, with(offload, func(s *sim.Spec) { s.DRAMGiB = float64(14*block*group) / (1 << 30) }))
+		all[model+"/offload, short of DRAM"].preempts = true
+		add("offload, small, with a dense layer", small, true, with(offload, func(s *sim.Spec) { s.DenseLayers = 1 }))
 		add("offload, memcpy", small, true, with(offload, func(s *sim.Spec) { s.LoadEngine, s.SaveEngine = "memcpy", "memcpy" }))
 		add("offload, batched and gpu", small, true, with(offload, func(s *sim.Spec) { s.LoadEngine, s.SaveEngine = "batched", "gpu" }))
 		add("offload, dense", room, false, with(offload, func(s *sim.Spec) { s.Attention = "full" }))
@@ -131,19 +134,20 @@ func cases() map[string]*scenario {
 		add("psa, layer in turns", 2*small, false, with(psa, func(s *sim.Spec) { s.Prefill, s.MaxInject, s.BatchControl, s.Pipelined = "layer", 400, true, false }))
 		add("psa, everything", room, false, with(psa, func(s *sim.Spec) { s.Epsilon = 1 - 1e-15 }))
 		add("psa, everything in HBM", room, false, with(psa, func(s *sim.Spec) { s.Epsilon, s.Offload = 1-1e-15, false }))
+		if group%int64(shape.Layers) == 0 {
+			add("psa, per-layer pools", 2*small, false, with(psa, func(s *sim.Spec) { s.Pool = "per-layer" }))
+			add("per-layer pools", 2*small, false, with(offload, func(s *sim.Spec) { s.Pool = "per-layer" }))
+		}
 		gpu := func(s *sim.Spec) { s.Lookup = sim.LookupGPU }
 		for _, of := range []string{
 			"offload", "offload, small", "offload, fifo", "offload, control", "layer", "layer, several a step", "layer-chunked",
 			"psa", "psa, small", "psa, heads together, small", "psa, in turns", "psa, sinks and a dense layer", "psa, one microbatch",
 			"psa, prefills set back", "psa, prefills set back in turns", "psa, layer", "psa, layer in turns", "psa, everything",
+			"offload, short of DRAM", "offload, small, with a dense layer", "psa, per-layer pools", "per-layer pools",
 		} {
 			c := *all[model+"/"+of]
 			c.spec = with(c.spec, gpu)
 			all[model+"/gpu lookup: "+of] = &c
-		}
-		if group%int64(shape.Layers) == 0 {
-			add("psa, per-layer pools", 2*small, false, with(psa, func(s *sim.Spec) { s.Pool = "per-layer" }))
-			add("per-layer pools", 2*small, false, with(offload, func(s *sim.Spec) { s.Pool = "per-layer" }))
 		}
 	}
 	return all
