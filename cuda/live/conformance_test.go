@@ -95,6 +95,8 @@ func cases() map[string]*scenario {
 		add("offload, small", small, true, offload)
 		add("offload, short of DRAM", small, false, with(offload, func(s *sim.Spec) { s.DRAMGiB = float64(14*block*group) / (1 << 30) }))
 		all[model+"/offload, short of DRAM"].preempts = true
+		// Prefills have steps of their own, in which they evict what decodes.
+		add("offload, small, plain prefill", small, true, with(offload, func(s *sim.Spec) { s.Prefill, s.MaxTokens = "plain", 200 }))
 		add("offload, small, with a dense layer", small, true, with(offload, func(s *sim.Spec) { s.DenseLayers = 1 }))
 		add("offload, memcpy", small, true, with(offload, func(s *sim.Spec) { s.LoadEngine, s.SaveEngine = "memcpy", "memcpy" }))
 		add("offload, batched and gpu", small, true, with(offload, func(s *sim.Spec) { s.LoadEngine, s.SaveEngine = "batched", "gpu" }))
@@ -143,7 +145,7 @@ func cases() map[string]*scenario {
 			"offload", "offload, small", "offload, fifo", "offload, control", "layer", "layer, several a step", "layer-chunked",
 			"psa", "psa, small", "psa, heads together, small", "psa, in turns", "psa, sinks and a dense layer", "psa, one microbatch",
 			"psa, prefills set back", "psa, prefills set back in turns", "psa, layer", "psa, layer in turns", "psa, everything",
-			"offload, short of DRAM", "offload, small, with a dense layer", "psa, per-layer pools", "per-layer pools",
+			"offload, short of DRAM", "offload, small, plain prefill", "offload, small, with a dense layer", "psa, per-layer pools", "per-layer pools",
 		} {
 			c := *all[model+"/"+of]
 			c.spec = with(c.spec, gpu)

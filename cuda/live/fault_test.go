@@ -277,7 +277,7 @@ func TestMemoryIsCheckedFirst(t *testing.T) {
 // What is said to be needed is at least what a run takes.
 func TestMemoryNeededIsNotLessThanTaken(t *testing.T) {
 	load := live.Load{Requests: []int{148, 100, 98, 84, 53, 49, 6}, Prompt: 130}
-	for _, name := range []string{"mha/layer", "gqa/offload", "mha/sparse", "gqa/dense", "gqa/plain prefill"} {
+	for _, name := range []string{"mha/layer", "gqa/offload", "mha/sparse", "gqa/dense", "gqa/plain prefill", "mha/gpu lookup: layer", "gqa/gpu lookup: psa"} {
 		c := cases()[name]
 		source, err := weights.NewRandom(c.shape, 7)
 		if err != nil {
