@@ -44,10 +44,10 @@ func Room(d Device, layer, words int) []int32 {
 }
 
 // layerLists is what one layer's decodes read, kept from step to step: little
-// of it changes. An entry of Block beyond a unit's count is -1; all others are
-// of the step in which the layer was last listed. An entry that stays has the
-// slot that it had, unless the layer's loads name it: a block gets a slot only
-// where it is loaded or where it begins to exist.
+// of it changes. An entry of Block beyond a unit's count, or beyond what is Named,
+// is -1; all others are of the step in which the layer was last listed. An entry
+// that stays has the slot that it had, unless the layer's loads name it: a block
+// gets a slot only where it is loaded or where it begins to exist.
 type layerLists struct {
 	Lists
 	words   []int32

@@ -5,8 +5,8 @@ import (
 	"sparseserve/sim/kv"
 )
 
-// warm runs a made-up request through every kernel and engine and the linears at every number of tokens that they will run at (padded), so that loading kernels, choosing
-// cuBLAS's algorithms and growing buffers is over before the first step that counts. The cache is empty before and after.
+// warm runs a made-up request through every kernel and engine and the linears at every number of tokens that they will run at (padded), so that
+// loading kernels, choosing cuBLAS's algorithms and growing buffers is over before the first step that counts. The cache is empty before and after.
 func (d *Device) warm() error {
 	size := d.geo.BlockTokens
 	prompt := 3*size + 5

@@ -7,8 +7,8 @@ import "slices"
 // by itself, in the order of Missed.
 
 // Missed names the blocks that the last Fill loads as Refs does, in the order in
-// which they got their slots: request by request, group by group, and in each as
-// its selection lists them. Valid until the next Fill.
+// which they were asked for: prefills' first, then request by request, group by
+// group, and in each as its selection lists them. Valid until the next Fill.
 func (c *Cache) Missed() []BlockRef {
 	if c.microbatch > 0 {
 		return c.sorted // sortRefs has left them there
