@@ -31,7 +31,8 @@ type nothing struct {
 
 const nothingOnDevice = 1 << 40 // addresses of device memory begin here
 
-func (n *nothing) Init(int) error { return nil }
+func (n *nothing) Init(int) error                   { return nil }
+func (n *nothing) Device() (cuda.DeviceInfo, error) { return cuda.DeviceInfo{}, nil }
 func (n *nothing) DeviceAlloc(bytes int64) (cuda.Ptr, error) {
 	return cuda.Ptr(n.next.Add((bytes+4095)/4096*4096) - (bytes+4095)/4096*4096 + nothingOnDevice), nil
 }

@@ -39,6 +39,10 @@ func (d *Device) warmLinears() error {
 	if err := d.size(&sim.Step{Rows: rows, Sampled: s.MaxRequests}); err != nil {
 		return err
 	}
+	info, err := d.m.Device()
+	if err != nil || info.DriverVersion == 0 { // the reference in Go: no kernels to load, nothing to choose
+		return err
+	}
 	b, l := &d.scratch, &md.layers[0]
 	if err := d.m.DeviceSync(); err != nil {
 		return err
