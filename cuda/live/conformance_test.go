@@ -1,7 +1,6 @@
 package live_test
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"math"
@@ -9,15 +8,10 @@ import (
 	"testing"
 
 	"sparseserve/cuda"
-	"sparseserve/cuda/live"
 	"sparseserve/cuda/oracle"
 	"sparseserve/cuda/soft"
 	"sparseserve/cuda/weights"
-	"sparseserve/hw"
 	"sparseserve/sim"
-	"sparseserve/sim/des"
-	"sparseserve/sim/dsa"
-	"sparseserve/traces"
 )
 
 // Whatever the system, every emitted token's logits are those of the float64 model that reads the same blocks: dense and sparse attention,
@@ -153,211 +147,6 @@ func cases() map[string]*scenario {
 		}
 	}
 	return all
-}
-
-// workload is a handful of requests, short and long, odd and even.
-type workload struct{ next int }
-
-func (w *workload) Next() (sim.Arrival, bool, error) {
-	lengths := []struct{ prompt, output int }{{33, 20}, {1, 5}, {130, 18}, {64, 20}, {97, 3}, {16, 33}, {81, 17}}
-	if w.next == len(lengths) {
-		return sim.Arrival{}, false, nil
-	}
-	l := lengths[w.next]
-	w.next++
-	return sim.Arrival{At: des.Time(w.next) * 300 * des.Microsecond, Prompt: l.prompt, Output: l.output}, true, nil
-}
-
-// run is what a run left.
-type run struct {
-	*scenario
-	metrics *sim.Metrics
-	model   *oracle.Llama
-	tokens  map[int][]int32
-	logits  map[int]map[int][]cuda.Half // by request and position
-	lists   map[place][]int             // blocks that a unit attended to; absent: all
-	rows    []sim.Row
-	chosen  map[place][]int // by the model's metadata
-	used    map[place]int   // blocks that progressive attention counted
-
-	steps    []sim.StepRecord
-	counters []live.Counters // after each step
-}
-
-type place struct{ id, position, layer, head int }
-
-func (c *scenario) run(t *testing.T, m live.Machine) *run {
-	t.Helper()
-	source, err := weights.NewRandom(c.shape, 7)
-	if err != nil {
-		t.Fatal(err)
-	}
-	shape := source.Config()
-	r := &run{scenario: c, tokens: map[int][]int32{}, logits: map[int]map[int][]cuda.Half{}, lists: map[place][]int{}, chosen: map[place][]int{}, used: map[place]int{}}
-	if r.model, err = weights.Reference(source, weights.Half); err != nil {
-		t.Fatal(err)
-	}
-	model := tiny(&shape)
-	device, err := live.New(m, live.Config{
-		Spec: &c.spec, Geometry: model.Geometry(c.spec.BlockTokens), Weights: source, KVBytes: c.kvBytes, Seed: 3, SplitEvery: 2,
-		Finished: func(id int, tokens []int32) { r.tokens[id] = tokens },
-		Logits: func(id, position int, logits []cuda.Half) {
-			if r.logits[id] == nil {
-				r.logits[id] = map[int][]cuda.Half{}
-			}
-			r.logits[id][position] = append([]cuda.Half(nil), logits...)
-		},
-		Selects:  c.selects,
-		Attended: func(id, position, layer, head, blocks int) { r.used[place{id, position, layer, head}] = blocks },
-		Chosen: func(id, position, layer, head int, blocks []int32) {
-			for _, b := range blocks {
-				r.chosen[place{id, position, layer, head}] = append(r.chosen[place{id, position, layer, head}], int(b))
-			}
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	modelled, err := modelledDevice(&c.spec, &model)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg := c.server(&model)
-	cfg.Detail, cfg.DeviceSelects, cfg.Device = true, c.selects, &witness{Forced: live.Forced{Real: device, Model: modelled}, run: r}
-	if c.selects {
-		cfg.Library = nil
-	}
-	if c.record != nil {
-		if cfg.Recorder, err = dsa.NewRecorder(c.record, cfg.SelectionShape()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	server, err := sim.NewServer(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	steps := &counted{device: device, each: c.each}
-	if r.metrics, err = server.Run(context.Background(), &workload{}, steps); err != nil {
-		t.Fatal(err)
-	}
-	// The device learns of finished requests with the next step; this one has none.
-	if err := device.Begin(&sim.Step{Index: int64(len(steps.steps)), Dropped: server.Dropped()}); err != nil {
-		t.Fatal(err)
-	}
-	r.steps, r.counters = steps.steps, steps.counters
-	if c.record != nil {
-		if err := cfg.Recorder.Close(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if got := device.Counters(); got.Loaded != steps.loaded || got.Saved != steps.saved || got.Steps != int64(len(steps.steps)) {
-		t.Errorf("the device loaded %d and saved %d blocks in %d steps, the server counts %d and %d in %d", got.Loaded, got.Saved, got.Steps, steps.loaded, steps.saved, len(steps.steps))
-	}
-	if err := device.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
-
-func tiny(shape *weights.Config) hw.Model {
-	return hw.Model{
-		Name: "tiny", Layers: shape.Layers, Hidden: shape.Hidden, QHeads: shape.HeadsQ, KVHeads: shape.HeadsKV, HeadDim: shape.HeadDim, FFN: shape.FFN,
-		Vocab: shape.Vocab, MaxContext: 400, Tokenizer: "llama2", WeightBytesEach: 2, KVBytesEach: 2,
-	}
-}
-
-// flatScores are those of heads that are flatter than a model's, so that
-// progressive attention goes on for several rounds and ends in different ones
-// even in the short contexts of these tests.
-func flatScores() traces.ScoreParams {
-	p := traces.DefaultScores
-	p.Skew, p.SkewLayers, p.SkewHeads, p.SkewTokens, p.Sink, p.Error = 1.5, 0.25, 0.2, 0.2, 4, 0.4
-	return p
-}
-
-// server is the server of a scenario; it lacks a device.
-func (c *scenario) server(m *hw.Model) sim.Config {
-	cfg := sim.Config{
-		Spec: c.spec, Model: sim.Model{Layers: m.Layers, KVHeads: m.KVHeads, Hidden: m.Hidden, MaxContext: m.MaxContext},
-		Geometry: m.Geometry(c.spec.BlockTokens), HBMBytes: c.kvBytes, Seed: 3,
-	}
-	if c.spec.Sparse() {
-		cfg.Library = library(&c.spec)
-	}
-	return cfg
-}
-
-func library(s *sim.Spec) *dsa.Library {
-	policy, named, err := s.Policy()
-	if err != nil {
-		panic(err)
-	}
-	return dsa.NewLibrary(traces.NewScores(flatScores(), 1), policy, dsa.Setting{Digest: named.Digest, Sinks: s.SinkBlocks, Window: s.WindowBlocks, Queries: 2}, 2)
-}
-
-func modelledDevice(s *sim.Spec, m *hw.Model) (*hw.Device, error) {
-	gpu, err := hw.LoadProfile("h200")
-	if err != nil {
-		return nil, err
-	}
-	opts := hw.DeviceOptions{}
-	if s.Offload {
-		opts = hw.DeviceOptions{LoadEngine: s.LoadEngine, SaveEngine: s.SaveEngine, Offload: true, SaveBufferBytes: int64(s.SaveBuffer * (1 << 20))}
-	}
-	if s.Progressive() {
-		opts.Microbatch, opts.Pipelined = s.Microbatch, s.Pipelined
-	}
-	return hw.NewDevice(gpu, m, opts)
-}
-
-// counted keeps and sums up what the server records.
-type counted struct {
-	device        *live.Device // nil: none that counts
-	steps         []sim.StepRecord
-	counters      []live.Counters // of the device, after each step
-	loaded, saved int64
-	each          func() // nil: nothing
-}
-
-func (c *counted) Request(*sim.Record) error { return nil }
-func (c *counted) Gap(des.Time)              {}
-func (c *counted) Step(r *sim.StepRecord) error {
-	c.steps = append(c.steps, *r)
-	if c.device != nil {
-		c.counters = append(c.counters, c.device.Counters())
-	}
-	if c.each != nil {
-		c.each()
-	}
-	c.loaded += r.Loaded
-	c.saved += r.Saved
-	return nil
-}
-
-// witness notes which blocks each decode attends to.
-type witness struct {
-	live.Forced
-	run *run
-}
-
-func (w *witness) Begin(s *sim.Step) error {
-	w.run.rows = append(w.run.rows[:0], s.Rows...)
-	return w.Forced.Begin(s)
-}
-
-func (w *witness) Compute(layer int, work *sim.Work) error {
-	heads := w.run.shape.HeadsKV
-	for i := 0; i < work.Decodes && work.Lists != nil; i++ {
-		for h := range heads {
-			unit, l := i*heads+h, work.Lists
-			var blocks []int
-			for _, b := range l.Block[unit*l.Stride:][:l.Count[unit]] {
-				blocks = append(blocks, int(b))
-			}
-			w.run.lists[place{w.run.rows[i].ID, w.run.rows[i].From, layer, h}] = blocks
-		}
-	}
-	return w.Forced.Compute(layer, work)
 }
 
 // check compares every emitted token with the oracle, which is given the same tokens.
