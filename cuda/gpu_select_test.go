@@ -14,7 +14,10 @@ import (
 
 func TestGPUDigest(t *testing.T) {
 	onGPU(t, func(g *gpu) {
-		for _, c := range []struct{ dim, block, count int }{{128, 32, 100}, {128, 16, 3}, {64, 32, 7}, {64, 64, 1}} {
+		for _, c := range []struct{ dim, block, count int }{
+			{128, 32, 100}, {128, 32, 300}, {128, 16, 3}, {128, 8, 5}, {128, 64, 33}, {64, 8, 9}, {64, 16, 4}, {64, 32, 7}, {64, 64, 1},
+			{128, 1, 6}, {128, 7, 6}, {128, 45, 6}, {128, 100, 6}, {64, 3, 6}, {64, 61, 6}, {64, 200, 6}, // no power of two; more than one tile
+		} {
 			size := 2 * c.block * c.dim
 			pool, poolF := g.normal(2*c.count*size, 2)
 			slots, places := g.r.Perm(2 * c.count)[:c.count], g.r.Perm(2 * c.count)[:c.count]

@@ -12,7 +12,7 @@ import (
 )
 
 func main() {
-	only := flag.String("only", "", "comma-separated sections: link, load, pool, save, decode, balance, psa, pipeline, select, prefill, paged, layer, linear, contention, spread")
+	only := flag.String("only", "", "comma-separated sections: link, load, pool, save, decode, balance, psa, pipeline, select, digest, prefill, paged, layer, linear, contention, spread")
 	library := flag.String("library", "", "path of libsparseserve.so")
 	warm := flag.Bool("warm", false, "leave in the L2 what the sample before left there")
 	flag.Parse()
@@ -42,7 +42,7 @@ func run(path, only string, warm bool) error {
 			name string
 			run  func(*bench) error
 		}{
-			{"link", link}, {"load", loads}, {"pool", pools}, {"save", saves}, {"decode", decode}, {"balance", balance}, {"psa", psa}, {"pipeline", psaPipeline}, {"select", selection}, {"prefill", prefill}, {"paged", pagedPrefill}, {"layer", layer}, {"linear", linears},
+			{"link", link}, {"load", loads}, {"pool", pools}, {"save", saves}, {"decode", decode}, {"balance", balance}, {"psa", psa}, {"pipeline", psaPipeline}, {"select", selection}, {"digest", digests}, {"prefill", prefill}, {"paged", pagedPrefill}, {"layer", layer}, {"linear", linears},
 			{"contention", contention}, {"spread", spread},
 		}
 		for _, section := range sections {
