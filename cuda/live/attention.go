@@ -63,7 +63,8 @@ func (d *Device) beginDecodes(s *sim.Step) error {
 	return nil
 }
 
-// attend writes K and V of the layer's tokens to their blocks, where ready has not, sees to the blocks that became full, and runs attention of all rows.
+// attend writes K and V of the layer's tokens to their blocks, where ready has not, sees to the blocks that became full, and runs attention of all
+// rows. Q and K of prefills are turned here, where their blocks' slots are known: the kernel that turns them then writes them too.
 func (d *Device) attend(layer int, w *sim.Work) error {
 	p := &d.plan
 	p.clear()
@@ -110,6 +111,16 @@ func (d *Device) attend(layer int, w *sim.Work) error {
 			return err
 		}
 	}
+	for i := range p.ropes {
+		if err := d.m.Rope(&p.ropes[i], d.stream); err != nil {
+			return err
+		}
+	}
+	if len(p.ropes) > 0 {
+		if err := d.clock.mark(phaseLinears); err != nil {
+			return err
+		}
+	}
 	if err := d.closeBlocks(layer); err != nil {
 		return err
 	}
@@ -143,7 +154,8 @@ func (d *Device) attend(layer int, w *sim.Work) error {
 // plan is what one layer's attention launches once its arrays are on the GPU.
 type plan struct {
 	opens    []cuda.BlocksArgs // open blocks of finished layer-segmented prefills, into their slots
-	writes   []cuda.RopeArgs
+	writes   []cuda.RopeArgs   // of decodes
+	ropes    []cuda.RopeArgs   // of prefills
 	stashes  []cuda.BlocksArgs // open blocks of running ones, into their stash
 	closed   []closed
 	saves    []part // of closed, in order
@@ -152,7 +164,8 @@ type plan struct {
 }
 
 func (p *plan) clear() {
-	p.opens, p.writes, p.stashes, p.closed, p.saves, p.prefills = p.opens[:0], p.writes[:0], p.stashes[:0], p.closed[:0], p.saves[:0], p.prefills[:0]
+	p.opens, p.writes, p.ropes, p.stashes = p.opens[:0], p.writes[:0], p.ropes[:0], p.stashes[:0]
+	p.closed, p.saves, p.prefills = p.closed[:0], p.saves[:0], p.prefills[:0]
 }
 
 // layerPool is where the layer's slots begin: without offloading each layer has its own part.
@@ -330,7 +343,7 @@ func (d *Device) planPrefill(layer int, w *sim.Work, i int) error {
 		write.Pool, write.Table = d.layerPool(layer), table
 		full.slots, full.stride = slots, blocks
 	}
-	p.writes = append(p.writes, write)
+	p.ropes = append(p.ropes, write)
 	full.pool = write.Pool
 	if full.to > full.from {
 		p.closed = append(p.closed, full)

@@ -7,7 +7,7 @@ import (
 	"sparseserve/sim"
 )
 
-// ready computes Q, K and V of a layer, once.
+// ready computes Q, K and V of a layer, once; attend turns those of prefills, and writes them to their blocks at one go.
 func (d *Device) ready(layer int) error {
 	a, s, md := &d.active, &d.scratch, d.model
 	if a.layer == layer {
@@ -35,12 +35,6 @@ func (d *Device) ready(layer int) error {
 			rope = d.decodeWrite(layer)
 		}
 		rope.QOut = s.q.at
-		if err := d.m.Rope(&rope, d.stream); err != nil {
-			return err
-		}
-	}
-	if n < a.tokens {
-		rope := d.rope(n, a.tokens)
 		if err := d.m.Rope(&rope, d.stream); err != nil {
 			return err
 		}
