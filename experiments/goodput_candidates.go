@@ -18,6 +18,9 @@ type Candidate struct {
 
 // Candidates lists what the sweep compares: its points less rates and seeds.
 func (s *Sweep) Candidates() ([]Candidate, error) {
+	if _, err := s.Points(); err != nil { // one of them stands there twice
+		return nil, err
+	}
 	var candidates []Candidate
 	hashes := newHasher()
 	seen := map[string]int{}

@@ -244,6 +244,10 @@ grid.workload.requests = [5, 6]
 	if c = load("", "goodput.start=0.7"); c[0].Start != 0.7 {
 		t.Errorf("starts at %g", c[0].Start)
 	}
+	twice := mustSweep(t, write(t, "s.toml", "[[axis]]\ngrid.system.window = [4, 8, 4]\n"), "system.preset=vllm")
+	if _, err := twice.Candidates(); err == nil || !strings.Contains(err.Error(), "runs twice: with system.window = 4") {
+		t.Errorf("a candidate that stands there twice: error %v", err)
+	}
 }
 
 func TestReplayedTimesHaveNoGoodput(t *testing.T) {

@@ -33,11 +33,14 @@ func WritePlan(dir string, found []Goodput) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	plan, table := filepath.Join(dir, planFile), filepath.Join(dir, trailFile)
-	if err := writeFile(plan, append(text, '\n')); err != nil {
+	if err := clearLeft(dir, planFile, trailFile); err != nil {
 		return nil, err
 	}
-	return []string{plan, table}, writeFile(table, trail)
+	plan, table := filepath.Join(dir, planFile), filepath.Join(dir, trailFile)
+	if err := writeFile(plan, append(text, '\n')); err != nil {
+		return nil, keptWhenFull(err)
+	}
+	return []string{plan, table}, keptWhenFull(writeFile(table, trail))
 }
 
 // trailTable lists every trial in the order of the search. A row whose seed is

@@ -222,8 +222,15 @@ func TestStoreReplacesAnEarlierRun(t *testing.T) {
 	if _, err := runAll(t, dir, mustLoad(t, "", "workload.requests=3"), 1, pretend); err != nil {
 		t.Fatal(err)
 	}
+	killed := filepath.Join(other, ".requests.csv123") // of a run that never ended
+	if err := os.WriteFile(killed, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := runAll(t, dir, mustLoad(t, "", "workload.requests=3", "system.preset=vllm", "workload.rate=1"), 1, pretend); err != nil {
 		t.Fatal(err)
+	}
+	if _, err := os.Stat(killed); err == nil {
+		t.Errorf("%s is still there", killed)
 	}
 	if entries, _ := os.ReadDir(filepath.Join(dir, "points")); len(entries) != 2 {
 		t.Errorf("points are %v, want the new one and a folder of somebody else", entries)

@@ -97,19 +97,41 @@ func removeResults(dir string) error {
 			errs = append(errs, err)
 		}
 	}
+	errs = append(errs, clearLeft(dir, configFile, summaryFile, summaryCSV))
 	points, err := os.ReadDir(filepath.Join(dir, pointsFolder))
 	errs = append(errs, err)
 	for _, p := range points {
 		folder := filepath.Join(dir, pointsFolder, p.Name())
 		if _, err := os.Stat(filepath.Join(folder, configFile)); err == nil {
 			errs = append(errs, os.RemoveAll(folder))
+		} else {
+			errs = append(errs, clearLeft(folder, requestsCSV, stepsCSV, traceJSON, configFile))
 		}
 	}
 	return errors.Join(errs...)
 }
 
+// writeFile writes beside path first, so that nothing half written is ever found
+// elsewhere.
 func writeFile(path string, text []byte) error {
-	return renameio.WriteFile(path, text, 0o644)
+	return renameio.WriteFile(path, text, 0o644, renameio.WithTempDir(filepath.Dir(path)))
+}
+
+// clearLeft removes what a killed process has left of a folder's files: each was
+// to get one of the names.
+func clearLeft(dir string, names ...string) error {
+	for _, name := range names {
+		left, err := filepath.Glob(filepath.Join(dir, "."+name+"[0-9]*"))
+		if err != nil {
+			return err
+		}
+		for _, path := range left {
+			if err := os.Remove(path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // pointFiles are the files of one point while it runs. A nil *pointFiles
@@ -223,7 +245,7 @@ type pendingFile struct {
 }
 
 func newPending(path string) (*pendingFile, error) {
-	file, err := renameio.NewPendingFile(path, renameio.WithPermissions(0o644))
+	file, err := renameio.NewPendingFile(path, renameio.WithTempDir(filepath.Dir(path)), renameio.WithPermissions(0o644))
 	if err != nil {
 		return nil, err
 	}

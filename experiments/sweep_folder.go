@@ -132,21 +132,15 @@ func (f *SweepFolder) start() error {
 		if err := os.Remove(filepath.Join(f.dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		left, err := filepath.Glob(filepath.Join(f.dir, "."+name+"*")) // of a killed process
-		if err != nil {
-			return err
-		}
-		for _, path := range left {
-			if err := os.Remove(path); err != nil {
-				return err
-			}
-		}
+	}
+	if err := clearLeft(f.dir, indexFile, summaryFile, sweepCSV); err != nil {
+		return err
 	}
 	text, err := json.MarshalIndent(&f.index, "", "  ")
 	if err != nil {
 		return err
 	}
-	return writeFile(filepath.Join(f.dir, indexFile), append(text, '\n'))
+	return keptWhenFull(writeFile(filepath.Join(f.dir, indexFile), append(text, '\n')))
 }
 
 // Finish writes the tables of the results and names the files of the folder,
@@ -177,7 +171,7 @@ func (f *SweepFolder) Finish(results []Result) ([]string, error) {
 	if err := errors.Join(
 		writeFile(filepath.Join(f.dir, summaryFile), text),
 		writeFile(filepath.Join(f.dir, sweepCSV), table)); err != nil {
-		return nil, err
+		return nil, keptWhenFull(err)
 	}
 	var files []string
 	for _, name := range []string{indexFile, summaryFile, sweepCSV} {

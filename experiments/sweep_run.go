@@ -29,10 +29,16 @@ func (s *PointStore) Do(ctx context.Context, grid Grid, points []Point) (results
 			results = append(results, Result{p, sum})
 		}
 	}
-	if errors.Is(runErr, syscall.ENOSPC) {
-		runErr = fmt.Errorf("%w; what is finished is kept: make room and give the same command again", runErr)
+	return results, notes, keptWhenFull(runErr)
+}
+
+// keptWhenFull adds to the error of a disk or a quota that is full what to do
+// about it.
+func keptWhenFull(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) {
+		return fmt.Errorf("%w; what is finished is kept: make room and give the same command again", err)
 	}
-	return results, notes, runErr
+	return err
 }
 
 // Missing lists the points that are not kept. Notes say which are kept but

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -228,6 +229,7 @@ func TestSweepClearsWhatAKilledOneLeft(t *testing.T) {
 			}
 			writeHere(t, "out/points/.0123"+unfinished+"/requests.csv", "half")
 			writeHere(t, "out/.summary.json123", "half")
+			writeHere(t, "out/.sweep.json7", "half")
 		}
 		if _, _, _, err := runSweep(t, dir, s, 2, pretend); err != nil {
 			t.Fatal(err)
@@ -314,6 +316,12 @@ func TestFullDiskKeepsWhatIsFinished(t *testing.T) {
 	}
 	if _, _, ran, err := runSweep(t, "out", s, 1, pretend); err != nil || ran != 12 {
 		t.Errorf("%d ran, %v; want the other twelve", ran, err)
+	}
+	if err := keptWhenFull(&os.PathError{Op: "write", Path: "x", Err: syscall.EDQUOT}); !strings.Contains(err.Error(), "what is finished is kept") {
+		t.Errorf("a full quota: %v", err)
+	}
+	if err := keptWhenFull(fs.ErrPermission); err != fs.ErrPermission {
+		t.Errorf("another error became %v", err)
 	}
 }
 

@@ -94,6 +94,8 @@ func startAndStop(t *testing.T, points int, program string, signal os.Signal, ar
 func testKillAndResume(t *testing.T, program string) {
 	t.Chdir(t.TempDir())
 	writeFile(t, "s.toml", killedSweep)
+	temporary := t.TempDir()
+	t.Setenv("TMPDIR", temporary)
 
 	startAndStop(t, 3, program, syscall.SIGKILL, "sweep", "s.toml", "--out", "out", "--workers", "2")
 	kept := finishedPoints(t, "out/points")
@@ -116,6 +118,9 @@ func testKillAndResume(t *testing.T, program string) {
 		}
 	}
 	compareFolders(t, "whole", "out", 24*4)
+	if left, err := os.ReadDir(temporary); err != nil || len(left) > 0 {
+		t.Errorf("the killed sweep left %d files elsewhere (%v)", len(left), err)
+	}
 }
 
 // compareFolders compares all files below two folders byte by byte. There are at
