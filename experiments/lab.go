@@ -15,7 +15,8 @@ const tableFile = "table.csv"
 // Lab runs the experiments behind the paper's figures:
 //
 //	NAME/   a SweepFolder, for experiments that serve requests; what WritePlan
-//	        writes, for a goodput search; table.csv for the others
+//	        writes, for a goodput search; table.csv for the others;
+//	        version.json names the program
 //
 // Runs are kept in its store, which experiments share.
 type Lab struct {
@@ -64,6 +65,9 @@ func (l *Lab) Do(ctx context.Context, names ...string) (notes []string, err erro
 	}
 	for _, e := range all {
 		if err := e.run(l, &e); err != nil {
+			return l.notes, fmt.Errorf("%s: %w", e.Name, err)
+		}
+		if err := l.finish(&e); err != nil {
 			return l.notes, fmt.Errorf("%s: %w", e.Name, err)
 		}
 	}

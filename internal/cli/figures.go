@@ -65,6 +65,11 @@ func (f *figuresCmd) paper(ctx context.Context, app *App) error {
 			return err
 		}
 	}
+	notes, err := experiments.OtherVersions(results, app.Program)
+	if err != nil {
+		return err
+	}
+	printNotes(app.Stderr, notes)
 	files, err := figures.DrawPaper(out, results)
 	if err != nil {
 		return err
