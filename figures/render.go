@@ -30,10 +30,15 @@ func (p *picture) write(dir string) (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, p.file)
-	if err := renameio.WriteFile(path+".png", png, 0o644); err != nil {
+	if err := writeFile(path+".png", png); err != nil {
 		return "", err
 	}
-	return path + ".png", renameio.WriteFile(path+".csv", p.tabulate(), 0o644)
+	return path + ".png", writeFile(path+".csv", p.tabulate())
+}
+
+// writeFile writes a file whole or not at all.
+func writeFile(path string, data []byte) error {
+	return renameio.WriteFile(path, data, 0o644, renameio.WithTempDir(filepath.Dir(path)))
 }
 
 // render draws the charts side by side under one legend.

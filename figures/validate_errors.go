@@ -7,7 +7,6 @@ import (
 	"math"
 	"path/filepath"
 
-	"github.com/google/renameio/v2"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
@@ -77,7 +76,7 @@ func drawErrors(dir string, runs []validated) (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "errors.png")
-	return path, renameio.WriteFile(path, out.Bytes(), 0o644)
+	return path, writeFile(path, out.Bytes())
 }
 
 func rowName(v *validated) string {

@@ -7,7 +7,6 @@ import (
 	"math"
 	"path/filepath"
 
-	"github.com/google/renameio/v2"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
@@ -80,7 +79,7 @@ func drawSteps(dir string, v *validated) (string, error) {
 		return "", err
 	}
 	path := filepath.Join(dir, "steps-"+fileName(v.Run)+".png")
-	return path, renameio.WriteFile(path, out.Bytes(), 0o644)
+	return path, writeFile(path, out.Bytes())
 }
 
 // scatter draws small markers.

@@ -37,6 +37,11 @@ func (c *claimsCmd) Run(ctx context.Context, app *App) error {
 	if err != nil {
 		return err
 	}
+	if c.Readme != "" { // before anything runs
+		if _, _, err := cutBlock(c.Readme, c.block()); err != nil {
+			return err
+		}
+	}
 	if c.Sensitivity {
 		return c.sensitivity(ctx, app, claims)
 	}
@@ -58,11 +63,18 @@ func (c *claimsCmd) Run(ctx context.Context, app *App) error {
 	if err != nil || c.Readme == "" {
 		return err
 	}
-	name := "claims"
-	if c.Paper != "" && c.Paper != "sparseserve" {
-		name += " " + c.Paper
+	return writeBlock(c.Readme, c.block(), claimsMarkdown(verdicts))
+}
+
+// block names the lines of the README that the command writes between.
+func (c *claimsCmd) block() string {
+	switch {
+	case c.Sensitivity:
+		return "sensitivity"
+	case c.Paper != "" && c.Paper != "sparseserve":
+		return "claims " + c.Paper
 	}
-	return writeBlock(c.Readme, name, claimsMarkdown(verdicts))
+	return "claims"
 }
 
 // shorter makes less of the experiments than a claim has: what moves is seen on
@@ -105,7 +117,7 @@ func (c *claimsCmd) sensitivity(ctx context.Context, app *App, claims []experime
 	if c.Readme == "" {
 		return nil
 	}
-	return writeBlock(c.Readme, "sensitivity", sensitivityMarkdown(base, moved))
+	return writeBlock(c.Readme, c.block(), sensitivityMarkdown(base, moved))
 }
 
 // serve runs what the claims are measured on.

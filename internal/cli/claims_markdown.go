@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/google/renameio/v2"
@@ -46,22 +47,32 @@ func claimsMarkdown(verdicts []experiments.Verdict) string {
 	return b.String()
 }
 
-// writeBlock replaces what stands between the lines <!-- name --> and
-// <!-- /name --> of a file.
-func writeBlock(path, name, block string) error {
+// cutBlock returns what stands up to the line <!-- name --> of a file, that line
+// included, and from the line <!-- /name --> on.
+func cutBlock(path, name string) (before, after string, err error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return err
+		return "", "", err
 	}
 	start, end := "<!-- "+name+" -->\n", "<!-- /"+name+" -->"
 	before, rest, ok := strings.Cut(string(text), start)
 	_, after, closed := strings.Cut(rest, end)
 	if !ok || !closed {
-		return fmt.Errorf("%s: no lines %q and %q to write between", path, strings.TrimSpace(start), end)
+		return "", "", fmt.Errorf("%s: no lines %q and %q to write between", path, strings.TrimSpace(start), end)
+	}
+	return before + start, end + after, nil
+}
+
+// writeBlock replaces what stands between the lines <!-- name --> and
+// <!-- /name --> of a file.
+func writeBlock(path, name, block string) error {
+	before, after, err := cutBlock(path, name)
+	if err != nil {
+		return err
 	}
 	info, err := os.Stat(path)
 	if err != nil {
 		return err
 	}
-	return renameio.WriteFile(path, []byte(before+start+block+end+after), info.Mode().Perm())
+	return renameio.WriteFile(path, []byte(before+block+after), info.Mode().Perm(), renameio.WithTempDir(filepath.Dir(path)))
 }

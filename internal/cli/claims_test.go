@@ -122,6 +122,8 @@ func TestUnmeasuredClaims(t *testing.T) {
 		{"--only ss-fig16", `did you mean "ss-fig16a"?`},
 		{"--paper psa --only ss-fig16a", `no claim "ss-fig16a"`},
 		{"--paper minference --readme nowhere.md", "nowhere.md"},
+		{"--only ss-fig1-up --readme nowhere.md", "nowhere.md"}, // nothing can run here
+		{"--only ss-fig1-up --sensitivity --readme nowhere.md", "nowhere.md"},
 	} {
 		if status, _, errs := run(t, nil, append([]string{"claims"}, strings.Fields(c.args)...)...); status != 1 || !strings.Contains(errs, c.want) || strings.Count(errs, "\n") != 1 {
 			t.Errorf("claims %s: status %d, stderr %q", c.args, status, errs)
