@@ -43,4 +43,10 @@ func TestReadmeTables(t *testing.T) {
 			t.Errorf("README.md has no row of %s", f.Name)
 		}
 	}
+	// The text says of one how many numbers it moves.
+	_, row, _ := strings.Cut(table, "\n| `host.sparse_layer` | ")
+	cells := strings.Split(row, " | ")
+	if want := "it moves " + cells[min(1, len(cells)-1)] + " of the numbers"; !strings.Contains(string(text), want) {
+		t.Errorf("README.md does not say of host.sparse_layer that %s", want)
+	}
 }
