@@ -168,9 +168,10 @@ func (f *SweepFolder) Finish(results []Result) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(
-		writeFile(filepath.Join(f.dir, summaryFile), text),
-		writeFile(filepath.Join(f.dir, sweepCSV), table)); err != nil {
+	if err := writeFile(filepath.Join(f.dir, summaryFile), text); err != nil {
+		return nil, keptWhenFull(err)
+	}
+	if err := writeFile(filepath.Join(f.dir, sweepCSV), table); err != nil {
 		return nil, keptWhenFull(err)
 	}
 	var files []string
