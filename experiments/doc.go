@@ -61,7 +61,8 @@
 // transfers (lab_transfer.go) and selections (lab_overlap.go) by themselves.
 // What PSA's Figs. 2 and 5 ask (lab_psa_fig2.go, lab_psa_fig5.go) is read off a
 // sample of heads (attention.go) at every size of a selection (selectors.go), by
-// an accuracy proxy (accuracy.go).
+// an accuracy proxy (accuracy.go). Each folder of results says which program made
+// them (lab_version.go).
 // Judge (claims.go) reads its results and measures what claims.toml says
 // (claims_measure.go); claims_notes.toml says why numbers differ. freed.toml
 // lists the parameters that no paper gives; a Lab can run with one of them

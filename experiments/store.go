@@ -254,7 +254,7 @@ func newPending(path string) (*pendingFile, error) {
 
 func (p *pendingFile) commit() error {
 	if err := p.Flush(); err != nil {
-		return fmt.Errorf("%s: %w", p.file.Name(), err)
+		return err
 	}
 	return p.file.CloseAtomicallyReplace()
 }
