@@ -134,6 +134,9 @@ func (f *fakeBench) seconds(p Point) float64 {
 	case probePSA, probePSALaunches:
 		s, _ := t.PSADecodeSeconds(at.model, int(p.At("batch")), int(p.At("budget_tokens")/blockTokens), blockTokens, int(p.At("micro_blocks")), psaLaunches(at))
 		return s
+	case probePSAUneven:
+		s, _ := t.PSARoundsSeconds(at.model, int(p.At("batch")), int(p.At("micro_blocks")), reach(p, at.model))
+		return s
 	case probeSelect:
 		return t.ScoringSeconds(at.model, p.At("batch")*p.At("context_tokens")/blockTokens, int(p.At("batch")))
 	case probeBesideNone, probeBesideFlash:

@@ -46,6 +46,9 @@ func fitStreams(s *Samples, p *hw.Profile, from source) []model {
 	}
 	if m, ok := fitPSA(s, p, from); ok {
 		models = append(models, m)
+		if m, ok := fitPSAUneven(s, p, from); ok {
+			models = append(models, m)
+		}
 	}
 	return models
 }
@@ -175,10 +178,7 @@ func fitPSA(s *Samples, p *hw.Profile, from source) (model, bool) {
 	}
 	bytes := kvBytes("budget_tokens")
 	largest := from.figure(largestOf(all, bytes)*1e-9, "GB", "the largest point measured")
-	price := func(p *hw.Profile, at datum) float64 {
-		t, _ := p.PSADecodeSeconds(at.model, int(at.At("batch")), int(psaLength(at)), blockTokens, int(at.At("micro_blocks")), psaLaunches(at))
-		return t
-	}
+	price := pricePSA
 	fitMany := func(d data) hw.PSADecode {
 		hbm := p.GPU.HBMBandwidth.SI()
 		c := refine(d, []float64{7e-6, 5e-9, 2e-6, 1e-7, hbm * 0.9, 7e-6}, []bound{callBound, blockBound, blockBound, blockBound, {rateBound.low, hbm}, blockBound},
@@ -200,7 +200,7 @@ func fitPSA(s *Samples, p *hw.Profile, from source) (model, bool) {
 		one := p.PSADecode
 		alone := logErrors(fit, func(at datum) float64 { return price(p, at) })
 		p.PSADecode = fitMany(many)
-		p.PSADecode.Few = fitPSAFew(few, p.GPU.HBMBandwidth.SI(), room, from)
+		p.PSADecode.Few = fitPSAFew(few, p.GPU.HBMBandwidth.SI(), room, room/2, from)
 		if logErrors(fit, func(at datum) float64 { return price(p, at) }) > 0.9*alone {
 			p.PSADecode = one
 		}
@@ -208,13 +208,19 @@ func fitPSA(s *Samples, p *hw.Profile, from source) (model, bool) {
 	return model{name: "psa_decode", fit: fit, held: held, draw: picture{x: bytes, xLabel: "bytes", rate: bytes}, price: price}, true
 }
 
-func fitPSAFew(few data, hbm, room float64, from source) hw.PSAFew {
+// pricePSA is what a profile says of a point of equal lists.
+func pricePSA(p *hw.Profile, at datum) float64 {
+	t, _ := p.PSADecodeSeconds(at.model, int(at.At("batch")), int(psaLength(at)), blockTokens, int(at.At("micro_blocks")), psaLaunches(at))
+	return t
+}
+
+func fitPSAFew(few data, hbm, room, full float64, from source) hw.PSAFew {
 	const what = "PSA decode kernel, few lists"
 	bytes := kvBytes("budget_tokens")
 	c := refine(few, []float64{8e-6, 1e-6, 1e-6, 3e-7, hbm * 0.9}, []bound{callBound, blockBound, blockBound, blockBound, {rateBound.low, hbm}},
 		func(c []float64, at datum) float64 {
 			n := float64(psaLaunches(at))
-			next := n * (hw.PSAWaves(lists(at), room, psaLength(at)/n, psaWave) - 1)
+			next := n * (hw.PSAWaves(lists(at), full, psaLength(at)/n, psaWave) - 1)
 			return n*(c[0]+group(at)*c[1]) + next*(c[2]+group(at)*c[3]) + bytes(at)/c[4]
 		})
 	return hw.PSAFew{

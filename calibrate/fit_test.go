@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -189,5 +190,71 @@ func TestFitsAreExactOnExactSamples(t *testing.T) {
 				t.Errorf("machine %d, %s: %+v", round, want.Name, f)
 			}
 		}
+	}
+}
+
+// Lists that end in different rounds show how fast a CTA goes alone, in either
+// form, and for how many lists clusters are whole; without such samples nothing
+// is said of them, and nothing else of PSA depends on them.
+func TestUnevenListsOfPSA(t *testing.T) {
+	want := truth("a100-40gb")
+	figure := func(v float64, unit string) hw.Figure {
+		return hw.Figure{Value: v, Unit: unit, From: hw.Measured, Source: "x"}
+	}
+	for _, share := range fullShares {
+		want.PSADecode.Alone = figure(450, "ns")
+		want.PSADecode.Few = hw.PSAFew{Room: figure(108, "lists"), Wave: figure(psaWave, "blocks"), Launch: figure(10, "us"),
+			Query: figure(1.2, "us"), NextWave: figure(2, "us"), WaveQuery: figure(700, "ns"), Rate: want.DenseDecode.Rate,
+			Alone: figure(2.5, "us"), Full: figure(share*128, "lists")} // 64 lists are whole, or 60
+		want.PSADecode.Few.Room.Value = 128
+		samples := measured(t, Full, newFake(want, 0.01, 7))
+		samples.Origin.SMs = "128"
+		got := fitted(t, samples).Profile.PSADecode
+		for _, p := range []struct {
+			name      string
+			got, want hw.Figure
+		}{
+			{"alone", got.Alone, want.PSADecode.Alone}, {"few.alone", got.Few.Alone, want.PSADecode.Few.Alone}, {"few.full", got.Few.Full, want.PSADecode.Few.Full},
+		} {
+			if e := p.got.SI()/p.want.SI() - 1; !(math.Abs(e) <= 0.1) {
+				t.Errorf("full for %.0f lists: %s: %.4g %s, want %.4g %s", share*128, p.name, p.got.Value, p.got.Unit, p.want.Value, p.want.Unit)
+			}
+		}
+		if share != fullShares[0] {
+			continue
+		}
+		old := *samples
+		old.Records = slices.DeleteFunc(slices.Clone(samples.Records), func(r Record) bool { return r.Point.Probe == probePSAUneven })
+		without := fitted(t, &old).Profile.PSADecode
+		if without.Alone.Set() || without.Few.Alone.Set() || without.Few.Full.Set() {
+			t.Error("figures of uneven lists, and none was measured")
+		}
+		got.Alone, got.Few.Alone, got.Few.Full = hw.Figure{}, hw.Figure{}, hw.Figure{}
+		if without != got {
+			t.Errorf("uneven lists change the figures of equal ones: %+v, without %+v", got, without)
+		}
+	}
+}
+
+// The rounds of lists as the rig makes them: about a quarter of the longest, none
+// empty, each round no more lists than the one before.
+func TestUnevenRounds(t *testing.T) {
+	for _, lists := range []int64{4, 32, 512} {
+		sum := int64(0)
+		rounds := unevenRounds(lists, 12)
+		for i, n := range rounds {
+			if n < 1 || n > 12 || i > 0 && n < rounds[i-1] {
+				t.Errorf("%d lists: %v", lists, rounds)
+			}
+			sum += n
+		}
+		if share := float64(sum) / float64(12*lists); rounds[lists-1] != 12 || share < 0.2 || share > 0.45 {
+			t.Errorf("%d lists: the longest has %d rounds of 12, all %.2f of it", lists, rounds[lists-1], share)
+		}
+	}
+	m, err := shapeModel("llama3-8b")
+	must(err)
+	if got := reach(point(probePSAUneven, "llama3-8b", 1, 2048, 16), m); !slices.Equal(got, []int{8, 3, 2, 1}) {
+		t.Errorf("lists of each round: %v", got)
 	}
 }

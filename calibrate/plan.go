@@ -53,6 +53,8 @@ type scale struct {
 	batches     []int64
 	contexts    []int64
 	budgets     []int64
+	few         []int64 // requests of a batch of unequal work
+	longest     []int64 // lists of PSA, tokens
 	selectFrom  []int64 // contexts
 	prompts     []int64
 	beside      []int64
@@ -83,6 +85,8 @@ func scaleOf(plan Plan) scale {
 		batches:     []int64{1, 2, 4, 8, 16, 32, 64},
 		contexts:    []int64{1024, 2048, 4096, 8192, 16384, 32768, 65536},
 		budgets:     []int64{512, 1024, 2048, 4096},
+		few:         []int64{1, 2, 3, 4, 6, 8, 12},
+		longest:     []int64{2048, 4096, 6144},
 		selectFrom:  []int64{4096, 8192, 16384, 32768, 65536},
 		prompts:     []int64{8192, 16384, 32768},
 		beside:      []int64{1024, 2048, 4096},
@@ -112,6 +116,8 @@ func scaleOf(plan Plan) scale {
 	s.batches = []int64{1, 8, 32}
 	s.contexts = []int64{1024, 4096, 16384}
 	s.budgets = []int64{1024, 2048}
+	s.few = []int64{1, 2, 6}
+	s.longest = []int64{4096}
 	s.selectFrom = []int64{8192, 32768}
 	s.prompts = []int64{8192}
 	s.beside = []int64{2048}

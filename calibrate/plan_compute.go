@@ -73,6 +73,11 @@ func attentionPoints(s scale, limits Limits) []Point {
 				all = append(all, point(probePSALaunches, shape, batch, budget, microbatch))
 			}
 		}
+		for _, batch := range s.few {
+			for _, longest := range s.longest {
+				all = append(all, point(probePSAUneven, shape, batch, longest, microbatch))
+			}
+		}
 		for _, micro := range s.micro {
 			for _, batch := range []int64{1, 8} {
 				for _, budget := range s.budgets {

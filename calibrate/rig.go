@@ -218,7 +218,7 @@ func (g *rig) setup(s *cuda.Session, p Point) (*setup, error) {
 		return g.setupPrefill(s, p)
 	case probeChunked:
 		return g.setupChunked(s, p)
-	case probeDense, probeSparse, probePSA, probePSALaunches:
+	case probeDense, probeSparse, probePSA, probePSALaunches, probePSAUneven:
 		return g.setupDecode(s, p)
 	case probeSelect:
 		return g.setupSelect(s, p)

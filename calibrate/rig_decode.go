@@ -15,55 +15,101 @@ const contextBehind = 32768
 
 // decodeBatch is a batch whose KV blocks lie in random slots, each used once.
 type decodeBatch struct {
-	args   cuda.DecodeArgs
-	units  int64
-	chosen int64     // blocks of a unit
-	table  []int32   // [units][stride]
-	lists  [][]int32 // logical blocks of each unit
+	args  cuda.DecodeArgs
+	units int64
+	table []int32   // [units][stride], or of pages [batch][stride]
+	lists [][]int32 // logical blocks of each unit
 }
 
-// decodeOp readies decode attention to `chosen` of the blocks of a context;
-// to all of them when list is false.
-func (g *rig) decodeOp(s *cuda.Session, m *hw.Model, batch, context, chosen int64, list bool) (*decodeBatch, error) {
-	d, blocks := int64(m.HeadDim), context/blockTokens
-	b := &decodeBatch{units: batch * int64(m.KVHeads), chosen: chosen}
-	b.table = make([]int32, b.units*blocks)
-	slots := g.r.Perm(int(b.units * chosen))
-	order, count := make([]int32, 0, b.units*chosen), make([]int32, b.units)
+// decodeSpec is what a batch attends to.
+type decodeSpec struct {
+	contexts []int64 // of each request, in tokens of whole blocks
+	chosen   []int64 // blocks of each unit's list; nil: all of its context
+	// pool, where it is not 0, holds the blocks as the live device does without
+	// offloading: KV heads of a block of tokens side by side, anywhere in so many
+	// bytes.
+	pool int64
+}
+
+// equalTo is n times a value.
+func equalTo(n, value int64) []int64 {
+	all := make([]int64, n)
+	for i := range all {
+		all[i] = value
+	}
+	return all
+}
+
+// decodeOp readies decode attention.
+func (g *rig) decodeOp(s *cuda.Session, m *hw.Model, spec decodeSpec) (*decodeBatch, error) {
+	d, heads, batch := int64(m.HeadDim), int64(m.KVHeads), int64(len(spec.contexts))
+	b := &decodeBatch{units: batch * heads}
+	blocks, stride, most, all := make([]int64, b.units), int64(0), int64(0), int64(0) // of contexts; of lists
+	contexts := make([]int32, batch)
 	for u := range b.units {
-		picked := make([]int32, chosen)
+		context := spec.contexts[u/heads]
+		contexts[u/heads] = int32(context)
+		blocks[u] = context / blockTokens
+		stride = max(stride, blocks[u])
+		n := blocks[u]
+		if spec.chosen != nil {
+			n = spec.chosen[u]
+		}
+		picked := make([]int32, n)
 		for i := range picked {
 			picked[i] = int32(i)
 		}
-		if list {
-			for i, block := range g.r.Perm(int(blocks))[:chosen] {
+		if spec.chosen != nil {
+			for i, block := range g.r.Perm(int(blocks[u]))[:n] {
 				picked[i] = int32(block)
 			}
 		}
-		for i, block := range picked {
-			b.table[u*blocks+int64(block)] = int32(slots[u*chosen+int64(i)])
-		}
-		b.lists, order, count[u] = append(b.lists, picked), append(order, picked...), int32(chosen)
+		b.lists = append(b.lists, picked)
+		most, all = max(most, n), all+n
 	}
-	contexts := make([]int32, batch)
-	for i := range contexts {
-		contexts[i] = int32(context)
+	slots := all
+	if spec.pool > 0 {
+		pages := spec.pool / (heads * 4 * blockTokens * d)
+		slots = pages * heads
+		b.table = make([]int32, batch*stride)
+		free := g.r.Perm(int(pages))
+		for r := range batch {
+			for i := range blocks[r*heads] {
+				b.table[r*stride+i], free = int32(free[0]), free[1:]
+			}
+		}
+	} else {
+		b.table = make([]int32, b.units*stride)
+		free := g.r.Perm(int(slots))
+		for u, picked := range b.lists {
+			for _, block := range picked {
+				b.table[int64(u)*stride+int64(block)], free = int32(free[0]), free[1:]
+			}
+		}
 	}
 	a := &b.args
 	*a = cuda.DecodeArgs{Batch: int32(batch), HeadsQ: int32(m.QHeads), HeadsKV: int32(m.KVHeads), HeadDim: int32(d), BlockTokens: blockTokens,
-		TableStride: int32(blocks), ListStride: int32(chosen), MaxBlocks: int32(chosen), Scale: float32(1 / math.Sqrt(float64(d)))}
+		TableStride: int32(stride), ListStride: int32(most), MaxBlocks: int32(most), Scale: float32(1 / math.Sqrt(float64(d)))}
+	if spec.pool > 0 {
+		a.Pages = 1
+	}
 	var err error
 	set := func(p *cuda.Ptr, get func() (cuda.Ptr, error)) {
 		if err == nil {
 			*p, err = get()
 		}
 	}
-	set(&a.Pool, func() (cuda.Ptr, error) { return g.random(s, b.units*chosen*2*blockTokens*d) })
+	set(&a.Pool, func() (cuda.Ptr, error) { return g.random(s, slots*2*blockTokens*d) })
 	set(&a.Q, func() (cuda.Ptr, error) { return g.random(s, batch*int64(m.QHeads)*d) })
 	set(&a.Out, func() (cuda.Ptr, error) { return g.poisoned(s, 2*batch*int64(m.QHeads)*d) })
 	set(&a.Table, func() (cuda.Ptr, error) { return upload(g, s, b.table) })
 	set(&a.Context, func() (cuda.Ptr, error) { return upload(g, s, contexts) })
-	if list {
+	if spec.chosen != nil {
+		order, count := make([]int32, b.units*most), make([]int32, b.units)
+		for u, picked := range b.lists {
+			count[u] = int32(len(picked))
+			copy(order[int64(u)*most:], picked)
+		}
 		set(&a.List, func() (cuda.Ptr, error) { return upload(g, s, order) })
 		set(&a.Count, func() (cuda.Ptr, error) { return upload(g, s, count) })
 	}
@@ -78,7 +124,17 @@ func (g *rig) decodeOp(s *cuda.Session, m *hw.Model, batch, context, chosen int6
 	return b, err
 }
 
-// check computes some heads of what was just run anew.
+// slot is where a block of a unit lies.
+func (b *decodeBatch) slot(unit int64, block int32) int64 {
+	a := &b.args
+	if heads := int64(a.HeadsKV); a.Pages != 0 {
+		return int64(b.table[unit/heads*int64(a.TableStride)+int64(block)])*heads + unit%heads
+	}
+	return int64(b.table[unit*int64(a.TableStride)+int64(block)])
+}
+
+// check computes some heads of what was just run anew, of the last request among
+// them, which is the longest where they differ.
 func (b *decodeBatch) check(g *rig, s *cuda.Session) error {
 	a := &b.args
 	d, group := int64(a.HeadDim), int64(a.HeadsQ/a.HeadsKV)
@@ -91,8 +147,7 @@ func (b *decodeBatch) check(g *rig, s *cuda.Session) error {
 		}
 		sum := oracle.NewSoftmax(int(d))
 		for _, block := range b.lists[unit] {
-			slot := int64(b.table[unit*int64(a.TableStride)+int64(block)])
-			kv, err := floats(s, a.Pool+cuda.Ptr(2*slot*values), values)
+			kv, err := floats(s, a.Pool+cuda.Ptr(2*b.slot(unit, block)*values), values)
 			if err != nil {
 				return err
 			}
@@ -114,25 +169,36 @@ func (b *decodeBatch) check(g *rig, s *cuda.Session) error {
 // microbatch is PSA's at most points, in blocks.
 const microbatch = 16
 
+// specOf is what a point's batch attends to.
+func (g *rig) specOf(p Point, m *hw.Model) decodeSpec {
+	batch := p.At("batch")
+	units := batch * int64(m.KVHeads)
+	switch p.Probe {
+	case probeDense:
+		return decodeSpec{contexts: equalTo(batch, p.At("context_tokens"))}
+	case probePSAUneven:
+		chosen := unevenRounds(units, longestRounds(p))
+		for i := range chosen {
+			chosen[i] *= p.At("micro_blocks")
+		}
+		g.r.Shuffle(len(chosen), func(i, j int) { chosen[i], chosen[j] = chosen[j], chosen[i] })
+		return decodeSpec{contexts: equalTo(batch, contextBehind), chosen: chosen}
+	}
+	return decodeSpec{contexts: equalTo(batch, contextBehind), chosen: equalTo(units, p.At("budget_tokens")/blockTokens)}
+}
+
 func (g *rig) setupDecode(s *cuda.Session, p Point) (*setup, error) {
 	m, err := shapeModel(p.Shape)
 	if err != nil {
 		return nil, err
 	}
-	batch := p.At("batch")
-	var b *decodeBatch
-	if p.Probe == probeDense {
-		context := p.At("context_tokens")
-		b, err = g.decodeOp(s, m, batch, context, context/blockTokens, false)
-	} else {
-		b, err = g.decodeOp(s, m, batch, contextBehind, p.At("budget_tokens")/blockTokens, true)
-	}
+	b, err := g.decodeOp(s, m, g.specOf(p, m))
 	if err != nil {
 		return nil, err
 	}
 	t := &setup{bench: cuda.Bench{Calls: []cuda.Operation{&b.args}, FlushL2: true}}
 	run := func(s *cuda.Session) error { return s.Decode(&b.args, 0) }
-	if p.Probe == probePSA || p.Probe == probePSALaunches {
+	if p.Probe == probePSA || p.Probe == probePSALaunches || p.Probe == probePSAUneven {
 		psa, err := g.psaOf(s, b, int32(p.At("micro_blocks")))
 		if err != nil {
 			return nil, err

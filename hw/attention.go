@@ -1,6 +1,10 @@
 package hw
 
-import "math"
+import (
+	"math"
+
+	"sparseserve/sim"
+)
 
 // stream is a kernel bound by HBM bytes: decode attention over whole contexts
 // or over selected blocks, and the scoring of block metadata. A list is what
@@ -110,6 +114,21 @@ func (p *Profile) PSADecodeSeconds(m *Model, requests, blocks, blockTokens, micr
 	return math.Max(t, p.peak().floor(4*float64(m.QHeads*m.HeadDim)*tokens, bytes)), true
 }
 
+// PSARoundsSeconds returns the time in which one layer attends to lists of which
+// so many reach each round of a microbatch, in one launch. It is false where the
+// profile has no figures of PSA.
+func (p *Profile) PSARoundsSeconds(m *Model, requests, microbatch int, reach []int) (t float64, known bool) {
+	g := newProgressive(p, m, &DeviceOptions{Microbatch: microbatch})
+	if !g.known || requests < 1 || len(reach) == 0 {
+		return 0, g.known
+	}
+	rounds := make([]sim.Round, len(reach))
+	for i, n := range reach {
+		rounds[i].Tokens = int64(n) * int64(microbatch) * psaBlockTokens / int64(m.KVHeads)
+	}
+	return g.launchSeconds(rounds, float64(requests), true), true
+}
+
 // psaKernel prices launches of the PSA kernel. Of many lists a CTA takes each,
 // microbatch by microbatch, decides after each whether to go on, and keeps its
 // state from launch to launch:
@@ -122,6 +141,12 @@ func (p *Profile) PSADecodeSeconds(m *Model, requests, blocks, blockTokens, micr
 //	t = few.launch + group few.query + (waves-1) (few.next_wave + group few.wave_query) + bytes/few.rate
 //
 // group: query heads of a KV head.
+//
+// Lists of one launch that end in different rounds leave the card to the longer
+// ones, which go no faster than a CTA's own copies come: where `alone` is known,
+// bytes/rate is summed over rounds (few lists: waves), each at least `alone` for
+// each block that one CTA (one warp of a cluster) takes in it, but never longer
+// than if no list had ended. So equal lists cost what they cost without it.
 type psaKernel struct {
 	known                                            bool
 	heads, group                                     float64
@@ -129,6 +154,8 @@ type psaKernel struct {
 
 	room, wave                               float64
 	few, query, nextWave, waveQuery, fewRate float64
+
+	alone, fewAlone, full float64
 }
 
 func newPSAKernel(p *Profile, m *Model) psaKernel {
@@ -142,7 +169,12 @@ func newPSAKernel(p *Profile, m *Model) psaKernel {
 	if f.Few.Room.Set() {
 		k.room, k.wave, k.few, k.query = f.Few.Room.SI(), f.Few.Wave.SI(), f.Few.Launch.SI(), f.Few.Query.optional()
 		k.nextWave, k.waveQuery, k.fewRate = f.Few.NextWave.optional(), f.Few.WaveQuery.optional(), f.Few.Rate.SI()
+		k.fewAlone, k.full = f.Few.Alone.optional(), f.Few.Full.optional()
+		if k.full == 0 {
+			k.full = k.room / 2
+		}
 	}
+	k.alone = f.Alone.optional()
 	return k
 }
 
@@ -150,7 +182,7 @@ func newPSAKernel(p *Profile, m *Model) psaKernel {
 // blocks.
 func (k *psaKernel) seconds(lists, rounds, length, bytes float64, first bool) float64 {
 	if lists <= k.room {
-		return k.few + k.group*k.query + (PSAWaves(lists, k.room, length, k.wave)-1)*(k.nextWave+k.group*k.waveQuery) + bytes/k.fewRate
+		return k.few + k.group*k.query + (PSAWaves(lists, k.full, length, k.wave)-1)*(k.nextWave+k.group*k.waveQuery) + bytes/k.fewRate
 	}
 	t := k.relaunch
 	if first {
@@ -160,11 +192,62 @@ func (k *psaKernel) seconds(lists, rounds, length, bytes float64, first bool) fl
 }
 
 // PSAWaves returns the waves of blocks in which clusters take lists of a length
-// in blocks. With more than half of the lists that there is room for, clusters
-// are half as large.
-func PSAWaves(lists, room, length, wave float64) float64 {
-	if 2*lists > room {
+// in blocks. With more lists than waves are whole for, clusters are half as large.
+func PSAWaves(lists, full, length, wave float64) float64 {
+	if lists > full {
 		wave /= 2
 	}
 	return math.Max(1, math.Ceil(length/wave))
+}
+
+// uneven says whether lists of a launch that end in different rounds have a
+// price of their own.
+func (k *psaKernel) uneven(lists float64) bool {
+	if lists <= k.room {
+		return k.fewAlone > 0
+	}
+	return k.alone > 0
+}
+
+// roundsSeconds returns the time of one launch of so many lists over rounds of
+// a microbatch of blocks, each with the tokens that lists which have not ended
+// attend to for each KV head. bytes are those of a token, blockBytes those of a
+// block of one list.
+func (k *psaKernel) roundsSeconds(lists, microbatch float64, rounds []sim.Round, bytes, blockBytes float64, first bool) float64 {
+	if lists > k.room {
+		t := k.relaunch
+		if first {
+			t = k.launch
+		}
+		t += lists * k.perHead
+		for _, r := range rounds {
+			all := lists * microbatch * blockBytes / k.rate
+			t += max(k.round+microbatch*k.perBlock, float64(r.Tokens)*bytes/k.rate, min(microbatch*k.alone, all))
+		}
+		return t
+	}
+	wave, warps := k.wave, k.wave/4
+	switch {
+	case lists > k.full:
+		wave, warps = k.wave/2, k.wave/8
+	case 2*lists <= k.full:
+		warps = k.wave / 2
+	}
+	// Rounds of a wave; where a round is larger than a wave, a list is taken to end
+	// with a round.
+	length := float64(len(rounds)) * microbatch
+	t := k.few + k.group*k.query
+	for from := 0.0; from < length; from += wave {
+		if from > 0 {
+			t += k.nextWave + k.group*k.waveQuery
+		}
+		blocks := math.Min(wave, length-from)
+		read := 0.0
+		for i := int(from / microbatch); i < len(rounds) && float64(i)*microbatch < from+blocks; i++ {
+			begin, end := math.Max(from, float64(i)*microbatch), math.Min(from+blocks, float64(i+1)*microbatch)
+			read += float64(rounds[i].Tokens) * (end - begin) / microbatch
+		}
+		t += max(read*bytes, min(math.Ceil(blocks/warps)*k.fewAlone*k.fewRate, lists*blocks*blockBytes)) / k.fewRate
+	}
+	return t
 }

@@ -206,6 +206,9 @@ type PSADecode struct {
 	Relaunch Figure `toml:"relaunch,omitempty" dim:"time,optional"`  // for each launch but the first
 	Rate     Figure `toml:"rate,omitempty" dim:"rate,optional"`
 	Largest  Figure `toml:"largest,omitempty" dim:"size,optional"` // most bytes that were measured
+	// A block of one list whose CTA shares the card with few others, as where most
+	// lists have ended in earlier rounds.
+	Alone Figure `toml:"alone,omitempty" dim:"time,optional"`
 	// A kernel whose clusters of CTAs share a list, where there are room for as many.
 	Few PSAFew `toml:"few,omitempty"`
 }
@@ -220,6 +223,8 @@ type PSAFew struct {
 	NextWave  Figure `toml:"next_wave,omitempty" dim:"time,optional"`
 	WaveQuery Figure `toml:"wave_query,omitempty" dim:"time,optional"` // of a wave but the first, for each query head of a KV head
 	Rate      Figure `toml:"rate,omitempty" dim:"rate,optional"`
+	Alone     Figure `toml:"alone,omitempty" dim:"time,optional"` // a block of one warp, where most lists have ended
+	Full      Figure `toml:"full,omitempty" dim:"count,optional"` // lists up to which a wave is whole; half of room where it is not given
 }
 
 // Loading holds the DRAM->HBM engines.

@@ -42,15 +42,27 @@ func newProgressive(p *Profile, m *Model, opts *DeviceOptions) progressive {
 	}
 }
 
+// psaBlockTokens are those of a block of the kernel's measurements.
+const psaBlockTokens = 32
+
 // launchCalls are those of the driver for one launch that loads: the gather, an
 // event behind it, attention's wait for that, attention, an event behind it.
 const launchCalls = 5
 
-// launchSeconds returns the time of one launch of so many rounds that attend to
-// tokens for each KV head, summed over requests.
-func (g *progressive) launchSeconds(rounds int, tokens, requests float64, first bool) float64 {
-	bytes := tokens * g.bytesEach
-	t := g.seconds(requests*g.heads, float64(rounds), float64(rounds)*g.microbatch, bytes, first)
+// launchSeconds returns the time of one launch of some rounds, whose tokens are
+// for each KV head, summed over requests.
+func (g *progressive) launchSeconds(rounds []sim.Round, requests float64, first bool) float64 {
+	tokens := 0.0
+	for _, r := range rounds {
+		tokens += float64(r.Tokens)
+	}
+	lists, bytes := requests*g.heads, tokens*g.bytesEach
+	t := 0.0
+	if g.uneven(lists) {
+		t = g.roundsSeconds(lists, g.microbatch, rounds, g.bytesEach, psaBlockTokens*g.bytesEach/g.heads, first)
+	} else {
+		t = g.seconds(lists, float64(len(rounds)), float64(len(rounds))*g.microbatch, bytes, first)
+	}
 	return math.Max(t, g.peak.floor(tokens*g.flopsEach, bytes))
 }
 
@@ -86,9 +98,8 @@ func (d *Device) rounds(w *sim.Work) {
 			i++
 			continue
 		}
-		n, tokens := 1, r.Tokens
+		n := 1
 		for i+n < len(w.Rounds) && w.Rounds[i+n].Loads == 0 && w.Rounds[i+n].Tokens > 0 {
-			tokens += w.Rounds[i+n].Tokens
 			n++
 		}
 		from := done
@@ -99,7 +110,7 @@ func (d *Device) rounds(w *sim.Work) {
 				from = max(from, cpu)
 			}
 		}
-		t := d.costs.launchOf(n, float64(tokens), float64(w.Decodes), launches == 0)
+		t := d.costs.launchOf(w.Rounds[i:i+n], float64(w.Decodes), launches == 0)
 		attention += t
 		before, done = done, from+t
 		launches++
@@ -116,8 +127,12 @@ func (d *Device) rounds(w *sim.Work) {
 func (d *Device) awaitLate() { d.pass(max(0, d.linkFree-d.now), &d.phases.LoadStall) }
 
 // launchOf prices one launch of progressive attention.
-func (c *coster) launchOf(rounds int, tokens, requests float64, first bool) des.Time {
+func (c *coster) launchOf(rounds []sim.Round, requests float64, first bool) des.Time {
 	g := &c.progressive
+	tokens := 0.0
+	for _, r := range rounds {
+		tokens += float64(r.Tokens)
+	}
 	if !g.known {
 		c.notes.mark(notePSA, true, 0)
 		t, beyond := c.sparse.seconds(tokens, requests)
@@ -125,7 +140,7 @@ func (c *coster) launchOf(rounds int, tokens, requests float64, first bool) des.
 		return nanoseconds(t)
 	}
 	c.notes.mark(noteSparse, g.largest > 0 && tokens*g.bytesEach > g.largest, tokens*g.bytesEach)
-	return nanoseconds(g.launchSeconds(rounds, tokens, requests, first))
+	return nanoseconds(g.launchSeconds(rounds, requests, first))
 }
 
 // duplexSlowdown is by how much a layer's loads take longer because saves run

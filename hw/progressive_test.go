@@ -46,7 +46,7 @@ func TestRoundsByHand(t *testing.T) {
 	const tokens = 4 * 16 * 32
 	hits := []sim.Round{{Tokens: tokens}, {Tokens: tokens}, {Tokens: tokens}}
 	got := layerOfRounds(t, p, m, true, hits)
-	if want := nanoseconds(g.launchSeconds(3, 3*tokens, 4, true)) + nanoseconds(p.Host.KVWrite.SI()); got.Phases.SparseAttention != want || got.Phases.LoadStall != 0 {
+	if want := nanoseconds(g.launchSeconds(hits, 4, true)) + nanoseconds(p.Host.KVWrite.SI()); got.Phases.SparseAttention != want || got.Phases.LoadStall != 0 {
 		t.Errorf("no loads: %v of attention and %v of stall, want %v and none", got.Phases.SparseAttention, got.Phases.LoadStall, want)
 	}
 
@@ -55,7 +55,7 @@ func TestRoundsByHand(t *testing.T) {
 		t.Fatal(err)
 	}
 	rate, _ := loader.rateAt(0)
-	first, next := nanoseconds(g.launchSeconds(1, tokens, 4, true)), nanoseconds(g.launchSeconds(1, tokens, 4, false))
+	first, next := nanoseconds(g.launchSeconds(hits[:1], 4, true)), nanoseconds(g.launchSeconds(hits[:1], 4, false))
 	verdict, write := nanoseconds(p.Host.Verdict.SI()), nanoseconds(p.Host.KVWrite.SI())
 	var load des.Time
 	var misses []sim.Round
