@@ -229,7 +229,7 @@ func truth(name string) *hw.Profile {
 	p.Scoring.Room, p.Scoring.Crowd = from.figure(108, "lists", "x"), from.figure(4, "us", "x")
 	p.Scoring.PerHead, p.Scoring.PerLong, p.Scoring.PerQuery = from.figure(15, "ns", "x"), from.figure(6, "ns", "x"), from.figure(800, "ns", "x")
 	p.PSADecode = hw.PSADecode{Launch: from.figure(9, "us", "x"), PerHead: from.figure(8, "ns", "x"), Round: from.figure(3, "us", "x"),
-		PerBlock: from.figure(120, "ns", "x"), Relaunch: from.figure(1.5, "us", "x"), Rate: p.DenseDecode.Rate}
+		PerBlock: from.figure(120, "ns", "x"), Relaunch: from.figure(1.5, "us", "x"), Rate: p.DenseDecode.Rate, Alone: from.figure(450, "ns", "x")}
 	return p
 }
 
