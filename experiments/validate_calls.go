@@ -37,6 +37,8 @@ type storedWork struct {
 	Decodes      int      `json:"decodes,omitempty"`
 	DecodeTokens int64    `json:"decode_tokens,omitempty"`
 	ScoredBlocks int64    `json:"scored_blocks,omitempty"`
+	Digests      int      `json:"digests,omitempty"`
+	DigestTokens int64    `json:"digest_tokens,omitempty"`
 	Sparse       bool     `json:"sparse,omitempty"`
 	// Rounds of progressive attention are tokens and loads.
 	Rounds [][2]int64 `json:"rounds,omitempty"`
@@ -54,7 +56,7 @@ func marshalCalls(steps []live.ShadowStep) ([]byte, error) {
 		}
 		for j := range s.Works {
 			w := &s.Works[j]
-			sw := storedWork{Tokens: w.Tokens, Decodes: w.Decodes, DecodeTokens: w.DecodeTokens, ScoredBlocks: w.ScoredBlocks, Sparse: w.Sparse}
+			sw := storedWork{Tokens: w.Tokens, Decodes: w.Decodes, DecodeTokens: w.DecodeTokens, ScoredBlocks: w.ScoredBlocks, Digests: w.Digests, DigestTokens: w.DigestTokens, Sparse: w.Sparse}
 			for _, span := range w.Prefill {
 				sw.Prefill = append(sw.Prefill, [2]int{span.Query, span.Prefix})
 			}
@@ -90,7 +92,7 @@ func unmarshalCalls(text []byte) ([]live.ShadowStep, error) {
 			Timing: sim.Timing{Elapsed: line.Elapsed, Phases: line.Phases},
 		}
 		for _, sw := range line.Works {
-			w := sim.Work{Tokens: sw.Tokens, Decodes: sw.Decodes, DecodeTokens: sw.DecodeTokens, ScoredBlocks: sw.ScoredBlocks, Sparse: sw.Sparse}
+			w := sim.Work{Tokens: sw.Tokens, Decodes: sw.Decodes, DecodeTokens: sw.DecodeTokens, ScoredBlocks: sw.ScoredBlocks, Digests: sw.Digests, DigestTokens: sw.DigestTokens, Sparse: sw.Sparse}
 			for _, span := range sw.Prefill {
 				w.Prefill = append(w.Prefill, sim.Span{Query: span[0], Prefix: span[1]})
 			}

@@ -9,7 +9,7 @@ import (
 
 // layerCost is the price of one layer's Work, each part alone on the card.
 type layerCost struct {
-	linears, prefill, dense, sparse, scoring des.Time
+	linears, prefill, dense, sparse, scoring, digests des.Time
 }
 
 // coster prices Work with one model's cost models on one card. It remembers
@@ -21,6 +21,7 @@ type coster struct {
 	dense     stream
 	sparse    stream
 	scoring   stream
+	digest    digest
 	head      head
 
 	progressive progressive
@@ -39,6 +40,7 @@ func newCoster(p *Profile, m *Model, opts *DeviceOptions) coster {
 		dense:     newDense(p, m),
 		sparse:    newSparse(p, m),
 		scoring:   newScoring(p, m),
+		digest:    newDigest(p, m),
 		head:      newLMHead(p, m),
 
 		progressive: newProgressive(p, m, opts),
@@ -88,11 +90,12 @@ func (c *coster) price(w *sim.Work) layerCost {
 	}
 	s, _ := c.scoring.seconds(float64(w.ScoredBlocks), float64(w.Decodes))
 	cost.scoring = nanoseconds(s)
+	cost.digests = nanoseconds(c.digest.seconds(w.Digests, w.DigestTokens))
 	return cost
 }
 
 func sameWork(a, b *sim.Work) bool {
 	return a.Tokens == b.Tokens && a.Decodes == b.Decodes &&
 		a.DecodeTokens == b.DecodeTokens && a.ScoredBlocks == b.ScoredBlocks &&
-		a.Sparse == b.Sparse && len(a.Rounds) == len(b.Rounds) && slices.Equal(a.Prefill, b.Prefill)
+		a.Digests == b.Digests && a.DigestTokens == b.DigestTokens && a.Sparse == b.Sparse && len(a.Rounds) == len(b.Rounds) && slices.Equal(a.Prefill, b.Prefill)
 }

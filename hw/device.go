@@ -42,7 +42,8 @@ type DeviceOptions struct {
 //     (LoadStall). A save queue that runs meanwhile
 //     shares the link's limit for both directions, each slowed alike. Where it
 //     saves block by block, calls of the driver wait for one another (waits.go).
-//   - Compute passes linears and attention, progressive attention with the
+//   - Compute passes linears, the digests of blocks that became full (Scoring) and
+//     attention, progressive attention with the
 //     loads of its rounds (progressive.go). A GPU scatter kernel that runs
 //     beside it takes its share of speed (SaveStall). The layer's saves join
 //     the D2H queue when it ends, and the step waits until the queue fits the
@@ -232,6 +233,7 @@ func (d *Device) Compute(_ int, w *sim.Work) error {
 	d.compute(c.linears, &d.phases.Linears)
 	d.compute(c.prefill, &d.phases.PrefillAttention)
 	d.compute(c.dense, &d.phases.DenseAttention)
+	d.compute(c.digests, &d.phases.Scoring)
 	if w.Sparse && w.Decodes > 0 && !d.opts.Offload {
 		d.compute(nanoseconds(d.lists.seconds(float64(w.DecodeTokens))), &d.phases.SparseAttention)
 	}

@@ -96,6 +96,13 @@ func (p *Profile) ScoringSeconds(m *Model, blocks int64, requests int) float64 {
 	return t
 }
 
+// DigestSeconds returns the time in which one layer digests full blocks of some
+// requests, their tokens summed.
+func (p *Profile) DigestSeconds(m *Model, requests int, tokens int64) float64 {
+	d := newDigest(p, m)
+	return d.seconds(requests, tokens)
+}
+
 // HostStepSeconds returns the host's time of a step, layers apart.
 func (p *Profile) HostStepSeconds(requests int64) float64 {
 	return p.Host.Step.SI() + float64(requests)*p.Host.Request.optional()

@@ -20,18 +20,23 @@ type Profile struct {
 	Host       Host       `toml:"host"`
 	Reference  Reference  `toml:"reference"`
 
-	Shapes    []Shape      `toml:"shapes"`         // model shapes that rows were measured on
-	Linears   []TokenRow   `toml:"linears"`        // the four linears of one layer
-	Pointwise []TokenRow   `toml:"pointwise"`      // norms, rope, activation and residuals of one layer
-	Head      []TokenRow   `toml:"head,omitempty"` // LM head and the choice of a token, by rows that emit one
-	Prefill   []PrefillRow `toml:"prefill_attention"`
-	Paged     PagedPrefill `toml:"paged_prefill,omitempty"`
+	Shapes  []Shape    `toml:"shapes"`  // model shapes that rows were measured on
+	Linears []TokenRow `toml:"linears"` // the four linears of one layer
+	// LinearGrid is what numbers of tokens above it are rounded up to a multiple of
+	// before they go through linears or the LM head, as a server does that has
+	// chosen their kernels ahead.
+	LinearGrid Figure       `toml:"linear_grid,omitempty" dim:"tokens,optional"`
+	Pointwise  []TokenRow   `toml:"pointwise"`      // norms, rope, activation and residuals of one layer
+	Head       []TokenRow   `toml:"head,omitempty"` // LM head and the choice of a token, by rows that emit one
+	Prefill    []PrefillRow `toml:"prefill_attention"`
+	Paged      PagedPrefill `toml:"paged_prefill,omitempty"`
 
 	Embedding    Embedding `toml:"embedding,omitempty"`
 	DenseDecode  Stream    `toml:"dense_decode"`
 	SparseDecode Stream    `toml:"sparse_decode"`
 	PSADecode    PSADecode `toml:"psa_decode,omitempty"`
 	Scoring      Stream    `toml:"scoring"`
+	Digest       Digest    `toml:"digest,omitempty"`
 	Load         Loading   `toml:"load"`
 	Save         Saving    `toml:"save"`
 
@@ -170,6 +175,13 @@ type PagedPrefill struct {
 type Embedding struct {
 	Launch Figure `toml:"launch,omitempty" dim:"time,optional"`
 	Rate   Figure `toml:"rate,omitempty" dim:"rate,optional"` // bytes read and written
+}
+
+// Digest is the selection metadata of blocks that become full, a kernel for each
+// request that fills any: t = launch + bytes/rate, the bytes of their K.
+type Digest struct {
+	Launch Figure `toml:"launch,omitempty" dim:"time,optional"`
+	Rate   Figure `toml:"rate,omitempty" dim:"rate,optional"`
 }
 
 // Stream is a kernel that lives on bytes: t = launch + bytes/rate and what the

@@ -84,6 +84,7 @@ func (p *Profile) checkTogether() (string, error) {
 	pairs := []pair{
 		{"paged_prefill.rows", "ctas", p.Paged.Rows, p.Paged.CTAs},
 		{"embedding.rate", "launch", p.Embedding.Rate, p.Embedding.Launch},
+		{"digest.rate", "launch", p.Digest.Rate, p.Digest.Launch},
 		{"psa_decode.rate", "launch", p.PSADecode.Rate, p.PSADecode.Launch},
 		{"psa_decode.rate", "round", p.PSADecode.Rate, p.PSADecode.Round},
 		{"psa_decode.few.room", "wave", p.PSADecode.Few.Room, p.PSADecode.Few.Wave},

@@ -61,6 +61,11 @@ type Work struct {
 	// ScoredBlocks is the blocks whose metadata each KV head scores, summed
 	// over requests; 0 when attention is dense.
 	ScoredBlocks int64
+	// Digests are the requests whose blocks become full in the layer and need
+	// metadata, DigestTokens the tokens of these blocks, summed over requests; 0
+	// when no layer selects.
+	Digests      int
+	DigestTokens int64
 	Sparse       bool // decode attention runs over selected blocks
 	// Rounds are the iterations of progressive attention, in order: DecodeTokens
 	// and the layer's loads, shared out. Empty where attention is not progressive.

@@ -15,14 +15,24 @@ type saveJob struct {
 	frees  bool   // the buffers of a layer-segmented prefill are free then
 }
 
-// savesOf counts the blocks that a layer's computation completes.
-func (s *Server) savesOf(layer int) int64 {
-	n, size := s.step.closing, s.Geometry.BlockTokens
+// closedIn counts the requests whose blocks a layer's computation completes, and
+// these blocks, of one KV head.
+func (s *Server) closedIn(layer int) (requests, blocks int) {
+	requests, blocks = s.step.closing, s.step.closing
+	size := s.Geometry.BlockTokens
 	for i := range s.batch.Prefills {
 		if seg := &s.batch.Prefills[i]; seg.In(layer) {
-			n += seg.TokenTo/size - seg.TokenFrom/size
+			if n := seg.TokenTo/size - seg.TokenFrom/size; n > 0 {
+				requests, blocks = requests+1, blocks+n
+			}
 		}
 	}
+	return requests, blocks
+}
+
+// savesOf counts the blocks that a layer's computation completes, of all KV heads.
+func (s *Server) savesOf(layer int) int64 {
+	_, n := s.closedIn(layer)
 	return int64(n) * int64(s.Geometry.KVHeads)
 }
 

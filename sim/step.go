@@ -178,13 +178,16 @@ func (s *Server) enterDecode(r *request) error {
 			return err
 		}
 	}
+	closes := context%s.Geometry.BlockTokens == 0
+	if closes {
+		st.closing++
+	}
 	if s.cache == nil {
 		return nil
 	}
 	st.seqs = append(st.seqs, r.seq)
 	s.cache.Extend(r.seq, context)
-	if context%s.Geometry.BlockTokens == 0 {
-		st.closing++
+	if closes {
 		if err := s.cache.Reserve(r.seq, s.metaBytes(context)+r.buffers); err != nil {
 			return err
 		}
@@ -217,6 +220,10 @@ func (s *Server) layer(layer int) error {
 	}
 	if w.Tokens == 0 {
 		return nil // a layer that this step skips
+	}
+	if s.Spec.Sparse() {
+		runs, blocks := s.closedIn(layer)
+		w.Digests, w.DigestTokens = runs, int64(blocks)*int64(s.Geometry.BlockTokens)
 	}
 	dense := !s.Spec.Sparse() || layer < s.Spec.DenseLayers
 	if w.DecodeTokens = st.contexts; !dense {

@@ -139,7 +139,7 @@ func (s *Shadow) layer(layer int) *ShadowLayer {
 
 func sameWork(a, b *sim.Work) bool {
 	return a.Tokens == b.Tokens && a.Decodes == b.Decodes && a.DecodeTokens == b.DecodeTokens && a.ScoredBlocks == b.ScoredBlocks &&
-		a.Sparse == b.Sparse && slices.Equal(a.Prefill, b.Prefill) && slices.Equal(a.Rounds, b.Rounds)
+		a.Digests == b.Digests && a.DigestTokens == b.DigestTokens && a.Sparse == b.Sparse && slices.Equal(a.Prefill, b.Prefill) && slices.Equal(a.Rounds, b.Rounds)
 }
 
 // Price returns the time that a modelled device gives each of the steps. The model has a clock of its own, since its steps are longer or
