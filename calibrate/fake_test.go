@@ -55,6 +55,7 @@ const (
 	fakeSubmit = 4.8e-6
 	fakeSync   = 10.3e-6
 	fakeTable  = 2.5e-6
+	fakeRope   = 1e-9   // per token
 	fakeAlone  = 1.2e-6 // of compute, per token
 )
 
@@ -83,6 +84,10 @@ func (f *fakeBench) seconds(p Point) float64 {
 		return 2*fakeSubmit + t.Host.ListCopy.SI() + bytes()/t.Host.ListRate.SI()
 	case probeKVWrite:
 		return 2*fakeSubmit + t.Host.KVWrite.SI()
+	case probeRope:
+		return 2*fakeSubmit + fakeRope*float64(p.At("tokens"))
+	case probeDigest:
+		return 2*fakeSubmit + fakeRope*float64(p.At("tokens")) + t.DigestSeconds(at.model, 1, p.At("tokens"))
 	case probeLookup:
 		return 2*fakeSubmit + t.LookupSeconds(p.At("requests")*int64(at.model.KVHeads)*liveBudget/blockTokens, 0)
 	case probeLookupMissing:
@@ -225,6 +230,7 @@ func truth(name string) *hw.Profile {
 		s.Merge, s.CTAs = from.figure(100, "ns", "x"), from.figure(216, "CTAs", "x")
 	}
 	p.Scoring.Floor = hw.Figure{}
+	p.Digest = hw.Digest{Launch: from.figure(3, "us", "x"), Rate: from.figure(1100, "GB/s", "x")}
 	p.Scoring.AtOnce, p.Scoring.Long = from.figure(scoredAtOnce, "blocks", "x"), from.figure(3, "us", "x")
 	p.Scoring.Room, p.Scoring.Crowd = from.figure(108, "lists", "x"), from.figure(4, "us", "x")
 	p.Scoring.PerHead, p.Scoring.PerLong, p.Scoring.PerQuery = from.figure(15, "ns", "x"), from.figure(6, "ns", "x"), from.figure(800, "ns", "x")

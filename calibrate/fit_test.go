@@ -115,6 +115,8 @@ func TestFitsRecoverKnownFigures(t *testing.T) {
 		{"scoring.rate", got.Scoring.Rate, want.Scoring.Rate, 0.05},
 		{"scoring.launch", got.Scoring.Launch, want.Scoring.Launch, 0.05},
 		{"scoring.per_query", got.Scoring.PerQuery, want.Scoring.PerQuery, 0.1},
+		{"digest.launch", got.Digest.Launch, want.Digest.Launch, 0.1},
+		{"digest.rate", got.Digest.Rate, want.Digest.Rate, 0.05},
 		{"psa_decode.launch", got.PSADecode.Launch, want.PSADecode.Launch, 0.1},
 		{"psa_decode.round", got.PSADecode.Round, want.PSADecode.Round, 0.05},
 		{"psa_decode.relaunch", got.PSADecode.Relaunch, want.PSADecode.Relaunch, 0.05},

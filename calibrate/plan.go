@@ -59,6 +59,7 @@ type scale struct {
 	prompts     []int64
 	beside      []int64
 	layerPrefix []int64
+	filled      []int64 // tokens of blocks that become full
 	shapes      []string
 	layers      []int64 // of the live loop's model
 	requests    []int64
@@ -91,6 +92,7 @@ func scaleOf(plan Plan) scale {
 		prompts:     []int64{8192, 16384, 32768},
 		beside:      []int64{1024, 2048, 4096},
 		layerPrefix: []int64{0, 2048, 4096, 6144, 8192, 10240},
+		filled:      []int64{blockTokens, 256, 512, 1024, 2048, 4096, 8192, 16384},
 		shapes:      shapes,
 		layers:      []int64{16, 32},
 		requests:    []int64{1, 2, 4, 8, 16},
@@ -122,6 +124,7 @@ func scaleOf(plan Plan) scale {
 	s.prompts = []int64{8192}
 	s.beside = []int64{2048}
 	s.layerPrefix = []int64{0, 4096}
+	s.filled = []int64{blockTokens, 512, 2048, 8192}
 	s.layers, s.requests = []int64{2}, []int64{1, 16}
 	return s
 }

@@ -131,12 +131,17 @@ var liveProbes = []string{probeLive, probeLiveOffload, probeLiveLoads}
 var lookupRequests = []int64{1, 2, 4, 8, 16}
 
 // livePoints are decode steps of the live loop, whose host time grows with
-// requests and, with offloading, with layers and what they load; before them the
-// kernels that a layer has with offloading alone.
+// requests and, with offloading, with layers and what they load; before them
+// kernels that only some of a server's layers have.
 func livePoints(s scale) []Point {
 	var all []Point
 	for _, tokens := range []int64{1, 16, 64} {
 		all = append(all, point(probeKVWrite, s.shapes[0], tokens))
+	}
+	for _, shape := range s.shapes {
+		for _, tokens := range s.filled {
+			all = append(all, point(probeRope, shape, tokens), point(probeDigest, shape, tokens))
+		}
 	}
 	for _, requests := range lookupRequests {
 		all = append(all, point(probeLookup, s.shapes[0], requests))

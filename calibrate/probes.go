@@ -23,6 +23,8 @@ const (
 	probePair          = "launch.pair"
 	probeBetween       = "layer.between"
 	probeKVWrite       = "layer.kv_write"
+	probeRope          = "layer.rope"
+	probeDigest        = "layer.digest"
 	probeLookup        = "layer.lookup"
 	probeLookupMissing = "layer.lookup_missing"
 	probeTable         = "layer.table"
@@ -77,6 +79,8 @@ var probes = []Probe{
 	{probePair, "two empty kernels; " + gpuTime, "ss_empty", nil},
 	{probeBetween, "the same with the kernel that brings a layer's lists up between them; " + gpuTime, "ss_carry", []string{"bytes"}},
 	{probeKVWrite, "the two with the kernel that writes K and V of decodes to their blocks between them; " + gpuTime, "ss_kv_write", []string{"tokens"}},
+	{probeRope, "the two with rope of a prompt's tokens, K and V to their blocks, between them; " + gpuTime, "ss_rope", []string{"tokens"}},
+	{probeDigest, "the same with the digests of these blocks behind it; " + gpuTime, "ss_digest", []string{"tokens"}},
 	{probeLookup, "the two with the GPU's lookup of a layer's lists and a gather of nothing between them; " + gpuTime, "ss_lookup", []string{"requests"}},
 	{probeLookupMissing, "the same behind the kernel that takes blocks from tables; " + gpuTime, "ss_lookup", []string{"requests", "missing_blocks"}},
 	{probeTable, "the two with the kernel that takes blocks from tables between them; " + gpuTime, "ss_table", []string{"missing_blocks"}},
@@ -126,7 +130,7 @@ func Probes() []Probe { return slices.Clone(probes) }
 
 // shaped are the probes whose points name a model shape.
 var shaped = []string{
-	probeKVWrite, probeLookup, probeLookupMissing, probeLinears, probePointwise, probeHead, probeEmbed, probePrefill, probeChunked, probeDense, probeSparse, probePSA, probePSALaunches, probePSAUneven, probeSelect,
+	probeKVWrite, probeRope, probeDigest, probeLookup, probeLookupMissing, probeLinears, probePointwise, probeHead, probeEmbed, probePrefill, probeChunked, probeDense, probeSparse, probePSA, probePSALaunches, probePSAUneven, probeSelect,
 	probeBesideNone, probeBesideSave, probeBesideLoad, probeBesideFlash,
 	probeLayersNone, probeLayersMemcpy, probeLayersGPU, probeLayersFlash, probePrefillMemcpy, probeLive, probeLiveOffload, probeLiveLoads,
 }

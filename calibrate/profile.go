@@ -58,6 +58,7 @@ func Fit(s *Samples) (*Calibration, error) {
 	fitLists(s, p, from)
 	fitKVWrite(s, p, from)
 	fitVerdict(s, p, from)
+	models = append(models, fitDigest(s, p, from)...)
 	models = append(models, fitLookup(s, p, from)...)
 	live := fitLive(s, p, from)
 	if live == nil { // samples without the live loop

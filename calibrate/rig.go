@@ -152,7 +152,7 @@ func (g *rig) Prepare(p Point) (Timed, error) {
 // dispensable makes the failure of a probe that a profile does without one that
 // only leaves the point out.
 func dispensable(p Point, err error) error {
-	if err == nil || !slices.Contains([]string{probeKVWrite, probeLookup, probeLookupMissing, probeTable, probeCallsNone, probeCallsSave, probeCallsLoad, probePrefillMemcpy}, p.Probe) && !slices.Contains(liveProbes, p.Probe) {
+	if err == nil || !slices.Contains([]string{probeKVWrite, probeRope, probeDigest, probeLookup, probeLookupMissing, probeTable, probeCallsNone, probeCallsSave, probeCallsLoad, probePrefillMemcpy}, p.Probe) && !slices.Contains(liveProbes, p.Probe) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", ErrSkip, err)
@@ -196,6 +196,8 @@ func (g *rig) setup(s *cuda.Session, p Point) (*setup, error) {
 		return g.setupCopy(s, p)
 	case probeKVWrite:
 		return g.setupKVWrite(s, p)
+	case probeRope, probeDigest:
+		return g.setupDigest(s, p)
 	case probeLookup, probeLookupMissing:
 		return g.setupLookup(s, p)
 	case probeTable:

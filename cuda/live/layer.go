@@ -77,13 +77,14 @@ func (d *Device) linear(x, w, y cuda.Ptr, tokens, in, out int) error {
 // kernel: 0.6 ms a step for a few tokens, 2 to 18 ms for some hundred, on an H200. A server that has been up for a while has seen all sizes; a run of
 // some minutes meets most last chunks of a prompt for the first time.
 func padded(tokens int) int {
-	if tokens <= linearGrid {
+	if tokens <= LinearGrid {
 		return tokens
 	}
-	return (tokens + linearGrid - 1) / linearGrid * linearGrid
+	return (tokens + LinearGrid - 1) / LinearGrid * LinearGrid
 }
 
-const linearGrid = 64
+// LinearGrid is the number of tokens above which linears run at multiples of it.
+const LinearGrid = 64
 
 // Compute implements sim.Device.
 func (d *Device) Compute(layer int, w *sim.Work) error {

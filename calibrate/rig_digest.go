@@ -1,0 +1,75 @@
+package calibrate
+
+import (
+	"fmt"
+	"math"
+
+	"sparseserve/cuda"
+	"sparseserve/cuda/oracle"
+)
+
+// setupDigest readies the write of a prompt's K and V to full blocks anywhere, by
+// the kernel that turns Q and K, and where the point asks for them the digests of
+// these blocks, between two other kernels.
+func (g *rig) setupDigest(s *cuda.Session, p Point) (*setup, error) {
+	m, err := shapeModel(p.Shape)
+	if err != nil {
+		return nil, err
+	}
+	n, d, hq, hk := p.At("tokens"), int64(m.HeadDim), int64(m.QHeads), int64(m.KVHeads)
+	if n%blockTokens != 0 {
+		return nil, fmt.Errorf("%d tokens fill no whole number of blocks", n)
+	}
+	blocks := n / blockTokens
+	rope := &cuda.RopeArgs{Tokens: int32(n), HeadsQ: int32(hq), HeadsKV: int32(hk), HeadDim: int32(d), BlockTokens: blockTokens, HeadStride: blocks}
+	a := &cuda.DigestArgs{Count: blocks * hk, HeadDim: int32(d), BlockTokens: blockTokens}
+	slots, places, positions, turns := make([]int32, blocks*hk), make([]int64, blocks*hk), make([]int32, n), make([]float32, d/2)
+	for i, slot := range g.r.Perm(len(slots)) {
+		slots[i], places[i] = int32(slot), int64(i)
+	}
+	for i := range positions {
+		positions[i] = int32(i)
+	}
+	for i := range turns {
+		turns[i] = float32(math.Pow(ropeBase, -2*float64(i)/float64(d)))
+	}
+	set := g.setter(&err)
+	set(&rope.QKV, func() (cuda.Ptr, error) { return g.random(s, n*(hq+2*hk)*d) })
+	set(&rope.Position, func() (cuda.Ptr, error) { return upload(g, s, positions) })
+	set(&rope.InvFreq, func() (cuda.Ptr, error) { return upload(g, s, turns) })
+	set(&rope.Pool, func() (cuda.Ptr, error) { return g.poisoned(s, int64(len(slots))*2*blockTokens*d*2) })
+	set(&rope.Table, func() (cuda.Ptr, error) { return upload(g, s, slots) })
+	set(&a.Dst, func() (cuda.Ptr, error) { return upload(g, s, places) })
+	set(&a.Meta, func() (cuda.Ptr, error) { return g.poisoned(s, int64(len(slots))*2*d*2) })
+	if err != nil {
+		return nil, err
+	}
+	a.Pool, a.Slot = rope.Pool, rope.Table
+	calls := []cuda.Operation{&cuda.EmptyArgs{}, rope, &cuda.EmptyArgs{}}
+	if p.Probe == probeDigest {
+		calls = []cuda.Operation{&cuda.EmptyArgs{}, rope, a, &cuda.EmptyArgs{}}
+	}
+	return &setup{bench: cuda.Bench{Clock: cuda.EventClock, Calls: calls}, settle: g.settling(p), verify: func(s *cuda.Session) error {
+		if err := g.checkRope(s, rope, slots, turns, g.r.Int64N(n)); err != nil {
+			return err
+		}
+		if err := s.Digest(a, 0); err != nil {
+			return err
+		}
+		for _, i := range g.looked(int64(len(slots))) {
+			keys, err := floats(s, a.Pool+cuda.Ptr(int64(slots[i])*2*blockTokens*d*2), blockTokens*d)
+			if err != nil {
+				return err
+			}
+			got, err := halves(s, a.Meta+cuda.Ptr(i*2*d*2), 2*d)
+			if err != nil {
+				return err
+			}
+			high, low := oracle.Digest(keys, int(d))
+			if err := near(fmt.Sprintf("digest of block %d", i), got, append(high, low...)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}}, nil
+}
