@@ -13,11 +13,12 @@ import (
 type fakeBench struct {
 	truth    *hw.Profile
 	noise    float64 // standard deviation of log seconds
-	r        *rand.Rand
+	seed     uint64
 	prepared []string // keys
 	fail     func(Point) error
 	bend     func(Point) float64 // factor on a point's time; nil: none
 	models   map[string]*hw.Model
+	visits   map[string]uint64 // by key
 }
 
 func newFake(truth *hw.Profile, noise float64, seed uint64) *fakeBench {
@@ -27,7 +28,7 @@ func newFake(truth *hw.Profile, noise float64, seed uint64) *fakeBench {
 		must(err)
 		models[shape] = m
 	}
-	return &fakeBench{truth: truth, noise: noise, r: rand.New(rand.NewPCG(seed, 1)), models: models}
+	return &fakeBench{truth: truth, noise: noise, seed: seed, models: models, visits: map[string]uint64{}}
 }
 
 func (f *fakeBench) Prepare(p Point) (Timed, error) {
@@ -41,10 +42,12 @@ func (f *fakeBench) Prepare(p Point) (Timed, error) {
 	if f.bend != nil {
 		exact *= f.bend(p)
 	}
+	r := rand.New(rand.NewPCG(f.seed, hash(p.Key())+f.visits[p.Key()])) // whatever else is measured
+	f.visits[p.Key()]++
 	return func(warmup, repeats int) ([]float64, error) {
 		samples := make([]float64, repeats)
 		for i := range samples {
-			samples[i] = exact * math.Exp(f.noise*f.r.NormFloat64())
+			samples[i] = exact * math.Exp(f.noise*r.NormFloat64())
 		}
 		return samples, nil
 	}, nil

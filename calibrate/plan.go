@@ -1,6 +1,10 @@
 package calibrate
 
-import "slices"
+import (
+	"slices"
+
+	"sparseserve/cuda/live"
+)
 
 // Limits is how far a machine lets the plan go.
 type Limits struct {
@@ -67,18 +71,17 @@ type scale struct {
 
 func scaleOf(plan Plan) scale {
 	s := scale{
-		link:       []int64{4 * mib, 8 * mib, 16 * mib, 32 * mib, 64 * mib, 128 * mib, 256 * mib, 512 * mib},
-		duplex:     []int64{64 * mib, 128 * mib, 256 * mib},
-		blockBytes: []int64{kib, 2 * kib, 4 * kib, 8 * kib, 16 * kib, 32 * kib, 64 * kib, 256 * kib, mib},
-		blocks:     []int64{1, 16, 64, 256, 1024, 2048, 4096, 8192},
-		moved:      256 * mib,
-		pools:      []int64{128, 512, 2 * kib, 4 * kib, 8 * kib, 16 * kib, 32 * kib, 64 * kib, 128 * kib},
-		poolBlocks: []int64{4 * kib, 16 * kib, 64 * kib},
-		threads:    []int64{1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64},
-		tokens: []int64{1, 4, 8, 16, 32, 48, 64, 96, 128, 144, 160, 176, 192, 208, 224, 256, 288, 320, 352, 384, 416, 448, 480, 512,
-			576, 640, 704, 768, 832, 896, 960, 1024, 1152, 1280, 1408, 1536, 1792, 2048, 2560, 3072, 4096, 5120, 6144, 8192, 10240, 12288, 16384},
+		link:        []int64{4 * mib, 8 * mib, 16 * mib, 32 * mib, 64 * mib, 128 * mib, 256 * mib, 512 * mib},
+		duplex:      []int64{64 * mib, 128 * mib, 256 * mib},
+		blockBytes:  []int64{kib, 2 * kib, 4 * kib, 8 * kib, 16 * kib, 32 * kib, 64 * kib, 256 * kib, mib},
+		blocks:      []int64{1, 16, 64, 256, 1024, 2048, 4096, 8192},
+		moved:       256 * mib,
+		pools:       []int64{128, 512, 2 * kib, 4 * kib, 8 * kib, 16 * kib, 32 * kib, 64 * kib, 128 * kib},
+		poolBlocks:  []int64{4 * kib, 16 * kib, 64 * kib},
+		threads:     []int64{1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64},
+		tokens:      append(onGrid(2048, 1, 4, 8, 16, 32, 48), 2560, 3072, 4096, 5120, 6144, 8192, 10240, 12288, 16384),
 		pointwise:   []int64{1, 8, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384},
-		rows:        []int64{1, 2, 4, 8, 16, 32, 64, 96, 128, 192, 256},
+		rows:        []int64{1, 2, 4, 8, 16, 32, 64, 128, 192, 256},
 		micro:       []int64{8, 32},
 		queries:     []int64{64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768},
 		prefixes:    []int64{0, 1024, 2048, 4096, 8192, 16384, 32768},
@@ -127,6 +130,15 @@ func scaleOf(plan Plan) scale {
 	s.filled = []int64{blockTokens, 512, 2048, 8192}
 	s.layers, s.requests = []int64{2}, []int64{1, 16}
 	return s
+}
+
+// onGrid adds the live loop's own numbers of tokens above some small ones, each
+// up to a most: what linears take is a staircase, whose treads lie between these.
+func onGrid(most int64, small ...int64) []int64 {
+	for n := int64(live.LinearGrid); n <= most; n += live.LinearGrid {
+		small = append(small, n)
+	}
+	return small
 }
 
 // points lists what a plan measures on a machine, in order: the host pool only

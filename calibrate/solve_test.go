@@ -2,6 +2,7 @@ package calibrate
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 
@@ -84,7 +85,7 @@ func TestRising(t *testing.T) {
 // The interval of the median holds the true median 95 times in 100, here of a
 // lopsided distribution.
 func TestMedianInterval(t *testing.T) {
-	r := newFake(truth("a100-40gb"), 0, 9).r
+	r := rand.New(rand.NewPCG(9, 1))
 	const rounds = 2000
 	held := 0
 	for range rounds {
