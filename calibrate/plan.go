@@ -127,7 +127,7 @@ func scaleOf(plan Plan) scale {
 	s.prompts = []int64{8192}
 	s.beside = []int64{2048}
 	s.layerPrefix = []int64{0, 4096}
-	s.filled = []int64{blockTokens, 512, 2048, 8192}
+	s.filled = []int64{blockTokens, 4096}
 	s.layers, s.requests = []int64{2}, []int64{1, 16}
 	return s
 }
