@@ -64,7 +64,7 @@ func attribution(ps []panel) []picture {
 			continue
 		}
 		c.axis = linear(cut(barSpan(c.groups), c.groups))
-		c.axis.high *= 1 + float64(longestNote(c.groups)/panelHeight)
+		c.axis.high = roomForNotes(c.groups, c.axis.high)
 		pic := picture{file: "time", charts: []chart{c}, looks: map[string]look{}, wide: max(1, float64(len(c.groups)*len(c.groups[0].bars))/14)}
 		if len(ps) > 1 {
 			pic.file += "-" + p.model
@@ -117,16 +117,22 @@ func cut(s span, groups []group) span {
 	return s
 }
 
-// longestNote is the length beyond a few letters of the longest text above a
-// bar, which may stand upright there.
-func longestNote(groups []group) vg.Length {
-	longest, few := vg.Length(0), noteStyle().Width("SO+FT+")
+// roomForNotes returns an end of the axis, high or above, at which the texts over
+// the bars that end below high fit into the panel upright. Short ones lie.
+func roomForNotes(groups []group, high float64) float64 {
+	const axisLength = 0.7 * panelHeight // the rest is legend and labels
+	room, few := high, noteStyle().Width("SO+FT+")
 	for _, g := range groups {
 		for i := range g.bars {
-			longest = max(longest, noteStyle().Width(g.bars[i].note)-few)
+			b := &g.bars[i]
+			h, width := b.height(), noteStyle().Width(b.note)
+			if width > few && h.mean <= high {
+				share := min(float64((width+6)/axisLength), 0.8)
+				room = max(room, max(h.mean, h.high)/(1-share))
+			}
 		}
 	}
-	return longest
+	return room
 }
 
 func unique(names []string) []string {

@@ -36,18 +36,29 @@ type barPlotter struct {
 
 func (d barPlotter) Plot(c draw.Canvas, plt *plot.Plot) {
 	x, y := plt.Transforms(&c)
+	edges := func(i, j int) (left, right vg.Length) {
+		width := barShare / float64(len(d.groups[i].bars))
+		from := float64(i) - barShare/2 + float64(j)*width
+		left, right = x(from), x(from+width)
+		inset := 0.04 * (right - left)
+		return left + inset, right - inset
+	}
+	upright := false // all notes, where those of neighbours would meet
 	for i, g := range d.groups {
-		width := barShare / float64(len(g.bars))
 		for j := range g.bars {
-			left := float64(i) - barShare/2 + float64(j)*width
-			d.bar(&c, &g.bars[j], x(left), x(left+width), y)
+			left, right := edges(i, j)
+			upright = upright || noteStyle().Width(g.bars[j].note) > 1.35*(right-left)
+		}
+	}
+	for i, g := range d.groups {
+		for j := range g.bars {
+			left, right := edges(i, j)
+			d.bar(&c, &g.bars[j], left, right, y, upright)
 		}
 	}
 }
 
-func (d barPlotter) bar(c *draw.Canvas, b *bar, left, right vg.Length, y func(float64) vg.Length) {
-	inset := 0.04 * (right - left)
-	left, right = left+inset, right-inset
+func (d barPlotter) bar(c *draw.Canvas, b *bar, left, right vg.Length, y func(float64) vg.Length, upright bool) {
 	sum := 0.0
 	for _, p := range b.parts {
 		look := d.looks[p.series]
@@ -72,7 +83,7 @@ func (d barPlotter) bar(c *draw.Canvas, b *bar, left, right vg.Length, y func(fl
 	}
 	style := noteStyle()
 	at := vg.Point{X: (left + right) / 2, Y: top + 3}
-	if style.Width(note) > 1.35*(right-left) { // upright, or neighbours would meet
+	if upright {
 		style.Rotation, style.XAlign, style.YAlign = math.Pi/2, text.XLeft, text.YCenter
 		at.X += style.FontExtents().Descent
 	}

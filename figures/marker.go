@@ -77,11 +77,20 @@ func label(system string) string {
 }
 
 // short is a label that fits above a bar: "vLLM-SO+FT" stays telling as
-// "SO+FT", "SparseServe window=4" as "SS 4".
+// "SO+FT", "SparseServe window=4" as "SS 4". What is on or off keeps its name.
 func short(label string) string {
 	words := strings.Fields(label)
 	for i, w := range words {
-		words[i] = w[strings.IndexByte(w, '=')+1:]
+		key, value, _ := strings.Cut(w, "=")
+		switch value {
+		case "":
+		case "true":
+			words[i] = key
+		case "false":
+			words[i] = "no " + key
+		default:
+			words[i] = value
+		}
 	}
 	if words[0] == "SparseServe" {
 		words[0] = "SS"

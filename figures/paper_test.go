@@ -84,6 +84,26 @@ func TestAttributionGolden(t *testing.T) {
 	golden(t, "time", filepath.Join(dir, "time.csv"))
 }
 
+// Variants have longer names, which stand upright below the legend.
+func TestAttributionOfVariants(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := DrawFolders(dir, []string{filepath.Join("testdata", "paper", "fig14a")}); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "variants", filepath.Join(dir, "time.png"))
+	for label, want := range map[string]string{
+		"vLLM":                                 "vLLM",
+		"vLLM-SO+FT":                           "SO+FT",
+		"SparseServe window=4":                 "SS 4",
+		"SparseServe batch_control=true":       "SS batch_control",
+		"SparseServe batch_control=false ab=c": "SS no batch_control c",
+	} {
+		if got := short(label); got != want {
+			t.Errorf("%q is %q above a bar, want %q", label, got, want)
+		}
+	}
+}
+
 // A bar holds all of the step's time: the parts add up to it.
 func TestAttributionIsComplete(t *testing.T) {
 	runs, err := Read(filepath.Join("testdata", "time"))
