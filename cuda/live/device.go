@@ -244,8 +244,13 @@ func (d *Device) begin(s *sim.Step) error {
 	return d.clock.start(every > 0 && s.Index%every == 0)
 }
 
-// take gives the rows what memory they need. Growing it, pinned memory above all, is a cost of starting up and not counted in the step.
+// take gives the rows what memory they need. Growing it, pinned memory above all, is a cost of starting up and not counted in the step, so that
+// saves stand still meanwhile.
 func (d *Device) take(s *sim.Step) error {
+	if d.saver != nil {
+		d.saver.hold()
+		defer d.saver.letGo()
+	}
 	start, grown := time.Now(), d.growths()
 	d.of = d.of[:0]
 	for i := range s.Rows {

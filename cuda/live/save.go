@@ -22,6 +22,8 @@ type saver struct {
 	addresses  []int64
 	flash      cuda.Saver
 
+	held sync.Mutex // while memory grows
+
 	mu        sync.Mutex
 	moved     *sync.Cond
 	head      int64 // blocks ever reserved, gaps at the ring's end included
@@ -49,6 +51,8 @@ const (
 	saveThreads = 16
 	saveChunk   = 8 << 20
 	saveStages  = 8
+
+	savePart = 256 // blocks copied one by one between two looks at hold
 )
 
 // ringBlocks is the length of the ring.
@@ -112,22 +116,44 @@ func (s *saver) run(started chan<- error) {
 
 // carryOut moves one part of the ring to its blocks in DRAM and returns when they are there.
 func (s *saver) carryOut(j *job, stream cuda.Stream) error {
-	dst := s.dst.Ptr() + cuda.Ptr(8*j.at)
-	if s.engine == "flash" {
+	dst, src := s.dst.Ptr()+cuda.Ptr(8*j.at), s.dst.Ptr()+cuda.Ptr(8*(s.blocks+j.at))
+	switch s.engine {
+	case "flash":
+		s.pass()
 		return s.m.FlashD2H(&cuda.SaveArgs{Saver: s.flash, Src: s.ring + cuda.Ptr(j.at*s.blockBytes), Dst: dst, Count: j.count, BlockBytes: s.blockBytes, After: j.ready})
+	case "gpu":
+		if err := s.m.StreamWait(stream, j.ready); err != nil {
+			return err
+		}
+		s.pass()
+		if err := s.m.GPUScatter(&cuda.BlocksArgs{Src: src, Dst: dst, Count: j.count, BlockBytes: s.blockBytes}, stream); err != nil {
+			return err
+		}
+		return s.m.StreamSync(stream)
 	}
 	if err := s.m.StreamWait(stream, j.ready); err != nil {
 		return err
 	}
-	a := &cuda.BlocksArgs{Src: s.dst.Ptr() + cuda.Ptr(8*(s.blocks+j.at)), Dst: dst, Count: j.count, BlockBytes: s.blockBytes}
-	move := s.m.MemcpyBlocks
-	if s.engine == "gpu" {
-		move = s.m.GPUScatter
-	}
-	if err := move(a, stream); err != nil {
-		return err
+	for from := int64(0); from < j.count; from += savePart { // a stream takes about a thousand copies before a call waits for one of them
+		s.pass()
+		a := &cuda.BlocksArgs{Src: src + cuda.Ptr(8*from), Dst: dst + cuda.Ptr(8*from), Count: min(savePart, j.count-from), BlockBytes: s.blockBytes}
+		if err := s.m.MemcpyBlocks(a, stream); err != nil {
+			return err
+		}
 	}
 	return s.m.StreamSync(stream)
+}
+
+// hold keeps the second thread from beginning anything until it is let go: what is left out of a step's time must not be time in which saves go on,
+// or they cost the steps after it nothing. What is under way, a job or some hundreds of copies, ends.
+func (s *saver) hold() { s.held.Lock() }
+
+func (s *saver) letGo() { s.held.Unlock() }
+
+// pass waits where the saver is held.
+func (s *saver) pass() {
+	s.held.Lock()
+	defer s.held.Unlock()
 }
 
 // most is the number of blocks that one job may have: a fraction of the ring, so that copies into it and out of it overlap.

@@ -131,3 +131,85 @@ func (m *tardy) Linear(a *cuda.LinearArgs, s cuda.Stream) error {
 func (m *tardy) GPUScatter(a *cuda.BlocksArgs, s cuda.Stream) error {
 	return m.by(s, func() error { return m.Machine.GPUScatter(a, s) })
 }
+
+// Memory grows in time that no step counts, so no save may begin meanwhile but the one that was about to.
+func TestSavesStandStillWhileMemoryGrows(t *testing.T) {
+	for _, name := range []string{"mha/offload, memcpy", "gqa/offload, batched and gpu", "gqa/layer"} {
+		t.Run(name, func(t *testing.T) {
+			on := soft.New(soft.Config{})
+			defer on.Close()
+			m := &growing{Machine: on}
+			cases()[name].run(t, m).check(t)
+			if m.grew == 0 || m.began == 0 {
+				t.Errorf("memory grew %d times behind %d saves: the test says nothing", m.grew, m.began)
+			}
+			if m.most > 1 {
+				t.Errorf("%d saves began while memory grew once", m.most)
+			}
+		})
+	}
+}
+
+// growing is a machine that takes long to pin memory and to save.
+type growing struct {
+	live.Machine
+	second      bool // the second thread has come
+	stream      cuda.Stream
+	grows       atomic.Bool
+	meanwhile   atomic.Int64 // saves that began while it grows
+	most        int64        // of these at one time
+	grew, began int          // times that memory grew beside the second thread; saves
+}
+
+func (m *growing) HostAlloc(bytes int64, pages cuda.HostPages) (cuda.HostMemory, error) {
+	if pages == cuda.HugePages && m.second {
+		m.grew++
+		m.meanwhile.Store(0)
+		m.grows.Store(true)
+		time.Sleep(5 * time.Millisecond)
+		m.grows.Store(false)
+		m.most = max(m.most, m.meanwhile.Load())
+	}
+	return m.Machine.HostAlloc(bytes, pages)
+}
+
+func (m *growing) Init(device int) error {
+	m.second = true
+	return m.Machine.Init(device)
+}
+
+func (m *growing) StreamCreate(high bool) (cuda.Stream, error) {
+	s, err := m.Machine.StreamCreate(high)
+	if m.second {
+		m.stream = s
+	}
+	return s, err
+}
+
+// begin is the start of a save, after which it takes a while.
+func (m *growing) begin() {
+	m.began++
+	if m.grows.Load() {
+		m.meanwhile.Add(1)
+	}
+	time.Sleep(time.Millisecond)
+}
+
+func (m *growing) FlashD2H(a *cuda.SaveArgs) error {
+	m.begin()
+	return m.Machine.FlashD2H(a)
+}
+
+func (m *growing) MemcpyBlocks(a *cuda.BlocksArgs, s cuda.Stream) error {
+	if s == m.stream {
+		m.begin()
+	}
+	return m.Machine.MemcpyBlocks(a, s)
+}
+
+func (m *growing) GPUScatter(a *cuda.BlocksArgs, s cuda.Stream) error {
+	if s == m.stream {
+		m.begin()
+	}
+	return m.Machine.GPUScatter(a, s)
+}
