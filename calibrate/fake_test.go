@@ -92,11 +92,13 @@ func (f *fakeBench) seconds(p Point) float64 {
 	case probeDigest:
 		return 2*fakeSubmit + fakeRope*float64(p.At("tokens")) + t.DigestSeconds(at.model, 1, p.At("tokens"))
 	case probeLookup:
-		return 2*fakeSubmit + t.LookupSeconds(p.At("requests")*int64(at.model.KVHeads)*liveBudget/blockTokens, 0)
+		return 2*fakeSubmit - fakeWarm + t.LookupSeconds(p.At("requests")*int64(at.model.KVHeads)*liveBudget/blockTokens, 0)
 	case probeLookupMissing:
-		return 2*fakeSubmit + fakeTable + t.LookupSeconds(p.At("requests")*int64(at.model.KVHeads)*liveBudget/blockTokens, p.At("missing_blocks"))
+		return 2*fakeSubmit + fakeTable - fakeWarm + t.LookupSeconds(p.At("requests")*int64(at.model.KVHeads)*liveBudget/blockTokens, p.At("missing_blocks"))
 	case probeTable:
 		return 2*fakeSubmit + fakeTable
+	case probeBehindNone, probeBehindLists, probeBehindWrite, probeBehindTable, probeBehindLookup, probeBehindMissing:
+		return f.behind(p, at)
 	case probeHBM:
 		return 2 * bytes() / (0.9 * t.GPU.HBMBandwidth.SI())
 	case probeH2D:
@@ -170,6 +172,31 @@ func (f *fakeBench) seconds(p Point) float64 {
 		return fakeAlone*float64(p.At("chunk_tokens")) + float64(p.At("layers"))*save
 	}
 	panic(fmt.Sprintf("no cost of %s", p.Key()))
+}
+
+// Behind the weights of a layer.
+const (
+	fakeBehind = 35e-6 // the linears
+	fakeWarm   = 3e-6  // less for a lookup whose tables are in the L2
+)
+
+func (f *fakeBench) behind(p Point, at datum) float64 {
+	t, blocks := f.truth, p.At("requests")*int64(at.model.KVHeads)*liveBudget/blockTokens
+	sum := fakeBehind
+	if p.Probe != probeBehindNone {
+		sum += t.Host.ListCopy.SI() + float64(4*blocks)/t.Host.ListRate.SI()
+	}
+	switch p.Probe {
+	case probeBehindWrite:
+		sum += t.Host.KVWrite.SI()
+	case probeBehindTable:
+		sum += fakeTable
+	case probeBehindLookup:
+		sum += t.LookupSeconds(blocks, 0)
+	case probeBehindMissing:
+		sum += fakeTable + t.LookupSeconds(blocks, p.At("missing_blocks"))
+	}
+	return sum
 }
 
 // truth returns a profile that the models can express exactly: rows at points

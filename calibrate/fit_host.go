@@ -52,17 +52,23 @@ func fitHost(s *Samples, p *hw.Profile, from source) []model {
 // fitLists fits what a layer's lists take of the GPU's time where they go up
 // between two of its kernels, t = copy + bytes/rate, by a kernel that reads them
 // from pinned memory: one more launch gap and a round trip over the link, then
-// the bytes.
+// the bytes. Behind a layer's weights its own code comes from HBM too.
 func fitLists(s *Samples, p *hw.Profile, from source) {
-	without, with := s.of(probePair), s.of(probeBetween)
-	if len(without) == 0 || len(with) < 2 {
-		return
+	bytes, what := func(at datum) float64 {
+		return float64(4 * at.At("requests") * int64(at.model.KVHeads) * liveBudget / blockTokens)
+	}, "the kernel that brings a layer's lists to the GPU, behind the layer's weights"
+	with := s.behind(probeBehindLists, probeBehindNone)
+	if len(with) < 2 {
+		without := s.of(probePair)
+		if with = s.of(probeBetween); len(without) == 0 || len(with) < 2 {
+			return
+		}
+		for i := range with {
+			with[i].seconds -= without[0].seconds
+		}
+		bytes, what = func(at datum) float64 { return float64(at.At("bytes")) }, "the kernel that brings a layer's lists to the GPU, between two others"
 	}
-	for i := range with {
-		with[i].seconds -= without[0].seconds
-	}
-	c := linear(with, one, func(at datum) float64 { return float64(at.At("bytes")) })
-	const what = "the kernel that brings a layer's lists to the GPU, between two others"
+	c := linear(with, one, bytes)
 	p.Host.ListCopy = perBlock(c[0], from, what)
 	p.Host.ListRate = hw.Figure{}
 	if p.Host.ListCopy.Set() && c[1] > 0 {
@@ -71,14 +77,22 @@ func fitLists(s *Samples, p *hw.Profile, from source) {
 }
 
 // fitKVWrite takes what the write of decodes' K and V takes of the GPU's time as
-// a kernel of its own, from the same two kernels around it.
+// a kernel of its own, from the same linears before it, or the same two kernels
+// around it.
 func fitKVWrite(s *Samples, p *hw.Profile, from source) {
 	p.Host.KVWrite = hw.Figure{}
+	var more []float64
+	for _, at := range s.behind(probeBehindWrite, probeBehindLists) {
+		more = append(more, at.seconds)
+	}
+	if len(more) > 0 {
+		p.Host.KVWrite = perBlock(medianOf(more).Value, from, "the kernel that writes K and V of up to 16 decodes to their blocks, behind the layer's weights")
+		return
+	}
 	without := s.of(probePair)
 	if len(without) == 0 {
 		return
 	}
-	var more []float64
 	for _, at := range s.of(probeKVWrite) {
 		more = append(more, at.seconds-without[0].seconds)
 	}

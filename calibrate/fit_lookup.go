@@ -8,28 +8,13 @@ import (
 
 // fitLookup fits the GPU's lookup of a layer's lists, t = lookup + bytes/rate and
 // more where blocks are missing: misses are numbered over all CTAs, which takes
-// about as long for few as for many. The kernel that took them from the tables is
-// subtracted.
+// about as long for few as for many. It is that behind a layer's weights where it
+// was measured there, else over and over with tables in the L2.
 func fitLookup(s *Samples, p *hw.Profile, from source) []model {
 	p.Host.Lookup, p.Host.LookupRate, p.Host.LookupMiss = hw.Figure{}, hw.Figure{}, hw.Figure{}
-	pair := s.of(probePair)
-	if len(pair) == 0 {
-		return nil
-	}
-	tables := map[int64]float64{}
-	for _, at := range s.of(probeTable) {
-		tables[at.At("missing_blocks")] = at.seconds - pair[0].seconds
-	}
-	var hits, missing data
-	for _, at := range s.of(probeLookup) {
-		at.seconds -= pair[0].seconds
-		hits = append(hits, at)
-	}
-	for _, at := range s.of(probeLookupMissing) {
-		if t, ok := tables[at.At("missing_blocks")]; ok {
-			at.seconds -= pair[0].seconds + t
-			missing = append(missing, at)
-		}
+	hits, missing, what := lookupsBehind(s)
+	if len(hits) < 2 {
+		hits, missing, what = lookupsOver(s)
 	}
 	if len(hits) < 2 {
 		return nil
@@ -39,7 +24,6 @@ func fitLookup(s *Samples, p *hw.Profile, from source) []model {
 	most := slices.Max(hits.values("requests"))
 	fit, held := hits.split(together, 2, func(at datum) bool { return at.At("requests") == 1 || at.At("requests") == most })
 	c := linear(fit, one, bytes)
-	const what = "the GPU's lookup of a layer's lists with the launch of the gather, between two other kernels"
 	p.Host.Lookup = perBlock(c[0], from, what)
 	if p.Host.Lookup.Set() && c[1] > 0 {
 		p.Host.LookupRate = from.figure(1/c[1]*1e-9, "GB/s", what)
@@ -54,4 +38,61 @@ func fitLookup(s *Samples, p *hw.Profile, from source) []model {
 	return []model{{name: "host.lookup", fit: fit, held: held,
 		price: func(p *hw.Profile, at datum) float64 { return p.LookupSeconds(listed(at), 0) },
 		draw:  picture{x: bytes, xLabel: "bytes of lists"}}}
+}
+
+// lookupsOver are lookups between two other kernels, over and over, without these,
+// and those with blocks missing also without the kernel that took them from the
+// tables.
+func lookupsOver(s *Samples) (hits, missing data, what string) {
+	pair := s.of(probePair)
+	if len(pair) == 0 {
+		return nil, nil, ""
+	}
+	tables := map[int64]float64{}
+	for _, at := range s.of(probeTable) {
+		tables[at.At("missing_blocks")] = at.seconds - pair[0].seconds
+	}
+	for _, at := range s.of(probeLookup) {
+		at.seconds -= pair[0].seconds
+		hits = append(hits, at)
+	}
+	for _, at := range s.of(probeLookupMissing) {
+		if t, ok := tables[at.At("missing_blocks")]; ok {
+			at.seconds -= pair[0].seconds + t
+			missing = append(missing, at)
+		}
+	}
+	return hits, missing, "the GPU's lookup of a layer's lists with the launch of the gather, between two other kernels"
+}
+
+// lookupsBehind are lookups behind the weights of a layer, without these and what
+// brings the lists. A time that the linears' noise leaves nothing of is left out.
+func lookupsBehind(s *Samples) (hits, missing data, what string) {
+	hits = s.behind(probeBehindLookup, probeBehindLists)
+	table := map[int64]float64{}
+	for _, at := range s.behind(probeBehindTable, probeBehindLists) {
+		table[at.At("requests")] = at.seconds
+	}
+	for _, at := range s.behind(probeBehindMissing, probeBehindLists) {
+		if t, ok := table[at.At("requests")]; ok && at.seconds > t {
+			at.seconds -= t
+			missing = append(missing, at)
+		}
+	}
+	return hits, missing, "the GPU's lookup of a layer's lists with the launch of the gather, behind the layer's weights"
+}
+
+// behind is what a probe takes longer than another of as many requests.
+func (s *Samples) behind(probe, without string) (d data) {
+	less := map[int64]float64{}
+	for _, at := range s.of(without) {
+		less[at.At("requests")] = at.seconds
+	}
+	for _, at := range s.of(probe) {
+		if t, ok := less[at.At("requests")]; ok && at.seconds > t {
+			at.seconds -= t
+			d = append(d, at)
+		}
+	}
+	return d
 }

@@ -149,6 +149,12 @@ func livePoints(s scale) []Point {
 			all = append(all, point(probeLookupMissing, s.shapes[0], requests, missing), point(probeTable, "", missing))
 		}
 	}
+	for _, requests := range s.requests {
+		for _, probe := range []string{probeBehindNone, probeBehindLists, probeBehindWrite, probeBehindLookup} {
+			all = append(all, point(probe, s.shapes[0], requests))
+		}
+		all = append(all, point(probeBehindTable, s.shapes[0], requests, 8*requests), point(probeBehindMissing, s.shapes[0], requests, 8*requests))
+	}
 	most, middle := s.layers[len(s.layers)-1], len(s.requests)/2
 	for _, layers := range s.layers {
 		for i, requests := range s.requests {

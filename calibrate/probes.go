@@ -28,40 +28,48 @@ const (
 	probeLookup        = "layer.lookup"
 	probeLookupMissing = "layer.lookup_missing"
 	probeTable         = "layer.table"
-	probeHBM           = "hbm.copy"
-	probeH2D           = "link.h2d"
-	probeD2H           = "link.d2h"
-	probeDuplexCopy    = "link.duplex_copy"
-	probeDuplexKernel  = "link.duplex_kernel"
-	probeLoadMemcpy    = "load.memcpy"
-	probeLoadBatched   = "load.batched"
-	probeLoadFlash     = "load.flash"
-	probeSaveMemcpy    = "save.memcpy"
-	probeSaveGPU       = "save.gpu"
-	probeSaveFlash     = "save.flash"
-	probeLinears       = "linears"
-	probePointwise     = "pointwise"
-	probeHead          = "head"
-	probeEmbed         = "embedding"
-	probePrefill       = "prefill_attention"
-	probeChunked       = "prefill_chunked"
-	probeDense         = "dense_decode"
-	probeSparse        = "sparse_decode"
-	probePSA           = "psa_decode"
-	probePSALaunches   = "psa_launches"
-	probePSAUneven     = "psa_uneven"
-	probeSelect        = "scoring"
-	probeBesideNone    = "beside.nothing"
-	probeBesideSave    = "beside.save_gpu"
-	probeBesideLoad    = "beside.load_flash"
-	probeBesideFlash   = "beside.save_flash"
-	probeCallsNone     = "calls.nothing"
-	probeCallsSave     = "calls.save_memcpy"
-	probeCallsLoad     = "calls.load_memcpy"
-	probeLayersNone    = "layers.nothing"
-	probeLayersMemcpy  = "layers.save_memcpy"
-	probeLayersGPU     = "layers.save_gpu"
-	probeLayersFlash   = "layers.save_flash"
+
+	probeBehindNone    = "behind.nothing"
+	probeBehindLists   = "behind.lists"
+	probeBehindWrite   = "behind.kv_write"
+	probeBehindTable   = "behind.table"
+	probeBehindLookup  = "behind.lookup"
+	probeBehindMissing = "behind.lookup_missing"
+
+	probeHBM          = "hbm.copy"
+	probeH2D          = "link.h2d"
+	probeD2H          = "link.d2h"
+	probeDuplexCopy   = "link.duplex_copy"
+	probeDuplexKernel = "link.duplex_kernel"
+	probeLoadMemcpy   = "load.memcpy"
+	probeLoadBatched  = "load.batched"
+	probeLoadFlash    = "load.flash"
+	probeSaveMemcpy   = "save.memcpy"
+	probeSaveGPU      = "save.gpu"
+	probeSaveFlash    = "save.flash"
+	probeLinears      = "linears"
+	probePointwise    = "pointwise"
+	probeHead         = "head"
+	probeEmbed        = "embedding"
+	probePrefill      = "prefill_attention"
+	probeChunked      = "prefill_chunked"
+	probeDense        = "dense_decode"
+	probeSparse       = "sparse_decode"
+	probePSA          = "psa_decode"
+	probePSALaunches  = "psa_launches"
+	probePSAUneven    = "psa_uneven"
+	probeSelect       = "scoring"
+	probeBesideNone   = "beside.nothing"
+	probeBesideSave   = "beside.save_gpu"
+	probeBesideLoad   = "beside.load_flash"
+	probeBesideFlash  = "beside.save_flash"
+	probeCallsNone    = "calls.nothing"
+	probeCallsSave    = "calls.save_memcpy"
+	probeCallsLoad    = "calls.load_memcpy"
+	probeLayersNone   = "layers.nothing"
+	probeLayersMemcpy = "layers.save_memcpy"
+	probeLayersGPU    = "layers.save_gpu"
+	probeLayersFlash  = "layers.save_flash"
 
 	probePrefillMemcpy = "prefill.save_memcpy"
 
@@ -84,6 +92,12 @@ var probes = []Probe{
 	{probeLookup, "the two with the GPU's lookup of a layer's lists and a gather of nothing between them; " + gpuTime, "ss_lookup", []string{"requests"}},
 	{probeLookupMissing, "the same behind the kernel that takes blocks from tables; " + gpuTime, "ss_lookup", []string{"requests", "missing_blocks"}},
 	{probeTable, "the two with the kernel that takes blocks from tables between them; " + gpuTime, "ss_table", []string{"missing_blocks"}},
+	{probeBehindNone, "the first two linears of so many decodes in layer after layer; " + gpuTime + ", of a layer", "ss_linear", []string{"requests"}},
+	{probeBehindLists, "the same, and between the two the kernel that brings the layer's lists up", "ss_carry", []string{"requests"}},
+	{probeBehindWrite, "the same, and behind that the kernel that writes K and V of decodes to their blocks", "ss_kv_write", []string{"requests"}},
+	{probeBehindTable, "linears and lists, and behind the lists the kernel that takes blocks from tables", "ss_table", []string{"requests", "missing_blocks"}},
+	{probeBehindLookup, "linears and lists, and behind the lists the GPU's lookup and a gather of nothing: tables, and what else the kernels read, come from HBM", "ss_lookup", []string{"requests"}},
+	{probeBehindMissing, "the same, and before the lookup the kernel that takes blocks from tables", "ss_lookup", []string{"requests", "missing_blocks"}},
 	{probeHBM, "a copy within HBM, read once and written once; " + gpuTime, "ss_memcpy", []string{"bytes"}},
 	{probeH2D, "one large copy from pinned memory; " + wall, "ss_memcpy", []string{"bytes"}},
 	{probeD2H, "one large copy to pinned memory; " + wall, "ss_memcpy", []string{"bytes"}},
@@ -125,12 +139,15 @@ var probes = []Probe{
 	{probeLiveLoads, "the same in less HBM, so that each layer loads blocks, this many on average", "all of a layer", []string{"layers", "requests", "loads"}},
 }
 
+// behindProbes are kernels behind the weights of a layer, as in a decode step.
+var behindProbes = []string{probeBehindNone, probeBehindLists, probeBehindWrite, probeBehindTable, probeBehindLookup, probeBehindMissing}
+
 // Probes lists every kind of measurement, in the order of measuring.
 func Probes() []Probe { return slices.Clone(probes) }
 
 // shaped are the probes whose points name a model shape.
 var shaped = []string{
-	probeKVWrite, probeRope, probeDigest, probeLookup, probeLookupMissing, probeLinears, probePointwise, probeHead, probeEmbed, probePrefill, probeChunked, probeDense, probeSparse, probePSA, probePSALaunches, probePSAUneven, probeSelect,
+	probeKVWrite, probeRope, probeDigest, probeLookup, probeLookupMissing, probeBehindNone, probeBehindLists, probeBehindWrite, probeBehindTable, probeBehindLookup, probeBehindMissing, probeLinears, probePointwise, probeHead, probeEmbed, probePrefill, probeChunked, probeDense, probeSparse, probePSA, probePSALaunches, probePSAUneven, probeSelect,
 	probeBesideNone, probeBesideSave, probeBesideLoad, probeBesideFlash,
 	probeLayersNone, probeLayersMemcpy, probeLayersGPU, probeLayersFlash, probePrefillMemcpy, probeLive, probeLiveOffload, probeLiveLoads,
 }

@@ -152,7 +152,8 @@ func (g *rig) Prepare(p Point) (Timed, error) {
 // dispensable makes the failure of a probe that a profile does without one that
 // only leaves the point out.
 func dispensable(p Point, err error) error {
-	if err == nil || !slices.Contains([]string{probeKVWrite, probeRope, probeDigest, probeLookup, probeLookupMissing, probeTable, probeCallsNone, probeCallsSave, probeCallsLoad, probePrefillMemcpy}, p.Probe) && !slices.Contains(liveProbes, p.Probe) {
+	if err == nil || !slices.Contains([]string{probeKVWrite, probeRope, probeDigest, probeLookup, probeLookupMissing, probeTable, probeCallsNone, probeCallsSave, probeCallsLoad, probePrefillMemcpy}, p.Probe) &&
+		!slices.Contains(behindProbes, p.Probe) && !slices.Contains(liveProbes, p.Probe) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", ErrSkip, err)
@@ -202,6 +203,8 @@ func (g *rig) setup(s *cuda.Session, p Point) (*setup, error) {
 		return g.setupLookup(s, p)
 	case probeTable:
 		return g.setupTable(s, p)
+	case probeBehindNone, probeBehindLists, probeBehindWrite, probeBehindTable, probeBehindLookup, probeBehindMissing:
+		return g.setupBehind(s, p)
 	case probeLoadMemcpy, probeLoadBatched, probeLoadFlash:
 		return g.setupLoad(s, p)
 	case probeSaveMemcpy, probeSaveGPU, probeSaveFlash:
@@ -287,6 +290,16 @@ func (g *rig) note(addresses []cuda.Ptr) (cuda.Ptr, error) {
 	}
 	copy(cuda.Slice[cuda.Ptr](g.notes)[at/8:], addresses)
 	return g.notes.Ptr() + cuda.Ptr(at), nil
+}
+
+// noteWords takes pinned memory with the given words.
+func (g *rig) noteWords(words []int32) (cuda.Ptr, error) {
+	packed := make([]cuda.Ptr, (len(words)+1)/2)
+	at, err := g.note(packed)
+	if err == nil {
+		copy(cuda.Slice[int32](g.notes)[(at-g.notes.Ptr())/4:], words)
+	}
+	return at, err
 }
 
 // saver returns the saver with a number of threads.

@@ -78,14 +78,20 @@ func (g *rig) setupPointwise(s *cuda.Session, p Point) (*setup, error) {
 }
 
 // setupKVWrite readies the write of decodes' K and V, which with offloading is a
-// kernel of its own between two others: a token's place in a block of each KV
-// head, blocks anywhere.
+// kernel of its own, between two others.
 func (g *rig) setupKVWrite(s *cuda.Session, p Point) (*setup, error) {
 	m, err := shapeModel(p.Shape)
 	if err != nil {
 		return nil, err
 	}
-	n, d, hq, hk := p.At("tokens"), int64(m.HeadDim), int64(m.QHeads), int64(m.KVHeads)
+	a, verify, err := g.kvWriteOp(s, m, p.At("tokens"))
+	return &setup{bench: cuda.Bench{Clock: cuda.EventClock, Calls: []cuda.Operation{&cuda.EmptyArgs{}, a, &cuda.EmptyArgs{}}}, settle: g.settling(p), verify: verify}, err
+}
+
+// kvWriteOp readies that write: a token's place in a block of each KV head, blocks
+// anywhere.
+func (g *rig) kvWriteOp(s *cuda.Session, m *hw.Model, n int64) (_ *cuda.KVWriteArgs, verify func(*cuda.Session) error, err error) {
+	d, hq, hk := int64(m.HeadDim), int64(m.QHeads), int64(m.KVHeads)
 	a := &cuda.RopeArgs{RowStride: hk, HeadStride: 1, Tokens: int32(n), HeadsQ: int32(hq), HeadsKV: int32(hk), HeadDim: int32(d), BlockTokens: blockTokens}
 	slots, positions, order := make([]int32, n*hk), make([]int32, n), make([]int32, n)
 	for i, slot := range g.r.Perm(len(slots)) {
@@ -102,29 +108,28 @@ func (g *rig) setupKVWrite(s *cuda.Session, p Point) (*setup, error) {
 	set(&a.Table, func() (cuda.Ptr, error) { return upload(g, s, slots) })
 	set(&a.Pool, func() (cuda.Ptr, error) { return g.poisoned(s, int64(len(slots))*blockBytes) })
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return &setup{bench: cuda.Bench{Clock: cuda.EventClock, Calls: []cuda.Operation{&cuda.EmptyArgs{}, (*cuda.KVWriteArgs)(a), &cuda.EmptyArgs{}}}, settle: g.settling(p),
-		verify: func(s *cuda.Session) error {
-			if err := s.KVWrite(a, 0); err != nil {
-				return err
-			}
-			want, got := make([]byte, 2*d), make([]byte, 2*d)
-			for _, i := range g.looked(n * hk) {
-				token, head := i/hk, i%hk
-				for part := range int64(2) { // K, V
-					from := a.QKV + cuda.Ptr(2*d*(token*(hq+2*hk)+hq+part*hk+head))
-					to := a.Pool + cuda.Ptr(int64(slots[i])*blockBytes+part*blockBytes/2+2*d*int64(positions[token]))
-					if err := cuda.Download(s, want, from); err != nil {
-						return err
-					}
-					if err := compareAfter(cuda.Download(s, got, to), got, want, fmt.Sprintf("K or V of token %d, head %d", token, head)); err != nil {
-						return err
-					}
+	return (*cuda.KVWriteArgs)(a), func(s *cuda.Session) error {
+		if err := s.KVWrite(a, 0); err != nil {
+			return err
+		}
+		want, got := make([]byte, 2*d), make([]byte, 2*d)
+		for _, i := range g.looked(n * hk) {
+			token, head := i/hk, i%hk
+			for part := range int64(2) { // K, V
+				from := a.QKV + cuda.Ptr(2*d*(token*(hq+2*hk)+hq+part*hk+head))
+				to := a.Pool + cuda.Ptr(int64(slots[i])*blockBytes+part*blockBytes/2+2*d*int64(positions[token]))
+				if err := cuda.Download(s, want, from); err != nil {
+					return err
+				}
+				if err := compareAfter(cuda.Download(s, got, to), got, want, fmt.Sprintf("K or V of token %d, head %d", token, head)); err != nil {
+					return err
 				}
 			}
-			return nil
-		}}, nil
+		}
+		return nil
+	}, nil
 }
 
 // setter takes memory for arguments until one fails.

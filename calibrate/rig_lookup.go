@@ -8,24 +8,49 @@ import (
 )
 
 // setupLookup readies the GPU's lookup of a layer, and the gather that takes its
-// count from it and finds nothing to do, between two other kernels: lists of the
-// budget's blocks, anywhere in contexts of lookupBlocks. Where blocks are missing
-// they are taken from the tables first, in each run anew, by a kernel of its own.
+// count from it and finds nothing to do, between two other kernels.
 func (g *rig) setupLookup(s *cuda.Session, p Point) (*setup, error) {
+	missing := int64(0)
+	if p.Probe == probeLookupMissing {
+		missing = p.At("missing_blocks")
+	}
+	l, err := g.lookupOf(s, p, missing)
+	if err != nil {
+		return nil, err
+	}
+	calls := []cuda.Operation{&cuda.EmptyArgs{}, &l.args, &l.gather, &cuda.EmptyArgs{}}
+	if missing > 0 {
+		calls = slices.Insert(calls, 1, cuda.Operation(&l.table))
+	}
+	return &setup{bench: cuda.Bench{Clock: cuda.EventClock, Calls: calls}, settle: g.settling(p), verify: l.verify}, nil
+}
+
+// lookedUp is one layer's lookup and what belongs to it.
+type lookedUp struct {
+	args   cuda.LookupArgs
+	table  cuda.TableArgs    // takes what is missing from the tables
+	gather cuda.FlashH2DArgs // of nothing: loads have their own probe
+	list   []int32           // as they lie at args.List
+	verify func(*cuda.Session) error
+}
+
+// lookupOf readies lists of the budget's blocks, anywhere in contexts of
+// lookupBlocks. Where blocks are missing they are to be taken from the tables
+// before each lookup.
+func (g *rig) lookupOf(s *cuda.Session, p Point, missing int64) (*lookedUp, error) {
 	m, err := shapeModel(p.Shape)
 	if err != nil {
 		return nil, err
 	}
 	const listed = liveBudget / blockTokens
-	n, heads, missing := p.At("requests"), int64(m.KVHeads), int64(0)
-	if p.Probe == probeLookupMissing {
-		missing = p.At("missing_blocks")
-	}
+	n, heads := p.At("requests"), int64(m.KVHeads)
 	units, groupBytes := n*heads, int64(lookupBlocks*4)
 	if missing > units {
 		return nil, fmt.Errorf("%d blocks missing of %d lists: at most one each", missing, units)
 	}
-	a := &cuda.LookupArgs{
+	l := &lookedUp{}
+	a := &l.args
+	*a = cuda.LookupArgs{
 		Pool: 1 << 40, BlockBytes: 4 * blockTokens * int64(m.HeadDim), Batch: int32(n), Heads: int32(heads), Stride: listed, PageStride: lookupBlocks, Frees: int32(missing),
 	}
 	entries, list, named := make([]int32, units*lookupBlocks), make([]int32, 0, units*listed), make([]int32, units)
@@ -61,7 +86,8 @@ func (g *rig) setupLookup(s *cuda.Session, p Point) (*setup, error) {
 	set(&a.Src, func() (cuda.Ptr, error) { return upload(g, s, make([]int64, len(list))) })
 	set(&a.Dst, func() (cuda.Ptr, error) { return upload(g, s, make([]int64, len(list))) })
 	set(&a.Loads, func() (cuda.Ptr, error) { return upload(g, s, make([]int64, 2)) })
-	table := &cuda.TableArgs{Evictions: int32(missing)}
+	table := &l.table
+	table.Evictions = int32(missing)
 	if missing > 0 {
 		set(&a.FreeSlot, func() (cuda.Ptr, error) { return upload(g, s, free) })
 		set(&table.Evicted, func() (cuda.Ptr, error) { return upload(g, s, evicted) })
@@ -76,12 +102,8 @@ func (g *rig) setupLookup(s *cuda.Session, p Point) (*setup, error) {
 	if a.State, err = upload(g, s, make([]byte, bytes)); err != nil {
 		return nil, err
 	}
-	gather := &cuda.FlashH2DArgs{Src: a.Src, Dst: a.Dst, Count: int64(len(list)), BlockBytes: a.BlockBytes, Counted: a.Loads + 8} // of nothing: loads have their own probe
-	calls := []cuda.Operation{&cuda.EmptyArgs{}, a, gather, &cuda.EmptyArgs{}}
-	if missing > 0 {
-		calls = slices.Insert(calls, 1, cuda.Operation(table))
-	}
-	return &setup{bench: cuda.Bench{Clock: cuda.EventClock, Calls: calls}, settle: g.settling(p), verify: func(s *cuda.Session) error {
+	l.list, l.gather = list, cuda.FlashH2DArgs{Src: a.Src, Dst: a.Dst, Count: int64(len(list)), BlockBytes: a.BlockBytes, Counted: a.Loads + 8}
+	l.verify = func(s *cuda.Session) error {
 		if err := s.Table(table, 0); err != nil {
 			return err
 		}
@@ -99,7 +121,8 @@ func (g *rig) setupLookup(s *cuda.Session, p Point) (*setup, error) {
 			return fmt.Errorf("%d blocks missing, want %d; or slots differ", loads[0], missing)
 		}
 		return nil
-	}}, nil
+	}
+	return l, nil
 }
 
 // lookupBlocks are those of a context of 8,192 tokens.
