@@ -42,8 +42,9 @@ type DeviceOptions struct {
 //     (LoadStall). A save queue that runs meanwhile
 //     shares the link's limit for both directions, each slowed alike. Where it
 //     saves block by block, calls of the driver wait for one another (waits.go).
-//   - Compute passes linears, the digests of blocks that became full (Scoring) and
-//     attention, progressive attention with the
+//   - Compute passes linears, the digests of blocks that became full (Scoring),
+//     the GPU's lookup of a layer that does not select (Host), and attention,
+//     progressive attention with the
 //     loads of its rounds (progressive.go). A GPU scatter kernel that runs
 //     beside it takes its share of speed (SaveStall). The layer's saves join
 //     the D2H queue when it ends, and the step waits until the queue fits the
@@ -81,6 +82,7 @@ type Device struct {
 	busy    des.Time // of the GPU in this step
 	waited  des.Time // of the host for the driver in this step, the GPU at work
 	scored  bool     // the layer, so that the GPU waits for what the host does until its loads
+	loaded  bool     // blocks of the layer
 	rate    float64  // of loads, bytes/s, over this step's host pool
 
 	linkFree    des.Time // when loads that no attention of their layer waits for have landed
@@ -154,7 +156,7 @@ func (d *Device) Begin(s *sim.Step) error {
 	}
 	d.running, d.step, d.phases = true, *s, sim.Phases{}
 	d.now, d.tokens, d.layers = s.Start, 0, 0
-	d.sparse, d.busy, d.waited, d.scored = 0, 0, 0, false
+	d.sparse, d.busy, d.waited, d.scored, d.loaded = 0, 0, 0, false, false
 	d.costs.notes.bits = 0
 	d.costs.known = false // so that the step's own bits are set anew
 	if d.loader != nil {
@@ -179,7 +181,7 @@ func (d *Device) Score(_ int, w *sim.Work) error {
 	d.compute(d.costs.layer(w).scoring, &d.phases.Scoring)
 	switch tokens := float64(w.DecodeTokens); {
 	case d.opts.GPULookup: // of lists that the CPU has brought up
-		d.compute(nanoseconds(d.lists.seconds(tokens)+d.lookup.seconds(tokens)), &d.phases.Host)
+		d.lookUp(tokens)
 	case d.opts.Offload:
 		d.pass(nanoseconds(d.sync.seconds(tokens))+d.waits.calls(syncCalls, &d.saves), &d.phases.Host)
 	}
@@ -195,6 +197,7 @@ func (d *Device) Move(m *kv.Moves) error {
 		return fmt.Errorf("hw: layer %d moves %d loads, %d saves of %d bytes", m.Layer, m.Loads, m.Saves, m.BlockBytes)
 	}
 	if m.Loads > 0 {
+		d.loaded = true
 		if d.loader == nil {
 			return fmt.Errorf("hw: layer %d loads %d blocks without a load engine", m.Layer, m.Loads)
 		}
@@ -228,6 +231,13 @@ func (d *Device) Compute(_ int, w *sim.Work) error {
 		return errors.New("hw: Compute outside a step")
 	}
 	d.scored = false
+	if d.opts.GPULookup && !w.Sparse && w.Decodes > 0 { // of lists of all blocks
+		d.lookUp(float64(w.DecodeTokens))
+		if d.loaded {
+			d.compute(d.missed, &d.phases.Host)
+		}
+	}
+	d.loaded = false
 	d.waited += d.waits.calls(layerCalls, &d.saves)
 	c := d.costs.layer(w)
 	d.compute(c.linears, &d.phases.Linears)
@@ -306,6 +316,12 @@ func (d *Device) compute(t des.Time, phase *des.Time) {
 	d.busy += t
 	d.now += t
 	d.saves.advance(d.now)
+}
+
+// lookUp passes what the GPU takes for a layer's lists: they come up, and it looks
+// them up.
+func (d *Device) lookUp(tokens float64) {
+	d.compute(nanoseconds(d.lists.seconds(tokens)+d.lookup.seconds(tokens)), &d.phases.Host)
 }
 
 // load waits for n blocks. While saves run too and both together exceed the

@@ -164,6 +164,51 @@ func TestGPULookup(t *testing.T) {
 	}
 }
 
+// A layer that does not select lists all blocks, and the GPU looks them up too; one
+// without decodes has no lists.
+func TestGPULookupOfDenseLayers(t *testing.T) {
+	const tokens = 4 * 8192
+	for _, c := range []struct {
+		lookup  bool
+		decodes int
+		loads   int64
+	}{{false, 4, 0}, {true, 4, 0}, {true, 4, 9}, {true, 0, 0}, {true, 0, 9}} {
+		p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
+		d, err := NewDevice(p, m, DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true, GPULookup: c.lookup})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := sim.Work{Tokens: c.decodes + 64, Decodes: c.decodes, Prefill: []sim.Span{{Query: 64}}}
+		want := 0.0
+		if c.decodes > 0 {
+			w.DecodeTokens = tokens
+			if c.lookup {
+				lists := newListCopy(p, m)
+				want = lists.seconds(tokens) + p.LookupSeconds(tokens/32*int64(m.KVHeads), c.loads)
+			}
+		}
+		for _, err := range []error{d.Begin(&sim.Step{Requests: 4}), d.Move(&kv.Moves{Loads: c.loads, BlockBytes: m.Geometry(32).BlockBytes}), d.Compute(0, &w)} {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := (d.phases.Host - d.host - 4*d.request).Seconds(); math.Abs(got-want) > 3e-9 {
+			t.Errorf("%+v: %g s, want %g", c, got, want)
+		}
+		was := d.phases.Host
+		if err := d.Compute(1, &w); err != nil { // what one layer loads is nothing to the next
+			t.Fatal(err)
+		}
+		more := want
+		if c.loads > 0 && want > 0 {
+			more -= p.Host.LookupMiss.SI()
+		}
+		if got := (d.phases.Host - was).Seconds(); math.Abs(got-more) > 3e-9 {
+			t.Errorf("%+v, next layer: %g s, want %g", c, got, more)
+		}
+	}
+}
+
 // A card on which it was not measured does not look up for nothing.
 func TestGPULookupNeedsItsFigure(t *testing.T) {
 	p, m := mustProfile(t, "a100-80gb"), mustModel(t, "lwm-7b")
