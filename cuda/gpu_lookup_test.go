@@ -194,6 +194,51 @@ func TestGPULookup(t *testing.T) {
 	})
 }
 
+// A gather that goes by the caller's count finds an address in every place, though the lookup counts other misses.
+func TestGPULookupOfAnotherCount(t *testing.T) {
+	onGPU(t, func(g *gpu) {
+		for _, missing := range []float64{0, 0.1, 0.9} {
+			const batch, heads, stride, micro, rounds, places = 3, 32, 40, 4, 10, 17 // of each round
+			r := g.residency(batch, heads, stride, micro, missing)
+			tables := make([]int64, batch)
+			for i := range tables {
+				tables[i] = int64(upload(g, r.table[i]))
+			}
+			before, n := make([]int64, rounds), batch*heads*stride
+			for i := range before {
+				before[i] = int64(places * i)
+			}
+			const unset = 1<<62 + 1
+			none := slices.Repeat([]int64{unset}, n)
+			a := LookupArgs{
+				Table: upload(g, tables), Cap: upload(g, r.cap), Page: upload(g, r.page), List: upload(g, r.list), Named: upload(g, r.named),
+				Slot: upload(g, make([]int32, n)), FreeSlot: upload(g, r.free), Src: upload(g, none), Dst: upload(g, none), Loads: upload(g, make([]int64, 1)),
+				Before: upload(g, before), Pool: 7 << 40, BlockBytes: residencyBlock, Batch: batch, Heads: heads, Stride: stride, PageStride: stride + 100,
+				Group: int32(r.layer * heads), Frees: rounds * places, Rounds: rounds, Micro: micro,
+			}
+			bytes, err := g.LookupState(&a)
+			g.must(err)
+			a.State = upload(g, make([]byte, bytes))
+			g.must(g.Lookup(&a, 0))
+			g.must(g.DeviceSync())
+			if got := download[int64](g, a.Loads, 1)[0]; got > rounds*places {
+				t.Errorf("%g missing: the gather takes %d of %d", missing, got, rounds*places)
+			}
+			src, dst, loads := download[int64](g, a.Src, n), download[int64](g, a.Dst, n), 0
+			for i := range n {
+				if set := src[i] != unset && dst[i] != unset; set != (i < rounds*places) {
+					t.Fatalf("%g missing: place %d of %d is %#x to %#x", missing, i, rounds*places, src[i], dst[i])
+				} else if set && src[i] != dst[i] {
+					loads++
+				}
+			}
+			if loads == 0 != (missing == 0) {
+				t.Errorf("%g missing: %d loads in %d places", missing, loads, rounds*places)
+			}
+		}
+	})
+}
+
 // Entries that lose and get slots in one call have them in the end.
 func TestGPUTable(t *testing.T) {
 	onGPU(t, func(g *gpu) {

@@ -28,6 +28,9 @@ __device__ inline int round_of(const ss_lookup_args &a, int unit, int entry) {
   return a.first != nullptr && entry < a.first[unit] ? 0 : entry / a.micro;
 }
 
+// Where the places of a round's loads end.
+__device__ inline int64_t end_of(const ss_lookup_args &a, int round) { return round + 1 < a.rounds ? a.before[round + 1] : a.frees; }
+
 // Gives the entry's block a slot and a place among the loads.
 __device__ inline void miss(const ss_lookup_args &a, LookupState *state, int32_t *table, int unit, int entry, int number) {
   const int64_t at = int64_t(unit) * a.stride + entry;
@@ -41,6 +44,7 @@ __device__ inline void miss(const ss_lookup_args &a, LookupState *state, int32_t
     const int round = round_of(a, unit, entry);
     if (round >= a.rounds) return;
     load = a.before[round] + atomicAdd(&state->cursor[round], 1u);
+    if (load >= end_of(a, round)) return;  // more than the caller counts
   }
   a.src[load] = a.page[int64_t(row) * a.page_stride + block] + uint64_t(a.group + unit % a.heads) * uint64_t(a.block_bytes);
   a.dst[load] = a.pool + uint64_t(slot) * uint64_t(a.block_bytes);
@@ -108,7 +112,7 @@ __global__ void __launch_bounds__(kLookupThreads) lookup_kernel(ss_lookup_args a
   }
   if (blockIdx.x == gridDim.x - 1 && threadIdx.x == 0) {
     const int64_t n = cta_before + all;
-    *a.loads = n;
+    *a.loads = n < a.frees ? n : a.frees;  // those with an address
     if (a.told != nullptr) *a.told = n;
   }
   __syncthreads();
@@ -119,8 +123,13 @@ __global__ void __launch_bounds__(kLookupThreads) lookup_kernel(ss_lookup_args a
   }
   __syncthreads();
   if (!last) return;
+  // The caller loads each round by its own count. Where that is more than was missing, which is a mistake that `told` shows too late, what is
+  // left copies a free slot to itself.
   if (a.before != nullptr)
-    for (int r = threadIdx.x; r < a.rounds; r += kLookupThreads) state->cursor[r] = 0;
+    for (int r = threadIdx.x; r < a.rounds; r += kLookupThreads) {
+      const unsigned got = atomicExch(&state->cursor[r], 0u);
+      for (int64_t i = a.before[r] + got; i < end_of(a, r); i++) a.src[i] = a.dst[i] = a.pool + uint64_t(a.free_slot[0]) * uint64_t(a.block_bytes);
+    }
   if (threadIdx.x == 0) state->finished = 0, state->calls = call;
 }
 

@@ -132,7 +132,8 @@ SS_API int ss_memcpy_batch(const ss_blocks_args *args, ss_stream stream);  // th
 
 // Residency of one layer's listed blocks, looked up on the GPU; units are [B][Hk]. A block that is in HBM gets its slot from its request's table.
 // The others take free slots in the order of units and entries, and go to src and dst to be loaded: in that order, or with `before` those of each
-// round of progressive attention from its own place on, in any order.
+// round of progressive attention from its own place on, in any order. Only `told` says that the caller counts other misses than there are: those
+// beyond `frees` get slot 0 and are not loaded, those beyond a round's places are not loaded, and places that are left copy a free slot to itself.
 typedef struct {
   const uint64_t *table;     // [B] addresses of int32 [groups][cap]: slot + 1 of a block in HBM, 0 of another; brought up to date
   const int32_t *cap;        // [B]
@@ -145,8 +146,8 @@ typedef struct {
   const uint64_t *evicted;   // [evictions] addresses of table entries, of other blocks, that lose their slots
   uint64_t *src, *dst;       // out: addresses of the loads
   const int64_t *before;     // [rounds] the first load of each; NULL: not progressive
-  int64_t *loads;            // out, device: misses, as ss_blocks_args.counted takes it
-  int64_t *told;             // out, pinned: the same; or NULL
+  int64_t *loads;            // out, device: misses with a free slot, as ss_blocks_args.counted takes it
+  int64_t *told;             // out, pinned: misses; or NULL
   void *state;               // ss_lookup_state bytes, zeroed once
   uint64_t pool;             // address of slot 0
   int64_t block_bytes;

@@ -2,6 +2,7 @@ package live
 
 import (
 	"fmt"
+	"slices"
 
 	"sparseserve/cuda"
 	"sparseserve/sim/kv"
@@ -80,6 +81,16 @@ func (d *Device) beginLookup() error {
 		return err
 	}
 	k.caps = at
+	// Blocks without a page are in HBM. A lookup that errs must find an address for them all the same: its gather runs before the check.
+	some := longs[c.n:]
+	if i := slices.IndexFunc(d.of[:c.n], func(r *request) bool { return len(r.pages) > 0 }); i >= 0 {
+		some[0] = int64(d.dram.block(d.of[i].pages[0], 0))
+	} else {
+		some[0] = 0 // nothing can be loaded
+	}
+	for i := range some {
+		some[i] = some[0]
+	}
 	for i, r := range d.of[:c.n] {
 		longs[i], caps[i] = int64(r.table.at), int32(r.tableBlocks)
 		r.decodes = d.step.Index + 1

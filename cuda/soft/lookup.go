@@ -31,7 +31,7 @@ func lookup(m *access, a *cuda.LookupArgs) {
 		*at[int32](m, "Evicted entry", *at[cuda.Ptr](m, "Evicted", a.Evicted, i), 0) = 0
 	}
 	m.zeroed("State", a.State, 8+4*int64(a.Rounds), 8+4*int64(a.Rounds))
-	loaded := make([]int64, max(1, a.Rounds)) // of each round
+	loaded := make([]int, a.Rounds) // of each round
 	misses := 0
 	for unit := range int(a.Batch * a.Heads) {
 		row, head := unit/int(a.Heads), unit%int(a.Heads)
@@ -47,32 +47,52 @@ func lookup(m *access, a *cuda.LookupArgs) {
 			if slots[entry] = table[block] - 1; slots[entry] >= 0 {
 				continue
 			}
-			if misses >= int(a.Frees) {
-				m.fault("FreeSlot", a.FreeSlot, 4, "unit %d misses block %d: all %d free slots are taken", unit, block, a.Frees)
+			number := misses
+			if misses++; number >= int(a.Frees) { // the caller's mistake, which it is told of
+				slots[entry] = 0
+				continue
 			}
-			slot := *at[int32](m, "FreeSlot", a.FreeSlot, misses)
+			slot := *at[int32](m, "FreeSlot", a.FreeSlot, number)
 			slots[entry], table[block] = slot, slot+1
-			misses++
-			load, round := &loaded[0], 0
+			to := number
 			if a.Before != 0 {
+				round := 0
 				if a.First == 0 || entry >= int(*at[int32](m, "First", a.First, unit)) {
 					round = entry / int(a.Micro)
 				}
-				load = &loaded[round]
+				if round >= len(loaded) {
+					m.fault("List", a.List, 4, "unit %d misses block %d for round %d of %d", unit, block, round, a.Rounds)
+				}
+				to = int(*at[int64](m, "Before", a.Before, round)) + loaded[round]
+				if to >= endOf(m, a, round) {
+					continue // likewise
+				}
+				loaded[round]++
 			}
-			to := int(*load)
-			if a.Before != 0 {
-				to += int(*at[int64](m, "Before", a.Before, round))
-			}
-			*load++
 			*at[cuda.Ptr](m, "Src", a.Src, to) = *at[cuda.Ptr](m, "Page", a.Page, row*int(a.PageStride)+int(block)) + cuda.Ptr(int64(group)*a.BlockBytes)
 			*at[cuda.Ptr](m, "Dst", a.Dst, to) = a.Pool + cuda.Ptr(int64(slot)*a.BlockBytes)
 		}
 	}
-	*at[int64](m, "Loads", a.Loads, 0) = int64(misses)
+	if a.Before != 0 && a.Frees > 0 { // what is left of the caller's count
+		slot := a.Pool + cuda.Ptr(int64(*at[int32](m, "FreeSlot", a.FreeSlot, 0))*a.BlockBytes)
+		for round, n := range loaded {
+			for i := int(*at[int64](m, "Before", a.Before, round)) + n; i < endOf(m, a, round); i++ {
+				*at[cuda.Ptr](m, "Src", a.Src, i), *at[cuda.Ptr](m, "Dst", a.Dst, i) = slot, slot
+			}
+		}
+	}
+	*at[int64](m, "Loads", a.Loads, 0) = int64(min(misses, int(a.Frees)))
 	if a.Told != 0 {
 		*at[int64](m, "Told", a.Told, 0) = int64(misses)
 	}
+}
+
+// endOf is where the places of a round's loads end.
+func endOf(m *access, a *cuda.LookupArgs, round int) int {
+	if round+1 < int(a.Rounds) {
+		return int(*at[int64](m, "Before", a.Before, round+1))
+	}
+	return int(a.Frees)
 }
 
 var tableOp = operation[cuda.TableArgs]{"ss_table",
