@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"sparseserve/hw"
 )
@@ -44,10 +45,14 @@ func (f *fakeBench) Prepare(p Point) (Timed, error) {
 	}
 	r := rand.New(rand.NewPCG(f.seed, hash(p.Key())+f.visits[p.Key()])) // whatever else is measured
 	f.visits[p.Key()]++
+	noise := f.noise
+	if slices.Contains(behindProbes, p.Probe) { // a sample is the mean of as many layers
+		noise /= math.Sqrt(behindLayers)
+	}
 	return func(warmup, repeats int) ([]float64, error) {
 		samples := make([]float64, repeats)
 		for i := range samples {
-			samples[i] = exact * math.Exp(f.noise*r.NormFloat64())
+			samples[i] = exact * math.Exp(noise*r.NormFloat64())
 		}
 		return samples, nil
 	}, nil
