@@ -83,8 +83,14 @@ func (c *Change) apply(p *Point, profile string) bool {
 	}
 	table, key, _ := strings.Cut(c.Key, ".")
 	v := any(&p.Workload)
-	if table == "scores" {
+	switch table {
+	case "scores":
 		v = &p.Scores
+	case "system":
+		if !p.System.Offload { // what is freed there is about offloading
+			return false
+		}
+		v = &p.System
 	}
 	for _, f := range fieldsOf(v) {
 		if f.key == key && f.value.Float() == want {
