@@ -8,7 +8,7 @@ import (
 
 // behindLayers are the layers of one sample: linears take several times as long as
 // what comes behind them, and vary by most of a percent.
-const behindLayers = 16
+const behindLayers = 32
 
 // setupBehind readies the first two linears of decodes in some layers, and between
 // the two what a layer with offloading has there. Their weights are twice the L2,
@@ -54,7 +54,7 @@ func (g *rig) setupBehind(s *cuda.Session, p Point) (*setup, error) {
 			between, verify = append(between, write), both(verify, right)
 		}
 	}
-	t := &setup{bench: cuda.Bench{Clock: cuda.EventClock}, settle: g.settling(p), verify: verify, each: func(sample, _ float64) float64 { return sample / behindLayers }}
+	t := &setup{bench: cuda.Bench{Clock: cuda.EventClock}, settle: following, verify: verify, each: func(sample, _ float64) float64 { return sample / behindLayers }}
 	for range behindLayers {
 		t.bench.Calls = append(t.bench.Calls, slices.Insert(slices.Clone(linears), 1, between...)...)
 	}

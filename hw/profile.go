@@ -109,8 +109,9 @@ type Host struct {
 	// blocks are looked up. Without, the kernel that turns Q and K writes them.
 	KVWrite Figure `toml:"kv_write,omitempty" dim:"time,optional"`
 	// Lookup, LookupRate and LookupMiss are what the GPU takes to look a layer's
-	// lists up itself, with a launch of the gather: bytes are those of the lists,
-	// 4 a block, and LookupMiss comes on top where any is missing.
+	// lists up itself, with a launch of the gather, behind the layer's weights where
+	// it was measured there: bytes are those of the lists, 4 a block, and LookupMiss
+	// comes on top where any is missing.
 	Lookup     Figure `toml:"lookup,omitempty" dim:"time,optional"`
 	LookupRate Figure `toml:"lookup_rate,omitempty" dim:"rate,optional"`
 	LookupMiss Figure `toml:"lookup_miss,omitempty" dim:"time,optional"`
