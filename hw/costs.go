@@ -10,6 +10,8 @@ import (
 // layerCost is the price of one layer's Work, each part alone on the card.
 type layerCost struct {
 	linears, prefill, dense, sparse, scoring, digests des.Time
+
+	gained des.Time // of linears, while the clock is high
 }
 
 // coster prices Work with one model's cost models on one card. It remembers
@@ -23,6 +25,7 @@ type coster struct {
 	scoring   stream
 	digest    digest
 	head      head
+	gain      float64 // of linears, while the clock is high
 
 	progressive progressive
 
@@ -42,6 +45,7 @@ func newCoster(p *Profile, m *Model, opts *DeviceOptions) coster {
 		scoring:   newScoring(p, m),
 		digest:    newDigest(p, m),
 		head:      newLMHead(p, m),
+		gain:      p.Clock.Gain.optional(),
 
 		progressive: newProgressive(p, m, opts),
 	}
@@ -75,6 +79,9 @@ func (c *coster) price(w *sim.Work) layerCost {
 	pre, short := c.prefill.seconds(w.Prefill)
 	n.mark(notePrefill, short > 0, float64(short))
 	cost := layerCost{linears: nanoseconds(lin) + nanoseconds(pw), prefill: nanoseconds(pre)}
+	if c.gain > 0 && len(w.Prefill) > 0 {
+		cost.gained = des.Time(1e9 * c.linears.gained(lin, tokens, c.gain))
+	}
 
 	kv := float64(w.DecodeTokens)
 	switch {

@@ -70,6 +70,7 @@ type Device struct {
 	write   des.Time  // of decodes' K and V in a layer, with offloading
 	duplex  float64   // bytes/s of both directions at once
 	waits   waits
+	clock   clock
 	saves   saveQueue
 	pending int64 // blocks that the layer's Compute hands to the queue
 	bytes   int64 // of each pending block
@@ -126,6 +127,7 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 		d.verdict = nanoseconds(d.sync.sync)
 	}
 	d.waits = newWaits(gpu, &opts)
+	d.clock = newClock(gpu)
 	if opts.LoadEngine != "" {
 		l, err := newLoader(gpu, opts.LoadEngine)
 		if err != nil {
@@ -240,8 +242,15 @@ func (d *Device) Compute(_ int, w *sim.Work) error {
 	d.loaded = false
 	d.waited += d.waits.calls(layerCalls, &d.saves)
 	c := d.costs.layer(w)
-	d.compute(c.linears, &d.phases.Linears)
+	linears := c.linears
+	if len(w.Prefill) > 0 && d.clock.high(d.now) {
+		linears -= c.gained
+	}
+	d.compute(linears, &d.phases.Linears)
 	d.compute(c.prefill, &d.phases.PrefillAttention)
+	if len(w.Prefill) > 0 {
+		d.clock.ran(d.now)
+	}
 	d.compute(c.dense, &d.phases.DenseAttention)
 	d.compute(c.digests, &d.phases.Scoring)
 	if w.Sparse && w.Decodes > 0 && !d.opts.Offload {

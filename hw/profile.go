@@ -37,6 +37,7 @@ type Profile struct {
 	PSADecode    PSADecode `toml:"psa_decode,omitempty"`
 	Scoring      Stream    `toml:"scoring"`
 	Digest       Digest    `toml:"digest,omitempty"`
+	Clock        Clock     `toml:"clock,omitempty"`
 	Load         Loading   `toml:"load"`
 	Save         Saving    `toml:"save"`
 
@@ -183,6 +184,14 @@ type Embedding struct {
 type Digest struct {
 	Launch Figure `toml:"launch,omitempty" dim:"time,optional"`
 	Rate   Figure `toml:"rate,omitempty" dim:"rate,optional"`
+}
+
+// Clock is how much faster prefill's linears are before the card lowers its clock
+// under their power (clock.go).
+type Clock struct {
+	Gain  Figure `toml:"gain,omitempty" dim:"share,optional"` // of their time
+	Burst Figure `toml:"burst,omitempty" dim:"time,optional"` // for so long, rested
+	Rest  Figure `toml:"rest,omitempty" dim:"time,optional"`  // until a card at the lower clock is
 }
 
 // Stream is a kernel that lives on bytes: t = launch + bytes/rate and what the

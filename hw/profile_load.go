@@ -84,6 +84,8 @@ func (p *Profile) checkTogether() (string, error) {
 	pairs := []pair{
 		{"paged_prefill.rows", "ctas", p.Paged.Rows, p.Paged.CTAs},
 		{"embedding.rate", "launch", p.Embedding.Rate, p.Embedding.Launch},
+		{"clock.gain", "burst", p.Clock.Gain, p.Clock.Burst},
+		{"clock.gain", "rest", p.Clock.Gain, p.Clock.Rest},
 		{"digest.rate", "launch", p.Digest.Rate, p.Digest.Launch},
 		{"psa_decode.rate", "launch", p.PSADecode.Rate, p.PSADecode.Launch},
 		{"psa_decode.rate", "round", p.PSADecode.Rate, p.PSADecode.Round},

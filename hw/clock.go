@@ -1,0 +1,52 @@
+package hw
+
+import (
+	"math"
+
+	"sparseserve/sim/des"
+)
+
+// clock is what a card's clock does to prefill. A card draws more than its power
+// limit for some tens of milliseconds before it lowers its clock; linears were
+// measured without pause, and so at the lower one. What it has in hand after a rest
+// is a bucket:
+//
+//	rested, prefill runs for burst at the higher clock, its linears in 1 - gain of their time
+//	for each time that passes without prefill it may again run for burst/rest of it
+//
+// Prefill attention alone does not reach the limit: its figures are of the higher clock.
+type clock struct {
+	gain        float64
+	burst, rest des.Time
+
+	used des.Time // of burst
+	at   des.Time // when it was
+}
+
+func newClock(p *Profile) clock {
+	return clock{gain: p.Clock.Gain.optional(), burst: nanoseconds(p.Clock.Burst.optional()), rest: nanoseconds(p.Clock.Rest.optional())}
+}
+
+// high says whether prefill that begins now runs at the higher clock.
+func (c *clock) high(now des.Time) bool {
+	if c.gain == 0 {
+		return false
+	}
+	c.used = max(0, c.used-des.Time(float64(now-c.at)*float64(c.burst)/float64(c.rest)))
+	c.at = now
+	return c.used < c.burst
+}
+
+// ran notes prefill from the last call of high until now.
+func (c *clock) ran(now des.Time) {
+	c.used = min(c.burst, c.used+now-c.at)
+	c.at = now
+}
+
+// gained is how much less linears of t seconds take at the higher clock: what they
+// wait for HBM no clock shortens, nor is any faster than the card's peak.
+func (l *linears) gained(t, n, gain float64) float64 {
+	least, _ := l.seconds(1)
+	least = math.Max(least, l.peak.floor(2*n*l.weights, l.weights*l.bytes))
+	return math.Max(0, math.Min(gain*t, t-least))
+}
