@@ -128,6 +128,16 @@ func (f *fakeBench) seconds(p Point) float64 {
 		return priceSave(t, hw.SaveFlash, p.At("blocks"), p.At("block_bytes"), basePool, p.At("threads"))
 	case probeLinears:
 		return t.LinearsSeconds(at.model, int(p.At("tokens")))
+	case probeClock:
+		c, lin := t.Clock, t.LinearsSeconds(at.model, int(p.At("tokens")))
+		if milliseconds(at, "after_ms") < c.Burst.SI() {
+			return lin * (1 - c.Gain.SI())
+		}
+		return lin
+	case probeRested:
+		c, lin := t.Clock, t.LinearsSeconds(at.model, int(p.At("tokens")))
+		given := milliseconds(at, "rest_ms") * c.Burst.SI() / c.Rest.SI()
+		return lin * (1 - c.Gain.SI()*min(1, given/(clockLayers*lin*(1-c.Gain.SI()))))
 	case probePointwise:
 		return t.PointwiseSeconds(at.model, int(p.At("tokens")))
 	case probeHead:
@@ -265,6 +275,7 @@ func truth(name string) *hw.Profile {
 		s.Merge, s.CTAs = from.figure(100, "ns", "x"), from.figure(216, "CTAs", "x")
 	}
 	p.Scoring.Floor = hw.Figure{}
+	p.Clock = hw.Clock{Gain: from.figure(0.15, "share", "x"), Burst: from.figure(50, "ms", "x"), Rest: from.figure(400, "ms", "x")}
 	p.Digest = hw.Digest{Launch: from.figure(3, "us", "x"), Rate: from.figure(1100, "GB/s", "x")}
 	p.Scoring.AtOnce, p.Scoring.Long = from.figure(scoredAtOnce, "blocks", "x"), from.figure(3, "us", "x")
 	p.Scoring.Room, p.Scoring.Crowd = from.figure(108, "lists", "x"), from.figure(4, "us", "x")

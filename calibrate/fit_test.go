@@ -115,6 +115,9 @@ func TestFitsRecoverKnownFigures(t *testing.T) {
 		{"scoring.rate", got.Scoring.Rate, want.Scoring.Rate, 0.05},
 		{"scoring.launch", got.Scoring.Launch, want.Scoring.Launch, 0.05},
 		{"scoring.per_query", got.Scoring.PerQuery, want.Scoring.PerQuery, 0.1},
+		{"clock.gain", got.Clock.Gain, want.Clock.Gain, 0.15},
+		{"clock.burst", got.Clock.Burst, want.Clock.Burst, 0.2}, // between two points
+		{"clock.rest", got.Clock.Rest, want.Clock.Rest, 0.3},
 		{"digest.launch", got.Digest.Launch, want.Digest.Launch, 0.1},
 		{"digest.rate", got.Digest.Rate, want.Digest.Rate, 0.05},
 		{"psa_decode.launch", got.PSADecode.Launch, want.PSADecode.Launch, 0.1},

@@ -63,6 +63,8 @@ type scale struct {
 	prompts     []int64
 	beside      []int64
 	layerPrefix []int64
+	after       []int64 // ms of linears
+	rest        []int64 // ms without
 	filled      []int64 // tokens of blocks that become full
 	shapes      []string
 	layers      []int64 // of the live loop's model
@@ -95,6 +97,8 @@ func scaleOf(plan Plan) scale {
 		prompts:     []int64{8192, 16384, 32768},
 		beside:      []int64{1024, 2048, 4096},
 		layerPrefix: []int64{0, 2048, 4096, 6144, 8192, 10240},
+		after:       []int64{1, 20, 40, 60, 100, 150},
+		rest:        []int64{5, 20, 60, 150},
 		filled:      []int64{blockTokens, 256, 512, 1024, 2048, 4096, 8192, 16384},
 		shapes:      shapes,
 		layers:      []int64{16, 32},
@@ -127,6 +131,7 @@ func scaleOf(plan Plan) scale {
 	s.prompts = []int64{8192}
 	s.beside = []int64{2048}
 	s.layerPrefix = []int64{0, 4096}
+	s.after, s.rest = []int64{1, 100}, []int64{20}
 	s.filled = []int64{blockTokens, 4096}
 	s.layers, s.requests = []int64{2}, []int64{1, 16}
 	return s
@@ -147,6 +152,7 @@ func points(plan Plan, limits Limits) []Point {
 	s := scaleOf(plan)
 	var all []Point
 	all = append(all, linearPoints(s)...) // first: they wake the card up
+	all = append(all, clockPoints(s)...)
 	all = append(all, layerPoints(s)...)
 	all = append(all, launchPoints(s)...)
 	all = append(all, linkPoints(s)...)

@@ -10,6 +10,22 @@ func linearPoints(s scale) []Point {
 	return all
 }
 
+// clockTokens are a chunk's.
+const clockTokens = 2048
+
+// clockPoints are linears before the card lowers its clock under them, and after a
+// rest.
+func clockPoints(s scale) []Point {
+	var all []Point
+	for _, ms := range s.after {
+		all = append(all, point(probeClock, s.shapes[0], clockTokens, ms))
+	}
+	for _, ms := range s.rest {
+		all = append(all, point(probeRested, s.shapes[0], clockTokens, ms))
+	}
+	return all
+}
+
 // layerPoints are the rest of a layer, and what comes before and after the
 // layers.
 func layerPoints(s scale) []Point {

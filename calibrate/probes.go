@@ -48,6 +48,8 @@ const (
 	probeSaveGPU      = "save.gpu"
 	probeSaveFlash    = "save.flash"
 	probeLinears      = "linears"
+	probeClock        = "clock.linears"
+	probeRested       = "clock.rested"
 	probePointwise    = "pointwise"
 	probeHead         = "head"
 	probeEmbed        = "embedding"
@@ -110,6 +112,8 @@ var probes = []Probe{
 	{probeSaveGPU, "one scatter kernel, to blocks anywhere in a pinned pool; " + wall, "ss_gpu_scatter", []string{"block_bytes", "blocks", "pool_mib"}},
 	{probeSaveFlash, "FlashD2H, one copy and the CPU's scatter to blocks anywhere in a pinned pool, overlapped; until every block is written", "ss_flash_d2h", []string{"block_bytes", "blocks", "pool_mib", "threads"}},
 	{probeLinears, "the four linears of one layer; " + gpuTime, "ss_linear", []string{"tokens"}},
+	{probeClock, "the same, some times over, so long after they began to run without pause; before that the card copied within HBM; GPU time of one", "ss_linear", []string{"tokens", "after_ms"}},
+	{probeRested, "the same after they ran without pause and the card then copied within HBM for so long; GPU time of one", "ss_linear", []string{"tokens", "rest_ms"}},
 	{probePointwise, "what one layer has beside linears and attention: two norms with their residual sums, rope with the write of K and V to their blocks, silu(gate) up; " + gpuTime,
 		"ss_rmsnorm, ss_rope, ss_silu_mul", []string{"tokens"}},
 	{probeHead, "the last norm, the LM head and the greedy token of some rows; " + gpuTime, "ss_rmsnorm, ss_linear, ss_argmax", []string{"rows"}},
@@ -147,7 +151,7 @@ func Probes() []Probe { return slices.Clone(probes) }
 
 // shaped are the probes whose points name a model shape.
 var shaped = []string{
-	probeKVWrite, probeRope, probeDigest, probeLookup, probeLookupMissing, probeBehindNone, probeBehindLists, probeBehindWrite, probeBehindTable, probeBehindLookup, probeBehindMissing, probeLinears, probePointwise, probeHead, probeEmbed, probePrefill, probeChunked, probeDense, probeSparse, probePSA, probePSALaunches, probePSAUneven, probeSelect,
+	probeKVWrite, probeRope, probeDigest, probeLookup, probeLookupMissing, probeBehindNone, probeBehindLists, probeBehindWrite, probeBehindTable, probeBehindLookup, probeBehindMissing, probeLinears, probeClock, probeRested, probePointwise, probeHead, probeEmbed, probePrefill, probeChunked, probeDense, probeSparse, probePSA, probePSALaunches, probePSAUneven, probeSelect,
 	probeBesideNone, probeBesideSave, probeBesideLoad, probeBesideFlash,
 	probeLayersNone, probeLayersMemcpy, probeLayersGPU, probeLayersFlash, probePrefillMemcpy, probeLive, probeLiveOffload, probeLiveLoads,
 }

@@ -114,6 +114,9 @@ func (g *rig) Prepare(p Point) (Timed, error) {
 	if slices.Contains(liveProbes, p.Probe) {
 		return g.prepareLive(p)
 	}
+	if p.Probe == probeClock || p.Probe == probeRested {
+		return g.prepareClock(p)
+	}
 	var ready *setup
 	err := g.lib.Do(func(s *cuda.Session) error {
 		var err error
@@ -152,7 +155,7 @@ func (g *rig) Prepare(p Point) (Timed, error) {
 // dispensable makes the failure of a probe that a profile does without one that
 // only leaves the point out.
 func dispensable(p Point, err error) error {
-	if err == nil || !slices.Contains([]string{probeKVWrite, probeRope, probeDigest, probeLookup, probeLookupMissing, probeTable, probeCallsNone, probeCallsSave, probeCallsLoad, probePrefillMemcpy}, p.Probe) &&
+	if err == nil || !slices.Contains([]string{probeKVWrite, probeRope, probeDigest, probeClock, probeRested, probeLookup, probeLookupMissing, probeTable, probeCallsNone, probeCallsSave, probeCallsLoad, probePrefillMemcpy}, p.Probe) &&
 		!slices.Contains(behindProbes, p.Probe) && !slices.Contains(liveProbes, p.Probe) {
 		return err
 	}

@@ -282,7 +282,7 @@ func TestProfileWithoutTheDispensable(t *testing.T) {
 	b := newFake(truth("a100-40gb"), 0, 1)
 	b.fail = func(p Point) error {
 		switch p.Probe {
-		case probeKVWrite, probeRope, probeDigest, probeLookup, probeLookupMissing, probeTable, probeCallsNone, probeCallsSave, probeCallsLoad, probePrefillMemcpy, probeLive, probeLiveOffload, probeLiveLoads:
+		case probeKVWrite, probeRope, probeDigest, probeClock, probeRested, probeLookup, probeLookupMissing, probeTable, probeCallsNone, probeCallsSave, probeCallsLoad, probePrefillMemcpy, probeLive, probeLiveOffload, probeLiveLoads:
 			return dispensable(p, errors.New("an illegal memory access"))
 		}
 		if slices.Contains(behindProbes, p.Probe) {
@@ -295,7 +295,7 @@ func TestProfileWithoutTheDispensable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Profile.Host.KVWrite.Set() || c.Profile.Digest.Rate.Set() || c.Profile.Host.Lookup.Set() || c.Profile.Host.Loads.Set() || c.Profile.Host.CallWait.Set() || c.Profile.Host.CopyWait.Set() || c.Profile.Save.MemcpyBeside.Set() {
+	if c.Profile.Host.KVWrite.Set() || c.Profile.Digest.Rate.Set() || c.Profile.Clock.Gain.Set() || c.Profile.Host.Lookup.Set() || c.Profile.Host.Loads.Set() || c.Profile.Host.CallWait.Set() || c.Profile.Host.CopyWait.Set() || c.Profile.Save.MemcpyBeside.Set() {
 		t.Errorf("not measured, yet %+v", c.Profile.Host)
 	}
 	for _, f := range c.Profile.Fits {

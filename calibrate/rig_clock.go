@@ -1,0 +1,110 @@
+package calibrate
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"time"
+
+	"sparseserve/cuda"
+)
+
+// How a sample of the clock comes about: rested, linears run for the point's time;
+// or they run for long enough to lower the clock and then not for the point's time.
+// What comes next is timed. A point has clockRounds samples.
+const (
+	restedTime  = 200 * time.Millisecond
+	wornTime    = 200 * time.Millisecond
+	clockRounds = 3
+	clockLayers = 4 // linears of so many layers are timed
+	restCopies  = 16
+	restBytes   = 256 * mib
+)
+
+// prepareClock readies linears and, as the rest, copies within HBM, on which a card
+// draws far less, as on decodes.
+func (g *rig) prepareClock(p Point) (Timed, error) {
+	m, err := shapeModel(p.Shape)
+	if err != nil {
+		return nil, err
+	}
+	var work, rest paced
+	err = g.lib.Do(func(s *cuda.Session) error {
+		calls, verify, err := g.linearsOp(s, m, p.At("tokens"))
+		c := &cuda.MemcpyArgs{Bytes: restBytes}
+		set := g.setter(&err)
+		set(&c.Src, func() (cuda.Ptr, error) { return g.zeros(s, restBytes) })
+		set(&c.Dst, func() (cuda.Ptr, error) { return g.zeros(s, restBytes) })
+		if err == nil {
+			err = s.DeviceSync()
+		}
+		if err == nil {
+			err = verify(s)
+		}
+		if err != nil {
+			return err
+		}
+		work.calls = slices.Repeat(calls, clockLayers)
+		rest.calls = slices.Repeat([]cuda.Operation{c}, restCopies)
+		return errors.Join(work.measure(s), rest.measure(s))
+	})
+	if err != nil {
+		return nil, dispensable(p, err)
+	}
+	round := func(s *cuda.Session) error {
+		if p.Probe == probeClock {
+			return errors.Join(rest.run(s, restedTime), work.run(s, time.Duration(p.At("after_ms"))*time.Millisecond))
+		}
+		return errors.Join(work.run(s, wornTime), rest.run(s, time.Duration(p.At("rest_ms"))*time.Millisecond))
+	}
+	var ready []float64
+	return func(_, repeats int) ([]float64, error) {
+		err := g.lib.Do(func(s *cuda.Session) error {
+			if len(ready) >= repeats {
+				return nil
+			}
+			for range max(repeats, clockRounds) {
+				if err := round(s); err != nil {
+					return err
+				}
+				t, err := s.Bench(cuda.Bench{Calls: work.calls, Repeats: 1})
+				if err != nil {
+					return err
+				}
+				ready = append(ready, t[0]*1e-3/clockLayers)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, dispensable(p, err)
+		}
+		samples := ready[:repeats]
+		ready = ready[repeats:]
+		return samples, nil
+	}, nil
+}
+
+// paced are calls whose time is known, so that they can run for a given one.
+type paced struct {
+	calls []cuda.Operation
+	each  time.Duration
+}
+
+func (p *paced) measure(s *cuda.Session) error {
+	ms, err := s.Bench(cuda.Bench{Calls: p.calls, Warmup: 2, Repeats: 5})
+	if err == nil {
+		p.each = max(time.Microsecond, time.Duration(medianOf(ms).Value*float64(time.Millisecond)))
+	}
+	return err
+}
+
+// run takes about as long as asked: nothing where that is less than half of what the
+// calls take once.
+func (p *paced) run(s *cuda.Session, long time.Duration) error {
+	n := int(math.Round(float64(long) / float64(p.each)))
+	if n == 0 {
+		return nil
+	}
+	_, err := s.Bench(cuda.Bench{Calls: p.calls, Repeats: n})
+	return err
+}
