@@ -207,7 +207,7 @@ func TestUnevenListsOfPSA(t *testing.T) {
 		return hw.Figure{Value: v, Unit: unit, From: hw.Measured, Source: "x"}
 	}
 	for _, share := range fullShares {
-		want.PSADecode.Alone = figure(450, "ns")
+		want.PSADecode.Alone = figure(900, "ns")
 		want.PSADecode.Few = hw.PSAFew{Room: figure(108, "lists"), Wave: figure(psaWave, "blocks"), Launch: figure(10, "us"),
 			Query: figure(1.2, "us"), NextWave: figure(2, "us"), WaveQuery: figure(700, "ns"), Rate: want.DenseDecode.Rate,
 			Alone: figure(2.5, "us"), Full: figure(share*128, "lists")} // 64 lists are whole, or 60
