@@ -2,12 +2,12 @@
 //
 // A CTA takes pieces of units one after another (pieces.cuh); its warps take a piece's blocks in turn and merge at the end. The pieces of a unit meet
 // in the workspace, where the last to arrive merges them, in order, so one launch does it all and the same input gives the same bytes.
+#include <algorithm>
+
 #include "decode.cuh"
 #include "pieces.cuh"
 
 namespace ss {
-
-constexpr int kDecodeWarps = 4;
 
 // Workspace: a record for each CTA with the arrivals at the unit that begins there (the CTA is the `home` of one cut unit at the most), and two pieces:
 // 0 of the unit that began in another CTA, 1 of the one that begins here and ends elsewhere. A record's place depends on the heads alone, so launches
@@ -37,29 +37,46 @@ __device__ inline void finish(const ss_decode_args &a, int64_t head, int d, floa
   if (a.lse != nullptr && d == 0) a.lse[head] = l > 0 ? m / kLog2e + logf(l) : -INFINITY;
 }
 
-// Merges the pieces of a unit in the workspace.
+// Merges the pieces of a unit in the workspace. Each warp first weighs the pieces of its rows, a lane a piece, so that a unit of many waits for
+// memory as often as one of few.
 template <int D>
-__device__ inline void merge_pieces(const DecodeShape &shape, const Piece &piece) {
+__device__ inline void merge_pieces(const DecodeShape &shape, const Piece &piece, char *shared) {
   const int64_t head = int64_t(piece.unit) * shape.group;
+  const int lane = threadIdx.x % 32, parts = piece.parts;
+  float *tops = reinterpret_cast<float *>(shared), *sums = tops + kGroupMax, *weights = sums + kGroupMax;  // weights: [group][parts]
+  for (int row = threadIdx.x / 32; row < shape.group; row += kDecodeWarps) {
+    float m = -INFINITY, l = 0;
+    for (int part = lane; part < parts; part += 32) {
+      const float mine = __ldcg(partial_of(shape, piece.home, part).m + row);
+      weights[row * parts + part] = mine;
+      m = fmaxf(m, mine);
+    }
+#pragma unroll
+    for (int step = 16; step >= 1; step /= 2) m = fmaxf(m, __shfl_xor_sync(~0u, m, step));
+    const float ref = m == -INFINITY ? 0 : m;
+    for (int part = lane; part < parts; part += 32) {
+      const float weight = exp2_fast(weights[row * parts + part] - ref);
+      weights[row * parts + part] = weight;
+      l += weight * __ldcg(partial_of(shape, piece.home, part).l + row);
+    }
+#pragma unroll
+    for (int step = 16; step >= 1; step /= 2) l += __shfl_xor_sync(~0u, l, step);
+    if (lane == 0) tops[row] = m, sums[row] = l;
+  }
+  __syncthreads();
   for (int i = threadIdx.x; i < shape.group * D / 4; i += blockDim.x) {
     const int row = i / (D / 4), d = 4 * (i % (D / 4));
-    float m = -INFINITY, l = 0;
     float4 o = make_float4(0, 0, 0, 0);
-#pragma unroll 8
-    for (int part = 0; part < piece.parts; part++) m = fmaxf(m, __ldcg(partial_of(shape, piece.home, part).m + row));
-    const float ref = m == -INFINITY ? 0 : m;
-#pragma unroll 8
-    for (int part = 0; part < piece.parts; part++) {
-      const Partial from = partial_of(shape, piece.home, part);
-      const float weight = exp2_fast(__ldcg(from.m + row) - ref);
-      const float4 add = __ldcg(reinterpret_cast<const float4 *>(from.o + row * D + d));
-      l += weight * __ldcg(from.l + row);
+#pragma unroll 16
+    for (int part = 0; part < parts; part++) {
+      const float weight = weights[row * parts + part];
+      const float4 add = __ldcg(reinterpret_cast<const float4 *>(partial_of(shape, piece.home, part).o + row * D + d));
       o.x += weight * add.x, o.y += weight * add.y, o.z += weight * add.z, o.w += weight * add.w;
     }
-    finish<D>(shape.a, head + row, d, m, l, o.x);
-    finish<D>(shape.a, head + row, d + 1, m, l, o.y);
-    finish<D>(shape.a, head + row, d + 2, m, l, o.z);
-    finish<D>(shape.a, head + row, d + 3, m, l, o.w);
+    finish<D>(shape.a, head + row, d, tops[row], sums[row], o.x);
+    finish<D>(shape.a, head + row, d + 1, tops[row], sums[row], o.y);
+    finish<D>(shape.a, head + row, d + 2, tops[row], sums[row], o.z);
+    finish<D>(shape.a, head + row, d + 3, tops[row], sums[row], o.w);
   }
 }
 
@@ -130,7 +147,7 @@ __device__ inline void attend(const DecodeShape &shape, const Piece &piece, char
   __syncthreads();
   if (!*last) return;
   __threadfence();
-  merge_pieces<D>(shape, piece);
+  merge_pieces<D>(shape, piece, shared);
 }
 
 template <int D, int kStages>
@@ -143,12 +160,14 @@ __global__ void __launch_bounds__(kDecodeWarps * 32, 2) decode_kernel(DecodeShap
   for (Piece piece; pieces.next(&piece); __syncthreads()) attend<D, kStages>(shape, piece, shared, valid_rows, &last);
 }
 
+static int grid_of(const DecodeShape &shape) { return std::max(shape.ctas, shape.most); }
+
 template <int D, int kStages>
 static int launch_decode(const DecodeShape &shape, cudaStream_t stream) {
   const int ring = kDecodeWarps * TileRing<D, kStages>::kBytes, merge = int(sizeof(Merge<D, kDecodeWarps>));
   const int shared = ring > merge ? ring : merge;
   SS_TRY((allow_shared<decode_kernel<D, kStages>>(shared)));
-  decode_kernel<D, kStages><<<unsigned(shape.ctas), kDecodeWarps * 32, shared, stream>>>(shape);
+  decode_kernel<D, kStages><<<unsigned(grid_of(shape)), kDecodeWarps * 32, shared, stream>>>(shape);
   return check(cudaGetLastError(), "decode_kernel");
 }
 
@@ -190,6 +209,7 @@ static int decode_shape(const ss_decode_args *args, DecodeShape *shape) {
   shape->splits = args->splits > 0 ? args->splits : choose_splits(*args, units, slots);
   SS_NEED(units * shape->splits <= INT32_MAX);
   shape->ctas = args->splits == 0 && in_one_wave(*args, units, shape->splits, slots) ? slots : int(units * shape->splits);
+  shape->most = args->splits == 0 && args->list == nullptr && units <= slots ? int(std::min<int64_t>(slots, units * std::max(1, ceil_div(args->max_blocks, kDecodeWarps)))) : 0;
   return SS_OK;
 }
 
@@ -199,7 +219,7 @@ extern "C" int ss_decode_workspace(const ss_decode_args *args, int64_t *bytes) {
   SS_NEED(bytes != nullptr);
   ss::DecodeShape shape = {};
   SS_TRY(ss::decode_shape(args, &shape));
-  *bytes = shape.ctas * ss::record_floats(shape.group, args->head_dim) * int64_t(sizeof(float));
+  *bytes = ss::grid_of(shape) * ss::record_floats(shape.group, args->head_dim) * int64_t(sizeof(float));
   return SS_OK;
 }
 

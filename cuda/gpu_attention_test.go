@@ -144,6 +144,15 @@ func TestGPUDecodeUnequal(t *testing.T) {
 			{4, 1, 64, 64, []int{0, 8192, 63, 65, 1000}},
 			{1, 3, 64, 16, crowd},
 			{4, 2, 128, 16, crowd},
+			// Few units, of which every CTA has one piece: contexts like 1:8 and 1:2:4:8, no whole number of blocks a warp, an empty one.
+			{4, 8, 128, 32, []int{1820, 14564}},
+			{4, 8, 128, 32, []int{1100, 2190, 4380, 8730}},
+			{4, 8, 128, 32, []int{5704}},
+			{1, 32, 128, 32, []int{1820, 14564}},
+			{8, 4, 128, 32, []int{9000, 0, 4001}},
+			{2, 3, 64, 16, []int{40, 3000, 7}},
+			// Three requests of many heads, which no whole pieces fit.
+			{1, 32, 128, 32, []int{3510, 7020, 14040}},
 			// By the SMs of an H200: units somewhat more than CTAs at once, so that one wave shares them.
 			{1, 17, 64, 16, []int{16, 33, 90, 150, 31, 100, 77, 260, 3, 145, 18, 160, 50, 99, 1, 128, 200}},
 		} {

@@ -1,6 +1,9 @@
 // Which blocks of which units a CTA of decode attention takes (decode.cu).
 //
-// Dense: the units' blocks stand in a row, unit after unit, and the CTAs take equal runs of it. So time follows the sum of the contexts and not the
+// Dense, few units: a CTA has one piece. The pieces are of at most as many blocks, as few as give all of them a CTA: so long as that is not much more
+// than an equal share of all blocks, a CTA with two pieces would take longer, and so would all who wait for it.
+//
+// Dense, else: the units' blocks stand in a row, unit after unit, and the CTAs take equal runs of it. So time follows the sum of the contexts and not the
 // longest of them. A run may end one unit, hold whole ones and begin another. A unit shorter than a run adds a piece to some CTA; such a piece costs
 // as much as kFixedBlocks blocks, and so many empty places stand before the unit. With equal contexts and a multiple of the units for CTAs no run
 // crosses from one unit to the next.
@@ -14,6 +17,7 @@
 
 namespace ss {
 
+constexpr int kDecodeWarps = 4;
 constexpr int kFixedBlocks = 4;  // what a piece's beginning and end cost, in blocks
 
 struct DecodeShape {
@@ -21,6 +25,7 @@ struct DecodeShape {
   int group;   // query heads of a unit
   int splits;  // CTAs of a unit, of lists
   int ctas;
+  int most;    // CTAs where each has one piece; 0: that is not to be
   int64_t block_bytes;
 };
 
@@ -37,16 +42,18 @@ class Pieces {
     if (shape.a.list != nullptr) return;
     const int heads = shape.a.heads_kv;
     total = int64_t(heads) * sum([this](int r) { return blocks_of(r); });
+    if (shape.most > 0 && cut_whole()) return;
     row = int64_t(heads) * sum([this](int r) { return places_of(blocks_of(r)); });
     ctas = row < shape.ctas ? row : shape.ctas;  // each has a place
     if (cta >= ctas) return;
     from = cta * row / ctas, to = (cta + 1) * row / ctas;
-    find();
+    find(from, [this](int r) { return places_of(blocks_of(r)); });
   }
 
   // The CTA's next piece; all threads get the same. False at the end.
   __device__ bool next(Piece *piece) {
     if (shape.a.list != nullptr) return next_of_lists(piece);
+    if (whole) return next_whole(piece);
     if (begin >= to) return false;
     const int gap = places - blocks;
     const int64_t end = begin + places;
@@ -72,6 +79,7 @@ class Pieces {
   int64_t from = 0, to = 0;              // places of this CTA
   int64_t begin = 0;                     // place of the unit (request, head)
   int request = 0, head = 0, blocks = 0, places = 0;
+  bool whole = false;                    // a CTA has one piece, and places are the unit's pieces
 
   __device__ int blocks_of(int r) const { return (shape.a.context[r] + shape.a.block_tokens - 1) / shape.a.block_tokens; }
 
@@ -90,29 +98,67 @@ class Pieces {
     return __reduce_add_sync(~0u, mine);
   }
 
-  // The unit that has the place `from`.
-  __device__ void find() {
+  __device__ static int parts_of(int blocks, int share) { return blocks > share ? (blocks + share - 1) / share : 1; }
+
+  // Gives each CTA one piece of at most `share` blocks if that is at most kFixedBlocks more than an equal share. Lanes try a share each, and each of
+  // them a part of the requests.
+  __device__ bool cut_whole() {
+    constexpr int kShares = 8;
+    static_assert(kFixedBlocks < kShares, "a lane for each share");
+    const int lane = threadIdx.x % 32, least = max(kDecodeWarps, int((total + shape.most - 1) / shape.most)), share = least + lane % kShares;
+    int pieces = 0;
+    for (int r = lane / kShares; r < shape.a.batch; r += 32 / kShares) pieces += parts_of(blocks_of(r), share);
+#pragma unroll
+    for (int step = kShares; step < 32; step *= 2) pieces += __shfl_xor_sync(~0u, pieces, step);
+    pieces *= shape.a.heads_kv;
+    const unsigned fits = __ballot_sync(~0u, pieces <= shape.most && lane <= kFixedBlocks);
+    if (fits == 0) return false;
+    whole = true;
+    const int best = __ffs(fits) - 1;
+    if (cta < __shfl_sync(~0u, pieces, best)) {
+      find(cta, [this, least, best](int r) { return parts_of(blocks_of(r), least + best); });
+      from = cta, to = cta + 1;
+    }
+    return true;
+  }
+
+  __device__ bool next_whole(Piece *piece) {
+    if (from >= to) return false;
+    from = to;
+    const int share = (blocks + places - 1) / places;
+    piece->request = request;
+    piece->unit = request * shape.a.heads_kv + head;
+    piece->home = int(begin);
+    piece->part = int(cta - begin), piece->parts = places;
+    piece->first = min(blocks, piece->part * share);
+    piece->end = min(blocks, piece->first + share);
+    return true;
+  }
+
+  // The unit that has a place, where each unit of a request has of(request).
+  template <typename Of>
+  __device__ void find(int64_t place, Of of) {
     const int lane = threadIdx.x % 32, heads = shape.a.heads_kv;
     int64_t before = 0;  // places of one head's units of the requests before
     for (int first = 0;; first += 32) {
-      int up_to = first + lane < shape.a.batch ? places_of(blocks_of(first + lane)) : 0;
+      int up_to = first + lane < shape.a.batch ? of(first + lane) : 0;
 #pragma unroll
       for (int step = 1; step < 32; step *= 2) {
         const int other = __shfl_up_sync(~0u, up_to, step);
         if (lane >= step) up_to += other;
       }
-      const unsigned beyond = __ballot_sync(~0u, from < (before + up_to) * heads);
+      const unsigned beyond = __ballot_sync(~0u, place < (before + up_to) * heads);
       if (beyond != 0) {
         const int at = __ffs(beyond) - 1;
         const int last = __shfl_sync(~0u, up_to, at);
         request = first + at;
-        measure();
+        blocks = blocks_of(request), places = of(request);
         begin = (before + last - places) * heads;
         break;
       }
       before += __shfl_sync(~0u, up_to, 31);
     }
-    head = int((from - begin) / places);
+    head = int((place - begin) / places);
     begin += int64_t(head) * places;
   }
 
