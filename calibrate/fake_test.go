@@ -159,6 +159,8 @@ func (f *fakeBench) seconds(p Point) float64 {
 	case probePSA, probePSALaunches:
 		s, _ := t.PSADecodeSeconds(at.model, int(p.At("batch")), int(p.At("budget_tokens")/blockTokens), blockTokens, int(p.At("micro_blocks")), psaLaunches(at))
 		return s
+	case probeDenseUneven:
+		return t.DenseBatchSeconds(at.model, contextsOf(p))
 	case probePSAUneven:
 		s, _ := t.PSARoundsSeconds(at.model, int(p.At("batch")), int(p.At("micro_blocks")), reach(p, at.model))
 		return s
@@ -274,6 +276,7 @@ func truth(name string) *hw.Profile {
 		s.Floor = hw.Figure{}
 		s.Merge, s.CTAs = from.figure(100, "ns", "x"), from.figure(216, "CTAs", "x")
 	}
+	p.DenseDecode.Tail, p.DenseDecode.Piece, p.DenseDecode.Pages = from.figure(1.5, "us", "x"), from.figure(4, "us", "x"), from.figure(0.8, "us", "x")
 	p.Scoring.Floor = hw.Figure{}
 	p.Clock = hw.Clock{Gain: from.figure(0.15, "share", "x"), Burst: from.figure(50, "ms", "x"), Rest: from.figure(400, "ms", "x")}
 	p.Digest = hw.Digest{Launch: from.figure(3, "us", "x"), Rate: from.figure(1100, "GB/s", "x")}

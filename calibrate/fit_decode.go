@@ -44,6 +44,9 @@ func fitStreams(s *Samples, p *hw.Profile, from source) []model {
 			}),
 		fitScoring(s, p, from),
 	}
+	if m, ok := fitDenseUneven(s, p, from); ok {
+		models = append(models, m)
+	}
 	if m, ok := fitPSA(s, p, from); ok {
 		models = append(models, m)
 		if m, ok := fitPSAUneven(s, p, from); ok {

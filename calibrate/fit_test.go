@@ -263,3 +263,28 @@ func TestUnevenRounds(t *testing.T) {
 		t.Errorf("lists of each round: %v", got)
 	}
 }
+
+// Unequal contexts show what their pieces cost; without such samples nothing is
+// said of them, and no figure of equal ones depends on them.
+func TestUnevenContexts(t *testing.T) {
+	want := truth("a100-40gb")
+	samples := measured(t, Full, newFake(want, 0.005, 5))
+	got := fitted(t, samples).Profile.DenseDecode
+	for _, p := range []struct {
+		name      string
+		got, want hw.Figure
+	}{{"tail", got.Tail, want.DenseDecode.Tail}, {"piece", got.Piece, want.DenseDecode.Piece}, {"pages", got.Pages, want.DenseDecode.Pages}} {
+		if e := p.got.SI()/p.want.SI() - 1; !(math.Abs(e) <= 0.15) {
+			t.Errorf("%s: %.4g %s, want %.4g %s", p.name, p.got.Value, p.got.Unit, p.want.Value, p.want.Unit)
+		}
+	}
+	samples.Records = slices.DeleteFunc(samples.Records, func(r Record) bool { return r.Point.Probe == probeDenseUneven })
+	without := fitted(t, samples).Profile.DenseDecode
+	got.Tail, got.Piece, got.Pages = hw.Figure{}, hw.Figure{}, hw.Figure{}
+	if without != got {
+		t.Errorf("unequal contexts change the figures of equal ones: %+v, without %+v", got, without)
+	}
+	if c := unevenContexts(4, 6016, 6); c[3] < 5*c[0] || c[3] > 7*c[0] || max(c[0]+c[1]+c[2]+c[3]-4*6016, 4*6016-c[0]-c[1]-c[2]-c[3]) > 64 {
+		t.Errorf("contexts %v", c)
+	}
+}

@@ -6,6 +6,36 @@ import (
 	"sparseserve/hw"
 )
 
+// fitDenseUneven fits what a batch of unequal contexts takes longer than as many
+// tokens in equal ones (hw: cutOf). All else stays what equal contexts have shown.
+func fitDenseUneven(s *Samples, p *hw.Profile, from source) (model, bool) {
+	const what = "paged dense decode kernel, pages anywhere in the pool"
+	all := s.of(probeDenseUneven)
+	if len(all) == 0 {
+		return model{}, false
+	}
+	fit, held := all.split(func(at datum) string { return at.Shape }, 3, nil)
+	price := func(p *hw.Profile, at datum) float64 { return p.DenseBatchSeconds(at.model, contextsOf(at.Point)) }
+	f := &p.DenseDecode
+	set := func(c []float64) {
+		f.Pages = perBlock(c[0], from, what+", over the same where the KV alone fills it")
+		f.Tail = perBlock(c[1], from, what+", for each block that the warp with most of them has more than the mean")
+		f.Piece = perBlock(c[2], from, what+", unequal contexts of which CTAs have two pieces")
+	}
+	set(refine(fit, []float64{5e-7, 1e-6, 3e-6}, []bound{blockBound, blockBound, blockBound}, func(c []float64, at datum) float64 {
+		set(c)
+		return price(p, at)
+	}))
+	bytes := func(at datum) float64 {
+		sum := int64(0)
+		for _, c := range contextsOf(at.Point) {
+			sum += int64(c)
+		}
+		return float64(sum * at.model.LayerKVBytesPerToken())
+	}
+	return model{name: "dense_uneven", fit: fit, held: held, draw: picture{x: bytes, xLabel: "bytes", rate: bytes}, price: price}, true
+}
+
 // fullShares are the shares of the SMs that lists may be for clusters of four
 // CTAs each, two on an SM: half where these fit without a gap, less where the
 // card's groups of SMs leave some over.

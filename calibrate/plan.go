@@ -58,6 +58,7 @@ type scale struct {
 	contexts    []int64
 	budgets     []int64
 	few         []int64 // requests of a batch of unequal work
+	means       []int64 // of unequal contexts, no whole pieces of a power of two
 	longest     []int64 // lists of PSA, tokens
 	selectFrom  []int64 // contexts
 	prompts     []int64
@@ -92,6 +93,7 @@ func scaleOf(plan Plan) scale {
 		contexts:    []int64{1024, 2048, 4096, 8192, 16384, 32768, 65536},
 		budgets:     []int64{512, 1024, 2048, 4096},
 		few:         []int64{1, 2, 3, 4, 6, 8, 12},
+		means:       []int64{2016, 6016, 12032},
 		longest:     []int64{2048, 4096, 6144},
 		selectFrom:  []int64{4096, 8192, 16384, 32768, 65536},
 		prompts:     []int64{8192, 16384, 32768},
@@ -126,6 +128,7 @@ func scaleOf(plan Plan) scale {
 	s.contexts = []int64{1024, 4096, 16384}
 	s.budgets = []int64{1024, 2048}
 	s.few = []int64{1, 2, 6}
+	s.means = []int64{6016}
 	s.longest = []int64{4096}
 	s.selectFrom = []int64{8192, 32768}
 	s.prompts = []int64{8192}

@@ -90,6 +90,13 @@ func attentionPoints(s scale, limits Limits) []Point {
 			}
 		}
 		for _, batch := range s.few {
+			for _, mean := range s.means {
+				for _, spread := range []int64{1, 6} {
+					if batch <= mostUneven && (batch > 1 || spread == 1) {
+						all = append(all, point(probeDenseUneven, shape, batch, mean, spread))
+					}
+				}
+			}
 			for _, longest := range s.longest {
 				all = append(all, point(probePSAUneven, shape, batch, longest, microbatch))
 			}
@@ -112,6 +119,10 @@ func attentionPoints(s scale, limits Limits) []Point {
 	}
 	return all
 }
+
+// mostUneven are the most requests of unequal contexts: of more, the CTAs of a
+// card have pieces of more than one whether they are equal or not.
+const mostUneven = 6
 
 // selectBudget is what is selected from every context, in tokens.
 const selectBudget = 2048

@@ -56,6 +56,7 @@ const (
 	probePrefill      = "prefill_attention"
 	probeChunked      = "prefill_chunked"
 	probeDense        = "dense_decode"
+	probeDenseUneven  = "dense_uneven"
 	probeSparse       = "sparse_decode"
 	probePSA          = "psa_decode"
 	probePSALaunches  = "psa_launches"
@@ -121,6 +122,7 @@ var probes = []Probe{
 	{probePrefill, "causal attention of one chunk, K and V contiguous; " + gpuTime, "ss_prefill", []string{"query_tokens", "prefix_tokens"}},
 	{probeChunked, "causal attention of a whole prompt in one layer, chunk after chunk, K and V in KV blocks anywhere; " + gpuTime, "ss_prefill", []string{"prompt_tokens", "chunk_tokens"}},
 	{probeDense, "paged dense decode attention of one layer, L2 flushed; " + gpuTime, "ss_decode", []string{"batch", "context_tokens"}},
+	{probeDenseUneven, "dense decode attention of unequal contexts with this mean, a geometric row whose last is `spread` times its first, in pages of all KV heads anywhere in a live layer's part of the KV pool; L2 flushed; " + gpuTime, "ss_decode", []string{"batch", "context_tokens", "spread"}},
 	{probeSparse, "decode attention to selected blocks, L2 flushed; " + gpuTime, "ss_decode", []string{"batch", "budget_tokens"}},
 	{probePSA, "PSA decode that attends to all blocks of the budget, in rounds of a microbatch of blocks, L2 flushed; " + gpuTime, "ss_psa", []string{"batch", "budget_tokens", "micro_blocks"}},
 	{probePSALaunches, "the same with a launch for each microbatch; " + gpuTime, "ss_psa", []string{"batch", "budget_tokens", "micro_blocks"}},
@@ -151,7 +153,7 @@ func Probes() []Probe { return slices.Clone(probes) }
 
 // shaped are the probes whose points name a model shape.
 var shaped = []string{
-	probeKVWrite, probeRope, probeDigest, probeLookup, probeLookupMissing, probeBehindNone, probeBehindLists, probeBehindWrite, probeBehindTable, probeBehindLookup, probeBehindMissing, probeLinears, probeClock, probeRested, probePointwise, probeHead, probeEmbed, probePrefill, probeChunked, probeDense, probeSparse, probePSA, probePSALaunches, probePSAUneven, probeSelect,
+	probeKVWrite, probeRope, probeDigest, probeLookup, probeLookupMissing, probeBehindNone, probeBehindLists, probeBehindWrite, probeBehindTable, probeBehindLookup, probeBehindMissing, probeLinears, probeClock, probeRested, probePointwise, probeHead, probeEmbed, probePrefill, probeChunked, probeDense, probeDenseUneven, probeSparse, probePSA, probePSALaunches, probePSAUneven, probeSelect,
 	probeBesideNone, probeBesideSave, probeBesideLoad, probeBesideFlash,
 	probeLayersNone, probeLayersMemcpy, probeLayersGPU, probeLayersFlash, probePrefillMemcpy, probeLive, probeLiveOffload, probeLiveLoads,
 }

@@ -226,7 +226,7 @@ func (g *rig) setup(s *cuda.Session, p Point) (*setup, error) {
 		return g.setupPrefill(s, p)
 	case probeChunked:
 		return g.setupChunked(s, p)
-	case probeDense, probeSparse, probePSA, probePSALaunches, probePSAUneven:
+	case probeDense, probeDenseUneven, probeSparse, probePSA, probePSALaunches, probePSAUneven:
 		return g.setupDecode(s, p)
 	case probeSelect:
 		return g.setupSelect(s, p)

@@ -176,6 +176,8 @@ func (g *rig) specOf(p Point, m *hw.Model) decodeSpec {
 	switch p.Probe {
 	case probeDense:
 		return decodeSpec{contexts: equalTo(batch, p.At("context_tokens"))}
+	case probeDenseUneven:
+		return decodeSpec{contexts: unevenContexts(batch, p.At("context_tokens"), p.At("spread")), pool: livePool}
 	case probePSAUneven:
 		chosen := unevenRounds(units, longestRounds(p))
 		for i := range chosen {

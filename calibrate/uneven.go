@@ -29,6 +29,15 @@ func unevenContexts(batch, mean, spread int64) []int64 {
 	return contexts
 }
 
+// contextsOf are those of a point.
+func contextsOf(at Point) []int32 {
+	var all []int32
+	for _, c := range unevenContexts(at.At("batch"), at.At("context_tokens"), at.At("spread")) {
+		all = append(all, int32(c))
+	}
+	return all
+}
+
 // unevenRounds is how many rounds each of some lists lasts, the shortest first,
 // where the longest lasts the given number: the cube of a list's rank. A list
 // lasts about a quarter of the longest then, as with LongBench's prompts, where

@@ -36,6 +36,7 @@ type storedWork struct {
 	Prefill      [][2]int `json:"prefill,omitempty"` // query and prefix, a pair a request
 	Decodes      int      `json:"decodes,omitempty"`
 	DecodeTokens int64    `json:"decode_tokens,omitempty"`
+	Contexts     []int32  `json:"contexts,omitempty"` // of the decodes, dense in HBM
 	ScoredBlocks int64    `json:"scored_blocks,omitempty"`
 	Digests      int      `json:"digests,omitempty"`
 	DigestTokens int64    `json:"digest_tokens,omitempty"`
@@ -56,7 +57,7 @@ func marshalCalls(steps []live.ShadowStep) ([]byte, error) {
 		}
 		for j := range s.Works {
 			w := &s.Works[j]
-			sw := storedWork{Tokens: w.Tokens, Decodes: w.Decodes, DecodeTokens: w.DecodeTokens, ScoredBlocks: w.ScoredBlocks, Digests: w.Digests, DigestTokens: w.DigestTokens, Sparse: w.Sparse}
+			sw := storedWork{Tokens: w.Tokens, Decodes: w.Decodes, DecodeTokens: w.DecodeTokens, Contexts: w.Contexts, ScoredBlocks: w.ScoredBlocks, Digests: w.Digests, DigestTokens: w.DigestTokens, Sparse: w.Sparse}
 			for _, span := range w.Prefill {
 				sw.Prefill = append(sw.Prefill, [2]int{span.Query, span.Prefix})
 			}
@@ -92,7 +93,7 @@ func unmarshalCalls(text []byte) ([]live.ShadowStep, error) {
 			Timing: sim.Timing{Elapsed: line.Elapsed, Phases: line.Phases},
 		}
 		for _, sw := range line.Works {
-			w := sim.Work{Tokens: sw.Tokens, Decodes: sw.Decodes, DecodeTokens: sw.DecodeTokens, ScoredBlocks: sw.ScoredBlocks, Digests: sw.Digests, DigestTokens: sw.DigestTokens, Sparse: sw.Sparse}
+			w := sim.Work{Tokens: sw.Tokens, Decodes: sw.Decodes, DecodeTokens: sw.DecodeTokens, Contexts: sw.Contexts, ScoredBlocks: sw.ScoredBlocks, Digests: sw.Digests, DigestTokens: sw.DigestTokens, Sparse: sw.Sparse}
 			for _, span := range sw.Prefill {
 				w.Prefill = append(w.Prefill, sim.Span{Query: span[0], Prefix: span[1]})
 			}

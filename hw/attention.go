@@ -27,6 +27,7 @@ type stream struct {
 	atOnce, room          float64
 	long, crowd, perQuery float64
 	perHead, perLong      float64
+	tail, piece, pages    float64
 	largest               float64 // bytes measured; 0 when not said
 	heads, group          float64 // KV heads; query heads of each
 	bytesEach             float64 // HBM bytes per item, all KV heads
@@ -42,6 +43,7 @@ func newStream(p *Profile, m *Model, s Stream, bytesEach, flopsEach float64) str
 	return stream{
 		peak: p.peak(), launch: s.Launch.SI(), floor: s.Floor.optional(), rate: s.Rate.SI(),
 		merge: s.Merge.optional(), ctas: s.CTAs.optional(),
+		tail: s.Tail.optional(), piece: s.Piece.optional(), pages: s.Pages.optional(),
 		atOnce: s.AtOnce.optional(), room: s.Room.optional(),
 		long: s.Long.optional(), crowd: s.Crowd.optional(), perQuery: s.PerQuery.optional(),
 		perHead: s.PerHead.optional(), perLong: s.PerLong.optional(),

@@ -31,7 +31,7 @@ type coster struct {
 
 	notes notes
 	known bool
-	work  sim.Work // of the last call; Prefill is the coster's own
+	work  sim.Work // of the last call; Prefill and Contexts are the coster's own
 	cost  layerCost
 }
 
@@ -58,9 +58,9 @@ func (c *coster) layer(w *sim.Work) *layerCost {
 	if c.known && sameWork(&c.work, w) {
 		return &c.cost
 	}
-	spans := append(c.work.Prefill[:0], w.Prefill...)
+	spans, contexts := append(c.work.Prefill[:0], w.Prefill...), append(c.work.Contexts[:0], w.Contexts...)
 	c.work = *w
-	c.work.Prefill = spans
+	c.work.Prefill, c.work.Contexts = spans, contexts
 	c.cost = c.price(w)
 	c.known = true
 	return &c.cost
@@ -91,7 +91,7 @@ func (c *coster) price(w *sim.Work) layerCost {
 		n.mark(noteSparse, beyond, kv*c.sparse.bytesEach)
 		cost.sparse = nanoseconds(t)
 	default:
-		t, beyond := c.dense.seconds(kv, float64(w.Decodes))
+		t, beyond := c.dense.batchSeconds(kv, float64(w.Decodes), w.Contexts)
 		n.mark(noteDense, beyond, kv*c.dense.bytesEach)
 		cost.dense = nanoseconds(t)
 	}
@@ -104,5 +104,5 @@ func (c *coster) price(w *sim.Work) layerCost {
 func sameWork(a, b *sim.Work) bool {
 	return a.Tokens == b.Tokens && a.Decodes == b.Decodes &&
 		a.DecodeTokens == b.DecodeTokens && a.ScoredBlocks == b.ScoredBlocks &&
-		a.Digests == b.Digests && a.DigestTokens == b.DigestTokens && a.Sparse == b.Sparse && len(a.Rounds) == len(b.Rounds) && slices.Equal(a.Prefill, b.Prefill)
+		a.Digests == b.Digests && a.DigestTokens == b.DigestTokens && a.Sparse == b.Sparse && len(a.Rounds) == len(b.Rounds) && slices.Equal(a.Prefill, b.Prefill) && slices.Equal(a.Contexts, b.Contexts)
 }

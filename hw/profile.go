@@ -205,6 +205,10 @@ type Stream struct {
 	// Of decode.
 	Merge Figure `toml:"merge,omitempty" dim:"time,optional"` // for each split of a list and query head of it
 	CTAs  Figure `toml:"ctas,omitempty" dim:"count,optional"` // splits of all lists that run at once
+	// Of dense decode of a batch whose contexts are known.
+	Tail  Figure `toml:"tail,omitempty" dim:"time,optional"`  // for each block that the warp with most of them has more than the mean of all
+	Piece Figure `toml:"piece,omitempty" dim:"time,optional"` // where a CTA has the end of one list and the beginning of another
+	Pages Figure `toml:"pages,omitempty" dim:"time,optional"` // where the KV's pages lie anywhere in a large pool
 
 	// Of scoring.
 	AtOnce   Figure `toml:"at_once,omitempty" dim:"count,optional"`  // blocks of a list that one CTA scores at once

@@ -58,6 +58,9 @@ type Work struct {
 	// DecodeTokens is the KV tokens that decode attention reads for each KV
 	// head, summed over requests: contexts when dense, selections when sparse.
 	DecodeTokens int64
+	// Contexts are those of the decodes where attention is dense and the KV is in
+	// HBM, their sum DecodeTokens: unequal ones take longer.
+	Contexts []int32
 	// ScoredBlocks is the blocks whose metadata each KV head scores, summed
 	// over requests; 0 when attention is dense.
 	ScoredBlocks int64

@@ -21,6 +21,7 @@ type stepState struct {
 	evicted int64 // by the end of the last step
 
 	contexts, selected, scored int64   // tokens, tokens and blocks a head, summed over decodes
+	each                       []int32 // contexts of the decodes
 	closing                    int     // decodes whose open block becomes full
 	loaded, shared             int64   // sampled loads of the step, whole model; part given to layers so far
 	byRound                    []int64 // of loaded, by microbatch
@@ -83,7 +84,7 @@ func (s *Server) closeSeq(r *request) {
 // enter brings the batch's requests into the cache and sums up the step.
 func (s *Server) enter(now des.Time) error {
 	st := &s.step
-	st.decodes, st.seqs = st.decodes[:0], st.seqs[:0]
+	st.decodes, st.seqs, st.each = st.decodes[:0], st.seqs[:0], st.each[:0]
 	st.contexts, st.selected, st.scored, st.loaded, st.shared, st.closing = 0, 0, 0, 0, 0, 0
 	st.meta = Step{Index: s.steps, Start: now, Requests: len(s.batch.Decodes) + len(s.batch.Prefills)}
 	st.rec = StepRecord{Index: s.steps, Start: now, Decodes: len(s.batch.Decodes), Prefills: len(s.batch.Prefills), Waiting: s.sched.Waiting()}
@@ -167,6 +168,7 @@ func (s *Server) enterDecode(r *request) error {
 	st.meta.Sampled++
 	context := r.Context()
 	st.contexts += int64(context)
+	st.each = append(st.each, int32(context))
 	if s.Spec.Sparse() {
 		if s.fixed {
 			st.selected += s.selectedTokens(context)
@@ -231,6 +233,8 @@ func (s *Server) layer(layer int) error {
 		if !s.fixed {
 			s.attended(layer)
 		}
+	} else if s.cache == nil {
+		w.Contexts = st.each
 	}
 	if w.Sparse && w.Decodes > 0 {
 		if err := s.score(layer); err != nil {

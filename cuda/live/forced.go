@@ -110,7 +110,7 @@ func (s *Shadow) Compute(layer int, w *sim.Work) error {
 	l, step := s.layer(layer), &s.Steps[len(s.Steps)-1]
 	if n := len(step.Works); n == 0 || !sameWork(&step.Works[n-1], w) {
 		own := *w
-		own.Prefill, own.Rounds, own.Lists, own.Tables = slices.Clone(w.Prefill), slices.Clone(w.Rounds), nil, nil
+		own.Prefill, own.Rounds, own.Contexts, own.Lists, own.Tables = slices.Clone(w.Prefill), slices.Clone(w.Rounds), slices.Clone(w.Contexts), nil, nil
 		step.Works = append(step.Works, own)
 	}
 	l.Work = len(step.Works) - 1
@@ -139,7 +139,7 @@ func (s *Shadow) layer(layer int) *ShadowLayer {
 
 func sameWork(a, b *sim.Work) bool {
 	return a.Tokens == b.Tokens && a.Decodes == b.Decodes && a.DecodeTokens == b.DecodeTokens && a.ScoredBlocks == b.ScoredBlocks &&
-		a.Digests == b.Digests && a.DigestTokens == b.DigestTokens && a.Sparse == b.Sparse && slices.Equal(a.Prefill, b.Prefill) && slices.Equal(a.Rounds, b.Rounds)
+		a.Digests == b.Digests && a.DigestTokens == b.DigestTokens && a.Sparse == b.Sparse && slices.Equal(a.Prefill, b.Prefill) && slices.Equal(a.Rounds, b.Rounds) && slices.Equal(a.Contexts, b.Contexts)
 }
 
 // Price returns the time that a modelled device gives each of the steps. The model has a clock of its own, since its steps are longer or
