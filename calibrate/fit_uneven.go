@@ -89,10 +89,19 @@ func fitPSAUneven(s *Samples, p *hw.Profile, from source) (model, bool) {
 }
 
 // alone fits one figure of the profile to points by what the whole profile says.
+// No point depends on it where it is small or large, so the search begins with
+// the best of a row of values.
 func alone(d data, p *hw.Profile, at *hw.Figure, price func(*hw.Profile, datum) float64, from source, what string) hw.Figure {
-	c := refine(d, []float64{1e-6}, []bound{blockBound}, func(c []float64, point datum) float64 {
+	model := func(c []float64, point datum) float64 {
 		*at = from.figure(c[0]*1e9, "ns", what)
 		return price(p, point)
-	})
+	}
+	best, least := 0.0, math.Inf(1)
+	for c := 5e-8; c < 2e-5; c *= 1.15 {
+		if e := logErrors(d, func(point datum) float64 { return model([]float64{c}, point) }); e < least {
+			best, least = c, e
+		}
+	}
+	c := refine(d, []float64{best}, []bound{blockBound}, model)
 	return from.figure(c[0]*1e9, "ns", what)
 }
