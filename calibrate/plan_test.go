@@ -14,7 +14,7 @@ func TestPlans(t *testing.T) {
 		most, pool int64
 	}{
 		{Full, fakeLimits, 1500, 1900, 256 * mib, 32},
-		{Quick, fakeLimits, 300, 500, 64 * mib, 1},
+		{Quick, fakeLimits, 300, 520, 64 * mib, 1},
 		{Full, Limits{PoolGiB: 1, Threads: 1, DeviceBytes: leastDeviceBytes}, 900, 1600, 256 * mib, 1},
 	} {
 		all := points(c.plan, c.limits)
