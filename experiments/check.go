@@ -86,11 +86,11 @@ func checkSpec(s *sim.Spec) *KeyError {
 	case s.Sparse() && s.SinkBlocks+s.WindowBlocks >= s.BudgetTokens/s.BlockTokens:
 		return &KeyError{Key: "sink_blocks", Value: fmt.Sprint(s.SinkBlocks),
 			Reason: fmt.Sprintf("with window_blocks = %d leaves nothing of the budget of %d tokens", s.WindowBlocks, s.BudgetTokens)}
-	case s.Selection == "psa" && !(s.Epsilon > 0 && s.Epsilon < 1):
+	case !(s.Epsilon > 0 && s.Epsilon < 1):
 		return &KeyError{Key: "epsilon", Value: show(s.Epsilon), Reason: "is a share of the attention, above 0 and below 1"}
-	case s.Selection == "psa" && s.Microbatch < 1:
+	case s.Microbatch < 1:
 		return &KeyError{Key: "microbatch", Value: fmt.Sprint(s.Microbatch), Reason: "is a number of blocks, at least 1"}
-	case s.Selection == "infinigen" && !(s.Margin >= 0):
+	case !(s.Margin >= 0):
 		return &KeyError{Key: "margin", Value: show(s.Margin), Reason: "must be at least 0"}
 	case s.Sparse() && s.Selection == "infinigen" && s.BlockTokens != 1:
 		return &KeyError{Key: "block_tokens", Value: fmt.Sprint(s.BlockTokens), Reason: "must be 1: infinigen selects tokens"}

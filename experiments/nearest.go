@@ -29,24 +29,31 @@ func didYouMean(word string, candidates []string) string {
 	return ""
 }
 
-// editDistance is Levenshtein's: insertions, deletions and substitutions of
-// bytes, each at cost 1.
+// editDistance counts the insertions, deletions and substitutions of bytes and
+// the swaps of two neighbours that make one word of the other, each at cost 1.
 func editDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+	var rows [3][]int // of the bytes of a so far, one less and two less
+	for i := range rows {
+		rows[i] = make([]int, len(b)+1)
+	}
+	for j := range rows[0] {
+		rows[0][j] = j
 	}
 	for i := range len(a) {
-		diagonal := row[0]
+		rows[0], rows[1], rows[2] = rows[2], rows[0], rows[1]
+		row, above := rows[0], rows[1]
 		row[0] = i + 1
 		for j := range len(b) {
-			substitute := diagonal
+			d := above[j]
 			if a[i] != b[j] {
-				substitute++
+				d++
 			}
-			diagonal = row[j+1]
-			row[j+1] = min(substitute, row[j]+1, row[j+1]+1)
+			d = min(d, row[j]+1, above[j+1]+1)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				d = min(d, rows[2][j-1]+1)
+			}
+			row[j+1] = d
 		}
 	}
-	return row[len(b)]
+	return rows[0][len(b)]
 }

@@ -7,8 +7,8 @@ import (
 )
 
 func TestNearest(t *testing.T) {
-	keys := []string{"window", "window_blocks", "watermark", "rate"}
-	for word, want := range map[string]string{"windw": "window", "rat": "rate", "win": "window", "xyzzyplugh": "", "watermarks": "watermark"} {
+	keys := []string{"window", "window_blocks", "watermark", "rate", "vllm-s", "vllm-psa"}
+	for word, want := range map[string]string{"windw": "window", "rat": "rate", "win": "window", "xyzzyplugh": "", "watermarks": "watermark", "vllm-pas": "vllm-psa"} {
 		if got := Nearest(word, keys); got != want {
 			t.Errorf("nearest to %q is %q, want %q", word, got, want)
 		}
@@ -35,5 +35,9 @@ func distance(a, b string) int {
 	if a[0] == b[0] {
 		change = 0
 	}
-	return min(d, distance(a[1:], b[1:])+change)
+	d = min(d, distance(a[1:], b[1:])+change)
+	if len(a) > 1 && len(b) > 1 && a[0] == b[1] && a[1] == b[0] {
+		d = min(d, distance(a[2:], b[2:])+1)
+	}
+	return d
 }

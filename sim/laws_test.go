@@ -9,6 +9,7 @@ import (
 
 	"sparseserve/sim"
 	"sparseserve/sim/des"
+	"sparseserve/sim/kv"
 )
 
 // The laws of the design, each on random configurations of the whole server.
@@ -164,6 +165,22 @@ func TestLaw7SelectionsHaveTheirSize(t *testing.T) {
 			if s.Selected != want[i] {
 				t.Fatalf("law 7: step %d selects %d blocks, want %d\n%v", i, s.Selected, want[i], c)
 			}
+		}
+	})
+}
+
+// Full attention by name of the selection is full attention.
+func TestFullSelectionIsFullAttention(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawScenario(t)
+		if c.spec.Eviction == kv.ByScore {
+			c.spec.Eviction = kv.LRU
+		}
+		c.spec.Attention = "full"
+		want := c.drive(t, nil)
+		c.spec.Attention, c.spec.Selection = "sparse", "full"
+		if got := c.drive(t, nil); !reflect.DeepEqual(got.log, want.log) {
+			t.Fatalf("the runs differ\n%v", c)
 		}
 	})
 }

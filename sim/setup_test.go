@@ -52,7 +52,7 @@ func drawScenario(t *rapid.T) *scenario {
 	}
 	s := &c.spec
 	*s = sim.Spec{
-		Attention: pick("attention", "full", "sparse", "sparse"), Selection: pick("selection", "arkvale", "arkvale", "quest", "psa", "psa", "streaming", "infinigen"),
+		Attention: pick("attention", "full", "sparse", "sparse"), Selection: pick("selection", "arkvale", "arkvale", "quest", "psa", "psa", "streaming", "infinigen", "full"),
 		PSAStop: pick("psa stop", "layer", "head"), Epsilon: pick2(t, "epsilon", 0.5, 0.9, 0.99), Microbatch: n("microbatch", 1, 5), Pipelined: rapid.Bool().Draw(t, "pipelined"),
 		BlockTokens: n("block tokens", 1, 8),
 		Offload:     n("offload", 0, 3) > 0, LoadEngine: pick("load engine", "memcpy", "batched", "flash"),

@@ -17,7 +17,7 @@ type Spec struct {
 	Selections   string `toml:"selections"`    // file of recorded selections; empty draws them from the score process
 
 	// Which blocks sparse attention selects (package dsa).
-	Selection  string  `toml:"selection"`  // arkvale | quest | mean | infllm | streaming | psa | infinigen
+	Selection  string  `toml:"selection"`  // full | arkvale | quest | mean | infllm | streaming | psa | infinigen
 	Epsilon    float64 `toml:"epsilon"`    // psa: share of the attention to reach
 	Microbatch int     `toml:"microbatch"` // psa: blocks of one iteration of progressive attention
 	Pipelined  bool    `toml:"pipelined"`  // psa: the next iteration's blocks are loaded beside one's attention
@@ -70,7 +70,7 @@ func (s *Spec) GPULookup() bool { return s.Offload && s.Lookup == LookupGPU }
 const LookupGPU = "gpu"
 
 // Sparse says whether decode attention selects blocks.
-func (s *Spec) Sparse() bool { return s.Attention == "sparse" }
+func (s *Spec) Sparse() bool { return s.Attention == "sparse" && s.Selection != dsa.FullName }
 
 // Progressive says whether decode attention goes on microbatch by microbatch
 // until it has seen enough.

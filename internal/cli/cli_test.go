@@ -197,6 +197,8 @@ func TestErrors(t *testing.T) {
 		{[]string{"sweep", "default", "--engine", "slurm", "--json"}, pretend},
 		{[]string{"simulate", "--set", "system.preset=vllm-psa", "--set", "system.epsilon=1"}, pretend},
 		{[]string{"simulate", "--set", "system.preset=vllm-psa", "--set", "system.microbatch=0"}, pretend},
+		{[]string{"simulate", "--set", "system.preset=sparseserve", "--set", "system.epsilon=2"}, pretend},
+		{[]string{"simulate", "--set", "system.preset=vllm-pas"}, pretend},
 		{[]string{"simulate", "--set", "system.preset=vllm-s", "--set", "system.selection=infinigne"}, pretend},
 		{[]string{"simulate", "--set", "system.preset=vllm-s", "--set", "system.selection=infinigen"}, pretend},
 		{[]string{"plan", "nowhere.toml"}, pretend},

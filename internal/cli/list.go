@@ -91,11 +91,14 @@ func (listSelections) Run(app *App) error {
 	t := newTable(app.Stdout)
 	t.AppendHeader(table.Row{"system.selection", "criticality from", "size", ""})
 	for _, p := range dsa.Policies {
-		size := "by the scores"
-		if p.Fixed {
+		digest, size := string(p.Digest), "by the scores"
+		switch {
+		case p.Fixed:
 			size = "system.budget_tokens"
+		case !p.Make(&dsa.Options{}).Weighs():
+			digest, size = "-", "-"
 		}
-		t.AppendRow(table.Row{p.Name, string(p.Digest), size, p.What})
+		t.AppendRow(table.Row{p.Name, digest, size, p.What})
 	}
 	t.Render()
 	return nil

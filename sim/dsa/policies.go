@@ -36,6 +36,7 @@ type Named struct {
 // Policies are the selection algorithms; another is a file of its own and an
 // entry here.
 var Policies = []Named{
+	{FullName, "every block: full attention", "", false, false, func(*Options) Policy { return Full{} }},
 	{"arkvale", "top-k by cuboid-mean digests", CuboidMean, true, false, topKOf},
 	{"quest", "top-k by min/max digests", MinMax, true, false, topKOf},
 	{"mean", "top-k by mean keys", Mean, true, false, topKOf},
