@@ -23,3 +23,41 @@ func TestHeldBlocksFillTheFullestPool(t *testing.T) {
 	got, _, _ := c.lives(t, nil)
 	expect(t, "lives", got, map[int]life{1: {0, 74, 139, 0}, 2: {79, 129, 129, 0}})
 }
+
+// A request runs when the blocks of one iteration of progressive attention fit
+// (PSA §4), however many it attends to. Three requests of ten full blocks a head
+// and one open, with room for 36 blocks: of full attention a layer holds 11 at
+// once, so two decode together, and of PSA, which attends to all of them too, the
+// open block and a microbatch, so all three, until a microbatch is all there is.
+func TestOneIterationMustFit(t *testing.T) {
+	together := func(set func(*sim.Spec)) (most int) {
+		a := sim.Arrival{Prompt: 40, Output: 12}
+		c := byHand(18, a, a, a)
+		c.spec.Offload, c.spec.Attention, c.spec.Prefill, c.spec.MaxTokens = true, "sparse", "chunked", 40
+		c.spec.Selection, c.spec.SinkBlocks, c.spec.Epsilon, c.spec.PSAStop = "psa", 0, 1-1e-15, "layer"
+		c.spec.Base, c.spec.ChunkTokens = "vllm-v1", 40
+		if set(&c.spec); c.spec.Sparse() {
+			c.hbm += 3 * 26 * c.model.Geometry(4).MetaBytes
+		}
+		_, o, _ := c.lives(t, nil)
+		for _, s := range o.steps {
+			most = max(most, s.Decodes)
+		}
+		return most
+	}
+	for _, x := range []struct {
+		name string
+		set  func(*sim.Spec)
+		want int
+	}{
+		{"full attention", func(s *sim.Spec) { s.Attention = "full" }, 2},
+		{"two blocks at a time", func(s *sim.Spec) { s.Microbatch = 2 }, 3},
+		{"two, and two being loaded", func(s *sim.Spec) { s.Microbatch, s.Pipelined = 2, true }, 3},
+		{"all blocks at a time", func(s *sim.Spec) { s.Microbatch = 16 }, 2},
+		{"five, and five being loaded", func(s *sim.Spec) { s.Microbatch, s.Pipelined = 5, true }, 2},
+	} {
+		if got := together(x.set); got != x.want {
+			t.Errorf("%s: %d requests decode together, want %d", x.name, got, x.want)
+		}
+	}
+}
