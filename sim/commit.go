@@ -85,8 +85,8 @@ func (s *Server) emit(r *request, now des.Time) error {
 		ID: r.ID, Set: r.arrival.Set, Prompt: r.prompt, Output: r.Output, Arrival: r.arrival.At,
 		Scheduled: r.scheduled, FirstToken: r.first, LastToken: r.last, Preemptions: r.preemptions,
 	}
-	if h := &r.recalled; h.tokens > 0 {
-		rec.Recall, rec.Missed2 = h.sum/float64(h.tokens), h.missed2/float64(h.tokens)
+	if h := &r.recalled; len(h.each) > 0 {
+		rec.Recall, rec.Missed2 = h.sum/float64(len(h.each)), h.missed2/float64(len(h.each))
 		s.metrics.recalls.add(h)
 	}
 	s.metrics.completed(&rec)

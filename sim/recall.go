@@ -12,7 +12,8 @@ import (
 // RecallProxy sums it up over the decode tokens of completed requests and the
 // groups whose selections are known.
 type RecallProxy struct {
-	Mean float64 `json:"mean"` // over tokens
+	Mean     float64 `json:"mean"`      // over tokens
+	TokenP10 float64 `json:"token_p10"` // what nine of ten tokens exceed
 	// Of requests, each by the mean over its tokens: their mean, and what nine of
 	// ten exceed.
 	RequestMean float64 `json:"request_mean"`
@@ -27,17 +28,23 @@ type RecallProxy struct {
 // recalled is what the selections of a request's tokens held.
 type recalled struct {
 	rows    [][]dsa.Held // by group, over the circle of its stream
-	tokens  int
-	sum     float64 // over tokens, of the mean over groups
-	missed2 float64 // the same, of the square of what was missed
+	each    []float32    // of each token, the mean over groups
+	sum     float64      // of each
+	missed2 float64      // sum over tokens of the mean square of what was missed
+}
+
+// token notes one more token.
+func (h *recalled) token(held, missed2 float64) {
+	h.each = append(h.each, float32(held))
+	h.sum += held
+	h.missed2 += missed2
 }
 
 // recall notes what r's current step holds.
 func (s *Server) recall(r *request) {
 	h := &r.recalled
-	h.tokens++
 	if r.grid < 0 {
-		h.sum++
+		h.token(1, 0)
 		return
 	}
 	if s.layered {
@@ -59,8 +66,7 @@ func (s *Server) recall(r *request) {
 		sum += float64(held.Share)
 		missed2 += float64(held.Missed2)
 	}
-	h.sum += sum / float64(len(h.rows))
-	h.missed2 += missed2 / float64(len(h.rows))
+	h.token(sum/float64(len(h.rows)), missed2/float64(len(h.rows)))
 }
 
 // recallLayers is recall where the heads of a layer decide together.
@@ -74,8 +80,8 @@ func (s *Server) recallLayers(r *request) {
 			missed2 += float64(held.Missed2)
 		}
 	}
-	r.recalled.sum += sum / float64(s.Geometry.Groups())
-	r.recalled.missed2 += missed2 / float64(s.Geometry.Groups())
+	groups := float64(s.Geometry.Groups())
+	r.recalled.token(sum/groups, missed2/groups)
 }
 
 // recalls adds up requests.
@@ -83,24 +89,32 @@ type recalls struct {
 	requests, tokens int64
 	sum, means       float64
 	missed2          float64
-	missed           *hdrhistogram.Histogram // of requests, parts per million
+	// Of requests and of tokens, in parts per million.
+	missed, missedByToken *hdrhistogram.Histogram
 }
 
 func (m *recalls) add(h *recalled) {
-	if h.tokens == 0 {
+	if len(h.each) == 0 {
 		return
 	}
 	if m.missed == nil {
-		m.missed = hdrhistogram.New(1, 1e6, 3)
+		m.missed, m.missedByToken = hdrhistogram.New(1, 1e6, 3), hdrhistogram.New(1, 1e6, 3)
 	}
-	mean := h.sum / float64(h.tokens)
+	tokens := float64(len(h.each))
+	mean := h.sum / tokens
 	m.requests++
-	m.tokens += int64(h.tokens)
+	m.tokens += int64(len(h.each))
 	m.sum += h.sum
 	m.means += mean
-	m.missed2 += h.missed2 / float64(h.tokens)
-	if err := m.missed.RecordValue(int64(1e6 * max(0, 1-mean))); err != nil {
-		panic(err)
+	m.missed2 += h.missed2 / tokens
+	note := func(to *hdrhistogram.Histogram, held float64) {
+		if err := to.RecordValue(int64(1e6 * max(0, 1-held))); err != nil {
+			panic(err)
+		}
+	}
+	note(m.missed, mean)
+	for _, held := range h.each {
+		note(m.missedByToken, float64(held))
 	}
 }
 
@@ -110,7 +124,7 @@ func (m *recalls) proxy() *RecallProxy {
 	}
 	n := float64(m.requests)
 	return &RecallProxy{
-		Mean: m.sum / float64(m.tokens), RequestMean: m.means / n,
-		RequestP10: 1 - float64(m.missed.ValueAtQuantile(90))/1e6, Missed2: m.missed2 / n,
+		Mean: m.sum / float64(m.tokens), TokenP10: 1 - float64(m.missedByToken.ValueAtQuantile(90))/1e6,
+		RequestMean: m.means / n, RequestP10: 1 - float64(m.missed.ValueAtQuantile(90))/1e6, Missed2: m.missed2 / n,
 	}
 }
