@@ -69,7 +69,11 @@ func (g *rig) decodeOp(s *cuda.Session, m *hw.Model, spec decodeSpec) (*decodeBa
 	}
 	slots := all
 	if spec.pool > 0 {
-		pages := spec.pool / (heads * 4 * blockTokens * d)
+		needed := int64(0)
+		for r := range batch {
+			needed += blocks[r*heads]
+		}
+		pages := max(needed, spec.pool/(heads*4*blockTokens*d))
 		slots = pages * heads
 		b.table = make([]int32, batch*stride)
 		free := g.r.Perm(int(pages))
