@@ -32,8 +32,8 @@ func addCapacities(all map[measureKey]measurement) {
 	for i, from := range [][2]string{{"psa-fig6a", "psa-fig6b"}, {"psa-fig6c", "psa-fig6d"}} {
 		all[measureKey{"psa-fig6-strict-vllm", i}] = capacityRatio(from[0], "vllm", meanOf)
 		all[measureKey{"psa-fig6-relaxed-vllm", i}] = capacityRatio(from[1], "vllm", slices.Max[[]float64])
-		all[measureKey{"psa-fig6-strict-sparse", i}] = capacityRatio(from[0], "vllm-so", slices.Max[[]float64])
-		all[measureKey{"psa-fig6-relaxed-sparse", i}] = capacityRatio(from[1], "vllm-so", slices.Max[[]float64])
+		all[measureKey{"psa-fig6-strict-sparse", i}] = capacityRatio(from[0], "vllm-sparse", slices.Max[[]float64])
+		all[measureKey{"psa-fig6-relaxed-sparse", i}] = capacityRatio(from[1], "vllm-sparse", slices.Max[[]float64])
 	}
 }
 

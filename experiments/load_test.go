@@ -87,7 +87,8 @@ func TestExperimentsLoad(t *testing.T) {
 	}
 }
 
-// TestPresets holds the systems to the SparseServe paper, section 4.
+// TestPresets holds the systems to the SparseServe paper, section 4, and to PSA's
+// sections 4 and 5.
 func TestPresets(t *testing.T) {
 	want := []struct {
 		name, attention, load, save, prefill string
@@ -100,6 +101,7 @@ func TestPresets(t *testing.T) {
 		{"vllm-so-ft", "sparse", "flash", "flash", "chunked", 32, true, false},
 		{"vllm-so-ft-wc", "sparse", "flash", "flash", "chunked", 32, true, true},
 		{"sparseserve", "sparse", "flash", "flash", "layer", 32, true, true},
+		{"vllm-sparse", "sparse", "memcpy", "memcpy", "chunked", 32, true, false},
 		{"vllm-psa", "sparse", "memcpy", "memcpy", "chunked", 32, true, false},
 		{"sparseserve-psa", "sparse", "flash", "flash", "layer", 32, true, true},
 	}
@@ -118,6 +120,9 @@ func TestPresets(t *testing.T) {
 		}
 		if psa := strings.HasSuffix(w.name, "-psa"); psa != (s.Selection == "psa") {
 			t.Errorf("%s selects by %s", s.Name, s.Selection)
+		}
+		if full := w.name == "vllm-sparse"; full != (s.DenseLayers == 2) {
+			t.Errorf("%s: %d layers in full", s.Name, s.DenseLayers)
 		}
 		if err := checkSpec(&s); err != nil {
 			t.Error(err)

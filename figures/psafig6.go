@@ -27,7 +27,7 @@ func psaFig6(folders []string) (picture, error) {
 		pic.charts = append(pic.charts, c)
 	}
 	all := looks()
-	pic.looks = map[string]look{psaLabel("vllm"): all[0], psaLabel("vllm-so"): all[1], psaLabel("vllm-psa"): all[3]}
+	pic.looks = map[string]look{psaLabel("vllm"): all[0], psaLabel("vllm-sparse"): all[1], psaLabel("vllm-psa"): all[3]}
 	return pic, nil
 }
 
@@ -75,7 +75,7 @@ func shortSet(set string) string {
 // psaLabel is the PSA paper's name of a system.
 func psaLabel(system string) string {
 	switch system {
-	case "vllm-so":
+	case "vllm-sparse":
 		return "vLLM-sparse"
 	case "vllm-psa":
 		return "PSA"
