@@ -14,7 +14,10 @@ import (
 //	rested, prefill runs for burst at the higher clock, its linears in 1 - gain of their time
 //	for each time that passes without prefill it may again run for burst/rest of it
 //
-// Prefill attention alone does not reach the limit: its figures are of the higher clock.
+// Prefill attention alone does not reach the limit: its figures are of the higher
+// clock. Between linears it is slower and these are faster than alone, by the same: a
+// chunk's layers without pause take what the sum of both says, within 4 % (the samples
+// of layers.nothing on an H200).
 type clock struct {
 	gain        float64
 	burst, rest des.Time
@@ -27,17 +30,17 @@ func newClock(p *Profile) clock {
 	return clock{gain: p.Clock.Gain.optional(), burst: nanoseconds(p.Clock.Burst.optional()), rest: nanoseconds(p.Clock.Rest.optional())}
 }
 
-// high says whether prefill that begins now runs at the higher clock.
-func (c *clock) high(now des.Time) bool {
-	if c.gain == 0 {
-		return false
+// share is the part of prefill of t, begun now, that runs at the higher clock.
+func (c *clock) share(now, t des.Time) float64 {
+	if c.gain == 0 || t <= 0 {
+		return 0
 	}
 	c.used = max(0, c.used-des.Time(float64(now-c.at)*float64(c.burst)/float64(c.rest)))
 	c.at = now
-	return c.used < c.burst
+	return min(1, float64(c.burst-c.used)/float64(t))
 }
 
-// ran notes prefill from the last call of high until now.
+// ran notes prefill from the last call of share until now.
 func (c *clock) ran(now des.Time) {
 	c.used = min(c.burst, c.used+now-c.at)
 	c.at = now

@@ -51,6 +51,11 @@ func TestClock(t *testing.T) {
 	if third > gain/5 {
 		t.Errorf("the third chunk takes %v less, want hardly any", third)
 	}
+	for range 5 { // what a moment without prefill gives back is a moment
+		if short := plain.Phases.Linears - run(&chunk, 30*des.Microsecond).Phases.Linears; short > gain/50 {
+			t.Errorf("a chunk 30 us after another takes %v less, want hardly any", short)
+		}
+	}
 	if got := run(&decode, 0); got.Phases.Linears != plainDecode.Phases.Linears {
 		t.Errorf("a decode's linears take %v, want %v", got.Phases.Linears, plainDecode.Phases.Linears)
 	}

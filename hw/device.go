@@ -243,8 +243,8 @@ func (d *Device) Compute(_ int, w *sim.Work) error {
 	d.waited += d.waits.calls(layerCalls, &d.saves)
 	c := d.costs.layer(w)
 	linears := c.linears
-	if len(w.Prefill) > 0 && d.clock.high(d.now) {
-		linears -= c.gained
+	if len(w.Prefill) > 0 {
+		linears -= des.Time(d.clock.share(d.now, linears+c.prefill) * float64(c.gained))
 	}
 	d.compute(linears, &d.phases.Linears)
 	d.compute(c.prefill, &d.phases.PrefillAttention)
