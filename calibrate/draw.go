@@ -134,8 +134,12 @@ func (m *model) labelWorst(p *plot.Plot, profile *hw.Profile, all data) error {
 			style.XAlign = draw.XAlignment((least - math.Log(at.seconds)) / (most - least))
 		}
 		l.Offset.Y = 3
-		for _, other := range heights { // above those of points as high
-			if math.Abs(height-other) < 0.03 {
+		for _, other := range heights { // clear of those of points nearly as high
+			switch {
+			case math.Abs(height-other) >= 0.05:
+			case height < other:
+				l.Offset.Y = -11
+			default:
 				l.Offset.Y += 12
 			}
 		}
