@@ -160,12 +160,16 @@ __global__ void __launch_bounds__(kDecodeWarps * 32, 2) decode_kernel(DecodeShap
   for (Piece piece; pieces.next(&piece); __syncthreads()) attend<D, kStages>(shape, piece, shared, valid_rows, &last);
 }
 
+// Shared memory that the pieces of a unit are weighed in (merge_pieces), within what every form has for its rings.
+constexpr int kMergeBytes = 64 << 10;
+
 static int grid_of(const DecodeShape &shape) { return std::max(shape.ctas, shape.most); }
 
 template <int D, int kStages>
 static int launch_decode(const DecodeShape &shape, cudaStream_t stream) {
   const int ring = kDecodeWarps * TileRing<D, kStages>::kBytes, merge = int(sizeof(Merge<D, kDecodeWarps>));
   const int shared = ring > merge ? ring : merge;
+  static_assert(kDecodeWarps * TileRing<D, kStages>::kBytes >= kMergeBytes, "most_ctas counts on it");
   SS_TRY((allow_shared<decode_kernel<D, kStages>>(shared)));
   decode_kernel<D, kStages><<<unsigned(grid_of(shape)), kDecodeWarps * 32, shared, stream>>>(shape);
   return check(cudaGetLastError(), "decode_kernel");
@@ -193,6 +197,13 @@ static bool in_one_wave(const ss_decode_args &a, int64_t units, int splits, int 
   return cost + cost / 32 < cost_of(a, units, splits, slots);
 }
 
+// CTAs of a dense batch, so that the pieces of a unit can be weighed even where all CTAs share one request's units: each head has an equal part of
+// them, and a piece at either end that it shares with its neighbours.
+static int64_t most_ctas(const ss_decode_args &a, int group) {
+  const int64_t parts = (kMergeBytes / int(sizeof(float)) - 2 * kGroupMax) / group;
+  return a.heads_kv * (parts - 2);
+}
+
 static int decode_shape(const ss_decode_args *args, DecodeShape *shape) {
   SS_NEED(args != nullptr);
   SS_NEED(args->batch > 0);
@@ -209,7 +220,9 @@ static int decode_shape(const ss_decode_args *args, DecodeShape *shape) {
   shape->splits = args->splits > 0 ? args->splits : choose_splits(*args, units, slots);
   SS_NEED(units * shape->splits <= INT32_MAX);
   shape->ctas = args->splits == 0 && in_one_wave(*args, units, shape->splits, slots) ? slots : int(units * shape->splits);
-  shape->most = args->splits == 0 && args->list == nullptr && units <= slots ? int(std::min<int64_t>(slots, units * std::max(1, ceil_div(args->max_blocks, kDecodeWarps)))) : 0;
+  if (args->list != nullptr) return SS_OK;
+  shape->ctas = int(std::min<int64_t>(shape->ctas, most_ctas(*args, shape->group)));
+  if (args->splits == 0 && units <= slots) shape->most = int(std::min<int64_t>(slots, units * std::max(1, ceil_div(args->max_blocks, kDecodeWarps))));
   return SS_OK;
 }
 

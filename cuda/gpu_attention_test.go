@@ -75,11 +75,12 @@ func (g *gpu) choose(a *attention, k int, empty bool) {
 	a.args.List, a.args.Count, a.args.ListStride, a.args.MaxBlocks = upload(g, a.List), upload(g, a.Count), int32(a.ListStride), int32(k)
 }
 
-// check runs the kernel with the library's splits and with some given ones, twice each: the workspace must come back clean, and the bytes be the same.
-func (g *gpu) check(what string, a *attention) {
+// check runs the kernel with the library's splits and with some given ones, `more` among them, twice each: the workspace must come back clean, and the
+// bytes be the same.
+func (g *gpu) check(what string, a *attention, more ...int32) {
 	g.t.Helper()
 	want, wantLSE := a.Run()
-	for _, splits := range []int32{0, 1, 3, 7} {
+	for _, splits := range append([]int32{0, 1, 3, 7}, more...) {
 		args := a.args
 		args.Splits = splits
 		bytes, err := g.DecodeWorkspace(&args)
@@ -158,6 +159,14 @@ func TestGPUDecodeUnequal(t *testing.T) {
 		} {
 			g.check(fmt.Sprintf("group %d, head %d, block %d, contexts %v", c.group, c.dim, c.block, c.contexts), g.batch(c.group, c.kvHeads, c.dim, c.block, c.contexts...))
 		}
+	})
+}
+
+// More CTAs than the weights of one unit's pieces have shared memory for: those of nine requests, eight of which leave theirs to the first.
+func TestGPUDecodeManyPieces(t *testing.T) {
+	onGPU(t, func(g *gpu) {
+		a := g.batch(8, 1, 64, 16, append([]int{38400}, slices.Repeat([]int{1}, 8)...)...)
+		g.check("256 CTAs a request, nearly all of one of nine", a, 256)
 	})
 }
 
