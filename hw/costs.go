@@ -101,8 +101,11 @@ func (c *coster) price(w *sim.Work) layerCost {
 	return cost
 }
 
+// sameWork says whether price gives two works the same cost: rounds have theirs in
+// Device.rounds, and lists and tables none.
 func sameWork(a, b *sim.Work) bool {
-	return a.Tokens == b.Tokens && a.Decodes == b.Decodes &&
-		a.DecodeTokens == b.DecodeTokens && a.ScoredBlocks == b.ScoredBlocks &&
-		a.Digests == b.Digests && a.DigestTokens == b.DigestTokens && a.Sparse == b.Sparse && len(a.Rounds) == len(b.Rounds) && slices.Equal(a.Prefill, b.Prefill) && slices.Equal(a.Contexts, b.Contexts)
+	return a.Tokens == b.Tokens && slices.Equal(a.Prefill, b.Prefill) &&
+		a.Decodes == b.Decodes && a.DecodeTokens == b.DecodeTokens && slices.Equal(a.Contexts, b.Contexts) &&
+		a.Sparse == b.Sparse && len(a.Rounds) == len(b.Rounds) && a.ScoredBlocks == b.ScoredBlocks &&
+		a.Digests == b.Digests && a.DigestTokens == b.DigestTokens
 }

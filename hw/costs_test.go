@@ -1,6 +1,7 @@
 package hw
 
 import (
+	"slices"
 	"testing"
 
 	"sparseserve/sim"
@@ -8,7 +9,12 @@ import (
 
 // A coster that remembers prices any sequence of Work as a fresh one does.
 func TestCosterMemory(t *testing.T) {
-	p, m := mustProfile(t, "a100-40gb"), mustModel(t, "lwm-7b")
+	p, m := uncut(t), mustModel(t, "lwm-7b") // a profile in which contexts and digests have prices
+	dense := func(contexts ...int32) func(w *sim.Work) {
+		return func(w *sim.Work) {
+			w.Sparse, w.Decodes, w.DecodeTokens, w.Contexts = false, 2, 16384, slices.Clone(contexts)
+		}
+	}
 	changes := []func(w *sim.Work){
 		func(*sim.Work) {},
 		func(w *sim.Work) { w.Tokens *= 2 },
@@ -17,7 +23,13 @@ func TestCosterMemory(t *testing.T) {
 		func(w *sim.Work) { w.Sparse = false },
 		func(w *sim.Work) { w.Prefill = []sim.Span{{Query: 2048, Prefix: 8192}} },
 		func(w *sim.Work) { w.Prefill = nil },
+		func(w *sim.Work) { w.Rounds = make([]sim.Round, 2) },
+		func(w *sim.Work) { w.Digests = 1 },
+		func(w *sim.Work) { w.DigestTokens = 2048 },
+		dense(8192, 8192),
+		dense(1820, 14564),
 	}
+	prices := map[layerCost]bool{}
 	for i, before := range changes {
 		for j, after := range changes {
 			c := newCoster(p, m, &DeviceOptions{})
@@ -27,13 +39,22 @@ func TestCosterMemory(t *testing.T) {
 			for k := range w.Prefill { // the caller reuses its slice
 				w.Prefill[k].Prefix *= 3
 			}
+			if len(w.Contexts) > 0 {
+				slices.Reverse(w.Contexts)
+				w.Contexts[0] += 32
+			}
 			w = mixedBatch()[0]
 			after(&w)
 			fresh := newCoster(p, m, &DeviceOptions{})
 			if got, want := *c.layer(&w), *fresh.layer(&w); got != want {
 				t.Errorf("change %d after %d: want %+v, got %+v", j, i, want, got)
+			} else {
+				prices[want] = true
 			}
 		}
+	}
+	if len(prices) != len(changes) {
+		t.Errorf("%d changes have %d prices: some change nothing", len(changes), len(prices))
 	}
 }
 

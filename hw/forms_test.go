@@ -136,6 +136,9 @@ func TestFormsAreChecked(t *testing.T) {
 		change func(p *Profile)
 	}{
 		{"dense_decode.merge: want it together with ctas", func(p *Profile) { p.DenseDecode.CTAs = Figure{} }},
+		{"dense_decode.tail: means nothing without dense_decode.ctas", func(p *Profile) { p.DenseDecode.CTAs, p.DenseDecode.Merge = Figure{}, Figure{} }},
+		{"psa_decode.alone: means nothing without psa_decode.rate", func(p *Profile) { p.PSADecode = PSADecode{Alone: ns(400)} }},
+		{"psa_decode.few.full: means nothing without psa_decode.few.room", func(p *Profile) { p.PSADecode.Few = PSAFew{Full: count(62, "lists")} }},
 		{"scoring.long: want it together with at_once", func(p *Profile) { p.Scoring.AtOnce = Figure{} }},
 		{"psa_decode.rate: want it together with round", func(p *Profile) { p.PSADecode.Round = Figure{} }},
 		{"psa_decode.few.room: want it together with wave", func(p *Profile) { p.PSADecode.Few.Wave = Figure{} }},

@@ -243,7 +243,7 @@ type PSADecode struct {
 // of CTAs that take a wave of blocks at a time.
 type PSAFew struct {
 	Room      Figure `toml:"room,omitempty" dim:"count,optional"` // most lists
-	Wave      Figure `toml:"wave,omitempty" dim:"count,optional"` // blocks; half as many where there are more than half of the lists
+	Wave      Figure `toml:"wave,omitempty" dim:"count,optional"` // blocks; half as many of more than `full` lists
 	Launch    Figure `toml:"launch,omitempty" dim:"time,optional"`
 	Query     Figure `toml:"query,omitempty" dim:"time,optional"` // for each query head of a KV head
 	NextWave  Figure `toml:"next_wave,omitempty" dim:"time,optional"`

@@ -75,7 +75,7 @@ func (p *Profile) validate() (path string, err error) {
 }
 
 // checkTogether wants optional figures that mean nothing alone to come in
-// pairs.
+// pairs, or with what they add to.
 func (p *Profile) checkTogether() (string, error) {
 	type pair struct {
 		path, other string
@@ -108,6 +108,18 @@ func (p *Profile) checkTogether() (string, error) {
 	for _, c := range pairs {
 		if c.a.Set() != c.b.Set() {
 			return c.path, fmt.Errorf("want it together with %s, or neither", c.other)
+		}
+	}
+	for _, c := range []pair{
+		{"dense_decode.tail", "dense_decode.ctas", p.DenseDecode.Tail, p.DenseDecode.CTAs},
+		{"dense_decode.piece", "dense_decode.ctas", p.DenseDecode.Piece, p.DenseDecode.CTAs},
+		{"dense_decode.pages", "dense_decode.ctas", p.DenseDecode.Pages, p.DenseDecode.CTAs},
+		{"psa_decode.alone", "psa_decode.rate", p.PSADecode.Alone, p.PSADecode.Rate},
+		{"psa_decode.few.alone", "psa_decode.few.room", p.PSADecode.Few.Alone, p.PSADecode.Few.Room},
+		{"psa_decode.few.full", "psa_decode.few.room", p.PSADecode.Few.Full, p.PSADecode.Few.Room},
+	} {
+		if c.a.Set() && !c.b.Set() {
+			return c.path, fmt.Errorf("means nothing without %s", c.other)
 		}
 	}
 	return "", nil

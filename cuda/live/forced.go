@@ -138,8 +138,10 @@ func (s *Shadow) layer(layer int) *ShadowLayer {
 }
 
 func sameWork(a, b *sim.Work) bool {
-	return a.Tokens == b.Tokens && a.Decodes == b.Decodes && a.DecodeTokens == b.DecodeTokens && a.ScoredBlocks == b.ScoredBlocks &&
-		a.Digests == b.Digests && a.DigestTokens == b.DigestTokens && a.Sparse == b.Sparse && slices.Equal(a.Prefill, b.Prefill) && slices.Equal(a.Rounds, b.Rounds) && slices.Equal(a.Contexts, b.Contexts)
+	return a.Tokens == b.Tokens && slices.Equal(a.Prefill, b.Prefill) &&
+		a.Decodes == b.Decodes && a.DecodeTokens == b.DecodeTokens && slices.Equal(a.Contexts, b.Contexts) &&
+		a.Sparse == b.Sparse && slices.Equal(a.Rounds, b.Rounds) && a.ScoredBlocks == b.ScoredBlocks &&
+		a.Digests == b.Digests && a.DigestTokens == b.DigestTokens
 }
 
 // Price returns the time that a modelled device gives each of the steps. The model has a clock of its own, since its steps are longer or
