@@ -278,6 +278,11 @@ func TestUnevenContexts(t *testing.T) {
 			t.Errorf("%s: %.4g %s, want %.4g %s", p.name, p.got.Value, p.got.Unit, p.want.Value, p.want.Unit)
 		}
 	}
+	unknown := *samples
+	unknown.Origin.SMs = ""
+	if d := fitted(t, &unknown).Profile.DenseDecode; d.CTAs.Set() || d.Tail.Set() || d.Piece.Set() || d.Pages.Set() {
+		t.Errorf("how contexts are cut is not known, and yet %+v", d)
+	}
 	samples.Records = slices.DeleteFunc(samples.Records, func(r Record) bool { return r.Point.Probe == probeDenseUneven })
 	without := fitted(t, samples).Profile.DenseDecode
 	got.Tail, got.Piece, got.Pages = hw.Figure{}, hw.Figure{}, hw.Figure{}

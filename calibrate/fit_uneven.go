@@ -11,7 +11,7 @@ import (
 func fitDenseUneven(s *Samples, p *hw.Profile, from source) (model, bool) {
 	const what = "paged dense decode kernel, pages anywhere in the pool"
 	all := s.of(probeDenseUneven)
-	if len(all) == 0 {
+	if len(all) == 0 || !p.DenseDecode.CTAs.Set() { // without CTAs nothing says how contexts are cut
 		return model{}, false
 	}
 	fit, held := all.split(func(at datum) string { return at.Shape }, 3, nil)
