@@ -164,7 +164,7 @@ func (l *Lab) writeTable(e *paperExperiment, text []byte) error {
 	if err := os.MkdirAll(l.folder(e), 0o755); err != nil {
 		return err
 	}
-	return writeFile(filepath.Join(l.folder(e), tableFile), text)
+	return keptWhenFull(writeFile(filepath.Join(l.folder(e), tableFile), text))
 }
 
 func (l *Lab) folder(e *paperExperiment) string { return filepath.Join(l.Dir, e.Name) }

@@ -19,7 +19,7 @@ func (l *Lab) finish(e *paperExperiment) error {
 	if err != nil {
 		return err
 	}
-	return writeFile(filepath.Join(l.folder(e), versionFile), append(text, '\n'))
+	return keptWhenFull(writeFile(filepath.Join(l.folder(e), versionFile), append(text, '\n')))
 }
 
 // OtherVersions says which results in a Lab's folder another version of the

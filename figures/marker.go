@@ -69,7 +69,7 @@ func label(system string) string {
 	if name, ok := map[string]string{
 		"vllm": "vLLM", "vllm-s": "vLLM-S", "vllm-so": "vLLM-SO", "sparseserve": "SparseServe",
 		"vllm-so-ft": "vLLM-SO+FT", "vllm-so-ft-wc": "vLLM-SO+FT+WC",
-		"vllm-psa": "PSA", "sparseserve-psa": "SparseServe+PSA",
+		"vllm-sparse": "vLLM-sparse", "vllm-psa": "PSA", "sparseserve-psa": "SparseServe+PSA",
 	}[system]; ok {
 		return name
 	}

@@ -19,7 +19,7 @@ func psaFig6(folders []string) (picture, error) {
 				if p.set() != set {
 					continue
 				}
-				g.bars = append(g.bars, bar{series: psaLabel(p.System), parts: []part{{psaLabel(p.System), p.capacity()}}})
+				g.bars = append(g.bars, bar{series: label(p.System), parts: []part{{label(p.System), p.capacity()}}})
 			}
 			c.groups = append(c.groups, g)
 		}
@@ -27,7 +27,7 @@ func psaFig6(folders []string) (picture, error) {
 		pic.charts = append(pic.charts, c)
 	}
 	all := looks()
-	pic.looks = map[string]look{psaLabel("vllm"): all[0], psaLabel("vllm-sparse"): all[1], psaLabel("vllm-psa"): all[3]}
+	pic.looks = map[string]look{label("vllm"): all[0], label("vllm-sparse"): all[1], label("vllm-psa"): all[3]}
 	return pic, nil
 }
 
@@ -70,15 +70,4 @@ func shortSet(set string) string {
 		return name
 	}
 	return strings.TrimSuffix(set, "_en")
-}
-
-// psaLabel is the PSA paper's name of a system.
-func psaLabel(system string) string {
-	switch system {
-	case "vllm-sparse":
-		return "vLLM-sparse"
-	case "vllm-psa":
-		return "PSA"
-	}
-	return label(system)
 }
