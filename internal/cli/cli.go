@@ -31,7 +31,7 @@ type commands struct {
 	Sweep     sweepCmd     `cmd:"" help:"Run an experiment over axes; a finished run is never made again."`
 	Point     pointCmd     `cmd:"" hidden:"" help:"Run one point of a sweep."`
 	Plan      planCmd      `cmd:"" help:"Find the largest request rate that each system sustains within its service level."`
-	Figures   figuresCmd   `cmd:"" help:"Draw the figures of result folders anew, or those of the SparseServe paper."`
+	Figures   figuresCmd   `cmd:"" help:"Draw the figures of result folders anew, or those of the papers."`
 	Claims    claimsCmd    `cmd:"" help:"Compare what the papers claim with what the simulator finds."`
 	Validate  validateCmd  `cmd:"" help:"Run an experiment on this machine's GPU and simulated, and say how well the simulation predicted it."`
 	Calibrate calibrateCmd `cmd:"" help:"Measure this machine's GPU and write a hardware profile."`

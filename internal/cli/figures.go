@@ -13,7 +13,7 @@ import (
 type figuresCmd struct {
 	Folders []string `arg:"" optional:"" name:"DIR" help:"Result folders; those of several models make several panels. Default: out/default."`
 	Out     string   `placeholder:"DIR" help:"Where the PNGs and their CSVs go. Default: the first result folder, and out/paper with --paper."`
-	Paper   bool     `help:"Draw the figures of the SparseServe paper, after running what they need. Runs that out/paper/points keeps are not made again."`
+	Paper   bool     `help:"Draw the figures of the papers, after running what they need. Runs that out/paper/points keeps are not made again."`
 	Only    []string `placeholder:"NAME" help:"With --paper: experiments to run, as in fig10a. May be repeated."`
 	Redraw  bool     `help:"With --paper: run nothing, draw the results that are there."`
 	Workers int      `placeholder:"N" help:"With --paper: runs at a time. Default: one a core."`
