@@ -13,89 +13,13 @@ import (
 // contextBehind is the context that budgets are selected from, in tokens.
 const contextBehind = 32768
 
-// decodeBatch is a batch whose KV blocks lie in random slots, each used once.
-type decodeBatch struct {
-	args  cuda.DecodeArgs
-	units int64
-	table []int32   // [units][stride], or of pages [batch][stride]
-	lists [][]int32 // logical blocks of each unit
-}
-
-// decodeSpec is what a batch attends to.
-type decodeSpec struct {
-	contexts []int64 // of each request, in tokens of whole blocks
-	chosen   []int64 // blocks of each unit's list; nil: all of its context
-	// pool, where it is not 0, holds the blocks as the live device does without
-	// offloading: KV heads of a block of tokens side by side, anywhere in so many
-	// bytes.
-	pool int64
-}
-
-// equalTo is n times a value.
-func equalTo(n, value int64) []int64 {
-	all := make([]int64, n)
-	for i := range all {
-		all[i] = value
-	}
-	return all
-}
-
-// decodeOp readies decode attention.
+// decodeOp readies decode attention over a batch (batch.go).
 func (g *rig) decodeOp(s *cuda.Session, m *hw.Model, spec decodeSpec) (*decodeBatch, error) {
-	d, heads, batch := int64(m.HeadDim), int64(m.KVHeads), int64(len(spec.contexts))
-	b := &decodeBatch{units: batch * heads}
-	blocks, stride, most, all := make([]int64, b.units), int64(0), int64(0), int64(0) // of contexts; of lists
+	b := layOut(g.r, m, spec)
+	a, d, batch := &b.args, int64(m.HeadDim), int64(len(spec.contexts))
 	contexts := make([]int32, batch)
-	for u := range b.units {
-		context := spec.contexts[u/heads]
-		contexts[u/heads] = int32(context)
-		blocks[u] = context / blockTokens
-		stride = max(stride, blocks[u])
-		n := blocks[u]
-		if spec.chosen != nil {
-			n = spec.chosen[u]
-		}
-		picked := make([]int32, n)
-		for i := range picked {
-			picked[i] = int32(i)
-		}
-		if spec.chosen != nil {
-			for i, block := range g.r.Perm(int(blocks[u]))[:n] {
-				picked[i] = int32(block)
-			}
-		}
-		b.lists = append(b.lists, picked)
-		most, all = max(most, n), all+n
-	}
-	slots := all
-	if spec.pool > 0 {
-		needed := int64(0)
-		for r := range batch {
-			needed += blocks[r*heads]
-		}
-		pages := max(needed, spec.pool/(heads*4*blockTokens*d))
-		slots = pages * heads
-		b.table = make([]int32, batch*stride)
-		free := g.r.Perm(int(pages))
-		for r := range batch {
-			for i := range blocks[r*heads] {
-				b.table[r*stride+i], free = int32(free[0]), free[1:]
-			}
-		}
-	} else {
-		b.table = make([]int32, b.units*stride)
-		free := g.r.Perm(int(slots))
-		for u, picked := range b.lists {
-			for _, block := range picked {
-				b.table[int64(u)*stride+int64(block)], free = int32(free[0]), free[1:]
-			}
-		}
-	}
-	a := &b.args
-	*a = cuda.DecodeArgs{Batch: int32(batch), HeadsQ: int32(m.QHeads), HeadsKV: int32(m.KVHeads), HeadDim: int32(d), BlockTokens: blockTokens,
-		TableStride: int32(stride), ListStride: int32(most), MaxBlocks: int32(most), Scale: float32(1 / math.Sqrt(float64(d)))}
-	if spec.pool > 0 {
-		a.Pages = 1
+	for i, n := range spec.contexts {
+		contexts[i] = int32(n)
 	}
 	var err error
 	set := func(p *cuda.Ptr, get func() (cuda.Ptr, error)) {
@@ -103,16 +27,16 @@ func (g *rig) decodeOp(s *cuda.Session, m *hw.Model, spec decodeSpec) (*decodeBa
 			*p, err = get()
 		}
 	}
-	set(&a.Pool, func() (cuda.Ptr, error) { return g.random(s, slots*2*blockTokens*d) })
+	set(&a.Pool, func() (cuda.Ptr, error) { return g.random(s, b.slots*2*blockTokens*d) })
 	set(&a.Q, func() (cuda.Ptr, error) { return g.random(s, batch*int64(m.QHeads)*d) })
 	set(&a.Out, func() (cuda.Ptr, error) { return g.poisoned(s, 2*batch*int64(m.QHeads)*d) })
 	set(&a.Table, func() (cuda.Ptr, error) { return upload(g, s, b.table) })
 	set(&a.Context, func() (cuda.Ptr, error) { return upload(g, s, contexts) })
 	if spec.chosen != nil {
-		order, count := make([]int32, b.units*most), make([]int32, b.units)
+		order, count := make([]int32, b.units*int64(a.ListStride)), make([]int32, b.units)
 		for u, picked := range b.lists {
 			count[u] = int32(len(picked))
-			copy(order[int64(u)*most:], picked)
+			copy(order[u*int(a.ListStride):], picked)
 		}
 		set(&a.List, func() (cuda.Ptr, error) { return upload(g, s, order) })
 		set(&a.Count, func() (cuda.Ptr, error) { return upload(g, s, count) })
@@ -126,15 +50,6 @@ func (g *rig) decodeOp(s *cuda.Session, m *hw.Model, spec decodeSpec) (*decodeBa
 	}
 	a.Workspace, err = g.zeros(s, bytes)
 	return b, err
-}
-
-// slot is where a block of a unit lies.
-func (b *decodeBatch) slot(unit int64, block int32) int64 {
-	a := &b.args
-	if heads := int64(a.HeadsKV); a.Pages != 0 {
-		return int64(b.table[unit/heads*int64(a.TableStride)+int64(block)])*heads + unit%heads
-	}
-	return int64(b.table[unit*int64(a.TableStride)+int64(block)])
 }
 
 // check computes some heads of what was just run anew, of the last request among
