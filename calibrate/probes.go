@@ -152,11 +152,19 @@ var behindProbes = []string{probeBehindNone, probeBehindLists, probeBehindWrite,
 func Probes() []Probe { return slices.Clone(probes) }
 
 // shaped are the probes whose points name a model shape.
-var shaped = []string{
-	probeKVWrite, probeRope, probeDigest, probeLookup, probeLookupMissing, probeBehindNone, probeBehindLists, probeBehindWrite, probeBehindTable, probeBehindLookup, probeBehindMissing, probeLinears, probeClock, probeRested, probePointwise, probeHead, probeEmbed, probePrefill, probeChunked, probeDense, probeDenseUneven, probeSparse, probePSA, probePSALaunches, probePSAUneven, probeSelect,
+var shaped = slices.Concat(behindProbes, liveProbes, []string{
+	probeKVWrite, probeRope, probeDigest, probeLookup, probeLookupMissing,
+	probeLinears, probeClock, probeRested, probePointwise, probeHead, probeEmbed, probePrefill, probeChunked,
+	probeDense, probeDenseUneven, probeSparse, probePSA, probePSALaunches, probePSAUneven, probeSelect,
 	probeBesideNone, probeBesideSave, probeBesideLoad, probeBesideFlash,
-	probeLayersNone, probeLayersMemcpy, probeLayersGPU, probeLayersFlash, probePrefillMemcpy, probeLive, probeLiveOffload, probeLiveLoads,
-}
+	probeLayersNone, probeLayersMemcpy, probeLayersGPU, probeLayersFlash, probePrefillMemcpy,
+})
+
+// spareProbes are those that a profile does without.
+var spareProbes = slices.Concat(behindProbes, liveProbes, []string{
+	probeKVWrite, probeRope, probeDigest, probeClock, probeRested, probeLookup, probeLookupMissing, probeTable,
+	probeCallsNone, probeCallsSave, probeCallsLoad, probePrefillMemcpy,
+})
 
 func probeOf(name string) *Probe {
 	for i := range probes {

@@ -155,8 +155,7 @@ func (g *rig) Prepare(p Point) (Timed, error) {
 // dispensable makes the failure of a probe that a profile does without one that
 // only leaves the point out.
 func dispensable(p Point, err error) error {
-	if err == nil || !slices.Contains([]string{probeKVWrite, probeRope, probeDigest, probeClock, probeRested, probeLookup, probeLookupMissing, probeTable, probeCallsNone, probeCallsSave, probeCallsLoad, probePrefillMemcpy}, p.Probe) &&
-		!slices.Contains(behindProbes, p.Probe) && !slices.Contains(liveProbes, p.Probe) {
+	if err == nil || !slices.Contains(spareProbes, p.Probe) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", ErrSkip, err)

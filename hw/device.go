@@ -42,11 +42,11 @@ type DeviceOptions struct {
 //     (LoadStall). A save queue that runs meanwhile
 //     shares the link's limit for both directions, each slowed alike. Where it
 //     saves block by block, calls of the driver wait for one another (waits.go).
-//   - Compute passes linears, the digests of blocks that became full (Scoring),
-//     the GPU's lookup of a layer that does not select (Host), and attention,
-//     progressive attention with the
-//     loads of its rounds (progressive.go). A GPU scatter kernel that runs
-//     beside it takes its share of speed (SaveStall). The layer's saves join
+//   - Compute passes the GPU's lookup of a layer that does not select (Host),
+//     then linears, attention, and the digests of blocks that became full
+//     (Scoring); progressive attention with the loads of its rounds
+//     (progressive.go). A GPU scatter kernel that runs beside it takes its share
+//     of speed (SaveStall). The layer's saves join
 //     the D2H queue when it ends, and the step waits until the queue fits the
 //     save buffer (SaveStall).
 //   - Finish passes embedding, LM head and sampling, and, where the CPU took

@@ -11,8 +11,25 @@ import (
 	"sparseserve/cuda"
 )
 
+type section struct {
+	name string
+	run  func(*bench) error
+}
+
+// sections in the order of running: the first measures what the others are compared with.
+var sections = []section{
+	{"link", link}, {"load", loads}, {"pool", pools}, {"save", saves},
+	{"decode", decode}, {"balance", balance}, {"psa", psa}, {"pipeline", psaPipeline}, {"select", selection}, {"digest", digests},
+	{"prefill", prefill}, {"paged", pagedPrefill}, {"layer", layer}, {"linear", linears},
+	{"contention", contention}, {"spread", spread},
+}
+
 func main() {
-	only := flag.String("only", "", "comma-separated sections: link, load, pool, save, decode, balance, psa, pipeline, select, digest, prefill, paged, layer, linear, contention, spread")
+	var names []string
+	for _, s := range sections {
+		names = append(names, s.name)
+	}
+	only := flag.String("only", "", "comma-separated sections: "+strings.Join(names, ", "))
 	library := flag.String("library", "", "path of libsparseserve.so")
 	warm := flag.Bool("warm", false, "leave in the L2 what the sample before left there")
 	flag.Parse()
@@ -38,16 +55,8 @@ func run(path, only string, warm bool) error {
 		}
 		fmt.Printf("%s, %d SMs, %.0f GiB, driver CUDA %s, library CUDA %s\n", info.Name, info.SMCount, float64(info.MemoryBytes)/(1<<30), version(info.DriverVersion), version(info.ToolkitVersion))
 		b := &bench{Session: s, info: info, warm: warm}
-		sections := []struct {
-			name string
-			run  func(*bench) error
-		}{
-			{"link", link}, {"load", loads}, {"pool", pools}, {"save", saves}, {"decode", decode}, {"balance", balance}, {"psa", psa}, {"pipeline", psaPipeline}, {"select", selection}, {"digest", digests}, {"prefill", prefill}, {"paged", pagedPrefill}, {"layer", layer}, {"linear", linears},
-			{"contention", contention}, {"spread", spread},
-		}
 		for _, section := range sections {
-			// The first section measures what the others are compared with.
-			if only != "" && section.name != "link" && !strings.Contains(","+only+",", ","+section.name+",") {
+			if only != "" && section.name != sections[0].name && !strings.Contains(","+only+",", ","+section.name+",") {
 				continue
 			}
 			fmt.Printf("\n%s\n", section.name)
