@@ -1,0 +1,52 @@
+package live
+
+import (
+	"bytes"
+	"testing"
+
+	"sparseserve/cuda"
+	"sparseserve/cuda/soft"
+)
+
+// A job of more blocks than are copied between two looks at hold arrives whole, each block where it belongs, by every engine.
+func TestLargeJobArrives(t *testing.T) {
+	const blockBytes, ring, at, n = 64, 2000, 5, 2*savePart + 100
+	for _, engine := range []string{"memcpy", "gpu", "flash"} {
+		t.Run(engine, func(t *testing.T) {
+			m := soft.New(soft.Config{})
+			defer m.Close()
+			must := func(err error) {
+				t.Helper()
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			stream, err := m.StreamCreate(true)
+			must(err)
+			src, err := m.HostAlloc(n*blockBytes, cuda.DriverPages)
+			must(err)
+			dram, err := m.HostAlloc(n*blockBytes, cuda.DriverPages)
+			must(err)
+			from, to := cuda.Slice[byte](src), cuda.Slice[byte](dram)
+			for i := range from {
+				from[i] = byte(i / blockBytes >> (i % 2 * 8)) // the block's number, over and over
+			}
+			s, err := newSaver(m, engine, ring*blockBytes, blockBytes, 2)
+			must(err)
+			must(m.Memcpy(&cuda.MemcpyArgs{Dst: s.ring + at*blockBytes, Src: src.Ptr(), Bytes: n * blockBytes}, stream))
+			for i := range int64(n) { // in reverse order
+				s.to(at+i, dram.Ptr()+cuda.Ptr((n-1-i)*blockBytes))
+			}
+			_, err = s.submit(0, 0, at, n, at+n, stream)
+			must(err)
+			_, err = s.drain()
+			must(err)
+			for i := range n {
+				if got, want := to[(n-1-i)*blockBytes:][:blockBytes], from[i*blockBytes:][:blockBytes]; !bytes.Equal(got, want) {
+					t.Fatalf("block %d of %d: %v, want %v", i, n, got, want)
+				}
+			}
+			must(s.close())
+		})
+	}
+}
