@@ -1,8 +1,6 @@
 package hw
 
 import (
-	"slices"
-
 	"sparseserve/sim"
 	"sparseserve/sim/des"
 )
@@ -55,7 +53,8 @@ func newCoster(p *Profile, m *Model, opts *DeviceOptions) coster {
 
 // layer returns the price of w in one layer, valid until the next call.
 func (c *coster) layer(w *sim.Work) *layerCost {
-	if c.known && sameWork(&c.work, w) {
+	// Rounds have their price in Device.rounds, lists and tables none.
+	if c.known && c.work.SameBatch(w) && len(c.work.Rounds) == len(w.Rounds) {
 		return &c.cost
 	}
 	spans, contexts := append(c.work.Prefill[:0], w.Prefill...), append(c.work.Contexts[:0], w.Contexts...)
@@ -99,13 +98,4 @@ func (c *coster) price(w *sim.Work) layerCost {
 	cost.scoring = nanoseconds(s)
 	cost.digests = nanoseconds(c.digest.seconds(w.Digests, w.DigestTokens))
 	return cost
-}
-
-// sameWork says whether price gives two works the same cost: rounds have theirs in
-// Device.rounds, and lists and tables none.
-func sameWork(a, b *sim.Work) bool {
-	return a.Tokens == b.Tokens && slices.Equal(a.Prefill, b.Prefill) &&
-		a.Decodes == b.Decodes && a.DecodeTokens == b.DecodeTokens && slices.Equal(a.Contexts, b.Contexts) &&
-		a.Sparse == b.Sparse && len(a.Rounds) == len(b.Rounds) && a.ScoredBlocks == b.ScoredBlocks &&
-		a.Digests == b.Digests && a.DigestTokens == b.DigestTokens
 }

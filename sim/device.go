@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"slices"
 	"sparseserve/sim/des"
 	"sparseserve/sim/kv"
 )
@@ -79,6 +80,15 @@ type Work struct {
 	// where it gets none, Compute reads what Score chose.
 	Lists  *Lists
 	Tables []Table
+}
+
+// SameBatch says whether two layers have the same batch: all but their rounds, lists
+// and tables.
+func (w *Work) SameBatch(o *Work) bool {
+	return w.Tokens == o.Tokens && slices.Equal(w.Prefill, o.Prefill) &&
+		w.Decodes == o.Decodes && w.DecodeTokens == o.DecodeTokens && slices.Equal(w.Contexts, o.Contexts) &&
+		w.Sparse == o.Sparse && w.ScoredBlocks == o.ScoredBlocks &&
+		w.Digests == o.Digests && w.DigestTokens == o.DigestTokens
 }
 
 // Round is one iteration of progressive attention over a batch: what decodes and

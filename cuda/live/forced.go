@@ -108,7 +108,7 @@ func (s *Shadow) Move(m *kv.Moves) error {
 
 func (s *Shadow) Compute(layer int, w *sim.Work) error {
 	l, step := s.layer(layer), &s.Steps[len(s.Steps)-1]
-	if n := len(step.Works); n == 0 || !sameWork(&step.Works[n-1], w) {
+	if n := len(step.Works); n == 0 || !step.Works[n-1].SameBatch(w) || !slices.Equal(step.Works[n-1].Rounds, w.Rounds) {
 		own := *w
 		own.Prefill, own.Rounds, own.Contexts, own.Lists, own.Tables = slices.Clone(w.Prefill), slices.Clone(w.Rounds), slices.Clone(w.Contexts), nil, nil
 		step.Works = append(step.Works, own)
@@ -135,13 +135,6 @@ func (s *Shadow) layer(layer int) *ShadowLayer {
 		step.Layers = append(step.Layers, ShadowLayer{Layer: layer})
 	}
 	return &step.Layers[len(step.Layers)-1]
-}
-
-func sameWork(a, b *sim.Work) bool {
-	return a.Tokens == b.Tokens && slices.Equal(a.Prefill, b.Prefill) &&
-		a.Decodes == b.Decodes && a.DecodeTokens == b.DecodeTokens && slices.Equal(a.Contexts, b.Contexts) &&
-		a.Sparse == b.Sparse && slices.Equal(a.Rounds, b.Rounds) && a.ScoredBlocks == b.ScoredBlocks &&
-		a.Digests == b.Digests && a.DigestTokens == b.DigestTokens
 }
 
 // Price returns the time that a modelled device gives each of the steps. The model has a clock of its own, since its steps are longer or

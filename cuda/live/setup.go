@@ -1,0 +1,134 @@
+package live
+
+import (
+	"fmt"
+	"time"
+
+	"sparseserve/cuda"
+	"sparseserve/cuda/weights"
+	"sparseserve/sim"
+	"sparseserve/sim/kv"
+)
+
+func (d *Device) setUp() (err error) {
+	s := d.cfg.Spec
+	if err = supported(d.cfg.Weights.Config(), d.geo); err != nil {
+		return err
+	}
+	if d.stream, err = d.m.StreamCreate(true); err != nil {
+		return err
+	}
+	if err = d.m.LinearOpen(""); err != nil {
+		return err
+	}
+	if d.model, err = loadModel(d.m, d.cfg.Weights); err != nil {
+		return err
+	}
+	own := d.m // the second thread's calls are not counted
+	d.m = &meter{own, &d.counters}
+	d.clock = clock{m: d.m, stream: d.stream}
+	slab := slabOf(&d.model.Config)
+	d.arena, d.stage = newArena(d.m, slab), newStaging(d.m, d.geo.Layers, &d.counters)
+	if d.sparse {
+		d.budget = sim.SelectedBlocks(s)
+	}
+	if s.Progressive() {
+		if err = d.progressive.open(d.m, s, d.geo.Layers); err != nil {
+			return err
+		}
+	}
+	if s.GPULookup() {
+		if err = d.lookup.open(d.m, d.geo.Layers); err != nil {
+			return err
+		}
+	}
+	blocks := d.cfg.KVBytes / d.geo.BlockBytes
+	if !d.offload {
+		n := d.hbmPages()
+		d.pages, blocks = newHBMPages(n), int64(n*d.geo.Groups())
+	}
+	if d.pool, err = d.m.DeviceAlloc(blocks * d.geo.BlockBytes); err != nil {
+		return fmt.Errorf("KV cache of %s beside %s of weights; lower system.kv_gib: %w", gib(blocks*d.geo.BlockBytes), gib(d.model.Bytes()), err)
+	}
+	if d.tokens, err = d.m.HostAlloc(4*int64(s.MaxRequests), cuda.DriverPages); err != nil {
+		return err
+	}
+	if d.offload {
+		if slab < arenaSlab {
+			slab = 1 // page by page
+		}
+		d.dram = newHostPool(d.m, d.geo.BlockBytes, d.geo.Groups(), int64(s.DRAMGiB*(1<<30)), slab)
+		d.pages = d.dram
+		if d.saver, err = newSaver(own, s.SaveEngine, int64(s.SaveBuffer*(1<<20)), d.geo.BlockBytes, 0); err != nil {
+			return err
+		}
+	}
+	if err = d.warm(); err != nil {
+		return fmt.Errorf("warming up: %w", err)
+	}
+	d.last = time.Now()
+	d.left, d.idleFrom = d.last, d.last
+	return nil
+}
+
+// hbmPages is how many whole-model blocks the server has without offloading.
+func (d *Device) hbmPages() int {
+	block := d.geo.BlockBytes * int64(d.geo.Groups())
+	if d.sparse {
+		block += d.geo.MetaBytes * int64(d.geo.Groups())
+	}
+	return int(d.cfg.KVBytes / block)
+}
+
+// supported refuses shapes that the kernels do not take.
+func supported(c weights.Config, geo kv.Geometry) error {
+	switch {
+	case c.HeadDim != 64 && c.HeadDim != 128:
+		return fmt.Errorf("live: heads of %d values; the kernels take 64 or 128", c.HeadDim)
+	case c.HeadsQ/c.HeadsKV > 8:
+		return fmt.Errorf("live: %d query heads a KV head; the kernels take at most 8", c.HeadsQ/c.HeadsKV)
+	case geo.BlockTokens%16 != 0:
+		return fmt.Errorf("live: blocks of %d tokens; the kernels take multiples of 16 (system.block_tokens)", geo.BlockTokens)
+	case geo.Layers != c.Layers || geo.KVHeads != c.HeadsKV || geo.BlockBytes != int64(4*geo.BlockTokens*c.HeadDim):
+		return fmt.Errorf("live: weights of %d layers x %d KV heads of %d do not fit a cache of %d x %d with blocks of %d bytes",
+			c.Layers, c.HeadsKV, c.HeadDim, geo.Layers, geo.KVHeads, geo.BlockBytes)
+	}
+	return nil
+}
+
+// Close gives everything back.
+func (d *Device) Close() error {
+	err := d.m.DeviceSync()
+	for _, f := range []func() error{
+		func() error { return closing(d.saver != nil, func() error { return d.saver.close() }) },
+		func() error { return closing(d.dram != nil, func() error { return d.dram.close() }) },
+		func() error { return closing(d.stage != nil, func() error { return d.stage.close() }) },
+		func() error { return closing(d.arena != nil, func() error { return d.arena.close() }) },
+		func() error { return closing(d.pool != 0, func() error { return d.m.DeviceFree(d.pool) }) },
+		func() error { return closing(d.model != nil, func() error { return d.model.close(d.m) }) },
+		func() error { return d.scratch.close(d.m) },
+		func() error { return d.progressive.close(d.m) },
+		func() error { return d.lookup.close(d.m) },
+		func() error {
+			return closing(d.workspace.bytes > 0, func() error { return d.m.DeviceFree(d.workspace.at) })
+		},
+		func() error { return closing(d.selectedWords > 0, func() error { return d.m.HostFree(d.selected) }) },
+		func() error {
+			return closing(d.tokens != cuda.HostMemory{}, func() error { return d.m.HostFree(d.tokens) })
+		},
+		func() error { return d.clock.close() },
+		func() error { return closing(d.stream != 0, func() error { return d.m.StreamDestroy(d.stream) }) },
+	} {
+		if e := f(); err == nil {
+			err = e
+		}
+	}
+	return err
+}
+
+func closing(open bool, f func() error) error {
+	if !open {
+		return nil
+	}
+	return f()
+}
