@@ -136,8 +136,8 @@ func (f *fakeBench) seconds(p Point) float64 {
 		return lin
 	case probeRested:
 		c, lin := t.Clock, t.LinearsSeconds(at.model, int(p.At("tokens")))
-		given := milliseconds(at, "rest_ms") * c.Burst.SI() / c.Rest.SI()
-		return lin * (1 - c.Gain.SI()*min(1, given/(clockLayers*lin*(1-c.Gain.SI()))))
+		given := min(1, milliseconds(at, "rest_ms")/c.Rest.SI()) * c.Burst.SI()
+		return lin * (1 - c.Gain.SI()*min(1, given/(float64(at.At("layers"))*lin*(1-c.Gain.SI()))))
 	case probePointwise:
 		return t.PointwiseSeconds(at.model, int(p.At("tokens")))
 	case probeHead:

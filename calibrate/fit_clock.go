@@ -13,8 +13,9 @@ const leastGain = 0.02
 
 // fitClock finds how much less linears take before the card lowers its clock, when
 // it does, and what a rest gives back (hw: clock), from the times at both ends and
-// where those between cross the middle. A sample after a rest is the mean over
-// clockLayers, some of which may still run at the higher clock.
+// where those between cross the middle. A sample after a rest is the mean over its
+// layers, the first of which run at the higher clock until what the rest gave is used
+// up.
 func fitClock(s *Samples, p *hw.Profile, from source) {
 	p.Clock = hw.Clock{}
 	ages, rests := s.of(probeClock), s.of(probeRested)
@@ -39,8 +40,9 @@ func fitClock(s *Samples, p *hw.Profile, from source) {
 	for least, rate := math.Inf(1), 1e-3; rate < 10; rate *= 1.02 {
 		misfit := 0.0
 		for _, at := range rests {
-			given := math.Min(1, rate*milliseconds(at, "rest_ms")/(clockLayers*high))
-			misfit += math.Pow(given-share(at.seconds), 2)
+			timed := float64(at.At("layers")) * high
+			given := math.Min(math.Min(burst, timed), rate*milliseconds(at, "rest_ms"))
+			misfit += math.Pow(given-share(at.seconds)*timed, 2)
 		}
 		if misfit < least {
 			least, rest = misfit, burst/rate

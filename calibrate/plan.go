@@ -100,7 +100,7 @@ func scaleOf(plan Plan) scale {
 		beside:      []int64{1024, 2048, 4096},
 		layerPrefix: []int64{0, 2048, 4096, 6144, 8192, 10240},
 		after:       []int64{1, 20, 40, 60, 100, 150},
-		rest:        []int64{5, 20, 60, 150},
+		rest:        []int64{10, 20, 40, 80, 160},
 		filled:      []int64{blockTokens, 256, 512, 1024, 2048, 4096, 8192, 16384},
 		shapes:      shapes,
 		layers:      []int64{16, 32},

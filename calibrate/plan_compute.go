@@ -13,6 +13,9 @@ func linearPoints(s scale) []Point {
 // clockTokens are a chunk's.
 const clockTokens = 2048
 
+// restedLayers are longer than a card is known to keep its higher clock.
+const restedLayers = 40
+
 // clockPoints are linears before the card lowers its clock under them, and after a
 // rest.
 func clockPoints(s scale) []Point {
@@ -21,7 +24,7 @@ func clockPoints(s scale) []Point {
 		all = append(all, point(probeClock, s.shapes[0], clockTokens, ms))
 	}
 	for _, ms := range s.rest {
-		all = append(all, point(probeRested, s.shapes[0], clockTokens, ms))
+		all = append(all, point(probeRested, s.shapes[0], clockTokens, ms, restedLayers))
 	}
 	return all
 }

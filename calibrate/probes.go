@@ -114,7 +114,7 @@ var probes = []Probe{
 	{probeSaveFlash, "FlashD2H, one copy and the CPU's scatter to blocks anywhere in a pinned pool, overlapped; until every block is written", "ss_flash_d2h", []string{"block_bytes", "blocks", "pool_mib", "threads"}},
 	{probeLinears, "the four linears of one layer; " + gpuTime, "ss_linear", []string{"tokens"}},
 	{probeClock, "the same, some times over, so long after they began to run without pause; before that the card copied within HBM; GPU time of one", "ss_linear", []string{"tokens", "after_ms"}},
-	{probeRested, "the same after they ran without pause and the card then copied within HBM for so long; GPU time of one", "ss_linear", []string{"tokens", "rest_ms"}},
+	{probeRested, "the same after they ran without pause and the card then copied within HBM for so long; mean GPU time of the next layers", "ss_linear", []string{"tokens", "rest_ms", "layers"}},
 	{probePointwise, "what one layer has beside linears and attention: two norms with their residual sums, rope with the write of K and V to their blocks, silu(gate) up; " + gpuTime,
 		"ss_rmsnorm, ss_rope, ss_silu_mul", []string{"tokens"}},
 	{probeHead, "the last norm, the LM head and the greedy token of some rows; " + gpuTime, "ss_rmsnorm, ss_linear, ss_argmax", []string{"rows"}},

@@ -9,14 +9,16 @@ import (
 	"sparseserve/cuda"
 )
 
-// How a sample of the clock comes about: rested, linears run for the point's time;
-// or they run for long enough to lower the clock and then not for the point's time.
-// What comes next is timed. A point has clockRounds samples.
+// How a sample of the clock comes about: rested, linears run for the point's time, and
+// those of the next clockLayers layers are timed; or they run for long enough to lower
+// the clock and then not for the point's time, and what is timed is as long as the
+// clock may stay high: how much faster that is says for how long it did. A point has
+// clockRounds samples.
 const (
 	restedTime  = 200 * time.Millisecond
 	wornTime    = 200 * time.Millisecond
-	clockRounds = 3
-	clockLayers = 4 // linears of so many layers are timed
+	clockRounds = 5
+	clockLayers = 4
 	restCopies  = 16
 	restBytes   = 256 * mib
 )
@@ -29,6 +31,11 @@ func (g *rig) prepareClock(p Point) (Timed, error) {
 		return nil, err
 	}
 	var work, rest paced
+	layers := clockLayers
+	if p.Probe == probeRested {
+		layers = int(p.At("layers"))
+	}
+	var timed []cuda.Operation
 	err = g.lib.Do(func(s *cuda.Session) error {
 		calls, verify, err := g.linearsOp(s, m, p.At("tokens"))
 		c := &cuda.MemcpyArgs{Bytes: restBytes}
@@ -45,6 +52,7 @@ func (g *rig) prepareClock(p Point) (Timed, error) {
 			return err
 		}
 		work.calls = slices.Repeat(calls, clockLayers)
+		timed = slices.Repeat(calls, layers)
 		rest.calls = slices.Repeat([]cuda.Operation{c}, restCopies)
 		return errors.Join(work.measure(s), rest.measure(s))
 	})
@@ -67,11 +75,11 @@ func (g *rig) prepareClock(p Point) (Timed, error) {
 				if err := round(s); err != nil {
 					return err
 				}
-				t, err := s.Bench(cuda.Bench{Calls: work.calls, Repeats: 1})
+				t, err := s.Bench(cuda.Bench{Calls: timed, Repeats: 1})
 				if err != nil {
 					return err
 				}
-				ready = append(ready, t[0]*1e-3/clockLayers)
+				ready = append(ready, t[0]*1e-3/float64(layers))
 			}
 			return nil
 		})

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/google/renameio/v2"
 
@@ -75,6 +76,9 @@ func (l *Live) Options() string {
 	return fmt.Sprintf("split=%d selects=%t pace=%t weights=%q", l.SplitEvery, l.Selects, l.Pace, l.Weights)
 }
 
+// heat is about as long as an H200 that had idled kept its highest clock under prompts.
+const heat = time.Second
+
 // run carries out one point on what wrap makes of the device.
 func (l *Live) run(ctx context.Context, p Point, sink Sink, wrap func(sim.Device) sim.Device) (sum sim.Summary, err error) {
 	p.System.Heads = "full"
@@ -100,7 +104,7 @@ func (l *Live) run(ctx context.Context, p Point, sink Sink, wrap func(sim.Device
 		}
 		cfg := live.Config{
 			Spec: &s.point.System, Geometry: s.server.Geometry, Weights: source, KVBytes: s.server.HBMBytes, Seed: p.Seed, SplitEvery: l.SplitEvery,
-			Selects: l.selects(&p.System),
+			Selects: l.selects(&p.System), Heat: heat,
 		}
 		if err := live.Fits(m, cfg, load, l.HostBytes); err != nil {
 			return err

@@ -21,6 +21,8 @@ type Config struct {
 	// Selects has decodes attend to what the model's own metadata chose; else it
 	// is timed only, and the server's lists say.
 	Selects bool
+	// Heat is how long linears run before the first step on a GPU, so that it begins with the clock of a card at work.
+	Heat time.Duration
 	// SplitEvery says which steps are split into phases: each n-th; 0 is none.
 	SplitEvery int64
 	// Prompt returns a request's tokens; nil makes them up.
