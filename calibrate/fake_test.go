@@ -84,6 +84,8 @@ func (f *fakeBench) seconds(p Point) float64 {
 		lists := 4 * p.At("requests") * int64(at.model.KVHeads) * liveBudget / blockTokens
 		layer := t.LayerSyncSeconds(lists) + t.HostLoadsSeconds(p.At("loads"))
 		return t.HostStepSeconds(p.At("requests")) + float64(p.At("layers"))*layer
+	case probeLiveCPU:
+		return t.HostStepSeconds(p.At("requests")) + float64(p.At("layers"))*t.CPUSeconds(p.At("requests")*int64(at.model.KVHeads)*liveBudget/blockTokens, p.At("missing"))
 	case probeDown, probeUp:
 		return t.LayerSyncSeconds(p.At("bytes")) / 2
 	case probePair:
@@ -229,6 +231,7 @@ func truth(name string) *hw.Profile {
 	p.Host.ListCopy, p.Host.ListRate = from.figure(9, "us", "x"), from.figure(20, "GB/s", "x")
 	p.Host.KVWrite = from.figure(3, "us", "x")
 	p.Host.Lookup, p.Host.LookupRate, p.Host.LookupMiss = from.figure(6, "us", "x"), from.figure(40, "GB/s", "x"), from.figure(1.5, "us", "x")
+	p.Host.CPULayer, p.Host.CPURate, p.Host.CPULoad = from.figure(40, "us", "x"), from.figure(1, "GB/s", "x"), from.figure(120, "ns", "x")
 	p.Host.CallWait, p.Host.CopyWait = from.figure(2.5, "us", "x"), from.figure(1.5, "us", "x")
 	p.Host.Load, p.Host.Loads, p.Host.LoadsHalf = from.figure(120, "ns", "x"), from.figure(45, "us", "x"), from.figure(60, "blocks", "x")
 	p.Load.MemcpyBase = from.figure(9, "us", "x")

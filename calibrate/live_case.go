@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"sparseserve/cuda/live"
 	"sparseserve/cuda/weights"
@@ -36,7 +37,7 @@ type liveCase struct {
 	requests int
 	prompt   int     // tokens of each
 	budget   int     // tokens that a decode selects
-	room     float64 // for selected blocks under probeLiveLoads, of what one step selects
+	room     float64 // for selected blocks, of what one step selects; 0: for all blocks
 	steps    int     // decode steps of all requests, after those that settle
 }
 
@@ -73,7 +74,10 @@ func (c *liveCase) server() sim.Config {
 		spec.Attention, spec.Offload, spec.SinkBlocks, spec.WindowBlocks = "sparse", true, 2, 2
 		cfg.Library = dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), dsa.TopK{K: sim.Candidates(&spec)}, dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2}, 1)
 	}
-	if c.probe == probeLiveLoads {
+	if c.probe == probeLiveCPU {
+		spec.Lookup = sim.LookupGPU
+	}
+	if c.room > 0 {
 		selected := int64(c.budget/blockTokens + 1)
 		cfg.HBMBytes = int64(c.requests*g.Groups())*int64(c.room*float64(selected*g.BlockBytes)) + all*g.MetaBytes
 	}
@@ -89,13 +93,16 @@ func (c *liveCase) source() (*weights.Random, error) {
 	}, 1)
 }
 
-// serve serves until liveSettling and as many decode steps of all requests as are asked for are recorded.
-func (c *liveCase) serve(cfg sim.Config) (*hostTimes, error) {
+// serve serves, on the live device or on another, until liveSettling and as many decode steps of all requests as are asked for are recorded.
+func (c *liveCase) serve(cfg sim.Config, device *live.Device) (*hostTimes, error) {
 	server, err := sim.NewServer(cfg)
 	if err != nil {
 		return nil, err
 	}
 	rec := &hostTimes{requests: c.requests, want: liveSettling + c.steps}
+	if c.probe == probeLiveCPU {
+		rec.cpu = device
+	}
 	_, err = server.Run(context.Background(), &equalRequests{left: c.requests, prompt: c.prompt, output: c.output()}, rec)
 	if err != nil && !errors.Is(err, errEnough) {
 		return nil, err
@@ -123,7 +130,7 @@ func (c *liveCase) hostSeconds(m live.Machine) (samples []float64, err error) {
 		}
 	}()
 	cfg.Device = device
-	rec, err := c.serve(cfg)
+	rec, err := c.serve(cfg, device)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +144,7 @@ func (c *liveCase) hostSeconds(m live.Machine) (samples []float64, err error) {
 func (c *liveCase) loads() (int64, error) {
 	cfg := c.server()
 	cfg.Device = &idle{}
-	rec, err := c.serve(cfg)
+	rec, err := c.serve(cfg, nil)
 	if err != nil {
 		return 0, err
 	}
@@ -180,15 +187,23 @@ type hostTimes struct {
 	seconds        []float64
 	loads          []int64 // of the same steps
 	loaded         int64   // by all
+
+	cpu    *live.Device // whose CPU's time is kept instead
+	worked time.Duration
 }
 
 func (h *hostTimes) Request(*sim.Record) error { return nil }
 func (h *hostTimes) Gap(des.Time)              {}
 func (h *hostTimes) Step(r *sim.StepRecord) error {
 	h.loaded += r.Loaded
+	host := r.Timing.Phases.Host.Seconds()
+	if h.cpu != nil {
+		all := h.cpu.Counters().Working
+		host, h.worked = (all - h.worked).Seconds(), all
+	}
 	if r.Decodes == h.requests && r.Prefills == 0 {
 		h.loads = append(h.loads, r.Loaded)
-		h.seconds = append(h.seconds, max(r.Timing.Phases.Host.Seconds(), 1e-9))
+		h.seconds = append(h.seconds, max(host, 1e-9))
 	}
 	if h.want > 0 && len(h.seconds) == h.want {
 		return errEnough

@@ -125,7 +125,7 @@ func scatterThreads(s scale, limits Limits) []int64 {
 }
 
 // liveProbes are decode steps of the live loop.
-var liveProbes = []string{probeLive, probeLiveOffload, probeLiveLoads}
+var liveProbes = []string{probeLive, probeLiveOffload, probeLiveLoads, probeLiveCPU}
 
 // lookupRequests are the batches whose lists the GPU looks up.
 var lookupRequests = []int64{1, 2, 4, 8, 16}
@@ -170,9 +170,17 @@ func livePoints(s scale) []Point {
 			case i == middle+1:
 				rooms = liveRooms[:2] // where there are most loads
 			}
-			for _, room := range rooms {
-				if n := loadsOf(layers, requests, room); n > 0 {
-					all = append(all, point(probeLiveLoads, shapes[0], layers, requests, n))
+			if layers == most {
+				all = append(all, point(probeLiveCPU, shapes[0], layers, requests, 0))
+			}
+			for j, room := range rooms {
+				n := loadsOf(layers, requests, room)
+				if n == 0 {
+					continue
+				}
+				all = append(all, point(probeLiveLoads, shapes[0], layers, requests, n))
+				if j == 0 {
+					all = append(all, point(probeLiveCPU, shapes[0], layers, requests, n))
 				}
 			}
 		}
@@ -186,13 +194,13 @@ func livePoints(s scale) []Point {
 var liveRooms = []float64{1.1, 1.5, 3.5}
 
 // roomOf is the room in which a layer loads as much as the point says.
-func roomOf(p Point) (float64, error) {
+func roomOf(p Point, loads int64) (float64, error) {
 	for _, room := range liveRooms {
-		if loadsOf(p.At("layers"), p.At("requests"), room) == p.At("loads") {
+		if loadsOf(p.At("layers"), p.At("requests"), room) == loads {
 			return room, nil
 		}
 	}
-	return 0, fmt.Errorf("no room of %v makes a layer load %d blocks", liveRooms, p.At("loads"))
+	return 0, fmt.Errorf("no room of %v makes a layer load %d blocks", liveRooms, loads)
 }
 
 // loadsOf is what a layer of a model of some layers loads; plans are made many

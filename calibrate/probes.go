@@ -79,6 +79,7 @@ const (
 	probeLive        = "live.step"
 	probeLiveOffload = "live.step_offload"
 	probeLiveLoads   = "live.step_loads"
+	probeLiveCPU     = "live.cpu"
 )
 
 // probes is every kind of measurement, in the order of measuring.
@@ -143,6 +144,7 @@ var probes = []Probe{
 	{probeLive, "a decode step of the live loop, dense, KV in HBM: what of it GPU events do not see", "all of a layer", []string{"layers", "requests"}},
 	{probeLiveOffload, "the same with selected blocks and offloading", "all of a layer", []string{"layers", "requests"}},
 	{probeLiveLoads, "the same in less HBM, so that each layer loads blocks, this many on average", "all of a layer", []string{"layers", "requests", "loads"}},
+	{probeLiveCPU, "a decode step whose lists the GPU looks up, so many blocks of a layer missing: what the CPU is busy before it waits for the step's end", "all of a layer", []string{"layers", "requests", "missing"}},
 }
 
 // behindProbes are kernels behind the weights of a layer, as in a decode step.
@@ -182,7 +184,7 @@ func (p *Probe) fits(at Point) bool {
 		return false
 	}
 	for i, a := range at.Axes {
-		if a.Name != p.Axes[i] || a.Value < 0 || a.Value > 1<<50 || a.Value == 0 && a.Name != "prefix_tokens" {
+		if a.Name != p.Axes[i] || a.Value < 0 || a.Value > 1<<50 || a.Value == 0 && a.Name != "prefix_tokens" && a.Name != "missing" {
 			return false
 		}
 	}

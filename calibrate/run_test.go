@@ -282,7 +282,7 @@ func TestProfileWithoutTheDispensable(t *testing.T) {
 	b := newFake(truth("a100-40gb"), 0, 1)
 	b.fail = func(p Point) error {
 		switch p.Probe {
-		case probeKVWrite, probeRope, probeDigest, probeClock, probeRested, probeLookup, probeLookupMissing, probeTable, probeCallsNone, probeCallsSave, probeCallsLoad, probePrefillMemcpy, probeLive, probeLiveOffload, probeLiveLoads:
+		case probeKVWrite, probeRope, probeDigest, probeClock, probeRested, probeLookup, probeLookupMissing, probeTable, probeCallsNone, probeCallsSave, probeCallsLoad, probePrefillMemcpy, probeLive, probeLiveOffload, probeLiveLoads, probeLiveCPU:
 			return dispensable(p, errors.New("an illegal memory access"))
 		}
 		if slices.Contains(behindProbes, p.Probe) {

@@ -43,7 +43,7 @@ type DeviceOptions struct {
 //     shares the link's limit for both directions, each slowed alike. Where it
 //     saves block by block, calls of the driver wait for one another (waits.go).
 //   - Compute passes the GPU's lookup of a layer that does not select (Host),
-//     then linears, attention, and the digests of blocks that became full
+//     then linears, what the CPU is late by (Host, cpu.go), attention, and the digests of blocks that became full
 //     (Scoring); progressive attention with the loads of its rounds
 //     (progressive.go). A GPU scatter kernel that runs beside it takes its share
 //     of speed (SaveStall). The layer's saves join
@@ -82,9 +82,10 @@ type Device struct {
 	sparse  int      // of them, with block selection
 	busy    des.Time // of the GPU in this step
 	waited  des.Time // of the host for the driver in this step, the GPU at work
-	scored  bool     // the layer, so that the GPU waits for what the host does until its loads
-	loaded  bool     // blocks of the layer
-	rate    float64  // of loads, bytes/s, over this step's host pool
+	cpu     cpu
+	scored  bool    // the layer, so that the GPU waits for what the host does until its loads
+	loaded  bool    // blocks of the layer
+	rate    float64 // of loads, bytes/s, over this step's host pool
 
 	linkFree    des.Time // when loads that no attention of their layer waits for have landed
 	bytesLoaded int64    // of each block that progressive attention loads
@@ -119,6 +120,7 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 		launch:  nanoseconds(gpu.Host.SparseLayer.optional()),
 		lookup:  newLookup(gpu, model),
 		missed:  nanoseconds(gpu.Host.LookupMiss.optional()),
+		cpu:     newCPU(gpu, model, &opts),
 		submit:  nanoseconds(gpu.Host.Submit.optional()),
 		write:   nanoseconds(gpu.Host.KVWrite.optional()),
 		duplex:  gpu.Link.DuplexCopy.SI(),
@@ -170,6 +172,7 @@ func (d *Device) Begin(s *sim.Step) error {
 	}
 	d.saves.advance(d.now)
 	d.pass(d.host+des.Time(s.Requests)*d.request, &d.phases.Host)
+	d.cpu.ahead = d.now
 	return nil
 }
 
@@ -186,6 +189,7 @@ func (d *Device) Score(_ int, w *sim.Work) error {
 		d.lookUp(tokens)
 	case d.opts.Offload:
 		d.pass(nanoseconds(d.sync.seconds(tokens))+d.waits.calls(syncCalls, &d.saves), &d.phases.Host)
+		d.cpu.ahead = d.now
 	}
 	return nil
 }
@@ -205,6 +209,7 @@ func (d *Device) Move(m *kv.Moves) error {
 		}
 		if d.scored && d.opts.GPULookup {
 			d.compute(d.missed, &d.phases.Host)
+			d.cpu.loads(m.Loads)
 		} else if d.scored {
 			d.pass(nanoseconds(d.naming.seconds(m.Loads)), &d.phases.Host)
 		}
@@ -250,6 +255,9 @@ func (d *Device) Compute(_ int, w *sim.Work) error {
 	d.compute(c.prefill, &d.phases.PrefillAttention)
 	if len(w.Prefill) > 0 {
 		d.clock.ran(d.now)
+	}
+	if w.Decodes > 0 {
+		d.pass(max(0, d.cpu.ahead-d.now), &d.phases.Host)
 	}
 	d.compute(c.dense, &d.phases.DenseAttention)
 	d.compute(c.digests, &d.phases.Scoring)
@@ -330,6 +338,7 @@ func (d *Device) compute(t des.Time, phase *des.Time) {
 // lookUp passes what the GPU takes for a layer's lists: they come up, and it looks
 // them up.
 func (d *Device) lookUp(tokens float64) {
+	d.cpu.lists(tokens)
 	d.compute(nanoseconds(d.lists.seconds(tokens)+d.lookup.seconds(tokens)), &d.phases.Host)
 }
 

@@ -116,6 +116,13 @@ type Host struct {
 	Lookup     Figure `toml:"lookup,omitempty" dim:"time,optional"`
 	LookupRate Figure `toml:"lookup_rate,omitempty" dim:"rate,optional"`
 	LookupMiss Figure `toml:"lookup_miss,omitempty" dim:"time,optional"`
+	// CPULayer, CPURate and CPULoad are what the CPU is busy with for a layer whose
+	// lists the GPU looks up: its calls of the driver and its own books, beside the
+	// GPU's work: bytes are those of the lists, 4 a block, and CPULoad comes for
+	// each block that is missing (cpu).
+	CPULayer Figure `toml:"cpu_layer,omitempty" dim:"time,optional"`
+	CPURate  Figure `toml:"cpu_rate,omitempty" dim:"rate,optional"`
+	CPULoad  Figure `toml:"cpu_load,omitempty" dim:"time,optional"`
 	// Verdict is how long after a launch of progressive attention ends the CPU has
 	// the next work under way, where it waits for what the launch found; without it,
 	// LayerSync.

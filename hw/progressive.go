@@ -76,8 +76,8 @@ func (d *Device) rounds(w *sim.Work) {
 		loaded       = max(d.now, d.linkFree)
 		slow         = d.duplexSlowdown(w.Rounds)
 		launches     = 0
-		waits        des.Time // of the CPU for verdicts
-		cpu          = d.now  // when it is free
+		waits        des.Time      // of the CPU for verdicts
+		cpu          = d.cpu.ahead // when it is free
 	)
 	for i := 0; i < len(w.Rounds); {
 		r := &w.Rounds[i]
@@ -105,7 +105,7 @@ func (d *Device) rounds(w *sim.Work) {
 		from := done
 		if r.Loads > 0 {
 			from = max(done, loaded)
-			if d.costs.progressive.pipelined && launches > 1 {
+			if d.costs.progressive.pipelined && launches > 0 {
 				cpu += launchCalls * d.submit
 				from = max(from, cpu)
 			}
@@ -117,6 +117,7 @@ func (d *Device) rounds(w *sim.Work) {
 		i += n
 	}
 	d.linkFree = max(d.linkFree, loaded)
+	d.cpu.ahead = max(d.cpu.ahead, cpu)
 	stall := done - start - attention - waits
 	d.compute(attention, &d.phases.SparseAttention)
 	d.pass(max(0, stall), &d.phases.LoadStall)

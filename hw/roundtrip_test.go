@@ -174,6 +174,7 @@ func TestGPULookupOfDenseLayers(t *testing.T) {
 		loads   int64
 	}{{false, 4, 0}, {true, 4, 0}, {true, 4, 9}, {true, 0, 0}, {true, 0, 9}} {
 		p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
+		p.Host.CPULayer = Figure{} // the CPU is never late (cpu_test.go)
 		d, err := NewDevice(p, m, DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true, GPULookup: c.lookup})
 		if err != nil {
 			t.Fatal(err)

@@ -108,7 +108,8 @@ type Counters struct {
 	// Lookup, Lists and Planning are the server's: between Score and Move (or what came before it), with offloading the lists too; before Compute;
 	// and between steps.
 	Lookup, Lists, Planning time.Duration
-	Elapsed                 time.Duration // all steps
+	// Elapsed is all steps, Working what of them had passed before the host had nothing left to do but wait for the GPU's end.
+	Elapsed, Working time.Duration
 }
 
 const (
@@ -222,6 +223,7 @@ func (d *Device) finish() (t sim.Timing, err error) {
 	if err = d.awaitLate(); err != nil {
 		return t, err
 	}
+	d.counters.Working += time.Since(d.began) - d.growing
 	if err = d.m.StreamSync(d.stream); err != nil {
 		return t, err
 	}

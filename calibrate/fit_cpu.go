@@ -1,0 +1,56 @@
+package calibrate
+
+import (
+	"slices"
+
+	"sparseserve/hw"
+)
+
+// fitCPU takes from the live loop what the CPU is busy for a layer whose lists the
+// GPU looks up, beside the GPU's work, less what a step has besides (fitLive):
+//
+//	t = host.step + requests host.request + layers (cpu_layer + bytes/cpu_rate + loads cpu_load)
+//
+// with bytes of the layer's lists, 4 for each selected block.
+func fitCPU(s *Samples, p *hw.Profile, from source) []model {
+	h := &p.Host
+	h.CPULayer, h.CPURate, h.CPULoad = hw.Figure{}, hw.Figure{}, hw.Figure{}
+	all := s.of(probeLiveCPU)
+	hits := all.where(func(at datum) bool { return at.At("missing") == 0 })
+	if len(hits) < 2 {
+		return nil
+	}
+	layers := func(at datum) float64 { return float64(at.At("layers")) }
+	listed := func(at datum) int64 { return at.At("requests") * int64(at.model.KVHeads) * liveBudget / blockTokens }
+	bytes := func(at datum) float64 { return float64(4 * listed(at)) }
+	layer := func(at datum) float64 { return (at.seconds - p.HostStepSeconds(at.At("requests"))) / layers(at) }
+	most := slices.Max(hits.values("requests"))
+	fit, held := all.split(together, 4, func(at datum) bool { return at.At("requests") == 1 || at.At("requests") == most || at.At("missing") > 0 })
+	var rest data
+	for _, at := range fit {
+		at.seconds = layer(at)
+		rest = append(rest, at)
+	}
+	c := linear(rest.where(func(at datum) bool { return at.At("missing") == 0 }), one, bytes)
+	const what = "a layer of the live loop whose lists the GPU looks up: what the CPU is busy"
+	if h.CPULayer = perBlock(c[0], from, what); !h.CPULayer.Set() {
+		return nil
+	}
+	if c[1] > 0 {
+		h.CPURate = from.figure(1/c[1]*1e-9, "GB/s", what+", by the bytes of its lists")
+	}
+	var each []float64
+	for _, at := range rest {
+		if n := at.At("missing"); n > 0 {
+			each = append(each, (at.seconds-p.CPUSeconds(listed(at), 0))/float64(n))
+		}
+	}
+	if len(each) > 0 {
+		h.CPULoad = perBlock(medianOf(each).Value, from, "the same, by blocks that are missing")
+	}
+	return []model{{name: "host.cpu_layer", fit: fit, held: held,
+		price: func(p *hw.Profile, at datum) float64 {
+			return p.HostStepSeconds(at.At("requests")) + layers(at)*p.CPUSeconds(listed(at), at.At("missing"))
+		},
+		draw: picture{x: bytes, xLabel: "bytes of lists"}}}
+}
