@@ -23,6 +23,8 @@ type coster struct {
 	scoring   stream
 	digest    digest
 	head      head
+	ring      ring
+	qkv       float64 // share of linears before K and V are there
 	gain      float64 // of linears, while the clock is high
 
 	progressive progressive
@@ -43,6 +45,8 @@ func newCoster(p *Profile, m *Model, opts *DeviceOptions) coster {
 		scoring:   newScoring(p, m),
 		digest:    newDigest(p, m),
 		head:      newLMHead(p, m),
+		ring:      newRing(p),
+		qkv:       float64(m.LayerQKV()) / float64(m.LayerLinears()),
 		gain:      p.Clock.Gain.optional(),
 
 		progressive: newProgressive(p, m, opts),

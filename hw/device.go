@@ -46,9 +46,9 @@ type DeviceOptions struct {
 //     then linears, what the CPU is late by (Host, cpu.go), attention, and the digests of blocks that became full
 //     (Scoring); progressive attention with the loads of its rounds
 //     (progressive.go). A GPU scatter kernel that runs beside it takes its share
-//     of speed (SaveStall). The layer's saves join
-//     the D2H queue when it ends, and the step waits until the queue fits the
-//     save buffer (SaveStall).
+//     of speed (SaveStall). The layer's saves join the D2H queue behind its QKV
+//     linear: the GPU copies them to the save buffer, and the step waits until the
+//     queue fits that (both SaveStall).
 //   - Finish passes embedding, LM head and sampling, and, where the CPU took
 //     longer to launch the step's layers with block selection than the GPU to
 //     compute, the rest of that (Host). It leaves the queue to the next step.
@@ -144,7 +144,10 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 		}
 		d.saver = &s
 	}
-	if opts.LoadEngine == LoadFlash || opts.SaveEngine == SaveGPU {
+	switch gather := gpu.Link.DuplexGather; {
+	case opts.LoadEngine == LoadFlash && opts.SaveEngine != SaveGPU && gather.Set():
+		d.duplex = gather.SI()
+	case opts.LoadEngine == LoadFlash || opts.SaveEngine == SaveGPU:
 		d.duplex = math.Min(d.duplex, gpu.Link.DuplexKernel.SI())
 	}
 	return d, nil
@@ -251,7 +254,7 @@ func (d *Device) Compute(_ int, w *sim.Work) error {
 	if len(w.Prefill) > 0 {
 		linears -= des.Time(d.clock.share(d.now, linears+c.prefill) * float64(c.gained))
 	}
-	d.compute(linears, &d.phases.Linears)
+	d.upToSaves(w, linears)
 	d.compute(c.prefill, &d.phases.PrefillAttention)
 	if len(w.Prefill) > 0 {
 		d.clock.ran(d.now)
@@ -280,7 +283,6 @@ func (d *Device) Compute(_ int, w *sim.Work) error {
 		d.tokens = w.Tokens
 	}
 	d.layers++
-	d.enqueue(len(w.Prefill) > 0)
 	return nil
 }
 
@@ -289,7 +291,7 @@ func (d *Device) Finish() (sim.Timing, error) {
 	if !d.running {
 		return sim.Timing{}, errors.New("hw: Finish outside a step")
 	}
-	d.enqueue(false) // of a Move that no Compute followed
+	d.enqueue(0, false) // of a Move that no Compute followed
 	d.compute(nanoseconds(d.costs.head.seconds(d.tokens, d.step.Sampled)), &d.phases.Head)
 	d.awaitLate()
 	if idle := des.Time(d.sparse)*d.launch + d.waited - d.busy; idle > 0 {
@@ -348,7 +350,11 @@ func (d *Device) load(n, blockBytes int64) {
 	d.awaitLate()
 	d.costs.notes.mark(notePool, d.bigPool, float64(d.step.DRAMBytes)/(1<<30))
 	q := &d.saves
-	alone := nanoseconds(d.loader.seconds(n, blockBytes, d.rate))
+	price := d.loader.seconds(n, blockBytes, d.rate)
+	if d.busy > 0 { // the launch waits for what the GPU is at
+		price = d.loader.queuedSeconds(n, blockBytes, d.rate, d.scored && d.opts.GPULookup)
+	}
+	alone := nanoseconds(price)
 	alone += d.waits.loads(n, blockBytes, alone, q)
 	both := min(alone, q.work) // work that each does while the other runs
 	moved := float64(n)*float64(blockBytes)*float64(both)/float64(alone) + q.bytesOf(both)
@@ -363,12 +369,24 @@ func (d *Device) load(n, blockBytes int64) {
 	d.pass(alone-both, &d.phases.LoadStall)
 }
 
-// enqueue hands the layer's saves to the D2H queue and waits until it fits the
-// save buffer. Saves of a step that prefills cost what they cost beside it.
-func (d *Device) enqueue(prefill bool) {
+// upToSaves passes a layer's linears and in between, once K and V of its tokens
+// are there, hands its saves over. Attention and most linears run beside them, so
+// that few are left when the next layer's loads need the link.
+func (d *Device) upToSaves(w *sim.Work, linears des.Time) {
+	first := des.Time(d.costs.qkv * float64(linears))
+	d.compute(first, &d.phases.Linears)
+	d.enqueue(w.Digests, len(w.Prefill) > 0)
+	d.compute(linears-first, &d.phases.Linears)
+}
+
+// enqueue hands the layer's saves, of so many requests, to the D2H queue and waits
+// until it fits the save buffer. Saves of a step that prefills cost what they cost
+// beside it.
+func (d *Device) enqueue(requests int, prefill bool) {
 	if d.pending == 0 {
 		return
 	}
+	d.compute(nanoseconds(d.costs.ring.seconds(requests, d.pending*d.bytes)), &d.phases.SaveStall)
 	d.costs.notes.mark(noteScatter, d.saver.outside, float64(d.opts.ScatterThreads))
 	seconds := d.saver.seconds
 	if prefill {

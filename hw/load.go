@@ -21,6 +21,10 @@ const (
 // base, start, long, early and flash's block are 0 in profiles that do not give them; a
 // batched copy's block is one figure, or rows by block size.
 //
+// A gather that is launched while the GPU works waits for nobody: its launch is
+// then queued, less idle where the GPU's lookup has the launch of a gather of
+// nothing in its own price. Profiles without queued price it as one alone.
+//
 // rate falls, and the call of a memcpy a block grows, with the size of the host
 // pool (TLB reach), straight in log size. Never below n b / link, nor below the
 // link's nominal speed.
@@ -28,6 +32,8 @@ type loader struct {
 	engine      string
 	call, block float64 // seconds
 	floor       float64
+	queued      float64 // seconds; 0: as alone
+	idle        float64 // seconds of a queued gather of nothing
 	early       float64 // share of a block's cost
 	first       float64 // blocks
 	copies      copies
@@ -51,6 +57,7 @@ func newLoader(p *Profile, engine string) (loader, error) {
 	case LoadFlash:
 		l.call, l.block = p.Load.FlashLaunch.SI(), p.Load.FlashBlock.optional()
 		l.floor = p.Load.FlashFloor.optional()
+		l.queued, l.idle = p.Load.FlashQueued.optional(), p.Load.FlashIdle.optional()
 		for _, r := range p.Load.Flash {
 			l.rate.add(r.PoolGiB*(1<<30), r.SI())
 		}
@@ -83,4 +90,18 @@ func (l *loader) seconds(n, blockBytes int64, rate float64) float64 {
 	counted := float64(n) + l.early*math.Min(float64(n), l.first)
 	t := l.call + counted*block + bytes/rate + l.copies.seconds(n, blockBytes)
 	return max(t, l.floor, bytes/l.link)
+}
+
+// queuedSeconds is seconds behind other work of the GPU; looked says that the
+// GPU's lookup was priced with the launch of a gather.
+func (l *loader) queuedSeconds(n, blockBytes int64, rate float64, looked bool) float64 {
+	if l.queued == 0 {
+		return l.seconds(n, blockBytes, rate)
+	}
+	behind := *l
+	behind.call, behind.floor = l.queued, 0
+	if looked {
+		behind.call -= l.idle
+	}
+	return behind.seconds(n, blockBytes, rate)
 }

@@ -31,9 +31,12 @@ type Model struct {
 // LayerLinears returns the weights of the four linears of one layer: QKV,
 // attention output, gate and up, down.
 func (m *Model) LayerLinears() int64 {
-	h, q, k := int64(m.Hidden), int64(m.QHeads*m.HeadDim), int64(m.KVHeads*m.HeadDim)
-	return h*(q+2*k) + q*h + 3*h*int64(m.FFN)
+	h, q := int64(m.Hidden), int64(m.QHeads*m.HeadDim)
+	return m.LayerQKV() + q*h + 3*h*int64(m.FFN)
 }
+
+// LayerQKV returns the weights of the first of them.
+func (m *Model) LayerQKV() int64 { return int64(m.Hidden) * int64((m.QHeads+2*m.KVHeads)*m.HeadDim) }
 
 // LayerWeightBytes returns the bytes of one layer's weights, norms and biases
 // included.

@@ -85,6 +85,9 @@ type Link struct {
 	// kernel moves either.
 	DuplexCopy   Figure `toml:"duplex_copy" dim:"rate"`
 	DuplexKernel Figure `toml:"duplex_kernel" dim:"rate"`
+	// The same while FlashH2D's kernel loads and a copy engine saves; without it,
+	// DuplexKernel.
+	DuplexGather Figure `toml:"duplex_gather,omitempty" dim:"rate,optional"`
 }
 
 // Host is the serving framework's CPU time on the critical path.
@@ -276,7 +279,9 @@ type Loading struct {
 	BatchedSizes []SizeRow  `toml:"batched_sizes,omitempty"`                      // per block by its size; batched_block is not read then
 	FlashLaunch  Figure     `toml:"flash_launch" dim:"time"`
 	FlashFloor   Figure     `toml:"flash_floor,omitempty" dim:"time,optional"`
-	FlashBlock   Figure     `toml:"flash_block,omitempty" dim:"time,optional"` // per block, seen where blocks are small
+	FlashBlock   Figure     `toml:"flash_block,omitempty" dim:"time,optional"`  // per block, seen where blocks are small
+	FlashQueued  Figure     `toml:"flash_queued,omitempty" dim:"time,optional"` // the launch behind other kernels
+	FlashIdle    Figure     `toml:"flash_idle,omitempty" dim:"time,optional"`   // a gather of nothing there
 	Flash        []PoolRow  `toml:"flash"`
 }
 
@@ -318,14 +323,19 @@ type Saving struct {
 	GPUBlock    Figure `toml:"gpu_block,omitempty" dim:"time,optional"` // per block, seen where blocks are small
 	GPURate     Figure `toml:"gpu_rate" dim:"rate"`
 	// Contention is the share of compute lost while the GPU scatter kernel runs.
-	Contention Figure       `toml:"contention" dim:"share"`
-	FlashCall  Figure       `toml:"flash_call" dim:"time"`                     // the one memcpy into staging
-	FlashWake  Figure       `toml:"flash_wake,omitempty" dim:"time,optional"`  // per scatter thread
-	FlashJoin  Figure       `toml:"flash_join,omitempty" dim:"time,optional"`  // for more threads than one
-	FlashBlock Figure       `toml:"flash_block,omitempty" dim:"time,optional"` // CPU time per block, which small blocks show
-	FlashChunk Figure       `toml:"flash_chunk,omitempty" dim:"size,optional"` // a staging buffer: its copy and scatter do not overlap
-	FlashNear  Figure       `toml:"flash_near,omitempty" dim:"size,optional"`  // bytes after which a save runs at the rows' long rate
-	Threads    Figure       `toml:"threads" dim:"threads"`                     // scatter threads unless asked otherwise
+	Contention Figure `toml:"contention" dim:"share"`
+	FlashCall  Figure `toml:"flash_call" dim:"time"`                     // the one memcpy into staging
+	FlashWake  Figure `toml:"flash_wake,omitempty" dim:"time,optional"`  // per scatter thread
+	FlashJoin  Figure `toml:"flash_join,omitempty" dim:"time,optional"`  // for more threads than one
+	FlashBlock Figure `toml:"flash_block,omitempty" dim:"time,optional"` // CPU time per block, which small blocks show
+	FlashChunk Figure `toml:"flash_chunk,omitempty" dim:"size,optional"` // a staging buffer: its copy and scatter do not overlap
+	FlashNear  Figure `toml:"flash_near,omitempty" dim:"size,optional"`  // bytes after which a save runs at the rows' long rate
+	// RingLaunch and RingRate are what the GPU takes to copy a request's full
+	// blocks of a layer to the save buffer, from where any engine saves them. Absent:
+	// blocks are saved from where they lie.
+	RingLaunch Figure       `toml:"ring_launch,omitempty" dim:"time,optional"`
+	RingRate   Figure       `toml:"ring_rate,omitempty" dim:"rate,optional"`
+	Threads    Figure       `toml:"threads" dim:"threads"` // scatter threads unless asked otherwise
 	Scatter    []ScatterRow `toml:"scatter"`
 }
 

@@ -87,6 +87,8 @@ func (p *Profile) checkTogether() (string, error) {
 		{"clock.gain", "burst", p.Clock.Gain, p.Clock.Burst},
 		{"clock.gain", "rest", p.Clock.Gain, p.Clock.Rest},
 		{"digest.rate", "launch", p.Digest.Rate, p.Digest.Launch},
+		{"save.ring_rate", "ring_launch", p.Save.RingRate, p.Save.RingLaunch},
+		{"load.flash_idle", "flash_queued", p.Load.FlashIdle, p.Load.FlashQueued},
 		{"psa_decode.rate", "launch", p.PSADecode.Rate, p.PSADecode.Launch},
 		{"psa_decode.rate", "round", p.PSADecode.Rate, p.PSADecode.Round},
 		{"psa_decode.few.room", "wave", p.PSADecode.Few.Room, p.PSADecode.Few.Wave},

@@ -91,7 +91,7 @@ func (d *Device) rounds(w *sim.Work) {
 				ready, waits = done+verdict, waits+verdict
 			}
 			d.costs.notes.mark(notePool, d.bigPool, float64(d.step.DRAMBytes)/(1<<30))
-			loaded = max(loaded, ready) + des.Time(math.Ceil(slow*float64(nanoseconds(d.loader.seconds(r.Loads, d.bytesLoaded, d.rate)))))
+			loaded = max(loaded, ready) + des.Time(math.Ceil(slow*float64(nanoseconds(d.loader.queuedSeconds(r.Loads, d.bytesLoaded, d.rate, false)))))
 		}
 		if r.Tokens == 0 {
 			d.linkFree = loaded
@@ -151,7 +151,7 @@ func (d *Device) duplexSlowdown(rounds []sim.Round) float64 {
 	var blocks int64
 	for i := range rounds {
 		if n := rounds[i].Loads; n > 0 {
-			alone += nanoseconds(d.loader.seconds(n, d.bytesLoaded, d.rate))
+			alone += nanoseconds(d.loader.queuedSeconds(n, d.bytesLoaded, d.rate, false))
 			blocks += n
 		}
 	}
