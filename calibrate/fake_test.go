@@ -98,13 +98,16 @@ func (f *fakeBench) seconds(p Point) float64 {
 		return 2*fakeSubmit + fakeRope*float64(p.At("tokens"))
 	case probeDigest:
 		return 2*fakeSubmit + fakeRope*float64(p.At("tokens")) + t.DigestSeconds(at.model, 1, p.At("tokens"))
+	case probeRing:
+		bytes := p.At("tokens") * at.model.LayerKVBytesPerToken()
+		return 2*fakeSubmit + fakeRope*float64(p.At("tokens")) + t.DigestSeconds(at.model, 1, p.At("tokens")) + t.RingSeconds(1, bytes)
 	case probeLookup:
 		return 2*fakeSubmit - fakeWarm + t.LookupSeconds(p.At("requests")*int64(at.model.KVHeads)*liveBudget/blockTokens, 0)
 	case probeLookupMissing:
 		return 2*fakeSubmit + fakeTable - fakeWarm + t.LookupSeconds(p.At("requests")*int64(at.model.KVHeads)*liveBudget/blockTokens, p.At("missing_blocks"))
 	case probeTable:
 		return 2*fakeSubmit + fakeTable
-	case probeBehindNone, probeBehindLists, probeBehindWrite, probeBehindTable, probeBehindLookup, probeBehindMissing:
+	case probeBehindNone, probeBehindLists, probeBehindWrite, probeBehindTable, probeBehindLookup, probeBehindMissing, probeBehindGather, probeBehindLoad:
 		return f.behind(p, at)
 	case probeHBM:
 		return 2 * bytes() / (0.9 * t.GPU.HBMBandwidth.SI())
@@ -116,6 +119,8 @@ func (f *fakeBench) seconds(p Point) float64 {
 		return 2 * bytes() / t.Link.DuplexCopy.SI()
 	case probeDuplexKernel:
 		return 2 * bytes() / t.Link.DuplexKernel.SI()
+	case probeDuplexGather:
+		return 2 * bytes() / t.Link.DuplexGather.SI()
 	case probeLoadMemcpy:
 		return priceLoad(t, hw.LoadMemcpy, p.At("blocks"), p.At("block_bytes"), p.At("pool_mib"))
 	case probeLoadBatched:
@@ -210,6 +215,10 @@ func (f *fakeBench) behind(p Point, at datum) float64 {
 		sum += t.Host.KVWrite.SI()
 	case probeBehindTable:
 		sum += fakeTable
+	case probeBehindGather:
+		sum += t.Load.FlashIdle.SI()
+	case probeBehindLoad:
+		sum += t.QueuedLoadSeconds(p.At("blocks"), queuedBlock, basePool*mib)
 	case probeBehindLookup:
 		sum += t.LookupSeconds(blocks, 0)
 	case probeBehindMissing:
@@ -282,6 +291,9 @@ func truth(name string) *hw.Profile {
 	p.DenseDecode.Tail, p.DenseDecode.Piece, p.DenseDecode.Pages = from.figure(1.5, "us", "x"), from.figure(4, "us", "x"), from.figure(0.8, "us", "x")
 	p.Scoring.Floor = hw.Figure{}
 	p.Clock = hw.Clock{Gain: from.figure(0.15, "share", "x"), Burst: from.figure(50, "ms", "x"), Rest: from.figure(400, "ms", "x")}
+	p.Link.DuplexGather = from.figure(1.6*link*1e-9, "GB/s", "x")
+	p.Load.FlashQueued, p.Load.FlashIdle = from.figure(6, "us", "x"), from.figure(2.5, "us", "x")
+	p.Save.RingLaunch, p.Save.RingRate = from.figure(4, "us", "x"), from.figure(600, "GB/s", "x")
 	p.Digest = hw.Digest{Launch: from.figure(3, "us", "x"), Rate: from.figure(1100, "GB/s", "x")}
 	p.Scoring.AtOnce, p.Scoring.Long = from.figure(scoredAtOnce, "blocks", "x"), from.figure(3, "us", "x")
 	p.Scoring.Room, p.Scoring.Crowd = from.figure(108, "lists", "x"), from.figure(4, "us", "x")

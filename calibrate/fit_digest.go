@@ -11,20 +11,7 @@ import (
 // of few blocks K is still in the L2.
 func fitDigest(s *Samples, p *hw.Profile, from source) []model {
 	p.Digest = hw.Digest{}
-	written := map[string]map[int64]float64{}
-	for _, at := range s.of(probeRope) {
-		if written[at.Shape] == nil {
-			written[at.Shape] = map[int64]float64{}
-		}
-		written[at.Shape][at.At("tokens")] = at.seconds
-	}
-	var all data
-	for _, at := range s.of(probeDigest) {
-		if t, ok := written[at.Shape][at.At("tokens")]; ok && at.seconds > t {
-			at.seconds -= t
-			all = append(all, at)
-		}
-	}
+	all := s.beyond(probeDigest, probeRope)
 	if len(all) < 4 {
 		return nil
 	}

@@ -121,6 +121,11 @@ func TestFitsRecoverKnownFigures(t *testing.T) {
 		{"clock.gain", got.Clock.Gain, want.Clock.Gain, 0.15},
 		{"clock.burst", got.Clock.Burst, want.Clock.Burst, 0.2}, // between two points
 		{"clock.rest", got.Clock.Rest, want.Clock.Rest, 0.3},
+		{"link.duplex_gather", got.Link.DuplexGather, want.Link.DuplexGather, 0.01},
+		{"load.flash_queued", got.Load.FlashQueued, want.Load.FlashQueued, 0.1},
+		{"load.flash_idle", got.Load.FlashIdle, want.Load.FlashIdle, 0.1},
+		{"save.ring_launch", got.Save.RingLaunch, want.Save.RingLaunch, 0.1},
+		{"save.ring_rate", got.Save.RingRate, want.Save.RingRate, 0.05},
 		{"digest.launch", got.Digest.Launch, want.Digest.Launch, 0.1},
 		{"digest.rate", got.Digest.Rate, want.Digest.Rate, 0.05},
 		{"psa_decode.launch", got.PSADecode.Launch, want.PSADecode.Launch, 0.1},

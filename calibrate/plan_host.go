@@ -30,7 +30,7 @@ func linkPoints(s scale) []Point {
 		all = append(all, point(probeH2D, "", bytes), point(probeD2H, "", bytes))
 	}
 	for _, bytes := range s.duplex {
-		all = append(all, point(probeDuplexCopy, "", bytes), point(probeDuplexKernel, "", bytes))
+		all = append(all, point(probeDuplexCopy, "", bytes), point(probeDuplexKernel, "", bytes), point(probeDuplexGather, "", bytes))
 	}
 	return all
 }
@@ -130,6 +130,10 @@ var liveProbes = []string{probeLive, probeLiveOffload, probeLiveLoads, probeLive
 // lookupRequests are the batches whose lists the GPU looks up.
 var lookupRequests = []int64{1, 2, 4, 8, 16}
 
+// queuedBlocks are loaded behind a layer's weights: few, as it is the launch that
+// is not known from loads alone.
+var queuedBlocks = []int64{16, 64, 256}
+
 // livePoints are decode steps of the live loop, whose host time grows with
 // requests and, with offloading, with layers and what they load; before them
 // kernels that only some of a server's layers have.
@@ -141,6 +145,9 @@ func livePoints(s scale) []Point {
 	for _, shape := range s.shapes {
 		for _, tokens := range s.filled {
 			all = append(all, point(probeRope, shape, tokens), point(probeDigest, shape, tokens))
+			if tokens == blockTokens || tokens >= 1024 && tokens <= 8192 {
+				all = append(all, point(probeRing, shape, tokens))
+			}
 		}
 	}
 	for _, requests := range lookupRequests {
@@ -153,9 +160,13 @@ func livePoints(s scale) []Point {
 		for _, probe := range []string{probeBehindNone, probeBehindLists, probeBehindWrite, probeBehindLookup} {
 			all = append(all, point(probe, s.shapes[0], requests))
 		}
+		all = append(all, point(probeBehindGather, s.shapes[0], requests))
 		all = append(all, point(probeBehindTable, s.shapes[0], requests, 8*requests), point(probeBehindMissing, s.shapes[0], requests, 8*requests))
 	}
 	most, middle := s.layers[len(s.layers)-1], len(s.requests)/2
+	for _, blocks := range queuedBlocks {
+		all = append(all, point(probeBehindLoad, s.shapes[0], s.requests[middle], blocks))
+	}
 	for _, layers := range s.layers {
 		for i, requests := range s.requests {
 			if layers < most && i != middle {

@@ -25,6 +25,7 @@ const (
 	probeKVWrite       = "layer.kv_write"
 	probeRope          = "layer.rope"
 	probeDigest        = "layer.digest"
+	probeRing          = "layer.ring"
 	probeLookup        = "layer.lookup"
 	probeLookupMissing = "layer.lookup_missing"
 	probeTable         = "layer.table"
@@ -35,12 +36,15 @@ const (
 	probeBehindTable   = "behind.table"
 	probeBehindLookup  = "behind.lookup"
 	probeBehindMissing = "behind.lookup_missing"
+	probeBehindGather  = "behind.gather"
+	probeBehindLoad    = "behind.load"
 
 	probeHBM          = "hbm.copy"
 	probeH2D          = "link.h2d"
 	probeD2H          = "link.d2h"
 	probeDuplexCopy   = "link.duplex_copy"
 	probeDuplexKernel = "link.duplex_kernel"
+	probeDuplexGather = "link.duplex_gather"
 	probeLoadMemcpy   = "load.memcpy"
 	probeLoadBatched  = "load.batched"
 	probeLoadFlash    = "load.flash"
@@ -93,6 +97,7 @@ var probes = []Probe{
 	{probeKVWrite, "the two with the kernel that writes K and V of decodes to their blocks between them; " + gpuTime, "ss_kv_write", []string{"tokens"}},
 	{probeRope, "the two with rope of a prompt's tokens, K and V to their blocks, between them; " + gpuTime, "ss_rope", []string{"tokens"}},
 	{probeDigest, "the same with the digests of these blocks behind it; " + gpuTime, "ss_digest", []string{"tokens"}},
+	{probeRing, "the same, and behind the digests the copy of these blocks to a save buffer; " + gpuTime, "ss_gpu_scatter", []string{"tokens"}},
 	{probeLookup, "the two with the GPU's lookup of a layer's lists and a gather of nothing between them; " + gpuTime, "ss_lookup", []string{"requests"}},
 	{probeLookupMissing, "the same behind the kernel that takes blocks from tables; " + gpuTime, "ss_lookup", []string{"requests", "missing_blocks"}},
 	{probeTable, "the two with the kernel that takes blocks from tables between them; " + gpuTime, "ss_table", []string{"missing_blocks"}},
@@ -102,11 +107,14 @@ var probes = []Probe{
 	{probeBehindTable, "linears and lists, and behind the lists the kernel that takes blocks from tables", "ss_table", []string{"requests", "missing_blocks"}},
 	{probeBehindLookup, "linears and lists, and behind the lists the GPU's lookup and a gather of nothing: tables, and what else the kernels read, come from HBM", "ss_lookup", []string{"requests"}},
 	{probeBehindMissing, "the same, and before the lookup the kernel that takes blocks from tables", "ss_lookup", []string{"requests", "missing_blocks"}},
+	{probeBehindGather, "linears and lists, and behind the lists FlashH2D that finds nothing to load", "ss_flash_h2d", []string{"requests"}},
+	{probeBehindLoad, "the same with so many blocks of 16 KiB to load, anywhere in a pinned pool", "ss_flash_h2d", []string{"requests", "blocks"}},
 	{probeHBM, "a copy within HBM, read once and written once; " + gpuTime, "ss_memcpy", []string{"bytes"}},
 	{probeH2D, "one large copy from pinned memory; " + wall, "ss_memcpy", []string{"bytes"}},
 	{probeD2H, "one large copy to pinned memory; " + wall, "ss_memcpy", []string{"bytes"}},
 	{probeDuplexCopy, "copies both ways at once: bytes of both directions over the sum of their rates", "ss_memcpy", []string{"bytes"}},
 	{probeDuplexKernel, "FlashH2D and the GPU scatter kernel at once: bytes of both directions over the sum of their rates", "ss_flash_h2d", []string{"bytes"}},
+	{probeDuplexGather, "FlashH2D and a large copy to pinned memory at once: bytes of both directions over the sum of their rates", "ss_flash_h2d", []string{"bytes"}},
 	{probeLoadMemcpy, "one memcpy a block, blocks anywhere in a pinned pool; " + wall, "ss_memcpy_blocks", []string{"block_bytes", "blocks", "pool_mib"}},
 	{probeLoadBatched, "one batched memcpy of all blocks; " + wall, "ss_memcpy_batch", []string{"block_bytes", "blocks", "pool_mib"}},
 	{probeLoadFlash, "FlashH2D, one gather kernel; " + wall, "ss_flash_h2d", []string{"block_bytes", "blocks", "pool_mib"}},
@@ -148,14 +156,14 @@ var probes = []Probe{
 }
 
 // behindProbes are kernels behind the weights of a layer, as in a decode step.
-var behindProbes = []string{probeBehindNone, probeBehindLists, probeBehindWrite, probeBehindTable, probeBehindLookup, probeBehindMissing}
+var behindProbes = []string{probeBehindNone, probeBehindLists, probeBehindWrite, probeBehindTable, probeBehindLookup, probeBehindMissing, probeBehindGather, probeBehindLoad}
 
 // Probes lists every kind of measurement, in the order of measuring.
 func Probes() []Probe { return slices.Clone(probes) }
 
 // shaped are the probes whose points name a model shape.
 var shaped = slices.Concat(behindProbes, liveProbes, []string{
-	probeKVWrite, probeRope, probeDigest, probeLookup, probeLookupMissing,
+	probeKVWrite, probeRope, probeDigest, probeRing, probeLookup, probeLookupMissing,
 	probeLinears, probeClock, probeRested, probePointwise, probeHead, probeEmbed, probePrefill, probeChunked,
 	probeDense, probeDenseUneven, probeSparse, probePSA, probePSALaunches, probePSAUneven, probeSelect,
 	probeBesideNone, probeBesideSave, probeBesideLoad, probeBesideFlash,
@@ -164,7 +172,7 @@ var shaped = slices.Concat(behindProbes, liveProbes, []string{
 
 // spareProbes are those that a profile does without.
 var spareProbes = slices.Concat(behindProbes, liveProbes, []string{
-	probeKVWrite, probeRope, probeDigest, probeClock, probeRested, probeLookup, probeLookupMissing, probeTable,
+	probeDuplexGather, probeKVWrite, probeRope, probeDigest, probeRing, probeClock, probeRested, probeLookup, probeLookupMissing, probeTable,
 	probeCallsNone, probeCallsSave, probeCallsLoad, probePrefillMemcpy,
 })
 

@@ -59,6 +59,8 @@ func Fit(s *Samples) (*Calibration, error) {
 	fitKVWrite(s, p, from)
 	fitVerdict(s, p, from)
 	models = append(models, fitDigest(s, p, from)...)
+	models = append(models, fitRing(s, p, from)...)
+	models = append(models, fitQueued(s, p, from)...)
 	fitClock(s, p, from)
 	models = append(models, fitLookup(s, p, from)...)
 	live := fitLive(s, p, from)

@@ -199,19 +199,19 @@ func (g *rig) setup(s *cuda.Session, p Point) (*setup, error) {
 		return g.setupCopy(s, p)
 	case probeKVWrite:
 		return g.setupKVWrite(s, p)
-	case probeRope, probeDigest:
+	case probeRope, probeDigest, probeRing:
 		return g.setupDigest(s, p)
 	case probeLookup, probeLookupMissing:
 		return g.setupLookup(s, p)
 	case probeTable:
 		return g.setupTable(s, p)
-	case probeBehindNone, probeBehindLists, probeBehindWrite, probeBehindTable, probeBehindLookup, probeBehindMissing:
+	case probeBehindNone, probeBehindLists, probeBehindWrite, probeBehindTable, probeBehindLookup, probeBehindMissing, probeBehindGather, probeBehindLoad:
 		return g.setupBehind(s, p)
 	case probeLoadMemcpy, probeLoadBatched, probeLoadFlash:
 		return g.setupLoad(s, p)
 	case probeSaveMemcpy, probeSaveGPU, probeSaveFlash:
 		return g.setupSave(s, p)
-	case probeDuplexKernel:
+	case probeDuplexKernel, probeDuplexGather:
 		return g.setupDuplexKernel(s, p)
 	case probeLinears:
 		return g.setupLinears(s, p)

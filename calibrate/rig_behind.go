@@ -39,6 +39,7 @@ func (g *rig) setupBehind(s *cuda.Session, p Point) (*setup, error) {
 			return nil, err
 		}
 		between, verify = append(between, &cuda.CarryArgs{Dst: l.args.List, Src: lists, Bytes: int64(4 * len(l.list))}), both(verify, l.verify)
+		listed := int64(len(l.list))
 		switch p.Probe {
 		case probeBehindTable:
 			between = append(between, &l.table)
@@ -46,6 +47,18 @@ func (g *rig) setupBehind(s *cuda.Session, p Point) (*setup, error) {
 			between = append(between, &l.args, &l.gather)
 		case probeBehindMissing:
 			between = append(between, &l.table, &l.args, &l.gather)
+		case probeBehindGather:
+			gather, _, err := g.countedLoad(s, listed, 0)
+			if err != nil {
+				return nil, err
+			}
+			between = append(between, gather)
+		case probeBehindLoad:
+			gather, loaded, err := g.countedLoad(s, listed, p.At("blocks"))
+			if err != nil {
+				return nil, err
+			}
+			between, verify = append(between, gather), both(verify, loaded)
 		case probeBehindWrite:
 			write, right, err := g.kvWriteOp(s, m, p.At("requests"))
 			if err != nil {
@@ -60,3 +73,19 @@ func (g *rig) setupBehind(s *cuda.Session, p Point) (*setup, error) {
 	}
 	return t, nil
 }
+
+// countedLoad is a gather that could load a layer's lists and takes from the GPU how
+// many blocks of 16 KiB it does, with its check.
+func (g *rig) countedLoad(s *cuda.Session, listed, blocks int64) (*cuda.FlashH2DArgs, func(*cuda.Session) error, error) {
+	op, verify, err := g.loadOp(s, probeLoadFlash, max(1, blocks), queuedBlock, basePool*mib)
+	if err != nil {
+		return nil, nil, err
+	}
+	a := op.(*cuda.FlashH2DArgs)
+	a.Count = listed // of addresses the kernel reads no more than it is told
+	a.Counted, err = upload(g, s, []int64{blocks})
+	return a, verify, err
+}
+
+// queuedBlock is a block's bytes.
+const queuedBlock = 16 * kib

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"sparseserve/cuda"
+	"sparseserve/cuda/live"
 	"sparseserve/cuda/oracle"
 )
 
@@ -46,8 +47,16 @@ func (g *rig) setupDigest(s *cuda.Session, p Point) (*setup, error) {
 	}
 	a.Pool, a.Slot = rope.Pool, rope.Table
 	calls := []cuda.Operation{&cuda.EmptyArgs{}, rope, &cuda.EmptyArgs{}}
-	if p.Probe == probeDigest {
+	ringed := func(*cuda.Session) error { return nil }
+	switch p.Probe {
+	case probeDigest:
 		calls = []cuda.Operation{&cuda.EmptyArgs{}, rope, a, &cuda.EmptyArgs{}}
+	case probeRing:
+		var ring *cuda.GPUScatterArgs
+		if ring, ringed, err = g.ringOp(s, a.Pool, slots, 4*blockTokens*d); err != nil {
+			return nil, err
+		}
+		calls = []cuda.Operation{&cuda.EmptyArgs{}, rope, a, ring, &cuda.EmptyArgs{}}
 	}
 	return &setup{bench: cuda.Bench{Clock: cuda.EventClock, Calls: calls}, settle: g.settling(p), verify: func(s *cuda.Session) error {
 		if err := g.checkRope(s, rope, slots, turns, g.r.Int64N(n)); err != nil {
@@ -70,6 +79,41 @@ func (g *rig) setupDigest(s *cuda.Session, p Point) (*setup, error) {
 				return err
 			}
 		}
-		return nil
+		return ringed(s)
 	}}, nil
+}
+
+// ringOp readies the copy of blocks to a save buffer, one after another there, as
+// the live loop launches it, and its check.
+func (g *rig) ringOp(s *cuda.Session, pool cuda.Ptr, slots []int32, block int64) (*cuda.GPUScatterArgs, func(*cuda.Session) error, error) {
+	n := int64(len(slots))
+	buffer, err := g.poisoned(s, n*block)
+	if err != nil {
+		return nil, nil, err
+	}
+	from, to := make([]cuda.Ptr, n), row(buffer, n, block)
+	for i, slot := range slots {
+		from[i] = pool + cuda.Ptr(int64(slot)*block)
+	}
+	a, err := g.lists(s, probeSaveGPU, from, to)
+	if err != nil {
+		return nil, nil, err
+	}
+	a.BlockBytes, a.CTAs = block, int32(min(n, live.RingCTAs))
+	op := (*cuda.GPUScatterArgs)(&a)
+	return op, func(s *cuda.Session) error {
+		if err := g.runBlocks(s, op); err != nil {
+			return err
+		}
+		got, want := make([]byte, block), make([]byte, block)
+		for _, i := range g.looked(n) {
+			if err := cuda.Download(s, want, from[i]); err != nil {
+				return err
+			}
+			if err := compareAfter(cuda.Download(s, got, to[i]), got, want, fmt.Sprintf("block %d of the save buffer", i)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, nil
 }

@@ -266,14 +266,19 @@ func (g *rig) setupSave(s *cuda.Session, p Point) (*setup, error) {
 	return &setup{bench: cuda.Bench{Calls: []cuda.Operation{op}, Clock: cuda.WallClock}, verify: verify}, nil
 }
 
-// setupDuplexKernel readies FlashH2D with the GPU scatter kernel beside it.
+// setupDuplexKernel readies FlashH2D with the GPU scatter kernel beside it, or a
+// large copy.
 func (g *rig) setupDuplexKernel(s *cuda.Session, p Point) (*setup, error) {
 	const block = 16 * kib
 	load, loaded, err := g.loadOp(s, probeLoadFlash, p.At("bytes")/block, block, basePool*mib)
 	if err != nil {
 		return nil, err
 	}
-	save, saved, err := g.saveOp(s, probeSaveGPU, p.At("bytes")/block, block, basePool*mib, 0)
+	count, size := p.At("bytes")/block, int64(block)
+	if p.Probe == probeDuplexGather {
+		count, size = 1, p.At("bytes") // as one block
+	}
+	save, saved, err := g.saveOp(s, map[string]string{probeDuplexKernel: probeSaveGPU, probeDuplexGather: probeSaveMemcpy}[p.Probe], count, size, basePool*mib, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -225,7 +225,7 @@ func (d *Device) address(layer int, s *part, at, end int64) error {
 		d.saver.to(at+i, d.dram.block(c.req.pages[b], layer*heads+h))
 	}
 	s.at, s.end, s.reserved = at, end, true
-	s.args = cuda.BlocksArgs{Src: to, Dst: to + cuda.Ptr(8*s.n), Count: s.n, BlockBytes: d.geo.BlockBytes, CTAs: int32(min(s.n, ringCTAs))}
+	s.args = cuda.BlocksArgs{Src: to, Dst: to + cuda.Ptr(8*s.n), Count: s.n, BlockBytes: d.geo.BlockBytes, CTAs: int32(min(s.n, RingCTAs))}
 	return nil
 }
 
@@ -239,9 +239,6 @@ func (d *Device) save(layer int, s *part) error {
 		}
 		if waited {
 			d.counters.Saving += time.Since(start)
-			if err := d.clock.mark(phaseSaveStall); err != nil {
-				return err
-			}
 		}
 		if err := d.address(layer, s, at, end); err != nil {
 			return err
@@ -260,8 +257,8 @@ func (d *Device) save(layer int, s *part) error {
 	c := &d.plan.closed[s.closed]
 	c.req.note(c.from, c.to, job)
 	d.counters.Saved += s.n
-	return nil
+	return d.clock.mark(phaseSaveStall) // the copy, and the wait before it
 }
 
-// ringCTAs copy within HBM at its speed.
-const ringCTAs = 264
+// RingCTAs copy within HBM at its speed.
+const RingCTAs = 264
