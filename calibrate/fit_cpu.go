@@ -25,7 +25,9 @@ func fitCPU(s *Samples, p *hw.Profile, from source) []model {
 	bytes := func(at datum) float64 { return float64(4 * listed(at)) }
 	layer := func(at datum) float64 { return (at.seconds - p.HostStepSeconds(at.At("requests"))) / layers(at) }
 	most := slices.Max(hits.values("requests"))
-	fit, held := all.split(together, 4, func(at datum) bool { return at.At("requests") == 1 || at.At("requests") == most || at.At("missing") > 0 })
+	fit, held := all.split(together, 4, func(at datum) bool {
+		return at.At("requests") == 1 || at.At("requests") == most || at.At("missing") > 0
+	})
 	var rest data
 	for _, at := range fit {
 		at.seconds = layer(at)
