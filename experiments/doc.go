@@ -85,8 +85,9 @@
 // kept, compressed (validate_store.go), and Recompute (validate_report.go) makes
 // the table from the files alone. No parameter is fitted to these runs.
 //
-// A run is at saturation when its live queue keeps growing or its live mean
-// scheduling delay is beyond slo.delay_s; the goals are for the others.
+// A run is at saturation when its live queue keeps growing, its live mean
+// scheduling delay is beyond slo.delay_s, or more than half of its requests are
+// unfinished as the last one arrives; the goals are for the others.
 // validate-h200.toml is the validation on an H200, validate-tiny.toml one that
 // takes seconds on any machine.
 //

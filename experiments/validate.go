@@ -281,7 +281,11 @@ func (v *Validation) index(lives, simulated []string) error {
 		if err != nil {
 			return err
 		}
-		run.Saturated = saturated(&sum, &p.SLO)
+		requests, err := readServed(lives[i])
+		if err != nil {
+			return err
+		}
+		run.Saturated = saturated(&sum, requests, &p.SLO)
 		device, err := deviceOf(lives[i])
 		if err != nil {
 			return err

@@ -3,7 +3,6 @@ package experiments
 import (
 	"math"
 	"slices"
-	"strings"
 
 	"sparseserve/sim"
 )
@@ -89,14 +88,9 @@ type ValidatedRun struct {
 	Seed               uint64
 	Live, Simulated    sim.Summary
 	Comparisons        []Comparison
-	// Saturated says that requests arrived faster than the live run served them:
-	// its queue kept growing, or they waited longer than the service level allows.
+	// Saturated says that requests arrived faster than the live run served them
+	// (saturated).
 	Saturated bool
-}
-
-// saturated judges a live run.
-func saturated(s *sim.Summary, slo *SLO) bool {
-	return s.QueueDelay.Mean > slo.DelayS || slices.ContainsFunc(s.Warnings, func(w string) bool { return strings.HasPrefix(w, "unstable queue") })
 }
 
 // Of returns a figure of the run.

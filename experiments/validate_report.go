@@ -8,12 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"sparseserve/sim"
 )
@@ -97,6 +95,10 @@ func (v *validationRun) read(dir string) (r ValidatedRun, err error) {
 			return r, err
 		}
 	}
+	requests, err := readServed(filepath.Join(dir, filepath.FromSlash(v.Live)))
+	if err != nil {
+		return r, err
+	}
 	path := filepath.Join(dir, filepath.FromSlash(v.Steps))
 	text, err := readGzip(path)
 	if err != nil {
@@ -110,45 +112,8 @@ func (v *validationRun) read(dir string) (r ValidatedRun, err error) {
 		return r, fmt.Errorf("%s: %d steps, the live run has %d", path, len(steps), r.Live.Steps)
 	}
 	r.Comparisons = append(compareSummaries(v.Run, &r.Live, &r.Simulated), compareSteps(v.Run, steps)...)
-	r.Saturated = saturated(&r.Live, &SLO{DelayS: v.DelayS})
+	r.Saturated = saturated(&r.Live, requests, &SLO{DelayS: v.DelayS})
 	return r, nil
-}
-
-// followsFromRequests checks a summary's mean TTFT and requests against the
-// table of requests.
-func followsFromRequests(dir string, sum *sim.Summary) error {
-	path := filepath.Join(dir, requestsCSV+".gz")
-	text, err := readGzip(path)
-	if err != nil {
-		return err
-	}
-	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	if len(rows) == 0 || strings.Join(rows[0], ",") != requestsHeader {
-		return fmt.Errorf("%s: not a table of requests", path)
-	}
-	arrival, first := slices.Index(rows[0], "arrival_s"), slices.Index(rows[0], "first_token_s")
-	total, n := 0.0, 0
-	for i, row := range rows[1:] {
-		if row[first] == "" {
-			continue // rejected
-		}
-		from, err := strconv.ParseFloat(row[arrival], 64)
-		to, err2 := strconv.ParseFloat(row[first], 64)
-		if err := cmp.Or(err, err2); err != nil {
-			return fmt.Errorf("%s: line %d: %w", path, i+2, err)
-		}
-		total, n = total+to-from, n+1
-	}
-	if n != sum.Completed {
-		return fmt.Errorf("%s: %d requests finished, the summary has %d", path, n, sum.Completed)
-	}
-	if n > 0 && math.Abs(total/float64(n)-sum.TTFT.Mean) > 1e-6*(1+sum.TTFT.Mean) {
-		return fmt.Errorf("%s: mean TTFT of %.9g s, the summary has %.9g s", path, total/float64(n), sum.TTFT.Mean)
-	}
-	return nil
 }
 
 // write writes the table of all comparisons as JSON and CSV.

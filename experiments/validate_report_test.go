@@ -177,11 +177,15 @@ func TestGoalsAndOrder(t *testing.T) {
 	if none.Error == nil || *none.Error != 0 || some.Error != nil {
 		t.Errorf("of nothing: %v, %v", none.Error, some.Error)
 	}
-	if s := (sim.Summary{Warnings: []string{"unstable queue: x"}}); !saturated(&s, &SLO{DelayS: 2}) {
+	if s := (sim.Summary{Warnings: []string{"unstable queue: x"}}); !saturated(&s, nil, &SLO{DelayS: 2}) {
 		t.Error("an unstable queue is below saturation")
 	}
-	if s := (sim.Summary{QueueDelay: sim.Stats{Mean: 1}}); saturated(&s, &SLO{DelayS: 2}) || !saturated(&s, &SLO{DelayS: 0.5}) {
+	if s := (sim.Summary{QueueDelay: sim.Stats{Mean: 1}}); saturated(&s, nil, &SLO{DelayS: 2}) || !saturated(&s, nil, &SLO{DelayS: 0.5}) {
 		t.Error("the delay does not tell")
+	}
+	half := []servedRequest{{arrival: 0, last: 1}, {arrival: 0.5, last: 1.5}, {arrival: 2, last: 3}, {arrival: 1, last: 4}}
+	if s := (sim.Summary{}); saturated(&s, half, &SLO{DelayS: 2}) || !saturated(&s, half[1:], &SLO{DelayS: 2}) {
+		t.Error("requests that are not finished as the last one arrives do not tell")
 	}
 }
 
