@@ -44,6 +44,7 @@ func fitStreams(s *Samples, p *hw.Profile, from source) []model {
 			}),
 		fitScoring(s, p, from),
 	}
+	fitWaves(s, p, from)
 	if m, ok := fitDenseUneven(s, p, from); ok {
 		models = append(models, m)
 	}

@@ -57,6 +57,7 @@ type scale struct {
 	batches     []int64
 	contexts    []int64
 	budgets     []int64
+	waves       []int64 // batches whose CTAs come in no full waves
 	few         []int64 // requests of a batch of unequal work
 	means       []int64 // of unequal contexts, no whole pieces of a power of two
 	longest     []int64 // lists of PSA, tokens
@@ -92,6 +93,7 @@ func scaleOf(plan Plan) scale {
 		batches:     []int64{1, 2, 4, 8, 16, 32, 64},
 		contexts:    []int64{1024, 2048, 4096, 8192, 16384, 32768, 65536},
 		budgets:     []int64{512, 1024, 2048, 4096},
+		waves:       []int64{3, 5, 6, 7, 9, 10, 12, 14, 20, 24},
 		few:         []int64{1, 2, 3, 4, 6, 8, 12},
 		means:       []int64{2016, 6016, 12032},
 		longest:     []int64{2048, 4096, 6144},
@@ -127,6 +129,7 @@ func scaleOf(plan Plan) scale {
 	s.batches = []int64{1, 8, 32}
 	s.contexts = []int64{1024, 4096, 16384}
 	s.budgets = []int64{1024, 2048}
+	s.waves = nil
 	s.few = []int64{1, 2, 6}
 	s.means = []int64{6016}
 	s.longest = []int64{4096}

@@ -87,6 +87,13 @@ func attentionPoints(s scale, limits Limits) []Point {
 				all = append(all, point(probeSelect, shape, batch, context, selectBudget))
 			}
 		}
+		for _, batch := range s.waves {
+			for _, budget := range s.budgets {
+				if budget == 1024 && batch < 8 || budget == selectBudget {
+					all = append(all, point(probeSparse, shape, batch, budget))
+				}
+			}
+		}
 		for _, batch := range []int64{1, 8, 32} {
 			for _, budget := range s.budgets {
 				all = append(all, point(probePSALaunches, shape, batch, budget, microbatch))

@@ -11,7 +11,7 @@ import (
 // one KV head of one request attends to, or chooses from.
 //
 //	t = max(floor, launch + bytes/rate + decode + scoring), at least max(FLOPs/peak, bytes/HBM)
-//	decode  = g splits merge
+//	decode  = g splits merge + what waves.go adds
 //	scoring = [length > at_once] long + [lists > room] (crowd + (g-1) per_query) +
 //	          max(0, lists - room) (per_head + [length > at_once] per_long)
 //
@@ -28,6 +28,7 @@ type stream struct {
 	long, crowd, perQuery float64
 	perHead, perLong      float64
 	tail, piece, pages    float64
+	cut, join, wave, full float64
 	largest               float64 // bytes measured; 0 when not said
 	heads, group          float64 // KV heads; query heads of each
 	bytesEach             float64 // HBM bytes per item, all KV heads
@@ -36,7 +37,7 @@ type stream struct {
 
 // splitTokens is the least of a list that a CTA takes: four warps, each a
 // block of 32 tokens.
-const splitTokens = 128
+const splitTokens = cutWarps * cutTokens
 
 // newStream prices items (tokens or blocks) of the given bytes and FLOPs.
 func newStream(p *Profile, m *Model, s Stream, bytesEach, flopsEach float64) stream {
@@ -44,6 +45,7 @@ func newStream(p *Profile, m *Model, s Stream, bytesEach, flopsEach float64) str
 		peak: p.peak(), launch: s.Launch.SI(), floor: s.Floor.optional(), rate: s.Rate.SI(),
 		merge: s.Merge.optional(), ctas: s.CTAs.optional(),
 		tail: s.Tail.optional(), piece: s.Piece.optional(), pages: s.Pages.optional(),
+		cut: s.Cut.optional(), join: s.Join.optional(), wave: s.Wave.optional(), full: s.Full.optional(),
 		atOnce: s.AtOnce.optional(), room: s.Room.optional(),
 		long: s.Long.optional(), crowd: s.Crowd.optional(), perQuery: s.PerQuery.optional(),
 		perHead: s.PerHead.optional(), perLong: s.PerLong.optional(),
@@ -78,7 +80,13 @@ func (k *stream) seconds(n, requests float64) (t float64, outside bool) {
 	}
 	requests = math.Max(requests, 1)
 	lists, length, bytes := requests*k.heads, n/requests, n*k.bytesEach
-	t = k.launch + bytes/k.rate + k.group*ListSplits(k.ctas, lists, length)*k.merge
+	t = k.launch + bytes/k.rate
+	if k.cut+k.join+k.wave+k.full > 0 {
+		w := DecodeWavesOf(k.ctas, lists, length)
+		t += w.Seconds(k.cut, k.join, k.wave, k.full, cutTokens*k.bytesEach/k.heads/k.rate) + k.group*w.Splits*k.merge
+	} else {
+		t += k.group * ListSplits(k.ctas, lists, length) * k.merge
+	}
 	over, each := math.Max(0, lists-k.room), k.perHead
 	if length > k.atOnce {
 		t += k.long

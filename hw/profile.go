@@ -215,6 +215,11 @@ type Stream struct {
 	// Of decode.
 	Merge Figure `toml:"merge,omitempty" dim:"time,optional"` // for each split of a list and query head of it
 	CTAs  Figure `toml:"ctas,omitempty" dim:"count,optional"` // splits of all lists that run at once
+	// Of decode of selected blocks, whose CTAs come in waves (waves.go).
+	Cut  Figure `toml:"cut,omitempty" dim:"time,optional"`   // where lists are cut
+	Join Figure `toml:"join,omitempty" dim:"time,optional"`  // the same, where their CTAs also come in more waves than one
+	Wave Figure `toml:"wave,omitempty" dim:"time,optional"`  // for each wave but the first
+	Full Figure `toml:"full,omitempty" dim:"count,optional"` // CTAs that the last of some waves must have to be as fast as the others
 	// Of dense decode of a batch whose contexts are known.
 	Tail  Figure `toml:"tail,omitempty" dim:"time,optional"`  // for each block that the warp with most of them has more than the mean of all
 	Piece Figure `toml:"piece,omitempty" dim:"time,optional"` // where a CTA has the end of one list and the beginning of another

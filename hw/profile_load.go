@@ -105,7 +105,10 @@ func (p *Profile) checkTogether() (string, error) {
 		name string
 		Stream
 	}{{"dense_decode", p.DenseDecode}, {"sparse_decode", p.SparseDecode}, {"scoring", p.Scoring}} {
-		pairs = append(pairs, pair{s.name + ".merge", "ctas", s.Merge, s.CTAs}, pair{s.name + ".long", "at_once", s.Long, s.AtOnce})
+		pairs = append(pairs, pair{s.name + ".long", "at_once", s.Long, s.AtOnce})
+		if !s.Cut.Set() { // else CTAs say what waves there are
+			pairs = append(pairs, pair{s.name + ".merge", "ctas", s.Merge, s.CTAs})
+		}
 	}
 	for _, c := range pairs {
 		if c.a.Set() != c.b.Set() {
@@ -116,6 +119,10 @@ func (p *Profile) checkTogether() (string, error) {
 		{"dense_decode.tail", "dense_decode.ctas", p.DenseDecode.Tail, p.DenseDecode.CTAs},
 		{"dense_decode.piece", "dense_decode.ctas", p.DenseDecode.Piece, p.DenseDecode.CTAs},
 		{"dense_decode.pages", "dense_decode.ctas", p.DenseDecode.Pages, p.DenseDecode.CTAs},
+		{"sparse_decode.cut", "sparse_decode.ctas", p.SparseDecode.Cut, p.SparseDecode.CTAs},
+		{"sparse_decode.join", "sparse_decode.ctas", p.SparseDecode.Join, p.SparseDecode.CTAs},
+		{"sparse_decode.wave", "sparse_decode.ctas", p.SparseDecode.Wave, p.SparseDecode.CTAs},
+		{"sparse_decode.full", "sparse_decode.ctas", p.SparseDecode.Full, p.SparseDecode.CTAs},
 		{"psa_decode.alone", "psa_decode.rate", p.PSADecode.Alone, p.PSADecode.Rate},
 		{"psa_decode.few.alone", "psa_decode.few.room", p.PSADecode.Few.Alone, p.PSADecode.Few.Room},
 		{"psa_decode.few.full", "psa_decode.few.room", p.PSADecode.Few.Full, p.PSADecode.Few.Room},

@@ -1,0 +1,56 @@
+package hw
+
+import (
+	"math"
+	"testing"
+)
+
+// How the kernel cuts lists on an H200, 264 CTAs at once, by its own formula.
+func TestDecodeWaves(t *testing.T) {
+	for _, c := range []struct {
+		lists, tokens float64
+		want          DecodeWaves
+	}{
+		{32, 2048, DecodeWaves{8, 1, 256, 8}},
+		{96, 2048, DecodeWaves{5, 2, 216, 13}},    // 2 x 17 < 1 x 36 of two CTAs each, or 2 x 20 of four
+		{128, 2048, DecodeWaves{2, 1, 256, 32}},   // 36; 4 x 12 of eight
+		{192, 2048, DecodeWaves{4, 3, 240, 16}},   // 60 < 68 uncut
+		{224, 2048, DecodeWaves{1, 1, 224, 64}},   // 68 < 4 x 20
+		{448, 2048, DecodeWaves{1, 2, 184, 64}},   // 136
+		{2048, 4096, DecodeWaves{1, 8, 200, 128}}, // many waves anyhow
+		{8, 128, DecodeWaves{1, 1, 8, 4}},         // no CTA takes less than four blocks
+	} {
+		if got := DecodeWavesOf(264, c.lists, c.tokens); got != c.want {
+			t.Errorf("%g lists of %g tokens: %+v, want %+v", c.lists, c.tokens, got, c.want)
+		}
+	}
+	if got := DecodeWavesOf(0, 8, 2048); got.Splits != 1 || got.Waves != 1 {
+		t.Errorf("unknown CTAs: %+v", got)
+	}
+}
+
+// Waves and cuts cost what their figures say, on top of launch and bytes.
+func TestDecodeWavesCost(t *testing.T) {
+	lwm := mustModel(t, "lwm-7b")
+	p := plainH200(t)
+	d := &p.SparseDecode
+	seconds := func(requests int) float64 { return p.SparseDecodeSeconds(lwm, int64(requests*2048), requests) }
+	before := map[int]float64{}
+	for _, n := range []int{4, 3, 6, 7, 14} {
+		before[n] = seconds(n)
+	}
+	d.Merge, d.CTAs = ns(100), count(264, "CTAs")
+	d.Cut, d.Join, d.Wave, d.Full = us(3), us(4), us(1), count(200, "CTAs")
+	block := 16384 / 4000e9 * 1e6 // us
+	for n, want := range map[int]float64{
+		4:  3 + 2*0.1,
+		3:  3 + 4 + 1 + 5*0.1,
+		6:  3 + 4 + 2 + 4*0.1,
+		7:  0.1,
+		14: 1 + 0.1 + 16*64*block, // 184 CTAs in the last wave
+	} {
+		if got := (seconds(n) - before[n]) * 1e6; math.Abs(got-want) > 1e-6 {
+			t.Errorf("%d requests: %.3f us more, want %.3f", n, got, want)
+		}
+	}
+}
