@@ -118,8 +118,8 @@ func (d *Device) compute(layer int, w *sim.Work) error {
 	if err := d.addNorm(weights.mlpNorm); err != nil {
 		return err
 	}
-	for from := 0; from < a.tokens; from += mlpSlice {
-		n := min(mlpSlice, a.tokens-from)
+	for from, n := 0, 0; from < a.tokens; from += n {
+		n = nextSlice(a.tokens - from)
 		h := s.h.at + cuda.Ptr(from*md.Hidden*2)
 		if err := d.linear(h, weights.gateUp, s.gateUp.at, n, md.Hidden, 2*md.FFN); err != nil {
 			return err

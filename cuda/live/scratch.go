@@ -34,8 +34,20 @@ type buffer struct {
 	bytes int64
 }
 
-// mlpSlice is how many tokens pass the MLP at once: enough to fill the card, and the intermediate activations of a long prompt stay small.
-const mlpSlice = 4096
+// mlpSlice is how many tokens pass the MLP at once: enough to fill the card, and the intermediate activations of a long prompt stay small. A last slice
+// takes up to mlpMore with it, a prompt's decodes above all, for which weights would be read once more.
+const (
+	mlpSlice = 4096
+	mlpMore  = 512
+)
+
+// nextSlice is how many of the tokens that are left pass the MLP next.
+func nextSlice(left int) int {
+	if left > mlpSlice+mlpMore {
+		return mlpSlice
+	}
+	return left
+}
 
 // size makes room for a step.
 func (d *Device) size(s *sim.Step) error {
@@ -89,7 +101,7 @@ type need struct {
 
 // needs says how large the buffers of a step are.
 func (b *scratch) needs(md *weights.Config, tokens, decodes, sampled int) []need {
-	slice := min(tokens, mlpSlice)
+	slice := min(tokens, mlpSlice+mlpMore)
 	wide := int64(md.HeadsQ * md.HeadDim)
 	return []need{
 		{&b.x[0], int64(tokens) * int64(md.Hidden) * 2, "hidden state"},

@@ -87,7 +87,7 @@ func (d *Device) warmLinears() error {
 		if err := d.linear(b.attn.at, l.o, b.h.at, n, md.HeadsQ*md.HeadDim, md.Hidden); err != nil {
 			return err
 		}
-		if n <= mlpSlice {
+		if n <= mlpSlice+mlpMore {
 			if err := d.linear(b.h.at, l.gateUp, b.gateUp.at, n, md.Hidden, 2*md.FFN); err != nil {
 				return err
 			}
