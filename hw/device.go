@@ -375,7 +375,14 @@ func (d *Device) load(n, blockBytes int64) {
 func (d *Device) upToSaves(w *sim.Work, linears des.Time) {
 	first := des.Time(d.costs.qkv * float64(linears))
 	d.compute(first, &d.phases.Linears)
-	d.enqueue(w.Digests, len(w.Prefill) > 0)
+	prefill := len(w.Prefill) > 0
+	if prefill {
+		d.clock.ran(d.now)
+	}
+	d.enqueue(w.Digests, prefill)
+	if prefill {
+		d.clock.share(d.now, 1) // the card rests while it waits for room
+	}
 	d.compute(linears-first, &d.phases.Linears)
 }
 
