@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -193,11 +192,8 @@ func (s *Server) place(l *layerLists, layer, units, stride int) {
 	clear(l.all)
 }
 
-// What writing one list takes, and the slot of one load, about.
-const (
-	listTime     = 300 * time.Nanosecond
-	listLoadTime = 50 * time.Nanosecond
-)
+// listTime is what writing one list takes, about.
+const listTime = 300 * time.Nanosecond
 
 // listing is one list as it is written.
 type listing struct {
@@ -252,6 +248,7 @@ func (u *listing) choose(sinks int, candidates []uint16) {
 func (s *Server) listUnit(i, g int, sel *kv.Selection) {
 	l, r, heads := s.detail.lists[s.detail.layer], s.step.decodes[i], s.Geometry.KVHeads
 	unit, blocks := i*heads+g%heads, s.Geometry.Blocks(r.Context())
+	sel.At = unit * l.Stride
 	if sel.All && l.all[unit] && int(l.Count[unit]) == blocks {
 		return
 	}
@@ -312,50 +309,18 @@ func (s *Server) list(layer int, dense bool) {
 	s.closeLists()
 }
 
-// closeLists adds the slots of the blocks that the layer loads and of those that
-// begin with this step's token, and hands the lists to the device.
+// closeLists adds the slots of blocks that begin with this step's token, and
+// hands the lists to the device.
 func (s *Server) closeLists() {
 	l := s.detail.lists[s.detail.layer]
-	if l.Slot != nil {
-		s.listLoads(l)
+	if l.Slot != nil && len(s.cache.Refs()) > 0 {
+		l.changed.Store(true)
 	}
 	if l.Open != nil {
 		s.listOpen(l)
 	}
 	l.Kept = !l.changed.Load()
 	s.step.work.Lists = &l.Lists
-}
-
-// listLoads writes the slots of what the last Fill loads.
-func (s *Server) listLoads(l *layerLists) {
-	const share = 128 // loads that are worth a core of their own
-	refs, heads := s.cache.Refs(), s.Geometry.KVHeads
-	kv.SideBySide((len(refs)+share-1)/share, share*listLoadTime, func(i int) {
-		unit, next := -1, 0
-		for _, ref := range refs[i*share : min((i+1)*share, len(refs))] {
-			row := s.detail.decodeOf[ref.Seq]
-			if row < 0 {
-				continue // of a prefill
-			}
-			u := int(row)*heads + int(ref.Group)%heads
-			if u != unit {
-				unit, next = u, 0
-			}
-			at := unit * l.Stride
-			blocks := l.Block[at:][:l.Count[unit]]
-			// A list's blocks are mostly looked up in its order.
-			j := slices.Index(blocks[next:], ref.Block)
-			if j += next; j < next {
-				if j = slices.Index(blocks, ref.Block); j < 0 {
-					continue // it is loaded ahead
-				}
-			}
-			l.Slot[at+j], next = int32(ref.Slot), j+1
-		}
-	})
-	if len(refs) > 0 {
-		l.changed.Store(true)
-	}
 }
 
 // listOpen writes the slots of open blocks that are not those of the step before.

@@ -314,7 +314,7 @@ func (s *Server) accessSampled(li int) (int64, error) {
 	}
 	if s.Detail && len(st.decodes) > 0 { // a real GPU waits, for the lists too
 		s.openLists(layer, dense)
-		s.cache.AccessLayer(li, st.seqs, func(i, g int, sel *kv.Selection) {
+		s.cache.AccessLayer(li, st.seqs, s.detail.lists[layer].Slot, func(i, g int, sel *kv.Selection) {
 			s.selection(st.decodes[i], g, dense, sel)
 			s.listUnit(i, g, sel)
 		})

@@ -16,6 +16,7 @@ type Selection struct {
 	Added   []uint16 // positions in Next of candidates that were not in it
 	Dropped []uint16 // candidates that were and no longer are
 	All     bool     // every block is selected
+	At      int      // where the list of its blocks begins (AccessLayer)
 }
 
 // BeginStep starts a step that decodes the given requests. Requests decoded in
@@ -48,27 +49,50 @@ func (c *Cache) Access(s *Seq, g int, sel *Selection) {
 	if c.trace != nil {
 		c.trace.access(s, g, sel)
 	}
-	c.create(s, g)
-	c.access(&c.own, s, g, sel)
-	c.merge(&c.own, c.poolOf[g])
+	sh := &c.own
+	sh.recent = s.recent
+	c.create(sh, s, g)
+	c.access(sh, s, g, sel)
+	c.merge(sh, s, c.poolOf[g])
 }
 
-// share is what accesses leave in the cache beside their request: requests that
-// are accessed side by side each fill one, and these are merged in order.
+// share is what accesses leave in the cache and their request: those that are
+// made side by side each fill one, and these are merged in order.
 type share struct {
+	writing  []ref
 	missing  []ref
-	wanted   []int32 // with detail: the round of each of missing
+	wanted   []want  // with detail: of each of missing
 	idle     int     // change of the pool's idle blocks
+	active   int     // changes of the request's counts
+	held     int     //
+	recent   []int32 // [window], the request's own where accesses are made one by one
 	selected int64
 	rounds   []int64  // of missing, by microbatch beyond sinks and window
 	ahead    int64    // of missing, those that are not attended to
-	want     []uint64 // scratch
+	chosen   []uint64 // scratch: blocks of a selection
+	was      []mark   // scratch: of the blocks that come
 }
 
-func (c *Cache) merge(sh *share, pool int) {
+// want is what is known of a missing block beside its name.
+type want struct {
+	round int32 // of progressive attention
+	at    int32 // its place in the layer's lists; -1: it is in none
+}
+
+func (c *Cache) merge(sh *share, s *Seq, pool int) {
+	c.writing = append(c.writing, sh.writing...)
 	c.missing = append(c.missing, sh.missing...)
 	c.wanted = append(c.wanted, sh.wanted...)
+	sh.writing, sh.missing, sh.wanted = sh.writing[:0], sh.missing[:0], sh.wanted[:0]
+	c.count(sh, s, pool)
+}
+
+// count is merge but for the blocks.
+func (c *Cache) count(sh *share, s *Seq, pool int) {
 	c.pools[pool].idle += sh.idle
+	s.active += sh.active
+	s.held += sh.held
+	c.held += sh.held
 	c.stats.Selected += sh.selected
 	c.stats.Ahead += sh.ahead
 	for len(c.rounds) < len(sh.rounds) {
@@ -78,39 +102,87 @@ func (c *Cache) merge(sh *share, pool int) {
 		c.rounds[i] += n
 	}
 	sh.rounds, sh.ahead = sh.rounds[:0], 0
-	sh.missing, sh.wanted, sh.idle, sh.selected = sh.missing[:0], sh.wanted[:0], 0, 0
+	sh.idle, sh.active, sh.held, sh.selected = 0, 0, 0, 0
 }
 
 // accessTime is what the access of one group takes, with what its selection is
 // made of and listed to, about.
-const accessTime = 700 * time.Nanosecond
+const accessTime = 500 * time.Nanosecond
+
+// accessShare is how many groups of a request are worth a core of their own.
+// Tests make it small.
+var accessShare = 8
 
 // AccessLayer applies the selections of all groups of a sampled layer for
 // several different requests: selection writes that of the i-th one in group g,
 // and is called from several goroutines at once. The outcome is that of Access
-// for one after the other.
-func (c *Cache) AccessLayer(li int, seqs []*Seq, selection func(i, g int, sel *Selection)) {
+// for one after the other. Where slots is not nil it is what lists their
+// blocks' slots in: that of the j-th block of a selection (sinks, window, then
+// candidates) at its At + j. Fill writes there the slots of what it loads; the
+// others are for selection to write.
+func (c *Cache) AccessLayer(li int, seqs []*Seq, slots []int32, selection func(i, g int, sel *Selection)) {
 	l := &c.layers[li]
-	for len(c.shares) < len(seqs) {
-		c.shares = append(c.shares, share{})
+	parts := (l.to - l.from + accessShare - 1) / accessShare // of a request
+	n := len(seqs) * parts
+	for len(c.shares) < n {
+		c.shares = append(c.shares, share{recent: make([]int32, c.window)})
 	}
-	for _, s := range seqs {
-		for g := l.from; g < l.to; g++ {
-			c.create(s, g)
-		}
-	}
-	SideBySide(len(seqs), time.Duration(l.to-l.from)*accessTime, func(i int) {
+	c.listed = slots
+	SideBySide(n, time.Duration(l.to-l.from)*accessTime/time.Duration(parts), func(i int) {
 		var sel Selection
 		sh := c.shares[i] // apart from its neighbours in the caches of the cores
-		for g := l.from; g < l.to; g++ {
-			selection(i, g, &sel)
-			c.access(&sh, seqs[i], g, &sel)
+		s, part := seqs[i/parts], i%parts
+		for g := l.from + part*accessShare; g < min(l.to, l.from+(part+1)*accessShare); g++ {
+			selection(i/parts, g, &sel)
+			c.create(&sh, s, g)
+			c.access(&sh, s, g, &sel)
 		}
 		c.shares[i] = sh
 	})
-	for i := range seqs {
-		c.merge(&c.shares[i], l.pool)
+	c.unmerged = c.unmerged[:0]
+	total := len(c.missing)
+	for i := range n {
+		sh, s := &c.shares[i], seqs[i/parts]
+		c.writing = append(c.writing, sh.writing...)
+		sh.writing = sh.writing[:0]
+		for j, n := range sh.recent {
+			s.recent[j] += n
+			sh.recent[j] = 0
+		}
+		c.count(sh, s, l.pool)
+		c.unmerged = append(c.unmerged, total)
+		total += len(sh.missing)
 	}
+	c.missing = slices.Grow(c.missing, total-len(c.missing))[:total]
+	if c.detail {
+		c.wanted = slices.Grow(c.wanted, total-len(c.wanted))[:total]
+	}
+}
+
+// fetch copies what is missing, from the first to before the last of the layer,
+// from the shares that accesses side by side have left it in. Different parts of
+// it may be fetched at the same time.
+func (c *Cache) fetch(first, last int) {
+	i, _ := slices.BinarySearch(c.unmerged, first+1)
+	for i = max(0, i-1); i < len(c.unmerged) && c.unmerged[i] < last; i++ {
+		sh, at := &c.shares[i], c.unmerged[i]
+		from, to := max(0, first-at), min(len(sh.missing), last-at)
+		if from < to {
+			copy(c.missing[at+from:], sh.missing[from:to])
+			if c.detail {
+				copy(c.wanted[at+from:], sh.wanted[from:to])
+			}
+		}
+	}
+}
+
+// fetched ends what AccessLayer began: all that is missing is where it belongs.
+func (c *Cache) fetched() {
+	for i := range c.unmerged {
+		sh := &c.shares[i]
+		sh.missing, sh.wanted = sh.missing[:0], sh.wanted[:0]
+	}
+	c.unmerged = c.unmerged[:0]
 }
 
 func (c *Cache) access(sh *share, s *Seq, g int, sel *Selection) {
@@ -128,16 +200,37 @@ func (c *Cache) access(sh *share, s *Seq, g int, sel *Selection) {
 	switch {
 	case follows && gs.all && sel.All:
 	case follows && !gs.all && !sel.All && sel.Follows:
-		for _, b := range sel.Dropped {
-			c.drop(sh, s, g, row, sel.Sinks+int(b))
-		}
-		for _, i := range sel.Added {
-			c.touchAt(sh, s, g, row, sel, int(i))
-		}
+		c.follow(sh, s, g, row, sel)
 	default:
 		c.rebuild(sh, s, g, row, sel)
 	}
 	gs.last, gs.seen, gs.all, gs.parked = s.step, int32(s.blocks), sel.All, false
+}
+
+// follow applies a selection of which it is known how it differs from the last.
+// Marks lie anywhere in memory: they are read in a loop that waits for none, so
+// that many are under way together.
+func (c *Cache) follow(sh *share, s *Seq, g int, row []mark, sel *Selection) {
+	row = row[sel.Sinks:]
+	last, idle := s.groups[g].last, 0
+	for _, b := range sel.Dropped {
+		m := row[b]&(held|resident) | mark(last)
+		row[b] = m
+		idle += int(m >> 29 & ^(m >> 30) & 1) // 1 if m.idle()
+	}
+	sh.idle += idle
+	sh.active -= len(sel.Dropped)
+	if last+uint32(c.window) > s.step {
+		sh.recent[last%uint32(c.window)] += int32(len(sel.Dropped))
+	}
+	was := slices.Grow(sh.was[:0], len(sel.Added))[:len(sel.Added)]
+	for j, i := range sel.Added {
+		was[j] = row[sel.Next[i]]
+	}
+	sh.was = was
+	for j, i := range sel.Added {
+		c.come(sh, s, g, row, sel, int(i), was[j])
+	}
 }
 
 // rebuild applies a selection without knowing how it differs from the last.
@@ -148,18 +241,19 @@ func (c *Cache) rebuild(sh *share, s *Seq, g int, row []mark, sel *Selection) {
 	}
 	if sel.All {
 		for b := range s.blocks {
-			c.touch(sh, s, g, row, b)
+			c.touch(sh, s, g, &row[b], b, sel.At+b)
 		}
 		return
 	}
 	for b := range sel.Sinks {
-		c.touch(sh, s, g, row, b)
+		c.touch(sh, s, g, &row[b], b, sel.At+b)
 	}
 	for b := sel.Tail; b < s.blocks; b++ {
-		c.touch(sh, s, g, row, b)
+		c.touch(sh, s, g, &row[b], b, sel.At+sel.Sinks+b-sel.Tail)
 	}
-	for i := range sel.Next {
-		c.touchAt(sh, s, g, row, sel, i)
+	row = row[sel.Sinks:]
+	for i, b := range sel.Next {
+		c.come(sh, s, g, row, sel, i, row[b])
 	}
 }
 
@@ -169,10 +263,10 @@ func (c *Cache) dropUnwanted(sh *share, s *Seq, g int, row []mark, sel *Selectio
 		return
 	}
 	words := (s.blocks + 63) / 64
-	if cap(sh.want) < words {
-		sh.want = make([]uint64, 2*words)
+	if cap(sh.chosen) < words {
+		sh.chosen = make([]uint64, 2*words)
 	}
-	want := sh.want[:words]
+	want := sh.chosen[:words]
 	clear(want)
 	for _, i := range sel.Next {
 		b := sel.Sinks + int(i)
@@ -185,45 +279,55 @@ func (c *Cache) dropUnwanted(sh *share, s *Seq, g int, row []mark, sel *Selectio
 	}
 }
 
-// touchAt makes the i-th candidate of a selection active and notes in which
-// microbatch it is loaded if it must be.
-func (c *Cache) touchAt(sh *share, s *Seq, g int, row []mark, sel *Selection, i int) {
-	if !c.touch(sh, s, g, row, sel.Sinks+int(sel.Next[i])) || c.microbatch == 0 {
+// come makes the i-th candidate of a selection active and notes in which
+// microbatch it is loaded if it must be. The row begins with the candidates; the
+// candidate's mark was read before.
+func (c *Cache) come(sh *share, s *Seq, g int, row []mark, sel *Selection, i int, was mark) {
+	if was&active != 0 {
 		return
 	}
-	r := (sel.Sinks + s.blocks - sel.Tail + i) / c.microbatch
+	b, kept := int(sel.Next[i]), sel.Sinks+s.blocks-sel.Tail
+	at := sel.At + kept + i
+	if i >= sel.Used {
+		at = -1
+	}
+	if !c.touch(sh, s, g, &row[b], sel.Sinks+b, at) || c.microbatch == 0 {
+		return
+	}
+	r := (kept + i) / c.microbatch
 	for len(sh.rounds) <= r {
 		sh.rounds = append(sh.rounds, 0)
 	}
 	sh.rounds[r]++
 	if c.detail {
-		sh.wanted[len(sh.wanted)-1] = int32(r)
+		sh.wanted[len(sh.wanted)-1].round = int32(r)
 	}
 	if i >= sel.Used {
 		sh.ahead++
 	}
 }
 
-// touch makes a block active and says whether it must be loaded.
-func (c *Cache) touch(sh *share, s *Seq, g int, row []mark, b int) bool {
-	m := row[b]
+// touch makes a block active and says whether it must be loaded. At is its place
+// in the layer's lists.
+func (c *Cache) touch(sh *share, s *Seq, g int, p *mark, b, at int) bool {
+	m := *p
 	if m&active != 0 {
 		return false
 	}
 	if was := m.when(); was >= s.born && was+uint32(c.window) > s.step {
-		s.recent[int(was)%c.window]--
+		sh.recent[was%uint32(c.window)]--
 	}
 	if m.idle() {
 		sh.idle--
 	}
-	row[b] = m&(held|resident) | active
-	s.active++
+	*p = m&(held|resident) | active
+	sh.active++
 	if m&(held|resident) != 0 {
 		return false
 	}
 	sh.missing = append(sh.missing, ref{s.id, s.step, uint16(g), uint16(b)})
 	if c.detail {
-		sh.wanted = append(sh.wanted, 0)
+		sh.wanted = append(sh.wanted, want{at: int32(at)})
 	}
 	return true
 }
@@ -237,9 +341,9 @@ func (c *Cache) drop(sh *share, s *Seq, g int, row []mark, b int) {
 	if m.idle() {
 		sh.idle++
 	}
-	s.active--
+	sh.active--
 	if last+uint32(c.window) > s.step {
-		s.recent[int(last)%c.window]++
+		sh.recent[last%uint32(c.window)]++
 	}
 }
 
@@ -251,11 +355,12 @@ func (c *Cache) park(s *Seq, g int) {
 		return
 	}
 	gs.parked = true
+	c.own.recent = s.recent
 	row := s.row(g)
 	for b := range row[:s.blocks] {
 		if row[b]&active != 0 {
 			c.drop(&c.own, s, g, row, b)
 		}
 	}
-	c.merge(&c.own, c.poolOf[g])
+	c.merge(&c.own, s, c.poolOf[g])
 }

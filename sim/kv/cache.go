@@ -104,8 +104,11 @@ type Cache struct {
 	trace   *Trace
 	detail  bool
 	refs    []BlockRef // that the last Fill queued to be loaded
-	wanted  []int32    // with detail: the round of each of missing
+	wanted  []want     // with detail: of each of missing
 	waiting []int32    // scratch of exchange: which blocks have no slot yet
+	listed  []int32    // slots in the order of the layer's lists; nil: nobody asks
+
+	unmerged []int // where in missing those of each share begin, until they are fetched
 
 	tables       bool       // notes what follows
 	seated, gone []BlockRef // got slots for what is written, and lost theirs, since the last ForgetChanges

@@ -29,14 +29,12 @@ func (c *Cache) ForgetChanges() {
 }
 
 func (c *Cache) noteGone(r ref) {
-	s := c.seqs[r.seq]
-	c.gone = append(c.gone, BlockRef{Seq: r.seq, Group: c.Sample.Groups[r.group], Block: int32(r.block), Slot: s.slots[int(r.group)*s.cap+int(r.block)]})
+	c.gone = append(c.gone, BlockRef{Seq: r.seq, Group: c.Sample.Groups[r.group], Block: int32(r.block), Slot: c.slotOf(r)})
 }
 
 func (c *Cache) noteSeated() {
 	for _, r := range c.writing {
-		s := c.seqs[r.seq]
-		c.seated = append(c.seated, BlockRef{Seq: r.seq, Group: c.Sample.Groups[r.group], Block: int32(r.block), Slot: s.slots[int(r.group)*s.cap+int(r.block)]})
+		c.seated = append(c.seated, BlockRef{Seq: r.seq, Group: c.Sample.Groups[r.group], Block: int32(r.block), Slot: c.slotOf(r)})
 	}
 }
 

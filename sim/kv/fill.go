@@ -21,15 +21,18 @@ func (c *Cache) Fill(li int) (loads int64, err error) {
 	loads = int64(len(c.missing))
 	c.filled = append(c.filled[:0], c.rounds...)
 	c.rounds = c.rounds[:0]
-	for i := range c.missing {
-		c.loads[c.missing[i].group]++
-	}
 	if c.detail {
 		c.refs = slices.Grow(c.refs[:0], len(c.missing))[:len(c.missing)]
 	}
 	if err = c.place(li, c.writing, nil); err == nil {
 		err = c.place(li, c.missing, c.refs)
 	}
+	if c.Sample.Rate < 1 {
+		for i := range c.missing {
+			c.loads[c.missing[i].group]++
+		}
+	}
+	c.listed = nil
 	if c.tables {
 		c.noteSeated()
 	}
@@ -81,6 +84,7 @@ func (c *Cache) place(li int, refs []ref, names []BlockRef) error {
 	p := &c.pools[c.layers[li].pool]
 	l, many := p.order.(*lru)
 	many = many && c.detail
+	fetched := len(c.unmerged) == 0 || names == nil
 	for i := range refs {
 		if many && !p.room() && len(refs)-i > exchangeShare {
 			for _, j := range c.exchange(li, l, refs, names, i) {
@@ -89,6 +93,11 @@ func (c *Cache) place(li int, refs []ref, names []BlockRef) error {
 				}
 			}
 			return nil
+		}
+		if !fetched {
+			fetched = true
+			c.fetch(0, len(refs))
+			c.fetched()
 		}
 		if err := c.placeOne(li, refs, names, i); err != nil {
 			return err
@@ -123,9 +132,19 @@ func (c *Cache) seat(refs []ref, names []BlockRef, i int, slot uint32) (idle boo
 	s.slots[at] = slot
 	s.marks[at] |= resident
 	if len(names) > 0 {
-		names[i] = BlockRef{r.seq, c.Sample.Groups[r.group], int32(r.block), slot, c.wanted[i]}
+		w := &c.wanted[i]
+		names[i] = BlockRef{r.seq, c.Sample.Groups[r.group], int32(r.block), slot, w.round}
+		if c.listed != nil && w.at >= 0 {
+			c.listed[w.at] = int32(slot)
+		}
 	}
 	return s.marks[at].idle()
+}
+
+// slotOf returns the slot that a block has, or had last.
+func (c *Cache) slotOf(r ref) uint32 {
+	s := c.seqs[r.seq]
+	return s.slots[int(r.group)*s.cap+int(r.block)]
 }
 
 // vacate takes a block out of its slot.
@@ -141,7 +160,7 @@ func (c *Cache) vacate(r ref) (slot uint32) {
 var exchangeShare = 64
 
 // exchangeTime is what an exchange takes, about.
-const exchangeTime = 100 * time.Nanosecond
+const exchangeTime = 60 * time.Nanosecond
 
 // exchange gives blocks, from the i-th on, the slots of victims, on all cores:
 // marks and slots lie anywhere in memory, and waiting for them is what placing
@@ -150,32 +169,42 @@ const exchangeTime = 100 * time.Nanosecond
 // are those of one block after the other.
 func (c *Cache) exchange(li int, l *lru, refs []ref, names []BlockRef, first int) (left []int32) {
 	p := &c.pools[c.layers[li].pool]
-	waiting := c.waiting[:0]
-	for i := first; i < len(refs); i++ {
-		waiting = append(waiting, int32(i))
-	}
+	waiting := slices.Grow(c.waiting[:0], len(refs)-first)[:len(refs)-first]
+	fresh := true         // nobody has written which blocks wait
+	fetch := names != nil // they are still where accesses have left them
 	for len(waiting) > 0 && (l.next < len(l.victims) || l.scan(c, -1)) {
 		from := l.victims[l.next:min(l.next+len(waiting), len(l.victims))]
 		l.next += len(from)
+		n := len(from)
+		if fresh {
+			n = len(waiting)
+		}
 		var idle, gone atomic.Int64
-		SideBySide((len(from)+exchangeShare-1)/exchangeShare, time.Duration(exchangeShare)*exchangeTime, func(share int) {
-			var newIdle, given int64
-			for j := share * exchangeShare; j < min((share+1)*exchangeShare, len(from)); j++ {
-				if !l.evictable(c, from[j]) {
-					continue
+		SideBySide((n+exchangeShare-1)/exchangeShare, time.Duration(exchangeShare)*exchangeTime, func(share int) {
+			j, end := share*exchangeShare, min((share+1)*exchangeShare, n)
+			if fresh {
+				if fetch {
+					c.fetch(first+j, first+end)
 				}
-				if c.seat(refs, names, int(waiting[j]), c.vacate(from[j])) {
-					newIdle++
+				for k := j; k < end; k++ {
+					waiting[k] = int32(first + k)
 				}
-				given++
-				waiting[j] = -1
 			}
-			idle.Add(newIdle)
+			newIdle, given := c.exchangeSome(l, refs, names, from[min(j, len(from)):min(end, len(from))], waiting[j:end])
+			if newIdle > 0 {
+				idle.Add(newIdle)
+			}
 			gone.Add(given)
 		})
-		for j := range from {
-			if c.tables && waiting[j] < 0 {
-				c.noteGone(from[j])
+		if fresh && fetch {
+			c.fetched()
+		}
+		fresh = false
+		if c.tables {
+			for j, r := range from {
+				if k := waiting[j]; k < 0 {
+					c.gone = append(c.gone, BlockRef{Seq: r.seq, Group: c.Sample.Groups[r.group], Block: int32(r.block), Slot: c.slotOf(refs[^k])})
+				}
 			}
 		}
 		p.idle += int(idle.Load() - gone.Load())
@@ -185,8 +214,49 @@ func (c *Cache) exchange(li int, l *lru, refs []ref, names []BlockRef, first int
 		c.stats.Evicted += gone.Load()
 		waiting = slices.DeleteFunc(waiting, func(i int32) bool { return i < 0 })
 	}
+	if fresh {
+		if fetch {
+			c.fetch(first, len(refs))
+			c.fetched()
+		}
+		for k := range waiting {
+			waiting[k] = int32(first + k)
+		}
+	}
 	c.waiting = waiting
 	return waiting
+}
+
+// exchangeSome gives each waiting block the slot of its victim, if that can go,
+// and then complements its entry. What it needs of memory it reads in loops that
+// wait for none, so that many reads are under way together.
+func (c *Cache) exchangeSome(l *lru, refs []ref, names []BlockRef, from []ref, waiting []int32) (idle, given int64) {
+	var was [16]mark
+	var slots [16]uint32
+	for len(from) > 0 {
+		n := min(len(from), len(was))
+		for j, r := range from[:n] {
+			s := c.seqs[r.seq]
+			was[j] = active // not to go
+			if at := int(r.group)*s.cap + int(r.block); s.live && int(r.block) < s.blocks {
+				was[j], slots[j] = s.marks[at], s.slots[at]
+			}
+		}
+		for j, r := range from[:n] {
+			if m := was[j]; !m.idle() || m.when() != r.stamp {
+				continue
+			}
+			s := c.seqs[r.seq]
+			s.marks[int(r.group)*s.cap+int(r.block)] = was[j] &^ resident
+			if c.seat(refs, names, int(waiting[j]), slots[j]) {
+				idle++
+			}
+			given++
+			waiting[j] = ^waiting[j]
+		}
+		from, waiting = from[n:], waiting[n:]
+	}
+	return idle, given
 }
 
 // evict frees one slot of a pool while sampled layer li is being accessed

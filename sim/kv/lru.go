@@ -28,13 +28,20 @@ type lru struct {
 	all      []*agePart
 }
 
-// agePart is the share of a scan over some of the layers: idle blocks by
-// whether a decode step of their request has selected them (0 no, 1 yes) and by
-// age in steps; then where the next of each goes among the victims.
+// agePart is the share of a scan over some of the layers: the idle blocks, and
+// how many there are by whether a decode step of their request has selected them
+// (0 no, 1 yes) and by age in steps; then where the next of each goes among the
+// victims.
 type agePart struct {
 	from, to int // sampled layers
 	oldest   int
+	idle     []idleBlock
 	count    [2][maxAge + 1]int32
+}
+
+type idleBlock struct {
+	ref
+	selected, age uint16
 }
 
 // maxAge is the age, in steps, from which on blocks count as equally old. A
@@ -102,7 +109,7 @@ func (l *lru) scan(c *Cache, layer int) bool {
 func (l *lru) divide(c *Cache, from, to int) {
 	n := 1
 	if c.detail {
-		n = min(to-from, runtime.GOMAXPROCS(0))
+		n = min(to-from, 2*runtime.GOMAXPROCS(0)) // the layers differ
 	}
 	for len(l.all) < n {
 		l.all = append(l.all, new(agePart))
@@ -122,14 +129,15 @@ func (l *lru) parallel(c *Cache, f func(*lru, *Cache, *agePart)) {
 	SideBySide(len(l.parts), each, func(i int) { f(l, c, l.parts[i]) })
 }
 
-// countAges counts a part's idle blocks.
+// countAges finds and counts a part's idle blocks.
 func (l *lru) countAges(c *Cache, p *agePart) {
-	p.oldest = -1
+	p.oldest, p.idle = -1, p.idle[:0]
 	l.each(c, p, func(s *Seq, g int) {
-		for _, m := range s.row(g)[:s.blocks] {
+		for b, m := range s.row(g)[:s.blocks] {
 			if m.idle() {
-				age := s.age(c.step, m)
-				p.count[s.selected(m)][age]++
+				age, selected := s.age(c.step, m), s.selected(m)
+				p.idle = append(p.idle, idleBlock{ref{s.id, m.when(), uint16(g), uint16(b)}, uint16(selected), uint16(age)})
+				p.count[selected][age]++
 				p.oldest = max(p.oldest, age)
 			}
 		}
@@ -162,19 +170,14 @@ func (l *lru) arrange(c *Cache, oldest int) (youngest int) {
 }
 
 // collect writes a part's idle blocks that are old enough to their places.
-func (l *lru) collect(c *Cache, p *agePart) {
-	l.each(c, p, func(s *Seq, g int) {
-		for b, m := range s.row(g)[:s.blocks] {
-			if !m.idle() {
-				continue
-			}
-			if age := s.age(c.step, m); age >= l.youngest {
-				at := &p.count[s.selected(m)][age]
-				l.victims[*at] = ref{s.id, m.when(), uint16(g), uint16(b)}
-				*at++
-			}
+func (l *lru) collect(_ *Cache, p *agePart) {
+	for i := range p.idle {
+		if r := &p.idle[i]; int(r.age) >= l.youngest {
+			at := &p.count[r.selected][r.age]
+			l.victims[*at] = r.ref
+			*at++
 		}
-	})
+	}
 }
 
 // selected says whether a decode step of this owner has selected a block: 0 or 1.

@@ -2,7 +2,6 @@ package kv
 
 import (
 	"runtime"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -10,14 +9,15 @@ import (
 // SideBySide calls f for 0 to n-1, on several cores where that pays, and returns
 // when all are done. Each is about how long one call of f takes.
 //
-// A layer of a live run makes a few calls of some microseconds' work per core,
-// one right after the other, and another few when the GPU has computed the next
-// layer. To wake a sleeping thread takes as long as such a call: tens of
-// microseconds in a virtual machine. To keep one awake takes its core from the
-// threads that save and from the driver. So a quarter of the cores stays awake
-// from layer to layer and helps with every call; the others sleep between calls
-// and are woken for those that give each of them enough to do. One call at a
-// time has the helpers; what else is called meanwhile does its work alone.
+// A layer of a live run makes a call or two of some microseconds' work per core,
+// one right after the other, and more when the GPU has computed the next layer.
+// To wake a sleeping thread takes as long as such a call: tens of microseconds in
+// a virtual machine. To keep one awake takes its core from the threads that save
+// and from the driver. So as many helpers stay awake from layer to layer as its
+// calls give enough to do, a quarter of the cores at least and three quarters at
+// most; the others sleep, and are woken when one call gives each of them much to
+// do, or many calls together. One call at a time has the helpers; what else is
+// called meanwhile does its work alone.
 func SideBySide(n int, each time.Duration, f func(i int)) {
 	work := time.Duration(n) * each
 	if n < 2 || work < worthSharing || runtime.GOMAXPROCS(0) < 2 || !helpers.taken.CompareAndSwap(false, true) {
@@ -26,116 +26,153 @@ func SideBySide(n int, each time.Duration, f func(i int)) {
 		}
 		return
 	}
-	defer helpers.taken.Store(false)
-	helpers.call(n, work, f)
+	helpers.run(n, work, f)
 }
 
 // Times of a helper. Tests change none of them.
 const (
 	worthSharing = 5 * time.Microsecond   // work that an awake helper is worth being told of
+	worthJoining = time.Microsecond       // work of its own for which an awake helper joins in
+	worthStaying = 20 * time.Microsecond  // work of its own in a layer's largest call for which it stays awake till the next layer
 	worthWaking  = 50 * time.Microsecond  // work of its own for which a helper is woken
-	awakeShort   = 30 * time.Microsecond  // before it sleeps: from one call of a layer to the next
-	awakeLong    = 500 * time.Microsecond // the same of those that stay awake from layer to layer
+	owedToWake   = 500 * time.Microsecond // work that sleeping helpers would have done, for which they are woken
+	awakeShort   = 30 * time.Microsecond  // before a helper sleeps: from one call of a layer to the next
+	awakeLong    = 500 * time.Microsecond // the same of one that stays awake from layer to layer
 )
 
-// keen is how many helpers stay awake from layer to layer.
-func keen() int { return runtime.GOMAXPROCS(0)/4 - 1 }
+var helpers crew
 
-var helpers = newCrew()
-
-// crew are goroutines that wait for work to share.
+// crew are goroutines that wait for work to share. The first of them are those
+// that stay awake.
 type crew struct {
-	taken   atomic.Bool
-	job     atomic.Pointer[job] // the last call's
-	started int                 // helpers; the first of them are the keen ones
-	mu      sync.Mutex
-	keen    room
-	others  room
+	taken atomic.Bool
+	all   []*helper
+	owed  time.Duration
+	f     func(i int)
+	n     int64
+
+	// What helpers poll or count on lies in cache lines of its own.
+	_      [64]byte
+	posted atomic.Uint64 // a notice
+	_      [56]byte
+	next   atomic.Int64 // index of f
+	_      [56]byte
+	inside atomic.Int64 // helpers that may be in f
+	_      [56]byte
 }
 
-// room is where helpers sleep.
-type room struct {
-	posted sync.Cond
-	asleep int // guarded by the crew's mu
+// notice is what helpers are told of a call: its number, how many of them may
+// join in and how many shall stay awake, and whether it still runs.
+type notice uint64
+
+func newNotice(number uint64, join, stay int) notice {
+	return notice(number<<32 | uint64(join)<<17 | uint64(stay)<<2 | 1)
 }
 
-// job is one call: indices are taken from next until there are no more.
-type job struct {
-	f    func(i int)
-	n    int64
-	next atomic.Int64
-	done atomic.Int64
+func (n notice) number() uint64 { return uint64(n) >> 32 }
+func (n notice) join() int      { return int(n >> 17 & 0x7fff) }
+func (n notice) stay() int      { return int(n >> 2 & 0x7fff) }
+func (n notice) open() bool     { return n&1 != 0 }
+func (n notice) closed() notice { return n &^ 1 }
+
+// helper is one goroutine of the crew.
+type helper struct {
+	rank   int
+	asleep atomic.Bool
+	wake   chan struct{}
+	_      [40]byte
 }
 
-func newCrew() *crew {
-	c := new(crew)
-	c.keen.posted.L, c.others.posted.L = &c.mu, &c.mu
-	return c
+// run makes a call. Who calls has taken the crew.
+func (c *crew) run(n int, work time.Duration, f func(i int)) {
+	procs := runtime.GOMAXPROCS(0)
+	join := min(n-1, procs-1, 0x7fff, int(work/worthJoining))
+	always := max(0, procs/4-1)
+	stay := min(max(always, int(work/worthStaying)), procs-1-max(1, procs/4))
+	call := newNotice(notice(c.posted.Load()).number()+1, join, max(0, stay))
+	c.f, c.n = f, int64(n)
+	c.next.Store(0)
+	c.posted.Store(uint64(call))
+	defer func() {
+		c.posted.Store(uint64(call.closed()))
+		for spins := 1; c.inside.Load() > 0; spins++ {
+			if pause(); spins%256 == 0 {
+				runtime.Gosched() // to a helper that has no core
+			}
+		}
+		c.f = nil
+		c.taken.Store(false)
+	}()
+	c.summon(min(join, max(always, int(work/worthWaking))), min(join, stay))
+	c.share()
 }
 
-func (c *crew) call(n int, work time.Duration, f func(i int)) {
-	j := &job{f: f, n: int64(n)}
-	c.job.Store(j)
-	keen := keen()
-	want := min(n-1, runtime.GOMAXPROCS(0)-1, max(keen, int(work/worthWaking)))
-	for ; c.started < want; c.started++ {
-		if c.started < keen {
-			go c.help(&c.keen, awakeLong)
-		} else {
-			go c.help(&c.others, awakeShort)
+// summon has the first helpers awake, and those after them up to stay when they
+// have been missed for long enough.
+func (c *crew) summon(now, stay int) {
+	for rank := now; rank < stay; rank++ {
+		if rank >= len(c.all) || c.all[rank].asleep.Load() {
+			c.owed += worthStaying
 		}
 	}
-	c.mu.Lock()
-	c.keen.wake(want)
-	c.others.wake(want - (c.started - c.others.asleep))
-	c.mu.Unlock()
-	j.work()
-	for spins := 1; j.done.Load() < j.n; spins++ {
-		if spins%256 == 0 {
-			runtime.Gosched() // to a helper that has no core
+	if c.owed > owedToWake {
+		c.owed, now = 0, max(now, stay)
+	}
+	for rank := range now {
+		if rank == len(c.all) {
+			h := &helper{rank: rank, wake: make(chan struct{}, 1)}
+			c.all = append(c.all, h)
+			go h.help(c)
+		} else if h := c.all[rank]; h.asleep.Load() {
+			h.asleep.Store(false)
+			h.wake <- struct{}{}
 		}
 	}
 }
 
-func (r *room) wake(n int) {
-	for range min(r.asleep, n) {
-		r.posted.Signal()
+// share does what of the call is left.
+func (c *crew) share() {
+	for i := c.next.Add(1) - 1; i < c.n; i = c.next.Add(1) - 1 {
+		c.f(int(i))
 	}
 }
 
-func (j *job) work() {
-	for i := j.next.Add(1) - 1; i < j.n; i = j.next.Add(1) - 1 {
-		j.f(int(i))
-		j.done.Add(1)
-	}
-}
-
-// help shares in every call that it sees.
-func (c *crew) help(r *room, awake time.Duration) {
-	var last *job
+// help shares in every call that wants it.
+func (h *helper) help(c *crew) {
+	until := time.Now().Add(awakeShort)
+	var last notice
 	for {
-		last = c.wait(last, r, awake)
-		last.work()
+		if last = h.wait(c, last, until); last.open() && h.rank < last.join() {
+			// The call ends when nobody is inside: who comes too late leaves again.
+			c.inside.Add(1)
+			if notice(c.posted.Load()) == last {
+				c.share()
+			}
+			c.inside.Add(-1)
+		}
+		stay := awakeShort
+		if h.rank < last.stay() {
+			stay = awakeLong
+		}
+		if t := time.Now().Add(stay); t.After(until) {
+			until = t
+		}
 	}
 }
 
-// wait returns the first job after the last one seen.
-func (c *crew) wait(last *job, r *room, awake time.Duration) *job {
-	until := time.Now().Add(awake)
-	for spins := 1; ; spins++ {
-		if j := c.job.Load(); j != last {
-			return j
+// wait returns the notice of the first call after the last one seen.
+func (h *helper) wait(c *crew, last notice, until time.Time) notice {
+	for {
+		for spins := 1; ; spins++ {
+			if now := notice(c.posted.Load()); now.number() != last.number() {
+				return now
+			}
+			if pause(); spins%32 == 0 && time.Now().After(until) {
+				break
+			}
 		}
-		if spins%64 == 0 && time.Now().After(until) {
-			break
-		}
+		h.asleep.Store(true)
+		<-h.wake
+		until = time.Now().Add(awakeShort)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	r.asleep++
-	for c.job.Load() == last {
-		r.posted.Wait()
-	}
-	r.asleep--
-	return c.job.Load()
 }

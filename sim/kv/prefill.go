@@ -67,7 +67,9 @@ func (c *Cache) settle(s *Seq, from, to int) {
 func (c *Cache) Write(li int, s *Seq) {
 	l := &c.layers[li]
 	for g := l.from; g < l.to; g++ {
-		c.create(s, g)
+		c.own.recent = s.recent
+		c.create(&c.own, s, g)
+		c.merge(&c.own, s, c.poolOf[g])
 		row := s.row(g)
 		for b := range s.hold {
 			if row[b]&held != 0 {
@@ -76,35 +78,32 @@ func (c *Cache) Write(li int, s *Seq) {
 			if row[b].idle() {
 				c.pools[c.poolOf[g]].idle--
 			}
-			c.pin(s, &row[b])
+			row[b] |= held
+			s.held++
+			c.held++
 			if !row[b].resident() {
 				c.stats.Resumed++
 				c.missing = append(c.missing, ref{s.id, 0, uint16(g), uint16(b)})
 				if c.detail {
-					c.wanted = append(c.wanted, 0)
+					c.wanted = append(c.wanted, want{at: -1})
 				}
 			}
 		}
 	}
 }
 
-func (c *Cache) pin(s *Seq, m *mark) {
-	*m |= held
-	s.held++
-	c.held++
-}
-
 // create queues the group's new blocks for slots. They are written by the
 // model, not loaded, and stay until they are saved.
-func (c *Cache) create(s *Seq, g int) {
+func (c *Cache) create(sh *share, s *Seq, g int) {
 	gs := &s.groups[g]
 	if int(gs.blocks) >= s.blocks {
 		return
 	}
 	row := s.row(g)
 	for b := int(gs.blocks); b < s.blocks; b++ {
-		c.pin(s, &row[b])
-		c.writing = append(c.writing, ref{s.id, 0, uint16(g), uint16(b)})
+		row[b] |= held
+		sh.held++
+		sh.writing = append(sh.writing, ref{s.id, 0, uint16(g), uint16(b)})
 	}
 	gs.blocks = int32(s.blocks)
 }

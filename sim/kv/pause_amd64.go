@@ -1,0 +1,5 @@
+package kv
+
+// pause tells the core that the thread spins, so that the core's other thread
+// has it meanwhile.
+func pause()
