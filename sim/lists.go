@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"math"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -242,6 +244,45 @@ func (u *listing) choose(sinks int, candidates []uint16) {
 	}
 }
 
+// mostMerged is more than the longest list of candidates that merge takes.
+const mostMerged = 128
+
+// merge is choose where candidates are ascending and so are those that the row
+// has, up to count: what stays takes its slot along. Where the new ones are those
+// that the selection says are added, the cache is about to write their slots.
+func (u *listing) merge(sel *kv.Selection, count int) {
+	const mask = mostMerged - 1
+	var blocks, slots [mostMerged]int32 // that were there
+	var fresh [mostMerged]uint16
+	n := copy(blocks[:mask], u.row[u.n:count])
+	copy(slots[:], u.to[u.n:count])
+	blocks[n] = math.MaxInt32
+	row, to := u.row[u.n:][:len(sel.Next)], u.to[u.n:][:len(sel.Next)]
+	o, k := 0, 0
+	for j, c := range sel.Next {
+		block := int32(sel.Sinks) + int32(c)
+		for blocks[o&mask] < block {
+			o++
+		}
+		row[j] = block
+		if blocks[o&mask] == block {
+			to[j] = slots[o&mask]
+			o++
+			continue
+		}
+		fresh[k&mask] = uint16(j)
+		k++
+	}
+	u.n += len(row)
+	u.changed = u.changed || k > 0 // else one was dropped, and the list is shorter
+	if sel.Follows && slices.Equal(fresh[:k], sel.Added) {
+		return
+	}
+	for _, j := range fresh[:k] {
+		to[j] = int32(u.slots[row[j]])
+	}
+}
+
 // listUnit writes one list. With offloading, the slots of blocks that the layer
 // is about to load or to begin follow in closeLists. Other units may be written
 // at the same time.
@@ -269,7 +310,11 @@ func (s *Server) listUnit(i, g int, sel *kv.Selection) {
 			u.put(b)
 		}
 		first = u.n
-		u.choose(sel.Sinks, sel.Next[:sel.Used])
+		if was := int(l.Count[unit]); l.Slot != nil && !s.Spec.Progressive() && sel.Used == len(sel.Next) && was >= first && max(was-first, sel.Used) < mostMerged {
+			u.merge(sel, was)
+		} else {
+			u.choose(sel.Sinks, sel.Next[:sel.Used])
+		}
 	}
 	count := u.n
 	if l.Named != nil {

@@ -71,6 +71,8 @@ type share struct {
 	ahead    int64    // of missing, those that are not attended to
 	chosen   []uint64 // scratch: blocks of a selection
 	was      []mark   // scratch: of the blocks that come
+	sels     []Selection
+	read     uint32 // of memory, to have it near
 }
 
 // want is what is known of a missing block beside its name.
@@ -107,7 +109,7 @@ func (c *Cache) count(sh *share, s *Seq, pool int) {
 
 // accessTime is what the access of one group takes, with what its selection is
 // made of and listed to, about.
-const accessTime = 500 * time.Nanosecond
+const accessTime = 700 * time.Nanosecond
 
 // accessShare is how many groups of a request are worth a core of their own.
 // Tests make it small.
@@ -118,25 +120,20 @@ var accessShare = 8
 // and is called from several goroutines at once. The outcome is that of Access
 // for one after the other. Where slots is not nil it is what lists their
 // blocks' slots in: that of the j-th block of a selection (sinks, window, then
-// candidates) at its At + j. Fill writes there the slots of what it loads; the
-// others are for selection to write.
+// candidates) at its At + j. The slots of candidates that are Added are written
+// there, and by Fill those of what it loads; the others are for selection to write.
 func (c *Cache) AccessLayer(li int, seqs []*Seq, slots []int32, selection func(i, g int, sel *Selection)) {
 	l := &c.layers[li]
 	parts := (l.to - l.from + accessShare - 1) / accessShare // of a request
 	n := len(seqs) * parts
 	for len(c.shares) < n {
-		c.shares = append(c.shares, share{recent: make([]int32, c.window)})
+		c.shares = append(c.shares, share{recent: make([]int32, c.window), sels: make([]Selection, groupsAhead)})
 	}
 	c.listed = slots
 	SideBySide(n, time.Duration(l.to-l.from)*accessTime/time.Duration(parts), func(i int) {
-		var sel Selection
 		sh := c.shares[i] // apart from its neighbours in the caches of the cores
-		s, part := seqs[i/parts], i%parts
-		for g := l.from + part*accessShare; g < min(l.to, l.from+(part+1)*accessShare); g++ {
-			selection(i/parts, g, &sel)
-			c.create(&sh, s, g)
-			c.access(&sh, s, g, &sel)
-		}
+		from := l.from + i%parts*accessShare
+		c.accessSome(&sh, seqs[i/parts], i/parts, from, min(l.to, from+accessShare), selection)
 		c.shares[i] = sh
 	})
 	c.unmerged = c.unmerged[:0]
@@ -157,6 +154,46 @@ func (c *Cache) AccessLayer(li int, seqs []*Seq, slots []int32, selection func(i
 	if c.detail {
 		c.wanted = slices.Grow(c.wanted, total-len(c.wanted))[:total]
 	}
+}
+
+// groupsAhead is for how many groups memory is read at one time.
+const groupsAhead = 8
+
+// accessSome makes the accesses of one request to some of its groups. What they
+// need of memory lies anywhere; it is read first for several groups, in loops that
+// wait for none, so that many reads are under way together.
+func (c *Cache) accessSome(sh *share, s *Seq, i, from, to int, selection func(i, g int, sel *Selection)) {
+	sels := sh.sels
+	for ; from < to; from += len(sels) {
+		n, read := min(len(sels), to-from), uint32(0)
+		for j := range n {
+			selection(i, from+j, &sels[j])
+		}
+		for j := range n {
+			read += c.ahead(s, from+j, &sels[j])
+		}
+		sh.read = read
+		for j := range n {
+			c.create(sh, s, from+j)
+			c.access(sh, s, from+j, &sels[j])
+		}
+	}
+}
+
+// ahead reads what an access is about to.
+func (c *Cache) ahead(s *Seq, g int, sel *Selection) (read uint32) {
+	if sel.All || !sel.Follows {
+		return 0
+	}
+	row, slots := s.row(g)[sel.Sinks:], s.slots[g*s.cap+sel.Sinks:]
+	for _, b := range sel.Dropped {
+		read += uint32(row[b])
+	}
+	for _, i := range sel.Added {
+		b := sel.Next[i]
+		read += uint32(row[b]) + slots[b]
+	}
+	return read
 }
 
 // fetch copies what is missing, from the first to before the last of the layer,
@@ -255,6 +292,19 @@ func (c *Cache) rebuild(sh *share, s *Seq, g int, row []mark, sel *Selection) {
 	for i, b := range sel.Next {
 		c.come(sh, s, g, row, sel, i, row[b])
 	}
+	for _, i := range sel.Added { // that were in the window are no news to their marks
+		if b := int(sel.Next[i]); row[b].resident() && int(i) < sel.Used {
+			c.list(s, g, sel.Sinks+b, sel.At+sel.Sinks+s.blocks-sel.Tail+int(i))
+		}
+	}
+}
+
+// list writes a resident block's slot to its place in the layer's lists, -1 for
+// none.
+func (c *Cache) list(s *Seq, g, b, at int) {
+	if c.listed != nil && at >= 0 {
+		c.listed[at] = int32(s.slots[g*s.cap+b])
+	}
 }
 
 // dropUnwanted drops the active blocks of a group that a selection leaves out.
@@ -322,8 +372,12 @@ func (c *Cache) touch(sh *share, s *Seq, g int, p *mark, b, at int) bool {
 	}
 	*p = m&(held|resident) | active
 	sh.active++
-	if m&(held|resident) != 0 {
+	if m.resident() {
+		c.list(s, g, b, at)
 		return false
+	}
+	if m&held != 0 {
+		return false // its slot is to come
 	}
 	sh.missing = append(sh.missing, ref{s.id, s.step, uint16(g), uint16(b)})
 	if c.detail {

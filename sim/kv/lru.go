@@ -26,6 +26,10 @@ type lru struct {
 	youngest int        // age of the youngest victim of the running scan
 	parts    []*agePart // of that scan
 	all      []*agePart
+
+	stale int // victims that an exchange looks at beyond those that its blocks have: what the last one used, and more
+	spare []spareVictim
+	pairs []exchanged // blocks and spare victims
 }
 
 // agePart is the share of a scan over some of the layers: the idle blocks, and
@@ -125,7 +129,7 @@ func (l *lru) parallel(c *Cache, f func(*lru, *Cache, *agePart)) {
 		f(l, c, l.parts[0])
 		return
 	}
-	each := time.Duration(c.pools[l.pool].slots/len(l.parts)) * time.Nanosecond // a mark takes about one
+	each := time.Duration(c.pools[l.pool].slots/len(l.parts)) * 3 * time.Nanosecond // a mark takes about one, of which there are more than slots
 	SideBySide(len(l.parts), each, func(i int) { f(l, c, l.parts[i]) })
 }
 
