@@ -11,7 +11,8 @@
 //   - curve.go, roofline.go: interpolation between measured points, and the
 //     floor of physics below every prediction.
 //   - linears.go, pointwise.go, prefill.go, attention.go, head.go: one cost
-//     model each; load.go and save.go: the transfer engines, copies.go: a memcpy
+//     model each, waves.go: how lists become waves of CTAs; load.go and save.go:
+//     the transfer engines, ring.go: the copy before a save, copies.go: a memcpy
 //     a block of either; roundtrip.go: a layer's way to the CPU and back.
 //   - price.go: each cost model alone, for calibration and plots.
 //   - costs.go: one layer's price; savequeue.go: the D2H queue; waits.go: calls

@@ -124,7 +124,7 @@ type Phases struct {
 	Linears, PrefillAttention, DenseAttention, SparseAttention des.Time
 	Scoring                                                    des.Time // metadata scores, top-k
 	LoadStall                                                  des.Time // compute waits for H2D
-	SaveStall                                                  des.Time // compute waits for, or is slowed by, D2H
+	SaveStall                                                  des.Time // compute waits for D2H, is slowed by it, or copies for it
 	Head                                                       des.Time // embedding, LM head, sampling
 	Host                                                       des.Time // planning, launches, per-layer synchronisation
 	Unsplit                                                    des.Time // of steps whose device does not split their time
