@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 
 	"github.com/google/renameio/v2"
@@ -92,6 +93,13 @@ func (j *journal) add(r Record) error {
 func (j *journal) sync() error { return j.file.Sync() }
 
 func (j *journal) close() error { return errors.Join(j.file.Sync(), j.file.Close()) }
+
+// forget leaves the samples of some probes out, in the closed file too: the next
+// run measures them anew.
+func (j *journal) forget(probes []string) error {
+	j.samples.Records = slices.DeleteFunc(j.samples.Records, func(r Record) bool { return slices.Contains(probes, r.Point.Probe) })
+	return renameio.WriteFile(j.path, j.samples.Encode(), 0o644)
+}
 
 // roundTrip returns a sample as the file has it.
 func roundTrip(seconds float64) float64 {

@@ -170,12 +170,6 @@ var shaped = slices.Concat(behindProbes, liveProbes, []string{
 	probeLayersNone, probeLayersMemcpy, probeLayersGPU, probeLayersFlash, probePrefillMemcpy,
 })
 
-// spareProbes are those that a profile does without.
-var spareProbes = slices.Concat(behindProbes, liveProbes, []string{
-	probeDuplexGather, probeKVWrite, probeRope, probeDigest, probeRing, probeClock, probeRested, probeLookup, probeLookupMissing, probeTable,
-	probeCallsNone, probeCallsSave, probeCallsLoad, probePrefillMemcpy,
-})
-
 func probeOf(name string) *Probe {
 	for i := range probes {
 		if probes[i].Name == name {

@@ -141,24 +141,15 @@ func (g *rig) Prepare(p Point) (Timed, error) {
 		return nil, fmt.Errorf("%w: %w", ErrSkip, err)
 	}
 	if err != nil {
-		return nil, dispensable(p, err)
+		return nil, err
 	}
 	return func(warmup, repeats int) (samples []float64, err error) {
 		err = g.lib.Do(func(s *cuda.Session) error {
 			samples, err = ready.run(s, g.layer, warmup, repeats)
 			return err
 		})
-		return samples, dispensable(p, err)
+		return samples, err
 	}, nil
-}
-
-// dispensable makes the failure of a probe that a profile does without one that
-// only leaves the point out.
-func dispensable(p Point, err error) error {
-	if err == nil || !slices.Contains(spareProbes, p.Probe) {
-		return err
-	}
-	return fmt.Errorf("%w: %w", ErrSkip, err)
 }
 
 func (t *setup) run(s *cuda.Session, layer *cuda.LayerProbe, warmup, repeats int) ([]float64, error) {

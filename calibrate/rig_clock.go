@@ -57,7 +57,7 @@ func (g *rig) prepareClock(p Point) (Timed, error) {
 		return errors.Join(work.measure(s), rest.measure(s))
 	})
 	if err != nil {
-		return nil, dispensable(p, err)
+		return nil, err
 	}
 	round := func(s *cuda.Session) error {
 		if p.Probe == probeClock {
@@ -84,7 +84,7 @@ func (g *rig) prepareClock(p Point) (Timed, error) {
 			return nil
 		})
 		if err != nil {
-			return nil, dispensable(p, err)
+			return nil, err
 		}
 		samples := ready[:repeats]
 		ready = ready[repeats:]

@@ -36,11 +36,11 @@ func (p Point) liveCase() (*liveCase, error) {
 func (g *rig) prepareLive(p Point) (Timed, error) {
 	c, err := p.liveCase()
 	if err != nil {
-		return nil, dispensable(p, err)
+		return nil, err
 	}
 	need, err := c.deviceBytes()
 	if err != nil {
-		return nil, dispensable(p, err)
+		return nil, err
 	}
 	if free := g.info.MemoryBytes - g.info.MemoryBusyBytes - g.slabBytes; free < need {
 		return nil, fmt.Errorf("%w: %s of device memory beside the buffers, %d requests in %d layers need %s", ErrSkip, size(free), c.requests, c.model.Layers, size(need))
@@ -55,8 +55,8 @@ func (g *rig) prepareLive(p Point) (Timed, error) {
 			}
 			return err
 		})
-		if err != nil { // the loop asks more of a machine than its kernels do, and there is a profile without it (fitHost)
-			return nil, dispensable(p, err)
+		if err != nil {
+			return nil, err
 		}
 		samples := ready[:repeats]
 		ready = ready[repeats:]

@@ -50,7 +50,8 @@ func PlotDir(profile string) string {
 }
 
 // Run measures a machine's points, those of an earlier run apart, fits them
-// and writes profile, samples and plots.
+// and writes profile, samples and plots. Where a probe failed it does so without
+// that probe's samples, and returns the calibration with an error that says why.
 func Run(ctx context.Context, m Machine, o Options, date string) (*Calibration, error) {
 	m.Origin.Plan, m.Origin.Date = string(o.Plan), date
 	path := CSVPath(o.Out)
@@ -70,41 +71,60 @@ func Run(ctx context.Context, m Machine, o Options, date string) (*Calibration, 
 		o.Said(said)
 	}
 	spent := map[string]time.Duration{}
-	err = measure(ctx, m, o, j, spent)
+	failed, err := measure(ctx, m, o, j, spent)
 	if errors.Is(err, ErrInterrupted) {
 		o.Said(spentText(spent))
 	}
 	if err = errors.Join(err, j.close()); err != nil {
 		return nil, err
 	}
+	if len(failed) > 0 {
+		if err := j.forget(slices.Collect(maps.Keys(failed))); err != nil {
+			return nil, err
+		}
+	}
+	failures := failed.err()
 	c, err := Fit(j.samples)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(failures, err)
 	}
 	c.Spent = spent
-	return c, c.Write(o.Out)
+	if err := c.Write(o.Out); err != nil {
+		return nil, errors.Join(failures, err)
+	}
+	return c, failures
+}
+
+// failures are the probes that failed, each with its error.
+type failures map[string]error
+
+// err is all of them, or nil.
+func (f failures) err() error {
+	var all []error
+	for _, probe := range slices.Sorted(maps.Keys(f)) {
+		all = append(all, f[probe])
+	}
+	return errors.Join(all...)
 }
 
 // measure does the points that the journal does not have. A probe that fails is
-// given up and reported at the end: the samples of the others are kept. spent
-// gets the time of each probe.
-func measure(ctx context.Context, m Machine, o Options, j *journal, spent map[string]time.Duration) error {
+// said and given up, and the others go on. spent gets the time of each probe.
+func measure(ctx context.Context, m Machine, o Options, j *journal, spent map[string]time.Duration) (failures, error) {
 	rule := FullRule
 	if o.Plan == Quick {
 		rule = QuickRule
 	}
 	all := visits(points(o.Plan, m.Limits), rule.Visits)
-	skipped, failed := map[string]bool{}, map[string]bool{}
+	skipped, failed := map[string]bool{}, failures{}
 	gathered := map[string][]float64{} // of points to be visited again
-	var failures []error
 	for i, v := range all {
 		p := v.Point
 		o.Progress(i, len(all), p.Probe)
-		if j.done[p.Key()] || failed[p.Probe] {
+		if j.done[p.Key()] || failed[p.Probe] != nil {
 			continue
 		}
 		if ctx.Err() != nil {
-			return ErrInterrupted
+			return failed, ErrInterrupted
 		}
 		began := time.Now()
 		samples, err := measurePoint(ctx, m.Bench, rule.of(v), p)
@@ -117,10 +137,10 @@ func measure(ctx context.Context, m Machine, o Options, j *journal, spent map[st
 			}
 			continue
 		case ctx.Err() != nil && errors.Is(err, ctx.Err()):
-			return ErrInterrupted
+			return failed, ErrInterrupted
 		case err != nil:
-			failed[p.Probe] = true
-			failures = append(failures, fmt.Errorf("%s: %w", p.Key(), err))
+			failed[p.Probe] = fmt.Errorf("%s: %w", p.Key(), err)
+			o.Said(fmt.Sprintf("%s failed and is left out: %v", p.Probe, failed[p.Probe]))
 			continue
 		}
 		gathered[p.Key()] = append(gathered[p.Key()], samples...)
@@ -128,16 +148,16 @@ func measure(ctx context.Context, m Machine, o Options, j *journal, spent map[st
 			continue
 		}
 		if err := j.add(Record{p, gathered[p.Key()]}); err != nil {
-			return err
+			return failed, err
 		}
 		if i+1 == len(all) || all[i+1].Probe != p.Probe {
 			if err := j.sync(); err != nil {
-				return err
+				return failed, err
 			}
 		}
 	}
 	o.Progress(len(all), len(all), "")
-	return errors.Join(failures...)
+	return failed, nil
 }
 
 // measurePoint measures one point.

@@ -160,6 +160,7 @@ func TestOtherOriginStartsAnew(t *testing.T) {
 			if _, err := Run(context.Background(), fakeMachine(half), h.options(out, Quick), "2026-01-02"); !errors.Is(err, stop) {
 				t.Fatal(err)
 			}
+			h.said = nil // of the failures
 			b := newFake(truth("a100-40gb"), 0, 1)
 			m, o := fakeMachine(b), h.options(out, Quick)
 			c.change(&m, &o)
@@ -275,25 +276,96 @@ func filled(n int, f func(int) float64) []float64 {
 	return x
 }
 
-// A machine on which calls beside another thread's copies, or the live loop,
-// cannot be timed gets a profile without what they say.
+// A probe that fails is named at once and at the end and its samples are left
+// out; all others go on. Where the profile does without it, there is one, without
+// what the probe would have said.
+func TestFailedProbesAreLeftOut(t *testing.T) {
+	t.Parallel()
+	for _, probe := range []string{
+		probeKVWrite, probeRested, probeBehindLookup, probePrefillMemcpy, probeLive, probeLiveOffload, probePSA, probeDenseUneven, probeLoadBatched, probeSync, probeSaveGPU,
+	} {
+		t.Run(probe, func(t *testing.T) {
+			t.Parallel()
+			b := newFake(truth("a100-40gb"), 0, 1)
+			b.fail = func(p Point) error { // one point of it goes well
+				if p.Probe == probe && slices.ContainsFunc(b.prepared[:len(b.prepared)-1], func(k string) bool { return strings.HasPrefix(k, probe+" ") || k == probe }) {
+					return errors.New("an illegal memory access")
+				}
+				return nil
+			}
+			var h heard
+			out := filepath.Join(t.TempDir(), "card.toml")
+			if len(pointsOf(probe)) < 2 { // of one point all
+				b.fail = func(p Point) error {
+					if p.Probe == probe {
+						return errors.New("an illegal memory access")
+					}
+					return nil
+				}
+			}
+			c, err := Run(context.Background(), fakeMachine(b), h.options(out, Quick), "2026-01-02")
+			if err == nil || !strings.Contains(err.Error(), probe) || !strings.Contains(err.Error(), "illegal memory access") {
+				t.Errorf("got %v", err)
+			}
+			if len(h.said) != 1 || !strings.HasPrefix(h.said[0], probe+" failed") {
+				t.Errorf("said %q", h.said)
+			}
+			if slices.Contains(needed, probe) {
+				if c != nil {
+					t.Error("a profile without what every profile needs")
+				}
+				return
+			}
+			if c == nil {
+				t.Fatal("no profile")
+			}
+			if _, err := hw.LoadProfile(out); err != nil {
+				t.Error(err)
+			}
+			if got, want := len(c.Samples.Records), len(points(Quick, fakeLimits))-len(pointsOf(probe)); got != want {
+				t.Errorf("%d points have samples, want %d", got, want)
+			}
+			data, err := os.ReadFile(CSVPath(out))
+			if err != nil || strings.Contains(string(data), "\n"+probe+",") {
+				t.Errorf("the file has samples of the probe, %v", err)
+			}
+		})
+	}
+}
+
+func pointsOf(probe string) (of []Point) {
+	for _, p := range points(Quick, fakeLimits) {
+		if p.Probe == probe {
+			of = append(of, p)
+		}
+	}
+	return of
+}
+
+// A machine on which nothing that a profile does without can be measured gets one
+// without it, and an error that names all of it.
 func TestProfileWithoutTheDispensable(t *testing.T) {
 	t.Parallel()
 	b := newFake(truth("a100-40gb"), 0, 1)
+	spare := slices.Concat(behindProbes, liveProbes, []string{
+		probeDuplexGather, probeKVWrite, probeRope, probeDigest, probeRing, probeClock, probeRested, probeLookup, probeLookupMissing, probeTable,
+		probeCallsNone, probeCallsSave, probeCallsLoad, probePrefillMemcpy,
+	})
 	b.fail = func(p Point) error {
-		switch p.Probe {
-		case probeKVWrite, probeRope, probeDigest, probeClock, probeRested, probeLookup, probeLookupMissing, probeTable, probeCallsNone, probeCallsSave, probeCallsLoad, probePrefillMemcpy, probeLive, probeLiveOffload, probeLiveLoads, probeLiveCPU:
-			return dispensable(p, errors.New("an illegal memory access"))
+		if slices.Contains(spare, p.Probe) {
+			return errors.New("an illegal memory access")
 		}
-		if slices.Contains(behindProbes, p.Probe) {
-			return dispensable(p, errors.New("an illegal memory access"))
-		}
-		return dispensable(p, nil)
+		return nil
 	}
 	var h heard
 	c, err := Run(context.Background(), fakeMachine(b), h.options(filepath.Join(t.TempDir(), "card.toml"), Quick), "2026-01-02")
-	if err != nil {
+	if c == nil {
 		t.Fatal(err)
+	}
+	for _, probe := range spare {
+		if err == nil || !strings.Contains(err.Error(), probe) {
+			t.Errorf("%s failed and is not named: %v", probe, err)
+		}
 	}
 	if c.Profile.Host.KVWrite.Set() || c.Profile.Digest.Rate.Set() || c.Profile.Clock.Gain.Set() || c.Profile.Host.Lookup.Set() || c.Profile.Host.Loads.Set() || c.Profile.Host.CallWait.Set() || c.Profile.Host.CopyWait.Set() || c.Profile.Save.MemcpyBeside.Set() {
 		t.Errorf("not measured, yet %+v", c.Profile.Host)
@@ -302,8 +374,5 @@ func TestProfileWithoutTheDispensable(t *testing.T) {
 		if strings.Contains(f.Model, "_wait") || f.Model == "save.memcpy_beside" {
 			t.Errorf("a fit of %s without samples", f.Model)
 		}
-	}
-	if err := dispensable(point(probeSubmit, ""), errors.New("no")); errors.Is(err, ErrSkip) {
-		t.Error("a probe that the profile needs is skipped")
 	}
 }

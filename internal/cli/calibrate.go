@@ -32,15 +32,17 @@ func (c *calibrateCmd) Run(ctx context.Context, app *App) error {
 	if errors.Is(err, calibrate.ErrInterrupted) {
 		return fmt.Errorf("%w: %w", errInterrupted, err)
 	}
-	if err != nil {
+	if done == nil {
 		return err
 	}
+	// A profile is there even where a probe failed: what it lacks is the error.
+	failed := err
 	if err := done.Report(app.Stdout); err != nil {
-		return err
+		return errors.Join(failed, err)
 	}
 	_, err = fmt.Fprintf(app.Stdout, "%s: %d cost models, %d flagged; samples in %s, plots in %s\n",
 		c.Out, len(done.Profile.Fits), calibrate.Flagged(done.Profile), calibrate.CSVPath(c.Out), calibrate.PlotDir(c.Out))
-	return err
+	return errors.Join(failed, err)
 }
 
 func (c *calibrateCmd) measure(ctx context.Context, app *App) (done *calibrate.Calibration, err error) {
