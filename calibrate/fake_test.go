@@ -79,15 +79,25 @@ func (f *fakeBench) seconds(p Point) float64 {
 		return t.HostStepSeconds(p.At("requests"))
 	case probeLiveOffload:
 		lists := 4 * p.At("requests") * int64(at.model.KVHeads) * liveBudget / blockTokens
-		return t.HostStepSeconds(p.At("requests")) + float64(p.At("layers"))*t.LayerSyncSeconds(lists)
+		return t.HostStepSeconds(p.At("requests")) + float64(p.At("layers"))*t.LayerSyncSeconds(int(p.At("requests")), lists)
 	case probeLiveLoads:
 		lists := 4 * p.At("requests") * int64(at.model.KVHeads) * liveBudget / blockTokens
-		layer := t.LayerSyncSeconds(lists) + t.HostLoadsSeconds(p.At("loads"))
+		layer := t.LayerSyncSeconds(int(p.At("requests")), lists) + t.HostLoadsSeconds(p.At("loads"))
 		return t.HostStepSeconds(p.At("requests")) + float64(p.At("layers"))*layer
 	case probeLiveCPU:
 		return t.HostStepSeconds(p.At("requests")) + float64(p.At("layers"))*t.CPUSeconds(p.At("requests")*int64(at.model.KVHeads)*liveBudget/blockTokens, p.At("missing"))
+	case probeLiveLeaving:
+		lists := 4 * p.At("requests") * int64(at.model.KVHeads) * liveBudget / blockTokens
+		return t.HostStepSeconds(p.At("requests")) + float64(p.At("layers"))*t.LayerSyncSeconds(int(p.At("requests")), lists)
+	case probeLivePSA:
+		lists := 4 * p.At("requests") * int64(at.model.KVHeads) * p.At("rounds") * psaMicro
+		return t.HostStepSeconds(p.At("requests")) + float64(p.At("layers"))*t.PSALayerSeconds(int(p.At("requests")), lists)
+	case probeLiveWhole:
+		return float64(p.At("layers")) * t.WholeListsSeconds(at.model)
+	case probeLiveFreed:
+		return float64(p.At("layers")*int64(at.model.KVHeads)*livePrompt/blockTokens) * t.Host.FreedBlock.SI()
 	case probeDown, probeUp:
-		return t.LayerSyncSeconds(p.At("bytes")) / 2
+		return t.LayerSyncSeconds(0, p.At("bytes")) / 2
 	case probePair:
 		return 2 * fakeSubmit
 	case probeBetween:
@@ -243,6 +253,9 @@ func truth(name string) *hw.Profile {
 	p.Host.CPULayer, p.Host.CPURate, p.Host.CPULoad = from.figure(40, "us", "x"), from.figure(1, "GB/s", "x"), from.figure(120, "ns", "x")
 	p.Host.CallWait, p.Host.CopyWait = from.figure(2.5, "us", "x"), from.figure(1.5, "us", "x")
 	p.Host.Load, p.Host.Loads, p.Host.LoadsHalf = from.figure(120, "ns", "x"), from.figure(45, "us", "x"), from.figure(60, "blocks", "x")
+	p.Host.LayerRequest = from.figure(2.5, "us", "x")
+	p.Host.PSALayer, p.Host.PSARequest, p.Host.PSARate = from.figure(30, "us", "x"), from.figure(4, "us", "x"), from.figure(1.5, "GB/s", "x")
+	p.Host.WholeList, p.Host.FreedBlock = from.figure(1.2, "us", "x"), from.figure(6, "ns", "x")
 	p.Load.MemcpyBase = from.figure(9, "us", "x")
 	p.Save.MemcpyBase = from.figure(8, "us", "x")
 	p.Load.FlashBlock = from.figure(30, "ns", "x")

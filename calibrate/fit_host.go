@@ -40,12 +40,12 @@ func fitHost(s *Samples, p *hw.Profile, from source) []model {
 	fit, held := both.split(together, 2, nil)
 	c := linear(fit, one, bytes)
 	p.Host.LayerSync = from.figure(math.Max(c[0], callBound.low)*1e6, "us", "a layer's selection copied down and its block tables up, 8 to 64 KiB, each waited for: mean")
-	p.Host.LayerRate = hw.Figure{}
+	p.Host.LayerRate, p.Host.LayerRequest = hw.Figure{}, hw.Figure{}
 	if c[1] > 0 {
 		p.Host.LayerRate = from.figure(1/c[1]*1e-9, "GB/s", "the same, by the bytes of the lists")
 	}
 	return []model{{name: "host.layer_sync", fit: fit, held: held,
-		price: func(p *hw.Profile, at datum) float64 { return p.LayerSyncSeconds(at.At("bytes")) },
+		price: func(p *hw.Profile, at datum) float64 { return p.LayerSyncSeconds(0, at.At("bytes")) },
 		draw:  picture{x: bytes, xLabel: "bytes each way"}}}
 }
 

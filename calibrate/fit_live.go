@@ -13,10 +13,11 @@ import (
 // down and is looked up, and all that the next launches need goes up: lists of
 // blocks and slots, and 16 bytes of addresses for each load.
 //
-//	t = step + requests request            t += layers (sync + bytes/rate)
+//	t = step + requests request            t += layers (sync + requests layer_request + bytes/rate)
 //
-// with bytes of the layer's lists, 4 for each selected block. It stands for
-// fitHost, whose copies of the same lists are waited for both ways: the loop
+// with bytes of the layer's lists, 4 for each selected block. What a request takes
+// however long its lists are needs samples of models with other numbers of KV
+// heads, those of servers that requests leave. It stands for fitHost, whose copies of the same lists are waited for both ways: the loop
 // waits for one of them, and has to look blocks up.
 func fitLive(s *Samples, p *hw.Profile, from source) []model {
 	plain, offload := s.of(probeLive), s.of(probeLiveOffload)
@@ -42,25 +43,35 @@ func fitLive(s *Samples, p *hw.Profile, from source) []model {
 	listBytes := func(at datum) float64 {
 		return 4 * requests(at) * float64(at.model.KVHeads) * liveBudget / blockTokens
 	}
+	leaving := s.of(probeLiveLeaving)
 	step := func(at datum) float64 { return math.Max(c[0], 0) + requests(at)*math.Max(c[1], 0) }
-	fit, held = offload.split(together, 2, ends)
-	var rest data // a layer's part
-	for _, at := range fit {
-		at.seconds = (at.seconds - step(at)) / layers(at)
-		rest = append(rest, at)
+	byShape := func(at datum) string { return at.Probe + at.Shape }
+	fit, held = append(offload, leaving...).split(byShape, 2, ends)
+	terms := []func(datum) float64{one, listBytes, requests}
+	if len(leaving.shapes()) < 2 {
+		terms = terms[:2]
 	}
-	k := linear(rest, one, listBytes)
+	k := append(linear(layerParts(fit, step), terms...), 0)
 	const what = "a layer of the live loop, from the selection's way down to the first load: what GPU events see as idle"
 	p.Host.LayerSync = from.figure(math.Max(k[0], callBound.low)*1e6, "us", what)
-	p.Host.LayerRate = hw.Figure{}
+	p.Host.LayerRate, p.Host.LayerRequest = hw.Figure{}, perBlock(k[2], from, what+", by requests")
 	if k[1] > 0 {
 		p.Host.LayerRate = from.figure(1/k[1]*1e-9, "GB/s", what+", by the bytes of its lists")
 	}
 	return append(models, model{name: "host.layer_sync", fit: fit, held: held,
 		price: func(p *hw.Profile, at datum) float64 {
-			return p.HostStepSeconds(at.At("requests")) + layers(at)*p.LayerSyncSeconds(int64(listBytes(at)))
+			return p.HostStepSeconds(at.At("requests")) + layers(at)*p.LayerSyncSeconds(int(at.At("requests")), int64(listBytes(at)))
 		},
 		draw: picture{x: requests, xLabel: "requests"}})
+}
+
+// layerParts is what each layer of a step takes beyond the step's own part.
+func layerParts(d data, step func(datum) float64) (parts data) {
+	for _, at := range d {
+		at.seconds = (at.seconds - step(at)) / float64(at.At("layers"))
+		parts = append(parts, at)
+	}
+	return parts
 }
 
 // mostLoads is how many blocks a layer has to load in some sample for a law of

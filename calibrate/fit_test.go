@@ -86,6 +86,12 @@ func TestFitsRecoverKnownFigures(t *testing.T) {
 		{"host.call_wait", got.Host.CallWait, want.Host.CallWait, 0.05},
 		{"host.copy_wait", got.Host.CopyWait, want.Host.CopyWait, 0.05},
 		{"host.layer_rate", got.Host.LayerRate, want.Host.LayerRate, 0.1},
+		{"host.layer_request", got.Host.LayerRequest, want.Host.LayerRequest, 0.1},
+		{"host.psa_layer", got.Host.PSALayer, want.Host.PSALayer, 0.1},
+		{"host.psa_request", got.Host.PSARequest, want.Host.PSARequest, 0.25}, // of requests and the bytes of their lists
+		{"host.psa_rate", got.Host.PSARate, want.Host.PSARate, 0.1},
+		{"host.whole_list", got.Host.WholeList, want.Host.WholeList, 0.03},
+		{"host.freed_block", got.Host.FreedBlock, want.Host.FreedBlock, 0.03},
 		{"host.load", got.Host.Load, want.Host.Load, 0.15},
 		{"host.loads", got.Host.Loads, want.Host.Loads, 0.25}, // a few points of 1 %
 		{"host.loads_half", got.Host.LoadsHalf, want.Host.LoadsHalf, 0.6},

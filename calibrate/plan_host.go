@@ -196,8 +196,56 @@ func livePoints(s scale) []Point {
 			}
 		}
 	}
+	if s.leaving {
+		all = append(all, leavingPoints(most)...)
+	}
 	return all
 }
+
+// leavingPoints are steps of servers that requests leave one after another; they
+// come last, as the ones that ask most of a machine.
+func leavingPoints(layers int64) (all []Point) {
+	for _, shape := range shapes {
+		for _, kind := range []string{leavingTopK, leavingPSA} {
+			most := leavingMost(shape, kind)
+			for n := most; n > 0; n /= 2 {
+				switch kind {
+				case leavingTopK:
+					all = append(all, point(probeLiveLeaving, shape, layers, n))
+				case leavingPSA:
+					if rounds := roundsOf(shape, layers, n); rounds > 0 {
+						all = append(all, point(probeLivePSA, shape, layers, n, rounds))
+					}
+				}
+			}
+			if kind == leavingTopK {
+				all = append(all, point(probeLiveWhole, shape, layers, most), point(probeLiveFreed, shape, layers, most))
+			}
+		}
+	}
+	return all
+}
+
+// roundsOf is how many microbatches the longest lists of PSA's server have.
+func roundsOf(shape string, layers, requests int64) int64 {
+	key := roundsKey{shape, layers, requests}
+	if n, ok := roundsKnown.Load(key); ok {
+		return n.(int64)
+	}
+	n := int64(0)
+	if c, err := (Point{Probe: probeLivePSA, Shape: shape, Axes: []Axis{{"layers", layers}}}).leavingCase(); err == nil {
+		n, _ = c.rounds(requests)
+	}
+	roundsKnown.Store(key, n)
+	return n
+}
+
+type roundsKey struct {
+	shape            string
+	layers, requests int64
+}
+
+var roundsKnown sync.Map // roundsKey to microbatches
 
 // liveRooms are room for selected blocks under probeLiveLoads, of what one step
 // selects: every seventh block of it is loaded in the first, next to none in the

@@ -84,6 +84,11 @@ const (
 	probeLiveOffload = "live.step_offload"
 	probeLiveLoads   = "live.step_loads"
 	probeLiveCPU     = "live.cpu"
+
+	probeLiveLeaving = "live.step_leaving"
+	probeLiveWhole   = "live.step_whole"
+	probeLiveFreed   = "live.step_freed"
+	probeLivePSA     = "live.step_psa"
 )
 
 // probes is every kind of measurement, in the order of measuring.
@@ -153,7 +158,14 @@ var probes = []Probe{
 	{probeLiveOffload, "the same with selected blocks and offloading", "all of a layer", []string{"layers", "requests"}},
 	{probeLiveLoads, "the same in less HBM, so that each layer loads blocks, this many on average", "all of a layer", []string{"layers", "requests", "loads"}},
 	{probeLiveCPU, "a decode step whose lists the GPU looks up, so many blocks of a layer missing: what the CPU is busy before it waits for the step's end", "all of a layer", []string{"layers", "requests", "missing"}},
+	{probeLiveLeaving, "a decode step of the live loop with selected blocks and offloading, of a server that requests leave one after another, where nothing changes: what of it GPU events do not see", "all of a layer", []string{"layers", "requests"}},
+	{probeLiveWhole, "steps of that server in which a request, of this many at first, has a block more, so that its lists are looked up whole: by how much they are longer", "all of a layer", []string{"layers", "requests"}},
+	{probeLiveFreed, "steps of that server behind a request's end, whose blocks the cache takes back: by how much they are longer", "all of a layer", []string{"layers", "requests"}},
+	{probeLivePSA, "as " + probeLiveLeaving + " with PSA, the layer's longest list of so many microbatches in the mean", "all of a layer", []string{"layers", "requests", "rounds"}},
 }
+
+// leavingProbes are steps of servers that requests leave one after another.
+var leavingProbes = []string{probeLiveLeaving, probeLiveWhole, probeLiveFreed, probeLivePSA}
 
 // behindProbes are kernels behind the weights of a layer, as in a decode step.
 var behindProbes = []string{probeBehindNone, probeBehindLists, probeBehindWrite, probeBehindTable, probeBehindLookup, probeBehindMissing, probeBehindGather, probeBehindLoad}
@@ -162,7 +174,7 @@ var behindProbes = []string{probeBehindNone, probeBehindLists, probeBehindWrite,
 func Probes() []Probe { return slices.Clone(probes) }
 
 // shaped are the probes whose points name a model shape.
-var shaped = slices.Concat(behindProbes, liveProbes, []string{
+var shaped = slices.Concat(behindProbes, liveProbes, leavingProbes, []string{
 	probeKVWrite, probeRope, probeDigest, probeRing, probeLookup, probeLookupMissing,
 	probeLinears, probeClock, probeRested, probePointwise, probeHead, probeEmbed, probePrefill, probeChunked,
 	probeDense, probeDenseUneven, probeSparse, probePSA, probePSALaunches, probePSAUneven, probeSelect,

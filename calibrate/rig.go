@@ -31,6 +31,7 @@ type rig struct {
 	r         *rand.Rand
 	warm      string // the probe that kept the card busy last
 	prepared  map[string]uint64
+	leaving   map[leavingKey]leavingResult
 	// spareThreads scatter where other threads have work too.
 	spareThreads int64
 }
@@ -57,7 +58,7 @@ const notesBytes = 16 * mib
 
 // newRig takes the GPU's memory. limits is what the plan was made for.
 func newRig(lib *cuda.Library, info cuda.DeviceInfo, limits Limits) (*rig, error) {
-	g := &rig{lib: lib, info: info, savers: map[int64]cuda.Saver{}, prepared: map[string]uint64{}, slabBytes: min(limits.DeviceBytes, mostDeviceBytes), spareThreads: int64(max(1, limits.Threads*3/4))}
+	g := &rig{lib: lib, info: info, savers: map[int64]cuda.Saver{}, prepared: map[string]uint64{}, leaving: map[leavingKey]leavingResult{}, slabBytes: min(limits.DeviceBytes, mostDeviceBytes), spareThreads: int64(max(1, limits.Threads*3/4))}
 	var err error
 	if g.layer, err = lib.LayerProbe(); err != nil {
 		return nil, err
@@ -113,6 +114,9 @@ func (g *rig) Prepare(p Point) (Timed, error) {
 	g.r = rand.New(rand.NewPCG(hash(p.Key()), g.prepared[p.Key()]))
 	if slices.Contains(liveProbes, p.Probe) {
 		return g.prepareLive(p)
+	}
+	if slices.Contains(leavingProbes, p.Probe) {
+		return g.prepareLeaving(p)
 	}
 	if p.Probe == probeClock || p.Probe == probeRested {
 		return g.prepareClock(p)

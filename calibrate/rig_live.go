@@ -38,12 +38,8 @@ func (g *rig) prepareLive(p Point) (Timed, error) {
 	if err != nil {
 		return nil, err
 	}
-	need, err := c.deviceBytes()
-	if err != nil {
+	if err := g.holds(c); err != nil {
 		return nil, err
-	}
-	if free := g.info.MemoryBytes - g.info.MemoryBusyBytes - g.slabBytes; free < need {
-		return nil, fmt.Errorf("%w: %s of device memory beside the buffers, %d requests in %d layers need %s", ErrSkip, size(free), c.requests, c.model.Layers, size(need))
 	}
 	var ready []float64
 	return func(warmup, repeats int) ([]float64, error) {
@@ -62,6 +58,18 @@ func (g *rig) prepareLive(p Point) (Timed, error) {
 		ready = ready[repeats:]
 		return samples, nil
 	}, nil
+}
+
+// holds says whether the device has room for a server beside the rig's own buffers.
+func (g *rig) holds(c *liveCase) error {
+	need, err := c.deviceBytes()
+	if err != nil {
+		return err
+	}
+	if free := g.info.MemoryBytes - g.info.MemoryBusyBytes - g.slabBytes; free < need {
+		return fmt.Errorf("%w: %s of device memory beside the buffers, %d requests in %d layers need %s", ErrSkip, size(free), c.requests, c.model.Layers, size(need))
+	}
+	return nil
 }
 
 // samples serves as long as it takes to have as many samples after those of a warm-up.

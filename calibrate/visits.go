@@ -41,9 +41,12 @@ func visits(all []Point, times int) []visit {
 }
 
 // of is the rule for one visit: all of a point's visits together take no longer
-// than another point.
+// than another point. Servers that requests leave have so many samples and no more.
 func (r Rule) of(v visit) Rule {
 	r.Time /= time.Duration(v.of)
 	r.Most = (r.Most + v.of - 1) / v.of
+	if slices.Contains(leavingProbes, v.Probe) {
+		r.Least, r.Most = leavingSamples, leavingSamples
+	}
 	return r
 }

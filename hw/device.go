@@ -34,7 +34,8 @@ type DeviceOptions struct {
 //
 // The time line of a step:
 //
-//   - Begin passes the host's time for the step.
+//   - Begin passes the host's time for the step, and for the blocks that requests
+//     gave back before it.
 //   - Score passes the scoring kernels and, with offload, the layer's round
 //     trip, or the GPU's own lookup.
 //   - Move passes what the host takes for the loads of a layer that scored, and
@@ -60,6 +61,9 @@ type Device struct {
 	host    des.Time
 	request des.Time // of the host, for each request of a step
 	sync    roundTrip
+	inTurn  roundTrip // of progressive attention, where it has its own
+	whole   des.Time  // of a layer, where some request's lists are looked up whole
+	freed   float64   // seconds of the host for each block given back
 	lists   roundTrip // without offloading
 	naming  hostLoads // of what a layer's selection misses
 	launch  des.Time  // of a layer with block selection
@@ -115,6 +119,9 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 		host:    nanoseconds(gpu.Host.Step.SI()),
 		request: nanoseconds(gpu.Host.Request.optional()),
 		sync:    newRoundTrip(gpu, model),
+		inTurn:  newPSARoundTrip(gpu, model),
+		whole:   nanoseconds(gpu.WholeListsSeconds(model)),
+		freed:   gpu.Host.FreedBlock.optional(),
 		lists:   newListCopy(gpu, model),
 		naming:  newHostLoads(gpu),
 		launch:  nanoseconds(gpu.Host.SparseLayer.optional()),
@@ -174,7 +181,7 @@ func (d *Device) Begin(s *sim.Step) error {
 		d.saver.copies.over(s.DRAMBytes)
 	}
 	d.saves.advance(d.now)
-	d.pass(d.host+des.Time(s.Requests)*d.request, &d.phases.Host)
+	d.pass(d.host+des.Time(s.Requests)*d.request+nanoseconds(d.freed*float64(s.FreedBlocks)), &d.phases.Host)
 	d.cpu.ahead = d.now
 	return nil
 }
@@ -190,11 +197,26 @@ func (d *Device) Score(_ int, w *sim.Work) error {
 	switch tokens := float64(w.DecodeTokens); {
 	case d.opts.GPULookup: // of lists that the CPU has brought up
 		d.lookUp(tokens)
+		if d.step.WholeLists > 0 && d.cpu.layer.sync > 0 { // in its own books
+			d.cpu.ahead += d.whole
+		}
 	case d.opts.Offload:
-		d.pass(nanoseconds(d.sync.seconds(tokens))+d.waits.calls(syncCalls, &d.saves), &d.phases.Host)
+		d.pass(d.roundTrip(w)+d.waits.calls(syncCalls, &d.saves), &d.phases.Host)
 		d.cpu.ahead = d.now
 	}
 	return nil
+}
+
+// roundTrip is a layer's way to the CPU and back.
+func (d *Device) roundTrip(w *sim.Work) des.Time {
+	t := nanoseconds(d.sync.of(w.Decodes, float64(w.DecodeTokens)))
+	if rounds := len(w.Rounds); rounds > 0 && d.inTurn.sync > 0 {
+		t = nanoseconds(d.inTurn.of(w.Decodes, float64(w.Decodes*rounds*d.opts.Microbatch*psaBlockTokens)))
+	}
+	if d.step.WholeLists > 0 {
+		t += d.whole
+	}
+	return t
 }
 
 // Move implements sim.Device.

@@ -171,7 +171,7 @@ func TestRoundTrip(t *testing.T) {
 	if got, want := r.seconds(8*2048), sync+8*64*32*4/2e9; math.Abs(got-want) > 1e-12 {
 		t.Errorf("8 requests of 2048 tokens: %g s, want %g", got, want)
 	}
-	if p.LayerSyncSeconds(65536) != r.seconds(8*2048) {
+	if p.LayerSyncSeconds(8, 65536) != r.seconds(8*2048) {
 		t.Error("the price is not the device's")
 	}
 }

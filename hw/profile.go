@@ -98,6 +98,23 @@ type Host struct {
 	// LayerRate is what the layer's lists take beside: 4 bytes down, and as many
 	// up, for each selected block and KV head.
 	LayerRate Figure `toml:"layer_rate,omitempty" dim:"rate,optional"`
+	// LayerRequest is what each request of the layer takes beside, however long its
+	// lists are.
+	LayerRequest Figure `toml:"layer_request,omitempty" dim:"time,optional"`
+	// PSALayer, PSARequest and PSARate stand for LayerSync, LayerRequest and
+	// LayerRate where attention is progressive: its lists are in the order of their
+	// rounds, which changes from step to step, and as long as the layer's longest,
+	// in whole microbatches. Without them it costs what other selections do.
+	PSALayer   Figure `toml:"psa_layer,omitempty" dim:"time,optional"`
+	PSARequest Figure `toml:"psa_request,omitempty" dim:"time,optional"`
+	PSARate    Figure `toml:"psa_rate,omitempty" dim:"rate,optional"`
+	// WholeList is what a layer's round trip takes longer where what some request
+	// selects is looked up whole, for each of its lists, one a KV head; where the GPU
+	// looks up, what the CPU takes longer (cpu). Requests are looked up side by side.
+	WholeList Figure `toml:"whole_list,omitempty" dim:"time,optional"`
+	// FreedBlock is what the host takes, between two steps, for each block of each
+	// layer and KV head that a request which ends gives back.
+	FreedBlock Figure `toml:"freed_block,omitempty" dim:"time,optional"`
 	// Load, Loads and LoadsHalf are what a layer's loads take beside, in which they
 	// are looked up and named (hostLoads).
 	Load      Figure `toml:"load,omitempty" dim:"time,optional"`        // for each block

@@ -3,16 +3,34 @@ package hw
 // roundTrip is a layer's way from selection to loading: the lists of selected
 // blocks come down to the CPU, and block tables of the same size go up.
 //
-//	t = layer_sync + bytes/layer_rate, bytes = 4 KVHeads selected/32
+//	t = layer_sync + requests layer_request + bytes/layer_rate, bytes = 4 KVHeads selected/32
 //
-// with the selected tokens summed over requests, in blocks of 32.
+// with the selected tokens summed over requests, in blocks of 32. Where some
+// request's lists are looked up whole, whole_list for each of its KVHeads lists
+// comes on top.
 type roundTrip struct {
 	sync, rate float64 // seconds, bytes/s; rate 0: bytes cost nothing
+	request    float64 // seconds
 	each       float64 // bytes for each selected token
 }
 
 func newRoundTrip(p *Profile, m *Model) roundTrip {
-	return roundTrip{sync: p.Host.LayerSync.SI(), rate: p.Host.LayerRate.optional(), each: ListBytes(m, 1)}
+	return roundTrip{
+		sync: p.Host.LayerSync.SI(), request: p.Host.LayerRequest.optional(), rate: p.Host.LayerRate.optional(), each: ListBytes(m, 1),
+	}
+}
+
+// newPSARoundTrip is that of progressive attention, whose tokens are those of
+// lists as long as the longest.
+func newPSARoundTrip(p *Profile, m *Model) roundTrip {
+	return roundTrip{
+		sync: p.Host.PSALayer.optional(), request: p.Host.PSARequest.optional(), rate: p.Host.PSARate.optional(), each: ListBytes(m, 1),
+	}
+}
+
+// of is the time of a layer of some requests.
+func (r *roundTrip) of(requests int, selected float64) float64 {
+	return float64(requests)*r.request + r.seconds(selected)
 }
 
 func (r *roundTrip) seconds(selected float64) float64 { return r.ofBytes(selected * r.each) }
@@ -36,10 +54,23 @@ func newListCopy(p *Profile, m *Model) roundTrip {
 }
 
 // LayerSyncSeconds returns the time of one layer's round trip between GPU and
-// CPU with lists of so many bytes.
-func (p *Profile) LayerSyncSeconds(bytes int64) float64 {
-	r := roundTrip{sync: p.Host.LayerSync.SI(), rate: p.Host.LayerRate.optional()}
-	return r.ofBytes(float64(bytes))
+// CPU with lists of so many bytes, of some requests.
+func (p *Profile) LayerSyncSeconds(requests int, bytes int64) float64 {
+	r := roundTrip{sync: p.Host.LayerSync.SI(), request: p.Host.LayerRequest.optional(), rate: p.Host.LayerRate.optional(), each: 1}
+	return r.of(requests, float64(bytes))
+}
+
+// PSALayerSeconds is the same where attention is progressive, with lists as long
+// as the longest.
+func (p *Profile) PSALayerSeconds(requests int, bytes int64) float64 {
+	r := roundTrip{sync: p.Host.PSALayer.optional(), request: p.Host.PSARequest.optional(), rate: p.Host.PSARate.optional(), each: 1}
+	return r.of(requests, float64(bytes))
+}
+
+// WholeListsSeconds returns what a layer takes longer where a request's lists are
+// looked up whole.
+func (p *Profile) WholeListsSeconds(m *Model) float64 {
+	return p.Host.WholeList.optional() * float64(m.KVHeads)
 }
 
 // hostLoads is what the host does for the blocks that a layer loads, while the

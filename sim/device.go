@@ -44,6 +44,15 @@ type Step struct {
 	// DRAMBytes is the size of the host pool in use. Zero-copy reads slow down
 	// as it grows (TLB reach).
 	DRAMBytes int64
+	// WholeLists is how many of the decodes have what they select looked up whole
+	// by the host's cache, in every layer with block selection: in their first step
+	// and after one without them, and where a new block, or another grid of
+	// contexts, says nothing of what changed. Lists of all others are looked up as
+	// far as they differ from those of the step before. 0 without offloading.
+	WholeLists int `json:",omitempty"`
+	// FreedBlocks is what the cache took back since the step before from requests
+	// that ended or were preempted, in HBM or not, of all layers and KV heads.
+	FreedBlocks int64 `json:",omitempty"`
 	// Rows and Dropped are for devices that compute (Config.Detail): the
 	// requests of the batch, decodes first, and those whose KV was given up
 	// since the step before.

@@ -23,6 +23,7 @@ type stepState struct {
 	contexts, selected, scored int64   // tokens, tokens and blocks a head, summed over decodes
 	each                       []int32 // contexts of the decodes
 	closing                    int     // decodes whose open block becomes full
+	freed                      int64   // blocks since the step before, whole model
 	loaded, shared             int64   // sampled loads of the step, whole model; part given to layers so far
 	byRound                    []int64 // of loaded, by microbatch
 	loads                      []int64 // of the layer, by microbatch
@@ -76,9 +77,10 @@ func (s *Server) evictRequest(r *request) {
 
 func (s *Server) closeSeq(r *request) {
 	if r.seq != nil {
+		s.step.freed += int64(r.seq.Blocks()) * int64(s.Geometry.Groups())
 		s.cache.Free(r.seq)
 	}
-	r.seq, r.pinned, r.buffers, r.steps, r.selected, r.prefilled = nil, false, 0, 0, 0, 0
+	r.seq, r.pinned, r.buffers, r.steps, r.selected, r.prefilled, r.decoded = nil, false, 0, 0, 0, 0, 0
 }
 
 // enter brings the batch's requests into the cache and sums up the step.
@@ -86,7 +88,8 @@ func (s *Server) enter(now des.Time) error {
 	st := &s.step
 	st.decodes, st.seqs, st.each = st.decodes[:0], st.seqs[:0], st.each[:0]
 	st.contexts, st.selected, st.scored, st.loaded, st.shared, st.closing = 0, 0, 0, 0, 0, 0
-	st.meta = Step{Index: s.steps, Start: now, Requests: len(s.batch.Decodes) + len(s.batch.Prefills)}
+	st.meta = Step{Index: s.steps, Start: now, Requests: len(s.batch.Decodes) + len(s.batch.Prefills), FreedBlocks: st.freed}
+	st.freed = 0
 	st.rec = StepRecord{Index: s.steps, Start: now, Decodes: len(s.batch.Decodes), Prefills: len(s.batch.Prefills), Waiting: s.sched.Waiting()}
 	s.unpinAbsent()
 	for i := range s.batch.Prefills {
@@ -187,6 +190,9 @@ func (s *Server) enterDecode(r *request) error {
 	if s.cache == nil {
 		return nil
 	}
+	if s.Spec.Sparse() && s.listedWhole(r) {
+		st.meta.WholeLists++
+	}
 	st.seqs = append(st.seqs, r.seq)
 	s.cache.Extend(r.seq, context)
 	if closes {
@@ -195,6 +201,16 @@ func (s *Server) enterDecode(r *request) error {
 		}
 	}
 	return nil
+}
+
+// listedWhole says whether a decode's selections do not follow from those of the
+// step before, as far as the cache knows (kv.Selection.Follows), and notes this
+// step's.
+func (s *Server) listedWhole(r *request) bool {
+	blocks := s.Geometry.Blocks(r.Context())
+	follows := r.decoded > 0 && r.decoded == s.steps && r.listed == blocks && r.grid == r.lastGrid
+	r.decoded, r.listed = s.steps+1, blocks
+	return !follows
 }
 
 // selectedTokens is what one head reads of a context: all of it, or the budget
