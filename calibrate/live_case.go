@@ -28,6 +28,10 @@ const (
 	liveBudget  = 2048
 	livePrompt  = 8192
 	liveChunk   = 2048
+
+	// Realisations of the score process that selections are read from, as many as
+	// those of a run: what the host reads of them in a step is in no core's cache.
+	liveFamilies = 8
 )
 
 // liveCase is one server of a live probe.
@@ -72,7 +76,7 @@ func (c *liveCase) server() sim.Config {
 	cfg.HBMBytes = (all + all/10) * (g.BlockBytes + g.MetaBytes)
 	if c.probe != probeLive {
 		spec.Attention, spec.Offload, spec.SinkBlocks, spec.WindowBlocks = "sparse", true, 2, 2
-		cfg.Library = dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), dsa.TopK{K: sim.Candidates(&spec)}, dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2}, 1)
+		cfg.Library = dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), dsa.TopK{K: sim.Candidates(&spec)}, dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2}, liveFamilies)
 	}
 	if c.probe == probeLiveCPU {
 		spec.Lookup = sim.LookupGPU
@@ -93,8 +97,17 @@ func (c *liveCase) source() (*weights.Random, error) {
 	}, 1)
 }
 
+// selections makes all selections before the first step, as a run does.
+func (c *liveCase) selections(cfg *sim.Config, longest int) {
+	if cfg.Library != nil {
+		kept := cfg.Spec.SinkBlocks + cfg.Spec.WindowBlocks
+		cfg.Library.Make(cfg.Geometry.Blocks(c.prompt)-kept, cfg.Geometry.Blocks(longest)-kept)
+	}
+}
+
 // serve serves, on the live device or on another, until liveSettling and as many decode steps of all requests as are asked for are recorded.
 func (c *liveCase) serve(cfg sim.Config, device *live.Device) (*hostTimes, error) {
+	c.selections(&cfg, c.prompt+c.output())
 	server, err := sim.NewServer(cfg)
 	if err != nil {
 		return nil, err

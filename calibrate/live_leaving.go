@@ -79,7 +79,7 @@ func (c *leavingCase) config() (sim.Config, error) {
 		return cfg, err
 	}
 	cfg.Library = dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), policy,
-		dsa.Setting{Digest: named.Digest, Window: 1, Queries: c.model.QHeads / c.model.KVHeads}, 1)
+		dsa.Setting{Digest: named.Digest, Window: 1, Queries: c.model.QHeads / c.model.KVHeads}, liveFamilies)
 	return cfg, nil
 }
 
@@ -96,8 +96,7 @@ func (c *leavingCase) outputs() []int {
 
 // serve serves all requests.
 func (c *leavingCase) serve(cfg sim.Config) (*leavingTimes, error) {
-	kept := cfg.Spec.SinkBlocks + cfg.Spec.WindowBlocks
-	cfg.Library.Make(cfg.Geometry.Blocks(c.prompt)-kept, cfg.Geometry.Blocks(c.prompt+c.outputs()[0])-kept)
+	c.selections(&cfg, c.prompt+c.outputs()[0])
 	server, err := sim.NewServer(cfg)
 	if err != nil {
 		return nil, err

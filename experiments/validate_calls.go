@@ -24,6 +24,8 @@ type storedStep struct {
 	Sampled  int          `json:"sampled"`
 	DRAM     int64        `json:"dram"`
 	Block    int64        `json:"block,omitempty"` // bytes of a block
+	Whole    int          `json:"whole_lists,omitempty"`
+	Freed    int64        `json:"freed_blocks,omitempty"`
 	Phases   sim.Phases   `json:"phases"`
 	Works    []storedWork `json:"works"`
 	// Layers are layer, index in Works, scored, moved (0 or 1), loads and saves.
@@ -53,7 +55,7 @@ func marshalCalls(steps []live.ShadowStep) ([]byte, error) {
 		s := &steps[i]
 		line := storedStep{
 			Index: s.Step.Index, Start: s.Step.Start, Elapsed: s.Timing.Elapsed, Requests: s.Step.Requests, Sampled: s.Step.Sampled,
-			DRAM: s.Step.DRAMBytes, Phases: s.Timing.Phases,
+			DRAM: s.Step.DRAMBytes, Whole: s.Step.WholeLists, Freed: s.Step.FreedBlocks, Phases: s.Timing.Phases,
 		}
 		for j := range s.Works {
 			w := &s.Works[j]
@@ -89,7 +91,7 @@ func unmarshalCalls(text []byte) ([]live.ShadowStep, error) {
 			return nil, fmt.Errorf("step %d: %w", len(steps), err)
 		}
 		s := live.ShadowStep{
-			Step:   sim.Step{Index: line.Index, Start: line.Start, Requests: line.Requests, Sampled: line.Sampled, DRAMBytes: line.DRAM},
+			Step:   sim.Step{Index: line.Index, Start: line.Start, Requests: line.Requests, Sampled: line.Sampled, DRAMBytes: line.DRAM, WholeLists: line.Whole, FreedBlocks: line.Freed},
 			Timing: sim.Timing{Elapsed: line.Elapsed, Phases: line.Phases},
 		}
 		for _, sw := range line.Works {

@@ -61,6 +61,9 @@ func TestShadowPricesTheSameSteps(t *testing.T) {
 			if want := &shadow.Steps[i].Timing; times[i].Elapsed != want.Elapsed || times[i].Phases != want.Phases {
 				t.Fatalf("%s, step %d: %+v, want %+v", p.Name, i, times[i], *want)
 			}
+			if got, want := &steps[i].Step, &shadow.Steps[i].Step; got.WholeLists != want.WholeLists || got.FreedBlocks != want.FreedBlocks {
+				t.Fatalf("%s, step %d: %+v, want %+v", p.Name, i, *got, *want)
+			}
 			stalls.Add(&times[i].Phases)
 			for j, w := range steps[i].Works {
 				sum := int64(0)

@@ -210,13 +210,24 @@ func (d *Device) Score(_ int, w *sim.Work) error {
 // roundTrip is a layer's way to the CPU and back.
 func (d *Device) roundTrip(w *sim.Work) des.Time {
 	t := nanoseconds(d.sync.of(w.Decodes, float64(w.DecodeTokens)))
-	if rounds := len(w.Rounds); rounds > 0 && d.inTurn.sync > 0 {
-		t = nanoseconds(d.inTurn.of(w.Decodes, float64(w.Decodes*rounds*d.opts.Microbatch*psaBlockTokens)))
+	if longest := d.longest(w); longest > 0 && d.inTurn.sync > 0 {
+		t = nanoseconds(d.inTurn.of(w.Decodes, float64(w.Decodes*longest*psaBlockTokens)))
 	}
 	if d.step.WholeLists > 0 {
 		t += d.whole
 	}
 	return t
+}
+
+// longest is how many blocks the longest list of progressive attention has, in
+// whole microbatches. Rounds without tokens are of loads alone.
+func (d *Device) longest(w *sim.Work) (blocks int) {
+	for i := range w.Rounds {
+		if w.Rounds[i].Tokens > 0 {
+			blocks += d.opts.Microbatch
+		}
+	}
+	return blocks
 }
 
 // Move implements sim.Device.

@@ -20,10 +20,7 @@ func TestHostOfWhatChanges(t *testing.T) {
 	work := sim.Work{Tokens: 4, Decodes: 4, DecodeTokens: 4 * 2048, ScoredBlocks: 1000, Sparse: true}
 	dense := sim.Work{Tokens: 4, Decodes: 4, DecodeTokens: 4 * 8192}
 	psa := work
-	psa.Rounds = []sim.Round{{Tokens: 2048}, {Tokens: 1024}, {Tokens: 10}}
-	launch := func(p *Profile) { // far longer than the GPU computes
-		p.Host.LaunchLayer, p.Host.LaunchRequest, p.Host.LaunchList, p.Host.LaunchWhole = us(5000), us(10), us(1), us(2)
-	}
+	psa.Rounds = []sim.Round{{Tokens: 2048}, {Tokens: 1024}, {Tokens: 10}, {Loads: 0}}
 	for name, c := range map[string]struct {
 		opts   DeviceOptions
 		work   sim.Work
@@ -42,10 +39,9 @@ func TestHostOfWhatChanges(t *testing.T) {
 		"PSA as others":        {host, psa, sim.Step{}, nil, func(p *Profile) { p.Host.PSARequest, p.Host.PSARate = us(9), rate(1) }, 0},
 		"PSA":                  {host, psa, sim.Step{}, func(p *Profile) { p.Host.LayerSync, p.Host.LayerRate = us(1), Figure{} }, func(p *Profile) { p.Host.PSALayer, p.Host.PSARequest, p.Host.PSARate = us(1), us(9), rate(1) }, layers * (4*9*des.Microsecond + 4*3*16*32*4*des.Nanosecond)},
 		"top-k does not":       {host, work, sim.Step{}, nil, func(p *Profile) { p.Host.PSALayer, p.Host.PSARequest = us(1000), us(9) }, 0},
-		"launches of the host": {host, work, sim.Step{WholeLists: 1}, nil, launch, 0},
-		"short launches":       {gpu, work, sim.Step{WholeLists: 1}, nil, func(p *Profile) { p.Host.LaunchLayer, p.Host.LaunchWhole = us(1), ns(1) }, 0},
-		"more requests":        {gpu, work, sim.Step{}, func(p *Profile) { launch(p); p.Host.LaunchRequest, p.Host.LaunchList = Figure{}, Figure{} }, launch, layers * 4 * (10 + 32) * des.Microsecond},
-		"whole, GPU's lookup":  {gpu, work, sim.Step{WholeLists: 2}, func(p *Profile) { launch(p); p.Host.LaunchWhole = Figure{} }, launch, layers * 32 * 2 * des.Microsecond},
+		"the CPU's own books":  {gpu, work, sim.Step{WholeLists: 2}, func(p *Profile) { p.Host.CPULayer = us(5000) }, func(p *Profile) { p.Host.WholeList = us(1) }, layers * 32 * des.Microsecond},
+		"books kept meanwhile": {gpu, work, sim.Step{WholeLists: 2}, func(p *Profile) { p.Host.CPULayer = ns(1) }, func(p *Profile) { p.Host.WholeList = ns(1) }, 0},
+		"books of no price":    {gpu, work, sim.Step{WholeLists: 2}, nil, func(p *Profile) { p.Host.WholeList = us(1000) }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got [2]sim.Timing
@@ -53,7 +49,7 @@ func TestHostOfWhatChanges(t *testing.T) {
 				p := mustProfile(t, "h200")
 				h := &p.Host
 				h.LayerRequest, h.WholeList, h.FreedBlock, h.PSALayer, h.PSARequest, h.PSARate = Figure{}, Figure{}, Figure{}, Figure{}, Figure{}, Figure{}
-				h.LaunchLayer, h.LaunchRequest, h.LaunchList, h.LaunchWhole = Figure{}, Figure{}, Figure{}, Figure{}
+				h.CPULayer, h.CPURate, h.CPULoad = Figure{}, Figure{}, Figure{}
 				if c.before != nil {
 					c.before(p)
 				}

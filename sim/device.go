@@ -49,10 +49,10 @@ type Step struct {
 	// and after one without them, and where a new block, or another grid of
 	// contexts, says nothing of what changed. Lists of all others are looked up as
 	// far as they differ from those of the step before. 0 without offloading.
-	WholeLists int `json:",omitempty"`
+	WholeLists int
 	// FreedBlocks is what the cache took back since the step before from requests
 	// that ended or were preempted, in HBM or not, of all layers and KV heads.
-	FreedBlocks int64 `json:",omitempty"`
+	FreedBlocks int64
 	// Rows and Dropped are for devices that compute (Config.Detail): the
 	// requests of the batch, decodes first, and those whose KV was given up
 	// since the step before.
