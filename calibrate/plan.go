@@ -71,7 +71,6 @@ type scale struct {
 	shapes      []string
 	layers      []int64 // of the live loop's model
 	requests    []int64
-	leaving     bool // servers that requests leave too
 }
 
 func scaleOf(plan Plan) scale {
@@ -108,7 +107,6 @@ func scaleOf(plan Plan) scale {
 		shapes:      shapes,
 		layers:      []int64{16, 32},
 		requests:    []int64{1, 2, 4, 8, 16},
-		leaving:     true,
 	}
 	if plan == Full {
 		return s
@@ -141,7 +139,7 @@ func scaleOf(plan Plan) scale {
 	s.layerPrefix = []int64{0, 4096}
 	s.after, s.rest = []int64{1, 100}, []int64{20}
 	s.filled = []int64{blockTokens, 4096}
-	s.layers, s.requests, s.leaving = []int64{2}, []int64{1, 16}, false
+	s.layers, s.requests = []int64{2}, []int64{1, 16}
 	return s
 }
 

@@ -196,10 +196,7 @@ func livePoints(s scale) []Point {
 			}
 		}
 	}
-	if s.leaving {
-		all = append(all, leavingPoints(most)...)
-	}
-	return all
+	return append(all, leavingPoints(most)...)
 }
 
 // leavingPoints are steps of servers that requests leave one after another; they
