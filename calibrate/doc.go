@@ -10,6 +10,7 @@
 //     because what disturbs a CPU lasts.
 //   - bench.go: what a machine must do for a point. rig.go and rig_*.go do it
 //     on a GPU: each sets a point up, verifies one result, and times it.
+//   - live_case.go, live_leaving.go: the servers whose steps the live probes time.
 //   - samples.go, journal.go: the samples as CSV, kept while measuring, so that
 //     an interrupted run resumes.
 //   - fit.go: splits, solvers; fit_*.go: cost models of a kind, from medians to
@@ -19,7 +20,8 @@
 //     the profile together.
 //   - draw.go, draw_*.go: a picture for each model, measured against fitted;
 //     paper.go: Figs. 4, 14b and 16b of the SparseServe paper from the same samples.
-//   - refuse.go: why a machine cannot be calibrated; run.go ties it together.
+//   - refuse.go: why a machine cannot be calibrated; run.go ties it together, and
+//     goes on without a probe that fails.
 //
 // Times are seconds in float64, sizes are bytes, blocks and tokens in int64.
 package calibrate
