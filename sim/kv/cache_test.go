@@ -14,8 +14,8 @@ func small(layers, heads int) Geometry {
 // Laws 1, 3, 7 and exact LRU: random traces against the naive reference. With
 // detail many blocks get their slots at once.
 func TestLaw1Law3CacheAgainstReference(t *testing.T) {
-	defer func(n int) { exchangeShare = n }(exchangeShare)
-	exchangeShare = 2
+	defer func(n, m int) { exchangeShare, accessShare = n, m }(exchangeShare, accessShare)
+	exchangeShare, accessShare = 2, 1
 	rapid.Check(t, func(t *rapid.T) {
 		x := newScript(t, Config{Eviction: "lru", Detail: rapid.Bool().Draw(t, "detail")})
 		x.run()

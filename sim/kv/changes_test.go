@@ -87,8 +87,8 @@ func (x *script) reserve(s *Seq) {
 // Changes and Missed suffice to mirror the cache's slots, with evictions one by
 // one, many at once, and between steps, and requests that go.
 func TestChangesMirrorSlots(t *testing.T) {
-	defer func(n int) { exchangeShare = n }(exchangeShare)
-	exchangeShare = 2
+	defer func(n, m int) { exchangeShare, accessShare = n, m }(exchangeShare, accessShare)
+	exchangeShare, accessShare = 2, 1
 	before, during := 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		x := newScript(t, Config{

@@ -154,6 +154,7 @@ func (x *script) decode(ids []int) {
 		l := c.layers[li]
 		before := x.residents()
 		wantMiss, use := 0, map[[3]int]bool{}
+		var sels []Selection // by request and group
 		for _, id := range ids {
 			s := x.seqs[id]
 			for g := l.from; g < l.to; g++ {
@@ -179,13 +180,15 @@ func (x *script) decode(ids []int) {
 						}
 					}
 				}
-				c.Access(s, g, &sel)
+				sels = append(sels, sel)
 			}
 		}
+		lists := x.access(li, batch, sels)
 		loads, err := c.Fill(li)
 		if err != nil {
 			t.Fatal(err)
 		}
+		lists.check(t)
 		x.hear()
 		if int(loads) != wantMiss {
 			t.Fatalf("step %d layer %d: %d loads, reference misses %d", x.step, li, loads, wantMiss)
@@ -223,6 +226,60 @@ func (x *script) decode(ids []int) {
 			t.Fatalf("working set of %d is %d blocks, want %d", id, got, want)
 		}
 		c.Saved(s, s.full)
+	}
+}
+
+// access makes a layer's accesses one by one or, with detail, side by side: then
+// it returns the lists that these are to complete.
+func (x *script) access(li int, batch []*Seq, sels []Selection) (lists slotLists) {
+	c, l := x.c, x.c.layers[li]
+	heads := l.to - l.from
+	if !c.detail || rapid.Bool().Draw(x.t, "one by one") {
+		for i := range sels {
+			c.Access(batch[i/heads], l.from+i%heads, &sels[i])
+		}
+		return nil
+	}
+	const stride = 64
+	slots := make([]int32, len(sels)*stride)
+	for i := range sels {
+		s, g, sel := batch[i/heads], l.from+i%heads, &sels[i]
+		sel.At = i * stride
+		blocks := seq(s.blocks)
+		if !sel.All {
+			blocks = append(seq(sel.Sinks), seq(s.blocks)[sel.Tail:]...)
+			for _, b := range sel.Next[:sel.Used] {
+				blocks = append(blocks, uint16(sel.Sinks)+b)
+			}
+		}
+		for j, b := range blocks {
+			at := sel.At + j
+			if slots[at] = -1; !slices.Contains(sel.Added, uint16(j-sel.Sinks-s.blocks+sel.Tail)) {
+				slots[at] = int32(s.Slots(g)[b])
+			}
+			lists = append(lists, listedSlot{s, g, int(b), &slots[at]})
+		}
+	}
+	c.AccessLayer(li, batch, slots, func(i, g int, sel *Selection) { *sel = sels[i*heads+g-l.from] })
+	return lists
+}
+
+// slotLists are the places of slots in a layer's lists.
+type slotLists []listedSlot
+
+type listedSlot struct {
+	s    *Seq
+	g, b int
+	slot *int32
+}
+
+// check finds each listed slot to be its block's. Those of blocks that begin in
+// the step are the lister's to write.
+func (l slotLists) check(t *rapid.T) {
+	for _, e := range l {
+		if e.b < e.s.blocks-1 && *e.slot != int32(e.s.Slots(e.g)[e.b]) {
+			t.Fatalf("block %d of request %d, group %d is listed in slot %d, lies in %d", e.b, e.s.id, e.g, *e.slot, e.s.Slots(e.g)[e.b])
+		}
 	}
 }
 
