@@ -28,8 +28,8 @@ func (c *Cache) ForgetChanges() {
 	c.seated, c.gone, c.goneBefore = c.seated[:0], c.gone[:0], 0
 }
 
-func (c *Cache) noteGone(r ref) {
-	c.gone = append(c.gone, BlockRef{Seq: r.seq, Group: c.Sample.Groups[r.group], Block: int32(r.block), Slot: c.slotOf(r)})
+func (c *Cache) noteGone(r ref, slot uint32) {
+	c.gone = append(c.gone, BlockRef{Seq: r.seq, Group: c.Sample.Groups[r.group], Block: int32(r.block), Slot: slot})
 }
 
 func (c *Cache) noteSeated() {

@@ -3,8 +3,6 @@ package kv
 import (
 	"fmt"
 	"slices"
-	"sync/atomic"
-	"time"
 )
 
 // Fill gives slots to what Write and Access queued in a sampled layer, evicting
@@ -155,186 +153,6 @@ func (c *Cache) vacate(r ref) (slot uint32) {
 	return s.slots[i]
 }
 
-// exchangeShare is how many exchanges are worth a core of their own. Tests make
-// it small.
-var exchangeShare = 64
-
-// exchangeTime is what an exchange takes, about.
-const exchangeTime = 60 * time.Nanosecond
-
-// spareVictim is a victim beyond those that each block has, looked at already.
-type spareVictim struct {
-	slot uint32
-	goes bool
-}
-
-// exchanged is a waiting block and the spare victim whose slot it gets.
-type exchanged struct{ waiting, spare int32 }
-
-// exchange gives blocks, from the i-th on, the slots of victims, on all cores:
-// marks and slots lie anywhere in memory, and waiting for them is what placing
-// takes. Each block has a victim; those whose victim is no longer idle come to
-// the next victims, round by round. It returns the blocks for which there is none.
-// The victims are those of one block after the other.
-func (c *Cache) exchange(li int, l *lru, refs []ref, names []BlockRef, first int) (left []int32) {
-	p := &c.pools[c.layers[li].pool]
-	waiting := slices.Grow(c.waiting[:0], len(refs)-first)[:len(refs)-first]
-	fresh := true         // nobody has written which blocks wait
-	fetch := names != nil // they are still where accesses have left them
-	for len(waiting) > 0 && (l.next < len(l.victims) || l.scan(c, -1)) {
-		from := l.victims[l.next:min(l.next+len(waiting), len(l.victims))]
-		l.next += len(from)
-		more := l.victims[l.next:min(l.next+l.stale, len(l.victims))]
-		l.spare = slices.Grow(l.spare[:0], len(more))[:len(more)]
-		begin := len(from) // of more
-		if fresh {
-			begin = len(waiting)
-		}
-		total := begin + len(more)
-		var idle, gone atomic.Int64
-		SideBySide((total+exchangeShare-1)/exchangeShare, time.Duration(exchangeShare)*exchangeTime, func(share int) {
-			j, end := share*exchangeShare, min((share+1)*exchangeShare, total)
-			if end > begin {
-				k := max(0, j-begin)
-				c.look(more[k:end-begin], l.spare[k:])
-			}
-			if end = min(end, begin); j >= end {
-				return
-			}
-			if fresh {
-				if fetch {
-					c.fetch(first+j, first+end)
-				}
-				for k := j; k < end; k++ {
-					waiting[k] = int32(first + k)
-				}
-			}
-			newIdle, given := c.exchangeSome(refs, names, from[min(j, len(from)):min(end, len(from))], waiting[j:end])
-			if newIdle > 0 {
-				idle.Add(newIdle)
-			}
-			gone.Add(given)
-		})
-		if fresh && fetch {
-			c.fetched()
-		}
-		fresh = false
-		if c.tables {
-			for j, r := range from {
-				if k := waiting[j]; k < 0 {
-					c.gone = append(c.gone, BlockRef{Seq: r.seq, Group: c.Sample.Groups[r.group], Block: int32(r.block), Slot: c.slotOf(refs[^k])})
-				}
-			}
-		}
-		waiting = stillWaiting(waiting)
-		var used int
-		waiting, used = l.exchangeSpare(waiting)
-		l.next += used
-		l.stale = used + used/4 + exchangeShare
-		SideBySide((len(l.pairs)+exchangeShare-1)/exchangeShare, time.Duration(exchangeShare)*exchangeTime, func(share int) {
-			newIdle := int64(0)
-			for _, x := range l.pairs[share*exchangeShare : min((share+1)*exchangeShare, len(l.pairs))] {
-				if c.seat(refs, names, int(x.waiting), c.vacate(more[x.spare])) {
-					newIdle++
-				}
-			}
-			if newIdle > 0 {
-				idle.Add(newIdle)
-			}
-		})
-		if c.tables {
-			for _, x := range l.pairs {
-				r := more[x.spare]
-				c.gone = append(c.gone, BlockRef{Seq: r.seq, Group: c.Sample.Groups[r.group], Block: int32(r.block), Slot: l.spare[x.spare].slot})
-			}
-		}
-		evicted := gone.Load() + int64(len(l.pairs))
-		p.idle += int(idle.Load() - evicted)
-		if idle.Load() > 0 {
-			c.layers[li].version++
-		}
-		c.stats.Evicted += evicted
-	}
-	if fresh {
-		if fetch {
-			c.fetch(first, len(refs))
-			c.fetched()
-		}
-		for k := range waiting {
-			waiting[k] = int32(first + k)
-		}
-	}
-	c.waiting = waiting
-	return waiting
-}
-
-// exchangeSpare pairs waiting blocks with spare victims as further rounds would,
-// as far as those suffice for whole rounds. It returns the blocks that still wait
-// and how many victims it used.
-func (l *lru) exchangeSpare(waiting []int32) (left []int32, used int) {
-	l.pairs = l.pairs[:0]
-	for len(waiting) > 0 && used+len(waiting) <= len(l.spare) {
-		round, k := len(waiting), 0
-		for j, w := range waiting {
-			if l.spare[used+j].goes {
-				l.pairs = append(l.pairs, exchanged{w, int32(used + j)})
-			} else {
-				waiting[k] = w
-				k++
-			}
-		}
-		waiting, used = waiting[:k], used+round
-	}
-	return waiting, used
-}
-
-// stillWaiting drops the entries that exchangeSome has complemented. It does not
-// branch on them: they are in no order.
-func stillWaiting(waiting []int32) []int32 {
-	k := 0
-	for _, w := range waiting {
-		waiting[k] = w
-		k += 1 - int(uint32(w)>>31)
-	}
-	return waiting[:k]
-}
-
-// look finds which victims can go, and their slots.
-func (c *Cache) look(from []ref, spare []spareVictim) {
-	for j, r := range from {
-		spare[j] = spareVictim{}
-		s := c.seqs[r.seq]
-		if at := int(r.group)*s.cap + int(r.block); s.live && int(r.block) < s.blocks {
-			m := s.marks[at]
-			spare[j] = spareVictim{s.slots[at], m.idle() && m.when() == r.stamp}
-		}
-	}
-}
-
-// exchangeSome gives each waiting block the slot of its victim, if that can go,
-// and then complements its entry. What it needs of memory it reads in loops that
-// wait for none, so that many reads are under way together.
-func (c *Cache) exchangeSome(refs []ref, names []BlockRef, from []ref, waiting []int32) (idle, given int64) {
-	var was [16]spareVictim
-	for len(from) > 0 {
-		n := min(len(from), len(was))
-		c.look(from[:n], was[:])
-		for j, r := range from[:n] {
-			if !was[j].goes {
-				continue
-			}
-			c.vacate(r)
-			if c.seat(refs, names, int(waiting[j]), was[j].slot) {
-				idle++
-			}
-			given++
-			waiting[j] = ^waiting[j]
-		}
-		from, waiting = from[n:], waiting[n:]
-	}
-	return idle, given
-}
-
 // evict frees one slot of a pool while sampled layer li is being accessed
 // (-1: between steps). When no block is idle it parks the layers whose turn
 // in this step is yet to come, and then those it has passed: the order in
@@ -348,7 +166,7 @@ func (c *Cache) evict(pool, li int) error {
 		if r, ok := p.order.victim(c, only); ok {
 			p.give(c.vacate(r))
 			if c.tables {
-				c.noteGone(r)
+				c.noteGone(r, c.slotOf(r))
 			}
 			p.idle--
 			c.stats.Evicted++

@@ -2,6 +2,7 @@ package kv
 
 import (
 	"runtime"
+	"sync/atomic"
 	"time"
 )
 
@@ -30,6 +31,8 @@ type lru struct {
 	stale int // victims that an exchange looks at beyond those that its blocks have: what the last one used, and more
 	spare []spareVictim
 	pairs []exchanged // blocks and spare victims
+
+	nowIdle, gone atomic.Int64 // of an exchange: blocks that are idle as they enter, and victims that went in its first round
 }
 
 // agePart is the share of a scan over some of the layers: the idle blocks, and
