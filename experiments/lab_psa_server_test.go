@@ -3,6 +3,7 @@ package experiments
 import (
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"sparseserve/sim"
@@ -42,6 +43,9 @@ func TestServerHoldsWhatTheStudyDoes(t *testing.T) {
 		sum, err := NewSimulator().Run(t.Context(), c.Points()[0], Sink{})
 		if err != nil {
 			t.Fatal(err)
+		}
+		if !strings.Contains(strings.Join(sum.Warnings, "\n"), "accuracy_proxy stands in for accuracy") {
+			t.Errorf("nothing says that the proxy is one: %q", sum.Warnings)
 		}
 		got := sum.RecallProxy
 		t.Logf("%s, psa_stop %s: served, %.4f of the attention is held and the proxy %.4f; in the study %.4f and %.4f", model, stop, got.RequestMean, got.Accuracy, want.recall, want.accuracy)

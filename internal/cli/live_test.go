@@ -62,6 +62,10 @@ func TestLiveSelectRecordReplay(t *testing.T) {
 	if want := "system.selections: recorded with seed 1, the seed is 2 now"; status != 1 || !strings.Contains(errs, want) {
 		t.Errorf("status %d, %q, want %q", status, errs, want)
 	}
+	status, _, errs = runHere(t.Context(), experiments.NewSimulator().Run, append(replay, "--set", "system.block_tokens=16")...)
+	if want := "system.selections: system.block_tokens: 32 when selections were recorded, 16 now"; status != 1 || !strings.Contains(errs, want) {
+		t.Errorf("status %d, %q, want %q", status, errs, want)
+	}
 	status, _, errs = runHere(t.Context(), experiments.NewSimulator().Run, append(replay, "--set", "system.selections=nowhere.bin")...)
 	if want := "system.selections: nowhere.bin: no such file"; status != 1 || !strings.Contains(errs, want) {
 		t.Errorf("status %d, %q, want %q", status, errs, want)
