@@ -340,7 +340,7 @@ func clamp(n, most int) int { return max(0, min(n, most)) }
 // selections do not fit is refused; a modelled one gives the slots of one round
 // to the next.
 func TestDetailRefusesLayersThatDoNotFit(t *testing.T) {
-	c := &scenario{model: tiny(2, 2), gpu: "h200", hbm: 200 << 10, seed: 1}
+	c := &scenario{model: tiny(2, 2), gpu: "h200", hbm: 190 << 10, seed: 1}
 	c.spec = sim.Spec{
 		Attention: "sparse", Selection: "psa", PSAStop: sim.PSAStopHead, Epsilon: 0.99999, Microbatch: 2, Pipelined: true, BudgetTokens: 8, BlockTokens: 2, WindowBlocks: 1,
 		Offload: true, LoadEngine: "flash", SaveEngine: "flash", Eviction: "lru", Pool: "unified", Utilisation: 0.9, DRAMGiB: 0.01, SaveBuffer: 1,
