@@ -60,12 +60,12 @@ func TestRoundsByHand(t *testing.T) {
 	var load des.Time
 	var misses []sim.Round
 	for _, n := range []int64{8, 64} {
-		load = nanoseconds(loader.seconds(n, 16384, rate))
+		load = nanoseconds(loader.queuedSeconds(n, 16384, rate, false))
 		misses = []sim.Round{{Tokens: tokens, Loads: n}, {Tokens: tokens, Loads: n}, {Tokens: tokens, Loads: n}, {Loads: n}}
 		got = layerOfRounds(t, p, m, true, misses)
 		// Attention of the first begins after one load; the loads follow each other
 		// as long as they are not two rounds ahead of what the CPU has heard of.
-		second := max(2*load, load+first) + next
+		second := max(2*load, load+first, launchCalls*nanoseconds(p.Host.Submit.SI())) + next
 		calls := load + first + verdict + 4*nanoseconds(p.Host.Submit.SI())
 		third := max(max(2*load, load+first+verdict)+load, second, calls) + next
 		if third += write; third != got.Phases.SparseAttention+got.Phases.LoadStall {
@@ -128,16 +128,19 @@ func TestPipelineProperties(t *testing.T) {
 	m := mustModel(t, "lwm-7b")
 	rapid.Check(t, func(t *rapid.T) {
 		p := rapid.SampledFrom(profiles).Draw(t, "gpu")
+		loader, err := newLoader(p, LoadFlash)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rate, _ := loader.rateAt(0)
 		rounds := make([]sim.Round, rapid.IntRange(1, 8).Draw(t, "rounds"))
 		var loads des.Time
 		var bytes int64
 		for i := range rounds {
 			rounds[i] = sim.Round{Tokens: int64(rapid.IntRange(1, 4096).Draw(t, "tokens")), Loads: int64(rapid.SampledFrom([]int{0, 1, 50, 4000}).Draw(t, "loads"))}
-			s, err := p.LoadSeconds(LoadFlash, rounds[i].Loads, 16384, 0)
-			if err != nil {
-				t.Fatal(err)
+			if n := rounds[i].Loads; n > 0 {
+				loads += nanoseconds(loader.queuedSeconds(n, 16384, rate, false))
 			}
-			loads += nanoseconds(s)
 			bytes += rounds[i].Tokens * m.LayerKVBytesPerToken()
 		}
 		on, off := layerOfRounds(t, p, m, true, rounds), layerOfRounds(t, p, m, false, rounds)
