@@ -133,7 +133,11 @@ func (c *liveCase) hostSeconds(m live.Machine) (samples []float64, err error) {
 	if err != nil {
 		return nil, err
 	}
-	device, err := live.New(m, live.Config{Spec: &cfg.Spec, Geometry: cfg.Geometry, Weights: source, KVBytes: cfg.HBMBytes, SplitEvery: 1})
+	split := int64(1)
+	if c.probe == probeLiveCPU {
+		split = 0 // the marks of a split step are calls of the CPU
+	}
+	device, err := live.New(m, live.Config{Spec: &cfg.Spec, Geometry: cfg.Geometry, Weights: source, KVBytes: cfg.HBMBytes, SplitEvery: split})
 	if err != nil {
 		return nil, err
 	}

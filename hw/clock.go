@@ -15,9 +15,9 @@ import (
 //	for each time that passes without prefill it may again run for burst/rest of it
 //
 // Prefill attention alone does not reach the limit: its figures are of the higher
-// clock. Between linears it is slower and these are faster than alone, by the same: a
-// chunk's layers without pause take what the sum of both says, within 4 % (the samples
-// of layers.nothing on an H200).
+// clock. Between linears it is slower and these are faster than alone, and a chunk's
+// layers take about what the sum of both says: 0.99 to 1.07 times that in live chunks
+// of LWM-7B that follow one another on an H200. The rest has no price.
 type clock struct {
 	gain        float64
 	burst, rest des.Time
