@@ -14,9 +14,11 @@ import (
 // To wake a sleeping thread takes as long as such a call: tens of microseconds in
 // a virtual machine. To keep one awake takes its core from the threads that save
 // and from the driver. So as many helpers stay awake from layer to layer as its
-// calls give enough to do, a quarter of the cores at least and three quarters at
-// most; the others sleep, and are woken when one call gives each of them much to
-// do, or many calls together. One call at a time has the helpers; what else is
+// calls give enough to do, a quarter of the cores at least and all of them where
+// each has worthStaying to do (on 16 cores 4.7 to 5.0 ms for 1,024 groups x 64 blocks x
+// 16 requests, with three quarters at most 5.4 to 5.9 in the same minute); the others
+// sleep, and are woken when one call gives each of them much to do, or many calls
+// together. One call at a time has the helpers; what else is
 // called meanwhile does its work alone.
 func SideBySide(n int, each time.Duration, f func(i int)) {
 	work := time.Duration(n) * each
@@ -88,7 +90,7 @@ func (c *crew) run(n int, work time.Duration, f func(i int)) {
 	procs := runtime.GOMAXPROCS(0)
 	join := min(n-1, procs-1, 0x7fff, int(work/worthJoining))
 	always := max(0, procs/4-1)
-	stay := min(max(always, int(work/worthStaying)), procs-1-max(1, procs/4))
+	stay := min(max(always, int(work/worthStaying)), procs-1)
 	call := newNotice(notice(c.posted.Load()).number()+1, join, max(0, stay))
 	c.f, c.n = f, int64(n)
 	c.next.Store(0)
