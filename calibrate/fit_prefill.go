@@ -46,7 +46,7 @@ func fitPrefill(s *Samples, p *hw.Profile, from source) []model {
 		weights[i] = math.Pow(launches[i]/smallestTime(of(q)), 2)
 	}
 	launches = rising(launches, weights)
-	p.Prefill = nil
+	p.Prefill, p.Paged = nil, hw.PagedPrefill{}
 	last := infinite
 	for i, q := range queries {
 		rate := refine(of(q), []float64{100e12}, []bound{flopsBound}, func(r []float64, at datum) float64 {
@@ -60,7 +60,33 @@ func fitPrefill(s *Samples, p *hw.Profile, from source) []model {
 			Launch: from.figure(launches[i]*1e6, "us", "what FLOPs do not explain: launch, and the masked part of the diagonal"),
 			Rate:   from.figure(rate*1e-12, "TFLOP/s", "causal prefill kernel")})
 	}
+	if n := s.sms(); n > 0 {
+		p.Paged = prefillWaves(n)
+		for _, at := range all {
+			if p.PrefillSeconds(at.model, span(at)) > (1+mostOver)*at.seconds {
+				p.Paged = hw.PagedPrefill{} // the samples are not of such a kernel
+			}
+		}
+	}
 	return []model{{name: "prefill_attention", fit: fit, held: held,
 		price: func(p *hw.Profile, at datum) float64 { return p.PrefillSeconds(at.model, span(at)) },
 		draw:  picture{x: spanFLOPs, xLabel: "FLOPs"}}}
+}
+
+// mostOver is by how much waves may be longer than a sample.
+const mostOver = 0.05
+
+// prefillRows are the query tokens of a CTA of the prefill kernel (cuda/prefill.cu).
+const prefillRows = 128
+
+// prefillWaves are those of the kernel itself, which the lengths of the probe, powers
+// of two, do not show: a row block more than those fills the card once more.
+func prefillWaves(sms float64) hw.PagedPrefill {
+	figure := func(value float64, unit, what string) hw.Figure {
+		return hw.Figure{Value: value, Unit: unit, From: hw.Derived, Source: what}
+	}
+	return hw.PagedPrefill{
+		Rows: figure(prefillRows, "tokens", "queries of a CTA of the prefill kernel, cuda/prefill.cu"),
+		CTAs: figure(sms, "CTAs", "SMs of the card. Two CTAs fit an SM and share its tensor cores, so a chunk takes at least as long as the SM with the most of them"),
+	}
 }

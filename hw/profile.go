@@ -193,8 +193,9 @@ type PrefillRow struct {
 }
 
 // PagedPrefill is the kernel for chunks that attend to earlier ones through block
-// tables, where it is another than the rows': a CTA for every so many query
-// tokens of a query head, none of which splits the KV.
+// tables: a CTA for every so many query tokens of a query head, none of which splits
+// the KV. It may be another than the rows', or the same, whose rows are too far apart
+// to show its waves.
 type PagedPrefill struct {
 	Rows Figure `toml:"rows,omitempty" dim:"tokens,optional"`
 	CTAs Figure `toml:"ctas,omitempty" dim:"count,optional"` // that run at full speed at once
