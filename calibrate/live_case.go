@@ -128,33 +128,41 @@ func (c *liveCase) serve(cfg sim.Config, device *live.Device) (*hostTimes, error
 
 // hostSeconds serves on a machine and returns the host's time of the steps asked for.
 func (c *liveCase) hostSeconds(m live.Machine) (samples []float64, err error) {
-	cfg := c.server()
-	source, err := c.source()
-	if err != nil {
-		return nil, err
-	}
 	split := int64(1)
 	if c.probe == probeLiveCPU {
 		split = 0 // the marks of a split step are calls of the CPU
 	}
+	cfg := c.server()
+	err = c.onLive(m, &cfg, split, func(device *live.Device) (loaded int64, err error) {
+		rec, err := c.serve(cfg, device)
+		if err != nil {
+			return 0, err
+		}
+		samples = rec.seconds[liveSettling:]
+		return rec.loaded, nil
+	})
+	return samples, err
+}
+
+// onLive has f serve cfg on a live device, each split-th of whose steps is split, and holds the blocks that it loaded against what f counts.
+func (c *liveCase) onLive(m live.Machine, cfg *sim.Config, split int64, f func(*live.Device) (loaded int64, err error)) error {
+	source, err := c.source()
+	if err != nil {
+		return err
+	}
 	device, err := live.New(m, live.Config{Spec: &cfg.Spec, Geometry: cfg.Geometry, Weights: source, KVBytes: cfg.HBMBytes, SplitEvery: split})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer func() {
-		if e := device.Close(); err == nil {
-			err = e
-		}
-	}()
 	cfg.Device = device
-	rec, err := c.serve(cfg, device)
-	if err != nil {
-		return nil, err
+	loaded, err := f(device)
+	if got := device.Counters(); err == nil && got.Loaded != loaded {
+		err = fmt.Errorf("wrong result: the device loaded %d blocks, the server counts %d", got.Loaded, loaded)
 	}
-	if got := device.Counters(); got.Loaded != rec.loaded {
-		return nil, fmt.Errorf("wrong result: the device loaded %d blocks, the server counts %d", got.Loaded, rec.loaded)
+	if e := device.Close(); err == nil {
+		err = e
 	}
-	return rec.seconds[liveSettling:], nil
+	return err
 }
 
 // loads is how many blocks each layer loads a step, rounded: of the same server on a device that does nothing.

@@ -114,27 +114,13 @@ func (c *leavingCase) times(m live.Machine) (t *leavingTimes, err error) {
 	if err != nil {
 		return nil, err
 	}
-	source, err := c.source()
-	if err != nil {
-		return nil, err
-	}
-	device, err := live.New(m, live.Config{Spec: &cfg.Spec, Geometry: cfg.Geometry, Weights: source, KVBytes: cfg.HBMBytes, SplitEvery: 1})
-	if err != nil {
-		return nil, err
-	}
-	defer func() {
-		if e := device.Close(); err == nil {
-			err = e
+	err = c.onLive(m, &cfg, 1, func(*live.Device) (loaded int64, err error) {
+		if t, err = c.serve(cfg); err != nil {
+			return 0, err
 		}
-	}()
-	cfg.Device = device
-	if t, err = c.serve(cfg); err != nil {
-		return nil, err
-	}
-	if got := device.Counters(); got.Loaded != t.loaded {
-		return nil, fmt.Errorf("wrong result: the device loaded %d blocks, the server counts %d", got.Loaded, t.loaded)
-	}
-	return t, nil
+		return t.loaded, nil
+	})
+	return t, err
 }
 
 // rounds is how many microbatches a layer's longest list has in steps of so many requests, rounded: of the same server on a device that does

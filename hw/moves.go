@@ -1,0 +1,67 @@
+package hw
+
+import (
+	"sparseserve/sim"
+	"sparseserve/sim/des"
+)
+
+// load waits for n blocks. While saves run too and both together exceed the
+// link's limit for both directions, each is slowed by the same factor.
+func (d *Device) load(n, blockBytes int64) {
+	d.awaitLate()
+	d.costs.notes.mark(notePool, d.bigPool, float64(d.step.DRAMBytes)/(1<<30))
+	q := &d.saves
+	price := d.loader.seconds(n, blockBytes, d.rate)
+	if d.busy > 0 { // the launch waits for what the GPU is at
+		price = d.loader.queuedSeconds(n, blockBytes, d.rate, d.scored && d.opts.GPULookup)
+	}
+	alone := nanoseconds(price)
+	alone += d.waits.loads(n, blockBytes, alone, q)
+	both := min(alone, q.work) // work that each does while the other runs
+	moved := float64(n)*float64(blockBytes)*float64(both)/float64(alone) + q.bytesOf(both)
+	slowed := max(both, nanoseconds(moved/d.duplex))
+	if slowed == both {
+		d.pass(alone, &d.phases.LoadStall)
+		return
+	}
+	q.drain(slowed, both)
+	d.now += slowed
+	d.phases.LoadStall += slowed
+	d.pass(alone-both, &d.phases.LoadStall)
+}
+
+// upToSaves passes a layer's linears and in between, once K and V of its tokens
+// are there, hands its saves over. Attention and most linears run beside them, so
+// that few are left when the next layer's loads need the link.
+func (d *Device) upToSaves(w *sim.Work, linears des.Time) {
+	first := des.Time(d.costs.qkv * float64(linears))
+	d.compute(first, &d.phases.Linears)
+	prefill := len(w.Prefill) > 0
+	if prefill {
+		d.clock.ran(d.now)
+	}
+	d.enqueue(w.Digests, prefill)
+	if prefill {
+		d.clock.share(d.now, 1) // the card rests while it waits for room
+	}
+	d.compute(linears-first, &d.phases.Linears)
+}
+
+// enqueue hands the layer's saves, of so many requests, to the D2H queue and waits
+// until it fits the save buffer. Saves of a step that prefills cost what they cost
+// beside it.
+func (d *Device) enqueue(requests int, prefill bool) {
+	if d.pending == 0 {
+		return
+	}
+	d.compute(nanoseconds(d.costs.ring.seconds(requests, d.pending*d.bytes)), &d.phases.SaveStall)
+	d.costs.notes.mark(noteScatter, d.saver.outside, float64(d.opts.ScatterThreads))
+	seconds := d.saver.seconds
+	if prefill {
+		seconds = d.saver.besidePrefill
+	}
+	work := nanoseconds(seconds(d.pending, d.bytes))
+	d.saves.push(d.pending*d.bytes, work)
+	d.pending = 0
+	d.pass(d.saves.until(d.opts.SaveBufferBytes), &d.phases.SaveStall)
+}
