@@ -67,6 +67,16 @@ const (
 	fakeAlone  = 1.2e-6 // of compute, per token
 )
 
+// gainOf is the profile's own gain at a point of the clock.
+func gainOf(p *hw.Profile, at datum) float64 {
+	for _, r := range p.Clock.Gain {
+		if r.Shape == at.Shape && r.Tokens == int(at.At("tokens")) {
+			return r.SI()
+		}
+	}
+	panic("no gain of " + at.Key())
+}
+
 func (f *fakeBench) seconds(p Point) float64 {
 	t, at := f.truth, datum{Point: p, model: f.models[p.Shape]}
 	bytes := func() float64 { return float64(p.At("bytes")) }
@@ -148,13 +158,15 @@ func (f *fakeBench) seconds(p Point) float64 {
 	case probeClock:
 		c, lin := t.Clock, t.LinearsSeconds(at.model, int(p.At("tokens")))
 		if milliseconds(at, "after_ms") < c.Burst.SI() {
-			return lin * (1 - c.Gain.SI())
+			return lin * (1 - gainOf(t, at))
 		}
 		return lin
+	case probeChunk:
+		return t.ChunkSeconds(at.model, int(p.At("tokens")), int(p.At("prefix_tokens")))
 	case probeRested:
 		c, lin := t.Clock, t.LinearsSeconds(at.model, int(p.At("tokens")))
 		given := min(1, milliseconds(at, "rest_ms")/c.Rest.SI()) * c.Burst.SI()
-		return lin * (1 - c.Gain.SI()*min(1, given/(float64(at.At("layers"))*lin*(1-c.Gain.SI()))))
+		return lin * (1 - gainOf(t, at)*min(1, given/(float64(at.At("layers"))*lin*(1-gainOf(t, at)))))
 	case probePointwise:
 		return t.PointwiseSeconds(at.model, int(p.At("tokens")))
 	case probeHead:
@@ -303,7 +315,17 @@ func truth(name string) *hw.Profile {
 	}
 	p.DenseDecode.Tail, p.DenseDecode.Piece, p.DenseDecode.Pages = from.figure(1.5, "us", "x"), from.figure(4, "us", "x"), from.figure(0.8, "us", "x")
 	p.Scoring.Floor = hw.Figure{}
-	p.Clock = hw.Clock{Gain: from.figure(0.15, "share", "x"), Burst: from.figure(50, "ms", "x"), Rest: from.figure(400, "ms", "x")}
+	p.Clock = hw.Clock{Alone: from.figure(0.7, "share", "x"), Burst: from.figure(50, "ms", "x"), Rest: from.figure(400, "ms", "x")}
+	for i, shape := range shapes {
+		if !slices.ContainsFunc(p.Shapes, func(s hw.Shape) bool { return s.Name == shape }) {
+			m, err := shapeModel(shape)
+			must(err)
+			p.Shapes = append(p.Shapes, hw.Shape{Name: shape, Hidden: m.Hidden, QHeads: m.QHeads, KVHeads: m.KVHeads, HeadDim: m.HeadDim, FFN: m.FFN})
+		}
+		for j, n := range clockSizes {
+			p.Clock.Gain = append(p.Clock.Gain, hw.GainRow{Shape: shape, Tokens: int(n), Figure: from.figure(0.13+0.02*float64(i)+0.03*float64(j), "share", "x")})
+		}
+	}
 	p.Link.DuplexGather = from.figure(1.6*link*1e-9, "GB/s", "x")
 	p.Load.FlashQueued, p.Load.FlashIdle = from.figure(6, "us", "x"), from.figure(2.5, "us", "x")
 	p.Save.RingLaunch, p.Save.RingRate = from.figure(4, "us", "x"), from.figure(600, "GB/s", "x")

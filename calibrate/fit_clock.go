@@ -3,6 +3,7 @@ package calibrate
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"sparseserve/hw"
 )
@@ -11,21 +12,22 @@ import (
 // told from noise.
 const leastGain = 0.02
 
-// fitClock finds how much less linears take before the card lowers its clock, when
-// it does, and what a rest gives back (hw: clock), from the times at both ends and
-// where those between cross the middle. A sample after a rest is the mean over its
-// layers, the first of which run at the higher clock until what the rest gave is used
-// up.
-func fitClock(s *Samples, p *hw.Profile, from source) {
+// fitClock finds how much less linears take before the card lowers its clock, for how
+// long it does not, and what a rest gives back (hw: clock), from the times at both ends
+// and where those between cross the middle. A sample after a rest is the mean over its
+// layers, the first of which run at the full clock until what the rest gave is used up.
+// How far the clock falls is what chunks of prefill without pause take (hw: lowClock).
+func fitClock(s *Samples, p *hw.Profile, from source) []model {
 	p.Clock = hw.Clock{}
-	ages, rests := s.of(probeClock), s.of(probeRested)
-	if len(ages) < 2 || len(rests) == 0 {
-		return
+	ages := s.of(probeClock).where(func(at datum) bool { return at.Shape == shapes[0] && at.At("tokens") == clockTokens })
+	rests, chunks := s.of(probeRested), s.of(probeChunk)
+	if len(ages) < 2 || len(rests) == 0 || len(chunks) == 0 {
+		return nil
 	}
 	high, low := ages[0].seconds, ages[len(ages)-1].seconds
 	gain := 1 - high/low
 	if gain < leastGain {
-		return
+		return nil
 	}
 	share := func(t float64) float64 { return math.Min(math.Max((low-t)/(low-high), 0), 1) } // at the higher clock
 	burst, rest := 0.0, 0.0
@@ -49,14 +51,49 @@ func fitClock(s *Samples, p *hw.Profile, from source) {
 		}
 	}
 	if burst == 0 {
-		return
+		return nil
 	}
-	what := fmt.Sprintf("linears of %d tokens after copies within HBM", ages[0].At("tokens"))
+	what := fmt.Sprintf("linears of %d tokens after copies within HBM", clockTokens)
 	p.Clock = hw.Clock{
-		Gain:  from.figure(gain, "share", what+", against the same after "+fmt.Sprint(ages[len(ages)-1].At("after_ms"))+" ms of them"),
-		Burst: from.figure(burst*1e3, "ms", what+": until half of that is lost"),
+		Gain:  gainRows(s, from),
+		Burst: from.figure(burst*1e3, "ms", what+": until half of what they are faster is lost"),
 		Rest:  from.figure(rest*1e3, "ms", "copies within HBM after linears, until these have all of it again"),
 	}
+	alone := func(share float64) hw.Figure {
+		return from.figure(share, "share", "linears and prefill attention of chunks without pause, whose times this clock of linears alone explains")
+	}
+	fit, held := chunks.split(func(at datum) string { return at.Shape }, 3, nil)
+	price := func(p *hw.Profile, at datum) float64 {
+		return p.ChunkSeconds(at.model, int(at.At("tokens")), int(at.At("prefix_tokens")))
+	}
+	c := refine(fit, []float64{0.7}, []bound{{0.2, 0.999}}, func(c []float64, at datum) float64 {
+		p.Clock.Alone = alone(c[0])
+		return price(p, at)
+	})
+	p.Clock.Alone = alone(significant(c[0], 3))
+	return []model{{name: "clock", fit: fit, held: held, price: price,
+		draw: picture{x: func(at datum) float64 { return 1 + float64(at.At("prefix_tokens")) }, xLabel: "tokens before the chunk"}}}
+}
+
+// gainRows are how much less time linears take after a rest than without pause, at
+// each size that was measured both ways.
+func gainRows(s *Samples, from source) []hw.GainRow {
+	var rows []hw.GainRow
+	for _, at := range s.of(probeClock).where(func(at datum) bool { return at.At("after_ms") == 1 }) {
+		for _, l := range s.of(probeLinears) {
+			if l.Shape == at.Shape && l.At("tokens") == at.At("tokens") {
+				share := from.figure(math.Max(0, significant(1-at.seconds/l.seconds, 3)), "share", "linears after copies within HBM, against the same without pause")
+				rows = append(rows, hw.GainRow{Shape: at.Shape, Tokens: int(at.At("tokens")), Figure: share})
+			}
+		}
+	}
+	slices.SortStableFunc(rows, func(a, b hw.GainRow) int {
+		if a.Shape != b.Shape {
+			return 0
+		}
+		return a.Tokens - b.Tokens
+	})
+	return rows
 }
 
 func milliseconds(at datum, axis string) float64 { return 1e-3 * float64(at.At(axis)) }

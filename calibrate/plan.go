@@ -67,6 +67,7 @@ type scale struct {
 	layerPrefix []int64
 	after       []int64 // ms of linears
 	rest        []int64 // ms without
+	chunkAfter  []int64 // tokens before a chunk under the lowered clock
 	filled      []int64 // tokens of blocks that become full
 	shapes      []string
 	layers      []int64 // of the live loop's model
@@ -103,6 +104,7 @@ func scaleOf(plan Plan) scale {
 		layerPrefix: []int64{0, 2048, 4096, 6144, 8192, 10240},
 		after:       []int64{1, 20, 40, 60, 100, 150},
 		rest:        []int64{10, 20, 40, 80, 160},
+		chunkAfter:  []int64{0, 2048, 6144},
 		filled:      []int64{blockTokens, 256, 512, 1024, 2048, 4096, 8192, 16384},
 		shapes:      shapes,
 		layers:      []int64{16, 32},
@@ -137,7 +139,7 @@ func scaleOf(plan Plan) scale {
 	s.prompts = []int64{8192}
 	s.beside = []int64{2048}
 	s.layerPrefix = []int64{0, 4096}
-	s.after, s.rest = []int64{1, 100}, []int64{20}
+	s.after, s.rest, s.chunkAfter = []int64{1, 100}, []int64{20}, []int64{2048}
 	s.filled = []int64{blockTokens, 4096}
 	s.layers, s.requests = []int64{2}, []int64{1, 16}
 	return s

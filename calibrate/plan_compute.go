@@ -10,18 +10,31 @@ func linearPoints(s scale) []Point {
 	return all
 }
 
-// clockTokens are a chunk's.
+// clockTokens are a chunk's, and clockSizes those that prefill's linears are measured
+// at with the clock high.
 const clockTokens = 2048
+
+var clockSizes = []int64{512, clockTokens}
 
 // restedLayers are longer than a card is known to keep its higher clock.
 const restedLayers = 40
 
 // clockPoints are linears before the card lowers its clock under them, and after a
-// rest.
+// rest, and chunks under the lowered one.
 func clockPoints(s scale) []Point {
 	var all []Point
 	for _, ms := range s.after {
 		all = append(all, point(probeClock, s.shapes[0], clockTokens, ms))
+	}
+	for _, shape := range s.shapes {
+		for _, n := range clockSizes {
+			if shape != s.shapes[0] || n != clockTokens {
+				all = append(all, point(probeClock, shape, n, s.after[0]))
+			}
+			for _, prefix := range s.chunkAfter {
+				all = append(all, point(probeChunk, shape, n, prefix))
+			}
+		}
 	}
 	for _, ms := range s.rest {
 		all = append(all, point(probeRested, s.shapes[0], clockTokens, ms, restedLayers))

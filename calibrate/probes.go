@@ -54,6 +54,7 @@ const (
 	probeLinears      = "linears"
 	probeClock        = "clock.linears"
 	probeRested       = "clock.rested"
+	probeChunk        = "clock.chunk"
 	probePointwise    = "pointwise"
 	probeHead         = "head"
 	probeEmbed        = "embedding"
@@ -129,6 +130,7 @@ var probes = []Probe{
 	{probeLinears, "the four linears of one layer; " + gpuTime, "ss_linear", []string{"tokens"}},
 	{probeClock, "the same, some times over, so long after they began to run without pause; before that the card copied within HBM; GPU time of one", "ss_linear", []string{"tokens", "after_ms"}},
 	{probeRested, "the same after they ran without pause and the card then copied within HBM for so long; mean GPU time of the next layers", "ss_linear", []string{"tokens", "rest_ms", "layers"}},
+	{probeChunk, "the linears and the attention of a prompt's chunk, layer after layer without pause; " + gpuTime + " of one layer", "ss_linear, ss_prefill", []string{"tokens", "prefix_tokens"}},
 	{probePointwise, "what one layer has beside linears and attention: two norms with their residual sums, rope with the write of K and V to their blocks, silu(gate) up; " + gpuTime,
 		"ss_rmsnorm, ss_rope, ss_silu_mul", []string{"tokens"}},
 	{probeHead, "the last norm, the LM head and the greedy token of some rows; " + gpuTime, "ss_rmsnorm, ss_linear, ss_argmax", []string{"rows"}},
@@ -176,7 +178,7 @@ func Probes() []Probe { return slices.Clone(probes) }
 // shaped are the probes whose points name a model shape.
 var shaped = slices.Concat(behindProbes, liveProbes, leavingProbes, []string{
 	probeKVWrite, probeRope, probeDigest, probeRing, probeLookup, probeLookupMissing,
-	probeLinears, probeClock, probeRested, probePointwise, probeHead, probeEmbed, probePrefill, probeChunked,
+	probeLinears, probeClock, probeRested, probeChunk, probePointwise, probeHead, probeEmbed, probePrefill, probeChunked,
 	probeDense, probeDenseUneven, probeSparse, probePSA, probePSALaunches, probePSAUneven, probeSelect,
 	probeBesideNone, probeBesideSave, probeBesideLoad, probeBesideFlash,
 	probeLayersNone, probeLayersMemcpy, probeLayersGPU, probeLayersFlash, probePrefillMemcpy,

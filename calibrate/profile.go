@@ -61,7 +61,7 @@ func Fit(s *Samples) (*Calibration, error) {
 	models = append(models, fitDigest(s, p, from)...)
 	models = append(models, fitRing(s, p, from)...)
 	models = append(models, fitQueued(s, p, from)...)
-	fitClock(s, p, from)
+	models = append(models, fitClock(s, p, from)...)
 	models = append(models, fitLookup(s, p, from)...)
 	live := fitLive(s, p, from)
 	if live == nil { // samples without the live loop

@@ -218,6 +218,8 @@ func (g *rig) setup(s *cuda.Session, p Point) (*setup, error) {
 		return g.setupEmbed(s, p)
 	case probePrefill:
 		return g.setupPrefill(s, p)
+	case probeChunk:
+		return g.setupChunk(s, p)
 	case probeChunked:
 		return g.setupChunked(s, p)
 	case probeDense, probeDenseUneven, probeSparse, probePSA, probePSALaunches, probePSAUneven:

@@ -116,3 +116,12 @@ func (p *paced) run(s *cuda.Session, long time.Duration) error {
 	_, err := s.Bench(cuda.Bench{Calls: p.calls, Repeats: n})
 	return err
 }
+
+// setupChunk readies a chunk's layers, which share what power the card may draw.
+func (g *rig) setupChunk(s *cuda.Session, p Point) (*setup, error) {
+	m, err := shapeModel(p.Shape)
+	if err != nil {
+		return nil, err
+	}
+	return g.layersOp(s, m, p.At("tokens"), p.At("prefix_tokens"))
+}

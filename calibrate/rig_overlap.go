@@ -1,6 +1,8 @@
 package calibrate
 
 import (
+	"slices"
+
 	"sparseserve/cuda"
 	"sparseserve/hw"
 )
@@ -37,13 +39,9 @@ func (g *rig) setupBeside(s *cuda.Session, p Point) (*setup, error) {
 	if err != nil {
 		return nil, err
 	}
-	layer, verify, err := g.layerOp(s, m, p.At("tokens"), 0)
+	t, err := g.layersOp(s, m, p.At("tokens"), 0)
 	if err != nil {
 		return nil, err
-	}
-	t := &setup{verify: verify, settle: 2 * settled, each: func(sample, _ float64) float64 { return sample / besideRepeats }}
-	for range besideRepeats {
-		t.bench.Calls = append(t.bench.Calls, layer...)
 	}
 	const count, block = 8192, 16 * kib
 	var op cuda.Operation
@@ -59,8 +57,20 @@ func (g *rig) setupBeside(s *cuda.Session, p Point) (*setup, error) {
 		op, moved, err = g.saveOp(s, probeSaveFlash, count, block, basePool*mib, g.spareThreads)
 	}
 	t.beside = []cuda.Operation{op}
-	t.verify = both(verify, moved)
+	t.verify = both(t.verify, moved)
 	return t, err
+}
+
+// layersOp readies a chunk in some layers, one after another without pause.
+func (g *rig) layersOp(s *cuda.Session, m *hw.Model, tokens, prefix int64) (*setup, error) {
+	layer, verify, err := g.layerOp(s, m, tokens, prefix)
+	if err != nil {
+		return nil, err
+	}
+	return &setup{
+		bench: cuda.Bench{Calls: slices.Repeat(layer, besideRepeats)}, verify: verify, settle: 2 * settled,
+		each: func(sample, _ float64) float64 { return sample / besideRepeats },
+	}, nil
 }
 
 // setupCalls readies launches and small copies, in turn, while a second thread

@@ -348,7 +348,7 @@ func TestProfileWithoutTheDispensable(t *testing.T) {
 	t.Parallel()
 	b := newFake(truth("a100-40gb"), 0, 1)
 	spare := slices.Concat(behindProbes, liveProbes, []string{
-		probeDuplexGather, probeKVWrite, probeRope, probeDigest, probeRing, probeClock, probeRested, probeLookup, probeLookupMissing, probeTable,
+		probeDuplexGather, probeKVWrite, probeRope, probeDigest, probeRing, probeClock, probeRested, probeChunk, probeLookup, probeLookupMissing, probeTable,
 		probeCallsNone, probeCallsSave, probeCallsLoad, probePrefillMemcpy,
 	})
 	b.fail = func(p Point) error {
@@ -367,7 +367,7 @@ func TestProfileWithoutTheDispensable(t *testing.T) {
 			t.Errorf("%s failed and is not named: %v", probe, err)
 		}
 	}
-	if c.Profile.Host.KVWrite.Set() || c.Profile.Digest.Rate.Set() || c.Profile.Clock.Gain.Set() || c.Profile.Host.Lookup.Set() || c.Profile.Host.Loads.Set() || c.Profile.Host.CallWait.Set() || c.Profile.Host.CopyWait.Set() || c.Profile.Save.MemcpyBeside.Set() {
+	if c.Profile.Host.KVWrite.Set() || c.Profile.Digest.Rate.Set() || c.Profile.Clock.Alone.Set() || c.Profile.Host.Lookup.Set() || c.Profile.Host.Loads.Set() || c.Profile.Host.CallWait.Set() || c.Profile.Host.CopyWait.Set() || c.Profile.Save.MemcpyBeside.Set() {
 		t.Errorf("not measured, yet %+v", c.Profile.Host)
 	}
 	for _, f := range c.Profile.Fits {

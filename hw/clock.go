@@ -3,23 +3,22 @@ package hw
 import (
 	"math"
 
+	"sparseserve/sim"
 	"sparseserve/sim/des"
 )
 
-// clock is what a card's clock does to prefill. A card draws more than its power
-// limit for some tens of milliseconds before it lowers its clock; linears were
-// measured without pause, and so at the lower one. What it has in hand after a rest
-// is a bucket:
+// clock is what a card's clock does to prefill. Linears draw more power than the
+// card may. It lets them for some tens of milliseconds after a rest, then lowers its
+// clock until they draw what it may. What it has in hand is a bucket:
 //
-//	rested, prefill runs for burst at the higher clock, its linears in 1 - gain of their time
-//	for each time that passes without prefill it may again run for burst/rest of it
+//	rested, linears run for burst at the full clock
+//	for each time that passes without prefill they may again for burst/rest of it
 //
-// Prefill attention alone does not reach the limit: its figures are of the higher
-// clock. Between linears it is slower and these are faster than alone, and a chunk's
-// layers take about what the sum of both says: 0.99 to 1.07 times that in live chunks
-// of LWM-7B that follow one another on an H200. The rest has no price.
+// Prefill attention draws about what the card may at the full clock, and so neither
+// takes from the bucket nor adds to it. The clock follows power over more than a
+// layer: below it is one for linears and attention, and lies between what each would
+// have alone (lowClock).
 type clock struct {
-	gain        float64
 	burst, rest des.Time
 
 	used des.Time // of burst
@@ -27,29 +26,88 @@ type clock struct {
 }
 
 func newClock(p *Profile) clock {
-	return clock{gain: p.Clock.Gain.optional(), burst: nanoseconds(p.Clock.Burst.optional()), rest: nanoseconds(p.Clock.Rest.optional())}
+	return clock{burst: nanoseconds(p.Clock.Burst.optional()), rest: nanoseconds(p.Clock.Rest.optional())}
 }
 
-// share is the part of prefill of t, begun now, that runs at the higher clock.
-func (c *clock) share(now, t des.Time) float64 {
-	if c.gain == 0 || t <= 0 {
+// rested notes that no prefill ran until now since the last call of it or of ran.
+func (c *clock) rested(now des.Time) {
+	if c.rest > 0 {
+		c.used = max(0, c.used-des.Time(float64(now-c.at)*float64(c.burst)/float64(c.rest)))
+	}
+	c.at = now
+}
+
+// ran notes that prefill ran until now.
+func (c *clock) ran(now des.Time) { c.at = now }
+
+// take returns the share of linears of t that run at the full clock.
+func (c *clock) take(t des.Time) float64 {
+	if t <= 0 {
 		return 0
 	}
-	c.used = max(0, c.used-des.Time(float64(now-c.at)*float64(c.burst)/float64(c.rest)))
-	c.at = now
-	return min(1, float64(c.burst-c.used)/float64(t))
+	s := math.Min(1, float64(c.burst-c.used)/float64(t))
+	c.used += des.Time(s * float64(t))
+	return s
 }
 
-// ran notes prefill from the last call of share until now.
-func (c *clock) ran(now des.Time) {
-	c.used = min(c.burst, c.used+now-c.at)
-	c.at = now
+// lowClock is the clock of a card that prefills without pause, as a share of the full
+// one. Power grows with the third power of the clock (frequency and voltage fall
+// together), and the card holds its mean over a layer:
+//
+//	1/f^3 = 1 + x (1/alone^3 - 1)
+//
+// with alone the clock of linears without pause, and x the share of time that linears
+// have beside prefill attention, whose own clock is the full one. An H200 of 1,980 MHz
+// that reads 1,417 MHz under linears of 2,048 tokens of LWM-7B read 1,497 with x =
+// 0.73 and 1,561 with 0.57; this says 1,498 and 1,564.
+type lowClock struct {
+	alone float64 // 0: no figures
+	gain  curve   // tokens; how much less time linears take at the full clock, as a share
 }
 
-// gained is how much less linears of t seconds take at the higher clock: what they
-// wait for HBM no clock shortens, nor is any faster than the card's peak.
-func (l *linears) gained(t, n, gain float64) float64 {
+func newLowClock(p *Profile, m *Model) lowClock {
+	c := lowClock{alone: p.Clock.Alone.optional()}
+	if c.alone == 0 {
+		return c
+	}
+	rows := p.Clock.Gain
+	shape := p.nearestShape(m, len(rows), func(i int) string { return rows[i].Shape })
+	for _, r := range rows {
+		if r.Shape == shape {
+			c.gain.add(float64(r.Tokens), r.SI())
+		}
+	}
+	return c
+}
+
+// chunk returns what a layer's linears of so many seconds without pause, of n tokens,
+// and prefill attention of so many at the full clock take at the full and at the low
+// clock. What linears wait for HBM no clock shortens.
+func (c *lowClock) chunk(l *linears, alone, n, attention float64) (full, low, slowed float64) {
+	if c.alone == 0 || alone == 0 {
+		return alone, alone, attention
+	}
+	g, _ := c.gain.logLinear(n)
 	least, _ := l.seconds(1)
 	least = math.Max(least, l.peak.floor(2*n*l.weights, l.weights*l.bytes))
-	return math.Max(0, math.Min(gain*t, t-least))
+	gained := math.Max(0, math.Min(g*alone, alone-least))
+	if gained == 0 {
+		return alone, alone, attention
+	}
+	hot := gained / (g * alone) // of linears: what a clock shortens
+	work := alone * c.alone     // of linears at the full clock if they could draw what they need
+	x := hot * work / (work + attention)
+	slow := math.Cbrt(1 + x*(math.Pow(c.alone, -3)-1))
+	full = alone - gained
+	return full, math.Max(full, (1-hot)*alone+hot*work*slow), attention * slow
+}
+
+// ChunkSeconds returns the time of the linears and the attention of a prompt's chunk
+// in one layer, without pause.
+func (p *Profile) ChunkSeconds(m *Model, query, prefix int) float64 {
+	l, a, c := newLinears(p, m), newPrefillAttention(p, m), newLowClock(p, m)
+	alone, _ := l.seconds(float64(query))
+	attention, _ := a.seconds([]sim.Span{{Query: query, Prefix: prefix}})
+	_, low, slowed := c.chunk(&l, alone, float64(query), attention)
+	return low + slowed
 }

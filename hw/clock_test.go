@@ -1,14 +1,20 @@
 package hw
 
 import (
+	"math"
 	"testing"
 
 	"sparseserve/sim"
 	"sparseserve/sim/des"
 )
 
-// After a rest prefill's linears are faster, for as long as the card may draw more
-// than its limit; decodes and idle time give it back; without figures nothing changes.
+func withClock(p *Profile) {
+	p.Clock = Clock{Alone: count(0.7, "share"), Burst: us(20000), Rest: us(60000), Gain: []GainRow{{"llama2-7b", 2048, count(0.1, "share")}}}
+}
+
+// After a rest prefill is faster, until its linears have used up what the card may
+// draw beyond its limit; decodes and idle time give it back; without figures nothing
+// changes.
 func TestClock(t *testing.T) {
 	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
 	p.Clock = Clock{}
@@ -30,45 +36,100 @@ func TestClock(t *testing.T) {
 	}
 	run := device()
 	plain, plainDecode := run(&chunk, 0), run(&decode, 0)
-	p.Clock = Clock{count(0.1, "share"), us(20000), us(60000)}
+	withClock(p)
 	if path, err := p.validate(); err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
 	run = device()
-	// Some 14.5 ms a step: the second begins at the higher clock and uses it up.
-	gain := des.Time(layers * 0.1 * 1e9 * p.LinearsSeconds(m, 2048))
+	prefill := func(s sim.Timing) des.Time { return s.Phases.Linears + s.Phases.PrefillAttention }
 	near := func(what string, got, want des.Time) {
 		t.Helper()
 		if diff := got - want; diff > layers || diff < -layers {
-			t.Errorf("%s: %v less, want %v", what, got, want)
+			t.Errorf("%s: %v, want %v", what, got, want)
 		}
 	}
-	near("the first chunk", plain.Phases.Linears-run(&chunk, 0).Phases.Linears, gain)
-	if second := plain.Phases.Linears - run(&chunk, 0).Phases.Linears; second <= 0 || second >= gain {
-		t.Errorf("the second chunk takes %v less, want part of %v", second, gain)
+	lin := p.LinearsSeconds(m, 2048)
+	c := newLowClock(p, m)
+	l := newLinears(p, m)
+	_, lowLinears, lowAttention := c.chunk(&l, lin, 2048, p.PrefillSeconds(m, sim.Span{Query: 2048}))
+	alone := lin + p.PrefillSeconds(m, sim.Span{Query: 2048})
+	full := prefill(plain) - nanoseconds(layers*0.1*lin)
+	low := prefill(plain) + nanoseconds(layers*(lowLinears+lowAttention-alone))
+	if low <= full {
+		t.Fatalf("%v at the low clock, %v at the full one", low, full)
 	}
-	third := plain.Phases.Linears - run(&chunk, 0).Phases.Linears
-	if third > gain/5 {
-		t.Errorf("the third chunk takes %v less, want hardly any", third)
+	// Some 12 ms of linears a step: the second begins at the full clock and uses it up.
+	first := run(&chunk, 0)
+	near("the first chunk", prefill(first), full)
+	near("its attention", first.Phases.PrefillAttention, plain.Phases.PrefillAttention)
+	if second := prefill(run(&chunk, 0)); second <= full || second >= low {
+		t.Errorf("the second chunk takes %v, want more than %v and less than %v", second, full, low)
+	}
+	if third := prefill(run(&chunk, 0)); third > low+layers || low-third > (low-full)/50 {
+		t.Errorf("the third chunk takes %v, want hardly less than %v", third, low)
 	}
 	for range 5 { // what a moment without prefill gives back is a moment
-		if short := plain.Phases.Linears - run(&chunk, 30*des.Microsecond).Phases.Linears; short > gain/50 {
-			t.Errorf("a chunk 30 us after another takes %v less, want hardly any", short)
+		if short := prefill(run(&chunk, 30*des.Microsecond)); low-short > (low-full)/50 {
+			t.Errorf("a chunk 30 us after another takes %v, want hardly less than %v", short, low)
 		}
 	}
 	if got := run(&decode, 0); got.Phases.Linears != plainDecode.Phases.Linears {
 		t.Errorf("a decode's linears take %v, want %v", got.Phases.Linears, plainDecode.Phases.Linears)
 	}
-	near("after a rest", plain.Phases.Linears-run(&chunk, 60*des.Millisecond).Phases.Linears, gain)
-	l := newLinears(p, m)
-	if got := l.gained(1e-3, 1, 0.5); got > 1e-3 {
-		t.Errorf("%g s gained of a millisecond", got)
+	near("after a rest", prefill(run(&chunk, 60*des.Millisecond)), full)
+}
+
+// Alone linears take what was measured, beside attention they and it have one clock
+// between theirs, and what waits for HBM no clock moves.
+func TestLowClock(t *testing.T) {
+	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
+	withClock(p)
+	l, c := newLinears(p, m), newLowClock(p, m)
+	alone, _ := l.seconds(2048)
+	if full, low, att := c.chunk(&l, alone, 2048, 0); math.Abs(low/alone-1) > 1e-9 || math.Abs(full/alone-0.9) > 1e-9 || att != 0 {
+		t.Errorf("alone: %g and %g at the full and at the low clock, want %g and %g", full, low, 0.9*alone, alone)
 	}
-	if least, _ := l.seconds(1); l.gained(least, 1, 0.5) != 0 {
-		t.Error("what waits for HBM is faster at a higher clock")
+	last := 1 / 0.7
+	for _, attention := range []float64{0.1, 0.5, 1, 2, 10} {
+		attention *= alone
+		full, low, slowed := c.chunk(&l, alone, 2048, attention)
+		slow := slowed / attention
+		if slow <= 1 || slow >= last {
+			t.Errorf("%g s of attention: %g times as long, want between 1 and %g", attention, slow, last)
+		}
+		last = slow
+		if want := math.Max(full, 0.7*alone*slow); math.Abs(low/want-1) > 1e-9 {
+			t.Errorf("%g s of attention: linears of %g s, want %g", attention, low, want)
+		}
+		// Power, as the third power of the clock, has the limit's mean.
+		x := 0.7 * alone / (0.7*alone + attention)
+		if power := math.Pow(slow, -3) * (x*math.Pow(0.7, -3) + 1 - x); math.Abs(power-1) > 1e-9 {
+			t.Errorf("%g s of attention: %g of the power that the card may draw", attention, power)
+		}
 	}
-	p.Clock.Rest = Figure{}
-	if path, err := p.validate(); path != "clock.gain" || err == nil {
-		t.Errorf("a gain without a rest: %s, %v", path, err)
+	one, _ := l.seconds(1)
+	if full, low, slowed := c.chunk(&l, one, 1, 1e-4); full != one || low != one || slowed != 1e-4 {
+		t.Errorf("linears that wait for HBM: %g, %g and attention of %g s, want %g twice and 1e-4", full, low, slowed, one)
+	}
+}
+
+// What a clock's figures need of one another.
+func TestClockFigures(t *testing.T) {
+	for _, c := range []struct {
+		path string
+		bend func(p *Profile)
+	}{
+		{"clock.alone", func(p *Profile) { p.Clock.Rest = Figure{} }},
+		{"clock.gain", func(p *Profile) { p.Clock.Gain = nil }},
+		{"clock.gain[0].shape", func(p *Profile) { p.Clock.Gain[0].Shape = "llama2-7" }},
+		{"clock.gain[1].tokens", func(p *Profile) { p.Clock.Gain = append(p.Clock.Gain, p.Clock.Gain[0]) }},
+		{"clock.gain[0].value", func(p *Profile) { p.Clock.Gain[0].Value = 1.5 }},
+	} {
+		p := mustProfile(t, "h200")
+		withClock(p)
+		c.bend(p)
+		if path, err := p.validate(); path != c.path || err == nil {
+			t.Errorf("want an error of %s, got %q: %v", c.path, path, err)
+		}
 	}
 }

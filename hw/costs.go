@@ -9,7 +9,9 @@ import (
 type layerCost struct {
 	linears, prefill, dense, sparse, scoring, digests des.Time
 
-	gained des.Time // of linears, while the clock is high
+	// Of a layer that prefills: hot of linears is what draws power, and the three are
+	// their times and prefill's at the full clock; those above are at the low one.
+	hot, fullLinears, fullPrefill des.Time
 }
 
 // coster prices Work with one model's cost models on one card. It remembers
@@ -25,7 +27,7 @@ type coster struct {
 	head      head
 	ring      ring
 	qkv       float64 // share of linears before K and V are there
-	gain      float64 // of linears, while the clock is high
+	clock     lowClock
 
 	progressive progressive
 
@@ -47,7 +49,7 @@ func newCoster(p *Profile, m *Model, opts *DeviceOptions) coster {
 		head:      newLMHead(p, m),
 		ring:      newRing(p),
 		qkv:       float64(m.LayerQKV()) / float64(m.LayerLinears()),
-		gain:      p.Clock.Gain.optional(),
+		clock:     newLowClock(p, m),
 
 		progressive: newProgressive(p, m, opts),
 	}
@@ -82,8 +84,11 @@ func (c *coster) price(w *sim.Work) layerCost {
 	pre, short := c.prefill.seconds(w.Prefill)
 	n.mark(notePrefill, short > 0, float64(short))
 	cost := layerCost{linears: nanoseconds(lin) + nanoseconds(pw), prefill: nanoseconds(pre)}
-	if c.gain > 0 && len(w.Prefill) > 0 {
-		cost.gained = des.Time(1e9 * c.linears.gained(lin, tokens, c.gain))
+	if len(w.Prefill) > 0 {
+		full, low, slowed := c.clock.chunk(&c.linears, lin, tokens, pre)
+		cost.hot = nanoseconds(full)
+		cost.fullLinears, cost.fullPrefill = cost.hot+nanoseconds(pw), cost.prefill
+		cost.linears, cost.prefill = nanoseconds(low)+nanoseconds(pw), nanoseconds(slowed)
 	}
 
 	kv := float64(w.DecodeTokens)

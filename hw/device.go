@@ -283,12 +283,15 @@ func (d *Device) Compute(_ int, w *sim.Work) error {
 	d.loaded = false
 	d.waited += d.waits.calls(layerCalls, &d.saves)
 	c := d.costs.layer(w)
-	linears := c.linears
+	linears, prefill := c.linears, c.prefill
 	if len(w.Prefill) > 0 {
-		linears -= des.Time(d.clock.share(d.now, linears+c.prefill) * float64(c.gained))
+		d.clock.rested(d.now)
+		full := d.clock.take(c.hot)
+		linears += des.Time(full * float64(c.fullLinears-c.linears))
+		prefill += des.Time(full * float64(c.fullPrefill-c.prefill))
 	}
 	d.upToSaves(w, linears)
-	d.compute(c.prefill, &d.phases.PrefillAttention)
+	d.compute(prefill, &d.phases.PrefillAttention)
 	if len(w.Prefill) > 0 {
 		d.clock.ran(d.now)
 	}

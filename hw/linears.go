@@ -21,20 +21,26 @@ type linears struct {
 	exact    bool    // the model has that shape
 }
 
-// newLinears picks the rows of the model's own shape, else those of the shape
-// with the nearest number of weights.
-func newLinears(p *Profile, m *Model) linears {
+// nearestShape returns that of n shapes which is the model's own, else the one with
+// the nearest number of weights.
+func (p *Profile) nearestShape(m *Model, n int, shape func(i int) string) string {
 	best, distance := "", math.Inf(1)
-	for _, r := range p.Linears {
-		s := p.shape(r.Shape)
+	for i := range n {
+		name := shape(i)
+		s := p.shape(name)
 		d := math.Abs(math.Log(float64(m.LayerLinears()) / float64(s.linears())))
 		if s.matches(m) {
 			d = -1
 		}
 		if d < distance {
-			best, distance = r.Shape, d
+			best, distance = name, d
 		}
 	}
+	return best
+}
+
+func newLinears(p *Profile, m *Model) linears {
+	best := p.nearestShape(m, len(p.Linears), func(i int) string { return p.Linears[i].Shape })
 	s := p.shape(best)
 	l := linears{
 		peak:     p.peak(),

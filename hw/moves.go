@@ -42,7 +42,7 @@ func (d *Device) upToSaves(w *sim.Work, linears des.Time) {
 	}
 	d.enqueue(w.Digests, prefill)
 	if prefill {
-		d.clock.share(d.now, 1) // the card rests while it waits for room
+		d.clock.rested(d.now) // while it waited for room
 	}
 	d.compute(linears-first, &d.phases.Linears)
 }

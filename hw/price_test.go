@@ -73,13 +73,13 @@ func TestPricesAreTheDevices(t *testing.T) {
 		c := newCoster(p, m, &DeviceOptions{})
 		got := *c.layer(&sim.Work{Tokens: 704, Decodes: 4, DecodeTokens: 9000, Prefill: []sim.Span{span}, ScoredBlocks: 3000, Sparse: true})
 		dense := *c.layer(&sim.Work{Tokens: 4, Decodes: 4, DecodeTokens: 9000})
-		pw, _ := c.pointwise.seconds(704)
+		pw, _ := c.pointwise.seconds(4)
 		for _, part := range []struct {
 			name      string
 			got, want float64
 		}{
-			{"linears", p.LinearsSeconds(m, 704) + pw, got.linears.Seconds()},
-			{"prefill attention", p.PrefillSeconds(m, span), got.prefill.Seconds()},
+			{"linears", p.LinearsSeconds(m, 4) + pw, dense.linears.Seconds()},
+			{"prefill attention", p.PrefillSeconds(m, span), got.fullPrefill.Seconds()},
 			{"sparse decode", p.SparseDecodeSeconds(m, 9000, 4), got.sparse.Seconds()},
 			{"dense decode", p.DenseDecodeSeconds(m, 9000, 4), dense.dense.Seconds()},
 			{"scoring", p.ScoringSeconds(m, 3000, 4), got.scoring.Seconds()},

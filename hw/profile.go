@@ -184,6 +184,14 @@ type TokenRow struct {
 	Figure `dim:"time"`
 }
 
+// GainRow is how much less time a layer's linears of some tokens take at the card's
+// full clock than without pause, as a share.
+type GainRow struct {
+	Shape  string `toml:"shape"`
+	Tokens int    `toml:"tokens"`
+	Figure `dim:"share"`
+}
+
 // PrefillRow is prefill attention for chunks of Query tokens: t = launch +
 // FLOPs/rate.
 type PrefillRow struct {
@@ -214,12 +222,12 @@ type Digest struct {
 	Rate   Figure `toml:"rate,omitempty" dim:"rate,optional"`
 }
 
-// Clock is how much faster prefill's linears are before the card lowers its clock
-// under their power (clock.go).
+// Clock is what the card's clock does under the power of prefill's linears (clock.go).
 type Clock struct {
-	Gain  Figure `toml:"gain,omitempty" dim:"share,optional"` // of their time
-	Burst Figure `toml:"burst,omitempty" dim:"time,optional"` // for so long, rested
-	Rest  Figure `toml:"rest,omitempty" dim:"time,optional"`  // until a card at the lower clock is
+	Gain  []GainRow `toml:"gain,omitempty"`
+	Alone Figure    `toml:"alone,omitempty" dim:"share,optional"` // of the full clock, which linears without pause leave
+	Burst Figure    `toml:"burst,omitempty" dim:"time,optional"`  // of linears at the full clock, rested
+	Rest  Figure    `toml:"rest,omitempty" dim:"time,optional"`   // until a card at the lower clock is
 }
 
 // Stream is a kernel that lives on bytes: t = launch + bytes/rate and what the

@@ -68,6 +68,9 @@ func (p *Profile) validate() (path string, err error) {
 			return path, err
 		}
 	}
+	if path, err := p.checkGain(); err != nil {
+		return path, err
+	}
 	if path, err := p.checkTogether(); err != nil {
 		return path, err
 	}
@@ -84,8 +87,8 @@ func (p *Profile) checkTogether() (string, error) {
 	pairs := []pair{
 		{"paged_prefill.rows", "ctas", p.Paged.Rows, p.Paged.CTAs},
 		{"embedding.rate", "launch", p.Embedding.Rate, p.Embedding.Launch},
-		{"clock.gain", "burst", p.Clock.Gain, p.Clock.Burst},
-		{"clock.gain", "rest", p.Clock.Gain, p.Clock.Rest},
+		{"clock.alone", "burst", p.Clock.Alone, p.Clock.Burst},
+		{"clock.alone", "rest", p.Clock.Alone, p.Clock.Rest},
 		{"digest.rate", "launch", p.Digest.Rate, p.Digest.Launch},
 		{"save.ring_rate", "ring_launch", p.Save.RingRate, p.Save.RingLaunch},
 		{"load.flash_idle", "flash_queued", p.Load.FlashIdle, p.Load.FlashQueued},
@@ -189,6 +192,34 @@ func (p *Profile) checkShapes() (string, error) {
 	return "", nil
 }
 
+// checkGain wants rows of known shapes, tokens that rise, and shares below 1, where
+// there is a clock to gain from.
+func (p *Profile) checkGain() (string, error) {
+	if p.Clock.Alone.Set() && len(p.Clock.Gain) == 0 {
+		return "clock.gain", errors.New("want at least one row with clock.alone")
+	}
+	last := map[string]int{}
+	for i, r := range p.Clock.Gain {
+		path := fmt.Sprintf("clock.gain[%d]", i)
+		if p.shape(r.Shape) == nil {
+			return path + ".shape", p.unknownShape(r.Shape)
+		}
+		if r.Tokens <= last[r.Shape] {
+			return path + ".tokens", fmt.Errorf("want tokens that rise from row to row, got %d after %d", r.Tokens, last[r.Shape])
+		}
+		last[r.Shape] = r.Tokens
+	}
+	return "", nil
+}
+
+func (p *Profile) unknownShape(name string) error {
+	known := make([]string, len(p.Shapes))
+	for i, s := range p.Shapes {
+		known[i] = s.Name
+	}
+	return unknownName("shape", name, known)
+}
+
 // checkTokenRows wants known shapes, and tokens and times that rise.
 func (p *Profile) checkTokenRows(name string, rows []TokenRow) (string, error) {
 	if len(rows) == 0 && name != "head" {
@@ -198,11 +229,7 @@ func (p *Profile) checkTokenRows(name string, rows []TokenRow) (string, error) {
 	for i, r := range rows {
 		path := fmt.Sprintf("%s[%d]", name, i)
 		if p.shape(r.Shape) == nil {
-			known := make([]string, len(p.Shapes))
-			for j, s := range p.Shapes {
-				known[j] = s.Name
-			}
-			return path + ".shape", unknownName("shape", r.Shape, known)
+			return path + ".shape", p.unknownShape(r.Shape)
 		}
 		if name == "head" && p.shape(r.Shape).Vocab < 1 {
 			return path + ".shape", fmt.Errorf("want a shape with its vocab, %q has none", r.Shape)
