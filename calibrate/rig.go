@@ -93,7 +93,9 @@ func (g *rig) Close() error {
 // setup is a point made ready: what to time, and a check of one result.
 type setup struct {
 	bench  cuda.Bench
+	turns  []cuda.Operation // instead of the bench's calls, one a sample, one after another
 	beside []cuda.Operation // runs without pause on a second thread
+	turn   int              // of the next sample
 	layers *cuda.Layers     // instead of bench
 	verify func(s *cuda.Session) error
 	// each turns a sample, and the mean time of a run beside it, into seconds;
@@ -163,6 +165,8 @@ func (t *setup) run(s *cuda.Session, layer *cuda.LayerProbe, warmup, repeats int
 	b := t.bench
 	b.Warmup, b.Repeats = warmup, repeats
 	switch {
+	case t.turns != nil:
+		samples, err = t.inTurn(s, warmup, repeats)
 	case t.layers != nil:
 		l := *t.layers
 		l.Warmup, l.Repeats = warmup, repeats
@@ -179,6 +183,24 @@ func (t *setup) run(s *cuda.Session, layer *cuda.LayerProbe, warmup, repeats int
 		}
 	}
 	return samples, err
+}
+
+// inTurn times each of turns once, begins again where they end, and goes on with the
+// next when it is called again.
+func (t *setup) inTurn(s *cuda.Session, warmup, repeats int) (samples []float64, err error) {
+	for i := range warmup + repeats {
+		b := t.bench
+		b.Calls, b.Repeats = t.turns[t.turn%len(t.turns):][:1], 1
+		t.turn++
+		one, err := s.Bench(b)
+		if err != nil {
+			return nil, err
+		}
+		if i >= warmup {
+			samples = append(samples, one...)
+		}
+	}
+	return samples, nil
 }
 
 // setup chooses how a point is made ready.
