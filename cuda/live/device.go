@@ -108,8 +108,9 @@ type Counters struct {
 	// Lookup, Lists and Planning are the server's: between Score and Move (or what came before it), with offloading the lists too; before Compute;
 	// and between steps.
 	Lookup, Lists, Planning time.Duration
-	// Elapsed is all steps, Working what of them had passed before the host had nothing left to do but wait for the GPU's end.
-	Elapsed, Working time.Duration
+	// Elapsed is all steps, Working what of them had passed before the host had nothing left to do but wait for the GPU's end; InRounds, of Working,
+	// is in rounds of progressive attention that load, where the host waits for verdicts.
+	Elapsed, Working, InRounds time.Duration
 }
 
 const (
@@ -250,6 +251,10 @@ func (d *Device) finish() (t sim.Timing, err error) {
 	d.counters.Elapsed += time.Duration(t.Elapsed)
 	if t.Phases, err = d.clock.split(t.Elapsed); err != nil {
 		return t, err
+	}
+	if d.clock.on { // what reading the events takes belongs to no step
+		d.last = time.Now()
+		d.idleFrom = d.last
 	}
 	t.Landed = d.step.Index + 1
 	if d.saver != nil {

@@ -114,6 +114,9 @@ func (r *run) progressed(t *testing.T) {
 		t.Errorf("%d of %d lists go beyond the first round", later, len(r.used))
 	}
 	did := r.counters[len(r.counters)-1]
+	if r.evicts && did.InRounds == 0 {
+		t.Error("no time in rounds that load")
+	}
 	if did.Rounds == 0 || r.evicts && (r.spec.Pipelined && !r.everything()) != (did.Ahead > 0) {
 		t.Errorf("%d rounds, %d blocks loaded for rounds that never came", did.Rounds, did.Ahead)
 	}

@@ -2,6 +2,7 @@ package live
 
 import (
 	"fmt"
+	"time"
 
 	"sparseserve/cuda"
 )
@@ -9,15 +10,12 @@ import (
 // attendRounds attends and loads, round by round. Pipelined, the two cannot be told apart and count as attention.
 func (d *Device) attendRounds(layer int) (err error) {
 	p, l := &d.progressive, &d.loading
-	switch {
-	case l.count == 0:
+	if l.count == 0 {
 		err = d.launchRounds(0, p.rounds)
-	case !p.pipelined:
-		err = d.byTurns()
-	case d.cfg.Spec.LoadEngine == "flash":
-		err = d.pipelineByKernel()
-	default:
-		err = d.pipelineByEngine()
+	} else {
+		start := time.Now()
+		err = d.loadInRounds()
+		d.counters.InRounds += time.Since(start)
 	}
 	if err != nil {
 		return err
@@ -28,6 +26,17 @@ func (d *Device) attendRounds(layer int) (err error) {
 		return err
 	}
 	return d.showUsed(layer)
+}
+
+// loadInRounds attends and loads by turns, or side by side.
+func (d *Device) loadInRounds() error {
+	switch {
+	case !d.progressive.pipelined:
+		return d.byTurns()
+	case d.cfg.Spec.LoadEngine == "flash":
+		return d.pipelineByKernel()
+	}
+	return d.pipelineByEngine()
 }
 
 // showUsed gives the kernel's count of what was attended to, to whoever asked for it.

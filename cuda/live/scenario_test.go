@@ -113,8 +113,8 @@ func (c *scenario) run(t *testing.T, m live.Machine) *run {
 	if got := device.Counters(); got.Loaded != steps.loaded || got.Saved != steps.saved || got.Steps != int64(len(steps.steps)) {
 		t.Errorf("the device loaded %d and saved %d blocks in %d steps, the server counts %d and %d in %d", got.Loaded, got.Saved, got.Steps, steps.loaded, steps.saved, len(steps.steps))
 	}
-	if got := device.Counters(); got.Working <= 0 || got.Working > got.Elapsed {
-		t.Errorf("the host worked for %v of steps of %v", got.Working, got.Elapsed)
+	if got := device.Counters(); got.Working <= 0 || got.Working > got.Elapsed || got.InRounds > got.Working {
+		t.Errorf("the host worked for %v of steps of %v, %v of that in rounds", got.Working, got.Elapsed, got.InRounds)
 	}
 	if err := device.Close(); err != nil {
 		t.Fatal(err)

@@ -1,0 +1,41 @@
+package live_test
+
+import (
+	"testing"
+	"time"
+
+	"sparseserve/cuda"
+	"sparseserve/cuda/live"
+	"sparseserve/cuda/soft"
+)
+
+// slowReader is a machine whose events take long to read.
+type slowReader struct {
+	live.Machine
+	spent time.Duration
+}
+
+func (m *slowReader) EventMilliseconds(from, to cuda.Event) (float64, error) {
+	start := time.Now()
+	time.Sleep(time.Millisecond)
+	ms, err := m.Machine.EventMilliseconds(from, to)
+	m.spent += time.Since(start)
+	return ms, err
+}
+
+// Steps are split by events that are read between them. What that takes belongs to
+// no step, and so to no run with more or fewer steps that are split.
+func TestReadingEventsBelongsToNoStep(t *testing.T) {
+	machine := soft.New(soft.Config{})
+	defer machine.Close()
+	m := &slowReader{Machine: machine}
+	start := time.Now()
+	r := cases()["mha/sparse"].run(t, m)
+	all, steps := time.Since(start), r.counters[len(r.counters)-1].Elapsed
+	if m.spent < 200*time.Millisecond {
+		t.Fatalf("%v of reading show nothing", m.spent)
+	}
+	if steps > all-m.spent {
+		t.Errorf("steps of %v in a run of %v, of which events took %v", steps, all, m.spent)
+	}
+}
