@@ -65,6 +65,7 @@ const (
 	fakeTable  = 2.5e-6
 	fakeRope   = 1e-9   // per token
 	fakeAlone  = 1.2e-6 // of compute, per token
+	fakeHeld   = 5e-3   // a decode step with KV in HBM
 )
 
 // gainOf is the profile's own gain at a point of the clock.
@@ -102,6 +103,13 @@ func (f *fakeBench) seconds(p Point) float64 {
 	case probeLivePSA:
 		lists := 4 * p.At("requests") * int64(at.model.KVHeads) * p.At("rounds") * psaMicro
 		return t.HostStepSeconds(p.At("requests")) + float64(p.At("layers"))*t.PSALayerSeconds(int(p.At("requests")), lists)
+	case probeLiveHeld, probeLiveHeldPSA:
+		return fakeHeld
+	case probeLiveUnsplit, probeLiveUnsplitPSA:
+		bytes := turnBytes(at)
+		return fakeHeld + float64(p.At("layers"))*(t.TurnSeconds(p.has("rounds"), at.model.KVHeads, int(p.At("requests")), bytes)-t.ListCopySeconds(bytes)+t.Host.KVWrite.SI())
+	case probeLiveCPUPSA:
+		return t.HostStepSeconds(p.At("requests")) + float64(p.At("layers"))*t.CPUPSASeconds(int(p.At("requests")), int64(turnBytes(at))/4, p.At("missing"))
 	case probeLiveWhole:
 		return float64(p.At("layers")) * t.WholeListsSeconds(at.model)
 	case probeLiveFreed:
@@ -263,6 +271,7 @@ func truth(name string) *hw.Profile {
 	p.Host.KVWrite = from.figure(3, "us", "x")
 	p.Host.Lookup, p.Host.LookupRate, p.Host.LookupMiss = from.figure(6, "us", "x"), from.figure(40, "GB/s", "x"), from.figure(1.5, "us", "x")
 	p.Host.CPULayer, p.Host.CPURate, p.Host.CPULoad = from.figure(40, "us", "x"), from.figure(1, "GB/s", "x"), from.figure(120, "ns", "x")
+	p.Host.CPUPSALayer, p.Host.CPUPSARequest, p.Host.CPUPSARate, p.Host.CPUPSALoad = from.figure(55, "us", "x"), from.figure(6, "us", "x"), from.figure(1.2, "GB/s", "x"), from.figure(180, "ns", "x")
 	p.Host.CallWait, p.Host.CopyWait = from.figure(2.5, "us", "x"), from.figure(1.5, "us", "x")
 	p.Host.Load, p.Host.Loads, p.Host.LoadsHalf = from.figure(120, "ns", "x"), from.figure(45, "us", "x"), from.figure(60, "blocks", "x")
 	p.Host.LayerRequest = from.figure(2.5, "us", "x")

@@ -56,3 +56,49 @@ func fitCPU(s *Samples, p *hw.Profile, from source) []model {
 		},
 		draw: picture{x: bytes, xLabel: "bytes of lists"}}}
 }
+
+// fitCPUPSA is the same where attention is progressive:
+//
+//	t = host.step + requests host.request + layers (cpu_psa_layer + requests cpu_psa_request + bytes/cpu_psa_rate + loads cpu_psa_load)
+//
+// with bytes of lists as long as the layer's longest. Layers that load have their
+// rounds beside, which Device.rounds prices.
+func fitCPUPSA(s *Samples, p *hw.Profile, from source) []model {
+	h := &p.Host
+	h.CPUPSALayer, h.CPUPSARequest, h.CPUPSARate, h.CPUPSALoad = hw.Figure{}, hw.Figure{}, hw.Figure{}, hw.Figure{}
+	all := s.of(probeLiveCPUPSA)
+	hits := all.where(func(at datum) bool { return at.At("missing") == 0 })
+	if len(hits.shapes()) < 2 || len(hits) < 4 {
+		return nil
+	}
+	requests := func(at datum) float64 { return float64(at.At("requests")) }
+	layers := func(at datum) float64 { return float64(at.At("layers")) }
+	listed := func(at datum) int64 { return int64(turnBytes(at)) / 4 }
+	fit, held := all.split(func(at datum) string { return at.Shape }, 3, func(at datum) bool {
+		return isEnd(hits)(at) || at.At("missing") > 0 && len(all)-len(hits) < 3
+	})
+	parts := layerParts(fit, func(at datum) float64 { return p.HostStepSeconds(at.At("requests")) })
+	c := linear(parts.where(func(at datum) bool { return at.At("missing") == 0 }), one, requests, turnBytes)
+	const what = "a layer of the live loop with PSA whose lists the GPU looks up: what the CPU is busy, rounds that load apart"
+	if h.CPUPSALayer = perBlock(c[0], from, what); !h.CPUPSALayer.Set() {
+		return nil
+	}
+	h.CPUPSARequest = perBlock(c[1], from, what+", by requests")
+	if c[2] > 0 {
+		h.CPUPSARate = from.figure(1/c[2]*1e-9, "GB/s", what+", by the bytes of lists as long as the longest")
+	}
+	var over, missing float64 // what few blocks take is lost in the rest
+	for _, at := range parts {
+		if n := at.At("missing"); n > 0 {
+			over += at.seconds - p.CPUPSASeconds(int(at.At("requests")), listed(at), 0)
+			missing += float64(n)
+		}
+	}
+	if missing > 0 {
+		h.CPUPSALoad = perBlock(over/missing, from, "the same, by blocks that are missing")
+	}
+	return []model{{name: "host.cpu_psa_layer", fit: fit, held: held, draw: picture{x: requests, xLabel: "requests"},
+		price: func(p *hw.Profile, at datum) float64 {
+			return p.HostStepSeconds(at.At("requests")) + layers(at)*p.CPUPSASeconds(int(at.At("requests")), listed(at), at.At("missing"))
+		}}}
+}

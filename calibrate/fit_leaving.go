@@ -36,6 +36,9 @@ func shareOf(d data, things func(datum) float64) float64 {
 // with bytes of lists as long as the layer's longest. It needs the step's part.
 func fitPSALayers(s *Samples, p *hw.Profile, from source) []model {
 	h := &p.Host
+	if len(h.PSATurns) > 0 { // without the marks of split steps (fitTurns)
+		return nil
+	}
 	h.PSALayer, h.PSARequest, h.PSARate = hw.Figure{}, hw.Figure{}, hw.Figure{}
 	all := s.of(probeLivePSA)
 	if len(all.shapes()) < 2 || len(s.of(probeLive)) == 0 {

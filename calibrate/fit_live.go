@@ -39,6 +39,9 @@ func fitLive(s *Samples, p *hw.Profile, from source) []model {
 		price: func(p *hw.Profile, at datum) float64 { return p.HostStepSeconds(at.At("requests")) },
 		draw:  picture{x: requests, xLabel: "requests"}}}
 
+	if len(p.Host.Turns) > 0 { // without the marks of split steps (fitTurns)
+		return models
+	}
 	layers := func(at datum) float64 { return float64(at.At("layers")) }
 	listBytes := func(at datum) float64 {
 		return 4 * requests(at) * float64(at.model.KVHeads) * liveBudget / blockTokens

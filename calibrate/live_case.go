@@ -191,7 +191,11 @@ func (d *idle) Compute(int, *sim.Work) error { return nil }
 func (d *idle) Drain() (des.Time, error)     { return 0, nil }
 func (d *idle) Finish() (sim.Timing, error) {
 	d.steps++
-	return sim.Timing{Elapsed: 1, SavesDone: 1, Landed: d.steps}, nil
+	t := sim.Timing{Elapsed: 1, SavesDone: 1, Landed: d.steps}
+	if d.steps%2 == 0 { // as a device that splits each other step
+		t.Phases.Unsplit = t.Elapsed
+	}
+	return t, nil
 }
 
 // equalRequests is a workload of requests that all arrive at the start.

@@ -2,7 +2,7 @@ package calibrate
 
 import (
 	"context"
-	"fmt"
+	"time"
 
 	"sparseserve/cuda/live"
 	"sparseserve/sim"
@@ -15,8 +15,8 @@ import (
 // number of decodes in which nothing changes, steps in which some request's lists are looked up whole because it has a block more, and steps behind
 // a request's end, whose blocks the cache takes back.
 
-// leavingSteps are those in which a server's requests leave, about.
-const leavingSteps = 96
+// leavingSteps are those between two requests' ends, half of them split into phases.
+const leavingSteps = 16
 
 // psaMicro is the microbatch of PSA's servers, blocks.
 const psaMicro = 16
@@ -24,28 +24,52 @@ const psaMicro = 16
 // leavingCase is such a server.
 type leavingCase struct {
 	liveCase
-	kind  string
+	kind  leavingKind
 	every int // steps between two requests' ends
 }
 
-// Kinds of leavingCase.
-const (
-	leavingTopK = "topk"
-	leavingPSA  = "psa"
-)
-
-// leavingKinds are those of the probes.
-var leavingKinds = map[string]string{
-	probeLiveLeaving: leavingTopK, probeLiveWhole: leavingTopK, probeLiveFreed: leavingTopK, probeLivePSA: leavingPSA,
+// leavingKind is what sets such a server apart.
+type leavingKind struct {
+	psa    bool
+	held   bool // KV stays in HBM: nothing is offloaded
+	lookup bool // by the GPU
+	tight  bool // room for so little that each layer loads
 }
 
-// leavingMost is how many requests the server of a kind begins with: prompts of a model with many KV heads take long to prefill.
-func leavingMost(shape, kind string) int64 {
-	if shape == shapes[0] && kind == leavingPSA {
-		return 4
+// splitEvery says which steps are split into phases: the marks are calls of the
+// CPU, and where the host's part is to be seen each other step is without.
+func (k leavingKind) splitEvery() int64 {
+	if k.held || k.lookup {
+		return 0
 	}
-	return 8
+	return 2
 }
+
+// leavingKind is the kind of server that a point asks for.
+func (p Point) leavingKind() (k leavingKind) {
+	switch p.Probe {
+	case probeLivePSA, probeLiveUnsplitPSA, probeLiveHeldPSA, probeLiveCPUPSA:
+		k.psa = true
+	}
+	k.held = p.Probe == probeLiveHeld || p.Probe == probeLiveHeldPSA
+	if k.lookup = p.Probe == probeLiveCPUPSA; k.lookup {
+		k.tight = p.At("missing") > 0
+	}
+	return k
+}
+
+// leavingMost is how many requests the server of a kind begins with: prompts take
+// long to prefill, and KV of a model with many KV heads much memory.
+func leavingMost(shape string, k leavingKind) int64 {
+	if shape == shapes[0] || k.lookup {
+		return 8
+	}
+	return 16
+}
+
+// tightRoom is the room of tight servers, of what one step of top-k selects: PSA
+// selects more.
+const tightRoom = 1.5
 
 // leavingCase is the server of a point.
 func (p Point) leavingCase() (*leavingCase, error) {
@@ -55,13 +79,16 @@ func (p Point) leavingCase() (*leavingCase, error) {
 	}
 	model := *m
 	model.Layers = int(p.At("layers"))
-	kind := leavingKinds[p.Probe]
+	kind := p.leavingKind()
 	requests := int(leavingMost(p.Shape, kind))
-	return newLeavingCase(newLiveCase(&model, probeLiveOffload, requests), kind, leavingSteps/requests), nil
+	return newLeavingCase(newLiveCase(&model, probeLiveOffload, requests), kind, leavingSteps), nil
 }
 
-func newLeavingCase(c *liveCase, kind string, every int) *leavingCase {
+func newLeavingCase(c *liveCase, kind leavingKind, every int) *leavingCase {
 	c.steps = every*c.requests + 2
+	if kind.tight {
+		c.room = tightRoom
+	}
 	return &leavingCase{liveCase: *c, kind: kind, every: every}
 }
 
@@ -69,7 +96,11 @@ func newLeavingCase(c *liveCase, kind string, every int) *leavingCase {
 func (c *leavingCase) config() (sim.Config, error) {
 	cfg := c.server()
 	spec := &cfg.Spec
-	if c.kind == leavingTopK {
+	spec.Offload = !c.kind.held
+	if c.kind.lookup {
+		spec.Lookup = sim.LookupGPU
+	}
+	if !c.kind.psa {
 		return cfg, nil
 	}
 	spec.Selection, spec.Epsilon, spec.Microbatch, spec.Pipelined, spec.PSAStop = "psa", 0.95, psaMicro, true, sim.PSAStopHead
@@ -94,14 +125,14 @@ func (c *leavingCase) outputs() []int {
 	return n
 }
 
-// serve serves all requests.
-func (c *leavingCase) serve(cfg sim.Config) (*leavingTimes, error) {
+// serve serves all requests, on the live device or on another.
+func (c *leavingCase) serve(cfg sim.Config, device *live.Device) (*leavingTimes, error) {
 	c.selections(&cfg, c.prompt+c.outputs()[0])
 	server, err := sim.NewServer(cfg)
 	if err != nil {
 		return nil, err
 	}
-	rec := &leavingTimes{requests: c.requests}
+	rec := &leavingTimes{requests: c.requests, device: device}
 	if _, err = server.Run(context.Background(), &leavingRequests{prompt: c.prompt, outputs: c.outputs()}, rec); err != nil {
 		return nil, err
 	}
@@ -114,8 +145,8 @@ func (c *leavingCase) times(m live.Machine) (t *leavingTimes, err error) {
 	if err != nil {
 		return nil, err
 	}
-	err = c.onLive(m, &cfg, 1, func(*live.Device) (loaded int64, err error) {
-		if t, err = c.serve(cfg); err != nil {
+	err = c.onLive(m, &cfg, c.kind.splitEvery(), func(device *live.Device) (loaded int64, err error) {
+		if t, err = c.serve(cfg, device); err != nil {
 			return 0, err
 		}
 		return t.loaded, nil
@@ -123,23 +154,29 @@ func (c *leavingCase) times(m live.Machine) (t *leavingTimes, err error) {
 	return t, err
 }
 
-// rounds is how many microbatches a layer's longest list has in steps of so many requests, rounded: of the same server on a device that does
-// nothing.
-func (c *leavingCase) rounds(requests int64) (int64, error) {
+// leavingMeans are those of a layer in steps of some number of requests, rounded.
+type leavingMeans struct {
+	rounds int64 // microbatches of its longest list
+	loads  int64
+}
+
+// means are those of the same server on a device that does nothing, by requests.
+func (c *leavingCase) means() (map[int64]leavingMeans, error) {
 	cfg, err := c.config()
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	cfg.Device = &idle{}
-	t, err := c.serve(cfg)
+	t, err := c.serve(cfg, nil)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	n := t.counted[int(requests)] * int64(c.model.Layers)
-	if n == 0 {
-		return 0, fmt.Errorf("no step of %d requests", requests)
+	all := map[int64]leavingMeans{}
+	for requests, steps := range t.counted {
+		n := steps * int64(c.model.Layers)
+		all[int64(requests)] = leavingMeans{(t.rounds[requests] + n/2) / n, (t.loads[requests] + n/2) / n}
 	}
-	return (t.rounds[int(requests)] + n/2) / n, nil
+	return all, nil
 }
 
 // leavingRequests is a workload of requests that all arrive at the start.
@@ -158,23 +195,33 @@ func (w *leavingRequests) Next() (a sim.Arrival, more bool, err error) {
 	return a, true, nil
 }
 
-// leavingTimes sorts the host's seconds of a server's steps.
+// leavingTimes sorts a server's steps, in seconds.
 type leavingTimes struct {
 	requests int
+	device   *live.Device // nil: none that counts
 
-	steady       map[int][]float64 // by decodes, where nothing changes
-	whole, freed map[int][]float64 // the same where lists are looked up whole, and behind a request's end
+	host, unsplit, cpu map[int][]float64 // by decodes, where nothing changes: the host's of split steps, all of the others, and what the CPU was busy
 
-	rounds, counted map[int]int64 // by decodes: rounds of all layers, and steps
-	loaded          int64
-	all             int // steps of decodes alone
-	last            sim.StepRecord
+	// All of steps where nothing changes, where lists are looked up whole, and behind a request's end.
+	steady, whole, freed map[alike][]float64
+
+	rounds, loads, counted map[int]int64 // by decodes: rounds and loads of all layers, and steps
+	loaded                 int64
+	all                    int // steps of decodes alone
+	last                   sim.StepRecord
+	worked                 time.Duration
+}
+
+// alike are steps that may be compared.
+type alike struct {
+	decodes int
+	split   bool
 }
 
 func (t *leavingTimes) Request(*sim.Record) error { return nil }
 func (t *leavingTimes) Gap(des.Time)              {}
 func (t *leavingTimes) Step(r *sim.StepRecord) error {
-	before := t.last
+	before, busy := t.last, t.busy()
 	t.last = *r
 	t.loaded += r.Loaded
 	if r.Prefills > 0 || r.Decodes == 0 {
@@ -184,32 +231,57 @@ func (t *leavingTimes) Step(r *sim.StepRecord) error {
 		return nil
 	}
 	if t.steady == nil {
-		t.steady, t.whole, t.freed = map[int][]float64{}, map[int][]float64{}, map[int][]float64{}
-		t.rounds, t.counted = map[int]int64{}, map[int]int64{}
+		t.host, t.unsplit, t.cpu = map[int][]float64{}, map[int][]float64{}, map[int][]float64{}
+		t.steady, t.whole, t.freed = map[alike][]float64{}, map[alike][]float64{}, map[alike][]float64{}
+		t.rounds, t.loads, t.counted = map[int]int64{}, map[int]int64{}, map[int]int64{}
 	}
-	t.rounds[r.Decodes] += r.Rounds
-	t.counted[r.Decodes]++
-	seconds := r.Timing.Phases.Host.Seconds()
+	n, phases := r.Decodes, &r.Timing.Phases
+	t.rounds[n] += r.Rounds
+	t.loads[n] += r.Loaded
+	t.counted[n]++
 	kind := t.steady
-	switch ended, begins := r.Decodes < before.Decodes, before.Saved > 0; {
+	switch ended, begins := n < before.Decodes, before.Saved > 0; {
 	case r.Saved > 0 || ended && begins:
 		return nil // what is saved is named too
 	case ended:
 		kind = t.freed
 	case begins: // a block, behind the one that became full
 		kind = t.whole
+	default:
+		t.cpu[n] = append(t.cpu[n], busy)
+		if phases.Unsplit > 0 {
+			t.unsplit[n] = append(t.unsplit[n], r.Timing.Elapsed.Seconds())
+		} else {
+			t.host[n] = append(t.host[n], phases.Host.Seconds())
+		}
 	}
-	kind[r.Decodes] = append(kind[r.Decodes], seconds)
+	at := alike{n, phases.Unsplit == 0}
+	kind[at] = append(kind[at], r.Timing.Elapsed.Seconds())
 	return nil
 }
 
+// busy is how long the CPU was in the step that has just ended, but for rounds that load.
+func (t *leavingTimes) busy() float64 {
+	if t.device == nil {
+		return 0
+	}
+	c := t.device.Counters()
+	all := c.Working - c.InRounds
+	busy := all - t.worked
+	t.worked = all
+	return busy.Seconds()
+}
+
 // more is by how much steps of a kind are longer than those in which nothing changes.
-func (t *leavingTimes) more(kind map[int][]float64) (seconds []float64) {
+func (t *leavingTimes) more(kind map[alike][]float64) (seconds []float64) {
 	for n := t.requests; n > 0; n-- { // in a fixed order
-		if steady := t.steady[n]; len(steady) > 0 {
-			usual := medianOf(steady).Value
-			for _, s := range kind[n] {
-				seconds = append(seconds, max(s-usual, 1e-9))
+		for _, split := range []bool{true, false} {
+			at := alike{n, split}
+			if steady := t.steady[at]; len(steady) > 0 {
+				usual := medianOf(steady).Value
+				for _, s := range kind[at] {
+					seconds = append(seconds, max(s-usual, 1e-9))
+				}
 			}
 		}
 	}

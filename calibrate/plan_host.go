@@ -200,49 +200,84 @@ func livePoints(s scale) []Point {
 }
 
 // leavingPoints are steps of servers that requests leave one after another; they
-// come last, as the ones that ask most of a machine.
+// come last, as the ones that ask most of a machine. Points of one server follow
+// one another.
 func leavingPoints(layers int64) (all []Point) {
 	for _, shape := range shapes {
-		for _, kind := range []string{leavingTopK, leavingPSA} {
-			most := leavingMost(shape, kind)
-			for n := most; n > 0; n /= 2 {
-				switch kind {
-				case leavingTopK:
-					all = append(all, point(probeLiveLeaving, shape, layers, n))
-				case leavingPSA:
-					if rounds := roundsOf(shape, layers, n); rounds > 0 {
-						all = append(all, point(probeLivePSA, shape, layers, n, rounds))
-					}
+		for _, probe := range []string{probeLiveLeaving, probeLiveHeld, probeLivePSA, probeLiveHeldPSA, probeLiveCPUPSA} {
+			for _, tight := range []int64{0, 1} {
+				p := Point{Probe: probe, Shape: shape, Axes: []Axis{{"layers", layers}, {"missing", tight}}}
+				if tight == 0 || probe == probeLiveCPUPSA && shape == shapes[0] {
+					all = append(all, leavingServer(p)...)
 				}
-			}
-			if kind == leavingTopK {
-				all = append(all, point(probeLiveWhole, shape, layers, most), point(probeLiveFreed, shape, layers, most))
 			}
 		}
 	}
 	return all
 }
 
-// roundsOf is how many microbatches the longest lists of PSA's server have.
-func roundsOf(shape string, layers, requests int64) int64 {
-	key := roundsKey{shape, layers, requests}
-	if n, ok := roundsKnown.Load(key); ok {
-		return n.(int64)
+// leavingServer are the points of one server, that of a point.
+func leavingServer(of Point) (all []Point) {
+	kind, layers := of.leavingKind(), of.At("layers")
+	most := leavingMost(of.Shape, kind)
+	for _, n := range leavingBatches {
+		if n > most {
+			continue
+		}
+		both := !kind.held && !kind.lookup // steps that are split are points too, of a few batches
+		split := both && n&(n-1) == 0 && n <= 8
+		if !kind.psa {
+			if split || !both {
+				all = append(all, point(of.Probe, of.Shape, layers, n))
+			}
+			if both {
+				all = append(all, point(probeLiveUnsplit, of.Shape, layers, n))
+			}
+			continue
+		}
+		at := meansOf(of, n)
+		switch {
+		case at.rounds == 0:
+		case !kind.lookup:
+			if split || !both {
+				all = append(all, point(of.Probe, of.Shape, layers, n, at.rounds))
+			}
+			if both {
+				all = append(all, point(probeLiveUnsplitPSA, of.Shape, layers, n, at.rounds))
+			}
+		case kind.tight == (at.loads > 0):
+			all = append(all, point(of.Probe, of.Shape, layers, n, at.rounds, at.loads))
+		}
 	}
-	n := int64(0)
-	if c, err := (Point{Probe: probeLivePSA, Shape: shape, Axes: []Axis{{"layers", layers}}}).leavingCase(); err == nil {
-		n, _ = c.rounds(requests)
+	if of.Probe == probeLiveLeaving {
+		all = append(all, point(probeLiveWhole, of.Shape, layers, most), point(probeLiveFreed, of.Shape, layers, most))
 	}
-	roundsKnown.Store(key, n)
-	return n
+	return all
 }
 
-type roundsKey struct {
-	shape            string
-	layers, requests int64
+// leavingBatches are the numbers of requests whose steps are points.
+var leavingBatches = []int64{16, 12, 8, 6, 4, 3, 2, 1}
+
+// meansOf are a layer's in the server of a point.
+func meansOf(p Point, requests int64) leavingMeans {
+	kind := p.leavingKind()
+	kind.held, kind.lookup = false, kind.lookup && kind.tight // lists are the same
+	key := leavingKey{p.Shape, kind, p.At("layers")}
+	if known, ok := meansKnown.Load(key); ok {
+		return known.(map[int64]leavingMeans)[requests]
+	}
+	means := map[int64]leavingMeans{}
+	if c, err := p.leavingCase(); err == nil {
+		c.kind = kind
+		if m, err := c.means(); err == nil {
+			means = m
+		}
+	}
+	meansKnown.Store(key, means)
+	return means[requests]
 }
 
-var roundsKnown sync.Map // roundsKey to microbatches
+var meansKnown sync.Map // leavingKey to a layer's means by requests
 
 // liveRooms are room for selected blocks under probeLiveLoads, of what one step
 // selects: every seventh block of it is loaded in the first, next to none in the

@@ -90,6 +90,12 @@ const (
 	probeLiveWhole   = "live.step_whole"
 	probeLiveFreed   = "live.step_freed"
 	probeLivePSA     = "live.step_psa"
+
+	probeLiveUnsplit    = "live.unsplit"
+	probeLiveUnsplitPSA = "live.unsplit_psa"
+	probeLiveHeld       = "live.unsplit_held"
+	probeLiveHeldPSA    = "live.unsplit_held_psa"
+	probeLiveCPUPSA     = "live.cpu_psa"
 )
 
 // probes is every kind of measurement, in the order of measuring.
@@ -164,10 +170,17 @@ var probes = []Probe{
 	{probeLiveWhole, "steps of that server in which a request, of this many at first, has a block more, so that its lists are looked up whole: by how much they are longer", "all of a layer", []string{"layers", "requests"}},
 	{probeLiveFreed, "steps of that server behind a request's end, whose blocks the cache takes back: by how much they are longer", "all of a layer", []string{"layers", "requests"}},
 	{probeLivePSA, "as " + probeLiveLeaving + " with PSA, the layer's longest list of so many microbatches in the mean", "all of a layer", []string{"layers", "requests", "rounds"}},
+	{probeLiveUnsplit, "steps of the server of " + probeLiveLeaving + " without events between their phases: all of the step", "all of a layer", []string{"layers", "requests"}},
+	{probeLiveUnsplitPSA, "the same of the server of " + probeLivePSA, "all of a layer", []string{"layers", "requests", "rounds"}},
+	{probeLiveHeld, "the same as " + probeLiveUnsplit + " with KV in HBM alone, so that no layer asks the CPU", "all of a layer", []string{"layers", "requests"}},
+	{probeLiveHeldPSA, "the same with PSA", "all of a layer", []string{"layers", "requests", "rounds"}},
+	{probeLiveCPUPSA, "such a step with PSA whose lists the GPU looks up, so many blocks of a layer missing: what the CPU is busy, waits for verdicts and the calls between them apart", "all of a layer", []string{"layers", "requests", "rounds", "missing"}},
 }
 
 // leavingProbes are steps of servers that requests leave one after another.
-var leavingProbes = []string{probeLiveLeaving, probeLiveWhole, probeLiveFreed, probeLivePSA}
+var leavingProbes = []string{
+	probeLiveLeaving, probeLiveWhole, probeLiveFreed, probeLivePSA, probeLiveUnsplit, probeLiveUnsplitPSA, probeLiveHeld, probeLiveHeldPSA, probeLiveCPUPSA,
+}
 
 // behindProbes are kernels behind the weights of a layer, as in a decode step.
 var behindProbes = []string{probeBehindNone, probeBehindLists, probeBehindWrite, probeBehindTable, probeBehindLookup, probeBehindMissing, probeBehindGather, probeBehindLoad}

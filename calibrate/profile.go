@@ -63,6 +63,7 @@ func Fit(s *Samples) (*Calibration, error) {
 	models = append(models, fitQueued(s, p, from)...)
 	models = append(models, fitClock(s, p, from)...)
 	models = append(models, fitLookup(s, p, from)...)
+	models = append(models, fitTurns(s, p, from)...)
 	live := fitLive(s, p, from)
 	if live == nil { // samples without the live loop
 		live = fitHost(s, p, from)
@@ -70,6 +71,7 @@ func Fit(s *Samples) (*Calibration, error) {
 	models = append(models, live...)
 	models = append(models, fitHostLoads(s, p, from)...)
 	models = append(models, fitCPU(s, p, from)...)
+	models = append(models, fitCPUPSA(s, p, from)...)
 	models = append(models, fitLeaving(s, p, from)...)
 	models = append(models, fitWaits(s, p, from)...)
 

@@ -8,8 +8,9 @@ import (
 
 // leavingKey is what a server that requests leave is made from; all points of it have their samples of one run.
 type leavingKey struct {
-	shape, kind string
-	layers      int64
+	shape  string
+	kind   leavingKind
+	layers int64
 }
 
 type leavingResult struct {
@@ -22,7 +23,7 @@ const leavingSamples = 3
 
 // prepareLeaving runs the point's server, unless it has run for another point.
 func (g *rig) prepareLeaving(p Point) (Timed, error) {
-	key := leavingKey{p.Shape, leavingKinds[p.Probe], p.At("layers")}
+	key := leavingKey{p.Shape, p.leavingKind(), p.At("layers")}
 	r, known := g.leaving[key]
 	if !known {
 		r.times, r.err = g.serveLeaving(p)
@@ -71,8 +72,12 @@ func (t *leavingTimes) samples(p Point) ([]float64, error) {
 		steps = t.more(t.whole)
 	case probeLiveFreed:
 		steps = t.more(t.freed)
+	case probeLiveLeaving, probeLivePSA:
+		steps = t.host[int(p.At("requests"))]
+	case probeLiveCPUPSA:
+		steps = t.cpu[int(p.At("requests"))]
 	default:
-		steps = t.steady[int(p.At("requests"))]
+		steps = t.unsplit[int(p.At("requests"))]
 	}
 	if len(steps) < leavingSamples {
 		return nil, fmt.Errorf("wrong result: %d steps of this kind, want %d at least", len(steps), leavingSamples)

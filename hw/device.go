@@ -194,10 +194,10 @@ func (d *Device) Score(_ int, w *sim.Work) error {
 	d.sparse++
 	d.scored = true
 	d.compute(d.costs.layer(w).scoring, &d.phases.Scoring)
-	switch tokens := float64(w.DecodeTokens); {
+	switch {
 	case d.opts.GPULookup: // of lists that the CPU has brought up
-		d.lookUp(tokens)
-		if d.step.WholeLists > 0 && d.cpu.layer.sync > 0 { // in its own books
+		d.lookUp(w)
+		if d.step.WholeLists > 0 && d.cpu.known() { // in its own books
 			d.cpu.ahead += d.whole
 		}
 	case d.opts.Offload:
@@ -210,7 +210,7 @@ func (d *Device) Score(_ int, w *sim.Work) error {
 // roundTrip is a layer's way to the CPU and back.
 func (d *Device) roundTrip(w *sim.Work) des.Time {
 	t := nanoseconds(d.sync.of(w.Decodes, float64(w.DecodeTokens)))
-	if longest := d.longest(w); longest > 0 && d.inTurn.sync > 0 {
+	if longest := d.longest(w); longest > 0 && d.inTurn.known() {
 		t = nanoseconds(d.inTurn.of(w.Decodes, float64(w.Decodes*longest*psaBlockTokens)))
 	}
 	if d.step.WholeLists > 0 {
@@ -245,7 +245,7 @@ func (d *Device) Move(m *kv.Moves) error {
 		}
 		if d.scored && d.opts.GPULookup {
 			d.compute(d.missed, &d.phases.Host)
-			d.cpu.loads(m.Loads)
+			d.cpu.loads(m.Loads, m.InRounds)
 		} else if d.scored {
 			d.pass(nanoseconds(d.naming.seconds(m.Loads)), &d.phases.Host)
 		}
@@ -275,7 +275,7 @@ func (d *Device) Compute(_ int, w *sim.Work) error {
 	}
 	d.scored = false
 	if d.opts.GPULookup && !w.Sparse && w.Decodes > 0 { // of lists of all blocks
-		d.lookUp(float64(w.DecodeTokens))
+		d.lookUp(w)
 		if d.loaded {
 			d.compute(d.missed, &d.phases.Host)
 		}
@@ -375,7 +375,8 @@ func (d *Device) compute(t des.Time, phase *des.Time) {
 
 // lookUp passes what the GPU takes for a layer's lists: they come up, and it looks
 // them up.
-func (d *Device) lookUp(tokens float64) {
-	d.cpu.lists(tokens)
+func (d *Device) lookUp(w *sim.Work) {
+	tokens := float64(w.DecodeTokens)
+	d.cpu.lists(w, d.longest(w))
 	d.compute(nanoseconds(d.lists.seconds(tokens)+d.lookup.seconds(tokens)), &d.phases.Host)
 }

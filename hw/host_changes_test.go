@@ -41,6 +41,12 @@ func TestHostOfWhatChanges(t *testing.T) {
 		"top-k does not":       {host, work, sim.Step{}, nil, func(p *Profile) { p.Host.PSALayer, p.Host.PSARequest = us(1000), us(9) }, 0},
 		"the CPU's own books":  {gpu, work, sim.Step{WholeLists: 2}, func(p *Profile) { p.Host.CPULayer = us(5000) }, func(p *Profile) { p.Host.WholeList = us(1) }, layers * 32 * des.Microsecond},
 		"books kept meanwhile": {gpu, work, sim.Step{WholeLists: 2}, func(p *Profile) { p.Host.CPULayer = ns(1) }, func(p *Profile) { p.Host.WholeList = ns(1) }, 0},
+		"a batch measured":     {host, work, sim.Step{}, func(p *Profile) { p.Host.LayerSync, p.Host.LayerRate = us(1), Figure{} }, func(p *Profile) { p.Host.Turns = []TurnRow{{32, 4, 32, us(31)}} }, layers * 30 * des.Microsecond},
+		"not of PSA":           {host, psa, sim.Step{}, func(p *Profile) { p.Host.PSALayer = us(1) }, func(p *Profile) { p.Host.Turns = []TurnRow{{32, 4, 32, us(31)}} }, 0},
+		"a batch of PSA":       {host, psa, sim.Step{}, func(p *Profile) { p.Host.PSALayer, p.Host.PSARate = us(1), rate(1) }, func(p *Profile) { p.Host.PSATurns = []TurnRow{{32, 4, 20, us(31)}} }, layers * (30*des.Microsecond - 20*1024*des.Nanosecond)},
+		"PSA's books":          {gpu, psa, sim.Step{}, func(p *Profile) { p.Host.CPUPSALayer = us(5000) }, func(p *Profile) { p.Host.CPUPSARequest, p.Host.CPUPSARate = us(9), rate(1) }, layers * (4*9*des.Microsecond + 4*3*16*32*4*des.Nanosecond)},
+		"PSA's books whole":    {gpu, psa, sim.Step{WholeLists: 2}, func(p *Profile) { p.Host.CPUPSALayer = us(5000) }, func(p *Profile) { p.Host.WholeList = us(1) }, layers * 32 * des.Microsecond},
+		"PSA's are no others'": {gpu, work, sim.Step{}, func(p *Profile) { p.Host.CPULayer = us(5000) }, func(p *Profile) { p.Host.CPUPSALayer, p.Host.CPUPSARequest = us(6000), us(9) }, 0},
 		"books of no price":    {gpu, work, sim.Step{WholeLists: 2}, nil, func(p *Profile) { p.Host.WholeList = us(1000) }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -50,6 +56,7 @@ func TestHostOfWhatChanges(t *testing.T) {
 				h := &p.Host
 				h.LayerRequest, h.WholeList, h.FreedBlock, h.PSALayer, h.PSARequest, h.PSARate = Figure{}, Figure{}, Figure{}, Figure{}, Figure{}, Figure{}
 				h.CPULayer, h.CPURate, h.CPULoad = Figure{}, Figure{}, Figure{}
+				h.CPUPSALayer, h.CPUPSARequest, h.CPUPSARate, h.CPUPSALoad, h.Turns, h.PSATurns = Figure{}, Figure{}, Figure{}, Figure{}, nil, nil
 				if c.before != nil {
 					c.before(p)
 				}

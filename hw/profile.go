@@ -108,6 +108,11 @@ type Host struct {
 	PSALayer   Figure `toml:"psa_layer,omitempty" dim:"time,optional"`
 	PSARequest Figure `toml:"psa_request,omitempty" dim:"time,optional"`
 	PSARate    Figure `toml:"psa_rate,omitempty" dim:"rate,optional"`
+	// Turns and PSATurns are the round trip where it was measured batch by batch,
+	// without events between a step's phases: LayerSync and PSALayer, with what
+	// belongs to them, then only say what other batches and lists take longer.
+	Turns    []TurnRow `toml:"turns,omitempty"`
+	PSATurns []TurnRow `toml:"psa_turns,omitempty"`
 	// WholeList is what a layer's round trip takes longer where what some request
 	// selects is looked up whole, for each of its lists, one a KV head; where the GPU
 	// looks up, what the CPU takes longer (cpu). Requests are looked up side by side.
@@ -143,6 +148,15 @@ type Host struct {
 	CPULayer Figure `toml:"cpu_layer,omitempty" dim:"time,optional"`
 	CPURate  Figure `toml:"cpu_rate,omitempty" dim:"rate,optional"`
 	CPULoad  Figure `toml:"cpu_load,omitempty" dim:"time,optional"`
+	// CPUPSALayer, CPUPSARequest, CPUPSARate and CPUPSALoad stand for CPULayer,
+	// CPURate and CPULoad where attention is progressive: bytes are those of lists
+	// as long as the layer's longest. Waits for verdicts, and the calls for rounds
+	// that load, come on top (progressive). Without them it costs what other
+	// selections do.
+	CPUPSALayer   Figure `toml:"cpu_psa_layer,omitempty" dim:"time,optional"`
+	CPUPSARequest Figure `toml:"cpu_psa_request,omitempty" dim:"time,optional"`
+	CPUPSARate    Figure `toml:"cpu_psa_rate,omitempty" dim:"rate,optional"`
+	CPUPSALoad    Figure `toml:"cpu_psa_load,omitempty" dim:"time,optional"`
 	// Verdict is how long after a launch of progressive attention ends the CPU has
 	// the next work under way, where it waits for what the launch found; without it,
 	// LayerSync.
@@ -158,6 +172,15 @@ type Host struct {
 	// CopyWait is the same beside loads, and so what a saving memcpy waits there.
 	CallWait Figure `toml:"call_wait,omitempty" dim:"time,optional"`
 	CopyWait Figure `toml:"copy_wait,omitempty" dim:"time,optional"`
+}
+
+// TurnRow is a layer's round trip for a batch of requests of a model with so many
+// KV heads, whose lists have so many KiB in all.
+type TurnRow struct {
+	KVHeads  int     `toml:"kv_heads"`
+	Requests int     `toml:"requests"`
+	ListsKiB float64 `toml:"lists_kib"`
+	Figure   `dim:"time"`
 }
 
 // Reference is the decode iteration that service levels are multiples of.

@@ -74,6 +74,11 @@ func (p *Profile) validate() (path string, err error) {
 	if path, err := p.checkTogether(); err != nil {
 		return path, err
 	}
+	for name, rows := range map[string][]TurnRow{"host.turns": p.Host.Turns, "host.psa_turns": p.Host.PSATurns} {
+		if path, err := checkTurns(name, rows); err != nil {
+			return path, err
+		}
+	}
 	return p.checkCurves()
 }
 
@@ -132,6 +137,27 @@ func (p *Profile) checkTogether() (string, error) {
 	} {
 		if c.a.Set() && !c.b.Set() {
 			return c.path, fmt.Errorf("means nothing without %s", c.other)
+		}
+	}
+	return "", nil
+}
+
+// checkTurns wants KV heads that rise, and of each number of them requests that
+// rise and lists that grow with them.
+func checkTurns(name string, rows []TurnRow) (string, error) {
+	for i, r := range rows {
+		path := fmt.Sprintf("%s[%d]", name, i)
+		if r.KVHeads < 1 || r.Requests < 1 || !(r.ListsKiB > 0) || math.IsInf(r.ListsKiB, 0) {
+			return path + ".requests", fmt.Errorf("want KV heads, requests and KiB above 0, got %d, %d and %g", r.KVHeads, r.Requests, r.ListsKiB)
+		}
+		if i == 0 {
+			continue
+		}
+		switch before := rows[i-1]; {
+		case r.KVHeads < before.KVHeads:
+			return path + ".kv_heads", fmt.Errorf("want at least %d, as in the row before, got %d", before.KVHeads, r.KVHeads)
+		case r.KVHeads == before.KVHeads && (r.Requests <= before.Requests || r.ListsKiB <= before.ListsKiB):
+			return path + ".requests", fmt.Errorf("want more than %d and %g KiB, the row before, got %d and %g", before.Requests, before.ListsKiB, r.Requests, r.ListsKiB)
 		}
 	}
 	return "", nil

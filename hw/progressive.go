@@ -105,9 +105,13 @@ func (d *Device) rounds(w *sim.Work) {
 		from := done
 		if r.Loads > 0 {
 			from = max(done, loaded)
-			if d.costs.progressive.pipelined && launches > 0 {
+			switch {
+			case !d.costs.progressive.pipelined:
+			case launches > 0:
 				cpu += launchCalls * d.submit
 				from = max(from, cpu)
+			case d.cpu.inTurn.sync > 0: // which has attention's call
+				cpu += (launchCalls - 1) * d.submit
 			}
 		}
 		t := d.costs.launchOf(w.Rounds[i:i+n], float64(w.Decodes), launches == 0)

@@ -7,16 +7,19 @@ package hw
 //
 // with the selected tokens summed over requests, in blocks of 32. Where some
 // request's lists are looked up whole, whole_list for each of its KVHeads lists
-// comes on top.
+// comes on top. Where it was measured batch by batch, that is what it takes
+// (turns).
 type roundTrip struct {
 	sync, rate float64 // seconds, bytes/s; rate 0: bytes cost nothing
 	request    float64 // seconds
 	each       float64 // bytes for each selected token
+	turns      turns
 }
 
 func newRoundTrip(p *Profile, m *Model) roundTrip {
 	return roundTrip{
 		sync: p.Host.LayerSync.SI(), request: p.Host.LayerRequest.optional(), rate: p.Host.LayerRate.optional(), each: ListBytes(m, 1),
+		turns: newTurns(p.Host.Turns, m.KVHeads),
 	}
 }
 
@@ -25,12 +28,24 @@ func newRoundTrip(p *Profile, m *Model) roundTrip {
 func newPSARoundTrip(p *Profile, m *Model) roundTrip {
 	return roundTrip{
 		sync: p.Host.PSALayer.optional(), request: p.Host.PSARequest.optional(), rate: p.Host.PSARate.optional(), each: ListBytes(m, 1),
+		turns: newTurns(p.Host.PSATurns, m.KVHeads),
 	}
 }
 
+// known says whether there are figures of it.
+func (r *roundTrip) known() bool { return r.sync > 0 || r.turns.known() }
+
 // of is the time of a layer of some requests.
 func (r *roundTrip) of(requests int, selected float64) float64 {
-	return float64(requests)*r.request + r.seconds(selected)
+	if !r.turns.known() {
+		return float64(requests)*r.request + r.seconds(selected)
+	}
+	at := r.turns.of(float64(requests))
+	t := at.seconds + max(0, float64(requests)-at.requests)*r.request
+	if r.rate > 0 {
+		t += (selected*r.each - at.bytes) / r.rate
+	}
+	return max(t, 0)
 }
 
 func (r *roundTrip) seconds(selected float64) float64 { return r.ofBytes(selected * r.each) }
@@ -54,7 +69,8 @@ func newListCopy(p *Profile, m *Model) roundTrip {
 }
 
 // LayerSyncSeconds returns the time of one layer's round trip between GPU and
-// CPU with lists of so many bytes, of some requests.
+// CPU with lists of so many bytes, of some requests, from the figures of all
+// models.
 func (p *Profile) LayerSyncSeconds(requests int, bytes int64) float64 {
 	r := roundTrip{sync: p.Host.LayerSync.SI(), request: p.Host.LayerRequest.optional(), rate: p.Host.LayerRate.optional(), each: 1}
 	return r.of(requests, float64(bytes))
@@ -65,6 +81,25 @@ func (p *Profile) LayerSyncSeconds(requests int, bytes int64) float64 {
 func (p *Profile) PSALayerSeconds(requests int, bytes int64) float64 {
 	r := roundTrip{sync: p.Host.PSALayer.optional(), request: p.Host.PSARequest.optional(), rate: p.Host.PSARate.optional(), each: 1}
 	return r.of(requests, float64(bytes))
+}
+
+// TurnSeconds returns the time of one layer's round trip of a model with so many
+// KV heads, by batch where it was measured so.
+func (p *Profile) TurnSeconds(psa bool, kvHeads, requests int, bytes float64) float64 {
+	m := Model{KVHeads: kvHeads}
+	r := newRoundTrip(p, &m)
+	if psa {
+		r = newPSARoundTrip(p, &m)
+	}
+	r.each = 1
+	return r.of(requests, bytes)
+}
+
+// ListCopySeconds returns the time in which lists of so many bytes come up alone,
+// between two kernels.
+func (p *Profile) ListCopySeconds(bytes float64) float64 {
+	r := roundTrip{sync: p.Host.ListCopy.optional(), rate: p.Host.ListRate.optional()}
+	return r.ofBytes(bytes)
 }
 
 // WholeListsSeconds returns what a layer takes longer where a request's lists are
