@@ -27,6 +27,7 @@ type nothing struct {
 	uploads atomic.Int64 // from pinned memory
 	bytes   atomic.Int64 // of them
 	calls   atomic.Int64 // that put work on a stream
+	pinned  []cuda.HostMemory
 }
 
 const nothingOnDevice = 1 << 40 // addresses of device memory begin here
@@ -41,6 +42,7 @@ func (n *nothing) DeviceFree(cuda.Ptr) error { return nil }
 // HostAlloc reserves addresses; pages that nobody touches take no memory.
 func (n *nothing) HostAlloc(bytes int64, _ cuda.HostPages) (cuda.HostMemory, error) {
 	b, err := syscall.Mmap(-1, 0, int(bytes), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE|syscall.MAP_NORESERVE)
+	n.pinned = append(n.pinned, cuda.HostMemoryOf(b))
 	return cuda.HostMemoryOf(b), err
 }
 func (n *nothing) HostFree(m cuda.HostMemory) error { return syscall.Munmap(m.Bytes()) }
@@ -70,8 +72,20 @@ func (n *nothing) FlashH2D(*cuda.BlocksArgs, cuda.Stream) error     { return n.c
 func (n *nothing) GPUScatter(*cuda.BlocksArgs, cuda.Stream) error   { return n.call() }
 func (n *nothing) MemcpyBlocks(*cuda.BlocksArgs, cuda.Stream) error { return n.call() }
 func (n *nothing) Decode(*cuda.DecodeArgs, cuda.Stream) error       { return n.call() }
-func (n *nothing) PSAState(*cuda.PSAArgs) (int64, error)            { return 1 << 20, nil }
-func (n *nothing) PSA(*cuda.PSAArgs, cuda.Stream) error             { return n.call() }
+func (n *nothing) LookupState(*cuda.LookupArgs) (int64, error)      { return 1 << 20, nil }
+func (n *nothing) Table(*cuda.TableArgs, cuda.Stream) error         { return n.call() }
+
+// Lookup finds what the host expects.
+func (n *nothing) Lookup(a *cuda.LookupArgs, _ cuda.Stream) error {
+	for _, m := range n.pinned {
+		if at := a.Told - m.Ptr(); a.Told >= m.Ptr() && at < cuda.Ptr(len(m.Bytes())) {
+			cuda.Slice[int64](m)[at/8] = int64(a.Frees)
+		}
+	}
+	return n.call()
+}
+func (n *nothing) PSAState(*cuda.PSAArgs) (int64, error) { return 1 << 20, nil }
+func (n *nothing) PSA(*cuda.PSAArgs, cuda.Stream) error  { return n.call() }
 func (n *nothing) PSAPipeline(a *cuda.PSAPipelineArgs, _ cuda.Stream) error {
 	*a.Loaded = a.Microbatches
 	return n.call()
@@ -111,7 +125,7 @@ func BenchmarkHost(b *testing.B) {
 		selection string
 		requests  int
 		gib       int64
-	}{{"arkvale", 1, 2}, {"arkvale", 4, 6}, {"arkvale", 16, 24}, {"arkvale", 16, 40}, {"arkvale", 6, 20}, {"psa", 6, 20}, {"psa, each head", 6, 20}, {"arkvale", 6, 9}, {"psa, each head", 6, 10}} {
+	}{{"arkvale", 1, 2}, {"arkvale", 4, 6}, {"arkvale", 16, 24}, {"arkvale", 16, 40}, {"arkvale", 6, 20}, {"psa", 6, 20}, {"psa, each head", 6, 20}, {"arkvale", 6, 9}, {"psa, each head", 6, 10}, {"psa, the GPU's lookup", 6, 20}, {"psa, the GPU's lookup", 6, 10}} {
 		b.Run(fmt.Sprintf("%s, %d requests, %d GiB", c.selection, c.requests, c.gib), func(b *testing.B) { benchmarkHost(b, c.selection, c.requests, c.gib<<30) })
 	}
 }
@@ -128,6 +142,8 @@ func benchmarkHost(b *testing.B, selection string, requests int, kv int64) {
 		spec.Selection, spec.Epsilon, spec.PSAStop = "psa", 0.84, "layer"
 	case "psa, each head":
 		spec.Selection, spec.Epsilon, spec.PSAStop = "psa", 0.49, sim.PSAStopHead
+	case "psa, the GPU's lookup":
+		spec.Selection, spec.Epsilon, spec.PSAStop, spec.Lookup = "psa", 0.49, sim.PSAStopHead, sim.LookupGPU
 	}
 	if spec.Progressive() {
 		spec.Microbatch, spec.Pipelined, spec.SinkBlocks = 16, true, 0
