@@ -143,7 +143,7 @@ func (p *Profile) checkTogether() (string, error) {
 }
 
 // checkTurns wants KV heads that rise, and of each number of them requests that
-// rise and lists that grow with them.
+// rise. Lists need not: those of PSA have lengths of their own.
 func checkTurns(name string, rows []TurnRow) (string, error) {
 	for i, r := range rows {
 		path := fmt.Sprintf("%s[%d]", name, i)
@@ -156,8 +156,8 @@ func checkTurns(name string, rows []TurnRow) (string, error) {
 		switch before := rows[i-1]; {
 		case r.KVHeads < before.KVHeads:
 			return path + ".kv_heads", fmt.Errorf("want at least %d, as in the row before, got %d", before.KVHeads, r.KVHeads)
-		case r.KVHeads == before.KVHeads && (r.Requests <= before.Requests || r.ListsKiB <= before.ListsKiB):
-			return path + ".requests", fmt.Errorf("want more than %d and %g KiB, the row before, got %d and %g", before.Requests, before.ListsKiB, r.Requests, r.ListsKiB)
+		case r.KVHeads == before.KVHeads && r.Requests <= before.Requests:
+			return path + ".requests", fmt.Errorf("want more than %d, as in the row before, got %d", before.Requests, r.Requests)
 		}
 	}
 	return "", nil
