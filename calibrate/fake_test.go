@@ -107,7 +107,7 @@ func (f *fakeBench) seconds(p Point) float64 {
 		return fakeHeld
 	case probeLiveUnsplit, probeLiveUnsplitPSA:
 		bytes := turnBytes(at)
-		return fakeHeld + float64(p.At("layers"))*(t.TurnSeconds(p.has("rounds"), at.model.KVHeads, int(p.At("requests")), bytes)-t.ListCopySeconds(bytes)+t.Host.KVWrite.SI())
+		return fakeHeld + float64(p.At("layers"))*(t.TurnSeconds(p.has("rounds"), at.model.KVHeads, int(p.At("requests")), bytes)-t.ListCopySeconds(heldBytes(at))+t.Host.KVWrite.SI())
 	case probeLiveCPUPSA:
 		return t.HostStepSeconds(p.At("requests")) + float64(p.At("layers"))*t.CPUPSASeconds(int(p.At("requests")), int64(turnBytes(at))/4, p.At("missing"))
 	case probeLiveWhole:

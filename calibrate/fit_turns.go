@@ -15,7 +15,8 @@ import (
 //
 //	t = (offloading - held)/layers + list_copy - kv_write
 //
-// where in HBM alone lists come up between two kernels, and with offloading a kernel of its own writes K and V.
+// where in HBM alone lists come up between two kernels, those of PSA with the slots of their blocks, and with offloading a kernel of its own writes
+// K and V.
 func turnData(s *Samples, p *hw.Profile, unsplit, held string) (turns data) {
 	without := map[string]float64{}
 	for _, at := range s.of(held) {
@@ -26,7 +27,7 @@ func turnData(s *Samples, p *hw.Profile, unsplit, held string) (turns data) {
 		if !ok {
 			continue
 		}
-		at.seconds = (at.seconds-t)/float64(at.At("layers")) + p.ListCopySeconds(turnBytes(at)) - p.Host.KVWrite.SI()
+		at.seconds = (at.seconds-t)/float64(at.At("layers")) + p.ListCopySeconds(heldBytes(at)) - p.Host.KVWrite.SI()
 		if at.seconds > callBound.low {
 			turns = append(turns, at)
 		}
@@ -43,6 +44,14 @@ func turnBytes(at datum) float64 {
 		blocks = at.At("rounds") * psaMicro
 	}
 	return float64(4 * at.At("requests") * int64(at.model.KVHeads) * blocks)
+}
+
+// heldBytes are what goes up for them where KV is in HBM alone.
+func heldBytes(at datum) float64 {
+	if at.has("rounds") {
+		return 2 * turnBytes(at)
+	}
+	return turnBytes(at)
 }
 
 // turnRows are a profile's rows of turns.

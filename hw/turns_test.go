@@ -48,7 +48,7 @@ func TestTurnsInOrder(t *testing.T) {
 	for want, rows := range map[string][]TurnRow{
 		"host.turns[1].requests": {{8, 2, 4, us(20)}, {8, 1, 6, us(30)}},
 		"host.turns[1].kv_heads": {{32, 1, 8, us(20)}, {8, 2, 16, us(30)}},
-		"host.turns[2].requests": {{8, 1, 2, us(20)}, {32, 1, 8, us(20)}, {32, 2, 8, us(30)}},
+		"host.turns[2].requests": {{8, 1, 2, us(20)}, {32, 1, 8, us(20)}, {32, 1, 9, us(30)}},
 		"host.turns[0].requests": {{8, 0, 2, us(20)}},
 	} {
 		p := mustProfile(t, "h200")
