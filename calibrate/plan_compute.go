@@ -112,6 +112,11 @@ func attentionPoints(s scale, limits Limits) []Point {
 				all = append(all, point(probePSALaunches, shape, batch, budget, microbatch))
 			}
 		}
+		if shape == s.shapes[0] {
+			for _, batch := range []int64{1, 8} {
+				all = append(all, point(probePSATurns, shape, batch, s.budgets[len(s.budgets)-1], microbatch))
+			}
+		}
 		for _, batch := range s.few {
 			for _, mean := range s.means {
 				for _, spread := range []int64{1, 6} {

@@ -66,6 +66,7 @@ const (
 	probePSA          = "psa_decode"
 	probePSALaunches  = "psa_launches"
 	probePSAUneven    = "psa_uneven"
+	probePSATurns     = "psa_turns"
 	probeSelect       = "scoring"
 	probeBesideNone   = "beside.nothing"
 	probeBesideSave   = "beside.save_gpu"
@@ -149,6 +150,7 @@ var probes = []Probe{
 	{probePSA, "PSA decode that attends to all blocks of the budget, in rounds of a microbatch of blocks, L2 flushed; " + gpuTime, "ss_psa", []string{"batch", "budget_tokens", "micro_blocks"}},
 	{probePSALaunches, "the same with a launch for each microbatch; " + gpuTime, "ss_psa", []string{"batch", "budget_tokens", "micro_blocks"}},
 	{probePSAUneven, "PSA decode of lists that end in different rounds, most of them early: the one of rank x lasts x^3 of the longest; L2 flushed; " + gpuTime, "ss_psa", []string{"batch", "longest_tokens", "micro_blocks"}},
+	{probePSATurns, "PSA whose microbatches load a block each, from the call that enqueues all of them ahead; its host time alone, of a microbatch", "ss_psa_pipeline", []string{"batch", "budget_tokens", "micro_blocks"}},
 	{probeSelect, "scores and top-k, L2 flushed; " + gpuTime, "ss_select", []string{"batch", "context_tokens", "budget_tokens"}},
 	{probeBesideNone, "a layer's linears and prefill attention alone; " + gpuTime, "ss_linear, ss_prefill", []string{"tokens"}},
 	{probeBesideSave, "the same while the GPU scatter kernel saves without pause", "ss_gpu_scatter", []string{"tokens"}},
@@ -192,7 +194,7 @@ func Probes() []Probe { return slices.Clone(probes) }
 var shaped = slices.Concat(behindProbes, liveProbes, leavingProbes, []string{
 	probeKVWrite, probeRope, probeDigest, probeRing, probeLookup, probeLookupMissing,
 	probeLinears, probeClock, probeRested, probeChunk, probePointwise, probeHead, probeEmbed, probePrefill, probeChunked,
-	probeDense, probeDenseUneven, probeSparse, probePSA, probePSALaunches, probePSAUneven, probeSelect,
+	probeDense, probeDenseUneven, probeSparse, probePSA, probePSALaunches, probePSAUneven, probePSATurns, probeSelect,
 	probeBesideNone, probeBesideSave, probeBesideLoad, probeBesideFlash,
 	probeLayersNone, probeLayersMemcpy, probeLayersGPU, probeLayersFlash, probePrefillMemcpy,
 })

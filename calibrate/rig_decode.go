@@ -176,6 +176,54 @@ func (g *rig) psaOf(s *cuda.Session, b *decodeBatch, micro int32) (*cuda.PSAArgs
 	return p, err
 }
 
+// setupTurns readies PSA each of whose microbatches loads a block beside the one
+// before, enqueued in one call that waits for none of them.
+func (g *rig) setupTurns(s *cuda.Session, p Point) (*setup, error) {
+	m, err := shapeModel(p.Shape)
+	if err != nil {
+		return nil, err
+	}
+	b, err := g.decodeOp(s, m, g.specOf(p, m))
+	if err != nil {
+		return nil, err
+	}
+	psa, err := g.psaOf(s, b, int32(p.At("micro_blocks")))
+	if err != nil {
+		return nil, err
+	}
+	if psa.Flag, err = g.noteWords([]int32{0}); err != nil {
+		return nil, err
+	}
+	turns, block := int64(psa.Steps), m.Geometry(blockTokens).BlockBytes
+	from, err := g.places(s, turns, block, basePool*mib)
+	if err != nil {
+		return nil, err
+	}
+	to, err := g.zeros(s, turns*block)
+	if err != nil {
+		return nil, err
+	}
+	op := &cuda.PSAPipelineArgs{PSA: psa, BlockBytes: block, Microbatches: psa.Steps, Depth: psa.Steps}
+	for _, list := range []struct {
+		at   *cuda.Ptr
+		ptrs []cuda.Ptr
+	}{{&op.LoadFirst, row(0, turns+1, 1)}, {&op.Src, from.ptrs}, {&op.Dst, row(to, turns, block)}} {
+		if *list.at, err = g.note(list.ptrs); err != nil {
+			return nil, err
+		}
+	}
+	return &setup{
+		bench: cuda.Bench{Calls: []cuda.Operation{op}, Clock: cuda.SubmitClock}, settle: following,
+		each: func(sample, _ float64) float64 { return sample / float64(turns) },
+		verify: func(s *cuda.Session) error {
+			if err := s.PSAPipeline(op, 0); err != nil {
+				return err
+			}
+			return b.check(g, s)
+		},
+	}, nil
+}
+
 // setupSelect readies scores and top-k over the digests of whole contexts.
 func (g *rig) setupSelect(s *cuda.Session, p Point) (*setup, error) {
 	m, err := shapeModel(p.Shape)

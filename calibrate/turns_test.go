@@ -120,3 +120,19 @@ func TestCPUOfPSAComesBack(t *testing.T) {
 		t.Error("figures of one model alone")
 	}
 }
+
+// The calls for one launch of PSA come back, the mean of batches; a profile without
+// the probe has none.
+func TestCallsOfALaunchComeBack(t *testing.T) {
+	t.Parallel()
+	s, p := &Samples{}, truth("h200")
+	for _, at := range pointsOf(probePSATurns) {
+		s.Records = append(s.Records, Record{Point: at, Samples: []float64{7e-6 + 2e-6*float64(len(s.Records))}})
+	}
+	if fitVerdict(s, p, source{"a test"}); len(s.Records) != 2 || math.Abs(p.Host.PSATurn.SI()-8e-6) > 1e-9 {
+		t.Errorf("%d points, %v", len(s.Records), p.Host.PSATurn)
+	}
+	if fitVerdict(&Samples{}, p, source{"a test"}); p.Host.PSATurn.Set() {
+		t.Errorf("nothing measured, yet %v", p.Host.PSATurn)
+	}
+}

@@ -71,6 +71,7 @@ type Device struct {
 	missed  des.Time  // of the same, where blocks are missing
 	verdict des.Time  // of progressive attention, until the CPU acts on it
 	submit  des.Time  // of the CPU, for one call of the driver
+	turn    des.Time  // of the CPU, for the calls of one launch of progressive attention that loads
 	write   des.Time  // of decodes' K and V in a layer, with offloading
 	duplex  float64   // bytes/s of both directions at once
 	waits   waits
@@ -134,6 +135,9 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 	}
 	if d.verdict = nanoseconds(gpu.Host.Verdict.optional()); d.verdict == 0 {
 		d.verdict = nanoseconds(d.sync.sync)
+	}
+	if d.turn = nanoseconds(gpu.Host.PSATurn.optional()); d.turn == 0 {
+		d.turn = launchCalls * d.submit
 	}
 	d.waits = newWaits(gpu, &opts)
 	d.clock = newClock(gpu)

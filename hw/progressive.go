@@ -46,7 +46,9 @@ func newProgressive(p *Profile, m *Model, opts *DeviceOptions) progressive {
 const psaBlockTokens = 32
 
 // launchCalls are those of the driver for one launch that loads: the gather, an
-// event behind it, attention's wait for that, attention, an event behind it.
+// event behind it, attention's wait for that, attention, an event behind it. One
+// after another, from within the library, they take less than as many single ones
+// (host.psa_turn).
 const launchCalls = 5
 
 // launchSeconds returns the time of one launch of some rounds, whose tokens are
@@ -108,10 +110,10 @@ func (d *Device) rounds(w *sim.Work) {
 			switch {
 			case !d.costs.progressive.pipelined:
 			case launches > 0:
-				cpu += launchCalls * d.submit
+				cpu += d.turn
 				from = max(from, cpu)
 			case d.cpu.inTurn.sync > 0: // which has attention's call
-				cpu += (launchCalls - 1) * d.submit
+				cpu += max(0, d.turn-d.submit)
 			}
 		}
 		t := d.costs.launchOf(w.Rounds[i:i+n], float64(w.Decodes), launches == 0)
