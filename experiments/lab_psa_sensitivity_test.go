@@ -29,7 +29,7 @@ func TestSensitivityOfKVUse(t *testing.T) {
 		{"sink 8", func(s *sensitivity) { s.Sink = 8 }},
 		{"recent 6", func(s *sensitivity) { s.Recent = 6 }},
 		{"group 0.45", func(s *sensitivity) { s.Group = 0.45 }},
-		{"group 0.7", func(s *sensitivity) { s.Group = 0.7 }},
+		{"group 0.9", func(s *sensitivity) { s.Group = 0.9 }},
 		{"error 0.5", func(s *sensitivity) { s.Error = 0.5 }},
 		{"target 0.99", func(s *sensitivity) { s.target = 0.99 }},
 		{"target 0.995", func(s *sensitivity) { s.target = 0.995 }},

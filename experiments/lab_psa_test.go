@@ -67,19 +67,22 @@ func TestSkewFitsPublishedSparsity(t *testing.T) {
 
 // SparseServe's appendix A.1: a budget of 2,048 tokens keeps 99 % of LWM-7B's
 // and Llama3-8B's accuracy over its LongBench mix, by ArkVale, whose first two
-// layers attend to everything. LWM-7B sets attentionCost, to one digit,
-// Llama3-8B how far query heads that share a KV head differ. What smaller budgets
-// lose there says what form the loss has: over all sets Llama3-8B loses 3.0, 1.1,
-// 0.5 and 0.2 % at 512, 1,024, 1,536 and 2,048 tokens. The attention missed falls
-// far more slowly than that, its square nearly so.
+// layers attend to everything. LWM-7B sets attentionCost, to one digit. Llama3-8B
+// is a test: 99 % by the text, 99.8 % by the table. At 512 tokens it loses more
+// than LWM-7B, in the table as here.
+//
+// What smaller budgets lose says what form the loss has: over all sets Llama3-8B
+// loses 3.0, 1.1, 0.5 and 0.2 % at 512, 1,024, 1,536 and 2,048 tokens. The
+// attention missed falls far more slowly than that, its square less so.
 func TestProxyOfPublishedBudget(t *testing.T) {
 	params := traces.DefaultScores
 	scores := traces.NewScores(params, scoreSeed)
+	var at512 []float64
 	for _, m := range []struct {
 		name, tokenizer string
 		queries         int
-		slack           float64
-	}{{"LWM-7B", "llama2", 1, 0.001}, {"Llama3-8B", "llama3", 4, 0.002}} {
+		least, most     float64 // at 2,048 tokens
+	}{{"LWM-7B", "llama2", 1, 0.989, 0.991}, {"Llama3-8B", "llama3", 4, 0.99, 0.998}} {
 		sample := attentionSample{Layers: 8, Heads: 8, digest: dsa.CuboidMean, sinks: 2, window: 2, tokens: 32, queries: m.queries, full: 2. / 32}
 		prompts, err := quantilePrompts(traces.DefaultSpec().Datasets, 96, 1, m.tokenizer)
 		if err != nil {
@@ -99,12 +102,16 @@ func TestProxyOfPublishedBudget(t *testing.T) {
 		for j, k := range budgets {
 			t.Logf("%s, %d tokens: proxy %.4f; attention missed %.4f, %.1f times that of 2,048; mean square %.5f, %.1f times", m.name, 32*k, accuracy[j], missed[j], missed[j]/missed[3], square[j], square[j]/square[3])
 		}
-		if math.Abs(accuracy[3]-0.99) > m.slack {
-			t.Errorf("%s: 2,048 tokens keep %.4f of the accuracy by the proxy, want 0.99: attentionCost would be %.3f", m.name, accuracy[3], 0.01/square[3])
+		if accuracy[3] < m.least || accuracy[3] > m.most {
+			t.Errorf("%s: 2,048 tokens keep %.4f of the accuracy by the proxy, want %g to %g: attentionCost would be %.3f for 0.99", m.name, accuracy[3], m.least, m.most, 0.01/square[3])
 		}
 		if !slices.IsSorted(accuracy) {
 			t.Errorf("%s: more tokens, less accuracy: %v", m.name, accuracy)
 		}
+		at512 = append(at512, accuracy[0])
+	}
+	if at512[1] >= at512[0] {
+		t.Errorf("512 tokens keep %.4f of LWM-7B's accuracy and %.4f of Llama3-8B's, which loses more in table A.1", at512[0], at512[1])
 	}
 }
 

@@ -61,8 +61,10 @@ type ScoreParams struct {
 //
 // Skew and its spread between layers: PSA's Fig. 2 as far as its text goes
 // (TestSkewFitsPublishedSparsity, package experiments). The group spread:
-// SparseServe's appendix A.1, where one budget keeps 99 % of the accuracy of a
-// model with shared KV heads and of one without (TestProxyOfPublishedBudget).
+// PSA's Fig. 5, where ArkVale attends to 2.4 times PSA's KV on a model with shared
+// KV heads (TestProxyOfPublishedRatio), and as wide as SparseServe's appendix A.1
+// has it, where a small budget costs such a model more than one without
+// (TestPublishedBudgetsByGroup).
 //
 // Nothing published says how far heads of a layer and query tokens differ, nor
 // how much the first and the newest block hold. Assumed: heads differ more than
@@ -71,7 +73,7 @@ type ScoreParams struct {
 var DefaultScores = ScoreParams{
 	Drift: 0.30, Rho: 0.95, Noise: 0.26, Jump: 0.90, JumpRate: 0.02,
 	Error: 0.25, MinMaxError: 0.65, MeanError: 0.6, RepresentativeError: 0.46, SpeculationError: 0.76,
-	Within: 0.66, Sink: 6, Recent: 3, Group: 0.9, Skew: 2.0, SkewLayers: 0.16, SkewHeads: 0.4, SkewTokens: 0.1,
+	Within: 0.66, Sink: 6, Recent: 3, Group: 0.7, Skew: 2.0, SkewLayers: 0.16, SkewHeads: 0.4, SkewTokens: 0.1,
 }
 
 // Scores is the score process of block selection. Block b of one KV head has,
