@@ -20,7 +20,7 @@ const leastGain = 0.02
 func fitClock(s *Samples, p *hw.Profile, from source) []model {
 	p.Clock = hw.Clock{}
 	ages := s.of(probeClock).where(func(at datum) bool { return at.Shape == shapes[0] && at.At("tokens") == clockTokens })
-	rests, chunks := s.of(probeRested), s.of(probeChunk)
+	rests, chunks := s.of(probeRested), chunkData(s)
 	if len(ages) < 2 || len(rests) == 0 || len(chunks) == 0 {
 		return nil
 	}
@@ -73,6 +73,21 @@ func fitClock(s *Samples, p *hw.Profile, from source) []model {
 	p.Clock.Alone = alone(significant(c[0], 3))
 	return []model{{name: "clock", fit: fit, held: held, price: price,
 		draw: picture{x: func(at datum) float64 { return 1 + float64(at.At("prefix_tokens")) }, xLabel: "tokens before the chunk"}}}
+}
+
+// chunkData are chunks of prefill without pause. Samples from before there was a probe
+// of them have the chunks that saves were measured beside.
+func chunkData(s *Samples) data {
+	chunks := s.of(probeChunk)
+	if len(chunks) > 0 {
+		return chunks
+	}
+	for _, at := range s.of(probeLayersNone) {
+		at.seconds /= float64(at.At("layers"))
+		at.Point = point(probeChunk, at.Shape, at.At("chunk_tokens"), at.At("prefix_tokens"))
+		chunks = append(chunks, at)
+	}
+	return chunks
 }
 
 // gainRows are how much less time linears take after a rest than without pause, at
