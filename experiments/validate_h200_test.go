@@ -15,8 +15,12 @@ func TestValidationOnH200IsRecomputed(t *testing.T) {
 	if err := os.CopyFS(dir, os.DirFS(kept)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Recompute(dir); err != nil {
+	report, err := Recompute(dir)
+	if err != nil {
 		t.Fatal(err)
+	}
+	if disturbed, told := Disturbed(report.Runs); len(disturbed) > 0 || told != 38 {
+		t.Errorf("%d runs are disturbed: %+v; %d tell, want 38", len(disturbed), disturbed, told)
 	}
 	for _, name := range []string{"validate.csv", "validate.json", "runs.json"} {
 		want, err := os.ReadFile(filepath.Join(kept, name))

@@ -82,7 +82,7 @@ func Recompute(dir string) (*Report, error) {
 
 // read compares one run from its files.
 func (v *validationRun) read(dir string) (r ValidatedRun, err error) {
-	r = ValidatedRun{Run: v.Run, System: v.System, Model: v.Model, Variant: v.Variant, Rate: v.Rate, Seed: v.Seed}
+	r = ValidatedRun{Run: v.Run, System: v.System, Model: v.Model, Variant: v.Variant, Rate: v.Rate, Seed: v.Seed, LiveFolder: v.Live}
 	for _, side := range []struct {
 		folder string
 		into   *sim.Summary
@@ -111,7 +111,7 @@ func (v *validationRun) read(dir string) (r ValidatedRun, err error) {
 	if int64(len(steps)) != r.Live.Steps {
 		return r, fmt.Errorf("%s: %d steps, the live run has %d", path, len(steps), r.Live.Steps)
 	}
-	r.Comparisons = append(compareSummaries(v.Run, &r.Live, &r.Simulated), compareSteps(v.Run, steps)...)
+	r.Comparisons = slices.Concat(compareSummaries(v.Run, &r.Live, &r.Simulated), compareSteps(v.Run, steps), compareAlike(v.Run, steps))
 	r.Saturated = saturated(&r.Live, requests, &SLO{DelayS: v.DelayS})
 	return r, nil
 }

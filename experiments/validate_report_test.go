@@ -84,7 +84,7 @@ grid.system.preset = ["vllm", "vllm-so", "sparseserve", "sparseserve-psa"]
 }
 
 func TestCompareSteps(t *testing.T) {
-	header := "step,prefills,loads,saves,split,live_s,model_s"
+	header := "step,decodes,prefills,loads,saves,split,live_s,model_s"
 	zero := ""
 	for _, kind := range []string{"live_", "model_"} {
 		for _, name := range phaseNames {
@@ -93,10 +93,10 @@ func TestCompareSteps(t *testing.T) {
 	}
 	zero = strings.Repeat(",0", 2*len(phaseNames)-1)
 	text := header + "\n" +
-		"0,1,0,0,true,0.100,0.110,0.04" + zero + "\n" +
-		"1,0,0,0,false,0.010,0.009,0" + zero + "\n" +
-		"2,0,0,0,false,0.010,0.013,0" + zero + "\n" +
-		"3,0,0,0,false,0.020,0.020,0" + zero + "\n"
+		"0,0,1,0,0,true,0.100,0.110,0.04" + zero + "\n" +
+		"1,1,0,0,0,false,0.010,0.009,0" + zero + "\n" +
+		"2,1,0,0,0,false,0.010,0.013,0" + zero + "\n" +
+		"3,1,0,0,0,false,0.020,0.020,0" + zero + "\n"
 	steps, err := readSteps([]byte(text))
 	if err != nil {
 		t.Fatal(err)

@@ -26,6 +26,7 @@ func phaseTimes(p *sim.Phases) []des.Time {
 // batch. Times are in seconds.
 type pricedStep struct {
 	mixed        bool // has a prefill
+	decodes      int
 	split        bool // the live device split its time into phases
 	live, model  float64
 	livePhases   []float64 // in the order of phaseNames
@@ -110,6 +111,7 @@ func readSteps(text []byte) ([]pricedStep, error) {
 		s := &steps[i]
 		s.mixed = number("prefills") > 0
 		s.live, s.model = number("live_s"), number("model_s")
+		s.decodes = int(number("decodes"))
 		s.loads, s.saves = int64(number("loads")), int64(number("saves"))
 		if j, ok := column["split"]; ok {
 			s.split = row[j] == "true"

@@ -48,6 +48,7 @@ func printValidation(w io.Writer, r *experiments.Report) {
 	t.SetColumnConfigs(rightAligned(2, 1+len(shown)))
 	t.Render()
 	fmt.Fprintln(w, "! beyond its goal; steps: the model's time of the live run's own batches")
+	printDisturbed(w, r, "  ")
 	printGoals(w, runs, "  ")
 	printOrder(w, r, "  ")
 }
@@ -88,6 +89,7 @@ func markdownValidation(w io.Writer, r *experiments.Report) {
 		}
 		fmt.Fprintf(w, " %s |\n", verdict(run, missed))
 	}
+	printDisturbed(w, r, "- ")
 	printGoals(w, runs, "- ")
 	printOrder(w, r, "- ")
 }
@@ -115,6 +117,20 @@ func verdict(run *experiments.ValidatedRun, missed []string) string {
 		return "met"
 	}
 	return "missed"
+}
+
+// printDisturbed warns of live runs that say little, a line each.
+func printDisturbed(w io.Writer, r *experiments.Report, bullet string) {
+	disturbed, told := experiments.Disturbed(r.Runs)
+	if len(disturbed) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\nThe host disturbed %d of %s that can tell: one in 20 of the steps of the same work takes more than %g times their median.\n",
+		len(disturbed), count(told, "live run"), experiments.DisturbedAbove)
+	fmt.Fprintln(w, "Remove these folders and make the runs again on a quiet machine, worst first:")
+	for _, d := range disturbed {
+		fmt.Fprintf(w, "%s%s, %s: %.2f times\n", bullet, d.Run.LiveFolder, d.Run.Run, d.Slow)
+	}
 }
 
 // printGoals says how many runs below saturation meet each goal, a line each.
