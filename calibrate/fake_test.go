@@ -171,9 +171,10 @@ func (f *fakeBench) seconds(p Point) float64 {
 		return lin
 	case probeChunk:
 		return t.ChunkSeconds(at.model, int(p.At("tokens")), int(p.At("prefix_tokens")))
-	case probeRested:
+	case probeRested, probeRestedIdle, probeRestedDense:
 		c, lin := t.Clock, t.LinearsSeconds(at.model, int(p.At("tokens")))
-		given := min(1, milliseconds(at, "rest_ms")/c.Rest.SI()) * c.Burst.SI()
+		rest := map[string]hw.Figure{probeRested: c.Rest, probeRestedIdle: c.RestIdle, probeRestedDense: c.RestDense}[p.Probe]
+		given := min(1, milliseconds(at, "rest_ms")/rest.SI()) * c.Burst.SI()
 		return lin * (1 - gainOf(t, at)*min(1, given/(float64(at.At("layers"))*lin*(1-gainOf(t, at)))))
 	case probePointwise:
 		return t.PointwiseSeconds(at.model, int(p.At("tokens")))
@@ -327,7 +328,7 @@ func truth(name string) *hw.Profile {
 	}
 	p.DenseDecode.Tail, p.DenseDecode.Piece, p.DenseDecode.Pages = from.figure(1.5, "us", "x"), from.figure(4, "us", "x"), from.figure(0.8, "us", "x")
 	p.Scoring.Floor = hw.Figure{}
-	p.Clock = hw.Clock{Alone: from.figure(0.7, "share", "x"), Burst: from.figure(50, "ms", "x"), Rest: from.figure(400, "ms", "x")}
+	p.Clock = hw.Clock{Alone: from.figure(0.7, "share", "x"), Burst: from.figure(50, "ms", "x"), Rest: from.figure(400, "ms", "x"), RestIdle: from.figure(100, "ms", "x"), RestDense: from.figure(200, "ms", "x")}
 	for i, shape := range shapes {
 		if !slices.ContainsFunc(p.Shapes, func(s hw.Shape) bool { return s.Name == shape }) {
 			m, err := shapeModel(shape)

@@ -30,7 +30,7 @@ func fitClock(s *Samples, p *hw.Profile, from source) []model {
 		return nil
 	}
 	share := func(t float64) float64 { return math.Min(math.Max((low-t)/(low-high), 0), 1) } // at the higher clock
-	burst, rest := 0.0, 0.0
+	burst := 0.0
 	for i := range ages[1:] {
 		a, b := share(ages[i].seconds), share(ages[i+1].seconds)
 		if x, y := milliseconds(ages[i], "after_ms"), milliseconds(ages[i+1], "after_ms"); a >= 0.5 && b < 0.5 {
@@ -38,17 +38,21 @@ func fitClock(s *Samples, p *hw.Profile, from source) []model {
 			break
 		}
 	}
-	// least is the misfit of the best rate at which a rest gives back.
-	for least, rate := math.Inf(1), 1e-3; rate < 10; rate *= 1.02 {
-		misfit := 0.0
-		for _, at := range rests {
-			timed := float64(at.At("layers")) * high
-			given := math.Min(math.Min(burst, timed), rate*milliseconds(at, "rest_ms"))
-			misfit += math.Pow(given-share(at.seconds)*timed, 2)
+	// restOf is the rest of which a time gives back burst that explains some samples best.
+	restOf := func(rests data) float64 {
+		rest := 0.0
+		for least, rate := math.Inf(1), 1e-3; rate < 10; rate *= 1.02 {
+			misfit := 0.0
+			for _, at := range rests {
+				timed := float64(at.At("layers")) * high
+				given := math.Min(math.Min(burst, timed), rate*milliseconds(at, "rest_ms"))
+				misfit += math.Pow(given-share(at.seconds)*timed, 2)
+			}
+			if misfit < least {
+				least, rest = misfit, burst/rate
+			}
 		}
-		if misfit < least {
-			least, rest = misfit, burst/rate
-		}
+		return rest
 	}
 	if burst == 0 {
 		return nil
@@ -57,7 +61,13 @@ func fitClock(s *Samples, p *hw.Profile, from source) []model {
 	p.Clock = hw.Clock{
 		Gain:  gainRows(s, from),
 		Burst: from.figure(burst*1e3, "ms", what+": until half of what they are faster is lost"),
-		Rest:  from.figure(rest*1e3, "ms", "copies within HBM after linears, until these have all of it again"),
+		Rest:  from.figure(restOf(rests)*1e3, "ms", "copies within HBM after linears, until these have all of it again"),
+	}
+	if d := s.of(probeRestedIdle); len(d) > 0 {
+		p.Clock.RestIdle = from.figure(restOf(d)*1e3, "ms", "nothing after linears, until these have all of it again")
+	}
+	if d := s.of(probeRestedDense); len(d) > 0 {
+		p.Clock.RestDense = from.figure(restOf(d)*1e3, "ms", "dense decode attention after linears, until these have all of it again")
 	}
 	alone := func(share float64) hw.Figure {
 		return from.figure(share, "share", "linears and prefill attention of chunks without pause, whose times this clock of linears alone explains")

@@ -127,6 +127,8 @@ func TestFitsRecoverKnownFigures(t *testing.T) {
 		{"clock.alone", got.Clock.Alone, want.Clock.Alone, 0.03},
 		{"clock.burst", got.Clock.Burst, want.Clock.Burst, 0.2}, // between two points
 		{"clock.rest", got.Clock.Rest, want.Clock.Rest, 0.3},
+		{"clock.rest_idle", got.Clock.RestIdle, want.Clock.RestIdle, 0.3},
+		{"clock.rest_dense", got.Clock.RestDense, want.Clock.RestDense, 0.4},
 		{"link.duplex_gather", got.Link.DuplexGather, want.Link.DuplexGather, 0.01},
 		{"load.flash_queued", got.Load.FlashQueued, want.Load.FlashQueued, 0.1},
 		{"load.flash_idle", got.Load.FlashIdle, want.Load.FlashIdle, 0.1},

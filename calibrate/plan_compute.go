@@ -1,5 +1,7 @@
 package calibrate
 
+import "slices"
+
 func linearPoints(s scale) []Point {
 	var all []Point
 	for _, shape := range linearShapes() {
@@ -15,6 +17,9 @@ func linearPoints(s scale) []Point {
 const clockTokens = 2048
 
 var clockSizes = []int64{512, clockTokens}
+
+// otherRests are the rests, in ms, of those that copies are not.
+var otherRests = []int64{20, 80}
 
 // restedLayers are longer than a card is known to keep its higher clock.
 const restedLayers = 40
@@ -38,6 +43,9 @@ func clockPoints(s scale) []Point {
 	}
 	for _, ms := range s.rest {
 		all = append(all, point(probeRested, s.shapes[0], clockTokens, ms, restedLayers))
+		if slices.Contains(otherRests, ms) {
+			all = append(all, point(probeRestedIdle, s.shapes[0], clockTokens, ms, restedLayers), point(probeRestedDense, s.shapes[0], clockTokens, ms, restedLayers))
+		}
 	}
 	return all
 }

@@ -54,6 +54,8 @@ const (
 	probeLinears      = "linears"
 	probeClock        = "clock.linears"
 	probeRested       = "clock.rested"
+	probeRestedIdle   = "clock.rested_idle"
+	probeRestedDense  = "clock.rested_dense"
 	probeChunk        = "clock.chunk"
 	probePointwise    = "pointwise"
 	probeHead         = "head"
@@ -137,6 +139,8 @@ var probes = []Probe{
 	{probeLinears, "the four linears of one layer; " + gpuTime, "ss_linear", []string{"tokens"}},
 	{probeClock, "the same, some times over, so long after they began to run without pause; before that the card copied within HBM; GPU time of one", "ss_linear", []string{"tokens", "after_ms"}},
 	{probeRested, "the same after they ran without pause and the card then copied within HBM for so long; mean GPU time of the next layers", "ss_linear", []string{"tokens", "rest_ms", "layers"}},
+	{probeRestedIdle, "the same, the card having done nothing for so long", "ss_linear", []string{"tokens", "rest_ms", "layers"}},
+	{probeRestedDense, "the same, the card having decoded densely for so long", "ss_linear, ss_decode", []string{"tokens", "rest_ms", "layers"}},
 	{probeChunk, "the linears and the attention of a prompt's chunk, layer after layer without pause; " + gpuTime + " of one layer", "ss_linear, ss_prefill", []string{"tokens", "prefix_tokens"}},
 	{probePointwise, "what one layer has beside linears and attention: two norms with their residual sums, rope with the write of K and V to their blocks, silu(gate) up; " + gpuTime,
 		"ss_rmsnorm, ss_rope, ss_silu_mul", []string{"tokens"}},
@@ -184,6 +188,9 @@ var leavingProbes = []string{
 	probeLiveLeaving, probeLiveWhole, probeLiveFreed, probeLivePSA, probeLiveUnsplit, probeLiveUnsplitPSA, probeLiveHeld, probeLiveHeldPSA, probeLiveCPUPSA,
 }
 
+// clockProbes are linears timed for what was done before.
+var clockProbes = []string{probeClock, probeRested, probeRestedIdle, probeRestedDense}
+
 // behindProbes are kernels behind the weights of a layer, as in a decode step.
 var behindProbes = []string{probeBehindNone, probeBehindLists, probeBehindWrite, probeBehindTable, probeBehindLookup, probeBehindMissing, probeBehindGather, probeBehindLoad}
 
@@ -193,7 +200,7 @@ func Probes() []Probe { return slices.Clone(probes) }
 // shaped are the probes whose points name a model shape.
 var shaped = slices.Concat(behindProbes, liveProbes, leavingProbes, []string{
 	probeKVWrite, probeRope, probeDigest, probeRing, probeLookup, probeLookupMissing,
-	probeLinears, probeClock, probeRested, probeChunk, probePointwise, probeHead, probeEmbed, probePrefill, probeChunked,
+	probeLinears, probeClock, probeRested, probeRestedIdle, probeRestedDense, probeChunk, probePointwise, probeHead, probeEmbed, probePrefill, probeChunked,
 	probeDense, probeDenseUneven, probeSparse, probePSA, probePSALaunches, probePSAUneven, probePSATurns, probeSelect,
 	probeBesideNone, probeBesideSave, probeBesideLoad, probeBesideFlash,
 	probeLayersNone, probeLayersMemcpy, probeLayersGPU, probeLayersFlash, probePrefillMemcpy,

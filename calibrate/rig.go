@@ -120,7 +120,7 @@ func (g *rig) Prepare(p Point) (Timed, error) {
 	if slices.Contains(leavingProbes, p.Probe) {
 		return g.prepareLeaving(p)
 	}
-	if p.Probe == probeClock || p.Probe == probeRested {
+	if slices.Contains(clockProbes, p.Probe) {
 		return g.prepareClock(p)
 	}
 	var ready *setup

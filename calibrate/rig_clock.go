@@ -23,8 +23,14 @@ const (
 	restBytes   = 256 * mib
 )
 
-// prepareClock readies linears and, as the rest, copies within HBM, on which a card
-// draws far less, as on decodes.
+// restBatch are the requests, of restContext tokens, whose decode is a rest.
+const (
+	restBatch   = 8
+	restContext = 8192
+)
+
+// prepareClock readies linears and what the card does between: copies within HBM, on
+// which it draws far less, dense decode attention or nothing.
 func (g *rig) prepareClock(p Point) (Timed, error) {
 	m, err := shapeModel(p.Shape)
 	if err != nil {
@@ -32,7 +38,7 @@ func (g *rig) prepareClock(p Point) (Timed, error) {
 	}
 	var work, rest paced
 	layers := clockLayers
-	if p.Probe == probeRested {
+	if p.Probe != probeClock {
 		layers = int(p.At("layers"))
 	}
 	var timed []cuda.Operation
@@ -54,6 +60,13 @@ func (g *rig) prepareClock(p Point) (Timed, error) {
 		work.calls = slices.Repeat(calls, clockLayers)
 		timed = slices.Repeat(calls, layers)
 		rest.calls = slices.Repeat([]cuda.Operation{c}, restCopies)
+		if p.Probe == probeRestedDense {
+			d, err := g.setupDecode(s, point(probeDense, p.Shape, restBatch, restContext))
+			if err != nil {
+				return err
+			}
+			rest.calls = slices.Repeat(d.bench.Calls, restCopies)
+		}
 		return errors.Join(work.measure(s), rest.measure(s))
 	})
 	if err != nil {
@@ -63,7 +76,13 @@ func (g *rig) prepareClock(p Point) (Timed, error) {
 		if p.Probe == probeClock {
 			return errors.Join(rest.run(s, restedTime), work.run(s, time.Duration(p.At("after_ms"))*time.Millisecond))
 		}
-		return errors.Join(work.run(s, wornTime), rest.run(s, time.Duration(p.At("rest_ms"))*time.Millisecond))
+		long := time.Duration(p.At("rest_ms")) * time.Millisecond
+		if p.Probe == probeRestedIdle {
+			err := work.run(s, wornTime)
+			time.Sleep(long)
+			return err
+		}
+		return errors.Join(work.run(s, wornTime), rest.run(s, long))
 	}
 	var ready []float64
 	return func(_, repeats int) ([]float64, error) {

@@ -348,7 +348,7 @@ func TestProfileWithoutTheDispensable(t *testing.T) {
 	t.Parallel()
 	b := newFake(truth("a100-40gb"), 0, 1)
 	spare := slices.Concat(behindProbes, liveProbes, []string{
-		probeDuplexGather, probeKVWrite, probeRope, probeDigest, probeRing, probeClock, probeRested, probeChunk, probeLookup, probeLookupMissing, probeTable,
+		probeDuplexGather, probeKVWrite, probeRope, probeDigest, probeRing, probeClock, probeRested, probeRestedIdle, probeRestedDense, probeChunk, probeLookup, probeLookupMissing, probeTable,
 		probeCallsNone, probeCallsSave, probeCallsLoad, probePrefillMemcpy,
 	})
 	b.fail = func(p Point) error {

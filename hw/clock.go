@@ -14,31 +14,47 @@ import (
 //	rested, linears run for burst at the full clock
 //	for each time that passes without prefill they may again for burst/rest of it
 //
+// with a rest of its own where the GPU waits and where it decodes densely, which draws
+// more than copies do, if the profile has them.
+//
 // Prefill attention draws about what the card may at the full clock, and so neither
 // takes from the bucket nor adds to it. The clock follows power over more than a
 // layer: below it is one for linears and attention, and lies between what each would
 // have alone (lowClock).
 type clock struct {
-	burst, rest des.Time
+	burst                  des.Time
+	rest, waiting, decodes float64 // of burst, for each time that passes
 
 	used des.Time // of burst
 	at   des.Time // when it was
+
+	waited, decoded des.Time // since then
 }
 
 func newClock(p *Profile) clock {
-	return clock{burst: nanoseconds(p.Clock.Burst.optional()), rest: nanoseconds(p.Clock.Rest.optional())}
+	c := clock{burst: nanoseconds(p.Clock.Burst.optional())}
+	rate := func(f, other Figure) float64 {
+		if !f.Set() {
+			f = other
+		}
+		if !f.Set() {
+			return 0
+		}
+		return p.Clock.Burst.SI() / f.SI()
+	}
+	c.rest, c.waiting, c.decodes = rate(p.Clock.Rest, p.Clock.Rest), rate(p.Clock.RestIdle, p.Clock.Rest), rate(p.Clock.RestDense, p.Clock.Rest)
+	return c
 }
 
 // rested notes that no prefill ran until now since the last call of it or of ran.
 func (c *clock) rested(now des.Time) {
-	if c.rest > 0 {
-		c.used = max(0, c.used-des.Time(float64(now-c.at)*float64(c.burst)/float64(c.rest)))
-	}
-	c.at = now
+	other := now - c.at - c.waited - c.decoded
+	c.used = max(0, c.used-des.Time(float64(other)*c.rest+float64(c.waited)*c.waiting+float64(c.decoded)*c.decodes))
+	c.ran(now)
 }
 
 // ran notes that prefill ran until now.
-func (c *clock) ran(now des.Time) { c.at = now }
+func (c *clock) ran(now des.Time) { c.at, c.waited, c.decoded = now, 0, 0 }
 
 // take returns the share of linears of t that run at the full clock.
 func (c *clock) take(t des.Time) float64 {

@@ -77,6 +77,54 @@ func TestClock(t *testing.T) {
 		t.Errorf("a decode's linears take %v, want %v", got.Phases.Linears, plainDecode.Phases.Linears)
 	}
 	near("after a rest", prefill(run(&chunk, 60*des.Millisecond)), full)
+
+	// Where waiting gives back more than other rests, idle time is waiting, and dense
+	// decode is not.
+	p.Clock.RestIdle = us(10000)
+	run = device()
+	run(&chunk, 0)
+	run(&chunk, 0)
+	near("after 10 ms of waiting", prefill(run(&chunk, 10*des.Millisecond)), full)
+	p.Clock.RestDense = us(1e9)
+	batch := sim.Work{Tokens: 64, Decodes: 64, DecodeTokens: 64 * 8192}
+	after := func() des.Time {
+		run = device()
+		run(&chunk, 0)
+		run(&chunk, 0)
+		run(&batch, 0)
+		return prefill(run(&chunk, 0))
+	}
+	little := after()
+	p.Clock.RestDense = us(1000)
+	if much := after(); much >= little || much < full-layers {
+		t.Errorf("behind dense decode a chunk takes %v where that gives much back, %v where it gives nothing", much, little)
+	}
+}
+
+// What the card does between prefills says how soon its clock is back.
+func TestClockRests(t *testing.T) {
+	p := mustProfile(t, "h200")
+	withClock(p)
+	p.Clock.RestIdle, p.Clock.RestDense = us(30000), us(120000)
+	const gap = 3 * des.Millisecond
+	back := func(waited, decoded des.Time) des.Time {
+		c := newClock(p)
+		c.used = c.burst
+		c.waited, c.decoded = waited, decoded
+		c.rested(gap)
+		return c.burst - c.used
+	}
+	for _, c := range []struct{ waited, decoded, want des.Time }{
+		{0, 0, des.Millisecond}, {gap, 0, 2 * des.Millisecond}, {0, gap, des.Millisecond / 2}, {gap / 3, gap / 3, 7 * des.Millisecond / 6},
+	} {
+		if got := back(c.waited, c.decoded); got < c.want-1 || got > c.want+1 {
+			t.Errorf("of %v, %v waiting and %v decoding, give back %v, want %v", gap, c.waited, c.decoded, got, c.want)
+		}
+	}
+	p.Clock.RestIdle, p.Clock.RestDense = Figure{}, Figure{}
+	if got := back(gap, 0); got < des.Millisecond-1 || got > des.Millisecond+1 {
+		t.Errorf("without a rest of its own waiting gives back %v, want what copies do", got)
+	}
 }
 
 // Alone linears take what was measured, beside attention they and it have one clock

@@ -173,6 +173,7 @@ func (d *Device) Begin(s *sim.Step) error {
 		return fmt.Errorf("hw: step %d starts at %v, before the last one's end at %v", s.Index, s.Start, d.now)
 	}
 	d.running, d.step, d.phases = true, *s, sim.Phases{}
+	d.clock.waited += s.Start - d.now
 	d.now, d.tokens, d.layers = s.Start, 0, 0
 	d.sparse, d.busy, d.waited, d.scored, d.loaded = 0, 0, 0, false, false
 	d.costs.notes.bits = 0
@@ -302,7 +303,9 @@ func (d *Device) Compute(_ int, w *sim.Work) error {
 	if w.Decodes > 0 {
 		d.pass(max(0, d.cpu.ahead-d.now), &d.phases.Host)
 	}
+	before := d.now
 	d.compute(c.dense, &d.phases.DenseAttention)
+	d.clock.decoded += d.now - before
 	d.compute(c.digests, &d.phases.Scoring)
 	if w.Sparse && w.Decodes > 0 && !d.opts.Offload {
 		d.compute(nanoseconds(d.lists.seconds(float64(w.DecodeTokens))), &d.phases.SparseAttention)
@@ -355,6 +358,7 @@ func (d *Device) Drain() (des.Time, error) {
 // pass lets time go by on the critical path.
 func (d *Device) pass(t des.Time, phase *des.Time) {
 	d.now += t
+	d.clock.waited += t
 	*phase += t
 	d.saves.advance(d.now)
 }

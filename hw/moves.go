@@ -26,6 +26,7 @@ func (d *Device) load(n, blockBytes int64) {
 	}
 	q.drain(slowed, both)
 	d.now += slowed
+	d.clock.waited += slowed
 	d.phases.LoadStall += slowed
 	d.pass(alone-both, &d.phases.LoadStall)
 }

@@ -253,7 +253,10 @@ type Clock struct {
 	Gain  []GainRow `toml:"gain,omitempty"`
 	Alone Figure    `toml:"alone,omitempty" dim:"share,optional"` // of the full clock, which linears without pause leave
 	Burst Figure    `toml:"burst,omitempty" dim:"time,optional"`  // of linears at the full clock, rested
-	Rest  Figure    `toml:"rest,omitempty" dim:"time,optional"`   // until a card at the lower clock is
+	Rest  Figure    `toml:"rest,omitempty" dim:"time,optional"`   // until a card at the lower clock is, by copies within HBM
+
+	RestIdle  Figure `toml:"rest_idle,omitempty" dim:"time,optional"`  // the same, doing nothing
+	RestDense Figure `toml:"rest_dense,omitempty" dim:"time,optional"` // the same, by dense decode attention
 }
 
 // Stream is a kernel that lives on bytes: t = launch + bytes/rate and what the
