@@ -202,8 +202,8 @@ func (f *fakeBench) seconds(p Point) float64 {
 	case probePSAUneven:
 		s, _ := t.PSARoundsSeconds(at.model, int(p.At("batch")), int(p.At("micro_blocks")), reach(p, at.model))
 		return s
-	case probePSATurns:
-		return t.Host.PSATurn.SI()
+	case probePSALaunchCalls:
+		return t.Host.PSALaunchCalls.SI()
 	case probeSelect:
 		return t.ScoringSeconds(at.model, p.At("batch")*p.At("context_tokens")/blockTokens, int(p.At("batch")))
 	case probeBesideNone, probeBesideFlash:
@@ -275,7 +275,7 @@ func truth(name string) *hw.Profile {
 	p.Host.Lookup, p.Host.LookupRate, p.Host.LookupMiss = from.figure(6, "us", "x"), from.figure(40, "GB/s", "x"), from.figure(1.5, "us", "x")
 	p.Host.CPULayer, p.Host.CPURate, p.Host.CPULoad = from.figure(40, "us", "x"), from.figure(1, "GB/s", "x"), from.figure(120, "ns", "x")
 	p.Host.CPUPSALayer, p.Host.CPUPSARequest, p.Host.CPUPSARate, p.Host.CPUPSALoad = from.figure(55, "us", "x"), from.figure(6, "us", "x"), from.figure(1.2, "GB/s", "x"), from.figure(180, "ns", "x")
-	p.Host.PSATurn = from.figure(9, "us", "x")
+	p.Host.PSALaunchCalls = from.figure(9, "us", "x")
 	p.Host.CallWait, p.Host.CopyWait = from.figure(2.5, "us", "x"), from.figure(1.5, "us", "x")
 	p.Host.Load, p.Host.Loads, p.Host.LoadsHalf = from.figure(120, "ns", "x"), from.figure(45, "us", "x"), from.figure(60, "blocks", "x")
 	p.Host.LayerRequest = from.figure(2.5, "us", "x")

@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -54,12 +55,13 @@ func fitClock(s *Samples, p *hw.Profile, from source) []model {
 		}
 		return rest
 	}
-	if burst == 0 {
+	gains := gainRows(s, from)
+	if burst == 0 || len(gains) == 0 {
 		return nil
 	}
 	what := fmt.Sprintf("linears of %d tokens after copies within HBM", clockTokens)
 	p.Clock = hw.Clock{
-		Gain:  gainRows(s, from),
+		Gain:  gains,
 		Burst: from.figure(burst*1e3, "ms", what+": until half of what they are faster is lost"),
 		Rest:  from.figure(restOf(rests)*1e3, "ms", "copies within HBM after linears, until these have all of it again"),
 	}
@@ -101,22 +103,21 @@ func chunkData(s *Samples) data {
 }
 
 // gainRows are how much less time linears take after a rest than without pause, at
-// each size that was measured both ways.
-func gainRows(s *Samples, from source) []hw.GainRow {
-	var rows []hw.GainRow
-	for _, at := range s.of(probeClock).where(func(at datum) bool { return at.At("after_ms") == 1 }) {
+// each size that was measured both ways and at which that can be told from noise.
+func gainRows(s *Samples, from source) (rows []hw.GainRow) {
+	rested := s.of(probeClock)
+	first := rested.values("after_ms")[0]
+	for _, at := range rested.where(func(at datum) bool { return at.At("after_ms") == first }) {
 		for _, l := range s.of(probeLinears) {
-			if l.Shape == at.Shape && l.At("tokens") == at.At("tokens") {
-				share := from.figure(math.Max(0, significant(1-at.seconds/l.seconds, 3)), "share", "linears after copies within HBM, against the same without pause")
+			gain := 1 - at.seconds/l.seconds
+			if l.Shape == at.Shape && l.At("tokens") == at.At("tokens") && gain >= leastGain {
+				share := from.figure(significant(gain, 3), "share", "linears after copies within HBM, against the same without pause")
 				rows = append(rows, hw.GainRow{Shape: at.Shape, Tokens: int(at.At("tokens")), Figure: share})
 			}
 		}
 	}
-	slices.SortStableFunc(rows, func(a, b hw.GainRow) int {
-		if a.Shape != b.Shape {
-			return 0
-		}
-		return a.Tokens - b.Tokens
+	slices.SortFunc(rows, func(a, b hw.GainRow) int {
+		return cmp.Or(cmp.Compare(a.Shape, b.Shape), cmp.Compare(a.Tokens, b.Tokens))
 	})
 	return rows
 }

@@ -106,9 +106,9 @@ func fitKVWrite(s *Samples, p *hw.Profile, from source) {
 // pays for the first of these alone; and what the calls for one launch of
 // progressive attention that loads take, one launch after another.
 func fitVerdict(s *Samples, p *hw.Profile, from source) {
-	p.Host.Verdict, p.Host.Submit, p.Host.PSATurn = hw.Figure{}, hw.Figure{}, hw.Figure{}
-	if turns := s.of(probePSATurns); len(turns) > 0 {
-		p.Host.PSATurn = perBlock(shareOf(turns, one), from, "the calls for one launch of PSA that loads, one launch after another")
+	p.Host.Verdict, p.Host.Submit, p.Host.PSALaunchCalls = hw.Figure{}, hw.Figure{}, hw.Figure{}
+	if turns := s.of(probePSALaunchCalls); len(turns) > 0 {
+		p.Host.PSALaunchCalls = perBlock(shareOf(turns, one), from, "the calls for one launch of PSA that loads, one launch after another")
 	}
 	if submit := s.of(probeSubmit); len(submit) > 0 {
 		p.Host.Submit = perBlock(submit[0].seconds, from, "submitting one kernel")

@@ -122,7 +122,7 @@ func attentionPoints(s scale, limits Limits) []Point {
 		}
 		if shape == s.shapes[0] {
 			for _, batch := range []int64{1, 8} {
-				all = append(all, point(probePSATurns, shape, batch, s.budgets[len(s.budgets)-1], microbatch))
+				all = append(all, point(probePSALaunchCalls, shape, batch, s.budgets[len(s.budgets)-1], microbatch))
 			}
 		}
 		for _, batch := range s.few {

@@ -39,48 +39,48 @@ const (
 	probeBehindGather  = "behind.gather"
 	probeBehindLoad    = "behind.load"
 
-	probeHBM          = "hbm.copy"
-	probeH2D          = "link.h2d"
-	probeD2H          = "link.d2h"
-	probeDuplexCopy   = "link.duplex_copy"
-	probeDuplexKernel = "link.duplex_kernel"
-	probeDuplexGather = "link.duplex_gather"
-	probeLoadMemcpy   = "load.memcpy"
-	probeLoadBatched  = "load.batched"
-	probeLoadFlash    = "load.flash"
-	probeSaveMemcpy   = "save.memcpy"
-	probeSaveGPU      = "save.gpu"
-	probeSaveFlash    = "save.flash"
-	probeLinears      = "linears"
-	probeClock        = "clock.linears"
-	probeRested       = "clock.rested"
-	probeRestedIdle   = "clock.rested_idle"
-	probeRestedDense  = "clock.rested_dense"
-	probeChunk        = "clock.chunk"
-	probePointwise    = "pointwise"
-	probeHead         = "head"
-	probeEmbed        = "embedding"
-	probePrefill      = "prefill_attention"
-	probeChunked      = "prefill_chunked"
-	probeDense        = "dense_decode"
-	probeDenseUneven  = "dense_uneven"
-	probeSparse       = "sparse_decode"
-	probePSA          = "psa_decode"
-	probePSALaunches  = "psa_launches"
-	probePSAUneven    = "psa_uneven"
-	probePSATurns     = "psa_turns"
-	probeSelect       = "scoring"
-	probeBesideNone   = "beside.nothing"
-	probeBesideSave   = "beside.save_gpu"
-	probeBesideLoad   = "beside.load_flash"
-	probeBesideFlash  = "beside.save_flash"
-	probeCallsNone    = "calls.nothing"
-	probeCallsSave    = "calls.save_memcpy"
-	probeCallsLoad    = "calls.load_memcpy"
-	probeLayersNone   = "layers.nothing"
-	probeLayersMemcpy = "layers.save_memcpy"
-	probeLayersGPU    = "layers.save_gpu"
-	probeLayersFlash  = "layers.save_flash"
+	probeHBM            = "hbm.copy"
+	probeH2D            = "link.h2d"
+	probeD2H            = "link.d2h"
+	probeDuplexCopy     = "link.duplex_copy"
+	probeDuplexKernel   = "link.duplex_kernel"
+	probeDuplexGather   = "link.duplex_gather"
+	probeLoadMemcpy     = "load.memcpy"
+	probeLoadBatched    = "load.batched"
+	probeLoadFlash      = "load.flash"
+	probeSaveMemcpy     = "save.memcpy"
+	probeSaveGPU        = "save.gpu"
+	probeSaveFlash      = "save.flash"
+	probeLinears        = "linears"
+	probeClock          = "clock.linears"
+	probeRested         = "clock.rested"
+	probeRestedIdle     = "clock.rested_idle"
+	probeRestedDense    = "clock.rested_dense"
+	probeChunk          = "clock.chunk"
+	probePointwise      = "pointwise"
+	probeHead           = "head"
+	probeEmbed          = "embedding"
+	probePrefill        = "prefill_attention"
+	probeChunked        = "prefill_chunked"
+	probeDense          = "dense_decode"
+	probeDenseUneven    = "dense_uneven"
+	probeSparse         = "sparse_decode"
+	probePSA            = "psa_decode"
+	probePSALaunches    = "psa_launches"
+	probePSAUneven      = "psa_uneven"
+	probePSALaunchCalls = "psa_launch_calls"
+	probeSelect         = "scoring"
+	probeBesideNone     = "beside.nothing"
+	probeBesideSave     = "beside.save_gpu"
+	probeBesideLoad     = "beside.load_flash"
+	probeBesideFlash    = "beside.save_flash"
+	probeCallsNone      = "calls.nothing"
+	probeCallsSave      = "calls.save_memcpy"
+	probeCallsLoad      = "calls.load_memcpy"
+	probeLayersNone     = "layers.nothing"
+	probeLayersMemcpy   = "layers.save_memcpy"
+	probeLayersGPU      = "layers.save_gpu"
+	probeLayersFlash    = "layers.save_flash"
 
 	probePrefillMemcpy = "prefill.save_memcpy"
 
@@ -154,7 +154,7 @@ var probes = []Probe{
 	{probePSA, "PSA decode that attends to all blocks of the budget, in rounds of a microbatch of blocks, L2 flushed; " + gpuTime, "ss_psa", []string{"batch", "budget_tokens", "micro_blocks"}},
 	{probePSALaunches, "the same with a launch for each microbatch; " + gpuTime, "ss_psa", []string{"batch", "budget_tokens", "micro_blocks"}},
 	{probePSAUneven, "PSA decode of lists that end in different rounds, most of them early: the one of rank x lasts x^3 of the longest; L2 flushed; " + gpuTime, "ss_psa", []string{"batch", "longest_tokens", "micro_blocks"}},
-	{probePSATurns, "PSA whose microbatches load a block each, from the call that enqueues all of them ahead; its host time alone, of a microbatch", "ss_psa_pipeline", []string{"batch", "budget_tokens", "micro_blocks"}},
+	{probePSALaunchCalls, "PSA whose microbatches load a block each, from the call that enqueues all of them ahead; its host time alone, of a microbatch", "ss_psa_pipeline", []string{"batch", "budget_tokens", "micro_blocks"}},
 	{probeSelect, "scores and top-k, L2 flushed; " + gpuTime, "ss_select", []string{"batch", "context_tokens", "budget_tokens"}},
 	{probeBesideNone, "a layer's linears and prefill attention alone; " + gpuTime, "ss_linear, ss_prefill", []string{"tokens"}},
 	{probeBesideSave, "the same while the GPU scatter kernel saves without pause", "ss_gpu_scatter", []string{"tokens"}},
@@ -201,7 +201,7 @@ func Probes() []Probe { return slices.Clone(probes) }
 var shaped = slices.Concat(behindProbes, liveProbes, leavingProbes, []string{
 	probeKVWrite, probeRope, probeDigest, probeRing, probeLookup, probeLookupMissing,
 	probeLinears, probeClock, probeRested, probeRestedIdle, probeRestedDense, probeChunk, probePointwise, probeHead, probeEmbed, probePrefill, probeChunked,
-	probeDense, probeDenseUneven, probeSparse, probePSA, probePSALaunches, probePSAUneven, probePSATurns, probeSelect,
+	probeDense, probeDenseUneven, probeSparse, probePSA, probePSALaunches, probePSAUneven, probePSALaunchCalls, probeSelect,
 	probeBesideNone, probeBesideSave, probeBesideLoad, probeBesideFlash,
 	probeLayersNone, probeLayersMemcpy, probeLayersGPU, probeLayersFlash, probePrefillMemcpy,
 })

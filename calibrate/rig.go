@@ -246,7 +246,7 @@ func (g *rig) setup(s *cuda.Session, p Point) (*setup, error) {
 		return g.setupChunked(s, p)
 	case probeDense, probeDenseUneven, probeSparse, probePSA, probePSALaunches, probePSAUneven:
 		return g.setupDecode(s, p)
-	case probePSATurns:
+	case probePSALaunchCalls:
 		return g.setupTurns(s, p)
 	case probeSelect:
 		return g.setupSelect(s, p)

@@ -186,7 +186,7 @@ func (g *rig) loadOp(s *cuda.Session, probe string, count, block, poolBytes int6
 // freshLoads are how many sets of blocks a load's samples take turns with. A server
 // loads other blocks each time; the same ones again are in the caches on their way: a
 // memcpy each of 256 blocks of 16 KiB in a pool of 24 GiB takes 3.27 us a block of the
-// same and 3.54 of others on an H200.
+// same and 3.54 of others on an H200. Of the sets the last is checked.
 const freshLoads = 24
 
 func (g *rig) setupLoad(s *cuda.Session, p Point) (*setup, error) {

@@ -126,13 +126,13 @@ func TestCPUOfPSAComesBack(t *testing.T) {
 func TestCallsOfALaunchComeBack(t *testing.T) {
 	t.Parallel()
 	s, p := &Samples{}, truth("h200")
-	for _, at := range pointsOf(probePSATurns) {
+	for _, at := range pointsOf(probePSALaunchCalls) {
 		s.Records = append(s.Records, Record{Point: at, Samples: []float64{7e-6 + 2e-6*float64(len(s.Records))}})
 	}
-	if fitVerdict(s, p, source{"a test"}); len(s.Records) != 2 || math.Abs(p.Host.PSATurn.SI()-8e-6) > 1e-9 {
-		t.Errorf("%d points, %v", len(s.Records), p.Host.PSATurn)
+	if fitVerdict(s, p, source{"a test"}); len(s.Records) != 2 || math.Abs(p.Host.PSALaunchCalls.SI()-8e-6) > 1e-9 {
+		t.Errorf("%d points, %v", len(s.Records), p.Host.PSALaunchCalls)
 	}
-	if fitVerdict(&Samples{}, p, source{"a test"}); p.Host.PSATurn.Set() {
-		t.Errorf("nothing measured, yet %v", p.Host.PSATurn)
+	if fitVerdict(&Samples{}, p, source{"a test"}); p.Host.PSALaunchCalls.Set() {
+		t.Errorf("nothing measured, yet %v", p.Host.PSALaunchCalls)
 	}
 }

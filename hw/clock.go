@@ -75,7 +75,9 @@ func (c *clock) take(t des.Time) float64 {
 // with alone the clock of linears without pause, and x the share of time that linears
 // have beside prefill attention, whose own clock is the full one. An H200 of 1,980 MHz
 // that reads 1,417 MHz under linears of 2,048 tokens of LWM-7B read 1,497 with x =
-// 0.73 and 1,561 with 0.57; this says 1,498 and 1,564.
+// 0.73 and 1,561 with 0.57; this says 1,508 and 1,577. What is fitted is the time of
+// both together, and alone is what explains it, lower than a clock that is read: both
+// are taken to be as fast as the clock, which attention is not quite.
 type lowClock struct {
 	alone float64 // 0: no figures
 	gain  curve   // tokens; how much less time linears take at the full clock, as a share
@@ -96,26 +98,32 @@ func newLowClock(p *Profile, m *Model) lowClock {
 	return c
 }
 
-// chunk returns what a layer's linears of so many seconds without pause, of n tokens,
-// and prefill attention of so many at the full clock take at the full and at the low
-// clock. What linears wait for HBM no clock shortens.
-func (c *lowClock) chunk(l *linears, alone, n, attention float64) (full, low, slowed float64) {
+// chunk is a layer's linears and prefill attention. Of linears full is their time at
+// the full clock and hot what of that draws power; low and attention are theirs at the
+// low clock.
+type chunk struct{ full, hot, low, attention float64 }
+
+// chunk prices linears of so many seconds without pause, of n tokens, and attention of
+// so many at the full clock. What linears wait for HBM no clock shortens.
+func (c *lowClock) chunk(l *linears, alone, n, attention float64) chunk {
+	cold := chunk{full: alone, low: alone, attention: attention}
 	if c.alone == 0 || alone == 0 {
-		return alone, alone, attention
+		return cold
 	}
 	g, _ := c.gain.logLinear(n)
 	least, _ := l.seconds(1)
 	least = math.Max(least, l.peak.floor(2*n*l.weights, l.weights*l.bytes))
 	gained := math.Max(0, math.Min(g*alone, alone-least))
 	if gained == 0 {
-		return alone, alone, attention
+		return cold
 	}
 	hot := gained / (g * alone) // of linears: what a clock shortens
 	work := alone * c.alone     // of linears at the full clock if they could draw what they need
-	x := hot * work / (work + attention)
-	slow := math.Cbrt(1 + x*(math.Pow(c.alone, -3)-1))
-	full = alone - gained
-	return full, math.Max(full, (1-hot)*alone+hot*work*slow), attention * slow
+	slow := func(x float64) float64 { return math.Cbrt(1 + x*(math.Pow(c.alone, -3)-1)) }
+	at := slow(hot * work / (work + attention))
+	full := alone - gained
+	low := math.Max(full, alone*(1-hot+hot*at/slow(hot)))
+	return chunk{full: full, hot: hot * full, low: low, attention: attention * at}
 }
 
 // ChunkSeconds returns the time of the linears and the attention of a prompt's chunk
@@ -124,6 +132,6 @@ func (p *Profile) ChunkSeconds(m *Model, query, prefix int) float64 {
 	l, a, c := newLinears(p, m), newPrefillAttention(p, m), newLowClock(p, m)
 	alone, _ := l.seconds(float64(query))
 	attention, _ := a.seconds([]sim.Span{{Query: query, Prefix: prefix}})
-	_, low, slowed := c.chunk(&l, alone, float64(query), attention)
-	return low + slowed
+	at := c.chunk(&l, alone, float64(query), attention)
+	return at.low + at.attention
 }

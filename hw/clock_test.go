@@ -51,10 +51,10 @@ func TestClock(t *testing.T) {
 	lin := p.LinearsSeconds(m, 2048)
 	c := newLowClock(p, m)
 	l := newLinears(p, m)
-	_, lowLinears, lowAttention := c.chunk(&l, lin, 2048, p.PrefillSeconds(m, sim.Span{Query: 2048}))
+	at := c.chunk(&l, lin, 2048, p.PrefillSeconds(m, sim.Span{Query: 2048}))
 	alone := lin + p.PrefillSeconds(m, sim.Span{Query: 2048})
 	full := prefill(plain) - nanoseconds(layers*0.1*lin)
-	low := prefill(plain) + nanoseconds(layers*(lowLinears+lowAttention-alone))
+	low := prefill(plain) + nanoseconds(layers*(at.low+at.attention-alone))
 	if low <= full {
 		t.Fatalf("%v at the low clock, %v at the full one", low, full)
 	}
@@ -134,20 +134,20 @@ func TestLowClock(t *testing.T) {
 	withClock(p)
 	l, c := newLinears(p, m), newLowClock(p, m)
 	alone, _ := l.seconds(2048)
-	if full, low, att := c.chunk(&l, alone, 2048, 0); math.Abs(low/alone-1) > 1e-9 || math.Abs(full/alone-0.9) > 1e-9 || att != 0 {
-		t.Errorf("alone: %g and %g at the full and at the low clock, want %g and %g", full, low, 0.9*alone, alone)
+	if got := c.chunk(&l, alone, 2048, 0); math.Abs(got.low/alone-1) > 1e-9 || math.Abs(got.full/alone-0.9) > 1e-9 || got.hot != got.full || got.attention != 0 {
+		t.Errorf("alone: %+v, want %g at the full clock and %g at the low one", got, 0.9*alone, alone)
 	}
 	last := 1 / 0.7
 	for _, attention := range []float64{0.1, 0.5, 1, 2, 10} {
 		attention *= alone
-		full, low, slowed := c.chunk(&l, alone, 2048, attention)
-		slow := slowed / attention
+		got := c.chunk(&l, alone, 2048, attention)
+		slow := got.attention / attention
 		if slow <= 1 || slow >= last {
 			t.Errorf("%g s of attention: %g times as long, want between 1 and %g", attention, slow, last)
 		}
 		last = slow
-		if want := math.Max(full, 0.7*alone*slow); math.Abs(low/want-1) > 1e-9 {
-			t.Errorf("%g s of attention: linears of %g s, want %g", attention, low, want)
+		if want := math.Max(got.full, 0.7*alone*slow); math.Abs(got.low/want-1) > 1e-9 {
+			t.Errorf("%g s of attention: linears of %g s, want %g", attention, got.low, want)
 		}
 		// Power, as the third power of the clock, has the limit's mean.
 		x := 0.7 * alone / (0.7*alone + attention)
@@ -156,8 +156,21 @@ func TestLowClock(t *testing.T) {
 		}
 	}
 	one, _ := l.seconds(1)
-	if full, low, slowed := c.chunk(&l, one, 1, 1e-4); full != one || low != one || slowed != 1e-4 {
-		t.Errorf("linears that wait for HBM: %g, %g and attention of %g s, want %g twice and 1e-4", full, low, slowed, one)
+	if got := c.chunk(&l, one, 1, 1e-4); got != (chunk{full: one, low: one, attention: 1e-4}) {
+		t.Errorf("linears that wait for HBM: %+v, want %g at both clocks and attention of 1e-4", got, one)
+	}
+	// Between, alone linears take what was measured, and a longer chunk never less.
+	before := 0.0
+	for n := 1; n <= 4096; n++ {
+		alone, _ := l.seconds(float64(n))
+		if got := c.chunk(&l, alone, float64(n), 0); math.Abs(got.low/alone-1) > 1e-9 || got.hot > got.full {
+			t.Fatalf("%d tokens without attention: %+v, want %g at the low clock", n, got, alone)
+		}
+		if got := p.ChunkSeconds(m, n, 2048); got < before*(1-1e-9) {
+			t.Fatalf("a chunk of %d tokens takes %g s, one of a token less %g", n, got, before)
+		} else {
+			before = got
+		}
 	}
 }
 
@@ -169,6 +182,8 @@ func TestClockFigures(t *testing.T) {
 	}{
 		{"clock.alone", func(p *Profile) { p.Clock.Rest = Figure{} }},
 		{"clock.gain", func(p *Profile) { p.Clock.Gain = nil }},
+		{"clock.gain", func(p *Profile) { p.Clock.Alone, p.Clock.Burst, p.Clock.Rest = Figure{}, Figure{}, Figure{} }},
+		{"clock.alone", func(p *Profile) { p.Clock, p.Clock.RestIdle = Clock{}, us(1000) }},
 		{"clock.gain[0].shape", func(p *Profile) { p.Clock.Gain[0].Shape = "llama2-7" }},
 		{"clock.gain[1].tokens", func(p *Profile) { p.Clock.Gain = append(p.Clock.Gain, p.Clock.Gain[0]) }},
 		{"clock.gain[0].value", func(p *Profile) { p.Clock.Gain[0].Value = 1.5 }},

@@ -85,10 +85,10 @@ func (c *coster) price(w *sim.Work) layerCost {
 	n.mark(notePrefill, short > 0, float64(short))
 	cost := layerCost{linears: nanoseconds(lin) + nanoseconds(pw), prefill: nanoseconds(pre)}
 	if len(w.Prefill) > 0 {
-		full, low, slowed := c.clock.chunk(&c.linears, lin, tokens, pre)
-		cost.hot = nanoseconds(full)
-		cost.fullLinears, cost.fullPrefill = cost.hot+nanoseconds(pw), cost.prefill
-		cost.linears, cost.prefill = nanoseconds(low)+nanoseconds(pw), nanoseconds(slowed)
+		at := c.clock.chunk(&c.linears, lin, tokens, pre)
+		cost.hot = nanoseconds(at.hot)
+		cost.fullLinears, cost.fullPrefill = nanoseconds(at.full)+nanoseconds(pw), cost.prefill
+		cost.linears, cost.prefill = nanoseconds(at.low)+nanoseconds(pw), nanoseconds(at.attention)
 	}
 
 	kv := float64(w.DecodeTokens)

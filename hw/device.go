@@ -136,7 +136,7 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 	if d.verdict = nanoseconds(gpu.Host.Verdict.optional()); d.verdict == 0 {
 		d.verdict = nanoseconds(d.sync.sync)
 	}
-	if d.turn = nanoseconds(gpu.Host.PSATurn.optional()); d.turn == 0 {
+	if d.turn = nanoseconds(gpu.Host.PSALaunchCalls.optional()); d.turn == 0 {
 		d.turn = launchCalls * d.submit
 	}
 	d.waits = newWaits(gpu, &opts)

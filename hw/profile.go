@@ -163,9 +163,9 @@ type Host struct {
 	Verdict Figure `toml:"verdict,omitempty" dim:"time,optional"`
 	// Submit is the CPU time of one call of the driver that puts work on a stream.
 	Submit Figure `toml:"submit,omitempty" dim:"time,optional"`
-	// PSATurn is that of all calls for one launch of progressive attention that
+	// PSALaunchCalls is that of all calls for one launch of progressive attention that
 	// loads; without it, that of as many calls.
-	PSATurn Figure `toml:"psa_turn,omitempty" dim:"time,optional"`
+	PSALaunchCalls Figure `toml:"psa_launch_calls,omitempty" dim:"time,optional"`
 	// SparseLayer is the CPU time in which a layer with block selection is
 	// launched kernel by kernel, for want of a CUDA graph. The GPU works
 	// meanwhile: it is a floor of the GPU's time.

@@ -74,10 +74,11 @@ func (p *Profile) validate() (path string, err error) {
 	if path, err := p.checkTogether(); err != nil {
 		return path, err
 	}
-	for name, rows := range map[string][]TurnRow{"host.turns": p.Host.Turns, "host.psa_turns": p.Host.PSATurns} {
-		if path, err := checkTurns(name, rows); err != nil {
-			return path, err
-		}
+	if path, err := checkTurns("host.turns", p.Host.Turns); err != nil {
+		return path, err
+	}
+	if path, err := checkTurns("host.psa_turns", p.Host.PSATurns); err != nil {
+		return path, err
 	}
 	return p.checkCurves()
 }
@@ -147,8 +148,13 @@ func (p *Profile) checkTogether() (string, error) {
 func checkTurns(name string, rows []TurnRow) (string, error) {
 	for i, r := range rows {
 		path := fmt.Sprintf("%s[%d]", name, i)
-		if r.KVHeads < 1 || r.Requests < 1 || !(r.ListsKiB > 0) || math.IsInf(r.ListsKiB, 0) {
-			return path + ".requests", fmt.Errorf("want KV heads, requests and KiB above 0, got %d, %d and %g", r.KVHeads, r.Requests, r.ListsKiB)
+		switch {
+		case r.KVHeads < 1:
+			return path + ".kv_heads", fmt.Errorf("want at least 1, got %d", r.KVHeads)
+		case r.Requests < 1:
+			return path + ".requests", fmt.Errorf("want at least 1, got %d", r.Requests)
+		case !(r.ListsKiB > 0) || math.IsInf(r.ListsKiB, 0):
+			return path + ".lists_kib", fmt.Errorf("want more than 0, got %g", r.ListsKiB)
 		}
 		if i == 0 {
 			continue
@@ -221,8 +227,11 @@ func (p *Profile) checkShapes() (string, error) {
 // checkGain wants rows of known shapes, tokens that rise, and shares below 1, where
 // there is a clock to gain from.
 func (p *Profile) checkGain() (string, error) {
-	if p.Clock.Alone.Set() && len(p.Clock.Gain) == 0 {
-		return "clock.gain", errors.New("want at least one row with clock.alone")
+	if p.Clock.Alone.Set() != (len(p.Clock.Gain) > 0) {
+		return "clock.gain", errors.New("want at least one row and clock.alone, or neither")
+	}
+	if (p.Clock.RestIdle.Set() || p.Clock.RestDense.Set()) && !p.Clock.Alone.Set() {
+		return "clock.alone", errors.New("want it with clock.rest_idle and clock.rest_dense")
 	}
 	last := map[string]int{}
 	for i, r := range p.Clock.Gain {

@@ -48,7 +48,7 @@ const psaBlockTokens = 32
 // launchCalls are those of the driver for one launch that loads: the gather, an
 // event behind it, attention's wait for that, attention, an event behind it. One
 // after another, from within the library, they take less than as many single ones
-// (host.psa_turn).
+// (host.psa_launch_calls).
 const launchCalls = 5
 
 // launchSeconds returns the time of one launch of some rounds, whose tokens are

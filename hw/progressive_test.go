@@ -50,7 +50,7 @@ func TestRoundsByHand(t *testing.T) {
 		t.Errorf("no loads: %v of attention and %v of stall, want %v and none", got.Phases.SparseAttention, got.Phases.LoadStall, want)
 	}
 
-	p.Host.PSATurn = Figure{}
+	p.Host.PSALaunchCalls = Figure{}
 	loader, err := newLoader(p, LoadFlash)
 	if err != nil {
 		t.Fatal(err)
@@ -87,9 +87,9 @@ func TestRoundsByHand(t *testing.T) {
 func TestLaunchesWaitForTheirCalls(t *testing.T) {
 	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
 	misses := []sim.Round{{Tokens: 64, Loads: 1}, {Tokens: 64, Loads: 1}, {Tokens: 64, Loads: 1}}
-	p.Host.Submit, p.Host.PSATurn = us(3000), Figure{}
+	p.Host.Submit, p.Host.PSALaunchCalls = us(3000), Figure{}
 	slow := layerOfRounds(t, p, m, true, misses)
-	p.Host.PSATurn = us(7000)
+	p.Host.PSALaunchCalls = us(7000)
 	quick := layerOfRounds(t, p, m, true, misses)
 	if got, want := slow.Elapsed-quick.Elapsed, 2*(launchCalls*3000-7000)*des.Microsecond; got != want {
 		t.Errorf("two launches with calls of 7 ms instead of 15 are %v shorter, want %v", got, want)

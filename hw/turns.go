@@ -45,7 +45,11 @@ func newTurns(rows []TurnRow, kvHeads int) turns {
 	share := float64(kvHeads-low) / float64(high-low)
 	a, b := turns{below}, turns{above}
 	var at []turn
+	most := min(below[len(below)-1].requests, above[len(above)-1].requests) // of both; beyond, v grows by request
 	for _, t := range slices.Concat(below, above) {
+		if t.requests > most {
+			continue
+		}
 		x, y := a.of(t.requests), b.of(t.requests)
 		at = append(at, turn{t.requests, x.seconds + share*(y.seconds-x.seconds), x.bytes + share*(y.bytes-x.bytes)})
 	}

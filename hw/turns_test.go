@@ -29,6 +29,7 @@ func TestTurns(t *testing.T) {
 		"between heads":             {20, 1, 5 * kib, 23},
 		"between both":              {20, 2, (4 + 16) / 2 * kib, (28 + 46) / 2.},
 		"at a batch of one of them": {20, 3, (6 + 24) / 2 * kib, (40 + 56) / 2.},
+		"beyond one of them":        {20, 6, 20 * kib, (41.6+66)/2 + 2*5},
 		"fewer heads":               {4, 1, 2 * kib, 16},
 		"more heads":                {64, 1, 8 * kib, 30},
 		"never below nothing":       {32, 1, 8*kib - 1e6, 0},
