@@ -108,12 +108,18 @@ func (g *rig) specOf(p Point, m *hw.Model) decodeSpec {
 	return decodeSpec{contexts: equalTo(batch, contextBehind), chosen: equalTo(units, p.At("budget_tokens")/blockTokens)}
 }
 
-func (g *rig) setupDecode(s *cuda.Session, p Point) (*setup, error) {
+// batchOf readies a point's batch of decodes, and says of what model.
+func (g *rig) batchOf(s *cuda.Session, p Point) (*hw.Model, *decodeBatch, error) {
 	m, err := shapeModel(p.Shape)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	b, err := g.decodeOp(s, m, g.specOf(p, m))
+	return m, b, err
+}
+
+func (g *rig) setupDecode(s *cuda.Session, p Point) (*setup, error) {
+	_, b, err := g.batchOf(s, p)
 	if err != nil {
 		return nil, err
 	}
@@ -179,11 +185,7 @@ func (g *rig) psaOf(s *cuda.Session, b *decodeBatch, micro int32) (*cuda.PSAArgs
 // setupTurns readies PSA each of whose microbatches loads a block beside the one
 // before, enqueued in one call that waits for none of them.
 func (g *rig) setupTurns(s *cuda.Session, p Point) (*setup, error) {
-	m, err := shapeModel(p.Shape)
-	if err != nil {
-		return nil, err
-	}
-	b, err := g.decodeOp(s, m, g.specOf(p, m))
+	m, b, err := g.batchOf(s, p)
 	if err != nil {
 		return nil, err
 	}

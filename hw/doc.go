@@ -6,8 +6,8 @@
 //
 //   - model.go, library.go, config_json.go: shapes of the models and the bytes
 //     that follow from them.
-//   - units.go, profile.go, profile_load.go: a GPU as figures with units and
-//     provenance; profiles/*.toml holds the built-in ones.
+//   - units.go, profile.go, profile_host.go, profile_load.go: a GPU and its host
+//     as figures with units and provenance; profiles/*.toml holds the built-in ones.
 //   - curve.go, roofline.go: interpolation between measured points, and the
 //     floor of physics below every prediction.
 //   - linears.go, pointwise.go, prefill.go, attention.go, head.go: one cost
