@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 
 	"sparseserve/hw"
 )
@@ -20,6 +21,7 @@ type fakeBench struct {
 	bend     func(Point) float64 // factor on a point's time; nil: none
 	models   map[string]*hw.Model
 	visits   map[string]uint64 // by key
+	file     []byte            // the truth's
 }
 
 func newFake(truth *hw.Profile, noise float64, seed uint64) *fakeBench {
@@ -49,6 +51,9 @@ func (f *fakeBench) Prepare(p Point) (Timed, error) {
 	if slices.Contains(behindProbes, p.Probe) { // a sample is the mean of as many layers
 		noise /= math.Sqrt(behindLayers)
 	}
+	if slices.Contains(leavingProbes, p.Probe) { // of some steps
+		noise /= math.Sqrt(leavingSteps)
+	}
 	return func(warmup, repeats int) ([]float64, error) {
 		samples := make([]float64, repeats)
 		for i := range samples {
@@ -65,7 +70,6 @@ const (
 	fakeTable  = 2.5e-6
 	fakeRope   = 1e-9   // per token
 	fakeAlone  = 1.2e-6 // of compute, per token
-	fakeHeld   = 5e-3   // a decode step with KV in HBM
 )
 
 // gainOf is the profile's own gain at a point of the clock.
@@ -103,11 +107,12 @@ func (f *fakeBench) seconds(p Point) float64 {
 	case probeLivePSA:
 		lists := 4 * p.At("requests") * int64(at.model.KVHeads) * p.At("rounds") * psaMicro
 		return t.HostStepSeconds(p.At("requests")) + float64(p.At("layers"))*t.PSALayerSeconds(int(p.At("requests")), lists)
-	case probeLiveHeld, probeLiveHeldPSA:
-		return fakeHeld
+	case probeLiveHeld, probeLiveHeldPSA, probeLiveDense, probeLiveChunk, probeLiveLookup, probeLiveLookupPSA:
+		return f.modelled(p)
 	case probeLiveUnsplit, probeLiveUnsplitPSA:
-		bytes := turnBytes(at)
-		return fakeHeld + float64(p.At("layers"))*(t.TurnSeconds(p.has("rounds"), at.model.KVHeads, int(p.At("requests")), bytes)-t.ListCopySeconds(heldBytes(at))+t.Host.KVWrite.SI())
+		bytes, held := turnBytes(at), p
+		held.Probe = map[string]string{probeLiveUnsplit: probeLiveHeld, probeLiveUnsplitPSA: probeLiveHeldPSA}[p.Probe]
+		return f.modelled(held) + float64(p.At("layers"))*(t.TurnSeconds(p.has("rounds"), at.model.KVHeads, int(p.At("requests")), bytes)-t.ListCopySeconds(heldBytes(at))+t.Host.KVWrite.SI())
 	case probeLiveCPUPSA:
 		return t.HostStepSeconds(p.At("requests")) + float64(p.At("layers"))*t.CPUPSASeconds(int(p.At("requests")), int64(turnBytes(at))/4, p.At("missing"))
 	case probeLiveWhole:
@@ -231,6 +236,35 @@ func (f *fakeBench) seconds(p Point) float64 {
 	panic(fmt.Sprintf("no cost of %s", p.Key()))
 }
 
+// modelled is what the truth says of a server that requests leave.
+func (f *fakeBench) modelled(p Point) float64 {
+	if f.file == nil {
+		data, err := f.truth.Encode()
+		must(err)
+		f.file = data
+	}
+	key := servedKey{string(f.file), leavingKey{p.Shape, p.leavingKind(), p.At("layers")}}
+	served, ok := servedKnown.Load(key)
+	if !ok {
+		c, err := p.leavingCase()
+		must(err)
+		served, err = c.modelled(f.truth)
+		must(err)
+		servedKnown.Store(key, served)
+	}
+	steps, err := served.(*leavingTimes).samples(p)
+	must(err)
+	return medianOf(steps).Value
+}
+
+// servedKey is a server on the model of some profile.
+type servedKey struct {
+	file string
+	leavingKey
+}
+
+var servedKnown sync.Map // servedKey to *leavingTimes, read only
+
 // Behind the weights of a layer.
 const (
 	fakeBehind = 35e-6 // the linears
@@ -311,6 +345,7 @@ func truth(name string) *hw.Profile {
 	p.Save.FlashJoin = from.figure(15, "us", "x")
 	p.Save.FlashNear = from.figure(48, "MiB", "x")
 	p.Save.Scatter[0].Long = from.figure(p.Save.Scatter[0].Value*0.7, "GB/s", "x")
+	p.Load.BatchedSizes = nil
 	for i, b := range []int{1, 2, 4, 8, 16, 32, 64, 256, 1024} {
 		p.Load.BatchedSizes = append(p.Load.BatchedSizes, hw.SizeRow{BlockBytes: b * kib, Figure: from.figure(3-0.5*float64(i%4), "us", "x")})
 	}
@@ -319,6 +354,7 @@ func truth(name string) *hw.Profile {
 	for i := range p.Shapes {
 		p.Shapes[i].Vocab = 32000
 	}
+	p.Head = nil
 	for _, n := range []int{1, 32, 128, 256} {
 		p.Head = append(p.Head, hw.TokenRow{Shape: p.Shapes[0].Name, Tokens: n, Figure: from.figure(0.3+0.002*float64(n), "ms", "x")})
 	}
@@ -346,6 +382,16 @@ func truth(name string) *hw.Profile {
 	p.Scoring.AtOnce, p.Scoring.Long = from.figure(scoredAtOnce, "blocks", "x"), from.figure(3, "us", "x")
 	p.Scoring.Room, p.Scoring.Crowd = from.figure(108, "lists", "x"), from.figure(4, "us", "x")
 	p.Scoring.PerHead, p.Scoring.PerLong, p.Scoring.PerQuery = from.figure(15, "ns", "x"), from.figure(6, "ns", "x"), from.figure(800, "ns", "x")
+	p.Gaps = nil
+	for i, k := range gapServers {
+		for _, heads := range []int{8, 32} {
+			for _, n := range []int{1, 2, 3, 4, 6, 8, 12, 16} {
+				if (k.attention != hw.GapPrefill || n == 1) && (n <= 8 || heads == 8) {
+					p.Gaps = append(p.Gaps, hw.GapRow{Attention: k.attention, Lookup: k.lookup, KVHeads: heads, Requests: n, Figure: from.figure(2+float64(i)+0.1*float64(n*n%7)+float64(heads)/16, "us", "x")})
+				}
+			}
+		}
+	}
 	p.PSADecode = hw.PSADecode{Launch: from.figure(9, "us", "x"), PerHead: from.figure(8, "ns", "x"), Round: from.figure(3, "us", "x"),
 		PerBlock: from.figure(120, "ns", "x"), Relaunch: from.figure(1.5, "us", "x"), Rate: p.DenseDecode.Rate, Alone: from.figure(450, "ns", "x")}
 	return p

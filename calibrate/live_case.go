@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"sparseserve/cuda/live"
 	"sparseserve/cuda/weights"
@@ -78,9 +77,6 @@ func (c *liveCase) server() sim.Config {
 		spec.Attention, spec.Offload, spec.SinkBlocks, spec.WindowBlocks = "sparse", true, 2, 2
 		cfg.Library = dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), dsa.TopK{K: sim.Candidates(&spec)}, dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2}, liveFamilies)
 	}
-	if c.probe == probeLiveCPU {
-		spec.Lookup = sim.LookupGPU
-	}
 	if c.room > 0 {
 		selected := int64(c.budget/blockTokens + 1)
 		cfg.HBMBytes = int64(c.requests*g.Groups())*int64(c.room*float64(selected*g.BlockBytes)) + all*g.MetaBytes
@@ -106,16 +102,13 @@ func (c *liveCase) selections(cfg *sim.Config, longest int) {
 }
 
 // serve serves, on the live device or on another, until liveSettling and as many decode steps of all requests as are asked for are recorded.
-func (c *liveCase) serve(cfg sim.Config, device *live.Device) (*hostTimes, error) {
+func (c *liveCase) serve(cfg sim.Config) (*hostTimes, error) {
 	c.selections(&cfg, c.prompt+c.output())
 	server, err := sim.NewServer(cfg)
 	if err != nil {
 		return nil, err
 	}
 	rec := &hostTimes{requests: c.requests, want: liveSettling + c.steps}
-	if c.probe == probeLiveCPU {
-		rec.cpu = device
-	}
 	_, err = server.Run(context.Background(), &equalRequests{left: c.requests, prompt: c.prompt, output: c.output()}, rec)
 	if err != nil && !errors.Is(err, errEnough) {
 		return nil, err
@@ -128,13 +121,9 @@ func (c *liveCase) serve(cfg sim.Config, device *live.Device) (*hostTimes, error
 
 // hostSeconds serves on a machine and returns the host's time of the steps asked for.
 func (c *liveCase) hostSeconds(m live.Machine) (samples []float64, err error) {
-	split := int64(1)
-	if c.probe == probeLiveCPU {
-		split = 0 // the marks of a split step are calls of the CPU
-	}
 	cfg := c.server()
-	err = c.onLive(m, &cfg, split, func(device *live.Device) (loaded int64, err error) {
-		rec, err := c.serve(cfg, device)
+	err = c.onLive(m, &cfg, 1, func(*live.Device) (loaded int64, err error) {
+		rec, err := c.serve(cfg)
 		if err != nil {
 			return 0, err
 		}
@@ -169,7 +158,7 @@ func (c *liveCase) onLive(m live.Machine, cfg *sim.Config, split int64, f func(*
 func (c *liveCase) loads() (int64, error) {
 	cfg := c.server()
 	cfg.Device = &idle{}
-	rec, err := c.serve(cfg, nil)
+	rec, err := c.serve(cfg)
 	if err != nil {
 		return 0, err
 	}
@@ -216,23 +205,15 @@ type hostTimes struct {
 	seconds        []float64
 	loads          []int64 // of the same steps
 	loaded         int64   // by all
-
-	cpu    *live.Device // whose CPU's time is kept instead
-	worked time.Duration
 }
 
 func (h *hostTimes) Request(*sim.Record) error { return nil }
 func (h *hostTimes) Gap(des.Time)              {}
 func (h *hostTimes) Step(r *sim.StepRecord) error {
 	h.loaded += r.Loaded
-	host := r.Timing.Phases.Host.Seconds()
-	if h.cpu != nil {
-		all := h.cpu.Counters().Working
-		host, h.worked = (all - h.worked).Seconds(), all
-	}
 	if r.Decodes == h.requests && r.Prefills == 0 {
 		h.loads = append(h.loads, r.Loaded)
-		h.seconds = append(h.seconds, max(host, 1e-9))
+		h.seconds = append(h.seconds, max(r.Timing.Phases.Host.Seconds(), 1e-9))
 	}
 	if h.want > 0 && len(h.seconds) == h.want {
 		return errEnough

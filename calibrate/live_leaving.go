@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"sparseserve/cuda/live"
+	"sparseserve/hw"
 	"sparseserve/sim"
 	"sparseserve/sim/des"
 	"sparseserve/sim/dsa"
@@ -32,6 +33,7 @@ type leavingCase struct {
 type leavingKind struct {
 	psa    bool
 	held   bool // KV stays in HBM: nothing is offloaded
+	dense  bool // attention to whole contexts, held
 	lookup bool // by the GPU
 	tight  bool // room for so little that each layer loads
 }
@@ -48,12 +50,18 @@ func (k leavingKind) splitEvery() int64 {
 // leavingKind is the kind of server that a point asks for.
 func (p Point) leavingKind() (k leavingKind) {
 	switch p.Probe {
-	case probeLivePSA, probeLiveUnsplitPSA, probeLiveHeldPSA, probeLiveCPUPSA:
+	case probeLivePSA, probeLiveUnsplitPSA, probeLiveHeldPSA, probeLiveLookupPSA, probeLiveCPUPSA:
 		k.psa = true
 	}
-	k.held = p.Probe == probeLiveHeld || p.Probe == probeLiveHeldPSA
-	if k.lookup = p.Probe == probeLiveCPUPSA; k.lookup {
-		k.tight = p.At("missing") > 0
+	switch p.Probe {
+	case probeLiveDense, probeLiveChunk:
+		k.held, k.dense = true, true
+	case probeLiveHeld, probeLiveHeldPSA:
+		k.held = true
+	case probeLiveLookup, probeLiveLookupPSA:
+		k.lookup = true
+	case probeLiveCPU, probeLiveCPUPSA:
+		k.lookup, k.tight = true, p.At("missing") > 0
 	}
 	return k
 }
@@ -61,15 +69,17 @@ func (p Point) leavingKind() (k leavingKind) {
 // leavingMost is how many requests the server of a kind begins with: prompts take
 // long to prefill, and KV of a model with many KV heads much memory.
 func leavingMost(shape string, k leavingKind) int64 {
-	if shape == shapes[0] || k.lookup {
+	if shape == shapes[0] || k.tight {
 		return 8
 	}
 	return 16
 }
 
-// tightRoom is the room of tight servers, of what one step of top-k selects: PSA
-// selects more.
-const tightRoom = 1.5
+// Room of tight servers, of what one step of top-k selects; PSA selects more.
+const (
+	tightRoom    = 1.1
+	tightRoomPSA = 1.5
+)
 
 // leavingCase is the server of a point.
 func (p Point) leavingCase() (*leavingCase, error) {
@@ -80,14 +90,21 @@ func (p Point) leavingCase() (*leavingCase, error) {
 	model := *m
 	model.Layers = int(p.At("layers"))
 	kind := p.leavingKind()
-	requests := int(leavingMost(p.Shape, kind))
-	return newLeavingCase(newLiveCase(&model, probeLiveOffload, requests), kind, leavingSteps), nil
+	return newLeavingCase(&model, int(leavingMost(p.Shape, kind)), kind, leavingSteps), nil
 }
 
-func newLeavingCase(c *liveCase, kind leavingKind, every int) *leavingCase {
+func newLeavingCase(m *hw.Model, requests int, kind leavingKind, every int) *leavingCase {
+	probe := probeLiveOffload
+	if kind.dense {
+		probe = probeLive
+	}
+	c := newLiveCase(m, probe, requests)
 	c.steps = every*c.requests + 2
 	if kind.tight {
 		c.room = tightRoom
+		if kind.psa {
+			c.room = tightRoomPSA
+		}
 	}
 	return &leavingCase{liveCase: *c, kind: kind, every: every}
 }
@@ -114,13 +131,15 @@ func (c *leavingCase) config() (sim.Config, error) {
 	return cfg, nil
 }
 
+// chunks are those of a prompt.
+func (c *leavingCase) chunks() int { return (c.prompt + liveChunk - 1) / liveChunk }
+
 // outputs are those of the requests in order: prompts are prefilled one by one, and the last is the first to leave, so that no other's rows move,
 // two steps behind any step that fills a block.
 func (c *leavingCase) outputs() []int {
-	chunks := (c.prompt + liveChunk - 1) / liveChunk
 	var n []int
 	for i := range c.requests {
-		n = append(n, 1+chunks*(c.requests-1-i)+liveSettling+2+(c.requests-i)*c.every)
+		n = append(n, 1+c.chunks()*(c.requests-1-i)+liveSettling+2+(c.requests-i)*c.every)
 	}
 	return n
 }
@@ -132,7 +151,8 @@ func (c *leavingCase) serve(cfg sim.Config, device *live.Device) (*leavingTimes,
 	if err != nil {
 		return nil, err
 	}
-	rec := &leavingTimes{requests: c.requests, device: device}
+	_, modelled := cfg.Device.(*hw.Device)
+	rec := &leavingTimes{requests: c.requests, chunksEach: c.chunks(), device: device, modelled: modelled}
 	if _, err = server.Run(context.Background(), &leavingRequests{prompt: c.prompt, outputs: c.outputs()}, rec); err != nil {
 		return nil, err
 	}
@@ -197,10 +217,14 @@ func (w *leavingRequests) Next() (a sim.Arrival, more bool, err error) {
 
 // leavingTimes sorts a server's steps, in seconds.
 type leavingTimes struct {
-	requests int
-	device   *live.Device // nil: none that counts
+	requests   int
+	chunksEach int          // of a prompt
+	device     *live.Device // nil: none that counts
+	modelled   bool         // whose steps need no events to be split
 
 	host, unsplit, cpu map[int][]float64 // by decodes, where nothing changes: the host's of split steps, all of the others, and what the CPU was busy
+	chunks             map[int][]float64 // by chunks of the prompt before: all of a step with a chunk, the first prompt's apart
+	prefilled          int               // chunks so far
 
 	// All of steps where nothing changes, where lists are looked up whole, and behind a request's end.
 	steady, whole, freed map[alike][]float64
@@ -224,7 +248,11 @@ func (t *leavingTimes) Step(r *sim.StepRecord) error {
 	before, busy := t.last, t.busy()
 	t.last = *r
 	t.loaded += r.Loaded
-	if r.Prefills > 0 || r.Decodes == 0 {
+	if r.Prefills > 0 {
+		t.prefill(r.Timing.Elapsed.Seconds())
+		return nil
+	}
+	if r.Decodes == 0 {
 		return nil
 	}
 	if t.all++; t.all <= liveSettling {
@@ -249,7 +277,7 @@ func (t *leavingTimes) Step(r *sim.StepRecord) error {
 		kind = t.whole
 	default:
 		t.cpu[n] = append(t.cpu[n], busy)
-		if phases.Unsplit > 0 {
+		if phases.Unsplit > 0 || t.modelled {
 			t.unsplit[n] = append(t.unsplit[n], r.Timing.Elapsed.Seconds())
 		} else {
 			t.host[n] = append(t.host[n], phases.Host.Seconds())
@@ -258,6 +286,19 @@ func (t *leavingTimes) Step(r *sim.StepRecord) error {
 	at := alike{n, phases.Unsplit == 0}
 	kind[at] = append(kind[at], r.Timing.Elapsed.Seconds())
 	return nil
+}
+
+// prefill notes a step with a chunk. Prompts come one after another; what the first
+// finds is a card that has rested.
+func (t *leavingTimes) prefill(seconds float64) {
+	before := t.prefilled % t.chunksEach
+	if t.prefilled++; t.prefilled <= t.chunksEach {
+		return
+	}
+	if t.chunks == nil {
+		t.chunks = map[int][]float64{}
+	}
+	t.chunks[before] = append(t.chunks[before], seconds)
 }
 
 // busy is how long the CPU was in the step that has just ended, but for rounds that load.

@@ -9,10 +9,14 @@ import (
 )
 
 func tinyLeaving(kind leavingKind) *leavingCase {
-	c := tinyCase(probeLiveOffload)
-	tiny := newLeavingCase(c, kind, 40)
-	if kind.tight {
-		tiny.room = 2.2 // at short contexts a prefill asks for most
+	like := tinyCase(probeLiveOffload)
+	tiny := newLeavingCase(like.model, like.requests, kind, 40)
+	tiny.prompt, tiny.budget = like.prompt, like.budget
+	switch { // at short contexts a prefill asks for most
+	case kind.tight && kind.psa:
+		tiny.room = 2.2
+	case kind.tight:
+		tiny.room = 1.3
 	}
 	return tiny
 }
@@ -21,7 +25,7 @@ func tinyLeaving(kind leavingKind) *leavingCase {
 // sample that its probes ask for; nothing of it is left behind.
 func TestLeavingCasesServe(t *testing.T) {
 	for name, kind := range map[string]leavingKind{
-		"top-k": {}, "PSA": {psa: true}, "held": {held: true}, "PSA, held": {psa: true, held: true}, "PSA, the GPU's lookup": {psa: true, lookup: true}, "PSA, tight": {psa: true, lookup: true, tight: true},
+		"top-k": {}, "PSA": {psa: true}, "held": {held: true}, "PSA, held": {psa: true, held: true}, "dense": {held: true, dense: true}, "the GPU's lookup": {lookup: true}, "tight": {lookup: true, tight: true}, "PSA, the GPU's lookup": {psa: true, lookup: true}, "PSA, tight": {psa: true, lookup: true, tight: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -39,11 +43,11 @@ func TestLeavingCasesServe(t *testing.T) {
 				t.Errorf("%d bytes of the device and %d of the host are held", device, host)
 			}
 			for _, probe := range leavingProbes {
-				p := Point{Probe: probe, Axes: []Axis{{"layers", 2}, {"requests", int64(c.requests)}, {"missing", 0}}}
+				p := Point{Probe: probe, Axes: []Axis{{"layers", 2}, {"requests", int64(c.requests)}, {"missing", 0}, {"prefix_tokens", 0}}}
 				if kind.tight {
 					p.Axes[2].Value = 1
 				}
-				if p.leavingKind() != kind || probe == probeLiveFreed { // two ends are too few for its samples
+				if p.leavingKind() != kind || probe == probeLiveFreed || probe == probeLiveChunk { // two ends are too few for samples, and short prompts share a chunk
 					continue
 				}
 				samples, err := times.samples(p)

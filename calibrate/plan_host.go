@@ -125,7 +125,7 @@ func scatterThreads(s scale, limits Limits) []int64 {
 }
 
 // liveProbes are decode steps of the live loop.
-var liveProbes = []string{probeLive, probeLiveOffload, probeLiveLoads, probeLiveCPU}
+var liveProbes = []string{probeLive, probeLiveOffload, probeLiveLoads}
 
 // lookupRequests are the batches whose lists the GPU looks up.
 var lookupRequests = []int64{1, 2, 4, 8, 16}
@@ -181,17 +181,9 @@ func livePoints(s scale) []Point {
 			case i == middle+1:
 				rooms = liveRooms[:2] // where there are most loads
 			}
-			if layers == most {
-				all = append(all, point(probeLiveCPU, shapes[0], layers, requests, 0))
-			}
-			for j, room := range rooms {
-				n := loadsOf(layers, requests, room)
-				if n == 0 {
-					continue
-				}
-				all = append(all, point(probeLiveLoads, shapes[0], layers, requests, n))
-				if j == 0 {
-					all = append(all, point(probeLiveCPU, shapes[0], layers, requests, n))
+			for _, room := range rooms {
+				if n := loadsOf(layers, requests, room); n > 0 {
+					all = append(all, point(probeLiveLoads, shapes[0], layers, requests, n))
 				}
 			}
 		}
@@ -204,10 +196,10 @@ func livePoints(s scale) []Point {
 // one another.
 func leavingPoints(layers int64) (all []Point) {
 	for _, shape := range shapes {
-		for _, probe := range []string{probeLiveLeaving, probeLiveHeld, probeLivePSA, probeLiveHeldPSA, probeLiveCPUPSA} {
+		for _, probe := range []string{probeLiveLeaving, probeLiveDense, probeLiveHeld, probeLiveCPU, probeLivePSA, probeLiveHeldPSA, probeLiveCPUPSA} {
 			for _, tight := range []int64{0, 1} {
 				p := Point{Probe: probe, Shape: shape, Axes: []Axis{{"layers", layers}, {"missing", tight}}}
-				if tight == 0 || probe == probeLiveCPUPSA && shape == shapes[0] {
+				if tight == 0 || p.leavingKind().lookup && shape == shapes[0] {
 					all = append(all, leavingServer(p)...)
 				}
 			}
@@ -226,6 +218,19 @@ func leavingServer(of Point) (all []Point) {
 		}
 		both := !kind.held && !kind.lookup // steps that are split are points too, of a few batches
 		split := both && n&(n-1) == 0 && n <= 8
+		if kind.lookup && !kind.psa {
+			missing := int64(0)
+			if kind.tight {
+				missing = meansOf(of, n).loads
+			}
+			if kind.tight == (missing > 0) {
+				all = append(all, point(of.Probe, of.Shape, layers, n, missing))
+			}
+			if !kind.tight {
+				all = append(all, point(probeLiveLookup, of.Shape, layers, n))
+			}
+			continue
+		}
 		if !kind.psa {
 			if split || !both {
 				all = append(all, point(of.Probe, of.Shape, layers, n))
@@ -247,6 +252,14 @@ func leavingServer(of Point) (all []Point) {
 			}
 		case kind.tight == (at.loads > 0):
 			all = append(all, point(of.Probe, of.Shape, layers, n, at.rounds, at.loads))
+			if !kind.tight {
+				all = append(all, point(probeLiveLookupPSA, of.Shape, layers, n, at.rounds))
+			}
+		}
+	}
+	if kind.dense {
+		for prefix := int64(0); prefix < livePrompt; prefix += liveChunk {
+			all = append(all, point(probeLiveChunk, of.Shape, layers, prefix))
 		}
 	}
 	if of.Probe == probeLiveLeaving {
@@ -261,7 +274,7 @@ var leavingBatches = []int64{16, 12, 8, 6, 4, 3, 2, 1}
 // meansOf are a layer's in the server of a point.
 func meansOf(p Point, requests int64) leavingMeans {
 	kind := p.leavingKind()
-	kind.held, kind.lookup = false, kind.lookup && kind.tight // lists are the same
+	kind.held, kind.dense, kind.lookup = false, false, kind.lookup && kind.tight // lists are the same
 	key := leavingKey{p.Shape, kind, p.At("layers")}
 	if known, ok := meansKnown.Load(key); ok {
 		return known.(map[int64]leavingMeans)[requests]

@@ -99,6 +99,10 @@ const (
 	probeLiveHeld       = "live.unsplit_held"
 	probeLiveHeldPSA    = "live.unsplit_held_psa"
 	probeLiveCPUPSA     = "live.cpu_psa"
+	probeLiveDense      = "live.unsplit_dense"
+	probeLiveChunk      = "live.unsplit_chunk"
+	probeLiveLookup     = "live.unsplit_lookup"
+	probeLiveLookupPSA  = "live.unsplit_lookup_psa"
 )
 
 // probes is every kind of measurement, in the order of measuring.
@@ -171,7 +175,6 @@ var probes = []Probe{
 	{probeLive, "a decode step of the live loop, dense, KV in HBM: what of it GPU events do not see", "all of a layer", []string{"layers", "requests"}},
 	{probeLiveOffload, "the same with selected blocks and offloading", "all of a layer", []string{"layers", "requests"}},
 	{probeLiveLoads, "the same in less HBM, so that each layer loads blocks, this many on average", "all of a layer", []string{"layers", "requests", "loads"}},
-	{probeLiveCPU, "a decode step whose lists the GPU looks up, so many blocks of a layer missing: what the CPU is busy before it waits for the step's end", "all of a layer", []string{"layers", "requests", "missing"}},
 	{probeLiveLeaving, "a decode step of the live loop with selected blocks and offloading, of a server that requests leave one after another, where nothing changes: what of it GPU events do not see", "all of a layer", []string{"layers", "requests"}},
 	{probeLiveWhole, "steps of that server in which a request, of this many at first, has a block more, so that its lists are looked up whole: by how much they are longer", "all of a layer", []string{"layers", "requests"}},
 	{probeLiveFreed, "steps of that server behind a request's end, whose blocks the cache takes back: by how much they are longer", "all of a layer", []string{"layers", "requests"}},
@@ -180,12 +183,18 @@ var probes = []Probe{
 	{probeLiveUnsplitPSA, "the same of the server of " + probeLivePSA, "all of a layer", []string{"layers", "requests", "rounds"}},
 	{probeLiveHeld, "the same as " + probeLiveUnsplit + " with KV in HBM alone, so that no layer asks the CPU", "all of a layer", []string{"layers", "requests"}},
 	{probeLiveHeldPSA, "the same with PSA", "all of a layer", []string{"layers", "requests", "rounds"}},
+	{probeLiveDense, "the same with attention to the whole context", "all of a layer", []string{"layers", "requests"}},
+	{probeLiveChunk, "steps of that server with a chunk of a prompt behind so many tokens of it, and the decodes of the prompts before", "all of a layer", []string{"layers", "prefix_tokens"}},
+	{probeLiveLookup, "decode steps of such a server whose lists the GPU looks up, none of their blocks missing: all of the step", "all of a layer", []string{"layers", "requests"}},
+	{probeLiveLookupPSA, "the same with PSA", "all of a layer", []string{"layers", "requests", "rounds"}},
+	{probeLiveCPU, "a decode step whose lists the GPU looks up, so many blocks of a layer missing: what the CPU is busy before it waits for the step's end", "all of a layer", []string{"layers", "requests", "missing"}},
 	{probeLiveCPUPSA, "such a step with PSA whose lists the GPU looks up, so many blocks of a layer missing: what the CPU is busy, waits for verdicts and the calls between them apart", "all of a layer", []string{"layers", "requests", "rounds", "missing"}},
 }
 
 // leavingProbes are steps of servers that requests leave one after another.
 var leavingProbes = []string{
-	probeLiveLeaving, probeLiveWhole, probeLiveFreed, probeLivePSA, probeLiveUnsplit, probeLiveUnsplitPSA, probeLiveHeld, probeLiveHeldPSA, probeLiveCPUPSA,
+	probeLiveLeaving, probeLiveWhole, probeLiveFreed, probeLivePSA, probeLiveUnsplit, probeLiveUnsplitPSA, probeLiveHeld, probeLiveHeldPSA,
+	probeLiveDense, probeLiveChunk, probeLiveLookup, probeLiveLookupPSA, probeLiveCPU, probeLiveCPUPSA,
 }
 
 // clockProbes are linears timed for what was done before.

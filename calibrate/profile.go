@@ -75,13 +75,17 @@ func Fit(s *Samples) (*Calibration, error) {
 	models = append(models, fitLeaving(s, p, from)...)
 	models = append(models, fitWaits(s, p, from)...)
 
-	data, err := p.Encode()
+	// From here on the profile is what a reader of its file gets.
+	if p, err = asRead(p); err != nil {
+		return nil, err
+	}
+	gaps, err := fitGaps(s, p, from)
 	if err != nil {
 		return nil, err
 	}
-	// From here on the profile is what a reader of its file gets.
-	if p, err = hw.ParseProfile(p.Name+".toml", data); err != nil {
-		return nil, fmt.Errorf("the fits make no valid profile: %w", err)
+	models = append(models, gaps...)
+	if p, err = asRead(p); err != nil {
+		return nil, err
 	}
 	p.Fits = nil
 	for i := range models {
@@ -89,6 +93,18 @@ func Fit(s *Samples) (*Calibration, error) {
 	}
 	p.Provenance.Notes = append(observations(s), "reference, gpu.runtime and nominal peaks are not measured; their sources say where they come from")
 	return &Calibration{Samples: s, Profile: p, models: models}, nil
+}
+
+// asRead is what a reader of the profile's file gets.
+func asRead(p *hw.Profile) (*hw.Profile, error) {
+	data, err := p.Encode()
+	if err != nil {
+		return nil, err
+	}
+	if p, err = hw.ParseProfile(p.Name+".toml", data); err != nil {
+		return nil, fmt.Errorf("the fits make no valid profile: %w", err)
+	}
+	return p, nil
 }
 
 // measuredShapes lists the shapes of the points measured, with the vocabulary

@@ -74,7 +74,9 @@ func (t *leavingTimes) samples(p Point) ([]float64, error) {
 		steps = t.more(t.freed)
 	case probeLiveLeaving, probeLivePSA:
 		steps = t.host[int(p.At("requests"))]
-	case probeLiveCPUPSA:
+	case probeLiveChunk:
+		steps = t.chunks[int(p.At("prefix_tokens")/liveChunk)]
+	case probeLiveCPU, probeLiveCPUPSA:
 		steps = t.cpu[int(p.At("requests"))]
 	default:
 		steps = t.unsplit[int(p.At("requests"))]

@@ -20,19 +20,14 @@ func (p Point) liveCase() (*liveCase, error) {
 	model := *m
 	model.Layers = int(p.At("layers"))
 	c := newLiveCase(&model, p.Probe, int(p.At("requests")))
-	switch p.Probe {
-	case probeLiveLoads:
+	if p.Probe == probeLiveLoads {
 		c.room, err = roomOf(p, p.At("loads"))
-	case probeLiveCPU:
-		if n := p.At("missing"); n > 0 {
-			c.room, err = roomOf(p, n)
-		}
 	}
 	return c, err
 }
 
 // prepareLive readies decode steps of some requests in a model of some layers. A sample is the time of a step that the GPU's events did not
-// see, the host's, or what the CPU was busy (probeLiveCPU): the median of liveRun steps in a row. A server has samples for more than one call.
+// see, the host's: the median of liveRun steps in a row. A server has samples for more than one call.
 func (g *rig) prepareLive(p Point) (Timed, error) {
 	c, err := p.liveCase()
 	if err != nil {

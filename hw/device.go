@@ -44,7 +44,8 @@ type DeviceOptions struct {
 //     shares the link's limit for both directions, each slowed alike. Where it
 //     saves block by block, calls of the driver wait for one another (waits.go).
 //   - Compute passes the GPU's lookup of a layer that does not select (Host),
-//     then linears, what the CPU is late by (Host, cpu.go), attention, and the digests of blocks that became full
+//     then the gaps between a layer of decodes' kernels (Linears, gaps.go), linears, what the CPU is late by (Host, cpu.go), attention, and the
+//     digests of blocks that became full
 //     (Scoring); progressive attention with the loads of its rounds
 //     (progressive.go). A GPU scatter kernel that runs beside it takes its share
 //     of speed (SaveStall). The layer's saves join the D2H queue behind its QKV
@@ -76,6 +77,7 @@ type Device struct {
 	duplex  float64   // bytes/s of both directions at once
 	waits   waits
 	clock   clock
+	gaps    gaps
 	saves   saveQueue
 	pending int64 // blocks that the layer's Compute hands to the queue
 	bytes   int64 // of each pending block
@@ -141,6 +143,7 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 	}
 	d.waits = newWaits(gpu, &opts)
 	d.clock = newClock(gpu)
+	d.gaps = newGaps(gpu, model, &opts)
 	if opts.LoadEngine != "" {
 		l, err := newLoader(gpu, opts.LoadEngine)
 		if err != nil {
@@ -295,6 +298,7 @@ func (d *Device) Compute(_ int, w *sim.Work) error {
 		linears += des.Time(full * float64(c.fullLinears-c.linears))
 		prefill += des.Time(full * float64(c.fullPrefill-c.prefill))
 	}
+	d.compute(d.gaps.of(w), &d.phases.Linears)
 	d.upToSaves(w, linears)
 	d.compute(prefill, &d.phases.PrefillAttention)
 	if len(w.Prefill) > 0 {

@@ -38,6 +38,7 @@ type Profile struct {
 	Scoring      Stream    `toml:"scoring"`
 	Digest       Digest    `toml:"digest,omitempty"`
 	Clock        Clock     `toml:"clock,omitempty"`
+	Gaps         []GapRow  `toml:"gaps,omitempty"` // of layers of decodes
 	Load         Loading   `toml:"load"`
 	Save         Saving    `toml:"save"`
 

@@ -80,6 +80,9 @@ func (p *Profile) validate() (path string, err error) {
 	if path, err := checkTurns("host.psa_turns", p.Host.PSATurns); err != nil {
 		return path, err
 	}
+	if path, err := checkGaps(p.Gaps); err != nil {
+		return path, err
+	}
 	return p.checkCurves()
 }
 
@@ -164,6 +167,38 @@ func checkTurns(name string, rows []TurnRow) (string, error) {
 			return path + ".kv_heads", fmt.Errorf("want at least %d, as in the row before, got %d", before.KVHeads, r.KVHeads)
 		case r.KVHeads == before.KVHeads && r.Requests <= before.Requests:
 			return path + ".requests", fmt.Errorf("want more than %d, as in the row before, got %d", before.Requests, r.Requests)
+		}
+	}
+	return "", nil
+}
+
+// checkGaps wants each attention's rows together, and in them KV heads and requests
+// that rise.
+func checkGaps(rows []GapRow) (string, error) {
+	for i, r := range rows {
+		path := fmt.Sprintf("gaps[%d]", i)
+		switch {
+		case r.Attention != GapPrefill && r.Attention != GapDense && r.Attention != GapSparse && r.Attention != GapPSA:
+			return path + ".attention", fmt.Errorf("want %s, %s, %s or %s, got %q", GapPrefill, GapDense, GapSparse, GapPSA, r.Attention)
+		case r.Lookup != "" && r.Lookup != GapOfGPU:
+			return path + ".lookup", fmt.Errorf("want %s, or nothing, got %q", GapOfGPU, r.Lookup)
+		case r.Lookup != "" && r.Attention != GapSparse && r.Attention != GapPSA:
+			return path + ".lookup", fmt.Errorf("means nothing for %s", r.Attention)
+		case r.KVHeads < 1:
+			return path + ".kv_heads", fmt.Errorf("want at least 1, got %d", r.KVHeads)
+		case r.Requests < 1:
+			return path + ".requests", fmt.Errorf("want at least 1, got %d", r.Requests)
+		}
+		for _, before := range rows[:i] {
+			if before.Attention != r.Attention || before.Lookup != r.Lookup {
+				continue
+			}
+			switch {
+			case r.KVHeads < before.KVHeads:
+				return path + ".kv_heads", fmt.Errorf("want at least %d, as in a row before, got %d", before.KVHeads, r.KVHeads)
+			case r.KVHeads == before.KVHeads && r.Requests <= before.Requests:
+				return path + ".requests", fmt.Errorf("want more than %d, as in a row before, got %d", before.Requests, r.Requests)
+			}
 		}
 	}
 	return "", nil
