@@ -2,6 +2,7 @@
 #
 #   make cuda        builds cuda/build/libsparseserve.so; needs nvcc, no GPU
 #   make gpu-test    checks every kernel, and the live device, against the oracle on the GPU of this machine
+#   make gpu-pack    the test programs in one file, for a GPU machine without Go
 #   make gpu-bench   the checks, the memory checker and the timing table
 #
 # CUDA_ARCHS narrows the build while iterating: make cuda CUDA_ARCHS=90
@@ -51,6 +52,11 @@ gpu-programs:
 	    [ -x $(CUDA_BUILD)/$$p ] || { echo "no go on the PATH and no $$p in $(CUDA_BUILD): build it elsewhere with 'make gpu-programs'" >&2; exit 1; }; \
 	  done; \
 	fi
+
+# The programs in one file, to be carried to a GPU machine without Go: a fifth of their size.
+.PHONY: gpu-pack
+gpu-pack: gpu-programs
+	tar -C $(CUDA_BUILD) -c $(GPU_PROGRAMS) | xz -T0 -3 >$(CUDA_BUILD)/programs.tar.xz
 
 gpu-test: cuda gpu-programs
 	SPARSESERVE_CUDA_LIB=$(abspath $(CUDA_LIB)) $(CUDA_BUILD)/gpu.test -test.run '^TestGPU' -test.v -test.timeout 10m

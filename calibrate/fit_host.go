@@ -162,6 +162,7 @@ func observations(s *Samples) []string {
 	if len(ratios) > 0 {
 		notes = append(notes, fmt.Sprintf("prefill attention with K and V in KV blocks over contiguous K and V: %.2f (median of %d prompts)", medianOf(ratios).Value, len(ratios)))
 	}
+	notes = append(notes, unsteady(s)...)
 	notes = append(notes, pools(s)...)
 	notes = append(notes, hostOfLoads(s)...)
 	pointwise := s.of(probePointwise).shapes()

@@ -160,6 +160,7 @@ func points(plan Plan, limits Limits) []Point {
 	s := scaleOf(plan)
 	var all []Point
 	all = append(all, linearPoints(s)...) // first: they wake the card up
+	all = append(all, layersPoints(s)...) // then: they tell whether the host is disturbed
 	all = append(all, clockPoints(s)...)
 	all = append(all, layerPoints(s)...)
 	all = append(all, launchPoints(s)...)

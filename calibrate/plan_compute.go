@@ -167,6 +167,16 @@ const selectBudget = 2048
 // a 7B model has: nothing hides the last layer's saves.
 const layersTimed = 32
 
+// layersPoints are chunks of a prompt in some layers, saved by each engine.
+func layersPoints(s scale) (all []Point) {
+	for _, prefix := range s.layerPrefix {
+		for _, probe := range []string{probeLayersNone, probeLayersMemcpy, probeLayersGPU, probeLayersFlash} {
+			all = append(all, point(probe, s.shapes[0], 2048, prefix, layersTimed))
+		}
+	}
+	return all
+}
+
 // overlapPoints are compute with transfers beside it.
 func overlapPoints(s scale, limits Limits) []Point {
 	var all []Point
@@ -179,11 +189,6 @@ func overlapPoints(s scale, limits Limits) []Point {
 	for _, n := range [][2]int64{{64, 1}, {1, 64}, {16, 16}, {48, 48}} {
 		for _, probe := range []string{probeCallsNone, probeCallsSave, probeCallsLoad} {
 			all = append(all, point(probe, "", n[0], n[1]))
-		}
-	}
-	for _, prefix := range s.layerPrefix {
-		for _, probe := range []string{probeLayersNone, probeLayersMemcpy, probeLayersGPU, probeLayersFlash} {
-			all = append(all, point(probe, s.shapes[0], 2048, prefix, layersTimed))
 		}
 	}
 	first, last := s.layerPrefix[0], s.layerPrefix[len(s.layerPrefix)-1]

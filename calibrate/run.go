@@ -24,6 +24,7 @@ type Options struct {
 	Plan    Plan
 	Fresh   bool  // measure anew what an earlier run has measured
 	PoolGiB int64 // largest pinned pool; 0: up to 32, and half of the host's free memory
+	Steady  bool  // end with ErrDisturbed where the host is disturbed
 	// Said is told what a person should know; Progress how many points are done.
 	Said     func(string)
 	Progress func(done, of int, what string)
@@ -115,6 +116,10 @@ func measure(ctx context.Context, m Machine, o Options, j *journal, spent map[st
 		rule = QuickRule
 	}
 	all := visits(points(o.Plan, m.Limits), rule.Visits)
+	end := map[string]int{} // of each probe
+	for i, v := range all {
+		end[v.Probe] = i
+	}
 	skipped, failed := map[string]bool{}, failures{}
 	gathered := map[string][]float64{} // of points to be visited again
 	for i, v := range all {
@@ -153,6 +158,15 @@ func measure(ctx context.Context, m Machine, o Options, j *journal, spent map[st
 		if i+1 == len(all) || all[i+1].Probe != p.Probe {
 			if err := j.sync(); err != nil {
 				return failed, err
+			}
+		}
+		if i < end[p.Probe] {
+			continue
+		}
+		if note := disturbed(j.samples, p.Probe); note != "" {
+			o.Said(note)
+			if o.Steady {
+				return failed, ErrDisturbed
 			}
 		}
 	}

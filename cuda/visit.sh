@@ -1,16 +1,23 @@
 #!/bin/sh
 # One visit to a GPU, within minutes: what the live loop and its model need to be measured anew. Builds the library for the card that is there, then
-# checks the live device and the kernels, times the host's bookkeeping, and calibrates with the probes of the live loop.
+# does the steps asked for, in this order:
 #
-#   sh cuda/visit.sh [OUTPUT_FOLDER] [SECONDS]      default ./out/visit, 480 seconds in all
+#   checks      the live device and the kernels that it launches; how long the host's bookkeeping takes
+#   calibrate   with the probes of the live loop; ends at once where others disturb the host
+#   runs        the live runs of CONFIG (experiments/validate-h200.toml), one at a time in one process, as many as there is time for
 #
-# Where Go or nvcc is missing, programs and library in cuda/build are used as they were built elsewhere (make cuda gpu-programs). A step that fails or
-# runs out of time does not keep the next from running; the exit status says whether all went well. POOL is the host pool of calibrate in GiB (64).
-# calibrate resumes from the samples in the output folder.
+#   [STEPS="checks calibrate"] sh cuda/visit.sh [OUTPUT_FOLDER] [SECONDS]      default ./out/visit, 480 seconds in all
+#
+# Where Go or nvcc is missing, programs and library in cuda/build are used as they were built elsewhere (make cuda gpu-programs), the programs also
+# from cuda/build/programs.tar.xz (make gpu-pack). A step that fails or runs out of time does not keep the next from running, but that no run is made
+# on a disturbed host; the exit status says whether all went well. POOL is the host pool of calibrate in GiB (64). calibrate and runs resume from what
+# is in the output folder. For runs that are to be compared with the calibration, let one visit of the same card do both.
 set -u
 cd "$(dirname "$0")/.."
 out=${1:-out/visit}
 budget=${2:-480}
+steps=" ${STEPS:-checks calibrate} "
+config=${CONFIG:-experiments/validate-h200.toml}
 mkdir -p "$out"
 begin=$(date +%s)
 failed=
@@ -47,17 +54,32 @@ card=$(sed -n '1s/.*, *\([0-9]*\)\.\([0-9]\),.*/\1\2/p' "$out/card.txt")
 if command -v "${NVCC:-nvcc}" >/dev/null; then
   step build 240 "${MAKE:-make}" -f cuda.mk -j"$(nproc)" cuda CUDA_ARCHS="${CUDA_ARCHS:-${card:-80 90}}"
 fi
+if [ ! -x cuda/build/sparseserve ] && [ -e cuda/build/programs.tar.xz ]; then
+  tar -C cuda/build -xJf cuda/build/programs.tar.xz
+fi
 step programs 120 "${MAKE:-make}" -f cuda.mk gpu-programs
 SPARSESERVE_CUDA_LIB=$PWD/cuda/build/libsparseserve.so
 export SPARSESERVE_CUDA_LIB
 
-# The live device, its selections and its batched copies among the cases; then the kernels that it launches.
-step live 90 cuda/build/live.test -test.run '^TestGPU' -test.v -test.timeout 5m
-step kernels 60 cuda/build/gpu.test -test.run '^TestGPU(Select.*|Decode.*|PSA.*|KVWrite|Digest|Scores|Loads.*|Saves|SaveWaits.*|Copies.*)$' -test.v -test.timeout 5m
-# Bookkeeping of 1,024 head groups x 64 blocks x batch 16, and the live loop's own share without a driver.
-step bookkeeping 25 cuda/build/sim.test -test.run '^$' -test.bench Bookkeeping -test.count 2
-step host 35 cuda/build/live.test -test.run '^$' -test.bench Host -test.benchtime 200x -test.count 1
-step calibrate 330 cuda/build/sparseserve calibrate --pool "${POOL:-64}" --out "$out/calibration.toml"
+asked() { case $steps in *" $1 "*) return 0 ;; esac; return 1; }
+
+if asked checks; then
+  # The live device, its selections and its batched copies among the cases; then the kernels that it launches.
+  step live 90 cuda/build/live.test -test.run '^TestGPU' -test.v -test.timeout 5m
+  step kernels 60 cuda/build/gpu.test -test.run '^TestGPU(Select.*|Decode.*|PSA.*|KVWrite|Digest|Scores|Loads.*|Saves|SaveWaits.*|Copies.*)$' -test.v -test.timeout 5m
+  # Bookkeeping of 1,024 head groups x 64 blocks x batch 16, and the live loop's own share without a driver.
+  step bookkeeping 25 cuda/build/sim.test -test.run '^$' -test.bench Bookkeeping -test.count 2
+  step host 35 cuda/build/live.test -test.run '^$' -test.bench Host -test.benchtime 200x -test.count 1
+fi
+quiet=yes
+if asked calibrate; then
+  step calibrate 560 cuda/build/sparseserve calibrate --steady --pool "${POOL:-64}" --out "$out/calibration.toml"
+  grep -q "use this host's CPU" "$out/calibrate.log" && quiet=
+fi
+if asked runs && [ "$quiet" ]; then
+  step runs "$budget" cuda/build/sparseserve validate "$config" --live-only --out "$out"
+  [ ! -d "$out/live" ] || echo "$(ls "$out/live" | wc -l) live runs in $out/live"
+fi
 
 grep -h '^Benchmark' "$out/bookkeeping.log" "$out/host.log" 2>/dev/null
 for log in live kernels; do

@@ -16,6 +16,7 @@ type calibrateCmd struct {
 	Quick   bool   `help:"Fewer sizes and samples: under a minute."`
 	Pool    int64  `placeholder:"GIB" help:"Largest pool of host memory to pin. Default: 32, at most half of what is free."`
 	Fresh   bool   `help:"Measure anew what an earlier run has measured."`
+	Steady  bool   `help:"Stop where others disturb the host's CPU, as soon as it shows. Default: say so and go on."`
 	Library string `placeholder:"FILE" help:"libsparseserve.so. Default: beside the program, or cuda/build."`
 	Refit   string `placeholder:"CSV" help:"Fit these samples instead of measuring; needs no GPU."`
 }
@@ -46,7 +47,7 @@ func (c *calibrateCmd) Run(ctx context.Context, app *App) error {
 }
 
 func (c *calibrateCmd) measure(ctx context.Context, app *App) (done *calibrate.Calibration, err error) {
-	options := calibrate.Options{Out: c.Out, Plan: calibrate.Full, Fresh: c.Fresh, PoolGiB: c.Pool,
+	options := calibrate.Options{Out: c.Out, Plan: calibrate.Full, Fresh: c.Fresh, PoolGiB: c.Pool, Steady: c.Steady,
 		Said: func(text string) { fmt.Fprintln(app.Stderr, text) }, Progress: func(int, int, string) {}}
 	if c.Quick {
 		options.Plan = calibrate.Quick

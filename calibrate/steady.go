@@ -1,0 +1,61 @@
+package calibrate
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// What a host's CPU does takes as long each time where nobody else disturbs it. How
+// steady it is shows in the probes that ask most of it: saves with a memcpy a block
+// beside prefill, whose calls two threads make, and the threads that scatter FlashD2H's
+// staging. A profile made on a disturbed host has prices that runs will not pay.
+
+// steadiness is the 90th percentile of a point's samples over their median, of three
+// the largest, of the median point of a probe, and above what it tells of a disturbed host. Five quiet
+// hosts of an H200 had 1.004 to 1.011 and 1.077 to 1.102; one whose live runs took up
+// to 15 % longer now than then 1.043 and 1.167.
+var steadiness = []struct {
+	probe string
+	above float64
+}{
+	{probeLayersMemcpy, 1.025},
+	{probeSaveFlash, 1.13},
+}
+
+// ErrDisturbed ends a calibration that is to stop on a disturbed host.
+var ErrDisturbed = errors.New("others use this host's CPU; calibrate when it is quiet. The samples so far are kept: --fresh measures anew")
+
+// disturbed says by how much a probe's samples differ, "" where they are as steady as
+// on a quiet host or do not tell.
+func disturbed(s *Samples, probe string) string {
+	for _, limit := range steadiness {
+		if limit.probe != probe {
+			continue
+		}
+		var spreads []float64
+		for _, r := range s.Records {
+			if r.Point.Probe == probe && len(r.Samples) >= 3 {
+				sorted := slices.Sorted(slices.Values(r.Samples))
+				spreads = append(spreads, sorted[len(sorted)*9/10]/r.Median().Value)
+			}
+		}
+		if len(spreads) == 0 {
+			return ""
+		}
+		if spread := medianOf(spreads).Value; spread > limit.above {
+			return fmt.Sprintf("the host's CPU is disturbed: of equal samples of %s one in ten takes %.2f times the median, on quiet hosts less than %.2f", probe, spread, limit.above)
+		}
+	}
+	return ""
+}
+
+// unsteady are the notes of all such probes.
+func unsteady(s *Samples) (notes []string) {
+	for _, limit := range steadiness {
+		if note := disturbed(s, limit.probe); note != "" {
+			notes = append(notes, note)
+		}
+	}
+	return notes
+}

@@ -1,0 +1,52 @@
+package calibrate
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A host whose copies beside prefill take now this long and now that is told as soon
+// as they are measured; where it is asked for that ends the calibration, whose samples
+// are kept. On a steady host nothing is said.
+func TestDisturbedHost(t *testing.T) {
+	t.Parallel()
+	const warning = "the host's CPU is disturbed"
+	for name, c := range map[string]struct {
+		noise float64
+		stop  bool
+	}{"steady": {0.003, true}, "disturbed": {0.2, false}, "stopped": {0.2, true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newFake(truth("a100-40gb"), c.noise, 3)
+			var h heard
+			o := h.options(filepath.Join(t.TempDir(), "card.toml"), Quick)
+			o.Steady = c.stop
+			done, err := Run(context.Background(), fakeMachine(b), o, "2026-01-02")
+			said := slices.ContainsFunc(h.said, func(s string) bool { return strings.Contains(s, warning) })
+			loud := c.noise > 0.1
+			if said != loud {
+				t.Errorf("said %q", h.said)
+			}
+			if c.stop && loud {
+				if !errors.Is(err, ErrDisturbed) || done != nil || slices.ContainsFunc(b.prepared, func(key string) bool { return strings.HasPrefix(key, probeSaveFlash) }) {
+					t.Errorf("it goes on: %v", err)
+				}
+				samples, err := filepath.Glob(CSVPath(o.Out))
+				if err != nil || len(samples) != 1 {
+					t.Errorf("samples are lost: %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if noted := slices.ContainsFunc(done.Profile.Provenance.Notes, func(s string) bool { return strings.Contains(s, warning) }); noted != loud {
+				t.Errorf("notes: %q", done.Profile.Provenance.Notes)
+			}
+		})
+	}
+}
