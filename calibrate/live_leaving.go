@@ -75,11 +75,9 @@ func leavingMost(shape string, k leavingKind) int64 {
 	return 16
 }
 
-// Room of tight servers, of what one step of top-k selects; PSA selects more.
-const (
-	tightRoom    = 1.1
-	tightRoomPSA = 1.5
-)
+// tightRoom is the room of tight servers, of what one step of top-k selects: PSA
+// selects more.
+const tightRoom = 1.5
 
 // leavingCase is the server of a point.
 func (p Point) leavingCase() (*leavingCase, error) {
@@ -102,9 +100,6 @@ func newLeavingCase(m *hw.Model, requests int, kind leavingKind, every int) *lea
 	c.steps = every*c.requests + 2
 	if kind.tight {
 		c.room = tightRoom
-		if kind.psa {
-			c.room = tightRoomPSA
-		}
 	}
 	return &leavingCase{liveCase: *c, kind: kind, every: every}
 }

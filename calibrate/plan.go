@@ -70,7 +70,7 @@ type scale struct {
 	chunkAfter  []int64 // tokens before a chunk under the lowered clock
 	filled      []int64 // tokens of blocks that become full
 	shapes      []string
-	layers      []int64 // of the live loop's model
+	layers      int64 // of the live loop's model
 	requests    []int64
 }
 
@@ -107,7 +107,7 @@ func scaleOf(plan Plan) scale {
 		chunkAfter:  []int64{0, 2048, 6144},
 		filled:      []int64{blockTokens, 256, 512, 1024, 2048, 4096, 8192, 16384},
 		shapes:      shapes,
-		layers:      []int64{16, 32},
+		layers:      32,
 		requests:    []int64{1, 2, 4, 8, 16},
 	}
 	if plan == Full {
@@ -141,7 +141,7 @@ func scaleOf(plan Plan) scale {
 	s.layerPrefix = []int64{0, 4096}
 	s.after, s.rest, s.chunkAfter = []int64{1, 100}, []int64{20}, []int64{2048}
 	s.filled = []int64{blockTokens, 4096}
-	s.layers, s.requests = []int64{2}, []int64{1, 16}
+	s.layers, s.requests = 2, []int64{1, 16}
 	return s
 }
 

@@ -163,32 +163,29 @@ func livePoints(s scale) []Point {
 		all = append(all, point(probeBehindGather, s.shapes[0], requests))
 		all = append(all, point(probeBehindTable, s.shapes[0], requests, 8*requests), point(probeBehindMissing, s.shapes[0], requests, 8*requests))
 	}
-	most, middle := s.layers[len(s.layers)-1], len(s.requests)/2
+	middle := len(s.requests) / 2
 	for _, blocks := range queuedBlocks {
 		all = append(all, point(probeBehindLoad, s.shapes[0], s.requests[middle], blocks))
 	}
-	for _, layers := range s.layers {
-		for i, requests := range s.requests {
-			if layers < most && i != middle {
-				continue // one is enough to tell a layer's part from the step's
-			}
-			all = append(all, point(probeLive, shapes[0], layers, requests), point(probeLiveOffload, shapes[0], layers, requests))
-			var rooms []float64
-			switch {
-			case layers < most:
-			case i == middle:
-				rooms = liveRooms
-			case i == middle+1:
-				rooms = liveRooms[:2] // where there are most loads
-			}
-			for _, room := range rooms {
-				if n := loadsOf(layers, requests, room); n > 0 {
-					all = append(all, point(probeLiveLoads, shapes[0], layers, requests, n))
-				}
+	for i, requests := range s.requests {
+		all = append(all, point(probeLive, shapes[0], s.layers, requests))
+		var rooms []float64
+		switch i {
+		case middle:
+			rooms = liveRooms
+		case middle + 1:
+			rooms = liveRooms[:2] // where there are most loads
+		default:
+			continue
+		}
+		all = append(all, point(probeLiveOffload, shapes[0], s.layers, requests)) // the same without loads
+		for _, room := range rooms {
+			if n := loadsOf(s.layers, requests, room); n > 0 {
+				all = append(all, point(probeLiveLoads, shapes[0], s.layers, requests, n))
 			}
 		}
 	}
-	return append(all, leavingPoints(most)...)
+	return append(all, leavingPoints(s.layers)...)
 }
 
 // leavingPoints are steps of servers that requests leave one after another; they
