@@ -100,7 +100,7 @@ func (f *fakeBench) seconds(p Point) float64 {
 		layer := t.LayerSyncSeconds(int(p.At("requests")), lists) + t.HostLoadsSeconds(p.At("loads"))
 		return t.HostStepSeconds(p.At("requests")) + float64(p.At("layers"))*layer
 	case probeLiveCPU:
-		return t.HostStepSeconds(p.At("requests")) + float64(p.At("layers"))*t.CPUSeconds(p.At("requests")*int64(at.model.KVHeads)*liveBudget/blockTokens, p.At("missing"))
+		return t.HostStepSeconds(p.At("requests")) + float64(p.At("layers"))*t.CPUSeconds(int(p.At("requests")), p.At("requests")*int64(at.model.KVHeads)*liveBudget/blockTokens, p.At("missing"))
 	case probeLiveLeaving:
 		lists := 4 * p.At("requests") * int64(at.model.KVHeads) * liveBudget / blockTokens
 		return t.HostStepSeconds(p.At("requests")) + float64(p.At("layers"))*t.LayerSyncSeconds(int(p.At("requests")), lists)
@@ -307,7 +307,7 @@ func truth(name string) *hw.Profile {
 	p.Host.ListCopy, p.Host.ListRate = from.figure(9, "us", "x"), from.figure(20, "GB/s", "x")
 	p.Host.KVWrite = from.figure(3, "us", "x")
 	p.Host.Lookup, p.Host.LookupRate, p.Host.LookupMiss = from.figure(6, "us", "x"), from.figure(40, "GB/s", "x"), from.figure(1.5, "us", "x")
-	p.Host.CPULayer, p.Host.CPURate, p.Host.CPULoad = from.figure(40, "us", "x"), from.figure(1, "GB/s", "x"), from.figure(120, "ns", "x")
+	p.Host.CPULayer, p.Host.CPURequest, p.Host.CPURate, p.Host.CPULoad = from.figure(40, "us", "x"), from.figure(3, "us", "x"), from.figure(1, "GB/s", "x"), from.figure(120, "ns", "x")
 	p.Host.CPUPSALayer, p.Host.CPUPSARequest, p.Host.CPUPSARate, p.Host.CPUPSALoad = from.figure(55, "us", "x"), from.figure(6, "us", "x"), from.figure(1.2, "GB/s", "x"), from.figure(180, "ns", "x")
 	p.Host.PSALaunchCalls = from.figure(9, "us", "x")
 	p.Host.CallWait, p.Host.CopyWait = from.figure(2.5, "us", "x"), from.figure(1.5, "us", "x")

@@ -1,20 +1,17 @@
 package calibrate
 
-import (
-	"slices"
-
-	"sparseserve/hw"
-)
+import "sparseserve/hw"
 
 // fitCPU takes from the live loop what the CPU is busy for a layer whose lists the
 // GPU looks up, beside the GPU's work, less what a step has besides (fitLive):
 //
-//	t = host.step + requests host.request + layers (cpu_layer + bytes/cpu_rate + loads cpu_load)
+//	t = host.step + requests host.request + layers (cpu_layer + requests cpu_request + bytes/cpu_rate + loads cpu_load)
 //
-// with bytes of the layer's lists, 4 for each selected block.
+// with bytes of the layer's lists, 4 for each selected block. What a request takes
+// however long its lists are needs models with other numbers of KV heads.
 func fitCPU(s *Samples, p *hw.Profile, from source) []model {
 	h := &p.Host
-	h.CPULayer, h.CPURate, h.CPULoad = hw.Figure{}, hw.Figure{}, hw.Figure{}
+	h.CPULayer, h.CPURequest, h.CPURate, h.CPULoad = hw.Figure{}, hw.Figure{}, hw.Figure{}, hw.Figure{}
 	all := s.of(probeLiveCPU)
 	hits := all.where(func(at datum) bool { return at.At("missing") == 0 })
 	if len(hits) < 2 {
@@ -24,35 +21,32 @@ func fitCPU(s *Samples, p *hw.Profile, from source) []model {
 	listed := func(at datum) int64 { return at.At("requests") * int64(at.model.KVHeads) * liveBudget / blockTokens }
 	bytes := func(at datum) float64 { return float64(4 * listed(at)) }
 	layer := func(at datum) float64 { return (at.seconds - p.HostStepSeconds(at.At("requests"))) / layers(at) }
-	most := slices.Max(hits.values("requests"))
-	fit, held := all.split(together, 4, func(at datum) bool {
-		return at.At("requests") == 1 || at.At("requests") == most || at.At("missing") > 0
-	})
+	ends := isEnd(hits)
+	fit, held := all.split(together, 4, func(at datum) bool { return ends(at) || at.At("missing") > 0 })
 	var rest data
 	for _, at := range fit {
 		at.seconds = layer(at)
 		rest = append(rest, at)
 	}
-	c := linear(rest.where(func(at datum) bool { return at.At("missing") == 0 }), one, bytes)
+	terms := []func(datum) float64{one, bytes, func(at datum) float64 { return float64(at.At("requests")) }}
+	if len(hits.shapes()) < 2 {
+		terms = terms[:2]
+	}
+	c := append(linear(rest.where(func(at datum) bool { return at.At("missing") == 0 }), terms...), 0)
 	const what = "a layer of the live loop whose lists the GPU looks up: what the CPU is busy"
 	if h.CPULayer = perBlock(c[0], from, what); !h.CPULayer.Set() {
 		return nil
 	}
+	h.CPURequest = perBlock(c[2], from, what+", by requests")
 	if c[1] > 0 {
 		h.CPURate = from.figure(1/c[1]*1e-9, "GB/s", what+", by the bytes of its lists")
 	}
-	var each []float64
-	for _, at := range rest {
-		if n := at.At("missing"); n > 0 {
-			each = append(each, (at.seconds-p.CPUSeconds(listed(at), 0))/float64(n))
-		}
-	}
-	if len(each) > 0 {
-		h.CPULoad = perBlock(medianOf(each).Value, from, "the same, by blocks that are missing")
+	if load := loadOfCPU(rest, func(at datum) float64 { return p.CPUSeconds(int(at.At("requests")), listed(at), 0) }); load > 0 {
+		h.CPULoad = perBlock(load, from, "the same, by blocks that are missing")
 	}
 	return []model{{name: "host.cpu_layer", fit: fit, held: held,
 		price: func(p *hw.Profile, at datum) float64 {
-			return p.HostStepSeconds(at.At("requests")) + layers(at)*p.CPUSeconds(listed(at), at.At("missing"))
+			return p.HostStepSeconds(at.At("requests")) + layers(at)*p.CPUSeconds(int(at.At("requests")), listed(at), at.At("missing"))
 		},
 		draw: picture{x: bytes, xLabel: "bytes of lists"}}}
 }
@@ -87,18 +81,27 @@ func fitCPUPSA(s *Samples, p *hw.Profile, from source) []model {
 	if c[2] > 0 {
 		h.CPUPSARate = from.figure(1/c[2]*1e-9, "GB/s", what+", by the bytes of lists as long as the longest")
 	}
-	var over, missing float64 // what few blocks take is lost in the rest
-	for _, at := range parts {
-		if n := at.At("missing"); n > 0 {
-			over += at.seconds - p.CPUPSASeconds(int(at.At("requests")), listed(at), 0)
-			missing += float64(n)
-		}
-	}
-	if missing > 0 {
-		h.CPUPSALoad = perBlock(over/missing, from, "the same, by blocks that are missing")
+	if load := loadOfCPU(parts, func(at datum) float64 { return p.CPUPSASeconds(int(at.At("requests")), listed(at), 0) }); load > 0 {
+		h.CPUPSALoad = perBlock(load, from, "the same, by blocks that are missing")
 	}
 	return []model{{name: "host.cpu_psa_layer", fit: fit, held: held, draw: picture{x: requests, xLabel: "requests"},
 		price: func(p *hw.Profile, at datum) float64 {
 			return p.HostStepSeconds(at.At("requests")) + layers(at)*p.CPUPSASeconds(int(at.At("requests")), listed(at), at.At("missing"))
 		}}}
+}
+
+// loadOfCPU is what a layer takes longer for each block that is missing: over all
+// layers, as what few blocks take is lost in the rest.
+func loadOfCPU(layers data, hits func(datum) float64) float64 {
+	over, missing := 0.0, 0.0
+	for _, at := range layers {
+		if n := at.At("missing"); n > 0 {
+			over += at.seconds - hits(at)
+			missing += float64(n)
+		}
+	}
+	if missing == 0 {
+		return 0
+	}
+	return over / missing
 }

@@ -3,6 +3,7 @@ package calibrate
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"sparseserve/hw"
@@ -16,9 +17,9 @@ func TestGapsComeBack(t *testing.T) {
 	want := truth("h200")
 	s := liveSamplesOf(t, want, probeLiveChunk, probeLiveDense, probeLiveHeld, probeLiveLookup)
 	got := *want
-	models, err := fitGaps(s, &got, source{"a test"})
-	if err != nil || len(models) != 4 {
-		t.Fatalf("%d models, %v", len(models), err)
+	models, said := fitGaps(s, &got, source{"a test"})
+	if len(said) > 0 || len(models) != 4 {
+		t.Fatalf("%d models, %v", len(models), said)
 	}
 	for _, r := range got.Gaps {
 		if r.Requests == 6 || r.Requests == 12 {
@@ -43,10 +44,48 @@ func TestGapsComeBack(t *testing.T) {
 	}
 	old := *want
 	old.Host.Lookup = hw.Figure{}
-	if models, err := fitGaps(s, &old, source{"a test"}); err != nil || len(models) != 3 || slices.ContainsFunc(old.Gaps, func(r hw.GapRow) bool { return r.Lookup != "" }) {
-		t.Errorf("without the GPU's lookup %d models, %v", len(models), err)
+	if models, said := fitGaps(s, &old, source{"a test"}); len(said) > 0 || len(models) != 3 || slices.ContainsFunc(old.Gaps, func(r hw.GapRow) bool { return r.Lookup != "" }) {
+		t.Errorf("without the GPU's lookup %d models, %v", len(models), said)
 	}
-	if models, err := fitGaps(&Samples{}, &got, source{"a test"}); err != nil || len(models)+len(got.Gaps) > 0 {
-		t.Errorf("nothing measured: %d models, %d rows, %v", len(models), len(got.Gaps), err)
+	if models, said := fitGaps(&Samples{}, &got, source{"a test"}); len(said)+len(models)+len(got.Gaps) > 0 {
+		t.Errorf("nothing measured: %d models, %d rows, %v", len(models), len(got.Gaps), said)
+	}
+}
+
+// Where the CPU is late for the GPU's lookup nothing can be said of the GPU's gaps, and
+// there are no rows; where it is late for some batches, those of the others are right.
+func TestGapsBehindTheCPU(t *testing.T) {
+	t.Parallel()
+	for cpu, least := range map[float64]int{40: 11, 170: 1, 400: 0} {
+		want := truth("h200")
+		from := source{"a test"}
+		want.Host.CPULayer = from.figure(cpu, "us", "x")
+		got := *want
+		_, said := fitGaps(liveSamplesOf(t, want, probeLiveLookup), &got, from)
+		if n := len(got.Gaps); len(said) > 0 || n < least || n == 11 != (cpu == 40) || least == 0 && n > 0 {
+			t.Errorf("%g us: %d rows, %v", cpu, n, said)
+		}
+		for _, r := range got.Gaps {
+			if exact := want.GapSeconds(r.Attention, r.Lookup, r.KVHeads, r.Requests); r.SI() > exact+5e-9 || r.SI() < exact/2-5e-9 {
+				t.Errorf("%g us: %d KV heads, %d requests: %v, want %g s", cpu, r.KVHeads, r.Requests, r.Figure, exact)
+			}
+		}
+	}
+}
+
+// A server that the model cannot have is said and left out, and the others stay.
+func TestGapsOfWhatCannotBe(t *testing.T) {
+	t.Parallel()
+	want := truth("h200")
+	s := liveSamplesOf(t, want, probeLiveDense, probeLiveHeld)
+	for i := range s.Records {
+		if s.Records[i].Point.Probe == probeLiveDense {
+			s.Records[i].Point.Axes = []Axis{{"layers", 0}, s.Records[i].Point.Axes[1]}
+		}
+	}
+	got := *want
+	models, said := fitGaps(s, &got, source{"a test"})
+	if len(models) != 1 || len(said) != 1 || !strings.Contains(said[0], "gaps.dense are left out") {
+		t.Errorf("%d models, %q", len(models), said)
 	}
 }

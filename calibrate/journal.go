@@ -43,6 +43,19 @@ func openJournal(path string, origin Origin) (j *journal, said string, err error
 	return j, said, err
 }
 
+// anew puts the samples aside and begins others of the same origin.
+func (j *journal) anew() (_ *journal, said string, err error) {
+	if err := j.close(); err != nil {
+		return j, "", err
+	}
+	aside := j.path + ".old"
+	if err := os.Rename(j.path, aside); err != nil {
+		return j, "", err
+	}
+	next, _, err := openJournal(j.path, j.samples.Origin)
+	return next, "The samples of it are now in " + aside, err
+}
+
 // take decides what to do with the samples of an earlier run.
 func (j *journal) take(data []byte) (said string, err error) {
 	old, err := ParseSamples(j.path, wholeLines(data))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"sparseserve/cuda/live"
 	"sparseserve/cuda/weights"
@@ -75,7 +76,7 @@ func (c *liveCase) server() sim.Config {
 	cfg.HBMBytes = (all + all/10) * (g.BlockBytes + g.MetaBytes)
 	if c.probe != probeLive {
 		spec.Attention, spec.Offload, spec.SinkBlocks, spec.WindowBlocks = "sparse", true, 2, 2
-		cfg.Library = dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), dsa.TopK{K: sim.Candidates(&spec)}, dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2}, liveFamilies)
+		cfg.Library = libraryOf(dsa.TopK{K: sim.Candidates(&spec)}, dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2})
 	}
 	if c.room > 0 {
 		selected := int64(c.budget/blockTokens + 1)
@@ -84,6 +85,19 @@ func (c *liveCase) server() sim.Config {
 	cfg.Spec = spec
 	return cfg
 }
+
+// libraryOf is the library of a selection. All servers with it share one: it takes
+// longer to make than a server to serve, and is the same for all.
+func libraryOf(policy dsa.Policy, setting dsa.Setting) *dsa.Library {
+	key := fmt.Sprintf("%T %+v %+v", policy, policy, setting)
+	l, ok := librariesKnown.Load(key)
+	if !ok {
+		l, _ = librariesKnown.LoadOrStore(key, dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), policy, setting, liveFamilies))
+	}
+	return l.(*dsa.Library)
+}
+
+var librariesKnown sync.Map // policy and setting in words to *dsa.Library
 
 // source makes up the model's weights.
 func (c *liveCase) source() (*weights.Random, error) {

@@ -9,7 +9,6 @@ import (
 	"sparseserve/sim"
 	"sparseserve/sim/des"
 	"sparseserve/sim/dsa"
-	"sparseserve/traces"
 )
 
 // What the host does in a step beside what it does in every step shows in a server that requests leave one after another: it has steps of each
@@ -121,8 +120,7 @@ func (c *leavingCase) config() (sim.Config, error) {
 	if err != nil {
 		return cfg, err
 	}
-	cfg.Library = dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), policy,
-		dsa.Setting{Digest: named.Digest, Window: 1, Queries: c.model.QHeads / c.model.KVHeads}, liveFamilies)
+	cfg.Library = libraryOf(policy, dsa.Setting{Digest: named.Digest, Window: 1, Queries: c.model.QHeads / c.model.KVHeads})
 	return cfg, nil
 }
 
@@ -283,8 +281,9 @@ func (t *leavingTimes) Step(r *sim.StepRecord) error {
 	return nil
 }
 
-// prefill notes a step with a chunk. Prompts come one after another; what the first
-// finds is a card that has rested.
+// prefill notes a step with a chunk. Prompts come one after another, but that a step
+// has room for some tokens of the next while few decode, a request's each; what the
+// first finds is a card that has rested.
 func (t *leavingTimes) prefill(seconds float64) {
 	before := t.prefilled % t.chunksEach
 	if t.prefilled++; t.prefilled <= t.chunksEach {

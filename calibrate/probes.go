@@ -184,7 +184,7 @@ var probes = []Probe{
 	{probeLiveHeld, "the same as " + probeLiveUnsplit + " with KV in HBM alone, so that no layer asks the CPU", "all of a layer", []string{"layers", "requests"}},
 	{probeLiveHeldPSA, "the same with PSA", "all of a layer", []string{"layers", "requests", "rounds"}},
 	{probeLiveDense, "the same with attention to the whole context", "all of a layer", []string{"layers", "requests"}},
-	{probeLiveChunk, "steps of that server with a chunk of a prompt behind so many tokens of it, and the decodes of the prompts before", "all of a layer", []string{"layers", "prefix_tokens"}},
+	{probeLiveChunk, "steps of that server with a chunk of a prompt behind so many tokens of it, with the decodes of the prompts before and the first few tokens of the prompt behind", "all of a layer", []string{"layers", "prefix_tokens"}},
 	{probeLiveLookup, "decode steps of such a server whose lists the GPU looks up, none of their blocks missing: all of the step", "all of a layer", []string{"layers", "requests"}},
 	{probeLiveLookupPSA, "the same with PSA", "all of a layer", []string{"layers", "requests", "rounds"}},
 	{probeLiveCPU, "a decode step whose lists the GPU looks up, so many blocks of a layer missing: what the CPU is busy before it waits for the step's end", "all of a layer", []string{"layers", "requests", "missing"}},

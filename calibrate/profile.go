@@ -79,10 +79,7 @@ func Fit(s *Samples) (*Calibration, error) {
 	if p, err = asRead(p); err != nil {
 		return nil, err
 	}
-	gaps, err := fitGaps(s, p, from)
-	if err != nil {
-		return nil, err
-	}
+	gaps, said := fitGaps(s, p, from)
 	models = append(models, gaps...)
 	if p, err = asRead(p); err != nil {
 		return nil, err
@@ -91,7 +88,7 @@ func Fit(s *Samples) (*Calibration, error) {
 	for i := range models {
 		p.Fits = append(p.Fits, models[i].judge(p))
 	}
-	p.Provenance.Notes = append(observations(s), "reference, gpu.runtime and nominal peaks are not measured; their sources say where they come from")
+	p.Provenance.Notes = append(append(observations(s), said...), "reference, gpu.runtime and nominal peaks are not measured; their sources say where they come from")
 	return &Calibration{Samples: s, Profile: p, models: models}, nil
 }
 

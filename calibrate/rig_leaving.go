@@ -82,7 +82,7 @@ func (t *leavingTimes) samples(p Point) ([]float64, error) {
 		steps = t.unsplit[int(p.At("requests"))]
 	}
 	if len(steps) < leavingSamples {
-		return nil, fmt.Errorf("wrong result: %d steps of this kind, want %d at least", len(steps), leavingSamples)
+		return nil, fmt.Errorf("%w: %d steps of this kind, %d at least are needed", ErrSkip, len(steps), leavingSamples)
 	}
 	dealt := make([][]float64, leavingSamples)
 	for i, s := range steps {

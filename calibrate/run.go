@@ -65,6 +65,9 @@ func Run(ctx context.Context, m Machine, o Options, date string) (*Calibration, 
 		}
 	}
 	j, said, err := openJournal(path, m.Origin)
+	if err == nil && o.Steady && mustStop(j.samples) {
+		j, said, err = j.anew()
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -75,6 +78,12 @@ func Run(ctx context.Context, m Machine, o Options, date string) (*Calibration, 
 	failed, err := measure(ctx, m, o, j, spent)
 	if errors.Is(err, ErrInterrupted) {
 		o.Said(spentText(spent))
+	}
+	if errors.Is(err, ErrDisturbed) { // nothing of it is to be resumed
+		var aside string
+		if j, aside, err = j.anew(); err == nil {
+			err = fmt.Errorf("%w. %s", ErrDisturbed, aside)
+		}
 	}
 	if err = errors.Join(err, j.close()); err != nil {
 		return nil, err
@@ -163,9 +172,9 @@ func measure(ctx context.Context, m Machine, o Options, j *journal, spent map[st
 		if i < end[p.Probe] {
 			continue
 		}
-		if note := disturbed(j.samples, p.Probe); note != "" {
+		if note, stop := disturbed(j.samples, p.Probe); note != "" {
 			o.Said(note)
-			if o.Steady {
+			if stop && o.Steady {
 				return failed, ErrDisturbed
 			}
 		}

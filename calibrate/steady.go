@@ -15,20 +15,25 @@ import (
 // the largest, of the median point of a probe, and above what it tells of a disturbed host. Five quiet
 // hosts of an H200 had 1.004 to 1.011 and 1.077 to 1.102; one whose live runs took up
 // to 15 % longer now than then 1.043 and 1.167.
-var steadiness = []struct {
+// The first is measured early, and tells whether to stop; the second goes on to the end
+// of the load probes.
+var steadiness = []steadyLimit{
+	{probeLayersMemcpy, 1.025, true},
+	{probeSaveFlash, 1.13, false},
+}
+
+type steadyLimit struct {
 	probe string
 	above float64
-}{
-	{probeLayersMemcpy, 1.025},
-	{probeSaveFlash, 1.13},
+	stops bool
 }
 
 // ErrDisturbed ends a calibration that is to stop on a disturbed host.
-var ErrDisturbed = errors.New("others use this host's CPU; calibrate when it is quiet. The samples so far are kept: --fresh measures anew")
+var ErrDisturbed = errors.New("others use this host's CPU; calibrate when it is quiet")
 
 // disturbed says by how much a probe's samples differ, "" where they are as steady as
-// on a quiet host or do not tell.
-func disturbed(s *Samples, probe string) string {
+// on a quiet host or do not tell, and whether to stop for it.
+func disturbed(s *Samples, probe string) (note string, stop bool) {
 	for _, limit := range steadiness {
 		if limit.probe != probe {
 			continue
@@ -41,19 +46,27 @@ func disturbed(s *Samples, probe string) string {
 			}
 		}
 		if len(spreads) == 0 {
-			return ""
+			return "", false
 		}
 		if spread := medianOf(spreads).Value; spread > limit.above {
-			return fmt.Sprintf("the host's CPU is disturbed: of equal samples of %s one in ten takes %.2f times the median, on quiet hosts less than %.2f", probe, spread, limit.above)
+			return fmt.Sprintf("the host's CPU is disturbed: of equal samples of %s one in ten takes %.3f times the median, on quiet hosts less than %.3f", probe, spread, limit.above), limit.stops
 		}
 	}
-	return ""
+	return "", false
+}
+
+// mustStop says whether samples are of a host too disturbed to go on.
+func mustStop(s *Samples) bool {
+	return slices.ContainsFunc(steadiness, func(limit steadyLimit) bool {
+		_, stop := disturbed(s, limit.probe)
+		return stop
+	})
 }
 
 // unsteady are the notes of all such probes.
 func unsteady(s *Samples) (notes []string) {
 	for _, limit := range steadiness {
-		if note := disturbed(s, limit.probe); note != "" {
+		if note, _ := disturbed(s, limit.probe); note != "" {
 			notes = append(notes, note)
 		}
 	}

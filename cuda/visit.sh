@@ -29,6 +29,7 @@ left() { echo $((begin + budget - $(date +%s))); }
 step() {
   name=$1 most=$2
   shift 2
+  rm -f "$out/$name.log"
   rest=$(left)
   [ "$rest" -lt "$most" ] && most=$rest
   if [ "$most" -lt 5 ]; then
@@ -54,8 +55,8 @@ card=$(sed -n '1s/.*, *\([0-9]*\)\.\([0-9]\),.*/\1\2/p' "$out/card.txt")
 if command -v "${NVCC:-nvcc}" >/dev/null; then
   step build 240 "${MAKE:-make}" -f cuda.mk -j"$(nproc)" cuda CUDA_ARCHS="${CUDA_ARCHS:-${card:-80 90}}"
 fi
-if [ ! -x cuda/build/sparseserve ] && [ -e cuda/build/programs.tar.xz ]; then
-  tar -C cuda/build -xJf cuda/build/programs.tar.xz
+if ! command -v "${GO:-go}" >/dev/null && [ -e cuda/build/programs.tar.xz ]; then
+  step unpack 60 tar -C cuda/build -xJf cuda/build/programs.tar.xz
 fi
 step programs 120 "${MAKE:-make}" -f cuda.mk gpu-programs
 SPARSESERVE_CUDA_LIB=$PWD/cuda/build/libsparseserve.so
@@ -74,9 +75,12 @@ fi
 quiet=yes
 if asked calibrate; then
   step calibrate 560 cuda/build/sparseserve calibrate --steady --pool "${POOL:-64}" --out "$out/calibration.toml"
-  grep -q "use this host's CPU" "$out/calibrate.log" && quiet=
+  # Interrupted, or on a disturbed host.
+  if [ ! -e "$out/calibration.toml" ] || grep -qs "use this host's CPU" "$out/calibrate.log"; then quiet=; fi
 fi
-if asked runs && [ "$quiet" ]; then
+if asked runs && [ ! "$quiet" ]; then
+  echo "runs: not without a calibration" | tee -a "$out/steps.txt"
+elif asked runs; then
   step runs "$budget" cuda/build/sparseserve validate "$config" --live-only --out "$out"
   [ ! -d "$out/live" ] || echo "$(ls "$out/live" | wc -l) live runs in $out/live"
 fi

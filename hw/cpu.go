@@ -11,7 +11,7 @@ import (
 // has it wait for verdicts. A layer's attention cannot begin before the CPU has got
 // there:
 //
-//	t(layer) = cpu_layer + bytes/cpu_rate + loads cpu_load, bytes = 4 KVHeads selected/32
+//	t(layer) = cpu_layer + requests cpu_request + bytes/cpu_rate + loads cpu_load, bytes = 4 KVHeads selected/32
 //
 // Progressive attention, whose lists change their order from step to step and whose
 // loads are named in the order of rounds, has figures of its own:
@@ -39,7 +39,7 @@ func newCPU(p *Profile, m *Model, opts *DeviceOptions) cpu {
 	}
 	h, each := &p.Host, ListBytes(m, 1)
 	return cpu{
-		layer:      roundTrip{sync: h.CPULayer.optional(), rate: h.CPURate.optional(), each: each},
+		layer:      roundTrip{sync: h.CPULayer.optional(), request: h.CPURequest.optional(), rate: h.CPURate.optional(), each: each},
 		load:       h.CPULoad.optional(),
 		inTurn:     roundTrip{sync: h.CPUPSALayer.optional(), request: h.CPUPSARequest.optional(), rate: h.CPUPSARate.optional(), each: each},
 		inTurnLoad: h.CPUPSALoad.optional(),
@@ -56,7 +56,7 @@ func (c *cpu) lists(w *sim.Work, longest int) {
 	case longest > 0 && c.inTurn.sync > 0:
 		c.ahead += nanoseconds(c.inTurn.of(w.Decodes, float64(w.Decodes*longest*psaBlockTokens)))
 	case c.layer.sync > 0:
-		c.ahead += nanoseconds(c.layer.seconds(float64(w.DecodeTokens)))
+		c.ahead += nanoseconds(c.layer.of(w.Decodes, float64(w.DecodeTokens)))
 	}
 }
 
@@ -69,11 +69,12 @@ func (c *cpu) loads(blocks int64, inRounds bool) {
 	c.ahead += nanoseconds(float64(blocks) * each)
 }
 
-// CPUSeconds returns what the CPU takes for one layer's lists of so many blocks, so
-// many of them missing, where the GPU looks them up.
-func (p *Profile) CPUSeconds(blocks, missing int64) float64 {
-	r := roundTrip{sync: p.Host.CPULayer.optional(), rate: p.Host.CPURate.optional()}
-	return r.ofBytes(4*float64(blocks)) + float64(missing)*p.Host.CPULoad.optional()
+// CPUSeconds returns what the CPU takes for one layer's lists of so many blocks, of
+// some requests, so many of them missing, where the GPU looks them up.
+func (p *Profile) CPUSeconds(requests int, blocks, missing int64) float64 {
+	h := &p.Host
+	r := roundTrip{sync: h.CPULayer.optional(), request: h.CPURequest.optional(), rate: h.CPURate.optional(), each: 1}
+	return r.of(requests, 4*float64(blocks)) + float64(missing)*h.CPULoad.optional()
 }
 
 // CPUPSASeconds is the same where attention is progressive, of some requests with

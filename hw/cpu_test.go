@@ -43,7 +43,7 @@ func TestStepWaitsForTheCPU(t *testing.T) {
 		t.Errorf("with a quick CPU %v, the GPU's work and loads %v", quick, gpu)
 	}
 	slow, gpu, p, m := step(1000, 20)
-	cpu := layers * p.CPUSeconds(4*64*int64(m.KVHeads), loads)
+	cpu := layers * p.CPUSeconds(4, 4*64*int64(m.KVHeads), loads)
 	if want := layers * (1000e-6 + ListBytes(m, tokens)/1e9 + loads*20e-6); math.Abs(cpu-want) > 1e-9 {
 		t.Errorf("the profile says %g s, want %g", cpu, want)
 	}

@@ -44,9 +44,9 @@ type DeviceOptions struct {
 //     shares the link's limit for both directions, each slowed alike. Where it
 //     saves block by block, calls of the driver wait for one another (waits.go).
 //   - Compute passes the GPU's lookup of a layer that does not select (Host),
-//     then the gaps between a layer of decodes' kernels (Linears, gaps.go), linears, what the CPU is late by (Host, cpu.go), attention, and the
-//     digests of blocks that became full
-//     (Scoring); progressive attention with the loads of its rounds
+//     then the gaps between a layer's kernels (Linears, gaps.go), linears, what the
+//     CPU is late by (Host, cpu.go), attention, and the digests of blocks that became
+//     full (Scoring); progressive attention with the loads of its rounds
 //     (progressive.go). A GPU scatter kernel that runs beside it takes its share
 //     of speed (SaveStall). The layer's saves join the D2H queue behind its QKV
 //     linear: the GPU copies them to the save buffer, and the step waits until the

@@ -5,7 +5,7 @@ import (
 	"sparseserve/sim/des"
 )
 
-// GapRow is what a layer of decodes takes in its row, over its kernels measured one
+// GapRow is what a layer takes in its row, over its kernels measured one
 // by one: the kernels of a layer follow one another, with a launch's gap between any
 // two of them; none finds its code, its arguments or what the one before has written
 // in a cache that it left so itself; and where the CPU is hardly ahead the GPU waits
@@ -31,7 +31,8 @@ const (
 // GapOfGPU is Lookup of rows where the GPU looks lists up.
 const GapOfGPU = "gpu"
 
-// gaps are those of layers by attention, which has none without rows.
+// gaps are those of layers by attention, which has none without rows. Beyond the most
+// requests measured they stay.
 type gaps struct{ prefill, dense, sparse, psa turns }
 
 func newGaps(p *Profile, m *Model, opts *DeviceOptions) gaps {

@@ -38,7 +38,7 @@ type Profile struct {
 	Scoring      Stream    `toml:"scoring"`
 	Digest       Digest    `toml:"digest,omitempty"`
 	Clock        Clock     `toml:"clock,omitempty"`
-	Gaps         []GapRow  `toml:"gaps,omitempty"` // of layers of decodes
+	Gaps         []GapRow  `toml:"gaps,omitempty"` // between a layer's kernels
 	Load         Loading   `toml:"load"`
 	Save         Saving    `toml:"save"`
 

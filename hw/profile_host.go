@@ -51,13 +51,14 @@ type Host struct {
 	Lookup     Figure `toml:"lookup,omitempty" dim:"time,optional"`
 	LookupRate Figure `toml:"lookup_rate,omitempty" dim:"rate,optional"`
 	LookupMiss Figure `toml:"lookup_miss,omitempty" dim:"time,optional"`
-	// CPULayer, CPURate and CPULoad are what the CPU is busy with for a layer whose
-	// lists the GPU looks up: its calls of the driver and its own books, beside the
-	// GPU's work: bytes are those of the lists, 4 a block, and CPULoad comes for
-	// each block that is missing (cpu).
-	CPULayer Figure `toml:"cpu_layer,omitempty" dim:"time,optional"`
-	CPURate  Figure `toml:"cpu_rate,omitempty" dim:"rate,optional"`
-	CPULoad  Figure `toml:"cpu_load,omitempty" dim:"time,optional"`
+	// CPULayer, CPURequest, CPURate and CPULoad are what the CPU is busy with for a
+	// layer whose lists the GPU looks up: its calls of the driver and its own books,
+	// beside the GPU's work. CPURequest comes for each request, bytes are those of the
+	// lists, 4 a block, and CPULoad comes for each block that is missing (cpu).
+	CPULayer   Figure `toml:"cpu_layer,omitempty" dim:"time,optional"`
+	CPURequest Figure `toml:"cpu_request,omitempty" dim:"time,optional"`
+	CPURate    Figure `toml:"cpu_rate,omitempty" dim:"rate,optional"`
+	CPULoad    Figure `toml:"cpu_load,omitempty" dim:"time,optional"`
 	// CPUPSALayer, CPUPSARequest, CPUPSARate and CPUPSALoad stand for CPULayer,
 	// CPURate and CPULoad where attention is progressive: bytes are those of lists
 	// as long as the layer's longest. Waits for verdicts, and the calls for rounds

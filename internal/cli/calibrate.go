@@ -16,7 +16,7 @@ type calibrateCmd struct {
 	Quick   bool   `help:"Fewer sizes and samples: under a minute."`
 	Pool    int64  `placeholder:"GIB" help:"Largest pool of host memory to pin. Default: 32, at most half of what is free."`
 	Fresh   bool   `help:"Measure anew what an earlier run has measured."`
-	Steady  bool   `help:"Stop where others disturb the host's CPU, as soon as it shows. Default: say so and go on."`
+	Steady  bool   `help:"Stop where the first copies show that others disturb the host's CPU. Default: say so and go on."`
 	Library string `placeholder:"FILE" help:"libsparseserve.so. Default: beside the program, or cuda/build."`
 	Refit   string `placeholder:"CSV" help:"Fit these samples instead of measuring; needs no GPU."`
 }
