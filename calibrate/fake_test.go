@@ -107,7 +107,7 @@ func (f *fakeBench) seconds(p Point) float64 {
 	case probeLivePSA:
 		lists := 4 * p.At("requests") * int64(at.model.KVHeads) * p.At("rounds") * psaMicro
 		return t.HostStepSeconds(p.At("requests")) + float64(p.At("layers"))*t.PSALayerSeconds(int(p.At("requests")), lists)
-	case probeLiveHeld, probeLiveHeldPSA, probeLiveDense, probeLiveChunk, probeLiveLookup, probeLiveLookupPSA:
+	case probeLiveHeld, probeLiveHeldPSA, probeLiveDense, probeLiveChunk, probeLiveLookup, probeLiveLookupPSA, probeLiveTight, probeLiveTightPSA:
 		return f.modelled(p)
 	case probeLiveUnsplit, probeLiveUnsplitPSA:
 		bytes, held := turnBytes(at), p
@@ -310,6 +310,7 @@ func truth(name string) *hw.Profile {
 	p.Host.CPULayer, p.Host.CPURequest, p.Host.CPURate, p.Host.CPULoad = from.figure(40, "us", "x"), from.figure(3, "us", "x"), from.figure(1, "GB/s", "x"), from.figure(120, "ns", "x")
 	p.Host.CPUPSALayer, p.Host.CPUPSARequest, p.Host.CPUPSARate, p.Host.CPUPSALoad = from.figure(55, "us", "x"), from.figure(6, "us", "x"), from.figure(1.2, "GB/s", "x"), from.figure(180, "ns", "x")
 	p.Host.PSALaunchCalls = from.figure(9, "us", "x")
+	p.Host.Submit, p.Host.Verdict = from.figure(fakeSubmit*1e6, "us", "x"), from.figure(fakeSync*1e6, "us", "x")
 	p.Host.CallWait, p.Host.CopyWait = from.figure(2.5, "us", "x"), from.figure(1.5, "us", "x")
 	p.Host.Load, p.Host.Loads, p.Host.LoadsHalf = from.figure(120, "ns", "x"), from.figure(45, "us", "x"), from.figure(60, "blocks", "x")
 	p.Host.LayerRequest = from.figure(2.5, "us", "x")

@@ -181,10 +181,13 @@ func servedBy(p *hw.Profile, all data) (map[string]float64, error) {
 }
 
 // modelled serves on the model of a card. Lists are the same whoever looks them up,
-// so that the server need not keep books of where blocks are.
+// so that the server need not keep books of where blocks are, but where some are
+// missing.
 func (c *leavingCase) modelled(p *hw.Profile) (*leavingTimes, error) {
 	held := *c
-	held.kind.held, held.kind.lookup = true, false
+	if !c.kind.tight {
+		held.kind.held, held.kind.lookup = true, false
+	}
 	cfg, err := held.config()
 	if err != nil {
 		return nil, err
@@ -198,4 +201,27 @@ func (c *leavingCase) modelled(p *hw.Profile) (*leavingTimes, error) {
 		return nil, err
 	}
 	return held.serve(cfg, nil)
+}
+
+// priceTight prices whole steps of servers whose layers load, by all of the model:
+// nothing is fitted to them. What could not be priced is said.
+func priceTight(s *Samples, p *hw.Profile) (models []model, said []string) {
+	for _, probe := range []string{probeLiveTight, probeLiveTightPSA} {
+		all := s.of(probe)
+		if len(all) == 0 || !p.Host.Lookup.Set() {
+			continue
+		}
+		priced, err := servedBy(p, all)
+		if err != nil {
+			said = append(said, fmt.Sprintf("%s is not priced: %v", probe, err))
+			continue
+		}
+		models = append(models, model{
+			name: probe, held: all.where(func(at datum) bool { return priced[at.Key()] > 0 }),
+			why:   "steps that load, priced whole: nothing is fitted to them",
+			price: func(_ *hw.Profile, at datum) float64 { return priced[at.Key()] },
+			draw:  picture{x: func(at datum) float64 { return float64(at.At("missing")) }, xLabel: "blocks that a layer loads"},
+		})
+	}
+	return models, said
 }

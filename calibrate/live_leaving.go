@@ -49,7 +49,7 @@ func (k leavingKind) splitEvery() int64 {
 // leavingKind is the kind of server that a point asks for.
 func (p Point) leavingKind() (k leavingKind) {
 	switch p.Probe {
-	case probeLivePSA, probeLiveUnsplitPSA, probeLiveHeldPSA, probeLiveLookupPSA, probeLiveCPUPSA:
+	case probeLivePSA, probeLiveUnsplitPSA, probeLiveHeldPSA, probeLiveLookupPSA, probeLiveTightPSA, probeLiveCPUPSA:
 		k.psa = true
 	}
 	switch p.Probe {
@@ -59,7 +59,7 @@ func (p Point) leavingKind() (k leavingKind) {
 		k.held = true
 	case probeLiveLookup, probeLiveLookupPSA:
 		k.lookup = true
-	case probeLiveCPU, probeLiveCPUPSA:
+	case probeLiveCPU, probeLiveCPUPSA, probeLiveTight, probeLiveTightPSA:
 		k.lookup, k.tight = true, p.At("missing") > 0
 	}
 	return k

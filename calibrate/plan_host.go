@@ -223,8 +223,11 @@ func leavingServer(of Point) (all []Point) {
 			if kind.tight == (missing > 0) {
 				all = append(all, point(of.Probe, of.Shape, layers, n, missing))
 			}
-			if !kind.tight {
+			switch {
+			case !kind.tight:
 				all = append(all, point(probeLiveLookup, of.Shape, layers, n))
+			case missing > 0:
+				all = append(all, point(probeLiveTight, of.Shape, layers, n, missing))
 			}
 			continue
 		}
@@ -249,7 +252,9 @@ func leavingServer(of Point) (all []Point) {
 			}
 		case kind.tight == (at.loads > 0):
 			all = append(all, point(of.Probe, of.Shape, layers, n, at.rounds, at.loads))
-			if !kind.tight {
+			if kind.tight {
+				all = append(all, point(probeLiveTightPSA, of.Shape, layers, n, at.rounds, at.loads))
+			} else {
 				all = append(all, point(probeLiveLookupPSA, of.Shape, layers, n, at.rounds))
 			}
 		}

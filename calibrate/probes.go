@@ -103,6 +103,8 @@ const (
 	probeLiveChunk      = "live.unsplit_chunk"
 	probeLiveLookup     = "live.unsplit_lookup"
 	probeLiveLookupPSA  = "live.unsplit_lookup_psa"
+	probeLiveTight      = "live.unsplit_tight"
+	probeLiveTightPSA   = "live.unsplit_tight_psa"
 )
 
 // probes is every kind of measurement, in the order of measuring.
@@ -187,6 +189,8 @@ var probes = []Probe{
 	{probeLiveChunk, "steps of that server with a chunk of a prompt behind so many tokens of it, with the decodes of the prompts before and the first few tokens of the prompt behind", "all of a layer", []string{"layers", "prefix_tokens"}},
 	{probeLiveLookup, "decode steps of such a server whose lists the GPU looks up, none of their blocks missing: all of the step", "all of a layer", []string{"layers", "requests"}},
 	{probeLiveLookupPSA, "the same with PSA", "all of a layer", []string{"layers", "requests", "rounds"}},
+	{probeLiveTight, "the same as " + probeLiveLookup + " in so little HBM that each layer loads, so many blocks in the mean", "all of a layer", []string{"layers", "requests", "missing"}},
+	{probeLiveTightPSA, "the same with PSA", "all of a layer", []string{"layers", "requests", "rounds", "missing"}},
 	{probeLiveCPU, "a decode step whose lists the GPU looks up, so many blocks of a layer missing: what the CPU is busy before it waits for the step's end", "all of a layer", []string{"layers", "requests", "missing"}},
 	{probeLiveCPUPSA, "such a step with PSA whose lists the GPU looks up, so many blocks of a layer missing: what the CPU is busy, waits for verdicts and the calls between them apart", "all of a layer", []string{"layers", "requests", "rounds", "missing"}},
 }
@@ -194,7 +198,7 @@ var probes = []Probe{
 // leavingProbes are steps of servers that requests leave one after another.
 var leavingProbes = []string{
 	probeLiveLeaving, probeLiveWhole, probeLiveFreed, probeLivePSA, probeLiveUnsplit, probeLiveUnsplitPSA, probeLiveHeld, probeLiveHeldPSA,
-	probeLiveDense, probeLiveChunk, probeLiveLookup, probeLiveLookupPSA, probeLiveCPU, probeLiveCPUPSA,
+	probeLiveDense, probeLiveChunk, probeLiveLookup, probeLiveLookupPSA, probeLiveTight, probeLiveTightPSA, probeLiveCPU, probeLiveCPUPSA,
 }
 
 // clockProbes are linears timed for what was done before.

@@ -84,6 +84,8 @@ func Fit(s *Samples) (*Calibration, error) {
 	if p, err = asRead(p); err != nil {
 		return nil, err
 	}
+	tight, more := priceTight(s, p)
+	models, said = append(models, tight...), append(said, more...)
 	p.Fits = nil
 	for i := range models {
 		p.Fits = append(p.Fits, models[i].judge(p))
