@@ -43,8 +43,8 @@ func openJournal(path string, origin Origin) (j *journal, said string, err error
 	return j, said, err
 }
 
-// anew puts the samples aside and begins others of the same origin.
-func (j *journal) anew() (_ *journal, said string, err error) {
+// anew puts the samples aside and begins others.
+func (j *journal) anew(origin Origin) (_ *journal, said string, err error) {
 	if err := j.close(); err != nil {
 		return j, "", err
 	}
@@ -52,7 +52,7 @@ func (j *journal) anew() (_ *journal, said string, err error) {
 	if err := os.Rename(j.path, aside); err != nil {
 		return j, "", err
 	}
-	next, _, err := openJournal(j.path, j.samples.Origin)
+	next, _, err := openJournal(j.path, origin)
 	return next, "The samples of it are now in " + aside, err
 }
 

@@ -66,7 +66,7 @@ func Run(ctx context.Context, m Machine, o Options, date string) (*Calibration, 
 	}
 	j, said, err := openJournal(path, m.Origin)
 	if err == nil && o.Steady && mustStop(j.samples) {
-		j, said, err = j.anew()
+		j, said, err = j.anew(m.Origin)
 	}
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func Run(ctx context.Context, m Machine, o Options, date string) (*Calibration, 
 	}
 	if errors.Is(err, ErrDisturbed) { // nothing of it is to be resumed
 		var aside string
-		if j, aside, err = j.anew(); err == nil {
+		if j, aside, err = j.anew(m.Origin); err == nil {
 			err = fmt.Errorf("%w. %s", ErrDisturbed, aside)
 		}
 	}

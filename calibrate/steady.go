@@ -12,9 +12,9 @@ import (
 // staging. A profile made on a disturbed host has prices that runs will not pay.
 
 // steadiness is the 90th percentile of a point's samples over their median, of three
-// the largest, of the median point of a probe, and above what it tells of a disturbed host. Five quiet
-// hosts of an H200 had 1.004 to 1.011 and 1.077 to 1.102; one whose live runs took up
-// to 15 % longer now than then 1.043 and 1.167.
+// the largest, of the median point of a probe, and above what it tells of a disturbed
+// host. Five calibrations of H200s in quiet hosts had 1.003 to 1.009 and 1.080 to 1.103,
+// one whose live runs took up to 15 % longer now than then 1.038 and 1.178.
 // The first is measured early, and tells whether to stop; the second goes on to the end
 // of the load probes.
 var steadiness = []steadyLimit{

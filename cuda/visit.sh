@@ -3,7 +3,7 @@
 # does the steps asked for, in this order:
 #
 #   checks      the live device and the kernels that it launches; how long the host's bookkeeping takes
-#   calibrate   with the probes of the live loop; ends at once where others disturb the host
+#   calibrate   with the probes of the live loop; ends after its first copies where these show that others disturb the host
 #   runs        the live runs of CONFIG (experiments/validate-h200.toml), one at a time in one process, as many as there is time for
 #
 #   [STEPS="checks calibrate"] sh cuda/visit.sh [OUTPUT_FOLDER] [SECONDS]      default ./out/visit, 480 seconds in all
