@@ -1,7 +1,6 @@
 package live
 
 import (
-	"fmt"
 	"time"
 
 	"sparseserve/cuda"
@@ -41,7 +40,8 @@ type Config struct {
 // Device carries out steps. It implements sim.Device. All calls come from the thread that the Machine wants.
 type Device struct {
 	cfg     Config
-	m       Machine // counts the calls of the compute stream
+	m       Machine // the queue, once the model is loaded
+	queue   *queue  // counts the calls of the compute stream
 	geo     kv.Geometry
 	model   *model
 	offload bool
@@ -108,8 +108,8 @@ type Counters struct {
 	// Lookup, Lists and Planning are the server's: between Score and Move (or what came before it), with offloading the lists too; before Compute;
 	// and between steps.
 	Lookup, Lists, Planning time.Duration
-	// Elapsed is all steps, Working what of them had passed before the host had nothing left to do but wait for the GPU's end; InRounds, of Working,
-	// is in rounds of progressive attention that load, where the host waits for verdicts.
+	// Elapsed is all steps, Working what of them had passed before the host's threads had nothing left to do but wait for the GPU's end; InRounds, of
+	// Working, is in rounds of progressive attention that load, where one of them waits for verdicts.
 	Elapsed, Working, InRounds time.Duration
 }
 
@@ -137,8 +137,9 @@ func (d *Device) Begin(s *sim.Step) error {
 	defer d.leave()
 	d.began = d.last
 	d.step, d.rows, d.growing = *s, s.Rows, 0
+	d.queue.at(s.Index, -1)
 	if err := d.begin(s); err != nil {
-		return fmt.Errorf("live: step %d: %w", s.Index, err)
+		return told(err, "step %d", s.Index)
 	}
 	return nil
 }
@@ -207,9 +208,10 @@ func (d *Device) growths() int {
 func (d *Device) Finish() (sim.Timing, error) {
 	d.enter(&d.counters.Planning)
 	defer d.leave()
+	d.queue.at(d.step.Index, -1)
 	t, err := d.finish()
 	if err != nil {
-		return t, fmt.Errorf("live: step %d: %w", d.step.Index, err)
+		return t, told(err, "step %d", d.step.Index)
 	}
 	return t, nil
 }
@@ -224,7 +226,13 @@ func (d *Device) finish() (t sim.Timing, err error) {
 	if err = d.awaitLate(); err != nil {
 		return t, err
 	}
+	if err = d.queue.drain(); err != nil {
+		return t, err
+	}
 	d.counters.Working += time.Since(d.began) - d.growing
+	d.counters.Calls += d.queue.launched
+	d.counters.InRounds += d.queue.inRounds
+	d.queue.launched, d.queue.inRounds = 0, 0
 	if err = d.m.StreamSync(d.stream); err != nil {
 		return t, err
 	}
@@ -276,7 +284,7 @@ func (d *Device) Drain() (des.Time, error) {
 	at, err := d.saver.drain()
 	d.last = time.Now()
 	if err != nil {
-		return 0, fmt.Errorf("live: after step %d: %w", d.step.Index, err)
+		return 0, told(err, "after step %d", d.step.Index)
 	}
 	return max(0, duration(at.Sub(d.began)-d.growing)), nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -18,15 +19,17 @@ import (
 	"sparseserve/sim/des"
 )
 
-// nothing is a machine of unlimited memory that does nothing, at once, but for a layer's time when it is waited for: what a run on it takes beside
-// is the host's part, but for the driver's.
+// nothing is a machine of unlimited memory that does nothing, at once, but for a layer's time when it is waited for, and a launch's: what a run on it
+// takes beside is the host's part.
 type nothing struct {
 	live.Machine
 	layer   time.Duration // of the GPU: the host's threads have this long to fall asleep
+	launch  time.Duration // of the driver, each
 	next    atomic.Int64
 	uploads atomic.Int64 // from pinned memory
 	bytes   atomic.Int64 // of them
 	calls   atomic.Int64 // that put work on a stream
+	mu      sync.Mutex
 	pinned  []cuda.HostMemory
 }
 
@@ -42,6 +45,8 @@ func (n *nothing) DeviceFree(cuda.Ptr) error { return nil }
 // HostAlloc reserves addresses; pages that nobody touches take no memory.
 func (n *nothing) HostAlloc(bytes int64, _ cuda.HostPages) (cuda.HostMemory, error) {
 	b, err := syscall.Mmap(-1, 0, int(bytes), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE|syscall.MAP_NORESERVE)
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	n.pinned = append(n.pinned, cuda.HostMemoryOf(b))
 	return cuda.HostMemoryOf(b), err
 }
@@ -50,7 +55,11 @@ func (n *nothing) HostFree(m cuda.HostMemory) error { return syscall.Munmap(m.By
 func (n *nothing) StreamCreate(bool) (cuda.Stream, error) { return 1, nil }
 func (n *nothing) StreamDestroy(cuda.Stream) error        { return nil }
 func (n *nothing) StreamSync(cuda.Stream) error {
-	for start := time.Now(); time.Since(start) < n.layer; {
+	return busy(n.layer)
+}
+
+func busy(d time.Duration) error {
+	for start := time.Now(); time.Since(start) < d; {
 	}
 	return nil
 }
@@ -65,7 +74,7 @@ func (n *nothing) SaverDestroy(cuda.Saver) error                    { return nil
 func (n *nothing) FlashD2H(*cuda.SaveArgs) error                    { return nil }
 func (n *nothing) DecodeWorkspace(*cuda.DecodeArgs) (int64, error)  { return 1 << 20, nil }
 func (n *nothing) LinearOpen(string) error                          { return nil }
-func (n *nothing) call() error                                      { n.calls.Add(1); return nil }
+func (n *nothing) call() error                                      { n.calls.Add(1); return busy(n.launch) }
 func (n *nothing) Memset(*cuda.MemsetArgs, cuda.Stream) error       { return n.call() }
 func (n *nothing) Fill(*cuda.FillArgs, cuda.Stream) error           { return n.call() }
 func (n *nothing) FlashH2D(*cuda.BlocksArgs, cuda.Stream) error     { return n.call() }
@@ -77,6 +86,8 @@ func (n *nothing) Table(*cuda.TableArgs, cuda.Stream) error         { return n.c
 
 // Lookup finds what the host expects.
 func (n *nothing) Lookup(a *cuda.LookupArgs, _ cuda.Stream) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
 	for _, m := range n.pinned {
 		if at := a.Told - m.Ptr(); a.Told >= m.Ptr() && at < cuda.Ptr(len(m.Bytes())) {
 			cuda.Slice[int64](m)[at/8] = int64(a.Frees)
@@ -154,7 +165,7 @@ func benchmarkHost(b *testing.B, selection string, requests int, kv int64) {
 			settled++
 		}
 	}
-	m.layer = 150 * time.Microsecond
+	m.layer, m.launch = 150*time.Microsecond, 4*time.Microsecond
 	was := device.Counters()
 	m.uploads.Store(0)
 	m.bytes.Store(0)

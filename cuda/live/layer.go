@@ -90,8 +90,9 @@ const LinearGrid = 64
 func (d *Device) Compute(layer int, w *sim.Work) error {
 	d.enter(&d.counters.Lists)
 	defer d.leave()
+	d.queue.at(d.step.Index, layer)
 	if err := d.compute(layer, w); err != nil {
-		return fmt.Errorf("live: step %d, layer %d: %w", d.step.Index, layer, err)
+		return told(err, "step %d, layer %d", d.step.Index, layer)
 	}
 	d.counters.Layers++
 	return nil

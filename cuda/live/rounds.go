@@ -10,11 +10,18 @@ import (
 // attendRounds attends and loads, round by round. Pipelined, the two cannot be told apart and count as attention.
 func (d *Device) attendRounds(layer int) (err error) {
 	p, l := &d.progressive, &d.loading
-	if l.count == 0 {
+	switch {
+	case l.count == 0:
 		err = d.launchRounds(0, p.rounds)
-	} else {
+	case p.pipelined && d.cfg.Spec.LoadEngine == "flash":
+		err = d.pipelineByKernel()
+	default:
 		start := time.Now()
-		err = d.loadInRounds()
+		if p.pipelined {
+			err = d.pipelineByEngine()
+		} else {
+			err = d.byTurns()
+		}
 		d.counters.InRounds += time.Since(start)
 	}
 	if err != nil {
@@ -26,17 +33,6 @@ func (d *Device) attendRounds(layer int) (err error) {
 		return err
 	}
 	return d.showUsed(layer)
-}
-
-// loadInRounds attends and loads by turns, or side by side.
-func (d *Device) loadInRounds() error {
-	switch {
-	case !d.progressive.pipelined:
-		return d.byTurns()
-	case d.cfg.Spec.LoadEngine == "flash":
-		return d.pipelineByKernel()
-	}
-	return d.pipelineByEngine()
 }
 
 // showUsed gives the kernel's count of what was attended to, to whoever asked for it.
@@ -119,43 +115,29 @@ func (d *Device) byTurns() error {
 }
 
 // turn returns where the launch that begins with a round ends: with the next round that loads. Rounds that no list reaches have none.
-func (p *progressive) turn(from int) (to int) {
-	for to = from + 1; to < p.last() && to != p.rounds && p.before[to] == p.before[to+1]; {
+func turn(before []int64, from, reached int) (to int) {
+	for to = from + 1; to < len(before)-1 && to != reached && before[to] == before[to+1]; {
 		to++
 	}
 	return to
 }
 
-// pipelineByKernel is the pipeline of the library. It stops loading once it hears that every unit is done, which may be before or after it
-// has started on the round that follows; the server takes what it named for that round to be in HBM, so what was left out is loaded here. For the
-// same reason loads of units that are done are not left out (no owner).
+// pipelineByKernel is the pipeline of the library, run by the queue's thread.
 func (d *Device) pipelineByKernel() error {
 	p, l := &d.progressive, &d.loading
-	first, at, err := d.stage.note(len(p.before))
+	before, at, err := d.stage.note(len(p.before))
 	if err != nil {
 		return err
 	}
-	copy(first, p.before)
-	var begun int32
-	err = d.m.PSAPipeline(&cuda.PSAPipelineArgs{
-		PSA: &p.args, LoadFirst: at, Src: l.args.Src, Dst: l.args.Dst, BlockBytes: l.args.BlockBytes,
-		Microbatches: int32(p.last()), Depth: pipelineDepth, Loaded: &begun, Loads: p.stream, Reached: int32(p.rounds),
+	copy(before, p.before)
+	p.ahead = p.ahead || p.before[p.rounds] < p.before[p.last()]
+	return d.queue.Rounds(&rounds{
+		args: cuda.PSAPipelineArgs{
+			LoadFirst: at, Src: l.args.Src, Dst: l.args.Dst, BlockBytes: l.args.BlockBytes,
+			Microbatches: int32(p.last()), Depth: pipelineDepth, Loads: p.stream, Reached: int32(p.rounds),
+		},
+		psa: p.args, before: before, reached: p.rounds, late: p.late,
 	}, d.stream)
-	if err != nil {
-		return err
-	}
-	if int(begun) < p.rounds {
-		return fmt.Errorf("progressive attention ended after %d of %d rounds", begun, p.rounds)
-	}
-	for from := 0; from < int(begun); from = p.turn(from) {
-		if from < p.rounds {
-			d.counters.Calls++
-		}
-		if p.before[from] < p.before[from+1] {
-			d.counters.Calls++
-		}
-	}
-	return d.loadLate(int(begun))
 }
 
 // loadLate loads what is left for rounds that no list reaches, behind the other loads, and notes that all such loads are still to be waited for.
@@ -184,22 +166,22 @@ func (d *Device) awaitLate() error {
 // pipelineByEngine is the same with an engine that copies.
 func (d *Device) pipelineByEngine() error {
 	p := &d.progressive
-	turn := 0
-	for from := 0; from < p.rounds; turn++ {
-		slot, to := turn%pipelineDepth, p.turn(from)
-		if turn >= pipelineDepth {
+	n := 0
+	for from := 0; from < p.rounds; n++ {
+		slot, to := n%pipelineDepth, turn(p.before, from, p.rounds)
+		if n >= pipelineDepth {
 			if err := d.m.EventSync(p.computed[slot]); err != nil {
 				return err
 			}
 		}
 		on := d.stream
-		if turn > 0 {
+		if n > 0 {
 			on = p.stream
 		}
 		if err := d.loadRounds(from, from+1, on); err != nil {
 			return err
 		}
-		if turn == 0 {
+		if n == 0 {
 			if err := d.after(p.start, d.stream, p.stream); err != nil {
 				return err
 			}
@@ -217,8 +199,8 @@ func (d *Device) pipelineByEngine() error {
 	if p.rounds == p.last() {
 		return nil
 	}
-	if turn >= pipelineDepth {
-		if err := d.m.EventSync(p.computed[turn%pipelineDepth]); err != nil {
+	if n >= pipelineDepth {
+		if err := d.m.EventSync(p.computed[n%pipelineDepth]); err != nil {
 			return err
 		}
 	}

@@ -13,8 +13,9 @@ import (
 // slots; a second thread takes them from there with the system's engine. The ring is system.save_buffer_mib long: when it is full, the
 // computation waits.
 type saver struct {
-	m          Machine
-	engine     string // memcpy | gpu | flash
+	m          Machine // of the second thread
+	q          *queue  // of the thread that computes
+	engine     string  // memcpy | gpu | flash
 	blockBytes int64
 	ring       cuda.Ptr
 	blocks     int64           // of the ring
@@ -59,8 +60,9 @@ const (
 func ringBlocks(bufferBytes, blockBytes int64) int64 { return max(64, bufferBytes/blockBytes) }
 
 // newSaver starts the second thread.
-func newSaver(m Machine, engine string, bufferBytes, blockBytes int64, threads int) (*saver, error) {
-	s := &saver{m: m, engine: engine, blockBytes: blockBytes, jobs: make(chan job, 1024), ended: make(chan struct{})}
+func newSaver(q *queue, engine string, bufferBytes, blockBytes int64, threads int) (*saver, error) {
+	m := q.Machine
+	s := &saver{m: m, q: q, engine: engine, blockBytes: blockBytes, jobs: make(chan job, 1024), ended: make(chan struct{})}
 	s.moved = sync.NewCond(&s.mu)
 	s.blocks = ringBlocks(bufferBytes, blockBytes)
 	var err error
@@ -214,7 +216,7 @@ func (s *saver) submit(step int64, layer int, at, n, end int64, stream cuda.Stre
 			return 0, err
 		}
 	}
-	if err = s.m.EventRecord(ready, stream); err != nil {
+	if err = s.q.EventRecord(ready, stream); err != nil {
 		return 0, err
 	}
 	s.mu.Lock()
@@ -222,8 +224,17 @@ func (s *saver) submit(step int64, layer int, at, n, end int64, stream cuda.Stre
 	j := job{number: s.submitted, step: step, layer: layer, at: at, count: n, release: end, ready: ready}
 	s.open = append(s.open, j)
 	s.mu.Unlock()
-	s.jobs <- j
-	return j.number, nil
+	return j.number, s.q.hand(s, j)
+}
+
+// fail says that jobs to come never will.
+func (s *saver) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err == nil {
+		s.err = err
+	}
+	s.moved.Broadcast()
 }
 
 // wait blocks until a job and all before it are done.

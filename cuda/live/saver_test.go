@@ -21,6 +21,9 @@ func TestLargeJobArrives(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			q, err := newQueue(m, &Counters{})
+			must(err)
+			defer q.close()
 			stream, err := m.StreamCreate(true)
 			must(err)
 			src, err := m.HostAlloc(n*blockBytes, cuda.DriverPages)
@@ -31,9 +34,9 @@ func TestLargeJobArrives(t *testing.T) {
 			for i := range from {
 				from[i] = byte(i / blockBytes >> (i % 2 * 8)) // the block's number, over and over
 			}
-			s, err := newSaver(m, engine, ring*blockBytes, blockBytes, 2)
+			s, err := newSaver(q, engine, ring*blockBytes, blockBytes, 2)
 			must(err)
-			must(m.Memcpy(&cuda.MemcpyArgs{Dst: s.ring + at*blockBytes, Src: src.Ptr(), Bytes: n * blockBytes}, stream))
+			must(q.Memcpy(&cuda.MemcpyArgs{Dst: s.ring + at*blockBytes, Src: src.Ptr(), Bytes: n * blockBytes}, stream))
 			for i := range int64(n) { // in reverse order
 				s.to(at+i, dram.Ptr()+cuda.Ptr((n-1-i)*blockBytes))
 			}

@@ -83,8 +83,9 @@ func (d *Device) beginDigests() error {
 func (d *Device) Score(layer int, w *sim.Work) error {
 	d.enter(&d.counters.Lookup)
 	defer d.leave()
+	d.queue.at(d.step.Index, layer)
 	if err := d.score(layer, w.Lists); err != nil {
-		return fmt.Errorf("live: step %d, layer %d, selection: %w", d.step.Index, layer, err)
+		return told(err, "step %d, layer %d, selection", d.step.Index, layer)
 	}
 	return nil
 }

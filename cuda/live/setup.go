@@ -24,8 +24,10 @@ func (d *Device) setUp() (err error) {
 	if d.model, err = loadModel(d.m, d.cfg.Weights); err != nil {
 		return err
 	}
-	own := d.m // the second thread's calls are not counted
-	d.m = &meter{own, &d.counters}
+	if d.queue, err = newQueue(d.m, &d.counters); err != nil {
+		return err
+	}
+	d.m = d.queue
 	d.clock = clock{m: d.m, stream: d.stream}
 	slab := slabOf(&d.model.Config)
 	d.arena, d.stage = newArena(d.m, slab), newStaging(d.m, d.geo.Layers, &d.counters)
@@ -59,7 +61,7 @@ func (d *Device) setUp() (err error) {
 		}
 		d.dram = newHostPool(d.m, d.geo.BlockBytes, d.geo.Groups(), int64(s.DRAMGiB*(1<<30)), slab)
 		d.pages = d.dram
-		if d.saver, err = newSaver(own, s.SaveEngine, int64(s.SaveBuffer*(1<<20)), d.geo.BlockBytes, 0); err != nil {
+		if d.saver, err = newSaver(d.queue, s.SaveEngine, int64(s.SaveBuffer*(1<<20)), d.geo.BlockBytes, 0); err != nil {
 			return err
 		}
 	}
@@ -122,6 +124,9 @@ func (d *Device) Close() error {
 		if e := f(); err == nil {
 			err = e
 		}
+	}
+	if d.queue != nil {
+		d.queue.close()
 	}
 	return err
 }

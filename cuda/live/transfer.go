@@ -13,8 +13,9 @@ import (
 func (d *Device) Move(m *kv.Moves) error {
 	d.enter(&d.counters.Lookup)
 	defer d.leave()
+	d.queue.at(d.step.Index, m.Layer)
 	if err := d.nameLoads(m); err != nil {
-		return fmt.Errorf("live: step %d, layer %d, loading %d blocks: %w", d.step.Index, m.Layer, m.Loads, err)
+		return told(err, "step %d, layer %d, loading %d blocks", d.step.Index, m.Layer, m.Loads)
 	}
 	return nil
 }

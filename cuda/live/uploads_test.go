@@ -2,6 +2,7 @@ package live_test
 
 import (
 	"slices"
+	"sync"
 	"testing"
 
 	"sparseserve/cuda"
@@ -13,22 +14,27 @@ import (
 // uploads counts what goes up for the kernels.
 type uploads struct {
 	live.Machine
+	mu       sync.Mutex // memory is asked for by one thread and written by another
 	n, bytes int64
 	pinned   []cuda.HostMemory
 }
 
 func (u *uploads) HostAlloc(bytes int64, pages cuda.HostPages) (cuda.HostMemory, error) {
 	m, err := u.Machine.HostAlloc(bytes, pages)
+	u.mu.Lock()
+	defer u.mu.Unlock()
 	u.pinned = append(u.pinned, m)
 	return m, err
 }
 
 func (u *uploads) Carry(a *cuda.MemcpyArgs, s cuda.Stream) error {
+	u.mu.Lock()
 	down := slices.ContainsFunc(u.pinned, func(m cuda.HostMemory) bool { return a.Dst >= m.Ptr() && a.Dst < m.Ptr()+cuda.Ptr(len(m.Bytes())) })
 	if !down {
 		u.n++
 		u.bytes += a.Bytes
 	}
+	u.mu.Unlock()
 	return u.Machine.Carry(a, s)
 }
 
