@@ -1,22 +1,20 @@
 package calibrate
 
-import (
-	"math"
+import "sparseserve/hw"
 
-	"sparseserve/hw"
-)
-
-// fitBeside finds what a block takes longer to be saved with a memcpy of its own
-// while prefill is computed and launched beside it. Of prefill whose saves take
-// longer than its layers, all but the first layer is hidden:
+// fitBeside finds what a block takes to be saved with a memcpy of its own while
+// prefill is computed and launched beside it, over each pool where that was
+// measured: what the same takes alone says little of it, as the driver copies in
+// two ways there. Of prefill whose saves take longer than its layers, all but the
+// first layer is hidden:
 //
-//	t = alone / layers + layers n (block + beside)
+//	t = alone / layers + layers save(n, pool)
 //
-// with n blocks a layer and block as saved alone, to anywhere in the pool; beside
-// is below 0 where the pages that the serving loop saves to are worth more. The
-// figure is of the base pool; points of another are held out.
+// with n blocks a layer. Each pool's row is of the chunks behind the fewest tokens;
+// those behind more are held out.
 func fitBeside(s *Samples, p *hw.Profile, from source) []model {
-	p.Save.MemcpyBeside, p.Save.MemcpyPaged = hw.Figure{}, hw.Figure{}
+	v := &p.Save
+	v.MemcpyBesidePools = nil
 	alone := map[[3]int64]float64{}
 	sizes := func(at datum) [3]int64 {
 		return [3]int64{at.At("chunk_tokens"), at.At("prefix_tokens"), at.At("layers")}
@@ -25,33 +23,40 @@ func fitBeside(s *Samples, p *hw.Profile, from source) []model {
 		alone[sizes(at)] = at.seconds
 	}
 	all := s.of(probePrefillMemcpy).where(func(at datum) bool { return alone[sizes(at)] > 0 && at.seconds > 1.2*alone[sizes(at)] })
-	if len(all) == 0 {
-		return nil
-	}
-	layers := func(at datum) float64 { return float64(at.At("layers")) }
-	hidden := func(at datum, save float64) float64 {
-		return math.Max(alone[sizes(at)]/layers(at)+layers(at)*save, alone[sizes(at)])
-	}
 	price := func(p *hw.Profile, at datum) float64 {
 		n, block := layerBlocks(at)
 		t, err := p.BesidePrefillSeconds(hw.SaveMemcpy, n, block, at.At("pool_mib")*mib, 0)
 		must(err)
-		return hidden(at, t)
+		layers := float64(at.At("layers"))
+		return alone[sizes(at)]/layers + layers*t
 	}
-	fit := inPool(all, basePool)
-	held := all.where(func(at datum) bool { return at.At("pool_mib") != basePool })
-	var more []float64
-	for _, at := range fit {
-		n, _ := layerBlocks(at)
-		more = append(more, (at.seconds-price(p, at))/(layers(at)*float64(n))) // priced without the figure
+
+	var fit, held data
+	var rows []hw.PoolTime
+	var calls, weights []float64
+	for _, pool := range all.values("pool_mib") {
+		d := inPool(all, pool)
+		least := d.values("prefix_tokens")[0]
+		short := func(at datum) bool { return at.At("prefix_tokens") == least }
+		fit, held = append(fit, d.where(short)...), append(held, d.where(func(at datum) bool { return !short(at) })...)
+
+		row := hw.PoolTime{PoolGiB: float64(pool) / 1024, Figure: v.MemcpyCall}
+		v.MemcpyBesidePools = []hw.PoolTime{row} // a first guess, which prices all but the calls
+		more := weighted(d.where(short), func(at datum) (rest, factor float64) {
+			n, _ := layerBlocks(at)
+			return at.seconds - price(p, at), float64(at.At("layers") * n)
+		}, callBound.low-v.MemcpyCall.SI())
+		rows, calls, weights = append(rows, row), append(calls, v.MemcpyCall.SI()+more), append(weights, float64(len(d.where(short))))
 	}
-	if len(more) > 0 {
-		m := medianOf(more).Value
-		p.Save.MemcpyBeside = perBlock(m, from, "what a memcpy a block takes longer beside prefill whose launches another thread makes, over the same alone")
-		p.Save.MemcpyPaged = perBlock(-m, from, "what a memcpy a block takes less beside prefill whose launches another thread makes, to pages as the serving loop has them, over the same to anywhere alone")
+	if len(rows) == 0 {
+		return nil
 	}
+	for i, call := range rising(calls, weights) {
+		rows[i].Figure = from.figure(call*1e6, "us", "a copy of its own for each block beside prefill whose launches another thread makes, to pages of a pinned pool of this size")
+	}
+	v.MemcpyBesidePools = rows
 	return []model{{name: "save.memcpy_beside", fit: fit, held: held, price: price,
-		draw: picture{x: func(at datum) float64 { return 1 + float64(at.At("prefix_tokens")) }, xLabel: "tokens before the chunk"}}}
+		draw: picture{x: func(at datum) float64 { return float64(at.At("pool_mib")) }, xLabel: "MiB of the pinned pool"}}}
 }
 
 // layerBlocks is what one layer of a chunk saves, and the bytes of a block.

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"sparseserve/cuda"
-	"sparseserve/hw"
 )
 
 // A layer's blocks in pages: head after head, those of a head a page apart, over
@@ -29,27 +28,36 @@ func TestPagePlaces(t *testing.T) {
 	}
 }
 
-// Saves beside prefill that are faster than the same alone, as those to a few
-// pages may be, have a figure too, and one or the other prices them.
-func TestFitBesideBothWays(t *testing.T) {
-	for _, seconds := range []float64{0.150, 0.210} { // of 32 layers of 2048 blocks
+// What a block takes beside prefill has a row for each pool where that was
+// measured, however long the same takes alone; where much came before the chunk
+// is held out.
+func TestFitBesideByPool(t *testing.T) {
+	for _, measured := range [][2]float64{{0.150, 0.165}, {0.181, 0.192}, {0.210, 0.210}} { // s of 32 layers of 2048 blocks over 1 and 16 GiB
 		p := truth("h200")
-		p.Save.MemcpyBeside, p.Save.MemcpyPaged = hw.Figure{}, hw.Figure{}
 		s := &Samples{Records: []Record{
 			{Point: point(probeLayersNone, shapes[0], 2048, 0, layersTimed), Samples: []float64{0.047}},
-			{Point: point(probePrefillMemcpy, shapes[0], 2048, 0, layersTimed, basePool), Samples: []float64{seconds}},
+			{Point: point(probeLayersNone, shapes[0], 2048, 10240, layersTimed), Samples: []float64{0.066}},
+			{Point: point(probePrefillMemcpy, shapes[0], 2048, 0, layersTimed, basePool), Samples: []float64{measured[0]}},
+			{Point: point(probePrefillMemcpy, shapes[0], 2048, 10240, layersTimed, basePool), Samples: []float64{0.3}},
+			{Point: point(probePrefillMemcpy, shapes[0], 2048, 0, layersTimed, 16*kib), Samples: []float64{measured[1]}},
 		}}
-		alone, err := p.SaveSeconds(hw.SaveMemcpy, 2048, 16*kib, basePool*mib, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		faster := seconds < layersTimed*alone
 		models := fitBeside(s, p, source{"a test"})
-		if len(models) != 1 || p.Save.MemcpyPaged.Set() != faster || p.Save.MemcpyBeside.Set() == faster {
-			t.Fatalf("%v s, %.3f alone: %d models, %+v longer, %+v less", seconds, layersTimed*alone, len(models), p.Save.MemcpyBeside, p.Save.MemcpyPaged)
+		rows := p.Save.MemcpyBesidePools
+		if len(models) != 1 || len(rows) != 2 || rows[0].PoolGiB != 1 || rows[1].PoolGiB != 16 {
+			t.Fatalf("%v s: %d models, rows %+v", measured, len(models), rows)
 		}
-		if got := models[0].price(p, models[0].fit[0]); math.Abs(got/seconds-1) > 1e-3 {
-			t.Errorf("%v s are priced %v s", seconds, got)
+		m := models[0]
+		if len(m.held) != 1 || m.held[0].At("prefix_tokens") != 10240 {
+			t.Errorf("held out: %+v", m.held)
+		}
+		for i, at := range m.fit {
+			if got := m.price(p, at); math.Abs(got/measured[i]-1) > 1e-3 {
+				t.Errorf("%v s are priced %v s", measured[i], got)
+			}
+		}
+		later := (0.066 - 0.047) / layersTimed // of the layer that hides no save
+		if got := m.price(p, m.held[0]); math.Abs(got-measured[0]-later) > 1e-3*got {
+			t.Errorf("the chunk held out is priced %v s, the one before it %v s", got, measured[0])
 		}
 	}
 }

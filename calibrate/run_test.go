@@ -367,7 +367,7 @@ func TestProfileWithoutTheDispensable(t *testing.T) {
 			t.Errorf("%s failed and is not named: %v", probe, err)
 		}
 	}
-	if c.Profile.Host.KVWrite.Set() || c.Profile.Digest.Rate.Set() || c.Profile.Clock.Alone.Set() || c.Profile.Host.Lookup.Set() || c.Profile.Host.Loads.Set() || c.Profile.Host.CallWait.Set() || c.Profile.Host.CopyWait.Set() || c.Profile.Save.MemcpyBeside.Set() {
+	if c.Profile.Host.KVWrite.Set() || c.Profile.Digest.Rate.Set() || c.Profile.Clock.Alone.Set() || c.Profile.Host.Lookup.Set() || c.Profile.Host.Loads.Set() || c.Profile.Host.CallWait.Set() || c.Profile.Host.CopyWait.Set() || len(c.Profile.Save.MemcpyBesidePools) > 0 {
 		t.Errorf("not measured, yet %+v", c.Profile.Host)
 	}
 	for _, f := range c.Profile.Fits {

@@ -44,7 +44,7 @@ func truth(name string) *hw.Profile {
 		p.Load.MemcpyPools = append(p.Load.MemcpyPools, hw.PoolTime{PoolGiB: r.PoolGiB, Figure: from.figure(p.Load.MemcpyCall.SI()*1e6+more, "us", "x")})
 		p.Save.MemcpyPools = append(p.Save.MemcpyPools, hw.PoolTime{PoolGiB: r.PoolGiB, Figure: from.figure(p.Save.MemcpyCall.SI()*1e6+1.3*more, "us", "x")})
 	}
-	p.Save.MemcpyBeside = from.figure(0.4, "us", "x")
+	p.Save.MemcpyBesidePools = []hw.PoolTime{{PoolGiB: 1, Figure: from.figure(p.Save.MemcpyCall.SI()*1e6+0.4, "us", "x")}, {PoolGiB: 16, Figure: from.figure(p.Save.MemcpyCall.SI()*1e6+0.6, "us", "x")}}
 	p.Save.Scatter = nil
 	for i, n := range []int{1, 2, 4, 6, 8, 12, 16} {
 		p.Save.Scatter = append(p.Save.Scatter, hw.ScatterRow{Threads: n, Figure: from.figure(link*1e-9*(0.1+0.12*float64(i)), "GB/s", "x")})

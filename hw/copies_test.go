@@ -80,39 +80,59 @@ func TestDevicePricesCopiesByPool(t *testing.T) {
 	}
 }
 
-// Saves of a step that prefills take a figure longer a block, those of others
-// and of other engines do not.
+// A memcpy a block of a step that prefills costs what its own row of the host pool
+// says, whatever it costs alone; without rows, and in other steps, it costs that.
 func TestSavesBesidePrefill(t *testing.T) {
-	const n = 2048
+	const n, block = 2048, 16 << 10
 	prefill := sim.Work{Tokens: 2048, Prefill: []sim.Span{{Query: 2048}}}
+	decode := sim.Work{Tokens: 8, Decodes: 8, DecodeTokens: 8 * 2048}
+	rows := []PoolTime{{1, timeFigure(2)}, {16, timeFigure(2.4)}}
+	card := func(alone float64, rows []PoolTime) *Profile {
+		p := mustProfile(t, "h200")
+		p.Save.MemcpyPools, p.Save.MemcpyBesidePools = []PoolTime{{1, timeFigure(alone)}}, rows
+		return p
+	}
 	for _, c := range []struct {
 		name, engine string
 		work         sim.Work
-		beside, less Figure
-		more         float64 // seconds
+		rows         []PoolTime
+		pool         int64
+		alone        float64 // us a block
+		more         float64 // us a block more than 1 us alone and a pool of 1 GiB take
 	}{
-		{"prefill", SaveMemcpy, prefill, timeFigure(0.5), Figure{}, n * 0.5e-6},
-		{"prefill's pages", SaveMemcpy, prefill, Figure{}, timeFigure(0.5), n * -0.5e-6},
-		{"decode", SaveMemcpy, sim.Work{Tokens: 8, Decodes: 8, DecodeTokens: 8 * 2048}, timeFigure(0.5), timeFigure(0.1), 0},
-		{"FlashD2H", SaveFlash, prefill, timeFigure(0.5), timeFigure(0.1), 0},
+		{"a larger pool", SaveMemcpy, prefill, rows, 4 << 30, 1, 0.2},
+		{"larger than measured", SaveMemcpy, prefill, rows, 64 << 30, 1, 0.4},
+		{"longer alone", SaveMemcpy, prefill, rows, 1 << 30, 1.5, 0},
+		{"longer alone, no rows", SaveMemcpy, prefill, nil, 4 << 30, 1.5, 0.5},
+		{"decode, a larger pool", SaveMemcpy, decode, rows, 64 << 30, 1, 0},
+		{"decode, longer alone", SaveMemcpy, decode, rows, 1 << 30, 1.5, 0.5},
+		{"FlashD2H", SaveFlash, prefill, rows, 64 << 30, 1.5, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			var done [2]float64
-			for i := range done {
-				p := mustProfile(t, "h200")
-				p.Save.MemcpyBeside, p.Save.MemcpyPaged = Figure{}, Figure{}
-				if i == 1 {
-					p.Save.MemcpyBeside, p.Save.MemcpyPaged = c.beside, c.less
-				}
-				d, err := NewDevice(p, mustModel(t, "lwm-7b"), DeviceOptions{SaveEngine: c.engine, SaveBufferBytes: 1 << 40})
+			done := func(pool int64, alone float64) float64 {
+				d, err := NewDevice(card(alone, c.rows), mustModel(t, "lwm-7b"), DeviceOptions{SaveEngine: c.engine, SaveBufferBytes: 1 << 40})
 				if err != nil {
 					t.Fatal(err)
 				}
-				done[i] = runStep(t, d, &sim.Step{}, 1, &c.work, 0, n).SavesDone.Seconds()
+				return runStep(t, d, &sim.Step{DRAMBytes: pool}, 1, &c.work, 0, n).SavesDone.Seconds()
 			}
-			if more := done[1] - done[0]; math.Abs(more-c.more) > 1e-8 {
-				t.Errorf("saves are done %v s later, want %v", more, c.more)
+			if more := (done(c.pool, c.alone) - done(1<<30, 1)) / n * 1e6; math.Abs(more-c.more) > 1e-5 {
+				t.Errorf("a block's save takes %v us longer, want %v", more, c.more)
 			}
 		})
+	}
+	p := card(2, rows)
+	for _, n := range []int64{1, n, 4 * n} { // all but the call is as alone
+		alone, err := p.SaveSeconds(SaveMemcpy, n, block, 1<<30, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := p.BesidePrefillSeconds(SaveMemcpy, n, block, 1<<30, 0); err != nil || math.Abs(got-alone) > 1e-12 {
+			t.Errorf("%d blocks take %v s beside prefill, %v, want %v", n, got, err, alone)
+		}
+	}
+	p.Save.MemcpyBesidePools = []PoolTime{rows[1], rows[0]}
+	if path, err := p.validate(); path != "save.memcpy_beside_pools[1].pool_gib" {
+		t.Errorf("rows that fall: %s, %v", path, err)
 	}
 }

@@ -186,7 +186,7 @@ func (d *Device) Begin(s *sim.Step) error {
 		d.bigPool = d.loader.copies.over(s.DRAMBytes) || d.bigPool
 	}
 	if d.saver != nil {
-		d.saver.copies.over(s.DRAMBytes)
+		d.saver.over(s.DRAMBytes)
 	}
 	d.saves.advance(d.now)
 	d.pass(d.host+des.Time(s.Requests)*d.request+nanoseconds(d.freed*float64(s.FreedBlocks)), &d.phases.Host)

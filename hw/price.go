@@ -34,7 +34,7 @@ func (p *Profile) SaveSeconds(engine string, blocks, blockBytes, poolBytes int64
 	if err != nil {
 		return 0, err
 	}
-	s.copies.over(poolBytes)
+	s.over(poolBytes)
 	return s.seconds(blocks, blockBytes), nil
 }
 
@@ -44,7 +44,7 @@ func (p *Profile) BesidePrefillSeconds(engine string, blocks, blockBytes, poolBy
 	if err != nil {
 		return 0, err
 	}
-	s.copies.over(poolBytes)
+	s.over(poolBytes)
 	return s.besidePrefill(blocks, blockBytes), nil
 }
 

@@ -277,16 +277,13 @@ type Saving struct {
 	MemcpyStart Figure     `toml:"memcpy_start,omitempty" dim:"time,optional"` // per batch, where blocks are large
 	MemcpyWhole Figure     `toml:"memcpy_whole,omitempty" dim:"size,optional"` // bytes of a block from which all of it is paid
 	MemcpyPools []PoolTime `toml:"memcpy_pools,omitempty"`                     // per block by the host pool; memcpy_call is not read then
-	// MemcpyBeside is what a block takes longer while prefill is computed beside
-	// its save: kernels use HBM, and their launches the driver.
-	MemcpyBeside Figure `toml:"memcpy_beside,omitempty" dim:"time,optional"`
-	// MemcpyPaged is what it takes less instead, where that is more: blocks of a
-	// prefill lie a page apart, and the other figures are of blocks anywhere.
-	MemcpyPaged Figure `toml:"memcpy_paged,omitempty" dim:"time,optional"`
-	GPULaunch   Figure `toml:"gpu_launch" dim:"time"`
-	GPUFloor    Figure `toml:"gpu_floor,omitempty" dim:"time,optional"`
-	GPUBlock    Figure `toml:"gpu_block,omitempty" dim:"time,optional"` // per block, seen where blocks are small
-	GPURate     Figure `toml:"gpu_rate" dim:"rate"`
+	// MemcpyBesidePools is what memcpy_pools is, while prefill is computed beside
+	// the saves. Absent: what they take alone.
+	MemcpyBesidePools []PoolTime `toml:"memcpy_beside_pools,omitempty"`
+	GPULaunch         Figure     `toml:"gpu_launch" dim:"time"`
+	GPUFloor          Figure     `toml:"gpu_floor,omitempty" dim:"time,optional"`
+	GPUBlock          Figure     `toml:"gpu_block,omitempty" dim:"time,optional"` // per block, seen where blocks are small
+	GPURate           Figure     `toml:"gpu_rate" dim:"rate"`
 	// Contention is the share of compute lost while the GPU scatter kernel runs.
 	Contention Figure `toml:"contention" dim:"share"`
 	FlashCall  Figure `toml:"flash_call" dim:"time"`                     // the one memcpy into staging

@@ -353,7 +353,7 @@ func (p *Profile) checkCurves() (string, error) {
 	for _, c := range []struct {
 		name string
 		rows []PoolTime
-	}{{"load.memcpy_pools", p.Load.MemcpyPools}, {"save.memcpy_pools", p.Save.MemcpyPools}} {
+	}{{"load.memcpy_pools", p.Load.MemcpyPools}, {"save.memcpy_pools", p.Save.MemcpyPools}, {"save.memcpy_beside_pools", p.Save.MemcpyBesidePools}} {
 		for i, r := range c.rows {
 			if !(r.PoolGiB > 0) || math.IsInf(r.PoolGiB, 0) || i > 0 && r.PoolGiB <= c.rows[i-1].PoolGiB {
 				return fmt.Sprintf("%s[%d].pool_gib", c.name, i), fmt.Errorf("want sizes that rise from row to row, got %v", r.PoolGiB)

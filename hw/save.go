@@ -14,7 +14,7 @@ const (
 
 // saver prices one layer's saves of n blocks of b bytes each.
 //
-//	memcpy  as loader's, and n beside where prefill is computed meanwhile
+//	memcpy  as loader's; where prefill is computed meanwhile a call has rows of its own
 //	gpu     t = max(floor, launch + n block + B / rate), B = n b; compute loses the
 //	        share contention of its speed while the kernel runs
 //	flash   t = call + threads wake + join + n block + near / min(link, scatter(threads)) +
@@ -30,7 +30,7 @@ type saver struct {
 	call, block float64 // seconds
 	floor       float64
 	copies      copies
-	beside      float64 // seconds of a block more, where prefill runs beside its save; less below 0
+	beside      copies  // the same where prefill is computed meanwhile
 	link, rate  float64 // bytes/s
 	near        float64 // bytes at rate; 0: all
 	far         float64 // bytes/s of the others
@@ -48,7 +48,10 @@ func newSaver(p *Profile, engine string, threads int) (saver, error) {
 	case SaveMemcpy:
 		f := &p.Save
 		s.copies = newCopies(f.MemcpyBase, f.MemcpyCall, f.MemcpyLong, f.MemcpyHalf, f.MemcpyStart, f.MemcpyWhole, f.MemcpyPools)
-		s.beside = f.MemcpyBeside.optional() - f.MemcpyPaged.optional()
+		s.beside = s.copies
+		if len(f.MemcpyBesidePools) > 0 {
+			s.beside = newCopies(f.MemcpyBase, f.MemcpyCall, f.MemcpyLong, f.MemcpyHalf, f.MemcpyStart, f.MemcpyWhole, f.MemcpyBesidePools)
+		}
 	case SaveGPU:
 		s.call, s.block = p.Save.GPULaunch.SI(), p.Save.GPUBlock.optional()
 		s.floor = p.Save.GPUFloor.optional()
@@ -89,21 +92,31 @@ func newSaver(p *Profile, engine string, threads int) (saver, error) {
 	return s, nil
 }
 
+// over sets what a memcpy a block takes over a host pool of some size.
+func (s *saver) over(poolBytes int64) {
+	s.copies.over(poolBytes)
+	s.beside.over(poolBytes)
+}
+
 // besidePrefill returns the time of n blocks on the link while prefill is
-// computed. It differs by one figure, whatever prefill computes: a copy waits
-// for HBM and for the driver's lock, and those of one layer last longer than
-// what is computed beside them; but their pages are fewer.
+// computed, whatever that computes: what a call takes alone says little of it. Alone,
+// the driver copies in a fast way or a slow one, as it happens; beside prefill it is
+// the slow one for most steps. A longer batch costs more as it does alone.
 func (s *saver) besidePrefill(n, blockBytes int64) float64 {
-	return max(s.seconds(n, blockBytes)+float64(n)*s.beside, float64(n)*float64(blockBytes)/s.link)
+	return s.secondsOf(&s.beside, n, blockBytes)
 }
 
 // seconds returns the time of n blocks on the link.
 func (s *saver) seconds(n, blockBytes int64) float64 {
+	return s.secondsOf(&s.copies, n, blockBytes)
+}
+
+func (s *saver) secondsOf(c *copies, n, blockBytes int64) float64 {
 	if n <= 0 {
 		return 0
 	}
 	bytes := float64(n) * float64(blockBytes)
-	t := s.call + float64(n)*s.block + bytes/s.rate + s.copies.seconds(n, blockBytes)
+	t := s.call + float64(n)*s.block + bytes/s.rate + c.seconds(n, blockBytes)
 	if s.near > 0 && bytes > s.near {
 		t += (bytes - s.near) * (1/s.far - 1/s.rate)
 	}

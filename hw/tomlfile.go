@@ -40,6 +40,16 @@ func decodeTOML(file string, data []byte, v any) (lineIndex, error) {
 	return ix, nil
 }
 
+// replacedBy names what has the place of a key that older profiles have; its figures
+// are found from the samples alone.
+func replacedBy(path string) string {
+	switch path {
+	case "save.memcpy_beside", "save.memcpy_paged":
+		return "save.memcpy_beside_pools"
+	}
+	return ""
+}
+
 // mismatch is a place in a file that its struct does not fit.
 type mismatch struct {
 	path, msg string
@@ -68,7 +78,9 @@ func matchTypes(value any, t reflect.Type, path string, found *[]mismatch) {
 				names = append(names, name)
 			}
 			sort.Strings(names)
-			if near := nearest(key, names); near != "" {
+			if now := replacedBy(at); now != "" {
+				msg += fmt.Sprintf(", whose place %s has taken: fit the profile anew from its samples (calibrate --refit)", now)
+			} else if near := nearest(key, names); near != "" {
 				msg += fmt.Sprintf(", did you mean %q?", near)
 			}
 			*found = append(*found, mismatch{at, msg})

@@ -104,16 +104,10 @@ func fasterLink(p *hw.Profile, factor float64) *hw.Profile {
 	for i := range p.Save.Scatter {
 		p.Save.Scatter[i].Value *= factor
 	}
-	for _, rows := range [][]hw.PoolTime{p.Load.MemcpyPools, p.Save.MemcpyPools} {
+	for _, rows := range [][]hw.PoolTime{p.Load.MemcpyPools, p.Save.MemcpyPools, p.Save.MemcpyBesidePools} {
 		for i := range rows {
 			rows[i].Value /= factor
 		}
-	}
-	if p.Save.MemcpyPaged.Set() {
-		p.Save.MemcpyPaged.Value /= factor
-	}
-	if p.Save.MemcpyBeside.Set() {
-		p.Save.MemcpyBeside.Value /= factor
 	}
 	for _, f := range []*hw.Figure{&p.Load.MemcpyCall, &p.Load.BatchedCall, &p.Load.BatchedBlock, &p.Load.FlashLaunch, &p.Load.FlashFloor, &p.Save.MemcpyCall, &p.Save.FlashCall, &p.Save.GPULaunch, &p.Save.GPUFloor} {
 		if !math.IsNaN(f.Value) {
