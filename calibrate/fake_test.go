@@ -72,16 +72,6 @@ const (
 	fakeAlone  = 1.2e-6 // of compute, per token
 )
 
-// gainOf is the profile's own gain at a point of the clock.
-func gainOf(p *hw.Profile, at datum) float64 {
-	for _, r := range p.Clock.Gain {
-		if r.Shape == at.Shape && r.Tokens == int(at.At("tokens")) {
-			return r.SI()
-		}
-	}
-	panic("no gain of " + at.Key())
-}
-
 func (f *fakeBench) seconds(p Point) float64 {
 	t, at := f.truth, datum{Point: p, model: f.models[p.Shape]}
 	bytes := func() float64 { return float64(p.At("bytes")) }
@@ -169,18 +159,12 @@ func (f *fakeBench) seconds(p Point) float64 {
 	case probeLinears:
 		return t.LinearsSeconds(at.model, int(p.At("tokens")))
 	case probeClock:
-		c, lin := t.Clock, t.LinearsSeconds(at.model, int(p.At("tokens")))
-		if milliseconds(at, "after_ms") < c.Burst.SI() {
-			return lin * (1 - gainOf(t, at))
-		}
-		return lin
+		return t.RestedSeconds(at.model, int(p.At("tokens")), milliseconds(at, "after_ms"), 0, 0, clockLayers)
 	case probeChunk:
 		return t.ChunkSeconds(at.model, int(p.At("tokens")), int(p.At("prefix_tokens")))
 	case probeRested, probeRestedIdle, probeRestedDense:
-		c, lin := t.Clock, t.LinearsSeconds(at.model, int(p.At("tokens")))
-		rest := map[string]hw.Figure{probeRested: c.Rest, probeRestedIdle: c.RestIdle, probeRestedDense: c.RestDense}[p.Probe]
-		given := min(1, milliseconds(at, "rest_ms")/rest.SI()) * c.Burst.SI()
-		return lin * (1 - gainOf(t, at)*min(1, given/(float64(at.At("layers"))*lin*(1-gainOf(t, at)))))
+		kind := map[string]hw.Rest{probeRested: hw.RestCopies, probeRestedIdle: hw.RestIdle, probeRestedDense: hw.RestDense}[p.Probe]
+		return t.RestedSeconds(at.model, int(p.At("tokens")), 0, milliseconds(at, "rest_ms"), kind, int(p.At("layers")))
 	case probePointwise:
 		return t.PointwiseSeconds(at.model, int(p.At("tokens")))
 	case probeHead:

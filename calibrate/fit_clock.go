@@ -3,7 +3,6 @@ package calibrate
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 
 	"sparseserve/hw"
@@ -13,63 +12,19 @@ import (
 // told from noise.
 const leastGain = 0.02
 
-// fitClock finds how much less linears take before the card lowers its clock, for how
-// long it does not, and what a rest gives back (hw: clock), from the times at both ends
-// and where those between cross the middle. A sample after a rest is the mean over its
-// layers, the first of which run at the full clock until what the rest gave is used up.
-// How far the clock falls is what chunks of prefill without pause take (hw: lowClock).
+// fitClock finds how much less linears take at the full clock, how far prefill without
+// pause lowers it, and how it falls and rises again (hw: clock). How far it falls is what
+// chunks of prefill without pause take (hw: lowClock); how fast is what linears take some
+// time after a rest, and after rests of some length.
 func fitClock(s *Samples, p *hw.Profile, from source) []model {
 	p.Clock = hw.Clock{}
 	ages := s.of(probeClock).where(func(at datum) bool { return at.Shape == shapes[0] && at.At("tokens") == clockTokens })
 	rests, chunks := s.of(probeRested), chunkData(s)
-	if len(ages) < 2 || len(rests) == 0 || len(chunks) == 0 {
+	if len(ages) < 2 || len(rests) == 0 || len(chunks) == 0 || 1-ages[0].seconds/ages[len(ages)-1].seconds < leastGain {
 		return nil
 	}
-	high, low := ages[0].seconds, ages[len(ages)-1].seconds
-	gain := 1 - high/low
-	if gain < leastGain {
+	if p.Clock.Gain = gainRows(s, from); len(p.Clock.Gain) == 0 {
 		return nil
-	}
-	share := func(t float64) float64 { return math.Min(math.Max((low-t)/(low-high), 0), 1) } // at the higher clock
-	burst := 0.0
-	for i := range ages[1:] {
-		a, b := share(ages[i].seconds), share(ages[i+1].seconds)
-		if x, y := milliseconds(ages[i], "after_ms"), milliseconds(ages[i+1], "after_ms"); a >= 0.5 && b < 0.5 {
-			burst = x + (y-x)*(a-0.5)/(a-b)
-			break
-		}
-	}
-	// restOf is the rest of which a time gives back burst that explains some samples best.
-	restOf := func(rests data) float64 {
-		rest := 0.0
-		for least, rate := math.Inf(1), 1e-3; rate < 10; rate *= 1.02 {
-			misfit := 0.0
-			for _, at := range rests {
-				timed := float64(at.At("layers")) * high
-				given := math.Min(math.Min(burst, timed), rate*milliseconds(at, "rest_ms"))
-				misfit += math.Pow(given-share(at.seconds)*timed, 2)
-			}
-			if misfit < least {
-				least, rest = misfit, burst/rate
-			}
-		}
-		return rest
-	}
-	gains := gainRows(s, from)
-	if burst == 0 || len(gains) == 0 {
-		return nil
-	}
-	what := fmt.Sprintf("linears of %d tokens after copies within HBM", clockTokens)
-	p.Clock = hw.Clock{
-		Gain:  gains,
-		Burst: from.figure(burst*1e3, "ms", what+": until half of what they are faster is lost"),
-		Rest:  from.figure(restOf(rests)*1e3, "ms", "copies within HBM after linears, until these have all of it again"),
-	}
-	if d := s.of(probeRestedIdle); len(d) > 0 {
-		p.Clock.RestIdle = from.figure(restOf(d)*1e3, "ms", "nothing after linears, until these have all of it again")
-	}
-	if d := s.of(probeRestedDense); len(d) > 0 {
-		p.Clock.RestDense = from.figure(restOf(d)*1e3, "ms", "dense decode attention after linears, until these have all of it again")
 	}
 	alone := func(share float64) hw.Figure {
 		return from.figure(share, "share", "linears and prefill attention of chunks without pause, whose times this clock of linears alone explains")
@@ -83,8 +38,66 @@ func fitClock(s *Samples, p *hw.Profile, from source) []model {
 		return price(p, at)
 	})
 	p.Clock.Alone = alone(significant(c[0], 3))
-	return []model{{name: "clock", fit: fit, held: held, price: price,
-		draw: picture{x: func(at datum) float64 { return 1 + float64(at.At("prefix_tokens")) }, xLabel: "tokens before the chunk"}}}
+	steady := model{name: "clock", fit: fit, held: held, price: price,
+		draw: picture{x: func(at datum) float64 { return 1 + float64(at.At("prefix_tokens")) }, xLabel: "tokens before the chunk"}}
+	return append([]model{steady}, fitRests(s, p, from, ages, rests)...)
+}
+
+// fitRests finds how the clock falls and rises.
+func fitRests(s *Samples, p *hw.Profile, from source, ages, rests data) []model {
+	of := func(ms float64, what string) hw.Figure { return from.figure(significant(ms, 4), "ms", what) }
+	set := func(burst, settle, rest float64) {
+		p.Clock.Burst = of(burst, fmt.Sprintf("linears of %d tokens after copies within HBM: before they take longer", clockTokens))
+		p.Clock.Settle = of(settle, "the same: time constant in which the clock falls")
+		p.Clock.Rest = of(rest, "copies within HBM after linears, until these begin at the full clock again")
+	}
+	price := func(p *hw.Profile, at datum) float64 {
+		const tokens = clockTokens
+		switch at.Probe {
+		case probeClock:
+			return p.RestedSeconds(at.model, tokens, milliseconds(at, "after_ms"), 0, 0, clockLayers)
+		case probeRestedIdle:
+			return p.RestedSeconds(at.model, tokens, 0, milliseconds(at, "rest_ms"), hw.RestIdle, int(at.At("layers")))
+		case probeRestedDense:
+			return p.RestedSeconds(at.model, tokens, 0, milliseconds(at, "rest_ms"), hw.RestDense, int(at.At("layers")))
+		}
+		return p.RestedSeconds(at.model, tokens, 0, milliseconds(at, "rest_ms"), hw.RestCopies, int(at.At("layers")))
+	}
+	all := append(append(data{}, ages...), rests...)
+	high, low := ages[0].seconds, ages[len(ages)-1].seconds
+	falling := func(at datum) bool { // when says what no other point does
+		way := (at.seconds - high) / (low - high)
+		return at.Probe == probeClock && way > 0.1 && way < 0.9
+	}
+	fit, held := all.split(func(at datum) string { return at.Probe }, 3, falling)
+	c := refine(fit, []float64{40, 20, 15}, []bound{{1, 500}, {1, 500}, {0.1, 5000}}, func(c []float64, at datum) float64 {
+		set(c[0], c[1], c[2])
+		return price(p, at)
+	})
+	set(c[0], c[1], c[2])
+	for _, r := range []struct {
+		probe, what string
+		figure      *hw.Figure
+	}{{probeRestedIdle, "nothing", &p.Clock.RestIdle}, {probeRestedDense, "dense decode attention", &p.Clock.RestDense}} {
+		d := s.of(r.probe)
+		if len(d) == 0 {
+			continue
+		}
+		what := r.what + " after linears, until these begin at the full clock again"
+		c := refine(d, []float64{15}, []bound{{0.1, 5000}}, func(c []float64, at datum) float64 {
+			*r.figure = of(c[0], what)
+			return price(p, at)
+		})
+		*r.figure = of(c[0], what)
+		fit = append(fit, d...)
+	}
+	return []model{{name: "clock.rested", fit: fit, held: held, price: price,
+		draw: picture{x: func(at datum) float64 {
+			if at.Probe == probeClock {
+				return float64(at.At("after_ms"))
+			}
+			return float64(at.At("rest_ms"))
+		}, xLabel: "ms after a rest, or of one"}}}
 }
 
 // chunkData are chunks of prefill without pause. Samples from before there was a probe

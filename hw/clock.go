@@ -7,63 +7,132 @@ import (
 	"sparseserve/sim/des"
 )
 
-// clock is what a card's clock does to prefill. Linears draw more power than the
-// card may. It lets them for some tens of milliseconds after a rest, then lowers its
-// clock until they draw what it may. What it has in hand is a bucket:
+// clock is what a card's clock does to prefill, whose linears draw more power than the
+// card may. The card lets no clock be higher than a limit, which follows what runs:
 //
-//	rested, linears run for burst at the full clock
-//	for each time that passes without prefill they may again for burst/rest of it
+//	d limit/dt = (steady - limit)/settle       while a layer prefills, steady its clock without pause (lowClock)
+//	d limit/dt = (most - limit)/rise           else
 //
-// with a rest of its own where the GPU waits and where it decodes densely, which draws
-// more than copies do, if the profile has them.
+// in shares of the full clock. Most is above 1, by as much as keeps rested linears at
+// the full clock for burst before they feel the limit; rise is such that the limit of a
+// card that has run linears for long is back at the full clock after rest. A rest of its
+// own there may be where the GPU waits and where it decodes densely, which draws more
+// than copies do.
 //
-// Prefill attention draws about what the card may at the full clock, and so neither
-// takes from the bucket nor adds to it. The clock follows power over more than a
-// layer: below it is one for linears and attention, and lies between what each would
-// have alone (lowClock).
+// So a prompt's first chunk behind a rest is fast and its second is not, and one behind
+// another prompt's last, which had more attention beside its linears and a higher
+// clock, begins at that.
 type clock struct {
-	burst                  des.Time
-	rest, waiting, decodes float64 // of burst, for each time that passes
+	settle, most           float64 // ns, share; settle 0: no figures
+	rest, waiting, decodes float64 // ns; rise of each
 
-	used des.Time // of burst
-	at   des.Time // when it was
+	limit float64
+	at    des.Time // when it was
 
 	waited, decoded des.Time // since then
 }
 
 func newClock(p *Profile) clock {
-	c := clock{burst: nanoseconds(p.Clock.Burst.optional())}
-	rate := func(f, other Figure) float64 {
+	f := &p.Clock
+	if !f.Settle.Set() {
+		return clock{}
+	}
+	alone := f.Alone.SI()
+	most := alone + (1-alone)*math.Exp(f.Burst.SI()/f.Settle.SI())
+	of := func(f, other Figure) float64 {
 		if !f.Set() {
 			f = other
 		}
-		if !f.Set() {
-			return 0
-		}
-		return p.Clock.Burst.SI() / f.SI()
+		return 1e9 * f.SI() / math.Log((most-alone)/(most-1))
 	}
-	c.rest, c.waiting, c.decodes = rate(p.Clock.Rest, p.Clock.Rest), rate(p.Clock.RestIdle, p.Clock.Rest), rate(p.Clock.RestDense, p.Clock.Rest)
-	return c
+	return clock{
+		settle: 1e9 * f.Settle.SI(), most: most, limit: most,
+		rest: of(f.Rest, f.Rest), waiting: of(f.RestIdle, f.Rest), decodes: of(f.RestDense, f.Rest),
+	}
 }
 
-// rested notes that no prefill ran until now since the last call of it or of ran.
+// rested notes that no layer whose clock is low ran until now since the last call of it
+// or of ran.
 func (c *clock) rested(now des.Time) {
+	if c.settle == 0 {
+		return
+	}
 	other := now - c.at - c.waited - c.decoded
-	c.used = max(0, c.used-des.Time(float64(other)*c.rest+float64(c.waited)*c.waiting+float64(c.decoded)*c.decodes))
+	passed := float64(other)/c.rest + float64(c.waited)/c.waiting + float64(c.decoded)/c.decodes
+	c.limit = c.most - (c.most-c.limit)*math.Exp(-passed)
 	c.ran(now)
 }
 
-// ran notes that prefill ran until now.
+// ran notes that such a layer ran until now.
 func (c *clock) ran(now des.Time) { c.at, c.waited, c.decoded = now, 0, 0 }
 
-// take returns the share of linears of t that run at the full clock.
-func (c *clock) take(t des.Time) float64 {
-	if t <= 0 {
+// finest is how much of settle a piece of a layer may take, in which the clock is taken
+// to change evenly.
+const finest = 1. / 16
+
+// run lets a layer's prefill run. It takes low at its steady clock and full at the full
+// one, and between as 1/clock does. The share of the way from low to full is returned:
+// below 0 where the limit comes from below.
+func (c *clock) run(steady float64, full, low des.Time) float64 {
+	if c.settle == 0 || steady >= 1 || low <= 0 {
 		return 0
 	}
-	s := math.Min(1, float64(c.burst-c.used)/float64(t))
-	c.used += des.Time(s * float64(t))
-	return s
+	if math.Abs(c.limit-steady) < 1e-4 {
+		c.limit = steady
+		return 0
+	}
+	pieces := math.Ceil(float64(low) / (finest * c.settle))
+	share := func() float64 { return 1 - (1/math.Min(1, c.limit)-1)/(1/steady-1) }
+	sum, begins := 0.0, share()
+	for range int(pieces) {
+		t := (float64(low) + begins*float64(full-low)) / pieces
+		c.limit = steady + (c.limit-steady)*math.Exp(-t/c.settle)
+		ends := share()
+		sum += (begins + ends) / 2
+		begins = ends
+	}
+	return sum / pieces
+}
+
+// Rest is what a card does between prefills.
+type Rest int
+
+// Copies within HBM, nothing, dense decode attention.
+const (
+	RestCopies Rest = iota
+	RestIdle
+	RestDense
+)
+
+// RestedSeconds returns what a layer's linears of n tokens take on the mean of some
+// layers: of a card that has rested for long and then run them for a time, or, where
+// rest is above 0, run them for long and then rested for so many seconds.
+func (p *Profile) RestedSeconds(m *Model, n int, ran, rest float64, kind Rest, layers int) float64 {
+	k, l := newClock(p), newLinears(p, m)
+	c := newLowClock(p, m)
+	alone, _ := l.seconds(float64(n))
+	at := c.chunk(&l, alone, float64(n), 0)
+	full, low := nanoseconds(at.full), nanoseconds(at.low)
+	next := func() float64 { return at.low + k.run(at.steady, full, low)*(at.full-at.low) }
+	if rest > 0 {
+		k.limit = at.steady
+		t := nanoseconds(rest)
+		switch kind {
+		case RestIdle:
+			k.waited = t
+		case RestDense:
+			k.decoded = t
+		}
+		k.rested(t)
+	}
+	for t := 0.0; t < ran; {
+		t += next()
+	}
+	sum := 0.0
+	for range layers {
+		sum += next()
+	}
+	return sum / float64(layers)
 }
 
 // lowClock is the clock of a card that prefills without pause, as a share of the full
@@ -99,14 +168,14 @@ func newLowClock(p *Profile, m *Model) lowClock {
 }
 
 // chunk is a layer's linears and prefill attention. Of linears full is their time at
-// the full clock and hot what of that draws power; low and attention are theirs at the
-// low clock.
-type chunk struct{ full, hot, low, attention float64 }
+// the full clock; low and attention are their times at the clock without pause, steady
+// of the full one.
+type chunk struct{ full, low, attention, steady float64 }
 
 // chunk prices linears of so many seconds without pause, of n tokens, and attention of
 // so many at the full clock. What linears wait for HBM no clock shortens.
 func (c *lowClock) chunk(l *linears, alone, n, attention float64) chunk {
-	cold := chunk{full: alone, low: alone, attention: attention}
+	cold := chunk{full: alone, low: alone, attention: attention, steady: 1}
 	if c.alone == 0 || alone == 0 {
 		return cold
 	}
@@ -123,7 +192,7 @@ func (c *lowClock) chunk(l *linears, alone, n, attention float64) chunk {
 	at := slow(hot * work / (work + attention))
 	full := alone - gained
 	low := math.Max(full, alone*(1-hot+hot*at/slow(hot)))
-	return chunk{full: full, hot: hot * full, low: low, attention: attention * at}
+	return chunk{full: full, low: low, attention: attention * at, steady: 1 / at}
 }
 
 // ChunkSeconds returns the time of the linears and the attention of a prompt's chunk

@@ -9,12 +9,11 @@ import (
 )
 
 func withClock(p *Profile) {
-	p.Clock = Clock{Alone: count(0.7, "share"), Burst: us(20000), Rest: us(60000), Gain: []GainRow{{"llama2-7b", 2048, count(0.1, "share")}}}
+	p.Clock = Clock{Alone: count(0.7, "share"), Burst: us(18000), Settle: us(12000), Rest: us(10000), Gain: []GainRow{{"llama2-7b", 2048, count(0.1, "share")}}}
 }
 
-// After a rest prefill is faster, until its linears have used up what the card may
-// draw beyond its limit; decodes and idle time give it back; without figures nothing
-// changes.
+// After a rest prefill is faster, until the clock's limit has fallen to what it may
+// have; decodes and idle time let it rise; without figures nothing changes.
 func TestClock(t *testing.T) {
 	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
 	p.Clock = Clock{}
@@ -42,62 +41,113 @@ func TestClock(t *testing.T) {
 	}
 	run = device()
 	prefill := func(s sim.Timing) des.Time { return s.Phases.Linears + s.Phases.PrefillAttention }
-	near := func(what string, got, want des.Time) {
-		t.Helper()
-		if diff := got - want; diff > layers || diff < -layers {
-			t.Errorf("%s: %v, want %v", what, got, want)
-		}
-	}
-	lin := p.LinearsSeconds(m, 2048)
-	c := newLowClock(p, m)
-	l := newLinears(p, m)
-	at := c.chunk(&l, lin, 2048, p.PrefillSeconds(m, sim.Span{Query: 2048}))
-	alone := lin + p.PrefillSeconds(m, sim.Span{Query: 2048})
+	lin, attention := p.LinearsSeconds(m, 2048), p.PrefillSeconds(m, sim.Span{Query: 2048})
+	c, l := newLowClock(p, m), newLinears(p, m)
+	at := c.chunk(&l, lin, 2048, attention)
 	full := prefill(plain) - nanoseconds(layers*0.1*lin)
-	low := prefill(plain) + nanoseconds(layers*(at.low+at.attention-alone))
-	if low <= full {
+	low := prefill(plain) + nanoseconds(layers*(at.low+at.attention-lin-attention))
+	span := low - full
+	if span <= 0 {
 		t.Fatalf("%v at the low clock, %v at the full one", low, full)
 	}
-	// Some 12 ms of linears a step: the second begins at the full clock and uses it up.
-	first := run(&chunk, 0)
-	near("the first chunk", prefill(first), full)
-	near("its attention", first.Phases.PrefillAttention, plain.Phases.PrefillAttention)
-	if second := prefill(run(&chunk, 0)); second <= full || second >= low {
-		t.Errorf("the second chunk takes %v, want more than %v and less than %v", second, full, low)
-	}
-	if third := prefill(run(&chunk, 0)); third > low+layers || low-third > (low-full)/50 {
-		t.Errorf("the third chunk takes %v, want hardly less than %v", third, low)
-	}
-	for range 5 { // what a moment without prefill gives back is a moment
-		if short := prefill(run(&chunk, 30*des.Microsecond)); low-short > (low-full)/50 {
-			t.Errorf("a chunk 30 us after another takes %v, want hardly less than %v", short, low)
+	within := func(what string, got des.Time, least, most float64) {
+		t.Helper()
+		if way := float64(got-full) / float64(span); way < least || way > most {
+			t.Errorf("%s takes %v, %.3f of the way from %v to %v, want %g to %g", what, got, way, full, low, least, most)
 		}
+	}
+	// Some 15 ms of prefill a step: the limit reaches the full clock within the second.
+	first := run(&chunk, 0)
+	within("the first chunk", prefill(first), -1e-4, 1e-4)
+	if got, want := first.Phases.PrefillAttention, plain.Phases.PrefillAttention; got < want-layers || got > want+layers {
+		t.Errorf("its attention takes %v, want %v", got, want)
+	}
+	within("the second chunk", prefill(run(&chunk, 0)), 0.1, 0.9)
+	for range 4 {
+		run(&chunk, 0)
+	}
+	within("the seventh chunk", prefill(run(&chunk, 0)), 0.97, 1.0001)
+	for range 5 { // a moment without prefill lets it rise for a moment
+		within("a chunk 30 us after another", prefill(run(&chunk, 30*des.Microsecond)), 0.95, 1.0001)
 	}
 	if got := run(&decode, 0); got.Phases.Linears != plainDecode.Phases.Linears {
 		t.Errorf("a decode's linears take %v, want %v", got.Phases.Linears, plainDecode.Phases.Linears)
 	}
-	near("after a rest", prefill(run(&chunk, 60*des.Millisecond)), full)
+	within("a chunk after a rest", prefill(run(&chunk, 400*des.Millisecond)), -1e-4, 1e-2)
 
 	// Where waiting gives back more than other rests, idle time is waiting, and dense
 	// decode is not.
-	p.Clock.RestIdle = us(10000)
-	run = device()
-	run(&chunk, 0)
-	run(&chunk, 0)
-	near("after 10 ms of waiting", prefill(run(&chunk, 10*des.Millisecond)), full)
-	p.Clock.RestDense = us(1e9)
-	batch := sim.Work{Tokens: 64, Decodes: 64, DecodeTokens: 64 * 8192}
-	after := func() des.Time {
+	after := func(rest func()) des.Time {
 		run = device()
-		run(&chunk, 0)
-		run(&chunk, 0)
-		run(&batch, 0)
+		for range 6 {
+			run(&chunk, 0)
+		}
+		rest()
 		return prefill(run(&chunk, 0))
 	}
-	little := after()
+	idle := func() { run(&decode, 10*des.Millisecond) }
+	slow := after(idle)
+	p.Clock.RestIdle = us(1000)
+	if quick := after(idle); quick >= slow {
+		t.Errorf("behind 10 ms of waiting a chunk takes %v where that gives much back, %v where it gives less", quick, slow)
+	}
+	p.Clock.RestDense = us(1e6)
+	batch := sim.Work{Tokens: 64, Decodes: 64, DecodeTokens: 64 * 8192}
+	decodes := func() { run(&batch, 0) }
+	little := after(decodes)
 	p.Clock.RestDense = us(1000)
-	if much := after(); much >= little || much < full-layers {
+	if much := after(decodes); much >= little || much < full-layers {
 		t.Errorf("behind dense decode a chunk takes %v where that gives much back, %v where it gives nothing", much, little)
+	}
+}
+
+// A prompt's first chunk behind another's last begins at the clock of that, which has
+// more attention; one that comes from a lower clock takes longer at first.
+func TestClockFollows(t *testing.T) {
+	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
+	withClock(p)
+	l, c := newLinears(p, m), newLowClock(p, m)
+	alone, _ := l.seconds(2048)
+	k := newClock(p)
+	run := func(prefix int) (share float64) {
+		at := c.chunk(&l, alone, 2048, p.PrefillSeconds(m, sim.Span{Query: 2048, Prefix: prefix}))
+		return k.run(at.steady, nanoseconds(at.full+p.PrefillSeconds(m, sim.Span{Query: 2048, Prefix: prefix})), nanoseconds(at.low+at.attention))
+	}
+	settled := func(prefix int) {
+		for range 100 {
+			run(prefix)
+		}
+	}
+	settled(8192)
+	high := k.limit
+	if got := run(8192); got != 0 {
+		t.Errorf("settled, %g of the way to the full clock", got)
+	}
+	if got := run(0); got <= 0.05 || got >= 1 {
+		t.Errorf("behind a longer prefix, %g of the way to the full clock", got)
+	}
+	settled(0)
+	if k.limit >= high {
+		t.Errorf("without a prefix the limit is %g, behind one %g", k.limit, high)
+	}
+	if got := run(8192); got >= -0.05 {
+		t.Errorf("behind a shorter prefix, %g of the way to the full clock, want less than none", got)
+	}
+}
+
+// However long a layer is, its time is that of many short ones of the same work.
+func TestClockWithinALayer(t *testing.T) {
+	p := mustProfile(t, "h200")
+	withClock(p)
+	const full, low, parts = 40 * des.Millisecond, 60 * des.Millisecond, 1000
+	one, many := newClock(p), newClock(p)
+	whole := one.run(0.7, full, low)
+	sum := 0.0
+	for range parts {
+		sum += many.run(0.7, full/parts, low/parts)
+	}
+	if math.Abs(whole-sum/parts) > 2e-3 || math.Abs(one.limit-many.limit) > 2e-3 {
+		t.Errorf("one layer: %g of the way to the full clock and a limit of %g, a thousand: %g and %g", whole, one.limit, sum/parts, many.limit)
 	}
 }
 
@@ -105,26 +155,55 @@ func TestClock(t *testing.T) {
 func TestClockRests(t *testing.T) {
 	p := mustProfile(t, "h200")
 	withClock(p)
-	p.Clock.RestIdle, p.Clock.RestDense = us(30000), us(120000)
+	p.Clock.RestIdle, p.Clock.RestDense = us(5000), us(20000)
 	const gap = 3 * des.Millisecond
-	back := func(waited, decoded des.Time) des.Time {
+	back := func(waited, decoded des.Time) float64 { // rests that have passed
 		c := newClock(p)
-		c.used = c.burst
+		scale := math.Log((c.most - 0.7) / (c.most - 1))
+		c.limit = 0.7
 		c.waited, c.decoded = waited, decoded
 		c.rested(gap)
-		return c.burst - c.used
+		return math.Log((c.most-0.7)/(c.most-c.limit)) / scale
 	}
-	for _, c := range []struct{ waited, decoded, want des.Time }{
-		{0, 0, des.Millisecond}, {gap, 0, 2 * des.Millisecond}, {0, gap, des.Millisecond / 2}, {gap / 3, gap / 3, 7 * des.Millisecond / 6},
-	} {
-		if got := back(c.waited, c.decoded); got < c.want-1 || got > c.want+1 {
-			t.Errorf("of %v, %v waiting and %v decoding, give back %v, want %v", gap, c.waited, c.decoded, got, c.want)
+	for _, c := range []struct {
+		waited, decoded des.Time
+		want            float64
+	}{{0, 0, 0.3}, {gap, 0, 0.6}, {0, gap, 0.15}, {gap / 3, gap / 3, 0.35}} {
+		if got := back(c.waited, c.decoded); math.Abs(got-c.want) > 1e-6 {
+			t.Errorf("of %v, %v waiting and %v decoding, are %g rests, want %g", gap, c.waited, c.decoded, got, c.want)
 		}
 	}
 	p.Clock.RestIdle, p.Clock.RestDense = Figure{}, Figure{}
-	if got := back(gap, 0); got < des.Millisecond-1 || got > des.Millisecond+1 {
-		t.Errorf("without a rest of its own waiting gives back %v, want what copies do", got)
+	if got := back(gap, 0); math.Abs(got-0.3) > 1e-6 {
+		t.Errorf("without a rest of its own waiting is %g rests, want what copies are", got)
 	}
+}
+
+// Rested linears keep the full clock for burst and then fall; worn ones rise by rest.
+func TestRestedSeconds(t *testing.T) {
+	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
+	withClock(p)
+	p.Clock.RestIdle, p.Clock.RestDense = us(5000), us(20000)
+	low := p.LinearsSeconds(m, 2048)
+	near := func(what string, got, want float64) {
+		t.Helper()
+		if math.Abs(got/want-1) > 1e-3 {
+			t.Errorf("%s: %g s, want %g", what, got, want)
+		}
+	}
+	near("at once", p.RestedSeconds(m, 2048, 0, 0, 0, 1), 0.9*low)
+	near("shortly before the burst's end", p.RestedSeconds(m, 2048, 15e-3, 0, 0, 1), 0.9*low)
+	near("long after it", p.RestedSeconds(m, 2048, 150e-3, 0, 0, 4), low)
+	if got := p.RestedSeconds(m, 2048, 20e-3, 0, 0, 1); got < 0.91*low || got > 0.99*low {
+		t.Errorf("shortly after the burst's end: %g s, want between %g and %g", got, 0.9*low, low)
+	}
+	near("after a long rest", p.RestedSeconds(m, 2048, 0, 1, RestCopies, 4), 0.9*low)
+	dense, copies, idle := p.RestedSeconds(m, 2048, 0, 2e-3, RestDense, 4), p.RestedSeconds(m, 2048, 0, 2e-3, RestCopies, 4), p.RestedSeconds(m, 2048, 0, 2e-3, RestIdle, 4)
+	if !(0.9*low < idle && idle < copies && copies < dense && dense < low) {
+		t.Errorf("after 2 ms doing nothing %g s, of copies %g, of dense decode %g", idle, copies, dense)
+	}
+	p.Clock = Clock{}
+	near("without figures", p.RestedSeconds(m, 2048, 0, 0, 0, 2), low)
 }
 
 // Alone linears take what was measured, beside attention they and it have one clock
@@ -134,7 +213,7 @@ func TestLowClock(t *testing.T) {
 	withClock(p)
 	l, c := newLinears(p, m), newLowClock(p, m)
 	alone, _ := l.seconds(2048)
-	if got := c.chunk(&l, alone, 2048, 0); math.Abs(got.low/alone-1) > 1e-9 || math.Abs(got.full/alone-0.9) > 1e-9 || got.hot != got.full || got.attention != 0 {
+	if got := c.chunk(&l, alone, 2048, 0); math.Abs(got.low/alone-1) > 1e-9 || math.Abs(got.full/alone-0.9) > 1e-9 || math.Abs(got.steady-0.7) > 1e-9 || got.attention != 0 {
 		t.Errorf("alone: %+v, want %g at the full clock and %g at the low one", got, 0.9*alone, alone)
 	}
 	last := 1 / 0.7
@@ -156,14 +235,14 @@ func TestLowClock(t *testing.T) {
 		}
 	}
 	one, _ := l.seconds(1)
-	if got := c.chunk(&l, one, 1, 1e-4); got != (chunk{full: one, low: one, attention: 1e-4}) {
+	if got := c.chunk(&l, one, 1, 1e-4); got != (chunk{full: one, low: one, attention: 1e-4, steady: 1}) {
 		t.Errorf("linears that wait for HBM: %+v, want %g at both clocks and attention of 1e-4", got, one)
 	}
 	// Between, alone linears take what was measured, and a longer chunk never less.
 	before := 0.0
 	for n := 1; n <= 4096; n++ {
 		alone, _ := l.seconds(float64(n))
-		if got := c.chunk(&l, alone, float64(n), 0); math.Abs(got.low/alone-1) > 1e-9 || got.hot > got.full {
+		if got := c.chunk(&l, alone, float64(n), 0); math.Abs(got.low/alone-1) > 1e-9 || got.full > got.low*(1+1e-9) {
 			t.Fatalf("%d tokens without attention: %+v, want %g at the low clock", n, got, alone)
 		}
 		if got := p.ChunkSeconds(m, n, 2048); got < before*(1-1e-9) {
@@ -181,8 +260,11 @@ func TestClockFigures(t *testing.T) {
 		bend func(p *Profile)
 	}{
 		{"clock.alone", func(p *Profile) { p.Clock.Rest = Figure{} }},
+		{"clock.alone", func(p *Profile) { p.Clock.Settle = Figure{} }},
 		{"clock.gain", func(p *Profile) { p.Clock.Gain = nil }},
-		{"clock.gain", func(p *Profile) { p.Clock.Alone, p.Clock.Burst, p.Clock.Rest = Figure{}, Figure{}, Figure{} }},
+		{"clock.gain", func(p *Profile) {
+			p.Clock.Alone, p.Clock.Burst, p.Clock.Settle, p.Clock.Rest = Figure{}, Figure{}, Figure{}, Figure{}
+		}},
 		{"clock.alone", func(p *Profile) { p.Clock, p.Clock.RestIdle = Clock{}, us(1000) }},
 		{"clock.gain[0].shape", func(p *Profile) { p.Clock.Gain[0].Shape = "llama2-7" }},
 		{"clock.gain[1].tokens", func(p *Profile) { p.Clock.Gain = append(p.Clock.Gain, p.Clock.Gain[0]) }},

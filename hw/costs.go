@@ -9,9 +9,10 @@ import (
 type layerCost struct {
 	linears, prefill, dense, sparse, scoring, digests des.Time
 
-	// Of a layer that prefills: hot of linears is what draws power, and the three are
-	// their times and prefill's at the full clock; those above are at the low one.
-	hot, fullLinears, fullPrefill des.Time
+	// Of a layer that prefills: the times of both at the full clock; those above are at
+	// its clock without pause, steady of the full one.
+	fullLinears, fullPrefill des.Time
+	steady                   float64
 }
 
 // coster prices Work with one model's cost models on one card. It remembers
@@ -86,7 +87,7 @@ func (c *coster) price(w *sim.Work) layerCost {
 	cost := layerCost{linears: nanoseconds(lin) + nanoseconds(pw), prefill: nanoseconds(pre)}
 	if len(w.Prefill) > 0 {
 		at := c.clock.chunk(&c.linears, lin, tokens, pre)
-		cost.hot = nanoseconds(at.hot)
+		cost.steady = at.steady
 		cost.fullLinears, cost.fullPrefill = nanoseconds(at.full)+nanoseconds(pw), cost.prefill
 		cost.linears, cost.prefill = nanoseconds(at.low)+nanoseconds(pw), nanoseconds(at.attention)
 	}

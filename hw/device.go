@@ -292,16 +292,17 @@ func (d *Device) Compute(_ int, w *sim.Work) error {
 	d.waited += d.waits.calls(layerCalls, &d.saves)
 	c := d.costs.layer(w)
 	linears, prefill := c.linears, c.prefill
-	if len(w.Prefill) > 0 {
+	lowers := len(w.Prefill) > 0 && c.steady < 1
+	if lowers {
 		d.clock.rested(d.now)
-		full := d.clock.take(c.hot)
+		full := d.clock.run(c.steady, c.fullLinears+c.fullPrefill, linears+prefill)
 		linears += des.Time(full * float64(c.fullLinears-c.linears))
 		prefill += des.Time(full * float64(c.fullPrefill-c.prefill))
 	}
 	d.compute(d.gaps.of(w), &d.phases.Linears)
 	d.upToSaves(w, linears)
 	d.compute(prefill, &d.phases.PrefillAttention)
-	if len(w.Prefill) > 0 {
+	if lowers {
 		d.clock.ran(d.now)
 	}
 	if w.Decodes > 0 {

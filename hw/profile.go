@@ -157,8 +157,10 @@ type Digest struct {
 type Clock struct {
 	Gain  []GainRow `toml:"gain,omitempty"`
 	Alone Figure    `toml:"alone,omitempty" dim:"share,optional"` // of the full clock, which linears without pause leave
-	Burst Figure    `toml:"burst,omitempty" dim:"time,optional"`  // of linears at the full clock, rested
-	Rest  Figure    `toml:"rest,omitempty" dim:"time,optional"`   // until a card at the lower clock is, by copies within HBM
+	Burst Figure    `toml:"burst,omitempty" dim:"time,optional"`  // of linears at the full clock, rested, before it falls
+
+	Settle Figure `toml:"settle,omitempty" dim:"time,optional"` // time constant of falling
+	Rest   Figure `toml:"rest,omitempty" dim:"time,optional"`   // of copies within HBM, until worn linears would begin at the full clock
 
 	RestIdle  Figure `toml:"rest_idle,omitempty" dim:"time,optional"`  // the same, doing nothing
 	RestDense Figure `toml:"rest_dense,omitempty" dim:"time,optional"` // the same, by dense decode attention

@@ -97,6 +97,7 @@ func (p *Profile) checkTogether() (string, error) {
 		{"paged_prefill.rows", "ctas", p.Paged.Rows, p.Paged.CTAs},
 		{"embedding.rate", "launch", p.Embedding.Rate, p.Embedding.Launch},
 		{"clock.alone", "burst", p.Clock.Alone, p.Clock.Burst},
+		{"clock.alone", "settle", p.Clock.Alone, p.Clock.Settle},
 		{"clock.alone", "rest", p.Clock.Alone, p.Clock.Rest},
 		{"digest.rate", "launch", p.Digest.Rate, p.Digest.Launch},
 		{"save.ring_rate", "ring_launch", p.Save.RingRate, p.Save.RingLaunch},
