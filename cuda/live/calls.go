@@ -72,6 +72,8 @@ const (
 func (c *call) carryOut(q *queue) error {
 	m := q.Machine
 	switch c.kind {
+	case callEnd:
+		return nil
 	case callRecord:
 		return m.EventRecord(c.event, c.stream)
 	case callWait:

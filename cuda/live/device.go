@@ -138,6 +138,7 @@ func (d *Device) Begin(s *sim.Step) error {
 	d.began = d.last
 	d.step, d.rows, d.growing = *s, s.Rows, 0
 	d.queue.at(s.Index, -1)
+	d.queue.rouse()
 	if err := d.begin(s); err != nil {
 		return told(err, "step %d", s.Index)
 	}
@@ -167,6 +168,10 @@ func (d *Device) begin(s *sim.Step) error {
 // saves stand still meanwhile.
 func (d *Device) take(s *sim.Step) error {
 	if d.saver != nil {
+		// What the queue still had to hand over could find the saver full, and wait for it.
+		if err := d.queue.drain(); err != nil {
+			return err
+		}
 		d.saver.hold()
 		defer d.saver.letGo()
 	}

@@ -8,6 +8,8 @@
 // misses; Compute (layer.go) uploads all of that at once, loads the misses, writes K and V to their blocks, saves those that became full (save.go),
 // attends and runs the MLP. Finish picks the tokens and waits; clock.go splits the time.
 //
+// What is put on streams goes through a queue (queue.go, calls.go), whose thread makes the driver's calls while the server keeps its books.
+//
 // It runs on a Machine (machine.go): a GPU, or Go on the host for tiny models, where every access to memory is checked.
 //
 // With system.lookup = "gpu" the GPU finds the slots of what the server lists (lookup.go), and Move names changes to its tables in place of loads.

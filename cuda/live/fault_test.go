@@ -55,6 +55,30 @@ func (f *faulty) FlashH2D(a *cuda.BlocksArgs, s cuda.Stream) error {
 func (f *faulty) GPUScatter(a *cuda.BlocksArgs, s cuda.Stream) error {
 	return counted1(f, "ss_gpu_scatter", f.Machine.GPUScatter, a, s)
 }
+func (f *faulty) MemcpyBlocks(a *cuda.BlocksArgs, s cuda.Stream) error {
+	return counted1(f, "ss_memcpy_blocks", f.Machine.MemcpyBlocks, a, s)
+}
+func (f *faulty) Lookup(a *cuda.LookupArgs, s cuda.Stream) error {
+	return counted1(f, "ss_lookup", f.Machine.Lookup, a, s)
+}
+func (f *faulty) Table(a *cuda.TableArgs, s cuda.Stream) error {
+	return counted1(f, "ss_table", f.Machine.Table, a, s)
+}
+func (f *faulty) PSAPipeline(a *cuda.PSAPipelineArgs, s cuda.Stream) error {
+	return counted1(f, "ss_psa_pipeline", f.Machine.PSAPipeline, a, s)
+}
+func (f *faulty) EventRecord(e cuda.Event, s cuda.Stream) error {
+	if err := f.op("ss_event_record"); err != nil {
+		return err
+	}
+	return f.Machine.EventRecord(e, s)
+}
+func (f *faulty) StreamWait(s cuda.Stream, e cuda.Event) error {
+	if err := f.op("ss_stream_wait"); err != nil {
+		return err
+	}
+	return f.Machine.StreamWait(s, e)
+}
 func (f *faulty) Decode(a *cuda.DecodeArgs, s cuda.Stream) error {
 	return counted1(f, "ss_decode", f.Machine.Decode, a, s)
 }
@@ -114,7 +138,15 @@ func (c *scenario) alone(ctx context.Context, m live.Machine, rec sim.Recorder) 
 
 // An operation that fails ends the run with its name, the step and the layer; what had finished is kept, and nothing hangs.
 func TestFailureNamesCallStepAndLayer(t *testing.T) {
-	c := cases()["gqa/layer"]
+	for _, name := range []string{"gqa/layer", "gqa/gpu lookup: psa, small"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			testFailures(t, cases()[name])
+		})
+	}
+}
+
+func testFailures(t *testing.T, c *scenario) {
 	clean := &faulty{Machine: soft.New(soft.Config{}), left: -1}
 	metrics, device, err := c.alone(t.Context(), clean, &counted{})
 	if err != nil || metrics.Summary().Completed != 7 {
@@ -145,7 +177,7 @@ func TestFailureNamesCallStepAndLayer(t *testing.T) {
 		}
 		calls[failed.Call] = true
 		switch failed.Call {
-		case "ss_memcpy", "ss_carry", "ss_rmsnorm", "ss_linear", "ss_stream_sync", "ss_argmax": // the head's too, which has no layer
+		case "ss_memcpy", "ss_carry", "ss_rmsnorm", "ss_linear", "ss_stream_sync", "ss_stream_wait", "ss_event_record", "ss_argmax", "ss_flash_d2h": // the step's too, which has no layer, or met there
 			if !inStep.MatchString(err.Error()) {
 				t.Errorf("operation %d: %v", n, err)
 			}

@@ -4,6 +4,9 @@ import "sparseserve/cuda"
 
 // Machine is what the device runs on: a GPU behind the library (*cuda.Session) or the same operations in Go (*soft.Machine). Shapes and
 // equations are documented in cuda/sparseserve.h. A stream runs its operations in order; pinned memory is read when an operation runs.
+//
+// Three threads call it: the server's gives out memory, makes streams and events and waits for them; that of the queue puts work on streams (queue.go);
+// that of the saver brings blocks to DRAM (save.go).
 type Machine interface {
 	Init(device int) error // once on every OS thread that calls the others
 	Device() (cuda.DeviceInfo, error)
@@ -28,7 +31,6 @@ type Machine interface {
 	Carry(*cuda.MemcpyArgs, cuda.Stream) error
 	Memset(*cuda.MemsetArgs, cuda.Stream) error
 	Fill(*cuda.FillArgs, cuda.Stream) error
-	Empty(cuda.Stream) error
 	FlashH2D(*cuda.BlocksArgs, cuda.Stream) error
 	GPUScatter(*cuda.BlocksArgs, cuda.Stream) error
 	MemcpyBlocks(*cuda.BlocksArgs, cuda.Stream) error
@@ -47,8 +49,6 @@ type Machine interface {
 	PSAPipeline(*cuda.PSAPipelineArgs, cuda.Stream) error
 	Prefill(*cuda.PrefillArgs, cuda.Stream) error
 	Digest(*cuda.DigestArgs, cuda.Stream) error
-	Scores(*cuda.ScoresArgs, cuda.Stream) error
-	TopK(*cuda.TopKArgs, cuda.Stream) error
 	Select(*cuda.SelectArgs, cuda.Stream) error
 
 	LinearOpen(path string) error

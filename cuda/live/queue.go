@@ -4,10 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"sparseserve/cuda"
+	"sparseserve/internal/spin"
+	"sparseserve/sim/kv"
 )
 
 // queue is a machine whose work for streams is put there by a thread of its own, in order: a launch costs the driver some microseconds, as long as the
@@ -18,15 +21,19 @@ import (
 type queue struct {
 	Machine  // by both threads
 	counters *Counters
-	step     int64 // of what is asked now
-	layer    int   // likewise; below 0: none
+	step     int64         // of what is asked now
+	layer    int           // likewise; below 0: none
+	look     time.Duration // before a thread sleeps
+	closed   bool
 
 	calls [queueLength]call
+	_     [64]byte
 	put   atomic.Int64 // calls ever asked; the caller's thread adds
+	_     [56]byte
 	done  atomic.Int64 // calls ever carried out; the other adds
-	room  gate         // of the caller, that waits for done
-	work  gate         // of the other, that waits for put
-	ended chan struct{}
+	_     [56]byte
+	room  gate // of the caller, that waits for done
+	work  gate // of the other, that waits for put
 
 	failure atomic.Pointer[lateError]
 	// Of calls that take several of the driver's, and as many as the GPU lets them: to be read once all is done.
@@ -61,20 +68,52 @@ func told(err error, format string, where ...any) error {
 	return fmt.Errorf("live: "+format+": %w", append(where, err)...)
 }
 
-// newQueue starts the thread. All calls but those of the thread come from one other thread.
-func newQueue(m Machine, counters *Counters) (*queue, error) {
-	q := &queue{Machine: m, counters: counters, layer: -1, ended: make(chan struct{})}
-	q.room.init()
-	q.work.init()
+// newQueue starts the thread. All calls but those of the thread come from one other thread. A thread that waits looks for so long before it sleeps.
+func newQueue(m Machine, counters *Counters, look time.Duration) (*queue, error) {
+	q := &queue{Machine: m, counters: counters, layer: -1, look: look}
+	q.room.init(look)
+	q.work.init(look)
 	started := make(chan error)
-	go q.run(started)
-	return q, <-started
+	workers.start(func() { q.run(started) })
+	err := <-started
+	if err == nil && look > shortSpin {
+		kv.Reserve(1)
+	}
+	return q, err
 }
 
-// run is the thread.
+// workers are the threads of queues. One that has ended serves the next: the library keeps for every thread what it does not give back, a handle of cuBLAS
+// with its workspace among it.
+var workers crew
+
+type crew struct {
+	mu   sync.Mutex
+	idle []chan func()
+}
+
+func (c *crew) start(f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n := len(c.idle); n > 0 {
+		c.idle[n-1] <- f
+		c.idle = c.idle[:n-1]
+		return
+	}
+	work := make(chan func(), 1)
+	work <- f
+	go func() {
+		runtime.LockOSThread()
+		for f := range work {
+			f()
+			c.mu.Lock()
+			c.idle = append(c.idle, work)
+			c.mu.Unlock()
+		}
+	}()
+}
+
+// run is what the thread does.
 func (q *queue) run(started chan<- error) {
-	runtime.LockOSThread()
-	defer close(q.ended)
 	err := q.Init(0)
 	started <- err
 	if err != nil {
@@ -83,9 +122,6 @@ func (q *queue) run(started chan<- error) {
 	for n := int64(0); ; n++ {
 		q.work.await(func() bool { return q.put.Load() > n })
 		c := &q.calls[n%queueLength]
-		if c.kind == callEnd {
-			return
-		}
 		if q.failure.Load() == nil {
 			if err := c.carryOut(q); err != nil {
 				q.failure.Store(&lateError{c.step, c.layer, err})
@@ -93,8 +129,12 @@ func (q *queue) run(started chan<- error) {
 		} else if c.kind == callHand {
 			c.saver.fail(q.failed()) // or who waits for the job waits for ever
 		}
+		ends := c.kind == callEnd
 		q.done.Store(n + 1)
 		q.room.open()
+		if ends {
+			return
+		}
 	}
 }
 
@@ -131,42 +171,56 @@ func (q *queue) drain() error {
 	return q.failed()
 }
 
-// close ends the thread.
+// close ends the thread's work for this queue. What waits for it finds nothing to wait for then.
 func (q *queue) close() {
+	if q.closed {
+		return
+	}
+	q.closed = true
 	q.next(callEnd, 0, 0)
 	_ = q.ask() // it has been told of
-	<-q.ended
+	_ = q.drain()
+	if q.look > shortSpin {
+		kv.Reserve(-1)
+	}
+}
+
+// Times to look before sleeping. To be woken takes some tens of microseconds, which no step on a GPU can spare; where processors are few, others need
+// them.
+const (
+	shortSpin = 20 * time.Microsecond
+	longSpin  = 20 * time.Millisecond
+)
+
+func spinFor() time.Duration {
+	if runtime.GOMAXPROCS(0) < 8 {
+		return shortSpin
+	}
+	return longSpin
 }
 
 // gate is where one thread waits for another.
 type gate struct {
 	asleep atomic.Bool
 	wake   chan struct{}
-	spin   time.Duration // that it looks before it sleeps
+	look   time.Duration
+	slept  int64 // times
+	_      [32]byte
 }
 
-// init has who waits look for so long that it does not sleep within a step: to be woken takes some tens of microseconds. Where processors are few,
-// others need them.
-func (g *gate) init() {
-	g.wake, g.spin = make(chan struct{}, 1), 20*time.Millisecond
-	if runtime.GOMAXPROCS(0) < 8 {
-		g.spin = 20 * time.Microsecond
-	}
-}
+func (g *gate) init(look time.Duration) { g.wake, g.look = make(chan struct{}, 1), look }
 
-// await returns once ready says so, which another thread makes it say before it calls open.
+// await returns once ready says so, which another thread makes it say before it calls open. Woken too early, it looks on for a while.
 func (g *gate) await(ready func() bool) {
-	if ready() {
-		return
-	}
-	for begun := time.Now(); time.Since(begun) < g.spin; {
-		for range 32 {
-			if ready() {
-				return
+	for !ready() {
+		for begun := time.Now(); time.Since(begun) < g.look; {
+			for range 16 {
+				if ready() {
+					return
+				}
+				spin.Pause()
 			}
 		}
-	}
-	for {
 		g.asleep.Store(true)
 		if ready() {
 			if !g.asleep.CompareAndSwap(true, false) {
@@ -174,6 +228,7 @@ func (g *gate) await(ready func() bool) {
 			}
 			return
 		}
+		g.slept++
 		<-g.wake
 	}
 }
@@ -184,6 +239,9 @@ func (g *gate) open() {
 		g.wake <- struct{}{}
 	}
 }
+
+// rouse has the thread be awake when the first call of a step comes.
+func (q *queue) rouse() { q.work.open() }
 
 // What waits for the GPU, or for what it has done.
 
@@ -199,6 +257,14 @@ func (q *queue) EventSync(e cuda.Event) error {
 		return err
 	}
 	return q.Machine.EventSync(e)
+}
+
+// PSAPipeline waits itself; Rounds does not.
+func (q *queue) PSAPipeline(a *cuda.PSAPipelineArgs, s cuda.Stream) error {
+	if err := q.drain(); err != nil {
+		return err
+	}
+	return q.Machine.PSAPipeline(a, s)
 }
 
 func (q *queue) EventDone(e cuda.Event) (bool, error) {

@@ -2,8 +2,10 @@ package live
 
 import (
 	"errors"
+	"reflect"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -34,44 +36,58 @@ func (r *recorder) RMSNorm(a *cuda.RMSNormArgs, _ cuda.Stream) error {
 
 func (r *recorder) StreamSync(cuda.Stream) error { return nil }
 
+// spins are those of a machine of few processors, of many, and none.
+var spins = map[string]time.Duration{"asleep at once": 0, "few processors": shortSpin, "many": longSpin}
+
 // Whatever the two threads' pace, calls are carried out in the order of asking, with the arguments that they had then, and all of them before a wait
 // for the stream ends.
 func TestQueueKeepsOrder(t *testing.T) {
-	t.Parallel()
-	m := &recorder{slow: 300}
-	var c Counters
-	q, err := newQueue(m, &c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var a cuda.RMSNormArgs
-	const all = 5 * queueLength
-	for i := range int32(all) {
-		a.Rows = i // the same struct again and again
-		if err := q.RMSNorm(&a, 0); err != nil {
-			t.Fatal(err)
-		}
-		if i%1000 == 0 {
-			time.Sleep(time.Millisecond) // until the thread sleeps
-		}
-		if i%1500 != 0 {
-			continue
-		}
-		if err := q.StreamSync(0); err != nil {
-			t.Fatal(err)
-		}
-		if len(m.seen) != int(i)+1 {
-			t.Fatalf("%d calls were asked for and %d are done", i+1, len(m.seen))
-		}
-	}
-	q.close()
-	for i, rows := range m.seen {
-		if int(rows) != i {
-			t.Fatalf("call %d is number %d of those asked for", i, rows)
-		}
-	}
-	if len(m.seen) != all || c.Calls != all {
-		t.Errorf("%d of %d calls, %d counted", len(m.seen), all, c.Calls)
+	for name, spin := range spins {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := &recorder{slow: 300}
+			var c Counters
+			q, err := newQueue(m, &c, spin)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var a cuda.RMSNormArgs
+			const all = 5 * queueLength
+			for i := range int32(all) {
+				a.Rows = i // the same struct again and again
+				if err := q.RMSNorm(&a, 0); err != nil {
+					t.Fatal(err)
+				}
+				if i%1000 == 0 {
+					time.Sleep(spin + time.Millisecond) // until the thread sleeps
+				}
+				if i%1500 != 0 {
+					continue
+				}
+				if err := q.StreamSync(0); err != nil {
+					t.Fatal(err)
+				}
+				if len(m.seen) != int(i)+1 {
+					t.Fatalf("%d calls were asked for and %d are done", i+1, len(m.seen))
+				}
+			}
+			q.close()
+			q.close()
+			if err := q.StreamSync(0); err != nil {
+				t.Error(err)
+			}
+			for i, rows := range m.seen {
+				if int(rows) != i {
+					t.Fatalf("call %d is number %d of those asked for", i, rows)
+				}
+			}
+			if len(m.seen) != all || c.Calls != all {
+				t.Errorf("%d of %d calls, %d counted", len(m.seen), all, c.Calls)
+			}
+			if q.work.slept == 0 {
+				t.Error("the thread never slept")
+			}
+		})
 	}
 }
 
@@ -80,7 +96,7 @@ func TestQueueKeepsOrder(t *testing.T) {
 func TestQueueTellsWhereACallFailed(t *testing.T) {
 	t.Parallel()
 	m := &recorder{slow: 8, fails: 5}
-	q, err := newQueue(m, &Counters{})
+	q, err := newQueue(m, &Counters{}, shortSpin)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +127,7 @@ func TestSaveBehindAFailureFails(t *testing.T) {
 	soft := soft.New(soft.Config{})
 	defer soft.Close()
 	m := &failing{Machine: soft}
-	q, err := newQueue(m, &Counters{})
+	q, err := newQueue(m, &Counters{}, shortSpin)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +165,7 @@ func (f *failing) GPUScatter(*cuda.BlocksArgs, cuda.Stream) error {
 
 // Asking allocates nothing.
 func TestQueueAllocatesNothing(t *testing.T) {
-	q, err := newQueue(&recorder{seen: make([]int32, 0, 1<<20)}, &Counters{})
+	q, err := newQueue(&recorder{seen: make([]int32, 0, 1<<20)}, &Counters{}, shortSpin)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,22 +188,94 @@ func TestQueueAllocatesNothing(t *testing.T) {
 
 // Two threads that wait for each other by turns, after pauses in which they fall asleep, always find each other.
 func TestGateWakes(t *testing.T) {
-	t.Parallel()
-	q, err := newQueue(&recorder{}, &Counters{})
-	if err != nil {
-		t.Fatal(err)
+	for name, spin := range spins {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			q, err := newQueue(&recorder{}, &Counters{}, spin)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer q.close()
+			a := &cuda.RMSNormArgs{}
+			for i := range 5000 {
+				if err := q.RMSNorm(a, 0); err != nil {
+					t.Fatal(err)
+				}
+				if err := q.StreamSync(0); err != nil {
+					t.Fatal(err)
+				}
+				if i%100 == 0 {
+					q.rouse()
+				}
+				for range i % 50 {
+					runtime.Gosched()
+				}
+			}
+		})
 	}
-	defer q.close()
-	a := &cuda.RMSNormArgs{}
-	for i := range 20000 {
-		if err := q.RMSNorm(a, 0); err != nil {
+}
+
+// A thread serves one queue after another, and one whose machine cannot be initialised leaves it fit to serve.
+func TestQueuesShareThreads(t *testing.T) {
+	m := &threads{}
+	for range 10 {
+		q, err := newQueue(m, &Counters{}, shortSpin)
+		if err != nil {
 			t.Fatal(err)
 		}
-		if err := q.StreamSync(0); err != nil {
+		if err := q.RMSNorm(&cuda.RMSNormArgs{}, 0); err != nil {
 			t.Fatal(err)
 		}
-		for range i % 50 {
-			runtime.Gosched()
+		q.close()
+		if _, err := newQueue(&broken{}, &Counters{}, shortSpin); err == nil {
+			t.Fatal("a machine that cannot be initialised has a queue")
 		}
+		time.Sleep(time.Millisecond) // until the thread is back
+	}
+	if len(m.seen) > 5 {
+		t.Errorf("ten queues, one after another, ran on %d threads", len(m.seen))
+	}
+}
+
+// threads notes on which threads it is called.
+type threads struct {
+	recorder
+	seen map[int]bool
+}
+
+func (m *threads) RMSNorm(*cuda.RMSNormArgs, cuda.Stream) error {
+	if m.seen == nil {
+		m.seen = map[int]bool{}
+	}
+	m.seen[syscall.Gettid()] = true
+	return nil
+}
+
+type broken struct{ Machine }
+
+func (*broken) Init(int) error { return errors.New("no GPU") }
+
+// Every call that names a stream goes through the queue, or waits for what is in it.
+func TestNothingPassesTheQueue(t *testing.T) {
+	t.Parallel()
+	machine, queue, stream := reflect.TypeFor[Machine](), reflect.TypeFor[*queue](), reflect.TypeFor[cuda.Stream]()
+	n := 0
+	for i := range machine.NumMethod() {
+		method := machine.Method(i)
+		takes := false
+		for j := range method.Type.NumIn() {
+			takes = takes || method.Type.In(j) == stream
+		}
+		if !takes {
+			continue
+		}
+		n++
+		own, _ := queue.MethodByName(method.Name)
+		if file, _ := runtime.FuncForPC(own.Func.Pointer()).FileLine(own.Func.Pointer()); file == "<autogenerated>" {
+			t.Errorf("%s passes the queue", method.Name)
+		}
+	}
+	if n < 20 {
+		t.Errorf("%d calls name a stream", n)
 	}
 }

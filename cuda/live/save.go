@@ -275,6 +275,9 @@ func (s *saver) drain() (time.Time, error) {
 func (s *saver) close() error {
 	close(s.jobs)
 	<-s.ended
+	for i := range s.open { // of jobs that never came
+		s.events = append(s.events, s.open[i].ready)
+	}
 	for _, e := range s.events {
 		if err := s.m.EventDestroy(e); err != nil {
 			return err

@@ -21,7 +21,7 @@ func TestLargeJobArrives(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			q, err := newQueue(m, &Counters{})
+			q, err := newQueue(m, &Counters{}, shortSpin)
 			must(err)
 			defer q.close()
 			stream, err := m.StreamCreate(true)

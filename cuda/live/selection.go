@@ -161,6 +161,9 @@ func (d *Device) roundTrip(units int) error {
 	if err := d.m.Carry(&cuda.MemcpyArgs{Dst: d.selected.Ptr(), Src: d.scratch.list.at, Bytes: int64(4 * n)}, d.stream); err != nil {
 		return err
 	}
+	if err := d.queue.drain(); err != nil { // launching is not waiting
+		return err
+	}
 	d.counters.RoundTrips++
 	defer d.waited(time.Now())
 	return d.m.StreamSync(d.stream)

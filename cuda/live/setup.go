@@ -24,7 +24,7 @@ func (d *Device) setUp() (err error) {
 	if d.model, err = loadModel(d.m, d.cfg.Weights); err != nil {
 		return err
 	}
-	if d.queue, err = newQueue(d.m, &d.counters); err != nil {
+	if d.queue, err = newQueue(d.m, &d.counters, spinFor()); err != nil {
 		return err
 	}
 	d.m = d.queue

@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"sync/atomic"
 	"time"
+
+	"sparseserve/internal/spin"
 )
 
 // SideBySide calls f for 0 to n-1, on several cores where that pays, and returns
@@ -43,6 +45,12 @@ const (
 )
 
 var helpers crew
+
+var reserved atomic.Int32
+
+// Reserve says that another thread keeps one more core busy, or -1 that one no longer
+// does: helpers leave as many alone.
+func Reserve(cores int) { reserved.Add(int32(cores)) }
 
 // crew are goroutines that wait for work to share. The first of them are those
 // that stay awake.
@@ -87,7 +95,7 @@ type helper struct {
 
 // run makes a call. Who calls has taken the crew.
 func (c *crew) run(n int, work time.Duration, f func(i int)) {
-	procs := runtime.GOMAXPROCS(0)
+	procs := max(1, runtime.GOMAXPROCS(0)-int(reserved.Load()))
 	join := min(n-1, procs-1, 0x7fff, int(work/worthJoining))
 	always := max(0, procs/4-1)
 	stay := min(max(always, int(work/worthStaying)), procs-1)
@@ -98,7 +106,7 @@ func (c *crew) run(n int, work time.Duration, f func(i int)) {
 	defer func() {
 		c.posted.Store(uint64(call.closed()))
 		for spins := 1; c.inside.Load() > 0; spins++ {
-			if pause(); spins%256 == 0 {
+			if spin.Pause(); spins%256 == 0 {
 				runtime.Gosched() // to a helper that has no core
 			}
 		}
@@ -169,7 +177,7 @@ func (h *helper) wait(c *crew, last notice, until time.Time) notice {
 			if now := notice(c.posted.Load()); now.number() != last.number() {
 				return now
 			}
-			if pause(); spins%32 == 0 && time.Now().After(until) {
+			if spin.Pause(); spins%32 == 0 && time.Now().After(until) {
 				break
 			}
 		}

@@ -1,0 +1,4 @@
+// func Pause()
+TEXT ·Pause(SB), 4, $0-0 // 4: NOSPLIT
+	PAUSE
+	RET
