@@ -192,9 +192,12 @@ func overlapPoints(s scale, limits Limits) []Point {
 		}
 	}
 	first, last := s.layerPrefix[0], s.layerPrefix[len(s.layerPrefix)-1]
-	all = append(all, point(probePrefillMemcpy, s.shapes[0], 2048, first, layersTimed, basePool), point(probePrefillMemcpy, s.shapes[0], 2048, last, layersTimed, basePool))
+	pools := []int64{basePool}
 	if pool := s.besidePool(limits); pool > basePool {
-		all = append(all, point(probePrefillMemcpy, s.shapes[0], 2048, first, layersTimed, pool))
+		pools = append(pools, pool)
+	}
+	for _, pool := range pools { // behind a prefix: held out
+		all = append(all, point(probePrefillMemcpy, s.shapes[0], 2048, first, layersTimed, pool), point(probePrefillMemcpy, s.shapes[0], 2048, last, layersTimed, pool))
 	}
 	return all
 }

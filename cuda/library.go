@@ -19,7 +19,7 @@ const LibraryEnv = "SPARSESERVE_CUDA_LIB"
 
 const libraryName = "libsparseserve.so"
 
-// Library is an open libsparseserve.so and the OS thread that calls it. Its methods may be called from any goroutine, but not from inside Do.
+// Library is an open libsparseserve.so and the OS thread that calls it first; others that do, as cuda/live's, select the GPU for themselves. Its methods may be called from any goroutine, but not from inside Do.
 type Library struct {
 	// Path is the file that was opened.
 	Path string

@@ -128,7 +128,7 @@ func (w *equals) Next() (sim.Arrival, bool, error) {
 	return sim.Arrival{Prompt: w.prompt, Output: w.output}, w.left >= 0, nil
 }
 
-// BenchmarkHost is the host's share of a decode step of LWM-7B's shape, the driver's apart: 1,024 (layer, KV head) groups of 64 blocks each, with
+// BenchmarkHost is the host's share of a decode step of LWM-7B's shape, with 4 us of the driver for each launch: 1,024 (layer, KV head) groups of 64 blocks each, with
 // HBM for 1.1 and for 2 times what 16 requests select in one step. A layer of the GPU takes 150 us, which ns/op includes. PSA's lists are as long as its
 // threshold has them, of all heads of a layer together or of each.
 func BenchmarkHost(b *testing.B) {
