@@ -3,6 +3,7 @@ package calibrate
 import (
 	"encoding/binary"
 	"fmt"
+	"math/rand/v2"
 
 	"sparseserve/cuda"
 )
@@ -66,17 +67,34 @@ func (g *rig) places(s *cuda.Session, count, blockBytes, poolBytes int64) (place
 		return place{}, err
 	}
 	var p place
-	taken := make(map[int64]bool, count)
-	for int64(len(p.ptrs)) < count {
-		i := g.r.Int64N(poolBytes / blockBytes)
-		if taken[i] {
-			continue
-		}
-		taken[i] = true
+	for _, i := range g.distinct(count, poolBytes/blockBytes) {
 		ptr, _ := g.pool.at(i * blockBytes)
 		p.offsets, p.ptrs = append(p.offsets, i*blockBytes), append(p.ptrs, ptr)
 	}
 	return p, nil
+}
+
+// distinct draws count of the numbers below n, in random order.
+func (g *rig) distinct(count, n int64) []int64 { return distinct(g.r, count, n) }
+
+func distinct(r *rand.Rand, count, n int64) []int64 {
+	if count > n/2 { // all of them or most
+		all := make([]int64, n)
+		for i := range all {
+			all[i] = int64(i)
+		}
+		r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		return all[:count]
+	}
+	drawn := make([]int64, 0, count)
+	taken := make(map[int64]bool, count)
+	for int64(len(drawn)) < count {
+		if i := r.Int64N(n); !taken[i] {
+			taken[i] = true
+			drawn = append(drawn, i)
+		}
+	}
+	return drawn
 }
 
 // pagePlaces are those of one layer's blocks as the serving loop has them: a page

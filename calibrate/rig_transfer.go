@@ -151,16 +151,23 @@ func (g *rig) lists(s *cuda.Session, probe string, src, dst []cuda.Ptr) (a cuda.
 // loadOp readies a load of blocks from anywhere in the pool to slots in
 // another order, and its check.
 func (g *rig) loadOp(s *cuda.Session, probe string, count, block, poolBytes int64) (cuda.Operation, func(*cuda.Session) error, error) {
-	from, err := g.places(s, count, block, poolBytes)
-	if err != nil {
-		return nil, nil, err
-	}
 	slots, err := g.poisoned(s, count*block)
 	if err != nil {
 		return nil, nil, err
 	}
-	to := row(slots, count, block)
-	g.r.Shuffle(len(to), func(i, j int) { to[i], to[j] = to[j], to[i] })
+	return g.loadTo(s, probe, slots, count*block, count, block, poolBytes)
+}
+
+// loadTo is loadOp to slots anywhere in so much of the card's memory.
+func (g *rig) loadTo(s *cuda.Session, probe string, slots cuda.Ptr, slotBytes, count, block, poolBytes int64) (cuda.Operation, func(*cuda.Session) error, error) {
+	from, err := g.places(s, count, block, poolBytes)
+	if err != nil {
+		return nil, nil, err
+	}
+	to := make([]cuda.Ptr, count)
+	for i, n := range g.distinct(count, slotBytes/block) {
+		to[i] = slots + cuda.Ptr(n*block)
+	}
 	a, err := g.lists(s, probe, from.ptrs, to)
 	if err != nil {
 		return nil, nil, err
@@ -189,10 +196,18 @@ func (g *rig) loadOp(s *cuda.Session, probe string, count, block, poolBytes int6
 // same and 3.54 of others on an H200. Of the sets the last is checked.
 const freshLoads = 24
 
+// setupLoad loads to slots anywhere in as much of the card's memory as the pool has,
+// or half of what there is: a server's are as far apart, and each copy looks its own up.
 func (g *rig) setupLoad(s *cuda.Session, p Point) (*setup, error) {
 	t := &setup{bench: cuda.Bench{Clock: cuda.WallClock}}
+	pool := p.At("pool_mib") * mib
+	room := max(min(pool, g.slabBytes/2), p.At("blocks")*p.At("block_bytes"))
+	slots, err := g.poisoned(s, room)
+	if err != nil {
+		return nil, err
+	}
 	for range freshLoads {
-		op, verify, err := g.loadOp(s, p.Probe, p.At("blocks"), p.At("block_bytes"), p.At("pool_mib")*mib)
+		op, verify, err := g.loadTo(s, p.Probe, slots, room, p.At("blocks"), p.At("block_bytes"), pool)
 		if err != nil {
 			return nil, err
 		}
