@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"sparseserve/cuda"
-	"sparseserve/internal/spin"
 	"sparseserve/sim/kv"
 )
 
@@ -218,7 +217,7 @@ func (g *gate) await(ready func() bool) {
 				if ready() {
 					return
 				}
-				spin.Pause()
+				kv.Pause()
 			}
 		}
 		g.asleep.Store(true)

@@ -4,8 +4,6 @@ import (
 	"runtime"
 	"sync/atomic"
 	"time"
-
-	"sparseserve/internal/spin"
 )
 
 // SideBySide calls f for 0 to n-1, on several cores where that pays, and returns
@@ -106,7 +104,7 @@ func (c *crew) run(n int, work time.Duration, f func(i int)) {
 	defer func() {
 		c.posted.Store(uint64(call.closed()))
 		for spins := 1; c.inside.Load() > 0; spins++ {
-			if spin.Pause(); spins%256 == 0 {
+			if Pause(); spins%256 == 0 {
 				runtime.Gosched() // to a helper that has no core
 			}
 		}
@@ -177,7 +175,7 @@ func (h *helper) wait(c *crew, last notice, until time.Time) notice {
 			if now := notice(c.posted.Load()); now.number() != last.number() {
 				return now
 			}
-			if spin.Pause(); spins%32 == 0 && time.Now().After(until) {
+			if Pause(); spins%32 == 0 && time.Now().After(until) {
 				break
 			}
 		}

@@ -1,5 +1,4 @@
-// Package spin is for threads that wait for each other without sleeping.
-package spin
+package kv
 
 // Pause tells the core that the thread spins, so that the core's other thread
 // has it meanwhile.
