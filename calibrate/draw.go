@@ -114,16 +114,23 @@ func quality(f hw.Fit) string {
 	return "held out: median " + percent(f.MedianError) + ", worst " + percent(f.MaxError) + "; R² of all " + number(f.R2)
 }
 
-// labelWorst names the three points that the fit misses most.
+// labelWorst names the three points that the fit misses most, one below the other
+// where they are nearly as high.
 func (m *model) labelWorst(p *plot.Plot, profile *hw.Profile, all data) error {
-	miss := func(at datum) float64 { return math.Abs(m.price(profile, at)/at.seconds - 1) }
+	ratio := func(at datum) float64 { return m.price(profile, at) / at.seconds }
 	worst := slices.Clone(all)
-	slices.SortStableFunc(worst, func(a, b datum) int { return cmp.Compare(miss(b), miss(a)) })
+	slices.SortStableFunc(worst, func(a, b datum) int { return cmp.Compare(math.Abs(ratio(b)-1), math.Abs(ratio(a)-1)) })
+	lowest, highest := 0.8, 1.2
+	for _, at := range all {
+		lowest, highest = math.Min(lowest, ratio(at)), math.Max(highest, ratio(at))
+	}
+	worst = worst[:min(3, len(worst))]
+	slices.SortStableFunc(worst, func(a, b datum) int { return cmp.Compare(ratio(b), ratio(a)) })
+	const panel, above, line = 230, 3, 10 // points
 	least, most := math.Log(smallestTime(all)), math.Log(largestTime(all))
-	var heights []float64
-	for _, at := range worst[:min(3, len(worst))] {
-		height := m.price(profile, at) / at.seconds
-		l, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{{X: at.seconds * 1e6, Y: height}}, Labels: []string{short(at.Point, all)}})
+	room := math.Inf(1) // below the label above
+	for _, at := range worst {
+		l, err := plotter.NewLabels(plotter.XYLabels{XYs: plotter.XYs{{X: at.seconds * 1e6, Y: ratio(at)}}, Labels: []string{short(at.Point, all)}})
 		if err != nil {
 			return err
 		}
@@ -133,17 +140,10 @@ func (m *model) labelWorst(p *plot.Plot, profile *hw.Profile, all data) error {
 		if most > least { // as far to the left of its point as that lies to the right: it stays within the panel
 			style.XAlign = draw.XAlignment((least - math.Log(at.seconds)) / (most - least))
 		}
-		l.Offset.Y = 3
-		for _, other := range heights { // clear of those of points nearly as high
-			switch {
-			case math.Abs(height-other) >= 0.05:
-			case height < other:
-				l.Offset.Y = -11
-			default:
-				l.Offset.Y += 12
-			}
-		}
-		heights = append(heights, height)
+		point := ratio(at) / (highest - lowest) * panel
+		at := math.Min(point+above, room)
+		l.Offset.Y = vg.Points(at - point)
+		room = at - line
 		p.Add(l)
 	}
 	return nil
