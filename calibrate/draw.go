@@ -141,9 +141,9 @@ func (m *model) labelWorst(p *plot.Plot, profile *hw.Profile, all data) error {
 			style.XAlign = draw.XAlignment((least - math.Log(at.seconds)) / (most - least))
 		}
 		point := ratio(at) / (highest - lowest) * panel
-		at := math.Min(point+above, room)
-		l.Offset.Y = vg.Points(at - point)
-		room = at - line
+		height := math.Min(point+above, room)
+		l.Offset.Y = vg.Points(height - point)
+		room = height - line
 		p.Add(l)
 	}
 	return nil

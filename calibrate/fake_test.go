@@ -163,8 +163,7 @@ func (f *fakeBench) seconds(p Point) float64 {
 	case probeChunk:
 		return t.ChunkSeconds(at.model, int(p.At("tokens")), int(p.At("prefix_tokens")))
 	case probeRested, probeRestedIdle, probeRestedDense:
-		kind := map[string]hw.Rest{probeRested: hw.RestCopies, probeRestedIdle: hw.RestIdle, probeRestedDense: hw.RestDense}[p.Probe]
-		return t.RestedSeconds(at.model, int(p.At("tokens")), 0, milliseconds(at, "rest_ms"), kind, int(p.At("layers")))
+		return t.RestedSeconds(at.model, int(p.At("tokens")), 0, milliseconds(at, "rest_ms"), restsOf[p.Probe], int(p.At("layers")))
 	case probePointwise:
 		return t.PointwiseSeconds(at.model, int(p.At("tokens")))
 	case probeHead:

@@ -43,6 +43,9 @@ func fitClock(s *Samples, p *hw.Profile, from source) []model {
 	return append([]model{steady}, fitRests(s, p, from, ages, rests)...)
 }
 
+// restsOf is what the card does between linears, by probe.
+var restsOf = map[string]hw.Rest{probeRested: hw.RestCopies, probeRestedIdle: hw.RestIdle, probeRestedDense: hw.RestDense}
+
 // fitRests finds how the clock falls and rises.
 func fitRests(s *Samples, p *hw.Profile, from source, ages, rests data) []model {
 	of := func(ms float64, what string) hw.Figure { return from.figure(significant(ms, 4), "ms", what) }
@@ -52,16 +55,10 @@ func fitRests(s *Samples, p *hw.Profile, from source, ages, rests data) []model 
 		p.Clock.Rest = of(rest, "copies within HBM after linears, until these begin at the full clock again")
 	}
 	price := func(p *hw.Profile, at datum) float64 {
-		const tokens = clockTokens
-		switch at.Probe {
-		case probeClock:
-			return p.RestedSeconds(at.model, tokens, milliseconds(at, "after_ms"), 0, 0, clockLayers)
-		case probeRestedIdle:
-			return p.RestedSeconds(at.model, tokens, 0, milliseconds(at, "rest_ms"), hw.RestIdle, int(at.At("layers")))
-		case probeRestedDense:
-			return p.RestedSeconds(at.model, tokens, 0, milliseconds(at, "rest_ms"), hw.RestDense, int(at.At("layers")))
+		if at.Probe == probeClock {
+			return p.RestedSeconds(at.model, clockTokens, milliseconds(at, "after_ms"), 0, 0, clockLayers)
 		}
-		return p.RestedSeconds(at.model, tokens, 0, milliseconds(at, "rest_ms"), hw.RestCopies, int(at.At("layers")))
+		return p.RestedSeconds(at.model, clockTokens, 0, milliseconds(at, "rest_ms"), restsOf[at.Probe], int(at.At("layers")))
 	}
 	all := append(append(data{}, ages...), rests...)
 	high, low := ages[0].seconds, ages[len(ages)-1].seconds

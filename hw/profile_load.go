@@ -125,7 +125,7 @@ func (p *Profile) checkTogether() (string, error) {
 	}
 	for _, c := range pairs {
 		if c.a.Set() != c.b.Set() {
-			return c.path, fmt.Errorf("want it together with %s, or neither", c.other)
+			return c.path, fmt.Errorf("want it together with %s, or neither; a profile of an earlier build is fitted anew from its samples (calibrate --refit)", c.other)
 		}
 	}
 	for _, c := range []pair{

@@ -300,10 +300,7 @@ func (r *rounds) carryOut(q *queue, stream cuda.Stream) error {
 	if r.before[r.reached] == r.before[last] {
 		return nil
 	}
-	if first := r.before[begun]; first < r.before[last] {
-		a := cuda.BlocksArgs{
-			Src: r.args.Src + cuda.Ptr(8*first), Dst: r.args.Dst + cuda.Ptr(8*first), Count: r.before[last] - first, BlockBytes: r.args.BlockBytes,
-		}
+	if a := loadsOf(cuda.BlocksArgs{Src: r.args.Src, Dst: r.args.Dst, BlockBytes: r.args.BlockBytes}, r.before, begun, last); a.Count > 0 {
 		if err := q.Machine.FlashH2D(&a, r.args.Loads); err != nil {
 			return fmt.Errorf("loading %d blocks for rounds %d to %d: %w", a.Count, begun, last-1, err)
 		}

@@ -23,7 +23,6 @@ type Machine interface {
 	EventCreate() (cuda.Event, error)
 	EventDestroy(cuda.Event) error
 	EventRecord(cuda.Event, cuda.Stream) error
-	EventDone(cuda.Event) (bool, error)
 	EventSync(cuda.Event) error
 	EventMilliseconds(from, to cuda.Event) (float64, error)
 

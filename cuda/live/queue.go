@@ -83,14 +83,14 @@ func newQueue(m Machine, counters *Counters, look time.Duration) (*queue, error)
 
 // workers are the threads of queues. One that has ended serves the next: the library keeps for every thread what it does not give back, a handle of cuBLAS
 // with its workspace among it.
-var workers crew
+var workers threadPool
 
-type crew struct {
+type threadPool struct {
 	mu   sync.Mutex
 	idle []chan func()
 }
 
-func (c *crew) start(f func()) {
+func (c *threadPool) start(f func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if n := len(c.idle); n > 0 {
@@ -264,13 +264,6 @@ func (q *queue) PSAPipeline(a *cuda.PSAPipelineArgs, s cuda.Stream) error {
 		return err
 	}
 	return q.Machine.PSAPipeline(a, s)
-}
-
-func (q *queue) EventDone(e cuda.Event) (bool, error) {
-	if err := q.drain(); err != nil {
-		return false, err
-	}
-	return q.Machine.EventDone(e)
 }
 
 func (q *queue) EventMilliseconds(from, to cuda.Event) (float64, error) {

@@ -65,17 +65,21 @@ func (d *Device) launchRounds(from, to int) error {
 
 // loadRounds loads what rounds [from, to) need.
 func (d *Device) loadRounds(from, to int, on cuda.Stream) error {
-	p := &d.progressive
-	a := d.loading.args
-	first := p.before[from]
-	if a.Count = p.before[to] - first; a.Count == 0 {
+	a := loadsOf(d.loading.args, d.progressive.before, from, to)
+	if a.Count == 0 {
 		return nil
 	}
-	a.Src, a.Dst = a.Src+cuda.Ptr(8*first), a.Dst+cuda.Ptr(8*first)
 	if err := d.loader()(&a, on); err != nil {
 		return fmt.Errorf("loading %d blocks for rounds %d to %d: %w", a.Count, from, to-1, err)
 	}
 	return nil
+}
+
+// loadsOf is the part of a layer's loads that rounds [from, to) need.
+func loadsOf(a cuda.BlocksArgs, before []int64, from, to int) cuda.BlocksArgs {
+	first := before[from]
+	a.Src, a.Dst, a.Count = a.Src+cuda.Ptr(8*first), a.Dst+cuda.Ptr(8*first), before[to]-first
+	return a
 }
 
 // last is the number of rounds, those that only loads were meant for included.
