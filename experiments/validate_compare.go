@@ -17,6 +17,7 @@ import (
 //	step_KIND_abs_error_p50   median and 95th percentile of |ratio - 1|: the error
 //	phase_KIND_PHASE_s        seconds in all steps that the live device split
 //	step_alike_p95_over_p50   live steps of the same work, slow ones over the median (alike); simulated is 1
+//	stalled_s                 what live steps that stood still took longer (compareStalls); simulated is 0; left out if none did
 //
 // KIND is decode, for steps without a prefill, or mixed.
 type Comparison struct {

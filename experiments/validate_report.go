@@ -111,7 +111,7 @@ func (v *validationRun) read(dir string) (r ValidatedRun, err error) {
 	if int64(len(steps)) != r.Live.Steps {
 		return r, fmt.Errorf("%s: %d steps, the live run has %d", path, len(steps), r.Live.Steps)
 	}
-	r.Comparisons = slices.Concat(compareSummaries(v.Run, &r.Live, &r.Simulated), compareSteps(v.Run, steps), compareAlike(v.Run, steps))
+	r.Comparisons = slices.Concat(compareSummaries(v.Run, &r.Live, &r.Simulated), compareSteps(v.Run, steps), compareAlike(v.Run, steps), compareStalls(v.Run, steps))
 	r.Saturated = saturated(&r.Live, requests, &SLO{DelayS: v.DelayS})
 	return r, nil
 }

@@ -121,6 +121,13 @@ func verdict(run *experiments.ValidatedRun, missed []string) string {
 
 // printDisturbed warns of live runs that say little, a line each.
 func printDisturbed(w io.Writer, r *experiments.Report, bullet string) {
+	stalled := experiments.Stalled(r.Runs)
+	if len(stalled) > 0 {
+		fmt.Fprintf(w, "\n%s stood still within steps, for longer than any work takes; remove these folders and make them again, the longest first:\n", count(len(stalled), "live run"))
+	}
+	for _, s := range stalled {
+		fmt.Fprintf(w, "%s%s, %s: %.3g s\n", bullet, s.Run.LiveFolder, s.Run.Run, s.Seconds)
+	}
 	disturbed, told := experiments.Disturbed(r.Runs)
 	if len(disturbed) == 0 {
 		return
