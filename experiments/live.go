@@ -104,7 +104,7 @@ func (l *Live) run(ctx context.Context, p Point, sink Sink, wrap func(sim.Device
 		}
 		cfg := live.Config{
 			Spec: &s.point.System, Geometry: s.server.Geometry, Weights: source, KVBytes: s.server.HBMBytes, Seed: p.Seed, SplitEvery: l.SplitEvery,
-			Selects: l.selects(&p.System), Heat: heat,
+			Selects: l.selects(&p.System), Heat: heat, SaveThreads: int(s.gpu.Save.Threads.SI()),
 		}
 		if err := live.Fits(m, cfg, load, l.HostBytes); err != nil {
 			return err

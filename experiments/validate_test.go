@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"sparseserve/cuda"
 	"sparseserve/cuda/live"
 	"sparseserve/cuda/soft"
 	"sparseserve/hw"
@@ -128,6 +129,36 @@ func tinyValidation(t *testing.T, dir string, runs *int, failing int) *Validatio
 			}
 			return do(soft.New(soft.Config{}))
 		}},
+	}
+}
+
+// savers is a machine that notes how many threads savers are given.
+type savers struct {
+	live.Machine
+	threads *[]int
+}
+
+func (m savers) SaverCreate(threads int, chunkBytes int64, stages int) (cuda.Saver, error) {
+	*m.threads = append(*m.threads, threads)
+	return m.Machine.SaverCreate(threads, chunkBytes, stages)
+}
+
+// A live run saves with as many threads as its simulation.
+func TestLiveSavesWithTheProfilesThreads(t *testing.T) {
+	var runs int
+	v := tinyValidation(t, t.TempDir(), &runs, 0)
+	var got []int
+	v.Live.(*Live).On = func(do func(live.Machine) error) error { return do(savers{soft.New(soft.Config{}), &got}) }
+	if _, _, err := v.Do(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	gpu, err := hw.LoadProfile("h200") // as validate-tiny.toml says
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := int(gpu.Save.Threads.SI())
+	if len(got) == 0 || want == 0 || slices.ContainsFunc(got, func(n int) bool { return n != want }) {
+		t.Errorf("savers of %d threads, want %d each", got, want)
 	}
 }
 

@@ -22,6 +22,8 @@ type Config struct {
 	Selects bool
 	// Heat is how long linears run before the first step on a GPU, so that it begins with the clock of a card at work.
 	Heat time.Duration
+	// SaveThreads are those of the CPU that copy FlashD2H's saves to their blocks, at most; 0 is saveThreads.
+	SaveThreads int
 	// SplitEvery says which steps are split into phases: each n-th; 0 is none.
 	SplitEvery int64
 	// Prompt returns a request's tokens; nil makes them up.

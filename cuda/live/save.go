@@ -49,7 +49,7 @@ type job struct {
 }
 
 const (
-	saveThreads = 16
+	saveThreads = 6 // on 16 cores more save hardly faster (calibrate: save.threads) and take cores from the driver's thread
 	saveChunk   = 8 << 20
 	saveStages  = 8
 

@@ -61,7 +61,7 @@ func (d *Device) setUp() (err error) {
 		}
 		d.dram = newHostPool(d.m, d.geo.BlockBytes, d.geo.Groups(), int64(s.DRAMGiB*(1<<30)), slab)
 		d.pages = d.dram
-		if d.saver, err = newSaver(d.queue, s.SaveEngine, int64(s.SaveBuffer*(1<<20)), d.geo.BlockBytes, 0); err != nil {
+		if d.saver, err = newSaver(d.queue, s.SaveEngine, int64(s.SaveBuffer*(1<<20)), d.geo.BlockBytes, d.cfg.SaveThreads); err != nil {
 			return err
 		}
 	}
