@@ -6,12 +6,13 @@ import (
 	"sparseserve/hw"
 )
 
-// fitLookup fits the GPU's lookup of a layer's lists, t = lookup + bytes/rate and
-// more where blocks are missing: misses are numbered over all CTAs, which takes
-// about as long for few as for many. It is that behind a layer's weights where it
-// was measured there, else over and over with tables in the L2.
+// fitLookup fits the GPU's lookup of a layer's lists, t = lookup + bytes/rate, and
+// what it takes longer where blocks are missing, any + each missing: misses are
+// numbered over all CTAs, and then each is given its slot and addresses. It is that
+// behind a layer's weights where it was measured there, else over and over with
+// tables in the L2.
 func fitLookup(s *Samples, p *hw.Profile, from source) []model {
-	p.Host.Lookup, p.Host.LookupRate, p.Host.LookupMiss = hw.Figure{}, hw.Figure{}, hw.Figure{}
+	p.Host.Lookup, p.Host.LookupRate, p.Host.LookupMiss, p.Host.LookupBlock = hw.Figure{}, hw.Figure{}, hw.Figure{}, hw.Figure{}
 	hits, missing, what := lookupsBehind(s)
 	if len(hits) < 2 {
 		hits, missing, what = lookupsOver(s)
@@ -28,17 +29,42 @@ func fitLookup(s *Samples, p *hw.Profile, from source) []model {
 	if p.Host.Lookup.Set() && c[1] > 0 {
 		p.Host.LookupRate = from.figure(1/c[1]*1e-9, "GB/s", what)
 	}
-	var more []float64
-	for _, at := range missing {
-		more = append(more, at.seconds-p.LookupSeconds(listed(at), 0))
-	}
-	if len(more) > 0 {
-		p.Host.LookupMiss = perBlock(medianOf(more).Value, from, "the same, more where one block in 256 is missing")
-	}
-	return []model{{name: "host.lookup", fit: fit, held: held,
+	models := []model{{name: "host.lookup", fit: fit, held: held,
 		price: func(p *hw.Profile, at datum) float64 { return p.LookupSeconds(listed(at), 0) },
 		draw:  picture{x: bytes, xLabel: "bytes of lists"}}}
+	few := missing.where(func(at datum) bool { return at.At("missing_blocks") < wholeMissing })
+	blocks := func(at datum) float64 { return float64(at.At("missing_blocks")) }
+	first := func(each float64) { // without what each takes
+		var more []float64
+		for _, at := range few {
+			more = append(more, at.seconds-p.LookupSeconds(listed(at), 0)-each*blocks(at))
+		}
+		if len(more) > 0 {
+			p.Host.LookupMiss = perBlock(medianOf(more).Value, from, "the same, more where one block in 256 is missing")
+		}
+	}
+	first(0)
+	many := missing.where(func(at datum) bool { return at.At("missing_blocks") >= wholeMissing })
+	if len(many) < 2 { // as in calibrations of older builds
+		return models
+	}
+	fit, held = many.split(together, 2, func(at datum) bool { return at.At("requests") == 1 || at.At("requests") == most })
+	each := 0.0
+	for range 4 { // either depends on the other, by little
+		p.Host.LookupBlock = hw.Figure{}
+		each = weighted(fit, func(at datum) (rest, factor float64) {
+			return at.seconds - p.LookupSeconds(listed(at), at.At("missing_blocks")), blocks(at)
+		}, 0)
+		first(each)
+	}
+	p.Host.LookupBlock = perBlock(each, from, "the same, for each of all the blocks that one or two requests list")
+	return append(models, model{name: "host.lookup_block", fit: fit, held: held,
+		price: func(p *hw.Profile, at datum) float64 { return p.LookupSeconds(listed(at), at.At("missing_blocks")) },
+		draw:  picture{x: func(at datum) float64 { return float64(listed(at)) }, xLabel: "blocks listed"}})
 }
+
+// wholeMissing is how many blocks a request of 32 KV heads lists in a layer.
+const wholeMissing = 32 * liveBudget / blockTokens
 
 // lookupsOver are lookups between two other kernels, over and over, without these,
 // and those with blocks missing also without the kernel that took them from the
@@ -69,12 +95,13 @@ func lookupsOver(s *Samples) (hits, missing data, what string) {
 // brings the lists. A time that the linears' noise leaves nothing of is left out.
 func lookupsBehind(s *Samples) (hits, missing data, what string) {
 	hits = s.behind(probeBehindLookup, probeBehindLists)
-	table := map[int64]float64{}
+	table := map[[2]int64]float64{}
+	sizes := func(at datum) [2]int64 { return [2]int64{at.At("requests"), at.At("missing_blocks")} }
 	for _, at := range s.behind(probeBehindTable, probeBehindLists) {
-		table[at.At("requests")] = at.seconds
+		table[sizes(at)] = at.seconds
 	}
 	for _, at := range s.behind(probeBehindMissing, probeBehindLists) {
-		if t, ok := table[at.At("requests")]; ok && at.seconds > t {
+		if t, ok := table[sizes(at)]; ok && at.seconds > t {
 			at.seconds -= t
 			missing = append(missing, at)
 		}

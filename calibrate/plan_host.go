@@ -163,6 +163,11 @@ func livePoints(s scale) []Point {
 		all = append(all, point(probeBehindGather, s.shapes[0], requests))
 		all = append(all, point(probeBehindTable, s.shapes[0], requests, 8*requests), point(probeBehindMissing, s.shapes[0], requests, 8*requests))
 	}
+	for _, requests := range s.requests { // all that one or two of them list, as behind their prefills
+		for missing := int64(wholeMissing); missing <= min(requests, 2)*wholeMissing; missing += wholeMissing {
+			all = append(all, point(probeBehindTable, shapes[0], requests, missing), point(probeBehindMissing, shapes[0], requests, missing))
+		}
+	}
 	middle := len(s.requests) / 2
 	for _, blocks := range queuedBlocks {
 		all = append(all, point(probeBehindLoad, s.shapes[0], s.requests[middle], blocks))

@@ -36,7 +36,7 @@ type lookedUp struct {
 
 // lookupOf readies lists of the budget's blocks, anywhere in contexts of
 // lookupBlocks. Where blocks are missing they are to be taken from the tables
-// before each lookup.
+// before each lookup: up to one of each list, or else whole lists, the last ones.
 func (g *rig) lookupOf(s *cuda.Session, p Point, missing int64) (*lookedUp, error) {
 	m, err := shapeModel(p.Shape)
 	if err != nil {
@@ -45,8 +45,8 @@ func (g *rig) lookupOf(s *cuda.Session, p Point, missing int64) (*lookedUp, erro
 	const listed = liveBudget / blockTokens
 	n, heads := p.At("requests"), int64(m.KVHeads)
 	units, groupBytes := n*heads, int64(lookupBlocks*4)
-	if missing > units {
-		return nil, fmt.Errorf("%d blocks missing of %d lists: at most one each", missing, units)
+	if missing > units && (missing > units*listed || missing%listed != 0) {
+		return nil, fmt.Errorf("%d blocks missing of %d lists of %d: at most one each, or whole ones", missing, units, listed)
 	}
 	l := &lookedUp{}
 	a := &l.args
@@ -68,10 +68,13 @@ func (g *rig) lookupOf(s *cuda.Session, p Point, missing int64) (*lookedUp, erro
 			list, want = append(list, int32(b)), append(want, entries[int(u)*lookupBlocks+b]-1)
 		}
 	}
-	for i := range missing { // in the first entry of lists all over the batch
-		u := i * units / missing
-		evicted[i] = int64(tables) + u*groupBytes + 4*int64(list[u*listed])
-		free[i] = want[u*listed]
+	for i := range missing { // they get their slots in the order of the lists
+		at := units*listed - missing + i
+		if missing <= units { // the first entries of lists all over the batch
+			at = i * units / missing * listed
+		}
+		evicted[i] = int64(tables) + at/listed*groupBytes + 4*int64(list[at])
+		free[i] = want[at]
 	}
 	at, caps, pages := make([]int64, n), make([]int32, n), make([]int64, n*lookupBlocks)
 	for i := range at {

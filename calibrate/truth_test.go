@@ -19,6 +19,7 @@ func truth(name string) *hw.Profile {
 	p.Host.ListCopy, p.Host.ListRate = from.figure(9, "us", "x"), from.figure(20, "GB/s", "x")
 	p.Host.KVWrite = from.figure(3, "us", "x")
 	p.Host.Lookup, p.Host.LookupRate, p.Host.LookupMiss = from.figure(6, "us", "x"), from.figure(40, "GB/s", "x"), from.figure(1.5, "us", "x")
+	p.Host.LookupBlock = from.figure(4, "ns", "x")
 	p.Host.CPULayer, p.Host.CPURequest, p.Host.CPURate, p.Host.CPULoad = from.figure(40, "us", "x"), from.figure(3, "us", "x"), from.figure(1, "GB/s", "x"), from.figure(120, "ns", "x")
 	p.Host.CPUPSALayer, p.Host.CPUPSARequest, p.Host.CPUPSARate, p.Host.CPUPSALoad = from.figure(55, "us", "x"), from.figure(6, "us", "x"), from.figure(1.2, "GB/s", "x"), from.figure(180, "ns", "x")
 	p.Host.PSALaunchCalls = from.figure(9, "us", "x")

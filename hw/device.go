@@ -69,12 +69,12 @@ type Device struct {
 	naming  hostLoads // of what a layer's selection misses
 	launch  des.Time  // of a layer with block selection
 	lookup  roundTrip // on the GPU
-	missed  des.Time  // of the same, where blocks are missing
-	verdict des.Time  // of progressive attention, until the CPU acts on it
-	submit  des.Time  // of the CPU, for one call of the driver
-	turn    des.Time  // of the CPU, for the calls of one launch of progressive attention that loads
-	write   des.Time  // of decodes' K and V in a layer, with offloading
-	duplex  float64   // bytes/s of both directions at once
+	missed  lookupMisses
+	verdict des.Time // of progressive attention, until the CPU acts on it
+	submit  des.Time // of the CPU, for one call of the driver
+	turn    des.Time // of the CPU, for the calls of one launch of progressive attention that loads
+	write   des.Time // of decodes' K and V in a layer, with offloading
+	duplex  float64  // bytes/s of both directions at once
 	waits   waits
 	clock   clock
 	gaps    gaps
@@ -91,7 +91,7 @@ type Device struct {
 	waited  des.Time // of the host for the driver in this step, the GPU at work
 	cpu     cpu
 	scored  bool    // the layer, so that the GPU waits for what the host does until its loads
-	loaded  bool    // blocks of the layer
+	loaded  int64   // blocks of the layer
 	rate    float64 // of loads, bytes/s, over this step's host pool
 
 	linkFree    des.Time // when loads that no attention of their layer waits for have landed
@@ -129,7 +129,7 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 		naming:  newHostLoads(gpu),
 		launch:  nanoseconds(gpu.Host.SparseLayer.optional()),
 		lookup:  newLookup(gpu, model),
-		missed:  nanoseconds(gpu.Host.LookupMiss.optional()),
+		missed:  newLookupMisses(gpu),
 		cpu:     newCPU(gpu, model, &opts),
 		submit:  nanoseconds(gpu.Host.Submit.optional()),
 		write:   nanoseconds(gpu.Host.KVWrite.optional()),
@@ -178,7 +178,7 @@ func (d *Device) Begin(s *sim.Step) error {
 	d.running, d.step, d.phases = true, *s, sim.Phases{}
 	d.clock.waited += s.Start - d.now
 	d.now, d.tokens, d.layers = s.Start, 0, 0
-	d.sparse, d.busy, d.waited, d.scored, d.loaded = 0, 0, 0, false, false
+	d.sparse, d.busy, d.waited, d.scored, d.loaded = 0, 0, 0, false, 0
 	d.costs.notes.bits = 0
 	d.costs.known = false // so that the step's own bits are set anew
 	if d.loader != nil {
@@ -247,12 +247,12 @@ func (d *Device) Move(m *kv.Moves) error {
 		return fmt.Errorf("hw: layer %d moves %d loads, %d saves of %d bytes", m.Layer, m.Loads, m.Saves, m.BlockBytes)
 	}
 	if m.Loads > 0 {
-		d.loaded = true
+		d.loaded += m.Loads
 		if d.loader == nil {
 			return fmt.Errorf("hw: layer %d loads %d blocks without a load engine", m.Layer, m.Loads)
 		}
 		if d.scored && d.opts.GPULookup {
-			d.compute(d.missed, &d.phases.Host)
+			d.compute(nanoseconds(d.missed.seconds(m.Loads)), &d.phases.Host)
 			d.cpu.loads(m.Loads, m.InRounds)
 		} else if d.scored {
 			d.pass(nanoseconds(d.naming.seconds(m.Loads)), &d.phases.Host)
@@ -284,11 +284,9 @@ func (d *Device) Compute(_ int, w *sim.Work) error {
 	d.scored = false
 	if d.opts.GPULookup && !w.Sparse && w.Decodes > 0 { // of lists of all blocks
 		d.lookUp(w)
-		if d.loaded {
-			d.compute(d.missed, &d.phases.Host)
-		}
+		d.compute(nanoseconds(d.missed.seconds(d.loaded)), &d.phases.Host)
 	}
-	d.loaded = false
+	d.loaded = 0
 	d.waited += d.waits.calls(layerCalls, &d.saves)
 	c := d.costs.layer(w)
 	linears, prefill := c.linears, c.prefill

@@ -44,13 +44,14 @@ type Host struct {
 	// kernel of its own: with offloading their slots are known no sooner than their
 	// blocks are looked up. Without, the kernel that turns Q and K writes them.
 	KVWrite Figure `toml:"kv_write,omitempty" dim:"time,optional"`
-	// Lookup, LookupRate and LookupMiss are what the GPU takes to look a layer's
-	// lists up itself, with a launch of the gather, behind the layer's weights where
-	// it was measured there: bytes are those of the lists, 4 a block, and LookupMiss
-	// comes on top where any is missing.
-	Lookup     Figure `toml:"lookup,omitempty" dim:"time,optional"`
-	LookupRate Figure `toml:"lookup_rate,omitempty" dim:"rate,optional"`
-	LookupMiss Figure `toml:"lookup_miss,omitempty" dim:"time,optional"`
+	// Lookup, LookupRate, LookupMiss and LookupBlock are what the GPU takes to look a
+	// layer's lists up itself, with a launch of the gather, behind the layer's weights
+	// where it was measured there: bytes are those of the lists, 4 a block; LookupMiss
+	// comes on top where any is missing, and LookupBlock for each that is.
+	Lookup      Figure `toml:"lookup,omitempty" dim:"time,optional"`
+	LookupRate  Figure `toml:"lookup_rate,omitempty" dim:"rate,optional"`
+	LookupMiss  Figure `toml:"lookup_miss,omitempty" dim:"time,optional"`
+	LookupBlock Figure `toml:"lookup_block,omitempty" dim:"time,optional"`
 	// CPULayer, CPURequest, CPURate and CPULoad are what the CPU is busy with for a
 	// layer whose lists the GPU looks up: its calls of the driver and its own books,
 	// beside the GPU's work. CPURequest comes for each request, bytes are those of the

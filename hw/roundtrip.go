@@ -145,9 +145,19 @@ func newLookup(p *Profile, m *Model) roundTrip {
 // blocks, so many of them missing.
 func (p *Profile) LookupSeconds(blocks, missing int64) float64 {
 	r := roundTrip{sync: p.Host.Lookup.optional(), rate: p.Host.LookupRate.optional()}
-	t := r.ofBytes(4 * float64(blocks))
-	if missing > 0 {
-		t += p.Host.LookupMiss.optional()
+	return r.ofBytes(4*float64(blocks)) + newLookupMisses(p).seconds(missing)
+}
+
+// lookupMisses is what the GPU's lookup takes longer where blocks are missing.
+type lookupMisses struct{ any, each float64 }
+
+func newLookupMisses(p *Profile) lookupMisses {
+	return lookupMisses{any: p.Host.LookupMiss.optional(), each: p.Host.LookupBlock.optional()}
+}
+
+func (l lookupMisses) seconds(missing int64) float64 {
+	if missing == 0 {
+		return 0
 	}
-	return t
+	return l.any + float64(missing)*l.each
 }

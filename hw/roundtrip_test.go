@@ -135,11 +135,12 @@ func TestGPULookup(t *testing.T) {
 	p.Host.Lookup = Figure{Value: 5, Unit: "us", From: Measured, Source: "a test"}
 	p.Host.LookupRate = Figure{Value: 10, Unit: "GB/s", From: Measured, Source: "a test"}
 	p.Host.LookupMiss = Figure{Value: 2, Unit: "us", From: Measured, Source: "a test"}
+	p.Host.LookupBlock = Figure{Value: 100, Unit: "ns", From: Measured, Source: "a test"}
 	const tokens = 4 * 2048
 	lists := newListCopy(p, &m)
 	for loads, want := range map[int64]float64{
 		0: lists.seconds(tokens) + 5e-6 + ListBytes(&m, tokens)/10e9,
-		9: lists.seconds(tokens) + 7e-6 + ListBytes(&m, tokens)/10e9,
+		9: lists.seconds(tokens) + 7.9e-6 + ListBytes(&m, tokens)/10e9,
 	} {
 		d, err := NewDevice(p, &m, DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true, GPULookup: true})
 		if err != nil {
@@ -174,6 +175,7 @@ func TestGPULookupOfDenseLayers(t *testing.T) {
 		loads   int64
 	}{{false, 4, 0}, {true, 4, 0}, {true, 4, 9}, {true, 0, 0}, {true, 0, 9}} {
 		p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
+		p.Host.LookupBlock = Figure{Value: 100, Unit: "ns", From: Measured, Source: "a test"}
 		p.Host.CPULayer = Figure{} // the CPU is never late (cpu_test.go)
 		d, err := NewDevice(p, m, DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true, GPULookup: c.lookup})
 		if err != nil {
@@ -202,7 +204,7 @@ func TestGPULookupOfDenseLayers(t *testing.T) {
 		}
 		more := want
 		if c.loads > 0 && want > 0 {
-			more -= p.Host.LookupMiss.SI()
+			more -= p.Host.LookupMiss.SI() + float64(c.loads)*p.Host.LookupBlock.SI()
 		}
 		if got := (d.phases.Host - was).Seconds(); math.Abs(got-more) > 3e-9 {
 			t.Errorf("%+v, next layer: %g s, want %g", c, got, more)
