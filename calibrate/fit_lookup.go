@@ -33,34 +33,28 @@ func fitLookup(s *Samples, p *hw.Profile, from source) []model {
 		price: func(p *hw.Profile, at datum) float64 { return p.LookupSeconds(listed(at), 0) },
 		draw:  picture{x: bytes, xLabel: "bytes of lists"}}}
 	few := missing.where(func(at datum) bool { return at.At("missing_blocks") < wholeMissing })
-	blocks := func(at datum) float64 { return float64(at.At("missing_blocks")) }
-	first := func(each float64) { // without what each takes
-		var more []float64
-		for _, at := range few {
-			more = append(more, at.seconds-p.LookupSeconds(listed(at), 0)-each*blocks(at))
-		}
-		if len(more) > 0 {
-			p.Host.LookupMiss = perBlock(medianOf(more).Value, from, "the same, more where one block in 256 is missing")
-		}
-	}
-	first(0)
 	many := missing.where(func(at datum) bool { return at.At("missing_blocks") >= wholeMissing })
-	if len(many) < 2 { // as in calibrations of older builds
+	if len(few) == 0 {
 		return models
 	}
+	blocks := func(at datum) float64 { return float64(at.At("missing_blocks")) }
+	longer := func(at datum) float64 { return at.seconds - p.LookupSeconds(listed(at), 0) }
+	var times, counts []float64
+	for _, at := range few {
+		times, counts = append(times, longer(at)), append(counts, blocks(at))
+	}
+	first, of := medianOf(times).Value, medianOf(counts).Value
 	fit, held = many.split(together, 2, func(at datum) bool { return at.At("requests") == 1 || at.At("requests") == most })
 	each := 0.0
-	for range 4 { // either depends on the other, by little
-		p.Host.LookupBlock = hw.Figure{}
-		each = weighted(fit, func(at datum) (rest, factor float64) {
-			return at.seconds - p.LookupSeconds(listed(at), at.At("missing_blocks")), blocks(at)
-		}, 0)
-		first(each)
+	if len(fit) > 0 { // calibrations of older builds have none
+		each = weighted(fit, func(at datum) (rest, factor float64) { return longer(at) - first, blocks(at) - of }, 0)
+		models = append(models, model{name: "host.lookup_block", fit: fit, held: held,
+			price: func(p *hw.Profile, at datum) float64 { return p.LookupSeconds(listed(at), at.At("missing_blocks")) },
+			draw:  picture{x: func(at datum) float64 { return float64(listed(at)) }, xLabel: "blocks listed"}})
 	}
+	p.Host.LookupMiss = perBlock(first-each*of, from, "the same, more where one block in 256 is missing")
 	p.Host.LookupBlock = perBlock(each, from, "the same, for each of all the blocks that one or two requests list")
-	return append(models, model{name: "host.lookup_block", fit: fit, held: held,
-		price: func(p *hw.Profile, at datum) float64 { return p.LookupSeconds(listed(at), at.At("missing_blocks")) },
-		draw:  picture{x: func(at datum) float64 { return float64(listed(at)) }, xLabel: "blocks listed"}})
+	return models
 }
 
 // wholeMissing is how many blocks a request of 32 KV heads lists in a layer.

@@ -165,7 +165,7 @@ func livePoints(s scale) []Point {
 	}
 	for _, requests := range s.requests { // all that one or two of them list, as behind their prefills
 		for missing := int64(wholeMissing); missing <= min(requests, 2)*wholeMissing; missing += wholeMissing {
-			all = append(all, point(probeBehindTable, shapes[0], requests, missing), point(probeBehindMissing, shapes[0], requests, missing))
+			all = append(all, point(probeBehindTable, s.shapes[0], requests, missing), point(probeBehindMissing, s.shapes[0], requests, missing))
 		}
 	}
 	middle := len(s.requests) / 2
