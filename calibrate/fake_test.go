@@ -97,7 +97,7 @@ func (f *fakeBench) seconds(p Point) float64 {
 	case probeLivePSA:
 		lists := 4 * p.At("requests") * int64(at.model.KVHeads) * p.At("rounds") * psaMicro
 		return t.HostStepSeconds(p.At("requests")) + float64(p.At("layers"))*t.PSALayerSeconds(int(p.At("requests")), lists)
-	case probeLiveHeld, probeLiveHeldPSA, probeLiveDense, probeLiveChunk, probeLiveLookup, probeLiveLookupPSA, probeLiveTight, probeLiveTightPSA:
+	case probeLiveHeld, probeLiveHeldPSA, probeLiveDense, probeLiveChunk, probeLivePrompt, probeLiveLookup, probeLiveLookupPSA, probeLiveTight, probeLiveTightPSA:
 		return f.modelled(p)
 	case probeLiveUnsplit, probeLiveUnsplitPSA:
 		bytes, held := turnBytes(at), p
@@ -160,6 +160,8 @@ func (f *fakeBench) seconds(p Point) float64 {
 		return t.LinearsSeconds(at.model, int(p.At("tokens")))
 	case probeClock:
 		return t.RestedSeconds(at.model, int(p.At("tokens")), milliseconds(at, "after_ms"), 0, 0, clockLayers)
+	case probePrompt:
+		return t.PromptSeconds(at.model, int(p.At("tokens")), int(p.At("prefix_tokens")))
 	case probeChunk:
 		return t.ChunkSeconds(at.model, int(p.At("tokens")), int(p.At("prefix_tokens")))
 	case probeRested, probeRestedIdle, probeRestedDense:

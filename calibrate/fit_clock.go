@@ -18,9 +18,9 @@ const leastGain = 0.02
 // time after a rest, and after rests of some length.
 func fitClock(s *Samples, p *hw.Profile, from source) []model {
 	p.Clock = hw.Clock{}
-	ages := s.of(probeClock).where(func(at datum) bool { return at.Shape == shapes[0] && at.At("tokens") == clockTokens })
+	ages := s.of(probeClock).where(func(at datum) bool { return at.At("tokens") == clockTokens })
 	rests, chunks := s.of(probeRested), chunkData(s)
-	if len(ages) < 2 || len(rests) == 0 || len(chunks) == 0 || 1-ages[0].seconds/ages[len(ages)-1].seconds < leastGain {
+	if len(rests) == 0 || len(chunks) == 0 || fallsBy(ages, shapes[0]) < leastGain {
 		return nil
 	}
 	if p.Clock.Gain = gainRows(s, from); len(p.Clock.Gain) == 0 {
@@ -40,7 +40,27 @@ func fitClock(s *Samples, p *hw.Profile, from source) []model {
 	p.Clock.Alone = alone(significant(c[0], 3))
 	steady := model{name: "clock", fit: fit, held: held, price: price,
 		draw: picture{x: func(at datum) float64 { return 1 + float64(at.At("prefix_tokens")) }, xLabel: "tokens before the chunk"}}
-	return append([]model{steady}, fitRests(s, p, from, ages, rests)...)
+	models := append([]model{steady}, fitRests(s, p, from, ages, rests)...)
+	if prompts := s.of(probePrompt); len(prompts) > 0 {
+		models = append(models, model{
+			name: "clock.prompt", held: prompts, why: "chunks behind a rest, by how the clock falls under linears alone: nothing is fitted to them",
+			price: func(p *hw.Profile, at datum) float64 {
+				return p.PromptSeconds(at.model, int(at.At("tokens")), int(at.At("prefix_tokens")))
+			},
+			draw: picture{x: func(at datum) float64 { return 1 + float64(at.At("prefix_tokens")) }, xLabel: "tokens before the chunk"},
+		})
+	}
+	return models
+}
+
+// fallsBy is the share of their time by which a shape's linears are faster behind a
+// rest than without pause; 0 where one of the two was not measured.
+func fallsBy(ages data, shape string) float64 {
+	of := ages.where(func(at datum) bool { return at.Shape == shape })
+	if len(of) < 2 {
+		return 0
+	}
+	return 1 - of[0].seconds/of[len(of)-1].seconds
 }
 
 // restsOf is what the card does between linears, by probe.
@@ -61,12 +81,16 @@ func fitRests(s *Samples, p *hw.Profile, from source, ages, rests data) []model 
 		return p.RestedSeconds(at.model, clockTokens, 0, milliseconds(at, "rest_ms"), restsOf[at.Probe], int(at.At("layers")))
 	}
 	all := append(append(data{}, ages...), rests...)
-	high, low := ages[0].seconds, ages[len(ages)-1].seconds
 	falling := func(at datum) bool { // when says what no other point does
+		if at.Probe != probeClock {
+			return false
+		}
+		of := ages.where(func(other datum) bool { return other.Shape == at.Shape })
+		high, low := of[0].seconds, of[len(of)-1].seconds
 		way := (at.seconds - high) / (low - high)
-		return at.Probe == probeClock && way > 0.1 && way < 0.9
+		return way > 0.1 && way < 0.9
 	}
-	fit, held := all.split(func(at datum) string { return at.Probe }, 3, falling)
+	fit, held := all.split(func(at datum) string { return at.Probe + at.Shape }, 3, falling)
 	c := refine(fit, []float64{40, 20, 15}, []bound{{1, 500}, {1, 500}, {0.1, 5000}}, func(c []float64, at datum) float64 {
 		set(c[0], c[1], c[2])
 		return price(p, at)

@@ -17,17 +17,21 @@ import (
 //
 // It has what the laws of these kernels are off by at these batches, too.
 
-// gapServers are the servers that gaps are seen in, by their points' probe.
+// gapServers are the servers that gaps are seen in, by their points' probes: those of
+// chunks where prompts follow one another and where the card rests between them.
 var gapServers = []gapServer{
-	{probeLiveChunk, hw.GapPrefill, ""},
-	{probeLiveDense, hw.GapDense, ""},
-	{probeLiveHeld, hw.GapSparse, ""},
-	{probeLiveLookup, hw.GapSparse, hw.GapOfGPU},
-	{probeLiveHeldPSA, hw.GapPSA, ""},
-	{probeLiveLookupPSA, hw.GapPSA, hw.GapOfGPU},
+	{[]string{probeLiveChunk, probeLivePrompt}, hw.GapPrefill, ""},
+	{[]string{probeLiveDense}, hw.GapDense, ""},
+	{[]string{probeLiveHeld}, hw.GapSparse, ""},
+	{[]string{probeLiveLookup}, hw.GapSparse, hw.GapOfGPU},
+	{[]string{probeLiveHeldPSA}, hw.GapPSA, ""},
+	{[]string{probeLiveLookupPSA}, hw.GapPSA, hw.GapOfGPU},
 }
 
-type gapServer struct{ probe, attention, lookup string }
+type gapServer struct {
+	probes            []string
+	attention, lookup string
+}
 
 // leastGap stands for gaps that come out as none.
 const leastGap = 1e-9
@@ -41,7 +45,7 @@ func fitGaps(s *Samples, p *hw.Profile, from source) (models []model, said []str
 	bare := *p
 	var rows []hw.GapRow
 	for _, k := range gapServers {
-		all := s.of(k.probe)
+		all := s.of(k.probes...)
 		if len(all) == 0 || k.lookup != "" && !p.Host.Lookup.Set() {
 			continue // nor has the model such a server
 		}

@@ -15,7 +15,7 @@ import (
 func TestGapsComeBack(t *testing.T) {
 	t.Parallel()
 	want := truth("h200")
-	s := liveSamplesOf(t, want, probeLiveChunk, probeLiveDense, probeLiveHeld, probeLiveLookup)
+	s := liveSamplesOf(t, want, probeLiveChunk, probeLivePrompt, probeLiveDense, probeLiveHeld, probeLiveLookup)
 	got := *want
 	models, said := fitGaps(s, &got, source{"a test"})
 	if len(said) > 0 || len(models) != 4 {
@@ -34,7 +34,7 @@ func TestGapsComeBack(t *testing.T) {
 	}
 	for _, m := range models {
 		for _, at := range m.fit {
-			if math.Abs(m.price(&got, at)/at.seconds-1) > 1e-4 {
+			if math.Abs(m.price(&got, at)/at.seconds-1) > 2e-4 { // a card that waits in gaps is faster behind them by a hair
 				t.Errorf("%s, %s: %g s, want %g", m.name, at.Key(), m.price(&got, at), at.seconds)
 			}
 		}

@@ -2,6 +2,7 @@ package calibrate
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"sparseserve/cuda/live"
@@ -35,6 +36,7 @@ type leavingKind struct {
 	dense  bool // attention to whole contexts, held
 	lookup bool // by the GPU
 	tight  bool // room for so little that each layer loads
+	single bool // one request at a time
 }
 
 // splitEvery says which steps are split into phases: the marks are calls of the
@@ -55,6 +57,8 @@ func (p Point) leavingKind() (k leavingKind) {
 	switch p.Probe {
 	case probeLiveDense, probeLiveChunk:
 		k.held, k.dense = true, true
+	case probeLivePrompt:
+		k.held, k.dense, k.single = true, true, true
 	case probeLiveHeld, probeLiveHeldPSA:
 		k.held = true
 	case probeLiveLookup, probeLiveLookupPSA:
@@ -68,11 +72,15 @@ func (p Point) leavingKind() (k leavingKind) {
 // leavingMost is how many requests the server of a kind begins with: prompts take
 // long to prefill, and KV of a model with many KV heads much memory.
 func leavingMost(shape string, k leavingKind) int64 {
-	if shape == shapes[0] || k.tight {
+	if shape == shapes[0] || k.tight || k.single {
 		return 8
 	}
 	return 16
 }
+
+// singleOutput is what a request of a server of one at a time generates: the card
+// decodes for some 200 ms, in which its clock rises.
+const singleOutput = 40
 
 // tightRoom is the room of tight servers, of what one step of top-k selects: PSA
 // selects more.
@@ -107,6 +115,9 @@ func newLeavingCase(m *hw.Model, requests int, kind leavingKind, every int) *lea
 func (c *leavingCase) config() (sim.Config, error) {
 	cfg := c.server()
 	spec := &cfg.Spec
+	if c.kind.single {
+		spec.MaxRequests = 1
+	}
 	spec.Offload = !c.kind.held
 	if c.kind.lookup {
 		spec.Lookup = sim.LookupGPU
@@ -130,6 +141,9 @@ func (c *leavingCase) chunks() int { return (c.prompt + liveChunk - 1) / liveChu
 // outputs are those of the requests in order: prompts are prefilled one by one, and the last is the first to leave, so that no other's rows move,
 // two steps behind any step that fills a block.
 func (c *leavingCase) outputs() []int {
+	if c.kind.single {
+		return slices.Repeat([]int{singleOutput}, c.requests)
+	}
 	var n []int
 	for i := range c.requests {
 		n = append(n, 1+c.chunks()*(c.requests-1-i)+liveSettling+2+(c.requests-i)*c.every)

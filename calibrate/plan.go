@@ -102,7 +102,7 @@ func scaleOf(plan Plan) scale {
 		prompts:     []int64{8192, 16384, 32768},
 		beside:      []int64{1024, 2048, 4096},
 		layerPrefix: []int64{0, 2048, 4096, 6144, 8192, 10240},
-		after:       []int64{1, 20, 40, 60, 100, 150},
+		after:       []int64{1, 10, 20, 30, 40, 50, 60, 80, 100, 150, 200},
 		rest:        []int64{10, 20, 40, 80, 160},
 		chunkAfter:  []int64{0, 2048, 6144},
 		filled:      []int64{blockTokens, 256, 512, 1024, 2048, 4096, 8192, 16384},

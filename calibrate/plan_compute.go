@@ -28,17 +28,23 @@ const restedLayers = 40
 // rest, and chunks under the lowered one.
 func clockPoints(s scale) []Point {
 	var all []Point
-	for _, ms := range s.after {
-		all = append(all, point(probeClock, s.shapes[0], clockTokens, ms))
-	}
 	for _, shape := range s.shapes {
 		for _, n := range clockSizes {
-			if shape != s.shapes[0] || n != clockTokens {
+			if n == clockTokens {
+				for _, ms := range s.after {
+					all = append(all, point(probeClock, shape, n, ms))
+				}
+			} else {
 				all = append(all, point(probeClock, shape, n, s.after[0]))
 			}
 			for _, prefix := range s.chunkAfter {
 				all = append(all, point(probeChunk, shape, n, prefix))
 			}
+		}
+	}
+	for _, shape := range s.shapes {
+		for i := range int64(promptChunks) {
+			all = append(all, point(probePrompt, shape, clockTokens, i*clockTokens))
 		}
 	}
 	for _, ms := range s.rest {

@@ -198,7 +198,7 @@ func livePoints(s scale) []Point {
 // one another.
 func leavingPoints(layers int64) (all []Point) {
 	for _, shape := range shapes {
-		for _, probe := range []string{probeLiveLeaving, probeLiveDense, probeLiveHeld, probeLiveCPU, probeLivePSA, probeLiveHeldPSA, probeLiveCPUPSA} {
+		for _, probe := range []string{probeLiveLeaving, probeLiveDense, probeLivePrompt, probeLiveHeld, probeLiveCPU, probeLivePSA, probeLiveHeldPSA, probeLiveCPUPSA} {
 			for _, tight := range []int64{0, 1} {
 				p := Point{Probe: probe, Shape: shape, Axes: []Axis{{"layers", layers}, {"missing", tight}}}
 				if tight == 0 || p.leavingKind().lookup && shape == shapes[0] {
@@ -210,9 +210,20 @@ func leavingPoints(layers int64) (all []Point) {
 	return all
 }
 
+// chunksOf are a prompt's chunks.
+func chunksOf(probe, shape string, layers int64) (all []Point) {
+	for prefix := int64(0); prefix < livePrompt; prefix += liveChunk {
+		all = append(all, point(probe, shape, layers, prefix))
+	}
+	return all
+}
+
 // leavingServer are the points of one server, that of a point.
 func leavingServer(of Point) (all []Point) {
 	kind, layers := of.leavingKind(), of.At("layers")
+	if kind.single {
+		return chunksOf(of.Probe, of.Shape, layers)
+	}
 	most := leavingMost(of.Shape, kind)
 	for _, n := range leavingBatches {
 		if n > most {
@@ -265,9 +276,7 @@ func leavingServer(of Point) (all []Point) {
 		}
 	}
 	if kind.dense {
-		for prefix := int64(0); prefix < livePrompt; prefix += liveChunk {
-			all = append(all, point(probeLiveChunk, of.Shape, layers, prefix))
-		}
+		all = append(all, chunksOf(probeLiveChunk, of.Shape, layers)...)
 	}
 	if of.Probe == probeLiveLeaving {
 		all = append(all, point(probeLiveWhole, of.Shape, layers, most), point(probeLiveFreed, of.Shape, layers, most))

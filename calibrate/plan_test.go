@@ -13,9 +13,9 @@ func TestPlans(t *testing.T) {
 		low, high  int
 		most, pool int64
 	}{
-		{Full, fakeLimits, 1500, 2100, 256 * mib, 32},
-		{Quick, fakeLimits, 300, 720, 64 * mib, 1},
-		{Full, Limits{PoolGiB: 1, Threads: 1, DeviceBytes: leastDeviceBytes}, 900, 1800, 256 * mib, 1},
+		{Full, fakeLimits, 1500, 2200, 256 * mib, 32},
+		{Quick, fakeLimits, 300, 780, 64 * mib, 1},
+		{Full, Limits{PoolGiB: 1, Threads: 1, DeviceBytes: leastDeviceBytes}, 900, 1900, 256 * mib, 1},
 	} {
 		all := points(c.plan, c.limits)
 		if len(all) < c.low || len(all) > c.high {

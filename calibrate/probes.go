@@ -53,6 +53,7 @@ const (
 	probeSaveFlash      = "save.flash"
 	probeLinears        = "linears"
 	probeClock          = "clock.linears"
+	probePrompt         = "clock.prompt"
 	probeRested         = "clock.rested"
 	probeRestedIdle     = "clock.rested_idle"
 	probeRestedDense    = "clock.rested_dense"
@@ -101,6 +102,7 @@ const (
 	probeLiveCPUPSA     = "live.cpu_psa"
 	probeLiveDense      = "live.unsplit_dense"
 	probeLiveChunk      = "live.unsplit_chunk"
+	probeLivePrompt     = "live.unsplit_prompt"
 	probeLiveLookup     = "live.unsplit_lookup"
 	probeLiveLookupPSA  = "live.unsplit_lookup_psa"
 	probeLiveTight      = "live.unsplit_tight"
@@ -144,7 +146,8 @@ var probes = []Probe{
 	{probeSaveFlash, "FlashD2H, one copy and the CPU's scatter to blocks anywhere in a pinned pool, overlapped; until every block is written", "ss_flash_d2h", []string{"block_bytes", "blocks", "pool_mib", "threads"}},
 	{probeLinears, "the four linears of one layer; " + gpuTime, "ss_linear", []string{"tokens"}},
 	{probeClock, "the same, some times over, so long after they began to run without pause; before that the card copied within HBM; GPU time of one", "ss_linear", []string{"tokens", "after_ms"}},
-	{probeRested, "the same after they ran without pause and the card then copied within HBM for so long; mean GPU time of the next layers", "ss_linear", []string{"tokens", "rest_ms", "layers"}},
+	{probePrompt, "the linears and the attention of a prompt's chunks, one chunk behind another, behind so many tokens of the prompt; before the first the card decoded densely; GPU time of one layer", "ss_linear, ss_prefill", []string{"tokens", "prefix_tokens"}},
+	{probeRested, "linears after they ran without pause and the card then copied within HBM for so long; mean GPU time of the next layers", "ss_linear", []string{"tokens", "rest_ms", "layers"}},
 	{probeRestedIdle, "the same, the card having done nothing for so long", "ss_linear", []string{"tokens", "rest_ms", "layers"}},
 	{probeRestedDense, "the same, the card having decoded densely for so long", "ss_linear, ss_decode", []string{"tokens", "rest_ms", "layers"}},
 	{probeChunk, "the linears and the attention of a prompt's chunk, layer after layer without pause; " + gpuTime + " of one layer", "ss_linear, ss_prefill", []string{"tokens", "prefix_tokens"}},
@@ -187,6 +190,7 @@ var probes = []Probe{
 	{probeLiveHeldPSA, "the same with PSA", "all of a layer", []string{"layers", "requests", "rounds"}},
 	{probeLiveDense, "the same with attention to the whole context", "all of a layer", []string{"layers", "requests"}},
 	{probeLiveChunk, "steps of that server with a chunk of a prompt behind so many tokens of it, with the decodes of the prompts before and the first few tokens of the prompt behind", "all of a layer", []string{"layers", "prefix_tokens"}},
+	{probeLivePrompt, "steps with a chunk behind so many tokens of its prompt, of a server of one request at a time: before its first chunk the card has decoded the one before", "all of a layer", []string{"layers", "prefix_tokens"}},
 	{probeLiveLookup, "decode steps of such a server whose lists the GPU looks up, none of their blocks missing: all of the step", "all of a layer", []string{"layers", "requests"}},
 	{probeLiveLookupPSA, "the same with PSA", "all of a layer", []string{"layers", "requests", "rounds"}},
 	{probeLiveTight, "the same as " + probeLiveLookup + " in so little HBM that each layer loads, so many blocks in the mean", "all of a layer", []string{"layers", "requests", "missing"}},
@@ -198,11 +202,14 @@ var probes = []Probe{
 // leavingProbes are steps of servers that requests leave one after another.
 var leavingProbes = []string{
 	probeLiveLeaving, probeLiveWhole, probeLiveFreed, probeLivePSA, probeLiveUnsplit, probeLiveUnsplitPSA, probeLiveHeld, probeLiveHeldPSA,
-	probeLiveDense, probeLiveChunk, probeLiveLookup, probeLiveLookupPSA, probeLiveTight, probeLiveTightPSA, probeLiveCPU, probeLiveCPUPSA,
+	probeLiveDense, probeLiveChunk, probeLivePrompt, probeLiveLookup, probeLiveLookupPSA, probeLiveTight, probeLiveTightPSA, probeLiveCPU, probeLiveCPUPSA,
 }
 
 // clockProbes are linears timed for what was done before.
-var clockProbes = []string{probeClock, probeRested, probeRestedIdle, probeRestedDense}
+var clockProbes = []string{probeClock, probePrompt, probeRested, probeRestedIdle, probeRestedDense}
+
+// trainProbes are those of them that come one behind another.
+var trainProbes = []string{probeClock, probePrompt}
 
 // behindProbes are kernels behind the weights of a layer, as in a decode step.
 var behindProbes = []string{probeBehindNone, probeBehindLists, probeBehindWrite, probeBehindTable, probeBehindLookup, probeBehindMissing, probeBehindGather, probeBehindLoad}
@@ -213,7 +220,7 @@ func Probes() []Probe { return slices.Clone(probes) }
 // shaped are the probes whose points name a model shape.
 var shaped = slices.Concat(behindProbes, liveProbes, leavingProbes, []string{
 	probeKVWrite, probeRope, probeDigest, probeRing, probeLookup, probeLookupMissing,
-	probeLinears, probeClock, probeRested, probeRestedIdle, probeRestedDense, probeChunk, probePointwise, probeHead, probeEmbed, probePrefill, probeChunked,
+	probeLinears, probeClock, probePrompt, probeRested, probeRestedIdle, probeRestedDense, probeChunk, probePointwise, probeHead, probeEmbed, probePrefill, probeChunked,
 	probeDense, probeDenseUneven, probeSparse, probePSA, probePSALaunches, probePSAUneven, probePSALaunchCalls, probeSelect,
 	probeBesideNone, probeBesideSave, probeBesideLoad, probeBesideFlash,
 	probeLayersNone, probeLayersMemcpy, probeLayersGPU, probeLayersFlash, probePrefillMemcpy,

@@ -32,6 +32,7 @@ type rig struct {
 	warm      string // the probe that kept the card busy last
 	prepared  map[string]uint64
 	leaving   map[leavingKey]leavingResult
+	trains    map[trainKey][][]trainGroup
 	// spareThreads scatter where other threads have work too.
 	spareThreads int64
 }
@@ -58,7 +59,7 @@ const notesBytes = 16 * mib
 
 // newRig takes the GPU's memory. limits is what the plan was made for.
 func newRig(lib *cuda.Library, info cuda.DeviceInfo, limits Limits) (*rig, error) {
-	g := &rig{lib: lib, info: info, savers: map[int64]cuda.Saver{}, prepared: map[string]uint64{}, leaving: map[leavingKey]leavingResult{}, slabBytes: min(limits.DeviceBytes, mostDeviceBytes), spareThreads: int64(max(1, limits.Threads*3/4))}
+	g := &rig{lib: lib, info: info, savers: map[int64]cuda.Saver{}, prepared: map[string]uint64{}, leaving: map[leavingKey]leavingResult{}, trains: map[trainKey][][]trainGroup{}, slabBytes: min(limits.DeviceBytes, mostDeviceBytes), spareThreads: int64(max(1, limits.Threads*3/4))}
 	var err error
 	if g.layer, err = lib.LayerProbe(); err != nil {
 		return nil, err

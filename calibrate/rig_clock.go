@@ -2,25 +2,33 @@ package calibrate
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"slices"
 	"time"
 
+	"gonum.org/v1/gonum/stat"
+
 	"sparseserve/cuda"
 )
 
-// How a sample of the clock comes about: rested, linears run for the point's time, and
-// those of the next clockLayers layers are timed; or they run for long enough to lower
-// the clock and then not for the point's time, and what is timed is as long as the
-// clock may stay high: how much faster that is says for how long it did. A point has
-// clockRounds samples.
+// How a sample of the clock comes about. In trains the card rests, and then groups of
+// calls run one behind another, each timed: linears, clockLayers at a time, or a
+// prompt's chunks. Else linears run for long enough to lower the clock and then not for
+// the point's time, and what is timed is as long as the clock may stay high: how much
+// faster that is says for how long it did.
+//
+// The card changes its clock in steps, at times of its own: the same may take the one
+// time or the other. So a sample is the mean of some rounds, clockRounds in all.
 const (
-	restedTime  = 200 * time.Millisecond
-	wornTime    = 200 * time.Millisecond
-	clockRounds = 5
-	clockLayers = 4
-	restCopies  = 16
-	restBytes   = 256 * mib
+	restedTime   = 200 * time.Millisecond
+	wornTime     = 200 * time.Millisecond
+	trainTime    = 220 * time.Millisecond // longer than any point's time
+	clockRounds  = 10
+	clockSamples = 5
+	clockLayers  = 4
+	restCopies   = 16
+	restBytes    = 256 * mib
 )
 
 // restBatch are the requests, of restContext tokens, whose decode is a rest.
@@ -29,53 +37,34 @@ const (
 	restContext = 8192
 )
 
-// prepareClock readies linears and what the card does between: copies within HBM, on
+// prepareClock readies linears, and what the card does between: copies within HBM, on
 // which it draws far less, dense decode attention or nothing.
 func (g *rig) prepareClock(p Point) (Timed, error) {
 	m, err := shapeModel(p.Shape)
 	if err != nil {
 		return nil, err
 	}
-	var work, rest paced
-	layers := clockLayers
-	if p.Probe != probeClock {
-		layers = int(p.At("layers"))
+	if slices.Contains(trainProbes, p.Probe) {
+		return g.prepareTrain(m, p)
 	}
+	var work, rest paced
 	var timed []cuda.Operation
 	err = g.lib.Do(func(s *cuda.Session) error {
-		calls, verify, err := g.linearsOp(s, m, p.At("tokens"))
-		c := &cuda.MemcpyArgs{Bytes: restBytes}
-		set := g.setter(&err)
-		set(&c.Src, func() (cuda.Ptr, error) { return g.zeros(s, restBytes) })
-		set(&c.Dst, func() (cuda.Ptr, error) { return g.zeros(s, restBytes) })
-		if err == nil {
-			err = s.DeviceSync()
-		}
-		if err == nil {
-			err = verify(s)
-		}
+		calls, err := g.checked(s, func() ([]cuda.Operation, func(*cuda.Session) error, error) { return g.linearsOp(s, m, p.At("tokens")) })
 		if err != nil {
 			return err
 		}
 		work.calls = slices.Repeat(calls, clockLayers)
-		timed = slices.Repeat(calls, layers)
-		rest.calls = slices.Repeat([]cuda.Operation{c}, restCopies)
-		if p.Probe == probeRestedDense {
-			d, err := g.setupDecode(s, point(probeDense, p.Shape, restBatch, restContext))
-			if err != nil {
-				return err
-			}
-			rest.calls = slices.Repeat(d.bench.Calls, restCopies)
+		timed = slices.Repeat(calls, int(p.At("layers")))
+		if rest, err = g.restOf(s, p); err != nil {
+			return err
 		}
-		return errors.Join(work.measure(s), rest.measure(s))
+		return work.measure(s)
 	})
 	if err != nil {
 		return nil, err
 	}
 	round := func(s *cuda.Session) error {
-		if p.Probe == probeClock {
-			return errors.Join(rest.run(s, restedTime), work.run(s, time.Duration(p.At("after_ms"))*time.Millisecond))
-		}
 		long := time.Duration(p.At("rest_ms")) * time.Millisecond
 		if p.Probe == probeRestedIdle {
 			err := work.run(s, wornTime)
@@ -84,31 +73,90 @@ func (g *rig) prepareClock(p Point) (Timed, error) {
 		}
 		return errors.Join(work.run(s, wornTime), rest.run(s, long))
 	}
+	return g.rounds(func(s *cuda.Session) (float64, error) {
+		if err := round(s); err != nil {
+			return 0, err
+		}
+		t, err := s.Bench(cuda.Bench{Calls: timed, Repeats: 1})
+		if err != nil {
+			return 0, err
+		}
+		return t[0] * 1e-3 / float64(p.At("layers")), nil
+	}), nil
+}
+
+// checked readies calls and runs them once, to see that what they compute is right.
+func (g *rig) checked(s *cuda.Session, ready func() ([]cuda.Operation, func(*cuda.Session) error, error)) ([]cuda.Operation, error) {
+	calls, verify, err := ready()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.DeviceSync(); err != nil {
+		return nil, err
+	}
+	return calls, verify(s)
+}
+
+// restOf readies what the card does between a point's linears.
+func (g *rig) restOf(s *cuda.Session, p Point) (rest paced, err error) {
+	if p.Probe == probeRestedDense || p.Probe == probePrompt {
+		d, err := g.setupDecode(s, point(probeDense, p.Shape, restBatch, restContext))
+		if err != nil {
+			return rest, err
+		}
+		rest.calls = slices.Repeat(d.bench.Calls, restCopies)
+	} else {
+		c := &cuda.MemcpyArgs{Bytes: restBytes}
+		set := g.setter(&err)
+		set(&c.Src, func() (cuda.Ptr, error) { return g.zeros(s, restBytes) })
+		set(&c.Dst, func() (cuda.Ptr, error) { return g.zeros(s, restBytes) })
+		if err != nil {
+			return rest, err
+		}
+		rest.calls = slices.Repeat([]cuda.Operation{c}, restCopies)
+	}
+	return rest, rest.measure(s)
+}
+
+// rounds are all of a point's at its first sample, the later ones dealt out.
+func (g *rig) rounds(round func(*cuda.Session) (float64, error)) Timed {
 	var ready []float64
 	return func(_, repeats int) ([]float64, error) {
-		err := g.lib.Do(func(s *cuda.Session) error {
-			if len(ready) >= repeats {
+		if ready == nil {
+			all := make([]float64, clockRounds)
+			err := g.lib.Do(func(s *cuda.Session) (err error) {
+				for i := range all {
+					if all[i], err = round(s); err != nil {
+						return err
+					}
+				}
 				return nil
+			})
+			if err != nil {
+				return nil, err
 			}
-			for range max(repeats, clockRounds) {
-				if err := round(s); err != nil {
-					return err
-				}
-				t, err := s.Bench(cuda.Bench{Calls: timed, Repeats: 1})
-				if err != nil {
-					return err
-				}
-				ready = append(ready, t[0]*1e-3/float64(layers))
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
+			ready = dealtMeans(all, clockSamples)
+		}
+		if repeats > len(ready) {
+			return nil, fmt.Errorf("%d samples asked for, %d are left", repeats, len(ready))
 		}
 		samples := ready[:repeats]
 		ready = ready[repeats:]
 		return samples, nil
-	}, nil
+	}
+}
+
+// dealtMeans deals values out to n samples and returns the mean of each.
+func dealtMeans(values []float64, n int) []float64 {
+	means := make([]float64, n)
+	for i := range means {
+		var of []float64
+		for j := i; j < len(values); j += n {
+			of = append(of, values[j])
+		}
+		means[i] = stat.Mean(of, nil)
+	}
+	return means
 }
 
 // paced are calls whose time is known, so that they can run for a given one.

@@ -74,7 +74,7 @@ func (t *leavingTimes) samples(p Point) ([]float64, error) {
 		steps = t.more(t.freed)
 	case probeLiveLeaving, probeLivePSA:
 		steps = t.host[int(p.At("requests"))]
-	case probeLiveChunk:
+	case probeLiveChunk, probeLivePrompt:
 		steps = t.chunks[int(p.At("prefix_tokens")/liveChunk)]
 	case probeLiveCPU, probeLiveCPUPSA:
 		steps = t.cpu[int(p.At("requests"))]

@@ -41,12 +41,16 @@ func visits(all []Point, times int) []visit {
 }
 
 // of is the rule for one visit: all of a point's visits together take no longer
-// than another point. Servers that requests leave have so many samples and no more.
+// than another point. Servers that requests leave and rounds of the clock have so many
+// samples and no more, however long they take.
 func (r Rule) of(v visit) Rule {
 	r.Time /= time.Duration(v.of)
 	r.Most = (r.Most + v.of - 1) / v.of
-	if slices.Contains(leavingProbes, v.Probe) {
+	switch {
+	case slices.Contains(leavingProbes, v.Probe):
 		r.Least, r.Most = leavingSamples, leavingSamples
+	case slices.Contains(clockProbes, v.Probe):
+		r.Least, r.Most, r.Time = clockSamples, clockSamples, time.Minute
 	}
 	return r
 }

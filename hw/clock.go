@@ -135,6 +135,25 @@ func (p *Profile) RestedSeconds(m *Model, n int, ran, rest float64, kind Rest, l
 	return sum / float64(layers)
 }
 
+// PromptSeconds returns what the linears and the attention of a chunk of so many tokens
+// take in a layer, behind prefix tokens of its prompt in chunks of the same size, of a
+// card that had rested for long before the prompt.
+func (p *Profile) PromptSeconds(m *Model, chunkTokens, prefix int) float64 {
+	k, l, a, c := newClock(p), newLinears(p, m), newPrefillAttention(p, m), newLowClock(p, m)
+	alone, _ := l.seconds(float64(chunkTokens))
+	sum := 0.0
+	for before := 0; before <= prefix; before += chunkTokens {
+		attention, _ := a.seconds([]sim.Span{{Query: chunkTokens, Prefix: before}})
+		at := c.chunk(&l, alone, float64(chunkTokens), attention)
+		full, low := at.full+attention, at.low+at.attention
+		sum = 0
+		for range m.Layers {
+			sum += low + k.run(at.steady, nanoseconds(full), nanoseconds(low))*(full-low)
+		}
+	}
+	return sum / float64(m.Layers)
+}
+
 // lowClock is the clock of a card that prefills without pause, as a share of the full
 // one. Power grows with the third power of the clock (frequency and voltage fall
 // together), and the card holds its mean over a layer:

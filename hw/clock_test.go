@@ -278,3 +278,28 @@ func TestClockFigures(t *testing.T) {
 		}
 	}
 }
+
+// A prompt's first chunk is at the full clock as long as that lasts; late ones take what
+// they take without pause; a clock that is always full changes nothing.
+func TestPromptSeconds(t *testing.T) {
+	p, m := mustProfile(t, "h200"), mustModel(t, "llama2-7b")
+	withClock(p)
+	attention := func(prefix int) float64 { return p.PrefillSeconds(m, sim.Span{Query: 2048, Prefix: prefix}) }
+	full := 0.9*p.LinearsSeconds(m, 2048) + attention(0)
+	p.Clock.Burst = us(200_000)
+	if got := p.PromptSeconds(m, 2048, 0); math.Abs(got/full-1) > 1e-3 {
+		t.Errorf("the first chunk at the full clock: %g s a layer, want %g", got, full)
+	}
+	withClock(p)
+	first, low := p.PromptSeconds(m, 2048, 0), p.ChunkSeconds(m, 2048, 0)
+	if !(first > full && first < low) {
+		t.Errorf("the first chunk takes %g s, want more than %g and less than %g", first, full, low)
+	}
+	if got, want := p.PromptSeconds(m, 2048, 8192), p.ChunkSeconds(m, 2048, 8192); math.Abs(got/want-1) > 0.01 {
+		t.Errorf("the fifth chunk takes %g s, want nearly %g", got, want)
+	}
+	p.Clock = Clock{}
+	if got, want := p.PromptSeconds(m, 2048, 2048), p.LinearsSeconds(m, 2048)+attention(2048); math.Abs(got/want-1) > 1e-9 {
+		t.Errorf("without a clock %g s, want %g", got, want)
+	}
+}
