@@ -161,7 +161,7 @@ func (f *fakeBench) seconds(p Point) float64 {
 	case probeClock:
 		return t.RestedSeconds(at.model, int(p.At("tokens")), milliseconds(at, "after_ms"), 0, 0, clockLayers)
 	case probePrompt:
-		return t.PromptSeconds(at.model, int(p.At("tokens")), int(p.At("prefix_tokens")))
+		return t.PromptSeconds(at.model, int(p.At("tokens")), promptChunks, chunkOf(p))
 	case probeChunk:
 		return t.ChunkSeconds(at.model, int(p.At("tokens")), int(p.At("prefix_tokens")))
 	case probeRested, probeRestedIdle, probeRestedDense:

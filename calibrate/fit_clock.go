@@ -45,9 +45,9 @@ func fitClock(s *Samples, p *hw.Profile, from source) []model {
 		models = append(models, model{
 			name: "clock.prompt", held: prompts, why: "chunks behind a rest, by how the clock falls under linears alone: nothing is fitted to them",
 			price: func(p *hw.Profile, at datum) float64 {
-				return p.PromptSeconds(at.model, int(at.At("tokens")), int(at.At("prefix_tokens")))
+				return p.PromptSeconds(at.model, int(at.At("tokens")), promptChunks, chunkOf(at.Point))
 			},
-			draw: picture{x: func(at datum) float64 { return 1 + float64(at.At("prefix_tokens")) }, xLabel: "tokens before the chunk"},
+			draw: picture{x: func(at datum) float64 { return float64(1 + chunkOf(at.Point)) }, xLabel: "chunk of two prompts in a row"},
 		})
 	}
 	return models

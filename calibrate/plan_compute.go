@@ -43,8 +43,10 @@ func clockPoints(s scale) []Point {
 		}
 	}
 	for _, shape := range s.shapes {
-		for i := range int64(promptChunks) {
-			all = append(all, point(probePrompt, shape, clockTokens, i*clockTokens))
+		for prompt := range int64(promptsInARow) {
+			for i := range int64(promptChunks) {
+				all = append(all, point(probePrompt, shape, clockTokens, i*clockTokens, prompt+1))
+			}
 		}
 	}
 	for _, ms := range s.rest {

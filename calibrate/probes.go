@@ -146,7 +146,7 @@ var probes = []Probe{
 	{probeSaveFlash, "FlashD2H, one copy and the CPU's scatter to blocks anywhere in a pinned pool, overlapped; until every block is written", "ss_flash_d2h", []string{"block_bytes", "blocks", "pool_mib", "threads"}},
 	{probeLinears, "the four linears of one layer; " + gpuTime, "ss_linear", []string{"tokens"}},
 	{probeClock, "the same, some times over, so long after they began to run without pause; before that the card copied within HBM; GPU time of one", "ss_linear", []string{"tokens", "after_ms"}},
-	{probePrompt, "the linears and the attention of a prompt's chunks, one chunk behind another, behind so many tokens of the prompt; before the first the card decoded densely; GPU time of one layer", "ss_linear, ss_prefill", []string{"tokens", "prefix_tokens"}},
+	{probePrompt, "the linears and the attention of the chunks of two prompts, one chunk behind another, behind so many tokens of the first prompt or the second; before all of them the card decoded densely; GPU time of one layer", "ss_linear, ss_prefill", []string{"tokens", "prefix_tokens", "prompt"}},
 	{probeRested, "linears after they ran without pause and the card then copied within HBM for so long; mean GPU time of the next layers", "ss_linear", []string{"tokens", "rest_ms", "layers"}},
 	{probeRestedIdle, "the same, the card having done nothing for so long", "ss_linear", []string{"tokens", "rest_ms", "layers"}},
 	{probeRestedDense, "the same, the card having decoded densely for so long", "ss_linear, ss_decode", []string{"tokens", "rest_ms", "layers"}},

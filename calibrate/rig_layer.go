@@ -318,9 +318,8 @@ func (g *rig) setupEmbed(s *cuda.Session, p Point) (*setup, error) {
 	}}, nil
 }
 
-// setupChunked readies the attention of a whole prompt in one layer, chunk
-// after chunk, its K and V in blocks anywhere, as rope leaves them. One chunk
-// of the whole prompt is layer-segmented prefill.
+// setupChunked readies the attention of a whole prompt in one layer, chunk after chunk.
+// One chunk of the whole prompt is layer-segmented prefill.
 func (g *rig) setupChunked(s *cuda.Session, p Point) (*setup, error) {
 	m, err := shapeModel(p.Shape)
 	if err != nil {
@@ -330,60 +329,6 @@ func (g *rig) setupChunked(s *cuda.Session, p Point) (*setup, error) {
 	for _, c := range chunks(p.At("prompt_tokens"), p.At("chunk_tokens")) {
 		spans = append(spans, chunkSpan{int64(c.Query), int64(c.Prefix)})
 	}
-	calls, _, err := g.prefillOp(s, m, spans)
-	if err != nil {
-		return nil, err
-	}
-	blocks := (p.At("prompt_tokens") + blockTokens - 1) / blockTokens
-	slots := make([]int32, blocks*int64(m.KVHeads))
-	for i, slot := range g.r.Perm(len(slots)) {
-		slots[i] = int32(slot)
-	}
-	pool, err := g.random(s, int64(len(slots))*2*blockTokens*int64(m.HeadDim))
-	if err != nil {
-		return nil, err
-	}
-	table, err := upload(g, s, slots)
-	if err != nil {
-		return nil, err
-	}
-	for _, c := range calls {
-		a := c.(*cuda.PrefillArgs)
-		a.Pool, a.Table, a.TableStride, a.BlockTokens = pool, table, int32(blocks), blockTokens
-	}
-	last := calls[len(calls)-1].(*cuda.PrefillArgs)
-	return &setup{bench: cuda.Bench{Calls: calls}, settle: g.settling(p), verify: func(s *cuda.Session) error {
-		if err := s.Prefill(last, 0); err != nil {
-			return err
-		}
-		return g.checkPaged(s, m, last, slots)
-	}}, nil
-}
-
-// checkPaged computes the last row of a head anew.
-func (g *rig) checkPaged(s *cuda.Session, m *hw.Model, a *cuda.PrefillArgs, slots []int32) error {
-	d, token := int64(a.HeadDim), int64(a.QTokens)-1
-	head, seen := g.r.Int64N(int64(a.HeadsQ)), int64(a.Prefix)+token+1
-	kv := head / int64(m.QHeads/m.KVHeads)
-	q, err := floats(s, a.Q+cuda.Ptr(2*(token*a.QTokenStride+head*a.QHeadStride)), d)
-	if err != nil {
-		return err
-	}
-	sum := oracle.NewSoftmax(int(d))
-	for at := int64(0); at < seen; at += blockTokens {
-		slot := int64(slots[kv*int64(a.TableStride)+at/blockTokens])
-		block, err := floats(s, a.Pool+cuda.Ptr(2*slot*2*blockTokens*d), 2*blockTokens*d)
-		if err != nil {
-			return err
-		}
-		n := min(blockTokens, seen-at) * d
-		attend(&sum, q, block[:n], block[blockTokens*d:blockTokens*d+n], float64(a.Scale))
-	}
-	want := make([]float64, d)
-	sum.Result(want)
-	got, err := halves(s, a.Out+cuda.Ptr(2*(token*a.OutTokenStride+head*a.OutHeadStride)), d)
-	if err != nil {
-		return err
-	}
-	return near(fmt.Sprintf("head %d, token %d", head, token), got, want)
+	calls, verify, err := g.prefillOp(s, m, spans)
+	return &setup{bench: cuda.Bench{Calls: calls}, settle: g.settling(p), verify: verify}, err
 }

@@ -19,8 +19,17 @@ type trainKey struct {
 // long one of its layers took.
 type trainGroup struct{ began, layer float64 }
 
-// promptChunks are those of a prompt whose chunks are timed.
-const promptChunks = 4
+// promptChunks are those of a prompt whose chunks are timed, and promptsInARow as many
+// prompts as come one behind another.
+const (
+	promptChunks  = 4
+	promptsInARow = 2
+)
+
+// chunkOf counts the chunks before a point's, of its prompt and of those before.
+func chunkOf(p Point) int {
+	return int((p.At("prompt")-1)*promptChunks + p.At("prefix_tokens")/p.At("tokens"))
+}
 
 // prepareTrain runs the point's train, unless it has run for another point.
 func (g *rig) prepareTrain(m *hw.Model, p Point) (Timed, error) {
@@ -43,11 +52,11 @@ func (g *rig) prepareTrain(m *hw.Model, p Point) (Timed, error) {
 	}), nil
 }
 
-// trainAt finds the group of a point: a chunk by the tokens before it, linears by when
-// they began.
+// trainAt finds the group of a point: a chunk by those before it, linears by when they
+// began.
 func trainAt(groups []trainGroup, p Point) int {
 	if p.Probe == probePrompt {
-		return int(p.At("prefix_tokens") / p.At("tokens"))
+		return chunkOf(p)
 	}
 	nearest, after := 0, 1e-3*float64(p.At("after_ms"))
 	for i, at := range groups {
@@ -73,6 +82,7 @@ func (g *rig) runTrain(s *cuda.Session, m *hw.Model, p Point) ([][]trainGroup, e
 			}
 			groups = append(groups, slices.Repeat(calls, layers))
 		}
+		groups = slices.Repeat(groups, promptsInARow)
 	} else {
 		calls, err := g.checked(s, func() ([]cuda.Operation, func(*cuda.Session) error, error) { return g.linearsOp(s, m, p.At("tokens")) })
 		if err != nil {

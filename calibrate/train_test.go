@@ -6,7 +6,7 @@ import (
 )
 
 // Linears of a train are those that began nearest to the point's time; chunks are told
-// by the tokens before them.
+// by those before them.
 func TestTrainPoints(t *testing.T) {
 	t.Parallel()
 	groups := []trainGroup{{0, 1}, {0.004, 2}, {0.009, 3}, {0.014, 4}}
@@ -15,8 +15,9 @@ func TestTrainPoints(t *testing.T) {
 			t.Errorf("after %d ms: group %d, want %d", ms, i, want)
 		}
 	}
-	for i := range promptChunks {
-		if got := trainAt(groups, point(probePrompt, shapes[0], clockTokens, int64(i)*clockTokens)); got != i {
+	for i := range promptsInARow * promptChunks {
+		at := point(probePrompt, shapes[0], clockTokens, int64(i%promptChunks)*clockTokens, int64(1+i/promptChunks))
+		if got := trainAt(groups, at); got != i {
 			t.Errorf("behind %d chunks: group %d", i, got)
 		}
 	}

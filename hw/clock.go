@@ -136,14 +136,14 @@ func (p *Profile) RestedSeconds(m *Model, n int, ran, rest float64, kind Rest, l
 }
 
 // PromptSeconds returns what the linears and the attention of a chunk of so many tokens
-// take in a layer, behind prefix tokens of its prompt in chunks of the same size, of a
-// card that had rested for long before the prompt.
-func (p *Profile) PromptSeconds(m *Model, chunkTokens, prefix int) float64 {
+// take in a layer, which is chunk i of prompts of each chunks one behind another, of a
+// card that had rested for long before the first.
+func (p *Profile) PromptSeconds(m *Model, chunkTokens, each, i int) float64 {
 	k, l, a, c := newClock(p), newLinears(p, m), newPrefillAttention(p, m), newLowClock(p, m)
 	alone, _ := l.seconds(float64(chunkTokens))
 	sum := 0.0
-	for before := 0; before <= prefix; before += chunkTokens {
-		attention, _ := a.seconds([]sim.Span{{Query: chunkTokens, Prefix: before}})
+	for before := range i + 1 {
+		attention, _ := a.seconds([]sim.Span{{Query: chunkTokens, Prefix: before % each * chunkTokens}})
 		at := c.chunk(&l, alone, float64(chunkTokens), attention)
 		full, low := at.full+attention, at.low+at.attention
 		sum = 0

@@ -287,19 +287,19 @@ func TestPromptSeconds(t *testing.T) {
 	attention := func(prefix int) float64 { return p.PrefillSeconds(m, sim.Span{Query: 2048, Prefix: prefix}) }
 	full := 0.9*p.LinearsSeconds(m, 2048) + attention(0)
 	p.Clock.Burst = us(200_000)
-	if got := p.PromptSeconds(m, 2048, 0); math.Abs(got/full-1) > 1e-3 {
+	if got := p.PromptSeconds(m, 2048, 5, 0); math.Abs(got/full-1) > 1e-3 {
 		t.Errorf("the first chunk at the full clock: %g s a layer, want %g", got, full)
 	}
 	withClock(p)
-	first, low := p.PromptSeconds(m, 2048, 0), p.ChunkSeconds(m, 2048, 0)
+	first, low := p.PromptSeconds(m, 2048, 5, 0), p.ChunkSeconds(m, 2048, 0)
 	if !(first > full && first < low) {
 		t.Errorf("the first chunk takes %g s, want more than %g and less than %g", first, full, low)
 	}
-	if got, want := p.PromptSeconds(m, 2048, 8192), p.ChunkSeconds(m, 2048, 8192); math.Abs(got/want-1) > 0.01 {
+	if got, want := p.PromptSeconds(m, 2048, 5, 4), p.ChunkSeconds(m, 2048, 8192); math.Abs(got/want-1) > 0.01 {
 		t.Errorf("the fifth chunk takes %g s, want nearly %g", got, want)
 	}
 	p.Clock = Clock{}
-	if got, want := p.PromptSeconds(m, 2048, 2048), p.LinearsSeconds(m, 2048)+attention(2048); math.Abs(got/want-1) > 1e-9 {
+	if got, want := p.PromptSeconds(m, 2048, 5, 6), p.LinearsSeconds(m, 2048)+attention(2048); math.Abs(got/want-1) > 1e-9 {
 		t.Errorf("without a clock %g s, want %g", got, want)
 	}
 }
