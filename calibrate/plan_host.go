@@ -201,7 +201,8 @@ func leavingPoints(layers int64) (all []Point) {
 		for _, probe := range []string{probeLiveLeaving, probeLiveDense, probeLiveHeld, probeLiveCPU, probeLivePSA, probeLiveHeldPSA, probeLiveCPUPSA} {
 			for _, tight := range []int64{0, 1} {
 				p := Point{Probe: probe, Shape: shape, Axes: []Axis{{"layers", layers}, {"missing", tight}}}
-				if tight == 0 || p.leavingKind().lookup && shape == shapes[0] {
+				kind := p.leavingKind()
+				if tight == 0 || kind.lookup && (kind.psa || shape == shapes[0]) {
 					all = append(all, leavingServer(p)...)
 				}
 			}
@@ -213,7 +214,7 @@ func leavingPoints(layers int64) (all []Point) {
 // leavingServer are the points of one server, that of a point.
 func leavingServer(of Point) (all []Point) {
 	kind, layers := of.leavingKind(), of.At("layers")
-	most := leavingMost(of.Shape, kind)
+	most := leavingMost(of.Shape)
 	for _, n := range leavingBatches {
 		if n > most {
 			continue
