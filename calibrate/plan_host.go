@@ -2,6 +2,7 @@ package calibrate
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 )
 
@@ -216,7 +217,7 @@ func leavingServer(of Point) (all []Point) {
 	kind, layers := of.leavingKind(), of.At("layers")
 	most := leavingMost(of.Shape)
 	for _, n := range leavingBatches {
-		if n > most {
+		if n > most || kind.tight && of.Shape != shapes[0] && !slices.Contains(fewBatches, n) {
 			continue
 		}
 		both := !kind.held && !kind.lookup // steps that are split are points too, of a few batches
@@ -276,8 +277,12 @@ func leavingServer(of Point) (all []Point) {
 	return all
 }
 
-// leavingBatches are the numbers of requests whose steps are points.
-var leavingBatches = []int64{16, 12, 8, 6, 4, 3, 2, 1}
+// leavingBatches are the numbers of requests whose steps are points, fewBatches those
+// of servers that say little that others do not.
+var (
+	leavingBatches = []int64{16, 12, 8, 6, 4, 3, 2, 1}
+	fewBatches     = []int64{16, 12, 8, 4, 1}
+)
 
 // meansOf are a layer's in the server of a point.
 func meansOf(p Point, requests int64) leavingMeans {
