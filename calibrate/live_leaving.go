@@ -65,7 +65,7 @@ func (p Point) leavingKind() (k leavingKind) {
 	return k
 }
 
-// leavingMost is how many requests the server of a kind begins with: prompts take
+// leavingMost is how many requests a server of a shape begins with: prompts take
 // long to prefill, and KV of a model with many KV heads much memory.
 func leavingMost(shape string) int64 {
 	if shape == shapes[0] {
