@@ -72,7 +72,7 @@ func (p Point) leavingKind() (k leavingKind) {
 // leavingMost is how many requests the server of a kind begins with: prompts take
 // long to prefill, and KV of a model with many KV heads much memory.
 func leavingMost(shape string, k leavingKind) int64 {
-	if shape == shapes[0] || k.tight || k.single {
+	if shape == shapes[0] || k.single {
 		return 8
 	}
 	return 16
@@ -82,9 +82,9 @@ func leavingMost(shape string, k leavingKind) int64 {
 // decodes for some 200 ms, in which its clock rises.
 const singleOutput = 40
 
-// tightRoom is the room of tight servers, of what one step of top-k selects: PSA
-// selects more.
-const tightRoom = 1.5
+// tightRooms are the room of tight servers by shape, of what one step of top-k
+// selects: PSA selects more, the more so the fewer queries share its lists.
+var tightRooms = map[string]float64{shapes[0]: 1.5, shapes[1]: 1.2}
 
 // leavingCase is the server of a point.
 func (p Point) leavingCase() (*leavingCase, error) {
@@ -95,7 +95,11 @@ func (p Point) leavingCase() (*leavingCase, error) {
 	model := *m
 	model.Layers = int(p.At("layers"))
 	kind := p.leavingKind()
-	return newLeavingCase(&model, int(leavingMost(p.Shape, kind)), kind, leavingSteps), nil
+	c := newLeavingCase(&model, int(leavingMost(p.Shape, kind)), kind, leavingSteps)
+	if kind.tight {
+		c.room = tightRooms[p.Shape]
+	}
+	return c, nil
 }
 
 func newLeavingCase(m *hw.Model, requests int, kind leavingKind, every int) *leavingCase {
@@ -105,9 +109,6 @@ func newLeavingCase(m *hw.Model, requests int, kind leavingKind, every int) *lea
 	}
 	c := newLiveCase(m, probe, requests)
 	c.steps = every*c.requests + 2
-	if kind.tight {
-		c.room = tightRoom
-	}
 	return &leavingCase{liveCase: *c, kind: kind, every: every}
 }
 

@@ -56,8 +56,10 @@ func (c *leavingCase) modelled(p *hw.Profile) (*leavingTimes, error) {
 }
 
 // priceTight prices whole steps of servers whose layers load, by all of the model:
-// nothing is fitted to them. What could not be priced is said.
-func priceTight(s *Samples, p *hw.Profile) (models []model, said []string) {
+// but for what a gather loses beside progressive attention nothing is fitted to them.
+// What could not be priced is said.
+func priceTight(s *Samples, p *hw.Profile, from source) (models []model, said []string) {
+	p.Load.FlashBesidePSA = hw.Figure{}
 	for _, probe := range []string{probeLiveTight, probeLiveTightPSA} {
 		all := s.of(probe)
 		if len(all) == 0 || !p.Host.Lookup.Set() {
@@ -68,12 +70,21 @@ func priceTight(s *Samples, p *hw.Profile) (models []model, said []string) {
 			said = append(said, fmt.Sprintf("%s is not priced: %v", probe, err))
 			continue
 		}
-		models = append(models, model{
-			name: probe, held: all.where(func(at datum) bool { return priced[at.Key()] > 0 }),
+		all = all.where(func(at datum) bool { return priced[at.Key()] > 0 })
+		m := model{
+			name: probe, held: all,
 			why:   "steps that load, priced whole: nothing is fitted to them",
 			price: func(_ *hw.Profile, at datum) float64 { return priced[at.Key()] },
 			draw:  picture{x: func(at datum) float64 { return float64(at.At("missing")) }, xLabel: "blocks that a layer loads"},
-		})
+		}
+		if probe == probeLiveTightPSA {
+			if with := fitBesidePSA(p, all, priced, from); with != nil {
+				priced = with
+				m.fit, m.held = all.where(fitsBesidePSA), all.where(func(at datum) bool { return !fitsBesidePSA(at) })
+				m.why = "steps that load, priced whole: only load.flash_beside_psa is fitted to them"
+			}
+		}
+		models = append(models, m)
 	}
 	return models, said
 }

@@ -2,6 +2,7 @@ package calibrate
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 )
 
@@ -201,7 +202,8 @@ func leavingPoints(layers int64) (all []Point) {
 		for _, probe := range []string{probeLiveLeaving, probeLiveDense, probeLivePrompt, probeLiveHeld, probeLiveCPU, probeLivePSA, probeLiveHeldPSA, probeLiveCPUPSA} {
 			for _, tight := range []int64{0, 1} {
 				p := Point{Probe: probe, Shape: shape, Axes: []Axis{{"layers", layers}, {"missing", tight}}}
-				if tight == 0 || p.leavingKind().lookup && shape == shapes[0] {
+				kind := p.leavingKind()
+				if tight == 0 || kind.lookup && (kind.psa || shape == shapes[0]) {
 					all = append(all, leavingServer(p)...)
 				}
 			}
@@ -226,7 +228,7 @@ func leavingServer(of Point) (all []Point) {
 	}
 	most := leavingMost(of.Shape, kind)
 	for _, n := range leavingBatches {
-		if n > most {
+		if n > most || kind.tight && of.Shape != shapes[0] && !slices.Contains(fewBatches, n) {
 			continue
 		}
 		both := !kind.held && !kind.lookup // steps that are split are points too, of a few batches
@@ -284,8 +286,12 @@ func leavingServer(of Point) (all []Point) {
 	return all
 }
 
-// leavingBatches are the numbers of requests whose steps are points.
-var leavingBatches = []int64{16, 12, 8, 6, 4, 3, 2, 1}
+// leavingBatches are the numbers of requests whose steps are points, fewBatches those
+// of servers that say little that others do not.
+var (
+	leavingBatches = []int64{16, 12, 8, 6, 4, 3, 2, 1}
+	fewBatches     = []int64{16, 12, 8, 4, 1}
+)
 
 // meansOf are a layer's in the server of a point.
 func meansOf(p Point, requests int64) leavingMeans {

@@ -84,7 +84,7 @@ func Fit(s *Samples) (*Calibration, error) {
 	if p, err = asRead(p); err != nil {
 		return nil, err
 	}
-	tight, more := priceTight(s, p)
+	tight, more := priceTight(s, p, from)
 	models, said = append(models, tight...), append(said, more...)
 	p.Fits = nil
 	for i := range models {

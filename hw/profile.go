@@ -249,7 +249,10 @@ type Loading struct {
 	FlashBlock   Figure     `toml:"flash_block,omitempty" dim:"time,optional"`  // per block, seen where blocks are small
 	FlashQueued  Figure     `toml:"flash_queued,omitempty" dim:"time,optional"` // the launch behind other kernels
 	FlashIdle    Figure     `toml:"flash_idle,omitempty" dim:"time,optional"`   // a gather of nothing there
-	Flash        []PoolRow  `toml:"flash"`
+	// FlashBesidePSA is the share of its speed that a gather loses while progressive
+	// attention of the round before runs beside it.
+	FlashBesidePSA Figure    `toml:"flash_beside_psa,omitempty" dim:"share,optional"`
+	Flash          []PoolRow `toml:"flash"`
 }
 
 // PoolRow is the rate of a kernel that reads a pinned host pool of some size.

@@ -32,14 +32,19 @@ type progressive struct {
 	microbatch float64 // blocks
 	pipelined  bool
 	largest    float64
+	lost       float64 // share of a gather's speed while attention runs beside it
 }
 
 func newProgressive(p *Profile, m *Model, opts *DeviceOptions) progressive {
-	return progressive{
+	g := progressive{
 		psaKernel: newPSAKernel(p, m), bytesEach: float64(m.LayerKVBytesPerToken()), peak: p.peak(),
 		flopsEach: 4 * float64(m.QHeads*m.HeadDim), microbatch: float64(opts.Microbatch), pipelined: opts.Pipelined,
 		largest: p.PSADecode.Largest.optional(),
 	}
+	if opts.LoadEngine == LoadFlash {
+		g.lost = p.Load.FlashBesidePSA.optional()
+	}
+	return g
 }
 
 // psaBlockTokens are those of a block of the kernel's measurements.
@@ -75,6 +80,7 @@ func (d *Device) rounds(w *sim.Work) {
 		start        = d.now
 		attention    des.Time       // sum of the launches
 		done, before = d.now, d.now // attention of the last launch, and of the one before
+		began        = d.now        // that of the last
 		loaded       = max(d.now, d.linkFree)
 		slow         = d.duplexSlowdown(w.Rounds)
 		launches     = 0
@@ -93,7 +99,8 @@ func (d *Device) rounds(w *sim.Work) {
 				ready, waits = done+verdict, waits+verdict
 			}
 			d.costs.notes.mark(notePool, d.bigPool, float64(d.step.DRAMBytes)/(1<<30))
-			loaded = max(loaded, ready) + des.Time(math.Ceil(slow*float64(nanoseconds(d.loader.queuedSeconds(r.Loads, d.bytesLoaded, d.rate, false)))))
+			alone := des.Time(math.Ceil(slow * float64(nanoseconds(d.loader.queuedSeconds(r.Loads, d.bytesLoaded, d.rate, false)))))
+			loaded = beside(max(loaded, ready), alone, began, done, d.costs.progressive.lost)
 		}
 		if r.Tokens == 0 {
 			d.linkFree = loaded
@@ -118,7 +125,7 @@ func (d *Device) rounds(w *sim.Work) {
 		}
 		t := d.costs.launchOf(w.Rounds[i:i+n], float64(w.Decodes), launches == 0)
 		attention += t
-		before, done = done, from+t
+		before, began, done = done, from, from+t
 		launches++
 		i += n
 	}
@@ -128,6 +135,21 @@ func (d *Device) rounds(w *sim.Work) {
 	d.compute(attention, &d.phases.SparseAttention)
 	d.pass(max(0, stall), &d.phases.LoadStall)
 	d.pass(waits, &d.phases.Host)
+}
+
+// beside returns when work that takes so long alone ends if it begins at some time
+// and something between from and to takes a share of its speed.
+func beside(begins, alone, from, to des.Time, lost float64) des.Time {
+	before := min(alone, max(0, from-begins))
+	at, rest := begins+before, alone-before
+	if lost == 0 || rest == 0 || at >= to {
+		return at + rest
+	}
+	done := des.Time(float64(to-at) * (1 - lost)) // of the rest, by to
+	if rest > done {
+		return to + rest - done
+	}
+	return at + des.Time(math.Ceil(float64(rest)/(1-lost)))
 }
 
 // awaitLate waits for loads of rounds that no list reached.

@@ -42,6 +42,7 @@ func layerOfRounds(t interface{ Fatal(...any) }, p *Profile, m *Model, pipelined
 // verdict.
 func TestRoundsByHand(t *testing.T) {
 	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
+	p.Load.FlashBesidePSA = Figure{} // TestGatherBesideAttention has it
 	g := newProgressive(p, m, &DeviceOptions{Microbatch: 16})
 	const tokens = 4 * 16 * 32
 	hits := []sim.Round{{Tokens: tokens}, {Tokens: tokens}, {Tokens: tokens}}
@@ -175,4 +176,41 @@ func TestPipelineProperties(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Work beside something that takes half of its speed.
+func TestBeside(t *testing.T) {
+	for _, c := range []struct {
+		begins, alone, from, to, want des.Time
+		lost                          float64
+	}{
+		{0, 10, 20, 30, 10, 0.5},  // over before it begins
+		{30, 10, 20, 30, 40, 0.5}, // begins when it is over
+		{20, 4, 20, 30, 28, 0.5},  // all of it beside
+		{20, 10, 20, 30, 35, 0.5}, // half of it
+		{10, 12, 20, 30, 24, 0.5}, // its end
+		{10, 20, 20, 30, 35, 0.5}, // all of the other beside it
+		{25, 10, 20, 30, 37, 0.5}, // 2.5 of 10 in 5
+		{20, 10, 20, 30, 30, 0},
+	} {
+		if got := beside(c.begins, c.alone, c.from, c.to, c.lost); got-c.want > 1 || c.want > got {
+			t.Errorf("%+v: ends at %d", c, got)
+		}
+	}
+}
+
+// What a gather loses beside attention makes pipelined rounds longer, but never as
+// long as one after the other; where loads wait for verdicts it changes nothing.
+func TestGatherBesideAttention(t *testing.T) {
+	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
+	p.Load.FlashBesidePSA = Figure{}
+	misses := []sim.Round{{Tokens: 8192, Loads: 64}, {Tokens: 8192, Loads: 64}, {Tokens: 8192, Loads: 64}, {Tokens: 8192, Loads: 64}}
+	on, off := layerOfRounds(t, p, m, true, misses).Elapsed, layerOfRounds(t, p, m, false, misses).Elapsed
+	p.Load.FlashBesidePSA = count(0.5, "share")
+	if got := layerOfRounds(t, p, m, true, misses).Elapsed; got <= on || got >= off {
+		t.Errorf("pipelined %v, %v where a gather loses nothing, %v one after the other", got, on, off)
+	}
+	if got := layerOfRounds(t, p, m, false, misses).Elapsed; got != off {
+		t.Errorf("one after the other %v, %v where a gather loses nothing", got, off)
+	}
 }
