@@ -167,6 +167,9 @@ const selectBudget = 2048
 // a 7B model has: nothing hides the last layer's saves.
 const layersTimed = 32
 
+// longChunk is a chunk whose layer's blocks are half of what the save buffer holds.
+const longChunk = 8192
+
 // layersPoints are chunks of a prompt in some layers, saved by each engine.
 func layersPoints(s scale) (all []Point) {
 	for _, prefix := range s.layerPrefix {
@@ -196,8 +199,14 @@ func overlapPoints(s scale, limits Limits) []Point {
 	if pool := s.besidePool(limits); pool > basePool {
 		pools = append(pools, pool)
 	}
-	for _, pool := range pools { // behind a prefix: held out
-		all = append(all, point(probePrefillMemcpy, s.shapes[0], 2048, first, layersTimed, pool), point(probePrefillMemcpy, s.shapes[0], 2048, last, layersTimed, pool))
+	middle := s.layerPrefix[len(s.layerPrefix)/2]
+	for _, pool := range pools {
+		for _, prefix := range slices.Compact([]int64{first, middle, last}) { // the middle is held out
+			all = append(all, point(probePrefillMemcpy, s.shapes[0], 2048, prefix, layersTimed, pool))
+		}
+	}
+	if pool := pools[len(pools)-1]; pool > basePool { // held out: more blocks a layer, as prefill by layers has
+		all = append(all, point(probeLayersNone, s.shapes[0], longChunk, 0, layersTimed), point(probePrefillMemcpy, s.shapes[0], longChunk, 0, layersTimed, pool))
 	}
 	return all
 }
