@@ -89,7 +89,7 @@ func (f *fakeBench) seconds(p Point) float64 {
 		lists := 4 * p.At("requests") * int64(at.model.KVHeads) * liveBudget / blockTokens
 		layer := t.LayerSyncSeconds(int(p.At("requests")), lists) + t.HostLoadsSeconds(p.At("loads"))
 		if p.Probe == probeLiveCopies && asleep(t, at) {
-			layer += asleepSeconds(t)
+			layer += t.AsleepSeconds(int(p.At("requests")) * at.model.KVHeads)
 		}
 		return t.HostStepSeconds(p.At("requests")) + float64(p.At("layers"))*layer
 	case probeLiveCPU:

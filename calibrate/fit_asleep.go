@@ -9,17 +9,18 @@ import (
 // share the lookup have gone to sleep, as a layer that copies many blocks one by one
 // took so long:
 //
-//	t = without + layers (loads + asleep)
+//	t = without + layers (loads + asleep min(1, lists/128))
 //
 // Servers whose layers load few blocks wait less than that and are held out.
 func fitAsleep(s *Samples, p *hw.Profile, from source) []model {
 	p.Host.Asleep = hw.Figure{}
 	without := stepsWithoutLoads(s)
+	lists := func(at datum) int { return int(at.At("requests")) * at.model.KVHeads }
 	all := s.of(probeLiveCopies).where(func(at datum) bool { return without[liveSize(at)] > 0 })
 	price := func(p *hw.Profile, at datum) float64 {
 		layer := p.HostLoadsSeconds(at.At("loads"))
 		if asleep(p, at) {
-			layer += asleepSeconds(p)
+			layer += p.AsleepSeconds(lists(at))
 		}
 		return without[liveSize(at)] + float64(at.At("layers"))*layer
 	}
@@ -27,7 +28,10 @@ func fitAsleep(s *Samples, p *hw.Profile, from source) []model {
 	if len(fit) == 0 {
 		return nil
 	}
-	t := weighted(fit, func(at datum) (rest, factor float64) { return at.seconds - price(p, at), float64(at.At("layers")) }, 0)
+	unit := hw.Profile{Host: hw.Host{Asleep: from.figure(1, "s", "")}}
+	t := weighted(fit, func(at datum) (rest, factor float64) {
+		return at.seconds - price(p, at), float64(at.At("layers")) * unit.AsleepSeconds(lists(at))
+	}, 0)
 	p.Host.Asleep = perBlock(t, from, "what a decode step of the live loop takes longer for each layer, where the one before it copies so many blocks one by one that threads which share the lookup have gone to sleep")
 	return []model{{name: "host.asleep", fit: fit, held: all.where(func(at datum) bool { return !asleep(p, at) }), price: price,
 		draw: picture{x: func(at datum) float64 { return float64(at.At("loads")) }, xLabel: "blocks that a layer loads"}}}
@@ -38,11 +42,4 @@ func asleep(p *hw.Profile, at datum) bool {
 	t, err := p.LoadSeconds(hw.LoadMemcpy, at.At("loads"), at.model.Geometry(blockTokens).BlockBytes, gib)
 	must(err)
 	return t > kv.HelpersAwake.Seconds()
-}
-
-func asleepSeconds(p *hw.Profile) float64 {
-	if !p.Host.Asleep.Set() {
-		return 0
-	}
-	return p.Host.Asleep.SI()
 }

@@ -129,7 +129,7 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 		freed:   gpu.Host.FreedBlock.optional(),
 		lists:   newListCopy(gpu, model),
 		naming:  newHostLoads(gpu),
-		asleep:  asleep{late: nanoseconds(gpu.Host.Asleep.optional())},
+		asleep:  asleep{late: gpu.Host.Asleep.optional()},
 		kvHeads: model.KVHeads,
 		launch:  nanoseconds(gpu.Host.SparseLayer.optional()),
 		lookup:  newLookup(gpu, model),
