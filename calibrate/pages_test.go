@@ -38,12 +38,12 @@ func TestFitBesideByPool(t *testing.T) {
 			{Point: point(probeLayersNone, shapes[0], 2048, 0, layersTimed), Samples: []float64{0.047}},
 			{Point: point(probeLayersNone, shapes[0], 2048, 4096, layersTimed), Samples: []float64{0.055}},
 			{Point: point(probeLayersNone, shapes[0], 2048, 10240, layersTimed), Samples: []float64{0.066}},
-			{Point: point(probeLayersNone, shapes[0], longChunk, 0, layersTimed), Samples: []float64{0.2}},
+			{Point: point(probeLayersNone, shapes[0], 8192, 0, layersTimed), Samples: []float64{0.2}},
 			{Point: point(probePrefillMemcpy, shapes[0], 2048, 0, layersTimed, basePool), Samples: []float64{measured[0]}},
 			{Point: point(probePrefillMemcpy, shapes[0], 2048, 4096, layersTimed, basePool), Samples: []float64{0.3}},
 			{Point: point(probePrefillMemcpy, shapes[0], 2048, 10240, layersTimed, basePool), Samples: []float64{measured[0] + 0.006}},
 			{Point: point(probePrefillMemcpy, shapes[0], 2048, 0, layersTimed, 16*kib), Samples: []float64{measured[1]}},
-			{Point: point(probePrefillMemcpy, shapes[0], longChunk, 0, layersTimed, 16*kib), Samples: []float64{2}},
+			{Point: point(probePrefillMemcpy, shapes[0], 8192, 0, layersTimed, 16*kib), Samples: []float64{2}},
 		}}
 		models := fitBeside(s, p, source{"a test"})
 		rows := p.Save.MemcpyBesidePools
@@ -51,7 +51,7 @@ func TestFitBesideByPool(t *testing.T) {
 			t.Fatalf("%v s: %d models, rows %+v", measured, len(models), rows)
 		}
 		m := models[0]
-		if len(m.held) != 2 || m.held[0].At("prefix_tokens") != 4096 || m.held[1].At("chunk_tokens") != longChunk {
+		if len(m.held) != 2 || m.held[0].At("prefix_tokens") != 4096 || m.held[1].At("chunk_tokens") != 8192 {
 			t.Errorf("held out: %+v", m.held)
 		}
 		if len(m.fit) != 3 {

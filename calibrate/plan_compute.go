@@ -167,9 +167,6 @@ const selectBudget = 2048
 // a 7B model has: nothing hides the last layer's saves.
 const layersTimed = 32
 
-// longChunk is a chunk whose layer's blocks are half of what the save buffer holds.
-const longChunk = 8192
-
 // layersPoints are chunks of a prompt in some layers, saved by each engine.
 func layersPoints(s scale) (all []Point) {
 	for _, prefix := range s.layerPrefix {
@@ -204,9 +201,6 @@ func overlapPoints(s scale, limits Limits) []Point {
 		for _, prefix := range slices.Compact([]int64{first, middle, last}) { // the middle is held out
 			all = append(all, point(probePrefillMemcpy, s.shapes[0], 2048, prefix, layersTimed, pool))
 		}
-	}
-	if pool := pools[len(pools)-1]; pool > basePool { // held out: more blocks a layer, as prefill by layers has
-		all = append(all, point(probeLayersNone, s.shapes[0], longChunk, 0, layersTimed), point(probePrefillMemcpy, s.shapes[0], longChunk, 0, layersTimed, pool))
 	}
 	return all
 }
