@@ -1,6 +1,10 @@
 package calibrate
 
-import "sparseserve/hw"
+import (
+	"slices"
+
+	"sparseserve/hw"
+)
 
 // fitBeside finds what a block takes to be saved with a memcpy of its own while
 // prefill is computed and launched beside it, over each pool where that was
@@ -10,8 +14,10 @@ import "sparseserve/hw"
 //
 //	t = alone / layers + layers save(n, pool)
 //
-// with n blocks a layer. Each pool's row is of the chunks behind the fewest tokens;
-// those behind more are held out.
+// with n blocks a layer. Each pool's row is of the chunks behind the fewest and the
+// most tokens alike: what is computed beside does not prolong a serving loop's saves,
+// and where it did a probe's, these were of the same blocks again and again, of which
+// a short computation leaves more in the caches on their way. Chunks between and longer ones are held out.
 func fitBeside(s *Samples, p *hw.Profile, from source) []model {
 	v := &p.Save
 	v.MemcpyBesidePools = nil
@@ -36,17 +42,21 @@ func fitBeside(s *Samples, p *hw.Profile, from source) []model {
 	var calls, weights []float64
 	for _, pool := range all.values("pool_mib") {
 		d := inPool(all, pool)
-		least := d.values("prefix_tokens")[0]
-		short := func(at datum) bool { return at.At("prefix_tokens") == least }
-		fit, held = append(fit, d.where(short)...), append(held, d.where(func(at datum) bool { return !short(at) })...)
+		chunk, prefixes := slices.Min(d.values("chunk_tokens")), d.values("prefix_tokens")
+		least, most := slices.Min(prefixes), slices.Max(prefixes)
+		ends := func(at datum) bool {
+			prefix := at.At("prefix_tokens")
+			return at.At("chunk_tokens") == chunk && (prefix == least || prefix == most)
+		}
+		fit, held = append(fit, d.where(ends)...), append(held, d.where(func(at datum) bool { return !ends(at) })...)
 
 		row := hw.PoolTime{PoolGiB: float64(pool) / 1024, Figure: v.MemcpyCall}
 		v.MemcpyBesidePools = []hw.PoolTime{row} // a first guess, which prices all but the calls
-		more := weighted(d.where(short), func(at datum) (rest, factor float64) {
+		more := weighted(d.where(ends), func(at datum) (rest, factor float64) {
 			n, _ := layerBlocks(at)
 			return at.seconds - price(p, at), float64(at.At("layers") * n)
 		}, callBound.low-v.MemcpyCall.SI())
-		rows, calls, weights = append(rows, row), append(calls, v.MemcpyCall.SI()+more), append(weights, float64(len(d.where(short))))
+		rows, calls, weights = append(rows, row), append(calls, v.MemcpyCall.SI()+more), append(weights, float64(len(d.where(ends))))
 	}
 	if len(rows) == 0 {
 		return nil

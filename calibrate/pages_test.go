@@ -15,8 +15,8 @@ func TestPagePlaces(t *testing.T) {
 	for range 2 {
 		pool.segments, pool.bytes = append(pool.segments, cuda.HostMemoryOf(make([]byte, 2*page))), pool.bytes+2*page
 	}
-	p := pool.paged([]int{3, 0, 1}, page, 2, block)
-	want := []int64{3 * page, 0, page, 3*page + block, block, page + block}
+	p := pool.paged([]int{3, 0, 1}, page, 1, 2, block) // behind another layer's block
+	want := []int64{3*page + block, block, page + block, 3*page + 2*block, 2 * block, page + 2*block}
 	if len(p.offsets) != len(want) || len(p.ptrs) != len(want) {
 		t.Fatalf("%d offsets and %d addresses, want %d", len(p.offsets), len(p.ptrs), len(want))
 	}
@@ -29,17 +29,21 @@ func TestPagePlaces(t *testing.T) {
 }
 
 // What a block takes beside prefill has a row for each pool where that was
-// measured, however long the same takes alone; where much came before the chunk
-// is held out.
+// measured, however long the same takes alone, and whatever came before the chunk:
+// both ends are in it, and what is between or longer is held out.
 func TestFitBesideByPool(t *testing.T) {
-	for _, measured := range [][2]float64{{0.150, 0.165}, {0.181, 0.192}, {0.210, 0.210}} { // s of 32 layers of 2048 blocks over 1 and 16 GiB
+	for _, measured := range [][2]float64{{0.150, 0.165}, {0.181, 0.192}, {0.210, 0.214}} { // s of 32 layers of 2048 blocks over 1 and 16 GiB
 		p := truth("h200")
 		s := &Samples{Records: []Record{
 			{Point: point(probeLayersNone, shapes[0], 2048, 0, layersTimed), Samples: []float64{0.047}},
+			{Point: point(probeLayersNone, shapes[0], 2048, 4096, layersTimed), Samples: []float64{0.055}},
 			{Point: point(probeLayersNone, shapes[0], 2048, 10240, layersTimed), Samples: []float64{0.066}},
+			{Point: point(probeLayersNone, shapes[0], 8192, 0, layersTimed), Samples: []float64{0.2}},
 			{Point: point(probePrefillMemcpy, shapes[0], 2048, 0, layersTimed, basePool), Samples: []float64{measured[0]}},
-			{Point: point(probePrefillMemcpy, shapes[0], 2048, 10240, layersTimed, basePool), Samples: []float64{0.3}},
+			{Point: point(probePrefillMemcpy, shapes[0], 2048, 4096, layersTimed, basePool), Samples: []float64{0.3}},
+			{Point: point(probePrefillMemcpy, shapes[0], 2048, 10240, layersTimed, basePool), Samples: []float64{measured[0] + 0.006}},
 			{Point: point(probePrefillMemcpy, shapes[0], 2048, 0, layersTimed, 16*kib), Samples: []float64{measured[1]}},
+			{Point: point(probePrefillMemcpy, shapes[0], 8192, 0, layersTimed, 16*kib), Samples: []float64{2}},
 		}}
 		models := fitBeside(s, p, source{"a test"})
 		rows := p.Save.MemcpyBesidePools
@@ -47,17 +51,19 @@ func TestFitBesideByPool(t *testing.T) {
 			t.Fatalf("%v s: %d models, rows %+v", measured, len(models), rows)
 		}
 		m := models[0]
-		if len(m.held) != 1 || m.held[0].At("prefix_tokens") != 10240 {
+		if len(m.held) != 2 || m.held[0].At("prefix_tokens") != 4096 || m.held[1].At("chunk_tokens") != 8192 {
 			t.Errorf("held out: %+v", m.held)
 		}
-		for i, at := range m.fit {
-			if got := m.price(p, at); math.Abs(got/measured[i]-1) > 1e-3 {
-				t.Errorf("%v s are priced %v s", measured[i], got)
-			}
+		if len(m.fit) != 3 {
+			t.Fatalf("fitted to %+v", m.fit)
 		}
+		short, long := m.price(p, m.fit[0]), m.price(p, m.fit[1])
 		later := (0.066 - 0.047) / layersTimed // of the layer that hides no save
-		if got := m.price(p, m.held[0]); math.Abs(got-measured[0]-later) > 1e-3*got {
-			t.Errorf("the chunk held out is priced %v s, the one before it %v s", got, measured[0])
+		if mean := (short + long) / 2; math.Abs(mean/(measured[0]+0.003)-1) > 1e-3 || math.Abs(long-short-later) > 1e-6 {
+			t.Errorf("%v and %v s are priced %v and %v s", measured[0], measured[0]+0.006, short, long)
+		}
+		if got := m.price(p, m.fit[2]); math.Abs(got/measured[1]-1) > 1e-3 {
+			t.Errorf("%v s are priced %v s", measured[1], got)
 		}
 	}
 }

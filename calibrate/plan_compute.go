@@ -204,8 +204,11 @@ func overlapPoints(s scale, limits Limits) []Point {
 	if pool := s.besidePool(limits); pool > basePool {
 		pools = append(pools, pool)
 	}
-	for _, pool := range pools { // behind a prefix: held out
-		all = append(all, point(probePrefillMemcpy, s.shapes[0], 2048, first, layersTimed, pool), point(probePrefillMemcpy, s.shapes[0], 2048, last, layersTimed, pool))
+	middle := s.layerPrefix[len(s.layerPrefix)/2]
+	for _, pool := range pools {
+		for _, prefix := range slices.Compact([]int64{first, middle, last}) { // the middle is held out
+			all = append(all, point(probePrefillMemcpy, s.shapes[0], 2048, prefix, layersTimed, pool))
+		}
 	}
 	return all
 }

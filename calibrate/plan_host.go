@@ -126,7 +126,7 @@ func scatterThreads(s scale, limits Limits) []int64 {
 }
 
 // liveProbes are decode steps of the live loop.
-var liveProbes = []string{probeLive, probeLiveOffload, probeLiveLoads}
+var liveProbes = []string{probeLive, probeLiveOffload, probeLiveLoads, probeLiveCopies}
 
 // lookupRequests are the batches whose lists the GPU looks up.
 var lookupRequests = []int64{1, 2, 4, 8, 16}
@@ -188,11 +188,18 @@ func livePoints(s scale) []Point {
 		for _, room := range rooms {
 			if n := loadsOf(s.layers, requests, room); n > 0 {
 				all = append(all, point(probeLiveLoads, shapes[0], s.layers, requests, n))
+				if n < mostCopies {
+					all = append(all, point(probeLiveCopies, shapes[0], s.layers, requests, n))
+				}
 			}
 		}
 	}
 	return append(all, leavingPoints(s.layers)...)
 }
+
+// mostCopies are blocks that take a layer milliseconds to copy one by one: threads
+// fall asleep with fewer.
+const mostCopies = 1000
 
 // leavingPoints are steps of servers that requests leave one after another; they
 // come last, as the ones that ask most of a machine. Points of one server follow
@@ -314,7 +321,7 @@ func meansOf(p Point, requests int64) leavingMeans {
 
 var meansKnown sync.Map // leavingKey to a layer's means by requests
 
-// liveRooms are room for selected blocks under probeLiveLoads, of what one step
+// liveRooms are room for selected blocks under probeLiveLoads and probeLiveCopies, of what one step
 // selects: every seventh block of it is loaded in the first, next to none in the
 // last, which has room for most of the cache.
 var liveRooms = []float64{1.1, 1.5, 3.5}

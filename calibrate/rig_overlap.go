@@ -114,15 +114,17 @@ func (g *rig) setupCalls(s *cuda.Session, p Point) (*setup, error) {
 
 // What the serving loop does beside saving prefill's KV.
 const (
-	layersBuffered = 8 // 256 MiB of KV of 2048 tokens of LWM-7B
-	layerLaunches  = 9 // calls beside linears, attention and the kernel that carries lists: 15 in all
-	layerLists     = 16 * kib
+	saveBuffer    = 256 * mib
+	layerLaunches = 9 // calls beside linears, attention and the kernel that carries lists: 15 in all
+	layerLists    = 16 * kib
 )
 
 // setupLayers readies the prefill of a chunk in some layers, the KV of each
-// saved in blocks when it is computed. probePrefillMemcpy saves to where the
-// serving loop does and with its calls: those that are not here otherwise are
-// empty kernels, as their computation is a small part.
+// saved in blocks when it is computed. probePrefillMemcpy saves from and to where
+// the serving loop does, each layer from the next part of the save buffer to blocks
+// of its own, since the same ones again stay in the caches on their way. It makes
+// the loop's calls: those that are not here otherwise are empty kernels, as their
+// computation is a small part.
 func (g *rig) setupLayers(s *cuda.Session, p Point) (*setup, error) {
 	m, err := shapeModel(p.Shape)
 	if err != nil {
@@ -141,22 +143,33 @@ func (g *rig) setupLayers(s *cuda.Session, p Point) (*setup, error) {
 		return t, nil
 	}
 	count, block := chunk/blockTokens, m.Geometry(blockTokens).BlockBytes
-	var to place
-	if p.Probe == probePrefillMemcpy {
-		to, err = g.pagePlaces(s, p.At("layers"), int64(m.KVHeads), count, block, p.At("pool_mib")*mib)
-	} else {
-		to, err = g.places(s, count*int64(m.KVHeads), block, basePool*mib)
-	}
-	if err != nil {
-		return nil, err
-	}
-	op, moved, err := g.saveTo(s, engine, to, block, g.spareThreads)
-	if err != nil {
-		return nil, err
-	}
-	t.layers.Save, t.verify = []cuda.Operation{op}, both(verify, moved)
 	if p.Probe != probePrefillMemcpy {
+		op, moved, err := g.saveOp(s, engine, count*int64(m.KVHeads), block, basePool*mib, g.spareThreads)
+		if err != nil {
+			return nil, err
+		}
+		t.layers.Save, t.verify = []cuda.Operation{op}, both(verify, moved)
 		return t, nil
+	}
+	to, err := g.pagePlaces(s, p.At("layers"), int64(m.KVHeads), count, block, p.At("pool_mib")*mib)
+	if err != nil {
+		return nil, err
+	}
+	layerBytes := count * int64(m.KVHeads) * block
+	buffer, err := g.random(s, saveBuffer/2)
+	if err != nil {
+		return nil, err
+	}
+	t.layers.Each, t.layers.Buffered = 1, int(saveBuffer/layerBytes)
+	for i := range to {
+		op, moved, err := g.saveFrom(s, engine, buffer+cuda.Ptr(int64(i%t.layers.Buffered)*layerBytes), to[i], block, 0)
+		if err != nil {
+			return nil, err
+		}
+		t.layers.Save = append(t.layers.Save, op)
+		if i == 0 || i == len(to)-1 {
+			t.verify = both(t.verify, moved)
+		}
 	}
 	lists, err := g.poisoned(s, layerLists)
 	if err != nil {
@@ -167,7 +180,6 @@ func (g *rig) setupLayers(s *cuda.Session, p Point) (*setup, error) {
 	for range layerLaunches {
 		t.layers.Compute = append(t.layers.Compute, &cuda.EmptyArgs{})
 	}
-	t.layers.Buffered = layersBuffered
 	t.settle = 0 // warm-up runs last as long as a card needs to settle
 	return t, nil
 }

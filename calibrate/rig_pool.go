@@ -97,26 +97,31 @@ func distinct(r *rand.Rand, count, n int64) []int64 {
 	return drawn
 }
 
-// pagePlaces are those of one layer's blocks as the serving loop has them: a page
+// pagePlaces are those of each layer's blocks as the serving loop has them: a page
 // of host memory holds a block of tokens for every layer and KV head, so that a
 // head's blocks lie a page apart, head after head. Pages are anywhere in the first
 // bytes of the pool.
-func (g *rig) pagePlaces(s *cuda.Session, layers, heads, count, blockBytes, poolBytes int64) (place, error) {
+func (g *rig) pagePlaces(s *cuda.Session, layers, heads, count, blockBytes, poolBytes int64) (all []place, err error) {
 	if err := g.pool.grow(s, poolBytes); err != nil {
-		return place{}, err
+		return nil, err
 	}
 	page := layers * heads * blockBytes
 	if gib%page != 0 || count*page > poolBytes {
-		return place{}, fmt.Errorf("%w: %d pages of %s do not fit a pool of %s", ErrSkip, count, size(page), size(poolBytes))
+		return nil, fmt.Errorf("%w: %d pages of %s do not fit a pool of %s", ErrSkip, count, size(page), size(poolBytes))
 	}
-	return g.pool.paged(g.r.Perm(int(poolBytes / page))[:count], page, heads, blockBytes), nil
+	pages := g.r.Perm(int(poolBytes / page))[:count]
+	for layer := range layers {
+		all = append(all, g.pool.paged(pages, page, layer*heads, heads, blockBytes))
+	}
+	return all, nil
 }
 
-// paged are the blocks of one layer in some pages, head after head.
-func (h *hostPool) paged(pages []int, page, heads, blockBytes int64) (p place) {
+// paged are the blocks of one layer in some pages, head after head; first is the
+// layer's first block of a page.
+func (h *hostPool) paged(pages []int, page, first, heads, blockBytes int64) (p place) {
 	for head := range heads {
 		for _, i := range pages {
-			offset := int64(i)*page + head*blockBytes
+			offset := int64(i)*page + (first+head)*blockBytes
 			ptr, _ := h.at(offset)
 			p.offsets, p.ptrs = append(p.offsets, offset), append(p.ptrs, ptr)
 		}

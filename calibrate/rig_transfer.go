@@ -228,11 +228,16 @@ func (g *rig) saveOp(s *cuda.Session, probe string, count, block, poolBytes, thr
 
 // saveTo is saveOp to given places.
 func (g *rig) saveTo(s *cuda.Session, probe string, to place, block, threads int64) (cuda.Operation, func(*cuda.Session) error, error) {
-	count := int64(len(to.ptrs))
-	tensor, err := g.random(s, count*block/2)
+	tensor, err := g.random(s, int64(len(to.ptrs))*block/2)
 	if err != nil {
 		return nil, nil, err
 	}
+	return g.saveFrom(s, probe, tensor, to, block, threads)
+}
+
+// saveFrom is saveTo of a tensor that is there.
+func (g *rig) saveFrom(s *cuda.Session, probe string, tensor cuda.Ptr, to place, block, threads int64) (cuda.Operation, func(*cuda.Session) error, error) {
+	count := int64(len(to.ptrs))
 	from := row(tensor, count, block)
 	var op cuda.Operation
 	if probe == probeSaveFlash {

@@ -53,6 +53,11 @@ struct LayerStreams {
   }
 };
 
+static int save_layer(const ss_layers_args &a, int layer, cudaStream_t stream) {
+  const int each = a.each > 0 ? a.each : a.n_save;
+  return run_layer(a.save + layer % (a.n_save / each) * each, each, stream);
+}
+
 // The second thread: saves layers as they are computed. enqueued counts layers whose event is recorded; stop says that no more will come.
 // saved counts layers that are in DRAM, where they are buffered; ended says that no more will be.
 struct LayerSaver {
@@ -77,11 +82,11 @@ struct LayerSaver {
       }
       if (a.buffered == 0) {
         SS_CUDA(cudaEventSynchronize(streams.computed[size_t(layer)]));
-        SS_TRY(run_layer(a.save, a.n_save, streams.save));
+        SS_TRY(save_layer(a, layer, streams.save));
         continue;
       }
       SS_CUDA(cudaStreamWaitEvent(streams.save, streams.computed[size_t(layer)], 0));
-      SS_TRY(run_layer(a.save, a.n_save, streams.save));
+      SS_TRY(save_layer(a, layer, streams.save));
       SS_CUDA(cudaStreamSynchronize(streams.save));
       std::lock_guard<std::mutex> lock(mutex);
       saved++;
@@ -139,6 +144,7 @@ extern "C" int ss_bench_prefill(const ss_layers_args *args) {
   SS_NEED(args != nullptr && args->compute != nullptr && args->samples != nullptr);
   SS_NEED(args->n_compute > 0 && args->n_save >= 0 && args->layers > 0 && args->buffered >= 0);
   SS_NEED(args->n_save == 0 || args->save != nullptr);
+  SS_NEED(args->each >= 0 && (args->each == 0 || args->n_save % args->each == 0));
   SS_NEED(args->warmup >= 0 && args->repeats > 0);
   ss::LayerStreams streams;
   SS_TRY(streams.open(args->layers));

@@ -15,6 +15,7 @@ type LayerProbe struct{ f symbol }
 type Layers struct {
 	Compute         []Operation // LinearArgs, PrefillArgs, EmptyArgs, MemcpyArgs and CarryArgs
 	Save            []Operation // GPUScatterArgs, MemcpyBlocksArgs or SaveArgs; empty: nothing is saved
+	Each            int         // of Save, that save one layer: layers take them in turn; 0: all
 	Layers          int
 	Buffered        int // layers launched and not saved yet, at most; 0: all
 	Warmup, Repeats int
@@ -26,7 +27,7 @@ type layersC struct {
 	nCompute, nSave int32
 	layers          int32
 	warmup, repeats int32
-	buffered        int32
+	buffered, each  int32
 	samples         unsafe.Pointer
 }
 
@@ -54,7 +55,7 @@ func (p *LayerProbe) Bench(s *Session, l Layers) ([]float64, error) {
 	c := layersC{
 		compute: unsafe.Pointer(unsafe.SliceData(compute)), save: unsafe.Pointer(unsafe.SliceData(save)),
 		nCompute: int32(len(compute)), nSave: int32(len(save)), layers: int32(l.Layers),
-		warmup: int32(l.Warmup), repeats: int32(l.Repeats), buffered: int32(l.Buffered), samples: unsafe.Pointer(&samples[0]),
+		warmup: int32(l.Warmup), repeats: int32(l.Repeats), buffered: int32(l.Buffered), each: int32(l.Each), samples: unsafe.Pointer(&samples[0]),
 	}
 	code, _, _ := purego.SyscallN(p.f.address, uintptr(unsafe.Pointer(&c)))
 	runtime.KeepAlive(l)

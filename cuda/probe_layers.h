@@ -10,11 +10,12 @@ extern "C" {
 
 typedef struct {
   const ss_call *compute;  // one layer's: SS_OP_LINEAR, SS_OP_PREFILL, SS_OP_EMPTY, SS_OP_MEMCPY, SS_OP_CARRY
-  const ss_call *save;     // one layer's: SS_OP_GPU_SCATTER, SS_OP_MEMCPY_BLOCKS, SS_OP_FLASH_D2H
+  const ss_call *save;     // of a layer, or of some in turn: SS_OP_GPU_SCATTER, SS_OP_MEMCPY_BLOCKS, SS_OP_FLASH_D2H
   int32_t n_compute, n_save;
   int32_t layers;
   int32_t warmup, repeats;
   int32_t buffered;  // layers that may be launched and not saved yet, as a save buffer of their size allows; 0: any number
+  int32_t each;      // calls of save that save a layer: layer after layer takes the next ones, the first again after the last; 0: all
   float *samples;  // host [repeats], milliseconds
 } ss_layers_args;
 

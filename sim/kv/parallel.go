@@ -42,6 +42,10 @@ const (
 	awakeLong    = 500 * time.Microsecond // the same of one that stays awake from layer to layer
 )
 
+// HelpersAwake is how long helpers that layers keep busy wait for the next layer: one
+// that comes later finds them asleep.
+const HelpersAwake = awakeLong
+
 var helpers crew
 
 var reserved atomic.Int32
