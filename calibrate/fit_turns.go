@@ -54,9 +54,28 @@ func heldBytes(at datum) float64 {
 	return turnBytes(at)
 }
 
+// neverLess takes the turns of each shape to cost no less for more requests: what a
+// batch is found to take depends on how the CPU fared in the second that it was served.
+func neverLess(turns data) (out data) {
+	for _, shape := range turns.shapes() {
+		of := slices.SortedFunc(slices.Values(turns.where(func(at datum) bool { return at.Shape == shape })), func(a, b datum) int {
+			return cmp.Compare(a.At("requests"), b.At("requests"))
+		})
+		var seconds []float64
+		for _, at := range of {
+			seconds = append(seconds, at.seconds)
+		}
+		for i, t := range rising(seconds, slices.Repeat([]float64{1}, len(of))) {
+			of[i].seconds = t
+		}
+		out = append(out, of...)
+	}
+	return out
+}
+
 // turnRows are a profile's rows of turns.
 func turnRows(turns data, from source, what string) (rows []hw.TurnRow) {
-	for _, at := range turns {
+	for _, at := range neverLess(turns) {
 		rows = append(rows, hw.TurnRow{
 			KVHeads: at.model.KVHeads, Requests: int(at.At("requests")), ListsKiB: turnBytes(at) / kib, Figure: from.figure(at.seconds*1e6, "us", what),
 		})

@@ -37,7 +37,7 @@ func TestTurnsComeBack(t *testing.T) {
 	from := source{"a test"}
 	for _, heads := range []int{8, 32} {
 		for i, n := range []int{1, 2, 3, 4, 6, 8, 12, 16} {
-			v := 15 + float64(heads)/4 + []float64{0, 9, 31, 30, 34, 36, 40, 90}[i]
+			v := 15 + float64(heads)/4 + []float64{0, 9, 30, 31, 34, 36, 40, 90}[i]
 			want.Host.Turns = append(want.Host.Turns, hw.TurnRow{KVHeads: heads, Requests: n, ListsKiB: float64(n*heads) / 4, Figure: from.figure(v, "us", "x")})
 			want.Host.PSATurns = append(want.Host.PSATurns, hw.TurnRow{KVHeads: heads, Requests: n, ListsKiB: float64(n*heads) / 2, Figure: from.figure(v+11, "us", "x")})
 		}
@@ -55,7 +55,7 @@ func TestTurnsComeBack(t *testing.T) {
 			}
 		}
 		for _, at := range m.held {
-			half := map[int64]float64{6: (30+36)/2. - 34, 12: (36+90)/2. - 40}[at.At("requests")] * 1e-6
+			half := map[int64]float64{6: (31+36)/2. - 34, 12: (36+90)/2. - 40}[at.At("requests")] * 1e-6
 			if got := m.price(got, at); m.name == "host.turns" && math.Abs(got-at.seconds-half) > 1e-8 {
 				t.Errorf("%s, which is no row: %g s, want %g and %g", at.Key(), got, at.seconds, half)
 			}
@@ -134,5 +134,24 @@ func TestCallsOfALaunchComeBack(t *testing.T) {
 	}
 	if fitVerdict(&Samples{}, p, source{"a test"}); p.Host.PSALaunchCalls.Set() {
 		t.Errorf("nothing measured, yet %v", p.Host.PSALaunchCalls)
+	}
+}
+
+// A batch that was found to cost more than a larger one shares its time with that one;
+// shapes do not meet.
+func TestTurnsNeverCostLess(t *testing.T) {
+	t.Parallel()
+	var turns data
+	for shape, values := range map[string][]float64{shapes[0]: {10, 40, 20, 50}, shapes[1]: {5, 6, 7, 8}} {
+		for i, v := range slices.Backward(values) {
+			turns = append(turns, datum{Point: Point{Probe: probeLiveUnsplit, Shape: shape, Axes: []Axis{{"layers", 2}, {"requests", int64(i + 1)}}}, seconds: v})
+		}
+	}
+	for shape, want := range map[string][]float64{shapes[0]: {10, math.Sqrt(800), math.Sqrt(800), 50}, shapes[1]: {5, 6, 7, 8}} {
+		for i, at := range neverLess(turns).where(func(at datum) bool { return at.Shape == shape }) {
+			if at.At("requests") != int64(i+1) || math.Abs(at.seconds-want[i]) > 1e-9 {
+				t.Errorf("%s: %g s, want %g of %d requests", at.Key(), at.seconds, want[i], i+1)
+			}
+		}
 	}
 }
