@@ -147,21 +147,6 @@ func observations(s *Samples) []string {
 	if fastest > 0 {
 		notes = append(notes, fmt.Sprintf("copy within HBM, read and written: %.2f TB/s", fastest*1e-12))
 	}
-	contiguous := map[string]float64{}
-	for _, at := range s.of(probePrefill) {
-		if at.At("prefix_tokens") == 0 {
-			contiguous[fmt.Sprint(at.Shape, at.At("query_tokens"))] = at.seconds
-		}
-	}
-	var ratios []float64
-	for _, at := range s.of(probeChunked) {
-		if t, ok := contiguous[fmt.Sprint(at.Shape, at.At("prompt_tokens"))]; ok && at.At("chunk_tokens") == at.At("prompt_tokens") {
-			ratios = append(ratios, at.seconds/t)
-		}
-	}
-	if len(ratios) > 0 {
-		notes = append(notes, fmt.Sprintf("prefill attention with K and V in KV blocks over contiguous K and V: %.2f (median of %d prompts)", medianOf(ratios).Value, len(ratios)))
-	}
 	notes = append(notes, unsteady(s)...)
 	notes = append(notes, pools(s)...)
 	notes = append(notes, hostOfLoads(s)...)

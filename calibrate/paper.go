@@ -170,10 +170,9 @@ func prefillSeconds(p *hw.Profile, m *hw.Model, chunks data, engine string) floa
 	return total
 }
 
-// fig16b is the attention of one layer for a prompt, over that of plain prefill
-// with K and V contiguous: from KV blocks, of the whole prompt at once as
-// layer-segmented prefill computes it, and chunk after chunk, each after the
-// prefix that the earlier ones left.
+// fig16b is the attention of one layer for a prompt, over that of plain prefill: of
+// the whole prompt at once as layer-segmented prefill computes it, and chunk after
+// chunk, each after the prefix that the earlier ones left in KV blocks.
 func (c *Calibration) fig16b(a100 *hw.Profile, m *hw.Model) paperFigure {
 	f := paperFigure{file: "fig16b", yLabel: "attention time over plain prefill", bars: true}
 	all := c.Samples.of(probeChunked)

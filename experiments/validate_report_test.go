@@ -203,7 +203,7 @@ func TestValidateExperiments(t *testing.T) {
 	for i := range points {
 		systems[points[i].System.Name]++
 	}
-	if len(points) != 2*9*3 || len(systems) != 9 {
+	if len(points) != 2*9*3-1 || len(systems) != 9 || systems["vllm-psa"] != 5 {
 		t.Errorf("%d runs of %v", len(points), systems)
 	}
 }

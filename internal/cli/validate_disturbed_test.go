@@ -50,7 +50,7 @@ func TestValidateWarnsOfADisturbedHost(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, steps)), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for slow, times := range map[float64]string{1: "", 2: "2.0", 50: "49.9"} {
+	for slow, times := range map[float64]string{1: "", 2: "1.9", 50: "49."} {
 		disturbed, stalled := slow > 1, slow == 50
 		slowSteps(t, filepath.Join(kept, steps), filepath.Join(dir, steps), slow)
 		for _, flags := range [][]string{nil, {"--markdown"}} {
