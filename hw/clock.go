@@ -8,7 +8,7 @@ import (
 )
 
 // clock is what a card's clock does to prefill, whose linears draw more power than the
-// card may. The card lets no clock be higher than a limit, which follows what runs:
+// card may, and to decodes behind it. The card lets no clock be higher than a limit, which follows what runs:
 //
 //	d limit/dt = (steady - limit)/settle       while a layer prefills, steady its clock without pause (lowClock)
 //	d limit/dt = (most - limit)/rise           else
@@ -22,9 +22,17 @@ import (
 // So a prompt's first chunk behind a rest is fast and its second is not, and one behind
 // another prompt's last, which had more attention beside its linears and a higher
 // clock, begins at that.
+//
+// Decodes live on HBM and feel a share of the clock alone: a layer without a chunk that
+// takes t at the full clock takes
+//
+//	t (1 + share (1/f - 1)), f = min(1, limit)
+//
+// by the limit when it begins: a layer is much shorter than the limit takes to change.
 type clock struct {
 	settle, most           float64 // ns, share; settle 0: no figures
 	rest, waiting, decodes float64 // ns; rise of each
+	share                  float64 // of a layer of decodes
 
 	limit float64
 	at    des.Time // when it was
@@ -48,6 +56,7 @@ func newClock(p *Profile) clock {
 	return clock{
 		settle: 1e9 * f.Settle.SI(), most: most, limit: most,
 		rest: of(f.Rest, f.Rest), waiting: of(f.RestIdle, f.Rest), decodes: of(f.RestDense, f.Rest),
+		share: f.Decode.optional(),
 	}
 }
 
@@ -65,6 +74,16 @@ func (c *clock) rested(now des.Time) {
 
 // ran notes that such a layer ran until now.
 func (c *clock) ran(now des.Time) { c.at, c.waited, c.decoded = now, 0, 0 }
+
+// longer is how many times as long a layer of decodes that begins now takes as at the
+// full clock. No layer whose clock is low ran since the last call of rested or ran.
+func (c *clock) longer(now des.Time) float64 {
+	if c.share == 0 {
+		return 1
+	}
+	c.rested(now)
+	return 1 + c.share*(1/math.Min(1, c.limit)-1)
+}
 
 // finest is how much of settle a piece of a layer may take, in which the clock is taken
 // to change evenly.
@@ -152,6 +171,19 @@ func (p *Profile) PromptSeconds(m *Model, chunkTokens, each, i int) float64 {
 		}
 	}
 	return sum / float64(m.Layers)
+}
+
+// WornDecodeSeconds returns what the linears and the dense attention of some requests
+// with so much context each take in a layer, so many seconds after linears of ran tokens
+// that had run for long; between, the card decoded the same.
+func (p *Profile) WornDecodeSeconds(m *Model, ran, requests, context int, after float64) float64 {
+	k, l, c := newClock(p), newLinears(p, m), newLowClock(p, m)
+	alone, _ := l.seconds(float64(ran))
+	linears, _ := l.seconds(float64(requests))
+	attention := p.DenseDecodeSeconds(m, int64(requests)*int64(context), requests)
+	k.limit = c.chunk(&l, alone, float64(ran), 0).steady
+	k.decoded = nanoseconds(after * attention / (linears + attention))
+	return (linears + attention) * k.longer(nanoseconds(after))
 }
 
 // lowClock is the clock of a card that prefills without pause, as a share of the full

@@ -47,7 +47,8 @@ type DeviceOptions struct {
 //     then the gaps between a layer's kernels (Linears, gaps.go), linears, what the
 //     CPU is late by (Host, cpu.go), attention, and the digests of blocks that became
 //     full (Scoring); progressive attention with the loads of its rounds
-//     (progressive.go). A GPU scatter kernel that runs beside it takes its share
+//     (progressive.go). Of layers without a chunk, scoring, linears and attention
+//     take longer while the card's clock is low (clock.go). A GPU scatter kernel that runs beside it takes its share
 //     of speed (SaveStall). The layer's saves join the D2H queue behind its QKV
 //     linear: the GPU copies them to the save buffer, and the step waits until the
 //     queue fits that (both SaveStall).
@@ -206,7 +207,7 @@ func (d *Device) Score(_ int, w *sim.Work) error {
 	}
 	d.sparse++
 	d.scored = true
-	d.compute(d.costs.layer(w).scoring, &d.phases.Scoring)
+	d.compute(slowed(d.costs.layer(w).scoring, d.longer(w)), &d.phases.Scoring)
 	switch {
 	case d.opts.GPULookup: // of lists that the CPU has brought up
 		d.lookUp(w)
@@ -296,7 +297,8 @@ func (d *Device) Compute(_ int, w *sim.Work) error {
 	d.loaded = 0
 	d.waited += d.waits.calls(layerCalls, &d.saves)
 	c := d.costs.layer(w)
-	linears, prefill := c.linears, c.prefill
+	longer := d.longer(w)
+	linears, prefill := slowed(c.linears, longer), c.prefill
 	lowers := len(w.Prefill) > 0 && c.steady < 1
 	if lowers {
 		d.clock.rested(d.now)
@@ -314,7 +316,7 @@ func (d *Device) Compute(_ int, w *sim.Work) error {
 		d.pass(max(0, d.cpu.ahead-d.now), &d.phases.Host)
 	}
 	before := d.now
-	d.compute(c.dense, &d.phases.DenseAttention)
+	d.compute(slowed(c.dense, longer), &d.phases.DenseAttention)
 	d.clock.decoded += d.now - before
 	d.compute(c.digests, &d.phases.Scoring)
 	if w.Sparse && w.Decodes > 0 && !d.opts.Offload {
@@ -328,9 +330,9 @@ func (d *Device) Compute(_ int, w *sim.Work) error {
 		d.compute(d.write, phase)
 	}
 	if len(w.Rounds) > 0 {
-		d.rounds(w)
+		d.rounds(w, longer)
 	} else {
-		d.compute(c.sparse, &d.phases.SparseAttention)
+		d.compute(slowed(c.sparse, longer), &d.phases.SparseAttention)
 	}
 	if d.layers == 0 {
 		d.tokens = w.Tokens
@@ -338,6 +340,17 @@ func (d *Device) Compute(_ int, w *sim.Work) error {
 	d.layers++
 	return nil
 }
+
+// longer is how many times as long kernels of a layer of decodes take at the card's
+// clock. Of a layer with a chunk that is priced with the chunk.
+func (d *Device) longer(w *sim.Work) float64 {
+	if len(w.Prefill) > 0 {
+		return 1
+	}
+	return d.clock.longer(d.now)
+}
+
+func slowed(t des.Time, longer float64) des.Time { return des.Time(longer * float64(t)) }
 
 // Finish implements sim.Device.
 func (d *Device) Finish() (sim.Timing, error) {

@@ -153,7 +153,8 @@ type Digest struct {
 	Rate   Figure `toml:"rate,omitempty" dim:"rate,optional"`
 }
 
-// Clock is what the card's clock does under the power of prefill's linears (clock.go).
+// Clock is what the card's clock does under the power of prefill's linears, and to
+// decodes behind them (clock.go).
 type Clock struct {
 	Gain  []GainRow `toml:"gain,omitempty"`
 	Alone Figure    `toml:"alone,omitempty" dim:"share,optional"` // of the full clock, which linears without pause leave
@@ -164,6 +165,8 @@ type Clock struct {
 
 	RestIdle  Figure `toml:"rest_idle,omitempty" dim:"time,optional"`  // the same, doing nothing
 	RestDense Figure `toml:"rest_dense,omitempty" dim:"time,optional"` // the same, by dense decode attention
+
+	Decode Figure `toml:"decode,omitempty" dim:"share,optional"` // of a layer of decodes' time at the full clock, which goes with the clock
 }
 
 // Stream is a kernel that lives on bytes: t = launch + bytes/rate and what the

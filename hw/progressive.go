@@ -73,8 +73,9 @@ func (g *progressive) launchSeconds(rounds []sim.Round, requests float64, first 
 	return math.Max(t, g.peak.floor(tokens*g.flopsEach, bytes))
 }
 
-// rounds passes the time of a layer's progressive attention.
-func (d *Device) rounds(w *sim.Work) {
+// rounds passes the time of a layer's progressive attention, whose launches take so many
+// times as long as at the full clock.
+func (d *Device) rounds(w *sim.Work, longer float64) {
 	d.awaitLate()
 	var (
 		start        = d.now
@@ -123,7 +124,7 @@ func (d *Device) rounds(w *sim.Work) {
 				cpu += max(0, d.turn-d.submit)
 			}
 		}
-		t := d.costs.launchOf(w.Rounds[i:i+n], float64(w.Decodes), launches == 0)
+		t := slowed(d.costs.launchOf(w.Rounds[i:i+n], float64(w.Decodes), launches == 0), longer)
 		attention += t
 		before, began, done = done, from, from+t
 		launches++
