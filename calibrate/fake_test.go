@@ -54,6 +54,11 @@ func (f *fakeBench) Prepare(p Point) (Timed, error) {
 	if slices.Contains(leavingProbes, p.Probe) { // of some steps
 		noise /= math.Sqrt(leavingSteps)
 	}
+	// Of rounds of some layers, at least; and what they are compared with, whose kernels
+	// are long and repeat within tenths of a percent.
+	if slices.Contains(clockProbes, p.Probe) || p.Probe == probeLinears || p.Probe == probeChunk {
+		noise /= math.Sqrt(clockRounds / clockSamples * clockLayers)
+	}
 	return func(warmup, repeats int) ([]float64, error) {
 		samples := make([]float64, repeats)
 		for i := range samples {
@@ -165,6 +170,8 @@ func (f *fakeBench) seconds(p Point) float64 {
 		return t.RestedSeconds(at.model, int(p.At("tokens")), milliseconds(at, "after_ms"), 0, 0, clockLayers)
 	case probePrompt:
 		return t.PromptSeconds(at.model, int(p.At("tokens")), promptChunks, chunkOf(p))
+	case probeDecodes:
+		return wornDecodeSeconds(t, at, p.At("after_ms"))
 	case probeChunk:
 		return t.ChunkSeconds(at.model, int(p.At("tokens")), int(p.At("prefix_tokens")))
 	case probeRested, probeRestedIdle, probeRestedDense:
