@@ -13,9 +13,9 @@ import (
 const leastGain = 0.02
 
 // fitClock finds how much less linears take at the full clock, how far prefill without
-// pause lowers it, and how it falls and rises again (hw: clock). How far it falls is what
-// chunks of prefill without pause take (hw: lowClock); how fast is what linears take some
-// time after a rest, and after rests of some length.
+// pause lowers it, how it falls and rises again, and what decodes feel of it (hw: clock).
+// How far it falls is what chunks of prefill without pause take (hw: lowClock); how fast
+// is what linears take some time after a rest, and after rests of some length.
 func fitClock(s *Samples, p *hw.Profile, from source) []model {
 	p.Clock = hw.Clock{}
 	ages := s.of(probeClock).where(func(at datum) bool { return at.At("tokens") == clockTokens })
@@ -41,6 +41,7 @@ func fitClock(s *Samples, p *hw.Profile, from source) []model {
 	steady := model{name: "clock", fit: fit, held: held, price: price,
 		draw: picture{x: func(at datum) float64 { return 1 + float64(at.At("prefix_tokens")) }, xLabel: "tokens before the chunk"}}
 	models := append([]model{steady}, fitRests(s, p, from, ages, rests)...)
+	models = append(models, fitDecodes(s, p, from)...)
 	if prompts := s.of(probePrompt); len(prompts) > 0 {
 		models = append(models, model{
 			name: "clock.prompt", held: prompts, why: "chunks behind a rest, by how the clock falls under linears alone: nothing is fitted to them",
@@ -61,6 +62,56 @@ func fallsBy(ages data, shape string) float64 {
 		return 0
 	}
 	return 1 - of[0].seconds/of[len(of)-1].seconds
+}
+
+// leastShare of a layer of decodes must go with the clock to be told from noise.
+const leastShare = 0.005
+
+// fitDecodes finds how much of a layer of decodes goes with the clock: by how much it
+// takes longer behind linears than long after them. How soon the clock is back was found
+// before, so that the share is all that is fitted.
+func fitDecodes(s *Samples, p *hw.Profile, from source) []model {
+	all := s.of(probeDecodes)
+	if len(all) == 0 {
+		return nil
+	}
+	times := all.values("after_ms")
+	last := times[len(times)-1]
+	own := map[string]float64{} // seconds of a shape's layer long after
+	for _, at := range all {
+		if at.At("after_ms") == last {
+			own[at.Shape] = at.seconds
+		}
+	}
+	price := func(p *hw.Profile, at datum) float64 {
+		of := func(ms int64) float64 { return wornDecodeSeconds(p, at, ms) }
+		return own[at.Shape] * of(at.At("after_ms")) / of(last)
+	}
+	share := func(x float64) hw.Figure {
+		return from.figure(x, "share", fmt.Sprintf("linears and dense attention of decodes behind linears of %d tokens, against the same %d ms later", clockTokens, last))
+	}
+	behind := all.where(func(at datum) bool { return at.At("after_ms") < last && own[at.Shape] > 0 })
+	fit, held := behind.split(func(at datum) string { return at.Shape }, 2, nil)
+	if len(fit) == 0 {
+		return nil
+	}
+	c := refine(fit, []float64{0.1}, []bound{{leastShare / 10, 0.99}}, func(c []float64, at datum) float64 {
+		p.Clock.Decode = share(c[0])
+		return price(p, at)
+	})
+	if c[0] < leastShare {
+		p.Clock.Decode = hw.Figure{}
+		return nil
+	}
+	p.Clock.Decode = share(significant(c[0], 3))
+	return []model{{name: "clock.decode", fit: fit, held: held, price: price,
+		draw: picture{x: func(at datum) float64 { return float64(at.At("after_ms")) }, xLabel: "ms after linears"}}}
+}
+
+// wornDecodeSeconds prices a layer in the middle of the group that begins so many ms
+// after linears.
+func wornDecodeSeconds(p *hw.Profile, at datum, ms int64) float64 {
+	return p.WornDecodeSeconds(at.model, clockTokens, int(at.At("requests")), int(at.At("context_tokens")), 1e-3*float64(ms)+decodesGroup.Seconds()/2)
 }
 
 // restsOf is what the card does between linears, by probe.

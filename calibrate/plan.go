@@ -66,6 +66,7 @@ type scale struct {
 	beside      []int64
 	layerPrefix []int64
 	after       []int64 // ms of linears
+	decodesFrom []int64 // ms after linears; the last is their own pace
 	rest        []int64 // ms without
 	chunkAfter  []int64 // tokens before a chunk under the lowered clock
 	filled      []int64 // tokens of blocks that become full
@@ -103,6 +104,7 @@ func scaleOf(plan Plan) scale {
 		beside:      []int64{1024, 2048, 4096},
 		layerPrefix: []int64{0, 2048, 4096, 6144, 8192, 10240},
 		after:       []int64{1, 10, 20, 30, 40, 50, 60, 80, 100, 150, 200},
+		decodesFrom: []int64{1, 5, 10, 20, 30, 50, 80, 120, 150},
 		rest:        []int64{10, 20, 40, 80, 160},
 		chunkAfter:  []int64{0, 2048, 6144},
 		filled:      []int64{blockTokens, 256, 512, 1024, 2048, 4096, 8192, 16384},
@@ -140,6 +142,7 @@ func scaleOf(plan Plan) scale {
 	s.beside = []int64{2048}
 	s.layerPrefix = []int64{0, 4096}
 	s.after, s.rest, s.chunkAfter = []int64{1, 100}, []int64{20}, []int64{2048}
+	s.decodesFrom = []int64{1, 10, 30, 150}
 	s.filled = []int64{blockTokens, 4096}
 	s.layers, s.requests = 2, []int64{1, 16}
 	return s

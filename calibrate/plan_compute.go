@@ -25,7 +25,7 @@ var otherRests = []int64{20, 80}
 const restedLayers = 40
 
 // clockPoints are linears before the card lowers its clock under them, and after a
-// rest, and chunks under the lowered one.
+// rest, and chunks and decodes under the lowered one.
 func clockPoints(s scale) []Point {
 	var all []Point
 	for _, shape := range s.shapes {
@@ -47,6 +47,11 @@ func clockPoints(s scale) []Point {
 			for i := range int64(promptChunks) {
 				all = append(all, point(probePrompt, shape, clockTokens, i*clockTokens, prompt+1))
 			}
+		}
+	}
+	for _, shape := range s.shapes {
+		for _, ms := range s.decodesFrom {
+			all = append(all, point(probeDecodes, shape, decodesBatch, decodesContext, ms))
 		}
 	}
 	for _, ms := range s.rest {

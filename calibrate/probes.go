@@ -54,6 +54,7 @@ const (
 	probeLinears        = "linears"
 	probeClock          = "clock.linears"
 	probePrompt         = "clock.prompt"
+	probeDecodes        = "clock.decodes"
 	probeRested         = "clock.rested"
 	probeRestedIdle     = "clock.rested_idle"
 	probeRestedDense    = "clock.rested_dense"
@@ -148,6 +149,7 @@ var probes = []Probe{
 	{probeLinears, "the four linears of one layer; " + gpuTime, "ss_linear", []string{"tokens"}},
 	{probeClock, "the same, some times over, so long after they began to run without pause; before that the card copied within HBM; GPU time of one", "ss_linear", []string{"tokens", "after_ms"}},
 	{probePrompt, "the linears and the attention of the chunks of two prompts, one chunk behind another, behind so many tokens of the first prompt or the second; before all of them the card decoded densely; GPU time of one layer", "ss_linear, ss_prefill", []string{"tokens", "prefix_tokens", "prompt"}},
+	{probeDecodes, "the linears and the dense attention of decodes, layer after layer, so long after linears of 2,048 tokens that ran without pause; GPU time of one layer", "ss_linear, ss_decode", []string{"requests", "context_tokens", "after_ms"}},
 	{probeRested, "linears after they ran without pause and the card then copied within HBM for so long; mean GPU time of the next layers", "ss_linear", []string{"tokens", "rest_ms", "layers"}},
 	{probeRestedIdle, "the same, the card having done nothing for so long", "ss_linear", []string{"tokens", "rest_ms", "layers"}},
 	{probeRestedDense, "the same, the card having decoded densely for so long", "ss_linear, ss_decode", []string{"tokens", "rest_ms", "layers"}},
@@ -207,11 +209,11 @@ var leavingProbes = []string{
 	probeLiveDense, probeLiveChunk, probeLivePrompt, probeLiveLookup, probeLiveLookupPSA, probeLiveTight, probeLiveTightPSA, probeLiveCPU, probeLiveCPUPSA,
 }
 
-// clockProbes are linears timed for what was done before.
-var clockProbes = []string{probeClock, probePrompt, probeRested, probeRestedIdle, probeRestedDense}
+// clockProbes are linears, with attention or without, timed for what was done before.
+var clockProbes = []string{probeClock, probePrompt, probeDecodes, probeRested, probeRestedIdle, probeRestedDense}
 
 // trainProbes are those of them that come one behind another.
-var trainProbes = []string{probeClock, probePrompt}
+var trainProbes = []string{probeClock, probePrompt, probeDecodes}
 
 // behindProbes are kernels behind the weights of a layer, as in a decode step.
 var behindProbes = []string{probeBehindNone, probeBehindLists, probeBehindWrite, probeBehindTable, probeBehindLookup, probeBehindMissing, probeBehindGather, probeBehindLoad}
@@ -222,7 +224,7 @@ func Probes() []Probe { return slices.Clone(probes) }
 // shaped are the probes whose points name a model shape.
 var shaped = slices.Concat(behindProbes, liveProbes, leavingProbes, []string{
 	probeKVWrite, probeRope, probeDigest, probeRing, probeLookup, probeLookupMissing,
-	probeLinears, probeClock, probePrompt, probeRested, probeRestedIdle, probeRestedDense, probeChunk, probePointwise, probeHead, probeEmbed, probePrefill, probeChunked,
+	probeLinears, probeClock, probePrompt, probeDecodes, probeRested, probeRestedIdle, probeRestedDense, probeChunk, probePointwise, probeHead, probeEmbed, probePrefill, probeChunked,
 	probeDense, probeDenseUneven, probeSparse, probePSA, probePSALaunches, probePSAUneven, probePSALaunchCalls, probeSelect,
 	probeBesideNone, probeBesideSave, probeBesideLoad, probeBesideFlash,
 	probeLayersNone, probeLayersMemcpy, probeLayersGPU, probeLayersFlash, probePrefillMemcpy,

@@ -14,9 +14,10 @@ import (
 
 // How a sample of the clock comes about. In trains the card rests, and then groups of
 // calls run one behind another, each timed: linears, clockLayers at a time, or a
-// prompt's chunks. Else linears run for long enough to lower the clock and then not for
-// the point's time, and what is timed is as long as the clock may stay high: how much
-// faster that is says for how long it did.
+// prompt's chunks. Before decodes linears run instead for long enough to lower the clock,
+// and the groups are layers of decodes. Else linears run for as long and then not for the
+// point's time, and what is timed is as long as the clock may stay high: how much faster
+// that is says for how long it did.
 //
 // The card changes its clock in steps, at times of its own: the same may take the one
 // time or the other. So a sample is the mean of some rounds, clockRounds in all.
@@ -24,6 +25,8 @@ const (
 	restedTime   = 200 * time.Millisecond
 	wornTime     = 200 * time.Millisecond
 	trainTime    = 220 * time.Millisecond // longer than any point's time
+	decodesTime  = 160 * time.Millisecond // the same, of decodes
+	decodesGroup = 5 * time.Millisecond   // what a group of them takes
 	clockRounds  = 10
 	clockSamples = 5
 	clockLayers  = 4
@@ -35,6 +38,13 @@ const (
 const (
 	restBatch   = 8
 	restContext = 8192
+)
+
+// decodesBatch are the requests, of decodesContext tokens, whose decode layers are timed
+// behind linears.
+const (
+	decodesBatch   = 2
+	decodesContext = 8192
 )
 
 // prepareClock readies linears, and what the card does between: copies within HBM, on
@@ -97,15 +107,27 @@ func (g *rig) checked(s *cuda.Session, ready func() ([]cuda.Operation, func(*cud
 	return calls, verify(s)
 }
 
-// restOf readies what the card does between a point's linears.
+// restOf readies what the card does between a point's linears: what it does before
+// decodes is no rest but linears of chunks.
 func (g *rig) restOf(s *cuda.Session, p Point) (rest paced, err error) {
-	if p.Probe == probeRestedDense || p.Probe == probePrompt {
+	switch p.Probe {
+	case probeDecodes:
+		m, err := shapeModel(p.Shape)
+		if err != nil {
+			return rest, err
+		}
+		calls, err := g.checked(s, func() ([]cuda.Operation, func(*cuda.Session) error, error) { return g.linearsOp(s, m, clockTokens) })
+		if err != nil {
+			return rest, err
+		}
+		rest.calls = slices.Repeat(calls, clockLayers)
+	case probeRestedDense, probePrompt:
 		d, err := g.setupDecode(s, point(probeDense, p.Shape, restBatch, restContext))
 		if err != nil {
 			return rest, err
 		}
 		rest.calls = slices.Repeat(d.bench.Calls, restCopies)
-	} else {
+	default:
 		c := &cuda.MemcpyArgs{Bytes: restBytes}
 		set := g.setter(&err)
 		set(&c.Src, func() (cuda.Ptr, error) { return g.zeros(s, restBytes) })

@@ -3,6 +3,7 @@ package calibrate
 import (
 	"math"
 	"slices"
+	"time"
 
 	"sparseserve/cuda"
 	"sparseserve/hw"
@@ -12,7 +13,7 @@ import (
 // same rounds.
 type trainKey struct {
 	probe, shape string
-	tokens       int64
+	tokens       int64 // of a layer
 }
 
 // trainGroup is when a group of a train began, in seconds from the rest's end, and how
@@ -33,7 +34,7 @@ func chunkOf(p Point) int {
 
 // prepareTrain runs the point's train, unless it has run for another point.
 func (g *rig) prepareTrain(m *hw.Model, p Point) (Timed, error) {
-	key := trainKey{p.Probe, p.Shape, p.At("tokens")}
+	key := trainKey{p.Probe, p.Shape, p.Axes[0].Value} // each request of a decode has one
 	rounds, known := g.trains[key]
 	if !known {
 		err := g.lib.Do(func(s *cuda.Session) (err error) {
@@ -52,8 +53,8 @@ func (g *rig) prepareTrain(m *hw.Model, p Point) (Timed, error) {
 	}), nil
 }
 
-// trainAt finds the group of a point: a chunk by those before it, linears by when they
-// began.
+// trainAt finds the group of a point: a chunk by those before it, linears and decodes by
+// when they began.
 func trainAt(groups []trainGroup, p Point) int {
 	if p.Probe == probePrompt {
 		return chunkOf(p)
@@ -71,7 +72,8 @@ func trainAt(groups []trainGroup, p Point) int {
 func (g *rig) runTrain(s *cuda.Session, m *hw.Model, p Point) ([][]trainGroup, error) {
 	var groups [][]cuda.Operation
 	layers := clockLayers
-	if p.Probe == probePrompt {
+	switch p.Probe {
+	case probePrompt:
 		layers = m.Layers
 		for i := range int64(promptChunks) {
 			calls, err := g.checked(s, func() ([]cuda.Operation, func(*cuda.Session) error, error) {
@@ -83,7 +85,19 @@ func (g *rig) runTrain(s *cuda.Session, m *hw.Model, p Point) ([][]trainGroup, e
 			groups = append(groups, slices.Repeat(calls, layers))
 		}
 		groups = slices.Repeat(groups, promptsInARow)
-	} else {
+	case probeDecodes:
+		calls, err := g.checked(s, func() ([]cuda.Operation, func(*cuda.Session) error, error) { return g.decodesOp(s, m, p) })
+		if err != nil {
+			return nil, err
+		}
+		layer := paced{calls: calls}
+		if err := layer.measure(s); err != nil {
+			return nil, err
+		}
+		layers = max(1, int(decodesGroup/layer.each))
+		group := slices.Repeat(calls, layers)
+		groups = slices.Repeat([][]cuda.Operation{group}, 1+int(decodesTime/(time.Duration(layers)*layer.each)))
+	default:
 		calls, err := g.checked(s, func() ([]cuda.Operation, func(*cuda.Session) error, error) { return g.linearsOp(s, m, p.At("tokens")) })
 		if err != nil {
 			return nil, err
@@ -102,9 +116,13 @@ func (g *rig) runTrain(s *cuda.Session, m *hw.Model, p Point) ([][]trainGroup, e
 	if err != nil {
 		return nil, err
 	}
+	before := restedTime
+	if p.Probe == probeDecodes {
+		before = wornTime
+	}
 	rounds := make([][]trainGroup, clockRounds)
 	for i := range rounds {
-		if err := rest.run(s, restedTime); err != nil {
+		if err := rest.run(s, before); err != nil {
 			return nil, err
 		}
 		began := 0.0
@@ -118,4 +136,18 @@ func (g *rig) runTrain(s *cuda.Session, m *hw.Model, p Point) ([][]trainGroup, e
 		}
 	}
 	return rounds, nil
+}
+
+// decodesOp readies a layer of a point's decodes. Its weights are several times the L2,
+// so that they and the KV come from HBM in each layer, as they do in a decode step.
+func (g *rig) decodesOp(s *cuda.Session, m *hw.Model, p Point) ([]cuda.Operation, func(*cuda.Session) error, error) {
+	linears, right, err := g.linearsOp(s, m, p.At("requests"))
+	if err != nil {
+		return nil, nil, err
+	}
+	d, err := g.setupDecode(s, point(probeDense, p.Shape, p.At("requests"), p.At("context_tokens")))
+	if err != nil {
+		return nil, nil, err
+	}
+	return append(linears, d.bench.Calls...), both(right, d.verify), nil
 }
