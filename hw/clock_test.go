@@ -390,6 +390,17 @@ func TestDecodesFeelTheClock(t *testing.T) {
 	if got := behind(); got < want-10 || got > want+10 {
 		t.Errorf("a chunk behind decodes takes %v, %v where they do not feel the clock", got, want)
 	}
+
+	p.Clock.Decode = count(0.2, "share")
+	d, err := NewDevice(p, m, DeviceOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var step sim.Step
+	decodes := sim.Work{Tokens: 2, Decodes: 2, DecodeTokens: 16384}
+	if n := testing.AllocsPerRun(20, func() { step.Start += runStep(t, d, &step, 10, &decodes, 0, 0).Elapsed }); n != 0 {
+		t.Errorf("%v allocations a step", n)
+	}
 }
 
 // Behind linears a layer of decodes feels their clock, and less as that rises by rests of
