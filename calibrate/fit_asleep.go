@@ -33,7 +33,7 @@ func fitAsleep(s *Samples, p *hw.Profile, from source) []model {
 		return at.seconds - price(p, at), float64(at.At("layers")) * unit.AsleepSeconds(lists(at))
 	}, 0)
 	p.Host.Asleep = perBlock(t, from, "what a decode step of the live loop takes longer for each layer, where the one before it copies so many blocks one by one that threads which share the lookup have gone to sleep")
-	return []model{{name: "host.asleep", fit: fit, held: all.where(func(at datum) bool { return !asleep(p, at) }), price: price,
+	return []model{{name: "host.asleep", why: "the held-out server loads too few blocks for threads to sleep: it says how host.loads prices it, not what sleep costs", fit: fit, held: all.where(func(at datum) bool { return !asleep(p, at) }), price: price,
 		draw: picture{x: func(at datum) float64 { return float64(at.At("loads")) }, xLabel: "blocks that a layer loads"}}}
 }
 

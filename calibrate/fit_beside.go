@@ -15,9 +15,8 @@ import (
 //	t = alone / layers + layers save(n, pool)
 //
 // with n blocks a layer. Each pool's row is of the chunks behind the fewest and the
-// most tokens alike: what is computed beside does not prolong a serving loop's saves,
-// and where it did a probe's, these were of the same blocks again and again, of which
-// a short computation leaves more in the caches on their way. Chunks between and longer ones are held out.
+// most tokens alike: saves take a percent or two more or less beside longer attention,
+// the one way over one pool and the other over another. Chunks between are held out.
 func fitBeside(s *Samples, p *hw.Profile, from source) []model {
 	v := &p.Save
 	v.MemcpyBesidePools = nil

@@ -26,7 +26,7 @@ var roundsHeldOut = []int64{3, 6, 12}
 func fitsBesidePSA(at datum) bool { return !slices.Contains(roundsHeldOut, at.At("requests")) }
 
 // fitBesidePSA fits the share to points that were priced without, and returns the
-// prices of all of them with it; nil where they show none.
+// prices of all of them with it; nil where they show none, or more than any share says.
 func fitBesidePSA(p *hw.Profile, all data, without map[string]float64, from source) map[string]float64 {
 	fit := all.where(fitsBesidePSA)
 	if len(fit) < 3 {
@@ -42,29 +42,33 @@ func fitBesidePSA(p *hw.Profile, all data, without map[string]float64, from sour
 	if below > -leastLost {
 		return nil
 	}
-	at := func(lost float64) (priced map[string]float64, off float64) {
+	with := func(lost float64) (priced map[string]float64, off float64) {
 		p.Load.FlashBesidePSA = from.figure(lost, "share", "a gather beside PSA of the round before, in steps of the live loop whose rounds load")
 		priced, err := servedBy(p, all)
 		must(err) // it has served them
 		return priced, over(priced)
 	}
 	high := mostLost
-	priced, above := at(high)
+	longest, above := with(high)
 	for try := 0; above > lostWithin && try < lostTries; try++ {
 		lost := low - below*(high-low)/(above-below)
 		if try%2 == 1 { // or a curve leaves one end where it is
 			lost = (low + high) / 2
 		}
-		with, off := at(lost)
+		priced, off := with(lost)
 		switch {
 		case math.Abs(off) <= lostWithin:
-			return with
+			return priced
 		case off < 0:
 			low, below = lost, off
 		default:
-			high, above = lost, off
+			high, above, longest = lost, off, priced
 		}
 	}
-	priced, _ = at(high)
-	return priced
+	if above < -lostWithin { // no share explains how long they are
+		p.Load.FlashBesidePSA = hw.Figure{}
+		return nil
+	}
+	with(high)
+	return longest
 }

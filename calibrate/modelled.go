@@ -71,20 +71,19 @@ func priceTight(s *Samples, p *hw.Profile, from source) (models []model, said []
 			continue
 		}
 		all = all.where(func(at datum) bool { return priced[at.Key()] > 0 })
-		m := model{
-			name: probe, held: all,
-			why:   "steps that load, priced whole: nothing is fitted to them",
-			price: func(_ *hw.Profile, at datum) float64 { return priced[at.Key()] },
-			draw:  picture{x: func(at datum) float64 { return float64(at.At("missing")) }, xLabel: "blocks that a layer loads"},
-		}
+		fit, held, why := data(nil), all, "steps that load, priced whole: nothing is fitted to them"
 		if probe == probeLiveTightPSA {
 			if with := fitBesidePSA(p, all, priced, from); with != nil {
 				priced = with
-				m.fit, m.held = all.where(fitsBesidePSA), all.where(func(at datum) bool { return !fitsBesidePSA(at) })
-				m.why = "steps that load, priced whole: only load.flash_beside_psa is fitted to them"
+				fit, held = all.where(fitsBesidePSA), all.where(func(at datum) bool { return !fitsBesidePSA(at) })
+				why = "steps that load, priced whole: only load.flash_beside_psa is fitted to them"
 			}
 		}
-		models = append(models, m)
+		models = append(models, model{
+			name: probe, fit: fit, held: held, why: why,
+			price: func(_ *hw.Profile, at datum) float64 { return priced[at.Key()] },
+			draw:  picture{x: func(at datum) float64 { return float64(at.At("missing")) }, xLabel: "blocks that a layer loads"},
+		})
 	}
 	return models, said
 }

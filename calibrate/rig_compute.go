@@ -127,10 +127,11 @@ func (g *rig) setupLinears(s *cuda.Session, p Point) (*setup, error) {
 	return &setup{bench: cuda.Bench{Calls: calls}, verify: verify, settle: g.settling(p)}, err
 }
 
-// prefillOp readies the attention of a prompt's chunks in one layer, as the live loop
-// has it: the keys and values of a prompt's first chunk are one after another, those of
-// later chunks and of what is before them in blocks anywhere, as rope leaves them. With
-// it comes the check of the last chunk.
+// prefillOp readies the attention of a prompt's chunks in one layer. The keys and values
+// of a prompt's first chunk are one after another, head by head (the live loop's are
+// token by token, between its queries'); those of later chunks and of what is before
+// them are in blocks anywhere, as rope leaves them. With it comes the check of the last
+// chunk.
 func (g *rig) prefillOp(s *cuda.Session, m *hw.Model, spans []chunkSpan) ([]cuda.Operation, func(*cuda.Session) error, error) {
 	d, hq, hk := int64(m.HeadDim), int64(m.QHeads), int64(m.KVHeads)
 	var queries, first, keys int64 // of all chunks, of first ones, and tokens in blocks

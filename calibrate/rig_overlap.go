@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	"fmt"
 	"slices"
 
 	"sparseserve/cuda"
@@ -159,6 +160,9 @@ func (g *rig) setupLayers(s *cuda.Session, p Point) (*setup, error) {
 	buffer, err := g.random(s, saveBuffer/2)
 	if err != nil {
 		return nil, err
+	}
+	if layerBytes > saveBuffer {
+		return nil, fmt.Errorf("a layer's saves of %d bytes do not fit the save buffer of %d", layerBytes, int64(saveBuffer))
 	}
 	t.layers.Each, t.layers.Buffered = 1, int(saveBuffer/layerBytes)
 	for i := range to {

@@ -16,8 +16,9 @@ type trainKey struct {
 	tokens       int64 // of a layer
 }
 
-// trainGroup is when a group of a train began, in seconds from the rest's end, and how
-// long one of its layers took.
+// trainGroup is when a group of a train began, in seconds of the GPU's work since the
+// rest's end (between two groups it waits for their launch), and how long one of its
+// layers took.
 type trainGroup struct{ began, layer float64 }
 
 // promptChunks are those of a prompt whose chunks are timed, and promptsInARow as many

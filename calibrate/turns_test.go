@@ -34,6 +34,7 @@ func liveSamplesOf(t *testing.T, truth *hw.Profile, probes ...string) *Samples {
 func TestTurnsComeBack(t *testing.T) {
 	t.Parallel()
 	want := truth("h200")
+	want.Host.Turns, want.Host.PSATurns = nil, nil
 	from := source{"a test"}
 	for _, heads := range []int{8, 32} {
 		for i, n := range []int{1, 2, 3, 4, 6, 8, 12, 16} {

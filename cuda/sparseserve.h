@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-#define SS_VERSION 5
+#define SS_VERSION 6
 
 #if defined(__GNUC__)
 #define SS_API __attribute__((visibility("default")))
