@@ -223,29 +223,6 @@ func (d *Device) Score(_ int, w *sim.Work) error {
 	return nil
 }
 
-// roundTrip is a layer's way to the CPU and back.
-func (d *Device) roundTrip(w *sim.Work) des.Time {
-	t := nanoseconds(d.sync.of(w.Decodes, float64(w.DecodeTokens)))
-	if longest := d.longest(w); longest > 0 && d.inTurn.known() {
-		t = nanoseconds(d.inTurn.of(w.Decodes, float64(w.Decodes*longest*psaBlockTokens)))
-	}
-	if d.step.WholeLists > 0 {
-		t += d.whole
-	}
-	return t
-}
-
-// longest is how many blocks the longest list of progressive attention has, in
-// whole microbatches. Rounds without tokens are of loads alone.
-func (d *Device) longest(w *sim.Work) (blocks int) {
-	for i := range w.Rounds {
-		if w.Rounds[i].Tokens > 0 {
-			blocks += d.opts.Microbatch
-		}
-	}
-	return blocks
-}
-
 // Move implements sim.Device.
 func (d *Device) Move(m *kv.Moves) error {
 	if !d.running {
@@ -402,12 +379,4 @@ func (d *Device) compute(t des.Time, phase *des.Time) {
 	d.busy += t
 	d.now += t
 	d.saves.advance(d.now)
-}
-
-// lookUp passes what the GPU takes for a layer's lists: they come up, and it looks
-// them up.
-func (d *Device) lookUp(w *sim.Work) {
-	tokens := float64(w.DecodeTokens)
-	d.cpu.lists(w, d.longest(w))
-	d.compute(nanoseconds(d.lists.seconds(tokens)+d.lookup.seconds(tokens)), &d.phases.Host)
 }

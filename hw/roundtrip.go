@@ -1,5 +1,10 @@
 package hw
 
+import (
+	"sparseserve/sim"
+	"sparseserve/sim/des"
+)
+
 // roundTrip is a layer's way from selection to loading: the lists of selected
 // blocks come down to the CPU, and block tables of the same size go up.
 //
@@ -160,4 +165,35 @@ func (l lookupMisses) seconds(missing int64) float64 {
 		return 0
 	}
 	return l.any + float64(missing)*l.each
+}
+
+// roundTrip is a layer's way to the CPU and back.
+func (d *Device) roundTrip(w *sim.Work) des.Time {
+	t := nanoseconds(d.sync.of(w.Decodes, float64(w.DecodeTokens)))
+	if longest := d.longest(w); longest > 0 && d.inTurn.known() {
+		t = nanoseconds(d.inTurn.of(w.Decodes, float64(w.Decodes*longest*psaBlockTokens)))
+	}
+	if d.step.WholeLists > 0 {
+		t += d.whole
+	}
+	return t
+}
+
+// longest is how many blocks the longest list of progressive attention has, in
+// whole microbatches. Rounds without tokens are of loads alone.
+func (d *Device) longest(w *sim.Work) (blocks int) {
+	for i := range w.Rounds {
+		if w.Rounds[i].Tokens > 0 {
+			blocks += d.opts.Microbatch
+		}
+	}
+	return blocks
+}
+
+// lookUp passes what the GPU takes for a layer's lists: they come up, and it looks
+// them up.
+func (d *Device) lookUp(w *sim.Work) {
+	tokens := float64(w.DecodeTokens)
+	d.cpu.lists(w, d.longest(w))
+	d.compute(nanoseconds(d.lists.seconds(tokens)+d.lookup.seconds(tokens)), &d.phases.Host)
 }

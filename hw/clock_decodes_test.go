@@ -1,0 +1,131 @@
+package hw
+
+import (
+	"math"
+	"testing"
+
+	"sparseserve/sim"
+	"sparseserve/sim/des"
+)
+
+// Decodes take longer behind prefill, by a share of the clock and less from step to
+// step, whatever their attention; of a rested card, and without the figure, they do not.
+func TestDecodesFeelTheClock(t *testing.T) {
+	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
+	withClock(p)
+	chunk := sim.Work{Tokens: 2048, Prefill: []sim.Span{{Query: 2048}}}
+	steps := func(w *sim.Work, chunks, n int) (all []sim.Timing) {
+		d, err := NewDevice(p, m, DeviceOptions{Microbatch: 16})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var at des.Time
+		for i := range chunks + n {
+			work := w
+			if i < chunks {
+				work = &chunk
+			}
+			all = append(all, runStep(t, d, &sim.Step{Start: at}, 10, work, 0, 0))
+			at += all[i].Elapsed
+		}
+		return all[chunks:]
+	}
+	for _, c := range []struct {
+		name   string
+		w      sim.Work
+		phases func(p *sim.Phases) []des.Time
+	}{
+		{"dense", sim.Work{Tokens: 2, Decodes: 2, DecodeTokens: 16384}, func(p *sim.Phases) []des.Time { return []des.Time{p.Linears, p.DenseAttention} }},
+		{"sparse", sim.Work{Tokens: 2, Decodes: 2, DecodeTokens: 4096, Sparse: true, ScoredBlocks: 512},
+			func(p *sim.Phases) []des.Time { return []des.Time{p.Linears, p.SparseAttention, p.Scoring} }},
+		{"progressive", sim.Work{Tokens: 2, Decodes: 2, DecodeTokens: 2048, Sparse: true, ScoredBlocks: 512, Rounds: []sim.Round{{Tokens: 1024}, {Tokens: 1024}}},
+			func(p *sim.Phases) []des.Time { return []des.Time{p.Linears, p.SparseAttention, p.Scoring} }},
+	} {
+		p.Clock.Decode = Figure{}
+		const last = 60
+		plain := steps(&c.w, 8, last+1)
+		p.Clock.Decode = count(0.2, "share")
+		if got := steps(&c.w, 0, 1)[0]; got != plain[0] {
+			t.Errorf("%s, of a rested card: %+v, want %+v", c.name, got, plain[0])
+		}
+		most := 1 + 0.2*(1/0.7-1)
+		before := math.Inf(1)
+		for i, got := range steps(&c.w, 8, last+1) {
+			want := c.phases(&plain[i].Phases)
+			for j, phase := range c.phases(&got.Phases) {
+				ratio := float64(phase) / float64(want[j])
+				switch {
+				case i == 0 && (ratio < 1.02 || ratio > most), i == last && ratio != 1:
+					t.Errorf("%s, step %d behind prefill: phase %d takes %v, %v at the full clock", c.name, i, j, phase, want[j])
+				case j == 0 && ratio > before:
+					t.Errorf("%s: linears of step %d take %g of what they do at the full clock, before that %g", c.name, i, ratio, before)
+				case j == 0:
+					before = ratio
+				}
+			}
+		}
+	}
+
+	// That they feel the clock changes nothing of how it comes back.
+	p.Clock.RestIdle, p.Clock.RestDense = us(5000), us(40000)
+	behind := func() des.Time {
+		d, err := NewDevice(p, m, DeviceOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var at des.Time
+		var got sim.Timing
+		for i := range 13 {
+			w := &chunk
+			if i >= 8 && i < 12 {
+				w = &sim.Work{Tokens: 2, Decodes: 2, DecodeTokens: 16384}
+				at += 500 * des.Microsecond
+			}
+			got = runStep(t, d, &sim.Step{Start: at}, 10, w, 0, 0)
+			at += got.Elapsed
+		}
+		return got.Elapsed
+	}
+	p.Clock.Decode = Figure{}
+	want := behind()
+	p.Clock.Decode = count(1e-9, "share")
+	if got := behind(); got < want-10 || got > want+10 {
+		t.Errorf("a chunk behind decodes takes %v, %v where they do not feel the clock", got, want)
+	}
+
+	p.Clock.Decode = count(0.2, "share")
+	d, err := NewDevice(p, m, DeviceOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var step sim.Step
+	decodes := sim.Work{Tokens: 2, Decodes: 2, DecodeTokens: 16384}
+	if n := testing.AllocsPerRun(20, func() { step.Start += runStep(t, d, &step, 10, &decodes, 0, 0).Elapsed }); n != 0 {
+		t.Errorf("%v allocations a step", n)
+	}
+}
+
+// Behind linears a layer of decodes feels their clock, and less as that rises by rests of
+// dense attention and of linears.
+func TestWornDecodeSeconds(t *testing.T) {
+	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
+	withClock(p)
+	p.Clock.RestDense, p.Clock.Decode = us(40000), count(0.2, "share")
+	linears, dense := p.LinearsSeconds(m, 2), p.DenseDecodeSeconds(m, 2*8192, 2)
+	most := newClock(p).most
+	for _, ms := range []float64{0, 1, 5, 1000} {
+		after := 1e-3 * ms
+		rests := after * (linears/10e-3 + dense/40e-3) / (linears + dense)
+		f := math.Min(1, most-(most-0.7)*math.Pow((most-1)/(most-0.7), rests))
+		want := (linears + dense) * (1 + 0.2*(1/f-1))
+		if got := p.WornDecodeSeconds(m, 2048, 2, 8192, after); math.Abs(got/want-1) > 1e-6 {
+			t.Errorf("%g ms behind linears: %g s, want %g", ms, got, want)
+		}
+	}
+	for _, clock := range []Clock{{}, {Alone: p.Clock.Alone, Burst: p.Clock.Burst, Settle: p.Clock.Settle, Rest: p.Clock.Rest, Gain: p.Clock.Gain}} {
+		p.Clock = clock
+		if got, want := p.WornDecodeSeconds(m, 2048, 2, 8192, 0), linears+dense; math.Abs(got/want-1) > 1e-12 {
+			t.Errorf("without the figure %g s, want %g", got, want)
+		}
+	}
+}
