@@ -90,12 +90,9 @@ func (f *fakeBench) seconds(p Point) float64 {
 	case probeLiveOffload:
 		lists := 4 * p.At("requests") * int64(at.model.KVHeads) * liveBudget / blockTokens
 		return t.HostStepSeconds(p.At("requests")) + float64(p.At("layers"))*t.LayerSyncSeconds(int(p.At("requests")), lists)
-	case probeLiveLoads, probeLiveCopies:
+	case probeLiveLoads:
 		lists := 4 * p.At("requests") * int64(at.model.KVHeads) * liveBudget / blockTokens
 		layer := t.LayerSyncSeconds(int(p.At("requests")), lists) + t.HostLoadsSeconds(p.At("loads"))
-		if p.Probe == probeLiveCopies && asleep(t, at) {
-			layer += t.AsleepSeconds(int(p.At("requests")) * at.model.KVHeads)
-		}
 		return t.HostStepSeconds(p.At("requests")) + float64(p.At("layers"))*layer
 	case probeLiveCPU:
 		return t.HostStepSeconds(p.At("requests")) + float64(p.At("layers"))*t.CPUSeconds(int(p.At("requests")), p.At("requests")*int64(at.model.KVHeads)*liveBudget/blockTokens, p.At("missing"))
@@ -238,7 +235,7 @@ func (f *fakeBench) modelled(p Point) float64 {
 		must(err)
 		f.file = data
 	}
-	key := servedKey{string(f.file), leavingKey{p.Shape, p.leavingKind(), p.At("layers")}}
+	key := servedKey{string(f.file), leavingKey{shape: p.Shape, kind: p.leavingKind(), layers: p.At("layers")}}
 	served, ok := servedKnown.Load(key)
 	if !ok {
 		c, err := p.leavingCase()

@@ -78,9 +78,6 @@ func (c *liveCase) server() sim.Config {
 		spec.Attention, spec.Offload, spec.SinkBlocks, spec.WindowBlocks = "sparse", true, 2, 2
 		cfg.Library = libraryOf(dsa.TopK{K: sim.Candidates(&spec)}, dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2})
 	}
-	if c.probe == probeLiveCopies {
-		spec.LoadEngine = "memcpy"
-	}
 	if c.room > 0 {
 		selected := int64(c.budget/blockTokens + 1)
 		cfg.HBMBytes = int64(c.requests*g.Groups())*int64(c.room*float64(selected*g.BlockBytes)) + all*g.MetaBytes

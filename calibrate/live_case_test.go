@@ -16,7 +16,7 @@ func tinyCase(probe string) *liveCase {
 	m := &hw.Model{Name: "tiny", Layers: 2, Hidden: 32, QHeads: 2, KVHeads: 2, HeadDim: 64, FFN: 32, Vocab: 64, WeightBytesEach: 2, KVBytesEach: 2}
 	c := newLiveCase(m, probe, 3)
 	c.prompt, c.budget = 640, 256
-	if probe == probeLiveLoads || probe == probeLiveCopies {
+	if probe == probeLiveLoads {
 		c.room = 1.5
 	}
 	return c

@@ -15,7 +15,7 @@ func servedBy(p *hw.Profile, all data) (map[string]float64, error) {
 	priced := map[string]float64{}
 	served := map[leavingKey]*leavingTimes{}
 	for _, at := range all {
-		key := leavingKey{at.Shape, at.leavingKind(), at.At("layers")}
+		key := leavingKey{shape: at.Shape, kind: at.leavingKind(), layers: at.At("layers")}
 		if served[key] == nil {
 			c, err := at.leavingCase()
 			if err != nil {

@@ -19,7 +19,7 @@ type Plan string
 
 // The plans.
 const (
-	Full  Plan = "full"  // under five minutes
+	Full  Plan = "full"  // some nine minutes
 	Quick Plan = "quick" // under one
 )
 

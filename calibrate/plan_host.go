@@ -52,6 +52,9 @@ func loadPoints(s scale, limits Limits) []Point {
 		for _, engine := range engines {
 			for _, block := range s.blockBytes {
 				for _, n := range s.blocks {
+					if engine == probeLoadBatched && n > mostBatched {
+						continue
+					}
 					if fits(n, block, s.moved) {
 						all = append(all, point(engine, "", block, n, pool))
 					}
@@ -61,6 +64,10 @@ func loadPoints(s scale, limits Limits) []Point {
 	}
 	return all
 }
+
+// mostBatched are the blocks of a batched copy, beyond which it takes as long as
+// they are many, tens of milliseconds.
+const mostBatched = 2048
 
 // otherPool varies block size and count of FlashH2D, has two counts of copies one
 // by one, whose cost grows with the pool, and one point of each other engine,
@@ -126,7 +133,7 @@ func scatterThreads(s scale, limits Limits) []int64 {
 }
 
 // liveProbes are decode steps of the live loop.
-var liveProbes = []string{probeLive, probeLiveOffload, probeLiveLoads, probeLiveCopies}
+var liveProbes = []string{probeLive, probeLiveOffload, probeLiveLoads}
 
 // lookupRequests are the batches whose lists the GPU looks up.
 var lookupRequests = []int64{1, 2, 4, 8, 16}
@@ -188,30 +195,29 @@ func livePoints(s scale) []Point {
 		for _, room := range rooms {
 			if n := loadsOf(s.layers, requests, room); n > 0 {
 				all = append(all, point(probeLiveLoads, shapes[0], s.layers, requests, n))
-				if n < mostCopies {
-					all = append(all, point(probeLiveCopies, shapes[0], s.layers, requests, n))
-				}
 			}
 		}
 	}
 	return append(all, leavingPoints(s.layers)...)
 }
 
-// mostCopies are blocks that take a layer milliseconds to copy one by one: threads
-// fall asleep with fewer.
-const mostCopies = 1000
-
 // leavingPoints are steps of servers that requests leave one after another; they
 // come last, as the ones that ask most of a machine. Points of one server follow
-// one another.
+// one another, and those of servers that are visited again follow all others: the
+// visits of one are then as far apart as can be.
 func leavingPoints(layers int64) (all []Point) {
-	for _, shape := range shapes {
-		for _, probe := range []string{probeLiveLeaving, probeLiveDense, probeLivePrompt, probeLiveHeld, probeLiveCPU, probeLivePSA, probeLiveHeldPSA, probeLiveCPUPSA} {
-			for _, tight := range []int64{0, 1} {
-				p := Point{Probe: probe, Shape: shape, Axes: []Axis{{"layers", layers}, {"missing", tight}}}
-				kind := p.leavingKind()
-				if tight == 0 || kind.lookup && (kind.psa || shape == shapes[0]) {
-					all = append(all, leavingServer(p)...)
+	for _, probes := range [][]string{
+		{probeLiveDense, probeLivePrompt, probeLiveHeld, probeLiveCPU, probeLiveHeldPSA, probeLiveCPUPSA},
+		{probeLiveLeaving, probeLivePSA},
+	} {
+		for _, shape := range shapes {
+			for _, probe := range probes {
+				for _, tight := range []int64{0, 1} {
+					p := Point{Probe: probe, Shape: shape, Axes: []Axis{{"layers", layers}, {"missing", tight}}}
+					kind := p.leavingKind()
+					if tight == 0 || kind.lookup && (kind.psa || shape == shapes[0]) {
+						all = append(all, leavingServer(p)...)
+					}
 				}
 			}
 		}
@@ -304,7 +310,7 @@ var (
 func meansOf(p Point, requests int64) leavingMeans {
 	kind := p.leavingKind()
 	kind.held, kind.dense, kind.lookup = false, false, kind.lookup && kind.tight // lists are the same
-	key := leavingKey{p.Shape, kind, p.At("layers")}
+	key := leavingKey{shape: p.Shape, kind: kind, layers: p.At("layers")}
 	if known, ok := meansKnown.Load(key); ok {
 		return known.(map[int64]leavingMeans)[requests]
 	}
@@ -321,7 +327,7 @@ func meansOf(p Point, requests int64) leavingMeans {
 
 var meansKnown sync.Map // leavingKey to a layer's means by requests
 
-// liveRooms are room for selected blocks under probeLiveLoads and probeLiveCopies, of what one step
+// liveRooms are room for selected blocks under probeLiveLoads, of what one step
 // selects: every seventh block of it is loaded in the first, next to none in the
 // last, which has room for most of the cache.
 var liveRooms = []float64{1.1, 1.5, 3.5}

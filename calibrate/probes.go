@@ -90,7 +90,6 @@ const (
 	probeLiveOffload = "live.step_offload"
 	probeLiveLoads   = "live.step_loads"
 	probeLiveCPU     = "live.cpu"
-	probeLiveCopies  = "live.step_loads_memcpy"
 
 	probeLiveLeaving = "live.step_leaving"
 	probeLiveWhole   = "live.step_whole"
@@ -183,7 +182,6 @@ var probes = []Probe{
 	{probeLive, "a decode step of the live loop, dense, KV in HBM: what of it GPU events do not see", "all of a layer", []string{"layers", "requests"}},
 	{probeLiveOffload, "the same with selected blocks and offloading", "all of a layer", []string{"layers", "requests"}},
 	{probeLiveLoads, "the same in less HBM, so that each layer loads blocks, this many on average", "all of a layer", []string{"layers", "requests", "loads"}},
-	{probeLiveCopies, "the same, each block loaded with a memcpy of its own: most layers take longer than threads that share the lookup wait for the next", "all of a layer", []string{"layers", "requests", "loads"}},
 	{probeLiveLeaving, "a decode step of the live loop with selected blocks and offloading, of a server that requests leave one after another, where nothing changes: what of it GPU events do not see", "all of a layer", []string{"layers", "requests"}},
 	{probeLiveWhole, "steps of that server in which a request, of this many at first, has a block more, so that its lists are looked up whole: by how much they are longer", "all of a layer", []string{"layers", "requests"}},
 	{probeLiveFreed, "steps of that server behind a request's end, whose blocks the cache takes back: by how much they are longer", "all of a layer", []string{"layers", "requests"}},
@@ -208,6 +206,9 @@ var leavingProbes = []string{
 	probeLiveLeaving, probeLiveWhole, probeLiveFreed, probeLivePSA, probeLiveUnsplit, probeLiveUnsplitPSA, probeLiveHeld, probeLiveHeldPSA,
 	probeLiveDense, probeLiveChunk, probeLivePrompt, probeLiveLookup, probeLiveLookupPSA, probeLiveTight, probeLiveTightPSA, probeLiveCPU, probeLiveCPUPSA,
 }
+
+// turnProbes are those of them whose layers wait for the CPU.
+var turnProbes = []string{probeLiveLeaving, probeLiveWhole, probeLiveFreed, probeLivePSA, probeLiveUnsplit, probeLiveUnsplitPSA}
 
 // clockProbes are linears, with attention or without, timed for what was done before.
 var clockProbes = []string{probeClock, probePrompt, probeDecodes, probeRested, probeRestedIdle, probeRestedDense}

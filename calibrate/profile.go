@@ -70,7 +70,6 @@ func Fit(s *Samples) (*Calibration, error) {
 	}
 	models = append(models, live...)
 	models = append(models, fitHostLoads(s, p, from)...)
-	models = append(models, fitAsleep(s, p, from)...)
 	models = append(models, fitCPU(s, p, from)...)
 	models = append(models, fitCPUPSA(s, p, from)...)
 	models = append(models, fitLeaving(s, p, from)...)

@@ -6,11 +6,12 @@ import (
 	"sparseserve/cuda"
 )
 
-// leavingKey is what a server that requests leave is made from; all points of it have their samples of one run.
+// leavingKey is what a server that requests leave is made from; all points of it have their samples of one run, each visit of one of its own.
 type leavingKey struct {
 	shape  string
 	kind   leavingKind
 	layers int64
+	visit  uint64 // from 1 on; 0 where there is one
 }
 
 type leavingResult struct {
@@ -23,7 +24,7 @@ const leavingSamples = 3
 
 // prepareLeaving runs the point's server, unless it has run for another point.
 func (g *rig) prepareLeaving(p Point) (Timed, error) {
-	key := leavingKey{p.Shape, p.leavingKind(), p.At("layers")}
+	key := leavingKey{p.Shape, p.leavingKind(), p.At("layers"), g.prepared[p.Key()]}
 	r, known := g.leaving[key]
 	if !known {
 		r.times, r.err = g.serveLeaving(p)

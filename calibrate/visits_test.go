@@ -45,7 +45,7 @@ func TestVisitsAreGathered(t *testing.T) {
 		}
 		switch {
 		case slices.Contains(leavingProbes, r.Point.Probe): // of one run
-			least = leavingSamples
+			least = want * leavingSamples
 		case slices.Contains(clockProbes, r.Point.Probe):
 			least = clockSamples
 		}

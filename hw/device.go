@@ -68,8 +68,6 @@ type Device struct {
 	freed   float64   // seconds of the host for each block given back
 	lists   roundTrip // without offloading
 	naming  hostLoads // of what a layer's selection misses
-	asleep  asleep
-	kvHeads int
 	launch  des.Time  // of a layer with block selection
 	lookup  roundTrip // on the GPU
 	missed  lookupMisses
@@ -130,8 +128,6 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 		freed:   gpu.Host.FreedBlock.optional(),
 		lists:   newListCopy(gpu, model),
 		naming:  newHostLoads(gpu),
-		asleep:  asleep{late: gpu.Host.Asleep.optional()},
-		kvHeads: model.KVHeads,
 		launch:  nanoseconds(gpu.Host.SparseLayer.optional()),
 		lookup:  newLookup(gpu, model),
 		missed:  newLookupMisses(gpu),
@@ -184,7 +180,6 @@ func (d *Device) Begin(s *sim.Step) error {
 	d.clock.waited += s.Start - d.now
 	d.now, d.tokens, d.layers = s.Start, 0, 0
 	d.sparse, d.busy, d.waited, d.scored, d.loaded = 0, 0, 0, false, 0
-	d.asleep.since = 0
 	d.costs.notes.bits = 0
 	d.costs.known = false // so that the step's own bits are set anew
 	if d.loader != nil {
@@ -215,9 +210,7 @@ func (d *Device) Score(_ int, w *sim.Work) error {
 			d.cpu.ahead += d.whole
 		}
 	case d.opts.Offload:
-		late := d.asleep.wakes(d.now, w.Decodes*d.kvHeads)
-		d.pass(d.roundTrip(w)+late+d.waits.calls(syncCalls, &d.saves), &d.phases.Host)
-		d.asleep.since = d.now
+		d.pass(d.roundTrip(w)+d.waits.calls(syncCalls, &d.saves), &d.phases.Host)
 		d.cpu.ahead = d.now
 	}
 	return nil

@@ -35,10 +35,6 @@ type Host struct {
 	Load      Figure `toml:"load,omitempty" dim:"time,optional"`        // for each block
 	Loads     Figure `toml:"loads,omitempty" dim:"time,optional"`       // where there are many
 	LoadsHalf Figure `toml:"loads_half,omitempty" dim:"count,optional"` // blocks at which half of it is paid
-	// Asleep is what a layer's round trip takes longer where the layer before it took
-	// so long that the threads that share the lookup have gone to sleep, of many lists
-	// (asleep).
-	Asleep Figure `toml:"asleep,omitempty" dim:"time,optional"`
 	// ListCopy and ListRate are what a layer's lists take of the GPU's time where
 	// they go up between its kernels: sparse attention without offloading. With it
 	// they go up at the end of the layer's round trip, whose figures have them.

@@ -18,8 +18,10 @@ import (
 // each has worthStaying to do (on 16 cores 4.7 to 5.0 ms for 1,024 groups x 64 blocks x
 // 16 requests, with three quarters at most 5.4 to 5.9 in the same minute); the others
 // sleep, and are woken when one call gives each of them much to do, or many calls
-// together. One call at a time has the helpers; what else is
-// called meanwhile does its work alone.
+// together. That quarter stays awake while requests decode, however long a layer
+// takes: a layer that copies hundreds of blocks one by one, or computes a chunk of a
+// prompt, takes milliseconds, and the GPU waits for the next one's lookup. One call at
+// a time has the helpers; what else is called meanwhile does its work alone.
 func SideBySide(n int, each time.Duration, f func(i int)) {
 	work := time.Duration(n) * each
 	if n < 2 || work < worthSharing || runtime.GOMAXPROCS(0) < 2 || !helpers.taken.CompareAndSwap(false, true) {
@@ -38,13 +40,12 @@ const (
 	worthStaying = 20 * time.Microsecond  // work of its own in a layer's largest call for which it stays awake till the next layer
 	worthWaking  = 50 * time.Microsecond  // work of its own for which a helper is woken
 	owedToWake   = 500 * time.Microsecond // work that sleeping helpers would have done, for which they are woken
-	awakeShort   = 30 * time.Microsecond  // before a helper sleeps: from one call of a layer to the next
-	awakeLong    = 500 * time.Microsecond // the same of one that stays awake from layer to layer
-)
 
-// HelpersAwake is how long helpers that layers keep busy wait for the next layer: one
-// that comes later finds them asleep.
-const HelpersAwake = awakeLong
+	// Before a helper sleeps.
+	awakeShort = 30 * time.Microsecond   // from one call of a layer to the next
+	awakeStep  = 1300 * time.Microsecond // from one layer of decodes to the next, or from a step's last to the next step's first, but not over a chunk of a prompt, whose saves want cores
+	awakeLong  = 20 * time.Millisecond   // from one step to the next
+)
 
 var helpers crew
 
@@ -57,11 +58,12 @@ func Reserve(cores int) { reserved.Add(int32(cores)) }
 // crew are goroutines that wait for work to share. The first of them are those
 // that stay awake.
 type crew struct {
-	taken atomic.Bool
-	all   []*helper
-	owed  time.Duration
-	f     func(i int)
-	n     int64
+	taken  atomic.Bool
+	all    []*helper
+	owed   time.Duration
+	always atomic.Int32 // helpers that stay awake from step to step
+	f      func(i int)
+	n      int64
 
 	// What helpers poll or count on lies in cache lines of its own.
 	_      [64]byte
@@ -100,6 +102,7 @@ func (c *crew) run(n int, work time.Duration, f func(i int)) {
 	procs := max(1, runtime.GOMAXPROCS(0)-int(reserved.Load()))
 	join := min(n-1, procs-1, 0x7fff, int(work/worthJoining))
 	always := max(0, procs/4-1)
+	c.always.Store(int32(always))
 	stay := min(max(always, int(work/worthStaying)), procs-1)
 	call := newNotice(notice(c.posted.Load()).number()+1, join, max(0, stay))
 	c.f, c.n = f, int64(n)
@@ -162,14 +165,21 @@ func (h *helper) help(c *crew) {
 			}
 			c.inside.Add(-1)
 		}
-		stay := awakeShort
-		if h.rank < last.stay() {
-			stay = awakeLong
-		}
-		if t := time.Now().Add(stay); t.After(until) {
+		if t := time.Now().Add(h.staysFor(c, last)); t.After(until) {
 			until = t
 		}
 	}
+}
+
+// staysFor is how long the helper stays awake after a call.
+func (h *helper) staysFor(c *crew, last notice) time.Duration {
+	switch {
+	case h.rank < int(c.always.Load()):
+		return awakeLong
+	case h.rank < last.stay():
+		return awakeStep
+	}
+	return awakeShort
 }
 
 // wait returns the notice of the first call after the last one seen.

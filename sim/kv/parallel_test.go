@@ -6,6 +6,20 @@ import (
 	"time"
 )
 
+// A quarter of the cores stay awake from step to step, as many helpers as a layer's
+// calls keep busy from layer to layer, and the others until its next call.
+func TestHelpersStayAwake(t *testing.T) {
+	var c crew
+	c.always.Store(2)
+	call := newNotice(1, 8, 5)
+	for rank, want := range []time.Duration{awakeLong, awakeLong, awakeStep, awakeStep, awakeStep, awakeShort, awakeShort, awakeShort} {
+		h := helper{rank: rank}
+		if got := h.staysFor(&c, call); got != want {
+			t.Errorf("helper %d stays awake for %v after a call that keeps %d, want %v", rank, got, call.stay(), want)
+		}
+	}
+}
+
 // Every index once and all done at the return, by helpers awake and asleep, from
 // within a call and from several at a time.
 func TestSideBySideDoesEverythingOnce(t *testing.T) {
