@@ -2,15 +2,24 @@ package calibrate
 
 import "slices"
 
+// linearPoints are those of all shapes, the long ones last: they are visited again.
 func linearPoints(s scale) []Point {
-	var all []Point
+	var all, long []Point
 	for _, shape := range linearShapes() {
 		for _, n := range s.tokens {
-			all = append(all, point(probeLinears, shape, n))
+			if n < longLinears {
+				all = append(all, point(probeLinears, shape, n))
+			} else {
+				long = append(long, point(probeLinears, shape, n))
+			}
 		}
 	}
-	return all
+	return append(all, long...)
 }
+
+// longLinears are the tokens from which on linears are whole chunks, which most of
+// prefill is, and run at the clock that the card can keep.
+const longLinears = 2048
 
 // clockTokens are a chunk's, and clockSizes those that prefill's linears are measured
 // at with the clock high.

@@ -13,7 +13,16 @@ import (
 // request to request, and one request's all about the same.
 var restless = append([]string{
 	probeSubmit, probeSync, probeDown, probeUp, probeLoadMemcpy, probeLoadBatched, probeSaveMemcpy, probeSaveFlash,
+	probeCallsNone, probeCallsSave, probeCallsLoad,
 }, turnProbes...)
+
+// isRestless says whether a point is visited again. Long linears are too: what the card
+// can keep of its clock differs by a percent or two from second to second (two H200s'
+// linears of 2,048 to 16,384 tokens, one as a whole 1 % faster, differed by -2.4 to +1.6 %
+// from one number of tokens to the next).
+func isRestless(p Point) bool {
+	return slices.Contains(restless, p.Probe) || p.Probe == probeLinears && p.At("tokens") >= longLinears
+}
 
 // visit is one time that a point is measured.
 type visit struct {
@@ -28,8 +37,8 @@ func visits(all []Point, times int) []visit {
 	var out []visit
 	for i := 0; i < len(all); {
 		end, again := i+1, 1
-		if slices.Contains(restless, all[i].Probe) {
-			for again = max(times, 1); end < len(all) && slices.Contains(restless, all[end].Probe); {
+		if isRestless(all[i]) {
+			for again = max(times, 1); end < len(all) && isRestless(all[end]); {
 				end++
 			}
 		}

@@ -51,6 +51,7 @@ step() {
 }
 
 nvidia-smi --query-gpu=name,driver_version,compute_cap,clocks.max.sm --format=csv,noheader >"$out/card.txt" 2>&1
+lscpu >>"$out/card.txt" 2>&1
 card=$(sed -n '1s/.*, *\([0-9]*\)\.\([0-9]\),.*/\1\2/p' "$out/card.txt")
 if command -v "${NVCC:-nvcc}" >/dev/null; then
   step build 240 "${MAKE:-make}" -f cuda.mk -j"$(nproc)" cuda CUDA_ARCHS="${CUDA_ARCHS:-${card:-80 90}}"

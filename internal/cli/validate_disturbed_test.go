@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -50,19 +51,27 @@ func TestValidateWarnsOfADisturbedHost(t *testing.T) {
 	if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, steps)), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for slow, times := range map[float64]string{1: "", 2: "1.9", 50: "49."} {
+	for _, slow := range []float64{1, 2, 50} {
 		disturbed, stalled := slow > 1, slow == 50
 		slowSteps(t, filepath.Join(kept, steps), filepath.Join(dir, steps), slow)
 		for _, flags := range [][]string{nil, {"--markdown"}} {
 			status, out, errs := runHere(t.Context(), nil, append([]string{"validate", "--recompute", dir}, flags...)...)
 			warned := strings.Contains(out, "\nThe host disturbed 1 of 1 live run that can tell: one in 20 of the steps of the same work takes more than 1.2 times their median.\n") &&
-				strings.Contains(out, live+", "+run+": "+times)
+				math.Abs(timesOf(out, live+", "+run+": ")/slow-1) < 0.1
 			stood := strings.Contains(out, "\n1 live run stood still within steps, ") && strings.Count(out, live+", "+run+": ") == 2
 			if status != 0 || errs != "" || warned != disturbed || strings.Contains(out, "disturbed") != disturbed || stood != stalled {
 				t.Errorf("steps %g times as long, %v: status %d, stderr %q, stdout\n%s", slow, flags, status, errs, out)
 			}
 		}
 	}
+}
+
+// timesOf is the number behind a run's name, 0 where there is none.
+func timesOf(out, name string) float64 {
+	_, rest, _ := strings.Cut(out, name)
+	number, _, _ := strings.Cut(rest, " ")
+	n, _ := strconv.ParseFloat(number, 64)
+	return n
 }
 
 // slowSteps copies a table of steps, every tenth slow times as long.
