@@ -212,6 +212,10 @@ func (f *fakeBench) seconds(p Point) float64 {
 	case probeCallsNone, probeCallsSave, probeCallsLoad:
 		calls := float64(p.At("launches") + p.At("copies"))
 		return calls * (fakeSubmit + map[string]float64{probeCallsSave: t.Host.CallWait.SI(), probeCallsLoad: t.Host.CopyWait.SI()}[p.Probe])
+	case probeBothLoad:
+		return priceLoad(t, hw.LoadMemcpy, p.At("blocks"), bothBlock, basePool) + float64(p.At("blocks")*p.At("beside"))*t.Host.LoadWait.SI()
+	case probeBothSave:
+		return priceSave(t, hw.SaveMemcpy, p.At("blocks"), bothBlock, basePool, 0) + float64(p.At("blocks")*p.At("beside"))*t.Host.CopyWait.SI()
 	case probeLayersNone, probeLayersMemcpy, probeLayersGPU, probeLayersFlash:
 		alone := float64(p.At("layers")) * fakeAlone * float64(p.At("chunk_tokens"))
 		if p.Probe == probeLayersGPU {

@@ -15,7 +15,7 @@ import (
 // datum is a measured point as a fit sees it.
 type datum struct {
 	Point
-	seconds float64   // median
+	seconds float64   // median, or mean (Record.seconds)
 	model   *hw.Model // that stands for the point's shape, nil without one
 }
 
@@ -35,7 +35,7 @@ func (s *Samples) of(probes ...string) data {
 			must(err) // the file's reader has looked
 			models[r.Point.Shape] = m
 		}
-		d = append(d, datum{r.Point, r.Median().Value, models[r.Point.Shape]})
+		d = append(d, datum{r.Point, r.seconds(), models[r.Point.Shape]})
 	}
 	return d
 }

@@ -11,8 +11,9 @@ import (
 //
 //	t = alone + (launches + copies) wait
 //
-// The second thread saves as the live loop's does, or loads; what a copy waits
-// then is what a save waits while the first thread loads.
+// The second thread saves as the live loop's does. In samples from before saves were
+// measured beside loads (fitBoth) it loads too, and what a copy waits then is what a
+// save waits.
 func fitWaits(s *Samples, p *hw.Profile, from source) []model {
 	alone := map[string]float64{}
 	for _, at := range s.of(probeCallsNone) {

@@ -84,6 +84,7 @@ func TestFitsRecoverKnownFigures(t *testing.T) {
 		{"link.duplex_kernel", got.Link.DuplexKernel, want.Link.DuplexKernel, 0.01},
 		{"host.layer_sync", got.Host.LayerSync, want.Host.LayerSync, 0.02},
 		{"host.call_wait", got.Host.CallWait, want.Host.CallWait, 0.05},
+		{"host.load_wait", got.Host.LoadWait, want.Host.LoadWait, 0.05},
 		{"host.copy_wait", got.Host.CopyWait, want.Host.CopyWait, 0.05},
 		{"host.layer_rate", got.Host.LayerRate, want.Host.LayerRate, 0.1},
 		{"host.layer_request", got.Host.LayerRequest, want.Host.LayerRequest, 0.1},

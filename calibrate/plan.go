@@ -64,6 +64,7 @@ type scale struct {
 	selectFrom  []int64 // contexts
 	prompts     []int64
 	beside      []int64
+	both        []int64 // blocks copied the one way beside others the other way
 	layerPrefix []int64
 	after       []int64 // ms of linears
 	decodesFrom []int64 // ms after linears; the last is their own pace
@@ -102,6 +103,7 @@ func scaleOf(plan Plan) scale {
 		selectFrom:  []int64{4096, 8192, 16384, 32768, 65536},
 		prompts:     []int64{8192, 16384, 32768},
 		beside:      []int64{1024, 2048, 4096},
+		both:        []int64{64, 256, 1024},
 		layerPrefix: []int64{0, 2048, 4096, 6144, 8192, 10240},
 		after:       []int64{1, 10, 20, 30, 40, 50, 60, 80, 100, 150, 200},
 		decodesFrom: []int64{1, 5, 10, 20, 30, 50, 80, 120, 150},
@@ -140,6 +142,7 @@ func scaleOf(plan Plan) scale {
 	s.selectFrom = []int64{8192, 32768}
 	s.prompts = []int64{8192}
 	s.beside = []int64{2048}
+	s.both = []int64{256}
 	s.layerPrefix = []int64{0, 4096}
 	s.after, s.rest, s.chunkAfter = []int64{1, 100}, []int64{20}, []int64{2048}
 	s.decodesFrom = []int64{1, 10, 30, 150}

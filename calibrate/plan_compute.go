@@ -209,8 +209,13 @@ func overlapPoints(s scale, limits Limits) []Point {
 	}
 	// Up to 96 calls of one kind: a stream takes many more before a call has to wait for the GPU.
 	for _, n := range [][2]int64{{64, 1}, {1, 64}, {16, 16}, {48, 48}} {
-		for _, probe := range []string{probeCallsNone, probeCallsSave, probeCallsLoad} {
+		for _, probe := range []string{probeCallsNone, probeCallsSave} {
 			all = append(all, point(probe, "", n[0], n[1]))
+		}
+	}
+	for _, blocks := range s.both {
+		for _, probe := range []string{probeBothLoad, probeBothSave} {
+			all = append(all, point(probe, "", blocks, 0), point(probe, "", blocks, 1))
 		}
 	}
 	first, last := s.layerPrefix[0], s.layerPrefix[len(s.layerPrefix)-1]

@@ -78,6 +78,8 @@ const (
 	probeBesideFlash    = "beside.save_flash"
 	probeCallsNone      = "calls.nothing"
 	probeCallsSave      = "calls.save_memcpy"
+	probeBothLoad       = "both.load_memcpy"
+	probeBothSave       = "both.save_memcpy"
 	probeCallsLoad      = "calls.load_memcpy"
 	probeLayersNone     = "layers.nothing"
 	probeLayersMemcpy   = "layers.save_memcpy"
@@ -174,6 +176,8 @@ var probes = []Probe{
 	{probeCallsNone, calls, "ss_empty, ss_memcpy", []string{"launches", "copies"}},
 	{probeCallsSave, calls + ", while a second thread saves with a memcpy a block without pause", "ss_empty, ss_memcpy", []string{"launches", "copies"}},
 	{probeCallsLoad, calls + ", while a second thread loads with a memcpy a block without pause", "ss_empty, ss_memcpy", []string{"launches", "copies"}},
+	{probeBothLoad, "a load of blocks of 16 KiB with a memcpy each; beside 1, while a second thread saves such blocks without pause; submit to done, host clock", "ss_memcpy_blocks", []string{"blocks", "beside"}},
+	{probeBothSave, "a save of blocks of 16 KiB with a memcpy each; beside 1, while a second thread loads such blocks without pause; submit to done, host clock", "ss_memcpy_blocks", []string{"blocks", "beside"}},
 	{probeLayersNone, "prefill of a chunk in some layers, nothing saved; until all is done", "ss_linear, ss_prefill", []string{"chunk_tokens", "prefix_tokens", "layers"}},
 	{probeLayersMemcpy, "the same, each layer's KV saved by one memcpy a block", "ss_memcpy_blocks", []string{"chunk_tokens", "prefix_tokens", "layers"}},
 	{probeLayersGPU, "the same, each layer's KV saved by the GPU scatter kernel", "ss_gpu_scatter", []string{"chunk_tokens", "prefix_tokens", "layers"}},
@@ -240,14 +244,20 @@ func probeOf(name string) *Probe {
 	return nil
 }
 
-// fits says whether the point has the probe's axes, each at least 1 except
-// prefixes, and a shape where it needs one.
+// former are probes of older samples, which no plan has any more.
+var former = []string{probeCallsLoad}
+
+// mayBeNone are the axes that may be 0.
+var mayBeNone = []string{"prefix_tokens", "missing", "beside"}
+
+// fits says whether the point has the probe's axes, each at least 1 but those that
+// may be 0, and a shape where it needs one.
 func (p *Probe) fits(at Point) bool {
 	if len(at.Axes) != len(p.Axes) || (at.Shape != "") != slices.Contains(shaped, p.Name) {
 		return false
 	}
 	for i, a := range at.Axes {
-		if a.Name != p.Axes[i] || a.Value < 0 || a.Value > 1<<50 || a.Value == 0 && a.Name != "prefix_tokens" && a.Name != "missing" {
+		if a.Name != p.Axes[i] || a.Value < 0 || a.Value > 1<<50 || a.Value == 0 && !slices.Contains(mayBeNone, a.Name) {
 			return false
 		}
 	}

@@ -74,6 +74,7 @@ func Fit(s *Samples) (*Calibration, error) {
 	models = append(models, fitCPUPSA(s, p, from)...)
 	models = append(models, fitLeaving(s, p, from)...)
 	models = append(models, fitWaits(s, p, from)...)
+	models = append(models, fitBoth(s, p, from)...)
 
 	// From here on the profile is what a reader of its file gets.
 	if p, err = asRead(p); err != nil {

@@ -257,6 +257,8 @@ func (g *rig) setup(s *cuda.Session, p Point) (*setup, error) {
 		return g.setupLayers(s, p)
 	case probeCallsNone, probeCallsSave, probeCallsLoad:
 		return g.setupCalls(s, p)
+	case probeBothLoad, probeBothSave:
+		return g.setupBoth(s, p)
 	}
 	return nil, fmt.Errorf("%w: no such probe", ErrSkip)
 }

@@ -113,6 +113,37 @@ func (g *rig) setupCalls(s *cuda.Session, p Point) (*setup, error) {
 	return t, err
 }
 
+// setupBoth readies copies of blocks one by one the one way, and where the point says
+// so a second thread's the other way beside them: both wait for the driver.
+func (g *rig) setupBoth(s *cuda.Session, p Point) (*setup, error) {
+	const count = 4096 // of the second thread
+	t := &setup{bench: cuda.Bench{Clock: cuda.WallClock}, settle: following}
+	load := func(n int64) (cuda.Operation, func(*cuda.Session) error, error) {
+		return g.loadOp(s, probeLoadMemcpy, n, bothBlock, basePool*mib)
+	}
+	save := func(n int64) (cuda.Operation, func(*cuda.Session) error, error) {
+		return g.saveOp(s, probeSaveMemcpy, n, bothBlock, basePool*mib, 0)
+	}
+	timed, other := load, save
+	if p.Probe == probeBothSave {
+		timed, other = save, load
+	}
+	op, verify, err := timed(p.At("blocks"))
+	if err != nil {
+		return nil, err
+	}
+	t.bench.Calls, t.verify = []cuda.Operation{op}, verify
+	if p.At("beside") == 0 {
+		return t, nil
+	}
+	op, verify, err = other(count)
+	t.beside, t.verify = []cuda.Operation{op}, both(t.verify, verify)
+	return t, err
+}
+
+// bothBlock is the block of probeBothLoad and probeBothSave, bytes.
+const bothBlock = 16 * kib
+
 // What the serving loop does beside saving prefill's KV.
 const (
 	saveBuffer    = 256 * mib

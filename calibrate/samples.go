@@ -6,8 +6,11 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
+
+	"gonum.org/v1/gonum/stat"
 )
 
 // Samples is a CSV file of samples: comment lines that say where they come
@@ -25,6 +28,16 @@ type Record struct {
 
 // Median returns the record's median.
 func (r Record) Median() Median { return medianOf(r.Samples) }
+
+// seconds is what fits take from a record: its median, but of servers whose layers
+// wait for the CPU the mean of the visits. One server differs from the next, as one
+// request of a run does, and a run has its mean from all of them.
+func (r Record) seconds() float64 {
+	if slices.Contains(turnProbes, r.Point.Probe) {
+		return stat.Mean(r.Samples, nil)
+	}
+	return r.Median().Value
+}
 
 // samplesFormat is the version of the file's layout.
 const samplesFormat = "1"

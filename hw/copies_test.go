@@ -81,7 +81,8 @@ func TestDevicePricesCopiesByPool(t *testing.T) {
 }
 
 // A memcpy a block of a step that prefills costs what its own row of the host pool
-// says, whatever it costs alone; without rows, and in other steps, it costs that.
+// says, whatever it costs alone and however many the layer saves; without rows, and in
+// other steps, it costs that.
 func TestSavesBesidePrefill(t *testing.T) {
 	const n, block = 2048, 16 << 10
 	prefill := sim.Work{Tokens: 2048, Prefill: []sim.Span{{Query: 2048}}}
@@ -122,11 +123,13 @@ func TestSavesBesidePrefill(t *testing.T) {
 		})
 	}
 	p := card(2, rows)
-	for _, n := range []int64{1, n, 4 * n} { // all but the call is as alone
+	p.Save.MemcpyLong, p.Save.MemcpyHalf = timeFigure(0.5), Figure{Value: 1000, Unit: "blocks", From: Measured, Source: "a test"}
+	for _, n := range []int64{1, n, 4 * n} { // all but the call, and what long batches cost, is as alone
 		alone, err := p.SaveSeconds(SaveMemcpy, n, block, 1<<30, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
+		alone -= 0.5e-6 * float64(n*n) / float64(n+1000)
 		if got, err := p.BesidePrefillSeconds(SaveMemcpy, n, block, 1<<30, 0); err != nil || math.Abs(got-alone) > 1e-12 {
 			t.Errorf("%d blocks take %v s beside prefill, %v, want %v", n, got, err, alone)
 		}

@@ -17,7 +17,7 @@ func TestStepWaitsForTheCPU(t *testing.T) {
 	step := func(layer, each float64) (elapsed, gpu des.Time, p *Profile, m *Model) {
 		p, m = mustProfile(t, "h200"), mustModel(t, "lwm-7b")
 		us := func(v float64) Figure { return Figure{Value: v, Unit: "us", From: Measured, Source: "a test"} }
-		p.Host.CPULayer, p.Host.CPULoad = us(layer), us(each)
+		p.Host.CPULayer, p.Host.CPURequest, p.Host.CPULoad = us(layer), Figure{}, us(each)
 		p.Host.CPURate = Figure{Value: 1, Unit: "GB/s", From: Measured, Source: "a test"}
 		d, err := NewDevice(p, m, DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true, GPULookup: true})
 		if err != nil {

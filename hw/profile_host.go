@@ -84,8 +84,10 @@ type Host struct {
 	SparseLayer Figure `toml:"sparse_layer,omitempty" dim:"time,optional"`
 	// CallWait is what each call of the driver takes longer while another thread
 	// saves with a memcpy a block: the calls of both queue for the driver's lock.
-	// CopyWait is the same beside loads, and so what a saving memcpy waits there.
+	// LoadWait is what a memcpy that loads a block waits there, CallWait where it is not
+	// given, and CopyWait what one that saves a block waits beside such loads.
 	CallWait Figure `toml:"call_wait,omitempty" dim:"time,optional"`
+	LoadWait Figure `toml:"load_wait,omitempty" dim:"time,optional"`
 	CopyWait Figure `toml:"copy_wait,omitempty" dim:"time,optional"`
 }
 

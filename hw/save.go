@@ -50,7 +50,7 @@ func newSaver(p *Profile, engine string, threads int) (saver, error) {
 		s.copies = newCopies(f.MemcpyBase, f.MemcpyCall, f.MemcpyLong, f.MemcpyHalf, f.MemcpyStart, f.MemcpyWhole, f.MemcpyPools)
 		s.beside = s.copies
 		if len(f.MemcpyBesidePools) > 0 {
-			s.beside = newCopies(f.MemcpyBase, f.MemcpyCall, f.MemcpyLong, f.MemcpyHalf, f.MemcpyStart, f.MemcpyWhole, f.MemcpyBesidePools)
+			s.beside = newCopies(f.MemcpyBase, f.MemcpyCall, Figure{}, Figure{}, f.MemcpyStart, f.MemcpyWhole, f.MemcpyBesidePools)
 		}
 	case SaveGPU:
 		s.call, s.block = p.Save.GPULaunch.SI(), p.Save.GPUBlock.optional()
@@ -101,7 +101,8 @@ func (s *saver) over(poolBytes int64) {
 // besidePrefill returns the time of n blocks on the link while prefill is
 // computed, whatever that computes: what a call takes alone says little of it. Alone,
 // the driver copies in a fast way or a slow one, as it happens; beside prefill it is
-// the slow one for most steps. A longer batch costs more as it does alone.
+// the slow one for most steps. Layers' saves follow one another without pause there,
+// and a longer batch costs no more a block than a shorter one.
 func (s *saver) besidePrefill(n, blockBytes int64) float64 {
 	return s.secondsOf(&s.beside, n, blockBytes)
 }

@@ -12,7 +12,8 @@ import (
 // nothing.
 type waits struct {
 	call   float64 // seconds that a call of the first thread takes longer beside saves
-	copy   float64 // that a save's call takes longer beside loads with a memcpy a block
+	load   float64 // the same of a load with a memcpy a block
+	copy   float64 // that a save's call takes longer beside such loads
 	blocks bool    // loads make a call a block, not one for all
 }
 
@@ -29,29 +30,37 @@ func newWaits(p *Profile, opts *DeviceOptions) waits {
 	if opts.SaveEngine != SaveMemcpy {
 		return waits{} // a thread that makes few calls
 	}
-	return waits{call: p.Host.CallWait.optional(), copy: p.Host.CopyWait.optional(), blocks: opts.LoadEngine == LoadMemcpy}
+	w := waits{call: p.Host.CallWait.optional(), load: p.Host.LoadWait.optional(), copy: p.Host.CopyWait.optional(), blocks: opts.LoadEngine == LoadMemcpy}
+	if !p.Host.LoadWait.Set() {
+		w.load = w.call
+	}
+	return w
 }
 
 // calls returns what the first thread waits for in so many calls, which is not
 // longer than the queue of saves lasts.
 func (w *waits) calls(n float64, q *saveQueue) des.Time {
-	if w.call == 0 || q.work == 0 {
-		return 0
-	}
-	return min(nanoseconds(n*w.call), q.work)
+	return whileSaving(n*w.call, q)
 }
+
+// whileSaving is what waits of so many seconds in all come to: no more than saves last.
+func whileSaving(seconds float64, q *saveQueue) des.Time { return min(nanoseconds(seconds), q.work) }
 
 // loads returns what loads of n blocks, that take a time alone, take longer for
 // the saves beside them, and makes these take longer too.
 func (w *waits) loads(n, blockBytes int64, alone des.Time, q *saveQueue) des.Time {
-	if w.call == 0 || q.work == 0 || alone == 0 {
+	if w.load+w.call+w.copy == 0 || q.work == 0 || alone == 0 {
 		return 0
 	}
 	if !w.blocks {
 		return w.calls(1, q)
 	}
 	both := min(alone, q.work)
-	t := w.calls(float64(n)*float64(both)/float64(alone), q)
-	q.hold(nanoseconds(math.Floor(q.bytesOf(both)/float64(blockBytes)) * w.copy))
+	t := whileSaving(w.load*float64(n)*float64(both)/float64(alone), q)
+	if saves := q.bytesOf(both) / float64(blockBytes); saves > 0 { // while loads last, each with its wait
+		each := both.Seconds()/saves + w.copy
+		made := math.Min((alone+t).Seconds()/each, q.bytesOf(q.work)/float64(blockBytes))
+		q.hold(nanoseconds(math.Floor(made) * w.copy))
+	}
 	return t
 }

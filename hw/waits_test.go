@@ -66,7 +66,7 @@ func TestCallsQueueForTheDriver(t *testing.T) {
 func TestWaitsEndWithTheSaves(t *testing.T) {
 	var q saveQueue
 	q.push(1, 3*des.Microsecond)
-	w := waits{call: 2e-6, blocks: true}
+	w := waits{call: 2e-6, load: 2e-6, blocks: true}
 	if got := w.calls(layerCalls, &q); got != 3*des.Microsecond {
 		t.Errorf("%v beside saves of 3 us", got)
 	}
