@@ -216,6 +216,8 @@ func (f *fakeBench) seconds(p Point) float64 {
 		return priceLoad(t, hw.LoadMemcpy, p.At("blocks"), bothBlock, basePool) + float64(p.At("blocks")*p.At("beside"))*t.Host.LoadWait.SI()
 	case probeBothSave:
 		return priceSave(t, hw.SaveMemcpy, p.At("blocks"), bothBlock, basePool, 0) + float64(p.At("blocks")*p.At("beside"))*t.Host.CopyWait.SI()
+	case probeBothTurn:
+		return fakeSync + float64(p.At("bytes"))/t.Link.D2H.SI() + float64(p.At("beside"))*t.Host.TurnWait.SI()
 	case probeLayersNone, probeLayersMemcpy, probeLayersGPU, probeLayersFlash:
 		alone := float64(p.At("layers")) * fakeAlone * float64(p.At("chunk_tokens"))
 		if p.Probe == probeLayersGPU {

@@ -6,43 +6,48 @@ import (
 	"sparseserve/hw"
 )
 
-// fitBoth finds what a block that is loaded with a memcpy of its own waits while
-// another thread saves so, and one that is saved while another loads:
+// fitBoth finds what waits for another thread that copies blocks with a memcpy each
+// without pause: a block that is loaded so, beside saves, one that is saved so, beside
+// loads, and a layer's round trip, beside saves.
 //
-//	t = alone + blocks wait
+//	t = alone + blocks wait        t = alone + wait
 //
-// The middle size is held out. Samples from before there was a probe of it have what
-// calls beside loads wait (fitWaits) for saves, and nothing of loads.
+// The middle size is held out. Samples from before there was a probe of these have what
+// calls beside loads wait (fitWaits) for saves, and nothing of the others.
 func fitBoth(s *Samples, p *hw.Profile, from source) (models []model) {
-	p.Host.LoadWait = hw.Figure{}
+	p.Host.LoadWait, p.Host.TurnWait = hw.Figure{}, hw.Figure{}
 	for _, w := range []struct {
 		name, probe, what string
+		size, xLabel      string
+		waits             func(datum) float64 // how often
 		figure            func(*hw.Profile) *hw.Figure
 	}{
-		{"host.load_wait", probeBothLoad, "a block loaded with a memcpy beside a thread that saves so, over the same alone",
+		{"host.load_wait", probeBothLoad, "a block loaded with a memcpy beside a thread that saves so, over the same alone", "blocks", "blocks", blocks,
 			func(p *hw.Profile) *hw.Figure { return &p.Host.LoadWait }},
-		{"host.copy_wait", probeBothSave, "a block saved with a memcpy beside a thread that loads so, over the same alone",
+		{"host.copy_wait", probeBothSave, "a block saved with a memcpy beside a thread that loads so, over the same alone", "blocks", "blocks", blocks,
 			func(p *hw.Profile) *hw.Figure { return &p.Host.CopyWait }},
+		{"host.turn_wait", probeBothTurn, "a layer's lists on their way down, and the wait for them, beside a thread that saves with a memcpy a block, over the same alone", "bytes", "bytes of lists", one,
+			func(p *hw.Profile) *hw.Figure { return &p.Host.TurnWait }},
 	} {
 		all := s.of(w.probe)
 		alone := map[int64]float64{}
 		for _, at := range all.where(func(at datum) bool { return at.At("beside") == 0 }) {
-			alone[at.At("blocks")] = at.seconds
+			alone[at.At(w.size)] = at.seconds
 		}
-		fit, held := all.where(func(at datum) bool { return at.At("beside") > 0 && alone[at.At("blocks")] > 0 }).split(together, 2, nil)
+		fit, held := all.where(func(at datum) bool { return at.At("beside") > 0 && alone[at.At(w.size)] > 0 }).split(together, 2, nil)
 		if len(fit) == 0 {
 			continue
 		}
 		*w.figure(p) = hw.Figure{}
-		wait := weighted(fit, func(at datum) (rest, factor float64) { return at.seconds - alone[at.At("blocks")], blocks(at) }, 0)
+		wait := weighted(fit, func(at datum) (rest, factor float64) { return at.seconds - alone[at.At(w.size)], w.waits(at) }, 0)
 		if wait > 0 {
 			*w.figure(p) = from.figure(wait*1e6, "us", w.what)
 		}
-		models = append(models, model{name: w.name, fit: fit, held: held, draw: picture{x: blocks, xLabel: "blocks"},
+		models = append(models, model{name: w.name, fit: fit, held: held, draw: picture{x: func(at datum) float64 { return float64(at.At(w.size)) }, xLabel: w.xLabel},
 			price: func(p *hw.Profile, at datum) float64 {
-				t := alone[at.At("blocks")]
+				t := alone[at.At(w.size)]
 				if f := w.figure(p); f.Set() {
-					t += blocks(at) * f.SI()
+					t += w.waits(at) * f.SI()
 				}
 				return math.Max(t, callBound.low)
 			}})

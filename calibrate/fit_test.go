@@ -86,6 +86,7 @@ func TestFitsRecoverKnownFigures(t *testing.T) {
 		{"host.call_wait", got.Host.CallWait, want.Host.CallWait, 0.05},
 		{"host.load_wait", got.Host.LoadWait, want.Host.LoadWait, 0.05},
 		{"host.copy_wait", got.Host.CopyWait, want.Host.CopyWait, 0.05},
+		{"host.turn_wait", got.Host.TurnWait, want.Host.TurnWait, 0.05},
 		{"host.layer_rate", got.Host.LayerRate, want.Host.LayerRate, 0.1},
 		{"host.layer_request", got.Host.LayerRequest, want.Host.LayerRequest, 0.1},
 		{"host.psa_layer", got.Host.PSALayer, want.Host.PSALayer, 0.1},

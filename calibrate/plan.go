@@ -65,6 +65,7 @@ type scale struct {
 	prompts     []int64
 	beside      []int64
 	both        []int64 // blocks copied the one way beside others the other way
+	lists       []int64 // bytes that come down beside saves
 	layerPrefix []int64
 	after       []int64 // ms of linears
 	decodesFrom []int64 // ms after linears; the last is their own pace
@@ -104,6 +105,7 @@ func scaleOf(plan Plan) scale {
 		prompts:     []int64{8192, 16384, 32768},
 		beside:      []int64{1024, 2048, 4096},
 		both:        []int64{64, 256, 1024},
+		lists:       []int64{8 * kib, 32 * kib, 128 * kib},
 		layerPrefix: []int64{0, 2048, 4096, 6144, 8192, 10240},
 		after:       []int64{1, 10, 20, 30, 40, 50, 60, 80, 100, 150, 200},
 		decodesFrom: []int64{1, 5, 10, 20, 30, 50, 80, 120, 150},
@@ -142,7 +144,7 @@ func scaleOf(plan Plan) scale {
 	s.selectFrom = []int64{8192, 32768}
 	s.prompts = []int64{8192}
 	s.beside = []int64{2048}
-	s.both = []int64{256}
+	s.both, s.lists = []int64{256}, []int64{32 * kib}
 	s.layerPrefix = []int64{0, 4096}
 	s.after, s.rest, s.chunkAfter = []int64{1, 100}, []int64{20}, []int64{2048}
 	s.decodesFrom = []int64{1, 10, 30, 150}

@@ -218,6 +218,9 @@ func overlapPoints(s scale, limits Limits) []Point {
 			all = append(all, point(probe, "", blocks, 0), point(probe, "", blocks, 1))
 		}
 	}
+	for _, bytes := range s.lists {
+		all = append(all, point(probeBothTurn, "", bytes, 0), point(probeBothTurn, "", bytes, 1))
+	}
 	first, last := s.layerPrefix[0], s.layerPrefix[len(s.layerPrefix)-1]
 	pools := []int64{basePool}
 	if pool := s.besidePool(limits); pool > basePool {

@@ -80,6 +80,7 @@ const (
 	probeCallsSave      = "calls.save_memcpy"
 	probeBothLoad       = "both.load_memcpy"
 	probeBothSave       = "both.save_memcpy"
+	probeBothTurn       = "both.round_trip"
 	probeCallsLoad      = "calls.load_memcpy"
 	probeLayersNone     = "layers.nothing"
 	probeLayersMemcpy   = "layers.save_memcpy"
@@ -178,6 +179,7 @@ var probes = []Probe{
 	{probeCallsLoad, calls + ", while a second thread loads with a memcpy a block without pause", "ss_empty, ss_memcpy", []string{"launches", "copies"}},
 	{probeBothLoad, "a load of blocks of 16 KiB with a memcpy each; beside 1, while a second thread saves such blocks without pause; submit to done, host clock", "ss_memcpy_blocks", []string{"blocks", "beside"}},
 	{probeBothSave, "a save of blocks of 16 KiB with a memcpy each; beside 1, while a second thread loads such blocks without pause; submit to done, host clock", "ss_memcpy_blocks", []string{"blocks", "beside"}},
+	{probeBothTurn, "the kernel that brings a layer's lists down, and the wait for it; beside 1, while a second thread saves blocks of 16 KiB with a memcpy each without pause; host clock", "ss_carry", []string{"bytes", "beside"}},
 	{probeLayersNone, "prefill of a chunk in some layers, nothing saved; until all is done", "ss_linear, ss_prefill", []string{"chunk_tokens", "prefix_tokens", "layers"}},
 	{probeLayersMemcpy, "the same, each layer's KV saved by one memcpy a block", "ss_memcpy_blocks", []string{"chunk_tokens", "prefix_tokens", "layers"}},
 	{probeLayersGPU, "the same, each layer's KV saved by the GPU scatter kernel", "ss_gpu_scatter", []string{"chunk_tokens", "prefix_tokens", "layers"}},

@@ -257,7 +257,7 @@ func (g *rig) setup(s *cuda.Session, p Point) (*setup, error) {
 		return g.setupLayers(s, p)
 	case probeCallsNone, probeCallsSave, probeCallsLoad:
 		return g.setupCalls(s, p)
-	case probeBothLoad, probeBothSave:
+	case probeBothLoad, probeBothSave, probeBothTurn:
 		return g.setupBoth(s, p)
 	}
 	return nil, fmt.Errorf("%w: no such probe", ErrSkip)

@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -113,8 +114,9 @@ func (g *rig) setupCalls(s *cuda.Session, p Point) (*setup, error) {
 	return t, err
 }
 
-// setupBoth readies copies of blocks one by one the one way, and where the point says
-// so a second thread's the other way beside them: both wait for the driver.
+// setupBoth readies copies of blocks one by one the one way, or a layer's lists on
+// their way down, and where the point says so a second thread's copies of blocks the
+// other way, or saves, beside them: both wait for the driver.
 func (g *rig) setupBoth(s *cuda.Session, p Point) (*setup, error) {
 	const count = 4096 // of the second thread
 	t := &setup{bench: cuda.Bench{Clock: cuda.WallClock}, settle: following}
@@ -124,11 +126,19 @@ func (g *rig) setupBoth(s *cuda.Session, p Point) (*setup, error) {
 	save := func(n int64) (cuda.Operation, func(*cuda.Session) error, error) {
 		return g.saveOp(s, probeSaveMemcpy, n, bothBlock, basePool*mib, 0)
 	}
-	timed, other := load, save
-	if p.Probe == probeBothSave {
-		timed, other = save, load
+	other := save
+	var op cuda.Operation
+	var verify func(*cuda.Session) error
+	var err error
+	switch p.Probe {
+	case probeBothLoad:
+		op, verify, err = load(p.At("blocks"))
+	case probeBothSave:
+		other = load
+		op, verify, err = save(p.At("blocks"))
+	case probeBothTurn:
+		op, verify, err = g.listsDown(s, p.At("bytes"))
 	}
-	op, verify, err := timed(p.At("blocks"))
 	if err != nil {
 		return nil, err
 	}
@@ -139,6 +149,26 @@ func (g *rig) setupBoth(s *cuda.Session, p Point) (*setup, error) {
 	op, verify, err = other(count)
 	t.beside, t.verify = []cuda.Operation{op}, both(t.verify, verify)
 	return t, err
+}
+
+// listsDown readies the kernel that brings lists down, as the live loop's does a layer's.
+func (g *rig) listsDown(s *cuda.Session, bytes int64) (cuda.Operation, func(*cuda.Session) error, error) {
+	near, err := g.random(s, bytes/2)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := g.pool.grow(s, gib); err != nil {
+		return nil, nil, err
+	}
+	host, hostBytes := g.pool.at(0)
+	down := &cuda.CarryArgs{Dst: host, Src: near, Bytes: bytes}
+	return down, func(s *cuda.Session) error {
+		if err := s.Carry((*cuda.MemcpyArgs)(down), 0); err != nil {
+			return err
+		}
+		want := make([]byte, bytes)
+		return compareAfter(errors.Join(s.DeviceSync(), cuda.Download(s, want, near)), hostBytes[:bytes], want, "lists")
+	}, nil
 }
 
 // bothBlock is the block of probeBothLoad and probeBothSave, bytes.

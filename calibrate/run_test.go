@@ -349,7 +349,7 @@ func TestProfileWithoutTheDispensable(t *testing.T) {
 	b := newFake(truth("a100-40gb"), 0, 1)
 	spare := slices.Concat(behindProbes, liveProbes, []string{
 		probeDuplexGather, probeKVWrite, probeRope, probeDigest, probeRing, probeClock, probeRested, probeRestedIdle, probeRestedDense, probeChunk, probeLookup, probeLookupMissing, probeTable,
-		probeCallsNone, probeCallsSave, probeBothLoad, probeBothSave, probePrefillMemcpy,
+		probeCallsNone, probeCallsSave, probeBothLoad, probeBothSave, probeBothTurn, probePrefillMemcpy,
 	})
 	b.fail = func(p Point) error {
 		if slices.Contains(spare, p.Probe) {
@@ -367,7 +367,7 @@ func TestProfileWithoutTheDispensable(t *testing.T) {
 			t.Errorf("%s failed and is not named: %v", probe, err)
 		}
 	}
-	if c.Profile.Host.KVWrite.Set() || c.Profile.Digest.Rate.Set() || c.Profile.Clock.Alone.Set() || c.Profile.Host.Lookup.Set() || c.Profile.Host.Loads.Set() || c.Profile.Host.CallWait.Set() || c.Profile.Host.LoadWait.Set() || c.Profile.Host.CopyWait.Set() || len(c.Profile.Save.MemcpyBesidePools) > 0 {
+	if c.Profile.Host.KVWrite.Set() || c.Profile.Digest.Rate.Set() || c.Profile.Clock.Alone.Set() || c.Profile.Host.Lookup.Set() || c.Profile.Host.Loads.Set() || c.Profile.Host.CallWait.Set() || c.Profile.Host.LoadWait.Set() || c.Profile.Host.TurnWait.Set() || c.Profile.Host.CopyWait.Set() || len(c.Profile.Save.MemcpyBesidePools) > 0 {
 		t.Errorf("not measured, yet %+v", c.Profile.Host)
 	}
 	for _, f := range c.Profile.Fits {

@@ -24,7 +24,7 @@ func truth(name string) *hw.Profile {
 	p.Host.CPUPSALayer, p.Host.CPUPSARequest, p.Host.CPUPSARate, p.Host.CPUPSALoad = from.figure(55, "us", "x"), from.figure(6, "us", "x"), from.figure(1.2, "GB/s", "x"), from.figure(180, "ns", "x")
 	p.Host.PSALaunchCalls = from.figure(9, "us", "x")
 	p.Host.Submit, p.Host.Verdict = from.figure(fakeSubmit*1e6, "us", "x"), from.figure(fakeSync*1e6, "us", "x")
-	p.Host.CallWait, p.Host.LoadWait, p.Host.CopyWait = from.figure(2.5, "us", "x"), from.figure(2.1, "us", "x"), from.figure(1.5, "us", "x")
+	p.Host.CallWait, p.Host.LoadWait, p.Host.CopyWait, p.Host.TurnWait = from.figure(2.5, "us", "x"), from.figure(2.1, "us", "x"), from.figure(1.5, "us", "x"), from.figure(70, "us", "x")
 	p.Host.Load, p.Host.Loads, p.Host.LoadsHalf = from.figure(120, "ns", "x"), from.figure(45, "us", "x"), from.figure(60, "blocks", "x")
 	p.Host.LayerRequest = from.figure(2.5, "us", "x")
 	p.Host.PSALayer, p.Host.PSARequest, p.Host.PSARate = from.figure(30, "us", "x"), from.figure(4, "us", "x"), from.figure(1.5, "GB/s", "x")

@@ -13,7 +13,7 @@ import (
 // request to request, and one request's all about the same.
 var restless = append([]string{
 	probeSubmit, probeSync, probeDown, probeUp, probeLoadMemcpy, probeLoadBatched, probeSaveMemcpy, probeSaveFlash,
-	probeCallsNone, probeCallsSave, probeBothLoad, probeBothSave,
+	probeCallsNone, probeCallsSave, probeBothLoad, probeBothSave, probeBothTurn,
 }, turnProbes...)
 
 // isRestless says whether a point is visited again. Long linears are too: what the card

@@ -210,7 +210,7 @@ func (d *Device) Score(_ int, w *sim.Work) error {
 			d.cpu.ahead += d.whole
 		}
 	case d.opts.Offload:
-		d.pass(d.roundTrip(w)+d.waits.calls(syncCalls, &d.saves), &d.phases.Host)
+		d.pass(d.roundTrip(w)+d.waits.roundTrip(&d.saves), &d.phases.Host)
 		d.cpu.ahead = d.now
 	}
 	return nil

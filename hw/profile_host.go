@@ -85,10 +85,13 @@ type Host struct {
 	// CallWait is what each call of the driver takes longer while another thread
 	// saves with a memcpy a block: the calls of both queue for the driver's lock.
 	// LoadWait is what a memcpy that loads a block waits there, CallWait where it is not
-	// given, and CopyWait what one that saves a block waits beside such loads.
+	// given, and CopyWait what one that saves a block waits beside such loads. TurnWait is
+	// what a layer's round trip takes longer beside such saves, CallWait a call where it is
+	// not given.
 	CallWait Figure `toml:"call_wait,omitempty" dim:"time,optional"`
 	LoadWait Figure `toml:"load_wait,omitempty" dim:"time,optional"`
 	CopyWait Figure `toml:"copy_wait,omitempty" dim:"time,optional"`
+	TurnWait Figure `toml:"turn_wait,omitempty" dim:"time,optional"`
 }
 
 // TurnRow is a layer's round trip for a batch of requests of a model with so many

@@ -14,6 +14,7 @@ type waits struct {
 	call   float64 // seconds that a call of the first thread takes longer beside saves
 	load   float64 // the same of a load with a memcpy a block
 	copy   float64 // that a save's call takes longer beside such loads
+	turn   float64 // that the selection's copy and the wait for it take longer beside saves
 	blocks bool    // loads make a call a block, not one for all
 }
 
@@ -34,6 +35,9 @@ func newWaits(p *Profile, opts *DeviceOptions) waits {
 	if !p.Host.LoadWait.Set() {
 		w.load = w.call
 	}
+	if w.turn = p.Host.TurnWait.optional(); !p.Host.TurnWait.Set() {
+		w.turn = w.call
+	}
 	return w
 }
 
@@ -41,6 +45,12 @@ func newWaits(p *Profile, opts *DeviceOptions) waits {
 // longer than the queue of saves lasts.
 func (w *waits) calls(n float64, q *saveQueue) des.Time {
 	return whileSaving(n*w.call, q)
+}
+
+// roundTrip returns what a layer's takes longer while saves last: the selection's copy,
+// for which the CPU waits, and the other calls that the GPU waits for.
+func (w *waits) roundTrip(q *saveQueue) des.Time {
+	return whileSaving(w.turn+(syncCalls-1)*w.call, q)
 }
 
 // whileSaving is what waits of so many seconds in all come to: no more than saves last.

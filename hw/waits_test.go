@@ -62,6 +62,32 @@ func TestCallsQueueForTheDriver(t *testing.T) {
 	}
 }
 
+// What a round trip takes longer beside saves has a figure of its own, and where it is
+// not given is that of its calls; it does not outlast the saves.
+func TestRoundTripBesideSaves(t *testing.T) {
+	for name, c := range map[string]struct {
+		turn  Figure
+		saves des.Time // of the queue
+		want  des.Time
+	}{
+		"no figure":       {Figure{}, des.Millisecond, 6 * des.Microsecond},
+		"its own":         {us(50), des.Millisecond, 54 * des.Microsecond},
+		"saves soon done": {us(50), 20 * des.Microsecond, 20 * des.Microsecond},
+		"no saves":        {us(50), 0, 0},
+	} {
+		p := mustProfile(t, "h200")
+		p.Host.CallWait, p.Host.TurnWait = us(2), c.turn
+		w := newWaits(p, &DeviceOptions{LoadEngine: LoadMemcpy, SaveEngine: SaveMemcpy, Offload: true})
+		var q saveQueue
+		if c.saves > 0 {
+			q.push(1, c.saves)
+		}
+		if got := w.roundTrip(&q); got != c.want {
+			t.Errorf("%s: %v longer, want %v", name, got, c.want)
+		}
+	}
+}
+
 // A few saves hold the calls up no longer than they last.
 func TestWaitsEndWithTheSaves(t *testing.T) {
 	var q saveQueue
