@@ -15,11 +15,11 @@ import (
 // a virtual machine. To keep one awake takes its core from the threads that save
 // and from the driver. So as many helpers stay awake from layer to layer as its
 // calls give enough to do, a quarter of the cores at least and all of them where
-// each has worthStaying to do (on 16 cores 4.7 to 5.0 ms for 1,024 groups x 64 blocks x
-// 16 requests, with three quarters at most 5.4 to 5.9 in the same minute); the others
+// each has worthStaying to do (on 16 cores of one host 4.7 to 5.0 ms for 1,024 groups x 64
+// blocks x 16 requests, with three quarters at most 5.4 to 5.9 in the same minute); the others
 // sleep, and are woken when one call gives each of them much to do, or many calls
-// together. That quarter stays awake while requests decode, however long a layer
-// takes: a layer that copies hundreds of blocks one by one, or computes a chunk of a
+// together. That quarter stays awake while requests decode, unless a layer takes longer than
+// awakeLong: a layer that copies hundreds of blocks one by one, or computes a chunk of a
 // prompt, takes milliseconds, and the GPU waits for the next one's lookup. One call at
 // a time has the helpers; what else is called meanwhile does its work alone.
 func SideBySide(n int, each time.Duration, f func(i int)) {
@@ -44,7 +44,7 @@ const (
 	// Before a helper sleeps.
 	awakeShort = 30 * time.Microsecond   // from one call of a layer to the next
 	awakeStep  = 1300 * time.Microsecond // from one layer of decodes to the next, or from a step's last to the next step's first, but not over a chunk of a prompt, whose saves want cores
-	awakeLong  = 20 * time.Millisecond   // from one step to the next
+	awakeLong  = 20 * time.Millisecond   // from one layer to the next, whatever either does
 )
 
 var helpers crew
