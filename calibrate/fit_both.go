@@ -1,10 +1,6 @@
 package calibrate
 
-import (
-	"math"
-
-	"sparseserve/hw"
-)
+import "sparseserve/hw"
 
 // fitBoth finds what waits for another thread that copies blocks with a memcpy each
 // without pause: a block that is loaded so, beside saves, one that is saved so, beside
@@ -34,22 +30,18 @@ func fitBoth(s *Samples, p *hw.Profile, from source) (models []model) {
 		for _, at := range all.where(func(at datum) bool { return at.At("beside") == 0 }) {
 			alone[at.At(w.size)] = at.seconds
 		}
-		fit, held := all.where(func(at datum) bool { return at.At("beside") > 0 && alone[at.At(w.size)] > 0 }).split(together, 2, nil)
+		beside := all.where(func(at datum) bool { return at.At("beside") > 0 && alone[at.At(w.size)] > 0 })
+		sizes := beside.values(w.size)
+		fit, held := beside.split(together, 2, func(at datum) bool { n := at.At(w.size); return n == sizes[0] || n == sizes[len(sizes)-1] })
 		if len(fit) == 0 {
 			continue
 		}
-		*w.figure(p) = hw.Figure{}
-		wait := weighted(fit, func(at datum) (rest, factor float64) { return at.seconds - alone[at.At(w.size)], w.waits(at) }, 0)
-		if wait > 0 {
-			*w.figure(p) = from.figure(wait*1e6, "us", w.what)
-		}
+		// Where none is found a nanosecond says so: without a figure a call's would stand in.
+		wait := weighted(fit, func(at datum) (rest, factor float64) { return at.seconds - alone[at.At(w.size)], w.waits(at) }, 1e-9)
+		*w.figure(p) = from.figure(wait*1e6, "us", w.what)
 		models = append(models, model{name: w.name, fit: fit, held: held, draw: picture{x: func(at datum) float64 { return float64(at.At(w.size)) }, xLabel: w.xLabel},
 			price: func(p *hw.Profile, at datum) float64 {
-				t := alone[at.At(w.size)]
-				if f := w.figure(p); f.Set() {
-					t += w.waits(at) * f.SI()
-				}
-				return math.Max(t, callBound.low)
+				return alone[at.At(w.size)] + w.waits(at)*w.figure(p).SI()
 			}})
 	}
 	return models

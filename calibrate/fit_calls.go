@@ -31,6 +31,9 @@ func fitWaits(s *Samples, p *hw.Profile, from source) []model {
 			func(p *hw.Profile) *hw.Figure { return &p.Host.CopyWait }},
 	} {
 		*w.figure(p) = hw.Figure{}
+		if w.probe == probeCallsLoad && len(s.of(probeBothSave)) > 0 {
+			continue // fitBoth has it from saves
+		}
 		all := s.of(w.probe).where(func(at datum) bool { return alone[at.Sizes()] > 0 })
 		if len(all) == 0 {
 			continue

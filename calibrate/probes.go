@@ -81,6 +81,7 @@ const (
 	probeBothLoad       = "both.load_memcpy"
 	probeBothSave       = "both.save_memcpy"
 	probeBothTurn       = "both.round_trip"
+	probeLiveCopies     = "live.step_loads_memcpy"
 	probeCallsLoad      = "calls.load_memcpy"
 	probeLayersNone     = "layers.nothing"
 	probeLayersMemcpy   = "layers.save_memcpy"
@@ -201,6 +202,7 @@ var probes = []Probe{
 	{probeLivePrompt, "steps with a chunk behind so many tokens of its prompt, of a server of one request at a time: before its first chunk the card has decoded the one before", "all of a layer", []string{"layers", "prefix_tokens"}},
 	{probeLiveLookup, "decode steps of such a server whose lists the GPU looks up, none of their blocks missing: all of the step", "all of a layer", []string{"layers", "requests"}},
 	{probeLiveLookupPSA, "the same with PSA", "all of a layer", []string{"layers", "requests", "rounds"}},
+	{probeLiveCopies, "a decode step of the live loop that loads with a memcpy a block: the host's time", "all of a layer", []string{"layers", "requests", "loads"}},
 	{probeLiveTight, "the same as " + probeLiveLookup + " in so little HBM that each layer loads, so many blocks in the mean", "all of a layer", []string{"layers", "requests", "missing"}},
 	{probeLiveTightPSA, "the same with PSA", "all of a layer", []string{"layers", "requests", "rounds", "missing"}},
 	{probeLiveCPU, "a decode step whose lists the GPU looks up, so many blocks of a layer missing: what the CPU is busy before it waits for the step's end", "all of a layer", []string{"layers", "requests", "missing"}},
@@ -230,7 +232,7 @@ func Probes() []Probe { return slices.Clone(probes) }
 
 // shaped are the probes whose points name a model shape.
 var shaped = slices.Concat(behindProbes, liveProbes, leavingProbes, []string{
-	probeKVWrite, probeRope, probeDigest, probeRing, probeLookup, probeLookupMissing,
+	probeLiveCopies, probeKVWrite, probeRope, probeDigest, probeRing, probeLookup, probeLookupMissing,
 	probeLinears, probeClock, probePrompt, probeDecodes, probeRested, probeRestedIdle, probeRestedDense, probeChunk, probePointwise, probeHead, probeEmbed, probePrefill, probeChunked,
 	probeDense, probeDenseUneven, probeSparse, probePSA, probePSALaunches, probePSAUneven, probePSALaunchCalls, probeSelect,
 	probeBesideNone, probeBesideSave, probeBesideLoad, probeBesideFlash,
@@ -247,7 +249,7 @@ func probeOf(name string) *Probe {
 }
 
 // former are probes of older samples, which no plan has any more.
-var former = []string{probeCallsLoad}
+var former = []string{probeCallsLoad, probeLiveCopies}
 
 // mayBeNone are the axes that may be 0.
 var mayBeNone = []string{"prefix_tokens", "missing", "beside"}

@@ -6,7 +6,7 @@
 #   calibrate   with the probes of the live loop; ends after its first copies where these show that others disturb the host
 #   runs        the live runs of CONFIG (experiments/validate-h200.toml), one at a time in one process, as many as there is time for
 #
-#   [STEPS="checks calibrate"] sh cuda/visit.sh [OUTPUT_FOLDER] [SECONDS]      default ./out/visit, 480 seconds in all
+#   [STEPS="checks calibrate"] sh cuda/visit.sh [OUTPUT_FOLDER] [SECONDS]      default ./out/visit, 660 seconds in all
 #
 # Where Go or nvcc is missing, programs and library in cuda/build are used as they were built elsewhere (make cuda gpu-programs), the programs also
 # from cuda/build/programs.tar.xz (make gpu-pack). A step that fails or runs out of time does not keep the next from running, but that no run is made
@@ -15,7 +15,7 @@
 set -u
 cd "$(dirname "$0")/.."
 out=${1:-out/visit}
-budget=${2:-480}
+budget=${2:-660}
 steps=" ${STEPS:-checks calibrate} "
 config=${CONFIG:-experiments/validate-h200.toml}
 mkdir -p "$out"
@@ -75,7 +75,7 @@ if asked checks; then
 fi
 quiet=yes
 if asked calibrate; then
-  step calibrate 560 cuda/build/sparseserve calibrate --steady --pool "${POOL:-64}" --out "$out/calibration.toml"
+  step calibrate 640 cuda/build/sparseserve calibrate --steady --pool "${POOL:-64}" --out "$out/calibration.toml"
   # Interrupted, or on a disturbed host.
   if [ ! -e "$out/calibration.toml" ] || grep -qs "use this host's CPU" "$out/calibrate.log"; then quiet=; fi
 fi
