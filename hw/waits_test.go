@@ -88,6 +88,27 @@ func TestRoundTripBesideSaves(t *testing.T) {
 	}
 }
 
+// Saves beside loads go on at the pace that they then have, as long as the loads take
+// with their own waits, and no more of them wait than there are.
+func TestSavesBesideLoadsKeepTheirPace(t *testing.T) {
+	const block = 16 << 10
+	w := waits{call: 1e-6, load: 2e-6, copy: 1e-6, blocks: true}
+	for name, c := range map[string]struct {
+		saves        int64 // of 2 us each
+		longer, held des.Time
+	}{
+		"more than the loads last": {10_000, 200 * des.Microsecond, 166 * des.Microsecond}, // 500 us at 3 us each
+		"as many as end with them": {160, 200 * des.Microsecond, 160 * des.Microsecond},
+	} {
+		var q saveQueue
+		q.push(c.saves*block, des.Time(c.saves)*2*des.Microsecond)
+		work := q.work
+		if got := w.loads(100, block, 300*des.Microsecond, &q); got != c.longer || q.work-work != c.held {
+			t.Errorf("%s: loads take %v longer and saves %v, want %v and %v", name, got, q.work-work, c.longer, c.held)
+		}
+	}
+}
+
 // A few saves hold the calls up no longer than they last.
 func TestWaitsEndWithTheSaves(t *testing.T) {
 	var q saveQueue

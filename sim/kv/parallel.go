@@ -75,8 +75,7 @@ type crew struct {
 
 // part are the calls of f that are one thread's to begin with. The same thread has
 // them from call to call as long as equal calls have as many helpers, and what f
-// reads and writes stays in its core's cache; what another wrote last takes a
-// hundred nanoseconds a line to come over.
+// reads and writes stays in its core's cache.
 type part struct {
 	next atomic.Int64 // index of f
 	end  int64

@@ -1,6 +1,8 @@
 package kv
 
 import (
+	"runtime"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,6 +20,50 @@ func TestHelpersStayAwake(t *testing.T) {
 			t.Errorf("helper %d stays awake for %v after a call that keeps %d, want %v", rank, got, call.stay(), want)
 		}
 	}
+}
+
+// A call's indices are dealt out once each, to more threads than there are too, and
+// again to fewer and to more of them.
+func TestCallsAreDivided(t *testing.T) {
+	var c crew
+	for _, threads := range []int{4, 1, 7, 3} {
+		for n := 1; n < 20; n++ {
+			c.divide(n, threads)
+			at := int64(0)
+			for i := range c.parts {
+				if from := c.parts[i].next.Load(); from != at || c.parts[i].end < from {
+					t.Errorf("%d of %d on %d: from %d to %d, want it from %d", i, n, threads, from, c.parts[i].end, at)
+				}
+				at = c.parts[i].end
+			}
+			if at != int64(n) || len(c.parts) != threads {
+				t.Errorf("%d on %d threads: %d parts, the last ends at %d", n, threads, len(c.parts), at)
+			}
+		}
+	}
+}
+
+// Several callers at a time, on more threads than there are cores, with helpers that
+// sleep between: every index is done once.
+func TestManyHelpersDoEverythingOnce(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(8))
+	var callers sync.WaitGroup
+	for caller := range 3 {
+		callers.Go(func() {
+			for round := range 100 {
+				n := 1 + (round*7+caller)%64
+				counts := make([]int32, n)
+				SideBySide(n, time.Duration(round%5)*30*time.Microsecond, func(i int) { atomic.AddInt32(&counts[i], 1) })
+				for i, k := range counts {
+					if k != 1 {
+						t.Errorf("round %d: index %d of %d was done %d times", round, i, n, k)
+					}
+				}
+				time.Sleep(time.Duration(round%4) * 700 * time.Microsecond)
+			}
+		})
+	}
+	callers.Wait()
 }
 
 // Every index once and all done at the return, by helpers awake and asleep, from
