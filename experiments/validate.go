@@ -46,7 +46,7 @@ type Validation struct {
 	Simulate    Runner
 	Workers     int // simulations at a time; 0 = one a core
 	// Kept takes live runs that are kept, whatever profile, device and program
-	// made them.
+	// made them. What is missing is made, or left out where nothing runs live.
 	Kept bool
 	// LiveOnly makes live runs and nothing else. Several processes, one for each
 	// GPU, may do so in one folder: each takes the next run that nobody makes.
@@ -126,7 +126,10 @@ func (v *Validation) liveRuns(ctx context.Context) ([]string, error) {
 	}
 	if v.Kept && len(missing) > 0 {
 		if v.device, err = v.Live.Device(); err != nil {
-			return nil, fmt.Errorf("%s: %d of %d live runs are not kept, the first is %s: %w", v.Dir, len(missing), len(v.points), missing[0].Label, err)
+			if err := v.without(missing, err); err != nil {
+				return nil, err
+			}
+			missing = nil
 		}
 		store.device = v.device
 	}
@@ -177,6 +180,20 @@ func (v *Validation) liveRuns(ctx context.Context) ([]string, error) {
 		return nil, nil
 	}
 	return v.folders(store)
+}
+
+// without goes on with the points whose live runs are kept, where those that are
+// missing cannot be made.
+func (v *Validation) without(missing []SweepPoint, why error) error {
+	what := fmt.Sprintf("%s: %d of %d live runs are not kept, the first is %s", v.Dir, len(missing), len(v.points), missing[0].Label)
+	if v.LiveOnly || len(missing) == len(v.points) {
+		return fmt.Errorf("%s: %w", what, why)
+	}
+	v.notes = append(v.notes, fmt.Sprintf("%s; they are left out, for no run can be made here: %v", what, why))
+	v.points = slices.DeleteFunc(v.points, func(p SweepPoint) bool {
+		return slices.ContainsFunc(missing, func(m SweepPoint) bool { return m.Label == p.Label })
+	})
+	return nil
 }
 
 // claimed makes a run unless another process makes it or has made it since, and

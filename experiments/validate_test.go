@@ -3,6 +3,7 @@ package experiments
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -335,10 +336,11 @@ func TestValidationInterrupt(t *testing.T) {
 	if _, err := Recompute(dir); err == nil || !strings.Contains(err.Error(), "so no validation was finished here") {
 		t.Errorf("recompute: %v", err)
 	}
-	v = tinyValidation(t, dir, &runs, 0)
-	v.Kept = true
-	v.Live.(*Live).On = func(func(live.Machine) error) error { return errors.New("no machine here") }
-	if _, _, err := v.Do(t.Context()); err == nil || !strings.Contains(err.Error(), "3 of 5 live runs are not kept, the first is vllm-so-4-s1: no machine here") {
+	alone := tinyValidation(t, dir, &runs, 0)
+	alone.Kept, alone.LiveOnly = true, true
+	alone.Live.(*Live).On = func(func(live.Machine) error) error { return errors.New("no machine here") }
+	const without = "3 of 5 live runs are not kept, the first is vllm-so-4-s1"
+	if _, _, err := alone.Do(t.Context()); err == nil || !strings.Contains(err.Error(), without+": no machine here") {
 		t.Errorf("kept: %v", err)
 	}
 	// Of another program, only what is missing runs.
@@ -349,6 +351,40 @@ func TestValidationInterrupt(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(dir, simulatedFolder)); err == nil {
 		t.Error("live only has simulated")
+	}
+}
+
+// Without a machine that runs live, what is kept is compared, and what is not is said.
+func TestKeptRunsAreComparedWithoutTheOthers(t *testing.T) {
+	t.Parallel()
+	var runs int
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	v := tinyValidation(t, dir, &runs, 0)
+	v.Finished = func() {
+		if runs == 2 {
+			cancel()
+		}
+	}
+	if _, _, err := v.Do(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	v = tinyValidation(t, dir, &runs, 0)
+	v.Kept = true
+	v.Live.(*Live).On = func(func(live.Machine) error) error { return errors.New("no machine here") }
+	report, notes, err := v.Do(t.Context())
+	if err != nil || len(report.Runs) == 0 || len(report.Runs) != len(v.points) || len(report.Runs) >= 5 {
+		t.Fatalf("%d runs compared, error %v", len(report.Runs), err)
+	}
+	if len(notes) != 1 || !strings.Contains(notes[0], fmt.Sprintf("%d of 5 live runs are not kept", 5-len(report.Runs))) || !strings.Contains(notes[0], "left out, for no run can be made here: no machine here") {
+		t.Errorf("notes %q", notes)
+	}
+	v = tinyValidation(t, t.TempDir(), &runs, 0)
+	v.Kept = true
+	v.Live.(*Live).On = func(func(live.Machine) error) error { return errors.New("no machine here") }
+	if _, _, err := v.Do(t.Context()); err == nil || !strings.Contains(err.Error(), "5 of 5 live runs are not kept") {
+		t.Errorf("nothing kept: %v", err)
 	}
 }
 
