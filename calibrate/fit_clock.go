@@ -67,9 +67,9 @@ func fallsBy(ages data, shape string) float64 {
 // leastShare of a layer of decodes must go with the clock to be told from noise.
 const leastShare = 0.005
 
-// fitDecodes finds how much of a layer of decodes goes with the clock: by how much it
-// takes longer behind linears than long after them. How soon the clock is back was found
-// before, so that the share is all that is fitted.
+// fitDecodes finds how much of a layer of decodes goes with the clock, and how soon that
+// is back where decodes' linears run: by how much a layer takes longer behind a prompt's
+// linears than long after them. What dense attention does to the clock was found before.
 func fitDecodes(s *Samples, p *hw.Profile, from source) []model {
 	all := s.of(probeDecodes)
 	if len(all) == 0 {
@@ -95,15 +95,18 @@ func fitDecodes(s *Samples, p *hw.Profile, from source) []model {
 	if len(fit) == 0 {
 		return nil
 	}
-	c := refine(fit, []float64{0.1}, []bound{{leastShare / 10, 0.99}}, func(c []float64, at datum) float64 {
-		p.Clock.Decode = share(c[0])
+	rest := func(ms float64) hw.Figure {
+		return from.figure(significant(ms, 4), "ms", "linears of decodes after linears of a prompt, until these begin at the full clock again")
+	}
+	c := refine(fit, []float64{0.1, 50}, []bound{{leastShare / 10, 0.99}, {0.1, 5000}}, func(c []float64, at datum) float64 {
+		p.Clock.Decode, p.Clock.RestLinears = share(c[0]), rest(c[1])
 		return price(p, at)
 	})
 	if c[0] < leastShare {
-		p.Clock.Decode = hw.Figure{}
+		p.Clock.Decode, p.Clock.RestLinears = hw.Figure{}, hw.Figure{}
 		return nil
 	}
-	p.Clock.Decode = share(significant(c[0], 3))
+	p.Clock.Decode, p.Clock.RestLinears = share(significant(c[0], 3)), rest(c[1])
 	return []model{{name: "clock.decode", fit: fit, held: held, price: price,
 		draw: picture{x: func(at datum) float64 { return float64(at.At("after_ms")) }, xLabel: "ms after linears"}}}
 }

@@ -131,6 +131,7 @@ func TestFitsRecoverKnownFigures(t *testing.T) {
 		{"clock.rest", got.Clock.Rest, want.Clock.Rest, 0.2},
 		{"clock.rest_idle", got.Clock.RestIdle, want.Clock.RestIdle, 0.2},
 		{"clock.rest_dense", got.Clock.RestDense, want.Clock.RestDense, 0.2},
+		{"clock.rest_linears", got.Clock.RestLinears, want.Clock.RestLinears, 0.2},
 		{"clock.decode", got.Clock.Decode, want.Clock.Decode, 0.2},
 		{"link.duplex_gather", got.Link.DuplexGather, want.Link.DuplexGather, 0.01},
 		{"load.flash_queued", got.Load.FlashQueued, want.Load.FlashQueued, 0.1},

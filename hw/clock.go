@@ -15,9 +15,9 @@ import (
 //
 // in shares of the full clock. Most is above 1, by as much as keeps rested linears at
 // the full clock for burst before they feel the limit; rise is such that the limit of a
-// card that has run linears for long is back at the full clock after rest. A rest of its
-// own there may be where the GPU waits and where it decodes densely, which draws more
-// than copies do.
+// card that has run linears for long is back at the full clock after rest. Rests of their
+// own there may be where the GPU waits, and of decodes' dense attention and linears, which
+// draw more than copies do.
 //
 // So a prompt's first chunk behind a rest is fast and its second is not, and one behind
 // another prompt's last, which had more attention beside its linears and a higher
@@ -30,14 +30,16 @@ import (
 //
 // by the limit when it begins: a layer is much shorter than the limit takes to change.
 type clock struct {
-	settle, most           float64 // ns, share; settle 0: no figures
-	rest, waiting, decodes float64 // ns; rise of each
-	share                  float64 // of a layer of decodes
+	settle, most float64 // ns, share; settle 0: no figures
+	share        float64 // of a layer of decodes
+
+	// Rise of each, ns.
+	rest, waiting, decodes, linears float64
 
 	limit float64
 	at    des.Time // when it was
 
-	waited, decoded des.Time // since then
+	waited, decoded, ranLinears des.Time // since then; decoded by dense attention, linears of decodes
 }
 
 func newClock(p *Profile) clock {
@@ -55,7 +57,7 @@ func newClock(p *Profile) clock {
 	}
 	return clock{
 		settle: 1e9 * f.Settle.SI(), most: most, limit: most,
-		rest: of(f.Rest, f.Rest), waiting: of(f.RestIdle, f.Rest), decodes: of(f.RestDense, f.Rest),
+		rest: of(f.Rest, f.Rest), waiting: of(f.RestIdle, f.Rest), decodes: of(f.RestDense, f.Rest), linears: of(f.RestLinears, f.Rest),
 		share: f.Decode.optional(),
 	}
 }
@@ -66,14 +68,14 @@ func (c *clock) rested(now des.Time) {
 	if c.settle == 0 {
 		return
 	}
-	other := now - c.at - c.waited - c.decoded
-	passed := float64(other)/c.rest + float64(c.waited)/c.waiting + float64(c.decoded)/c.decodes
+	other := now - c.at - c.waited - c.decoded - c.ranLinears
+	passed := float64(other)/c.rest + float64(c.waited)/c.waiting + float64(c.decoded)/c.decodes + float64(c.ranLinears)/c.linears
 	c.limit = c.most - (c.most-c.limit)*math.Exp(-passed)
 	c.ran(now)
 }
 
 // ran notes that such a layer ran until now.
-func (c *clock) ran(now des.Time) { c.at, c.waited, c.decoded = now, 0, 0 }
+func (c *clock) ran(now des.Time) { c.at, c.waited, c.decoded, c.ranLinears = now, 0, 0, 0 }
 
 // longer is how many times as long a layer of decodes that begins now takes as at the
 // full clock. No layer whose clock is low ran since the last call of rested or ran.
@@ -183,6 +185,7 @@ func (p *Profile) WornDecodeSeconds(m *Model, ran, requests, context int, after 
 	attention := p.DenseDecodeSeconds(m, int64(requests)*int64(context), requests)
 	k.limit = c.chunk(&l, alone, float64(ran), 0).steady
 	k.decoded = nanoseconds(after * attention / (linears + attention))
+	k.ranLinears = nanoseconds(after) - k.decoded
 	return (linears + attention) * k.longer(nanoseconds(after))
 }
 

@@ -110,12 +110,12 @@ func TestDecodesFeelTheClock(t *testing.T) {
 func TestWornDecodeSeconds(t *testing.T) {
 	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
 	withClock(p)
-	p.Clock.RestDense, p.Clock.Decode = us(40000), count(0.2, "share")
+	p.Clock.RestDense, p.Clock.RestLinears, p.Clock.Decode = us(40000), us(80000), count(0.2, "share")
 	linears, dense := p.LinearsSeconds(m, 2), p.DenseDecodeSeconds(m, 2*8192, 2)
 	most := newClock(p).most
 	for _, ms := range []float64{0, 1, 5, 1000} {
 		after := 1e-3 * ms
-		rests := after * (linears/10e-3 + dense/40e-3) / (linears + dense)
+		rests := after * (linears/80e-3 + dense/40e-3) / (linears + dense)
 		f := math.Min(1, most-(most-0.7)*math.Pow((most-1)/(most-0.7), rests))
 		want := (linears + dense) * (1 + 0.2*(1/f-1))
 		if got := p.WornDecodeSeconds(m, 2048, 2, 8192, after); math.Abs(got/want-1) > 1e-6 {

@@ -99,6 +99,19 @@ func TestClock(t *testing.T) {
 	if much := after(decodes); much >= little || much < full-layers {
 		t.Errorf("behind dense decode a chunk takes %v where that gives much back, %v where it gives nothing", much, little)
 	}
+
+	// And decodes' linears, of which sparse attention leaves more.
+	sparse := func() {
+		for range 3 {
+			run(&sim.Work{Tokens: 4, Decodes: 4, DecodeTokens: 4 * 2048, Sparse: true}, 0)
+		}
+	}
+	p.Clock.RestLinears = us(1e6)
+	little = after(sparse)
+	p.Clock.RestLinears = us(1000)
+	if much := after(sparse); much >= little || much < full-layers {
+		t.Errorf("behind decodes a chunk takes %v where their linears give much back, %v where these give nothing", much, little)
+	}
 }
 
 // A prompt's first chunk behind another's last begins at the clock of that, which has
@@ -155,27 +168,29 @@ func TestClockWithinALayer(t *testing.T) {
 func TestClockRests(t *testing.T) {
 	p := mustProfile(t, "h200")
 	withClock(p)
-	p.Clock.RestIdle, p.Clock.RestDense = us(5000), us(20000)
+	p.Clock.RestIdle, p.Clock.RestDense, p.Clock.RestLinears = us(5000), us(20000), us(40000)
 	const gap = 3 * des.Millisecond
-	back := func(waited, decoded des.Time) float64 { // rests that have passed
+	back := func(waited, decoded, ranLinears des.Time) float64 { // rests that have passed
 		c := newClock(p)
 		scale := math.Log((c.most - 0.7) / (c.most - 1))
 		c.limit = 0.7
-		c.waited, c.decoded = waited, decoded
+		c.waited, c.decoded, c.ranLinears = waited, decoded, ranLinears
 		c.rested(gap)
 		return math.Log((c.most-0.7)/(c.most-c.limit)) / scale
 	}
 	for _, c := range []struct {
-		waited, decoded des.Time
-		want            float64
-	}{{0, 0, 0.3}, {gap, 0, 0.6}, {0, gap, 0.15}, {gap / 3, gap / 3, 0.35}} {
-		if got := back(c.waited, c.decoded); math.Abs(got-c.want) > 1e-6 {
-			t.Errorf("of %v, %v waiting and %v decoding, are %g rests, want %g", gap, c.waited, c.decoded, got, c.want)
+		waited, decoded, ranLinears des.Time
+		want                        float64
+	}{{0, 0, 0, 0.3}, {gap, 0, 0, 0.6}, {0, gap, 0, 0.15}, {0, 0, gap, 0.075}, {gap / 3, gap / 3, 0, 0.35}, {gap / 3, gap / 3, gap / 3, 0.275}} {
+		if got := back(c.waited, c.decoded, c.ranLinears); math.Abs(got-c.want) > 1e-6 {
+			t.Errorf("of %v, %v waiting, %v of dense attention and %v of linears, are %g rests, want %g", gap, c.waited, c.decoded, c.ranLinears, got, c.want)
 		}
 	}
-	p.Clock.RestIdle, p.Clock.RestDense = Figure{}, Figure{}
-	if got := back(gap, 0); math.Abs(got-0.3) > 1e-6 {
-		t.Errorf("without a rest of its own waiting is %g rests, want what copies are", got)
+	p.Clock.RestIdle, p.Clock.RestDense, p.Clock.RestLinears = Figure{}, Figure{}, Figure{}
+	for _, got := range []float64{back(gap, 0, 0), back(0, gap, 0), back(0, 0, gap)} {
+		if math.Abs(got-0.3) > 1e-6 {
+			t.Errorf("without a rest of its own it is %g rests, want what copies are", got)
+		}
 	}
 }
 

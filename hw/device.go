@@ -95,6 +95,7 @@ type Device struct {
 	loaded  int64   // blocks of the layer
 	rate    float64 // of loads, bytes/s, over this step's host pool
 
+	queued      float64  // bytes of saves, by this step
 	linkFree    des.Time // when loads that no attention of their layer waits for have landed
 	bytesLoaded int64    // of each block that progressive attention loads
 
@@ -190,6 +191,7 @@ func (d *Device) Begin(s *sim.Step) error {
 		d.saver.over(s.DRAMBytes)
 	}
 	d.saves.advance(d.now)
+	d.queued = 0
 	d.pass(d.host+des.Time(s.Requests)*d.request+nanoseconds(d.freed*float64(s.FreedBlocks)), &d.phases.Host)
 	d.cpu.ahead = d.now
 	return nil
@@ -228,6 +230,9 @@ func (d *Device) Move(m *kv.Moves) error {
 		d.loaded += m.Loads
 		if d.loader == nil {
 			return fmt.Errorf("hw: layer %d loads %d blocks without a load engine", m.Layer, m.Loads)
+		}
+		if m.Late {
+			d.awaitSaves()
 		}
 		if d.scored && d.opts.GPULookup {
 			d.compute(nanoseconds(d.missed.seconds(m.Loads)), &d.phases.Host)
@@ -275,6 +280,9 @@ func (d *Device) Compute(_ int, w *sim.Work) error {
 		full := d.clock.run(c.steady, c.fullLinears+c.fullPrefill, linears+prefill)
 		linears += des.Time(full * float64(c.fullLinears-c.linears))
 		prefill += des.Time(full * float64(c.fullPrefill-c.prefill))
+	}
+	if len(w.Prefill) == 0 {
+		d.clock.ranLinears += linears
 	}
 	d.compute(d.gaps.of(w), &d.phases.Linears)
 	d.upToSaves(w, linears)

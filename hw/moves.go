@@ -48,6 +48,13 @@ func (d *Device) upToSaves(w *sim.Work, linears des.Time) {
 	d.compute(linears-first, &d.phases.Linears)
 }
 
+// awaitSaves waits until what steps before this one saved is in DRAM, as it must be
+// before it is loaded. The CPU waits before it names the loads, and the GPU for it.
+func (d *Device) awaitSaves() {
+	d.pass(d.saves.until(int64(d.queued)), &d.phases.Host)
+	d.cpu.ahead = max(d.cpu.ahead, d.now)
+}
+
 // enqueue hands the layer's saves, of so many requests, to the D2H queue and waits
 // until it fits the save buffer. Saves of a step that prefills cost what they cost
 // beside it.
@@ -63,6 +70,7 @@ func (d *Device) enqueue(requests int, prefill bool) {
 	}
 	work := nanoseconds(seconds(d.pending, d.bytes))
 	d.saves.push(d.pending*d.bytes, work)
+	d.queued += float64(d.pending * d.bytes)
 	d.pending = 0
 	d.pass(d.saves.until(d.opts.SaveBufferBytes), &d.phases.SaveStall)
 }

@@ -166,6 +166,8 @@ type Clock struct {
 	RestIdle  Figure `toml:"rest_idle,omitempty" dim:"time,optional"`  // the same, doing nothing
 	RestDense Figure `toml:"rest_dense,omitempty" dim:"time,optional"` // the same, by dense decode attention
 
+	RestLinears Figure `toml:"rest_linears,omitempty" dim:"time,optional"` // the same, by decodes' linears
+
 	Decode Figure `toml:"decode,omitempty" dim:"share,optional"` // of a layer of decodes' time at the full clock, which goes with the clock
 }
 

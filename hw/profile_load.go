@@ -266,8 +266,8 @@ func (p *Profile) checkGain() (string, error) {
 	if p.Clock.Alone.Set() != (len(p.Clock.Gain) > 0) {
 		return "clock.gain", errors.New("want at least one row and clock.alone, or neither")
 	}
-	if (p.Clock.RestIdle.Set() || p.Clock.RestDense.Set() || p.Clock.Decode.Set()) && !p.Clock.Alone.Set() {
-		return "clock.alone", errors.New("want it with clock.rest_idle, clock.rest_dense and clock.decode")
+	if c := &p.Clock; (c.RestIdle.Set() || c.RestDense.Set() || c.RestLinears.Set() || c.Decode.Set()) && !c.Alone.Set() {
+		return "clock.alone", errors.New("want it with clock.rest_idle, clock.rest_dense, clock.rest_linears and clock.decode")
 	}
 	last := map[string]int{}
 	for i, r := range p.Clock.Gain {

@@ -57,7 +57,8 @@ func (w *waits) roundTrip(q *saveQueue) des.Time {
 func whileSaving(seconds float64, q *saveQueue) des.Time { return min(nanoseconds(seconds), q.work) }
 
 // loads returns what loads of n blocks, that take a time alone, take longer for
-// the saves beside them, and makes these take longer too.
+// the saves beside them, and makes these take longer too. Each load takes l + load and
+// each save s + copy while both last, which is until the first of the two has ended.
 func (w *waits) loads(n, blockBytes int64, alone des.Time, q *saveQueue) des.Time {
 	if w.load+w.call+w.copy == 0 || q.work == 0 || alone == 0 {
 		return 0
@@ -65,12 +66,13 @@ func (w *waits) loads(n, blockBytes int64, alone des.Time, q *saveQueue) des.Tim
 	if !w.blocks {
 		return w.calls(1, q)
 	}
-	both := min(alone, q.work)
-	t := whileSaving(w.load*float64(n)*float64(both)/float64(alone), q)
-	if saves := q.bytesOf(both) / float64(blockBytes); saves > 0 { // while loads last, each with its wait
-		each := both.Seconds()/saves + w.copy
-		made := math.Min((alone+t).Seconds()/each, q.bytesOf(q.work)/float64(blockBytes))
-		q.hold(nanoseconds(math.Floor(made) * w.copy))
+	next := min(alone, q.work)
+	saves := q.bytesOf(next) / float64(blockBytes)
+	if saves == 0 {
+		return 0
 	}
-	return t
+	load, save := alone.Seconds()/float64(n)+w.load, next.Seconds()/saves+w.copy
+	both := math.Min(float64(n)*load, q.bytes/float64(blockBytes)*save)
+	q.hold(nanoseconds(math.Floor(both/save) * w.copy))
+	return nanoseconds(both / load * w.load)
 }

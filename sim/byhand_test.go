@@ -19,11 +19,13 @@ type metronome struct {
 	elapsed des.Time
 	saves   bool
 	loads   []int64 // by step
+	late    []bool  // likewise
 	index   int64
 }
 
 func (d *metronome) Begin(s *sim.Step) error {
-	d.elapsed, d.saves, d.loads, d.index = 10*ms, false, append(d.loads, 0), s.Index
+	d.elapsed, d.saves, d.index = 10*ms, false, s.Index
+	d.loads, d.late = append(d.loads, 0), append(d.late, false)
 	return nil
 }
 
@@ -31,6 +33,7 @@ func (d *metronome) Score(int, *sim.Work) error { return nil }
 
 func (d *metronome) Move(m *kv.Moves) error {
 	d.loads[len(d.loads)-1] += m.Loads
+	d.late[len(d.late)-1] = d.late[len(d.late)-1] || m.Late
 	d.saves = d.saves || m.Saves > 0
 	return nil
 }
@@ -152,6 +155,18 @@ func TestLayerSegmentedPrefillByHand(t *testing.T) {
 	got, o, _ := c.lives(t, nil)
 	expect(t, "lives", got, map[int]life{1: {0, 44, 72, 0}, 2: {44, 62, 72, 0}})
 	expect(t, "gaps", o.gaps, []des.Time{18 * ms, 10 * ms, 10 * ms})
+}
+
+// Blocks of a layer-segmented prefill leave HBM as they are written. Its first decode
+// wants them back before the last have landed, 5 ms after the prefill's end; its second
+// does not. Chunks keep theirs until they have landed.
+func TestLateLoadsByHand(t *testing.T) {
+	for prefill, want := range map[string][]bool{"layer": {false, false, true, false}, "chunked": {false, false, false, false}} {
+		c := byHand(100, sim.Arrival{Prompt: 12, Output: 3})
+		c.spec.Prefill, c.spec.MaxInject, c.spec.Offload, c.spec.Attention = prefill, 12, true, "sparse"
+		_, _, d := c.lives(t, nil)
+		expect(t, prefill, d.late, want)
+	}
 }
 
 // Four blocks of HBM:

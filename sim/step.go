@@ -23,6 +23,7 @@ type stepState struct {
 	contexts, selected, scored int64   // tokens, tokens and blocks a head, summed over decodes
 	each                       []int32 // contexts of the decodes
 	closing                    int     // decodes whose open block becomes full
+	landing                    bool    // a decode's prefill has saves that are not known to be in DRAM
 	freed                      int64   // blocks since the step before, whole model
 	loaded, shared             int64   // sampled loads of the step, whole model; part given to layers so far
 	byRound                    []int64 // of loaded, by microbatch
@@ -87,7 +88,7 @@ func (s *Server) closeSeq(r *request) {
 func (s *Server) enter(now des.Time) error {
 	st := &s.step
 	st.decodes, st.seqs, st.each = st.decodes[:0], st.seqs[:0], st.each[:0]
-	st.contexts, st.selected, st.scored, st.loaded, st.shared, st.closing = 0, 0, 0, 0, 0, 0
+	st.contexts, st.selected, st.scored, st.loaded, st.shared, st.closing, st.landing = 0, 0, 0, 0, 0, 0, false
 	st.meta = Step{Index: s.steps, Start: now, Requests: len(s.batch.Decodes) + len(s.batch.Prefills), FreedBlocks: st.freed}
 	st.freed = 0
 	st.rec = StepRecord{Index: s.steps, Start: now, Decodes: len(s.batch.Decodes), Prefills: len(s.batch.Prefills), Waiting: s.sched.Waiting()}
@@ -190,6 +191,7 @@ func (s *Server) enterDecode(r *request) error {
 	if s.cache == nil {
 		return nil
 	}
+	st.landing = st.landing || r.buffers > 0 // kept until all that its prefill saved is in DRAM
 	if s.Spec.Sparse() && s.listedWhole(r) {
 		st.meta.WholeLists++
 	}
@@ -261,6 +263,7 @@ func (s *Server) layer(layer int) error {
 		if err := s.access(layer); err != nil {
 			return err
 		}
+		st.moves.Late = st.landing && st.moves.Loads > 0
 		s.loadInRounds(layer)
 		st.moves.InRounds = len(w.Rounds) > 0
 		st.moves.Saves = s.savesOf(layer)
