@@ -38,11 +38,12 @@ type DeviceOptions struct {
 //     gave back before it.
 //   - Score passes the scoring kernels and, with offload, the layer's round
 //     trip, or the GPU's own lookup.
-//   - Move passes what the host takes for the loads of a layer that scored, and
-//     starts them then; attention needs them, so the step waits them out
-//     (LoadStall). A save queue that runs meanwhile
-//     shares the link's limit for both directions, each slowed alike. Where it
-//     saves block by block, calls of the driver wait for one another (waits.go).
+//   - Move waits for blocks that are still on their way to DRAM, where the layer
+//     loads such, passes what the host takes for the loads of a layer that scored
+//     (both Host), and starts them then; attention needs them, so the step waits
+//     them out (LoadStall). A save queue that runs meanwhile shares the link's limit
+//     for both directions, each slowed alike. Where it saves block by block, calls of
+//     the driver wait for one another (waits.go).
 //   - Compute passes the GPU's lookup of a layer that does not select (Host),
 //     then the gaps between a layer's kernels (Linears, gaps.go), linears, what the
 //     CPU is late by (Host, cpu.go), attention, and the digests of blocks that became
