@@ -98,15 +98,26 @@ func fitDecodes(s *Samples, p *hw.Profile, from source) []model {
 	rest := func(ms float64) hw.Figure {
 		return from.figure(significant(ms, 4), "ms", "linears of decodes after linears of a prompt, until these begin at the full clock again")
 	}
-	c := refine(fit, []float64{0.1, 50}, []bound{{leastShare / 10, 0.99}, {0.1, 5000}}, func(c []float64, at datum) float64 {
+	of := bound{1, 2000}
+	c := refine(fit, []float64{0.1, 50}, []bound{{leastShare / 10, 0.99}, of}, func(c []float64, at datum) float64 {
 		p.Clock.Decode, p.Clock.RestLinears = share(c[0]), rest(c[1])
 		return price(p, at)
 	})
+	if c[1] < 1.01*of.low || c[1] > 0.99*of.high { // the samples do not tell
+		p.Clock.RestLinears = hw.Figure{}
+		c = refine(fit, []float64{0.1}, []bound{{leastShare / 10, 0.99}}, func(c []float64, at datum) float64 {
+			p.Clock.Decode = share(c[0])
+			return price(p, at)
+		})
+	}
 	if c[0] < leastShare {
 		p.Clock.Decode, p.Clock.RestLinears = hw.Figure{}, hw.Figure{}
 		return nil
 	}
-	p.Clock.Decode, p.Clock.RestLinears = share(significant(c[0], 3)), rest(c[1])
+	p.Clock.Decode = share(significant(c[0], 3))
+	if p.Clock.RestLinears.Set() {
+		p.Clock.RestLinears = rest(c[1])
+	}
 	return []model{{name: "clock.decode", fit: fit, held: held, price: price,
 		draw: picture{x: func(at datum) float64 { return float64(at.At("after_ms")) }, xLabel: "ms after linears"}}}
 }

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"sparseserve/cuda"
 	"sparseserve/cuda/live"
 	"sparseserve/hw"
 	"sparseserve/sim"
@@ -46,7 +47,7 @@ type Validation struct {
 	Simulate    Runner
 	Workers     int // simulations at a time; 0 = one a core
 	// Kept takes live runs that are kept, whatever profile, device and program
-	// made them. What is missing is made, or left out where nothing runs live.
+	// made them. What is missing is made, or left out where there is no library to make it.
 	Kept bool
 	// LiveOnly makes live runs and nothing else. Several processes, one for each
 	// GPU, may do so in one folder: each takes the next run that nobody makes.
@@ -66,7 +67,7 @@ type Validation struct {
 // Do makes what is missing and reports. When a live run fails, the others are
 // made and kept, until a second one fails in a row; the error says which failed,
 // and no report is made. Notes say
-// which kept runs were damaged.
+// which kept runs were damaged, and which are left out.
 func (v *Validation) Do(ctx context.Context) (report *Report, notes []string, err error) {
 	if v.Planned == nil {
 		v.Planned = func(int) {}
@@ -182,14 +183,14 @@ func (v *Validation) liveRuns(ctx context.Context) ([]string, error) {
 	return v.folders(store)
 }
 
-// without goes on with the points whose live runs are kept, where those that are
-// missing cannot be made.
+// without goes on with the points whose live runs are kept, on a machine without the
+// library that could make those that are missing.
 func (v *Validation) without(missing []SweepPoint, why error) error {
 	what := fmt.Sprintf("%s: %d of %d live runs are not kept, the first is %s", v.Dir, len(missing), len(v.points), missing[0].Label)
-	if v.LiveOnly || len(missing) == len(v.points) {
+	if v.LiveOnly || len(missing) == len(v.points) || !errors.Is(why, cuda.ErrNoLibrary) {
 		return fmt.Errorf("%s: %w", what, why)
 	}
-	v.notes = append(v.notes, fmt.Sprintf("%s; they are left out, for no run can be made here: %v", what, why))
+	v.notes = append(v.notes, fmt.Sprintf("%s; those are left out: %v", what, why))
 	v.points = slices.DeleteFunc(v.points, func(p SweepPoint) bool {
 		return slices.ContainsFunc(missing, func(m SweepPoint) bool { return m.Label == p.Label })
 	})

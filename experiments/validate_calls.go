@@ -28,7 +28,7 @@ type storedStep struct {
 	Freed    int64        `json:"freed_blocks,omitempty"`
 	Phases   sim.Phases   `json:"phases"`
 	Works    []storedWork `json:"works"`
-	// Layers are layer, index in Works, scored (0 or 1), moved (0, 1, or with late 3),
+	// Layers are layer, index in Works, scored (0 or 1), moved (0, 1, or with landing 3),
 	// loads and saves.
 	// Loads are in rounds where the work has rounds.
 	Layers [][6]int64 `json:"layers"`
@@ -48,9 +48,9 @@ type storedWork struct {
 	Rounds [][2]int64 `json:"rounds,omitempty"`
 }
 
-// late is what moved has more where the loads may still be on their way to DRAM. Runs
-// from before it was noted have it nowhere.
-const late = 2
+// landing is the bit of moved that says Moves.Landing. Runs from before it was noted
+// have it nowhere.
+const landing = 2
 
 // marshalCalls writes the steps of a live run.
 func marshalCalls(steps []live.ShadowStep) ([]byte, error) {
@@ -75,7 +75,7 @@ func marshalCalls(steps []live.ShadowStep) ([]byte, error) {
 		}
 		for j := range s.Layers {
 			l := &s.Layers[j]
-			line.Layers = append(line.Layers, [6]int64{int64(l.Layer), int64(l.Work), bit(l.Scored), bit(l.Moved) | late*bit(l.Moves.Late), l.Moves.Loads, l.Moves.Saves})
+			line.Layers = append(line.Layers, [6]int64{int64(l.Layer), int64(l.Work), bit(l.Scored), bit(l.Moved) | landing*bit(l.Moves.Landing), l.Moves.Loads, l.Moves.Saves})
 			line.Block = max(line.Block, l.Moves.BlockBytes)
 		}
 		if err := enc.Encode(&line); err != nil {
@@ -114,8 +114,8 @@ func unmarshalCalls(text []byte) ([]live.ShadowStep, error) {
 				return nil, fmt.Errorf("step %d: layer %d has work %d of %d", line.Index, l[0], l[1], len(s.Works))
 			}
 			s.Layers = append(s.Layers, live.ShadowLayer{
-				Layer: int(l[0]), Work: int(l[1]), Scored: l[2] != 0, Moved: l[3] != 0,
-				Moves: kv.Moves{Layer: int(l[0]), Loads: l[4], Saves: l[5], BlockBytes: line.Block, InRounds: len(s.Works[l[1]].Rounds) > 0, Late: l[3]&late != 0},
+				Layer: int(l[0]), Work: int(l[1]), Scored: l[2] != 0, Moved: l[3]&1 != 0,
+				Moves: kv.Moves{Layer: int(l[0]), Loads: l[4], Saves: l[5], BlockBytes: line.Block, InRounds: len(s.Works[l[1]].Rounds) > 0, Landing: l[3]&landing != 0},
 			})
 		}
 		steps = append(steps, s)

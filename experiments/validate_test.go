@@ -60,6 +60,12 @@ func TestShadowPricesTheSameSteps(t *testing.T) {
 		}
 		stalls := sim.Phases{}
 		for i := range times {
+			for j := range steps[i].Layers {
+				got, want := &steps[i].Layers[j], &shadow.Steps[i].Layers[j]
+				if got.Moves.Landing != want.Moves.Landing || got.Moved != want.Moved {
+					t.Fatalf("%s, step %d: %+v, want %+v", p.Name, i, *got, *want)
+				}
+			}
 			if want := &shadow.Steps[i].Timing; times[i].Elapsed != want.Elapsed || times[i].Phases != want.Phases {
 				t.Fatalf("%s, step %d: %+v, want %+v", p.Name, i, times[i], *want)
 			}
@@ -97,6 +103,26 @@ func TestShadowPricesTheSameSteps(t *testing.T) {
 		steps[3].Layers[0].Moved = true
 		if _, err := live.Price(steps, fresh()); err == nil || !strings.Contains(err.Error(), "price of step 3: ") {
 			t.Errorf("an impossible step: %v", err)
+		}
+	}
+}
+
+// Saves under way are noted beside a layer's moves; runs from before they were say
+// nothing of them.
+func TestCallsNoteLanding(t *testing.T) {
+	text := []byte(`{"works":[{"tokens":1}],"layers":[[0,0,0,0,0,0],[1,0,0,1,7,0],[2,0,0,3,7,0]]}`)
+	for range 2 {
+		steps, err := unmarshalCalls(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, l := range steps[0].Layers {
+			if l.Moved != (i > 0) || l.Moves.Landing != (i == 2) {
+				t.Errorf("layer %d: %+v", i, l)
+			}
+		}
+		if text, err = marshalCalls(steps); err != nil {
+			t.Fatal(err)
 		}
 	}
 }
@@ -372,17 +398,23 @@ func TestKeptRunsAreComparedWithoutTheOthers(t *testing.T) {
 	}
 	v = tinyValidation(t, dir, &runs, 0)
 	v.Kept = true
-	v.Live.(*Live).On = func(func(live.Machine) error) error { return errors.New("no machine here") }
+	v.Live.(*Live).On = func(func(live.Machine) error) error { return fmt.Errorf("%w: tried nothing", cuda.ErrNoLibrary) }
 	report, notes, err := v.Do(t.Context())
 	if err != nil || len(report.Runs) == 0 || len(report.Runs) != len(v.points) || len(report.Runs) >= 5 {
 		t.Fatalf("%d runs compared, error %v", len(report.Runs), err)
 	}
-	if len(notes) != 1 || !strings.Contains(notes[0], fmt.Sprintf("%d of 5 live runs are not kept", 5-len(report.Runs))) || !strings.Contains(notes[0], "left out, for no run can be made here: no machine here") {
+	if len(notes) != 1 || !strings.Contains(notes[0], fmt.Sprintf("%d of 5 live runs are not kept", 5-len(report.Runs))) || !strings.Contains(notes[0], "left out: "+cuda.ErrNoLibrary.Error()) {
 		t.Errorf("notes %q", notes)
+	}
+	v = tinyValidation(t, dir, &runs, 0)
+	v.Kept = true
+	v.Live.(*Live).On = func(func(live.Machine) error) error { return errors.New("broken") }
+	if _, _, err := v.Do(t.Context()); err == nil || !strings.Contains(err.Error(), "live runs are not kept, the first is") || !strings.HasSuffix(err.Error(), "broken") {
+		t.Errorf("a machine that is broken: %v", err)
 	}
 	v = tinyValidation(t, t.TempDir(), &runs, 0)
 	v.Kept = true
-	v.Live.(*Live).On = func(func(live.Machine) error) error { return errors.New("no machine here") }
+	v.Live.(*Live).On = func(func(live.Machine) error) error { return fmt.Errorf("%w: tried nothing", cuda.ErrNoLibrary) }
 	if _, _, err := v.Do(t.Context()); err == nil || !strings.Contains(err.Error(), "5 of 5 live runs are not kept") {
 		t.Errorf("nothing kept: %v", err)
 	}

@@ -15,9 +15,9 @@ import (
 //
 // in shares of the full clock. Most is above 1, by as much as keeps rested linears at
 // the full clock for burst before they feel the limit; rise is such that the limit of a
-// card that has run linears for long is back at the full clock after rest. Rests of their
-// own there may be where the GPU waits, and of decodes' dense attention and linears, which
-// draw more than copies do.
+// card that has run linears for long is back at the full clock after rest. Waiting,
+// decodes' dense attention and decodes' linears may each have a rest of their own; the
+// last two draw more than copies do. All else of a step counts as copies.
 //
 // So a prompt's first chunk behind a rest is fast and its second is not, and one behind
 // another prompt's last, which had more attention beside its linears and a higher
@@ -34,12 +34,12 @@ type clock struct {
 	share        float64 // of a layer of decodes
 
 	// Rise of each, ns.
-	rest, waiting, decodes, linears float64
+	rest, waiting, dense, linears float64
 
 	limit float64
 	at    des.Time // when it was
 
-	waited, decoded, ranLinears des.Time // since then; decoded by dense attention, linears of decodes
+	waited, ranDense, ranLinears des.Time // since then; dense attention and linears of decodes
 }
 
 func newClock(p *Profile) clock {
@@ -57,7 +57,7 @@ func newClock(p *Profile) clock {
 	}
 	return clock{
 		settle: 1e9 * f.Settle.SI(), most: most, limit: most,
-		rest: of(f.Rest, f.Rest), waiting: of(f.RestIdle, f.Rest), decodes: of(f.RestDense, f.Rest), linears: of(f.RestLinears, f.Rest),
+		rest: of(f.Rest, f.Rest), waiting: of(f.RestIdle, f.Rest), dense: of(f.RestDense, f.Rest), linears: of(f.RestLinears, f.Rest),
 		share: f.Decode.optional(),
 	}
 }
@@ -68,14 +68,14 @@ func (c *clock) rested(now des.Time) {
 	if c.settle == 0 {
 		return
 	}
-	other := now - c.at - c.waited - c.decoded - c.ranLinears
-	passed := float64(other)/c.rest + float64(c.waited)/c.waiting + float64(c.decoded)/c.decodes + float64(c.ranLinears)/c.linears
+	other := now - c.at - c.waited - c.ranDense - c.ranLinears
+	passed := float64(other)/c.rest + float64(c.waited)/c.waiting + float64(c.ranDense)/c.dense + float64(c.ranLinears)/c.linears
 	c.limit = c.most - (c.most-c.limit)*math.Exp(-passed)
 	c.ran(now)
 }
 
 // ran notes that such a layer ran until now.
-func (c *clock) ran(now des.Time) { c.at, c.waited, c.decoded, c.ranLinears = now, 0, 0, 0 }
+func (c *clock) ran(now des.Time) { c.at, c.waited, c.ranDense, c.ranLinears = now, 0, 0, 0 }
 
 // longer is how many times as long a layer of decodes that begins now takes as at the
 // full clock. No layer whose clock is low ran since the last call of rested or ran.
@@ -142,7 +142,7 @@ func (p *Profile) RestedSeconds(m *Model, n int, ran, rest float64, kind Rest, l
 		case RestIdle:
 			k.waited = t
 		case RestDense:
-			k.decoded = t
+			k.ranDense = t
 		}
 		k.rested(t)
 	}
@@ -184,8 +184,8 @@ func (p *Profile) WornDecodeSeconds(m *Model, ran, requests, context int, after 
 	linears, _ := l.seconds(float64(requests))
 	attention := p.DenseDecodeSeconds(m, int64(requests)*int64(context), requests)
 	k.limit = c.chunk(&l, alone, float64(ran), 0).steady
-	k.decoded = nanoseconds(after * attention / (linears + attention))
-	k.ranLinears = nanoseconds(after) - k.decoded
+	k.ranDense = nanoseconds(after * attention / (linears + attention))
+	k.ranLinears = nanoseconds(after) - k.ranDense
 	return (linears + attention) * k.longer(nanoseconds(after))
 }
 

@@ -170,20 +170,20 @@ func TestClockRests(t *testing.T) {
 	withClock(p)
 	p.Clock.RestIdle, p.Clock.RestDense, p.Clock.RestLinears = us(5000), us(20000), us(40000)
 	const gap = 3 * des.Millisecond
-	back := func(waited, decoded, ranLinears des.Time) float64 { // rests that have passed
+	back := func(waited, ranDense, ranLinears des.Time) float64 { // rests that have passed
 		c := newClock(p)
 		scale := math.Log((c.most - 0.7) / (c.most - 1))
 		c.limit = 0.7
-		c.waited, c.decoded, c.ranLinears = waited, decoded, ranLinears
+		c.waited, c.ranDense, c.ranLinears = waited, ranDense, ranLinears
 		c.rested(gap)
 		return math.Log((c.most-0.7)/(c.most-c.limit)) / scale
 	}
 	for _, c := range []struct {
-		waited, decoded, ranLinears des.Time
-		want                        float64
+		waited, ranDense, ranLinears des.Time
+		want                         float64
 	}{{0, 0, 0, 0.3}, {gap, 0, 0, 0.6}, {0, gap, 0, 0.15}, {0, 0, gap, 0.075}, {gap / 3, gap / 3, 0, 0.35}, {gap / 3, gap / 3, gap / 3, 0.275}} {
-		if got := back(c.waited, c.decoded, c.ranLinears); math.Abs(got-c.want) > 1e-6 {
-			t.Errorf("of %v, %v waiting, %v of dense attention and %v of linears, are %g rests, want %g", gap, c.waited, c.decoded, c.ranLinears, got, c.want)
+		if got := back(c.waited, c.ranDense, c.ranLinears); math.Abs(got-c.want) > 1e-6 {
+			t.Errorf("of %v, %v waiting, %v of dense attention and %v of linears, are %g rests, want %g", gap, c.waited, c.ranDense, c.ranLinears, got, c.want)
 		}
 	}
 	p.Clock.RestIdle, p.Clock.RestDense, p.Clock.RestLinears = Figure{}, Figure{}, Figure{}

@@ -7,8 +7,8 @@ import (
 
 // cpu is the CPU of a step whose lists the GPU looks up: it keeps its own books of
 // the cache and puts a layer's kernels on the stream, one layer after another, while
-// the GPU works. It waits for nothing before the step's end, but progressive attention
-// has it wait for verdicts. A layer's attention cannot begin before the CPU has got
+// the GPU works. It waits for nothing before the step's end, but for saves of blocks that
+// it is to load, and progressive attention has it wait for verdicts. A layer's attention cannot begin before the CPU has got
 // there:
 //
 //	t(layer) = cpu_layer + requests cpu_request + bytes/cpu_rate + loads cpu_load, bytes = 4 KVHeads selected/32

@@ -38,8 +38,7 @@ type DeviceOptions struct {
 //     gave back before it.
 //   - Score passes the scoring kernels and, with offload, the layer's round
 //     trip, or the GPU's own lookup.
-//   - Move waits for blocks that are still on their way to DRAM, where the layer
-//     loads such, passes what the host takes for the loads of a layer that scored
+//   - Move waits for what earlier steps saved, where the layer may load it, passes what the host takes for the loads of a layer that scored
 //     (both Host), and starts them then; attention needs them, so the step waits
 //     them out (LoadStall). A save queue that runs meanwhile shares the link's limit
 //     for both directions, each slowed alike. Where it saves block by block, calls of
@@ -232,7 +231,7 @@ func (d *Device) Move(m *kv.Moves) error {
 		if d.loader == nil {
 			return fmt.Errorf("hw: layer %d loads %d blocks without a load engine", m.Layer, m.Loads)
 		}
-		if m.Late {
+		if m.Landing {
 			d.awaitSaves()
 		}
 		if d.scored && d.opts.GPULookup {
@@ -296,7 +295,7 @@ func (d *Device) Compute(_ int, w *sim.Work) error {
 	}
 	before := d.now
 	d.compute(slowed(c.dense, longer), &d.phases.DenseAttention)
-	d.clock.decoded += d.now - before
+	d.clock.ranDense += d.now - before
 	d.compute(c.digests, &d.phases.Scoring)
 	if w.Sparse && w.Decodes > 0 && !d.opts.Offload {
 		d.compute(nanoseconds(d.lists.seconds(float64(w.DecodeTokens))), &d.phases.SparseAttention)

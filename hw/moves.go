@@ -48,11 +48,15 @@ func (d *Device) upToSaves(w *sim.Work, linears des.Time) {
 	d.compute(linears-first, &d.phases.Linears)
 }
 
-// awaitSaves waits until what steps before this one saved is in DRAM, as it must be
-// before it is loaded. The CPU waits before it names the loads, and the GPU for it.
+// awaitSaves waits until all that steps before this one saved is in DRAM, as a block
+// must be before it is loaded. The CPU waits before it names the loads, and the GPU for
+// it. The live loop waits for the blocks that it loads alone, which are the last saved
+// where a prefill has just ended: this is the most that it may wait.
 func (d *Device) awaitSaves() {
-	d.pass(d.saves.until(int64(d.queued)), &d.phases.Host)
-	d.cpu.ahead = max(d.cpu.ahead, d.now)
+	if t := d.saves.until(int64(d.queued)); t > 0 {
+		d.pass(t, &d.phases.Host)
+		d.cpu.ahead = max(d.cpu.ahead, d.now)
+	}
 }
 
 // enqueue hands the layer's saves, of so many requests, to the D2H queue and waits

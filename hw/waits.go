@@ -57,8 +57,8 @@ func (w *waits) roundTrip(q *saveQueue) des.Time {
 func whileSaving(seconds float64, q *saveQueue) des.Time { return min(nanoseconds(seconds), q.work) }
 
 // loads returns what loads of n blocks, that take a time alone, take longer for
-// the saves beside them, and makes these take longer too. Each load takes l + load and
-// each save s + copy while both last, which is until the first of the two has ended.
+// the saves beside them, and makes these take longer too. Each load takes its time alone
+// + load and each save its time alone + copy for as long as both last.
 func (w *waits) loads(n, blockBytes int64, alone des.Time, q *saveQueue) des.Time {
 	if w.load+w.call+w.copy == 0 || q.work == 0 || alone == 0 {
 		return 0
@@ -71,8 +71,8 @@ func (w *waits) loads(n, blockBytes int64, alone des.Time, q *saveQueue) des.Tim
 	if saves == 0 {
 		return 0
 	}
-	load, save := alone.Seconds()/float64(n)+w.load, next.Seconds()/saves+w.copy
-	both := math.Min(float64(n)*load, q.bytes/float64(blockBytes)*save)
-	q.hold(nanoseconds(math.Floor(both/save) * w.copy))
-	return nanoseconds(both / load * w.load)
+	eachLoad, eachSave := alone.Seconds()/float64(n)+w.load, next.Seconds()/saves+w.copy
+	left := q.bytes / float64(blockBytes)
+	q.hold(nanoseconds(math.Min(left, math.Floor(float64(n)*eachLoad/eachSave)) * w.copy))
+	return nanoseconds(math.Min(float64(n), left*eachSave/eachLoad) * w.load)
 }

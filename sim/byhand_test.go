@@ -1,6 +1,7 @@
 package sim_test
 
 import (
+	"errors"
 	"reflect"
 	"strings"
 	"testing"
@@ -33,7 +34,10 @@ func (d *metronome) Score(int, *sim.Work) error { return nil }
 
 func (d *metronome) Move(m *kv.Moves) error {
 	d.loads[len(d.loads)-1] += m.Loads
-	d.late[len(d.late)-1] = d.late[len(d.late)-1] || m.Late
+	d.late[len(d.late)-1] = d.late[len(d.late)-1] || m.Landing
+	if m.Landing && m.Loads == 0 {
+		return errors.New("a layer that loads nothing waits for no save")
+	}
 	d.saves = d.saves || m.Saves > 0
 	return nil
 }

@@ -263,7 +263,7 @@ func (s *Server) layer(layer int) error {
 		if err := s.access(layer); err != nil {
 			return err
 		}
-		st.moves.Late = st.landing && st.moves.Loads > 0
+		st.moves.Landing = st.landing && st.moves.Loads > 0
 		s.loadInRounds(layer)
 		st.moves.InRounds = len(w.Rounds) > 0
 		st.moves.Saves = s.savesOf(layer)

@@ -22,7 +22,7 @@ type validateCmd struct {
 	Weights    string   `placeholder:"DIR" help:"A folder of safetensors with its config.json. Default: drawn from the seed."`
 	SplitEvery int64    `placeholder:"N" default:"16" help:"Every n-th live step is split into phases."`
 	LiveOnly   bool     `help:"Make the live runs and nothing else; --kept goes on from there, on a machine without GPU too. Several processes, one a GPU, may do so in one folder: each takes the next run that nobody makes."`
-	Kept       bool     `help:"Take live runs that the result folder keeps, whatever profile, device and program made them; only what is missing runs live, and is left out on a machine that cannot."`
+	Kept       bool     `help:"Take live runs that the result folder keeps, whatever profile, device and program made them; only what is missing runs live, and is left out where there is no library to do so."`
 	Markdown   bool     `help:"Print the tables in Markdown, with the live figures."`
 	Recompute  string   `placeholder:"DIR" help:"Run nothing: compute the table of a result folder anew from its files."`
 }

@@ -31,9 +31,9 @@ type Moves struct {
 	Loads      int64 // blocks, DRAM -> HBM, before this layer's decode attention
 	Saves      int64 // blocks, HBM -> DRAM, written by this layer
 	BlockBytes int64
-	// Late says that the loads are of blocks, among others, that may still be on
-	// their way to DRAM, saved by steps before this one.
-	Late bool
+	// Landing says that a decode of the batch has saves, from steps before this one,
+	// that are not known to be in DRAM: the loads may be of them.
+	Landing bool
 	// InRounds says that progressive attention wants the loads round by round, as
 	// its layer's work tells.
 	InRounds bool
