@@ -34,7 +34,11 @@ func TestGapsComeBack(t *testing.T) {
 	}
 	for _, m := range models {
 		for _, at := range m.fit {
-			if math.Abs(m.price(&got, at)/at.seconds-1) > 2e-4 { // a card that waits in gaps is faster behind them by a hair
+			near := 2e-4 // a card that waits in gaps is faster behind them by a hair
+			if at.Probe == probeLivePrompt {
+				near = 2e-3 // behind gaps of decodes, whose linears give less of the clock back than these
+			}
+			if math.Abs(m.price(&got, at)/at.seconds-1) > near {
 				t.Errorf("%s, %s: %g s, want %g", m.name, at.Key(), m.price(&got, at), at.seconds)
 			}
 		}
