@@ -26,7 +26,6 @@ type rig struct {
 	notes     cuda.HostMemory // pinned, for address arrays of the memcpy forms
 	noted     int64
 	pool      hostPool
-	stream    cuda.Stream
 	savers    map[int64]cuda.Saver
 	r         *rand.Rand
 	warm      string // the probe that kept the card busy last
@@ -69,10 +68,7 @@ func newRig(lib *cuda.Library, info cuda.DeviceInfo, limits Limits) (*rig, error
 		if g.slab, err = s.DeviceAlloc(g.slabBytes); err != nil {
 			return fmt.Errorf("%s of device memory: %w", size(g.slabBytes), err)
 		}
-		if g.notes, err = s.HostAlloc(notesBytes, cuda.DriverPages); err != nil {
-			return err
-		}
-		g.stream, err = s.StreamCreate(false)
+		g.notes, err = s.HostAlloc(notesBytes, cuda.DriverPages)
 		return err
 	})
 }
@@ -87,7 +83,7 @@ func (g *rig) Close() error {
 		for _, m := range append(g.pool.segments, g.notes) {
 			errs = append(errs, s.HostFree(m))
 		}
-		return errors.Join(append(errs, s.StreamDestroy(g.stream), s.DeviceFree(g.slab))...)
+		return errors.Join(append(errs, s.DeviceFree(g.slab))...)
 	})
 }
 

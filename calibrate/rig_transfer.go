@@ -2,6 +2,7 @@ package calibrate
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 
 	"sparseserve/cuda"
@@ -114,23 +115,23 @@ func blocksOp(probe string, a cuda.BlocksArgs) cuda.Operation {
 
 // runBlocks carries a transfer out once.
 func (g *rig) runBlocks(s *cuda.Session, op cuda.Operation) error {
-	var err error
-	switch a := op.(type) {
-	case *cuda.FlashH2DArgs:
-		err = s.FlashH2D((*cuda.BlocksArgs)(a), g.stream)
-	case *cuda.MemcpyBatchArgs:
-		err = s.MemcpyBatch((*cuda.BlocksArgs)(a), g.stream)
-	case *cuda.GPUScatterArgs:
-		err = s.GPUScatter((*cuda.BlocksArgs)(a), g.stream)
-	case *cuda.MemcpyBlocksArgs:
-		err = s.MemcpyBlocks((*cuda.BlocksArgs)(a), g.stream)
-	case *cuda.SaveArgs:
-		err = s.FlashD2H(a)
-	}
+	stream, err := s.StreamCreate(true)
 	if err != nil {
 		return err
 	}
-	return s.DeviceSync()
+	switch a := op.(type) {
+	case *cuda.FlashH2DArgs:
+		err = s.FlashH2D((*cuda.BlocksArgs)(a), stream)
+	case *cuda.MemcpyBatchArgs:
+		err = s.MemcpyBatch((*cuda.BlocksArgs)(a), stream)
+	case *cuda.GPUScatterArgs:
+		err = s.GPUScatter((*cuda.BlocksArgs)(a), stream)
+	case *cuda.MemcpyBlocksArgs:
+		err = s.MemcpyBlocks((*cuda.BlocksArgs)(a), stream)
+	case *cuda.SaveArgs:
+		err = s.FlashD2H(a)
+	}
+	return errors.Join(err, s.StreamDestroy(stream), s.DeviceSync())
 }
 
 // lists gives address arrays to an engine: kernels read them from the GPU, the

@@ -16,12 +16,12 @@ var restless = append([]string{
 	probeCallsNone, probeCallsSave, probeBothLoad, probeBothSave, probeBothTurn,
 }, turnProbes...)
 
-// isRestless says whether a point is visited again. Long linears are too: what the card
-// can keep of its clock differs by a percent or two from second to second (two H200s'
-// linears of 2,048 to 16,384 tokens, one as a whole 1 % faster, differed by -2.4 to +1.6 %
-// from one number of tokens to the next).
+// isRestless says whether a point is visited again. Long linears and chunks of prefill
+// are too: what the card can keep of its clock differs by a percent or two from second
+// to second (two H200s' linears of 2,048 to 16,384 tokens, one as a whole 1 % faster,
+// differed by -2.4 to +1.6 % from one number of tokens to the next).
 func isRestless(p Point) bool {
-	return slices.Contains(restless, p.Probe) || p.Probe == probeLinears && p.At("tokens") >= longLinears
+	return slices.Contains(restless, p.Probe) || p.Probe == probeChunk || p.Probe == probeLinears && p.At("tokens") >= longLinears
 }
 
 // visit is one time that a point is measured.

@@ -1,4 +1,4 @@
-// The GPU: selection, facts, memory, streams and events.
+// The GPU: selection, facts, memory and events.
 #include <sys/mman.h>
 
 #include <cstdio>
@@ -167,23 +167,7 @@ extern "C" int ss_host_free(void *p) {
   return code;
 }
 
-extern "C" int ss_stream_create(ss_stream *out, int32_t high_priority) {
-  SS_NEED(out != nullptr);
-  int low = 0, high = 0;
-  SS_CUDA(cudaDeviceGetStreamPriorityRange(&low, &high));
-  cudaStream_t stream = nullptr;
-  SS_CUDA(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, high_priority ? high : low));
-  *out = stream;
-  return SS_OK;
-}
-
-extern "C" int ss_stream_destroy(ss_stream stream) { return ss::check(cudaStreamDestroy(ss::stream_of(stream)), "cudaStreamDestroy"); }
-extern "C" int ss_stream_sync(ss_stream stream) { return ss::check(cudaStreamSynchronize(ss::stream_of(stream)), "cudaStreamSynchronize"); }
 extern "C" int ss_device_sync(void) { return ss::check(cudaDeviceSynchronize(), "cudaDeviceSynchronize"); }
-
-extern "C" int ss_stream_wait(ss_stream stream, ss_event event) {
-  return ss::check(cudaStreamWaitEvent(ss::stream_of(stream), static_cast<cudaEvent_t>(event), 0), "cudaStreamWaitEvent");
-}
 
 extern "C" int ss_event_create(ss_event *out) {
   SS_NEED(out != nullptr);

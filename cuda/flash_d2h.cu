@@ -192,7 +192,7 @@ void Saver::run(int id) {
 static int make_saver(Saver *saver, int threads) {
   SS_CUDA(cudaGetDevice(&saver->device));
   SS_CUDA(cudaHostAlloc(reinterpret_cast<void **>(&saver->staging), size_t(saver->stages * saver->chunk_bytes), cudaHostAllocPortable));
-  SS_CUDA(cudaStreamCreateWithFlags(&saver->stream, cudaStreamNonBlocking));
+  SS_TRY(take_stream(&saver->stream, false));
   for (int i = 0; i < saver->stages; i++) {
     cudaEvent_t event = nullptr;
     SS_CUDA(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
@@ -212,7 +212,7 @@ static void end_saver(Saver *saver) {
   saver->wake.notify_all();
   for (std::thread &thread : saver->threads) thread.join();
   for (cudaEvent_t event : saver->copied) cudaEventDestroy(event);
-  if (saver->stream != nullptr) cudaStreamDestroy(saver->stream);
+  if (saver->stream != nullptr) give_stream(saver->stream);
   if (saver->staging != nullptr) cudaFreeHost(saver->staging);
   delete saver;
 }

@@ -36,8 +36,8 @@ struct LayerStreams {
   std::vector<cudaEvent_t> computed;
 
   int open(int layers) {
-    SS_CUDA(cudaStreamCreateWithFlags(&compute, cudaStreamNonBlocking));
-    SS_CUDA(cudaStreamCreateWithFlags(&save, cudaStreamNonBlocking));
+    SS_TRY(take_stream(&compute, true));
+    SS_TRY(take_stream(&save, false));
     for (int i = 0; i < layers; i++) {
       cudaEvent_t event = nullptr;
       SS_CUDA(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
@@ -48,8 +48,8 @@ struct LayerStreams {
 
   ~LayerStreams() {
     for (cudaEvent_t event : computed) cudaEventDestroy(event);
-    if (compute != nullptr) cudaStreamDestroy(compute);
-    if (save != nullptr) cudaStreamDestroy(save);
+    if (compute != nullptr) give_stream(compute);
+    if (save != nullptr) give_stream(save);
   }
 };
 

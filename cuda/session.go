@@ -112,7 +112,7 @@ func (s *Session) HostAlloc(bytes int64, pages HostPages) (HostMemory, error) {
 // HostFree gives pinned memory back.
 func (s *Session) HostFree(m HostMemory) error { return s.handle(s.symbols.hostFree, uintptr(m.base)) }
 
-// StreamCreate returns a stream that does not wait for the default stream.
+// StreamCreate returns a stream that does not wait for the default stream: the first made of those that were given back, if any.
 func (s *Session) StreamCreate(highPriority bool) (Stream, error) {
 	var stream Stream
 	high := uintptr(0)
@@ -123,7 +123,7 @@ func (s *Session) StreamCreate(highPriority bool) (Stream, error) {
 	return stream, s.result(s.symbols.streamCreate, code)
 }
 
-// StreamDestroy ends a stream.
+// StreamDestroy waits for a stream and gives it back.
 func (s *Session) StreamDestroy(stream Stream) error {
 	return s.handle(s.symbols.streamDestroy, uintptr(stream))
 }

@@ -21,7 +21,7 @@ var sections = []section{
 	{"link", link}, {"load", loads}, {"pool", pools}, {"save", saves},
 	{"decode", decode}, {"balance", balance}, {"psa", psa}, {"pipeline", psaPipeline}, {"select", selection}, {"digest", digests},
 	{"prefill", prefill}, {"paged", pagedPrefill}, {"layer", layer}, {"linear", linears},
-	{"contention", contention}, {"spread", spread},
+	{"contention", contention}, {"spread", spread}, {"streams", streams},
 }
 
 func main() {
