@@ -44,6 +44,8 @@ type Live struct {
 	Pinned *live.Pinned
 	// Did is told what the device has done in a run; it may be nil.
 	Did func(Point, live.Counters)
+
+	ended time.Time // when the last run did
 }
 
 // Run carries out one point. It is a Runner.
@@ -76,8 +78,23 @@ func (l *Live) Options() string {
 	return fmt.Sprintf("split=%d selects=%t pace=%t weights=%q", l.SplitEvery, l.Selects, l.Pace, l.Weights)
 }
 
-// heat is about as long as an H200 that had idled kept its highest clock under prompts.
-const heat = time.Second
+// heat is how long a GPU at work runs linears before a run, and cold one that has idled:
+// within a second more of prompts it still took 3.7 and 4.1 % less for the same steps
+// than its twin's run did half a minute later (two H200s, SparseServe with and without
+// batch control on LWM-7B).
+const (
+	heat = time.Second
+	cold = 5 * time.Second
+	idle = 10 * time.Second // since the last run
+)
+
+// heat is how long linears are to run before the next run.
+func (l *Live) heat() time.Duration {
+	if time.Since(l.ended) > idle {
+		return cold
+	}
+	return heat
+}
 
 // run carries out one point on what wrap makes of the device.
 func (l *Live) run(ctx context.Context, p Point, sink Sink, wrap func(sim.Device) sim.Device) (sum sim.Summary, err error) {
@@ -104,7 +121,7 @@ func (l *Live) run(ctx context.Context, p Point, sink Sink, wrap func(sim.Device
 		}
 		cfg := live.Config{
 			Spec: &s.point.System, Geometry: s.server.Geometry, Weights: source, KVBytes: s.server.HBMBytes, Seed: p.Seed, SplitEvery: l.SplitEvery,
-			Selects: l.selects(&p.System), Heat: heat, SaveThreads: int(s.gpu.Save.Threads.SI()),
+			Selects: l.selects(&p.System), Heat: l.heat(), SaveThreads: int(s.gpu.Save.Threads.SI()),
 		}
 		if err := live.Fits(m, cfg, load, l.HostBytes); err != nil {
 			return err
@@ -113,7 +130,10 @@ func (l *Live) run(ctx context.Context, p Point, sink Sink, wrap func(sim.Device
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, device.Close()) }()
+		defer func() {
+			err = errors.Join(err, device.Close())
+			l.ended = time.Now()
+		}()
 		s.server.Device, s.server.Detail = wrap(device), true
 		s.server.DeviceSelects = cfg.Selects
 		if l.Pace {

@@ -52,6 +52,9 @@ type Validation struct {
 	// LiveOnly makes live runs and nothing else. Several processes, one for each
 	// GPU, may do so in one folder: each takes the next run that nobody makes.
 	LiveOnly bool
+	// Again makes live runs once more that something disturbed, and keeps the steadier
+	// of the two.
+	Again    bool
 	Planned  func(requests int) // how many more requests are to be served; may be nil
 	Finished func()             // one was; may be nil
 
@@ -153,10 +156,7 @@ func (v *Validation) liveRuns(ctx context.Context) ([]string, error) {
 	inARow := 0
 	v.Taken = 0
 	for i := range missing {
-		made, err := v.claimed(store, &missing[i].Point, func() error {
-			_, err := grid.Do(ctx, []Point{missing[i].Point})
-			return err
-		})
+		made, err := v.claimed(store, &missing[i].Point, func() error { return v.make(ctx, &grid, store, &missing[i]) })
 		if !made && err == nil {
 			v.Taken++
 		} else if err == nil {
@@ -177,10 +177,27 @@ func (v *Validation) liveRuns(ctx context.Context) ([]string, error) {
 	if len(failed) > 0 {
 		return nil, fmt.Errorf("%w\n%d of %d live runs are kept in %s", errors.Join(failed...), kept, len(v.points), store.dir)
 	}
+	if v.Again {
+		if err := v.again(ctx, &grid, store); err != nil {
+			return nil, err
+		}
+	}
 	if v.LiveOnly { // others may still be making theirs
 		return nil, nil
 	}
 	return v.folders(store)
+}
+
+// make carries out a live run and notes what disturbed it.
+func (v *Validation) make(ctx context.Context, grid *Grid, store *validationStore, p *SweepPoint) error {
+	if _, err := grid.Do(ctx, []Point{p.Point}); err != nil || !v.Again {
+		return err
+	}
+	run, err := store.identify(&p.Point)
+	if err != nil {
+		return err
+	}
+	return note(p, filepath.Join(store.dir, run.Hash), false)
 }
 
 // without goes on with the points whose live runs are kept, on a machine without the
@@ -335,38 +352,47 @@ func deviceOf(dir string) (string, error) {
 	return run.Device, nil
 }
 
-// price has the modelled device price the steps of a live run and writes the
-// table of both.
+// price writes the table of a live run's steps beside their modelled times.
 func price(p *SweepPoint, dir, into string) error {
-	path := filepath.Join(dir, callsFile)
-	text, err := readGzip(path)
+	table, err := priced(p, dir)
 	if err != nil {
 		return err
-	}
-	steps, err := unmarshalCalls(text)
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	model, err := hw.LoadModel(p.Model)
-	if err != nil {
-		return err
-	}
-	gpu, err := hw.LoadProfile(p.GPU)
-	if err != nil {
-		return err
-	}
-	device, err := hw.NewDevice(gpu, &model, deviceOptions(&p.System))
-	if err != nil {
-		return err
-	}
-	times, err := live.Price(steps, device)
-	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
 	}
 	if err := os.MkdirAll(filepath.Dir(into), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return writeGzip(into, tabulateSteps(steps, times))
+	return writeGzip(into, table)
+}
+
+// priced has the modelled device price the steps of a live run and returns the
+// table of both.
+func priced(p *SweepPoint, dir string) (table []byte, err error) {
+	path := filepath.Join(dir, callsFile)
+	text, err := readGzip(path)
+	if err != nil {
+		return nil, err
+	}
+	steps, err := unmarshalCalls(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	model, err := hw.LoadModel(p.Model)
+	if err != nil {
+		return nil, err
+	}
+	gpu, err := hw.LoadProfile(p.GPU)
+	if err != nil {
+		return nil, err
+	}
+	device, err := hw.NewDevice(gpu, &model, deviceOptions(&p.System))
+	if err != nil {
+		return nil, err
+	}
+	times, err := live.Price(steps, device)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return tabulateSteps(steps, times), nil
 }
 
 func requestsOf(points []SweepPoint) int {

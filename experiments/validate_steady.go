@@ -76,16 +76,21 @@ const (
 // compareStalls puts what such steps take longer beside 0. None, and there is
 // nothing to say.
 func compareStalls(run string, steps []pricedStep) []Comparison {
-	sum := 0.0
+	sum := stalls(steps)
+	if sum == 0 {
+		return nil
+	}
+	return []Comparison{compare(run, stalledMetric, sum, 0)}
+}
+
+// stalls is for how many seconds a run stood still within steps.
+func stalls(steps []pricedStep) (sum float64) {
 	for i := range steps {
 		if s := &steps[i]; s.model > 0 && s.live > stallRatio*s.model && s.live > s.model+stallAtLeast {
 			sum += s.live - s.model
 		}
 	}
-	if sum == 0 {
-		return nil
-	}
-	return []Comparison{compare(run, stalledMetric, sum, 0)}
+	return sum
 }
 
 // DisturbedRun is a live run whose steps of the same work differ in time, and

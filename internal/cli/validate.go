@@ -22,6 +22,7 @@ type validateCmd struct {
 	Weights    string   `placeholder:"DIR" help:"A folder of safetensors with its config.json. Default: drawn from the seed."`
 	SplitEvery int64    `placeholder:"N" default:"16" help:"Every n-th live step is split into phases."`
 	LiveOnly   bool     `help:"Make the live runs and nothing else; --kept goes on from there, on a machine without GPU too. Several processes, one a GPU, may do so in one folder: each takes the next run that nobody makes."`
+	Again      bool     `help:"Make live runs once more, after all others, that something on the machine disturbed, and keep the steadier of the two: whose steps of the same work agree better with each other, whatever the model says of them."`
 	Kept       bool     `help:"Take live runs that the result folder keeps, whatever profile, device and program made them; only what is missing runs live, and is left out where there is no library to do so."`
 	Markdown   bool     `help:"Print the tables in Markdown, with the live figures."`
 	Recompute  string   `placeholder:"DIR" help:"Run nothing: compute the table of a result folder anew from its files."`
@@ -41,10 +42,12 @@ validation goes on where it was, and after a new calibration --kept compares the
 // Validate is called by the parser.
 func (c *validateCmd) Validate() error {
 	switch {
-	case c.Recompute != "" && (c.Config != "" || c.Out != "" || len(c.Set) > 0 || c.LiveOnly || c.Kept):
+	case c.Recompute != "" && (c.Config != "" || c.Out != "" || len(c.Set) > 0 || c.LiveOnly || c.Kept || c.Again):
 		return errors.New("--recompute reads a result folder; leave out CONFIG and what goes with it")
 	case c.Recompute == "" && c.Config == "":
 		return errors.New("expected CONFIG, or --recompute DIR")
+	case c.Again && c.Kept:
+		return errors.New("--kept takes live runs as they are; leave out --again")
 	case c.LiveOnly && (c.Markdown || c.JSON):
 		return errors.New("--live-only makes no comparison; leave out --json and --markdown")
 	case c.Markdown && c.JSON:
@@ -104,7 +107,7 @@ func (c *validateCmd) validate(ctx context.Context, app *App) (out string, repor
 	bar := newProgress(app.Stderr, "requests")
 	v := experiments.Validation{
 		Dir: out, Sweep: sweep, Live: machine, LiveProgram: app.LiveProgram, Program: app.Program, Simulate: app.Run, Workers: c.Workers,
-		Kept: c.Kept, LiveOnly: c.LiveOnly, Planned: bar.planned, Finished: bar.finished,
+		Kept: c.Kept, LiveOnly: c.LiveOnly, Again: c.Again, Planned: bar.planned, Finished: bar.finished,
 	}
 	report, notes, err := v.Do(ctx)
 	bar.close()

@@ -98,6 +98,7 @@ func TestValidateErrors(t *testing.T) {
 		"":                            "expected CONFIG, or --recompute DIR",
 		"v.toml --recompute d":        "--recompute reads a result folder; leave out CONFIG and what goes with it",
 		"--recompute nowhere":         "nowhere: no runs.json, so no validation was finished here",
+		"v.toml --again --kept":       "--kept takes live runs as they are; leave out --again",
 		"v.toml --live-only --json":   "--live-only makes no comparison; leave out --json and --markdown",
 		"v.toml --workers=-1":         "--workers -1: must be at least 1",
 		"v.toml --split-every=-1":     "--split-every -1: must be 0 or more",

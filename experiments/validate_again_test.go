@@ -1,0 +1,167 @@
+package experiments
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sparseserve/cuda/live"
+	"sparseserve/hw"
+	"sparseserve/sim"
+	"sparseserve/sim/des"
+)
+
+// onModel makes live runs that take as long as the model has them, but for some steps:
+// slower says how many times as long step i of the nth making of a run takes.
+type onModel struct {
+	simulator *Simulator
+	makings   map[string]int
+	slower    func(run string, making, step int) float64
+	before    func() error // each run
+}
+
+func (m *onModel) Device() (string, error) { return "model", nil }
+func (m *onModel) Options() string         { return "" }
+
+func (m *onModel) Shadowed(ctx context.Context, p Point, sink Sink) (sum sim.Summary, steps []live.ShadowStep, err error) {
+	if err := m.before(); err != nil {
+		return sum, nil, err
+	}
+	s, err := m.simulator.prepare(&p)
+	if err != nil {
+		return sum, nil, err
+	}
+	device, err := hw.NewDevice(s.gpu, &s.model, deviceOptions(&p.System))
+	if err != nil {
+		return sum, nil, err
+	}
+	m.makings[p.Name]++
+	making := m.makings[p.Name]
+	shadow := live.Shadow{Real: &stretched{Device: device, by: func(step int) float64 { return m.slower(p.Name, making, step) }}}
+	s.server.Device = &shadow
+	sum, err = s.serve(ctx, sink, func(*sim.Metrics) []string { return nil })
+	return sum, shadow.Steps, err
+}
+
+// stretched is a device whose steps take longer than it has them, and are not split.
+type stretched struct {
+	sim.Device
+	step int
+	by   func(step int) float64
+}
+
+func (d *stretched) Finish() (sim.Timing, error) {
+	t, err := d.Device.Finish()
+	t.Elapsed = des.Time(float64(t.Elapsed) * d.by(d.step))
+	t.Phases = sim.Phases{Unsplit: t.Elapsed}
+	d.step++
+	return t, err
+}
+
+func againValidation(t *testing.T, dir string, slower func(run string, making, step int) float64) (*Validation, *onModel) {
+	t.Helper()
+	sweep, err := LoadSweep("validate-tiny.toml", []string{`model="testdata/tiny"`, "workload.requests=3", `system.preset=["vllm","vllm-s","sparseserve"]`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	simulator := NewSimulator()
+	m := &onModel{simulator: simulator, makings: map[string]int{}, slower: slower, before: func() error { return nil }}
+	return &Validation{Dir: dir, Sweep: sweep, Program: "test", LiveProgram: "live test", Simulate: simulator.Run, Workers: 1, Live: m, LiveOnly: true, Again: true}, m
+}
+
+// every nth step takes so many times as long.
+func every(n, step int, factor float64) float64 {
+	if step%n == 0 {
+		return factor
+	}
+	return 1
+}
+
+func TestDisturbedRunsAreMadeAgain(t *testing.T) {
+	dir := t.TempDir()
+	v, m := againValidation(t, dir, func(run string, making, step int) float64 {
+		switch {
+		case strings.HasPrefix(run, "vllm-s-") && making == 1:
+			return every(5, step, 2) // once
+		case strings.HasPrefix(run, "sparseserve"):
+			return every(5, step, 2+float64(making)) // worse the second time
+		}
+		return 1
+	})
+	for range 2 { // what was made twice is not made a third time
+		if _, notes, err := v.Do(t.Context()); err != nil {
+			t.Fatal(notes, err)
+		}
+	}
+	for run, n := range m.makings {
+		if want := 2 - bit(strings.HasPrefix(run, "vllm-4")); int64(n) != want {
+			t.Errorf("%s was made %d times, want %d", run, n, want)
+		}
+	}
+	if len(m.makings) != 3 {
+		t.Fatalf("runs %v", m.makings)
+	}
+	v, _ = againValidation(t, dir, nil)
+	v.LiveOnly, v.Again = false, false
+	report, _, err := v.Do(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	disturbed, told := Disturbed(report.Runs)
+	if told != 3 || len(disturbed) != 1 || disturbed[0].Run.System != "sparseserve" || disturbed[0].Slow < 2.9 || disturbed[0].Slow > 3.1 {
+		t.Errorf("of %d runs %+v are disturbed; want the first sparseserve, 3 times", told, disturbed)
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, liveFolder, ".*")); len(left) > 0 {
+		t.Errorf("left over: %v", left)
+	}
+}
+
+func TestDisturbedRunSaysSo(t *testing.T) {
+	v, _ := againValidation(t, t.TempDir(), func(run string, making, step int) float64 {
+		return every(5, step, 2/float64(making))
+	})
+	_, notes, err := v.Do(t.Context())
+	want := "vllm-s-4-s1 was disturbed (one in 20 of its steps of the same work takes 2.00 times their median) and made once more; the second is kept, which nothing disturbed"
+	if err != nil || !slices.Contains(notes, want) {
+		t.Errorf("notes %q, error %v; want %q", notes, err, want)
+	}
+}
+
+// Whatever ends a second making, the first one is kept.
+func TestInterruptedSecondMakingKeepsTheFirst(t *testing.T) {
+	dir := t.TempDir()
+	slow := func(run string, making, step int) float64 { return every(5, step, 2) }
+	v, m := againValidation(t, dir, slow)
+	runs := 0
+	m.before = func() error {
+		if runs++; runs > 3 {
+			return errors.New("broken")
+		}
+		return nil
+	}
+	if _, _, err := v.Do(t.Context()); err == nil || !strings.Contains(err.Error(), "once more: ") || !strings.HasSuffix(err.Error(), "broken; the first one is kept") {
+		t.Fatal(err)
+	}
+	folders := func() []string {
+		all, err := filepath.Glob(filepath.Join(dir, liveFolder, "*", disturbedFile))
+		if err != nil || len(all) != 3 {
+			t.Fatalf("%v, %v", all, err)
+		}
+		return all
+	}
+	// Killed between the two.
+	first := filepath.Dir(folders()[0])
+	if err := os.Rename(first, filepath.Join(filepath.Dir(first), "."+filepath.Base(first)+firstSuffix)); err != nil {
+		t.Fatal(err)
+	}
+	v, m = againValidation(t, dir, slow)
+	v.Again = false
+	if _, _, err := v.Do(t.Context()); err != nil || len(m.makings) > 0 {
+		t.Errorf("runs %v, error %v", m.makings, err)
+	}
+	folders()
+}
