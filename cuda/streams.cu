@@ -1,7 +1,7 @@
 // Streams, kept for the next who wants one. Kernels follow each other some tenths of a microsecond later on any stream but the first that a process
-// used, and on that one too once others have been worked hard, destroyed since or not: a decode's linears take up to 2 % longer (H200: a pass of
-// LWM-7B's, 128 kernels, 3.77 ms on a process's first stream, 3.85 on its sixth, 3.82 on the first again). So a server that follows another in one
-// process, or one after a calibrator's thousands of samples, is as fast as the first only if it has the first one's streams.
+// used, and on that one too once others have been worked hard, destroyed since or not: a decode's linears take up to 2 % longer (gpubench -only streams).
+// Why is not known. So a server that follows another in one process, or one after a calibrator's thousands of samples, is as fast as the first only if it
+// has the first one's streams.
 #include <deque>
 #include <mutex>
 
