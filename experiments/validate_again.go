@@ -95,46 +95,64 @@ func readDisturbance(dir string) (*disturbance, error) {
 // the two. What disturbs a machine lasts for longer than a run, so that these come
 // after all others.
 func (v *Validation) again(ctx context.Context, grid *Grid, store *validationStore) error {
-	type disturbed struct {
-		p   *SweepPoint
-		dir string
-		by  *disturbance
-	}
-	var all []disturbed
+	var points []*SweepPoint
+	worst := map[*SweepPoint]*disturbance{}
 	for i := range v.points {
 		p := &v.points[i]
-		dir, _, err := store.find(&p.Point)
+		_, by, err := toRemake(store, p)
 		if err != nil {
 			return err
 		}
-		if dir == "" { // another process makes it
-			continue
-		}
-		by, err := readDisturbance(dir)
-		if err != nil {
-			return err
-		}
-		if by != nil && !by.Again {
-			all = append(all, disturbed{p, dir, by})
+		if by != nil {
+			points, worst[p] = append(points, p), by
 		}
 	}
-	slices.SortStableFunc(all, func(a, b disturbed) int { return b.by.worse(a.by) })
-	for _, run := range all {
-		v.Planned(run.p.Workload.Requests)
-		claim, err := store.claim(&run.p.Point)
-		if err != nil {
-			return err
+	slices.SortStableFunc(points, func(a, b *SweepPoint) int { return worst[b].worse(worst[a]) })
+	for _, p := range points {
+		v.Planned(p.Workload.Requests)
+	}
+	for _, p := range points {
+		note, err := v.claimRemake(ctx, grid, store, p)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return fmt.Errorf("%w; all live runs are kept, but %s was disturbed: the same command makes it once more", err, p.Label)
+		case err != nil:
+			return fmt.Errorf("live run of %s once more: %w; the first one is kept", p.Label, err)
+		case note != "":
+			v.notes = append(v.notes, note)
 		}
-		if claim == nil {
-			continue
-		}
-		kept, err := v.remake(ctx, grid, store, run.p, run.dir, run.by)
-		if err := errors.Join(err, claim()); err != nil {
-			return fmt.Errorf("live run of %s once more: %w; the first one is kept", run.p.Label, err)
-		}
-		v.notes = append(v.notes, fmt.Sprintf("%s was disturbed (%v) and made once more; %s", run.p.Label, run.by, kept))
 	}
 	return nil
+}
+
+// toRemake returns the folder of a live run that something disturbed and that has been
+// made once, and what did; nil for others, and for those that another process makes.
+func toRemake(store *validationStore, p *SweepPoint) (dir string, by *disturbance, err error) {
+	dir, _, err = store.find(&p.Point)
+	if err != nil || dir == "" {
+		return "", nil, err
+	}
+	if by, err = readDisturbance(dir); by != nil && by.Again {
+		by = nil
+	}
+	return dir, by, err
+}
+
+// claimRemake makes a run once more unless another process does or has done so since,
+// and says what came of it.
+func (v *Validation) claimRemake(ctx context.Context, grid *Grid, store *validationStore, p *SweepPoint) (note string, err error) {
+	claim, err := store.claim(&p.Point)
+	if err != nil || claim == nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, claim()) }()
+	dir, by, err := toRemake(store, p)
+	if err != nil || by == nil {
+		return "", err
+	}
+	was := by.String()
+	kept, err := v.remake(ctx, grid, store, p, dir, by)
+	return fmt.Sprintf("%s was disturbed (%s) and made once more; %s", p.Label, was, kept), err
 }
 
 // remake makes a run once more and leaves the steadier of the two in its folder.

@@ -146,6 +146,13 @@ func TestInterruptedSecondMakingKeepsTheFirst(t *testing.T) {
 	if _, _, err := v.Do(t.Context()); err == nil || !strings.Contains(err.Error(), "once more: ") || !strings.HasSuffix(err.Error(), "broken; the first one is kept") {
 		t.Fatal(err)
 	}
+	ctx, cancel := context.WithCancel(t.Context())
+	v, m = againValidation(t, dir, slow)
+	m.before = func() error { cancel(); return ctx.Err() }
+	want := "context canceled; all live runs are kept, but "
+	if _, _, err := v.Do(ctx); !errors.Is(err, context.Canceled) || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("interrupted: %v, want %q", err, want)
+	}
 	folders := func() []string {
 		all, err := filepath.Glob(filepath.Join(dir, liveFolder, "*", disturbedFile))
 		if err != nil || len(all) != 3 {
