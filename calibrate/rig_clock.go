@@ -212,5 +212,9 @@ func (g *rig) setupChunk(s *cuda.Session, p Point) (*setup, error) {
 	if err != nil {
 		return nil, err
 	}
-	return g.layersOp(s, m, p.At("tokens"), p.At("prefix_tokens"))
+	t, err := g.layersOp(s, m, p.At("tokens"), p.At("prefix_tokens"))
+	if err == nil {
+		t.settle = g.settling(p) // one chunk follows another, three times
+	}
+	return t, err
 }
