@@ -30,6 +30,8 @@ type LiveRunner interface {
 // same points, and compares. Its folder holds
 //
 //	live/KEY/        config.toml, summary.json, requests.csv.gz, steps.csv.gz, calls.json.gz
+//	                 disturbed.json if it was made twice and something disturbed both
+//	again/KEY/       the same, while a live run is made once more
 //	simulated/KEY/   the same of the simulation, without calls
 //	steps/RUN.csv.gz each step of a live run beside what the model gives its batch
 //	pictures/        PNGs, drawn by package figures
@@ -124,6 +126,9 @@ func (v *Validation) liveRuns(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	store.anyMade = v.Kept
+	if err := adopt(store, filepath.Join(v.Dir, againFolder)); err != nil {
+		return nil, err
+	}
 	missing, err := v.missing(store)
 	if err != nil {
 		return nil, err
@@ -156,7 +161,10 @@ func (v *Validation) liveRuns(ctx context.Context) ([]string, error) {
 	inARow := 0
 	v.Taken = 0
 	for i := range missing {
-		made, err := v.claimed(store, &missing[i].Point, func() error { return v.make(ctx, &grid, store, &missing[i]) })
+		made, err := v.claimed(store, &missing[i].Point, func() error {
+			_, err := grid.Do(ctx, []Point{missing[i].Point})
+			return err
+		})
 		if !made && err == nil {
 			v.Taken++
 		} else if err == nil {
@@ -178,7 +186,7 @@ func (v *Validation) liveRuns(ctx context.Context) ([]string, error) {
 		return nil, fmt.Errorf("%w\n%d of %d live runs are kept in %s", errors.Join(failed...), kept, len(v.points), store.dir)
 	}
 	if v.Again {
-		if err := v.again(ctx, &grid, store); err != nil {
+		if err := v.again(ctx, grid, store); err != nil {
 			return nil, err
 		}
 	}
@@ -186,18 +194,6 @@ func (v *Validation) liveRuns(ctx context.Context) ([]string, error) {
 		return nil, nil
 	}
 	return v.folders(store)
-}
-
-// make carries out a live run and notes what disturbed it.
-func (v *Validation) make(ctx context.Context, grid *Grid, store *validationStore, p *SweepPoint) error {
-	if _, err := grid.Do(ctx, []Point{p.Point}); err != nil || !v.Again {
-		return err
-	}
-	run, err := store.identify(&p.Point)
-	if err != nil {
-		return err
-	}
-	return note(p, filepath.Join(store.dir, run.Hash), false)
 }
 
 // without goes on with the points whose live runs are kept, on a machine without the

@@ -13,7 +13,12 @@ import (
 	"strings"
 )
 
-// disturbedFile is in the folder of a live run that something disturbed, and says what.
+// againFolder holds live runs that are made once more, until it is known which of the
+// two is kept.
+const againFolder = "again"
+
+// disturbedFile is in the folder of a live run that was made twice, and says what
+// disturbed the steadier of the two.
 const disturbedFile = "disturbed.json"
 
 // disturbance is what disturbed a live run. Whether its times agree with the model's
@@ -21,14 +26,18 @@ const disturbedFile = "disturbed.json"
 type disturbance struct {
 	Slow     float64 `json:"slow"`      // alikeMetric; 0: too few steps to tell
 	StalledS float64 `json:"stalled_s"` // stalledMetric
-	Again    bool    `json:"again"`     // the run has been made twice
 }
 
 func (d *disturbance) any() bool { return d.Slow > DisturbedAbove || d.StalledS > 0 }
 
-// worse orders disturbances: who stood still for longer, then whose slow steps take longer.
-func (d *disturbance) worse(o *disturbance) int {
-	return cmp.Or(cmp.Compare(d.StalledS, o.StalledS), cmp.Compare(d.Slow, o.Slow))
+// much orders disturbances. A second that a run stood still counts as much as slow
+// steps that take a median longer. Too few steps to tell are no sign of quiet.
+func (d *disturbance) much() float64 {
+	slow := d.Slow
+	if slow == 0 {
+		slow = DisturbedAbove
+	}
+	return slow - 1 + d.StalledS
 }
 
 func (d *disturbance) String() string {
@@ -57,72 +66,12 @@ func disturbanceOf(p *SweepPoint, dir string) (d disturbance, err error) {
 	return d, nil
 }
 
-// note writes down what disturbed a live run, if anything.
-func note(p *SweepPoint, dir string, again bool) error {
-	d, err := disturbanceOf(p, dir)
-	if err != nil || !d.any() {
-		return err
-	}
-	d.Again = again
-	return d.write(dir)
-}
-
 func (d *disturbance) write(dir string) error {
 	text, err := json.Marshal(d)
 	if err != nil {
 		return err
 	}
 	return writeFile(filepath.Join(dir, disturbedFile), append(text, '\n'))
-}
-
-// readDisturbance returns nil for a run that nothing disturbed.
-func readDisturbance(dir string) (*disturbance, error) {
-	path := filepath.Join(dir, disturbedFile)
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	} else if err != nil {
-		return nil, err
-	}
-	var d disturbance
-	if err := json.Unmarshal(text, &d); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return &d, nil
-}
-
-// again makes the disturbed runs once more, worst first, and keeps the steadier of
-// the two. What disturbs a machine lasts for longer than a run, so that these come
-// after all others.
-func (v *Validation) again(ctx context.Context, grid *Grid, store *validationStore) error {
-	var points []*SweepPoint
-	worst := map[*SweepPoint]*disturbance{}
-	for i := range v.points {
-		p := &v.points[i]
-		_, by, err := toRemake(store, p)
-		if err != nil {
-			return err
-		}
-		if by != nil {
-			points, worst[p] = append(points, p), by
-		}
-	}
-	slices.SortStableFunc(points, func(a, b *SweepPoint) int { return worst[b].worse(worst[a]) })
-	for _, p := range points {
-		v.Planned(p.Workload.Requests)
-	}
-	for _, p := range points {
-		note, err := v.claimRemake(ctx, grid, store, p)
-		switch {
-		case err != nil && ctx.Err() != nil:
-			return fmt.Errorf("%w; all live runs are kept, but %s was disturbed: the same command makes it once more", err, p.Label)
-		case err != nil:
-			return fmt.Errorf("live run of %s once more: %w; the first one is kept", p.Label, err)
-		case note != "":
-			v.notes = append(v.notes, note)
-		}
-	}
-	return nil
 }
 
 // toRemake returns the folder of a live run that something disturbed and that has been
@@ -132,15 +81,73 @@ func toRemake(store *validationStore, p *SweepPoint) (dir string, by *disturbanc
 	if err != nil || dir == "" {
 		return "", nil, err
 	}
-	if by, err = readDisturbance(dir); by != nil && by.Again {
-		by = nil
+	if _, err := os.Stat(filepath.Join(dir, disturbedFile)); err == nil {
+		return "", nil, nil // twice
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return "", nil, err
 	}
-	return dir, by, err
+	d, err := disturbanceOf(p, dir)
+	if err != nil || !d.any() {
+		return "", nil, err
+	}
+	return dir, &d, nil
 }
 
-// claimRemake makes a run once more unless another process does or has done so since,
-// and says what came of it.
-func (v *Validation) claimRemake(ctx context.Context, grid *Grid, store *validationStore, p *SweepPoint) (note string, err error) {
+// again makes the disturbed runs once more, worst first, and keeps the steadier of
+// the two. What disturbs a machine lasts for longer than a run, so that these come
+// after all others. One that fails costs nothing but its time; after two in a row it
+// is the machine's fault.
+func (v *Validation) again(ctx context.Context, grid Grid, store *validationStore) error {
+	var points []*SweepPoint
+	by := map[*SweepPoint]*disturbance{}
+	for i := range v.points {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		p := &v.points[i]
+		_, d, err := toRemake(store, p)
+		if err != nil {
+			return err
+		}
+		if d != nil {
+			points, by[p] = append(points, p), d
+		}
+	}
+	slices.SortStableFunc(points, func(a, b *SweepPoint) int { return cmp.Compare(by[b].much(), by[a].much()) })
+	second := *store
+	second.dir = filepath.Join(v.Dir, againFolder)
+	grid.Store = &second
+	if len(points) > 0 {
+		if err := os.MkdirAll(second.dir, 0o755); err != nil {
+			return err
+		}
+		defer os.Remove(second.dir) // if nobody else is at it
+	}
+	inARow := 0
+	for _, p := range points {
+		v.Planned(p.Workload.Requests)
+		what, err := v.remake(ctx, &grid, store, &second, p)
+		if err != nil && ctx.Err() != nil {
+			return fmt.Errorf("%w; %s was disturbed and is kept as it was: the same command makes it once more", err, p.Label)
+		}
+		if inARow++; err == nil {
+			inARow = 0
+		} else {
+			what = fmt.Sprintf("%s was disturbed (%v) and is kept as it was: %v", p.Label, by[p], err)
+		}
+		if what != "" {
+			v.notes = append(v.notes, what)
+		}
+		if inARow == 2 {
+			break
+		}
+	}
+	return nil
+}
+
+// remake makes a run once more, unless another process does or has done so since, keeps
+// the steadier of the two, and says which.
+func (v *Validation) remake(ctx context.Context, grid *Grid, store, second *validationStore, p *SweepPoint) (what string, err error) {
 	claim, err := store.claim(&p.Point)
 	if err != nil || claim == nil {
 		return "", err
@@ -150,44 +157,49 @@ func (v *Validation) claimRemake(ctx context.Context, grid *Grid, store *validat
 	if err != nil || by == nil {
 		return "", err
 	}
-	was := by.String()
-	kept, err := v.remake(ctx, grid, store, p, dir, by)
-	return fmt.Sprintf("%s was disturbed (%s) and made once more; %s", p.Label, was, kept), err
-}
-
-// remake makes a run once more and leaves the steadier of the two in its folder.
-func (v *Validation) remake(ctx context.Context, grid *Grid, store *validationStore, p *SweepPoint, dir string, by *disturbance) (kept string, err error) {
-	first := filepath.Join(store.dir, "."+filepath.Base(dir)+firstSuffix)
-	if err := os.Rename(dir, first); err != nil {
+	if _, err := grid.Do(ctx, []Point{p.Point}); err != nil {
 		return "", err
 	}
-	restore := func() error { return errors.Join(os.RemoveAll(dir), os.Rename(first, dir)) }
-	if _, err := grid.Do(ctx, []Point{p.Point}); err != nil {
-		return "", errors.Join(err, restore())
-	}
-	now, err := disturbanceOf(p, dir)
+	made := filepath.Join(second.dir, filepath.Base(dir))
+	now, err := disturbanceOf(p, made)
 	if err != nil {
-		return "", errors.Join(err, restore())
+		return "", err
 	}
-	by.Again, now.Again = true, true
-	if now.worse(by) >= 0 {
-		return "the second was no steadier", errors.Join(restore(), by.write(dir))
+	what = fmt.Sprintf("%s was disturbed (%v) and made once more; ", p.Label, by)
+	if now.much() >= by.much() {
+		return what + "the second was no steadier", errors.Join(by.write(dir), os.RemoveAll(made))
 	}
+	how := "which nothing disturbed"
 	if now.any() {
-		return fmt.Sprintf("the second is kept (%v)", &now), errors.Join(now.write(dir), os.RemoveAll(first))
+		how = fmt.Sprintf("though %v", &now)
+		err = now.write(made)
 	}
-	return "the second is kept, which nothing disturbed", os.RemoveAll(first)
+	what += "the second is kept, " + how
+	old := filepath.Join(store.dir, "."+filepath.Base(dir)+unfinished)
+	return what, errors.Join(err, os.RemoveAll(old), os.Rename(dir, old), os.Rename(made, dir), os.RemoveAll(old))
 }
 
-// firstSuffix ends the name of a run's folder while it is made once more.
-const firstSuffix = ".first"
-
-// restoreFirst gives a run its folder back that a killed process was making once more,
-// unless the second one is there: that stays.
-func restoreFirst(first string) error {
-	folder := filepath.Join(filepath.Dir(first), strings.TrimPrefix(strings.TrimSuffix(filepath.Base(first), firstSuffix), "."))
-	if _, err := os.Stat(folder); err == nil {
-		return os.RemoveAll(first)
+// adopt tidies up behind a process that was killed as it made runs once more: one that
+// had just given up the first for the second has the second, others have the first.
+func adopt(store *validationStore, again string) error {
+	entries, err := os.ReadDir(again)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
-	return os.Rename(first, folder)
+	for _, e := range entries {
+		key := strings.TrimSuffix(strings.TrimPrefix(e.Name(), "."), unfinished)
+		release, lockErr := store.lock(filepath.Join(store.dir, "."+key+claimSuffix))
+		if release == nil { // it is being made
+			err = errors.Join(err, lockErr)
+			continue
+		}
+		_, statErr := os.Stat(filepath.Join(store.dir, key))
+		if e.Name() == key && errors.Is(statErr, fs.ErrNotExist) {
+			err = errors.Join(err, os.Rename(filepath.Join(again, key), filepath.Join(store.dir, key)))
+		} else {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(again, e.Name())))
+		}
+		err = errors.Join(err, release())
+	}
+	return err
 }

@@ -131,8 +131,8 @@ func TestDisturbedRunSaysSo(t *testing.T) {
 	}
 }
 
-// Whatever ends a second making, the first one is kept.
-func TestInterruptedSecondMakingKeepsTheFirst(t *testing.T) {
+// Whatever ends a second making, a run is kept.
+func TestInterruptedSecondMakingKeepsARun(t *testing.T) {
 	dir := t.TempDir()
 	slow := func(run string, making, step int) float64 { return every(5, step, 2) }
 	v, m := againValidation(t, dir, slow)
@@ -143,26 +143,26 @@ func TestInterruptedSecondMakingKeepsTheFirst(t *testing.T) {
 		}
 		return nil
 	}
-	if _, _, err := v.Do(t.Context()); err == nil || !strings.Contains(err.Error(), "once more: ") || !strings.HasSuffix(err.Error(), "broken; the first one is kept") {
-		t.Fatal(err)
+	_, notes, err := v.Do(t.Context())
+	if err != nil || runs != 5 || len(notes) != 2 || !strings.Contains(notes[0], "and is kept as it was: ") || !strings.HasSuffix(notes[0], "broken") {
+		t.Fatalf("%d runs, notes %q, error %v", runs, notes, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	v, m = againValidation(t, dir, slow)
 	m.before = func() error { cancel(); return ctx.Err() }
-	want := "context canceled; all live runs are kept, but "
+	want := "context canceled; vllm-4-s1 was disturbed and is kept as it was: "
 	if _, _, err := v.Do(ctx); !errors.Is(err, context.Canceled) || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("interrupted: %v, want %q", err, want)
 	}
-	folders := func() []string {
-		all, err := filepath.Glob(filepath.Join(dir, liveFolder, "*", disturbedFile))
-		if err != nil || len(all) != 3 {
-			t.Fatalf("%v, %v", all, err)
-		}
-		return all
+	folders, err := filepath.Glob(filepath.Join(dir, liveFolder, "[0-9a-f]*"))
+	if err != nil || len(folders) != 3 {
+		t.Fatalf("%v, %v", folders, err)
 	}
-	// Killed between the two.
-	first := filepath.Dir(folders()[0])
-	if err := os.Rename(first, filepath.Join(filepath.Dir(first), "."+filepath.Base(first)+firstSuffix)); err != nil {
+	// Killed as a first one had gone and its second was not there yet; before it was
+	// known which is steadier; and while a second was made.
+	again := filepath.Join(dir, againFolder)
+	if err := errors.Join(os.MkdirAll(again, 0o755), os.Rename(folders[0], filepath.Join(again, filepath.Base(folders[0]))),
+		os.CopyFS(filepath.Join(again, filepath.Base(folders[1])), os.DirFS(folders[1])), os.Mkdir(filepath.Join(again, "."+filepath.Base(folders[2])+unfinished), 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	v, m = againValidation(t, dir, slow)
@@ -170,5 +170,78 @@ func TestInterruptedSecondMakingKeepsTheFirst(t *testing.T) {
 	if _, _, err := v.Do(t.Context()); err != nil || len(m.makings) > 0 {
 		t.Errorf("runs %v, error %v", m.makings, err)
 	}
-	folders()
+	if left, err := os.ReadDir(again); len(left) > 0 {
+		t.Errorf("left over: %v, %v", left, err)
+	}
+}
+
+// Runs that were made without it are judged too; the worst goes first, behind all that
+// are missing, and what another process holds is left to it.
+func TestDisturbedRunsInOrder(t *testing.T) {
+	dir := t.TempDir()
+	var order []string
+	factor := map[string]float64{"vllm-4-s1": 1.5, "vllm-s-4-s1": 3, "sparseserve-4-s1": 2}
+	slower := func(run string, making, step int) float64 {
+		if step == 0 {
+			order = append(order, run)
+		}
+		return every(5, step, factor[run])
+	}
+	v, _ := againValidation(t, dir, slower)
+	v.Again = false
+	if _, _, err := v.Do(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	order = nil
+	v, _ = againValidation(t, dir, slower)
+	store, err := newValidationStore(filepath.Join(dir, liveFolder), "model", "live test ", newHasher())
+	if err != nil {
+		t.Fatal(err)
+	}
+	v.Finished = nil
+	points, err := v.Sweep.Points()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range points {
+		points[i].System.Heads, points[i].Output = "full", Output{Steps: true}
+		if points[i].Label == "sparseserve-4-s1" {
+			release, err := store.claim(&points[i].Point)
+			if err != nil || release == nil {
+				t.Fatal(err)
+			}
+			defer release()
+		}
+	}
+	if _, _, err := v.Do(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"vllm-s-4-s1", "vllm-4-s1"}; !slices.Equal(order, want) {
+		t.Errorf("made once more: %v, want %v", order, want)
+	}
+	if _, err := os.Stat(filepath.Join(dir, againFolder)); err == nil {
+		t.Error("the folder of second makings is left over")
+	}
+}
+
+func TestDisturbances(t *testing.T) {
+	for _, c := range []struct {
+		a, b  disturbance
+		worse bool
+	}{
+		{disturbance{Slow: 1.77}, disturbance{Slow: 1, StalledS: 0.04}, true},
+		{disturbance{Slow: 1.1, StalledS: 0.3}, disturbance{Slow: 1.25}, true},
+		{disturbance{StalledS: 0.05}, disturbance{Slow: 1.01}, true},
+		{disturbance{Slow: 1.01}, disturbance{}, false},
+	} {
+		if got := c.a.much() > c.b.much(); got != c.worse {
+			t.Errorf("%+v worse than %+v: %v", c.a, c.b, got)
+		}
+	}
+	if quiet := (disturbance{Slow: DisturbedAbove}); quiet.any() {
+		t.Error("as slow as may be counts as disturbed")
+	}
+	if still := (disturbance{StalledS: 0.03}); !still.any() {
+		t.Error("a run that stood still counts as steady")
+	}
 }

@@ -39,7 +39,6 @@ type keptRun struct {
 //
 //	KEY/        point.json, config.toml, summary.json, requests.csv.gz, steps.csv.gz
 //	.KEY.tmp/   a run that goes on, or was killed
-//	.KEY.first/ a disturbed run that is made once more
 //	.KEY.lock   held by the process that makes it
 //
 // The key stands for the configuration, what it names, the device and the
@@ -60,18 +59,15 @@ func newValidationStore(dir, device, program string, hashes *hasher) (*validatio
 		return nil, err
 	}
 	s := &validationStore{dir: dir, device: device, program: program, hashes: hashes}
-	clear := func(suffix string, f func(path string) error) error {
-		left, err := filepath.Glob(filepath.Join(dir, ".*"+suffix))
-		for _, path := range left {
-			release, e := s.lock(strings.TrimSuffix(path, suffix) + claimSuffix)
-			if e == nil && release != nil {
-				e = errors.Join(f(path), release())
-			}
-			err = errors.Join(err, e)
+	left, err := filepath.Glob(filepath.Join(dir, ".*"+unfinished))
+	for _, path := range left {
+		release, e := s.lock(strings.TrimSuffix(path, unfinished) + claimSuffix)
+		if e == nil && release != nil {
+			e = errors.Join(os.RemoveAll(path), release())
 		}
-		return err
+		err = errors.Join(err, e)
 	}
-	return s, errors.Join(clear(unfinished, os.RemoveAll), clear(firstSuffix, restoreFirst))
+	return s, err
 }
 
 // claimSuffix ends the name of the file that the maker of a run locks.
