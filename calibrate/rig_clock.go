@@ -214,7 +214,7 @@ func (g *rig) setupChunk(s *cuda.Session, p Point) (*setup, error) {
 	}
 	t, err := g.layersOp(s, m, p.At("tokens"), p.At("prefix_tokens"))
 	if err == nil {
-		t.settle = g.settling(p) // one chunk follows another, three times
+		t.settle = g.settling(p) // not twice that: chunks' own points keep the card at their pace, one after another
 	}
 	return t, err
 }

@@ -58,3 +58,14 @@ func TestVisitsAreGathered(t *testing.T) {
 		t.Errorf("a visit may take %v of %v", r.Time, FullRule.Time)
 	}
 }
+
+func TestChunksAreVisitedAgain(t *testing.T) {
+	for p, want := range map[*Point]bool{
+		{Probe: probeChunk, Axes: []Axis{{"tokens", 512}}}: true, {Probe: probeLinears, Axes: []Axis{{"tokens", longLinears}}}: true,
+		{Probe: probeLinears, Axes: []Axis{{"tokens", longLinears - 1}}}: false, {Probe: probePrefill}: false,
+	} {
+		if isRestless(*p) != want {
+			t.Errorf("%s is visited again: %v", p.Key(), !want)
+		}
+	}
+}

@@ -80,7 +80,7 @@ struct Bench {
   ~Bench() {
     if (start != nullptr) cudaEventDestroy(start);
     if (stop != nullptr) cudaEventDestroy(stop);
-    if (stream != nullptr) give_stream(stream);
+    if (stream != nullptr) drop_stream(stream);
     if (flush != nullptr) cudaFree(flush);
   }
 };

@@ -40,9 +40,10 @@ int allow_shared(int bytes) {
   return code;
 }
 
-// A stream that does not wait for the default stream; it is to be given back, and waited for then. High: its CTAs go before those of others.
+// A stream that does not wait for the default stream, to be dropped in the end, which waits for its work and says nothing of errors. High: its CTAs go
+// before those of others.
 int take_stream(cudaStream_t *out, bool high);
-int give_stream(cudaStream_t stream);
+void drop_stream(cudaStream_t stream);
 
 inline cudaStream_t stream_of(ss_stream s) { return static_cast<cudaStream_t>(s); }
 

@@ -212,7 +212,7 @@ static void end_saver(Saver *saver) {
   saver->wake.notify_all();
   for (std::thread &thread : saver->threads) thread.join();
   for (cudaEvent_t event : saver->copied) cudaEventDestroy(event);
-  if (saver->stream != nullptr) give_stream(saver->stream);
+  if (saver->stream != nullptr) drop_stream(saver->stream);
   if (saver->staging != nullptr) cudaFreeHost(saver->staging);
   delete saver;
 }

@@ -20,10 +20,13 @@ func TestGPUStreamsAreKept(t *testing.T) {
 		if again := take(true); again != first {
 			t.Errorf("the next stream is %v, not the first one made, %v", again, first)
 		}
-		if other := take(false); other == first || other == second || other == low {
+		other := take(false)
+		if other == first || other == second || other == low {
 			t.Errorf("a stream of low priority is %v, in use or of high priority", other)
 		}
-		g.must(g.StreamDestroy(first))
+		for _, s := range []Stream{first, low, other} {
+			g.must(g.StreamDestroy(s))
+		}
 		if err := g.StreamDestroy(first); err == nil {
 			t.Error("a stream was given back twice")
 		}

@@ -48,8 +48,8 @@ struct LayerStreams {
 
   ~LayerStreams() {
     for (cudaEvent_t event : computed) cudaEventDestroy(event);
-    if (compute != nullptr) give_stream(compute);
-    if (save != nullptr) give_stream(save);
+    if (compute != nullptr) drop_stream(compute);
+    if (save != nullptr) drop_stream(save);
   }
 };
 

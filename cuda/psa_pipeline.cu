@@ -26,7 +26,7 @@ static int pipeline_ready(Pipeline *p, int depth) {
   SS_CUDA(cudaGetDevice(&device));
   if (p->device != device) *p = Pipeline{};  // events belong to a GPU; those of another stay with its context
   p->device = device;
-  if (p->loads == nullptr) SS_TRY(take_stream(&p->loads, false));
+  if (p->loads == nullptr) SS_TRY(take_stream(&p->loads, true));  // as a server loads; kept with the thread
   if (p->start == nullptr) SS_CUDA(cudaEventCreateWithFlags(&p->start, cudaEventDisableTiming));
   for (auto *events : {&p->loaded, &p->computed}) {
     while (int(events->size()) < depth) {

@@ -71,6 +71,7 @@ SS_API int ss_device_free(void *p);
 SS_API int ss_host_alloc(void **out, int64_t bytes, int32_t kind);  // pinned; the GPU reads it at the same address
 SS_API int ss_host_free(void *p);
 
+// Streams are kept: to destroy one waits for its work, and a later create may return it again.
 SS_API int ss_stream_create(ss_stream *out, int32_t high_priority);
 SS_API int ss_stream_destroy(ss_stream stream);
 SS_API int ss_stream_sync(ss_stream stream);  // blocks

@@ -1,7 +1,7 @@
 // Streams, kept for the next who wants one. Kernels follow each other some tenths of a microsecond later on any stream but the first that a process
-// used, and on that one too once others have been worked hard, destroyed since or not: a decode's linears take up to 2 % longer (gpubench -only streams).
-// Why is not known. So a server that follows another in one process, or one after a calibrator's thousands of samples, is as fast as the first only if it
-// has the first one's streams.
+// used, and on that one too once others have been worked hard: a decode's linears take 1 to 2.4 % longer (gpubench -only streams). Why is not known; to
+// destroy the others does not help. So servers that follow each other in one process, or a calibrator's thousands of samples, are alike only on the same
+// few streams.
 #include <deque>
 #include <mutex>
 
@@ -37,15 +37,26 @@ int take_stream(cudaStream_t *out, bool high) {
   return SS_OK;
 }
 
-int give_stream(cudaStream_t stream) {
-  const int code = check(cudaStreamSynchronize(stream), "cudaStreamSynchronize");  // the next user's work would wait for what is left
+static bool put_back(cudaStream_t stream) {
   std::lock_guard<std::mutex> guard(streams_lock);
   for (KeptStream &kept : kept_streams) {
     if (kept.stream != stream || !kept.taken) continue;
     kept.taken = false;
-    return code;
+    return true;
   }
-  return fail(SS_ERR_ARGUMENT, "ss_stream_destroy: %p is not from ss_stream_create", static_cast<void *>(stream));
+  return false;
+}
+
+static bool is_taken(cudaStream_t stream) {
+  std::lock_guard<std::mutex> guard(streams_lock);
+  for (const KeptStream &kept : kept_streams)
+    if (kept.stream == stream && kept.taken) return true;
+  return false;
+}
+
+void drop_stream(cudaStream_t stream) {
+  cudaStreamSynchronize(stream);  // the next user's work would wait for what is left
+  put_back(stream);
 }
 
 }  // namespace ss
@@ -58,7 +69,12 @@ extern "C" int ss_stream_create(ss_stream *out, int32_t high_priority) {
   return SS_OK;
 }
 
-extern "C" int ss_stream_destroy(ss_stream stream) { return ss::give_stream(ss::stream_of(stream)); }
+extern "C" int ss_stream_destroy(ss_stream stream) {
+  if (!ss::is_taken(ss::stream_of(stream))) return ss::fail(SS_ERR_ARGUMENT, "ss_stream_destroy: %p is not from ss_stream_create, or was given back", stream);
+  const int code = ss::check(cudaStreamSynchronize(ss::stream_of(stream)), "cudaStreamSynchronize");
+  ss::put_back(ss::stream_of(stream));
+  return code;
+}
 extern "C" int ss_stream_sync(ss_stream stream) { return ss::check(cudaStreamSynchronize(ss::stream_of(stream)), "cudaStreamSynchronize"); }
 
 extern "C" int ss_stream_wait(ss_stream stream, ss_event event) {

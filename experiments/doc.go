@@ -83,7 +83,9 @@
 // (validate_calls.go), and the model prices that afterwards. So a new calibration
 // is held against the same live runs without a GPU. Both sides of every run are
 // kept, compressed (validate_store.go), and Recompute (validate_report.go) makes
-// the table from the files alone. No parameter is fitted to these runs.
+// the table from the files alone. No parameter is fitted to these runs. What
+// disturbed a run shows in its own steps (validate_steady.go); it may be made once
+// more (validate_again.go).
 //
 // A run is at saturation when its live queue keeps growing, its live mean
 // scheduling delay is beyond slo.delay_s, or more than half of its requests are

@@ -78,9 +78,9 @@ func (l *Live) Options() string {
 	return fmt.Sprintf("split=%d selects=%t pace=%t weights=%q", l.SplitEvery, l.Selects, l.Pace, l.Weights)
 }
 
-// heat is how long a GPU at work runs linears before a run, and cold one that has idled:
-// within a second more of prompts it still took 3.7 and 4.1 % less for the same steps
-// than its twin's run did half a minute later (two H200s, SparseServe with and without
+// Linears run for heat before a run, and for cold on a GPU that has idled. After 1 s of
+// them such a card was still fast: the first second of its first run took 3.7 and 4.1 %
+// less than its twin's, half a minute later (two H200s; SparseServe with and without
 // batch control on LWM-7B).
 const (
 	heat = time.Second
@@ -88,8 +88,7 @@ const (
 	idle = 10 * time.Second // since the last run
 )
 
-// heat is how long linears are to run before the next run.
-func (l *Live) heat() time.Duration {
+func (l *Live) heatFor() time.Duration {
 	if time.Since(l.ended) > idle {
 		return cold
 	}
@@ -121,7 +120,7 @@ func (l *Live) run(ctx context.Context, p Point, sink Sink, wrap func(sim.Device
 		}
 		cfg := live.Config{
 			Spec: &s.point.System, Geometry: s.server.Geometry, Weights: source, KVBytes: s.server.HBMBytes, Seed: p.Seed, SplitEvery: l.SplitEvery,
-			Selects: l.selects(&p.System), Heat: l.heat(), SaveThreads: int(s.gpu.Save.Threads.SI()),
+			Selects: l.selects(&p.System), Heat: l.heatFor(), SaveThreads: int(s.gpu.Save.Threads.SI()),
 		}
 		if err := live.Fits(m, cfg, load, l.HostBytes); err != nil {
 			return err

@@ -16,12 +16,12 @@ type section struct {
 	run  func(*bench) error
 }
 
-// sections in the order of running: the first measures what the others are compared with.
+// sections in the order of running: the first measures what the others are compared with, and streams are to be few before the second.
 var sections = []section{
-	{"link", link}, {"load", loads}, {"pool", pools}, {"save", saves},
+	{"link", link}, {"streams", streams}, {"load", loads}, {"pool", pools}, {"save", saves},
 	{"decode", decode}, {"balance", balance}, {"psa", psa}, {"pipeline", psaPipeline}, {"select", selection}, {"digest", digests},
 	{"prefill", prefill}, {"paged", pagedPrefill}, {"layer", layer}, {"linear", linears},
-	{"contention", contention}, {"spread", spread}, {"streams", streams},
+	{"contention", contention}, {"spread", spread},
 }
 
 func main() {

@@ -34,8 +34,8 @@ func (d *Device) warm() error {
 	return d.m.StreamSync(d.stream)
 }
 
-// heat runs linears of a chunk for a time. A card that has idled may hold a higher clock for its first second of prompts (3 to 6 % shorter steps
-// than later ones, on one of two H200s); a server at work has no such second.
+// heat runs linears of a chunk for a time. A card that has idled may hold a higher clock for its first seconds of prompts (3 to 6 % shorter steps
+// than later ones, on one of two H200s); a server at work has none of them.
 func (d *Device) heat() error {
 	info, err := d.m.Device()
 	if err != nil || info.DriverVersion == 0 || d.cfg.Heat == 0 {

@@ -96,6 +96,7 @@ func TestValidateErrors(t *testing.T) {
 	writeFile(t, "v.toml", "gpu = \"h200\"\n[workload]\nrate = 1\n")
 	for args, want := range map[string]string{
 		"":                            "expected CONFIG, or --recompute DIR",
+		"--recompute d --again":       "--recompute reads a result folder; leave out CONFIG and what goes with it",
 		"v.toml --recompute d":        "--recompute reads a result folder; leave out CONFIG and what goes with it",
 		"--recompute nowhere":         "nowhere: no runs.json, so no validation was finished here",
 		"v.toml --again --kept":       "--kept takes live runs as they are; leave out --again",
