@@ -6,30 +6,41 @@ import (
 	"sparseserve/hw"
 )
 
-// callsFit is t = base + start min(1, b/whole) + n (call + long n/(n + half)) +
-// B/link, B = n b bytes, of transfers of one call a block.
-type callsFit struct{ base, call, long, half, start, whole float64 }
+// callsFit is t = base + start min(1, b/whole) + n (call + more) + B/link, B = n b
+// bytes, of transfers of one call a block. What a call takes more depends on how
+// many there are: of loads early half/(n + half), as the first ones cost more, and
+// of saves long n/(n + half), as those of a long batch do.
+type callsFit struct {
+	base, call, more, half, start, whole float64
+	loads                                bool
+}
 
-func fitCalls(d data, link float64) callsFit {
-	p := refine(d, []float64{5e-6, 2e-6, 3e-7, 200, 1e-6, 64 * kib}, []bound{callBound, blockBound, blockBound, {16, 1e4}, callBound, {4 * kib, mib}},
-		func(p []float64, at datum) float64 {
-			return callsFit{p[0], p[1], p[2], p[3], p[4], p[5]}.seconds(at, link)
-		})
-	return callsFit{p[0], p[1], p[2], p[3], p[4], p[5]}
+func fitCalls(d data, link float64, loads bool) callsFit {
+	fit := func(p []float64) callsFit { return callsFit{p[0], p[1], p[2], p[3], p[4], p[5], loads} }
+	return fit(refine(d, []float64{5e-6, 2e-6, 3e-7, 200, 1e-6, 64 * kib}, []bound{callBound, blockBound, blockBound, {16, 1e4}, callBound, {4 * kib, mib}},
+		func(p []float64, at datum) float64 { return fit(p).seconds(at, link) }))
 }
 
 func (f callsFit) seconds(at datum, link float64) float64 {
 	n := blocks(at)
-	return f.base + f.start*math.Min(1, float64(at.At("block_bytes"))/f.whole) + n*(f.call+f.long*n/(n+f.half)) + moved(at)/link
+	more := f.more * n / (n + f.half)
+	if f.loads {
+		more = f.more * f.half / (n + f.half)
+	}
+	return f.base + f.start*math.Min(1, float64(at.At("block_bytes"))/f.whole) + n*(f.call+more) + moved(at)/link
 }
 
 // figures writes the fit into a profile; what comes to nothing is left out.
-func (f callsFit) figures(from source, base, call, long, half, start, whole *hw.Figure) {
+func (f callsFit) figures(from source, base, call, more, half, start, whole *hw.Figure) {
 	*base = from.figure(f.base*1e6, "us", "submit and wait, once a batch of copies")
 	*call = from.figure(f.call*1e6, "us", "a copy of its own for each block")
-	*long, *half = perBlock(f.long, from, "what a block of a long batch takes beside"), hw.Figure{}
-	if long.Set() {
-		*half = from.figure(f.half, "blocks", "of a batch, at which half of memcpy_long is paid")
+	what, where := "what a block of a long batch takes beside", "of a batch, at which half of memcpy_long is paid"
+	if f.loads {
+		what, where = "what each of a batch's first blocks takes beside", "of a batch, that have taken half of what all first ones take beside"
+	}
+	*more, *half = perBlock(f.more, from, what), hw.Figure{}
+	if more.Set() {
+		*half = from.figure(f.half, "blocks", where)
 	}
 	*start, *whole = perBlock(f.start, from, "what a batch of large blocks takes beside"), hw.Figure{}
 	if start.Set() {
@@ -63,11 +74,11 @@ func splitCopies(all data) (fit, held data) {
 
 // fitCopies fits the calls at the base pool where others have rows, and over
 // all pools alike where not.
-func fitCopies(all, fit data, link float64) callsFit {
+func fitCopies(all, fit data, link float64, loads bool) callsFit {
 	if byPool(all) {
 		fit = inPool(fit, basePool)
 	}
-	return fitCalls(fit, link)
+	return fitCalls(fit, link, loads)
 }
 
 // poolRows finds what a call takes over each pool, all else as over the base

@@ -21,7 +21,7 @@ func fitSave(s *Samples, p *hw.Profile, from source) []model {
 	all := s.of(probeSaveMemcpy)
 	fit, held := splitCopies(all)
 	v := &p.Save
-	calls := fitCopies(all, fit, link)
+	calls := fitCopies(all, fit, link, false)
 	calls.figures(from, &v.MemcpyBase, &v.MemcpyCall, &v.MemcpyLong, &v.MemcpyHalf, &v.MemcpyStart, &v.MemcpyWhole)
 	v.MemcpyPools = calls.poolRows(all, fit, link, from)
 	models := []model{{name: "save.memcpy", fit: fit, held: held, price: price(hw.SaveMemcpy), draw: draw}}

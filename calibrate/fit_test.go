@@ -148,6 +148,8 @@ func TestFitsRecoverKnownFigures(t *testing.T) {
 		{"embedding.rate", got.Embedding.Rate, want.Embedding.Rate, 0.05},
 		{"load.batched_early", got.Load.BatchedEarly, want.Load.BatchedEarly, 0.01},
 		{"load.batched_first", got.Load.BatchedFirst, want.Load.BatchedFirst, 0.01},
+		{"load.memcpy_early", got.Load.MemcpyEarly, want.Load.MemcpyEarly, 0.15},
+		{"load.memcpy_first", got.Load.MemcpyFirst, want.Load.MemcpyFirst, 0.3},
 		{"load.memcpy_start", got.Load.MemcpyStart, want.Load.MemcpyStart, 0.15},
 		{"save.flash_join", got.Save.FlashJoin, want.Save.FlashJoin, 0.15},
 		{"save.scatter[0].long", got.Save.Scatter[0].Long, want.Save.Scatter[0].Long, 0.05},

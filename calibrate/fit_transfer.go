@@ -134,9 +134,9 @@ func fitLoad(s *Samples, p *hw.Profile, from source) []model {
 	copied := s.of(probeLoadMemcpy)
 	fit, held := splitCopies(copied)
 	l := &p.Load
-	calls := fitCopies(copied, fit, link)
+	calls := fitCopies(copied, fit, link, true)
 	l.MemcpyPools = calls.poolRows(copied, fit, link, from)
-	calls.figures(from, &l.MemcpyBase, &l.MemcpyCall, &l.MemcpyLong, &l.MemcpyHalf, &l.MemcpyStart, &l.MemcpyWhole)
+	calls.figures(from, &l.MemcpyBase, &l.MemcpyCall, &l.MemcpyEarly, &l.MemcpyFirst, &l.MemcpyStart, &l.MemcpyWhole)
 	models := []model{{name: "load.memcpy", fit: fit, held: held, price: price(hw.LoadMemcpy), draw: draw}}
 
 	if fit, held = s.of(probeLoadBatched).split(byAxis("block_bytes"), 2, nil); len(fit) > 0 {

@@ -53,7 +53,7 @@ func truth(name string) *hw.Profile {
 	p.Save.Threads = from.figure(16, "threads", "x")
 	p.Save.Contention = from.figure(0.4, "share", "x")
 	p.Save.FlashWake = from.figure(2, "us", "x")
-	p.Load.MemcpyLong, p.Load.MemcpyHalf = from.figure(0.8, "us", "x"), from.figure(60, "blocks", "x")
+	p.Load.MemcpyEarly, p.Load.MemcpyFirst = from.figure(0.3, "us", "x"), from.figure(500, "blocks", "x")
 	p.Save.MemcpyLong, p.Save.MemcpyHalf = from.figure(0.6, "us", "x"), from.figure(250, "blocks", "x")
 	p.Load.MemcpyStart, p.Load.MemcpyWhole = from.figure(3, "us", "x"), from.figure(64, "KiB", "x")
 	p.Save.FlashJoin = from.figure(15, "us", "x")

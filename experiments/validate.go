@@ -144,14 +144,16 @@ func (v *Validation) liveRuns(ctx context.Context) ([]string, error) {
 	}
 	v.Planned(requestsOf(missing))
 	var steps []live.ShadowStep
+	var spread bool
 	store.more = func(dir string) error {
-		text, err := marshalCalls(steps)
+		text, err := marshalCalls(steps, spread)
 		if err != nil {
 			return err
 		}
 		return writeGzip(filepath.Join(dir, callsFile), text)
 	}
 	run := func(ctx context.Context, p Point, sink Sink) (sum sim.Summary, err error) {
+		spread = p.System.LoadEngine == hw.LoadMemcpy
 		sum, steps, err = v.Live.Shadowed(ctx, p, sink)
 		return sum, err
 	}

@@ -29,9 +29,9 @@ type storedStep struct {
 	Phases   sim.Phases   `json:"phases"`
 	Works    []storedWork `json:"works"`
 	// Layers are layer, index in Works, scored (0 or 1), moved (0, 1, or with landing 3),
-	// loads and saves.
-	// Loads are in rounds where the work has rounds.
-	Layers [][6]int64 `json:"layers"`
+	// loads and saves; where blocks are loaded one by one, places and span too. Loads are
+	// in rounds where the work has rounds.
+	Layers [][]int64 `json:"layers"`
 }
 
 type storedWork struct {
@@ -52,8 +52,9 @@ type storedWork struct {
 // have it nowhere.
 const landing = 2
 
-// marshalCalls writes the steps of a live run.
-func marshalCalls(steps []live.ShadowStep) ([]byte, error) {
+// marshalCalls writes the steps of a live run, with how their loads lie in DRAM
+// where that is asked for.
+func marshalCalls(steps []live.ShadowStep, spread bool) ([]byte, error) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	for i := range steps {
@@ -75,7 +76,11 @@ func marshalCalls(steps []live.ShadowStep) ([]byte, error) {
 		}
 		for j := range s.Layers {
 			l := &s.Layers[j]
-			line.Layers = append(line.Layers, [6]int64{int64(l.Layer), int64(l.Work), bit(l.Scored), bit(l.Moved) | landing*bit(l.Moves.Landing), l.Moves.Loads, l.Moves.Saves})
+			stored := []int64{int64(l.Layer), int64(l.Work), bit(l.Scored), bit(l.Moved) | landing*bit(l.Moves.Landing), l.Moves.Loads, l.Moves.Saves}
+			if spread && l.Moves.Places > 0 {
+				stored = append(stored, l.Moves.Places, l.Moves.Span)
+			}
+			line.Layers = append(line.Layers, stored)
 			line.Block = max(line.Block, l.Moves.BlockBytes)
 		}
 		if err := enc.Encode(&line); err != nil {
@@ -110,13 +115,17 @@ func unmarshalCalls(text []byte) ([]live.ShadowStep, error) {
 			s.Works = append(s.Works, w)
 		}
 		for _, l := range line.Layers {
+			if len(l) != 6 && len(l) != 8 {
+				return nil, fmt.Errorf("step %d: a layer has %d numbers, want 6 or 8", line.Index, len(l))
+			}
 			if l[1] < 0 || l[1] >= int64(len(s.Works)) {
 				return nil, fmt.Errorf("step %d: layer %d has work %d of %d", line.Index, l[0], l[1], len(s.Works))
 			}
-			s.Layers = append(s.Layers, live.ShadowLayer{
-				Layer: int(l[0]), Work: int(l[1]), Scored: l[2] != 0, Moved: l[3]&1 != 0,
-				Moves: kv.Moves{Layer: int(l[0]), Loads: l[4], Saves: l[5], BlockBytes: line.Block, InRounds: len(s.Works[l[1]].Rounds) > 0, Landing: l[3]&landing != 0},
-			})
+			m := kv.Moves{Layer: int(l[0]), Loads: l[4], Saves: l[5], BlockBytes: line.Block, InRounds: len(s.Works[l[1]].Rounds) > 0, Landing: l[3]&landing != 0}
+			if len(l) == 8 {
+				m.Places, m.Span = l[6], l[7]
+			}
+			s.Layers = append(s.Layers, live.ShadowLayer{Layer: int(l[0]), Work: int(l[1]), Scored: l[2] != 0, Moved: l[3]&1 != 0, Moves: m})
 		}
 		steps = append(steps, s)
 	}

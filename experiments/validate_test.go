@@ -22,7 +22,7 @@ import (
 // a file, gives every one the time that it took, phase by phase: the batches are
 // identical and the save queue's state is too.
 func TestShadowPricesTheSameSteps(t *testing.T) {
-	c := mustLoad(t, "", "workload.requests=6", "workload.rate=[0.3]", "system.save_buffer_mib=8", "system.kv_gib=3", "system.max_prompt_tokens=5000",
+	c := mustLoad(t, "", "gpu=h200", "workload.requests=6", "workload.rate=[0.3]", "system.save_buffer_mib=8", "system.kv_gib=3", "system.max_prompt_tokens=5000",
 		`system.preset=["vllm","vllm-so","sparseserve","vllm-psa","sparseserve-psa"]`, `workload.datasets=["qasper","multifieldqa_en"]`)
 	for _, p := range c.Points() {
 		s, err := NewSimulator().prepare(&p)
@@ -41,7 +41,7 @@ func TestShadowPricesTheSameSteps(t *testing.T) {
 		if _, err := s.serve(t.Context(), Sink{Requests: io.Discard}, func(*sim.Metrics) []string { return nil }); err != nil {
 			t.Fatal(err)
 		}
-		text, err := marshalCalls(shadow.Steps)
+		text, err := marshalCalls(shadow.Steps, p.System.LoadEngine == hw.LoadMemcpy)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +119,7 @@ func TestCallsNoteLanding(t *testing.T) {
 				t.Errorf("layer %d: %+v", i, l)
 			}
 		}
-		if text, err = marshalCalls(steps); err != nil {
+		if text, err = marshalCalls(steps, true); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -129,6 +129,7 @@ func TestUnmarshalCallsErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"{":                                    "step 0: unexpected EOF",
 		`{"index":7,"layers":[[0,1,0,0,0,0]]}`: "step 7: layer 0 has work 1 of 0",
+		`{"index":8,"layers":[[0,0,0]]}`:       "step 8: a layer has 3 numbers, want 6 or 8",
 	} {
 		if _, err := unmarshalCalls([]byte(text)); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", text, err, want)

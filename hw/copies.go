@@ -1,16 +1,22 @@
 package hw
 
-import "math"
+import (
+	"math"
+
+	"sparseserve/sim/kv"
+)
 
 // copies is what one memcpy a block costs beside the bytes.
 type copies struct {
-	base, call, long, half, start, whole float64
+	base, long, half, early, first, start, whole float64
 
-	pools curve // bytes of the host pool, seconds: call, where given by pool
+	call  float64 // seconds of one
+	pools curve   // bytes of the host pool, seconds: call, where given by pool
+	used  float64 // bytes of the pool in use
 }
 
-func newCopies(base, call, long, half, start, whole Figure, pools []PoolTime) copies {
-	c := copies{base: base.optional(), call: call.SI(), long: long.optional(), half: half.optional(), start: start.optional(), whole: whole.optional()}
+func newCopies(base, call, start, whole Figure, pools []PoolTime) copies {
+	c := copies{base: base.optional(), call: call.SI(), start: start.optional(), whole: whole.optional()}
 	for _, r := range pools {
 		c.pools.add(r.PoolGiB*(1<<30), r.SI())
 	}
@@ -24,8 +30,29 @@ func (c *copies) over(poolBytes int64) (outside bool) {
 	if len(c.pools.x) == 0 {
 		return false
 	}
-	c.call, _ = c.pools.logLinear(math.Max(float64(poolBytes), 1))
-	return float64(poolBytes) > c.pools.last()
+	c.used = float64(poolBytes)
+	c.call = c.within(c.used)
+	return c.used > c.pools.last()
+}
+
+// lie sets what a call for a layer's loads takes in the mean where it is known how
+// they lie. A layer's kernels run between its loads and the last ones: the first load
+// of each block of tokens is looked up as if the pool were the largest. Those for
+// other KV heads follow each other, and look up what their request has.
+func (c *copies) lie(m *kv.Moves) {
+	if len(c.pools.x) == 0 {
+		return
+	}
+	if c.call = c.within(c.used); m.Places > 0 {
+		share := math.Min(1, float64(m.Places)/float64(m.Loads))
+		c.call = share*c.within(c.pools.last()) + (1-share)*c.within(float64(m.Span))
+	}
+}
+
+// within is what a call takes over so much of the host pool.
+func (c *copies) within(bytes float64) (seconds float64) {
+	seconds, _ = c.pools.logLinear(math.Max(bytes, 1))
+	return seconds
 }
 
 // seconds is 0 of the zero value: engines that copy another way.
@@ -33,6 +60,9 @@ func (c *copies) seconds(n, blockBytes int64) float64 {
 	t := c.base + float64(n)*c.call
 	if c.long > 0 {
 		t += float64(n) * c.long * float64(n) / (float64(n) + c.half)
+	}
+	if c.early > 0 {
+		t += float64(n) * c.early * c.first / (float64(n) + c.first)
 	}
 	if c.start > 0 {
 		t += c.start * math.Min(1, float64(blockBytes)/c.whole)

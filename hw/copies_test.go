@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"sparseserve/sim"
+	"sparseserve/sim/kv"
 )
 
 func timeFigure(us float64) Figure {
@@ -137,5 +138,55 @@ func TestSavesBesidePrefill(t *testing.T) {
 	p.Save.MemcpyBesidePools = []PoolTime{rows[1], rows[0]}
 	if path, err := p.validate(); path != "save.memcpy_beside_pools[1].pool_gib" {
 		t.Errorf("rows that fall: %s, %v", path, err)
+	}
+}
+
+// Where it is known how a layer's loads lie, the first of each place costs what one
+// over the largest pool does, and the others what one over their request; the pool in
+// use does not matter then.
+func TestCopiesCostByHowTheyLie(t *testing.T) {
+	p := mustProfile(t, "h200")
+	p.Load.MemcpyPools = []PoolTime{{1, timeFigure(2)}, {4, timeFigure(3)}, {16, timeFigure(4)}}
+	stall := func(pool int64, loads ...kv.Moves) float64 {
+		t.Helper()
+		d, err := NewDevice(p, mustModel(t, "lwm-7b"), DeviceOptions{LoadEngine: LoadMemcpy})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Begin(&sim.Step{DRAMBytes: pool}); err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range loads {
+			m.Loads, m.BlockBytes = 1000, 16<<10
+			if err := d.Move(&m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		timing, err := d.Finish()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return timing.Phases.LoadStall.Seconds() * 1e6 / 1000 // us a block
+	}
+	unknown := stall(1<<30, kv.Moves{})
+	for _, c := range []struct {
+		pool         int64
+		places, span int64
+		more         float64 // us a block over a pool of 1 GiB
+	}{
+		{16 << 30, 0, 0, 2},
+		{1 << 30, 1000, 0, 2},              // each its own place
+		{16 << 30, 1000, 0, 2},             //
+		{16 << 30, 250, 1 << 30, 0.25 * 2}, // the others over 1 GiB
+		{1 << 30, 250, 4 << 30, 0.25*2 + 0.75},
+		{1 << 30, 2000, 4 << 30, 2}, // no more than all
+	} {
+		if got := stall(c.pool, kv.Moves{Places: c.places, Span: c.span}) - unknown; math.Abs(got-c.more) > 1e-3 {
+			t.Errorf("%d places, a span of %d, a pool of %d: %.3f us a block more, want %.3f", c.places, c.span, c.pool, got, c.more)
+		}
+	}
+	// One layer's do not tell of the next one's.
+	if got := stall(1<<30, kv.Moves{Places: 1000}, kv.Moves{}) - 2*unknown; math.Abs(got-2) > 1e-3 {
+		t.Errorf("a layer of 1000 places and one of which nobody knows: %.3f us more, want 2", got)
 	}
 }

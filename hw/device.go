@@ -240,6 +240,7 @@ func (d *Device) Move(m *kv.Moves) error {
 		} else if d.scored {
 			d.pass(nanoseconds(d.naming.seconds(m.Loads)), &d.phases.Host)
 		}
+		d.loader.copies.lie(m)
 		if m.InRounds {
 			d.bytesLoaded = m.BlockBytes
 		} else {

@@ -143,7 +143,7 @@ func TestFormsAreChecked(t *testing.T) {
 		{"psa_decode.rate: want it together with round", func(p *Profile) { p.PSADecode.Round = Figure{} }},
 		{"psa_decode.few.room: want it together with wave", func(p *Profile) { p.PSADecode.Few.Wave = Figure{} }},
 		{"embedding.rate: want it together with launch", func(p *Profile) { p.Embedding.Launch = Figure{} }},
-		{"load.memcpy_long: want it together with memcpy_half", func(p *Profile) { p.Load.MemcpyLong, p.Load.MemcpyHalf = us(1), Figure{} }},
+		{"load.memcpy_early: want it together with memcpy_first", func(p *Profile) { p.Load.MemcpyEarly, p.Load.MemcpyFirst = us(1), Figure{} }},
 		{"save.memcpy_start: want it together with memcpy_whole", func(p *Profile) { p.Save.MemcpyStart, p.Save.MemcpyWhole = us(1), Figure{} }},
 		{"load.batched_sizes[1].block_bytes: want sizes that rise", func(p *Profile) { p.Load.BatchedSizes[1].BlockBytes = 1 }},
 		{"head[0].shape: want a shape with its vocab", func(p *Profile) { p.Shapes[0].Vocab = 0 }},

@@ -14,11 +14,11 @@ const (
 
 // loader prices one layer's loads of n blocks of b bytes each.
 //
-//	memcpy   t = base + start min(1, b/whole) + n (call + long n/(n + half)) + B / link, B = n b
+//	memcpy   t = base + start min(1, b/whole) + n (call + early first/(n + first)) + B / link, B = n b
 //	batched  t = call + block(b) (n + early min(n, first)) + B / link
 //	flash    t = max(floor, launch + n block + B / rate(pool))
 //
-// base, start, long, early and flash's block are 0 in profiles that do not give them; a
+// base, start, early and flash's block are 0 in profiles that do not give them; a
 // batched copy's block is one figure, or rows by block size.
 //
 // A gather that is launched while the GPU works waits for nobody: its launch is
@@ -26,7 +26,8 @@ const (
 // nothing in its own price. Profiles without queued price it as one alone.
 //
 // rate falls, and the call of a memcpy a block grows, with the size of the host
-// pool (TLB reach), straight in log size. Never below n b / link, nor below the
+// pool (TLB reach), straight in log size; where it is known how a layer's loads lie,
+// with what they look up instead (copies.lie). Never below n b / link, nor below the
 // link's nominal speed.
 type loader struct {
 	engine      string
@@ -47,7 +48,8 @@ func newLoader(p *Profile, engine string) (loader, error) {
 	switch engine {
 	case LoadMemcpy:
 		f := &p.Load
-		l.copies = newCopies(f.MemcpyBase, f.MemcpyCall, f.MemcpyLong, f.MemcpyHalf, f.MemcpyStart, f.MemcpyWhole, f.MemcpyPools)
+		l.copies = newCopies(f.MemcpyBase, f.MemcpyCall, f.MemcpyStart, f.MemcpyWhole, f.MemcpyPools)
+		l.copies.early, l.copies.first = f.MemcpyEarly.optional(), f.MemcpyFirst.optional()
 	case LoadBatched:
 		l.call, l.block = p.Load.BatchedCall.SI(), p.Load.BatchedBlock.SI()
 		l.early, l.first = p.Load.BatchedEarly.optional(), p.Load.BatchedFirst.optional()

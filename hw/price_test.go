@@ -39,7 +39,7 @@ func TestOptionalTransferFigures(t *testing.T) {
 		{"save.flash_block", func(p *Profile) { p.Save.FlashBlock = us(0.5) }, func(p *Profile) float64 { return save(p, SaveFlash) }, 0.5 * blocks},
 		// 409600 bytes, all in one chunk, over the faster of a link of 25 GB/s and 8 threads' 31.4 GB/s
 		{"save.flash_chunk", func(p *Profile) { p.Save.FlashChunk = Figure{1, "MiB", Measured, "test"} }, func(p *Profile) float64 { return save(p, SaveFlash) }, 409600 / 31.4e3},
-		{"load.memcpy_long", func(p *Profile) { p.Load.MemcpyLong, p.Load.MemcpyHalf = us(2), count(300, "blocks") }, func(p *Profile) float64 { return load(p, LoadMemcpy) }, 2 * blocks * 100 / 400},
+		{"load.memcpy_early", func(p *Profile) { p.Load.MemcpyEarly, p.Load.MemcpyFirst = us(2), count(300, "blocks") }, func(p *Profile) float64 { return load(p, LoadMemcpy) }, 2 * blocks * 300 / 400},
 		{"load.memcpy_start", func(p *Profile) { p.Load.MemcpyStart, p.Load.MemcpyWhole = us(3), kib(16) }, func(p *Profile) float64 { return load(p, LoadMemcpy) }, 3 * 4 / 16.},
 		{"save.memcpy_long", func(p *Profile) { p.Save.MemcpyLong, p.Save.MemcpyHalf = us(2), count(300, "blocks") }, func(p *Profile) float64 { return save(p, SaveMemcpy) }, 2 * blocks * 100 / 400},
 		{"save.memcpy_start", func(p *Profile) { p.Save.MemcpyStart, p.Save.MemcpyWhole = us(3), kib(2) }, func(p *Profile) float64 { return save(p, SaveMemcpy) }, 3},

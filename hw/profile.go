@@ -239,8 +239,8 @@ type PSAFew struct {
 type Loading struct {
 	MemcpyCall   Figure     `toml:"memcpy_call" dim:"time"`                       // per block
 	MemcpyBase   Figure     `toml:"memcpy_base,omitempty" dim:"time,optional"`    // per batch of blocks
-	MemcpyLong   Figure     `toml:"memcpy_long,omitempty" dim:"time,optional"`    // per block, where a batch is long
-	MemcpyHalf   Figure     `toml:"memcpy_half,omitempty" dim:"count,optional"`   // blocks of a batch at which half of it is paid
+	MemcpyEarly  Figure     `toml:"memcpy_early,omitempty" dim:"time,optional"`   // by which each of the first blocks costs more
+	MemcpyFirst  Figure     `toml:"memcpy_first,omitempty" dim:"count,optional"`  // blocks of a batch that have cost half of what all first ones do more
 	MemcpyStart  Figure     `toml:"memcpy_start,omitempty" dim:"time,optional"`   // per batch, where blocks are large
 	MemcpyWhole  Figure     `toml:"memcpy_whole,omitempty" dim:"size,optional"`   // bytes of a block from which all of it is paid
 	MemcpyPools  []PoolTime `toml:"memcpy_pools,omitempty"`                       // per block by the host pool; memcpy_call is not read then

@@ -107,7 +107,7 @@ func (p *Profile) checkTogether() (string, error) {
 		{"psa_decode.few.room", "wave", p.PSADecode.Few.Room, p.PSADecode.Few.Wave},
 		{"psa_decode.few.room", "launch", p.PSADecode.Few.Room, p.PSADecode.Few.Launch},
 		{"psa_decode.few.room", "rate", p.PSADecode.Few.Room, p.PSADecode.Few.Rate},
-		{"load.memcpy_long", "memcpy_half", p.Load.MemcpyLong, p.Load.MemcpyHalf},
+		{"load.memcpy_early", "memcpy_first", p.Load.MemcpyEarly, p.Load.MemcpyFirst},
 		{"load.memcpy_start", "memcpy_whole", p.Load.MemcpyStart, p.Load.MemcpyWhole},
 		{"load.batched_early", "batched_first", p.Load.BatchedEarly, p.Load.BatchedFirst},
 		{"save.memcpy_long", "memcpy_half", p.Save.MemcpyLong, p.Save.MemcpyHalf},

@@ -47,10 +47,11 @@ func newSaver(p *Profile, engine string, threads int) (saver, error) {
 	switch engine {
 	case SaveMemcpy:
 		f := &p.Save
-		s.copies = newCopies(f.MemcpyBase, f.MemcpyCall, f.MemcpyLong, f.MemcpyHalf, f.MemcpyStart, f.MemcpyWhole, f.MemcpyPools)
+		s.copies = newCopies(f.MemcpyBase, f.MemcpyCall, f.MemcpyStart, f.MemcpyWhole, f.MemcpyPools)
+		s.copies.long, s.copies.half = f.MemcpyLong.optional(), f.MemcpyHalf.optional()
 		s.beside = s.copies
 		if len(f.MemcpyBesidePools) > 0 {
-			s.beside = newCopies(f.MemcpyBase, f.MemcpyCall, Figure{}, Figure{}, f.MemcpyStart, f.MemcpyWhole, f.MemcpyBesidePools)
+			s.beside = newCopies(f.MemcpyBase, f.MemcpyCall, f.MemcpyStart, f.MemcpyWhole, f.MemcpyBesidePools)
 		}
 	case SaveGPU:
 		s.call, s.block = p.Save.GPULaunch.SI(), p.Save.GPUBlock.optional()

@@ -26,6 +26,7 @@ type stepState struct {
 	landing                    bool    // a decode's prefill has saves that are not known to be in DRAM
 	freed                      int64   // blocks since the step before, whole model
 	loaded, shared             int64   // sampled loads of the step, whole model; part given to layers so far
+	places, span               int64   // of a layer's part
 	byRound                    []int64 // of loaded, by microbatch
 	loads                      []int64 // of the layer, by microbatch
 	ends, lasts                []int64 // heads that end with each of its rounds, and the blocks they attend to in it
@@ -298,6 +299,7 @@ func (s *Server) access(layer int) error {
 	if s.cache.Sample.Rate == 1 {
 		n, err := s.accessSampled(layer)
 		st.moves.Loads = n
+		st.moves.Places, st.moves.Span = s.cache.Spread(1)
 		return err
 	}
 	if layer == 0 {
@@ -312,10 +314,12 @@ func (s *Server) access(layer int) error {
 			st.byRound = addRounds(st.byRound, s.cache.Rounds())
 		}
 		st.loaded, st.shared = s.cache.Scale(sum), 0
+		st.places, st.span = s.cache.Spread(s.Model.Layers)
 	}
 	upTo := st.loaded * int64(layer+1) / int64(s.Model.Layers)
 	st.moves.Loads = upTo - st.shared
 	st.shared = upTo
+	st.moves.Places, st.moves.Span = min(st.places, st.moves.Loads), st.span
 	return nil
 }
 

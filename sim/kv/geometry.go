@@ -31,6 +31,11 @@ type Moves struct {
 	Loads      int64 // blocks, DRAM -> HBM, before this layer's decode attention
 	Saves      int64 // blocks, HBM -> DRAM, written by this layer
 	BlockBytes int64
+	// Places are the blocks of tokens, one request's each, that the loads are of: a
+	// layer's KV heads share one's place in DRAM. Span is how many bytes of DRAM the
+	// request has whose block of tokens is read again for another head, in the mean.
+	// Both are expected values (Cache.Spread); 0: nobody knows.
+	Places, Span int64
 	// Landing says that a decode of the batch has saves, from steps before this one,
 	// that are not known to be in DRAM: the loads may be of them.
 	Landing bool

@@ -1,0 +1,49 @@
+package kv
+
+import "math"
+
+// bookMissed books what a Fill loads to the requests.
+func (c *Cache) bookMissed() {
+	for i := 0; i < len(c.missing); {
+		seq, from := c.missing[i].seq, i
+		for i < len(c.missing) && c.missing[i].seq == seq { // those of a request mostly follow one another
+			i++
+		}
+		s := c.seqs[seq]
+		if s.missed == 0 {
+			c.missedBy = append(c.missedBy, s)
+		}
+		s.missed += i - from
+	}
+}
+
+// Spread says how the loads of a layer lie in DRAM, where a block of tokens has one
+// place for all groups: over how many places, and how many bytes the request has, in
+// the mean, of those loads that are not the first of theirs. The loads are what the
+// Fills since the last call have queued, over so many of the model's layers, and lie
+// anywhere in their requests:
+//
+//	places = sum of B (1 - (1 - 1/B)^n), n loads of a request of B blocks of tokens
+func (c *Cache) Spread(layers int) (places, span int64) {
+	var first, again, bytes float64
+	for _, s := range c.missedBy {
+		n, b := float64(s.missed)/c.Sample.Rate/float64(layers), float64(s.blocks)
+		s.missed = 0
+		if b < 1 {
+			continue
+		}
+		p := b * -math.Expm1(n*math.Log1p(-1/b))
+		if b == 1 {
+			p = 1
+		}
+		p = math.Min(p, n)
+		first += p
+		again += n - p
+		bytes += (n - p) * b * float64(c.Geo.BlockBytes) * float64(c.Geo.Groups())
+	}
+	c.missedBy = c.missedBy[:0]
+	if again > 0 {
+		span = int64(bytes / again)
+	}
+	return int64(math.Ceil(first)), span
+}
