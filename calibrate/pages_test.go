@@ -7,8 +7,8 @@ import (
 	"sparseserve/cuda"
 )
 
-// A layer's blocks in pages: head after head, those of a head a page apart, over
-// all segments of the pool.
+// A layer's blocks in pages: a page's heads side by side, page after page, over all
+// segments of the pool.
 func TestPagePlaces(t *testing.T) {
 	const page, block = 64 * kib, 16 * kib
 	pool := &hostPool{}
@@ -16,7 +16,7 @@ func TestPagePlaces(t *testing.T) {
 		pool.segments, pool.bytes = append(pool.segments, cuda.HostMemoryOf(make([]byte, 2*page))), pool.bytes+2*page
 	}
 	p := pool.paged([]int{3, 0, 1}, page, 1, 2, block) // behind another layer's block
-	want := []int64{3*page + block, block, page + block, 3*page + 2*block, 2 * block, page + 2*block}
+	want := []int64{3*page + block, 3*page + 2*block, block, 2 * block, page + block, page + 2*block}
 	if len(p.offsets) != len(want) || len(p.ptrs) != len(want) {
 		t.Fatalf("%d offsets and %d addresses, want %d", len(p.offsets), len(p.ptrs), len(want))
 	}

@@ -118,7 +118,7 @@ func (c *Calibration) card() string {
 // chunks of one prompt.
 func (c *Calibration) fig14b(a100 *hw.Profile, m *hw.Model) paperFigure {
 	f := paperFigure{file: "fig14b", title: "prefill with KV saves beside it, over prefill alone (Fig. 14b)", yLabel: "latency over prefill alone", bars: true}
-	alone := c.Samples.of(probeLayersNone)
+	alone := c.Samples.of(probeLayersNone).where(func(at datum) bool { return at.At("layers") == layersTimed }) // no layer segment
 	if len(alone) == 0 {
 		return f
 	}

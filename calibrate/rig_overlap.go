@@ -213,7 +213,7 @@ func (g *rig) setupLayers(s *cuda.Session, p Point) (*setup, error) {
 		t.layers.Save, t.verify = []cuda.Operation{op}, both(verify, moved)
 		return t, nil
 	}
-	to, err := g.pagePlaces(s, p.At("layers"), int64(m.KVHeads), count, block, p.At("pool_mib")*mib)
+	to, err := g.pagePlaces(s, int64(m.Layers), p.At("layers"), int64(m.KVHeads), count, block, p.At("pool_mib")*mib)
 	if err != nil {
 		return nil, err
 	}

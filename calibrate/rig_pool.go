@@ -98,14 +98,14 @@ func distinct(r *rand.Rand, count, n int64) []int64 {
 }
 
 // pagePlaces are those of each layer's blocks as the serving loop has them: a page
-// of host memory holds a block of tokens for every layer and KV head, so that a
-// head's blocks lie a page apart, head after head. Pages are anywhere in the first
-// bytes of the pool.
-func (g *rig) pagePlaces(s *cuda.Session, layers, heads, count, blockBytes, poolBytes int64) (all []place, err error) {
+// of host memory holds a block of tokens for every layer that the model has and KV
+// head, so that a layer's lie side by side and those of the next block of tokens
+// anywhere in the first bytes of the pool.
+func (g *rig) pagePlaces(s *cuda.Session, pageLayers, layers, heads, count, blockBytes, poolBytes int64) (all []place, err error) {
 	if err := g.pool.grow(s, poolBytes); err != nil {
 		return nil, err
 	}
-	page := layers * heads * blockBytes
+	page := pageLayers * heads * blockBytes
 	if gib%page != 0 || count*page > poolBytes {
 		return nil, fmt.Errorf("%w: %d pages of %s do not fit a pool of %s", ErrSkip, count, size(page), size(poolBytes))
 	}
@@ -116,11 +116,11 @@ func (g *rig) pagePlaces(s *cuda.Session, layers, heads, count, blockBytes, pool
 	return all, nil
 }
 
-// paged are the blocks of one layer in some pages, head after head; first is the
+// paged are the blocks of one layer in some pages, page after page; first is the
 // layer's first block of a page.
 func (h *hostPool) paged(pages []int, page, first, heads, blockBytes int64) (p place) {
-	for head := range heads {
-		for _, i := range pages {
+	for _, i := range pages {
+		for head := range heads {
 			offset := int64(i)*page + (first+head)*blockBytes
 			ptr, _ := h.at(offset)
 			p.offsets, p.ptrs = append(p.offsets, offset), append(p.ptrs, ptr)

@@ -1,0 +1,70 @@
+package live_test
+
+import (
+	"sync"
+	"testing"
+
+	"sparseserve/cuda"
+	"sparseserve/cuda/live"
+	"sparseserve/cuda/soft"
+)
+
+// ordered keeps the order in which blocks are copied to host memory one by one.
+type ordered struct {
+	live.Machine
+	mu     sync.Mutex // memory is asked for by one thread and written by another
+	pinned []cuda.HostMemory
+	to     [][]int64 // of each batch
+	block  int64     // bytes
+}
+
+func (o *ordered) HostAlloc(bytes int64, pages cuda.HostPages) (cuda.HostMemory, error) {
+	m, err := o.Machine.HostAlloc(bytes, pages)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.pinned = append(o.pinned, m)
+	return m, err
+}
+
+// on returns the words of pinned memory from an address on; nil: it is elsewhere.
+func (o *ordered) on(at cuda.Ptr) []int64 {
+	for _, m := range o.pinned {
+		if at >= m.Ptr() && at < m.Ptr()+cuda.Ptr(len(m.Bytes())) {
+			return cuda.Slice[int64](m)[(at-m.Ptr())/8:]
+		}
+	}
+	return nil
+}
+
+func (o *ordered) MemcpyBlocks(a *cuda.BlocksArgs, s cuda.Stream) error {
+	o.mu.Lock()
+	to := append([]int64(nil), o.on(a.Dst)[:a.Count]...)
+	if o.on(cuda.Ptr(to[0])) != nil {
+		o.to, o.block = append(o.to, to), a.BlockBytes
+	}
+	o.mu.Unlock()
+	return o.Machine.MemcpyBlocks(a, s)
+}
+
+// Saved with a memcpy each, the KV heads of a block of tokens go one after another, as they lie in DRAM.
+func TestMemcpySavesGoByPlace(t *testing.T) {
+	c := cases()["mha/offload, memcpy"]
+	on := soft.New(soft.Config{Late: true, Seed: 3})
+	defer on.Close()
+	m := &ordered{Machine: on}
+	c.run(t, m).check(t)
+	heads, many := c.shape.HeadsKV, 0
+	for _, to := range m.to {
+		for i := 1; i < len(to); i++ {
+			if i%heads != 0 && to[i]-to[i-1] != m.block {
+				t.Fatalf("blocks %d and %d of a save are %d bytes apart, want %d", i-1, i, to[i]-to[i-1], m.block)
+			}
+		}
+		if len(to) > heads {
+			many++
+		}
+	}
+	if heads < 2 || many == 0 {
+		t.Fatalf("%d heads, %d of %d saves with several blocks of tokens", heads, many, len(m.to))
+	}
+}
