@@ -163,16 +163,10 @@ func (f *fakeBench) seconds(p Point) float64 {
 		return priceSave(t, hw.SaveFlash, p.At("blocks"), p.At("block_bytes"), basePool, p.At("threads"))
 	case probeLinears:
 		return t.LinearsSeconds(at.model, int(p.At("tokens")))
-	case probeClock:
-		return t.RestedSeconds(at.model, int(p.At("tokens")), milliseconds(at, "after_ms"), 0, 0, clockLayers)
-	case probePrompt:
-		return t.PromptSeconds(at.model, int(p.At("tokens")), promptChunks, chunkOf(p))
+	case probeClock, probePrompt, probeChunk, probeRested, probeRestedIdle, probeRestedDense:
+		return clockSeconds(t, at)
 	case probeDecodes:
 		return wornDecodeSeconds(t, at, p.At("after_ms"))
-	case probeChunk:
-		return t.ChunkSeconds(at.model, int(p.At("tokens")), int(p.At("prefix_tokens")))
-	case probeRested, probeRestedIdle, probeRestedDense:
-		return t.RestedSeconds(at.model, int(p.At("tokens")), 0, milliseconds(at, "rest_ms"), restsOf[p.Probe], int(p.At("layers")))
 	case probePointwise:
 		return t.PointwiseSeconds(at.model, int(p.At("tokens")))
 	case probeHead:

@@ -12,46 +12,140 @@ import (
 // told from noise.
 const leastGain = 0.02
 
-// fitClock finds how much less linears take at the full clock, how far prefill without
-// pause lowers it, how it falls and rises again, and what decodes feel of it (hw: clock).
-// How far it falls is what chunks of prefill without pause take (hw: lowClock); how fast
-// is what linears take some time after a rest, and after rests of some length.
+// fitClock finds how much less linears take at the full clock, and how the card keeps its
+// power at its limit (hw: clock): by what chunks of prefill without pause take, what linears
+// take some time after a rest, and after rests of some length, and what a prompt's chunks
+// take behind a rest. Then what decodes feel of it.
 func fitClock(s *Samples, p *hw.Profile, from source) []model {
 	p.Clock = hw.Clock{}
 	ages := s.of(probeClock).where(func(at datum) bool { return at.At("tokens") == clockTokens })
-	rests, chunks := s.of(probeRested), chunkData(s)
+	chunks := chunkData(s)
+	rests := s.of(probeRested)
 	if len(rests) == 0 || len(chunks) == 0 || fallsBy(ages, shapes[0]) < leastGain {
 		return nil
 	}
 	if p.Clock.Gain = gainRows(s, from); len(p.Clock.Gain) == 0 {
 		return nil
 	}
-	alone := func(share float64) hw.Figure {
-		return from.figure(share, "share", "linears and prefill attention of chunks without pause, whose times this clock of linears alone explains")
+	models := fitPower(s, p, from, chunks, ages, rests)
+	return append(models, fitDecodes(s, p, from)...)
+}
+
+// clockFigure is a figure of the clock that is fitted with others.
+type clockFigure struct {
+	figure     *hw.Figure
+	unit, what string
+	start      float64
+	of         bound
+}
+
+// fitPower finds the figures of the card's control all at once, by probes that each
+// see some of them. Chunks of other sizes and the second of two prompts in a row are
+// not fitted to.
+func fitPower(s *Samples, p *hw.Profile, from source, chunks, ages, rests data) []model {
+	idle, dense, prompts := s.of(probeRestedIdle), s.of(probeRestedDense), s.of(probePrompt)
+	k := &p.Clock
+	draws := bound{0.01, 0.99}
+	figures := []clockFigure{
+		{&k.Alone, "share", "chunks of prefill without pause, linears after rests and a prompt's chunks behind one: the clock of linears alone that explains their times", 0.8, bound{0.2, 0.999}},
+		{&k.Meter, "ms", "the same: time constant of the power that the card measures", 15, bound{1, 500}},
+		{&k.Pace, "ms", "the same: in which power that is off by the limit would take the whole clock", 120, bound{5, 5000}},
+		{&k.Attention, "limits", "the same: what prefill attention draws at the full clock, of the card's limit", 1, bound{0.2, 3}},
+		{&k.Copies, "share", "the same: what copies within HBM draw, of the card's limit", 0.5, draws},
 	}
-	fit, held := chunks.split(func(at datum) string { return at.Shape }, 3, nil)
-	price := func(p *hw.Profile, at datum) float64 {
-		return p.ChunkSeconds(at.model, int(at.At("tokens")), int(at.At("prefix_tokens")))
+	if len(idle) > 0 {
+		figures = append(figures, clockFigure{&k.Idle, "share", "the same: what doing nothing draws, of the card's limit", 0.2, draws})
 	}
-	c := refine(fit, []float64{0.7}, []bound{{0.2, 0.999}}, func(c []float64, at datum) float64 {
-		p.Clock.Alone = alone(c[0])
-		return price(p, at)
+	if len(dense) > 0 {
+		figures = append(figures, clockFigure{&k.Dense, "share", "the same: what dense decode attention draws, of the card's limit", 0.8, draws})
+	}
+
+	steady, held := chunks.where(ofClockTokens).split(func(at datum) string { return at.Shape }, 3, nil)
+	steadyHeld := append(held, chunks.where(func(at datum) bool { return !ofClockTokens(at) })...)
+	rested, restedHeld := append(append(data{}, ages...), rests...).split(func(at datum) string { return at.Probe + at.Shape }, 3, falling(ages))
+	rested = append(append(rested, idle...), dense...)
+	first, second := prompts.where(func(at datum) bool { return at.At("prompt") == 1 }), prompts.where(func(at datum) bool { return at.At("prompt") > 1 })
+
+	fit := append(append(append(data{}, steady...), rested...), first...)
+	priced := map[*hw.Model]*hw.ClockProbes{}
+	for _, at := range fit {
+		if priced[at.model] == nil {
+			priced[at.model] = hw.NewClockProbes(p, at.model)
+		}
+	}
+	set := func(c []float64) {
+		for i, f := range figures {
+			*f.figure = from.figure(c[i], f.unit, f.what)
+		}
+	}
+	var start []float64
+	var bounds []bound
+	for _, f := range figures {
+		start, bounds = append(start, f.start), append(bounds, f.of)
+	}
+	set(start)
+	c := refine(fit, start, bounds, func(c []float64, at datum) float64 {
+		for i, f := range figures {
+			f.figure.Value = c[i]
+		}
+		return clockPrice(priced[at.model], at)
 	})
-	p.Clock.Alone = alone(significant(c[0], 3))
-	steady := model{name: "clock", fit: fit, held: held, price: price,
-		draw: picture{x: func(at datum) float64 { return 1 + float64(at.At("prefix_tokens")) }, xLabel: "tokens before the chunk"}}
-	models := append([]model{steady}, fitRests(s, p, from, ages, rests)...)
-	models = append(models, fitDecodes(s, p, from)...)
-	if prompts := s.of(probePrompt); len(prompts) > 0 {
-		models = append(models, model{
-			name: "clock.prompt", held: prompts, why: "chunks behind a rest, by how the clock falls under linears alone: nothing is fitted to them",
-			price: func(p *hw.Profile, at datum) float64 {
-				return p.PromptSeconds(at.model, int(at.At("tokens")), promptChunks, chunkOf(at.Point))
-			},
-			draw: picture{x: func(at datum) float64 { return float64(1 + chunkOf(at.Point)) }, xLabel: "chunk of two prompts in a row"},
-		})
+	for i := range c {
+		c[i] = significant(c[i], 3)
+	}
+	set(c)
+
+	models := []model{
+		{name: "clock", fit: steady, held: steadyHeld, price: clockSeconds,
+			draw: picture{x: func(at datum) float64 { return 1 + float64(at.At("prefix_tokens")) }, xLabel: "tokens before the chunk"}},
+		{name: "clock.rested", fit: rested, held: restedHeld, price: clockSeconds,
+			draw: picture{x: func(at datum) float64 {
+				if at.Probe == probeClock {
+					return float64(at.At("after_ms"))
+				}
+				return float64(at.At("rest_ms"))
+			}, xLabel: "ms after a rest, or of one"}},
+	}
+	if len(prompts) > 0 {
+		models = append(models, model{name: "clock.prompt", fit: first, held: second, price: clockSeconds,
+			draw: picture{x: func(at datum) float64 { return float64(1 + chunkOf(at.Point)) }, xLabel: "chunk of two prompts in a row"}})
 	}
 	return models
+}
+
+func ofClockTokens(at datum) bool { return at.At("tokens") == clockTokens }
+
+// clockSeconds prices a point of the clock's probes but of decodes.
+func clockSeconds(p *hw.Profile, at datum) float64 {
+	return clockPrice(hw.NewClockProbes(p, at.model), at)
+}
+
+func clockPrice(c *hw.ClockProbes, at datum) float64 {
+	tokens := int(at.At("tokens"))
+	switch at.Probe {
+	case probeChunk:
+		return c.Chunk(tokens, int(at.At("prefix_tokens")))
+	case probePrompt:
+		return c.Prompt(tokens, promptChunks, chunkOf(at.Point)+1)
+	case probeClock:
+		return c.Rested(tokens, milliseconds(at, "after_ms"), 0, 0, clockLayers)
+	default:
+		return c.Rested(tokens, 0, milliseconds(at, "rest_ms"), restsOf[at.Probe], int(at.At("layers")))
+	}
+}
+
+// falling says of which ages of linears no point beside them says what they do: the
+// clock is on its way.
+func falling(ages data) func(at datum) bool {
+	return func(at datum) bool {
+		if at.Probe != probeClock {
+			return false
+		}
+		of := ages.where(func(other datum) bool { return other.Shape == at.Shape })
+		high, low := of[0].seconds, of[len(of)-1].seconds
+		way := (at.seconds - high) / (low - high)
+		return way > 0.1 && way < 0.9
+	}
 }
 
 // fallsBy is the share of their time by which a shape's linears are faster behind a
@@ -95,28 +189,28 @@ func fitDecodes(s *Samples, p *hw.Profile, from source) []model {
 	if len(fit) == 0 {
 		return nil
 	}
-	rest := func(ms float64) hw.Figure {
-		return from.figure(significant(ms, 4), "ms", "linears of decodes after linears of a prompt, until these begin at the full clock again")
+	draws := func(x float64) hw.Figure {
+		return from.figure(significant(x, 3), "share", "the same: what linears of decodes draw, of the card's limit, by how soon the clock is back")
 	}
-	of := bound{1, 2000}
-	c := refine(fit, []float64{0.1, 50}, []bound{{leastShare / 10, 0.99}, of}, func(c []float64, at datum) float64 {
-		p.Clock.Decode, p.Clock.RestLinears = share(c[0]), rest(c[1])
+	of := bound{0.01, 0.99}
+	c := refine(fit, []float64{0.1, 0.8}, []bound{{leastShare / 10, 0.99}, of}, func(c []float64, at datum) float64 {
+		p.Clock.Decode, p.Clock.Linears = share(c[0]), draws(c[1])
 		return price(p, at)
 	})
-	if c[1] < 1.01*of.low || c[1] > 0.99*of.high { // the samples do not tell
-		p.Clock.RestLinears = hw.Figure{}
+	if c[1] < 1.01*of.low || c[1] > 0.999*of.high { // the samples do not tell
+		p.Clock.Linears = hw.Figure{}
 		c = refine(fit, []float64{0.1}, []bound{{leastShare / 10, 0.99}}, func(c []float64, at datum) float64 {
 			p.Clock.Decode = share(c[0])
 			return price(p, at)
 		})
 	}
 	if c[0] < leastShare {
-		p.Clock.Decode, p.Clock.RestLinears = hw.Figure{}, hw.Figure{}
+		p.Clock.Decode, p.Clock.Linears = hw.Figure{}, hw.Figure{}
 		return nil
 	}
 	p.Clock.Decode = share(significant(c[0], 3))
-	if p.Clock.RestLinears.Set() {
-		p.Clock.RestLinears = rest(c[1])
+	if p.Clock.Linears.Set() {
+		p.Clock.Linears = draws(c[1])
 	}
 	return []model{{name: "clock.decode", fit: fit, held: held, price: price,
 		draw: picture{x: func(at datum) float64 { return float64(at.At("after_ms")) }, xLabel: "ms after linears"}}}
@@ -125,66 +219,11 @@ func fitDecodes(s *Samples, p *hw.Profile, from source) []model {
 // wornDecodeSeconds prices a layer in the middle of the group that begins so many ms
 // after linears.
 func wornDecodeSeconds(p *hw.Profile, at datum, ms int64) float64 {
-	return p.WornDecodeSeconds(at.model, clockTokens, int(at.At("requests")), int(at.At("context_tokens")), 1e-3*float64(ms)+decodesGroup.Seconds()/2)
+	return hw.NewClockProbes(p, at.model).WornDecode(clockTokens, int(at.At("requests")), int(at.At("context_tokens")), 1e-3*float64(ms)+decodesGroup.Seconds()/2)
 }
 
 // restsOf is what the card does between linears, by probe.
 var restsOf = map[string]hw.Rest{probeRested: hw.RestCopies, probeRestedIdle: hw.RestIdle, probeRestedDense: hw.RestDense}
-
-// fitRests finds how the clock falls and rises.
-func fitRests(s *Samples, p *hw.Profile, from source, ages, rests data) []model {
-	of := func(ms float64, what string) hw.Figure { return from.figure(significant(ms, 4), "ms", what) }
-	set := func(burst, settle, rest float64) {
-		p.Clock.Burst = of(burst, fmt.Sprintf("linears of %d tokens after copies within HBM: before they take longer", clockTokens))
-		p.Clock.Settle = of(settle, "the same: time constant in which the clock falls")
-		p.Clock.Rest = of(rest, "copies within HBM after linears, until these begin at the full clock again")
-	}
-	price := func(p *hw.Profile, at datum) float64 {
-		if at.Probe == probeClock {
-			return p.RestedSeconds(at.model, clockTokens, milliseconds(at, "after_ms"), 0, 0, clockLayers)
-		}
-		return p.RestedSeconds(at.model, clockTokens, 0, milliseconds(at, "rest_ms"), restsOf[at.Probe], int(at.At("layers")))
-	}
-	all := append(append(data{}, ages...), rests...)
-	falling := func(at datum) bool { // when says what no other point does
-		if at.Probe != probeClock {
-			return false
-		}
-		of := ages.where(func(other datum) bool { return other.Shape == at.Shape })
-		high, low := of[0].seconds, of[len(of)-1].seconds
-		way := (at.seconds - high) / (low - high)
-		return way > 0.1 && way < 0.9
-	}
-	fit, held := all.split(func(at datum) string { return at.Probe + at.Shape }, 3, falling)
-	c := refine(fit, []float64{40, 20, 15}, []bound{{1, 500}, {1, 500}, {0.1, 5000}}, func(c []float64, at datum) float64 {
-		set(c[0], c[1], c[2])
-		return price(p, at)
-	})
-	set(c[0], c[1], c[2])
-	for _, r := range []struct {
-		probe, what string
-		figure      *hw.Figure
-	}{{probeRestedIdle, "nothing", &p.Clock.RestIdle}, {probeRestedDense, "dense decode attention", &p.Clock.RestDense}} {
-		d := s.of(r.probe)
-		if len(d) == 0 {
-			continue
-		}
-		what := r.what + " after linears, until these begin at the full clock again"
-		c := refine(d, []float64{15}, []bound{{0.1, 5000}}, func(c []float64, at datum) float64 {
-			*r.figure = of(c[0], what)
-			return price(p, at)
-		})
-		*r.figure = of(c[0], what)
-		fit = append(fit, d...)
-	}
-	return []model{{name: "clock.rested", fit: fit, held: held, price: price,
-		draw: picture{x: func(at datum) float64 {
-			if at.Probe == probeClock {
-				return float64(at.At("after_ms"))
-			}
-			return float64(at.At("rest_ms"))
-		}, xLabel: "ms after a rest, or of one"}}}
-}
 
 // chunkData are chunks of prefill without pause. Samples from before there was a probe
 // of them have the chunks that saves were measured beside.

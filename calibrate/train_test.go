@@ -60,7 +60,7 @@ func TestDecodesOfTrains(t *testing.T) {
 		return p.Clock, models
 	}
 	got, models := fit(samples(func(_ Point, exact float64) float64 { return exact }))
-	for _, c := range [][2]hw.Figure{{got.Decode, want.Clock.Decode}, {got.RestLinears, want.Clock.RestLinears}} {
+	for _, c := range [][2]hw.Figure{{got.Decode, want.Clock.Decode}, {got.Linears, want.Clock.Linears}} {
 		if e := c[0].SI()/c[1].SI() - 1; !(math.Abs(e) < 0.02) {
 			t.Errorf("%+v, want %+v", c[0], c[1])
 		}
@@ -68,7 +68,7 @@ func TestDecodesOfTrains(t *testing.T) {
 	if !slices.ContainsFunc(models, func(m model) bool { return m.name == "clock.decode" && len(m.fit) > 0 && len(m.held) > 0 }) {
 		t.Error("no model of it with points held out")
 	}
-	got.Decode, got.RestLinears = hw.Figure{}, hw.Figure{}
+	got.Decode, got.Linears = hw.Figure{}, hw.Figure{}
 	for _, c := range []struct {
 		name string
 		bend func(p Point, exact float64) float64

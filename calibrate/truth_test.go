@@ -78,7 +78,10 @@ func truth(name string) *hw.Profile {
 	}
 	p.DenseDecode.Tail, p.DenseDecode.Piece, p.DenseDecode.Pages = from.figure(1.5, "us", "x"), from.figure(4, "us", "x"), from.figure(0.8, "us", "x")
 	p.Scoring.Floor = hw.Figure{}
-	p.Clock = hw.Clock{Alone: from.figure(0.7, "share", "x"), Burst: from.figure(40, "ms", "x"), Settle: from.figure(20, "ms", "x"), Rest: from.figure(15, "ms", "x"), RestIdle: from.figure(8, "ms", "x"), RestDense: from.figure(40, "ms", "x"), RestLinears: from.figure(60, "ms", "x"), Decode: from.figure(0.15, "share", "x")}
+	p.Clock = hw.Clock{
+		Alone: from.figure(0.85, "share", "x"), Meter: from.figure(20, "ms", "x"), Pace: from.figure(120, "ms", "x"), Attention: from.figure(0.9, "limits", "x"),
+		Copies: from.figure(0.4, "share", "x"), Idle: from.figure(0.15, "share", "x"), Dense: from.figure(0.8, "share", "x"), Linears: from.figure(0.7, "share", "x"), Decode: from.figure(0.15, "share", "x"),
+	}
 	for i, shape := range shapes {
 		if !slices.ContainsFunc(p.Shapes, func(s hw.Shape) bool { return s.Name == shape }) {
 			m, err := shapeModel(shape)

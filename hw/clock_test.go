@@ -9,19 +9,20 @@ import (
 )
 
 func withClock(p *Profile) {
-	p.Clock = Clock{Alone: count(0.7, "share"), Burst: us(18000), Settle: us(12000), Rest: us(10000), Gain: []GainRow{{"llama2-7b", 2048, count(0.1, "share")}}}
+	p.Clock = Clock{Alone: count(0.7, "share"), Meter: us(3000), Pace: us(8000), Copies: count(0.4, "share"), Linears: count(0.95, "share"), Gain: []GainRow{{"llama2-7b", 2048, count(0.1, "share")}}}
 }
 
-// After a rest prefill is faster, until the clock's limit has fallen to what it may
-// have; decodes and idle time let it rise; without figures nothing changes.
+// After a rest prefill is faster, until the meter has seen it and the clock has fallen to
+// what it may have; what draws little gives it back; without figures nothing changes.
 func TestClock(t *testing.T) {
 	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
 	p.Clock = Clock{}
 	chunk := sim.Work{Tokens: 2048, Prefill: []sim.Span{{Query: 2048}}}
 	decode := sim.Work{Tokens: 1, Decodes: 1, DecodeTokens: 2048}
 	const layers = 10
+	opts := DeviceOptions{}
 	device := func() func(w *sim.Work, idle des.Time) sim.Timing {
-		d, err := NewDevice(p, m, DeviceOptions{})
+		d, err := NewDevice(p, m, opts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,11 +42,9 @@ func TestClock(t *testing.T) {
 	}
 	run = device()
 	prefill := func(s sim.Timing) des.Time { return s.Phases.Linears + s.Phases.PrefillAttention }
-	lin, attention := p.LinearsSeconds(m, 2048), p.PrefillSeconds(m, sim.Span{Query: 2048})
-	c, l := newLowClock(p, m), newLinears(p, m)
-	at := c.chunk(&l, lin, 2048, attention)
+	lin := p.LinearsSeconds(m, 2048)
 	full := prefill(plain) - nanoseconds(layers*0.1*lin)
-	low := prefill(plain) + nanoseconds(layers*(at.low+at.attention-lin-attention))
+	low := prefill(plain) - nanoseconds(layers*(lin+p.PrefillSeconds(m, sim.Span{Query: 2048})-NewClockProbes(p, m).Chunk(2048, 0)))
 	span := low - full
 	if span <= 0 {
 		t.Fatalf("%v at the low clock, %v at the full one", low, full)
@@ -56,27 +55,34 @@ func TestClock(t *testing.T) {
 			t.Errorf("%s takes %v, %.3f of the way from %v to %v, want %g to %g", what, got, way, full, low, least, most)
 		}
 	}
-	// Some 15 ms of prefill a step: the limit reaches the full clock within the second.
-	first := run(&chunk, 0)
-	within("the first chunk", prefill(first), -1e-4, 1e-4)
-	if got, want := first.Phases.PrefillAttention, plain.Phases.PrefillAttention; got < want-layers || got > want+layers {
-		t.Errorf("its attention takes %v, want %v", got, want)
+	first := run(&chunk, 0) // some 15 ms: the meter sees the limit after 3
+	within("the first chunk", prefill(first), 0.1, 0.8)
+	if first.Phases.PrefillAttention <= plain.Phases.PrefillAttention {
+		t.Errorf("its attention takes %v, %v at the full clock", first.Phases.PrefillAttention, plain.Phases.PrefillAttention)
 	}
-	within("the second chunk", prefill(run(&chunk, 0)), 0.1, 0.9)
-	for range 4 {
+	within("the second chunk", prefill(run(&chunk, 0)), 0.8, 1.2)
+	for range 8 {
 		run(&chunk, 0)
 	}
-	within("the seventh chunk", prefill(run(&chunk, 0)), 0.97, 1.0001)
+	// Norms and the like between the chunk's layers draw less.
+	within("the eleventh chunk", prefill(run(&chunk, 0)), 0.9, 1)
 	for range 5 { // a moment without prefill lets it rise for a moment
-		within("a chunk 30 us after another", prefill(run(&chunk, 30*des.Microsecond)), 0.95, 1.0001)
+		within("a chunk 30 us after another", prefill(run(&chunk, 30*des.Microsecond)), 0.85, 1)
 	}
 	if got := run(&decode, 0); got.Phases.Linears != plainDecode.Phases.Linears {
 		t.Errorf("a decode's linears take %v, want %v", got.Phases.Linears, plainDecode.Phases.Linears)
 	}
-	within("a chunk after a rest", prefill(run(&chunk, 400*des.Millisecond)), -1e-4, 1e-2)
+	run = device()
+	for range 4 {
+		run(&chunk, 0)
+	}
+	again := prefill(run(&chunk, 400*des.Millisecond))
+	if want := prefill(first); math.Abs(float64(again)/float64(want)-1) > 1e-4 {
+		t.Errorf("a chunk after a rest takes %v, the first one %v", again, want)
+	}
 
-	// Where waiting gives back more than other rests, idle time is waiting, and dense
-	// decode is not.
+	// What draws less gives the clock back sooner: waiting, attention of decodes and
+	// their linears.
 	after := func(rest func()) des.Time {
 		run = device()
 		for range 6 {
@@ -85,66 +91,92 @@ func TestClock(t *testing.T) {
 		rest()
 		return prefill(run(&chunk, 0))
 	}
-	idle := func() { run(&decode, 10*des.Millisecond) }
-	slow := after(idle)
-	p.Clock.RestIdle = us(1000)
-	if quick := after(idle); quick >= slow {
-		t.Errorf("behind 10 ms of waiting a chunk takes %v where that gives much back, %v where it gives less", quick, slow)
-	}
-	p.Clock.RestDense = us(1e6)
-	batch := sim.Work{Tokens: 64, Decodes: 64, DecodeTokens: 64 * 8192}
-	decodes := func() { run(&batch, 0) }
-	little := after(decodes)
-	p.Clock.RestDense = us(1000)
-	if much := after(decodes); much >= little || much < full-layers {
-		t.Errorf("behind dense decode a chunk takes %v where that gives much back, %v where it gives nothing", much, little)
-	}
-
-	// And decodes' linears, of which sparse attention leaves more.
-	sparse := func() {
-		for range 3 {
-			run(&sim.Work{Tokens: 4, Decodes: 4, DecodeTokens: 4 * 2048, Sparse: true}, 0)
+	dense := sim.Work{Tokens: 64, Decodes: 64, DecodeTokens: 64 * 8192}
+	sparse := sim.Work{Tokens: 4, Decodes: 4, DecodeTokens: 4 * 2048, Sparse: true, ScoredBlocks: 4 * 512}
+	rounds := sparse
+	rounds.Rounds = []sim.Round{{Tokens: 1024}, {Tokens: 1024}}
+	opts.Microbatch = 16
+	for _, c := range []struct {
+		name   string
+		figure *Figure
+		rest   func()
+	}{
+		{"10 ms of waiting", &p.Clock.Idle, func() { run(&decode, 10*des.Millisecond) }},
+		{"dense decode", &p.Clock.Dense, func() { run(&dense, 0) }},
+		{"sparse decode", &p.Clock.Dense, func() { run(&sparse, 0) }},
+		{"progressive decode", &p.Clock.Dense, func() { run(&rounds, 0) }},
+		{"decodes' linears", &p.Clock.Linears, func() { run(&sparse, 0) }},
+		{"norms", &p.Clock.Linears, func() { run(&chunk, 0) }},
+	} {
+		*c.figure = count(0.9, "share")
+		hot := after(c.rest)
+		*c.figure = count(0.1, "share")
+		if cool := after(c.rest); cool >= hot || cool < full-layers {
+			t.Errorf("behind %s a chunk takes %v where that draws little, %v where it draws much", c.name, cool, hot)
 		}
-	}
-	p.Clock.RestLinears = us(1e6)
-	little = after(sparse)
-	p.Clock.RestLinears = us(1000)
-	if much := after(sparse); much >= little || much < full-layers {
-		t.Errorf("behind decodes a chunk takes %v where their linears give much back, %v where these give nothing", much, little)
+		*c.figure = count(0.95, "share")
 	}
 }
 
-// A prompt's first chunk behind another's last begins at the clock of that, which has
-// more attention; one that comes from a lower clock takes longer at first.
+// Loads by a kernel keep the card at work; those by the copy engine do not.
+func TestClockOfLoads(t *testing.T) {
+	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
+	withClock(p)
+	p.Clock.Idle = count(0.1, "share")
+	chunk := sim.Work{Tokens: 2048, Prefill: []sim.Span{{Query: 2048}}}
+	decode := sim.Work{Tokens: 1, Decodes: 1, DecodeTokens: 2048, Sparse: true}
+	f := func(engine string) float64 {
+		d, err := NewDevice(p, m, DeviceOptions{LoadEngine: engine, Offload: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := runStep(t, d, &sim.Step{}, 20, &chunk, 0, 0).Elapsed
+		worn := d.clock
+		runStep(t, d, &sim.Step{Start: at}, 2, &decode, 5000, 0)
+		if d.clock.f != worn.f {
+			t.Fatalf("without decodes that feel the clock it moves from %g to %g", worn.f, d.clock.f)
+		}
+		if d.clock.waited < d.phases.Host || d.phases.LoadStall == 0 {
+			t.Fatalf("%v waited of %+v", d.clock.waited, d.phases)
+		}
+		return float64(d.clock.waited-worn.waited) / float64(d.phases.LoadStall)
+	}
+	if flash, memcpy := f(LoadFlash), f(LoadMemcpy); flash > 0.5 || memcpy < 1 {
+		t.Errorf("of loads %g wait with FlashH2D, %g with a memcpy a block", flash, memcpy)
+	}
+}
+
+// The clock goes by what the meter has seen: a prompt's first chunk behind another's last,
+// which had more attention and a higher clock, begins at that, and the second
+// chunk behind a rest finds a lower clock than its own.
 func TestClockFollows(t *testing.T) {
 	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
 	withClock(p)
-	l, c := newLinears(p, m), newLowClock(p, m)
-	alone, _ := l.seconds(2048)
+	p.Clock.Attention = count(0.8, "limits")
+	probes := NewClockProbes(p, m)
 	k := newClock(p)
-	run := func(prefix int) (share float64) {
-		at := c.chunk(&l, alone, 2048, p.PrefillSeconds(m, sim.Span{Query: 2048, Prefix: prefix}))
-		return k.run(at.steady, nanoseconds(at.full+p.PrefillSeconds(m, sim.Span{Query: 2048, Prefix: prefix})), nanoseconds(at.low+at.attention))
+	run := func(prefix, layers int) float64 {
+		w := probes.chunk(2048, prefix)
+		return k.layers(&w, layers) / w.at(w.steady())
 	}
-	settled := func(prefix int) {
-		for range 100 {
-			run(prefix)
-		}
+	if got := run(8192, 200); math.Abs(got-1) > 0.03 {
+		t.Errorf("settled, %g of its time without pause", got)
 	}
-	settled(8192)
-	high := k.limit
-	if got := run(8192); got != 0 {
-		t.Errorf("settled, %g of the way to the full clock", got)
+	high := k.f
+	if got := run(0, 2); got >= 0.99 || k.f >= high {
+		t.Errorf("behind a longer prefix, %g of its time without pause at a clock of %g behind %g", got, k.f, high)
 	}
-	if got := run(0); got <= 0.05 || got >= 1 {
-		t.Errorf("behind a longer prefix, %g of the way to the full clock", got)
+	run(0, 200)
+	if k.f >= high {
+		t.Errorf("without a prefix the clock is %g, behind one %g", k.f, high)
 	}
-	settled(0)
-	if k.limit >= high {
-		t.Errorf("without a prefix the limit is %g, behind one %g", k.limit, high)
+	if got := run(8192, 2); got <= 1.01 {
+		t.Errorf("behind a shorter prefix, %g of its time without pause, want more than all", got)
 	}
-	if got := run(8192); got >= -0.05 {
-		t.Errorf("behind a shorter prefix, %g of the way to the full clock, want less than none", got)
+	k = newClock(p)
+	run(0, 10)
+	if w := probes.chunk(2048, 8192); k.f >= w.steady() {
+		t.Errorf("behind the first chunk the second begins at a clock of %g, its own is %g", k.f, w.steady())
 	}
 }
 
@@ -152,53 +184,76 @@ func TestClockFollows(t *testing.T) {
 func TestClockWithinALayer(t *testing.T) {
 	p := mustProfile(t, "h200")
 	withClock(p)
-	const full, low, parts = 40 * des.Millisecond, 60 * des.Millisecond, 1000
+	const parts = 1000
+	whole := chunk{linears: 30e-3, attention: 10e-3, slope: 20e-3, hot: 1 / 0.7, attends: 0.9}
+	part := chunk{linears: 30e-3 / parts, attention: 10e-3 / parts, slope: 20e-3 / parts, hot: 1 / 0.7, attends: 0.9}
 	one, many := newClock(p), newClock(p)
-	whole := one.run(0.7, full, low)
-	sum := 0.0
-	for range parts {
-		sum += many.run(0.7, full/parts, low/parts)
+	at, sum := one.layers(&whole, 1), parts*many.layers(&part, parts)
+	if math.Abs(at/sum-1) > 2e-3 || math.Abs(one.f-many.f) > 4e-3 || math.Abs(one.measured-many.measured) > 4e-3 {
+		t.Errorf("one layer: %g s, to a clock of %g and %g measured; a thousand: %g s, %g and %g", at, one.f, one.measured, sum, many.f, many.measured)
 	}
-	if math.Abs(whole-sum/parts) > 2e-3 || math.Abs(one.limit-many.limit) > 2e-3 {
-		t.Errorf("one layer: %g of the way to the full clock and a limit of %g, a thousand: %g and %g", whole, one.limit, sum/parts, many.limit)
+	if at <= whole.at(1) {
+		t.Errorf("%g s, %g at the full clock", at, whole.at(1))
 	}
 }
 
-// What the card does between prefills says how soon its clock is back.
+// What ran since a chunk counts by its time, and what has no figure of its own as copies;
+// the clock comes back to the full one and no further.
 func TestClockRests(t *testing.T) {
 	p := mustProfile(t, "h200")
 	withClock(p)
-	p.Clock.RestIdle, p.Clock.RestDense, p.Clock.RestLinears = us(5000), us(20000), us(40000)
-	const gap = 3 * des.Millisecond
-	back := func(waited, ranDense, ranLinears des.Time) float64 { // rests that have passed
+	p.Clock.Idle, p.Clock.Dense, p.Clock.Linears = count(0.1, "share"), count(0.8, "share"), count(0.9, "share")
+	const gap = 150 * des.Microsecond
+	back := func(waited, ranDense, ranLinears des.Time) clock {
 		c := newClock(p)
-		scale := math.Log((c.most - 0.7) / (c.most - 1))
-		c.limit = 0.7
+		c.f, c.measured = 0.7, 1
 		c.waited, c.ranDense, c.ranLinears = waited, ranDense, ranLinears
 		c.rested(gap)
-		return math.Log((c.most-0.7)/(c.most-c.limit)) / scale
+		if c.at != gap || c.waited+c.ranDense+c.ranLinears != 0 {
+			t.Errorf("what ran before %v is not forgotten: %+v", gap, c)
+		}
+		return c
+	}
+	// In a piece of the meter's time: it sees power fade in, the clock what it sees.
+	meter, pace, took := 3e-3, 8e-3, gap.Seconds()
+	want := func(power float64) float64 {
+		seen := (power*0.7 - 1) * (took - meter*(1-math.Exp(-took/meter)))
+		return 0.7 - seen/pace
 	}
 	for _, c := range []struct {
 		waited, ranDense, ranLinears des.Time
-		want                         float64
-	}{{0, 0, 0, 0.3}, {gap, 0, 0, 0.6}, {0, gap, 0, 0.15}, {0, 0, gap, 0.075}, {gap / 3, gap / 3, 0, 0.35}, {gap / 3, gap / 3, gap / 3, 0.275}} {
-		if got := back(c.waited, c.ranDense, c.ranLinears); math.Abs(got-c.want) > 1e-6 {
-			t.Errorf("of %v, %v waiting, %v of dense attention and %v of linears, are %g rests, want %g", gap, c.waited, c.ranDense, c.ranLinears, got, c.want)
+		power                        float64
+	}{{0, 0, 0, 0.4}, {gap, 0, 0, 0.1}, {0, gap, 0, 0.8}, {0, 0, gap, 0.9}, {gap / 3, gap / 3, gap / 3, 0.6}} {
+		if got := back(c.waited, c.ranDense, c.ranLinears); math.Abs(got.f-want(c.power)) > 1e-9 {
+			t.Errorf("of %v, %v waiting, %v of dense attention and %v of linears leave a clock of %.9f, want %.9f", gap, c.waited, c.ranDense, c.ranLinears, got.f, want(c.power))
 		}
 	}
-	p.Clock.RestIdle, p.Clock.RestDense, p.Clock.RestLinears = Figure{}, Figure{}, Figure{}
-	for _, got := range []float64{back(gap, 0, 0), back(0, gap, 0), back(0, 0, gap)} {
-		if math.Abs(got-0.3) > 1e-6 {
-			t.Errorf("without a rest of its own it is %g rests, want what copies are", got)
+	p.Clock.Idle, p.Clock.Dense, p.Clock.Linears = Figure{}, Figure{}, Figure{}
+	for _, got := range []clock{back(gap, 0, 0), back(0, gap, 0), back(0, 0, gap)} {
+		if math.Abs(got.f-want(0.4)) > 1e-9 {
+			t.Errorf("without a figure of its own it leaves a clock of %g, copies %g", got.f, want(0.4))
 		}
+	}
+	c := newClock(p)
+	c.f, c.measured = 0.7, 1
+	c.rested(des.Second)
+	if c.f != 1 || math.Abs(c.measured-0.4) > 1e-9 {
+		t.Errorf("after a second of copies: %+v", c)
+	}
+	c.f, c.measured = 0.11, 50 // no power takes it all
+	c.rested(2 * des.Second)
+	if c.f <= leastClock || c.f > 1 {
+		t.Errorf("after far too much power a clock of %g", c.f)
 	}
 }
 
-// Rested linears keep the full clock for burst and then fall; worn ones rise by rest.
-func TestRestedSeconds(t *testing.T) {
+// Rested linears keep the full clock until the meter sees them, and then fall; worn ones
+// rise by what runs.
+func TestRestedLinears(t *testing.T) {
 	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
 	withClock(p)
-	p.Clock.RestIdle, p.Clock.RestDense = us(5000), us(20000)
+	p.Clock.Idle, p.Clock.Dense = count(0.1, "share"), count(0.8, "share")
+	c := NewClockProbes(p, m)
 	low := p.LinearsSeconds(m, 2048)
 	near := func(what string, got, want float64) {
 		t.Helper()
@@ -206,61 +261,64 @@ func TestRestedSeconds(t *testing.T) {
 			t.Errorf("%s: %g s, want %g", what, got, want)
 		}
 	}
-	near("at once", p.RestedSeconds(m, 2048, 0, 0, 0, 1), 0.9*low)
-	near("shortly before the burst's end", p.RestedSeconds(m, 2048, 15e-3, 0, 0, 1), 0.9*low)
-	near("long after it", p.RestedSeconds(m, 2048, 150e-3, 0, 0, 4), low)
-	if got := p.RestedSeconds(m, 2048, 20e-3, 0, 0, 1); got < 0.91*low || got > 0.99*low {
-		t.Errorf("shortly after the burst's end: %g s, want between %g and %g", got, 0.9*low, low)
+	near("at once", c.Rested(2048, 0, 0, 0, 1), 0.9*low)
+	near("shortly before the meter sees the limit", c.Rested(2048, 1.5e-3, 0, 0, 1), 0.9*low)
+	near("long after it", c.Rested(2048, 150e-3, 0, 0, 4), low)
+	if got := c.Rested(2048, 7e-3, 0, 0, 1); got < 0.91*low || got > 0.99*low {
+		t.Errorf("shortly after that: %g s, want between %g and %g", got, 0.9*low, low)
 	}
-	near("after a long rest", p.RestedSeconds(m, 2048, 0, 1, RestCopies, 4), 0.9*low)
-	dense, copies, idle := p.RestedSeconds(m, 2048, 0, 2e-3, RestDense, 4), p.RestedSeconds(m, 2048, 0, 2e-3, RestCopies, 4), p.RestedSeconds(m, 2048, 0, 2e-3, RestIdle, 4)
+	near("after a long rest", c.Rested(2048, 0, 1, RestCopies, 1), 0.9*low)
+	dense, copies, idle := c.Rested(2048, 0, 4e-3, RestDense, 4), c.Rested(2048, 0, 4e-3, RestCopies, 4), c.Rested(2048, 0, 4e-3, RestIdle, 4)
 	if !(0.9*low < idle && idle < copies && copies < dense && dense < low) {
-		t.Errorf("after 2 ms doing nothing %g s, of copies %g, of dense decode %g", idle, copies, dense)
+		t.Errorf("after 4 ms doing nothing %g s, of copies %g, of dense decode %g", idle, copies, dense)
 	}
 	p.Clock = Clock{}
-	near("without figures", p.RestedSeconds(m, 2048, 0, 0, 0, 2), low)
+	near("without figures", NewClockProbes(p, m).Rested(2048, 0, 0, 0, 2), low)
 }
 
-// Alone linears take what was measured, beside attention they and it have one clock
-// between theirs, and what waits for HBM no clock moves.
-func TestLowClock(t *testing.T) {
+// Alone linears take what was measured, beside attention both have one clock at which
+// they draw the limit, and what waits for HBM the clock moves as it does decodes.
+func TestChunkPower(t *testing.T) {
 	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
 	withClock(p)
-	l, c := newLinears(p, m), newLowClock(p, m)
+	p.Clock.Decode = count(0.2, "share")
+	l, c := newLinears(p, m), newChunks(p, m)
 	alone, _ := l.seconds(2048)
-	if got := c.chunk(&l, alone, 2048, 0); math.Abs(got.low/alone-1) > 1e-9 || math.Abs(got.full/alone-0.9) > 1e-9 || math.Abs(got.steady-0.7) > 1e-9 || got.attention != 0 {
+	if got := c.of(&l, alone, 2048, 0); math.Abs(got.at(0.7)/alone-1) > 1e-9 || math.Abs(got.at(1)/alone-0.9) > 1e-9 || math.Abs(got.steady()-0.7) > 1e-9 {
 		t.Errorf("alone: %+v, want %g at the full clock and %g at the low one", got, 0.9*alone, alone)
 	}
-	last := 1 / 0.7
+	last := 0.7
 	for _, attention := range []float64{0.1, 0.5, 1, 2, 10} {
 		attention *= alone
-		got := c.chunk(&l, alone, 2048, attention)
-		slow := got.attention / attention
-		if slow <= 1 || slow >= last {
-			t.Errorf("%g s of attention: %g times as long, want between 1 and %g", attention, slow, last)
+		w := c.of(&l, alone, 2048, attention)
+		f := w.steady()
+		if f <= last || f >= 1 {
+			t.Errorf("%g s of attention: a clock of %g, want between %g and 1", attention, f, last)
 		}
-		last = slow
-		if want := math.Max(got.full, 0.7*alone*slow); math.Abs(got.low/want-1) > 1e-9 {
-			t.Errorf("%g s of attention: linears of %g s, want %g", attention, got.low, want)
+		last = f
+		linears := 0.9*alone + 0.1*alone*(1/f-1)/(1/0.7-1)
+		if got := w.at(f); math.Abs(got/(linears+attention/f)-1) > 1e-9 {
+			t.Errorf("%g s of attention: %g s at a clock of %g, want linears of %g and attention of %g", attention, got, f, linears, attention/f)
 		}
-		// Power, as the third power of the clock, has the limit's mean.
-		x := 0.7 * alone / (0.7*alone + attention)
-		if power := math.Pow(slow, -3) * (x*math.Pow(0.7, -3) + 1 - x); math.Abs(power-1) > 1e-9 {
+		if power := f * (linears/0.7 + attention/f) / (linears + attention/f); math.Abs(power-1) > 1e-7 {
 			t.Errorf("%g s of attention: %g of the power that the card may draw", attention, power)
 		}
 	}
 	one, _ := l.seconds(1)
-	if got := c.chunk(&l, one, 1, 1e-4); got != (chunk{full: one, low: one, attention: 1e-4, steady: 1}) {
-		t.Errorf("linears that wait for HBM: %+v, want %g at both clocks and attention of 1e-4", got, one)
+	w := c.of(&l, one, 1, 1e-4)
+	if got, want := w.at(0.8), one*(1+0.2*0.25)+1e-4/0.8; math.Abs(got/want-1) > 1e-9 || w.steady() != 1 {
+		t.Errorf("linears that wait for HBM: %g s at 0.8 of the clock, want %g, and a clock of %g", got, want, w.steady())
 	}
 	// Between, alone linears take what was measured, and a longer chunk never less.
 	before := 0.0
+	probes := NewClockProbes(p, m)
 	for n := 1; n <= 4096; n++ {
 		alone, _ := l.seconds(float64(n))
-		if got := c.chunk(&l, alone, float64(n), 0); math.Abs(got.low/alone-1) > 1e-9 || got.full > got.low*(1+1e-9) {
-			t.Fatalf("%d tokens without attention: %+v, want %g at the low clock", n, got, alone)
+		w := c.of(&l, alone, float64(n), 0)
+		if got := w.at(w.steady()); math.Abs(got/alone-1) > 1e-6 || w.slope < 0 {
+			t.Fatalf("%d tokens without attention: %g s of %+v, want %g", n, got, w, alone)
 		}
-		if got := p.ChunkSeconds(m, n, 2048); got < before*(1-1e-9) {
+		if got := probes.Chunk(n, 2048); got < before*(1-1e-9) {
 			t.Fatalf("a chunk of %d tokens takes %g s, one of a token less %g", n, got, before)
 		} else {
 			before = got
@@ -274,14 +332,18 @@ func TestClockFigures(t *testing.T) {
 		path string
 		bend func(p *Profile)
 	}{
-		{"clock.alone", func(p *Profile) { p.Clock.Rest = Figure{} }},
-		{"clock.alone", func(p *Profile) { p.Clock.Settle = Figure{} }},
+		{"clock.alone", func(p *Profile) { p.Clock.Meter = Figure{} }},
+		{"clock.alone", func(p *Profile) { p.Clock.Pace = Figure{} }},
+		{"clock.alone", func(p *Profile) { p.Clock.Copies = Figure{} }},
 		{"clock.gain", func(p *Profile) { p.Clock.Gain = nil }},
-		{"clock.gain", func(p *Profile) {
-			p.Clock.Alone, p.Clock.Burst, p.Clock.Settle, p.Clock.Rest = Figure{}, Figure{}, Figure{}, Figure{}
-		}},
-		{"clock.alone", func(p *Profile) { p.Clock, p.Clock.RestIdle = Clock{}, us(1000) }},
-		{"clock.alone", func(p *Profile) { p.Clock, p.Clock.Decode = Clock{}, count(0.1, "share") }},
+		{"clock.gain", func(p *Profile) { p.Clock = Clock{Gain: p.Clock.Gain} }},
+		{"clock.alone", func(p *Profile) { p.Clock = Clock{Attention: count(0.9, "limits")} }},
+		{"clock.alone", func(p *Profile) { p.Clock = Clock{Idle: count(0.1, "share")} }},
+		{"clock.alone", func(p *Profile) { p.Clock = Clock{Dense: count(0.1, "share")} }},
+		{"clock.alone", func(p *Profile) { p.Clock = Clock{Linears: count(0.1, "share")} }},
+		{"clock.alone", func(p *Profile) { p.Clock = Clock{Decode: count(0.1, "share")} }},
+		{"clock.attention.unit", func(p *Profile) { p.Clock.Attention = count(0.9, "share") }},
+		{"clock.dense.value", func(p *Profile) { p.Clock.Dense = count(1, "share") }},
 		{"clock.decode.value", func(p *Profile) { p.Clock.Decode = count(1, "share") }},
 		{"clock.gain[0].shape", func(p *Profile) { p.Clock.Gain[0].Shape = "llama2-7" }},
 		{"clock.gain[1].tokens", func(p *Profile) { p.Clock.Gain = append(p.Clock.Gain, p.Clock.Gain[0]) }},
@@ -296,27 +358,32 @@ func TestClockFigures(t *testing.T) {
 	}
 }
 
-// A prompt's first chunk is at the full clock as long as that lasts; late ones take what
-// they take without pause; a clock that is always full changes nothing.
-func TestPromptSeconds(t *testing.T) {
+// A prompt's first chunk is nearly at the full clock where the card is slow to see it; late
+// ones take what they take without pause; a clock that is always full changes nothing.
+func TestChunksOfAPrompt(t *testing.T) {
 	p, m := mustProfile(t, "h200"), mustModel(t, "llama2-7b")
 	withClock(p)
 	attention := func(prefix int) float64 { return p.PrefillSeconds(m, sim.Span{Query: 2048, Prefix: prefix}) }
 	full := 0.9*p.LinearsSeconds(m, 2048) + attention(0)
-	p.Clock.Burst = us(200_000)
-	if got := p.PromptSeconds(m, 2048, 5, 0); math.Abs(got/full-1) > 1e-3 {
+	c := NewClockProbes(p, m)
+	p.Clock.Meter = us(10_000_000)
+	if got := c.Prompt(2048, 5, 1); math.Abs(got/full-1) > 1e-3 {
 		t.Errorf("the first chunk at the full clock: %g s a layer, want %g", got, full)
 	}
 	withClock(p)
-	first, low := p.PromptSeconds(m, 2048, 5, 0), p.ChunkSeconds(m, 2048, 0)
+	first, low := c.Prompt(2048, 5, 1), c.Chunk(2048, 0)
 	if !(first > full && first < low) {
 		t.Errorf("the first chunk takes %g s, want more than %g and less than %g", first, full, low)
 	}
-	if got, want := p.PromptSeconds(m, 2048, 5, 4), p.ChunkSeconds(m, 2048, 8192); math.Abs(got/want-1) > 0.01 {
+	p.Clock.Dense = count(0.95, "share")
+	if got := c.Prompt(2048, 5, 1); got <= first {
+		t.Errorf("behind decodes that draw much the first chunk takes %g s, behind such that draw less %g", got, first)
+	}
+	if got, want := c.Prompt(2048, 5, 5), c.Chunk(2048, 8192); math.Abs(got/want-1) > 0.01 {
 		t.Errorf("the fifth chunk takes %g s, want nearly %g", got, want)
 	}
 	p.Clock = Clock{}
-	if got, want := p.PromptSeconds(m, 2048, 5, 6), p.LinearsSeconds(m, 2048)+attention(2048); math.Abs(got/want-1) > 1e-9 {
+	if got, want := NewClockProbes(p, m).Prompt(2048, 5, 7), p.LinearsSeconds(m, 2048)+attention(2048); math.Abs(got/want-1) > 1e-9 {
 		t.Errorf("without a clock %g s, want %g", got, want)
 	}
 }

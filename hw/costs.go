@@ -9,10 +9,9 @@ import (
 type layerCost struct {
 	linears, prefill, dense, sparse, scoring, digests des.Time
 
-	// Of a layer that prefills: the times of both at the full clock; those above are at
-	// its clock without pause, steady of the full one.
-	fullLinears, fullPrefill des.Time
-	steady                   float64
+	pointwise des.Time // of linears
+
+	chunk chunk // of a layer that prefills; linears and prefill are at the full clock
 }
 
 // coster prices Work with one model's cost models on one card. It remembers
@@ -28,7 +27,7 @@ type coster struct {
 	head      head
 	ring      ring
 	qkv       float64 // share of linears before K and V are there
-	clock     lowClock
+	chunks    chunks
 
 	progressive progressive
 
@@ -50,7 +49,7 @@ func newCoster(p *Profile, m *Model, opts *DeviceOptions) coster {
 		head:      newLMHead(p, m),
 		ring:      newRing(p),
 		qkv:       float64(m.LayerQKV()) / float64(m.LayerLinears()),
-		clock:     newLowClock(p, m),
+		chunks:    newChunks(p, m),
 
 		progressive: newProgressive(p, m, opts),
 	}
@@ -84,12 +83,10 @@ func (c *coster) price(w *sim.Work) layerCost {
 	n.mark(notePointwise, beyond, tokens)
 	pre, short := c.prefill.seconds(w.Prefill)
 	n.mark(notePrefill, short > 0, float64(short))
-	cost := layerCost{linears: nanoseconds(lin) + nanoseconds(pw), prefill: nanoseconds(pre)}
+	cost := layerCost{pointwise: nanoseconds(pw), linears: nanoseconds(lin) + nanoseconds(pw), prefill: nanoseconds(pre)}
 	if len(w.Prefill) > 0 {
-		at := c.clock.chunk(&c.linears, lin, tokens, pre)
-		cost.steady = at.steady
-		cost.fullLinears, cost.fullPrefill = nanoseconds(at.full)+nanoseconds(pw), cost.prefill
-		cost.linears, cost.prefill = nanoseconds(at.low)+nanoseconds(pw), nanoseconds(at.attention)
+		cost.chunk = c.chunks.of(&c.linears, lin, tokens, pre)
+		cost.linears = nanoseconds(cost.chunk.linears) + cost.pointwise
 	}
 
 	kv := float64(w.DecodeTokens)

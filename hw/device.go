@@ -204,7 +204,7 @@ func (d *Device) Score(_ int, w *sim.Work) error {
 	}
 	d.sparse++
 	d.scored = true
-	d.compute(slowed(d.costs.layer(w).scoring, d.longer(w)), &d.phases.Scoring)
+	d.attend(slowed(d.costs.layer(w).scoring, d.clock.longer(d.now)), &d.phases.Scoring)
 	switch {
 	case d.opts.GPULookup: // of lists that the CPU has brought up
 		d.lookUp(w)
@@ -273,30 +273,24 @@ func (d *Device) Compute(_ int, w *sim.Work) error {
 	d.loaded = 0
 	d.waited += d.waits.calls(layerCalls, &d.saves)
 	c := d.costs.layer(w)
-	longer := d.longer(w)
-	linears, prefill := slowed(c.linears, longer), c.prefill
-	lowers := len(w.Prefill) > 0 && c.steady < 1
-	if lowers {
-		d.clock.rested(d.now)
-		full := d.clock.run(c.steady, c.fullLinears+c.fullPrefill, linears+prefill)
-		linears += des.Time(full * float64(c.fullLinears-c.linears))
-		prefill += des.Time(full * float64(c.fullPrefill-c.prefill))
+	longer := d.clock.longer(d.now)
+	linears, prefill, gap := slowed(c.linears, longer), c.prefill, d.gaps.of(w)
+	if len(w.Prefill) > 0 {
+		slowLinears, slowPrefill := d.clock.run(&c.chunk, d.now)
+		linears = c.linears + nanoseconds(slowLinears)
+		prefill += nanoseconds(slowPrefill)
+		d.clock.at += gap                 // which is between the chunk's kernels
+		d.clock.ranLinears += c.pointwise // which live on HBM as decodes' linears do
+	} else {
+		d.clock.ranLinears += linears + gap
 	}
-	if len(w.Prefill) == 0 {
-		d.clock.ranLinears += linears
-	}
-	d.compute(d.gaps.of(w), &d.phases.Linears)
+	d.compute(gap, &d.phases.Linears)
 	d.upToSaves(w, linears)
 	d.compute(prefill, &d.phases.PrefillAttention)
-	if lowers {
-		d.clock.ran(d.now)
-	}
 	if w.Decodes > 0 {
 		d.pass(max(0, d.cpu.ahead-d.now), &d.phases.Host)
 	}
-	before := d.now
-	d.compute(slowed(c.dense, longer), &d.phases.DenseAttention)
-	d.clock.ranDense += d.now - before
+	d.attend(slowed(c.dense, longer), &d.phases.DenseAttention)
 	d.compute(c.digests, &d.phases.Scoring)
 	if w.Sparse && w.Decodes > 0 && !d.opts.Offload {
 		d.compute(nanoseconds(d.lists.seconds(float64(w.DecodeTokens))), &d.phases.SparseAttention)
@@ -311,22 +305,13 @@ func (d *Device) Compute(_ int, w *sim.Work) error {
 	if len(w.Rounds) > 0 {
 		d.rounds(w, longer)
 	} else {
-		d.compute(slowed(c.sparse, longer), &d.phases.SparseAttention)
+		d.attend(slowed(c.sparse, longer), &d.phases.SparseAttention)
 	}
 	if d.layers == 0 {
 		d.tokens = w.Tokens
 	}
 	d.layers++
 	return nil
-}
-
-// longer is how many times as long kernels of a layer of decodes take at the card's
-// clock. Of a layer with a chunk that is priced with the chunk.
-func (d *Device) longer(w *sim.Work) float64 {
-	if len(w.Prefill) > 0 {
-		return 1
-	}
-	return d.clock.longer(d.now)
 }
 
 func slowed(t des.Time, longer float64) des.Time { return des.Time(longer * float64(t)) }
@@ -360,9 +345,25 @@ func (d *Device) Drain() (des.Time, error) {
 // pass lets time go by on the critical path.
 func (d *Device) pass(t des.Time, phase *des.Time) {
 	d.now += t
-	d.clock.waited += t
-	*phase += t
+	d.waitedFor(t, phase)
 	d.saves.advance(d.now)
+}
+
+// waitedFor counts time that went by. FlashH2D's is a kernel's, which copies; of all
+// else the card does nothing.
+func (d *Device) waitedFor(t des.Time, phase *des.Time) {
+	*phase += t
+	if phase != &d.phases.LoadStall || d.opts.LoadEngine != LoadFlash {
+		d.clock.waited += t
+	}
+}
+
+// attend passes the time of decodes' attention, or of the scores before it, which draw
+// what dense attention does: all three live on HBM.
+func (d *Device) attend(t des.Time, phase *des.Time) {
+	before := d.now
+	d.compute(t, phase)
+	d.clock.ranDense += d.now - before
 }
 
 // compute passes GPU time, longer while a GPU scatter kernel runs beside it:

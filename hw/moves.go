@@ -26,8 +26,7 @@ func (d *Device) load(n, blockBytes int64) {
 	}
 	q.drain(slowed, both)
 	d.now += slowed
-	d.clock.waited += slowed
-	d.phases.LoadStall += slowed
+	d.waitedFor(slowed, &d.phases.LoadStall)
 	d.pass(alone-both, &d.phases.LoadStall)
 }
 
@@ -37,14 +36,7 @@ func (d *Device) load(n, blockBytes int64) {
 func (d *Device) upToSaves(w *sim.Work, linears des.Time) {
 	first := des.Time(d.costs.qkv * float64(linears))
 	d.compute(first, &d.phases.Linears)
-	prefill := len(w.Prefill) > 0
-	if prefill {
-		d.clock.ran(d.now)
-	}
-	d.enqueue(w.Digests, prefill)
-	if prefill {
-		d.clock.rested(d.now) // while it waited for room
-	}
+	d.enqueue(w.Digests, len(w.Prefill) > 0)
 	d.compute(linears-first, &d.phases.Linears)
 }
 

@@ -79,7 +79,7 @@ func TestPricesAreTheDevices(t *testing.T) {
 			got, want float64
 		}{
 			{"linears", p.LinearsSeconds(m, 4) + pw, dense.linears.Seconds()},
-			{"prefill attention", p.PrefillSeconds(m, span), got.fullPrefill.Seconds()},
+			{"prefill attention", p.PrefillSeconds(m, span), got.prefill.Seconds()},
 			{"sparse decode", p.SparseDecodeSeconds(m, 9000, 4), got.sparse.Seconds()},
 			{"dense decode", p.DenseDecodeSeconds(m, 9000, 4), dense.dense.Seconds()},
 			{"scoring", p.ScoringSeconds(m, 3000, 4), got.scoring.Seconds()},

@@ -158,15 +158,16 @@ type Digest struct {
 type Clock struct {
 	Gain  []GainRow `toml:"gain,omitempty"`
 	Alone Figure    `toml:"alone,omitempty" dim:"share,optional"` // of the full clock, which linears without pause leave
-	Burst Figure    `toml:"burst,omitempty" dim:"time,optional"`  // of linears at the full clock, rested, before it falls
 
-	Settle Figure `toml:"settle,omitempty" dim:"time,optional"` // time constant of falling
-	Rest   Figure `toml:"rest,omitempty" dim:"time,optional"`   // of copies within HBM, until worn linears would begin at the full clock
+	Meter Figure `toml:"meter,omitempty" dim:"time,optional"` // time constant of measured power
+	Pace  Figure `toml:"pace,omitempty" dim:"time,optional"`  // in which power that is off by the limit would take or give the whole clock
 
-	RestIdle  Figure `toml:"rest_idle,omitempty" dim:"time,optional"`  // the same, doing nothing
-	RestDense Figure `toml:"rest_dense,omitempty" dim:"time,optional"` // the same, by dense decode attention
-
-	RestLinears Figure `toml:"rest_linears,omitempty" dim:"time,optional"` // the same, by decodes' linears
+	// What draws so much of the limit at the full clock; what is not set is as copies.
+	Attention Figure `toml:"attention,omitempty" dim:"power,optional"` // of prefill; not set: the limit
+	Copies    Figure `toml:"copies,omitempty" dim:"share,optional"`    // within HBM, and all that is not named here
+	Idle      Figure `toml:"idle,omitempty" dim:"share,optional"`      // nothing
+	Dense     Figure `toml:"dense,omitempty" dim:"share,optional"`     // attention of decodes
+	Linears   Figure `toml:"linears,omitempty" dim:"share,optional"`   // of decodes
 
 	Decode Figure `toml:"decode,omitempty" dim:"share,optional"` // of a layer of decodes' time at the full clock, which goes with the clock
 }

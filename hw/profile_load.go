@@ -96,9 +96,9 @@ func (p *Profile) checkTogether() (string, error) {
 	pairs := []pair{
 		{"paged_prefill.rows", "ctas", p.Paged.Rows, p.Paged.CTAs},
 		{"embedding.rate", "launch", p.Embedding.Rate, p.Embedding.Launch},
-		{"clock.alone", "burst", p.Clock.Alone, p.Clock.Burst},
-		{"clock.alone", "settle", p.Clock.Alone, p.Clock.Settle},
-		{"clock.alone", "rest", p.Clock.Alone, p.Clock.Rest},
+		{"clock.alone", "meter", p.Clock.Alone, p.Clock.Meter},
+		{"clock.alone", "pace", p.Clock.Alone, p.Clock.Pace},
+		{"clock.alone", "copies", p.Clock.Alone, p.Clock.Copies},
 		{"digest.rate", "launch", p.Digest.Rate, p.Digest.Launch},
 		{"save.ring_rate", "ring_launch", p.Save.RingRate, p.Save.RingLaunch},
 		{"load.flash_idle", "flash_queued", p.Load.FlashIdle, p.Load.FlashQueued},
@@ -266,8 +266,8 @@ func (p *Profile) checkGain() (string, error) {
 	if p.Clock.Alone.Set() != (len(p.Clock.Gain) > 0) {
 		return "clock.gain", errors.New("want at least one row and clock.alone, or neither")
 	}
-	if c := &p.Clock; (c.RestIdle.Set() || c.RestDense.Set() || c.RestLinears.Set() || c.Decode.Set()) && !c.Alone.Set() {
-		return "clock.alone", errors.New("want it with clock.rest_idle, clock.rest_dense, clock.rest_linears and clock.decode")
+	if c := &p.Clock; (c.Attention.Set() || c.Idle.Set() || c.Dense.Set() || c.Linears.Set() || c.Decode.Set()) && !c.Alone.Set() {
+		return "clock.alone", errors.New("want it with clock.attention, clock.idle, clock.dense, clock.linears and clock.decode")
 	}
 	last := map[string]int{}
 	for i, r := range p.Clock.Gain {

@@ -133,7 +133,7 @@ func (d *Device) rounds(w *sim.Work, longer float64) {
 	d.linkFree = max(d.linkFree, loaded)
 	d.cpu.ahead = max(d.cpu.ahead, cpu)
 	stall := done - start - attention - waits
-	d.compute(attention, &d.phases.SparseAttention)
+	d.attend(attention, &d.phases.SparseAttention)
 	d.pass(max(0, stall), &d.phases.LoadStall)
 	d.pass(waits, &d.phases.Host)
 }

@@ -1,0 +1,93 @@
+package hw
+
+import (
+	"math"
+)
+
+// chunk is the linears and the prefill attention of a layer: what they take at the
+// full clock, seconds, and by how much longer linears take for each unit of 1/f - 1, f a
+// share of the full clock. Attention takes 1/f times as long. hot and attends are the
+// powers that they draw at the full clock, limits.
+type chunk struct{ linears, attention, slope, hot, attends float64 }
+
+// at is the time of both at a share of the full clock.
+func (c *chunk) at(f float64) float64 { return c.linears + c.slope*(1/f-1) + c.attention/f }
+
+// power is the mean of what both would draw at the full clock, weighted by their times
+// at f.
+func (c *chunk) power(f float64) float64 {
+	all := c.at(f)
+	if all == 0 {
+		return 0
+	}
+	return c.hot + (c.attends-c.hot)*c.attention/f/all
+}
+
+// steady is the clock at which the chunk without pause draws what the card may.
+func (c *chunk) steady() float64 {
+	f := 1.0
+	for range 50 { // power changes little with f
+		next := math.Min(1, 1/c.power(f))
+		if math.Abs(next-f) < 1e-9 {
+			break
+		}
+		f = next
+	}
+	return f
+}
+
+// chunks prices chunks by the card's clock, which prefill attention tells: it computes
+// and nothing else. Linears wait for memory too, so less of their time goes with it:
+//
+//	t_attention = full/f
+//	t_linears   = full + (without pause - full) (1/f - 1)/(1/alone - 1)
+//	p_linears   = 1/alone
+//
+// alone, the clock of linears without pause, is fitted to times. An H200 of 1,980 MHz read
+// 1,417 MHz, 0.72 of it, under linears of 2,048 tokens of LWM-7B.
+type chunks struct {
+	alone   float64 // 0: no figures
+	attends float64 // power of prefill attention at the full clock, limits
+	decode  float64 // share of what waits for HBM that goes with the clock
+	gain    curve   // tokens; how much less time linears take at the full clock, as a share
+}
+
+func newChunks(p *Profile, m *Model) (c chunks) {
+	c.read(&p.Clock)
+	rows := p.Clock.Gain
+	shape := p.nearestShape(m, len(rows), func(i int) string { return rows[i].Shape })
+	for _, r := range rows {
+		if r.Shape == shape {
+			c.gain.add(float64(r.Tokens), r.SI())
+		}
+	}
+	return c
+}
+
+// read reads the figures that depend on no shape.
+func (c *chunks) read(f *Clock) {
+	c.alone, c.attends, c.decode = f.Alone.optional(), 1, f.Decode.optional()
+	if f.Attention.Set() {
+		c.attends = f.Attention.SI()
+	}
+}
+
+// of prices linears of n tokens that take so many seconds without pause, and attention
+// of so many at the full clock. Where linears wait for HBM they go with the clock as
+// decodes' do, and draw the limit at most.
+func (c *chunks) of(l *linears, alone, n, attention float64) chunk {
+	if c.alone == 0 || alone == 0 {
+		return chunk{linears: alone, attention: attention, hot: 1, attends: 1}
+	}
+	g, _ := c.gain.logLinear(n)
+	least, _ := l.seconds(1)
+	least = math.Max(least, l.peak.floor(2*n*l.weights, l.weights*l.bytes))
+	gained := math.Max(0, math.Min(g*alone, alone-least))
+	computing := gained / (g * alone)
+	hot := 1 + computing*(1/c.alone-1)
+	slope := (1 - computing) * c.decode * alone
+	if gained > 0 {
+		slope += gained / (hot - 1)
+	}
+	return chunk{linears: alone - slope*(hot-1), attention: attention, slope: slope, hot: hot, attends: c.attends} // without pause 1/f is hot
+}
