@@ -232,8 +232,9 @@ func overlapPoints(s scale, limits Limits) []Point {
 			all = append(all, point(probePrefillMemcpy, s.shapes[0], 2048, prefix, layersTimed, pool))
 		}
 	}
-	// A layer segment of a whole prompt saves as much in fewer layers; held out too.
-	if pool := pools[len(pools)-1]; pool > basePool {
+	// A layer segment of a whole prompt saves as much in fewer layers; held out too. Its
+	// pages are 256 of 16 MiB.
+	if pool := pools[len(pools)-1]; pool >= 4*basePool {
 		for _, part := range []int64{2, 4} {
 			all = append(all, point(probeLayersNone, s.shapes[0], 2048*part, 0, layersTimed/part), point(probePrefillMemcpy, s.shapes[0], 2048*part, 0, layersTimed/part, pool))
 		}

@@ -106,7 +106,10 @@ func (g *rig) pagePlaces(s *cuda.Session, pageLayers, layers, heads, count, bloc
 		return nil, err
 	}
 	page := pageLayers * heads * blockBytes
-	if gib%page != 0 || count*page > poolBytes {
+	if gib%page != 0 {
+		return nil, fmt.Errorf("%w: pages of %s do not divide a piece of the pool, of 1 GiB", ErrSkip, size(page))
+	}
+	if count*page > poolBytes {
 		return nil, fmt.Errorf("%w: %d pages of %s do not fit a pool of %s", ErrSkip, count, size(page), size(poolBytes))
 	}
 	pages := g.r.Perm(int(poolBytes / page))[:count]

@@ -56,10 +56,11 @@ func TestShadowPricesTheSameSteps(t *testing.T) {
 		if len(times) < 100 {
 			t.Fatalf("%s: only %d steps", p.Name, len(times))
 		}
-		stalls := sim.Phases{}
+		stalls, places := sim.Phases{}, int64(0)
 		for i := range times {
 			for j := range steps[i].Layers {
 				got, want := &steps[i].Layers[j], &shadow.Steps[i].Layers[j]
+				places += got.Moves.Places
 				if got.Moves.Landing != want.Moves.Landing || got.Moved != want.Moved {
 					t.Fatalf("%s, step %d: %+v, want %+v", p.Name, i, *got, *want)
 				}
@@ -86,6 +87,9 @@ func TestShadowPricesTheSameSteps(t *testing.T) {
 		}
 		if p.System.Offload && (stalls.LoadStall == 0 || stalls.SaveStall == 0) {
 			t.Errorf("%s: loads or saves never show: %+v", p.Name, stalls)
+		}
+		if p.System.Offload && p.System.LoadEngine == hw.LoadMemcpy && places == 0 {
+			t.Errorf("%s: no load says how many places it has", p.Name)
 		}
 		// A model that is slower has a clock of its own.
 		slow := *s.gpu

@@ -10,7 +10,7 @@ import (
 type copies struct {
 	base, long, half, early, first, start, whole float64
 
-	call  float64 // seconds of one
+	call  float64 // seconds of one, by over and lie
 	pools curve   // bytes of the host pool, seconds: call, where given by pool
 	used  float64 // bytes of the pool in use
 }
@@ -37,8 +37,9 @@ func (c *copies) over(poolBytes int64) (outside bool) {
 
 // lie sets what a call for a layer's loads takes in the mean where it is known how
 // they lie. A layer's kernels run between its loads and the last ones: the first load
-// of each block of tokens is looked up as if the pool were the largest. Those for
-// other KV heads follow each other, and look up what their request has.
+// of each block of tokens is looked up as over the largest pool that was measured.
+// Those for other KV heads come later in the same batch, and are looked up as over
+// what their request has.
 func (c *copies) lie(m *kv.Moves) {
 	if len(c.pools.x) == 0 {
 		return

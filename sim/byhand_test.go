@@ -326,7 +326,7 @@ type asked struct {
 }
 
 func (d *asked) Move(m *kv.Moves) error {
-	d.moves = append(d.moves, kv.Moves{Layer: m.Layer, Loads: m.Loads, Saves: m.Saves})
+	d.moves = append(d.moves, kv.Moves{Layer: m.Layer, Loads: m.Loads, Saves: m.Saves, Places: m.Places, Span: m.Span})
 	return d.metronome.Move(m)
 }
 
@@ -365,6 +365,27 @@ func TestWorkByHand(t *testing.T) {
 	})
 }
 
+// With all heads simulated each layer says how its own loads lie.
+func TestLoadsSayHowTheyLie(t *testing.T) {
+	c := offloaded("layer")
+	c.model = tiny(4, 4)
+	c.hbm *= 8
+	d := &asked{}
+	o := &outcome{spy: &spy{Device: d}}
+	o.server = c.server(t, o.spy)
+	o.run(t, c, nil)
+	loads := int64(0)
+	for _, m := range d.moves {
+		loads += m.Loads
+		if m.Loads == 16 && (m.Places != 10 || m.Span != 11*16*tinyBlock()) || m.Loads == 0 && m.Places > 0 {
+			t.Errorf("layer %d loads %d blocks of %d places in %d bytes, want 16 of 10 in %d", m.Layer, m.Loads, m.Places, m.Span, 11*16*tinyBlock())
+		}
+	}
+	if loads < 4*16 {
+		t.Errorf("%d blocks are loaded", loads)
+	}
+}
+
 // A sample's loads are spread over the layers and sum up to what it counted.
 func TestSampledLoadsAddUp(t *testing.T) {
 	c := offloaded("layer")
@@ -379,8 +400,8 @@ func TestSampledLoadsAddUp(t *testing.T) {
 		t.Errorf("%d blocks moved, %d recorded, want %d", d.loads[1], o.steps[1].Loaded, want)
 	}
 	for _, m := range d.moves[4:8] {
-		if m.Loads != 16 {
-			t.Errorf("layer %d loads %d blocks, want 16", m.Layer, m.Loads)
+		if m.Loads != 16 || m.Places != 10 || m.Span != 11*16*tinyBlock() { // 4 of each head's 11: 11 (1 - (7/11)^4) = 9.2 places
+			t.Errorf("layer %d loads %d blocks of %d places in %d bytes, want 16 of 10 in %d", m.Layer, m.Loads, m.Places, m.Span, 11*16*tinyBlock())
 		}
 	}
 	for i, w := range d.work[4:] {

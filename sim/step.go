@@ -89,7 +89,7 @@ func (s *Server) closeSeq(r *request) {
 func (s *Server) enter(now des.Time) error {
 	st := &s.step
 	st.decodes, st.seqs, st.each = st.decodes[:0], st.seqs[:0], st.each[:0]
-	st.contexts, st.selected, st.scored, st.loaded, st.shared, st.closing, st.landing = 0, 0, 0, 0, 0, 0, false
+	st.contexts, st.selected, st.scored, st.loaded, st.shared, st.places, st.span, st.closing, st.landing = 0, 0, 0, 0, 0, 0, 0, 0, false
 	st.meta = Step{Index: s.steps, Start: now, Requests: len(s.batch.Decodes) + len(s.batch.Prefills), FreedBlocks: st.freed}
 	st.freed = 0
 	st.rec = StepRecord{Index: s.steps, Start: now, Decodes: len(s.batch.Decodes), Prefills: len(s.batch.Prefills), Waiting: s.sched.Waiting()}

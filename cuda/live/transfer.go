@@ -213,16 +213,17 @@ func (d *Device) planSaves(i int, c *closed) {
 }
 
 // address names the blocks of a job whose place in the ring begins at at: head after head, but block of tokens after block of tokens where each is
-// copied on its own. The KV heads of one lie side by side in DRAM, and the copy engine has to look its page up once, not once a head.
+// copied on its own. The KV heads of one lie side by side in DRAM, so that the copy engine should look its page up once, not once a head.
 func (d *Device) address(layer int, s *part, at, end int64) error {
 	c, heads := &d.plan.closed[s.closed], d.geo.KVHeads
 	addresses, to, err := d.stage.longs(int(2 * s.n))
 	if err != nil {
 		return err
 	}
+	byPlace := d.saver.engine == "memcpy"
 	for i := range s.n {
 		h, b := int(s.from+i)/(c.to-c.from), c.from+int(s.from+i)%(c.to-c.from)
-		if d.saver.engine == "memcpy" {
+		if byPlace {
 			h, b = int(s.from+i)%heads, c.from+int(s.from+i)/heads
 		}
 		addresses[i] = int64(c.pool) + c.slot(h, b, heads)*d.geo.BlockBytes

@@ -219,7 +219,7 @@ func (c *Cache) Open(maxTokens int) *Seq {
 	clear(s.groups)
 	clear(s.recent)
 	s.clock = s.clock[:0]
-	s.blocks, s.full, s.saved, s.hold, s.active, s.held = 0, 0, 0, 0, 0, 0
+	s.blocks, s.full, s.saved, s.hold, s.active, s.held, s.missed = 0, 0, 0, 0, 0, 0, 0
 	s.step += 2 // born-1 marks blocks that no step of this owner selected
 	s.born = s.step
 	s.live, s.Request = true, 0

@@ -25,7 +25,9 @@ func (c *Cache) Fill(li int) (loads int64, err error) {
 	if err = c.place(li, c.writing, nil); err == nil {
 		err = c.place(li, c.missing, c.refs)
 	}
-	c.bookMissed()
+	if err == nil {
+		c.bookMissed()
+	}
 	if c.Sample.Rate < 1 {
 		for i := range c.missing {
 			c.loads[c.missing[i].group]++

@@ -20,23 +20,20 @@ func (c *Cache) bookMissed() {
 // Spread says how the loads of a layer lie in DRAM, where a block of tokens has one
 // place for all groups: over how many places, and how many bytes the request has, in
 // the mean, of those loads that are not the first of theirs. The loads are what the
-// Fills since the last call have queued, over so many of the model's layers, and lie
-// anywhere in their requests:
+// Fills since the last call have queued, over so many of the model's layers; those of
+// each KV head lie anywhere in their request, whatever the others':
 //
-//	places = sum of B (1 - (1 - 1/B)^n), n loads of a request of B blocks of tokens
+//	places = sum of B (1 - (1 - m/B)^heads), m loads of each head of a request of B blocks of tokens
 func (c *Cache) Spread(layers int) (places, span int64) {
 	var first, again, bytes float64
+	heads := float64(c.Geo.KVHeads)
 	for _, s := range c.missedBy {
-		n, b := float64(s.missed)/c.Sample.Rate/float64(layers), float64(s.blocks)
-		s.missed = 0
-		if b < 1 {
+		if s.missed == 0 { // it left
 			continue
 		}
-		p := b * -math.Expm1(n*math.Log1p(-1/b))
-		if b == 1 {
-			p = 1
-		}
-		p = math.Min(p, n)
+		n, b := float64(s.missed)/c.Sample.Rate/float64(layers), float64(s.blocks)
+		s.missed = 0
+		p := b * -math.Expm1(heads*math.Log1p(-math.Min(1, n/heads/b)))
 		first += p
 		again += n - p
 		bytes += (n - p) * b * float64(c.Geo.BlockBytes) * float64(c.Geo.Groups())
@@ -45,5 +42,5 @@ func (c *Cache) Spread(layers int) (places, span int64) {
 	if again > 0 {
 		span = int64(bytes / again)
 	}
-	return int64(math.Ceil(first)), span
+	return int64(math.Ceil(first - 1e-9)), span
 }

@@ -6,74 +6,133 @@ import (
 	"testing"
 )
 
-// Loads that lie anywhere in their requests lie over as many blocks of tokens as
-// Spread expects, and what is read again has the bytes of its request. A sample of
-// the heads expects what all of them do.
+// Loads that lie anywhere in their requests, whatever the heads', lie over as many
+// blocks of tokens as Spread expects, and what is read again has the bytes of its
+// request. A sample of the heads expects what all of them do.
 func TestSpreadCountsPlaces(t *testing.T) {
-	geo := small(4, 16)
-	for _, each := range []int{1, 6, 40} {
-		spread := func(sample Sample) (loads, exact, places, span int64) {
-			c, err := NewCache(Config{Geometry: geo, Sample: sample, HBMBytes: 64 << 20, Eviction: LRU, Window: 1, Detail: sample.Rate == 1})
-			if err != nil {
-				t.Fatal(err)
+	near := func(what string, got, want int64, off float64) {
+		t.Helper()
+		if math.Abs(float64(got-want)) > off*float64(want) {
+			t.Errorf("%s: %d, want %d", what, got, want)
+		}
+	}
+	for _, heads := range []int{1, 4, 16} {
+		for _, each := range []int{1, 6, 40} {
+			geo := small(4, heads)
+			t.Logf("%d heads, %d blocks of each", heads, each)
+			all := spreadOf(t, geo, FullSample(geo), each)
+			if all.loads != int64(2*each*geo.Groups()) {
+				t.Fatalf("%d loads", all.loads)
 			}
-			seqs := []*Seq{c.Open(400), c.Open(4000)} // 100 blocks, and 1000 of which no more are selected
-			for _, s := range seqs {
-				c.Extend(s, s.cap*geo.BlockTokens)
-				if err := c.Segmented(s); err != nil {
-					t.Fatal(err)
+			near("places", all.places, all.exactPlaces, 0.05+2/float64(all.exactPlaces)) // they are whole
+			if heads == 1 && all.places != all.loads {
+				t.Errorf("%d places of one head's %d loads", all.places, all.loads)
+			}
+			if each > 1 && heads > 1 { // else hardly any place is read again
+				near("span", all.span, all.exactSpan, 0.15)
+			}
+			if heads > 1 {
+				some := spreadOf(t, geo, HashSample(geo, 2*heads, 1), each)
+				near("places with a sample", some.places, all.places, 0.01+4/float64(all.places))
+				near("span with a sample", some.span, all.span, 0.01)
+			}
+		}
+	}
+}
+
+// spread is what Spread says, summed over the layers, and what is true.
+type spread struct{ loads, places, exactPlaces, span, exactSpan int64 }
+
+// spreadOf loads so many blocks of each head of two requests, one ten times as long.
+func spreadOf(t *testing.T, geo Geometry, sample Sample, each int) (sum spread) {
+	t.Helper()
+	full := sample.Rate == 1
+	c, err := NewCache(Config{Geometry: geo, Sample: sample, HBMBytes: 64 << 20, Eviction: LRU, Window: 1, Detail: full})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seqs := []*Seq{c.Open(400), c.Open(4000)} // 100 blocks, and 1000 of which no more are selected
+	for _, s := range seqs {
+		c.Extend(s, s.cap*geo.BlockTokens)
+		if err := c.Segmented(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.BeginStep(seqs)
+	r := rand.New(rand.NewPCG(1, uint64(each)))
+	var again, bytes int64 // of loads behind the first of their place
+	for li := range c.layers {
+		for _, s := range seqs {
+			for g := c.layers[li].from; g < c.layers[li].to; g++ {
+				next := make([]uint16, each)
+				for i, b := range r.Perm(s.blocks)[:each] {
+					next[i] = uint16(b)
 				}
+				c.Access(s, g, &Selection{Tail: s.blocks, Next: next, Used: each})
 			}
-			c.BeginStep(seqs)
-			r := rand.New(rand.NewPCG(1, uint64(each)))
-			full := sample.Rate == 1
-			for li := range c.layers {
-				for _, s := range seqs {
-					for g := c.layers[li].from; g < c.layers[li].to; g++ {
-						next := make([]uint16, each)
-						for i, b := range r.Perm(s.blocks)[:each] {
-							next[i] = uint16(b)
-						}
-						c.Access(s, g, &Selection{Tail: s.blocks, Next: next, Used: each})
-					}
-				}
-				n, err := c.Fill(li)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if full {
-					type place struct{ seq, block int32 }
-					seen := map[place]bool{}
-					for _, ref := range c.Refs() {
-						seen[place{ref.Seq, ref.Block}] = true
-					}
-					p, s := c.Spread(1)
-					loads, exact, places, span = loads+n, exact+int64(len(seen)), places+p, s
-				}
+		}
+		n, err := c.Fill(li)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum.loads += n
+		if !full {
+			continue
+		}
+		type place struct{ seq, block int32 }
+		seen := map[place]bool{}
+		for _, ref := range c.Refs() {
+			at := place{ref.Seq, ref.Block}
+			if seen[at] {
+				again++
+				bytes += int64(c.seqs[ref.Seq].blocks*geo.Groups()) * geo.BlockBytes
 			}
-			if !full {
-				places, span = c.Spread(geo.Layers)
-				places *= int64(geo.Layers)
-			}
-			if p, s := c.Spread(1); p != 0 || s != 0 {
-				t.Errorf("%d blocks a head: %d places and a span of %d once all are told", each, p, s)
-			}
-			return
+			seen[at] = true
 		}
-		loads, exact, places, span := spread(FullSample(geo))
-		if loads != int64(2*each*geo.Groups()) {
-			t.Fatalf("%d blocks a head: %d loads", each, loads)
+		sum.exactPlaces += int64(len(seen))
+		places, span := c.Spread(1)
+		sum.places, sum.span = sum.places+places, span
+	}
+	if again > 0 {
+		sum.exactSpan = bytes / again
+	}
+	if !full {
+		sum.places, sum.span = c.Spread(geo.Layers)
+		sum.places *= int64(geo.Layers)
+	}
+	if p, s := c.Spread(1); p != 0 || s != 0 || len(c.missedBy) > 0 {
+		t.Errorf("%d places, a span of %d and %d requests once all are told", p, s, len(c.missedBy))
+	}
+	return sum
+}
+
+// A request that leaves before its loads are told of has none, and one load in some
+// layers is at most one place.
+func TestSpreadOfFewLoads(t *testing.T) {
+	geo := small(4, 2)
+	c, err := NewCache(Config{Geometry: geo, Sample: FullSample(geo), HBMBytes: 1 << 20, Eviction: LRU, Window: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	load := func() *Seq {
+		s := c.Open(40)
+		c.Extend(s, 40)
+		if err := c.Segmented(s); err != nil {
+			t.Fatal(err)
 		}
-		if math.Abs(float64(places-exact)) > 0.05*float64(exact) {
-			t.Errorf("%d blocks a head, %d loads: %d places, want %d", each, loads, places, exact)
+		c.BeginStep([]*Seq{s})
+		c.Access(s, 0, &Selection{Tail: s.blocks, Next: []uint16{3}, Used: 1})
+		if n, err := c.Fill(0); err != nil || n != 1 {
+			t.Fatalf("%d loads, %v", n, err)
 		}
-		least, most := int64(100*geo.Groups())*geo.BlockBytes, int64(1000*geo.Groups())*geo.BlockBytes
-		if span < least || span > most {
-			t.Errorf("%d blocks a head: a span of %d, want %d to %d", each, span, least, most)
-		}
-		_, _, some, spans := spread(HashSample(geo, 16, 1))
-		if math.Abs(float64(some-places)) > 4 || math.Abs(float64(spans-span)) > 0.01*float64(span) {
-			t.Errorf("%d blocks a head: %d places and a span of %d with a sample, want %d and %d", each, some, spans, places, span)
-		}
+		return s
+	}
+	c.Free(load())
+	if places, span := c.Spread(1); places != 0 || span != 0 {
+		t.Errorf("%d places and a span of %d of what has left", places, span)
+	}
+	load()
+	if places, _ := c.Spread(4); places != 1 {
+		t.Errorf("%d places of one load in four layers", places)
 	}
 }
