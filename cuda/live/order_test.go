@@ -68,3 +68,27 @@ func TestMemcpySavesGoByPlace(t *testing.T) {
 		t.Fatalf("%d heads, %d of %d saves with several blocks of tokens", heads, many, len(m.to))
 	}
 }
+
+// A run of blocks that is longer than a part of the ring is saved in parts, all of it and nothing twice.
+func TestMemcpySavesInParts(t *testing.T) {
+	c := cases()["mha/offload, small, plain prefill"]
+	c.spec.LoadEngine, c.spec.SaveEngine = "memcpy", "memcpy"
+	c.shape.HeadsQ, c.shape.HeadsKV, c.kvBytes = 3, 3, c.kvBytes*3/2
+	c.spec.SaveBuffer = 1e-6 // the least: parts of 16 blocks, which end within a block of tokens
+	on := soft.New(soft.Config{Late: true, Seed: 3})
+	defer on.Close()
+	m := &ordered{Machine: on}
+	c.run(t, m).check(t)
+	parts := 0
+	for i, to := range m.to {
+		if len(to) > 16 {
+			t.Fatalf("%d blocks in one part", len(to))
+		}
+		if len(to) == 16 && i+1 < len(m.to) {
+			parts++
+		}
+	}
+	if parts == 0 || 16%c.shape.HeadsKV == 0 {
+		t.Fatalf("%d whole parts among %d, %d heads", parts, len(m.to), c.shape.HeadsKV)
+	}
+}
