@@ -54,7 +54,7 @@ func fitPower(s *Samples, p *hw.Profile, from source, chunks, ages, rests data) 
 		{&k.Copies, "share", "the same: what copies within HBM draw, of the card's limit", 0.5, draws},
 	}
 	if len(idle) > 0 {
-		figures = append(figures, clockFigure{&k.Idle, "share", "the same: what doing nothing draws, of the card's limit", 0.2, draws})
+		figures = append(figures, clockFigure{&k.Idle, "share", "the same: what doing nothing draws at most, of the card's limit, by how soon the clock is back", 0.2, draws})
 	}
 	if len(dense) > 0 {
 		figures = append(figures, clockFigure{&k.Dense, "share", "the same: what dense decode attention draws, of the card's limit", 0.8, draws})

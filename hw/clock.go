@@ -14,8 +14,8 @@ import (
 //	d measured/dt = (p f - measured)/meter
 //	d f/dt        = (1 - measured)/pace,  f <= 1
 //
-// (Power in proportion to the clock's third power, as frequency and voltage fall together,
-// explains an H200's samples worse, to its first or its root alike.)
+// (Power that grows with the third power of the clock, as frequency and voltage fall
+// together, explains an H200's samples worse; with the first, or its root, alike well.)
 //
 // A prompt's linears draw more than the card may. So its first chunk behind a rest is
 // fast; its second goes at the clock that the first has called for, which its own
@@ -23,12 +23,12 @@ import (
 // of that one's last. Copies, waiting, decodes' linears and their dense attention each
 // draw less than the limit, and give the clock back the sooner the less they draw.
 //
-// Decodes live on HBM and feel a share of the clock alone: a layer without a chunk that
-// takes t at the full clock takes
+// Decodes live on HBM and feel a share of the clock alone: linears of a layer without a
+// chunk, and scores and attention of decodes in any, take
 //
 //	t (1 + share (1/f - 1))
 //
-// by the clock when it begins: a layer is much shorter than the clock takes to change.
+// by the clock when the layer begins, or its scores: the clock takes much longer to change.
 type clock struct {
 	meter, pace float64 // ns; meter 0: no figures
 	share       float64 // of a layer of decodes
@@ -108,8 +108,9 @@ func (c *clock) longer(now des.Time) float64 {
 }
 
 // run lets a layer's chunk run from now on and returns how much longer its linears and
-// its attention take than at the full clock, seconds.
-func (c *clock) run(w *chunk, now des.Time) (linears, attention float64) {
+// its attention take than at the full clock, seconds. In the gap between its kernels
+// the clock stands still.
+func (c *clock) run(w *chunk, now, gap des.Time) (linears, attention float64) {
 	if c.meter == 0 {
 		return 0, 0
 	}
@@ -117,13 +118,13 @@ func (c *clock) run(w *chunk, now des.Time) (linears, attention float64) {
 	pieces := math.Ceil(1e9 * w.at(c.f) / (finest * c.meter))
 	lost, begins := 0.0, 1/c.f-1
 	for range int(pieces) {
-		t := 1e9 * w.at(c.f) / pieces
-		c.advance(w.power(c.f), t)
-		c.at += des.Time(t)
+		c.advance(w.power(c.f), 1e9*w.at(c.f)/pieces)
 		ends := 1/c.f - 1
 		lost += (begins + ends) / 2
 		begins = ends
 	}
 	lost /= math.Max(1, pieces)
-	return w.slope * lost, w.attention * lost
+	linears, attention = w.slope*lost, w.attention*lost
+	c.at = now + gap + nanoseconds(w.at(1)+linears+attention)
+	return linears, attention
 }

@@ -3,8 +3,8 @@ package hw
 import "sparseserve/sim"
 
 // ClockProbes prices what the clock's probes time (calibrate), on the mean of the layers that
-// are timed, seconds a layer. The clock's figures are read at each call, linears and
-// attention when it is made.
+// are timed, seconds a layer. The clock's figures but Gain are read at each call, Gain,
+// linears and attention when it is made.
 type ClockProbes struct {
 	p       *Profile
 	m       *Model
@@ -51,7 +51,7 @@ func (c *clock) settled(w *chunk) {
 func (c *clock) layers(w *chunk, n int) float64 {
 	sum := 0.0
 	for range n {
-		linears, attention := c.run(w, c.at)
+		linears, attention := c.run(w, c.at, 0)
 		sum += w.at(1) + linears + attention
 	}
 	return sum / float64(n)

@@ -47,8 +47,8 @@ type DeviceOptions struct {
 //     then the gaps between a layer's kernels (Linears, gaps.go), linears, what the
 //     CPU is late by (Host, cpu.go), attention, and the digests of blocks that became
 //     full (Scoring); progressive attention with the loads of its rounds
-//     (progressive.go). Of layers without a chunk, scoring, linears and attention
-//     take longer while the card's clock is low (clock.go). A GPU scatter kernel that runs beside it takes its share
+//     (progressive.go). While the card's clock is low all of that takes longer
+//     (clock.go). A GPU scatter kernel that runs beside it takes its share
 //     of speed (SaveStall). The layer's saves join the D2H queue behind its QKV
 //     linear: the GPU copies them to the save buffer, and the step waits until the
 //     queue fits that (both SaveStall).
@@ -276,10 +276,9 @@ func (d *Device) Compute(_ int, w *sim.Work) error {
 	longer := d.clock.longer(d.now)
 	linears, prefill, gap := slowed(c.linears, longer), c.prefill, d.gaps.of(w)
 	if len(w.Prefill) > 0 {
-		slowLinears, slowPrefill := d.clock.run(&c.chunk, d.now)
+		slowLinears, slowPrefill := d.clock.run(&c.chunk, d.now, gap)
 		linears = c.linears + nanoseconds(slowLinears)
 		prefill += nanoseconds(slowPrefill)
-		d.clock.at += gap                 // which is between the chunk's kernels
 		d.clock.ranLinears += c.pointwise // which live on HBM as decodes' linears do
 	} else {
 		d.clock.ranLinears += linears + gap
@@ -350,7 +349,7 @@ func (d *Device) pass(t des.Time, phase *des.Time) {
 }
 
 // waitedFor counts time that went by. FlashH2D's is a kernel's, which copies; of all
-// else the card does nothing.
+// else the card is taken to do nothing, though a kernel that saves may still run.
 func (d *Device) waitedFor(t des.Time, phase *des.Time) {
 	*phase += t
 	if phase != &d.phases.LoadStall || d.opts.LoadEngine != LoadFlash {

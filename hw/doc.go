@@ -14,6 +14,8 @@
 //     model each, waves.go: how lists become waves of CTAs; load.go and save.go:
 //     the transfer engines, ring.go: the copy before a save, copies.go: a memcpy
 //     a block of either; roundtrip.go: a layer's way to the CPU and back.
+//   - chunk.go: what a chunk takes and draws by the card's clock; clock.go: how that
+//     clock moves; clock_seconds.go: its probes; gaps.go: between a layer's kernels.
 //   - price.go: each cost model alone, for calibration and plots.
 //   - costs.go: one layer's price; savequeue.go: the D2H queue; waits.go: calls
 //     that queue for the driver; device.go: the

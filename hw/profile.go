@@ -162,7 +162,8 @@ type Clock struct {
 	Meter Figure `toml:"meter,omitempty" dim:"time,optional"` // time constant of measured power
 	Pace  Figure `toml:"pace,omitempty" dim:"time,optional"`  // in which power that is off by the limit would take or give the whole clock
 
-	// What draws so much of the limit at the full clock; what is not set is as copies.
+	// What draws so much of the limit at the full clock; what is not set is as copies. All
+	// but attention is below it, or the clock would never be back.
 	Attention Figure `toml:"attention,omitempty" dim:"power,optional"` // of prefill; not set: the limit
 	Copies    Figure `toml:"copies,omitempty" dim:"share,optional"`    // within HBM, and all that is not named here
 	Idle      Figure `toml:"idle,omitempty" dim:"share,optional"`      // nothing

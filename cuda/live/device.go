@@ -20,7 +20,7 @@ type Config struct {
 	// Selects has decodes attend to what the model's own metadata chose; else it
 	// is timed only, and the server's lists say.
 	Selects bool
-	// Heat is how long linears run before the first step on a GPU, so that it begins with the clock of a card at work.
+	// Heat is how long linears run before the first step on a GPU, so that it begins on a card at work; a rest follows (afterHeat).
 	Heat time.Duration
 	// SaveThreads are those of the CPU that copy FlashD2H's saves to their blocks, at most; 0 is saveThreads.
 	SaveThreads int
