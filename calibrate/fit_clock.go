@@ -18,7 +18,7 @@ const leastGain = 0.02
 // take behind a rest. Then what decodes feel of it.
 func fitClock(s *Samples, p *hw.Profile, from source) []model {
 	p.Clock = hw.Clock{}
-	ages := s.of(probeClock).where(func(at datum) bool { return at.At("tokens") == clockTokens })
+	ages := s.of(probeClock).where(ofClockTokens)
 	chunks := chunkData(s)
 	rests := s.of(probeRested)
 	if len(rests) == 0 || len(chunks) == 0 || fallsBy(ages, shapes[0]) < leastGain {

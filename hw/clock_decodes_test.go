@@ -105,28 +105,49 @@ func TestDecodesFeelTheClock(t *testing.T) {
 	}
 }
 
-// Behind linears a layer of decodes feels their clock, and less as that rises by what dense
-// attention and linears of decodes draw.
-func TestWornDecodes(t *testing.T) {
+// Scores and attention of decodes of any kind count as dense attention does, for as long
+// as they take, and waiting as waiting; beside a chunk at a low clock they take longer.
+func TestClockOfDecodes(t *testing.T) {
 	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
 	withClock(p)
-	p.Clock.Dense, p.Clock.Linears, p.Clock.Decode = count(0.8, "share"), count(0.9, "share"), count(0.2, "share")
-	linears, dense := p.LinearsSeconds(m, 2), p.DenseDecodeSeconds(m, 2*8192, 2)
-	for _, ms := range []float64{0, 1, 5, 1000} {
-		k := newClock(p)
-		k.f, k.measured = 0.7, 1
-		k.rest((0.9*linears+0.8*dense)/(linears+dense), ms*1e6)
-		want := (linears + dense) * (1 + 0.2*(1/k.f-1))
-		if got := NewClockProbes(p, m).WornDecode(2048, 2, 8192, 1e-3*ms); math.Abs(got/want-1) > 1e-5 {
-			t.Errorf("%g ms behind linears: %g s, want %g", ms, got, want)
+	sparse := sim.Work{Tokens: 4, Decodes: 4, DecodeTokens: 4 * 2048, Sparse: true, ScoredBlocks: 4 * 512}
+	rounds := sparse
+	rounds.Rounds = []sim.Round{{Tokens: 1024}, {Tokens: 1024}}
+	for name, w := range map[string]*sim.Work{"dense": {Tokens: 4, Decodes: 4, DecodeTokens: 4 * 8192}, "sparse": &sparse, "progressive": &rounds} {
+		d, err := NewDevice(p, m, DeviceOptions{Microbatch: 16})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Begin(&sim.Step{Start: 7 * des.Millisecond, Requests: 4}); err != nil {
+			t.Fatal(err)
+		}
+		if got := d.clock.waited - d.phases.Host; got != 7*des.Millisecond {
+			t.Errorf("%v of 7 ms between two steps were waiting", got)
+		}
+		if w.Sparse {
+			if err := d.Score(0, w); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := d.Compute(0, w); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := d.clock.ranDense, d.phases.Scoring+d.phases.DenseAttention+d.phases.SparseAttention; got > want || got < want-5*des.Microsecond { // lists go up besides
+			t.Errorf("%s: %v of attention, want %v", name, got, want)
 		}
 	}
-	without := p.Clock
-	without.Decode = Figure{}
-	for _, clock := range []Clock{{}, without} {
-		p.Clock = clock
-		if got, want := NewClockProbes(p, m).WornDecode(2048, 2, 8192, 0), linears+dense; math.Abs(got/want-1) > 1e-12 {
-			t.Errorf("without the figure %g s, want %g", got, want)
+	mixed := sim.Work{Tokens: 2052, Decodes: 4, DecodeTokens: 4 * 8192, Prefill: []sim.Span{{Query: 2048}}}
+	attention := func() des.Time {
+		d, err := NewDevice(p, m, DeviceOptions{})
+		if err != nil {
+			t.Fatal(err)
 		}
+		first := runStep(t, d, &sim.Step{}, 32, &mixed, 0, 0)
+		return runStep(t, d, &sim.Step{Start: first.Elapsed}, 32, &mixed, 0, 0).Phases.DenseAttention
+	}
+	full := attention()
+	p.Clock.Decode = count(0.2, "share")
+	if got := attention(); float64(got) < 1.02*float64(full) {
+		t.Errorf("beside chunks decodes' attention takes %v, %v at the full clock", got, full)
 	}
 }

@@ -47,8 +47,8 @@ type DeviceOptions struct {
 //     then the gaps between a layer's kernels (Linears, gaps.go), linears, what the
 //     CPU is late by (Host, cpu.go), attention, and the digests of blocks that became
 //     full (Scoring); progressive attention with the loads of its rounds
-//     (progressive.go). While the card's clock is low all of that takes longer
-//     (clock.go). A GPU scatter kernel that runs beside it takes its share
+//     (progressive.go). While the card's clock is low linears, scores and
+//     attention take longer (clock.go). A GPU scatter kernel that runs beside it takes its share
 //     of speed (SaveStall). The layer's saves join the D2H queue behind its QKV
 //     linear: the GPU copies them to the save buffer, and the step waits until the
 //     queue fits that (both SaveStall).

@@ -1,39 +1,17 @@
 package live_test
 
 import (
-	"sync"
 	"testing"
 
 	"sparseserve/cuda"
-	"sparseserve/cuda/live"
 	"sparseserve/cuda/soft"
 )
 
 // ordered keeps the order in which blocks are copied to host memory one by one.
 type ordered struct {
-	live.Machine
-	mu     sync.Mutex // memory is asked for by one thread and written by another
-	pinned []cuda.HostMemory
-	to     [][]int64 // of each batch
-	block  int64     // bytes
-}
-
-func (o *ordered) HostAlloc(bytes int64, pages cuda.HostPages) (cuda.HostMemory, error) {
-	m, err := o.Machine.HostAlloc(bytes, pages)
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.pinned = append(o.pinned, m)
-	return m, err
-}
-
-// on returns the words of pinned memory from an address on; nil: it is elsewhere.
-func (o *ordered) on(at cuda.Ptr) []int64 {
-	for _, m := range o.pinned {
-		if at >= m.Ptr() && at < m.Ptr()+cuda.Ptr(len(m.Bytes())) {
-			return cuda.Slice[int64](m)[(at-m.Ptr())/8:]
-		}
-	}
-	return nil
+	pinning
+	to    [][]int64 // of each batch
+	block int64     // bytes
 }
 
 func (o *ordered) MemcpyBlocks(a *cuda.BlocksArgs, s cuda.Stream) error {
@@ -51,7 +29,7 @@ func TestMemcpySavesGoByPlace(t *testing.T) {
 	c := cases()["mha/offload, memcpy"]
 	on := soft.New(soft.Config{Late: true, Seed: 3})
 	defer on.Close()
-	m := &ordered{Machine: on}
+	m := &ordered{pinning: pinning{Machine: on}}
 	c.run(t, m).check(t)
 	heads, many := c.shape.HeadsKV, 0
 	for _, to := range m.to {
@@ -77,7 +55,7 @@ func TestMemcpySavesInParts(t *testing.T) {
 	c.spec.SaveBuffer = 1e-6 // the least: parts of 16 blocks, which end within a block of tokens
 	on := soft.New(soft.Config{Late: true, Seed: 3})
 	defer on.Close()
-	m := &ordered{Machine: on}
+	m := &ordered{pinning: pinning{Machine: on}}
 	c.run(t, m).check(t)
 	parts := 0
 	for i, to := range m.to {

@@ -1,36 +1,22 @@
 package live_test
 
 import (
-	"slices"
-	"sync"
 	"testing"
 
 	"sparseserve/cuda"
-	"sparseserve/cuda/live"
 	"sparseserve/cuda/soft"
 	"sparseserve/sim"
 )
 
 // uploads counts what goes up for the kernels.
 type uploads struct {
-	live.Machine
-	mu       sync.Mutex // memory is asked for by one thread and written by another
+	pinning
 	n, bytes int64
-	pinned   []cuda.HostMemory
-}
-
-func (u *uploads) HostAlloc(bytes int64, pages cuda.HostPages) (cuda.HostMemory, error) {
-	m, err := u.Machine.HostAlloc(bytes, pages)
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.pinned = append(u.pinned, m)
-	return m, err
 }
 
 func (u *uploads) Carry(a *cuda.MemcpyArgs, s cuda.Stream) error {
 	u.mu.Lock()
-	down := slices.ContainsFunc(u.pinned, func(m cuda.HostMemory) bool { return a.Dst >= m.Ptr() && a.Dst < m.Ptr()+cuda.Ptr(len(m.Bytes())) })
-	if !down {
+	if u.on(a.Dst) == nil { // else it goes down
 		u.n++
 		u.bytes += a.Bytes
 	}
@@ -50,7 +36,7 @@ func TestOneUploadALayer(t *testing.T) {
 			t.Parallel()
 			soft := soft.New(soft.Config{Late: true, Seed: 11})
 			defer soft.Close()
-			m := &uploads{Machine: soft}
+			m := &uploads{pinning: pinning{Machine: soft}}
 			var n, bytes []int64
 			c.each = func() { n, bytes = append(n, m.n), append(bytes, m.bytes) }
 			r := c.run(t, m)

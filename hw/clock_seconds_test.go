@@ -1,0 +1,93 @@
+package hw
+
+import (
+	"math"
+	"testing"
+
+	"sparseserve/sim"
+)
+
+// Rested linears keep the full clock until the meter sees them, and then fall; worn ones
+// rise by what runs.
+func TestRestedLinears(t *testing.T) {
+	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
+	withClock(p)
+	p.Clock.Idle, p.Clock.Dense = count(0.1, "share"), count(0.8, "share")
+	c := NewClockProbes(p, m)
+	low := p.LinearsSeconds(m, 2048)
+	near := func(what string, got, want float64) {
+		t.Helper()
+		if math.Abs(got/want-1) > 1e-3 {
+			t.Errorf("%s: %g s, want %g", what, got, want)
+		}
+	}
+	near("at once", c.Rested(2048, 0, 0, 0, 1), 0.9*low)
+	near("shortly before the meter sees the limit", c.Rested(2048, 1.5e-3, 0, 0, 1), 0.9*low)
+	near("long after it", c.Rested(2048, 150e-3, 0, 0, 4), low)
+	if got := c.Rested(2048, 7e-3, 0, 0, 1); got < 0.91*low || got > 0.99*low {
+		t.Errorf("shortly after that: %g s, want between %g and %g", got, 0.9*low, low)
+	}
+	near("after a long rest", c.Rested(2048, 0, 1, RestCopies, 1), 0.9*low)
+	dense, copies, idle := c.Rested(2048, 0, 4e-3, RestDense, 4), c.Rested(2048, 0, 4e-3, RestCopies, 4), c.Rested(2048, 0, 4e-3, RestIdle, 4)
+	if !(0.9*low < idle && idle < copies && copies < dense && dense < low) {
+		t.Errorf("after 4 ms doing nothing %g s, of copies %g, of dense decode %g", idle, copies, dense)
+	}
+	p.Clock = Clock{}
+	near("without figures", NewClockProbes(p, m).Rested(2048, 0, 0, 0, 2), low)
+}
+
+// A prompt's first chunk is nearly at the full clock where the card is slow to see it; late
+// ones take what they take without pause; a clock that is always full changes nothing.
+func TestChunksOfAPrompt(t *testing.T) {
+	p, m := mustProfile(t, "h200"), mustModel(t, "llama2-7b")
+	withClock(p)
+	attention := func(prefix int) float64 { return p.PrefillSeconds(m, sim.Span{Query: 2048, Prefix: prefix}) }
+	full := 0.9*p.LinearsSeconds(m, 2048) + attention(0)
+	c := NewClockProbes(p, m)
+	p.Clock.Meter = us(10_000_000)
+	if got := c.Prompt(2048, 5, 1); math.Abs(got/full-1) > 1e-3 {
+		t.Errorf("the first chunk at the full clock: %g s a layer, want %g", got, full)
+	}
+	withClock(p)
+	first, low := c.Prompt(2048, 5, 1), c.Chunk(2048, 0)
+	if !(first > full && first < low) {
+		t.Errorf("the first chunk takes %g s, want more than %g and less than %g", first, full, low)
+	}
+	p.Clock.Dense = count(0.95, "share")
+	if got := c.Prompt(2048, 5, 1); got <= first {
+		t.Errorf("behind decodes that draw much the first chunk takes %g s, behind such that draw less %g", got, first)
+	}
+	if got, want := c.Prompt(2048, 5, 5), c.Chunk(2048, 8192); math.Abs(got/want-1) > 0.01 {
+		t.Errorf("the fifth chunk takes %g s, want nearly %g", got, want)
+	}
+	p.Clock = Clock{}
+	if got, want := NewClockProbes(p, m).Prompt(2048, 5, 7), p.LinearsSeconds(m, 2048)+attention(2048); math.Abs(got/want-1) > 1e-9 {
+		t.Errorf("without a clock %g s, want %g", got, want)
+	}
+}
+
+// Behind linears a layer of decodes feels their clock, and less as that rises by what dense
+// attention and linears of decodes draw.
+func TestWornDecodes(t *testing.T) {
+	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
+	withClock(p)
+	p.Clock.Dense, p.Clock.Linears, p.Clock.Decode = count(0.8, "share"), count(0.9, "share"), count(0.2, "share")
+	linears, dense := p.LinearsSeconds(m, 2), p.DenseDecodeSeconds(m, 2*8192, 2)
+	for _, ms := range []float64{0, 1, 5, 1000} {
+		k := newClock(p)
+		k.f, k.measured = 0.7, 1
+		k.rest((0.9*linears+0.8*dense)/(linears+dense), ms*1e6)
+		want := (linears + dense) * (1 + 0.2*(1/k.f-1))
+		if got := NewClockProbes(p, m).WornDecode(2048, 2, 8192, 1e-3*ms); math.Abs(got/want-1) > 1e-5 {
+			t.Errorf("%g ms behind linears: %g s, want %g", ms, got, want)
+		}
+	}
+	without := p.Clock
+	without.Decode = Figure{}
+	for _, clock := range []Clock{{}, without} {
+		p.Clock = clock
+		if got, want := NewClockProbes(p, m).WornDecode(2048, 2, 8192, 0), linears+dense; math.Abs(got/want-1) > 1e-12 {
+			t.Errorf("without the figure %g s, want %g", got, want)
+		}
+	}
+}
