@@ -139,10 +139,11 @@ func TestFormerProbesAreRead(t *testing.T) {
 	}
 }
 
-// Servers that wait for the CPU count by their mean, all else by the median.
+// Servers that wait for the CPU, and work under the clock that the card lets it have,
+// count by their mean, all else by the median.
 func TestRecordSeconds(t *testing.T) {
 	visits := []float64{1, 1, 1, 2, 2, 2, 6, 6, 6}
-	for probe, want := range map[string]float64{probeLiveUnsplit: 3, probeLinears: 2} {
+	for probe, want := range map[string]float64{probeLiveUnsplit: 3, probePrompt: 3, probeRestedIdle: 3, probeChunk: 3, probeLinears: 2} {
 		if got := (Record{Point: Point{Probe: probe}, Samples: visits}).seconds(); got != want {
 			t.Errorf("%s: %v, want %v", probe, got, want)
 		}

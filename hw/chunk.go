@@ -44,7 +44,7 @@ func (c *chunk) steady() float64 {
 //	p_linears   = 1/alone
 //
 // alone, the clock of linears without pause, is fitted to times. An H200 of 1,980 MHz read
-// 1,417 MHz, 0.72 of it, under linears of 2,048 tokens of LWM-7B; the fit has 0.65.
+// 1,417 MHz, 0.72 of it, under linears of 2,048 tokens of LWM-7B; the fit has 0.68.
 type chunks struct {
 	alone   float64 // 0: no figures
 	attends float64 // power of prefill attention at the full clock, limits
