@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -348,49 +347,6 @@ func deviceOf(dir string) (string, error) {
 		return "", fmt.Errorf("%s: %w", path, err)
 	}
 	return run.Device, nil
-}
-
-// price writes the table of a live run's steps beside their modelled times.
-func price(p *SweepPoint, dir, into string) error {
-	table, err := priced(p, dir)
-	if err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(into), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return writeGzip(into, table)
-}
-
-// priced has the modelled device price the steps of a live run and returns the
-// table of both.
-func priced(p *SweepPoint, dir string) (table []byte, err error) {
-	path := filepath.Join(dir, callsFile)
-	text, err := readGzip(path)
-	if err != nil {
-		return nil, err
-	}
-	steps, err := unmarshalCalls(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	model, err := hw.LoadModel(p.Model)
-	if err != nil {
-		return nil, err
-	}
-	gpu, err := hw.LoadProfile(p.GPU)
-	if err != nil {
-		return nil, err
-	}
-	device, err := hw.NewDevice(gpu, &model, deviceOptions(&p.System))
-	if err != nil {
-		return nil, err
-	}
-	times, err := live.Price(steps, device)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	return tabulateSteps(steps, times), nil
 }
 
 func requestsOf(points []SweepPoint) int {

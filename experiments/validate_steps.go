@@ -4,12 +4,17 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/csv"
+	"errors"
 	"fmt"
+	"io/fs"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 
 	"sparseserve/cuda/live"
+	"sparseserve/hw"
 	"sparseserve/sim"
 	"sparseserve/sim/des"
 )
@@ -32,6 +37,49 @@ type pricedStep struct {
 	livePhases   []float64 // in the order of phaseNames
 	modelPhases  []float64
 	loads, saves int64
+}
+
+// price writes the table of a live run's steps beside their modelled times.
+func price(p *SweepPoint, dir, into string) error {
+	table, err := priced(p, dir)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(into), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return writeGzip(into, table)
+}
+
+// priced has the modelled device price the steps of a live run and returns the
+// table of both.
+func priced(p *SweepPoint, dir string) (table []byte, err error) {
+	path := filepath.Join(dir, callsFile)
+	text, err := readGzip(path)
+	if err != nil {
+		return nil, err
+	}
+	steps, err := unmarshalCalls(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	model, err := hw.LoadModel(p.Model)
+	if err != nil {
+		return nil, err
+	}
+	gpu, err := hw.LoadProfile(p.GPU)
+	if err != nil {
+		return nil, err
+	}
+	device, err := hw.NewDevice(gpu, &model, deviceOptions(&p.System))
+	if err != nil {
+		return nil, err
+	}
+	times, err := live.Price(steps, device)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return tabulateSteps(steps, times), nil
 }
 
 // tabulateSteps writes the steps of a live run and their modelled times.
