@@ -15,7 +15,7 @@ import (
 // package that a simulated run goes through, and the modules that they use.
 //
 //go:embed go.mod go.sum experiments/*.go
-//go:embed hw/*.go hw/models/*.toml hw/profiles/*.toml
+//go:embed hw/*.go hw/models/*.toml hw/cards/*.toml hw/kernels/*.toml hw/engines/*.toml
 //go:embed sim/*.go sim/*/*.go traces/*.go traces/*.csv
 var sources embed.FS
 

@@ -34,7 +34,7 @@ const paperCard = "a100-40gb"
 // drawPaper draws Figs. 4a, 4b, 14b and 16b from the samples, beside the
 // modelled card of the paper, each with its numbers as CSV.
 func (c *Calibration) drawPaper(dir string) error {
-	a100, err := hw.LoadProfile(paperCard)
+	a100, err := hw.Load(paperCard, "vllm-0.5", nil)
 	if err != nil {
 		return err
 	}

@@ -14,11 +14,11 @@ import (
 // profile: every figure within 0.5 %, as rounding differs between CPU
 // architectures, and all words.
 func TestRefitH200(t *testing.T) {
-	c, err := Refit(filepath.Join("..", "hw", "profiles", "h200.csv"), "")
+	c, err := Refit(filepath.Join("..", "hw", "kernels", "hopper.csv"), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := hw.LoadProfile("h200")
+	want, err := hw.Load("h200", "sparseserve-live", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

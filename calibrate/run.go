@@ -222,7 +222,7 @@ func Refit(csv, out string) (*Calibration, error) {
 
 // Write writes the profile and its plots.
 func (c *Calibration) Write(out string) error {
-	if err := c.Profile.WriteFile(out); err != nil {
+	if err := c.Profile.Write(out, liveEngine); err != nil {
 		return err
 	}
 	dir := PlotDir(out)

@@ -38,7 +38,7 @@ func TestRunWritesEverything(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := hw.LoadProfile(out)
+	p, err := hw.Load(out, hw.FilesOf(out).Engine, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -319,7 +319,7 @@ func TestFailedProbesAreLeftOut(t *testing.T) {
 			if c == nil {
 				t.Fatal("no profile")
 			}
-			if _, err := hw.LoadProfile(out); err != nil {
+			if _, err := hw.Load(out, hw.FilesOf(out).Engine, nil); err != nil {
 				t.Error(err)
 			}
 			if got, want := len(c.Samples.Records), len(points(Quick, fakeLimits))-len(pointsOf(probe)); got != want {

@@ -83,7 +83,7 @@ func TestSamplesErrors(t *testing.T) {
 
 // The committed samples are as the program writes them.
 func TestCommittedSamplesAreCanonical(t *testing.T) {
-	path := filepath.Join("..", "hw", "profiles", "h200.csv")
+	path := filepath.Join("..", "hw", "kernels", "hopper.csv")
 	data, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)

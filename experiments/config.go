@@ -1,6 +1,7 @@
 package experiments
 
 import (
+	"sparseserve/hw"
 	"sparseserve/sim"
 	"sparseserve/traces"
 )
@@ -12,6 +13,7 @@ type Config struct {
 	Name     string // file name without extension, or the built-in name
 	Model    string
 	GPU      string
+	Card     hw.Changes // figures of the card that are not the card's own
 	Seeds    []uint64
 	Rates    []float64 // requests/s; a single 0 when the trace's own times count
 	Workload traces.Spec
@@ -34,7 +36,7 @@ type Output struct {
 var topKeys = []string{"model", "gpu", "seed", "seeds"}
 
 // tableNames are the tables of a configuration.
-var tableNames = []string{"workload", "system", "systems", "scores", "slo", "output"}
+var tableNames = []string{"card", "workload", "system", "systems", "scores", "slo", "output"}
 
 // ReplaysTimes says that requests arrive at the trace's own times, so that
 // there is no rate.

@@ -24,6 +24,10 @@ func fieldsOf(v any) []field {
 	var fields []field
 	for i := range s.NumField() {
 		f := s.Type().Field(i)
+		if f.Anonymous {
+			fields = append(fields, fieldsOf(s.Field(i).Addr().Interface())...)
+			continue
+		}
 		if key, _, _ := strings.Cut(f.Tag.Get("toml"), ","); key != "" && key != "-" {
 			fields = append(fields, field{key, s.Field(i)})
 		}

@@ -18,6 +18,7 @@ func (c *Config) TOML() ([]byte, error) {
 	} else {
 		e.line("seed", c.Seeds)
 	}
+	e.cardTable(c.Card)
 	e.printf("\n[workload]\n")
 	for _, f := range fieldsOf(&c.Workload) {
 		switch {

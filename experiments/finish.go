@@ -74,13 +74,16 @@ func (l *loader) checkHardware() error {
 	if err != nil {
 		return l.placeError("model", err)
 	}
-	profile, err := hw.LoadProfile(l.cfg.GPU)
-	if err != nil {
+	if _, err := hw.LoadCard(l.cfg.GPU); err != nil {
 		return l.placeError("gpu", err)
 	}
 	for i := range l.cfg.Systems {
 		s := &l.cfg.Systems[i]
-		_, err := kvBudget(profile, &model, s)
+		machine, err := hw.Load(l.cfg.GPU, s.Engine, l.cfg.Card)
+		if err != nil {
+			return l.placeSystem(&KeyError{Key: "engine", Value: quote(s.Engine), Reason: err.Error()}, l.customNamed(s.Name))
+		}
+		_, err = kvBudget(machine, &model, s)
 		var key *KeyError
 		switch {
 		case errors.As(err, &key):

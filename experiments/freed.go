@@ -14,6 +14,9 @@ import (
 	"sparseserve/sim"
 )
 
+// paperEngine is the engine under which the papers' systems run.
+const paperEngine = "vllm-0.5"
+
 //go:embed freed.toml
 var freedTOML string
 
@@ -75,10 +78,10 @@ func (c *Change) apply(p *Point, profile string) bool {
 		return false
 	}
 	if c.Profile != "" {
-		if p.GPU != c.Profile || !c.used(&p.System) {
+		if p.GPU != c.Profile || p.System.Engine != paperEngine || !c.used(&p.System) {
 			return false
 		}
-		p.GPU = profile
+		p.GPU, p.System.Engine = profile, hw.FilesOf(profile).Engine
 		return true
 	}
 	table, key, _ := strings.Cut(c.Key, ".")
@@ -120,7 +123,7 @@ func (c *Change) writeProfile(dir string) (string, error) {
 	if c.Profile == "" {
 		return "", nil
 	}
-	gpu, err := hw.LoadProfile(c.Profile)
+	gpu, err := hw.Load(c.Profile, paperEngine, nil)
 	if err != nil {
 		return "", err
 	}
@@ -130,7 +133,7 @@ func (c *Change) writeProfile(dir string) (string, error) {
 	}
 	figure.Value = c.Scaled(figure.Value, c.Factor)
 	path := filepath.Join(dir, c.Profile+".toml")
-	return path, gpu.WriteFile(path)
+	return path, gpu.Write(path, paperEngine)
 }
 
 // figureOf finds a figure of a profile by its dotted key.

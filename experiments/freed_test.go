@@ -115,7 +115,7 @@ func TestChangeReachesTheRuns(t *testing.T) {
 			continue
 		}
 		changed++
-		after, err := hw.LoadProfile(p.GPU)
+		after, err := hw.Load(p.GPU, p.System.Engine, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,7 +136,7 @@ func TestChangeReachesTheRuns(t *testing.T) {
 
 func mustProfile(t *testing.T, name string) *hw.Profile {
 	t.Helper()
-	gpu, err := hw.LoadProfile(name)
+	gpu, err := hw.Load(name, paperEngine, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -149,7 +149,7 @@ func tbtLimitS(p *Point) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	gpu, err := hw.LoadProfile(p.GPU)
+	gpu, err := p.machine()
 	if err != nil {
 		return 0, err
 	}

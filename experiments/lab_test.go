@@ -166,7 +166,7 @@ func TestTransfersArePhysical(t *testing.T) {
 	if _, err := lab.Do(t.Context(), "fig04"); err != nil {
 		t.Fatal(err)
 	}
-	gpu, err := hw.LoadProfile("a100-40gb")
+	gpu, err := hw.Load("a100-40gb", "vllm-0.5", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

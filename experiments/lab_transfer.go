@@ -41,8 +41,8 @@ func (l *Lab) transfers(e *paperExperiment) error {
 		time    func(*hw.Device, *kv.Moves) (des.Time, error)
 		system  func(engine string) sim.Spec
 	}{
-		{"load", spec.Loads, loadTime, func(e string) sim.Spec { return sim.Spec{Offload: true, LoadEngine: e} }},
-		{"save", spec.Saves, saveTime, func(e string) sim.Spec { return sim.Spec{Offload: true, SaveEngine: e} }},
+		{"load", spec.Loads, loadTime, func(e string) sim.Spec { return sim.Spec{Engine: paperEngine, Offload: true, LoadEngine: e} }},
+		{"save", spec.Saves, saveTime, func(e string) sim.Spec { return sim.Spec{Engine: paperEngine, Offload: true, SaveEngine: e} }},
 	} {
 		for _, engine := range d.engines {
 			for _, tokens := range spec.BlockTokens {
@@ -50,7 +50,7 @@ func (l *Lab) transfers(e *paperExperiment) error {
 				blocks := int64(spec.GiB*(1<<30)) / size
 				p := Point{Model: spec.Model, GPU: spec.GPU, System: d.system(engine)}
 				l.alter(&p)
-				gpu, err := hw.LoadProfile(p.GPU)
+				gpu, err := p.machine()
 				if err != nil {
 					return err
 				}

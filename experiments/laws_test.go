@@ -17,18 +17,18 @@ import (
 // tested in sim.)
 func TestLaw2TheCardHoldsItAll(t *testing.T) {
 	fits := 0
-	for _, gpuName := range hw.ProfileNames() {
+	for _, gpuName := range hw.CardNames() {
 		for _, modelName := range hw.ModelNames() {
-			gpu, err := hw.LoadProfile(gpuName)
-			if err != nil {
-				t.Fatal(err)
-			}
 			model, err := hw.LoadModel(modelName)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, preset := range Presets() {
 				spec := preset.Spec
+				gpu, err := hw.Load(gpuName, spec.Engine, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
 				kv, err := kvBudget(gpu, &model, &spec)
 				if err != nil {
 					continue
@@ -168,13 +168,13 @@ func scale(factor float64, figures ...*hw.Figure) {
 // variant writes a changed a100-40gb and returns its path.
 func variant(t *testing.T, change func(*hw.Profile)) string {
 	t.Helper()
-	p, err := hw.LoadProfile("a100-40gb")
+	p, err := hw.Load("a100-40gb", "vllm-0.5", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	change(p)
 	path := filepath.Join(t.TempDir(), "card.toml")
-	if err := p.WriteFile(path); err != nil {
+	if err := p.Write(path, "vllm-0.5"); err != nil {
 		t.Fatal(err)
 	}
 	return path

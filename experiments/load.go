@@ -134,7 +134,7 @@ func (l *loader) apply(doc *document, flag bool) error {
 			l.origin["seed"] = doc.where(key)
 		case "systems":
 			err = l.addSystems(doc, value)
-		case "workload", "system", "scores", "slo", "output":
+		case "card", "workload", "system", "scores", "slo", "output":
 			err = l.applyTable(doc, key, value, flag)
 		case "base", "axis", "goodput":
 			err = &KeyError{Key: key, Reason: "belongs to a sweep, which the commands sweep and plan run"}
@@ -163,6 +163,8 @@ func (l *loader) applyTable(doc *document, name string, value any, flag bool) er
 		case path+key == "system.preset":
 			l.presets, l.presetsOnly = nil, flag
 			err = decodeValue(reflect.ValueOf(&l.presets).Elem(), path+key, value)
+		case name == "card":
+			err = l.setCard(key, value)
 		case name == "workload":
 			err = decodeInto(&l.cfg.Workload, path, key, value)
 		case name == "scores":

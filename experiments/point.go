@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"sparseserve/hw"
 	"sparseserve/sim"
 	"sparseserve/traces"
 )
@@ -15,6 +16,7 @@ type Point struct {
 	Name     string // stable, unique within the experiment, fit for a folder
 	Model    string
 	GPU      string
+	Card     hw.Changes // of the card's figures
 	Seed     uint64
 	Workload traces.Spec // with its rate
 	System   sim.Spec
@@ -35,6 +37,7 @@ func (c *Config) Points() []Point {
 					Name:     pointName(system.Name, w, seed),
 					Model:    c.Model,
 					GPU:      c.GPU,
+					Card:     c.Card,
 					Seed:     seed,
 					Workload: w,
 					System:   system,
@@ -62,6 +65,7 @@ func (p *Point) TOML() ([]byte, error) {
 		Name:     p.Name,
 		Model:    p.Model,
 		GPU:      p.GPU,
+		Card:     p.Card,
 		Seeds:    []uint64{p.Seed},
 		Rates:    []float64{p.Workload.Rate},
 		Workload: p.Workload,

@@ -3,9 +3,12 @@ package experiments
 import (
 	_ "embed"
 	"fmt"
+	"maps"
+	"reflect"
 
 	"github.com/BurntSushi/toml"
 
+	"sparseserve/hw"
 	"sparseserve/sim"
 )
 
@@ -16,6 +19,8 @@ var presetsTOML string
 type Preset struct {
 	Name, About string
 	Spec        sim.Spec
+
+	own map[string]any // keys that it or those it starts from set
 }
 
 // Presets lists the built-in systems, from vLLM to SparseServe. It panics when
@@ -31,28 +36,60 @@ func Presets() []Preset {
 		if len(key) != 1 {
 			continue
 		}
-		p := Preset{Name: key[0]}
+		p := Preset{Name: key[0], own: map[string]any{}}
 		table := tables[p.Name]
 		if from, ok := table["from"].(string); ok {
 			base, ok := presetNamed(presets, from)
 			if !ok {
 				panic(fmt.Sprintf("presets.toml: %s starts from %q, which is not above it", p.Name, from))
 			}
-			p.Spec = base.Spec
+			maps.Copy(p.own, base.own)
 		}
-		p.Spec.Name = p.Name
 		p.About, _ = table["about"].(string)
 		for k, v := range table {
-			if k == "from" || k == "about" {
-				continue
+			if k != "from" && k != "about" {
+				p.own[k] = v
 			}
-			if err := decodeInto(&p.Spec, p.Name+".", k, v); err != nil {
-				panic(fmt.Sprintf("presets.toml: %v", err))
-			}
+		}
+		engine, _ := p.own["engine"].(string)
+		if p.Spec, err = p.under(engine); err != nil {
+			panic(fmt.Sprintf("presets.toml: %v", err))
 		}
 		presets = append(presets, p)
 	}
 	return presets
+}
+
+// under returns the system in another engine: that engine's defaults, under the
+// preset's own keys.
+func (p *Preset) under(engine string) (sim.Spec, error) {
+	e, err := hw.LoadEngine(engine)
+	if err != nil {
+		return sim.Spec{}, err
+	}
+	spec := sim.Spec{}
+	for _, f := range fieldsOf(&e.Defaults) {
+		setField(&spec, f.key, f.value)
+	}
+	for k, v := range p.own {
+		if err := decodeInto(&spec, p.Name+".", k, v); err != nil {
+			return sim.Spec{}, err
+		}
+	}
+	spec.Name, spec.Engine = p.Name, engine
+	return spec, nil
+}
+
+// setField sets the field of spec that a key names. It panics where there is none, or
+// one of another type: engines' defaults are keys of a system.
+func setField(spec *sim.Spec, key string, value reflect.Value) {
+	for _, f := range fieldsOf(spec) {
+		if f.key == key {
+			f.value.Set(value)
+			return
+		}
+	}
+	panic("no key " + key + " in a system")
 }
 
 func presetNamed(presets []Preset, name string) (Preset, bool) {

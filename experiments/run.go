@@ -81,7 +81,7 @@ func (x *Simulator) prepare(p *Point) (*prepared, error) {
 	if err != nil {
 		return nil, err
 	}
-	gpu, err := hw.LoadProfile(p.GPU)
+	gpu, err := p.machine()
 	if err != nil {
 		return nil, err
 	}
@@ -99,6 +99,7 @@ func (x *Simulator) prepare(p *Point) (*prepared, error) {
 		Geometry: model.Geometry(p.System.BlockTokens),
 		HBMBytes: kvBytes,
 		Seed:     p.Seed,
+		Engine:   gpu.Server(),
 	}
 	cfg.RecallProxy = p.Output.RecallProxy && p.System.Sparse() && p.System.Selections == ""
 	s := &prepared{point: p, model: model, gpu: gpu, stream: stream, server: cfg}

@@ -59,8 +59,8 @@ func (h *hasher) identity(p *Point) (config []byte, in inputs, err error) {
 	}); err != nil {
 		return nil, in, err
 	}
-	if in.GPU, err = h.digest("gpu "+p.GPU, func(w io.Writer) error {
-		g, err := hw.LoadProfile(p.GPU)
+	if in.GPU, err = h.digest(p.machineKey(), func(w io.Writer) error {
+		g, err := p.machine()
 		if err != nil {
 			return err
 		}

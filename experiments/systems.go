@@ -73,27 +73,30 @@ func (l *loader) systems() error {
 // system puts one system together and checks it.
 func (l *loader) system(name string, custom *customSystem) (sim.Spec, error) {
 	presets := Presets()
-	base := presets[0].Spec
+	preset := presets[0]
 	if custom != nil {
 		if v, ok := custom.table["preset"]; ok {
 			from, _ := v.(string)
 			p, ok := presetNamed(presets, from)
 			if !ok {
-				return base, custom.doc.locate(&KeyError{Key: custom.path + "preset", Value: show(v),
+				return sim.Spec{}, custom.doc.locate(&KeyError{Key: custom.path + "preset", Value: show(v),
 					Reason: "no such system" + didYouMean(from, presetNames(presets))})
 			}
-			base = p.Spec
+			preset = p
 		}
 	} else {
 		p, ok := presetNamed(presets, name)
 		if !ok {
-			return base, l.keyError("system.preset", quote(name),
+			return sim.Spec{}, l.keyError("system.preset", quote(name),
 				"no such system"+didYouMean(name, presetNames(presets)))
 		}
-		base = p.Spec
+		preset = p
 	}
 
-	spec := base
+	spec, err := l.inEngine(&preset, custom)
+	if err != nil {
+		return spec, err
+	}
 	for _, key := range slices.Sorted(maps.Keys(l.common)) {
 		if err := decodeInto(&spec, "system.", key, l.common[key]); err != nil {
 			return spec, l.place(err)
@@ -117,6 +120,37 @@ func (l *loader) system(name string, custom *customSystem) (sim.Spec, error) {
 	spec.Name = name
 	if bad := checkSpec(&spec); bad != nil {
 		return spec, l.placeSystem(bad, custom)
+	}
+	return spec, nil
+}
+
+// inEngine returns a preset in the engine that the configuration names, else its own.
+func (l *loader) inEngine(preset *Preset, custom *customSystem) (sim.Spec, error) {
+	own := sim.Spec{Engine: preset.Spec.Engine}
+	set := func(value any) error { return decodeInto(&own, "system.", "engine", value) }
+	if v, ok := l.common["engine"]; ok {
+		if err := set(v); err != nil {
+			return own, l.place(err)
+		}
+	}
+	if custom != nil {
+		if v, ok := custom.table["engine"]; ok {
+			if err := set(v); err != nil {
+				return own, custom.doc.locate(err)
+			}
+		}
+	}
+	if v, ok := l.commonByFlag["engine"]; ok {
+		if err := set(v); err != nil {
+			return own, l.place(err)
+		}
+	}
+	if own.Engine == preset.Spec.Engine {
+		return preset.Spec, nil
+	}
+	spec, err := preset.under(own.Engine)
+	if err != nil {
+		return spec, l.placeSystem(&KeyError{Key: "engine", Value: quote(own.Engine), Reason: err.Error()}, custom)
 	}
 	return spec, nil
 }

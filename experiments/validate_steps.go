@@ -67,7 +67,7 @@ func priced(p *SweepPoint, dir string) (table []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	gpu, err := hw.LoadProfile(p.GPU)
+	gpu, err := p.machine()
 	if err != nil {
 		return nil, err
 	}

@@ -182,7 +182,7 @@ func TestLiveSavesWithTheProfilesThreads(t *testing.T) {
 	if _, _, err := v.Do(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	gpu, err := hw.LoadProfile("h200") // as validate-tiny.toml says
+	gpu, err := hw.Load("h200", "sparseserve-live", nil) // as validate-tiny.toml says
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,6 +30,7 @@ type coster struct {
 	chunks    chunks
 
 	progressive progressive
+	graphs      *Graphs
 
 	notes notes
 	known bool
@@ -52,6 +53,7 @@ func newCoster(p *Profile, m *Model, opts *DeviceOptions) coster {
 		chunks:    newChunks(p, m),
 
 		progressive: newProgressive(p, m, opts),
+		graphs:      &p.Graphs,
 	}
 	c.notes = newNotes(p, m, &c, opts.LoadEngine)
 	return c
@@ -73,7 +75,7 @@ func (c *coster) layer(w *sim.Work) *layerCost {
 
 func (c *coster) price(w *sim.Work) layerCost {
 	n := &c.notes
-	tokens := float64(w.Tokens)
+	tokens := float64(c.graphs.padded(w.Tokens))
 	lin, beyond := c.linears.seconds(tokens)
 	n.mark(noteLinears, beyond, tokens)
 	if tokens > 0 {

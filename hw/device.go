@@ -60,15 +60,13 @@ type Device struct {
 	loader  *loader // nil without a load engine
 	saver   *saver  // nil without a save engine
 	opts    DeviceOptions
-	host    des.Time
-	request des.Time // of the host, for each request of a step
+	engine  engineTime
 	sync    roundTrip
 	inTurn  roundTrip // of progressive attention, where it has its own
 	whole   des.Time  // of a layer, where some request's lists are looked up whole
 	freed   float64   // seconds of the host for each block given back
 	lists   roundTrip // without offloading
 	naming  hostLoads // of what a layer's selection misses
-	launch  des.Time  // of a layer with block selection
 	lookup  roundTrip // on the GPU
 	missed  lookupMisses
 	verdict des.Time // of progressive attention, until the CPU acts on it
@@ -87,7 +85,6 @@ type Device struct {
 	step    sim.Step
 	tokens  int      // embedded in this step: the first layer's
 	layers  int      // computed in this step
-	sparse  int      // of them, with block selection
 	busy    des.Time // of the GPU in this step
 	waited  des.Time // of the host for the driver in this step, the GPU at work
 	cpu     cpu
@@ -119,23 +116,21 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 		return nil, fmt.Errorf("profile %s has no host.lookup, what the GPU takes to look a layer's lists up; calibrate the card, or set system.lookup = \"host\"", gpu.Name)
 	}
 	d := &Device{
-		costs:   newCoster(gpu, model, &opts),
-		opts:    opts,
-		host:    nanoseconds(gpu.Host.Step.SI()),
-		request: nanoseconds(gpu.Host.Request.optional()),
-		sync:    newRoundTrip(gpu, model),
-		inTurn:  newPSARoundTrip(gpu, model),
-		whole:   nanoseconds(gpu.WholeListsSeconds(model)),
-		freed:   gpu.Host.FreedBlock.optional(),
-		lists:   newListCopy(gpu, model),
-		naming:  newHostLoads(gpu),
-		launch:  nanoseconds(gpu.Host.SparseLayer.optional()),
-		lookup:  newLookup(gpu, model),
-		missed:  newLookupMisses(gpu),
-		cpu:     newCPU(gpu, model, &opts),
-		submit:  nanoseconds(gpu.Host.Submit.optional()),
-		write:   nanoseconds(gpu.Host.KVWrite.optional()),
-		duplex:  gpu.Link.DuplexCopy.SI(),
+		costs:  newCoster(gpu, model, &opts),
+		opts:   opts,
+		engine: newEngineTime(&gpu.EngineCosts),
+		sync:   newRoundTrip(gpu, model),
+		inTurn: newPSARoundTrip(gpu, model),
+		whole:  nanoseconds(gpu.WholeListsSeconds(model)),
+		freed:  gpu.Host.FreedBlock.optional(),
+		lists:  newListCopy(gpu, model),
+		naming: newHostLoads(gpu),
+		lookup: newLookup(gpu, model),
+		missed: newLookupMisses(gpu),
+		cpu:    newCPU(gpu, model, &opts),
+		submit: nanoseconds(gpu.Host.Submit.optional()),
+		write:  nanoseconds(gpu.Host.KVWrite.optional()),
+		duplex: gpu.Link.DuplexCopy.SI(),
 	}
 	if d.verdict = nanoseconds(gpu.Host.Verdict.optional()); d.verdict == 0 {
 		d.verdict = nanoseconds(d.sync.sync)
@@ -179,8 +174,9 @@ func (d *Device) Begin(s *sim.Step) error {
 	}
 	d.running, d.step, d.phases = true, *s, sim.Phases{}
 	d.clock.waited += s.Start - d.now
+	before := d.engine.begin(s, s.Start > d.now)
 	d.now, d.tokens, d.layers = s.Start, 0, 0
-	d.sparse, d.busy, d.waited, d.scored, d.loaded = 0, 0, 0, false, 0
+	d.busy, d.waited, d.scored, d.loaded = 0, 0, false, 0
 	d.costs.notes.bits = 0
 	d.costs.known = false // so that the step's own bits are set anew
 	if d.loader != nil {
@@ -192,7 +188,7 @@ func (d *Device) Begin(s *sim.Step) error {
 	}
 	d.saves.advance(d.now)
 	d.queued = 0
-	d.pass(d.host+des.Time(s.Requests)*d.request+nanoseconds(d.freed*float64(s.FreedBlocks)), &d.phases.Host)
+	d.pass(before+nanoseconds(d.freed*float64(s.FreedBlocks)), &d.phases.Host)
 	d.cpu.ahead = d.now
 	return nil
 }
@@ -202,7 +198,6 @@ func (d *Device) Score(_ int, w *sim.Work) error {
 	if !d.running {
 		return errors.New("hw: Score outside a step")
 	}
-	d.sparse++
 	d.scored = true
 	d.attend(slowed(d.costs.layer(w).scoring, d.clock.longer(d.now)), &d.phases.Scoring)
 	switch {
@@ -308,7 +303,9 @@ func (d *Device) Compute(_ int, w *sim.Work) error {
 	}
 	if d.layers == 0 {
 		d.tokens = w.Tokens
+		d.pass(d.engine.prompts(w.Tokens-w.Decodes), &d.phases.Host)
 	}
+	d.engine.layer(w)
 	d.layers++
 	return nil
 }
@@ -323,8 +320,12 @@ func (d *Device) Finish() (sim.Timing, error) {
 	d.enqueue(0, false) // of a Move that no Compute followed
 	d.compute(nanoseconds(d.costs.head.seconds(d.tokens, d.step.Sampled)), &d.phases.Head)
 	d.awaitLate()
-	if idle := des.Time(d.sparse)*d.launch + d.waited - d.busy; idle > 0 {
+	if idle := d.engine.launched + d.waited - d.busy; idle > 0 {
 		d.pass(idle, &d.phases.Host)
+	}
+	d.compute(d.engine.between, &d.phases.Host)
+	if late := d.engine.host - (d.now - d.step.Start); late > 0 { // planned ahead
+		d.pass(late, &d.phases.Host)
 	}
 	d.running = false
 	return sim.Timing{

@@ -15,7 +15,7 @@ type GapRow struct {
 	Lookup    string `toml:"lookup,omitempty"` // gpu: where the GPU looks lists up
 	KVHeads   int    `toml:"kv_heads"`
 	Requests  int    `toml:"requests"`
-	Figure    `dim:"time"`
+	Figure    `dim:"time" on:"gpu"`
 }
 
 // What a GapRow's attention may be.

@@ -16,7 +16,7 @@ import (
 func TestLaw11MonotoneLink(t *testing.T) {
 	m := mustModel(t, "llama3-8b")
 	rapid.Check(t, func(t *rapid.T) {
-		name := rapid.SampledFrom(ProfileNames()).Draw(t, "card")
+		name := rapid.SampledFrom(CardNames()).Draw(t, "card")
 		opts := DeviceOptions{
 			LoadEngine:      rapid.SampledFrom([]string{LoadMemcpy, LoadBatched, LoadFlash}).Draw(t, "load"),
 			SaveEngine:      rapid.SampledFrom([]string{SaveMemcpy, SaveGPU, SaveFlash}).Draw(t, "save"),
@@ -26,7 +26,7 @@ func TestLaw11MonotoneLink(t *testing.T) {
 		factor := rapid.Float64Range(1, 8).Draw(t, "factor")
 		seed := rapid.Uint32().Draw(t, "moves")
 		run := func(factor float64) des.Time {
-			p, err := LoadProfile(name)
+			p, err := Load(name, engineOf(name), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -14,7 +14,7 @@ import (
 func allPairs(t *testing.T, f func(t *rapid.T, p *Profile, m *Model)) {
 	var cards []*Profile
 	var models []*Model
-	for _, n := range ProfileNames() {
+	for _, n := range CardNames() {
 		cards = append(cards, mustProfile(t, n))
 	}
 	for _, n := range ModelNames() {

@@ -66,7 +66,7 @@ func TestOptionalTransferFigures(t *testing.T) {
 
 // Prices of single models are those that a layer adds up.
 func TestPricesAreTheDevices(t *testing.T) {
-	for _, name := range ProfileNames() {
+	for _, name := range CardNames() {
 		p, m := mustProfile(t, name), mustModel(t, "llama3-8b")
 		p.Scoring.PerHead, p.Scoring.Room = Figure{2, "ns", Measured, "test"}, Figure{} // no list has room: each is paid
 		span := sim.Span{Query: 700, Prefix: 5000}

@@ -5,21 +5,26 @@ import (
 	"fmt"
 
 	"github.com/BurntSushi/toml"
-	"github.com/google/renameio/v2"
 )
 
-// Profile describes one GPU with its host link, as a TOML file does. Every
-// number is a Figure or a row that embeds one; the dim tag names the figure's
-// dimension. Coordinates of rows have their unit in the name.
+// Profile is a machine as the cost models see it: a card, the kernels that an
+// engine runs on it, and the engine's own time on the host (machine.go puts it
+// together). Every number is a Figure or a row that embeds one; the dim tag names
+// the figure's dimension. Coordinates of rows have their unit in the name.
 type Profile struct {
-	Name       string     `toml:"name"`
-	Title      string     `toml:"title"`
+	Name       string     `toml:"name"`  // the card's
+	Title      string     `toml:"title"` // the card's
 	Provenance Provenance `toml:"provenance"`
 	GPU        GPU        `toml:"gpu"`
 	Link       Link       `toml:"link"`
-	Host       Host       `toml:"host"`
-	Reference  Reference  `toml:"reference"`
+	CPU        CPU        `toml:"cpu"`
 
+	KernelCosts
+	EngineCosts
+}
+
+// KernelCosts are the measured costs of a library's kernels on one card.
+type KernelCosts struct {
 	Shapes  []Shape    `toml:"shapes"`  // model shapes that rows were measured on
 	Linears []TokenRow `toml:"linears"` // the four linears of one layer
 	// LinearGrid is what numbers of tokens above it are rounded up to a multiple of
@@ -38,7 +43,6 @@ type Profile struct {
 	Scoring      Stream    `toml:"scoring"`
 	Digest       Digest    `toml:"digest,omitempty"`
 	Clock        Clock     `toml:"clock,omitempty"`
-	Gaps         []GapRow  `toml:"gaps,omitempty"` // between a layer's kernels
 	Load         Loading   `toml:"load"`
 	Save         Saving    `toml:"save"`
 
@@ -66,35 +70,6 @@ type Fit struct {
 	MedianError float64  `toml:"median_error,omitempty"`
 	MaxError    float64  `toml:"max_error"`
 	Flags       []string `toml:"flags,omitempty"`
-}
-
-// GPU is the card's peaks: no prediction beats them.
-type GPU struct {
-	PeakFP16     Figure `toml:"peak_fp16" dim:"compute"`
-	HBMBandwidth Figure `toml:"hbm_bandwidth" dim:"rate"`
-	HBMSize      Figure `toml:"hbm_size" dim:"size"`
-	L2Size       Figure `toml:"l2_size" dim:"size"`
-	Runtime      Figure `toml:"runtime" dim:"size"` // HBM of CUDA context, libraries and workspaces
-}
-
-// Link is the host link as large copies achieve it.
-type Link struct {
-	Nominal Figure `toml:"nominal" dim:"rate"`
-	H2D     Figure `toml:"h2d" dim:"rate"`
-	D2H     Figure `toml:"d2h" dim:"rate"`
-	// Sum of both directions at once, when copy engines move both, and when a
-	// kernel moves either.
-	DuplexCopy   Figure `toml:"duplex_copy" dim:"rate"`
-	DuplexKernel Figure `toml:"duplex_kernel" dim:"rate"`
-	// The same while FlashH2D's kernel loads and a copy engine saves; without it,
-	// DuplexKernel.
-	DuplexGather Figure `toml:"duplex_gather,omitempty" dim:"rate,optional"`
-}
-
-// Reference is the decode iteration that service levels are multiples of.
-type Reference struct {
-	DecodeContext Figure `toml:"decode_context" dim:"tokens"`
-	DecodeBatch   Figure `toml:"decode_batch" dim:"requests"`
 }
 
 // Shape is the part of a model's shape that one layer's cost depends on.
@@ -128,7 +103,7 @@ type GainRow struct {
 type PrefillRow struct {
 	Query  int    `toml:"query_tokens"`
 	Launch Figure `toml:"launch" dim:"time"`
-	Rate   Figure `toml:"rate" dim:"compute"`
+	Rate   Figure `toml:"rate" dim:"compute" by:"peak"`
 }
 
 // PagedPrefill is the kernel for chunks that attend to earlier ones through block
@@ -143,14 +118,14 @@ type PagedPrefill struct {
 // Embedding is the gather of token rows: t = launch + bytes/rate.
 type Embedding struct {
 	Launch Figure `toml:"launch,omitempty" dim:"time,optional"`
-	Rate   Figure `toml:"rate,omitempty" dim:"rate,optional"` // bytes read and written
+	Rate   Figure `toml:"rate,omitempty" dim:"rate,optional" by:"hbm"` // bytes read and written
 }
 
 // Digest is the selection metadata of blocks that become full, a kernel for each
 // request that fills any: t = launch + bytes/rate, the bytes of their K.
 type Digest struct {
 	Launch Figure `toml:"launch,omitempty" dim:"time,optional"`
-	Rate   Figure `toml:"rate,omitempty" dim:"rate,optional"`
+	Rate   Figure `toml:"rate,omitempty" dim:"rate,optional" by:"hbm"`
 }
 
 // Clock is what the card's clock does under the power of prefill's linears, and to
@@ -179,7 +154,7 @@ type Clock struct {
 type Stream struct {
 	Launch Figure `toml:"launch" dim:"time"`
 	Floor  Figure `toml:"floor,omitempty" dim:"time,optional"`
-	Rate   Figure `toml:"rate" dim:"rate"`
+	Rate   Figure `toml:"rate" dim:"rate" by:"hbm"`
 
 	// Of decode.
 	Merge Figure `toml:"merge,omitempty" dim:"time,optional"` // for each split of a list and query head of it
@@ -214,7 +189,7 @@ type PSADecode struct {
 	Round    Figure `toml:"round,omitempty" dim:"time,optional"`     // for each microbatch of one list
 	PerBlock Figure `toml:"per_block,omitempty" dim:"time,optional"` // for each block of one list
 	Relaunch Figure `toml:"relaunch,omitempty" dim:"time,optional"`  // for each launch but the first
-	Rate     Figure `toml:"rate,omitempty" dim:"rate,optional"`
+	Rate     Figure `toml:"rate,omitempty" dim:"rate,optional" by:"hbm"`
 	Largest  Figure `toml:"largest,omitempty" dim:"size,optional"` // most bytes that were measured
 	// A block of one list whose CTA shares the card with few others, as where most
 	// lists have ended in earlier rounds.
@@ -232,7 +207,7 @@ type PSAFew struct {
 	Query     Figure `toml:"query,omitempty" dim:"time,optional"` // for each query head of a KV head
 	NextWave  Figure `toml:"next_wave,omitempty" dim:"time,optional"`
 	WaveQuery Figure `toml:"wave_query,omitempty" dim:"time,optional"` // of a wave but the first, for each query head of a KV head
-	Rate      Figure `toml:"rate,omitempty" dim:"rate,optional"`
+	Rate      Figure `toml:"rate,omitempty" dim:"rate,optional" by:"hbm"`
 	Alone     Figure `toml:"alone,omitempty" dim:"time,optional"` // a block of one warp, where most lists have ended
 	Full      Figure `toml:"full,omitempty" dim:"count,optional"` // lists up to which a wave is whole; half of room where it is not given
 }
@@ -265,7 +240,7 @@ type Loading struct {
 // PoolRow is the rate of a kernel that reads a pinned host pool of some size.
 type PoolRow struct {
 	PoolGiB float64 `toml:"pool_gib"`
-	Figure  `dim:"rate"`
+	Figure  `dim:"rate" by:"h2d"`
 }
 
 // PoolTime is the time of one copy to or from a pinned host pool of some size.
@@ -295,7 +270,7 @@ type Saving struct {
 	GPULaunch         Figure     `toml:"gpu_launch" dim:"time"`
 	GPUFloor          Figure     `toml:"gpu_floor,omitempty" dim:"time,optional"`
 	GPUBlock          Figure     `toml:"gpu_block,omitempty" dim:"time,optional"` // per block, seen where blocks are small
-	GPURate           Figure     `toml:"gpu_rate" dim:"rate"`
+	GPURate           Figure     `toml:"gpu_rate" dim:"rate" by:"d2h"`
 	// Contention is the share of compute lost while the GPU scatter kernel runs.
 	Contention Figure `toml:"contention" dim:"share"`
 	FlashCall  Figure `toml:"flash_call" dim:"time"`                     // the one memcpy into staging
@@ -308,7 +283,7 @@ type Saving struct {
 	// blocks of a layer to the save buffer, from where any engine saves them. Absent:
 	// blocks are saved from where they lie.
 	RingLaunch Figure       `toml:"ring_launch,omitempty" dim:"time,optional"`
-	RingRate   Figure       `toml:"ring_rate,omitempty" dim:"rate,optional"`
+	RingRate   Figure       `toml:"ring_rate,omitempty" dim:"rate,optional" by:"hbm"`
 	Threads    Figure       `toml:"threads" dim:"threads"` // scatter threads unless asked otherwise
 	Scatter    []ScatterRow `toml:"scatter"`
 }
@@ -316,27 +291,15 @@ type Saving struct {
 // ScatterRow is the CPU scatter's rate with some threads.
 type ScatterRow struct {
 	Threads int `toml:"threads"`
-	Figure  `dim:"rate"`
-	Long    Figure `toml:"long,omitempty" dim:"rate,optional"` // of a long save; the rate itself where absent
+	Figure  `dim:"rate" by:"cpu"`
+	Long    Figure `toml:"long,omitempty" dim:"rate,optional" by:"cpu"` // of a long save; the rate itself where absent
 }
 
-// Encode returns the profile as a TOML file that ParseProfile reads back.
+// Encode returns the machine as one TOML text that ParseProfile reads back.
 func (p *Profile) Encode() ([]byte, error) {
 	var buf bytes.Buffer
 	if err := toml.NewEncoder(&buf).Encode(p); err != nil {
 		return nil, fmt.Errorf("profile %s: %w", p.Name, err)
 	}
 	return buf.Bytes(), nil
-}
-
-// WriteFile validates the profile and writes it to path, whole or not at all.
-func (p *Profile) WriteFile(path string) error {
-	data, err := p.Encode()
-	if err != nil {
-		return err
-	}
-	if _, err := ParseProfile(path, data); err != nil {
-		return fmt.Errorf("refusing to write an invalid profile: %w", err)
-	}
-	return renameio.WriteFile(path, data, 0o644)
 }

@@ -2,9 +2,11 @@ package hw
 
 // Host is the serving framework's CPU time on the critical path.
 type Host struct {
-	Step      Figure `toml:"step" dim:"time"`                       // planning, launches, sampling, bookkeeping, per step
-	Request   Figure `toml:"request,omitempty" dim:"time,optional"` // the same, for each request of the step
-	LayerSync Figure `toml:"layer_sync" dim:"time"`                 // GPU-CPU round trip between selection and loading, per layer
+	Step    Figure `toml:"step" dim:"time"`                       // planning, launches, sampling, bookkeeping, per step
+	Request Figure `toml:"request,omitempty" dim:"time,optional"` // the same, for each request of the step
+	// Token is the same for each token of a prompt, which is copied and looked up.
+	Token     Figure `toml:"token,omitempty" dim:"time,optional"`
+	LayerSync Figure `toml:"layer_sync" dim:"time"` // GPU-CPU round trip between selection and loading, per layer
 	// LayerRate is what the layer's lists take beside: 4 bytes down, and as many
 	// up, for each selected block and KV head.
 	LayerRate Figure `toml:"layer_rate,omitempty" dim:"rate,optional"`
@@ -38,20 +40,20 @@ type Host struct {
 	// ListCopy and ListRate are what a layer's lists take of the GPU's time where
 	// they go up between its kernels: sparse attention without offloading. With it
 	// they go up at the end of the layer's round trip, whose figures have them.
-	ListCopy Figure `toml:"list_copy,omitempty" dim:"time,optional"`
-	ListRate Figure `toml:"list_rate,omitempty" dim:"rate,optional"`
+	ListCopy Figure `toml:"list_copy,omitempty" dim:"time,optional" on:"gpu"`
+	ListRate Figure `toml:"list_rate,omitempty" dim:"rate,optional" on:"gpu"`
 	// KVWrite is what the GPU takes to write K and V of a layer's decodes with a
 	// kernel of its own: with offloading their slots are known no sooner than their
 	// blocks are looked up. Without, the kernel that turns Q and K writes them.
-	KVWrite Figure `toml:"kv_write,omitempty" dim:"time,optional"`
+	KVWrite Figure `toml:"kv_write,omitempty" dim:"time,optional" on:"gpu"`
 	// Lookup, LookupRate, LookupMiss and LookupBlock are what the GPU takes to look a
 	// layer's lists up itself, with a launch of the gather, behind the layer's weights
 	// where it was measured there: bytes are those of the lists, 4 a block; LookupMiss
 	// comes on top where any is missing, and LookupBlock for each that is.
-	Lookup      Figure `toml:"lookup,omitempty" dim:"time,optional"`
-	LookupRate  Figure `toml:"lookup_rate,omitempty" dim:"rate,optional"`
-	LookupMiss  Figure `toml:"lookup_miss,omitempty" dim:"time,optional"`
-	LookupBlock Figure `toml:"lookup_block,omitempty" dim:"time,optional"`
+	Lookup      Figure `toml:"lookup,omitempty" dim:"time,optional" on:"gpu"`
+	LookupRate  Figure `toml:"lookup_rate,omitempty" dim:"rate,optional" on:"gpu"`
+	LookupMiss  Figure `toml:"lookup_miss,omitempty" dim:"time,optional" on:"gpu"`
+	LookupBlock Figure `toml:"lookup_block,omitempty" dim:"time,optional" on:"gpu"`
 	// CPULayer, CPURequest, CPURate and CPULoad are what the CPU is busy with for a
 	// layer whose lists the GPU looks up: its calls of the driver and its own books,
 	// beside the GPU's work. CPURequest comes for each request, bytes are those of the
@@ -82,6 +84,13 @@ type Host struct {
 	// launched kernel by kernel, for want of a CUDA graph. The GPU works
 	// meanwhile: it is a floor of the GPU's time.
 	SparseLayer Figure `toml:"sparse_layer,omitempty" dim:"time,optional"`
+	// EagerLayer is the same of a layer of any batch that no CUDA graph holds
+	// (EngineCosts.Graphs).
+	EagerLayer Figure `toml:"eager_layer,omitempty" dim:"time,optional"`
+	// Between is the GPU's time from one step to the next that no cost model of a layer
+	// or of the LM head has: the next batch's inputs are copied, the graph is launched,
+	// and a token is drawn by small kernels.
+	Between Figure `toml:"between,omitempty" dim:"time,optional" on:"gpu"`
 	// CallWait is what each call of the driver takes longer while another thread
 	// saves with a memcpy a block: the calls of both queue for the driver's lock.
 	// LoadWait is what a memcpy that loads a block waits there, CallWait where it is not

@@ -1,52 +1,22 @@
 package hw
 
 import (
-	"embed"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
-	"os"
 	"reflect"
 	"strings"
 )
 
-//go:embed profiles/*.toml
-var profileFiles embed.FS
-
-// ProfileNames lists the built-in GPUs in alphabetical order.
-func ProfileNames() []string { return names(profileFiles, "profiles") }
-
-// LoadProfile returns a built-in GPU by name, or reads a profile file.
-func LoadProfile(nameOrPath string) (*Profile, error) {
-	if data, err := profileFiles.ReadFile("profiles/" + nameOrPath + ".toml"); err == nil {
-		return ParseProfile("profiles/"+nameOrPath+".toml", data)
-	}
-	data, err := os.ReadFile(nameOrPath)
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && !looksLikePath(nameOrPath):
-		return nil, unknownName("gpu", nameOrPath, ProfileNames())
-	case err != nil:
-		return nil, fmt.Errorf("gpu profile: %w", err)
-	}
-	return ParseProfile(nameOrPath, data)
-}
-
-// ParseProfile decodes and validates a profile. Errors name file, line, key
-// and value.
+// ParseProfile decodes and validates a whole machine in one text, as Encode writes
+// it. Errors name file, line, key and value.
 func ParseProfile(file string, data []byte) (*Profile, error) {
 	p := new(Profile)
 	ix, err := decodeTOML(file, data, p)
 	if err != nil {
 		return nil, err
 	}
-	if path, err := p.validate(); err != nil {
-		if n := ix.line(path); n > 0 {
-			return nil, fmt.Errorf("%s:%d: %s: %w", file, n, path, err)
-		}
-		return nil, fmt.Errorf("%s: %s: %w", file, path, err)
-	}
-	return p, nil
+	return p, ix.place(file, p.validate)
 }
 
 // validate returns the path of the first wrong field.
@@ -57,6 +27,14 @@ func (p *Profile) validate() (path string, err error) {
 	if path, err := checkFigures(reflect.ValueOf(*p), "", ""); err != nil {
 		return path, err
 	}
+	if path, err := p.KernelCosts.validate(); err != nil {
+		return path, err
+	}
+	return p.EngineCosts.validate()
+}
+
+// validate checks what figures mean together.
+func (p *KernelCosts) validate() (path string, err error) {
 	if path, err := p.checkShapes(); err != nil {
 		return path, err
 	}
@@ -74,21 +52,20 @@ func (p *Profile) validate() (path string, err error) {
 	if path, err := p.checkTogether(); err != nil {
 		return path, err
 	}
-	if path, err := checkTurns("host.turns", p.Host.Turns); err != nil {
-		return path, err
-	}
-	if path, err := checkTurns("host.psa_turns", p.Host.PSATurns); err != nil {
-		return path, err
-	}
-	if path, err := checkGaps(p.Gaps); err != nil {
-		return path, err
-	}
 	return p.checkCurves()
+}
+
+// checkTogether wants optional figures that mean nothing alone to come in pairs.
+func (e *EngineCosts) checkTogether() (string, error) {
+	if h := &e.Host; h.Loads.Set() != h.LoadsHalf.Set() {
+		return "host.loads", errors.New("want it together with loads_half, or neither; a profile of an earlier build is fitted anew from its samples (calibrate --refit)")
+	}
+	return "", nil
 }
 
 // checkTogether wants optional figures that mean nothing alone to come in
 // pairs, or with what they add to.
-func (p *Profile) checkTogether() (string, error) {
+func (p *KernelCosts) checkTogether() (string, error) {
 	type pair struct {
 		path, other string
 		a, b        Figure
@@ -111,7 +88,6 @@ func (p *Profile) checkTogether() (string, error) {
 		{"load.memcpy_start", "memcpy_whole", p.Load.MemcpyStart, p.Load.MemcpyWhole},
 		{"load.batched_early", "batched_first", p.Load.BatchedEarly, p.Load.BatchedFirst},
 		{"save.memcpy_long", "memcpy_half", p.Save.MemcpyLong, p.Save.MemcpyHalf},
-		{"host.loads", "loads_half", p.Host.Loads, p.Host.LoadsHalf},
 		{"save.memcpy_start", "memcpy_whole", p.Save.MemcpyStart, p.Save.MemcpyWhole},
 	}
 	for _, s := range []struct {
@@ -243,7 +219,7 @@ func checkFigures(v reflect.Value, path, dim string) (string, error) {
 	return "", nil
 }
 
-func (p *Profile) checkShapes() (string, error) {
+func (p *KernelCosts) checkShapes() (string, error) {
 	if len(p.Shapes) == 0 {
 		return "shapes", errors.New("want at least one shape")
 	}
@@ -262,7 +238,7 @@ func (p *Profile) checkShapes() (string, error) {
 
 // checkGain wants rows of known shapes, tokens that rise, and shares below 1, where
 // there is a clock to gain from.
-func (p *Profile) checkGain() (string, error) {
+func (p *KernelCosts) checkGain() (string, error) {
 	if p.Clock.Alone.Set() != (len(p.Clock.Gain) > 0) {
 		return "clock.gain", errors.New("want at least one row and clock.alone, or neither")
 	}
@@ -283,7 +259,7 @@ func (p *Profile) checkGain() (string, error) {
 	return "", nil
 }
 
-func (p *Profile) unknownShape(name string) error {
+func (p *KernelCosts) unknownShape(name string) error {
 	known := make([]string, len(p.Shapes))
 	for i, s := range p.Shapes {
 		known[i] = s.Name
@@ -292,7 +268,7 @@ func (p *Profile) unknownShape(name string) error {
 }
 
 // checkTokenRows wants known shapes, and tokens and times that rise.
-func (p *Profile) checkTokenRows(name string, rows []TokenRow) (string, error) {
+func (p *KernelCosts) checkTokenRows(name string, rows []TokenRow) (string, error) {
 	if len(rows) == 0 && name != "head" {
 		return name, errors.New("want at least one row")
 	}
@@ -318,7 +294,7 @@ func (p *Profile) checkTokenRows(name string, rows []TokenRow) (string, error) {
 }
 
 // checkCurves wants the other tables in order and costs that never fall.
-func (p *Profile) checkCurves() (string, error) {
+func (p *KernelCosts) checkCurves() (string, error) {
 	if len(p.Prefill) == 0 {
 		return "prefill_attention", errors.New("want at least one row")
 	}
@@ -373,7 +349,7 @@ func (p *Profile) checkCurves() (string, error) {
 }
 
 // shape returns the named shape or nil.
-func (p *Profile) shape(name string) *Shape {
+func (p *KernelCosts) shape(name string) *Shape {
 	for i := range p.Shapes {
 		if p.Shapes[i].Name == name {
 			return &p.Shapes[i]

@@ -124,7 +124,7 @@ func TestDecodesAreWrittenApart(t *testing.T) {
 // Looked up by the GPU, a layer pays for its lists' way up and the lookup, more
 // where blocks are missing, and for no round trip.
 func TestGPULookup(t *testing.T) {
-	p, err := LoadProfile("h200")
+	p, err := Load("h200", "sparseserve-live", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func TestGPULookup(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		step := d.host + 4*d.request
+		step := d.engine.step + 4*d.engine.request
 		if got := (d.phases.Host - before - step).Seconds(); math.Abs(got-want) > 3e-9 {
 			t.Errorf("%d loads: %g s, want %g", loads, got, want)
 		}
@@ -195,7 +195,7 @@ func TestGPULookupOfDenseLayers(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got := (d.phases.Host - d.host - 4*d.request).Seconds(); math.Abs(got-want) > 3e-9 {
+		if got := (d.phases.Host - d.engine.step - 4*d.engine.request).Seconds(); math.Abs(got-want) > 3e-9 {
 			t.Errorf("%+v: %g s, want %g", c, got, want)
 		}
 		was := d.phases.Host

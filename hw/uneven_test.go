@@ -11,7 +11,7 @@ import (
 
 // unevenPSA is the H200 with figures of lists that end in different rounds.
 func unevenPSA(t interface{ Fatal(...any) }) *Profile {
-	p, err := LoadProfile("h200")
+	p, err := Load("h200", "sparseserve-live", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

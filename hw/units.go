@@ -33,6 +33,8 @@ var dimensions = map[string]map[string]float64{
 	"tokens":   {"tokens": 1},
 	"requests": {"requests": 1},
 	"threads":  {"threads": 1},
+	"cores":    {"cores": 1},
+	"ratio":    {"x": 1},
 	"count":    {"CTAs": 1, "lists": 1, "blocks": 1},
 }
 

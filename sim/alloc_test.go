@@ -25,7 +25,7 @@ func decoding(t testing.TB, eviction string) *sim.Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	gpu, err := hw.LoadProfile("a100-40gb")
+	gpu, err := hw.Load("a100-40gb", "vllm-0.5", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

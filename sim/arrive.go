@@ -16,10 +16,10 @@ func (s *Server) fetch() error {
 		s.broken = err != nil
 		return err
 	}
-	if s.pending.At < s.events.Now() {
+	if s.pending.At+s.Engine.Request < s.events.Now() {
 		return fmt.Errorf("sim: request %d arrives at %v, before the one in front of it", s.arrived+1, s.pending.At)
 	}
-	s.events.Schedule(s.pending.At, priority[arrive], event{kind: arrive})
+	s.events.Schedule(s.pending.At+s.Engine.Request, priority[arrive], event{kind: arrive})
 	return nil
 }
 
@@ -47,6 +47,10 @@ func (s *Server) arrival() error {
 	r.arrival, r.prompt = a, prompt
 	r.Request = sched.NewRequest(s.nextID, prompt, a.Output)
 	s.requests[r.Request] = r
+	if s.Engine.PlanAhead && s.busy {
+		s.late = append(s.late, r.Request)
+		return nil
+	}
 	s.sched.Add(r.Request)
 	return nil
 }

@@ -60,6 +60,7 @@ func (s *Server) prefilled(r *request) error {
 
 // emit hands out one token.
 func (s *Server) emit(r *request, now des.Time) error {
+	now += s.Engine.Reply
 	if r.Generated == 0 {
 		r.first = now
 	} else {

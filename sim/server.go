@@ -27,6 +27,7 @@ type Config struct {
 	HBMBytes int64       // for KV blocks, metadata and prefill buffers
 	Seed     uint64
 	Device   Device
+	Engine   Engine
 	Library  *dsa.Library // selections of sparse attention, by Spec.Policy
 	// Detail names every row, block and slot to the device (detail.go), which
 	// needs all heads to be simulated.
@@ -74,9 +75,10 @@ type Server struct {
 	more     bool
 	broken   bool // the workload gave an error
 	arrived  int
-	saves    []saveJob  // in flight, oldest first
-	landed   int64      // steps whose saves have landed or will at a scheduled event
-	pinned   []*request // whose chunked prefill holds HBM
+	late     []*sched.Request // that came while a step ran whose successor was planned already
+	saves    []saveJob        // in flight, oldest first
+	landed   int64            // steps whose saves have landed or will at a scheduled event
+	pinned   []*request       // whose chunked prefill holds HBM
 	step     stepState
 	detail   detail
 	groups   []int32 // (layer, KV head) groups whose blocks the cache follows
@@ -295,7 +297,7 @@ func (s *Server) handle(ev event) error {
 	if s.busy {
 		return nil
 	}
-	if s.sched.Waiting()+s.sched.Running() > 0 {
+	if s.sched.Waiting()+s.sched.Running()+len(s.late) > 0 {
 		if err := s.startStep(now); err != nil || s.busy {
 			return err
 		}

@@ -5,7 +5,8 @@ import "sparseserve/sim/dsa"
 // Spec holds every knob of one serving system: the [system] table of a
 // configuration. Presets for the papers' systems are in package experiments.
 type Spec struct {
-	Name string `toml:"name"`
+	Name   string `toml:"name"`
+	Engine string `toml:"engine"` // whose scheduler, kernels and host this is (package hw)
 
 	// Attention.
 	Attention    string `toml:"attention"`     // full | sparse

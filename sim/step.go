@@ -34,10 +34,7 @@ type stepState struct {
 
 // startStep forms a batch and carries it through the device.
 func (s *Server) startStep(now des.Time) error {
-	s.batch = s.sched.Next()
-	for _, sr := range s.batch.Preempted {
-		s.evictRequest(s.requests[sr])
-	}
+	s.nextBatch()
 	if s.batch.Empty() {
 		return nil
 	}

@@ -159,7 +159,7 @@ func library(s *sim.Spec) *dsa.Library {
 }
 
 func modelledDevice(s *sim.Spec, m *hw.Model) (*hw.Device, error) {
-	gpu, err := hw.LoadProfile("h200")
+	gpu, err := hw.Load("h200", "sparseserve-live", nil)
 	if err != nil {
 		return nil, err
 	}

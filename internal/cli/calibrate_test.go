@@ -33,11 +33,11 @@ func TestCalibrateRefuses(t *testing.T) {
 // A refit of committed samples needs no GPU and writes a profile.
 func TestCalibrateRefits(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "card.toml")
-	status, stdout, stderr := calibrateWith("--refit", filepath.Join("..", "..", "hw", "profiles", "h200.csv"), "--out", path)
+	status, stdout, stderr := calibrateWith("--refit", filepath.Join("..", "..", "hw", "kernels", "hopper.csv"), "--out", path)
 	if status != exitOK || stderr != "" || !strings.Contains(stdout, "load.flash") {
 		t.Fatalf("exit %d, stdout %q, stderr %q", status, stdout, stderr)
 	}
-	if p, err := hw.LoadProfile(path); err != nil || p.Name != "h200" {
+	if p, err := hw.Load(path, hw.FilesOf(path).Engine, nil); err != nil || p.Name != "h200" {
 		t.Errorf("profile %v, %v", p, err)
 	}
 }

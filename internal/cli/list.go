@@ -30,8 +30,8 @@ type listGPUs struct{}
 func (listGPUs) Run(app *App) error {
 	t := newTable(app.Stdout)
 	t.AppendHeader(table.Row{"gpu", "FP16 TFLOP/s", "HBM GiB", "HBM GB/s", "H2D GB/s", "D2H GB/s", ""})
-	for _, name := range hw.ProfileNames() {
-		p, err := hw.LoadProfile(name)
+	for _, name := range hw.CardNames() {
+		p, err := hw.LoadCard(name)
 		if err != nil {
 			return err
 		}

@@ -1,0 +1,184 @@
+package hw
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+//go:embed cards/*.toml
+var cardFiles embed.FS
+
+// Card describes a GPU and the host that it sits in, whatever runs on them: a
+// file of cards/, or one of a user's own.
+type Card struct {
+	Name    string      `toml:"name"`
+	Title   string      `toml:"title"`
+	Kernels KernelFiles `toml:"kernels"`
+	GPU     GPU         `toml:"gpu"`
+	Link    Link        `toml:"link"`
+	CPU     CPU         `toml:"cpu"`
+}
+
+// KernelFiles names, for each library of kernels, the file of kernels/ that
+// has their costs on this card's architecture. A name that ends in .toml is a file
+// in the card file's own folder. Empty: the library does not run on the card.
+type KernelFiles struct {
+	Own string `toml:"sparseserve"`   // this project's, in the generation of FlashAttention-2
+	FA2 string `toml:"fa2"`           // engines of that generation
+	FA3 string `toml:"fa3,omitempty"` // engines with FlashAttention-3 where the card has it
+}
+
+// GPU is the card's peaks: no prediction beats them.
+type GPU struct {
+	PeakFP16     Figure `toml:"peak_fp16" dim:"compute"`
+	HBMBandwidth Figure `toml:"hbm_bandwidth" dim:"rate"`
+	HBMSize      Figure `toml:"hbm_size" dim:"size"`
+	L2Size       Figure `toml:"l2_size" dim:"size"`
+	Runtime      Figure `toml:"runtime" dim:"size"` // HBM of CUDA context, libraries and workspaces
+}
+
+// Link is the host link as large copies achieve it.
+type Link struct {
+	Nominal Figure `toml:"nominal" dim:"rate"`
+	H2D     Figure `toml:"h2d" dim:"rate"`
+	D2H     Figure `toml:"d2h" dim:"rate"`
+	// Sum of both directions at once, when copy engines move both, and when a
+	// kernel moves either.
+	DuplexCopy   Figure `toml:"duplex_copy" dim:"rate"`
+	DuplexKernel Figure `toml:"duplex_kernel" dim:"rate"`
+	// The same while FlashH2D's kernel loads and a copy engine saves; without it,
+	// DuplexKernel.
+	DuplexGather Figure `toml:"duplex_gather,omitempty" dim:"rate,optional"`
+}
+
+// CPU is the host's processor.
+type CPU struct {
+	Cores Figure `toml:"cores" dim:"cores"` // that may scatter saved blocks
+	// Speed is relative to the host on which an engine's times were found: twice the
+	// speed halves them.
+	Speed Figure `toml:"speed" dim:"ratio"`
+}
+
+// CardNames lists the built-in cards in alphabetical order.
+func CardNames() []string { return names(cardFiles, "cards") }
+
+// LoadCard returns a built-in card by name, or reads a card file.
+func LoadCard(nameOrPath string) (*Card, error) {
+	c := new(Card)
+	file, data, err := readNamed("gpu", cardFiles, "cards", nameOrPath)
+	if err != nil {
+		return nil, err
+	}
+	ix, err := decodeTOML(file, data, c)
+	if err != nil {
+		return nil, err
+	}
+	return c, ix.place(file, c.validate)
+}
+
+func (c *Card) validate() (path string, err error) {
+	switch {
+	case c.Name == "":
+		return "name", errors.New("want a name")
+	case c.Kernels.Own == "" || c.Kernels.FA2 == "":
+		return "kernels", errors.New("want sparseserve and fa2, the files of kernels/ that the card's engines run")
+	}
+	return checkFigures(reflect.ValueOf(*c), "", "")
+}
+
+// Changes are figures of a card set to other values, for what-if: the keys of
+// ChangeKeys, in the units given there.
+type Changes map[string]float64
+
+// changeable is each key of Changes with its unit and its figure.
+var changeable = []struct {
+	key, unit string
+	figure    func(*Card) *Figure
+}{
+	{"peak_fp16", "TFLOP/s", func(c *Card) *Figure { return &c.GPU.PeakFP16 }},
+	{"hbm_bandwidth", "GB/s", func(c *Card) *Figure { return &c.GPU.HBMBandwidth }},
+	{"hbm_size", "GiB", func(c *Card) *Figure { return &c.GPU.HBMSize }},
+	{"l2_size", "MB", func(c *Card) *Figure { return &c.GPU.L2Size }},
+	{"runtime", "GiB", func(c *Card) *Figure { return &c.GPU.Runtime }},
+	{"link_nominal", "GB/s", func(c *Card) *Figure { return &c.Link.Nominal }},
+	{"link_h2d", "GB/s", func(c *Card) *Figure { return &c.Link.H2D }},
+	{"link_d2h", "GB/s", func(c *Card) *Figure { return &c.Link.D2H }},
+	{"link_duplex_copy", "GB/s", func(c *Card) *Figure { return &c.Link.DuplexCopy }},
+	{"link_duplex_kernel", "GB/s", func(c *Card) *Figure { return &c.Link.DuplexKernel }},
+	{"cpu_cores", "cores", func(c *Card) *Figure { return &c.CPU.Cores }},
+	{"cpu_speed", "x", func(c *Card) *Figure { return &c.CPU.Speed }},
+}
+
+// ChangeKeys lists what Changes may hold, each with its unit.
+func ChangeKeys() (keys, units []string) {
+	for _, f := range changeable {
+		keys, units = append(keys, f.key), append(units, f.unit)
+	}
+	return keys, units
+}
+
+// Check returns the first key, in the order of ChangeKeys, that cannot be set so.
+func (ch Changes) Check() (key string, err error) {
+	keys, _ := ChangeKeys()
+	for key := range ch {
+		if !slices.Contains(keys, key) {
+			text := "unknown figure of a card; known: " + strings.Join(keys, ", ")
+			if near := nearest(key, keys); near != "" {
+				text = fmt.Sprintf("unknown figure of a card, did you mean %q?", near)
+			}
+			return key, errors.New(text)
+		}
+	}
+	for _, f := range changeable {
+		v, set := ch[f.key]
+		if set && !(v > 0 && v <= maxChange) {
+			return f.key, fmt.Errorf("want a number above 0 and at most %g, in %s", maxChange, f.unit)
+		}
+	}
+	return "", nil
+}
+
+// maxChange bounds every figure of Changes: a petabyte a second is no card.
+const maxChange = 1e6
+
+// with returns the card with some figures changed. Where a direction of the link
+// is changed, its nominal speed and what both directions reach together grow or
+// shrink alike, unless they are changed too.
+func (c *Card) with(ch Changes) *Card {
+	if len(ch) == 0 {
+		return c
+	}
+	out := *c
+	for _, f := range changeable {
+		if v, ok := ch[f.key]; ok {
+			*f.figure(&out) = Figure{Value: v, Unit: f.unit, From: Derived, Source: "set by the configuration"}
+		}
+	}
+	before, after := c.Link.H2D.SI()+c.Link.D2H.SI(), out.Link.H2D.SI()+out.Link.D2H.SI()
+	if before != after {
+		for key, f := range map[string]*Figure{"link_duplex_copy": &out.Link.DuplexCopy, "link_duplex_kernel": &out.Link.DuplexKernel, "": &out.Link.DuplexGather} {
+			if _, own := ch[key]; !own && f.Set() {
+				f.scale(after/before, "both directions as each of them")
+			}
+		}
+		if _, own := ch["link_nominal"]; !own {
+			out.Link.Nominal.scale(math.Max(out.Link.H2D.SI()/c.Link.H2D.SI(), out.Link.D2H.SI()/c.Link.D2H.SI()), "as the faster direction")
+		}
+	}
+	return &out
+}
+
+// scale multiplies the figure, rounded to derivedDigits, and says why.
+func (f *Figure) scale(by float64, why string) {
+	if by == 1 {
+		return
+	}
+	f.Value = significant(f.Value*by, derivedDigits)
+	f.Source = fmt.Sprintf("%s, times %.4g (%s)", f.Source, by, why)
+	f.From = Derived
+}

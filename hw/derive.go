@@ -1,0 +1,112 @@
+package hw
+
+import (
+	"math"
+	"reflect"
+	"strconv"
+)
+
+// derivedDigits is how many digits a derived figure keeps: those of a measured one.
+const derivedDigits = 4
+
+// on returns the costs of the same kernels on another card, by one rule for each kind
+// of cost:
+//
+//   - a rate scales with what its `by` tag names: hbm, the bandwidth of HBM; peak, the
+//     arithmetic peak; h2d or d2h, a direction of the link; cpu, the host. Launches
+//     and other fixed times stay;
+//   - norms and the like (pointwise): what they take beyond one token's time, which is
+//     their launches, scales with HBM;
+//   - weight matrices (linears, head) take the longer of their bytes and their FLOPs, which
+//     no measurement separates: the ratio is the mean of both cards' ratios, weighted by the
+//     squares of the two floors on the measured card, so that whichever binds decides.
+//
+// The figures of k are changed in place where its slices are shared.
+func (k KernelCosts) on(from, to *Card) KernelCosts {
+	hbm := to.GPU.HBMBandwidth.SI() / from.GPU.HBMBandwidth.SI()
+	peak := to.GPU.PeakFP16.SI() / from.GPU.PeakFP16.SI()
+	h2d := to.Link.H2D.SI() / from.Link.H2D.SI()
+	d2h := to.Link.D2H.SI() / from.Link.D2H.SI()
+	walkFigures(reflect.ValueOf(&k).Elem(), "", func(f *Figure, tag reflect.StructTag) {
+		switch tag.Get("by") {
+		case "hbm":
+			f.scale(hbm, "HBM of "+to.Name)
+		case "peak":
+			f.scale(peak, "peak of "+to.Name)
+		case "h2d":
+			f.scale(h2d, "link of "+to.Name)
+		case "d2h":
+			f.scale(d2h, "link of "+to.Name)
+		case "cpu":
+			f.scale(to.CPU.Speed.SI()/from.CPU.Speed.SI(), "host of "+to.Name)
+		}
+	})
+	launches := map[string]float64{}
+	for i := range k.Pointwise {
+		r := &k.Pointwise[i]
+		if _, ok := launches[r.Shape]; !ok {
+			launches[r.Shape] = r.SI()
+		}
+		if launch := launches[r.Shape]; hbm != 1 {
+			r.scale((launch+(r.SI()-launch)/hbm)/r.SI(), "HBM of "+to.Name)
+		}
+	}
+	for _, m := range []struct {
+		rows    []TokenRow
+		weights func(*Shape) float64
+	}{
+		{k.Linears, func(s *Shape) float64 { return float64(s.linears()) }},
+		{k.Head, func(s *Shape) float64 { return float64(s.Hidden) * float64(s.Vocab) }},
+	} {
+		k.matrices(m.rows, m.weights, from, hbm, peak, to.Name)
+	}
+	return k
+}
+
+// matrices scales rows of weight matrices; more tokens still never cost less.
+func (k *KernelCosts) matrices(rows []TokenRow, weights func(*Shape) float64, from *Card, hbm, peak float64, name string) {
+	if hbm == 1 && peak == 1 {
+		return
+	}
+	longest := map[string]float64{}
+	for i := range rows {
+		r := &rows[i]
+		w := weights(k.shape(r.Shape))
+		bytes := 2 * w / from.GPU.HBMBandwidth.SI()
+		flops := 2 * w * float64(r.Tokens) / from.GPU.PeakFP16.SI()
+		share := bytes * bytes / (bytes*bytes + flops*flops)
+		r.scale(share/hbm+(1-share)/peak, "HBM and peak of "+name)
+		longest[r.Shape] = math.Max(longest[r.Shape], r.Value)
+		r.Value = longest[r.Shape] // rows of a shape have one unit
+	}
+}
+
+// walkFigures calls fn for every figure below v that is set, with the tag of its field;
+// rows that embed a figure have the tag of that.
+func walkFigures(v reflect.Value, tag reflect.StructTag, fn func(*Figure, reflect.StructTag)) {
+	if f, ok := v.Addr().Interface().(*Figure); ok {
+		if f.Set() {
+			fn(f, tag)
+		}
+		return
+	}
+	switch v.Kind() {
+	case reflect.Slice:
+		for i := range v.Len() {
+			walkFigures(v.Index(i), tag, fn)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			walkFigures(v.Field(i), v.Type().Field(i).Tag, fn)
+		}
+	}
+}
+
+// significant rounds to a number of digits.
+func significant(x float64, digits int) float64 {
+	y, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', digits, 64), 64)
+	if err != nil {
+		panic(err) // what FormatFloat writes ParseFloat reads
+	}
+	return y
+}

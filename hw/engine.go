@@ -1,0 +1,153 @@
+package hw
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"reflect"
+
+	"sparseserve/sim"
+)
+
+//go:embed engines/*.toml
+var engineFiles embed.FS
+
+// Engine describes a serving engine: what it takes on the host, how it launches its
+// kernels, and what it is set to when nobody says otherwise. A file of engines/.
+type Engine struct {
+	Name  string `toml:"name"`
+	Title string `toml:"title"`
+	// Kernels is the library that computes: a key of a card's [kernels].
+	Kernels  string         `toml:"kernels"`
+	Defaults EngineDefaults `toml:"defaults"`
+
+	EngineCosts
+}
+
+// EngineCosts is the engine's own time, on the host and between kernels.
+type EngineCosts struct {
+	// PlanAhead says that the batch of a step is planned, and its work launched, while
+	// the step before still runs (vLLM's asynchronous scheduling). Host.Step, Request
+	// and Token then overlap with the GPU, and a request waits for the end of the step
+	// after the one that runs as it arrives.
+	PlanAhead bool     `toml:"plan_ahead,omitempty"`
+	Host      Host     `toml:"host"`
+	FrontEnd  FrontEnd `toml:"front_end,omitempty"`
+	Graphs    Graphs   `toml:"graphs,omitempty"`
+	Gaps      []GapRow `toml:"gaps,omitempty"` // between a layer's kernels
+}
+
+// FrontEnd is the time outside the scheduler's loop, which TTFT and end-to-end
+// latency have in them.
+type FrontEnd struct {
+	Request Figure `toml:"request,omitempty" dim:"time,optional"` // from the client until the scheduler has the request
+	Reply   Figure `toml:"reply,omitempty" dim:"time,optional"`   // from the end of a step until the client has its token
+}
+
+// Graphs are the engine's CUDA graphs. A batch of at most as many tokens as the
+// largest is padded to the next size; larger ones run kernel by kernel.
+type Graphs struct {
+	Tokens []int  `toml:"tokens,omitempty"` // captured sizes, rising
+	Source string `toml:"source,omitempty"`
+}
+
+// EngineDefaults are keys of [system] that the engine sets: its scheduler and limits.
+type EngineDefaults struct {
+	Base        string  `toml:"base"`
+	Utilisation float64 `toml:"utilisation"`
+	BlockTokens int     `toml:"block_tokens"`
+	ChunkTokens int     `toml:"chunk_tokens"`
+	MaxTokens   int     `toml:"max_tokens"`
+	MaxRequests int     `toml:"max_requests"`
+	Watermark   float64 `toml:"watermark"`
+}
+
+// EngineNames lists the built-in engines.
+func EngineNames() []string { return names(engineFiles, "engines") }
+
+// LoadEngine returns a built-in engine by name, or reads an engine file.
+func LoadEngine(nameOrPath string) (*Engine, error) {
+	file, data, err := readNamed("engine", engineFiles, "engines", nameOrPath)
+	if err != nil {
+		return nil, err
+	}
+	e := new(Engine)
+	ix, err := decodeTOML(file, data, e)
+	if err != nil {
+		return nil, err
+	}
+	return e, ix.place(file, e.validate)
+}
+
+func (e *Engine) validate() (path string, err error) {
+	switch {
+	case e.Name == "":
+		return "name", errors.New("want a name")
+	case e.Kernels == "":
+		return "kernels", errors.New("want the library that computes: sparseserve, fa2 or fa3")
+	}
+	if path, err := checkFigures(reflect.ValueOf(*e), "", ""); err != nil {
+		return path, err
+	}
+	return e.EngineCosts.validate()
+}
+
+func (e *EngineCosts) validate() (path string, err error) {
+	for i, n := range e.Graphs.Tokens {
+		if n < 1 || i > 0 && n <= e.Graphs.Tokens[i-1] {
+			return "graphs.tokens", fmt.Errorf("want sizes that rise, got %d", n)
+		}
+	}
+	if path, err := e.checkTogether(); err != nil {
+		return path, err
+	}
+	if path, err := checkTurns("host.turns", e.Host.Turns); err != nil {
+		return path, err
+	}
+	if path, err := checkTurns("host.psa_turns", e.Host.PSATurns); err != nil {
+		return path, err
+	}
+	return checkGaps(e.Gaps)
+}
+
+// padded is the tokens that a batch's linears run over.
+func (g *Graphs) padded(tokens int) int {
+	for _, size := range g.Tokens {
+		if size >= tokens {
+			return size
+		}
+	}
+	return tokens
+}
+
+// largest is the most tokens that a graph holds.
+func (g *Graphs) largest() int {
+	if n := len(g.Tokens); n > 0 {
+		return g.Tokens[n-1]
+	}
+	return 0
+}
+
+// onHost returns the engine's times on a host of the given speed.
+func (e EngineCosts) onHost(speed Figure) EngineCosts {
+	x := speed.SI()
+	if x == 1 {
+		return e
+	}
+	why := "a host of another speed"
+	walkFigures(reflect.ValueOf(&e).Elem(), "", func(f *Figure, tag reflect.StructTag) {
+		switch dim := tag.Get("dim"); {
+		case tag.Get("on") == "gpu":
+		case dim == "rate,optional" || dim == "rate":
+			f.scale(x, why)
+		default:
+			f.scale(1/x, why)
+		}
+	})
+	return e
+}
+
+// Server is what of the engine the simulated server needs to know.
+func (e *EngineCosts) Server() sim.Engine {
+	return sim.Engine{PlanAhead: e.PlanAhead, Request: nanoseconds(e.FrontEnd.Request.optional()), Reply: nanoseconds(e.FrontEnd.Reply.optional())}
+}

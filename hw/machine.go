@@ -1,0 +1,124 @@
+package hw
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+	"github.com/google/renameio/v2"
+)
+
+// Load puts a machine together: a card with changes, its kernels for an engine, and
+// that engine. gpu and engine are built-in names or files.
+func Load(gpu, engine string, changes Changes) (*Profile, error) {
+	c, err := LoadCard(gpu)
+	if err != nil {
+		return nil, err
+	}
+	e, err := LoadEngine(engine)
+	if err != nil {
+		return nil, err
+	}
+	if key, err := changes.Check(); err != nil {
+		return nil, fmt.Errorf("card.%s: %w", key, err)
+	}
+	file, ok := c.Kernels.of(e.Kernels)
+	if !ok {
+		return nil, fmt.Errorf("gpu %s has no kernels of %q, which engine %s runs; known: %s", c.Name, e.Kernels, e.Name, c.Kernels.known())
+	}
+	dir := ""
+	if looksLikePath(gpu) {
+		dir = filepath.Dir(gpu)
+	}
+	k, err := loadKernels(file, dir)
+	if err != nil {
+		return nil, err
+	}
+	measured := c
+	if k.MeasuredOn != c.Name {
+		if measured, err = LoadCard(inFolder(k.MeasuredOn, dir)); err != nil {
+			return nil, fmt.Errorf("kernels %s: measured_on: %w", k.Name, err)
+		}
+	}
+	c = c.with(changes)
+	p := &Profile{
+		Name: c.Name, Title: c.Title, Provenance: k.Provenance, GPU: c.GPU, Link: c.Link, CPU: c.CPU,
+		KernelCosts: k.KernelCosts.on(measured, c), EngineCosts: e.EngineCosts.onHost(c.CPU.Speed),
+	}
+	if path, err := p.validate(); err != nil {
+		return nil, fmt.Errorf("gpu %s under engine %s: %s: %w", c.Name, e.Name, path, err)
+	}
+	return p, nil
+}
+
+func inFolder(name, dir string) string {
+	if dir != "" && looksLikePath(name) && !filepath.IsAbs(name) {
+		return filepath.Join(dir, name)
+	}
+	return name
+}
+
+// of returns the file of a library's kernels.
+func (k *KernelFiles) of(library string) (file string, ok bool) {
+	switch library {
+	case "sparseserve":
+		file = k.Own
+	case "fa2":
+		file = k.FA2
+	case "fa3":
+		file = k.FA3
+	}
+	return file, file != ""
+}
+
+func (k *KernelFiles) known() string {
+	if k.FA3 == "" {
+		return "sparseserve, fa2"
+	}
+	return "sparseserve, fa2, fa3"
+}
+
+// Files are where Write puts a machine: its card file, and in the same folder the
+// kernels that the card names, and the engine.
+type Files struct{ Card, Kernels, Engine string }
+
+// FilesOf names the files of the machine whose card file is at path.
+func FilesOf(path string) Files {
+	stem := strings.TrimSuffix(path, filepath.Ext(path))
+	return Files{Card: path, Kernels: stem + "-kernels.toml", Engine: stem + "-engine.toml"}
+}
+
+// Write writes a machine as three files, FilesOf(path), each whole or not at all. The
+// engine keeps what the built-in one of that name has beside its costs. What Load makes
+// of them is p.
+func (p *Profile) Write(path, engine string) error {
+	e, err := LoadEngine(engine)
+	if err != nil {
+		return err
+	}
+	to := FilesOf(path)
+	e.Name, e.EngineCosts = p.Name+"-engine", p.EngineCosts
+	kernels := filepath.Base(to.Kernels)
+	k := &Kernels{Name: p.Name + "-kernels", Title: "kernels as measured on " + p.Title, MeasuredOn: filepath.Base(path), Provenance: p.Provenance, KernelCosts: p.KernelCosts}
+	c := &Card{Name: p.Name, Title: p.Title, Kernels: KernelFiles{kernels, kernels, kernels}, GPU: p.GPU, Link: p.Link, CPU: p.CPU}
+	if built, err := LoadCard(p.Name); err == nil && built.Kernels.FA3 != built.Kernels.FA2 {
+		c.Kernels.FA3 = built.Kernels.FA3 // which nothing here measures
+	}
+	if data, err := p.Encode(); err != nil {
+		return err
+	} else if _, err := ParseProfile(path, data); err != nil {
+		return fmt.Errorf("refusing to write an invalid machine: %w", err)
+	}
+	for file, v := range map[string]any{to.Kernels: k, to.Engine: e, to.Card: c} {
+		var buf bytes.Buffer
+		if err := toml.NewEncoder(&buf).Encode(v); err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		if err := renameio.WriteFile(file, buf.Bytes(), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
