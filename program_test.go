@@ -97,7 +97,7 @@ func TestProgramCoversRuns(t *testing.T) {
 			}
 		}
 	}
-	if len(embedded(t, "hw", []string{"hw/profile_load.go"})) < 4 {
+	if len(embedded(t, "hw", []string{"hw/card.go"})) < 4 {
 		t.Error("no profiles are looked at")
 	}
 	if len(covered) < 8 {
