@@ -79,6 +79,7 @@ type loader struct {
 	chosen map[string]bool   // keys that were set last by what is not fitted to a model
 	fitted string            // the model that the experiment below is fitted to
 	search bool              // for the largest rate: those set are where it begins
+	models bool              // are compared: what is fitted to one of them is not for any
 
 	// Systems are put together once all documents are in.
 	presets      []string // names under system.preset

@@ -11,7 +11,8 @@ import (
 // nothing for another. Where a configuration over them brings its own trace or model
 // and leaves such a key unset, the key is neutral instead:
 //
-//	a model      workload.output_scale = 1
+//	a model, or an axis of models
+//	             workload.output_scale = 1
 //	             system.max_prompt_tokens = 0, the model's own maximum
 //	a trace      the same, and
 //	             workload.requests = 0, all of it
@@ -21,7 +22,7 @@ import (
 // neutral puts neutral values in the place of fitted ones.
 func (l *loader) neutral() error {
 	own := l.cfg.Workload.Trace != traces.BuiltIn
-	if !own && l.cfg.Model == l.fitted {
+	if !own && l.cfg.Model == l.fitted && !l.models {
 		return nil
 	}
 	w := &l.cfg.Workload

@@ -102,6 +102,25 @@ func rewrite(t *testing.T, name string, text []byte) string {
 	return name
 }
 
+// Models that are compared have outputs and prompts of the same trace.
+func TestModelsAreComparedAlike(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		scale float64
+		limit int
+	}{
+		{"[[axis]]\ngrid.model = [\"lwm-7b\", \"llama3-8b\"]\n", 1, 0},
+		{"[workload]\noutput_scale = 2\n[[axis]]\ngrid.model = [\"lwm-7b\", \"llama3-8b\"]\n", 2, 0},
+		{"[[axis]]\ngrid.gpu = [\"a100-40gb\", \"h200\"]\n", 1.85, 32768},
+	} {
+		for _, v := range mustSweep(t, write(t, "s.toml", c.text)).Variants {
+			if w, s := v.Config.Workload, v.Config.Systems[0]; w.OutputScale != c.scale || s.MaxPromptTokens != c.limit {
+				t.Errorf("%s on %s: outputs times %g, prompts up to %d, want %g and %d", v.Config.Model, v.Config.GPU, w.OutputScale, s.MaxPromptTokens, c.scale, c.limit)
+			}
+		}
+	}
+}
+
 // No rate of the default experiment stands in for one that a trace needs.
 func TestTraceNeedsARate(t *testing.T) {
 	for _, c := range []struct {

@@ -68,7 +68,7 @@ func loadSweep(path string, sets []string, search bool) (*Sweep, error) {
 		}
 	}
 	for _, settings := range product(axes) {
-		l, err := loadVariant(layers, flags, settingsDocument(file, settings), search)
+		l, err := s.loadVariant(layers, flags, settingsDocument(file, settings), search)
 		if err != nil {
 			return nil, err
 		}
@@ -140,9 +140,9 @@ func (s *Sweep) flags(file *document, axes []axis, sets []string) ([]*document, 
 }
 
 // loadVariant puts the documents of one variant over each other.
-func loadVariant(layers, flags []*document, axes *document, search bool) (*loader, error) {
+func (s *Sweep) loadVariant(layers, flags []*document, axes *document, search bool) (*loader, error) {
 	l := newLoader()
-	l.search = search
+	l.search, l.models = search, slices.Contains(s.Axes, "model")
 	if err := l.base(); err != nil {
 		return nil, err
 	}
