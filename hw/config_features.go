@@ -82,7 +82,7 @@ var otherArithmetic = []string{
 	"sliding_window_pattern", "sliding_window_size", "attention_window_size", "attention_chunk_size", "global_attn_every_n_layers",
 	"attention_types", "attention_layers", "attn_layer_period", "attn_type_list", "full_attention_interval", "hybrid_override_pattern",
 	"layers_block_type", "block_types", "block_configs", "block_sparse_homo_head_pattern", "blocksparse_block_size",
-	"num_kv_shared_layers", "use_cla", "cross_attention_layers", "add_cross_attention",
+	"dual_chunk_attention_config", "num_kv_shared_layers", "use_cla", "cross_attention_layers", "add_cross_attention",
 	// State-space, recurrent and linear-attention layers.
 	"state_size", "conv_kernel", "time_step_rank", "attention_hidden_size", "lru_width", "d_state", "d_conv",
 	// Encoders.

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// published are the keys about arithmetic of config.json files as their publishers have
-// them, by the checkpoint's name. Those that are modelled have a shape to compare.
+// published are the keys about arithmetic of the config.json files of checkpoints, and two
+// variations. Those that are modelled have a size to compare.
 var published = []struct {
 	name, json string
 	want       string // of the error, up to what is modelled; empty: accepted
@@ -152,7 +152,7 @@ func TestFeaturesAreRefused(t *testing.T) {
 		`"kv_lora_rank": 512`, `"q_lora_rank": 1`, `"num_local_experts": 8`, `"num_experts": 2`, `"n_routed_experts": 64`, `"moe_num_experts": 16`, `"index_topk": 2048`,
 		`"sliding_window": 98`, `"layer_types": ["full_attention", "linear_attention"]`, `"layer_types": 3`, `"quantization_config": {"bits": 4}`, `"mamba_d_state": 16`, `"ssm_cfg": {"layer": 2}`,
 		`"rwkv_version": 6`, `"linear_attn_config": {"a": 1}`, `"is_encoder_decoder": true`, `"num_nextn_predict_layers": 1`, `"v_head_dim": 8`, `"torch_dtype": "float8_e4m3fn"`,
-		`"dtype": "int8"`, `"vision_config": {"a": 1}`, `"add_cross_attention": true`, `"is_causal": false`, `"attention_chunk_size": 8192`, `"block_configs": [{"a": 1}]`,
+		`"dtype": "int8"`, `"vision_config": {"a": 1}`, `"add_cross_attention": true`, `"is_causal": false`, `"attention_chunk_size": 8192`, `"dual_chunk_attention_config": {"chunk_size": 262144}`, `"block_configs": [{"a": 1}]`,
 	} {
 		key := strings.Split(more, `"`)[1]
 		if err := parse(more); err == nil || !strings.HasPrefix(err.Error(), "c.json: not modelled: "+key) || strings.Contains(err.Error(), "\n") {
