@@ -2,7 +2,8 @@
 // folder.
 //
 // Load (load.go) puts documents one over the other: the built-in default
-// experiment, a file, --set flags (document.go, decode.go). Systems are put
+// experiment, a file, --set flags (document.go, decode.go). Over a trace or model
+// of one's own the default's fitted values are neutral (neutral.go). Systems are put
 // together from presets (systems.go, presets.go) and the whole is checked
 // (finish.go, check.go). Config.Points (point.go) expands it by system, rate
 // and seed. A Grid (grid.go) runs the points on all cores with a Runner, which

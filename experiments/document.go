@@ -18,6 +18,8 @@ type document struct {
 	tree  map[string]any
 	name  string
 	lines map[string]int // nil when places within it mean nothing to a person
+
+	fitted bool // to its model and the built-in mix; see neutral.go
 }
 
 // parseDocument reads TOML text.

@@ -3,6 +3,7 @@ package experiments
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"sparseserve/sim"
 	"sparseserve/sim/des"
@@ -18,7 +19,8 @@ type files struct {
 }
 
 const (
-	requestsHeader = "id,set,prompt_tokens,output_tokens,arrival_s,scheduled_s,first_token_s,last_token_s,preemptions,rejected"
+	// prompt_tokens was served, or rejected; trace_prompt_tokens came.
+	requestsHeader = "id,set,trace_prompt_tokens,prompt_tokens,output_tokens,arrival_s,scheduled_s,first_token_s,last_token_s,preemptions,rejected"
 	recallHeader   = ",recall_proxy,accuracy_proxy"
 	stepsHeader    = "step,start_s,elapsed_s,decodes,prefills,prefill_token_layers,waiting,blocks_selected,blocks_loaded,blocks_saved," +
 		"linears_s,prefill_attention_s,dense_attention_s,sparse_attention_s,scoring_s,load_stall_s,save_stall_s,head_s,host_s"
@@ -53,10 +55,14 @@ func (f *files) Request(r *sim.Record) error {
 	if f.sink.Finished != nil {
 		f.sink.Finished()
 	}
+	set := r.Set
+	if strings.ContainsAny(set, ",\"\r\n") {
+		set = `"` + strings.ReplaceAll(set, `"`, `""`) + `"`
+	}
 	if r.Rejected != "" {
-		f.print(f.sink.Requests, "%d,%s,%d,%d,%s,,,,,%q", r.ID, r.Set, r.Prompt, r.Output, seconds(r.Arrival), r.Rejected)
+		f.print(f.sink.Requests, "%d,%s,%d,%d,%d,%s,,,,,%q", r.ID, set, r.Given, r.Prompt, r.Output, seconds(r.Arrival), r.Rejected)
 	} else {
-		f.print(f.sink.Requests, "%d,%s,%d,%d,%s,%s,%s,%s,%d,", r.ID, r.Set, r.Prompt, r.Output,
+		f.print(f.sink.Requests, "%d,%s,%d,%d,%d,%s,%s,%s,%s,%d,", r.ID, set, r.Given, r.Prompt, r.Output,
 			seconds(r.Arrival), seconds(r.Scheduled), seconds(r.FirstToken), seconds(r.LastToken), r.Preemptions)
 	}
 	switch {

@@ -13,6 +13,9 @@ import (
 
 // finish puts the systems together and checks the whole.
 func (l *loader) finish() error {
+	if err := l.neutral(); err != nil {
+		return err
+	}
 	if l.cfg.ReplaysTimes() {
 		l.cfg.Rates = []float64{0}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"sparseserve/hw"
 	"sparseserve/sim"
+	"sparseserve/traces"
 )
 
 // GoodputConfidence is that of the intervals of goodput.
@@ -212,7 +213,7 @@ func (s *search) goodput(c *Candidate) *Goodput {
 	low, high := bracketOf(s.verdicts())
 	g := &Goodput{
 		Name: c.Label, System: c.Point.System.Name, Model: c.Point.Model, GPU: c.Point.GPU,
-		Axes: settingsMap(c.Settings), Seeds: s.seeds, Requests: c.Point.Workload.Requests,
+		Axes: settingsMap(c.Settings), Seeds: s.seeds, Requests: traces.Count(c.Point.Workload),
 		Goodput: low, Confidence: GoodputConfidence,
 		TBTLimitS: s.slo.tbtS, DelayLimitS: s.slo.delayS, DelayStat: c.Point.SLO.DelayStat,
 		Runs: len(s.shared), search: s,

@@ -13,9 +13,10 @@ import (
 	"sparseserve/traces"
 )
 
-// Load decodes a configuration: the built-in default experiment, under the
-// file or built-in experiment that path names (none when empty), under the
-// key=value texts of --set flags. Errors name the place, key and value.
+// Load decodes a configuration: the built-in default experiment, neutral where
+// the configuration brings a trace or model of its own (neutral.go), under the file
+// or built-in experiment that path names (none when empty), under the key=value
+// texts of --set flags. Errors name the place, key and value.
 func Load(path string, sets []string) (*Config, error) {
 	l := newLoader()
 	if err := l.base(); err != nil {
@@ -56,7 +57,11 @@ func openDocument(path string) (*document, error) {
 		if e, ok := experimentNamed(path); ok && !e.serves {
 			return nil, fmt.Errorf("%s: serves no requests; %s runs it", path, e.Command)
 		} else if ok {
-			return parseDocument(path, e.Text)
+			doc, err := parseDocument(path, e.Text)
+			if err == nil {
+				doc.fitted = e.Command == "simulate"
+			}
+			return doc, err
 		}
 		return nil, fmt.Errorf("%s: no such file, and no built-in experiment of that name%s",
 			path, didYouMean(path, experimentNames()))
@@ -71,6 +76,10 @@ func openDocument(path string) (*document, error) {
 type loader struct {
 	cfg    Config
 	origin map[string]string // key -> the place that set it last
+	chosen map[string]bool   // keys that were set last by what is not fitted to a model
+	fitted string            // the model that the experiment below is fitted to
+	search bool              // for the largest rate: those set are where it begins
+	models bool              // are compared: what is fitted to one of them is not for any
 
 	// Systems are put together once all documents are in.
 	presets      []string // names under system.preset
@@ -91,6 +100,7 @@ func newLoader() *loader {
 	return &loader{
 		cfg:          Config{Workload: traces.DefaultSpec(), Scores: traces.DefaultScores},
 		origin:       map[string]string{},
+		chosen:       map[string]bool{},
 		common:       map[string]any{},
 		commonByFlag: map[string]any{},
 	}
@@ -109,6 +119,7 @@ func (l *loader) base() error {
 		return err
 	}
 	doc.lines = nil
+	doc.fitted = true
 	return l.apply(doc, false)
 }
 
@@ -145,6 +156,9 @@ func (l *loader) apply(doc *document, flag bool) error {
 			return doc.locate(err)
 		}
 		l.origin[key] = doc.where(key)
+	}
+	if doc.fitted {
+		l.fitted = l.cfg.Model
 	}
 	return nil
 }
@@ -185,6 +199,7 @@ func (l *loader) applyTable(doc *document, name string, value any, flag bool) er
 			return err
 		}
 		l.origin[path+key] = doc.where(path + key)
+		l.chosen[path+key] = !doc.fitted
 	}
 	return nil
 }

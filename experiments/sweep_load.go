@@ -34,7 +34,13 @@ type Variant struct {
 // file names as its base, under the file, under --set flags, under each
 // combination of the file's axes. A plain configuration is a sweep of one
 // variant. Errors name the place, key and value.
-func LoadSweep(path string, sets []string) (*Sweep, error) {
+func LoadSweep(path string, sets []string) (*Sweep, error) { return loadSweep(path, sets, false) }
+
+// LoadPlan is LoadSweep for Candidates: a trace of one's own needs no rate, as one
+// is looked for.
+func LoadPlan(path string, sets []string) (*Sweep, error) { return loadSweep(path, sets, true) }
+
+func loadSweep(path string, sets []string, search bool) (*Sweep, error) {
 	layers, err := sweepLayers(path)
 	if err != nil {
 		return nil, err
@@ -62,7 +68,7 @@ func LoadSweep(path string, sets []string) (*Sweep, error) {
 		}
 	}
 	for _, settings := range product(axes) {
-		l, err := loadVariant(layers, flags, settingsDocument(file, settings))
+		l, err := s.loadVariant(layers, flags, settingsDocument(file, settings), search)
 		if err != nil {
 			return nil, err
 		}
@@ -134,8 +140,9 @@ func (s *Sweep) flags(file *document, axes []axis, sets []string) ([]*document, 
 }
 
 // loadVariant puts the documents of one variant over each other.
-func loadVariant(layers, flags []*document, axes *document) (*loader, error) {
+func (s *Sweep) loadVariant(layers, flags []*document, axes *document, search bool) (*loader, error) {
 	l := newLoader()
+	l.search, l.models = search, slices.Contains(s.Axes, "model")
 	if err := l.base(); err != nil {
 		return nil, err
 	}

@@ -64,6 +64,9 @@ func (s *PointStore) Missing(points []Point) (missing []Point, notes []string, e
 func longestFirst(points []Point) []Point {
 	guess := func(p *Point) float64 {
 		cost := float64(p.Workload.Requests)
+		if cost == 0 { // all of a trace
+			cost = 1000
+		}
 		if p.System.Offload {
 			cost *= 10
 		}

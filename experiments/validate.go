@@ -14,6 +14,7 @@ import (
 	"sparseserve/cuda/live"
 	"sparseserve/hw"
 	"sparseserve/sim"
+	"sparseserve/traces"
 )
 
 // LiveRunner makes live runs: a *Live.
@@ -350,11 +351,11 @@ func deviceOf(dir string) (string, error) {
 }
 
 func requestsOf(points []SweepPoint) int {
-	n := 0
+	specs := make([]traces.Spec, len(points))
 	for i := range points {
-		n += points[i].Workload.Requests
+		specs[i] = points[i].Workload
 	}
-	return n
+	return traces.Count(specs...)
 }
 
 // safeName makes a file name of a label.

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"sparseserve/traces"
 )
 
 // againFolder holds live runs that are made once more, until it is known which of the
@@ -125,7 +127,7 @@ func (v *Validation) again(ctx context.Context, grid Grid, store *validationStor
 	}
 	inARow := 0
 	for _, p := range points {
-		v.Planned(p.Workload.Requests)
+		v.Planned(traces.Count(p.Workload))
 		what, err := v.remake(ctx, &grid, store, &second, p)
 		if err != nil && ctx.Err() != nil {
 			return fmt.Errorf("%w; %s was disturbed and is kept as it was: the same command makes it once more", err, p.Label)

@@ -28,11 +28,14 @@ func readServed(dir string) ([]servedRequest, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if len(rows) == 0 || strings.Join(rows[0], ",") != requestsHeader {
+	if len(rows) == 0 {
 		return nil, fmt.Errorf("%s: not a table of requests", path)
 	}
 	column := func(name string) int { return slices.Index(rows[0], name) }
 	arrival, first, last := column("arrival_s"), column("first_token_s"), column("last_token_s")
+	if min(arrival, first, last) < 0 {
+		return nil, fmt.Errorf("%s: not a table of requests", path)
+	}
 	var all []servedRequest
 	for i, row := range rows[1:] {
 		if row[first] == "" {

@@ -12,49 +12,54 @@ import (
 // hfConfig is the part of a HuggingFace config.json that gives a decoder's
 // shape. GLM's names stand beside the usual ones.
 type hfConfig struct {
-	NameOrPath   string          `json:"_name_or_path"`
-	Layers       int             `json:"num_hidden_layers"`
-	LayersGLM    int             `json:"num_layers"`
-	Hidden       int             `json:"hidden_size"`
-	QHeads       int             `json:"num_attention_heads"`
-	KVHeads      int             `json:"num_key_value_heads"`
-	MultiQuery   bool            `json:"multi_query_attention"`
-	Groups       int             `json:"multi_query_group_num"`
-	HeadDim      int             `json:"head_dim"`
-	KVChannels   int             `json:"kv_channels"`
-	FFN          int             `json:"intermediate_size"`
-	FFNGLM       int             `json:"ffn_hidden_size"`
-	Vocab        int             `json:"vocab_size"`
-	PaddedVocab  int             `json:"padded_vocab_size"`
-	Positions    int             `json:"max_position_embeddings"`
-	SeqLength    int             `json:"seq_length"`
-	Tied         bool            `json:"tie_word_embeddings"`
-	Bias         bool            `json:"attention_bias"`
-	BiasGLM      bool            `json:"add_qkv_bias"`
-	ModelType    string          `json:"model_type"`
-	DType        string          `json:"torch_dtype"`
-	Quantization json.RawMessage `json:"quantization_config"`
-	Experts      int             `json:"num_local_experts"`
-	ExpertsQwen  int             `json:"num_experts"`
+	NameOrPath   string `json:"_name_or_path"`
+	Layers       int    `json:"num_hidden_layers"`
+	LayersGLM    int    `json:"num_layers"`
+	Hidden       int    `json:"hidden_size"`
+	QHeads       int    `json:"num_attention_heads"`
+	KVHeads      int    `json:"num_key_value_heads"`
+	MultiQuery   bool   `json:"multi_query_attention"`
+	Groups       int    `json:"multi_query_group_num"`
+	HeadDim      int    `json:"head_dim"`
+	KVChannels   int    `json:"kv_channels"`
+	FFN          int    `json:"intermediate_size"`
+	FFNGLM       int    `json:"ffn_hidden_size"`
+	Vocab        int    `json:"vocab_size"`
+	PaddedVocab  int    `json:"padded_vocab_size"`
+	Positions    int    `json:"max_position_embeddings"`
+	SeqLength    int    `json:"seq_length"`
+	Tied         *bool  `json:"tie_word_embeddings"`
+	Bias         bool   `json:"attention_bias"`
+	BiasGLM      bool   `json:"add_qkv_bias"`
+	BiasStableLM bool   `json:"use_qkv_bias"`
+	BiasInternLM bool   `json:"bias"`
 }
 
-// parseConfigJSON reads a HuggingFace config.json. Weights and KV are served
-// in 16 bits, as vLLM's "auto" does for 16- and 32-bit checkpoints.
+// parseConfigJSON reads a HuggingFace config.json and refuses every model whose
+// arithmetic Model does not have. Weights and KV are served in 16 bits, as vLLM's
+// "auto" does for 16- and 32-bit checkpoints.
 func parseConfigJSON(file string, data []byte) (Model, error) {
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	var raw rawConfig
+	if err := json.Unmarshal(data, &raw); err != nil {
+		return Model{}, jsonError(file, data, err)
+	}
+	if raw == nil {
+		return Model{}, fmt.Errorf("%s:1: want an object, got null", file)
+	}
+	if err := raw.refuse(file); err != nil {
+		return Model{}, err
+	}
 	var c hfConfig
 	if err := json.Unmarshal(data, &c); err != nil {
 		return Model{}, jsonError(file, data, err)
 	}
-	if len(c.Quantization) > 0 && string(c.Quantization) != "null" {
-		return Model{}, fmt.Errorf("%s: quantization_config: quantized weights are not modelled", file)
-	}
-	if n := max(c.Experts, c.ExpertsQwen); n > 1 {
-		return Model{}, fmt.Errorf("%s: num_experts: mixtures of experts (%d) are not modelled", file, n)
-	}
-	switch c.DType {
-	case "", "float16", "bfloat16", "float32":
-	default:
-		return Model{}, fmt.Errorf("%s: torch_dtype: want float16, bfloat16 or float32, got %q", file, c.DType)
+	kind := configTypes[raw.modelType()]
+	switch {
+	case kind.kvHeads && c.KVHeads == 0:
+		return Model{}, fmt.Errorf("%s: num_key_value_heads: missing, and model_type %q says nothing of it", file, raw.text("model_type"))
+	case kind.headDim && c.HeadDim == 0:
+		return Model{}, fmt.Errorf("%s: head_dim: missing, and model_type %q says nothing of it", file, raw.text("model_type"))
 	}
 	m := Model{
 		Name:            configName(file, c.NameOrPath),
@@ -67,8 +72,8 @@ func parseConfigJSON(file string, data []byte) (Model, error) {
 		Vocab:           first(c.PaddedVocab, c.Vocab),
 		MaxContext:      first(c.Positions, c.SeqLength),
 		Tokenizer:       "llama3",
-		TiedEmbeddings:  c.Tied,
-		QKVBias:         c.Bias || c.BiasGLM || c.ModelType == "qwen2",
+		TiedEmbeddings:  c.Tied == nil && kind.tied || c.Tied != nil && *c.Tied,
+		QKVBias:         c.Bias || c.BiasGLM || c.BiasStableLM || c.BiasInternLM || kind.qkvBias,
 		WeightBytesEach: 2,
 		KVBytesEach:     2,
 		Source:          file,
@@ -122,6 +127,8 @@ func jsonError(file string, data []byte, err error) error {
 	switch {
 	case errors.As(err, &syntax):
 		return fmt.Errorf("%s:%d: %w", file, lineAt(data, syntax.Offset), err)
+	case errors.As(err, &kind) && kind.Field == "":
+		return fmt.Errorf("%s:%d: want an object, got %s", file, lineAt(data, kind.Offset), kind.Value)
 	case errors.As(err, &kind):
 		return fmt.Errorf("%s:%d: %s: want %s, got %s", file, lineAt(data, kind.Offset), kind.Field, kind.Type, kind.Value)
 	}

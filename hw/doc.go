@@ -5,7 +5,8 @@
 // Reading order, following one step:
 //
 //   - model.go, library.go, config_json.go: shapes of the models and the bytes
-//     that follow from them.
+//     that follow from them; config_types.go, config_features.go: which models
+//     have no such shape.
 //   - units.go, profile.go, profile_host.go, profile_load.go: a GPU and its host
 //     as figures with units and provenance; profiles/*.toml holds the built-in ones.
 //   - curve.go, roofline.go: interpolation between measured points, and the

@@ -38,10 +38,12 @@ func (s *Server) arrival() error {
 	if prompt > limit && s.Spec.OverLength == "truncate" && limit > 0 {
 		prompt = limit
 	}
-	reason := s.reject(prompt, a.Output, limit)
-	if reason != "" {
-		s.metrics.rejected()
-		return s.rec.Request(&Record{ID: s.nextID, Set: a.Set, Prompt: a.Prompt, Output: a.Output, Arrival: a.At, Rejected: reason})
+	if reason := s.reject(prompt, a.Output, limit); reason != "" {
+		s.metrics.rejected(reason)
+		return s.rec.Request(&Record{ID: s.nextID, Set: a.Set, Given: a.Prompt, Prompt: prompt, Output: a.Output, Arrival: a.At, Rejected: reason})
+	}
+	if prompt < a.Prompt {
+		s.metrics.truncated(a.Prompt, prompt)
 	}
 	r := s.newRequest()
 	r.arrival, r.prompt = a, prompt

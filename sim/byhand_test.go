@@ -2,7 +2,9 @@ package sim_test
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -219,6 +221,9 @@ func TestRejections(t *testing.T) {
 		"DRAM": {func(c *scenario) {
 			c.spec.Offload, c.spec.DRAMGiB = true, float64(c.hbm/10)/(1<<30)
 		}, 40, 1, "exceeds DRAM, which holds 40 tokens", 0},
+		"truncated and too large": {func(c *scenario) {
+			c.hbm, c.spec.MaxPromptTokens = c.hbm/10, 60
+		}, 1000, 1, "KV of 61 tokens exceeds HBM", 60},
 		"alone": {func(c *scenario) { c.spec.Offload, c.hbm = true, c.hbm/10 }, 40, 1, "alone it needs", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -235,7 +240,18 @@ func TestRejections(t *testing.T) {
 			if c.want == "" && r.Prompt != c.served {
 				t.Errorf("served %d prompt tokens, want %d", r.Prompt, c.served)
 			}
-			if c.want != "" && (r.Prompt != c.prompt || r.Output != c.output || r.Set != "a") {
+			sum, cut := o.metrics.Summary(), 0
+			if c.want == "" && c.served < c.prompt {
+				cut = 1
+			}
+			if r.Given != c.prompt || sum.Truncated != cut || (cut > 0) != slices.Contains(sum.Warnings, fmt.Sprintf("1 of 2 prompts truncated to %d tokens (longest 1000)", c.served)) {
+				t.Errorf("%d tokens given, %d truncated: %q", r.Given, sum.Truncated, sum.Warnings)
+			}
+			refused := c.prompt
+			if c.served > 0 {
+				refused = c.served
+			}
+			if c.want != "" && (r.Prompt != refused || r.Output != c.output || r.Set != "a") {
 				t.Errorf("rejected record is %+v", r)
 			}
 		})

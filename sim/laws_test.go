@@ -64,7 +64,7 @@ func TestLaw4RequestsAndTokens(t *testing.T) {
 		c := drawScenario(t)
 		o := c.drive(t, func(o *outcome) error { return o.server.Check() })
 		sum := o.metrics.Summary()
-		var done, refused, preempted int
+		var done, refused, preempted, cut int
 		var tokens, prompts int64
 		seen := map[int]bool{}
 		for _, r := range o.requests {
@@ -72,6 +72,14 @@ func TestLaw4RequestsAndTokens(t *testing.T) {
 				t.Fatalf("law 4: request %d left twice\n%v", r.ID, c)
 			}
 			seen[r.ID] = true
+			// Nothing is served, or refused, that is longer than what came.
+			given := c.arrivals[r.ID-1].Prompt
+			if r.Given != given || r.Prompt > given {
+				t.Fatalf("law 4: request %d came with %d prompt tokens, its record has %d and %d\n%v", r.ID, given, r.Given, r.Prompt, c)
+			}
+			if r.Rejected == "" && r.Prompt < given {
+				cut++
+			}
 			preempted += r.Preemptions
 			if r.Rejected != "" {
 				refused++
@@ -81,7 +89,7 @@ func TestLaw4RequestsAndTokens(t *testing.T) {
 			tokens += int64(r.Output)
 			prompts += int64(r.Prompt)
 		}
-		if done != sum.Completed || refused != sum.Rejected || done+refused != len(c.arrivals) || sum.Requests != len(c.arrivals) || preempted != sum.Preempted {
+		if done != sum.Completed || refused != sum.Rejected || done+refused != len(c.arrivals) || sum.Requests != len(c.arrivals) || preempted != sum.Preempted || cut != sum.Truncated {
 			t.Fatalf("law 4: %d arrived; %d done, %d refused, %d preemptions; summary %+v\n%v", len(c.arrivals), done, refused, preempted, sum, c)
 		}
 		// Every token but a request's first ends a gap.

@@ -14,6 +14,8 @@ type Metrics struct {
 	TTFT, TBT, QueueDelay Distribution
 
 	submitted, done, refused, preemptions int
+	refusal                               string // why, of the first that was rejected
+	cuts                                  cuts
 	emitted, finishedTokens               int64 // tokens, of all and of completed requests
 	steps, batch                          int64
 	selected, loaded, resumed, saved      int64 // blocks, whole model
@@ -75,7 +77,13 @@ func (m *Metrics) arrived(at des.Time) {
 	}
 }
 
-func (m *Metrics) rejected() { m.refused++ }
+func (m *Metrics) rejected(why string) {
+	if m.refused++; m.refused == 1 {
+		m.refusal = why
+	}
+}
+
+func (m *Metrics) truncated(given, served int) { m.cuts.add(given, served) }
 
 func (m *Metrics) scheduled(delay des.Time) {
 	m.QueueDelay.add(delay)
@@ -140,6 +148,13 @@ func (m *Metrics) Summary() Summary {
 	}
 	if m.inRounds > 0 {
 		s.ProgressiveStats = &ProgressiveStats{RoundsPerLayer: float64(m.rounds) / float64(m.inRounds), BlocksAhead: m.ahead}
+	}
+	s.Truncated = m.cuts.n
+	if m.refused > 0 {
+		s.Warnings = append(s.Warnings, fmt.Sprintf("%d of %d requests rejected: %s", m.refused, m.submitted, firstOf(m.refused, m.refusal)))
+	}
+	if m.cuts.n > 0 {
+		s.Warnings = append(s.Warnings, m.cuts.warning(m.submitted))
 	}
 	if m.trend.rising() {
 		s.Warnings = append(s.Warnings, fmt.Sprintf(

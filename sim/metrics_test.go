@@ -51,6 +51,21 @@ func TestWarnings(t *testing.T) {
 	if !slices.Equal(w, want) {
 		t.Errorf("warnings are %q", w)
 	}
+	m = NewMetrics()
+	m.submitted, m.done = 300, 297
+	m.rejected("prompt of 5 tokens exceeds the maximum of 4")
+	m.truncated(9, 4)
+	if w := m.Summary().Warnings; !slices.Equal(w, []string{
+		"1 of 300 requests rejected: prompt of 5 tokens exceeds the maximum of 4", "1 of 300 prompts truncated to 4 tokens (longest 9)"}) {
+		t.Errorf("warnings are %q", w)
+	}
+	m.rejected("another")
+	m.truncated(8, 3)
+	if w := m.Summary().Warnings; m.Summary().Truncated != 2 || !slices.Equal(w, []string{
+		"2 of 300 requests rejected: the first, prompt of 5 tokens exceeds the maximum of 4",
+		"2 of 300 prompts truncated to between 3 and 4 tokens (longest 9)"}) {
+		t.Errorf("warnings are %q", w)
+	}
 	if m := NewMetrics(); len(m.Summary().Warnings) != 1 {
 		t.Errorf("warnings of nothing: %q", m.Summary().Warnings)
 	}

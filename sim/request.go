@@ -43,7 +43,8 @@ type request struct {
 type Record struct {
 	ID          int
 	Set         string
-	Prompt      int
+	Given       int // prompt tokens as the trace has them
+	Prompt      int // and after truncation: what was served, or rejected
 	Output      int
 	Arrival     des.Time
 	Scheduled   des.Time // first time in a batch

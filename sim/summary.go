@@ -21,6 +21,7 @@ type Summary struct {
 	Requests   int     `json:"requests"`
 	Completed  int     `json:"completed"`
 	Rejected   int     `json:"rejected"`
+	Truncated  int     `json:"truncated,omitempty"` // prompts, of requests that were not rejected
 	Preempted  int     `json:"preempted"`
 	SimulatedS float64 `json:"simulated_s"`
 	WallS      float64 `json:"wall_s"`

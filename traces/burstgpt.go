@@ -8,6 +8,6 @@ import "sparseserve/sim/des"
 func burstGPT() csvFormat {
 	return csvFormat{
 		time: "Timestamp", prompt: "Request tokens", output: "Response tokens", set: "Model",
-		unit: des.Second, zeroOutputFails: true,
+		unit: des.Second, zeroFails: true,
 	}
 }

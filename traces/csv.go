@@ -15,7 +15,7 @@ type csvFormat struct {
 	time, prompt, output, set string   // columns; empty when the format has none
 	unit                      des.Time // of the time column; 0 is a calendar time
 	timeOptional              bool     // lengths without times are of use
-	zeroOutputFails           bool     // a request without output tokens was never answered
+	zeroFails                 bool     // has rows of 0 tokens: requests that were never served
 }
 
 // missing returns the first column that a header lacks, or "".
@@ -91,19 +91,17 @@ func (d *csvDecoder) decode(line []byte) (r row, err error) {
 		}
 	}
 	least := 1
-	if d.zeroOutputFails {
+	if d.zeroFails {
 		least = 0
 	}
 	if r.output, err = parseTokens(d.output, d.fields[d.outputAt], least); err != nil {
 		return row{}, err
 	}
-	if r.output == 0 {
-		r.skip, least = failed, 0
-	} else {
-		least = 1
-	}
 	if r.prompt, err = parseTokens(d.prompt, d.fields[d.promptAt], least); err != nil {
 		return row{}, err
+	}
+	if r.output == 0 || r.prompt == 0 {
+		r.skip = failed
 	}
 	if d.setAt >= 0 {
 		r.set = d.name(strings.TrimSpace(d.fields[d.setAt]))

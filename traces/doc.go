@@ -20,7 +20,7 @@
 //	             one format each
 //	folder.go    the files of a LongBench folder mixed into one trace
 //
-// describe.go and convert.go serve the command line. gen_table.go makes the
+// describe.go, convert.go and count.go serve the command line. gen_table.go makes the
 // built-in table. The scores files hold the process that gives attention
 // scores to KV blocks; it stands apart from all of the above.
 package traces

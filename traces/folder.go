@@ -113,9 +113,19 @@ func (f *folder) warnings() []string {
 	if len(f.all) == 0 {
 		return nil
 	}
+	var w []string
+	excluded := 0
+	for _, file := range f.all {
+		excluded += file.excluded
+	}
+	if excluded > 0 {
+		w = append(w, unnamed(excluded, f.path))
+	}
 	e := f.all[0].dec.(*longBench)
-	return []string{estimated(f.path, e.tokenizer)}
+	return append(w, estimated(f.path, e.tokenizer))
 }
+
+func (f *folder) rest() int { return f.left }
 
 func (f *folder) Close() error {
 	var errs []error

@@ -70,6 +70,16 @@ func (l *lines) next() ([]byte, error) {
 	}
 }
 
+// rest counts the lines from here that are not blank, up to one that cannot be
+// read.
+func (l *lines) rest() int {
+	for n := 0; ; n++ {
+		if _, err := l.next(); err != nil {
+			return n
+		}
+	}
+}
+
 // unread makes the next call of next return the line last returned.
 func (l *lines) unread() { l.pending = true }
 

@@ -14,6 +14,7 @@ type source interface {
 	next() (sim.Arrival, error)
 	timed() bool        // At is meaningful, counts from the first request, never falls
 	warnings() []string // so far
+	rest() int          // reads over what is left and returns how many rows that was
 	Close() error
 }
 
@@ -32,7 +33,7 @@ type skip int
 
 const (
 	keep     skip = iota
-	failed        // the service never answered: counted and warned about
+	failed        // 0 tokens of prompt or output: never served
 	excluded      // a set that was not asked for
 )
 
@@ -122,10 +123,12 @@ func (r *reader) end() error {
 	case r.excluded > 0:
 		return &LineError{File: r.lines.file, Problem: fmt.Sprintf("no requests of workload.datasets in it, but %d of others such as %q", r.excluded, r.other)}
 	case r.failed > 0:
-		return &LineError{File: r.lines.file, Problem: "no requests in it but " + plural(r.failed, "failed one")}
+		return &LineError{File: r.lines.file, Problem: "no requests in it but " + plural(r.failed, "row") + " of 0 tokens, never served"}
 	}
 	return &LineError{File: r.lines.file, Problem: "no requests in it"}
 }
+
+func (r *reader) rest() int { return r.lines.rest() }
 
 // fault adds file and line to the error of a decoder.
 func (r *reader) fault(err error) *LineError {
@@ -148,10 +151,13 @@ func (r *reader) cut(e *LineError) *LineError {
 func (r *reader) warnings() []string {
 	var w []string
 	if r.failed > 0 {
-		w = append(w, r.lines.file+": "+plural(r.failed, "failed request")+" left out")
+		w = append(w, plural(r.failed, "row")+" left out that no service answered (0 prompt or output tokens): "+r.lines.file)
+	}
+	if r.excluded > 0 && !r.member {
+		w = append(w, unnamed(r.excluded, r.lines.file))
 	}
 	if _, csv := r.dec.(*csvDecoder); csv && !r.lines.ended {
-		w = append(w, fmt.Sprintf("%s:%d: the last line has no line end; if the file was cut short, its last number may be, too", r.lines.file, r.lines.number))
+		w = append(w, fmt.Sprintf("the last line has no line end: %s:%d; if the file was cut short, its last number may be, too", r.lines.file, r.lines.number))
 	}
 	if e, ok := r.dec.(*longBench); ok {
 		w = append(w, estimated(r.lines.file, e.tokenizer))
@@ -161,5 +167,10 @@ func (r *reader) warnings() []string {
 
 // estimated warns that a file has no token counts.
 func estimated(file string, t Tokenizer) string {
-	return fmt.Sprintf("%s: %s prompt tokens are estimated from words or characters, good to 5 %%", file, t)
+	return fmt.Sprintf("%s prompt tokens are estimated from words or characters, good to 5 %%: %s", t, file)
+}
+
+// unnamed warns of the requests of sets that were not asked for.
+func unnamed(n int, file string) string {
+	return plural(n, "row") + " left out of sets that workload.datasets does not name: " + file
 }

@@ -47,7 +47,7 @@ func TestReaders(t *testing.T) {
 		{"burstgpt.csv", FormatBurstGPT, true, []sim.Arrival{
 			{At: 0, Prompt: 472, Output: 18, Set: "ChatGPT"}, {At: 40 * des.Second, Prompt: 1087, Output: 230, Set: "ChatGPT"},
 			{At: 113 * des.Second, Prompt: 417, Output: 276, Set: "GPT-4"}, {At: at(139.5), Prompt: 185, Output: 215, Set: "ChatGPT"},
-		}, "1 failed request left out"},
+		}, "1 row left out that no service answered"},
 		{"mooncake.jsonl", FormatMooncake, true, []sim.Arrival{
 			{At: 0, Prompt: 6758, Output: 500}, {At: 0, Prompt: 7322, Output: 490}, {At: 3052 * des.Millisecond, Prompt: 2290, Output: 316},
 			{At: 5999 * des.Millisecond, Prompt: 1053, Output: 26}, {At: 9 * des.Second, Prompt: 87169, Output: 402},
@@ -154,7 +154,7 @@ func TestBadFiles(t *testing.T) {
 		"empty":                {"", "", []string{"f: empty file"}},
 		"blank":                {"\n\n  \n", "", []string{"f: empty file"}},
 		"only a header":        {azure, "", []string{"f: no requests"}},
-		"all failed":           {burst + "1,GPT-4,5,0,5,API log\n", "", []string{"f: no requests in it but 1 failed one"}},
+		"all failed":           {burst + "1,GPT-4,5,0,5,API log\n", "", []string{"f: no requests in it but 1 row of 0 tokens, never served"}},
 		"unknown header":       {"a,b,c\n1,2,3\n", "", []string{"f:1:", "header", `"a,b,c"`, "no known format", "TIMESTAMP"}},
 		"forced, no column":    {"a,b,c\n1,2,3\n", FormatVidur, []string{"f:1:", "has no column num_prefill_tokens"}},
 		"column twice":         {"prompt_tokens,output_tokens,prompt_tokens\n1,2,3\n", "", []string{"f:1:", "prompt_tokens twice"}},
@@ -173,7 +173,9 @@ func TestBadFiles(t *testing.T) {
 		"float overflow":       {own + "0,1e999,20,a\n", "", []string{"f:2:", "prompt_tokens", "more than"}},
 		"part of a token":      {own + "0,1.5,20,a\n", "", []string{"f:2:", `prompt_tokens = "1.5"`, "not a whole number"}},
 		"no tokens":            {own + "0,0,20,a\n", "", []string{"f:2:", `prompt_tokens = "0"`, "at least 1"}},
-		"no output":            {azure + "2023-11-16 18:17:03,5,0\n", "", []string{"f:2:", `GeneratedTokens = "0"`, "at least 1"}},
+		"no output":            {own + "0,5,0,a\n", "", []string{"f:2:", `output_tokens = "0"`, "at least 1"}},
+		"no Mooncake output":   {mooncake + `{"timestamp": 1, "input_length": 10, "output_length": 0}` + "\n", "", []string{"f:2:", `output_length = "0"`, "at least 1"}},
+		"never served":         {azure + "2023-11-16 18:17:03,5,0\n2023-11-16 18:17:03,0,5\n", "", []string{"f: no requests in it but 2 rows of 0 tokens"}},
 		"empty value":          {own + "0,,20,a\n", "", []string{"f:2:", "prompt_tokens", "missing or empty"}},
 		"word for a number":    {own + "0,ten,20,a\n", "", []string{"f:2:", `prompt_tokens = "ten"`}},
 		"NaN time":             {own + "nan,1,20,a\n", "", []string{"f:2:", `arrived_s = "nan"`, "not a time"}},

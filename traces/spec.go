@@ -48,7 +48,8 @@ type Spec struct {
 	Burstiness float64 `toml:"burstiness"` // gamma: coefficient of variation of the gaps; 1 is Poisson
 	Speed      float64 `toml:"speed"`      // trace: 2 replays twice as fast
 
-	// Requests to run. A file that has fewer ends the run early, with a warning.
+	// Requests to run; 0 runs all of a file or folder. A file that has fewer ends
+	// the run early, one that has more leaves the rest out, each with a warning.
 	Requests int `toml:"requests"`
 
 	// Output picks whose LongBench output lengths are used; OutputScale
@@ -77,6 +78,9 @@ func DefaultSpec() Spec {
 	}
 }
 
+// AllSets lists the LongBench sets, as Datasets names them.
+func AllSets() []string { return setNames(loadTable()) }
+
 // Validate returns an error that names the first key with an impossible value.
 // It looks at no file.
 func (s Spec) Validate() error {
@@ -98,8 +102,11 @@ func (s Spec) Validate() error {
 	if s.Format != "" {
 		checks = append(checks, oneOf("workload.format", s.Format, formatNames()))
 	}
-	if s.Requests < 1 {
+	switch {
+	case s.Requests < 1 && s.Trace == BuiltIn:
 		checks = append(checks, fmt.Errorf("workload.requests = %d: must be at least 1", s.Requests))
+	case s.Requests < 0:
+		checks = append(checks, fmt.Errorf("workload.requests = %d: must be at least 1, or 0 for all of the trace", s.Requests))
 	}
 	if s.Trace == BuiltIn {
 		if s.Arrivals == ArrivalsTrace {

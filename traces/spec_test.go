@@ -34,6 +34,7 @@ func TestValidateNamesKeyAndValue(t *testing.T) {
 		"tiny rate":         {func(s *Spec) { s.Rate = 1e-300 }, "workload.rate = 1e-300: must be between"},
 		"file's own rate":   {func(s *Spec) { s.Rate, s.Arrivals, s.Trace = 0, "trace", "f.csv" }, ""},
 		"NaN rate unused":   {func(s *Spec) { s.Rate, s.Arrivals, s.Trace = math.NaN(), "trace", "f.csv" }, "workload.rate = NaN"},
+		"fewer than none":   {func(s *Spec) { s.Trace, s.Requests = "t.csv", -1 }, "workload.requests = -1: must be at least 1, or 0 for all of the trace"},
 		"no requests":       {func(s *Spec) { s.Requests = 0 }, "workload.requests = 0: must be at least 1"},
 		"negative requests": {func(s *Spec) { s.Requests = -3 }, "workload.requests = -3"},
 		"no trace":          {func(s *Spec) { s.Trace = "" }, "workload.trace"},

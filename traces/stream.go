@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 
 	"sparseserve/sim"
 	"sparseserve/sim/des"
@@ -17,6 +18,7 @@ type Stream struct {
 	arrivals *process // nil takes the source's own times
 	made     int
 	early    bool // the source ended before spec.Requests
+	left     int  // rows of the source beyond spec.Requests
 	err      error
 
 	head    sim.Arrival // read ahead, so that Open finds what is wrong with a file
@@ -40,6 +42,9 @@ func Open(spec Spec, seed uint64, model ...Tokenizer) (*Stream, error) {
 	if spec.Trace == BuiltIn {
 		s.src = newMix(spec.datasets(), tokenizer, spec.Output, seed)
 	} else {
+		if err := rereadable(spec.Trace); err != nil {
+			return nil, fmt.Errorf("workload.trace: %w", err)
+		}
 		s.src, _, err = openPath(spec.Trace, options{
 			format: spec.Format, tokenizer: tokenizer, datasets: spec.datasets(), output: spec.Output,
 			ordered: spec.Arrivals == ArrivalsTrace,
@@ -56,6 +61,31 @@ func Open(spec Spec, seed uint64, model ...Tokenizer) (*Stream, error) {
 	return s, nil
 }
 
+// rereadable refuses a pipe or a device: a configuration is checked, and each of
+// its runs made, from the trace's beginning.
+func rereadable(path string) error {
+	info, err := os.Stat(path)
+	if err != nil || info.IsDir() || info.Mode().IsRegular() {
+		return nil // openPath says what is wrong
+	}
+	return fmt.Errorf("%s: not a regular file, and every run reads the trace from its beginning; write it to a file first", path)
+}
+
+// Timed says whether a trace has arrival times of its own.
+func (s Spec) Timed() (bool, error) {
+	if s.Trace == BuiltIn {
+		return false, nil
+	}
+	if err := rereadable(s.Trace); err != nil {
+		return false, err
+	}
+	src, _, err := openPath(s.Trace, wholeFile(s.Format))
+	if err != nil {
+		return false, err
+	}
+	return src.timed(), src.Close()
+}
+
 func (s *Stream) begin(seed uint64) (err error) {
 	if s.spec.Arrivals != ArrivalsTrace {
 		s.arrivals = newProcess(s.spec, seed)
@@ -70,7 +100,7 @@ func (s *Stream) begin(seed uint64) (err error) {
 // Next returns the next request. After the end or an error it returns the same
 // again.
 func (s *Stream) Next() (a sim.Arrival, ok bool, err error) {
-	if s.err != nil || s.made == s.spec.Requests || s.early {
+	if s.err != nil || s.early || s.spec.Requests > 0 && s.made == s.spec.Requests {
 		return sim.Arrival{}, false, s.err
 	}
 	a, err = s.build()
@@ -82,6 +112,7 @@ func (s *Stream) Next() (a sim.Arrival, ok bool, err error) {
 		return sim.Arrival{}, false, err
 	}
 	if s.made++; s.made == s.spec.Requests {
+		s.left = s.src.rest()
 		s.err = s.src.Close()
 	}
 	return a, true, nil
@@ -115,11 +146,15 @@ func scaled(output int, scale float64) (int, error) {
 }
 
 // Warnings says what a reader of the results should know of the requests made
-// so far: failed requests left out, a file that ended early, estimates.
+// so far: what was left out, a file that ended early, estimates. What differs
+// from run to run comes after the colon.
 func (s *Stream) Warnings() []string {
 	w := s.src.warnings()
-	if s.early {
-		w = append(w, fmt.Sprintf("%s: ended after %d of %d requests", s.spec.Trace, s.made, s.spec.Requests))
+	if s.early && s.spec.Requests > 0 {
+		w = append(w, fmt.Sprintf("the trace ended after %d of %d requests: %s", s.made, s.spec.Requests, s.spec.Trace))
+	}
+	if s.left > 0 {
+		w = append(w, fmt.Sprintf("%s left out beyond workload.requests = %d: %s", plural(s.left, "row"), s.spec.Requests, s.spec.Trace))
 	}
 	return w
 }

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"gonum.org/v1/gonum/stat"
@@ -234,7 +235,7 @@ func TestStreamOfAFile(t *testing.T) {
 	if n := len(collect(t, s)); n != 4 {
 		t.Errorf("%d requests, want 4", n)
 	}
-	if w := s.Warnings(); len(w) != 2 || !strings.Contains(w[0], "1 failed request") || !strings.Contains(w[1], "ended after 4 of 10") {
+	if w := s.Warnings(); len(w) != 2 || !strings.Contains(w[0], "1 row left out") || !strings.Contains(w[1], "ended after 4 of 10") {
 		t.Errorf("warnings %q", w)
 	}
 	if _, ok, err := s.Next(); ok || err != nil {
@@ -245,6 +246,72 @@ func TestStreamOfAFile(t *testing.T) {
 	}
 	if w := open(t, 1, func(*Spec) {}).Warnings(); len(w) != 0 {
 		t.Errorf("the mix warns %q", w)
+	}
+}
+
+// Of a trace no row is left out, or added, without a word.
+func TestRowsLeftOutAreCounted(t *testing.T) {
+	const burst, folder = "testdata/burstgpt.csv", "testdata/longbench"
+	azure := filepath.Join(t.TempDir(), "azure.csv")
+	rows := "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03,5,0\n2023-11-16 18:17:04,5,1\n2023-11-16 18:17:05,0,7\n"
+	if err := os.WriteFile(azure, []byte(rows), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		change func(*Spec)
+		made   int
+		want   []string // warnings, each by its beginning and its end
+	}{
+		"all":             {func(s *Spec) { s.Trace, s.Requests = burst, 0 }, 4, []string{"1 row left out that no service answered|" + burst}},
+		"fewer":           {func(s *Spec) { s.Trace, s.Requests = burst, 2 }, 2, []string{"3 rows left out beyond workload.requests = 2|" + burst}},
+		"just as many":    {func(s *Spec) { s.Trace, s.Requests = burst, 4 }, 4, []string{"1 row left out that|" + burst}},
+		"never served":    {func(s *Spec) { s.Trace, s.Requests = azure, 0 }, 1, []string{"2 rows left out that no service answered|" + azure}},
+		"all of a folder": {func(s *Spec) { s.Trace, s.Requests, s.Datasets = folder, 0, AllSets() }, 44, []string{"llama2 prompt tokens are estimated|" + folder}},
+		"some of a folder": {func(s *Spec) { s.Trace, s.Requests, s.Datasets = folder, 10, AllSets() }, 10,
+			[]string{"llama2 prompt tokens are estimated|" + folder, "34 rows left out beyond workload.requests = 10|" + folder}},
+		"some sets of a file": {func(s *Spec) {
+			s.Trace, s.Requests, s.Datasets = "testdata/longbench/lcc.jsonl", 0, []string{"lcc"}
+		}, 20, []string{"llama2 prompt tokens|testdata/longbench/lcc.jsonl"}},
+	} {
+		s := open(t, 1, c.change)
+		made, warnings := len(collect(t, s)), s.Warnings()
+		fits := made == c.made && len(warnings) == len(c.want)
+		for i := 0; fits && i < len(c.want); i++ {
+			begin, end, _ := strings.Cut(c.want[i], "|")
+			fits = strings.HasPrefix(warnings[i], begin) && strings.HasSuffix(warnings[i], ": "+end)
+		}
+		if !fits {
+			t.Errorf("%s: %d requests and %q, want %d and %q", name, made, warnings, c.made, c.want)
+		}
+	}
+}
+
+func TestTimed(t *testing.T) {
+	for trace, want := range map[string]bool{
+		BuiltIn: false, "testdata/longbench": false, "testdata/vidur_lengths.csv": false, "testdata/vidur.csv": true,
+		"testdata/mooncake.jsonl": true, "testdata/burstgpt.csv": true, "testdata/azure2024.csv": true,
+	} {
+		s := DefaultSpec()
+		s.Trace = trace
+		if timed, err := s.Timed(); err != nil || timed != want {
+			t.Errorf("%s: timed %v, error %v", trace, timed, err)
+		}
+	}
+}
+
+// A pipe would be empty when it is read again, and blocks when nobody writes.
+func TestPipesAreRefused(t *testing.T) {
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Skip(err)
+	}
+	s := DefaultSpec()
+	s.Trace = pipe
+	if _, err := Open(s, 1); err == nil || !strings.Contains(err.Error(), "workload.trace: "+pipe+": not a regular file") {
+		t.Errorf("open: %v", err)
+	}
+	if _, err := s.Timed(); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Errorf("timed: %v", err)
 	}
 }
 
@@ -265,7 +332,7 @@ func TestStreamOfAFolder(t *testing.T) {
 	if !shorter {
 		t.Error("no output below 60 tokens: chat lengths are not used")
 	}
-	if w := s.Warnings(); len(w) != 2 || !strings.Contains(w[0], "estimated") {
+	if w := s.Warnings(); len(w) != 3 || !strings.HasPrefix(w[0], "8 rows left out of sets") || !strings.Contains(w[1], "estimated") {
 		t.Errorf("warnings %q", w)
 	}
 }

@@ -32,7 +32,7 @@ func (p *planCmd) Run(ctx context.Context, app *App) (err error) {
 	if config == "" {
 		config = experiments.DefaultExperiment
 	}
-	sweep, err := experiments.LoadSweep(config, p.Set)
+	sweep, err := experiments.LoadPlan(config, p.Set)
 	if err != nil {
 		return err
 	}

@@ -23,8 +23,12 @@ func introduce(w io.Writer, c *experiments.Config, byDefault bool, points int) {
 	if c.ReplaysTimes() {
 		arrivals = "arrivals as recorded"
 	}
-	fmt.Fprintf(w, "%s on %s, %s, %d requests, %s, %s %s: %s.\n",
-		c.Model, c.GPU, c.Workload.Trace, c.Workload.Requests, arrivals,
+	requests := "all its requests"
+	if n := c.Workload.Requests; n > 0 {
+		requests = count(n, "request")
+	}
+	fmt.Fprintf(w, "%s on %s, %s, %s, %s, %s %s: %s.\n",
+		c.Model, c.GPU, c.Workload.Trace, requests, arrivals,
 		plural(len(c.Seeds), "seed"), strings.Join(seeds, ", "), count(points, "run"))
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"sparseserve/experiments"
 	"sparseserve/sim"
+	"sparseserve/traces"
 )
 
 type sweepCmd struct {
@@ -121,11 +122,11 @@ func printVariants(w io.Writer, variants []string, sums []sim.Summary) {
 }
 
 func requestsOf(points []experiments.Point) int {
-	n := 0
-	for _, p := range points {
-		n += p.Workload.Requests
+	specs := make([]traces.Spec, len(points))
+	for i := range points {
+		specs[i] = points[i].Workload
 	}
-	return n
+	return traces.Count(specs...)
 }
 
 // printNotes says what was found and mended on the way.

@@ -1,0 +1,217 @@
+package hw
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// rawConfig is a config.json with its values undecoded.
+type rawConfig map[string]json.RawMessage
+
+// nestedConfigs are where models of several modalities keep their text decoder.
+var nestedConfigs = []string{"text_config", "llm_config", "language_config", "thinker_config"}
+
+// unmodelled lists the keys that change what is computed or kept and that Model does
+// not have, in the order of their names.
+func (c rawConfig) unmodelled() []string {
+	var found []string
+	for _, key := range slices.Sorted(maps.Keys(c)) {
+		if what := c.feature(key); what != "" {
+			found = append(found, what)
+		}
+	}
+	return found
+}
+
+// feature returns the key, with what it says, if it is not modelled; else "".
+func (c rawConfig) feature(key string) string {
+	at := func(key string) string {
+		value := string(bytes.TrimSpace(c[key]))
+		if value == "" || value[0] == '{' || value[0] == '[' || len(value) > 40 {
+			return key
+		}
+		return key + " = " + value
+	}
+	switch {
+	case !c.set(key):
+		if key == "is_causal" && string(c[key]) == "false" {
+			return at(key)
+		}
+		return ""
+	case key == "layer_types":
+		if kinds := c.otherLayers(key); len(kinds) > 0 {
+			return key + " (" + strings.Join(kinds, ", ") + ")"
+		}
+	case key == "quantization_config":
+		var q struct {
+			Method string `json:"quant_method"`
+		}
+		if json.Unmarshal(c[key], &q) == nil && q.Method != "" {
+			return key + " (" + q.Method + ")"
+		}
+		return key
+	case key == "sliding_window":
+		if c.slides() {
+			return at(key)
+		}
+	case key == "v_head_dim":
+		if c.number(key) != c.headDim() {
+			return at(key)
+		}
+	case strings.Contains(key, "expert"):
+		if c.number(key) != 1 {
+			return at(key)
+		}
+	case slices.Contains(otherArithmetic, key), slices.ContainsFunc(otherPrefixes, func(p string) bool { return strings.HasPrefix(key, p) }):
+		return at(key)
+	}
+	return ""
+}
+
+// otherArithmetic are keys that, unless null, false, 0 or empty, make a model another
+// one than Model has.
+var otherArithmetic = []string{
+	// Latent attention (MLA), and what is predicted beyond the next token.
+	"kv_lora_rank", "q_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "num_nextn_predict_layers",
+	// Layers that differ: their attention, their KV, their shape.
+	"sliding_window_pattern", "sliding_window_size", "attention_window_size", "attention_chunk_size", "global_attn_every_n_layers",
+	"attention_types", "attention_layers", "attn_layer_period", "attn_type_list", "full_attention_interval", "hybrid_override_pattern",
+	"layers_block_type", "block_types", "block_configs", "block_sparse_homo_head_pattern", "blocksparse_block_size",
+	"dual_chunk_attention_config", "num_kv_shared_layers", "use_cla", "cross_attention_layers", "add_cross_attention",
+	// State-space, recurrent and linear-attention layers.
+	"state_size", "conv_kernel", "time_step_rank", "attention_hidden_size", "lru_width", "d_state", "d_conv",
+	// Encoders.
+	"is_encoder_decoder", "type_vocab_size", "encoder_layers", "num_decoder_layers", "use_bidirectional_attention",
+	// Towers of other modalities.
+	"vision_config", "audio_config", "mm_vision_tower", "mm_projector_type",
+	"compression_config",
+}
+
+// otherPrefixes begin such keys: mixtures of experts, sparse attention by an
+// indexer, state-space and linear-attention layers.
+var otherPrefixes = []string{"moe_", "index_", "mamba_", "ssm_", "rwkv", "linear_key_", "linear_value_", "linear_num_", "linear_conv_", "linear_attn"}
+
+// set says whether a key has a value that is not nothing.
+func (c rawConfig) set(key string) bool {
+	switch string(bytes.TrimSpace(c[key])) {
+	case "", "null", "false", "0", "0.0", `""`, "[]", "{}":
+		return false
+	}
+	return true
+}
+
+// number returns the number under a key, 0 when there is none.
+func (c rawConfig) number(key string) float64 {
+	v, _ := strconv.ParseFloat(string(bytes.TrimSpace(c[key])), 64)
+	return v
+}
+
+// text returns the string under a key, "" when there is none.
+func (c rawConfig) text(key string) string {
+	var s string
+	if json.Unmarshal(c[key], &s) != nil {
+		return ""
+	}
+	return s
+}
+
+// modelType returns the model_type, in small letters.
+func (c rawConfig) modelType() string { return strings.ToLower(c.text("model_type")) }
+
+// headDim returns the size of a query's and key's head.
+func (c rawConfig) headDim() float64 {
+	if d := c.number("head_dim"); d > 0 {
+		return d
+	}
+	return c.number("hidden_size") / max(1, c.number("num_attention_heads"))
+}
+
+// otherLayers lists the kinds of layers that are not full attention.
+func (c rawConfig) otherLayers(key string) []string {
+	var kinds []string
+	if json.Unmarshal(c[key], &kinds) != nil {
+		return []string{"unknown"}
+	}
+	slices.Sort(kinds)
+	return slices.DeleteFunc(slices.Compact(kinds), func(k string) bool { return k == "full_attention" })
+}
+
+// slides says whether any layer attends to a window shorter than the context.
+func (c rawConfig) slides() bool {
+	if _, ok := c["use_sliding_window"]; ok && !c.set("use_sliding_window") {
+		return false
+	}
+	if configTypes[c.modelType()].window {
+		if !c.set("use_sliding_window") {
+			return false
+		}
+		if _, ok := c["max_window_layers"]; ok && c.number("max_window_layers") >= c.number("num_hidden_layers") {
+			return false
+		}
+	}
+	most := c.number("max_position_embeddings")
+	return most == 0 || c.number("sliding_window") < most
+}
+
+// refuse returns an error that names all that is not modelled, or nil.
+func (c rawConfig) refuse(file string) error {
+	var decoder rawConfig
+	name := ""
+	for _, key := range nestedConfigs {
+		if c.set(key) && json.Unmarshal(c[key], &decoder) == nil && decoder != nil {
+			name = key
+			break
+		}
+	}
+	if name == "" {
+		if what := c.refusal(""); what != "" {
+			return fmt.Errorf("%s: %s; %s", file, what, supported())
+		}
+		return nil
+	}
+	if what := decoder.refusal(name + "."); what != "" {
+		return fmt.Errorf("%s: %s; %s", file, what, supported())
+	}
+	return fmt.Errorf("%s: %s: one part of a model of several (%s); write it alone into a config.json to simulate the text decoder",
+		file, name, strings.Join(append(c.unmodelled(), "model_type = "+strconv.Quote(c.text("model_type"))), ", "))
+}
+
+// refusal words what is not modelled; "" when all is.
+func (c rawConfig) refusal(prefix string) string {
+	kind := c.modelType()
+	_, known := configTypes[kind]
+	why := c.unmodelled()
+	for i := range why {
+		why[i] = prefix + why[i]
+	}
+	if other := otherTypes[kind]; other != "" {
+		why = slices.Insert(why, 0, other)
+	}
+	if act := c.text("hidden_act"); kind == "" && act != "" && act != "silu" && act != "swish" {
+		why = append(why, fmt.Sprintf("%shidden_act = %q without a model_type that says whether the FFN is gated", prefix, act))
+	}
+	for _, key := range []string{"dtype", "torch_dtype"} {
+		switch t := strings.TrimPrefix(c.text(key), "torch."); t {
+		case "float16", "bfloat16", "float32": // of 32 bits: served in 16, as vLLM's "auto" does
+		default:
+			if c.set(key) {
+				why = append(why, fmt.Sprintf("%s%s = %s", prefix, key, bytes.TrimSpace(c[key])))
+			}
+		}
+	}
+	reasons := strings.Join(why, ", ")
+	switch {
+	case !known && reasons == "":
+		return fmt.Sprintf("%smodel_type %q is not modelled", prefix, c.text("model_type"))
+	case !known:
+		return fmt.Sprintf("%smodel_type %q is not modelled: %s", prefix, c.text("model_type"), reasons)
+	case reasons != "":
+		return "not modelled: " + reasons
+	}
+	return ""
+}

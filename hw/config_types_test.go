@@ -1,0 +1,203 @@
+package hw
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// published are the keys about arithmetic of the config.json files of checkpoints, and two
+// variations. Those that are modelled have a size to compare.
+var published = []struct {
+	name, json string
+	want       string // of the error, up to what is modelled; empty: accepted
+	billions   float64
+	kvBytes    int64
+}{
+	{"Meta-Llama-3-8B", `{"architectures": ["LlamaForCausalLM"], "attention_bias": false, "hidden_act": "silu", "hidden_size": 4096, "intermediate_size": 14336,
+		"max_position_embeddings": 8192, "model_type": "llama", "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 8, "pretraining_tp": 1,
+		"rope_scaling": null, "rope_theta": 500000.0, "tie_word_embeddings": false, "torch_dtype": "bfloat16", "use_cache": true, "vocab_size": 128256}`, "", 8.03, 131072},
+	{"Llama-3.2-1B", `{"hidden_act": "silu", "head_dim": 64, "hidden_size": 2048, "intermediate_size": 8192, "max_position_embeddings": 131072, "mlp_bias": false,
+		"model_type": "llama", "num_attention_heads": 32, "num_hidden_layers": 16, "num_key_value_heads": 8, "rope_scaling": {"factor": 32.0, "rope_type": "llama3"},
+		"tie_word_embeddings": true, "dtype": "bfloat16", "vocab_size": 128256}`, "", 1.236, 32768},
+	{"Qwen2-7B", `{"attention_dropout": 0.0, "hidden_act": "silu", "hidden_size": 3584, "intermediate_size": 18944, "max_position_embeddings": 131072, "max_window_layers": 28,
+		"model_type": "qwen2", "num_attention_heads": 28, "num_hidden_layers": 28, "num_key_value_heads": 4, "sliding_window": 131072, "tie_word_embeddings": false,
+		"torch_dtype": "bfloat16", "use_sliding_window": false, "vocab_size": 152064}`, "", 7.62, 57344},
+	{"Qwen2-7B with a window", `{"hidden_act": "silu", "hidden_size": 3584, "intermediate_size": 18944, "max_position_embeddings": 131072, "max_window_layers": 14,
+		"model_type": "qwen2", "num_attention_heads": 28, "num_hidden_layers": 28, "num_key_value_heads": 4, "sliding_window": 32768, "use_sliding_window": true,
+		"vocab_size": 152064}`, "not modelled: sliding_window = 32768", 0, 0},
+	{"Qwen2-7B with a window for no layer", `{"hidden_act": "silu", "hidden_size": 3584, "intermediate_size": 18944, "max_position_embeddings": 131072, "max_window_layers": 28,
+		"model_type": "qwen2", "num_attention_heads": 28, "num_hidden_layers": 28, "num_key_value_heads": 4, "sliding_window": 32768, "use_sliding_window": true,
+		"vocab_size": 152064}`, "", 7.62, 57344},
+	{"Qwen3-4B", `{"attention_bias": false, "head_dim": 128, "hidden_act": "silu", "hidden_size": 2560, "intermediate_size": 9728, "max_position_embeddings": 40960,
+		"max_window_layers": 36, "model_type": "qwen3", "num_attention_heads": 32, "num_hidden_layers": 36, "num_key_value_heads": 8, "sliding_window": null,
+		"layer_types": ["full_attention", "full_attention"], "tie_word_embeddings": true, "torch_dtype": "bfloat16", "use_sliding_window": false, "vocab_size": 151936}`, "", 4.02, 147456},
+	{"Qwen3-30B-A3B", `{"attention_bias": false, "decoder_sparse_step": 1, "head_dim": 128, "hidden_act": "silu", "hidden_size": 2048, "intermediate_size": 6144,
+		"max_position_embeddings": 40960, "mlp_only_layers": [], "model_type": "qwen3_moe", "moe_intermediate_size": 768, "norm_topk_prob": true, "num_attention_heads": 32,
+		"num_experts": 128, "num_experts_per_tok": 8, "num_hidden_layers": 48, "num_key_value_heads": 4, "sliding_window": null, "vocab_size": 151936}`,
+		`model_type "qwen3_moe" is not modelled: moe_intermediate_size = 768, num_experts = 128, num_experts_per_tok = 8`, 0, 0},
+	{"Mistral-7B-v0.1", `{"hidden_act": "silu", "hidden_size": 4096, "intermediate_size": 14336, "max_position_embeddings": 32768, "model_type": "mistral", "num_attention_heads": 32,
+		"num_hidden_layers": 32, "num_key_value_heads": 8, "sliding_window": 4096, "tie_word_embeddings": false, "torch_dtype": "bfloat16", "vocab_size": 32000}`,
+		"not modelled: sliding_window = 4096", 0, 0},
+	{"Mistral-7B-v0.3", `{"hidden_act": "silu", "hidden_size": 4096, "intermediate_size": 14336, "max_position_embeddings": 32768, "model_type": "mistral", "num_attention_heads": 32,
+		"num_hidden_layers": 32, "num_key_value_heads": 8, "sliding_window": null, "tie_word_embeddings": false, "torch_dtype": "bfloat16", "vocab_size": 32768}`, "", 7.25, 131072},
+	{"Mistral-Nemo", `{"head_dim": 128, "hidden_act": "silu", "hidden_size": 5120, "intermediate_size": 14336, "max_position_embeddings": 131072, "model_type": "mistral",
+		"num_attention_heads": 32, "num_hidden_layers": 40, "num_key_value_heads": 8, "sliding_window": null, "torch_dtype": "bfloat16", "vocab_size": 131072}`, "", 12.25, 163840},
+	{"Mixtral-8x7B", `{"hidden_act": "silu", "hidden_size": 4096, "intermediate_size": 14336, "max_position_embeddings": 32768, "model_type": "mixtral", "num_attention_heads": 32,
+		"num_experts_per_tok": 2, "num_hidden_layers": 32, "num_key_value_heads": 8, "num_local_experts": 8, "output_router_logits": false, "sliding_window": null, "vocab_size": 32000}`,
+		`model_type "mixtral" is not modelled: num_experts_per_tok = 2, num_local_experts = 8`, 0, 0},
+	{"DeepSeek-V2-Lite", `{"first_k_dense_replace": 1, "hidden_act": "silu", "hidden_size": 2048, "intermediate_size": 10944, "kv_lora_rank": 512, "max_position_embeddings": 163840,
+		"model_type": "deepseek_v2", "moe_intermediate_size": 1408, "moe_layer_freq": 1, "n_routed_experts": 64, "n_shared_experts": 2, "num_attention_heads": 16, "num_experts_per_tok": 6,
+		"num_hidden_layers": 27, "num_key_value_heads": 16, "q_lora_rank": null, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "torch_dtype": "bfloat16", "v_head_dim": 128, "vocab_size": 102400}`,
+		`model_type "deepseek_v2" is not modelled: kv_lora_rank = 512, moe_intermediate_size = 1408, moe_layer_freq = 1, n_routed_experts = 64, n_shared_experts = 2, num_experts_per_tok = 6, qk_nope_head_dim = 128, qk_rope_head_dim = 64`, 0, 0},
+	{"DeepSeek-V3", `{"hidden_act": "silu", "hidden_size": 7168, "intermediate_size": 18432, "kv_lora_rank": 512, "max_position_embeddings": 163840, "model_type": "deepseek_v3",
+		"n_routed_experts": 256, "num_attention_heads": 128, "num_hidden_layers": 61, "num_key_value_heads": 128, "num_nextn_predict_layers": 1, "q_lora_rank": 1536,
+		"quantization_config": {"activation_scheme": "dynamic", "fmt": "e4m3", "quant_method": "fp8", "weight_block_size": [128, 128]}, "v_head_dim": 128, "vocab_size": 129280}`,
+		`model_type "deepseek_v3" is not modelled: kv_lora_rank = 512, n_routed_experts = 256, num_nextn_predict_layers = 1, q_lora_rank = 1536, quantization_config (fp8), v_head_dim = 128`, 0, 0},
+	{"DeepSeek-V3.2", `{"hidden_size": 7168, "index_head_dim": 128, "index_n_heads": 64, "index_topk": 2048, "intermediate_size": 18432, "kv_lora_rank": 512, "max_position_embeddings": 163840,
+		"model_type": "deepseek_v32", "n_routed_experts": 256, "num_attention_heads": 128, "num_hidden_layers": 61, "num_key_value_heads": 128, "vocab_size": 129280}`,
+		`model_type "deepseek_v32" is not modelled: index_head_dim = 128, index_n_heads = 64, index_topk = 2048, kv_lora_rank = 512, n_routed_experts = 256`, 0, 0},
+	{"glm-4-9b-chat-1m", `{"add_bias_linear": false, "add_qkv_bias": true, "ffn_hidden_size": 13696, "hidden_size": 4096, "kv_channels": 128, "model_type": "chatglm", "multi_query_attention": true,
+		"multi_query_group_num": 4, "num_attention_heads": 32, "num_layers": 40, "original_rope": true, "padded_vocab_size": 151552, "seq_length": 1048576, "torch_dtype": "bfloat16"}`, "", 9.48, 81920},
+	{"GLM-4-9B-0414", `{"attention_bias": true, "head_dim": 128, "hidden_act": "silu", "hidden_size": 4096, "intermediate_size": 13696, "max_position_embeddings": 32768, "model_type": "glm4",
+		"num_attention_heads": 32, "num_hidden_layers": 40, "num_key_value_heads": 2, "partial_rotary_factor": 0.5, "tie_word_embeddings": false, "torch_dtype": "bfloat16", "vocab_size": 151552}`, "", 9.40, 40960},
+	{"Phi-3-mini-128k", `{"hidden_act": "silu", "hidden_size": 3072, "intermediate_size": 8192, "max_position_embeddings": 131072, "model_type": "phi3", "num_attention_heads": 32,
+		"num_hidden_layers": 32, "num_key_value_heads": 32, "original_max_position_embeddings": 4096, "sliding_window": 262144, "torch_dtype": "bfloat16", "vocab_size": 32064}`, "", 3.82, 393216},
+	{"Phi-3-mini-4k", `{"hidden_act": "silu", "hidden_size": 3072, "intermediate_size": 8192, "max_position_embeddings": 4096, "model_type": "phi3", "num_attention_heads": 32,
+		"num_hidden_layers": 32, "num_key_value_heads": 32, "sliding_window": 2047, "torch_dtype": "bfloat16", "vocab_size": 32064}`, "not modelled: sliding_window = 2047", 0, 0},
+	{"gemma-7b", `{"head_dim": 256, "hidden_act": "gelu", "hidden_size": 3072, "intermediate_size": 24576, "max_position_embeddings": 8192, "model_type": "gemma", "num_attention_heads": 16,
+		"num_hidden_layers": 28, "num_key_value_heads": 16, "torch_dtype": "bfloat16", "vocab_size": 256000}`, "", 8.54, 458752},
+	{"gemma-2-9b", `{"attn_logit_softcapping": 50.0, "head_dim": 256, "hidden_act": "gelu_pytorch_tanh", "hidden_size": 3584, "intermediate_size": 14336, "max_position_embeddings": 8192,
+		"model_type": "gemma2", "num_attention_heads": 16, "num_hidden_layers": 42, "num_key_value_heads": 8, "sliding_window": 4096, "sliding_window_size": 4096, "vocab_size": 256000}`,
+		`model_type "gemma2" is not modelled: local and global layers, sliding_window = 4096, sliding_window_size = 4096`, 0, 0},
+	{"gemma-3-4b", `{"architectures": ["Gemma3ForConditionalGeneration"], "model_type": "gemma3", "text_config": {"hidden_size": 2560, "intermediate_size": 10240, "model_type": "gemma3_text",
+		"num_hidden_layers": 34, "rope_scaling": {"factor": 8.0}, "sliding_window": 1024}, "torch_dtype": "bfloat16", "vision_config": {"hidden_size": 1152}}`,
+		`text_config.model_type "gemma3_text" is not modelled: local and global layers, text_config.sliding_window = 1024`, 0, 0},
+	{"gpt-oss-20b", `{"attention_bias": true, "experts_per_token": 4, "head_dim": 64, "hidden_act": "silu", "hidden_size": 2880, "intermediate_size": 2880,
+		"layer_types": ["sliding_attention", "full_attention", "sliding_attention", "full_attention"], "max_position_embeddings": 131072, "model_type": "gpt_oss", "num_attention_heads": 64,
+		"num_experts_per_tok": 4, "num_hidden_layers": 24, "num_key_value_heads": 8, "num_local_experts": 32, "quantization_config": {"quant_method": "mxfp4"}, "sliding_window": 128, "vocab_size": 201088}`,
+		`model_type "gpt_oss" is not modelled: experts_per_token = 4, layer_types (sliding_attention), num_experts_per_tok = 4, num_local_experts = 32, quantization_config (mxfp4), sliding_window = 128`, 0, 0},
+	{"falcon-mamba-7b", `{"conv_kernel": 4, "hidden_act": "silu", "hidden_size": 4096, "intermediate_size": 8192, "model_type": "falcon_mamba", "num_hidden_layers": 64, "state_size": 16,
+		"time_step_rank": 256, "torch_dtype": "bfloat16", "vocab_size": 65024}`,
+		`model_type "falcon_mamba" is not modelled: state-space layers, conv_kernel = 4, state_size = 16, time_step_rank = 256`, 0, 0},
+	{"Jamba-v0.1", `{"attn_layer_offset": 4, "attn_layer_period": 8, "expert_layer_offset": 1, "expert_layer_period": 2, "hidden_act": "silu", "hidden_size": 4096, "intermediate_size": 14336,
+		"mamba_d_conv": 4, "mamba_d_state": 16, "mamba_proj_bias": false, "max_position_embeddings": 262144, "model_type": "jamba", "num_attention_heads": 32, "num_experts": 16,
+		"num_experts_per_tok": 2, "num_hidden_layers": 32, "num_key_value_heads": 8, "sliding_window": null, "vocab_size": 65536}`,
+		`model_type "jamba" is not modelled: attn_layer_period = 8, expert_layer_period = 2, mamba_d_conv = 4, mamba_d_state = 16, num_experts = 16, num_experts_per_tok = 2`, 0, 0},
+	{"Qwen3-Next", `{"full_attention_interval": 4, "head_dim": 256, "hidden_size": 2048, "intermediate_size": 5120, "linear_conv_kernel_dim": 4, "linear_num_key_heads": 16,
+		"max_position_embeddings": 262144, "model_type": "qwen3_next", "num_attention_heads": 16, "num_experts": 512, "num_hidden_layers": 48, "num_key_value_heads": 2, "vocab_size": 151936}`,
+		`model_type "qwen3_next" is not modelled: full_attention_interval = 4, linear_conv_kernel_dim = 4, linear_num_key_heads = 16, num_experts = 512`, 0, 0},
+	{"bert-base-uncased", `{"architectures": ["BertForMaskedLM"], "hidden_act": "gelu", "hidden_size": 768, "intermediate_size": 3072, "max_position_embeddings": 512, "model_type": "bert",
+		"num_attention_heads": 12, "num_hidden_layers": 12, "type_vocab_size": 2, "vocab_size": 30522}`,
+		`model_type "bert" is not modelled: an encoder, type_vocab_size = 2`, 0, 0},
+	{"t5-small", `{"d_ff": 2048, "d_model": 512, "is_encoder_decoder": true, "model_type": "t5", "num_decoder_layers": 6, "num_layers": 6, "vocab_size": 32128}`,
+		`model_type "t5" is not modelled: an encoder and a decoder, is_encoder_decoder = true, num_decoder_layers = 6`, 0, 0},
+	{"gpt2", `{"activation_function": "gelu_new", "model_type": "gpt2", "n_ctx": 1024, "n_embd": 768, "n_head": 12, "n_layer": 12, "vocab_size": 50257}`,
+		`model_type "gpt2" is not modelled: its FFN has two matrices`, 0, 0},
+	{"opt-6.7b", `{"activation_function": "relu", "ffn_dim": 16384, "hidden_size": 4096, "max_position_embeddings": 2048, "model_type": "opt", "num_attention_heads": 32, "num_hidden_layers": 32,
+		"torch_dtype": "float16", "vocab_size": 50272}`, `model_type "opt" is not modelled: its FFN has two matrices`, 0, 0},
+	{"phi-2", `{"hidden_act": "gelu_new", "hidden_size": 2560, "intermediate_size": 10240, "max_position_embeddings": 2048, "model_type": "phi", "num_attention_heads": 32, "num_hidden_layers": 32,
+		"num_key_value_heads": 32, "torch_dtype": "float16", "vocab_size": 51200}`, `model_type "phi" is not modelled: its FFN has two matrices`, 0, 0},
+	{"starcoder2-7b", `{"hidden_act": "gelu_pytorch_tanh", "hidden_size": 4608, "intermediate_size": 18432, "max_position_embeddings": 16384, "model_type": "starcoder2", "num_attention_heads": 36,
+		"num_hidden_layers": 32, "num_key_value_heads": 4, "sliding_window": 4096, "vocab_size": 49152}`,
+		`model_type "starcoder2" is not modelled: its FFN has two matrices, sliding_window = 4096`, 0, 0},
+	{"Llama-2-7B-GPTQ", `{"hidden_act": "silu", "hidden_size": 4096, "intermediate_size": 11008, "max_position_embeddings": 4096, "model_type": "llama", "num_attention_heads": 32,
+		"num_hidden_layers": 32, "num_key_value_heads": 32, "quantization_config": {"bits": 4, "group_size": 128, "quant_method": "gptq"}, "torch_dtype": "float16", "vocab_size": 32000}`,
+		"not modelled: quantization_config (gptq)", 0, 0},
+	{"Llama-3.1-8B-FP8", `{"hidden_act": "silu", "hidden_size": 4096, "intermediate_size": 14336, "max_position_embeddings": 131072, "model_type": "llama", "num_attention_heads": 32,
+		"num_hidden_layers": 32, "num_key_value_heads": 8, "quantization_config": {"quant_method": "fbgemm_fp8"}, "torch_dtype": "bfloat16", "vocab_size": 128256}`,
+		"not modelled: quantization_config (fbgemm_fp8)", 0, 0},
+	{"llava-1.5-7b-hf", `{"architectures": ["LlavaForConditionalGeneration"], "image_token_index": 32000, "model_type": "llava", "text_config": {"_name_or_path": "lmsys/vicuna-7b-v1.5",
+		"max_position_embeddings": 4096, "model_type": "llama", "torch_dtype": "float16", "vocab_size": 32064}, "torch_dtype": "float16", "vision_config": {"hidden_size": 1024}, "vocab_size": 32064}`,
+		`text_config: one part of a model of several (vision_config, model_type = "llava"); write it alone into a config.json to simulate the text decoder`, 0, 0},
+	{"llava-v1.5-7b", `{"hidden_act": "silu", "hidden_size": 4096, "intermediate_size": 11008, "max_position_embeddings": 4096, "mm_projector_type": "mlp2x_gelu",
+		"mm_vision_tower": "openai/clip-vit-large-patch14-336", "model_type": "llava", "num_attention_heads": 32, "num_hidden_layers": 32, "num_key_value_heads": 32, "vocab_size": 32000}`,
+		`model_type "llava" is not modelled: mm_projector_type = "mlp2x_gelu", mm_vision_tower = "openai/clip-vit-large-patch14-336"`, 0, 0},
+	{"Yi-9B-200K", `{"hidden_act": "silu", "hidden_size": 4096, "intermediate_size": 11008, "max_position_embeddings": 200000, "model_type": "Yi", "num_attention_heads": 32, "num_hidden_layers": 48,
+		"num_key_value_heads": 4, "torch_dtype": "bfloat16", "vocab_size": 64000}`, "", 8.83, 98304},
+}
+
+func TestPublishedConfigs(t *testing.T) {
+	for _, c := range published {
+		m, err := parseConfigJSON("config.json", []byte(c.json))
+		if c.want != "" {
+			text := "config.json: " + c.want
+			if !strings.HasSuffix(text, "simulate the text decoder") {
+				text += "; " + supported()
+			}
+			if err == nil || err.Error() != text {
+				t.Errorf("%s: got %v\nwant %s", c.name, err, text)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if n := float64(m.WeightBytes()) / 2e9; n < c.billions*0.995 || n > c.billions*1.005 || m.KVBytesPerToken() != c.kvBytes {
+			t.Errorf("%s: %.3f billion parameters and %d KV bytes a token, want %.3f and %d", c.name, n, m.KVBytesPerToken(), c.billions, c.kvBytes)
+		}
+	}
+}
+
+// Each key alone makes a Llama one that is refused by that key's name, whatever its
+// value but nothing.
+func TestFeaturesAreRefused(t *testing.T) {
+	const llama = `"model_type": "llama", "num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "intermediate_size": 9, "vocab_size": 9, "max_position_embeddings": 99`
+	parse := func(more string) error {
+		_, err := parseConfigJSON("c.json", []byte(`{`+llama+`, `+more+`}`))
+		return err
+	}
+	for _, more := range []string{
+		`"kv_lora_rank": 512`, `"q_lora_rank": 1`, `"num_local_experts": 8`, `"num_experts": 2`, `"n_routed_experts": 64`, `"moe_num_experts": 16`, `"index_topk": 2048`,
+		`"sliding_window": 98`, `"layer_types": ["full_attention", "linear_attention"]`, `"layer_types": 3`, `"quantization_config": {"bits": 4}`, `"mamba_d_state": 16`, `"ssm_cfg": {"layer": 2}`,
+		`"rwkv_version": 6`, `"linear_attn_config": {"a": 1}`, `"is_encoder_decoder": true`, `"num_nextn_predict_layers": 1`, `"v_head_dim": 8`, `"torch_dtype": "float8_e4m3fn"`,
+		`"dtype": "int8"`, `"vision_config": {"a": 1}`, `"add_cross_attention": true`, `"is_causal": false`, `"attention_chunk_size": 8192`, `"dual_chunk_attention_config": {"chunk_size": 262144}`, `"block_configs": [{"a": 1}]`,
+	} {
+		key := strings.Split(more, `"`)[1]
+		if err := parse(more); err == nil || !strings.HasPrefix(err.Error(), "c.json: not modelled: "+key) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", more, err)
+		}
+	}
+	for _, more := range []string{
+		`"kv_lora_rank": null`, `"num_local_experts": 0`, `"num_experts": 1`, `"sliding_window": null`, `"sliding_window": 99`, `"sliding_window": 8, "use_sliding_window": false`,
+		`"layer_types": ["full_attention"]`, `"quantization_config": null`, `"is_encoder_decoder": false`, `"v_head_dim": 16`, `"dtype": "bfloat16"`, `"torch_dtype": "torch.float16"`,
+		`"torch_dtype": "float32"`, `"torch_dtype": null`, `"vision_config": null`, `"text_config": null`, `"is_causal": true`, `"hidden_act": "gelu"`,
+	} {
+		if err := parse(more); err != nil {
+			t.Errorf("%s: %v", more, err)
+		}
+	}
+}
+
+func TestConfigJSONEdges(t *testing.T) {
+	const shape = `"num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "intermediate_size": 9, "vocab_size": 9, "max_position_embeddings": 99`
+	for _, c := range []struct{ text, want string }{
+		{"\xef\xbb\xbf{" + shape + "}", ""},
+		{"[]", "c.json:1: want an object, got array"},
+		{"null", "c.json:1: want an object, got null"},
+		{`"llama"`, "c.json:1: want an object, got string"},
+		{`{` + shape + `, "hidden_act": "gelu"}`, `c.json: not modelled: hidden_act = "gelu" without a model_type that says whether the FFN is gated`},
+		{`{` + shape + `, "hidden_act": "silu"}`, ""},
+		{`{` + shape + `, "model_type": "lama"}`, `c.json: model_type "lama" is not modelled; modelled are decoders`},
+		{`{` + shape + `, "model_type": "mistral"}`, `c.json: num_key_value_heads: missing, and model_type "mistral" says nothing of it`},
+		{`{` + shape + `, "num_key_value_heads": 4, "model_type": "qwen3"}`, `c.json: head_dim: missing, and model_type "qwen3" says nothing of it`},
+	} {
+		_, err := parseConfigJSON("c.json", []byte(c.text))
+		if (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", c.text, err, c.want)
+		}
+	}
+}
+
+// A type is modelled or not, and what is said to be modelled is.
+func TestConfigTypesAreApart(t *testing.T) {
+	for name := range otherTypes {
+		if _, ok := configTypes[name]; ok {
+			t.Errorf("%s is modelled and is not", name)
+		}
+	}
+	if text := supported(); !strings.Contains(text, "model_type chatglm, gemma, glm, glm4, ") || slices.Contains(strings.Split(text, " "), "") {
+		t.Errorf("%q", text)
+	}
+}

@@ -1,0 +1,36 @@
+package cli
+
+import (
+	"strings"
+	"testing"
+
+	"sparseserve/sim"
+)
+
+// Warnings of the same kind share a line whatever their numbers; those of one trace
+// file are of different kinds.
+func TestWarningsShareLines(t *testing.T) {
+	sums := []sim.Summary{
+		{Name: "a", System: "vllm", Rate: 1, Warnings: []string{
+			"12 of 300 requests rejected: KV of 1000 tokens exceeds HBM", "3 rows left out beyond workload.requests = 300: t.csv"}},
+		{Name: "b", System: "sparseserve", Rate: 1, Warnings: []string{
+			"4 of 300 prompts truncated to 9000 tokens (longest 10000)", "1 of 300 requests rejected: prompt of 9 tokens",
+			"3 rows left out beyond workload.requests = 300: t.csv", "2 rows left out that no service answered (0 prompt or output tokens): t.csv"}},
+	}
+	var out strings.Builder
+	printWarnings(&out, sums)
+	want := `
+Warnings:
+  12 of 300 requests rejected: KV of 1000 tokens exceeds HBM (and 1 more like it)
+    all runs
+  3 rows left out beyond workload.requests = 300: t.csv
+    all runs
+  4 of 300 prompts truncated to 9000 tokens (longest 10000)
+    sparseserve at 1
+  2 rows left out that no service answered (0 prompt or output tokens): t.csv
+    sparseserve at 1
+`
+	if out.String() != want {
+		t.Errorf("printed%s", out.String())
+	}
+}

@@ -1,0 +1,36 @@
+package sim
+
+import "fmt"
+
+// cuts counts the prompts that were truncated, in tokens.
+type cuts struct {
+	n           int
+	longest     int // prompt as it came
+	least, most int // of the truncated ones: with the model's maximum it depends on the output
+}
+
+func (c *cuts) add(given, served int) {
+	if c.n == 0 {
+		c.least = served
+	}
+	c.n++
+	c.longest = max(c.longest, given)
+	c.least, c.most = min(c.least, served), max(c.most, served)
+}
+
+// warning says so of a run of the given number of requests.
+func (c *cuts) warning(requests int) string {
+	to := fmt.Sprintf("%d tokens", c.most)
+	if c.least < c.most {
+		to = fmt.Sprintf("between %d and %d tokens", c.least, c.most)
+	}
+	return fmt.Sprintf("%d of %d prompts truncated to %s (longest %d)", c.n, requests, to, c.longest)
+}
+
+// firstOf marks a reason that is the first of several.
+func firstOf(n int, reason string) string {
+	if n > 1 {
+		return "the first, " + reason
+	}
+	return reason
+}
