@@ -7,9 +7,10 @@ import (
 	"sparseserve/traces"
 )
 
-// LoadServer decodes the configuration of one real server that a record is of: the file or built-in experiment that path names (none when
-// empty), under --set flags. Model and card have no default. The workload of the
-// result stands for nothing: a record takes its place.
+// LoadServer decodes the configuration of the one real server that a record is of:
+// the file or built-in experiment that path names (none when empty), under --set
+// flags. Model and card have no default. The workload of the result is to be
+// replaced by a record (Config.replayed).
 func LoadServer(path string, sets []string) (*Config, error) {
 	l := newLoader()
 	if err := l.serverBase(); err != nil {
@@ -37,7 +38,7 @@ func LoadServer(path string, sets []string) (*Config, error) {
 		}
 	}
 	l.serverSystem()
-	l.cfg.Workload, l.cfg.Rates = traces.DefaultSpec(), []float64{1} // fit for finish; the record's follow
+	l.cfg.Workload, l.cfg.Rates = traces.DefaultSpec(), []float64{1} // until the record's
 	if err := l.oneServer(); err != nil {
 		return nil, err
 	}
@@ -114,7 +115,7 @@ func (c *Config) replayed(name, path string, requests int) *Config {
 	out.Workload = traces.DefaultSpec()
 	w := &out.Workload
 	w.Trace, w.Format, w.Arrivals = path, traces.FormatCSV, traces.ArrivalsTrace
-	w.Rate, w.Requests = 0, requests
+	w.Rate, w.Requests, w.Speed, w.OutputScale = 0, requests, 1, 1
 	out.Rates = []float64{0}
 	return &out
 }

@@ -3,6 +3,7 @@ package experiments
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"sparseserve/traces"
 )
@@ -19,10 +20,10 @@ type Replayed struct {
 // requests of one stage of its load. Error is relative, simulated over measured
 // less 1; nil where measured is 0 and simulated is not.
 //
-//	ttft_mean_s, ttft_p50_s, ttft_p90_s, ttft_p99_s   seconds from arrival to first token
-//	tbt_mean_s, ...                                   each request's mean time between tokens, of those of 2 tokens or more
-//	e2e_mean_s, ...                                   seconds from arrival to last token
-//	throughput_tok_s                                  output tokens over the time from first arrival to last token
+//	ttft_mean_s, ttft_p50_s, ttft_p90_s, ttft_p99_s   from arrival to first token
+//	tbt_mean_s, ...    mean time between the tokens of a request, of those with 2 or more
+//	e2e_mean_s, ...    from arrival to last token
+//	throughput_tok_s   output tokens over the time from first arrival to last token
 //
 // Means and percentiles are over requests, one value a request. Percentiles are
 // interpolated between the two nearest requests, as benchmark clients do.
@@ -45,7 +46,7 @@ const FewForP99 = 100
 // Thin says that a figure is of too few requests to mean much: the P99 of fewer
 // than FewForP99.
 func (c *RecordComparison) Thin() bool {
-	return c.Requests < FewForP99 && len(c.Metric) > 6 && c.Metric[len(c.Metric)-6:] == "_p99_s"
+	return c.Requests < FewForP99 && strings.HasSuffix(c.Metric, "_p99_s")
 }
 
 // compareReplayed compares the requests of one stage.

@@ -12,7 +12,7 @@ import (
 	"sparseserve/sim"
 )
 
-// Files of the result folder of a Replay, beside those of any run.
+// Files of the result folder of a Replay that other runs do not have.
 const (
 	replayTrace = "trace.csv"
 	compareCSV  = "compare.csv"

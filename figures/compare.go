@@ -92,7 +92,7 @@ func readReplayed(path string) ([]replayedRequest, error) {
 	return all, nil
 }
 
-// comparedLooks tell the measured from the simulated, and TTFT from TBT.
+// comparedLooks distinguish measured and simulated, TTFT and TBT.
 func comparedLooks() map[string]look {
 	blue, red := color.RGBA{0x00, 0x72, 0xb2, 0xff}, color.RGBA{0xc6, 0x2f, 0x1f, 0xff}
 	return map[string]look{

@@ -97,8 +97,8 @@ func readMeasured(file string, from io.Reader) (*Measured, error) {
 	return m, nil
 }
 
-// decodeMeasured returns the requests as the file gives them. JSON is told by
-// its first character that is not blank.
+// decodeMeasured returns the requests as the file gives them. JSON is recognised
+// by its first character that is not blank.
 func decodeMeasured(file string, b *bufio.Reader) (all []sent, format string, err error) {
 	head, _ := b.Peek(512)
 	if head = bytes.TrimSpace(bytes.TrimPrefix(head, []byte(byteOrderMark))); len(head) == 0 || head[0] != '{' && head[0] != '[' {

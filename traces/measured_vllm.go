@@ -30,7 +30,7 @@ type vllmResult struct {
 	Errors     []string    `json:"errors"`
 }
 
-// isVLLM tells a result by keys that it has with and without --save-detailed.
+// isVLLM recognises a result by keys that it has with and without --save-detailed.
 func isVLLM(keys map[string]json.RawMessage) bool {
 	return keys["ttfts"] != nil || keys["itls"] != nil ||
 		keys["request_throughput"] != nil && keys["total_input_tokens"] != nil

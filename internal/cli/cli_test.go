@@ -214,6 +214,7 @@ func TestErrors(t *testing.T) {
 		{[]string{"compare", measuredRun, "--set", "model=llama2-7b", "--set", "gpu=h100-80gb", "--skip", "70"}, pretend},
 		{[]string{"compare", measuredRun, "--set", "model=llama2-7b", "--set", "gpu=h100-80gb"}, boom},
 		{[]string{"compare", measuredRun, "--skip=-1"}, pretend},
+		{[]string{"compare", measuredRun, "--set", "model=llama2-7b", "--set", "gpu=h100-80gb", "--out", filepath.Dir(measuredRun)}, pretend},
 		{[]string{"list", "gpu"}, pretend},
 		{[]string{"figures", "nowhere"}, pretend},
 		{[]string{"trace", "describe", "nowhere.csv"}, pretend},
@@ -229,8 +230,7 @@ func TestErrors(t *testing.T) {
 		if left, _ := os.ReadDir("."); len(left) > 1 || len(left) == 1 && left[0].Name() != "out" {
 			t.Errorf("%s: left %v", line, left)
 		}
-		line = strings.ReplaceAll(line, filepath.Dir(measuredRun)+string(filepath.Separator), "")
-		all.WriteString(line + "\n    " + errs)
+		all.WriteString(strings.NewReplacer(filepath.Dir(measuredRun)+string(filepath.Separator), "", filepath.Dir(measuredRun), "here").Replace(line + "\n    " + errs))
 	}
 	golden(t, "errors.txt", all.String())
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"strings"
 
@@ -54,6 +55,9 @@ func (c *compareCmd) Run(ctx context.Context, app *App) error {
 	if out == "" {
 		out = filepath.Join("out", "compare", name)
 	}
+	if sameFolder(out, filepath.Dir(c.Measured)) {
+		return fmt.Errorf("--out %s: the record's own folder; choose another, so that no result takes the record's name", out)
+	}
 	bar := newProgress(app.Stderr, "requests")
 	bar.planned(len(record.Requests))
 	replay := experiments.Replay{Name: name, Dir: out, Record: record, Config: config, Skip: c.Skip, Run: app.Run, Finished: bar.finished}
@@ -80,6 +84,13 @@ func (c *compareCmd) Run(ctx context.Context, app *App) error {
 		fmt.Fprintln(app.Stdout, "  "+f)
 	}
 	return nil
+}
+
+// sameFolder says whether two paths name one folder that exists.
+func sameFolder(a, b string) bool {
+	first, err1 := os.Stat(a)
+	second, err2 := os.Stat(b)
+	return err1 == nil && err2 == nil && os.SameFile(first, second)
 }
 
 // recordName is the file's name without what says how it is written.
