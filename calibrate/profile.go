@@ -53,6 +53,7 @@ func Fit(s *Samples) (*Calibration, error) {
 	models = append(models, fitLoad(s, p, from)...)
 	models = append(models, fitSave(s, p, from)...)
 	models = append(models, fitTokens(s, p, from)...)
+	fitLinearLaunch(s, p, from)
 	models = append(models, fitPrefill(s, p, from)...)
 	models = append(models, fitStreams(s, p, from)...)
 	fitLists(s, p, from)

@@ -94,6 +94,14 @@
 // validate-h200.toml is the validation on an H200, validate-tiny.toml one that
 // takes seconds on any machine.
 //
+// # A real server's record
+//
+// A Replay (compare.go) simulates the requests of a record of a real server, which
+// package traces reads, under the configuration of one server (compare_config.go).
+// It compares them request by request, for the whole record and for each stage of
+// its load (compare_stages.go), in the figures that benchmark clients report
+// (compare_metrics.go); compare_store.go keeps both sides.
+//
 // The TOML files of this folder are data: presets.toml the serving systems,
 // the others the built-in experiments.
 package experiments

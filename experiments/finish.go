@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"sparseserve/hw"
+	"sparseserve/sim"
 	"sparseserve/traces"
 )
 
@@ -86,6 +87,9 @@ func (l *loader) checkHardware() error {
 		if err != nil {
 			return l.placeSystem(&KeyError{Key: "engine", Value: quote(s.Engine), Reason: err.Error()}, l.customNamed(s.Name))
 		}
+		if err := l.checkPrefixHit(s); err != nil {
+			return err
+		}
 		_, err = kvBudget(machine, &model, s)
 		var key *KeyError
 		switch {
@@ -146,4 +150,13 @@ func (l *loader) placeError(key string, err error) error {
 		value = l.cfg.GPU
 	}
 	return l.place(&KeyError{Key: key, Value: quote(value), Reason: err.Error(), Err: err})
+}
+
+// checkPrefixHit refuses prefix hits where they are not simulated.
+func (l *loader) checkPrefixHit(s *sim.Spec) error {
+	hit := l.cfg.Workload.PrefixHit
+	if hit == 0 || !s.Offload && (s.Prefill == "plain" || s.Prefill == "chunked") {
+		return nil
+	}
+	return l.keyError("workload.prefix_hit", show(hit), fmt.Sprintf("is simulated without offloading and with plain or chunked prefill; system %s has offload = %v and prefill = %q", s.Name, s.Offload, s.Prefill))
 }

@@ -29,15 +29,20 @@ type Comparison struct {
 }
 
 func compare(run, metric string, live, simulated float64) Comparison {
-	c := Comparison{Run: run, Metric: metric, Live: live, Simulated: simulated}
+	return Comparison{Run: run, Metric: metric, Live: live, Simulated: simulated, Error: relativeError(live, simulated)}
+}
+
+// relativeError is simulated over real less 1; 0 where both are 0, nil where real
+// alone is.
+func relativeError(real, simulated float64) *float64 {
 	switch {
-	case live != 0:
-		e := simulated/live - 1
-		c.Error = &e
+	case real != 0:
+		e := simulated/real - 1
+		return &e
 	case simulated == 0:
-		c.Error = new(float64)
+		return new(float64)
 	}
-	return c
+	return nil
 }
 
 // measured is an error that is measured as such.

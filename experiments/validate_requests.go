@@ -15,7 +15,10 @@ import (
 )
 
 // servedRequest is the times of one that was served, in seconds of its run.
-type servedRequest struct{ arrival, first, last float64 }
+type servedRequest struct {
+	arrival, first, last float64
+	id                   int // from 1, in order of arrival
+}
 
 // readServed reads them from a run's kept table of requests, rejected ones left out.
 func readServed(dir string) ([]servedRequest, error) {
@@ -24,6 +27,11 @@ func readServed(dir string) ([]servedRequest, error) {
 	if err != nil {
 		return nil, err
 	}
+	return parseServed(path, text)
+}
+
+// parseServed reads them from the text of a table of requests.
+func parseServed(path string, text []byte) ([]servedRequest, error) {
 	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
@@ -32,8 +40,8 @@ func readServed(dir string) ([]servedRequest, error) {
 		return nil, fmt.Errorf("%s: not a table of requests", path)
 	}
 	column := func(name string) int { return slices.Index(rows[0], name) }
-	arrival, first, last := column("arrival_s"), column("first_token_s"), column("last_token_s")
-	if min(arrival, first, last) < 0 {
+	id, arrival, first, last := column("id"), column("arrival_s"), column("first_token_s"), column("last_token_s")
+	if min(id, arrival, first, last) < 0 {
 		return nil, fmt.Errorf("%s: not a table of requests", path)
 	}
 	var all []servedRequest
@@ -42,10 +50,11 @@ func readServed(dir string) ([]servedRequest, error) {
 			continue // rejected
 		}
 		var r servedRequest
-		var errs [3]error
+		var errs [4]error
 		r.arrival, errs[0] = strconv.ParseFloat(row[arrival], 64)
 		r.first, errs[1] = strconv.ParseFloat(row[first], 64)
 		r.last, errs[2] = strconv.ParseFloat(row[last], 64)
+		r.id, errs[3] = strconv.Atoi(row[id])
 		if err := cmp.Or(errs[:]...); err != nil {
 			return nil, fmt.Errorf("%s: line %d: %w", path, i+2, err)
 		}

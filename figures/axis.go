@@ -74,7 +74,11 @@ func linearTicks(low, high float64) []plot.Tick {
 	}
 	var ticks []plot.Tick
 	for i := math.Ceil(low / step); i*step <= high-0.03*(high-low); i++ { // a label at the very top would push the title up
-		ticks = append(ticks, plot.Tick{Value: i * step, Label: tickLabel(i * step)})
+		v := i * step
+		if v == 0 {
+			v = 0 // -0 would be labelled so
+		}
+		ticks = append(ticks, plot.Tick{Value: v, Label: tickLabel(v)})
 	}
 	return ticks
 }
@@ -147,6 +151,9 @@ func barSpan(groups []group) span {
 
 // xTicks labels the x that were run, or round numbers when those are too many.
 func (c *chart) xTicks() plot.Ticker {
+	if c.across != nil {
+		return *c.across
+	}
 	xs := slices.Clone(c.ticks)
 	if xs == nil {
 		for _, one := range c.curves {
@@ -168,6 +175,9 @@ func (c *chart) xTicks() plot.Ticker {
 
 // xOf scales an x.
 func (c *chart) xOf(x float64) float64 {
+	if c.across != nil {
+		return c.across.of(x)
+	}
 	if c.doubly {
 		return math.Log2(x)
 	}

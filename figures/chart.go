@@ -3,6 +3,7 @@ package figures
 // picture is one PNG: charts in a row under one legend.
 type picture struct {
 	file   string // name without extension
+	head   string // above everything; empty for none
 	charts []chart
 	looks  map[string]look // by series; those missing get one
 	wide   float64         // width of a panel over the usual; 0 = 1
@@ -15,6 +16,8 @@ type chart struct {
 	curves []curve
 	groups []group
 	axis   axis      // of y
+	across *axis     // of x, for curves; nil spans their points
+	marks  []float64 // of x: dashed lines from bottom to top
 	ticks  []float64 // of x, for curves; nil labels every x
 	doubly bool      // x in powers of two
 	right  *scale    // of the curves that are drawn against the right axis
@@ -31,6 +34,7 @@ type curve struct {
 	series string
 	points []point
 	right  bool // against the right axis
+	bare   bool // a line without markers
 }
 
 // point is the mean over all seeds at one x.

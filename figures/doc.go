@@ -8,6 +8,7 @@
 // (attribution.go). DrawPaper (paper.go) makes the paper's figures, one file
 // each. render.go draws a picture with plot.go, bars.go, right.go, legend.go and
 // marker.go. DrawValidation (validate.go) makes those of a validation: a table of
-// errors in colour, the steps of each run, phases side by side. The package knows
-// result files and nothing of what made them.
+// errors in colour, the steps of each run, phases side by side. DrawComparison
+// (compare.go) makes those of a real server's record held against its simulation.
+// The package knows result files and nothing of what made them.
 package figures

@@ -30,6 +30,7 @@ type sample int
 
 const (
 	lineSample sample = iota
+	bareSample        // a line without a marker
 	boxSample
 	markerSample
 )
@@ -37,8 +38,11 @@ const (
 // entries lists what the legend explains: every series, and hollow markers
 // when there are any.
 func (p *picture) entries(looks map[string]look) []entry {
-	bars := map[string]bool{}
+	bars, bare := map[string]bool{}, map[string]bool{}
 	for _, c := range p.charts {
+		for _, one := range c.curves {
+			bare[one.series] = one.bare
+		}
 		for _, g := range c.groups {
 			for _, b := range g.bars {
 				for _, part := range b.parts {
@@ -50,8 +54,11 @@ func (p *picture) entries(looks map[string]look) []entry {
 	var entries []entry
 	for _, s := range p.seriesOf() {
 		kind := lineSample
-		if bars[s] {
+		switch {
+		case bars[s]:
 			kind = boxSample
+		case bare[s]:
+			kind = bareSample
 		}
 		entries = append(entries, entry{s, looks[s], false, kind})
 	}
@@ -107,17 +114,17 @@ func (e entry) draw(c *draw.Canvas, x, y, size vg.Length) {
 		c.FillPolygon(e.look.fill(), corners)
 		e.look.hatch(c, box)
 		c.StrokeLines(draw.LineStyle{Color: color.Black, Width: 0.7}, append(corners, corners[0]))
-	case lineSample:
+	case lineSample, bareSample:
 		c.StrokeLine2(draw.LineStyle{Color: e.look.color, Width: e.look.width, Dashes: e.look.dashes}, x, y, x+size, y)
-		fallthrough
-	case markerSample:
+	}
+	if e.kind == lineSample || e.kind == markerSample {
 		drawMarker(c, e.look, vg.Point{X: x + size/2, Y: y}, e.hollow)
 	}
 }
 
 func (e entry) sampleWidth() vg.Length {
 	switch e.kind {
-	case lineSample:
+	case lineSample, bareSample:
 		return sampleWidth
 	case boxSample:
 		return boxWidth

@@ -59,6 +59,10 @@ func addCurves(plt *plot.Plot, c *chart, looks map[string]look) {
 	}
 	plt.X.Min, plt.X.Max = x.low-pad, x.high+pad
 	plt.X.Tick.Marker = c.xTicks()
+	if c.across != nil {
+		plt.X.Min, plt.X.Max = c.xOf(c.across.low), c.xOf(c.across.high)
+	}
+	plt.Add(marks{c})
 	for _, one := range c.curves {
 		plt.Add(bandPlotter{one, looks[one.series], c})
 	}
@@ -75,11 +79,28 @@ type grid struct{}
 
 func (grid) Plot(c draw.Canvas, plt *plot.Plot) {
 	_, y := plt.Transforms(&c)
-	style := draw.LineStyle{Color: color.Gray{0xdd}, Width: 0.6}
+	own, ok := plt.Y.Tick.Marker.(axis)
+	signed := ok && !own.log && own.low < 0
 	for _, t := range plt.Y.Tick.Marker.Ticks(plt.Y.Min, plt.Y.Max) {
+		style := draw.LineStyle{Color: color.Gray{0xdd}, Width: 0.6}
+		if signed && math.Abs(t.Value) < 1e-9*(own.high-own.low) { // zero
+			style = draw.LineStyle{Color: color.Gray{0x60}, Width: 1}
+		}
 		if !t.IsMinor() && t.Value >= plt.Y.Min && t.Value <= plt.Y.Max {
 			c.StrokeLine2(style, c.Min.X, y(t.Value), c.Max.X, y(t.Value))
 		}
+	}
+}
+
+// marks draws the chart's dashed lines.
+type marks struct{ chart *chart }
+
+func (m marks) Plot(c draw.Canvas, plt *plot.Plot) {
+	toX, _ := plt.Transforms(&c)
+	style := draw.LineStyle{Color: color.Gray{0x80}, Width: 0.9, Dashes: []vg.Length{4, 3}}
+	for _, x := range m.chart.marks {
+		at := toX(m.chart.xOf(x))
+		c.StrokeLine2(style, at, c.Min.Y, at, c.Max.Y)
 	}
 }
 
@@ -144,6 +165,9 @@ func (d curvePlotter) Plot(c draw.Canvas, plt *plot.Plot) {
 		line[i] = at(q)
 	}
 	c.StrokeLines(draw.LineStyle{Color: d.color, Width: d.width, Dashes: d.dashes}, c.ClipLinesXY(line)...)
+	if d.bare {
+		return
+	}
 	for _, q := range d.points {
 		if at(q).Y > c.Max.Y { // out of the panel: its value at the edge
 			style := noteStyle()

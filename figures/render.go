@@ -3,11 +3,13 @@ package figures
 import (
 	"bytes"
 	"encoding/csv"
+	"image/color"
 	"path/filepath"
 	"strconv"
 
 	"github.com/google/renameio/v2"
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 	"gonum.org/v1/plot/vg/vgimg"
@@ -18,6 +20,7 @@ const (
 	panelWidth   = 6.4 * vg.Inch
 	panelHeight  = 4.2 * vg.Inch
 	legendHeight = 32 // points, above the panels
+	headHeight   = 24 // points, above the legend
 	margin       = 8  // points, around everything
 	dotsPerInch  = 220
 )
@@ -47,11 +50,19 @@ func (p *picture) render() ([]byte, error) {
 	if p.wide > 0 {
 		width *= vg.Length(p.wide)
 	}
+	height := panelHeight
+	if p.head != "" {
+		height += headHeight
+	}
 	img := vgimg.NewWith(
-		vgimg.UseWH(width, panelHeight),
+		vgimg.UseWH(width, height),
 		vgimg.UseDPI(dotsPerInch),
 	)
 	all := draw.Crop(draw.New(img), margin, -margin, margin, -margin)
+	if p.head != "" {
+		drawHead(all, p.head)
+		all = draw.Crop(all, 0, 0, 0, -headHeight)
+	}
 	looks := lookOf(p.seriesOf(), p.looks)
 	drawLegend(draw.Crop(all, 0, 0, all.Max.Y-all.Min.Y-legendHeight, 0), p.entries(looks))
 
@@ -71,6 +82,15 @@ func (p *picture) render() ([]byte, error) {
 	var out bytes.Buffer
 	_, err := vgimg.PngCanvas{Canvas: img}.WriteTo(&out)
 	return out.Bytes(), err
+}
+
+// drawHead writes one line at the top, smaller where it would not fit.
+func drawHead(c draw.Canvas, head string) {
+	style := text.Style{Color: color.Black, Font: sans(labelSize), XAlign: text.XCenter, YAlign: text.YTop, Handler: plot.DefaultTextHandler}
+	if room, width := c.Max.X-c.Min.X, style.Width(head); width > room {
+		style.Font.Size *= room / width
+	}
+	c.FillText(style, vg.Point{X: c.Center().X, Y: c.Max.Y}, head)
 }
 
 // tabulate writes the numbers of a picture, one row a marker or part of a bar.

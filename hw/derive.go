@@ -17,9 +17,10 @@ const derivedDigits = 4
 //     and other fixed times stay;
 //   - norms and the like (pointwise): what they take beyond one token's time, which is
 //     their launches, scales with HBM;
-//   - weight matrices (linears, head) take the longer of their bytes and their FLOPs, which
-//     no measurement separates: the ratio is the mean of both cards' ratios, weighted by the
-//     squares of the two floors on the measured card, so that whichever binds decides.
+//   - weight matrices (linears, head) take, beyond their launches (linear_launch), the longer of
+//     their bytes and their FLOPs, which no measurement separates: the ratio is the mean of
+//     both cards' ratios, weighted by the squares of the two floors on the measured card, so
+//     that whichever binds decides.
 //
 // The figures of k are changed in place where its slices are shared.
 func (k KernelCosts) on(from, to *Card) KernelCosts {
@@ -75,7 +76,8 @@ func (k *KernelCosts) matrices(rows []TokenRow, weights func(*Shape) float64, fr
 		bytes := 2 * w / from.GPU.HBMBandwidth.SI()
 		flops := 2 * w * float64(r.Tokens) / from.GPU.PeakFP16.SI()
 		share := bytes * bytes / (bytes*bytes + flops*flops)
-		r.scale(share/hbm+(1-share)/peak, "HBM and peak of "+name)
+		launch := math.Min(k.LinearLaunch.optional(), r.SI())
+		r.scale((launch+(r.SI()-launch)*(share/hbm+(1-share)/peak))/r.SI(), "HBM and peak of "+name)
 		longest[r.Shape] = math.Max(longest[r.Shape], r.Value)
 		r.Value = longest[r.Shape] // rows of a shape have one unit
 	}

@@ -17,8 +17,8 @@ var kernelFiles embed.FS
 type Kernels struct {
 	Name  string `toml:"name"`
 	Title string `toml:"title"`
-	// From names the kernels/ file whose costs these replace table by table; empty:
-	// the file has them all.
+	// From names the kernels/ file whose costs, on this file's card, these replace table by
+	// table; empty: the file has them all.
 	From       string     `toml:"from,omitempty"`
 	MeasuredOn string     `toml:"measured_on"` // the card, a name or file as of Card.Kernels
 	Provenance Provenance `toml:"provenance"`
@@ -46,11 +46,18 @@ func loadKernels(name, dir string) (*Kernels, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s:%d: from: %w", file, ix.line("from"), err)
 		}
-		if base.From != "" || base.MeasuredOn != k.MeasuredOn {
-			return nil, fmt.Errorf("%s:%d: from: want a file with all costs, measured on %s too", file, ix.line("from"), k.MeasuredOn)
+		if base.From != "" {
+			return nil, fmt.Errorf("%s:%d: from: want a file that has all costs itself", file, ix.line("from"))
 		}
-		*k = *base
-		k.Name, k.Title, k.From, k.Provenance = own.Name, own.Title, own.From, own.Provenance
+		there, err := LoadCard(inFolder(base.MeasuredOn, dir))
+		if err != nil {
+			return nil, fmt.Errorf("kernels %s: measured_on: %w", base.Name, err)
+		}
+		here, err := LoadCard(inFolder(k.MeasuredOn, dir))
+		if err != nil {
+			return nil, fmt.Errorf("%s:%d: measured_on: %w", file, ix.line("measured_on"), err)
+		}
+		k.KernelCosts = base.KernelCosts.on(there, here)
 		k.replace(&own.KernelCosts)
 	}
 	return k, ix.place(file, k.validate)

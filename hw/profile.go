@@ -27,6 +27,9 @@ type Profile struct {
 type KernelCosts struct {
 	Shapes  []Shape    `toml:"shapes"`  // model shapes that rows were measured on
 	Linears []TokenRow `toml:"linears"` // the four linears of one layer
+	// LinearLaunch is what of a row takes no bytes and no FLOPs: launches, first waves and
+	// tails of a layer's matrices, which are alike on every card of an architecture.
+	LinearLaunch Figure `toml:"linear_launch,omitempty" dim:"time,optional"`
 	// LinearGrid is what numbers of tokens above it are rounded up to a multiple of
 	// before they go through linears or the LM head, as a server does that has
 	// chosen their kernels ahead.

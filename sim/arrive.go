@@ -48,6 +48,7 @@ func (s *Server) arrival() error {
 	r := s.newRequest()
 	r.arrival, r.prompt = a, prompt
 	r.Request = sched.NewRequest(s.nextID, prompt, a.Output)
+	r.StartAfter(s.prefixHit(a.Cached, prompt))
 	s.requests[r.Request] = r
 	if s.Engine.PlanAhead && s.busy {
 		s.late = append(s.late, r.Request)
@@ -92,4 +93,11 @@ func (s *Server) newRequest() *request {
 		return r
 	}
 	return &request{}
+}
+
+// prefixHit is how many tokens of a prompt a request has from the prefix cache: whole
+// blocks, and never the whole prompt, whose last token is computed for its logits.
+func (s *Server) prefixHit(cached, prompt int) int {
+	block := s.Geometry.BlockTokens
+	return min(cached, prompt-1) / block * block
 }

@@ -18,7 +18,7 @@ func (s *Server) commit(now des.Time) error {
 		if !r.Decoding() {
 			continue
 		}
-		if want := int64(r.Target) * int64(s.Model.Layers); r.prefilled != want {
+		if want := int64(r.Target-r.Hit) * int64(s.Model.Layers); r.prefilled != want {
 			panic(fmt.Sprintf("sim: law 4: request %d prefilled %d token-layers of %d", r.ID, r.prefilled, want))
 		}
 		r.prefilled = 0

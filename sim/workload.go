@@ -7,6 +7,7 @@ type Arrival struct {
 	At     des.Time
 	Prompt int    // tokens
 	Output int    // tokens to generate, at least 1
+	Cached int    // tokens of the prompt whose KV the server has already
 	Set    string // dataset or model the request belongs to; may be empty
 }
 

@@ -20,6 +20,10 @@
 //	             one format each
 //	folder.go    the files of a LongBench folder mixed into one trace
 //
+// measured.go reads the record of a real server, its requests with the times
+// that they took: measured_csv.go, measured_vllm.go, measured_inferenceperf.go,
+// measured_guidellm.go, a format each.
+//
 // describe.go, convert.go and count.go serve the command line. gen_table.go makes the
 // built-in table. The scores files hold the process that gives attention
 // scores to KV blocks; it stands apart from all of the above.

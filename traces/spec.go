@@ -56,6 +56,11 @@ type Spec struct {
 	// multiplies every output length, whatever its source.
 	Output      string  `toml:"output"` // base | chat | instruct
 	OutputScale float64 `toml:"output_scale"`
+
+	// PrefixHit is the share of each prompt whose KV the server has from earlier
+	// requests (its log's prefix cache hit rate), rounded down to whole blocks. At least
+	// one token of a prompt is computed.
+	PrefixHit float64 `toml:"prefix_hit"`
 }
 
 // DefaultSpec is the workload of the SparseServe paper (section 4.1): its ten
@@ -95,6 +100,7 @@ func (s Spec) Validate() error {
 		positive("workload.burstiness", s.Burstiness, 0.01, 100),
 		positive("workload.speed", s.Speed, 1e-9, 1e9),
 		s.checkRate(),
+		s.checkPrefixHit(),
 	}
 	if s.Tokenizer != "" {
 		checks = append(checks, oneOf("workload.tokenizer", s.Tokenizer, tokenizerNames))
@@ -183,6 +189,13 @@ func positive(key string, v, least, most float64) error {
 		return fmt.Errorf("%s = %v: must be above 0", key, v)
 	case v < least || v > most:
 		return fmt.Errorf("%s = %v: must be between %v and %v", key, v, least, most)
+	}
+	return nil
+}
+
+func (s Spec) checkPrefixHit() error {
+	if !(s.PrefixHit >= 0 && s.PrefixHit <= 1) {
+		return fmt.Errorf("workload.prefix_hit = %v: is a share of each prompt, 0 to 1", s.PrefixHit)
 	}
 	return nil
 }

@@ -89,7 +89,7 @@ output_scale = 0.5
 	if err != nil || len(meta.Undecoded()) > 0 {
 		t.Fatal(err, meta.Undecoded())
 	}
-	want := Spec{"f.csv", "csv", []string{"qasper"}, "llama3", "gamma", 0.5, 2, 3, 7, "chat", 0.5}
+	want := Spec{"f.csv", "csv", []string{"qasper"}, "llama3", "gamma", 0.5, 2, 3, 7, "chat", 0.5, 0}
 	if s.Datasets[0] != want.Datasets[0] || len(s.Datasets) != 1 {
 		t.Errorf("datasets %v", s.Datasets)
 	}

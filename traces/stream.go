@@ -132,6 +132,7 @@ func (s *Stream) build() (a sim.Arrival, err error) {
 	if err != nil {
 		return a, err
 	}
+	a.Cached = int(s.spec.PrefixHit * float64(a.Prompt))
 	a.Output, err = scaled(a.Output, s.spec.OutputScale)
 	return a, err
 }

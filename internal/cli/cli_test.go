@@ -86,7 +86,7 @@ func runHere(ctx context.Context, runner experiments.Runner, args ...string) (st
 
 func TestHelp(t *testing.T) {
 	t.Setenv("COLUMNS", "90")
-	for _, command := range []string{"", "simulate", "sweep", "plan", "figures", "claims", "validate", "trace describe", "trace convert", "list"} {
+	for _, command := range []string{"", "simulate", "sweep", "plan", "figures", "claims", "validate", "compare", "trace describe", "trace convert", "list"} {
 		name := strings.ReplaceAll(strings.TrimSpace("help "+command), " ", "-") + ".txt"
 		status, out, errs := run(t, nil, append(strings.Fields(command), "--help")...)
 		if status != 0 || errs != "" {
@@ -204,6 +204,17 @@ func TestErrors(t *testing.T) {
 		{[]string{"plan", "nowhere.toml"}, pretend},
 		{[]string{"plan", "--set", "goodput.width=0"}, pretend},
 		{[]string{"plan", "--workers", "1"}, boom},
+		{[]string{"compare"}, pretend},
+		{[]string{"compare", "nowhere.json"}, pretend},
+		{[]string{"compare", measuredRun}, pretend},
+		{[]string{"compare", measuredRun, "--set", "model=llama2-7b"}, pretend},
+		{[]string{"compare", measuredRun, "default"}, pretend},
+		{[]string{"compare", measuredRun, "--set", "model=llama2-7b", "--set", "gpu=h100-80gb", "--set", "workload.rate=1"}, pretend},
+		{[]string{"compare", measuredRun, "--set", "model=llama2-7b", "--set", "gpu=h100-80gb", "--set", "system.preset=[vllm,vllm-s]"}, pretend},
+		{[]string{"compare", measuredRun, "--set", "model=llama2-7b", "--set", "gpu=h100-80gb", "--skip", "70"}, pretend},
+		{[]string{"compare", measuredRun, "--set", "model=llama2-7b", "--set", "gpu=h100-80gb"}, boom},
+		{[]string{"compare", measuredRun, "--skip=-1"}, pretend},
+		{[]string{"compare", measuredRun, "--set", "model=llama2-7b", "--set", "gpu=h100-80gb", "--out", filepath.Dir(measuredRun)}, pretend},
 		{[]string{"list", "gpu"}, pretend},
 		{[]string{"figures", "nowhere"}, pretend},
 		{[]string{"trace", "describe", "nowhere.csv"}, pretend},
@@ -219,7 +230,7 @@ func TestErrors(t *testing.T) {
 		if left, _ := os.ReadDir("."); len(left) > 1 || len(left) == 1 && left[0].Name() != "out" {
 			t.Errorf("%s: left %v", line, left)
 		}
-		all.WriteString(line + "\n    " + errs)
+		all.WriteString(strings.NewReplacer(filepath.Dir(measuredRun)+string(filepath.Separator), "", filepath.Dir(measuredRun), "here").Replace(line + "\n    " + errs))
 	}
 	golden(t, "errors.txt", all.String())
 }

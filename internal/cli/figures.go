@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 
 	"sparseserve/experiments"
@@ -44,7 +45,11 @@ func (f *figuresCmd) Run(ctx context.Context, app *App) error {
 	if out == "" {
 		out = folders[0]
 	}
-	files, err := figures.DrawFolders(out, folders)
+	draw := func() ([]string, error) { return figures.DrawFolders(out, folders) }
+	if _, err := os.Stat(filepath.Join(folders[0], "compare.csv")); err == nil && len(folders) == 1 {
+		draw = func() ([]string, error) { return figures.DrawComparison(out, folders[0]) }
+	}
+	files, err := draw()
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,103 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sparseserve/experiments"
+	"sparseserve/figures"
+	"sparseserve/traces"
+)
+
+type compareCmd struct {
+	Measured string   `arg:"" name:"MEASURED" help:"Record of a real server: the result of vllm bench serve --save-result --save-detailed, inference-perf's per_request_lifecycle_metrics.json, guidellm's benchmarks JSON, or CSV with arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s; gzipped or not."`
+	Config   string   `arg:"" optional:"" name:"CONFIG" help:"TOML file: model, card and system of the server. Its workload is not used. Without it: --set."`
+	Set      []string `placeholder:"KEY=VALUE" sep:"none" help:"Set a key of the configuration, as in model=llama2-7b, gpu=h100-80gb or system.max_requests=128. May be repeated."`
+	Skip     float64  `placeholder:"SECONDS" help:"Leave requests that arrived before out of every figure, measured and simulated. They are simulated all the same."`
+	Out      string   `placeholder:"DIR" help:"Result folder. Default: out/compare/ and the name of the record."`
+	JSON     bool     `name:"json" help:"Print one JSON array, an object a stage and metric, and nothing else."`
+}
+
+// Help is what the command's help adds.
+func (*compareCmd) Help() string {
+	return `The requests of the record are simulated at their recorded times, with their recorded lengths. Without a system in CONFIG the
+server is vLLM with its V1 scheduler. Each request has one TTFT, one end-to-end time and one TBT, its mean time between tokens,
+(e2e - ttft) / (output_tokens - 1); means and percentiles are over requests. Where the rate of arrivals changes, each stage is
+compared by itself too. Three things are not simulated: the time of the client and the front end, some ms of each TTFT; hits in a
+prefix cache; and a client that waits for answers before it sends more, which is replayed at the times that it had.`
+}
+
+// Validate is called by the parser.
+func (c *compareCmd) Validate() error {
+	if !(c.Skip >= 0) || math.IsInf(c.Skip, 0) {
+		return fmt.Errorf("--skip %g: must be 0 or more seconds", c.Skip)
+	}
+	return nil
+}
+
+func (c *compareCmd) Run(ctx context.Context, app *App) error {
+	record, err := traces.ReadMeasured(c.Measured)
+	if err != nil {
+		return err
+	}
+	config, err := experiments.LoadServer(c.Config, c.Set)
+	if err != nil {
+		return err
+	}
+	name := recordName(c.Measured)
+	out := c.Out
+	if out == "" {
+		out = filepath.Join("out", "compare", name)
+	}
+	if sameFolder(out, filepath.Dir(c.Measured)) {
+		return fmt.Errorf("--out %s: the record's own folder; choose another, so that no result takes the record's name", out)
+	}
+	bar := newProgress(app.Stderr, "requests")
+	bar.planned(len(record.Requests))
+	replay := experiments.Replay{Name: name, Dir: out, Record: record, Config: config, Skip: c.Skip, Run: app.Run, Finished: bar.finished}
+	report, err := replay.Do(ctx)
+	bar.close()
+	if cause := ctx.Err(); cause != nil && errors.Is(err, cause) {
+		return errInterrupted
+	}
+	if err != nil {
+		return err
+	}
+	pictures, err := figures.DrawComparison(out, out)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		e := json.NewEncoder(app.Stdout)
+		e.SetIndent("", "  ")
+		return e.Encode(report.Comparisons)
+	}
+	printComparison(app.Stdout, c, record, report)
+	fmt.Fprintln(app.Stdout, "\nFiles:")
+	for _, f := range append(append([]string{filepath.Join(out, "trace.csv")}, report.Files...), pictures...) {
+		fmt.Fprintln(app.Stdout, "  "+f)
+	}
+	return nil
+}
+
+// sameFolder says whether two paths name one folder that exists.
+func sameFolder(a, b string) bool {
+	first, err1 := os.Stat(a)
+	second, err2 := os.Stat(b)
+	return err1 == nil && err2 == nil && os.SameFile(first, second)
+}
+
+// recordName is the file's name without what says how it is written.
+func recordName(path string) string {
+	name := strings.TrimSuffix(filepath.Base(path), ".gz")
+	if short := strings.TrimSuffix(name, filepath.Ext(name)); short != "" {
+		name = short
+	}
+	return name
+}

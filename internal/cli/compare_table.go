@@ -1,0 +1,98 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"sparseserve/experiments"
+	"sparseserve/traces"
+)
+
+// comparedMetrics are the rows of a stage.
+func comparedMetrics() []struct {
+	metric, title string
+	scale         float64
+} {
+	return []struct {
+		metric, title string
+		scale         float64
+	}{
+		{"ttft_mean_s", "TTFT mean, s", 1}, {"ttft_p50_s", "TTFT P50, s", 1}, {"ttft_p90_s", "TTFT P90, s", 1}, {"ttft_p99_s", "TTFT P99, s", 1},
+		{"tbt_mean_s", "TBT mean, ms", 1e3}, {"tbt_p50_s", "TBT P50, ms", 1e3}, {"tbt_p90_s", "TBT P90, ms", 1e3}, {"tbt_p99_s", "TBT P99, ms", 1e3},
+		{"e2e_mean_s", "end to end mean, s", 1}, {"e2e_p50_s", "end to end P50, s", 1}, {"e2e_p90_s", "end to end P90, s", 1}, {"e2e_p99_s", "end to end P99, s", 1},
+		{"throughput_tok_s", "output, tok/s", 1},
+	}
+}
+
+// printComparison prints what was compared, a table of the figures by stage, and
+// what to bear in mind.
+func printComparison(w io.Writer, c *compareCmd, record *traces.Measured, r *experiments.ReplayReport) {
+	fmt.Fprintf(w, "%s (%s), %s over %s, against %s simulated: %s on %s.\n", c.Measured, record.Format,
+		count(len(record.Requests), "request"), spanOf(record), r.Summary.System, r.Summary.Model, r.Summary.GPU)
+	for _, left := range []struct {
+		n   int
+		why string
+	}{
+		{r.Failed, "failed in the record: left out of both."},
+		{r.Skipped, fmt.Sprintf("arrived before %g s: simulated, but in no figure.", c.Skip)},
+		{r.Rejected, "rejected by the simulated server: left out of both. Are the model's context and the room for KV those of the server?"},
+	} {
+		if left.n > 0 {
+			fmt.Fprintf(w, "%s %s\n", count(left.n, "request"), left.why)
+		}
+	}
+	thin := printCompared(w, r)
+	fmt.Fprintln(w, "Error: simulated over measured less 1. Mean and percentiles are over requests, TBT being a request's mean.")
+	if thin {
+		fmt.Fprintf(w, "~ P99 of fewer than %d requests: about the largest of them\n", experiments.FewForP99)
+	}
+	if len(r.Summary.Warnings) > 0 {
+		fmt.Fprintln(w, "\nWarnings:\n  "+strings.Join(r.Summary.Warnings, "\n  "))
+	}
+}
+
+// spanOf is the time over which a record's requests arrived.
+func spanOf(record *traces.Measured) string {
+	return digits(record.Requests[len(record.Requests)-1].At.Seconds()) + " s"
+}
+
+// printCompared prints the table and says whether a figure is marked as thin.
+func printCompared(w io.Writer, r *experiments.ReplayReport) (thin bool) {
+	t := newTable(w)
+	t.AppendHeader(table.Row{"arrivals", "requests", "", "measured", "simulated", "error, %"})
+	stage := ""
+	for _, c := range r.Comparisons {
+		head, requests := "", ""
+		if c.Stage != stage {
+			if stage != "" {
+				t.AppendSeparator()
+			}
+			stage, head, requests = c.Stage, c.Stage, fmt.Sprint(c.Requests)
+		}
+		for _, m := range comparedMetrics() {
+			if m.metric != c.Metric {
+				continue
+			}
+			mark := ""
+			if c.Thin() {
+				mark, thin = " ~", true
+			}
+			t.AppendRow(table.Row{head, requests, m.title + mark, digits(m.scale * c.Measured), digits(m.scale * c.Simulated), percentOff(c.Error)})
+		}
+	}
+	configs := rightAligned(4, 6)
+	t.SetColumnConfigs(append(configs, rightAligned(2, 2)...))
+	t.Render()
+	return thin
+}
+
+// percentOff prints a relative error, with a sign.
+func percentOff(e *float64) string {
+	if e == nil {
+		return "-"
+	}
+	return strings.Replace(fmt.Sprintf("%+.1f", 100**e), "-0.0", "+0.0", 1)
+}

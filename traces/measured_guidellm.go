@@ -1,0 +1,90 @@
+package traces
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// guideLLM is what benchmarks.json of guidellm (vllm-project) holds of requests:
+// GenerativeBenchmark.requests, by status, with an entry a request of
+// GenerativeRequestStats (src/guidellm/schemas/request_stats.py), or of
+// GenerativeTextResponseStats before 0.4 (src/guidellm/benchmark/benchmark.py),
+// which calls the first time start_time. Times since 1970 are in seconds, so that
+// the benchmarks of one file, run one after the other, are on one clock.
+type guideLLM struct {
+	Benchmarks []struct {
+		Requests *struct {
+			Successful []guideLLMRequest `json:"successful"`
+			Incomplete []json.RawMessage `json:"incomplete"`
+			Errored    []json.RawMessage `json:"errored"`
+		} `json:"requests"`
+		Totals *struct {
+			Successful int `json:"successful"`
+		} `json:"request_totals"`
+	} `json:"benchmarks"`
+}
+
+type guideLLMRequest struct {
+	Start    *float64 `json:"request_start_time"`
+	OldStart *float64 `json:"start_time"`
+	Latency  *float64 `json:"request_latency"` // seconds
+	TTFT     *float64 `json:"time_to_first_token_ms"`
+	Prompt   *int     `json:"prompt_tokens"`
+	Output   *int     `json:"output_tokens"`
+}
+
+func readGuideLLM(text []byte) ([]sent, error) {
+	var v guideLLM
+	if err := json.Unmarshal(text, &v); err != nil {
+		return nil, err
+	}
+	var all []sent
+	for i, b := range v.Benchmarks {
+		where := fmt.Sprintf("benchmarks[%d].requests", i)
+		if b.Requests == nil {
+			return nil, &valueError{where, "", "missing; keep the requests in the output of guidellm"}
+		}
+		done := b.Requests.Successful
+		if b.Totals != nil && b.Totals.Successful > len(done) {
+			return nil, &valueError{where + ".successful", "", fmt.Sprintf("has %d of %d requests; without the others the load is another: record without sampling of requests", len(done), b.Totals.Successful)}
+		}
+		for range len(b.Requests.Incomplete) + len(b.Requests.Errored) {
+			all = append(all, sent{failed: true})
+		}
+		for j := range done {
+			s, err := done[j].request(fmt.Sprintf("%s.successful[%d]", where, j))
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, s)
+		}
+	}
+	return all, nil
+}
+
+func (r *guideLLMRequest) request(where string) (s sent, err error) {
+	start, key := r.Start, ".request_start_time"
+	if start == nil {
+		start, key = r.OldStart, ".start_time"
+	}
+	var missing []string
+	for _, f := range []struct {
+		key  string
+		have bool
+	}{
+		{"request_start_time", start != nil}, {"request_latency", r.Latency != nil}, {"time_to_first_token_ms", r.TTFT != nil},
+		{"prompt_tokens", r.Prompt != nil}, {"output_tokens", r.Output != nil},
+	} {
+		if !f.have {
+			missing = append(missing, f.key)
+		}
+	}
+	if len(missing) > 0 {
+		return s, &valueError{where, "", "lacks " + strings.Join(missing, ", ") + "; record with streaming, against a server that counts tokens"}
+	}
+	return sent{
+		where: place{start: where + key, ttft: where + ".time_to_first_token_ms / 1000", last: where + ".request_latency"},
+		at:    *start, prompt: *r.Prompt, output: *r.Output, ttft: *r.TTFT / 1000, e2e: *r.Latency,
+	}, nil
+}

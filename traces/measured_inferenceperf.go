@@ -1,0 +1,118 @@
+package traces
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// inferencePerfEntry is an entry of per_request_lifecycle_metrics.json, which
+// inference-perf (kubernetes-sigs) writes with report.request_lifecycle.per_request
+// on: build_per_request_lifecycle_entry in inference_perf/reportgen/base.py, its
+// types in inference_perf/apis/base.py. Times are seconds on one clock. Entries of
+// older versions have output_tokens and output_token_times in info itself.
+type inferencePerfEntry struct {
+	Start *float64        `json:"start_time"`
+	End   *float64        `json:"end_time"`
+	Error json.RawMessage `json:"error"`
+	Info  *struct {
+		InputTokens int `json:"input_tokens"`
+		inferencePerfTokens
+		Response *inferencePerfTokens `json:"response_metrics"`
+	} `json:"info"`
+	Computed *struct {
+		TTFT   *float64 `json:"time_to_first_token"`
+		Input  int      `json:"input_tokens"`
+		Output int      `json:"output_tokens"`
+	} `json:"computed_metrics"` // of per_request_fields.computed_metrics
+}
+
+type inferencePerfTokens struct {
+	Output int       `json:"output_tokens"` // of the client's tokenizer over the whole text
+	Times  []float64 `json:"output_token_times"`
+	Usage  *struct {
+		Completion int `json:"completion_tokens"`
+	} `json:"server_usage"`
+}
+
+func readInferencePerf(text []byte) ([]sent, error) {
+	var entries []json.RawMessage
+	if err := json.Unmarshal(text, &entries); err != nil {
+		return nil, err
+	}
+	all := make([]sent, len(entries))
+	for i, raw := range entries {
+		var keys map[string]json.RawMessage
+		var e inferencePerfEntry
+		where := fmt.Sprintf("[%d]", i)
+		if json.Unmarshal(raw, &keys) != nil || keys["start_time"] == nil || keys["end_time"] == nil {
+			if i == 0 {
+				return nil, &valueError{"", string(raw[:min(len(raw), 60)]), measuredKnown}
+			}
+			return nil, &valueError{where, "", "lacks start_time or end_time, which every entry of inference-perf has"}
+		}
+		if err := json.Unmarshal(raw, &e); err != nil {
+			return nil, &valueError{where, "", "not as inference-perf writes it: " + err.Error()}
+		}
+		if len(e.Error) > 0 && string(e.Error) != "null" {
+			all[i].failed = true
+			continue
+		}
+		var err error
+		if all[i], err = e.request(where); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// request takes the server's count of output tokens where there is one: counts
+// of the client's tokenizer differ from the steps that the server made.
+func (e *inferencePerfEntry) request(where string) (s sent, err error) {
+	if e.Start == nil || e.End == nil {
+		return s, &valueError{where, "", "lacks start_time or end_time, which every entry of inference-perf has"}
+	}
+	s.where = place{start: where + ".start_time", ttft: where + " time to first token", last: where + " end_time - start_time"}
+	s.at, s.e2e = *e.Start, *e.End-*e.Start
+	var first *float64
+	if e.Info != nil {
+		s.prompt = e.Info.InputTokens
+		for _, t := range []*inferencePerfTokens{&e.Info.inferencePerfTokens, e.Info.Response} {
+			if t == nil {
+				continue
+			}
+			s.output = max(s.output, t.Output)
+			if t.Usage != nil && t.Usage.Completion > 0 {
+				s.output = t.Usage.Completion
+			}
+			if len(t.Times) > 0 {
+				first = &t.Times[0]
+			}
+		}
+	}
+	if c := e.Computed; c != nil {
+		if s.prompt == 0 {
+			s.prompt = c.Input
+		}
+		if s.output == 0 {
+			s.output = c.Output
+		}
+	}
+	var missing []string
+	switch {
+	case first != nil:
+		s.ttft = *first - *e.Start
+	case e.Computed != nil && e.Computed.TTFT != nil:
+		s.ttft = *e.Computed.TTFT
+	case s.output > 0:
+		missing = append(missing, "output_token_times")
+	}
+	if s.prompt == 0 {
+		missing = append(missing, "input_tokens")
+	}
+	if len(missing) > 0 {
+		return s, &valueError{where, "", "lacks " + strings.Join(missing, ", ") + "; record with streaming and with info in report.request_lifecycle.per_request"}
+	}
+	s.failed = s.output == 0
+	return s, nil
+}

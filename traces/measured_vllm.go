@@ -1,0 +1,98 @@
+package traces
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// The result of vllm bench serve --save-result --save-detailed, as
+// vllm/benchmarks/serve.py of vLLM writes it: one JSON object with lists that
+// have an entry a request, failed ones included, in the order in which they were
+// sent.
+//
+//	input_lens   prompt tokens
+//	output_lens  output tokens; 0 of a failed request
+//	ttfts        seconds
+//	itls         a list each: seconds between the chunks of the answer
+//	start_times  seconds on the client's monotonic clock
+//	errors       text; empty of a request that was answered
+//
+// A request's latency is not in the file. It is ttft + sum(itl), which is how
+// that file's own timeline computes it. start_times are there since pull request
+// 32667 of January 2026, which 0.15 was the first release to have.
+type vllmResult struct {
+	InputLens  []int       `json:"input_lens"`
+	OutputLens []int       `json:"output_lens"`
+	TTFTs      []float64   `json:"ttfts"`
+	ITLs       [][]float64 `json:"itls"`
+	StartTimes []float64   `json:"start_times"`
+	Errors     []string    `json:"errors"`
+}
+
+// isVLLM recognises a result by keys that it has with and without --save-detailed.
+func isVLLM(keys map[string]json.RawMessage) bool {
+	return keys["ttfts"] != nil || keys["itls"] != nil ||
+		keys["request_throughput"] != nil && keys["total_input_tokens"] != nil
+}
+
+func readVLLM(keys map[string]json.RawMessage) ([]sent, error) {
+	var v vllmResult
+	var missing []string
+	for _, f := range []struct {
+		key  string
+		into any
+	}{
+		{"input_lens", &v.InputLens}, {"output_lens", &v.OutputLens}, {"ttfts", &v.TTFTs}, {"itls", &v.ITLs}, {"errors", &v.Errors},
+	} {
+		if keys[f.key] == nil {
+			missing = append(missing, f.key)
+		} else if err := json.Unmarshal(keys[f.key], f.into); err != nil {
+			return nil, &valueError{f.key, "", "not as vllm bench serve writes it: " + err.Error()}
+		}
+	}
+	if len(missing) > 0 {
+		return nil, &valueError{"", "", "lacks " + strings.Join(missing, ", ") + "; record with vllm bench serve --save-result --save-detailed"}
+	}
+	if keys["start_times"] == nil {
+		return nil, &valueError{"", "", "lacks start_times, when each request was sent; vllm bench serve --save-detailed records them from vLLM 0.15 on"}
+	}
+	if err := json.Unmarshal(keys["start_times"], &v.StartTimes); err != nil {
+		return nil, &valueError{"start_times", "", "not as vllm bench serve writes it: " + err.Error()}
+	}
+	return v.requests()
+}
+
+func (v *vllmResult) requests() ([]sent, error) {
+	n := len(v.InputLens)
+	for _, l := range []struct {
+		key string
+		len int
+	}{
+		{"output_lens", len(v.OutputLens)}, {"ttfts", len(v.TTFTs)}, {"itls", len(v.ITLs)},
+		{"start_times", len(v.StartTimes)}, {"errors", len(v.Errors)},
+	} {
+		if l.len != n {
+			return nil, &valueError{l.key, "", fmt.Sprintf("has %d entries, input_lens has %d; each has one a request", l.len, n)}
+		}
+	}
+	all := make([]sent, n)
+	for i := range all {
+		if v.Errors[i] != "" || v.OutputLens[i] == 0 {
+			all[i].failed = true
+			continue
+		}
+		e2e := v.TTFTs[i]
+		for _, gap := range v.ITLs[i] {
+			if gap < 0 {
+				return nil, &valueError{fmt.Sprintf("itls[%d]", i), decimals(gap), "negative; times run forward"}
+			}
+			e2e += gap
+		}
+		all[i] = sent{
+			where: place{start: fmt.Sprintf("start_times[%d]", i), ttft: fmt.Sprintf("ttfts[%d]", i), last: fmt.Sprintf("ttfts[%d] + sum(itls[%[1]d])", i)},
+			at:    v.StartTimes[i], prompt: v.InputLens[i], output: v.OutputLens[i], ttft: v.TTFTs[i], e2e: e2e,
+		}
+	}
+	return all, nil
+}
