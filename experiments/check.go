@@ -28,10 +28,14 @@ var specEnums = []struct {
 	{"eviction", kv.EvictionNames()},
 	{"pool", []string{"unified", "per-layer"}},
 	{"base", []string{"vllm", "vllm-v1", "sarathi"}},
+	{"sampling", []string{"random", samplingTopP}},
 	{"prefill", []string{"plain", "chunked", "layer", "layer-chunked"}},
 	{"over_length", []string{"truncate", "reject"}},
 	{"heads", []string{"sampled", "full"}},
 }
+
+// samplingTopP is the value of system.sampling that sorts logits.
+const samplingTopP = "top-p"
 
 // checkSpec returns what makes a system impossible, or nil. The error's key is
 // that of the [system] table.

@@ -217,7 +217,7 @@ func kvBudget(gpu *hw.Profile, model *hw.Model, s *sim.Spec) (int64, error) {
 }
 
 func deviceOptions(s *sim.Spec) hw.DeviceOptions {
-	var o hw.DeviceOptions
+	o := hw.DeviceOptions{TopP: s.Sampling == samplingTopP}
 	if s.Progressive() {
 		o.Microbatch, o.Pipelined = s.Microbatch, s.Pipelined
 	}

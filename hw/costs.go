@@ -55,6 +55,9 @@ func newCoster(p *Profile, m *Model, opts *DeviceOptions) coster {
 		progressive: newProgressive(p, m, opts),
 		graphs:      &p.Graphs,
 	}
+	if opts.TopP {
+		c.head.sortsLogits(p, m)
+	}
 	c.notes = newNotes(p, m, &c, opts.LoadEngine)
 	return c
 }

@@ -23,6 +23,8 @@ type DeviceOptions struct {
 	// at 0 each layer waits for its own saves.
 	SaveBufferBytes int64
 	ScatterThreads  int // CPU threads of FlashD2H; 0 = the profile's
+	// TopP has tokens drawn by top-p, which sorts the logits.
+	TopP bool
 	// Of progressive attention: blocks of a round, and whether the next round's
 	// blocks are loaded beside one's attention.
 	Microbatch int

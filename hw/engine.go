@@ -60,6 +60,7 @@ type EngineDefaults struct {
 	MaxTokens   int     `toml:"max_tokens"`
 	MaxRequests int     `toml:"max_requests"`
 	Watermark   float64 `toml:"watermark"`
+	Sampling    string  `toml:"sampling"`
 }
 
 // EngineNames lists the built-in engines.

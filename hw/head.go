@@ -19,7 +19,9 @@ type head struct {
 	logitBytes  float64 // per sampled row, all passes; 0: measured with lm
 	embedsBytes float64 // per token
 	embed       float64 // seconds, launch
-	embedRate   float64 // bytes/s
+	vocab       float64
+	topP        Sampling // of each step that samples; zero: drawing is in the passes above
+	embedRate   float64  // bytes/s
 }
 
 func newLMHead(p *Profile, m *Model) head {
@@ -55,9 +57,17 @@ func headCurve(p *Profile, m *Model) (c curve, scale float64) {
 	return tokenCurve(p.Head, best), weights(m.Hidden, m.Vocab) / weights(s.Hidden, s.Vocab) * float64(m.WeightBytesEach) / 2
 }
 
+// sortsLogits has tokens drawn by top-p, where the kernels' costs are known.
+func (h *head) sortsLogits(p *Profile, m *Model) {
+	h.topP, h.vocab = p.Sampling, float64(m.Vocab)
+}
+
 // seconds returns the time for tokens in the batch, sampled of which emit one.
 func (h *head) seconds(tokens, sampled int) float64 {
 	t, _ := h.lm.seconds(float64(sampled))
+	if sampled > 0 && h.topP.Rate.Set() {
+		t += h.topP.Launch.optional() + h.vocab*h.topP.Row.optional() + 4*float64(sampled)*h.vocab/h.topP.Rate.SI()
+	}
 	t += float64(sampled) * h.logitBytes / h.rate
 	if tokens > 0 {
 		t += h.embed + float64(tokens)*h.embedsBytes/h.embedRate

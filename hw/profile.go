@@ -39,6 +39,7 @@ type KernelCosts struct {
 	Prefill    []PrefillRow `toml:"prefill_attention"`
 	Paged      PagedPrefill `toml:"paged_prefill,omitempty"`
 
+	Sampling     Sampling  `toml:"sampling,omitempty"`
 	Embedding    Embedding `toml:"embedding,omitempty"`
 	DenseDecode  Stream    `toml:"dense_decode"`
 	SparseDecode Stream    `toml:"sparse_decode"`
@@ -116,6 +117,15 @@ type PrefillRow struct {
 type PagedPrefill struct {
 	Rows Figure `toml:"rows,omitempty" dim:"tokens,optional"`
 	CTAs Figure `toml:"ctas,omitempty" dim:"count,optional"` // that run at full speed at once
+}
+
+// Sampling is drawing a token by top-p from the logits of each row, which sorts them:
+//
+//	t = launch + vocab row + rows vocab 4 B / rate
+type Sampling struct {
+	Launch Figure `toml:"launch,omitempty" dim:"time,optional"`
+	Row    Figure `toml:"row,omitempty" dim:"time,optional"`           // for each entry of the vocabulary, however many rows there are
+	Rate   Figure `toml:"rate,omitempty" dim:"rate,optional" by:"hbm"` // of fp32 logits
 }
 
 // Embedding is the gather of token rows: t = launch + bytes/rate.

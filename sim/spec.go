@@ -45,6 +45,10 @@ type Spec struct {
 	BatchControl bool    `toml:"batch_control"` // Algorithm 1
 	Window       int     `toml:"window"`        // w, decode steps whose selections make the working set
 
+	// Sampling is how tokens are drawn: top-p sorts the logits of every request, random
+	// does not. vLLM takes it from a model's generation_config.json unless told otherwise.
+	Sampling string `toml:"sampling"` // random | top-p
+
 	// Prefill.
 	Prefill     string `toml:"prefill"`      // plain | chunked | layer | layer-chunked
 	ChunkTokens int    `toml:"chunk_tokens"` // B
