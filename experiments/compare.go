@@ -23,9 +23,12 @@ type Replay struct {
 	// Skip leaves requests that arrived earlier, in seconds since the first, out of
 	// every figure of both sides. They are simulated all the same: the others found
 	// the real server busy with them.
-	Skip     float64
-	Run      Runner
-	Finished func() // called once for every simulated request; may be nil
+	Skip float64
+	// PrefixHit is the share of each prompt that the server had from its prefix cache, or
+	// PrefixAuto.
+	PrefixHit float64
+	Run       Runner
+	Finished  func() // called once for every simulated request; may be nil
 }
 
 // ReplayReport is how well the simulation predicted the record.
@@ -36,9 +39,10 @@ type ReplayReport struct {
 	Stages      []LoadStage // of the compared requests; one of a steady load
 	Requests    []Replayed  // that are compared, in order of arrival
 	Comparisons []RecordComparison
-	Failed      int // requests of the record, in neither side
-	Skipped     int // by Skip
-	Rejected    int // by the simulated server, so in neither side's figures
+	Failed      int            // requests of the record, in neither side
+	Skipped     int            // by Skip
+	Prefix      *PrefixVerdict // nil where the record was not asked, or does not say
+	Rejected    int            // by the simulated server, so in neither side's figures
 	Files       []string
 }
 
@@ -59,7 +63,11 @@ func (r *Replay) Do(ctx context.Context) (*ReplayReport, error) {
 	if err := r.writeTrace(trace); err != nil {
 		return nil, err
 	}
-	served, err := r.simulate(ctx, out)
+	simulate := r.choosePrefix
+	if r.PrefixHit != PrefixAuto {
+		out.Config.Workload.PrefixHit, simulate = r.PrefixHit, r.simulate
+	}
+	served, err := simulate(ctx, out)
 	if err == nil {
 		err = r.pair(out, served)
 	}

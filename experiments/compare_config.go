@@ -67,15 +67,15 @@ func (l *loader) serverBase() error {
 	return nil
 }
 
-// serverSystem is the system of a server of which nothing is said: today's vLLM.
+// serverPreset is the system of a server of which nothing is said: vLLM of today.
+const serverPreset = "vllm-0.15"
+
+// serverSystem names the system where the configuration does not.
 func (l *loader) serverSystem() {
 	if len(l.presets) > 0 || len(l.custom) > 0 {
 		return
 	}
-	l.presets = []string{"vllm"}
-	if _, set := l.origin["system.base"]; !set {
-		l.common["base"] = "vllm-v1"
-	}
+	l.presets = []string{serverPreset}
 }
 
 // oneServer refuses configurations of several servers, or of none.

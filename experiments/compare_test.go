@@ -30,7 +30,7 @@ func llamaServer(t *testing.T, sets ...string) *Config {
 
 func TestLoadServer(t *testing.T) {
 	c := llamaServer(t)
-	if s := c.Systems[0]; len(c.Systems) != 1 || s.Name != "vllm" || s.Base != "vllm-v1" || s.OverLength != "reject" || s.MaxPromptTokens != 0 {
+	if s := c.Systems[0]; len(c.Systems) != 1 || s.Name != serverPreset || s.Base != "vllm-v1" || s.OverLength != "reject" || s.MaxPromptTokens != 0 {
 		t.Errorf("systems %+v", c.Systems)
 	}
 	path := write(t, "c.toml", "model = \"lwm-7b\"\ngpu = \"a100-40gb\"\n[workload]\ntrace = \"nowhere.csv\"\nrate = [1, 2]\noutput_scale = 3.0\n"+
@@ -61,9 +61,9 @@ func TestLoadServerTakesNoRequests(t *testing.T) {
 	if fmt.Sprint(c.Workload) != fmt.Sprint(want) || want.OutputScale != 1 {
 		t.Errorf("workload %+v\n   want %+v", c.Workload, want)
 	}
-	preset, _ := presetNamed(Presets(), "vllm")
+	preset, _ := presetNamed(Presets(), serverPreset)
 	spec := preset.Spec
-	spec.Base, spec.OverLength, spec.MaxPromptTokens = "vllm-v1", "reject", 0
+	spec.OverLength, spec.MaxPromptTokens = "reject", 0
 	if c.Systems[0] != spec {
 		t.Errorf("system %+v\n  want %+v", c.Systems[0], spec)
 	}
@@ -250,7 +250,7 @@ func TestReplayFails(t *testing.T) {
 	long := traces.Served{Prompt: 2000, Output: 5, TTFT: 1, E2E: 2}
 	broken := func(context.Context, Point, Sink) (sim.Summary, error) { return sim.Summary{}, errors.New("boom") }
 	for want, r := range map[string]*Replay{
-		"vllm-trace-s1: boom": replayOf(t, broken, one),
+		serverPreset + "-trace-s1: boom": replayOf(t, broken, one),
 		"the simulated server rejected all 1 requests; does llama2-7b on h100-80gb": replayOf(t, fixed(1, 2), long),
 		"--skip 5: leaves out all 1 requests; the last arrived at 0 s":              func() *Replay { r := replayOf(t, fixed(1, 2), one); r.Skip = 5; return r }(),
 	} {

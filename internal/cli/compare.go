@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"sparseserve/experiments"
@@ -20,6 +21,7 @@ type compareCmd struct {
 	Config   string   `arg:"" optional:"" name:"CONFIG" help:"TOML file: model, card and system of the server. Its workload is not used. Without it: --set."`
 	Set      []string `placeholder:"KEY=VALUE" sep:"none" help:"Set a key of the configuration, as in model=llama2-7b, gpu=h100-80gb or system.max_requests=128. May be repeated."`
 	Skip     float64  `placeholder:"SECONDS" help:"Leave requests that arrived before out of every figure, measured and simulated. They are simulated all the same."`
+	Prefix   string   `name:"prefix-hit" default:"auto" placeholder:"SHARE" help:"Share of each prompt that came from the server's prefix cache, 0 to 1, as its log says. auto: none of it or all, whichever delays decodes as the record's were."`
 	Out      string   `placeholder:"DIR" help:"Result folder. Default: out/compare/ and the name of the record."`
 	JSON     bool     `name:"json" help:"Print one JSON array, an object a stage and metric, and nothing else."`
 }
@@ -27,16 +29,18 @@ type compareCmd struct {
 // Help is what the command's help adds.
 func (*compareCmd) Help() string {
 	return `The requests of the record are simulated at their recorded times, with their recorded lengths. Without a system in CONFIG the
-server is vLLM with its V1 scheduler. Each request has one TTFT, one end-to-end time and one TBT, its mean time between tokens,
+server is vLLM 0.15. Each request has one TTFT, one end-to-end time and one TBT, its mean time between tokens,
 (e2e - ttft) / (output_tokens - 1); means and percentiles are over requests. Where the rate of arrivals changes, each stage is
-compared by itself too. Three things are not simulated: the time of the client and the front end, some ms of each TTFT; hits in a
-prefix cache; and a client that waits for answers before it sends more, which is replayed at the times that it had.`
+compared by itself too. A client that waits for answers before it sends more is replayed at the times that it had.`
 }
 
 // Validate is called by the parser.
 func (c *compareCmd) Validate() error {
 	if !(c.Skip >= 0) || math.IsInf(c.Skip, 0) {
 		return fmt.Errorf("--skip %g: must be 0 or more seconds", c.Skip)
+	}
+	if _, err := c.prefixHit(); err != nil {
+		return err
 	}
 	return nil
 }
@@ -50,6 +54,10 @@ func (c *compareCmd) Run(ctx context.Context, app *App) error {
 	if err != nil {
 		return err
 	}
+	prefix, err := c.prefixHit()
+	if err != nil {
+		return err
+	}
 	name := recordName(c.Measured)
 	out := c.Out
 	if out == "" {
@@ -60,7 +68,7 @@ func (c *compareCmd) Run(ctx context.Context, app *App) error {
 	}
 	bar := newProgress(app.Stderr, "requests")
 	bar.planned(len(record.Requests))
-	replay := experiments.Replay{Name: name, Dir: out, Record: record, Config: config, Skip: c.Skip, Run: app.Run, Finished: bar.finished}
+	replay := experiments.Replay{Name: name, Dir: out, Record: record, Config: config, Skip: c.Skip, PrefixHit: prefix, Run: app.Run, Finished: bar.finished}
 	report, err := replay.Do(ctx)
 	bar.close()
 	if cause := ctx.Err(); cause != nil && errors.Is(err, cause) {
@@ -84,6 +92,18 @@ func (c *compareCmd) Run(ctx context.Context, app *App) error {
 		fmt.Fprintln(app.Stdout, "  "+f)
 	}
 	return nil
+}
+
+// prefixHit is the share of prompts from the prefix cache, or experiments.PrefixAuto.
+func (c *compareCmd) prefixHit() (float64, error) {
+	if c.Prefix == "auto" {
+		return experiments.PrefixAuto, nil
+	}
+	share, err := strconv.ParseFloat(c.Prefix, 64)
+	if err != nil || !(share >= 0 && share <= 1) {
+		return 0, fmt.Errorf("--prefix-hit %s: want auto, or a share of each prompt from 0 to 1", c.Prefix)
+	}
+	return share, nil
 }
 
 // sameFolder says whether two paths name one folder that exists.

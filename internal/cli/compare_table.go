@@ -30,8 +30,8 @@ func comparedMetrics() []struct {
 // printComparison prints what was compared, a table of the figures by stage, and
 // what to bear in mind.
 func printComparison(w io.Writer, c *compareCmd, record *traces.Measured, r *experiments.ReplayReport) {
-	fmt.Fprintf(w, "%s (%s), %s over %s, against %s simulated: %s on %s.\n", c.Measured, record.Format,
-		count(len(record.Requests), "request"), spanOf(record), r.Summary.System, r.Summary.Model, r.Summary.GPU)
+	fmt.Fprintf(w, "%s (%s), %s over %s, against %s simulated: %s on %s, engine %s.\n", c.Measured, record.Format,
+		count(len(record.Requests), "request"), spanOf(record), r.Summary.System, r.Summary.Model, r.Summary.GPU, r.Config.Systems[0].Engine)
 	for _, left := range []struct {
 		n   int
 		why string
@@ -43,6 +43,9 @@ func printComparison(w io.Writer, c *compareCmd, record *traces.Measured, r *exp
 		if left.n > 0 {
 			fmt.Fprintf(w, "%s %s\n", count(left.n, "request"), left.why)
 		}
+	}
+	if r.Prefix != nil {
+		fmt.Fprintf(w, "Prefix cache: in the record %s.\n", r.Prefix)
 	}
 	thin := printCompared(w, r)
 	fmt.Fprintln(w, "Error: simulated over measured less 1. Mean and percentiles are over requests, TBT being a request's mean.")
