@@ -98,6 +98,9 @@ func (l *Live) heatFor() time.Duration {
 // run carries out one point on what wrap makes of the device.
 func (l *Live) run(ctx context.Context, p Point, sink Sink, wrap func(sim.Device) sim.Device) (sum sim.Summary, err error) {
 	p.System.Heads = "full"
+	if p.Workload.PrefixHit > 0 {
+		return sim.Summary{}, &KeyError{Key: "workload.prefix_hit", Value: show(p.Workload.PrefixHit), Reason: "a live run has no prefix cache; leave it out"}
+	}
 	s, err := l.Simulator.prepare(&p)
 	if err != nil {
 		return sim.Summary{}, err
@@ -134,6 +137,7 @@ func (l *Live) run(ctx context.Context, p Point, sink Sink, wrap func(sim.Device
 			l.ended = time.Now()
 		}()
 		s.server.Device, s.server.Detail = wrap(device), true
+		s.server.Engine = sim.Engine{} // a live run has the live loop's own times
 		s.server.DeviceSelects = cfg.Selects
 		if l.Pace {
 			s.server.Idle = func(gap des.Time) error { device.Idle(ctx, gap); return nil }

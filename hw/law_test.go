@@ -10,12 +10,18 @@ import (
 	"sparseserve/sim/kv"
 )
 
-// allPairs runs f for every built-in card and model, loaded once.
+// allPairs runs f for every built-in card under every engine and every model, loaded once.
 func allPairs(t *testing.T, f func(t *rapid.T, p *Profile, m *Model)) {
 	var cards []*Profile
 	var models []*Model
 	for _, n := range CardNames() {
-		cards = append(cards, mustProfile(t, n))
+		for _, engine := range EngineNames() {
+			p, err := Load(n, engine, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cards = append(cards, p)
+		}
 	}
 	for _, n := range ModelNames() {
 		models = append(models, mustModel(t, n))

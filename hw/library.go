@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -68,7 +69,17 @@ func looksLikePath(s string) bool {
 	return strings.ContainsRune(s, os.PathSeparator) || strings.HasSuffix(s, ".json") || strings.HasSuffix(s, ".toml")
 }
 
+// unknownName offers the known names that begin with the given one, else the nearest.
 func unknownName(kind, name string, known []string) error {
+	var begin []string
+	for _, k := range known {
+		if name != "" && strings.HasPrefix(k, strings.ToLower(name)) {
+			begin = append(begin, strconv.Quote(k))
+		}
+	}
+	if len(begin) > 0 {
+		return fmt.Errorf("unknown %s %q, did you mean %s? known: %s", kind, name, strings.Join(begin, " or "), strings.Join(known, ", "))
+	}
 	if near := nearest(name, known); near != "" {
 		return fmt.Errorf("unknown %s %q, did you mean %q? known: %s", kind, name, near, strings.Join(known, ", "))
 	}

@@ -87,7 +87,7 @@ func TestLaw4RequestsAndTokens(t *testing.T) {
 			}
 			done++
 			tokens += int64(r.Output)
-			prompts += int64(r.Prompt)
+			prompts += int64(r.Prompt - c.hit(r))
 		}
 		if done != sum.Completed || refused != sum.Rejected || done+refused != len(c.arrivals) || sum.Requests != len(c.arrivals) || preempted != sum.Preempted || cut != sum.Truncated {
 			t.Fatalf("law 4: %d arrived; %d done, %d refused, %d preemptions; summary %+v\n%v", len(c.arrivals), done, refused, preempted, sum, c)

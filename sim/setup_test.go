@@ -23,6 +23,7 @@ type scenario struct {
 	spec     sim.Spec
 	hbm      int64 // bytes for KV
 	seed     uint64
+	engine   sim.Engine
 	arrivals []sim.Arrival
 	detail   bool
 }
@@ -49,6 +50,10 @@ func drawScenario(t *rapid.T) *scenario {
 		model: tiny(n("layers", 1, 4), n("kv heads", 1, 4)),
 		gpu:   pick("gpu", "a100-40gb", "h200"),
 		seed:  uint64(n("seed", 1, 5)),
+	}
+	c.engine.PlanAhead = rapid.Bool().Draw(t, "plan ahead")
+	if rapid.Bool().Draw(t, "front end") {
+		c.engine.Request, c.engine.Reply = des.Time(n("request", 0, 9))*des.Millisecond, des.Time(n("reply", 0, 9))*des.Millisecond
 	}
 	s := &c.spec
 	*s = sim.Spec{
@@ -87,6 +92,9 @@ func drawScenario(t *rapid.T) *scenario {
 		a := sim.Arrival{At: at, Prompt: n("prompt", 1, 60), Output: n("output", 1, 25)}
 		if n("long", 0, 9) == 0 {
 			a.Prompt *= 8 // beyond the model's maximum when it is over 50
+		}
+		if !s.Offload && (s.Prefill == "plain" || s.Prefill == "chunked") {
+			a.Cached = n("cached", 0, a.Prompt)
 		}
 		c.arrivals = append(c.arrivals, a)
 		largest = max(largest, a.Prompt+a.Output)
@@ -190,7 +198,7 @@ func (c *scenario) server(t fatal, d sim.Device) *sim.Server {
 	cfg := sim.Config{
 		Spec:     c.spec,
 		Model:    sim.Model{Layers: c.model.Layers, KVHeads: c.model.KVHeads, Hidden: c.model.Hidden, MaxContext: c.model.MaxContext},
-		Geometry: c.model.Geometry(c.spec.BlockTokens), HBMBytes: c.hbm, Seed: c.seed, Device: d,
+		Geometry: c.model.Geometry(c.spec.BlockTokens), HBMBytes: c.hbm, Seed: c.seed, Device: d, Engine: c.engine,
 		Detail: c.detail,
 	}
 	if c.spec.Sparse() {

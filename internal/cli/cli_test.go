@@ -100,12 +100,12 @@ func TestHelp(t *testing.T) {
 }
 
 func TestList(t *testing.T) {
-	for _, what := range []string{"gpus", "models", "systems", "selections", "evictions", "traces", "experiments"} {
-		status, out, errs := run(t, nil, "list", what)
+	for _, what := range []string{"gpus", "engines", "models", "systems", "selections", "evictions", "traces", "experiments", "gpus h100-80gb", "engines vllm-0.15"} {
+		status, out, errs := run(t, nil, append([]string{"list"}, strings.Fields(what)...)...)
 		if status != 0 || errs != "" {
 			t.Errorf("%s: status %d, stderr %q", what, status, errs)
 		}
-		golden(t, "list-"+what+".txt", out)
+		golden(t, "list-"+strings.ReplaceAll(what, " ", "-")+".txt", out)
 	}
 }
 

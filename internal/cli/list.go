@@ -16,7 +16,8 @@ import (
 )
 
 type listCmd struct {
-	GPUs        listGPUs        `cmd:"" name:"gpus" help:"Hardware profiles, for the key gpu."`
+	GPUs        listGPUs        `cmd:"" name:"gpus" help:"Cards, for the key gpu; with NAME, a card's figures and where they come from."`
+	Engines     listEngines     `cmd:"" help:"Serving engines, for the key system.engine; with NAME, an engine's figures and where they come from."`
 	Models      listModels      `cmd:"" help:"Models, for the key model."`
 	Systems     listSystems     `cmd:"" help:"Serving systems, for the key system.preset."`
 	Evictions   listEvictions   `cmd:"" help:"Eviction policies of the KV cache, for the key system.eviction."`
@@ -25,9 +26,14 @@ type listCmd struct {
 	Experiments listExperiments `cmd:"" help:"Experiments that commands run by name."`
 }
 
-type listGPUs struct{}
+type listGPUs struct {
+	Name string `arg:"" optional:"" placeholder:"NAME" help:"Card, a name or a file."`
+}
 
-func (listGPUs) Run(app *App) error {
+func (l *listGPUs) Run(app *App) error {
+	if l.Name != "" {
+		return listCard(app.Stdout, l.Name)
+	}
 	t := newTable(app.Stdout)
 	t.AppendHeader(table.Row{"gpu", "FP16 TFLOP/s", "HBM GiB", "HBM GB/s", "H2D GB/s", "D2H GB/s", ""})
 	for _, name := range hw.CardNames() {
@@ -68,7 +74,7 @@ type listSystems struct{}
 
 func (listSystems) Run(app *App) error {
 	t := newTable(app.Stdout)
-	t.AppendHeader(table.Row{"system", "attention", "offload", "load/save", "batch control", "prefill", ""})
+	t.AppendHeader(table.Row{"system", "engine", "attention", "offload", "load/save", "batch control", "prefill", ""})
 	for _, p := range experiments.Presets() {
 		s := p.Spec
 		engines := "-"
@@ -79,7 +85,7 @@ func (listSystems) Run(app *App) error {
 		if s.Sparse() {
 			attention = s.Selection
 		}
-		t.AppendRow(table.Row{p.Name, attention, yesNo(s.Offload), engines, yesNo(s.BatchControl), s.Prefill, p.About})
+		t.AppendRow(table.Row{p.Name, s.Engine, attention, yesNo(s.Offload), engines, yesNo(s.BatchControl), s.Prefill, p.About})
 	}
 	t.Render()
 	return nil

@@ -1,0 +1,73 @@
+package hw
+
+import (
+	"testing"
+
+	"sparseserve/sim"
+)
+
+// Under a modern engine no decode step of 8 or more requests takes more than twice what its
+// bytes need at the card's peak, and no prefill of 8k tokens more than twice its FLOPs: on
+// every card and with every model that fits it.
+func TestModernEngineIsNearItsBound(t *testing.T) {
+	tried := 0
+	for _, gpu := range CardNames() {
+		p, err := Load(gpu, "vllm-0.15", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range ModelNames() {
+			m := mustModel(t, name)
+			plan, err := p.KVBudget(m, 0.9, 8192, 256)
+			if err != nil {
+				continue
+			}
+			for _, batch := range []int{8, 16, 32, 64, 128} {
+				for _, context := range []int{512, 2048, 8192, 32768} {
+					if context > m.MaxContext || int64(batch*context)*m.KVBytesPerToken() > plan.KV {
+						continue
+					}
+					tried++
+					took, err := DecodeIteration(p, m, context, batch)
+					if err != nil {
+						t.Fatal(err)
+					}
+					bytes := float64(m.WeightBytes()) + float64(batch*context)*float64(m.KVBytesPerToken())
+					flops := 2*float64(m.WeightBytes()/int64(m.WeightBytesEach))*float64(batch) + 4*float64(m.QHeads*m.HeadDim*m.Layers)*float64(batch*context)
+					if bound := p.peak().floor(flops, bytes); took.Seconds() > 2*bound {
+						t.Errorf("%s, %s: %d decodes of %d tokens take %v, %.2f times their bound", gpu, name, batch, context, took, took.Seconds()/bound)
+					}
+				}
+			}
+			const prompt = 8192
+			if prompt > m.MaxContext {
+				continue
+			}
+			tried++
+			d, err := NewDevice(p, m, DeviceOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := sim.Work{Tokens: prompt, Prefill: []sim.Span{{Query: prompt}}}
+			if err := d.Begin(&sim.Step{Requests: 1, Sampled: 1}); err != nil {
+				t.Fatal(err)
+			}
+			for layer := range m.Layers {
+				if err := d.Compute(layer, &w); err != nil {
+					t.Fatal(err)
+				}
+			}
+			timing, err := d.Finish()
+			if err != nil {
+				t.Fatal(err)
+			}
+			flops := float64(m.Layers) * (2*float64(m.LayerLinears())*prompt + PrefillFLOPs(m, w.Prefill[0]))
+			if bound := p.peak().floor(flops, float64(m.WeightBytes())); timing.Elapsed.Seconds() > 2*bound {
+				t.Errorf("%s, %s: a prefill of %d tokens takes %v, %.2f times its bound", gpu, name, prompt, timing.Elapsed, timing.Elapsed.Seconds()/bound)
+			}
+		}
+	}
+	if tried < 200 {
+		t.Errorf("only %d cases fit a card", tried)
+	}
+}

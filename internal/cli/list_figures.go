@@ -1,0 +1,93 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/jedib0t/go-pretty/v6/table"
+	"github.com/jedib0t/go-pretty/v6/text"
+
+	"sparseserve/hw"
+)
+
+type listEngines struct {
+	Name string `arg:"" optional:"" placeholder:"NAME" help:"Engine, a name or a file."`
+}
+
+// Run implements the command.
+func (l *listEngines) Run(app *App) error {
+	if l.Name != "" {
+		return listEngine(app.Stdout, l.Name)
+	}
+	t := newTable(app.Stdout)
+	t.AppendHeader(table.Row{"engine", "kernels", "plans ahead", "graphs to", "scheduler", "tokens", "requests", ""})
+	for _, name := range hw.EngineNames() {
+		e, err := hw.LoadEngine(name)
+		if err != nil {
+			return err
+		}
+		graphs := "-"
+		if n := len(e.Graphs.Tokens); n > 0 {
+			graphs = strconv.Itoa(e.Graphs.Tokens[n-1])
+		}
+		d := &e.Defaults
+		t.AppendRow(table.Row{name, e.Kernels, yesNo(e.PlanAhead), graphs, d.Base, d.MaxTokens, d.MaxRequests, e.Title})
+	}
+	t.SetColumnConfigs(append(rightAligned(6, 7), table.ColumnConfig{Number: 4, Align: text.AlignRight}))
+	t.Render()
+	return nil
+}
+
+// listCard prints a card's figures, and for each library the kernels that it runs there.
+func listCard(w io.Writer, name string) error {
+	c, err := hw.LoadCard(name)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "%s: %s\n\n", c.Name, c.Title)
+	printFigures(w, c.Figures())
+	fmt.Fprintln(w, "\nKernels, by the library that an engine names:")
+	for _, library := range hw.Libraries {
+		k, derived, err := c.KernelsOf(library, name)
+		if err != nil {
+			fmt.Fprintf(w, "  %-12s %v\n", library, err)
+			continue
+		}
+		how := "measured on this card"
+		if derived {
+			how = "derived from " + k.MeasuredOn
+		}
+		fmt.Fprintf(w, "  %-12s %s (%s): %s\n", library, k.Name, how, k.Title)
+	}
+	return nil
+}
+
+// listEngine prints an engine's defaults and figures.
+func listEngine(w io.Writer, name string) error {
+	e, err := hw.LoadEngine(name)
+	if err != nil {
+		return err
+	}
+	d := &e.Defaults
+	fmt.Fprintf(w, "%s: %s\n\nKernels: %s. Plans ahead: %s.\n", e.Name, e.Title, e.Kernels, yesNo(e.PlanAhead))
+	fmt.Fprintf(w, "Defaults: base = %q, utilisation = %g, block_tokens = %d, chunk_tokens = %d, max_tokens = %d, max_requests = %d, watermark = %g, sampling = %q.\n",
+		d.Base, d.Utilisation, d.BlockTokens, d.ChunkTokens, d.MaxTokens, d.MaxRequests, d.Watermark, d.Sampling)
+	if n := len(e.Graphs.Tokens); n > 0 {
+		fmt.Fprintf(w, "CUDA graphs: %d sizes to %d tokens (%s).\n", n, e.Graphs.Tokens[n-1], e.Graphs.Source)
+	}
+	fmt.Fprintln(w)
+	printFigures(w, e.Figures())
+	return nil
+}
+
+// printFigures prints figures with their units and sources.
+func printFigures(w io.Writer, figures []hw.NamedFigure) {
+	t := newTable(w)
+	t.AppendHeader(table.Row{"figure", "value", "unit", "from", "source"})
+	for _, f := range figures {
+		t.AppendRow(table.Row{f.Key, strconv.FormatFloat(f.Value, 'g', -1, 64), f.Unit, f.From, f.Source})
+	}
+	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, Align: text.AlignRight}, {Number: 5, WidthMax: 80, WidthMaxEnforcer: text.WrapSoft}})
+	t.Render()
+}
