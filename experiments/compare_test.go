@@ -250,7 +250,7 @@ func TestReplayFails(t *testing.T) {
 	long := traces.Served{Prompt: 2000, Output: 5, TTFT: 1, E2E: 2}
 	broken := func(context.Context, Point, Sink) (sim.Summary, error) { return sim.Summary{}, errors.New("boom") }
 	for want, r := range map[string]*Replay{
-		serverPreset + "-trace-s1: boom": replayOf(t, broken, one),
+		serverPreset + "-trace-s1: boom":                                            replayOf(t, broken, one),
 		"the simulated server rejected all 1 requests; does llama2-7b on h100-80gb": replayOf(t, fixed(1, 2), long),
 		"--skip 5: leaves out all 1 requests; the last arrived at 0 s":              func() *Replay { r := replayOf(t, fixed(1, 2), one); r.Skip = 5; return r }(),
 	} {
