@@ -21,8 +21,8 @@ func varied(t *testing.T, p *Profile) (times []des.Time) {
 			{LoadEngine: LoadMemcpy, SaveEngine: SaveMemcpy, Offload: true, SaveBufferBytes: 1 << 34},
 			{LoadEngine: LoadMemcpy, SaveEngine: SaveMemcpy, Offload: true, Microbatch: 8, Pipelined: true, SaveBufferBytes: 1 << 30},
 			{LoadEngine: LoadBatched, SaveEngine: SaveGPU, Offload: true},
-			{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true, GPULookup: p.Host.Lookup.Set(), SaveBufferBytes: 1 << 30},
-			{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true, GPULookup: p.Host.Lookup.Set(), Microbatch: 8, Pipelined: true, ScatterThreads: 2},
+			{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true, GPULookup: p.GPULookup(), SaveBufferBytes: 1 << 30},
+			{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true, GPULookup: p.GPULookup(), Microbatch: 8, Pipelined: true, ScatterThreads: 2},
 		} {
 			times = append(times, stepsOf(t, p, mustModel(t, name), opts)...)
 		}
@@ -64,12 +64,8 @@ func stepsOf(t *testing.T, p *Profile, m *Model, opts DeviceOptions) (times []de
 		step(sim.Step{Requests: 1, Sampled: chunk / 3}, sim.Work{Tokens: 2048 - 40*chunk, Prefill: []sim.Span{{Query: 2048 - 40*chunk, Prefix: 2048 * chunk}}, Digests: 1, DigestTokens: 2048}, 0, int64(64*m.KVHeads))
 	}
 	for _, n := range []int{1, 6, 40} {
-		contexts := make([]int32, n)
-		for i := range contexts {
-			contexts[i] = int32(2048 + 640*i)
-		}
 		tokens := int64(n) * (2048 + 320*int64(n-1))
-		w := sim.Work{Tokens: n, Decodes: n, DecodeTokens: tokens, Contexts: contexts}
+		w := sim.Work{Tokens: n, Decodes: n, DecodeTokens: tokens}
 		step(sim.Step{Requests: n, Sampled: n, FreedBlocks: 4096}, w, 0, 0)
 		w = sim.Work{Tokens: n, Decodes: n, DecodeTokens: int64(n) * 2048, Sparse: true, ScoredBlocks: tokens / 32, Digests: 1, DigestTokens: 32}
 		if opts.Microbatch > 0 {
@@ -86,7 +82,7 @@ func stepsOf(t *testing.T, p *Profile, m *Model, opts DeviceOptions) (times []de
 				w.Rounds[i].Loads = 0
 			}
 		}
-		step(sim.Step{Requests: n, Sampled: n, WholeLists: 1}, w, 200, 2000)
+		step(sim.Step{Requests: n, Sampled: n}, w, 200, 2000)
 		step(sim.Step{Requests: n, Sampled: n}, w, 20, 3)
 	}
 	return times
@@ -116,7 +112,7 @@ func TestEachPartMovesSomePrice(t *testing.T) {
 
 // outside are figures that belong to no part: what bounds all prices, what only says how
 // far was measured, and what no step is priced by.
-var outside = []string{"gpu.", "link.nominal", "reference.", "dense_decode.largest", "sparse_decode.largest", "scoring.largest", "psa_decode.largest", "host.lookup", "save.threads"}
+var outside = []string{"gpu.", "link.nominal", "reference.", "dense_decode.largest", "sparse_decode.largest", "scoring.largest", "psa_decode.largest", "save.threads"}
 
 // TestEveryFigureBelongsToAPart holds the table of parts to the profile's schema.
 func TestEveryFigureBelongsToAPart(t *testing.T) {
@@ -159,4 +155,58 @@ func schemaKeys(v reflect.Type, path string) (keys []string) {
 		}
 	}
 	return keys
+}
+
+// mostKeys are the figure keys that the profile of a calibrated card may use.
+const mostKeys = 80
+
+// TestProfilesHaveFewKeys counts what a reader of a calibrated card's profile has to know.
+func TestProfilesHaveFewKeys(t *testing.T) {
+	keys := map[string]int{}
+	countFigures(reflect.ValueOf(*mustProfile(t, "h200")), "", keys)
+	numbers := 0
+	for _, n := range keys {
+		numbers += n
+	}
+	t.Logf("%d figure keys, %d numbers, %d concepts", len(keys), numbers, len(concepts()))
+	if len(keys) > mostKeys {
+		t.Errorf("%d figure keys, want at most %d", len(keys), mostKeys)
+	}
+	if n := len(concepts()); n > 12 {
+		t.Errorf("%d concepts, want at most 12", n)
+	}
+}
+
+func concepts() (names []string) {
+	for _, part := range Parts() {
+		if !slices.Contains(names, part.Concept) {
+			names = append(names, part.Concept)
+		}
+	}
+	return names
+}
+
+// countFigures counts the figures that are set, by key.
+func countFigures(v reflect.Value, path string, keys map[string]int) {
+	if f, ok := v.Interface().(Figure); ok {
+		if f.Set() {
+			keys[path]++
+		}
+		return
+	}
+	switch v.Kind() {
+	case reflect.Slice:
+		for i := range v.Len() {
+			countFigures(v.Index(i), path, keys)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("toml"), ",")
+			at := joinPath(path, name)
+			if v.Type().Field(i).Anonymous {
+				at = path
+			}
+			countFigures(v.Field(i), at, keys)
+		}
+	}
 }
