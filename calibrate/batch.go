@@ -12,7 +12,7 @@ import (
 type decodeBatch struct {
 	args  cuda.DecodeArgs
 	units int64
-	table []int32   // [units][stride], or of pages [batch][stride]
+	table []int32   // [units][stride]
 	lists [][]int32 // logical blocks of each unit
 	slots int64     // of the pool
 }
@@ -21,10 +21,6 @@ type decodeBatch struct {
 type decodeSpec struct {
 	contexts []int64 // of each request, in tokens of whole blocks
 	chosen   []int64 // blocks of each unit's list; nil: all of its context
-	// pool, where it is not 0, holds the blocks as the live device does without
-	// offloading: KV heads of a block of tokens side by side, anywhere in so many
-	// bytes.
-	pool int64
 }
 
 // equalTo is n times a value.
@@ -56,16 +52,8 @@ func layOut(r *rand.Rand, m *hw.Model, spec decodeSpec) *decodeBatch {
 	}
 	b.args = cuda.DecodeArgs{Batch: int32(batch), HeadsQ: int32(m.QHeads), HeadsKV: int32(heads), HeadDim: int32(d), BlockTokens: blockTokens,
 		TableStride: int32(stride), ListStride: int32(most), MaxBlocks: int32(most), Scale: float32(1 / math.Sqrt(float64(d)))}
-	if spec.pool > 0 {
-		b.args.Pages = 1
-		b.table = make([]int32, batch*stride)
-		pages := max(b.slots/heads, spec.pool/(heads*4*blockTokens*d))
-		b.slots = pages * heads
-		tabulate(r, b.table, stride, pages, func(row int64) []int32 { return inOrder(spec.contexts[row] / blockTokens) })
-	} else {
-		b.table = make([]int32, b.units*stride)
-		tabulate(r, b.table, stride, b.slots, func(row int64) []int32 { return b.lists[row] })
-	}
+	b.table = make([]int32, b.units*stride)
+	tabulate(r, b.table, stride, b.slots, func(row int64) []int32 { return b.lists[row] })
 	return b
 }
 
@@ -90,9 +78,5 @@ func tabulate(r *rand.Rand, table []int32, stride, places int64, blocks func(row
 
 // slot is where a block of a unit lies.
 func (b *decodeBatch) slot(unit int64, block int32) int64 {
-	a := &b.args
-	if heads := int64(a.HeadsKV); a.Pages != 0 {
-		return int64(b.table[unit/heads*int64(a.TableStride)+int64(block)])*heads + unit%heads
-	}
-	return int64(b.table[unit*int64(a.TableStride)+int64(block)])
+	return int64(b.table[unit*int64(b.args.TableStride)+int64(block)])
 }

@@ -57,14 +57,14 @@ func strangeCard(s *Samples, p *hw.Profile) {
 	derive := func(value float64, unit, why string) hw.Figure {
 		return hw.Figure{Value: significant(value, figureDigits), Unit: unit, From: hw.Derived, Source: why}
 	}
-	copied, computed := 0.0, 0.0
-	for _, at := range s.of(probeHBM) {
-		copied = max(copied, 2*float64(at.At("bytes"))/at.seconds)
+	read, computed := 0.0, 0.0
+	for _, at := range s.of(probeDense) {
+		read = max(read, kvBytes("context_tokens")(at)/at.seconds)
 	}
 	for _, at := range s.of(probeLinears) {
 		computed = max(computed, 2*tokens(at)*float64(at.model.LayerLinears())/at.seconds)
 	}
-	p.GPU.HBMBandwidth = derive(copied/0.9*1e-9, "GB/s", "the measured copy within HBM over 0.9")
+	p.GPU.HBMBandwidth = derive(read/0.9*1e-9, "GB/s", "the fastest measured decode attention over 0.9")
 	p.GPU.PeakFP16 = derive(computed/0.8*1e-12, "TFLOP/s", "the fastest measured linears over 0.8")
 	link := 0.0
 	for _, at := range s.of(probeH2D, probeD2H) {

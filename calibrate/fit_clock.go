@@ -2,7 +2,6 @@ package calibrate
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"sparseserve/hw"
@@ -15,7 +14,7 @@ const leastGain = 0.02
 // fitClock finds how much less linears take at the full clock, and how the card keeps its
 // power at its limit (hw: clock): by what chunks of prefill without pause take, what linears
 // take some time after a rest, and after rests of some length, and what a prompt's chunks
-// take behind a rest. Then what decodes feel of it.
+// take behind a rest.
 func fitClock(s *Samples, p *hw.Profile, from source) []model {
 	p.Clock = hw.Clock{}
 	ages := s.of(probeClock).where(ofClockTokens)
@@ -27,8 +26,7 @@ func fitClock(s *Samples, p *hw.Profile, from source) []model {
 	if p.Clock.Gain = gainRows(s, from); len(p.Clock.Gain) == 0 {
 		return nil
 	}
-	models := fitPower(s, p, from, chunks, ages, rests)
-	return append(models, fitDecodes(s, p, from)...)
+	return fitPower(s, p, from, chunks, ages, rests)
 }
 
 // clockFigure is a figure of the clock that is fitted with others.
@@ -43,10 +41,8 @@ type clockFigure struct {
 // see some of them. Chunks of other sizes and the second of two prompts in a row are
 // not fitted to.
 func fitPower(s *Samples, p *hw.Profile, from source, chunks, ages, rests data) []model {
-	idle, dense, prompts := s.of(probeRestedIdle), s.of(probeRestedDense), s.of(probePrompt)
+	dense, prompts := s.of(probeRestedDense), s.of(probePrompt)
 	k := &p.Clock
-	// Below what an idle H200 reads, 74 W of 700 (nvidia-smi; conservemode.com, case
-	// studies): two probes of idle rests alone would not keep it from nothing.
 	draws := bound{0.05, 0.99}
 	figures := []clockFigure{
 		{&k.Alone, "share", "chunks of prefill without pause, linears after rests and a prompt's chunks behind one: the clock of linears alone that explains their times", 0.8, bound{0.2, 0.999}},
@@ -55,17 +51,14 @@ func fitPower(s *Samples, p *hw.Profile, from source, chunks, ages, rests data) 
 		{&k.Attention, "limits", "the same: what prefill attention draws at the full clock, of the card's limit", 1, bound{0.2, 3}},
 		{&k.Copies, "share", "the same: what copies within HBM draw, of the card's limit", 0.5, draws},
 	}
-	if len(idle) > 0 {
-		figures = append(figures, clockFigure{&k.Idle, "share", "the same: what doing nothing draws at most, of the card's limit, by how soon the clock is back", 0.2, draws})
-	}
 	if len(dense) > 0 {
-		figures = append(figures, clockFigure{&k.Dense, "share", "the same: what dense decode attention draws, of the card's limit", 0.8, draws})
+		figures = append(figures, clockFigure{&k.Memory, "share", "the same: what memory-bound kernels draw, as dense decode attention does, of the card's limit", 0.8, draws})
 	}
 
 	steady, held := chunks.where(ofClockTokens).split(func(at datum) string { return at.Shape }, 3, nil)
 	steadyHeld := append(held, chunks.where(func(at datum) bool { return !ofClockTokens(at) })...)
 	rested, restedHeld := append(append(data{}, ages...), rests...).split(func(at datum) string { return at.Probe + at.Shape }, 3, falling(ages))
-	rested = append(append(rested, idle...), dense...)
+	rested = append(rested, dense...)
 	first, second := prompts.where(func(at datum) bool { return at.At("prompt") == 1 }), prompts.where(func(at datum) bool { return at.At("prompt") > 1 })
 
 	fit := append(append(append(data{}, steady...), rested...), first...)
@@ -117,7 +110,7 @@ func fitPower(s *Samples, p *hw.Profile, from source, chunks, ages, rests data) 
 
 func ofClockTokens(at datum) bool { return at.At("tokens") == clockTokens }
 
-// clockSeconds prices a point of the clock's probes but of decodes.
+// clockSeconds prices a point of the clock's probes.
 func clockSeconds(p *hw.Profile, at datum) float64 {
 	return clockPrice(hw.NewClockProbes(p, at.model), at)
 }
@@ -160,72 +153,8 @@ func fallsBy(ages data, shape string) float64 {
 	return 1 - of[0].seconds/of[len(of)-1].seconds
 }
 
-// leastShare of a layer of decodes must go with the clock to be told from noise.
-const leastShare = 0.005
-
-// fitDecodes finds how much of a layer of decodes goes with the clock, and how soon that
-// is back where decodes' linears run: by how much a layer takes longer behind a prompt's
-// linears than long after them. What dense attention does to the clock was found before.
-func fitDecodes(s *Samples, p *hw.Profile, from source) []model {
-	all := s.of(probeDecodes)
-	if len(all) == 0 {
-		return nil
-	}
-	times := all.values("after_ms")
-	last := times[len(times)-1]
-	own := map[string]float64{} // seconds of a shape's layer long after
-	for _, at := range all {
-		if at.At("after_ms") == last {
-			own[at.Shape] = at.seconds
-		}
-	}
-	price := func(p *hw.Profile, at datum) float64 {
-		of := func(ms int64) float64 { return wornDecodeSeconds(p, at, ms) }
-		return own[at.Shape] * of(at.At("after_ms")) / of(last)
-	}
-	share := func(x float64) hw.Figure {
-		return from.figure(x, "share", fmt.Sprintf("linears and dense attention of decodes behind linears of %d tokens, against the same %d ms later", clockTokens, last))
-	}
-	behind := all.where(func(at datum) bool { return at.At("after_ms") < last && own[at.Shape] > 0 })
-	fit, held := behind.split(func(at datum) string { return at.Shape }, 2, nil)
-	if len(fit) == 0 {
-		return nil
-	}
-	draws := func(x float64) hw.Figure {
-		return from.figure(significant(x, 3), "share", "the same: what linears of decodes draw, of the card's limit, by how soon the clock is back")
-	}
-	of := bound{0.01, 0.99}
-	c := refine(fit, []float64{0.1, 0.8}, []bound{{leastShare / 10, 0.99}, of}, func(c []float64, at datum) float64 {
-		p.Clock.Decode, p.Clock.Linears = share(c[0]), draws(c[1])
-		return price(p, at)
-	})
-	if c[1] < 1.01*of.low || c[1] > 0.999*of.high { // the samples do not tell
-		p.Clock.Linears = hw.Figure{}
-		c = refine(fit, []float64{0.1}, []bound{{leastShare / 10, 0.99}}, func(c []float64, at datum) float64 {
-			p.Clock.Decode = share(c[0])
-			return price(p, at)
-		})
-	}
-	if c[0] < leastShare {
-		p.Clock.Decode, p.Clock.Linears = hw.Figure{}, hw.Figure{}
-		return nil
-	}
-	p.Clock.Decode = share(significant(c[0], 3))
-	if p.Clock.Linears.Set() {
-		p.Clock.Linears = draws(c[1])
-	}
-	return []model{{name: "clock.decode", fit: fit, held: held, price: price,
-		draw: picture{x: func(at datum) float64 { return float64(at.At("after_ms")) }, xLabel: "ms after linears"}}}
-}
-
-// wornDecodeSeconds prices a layer in the middle of the group that begins so many ms
-// after linears.
-func wornDecodeSeconds(p *hw.Profile, at datum, ms int64) float64 {
-	return hw.NewClockProbes(p, at.model).WornDecode(clockTokens, int(at.At("requests")), int(at.At("context_tokens")), 1e-3*float64(ms)+decodesGroup.Seconds()/2)
-}
-
 // restsOf is what the card does between linears, by probe.
-var restsOf = map[string]hw.Rest{probeRested: hw.RestCopies, probeRestedIdle: hw.RestIdle, probeRestedDense: hw.RestDense}
+var restsOf = map[string]hw.Rest{probeRested: hw.RestCopies, probeRestedDense: hw.RestDense}
 
 // chunkData are chunks of prefill without pause. Samples from before there was a probe
 // of them have the chunks that saves were measured beside.

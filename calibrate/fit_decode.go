@@ -45,14 +45,8 @@ func fitStreams(s *Samples, p *hw.Profile, from source) []model {
 		fitScoring(s, p, from),
 	}
 	fitWaves(s, p, from)
-	if m, ok := fitDenseUneven(s, p, from); ok {
-		models = append(models, m)
-	}
 	if m, ok := fitPSA(s, p, from); ok {
 		models = append(models, m)
-		if m, ok := fitPSAUneven(s, p, from); ok {
-			models = append(models, m)
-		}
 	}
 	return models
 }
@@ -87,43 +81,55 @@ func largestOf(d data, size func(datum) float64) float64 {
 	return most
 }
 
-// scoredAtOnce is the blocks of a list that one CTA of the selection kernel
-// scores at once.
-const scoredAtOnce = 128
+// fitWaves adds to block-sparse decode what each wave of its CTAs but the first costs (hw:
+// DecodeWaves), where batches were measured that come in waves; elsewhere, and where it is
+// no closer, the smooth law stays.
+func fitWaves(s *Samples, p *hw.Profile, from source) {
+	ctas, hbm := ctasPerSM*s.sms(), p.GPU.HBMBandwidth.SI()
+	fit, _ := s.of(probeSparse).split(func(at datum) string { return at.Shape }, 3, nil)
+	wavesOf := func(at datum) hw.DecodeWaves {
+		return hw.DecodeWavesOf(ctas, lists(at), listTokens("budget_tokens")(at))
+	}
+	several := fit.where(func(at datum) bool { return wavesOf(at).Waves > 1 })
+	if ctas == 0 || len(several) < 3 {
+		return
+	}
+	smooth := p.SparseDecode
+	bytes := kvBytes("budget_tokens")
+	law := func(c []float64, at datum) float64 {
+		w := wavesOf(at)
+		return c[0] + bytes(at)/c[1] + (w.Waves-1)*c[2] + group(at)*w.Splits*c[3]
+	}
+	c := refine(fit, []float64{smooth.Launch.SI(), smooth.Rate.SI(), 1e-6, 1e-7}, []bound{callBound, {rateBound.low, hbm}, blockBound, blockBound}, law)
+	if logErrors(fit, func(at datum) float64 { return law(c, at) }) > logErrors(fit, func(at datum) float64 {
+		return p.SparseDecodeSeconds(at.model, kvTokens(at, "budget_tokens"), int(at.At("batch")))
+	}) {
+		return
+	}
+	const what = "block-sparse decode kernel"
+	p.SparseDecode = hw.Stream{
+		Launch: from.figure(c[0]*1e6, "us", what), Rate: from.figure(c[1]*1e-9, "GB/s", what),
+		CTAs: from.figure(ctas, "CTAs", strconv.Itoa(ctasPerSM)+" on each SM"), Largest: smooth.Largest,
+		Merge: perBlock(c[3], from, what+", merging the splits of a list, for each split and query head"),
+		Wave:  perBlock(c[2], from, what+", for each wave of CTAs but the first"),
+	}
+	if !p.SparseDecode.Wave.Set() {
+		p.SparseDecode = smooth
+	}
+}
 
-// fitScoring fits scores and top-k in one kernel (hw: stream): the digests'
-// bytes; more than one round for a long list; and where there are more lists
-// than SMs, one CTA a list instead of a cluster, and a time for each.
+// fitScoring fits scores and top-k in one kernel, t = launch + bytes/rate of the digests.
 func fitScoring(s *Samples, p *hw.Profile, from source) model {
 	const what = "scores and top-k in one kernel"
 	fit, held := s.of(probeSelect).split(func(at datum) string { return at.Shape }, 3, nil)
-	length := func(at datum) float64 { return float64(at.At("context_tokens") / blockTokens) }
-	bytes := func(at datum) float64 { return lists(at) * length(at) * float64(at.model.MetaBytesPerBlock()) }
-	room, hbm := s.sms(), p.GPU.HBMBandwidth.SI()
-	c := refine(fit, []float64{10e-6, 3e-6, 3e-6, 8e-7, 1e-8, 4e-9, hbm * 0.9},
-		[]bound{callBound, blockBound, blockBound, blockBound, blockBound, blockBound, {rateBound.low, hbm}},
-		func(c []float64, at datum) float64 {
-			t, each := c[0]+bytes(at)/c[6], c[4]
-			if length(at) > scoredAtOnce {
-				t, each = t+c[1], each+c[5]
-			}
-			if over := lists(at) - room; over > 0 {
-				t += c[2] + (group(at)-1)*c[3] + over*each
-			}
-			return t
-		})
-	p.Scoring = hw.Stream{
-		Launch: from.figure(c[0]*1e6, "us", what), Rate: from.figure(c[6]*1e-9, "GB/s", what),
-		AtOnce:   from.figure(scoredAtOnce, "blocks", "the kernel's CTA"),
-		Long:     from.figure(c[1]*1e6, "us", what+", lists of more blocks than at_once"),
-		Crowd:    perBlock(c[2], from, what+", more lists than room"),
-		PerQuery: perBlock(c[3], from, what+", more lists than room, for each query head of a KV head but the first"),
-		PerHead:  perBlock(c[4], from, what+", for each list beyond room"),
-		PerLong:  perBlock(c[5], from, what+", for each list beyond room of more blocks than at_once"),
-		Largest:  from.figure(largestOf(s.of(probeSelect), bytes)*1e-9, "GB", "the largest point measured"),
+	bytes := func(at datum) float64 {
+		return lists(at) * float64(at.At("context_tokens")/blockTokens) * float64(at.model.MetaBytesPerBlock())
 	}
-	if room > 0 {
-		p.Scoring.Room = from.figure(room, "lists", "one for each SM")
+	hbm := p.GPU.HBMBandwidth.SI()
+	c := refine(fit, []float64{10e-6, hbm / 2}, []bound{callBound, {rateBound.low, hbm}}, func(c []float64, at datum) float64 { return c[0] + bytes(at)/c[1] })
+	p.Scoring = hw.Stream{
+		Launch: from.figure(c[0]*1e6, "us", what), Rate: from.figure(c[1]*1e-9, "GB/s", what),
+		Largest: from.figure(largestOf(s.of(probeSelect), bytes)*1e-9, "GB", "the largest point measured"),
 	}
 	return model{name: "scoring", fit: fit, held: held, draw: picture{x: bytes, xLabel: "bytes", rate: bytes},
 		price: func(p *hw.Profile, at datum) float64 {
@@ -155,83 +161,70 @@ func psaLaunches(at datum) int {
 	return 1
 }
 
-// Constants of the PSA kernel (psa_cluster.cu): blocks of a wave, and how many
-// lists for each SM clusters are made for.
-const (
-	psaWave    = 64
-	listsPerSM = 1
-)
-
-// fitPSA fits the forms of the PSA kernel (hw: psaKernel): one for all lists, or
-// another for few of them where that is closer, as on a card with clusters.
+// fitPSA fits the PSA kernel (hw: psaKernel).
 func fitPSA(s *Samples, p *hw.Profile, from source) (model, bool) {
 	const what = "PSA decode kernel"
-	all := s.of(probePSA, probePSALaunches)
+	all := s.of(probePSA, probePSALaunches, probePSAUneven)
 	if len(all) == 0 {
 		return model{}, false
 	}
-	room := listsPerSM * s.sms()
 	fit, held := all.split(func(at datum) string { return at.Probe + at.Shape + byAxis("micro_blocks")(at) }, 2, nil)
-	var few, many data
-	for _, at := range fit {
-		if lists(at) <= room {
-			few = append(few, at)
-		} else {
-			many = append(many, at)
-		}
-	}
-	bytes := kvBytes("budget_tokens")
-	largest := from.figure(largestOf(all, bytes)*1e-9, "GB", "the largest point measured")
-	price := pricePSA
-	fitMany := func(d data) hw.PSADecode {
-		hbm := p.GPU.HBMBandwidth.SI()
-		c := refine(d, []float64{7e-6, 5e-9, 2e-6, 1e-7, hbm * 0.9, 7e-6}, []bound{callBound, blockBound, blockBound, blockBound, {rateBound.low, hbm}, blockBound},
-			func(c []float64, at datum) float64 {
-				n := float64(psaLaunches(at))
-				return c[0] + (n-1)*c[5] + n*lists(at)*c[1] + math.Max(psaRounds(at)*c[2]+psaLength(at)*c[3], bytes(at)/c[4])
-			})
-		return hw.PSADecode{
-			Launch: from.figure(c[0]*1e6, "us", what), Rate: from.figure(c[4]*1e-9, "GB/s", what),
-			PerHead:  perBlock(c[1], from, what+", for each request and KV head"),
-			Round:    from.figure(c[2]*1e6, "us", what+", for each microbatch of one list, its decision included"),
-			PerBlock: perBlock(c[3], from, what+", for each block of one list"),
-			Relaunch: from.figure(c[5]*1e6, "us", what+", for each launch but the first"),
-			Largest:  largest,
-		}
-	}
-	p.PSADecode = fitMany(fit)
-	if len(few) > 5 && len(many) > 5 {
-		one := p.PSADecode
-		alone := logErrors(fit, func(at datum) float64 { return price(p, at) })
-		p.PSADecode = fitMany(many)
-		p.PSADecode.Few = fitPSAFew(few, p.GPU.HBMBandwidth.SI(), room, room/2, from)
-		if logErrors(fit, func(at datum) float64 { return price(p, at) }) > 0.9*alone {
-			p.PSADecode = one
-		}
-	}
-	return model{name: "psa_decode", fit: fit, held: held, draw: picture{x: bytes, xLabel: "bytes", rate: bytes}, price: price}, true
-}
-
-// pricePSA is what a profile says of a point of equal lists.
-func pricePSA(p *hw.Profile, at datum) float64 {
-	t, _ := p.PSADecodeSeconds(at.model, int(at.At("batch")), int(psaLength(at)), blockTokens, int(at.At("micro_blocks")), psaLaunches(at))
-	return t
-}
-
-func fitPSAFew(few data, hbm, room, full float64, from source) hw.PSAFew {
-	const what = "PSA decode kernel, few lists"
-	bytes := kvBytes("budget_tokens")
-	c := refine(few, []float64{8e-6, 1e-6, 1e-6, 3e-7, hbm * 0.9}, []bound{callBound, blockBound, blockBound, blockBound, {rateBound.low, hbm}},
+	hbm, few := p.GPU.HBMBandwidth.SI(), s.sms()
+	c := refine(fit, []float64{7e-6, 5e-9, 2e-6, hbm * 0.9, 7e-6}, []bound{callBound, blockBound, blockBound, {rateBound.low, hbm}, blockBound},
 		func(c []float64, at datum) float64 {
-			n := float64(psaLaunches(at))
-			next := n * (hw.PSAWaves(lists(at), full, psaLength(at)/n, psaWave) - 1)
-			return n*(c[0]+group(at)*c[1]) + next*(c[2]+group(at)*c[3]) + bytes(at)/c[4]
+			n, least := float64(psaLaunches(at)), c[2]
+			if lists(at) <= few {
+				least *= lists(at) / few
+			}
+			t := c[0] + (n-1)*c[4] + n*lists(at)*c[1]
+			for _, bytes := range psaRoundBytes(at) {
+				t += math.Max(least, bytes/c[3])
+			}
+			return t
 		})
-	return hw.PSAFew{
-		Room: from.figure(room, "lists", "one for each SM"), Wave: from.figure(psaWave, "blocks", "the kernel's clusters"),
-		Launch: from.figure(c[0]*1e6, "us", what), Rate: from.figure(c[4]*1e-9, "GB/s", what),
-		Query:     perBlock(c[1], from, what+", for each query head of a KV head"),
-		NextWave:  perBlock(c[2], from, what+", for each wave but the first"),
-		WaveQuery: perBlock(c[3], from, what+", for each wave but the first and query head of a KV head"),
+	p.PSADecode = hw.PSADecode{
+		Launch: from.figure(c[0]*1e6, "us", what), Rate: from.figure(c[3]*1e-9, "GB/s", what),
+		PerHead:  perBlock(c[1], from, what+", for each request and KV head"),
+		Round:    from.figure(c[2]*1e6, "us", what+", for each microbatch of one list, its decision included"),
+		Relaunch: from.figure(c[4]*1e6, "us", what+", for each launch but the first"),
+		Largest:  from.figure(largestOf(all, psaBytes)*1e-9, "GB", "the largest point measured"),
 	}
+	if few > 0 {
+		p.PSADecode.FewLists = from.figure(few, "lists", "one for each SM")
+	}
+	return model{name: "psa_decode", fit: fit, held: held, draw: picture{x: psaBytes, xLabel: "bytes", rate: psaBytes}, price: pricePSA}, true
+}
+
+// psaRoundBytes are what all lists of a point attend to, round by round.
+func psaRoundBytes(at datum) (rounds []float64) {
+	each := float64(at.At("micro_blocks")*blockTokens*at.model.LayerKVBytesPerToken()) / float64(at.model.KVHeads) // of a list
+	if at.Probe == probePSAUneven {
+		for _, lists := range reach(at.Point, at.model) {
+			rounds = append(rounds, float64(lists)*each)
+		}
+		return rounds
+	}
+	n := psaRounds(at)
+	for range int(n) {
+		rounds = append(rounds, kvBytes("budget_tokens")(at)/n)
+	}
+	return rounds
+}
+
+func psaBytes(at datum) (sum float64) {
+	for _, bytes := range psaRoundBytes(at) {
+		sum += bytes
+	}
+	return sum
+}
+
+// pricePSA is what a profile says of a point.
+func pricePSA(p *hw.Profile, at datum) float64 {
+	batch, micro := int(at.At("batch")), int(at.At("micro_blocks"))
+	if at.Probe == probePSAUneven {
+		t, _ := p.PSARoundsSeconds(at.model, batch, blockTokens, micro, reach(at.Point, at.model))
+		return t
+	}
+	t, _ := p.PSADecodeSeconds(at.model, batch, int(psaLength(at)), blockTokens, micro, psaLaunches(at))
+	return t
 }

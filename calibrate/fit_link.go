@@ -30,34 +30,15 @@ func fitLink(s *Samples, p *hw.Profile, from source) []model {
 		*way.figure = from.figure(1/math.Max(c[1], 1/rateBound.high)*1e-9, "GB/s", "large copies")
 		models = append(models, model{name: way.name, fit: fit, held: held, price: way.price, draw: picture{x: bytes, xLabel: "bytes", rate: bytes}})
 	}
-	p.Link.DuplexGather = hw.Figure{}
 	for _, way := range []struct {
-		name, probe, what string
-		figure            *hw.Figure
+		probe, what string
+		figure      *hw.Figure
 	}{
-		{"link.duplex_copy", probeDuplexCopy, "copy engines both ways at once", &p.Link.DuplexCopy},
-		{"link.duplex_kernel", probeDuplexKernel, "kernels both ways at once", &p.Link.DuplexKernel},
-		{"link.duplex_gather", probeDuplexGather, "a gather kernel up and a copy engine down at once", &p.Link.DuplexGather},
+		{probeDuplexCopy, "copy engines both ways at once", &p.Link.DuplexCopy},
+		{probeDuplexKernel, "kernels both ways at once", &p.Link.DuplexKernel},
 	} {
-		if len(s.of(way.probe)) == 0 {
-			continue // samples of an older plan; the others are needed
-		}
-		both := func(at datum) float64 { return 2 * bytes(at) }
-		fit, held := s.of(way.probe).split(together, 1, nil)
-		c := linear(fit, both)
+		c := linear(s.of(way.probe), func(at datum) float64 { return 2 * bytes(at) })
 		*way.figure = from.figure(1/c[0]*1e-9, "GB/s", way.what)
-		models = append(models, model{name: way.name, fit: fit, held: held,
-			price: func(p *hw.Profile, at datum) float64 {
-				sum := p.Link.DuplexCopy
-				switch at.Probe {
-				case probeDuplexKernel:
-					sum = p.Link.DuplexKernel
-				case probeDuplexGather:
-					sum = p.Link.DuplexGather
-				}
-				return both(at) / sum.SI()
-			},
-			draw: picture{x: bytes, xLabel: "bytes each way", rate: both}})
 	}
 	return models
 }

@@ -1,7 +1,6 @@
 package calibrate
 
 import (
-	"fmt"
 	"math"
 
 	"sparseserve/hw"
@@ -19,11 +18,8 @@ func fitSave(s *Samples, p *hw.Profile, from source) []model {
 	}
 
 	all := s.of(probeSaveMemcpy)
-	fit, held := splitCopies(all)
-	v := &p.Save
-	calls := fitCopies(all, fit, link, false)
-	calls.figures(from, &v.MemcpyBase, &v.MemcpyCall, &v.MemcpyLong, &v.MemcpyHalf, &v.MemcpyStart, &v.MemcpyWhole)
-	v.MemcpyPools = calls.poolRows(all, fit, link, from)
+	fit, held := all.split(byAxis("block_bytes"), 2, nil)
+	fitCalls(fit, link, false).figures(from, &p.Save.MemcpyBase, &p.Save.MemcpyCall)
 	models := []model{{name: "save.memcpy", fit: fit, held: held, price: price(hw.SaveMemcpy), draw: draw}}
 
 	fit, held = s.of(probeSaveGPU).split(byAxis("block_bytes"), 2, nil)
@@ -34,7 +30,7 @@ func fitSave(s *Samples, p *hw.Profile, from source) []model {
 	p.Save.GPURate = from.figure(k.rate*1e-9, "GB/s", "one scatter kernel, blocks anywhere in a pinned pool of 1 GiB")
 	models = append(models, model{name: "save.gpu", fit: fit, held: held, price: price(hw.SaveGPU), draw: draw})
 
-	models = append(models, fitContention(s, p, from))
+	fitContention(s, p, from)
 	models = append(models, fitBeside(s, p, from)...)
 	return append(models, fitScatter(s, p, from, link))
 }
@@ -45,48 +41,17 @@ func fitSave(s *Samples, p *hw.Profile, from source) []model {
 //	alone + (n - 1) share save + save
 //
 // as nothing is computed beside the last layer's save.
-func fitContention(s *Samples, p *hw.Profile, from source) model {
+func fitContention(s *Samples, p *hw.Profile, from source) {
 	alone := map[string]float64{}
 	for _, at := range s.of(probeLayersNone) {
 		alone[at.Sizes()] = at.seconds
 	}
-	save := func(p *hw.Profile, at datum) float64 {
-		g := at.model.Geometry(blockTokens)
-		return priceSave(p, hw.SaveGPU, at.At("chunk_tokens")/blockTokens*int64(g.KVHeads), g.BlockBytes, basePool, 0)
-	}
-	fit, held := s.of(probeLayersGPU).split(together, 1, nil)
 	var shares []float64
-	for _, at := range fit {
-		beside := float64(at.At("layers")-1) * save(p, at)
-		shares = append(shares, (at.seconds-alone[at.Sizes()]-save(p, at))/beside)
+	for _, at := range s.of(probeLayersGPU) {
+		n, block := layerBlocks(at)
+		save := priceSave(p, hw.SaveGPU, n, block, basePool, 0)
+		shares = append(shares, (at.seconds-alone[at.Sizes()]-save)/(float64(at.At("layers")-1)*save))
 	}
 	share := math.Min(math.Max(medianOf(shares).Value, 0.001), 0.99)
 	p.Save.Contention = from.figure(share, "share", "prefill of 2048 token chunks whose layers the scatter kernel saves, over prefill alone")
-	return model{name: "save.contention", fit: fit, held: held,
-		draw: picture{x: func(at datum) float64 { return 1 + float64(at.At("prefix_tokens")) }, xLabel: "tokens before the chunk"},
-		price: func(p *hw.Profile, at datum) float64 {
-			t := save(p, at)
-			return alone[at.Sizes()] + float64(at.At("layers")-1)*p.Save.Contention.SI()*t + t
-		}}
-}
-
-// slowdowns says in words what transfers of the other kinds take from compute.
-func slowdowns(s *Samples) []string {
-	alone := map[int64]float64{}
-	for _, at := range s.of(probeBesideNone) {
-		alone[at.At("tokens")] = at.seconds
-	}
-	var notes []string
-	for _, beside := range []struct{ probe, what string }{
-		{probeBesideSave, "the GPU scatter kernel"}, {probeBesideLoad, "FlashH2D"}, {probeBesideFlash, "FlashD2H"},
-	} {
-		var shares []float64
-		for _, at := range s.of(beside.probe) {
-			shares = append(shares, at.seconds/alone[at.At("tokens")]-1)
-		}
-		if len(shares) > 0 {
-			notes = append(notes, fmt.Sprintf("a layer's linears and prefill attention beside %s without pause: %+.1f %% time (median of %d sizes)", beside.what, 100*medianOf(shares).Value, len(shares)))
-		}
-	}
-	return notes
 }

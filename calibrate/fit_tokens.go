@@ -2,81 +2,69 @@ package calibrate
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 
-	"sparseserve/cuda/live"
 	"sparseserve/hw"
 )
 
 func tokens(at datum) float64 { return float64(at.At("tokens")) }
 
-// fitTokens takes the measured points of linears, the rest of a layer, and the
-// LM head as they are, between which hw draws straight lines; more tokens never
-// cost less. Where linears were measured at the live loop's own numbers of tokens
-// alone, those are what they are priced at, each by what it took: the points held
-// out are in the profile too, and judged by a curve without them.
-func fitTokens(s *Samples, p *hw.Profile, from source) []model {
-	p.LinearGrid = hw.Figure{}
-	padded := onLinearGrid(s.of(probeLinears))
-	if padded {
-		p.LinearGrid = hw.Figure{Value: live.LinearGrid, Unit: "tokens", From: hw.Derived, Source: "the live loop runs linears at multiples of it, whose kernels it has chosen ahead"}
-	}
-	var models []model
-	for _, part := range []struct {
-		name, probe, axis, what string
-		rows                    func(p *hw.Profile) *[]hw.TokenRow
-		price                   func(p *hw.Profile, at datum) float64
-	}{
-		{"linears", probeLinears, "tokens", "cuBLAS, fp16, the four linears of one layer", func(p *hw.Profile) *[]hw.TokenRow { return &p.Linears },
-			func(p *hw.Profile, at datum) float64 { return p.LinearsSeconds(at.model, int(at.At("tokens"))) }},
-		{"pointwise", probePointwise, "tokens", "two norms, rope with the write of K and V, activation", func(p *hw.Profile) *[]hw.TokenRow { return &p.Pointwise },
-			func(p *hw.Profile, at datum) float64 { return p.PointwiseSeconds(at.model, int(at.At("tokens"))) }},
-		{"head", probeHead, "rows", "norm, LM head through cuBLAS, greedy token", func(p *hw.Profile) *[]hw.TokenRow { return &p.Head },
-			func(p *hw.Profile, at datum) float64 { return p.HeadSeconds(at.model, 0, int(at.At("rows"))) }},
-	} {
-		all := s.of(part.probe)
-		if len(all) == 0 {
-			continue
-		}
-		*part.rows(p) = nil
-		for _, shape := range all.shapes() {
-			points := all.where(func(at datum) bool { return at.Shape == shape })
-			m := splitCurve(points, part.axis)
-			rows := func(d data) []hw.TokenRow {
-				out := curveRows(d, part.axis)
-				for i := range out {
-					out[i].Shape, out[i].Figure = shape, from.figure(out[i].Value*1e3, "ms", part.what)
-				}
-				return out
+// fitTokens takes the measured points of linears as they are, between which hw draws
+// straight lines; more tokens never cost less. The points held out are in the profile
+// too, and judged by a curve without them.
+func fitTokens(s *Samples, p *hw.Profile, from source) (models []model) {
+	p.Linears = nil
+	for _, shape := range s.of(probeLinears).shapes() {
+		points := s.of(probeLinears).where(func(at datum) bool { return at.Shape == shape })
+		m := splitCurve(points, "tokens")
+		rows := func(d data) []hw.TokenRow {
+			out := curveRows(d, "tokens")
+			for i := range out {
+				out[i].Shape, out[i].Figure = shape, from.figure(out[i].Value*1e3, "ms", "cuBLAS, fp16, the four linears of one layer")
 			}
-			m.name, m.price = part.name+"."+shape, part.price
-			kept := rows(m.fit)
-			if padded {
-				*part.rows(p) = append(*part.rows(p), rows(points)...)
-				m.price = func(p *hw.Profile, at datum) float64 {
-					without := *p
-					*part.rows(&without) = kept
-					return part.price(&without, at)
-				}
-			} else {
-				*part.rows(p) = append(*part.rows(p), kept...)
-			}
-			models = append(models, m)
+			return out
 		}
-	}
-	if m, ok := fitEmbedding(s, p, from); ok {
+		kept := rows(m.fit)
+		p.Linears = append(p.Linears, rows(points)...)
+		m.name = "linears." + shape
+		m.price = func(p *hw.Profile, at datum) float64 {
+			without := *p
+			without.Linears = kept
+			return without.LinearsSeconds(at.model, int(at.At("tokens")))
+		}
 		models = append(models, m)
 	}
-	return models
+	return append(models, fitPointwise(s, p, from))
 }
 
-// onLinearGrid says whether all points are at numbers of tokens that the live loop
-// runs linears at.
-func onLinearGrid(all data) bool {
-	sizes := all.values("tokens")
-	return len(sizes) > 0 && sizes[len(sizes)-1] > live.LinearGrid &&
-		!slices.ContainsFunc(sizes, func(n int64) bool { return n > live.LinearGrid && n%live.LinearGrid != 0 })
+// fitPointwise fits t = launch + bytes/rate over all shapes, which the profile has as two
+// rows of one shape: a token's time and that of the most tokens.
+func fitPointwise(s *Samples, p *hw.Profile, from source) model {
+	const what = "two norms, rope with the write of K and V, activation: launch + bytes/rate"
+	all := s.of(probePointwise)
+	bytes := func(at datum) float64 { return tokens(at) * hw.PointwiseBytes(at.model) }
+	fit, held := all.split(func(at datum) string { return at.Shape }, 3, isMost(all))
+	start, hbm := linear(fit, one, bytes), p.GPU.HBMBandwidth.SI()
+	c := refine(fit, []float64{math.Max(start[0], 1e-6), 1 / math.Max(start[1], 1/hbm)}, []bound{callBound, {rateBound.low, hbm}}, func(c []float64, at datum) float64 {
+		return c[0] + bytes(at)/c[1]
+	})
+	first := all[0].model
+	ends := all.values("tokens")
+	p.Pointwise = nil
+	for _, n := range []int64{1, ends[len(ends)-1]} {
+		t := c[0] + float64(n)*hw.PointwiseBytes(first)/c[1]
+		p.Pointwise = append(p.Pointwise, hw.TokenRow{Shape: all[0].Shape, Tokens: int(n), Figure: from.figure(t*1e3, "ms", what)})
+	}
+	return model{name: "pointwise", fit: fit, held: held, draw: picture{x: bytes, xLabel: "bytes read and written", rate: bytes},
+		price: func(p *hw.Profile, at datum) float64 { return p.PointwiseSeconds(at.model, int(at.At("tokens"))) }}
+}
+
+// isMost says whether a point is of the most tokens.
+func isMost(all data) func(datum) bool {
+	n := all.values("tokens")
+	return func(at datum) bool { return at.At("tokens") == n[len(n)-1] }
 }
 
 // splitCurve sorts one shape's points and holds some out.
@@ -122,21 +110,4 @@ func falls(all data, axis string) string {
 		}
 	}
 	return text
-}
-
-// fitEmbedding fits t = launch + bytes/rate: a row of the table read and
-// written for each token.
-func fitEmbedding(s *Samples, p *hw.Profile, from source) (model, bool) {
-	all := s.of(probeEmbed)
-	if len(all) == 0 {
-		return model{}, false
-	}
-	bytes := func(at datum) float64 { return tokens(at) * float64(2*at.model.Hidden*at.model.WeightBytesEach) }
-	fit, held := all.split(together, 3, nil)
-	c := refine(fit, []float64{5e-6, p.GPU.HBMBandwidth.SI() / 2}, []bound{callBound, {rateBound.low, p.GPU.HBMBandwidth.SI()}}, func(c []float64, at datum) float64 {
-		return c[0] + bytes(at)/c[1]
-	})
-	p.Embedding = hw.Embedding{Launch: from.figure(c[0]*1e6, "us", "embedding"), Rate: from.figure(c[1]*1e-9, "GB/s", "embedding, rows read and written")}
-	return model{name: "embedding", fit: fit, held: held, draw: picture{x: tokens, xLabel: "tokens in the batch"},
-		price: func(p *hw.Profile, at datum) float64 { return p.HeadSeconds(at.model, int(at.At("tokens")), 0) }}, true
 }

@@ -11,65 +11,6 @@ func blocks(at datum) float64 { return float64(at.At("blocks")) }
 
 func moved(at datum) float64 { return float64(at.At("blocks") * at.At("block_bytes")) }
 
-// batchedFit is t = call + block(b) (n + early min(n, first)) + B/link of batched
-// copies: the driver takes another way for some sizes of block, and the first
-// of many blocks cost more.
-type batchedFit struct {
-	call, early, first float64
-	block              map[int64]float64 // by block bytes
-}
-
-func (f *batchedFit) seconds(at datum, link float64) float64 {
-	return f.call + f.block[at.At("block_bytes")]*f.counted(at) + moved(at)/link
-}
-
-func (f *batchedFit) counted(at datum) float64 {
-	return blocks(at) + f.early*math.Min(blocks(at), f.first)
-}
-
-// fitBatched tries early and first over a grid.
-func fitBatched(d data, link float64) batchedFit {
-	var best batchedFit
-	least := infinite
-	for early := 0.0; early < 0.95; early += 0.1 {
-		for first := 32.0; first <= 1024; first *= math.Sqrt2 {
-			f := batchedFit{call: 7e-6, early: early, first: first, block: map[int64]float64{}}
-			f.solve(d, link)
-			cost := 0.0
-			for _, at := range d {
-				cost += math.Pow(math.Log(f.seconds(at, link)/at.seconds), 2)
-			}
-			if cost < least*(1-1e-9) {
-				best, least = f, cost
-			}
-		}
-	}
-	return best
-}
-
-// solve finds call and blocks, which take turns, each by least squares of
-// relative errors.
-func (f *batchedFit) solve(d data, link float64) {
-	sizes := d.values("block_bytes")
-	for range 30 {
-		for _, size := range sizes {
-			f.block[size] = weighted(d, func(at datum) (rest, factor float64) {
-				if at.At("block_bytes") != size {
-					return 0, 0
-				}
-				return at.seconds - f.call - moved(at)/link, f.counted(at)
-			}, noBlock)
-		}
-		before := f.call
-		f.call = weighted(d, func(at datum) (rest, factor float64) {
-			return at.seconds - f.block[at.At("block_bytes")]*f.counted(at) - moved(at)/link, 1
-		}, callBound.low)
-		if math.Abs(f.call/before-1) < 1e-6 {
-			return
-		}
-	}
-}
-
 // weighted returns the x, at least low, with the least squares of (rest -
 // factor x) / seconds.
 func weighted(d data, terms func(datum) (rest, factor float64), low float64) float64 {
@@ -134,26 +75,23 @@ func fitLoad(s *Samples, p *hw.Profile, from source) []model {
 	copied := s.of(probeLoadMemcpy)
 	fit, held := splitCopies(copied)
 	l := &p.Load
-	calls := fitCopies(copied, fit, link, true)
+	base := fit
+	if byPool(copied) {
+		base = inPool(fit, basePool)
+	}
+	calls := fitCalls(base, link, true)
 	l.MemcpyPools = calls.poolRows(copied, fit, link, from)
-	calls.figures(from, &l.MemcpyBase, &l.MemcpyCall, &l.MemcpyEarly, &l.MemcpyFirst, &l.MemcpyStart, &l.MemcpyWhole)
+	calls.figures(from, &l.MemcpyBase, &l.MemcpyCall)
+	l.MemcpyEarly, l.MemcpyFirst = perBlock(calls.early, from, "what each of a batch's first blocks takes beside"), hw.Figure{}
+	if l.MemcpyEarly.Set() {
+		l.MemcpyFirst = from.figure(calls.first, "blocks", "of a batch, that have taken half of what all first ones take beside")
+	}
 	models := []model{{name: "load.memcpy", fit: fit, held: held, price: price(hw.LoadMemcpy), draw: draw}}
 
 	if fit, held = s.of(probeLoadBatched).split(byAxis("block_bytes"), 2, nil); len(fit) > 0 {
-		b := fitBatched(fit, link)
-		p.Load.BatchedCall = from.figure(b.call*1e6, "us", "one batched copy: submit and wait")
-		p.Load.BatchedEarly, p.Load.BatchedFirst = hw.Figure{}, hw.Figure{}
-		if b.early > 0 {
-			p.Load.BatchedEarly = from.figure(b.early, "share", "one batched copy: what each of the first blocks costs more")
-			p.Load.BatchedFirst = from.figure(b.first, "blocks", "one batched copy: the first blocks")
-		}
-		p.Load.BatchedSizes = nil
-		var middle []float64
-		for _, size := range fit.values("block_bytes") {
-			p.Load.BatchedSizes = append(p.Load.BatchedSizes, hw.SizeRow{BlockBytes: int(size), Figure: from.figure(b.block[size]*1e6, "us", "one batched copy: per block")})
-			middle = append(middle, b.block[size])
-		}
-		p.Load.BatchedBlock = from.figure(medianOf(middle).Value*1e6, "us", "median of batched_sizes")
+		b := fitCalls(fit, link, false)
+		p.Load.BatchedCall = from.figure(b.base*1e6, "us", "one batched copy: submit and wait")
+		p.Load.BatchedBlock = from.figure(b.call*1e6, "us", "one batched copy: per block")
 		models = append(models, model{name: "load.batched", fit: fit, held: held, price: price(hw.LoadBatched), draw: draw,
 			why: "the driver takes another way by block size and by number of blocks: a block's time is no smooth function of either"})
 	}

@@ -37,7 +37,7 @@ const (
 // liveCase is one server of a live probe.
 type liveCase struct {
 	model    *hw.Model
-	probe    string
+	dense    bool // attention to whole contexts, KV in HBM
 	requests int
 	prompt   int     // tokens of each
 	budget   int     // tokens that a decode selects
@@ -45,8 +45,8 @@ type liveCase struct {
 	steps    int     // decode steps of all requests, after those that settle
 }
 
-func newLiveCase(m *hw.Model, probe string, requests int) *liveCase {
-	return &liveCase{model: m, probe: probe, requests: requests, prompt: livePrompt, budget: liveBudget, steps: liveRun}
+func newLiveCase(m *hw.Model, dense bool, requests int) *liveCase {
+	return &liveCase{model: m, dense: dense, requests: requests, prompt: livePrompt, budget: liveBudget, steps: liveRun}
 }
 
 // output is how many tokens a request may generate, so that the first is still there when the last has done its steps.
@@ -74,7 +74,7 @@ func (c *liveCase) server() sim.Config {
 	all := c.blocks(g) * int64(g.Groups())
 	spec.DRAMGiB = 1.1 * float64(all*g.BlockBytes) / gib
 	cfg.HBMBytes = (all + all/10) * (g.BlockBytes + g.MetaBytes)
-	if c.probe != probeLive {
+	if !c.dense {
 		spec.Attention, spec.Offload, spec.SinkBlocks, spec.WindowBlocks = "sparse", true, 2, 2
 		cfg.Library = libraryOf(dsa.TopK{K: sim.Candidates(&spec)}, dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2})
 	}
@@ -195,9 +195,6 @@ func (d *idle) Drain() (des.Time, error)     { return 0, nil }
 func (d *idle) Finish() (sim.Timing, error) {
 	d.steps++
 	t := sim.Timing{Elapsed: 1, SavesDone: 1, Landed: d.steps}
-	if d.steps%2 == 0 { // as a device that splits each other step
-		t.Phases.Unsplit = t.Elapsed
-	}
 	return t, nil
 }
 

@@ -2,8 +2,6 @@ package calibrate
 
 import (
 	"context"
-	"slices"
-	"time"
 
 	"sparseserve/cuda/live"
 	"sparseserve/hw"
@@ -12,11 +10,10 @@ import (
 	"sparseserve/sim/dsa"
 )
 
-// What the host does in a step beside what it does in every step shows in a server that requests leave one after another: it has steps of each
-// number of decodes in which nothing changes, steps in which some request's lists are looked up whole because it has a block more, and steps behind
-// a request's end, whose blocks the cache takes back.
+// A server that requests leave one after another has steps of each number of decodes in which
+// nothing changes, and steps behind a request's end, whose blocks the cache takes back.
 
-// leavingSteps are those between two requests' ends, half of them split into phases.
+// leavingSteps are those between two requests' ends.
 const leavingSteps = 16
 
 // psaMicro is the microbatch of PSA's servers, blocks.
@@ -35,79 +32,53 @@ type leavingKind struct {
 	held   bool // KV stays in HBM: nothing is offloaded
 	dense  bool // attention to whole contexts, held
 	lookup bool // by the GPU
-	tight  bool // room for so little that each layer loads
-	single bool // one request at a time
-}
-
-// splitEvery says which steps are split into phases: the marks are calls of the
-// CPU, and where the host's part is to be seen each other step is without.
-func (k leavingKind) splitEvery() int64 {
-	if k.held || k.lookup {
-		return 0
-	}
-	return 2
 }
 
 // leavingKind is the kind of server that a point asks for.
-func (p Point) leavingKind() (k leavingKind) {
-	switch p.Probe {
-	case probeLivePSA, probeLiveUnsplitPSA, probeLiveHeldPSA, probeLiveLookupPSA, probeLiveTightPSA, probeLiveCPUPSA:
-		k.psa = true
-	}
-	switch p.Probe {
-	case probeLiveDense, probeLiveChunk:
+func (p Point) leavingKind() leavingKind { return kindOf(p.Probe) }
+
+func kindOf(probe string) (k leavingKind) {
+	switch probe {
+	case probeLiveDense:
 		k.held, k.dense = true, true
-	case probeLivePrompt:
-		k.held, k.dense, k.single = true, true, true
-	case probeLiveHeld, probeLiveHeldPSA:
+	case probeLiveHeld:
 		k.held = true
-	case probeLiveLookup, probeLiveLookupPSA:
+	case probeLiveHeldPSA:
+		k.held, k.psa = true, true
+	case probeLiveLookup:
 		k.lookup = true
-	case probeLiveCPU, probeLiveCPUPSA, probeLiveTight, probeLiveTightPSA:
-		k.lookup, k.tight = true, p.At("missing") > 0
+	case probeLiveLookupPSA:
+		k.lookup, k.psa = true, true
 	}
 	return k
 }
 
-// leavingMost is how many requests the server of a kind begins with: prompts take
+// leavingMost is how many requests a server begins with: prompts take
 // long to prefill, and KV of a model with many KV heads much memory.
-func leavingMost(shape string, k leavingKind) int64 {
-	if shape == shapes[0] || k.single {
+func leavingMost(shape string) int64 {
+	if shape == shapes[0] {
 		return 8
 	}
 	return 16
 }
 
-// singleOutput is what a request of a server of one at a time generates: the card
-// decodes for some 200 ms, in which its clock rises.
-const singleOutput = 40
-
-// tightRooms are the room of tight servers by shape, of what one step of top-k
-// selects: PSA selects more, the more so the fewer queries share its lists.
-var tightRooms = map[string]float64{shapes[0]: 1.5, shapes[1]: 1.2}
-
 // leavingCase is the server of a point.
 func (p Point) leavingCase() (*leavingCase, error) {
-	m, err := shapeModel(p.Shape)
+	return newServerCase(p.Shape, p.At("layers"), p.leavingKind())
+}
+
+func newServerCase(shape string, layers int64, kind leavingKind) (*leavingCase, error) {
+	m, err := shapeModel(shape)
 	if err != nil {
 		return nil, err
 	}
 	model := *m
-	model.Layers = int(p.At("layers"))
-	kind := p.leavingKind()
-	c := newLeavingCase(&model, int(leavingMost(p.Shape, kind)), kind, leavingSteps)
-	if kind.tight {
-		c.room = tightRooms[p.Shape]
-	}
-	return c, nil
+	model.Layers = int(layers)
+	return newLeavingCase(&model, int(leavingMost(shape)), kind, leavingSteps), nil
 }
 
 func newLeavingCase(m *hw.Model, requests int, kind leavingKind, every int) *leavingCase {
-	probe := probeLiveOffload
-	if kind.dense {
-		probe = probeLive
-	}
-	c := newLiveCase(m, probe, requests)
+	c := newLiveCase(m, kind.dense, requests)
 	c.steps = every*c.requests + 2
 	return &leavingCase{liveCase: *c, kind: kind, every: every}
 }
@@ -116,9 +87,6 @@ func newLeavingCase(m *hw.Model, requests int, kind leavingKind, every int) *lea
 func (c *leavingCase) config() (sim.Config, error) {
 	cfg := c.server()
 	spec := &cfg.Spec
-	if c.kind.single {
-		spec.MaxRequests = 1
-	}
 	spec.Offload = !c.kind.held
 	if c.kind.lookup {
 		spec.Lookup = sim.LookupGPU
@@ -142,9 +110,6 @@ func (c *leavingCase) chunks() int { return (c.prompt + liveChunk - 1) / liveChu
 // outputs are those of the requests in order: prompts are prefilled one by one, and the last is the first to leave, so that no other's rows move,
 // two steps behind any step that fills a block.
 func (c *leavingCase) outputs() []int {
-	if c.kind.single {
-		return slices.Repeat([]int{singleOutput}, c.requests)
-	}
 	var n []int
 	for i := range c.requests {
 		n = append(n, 1+c.chunks()*(c.requests-1-i)+liveSettling+2+(c.requests-i)*c.every)
@@ -153,14 +118,13 @@ func (c *leavingCase) outputs() []int {
 }
 
 // serve serves all requests, on the live device or on another.
-func (c *leavingCase) serve(cfg sim.Config, device *live.Device) (*leavingTimes, error) {
+func (c *leavingCase) serve(cfg sim.Config) (*leavingTimes, error) {
 	c.selections(&cfg, c.prompt+c.outputs()[0])
 	server, err := sim.NewServer(cfg)
 	if err != nil {
 		return nil, err
 	}
-	_, modelled := cfg.Device.(*hw.Device)
-	rec := &leavingTimes{requests: c.requests, chunksEach: c.chunks(), device: device, modelled: modelled}
+	rec := &leavingTimes{requests: c.requests}
 	if _, err = server.Run(context.Background(), &leavingRequests{prompt: c.prompt, outputs: c.outputs()}, rec); err != nil {
 		return nil, err
 	}
@@ -173,8 +137,8 @@ func (c *leavingCase) times(m live.Machine) (t *leavingTimes, err error) {
 	if err != nil {
 		return nil, err
 	}
-	err = c.onLive(m, &cfg, c.kind.splitEvery(), func(device *live.Device) (loaded int64, err error) {
-		if t, err = c.serve(cfg, device); err != nil {
+	err = c.onLive(m, &cfg, 0, func(*live.Device) (loaded int64, err error) {
+		if t, err = c.serve(cfg); err != nil {
 			return 0, err
 		}
 		return t.loaded, nil
@@ -182,27 +146,22 @@ func (c *leavingCase) times(m live.Machine) (t *leavingTimes, err error) {
 	return t, err
 }
 
-// leavingMeans are those of a layer in steps of some number of requests, rounded.
-type leavingMeans struct {
-	rounds int64 // microbatches of its longest list
-	loads  int64
-}
-
-// means are those of the same server on a device that does nothing, by requests.
-func (c *leavingCase) means() (map[int64]leavingMeans, error) {
+// rounds are how many microbatches a layer's longest list has in the mean, by requests,
+// rounded: of the same server on a device that does nothing.
+func (c *leavingCase) rounds() (map[int64]int64, error) {
 	cfg, err := c.config()
 	if err != nil {
 		return nil, err
 	}
 	cfg.Device = &idle{}
-	t, err := c.serve(cfg, nil)
+	t, err := c.serve(cfg)
 	if err != nil {
 		return nil, err
 	}
-	all := map[int64]leavingMeans{}
+	all := map[int64]int64{}
 	for requests, steps := range t.counted {
 		n := steps * int64(c.model.Layers)
-		all[int64(requests)] = leavingMeans{(t.rounds[requests] + n/2) / n, (t.loads[requests] + n/2) / n}
+		all[int64(requests)] = (t.rounds[requests] + n/2) / n
 	}
 	return all, nil
 }
@@ -225,113 +184,53 @@ func (w *leavingRequests) Next() (a sim.Arrival, more bool, err error) {
 
 // leavingTimes sorts a server's steps, in seconds.
 type leavingTimes struct {
-	requests   int
-	chunksEach int          // of a prompt
-	device     *live.Device // nil: none that counts
-	modelled   bool         // whose steps need no events to be split
+	requests int
 
-	host, unsplit, cpu map[int][]float64 // by decodes, where nothing changes: the host's of split steps, all of the others, and what the CPU was busy
-	chunks             map[int][]float64 // by chunks of the prompt before: all of a step with a chunk, the first prompt's apart
-	prefilled          int               // chunks so far
+	steady, freed   map[int][]float64 // by decodes: steps where nothing changes, and those behind a request's end
+	rounds, counted map[int]int64     // by decodes: rounds of all layers, and steps
 
-	// All of steps where nothing changes, where lists are looked up whole, and behind a request's end.
-	steady, whole, freed map[alike][]float64
-
-	rounds, loads, counted map[int]int64 // by decodes: rounds and loads of all layers, and steps
-	loaded                 int64
-	all                    int // steps of decodes alone
-	last                   sim.StepRecord
-	worked                 time.Duration
-}
-
-// alike are steps that may be compared.
-type alike struct {
-	decodes int
-	split   bool
+	loaded int64
+	all    int // steps of decodes alone
+	last   sim.StepRecord
 }
 
 func (t *leavingTimes) Request(*sim.Record) error { return nil }
 func (t *leavingTimes) Gap(des.Time)              {}
 func (t *leavingTimes) Step(r *sim.StepRecord) error {
-	before, busy := t.last, t.busy()
+	before := t.last
 	t.last = *r
 	t.loaded += r.Loaded
-	if r.Prefills > 0 {
-		t.prefill(r.Timing.Elapsed.Seconds())
-		return nil
-	}
-	if r.Decodes == 0 {
+	if r.Prefills > 0 || r.Decodes == 0 {
 		return nil
 	}
 	if t.all++; t.all <= liveSettling {
 		return nil
 	}
 	if t.steady == nil {
-		t.host, t.unsplit, t.cpu = map[int][]float64{}, map[int][]float64{}, map[int][]float64{}
-		t.steady, t.whole, t.freed = map[alike][]float64{}, map[alike][]float64{}, map[alike][]float64{}
-		t.rounds, t.loads, t.counted = map[int]int64{}, map[int]int64{}, map[int]int64{}
+		t.steady, t.freed = map[int][]float64{}, map[int][]float64{}
+		t.rounds, t.counted = map[int]int64{}, map[int]int64{}
 	}
-	n, phases := r.Decodes, &r.Timing.Phases
+	n, seconds := r.Decodes, r.Timing.Elapsed.Seconds()
 	t.rounds[n] += r.Rounds
-	t.loads[n] += r.Loaded
 	t.counted[n]++
-	kind := t.steady
 	switch ended, begins := n < before.Decodes, before.Saved > 0; {
-	case r.Saved > 0 || ended && begins:
-		return nil // what is saved is named too
+	case r.Saved > 0 || begins: // what is saved is named too, and lists of a new block are looked up whole
 	case ended:
-		kind = t.freed
-	case begins: // a block, behind the one that became full
-		kind = t.whole
+		t.freed[n] = append(t.freed[n], seconds)
 	default:
-		t.cpu[n] = append(t.cpu[n], busy)
-		if phases.Unsplit > 0 || t.modelled {
-			t.unsplit[n] = append(t.unsplit[n], r.Timing.Elapsed.Seconds())
-		} else {
-			t.host[n] = append(t.host[n], phases.Host.Seconds())
-		}
+		t.steady[n] = append(t.steady[n], seconds)
 	}
-	at := alike{n, phases.Unsplit == 0}
-	kind[at] = append(kind[at], r.Timing.Elapsed.Seconds())
 	return nil
 }
 
-// prefill notes a step with a chunk. Prompts come one after another, but that a step
-// has room for some tokens of the next while few decode, a request's each; what the
-// first finds is a card that has rested.
-func (t *leavingTimes) prefill(seconds float64) {
-	before := t.prefilled % t.chunksEach
-	if t.prefilled++; t.prefilled <= t.chunksEach {
-		return
-	}
-	if t.chunks == nil {
-		t.chunks = map[int][]float64{}
-	}
-	t.chunks[before] = append(t.chunks[before], seconds)
-}
-
-// busy is how long the CPU was in the step that has just ended, but for rounds that load.
-func (t *leavingTimes) busy() float64 {
-	if t.device == nil {
-		return 0
-	}
-	c := t.device.Counters()
-	all := c.Working - c.InRounds
-	busy := all - t.worked
-	t.worked = all
-	return busy.Seconds()
-}
-
-// more is by how much steps of a kind are longer than those in which nothing changes.
-func (t *leavingTimes) more(kind map[alike][]float64) (seconds []float64) {
+// longer is by how much steps behind a request's end are longer than those in which
+// nothing changes.
+func (t *leavingTimes) longer() (seconds []float64) {
 	for n := t.requests; n > 0; n-- { // in a fixed order
-		for _, split := range []bool{true, false} {
-			at := alike{n, split}
-			if steady := t.steady[at]; len(steady) > 0 {
-				usual := medianOf(steady).Value
-				for _, s := range kind[at] {
-					seconds = append(seconds, max(s-usual, 1e-9))
-				}
+		if steady := t.steady[n]; len(steady) > 0 {
+			usual := medianOf(steady).Value
+			for _, s := range t.freed[n] {
+				seconds = append(seconds, max(s-usual, 1e-9))
 			}
 		}
 	}

@@ -12,12 +12,6 @@ func tinyLeaving(kind leavingKind) *leavingCase {
 	like := tinyCase(probeLiveOffload)
 	tiny := newLeavingCase(like.model, like.requests, kind, 40)
 	tiny.prompt, tiny.budget = like.prompt, like.budget
-	switch { // at short contexts a prefill asks for most
-	case kind.tight && kind.psa:
-		tiny.room = 2.2
-	case kind.tight:
-		tiny.room = 1.3
-	}
 	return tiny
 }
 
@@ -25,7 +19,7 @@ func tinyLeaving(kind leavingKind) *leavingCase {
 // sample that its probes ask for; nothing of it is left behind.
 func TestLeavingCasesServe(t *testing.T) {
 	for name, kind := range map[string]leavingKind{
-		"top-k": {}, "PSA": {psa: true}, "held": {held: true}, "PSA, held": {psa: true, held: true}, "dense": {held: true, dense: true}, "one at a time": {held: true, dense: true, single: true}, "the GPU's lookup": {lookup: true}, "tight": {lookup: true, tight: true}, "PSA, the GPU's lookup": {psa: true, lookup: true}, "PSA, tight": {psa: true, lookup: true, tight: true},
+		"top-k": {}, "PSA": {psa: true}, "held": {held: true}, "PSA, held": {psa: true, held: true}, "dense": {held: true, dense: true}, "the GPU's lookup": {lookup: true}, "PSA, the GPU's lookup": {psa: true, lookup: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -43,11 +37,8 @@ func TestLeavingCasesServe(t *testing.T) {
 				t.Errorf("%d bytes of the device and %d of the host are held", device, host)
 			}
 			for _, probe := range leavingProbes {
-				p := Point{Probe: probe, Axes: []Axis{{"layers", 2}, {"requests", int64(c.requests)}, {"missing", 0}, {"prefix_tokens", 0}}}
-				if kind.tight {
-					p.Axes[2].Value = 1
-				}
-				if p.leavingKind() != kind || probe == probeLiveFreed || probe == probeLiveChunk || probe == probeLivePrompt { // two ends are too few for samples, and short prompts share a chunk
+				p := Point{Probe: probe, Axes: []Axis{{"layers", 2}, {"requests", int64(c.requests)}}}
+				if p.leavingKind() != kind || probe == probeLiveFreed { // two ends are too few for samples
 					continue
 				}
 				samples, err := times.samples(p)
@@ -55,15 +46,11 @@ func TestLeavingCasesServe(t *testing.T) {
 					t.Errorf("%s: samples %v, %v", probe, samples, err)
 				}
 			}
-			if n := len(times.more(times.freed)); n > c.requests-1 || n < c.requests-1 && !kind.tight && !kind.single || n == 0 && !kind.single { // where room is tight, saves that land late hold steps up
+			if n := len(times.longer()); n != c.requests-1 {
 				t.Errorf("%d steps behind a request's end, want %d", n, c.requests-1)
 			}
-			means, err := c.means()
-			if at := means[1]; kind.psa && (err != nil || at.rounds < 1 || at.rounds > 2) {
-				t.Errorf("%d rounds of 21 blocks in microbatches of %d, %v", at.rounds, psaMicro, err)
-			}
-			if at := means[int64(c.requests)]; (at.loads > 0) != kind.tight {
-				t.Errorf("a layer loads %d blocks", at.loads)
+			if rounds, err := c.rounds(); kind.psa && (err != nil || rounds[1] < 1 || rounds[1] > 2) {
+				t.Errorf("%d rounds of 21 blocks in microbatches of %d, %v", rounds[1], psaMicro, err)
 			}
 		})
 	}
@@ -85,7 +72,7 @@ func TestPlannedLeavingCases(t *testing.T) {
 		if need, err := c.deviceBytes(); err != nil || need > 128<<30 {
 			t.Errorf("%s: %s of device memory, %v", p.Key(), size(need), err)
 		}
-		if p.Shape == shapes[0] && p.Probe != probeLiveCPU && p.Probe != probeLiveTight { // the others differ in what the model is like
+		if p.Shape == shapes[0] { // the others differ in what the model is like
 			continue
 		}
 		c.model.Layers = 1
@@ -94,7 +81,7 @@ func TestPlannedLeavingCases(t *testing.T) {
 			t.Fatal(err)
 		}
 		cfg.Device = &idle{}
-		times, err := c.serve(cfg, nil)
+		times, err := c.serve(cfg)
 		if err != nil {
 			t.Fatalf("%s: %v", p.Key(), err)
 		}

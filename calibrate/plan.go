@@ -19,7 +19,7 @@ type Plan string
 
 // The plans.
 const (
-	Full  Plan = "full"  // some nine minutes
+	Full  Plan = "full"  // under five minutes
 	Quick Plan = "quick" // under one
 )
 
@@ -49,7 +49,6 @@ type scale struct {
 	threads     []int64
 	tokens      []int64 // linears
 	pointwise   []int64 // tokens
-	rows        []int64 // of the LM head
 	micro       []int64 // PSA's microbatches, blocks
 	queries     []int64
 	prefixes    []int64
@@ -58,78 +57,66 @@ type scale struct {
 	contexts    []int64
 	budgets     []int64
 	waves       []int64 // batches whose CTAs come in no full waves
-	few         []int64 // requests of a batch of unequal work
-	means       []int64 // of unequal contexts, no whole pieces of a power of two
-	longest     []int64 // lists of PSA, tokens
+	few         []int64 // requests of a batch of lists that end in different rounds
+	longest     []int64 // of these lists, tokens
 	selectFrom  []int64 // contexts
-	prompts     []int64
-	beside      []int64
-	both        []int64 // blocks copied the one way beside others the other way
-	lists       []int64 // bytes that come down beside saves
 	layerPrefix []int64
 	after       []int64 // ms of linears
-	decodesFrom []int64 // ms after linears; the last is their own pace
 	rest        []int64 // ms without
 	chunkAfter  []int64 // tokens before a chunk under the lowered clock
 	filled      []int64 // tokens of blocks that become full
 	shapes      []string
 	layers      int64 // of the live loop's model
 	requests    []int64
+	loading     []int64 // requests of servers whose layers load
 }
 
 func scaleOf(plan Plan) scale {
 	s := scale{
 		link:        []int64{4 * mib, 8 * mib, 16 * mib, 32 * mib, 64 * mib, 128 * mib, 256 * mib, 512 * mib},
 		duplex:      []int64{64 * mib, 128 * mib, 256 * mib},
-		blockBytes:  []int64{kib, 2 * kib, 4 * kib, 8 * kib, 16 * kib, 32 * kib, 64 * kib, 256 * kib, mib},
-		blocks:      []int64{1, 16, 64, 256, 1024, 2048, 4096, 8192},
+		blockBytes:  []int64{4 * kib, 8 * kib, 16 * kib, 32 * kib, 64 * kib},
+		blocks:      []int64{16, 64, 256, 1024, 4096},
 		moved:       256 * mib,
-		pools:       []int64{128, 512, 2 * kib, 4 * kib, 8 * kib, 16 * kib, 32 * kib, 64 * kib, 128 * kib},
+		pools:       []int64{512, 4 * kib, 16 * kib, 64 * kib},
 		poolBlocks:  []int64{4 * kib, 16 * kib, 64 * kib},
-		threads:     []int64{1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64},
+		threads:     []int64{1, 2, 4, 8, 12, 16, 24, 32, 48, 64},
 		tokens:      append(onGrid(2048, 1, 4, 8, 16, 32, 48), 2560, 3072, 4096, 5120, 6144, 8192, 10240, 12288, 16384),
 		pointwise:   []int64{1, 8, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384},
-		rows:        []int64{1, 2, 4, 8, 16, 32, 64, 128, 192, 256},
 		micro:       []int64{8, 32},
 		queries:     []int64{64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768},
 		prefixes:    []int64{0, 1024, 2048, 4096, 8192, 16384, 32768},
 		attended:    49152,
 		batches:     []int64{1, 2, 4, 8, 16, 32, 64},
 		contexts:    []int64{1024, 2048, 4096, 8192, 16384, 32768, 65536},
-		budgets:     []int64{512, 1024, 2048, 4096},
+		budgets:     []int64{1024, 2048, 4096},
 		waves:       []int64{3, 5, 6, 7, 9, 10, 12, 14, 20, 24},
 		few:         []int64{1, 2, 3, 4, 6, 8, 12},
-		means:       []int64{2016, 6016, 12032},
 		longest:     []int64{2048, 4096, 6144},
 		selectFrom:  []int64{4096, 8192, 16384, 32768, 65536},
-		prompts:     []int64{8192, 16384, 32768},
-		beside:      []int64{1024, 2048, 4096},
-		both:        []int64{64, 256, 1024},
-		lists:       []int64{8 * kib, 32 * kib, 128 * kib},
 		layerPrefix: []int64{0, 2048, 4096, 6144, 8192, 10240},
 		after:       []int64{1, 10, 20, 30, 40, 50, 60, 80, 100, 150, 200},
-		decodesFrom: []int64{1, 5, 10, 20, 30, 50, 80, 120, 150},
 		rest:        []int64{10, 20, 40, 80, 160},
 		chunkAfter:  []int64{0, 2048, 6144},
-		filled:      []int64{blockTokens, 256, 512, 1024, 2048, 4096, 8192, 16384},
+		filled:      []int64{blockTokens, 1024, 2048, 4096, 8192},
 		shapes:      shapes,
 		layers:      32,
 		requests:    []int64{1, 2, 4, 8, 16},
+		loading:     []int64{4, 8},
 	}
 	if plan == Full {
 		return s
 	}
 	s.link = []int64{4 * mib, 16 * mib, 64 * mib, 256 * mib}
 	s.duplex = []int64{64 * mib, 128 * mib}
-	s.blockBytes = []int64{2 * kib, 4 * kib, 8 * kib, 16 * kib, 64 * kib}
-	s.blocks = []int64{1, 16, 256, 2048}
+	s.blockBytes = []int64{8 * kib, 16 * kib, 64 * kib}
+	s.blocks = []int64{16, 256, 2048}
 	s.moved = 64 * mib
-	s.pools = []int64{128, 512}
+	s.pools = []int64{512}
 	s.poolBlocks = []int64{16 * kib}
 	s.threads = []int64{1, 4, 8, 16}
 	s.tokens = []int64{1, 16, 64, 128, 256, 512, 1024, 2048, 4096, 8192}
 	s.pointwise = []int64{1, 256, 2048, 8192}
-	s.rows = []int64{1, 16, 64, 256}
 	s.micro = []int64{8}
 	s.queries = []int64{128, 512, 2048, 8192}
 	s.prefixes = []int64{0, 2048, 8192}
@@ -138,18 +125,12 @@ func scaleOf(plan Plan) scale {
 	s.contexts = []int64{1024, 4096, 16384}
 	s.budgets = []int64{1024, 2048}
 	s.waves = nil
-	s.few = []int64{1, 2, 6}
-	s.means = []int64{6016}
-	s.longest = []int64{4096}
+	s.few, s.longest = []int64{1, 6}, []int64{4096}
 	s.selectFrom = []int64{8192, 32768}
-	s.prompts = []int64{8192}
-	s.beside = []int64{2048}
-	s.both, s.lists = []int64{256}, []int64{32 * kib}
 	s.layerPrefix = []int64{0, 4096}
 	s.after, s.rest, s.chunkAfter = []int64{1, 100}, []int64{20}, []int64{2048}
-	s.decodesFrom = []int64{1, 10, 30, 150}
 	s.filled = []int64{blockTokens, 4096}
-	s.layers, s.requests = 2, []int64{1, 16}
+	s.layers, s.requests, s.loading = 2, []int64{1, 16}, []int64{4}
 	return s
 }
 
@@ -171,7 +152,7 @@ func points(plan Plan, limits Limits) []Point {
 	all = append(all, layersPoints(s)...) // then: they tell whether the host is disturbed
 	all = append(all, clockPoints(s)...)
 	all = append(all, layerPoints(s)...)
-	all = append(all, launchPoints(s)...)
+	all = append(all, launchPoints()...)
 	all = append(all, linkPoints(s)...)
 	all = append(all, attentionPoints(s, limits)...)
 	all = append(all, savePoints(s, limits)...)

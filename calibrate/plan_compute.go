@@ -58,35 +58,21 @@ func clockPoints(s scale) []Point {
 			}
 		}
 	}
-	for _, shape := range s.shapes {
-		for _, ms := range s.decodesFrom {
-			all = append(all, point(probeDecodes, shape, decodesBatch, decodesContext, ms))
-		}
-	}
 	for _, ms := range s.rest {
 		all = append(all, point(probeRested, s.shapes[0], clockTokens, ms, restedLayers))
 		if slices.Contains(otherRests, ms) {
-			all = append(all, point(probeRestedIdle, s.shapes[0], clockTokens, ms, restedLayers), point(probeRestedDense, s.shapes[0], clockTokens, ms, restedLayers))
+			all = append(all, point(probeRestedDense, s.shapes[0], clockTokens, ms, restedLayers))
 		}
 	}
 	return all
 }
 
-// layerPoints are the rest of a layer, and what comes before and after the
-// layers.
+// layerPoints are the rest of a layer.
 func layerPoints(s scale) []Point {
 	var all []Point
-	for _, shape := range pointwiseShapes() {
+	for _, shape := range s.shapes {
 		for _, n := range s.pointwise {
 			all = append(all, point(probePointwise, shape, n))
-		}
-	}
-	for _, n := range s.pointwise {
-		all = append(all, point(probeEmbed, s.shapes[0], n))
-	}
-	for _, shape := range headShapes() {
-		for _, n := range s.rows {
-			all = append(all, point(probeHead, shape, n))
 		}
 	}
 	return all
@@ -102,11 +88,6 @@ func attentionPoints(s scale, limits Limits) []Point {
 					all = append(all, point(probePrefill, shape, q, prefix))
 				}
 			}
-		}
-	}
-	for _, prompt := range s.prompts {
-		for _, chunk := range []int64{512, 1024, 2048, prompt} {
-			all = append(all, point(probeChunked, s.shapes[0], prompt, chunk))
 		}
 	}
 	for _, shape := range s.shapes {
@@ -142,19 +123,7 @@ func attentionPoints(s scale, limits Limits) []Point {
 				all = append(all, point(probePSALaunches, shape, batch, budget, microbatch))
 			}
 		}
-		if shape == s.shapes[0] {
-			for _, batch := range []int64{1, 8} {
-				all = append(all, point(probePSALaunchCalls, shape, batch, s.budgets[len(s.budgets)-1], microbatch))
-			}
-		}
 		for _, batch := range s.few {
-			for _, mean := range s.means {
-				for _, spread := range []int64{1, 6} {
-					if batch <= mostUneven && (batch > 1 || spread == 1) {
-						all = append(all, point(probeDenseUneven, shape, batch, mean, spread))
-					}
-				}
-			}
 			for _, longest := range s.longest {
 				all = append(all, point(probePSAUneven, shape, batch, longest, microbatch))
 			}
@@ -178,10 +147,6 @@ func attentionPoints(s scale, limits Limits) []Point {
 	return all
 }
 
-// mostUneven are the most requests of unequal contexts: of more, the CTAs of a
-// card have pieces of more than one whether they are equal or not.
-const mostUneven = 6
-
 // selectBudget is what is selected from every context, in tokens.
 const selectBudget = 2048
 
@@ -192,7 +157,7 @@ const layersTimed = 32
 // layersPoints are chunks of a prompt in some layers, saved by each engine.
 func layersPoints(s scale) (all []Point) {
 	for _, prefix := range s.layerPrefix {
-		for _, probe := range []string{probeLayersNone, probeLayersMemcpy, probeLayersGPU, probeLayersFlash} {
+		for _, probe := range []string{probeLayersNone, probeLayersMemcpy, probeLayersGPU} {
 			all = append(all, point(probe, s.shapes[0], 2048, prefix, layersTimed))
 		}
 	}
@@ -202,24 +167,11 @@ func layersPoints(s scale) (all []Point) {
 // overlapPoints are compute with transfers beside it.
 func overlapPoints(s scale, limits Limits) []Point {
 	var all []Point
-	for _, tokens := range s.beside {
-		for _, probe := range []string{probeBesideNone, probeBesideSave, probeBesideLoad, probeBesideFlash} {
-			all = append(all, point(probe, s.shapes[0], tokens))
-		}
-	}
 	// Up to 96 calls of one kind: a stream takes many more before a call has to wait for the GPU.
 	for _, n := range [][2]int64{{64, 1}, {1, 64}, {16, 16}, {48, 48}} {
 		for _, probe := range []string{probeCallsNone, probeCallsSave} {
 			all = append(all, point(probe, "", n[0], n[1]))
 		}
-	}
-	for _, blocks := range s.both {
-		for _, probe := range []string{probeBothLoad, probeBothSave} {
-			all = append(all, point(probe, "", blocks, 0), point(probe, "", blocks, 1))
-		}
-	}
-	for _, bytes := range s.lists {
-		all = append(all, point(probeBothTurn, "", bytes, 0), point(probeBothTurn, "", bytes, 1))
 	}
 	first, last := s.layerPrefix[0], s.layerPrefix[len(s.layerPrefix)-1]
 	pools := []int64{basePool}

@@ -20,8 +20,8 @@ type Calibration struct {
 
 // needed are the probes without which there is no profile.
 var needed = []string{
-	probeDown, probeUp, probeHBM, probeH2D, probeD2H, probeDuplexCopy, probeDuplexKernel, probeLoadMemcpy, probeLoadFlash,
-	probeSaveMemcpy, probeSaveGPU, probeSaveFlash, probeLinears, probePointwise, probeHead, probeEmbed, probePrefill, probeDense, probeSparse, probeSelect, probeLayersNone, probeLayersGPU,
+	probeH2D, probeD2H, probeDuplexCopy, probeDuplexKernel, probeLoadMemcpy, probeLoadFlash,
+	probeSaveMemcpy, probeSaveGPU, probeSaveFlash, probeLinears, probePointwise, probePrefill, probeDense, probeSparse, probeSelect, probeLayersNone, probeLayersGPU,
 }
 
 // Fit makes a profile from samples: fitted models, and for the rest what the
@@ -56,26 +56,15 @@ func Fit(s *Samples) (*Calibration, error) {
 	fitLinearLaunch(s, p, from)
 	models = append(models, fitPrefill(s, p, from)...)
 	models = append(models, fitStreams(s, p, from)...)
-	fitLists(s, p, from)
-	fitKVWrite(s, p, from)
 	fitVerdict(s, p, from)
-	models = append(models, fitDigest(s, p, from)...)
-	models = append(models, fitRing(s, p, from)...)
-	models = append(models, fitQueued(s, p, from)...)
+	models = append(models, fitBlockClose(s, p, from)...)
+	fitQueued(s, p, from)
 	models = append(models, fitClock(s, p, from)...)
-	models = append(models, fitLookup(s, p, from)...)
-	models = append(models, fitTurns(s, p, from)...)
-	live := fitLive(s, p, from)
-	if live == nil { // samples without the live loop
-		live = fitHost(s, p, from)
-	}
-	models = append(models, live...)
-	models = append(models, fitHostLoads(s, p, from)...)
-	models = append(models, fitCPU(s, p, from)...)
-	models = append(models, fitCPUPSA(s, p, from)...)
-	models = append(models, fitLeaving(s, p, from)...)
-	models = append(models, fitWaits(s, p, from)...)
-	models = append(models, fitBoth(s, p, from)...)
+	models = append(models, fitRoundTrip(s, p, from)...)
+	fitStep(s, p, from)
+	fitFreed(s, p, from)
+	fitLoading(s, p, from)
+	fitWaits(s, p, from)
 
 	// From here on the profile is what a reader of its file gets.
 	if p, err = asRead(p); err != nil {
@@ -86,8 +75,6 @@ func Fit(s *Samples) (*Calibration, error) {
 	if p, err = asRead(p); err != nil {
 		return nil, err
 	}
-	tight, more := priceTight(s, p, from)
-	models, said = append(models, tight...), append(said, more...)
 	p.Fits = nil
 	for i := range models {
 		p.Fits = append(p.Fits, models[i].judge(p))
@@ -108,19 +95,13 @@ func asRead(p *hw.Profile) (*hw.Profile, error) {
 	return p, nil
 }
 
-// measuredShapes lists the shapes of the points measured, with the vocabulary
-// of those whose LM head was.
+// measuredShapes lists the shapes of the points measured.
 func measuredShapes(s *Samples) []hw.Shape {
 	var out []hw.Shape
-	for _, at := range s.of(probeLinears, probePointwise, probeHead) {
-		i := slices.IndexFunc(out, func(o hw.Shape) bool { return o.Name == at.Shape })
-		if i < 0 {
+	for _, at := range s.of(probeLinears, probePointwise) {
+		if !slices.ContainsFunc(out, func(o hw.Shape) bool { return o.Name == at.Shape }) {
 			m := at.model
-			i = len(out)
 			out = append(out, hw.Shape{Name: at.Shape, Hidden: m.Hidden, QHeads: m.QHeads, KVHeads: m.KVHeads, HeadDim: m.HeadDim, FFN: m.FFN})
-		}
-		if at.Probe == probeHead {
-			out[i].Vocab = at.model.Vocab
 		}
 	}
 	return out

@@ -207,54 +207,34 @@ func (g *rig) setup(s *cuda.Session, p Point) (*setup, error) {
 		return &setup{bench: cuda.Bench{Calls: []cuda.Operation{&cuda.EmptyArgs{}}, Clock: cuda.SubmitClock}}, nil
 	case probeSync:
 		return &setup{bench: cuda.Bench{Calls: []cuda.Operation{&cuda.EmptyArgs{}}, Clock: cuda.WallClock}}, nil
-	case probePair:
-		return &setup{bench: cuda.Bench{Calls: []cuda.Operation{&cuda.EmptyArgs{}, &cuda.EmptyArgs{}}, Clock: cuda.EventClock}}, nil
-	case probeDown, probeUp, probeBetween, probeHBM, probeH2D, probeD2H, probeDuplexCopy:
+	case probeH2D, probeD2H, probeDuplexCopy:
 		return g.setupCopy(s, p)
-	case probeKVWrite:
-		return g.setupKVWrite(s, p)
-	case probeRope, probeDigest, probeRing:
+	case probeRope, probeClose:
 		return g.setupDigest(s, p)
-	case probeLookup, probeLookupMissing:
-		return g.setupLookup(s, p)
-	case probeTable:
-		return g.setupTable(s, p)
-	case probeBehindNone, probeBehindLists, probeBehindWrite, probeBehindTable, probeBehindLookup, probeBehindMissing, probeBehindGather, probeBehindLoad:
+	case probeBehindLists, probeBehindLoad:
 		return g.setupBehind(s, p)
 	case probeLoadMemcpy, probeLoadBatched, probeLoadFlash:
 		return g.setupLoad(s, p)
 	case probeSaveMemcpy, probeSaveGPU, probeSaveFlash:
 		return g.setupSave(s, p)
-	case probeDuplexKernel, probeDuplexGather:
+	case probeDuplexKernel:
 		return g.setupDuplexKernel(s, p)
 	case probeLinears:
 		return g.setupLinears(s, p)
 	case probePointwise:
 		return g.setupPointwise(s, p)
-	case probeHead:
-		return g.setupHead(s, p)
-	case probeEmbed:
-		return g.setupEmbed(s, p)
 	case probePrefill:
 		return g.setupPrefill(s, p)
 	case probeChunk:
 		return g.setupChunk(s, p)
-	case probeChunked:
-		return g.setupChunked(s, p)
-	case probeDense, probeDenseUneven, probeSparse, probePSA, probePSALaunches, probePSAUneven:
+	case probeDense, probeSparse, probePSA, probePSALaunches, probePSAUneven:
 		return g.setupDecode(s, p)
-	case probePSALaunchCalls:
-		return g.setupTurns(s, p)
 	case probeSelect:
 		return g.setupSelect(s, p)
-	case probeBesideNone, probeBesideSave, probeBesideLoad, probeBesideFlash:
-		return g.setupBeside(s, p)
-	case probeLayersNone, probeLayersMemcpy, probeLayersGPU, probeLayersFlash, probePrefillMemcpy:
+	case probeLayersNone, probeLayersMemcpy, probeLayersGPU, probePrefillMemcpy:
 		return g.setupLayers(s, p)
-	case probeCallsNone, probeCallsSave, probeCallsLoad:
+	case probeCallsNone, probeCallsSave:
 		return g.setupCalls(s, p)
-	case probeBothLoad, probeBothSave, probeBothTurn:
-		return g.setupBoth(s, p)
 	}
 	return nil, fmt.Errorf("%w: no such probe", ErrSkip)
 }

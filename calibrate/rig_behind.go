@@ -11,9 +11,9 @@ import (
 const behindLayers = 32
 
 // setupBehind readies the first two linears of decodes in some layers, and between
-// the two what a layer with offloading has there. Their weights are twice the L2,
-// so that tables, lists and the kernels themselves come from HBM, as they do in a
-// decode step.
+// the two the kernel that brings a layer's lists up and, where the point has blocks,
+// their gather. The weights are twice the L2, so that lists and the kernels themselves
+// come from HBM, as they do in a decode step.
 func (g *rig) setupBehind(s *cuda.Session, p Point) (*setup, error) {
 	m, err := shapeModel(p.Shape)
 	if err != nil {
@@ -24,48 +24,22 @@ func (g *rig) setupBehind(s *cuda.Session, p Point) (*setup, error) {
 		return nil, err
 	}
 	linears = linears[:2]
-	var between []cuda.Operation
-	if p.Probe != probeBehindNone {
-		missing := int64(0)
-		if p.Probe == probeBehindTable || p.Probe == probeBehindMissing {
-			missing = p.At("missing_blocks")
-		}
-		l, err := g.lookupOf(s, p, missing)
+	listed := p.At("requests") * int64(m.KVHeads) * liveBudget / blockTokens
+	lists, err := g.noteWords(make([]int32, listed))
+	if err != nil {
+		return nil, err
+	}
+	up, err := g.poisoned(s, 4*listed)
+	if err != nil {
+		return nil, err
+	}
+	between := []cuda.Operation{&cuda.CarryArgs{Dst: up, Src: lists, Bytes: 4 * listed}}
+	if p.Probe == probeBehindLoad {
+		gather, loaded, err := g.countedLoad(s, listed, p.At("blocks"))
 		if err != nil {
 			return nil, err
 		}
-		lists, err := g.noteWords(l.list)
-		if err != nil {
-			return nil, err
-		}
-		between, verify = append(between, &cuda.CarryArgs{Dst: l.args.List, Src: lists, Bytes: int64(4 * len(l.list))}), both(verify, l.verify)
-		listed := int64(len(l.list))
-		switch p.Probe {
-		case probeBehindTable:
-			between = append(between, &l.table)
-		case probeBehindLookup:
-			between = append(between, &l.args, &l.gather)
-		case probeBehindMissing:
-			between = append(between, &l.table, &l.args, &l.gather)
-		case probeBehindGather:
-			gather, _, err := g.countedLoad(s, listed, 0)
-			if err != nil {
-				return nil, err
-			}
-			between = append(between, gather)
-		case probeBehindLoad:
-			gather, loaded, err := g.countedLoad(s, listed, p.At("blocks"))
-			if err != nil {
-				return nil, err
-			}
-			between, verify = append(between, gather), both(verify, loaded)
-		case probeBehindWrite:
-			write, right, err := g.kvWriteOp(s, m, p.At("requests"))
-			if err != nil {
-				return nil, err
-			}
-			between, verify = append(between, write), both(verify, right)
-		}
+		between, verify = append(between, gather), both(verify, loaded)
 	}
 	t := &setup{bench: cuda.Bench{Clock: cuda.EventClock}, settle: following, verify: verify, each: func(sample, _ float64) float64 { return sample / behindLayers }}
 	for range behindLayers {

@@ -25,8 +25,6 @@ const (
 	restedTime   = 200 * time.Millisecond
 	wornTime     = 200 * time.Millisecond
 	trainTime    = 220 * time.Millisecond // longer than any point's time
-	decodesTime  = 160 * time.Millisecond // the same, of decodes
-	decodesGroup = 5 * time.Millisecond   // what a group of them takes
 	clockRounds  = 10
 	clockSamples = 5
 	clockLayers  = 4
@@ -40,15 +38,8 @@ const (
 	restContext = 8192
 )
 
-// decodesBatch are the requests, of decodesContext tokens, whose decode layers are timed
-// behind linears.
-const (
-	decodesBatch   = 2
-	decodesContext = 8192
-)
-
 // prepareClock readies linears, and what the card does between: copies within HBM, on
-// which it draws far less, dense decode attention or nothing.
+// which it draws far less, or dense decode attention.
 func (g *rig) prepareClock(p Point) (Timed, error) {
 	m, err := shapeModel(p.Shape)
 	if err != nil {
@@ -76,11 +67,6 @@ func (g *rig) prepareClock(p Point) (Timed, error) {
 	}
 	round := func(s *cuda.Session) error {
 		long := time.Duration(p.At("rest_ms")) * time.Millisecond
-		if p.Probe == probeRestedIdle {
-			err := work.run(s, wornTime)
-			time.Sleep(long)
-			return err
-		}
 		return errors.Join(work.run(s, wornTime), rest.run(s, long))
 	}
 	return g.rounds(func(s *cuda.Session) (float64, error) {
@@ -107,20 +93,9 @@ func (g *rig) checked(s *cuda.Session, ready func() ([]cuda.Operation, func(*cud
 	return calls, verify(s)
 }
 
-// restOf readies what the card does between a point's linears: what it does before
-// decodes is no rest but linears of chunks.
+// restOf readies what the card does between a point's linears.
 func (g *rig) restOf(s *cuda.Session, p Point) (rest paced, err error) {
 	switch p.Probe {
-	case probeDecodes:
-		m, err := shapeModel(p.Shape)
-		if err != nil {
-			return rest, err
-		}
-		calls, err := g.checked(s, func() ([]cuda.Operation, func(*cuda.Session) error, error) { return g.linearsOp(s, m, clockTokens) })
-		if err != nil {
-			return rest, err
-		}
-		rest.calls = slices.Repeat(calls, clockLayers)
 	case probeRestedDense, probePrompt:
 		d, err := g.setupDecode(s, point(probeDense, p.Shape, restBatch, restContext))
 		if err != nil {

@@ -92,12 +92,10 @@ const microbatch = 16
 func (g *rig) specOf(p Point, m *hw.Model) decodeSpec {
 	batch := p.At("batch")
 	units := batch * int64(m.KVHeads)
-	switch p.Probe {
-	case probeDense:
+	if p.Probe == probeDense {
 		return decodeSpec{contexts: equalTo(batch, p.At("context_tokens"))}
-	case probeDenseUneven:
-		return decodeSpec{contexts: unevenContexts(batch, p.At("context_tokens"), p.At("spread")), pool: livePool}
-	case probePSAUneven:
+	}
+	if p.Probe == probePSAUneven {
 		chosen := unevenRounds(units, longestRounds(p))
 		for i := range chosen {
 			chosen[i] *= p.At("micro_blocks")
@@ -180,50 +178,6 @@ func (g *rig) psaOf(s *cuda.Session, b *decodeBatch, micro int32) (*cuda.PSAArgs
 	}
 	p.State, err = g.zeros(s, bytes)
 	return p, err
-}
-
-// setupTurns readies PSA each of whose microbatches loads a block beside the one
-// before, enqueued in one call that waits for none of them.
-func (g *rig) setupTurns(s *cuda.Session, p Point) (*setup, error) {
-	m, b, err := g.batchOf(s, p)
-	if err != nil {
-		return nil, err
-	}
-	psa, err := g.psaOf(s, b, int32(p.At("micro_blocks")))
-	if err != nil {
-		return nil, err
-	}
-	if psa.Flag, err = g.noteWords([]int32{0}); err != nil {
-		return nil, err
-	}
-	turns, block := int64(psa.Steps), m.Geometry(blockTokens).BlockBytes
-	from, err := g.places(s, turns, block, basePool*mib)
-	if err != nil {
-		return nil, err
-	}
-	to, err := g.zeros(s, turns*block)
-	if err != nil {
-		return nil, err
-	}
-	op := &cuda.PSAPipelineArgs{PSA: psa, BlockBytes: block, Microbatches: psa.Steps, Depth: psa.Steps}
-	for _, list := range []struct {
-		at   *cuda.Ptr
-		ptrs []cuda.Ptr
-	}{{&op.LoadFirst, row(0, turns+1, 1)}, {&op.Src, from.ptrs}, {&op.Dst, row(to, turns, block)}} {
-		if *list.at, err = g.note(list.ptrs); err != nil {
-			return nil, err
-		}
-	}
-	return &setup{
-		bench: cuda.Bench{Calls: []cuda.Operation{op}, Clock: cuda.SubmitClock}, settle: following,
-		each: func(sample, _ float64) float64 { return sample / float64(turns) },
-		verify: func(s *cuda.Session) error {
-			if err := s.PSAPipeline(op, 0); err != nil {
-				return err
-			}
-			return b.check(g, s)
-		},
-	}, nil
 }
 
 // setupSelect readies scores and top-k over the digests of whole contexts.

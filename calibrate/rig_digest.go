@@ -48,10 +48,7 @@ func (g *rig) setupDigest(s *cuda.Session, p Point) (*setup, error) {
 	a.Pool, a.Slot = rope.Pool, rope.Table
 	calls := []cuda.Operation{&cuda.EmptyArgs{}, rope, &cuda.EmptyArgs{}}
 	ringed := func(*cuda.Session) error { return nil }
-	switch p.Probe {
-	case probeDigest:
-		calls = []cuda.Operation{&cuda.EmptyArgs{}, rope, a, &cuda.EmptyArgs{}}
-	case probeRing:
+	if p.Probe == probeClose {
 		var ring *cuda.GPUScatterArgs
 		if ring, ringed, err = g.ringOp(s, a.Pool, slots, 4*blockTokens*d); err != nil {
 			return nil, err

@@ -6,7 +6,6 @@ import (
 
 	"sparseserve/cuda"
 	"sparseserve/cuda/oracle"
-	"sparseserve/hw"
 )
 
 // What a model has beside linears and attention.
@@ -75,61 +74,6 @@ func (g *rig) setupPointwise(s *cuda.Session, p Point) (*setup, error) {
 		}
 		return nil
 	}}, nil
-}
-
-// setupKVWrite readies the write of decodes' K and V, which with offloading is a
-// kernel of its own, between two others.
-func (g *rig) setupKVWrite(s *cuda.Session, p Point) (*setup, error) {
-	m, err := shapeModel(p.Shape)
-	if err != nil {
-		return nil, err
-	}
-	a, verify, err := g.kvWriteOp(s, m, p.At("tokens"))
-	return &setup{bench: cuda.Bench{Clock: cuda.EventClock, Calls: []cuda.Operation{&cuda.EmptyArgs{}, a, &cuda.EmptyArgs{}}}, settle: g.settling(p), verify: verify}, err
-}
-
-// kvWriteOp readies that write: a token's place in a block of each KV head, blocks
-// anywhere.
-func (g *rig) kvWriteOp(s *cuda.Session, m *hw.Model, n int64) (_ *cuda.KVWriteArgs, verify func(*cuda.Session) error, err error) {
-	d, hq, hk := int64(m.HeadDim), int64(m.QHeads), int64(m.KVHeads)
-	a := &cuda.RopeArgs{RowStride: hk, HeadStride: 1, Tokens: int32(n), HeadsQ: int32(hq), HeadsKV: int32(hk), HeadDim: int32(d), BlockTokens: blockTokens}
-	slots, positions, order := make([]int32, n*hk), make([]int32, n), make([]int32, n)
-	for i, slot := range g.r.Perm(len(slots)) {
-		slots[i] = int32(slot)
-	}
-	for i := range order {
-		order[i], positions[i] = int32(i), int32(i%blockTokens)
-	}
-	blockBytes := 2 * blockTokens * d * 2
-	set := g.setter(&err)
-	set(&a.QKV, func() (cuda.Ptr, error) { return g.random(s, n*(hq+2*hk)*d) })
-	set(&a.Position, func() (cuda.Ptr, error) { return upload(g, s, positions) })
-	set(&a.Row, func() (cuda.Ptr, error) { return upload(g, s, order) })
-	set(&a.Table, func() (cuda.Ptr, error) { return upload(g, s, slots) })
-	set(&a.Pool, func() (cuda.Ptr, error) { return g.poisoned(s, int64(len(slots))*blockBytes) })
-	if err != nil {
-		return nil, nil, err
-	}
-	return (*cuda.KVWriteArgs)(a), func(s *cuda.Session) error {
-		if err := s.KVWrite(a, 0); err != nil {
-			return err
-		}
-		want, got := make([]byte, 2*d), make([]byte, 2*d)
-		for _, i := range g.looked(n * hk) {
-			token, head := i/hk, i%hk
-			for part := range int64(2) { // K, V
-				from := a.QKV + cuda.Ptr(2*d*(token*(hq+2*hk)+hq+part*hk+head))
-				to := a.Pool + cuda.Ptr(int64(slots[i])*blockBytes+part*blockBytes/2+2*d*int64(positions[token]))
-				if err := cuda.Download(s, want, from); err != nil {
-					return err
-				}
-				if err := compareAfter(cuda.Download(s, got, to), got, want, fmt.Sprintf("K or V of token %d, head %d", token, head)); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	}, nil
 }
 
 // setter takes memory for arguments until one fails.
@@ -227,108 +171,4 @@ func checkSilu(s *cuda.Session, a *cuda.SiluMulArgs, token int64) error {
 		return err
 	}
 	return near(fmt.Sprintf("activation of token %d", token), got, oracle.SiluMul(x, half))
-}
-
-// setupHead readies the last norm, the LM head and the greedy token of rows.
-func (g *rig) setupHead(s *cuda.Session, p Point) (*setup, error) {
-	m, err := shapeModel(p.Shape)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.LinearOpen(""); err != nil {
-		return nil, err
-	}
-	n, hidden, vocab := p.At("rows"), int64(m.Hidden), int64(m.Vocab)
-	norm := &cuda.RMSNormArgs{Rows: int32(n), Hidden: int32(hidden), Eps: normEps}
-	head := &cuda.LinearArgs{Tokens: int32(n), In: int32(hidden), Out: int32(vocab)}
-	pick := &cuda.ArgmaxArgs{Rows: int32(n), Vocab: int32(vocab), Stride: int32(vocab)}
-	set := g.setter(&err)
-	set(&norm.X, func() (cuda.Ptr, error) { return g.random(s, n*hidden) })
-	set(&norm.Weight, func() (cuda.Ptr, error) { return g.random(s, hidden) })
-	set(&norm.Out, func() (cuda.Ptr, error) { return g.poisoned(s, 2*n*hidden) })
-	set(&head.W, func() (cuda.Ptr, error) { return g.random(s, vocab*hidden) })
-	set(&head.Y, func() (cuda.Ptr, error) { return g.poisoned(s, 2*n*vocab) })
-	set(&pick.Out, func() (cuda.Ptr, error) { return g.poisoned(s, 4*n) })
-	if err != nil {
-		return nil, err
-	}
-	head.X, pick.Logits = norm.Out, head.Y
-	return &setup{bench: cuda.Bench{Calls: []cuda.Operation{norm, head, pick}}, settle: g.settling(p), verify: func(s *cuda.Session) error {
-		if err := checkNorm(s, norm, n-1); err != nil {
-			return err
-		}
-		if err := g.checkLinear(s, head); err != nil {
-			return err
-		}
-		if err := s.Argmax(pick, 0); err != nil {
-			return err
-		}
-		logits, err := rowOf(s, head.Y, n-1, vocab)
-		if err != nil {
-			return err
-		}
-		got := make([]int32, n)
-		if err := cuda.Download(s, got, pick.Out); err != nil {
-			return err
-		}
-		if want := oracle.Argmax(logits); int(got[n-1]) != want {
-			return fmt.Errorf("greedy token of row %d is %d, want %d", n-1, got[n-1], want)
-		}
-		return nil
-	}}, nil
-}
-
-// setupEmbed readies the embedding of random tokens.
-func (g *rig) setupEmbed(s *cuda.Session, p Point) (*setup, error) {
-	m, err := shapeModel(p.Shape)
-	if err != nil {
-		return nil, err
-	}
-	n, hidden := p.At("tokens"), int64(m.Hidden)
-	ids := make([]int32, n)
-	for i := range ids {
-		ids[i] = int32(g.r.IntN(m.Vocab))
-	}
-	a := &cuda.EmbedArgs{Tokens: int32(n), Hidden: int32(hidden)}
-	set := g.setter(&err)
-	set(&a.Table, func() (cuda.Ptr, error) { return g.random(s, int64(m.Vocab)*hidden) })
-	set(&a.Token, func() (cuda.Ptr, error) { return upload(g, s, ids) })
-	set(&a.Out, func() (cuda.Ptr, error) { return g.poisoned(s, 2*n*hidden) })
-	if err != nil {
-		return nil, err
-	}
-	return &setup{bench: cuda.Bench{Calls: []cuda.Operation{a}, FlushL2: true}, verify: func(s *cuda.Session) error {
-		if err := s.Embed(a, 0); err != nil {
-			return err
-		}
-		for _, i := range []int64{0, n - 1, g.r.Int64N(n)} {
-			want, err := rowOf(s, a.Table, int64(ids[i]), hidden)
-			if err != nil {
-				return err
-			}
-			got, err := halves(s, a.Out+cuda.Ptr(2*i*hidden), hidden)
-			if err != nil {
-				return err
-			}
-			if err := near(fmt.Sprintf("embedding of token %d", i), got, want); err != nil {
-				return err
-			}
-		}
-		return nil
-	}}, nil
-}
-
-// setupChunked readies the attention of a whole prompt in one layer, chunk after chunk.
-// One chunk of the whole prompt is layer-segmented prefill.
-func (g *rig) setupChunked(s *cuda.Session, p Point) (*setup, error) {
-	m, err := shapeModel(p.Shape)
-	if err != nil {
-		return nil, err
-	}
-	var spans []chunkSpan
-	for _, c := range chunks(p.At("prompt_tokens"), p.At("chunk_tokens")) {
-		spans = append(spans, chunkSpan{int64(c.Query), int64(c.Prefix)})
-	}
-	calls, verify, err := g.prefillOp(s, m, spans)
-	return &setup{bench: cuda.Bench{Calls: calls}, settle: g.settling(p), verify: verify}, err
 }

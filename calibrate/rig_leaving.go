@@ -69,18 +69,10 @@ func (g *rig) serveLeaving(p Point) (t *leavingTimes, err error) {
 func (t *leavingTimes) samples(p Point) ([]float64, error) {
 	var steps []float64
 	switch p.Probe {
-	case probeLiveWhole:
-		steps = t.more(t.whole)
 	case probeLiveFreed:
-		steps = t.more(t.freed)
-	case probeLiveLeaving, probeLivePSA:
-		steps = t.host[int(p.At("requests"))]
-	case probeLiveChunk, probeLivePrompt:
-		steps = t.chunks[int(p.At("prefix_tokens")/liveChunk)]
-	case probeLiveCPU, probeLiveCPUPSA:
-		steps = t.cpu[int(p.At("requests"))]
+		steps = t.longer()
 	default:
-		steps = t.unsplit[int(p.At("requests"))]
+		steps = t.steady[int(p.At("requests"))]
 	}
 	if len(steps) < leavingSamples {
 		return nil, fmt.Errorf("%w: %d steps of this kind, %d at least are needed", ErrSkip, len(steps), leavingSamples)

@@ -19,7 +19,7 @@ func (p Point) liveCase() (*liveCase, error) {
 	}
 	model := *m
 	model.Layers = int(p.At("layers"))
-	c := newLiveCase(&model, p.Probe, int(p.At("requests")))
+	c := newLiveCase(&model, p.Probe == probeLive, int(p.At("requests")))
 	if p.Probe == probeLiveLoads {
 		c.room, err = roomOf(p, p.At("loads"))
 	}

@@ -1,7 +1,6 @@
 package calibrate
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -32,35 +31,6 @@ func both(a, b func(*cuda.Session) error) func(*cuda.Session) error {
 		}
 		return b(s)
 	}
-}
-
-// setupBeside readies compute while a transfer of many 16 KiB blocks runs
-// without pause.
-func (g *rig) setupBeside(s *cuda.Session, p Point) (*setup, error) {
-	m, err := shapeModel(p.Shape)
-	if err != nil {
-		return nil, err
-	}
-	t, err := g.layersOp(s, m, p.At("tokens"), 0)
-	if err != nil {
-		return nil, err
-	}
-	const count, block = 8192, 16 * kib
-	var op cuda.Operation
-	var moved func(*cuda.Session) error
-	switch p.Probe {
-	case probeBesideNone:
-		return t, nil
-	case probeBesideSave:
-		op, moved, err = g.saveOp(s, probeSaveGPU, count, block, basePool*mib, 0)
-	case probeBesideLoad:
-		op, moved, err = g.loadOp(s, probeLoadFlash, count, block, basePool*mib)
-	case probeBesideFlash:
-		op, moved, err = g.saveOp(s, probeSaveFlash, count, block, basePool*mib, g.spareThreads)
-	}
-	t.beside = []cuda.Operation{op}
-	t.verify = both(t.verify, moved)
-	return t, err
 }
 
 // layersOp readies a chunk in some layers, one after another without pause.
@@ -106,73 +76,11 @@ func (g *rig) setupCalls(s *cuda.Session, p Point) (*setup, error) {
 		return t, nil
 	case probeCallsSave:
 		op, moved, err = g.saveOp(s, probeSaveMemcpy, count, block, basePool*mib, 0)
-	case probeCallsLoad:
-		op, moved, err = g.loadOp(s, probeLoadMemcpy, count, block, basePool*mib)
 	}
 	t.beside = []cuda.Operation{op}
 	t.verify = both(t.verify, moved)
 	return t, err
 }
-
-// setupBoth readies copies of blocks one by one the one way, or a layer's lists on
-// their way down, and where the point says so a second thread's copies of blocks the
-// other way, or saves, beside them: both wait for the driver.
-func (g *rig) setupBoth(s *cuda.Session, p Point) (*setup, error) {
-	const count = 4096 // of the second thread
-	t := &setup{bench: cuda.Bench{Clock: cuda.WallClock}, settle: following}
-	load := func(n int64) (cuda.Operation, func(*cuda.Session) error, error) {
-		return g.loadOp(s, probeLoadMemcpy, n, bothBlock, basePool*mib)
-	}
-	save := func(n int64) (cuda.Operation, func(*cuda.Session) error, error) {
-		return g.saveOp(s, probeSaveMemcpy, n, bothBlock, basePool*mib, 0)
-	}
-	other := save
-	var op cuda.Operation
-	var verify func(*cuda.Session) error
-	var err error
-	switch p.Probe {
-	case probeBothLoad:
-		op, verify, err = load(p.At("blocks"))
-	case probeBothSave:
-		other = load
-		op, verify, err = save(p.At("blocks"))
-	case probeBothTurn:
-		op, verify, err = g.listsDown(s, p.At("bytes"))
-	}
-	if err != nil {
-		return nil, err
-	}
-	t.bench.Calls, t.verify = []cuda.Operation{op}, verify
-	if p.At("beside") == 0 {
-		return t, nil
-	}
-	op, verify, err = other(count)
-	t.beside, t.verify = []cuda.Operation{op}, both(t.verify, verify)
-	return t, err
-}
-
-// listsDown readies the kernel that brings lists down, as the live loop's does a layer's.
-func (g *rig) listsDown(s *cuda.Session, bytes int64) (cuda.Operation, func(*cuda.Session) error, error) {
-	near, err := g.random(s, bytes/2)
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := g.pool.grow(s, gib); err != nil {
-		return nil, nil, err
-	}
-	host, hostBytes := g.pool.at(0)
-	down := &cuda.CarryArgs{Dst: host, Src: near, Bytes: bytes}
-	return down, func(s *cuda.Session) error {
-		if err := s.Carry((*cuda.MemcpyArgs)(down), 0); err != nil {
-			return err
-		}
-		want := make([]byte, bytes)
-		return compareAfter(errors.Join(s.DeviceSync(), cuda.Download(s, want, near)), hostBytes[:bytes], want, "lists")
-	}, nil
-}
-
-// bothBlock is the block of probeBothLoad and probeBothSave, bytes.
-const bothBlock = 16 * kib
 
 // What the serving loop does beside saving prefill's KV.
 const (
@@ -199,7 +107,7 @@ func (g *rig) setupLayers(s *cuda.Session, p Point) (*setup, error) {
 	}
 	t := &setup{verify: verify, settle: settled, layers: &cuda.Layers{Compute: layer, Layers: int(p.At("layers"))}}
 	engine := map[string]string{
-		probeLayersMemcpy: probeSaveMemcpy, probeLayersGPU: probeSaveGPU, probeLayersFlash: probeSaveFlash, probePrefillMemcpy: probeSaveMemcpy,
+		probeLayersMemcpy: probeSaveMemcpy, probeLayersGPU: probeSaveGPU, probePrefillMemcpy: probeSaveMemcpy,
 	}[p.Probe]
 	if engine == "" {
 		return t, nil

@@ -3,7 +3,6 @@ package calibrate
 import (
 	"math"
 	"slices"
-	"time"
 
 	"sparseserve/cuda"
 	"sparseserve/hw"
@@ -86,18 +85,6 @@ func (g *rig) runTrain(s *cuda.Session, m *hw.Model, p Point) ([][]trainGroup, e
 			groups = append(groups, slices.Repeat(calls, layers))
 		}
 		groups = slices.Repeat(groups, promptsInARow)
-	case probeDecodes:
-		calls, err := g.checked(s, func() ([]cuda.Operation, func(*cuda.Session) error, error) { return g.decodesOp(s, m, p) })
-		if err != nil {
-			return nil, err
-		}
-		layer := paced{calls: calls}
-		if err := layer.measure(s); err != nil {
-			return nil, err
-		}
-		layers = max(1, int(decodesGroup/layer.each))
-		group := slices.Repeat(calls, layers)
-		groups = slices.Repeat([][]cuda.Operation{group}, 1+int(decodesTime/(time.Duration(layers)*layer.each)))
 	default:
 		calls, err := g.checked(s, func() ([]cuda.Operation, func(*cuda.Session) error, error) { return g.linearsOp(s, m, p.At("tokens")) })
 		if err != nil {
@@ -117,13 +104,9 @@ func (g *rig) runTrain(s *cuda.Session, m *hw.Model, p Point) ([][]trainGroup, e
 	if err != nil {
 		return nil, err
 	}
-	before := restedTime
-	if p.Probe == probeDecodes {
-		before = wornTime
-	}
 	rounds := make([][]trainGroup, clockRounds)
 	for i := range rounds {
-		if err := rest.run(s, before); err != nil {
+		if err := rest.run(s, restedTime); err != nil {
 			return nil, err
 		}
 		began := 0.0
@@ -137,18 +120,4 @@ func (g *rig) runTrain(s *cuda.Session, m *hw.Model, p Point) ([][]trainGroup, e
 		}
 	}
 	return rounds, nil
-}
-
-// decodesOp readies a layer of a point's decodes. Its weights are several times the L2,
-// so that they and the KV come from HBM in each layer, as they do in a decode step.
-func (g *rig) decodesOp(s *cuda.Session, m *hw.Model, p Point) ([]cuda.Operation, func(*cuda.Session) error, error) {
-	linears, right, err := g.linearsOp(s, m, p.At("requests"))
-	if err != nil {
-		return nil, nil, err
-	}
-	d, err := g.setupDecode(s, point(probeDense, p.Shape, p.At("requests"), p.At("context_tokens")))
-	if err != nil {
-		return nil, nil, err
-	}
-	return append(linears, d.bench.Calls...), both(right, d.verify), nil
 }

@@ -8,8 +8,7 @@ import (
 	"sparseserve/cuda"
 )
 
-// setupCopy readies single copies: over the link, both ways, within HBM, and
-// the small ones of a layer's round trip.
+// setupCopy readies single large copies over the link, both ways.
 func (g *rig) setupCopy(s *cuda.Session, p Point) (*setup, error) {
 	n := p.At("bytes")
 	if err := g.pool.grow(s, gib); err != nil {
@@ -26,39 +25,14 @@ func (g *rig) setupCopy(s *cuda.Session, p Point) (*setup, error) {
 	if p.Probe == probeD2H {
 		return t, nil
 	}
-	if p.Probe == probeDown {
-		t.bench.Calls = []cuda.Operation{&cuda.EmptyArgs{}, down}
-		return t, nil
-	}
 	far, err := g.poisoned(s, n)
 	if err != nil {
 		return nil, err
-	}
-	if p.Probe == probeHBM {
-		within := &cuda.MemcpyArgs{Dst: far, Src: near, Bytes: n}
-		t.bench = cuda.Bench{Clock: cuda.EventClock, Calls: []cuda.Operation{within}}
-		t.verify = func(s *cuda.Session) error {
-			tail := min(n, 16*mib)
-			got, want := make([]byte, tail), make([]byte, tail)
-			if err := s.Memcpy(within, 0); err != nil {
-				return err
-			}
-			if err := cuda.Download(s, want, near+cuda.Ptr(n-tail)); err != nil {
-				return err
-			}
-			return compareAfter(cuda.Download(s, got, far+cuda.Ptr(n-tail)), got, want, "device copy")
-		}
-		return t, nil
 	}
 	src, srcBytes := g.pool.at(gib / 2)
 	up := &cuda.MemcpyArgs{Dst: far, Src: src, Bytes: n}
 	upSame := func(s *cuda.Session) error { return g.sameBytes(s, far, srcBytes[:n], up) }
 	switch p.Probe {
-	case probeUp:
-		t.bench.Calls, t.verify = []cuda.Operation{up, &cuda.EmptyArgs{}}, upSame
-	case probeBetween:
-		t.bench = cuda.Bench{Clock: cuda.EventClock, Calls: []cuda.Operation{&cuda.EmptyArgs{}, (*cuda.CarryArgs)(up), &cuda.EmptyArgs{}}}
-		t.verify = func(s *cuda.Session) error { return sameBytes(s, s.Carry, far, srcBytes[:n], up) }
 	case probeH2D:
 		t.bench.Calls, t.verify = []cuda.Operation{up}, upSame
 	case probeDuplexCopy:
@@ -297,19 +271,14 @@ func (g *rig) setupSave(s *cuda.Session, p Point) (*setup, error) {
 	return &setup{bench: cuda.Bench{Calls: []cuda.Operation{op}, Clock: cuda.WallClock}, verify: verify}, nil
 }
 
-// setupDuplexKernel readies FlashH2D with the GPU scatter kernel beside it, or a
-// large copy.
+// setupDuplexKernel readies FlashH2D with the GPU scatter kernel beside it.
 func (g *rig) setupDuplexKernel(s *cuda.Session, p Point) (*setup, error) {
 	const block = 16 * kib
 	load, loaded, err := g.loadOp(s, probeLoadFlash, p.At("bytes")/block, block, basePool*mib)
 	if err != nil {
 		return nil, err
 	}
-	count, size := p.At("bytes")/block, int64(block)
-	if p.Probe == probeDuplexGather {
-		count, size = 1, p.At("bytes") // as one block
-	}
-	save, saved, err := g.saveOp(s, map[string]string{probeDuplexKernel: probeSaveGPU, probeDuplexGather: probeSaveMemcpy}[p.Probe], count, size, basePool*mib, 0)
+	save, saved, err := g.saveOp(s, probeSaveGPU, p.At("bytes")/block, block, basePool*mib, 0)
 	if err != nil {
 		return nil, err
 	}

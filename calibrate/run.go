@@ -232,7 +232,7 @@ func (c *Calibration) Write(out string) error {
 	if err := c.drawFits(dir); err != nil {
 		return err
 	}
-	return c.drawPaper(dir)
+	return nil
 }
 
 // Report prints the quality of each fit, flagged ones with their reasons, and

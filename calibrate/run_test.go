@@ -56,9 +56,6 @@ func TestRunWritesEverything(t *testing.T) {
 	for _, m := range c.models {
 		want = append(want, "fit-"+m.name+".png")
 	}
-	for _, f := range []string{"fig4a", "fig4b", "fig14b", "fig16b"} {
-		want = append(want, f+".png", f+".csv")
-	}
 	for _, name := range want {
 		if info, err := os.Stat(filepath.Join(PlotDir(out), name)); err != nil || info.Size() == 0 {
 			t.Errorf("%s: %v", name, err)
@@ -282,7 +279,7 @@ func filled(n int, f func(int) float64) []float64 {
 func TestFailedProbesAreLeftOut(t *testing.T) {
 	t.Parallel()
 	for _, probe := range []string{
-		probeKVWrite, probeRested, probeBehindLookup, probePrefillMemcpy, probeLive, probeLiveOffload, probePSA, probeDenseUneven, probeLoadBatched, probeSync, probeSaveGPU,
+		probeRested, probeBehindLoad, probePrefillMemcpy, probeLive, probeLiveOffload, probePSA, probePSAUneven, probeLoadBatched, probeSync, probeSaveGPU,
 	} {
 		t.Run(probe, func(t *testing.T) {
 			t.Parallel()
@@ -348,8 +345,7 @@ func TestProfileWithoutTheDispensable(t *testing.T) {
 	t.Parallel()
 	b := newFake(truth("a100-40gb"), 0, 1)
 	spare := slices.Concat(behindProbes, liveProbes, []string{
-		probeDuplexGather, probeKVWrite, probeRope, probeDigest, probeRing, probeClock, probeRested, probeRestedIdle, probeRestedDense, probeChunk, probeLookup, probeLookupMissing, probeTable,
-		probeCallsNone, probeCallsSave, probeBothLoad, probeBothSave, probeBothTurn, probePrefillMemcpy,
+		probeRope, probeClose, probeClock, probeRested, probeRestedDense, probeChunk, probeCallsNone, probeCallsSave, probePrefillMemcpy,
 	})
 	b.fail = func(p Point) error {
 		if slices.Contains(spare, p.Probe) {
@@ -367,7 +363,7 @@ func TestProfileWithoutTheDispensable(t *testing.T) {
 			t.Errorf("%s failed and is not named: %v", probe, err)
 		}
 	}
-	if c.Profile.Host.KVWrite.Set() || c.Profile.Digest.Rate.Set() || c.Profile.Clock.Alone.Set() || c.Profile.Host.Lookup.Set() || c.Profile.Host.Loads.Set() || c.Profile.Host.CallWait.Set() || c.Profile.Host.LoadWait.Set() || c.Profile.Host.TurnWait.Set() || c.Profile.Host.CopyWait.Set() || len(c.Profile.Save.MemcpyBesidePools) > 0 {
+	if c.Profile.BlockClose.Rate.Set() || c.Profile.Clock.Alone.Set() || c.Profile.Host.Load.Set() || c.Profile.Host.CallWait.Set() || len(c.Profile.Save.MemcpyBesidePools) > 0 {
 		t.Errorf("not measured, yet %+v", c.Profile.Host)
 	}
 	for _, f := range c.Profile.Fits {

@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
@@ -122,28 +121,11 @@ func FuzzParseSamples(f *testing.F) {
 	})
 }
 
-// Samples of probes that no plan has any more are read, and say nothing.
-func TestFormerProbesAreRead(t *testing.T) {
-	for _, probe := range former {
-		p := Point{Probe: probe}
-		if slices.Contains(shaped, probe) {
-			p.Shape = shapes[0]
-		}
-		for _, axis := range probeOf(probe).Axes {
-			p.Axes = append(p.Axes, Axis{axis, 1})
-		}
-		s := Samples{Records: []Record{{Point: p, Samples: []float64{1e-3}}}}
-		if got, err := ParseSamples("x.csv", s.Encode()); err != nil || len(got.Records) != 1 {
-			t.Errorf("%s: %v", probe, err)
-		}
-	}
-}
-
 // Servers that wait for the CPU, and work under the clock that the card lets it have,
 // count by their mean, all else by the median.
 func TestRecordSeconds(t *testing.T) {
 	visits := []float64{1, 1, 1, 2, 2, 2, 6, 6, 6}
-	for probe, want := range map[string]float64{probeLiveUnsplit: 3, probePrompt: 3, probeRestedIdle: 3, probeChunk: 3, probeLinears: 2} {
+	for probe, want := range map[string]float64{probeLiveUnsplit: 3, probePrompt: 3, probeRestedDense: 3, probeChunk: 3, probeLinears: 2} {
 		if got := (Record{Point: Point{Probe: probe}, Samples: visits}).seconds(); got != want {
 			t.Errorf("%s: %v, want %v", probe, got, want)
 		}

@@ -12,8 +12,8 @@ import (
 // H200 decode steps of one request, as much work each, took 7.0 to 7.8 ms from
 // request to request, and one request's all about the same.
 var restless = append([]string{
-	probeSubmit, probeSync, probeDown, probeUp, probeLoadMemcpy, probeLoadBatched, probeSaveMemcpy, probeSaveFlash,
-	probeCallsNone, probeCallsSave, probeBothLoad, probeBothSave, probeBothTurn,
+	probeSubmit, probeSync, probeLoadMemcpy, probeLoadBatched, probeSaveMemcpy, probeSaveFlash,
+	probeCallsNone, probeCallsSave,
 }, turnProbes...)
 
 // isRestless says whether a point is visited again. Long linears and chunks of prefill

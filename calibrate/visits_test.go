@@ -10,8 +10,8 @@ import (
 // Runs of restless points are gone over again and again, the others once, and
 // each point's last visit is marked.
 func TestVisits(t *testing.T) {
-	a, b := point(probeSubmit, ""), point(probeDown, "", 8*kib)
-	quiet, c := point(probeHBM, "", mib), point(probeSaveMemcpy, "", kib, 1, basePool)
+	a, b := point(probeSubmit, ""), point(probeSync, "")
+	quiet, c := point(probeH2D, "", mib), point(probeSaveMemcpy, "", kib, 1, basePool)
 	got := visits([]Point{a, b, quiet, c}, 2)
 	want := []visit{{a, 2, false}, {b, 2, false}, {a, 2, true}, {b, 2, true}, {quiet, 1, true}, {c, 2, false}, {c, 2, true}}
 	if len(got) != len(want) {

@@ -24,7 +24,6 @@ type storedStep struct {
 	Sampled  int          `json:"sampled"`
 	DRAM     int64        `json:"dram"`
 	Block    int64        `json:"block,omitempty"` // bytes of a block
-	Whole    int          `json:"whole_lists,omitempty"`
 	Freed    int64        `json:"freed_blocks,omitempty"`
 	Phases   sim.Phases   `json:"phases"`
 	Works    []storedWork `json:"works"`
@@ -39,7 +38,6 @@ type storedWork struct {
 	Prefill      [][2]int `json:"prefill,omitempty"` // query and prefix, a pair a request
 	Decodes      int      `json:"decodes,omitempty"`
 	DecodeTokens int64    `json:"decode_tokens,omitempty"`
-	Contexts     []int32  `json:"contexts,omitempty"` // of the decodes, dense in HBM
 	ScoredBlocks int64    `json:"scored_blocks,omitempty"`
 	Digests      int      `json:"digests,omitempty"`
 	DigestTokens int64    `json:"digest_tokens,omitempty"`
@@ -61,11 +59,11 @@ func marshalCalls(steps []live.ShadowStep, spread bool) ([]byte, error) {
 		s := &steps[i]
 		line := storedStep{
 			Index: s.Step.Index, Start: s.Step.Start, Elapsed: s.Timing.Elapsed, Requests: s.Step.Requests, Sampled: s.Step.Sampled,
-			DRAM: s.Step.DRAMBytes, Whole: s.Step.WholeLists, Freed: s.Step.FreedBlocks, Phases: s.Timing.Phases,
+			DRAM: s.Step.DRAMBytes, Freed: s.Step.FreedBlocks, Phases: s.Timing.Phases,
 		}
 		for j := range s.Works {
 			w := &s.Works[j]
-			sw := storedWork{Tokens: w.Tokens, Decodes: w.Decodes, DecodeTokens: w.DecodeTokens, Contexts: w.Contexts, ScoredBlocks: w.ScoredBlocks, Digests: w.Digests, DigestTokens: w.DigestTokens, Sparse: w.Sparse}
+			sw := storedWork{Tokens: w.Tokens, Decodes: w.Decodes, DecodeTokens: w.DecodeTokens, ScoredBlocks: w.ScoredBlocks, Digests: w.Digests, DigestTokens: w.DigestTokens, Sparse: w.Sparse}
 			for _, span := range w.Prefill {
 				sw.Prefill = append(sw.Prefill, [2]int{span.Query, span.Prefix})
 			}
@@ -101,11 +99,11 @@ func unmarshalCalls(text []byte) ([]live.ShadowStep, error) {
 			return nil, fmt.Errorf("step %d: %w", len(steps), err)
 		}
 		s := live.ShadowStep{
-			Step:   sim.Step{Index: line.Index, Start: line.Start, Requests: line.Requests, Sampled: line.Sampled, DRAMBytes: line.DRAM, WholeLists: line.Whole, FreedBlocks: line.Freed},
+			Step:   sim.Step{Index: line.Index, Start: line.Start, Requests: line.Requests, Sampled: line.Sampled, DRAMBytes: line.DRAM, FreedBlocks: line.Freed},
 			Timing: sim.Timing{Elapsed: line.Elapsed, Phases: line.Phases},
 		}
 		for _, sw := range line.Works {
-			w := sim.Work{Tokens: sw.Tokens, Decodes: sw.Decodes, DecodeTokens: sw.DecodeTokens, Contexts: sw.Contexts, ScoredBlocks: sw.ScoredBlocks, Digests: sw.Digests, DigestTokens: sw.DigestTokens, Sparse: sw.Sparse}
+			w := sim.Work{Tokens: sw.Tokens, Decodes: sw.Decodes, DecodeTokens: sw.DecodeTokens, ScoredBlocks: sw.ScoredBlocks, Digests: sw.Digests, DigestTokens: sw.DigestTokens, Sparse: sw.Sparse}
 			for _, span := range sw.Prefill {
 				w.Prefill = append(w.Prefill, sim.Span{Query: span[0], Prefix: span[1]})
 			}

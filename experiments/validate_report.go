@@ -57,17 +57,9 @@ type Report struct {
 // Recompute makes the report of a result folder anew from its kept runs, and
 // writes validate.csv and validate.json.
 func Recompute(dir string) (*Report, error) {
-	path := filepath.Join(dir, validationIndex)
-	text, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: no %s, so no validation was finished here", dir, validationIndex)
-	}
+	index, err := readIndex(dir)
 	if err != nil {
 		return nil, err
-	}
-	var index validationRuns
-	if err := json.Unmarshal(text, &index); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	report := &Report{Name: index.Name, Device: index.Device}
 	for i := range index.Runs {
@@ -78,6 +70,25 @@ func Recompute(dir string) (*Report, error) {
 		report.Runs = append(report.Runs, run)
 	}
 	return report, report.write(dir)
+}
+
+// readIndex reads which runs a result folder compares.
+func readIndex(dir string) (index validationRuns, err error) {
+	path := filepath.Join(dir, validationIndex)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return index, fmt.Errorf("%s: no %s, so no validation was finished here", dir, validationIndex)
+	}
+	if err != nil {
+		return index, err
+	}
+	if err := json.Unmarshal(text, &index); err != nil {
+		return index, fmt.Errorf("%s: %w", path, err)
+	}
+	if len(index.Runs) == 0 {
+		return index, fmt.Errorf("%s: no runs", path)
+	}
+	return index, nil
 }
 
 // read compares one run from its files.

@@ -51,14 +51,11 @@ type Link struct {
 	// kernel moves either.
 	DuplexCopy   Figure `toml:"duplex_copy" dim:"rate"`
 	DuplexKernel Figure `toml:"duplex_kernel" dim:"rate"`
-	// The same while FlashH2D's kernel loads and a copy engine saves; without it,
-	// DuplexKernel.
-	DuplexGather Figure `toml:"duplex_gather,omitempty" dim:"rate,optional"`
 }
 
 // CPU is the host's processor.
 type CPU struct {
-	Cores Figure `toml:"cores" dim:"cores"` // that may scatter saved blocks
+	Cores Figure `toml:"cores" dim:"cores"` // which bound the threads that scatter saved blocks
 	// Speed is relative to the host on which an engine's times were found: twice the
 	// speed halves them.
 	Speed Figure `toml:"speed" dim:"ratio"`
@@ -161,7 +158,7 @@ func (c *Card) with(ch Changes) *Card {
 	}
 	before, after := c.Link.H2D.SI()+c.Link.D2H.SI(), out.Link.H2D.SI()+out.Link.D2H.SI()
 	if before != after {
-		for key, f := range map[string]*Figure{"link_duplex_copy": &out.Link.DuplexCopy, "link_duplex_kernel": &out.Link.DuplexKernel, "": &out.Link.DuplexGather} {
+		for key, f := range map[string]*Figure{"link_duplex_copy": &out.Link.DuplexCopy, "link_duplex_kernel": &out.Link.DuplexKernel} {
 			if _, own := ch[key]; !own && f.Set() {
 				f.scale(after/before, "both directions as each of them")
 			}

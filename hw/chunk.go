@@ -48,7 +48,6 @@ func (c *chunk) steady() float64 {
 type chunks struct {
 	alone   float64 // 0: no figures
 	attends float64 // power of prefill attention at the full clock, limits
-	decode  float64 // share of what waits for HBM that goes with the clock
 	gain    curve   // tokens; how much less time linears take at the full clock, as a share
 }
 
@@ -66,15 +65,14 @@ func newChunks(p *Profile, m *Model) (c chunks) {
 
 // read reads the figures that depend on no shape.
 func (c *chunks) read(f *Clock) {
-	c.alone, c.attends, c.decode = f.Alone.optional(), 1, f.Decode.optional()
+	c.alone, c.attends = f.Alone.optional(), 1
 	if f.Attention.Set() {
 		c.attends = f.Attention.SI()
 	}
 }
 
 // of prices linears of n tokens that take so many seconds without pause, and attention
-// of so many at the full clock. Where linears wait for HBM they go with the clock as
-// decodes' do, and draw the limit at most.
+// of so many at the full clock. Where linears wait for HBM they draw the limit at most.
 func (c *chunks) of(l *linears, alone, n, attention float64) chunk {
 	if c.alone == 0 || alone == 0 {
 		return chunk{linears: alone, attention: attention, hot: 1, attends: 1}
@@ -85,9 +83,9 @@ func (c *chunks) of(l *linears, alone, n, attention float64) chunk {
 	gained := math.Max(0, math.Min(g*alone, alone-least))
 	computing := gained / (g * alone)
 	hot := 1 + computing*(1/c.alone-1)
-	slope := (1 - computing) * c.decode * alone
+	slope := 0.0
 	if gained > 0 {
-		slope += gained / (hot - 1)
+		slope = gained / (hot - 1)
 	}
 	return chunk{linears: alone - slope*(hot-1), attention: attention, slope: slope, hot: hot, attends: c.attends} // without pause 1/f is hot
 }

@@ -6,11 +6,11 @@ import (
 )
 
 // Alone linears take what was measured, beside attention both have one clock at which
-// they draw the limit, and what waits for HBM the clock moves as it does decodes.
+// they draw the limit, and what waits for HBM the clock does not move.
 func TestChunkPower(t *testing.T) {
 	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
 	withClock(p)
-	p.Clock.Decode, p.Clock.Attention = count(0.2, "share"), count(0.9, "limits")
+	p.Clock.Attention = count(0.9, "limits")
 	l, c := newLinears(p, m), newChunks(p, m)
 	alone, _ := l.seconds(2048)
 	if got := c.of(&l, alone, 2048, 0); math.Abs(got.at(0.7)/alone-1) > 1e-9 || math.Abs(got.at(1)/alone-0.9) > 1e-9 || math.Abs(got.steady()-0.7) > 1e-9 {
@@ -35,7 +35,7 @@ func TestChunkPower(t *testing.T) {
 	}
 	one, _ := l.seconds(1)
 	w := c.of(&l, one, 1, 1e-4)
-	if got, want := w.at(0.8), one*(1+0.2*0.25)+1e-4/0.8; math.Abs(got/want-1) > 1e-9 || w.steady() != 1 {
+	if got, want := w.at(0.8), one+1e-4/0.8; math.Abs(got/want-1) > 1e-9 || w.steady() != 1 {
 		t.Errorf("linears that wait for HBM: %g s at 0.8 of the clock, want %g, and a clock of %g", got, want, w.steady())
 	}
 	// Between, alone linears take what was measured, and a longer chunk never less.

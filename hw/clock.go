@@ -22,24 +22,16 @@ import (
 // attention would not; and the first one of a prompt behind another begins at the clock
 // of that one's last. Copies, waiting, decodes' linears and their dense attention each
 // draw less than the limit, and give the clock back the sooner the less they draw.
-//
-// Decodes live on HBM and feel a share of the clock alone: linears of a layer without a
-// chunk, and scores and attention of decodes in any, take
-//
-//	t (1 + share (1/f - 1))
-//
-// by the clock when the layer begins, or its scores: the clock takes much longer to change.
 type clock struct {
 	meter, pace float64 // ns; meter 0: no figures
-	share       float64 // of a layer of decodes
 
-	// Power at the full clock, limits; copies' is that of all else.
-	copies, idle, dense, linears float64
+	// Power at the full clock, limits: of memory-bound kernels, and of all else.
+	memory, copies float64
 
 	f, measured float64
 	at          des.Time // when they were
 
-	waited, ranDense, ranLinears des.Time // since then; dense attention and linears of decodes
+	ran des.Time // memory-bound kernels since then
 }
 
 // newClock is that of a card that has copied for long.
@@ -48,17 +40,14 @@ func newClock(p *Profile) clock {
 	if !f.Alone.Set() {
 		return clock{f: 1}
 	}
-	of := func(f Figure) float64 {
-		if !f.Set() {
-			f = p.Clock.Copies
-		}
-		return f.SI()
+	c := clock{
+		meter: 1e9 * f.Meter.SI(), pace: 1e9 * f.Pace.SI(), copies: f.Copies.SI(), memory: f.Copies.SI(),
+		f: 1, measured: f.Copies.SI(),
 	}
-	return clock{
-		meter: 1e9 * f.Meter.SI(), pace: 1e9 * f.Pace.SI(), share: f.Decode.optional(),
-		copies: of(f.Copies), idle: of(f.Idle), dense: of(f.Dense), linears: of(f.Linears),
-		f: 1, measured: of(f.Copies),
+	if f.Memory.Set() {
+		c.memory = f.Memory.SI()
 	}
+	return c
 }
 
 // rested notes that no chunk ran until now since the last call of it or of run: all that
@@ -68,9 +57,8 @@ func (c *clock) rested(now des.Time) {
 		return
 	}
 	all := float64(now - c.at)
-	waited, dense, linears := float64(c.waited), float64(c.ranDense), float64(c.ranLinears)
-	c.rest((c.copies*(all-waited-dense-linears)+c.idle*waited+c.dense*dense+c.linears*linears)/all, all)
-	c.at, c.waited, c.ranDense, c.ranLinears = now, 0, 0, 0
+	c.rest(c.copies+(c.memory-c.copies)*float64(c.ran)/all, all)
+	c.at, c.ran = now, 0
 }
 
 // finest is how much of the meter's time constant a piece may take, in which the clock
@@ -95,16 +83,6 @@ func (c *clock) advance(power, t float64) {
 	off := t*(1-power) - (c.measured-power)*c.meter*(1-fades)
 	c.measured = power + (c.measured-power)*fades
 	c.f = math.Max(leastClock, math.Min(1, c.f+off/c.pace))
-}
-
-// longer is how many times as long decodes take in a layer that begins now as at the
-// full clock.
-func (c *clock) longer(now des.Time) float64 {
-	if c.share == 0 {
-		return 1
-	}
-	c.rested(now)
-	return 1 + c.share*(1/c.f-1)
 }
 
 // run lets a layer's chunk run from now on and returns how much longer its linears and

@@ -21,23 +21,18 @@ func NewClockProbes(p *Profile, m *Model) *ClockProbes {
 // Rest is what a card does between prefills.
 type Rest int
 
-// Copies within HBM, nothing, dense decode attention.
+// Copies within HBM, dense decode attention.
 const (
 	RestCopies Rest = iota
-	RestIdle
 	RestDense
 )
 
 // power of a rest at the full clock, limits.
 func (c *clock) powerOf(kind Rest) float64 {
-	switch kind {
-	case RestIdle:
-		return c.idle
-	case RestDense:
-		return c.dense
-	default:
-		return c.copies
+	if kind == RestDense {
+		return c.memory
 	}
+	return c.copies
 }
 
 // settled is the clock of a card on which the chunk has run for long.
@@ -89,7 +84,7 @@ func (c *ClockProbes) Rested(n int, ran, rest float64, kind Rest, layers int) fl
 // decode attention for long before.
 func (c *ClockProbes) Prompt(n, each, chunks int) (last float64) {
 	k := newClock(c.p)
-	k.measured = k.dense
+	k.measured = k.memory
 	for i := range chunks {
 		w := c.chunk(n, i%each*n)
 		last = k.layers(&w, c.m.Layers)
@@ -102,17 +97,4 @@ func (c *ClockProbes) Prompt(n, each, chunks int) (last float64) {
 func (c *ClockProbes) Chunk(query, prefix int) float64 {
 	w := c.chunk(query, prefix)
 	return w.at(w.steady())
-}
-
-// WornDecode returns what the linears and the dense attention of some requests with
-// so much context each take, so many seconds after linears of ran tokens that had run
-// for long; between, the card decoded the same.
-func (c *ClockProbes) WornDecode(ran, requests, context int, after float64) float64 {
-	k, w := newClock(c.p), c.chunk(ran, -1)
-	k.settled(&w)
-	linears, _ := c.linears.seconds(float64(requests))
-	attention := c.p.DenseDecodeSeconds(c.m, int64(requests)*int64(context), requests)
-	k.ranDense = nanoseconds(after * attention / (linears + attention))
-	k.ranLinears = nanoseconds(after) - k.ranDense
-	return (linears + attention) * k.longer(nanoseconds(after))
 }

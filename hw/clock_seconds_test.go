@@ -12,7 +12,7 @@ import (
 func TestRestedLinears(t *testing.T) {
 	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
 	withClock(p)
-	p.Clock.Idle, p.Clock.Dense = count(0.1, "share"), count(0.8, "share")
+	p.Clock.Memory = count(0.8, "share")
 	c := NewClockProbes(p, m)
 	low := p.LinearsSeconds(m, 2048)
 	near := func(what string, got, want float64) {
@@ -28,9 +28,9 @@ func TestRestedLinears(t *testing.T) {
 		t.Errorf("shortly after that: %g s, want between %g and %g", got, 0.9*low, low)
 	}
 	near("after a long rest", c.Rested(2048, 0, 1, RestCopies, 1), 0.9*low)
-	dense, copies, idle := c.Rested(2048, 0, 4e-3, RestDense, 4), c.Rested(2048, 0, 4e-3, RestCopies, 4), c.Rested(2048, 0, 4e-3, RestIdle, 4)
-	if !(0.9*low < idle && idle < copies && copies < dense && dense < low) {
-		t.Errorf("after 4 ms doing nothing %g s, of copies %g, of dense decode %g", idle, copies, dense)
+	dense, copies := c.Rested(2048, 0, 4e-3, RestDense, 4), c.Rested(2048, 0, 4e-3, RestCopies, 4)
+	if !(0.9*low < copies && copies < dense && dense < low) {
+		t.Errorf("after 4 ms of copies %g s, of dense decode %g", copies, dense)
 	}
 	p.Clock = Clock{}
 	near("without figures", NewClockProbes(p, m).Rested(2048, 0, 0, 0, 2), low)
@@ -49,11 +49,12 @@ func TestChunksOfAPrompt(t *testing.T) {
 		t.Errorf("the first chunk at the full clock: %g s a layer, want %g", got, full)
 	}
 	withClock(p)
+	p.Clock.Memory = count(0.8, "share")
 	first, low := c.Prompt(2048, 5, 1), c.Chunk(2048, 0)
 	if !(first > full && first < low) {
 		t.Errorf("the first chunk takes %g s, want more than %g and less than %g", first, full, low)
 	}
-	p.Clock.Dense = count(0.95, "share")
+	p.Clock.Memory = count(0.99, "share")
 	if got := c.Prompt(2048, 5, 1); got <= first {
 		t.Errorf("behind decodes that draw much the first chunk takes %g s, behind such that draw less %g", got, first)
 	}
@@ -63,31 +64,5 @@ func TestChunksOfAPrompt(t *testing.T) {
 	p.Clock = Clock{}
 	if got, want := NewClockProbes(p, m).Prompt(2048, 5, 7), p.LinearsSeconds(m, 2048)+attention(2048); math.Abs(got/want-1) > 1e-9 {
 		t.Errorf("without a clock %g s, want %g", got, want)
-	}
-}
-
-// Behind linears a layer of decodes feels their clock, and less as that rises by what dense
-// attention and linears of decodes draw.
-func TestWornDecodes(t *testing.T) {
-	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
-	withClock(p)
-	p.Clock.Dense, p.Clock.Linears, p.Clock.Decode = count(0.8, "share"), count(0.9, "share"), count(0.2, "share")
-	linears, dense := p.LinearsSeconds(m, 2), p.DenseDecodeSeconds(m, 2*8192, 2)
-	for _, ms := range []float64{0, 1, 5, 1000} {
-		k := newClock(p)
-		k.f, k.measured = 0.7, 1
-		k.rest((0.9*linears+0.8*dense)/(linears+dense), ms*1e6)
-		want := (linears + dense) * (1 + 0.2*(1/k.f-1))
-		if got := NewClockProbes(p, m).WornDecode(2048, 2, 8192, 1e-3*ms); math.Abs(got/want-1) > 1e-5 {
-			t.Errorf("%g ms behind linears: %g s, want %g", ms, got, want)
-		}
-	}
-	without := p.Clock
-	without.Decode = Figure{}
-	for _, clock := range []Clock{{}, without} {
-		p.Clock = clock
-		if got, want := NewClockProbes(p, m).WornDecode(2048, 2, 8192, 0), linears+dense; math.Abs(got/want-1) > 1e-12 {
-			t.Errorf("without the figure %g s, want %g", got, want)
-		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 )
 
 func withClock(p *Profile) {
-	p.Clock = Clock{Alone: count(0.7, "share"), Meter: us(3000), Pace: us(8000), Copies: count(0.4, "share"), Linears: count(0.95, "share"), Gain: []GainRow{{"llama2-7b", 2048, count(0.1, "share")}}}
+	p.Clock = Clock{Alone: count(0.7, "share"), Meter: us(3000), Pace: us(8000), Copies: count(0.4, "share"), Memory: count(0.95, "share"), Gain: []GainRow{{"llama2-7b", 2048, count(0.1, "share")}}}
 }
 
 // After a rest prefill is faster, until the meter has seen it and the clock has fallen to
@@ -81,8 +81,7 @@ func TestClock(t *testing.T) {
 		t.Errorf("a chunk after a rest takes %v, the first one %v", again, want)
 	}
 
-	// What draws less gives the clock back sooner: waiting, attention of decodes and
-	// their linears.
+	// What draws less gives the clock back sooner: waiting, and memory-bound kernels.
 	after := func(rest func()) des.Time {
 		run = device()
 		for range 6 {
@@ -101,12 +100,11 @@ func TestClock(t *testing.T) {
 		figure *Figure
 		rest   func()
 	}{
-		{"10 ms of waiting", &p.Clock.Idle, func() { run(&decode, 10*des.Millisecond) }},
-		{"dense decode", &p.Clock.Dense, func() { run(&dense, 0) }},
-		{"sparse decode", &p.Clock.Dense, func() { run(&sparse, 0) }},
-		{"progressive decode", &p.Clock.Dense, func() { run(&rounds, 0) }},
-		{"decodes' linears", &p.Clock.Linears, func() { run(&sparse, 0) }},
-		{"norms", &p.Clock.Linears, func() { run(&chunk, 0) }},
+		{"10 ms of waiting", &p.Clock.Copies, func() { run(&decode, 10*des.Millisecond) }},
+		{"dense decode", &p.Clock.Memory, func() { run(&dense, 0) }},
+		{"sparse decode", &p.Clock.Memory, func() { run(&sparse, 0) }},
+		{"progressive decode", &p.Clock.Memory, func() { run(&rounds, 0) }},
+		{"norms", &p.Clock.Memory, func() { run(&chunk, 0) }},
 	} {
 		*c.figure = count(0.9, "share")
 		hot := after(c.rest)
@@ -114,35 +112,7 @@ func TestClock(t *testing.T) {
 		if cool := after(c.rest); cool >= hot || cool < full-layers {
 			t.Errorf("behind %s a chunk takes %v where that draws little, %v where it draws much", c.name, cool, hot)
 		}
-		*c.figure = count(0.95, "share")
-	}
-}
-
-// Loads by a kernel keep the card at work; those by the copy engine do not.
-func TestClockOfLoads(t *testing.T) {
-	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
-	withClock(p)
-	p.Clock.Idle = count(0.1, "share")
-	chunk := sim.Work{Tokens: 2048, Prefill: []sim.Span{{Query: 2048}}}
-	decode := sim.Work{Tokens: 1, Decodes: 1, DecodeTokens: 2048, Sparse: true}
-	f := func(engine string) float64 {
-		d, err := NewDevice(p, m, DeviceOptions{LoadEngine: engine, Offload: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		at := runStep(t, d, &sim.Step{}, 20, &chunk, 0, 0).Elapsed
-		worn := d.clock
-		runStep(t, d, &sim.Step{Start: at}, 2, &decode, 5000, 0)
-		if d.clock.f != worn.f {
-			t.Fatalf("without decodes that feel the clock it moves from %g to %g", worn.f, d.clock.f)
-		}
-		if d.clock.waited < d.phases.Host || d.phases.LoadStall == 0 {
-			t.Fatalf("%v waited of %+v", d.clock.waited, d.phases)
-		}
-		return float64(d.clock.waited-worn.waited) / float64(d.phases.LoadStall)
-	}
-	if flash, memcpy := f(LoadFlash), f(LoadMemcpy); flash > 0.5 || memcpy < 1 {
-		t.Errorf("of loads %g wait with FlashH2D, %g with a memcpy a block", flash, memcpy)
+		p.Clock.Copies, p.Clock.Memory = count(0.4, "share"), count(0.95, "share")
 	}
 }
 
@@ -202,14 +172,13 @@ func TestClockWithinALayer(t *testing.T) {
 func TestClockRests(t *testing.T) {
 	p := mustProfile(t, "h200")
 	withClock(p)
-	p.Clock.Idle, p.Clock.Dense, p.Clock.Linears = count(0.1, "share"), count(0.8, "share"), count(0.9, "share")
+	p.Clock.Memory = count(0.8, "share")
 	const gap = 150 * des.Microsecond
-	back := func(waited, ranDense, ranLinears des.Time) clock {
+	back := func(ran des.Time) clock {
 		c := newClock(p)
-		c.f, c.measured = 0.7, 1
-		c.waited, c.ranDense, c.ranLinears = waited, ranDense, ranLinears
+		c.f, c.measured, c.ran = 0.7, 1, ran
 		c.rested(gap)
-		if c.at != gap || c.waited+c.ranDense+c.ranLinears != 0 {
+		if c.at != gap || c.ran != 0 {
 			t.Errorf("what ran before %v is not forgotten: %+v", gap, c)
 		}
 		return c
@@ -220,19 +189,14 @@ func TestClockRests(t *testing.T) {
 		seen := (power*0.7 - 1) * (took - meter*(1-math.Exp(-took/meter)))
 		return 0.7 - seen/pace
 	}
-	for _, c := range []struct {
-		waited, ranDense, ranLinears des.Time
-		power                        float64
-	}{{0, 0, 0, 0.4}, {gap, 0, 0, 0.1}, {0, gap, 0, 0.8}, {0, 0, gap, 0.9}, {gap / 3, gap / 3, gap / 3, 0.6}} {
-		if got := back(c.waited, c.ranDense, c.ranLinears); math.Abs(got.f-want(c.power)) > 1e-9 {
-			t.Errorf("of %v, %v waiting, %v of dense attention and %v of linears leave a clock of %.9f, want %.9f", gap, c.waited, c.ranDense, c.ranLinears, got.f, want(c.power))
+	for ran, power := range map[des.Time]float64{0: 0.4, gap: 0.8, gap / 2: 0.6} {
+		if got := back(ran); math.Abs(got.f-want(power)) > 1e-9 {
+			t.Errorf("of %v, %v of memory-bound kernels leave a clock of %.9f, want %.9f", gap, ran, got.f, want(power))
 		}
 	}
-	p.Clock.Idle, p.Clock.Dense, p.Clock.Linears = Figure{}, Figure{}, Figure{}
-	for _, got := range []clock{back(gap, 0, 0), back(0, gap, 0), back(0, 0, gap)} {
-		if math.Abs(got.f-want(0.4)) > 1e-9 {
-			t.Errorf("without a figure of its own it leaves a clock of %g, copies %g", got.f, want(0.4))
-		}
+	p.Clock.Memory = Figure{}
+	if got := back(gap); math.Abs(got.f-want(0.4)) > 1e-9 {
+		t.Errorf("without a figure of their own they leave a clock of %g, copies %g", got.f, want(0.4))
 	}
 	c := newClock(p)
 	c.f, c.measured = 0.7, 1
@@ -252,8 +216,7 @@ func TestClockRests(t *testing.T) {
 	}
 }
 
-// What a layer takes between its kernels is as hot as they are: it adds to a chunk's
-// time, and to decodes', and is no rest.
+// What a layer of decodes takes between its kernels is as hot as they are, and is no rest.
 func TestClockOfGaps(t *testing.T) {
 	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
 	withClock(p)
@@ -261,7 +224,7 @@ func TestClockOfGaps(t *testing.T) {
 	decode := sim.Work{Tokens: 2, Decodes: 2, DecodeTokens: 16384}
 	const layers = 10
 	run := func(gap Figure) (chunks, decodes, back des.Time) {
-		p.Gaps = []GapRow{{GapDense, "", 32, 2, gap}, {GapPrefill, "", 32, 1, gap}}
+		p.Gaps = []GapRow{{GapDense, "", gap}}
 		d, err := NewDevice(p, m, DeviceOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -286,9 +249,9 @@ func TestClockOfGaps(t *testing.T) {
 		got, want des.Time
 		off       float64
 	}{
-		{"chunks", longChunks, chunks + 20*layers*gap, 1e-3},
+		{"chunks", longChunks, chunks, 1e-9},
 		{"decodes", longDecodes, decodes + layers*gap, 1e-3},
-		{"a chunk behind decodes", longBack, back + layers*gap, 1e-2}, // these took longer
+		{"a chunk behind decodes", longBack, back, 1e-2}, // these took longer
 	} {
 		if math.Abs(float64(c.got)/float64(c.want)-1) > c.off {
 			t.Errorf("with gaps %s take %v, want %v", c.name, c.got, c.want)
@@ -308,13 +271,9 @@ func TestClockFigures(t *testing.T) {
 		{"clock.gain", func(p *Profile) { p.Clock.Gain = nil }},
 		{"clock.gain", func(p *Profile) { p.Clock = Clock{Gain: p.Clock.Gain} }},
 		{"clock.alone", func(p *Profile) { p.Clock = Clock{Attention: count(0.9, "limits")} }},
-		{"clock.alone", func(p *Profile) { p.Clock = Clock{Idle: count(0.1, "share")} }},
-		{"clock.alone", func(p *Profile) { p.Clock = Clock{Dense: count(0.1, "share")} }},
-		{"clock.alone", func(p *Profile) { p.Clock = Clock{Linears: count(0.1, "share")} }},
-		{"clock.alone", func(p *Profile) { p.Clock = Clock{Decode: count(0.1, "share")} }},
+		{"clock.alone", func(p *Profile) { p.Clock = Clock{Memory: count(0.1, "share")} }},
 		{"clock.attention.unit", func(p *Profile) { p.Clock.Attention = count(0.9, "share") }},
-		{"clock.dense.value", func(p *Profile) { p.Clock.Dense = count(1, "share") }},
-		{"clock.decode.value", func(p *Profile) { p.Clock.Decode = count(1, "share") }},
+		{"clock.memory.value", func(p *Profile) { p.Clock.Memory = count(1, "share") }},
 		{"clock.gain[0].shape", func(p *Profile) { p.Clock.Gain[0].Shape = "llama2-7" }},
 		{"clock.gain[1].tokens", func(p *Profile) { p.Clock.Gain = append(p.Clock.Gain, p.Clock.Gain[0]) }},
 		{"clock.gain[0].value", func(p *Profile) { p.Clock.Gain[0].Value = 1.5 }},

@@ -8,15 +8,15 @@ import (
 
 // copies is what one memcpy a block costs beside the bytes.
 type copies struct {
-	base, long, half, early, first, start, whole float64
+	base, early, first float64
 
 	call  float64 // seconds of one, by over and lie
 	pools curve   // bytes of the host pool, seconds: call, where given by pool
 	used  float64 // bytes of the pool in use
 }
 
-func newCopies(base, call, start, whole Figure, pools []PoolTime) copies {
-	c := copies{base: base.optional(), call: call.SI(), start: start.optional(), whole: whole.optional()}
+func newCopies(base, call Figure, pools []PoolTime) copies {
+	c := copies{base: base.optional(), call: call.SI()}
 	for _, r := range pools {
 		c.pools.add(r.PoolGiB*(1<<30), r.SI())
 	}
@@ -57,16 +57,10 @@ func (c *copies) within(bytes float64) (seconds float64) {
 }
 
 // seconds is 0 of the zero value: engines that copy another way.
-func (c *copies) seconds(n, blockBytes int64) float64 {
+func (c *copies) seconds(n int64) float64 {
 	t := c.base + float64(n)*c.call
-	if c.long > 0 {
-		t += float64(n) * c.long * float64(n) / (float64(n) + c.half)
-	}
 	if c.early > 0 {
 		t += float64(n) * c.early * c.first / (float64(n) + c.first)
-	}
-	if c.start > 0 {
-		t += c.start * math.Min(1, float64(blockBytes)/c.whole)
 	}
 	return t
 }

@@ -17,49 +17,40 @@ func timeFigure(us float64) Figure {
 // size and held beyond; without rows the pool does not matter.
 func TestCopiesCostByTheHostPool(t *testing.T) {
 	p := mustProfile(t, "h200")
-	p.Load.MemcpyPools, p.Save.MemcpyPools = nil, nil
+	p.Load.MemcpyPools = nil
 	const n, block = 300, 16 << 10
-	seconds := func(load bool, pool int64) float64 {
+	seconds := func(pool int64) float64 {
 		t.Helper()
-		s, err := p.SaveSeconds(SaveMemcpy, n, block, pool, 0)
-		if load {
-			s, err = p.LoadSeconds(LoadMemcpy, n, block, pool)
-		}
+		s, err := p.LoadSeconds(LoadMemcpy, n, block, pool)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return s
 	}
-	flat := map[bool]float64{true: seconds(true, 1<<30), false: seconds(false, 1<<30)}
-	for load, want := range flat {
-		if got := seconds(load, 64<<30); got != want {
-			t.Errorf("load %v over 64 GiB: %v s without rows, want %v", load, got, want)
-		}
+	flat := seconds(1 << 30)
+	if got := seconds(64 << 30); got != flat {
+		t.Errorf("over 64 GiB: %v s without rows, want %v", got, flat)
 	}
 	p.Load.MemcpyPools = []PoolTime{{1, p.Load.MemcpyCall}, {16, timeFigure(p.Load.MemcpyCall.SI()*1e6 + 0.4)}}
-	p.Save.MemcpyPools = []PoolTime{{1, p.Save.MemcpyCall}, {16, timeFigure(p.Save.MemcpyCall.SI()*1e6 + 0.4)}}
 	for _, c := range []struct {
 		pool int64
 		more float64 // us a block
 	}{{0, 0}, {1 << 28, 0}, {1 << 30, 0}, {4 << 30, 0.2}, {16 << 30, 0.4}, {96 << 30, 0.4}} {
-		for load, want := range flat {
-			if got := (seconds(load, c.pool) - want) / n * 1e6; math.Abs(got-c.more) > 1e-6 {
-				t.Errorf("load %v over %d bytes: a block takes %.3f us longer, want %.3f", load, c.pool, got, c.more)
-			}
+		if got := (seconds(c.pool) - flat) / n * 1e6; math.Abs(got-c.more) > 1e-6 {
+			t.Errorf("over %d bytes: a block takes %.3f us longer, want %.3f", c.pool, got, c.more)
 		}
 	}
-	p.Save.MemcpyPools[1].PoolGiB = 1
-	if path, err := p.validate(); path != "save.memcpy_pools[1].pool_gib" {
+	p.Load.MemcpyPools[1].PoolGiB = 1
+	if path, err := p.validate(); path != "load.memcpy_pools[1].pool_gib" {
 		t.Errorf("rows of one pool: %s, %v", path, err)
 	}
 }
 
-// The device prices loads and saves by the pool in use at the step's start, and
+// The device prices loads by the pool in use at the step's start, and
 // says where that is larger than measured.
 func TestDevicePricesCopiesByPool(t *testing.T) {
 	p := mustProfile(t, "h200")
 	p.Load.MemcpyPools = []PoolTime{{1, timeFigure(2)}, {16, timeFigure(3)}}
-	p.Save.MemcpyPools = []PoolTime{{1, timeFigure(1)}, {16, timeFigure(3)}}
 	step := func(pool int64) (sim.Timing, *Device) {
 		d, err := NewDevice(p, mustModel(t, "lwm-7b"), DeviceOptions{LoadEngine: LoadMemcpy, SaveEngine: SaveMemcpy, SaveBufferBytes: 1 << 40})
 		if err != nil {
@@ -72,9 +63,6 @@ func TestDevicePricesCopiesByPool(t *testing.T) {
 	large, d := step(32 << 30)
 	if more := (large.Phases.LoadStall - small.Phases.LoadStall).Seconds(); math.Abs(more-1000e-6) > 1e-6 {
 		t.Errorf("1000 loads take %v s longer over the larger pool, want 1 ms", more)
-	}
-	if more := (large.SavesDone - small.SavesDone).Seconds(); more < 2000e-6 {
-		t.Errorf("1000 saves are done %v s later over the larger pool, want 2 ms and what the loads take longer", more)
 	}
 	if notes := d.ExtrapolationNotes(large.Extrapolated); len(notes) != 1 || !strings.Contains(notes[0], "memcpy a block: asked for a host pool of 32.0 GiB, measured to 16 GiB") {
 		t.Errorf("notes of the larger pool: %q", notes)
@@ -91,7 +79,7 @@ func TestSavesBesidePrefill(t *testing.T) {
 	rows := []PoolTime{{1, timeFigure(2)}, {16, timeFigure(2.4)}}
 	card := func(alone float64, rows []PoolTime) *Profile {
 		p := mustProfile(t, "h200")
-		p.Save.MemcpyPools, p.Save.MemcpyBesidePools = []PoolTime{{1, timeFigure(alone)}}, rows
+		p.Save.MemcpyCall, p.Save.MemcpyBesidePools = timeFigure(alone), rows
 		return p
 	}
 	for _, c := range []struct {
@@ -124,13 +112,11 @@ func TestSavesBesidePrefill(t *testing.T) {
 		})
 	}
 	p := card(2, rows)
-	p.Save.MemcpyLong, p.Save.MemcpyHalf = timeFigure(0.5), Figure{Value: 1000, Unit: "blocks", From: Measured, Source: "a test"}
-	for _, n := range []int64{1, n, 4 * n} { // all but the call, and what long batches cost, is as alone
+	for _, n := range []int64{1, n, 4 * n} { // all but the call is as alone
 		alone, err := p.SaveSeconds(SaveMemcpy, n, block, 1<<30, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		alone -= 0.5e-6 * float64(n*n) / float64(n+1000)
 		if got, err := p.BesidePrefillSeconds(SaveMemcpy, n, block, 1<<30, 0); err != nil || math.Abs(got-alone) > 1e-12 {
 			t.Errorf("%d blocks take %v s beside prefill, %v, want %v", n, got, err, alone)
 		}

@@ -23,9 +23,8 @@ type coster struct {
 	dense     stream
 	sparse    stream
 	scoring   stream
-	digest    digest
+	closing   blockClose
 	head      head
-	ring      ring
 	qkv       float64 // share of linears before K and V are there
 	chunks    chunks
 
@@ -34,7 +33,7 @@ type coster struct {
 
 	notes notes
 	known bool
-	work  sim.Work // of the last call; Prefill and Contexts are the coster's own
+	work  sim.Work // of the last call; Prefill is the coster's own
 	cost  layerCost
 }
 
@@ -46,9 +45,8 @@ func newCoster(p *Profile, m *Model, opts *DeviceOptions) coster {
 		dense:     newDense(p, m),
 		sparse:    newSparse(p, m),
 		scoring:   newScoring(p, m),
-		digest:    newDigest(p, m),
+		closing:   newBlockClose(p, m),
 		head:      newLMHead(p, m),
-		ring:      newRing(p),
 		qkv:       float64(m.LayerQKV()) / float64(m.LayerLinears()),
 		chunks:    newChunks(p, m),
 
@@ -68,9 +66,9 @@ func (c *coster) layer(w *sim.Work) *layerCost {
 	if c.known && c.work.SameBatch(w) && len(c.work.Rounds) == len(w.Rounds) {
 		return &c.cost
 	}
-	spans, contexts := append(c.work.Prefill[:0], w.Prefill...), append(c.work.Contexts[:0], w.Contexts...)
+	spans := append(c.work.Prefill[:0], w.Prefill...)
 	c.work = *w
-	c.work.Prefill, c.work.Contexts = spans, contexts
+	c.work.Prefill = spans
 	c.cost = c.price(w)
 	c.known = true
 	return &c.cost
@@ -102,12 +100,12 @@ func (c *coster) price(w *sim.Work) layerCost {
 		n.mark(noteSparse, beyond, kv*c.sparse.bytesEach)
 		cost.sparse = nanoseconds(t)
 	default:
-		t, beyond := c.dense.batchSeconds(kv, float64(w.Decodes), w.Contexts)
+		t, beyond := c.dense.seconds(kv, float64(w.Decodes))
 		n.mark(noteDense, beyond, kv*c.dense.bytesEach)
 		cost.dense = nanoseconds(t)
 	}
 	s, _ := c.scoring.seconds(float64(w.ScoredBlocks), float64(w.Decodes))
 	cost.scoring = nanoseconds(s)
-	cost.digests = nanoseconds(c.digest.seconds(w.Digests, w.DigestTokens))
+	cost.digests = nanoseconds(c.closing.seconds(w.Digests, w.DigestTokens))
 	return cost
 }

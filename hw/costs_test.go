@@ -1,7 +1,6 @@
 package hw
 
 import (
-	"slices"
 	"testing"
 
 	"sparseserve/sim"
@@ -9,12 +8,7 @@ import (
 
 // A coster that remembers prices any sequence of Work as a fresh one does.
 func TestCosterMemory(t *testing.T) {
-	p, m := uncut(t), mustModel(t, "lwm-7b") // a profile in which contexts and digests have prices
-	dense := func(contexts ...int32) func(w *sim.Work) {
-		return func(w *sim.Work) {
-			w.Sparse, w.Decodes, w.DecodeTokens, w.Contexts = false, 2, 16384, slices.Clone(contexts)
-		}
-	}
+	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
 	changes := []func(w *sim.Work){
 		func(*sim.Work) {},
 		func(w *sim.Work) { w.Tokens *= 2 },
@@ -26,8 +20,7 @@ func TestCosterMemory(t *testing.T) {
 		func(w *sim.Work) { w.Rounds = make([]sim.Round, 2) },
 		func(w *sim.Work) { w.Digests = 1 },
 		func(w *sim.Work) { w.DigestTokens = 2048 },
-		dense(8192, 8192),
-		dense(1820, 14564),
+		func(w *sim.Work) { w.Sparse, w.Decodes, w.DecodeTokens = false, 2, 16384 },
 	}
 	prices := map[layerCost]bool{}
 	for i, before := range changes {
@@ -38,10 +31,6 @@ func TestCosterMemory(t *testing.T) {
 			c.layer(&w)
 			for k := range w.Prefill { // the caller reuses its slice
 				w.Prefill[k].Prefix *= 3
-			}
-			if len(w.Contexts) > 0 {
-				slices.Reverse(w.Contexts)
-				w.Contexts[0] += 32
 			}
 			w = mixedBatch()[0]
 			after(&w)

@@ -17,7 +17,7 @@ const derivedDigits = 4
 //     and other fixed times stay;
 //   - norms and the like (pointwise): what they take beyond one token's time, which is
 //     their launches, scales with HBM;
-//   - weight matrices (linears, head) take, beyond their launches (linear_launch), the longer of
+//   - weight matrices take, beyond their launches (linear_launch), the longer of
 //     their bytes and their FLOPs, which no measurement separates: the ratio is the mean of
 //     both cards' ratios, weighted by the squares of the two floors on the measured card, so
 //     that whichever binds decides.
@@ -52,27 +52,19 @@ func (k KernelCosts) on(from, to *Card) KernelCosts {
 			r.scale((launch+(r.SI()-launch)/hbm)/r.SI(), "HBM of "+to.Name)
 		}
 	}
-	for _, m := range []struct {
-		rows    []TokenRow
-		weights func(*Shape) float64
-	}{
-		{k.Linears, func(s *Shape) float64 { return float64(s.linears()) }},
-		{k.Head, func(s *Shape) float64 { return float64(s.Hidden) * float64(s.Vocab) }},
-	} {
-		k.matrices(m.rows, m.weights, from, hbm, peak, to.Name)
-	}
+	k.matrices(from, hbm, peak, to.Name)
 	return k
 }
 
 // matrices scales rows of weight matrices; more tokens still never cost less.
-func (k *KernelCosts) matrices(rows []TokenRow, weights func(*Shape) float64, from *Card, hbm, peak float64, name string) {
+func (k *KernelCosts) matrices(from *Card, hbm, peak float64, name string) {
 	if hbm == 1 && peak == 1 {
 		return
 	}
 	longest := map[string]float64{}
-	for i := range rows {
-		r := &rows[i]
-		w := weights(k.shape(r.Shape))
+	for i := range k.Linears {
+		r := &k.Linears[i]
+		w := float64(k.shape(r.Shape).linears())
 		bytes := 2 * w / from.GPU.HBMBandwidth.SI()
 		flops := 2 * w * float64(r.Tokens) / from.GPU.PeakFP16.SI()
 		share := bytes * bytes / (bytes*bytes + flops*flops)

@@ -39,18 +39,17 @@ type DeviceOptions struct {
 //   - Begin passes the host's time for the step, and for the blocks that requests
 //     gave back before it.
 //   - Score passes the scoring kernels and, with offload, the layer's round
-//     trip, or the GPU's own lookup.
-//   - Move waits for what earlier steps saved, where the layer may load it, passes what the host takes for the loads of a layer that scored
-//     (both Host), and starts them then; attention needs them, so the step waits
+//     trip, unless the GPU looks up itself.
+//   - Move waits for what earlier steps saved, where the layer may load it (Host), and
+//     starts its loads then; attention needs them, so the step waits
 //     them out (LoadStall). A save queue that runs meanwhile shares the link's limit
 //     for both directions, each slowed alike. Where it saves block by block, calls of
 //     the driver wait for one another (waits.go).
-//   - Compute passes the GPU's lookup of a layer that does not select (Host),
-//     then the gaps between a layer's kernels (Linears, gaps.go), linears, what the
-//     CPU is late by (Host, cpu.go), attention, and the digests of blocks that became
+//   - Compute passes the gaps between a layer's kernels, with the GPU's lookup (Linears,
+//     gaps.go), linears, what the CPU is late by with launches (Host), attention, and the digests of blocks that became
 //     full (Scoring); progressive attention with the loads of its rounds
-//     (progressive.go). While the card's clock is low linears, scores and
-//     attention take longer (clock.go). A GPU scatter kernel that runs beside it takes its share
+//     (progressive.go). While the card's clock is low, linears and attention of a
+//     prefill take longer (clock.go). A GPU scatter kernel that runs beside it takes its share
 //     of speed (SaveStall). The layer's saves join the D2H queue behind its QKV
 //     linear: the GPU copies them to the save buffer, and the step waits until the
 //     queue fits that (both SaveStall).
@@ -62,19 +61,13 @@ type Device struct {
 	loader  *loader // nil without a load engine
 	saver   *saver  // nil without a save engine
 	opts    DeviceOptions
+	model   *Model
 	engine  engineTime
 	sync    roundTrip
-	inTurn  roundTrip // of progressive attention, where it has its own
-	whole   des.Time  // of a layer, where some request's lists are looked up whole
-	freed   float64   // seconds of the host for each block given back
-	lists   roundTrip // without offloading
-	naming  hostLoads // of what a layer's selection misses
-	lookup  roundTrip // on the GPU
-	missed  lookupMisses
+	freed   float64  // seconds of the host for each block given back
+	naming  float64  // seconds of the host for each block loaded, where it looks lists up
 	verdict des.Time // of progressive attention, until the CPU acts on it
 	submit  des.Time // of the CPU, for one call of the driver
-	turn    des.Time // of the CPU, for the calls of one launch of progressive attention that loads
-	write   des.Time // of decodes' K and V in a layer, with offloading
 	duplex  float64  // bytes/s of both directions at once
 	waits   waits
 	clock   clock
@@ -89,10 +82,9 @@ type Device struct {
 	layers  int      // computed in this step
 	busy    des.Time // of the GPU in this step
 	waited  des.Time // of the host for the driver in this step, the GPU at work
-	cpu     cpu
-	scored  bool    // the layer, so that the GPU waits for what the host does until its loads
-	loaded  int64   // blocks of the layer
-	rate    float64 // of loads, bytes/s, over this step's host pool
+	cpu     des.Time // when it is free of launches that the GPU waits for
+	scored  bool     // the layer
+	rate    float64  // of loads, bytes/s, over this step's host pool
 
 	queued      float64  // bytes of saves, by this step
 	linkFree    des.Time // when loads that no attention of their layer waits for have landed
@@ -114,35 +106,26 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 	if opts.SaveBufferBytes < 0 {
 		return nil, fmt.Errorf("save buffer: want 0 bytes or more, got %d", opts.SaveBufferBytes)
 	}
-	if opts.GPULookup && !gpu.Host.Lookup.Set() {
-		return nil, fmt.Errorf("profile %s has no host.lookup, what the GPU takes to look a layer's lists up; calibrate the card, or set system.lookup = \"host\"", gpu.Name)
+	if opts.GPULookup && !gpu.GPULookup() {
+		return nil, fmt.Errorf("profile %s has no gaps of layers whose lists the GPU looks up (gaps, lookup = \"gpu\"); calibrate the card, or set system.lookup = \"host\"", gpu.Name)
 	}
 	d := &Device{
 		costs:  newCoster(gpu, model, &opts),
 		opts:   opts,
+		model:  model,
 		engine: newEngineTime(&gpu.EngineCosts),
-		sync:   newRoundTrip(gpu, model),
-		inTurn: newPSARoundTrip(gpu, model),
-		whole:  nanoseconds(gpu.WholeListsSeconds(model)),
+		sync:   newRoundTrip(gpu),
 		freed:  gpu.Host.FreedBlock.optional(),
-		lists:  newListCopy(gpu, model),
-		naming: newHostLoads(gpu),
-		lookup: newLookup(gpu, model),
-		missed: newLookupMisses(gpu),
-		cpu:    newCPU(gpu, model, &opts),
+		naming: gpu.Host.Load.optional(),
 		submit: nanoseconds(gpu.Host.Submit.optional()),
-		write:  nanoseconds(gpu.Host.KVWrite.optional()),
 		duplex: gpu.Link.DuplexCopy.SI(),
 	}
 	if d.verdict = nanoseconds(gpu.Host.Verdict.optional()); d.verdict == 0 {
 		d.verdict = nanoseconds(d.sync.sync)
 	}
-	if d.turn = nanoseconds(gpu.Host.PSALaunchCalls.optional()); d.turn == 0 {
-		d.turn = launchCalls * d.submit
-	}
 	d.waits = newWaits(gpu, &opts)
 	d.clock = newClock(gpu)
-	d.gaps = newGaps(gpu, model, &opts)
+	d.gaps = newGaps(gpu, &opts)
 	if opts.LoadEngine != "" {
 		l, err := newLoader(gpu, opts.LoadEngine)
 		if err != nil {
@@ -157,10 +140,7 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 		}
 		d.saver = &s
 	}
-	switch gather := gpu.Link.DuplexGather; {
-	case opts.LoadEngine == LoadFlash && opts.SaveEngine != SaveGPU && gather.Set():
-		d.duplex = gather.SI()
-	case opts.LoadEngine == LoadFlash || opts.SaveEngine == SaveGPU:
+	if opts.LoadEngine == LoadFlash || opts.SaveEngine == SaveGPU {
 		d.duplex = math.Min(d.duplex, gpu.Link.DuplexKernel.SI())
 	}
 	return d, nil
@@ -175,10 +155,9 @@ func (d *Device) Begin(s *sim.Step) error {
 		return fmt.Errorf("hw: step %d starts at %v, before the last one's end at %v", s.Index, s.Start, d.now)
 	}
 	d.running, d.step, d.phases = true, *s, sim.Phases{}
-	d.clock.waited += s.Start - d.now
 	before := d.engine.begin(s, s.Start > d.now)
 	d.now, d.tokens, d.layers = s.Start, 0, 0
-	d.busy, d.waited, d.scored, d.loaded = 0, 0, false, 0
+	d.busy, d.waited, d.scored = 0, 0, false
 	d.costs.notes.bits = 0
 	d.costs.known = false // so that the step's own bits are set anew
 	if d.loader != nil {
@@ -191,7 +170,7 @@ func (d *Device) Begin(s *sim.Step) error {
 	d.saves.advance(d.now)
 	d.queued = 0
 	d.pass(before+nanoseconds(d.freed*float64(s.FreedBlocks)), &d.phases.Host)
-	d.cpu.ahead = d.now
+	d.cpu = d.now
 	return nil
 }
 
@@ -201,16 +180,11 @@ func (d *Device) Score(_ int, w *sim.Work) error {
 		return errors.New("hw: Score outside a step")
 	}
 	d.scored = true
-	d.attend(slowed(d.costs.layer(w).scoring, d.clock.longer(d.now)), &d.phases.Scoring)
-	switch {
-	case d.opts.GPULookup: // of lists that the CPU has brought up
-		d.lookUp(w)
-		if d.step.WholeLists > 0 && d.cpu.known() { // in its own books
-			d.cpu.ahead += d.whole
-		}
-	case d.opts.Offload:
-		d.pass(d.roundTrip(w)+d.waits.roundTrip(&d.saves), &d.phases.Host)
-		d.cpu.ahead = d.now
+	d.attend(d.costs.layer(w).scoring, &d.phases.Scoring)
+	if d.opts.Offload && !d.opts.GPULookup {
+		sync := nanoseconds(d.sync.of(w.Decodes, ListBytes(d.model, float64(w.DecodeTokens))))
+		d.pass(sync+d.waits.calls(syncCalls, &d.saves), &d.phases.Host)
+		d.cpu = d.now
 	}
 	return nil
 }
@@ -224,18 +198,14 @@ func (d *Device) Move(m *kv.Moves) error {
 		return fmt.Errorf("hw: layer %d moves %d loads, %d saves of %d bytes", m.Layer, m.Loads, m.Saves, m.BlockBytes)
 	}
 	if m.Loads > 0 {
-		d.loaded += m.Loads
 		if d.loader == nil {
 			return fmt.Errorf("hw: layer %d loads %d blocks without a load engine", m.Layer, m.Loads)
 		}
 		if m.Landing {
 			d.awaitSaves()
 		}
-		if d.scored && d.opts.GPULookup {
-			d.compute(nanoseconds(d.missed.seconds(m.Loads)), &d.phases.Host)
-			d.cpu.loads(m.Loads, m.InRounds)
-		} else if d.scored {
-			d.pass(nanoseconds(d.naming.seconds(m.Loads)), &d.phases.Host)
+		if d.scored && !d.opts.GPULookup {
+			d.pass(nanoseconds(d.naming*float64(m.Loads)), &d.phases.Host)
 		}
 		d.loader.copies.lie(m)
 		if m.InRounds {
@@ -263,45 +233,29 @@ func (d *Device) Compute(_ int, w *sim.Work) error {
 		return errors.New("hw: Compute outside a step")
 	}
 	d.scored = false
-	if d.opts.GPULookup && !w.Sparse && w.Decodes > 0 { // of lists of all blocks
-		d.lookUp(w)
-		d.compute(nanoseconds(d.missed.seconds(d.loaded)), &d.phases.Host)
-	}
-	d.loaded = 0
 	d.waited += d.waits.calls(layerCalls, &d.saves)
 	c := d.costs.layer(w)
-	longer := d.clock.longer(d.now)
-	linears, prefill, gap := slowed(c.linears, longer), c.prefill, d.gaps.of(w)
+	linears, prefill, gap := c.linears, c.prefill, d.gaps.of(w)
 	if len(w.Prefill) > 0 {
 		slowLinears, slowPrefill := d.clock.run(&c.chunk, d.now, gap)
-		linears = c.linears + nanoseconds(slowLinears)
+		linears += nanoseconds(slowLinears)
 		prefill += nanoseconds(slowPrefill)
-		d.clock.ranLinears += c.pointwise // which live on HBM as decodes' linears do
+		d.clock.ran += c.pointwise
 	} else {
-		d.clock.ranLinears += linears + gap
+		d.clock.ran += linears + gap
 	}
 	d.compute(gap, &d.phases.Linears)
 	d.upToSaves(w, linears)
 	d.compute(prefill, &d.phases.PrefillAttention)
 	if w.Decodes > 0 {
-		d.pass(max(0, d.cpu.ahead-d.now), &d.phases.Host)
+		d.pass(max(0, d.cpu-d.now), &d.phases.Host)
 	}
-	d.attend(slowed(c.dense, longer), &d.phases.DenseAttention)
+	d.attend(c.dense, &d.phases.DenseAttention)
 	d.compute(c.digests, &d.phases.Scoring)
-	if w.Sparse && w.Decodes > 0 && !d.opts.Offload {
-		d.compute(nanoseconds(d.lists.seconds(float64(w.DecodeTokens))), &d.phases.SparseAttention)
-	}
-	if d.opts.Offload && w.Decodes > 0 {
-		phase := &d.phases.DenseAttention
-		if w.Sparse {
-			phase = &d.phases.SparseAttention
-		}
-		d.compute(d.write, phase)
-	}
 	if len(w.Rounds) > 0 {
-		d.rounds(w, longer)
+		d.rounds(w)
 	} else {
-		d.attend(slowed(c.sparse, longer), &d.phases.SparseAttention)
+		d.attend(c.sparse, &d.phases.SparseAttention)
 	}
 	if d.layers == 0 {
 		d.tokens = w.Tokens
@@ -311,8 +265,6 @@ func (d *Device) Compute(_ int, w *sim.Work) error {
 	d.layers++
 	return nil
 }
-
-func slowed(t des.Time, longer float64) des.Time { return des.Time(longer * float64(t)) }
 
 // Finish implements sim.Device.
 func (d *Device) Finish() (sim.Timing, error) {
@@ -325,7 +277,6 @@ func (d *Device) Finish() (sim.Timing, error) {
 	if idle := d.engine.launched + d.waited - d.busy; idle > 0 {
 		d.pass(idle, &d.phases.Host)
 	}
-	d.compute(d.engine.between, &d.phases.Host)
 	if late := d.engine.host - (d.now - d.step.Start); late > 0 { // planned ahead
 		d.pass(late, &d.phases.Host)
 	}
@@ -347,25 +298,16 @@ func (d *Device) Drain() (des.Time, error) {
 // pass lets time go by on the critical path.
 func (d *Device) pass(t des.Time, phase *des.Time) {
 	d.now += t
-	d.waitedFor(t, phase)
+	*phase += t
 	d.saves.advance(d.now)
 }
 
-// waitedFor counts time that went by. FlashH2D's is a kernel's, which copies; of all
-// else the card is taken to do nothing, though a kernel that saves may still run.
-func (d *Device) waitedFor(t des.Time, phase *des.Time) {
-	*phase += t
-	if phase != &d.phases.LoadStall || d.opts.LoadEngine != LoadFlash {
-		d.clock.waited += t
-	}
-}
-
-// attend passes the time of decodes' attention, or of the scores before it, which draw
-// what dense attention does: all three live on HBM.
+// attend passes the time of decodes' attention, or of the scores before it: both are bound
+// by memory.
 func (d *Device) attend(t des.Time, phase *des.Time) {
 	before := d.now
 	d.compute(t, phase)
-	d.clock.ranDense += d.now - before
+	d.clock.ran += d.now - before
 }
 
 // compute passes GPU time, longer while a GPU scatter kernel runs beside it:

@@ -99,15 +99,6 @@ func (e *EngineCosts) validate() (path string, err error) {
 			return "graphs.tokens", fmt.Errorf("want sizes that rise, got %d", n)
 		}
 	}
-	if path, err := e.checkTogether(); err != nil {
-		return path, err
-	}
-	if path, err := checkTurns("host.turns", e.Host.Turns); err != nil {
-		return path, err
-	}
-	if path, err := checkTurns("host.psa_turns", e.Host.PSATurns); err != nil {
-		return path, err
-	}
 	return checkGaps(e.Gaps)
 }
 

@@ -17,7 +17,6 @@ type engineTime struct {
 	planAhead            bool
 	step, request, token des.Time
 	sparse, eager        des.Time // of one layer's launches
-	between              des.Time // of the GPU
 	graphs               Graphs
 
 	host, launched des.Time // of this step
@@ -28,7 +27,7 @@ func newEngineTime(e *EngineCosts) engineTime {
 		planAhead: e.PlanAhead,
 		step:      nanoseconds(e.Host.Step.SI()), request: nanoseconds(e.Host.Request.optional()), token: nanoseconds(e.Host.Token.optional()),
 		sparse: nanoseconds(e.Host.SparseLayer.optional()), eager: nanoseconds(e.Host.EagerLayer.optional()),
-		between: nanoseconds(e.Host.Between.optional()), graphs: e.Graphs,
+		graphs: e.Graphs,
 	}
 }
 

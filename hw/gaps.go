@@ -5,16 +5,13 @@ import (
 	"sparseserve/sim/des"
 )
 
-// GapRow is what a layer takes in its row, over its kernels measured one
-// by one: the kernels of a layer follow one another, with a launch's gap between any
-// two of them; none finds its code, its arguments or what the one before has written
-// in a cache that it left so itself; and where the CPU is hardly ahead the GPU waits
-// for it now and then. It depends on what attention is and on the batch.
+// GapRow is the time of a layer in its row beyond its kernels measured one by one:
+// back-to-back kernels are a launch's gap apart and run with colder caches than the
+// isolated probes, and small kernels that no probe measures, such as the write of K and V
+// and the copy of the layer's lists, are in it. It is one figure a kind of layer.
 type GapRow struct {
-	Attention string `toml:"attention"`        // dense | sparse | psa; prefill: of a layer with a chunk, whatever its decodes
-	Lookup    string `toml:"lookup,omitempty"` // gpu: where the GPU looks lists up
-	KVHeads   int    `toml:"kv_heads"`
-	Requests  int    `toml:"requests"`
+	Attention string `toml:"attention"`        // dense | sparse | psa
+	Lookup    string `toml:"lookup,omitempty"` // gpu: where the GPU looks lists up, its lookup included
 	Figure    `dim:"time" on:"gpu"`
 }
 
@@ -23,65 +20,53 @@ const (
 	GapDense  = "dense"
 	GapSparse = "sparse"
 	GapPSA    = "psa"
-	// GapPrefill is that of a layer with a chunk of a prompt, with one row a number of
-	// KV heads.
-	GapPrefill = "prefill"
 )
 
 // GapOfGPU is Lookup of rows where the GPU looks lists up.
 const GapOfGPU = "gpu"
 
-// gaps are those of layers by attention, which has none without rows. Beyond the most
-// requests measured they stay.
-type gaps struct{ prefill, dense, sparse, psa turns }
+// gaps are those of layers by attention, seconds; 0 without a row.
+type gaps struct{ dense, sparse, psa float64 }
 
-func newGaps(p *Profile, m *Model, opts *DeviceOptions) gaps {
-	of := func(attention string) turns { return p.gapsOf(attention, "", m.KVHeads) }
-	g := gaps{prefill: of(GapPrefill), dense: of(GapDense), sparse: of(GapSparse), psa: of(GapPSA)}
-	if opts.GPULookup {
-		if t := p.gapsOf(GapSparse, GapOfGPU, m.KVHeads); t.known() {
-			g.sparse = t
-		}
-		if t := p.gapsOf(GapPSA, GapOfGPU, m.KVHeads); t.known() {
-			g.psa = t
-		}
+// newGaps takes the rows that fit the options. Where the GPU looks lists up, a layer of
+// decodes with dense attention has its lists of all blocks looked up too: its gap grows by
+// as much as that of sparse attention.
+func newGaps(p *Profile, opts *DeviceOptions) gaps {
+	g := gaps{dense: p.GapSeconds(GapDense, ""), sparse: p.GapSeconds(GapSparse, ""), psa: p.GapSeconds(GapPSA, "")}
+	if !opts.GPULookup {
+		return g
+	}
+	g.dense += max(0, p.GapSeconds(GapSparse, GapOfGPU)-g.sparse)
+	g.sparse = p.GapSeconds(GapSparse, GapOfGPU)
+	if psa := p.GapSeconds(GapPSA, GapOfGPU); psa > 0 {
+		g.psa = psa
 	}
 	return g
 }
 
-// gapsOf readies the rows of an attention for a model's KV heads.
-func (p *Profile) gapsOf(attention, lookup string, kvHeads int) turns {
-	var rows []TurnRow
+// GPULookup says whether the profile knows layers whose lists the GPU looks up.
+func (p *Profile) GPULookup() bool { return p.GapSeconds(GapSparse, GapOfGPU) > 0 }
+
+// GapSeconds returns the gap of one layer, 0 without its row.
+func (p *Profile) GapSeconds(attention, lookup string) float64 {
 	for _, r := range p.Gaps {
 		if r.Attention == attention && r.Lookup == lookup {
-			rows = append(rows, TurnRow{KVHeads: r.KVHeads, Requests: r.Requests, Figure: r.Figure})
+			return r.SI()
 		}
 	}
-	return newTurns(rows, kvHeads)
+	return 0
 }
 
-// GapSeconds returns the gap of one layer of some requests, 0 without rows.
-func (p *Profile) GapSeconds(attention, lookup string, kvHeads, requests int) float64 {
-	t := p.gapsOf(attention, lookup, kvHeads)
-	if !t.known() {
-		return 0
-	}
-	return t.of(float64(requests)).seconds
-}
-
-// of is the gap of a layer.
+// of is the gap of a layer. A layer with a chunk of a prompt has none: its kernels are long
+// enough for the launches to stay ahead of them.
 func (g *gaps) of(w *sim.Work) des.Time {
-	t := &g.dense
 	switch {
 	case len(w.Prefill) > 0:
-		t = &g.prefill
-	case len(w.Rounds) > 0:
-		t = &g.psa
-	case w.Sparse:
-		t = &g.sparse
-	}
-	if !t.known() {
 		return 0
+	case len(w.Rounds) > 0:
+		return nanoseconds(g.psa)
+	case w.Sparse:
+		return nanoseconds(g.sparse)
 	}
-	return nanoseconds(t.of(float64(w.Decodes)).seconds)
+	return nanoseconds(g.dense)
 }

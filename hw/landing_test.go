@@ -24,7 +24,7 @@ func TestLoadsWaitForLandingSaves(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c.opts.Offload, c.opts.SaveBufferBytes = true, 1<<40
 			p := mustProfile(t, "h200")
-			p.Host.CallWait, p.Host.LoadWait, p.Host.CopyWait, p.Host.TurnWait = Figure{}, Figure{}, Figure{}, Figure{}
+			p.Host.CallWait = Figure{}
 			step := func(landing bool) (timing sim.Timing, left des.Time) {
 				d, err := NewDevice(p, mustModel(t, "lwm-7b"), c.opts)
 				if err != nil {
@@ -46,8 +46,8 @@ func TestLoadsWaitForLandingSaves(t *testing.T) {
 					}
 					loads := int64(64 * layer) // of the first layer none
 					must(d.Move(&kv.Moves{Layer: layer, Loads: loads, Saves: c.own, BlockBytes: 16 << 10, Landing: landing && loads > 0}))
-					if layer == 1 && landing && c.opts.GPULookup && d.cpu.ahead < first.SavesDone {
-						t.Errorf("the CPU has named the loads at %v, before saves land at %v", d.cpu.ahead, first.SavesDone)
+					if layer == 1 && landing && c.opts.GPULookup && d.cpu < first.SavesDone {
+						t.Errorf("the CPU has named the loads at %v, before saves land at %v", d.cpu, first.SavesDone)
 					}
 					must(d.Compute(layer, &w))
 				}

@@ -7,8 +7,7 @@ import "math"
 //
 //	t(n) = scale * measured(n), at least max(2 n W / peak, bytes / HBM)
 //
-// n is tokens in the batch, above the profile's linear_grid rounded up to a
-// multiple of it, W the weights, scale = W / W of the measured
+// n is tokens in the batch, W the weights, scale = W / W of the measured
 // shape: a roofline with the measured shape's efficiency at the same n.
 type linears struct {
 	peak     peak
@@ -16,7 +15,6 @@ type linears struct {
 	scale    float64
 	weights  float64
 	bytes    float64 // per weight
-	grid     float64 // tokens; 0: none
 	shape    string  // of the measured rows
 	exact    bool    // the model has that shape
 }
@@ -47,7 +45,6 @@ func newLinears(p *Profile, m *Model) linears {
 		measured: tokenCurve(p.Linears, best),
 		weights:  float64(m.LayerLinears()),
 		bytes:    float64(m.WeightBytesEach),
-		grid:     p.LinearGrid.optional(),
 		shape:    best,
 		exact:    s.matches(m),
 	}
@@ -68,9 +65,6 @@ func newHead(p *Profile, m *Model) linears {
 func (l *linears) seconds(n float64) (t float64, outside bool) {
 	if n <= 0 {
 		return 0, false
-	}
-	if l.grid > 0 && n > l.grid {
-		n = math.Ceil(n/l.grid) * l.grid
 	}
 	t, outside = l.measured.cost(n)
 	return math.Max(t*l.scale, l.peak.floor(2*n*l.weights, l.weights*l.bytes)), outside

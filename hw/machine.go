@@ -111,7 +111,37 @@ func (p *Profile) Write(path, engine string) error {
 	} else if _, err := ParseProfile(path, data); err != nil {
 		return fmt.Errorf("refusing to write an invalid machine: %w", err)
 	}
-	for file, v := range map[string]any{to.Kernels: k, to.Engine: e, to.Card: c} {
+	return writeAll(map[string]any{to.Kernels: k, to.Engine: e, to.Card: c})
+}
+
+// WriteBuiltIn writes a calibrated machine over the built-in card, kernels and engine of
+// these names in the folder dir, this package's. What no calibration knows stays.
+func (p *Profile) WriteBuiltIn(dir, card, kernels, engine string) error {
+	c, err := LoadCard(card)
+	if err != nil {
+		return err
+	}
+	k, err := loadKernels(kernels, "")
+	if err != nil {
+		return err
+	}
+	e, err := LoadEngine(engine)
+	if err != nil {
+		return err
+	}
+	c.GPU, c.Link = p.GPU, p.Link
+	k.Provenance, k.KernelCosts = p.Provenance, p.KernelCosts
+	e.EngineCosts = p.EngineCosts
+	return writeAll(map[string]any{
+		filepath.Join(dir, "cards", card+".toml"):      c,
+		filepath.Join(dir, "kernels", kernels+".toml"): k,
+		filepath.Join(dir, "engines", engine+".toml"):  e,
+	})
+}
+
+// writeAll writes values as TOML files, each whole or not at all.
+func writeAll(files map[string]any) error {
+	for file, v := range files {
 		var buf bytes.Buffer
 		if err := toml.NewEncoder(&buf).Encode(v); err != nil {
 			return fmt.Errorf("%s: %w", file, err)

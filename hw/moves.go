@@ -13,7 +13,7 @@ func (d *Device) load(n, blockBytes int64) {
 	q := &d.saves
 	price := d.loader.seconds(n, blockBytes, d.rate)
 	if d.busy > 0 { // the launch waits for what the GPU is at
-		price = d.loader.queuedSeconds(n, blockBytes, d.rate, d.scored && d.opts.GPULookup)
+		price = d.loader.queuedSeconds(n, blockBytes, d.rate)
 	}
 	alone := nanoseconds(price)
 	alone += d.waits.loads(n, blockBytes, alone, q)
@@ -26,7 +26,7 @@ func (d *Device) load(n, blockBytes int64) {
 	}
 	q.drain(slowed, both)
 	d.now += slowed
-	d.waitedFor(slowed, &d.phases.LoadStall)
+	d.phases.LoadStall += slowed
 	d.pass(alone-both, &d.phases.LoadStall)
 }
 
@@ -47,7 +47,7 @@ func (d *Device) upToSaves(w *sim.Work, linears des.Time) {
 func (d *Device) awaitSaves() {
 	if t := d.saves.until(int64(d.queued)); t > 0 {
 		d.pass(t, &d.phases.Host)
-		d.cpu.ahead = max(d.cpu.ahead, d.now)
+		d.cpu = max(d.cpu, d.now)
 	}
 }
 
@@ -58,7 +58,9 @@ func (d *Device) enqueue(requests int, prefill bool) {
 	if d.pending == 0 {
 		return
 	}
-	d.compute(nanoseconds(d.costs.ring.seconds(requests, d.pending*d.bytes)), &d.phases.SaveStall)
+	if requests == 0 { // else Compute has closed them
+		d.compute(nanoseconds(d.costs.closing.ofBytes(1, float64(d.pending*d.bytes))), &d.phases.SaveStall)
+	}
 	d.costs.notes.mark(noteScatter, d.saver.outside, float64(d.opts.ScatterThreads))
 	seconds := d.saver.seconds
 	if prefill {

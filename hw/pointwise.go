@@ -19,10 +19,10 @@ type pointwise struct {
 // newPointwise picks rows as newLinears does, by bytes per token.
 func newPointwise(p *Profile, m *Model) pointwise {
 	best, distance := "", math.Inf(1)
-	bytes := pointwiseBytes(m)
+	bytes := PointwiseBytes(m)
 	for _, r := range p.Pointwise {
 		s := p.shape(r.Shape).model()
-		if d := math.Abs(math.Log(bytes / pointwiseBytes(&s))); d < distance {
+		if d := math.Abs(math.Log(bytes / PointwiseBytes(&s))); d < distance {
 			best, distance = r.Shape, d
 		}
 	}
@@ -30,15 +30,15 @@ func newPointwise(p *Profile, m *Model) pointwise {
 	return pointwise{
 		peak:     p.peak(),
 		measured: tokenCurve(p.Pointwise, best),
-		scale:    bytes / pointwiseBytes(&s),
+		scale:    bytes / PointwiseBytes(&s),
 		bytes:    bytes,
 	}
 }
 
-// pointwiseBytes returns what fp16 kernels read and write for one token: two
+// PointwiseBytes returns what fp16 kernels read and write for one token: two
 // norms (read, write), two residual sums (read two, write one), rope over Q
 // and K (read, write), gate times up (read two, write one).
-func pointwiseBytes(m *Model) float64 {
+func PointwiseBytes(m *Model) float64 {
 	rope := 2 * (m.QHeads + m.KVHeads) * m.HeadDim
 	return 2 * float64(2*2*m.Hidden+2*3*m.Hidden+rope+3*m.FFN)
 }

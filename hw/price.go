@@ -24,7 +24,7 @@ func (p *Profile) QueuedLoadSeconds(blocks, blockBytes, poolBytes int64) float64
 		panic(err) // the engine is known
 	}
 	rate, _ := l.rateAt(poolBytes)
-	return l.queuedSeconds(blocks, blockBytes, rate, false)
+	return l.queuedSeconds(blocks, blockBytes, rate)
 }
 
 // SaveSeconds returns the time in which an engine saves blocks to a host pool
@@ -104,13 +104,6 @@ func (p *Profile) ScoringSeconds(m *Model, blocks int64, requests int) float64 {
 	k := newScoring(p, m)
 	t, _ := k.seconds(float64(blocks), float64(requests))
 	return t
-}
-
-// DigestSeconds returns the time in which one layer digests full blocks of some
-// requests, their tokens summed.
-func (p *Profile) DigestSeconds(m *Model, requests int, tokens int64) float64 {
-	d := newDigest(p, m)
-	return d.seconds(requests, tokens)
 }
 
 // HostStepSeconds returns the host's time of a step, layers apart.

@@ -41,7 +41,7 @@ func (p *KernelCosts) validate() (path string, err error) {
 	for _, t := range []struct {
 		name string
 		rows []TokenRow
-	}{{"linears", p.Linears}, {"pointwise", p.Pointwise}, {"head", p.Head}} {
+	}{{"linears", p.Linears}, {"pointwise", p.Pointwise}} {
 		if path, err := p.checkTokenRows(t.name, t.rows); err != nil {
 			return path, err
 		}
@@ -55,14 +55,6 @@ func (p *KernelCosts) validate() (path string, err error) {
 	return p.checkCurves()
 }
 
-// checkTogether wants optional figures that mean nothing alone to come in pairs.
-func (e *EngineCosts) checkTogether() (string, error) {
-	if h := &e.Host; h.Loads.Set() != h.LoadsHalf.Set() {
-		return "host.loads", errors.New("want it together with loads_half, or neither; a profile of an earlier build is fitted anew from its samples (calibrate --refit)")
-	}
-	return "", nil
-}
-
 // checkTogether wants optional figures that mean nothing alone to come in
 // pairs, or with what they add to.
 func (p *KernelCosts) checkTogether() (string, error) {
@@ -72,31 +64,22 @@ func (p *KernelCosts) checkTogether() (string, error) {
 	}
 	pairs := []pair{
 		{"paged_prefill.rows", "ctas", p.Paged.Rows, p.Paged.CTAs},
-		{"embedding.rate", "launch", p.Embedding.Rate, p.Embedding.Launch},
 		{"clock.alone", "meter", p.Clock.Alone, p.Clock.Meter},
 		{"clock.alone", "pace", p.Clock.Alone, p.Clock.Pace},
 		{"clock.alone", "copies", p.Clock.Alone, p.Clock.Copies},
-		{"digest.rate", "launch", p.Digest.Rate, p.Digest.Launch},
-		{"save.ring_rate", "ring_launch", p.Save.RingRate, p.Save.RingLaunch},
-		{"load.flash_idle", "flash_queued", p.Load.FlashIdle, p.Load.FlashQueued},
+		{"block_close.rate", "launch", p.BlockClose.Rate, p.BlockClose.Launch},
 		{"psa_decode.rate", "launch", p.PSADecode.Rate, p.PSADecode.Launch},
 		{"psa_decode.rate", "round", p.PSADecode.Rate, p.PSADecode.Round},
-		{"psa_decode.few.room", "wave", p.PSADecode.Few.Room, p.PSADecode.Few.Wave},
-		{"psa_decode.few.room", "launch", p.PSADecode.Few.Room, p.PSADecode.Few.Launch},
-		{"psa_decode.few.room", "rate", p.PSADecode.Few.Room, p.PSADecode.Few.Rate},
 		{"load.memcpy_early", "memcpy_first", p.Load.MemcpyEarly, p.Load.MemcpyFirst},
-		{"load.memcpy_start", "memcpy_whole", p.Load.MemcpyStart, p.Load.MemcpyWhole},
-		{"load.batched_early", "batched_first", p.Load.BatchedEarly, p.Load.BatchedFirst},
-		{"save.memcpy_long", "memcpy_half", p.Save.MemcpyLong, p.Save.MemcpyHalf},
-		{"save.memcpy_start", "memcpy_whole", p.Save.MemcpyStart, p.Save.MemcpyWhole},
 	}
 	for _, s := range []struct {
 		name string
 		Stream
 	}{{"dense_decode", p.DenseDecode}, {"sparse_decode", p.SparseDecode}, {"scoring", p.Scoring}} {
-		pairs = append(pairs, pair{s.name + ".long", "at_once", s.Long, s.AtOnce})
-		if !s.Cut.Set() { // else CTAs say what waves there are
+		if !s.Wave.Set() { // else CTAs say what waves there are
 			pairs = append(pairs, pair{s.name + ".merge", "ctas", s.Merge, s.CTAs})
+		} else if !s.CTAs.Set() {
+			return s.name + ".wave", fmt.Errorf("means nothing without %s.ctas", s.name)
 		}
 	}
 	for _, c := range pairs {
@@ -104,77 +87,24 @@ func (p *KernelCosts) checkTogether() (string, error) {
 			return c.path, fmt.Errorf("want it together with %s, or neither; a profile of an earlier build is fitted anew from its samples (calibrate --refit)", c.other)
 		}
 	}
-	for _, c := range []pair{
-		{"dense_decode.tail", "dense_decode.ctas", p.DenseDecode.Tail, p.DenseDecode.CTAs},
-		{"dense_decode.piece", "dense_decode.ctas", p.DenseDecode.Piece, p.DenseDecode.CTAs},
-		{"dense_decode.pages", "dense_decode.ctas", p.DenseDecode.Pages, p.DenseDecode.CTAs},
-		{"sparse_decode.cut", "sparse_decode.ctas", p.SparseDecode.Cut, p.SparseDecode.CTAs},
-		{"sparse_decode.join", "sparse_decode.ctas", p.SparseDecode.Join, p.SparseDecode.CTAs},
-		{"sparse_decode.wave", "sparse_decode.ctas", p.SparseDecode.Wave, p.SparseDecode.CTAs},
-		{"sparse_decode.full", "sparse_decode.ctas", p.SparseDecode.Full, p.SparseDecode.CTAs},
-		{"psa_decode.alone", "psa_decode.rate", p.PSADecode.Alone, p.PSADecode.Rate},
-		{"psa_decode.few.alone", "psa_decode.few.room", p.PSADecode.Few.Alone, p.PSADecode.Few.Room},
-		{"psa_decode.few.full", "psa_decode.few.room", p.PSADecode.Few.Full, p.PSADecode.Few.Room},
-	} {
-		if c.a.Set() && !c.b.Set() {
-			return c.path, fmt.Errorf("means nothing without %s", c.other)
-		}
-	}
 	return "", nil
 }
 
-// checkTurns wants KV heads that rise, and of each number of them requests that
-// rise. Lists need not: those of PSA have lengths of their own.
-func checkTurns(name string, rows []TurnRow) (string, error) {
-	for i, r := range rows {
-		path := fmt.Sprintf("%s[%d]", name, i)
-		switch {
-		case r.KVHeads < 1:
-			return path + ".kv_heads", fmt.Errorf("want at least 1, got %d", r.KVHeads)
-		case r.Requests < 1:
-			return path + ".requests", fmt.Errorf("want at least 1, got %d", r.Requests)
-		case !(r.ListsKiB > 0) || math.IsInf(r.ListsKiB, 0):
-			return path + ".lists_kib", fmt.Errorf("want more than 0, got %g", r.ListsKiB)
-		}
-		if i == 0 {
-			continue
-		}
-		switch before := rows[i-1]; {
-		case r.KVHeads < before.KVHeads:
-			return path + ".kv_heads", fmt.Errorf("want at least %d, as in the row before, got %d", before.KVHeads, r.KVHeads)
-		case r.KVHeads == before.KVHeads && r.Requests <= before.Requests:
-			return path + ".requests", fmt.Errorf("want more than %d, as in the row before, got %d", before.Requests, r.Requests)
-		}
-	}
-	return "", nil
-}
-
-// checkGaps wants each attention's rows together, and in them KV heads and requests
-// that rise.
+// checkGaps wants each kind of layer once.
 func checkGaps(rows []GapRow) (string, error) {
 	for i, r := range rows {
 		path := fmt.Sprintf("gaps[%d]", i)
 		switch {
-		case r.Attention != GapPrefill && r.Attention != GapDense && r.Attention != GapSparse && r.Attention != GapPSA:
-			return path + ".attention", fmt.Errorf("want %s, %s, %s or %s, got %q", GapPrefill, GapDense, GapSparse, GapPSA, r.Attention)
+		case r.Attention != GapDense && r.Attention != GapSparse && r.Attention != GapPSA:
+			return path + ".attention", fmt.Errorf("want %s, %s or %s, got %q", GapDense, GapSparse, GapPSA, r.Attention)
 		case r.Lookup != "" && r.Lookup != GapOfGPU:
 			return path + ".lookup", fmt.Errorf("want %s, or nothing, got %q", GapOfGPU, r.Lookup)
 		case r.Lookup != "" && r.Attention != GapSparse && r.Attention != GapPSA:
 			return path + ".lookup", fmt.Errorf("means nothing for %s", r.Attention)
-		case r.KVHeads < 1:
-			return path + ".kv_heads", fmt.Errorf("want at least 1, got %d", r.KVHeads)
-		case r.Requests < 1:
-			return path + ".requests", fmt.Errorf("want at least 1, got %d", r.Requests)
 		}
 		for _, before := range rows[:i] {
-			if before.Attention != r.Attention || before.Lookup != r.Lookup {
-				continue
-			}
-			switch {
-			case r.KVHeads < before.KVHeads:
-				return path + ".kv_heads", fmt.Errorf("want at least %d, as in a row before, got %d", before.KVHeads, r.KVHeads)
-			case r.KVHeads == before.KVHeads && r.Requests <= before.Requests:
-				return path + ".requests", fmt.Errorf("want more than %d, as in a row before, got %d", before.Requests, r.Requests)
+			if before.Attention == r.Attention && before.Lookup == r.Lookup {
+				return path + ".attention", fmt.Errorf("want one row a kind of layer, got a second one of %q with lookup %q", r.Attention, r.Lookup)
 			}
 		}
 	}
@@ -242,8 +172,8 @@ func (p *KernelCosts) checkGain() (string, error) {
 	if p.Clock.Alone.Set() != (len(p.Clock.Gain) > 0) {
 		return "clock.gain", errors.New("want at least one row and clock.alone, or neither")
 	}
-	if c := &p.Clock; (c.Attention.Set() || c.Idle.Set() || c.Dense.Set() || c.Linears.Set() || c.Decode.Set()) && !c.Alone.Set() {
-		return "clock.alone", errors.New("want it with clock.attention, clock.idle, clock.dense, clock.linears and clock.decode")
+	if c := &p.Clock; (c.Attention.Set() || c.Memory.Set()) && !c.Alone.Set() {
+		return "clock.alone", errors.New("want it with clock.attention and clock.memory")
 	}
 	last := map[string]int{}
 	for i, r := range p.Clock.Gain {
@@ -269,7 +199,7 @@ func (p *KernelCosts) unknownShape(name string) error {
 
 // checkTokenRows wants known shapes, and tokens and times that rise.
 func (p *KernelCosts) checkTokenRows(name string, rows []TokenRow) (string, error) {
-	if len(rows) == 0 && name != "head" {
+	if len(rows) == 0 {
 		return name, errors.New("want at least one row")
 	}
 	last := map[string]TokenRow{}
@@ -277,9 +207,6 @@ func (p *KernelCosts) checkTokenRows(name string, rows []TokenRow) (string, erro
 		path := fmt.Sprintf("%s[%d]", name, i)
 		if p.shape(r.Shape) == nil {
 			return path + ".shape", p.unknownShape(r.Shape)
-		}
-		if name == "head" && p.shape(r.Shape).Vocab < 1 {
-			return path + ".shape", fmt.Errorf("want a shape with its vocab, %q has none", r.Shape)
 		}
 		prev := last[r.Shape]
 		if r.Tokens <= prev.Tokens {
@@ -314,11 +241,6 @@ func (p *KernelCosts) checkCurves() (string, error) {
 			return path + ".rate", errors.New("more query tokens never cost less: the rate grows faster than the query")
 		}
 	}
-	for i, r := range p.Load.BatchedSizes {
-		if r.BlockBytes < 1 || i > 0 && r.BlockBytes <= p.Load.BatchedSizes[i-1].BlockBytes {
-			return fmt.Sprintf("load.batched_sizes[%d].block_bytes", i), fmt.Errorf("want sizes that rise from row to row, got %d", r.BlockBytes)
-		}
-	}
 	if len(p.Load.Flash) == 0 {
 		return "load.flash", errors.New("want at least one row")
 	}
@@ -330,7 +252,7 @@ func (p *KernelCosts) checkCurves() (string, error) {
 	for _, c := range []struct {
 		name string
 		rows []PoolTime
-	}{{"load.memcpy_pools", p.Load.MemcpyPools}, {"save.memcpy_pools", p.Save.MemcpyPools}, {"save.memcpy_beside_pools", p.Save.MemcpyBesidePools}} {
+	}{{"load.memcpy_pools", p.Load.MemcpyPools}, {"save.memcpy_beside_pools", p.Save.MemcpyBesidePools}} {
 		for i, r := range c.rows {
 			if !(r.PoolGiB > 0) || math.IsInf(r.PoolGiB, 0) || i > 0 && r.PoolGiB <= c.rows[i-1].PoolGiB {
 				return fmt.Sprintf("%s[%d].pool_gib", c.name, i), fmt.Errorf("want sizes that rise from row to row, got %v", r.PoolGiB)

@@ -26,67 +26,49 @@ import (
 // pipelined, the CPU waits for each round's verdict before it loads for the next.
 type progressive struct {
 	psaKernel
-	bytesEach  float64
-	peak       peak
-	flopsEach  float64
-	microbatch float64 // blocks
-	pipelined  bool
-	largest    float64
-	lost       float64 // share of a gather's speed while attention runs beside it
+	bytesEach float64
+	peak      peak
+	flopsEach float64
+	pipelined bool
+	largest   float64
 }
 
 func newProgressive(p *Profile, m *Model, opts *DeviceOptions) progressive {
 	g := progressive{
 		psaKernel: newPSAKernel(p, m), bytesEach: float64(m.LayerKVBytesPerToken()), peak: p.peak(),
-		flopsEach: 4 * float64(m.QHeads*m.HeadDim), microbatch: float64(opts.Microbatch), pipelined: opts.Pipelined,
+		flopsEach: 4 * float64(m.QHeads*m.HeadDim), pipelined: opts.Pipelined,
 		largest: p.PSADecode.Largest.optional(),
-	}
-	if opts.LoadEngine == LoadFlash {
-		g.lost = p.Load.FlashBesidePSA.optional()
 	}
 	return g
 }
 
-// psaBlockTokens are those of a block of the kernel's measurements.
-const psaBlockTokens = 32
-
 // launchCalls are those of the driver for one launch that loads: the gather, an
-// event behind it, attention's wait for that, attention, an event behind it. One
-// after another, from within the library, they take less than as many single ones
-// (host.psa_launch_calls).
+// event behind it, attention's wait for that, attention, an event behind it.
 const launchCalls = 5
 
 // launchSeconds returns the time of one launch of some rounds, whose tokens are
 // for each KV head, summed over requests.
 func (g *progressive) launchSeconds(rounds []sim.Round, requests float64, first bool) float64 {
-	tokens := 0.0
+	tokens, t := 0.0, g.begins(requests*g.heads, first)
 	for _, r := range rounds {
 		tokens += float64(r.Tokens)
+		t += g.roundOf(requests*g.heads, float64(r.Tokens)*g.bytesEach)
 	}
-	lists, bytes := requests*g.heads, tokens*g.bytesEach
-	t := 0.0
-	if g.uneven(lists) {
-		t = g.roundsSeconds(lists, g.microbatch, rounds, g.bytesEach, psaBlockTokens*g.bytesEach/g.heads, first)
-	} else {
-		t = g.seconds(lists, float64(len(rounds)), float64(len(rounds))*g.microbatch, bytes, first)
-	}
-	return math.Max(t, g.peak.floor(tokens*g.flopsEach, bytes))
+	return math.Max(t, g.peak.floor(tokens*g.flopsEach, tokens*g.bytesEach))
 }
 
-// rounds passes the time of a layer's progressive attention, whose launches take so many
-// times as long as at the full clock.
-func (d *Device) rounds(w *sim.Work, longer float64) {
+// rounds passes the time of a layer's progressive attention.
+func (d *Device) rounds(w *sim.Work) {
 	d.awaitLate()
 	var (
 		start        = d.now
 		attention    des.Time       // sum of the launches
 		done, before = d.now, d.now // attention of the last launch, and of the one before
-		began        = d.now        // that of the last
 		loaded       = max(d.now, d.linkFree)
 		slow         = d.duplexSlowdown(w.Rounds)
 		launches     = 0
-		waits        des.Time      // of the CPU for verdicts
-		cpu          = d.cpu.ahead // when it is free
+		waits        des.Time // of the CPU for verdicts
+		cpu          = d.cpu  // when it is free
 	)
 	for i := 0; i < len(w.Rounds); {
 		r := &w.Rounds[i]
@@ -100,8 +82,8 @@ func (d *Device) rounds(w *sim.Work, longer float64) {
 				ready, waits = done+verdict, waits+verdict
 			}
 			d.costs.notes.mark(notePool, d.bigPool, float64(d.step.DRAMBytes)/(1<<30))
-			alone := des.Time(math.Ceil(slow * float64(nanoseconds(d.loader.queuedSeconds(r.Loads, d.bytesLoaded, d.rate, false)))))
-			loaded = beside(max(loaded, ready), alone, began, done, d.costs.progressive.lost)
+			alone := des.Time(math.Ceil(slow * float64(nanoseconds(d.loader.queuedSeconds(r.Loads, d.bytesLoaded, d.rate)))))
+			loaded = max(loaded, ready) + alone
 		}
 		if r.Tokens == 0 {
 			d.linkFree = loaded
@@ -118,39 +100,22 @@ func (d *Device) rounds(w *sim.Work, longer float64) {
 			switch {
 			case !d.costs.progressive.pipelined:
 			case launches > 0:
-				cpu += d.turn
+				cpu += launchCalls * d.submit
 				from = max(from, cpu)
-			case d.cpu.inTurn.sync > 0: // which has attention's call
-				cpu += max(0, d.turn-d.submit)
 			}
 		}
-		t := slowed(d.costs.launchOf(w.Rounds[i:i+n], float64(w.Decodes), launches == 0), longer)
+		t := d.costs.launchOf(w.Rounds[i:i+n], float64(w.Decodes), launches == 0)
 		attention += t
-		before, began, done = done, from, from+t
+		before, done = done, from+t
 		launches++
 		i += n
 	}
 	d.linkFree = max(d.linkFree, loaded)
-	d.cpu.ahead = max(d.cpu.ahead, cpu)
+	d.cpu = max(d.cpu, cpu)
 	stall := done - start - attention - waits
 	d.attend(attention, &d.phases.SparseAttention)
 	d.pass(max(0, stall), &d.phases.LoadStall)
 	d.pass(waits, &d.phases.Host)
-}
-
-// beside returns when work that takes so long alone ends if it begins at some time
-// and something between from and to takes a share of its speed.
-func beside(begins, alone, from, to des.Time, lost float64) des.Time {
-	before := min(alone, max(0, from-begins))
-	at, rest := begins+before, alone-before
-	if lost == 0 || rest == 0 || at >= to {
-		return at + rest
-	}
-	done := des.Time(float64(to-at) * (1 - lost)) // of the rest, by to
-	if rest > done {
-		return to + rest - done
-	}
-	return at + des.Time(math.Ceil(float64(rest)/(1-lost)))
 }
 
 // awaitLate waits for loads of rounds that no list reached.
@@ -180,7 +145,7 @@ func (d *Device) duplexSlowdown(rounds []sim.Round) float64 {
 	var blocks int64
 	for i := range rounds {
 		if n := rounds[i].Loads; n > 0 {
-			alone += nanoseconds(d.loader.queuedSeconds(n, d.bytesLoaded, d.rate, false))
+			alone += nanoseconds(d.loader.queuedSeconds(n, d.bytesLoaded, d.rate))
 			blocks += n
 		}
 	}

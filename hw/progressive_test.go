@@ -42,27 +42,25 @@ func layerOfRounds(t interface{ Fatal(...any) }, p *Profile, m *Model, pipelined
 // verdict.
 func TestRoundsByHand(t *testing.T) {
 	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
-	p.Load.FlashBesidePSA = Figure{} // TestGatherBesideAttention has it
 	g := newProgressive(p, m, &DeviceOptions{Microbatch: 16})
 	const tokens = 4 * 16 * 32
 	hits := []sim.Round{{Tokens: tokens}, {Tokens: tokens}, {Tokens: tokens}}
 	got := layerOfRounds(t, p, m, true, hits)
-	if want := nanoseconds(g.launchSeconds(hits, 4, true)) + nanoseconds(p.Host.KVWrite.SI()); got.Phases.SparseAttention != want || got.Phases.LoadStall != 0 {
+	if want := nanoseconds(g.launchSeconds(hits, 4, true)); got.Phases.SparseAttention != want || got.Phases.LoadStall != 0 {
 		t.Errorf("no loads: %v of attention and %v of stall, want %v and none", got.Phases.SparseAttention, got.Phases.LoadStall, want)
 	}
 
-	p.Host.PSALaunchCalls = Figure{}
 	loader, err := newLoader(p, LoadFlash)
 	if err != nil {
 		t.Fatal(err)
 	}
 	rate, _ := loader.rateAt(0)
 	first, next := nanoseconds(g.launchSeconds(hits[:1], 4, true)), nanoseconds(g.launchSeconds(hits[:1], 4, false))
-	verdict, write := nanoseconds(p.Host.Verdict.SI()), nanoseconds(p.Host.KVWrite.SI())
+	verdict := nanoseconds(p.Host.Verdict.SI())
 	var load des.Time
 	var misses []sim.Round
 	for _, n := range []int64{8, 64} {
-		load = nanoseconds(loader.queuedSeconds(n, 16384, rate, false))
+		load = nanoseconds(loader.queuedSeconds(n, 16384, rate))
 		misses = []sim.Round{{Tokens: tokens, Loads: n}, {Tokens: tokens, Loads: n}, {Tokens: tokens, Loads: n}, {Loads: n}}
 		got = layerOfRounds(t, p, m, true, misses)
 		// Attention of the first begins after one load; the loads follow each other
@@ -70,30 +68,16 @@ func TestRoundsByHand(t *testing.T) {
 		second := max(2*load, load+first, launchCalls*nanoseconds(p.Host.Submit.SI())) + next
 		calls := load + first + verdict + 4*nanoseconds(p.Host.Submit.SI())
 		third := max(max(2*load, load+first+verdict)+load, second, calls) + next
-		if third += write; third != got.Phases.SparseAttention+got.Phases.LoadStall {
+		if third != got.Phases.SparseAttention+got.Phases.LoadStall {
 			t.Errorf("pipelined, %d blocks a round: %v + %v, want %v", n, got.Phases.SparseAttention, got.Phases.LoadStall, third)
 		}
 	}
 	got = layerOfRounds(t, p, m, false, misses[:3])
-	if want := write + 3*load + first + 2*next; got.Phases.SparseAttention+got.Phases.LoadStall != want {
+	if want := 3*load + first + 2*next; got.Phases.SparseAttention+got.Phases.LoadStall != want {
 		t.Errorf("not pipelined: %v + %v, want %v", got.Phases.SparseAttention, got.Phases.LoadStall, want)
 	}
 	if got.Phases.Host < 2*verdict {
 		t.Errorf("host %v, two verdicts take %v", got.Phases.Host, 2*verdict)
-	}
-}
-
-// A launch waits for the CPU's calls for it, where they take longer than all else;
-// their time is of one measurement where there is one.
-func TestLaunchesWaitForTheirCalls(t *testing.T) {
-	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
-	misses := []sim.Round{{Tokens: 64, Loads: 1}, {Tokens: 64, Loads: 1}, {Tokens: 64, Loads: 1}}
-	p.Host.Submit, p.Host.PSALaunchCalls = us(3000), Figure{}
-	slow := layerOfRounds(t, p, m, true, misses)
-	p.Host.PSALaunchCalls = us(7000)
-	quick := layerOfRounds(t, p, m, true, misses)
-	if got, want := slow.Elapsed-quick.Elapsed, 2*(launchCalls*3000-7000)*des.Microsecond; got != want {
-		t.Errorf("two launches with calls of 7 ms instead of 15 are %v shorter, want %v", got, want)
 	}
 }
 
@@ -155,7 +139,7 @@ func TestPipelineProperties(t *testing.T) {
 		for i := range rounds {
 			rounds[i] = sim.Round{Tokens: int64(rapid.IntRange(1, 4096).Draw(t, "tokens")), Loads: int64(rapid.SampledFrom([]int{0, 1, 50, 4000}).Draw(t, "loads"))}
 			if n := rounds[i].Loads; n > 0 {
-				loads += nanoseconds(loader.queuedSeconds(n, 16384, rate, false))
+				loads += nanoseconds(loader.queuedSeconds(n, 16384, rate))
 			}
 			bytes += rounds[i].Tokens * m.LayerKVBytesPerToken()
 		}
@@ -176,41 +160,4 @@ func TestPipelineProperties(t *testing.T) {
 			}
 		}
 	})
-}
-
-// Work beside something that takes half of its speed.
-func TestBeside(t *testing.T) {
-	for _, c := range []struct {
-		begins, alone, from, to, want des.Time
-		lost                          float64
-	}{
-		{0, 10, 20, 30, 10, 0.5},  // over before it begins
-		{30, 10, 20, 30, 40, 0.5}, // begins when it is over
-		{20, 4, 20, 30, 28, 0.5},  // all of it beside
-		{20, 10, 20, 30, 35, 0.5}, // half of it
-		{10, 12, 20, 30, 24, 0.5}, // its end
-		{10, 20, 20, 30, 35, 0.5}, // all of the other beside it
-		{25, 10, 20, 30, 37, 0.5}, // 2.5 of 10 in 5
-		{20, 10, 20, 30, 30, 0},
-	} {
-		if got := beside(c.begins, c.alone, c.from, c.to, c.lost); got-c.want > 1 || c.want > got {
-			t.Errorf("%+v: ends at %d", c, got)
-		}
-	}
-}
-
-// What a gather loses beside attention makes pipelined rounds longer, but never as
-// long as one after the other; where loads wait for verdicts it changes nothing.
-func TestGatherBesideAttention(t *testing.T) {
-	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
-	p.Load.FlashBesidePSA = Figure{}
-	misses := []sim.Round{{Tokens: 8192, Loads: 64}, {Tokens: 8192, Loads: 64}, {Tokens: 8192, Loads: 64}, {Tokens: 8192, Loads: 64}}
-	on, off := layerOfRounds(t, p, m, true, misses).Elapsed, layerOfRounds(t, p, m, false, misses).Elapsed
-	p.Load.FlashBesidePSA = count(0.5, "share")
-	if got := layerOfRounds(t, p, m, true, misses).Elapsed; got <= on || got >= off {
-		t.Errorf("pipelined %v, %v where a gather loses nothing, %v one after the other", got, on, off)
-	}
-	if got := layerOfRounds(t, p, m, false, misses).Elapsed; got != off {
-		t.Errorf("one after the other %v, %v where a gather loses nothing", got, off)
-	}
 }

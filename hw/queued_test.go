@@ -13,15 +13,13 @@ import (
 // copy to the save buffer.
 func queuedH200(t *testing.T) *Profile {
 	p := mustProfile(t, "h200")
-	p.Load.FlashQueued, p.Load.FlashIdle = us(6), us(2)
-	p.Save.RingLaunch, p.Save.RingRate = us(4), Figure{1000, "GB/s", Measured, "test"}
-	p.Link.DuplexGather = Figure{80, "GB/s", Measured, "test"}
+	p.Load.FlashQueued = us(6)
+	p.BlockClose = BlockClose{us(4), Figure{1000, "GB/s", Measured, "test"}}
 	return p
 }
 
 // A gather that nobody waits for to be launched takes its bytes and what is left of
-// the launch: all of it behind the host's lookup, less the launch of nothing behind
-// the GPU's, and as alone where the GPU has done nothing yet.
+// the launch, and as alone where the GPU has done nothing yet.
 func TestQueuedLoads(t *testing.T) {
 	w := sim.Work{Tokens: 2, Decodes: 2, DecodeTokens: 2 * 2048, ScoredBlocks: 2 * 128, Sparse: true}
 	const blocks, bytes = 500, 16 << 10
@@ -48,6 +46,7 @@ func TestQueuedLoads(t *testing.T) {
 		return timing.Phases.LoadStall.Seconds() * 1e6
 	}
 	p := queuedH200(t)
+	p.Host.Load = Figure{}
 	alone, err := p.LoadSeconds(LoadFlash, blocks, bytes, 1<<30)
 	if err != nil {
 		t.Fatal(err)
@@ -60,13 +59,13 @@ func TestQueuedLoads(t *testing.T) {
 	}{
 		"first of all":      {DeviceOptions{LoadEngine: LoadFlash, Offload: true}, false, alone * 1e6},
 		"the host looks up": {DeviceOptions{LoadEngine: LoadFlash, Offload: true}, true, alone*1e6 - launch + 6},
-		"the GPU looks up":  {DeviceOptions{LoadEngine: LoadFlash, Offload: true, GPULookup: true}, true, alone*1e6 - launch + 4},
+		"the GPU looks up":  {DeviceOptions{LoadEngine: LoadFlash, Offload: true, GPULookup: true}, true, alone*1e6 - launch + 6},
 	} {
 		if got := stall(p, c.opts, c.scored); math.Abs(got-c.want) > 0.002 {
 			t.Errorf("%s: loads take %.3f us, want %.3f", name, got, c.want)
 		}
 	}
-	p.Load.FlashQueued, p.Load.FlashIdle = Figure{}, Figure{}
+	p.Load.FlashQueued = Figure{}
 	if got := stall(p, DeviceOptions{LoadEngine: LoadFlash, Offload: true, GPULookup: true}, true); math.Abs(got-alone*1e6) > 0.002 {
 		t.Errorf("without figures loads take %.3f us, want %.3f", got, alone*1e6)
 	}
@@ -96,27 +95,6 @@ func TestSavesEndBeforeTheNextLayersLoads(t *testing.T) {
 	ring := 8 * (4e-6 + 8192*bytes/1000e9)
 	if got := beside.Phases.SaveStall.Seconds(); math.Abs(got-ring) > 1e-7 {
 		t.Errorf("copies to the save buffer take %.6f s, want %.6f", got, ring)
-	}
-}
-
-// A gather beside a copy has a limit of its own.
-func TestDuplexOfAGather(t *testing.T) {
-	for name, c := range map[string]struct {
-		load, save string
-		want       func(p *Profile) float64 // bytes/s
-	}{
-		"gather, copy":   {LoadFlash, SaveFlash, func(p *Profile) float64 { return p.Link.DuplexGather.SI() }},
-		"gather, kernel": {LoadFlash, SaveGPU, func(p *Profile) float64 { return p.Link.DuplexKernel.SI() }},
-		"copies":         {LoadMemcpy, SaveFlash, func(p *Profile) float64 { return p.Link.DuplexCopy.SI() }},
-	} {
-		p := queuedH200(t)
-		d, err := NewDevice(p, mustModel(t, "lwm-7b"), DeviceOptions{LoadEngine: c.load, SaveEngine: c.save})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d.duplex != c.want(p) {
-			t.Errorf("%s: %g bytes/s both ways, want %g", name, d.duplex, c.want(p))
-		}
 	}
 }
 

@@ -40,16 +40,6 @@ func decodeTOML(file string, data []byte, v any) (lineIndex, error) {
 	return ix, nil
 }
 
-// replacedBy names what has the place of a key that older profiles have; its figures
-// are found from the samples alone.
-func replacedBy(path string) string {
-	switch path {
-	case "save.memcpy_beside", "save.memcpy_paged":
-		return "save.memcpy_beside_pools"
-	}
-	return ""
-}
-
 // mismatch is a place in a file that its struct does not fit.
 type mismatch struct {
 	path, msg string
@@ -78,8 +68,8 @@ func matchTypes(value any, t reflect.Type, path string, found *[]mismatch) {
 				names = append(names, name)
 			}
 			sort.Strings(names)
-			if now := replacedBy(at); now != "" {
-				msg += fmt.Sprintf(", whose place %s has taken: fit the profile anew from its samples (calibrate --refit)", now)
+			if why := retired(at); why != "" {
+				msg += ", " + why + ": fit the profile anew from its samples (calibrate --refit)"
 			} else if near := nearest(key, names); near != "" {
 				msg += fmt.Sprintf(", did you mean %q?", near)
 			}

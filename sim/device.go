@@ -44,12 +44,6 @@ type Step struct {
 	// DRAMBytes is the size of the host pool in use. Zero-copy reads slow down
 	// as it grows (TLB reach).
 	DRAMBytes int64
-	// WholeLists is how many of the decodes have what they select looked up whole
-	// by the host's cache, in every layer with block selection: in their first step
-	// and after one without them, and where a new block, or another grid of
-	// contexts, says nothing of what changed. Lists of all others are looked up as
-	// far as they differ from those of the step before. 0 without offloading.
-	WholeLists int
 	// FreedBlocks is what the cache took back since the step before from requests
 	// that ended or were preempted, in HBM or not, of all layers and KV heads.
 	FreedBlocks int64
@@ -68,9 +62,6 @@ type Work struct {
 	// DecodeTokens is the KV tokens that decode attention reads for each KV
 	// head, summed over requests: contexts when dense, selections when sparse.
 	DecodeTokens int64
-	// Contexts are those of the decodes where attention is dense and the KV is in
-	// HBM, their sum DecodeTokens: unequal ones take longer.
-	Contexts []int32
 	// ScoredBlocks is the blocks whose metadata each KV head scores, summed
 	// over requests; 0 when attention is dense.
 	ScoredBlocks int64
@@ -95,7 +86,7 @@ type Work struct {
 // and tables.
 func (w *Work) SameBatch(o *Work) bool {
 	return w.Tokens == o.Tokens && slices.Equal(w.Prefill, o.Prefill) &&
-		w.Decodes == o.Decodes && w.DecodeTokens == o.DecodeTokens && slices.Equal(w.Contexts, o.Contexts) &&
+		w.Decodes == o.Decodes && w.DecodeTokens == o.DecodeTokens &&
 		w.Sparse == o.Sparse && w.ScoredBlocks == o.ScoredBlocks &&
 		w.Digests == o.Digests && w.DigestTokens == o.DigestTokens
 }

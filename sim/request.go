@@ -23,8 +23,6 @@ type request struct {
 	selected int64 // blocks in the last of them, over the sparse layers; where its algorithm decides
 	grid     int   // context grid of its selections, -1 all blocks
 	lastGrid int   // that of the step before
-	decoded  int64 // step of the server, from 1, that decoded it last; 0: none since its prefill
-	listed   int   // blocks that it had then
 	cursors  []dsa.Cursor
 	streams  []*dsa.Stream
 	layers   []*dsa.Layer // sparse ones, where their heads decide together;

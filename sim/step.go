@@ -21,7 +21,6 @@ type stepState struct {
 	evicted int64 // by the end of the last step
 
 	contexts, selected, scored int64   // tokens, tokens and blocks a head, summed over decodes
-	each                       []int32 // contexts of the decodes
 	closing                    int     // decodes whose open block becomes full
 	landing                    bool    // a decode's prefill has saves that are not known to be in DRAM
 	freed                      int64   // blocks since the step before, whole model
@@ -79,13 +78,13 @@ func (s *Server) closeSeq(r *request) {
 		s.step.freed += int64(r.seq.Blocks()) * int64(s.Geometry.Groups())
 		s.cache.Free(r.seq)
 	}
-	r.seq, r.pinned, r.buffers, r.steps, r.selected, r.prefilled, r.decoded = nil, false, 0, 0, 0, 0, 0
+	r.seq, r.pinned, r.buffers, r.steps, r.selected, r.prefilled = nil, false, 0, 0, 0, 0
 }
 
 // enter brings the batch's requests into the cache and sums up the step.
 func (s *Server) enter(now des.Time) error {
 	st := &s.step
-	st.decodes, st.seqs, st.each = st.decodes[:0], st.seqs[:0], st.each[:0]
+	st.decodes, st.seqs = st.decodes[:0], st.seqs[:0]
 	st.contexts, st.selected, st.scored, st.loaded, st.shared, st.places, st.span, st.closing, st.landing = 0, 0, 0, 0, 0, 0, 0, 0, false
 	st.meta = Step{Index: s.steps, Start: now, Requests: len(s.batch.Decodes) + len(s.batch.Prefills), FreedBlocks: st.freed}
 	st.freed = 0
@@ -170,7 +169,6 @@ func (s *Server) enterDecode(r *request) error {
 	st.meta.Sampled++
 	context := r.Context()
 	st.contexts += int64(context)
-	st.each = append(st.each, int32(context))
 	if s.Spec.Sparse() {
 		if s.fixed {
 			st.selected += s.selectedTokens(context)
@@ -190,9 +188,6 @@ func (s *Server) enterDecode(r *request) error {
 		return nil
 	}
 	st.landing = st.landing || r.buffers > 0 // kept until all that its prefill saved is in DRAM
-	if s.Spec.Sparse() && s.listedWhole(r) {
-		st.meta.WholeLists++
-	}
 	st.seqs = append(st.seqs, r.seq)
 	s.cache.Extend(r.seq, context)
 	if closes {
@@ -201,16 +196,6 @@ func (s *Server) enterDecode(r *request) error {
 		}
 	}
 	return nil
-}
-
-// listedWhole says whether a decode's selections do not follow from those of the
-// step before, as far as the cache knows (kv.Selection.Follows), and notes this
-// step's.
-func (s *Server) listedWhole(r *request) bool {
-	blocks := s.Geometry.Blocks(r.Context())
-	follows := r.decoded > 0 && r.decoded == s.steps && r.listed == blocks && r.grid == r.lastGrid
-	r.decoded, r.listed = s.steps+1, blocks
-	return !follows
 }
 
 // selectedTokens is what one head reads of a context: all of it, or the budget
@@ -249,8 +234,6 @@ func (s *Server) layer(layer int) error {
 		if !s.fixed {
 			s.attended(layer)
 		}
-	} else if s.cache == nil {
-		w.Contexts = st.each
 	}
 	if w.Sparse && w.Decodes > 0 {
 		if err := s.score(layer); err != nil {

@@ -110,7 +110,7 @@ func (s *Shadow) Compute(layer int, w *sim.Work) error {
 	l, step := s.layer(layer), &s.Steps[len(s.Steps)-1]
 	if n := len(step.Works); n == 0 || !step.Works[n-1].SameBatch(w) || !slices.Equal(step.Works[n-1].Rounds, w.Rounds) {
 		own := *w
-		own.Prefill, own.Rounds, own.Contexts, own.Lists, own.Tables = slices.Clone(w.Prefill), slices.Clone(w.Rounds), slices.Clone(w.Contexts), nil, nil
+		own.Prefill, own.Rounds, own.Lists, own.Tables = slices.Clone(w.Prefill), slices.Clone(w.Rounds), nil, nil
 		step.Works = append(step.Works, own)
 	}
 	l.Work = len(step.Works) - 1

@@ -26,6 +26,7 @@ type validateCmd struct {
 	Kept       bool     `help:"Take live runs that the result folder keeps, whatever profile, device and program made them; only what is missing runs live, and is left out where there is no library to do so."`
 	Markdown   bool     `help:"Print the tables in Markdown, with the live figures."`
 	Recompute  string   `placeholder:"DIR" help:"Run nothing: compute the table of a result folder anew from its files."`
+	Ablate     []string `placeholder:"DIR[,PROFILE]" sep:"none" help:"Run nothing: price the steps of a result folder's live runs without each part of the cost model in turn, and print what it is worth. May be repeated, a card each; PROFILE is that of the card, by default what the runs name."`
 }
 
 // Help is what the command's help adds.
@@ -36,7 +37,10 @@ the cost model prices each batch that the live run has carried out, so that step
 
 The result folder keeps everything, compressed: summary, requests and steps of both, what each live step asked of the device,
 validate.csv and validate.json with every figure, live and simulated, and pictures. Live runs cost GPU time: a killed
-validation goes on where it was, and after a new calibration --kept compares the same live runs with it.`
+validation goes on where it was, and after a new calibration --kept compares the same live runs with it.
+
+--ablate says what each part of the cost model is worth: by how much the mean error of step times grows without it, on the
+batches of kept live runs. A part that does not pay on every card is one too many.`
 }
 
 // Validate is called by the parser.
@@ -44,8 +48,10 @@ func (c *validateCmd) Validate() error {
 	switch {
 	case c.Recompute != "" && (c.Config != "" || c.Out != "" || len(c.Set) > 0 || c.LiveOnly || c.Kept || c.Again):
 		return errors.New("--recompute reads a result folder; leave out CONFIG and what goes with it")
-	case c.Recompute == "" && c.Config == "":
-		return errors.New("expected CONFIG, or --recompute DIR")
+	case len(c.Ablate) > 0 && (c.Config != "" || c.Recompute != "" || c.Out != "" || len(c.Set) > 0 || c.LiveOnly || c.Kept || c.Again):
+		return errors.New("--ablate reads result folders; leave out CONFIG and what goes with it")
+	case len(c.Ablate) == 0 && c.Recompute == "" && c.Config == "":
+		return errors.New("expected CONFIG, --recompute DIR or --ablate DIR")
 	case c.Again && c.Kept:
 		return errors.New("--kept takes live runs as they are; leave out --again")
 	case c.LiveOnly && (c.Markdown || c.JSON):
@@ -59,6 +65,9 @@ func (c *validateCmd) Validate() error {
 }
 
 func (c *validateCmd) Run(ctx context.Context, app *App) error {
+	if len(c.Ablate) > 0 {
+		return c.ablate(app)
+	}
 	out, report, err := c.Recompute, (*experiments.Report)(nil), error(nil)
 	if out != "" {
 		report, err = experiments.Recompute(out)

@@ -80,6 +80,9 @@ func TestValidateTiny(t *testing.T) {
 	if status, again, errs := runHere(t.Context(), run, "validate", "--recompute", out); status != 0 || again != first || errs != "" {
 		t.Errorf("computed anew: status %d, stderr %q, stdout\n%s", status, errs, again)
 	}
+	if status, ablation, errs := runHere(t.Context(), nil, "validate", "--ablate", out, "--markdown"); status != 0 || errs != "" || strings.Count(ablation, "\n") < 20 || !strings.Contains(ablation, "| gemm | linears | ") {
+		t.Errorf("ablation: status %d, stderr %q, stdout\n%s", status, errs, ablation)
+	}
 	status, text, errs := runHere(t.Context(), nil, append(args, "--json")...)
 	var all []experiments.Comparison
 	if err := json.Unmarshal([]byte(text), &all); status != 0 || errs != "" || err != nil || len(all) < 5*11 {
@@ -95,7 +98,9 @@ func TestValidateErrors(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFile(t, "v.toml", "gpu = \"h200\"\n[workload]\nrate = 1\n")
 	for args, want := range map[string]string{
-		"":                            "expected CONFIG, or --recompute DIR",
+		"":                            "expected CONFIG, --recompute DIR or --ablate DIR",
+		"v.toml --ablate d":           "--ablate reads result folders; leave out CONFIG and what goes with it",
+		"--ablate nowhere":            "nowhere: no runs.json, so no validation was finished here",
 		"--recompute d --again":       "--recompute reads a result folder; leave out CONFIG and what goes with it",
 		"v.toml --recompute d":        "--recompute reads a result folder; leave out CONFIG and what goes with it",
 		"--recompute nowhere":         "nowhere: no runs.json, so no validation was finished here",

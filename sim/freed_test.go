@@ -6,24 +6,18 @@ import (
 	"sparseserve/sim"
 )
 
-// A decode's lists are looked up whole in its first step and whenever it has a
-// block more; the step behind a request's end hears of its blocks in both layers.
-// By hand: prompts of 40 and 42 tokens in blocks of 4, outputs of 12 and 8. The
-// first request decodes contexts 41 to 51 and has a block more at 45 and 49; the
-// second 43 to 49, and has one more at 45 and 49.
-func TestStepsSayWhatIsLookedUpWhole(t *testing.T) {
+// The step behind a request's end hears of its blocks in both layers.
+// By hand: prompts of 40 and 42 tokens in blocks of 4, outputs of 12 and 8: the
+// second ends at 49 tokens, with 13 blocks.
+func TestStepsSayWhatIsGivenBack(t *testing.T) {
 	c := byHand(200, sim.Arrival{Prompt: 40, Output: 12}, sim.Arrival{Prompt: 42, Output: 8})
 	c.spec.Offload, c.spec.Attention = true, "sparse"
-	whole, freed := 0, int64(0)
+	freed := int64(0)
 	_, o, _ := c.lives(t, nil)
 	for i, s := range o.spy.ended {
-		whole += s.WholeLists
 		if freed += s.FreedBlocks; s.FreedBlocks > 0 && o.log.steps[i].Decodes >= o.log.steps[i-1].Decodes {
 			t.Errorf("step %d: blocks of nobody are given back", i)
 		}
-	}
-	if whole != 3+3 {
-		t.Errorf("lists were looked up whole %d times, want 6", whole)
 	}
 	if freed != 13*2 { // of the last request no step hears
 		t.Errorf("%d blocks given back, want 26", freed)
@@ -33,7 +27,7 @@ func TestStepsSayWhatIsLookedUpWhole(t *testing.T) {
 	c.spec.Attention = "sparse"
 	_, o, _ = c.lives(t, nil)
 	for i, s := range o.spy.ended {
-		if s.WholeLists != 0 || s.FreedBlocks != 0 {
+		if s.FreedBlocks != 0 {
 			t.Errorf("step %d without offloading: %+v", i, s.Step)
 		}
 	}

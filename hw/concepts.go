@@ -1,0 +1,171 @@
+package hw
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Part is a part of the cost model that can be taken out, and the keys of a profile that
+// hold its figures.
+type Part struct {
+	Concept string // one of the cost model's few
+	Name    string
+	Keys    []string
+}
+
+// parts lists all of the cost model but the card's peaks, its links' nominal speed and the
+// reference decode.
+var parts = []Part{
+	{"GEMM", "gemm", []string{"linears", "linear_launch"}},
+	{"GEMM", "sampling", []string{"sampling.launch", "sampling.row", "sampling.rate"}}, // follows the LM head
+	{"elementwise", "pointwise", []string{"pointwise"}},
+	{"prefill attention", "prefill", []string{"prefill_attention"}},
+	{"prefill attention", "paged_prefill", []string{"paged_prefill.rows", "paged_prefill.ctas"}},
+	{"memory-bound kernels", "dense_decode", streamKeys("dense_decode")},
+	{"memory-bound kernels", "sparse_decode", streamKeys("sparse_decode")},
+	{"memory-bound kernels", "scoring", streamKeys("scoring")},
+	{"progressive attention", "psa_decode", []string{"psa_decode.launch", "psa_decode.per_head", "psa_decode.round", "psa_decode.relaunch", "psa_decode.rate", "psa_decode.few_lists"}},
+	{"progressive attention", "psa_few", []string{"psa_decode.few_lists"}},
+	{"progressive attention", "verdict", []string{"host.verdict", "host.submit"}},
+	{"block close", "block_close", []string{"block_close.launch", "block_close.rate"}},
+	{"clock", "clock", []string{"clock.gain", "clock.alone", "clock.meter", "clock.pace", "clock.attention", "clock.copies", "clock.memory"}},
+	{"clock", "clock_attention", []string{"clock.attention"}},
+	{"clock", "clock_memory", []string{"clock.memory"}},
+	{"layer gap", "gaps", []string{"gaps"}},
+	{"link", "link_rates", []string{"link.h2d", "link.d2h", "link.duplex_copy", "link.duplex_kernel"}},
+	{"link", "load_memcpy", []string{"load.memcpy_call", "load.memcpy_base", "load.memcpy_early", "load.memcpy_first", "load.memcpy_pools"}},
+	{"link", "load_memcpy_early", []string{"load.memcpy_early", "load.memcpy_first"}},
+	{"link", "load_memcpy_pools", []string{"load.memcpy_pools"}},
+	{"link", "load_batched", []string{"load.batched_call", "load.batched_block"}},
+	{"link", "load_flash", []string{"load.flash_launch", "load.flash_floor", "load.flash_block", "load.flash_queued", "load.flash"}},
+	{"link", "flash_queued", []string{"load.flash_queued"}},
+	{"link", "save_memcpy", []string{"save.memcpy_call", "save.memcpy_base", "save.memcpy_beside_pools"}},
+	{"link", "save_memcpy_beside", []string{"save.memcpy_beside_pools"}},
+	{"link", "save_gpu", []string{"save.gpu_launch", "save.gpu_floor", "save.gpu_block", "save.gpu_rate", "save.contention"}},
+	{"link", "save_flash", []string{"save.flash_call", "save.scatter"}},
+	{"host step", "host_step", []string{"host.step", "host.request", "host.token", "host.sparse_layer", "host.eager_layer"}},
+	{"host step", "freed_block", []string{"host.freed_block"}},
+	{"layer round trip", "round_trip", []string{"host.layer_sync", "host.layer_rate", "host.layer_request", "host.load"}},
+	{"layer round trip", "host_load", []string{"host.load"}},
+	{"driver contention", "driver_contention", []string{"host.call_wait"}},
+}
+
+// streamKeys lists the keys of a memory-bound kernel.
+func streamKeys(name string) (keys []string) {
+	for _, figure := range []string{"launch", "floor", "rate", "merge", "ctas", "wave"} {
+		keys = append(keys, name+"."+figure)
+	}
+	return keys
+}
+
+// Parts lists what of the cost model Without takes out.
+func Parts() []Part {
+	var out []Part
+	for _, p := range parts {
+		out = append(out, Part{p.Concept, p.Name, slices.Clone(p.Keys)})
+	}
+	return out
+}
+
+// Without returns the profile without a part of the cost model, by its name, or without
+// all parts of a concept. What may be left out of a profile is; a time that may not costs
+// nothing, and a rate does not bind: the card's peaks still do.
+func (p *Profile) Without(name string) (*Profile, error) {
+	out, err := p.clone()
+	if err != nil {
+		return nil, err
+	}
+	found := false
+	for _, part := range parts {
+		if part.Name != name && part.Concept != name {
+			continue
+		}
+		found = true
+		for _, key := range part.Keys {
+			if !removeKey(reflect.ValueOf(out).Elem(), strings.Split(key, ".")) {
+				panic("hw: no key " + key + " in a profile")
+			}
+		}
+	}
+	if !found {
+		return nil, fmt.Errorf("no part of the cost model is called %q; known: %s", name, strings.Join(partNames(), ", "))
+	}
+	return out, nil
+}
+
+func partNames() (names []string) {
+	for _, p := range parts {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// clone is a copy that shares nothing.
+func (p *Profile) clone() (*Profile, error) {
+	text, err := p.Encode()
+	if err != nil {
+		return nil, err
+	}
+	return ParseProfile(p.Name+".toml", text)
+}
+
+// removeKey takes the figure, rows or table of a key out of a struct; it is false where
+// there is none.
+func removeKey(v reflect.Value, path []string) bool {
+	for i := range v.NumField() {
+		field := v.Type().Field(i)
+		name, _, _ := strings.Cut(field.Tag.Get("toml"), ",")
+		switch {
+		case field.Anonymous && removeKey(v.Field(i), path):
+			return true
+		case name != path[0]:
+		case len(path) > 1:
+			return removeKey(v.Field(i), path[1:])
+		default:
+			neutral(v.Field(i), field.Tag)
+			return true
+		}
+	}
+	return false
+}
+
+// Of what may not be left out: a time, and a rate beyond any card's.
+const (
+	noTime  = 1e-15 // seconds
+	anyRate = 1e21  // bytes/s, FLOP/s
+)
+
+// neutral empties what a tag calls optional, and lets anything else cost nothing.
+func neutral(v reflect.Value, tag reflect.StructTag) {
+	if strings.Contains(tag.Get("toml"), "omitempty") || strings.Contains(tag.Get("dim"), "optional") {
+		v.SetZero()
+		return
+	}
+	if f, ok := v.Addr().Interface().(*Figure); ok {
+		switch dim, _, _ := strings.Cut(tag.Get("dim"), ","); dim {
+		case "time":
+			f.Value, f.Unit = noTime, "s"
+		case "rate":
+			f.Value, f.Unit = anyRate*1e-12, "TB/s"
+		case "compute":
+			f.Value, f.Unit = anyRate*1e-15, "PFLOP/s"
+		case "share":
+			f.Value, f.Unit = 1e-9, "share"
+		}
+		return
+	}
+	switch v.Kind() {
+	case reflect.Slice:
+		for i := range v.Len() {
+			neutral(v.Index(i), "")
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if k := v.Field(i).Kind(); k == reflect.Struct || k == reflect.Slice {
+				neutral(v.Field(i), v.Type().Field(i).Tag)
+			}
+		}
+	}
+}

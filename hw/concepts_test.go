@@ -1,0 +1,217 @@
+package hw
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"sparseserve/sim"
+	"sparseserve/sim/des"
+	"sparseserve/sim/kv"
+)
+
+// varied are steps of many kinds on devices of many kinds, which show every figure of a
+// profile somewhere.
+func varied(t *testing.T, p *Profile) (times []des.Time) {
+	for _, name := range []string{"llama2-7b", "llama3-8b"} {
+		for _, opts := range []DeviceOptions{
+			{},
+			{Microbatch: 8, TopP: true},
+			{LoadEngine: LoadMemcpy, SaveEngine: SaveMemcpy, Offload: true, SaveBufferBytes: 1 << 34},
+			{LoadEngine: LoadMemcpy, SaveEngine: SaveMemcpy, Offload: true, Microbatch: 8, Pipelined: true, SaveBufferBytes: 1 << 30},
+			{LoadEngine: LoadBatched, SaveEngine: SaveGPU, Offload: true},
+			{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true, GPULookup: p.GPULookup(), SaveBufferBytes: 1 << 30},
+			{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true, GPULookup: p.GPULookup(), Microbatch: 8, Pipelined: true, ScatterThreads: 2},
+		} {
+			times = append(times, stepsOf(t, p, mustModel(t, name), opts)...)
+		}
+	}
+	return times
+}
+
+// stepsOf runs a prompt's chunks, decodes that load, and decodes after a rest.
+func stepsOf(t *testing.T, p *Profile, m *Model, opts DeviceOptions) (times []des.Time) {
+	d, err := NewDevice(p, m, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, now := m.Geometry(32).BlockBytes, des.Time(0)
+	step := func(s sim.Step, w sim.Work, loads, saves int64) {
+		s.Index, s.Start, s.DRAMBytes = int64(len(times)), now, 3<<30
+		must := func(err error) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		must(d.Begin(&s))
+		for layer := range m.Layers {
+			if w.Sparse {
+				must(d.Score(layer, &w))
+			}
+			moves := kv.Moves{Layer: layer, Loads: loads, Saves: saves, BlockBytes: block, InRounds: len(w.Rounds) > 0, Places: loads / 4, Span: 1 << 28}
+			if opts.LoadEngine == "" {
+				moves.Loads, moves.Saves = 0, 0
+			}
+			must(d.Move(&moves))
+			must(d.Compute(layer, &w))
+		}
+		timing, err := d.Finish()
+		must(err)
+		times, now = append(times, timing.Elapsed), now+timing.Elapsed
+	}
+	for chunk := range 4 {
+		step(sim.Step{Requests: 1, Sampled: chunk / 3}, sim.Work{Tokens: 2048 - 40*chunk, Prefill: []sim.Span{{Query: 2048 - 40*chunk, Prefix: 2048 * chunk}}, Digests: 1, DigestTokens: 2048}, 0, int64(64*m.KVHeads))
+	}
+	for _, n := range []int{1, 6, 40} {
+		tokens := int64(n) * (2048 + 320*int64(n-1))
+		w := sim.Work{Tokens: n, Decodes: n, DecodeTokens: tokens}
+		step(sim.Step{Requests: n, Sampled: n, FreedBlocks: 4096}, w, 0, 0)
+		w = sim.Work{Tokens: n, Decodes: n, DecodeTokens: int64(n) * 2048, Sparse: true, ScoredBlocks: tokens / 32, Digests: 1, DigestTokens: 32}
+		if opts.Microbatch > 0 {
+			for i := range 8 {
+				w.Rounds = append(w.Rounds, sim.Round{Tokens: int64(n) * 256 / int64(1+i*i), Loads: int64(1 + 9*(i%2)*n)})
+			}
+			w.DecodeTokens = 0
+			for _, r := range w.Rounds {
+				w.DecodeTokens += r.Tokens
+			}
+		}
+		if opts.LoadEngine == "" {
+			for i := range w.Rounds {
+				w.Rounds[i].Loads = 0
+			}
+		}
+		step(sim.Step{Requests: n, Sampled: n}, w, 200, 2000)
+		step(sim.Step{Requests: n, Sampled: n}, w, 20, 3)
+	}
+	return times
+}
+
+// TestEachPartMovesSomePrice takes every part of the cost model out of the profile that
+// has them all: what moves no price is not part of it.
+func TestEachPartMovesSomePrice(t *testing.T) {
+	whole := mustProfile(t, "h200")
+	served, err := Load("h200", "vllm-0.15", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole.Sampling = served.Sampling // this project's loop does not sort logits
+	want := varied(t, whole)
+	for _, part := range Parts() {
+		without, err := whole.Without(part.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if slices.Equal(varied(t, without), want) {
+			t.Errorf("without %s every price is as it was", part.Name)
+		}
+	}
+	if !slices.Equal(varied(t, whole), want) {
+		t.Error("the profile itself was changed")
+	}
+	if _, err := whole.Without("magic"); err == nil || !strings.Contains(err.Error(), `"magic"`) {
+		t.Errorf("unknown part: %v", err)
+	}
+}
+
+// outside are figures that belong to no part: what bounds all prices, what only says how
+// far was measured, and what no step is priced by.
+var outside = []string{"gpu.", "link.nominal", "cpu.", "front_end.", "dense_decode.largest", "sparse_decode.largest", "scoring.largest", "psa_decode.largest", "save.threads"}
+
+// TestEveryFigureBelongsToAPart holds the table of parts to the profile's schema.
+func TestEveryFigureBelongsToAPart(t *testing.T) {
+	known := map[string]bool{}
+	for _, part := range Parts() {
+		for _, key := range part.Keys {
+			known[key] = true
+		}
+	}
+	for _, key := range schemaKeys(reflect.TypeFor[Profile](), "") {
+		in := slices.ContainsFunc(outside, func(o string) bool { return key == o || strings.HasSuffix(o, ".") && strings.HasPrefix(key, o) })
+		for k := range known {
+			in = in || key == k || strings.HasPrefix(key, k+".")
+		}
+		if !in {
+			t.Errorf("%s belongs to no part of the cost model", key)
+		}
+	}
+}
+
+// schemaKeys lists the keys of all figures that a profile may have; a table of rows counts
+// once for each figure of a row.
+func schemaKeys(v reflect.Type, path string) (keys []string) {
+	for i := range v.NumField() {
+		field := v.Field(i)
+		name, _, _ := strings.Cut(field.Tag.Get("toml"), ",")
+		at := joinPath(path, name)
+		if field.Anonymous {
+			at = path
+		}
+		of := field.Type
+		if of.Kind() == reflect.Slice {
+			of = of.Elem()
+		}
+		switch {
+		case of == reflect.TypeFor[Figure]():
+			keys = append(keys, at)
+		case of.Kind() == reflect.Struct:
+			keys = append(keys, schemaKeys(of, at)...)
+		}
+	}
+	return keys
+}
+
+// mostKeys are the figure keys that the profile of a calibrated card may use.
+const mostKeys = 80
+
+// TestProfilesHaveFewKeys counts what a reader of a calibrated card's profile has to know.
+func TestProfilesHaveFewKeys(t *testing.T) {
+	keys := map[string]int{}
+	countFigures(reflect.ValueOf(*mustProfile(t, "h200")), "", keys)
+	numbers := 0
+	for _, n := range keys {
+		numbers += n
+	}
+	t.Logf("%d figure keys, %d numbers, %d concepts", len(keys), numbers, len(concepts()))
+	if len(keys) > mostKeys {
+		t.Errorf("%d figure keys, want at most %d", len(keys), mostKeys)
+	}
+	if n := len(concepts()); n > 12 {
+		t.Errorf("%d concepts, want at most 12", n)
+	}
+}
+
+func concepts() (names []string) {
+	for _, part := range Parts() {
+		if !slices.Contains(names, part.Concept) {
+			names = append(names, part.Concept)
+		}
+	}
+	return names
+}
+
+// countFigures counts the figures that are set, by key.
+func countFigures(v reflect.Value, path string, keys map[string]int) {
+	if f, ok := v.Interface().(Figure); ok {
+		if f.Set() {
+			keys[path]++
+		}
+		return
+	}
+	switch v.Kind() {
+	case reflect.Slice:
+		for i := range v.Len() {
+			countFigures(v.Index(i), path, keys)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			name, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("toml"), ",")
+			at := joinPath(path, name)
+			if v.Type().Field(i).Anonymous {
+				at = path
+			}
+			countFigures(v.Field(i), at, keys)
+		}
+	}
+}
