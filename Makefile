@@ -1,23 +1,28 @@
 # make run     simulate the built-in default experiment
-# make test    vet and test everything
+# make test    vet, and what can be tested within minutes
 # make build   a static binary, ./sparseserve
 # make figures the figures of the SparseServe paper, from nothing, into out/paper
 #
-# The rest is for work on the code itself: lint, race, laws, fuzz, hunt, bench, clean, and
-# what cuda.mk adds.
+# The rest is for work on the code itself: test-all, lint, race, laws, fuzz, hunt, bench, clean,
+# and what cuda.mk adds.
 
 GO ?= go
 FUZZTIME ?= 10s
 CHECKS ?= 2000
 
-.PHONY: run test build figures lint race laws fuzz hunt bench clean
+.PHONY: run test test-all build figures lint race laws fuzz hunt bench clean
 
 run:
 	$(GO) run . simulate
 
 test:
 	$(GO) vet ./...
-	$(GO) test ./...
+	$(GO) test -short -timeout 30m ./...
+
+# With the studies, the calibrator's searches and every case of the live loop.
+test-all:
+	$(GO) vet ./...
+	$(GO) test -timeout 60m ./...
 
 build:
 	CGO_ENABLED=0 $(GO) build -trimpath -o sparseserve .
@@ -39,7 +44,7 @@ race:
 
 # The conservation laws, checked after every event of the simulation.
 laws:
-	$(GO) test -tags lawcheck ./sim/...
+	$(GO) test -short -timeout 30m -tags lawcheck ./sim/...
 
 # Every fuzz target for FUZZTIME.
 fuzz:
