@@ -81,8 +81,6 @@ func (f *fakeBench) seconds(p Point) float64 {
 	t, at := f.truth, datum{Point: p, model: f.models[p.Shape]}
 	bytes := func() float64 { return float64(p.At("bytes")) }
 	switch p.Probe {
-	case probeSubmit:
-		return fakeSubmit
 	case probeSync:
 		return fakeSync
 	case probeLive:

@@ -8,13 +8,9 @@ import (
 )
 
 // fitVerdict takes how long the CPU needs to hear of a kernel's end and have the
-// next one under way, what it pays to submit one and wait for it, and what it
-// pays for the first of these alone.
+// next one under way: what it pays to submit one and wait for it.
 func fitVerdict(s *Samples, p *hw.Profile, from source) {
-	p.Host.Verdict, p.Host.Submit = hw.Figure{}, hw.Figure{}
-	if submit := s.of(probeSubmit); len(submit) > 0 {
-		p.Host.Submit = perBlock(submit[0].seconds, from, "submitting one kernel")
-	}
+	p.Host.Verdict = hw.Figure{}
 	if sync := s.of(probeSync); len(sync) > 0 {
 		p.Host.Verdict = perBlock(sync[0].seconds, from, "submitting one kernel and synchronising")
 	}
@@ -23,7 +19,7 @@ func fitVerdict(s *Samples, p *hw.Profile, from source) {
 // observations are figures that no cost model needs, in words.
 func observations(s *Samples) []string {
 	var notes []string
-	for _, o := range []struct{ probe, what string }{{probeSubmit, "submit"}, {probeSync, "submit and synchronise"}} {
+	for _, o := range []struct{ probe, what string }{{probeSync, "submit and synchronise"}} {
 		for _, at := range s.of(o.probe) {
 			notes = append(notes, fmt.Sprintf("an empty kernel, %s: %.1f us", o.what, at.seconds*1e6))
 		}

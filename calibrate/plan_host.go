@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// launchPoints are what a call costs.
-func launchPoints() []Point { return []Point{point(probeSubmit, ""), point(probeSync, "")} }
+// launchPoints are what a launch and its end cost the CPU.
+func launchPoints() []Point { return []Point{point(probeSync, "")} }
 
 func linkPoints(s scale) []Point {
 	var all []Point

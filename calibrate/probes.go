@@ -16,7 +16,6 @@ const (
 
 // Names of the probes.
 const (
-	probeSubmit = "launch.submit"
 	probeSync   = "launch.sync"
 	probeRope   = "layer.rope"
 	probeClose  = "layer.close"
@@ -72,7 +71,6 @@ const (
 
 // probes is every kind of measurement, in the order of measuring.
 var probes = []Probe{
-	{probeSubmit, "an empty kernel; host time of the call alone", "ss_empty", nil},
 	{probeSync, "an empty kernel; " + wall, "ss_empty", nil},
 	{probeRope, "the two with rope of a prompt's tokens, K and V to their blocks, between them; " + gpuTime, "ss_rope", []string{"tokens"}},
 	{probeClose, "the same, and behind it the digests of these blocks and their copy to a save buffer; " + gpuTime, "ss_gpu_scatter", []string{"tokens"}},

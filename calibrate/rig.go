@@ -203,8 +203,6 @@ func (t *setup) inTurn(s *cuda.Session, warmup, repeats int) (samples []float64,
 // setup chooses how a point is made ready.
 func (g *rig) setup(s *cuda.Session, p Point) (*setup, error) {
 	switch p.Probe {
-	case probeSubmit:
-		return &setup{bench: cuda.Bench{Calls: []cuda.Operation{&cuda.EmptyArgs{}}, Clock: cuda.SubmitClock}}, nil
 	case probeSync:
 		return &setup{bench: cuda.Bench{Calls: []cuda.Operation{&cuda.EmptyArgs{}}, Clock: cuda.WallClock}}, nil
 	case probeH2D, probeD2H, probeDuplexCopy:

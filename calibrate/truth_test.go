@@ -16,7 +16,7 @@ func truth(name string) *hw.Profile {
 	p.Host.LayerRate = from.figure(5, "GB/s", "x")
 	p.Host.Step = from.figure(40, "us", "x")
 	p.Host.Request = from.figure(3, "us", "x")
-	p.Host.Submit, p.Host.Verdict = from.figure(fakeSubmit*1e6, "us", "x"), from.figure(fakeSync*1e6, "us", "x")
+	p.Host.Verdict = from.figure(fakeSync*1e6, "us", "x")
 	p.Host.CallWait = from.figure(2.5, "us", "x")
 	p.Host.Load = from.figure(120, "ns", "x")
 	p.Host.LayerRequest = from.figure(2.5, "us", "x")

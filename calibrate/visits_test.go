@@ -10,7 +10,7 @@ import (
 // Runs of restless points are gone over again and again, the others once, and
 // each point's last visit is marked.
 func TestVisits(t *testing.T) {
-	a, b := point(probeSubmit, ""), point(probeSync, "")
+	a, b := point(probeSync, ""), point(probeLoadMemcpy, "", kib, 1, basePool)
 	quiet, c := point(probeH2D, "", mib), point(probeSaveMemcpy, "", kib, 1, basePool)
 	got := visits([]Point{a, b, quiet, c}, 2)
 	want := []visit{{a, 2, false}, {b, 2, false}, {a, 2, true}, {b, 2, true}, {quiet, 1, true}, {c, 2, false}, {c, 2, true}}
@@ -53,7 +53,7 @@ func TestVisitsAreGathered(t *testing.T) {
 			t.Errorf("%s: visited %d times, %d samples; want %d visits and at least %d samples", r.Point.Key(), n, len(r.Samples), want, least)
 		}
 	}
-	v := visits([]Point{point(probeSubmit, "")}, 3)[0]
+	v := visits([]Point{point(probeSync, "")}, 3)[0]
 	if r := FullRule.of(v); 3*r.Time > FullRule.Time {
 		t.Errorf("a visit may take %v of %v", r.Time, FullRule.Time)
 	}

@@ -78,12 +78,15 @@ func compareSummaries(run string, live, simulated *sim.Summary) []Comparison {
 	return out
 }
 
+// GoalShare is the share of the runs below saturation that are to meet every goal.
+const GoalShare = 0.9
+
 // Goals are the largest errors of runs below saturation that a validation
 // passes.
 func Goals() map[string]float64 {
 	return map[string]float64{
-		"ttft_mean_s": 0.03, "tbt_mean_s": 0.03, "throughput_tok_s": 0.03,
-		"ttft_p99_s": 0.08, "tbt_p99_s": 0.08, "blocks_loaded_per_step": 0.02,
+		"ttft_mean_s": 0.05, "tbt_mean_s": 0.05, "throughput_tok_s": 0.05,
+		"ttft_p99_s": 0.10, "tbt_p99_s": 0.10, "blocks_loaded_per_step": 0.03,
 	}
 }
 

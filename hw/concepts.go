@@ -28,7 +28,7 @@ var parts = []Part{
 	{"memory-bound kernels", "scoring", streamKeys("scoring")},
 	{"progressive attention", "psa_decode", []string{"psa_decode.launch", "psa_decode.per_head", "psa_decode.round", "psa_decode.relaunch", "psa_decode.rate", "psa_decode.few_lists"}},
 	{"progressive attention", "psa_few", []string{"psa_decode.few_lists"}},
-	{"progressive attention", "verdict", []string{"host.verdict", "host.submit"}},
+	{"progressive attention", "verdict", []string{"host.verdict"}},
 	{"block close", "block_close", []string{"block_close.launch", "block_close.rate"}},
 	{"clock", "clock", []string{"clock.gain", "clock.alone", "clock.meter", "clock.pace", "clock.attention", "clock.copies", "clock.memory"}},
 	{"clock", "clock_attention", []string{"clock.attention"}},

@@ -46,7 +46,7 @@ type DeviceOptions struct {
 //     for both directions, each slowed alike. Where it saves block by block, calls of
 //     the driver wait for one another (waits.go).
 //   - Compute passes the gaps between a layer's kernels, with the GPU's lookup (Linears,
-//     gaps.go), linears, what the CPU is late by with launches (Host), attention, and the digests of blocks that became
+//     gaps.go), linears, attention, and the digests of blocks that became
 //     full (Scoring); progressive attention with the loads of its rounds
 //     (progressive.go). While the card's clock is low, linears and attention of a
 //     prefill take longer (clock.go). A GPU scatter kernel that runs beside it takes its share
@@ -67,7 +67,6 @@ type Device struct {
 	freed   float64  // seconds of the host for each block given back
 	naming  float64  // seconds of the host for each block loaded, where it looks lists up
 	verdict des.Time // of progressive attention, until the CPU acts on it
-	submit  des.Time // of the CPU, for one call of the driver
 	duplex  float64  // bytes/s of both directions at once
 	waits   waits
 	clock   clock
@@ -82,7 +81,6 @@ type Device struct {
 	layers  int      // computed in this step
 	busy    des.Time // of the GPU in this step
 	waited  des.Time // of the host for the driver in this step, the GPU at work
-	cpu     des.Time // when it is free of launches that the GPU waits for
 	scored  bool     // the layer
 	rate    float64  // of loads, bytes/s, over this step's host pool
 
@@ -117,7 +115,6 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 		sync:   newRoundTrip(gpu),
 		freed:  gpu.Host.FreedBlock.optional(),
 		naming: gpu.Host.Load.optional(),
-		submit: nanoseconds(gpu.Host.Submit.optional()),
 		duplex: gpu.Link.DuplexCopy.SI(),
 	}
 	if d.verdict = nanoseconds(gpu.Host.Verdict.optional()); d.verdict == 0 {
@@ -170,7 +167,6 @@ func (d *Device) Begin(s *sim.Step) error {
 	d.saves.advance(d.now)
 	d.queued = 0
 	d.pass(before+nanoseconds(d.freed*float64(s.FreedBlocks)), &d.phases.Host)
-	d.cpu = d.now
 	return nil
 }
 
@@ -184,7 +180,6 @@ func (d *Device) Score(_ int, w *sim.Work) error {
 	if d.opts.Offload && !d.opts.GPULookup {
 		sync := nanoseconds(d.sync.of(w.Decodes, ListBytes(d.model, float64(w.DecodeTokens))))
 		d.pass(sync+d.waits.calls(syncCalls, &d.saves), &d.phases.Host)
-		d.cpu = d.now
 	}
 	return nil
 }
@@ -247,9 +242,6 @@ func (d *Device) Compute(_ int, w *sim.Work) error {
 	d.compute(gap, &d.phases.Linears)
 	d.upToSaves(w, linears)
 	d.compute(prefill, &d.phases.PrefillAttention)
-	if w.Decodes > 0 {
-		d.pass(max(0, d.cpu-d.now), &d.phases.Host)
-	}
 	d.attend(c.dense, &d.phases.DenseAttention)
 	d.compute(c.digests, &d.phases.Scoring)
 	if len(w.Rounds) > 0 {

@@ -47,7 +47,6 @@ func (d *Device) upToSaves(w *sim.Work, linears des.Time) {
 func (d *Device) awaitSaves() {
 	if t := d.saves.until(int64(d.queued)); t > 0 {
 		d.pass(t, &d.phases.Host)
-		d.cpu = max(d.cpu, d.now)
 	}
 }
 

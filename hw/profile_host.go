@@ -23,8 +23,6 @@ type Host struct {
 	// the next work under way, where it waits for what the launch found; without it,
 	// LayerSync.
 	Verdict Figure `toml:"verdict,omitempty" dim:"time,optional"`
-	// Submit is the CPU time of one call of the driver that puts work on a stream.
-	Submit Figure `toml:"submit,omitempty" dim:"time,optional"`
 	// SparseLayer is the CPU time in which a layer with block selection is
 	// launched kernel by kernel, for want of a CUDA graph. The GPU works
 	// meanwhile: it is a floor of the GPU's time.

@@ -19,10 +19,8 @@ import (
 // of the launch before. The CPU is at most two launches ahead: it hears of one's
 // verdict before it has blocks loaded for the next but one, so these loads start
 // a round trip after it at the earliest, and only those of a layer's first two
-// launches wait for no verdict. Then it needs a call of the driver for each thing
-// that a launch is made of, one after the other: a launch that attends for less
-// time waits for these. What was loaded for a round that no list reached keeps the link busy
-// and is waited for by the next layer's attention and by the step's end. Not
+// launches wait for no verdict. What was loaded for a round that no list reached keeps
+// the link busy and is waited for by the next layer's attention and by the step's end. Not
 // pipelined, the CPU waits for each round's verdict before it loads for the next.
 type progressive struct {
 	psaKernel
@@ -41,10 +39,6 @@ func newProgressive(p *Profile, m *Model, opts *DeviceOptions) progressive {
 	}
 	return g
 }
-
-// launchCalls are those of the driver for one launch that loads: the gather, an
-// event behind it, attention's wait for that, attention, an event behind it.
-const launchCalls = 5
 
 // launchSeconds returns the time of one launch of some rounds, whose tokens are
 // for each KV head, summed over requests.
@@ -68,7 +62,6 @@ func (d *Device) rounds(w *sim.Work) {
 		slow         = d.duplexSlowdown(w.Rounds)
 		launches     = 0
 		waits        des.Time // of the CPU for verdicts
-		cpu          = d.cpu  // when it is free
 	)
 	for i := 0; i < len(w.Rounds); {
 		r := &w.Rounds[i]
@@ -76,8 +69,7 @@ func (d *Device) rounds(w *sim.Work) {
 			ready, verdict := before, d.verdict
 			switch pipelined := d.costs.progressive.pipelined; {
 			case pipelined && launches > 1:
-				cpu = max(cpu, before+verdict-d.submit)
-				ready = cpu + d.submit
+				ready = before + verdict
 			case !pipelined && launches > 0:
 				ready, waits = done+verdict, waits+verdict
 			}
@@ -97,12 +89,6 @@ func (d *Device) rounds(w *sim.Work) {
 		from := done
 		if r.Loads > 0 {
 			from = max(done, loaded)
-			switch {
-			case !d.costs.progressive.pipelined:
-			case launches > 0:
-				cpu += launchCalls * d.submit
-				from = max(from, cpu)
-			}
 		}
 		t := d.costs.launchOf(w.Rounds[i:i+n], float64(w.Decodes), launches == 0)
 		attention += t
@@ -111,7 +97,6 @@ func (d *Device) rounds(w *sim.Work) {
 		i += n
 	}
 	d.linkFree = max(d.linkFree, loaded)
-	d.cpu = max(d.cpu, cpu)
 	stall := done - start - attention - waits
 	d.attend(attention, &d.phases.SparseAttention)
 	d.pass(max(0, stall), &d.phases.LoadStall)

@@ -65,9 +65,8 @@ func TestRoundsByHand(t *testing.T) {
 		got = layerOfRounds(t, p, m, true, misses)
 		// Attention of the first begins after one load; the loads follow each other
 		// as long as they are not two rounds ahead of what the CPU has heard of.
-		second := max(2*load, load+first, launchCalls*nanoseconds(p.Host.Submit.SI())) + next
-		calls := load + first + verdict + 4*nanoseconds(p.Host.Submit.SI())
-		third := max(max(2*load, load+first+verdict)+load, second, calls) + next
+		second := max(2*load, load+first) + next
+		third := max(max(2*load, load+first+verdict)+load, second) + next
 		if third != got.Phases.SparseAttention+got.Phases.LoadStall {
 			t.Errorf("pipelined, %d blocks a round: %v + %v, want %v", n, got.Phases.SparseAttention, got.Phases.LoadStall, third)
 		}

@@ -169,7 +169,7 @@ func printGoals(w io.Writer, runs []experiments.ValidatedRun, bullet string) {
 		fmt.Fprintf(w, "\nNo run is below saturation; the goals are for those.\n")
 		return
 	}
-	fmt.Fprintf(w, "\n%d of %s below saturation meet every goal:\n", met, count(below, "run"))
+	fmt.Fprintf(w, "\n%d of %s below saturation meet every goal, %.0f %% are to:\n", met, count(below, "run"), 100*experiments.GoalShare)
 	for _, s := range shown {
 		goal, ok := goals[s.metric]
 		if !ok {

@@ -80,7 +80,7 @@ func TestValidateTiny(t *testing.T) {
 	if status, again, errs := runHere(t.Context(), run, "validate", "--recompute", out); status != 0 || again != first || errs != "" {
 		t.Errorf("computed anew: status %d, stderr %q, stdout\n%s", status, errs, again)
 	}
-	if status, ablation, errs := runHere(t.Context(), nil, "validate", "--ablate", out, "--markdown"); status != 0 || errs != "" || strings.Count(ablation, "\n") < 20 || !strings.Contains(ablation, "| gemm | linears | ") {
+	if status, ablation, errs := runHere(t.Context(), nil, "validate", "--ablate", out, "--markdown"); status != 0 || errs != "" || strings.Count(ablation, "\n") < 20 || !strings.Contains(ablation, "| GEMM | gemm | ") {
 		t.Errorf("ablation: status %d, stderr %q, stdout\n%s", status, errs, ablation)
 	}
 	status, text, errs := runHere(t.Context(), nil, append(args, "--json")...)
