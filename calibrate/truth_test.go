@@ -9,7 +9,7 @@ import (
 // truth returns a profile that the models can express exactly: rows at points
 // that the plan measures.
 func truth(name string) *hw.Profile {
-	p, err := hw.Load(name, engineOf(name), nil)
+	p, err := hw.Load(name, liveEngine, nil)
 	must(err)
 	from := source{"a test"}
 	link := p.Link.D2H.SI()
@@ -81,11 +81,3 @@ var fakeCards = map[string]string{
 }
 
 var fakeLimits = Limits{PoolGiB: 32, Threads: 16, DeviceBytes: 32 << 30, Batched: true}
-
-// engineOf is the engine that a card's figures were first put together with.
-func engineOf(card string) string {
-	if card == "h200" {
-		return "sparseserve-live"
-	}
-	return "vllm-0.5"
-}

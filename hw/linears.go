@@ -5,14 +5,17 @@ import "math"
 // linears is the cost of weight matrices: the four linears of a layer, and the
 // LM head as one more.
 //
-//	t(n) = scale * measured(n), at least max(2 n W / peak, bytes / HBM)
+//	t(n) = launch + scale * (measured(n) - linear_launch), at least max(2 n W / peak, bytes / HBM)
 //
 // n is tokens in the batch, W the weights, scale = W / W of the measured
-// shape: a roofline with the measured shape's efficiency at the same n.
+// shape: a roofline with the measured shape's efficiency at the same n. launch is
+// linear_launch for the four linears and a quarter of it for the LM head.
 type linears struct {
 	peak     peak
 	measured curve // tokens, seconds
 	scale    float64
+	launches float64 // seconds, of the measured rows
+	launch   float64 // seconds
 	weights  float64
 	bytes    float64 // per weight
 	shape    string  // of the measured rows
@@ -49,6 +52,8 @@ func newLinears(p *Profile, m *Model) linears {
 		exact:    s.matches(m),
 	}
 	l.scale = l.weights / float64(s.linears()) * l.bytes / 2
+	l.launches = p.LinearLaunch.optional()
+	l.launch = l.launches
 	return l
 }
 
@@ -58,6 +63,7 @@ func newHead(p *Profile, m *Model) linears {
 	head := float64(m.Hidden) * float64(m.Vocab)
 	l.scale *= head / l.weights
 	l.weights = head
+	l.launch = l.launches / 4
 	return l
 }
 
@@ -67,7 +73,7 @@ func (l *linears) seconds(n float64) (t float64, outside bool) {
 		return 0, false
 	}
 	t, outside = l.measured.cost(n)
-	return math.Max(t*l.scale, l.peak.floor(2*n*l.weights, l.weights*l.bytes)), outside
+	return math.Max(l.launch+(t-l.launches)*l.scale, l.peak.floor(2*n*l.weights, l.weights*l.bytes)), outside
 }
 
 func (s *Shape) linears() int64 {
