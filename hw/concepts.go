@@ -139,6 +139,12 @@ const (
 
 // neutral empties what a tag calls optional, and lets anything else cost nothing.
 func neutral(v reflect.Value, tag reflect.StructTag) {
+	if gaps, ok := v.Addr().Interface().(*[]GapRow); ok { // rows say what devices there are, too
+		for i := range *gaps {
+			(*gaps)[i].Value, (*gaps)[i].Unit = noTime, "s"
+		}
+		return
+	}
 	if strings.Contains(tag.Get("toml"), "omitempty") || strings.Contains(tag.Get("dim"), "optional") {
 		v.SetZero()
 		return
