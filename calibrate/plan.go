@@ -66,7 +66,9 @@ type scale struct {
 	chunkAfter  []int64 // tokens before a chunk under the lowered clock
 	filled      []int64 // tokens of blocks that become full
 	shapes      []string
-	layers      int64 // of the live loop's model
+	matrices    []string // shapes of linears
+	clocked     []string // shapes under the card's clock
+	layers      int64    // of the live loop's model
 	requests    []int64
 	loading     []int64 // requests of servers whose layers load
 }
@@ -85,7 +87,7 @@ func scaleOf(plan Plan) scale {
 		pointwise:   []int64{1, 8, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384},
 		micro:       []int64{8, 32},
 		queries:     []int64{64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768},
-		prefixes:    []int64{0, 1024, 2048, 4096, 8192, 16384, 32768},
+		prefixes:    []int64{0, 2048, 8192, 32768},
 		attended:    49152,
 		batches:     []int64{1, 2, 4, 8, 16, 32, 64},
 		contexts:    []int64{1024, 2048, 4096, 8192, 16384, 32768, 65536},
@@ -95,18 +97,21 @@ func scaleOf(plan Plan) scale {
 		longest:     []int64{2048, 4096, 6144},
 		selectFrom:  []int64{4096, 8192, 16384, 32768, 65536},
 		layerPrefix: []int64{0, 2048, 4096, 6144, 8192, 10240},
-		after:       []int64{1, 10, 20, 30, 40, 50, 60, 80, 100, 150, 200},
+		after:       []int64{1, 20, 40, 60, 80, 120, 200},
 		rest:        []int64{10, 20, 40, 80, 160},
 		chunkAfter:  []int64{0, 2048, 6144},
 		filled:      []int64{blockTokens, 1024, 2048, 4096, 8192},
 		shapes:      shapes,
+		matrices:    linearShapes(),
+		clocked:     shapes,
 		layers:      32,
-		requests:    []int64{1, 2, 4, 8, 16},
+		requests:    []int64{1, 4, 8, 16},
 		loading:     []int64{4, 8},
 	}
 	if plan == Full {
 		return s
 	}
+	s.matrices, s.clocked = shapes, shapes[:1]
 	s.link = []int64{4 * mib, 16 * mib, 64 * mib, 256 * mib}
 	s.duplex = []int64{64 * mib, 128 * mib}
 	s.blockBytes = []int64{8 * kib, 16 * kib, 64 * kib}

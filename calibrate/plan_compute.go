@@ -5,7 +5,7 @@ import "slices"
 // linearPoints are those of all shapes, the long ones last: they are visited again.
 func linearPoints(s scale) []Point {
 	var all, long []Point
-	for _, shape := range linearShapes() {
+	for _, shape := range s.matrices {
 		for _, n := range s.tokens {
 			if n < longLinears {
 				all = append(all, point(probeLinears, shape, n))
@@ -37,7 +37,7 @@ const restedLayers = 40
 // rest, and chunks and decodes under the lowered one.
 func clockPoints(s scale) []Point {
 	var all []Point
-	for _, shape := range s.shapes {
+	for _, shape := range s.clocked {
 		for _, n := range clockSizes {
 			if n == clockTokens {
 				for _, ms := range s.after {
@@ -51,7 +51,7 @@ func clockPoints(s scale) []Point {
 			}
 		}
 	}
-	for _, shape := range s.shapes {
+	for _, shape := range s.clocked {
 		for prompt := range int64(promptsInARow) {
 			for i := range int64(promptChunks) {
 				all = append(all, point(probePrompt, shape, clockTokens, i*clockTokens, prompt+1))
@@ -59,9 +59,9 @@ func clockPoints(s scale) []Point {
 		}
 	}
 	for _, ms := range s.rest {
-		all = append(all, point(probeRested, s.shapes[0], clockTokens, ms, restedLayers))
+		all = append(all, point(probeRested, s.clocked[0], clockTokens, ms, restedLayers))
 		if slices.Contains(otherRests, ms) {
-			all = append(all, point(probeRestedDense, s.shapes[0], clockTokens, ms, restedLayers))
+			all = append(all, point(probeRestedDense, s.clocked[0], clockTokens, ms, restedLayers))
 		}
 	}
 	return all

@@ -1,7 +1,6 @@
 package calibrate
 
 import (
-	"fmt"
 	"slices"
 
 	"sparseserve/hw"
@@ -16,9 +15,9 @@ const (
 
 // Names of the probes.
 const (
-	probeSync   = "launch.sync"
-	probeRope   = "layer.rope"
-	probeClose  = "layer.close"
+	probeSync  = "launch.sync"
+	probeRope  = "layer.rope"
+	probeClose = "layer.close"
 
 	probeBehindLists = "behind.lists"
 	probeBehindLoad  = "behind.load"
@@ -209,11 +208,10 @@ func layerShapes(key func(m *hw.Model) string) []string {
 	return out
 }
 
-// linearShapes tell models apart by what their linears cost.
+// linearShapes are those whose linears are measured: from the smallest to the largest of
+// the built-in models of 4 to 9 billion parameters. Others are scaled from the nearest.
 func linearShapes() []string {
-	return layerShapes(func(m *hw.Model) string {
-		return fmt.Sprint(m.Hidden, m.QHeads, m.KVHeads, m.HeadDim, m.FFN)
-	})
+	return append(slices.Clone(shapes), "phi3-mini-128k", "qwen2-7b", fewHeads)
 }
 
 // shapeModel returns the model that stands for a shape.

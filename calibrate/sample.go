@@ -23,7 +23,7 @@ type Rule struct {
 
 // FullRule and QuickRule are those of the two plans.
 var (
-	FullRule  = Rule{Spread: 0.02, Warmup: 2, Least: 11, Most: 150, Time: 450 * time.Millisecond, Visits: 3}
+	FullRule  = Rule{Spread: 0.02, Warmup: 2, Least: 11, Most: 150, Time: 450 * time.Millisecond, Visits: 2}
 	QuickRule = Rule{Spread: 0.03, Warmup: 1, Least: 7, Most: 40, Time: 150 * time.Millisecond, Visits: 1}
 )
 
