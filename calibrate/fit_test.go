@@ -137,7 +137,11 @@ func TestFitsRecoverKnownFigures(t *testing.T) {
 func TestFitsAreExactOnExactSamples(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(3, 4))
-	for round := range 3 {
+	rounds := 3
+	if testing.Short() {
+		rounds = 1
+	}
+	for round := range rounds {
 		want := truth([]string{"a100-40gb", "a100-80gb", "h100-80gb"}[round%3])
 		scale := func(f *hw.Figure, low, high float64) {
 			f.Value *= low * math.Pow(high/low, r.Float64())

@@ -33,8 +33,12 @@ func TestRunWritesEverything(t *testing.T) {
 	if keep := os.Getenv("KEEP_PLOTS"); keep != "" {
 		out = filepath.Join(keep, "card.toml")
 	}
+	plan := Full
+	if testing.Short() {
+		plan = Quick
+	}
 	var h heard
-	c, err := Run(context.Background(), fakeMachine(newFake(truth("a100-40gb"), 0.01, 5)), h.options(out, Full), "2026-01-02")
+	c, err := Run(context.Background(), fakeMachine(newFake(truth("a100-40gb"), 0.01, 5)), h.options(out, plan), "2026-01-02")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,16 +136,21 @@ func TestInterruptedRunResumes(t *testing.T) {
 // Samples of another card, driver, library or plan are put aside, with a word
 // why; asked to, all samples are.
 func TestOtherOriginStartsAnew(t *testing.T) {
-	for _, c := range []struct {
+	type origin struct {
 		name   string
 		change func(m *Machine, o *Options)
 		said   string
-	}{
+	}
+	all := []origin{
+		{"fresh", func(_ *Machine, o *Options) { o.Fresh = true }, ""},
 		{"card", func(m *Machine, _ *Options) { m.Origin.Card = "NVIDIA H200" }, `card "NVIDIA A100-SXM4-40GB", not "NVIDIA H200"`},
 		{"driver", func(m *Machine, _ *Options) { m.Origin.Driver = "590.2" }, `driver "580.1", not "590.2"`},
 		{"library", func(m *Machine, _ *Options) { m.Origin.Library = "2" }, `library "1", not "2"`},
-		{"fresh", func(_ *Machine, o *Options) { o.Fresh = true }, ""},
-	} {
+	}
+	if testing.Short() {
+		all = all[:2]
+	}
+	for _, c := range all {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			out := filepath.Join(t.TempDir(), "card.toml")
@@ -278,9 +287,13 @@ func filled(n int, f func(int) float64) []float64 {
 // what the probe would have said.
 func TestFailedProbesAreLeftOut(t *testing.T) {
 	t.Parallel()
-	for _, probe := range []string{
-		probeRested, probeBehindLoad, probePrefillMemcpy, probeLive, probeLiveOffload, probePSA, probePSAUneven, probeLoadBatched, probeSync, probeSaveGPU,
-	} {
+	probes := []string{ // the first without which there is no profile, the next of a single point
+		probeSaveGPU, probeSync, probeRested, probeBehindLoad, probePrefillMemcpy, probeLive, probeLiveOffload, probePSA, probePSAUneven, probeLoadBatched,
+	}
+	if testing.Short() {
+		probes = probes[:3]
+	}
+	for _, probe := range probes {
 		t.Run(probe, func(t *testing.T) {
 			t.Parallel()
 			b := newFake(truth("a100-40gb"), 0, 1)

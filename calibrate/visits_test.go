@@ -2,9 +2,11 @@ package calibrate
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 )
 
 // Runs of restless points are gone over again and again, the others once, and
@@ -30,15 +32,24 @@ func TestVisitsAreGathered(t *testing.T) {
 	t.Parallel()
 	f := newFake(truth("a100-40gb"), 0.2, 4)
 	var h heard
-	c, err := Run(context.Background(), fakeMachine(f), h.options(filepath.Join(t.TempDir(), "card.toml"), Full), "2026-01-02")
+	m, o := fakeMachine(f), h.options("", Full)
+	m.Origin.Plan, m.Origin.Date = string(Full), "2026-01-02"
+	j, _, err := openJournal(filepath.Join(t.TempDir(), "card.csv"), m.Origin)
 	if err != nil {
 		t.Fatal(err)
+	}
+	failed, err := measure(context.Background(), m, o, j, map[string]time.Duration{})
+	if err = errors.Join(err, failed.err(), j.close()); err != nil {
+		t.Fatal(err)
+	}
+	if len(j.samples.Records) == 0 {
+		t.Fatal("nothing was measured")
 	}
 	prepared := map[string]int{}
 	for _, key := range f.prepared {
 		prepared[key]++
 	}
-	for _, r := range c.Samples.Records {
+	for _, r := range j.samples.Records {
 		want, least := 1, FullRule.Least
 		if v := visits([]Point{r.Point}, FullRule.Visits); v[0].of > 1 {
 			want, least = FullRule.Visits, FullRule.Visits*FullRule.Least

@@ -12,7 +12,7 @@ import (
 // times PSA's KV in the mean over sets. Llama-3.1-8B's sets the group spread.
 func TestProxyOfPublishedRatio(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes seconds")
+		t.Skip("a study of 10 s; make test-all runs it")
 	}
 	for model, published := range map[string]float64{"lwm-7b": 2.1, "llama3.1-8b": 2.4} {
 		ratio := arkvaleOverPSA(t, traces.DefaultScores, model)
@@ -29,7 +29,7 @@ func TestProxyOfPublishedRatio(t *testing.T) {
 // loses more at 512 tokens than LWM-7B.
 func TestPublishedBudgetsByGroup(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes seconds")
+		t.Skip("a study of 30 s; make test-all runs it")
 	}
 	lwm := budgetLoss(t, traces.DefaultScores, "llama2", 1)
 	t.Logf("LWM-7B: loses %.2f %% at 512 tokens, %.2f %% at 2,048", 100*lwm[0], 100*lwm[1])

@@ -13,7 +13,7 @@ import (
 // in common.
 func TestSensitivityOfKVUse(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes seconds")
+		t.Skip("a study of 40 s; make test-all runs it")
 	}
 	for _, c := range []struct {
 		name string

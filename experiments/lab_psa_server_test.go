@@ -17,7 +17,7 @@ import (
 // study's heads lie at even quantiles, the server's are drawn.
 func TestServerHoldsWhatTheStudyDoes(t *testing.T) {
 	if testing.Short() {
-		t.Skip("takes seconds")
+		t.Skip("a study of 40 s; make test-all runs it")
 	}
 	var spec accuracySpec
 	if err := decodePaper("psa-fig5", &spec); err != nil {

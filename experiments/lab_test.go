@@ -199,7 +199,12 @@ func TestTransfersArePhysical(t *testing.T) {
 // is progressive and blocks are loaded in vain.
 func TestEvictionStudy(t *testing.T) {
 	t.Run("top-k", func(t *testing.T) { testEvictionStudy(t) })
-	t.Run("psa", func(t *testing.T) { testEvictionStudy(t, "system.preset=sparseserve-psa", "system.epsilon=0.75") })
+	t.Run("psa", func(t *testing.T) {
+		if testing.Short() {
+			t.Skip("a study of 10 s; make test-all runs it")
+		}
+		testEvictionStudy(t, "system.preset=sparseserve-psa", "system.epsilon=0.75")
+	})
 }
 
 func testEvictionStudy(t *testing.T, sets ...string) {

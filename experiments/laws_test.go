@@ -17,6 +17,19 @@ import (
 // tested in sim.)
 func TestLaw2TheCardHoldsItAll(t *testing.T) {
 	fits := 0
+	type machine struct{ gpu, engine string }
+	gpus := map[machine]*hw.Profile{} // files of thousands of lines
+	load := func(name, engine string) *hw.Profile {
+		key := machine{name, engine}
+		if gpus[key] == nil {
+			gpu, err := hw.Load(name, engine, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			gpus[key] = gpu
+		}
+		return gpus[key]
+	}
 	for _, gpuName := range hw.CardNames() {
 		for _, modelName := range hw.ModelNames() {
 			model, err := hw.LoadModel(modelName)
@@ -25,10 +38,7 @@ func TestLaw2TheCardHoldsItAll(t *testing.T) {
 			}
 			for _, preset := range Presets() {
 				spec := preset.Spec
-				gpu, err := hw.Load(gpuName, spec.Engine, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				gpu := load(gpuName, spec.Engine)
 				kv, err := kvBudget(gpu, &model, &spec)
 				if err != nil {
 					continue
@@ -126,7 +136,11 @@ func TestLaw11MoreIsNotSlower(t *testing.T) {
 			t.Errorf("%s: no gain over the whole range: %.4g", what, values)
 		}
 	}
-	for _, system := range []string{"vllm-so", "sparseserve"} {
+	systems := []string{"vllm-so", "sparseserve"}
+	if testing.Short() {
+		systems = systems[:1] // each takes 5 s
+	}
+	for _, system := range systems {
 		preset := "system.preset=" + system
 		var hbm []float64
 		for _, gib := range []float64{11, 15, 20} {

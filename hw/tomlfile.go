@@ -14,12 +14,17 @@ import (
 // of its keys. A key that v does not have and a value of another type are
 // errors with file and line; an unknown key also gets the nearest known one.
 func decodeTOML(file string, data []byte, v any) (lineIndex, error) {
-	var raw map[string]any
-	if err := toml.Unmarshal(data, &raw); err != nil {
+	var parsed toml.Primitive // decoded twice below: parsing takes most of the time
+	meta, err := toml.Decode(string(data), &parsed)
+	if err != nil {
 		var pe toml.ParseError
 		if errors.As(err, &pe) {
 			return nil, fmt.Errorf("%s:%d: %s", file, pe.Position.Line, pe.Message)
 		}
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	var raw map[string]any
+	if err := meta.PrimitiveDecode(parsed, &raw); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	ix := indexLines(string(data))
@@ -34,7 +39,7 @@ func decodeTOML(file string, data []byte, v any) (lineIndex, error) {
 		}
 		return nil, fmt.Errorf("%s:%d: %s", file, ix.line(first.path), first.msg)
 	}
-	if err := toml.Unmarshal(data, v); err != nil {
+	if err := meta.PrimitiveDecode(parsed, v); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	return ix, nil

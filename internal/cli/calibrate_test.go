@@ -32,6 +32,9 @@ func TestCalibrateRefuses(t *testing.T) {
 
 // A refit of committed samples needs no GPU and writes a profile.
 func TestCalibrateRefits(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a refit with pictures of 10 s; make test-all runs it")
+	}
 	path := filepath.Join(t.TempDir(), "card.toml")
 	status, stdout, stderr := calibrateWith("--refit", filepath.Join("..", "..", "hw", "kernels", "hopper.csv"), "--out", path)
 	if status != exitOK || stderr != "" || !strings.Contains(stdout, "load.flash") {
