@@ -279,7 +279,7 @@ func filled(n int, f func(int) float64) []float64 {
 func TestFailedProbesAreLeftOut(t *testing.T) {
 	t.Parallel()
 	for _, probe := range []string{
-		probeRested, probeBehindLoad, probePrefillMemcpy, probeLive, probeLiveOffload, probePSA, probePSAUneven, probeLoadBatched, probeSync, probeSaveGPU,
+		probeRested, probePrefillMemcpy, probeLive, probeLiveOffload, probePSA, probePSAUneven, probeLoadBatched, probeSync, probeSaveGPU,
 	} {
 		t.Run(probe, func(t *testing.T) {
 			t.Parallel()
@@ -344,7 +344,7 @@ func pointsOf(probe string) (of []Point) {
 func TestProfileWithoutTheDispensable(t *testing.T) {
 	t.Parallel()
 	b := newFake(truth("a100-40gb"), 0, 1)
-	spare := slices.Concat(behindProbes, liveProbes, []string{
+	spare := slices.Concat(liveProbes, []string{
 		probeRope, probeClose, probeClock, probeRested, probeRestedDense, probeChunk, probeCallsNone, probeCallsSave, probePrefillMemcpy,
 	})
 	b.fail = func(p Point) error {
