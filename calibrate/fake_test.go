@@ -48,9 +48,6 @@ func (f *fakeBench) Prepare(p Point) (Timed, error) {
 	r := rand.New(rand.NewPCG(f.seed, hash(p.Key())+f.visits[p.Key()])) // whatever else is measured
 	f.visits[p.Key()]++
 	noise := f.noise
-	if slices.Contains(behindProbes, p.Probe) { // a sample is the mean of as many layers
-		noise /= math.Sqrt(behindLayers)
-	}
 	if slices.Contains(leavingProbes, p.Probe) { // of some steps
 		noise /= math.Sqrt(leavingSteps)
 	}
@@ -72,7 +69,6 @@ func (f *fakeBench) Prepare(p Point) (Timed, error) {
 const (
 	fakeSubmit = 4.8e-6
 	fakeSync   = 10.3e-6
-	fakeBehind = 35e-6  // linears and lists
 	fakeRope   = 1e-9   // per token
 	fakeAlone  = 1.2e-6 // of compute, per token
 )
@@ -102,10 +98,6 @@ func (f *fakeBench) seconds(p Point) float64 {
 		return 2*fakeSubmit + fakeRope*float64(p.At("tokens"))
 	case probeClose:
 		return 2*fakeSubmit + fakeRope*float64(p.At("tokens")) + t.BlockCloseSeconds(at.model, 1, p.At("tokens"))
-	case probeBehindLists:
-		return fakeBehind
-	case probeBehindLoad:
-		return fakeBehind + t.QueuedLoadSeconds(p.At("blocks"), queuedBlock, basePool*mib)
 	case probeH2D:
 		return priceLoad(t, hw.LoadMemcpy, 1, p.At("bytes"), basePool)
 	case probeD2H:

@@ -89,7 +89,6 @@ func TestFitsRecoverKnownFigures(t *testing.T) {
 		{"clock.attention", got.Clock.Attention, want.Clock.Attention, 0.1},
 		{"clock.copies", below(got.Clock.Copies), below(want.Clock.Copies), 0.15},
 		{"clock.memory", below(got.Clock.Memory), below(want.Clock.Memory), 0.15},
-		{"load.flash_queued", got.Load.FlashQueued, want.Load.FlashQueued, 0.1},
 		{"block_close.launch", got.BlockClose.Launch, want.BlockClose.Launch, 0.1},
 		{"block_close.rate", got.BlockClose.Rate, want.BlockClose.Rate, 0.05},
 		{"psa_decode.launch", got.PSADecode.Launch, want.PSADecode.Launch, 0.1},

@@ -111,10 +111,6 @@ func scatterThreads(s scale, limits Limits) []int64 {
 // liveProbes are decode steps of the live loop.
 var liveProbes = []string{probeLive, probeLiveOffload, probeLiveLoads}
 
-// queuedBlocks are loaded behind a layer's weights: few, as it is the launch that
-// is not known from loads alone.
-var queuedBlocks = []int64{16, 64, 256}
-
 // livePoints are decode steps of the live loop, whose host time grows with
 // requests; before them kernels that only some of a server's layers have.
 func livePoints(s scale) []Point {
@@ -123,11 +119,6 @@ func livePoints(s scale) []Point {
 		for _, tokens := range s.filled {
 			all = append(all, point(probeRope, shape, tokens), point(probeClose, shape, tokens))
 		}
-	}
-	middle := s.requests[len(s.requests)/2]
-	all = append(all, point(probeBehindLists, s.shapes[0], middle))
-	for _, blocks := range queuedBlocks {
-		all = append(all, point(probeBehindLoad, s.shapes[0], middle, blocks))
 	}
 	for _, requests := range s.requests {
 		all = append(all, point(probeLive, shapes[0], s.layers, requests))

@@ -19,9 +19,6 @@ const (
 	probeRope  = "layer.rope"
 	probeClose = "layer.close"
 
-	probeBehindLists = "behind.lists"
-	probeBehindLoad  = "behind.load"
-
 	probeH2D          = "link.h2d"
 	probeD2H          = "link.d2h"
 	probeDuplexCopy   = "link.duplex_copy"
@@ -73,8 +70,6 @@ var probes = []Probe{
 	{probeSync, "an empty kernel; " + wall, "ss_empty", nil},
 	{probeRope, "the two with rope of a prompt's tokens, K and V to their blocks, between them; " + gpuTime, "ss_rope", []string{"tokens"}},
 	{probeClose, "the same, and behind it the digests of these blocks and their copy to a save buffer; " + gpuTime, "ss_gpu_scatter", []string{"tokens"}},
-	{probeBehindLists, "the first two linears of so many decodes in layer after layer, and between the two the kernel that brings the layer's lists up; " + gpuTime + ", of a layer", "ss_carry", []string{"requests"}},
-	{probeBehindLoad, "the same with so many blocks of 16 KiB to load, anywhere in a pinned pool", "ss_flash_h2d", []string{"requests", "blocks"}},
 	{probeH2D, "one large copy from pinned memory; " + wall, "ss_memcpy", []string{"bytes"}},
 	{probeD2H, "one large copy to pinned memory; " + wall, "ss_memcpy", []string{"bytes"}},
 	{probeDuplexCopy, "copies both ways at once: bytes of both directions over the sum of their rates", "ss_memcpy", []string{"bytes"}},
@@ -133,14 +128,11 @@ var clockProbes = []string{probeClock, probePrompt, probeRested, probeRestedDens
 // trainProbes are those of them that come one behind another.
 var trainProbes = []string{probeClock, probePrompt}
 
-// behindProbes are kernels behind the weights of a layer, as in a decode step.
-var behindProbes = []string{probeBehindLists, probeBehindLoad}
-
 // Probes lists every kind of measurement, in the order of measuring.
 func Probes() []Probe { return slices.Clone(probes) }
 
 // shaped are the probes whose points name a model shape.
-var shaped = slices.Concat(behindProbes, liveProbes, leavingProbes, []string{
+var shaped = slices.Concat(liveProbes, leavingProbes, []string{
 	probeRope, probeClose,
 	probeLinears, probeClock, probePrompt, probeRested, probeRestedDense, probeChunk, probePointwise, probePrefill,
 	probeDense, probeSparse, probePSA, probePSALaunches, probePSAUneven, probeSelect,

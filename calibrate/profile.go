@@ -58,7 +58,6 @@ func Fit(s *Samples) (*Calibration, error) {
 	models = append(models, fitStreams(s, p, from)...)
 	fitVerdict(s, p, from)
 	models = append(models, fitBlockClose(s, p, from)...)
-	fitQueued(s, p, from)
 	models = append(models, fitClock(s, p, from)...)
 	models = append(models, fitRoundTrip(s, p, from)...)
 	fitStep(s, p, from)

@@ -209,8 +209,6 @@ func (g *rig) setup(s *cuda.Session, p Point) (*setup, error) {
 		return g.setupCopy(s, p)
 	case probeRope, probeClose:
 		return g.setupDigest(s, p)
-	case probeBehindLists, probeBehindLoad:
-		return g.setupBehind(s, p)
 	case probeLoadMemcpy, probeLoadBatched, probeLoadFlash:
 		return g.setupLoad(s, p)
 	case probeSaveMemcpy, probeSaveGPU, probeSaveFlash:
@@ -290,16 +288,6 @@ func (g *rig) note(addresses []cuda.Ptr) (cuda.Ptr, error) {
 	}
 	copy(cuda.Slice[cuda.Ptr](g.notes)[at/8:], addresses)
 	return g.notes.Ptr() + cuda.Ptr(at), nil
-}
-
-// noteWords takes pinned memory with the given words.
-func (g *rig) noteWords(words []int32) (cuda.Ptr, error) {
-	packed := make([]cuda.Ptr, (len(words)+1)/2)
-	at, err := g.note(packed)
-	if err == nil {
-		copy(cuda.Slice[int32](g.notes)[(at-g.notes.Ptr())/4:], words)
-	}
-	return at, err
 }
 
 // saver returns the saver with a number of threads.

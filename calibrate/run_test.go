@@ -288,7 +288,7 @@ func filled(n int, f func(int) float64) []float64 {
 func TestFailedProbesAreLeftOut(t *testing.T) {
 	t.Parallel()
 	probes := []string{ // the first without which there is no profile, the next of a single point
-		probeSaveGPU, probeSync, probeRested, probeBehindLoad, probePrefillMemcpy, probeLive, probeLiveOffload, probePSA, probePSAUneven, probeLoadBatched,
+		probeSaveGPU, probeSync, probeRested, probePrefillMemcpy, probeLive, probeLiveOffload, probePSA, probePSAUneven, probeLoadBatched,
 	}
 	if testing.Short() {
 		probes = probes[:3]
@@ -357,7 +357,7 @@ func pointsOf(probe string) (of []Point) {
 func TestProfileWithoutTheDispensable(t *testing.T) {
 	t.Parallel()
 	b := newFake(truth("a100-40gb"), 0, 1)
-	spare := slices.Concat(behindProbes, liveProbes, []string{
+	spare := slices.Concat(liveProbes, []string{
 		probeRope, probeClose, probeClock, probeRested, probeRestedDense, probeChunk, probeCallsNone, probeCallsSave, probePrefillMemcpy,
 	})
 	b.fail = func(p Point) error {

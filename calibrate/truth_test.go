@@ -62,7 +62,6 @@ func truth(name string) *hw.Profile {
 			p.Clock.Gain = append(p.Clock.Gain, hw.GainRow{Shape: shape, Tokens: int(n), Figure: from.figure(0.13+0.02*float64(i)+0.03*float64(j), "share", "x")})
 		}
 	}
-	p.Load.FlashQueued = from.figure(6, "us", "x")
 	p.BlockClose = hw.BlockClose{Launch: from.figure(4, "us", "x"), Rate: from.figure(600, "GB/s", "x")}
 	p.Gaps = nil
 	for i, k := range gapServers {

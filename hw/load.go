@@ -20,9 +20,6 @@ const (
 //
 // base, early and flash's block are 0 in profiles that do not give them.
 //
-// A gather that is launched while the GPU works has its launch hidden: it costs queued
-// instead. Profiles without queued price it as one alone.
-//
 // rate falls, and the call of a memcpy a block grows, with the size of the host
 // pool (TLB reach), straight in log size; where it is known how a layer's loads lie,
 // with what they look up instead (copies.lie). Never below n b / link, nor below the
@@ -31,7 +28,6 @@ type loader struct {
 	engine      string
 	call, block float64 // seconds
 	floor       float64
-	queued      float64 // seconds; 0: as alone
 	copies      copies
 	link        float64 // bytes/s
 	rate        curve   // pool bytes, bytes/s
@@ -49,7 +45,6 @@ func newLoader(p *Profile, engine string) (loader, error) {
 	case LoadFlash:
 		l.call, l.block = p.Load.FlashLaunch.SI(), p.Load.FlashBlock.optional()
 		l.floor = p.Load.FlashFloor.optional()
-		l.queued = p.Load.FlashQueued.optional()
 		for _, r := range p.Load.Flash {
 			l.rate.add(r.PoolGiB*(1<<30), r.SI())
 		}
@@ -77,14 +72,4 @@ func (l *loader) seconds(n, blockBytes int64, rate float64) float64 {
 	bytes := float64(n) * float64(blockBytes)
 	t := l.call + float64(n)*l.block + bytes/rate + l.copies.seconds(n)
 	return max(t, l.floor, bytes/l.link)
-}
-
-// queuedSeconds is seconds behind other work of the GPU.
-func (l *loader) queuedSeconds(n, blockBytes int64, rate float64) float64 {
-	if l.queued == 0 {
-		return l.seconds(n, blockBytes, rate)
-	}
-	behind := *l
-	behind.call, behind.floor = l.queued, 0
-	return behind.seconds(n, blockBytes, rate)
 }

@@ -12,9 +12,6 @@ func (d *Device) load(n, blockBytes int64) {
 	d.costs.notes.mark(notePool, d.bigPool, float64(d.step.DRAMBytes)/(1<<30))
 	q := &d.saves
 	price := d.loader.seconds(n, blockBytes, d.rate)
-	if d.busy > 0 { // the launch waits for what the GPU is at
-		price = d.loader.queuedSeconds(n, blockBytes, d.rate)
-	}
 	alone := nanoseconds(price)
 	alone += d.waits.loads(n, blockBytes, alone, q)
 	both := min(alone, q.work) // work that each does while the other runs

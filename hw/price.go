@@ -17,16 +17,6 @@ func (p *Profile) LoadSeconds(engine string, blocks, blockBytes, poolBytes int64
 	return l.seconds(blocks, blockBytes, rate), nil
 }
 
-// QueuedLoadSeconds is LoadSeconds of FlashH2D behind other work of the GPU.
-func (p *Profile) QueuedLoadSeconds(blocks, blockBytes, poolBytes int64) float64 {
-	l, err := newLoader(p, LoadFlash)
-	if err != nil {
-		panic(err) // the engine is known
-	}
-	rate, _ := l.rateAt(poolBytes)
-	return l.queuedSeconds(blocks, blockBytes, rate)
-}
-
 // SaveSeconds returns the time in which an engine saves blocks to a host pool
 // of the given size; threads are FlashD2H's, 0 for the profile's own.
 func (p *Profile) SaveSeconds(engine string, blocks, blockBytes, poolBytes int64, threads int) (float64, error) {

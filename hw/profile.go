@@ -187,8 +187,7 @@ type Loading struct {
 	BatchedBlock Figure     `toml:"batched_block" dim:"time"`                    // per block
 	FlashLaunch  Figure     `toml:"flash_launch" dim:"time"`
 	FlashFloor   Figure     `toml:"flash_floor,omitempty" dim:"time,optional"`
-	FlashBlock   Figure     `toml:"flash_block,omitempty" dim:"time,optional"`  // per block, seen where blocks are small
-	FlashQueued  Figure     `toml:"flash_queued,omitempty" dim:"time,optional"` // the launch behind other kernels
+	FlashBlock   Figure     `toml:"flash_block,omitempty" dim:"time,optional"` // per block, seen where blocks are small
 	Flash        []PoolRow  `toml:"flash"`
 }
 

@@ -74,7 +74,7 @@ func (d *Device) rounds(w *sim.Work) {
 				ready, waits = done+verdict, waits+verdict
 			}
 			d.costs.notes.mark(notePool, d.bigPool, float64(d.step.DRAMBytes)/(1<<30))
-			alone := des.Time(math.Ceil(slow * float64(nanoseconds(d.loader.queuedSeconds(r.Loads, d.bytesLoaded, d.rate)))))
+			alone := des.Time(math.Ceil(slow * float64(nanoseconds(d.loader.seconds(r.Loads, d.bytesLoaded, d.rate)))))
 			loaded = max(loaded, ready) + alone
 		}
 		if r.Tokens == 0 {
@@ -130,7 +130,7 @@ func (d *Device) duplexSlowdown(rounds []sim.Round) float64 {
 	var blocks int64
 	for i := range rounds {
 		if n := rounds[i].Loads; n > 0 {
-			alone += nanoseconds(d.loader.queuedSeconds(n, d.bytesLoaded, d.rate))
+			alone += nanoseconds(d.loader.seconds(n, d.bytesLoaded, d.rate))
 			blocks += n
 		}
 	}

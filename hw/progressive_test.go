@@ -60,7 +60,7 @@ func TestRoundsByHand(t *testing.T) {
 	var load des.Time
 	var misses []sim.Round
 	for _, n := range []int64{8, 64} {
-		load = nanoseconds(loader.queuedSeconds(n, 16384, rate))
+		load = nanoseconds(loader.seconds(n, 16384, rate))
 		misses = []sim.Round{{Tokens: tokens, Loads: n}, {Tokens: tokens, Loads: n}, {Tokens: tokens, Loads: n}, {Loads: n}}
 		got = layerOfRounds(t, p, m, true, misses)
 		// Attention of the first begins after one load; the loads follow each other
@@ -138,7 +138,7 @@ func TestPipelineProperties(t *testing.T) {
 		for i := range rounds {
 			rounds[i] = sim.Round{Tokens: int64(rapid.IntRange(1, 4096).Draw(t, "tokens")), Loads: int64(rapid.SampledFrom([]int{0, 1, 50, 4000}).Draw(t, "loads"))}
 			if n := rounds[i].Loads; n > 0 {
-				loads += nanoseconds(loader.queuedSeconds(n, 16384, rate))
+				loads += nanoseconds(loader.seconds(n, 16384, rate))
 			}
 			bytes += rounds[i].Tokens * m.LayerKVBytesPerToken()
 		}

@@ -6,69 +6,13 @@ import (
 
 	"sparseserve/sim"
 	"sparseserve/sim/des"
-	"sparseserve/sim/kv"
 )
 
-// queuedH200 is the H200 with figures of gathers behind other kernels and of the
-// copy to the save buffer.
+// queuedH200 is the H200 with round figures of the copy to the save buffer.
 func queuedH200(t *testing.T) *Profile {
 	p := mustProfile(t, "h200")
-	p.Load.FlashQueued = us(6)
 	p.BlockClose = BlockClose{us(4), Figure{1000, "GB/s", Measured, "test"}}
 	return p
-}
-
-// A gather that nobody waits for to be launched takes its bytes and what is left of
-// the launch, and as alone where the GPU has done nothing yet.
-func TestQueuedLoads(t *testing.T) {
-	w := sim.Work{Tokens: 2, Decodes: 2, DecodeTokens: 2 * 2048, ScoredBlocks: 2 * 128, Sparse: true}
-	const blocks, bytes = 500, 16 << 10
-	stall := func(p *Profile, opts DeviceOptions, scored bool) float64 {
-		d, err := NewDevice(p, mustModel(t, "lwm-7b"), opts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := d.Begin(&sim.Step{DRAMBytes: 1 << 30}); err != nil {
-			t.Fatal(err)
-		}
-		if scored {
-			if err := d.Score(0, &w); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := d.Move(&kv.Moves{Loads: blocks, BlockBytes: bytes}); err != nil {
-			t.Fatal(err)
-		}
-		timing, err := d.Finish()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return timing.Phases.LoadStall.Seconds() * 1e6
-	}
-	p := queuedH200(t)
-	p.Host.Load = Figure{}
-	alone, err := p.LoadSeconds(LoadFlash, blocks, bytes, 1<<30)
-	if err != nil {
-		t.Fatal(err)
-	}
-	launch := p.Load.FlashLaunch.SI() * 1e6
-	for name, c := range map[string]struct {
-		opts   DeviceOptions
-		scored bool
-		want   float64 // us
-	}{
-		"first of all":      {DeviceOptions{LoadEngine: LoadFlash, Offload: true}, false, alone * 1e6},
-		"the host looks up": {DeviceOptions{LoadEngine: LoadFlash, Offload: true}, true, alone*1e6 - launch + 6},
-		"the GPU looks up":  {DeviceOptions{LoadEngine: LoadFlash, Offload: true, GPULookup: true}, true, alone*1e6 - launch + 6},
-	} {
-		if got := stall(p, c.opts, c.scored); math.Abs(got-c.want) > 0.002 {
-			t.Errorf("%s: loads take %.3f us, want %.3f", name, got, c.want)
-		}
-	}
-	p.Load.FlashQueued = Figure{}
-	if got := stall(p, DeviceOptions{LoadEngine: LoadFlash, Offload: true, GPULookup: true}, true); math.Abs(got-alone*1e6) > 0.002 {
-		t.Errorf("without figures loads take %.3f us, want %.3f", got, alone*1e6)
-	}
 }
 
 // A layer's saves run beside its attention and most of its linears: where they are

@@ -39,6 +39,7 @@ var retiredKeys = map[string]string{
 	"load.batched_early":    "",
 	"load.batched_first":    "",
 	"load.batched_sizes":    "load.batched_block",
+	"load.flash_queued":     "load.flash_launch",
 	"load.flash_idle":       "gaps",
 	"load.flash_beside_psa": "",
 	"save.memcpy_long":      "",
