@@ -25,6 +25,7 @@ func TestModels(t *testing.T) {
 		{"glm4-9b-1m", 40, 4096, 32, 4, 128, 13696, 151552, 1 << 20, 81920, 9.48},
 		{"yi-9b-200k", 48, 4096, 32, 4, 128, 11008, 64000, 200000, 98304, 8.83},
 		{"qwen2-7b", 28, 3584, 28, 4, 128, 18944, 152064, 131072, 57344, 7.62},
+		{"qwen3-14b", 40, 5120, 40, 8, 128, 17408, 151936, 40960, 163840, 14.77},
 		{"phi3-mini-128k", 32, 3072, 32, 32, 96, 8192, 32064, 131072, 393216, 3.82},
 	} {
 		m := mustModel(t, c.name)
@@ -49,8 +50,8 @@ func TestModels(t *testing.T) {
 			t.Errorf("%s: want %.2f billion parameters, got %.3f", c.name, c.billions, n)
 		}
 	}
-	if n := len(ModelNames()); n != 9 {
-		t.Errorf("want 9 models, got %v", ModelNames())
+	if n := len(ModelNames()); n != 10 {
+		t.Errorf("want 10 models, got %v", ModelNames())
 	}
 }
 
