@@ -2,7 +2,6 @@ package calibrate
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -41,11 +40,6 @@ func (p Point) At(axis string) int64 {
 		}
 	}
 	panic("calibrate: " + p.Key() + " has no axis " + axis)
-}
-
-// has says whether a point has a size.
-func (p Point) has(axis string) bool {
-	return slices.ContainsFunc(p.Axes, func(a Axis) bool { return a.Name == axis })
 }
 
 // Sizes returns the axes as the CSV has them: "blocks=64 block_bytes=16384".

@@ -182,24 +182,6 @@ var shapes = []string{"llama2-7b", "llama3-8b"}
 // built-in model: some points of decode and selection.
 const fewHeads = "yi-9b-200k"
 
-// layerShapes returns a built-in model for each distinct shape that ok tells
-// apart: those of attention first, then by name.
-func layerShapes(key func(m *hw.Model) string) []string {
-	var out []string
-	seen := map[string]bool{}
-	for _, name := range append(slices.Clone(shapes), hw.ModelNames()...) {
-		m, err := shapeModel(name)
-		if err != nil {
-			panic(err) // built in
-		}
-		if k := key(m); !seen[k] {
-			seen[k] = true
-			out = append(out, name)
-		}
-	}
-	return out
-}
-
 // linearShapes are those whose linears are measured: from the smallest to the largest of
 // the built-in models of 4 to 9 billion parameters. Others are scaled from the nearest.
 func linearShapes() []string {
