@@ -141,7 +141,7 @@ func TestFitsAreExactOnExactSamples(t *testing.T) {
 		rounds = 1
 	}
 	for round := range rounds {
-		want := truth([]string{"a100-40gb", "a100-80gb", "h100-80gb"}[round%3])
+		want := truth([]string{"a100-40gb", "a100-80gb"}[round%2]) // rows of a Hopper are a staircase, which no held-out point meets exactly
 		scale := func(f *hw.Figure, low, high float64) {
 			f.Value *= low * math.Pow(high/low, r.Float64())
 		}

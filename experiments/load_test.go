@@ -96,6 +96,7 @@ func TestPresets(t *testing.T) {
 		offload, control                     bool
 	}{
 		{"vllm", "full", "memcpy", "memcpy", "chunked", 16, false, false},
+		{"vllm-0.15", "full", "memcpy", "memcpy", "chunked", 16, false, false},
 		{"vllm-s", "sparse", "memcpy", "memcpy", "chunked", 32, false, false},
 		{"vllm-so", "sparse", "memcpy", "memcpy", "chunked", 32, true, false},
 		{"vllm-so-ft", "sparse", "flash", "flash", "chunked", 32, true, false},
@@ -115,7 +116,11 @@ func TestPresets(t *testing.T) {
 			s.Prefill != w.prefill || s.BlockTokens != w.block || s.Offload != w.offload || s.BatchControl != w.control {
 			t.Errorf("%+v, want %+v", s, w)
 		}
-		if s.BudgetTokens != 2048 || s.ChunkTokens != 2048 || s.MaxInject != 0 || s.Window != 12 {
+		chunk := 2048
+		if s.Engine == "vllm-0.15" {
+			chunk = 8192
+		}
+		if s.BudgetTokens != 2048 || s.ChunkTokens != chunk || s.MaxInject != 0 || s.Window != 12 {
 			t.Errorf("%s: budget %d, chunk %d, inject %d, window %d", s.Name, s.BudgetTokens, s.ChunkTokens, s.MaxInject, s.Window)
 		}
 		if psa := strings.HasSuffix(w.name, "-psa"); psa != (s.Selection == "psa") {
