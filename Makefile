@@ -44,7 +44,7 @@ race:
 
 # The conservation laws, checked after every event of the simulation.
 laws:
-	$(GO) test -short -timeout 30m -tags lawcheck ./sim/...
+	$(GO) test -timeout 30m -tags lawcheck ./sim/...
 
 # Every fuzz target for FUZZTIME.
 fuzz:
