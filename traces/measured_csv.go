@@ -10,9 +10,9 @@ import (
 )
 
 // measuredColumns are those of a record in CSV, in any order and among others.
-// Times are in seconds; arrival_s is on any clock that starts at 0 or later,
-// ttft_s and e2e_s count from the request's arrival. No output tokens mark a
-// request that failed.
+// Times are in seconds: arrival_s on any clock that starts at 0 or later, rising;
+// ttft_s and e2e_s from the request's arrival. No output tokens mark a request
+// that failed.
 const measuredColumns = "arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s"
 
 func readMeasuredCSV(l *lines) ([]sent, error) {
@@ -33,6 +33,7 @@ func readMeasuredCSV(l *lines) ([]sent, error) {
 	}
 	var all []sent
 	var fields []string
+	var last des.Time
 	for {
 		line, err := l.next()
 		if err == io.EOF {
@@ -51,6 +52,10 @@ func readMeasuredCSV(l *lines) ([]sent, error) {
 			return nil, r.cut(r.fault(err))
 		}
 		s.where.line = l.number
+		if !s.failed && s.exact < last {
+			return nil, r.cut(r.fault(&valueError{"arrival_s", fields[at[0]], "before the request above it; times run forward: sort the file by arrival_s"}))
+		}
+		last = max(last, s.exact)
 		all = append(all, s)
 	}
 }
