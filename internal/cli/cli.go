@@ -8,6 +8,7 @@ import (
 	"os"
 
 	"github.com/alecthomas/kong"
+	kongcompletion "github.com/jotaen/kong-completion"
 	"golang.org/x/term"
 
 	"sparseserve/experiments"
@@ -38,6 +39,9 @@ type commands struct {
 	Calibrate calibrateCmd `cmd:"" help:"Measure this machine's GPU and write a hardware profile."`
 	Trace     traceCmd     `cmd:"" help:"Look at trace files."`
 	List      listCmd      `cmd:"" help:"List what is built in."`
+	Version   versionCmd   `cmd:"" help:"Print the version and the commit that it was built from."`
+
+	Completion kongcompletion.Completion `cmd:"" help:"Print what a shell needs to complete commands and flags."`
 }
 
 // Exit statuses.
@@ -69,6 +73,11 @@ func (a *App) Main(ctx context.Context, args []string) int {
 	)
 	if err != nil {
 		panic(err) // the grammar is broken
+	}
+	// Answers a shell that asks for completions (COMP_LINE is set), and nobody else.
+	kongcompletion.Register(parser, kongcompletion.WithExitFunc(func(code int) { exited = code }))
+	if exited >= 0 {
+		return exited
 	}
 	if len(args) == 0 {
 		args = []string{"--help"}

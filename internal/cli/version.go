@@ -1,0 +1,34 @@
+package cli
+
+import (
+	"fmt"
+	"runtime/debug"
+)
+
+type versionCmd struct{}
+
+// Run prints one line: the module's version, the commit that it was built from
+// and its date, where the build knows them, and the Go version.
+func (versionCmd) Run(a *App) error {
+	_, err := fmt.Fprintln(a.Stdout, versionLine(debug.ReadBuildInfo()))
+	return err
+}
+
+func versionLine(info *debug.BuildInfo, known bool) string {
+	if !known {
+		return "sparseserve, built without module information"
+	}
+	setting := map[string]string{}
+	for _, s := range info.Settings {
+		setting[s.Key] = s.Value
+	}
+	line := "sparseserve " + info.Main.Version
+	if commit := setting["vcs.revision"]; commit != "" {
+		line += ", commit " + commit[:min(12, len(commit))]
+		if setting["vcs.modified"] == "true" {
+			line += " with changes"
+		}
+		line += " of " + setting["vcs.time"]
+	}
+	return line + ", " + info.GoVersion
+}
