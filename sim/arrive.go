@@ -95,9 +95,9 @@ func (s *Server) newRequest() *request {
 	return &request{}
 }
 
-// prefixHit is how many tokens of a prompt a request has from the prefix cache: whole
-// blocks, and never the whole prompt, whose last token is computed for its logits. With
-// offloading or layer-segmented prefill there is no prefix cache.
+// prefixHit is how many tokens of a prompt a request has from the prefix cache: whole blocks,
+// and never the whole prompt, whose last token is computed for its logits. With offloading or
+// layer-segmented prefill there is no prefix cache.
 func (s *Server) prefixHit(cached, prompt int) int {
 	if s.cache != nil || s.sched.Planner().Segmented() {
 		return 0

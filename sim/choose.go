@@ -91,8 +91,8 @@ func threshold(s *dsa.Shape) string {
 	return fmt.Sprintf("system.epsilon = %g, system.pipelined = %v, system.psa_stop = %q", s.Epsilon, s.Pipelined, stop)
 }
 
-// prepareChoice readies a decode for what will be chosen of its candidates. A
-// recording tells at once.
+// prepareChoice readies a decode for what will be chosen of its candidates. A recording tells
+// at once.
 func (s *Server) prepareChoice(r *request, candidates int) (err error) {
 	if r.grid = -1; candidates <= s.policy.Limit() {
 		return nil // all
@@ -121,8 +121,7 @@ func (s *Server) leftToDevice() bool {
 	return s.DeviceSelects && s.cache == nil && s.Recorder == nil
 }
 
-// score has the device rate the blocks of a layer, and takes and records what
-// is selected.
+// score has the device rate the blocks of a layer, and takes and records what is selected.
 func (s *Server) score(layer int) error {
 	w := &s.step.work
 	if s.DeviceSelects && !s.leftToDevice() {

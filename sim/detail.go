@@ -9,11 +9,11 @@ type Row struct {
 	Prompt    int   // tokens, after truncation
 	MaxTokens int   // prompt and output
 	Decode    bool
-	// Segmented says that the prefill's KV stays in buffers of one layer; its
-	// open block joins the cache with the first decode.
+	// Segmented says that the prefill's KV stays in buffers of one layer; its open block joins
+	// the cache with the first decode.
 	Segmented bool
-	// The row computes positions [From, To) in layers [LayerFrom, LayerTo): a
-	// decode the newest token's, in all layers.
+	// The row computes positions [From, To) in layers [LayerFrom, LayerTo): a decode the newest
+	// token's, in all layers.
 	From, To           int
 	LayerFrom, LayerTo int
 	Emits              bool // a token follows from position To-1
@@ -22,16 +22,16 @@ type Row struct {
 // In says whether the row computes a layer.
 func (r *Row) In(layer int) bool { return layer >= r.LayerFrom && layer < r.LayerTo }
 
-// Dropped is a request whose KV was given up: finished, or preempted, to be
-// prefilled again with all that it had generated.
+// Dropped is a request whose KV was given up: finished, or preempted, to be prefilled again
+// with all that it had generated.
 type Dropped struct {
 	ID       int
 	Seq      int32
 	Finished bool
 }
 
-// Table holds the HBM slots of one prefill's blocks in one layer, KV head by KV
-// head: Slot[head*Blocks+block]. Empty when the cache does not hold them.
+// Table holds the HBM slots of one prefill's blocks in one layer, KV head by KV head:
+// Slot[head*Blocks+block]. Empty when the cache does not hold them.
 type Table struct {
 	Row    int // in Step.Rows
 	Blocks int
@@ -113,8 +113,8 @@ func (s *Server) makeRoom(layer int) *Lists {
 	return l
 }
 
-// most is the most candidates that a head of a layer attends to, or has loaded
-// where its lists name those too.
+// most is the most candidates that a head of a layer attends to, or has loaded where its lists
+// name those too.
 func (s *Server) most(r *request, layer int) int {
 	if s.fixed {
 		return Candidates(&s.Spec)
@@ -168,6 +168,6 @@ func (s *Server) tabulate(layer int) {
 	s.step.work.Tables = d.tables
 }
 
-// Dropped returns the requests whose KV was given up since the last step. A
-// device learns of them with the next; after the last step there is none.
+// Dropped returns the requests whose KV was given up since the last step. A device learns of
+// them with the next; after the last step there is none.
 func (s *Server) Dropped() []Dropped { return s.detail.dropped }

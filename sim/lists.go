@@ -9,29 +9,28 @@ import (
 	"sparseserve/sim/kv"
 )
 
-// Lists are the blocks that each decode and KV head of one layer attends to;
-// unit = row * KVHeads + head. Its Block and Slot entries are
-// [unit*Stride : unit*Stride+Count[unit]]. Progressive attention goes through
-// them in this order: sinks, window, then candidates from the most critical on.
+// Lists are the blocks that each decode and KV head of one layer attends to; unit = row *
+// KVHeads + head. Its Block and Slot entries are [unit*Stride : unit*Stride+Count[unit]].
+// Progressive attention goes through them in this order: sinks, window, then candidates from
+// the most critical on.
 type Lists struct {
 	Stride int
 	Count  []int32
 	Block  []int32 // index in the request
 	Slot   []int32 // HBM slot; nil without offloading, or where the device finds it
 	Open   []int32 // slot of each unit's open block; nil without offloading
-	// Named and First are for a device that finds the slots of progressive
-	// attention: blocks of each list with those behind Count that are loaded ahead,
-	// and how many of the first ones the first round needs wherever they stand.
+	// Named and First are for a device that finds the slots of progressive attention: blocks of
+	// each list with those behind Count that are loaded ahead, and how many of the first ones
+	// the first round needs wherever they stand.
 	Named, First []int32
-	// Kept says that the layer's lists are those of the step before that listed
-	// it, in the same memory.
+	// Kept says that the layer's lists are those of the step before that listed it, in the same
+	// memory.
 	Kept bool
 }
 
-// Lender is a device that lends the memory of a layer's lists, so that it reads
-// them where they are written. Room returns the given number of words: the
-// memory that it lent for the layer the last time, with what was written to it,
-// or memory at another address, or nil for none.
+// Lender is a device that lends the memory of a layer's lists, so that it reads them where they
+// are written. Room returns the given number of words: the memory that it lent for the layer
+// the last time, with what was written to it, or memory at another address, or nil for none.
 type Lender interface {
 	Room(layer, words int) []int32
 }
@@ -44,11 +43,10 @@ func Room(d Device, layer, words int) []int32 {
 	return nil
 }
 
-// layerLists is what one layer's decodes read, kept from step to step: little
-// of it changes. An entry of Block beyond a unit's count, or beyond what is Named,
-// is -1; all others are of the step in which the layer was last listed. An entry
-// that stays has the slot that it had, unless the layer's loads name it: a block
-// gets a slot only where it is loaded or where it begins to exist.
+// layerLists is one layer's lists, kept from step to step since little of them changes. An
+// entry of Block beyond a unit's list is -1; all others are of the step in which the layer was
+// last listed. An entry that is unchanged has an unchanged slot unless the layer's loads
+// include it: blocks get slots only when loaded or created.
 type layerLists struct {
 	Lists
 	words   []int32
@@ -141,12 +139,11 @@ func ListWords(spec *Spec, units, stride int) int {
 // listPart makes the next array begin where kernels read it best.
 func listPart(words int) int { return (words + 63) / 64 * 64 }
 
-// ListStride is the stride of lists of at most n blocks: rounded up, so that
-// they need not move with each block that a context grows by.
+// ListStride is the stride of lists of at most n blocks: rounded up, so that they need not move
+// with each block that a context grows by.
 func ListStride(n int) int { return (n + 15) / 16 * 16 }
 
-// place gives a layer's lists their memory. Where it is not what they had, they
-// are empty.
+// place gives a layer's lists their memory. Where it is not what they had, they are empty.
 func (s *Server) place(l *layerLists, layer, units, stride int) {
 	if len(l.Count) == units && l.Stride > stride && l.Stride <= 2*stride {
 		stride = l.Stride // lists of any length would move at every other step
@@ -216,9 +213,9 @@ func (u *listing) put(block int) {
 	u.n++
 }
 
-// choose writes the listed candidates. It finds the slots of those that are new
-// in a loop of its own: they lie anywhere in memory, and loads that wait for
-// nothing else are under way together.
+// choose writes the listed candidates. It finds the slots of those that are new in a loop of
+// its own: they lie anywhere in memory, and loads that wait for nothing else are under way
+// together.
 func (u *listing) choose(sinks int, candidates []uint16) {
 	var fresh [64]uint8
 	for len(candidates) > 0 {
@@ -247,9 +244,9 @@ func (u *listing) choose(sinks int, candidates []uint16) {
 // mostMerged is more than the longest list of candidates that merge takes.
 const mostMerged = 128
 
-// merge is choose where candidates are ascending and so are those that the row
-// has, up to count: what stays takes its slot along. Where the new ones are those
-// that the selection says are added, the cache is about to write their slots.
+// merge is choose where candidates are ascending and so are those that the row has, up to
+// count: what stays takes its slot along. Where the new ones are those that the selection says
+// are added, the cache is about to write their slots.
 func (u *listing) merge(sel *kv.Selection, count int) {
 	const mask = mostMerged - 1
 	var blocks, slots [mostMerged]int32 // that were there
@@ -283,9 +280,8 @@ func (u *listing) merge(sel *kv.Selection, count int) {
 	}
 }
 
-// listUnit writes one list. With offloading, the slots of blocks that the layer
-// is about to load or to begin follow in closeLists. Other units may be written
-// at the same time.
+// listUnit writes one list. With offloading, the slots of blocks that the layer is about to
+// load or to begin follow in closeLists. Other units may be written at the same time.
 func (s *Server) listUnit(i, g int, sel *kv.Selection) {
 	l, r, heads := s.detail.lists[s.detail.layer], s.step.decodes[i], s.Geometry.KVHeads
 	unit, blocks := i*heads+g%heads, s.Geometry.Blocks(r.Context())
@@ -354,8 +350,8 @@ func (s *Server) list(layer int, dense bool) {
 	s.closeLists()
 }
 
-// closeLists adds the slots of blocks that begin with this step's token, and
-// hands the lists to the device.
+// closeLists adds the slots of blocks that begin with this step's token, and hands the lists to
+// the device.
 func (s *Server) closeLists() {
 	l := s.detail.lists[s.detail.layer]
 	if l.Slot != nil && len(s.cache.Refs()) > 0 {

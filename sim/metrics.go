@@ -8,8 +8,8 @@ import (
 	"sparseserve/sim/des"
 )
 
-// Metrics sums up one run in constant memory. Means are exact; quantiles come
-// from histograms with three significant digits.
+// Metrics sums up one run in constant memory. Means are exact; quantiles come from histograms
+// with three significant digits.
 type Metrics struct {
 	TTFT, TBT, QueueDelay Distribution
 
@@ -121,8 +121,8 @@ func (m *Metrics) Extrapolated() uint32 { return m.extrapolated }
 // Phases returns where the time of all steps went.
 func (m *Metrics) Phases() Phases { return m.phases }
 
-// Summary returns the run's figures and the warnings that follow from them.
-// Names, rate and SLO are the caller's to fill in.
+// Summary returns the run's figures and the warnings that follow from them. Names, rate and SLO
+// are the caller's to fill in.
 func (m *Metrics) Summary() Summary {
 	s := Summary{
 		Requests: m.submitted, Completed: m.done, Rejected: m.refused, Preempted: m.preemptions,

@@ -6,22 +6,20 @@ import (
 	"sparseserve/sim/dsa"
 )
 
-// What share of its attention sparse attention holds: a proxy of accuracy, from
-// the score process. No answer is scored.
 
-// RecallProxy sums it up over the decode tokens of completed requests and the
-// groups whose selections are known.
+// RecallProxy is the share of attention that selections hold, a proxy of accuracy from the
+// score process, over the decode tokens of completed requests and the groups whose selections
+// are known. No answer is scored.
 type RecallProxy struct {
 	Mean     float64 `json:"mean"`      // over tokens
 	TokenP10 float64 `json:"token_p10"` // what nine of ten tokens exceed
-	// Of requests, each by the mean over its tokens: their mean, and what nine of
-	// ten exceed.
+	// Of requests, each by the mean over its tokens: their mean, and what nine of ten exceed.
 	RequestMean float64 `json:"request_mean"`
 	RequestP10  float64 `json:"request_p10"`
 	// Missed2 is the mean over requests of the mean square of the share missed.
 	Missed2 float64 `json:"missed_mean_square"`
-	// Accuracy is the share of full attention's accuracy that follows by the proxy;
-	// the caller fills it in.
+	// Accuracy is the share of full attention's accuracy that follows by the proxy; the caller
+	// fills it in.
 	Accuracy float64 `json:"accuracy_proxy"`
 }
 

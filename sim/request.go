@@ -51,8 +51,8 @@ type Record struct {
 	Preemptions int
 	Rejected    string // reason; empty when completed
 
-	// Of Config.RecallProxy, over decode tokens: share of the attention held, and
-	// mean square of the share missed.
+	// Of Config.RecallProxy, over decode tokens: share of the attention held, and mean square
+	// of the share missed.
 	Recall, Missed2 float64
 }
 

@@ -2,10 +2,9 @@ package sim
 
 import "sparseserve/sim/kv"
 
-// Blocks on their way to DRAM: queued by the step that completes them, landed
-// when the device says so.
 
-// saveJob is a run of blocks on its way to DRAM.
+// saveJob is a run of blocks being saved to DRAM: queued by the step that completes them, done
+// when the device reports it.
 type saveJob struct {
 	step   int64 // that enqueued it
 	req    *request
@@ -15,8 +14,8 @@ type saveJob struct {
 	frees  bool   // the buffers of a layer-segmented prefill are free then
 }
 
-// closedIn counts the requests whose blocks a layer's computation completes, and
-// these blocks, of one KV head.
+// closedIn counts the requests whose blocks a layer's computation completes, and these blocks,
+// of one KV head.
 func (s *Server) closedIn(layer int) (requests, blocks int) {
 	requests, blocks = s.step.closing, s.step.closing
 	size := s.Geometry.BlockTokens

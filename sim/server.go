@@ -29,24 +29,22 @@ type Config struct {
 	Device   Device
 	Engine   Engine
 	Library  *dsa.Library // selections of sparse attention, by Spec.Policy
-	// Detail names every row, block and slot to the device (detail.go), which
-	// needs all heads to be simulated.
+	// Detail names every row, block and slot to the device (detail.go), which needs all heads
+	// to be simulated.
 	Detail bool
-	// DeviceSelects has decodes attend to what the device's Score chose; needs
-	// Detail. Library is not used.
+	// DeviceSelects has decodes attend to what the device's Score chose; needs Detail. Library
+	// is not used.
 	DeviceSelects bool
 	// Recording gives selections in place of Library when it is not nil.
 	Recording *dsa.Recording
-	// Recorder notes what every decode selects, of all heads; it may be nil.
+	// Recorder writes what every decode selects, of all heads; it may be nil.
 	Recorder *dsa.Recorder
-	// Trace notes what decodes select, of the groups in the cache, and when; it
-	// may be nil.
+	// Trace records what decodes select, of the groups in the cache, and when; it may be nil.
 	Trace *kv.Trace
-	// RecallProxy notes what share of its attention each token's selections hold,
-	// where Library gives them.
+	// RecallProxy records the share of attention that each token's selections hold, where
+	// Library gives them.
 	RecallProxy bool
-	// Idle is called when the clock goes on by the given time with no step
-	// running; it may be nil.
+	// Idle is called when virtual time advances with no step running; it may be nil.
 	Idle func(des.Time) error
 }
 
@@ -99,7 +97,7 @@ const (
 	saveDone
 )
 
-// Events at one time: saves land, requests arrive, the step ends.
+// Events at one time: saves complete, requests arrive, the step ends.
 var priority = [...]int8{arrive: 1, stepDone: 2, saveDone: 0}
 
 // NewServer returns a server with no requests.
@@ -178,8 +176,8 @@ func checkDetail(spec *Spec, rate float64, selects bool) error {
 	return nil
 }
 
-// SelectedBlocks returns how many blocks a group attends to, the open block,
-// sinks and window included.
+// SelectedBlocks returns how many blocks a group attends to, the open block, sinks and window
+// included.
 func SelectedBlocks(spec *Spec) int { return max(1, spec.BudgetTokens/spec.BlockTokens) }
 
 // microbatch is the blocks of one iteration, 0 where attention is not progressive.
@@ -190,15 +188,14 @@ func (s *Server) microbatch() int {
 	return s.Spec.Microbatch
 }
 
-// Candidates returns how many blocks a group's policy picks beside the sinks
-// and the window, which are charged to the budget.
+// Candidates returns how many blocks a group's policy picks beside the sinks and the window,
+// which are charged to the budget.
 func Candidates(spec *Spec) int {
 	return max(1, SelectedBlocks(spec)-spec.SinkBlocks-spec.WindowBlocks)
 }
 
-// Run serves the workload to its end and returns the run's metrics. When ctx
-// ends first it returns ctx's error. With an error come the metrics of what ran
-// until then, if anything did.
+// Run serves the workload to its end and returns the run's metrics. When ctx ends first it
+// returns ctx's error. An error comes with the metrics of what ran until then.
 func (s *Server) Run(ctx context.Context, w Workload, rec Recorder) (*Metrics, error) {
 	if err := s.begin(w, rec); err != nil {
 		return nil, err
@@ -305,8 +302,7 @@ func (s *Server) handle(ev event) error {
 	return s.drain(now)
 }
 
-// drain asks the device for saves that no step has reported, for which a
-// request may wait.
+// drain asks the device for saves that no step has reported and that a request may wait for.
 func (s *Server) drain(now des.Time) error {
 	if n := len(s.saves); n == 0 || s.saves[n-1].step < s.landed {
 		return nil
@@ -319,7 +315,7 @@ func (s *Server) drain(now des.Time) error {
 	return nil
 }
 
-// land schedules that the saves of the first n steps are in DRAM.
+// land schedules the completion of the saves of the first n steps.
 func (s *Server) land(at des.Time, n int64) {
 	for i := range s.saves {
 		if j := s.saves[i].step; j >= s.landed && j < n {

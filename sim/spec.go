@@ -2,8 +2,8 @@ package sim
 
 import "sparseserve/sim/dsa"
 
-// Spec holds every knob of one serving system: the [system] table of a
-// configuration. Presets for the papers' systems are in package experiments.
+// Spec holds every knob of one serving system: the [system] table of a configuration. Presets
+// for the papers' systems are in package experiments.
 type Spec struct {
 	Name   string `toml:"name"`
 	Engine string `toml:"engine"` // whose scheduler, kernels and host this is (package hw)
@@ -45,8 +45,8 @@ type Spec struct {
 	BatchControl bool    `toml:"batch_control"` // Algorithm 1
 	Window       int     `toml:"window"`        // w, decode steps whose selections make the working set
 
-	// Sampling is how tokens are drawn: top-p sorts the logits of every request, random
-	// does not. vLLM takes it from a model's generation_config.json unless told otherwise.
+	// Sampling is how tokens are drawn: top-p sorts the logits of every request, random does
+	// not. vLLM takes it from a model's generation_config.json by default.
 	Sampling string `toml:"sampling"` // random | top-p
 
 	// Prefill.
@@ -58,8 +58,8 @@ type Spec struct {
 	OverLength      string `toml:"over_length"`
 	MaxPromptTokens int    `toml:"max_prompt_tokens"` // 0 = the model's maximum
 
-	// Heads simulates every (layer, KV head) group, or a hashed sample of
-	// SampleGroups of them with the cache scaled alike.
+	// Heads simulates every (layer, KV head) group, or a hashed sample of SampleGroups of them
+	// with the cache scaled alike.
 	Heads        string `toml:"heads"` // sampled | full
 	SampleGroups int    `toml:"sample_groups"`
 }
@@ -67,8 +67,8 @@ type Spec struct {
 // PSAStopHead is the other one of Spec.PSAStop.
 const PSAStopHead = "head"
 
-// GPULookup says whether the GPU finds out which selected blocks are in HBM, so
-// that no layer waits for the host.
+// GPULookup says whether the GPU finds out which selected blocks are in HBM, so that no layer
+// waits for the host.
 func (s *Spec) GPULookup() bool { return s.Offload && s.Lookup == LookupGPU }
 
 // LookupGPU is the other one of Spec.Lookup.
@@ -77,8 +77,8 @@ const LookupGPU = "gpu"
 // Sparse says whether decode attention selects blocks.
 func (s *Spec) Sparse() bool { return s.Attention == "sparse" && s.Selection != dsa.FullName }
 
-// Progressive says whether decode attention goes on microbatch by microbatch
-// until it has seen enough.
+// Progressive says whether decode attention goes on microbatch by microbatch until it has seen
+// enough.
 func (s *Spec) Progressive() bool { return s.Sparse() && s.Selection == "psa" }
 
 // Policy returns the selection algorithm of sparse attention.

@@ -108,8 +108,8 @@ func (s *Server) enter(now des.Time) error {
 	return nil
 }
 
-// unpinAbsent lets the cache evict the KV of chunked prefills that this batch
-// leaves out. What it evicts is loaded again when they go on.
+// unpinAbsent lets the cache evict the KV of chunked prefills that are not in this batch;
+// evicted blocks are loaded again when they continue.
 func (s *Server) unpinAbsent() {
 	kept := s.pinned[:0]
 	for _, r := range s.pinned {
@@ -198,8 +198,8 @@ func (s *Server) enterDecode(r *request) error {
 	return nil
 }
 
-// selectedTokens is what one head reads of a context: all of it, or the budget
-// with the open block only partly filled.
+// selectedTokens is what one head reads of a context: all of it, or the budget with a partly
+// filled open block.
 func (s *Server) selectedTokens(context int) int64 {
 	blocks := s.Geometry.Blocks(context)
 	if blocks <= s.budget {
@@ -270,10 +270,9 @@ func (s *Server) layer(layer int) error {
 	return s.Device.Compute(layer, w)
 }
 
-// access finds the blocks that a layer must load. With every head simulated it
-// runs the layer's groups when the layer's turn comes. With a sample it runs
-// all sampled layers at the first layer of the step and spreads their loads,
-// scaled to the whole model, evenly over the layers.
+// access finds the blocks that a layer must load. With every head simulated it runs the layer's
+// groups when the layer's turn comes. With a sample it runs all sampled layers at the first
+// layer of the step and spreads their loads, scaled to the whole model, evenly over the layers.
 func (s *Server) access(layer int) error {
 	st := &s.step
 	if s.cache.Sample.Rate == 1 {
@@ -303,8 +302,8 @@ func (s *Server) access(layer int) error {
 	return nil
 }
 
-// accessSampled runs the selections and prefill writes of one sampled layer and
-// returns the blocks to load over its groups.
+// accessSampled runs the selections and prefill writes of one sampled layer and returns the
+// blocks to load over its groups.
 func (s *Server) accessSampled(li int) (int64, error) {
 	st := &s.step
 	layer, groups := s.cache.Layer(li)
@@ -336,7 +335,7 @@ func (s *Server) accessSampled(li int) (int64, error) {
 	return s.cache.Fill(li)
 }
 
-// leave books the step's outcome and schedules its end.
+// leave records the step's outcome and schedules its end.
 func (s *Server) leave(now des.Time, timing Timing) {
 	st := &s.step
 	if s.cache != nil {

@@ -8,9 +8,8 @@ type Stats struct {
 	P99  float64 `json:"p99"`
 }
 
-// Summary is the outcome of one run, as --json prints it. Times are in
-// seconds. blocks_loaded_per_step and hit_ratio are 0 for systems that do not
-// offload.
+// Summary is the outcome of one run, as --json prints it. Times are in seconds.
+// blocks_loaded_per_step and hit_ratio are 0 for systems that do not offload.
 type Summary struct {
 	Name       string  `json:"name"`
 	System     string  `json:"system"`
@@ -48,8 +47,8 @@ type Summary struct {
 	// RecallProxy is of runs that ask for it: a proxy of accuracy, not accuracy.
 	RecallProxy *RecallProxy `json:"recall_proxy,omitempty"`
 
-	// Interrupted says why the run ended early, if it did: the figures are of what
-	// ran until then.
+	// Interrupted says why the run ended early, if it did: the figures are of what ran until
+	// then.
 	Interrupted string `json:"interrupted,omitempty"`
 	// Live is of runs on a device that computes.
 	Live *LiveStats `json:"live,omitempty"`
@@ -61,8 +60,8 @@ type ProgressiveStats struct {
 	BlocksAhead    int64   `json:"blocks_ahead"`     // loaded for rounds that never came
 }
 
-// LiveStats is what the host of a real device did and waited for. Times are
-// seconds over all steps.
+// LiveStats is what the host of a real device did and waited for. Times are seconds over all
+// steps.
 type LiveStats struct {
 	BlocksLoaded int64 `json:"blocks_loaded"` // by the device's count
 	BlocksSaved  int64 `json:"blocks_saved"`

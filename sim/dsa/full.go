@@ -2,8 +2,8 @@ package dsa
 
 import "math"
 
-// FullName names full attention among the algorithms: what the others leave out
-// is measured against it. A server that runs it needs no scores and no lists.
+// FullName names full attention among the algorithms: what the others leave out is measured
+// against it. A server that runs it needs no scores and no lists.
 const FullName = "full"
 
 // Full attends to every block.

@@ -2,8 +2,8 @@ package dsa
 
 import "slices"
 
-// Layer is the selections of one layer of one request, under a policy that
-// decides for its heads together. Not safe for concurrent use.
+// Layer is the selections of one layer of one request, under a policy that decides for its
+// heads together. Not safe for concurrent use.
 type Layer struct {
 	lib      *Library
 	policy   ByLayer
@@ -22,8 +22,8 @@ func (l *Library) ByLayer() bool {
 	return ok
 }
 
-// Layer returns a layer of a request with so many KV heads, or nil where the
-// policy picks head by head.
+// Layer returns a layer of a request with so many KV heads, or nil where the policy picks head
+// by head.
 func (l *Library) Layer(seed uint64, request, layer, kvHeads int) *Layer {
 	policy, ok := l.policy.(ByLayer)
 	if !ok {
@@ -37,8 +37,8 @@ func (l *Library) Layer(seed uint64, request, layer, kvHeads int) *Layer {
 	return x
 }
 
-// Agree decides for the given grid index, of at least 0, after so many steps: the
-// heads attend to used candidates and load as many as picked.
+// Agree decides for the given grid index, of at least 0, after so many steps: the heads attend
+// to used candidates and load as many as picked.
 func (x *Layer) Agree(grid, steps int) (used, picked int) {
 	for h := range x.at {
 		x.at[h] = (int(x.cursors[h].Phase) + steps) % x.lib.scores.Steps()
@@ -58,14 +58,14 @@ func (x *Layer) Agree(grid, steps int) (used, picked int) {
 	return used, picked
 }
 
-// Order returns the first so many candidates of a head, at most those that the
-// last decision picked. Read only.
+// Order returns the first so many candidates of a head, at most those that the last decision
+// picked. Read only.
 func (x *Layer) Order(head, picks int) []uint16 {
 	r := x.rankings[head]
 	return r.Order(x.at[head], picks)
 }
 
-// meanSaid is the mean over the heads of what they say.
+// meanSaid is the mean over the heads of their i-th value.
 func (x *Layer) meanSaid(i int) float64 {
 	sum, value := 0.0, i*x.rankings[0].Steps
 	for h, said := range x.said {
@@ -78,7 +78,7 @@ func (x *Layer) meanSaid(i int) float64 {
 	return sum / float64(len(x.said))
 }
 
-// deepen has the rankings reach so many stops.
+// deepen extends the rankings to so many stops.
 func (x *Layer) deepen(stops int) {
 	for h, c := range x.cursors {
 		if r := x.rankings[h]; r == nil || r.stops < stops {

@@ -9,20 +9,20 @@ import (
 	"sparseserve/sim/des"
 )
 
-// Scores is a stationary score process. A family is one realisation: a group
-// of a request that keeps one family sees one consistent history of scores.
-// Classes differ in how sharply attention concentrates on high scores.
+// Scores is a stationary score process. A family is one realisation: a group of a request that
+// keeps one family sees one consistent history of scores. Classes differ in how sharply
+// attention concentrates on high scores.
 type Scores interface {
-	// Steps is the length of the circle on which a history lies.
+	// Steps is the length of the cycle that a history repeats.
 	Steps() int
-	// Fill writes the scores of candidate blocks 0..n-1 of one family to the
-	// sheet, of the steps that it wants.
+	// Fill writes the scores of candidate blocks 0..n-1 of one family to the sheet, of the
+	// steps that it wants.
 	Fill(family, n int, s *Sheet)
-	// Critical returns single criticalities of those that Fill would write to
-	// the sheet: of candidate b of n at step t. For one goroutine.
+	// Critical returns single criticalities of those that Fill would write to the sheet: of
+	// candidate b of n at step t. For one goroutine.
 	Critical(s *Sheet) func(family, n, b, t int) float32
-	// Classes is the number of classes, Skew the scale of each: a block holds
-	// exp(skew * score) of the attention, in arbitrary units.
+	// Classes is the number of classes, Skew the scale of each: a block holds exp(skew * score)
+	// of the attention, in arbitrary units.
 	Classes() int
 	Skew(class int) float64
 	// Class returns that of a KV head.
@@ -37,8 +37,8 @@ type Setting struct {
 	Queries int    // query heads that share the KV head; 0 = 1
 }
 
-// Sheet is the scores of one group over Steps steps, of which the first is
-// step First of the circle. Its owner keeps the buffers.
+// Sheet is the scores of one group over Steps steps, of which the first is step First of the
+// circle. Its owner keeps the buffers.
 type Sheet struct {
 	Setting
 	Weighs   bool        // Score, Kept and Skew are wanted too
@@ -50,12 +50,11 @@ type Sheet struct {
 	Skew     []float32   // [steps], times the class's
 }
 
-// Library makes streams on demand, one for each family, class and context
-// length, and keeps them; for a policy that decides for whole layers it makes
-// rankings. Context lengths lie on a grid of 1/16 spacing: a
-// context of n candidates is served by the largest grid point up to n, so the
-// youngest blocks (6 % at most) join the competition a little late. Safe for
-// concurrent use; what it returns depends on nothing but its arguments.
+// Library makes streams on demand, one for each family, class and context length, and keeps
+// them; for a policy that decides for whole layers it makes rankings. Context lengths form a
+// grid of 1/16 spacing: a context of n candidates uses the largest grid point up to n, so the
+// youngest blocks (6 % at most) become candidates a little late. Safe for concurrent use;
+// results depend on the arguments alone.
 type Library struct {
 	scores   Scores
 	policy   Policy
@@ -94,8 +93,8 @@ func NewLibrary(scores Scores, policy Policy, setting Setting, families int) *Li
 // Cursor is the place of one group of one request in the library.
 type Cursor struct{ Family, Class, Phase uint16 }
 
-// CursorOf returns the place of a group, derived from the run's seed, the
-// request and the group alone.
+// CursorOf returns the place of a group, derived from the run's seed, the request and the group
+// alone.
 func (l *Library) CursorOf(seed uint64, request, layer, head, kvHeads int) Cursor {
 	h := des.Hash(seed, uint64(request), uint64(layer*kvHeads+head), 0x5e1ec7)
 	c := Cursor{
@@ -106,8 +105,8 @@ func (l *Library) CursorOf(seed uint64, request, layer, head, kvHeads int) Curso
 	return c
 }
 
-// Grid returns the grid index that serves a context of n candidate blocks, or
-// -1 when the policy selects all of them.
+// Grid returns the grid index that serves a context of n candidate blocks, or -1 when the
+// policy selects all of them.
 func (l *Library) Grid(n int) int {
 	return sort.SearchInts(l.grid, n+1) - 1
 }
@@ -115,9 +114,8 @@ func (l *Library) Grid(n int) int {
 // Steps returns the length of every stream's circle.
 func (l *Library) Steps() int { return l.scores.Steps() }
 
-// Critical returns the criticality, as the policy sees it, of the candidate b of
-// a context of n after so many steps of a cursor's group. What it returns is for
-// one goroutine.
+// Critical returns the criticality, as the policy sees it, of candidate b of n after so many
+// steps of a cursor's group. The returned function is for one goroutine.
 func (l *Library) Critical() func(c Cursor, n, b, steps int) float32 {
 	critical := l.scores.Critical(&l.sheet)
 	last, grid := -1, -1
@@ -131,8 +129,8 @@ func (l *Library) Critical() func(c Cursor, n, b, steps int) float32 {
 	}
 }
 
-// Stream returns the stream of a cursor's family and class at a grid index,
-// making it when it is asked for the first time. The policy must be ByHead.
+// Stream returns the stream of a cursor's family and class at a grid index, making it when it
+// is asked for the first time. The policy must be ByHead.
 func (l *Library) Stream(c Cursor, grid int) *Stream {
 	if l.classes == 1 {
 		c.Class = 0
@@ -156,9 +154,9 @@ func (l *Library) Stream(c Cursor, grid int) *Stream {
 	return made[c.Class]
 }
 
-// Make makes the streams of contexts of from to to candidate blocks on all cores,
-// unless the policy decides for whole layers: a run whose time is measured would
-// make them in its steps, which a server does not.
+// Make makes the streams of contexts of from to to candidate blocks on all cores, unless the
+// policy decides for whole layers: a run whose time is measured would make them in its steps,
+// which a server does not.
 func (l *Library) Make(from, to int) {
 	if l.ByLayer() {
 		return

@@ -33,8 +33,7 @@ type Named struct {
 	Make   func(*Options) Policy
 }
 
-// Policies are the selection algorithms; another is a file of its own and an
-// entry here.
+// Policies are the selection algorithms; another is a file of its own and an entry here.
 var Policies = []Named{
 	{FullName, "every block: full attention", "", false, false, func(*Options) Policy { return Full{} }},
 	{"arkvale", "top-k by cuboid-mean digests", CuboidMean, true, false, topKOf},

@@ -2,16 +2,15 @@ package dsa
 
 import "math"
 
-// Policy says which blocks to attend to: head by head (ByHead) or for all heads
-// of a layer together (ByLayer).
+// Policy says which blocks to attend to: head by head (ByHead) or for all heads of a layer
+// together (ByLayer).
 type Policy interface {
-	// Limit is the number of candidates up to which all are picked whatever
-	// their scores.
+	// Limit is the number of candidates up to which all are picked whatever their scores.
 	Limit() int
 	// AtOnce is the most of so many candidates that must be in HBM at one time.
 	AtOnce(candidates int) int
-	// Weighs says whether the picks depend on the blocks' true scores, which a
-	// real system knows of those that it has loaded.
+	// Weighs says whether the picks depend on the blocks' true scores, which a real system
+	// knows of those that it has loaded.
 	Weighs() bool
 }
 
@@ -22,21 +21,19 @@ type ByHead interface {
 	Picker() Picker
 }
 
-// ByLayer is a policy that decides for the KV heads of a layer of one request
-// together: all attend to equally many candidates, each to those that are most
-// critical to it. How many there may be is a list of stops, the last of which is
-// all candidates; those beyond it are the same.
+// ByLayer is a policy that decides for the KV heads of a layer of one request together: all
+// attend to equally many candidates, each to those most critical to it. The possible numbers
+// are a list of stops, the last of which is all candidates.
 type ByLayer interface {
 	Policy
-	// Picks returns how many of n candidates are attended to at a stop, counted
-	// from 0, beside the kept blocks.
+	// Picks returns how many of n candidates are attended to at a stop, counted from 0, in
+	// addition to the kept blocks.
 	Picks(stop, n, kept int) int
-	// Say appends what a head has to say to dst, of equally many values in each
-	// view: at(i) is its i-th most critical candidate, and the first stops matter.
+	// Say appends a head's values to dst, equally many for each view: at(i) is its i-th most
+	// critical candidate, and only the first stops matter.
 	Say(v *View, at func(i int) int, stops int, dst []float32) []float32
-	// Agree returns at which stop a layer's heads end, and up to which one they
-	// load, from the mean over the heads of what they say. A guess, say the stop of
-	// the step before, is where it looks first.
+	// Agree returns the stop at which a layer's heads end, and the last one that they load,
+	// from the mean over the heads of what they say. It looks at guess first.
 	Agree(n, kept, guess int, mean func(i int) float64) (stop, load int)
 }
 
@@ -50,8 +47,8 @@ type View struct {
 	Skew  float32     // a block holds exp(Skew*score) of the attention, in arbitrary units
 }
 
-// Weight returns the attention of a block of the given true score: the sum of
-// exp(q·k) over its tokens, in arbitrary units.
+// Weight returns the attention of a block of the given true score: the sum of exp(q·k) over its
+// tokens, in arbitrary units.
 func (v *View) Weight(score float32) float64 { return math.Exp(float64(v.Skew * score)) }
 
 // keptWeight is the attention of the sinks and the window.
@@ -63,11 +60,9 @@ func (v *View) keptWeight() float64 {
 	return sum
 }
 
-// Picker picks blocks. It writes the indices of the picked candidates to
-// dst[:0], without repeats, and returns them: the first `used` are attended to,
-// those after them loaded though the policy then found that it could do
-// without. It may remember earlier steps to be faster; its picks depend on the
-// view alone.
+// Picker picks blocks. It writes the indices of the picked candidates to dst[:0], without
+// repeats, and returns them: the first `used` are attended to, the others loaded in vain. It
+// may remember earlier steps to be faster; its picks depend on the view only.
 type Picker interface {
 	Pick(v *View, dst []uint16) (picked []uint16, used int)
 }

@@ -2,9 +2,9 @@ package dsa
 
 import "math"
 
-// Prefixes is one step seen at every size of a selection, for policies that
-// attend to the candidates in order of criticality until some rule ends it. The
-// query heads that share a KV head have the order in common.
+// Prefixes is one step seen at every size of a selection, for policies that attend to the
+// candidates in order of criticality until some rule ends it. The query heads that share a KV
+// head have the order in common.
 type Prefixes struct {
 	Order   []uint16    // candidates, the most critical first
 	Held    [][]float64 // by query head, [0..candidates] share of the attention that so many of them hold with the kept blocks

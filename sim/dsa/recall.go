@@ -1,7 +1,7 @@
 package dsa
 
-// Held is what a group's picks hold of its attention together with its sinks and
-// window, over the query heads that share the KV head.
+// Held is what a group's picks hold of its attention together with its sinks and window, over
+// the query heads that share the KV head.
 type Held struct {
 	Share   float32 // mean
 	Missed2 float32 // mean square of the rest
@@ -29,8 +29,8 @@ func (v *View) Held(picked []uint16) (h Held) {
 	return h
 }
 
-// Recall returns what the selections of a cursor's stream hold, step by step of
-// the circle. It is made when it is asked for the first time. Read only.
+// Recall returns what the selections of a cursor's stream hold, step by step of the circle. It
+// is made when it is asked for the first time. Read only.
 func (l *Library) Recall(c Cursor, grid int) []Held {
 	stream := l.Stream(c, grid)
 	return l.recall(c, grid, stream.Steps, func(t int, v *View, dst []Held) []Held {
@@ -39,8 +39,8 @@ func (l *Library) Recall(c Cursor, grid int) []Held {
 	})
 }
 
-// recall keeps what is found in the view of each step, and makes it anew where
-// there are fewer than so many values.
+// recall keeps what is found in the view of each step, and makes it anew where there are fewer
+// than so many values.
 func (l *Library) recall(c Cursor, grid, values int, find func(t int, v *View, dst []Held) []Held) []Held {
 	key := (int(c.Family)*l.scores.Classes()+int(c.Class))*len(l.grid) + grid
 	l.mu.RLock()

@@ -9,8 +9,7 @@ import (
 	"io"
 )
 
-// Shape is what a recording of selections was made of; it can be replayed only
-// with the same.
+// Shape is what a recording of selections was made of; it can be replayed only with the same.
 type Shape struct {
 	Layers       int    `json:"layers"`
 	KVHeads      int    `json:"kv_heads"`
@@ -31,18 +30,17 @@ type Shape struct {
 // groups is the (layer, KV head) pairs that select.
 func (s *Shape) groups() int { return (s.Layers - s.DenseLayers) * s.KVHeads }
 
-// A recording is the line recordingMagic, the shape as a line of JSON, a
-// segment for each finished request, and the end:
+// A recording is the line recordingMagic, the shape as a line of JSON, a segment for each
+// finished request, and the end:
 //
 //	segment  'R', id, prompt and output tokens and bytes as uint32, uint32, uint32, uint64, little-endian; then that many bytes of gzip
 //	end      'E', number of segments as uint32
 //
-// A segment holds the decode steps with more blocks than are selected: the
-// number of tokens generated before the step, then each group of the sparse
-// layers in order: 0, the candidates attended to, those loaded and all of them in
-// order; or 1 + the candidates dropped since the step before, these, the
-// candidates added and these, which needs rows that are ascending and wholly
-// attended to. All are uvarints.
+// A segment holds the decode steps with more blocks than are selected: the number of tokens
+// generated before the step, then each group of the sparse layers in order: 0, the candidates
+// attended to, those loaded and all of them in order; or 1 + the candidates dropped since the
+// step before, these, the candidates added and these, which needs rows that are ascending and
+// wholly attended to. All are uvarints.
 const (
 	recordingMagic = "sparseserve selections 2\n"
 	segmentMark    = 'R'
@@ -51,8 +49,8 @@ const (
 	endBytes       = 1 + 4
 )
 
-// Recorder writes a recording. It keeps the selections of unfinished requests
-// in memory, compressed. Not safe for concurrent use.
+// Recorder writes a recording. It keeps the selections of unfinished requests in memory,
+// compressed. Not safe for concurrent use.
 type Recorder struct {
 	w        io.Writer
 	shape    Shape
@@ -78,17 +76,17 @@ func NewRecorder(w io.Writer, shape Shape) (*Recorder, error) {
 	return &Recorder{w: w, shape: shape, open: map[int]*segmentWriter{}}, err
 }
 
-// Step begins a decode step of a request that has generated so many tokens, at
-// least one. Add must follow for every group of the sparse layers, in order,
-// though those of other requests may come between.
+// Step begins a decode step of a request that has generated so many tokens, at least one. Add
+// must follow for every group of the sparse layers, in order, though those of other requests
+// may come between.
 func (r *Recorder) Step(request, generated int) {
 	s := r.segment(request)
 	s.flush(r)
 	s.entry = binary.AppendUvarint(s.entry, uint64(generated))
 }
 
-// Add notes a group's selection in the step; follows says that its changes are
-// from the step before.
+// Add notes a group's selection in the step; follows says that its changes are from the step
+// before.
 func (r *Recorder) Add(request int, row Row, follows bool) {
 	s := r.segment(request)
 	if !follows || row.Used < len(row.Next) || r.shape.Microbatch > 0 {

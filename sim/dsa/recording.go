@@ -11,8 +11,8 @@ import (
 	"io"
 )
 
-// Recording is what a Recorder wrote. It reads a request's selections step by
-// step as they are asked for. Safe for concurrent use.
+// Recording is what a Recorder wrote. It reads a request's selections step by step as they are
+// asked for. Safe for concurrent use.
 type Recording struct {
 	Shape
 	r        io.ReaderAt
@@ -93,9 +93,9 @@ type Replay struct {
 	started   bool
 }
 
-// Replay begins to play back a request of so many prompt and output tokens. Of
-// all groups, layer*KVHeads + head, it keeps those named, in rows in the same
-// order; groups of dense layers have no selection.
+// Replay begins to play back a request of so many prompt and output tokens. Of all groups,
+// layer*KVHeads + head, it keeps those named, in rows in the same order; groups of dense layers
+// have no selection.
 func (c *Recording) Replay(request, prompt, output int, groups []int32) (*Replay, error) {
 	s, ok := c.segments[request]
 	if !ok {
@@ -120,9 +120,9 @@ func (c *Recording) Replay(request, prompt, output int, groups []int32) (*Replay
 	return p, p.readStep()
 }
 
-// Step goes on to the decode step of a request that has generated so many
-// tokens and has n candidate blocks. A step that was not recorded, since the
-// request was set back there, selects as the step before did.
+// Step advances to the decode step of a request that has generated so many tokens and has n
+// candidate blocks. A step that was not recorded, since the request was preempted there,
+// selects as the step before.
 func (p *Replay) Step(generated, n int) error {
 	if !p.started && (p.generated == 0 || p.generated > generated) {
 		for g := range p.Rows.rows {
@@ -157,8 +157,7 @@ func (p *Replay) readStep() error {
 	return nil
 }
 
-// apply reads the entry's rows; follows says that those here are of the step
-// before.
+// apply reads the entry's rows; follows says that those here are of the step before.
 func (p *Replay) apply(n int, follows bool) error {
 	for _, g := range p.row {
 		tag, err := p.number(n + 1)
@@ -205,7 +204,7 @@ func (p *Replay) changes(g, n, dropped int, follows bool) (err error) {
 	return p.Rows.alter(g, p.dropped, p.added, follows)
 }
 
-// list reads a list of candidates behind its length.
+// list reads a length and so many candidates.
 func (p *Replay) list(dst []uint16, n int) ([]uint16, error) {
 	count, err := p.number(n)
 	if err != nil {
@@ -235,7 +234,7 @@ func (p *Replay) number(most int) (int, error) {
 	return int(v), err
 }
 
-// noEOF says that an end within a step is one too early.
+// noEOF marks an end of the stream within a step as premature.
 func noEOF(err error) error {
 	if err == io.EOF {
 		return io.ErrUnexpectedEOF

@@ -1,17 +1,17 @@
 package dsa
 
-// Row is what one group selects in one step, of its request's candidate blocks:
-// those between the sinks and the window, counted from 0.
+// Row is what one group selects in one step, of its request's candidate blocks: those between
+// the sinks and the window, counted from 0.
 type Row struct {
 	Next []uint16 // ascending, or in the order in which a progressive policy attends to them
 	Used int      // the first Used are attended to; the others are loaded ahead in vain
-	// How Next follows from that of the step before: positions in Next of
-	// candidates that were not in it, and candidates that were and no longer are.
+	// How Next follows from that of the step before: positions in Next of candidates that were
+	// not in it, and candidates that were and no longer are.
 	Added, Dropped []uint16
 }
 
-// change finds how next follows from prev and appends it to added and dropped.
-// The bitmap covers all candidates; it is zero before and after.
+// change finds how next follows from prev and appends it to added and dropped. The bitmap
+// covers all candidates; it is zero before and after.
 func change(prev, next []uint16, added, dropped []uint16, in []uint64) (a, d []uint16) {
 	for _, b := range prev {
 		in[b/64] |= 1 << (b % 64)

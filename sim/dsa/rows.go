@@ -6,8 +6,7 @@ import (
 	"slices"
 )
 
-// Rows are the newest selections of one request's groups, where no Stream holds
-// them.
+// Rows are the newest selections of one request's groups, where no Stream holds them.
 type Rows struct {
 	rows    []Row
 	follows []bool   // the row's changes are from the step before
@@ -20,13 +19,13 @@ func NewRows(groups int) *Rows {
 	return &Rows{rows: make([]Row, groups), follows: make([]bool, groups)}
 }
 
-// Row returns a group's selection; follows says that its changes are from the
-// step before. Read only.
+// Row returns a group's selection; follows says that its changes are from the step before. Read
+// only.
 func (r *Rows) Row(g int) (row Row, follows bool) { return r.rows[g], r.follows[g] }
 
-// Choose makes the k candidates of a bitmap a group's new selection; follows
-// says that its row is of the step before. Calls for different groups of one
-// request may not run at the same time.
+// Choose makes the k candidates of a bitmap a group's new selection; follows says that its row
+// is of the step before. Calls for different groups of one request may not run at the same
+// time.
 func (r *Rows) Choose(g int, in []uint64, k int, follows bool) error {
 	r.spare = r.spare[:0]
 	for w, word := range in {
@@ -41,9 +40,8 @@ func (r *Rows) Choose(g int, in []uint64, k int, follows bool) error {
 	return nil
 }
 
-// Take makes the given candidates, in the order in which they are attended to or
-// else ascending, a group's new selection; follows says that its row is of the
-// step before.
+// Take makes the given candidates, in the order in which they are attended to or else
+// ascending, a group's new selection; follows says that its row is of the step before.
 func (r *Rows) Take(g int, next []uint16, used int, inOrder, follows bool) {
 	r.spare = append(r.spare[:0], next...)
 	if !inOrder {
@@ -72,8 +70,8 @@ func (r *Rows) set(g, used int, follows bool) {
 	row.Next, r.spare = r.spare, row.Next[:0]
 }
 
-// alter makes a group's row the one before without the dropped candidates and
-// with the added ones; all are ascending.
+// alter makes a group's row the one before without the dropped candidates and with the added
+// ones; all are ascending.
 func (r *Rows) alter(g int, dropped, added []uint16, follows bool) error {
 	r.spare = r.spare[:0]
 	d, a := 0, 0

@@ -2,11 +2,9 @@ package dsa
 
 import "slices"
 
-// Stream is the recorded selections of one group over a fixed number of
-// candidate blocks: a circle of Steps steps, each with what changed from the
-// one before.
-//
-// A stream is immutable after Record and safe for concurrent use.
+// Stream is the selections of one group over a fixed number of candidate blocks: a cycle of
+// Steps steps, each with its changes from the one before. Immutable after Record and safe for
+// concurrent use.
 type Stream struct {
 	Candidates, Steps int
 
@@ -30,14 +28,13 @@ func (c *csr) at(t int) []uint16 {
 	return c.ids[from:c.end[t]:c.end[t]]
 }
 
-// Record runs policy over steps successive steps and keeps what it picks.
-// view(t) returns what it sees in step t, valid until the next call.
+// Record runs policy over steps successive steps and keeps what it picks. view(t) returns what
+// it sees in step t, valid until the next call.
 func Record(candidates, steps int, policy ByHead, view func(t int) *View) *Stream {
 	return recordAll(candidates, steps, 1, policy, func(t, _ int) *View { return view(t) })[0]
 }
 
-// recordAll records a stream of each class; the views of one step differ in their
-// skew alone.
+// recordAll records a stream of each class; the views of one step differ in their skew alone.
 func recordAll(candidates, steps, classes int, policy ByHead, view func(t, class int) *View) []*Stream {
 	streams := make([]*Stream, classes)
 	for c := range streams {
@@ -73,8 +70,8 @@ func (s *Stream) follow(in []uint64) {
 	}
 }
 
-// At returns the selection of step t, 0 <= t < Steps, and how it follows from
-// the step before it on the circle. Read only.
+// At returns the selection of step t, 0 <= t < Steps, and how it follows from the step before
+// it on the circle. Read only.
 func (s *Stream) At(t int) Row {
 	return Row{Next: s.next.at(t), Used: int(s.used[t]), Added: s.added.at(t), Dropped: s.dropped.at(t)}
 }

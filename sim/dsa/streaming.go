@@ -1,7 +1,7 @@
 package dsa
 
-// Streaming attends to the sinks and the window alone (Xiao et al., StreamingLLM,
-// ICLR 2024): no candidate is ever picked.
+// Streaming attends to the sinks and the window alone (Xiao et al., StreamingLLM, ICLR 2024):
+// no candidate is ever picked.
 type Streaming struct{}
 
 // Limit implements Policy: there is no number of candidates that are all picked.

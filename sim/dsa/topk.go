@@ -2,9 +2,9 @@ package dsa
 
 import "math"
 
-// TopK picks the K blocks of the highest estimated score, or all when there are
-// fewer, in ascending order; of equal scores the earlier block wins. ArkVale,
-// Quest, InfLLM and SparseServe select so.
+// TopK picks the K blocks of the highest estimated score, or all when there are fewer, in
+// ascending order; of equal scores the earlier block wins. ArkVale, Quest, InfLLM and
+// SparseServe select so.
 type TopK struct{ K int }
 
 // Limit returns K.
@@ -19,9 +19,9 @@ func (p TopK) Weighs() bool { return false }
 // Picker implements Policy.
 func (p TopK) Picker() Picker { return &topK{k: p.K} }
 
-// topK finds the k largest of n scores. The k-th largest moves little from one
-// step to the next, so a cut somewhat below the last one leaves few more than k
-// blocks, found in one pass without branches; the surplus is then dropped.
+// topK finds the k largest of n scores. The k-th largest moves little from step to step, so a
+// cut somewhat below the last one keeps few more than k blocks, found in one pass without
+// branches; the surplus is then dropped.
 type topK struct {
 	k      int
 	cut    int64   // rank of the last block picked in the last step
@@ -30,9 +30,8 @@ type topK struct {
 	heap   []int64
 }
 
-// rank orders blocks by score and, of equal scores, earlier blocks first: the
-// score's bits as an integer of the same order, then the complement of the
-// block's index.
+// rank orders blocks by score and, of equal scores, earlier blocks first: the score's bits as
+// an integer of the same order, then the complement of the block's index.
 func rank(s float32, block int) int64 {
 	b := int64(int32(math.Float32bits(s)))
 	b ^= b >> 63 & 0x7fffffff
@@ -89,8 +88,8 @@ func (p *topK) above(scores []float32, cut int64) int {
 	return n
 }
 
-// drop returns the surplus-th smallest of the ranks: those above it are picked.
-// A heap of the smallest finds it or, where they are many, one of the largest.
+// drop returns the surplus-th smallest of the ranks: those above it are picked. A heap of the
+// smallest finds it or, where they are many, one of the largest.
 func (p *topK) drop(some []int64, surplus int) int64 {
 	if surplus == 0 {
 		return noRank
