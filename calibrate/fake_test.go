@@ -108,8 +108,6 @@ func (f *fakeBench) seconds(p Point) float64 {
 		return 2 * bytes() / t.Link.DuplexKernel.SI()
 	case probeLoadMemcpy:
 		return priceLoad(t, hw.LoadMemcpy, p.At("blocks"), p.At("block_bytes"), p.At("pool_mib"))
-	case probeLoadBatched:
-		return priceLoad(t, hw.LoadBatched, p.At("blocks"), p.At("block_bytes"), p.At("pool_mib"))
 	case probeLoadFlash:
 		return priceLoad(t, hw.LoadFlash, p.At("blocks"), p.At("block_bytes"), p.At("pool_mib"))
 	case probeSaveMemcpy:

@@ -16,6 +16,7 @@ import (
 type datum struct {
 	Point
 	seconds float64   // median, or mean (Record.seconds)
+	within  float64   // seconds: half of what its measurement leaves open (resolution.go)
 	model   *hw.Model // that stands for the point's shape, nil without one
 }
 
@@ -25,6 +26,7 @@ type data []datum
 // of returns the medians of some probes, in the order of measuring.
 func (s *Samples) of(probes ...string) data {
 	var d data
+	turns := s.betweenVisits()
 	models := map[string]*hw.Model{"": nil}
 	for _, r := range s.Records {
 		if !slices.Contains(probes, r.Point.Probe) {
@@ -35,7 +37,7 @@ func (s *Samples) of(probes ...string) data {
 			must(err) // the file's reader has looked
 			models[r.Point.Shape] = m
 		}
-		d = append(d, datum{r.Point, r.seconds(), models[r.Point.Shape]})
+		d = append(d, datum{r.Point, r.seconds(), r.within(turns), models[r.Point.Shape]})
 	}
 	return d
 }

@@ -26,7 +26,31 @@ func fitClock(s *Samples, p *hw.Profile, from source) []model {
 	if p.Clock.Gain = gainRows(s, from); len(p.Clock.Gain) == 0 {
 		return nil
 	}
-	return fitPower(s, p, from, chunks, ages, rests)
+	// Gains are of linears as measured, and a curve that never falls has others: linears.* are
+	// judged by the curve, the clock without it.
+	curve, measured := p.Linears, measuredLinears(s)
+	p.Linears = measured
+	models := fitPower(s, p, from, chunks, ages, rests)
+	p.Linears = curve
+	for i := range models {
+		models[i].price = func(p *hw.Profile, at datum) float64 {
+			as := *p
+			as.Linears = measured
+			return clockSeconds(&as, at)
+		}
+	}
+	return models
+}
+
+// measuredLinears are rows of all linears, whether more tokens take longer or not.
+func measuredLinears(s *Samples) (rows []hw.TokenRow) {
+	for _, at := range s.of(probeLinears) {
+		rows = append(rows, hw.TokenRow{Shape: at.Shape, Tokens: int(at.At("tokens")), Figure: hw.Figure{Value: at.seconds, Unit: "s"}})
+	}
+	slices.SortStableFunc(rows, func(a, b hw.TokenRow) int {
+		return cmp.Or(cmp.Compare(a.Shape, b.Shape), cmp.Compare(a.Tokens, b.Tokens))
+	})
+	return rows
 }
 
 // clockFigure is a figure of the clock that is fitted with others.
@@ -164,7 +188,7 @@ func chunkData(s *Samples) data {
 		return chunks
 	}
 	for _, at := range s.of(probeLayersNone) {
-		at.seconds /= float64(at.At("layers"))
+		at.seconds, at.within = at.seconds/float64(at.At("layers")), at.within/float64(at.At("layers"))
 		at.Point = point(probeChunk, at.Shape, at.At("chunk_tokens"), at.At("prefix_tokens"))
 		chunks = append(chunks, at)
 	}

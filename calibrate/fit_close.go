@@ -31,16 +31,17 @@ func fitBlockClose(s *Samples, p *hw.Profile, from source) []model {
 // beyond is what a probe of some tokens takes longer than another of as many of the
 // same shape.
 func (s *Samples) beyond(probe, without string) (d data) {
-	less := map[string]map[int64]float64{}
+	less := map[string]map[int64]datum{}
 	for _, at := range s.of(without) {
 		if less[at.Shape] == nil {
-			less[at.Shape] = map[int64]float64{}
+			less[at.Shape] = map[int64]datum{}
 		}
-		less[at.Shape][at.At("tokens")] = at.seconds
+		less[at.Shape][at.At("tokens")] = at
 	}
 	for _, at := range s.of(probe) {
-		if t, ok := less[at.Shape][at.At("tokens")]; ok && at.seconds > t {
-			at.seconds -= t
+		if without, ok := less[at.Shape][at.At("tokens")]; ok && at.seconds > without.seconds {
+			at.seconds -= without.seconds
+			at.within = lessOpen(at.within, without.within)
 			d = append(d, at)
 		}
 	}

@@ -3,7 +3,7 @@ package calibrate
 import "sparseserve/hw"
 
 // callsFit is t = base + n (call + early first/(n + first)) + B/link, B = n b bytes, of
-// transfers of one call a block; of saves and of batched copies without early.
+// transfers of one call a block; of saves without early.
 type callsFit struct{ base, call, early, first float64 }
 
 func fitCalls(d data, link float64, early bool) callsFit {

@@ -98,7 +98,7 @@ func fitWaves(s *Samples, p *hw.Profile, from source) {
 	bytes := kvBytes("budget_tokens")
 	law := func(c []float64, at datum) float64 {
 		w := wavesOf(at)
-		return c[0] + bytes(at)/c[1] + (w.Waves-1)*c[2] + group(at)*w.Splits*c[3]
+		return c[0] + bytes(at)/c[1] + (w.Waves-1)*c[2] + group(at)*w.Merged()*c[3]
 	}
 	c := refine(fit, []float64{smooth.Launch.SI(), smooth.Rate.SI(), 1e-6, 1e-7}, []bound{callBound, {rateBound.low, hbm}, blockBound, blockBound}, law)
 	if logErrors(fit, func(at datum) float64 { return law(c, at) }) > logErrors(fit, func(at datum) float64 {
@@ -110,7 +110,7 @@ func fitWaves(s *Samples, p *hw.Profile, from source) {
 	p.SparseDecode = hw.Stream{
 		Launch: from.figure(c[0]*1e6, "us", what), Rate: from.figure(c[1]*1e-9, "GB/s", what),
 		CTAs: from.figure(ctas, "CTAs", strconv.Itoa(ctasPerSM)+" on each SM"), Largest: smooth.Largest,
-		Merge: perBlock(c[3], from, what+", merging the splits of a list, for each split and query head"),
+		Merge: perBlock(c[3], from, what+", merging the splits of a list, for each query head"),
 		Wave:  perBlock(c[2], from, what+", for each wave of CTAs but the first"),
 	}
 	if !p.SparseDecode.Wave.Set() {
@@ -118,7 +118,8 @@ func fitWaves(s *Samples, p *hw.Profile, from source) {
 	}
 }
 
-// fitScoring fits scores and top-k in one kernel, t = launch + bytes/rate of the digests.
+// fitScoring fits scores and top-k in one kernel (hw: stream), t = launch + bytes/rate of the
+// digests, and the searches and crowds of lists where the samples say how many SMs there are.
 func fitScoring(s *Samples, p *hw.Profile, from source) model {
 	const what = "scores and top-k in one kernel"
 	fit, held := s.of(probeSelect).split(func(at datum) string { return at.Shape }, 3, nil)
@@ -126,10 +127,26 @@ func fitScoring(s *Samples, p *hw.Profile, from source) model {
 		return lists(at) * float64(at.At("context_tokens")/blockTokens) * float64(at.model.MetaBytesPerBlock())
 	}
 	hbm := p.GPU.HBMBandwidth.SI()
-	c := refine(fit, []float64{10e-6, hbm / 2}, []bound{callBound, {rateBound.low, hbm}}, func(c []float64, at datum) float64 { return c[0] + bytes(at)/c[1] })
+	start, bounds := []float64{10e-6, hbm / 2}, []bound{callBound, {rateBound.low, hbm}}
+	ctas := ctasPerSM * s.sms()
+	if ctas > 0 {
+		start, bounds = append(start, 3e-6, 4e-6), append(bounds, blockBound, blockBound)
+	}
+	c := refine(fit, start, bounds, func(c []float64, at datum) float64 {
+		t := c[0] + bytes(at)/c[1]
+		if ctas > 0 {
+			t += hw.ScoringSearches(float64(at.At("context_tokens")/blockTokens))*c[2] + hw.ScoringCrowd(ctas, lists(at))*c[3]
+		}
+		return t
+	})
 	p.Scoring = hw.Stream{
 		Launch: from.figure(c[0]*1e6, "us", what), Rate: from.figure(c[1]*1e-9, "GB/s", what),
 		Largest: from.figure(largestOf(s.of(probeSelect), bytes)*1e-9, "GB", "the largest point measured"),
+	}
+	if ctas > 0 {
+		p.Scoring.CTAs = from.figure(ctas, "CTAs", strconv.Itoa(ctasPerSM)+" on each SM")
+		p.Scoring.Search = from.figure(c[2]*1e6, "us", what+", the search of a list of more blocks than are ranked at once")
+		p.Scoring.Crowd = from.figure(c[3]*1e6, "us", what+", of lists that no cluster of CTAs shares")
 	}
 	return model{name: "scoring", fit: fit, held: held, draw: picture{x: bytes, xLabel: "bytes", rate: bytes},
 		price: func(p *hw.Profile, at datum) float64 {

@@ -11,13 +11,15 @@ import "sparseserve/hw"
 //
 //	t = (offloading - held)/layers
 func roundTripData(s *Samples) (trips data) {
-	held := map[string]float64{}
+	held := map[string]datum{}
 	for _, at := range s.of(probeLiveHeld) {
-		held[serverKey(at)] = at.seconds
+		held[serverKey(at)] = at
 	}
 	for _, at := range s.of(probeLiveUnsplit) {
-		if t, ok := held[serverKey(at)]; ok && at.seconds > t {
-			at.seconds = (at.seconds - t) / float64(at.At("layers"))
+		if in, ok := held[serverKey(at)]; ok && at.seconds > in.seconds {
+			layers := float64(at.At("layers"))
+			at.seconds = (at.seconds - in.seconds) / layers
+			at.within = lessOpen(at.within, in.within) / layers
 			trips = append(trips, at)
 		}
 	}

@@ -3,31 +3,45 @@ package calibrate
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"sparseserve/hw"
 )
 
-// fitScatter fits FlashD2H, t = call + B/min(link, rate(threads)): the call is common to
-// all numbers of threads, and takes turns with their rates.
+// mostScattered are the bytes of a save that FlashD2H is fitted to: a layer of 4,096 tokens
+// with 32 KV heads saves as many, and more than the CPU's caches hold one thread scatters
+// more slowly.
+const mostScattered = 64 * mib
+
+// fitScatter fits FlashD2H (hw: saver), the rates of all numbers of threads at once with the
+// call and the first chunk, which they share:
+//
+//	t = call + B/min(link, rate(threads)) + min(B, chunk)/max(link, rate(threads))
 func fitScatter(s *Samples, p *hw.Profile, from source, link float64) model {
-	all := s.of(probeSaveFlash)
+	all := s.of(probeSaveFlash).where(func(at datum) bool { return moved(at) <= mostScattered })
 	fit, held := all.split(func(at datum) string { return byAxis("threads")(at) + " " + byAxis("block_bytes")(at) }, 1, nil)
 	threads := fit.values("threads")
-	call, rates := 20e-6, make([]float64, len(threads))
-	for range 12 {
-		for i, n := range threads {
-			of := fit.where(func(at datum) bool { return at.At("threads") == n })
-			rates[i] = refine(of, []float64{math.Max(rates[i], link/2)}, []bound{{rateBound.low, link}}, func(r []float64, at datum) float64 { return call + moved(at)/r[0] })[0]
+	law := func(call, chunk, rate float64, at datum) float64 {
+		return call + moved(at)/math.Min(link, rate) + math.Min(moved(at), chunk)/math.Max(link, rate)
+	}
+	rateOf := func(common []float64, n int64) float64 {
+		of := fit.where(func(at datum) bool { return at.At("threads") == n })
+		return refine(of, []float64{link / 2}, []bound{{rateBound.low, mostRate * link}}, func(r []float64, at datum) float64 {
+			return law(common[0], common[1], r[0], at)
+		})[0]
+	}
+	rates, seen := make([]float64, len(threads)), []float64(nil)
+	common := refine(fit, []float64{50e-6, 8 * mib}, []bound{callBound, {64 * kib, mostScattered / 4}}, func(c []float64, at datum) float64 {
+		if !slices.Equal(seen, c) {
+			seen = slices.Clone(c)
+			for i, n := range threads {
+				rates[i] = rateOf(c, n)
+			}
 		}
-		rate := map[int64]float64{}
-		for i, n := range threads {
-			rate[n] = rates[i]
-		}
-		before := call
-		call = refine(fit, []float64{call}, []bound{callBound}, func(c []float64, at datum) float64 { return c[0] + moved(at)/rate[at.At("threads")] })[0]
-		if math.Abs(call/before-1) < 1e-3 {
-			break
-		}
+		return law(c[0], c[1], rates[slices.Index(threads, at.At("threads"))], at)
+	})
+	for i, n := range threads {
+		rates[i] = rateOf(common, n)
 	}
 	alike := make([]float64, len(threads))
 	for i := range alike {
@@ -36,11 +50,12 @@ func fitScatter(s *Samples, p *hw.Profile, from source, link float64) model {
 	rates = rising(rates, alike) // more threads are never slower
 
 	const what = "FlashD2H: "
-	p.Save.FlashCall = from.figure(call*1e6, "us", what+"one copy into staging, and the threads' way to work and back")
+	p.Save.FlashCall = from.figure(common[0]*1e6, "us", what+"one copy into staging, and the threads' way to work and back")
+	p.Save.FlashChunk = from.figure(common[1]/mib, "MiB", what+"what is copied before the CPU begins, or scattered after the last copy")
 	p.Save.Scatter = nil
 	fewest := 0
 	for i, n := range threads {
-		p.Save.Scatter = append(p.Save.Scatter, hw.ScatterRow{Threads: int(n), Figure: from.figure(rates[i]*1e-9, "GB/s", what+"copy and the CPU's scatter beside it")})
+		p.Save.Scatter = append(p.Save.Scatter, hw.ScatterRow{Threads: int(n), Figure: from.figure(rates[i]*1e-9, "GB/s", what+"the CPU's scatter")})
 		if rates[i] > rates[fewest]*1.02 {
 			fewest = i
 		}
@@ -52,6 +67,9 @@ func fitScatter(s *Samples, p *hw.Profile, from source, link float64) model {
 			return priceSave(p, hw.SaveFlash, at.At("blocks"), at.At("block_bytes"), at.At("pool_mib"), at.At("threads"))
 		}}
 }
+
+// mostRate is what a scatter's rate is of the link's at most: beyond, saves do not show it.
+const mostRate = 4
 
 // unlike says how much longer the same bytes take as many threads in blocks of
 // another size, where blocks are of 4 KiB and more and their size should not

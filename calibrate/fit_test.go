@@ -67,7 +67,6 @@ func TestFitsRecoverKnownFigures(t *testing.T) {
 		{"host.load", got.Host.Load, want.Host.Load, 0.15},
 		{"load.memcpy_call", got.Load.MemcpyCall, want.Load.MemcpyCall, 0.03},
 		{"load.memcpy_base", got.Load.MemcpyBase, want.Load.MemcpyBase, 0.1},
-		{"load.batched_call", got.Load.BatchedCall, want.Load.BatchedCall, 0.1},
 		{"load.flash_launch", got.Load.FlashLaunch, want.Load.FlashLaunch, 0.1},
 		{"load.flash_floor", got.Load.FlashFloor, want.Load.FlashFloor, 0.1},
 		{"load.flash_block", got.Load.FlashBlock, want.Load.FlashBlock, 0.1},
@@ -146,7 +145,7 @@ func TestFitsAreExactOnExactSamples(t *testing.T) {
 			f.Value *= low * math.Pow(high/low, r.Float64())
 		}
 		scale(&want.Load.MemcpyCall, 0.3, 3)
-		scale(&want.Load.BatchedBlock, 0.3, 3)
+		scale(&want.Save.GPUBlock, 0.3, 3)
 		scale(&want.Load.FlashBlock, 0.1, 2)
 		scale(&want.Load.FlashLaunch, 0.7, 1.3)
 		scale(&want.Save.MemcpyCall, 0.3, 3)

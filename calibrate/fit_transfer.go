@@ -62,7 +62,7 @@ func perBlock(seconds float64, from source, what string) hw.Figure {
 	return from.figure(seconds*1e9, "ns", what)
 }
 
-// fitLoad fits the three load engines. It needs the link's fit.
+// fitLoad fits the load engines. It needs the link's fit.
 func fitLoad(s *Samples, p *hw.Profile, from source) []model {
 	link := math.Min(p.Link.H2D.SI(), p.Link.Nominal.SI())
 	draw := picture{x: moved, xLabel: "bytes loaded", rate: moved}
@@ -87,14 +87,6 @@ func fitLoad(s *Samples, p *hw.Profile, from source) []model {
 		l.MemcpyFirst = from.figure(calls.first, "blocks", "of a batch, that have taken half of what all first ones take beside")
 	}
 	models := []model{{name: "load.memcpy", fit: fit, held: held, price: price(hw.LoadMemcpy), draw: draw}}
-
-	if fit, held = s.of(probeLoadBatched).split(byAxis("block_bytes"), 2, nil); len(fit) > 0 {
-		b := fitCalls(fit, link, false)
-		p.Load.BatchedCall = from.figure(b.base*1e6, "us", "one batched copy: submit and wait")
-		p.Load.BatchedBlock = from.figure(b.call*1e6, "us", "one batched copy: per block")
-		models = append(models, model{name: "load.batched", fit: fit, held: held, price: price(hw.LoadBatched), draw: draw,
-			why: "the driver takes another way by block size and by number of blocks: a block's time is no smooth function of either"})
-	}
 
 	all := s.of(probeLoadFlash)
 	fit, held = all.split(func(at datum) string { return byAxis("pool_mib")(at) + " " + byAxis("block_bytes")(at) }, 1, nil)

@@ -19,12 +19,12 @@ func TestFlagsFire(t *testing.T) {
 		want  string
 	}
 	all := []bent{
-		{"batched copies change path at 256 blocks", func(p Point) float64 {
-			if p.Probe == probeLoadBatched && p.At("blocks") >= 256 {
+		{"saves change path at 256 blocks", func(p Point) float64 {
+			if p.Probe == probeSaveGPU && p.At("blocks") >= 256 {
 				return 0.4
 			}
 			return 1
-		}, "load.batched", "median error"},
+		}, "save.gpu", "median error"},
 		{"one point of decode is slow", func(p Point) float64 {
 			if p.Key() == worst {
 				return 1.5

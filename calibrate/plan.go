@@ -11,7 +11,6 @@ type Limits struct {
 	PoolGiB     int64 // largest pinned pool
 	Threads     int   // CPUs
 	DeviceBytes int64 // of the card's memory, for all buffers of a point
-	Batched     bool  // the batched memcpy API is there
 }
 
 // Plan names the amount of measuring.
@@ -83,7 +82,7 @@ func scaleOf(plan Plan) scale {
 		pools:       []int64{512, 4 * kib, 16 * kib, 64 * kib},
 		poolBlocks:  []int64{4 * kib, 16 * kib, 64 * kib},
 		threads:     []int64{1, 2, 4, 8, 12, 16, 24, 32, 48, 64},
-		tokens:      append(onGrid(2048, 1, 4, 8, 16, 32, 48), 2560, 3072, 4096, 5120, 6144, 8192, 10240, 12288, 16384),
+		tokens:      append(onGrid(2048, 1, 4, 8, 16, 32, 48), 2560, 3072, 4096, 6144, 8192, 16384),
 		pointwise:   []int64{1, 8, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384},
 		micro:       []int64{8, 32},
 		queries:     []int64{64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768},
@@ -96,24 +95,24 @@ func scaleOf(plan Plan) scale {
 		few:         []int64{1, 2, 3, 4, 6, 8, 12},
 		longest:     []int64{2048, 4096, 6144},
 		selectFrom:  []int64{4096, 8192, 16384, 32768, 65536},
-		layerPrefix: []int64{0, 2048, 4096, 6144, 8192, 10240},
+		layerPrefix: []int64{0, 4096, 6144, 10240},
 		after:       []int64{1, 20, 40, 60, 80, 120, 200},
-		rest:        []int64{10, 20, 40, 80, 160},
+		rest:        []int64{10, 20, 80, 160},
 		chunkAfter:  []int64{0, 2048, 6144},
 		filled:      []int64{blockTokens, 1024, 2048, 4096, 8192},
 		shapes:      shapes,
 		matrices:    linearShapes(),
 		clocked:     shapes,
 		layers:      32,
-		requests:    []int64{1, 4, 8, 16},
+		requests:    []int64{1, 4, 16},
 		loading:     []int64{4, 8},
 	}
 	if plan == Full {
 		return s
 	}
 	s.matrices, s.clocked = shapes, shapes[:1]
-	s.link = []int64{4 * mib, 16 * mib, 64 * mib, 256 * mib}
-	s.duplex = []int64{64 * mib, 128 * mib}
+	s.link = []int64{4 * mib, 16 * mib, 32 * mib, 64 * mib}
+	s.duplex = []int64{64 * mib}
 	s.blockBytes = []int64{8 * kib, 16 * kib, 64 * kib}
 	s.blocks = []int64{16, 256, 2048}
 	s.moved = 64 * mib
@@ -132,7 +131,7 @@ func scaleOf(plan Plan) scale {
 	s.waves = nil
 	s.few, s.longest = []int64{1, 6}, []int64{4096}
 	s.selectFrom = []int64{8192, 32768}
-	s.layerPrefix = []int64{0, 4096}
+	s.layerPrefix = []int64{4096}
 	s.after, s.rest, s.chunkAfter = []int64{1, 100}, []int64{20}, []int64{2048}
 	s.filled = []int64{blockTokens, 4096}
 	s.layers, s.requests, s.loading = 2, []int64{1, 16}, []int64{4}

@@ -28,16 +28,9 @@ func loadPoints(s scale, limits Limits) []Point {
 			all = append(all, otherPool(s, limits, pool)...)
 			continue
 		}
-		engines := []string{probeLoadMemcpy, probeLoadFlash}
-		if limits.Batched {
-			engines = []string{probeLoadMemcpy, probeLoadBatched, probeLoadFlash}
-		}
-		for _, engine := range engines {
+		for _, engine := range []string{probeLoadMemcpy, probeLoadFlash} {
 			for _, block := range s.blockBytes {
 				for _, n := range s.blocks {
-					if engine == probeLoadBatched && n > mostBatched {
-						continue
-					}
 					if fits(n, block, s.moved) {
 						all = append(all, point(engine, "", block, n, pool))
 					}
@@ -47,10 +40,6 @@ func loadPoints(s scale, limits Limits) []Point {
 	}
 	return all
 }
-
-// mostBatched are the blocks of a batched copy, beyond which it takes as long as
-// they are many, tens of milliseconds.
-const mostBatched = 2048
 
 // otherPool varies block size and count of FlashH2D, and has two counts of copies one
 // by one: what both cost grows with the pool.
@@ -88,7 +77,7 @@ func savePoints(s scale, limits Limits) []Point {
 		for _, block := range s.blockBytes {
 			for _, n := range s.blocks {
 				// Few blocks cost the call alone; a layer of a chunk has thousands.
-				if fits(n, block, s.moved) && n >= 256 {
+				if fits(n, block, min(s.moved, mostScattered)) && n >= 256 {
 					all = append(all, point(probeSaveFlash, "", block, n, basePool, threads))
 				}
 			}

@@ -24,7 +24,6 @@ const (
 	probeDuplexCopy   = "link.duplex_copy"
 	probeDuplexKernel = "link.duplex_kernel"
 	probeLoadMemcpy   = "load.memcpy"
-	probeLoadBatched  = "load.batched"
 	probeLoadFlash    = "load.flash"
 	probeSaveMemcpy   = "save.memcpy"
 	probeSaveGPU      = "save.gpu"
@@ -75,7 +74,6 @@ var probes = []Probe{
 	{probeDuplexCopy, "copies both ways at once: bytes of both directions over the sum of their rates", "ss_memcpy", []string{"bytes"}},
 	{probeDuplexKernel, "FlashH2D and the GPU scatter kernel at once: bytes of both directions over the sum of their rates", "ss_flash_h2d", []string{"bytes"}},
 	{probeLoadMemcpy, "one memcpy a block, blocks anywhere in a pinned pool; " + wall, "ss_memcpy_blocks", []string{"block_bytes", "blocks", "pool_mib"}},
-	{probeLoadBatched, "one batched memcpy of all blocks; " + wall, "ss_memcpy_batch", []string{"block_bytes", "blocks", "pool_mib"}},
 	{probeLoadFlash, "FlashH2D, one gather kernel; " + wall, "ss_flash_h2d", []string{"block_bytes", "blocks", "pool_mib"}},
 	{probeSaveMemcpy, "one memcpy a block, to blocks anywhere in a pinned pool; " + wall, "ss_memcpy_blocks", []string{"block_bytes", "blocks", "pool_mib"}},
 	{probeSaveGPU, "one scatter kernel, to blocks anywhere in a pinned pool; " + wall, "ss_gpu_scatter", []string{"block_bytes", "blocks", "pool_mib"}},

@@ -8,7 +8,8 @@ import (
 	"sparseserve/hw"
 )
 
-// Errors above which a model is flagged, on points that its fit has not seen.
+// Errors above which a model is flagged, on points that its fit has not seen. An error is
+// what a price is off by beyond what the measurement leaves open (resolution.go).
 const (
 	medianLimit = 0.05
 	worstLimit  = 0.15
@@ -41,7 +42,7 @@ func (m *model) judge(p *hw.Profile) hw.Fit {
 	var errs []float64
 	worst := 0
 	for i, at := range points {
-		errs = append(errs, math.Abs(m.price(p, at)/at.seconds-1))
+		errs = append(errs, at.missed(m.price(p, at)))
 		if errs[i] > errs[worst] {
 			worst = i
 		}

@@ -49,7 +49,7 @@ func (b box) limits(o Options) (Limits, error) {
 	if free < leastDeviceBytes {
 		return Limits{}, fmt.Errorf("too little GPU memory: %.1f GiB can be used, %d GiB are needed", float64(free)/gib, leastDeviceBytes/gib)
 	}
-	l := Limits{PoolGiB: o.PoolGiB, Threads: b.cpus, DeviceBytes: free, Batched: true}
+	l := Limits{PoolGiB: o.PoolGiB, Threads: b.cpus, DeviceBytes: free}
 	if l.PoolGiB == 0 {
 		l.PoolGiB = defaultPoolGiB(o.Plan)
 		if b.hostMemory > 0 {

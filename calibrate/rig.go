@@ -209,7 +209,7 @@ func (g *rig) setup(s *cuda.Session, p Point) (*setup, error) {
 		return g.setupCopy(s, p)
 	case probeRope, probeClose:
 		return g.setupDigest(s, p)
-	case probeLoadMemcpy, probeLoadBatched, probeLoadFlash:
+	case probeLoadMemcpy, probeLoadFlash:
 		return g.setupLoad(s, p)
 	case probeSaveMemcpy, probeSaveGPU, probeSaveFlash:
 		return g.setupSave(s, p)

@@ -79,8 +79,6 @@ func blocksOp(probe string, a cuda.BlocksArgs) cuda.Operation {
 	switch probe {
 	case probeLoadFlash:
 		return (*cuda.FlashH2DArgs)(&a)
-	case probeLoadBatched:
-		return (*cuda.MemcpyBatchArgs)(&a)
 	case probeSaveGPU:
 		return (*cuda.GPUScatterArgs)(&a)
 	}
@@ -96,8 +94,6 @@ func (g *rig) runBlocks(s *cuda.Session, op cuda.Operation) error {
 	switch a := op.(type) {
 	case *cuda.FlashH2DArgs:
 		err = s.FlashH2D((*cuda.BlocksArgs)(a), stream)
-	case *cuda.MemcpyBatchArgs:
-		err = s.MemcpyBatch((*cuda.BlocksArgs)(a), stream)
 	case *cuda.GPUScatterArgs:
 		err = s.GPUScatter((*cuda.BlocksArgs)(a), stream)
 	case *cuda.MemcpyBlocksArgs:

@@ -207,7 +207,7 @@ func TestSkippedProbes(t *testing.T) {
 	t.Parallel()
 	b := newFake(truth("a100-40gb"), 0, 1)
 	b.fail = func(p Point) error {
-		if p.Probe == probeLoadBatched {
+		if p.Probe == probeSync {
 			return ErrSkip
 		}
 		return nil
@@ -217,11 +217,11 @@ func TestSkippedProbes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(h.said) != 1 || !strings.HasPrefix(h.said[0], probeLoadBatched) {
+	if len(h.said) != 1 || !strings.HasPrefix(h.said[0], probeSync) {
 		t.Errorf("said %q", h.said)
 	}
-	if f := c.Profile.Load.BatchedBlock; f.From != hw.Derived {
-		t.Errorf("batched copies were not measured, yet are %s", f.From)
+	if f := c.Profile.Host.Verdict; f.Set() {
+		t.Errorf("a synchronisation was not measured, yet takes %v", f)
 	}
 }
 
@@ -288,7 +288,7 @@ func filled(n int, f func(int) float64) []float64 {
 func TestFailedProbesAreLeftOut(t *testing.T) {
 	t.Parallel()
 	probes := []string{ // the first without which there is no profile, the next of a single point
-		probeSaveGPU, probeSync, probeRested, probePrefillMemcpy, probeLive, probeLiveOffload, probePSA, probePSAUneven, probeLoadBatched,
+		probeSaveGPU, probeSync, probeRested, probePrefillMemcpy, probeLive, probeLiveOffload, probePSA, probePSAUneven,
 	}
 	if testing.Short() {
 		probes = probes[:3]

@@ -30,11 +30,14 @@ type Record struct {
 func (r Record) Median() Median { return medianOf(r.Samples) }
 
 // seconds is what fits take from a record: its median, but of servers whose layers
-// wait for the CPU, and of work under the clock that the card lets it have, the mean of
-// the visits. One server differs from the next, and a card changes its clock at times of
+// wait for the CPU the mean of the visits' medians, and of work under the clock that the
+// card lets it have the mean. One server differs from the next, and a card changes its clock at times of
 // its own, before one visit's work or behind it; a run has its mean from all of them.
 func (r Record) seconds() float64 {
-	if slices.Contains(turnProbes, r.Point.Probe) || slices.Contains(clockProbes, r.Point.Probe) || r.Point.Probe == probeChunk {
+	if slices.Contains(turnProbes, r.Point.Probe) {
+		return stat.Mean(r.visits(), nil)
+	}
+	if slices.Contains(clockProbes, r.Point.Probe) || r.Point.Probe == probeChunk {
 		return stat.Mean(r.Samples, nil)
 	}
 	return r.Median().Value

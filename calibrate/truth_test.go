@@ -40,6 +40,7 @@ func truth(name string) *hw.Profile {
 		p.Save.Scatter = append(p.Save.Scatter, hw.ScatterRow{Threads: n, Figure: from.figure(link*1e-9*(0.1+0.12*float64(i)), "GB/s", "x")})
 	}
 	p.Save.Threads = from.figure(16, "threads", "x")
+	p.Save.FlashChunk = from.figure(6, "MiB", "x")
 	p.Save.Contention = from.figure(0.4, "share", "x")
 	p.Load.MemcpyEarly, p.Load.MemcpyFirst = from.figure(0.3, "us", "x"), from.figure(500, "blocks", "x")
 	p.Pointwise = []hw.TokenRow{{Shape: p.Pointwise[0].Shape, Tokens: 1, Figure: from.figure(20, "us", "x")}, {Shape: p.Pointwise[0].Shape, Tokens: 8192, Figure: from.figure(2, "ms", "x")}}
@@ -79,4 +80,4 @@ var fakeCards = map[string]string{
 	"a100-40gb": "NVIDIA A100-SXM4-40GB", "a100-80gb": "NVIDIA A100-SXM4-80GB", "h100-80gb": "NVIDIA H100 80GB HBM3", "h200": "NVIDIA H200",
 }
 
-var fakeLimits = Limits{PoolGiB: 32, Threads: 16, DeviceBytes: 32 << 30, Batched: true}
+var fakeLimits = Limits{PoolGiB: 32, Threads: 16, DeviceBytes: 32 << 30}

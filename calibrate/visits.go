@@ -12,7 +12,7 @@ import (
 // H200 decode steps of one request, as much work each, took 7.0 to 7.8 ms from
 // request to request, and one request's all about the same.
 var restless = append([]string{
-	probeSync, probeLoadMemcpy, probeLoadBatched, probeSaveMemcpy, probeSaveFlash,
+	probeSync, probeLoadMemcpy, probeSaveMemcpy, probeSaveFlash,
 	probeCallsNone, probeCallsSave,
 }, turnProbes...)
 

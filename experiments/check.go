@@ -22,7 +22,7 @@ var specEnums = []struct {
 	{"attention", []string{"full", "sparse"}},
 	{"selection", dsa.Names()},
 	{"psa_stop", []string{"layer", sim.PSAStopHead}},
-	{"load_engine", []string{"memcpy", "batched", "flash"}},
+	{"load_engine", []string{"memcpy", "flash"}},
 	{"save_engine", []string{"memcpy", "gpu", "flash"}},
 	{"lookup", []string{"host", sim.LookupGPU}},
 	{"eviction", kv.EvictionNames()},

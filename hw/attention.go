@@ -10,15 +10,25 @@ import (
 //
 //	t = max(floor, launch + bytes/rate + g splits merge + (waves-1) wave), at least max(FLOPs/peak, bytes/HBM)
 //
-// with g query heads a KV head. The decode kernel cuts lists into splits, so
+// with g query heads a KV head. Scoring adds
+//
+//	search, of lists of more than 128 blocks
+//	sqrt(2 lists/ctas) crowd, of more than ctas/2 lists
+//
+// as its kernel (cuda/select.cu) ranks few scores at once and searches more for the least
+// one chosen, and clusters of two CTAs and more share a list while there is room for all:
+// without, the CTAs of a list meet in the L2 cache, and its top-k waits for those of other
+// lists. The root is what three H200s show. The decode kernel cuts lists into splits, so
 // that few lists fill the card, and merges the splits of a list one after
-// another; where it has figures of waves, its CTAs come in waves (waves.go). Whole
+// another; where it has figures of waves, its CTAs come in waves (waves.go), and a list
+// that is cut at all costs one merge a query head, whose warps take its parts together. Whole
 // contexts of any lengths are shared among its CTAs equally, so that their sum counts
 // and not the longest of them. A term whose figure a profile does not give is 0.
 type stream struct {
 	peak                peak
 	launch, floor, rate float64
 	merge, ctas, wave   float64
+	search, crowd       float64
 	largest             float64 // bytes measured; 0 when not said
 	heads, group        float64 // KV heads; query heads of each
 	bytesEach           float64 // HBM bytes per item, all KV heads
@@ -34,6 +44,7 @@ func newStream(p *Profile, m *Model, s Stream, bytesEach, flopsEach float64) str
 	return stream{
 		peak: p.peak(), launch: s.Launch.SI(), floor: s.Floor.optional(), rate: s.Rate.SI(),
 		merge: s.Merge.optional(), ctas: s.CTAs.optional(), wave: s.Wave.optional(),
+		search: s.Search.optional(), crowd: s.Crowd.optional(),
 		largest: s.Largest.optional(),
 		heads:   float64(m.KVHeads), group: float64(m.QHeads / m.KVHeads),
 		bytesEach: bytesEach, flopsEach: flopsEach,
@@ -66,13 +77,36 @@ func (k *stream) seconds(n, requests float64) (t float64, outside bool) {
 	requests = math.Max(requests, 1)
 	lists, length, bytes := requests*k.heads, n/requests, n*k.bytesEach
 	t = k.launch + bytes/k.rate
-	if k.wave > 0 {
+	switch {
+	case k.crowd > 0:
+		t += ScoringSearches(length)*k.search + ScoringCrowd(k.ctas, lists)*k.crowd
+	case k.wave > 0:
 		w := DecodeWavesOf(k.ctas, lists, length)
-		t += (w.Waves-1)*k.wave + k.group*w.Splits*k.merge
-	} else {
+		t += (w.Waves-1)*k.wave + k.group*w.Merged()*k.merge
+	default:
 		t += k.group * ListSplits(k.ctas, lists, length) * k.merge
 	}
 	return max(t, k.floor, k.peak.floor(n*k.flopsEach, bytes)), k.largest > 0 && bytes > k.largest
+}
+
+// searchedFrom are the blocks that the scoring kernel ranks without a search (cuda/topk.cuh).
+const searchedFrom = 128
+
+// ScoringSearches returns whether the scoring kernel searches lists of so many blocks, 0 or 1.
+func ScoringSearches(blocks float64) float64 {
+	if blocks > searchedFrom {
+		return 1
+	}
+	return 0
+}
+
+// ScoringCrowd returns how often the crowd of some lists counts, with so many CTAs at once
+// on the card.
+func ScoringCrowd(ctas, lists float64) float64 {
+	if 2*lists <= ctas {
+		return 0
+	}
+	return math.Sqrt(2 * lists / ctas)
 }
 
 // ListSplits returns into how many parts the decode kernel cuts each of some

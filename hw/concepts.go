@@ -38,12 +38,11 @@ var parts = []Part{
 	{"link", "load_memcpy", []string{"load.memcpy_call", "load.memcpy_base", "load.memcpy_early", "load.memcpy_first", "load.memcpy_pools"}},
 	{"link", "load_memcpy_early", []string{"load.memcpy_early", "load.memcpy_first"}},
 	{"link", "load_memcpy_pools", []string{"load.memcpy_pools"}},
-	{"link", "load_batched", []string{"load.batched_call", "load.batched_block"}},
 	{"link", "load_flash", []string{"load.flash_launch", "load.flash_floor", "load.flash_block", "load.flash"}},
 	{"link", "save_memcpy", []string{"save.memcpy_call", "save.memcpy_base", "save.memcpy_beside_pools"}},
 	{"link", "save_memcpy_beside", []string{"save.memcpy_beside_pools"}},
 	{"link", "save_gpu", []string{"save.gpu_launch", "save.gpu_floor", "save.gpu_block", "save.gpu_rate", "save.contention"}},
-	{"link", "save_flash", []string{"save.flash_call", "save.scatter"}},
+	{"link", "save_flash", []string{"save.flash_call", "save.flash_chunk", "save.scatter"}},
 	{"host step", "host_step", []string{"host.step", "host.request", "host.token", "host.sparse_layer", "host.eager_layer"}},
 	{"host step", "freed_block", []string{"host.freed_block"}},
 	{"layer round trip", "round_trip", []string{"host.layer_sync", "host.layer_rate", "host.layer_request", "host.load"}},
@@ -53,7 +52,7 @@ var parts = []Part{
 
 // streamKeys lists the keys of a memory-bound kernel.
 func streamKeys(name string) (keys []string) {
-	for _, figure := range []string{"launch", "floor", "rate", "merge", "ctas", "wave"} {
+	for _, figure := range []string{"launch", "floor", "rate", "merge", "ctas", "wave", "search", "crowd"} {
 		keys = append(keys, name+"."+figure)
 	}
 	return keys

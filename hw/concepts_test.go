@@ -20,7 +20,7 @@ func varied(t *testing.T, p *Profile) (times []des.Time) {
 			{Microbatch: 8, TopP: true},
 			{LoadEngine: LoadMemcpy, SaveEngine: SaveMemcpy, Offload: true, SaveBufferBytes: 1 << 34},
 			{LoadEngine: LoadMemcpy, SaveEngine: SaveMemcpy, Offload: true, Microbatch: 8, Pipelined: true, SaveBufferBytes: 1 << 30},
-			{LoadEngine: LoadBatched, SaveEngine: SaveGPU, Offload: true},
+			{LoadEngine: LoadMemcpy, SaveEngine: SaveGPU, Offload: true},
 			{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true, GPULookup: p.GPULookup(), SaveBufferBytes: 1 << 30},
 			{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true, GPULookup: p.GPULookup(), Microbatch: 8, Pipelined: true, ScatterThreads: 2},
 		} {

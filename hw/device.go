@@ -12,7 +12,7 @@ import (
 
 // DeviceOptions says how a system uses the card.
 type DeviceOptions struct {
-	LoadEngine string // memcpy | batched | flash; needed when blocks are loaded
+	LoadEngine string // memcpy | flash; needed when blocks are loaded
 	SaveEngine string // memcpy | gpu | flash; needed when blocks are saved
 	// Offload adds a GPU-CPU round trip to each layer that scores: the CPU
 	// looks up which selected blocks to load.

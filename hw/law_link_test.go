@@ -18,7 +18,7 @@ func TestLaw11MonotoneLink(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		name := rapid.SampledFrom(CardNames()).Draw(t, "card")
 		opts := DeviceOptions{
-			LoadEngine:      rapid.SampledFrom([]string{LoadMemcpy, LoadBatched, LoadFlash}).Draw(t, "load"),
+			LoadEngine:      rapid.SampledFrom([]string{LoadMemcpy, LoadFlash}).Draw(t, "load"),
 			SaveEngine:      rapid.SampledFrom([]string{SaveMemcpy, SaveGPU, SaveFlash}).Draw(t, "save"),
 			Offload:         true,
 			SaveBufferBytes: logInt(t, 1<<32, "buffer") - 1,
@@ -60,7 +60,7 @@ func TestLaw11MonotoneLink(t *testing.T) {
 func TestLaw6LinkBandwidth(t *testing.T) {
 	allPairs(t, func(t *rapid.T, p *Profile, m *Model) {
 		opts := DeviceOptions{
-			LoadEngine:      rapid.SampledFrom([]string{LoadMemcpy, LoadBatched, LoadFlash}).Draw(t, "load"),
+			LoadEngine:      rapid.SampledFrom([]string{LoadMemcpy, LoadFlash}).Draw(t, "load"),
 			SaveEngine:      rapid.SampledFrom([]string{SaveMemcpy, SaveGPU, SaveFlash}).Draw(t, "save"),
 			SaveBufferBytes: logInt(t, 1<<32, "buffer") - 1,
 		}

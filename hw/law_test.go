@@ -134,7 +134,7 @@ func TestLaw10PhysicsLink(t *testing.T) {
 func linkPhysics(t *rapid.T, p *Profile) {
 	n, b, pool := logInt(t, 1e8, "blocks"), logInt(t, 1<<20, "block bytes"), logInt(t, 1<<42, "pool")
 	bytes := float64(n) * float64(b)
-	for _, engine := range []string{LoadMemcpy, LoadBatched, LoadFlash} {
+	for _, engine := range []string{LoadMemcpy, LoadFlash} {
 		l, err := newLoader(p, engine)
 		if err != nil {
 			t.Fatal(err)
@@ -236,7 +236,7 @@ func TestLaw11MonotoneTransfers(t *testing.T) {
 		n, b := logInt(t, 1e7, "blocks"), logInt(t, 1<<20, "block bytes")
 		n2, b2 := n+logInt(t, 1e6, "more blocks")-1, b+logInt(t, 1<<16, "more bytes")-1
 		pool := logInt(t, 1<<40, "pool")
-		for _, e := range []string{LoadMemcpy, LoadBatched, LoadFlash} {
+		for _, e := range []string{LoadMemcpy, LoadFlash} {
 			l, err := newLoader(p, e)
 			if err != nil {
 				t.Fatal(err)

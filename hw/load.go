@@ -7,16 +7,14 @@ import (
 
 // Load engines, DRAM -> HBM.
 const (
-	LoadMemcpy  = "memcpy"  // one cudaMemcpyAsync per block
-	LoadBatched = "batched" // one cudaMemcpyBatchAsync per layer
-	LoadFlash   = "flash"   // FlashH2D: one gather kernel (SparseServe §3.2.1)
+	LoadMemcpy = "memcpy" // one cudaMemcpyAsync per block
+	LoadFlash  = "flash"  // FlashH2D: one gather kernel (SparseServe §3.2.1)
 )
 
 // loader prices one layer's loads of n blocks of b bytes each.
 //
-//	memcpy   t = base + n (call + early first/(n + first)) + B / link, B = n b
-//	batched  t = call + n block + B / link
-//	flash    t = max(floor, launch + n block + B / rate(pool))
+//	memcpy  t = base + n (call + early first/(n + first)) + B / link, B = n b
+//	flash   t = max(floor, launch + n block + B / rate(pool))
 //
 // base, early and flash's block are 0 in profiles that do not give them.
 //
@@ -40,8 +38,6 @@ func newLoader(p *Profile, engine string) (loader, error) {
 		f := &p.Load
 		l.copies = newCopies(f.MemcpyBase, f.MemcpyCall, f.MemcpyPools)
 		l.copies.early, l.copies.first = f.MemcpyEarly.optional(), f.MemcpyFirst.optional()
-	case LoadBatched:
-		l.call, l.block = p.Load.BatchedCall.SI(), p.Load.BatchedBlock.SI()
 	case LoadFlash:
 		l.call, l.block = p.Load.FlashLaunch.SI(), p.Load.FlashBlock.optional()
 		l.floor = p.Load.FlashFloor.optional()
@@ -49,7 +45,7 @@ func newLoader(p *Profile, engine string) (loader, error) {
 			l.rate.add(r.PoolGiB*(1<<30), r.SI())
 		}
 	default:
-		return loader{}, fmt.Errorf("load engine: want memcpy, batched or flash, got %q", engine)
+		return loader{}, fmt.Errorf("load engine: want memcpy or flash, got %q", engine)
 	}
 	return l, nil
 }

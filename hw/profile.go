@@ -159,6 +159,10 @@ type Stream struct {
 	CTAs  Figure `toml:"ctas,omitempty" dim:"count,optional"` // splits of all lists that run at once
 	// Of decode of selected blocks, whose CTAs come in waves (waves.go): for each but the first.
 	Wave Figure `toml:"wave,omitempty" dim:"time,optional"`
+	// Of scoring: the search of a list of more than searchedFrom blocks; what lists cost that
+	// share no cluster of CTAs, of which so many run at once.
+	Search Figure `toml:"search,omitempty" dim:"time,optional"`
+	Crowd  Figure `toml:"crowd,omitempty" dim:"time,optional"`
 
 	Largest Figure `toml:"largest,omitempty" dim:"size,optional"` // most bytes that were measured
 }
@@ -178,17 +182,15 @@ type PSADecode struct {
 
 // Loading holds the DRAM->HBM engines.
 type Loading struct {
-	MemcpyCall   Figure     `toml:"memcpy_call" dim:"time"`                      // per block
-	MemcpyBase   Figure     `toml:"memcpy_base,omitempty" dim:"time,optional"`   // per batch of blocks
-	MemcpyEarly  Figure     `toml:"memcpy_early,omitempty" dim:"time,optional"`  // by which each of the first blocks costs more
-	MemcpyFirst  Figure     `toml:"memcpy_first,omitempty" dim:"count,optional"` // blocks of a batch that have cost half of what all first ones do more
-	MemcpyPools  []PoolTime `toml:"memcpy_pools,omitempty"`                      // per block by the host pool; memcpy_call is not read then
-	BatchedCall  Figure     `toml:"batched_call" dim:"time"`                     // per batch
-	BatchedBlock Figure     `toml:"batched_block" dim:"time"`                    // per block
-	FlashLaunch  Figure     `toml:"flash_launch" dim:"time"`
-	FlashFloor   Figure     `toml:"flash_floor,omitempty" dim:"time,optional"`
-	FlashBlock   Figure     `toml:"flash_block,omitempty" dim:"time,optional"` // per block, seen where blocks are small
-	Flash        []PoolRow  `toml:"flash"`
+	MemcpyCall  Figure     `toml:"memcpy_call" dim:"time"`                      // per block
+	MemcpyBase  Figure     `toml:"memcpy_base,omitempty" dim:"time,optional"`   // per batch of blocks
+	MemcpyEarly Figure     `toml:"memcpy_early,omitempty" dim:"time,optional"`  // by which each of the first blocks costs more
+	MemcpyFirst Figure     `toml:"memcpy_first,omitempty" dim:"count,optional"` // blocks of a batch that have cost half of what all first ones do more
+	MemcpyPools []PoolTime `toml:"memcpy_pools,omitempty"`                      // per block by the host pool; memcpy_call is not read then
+	FlashLaunch Figure     `toml:"flash_launch" dim:"time"`
+	FlashFloor  Figure     `toml:"flash_floor,omitempty" dim:"time,optional"`
+	FlashBlock  Figure     `toml:"flash_block,omitempty" dim:"time,optional"` // per block, seen where blocks are small
+	Flash       []PoolRow  `toml:"flash"`
 }
 
 // PoolRow is the rate of a kernel that reads a pinned host pool of some size.
@@ -215,8 +217,10 @@ type Saving struct {
 	GPUBlock          Figure     `toml:"gpu_block,omitempty" dim:"time,optional"` // per block, seen where blocks are small
 	GPURate           Figure     `toml:"gpu_rate" dim:"rate" by:"d2h"`
 	// Contention is the share of compute lost while the GPU scatter kernel runs.
-	Contention Figure       `toml:"contention" dim:"share"`
-	FlashCall  Figure       `toml:"flash_call" dim:"time"` // the one memcpy into staging
+	Contention Figure `toml:"contention" dim:"share"`
+	FlashCall  Figure `toml:"flash_call" dim:"time"` // the one memcpy into staging
+	// FlashChunk are the bytes of the first chunk, which the CPU scatters after its copy. Absent: none.
+	FlashChunk Figure       `toml:"flash_chunk,omitempty" dim:"size,optional"`
 	Threads    Figure       `toml:"threads" dim:"threads"` // scatter threads unless asked otherwise
 	Scatter    []ScatterRow `toml:"scatter"`
 }

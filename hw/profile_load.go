@@ -76,7 +76,9 @@ func (p *KernelCosts) checkTogether() (string, error) {
 		name string
 		Stream
 	}{{"dense_decode", p.DenseDecode}, {"sparse_decode", p.SparseDecode}, {"scoring", p.Scoring}} {
-		if !s.Wave.Set() { // else CTAs say what waves there are
+		if s.Crowd.Set() || s.Search.Set() { // CTAs say which lists are a crowd
+			pairs = append(pairs, pair{s.name + ".search", "crowd", s.Search, s.Crowd}, pair{s.name + ".crowd", "ctas", s.Crowd, s.CTAs})
+		} else if !s.Wave.Set() { // else CTAs say what waves there are
 			pairs = append(pairs, pair{s.name + ".merge", "ctas", s.Merge, s.CTAs})
 		} else if !s.CTAs.Set() {
 			return s.name + ".wave", fmt.Errorf("means nothing without %s.ctas", s.name)

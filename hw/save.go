@@ -18,14 +18,16 @@ const (
 //	        call has rows of its own
 //	gpu     t = max(floor, launch + n block + B / rate); compute loses the
 //	        share contention of its speed while the kernel runs
-//	flash   t = call + B / min(link, scatter(threads)): the CPU scatters one chunk while
-//	        the copy engine brings the next
+//	flash   t = call + B / min(link, scatter(threads)) + min(B, chunk) / max(link, scatter(threads)):
+//	        the CPU scatters one chunk while the copy engine brings the next, and either
+//	        waits for the other at the ends of a save
 //
 // Never below n b / link, nor below the link's nominal speed.
 type saver struct {
 	engine      string
 	call, block float64 // seconds
 	floor       float64
+	chunk, fill float64 // bytes that are copied and scattered one after the other; bytes/s of the faster
 	copies      copies
 	beside      copies  // the same where prefill is computed meanwhile
 	link, rate  float64 // bytes/s
@@ -66,6 +68,7 @@ func newSaver(p *Profile, engine string, threads int) (saver, error) {
 		if below := float64(threads) / scatter.x[0]; below < 1 {
 			s.rate *= below // a thread fewer copies a thread's share less
 		}
+		s.chunk, s.fill = p.Save.FlashChunk.optional(), math.Max(s.link, s.rate)
 		s.rate = math.Min(s.link, s.rate)
 	default:
 		return saver{}, fmt.Errorf("save engine: want memcpy, gpu or flash, got %q", engine)
@@ -99,5 +102,8 @@ func (s *saver) secondsOf(c *copies, n, blockBytes int64) float64 {
 	}
 	bytes := float64(n) * float64(blockBytes)
 	t := s.call + float64(n)*s.block + bytes/s.rate + c.seconds(n)
+	if s.chunk > 0 {
+		t += math.Min(bytes, s.chunk) / s.fill
+	}
 	return max(t, s.floor, bytes/s.link)
 }

@@ -24,6 +24,14 @@ const (
 	cutMost    = 64
 )
 
+// Merged is 1 where a list is cut and its parts are merged, else 0.
+func (w DecodeWaves) Merged() float64 {
+	if w.Splits > 1 {
+		return 1
+	}
+	return 0
+}
+
 // DecodeWavesOf cuts some lists of so many tokens.
 func DecodeWavesOf(ctas, lists, tokens float64) DecodeWaves {
 	blocks := math.Ceil(tokens / warpTokens)

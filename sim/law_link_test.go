@@ -109,7 +109,7 @@ func fasterLink(p *hw.Profile, factor float64) *hw.Profile {
 			rows[i].Value /= factor
 		}
 	}
-	for _, f := range []*hw.Figure{&p.Load.MemcpyCall, &p.Load.BatchedCall, &p.Load.BatchedBlock, &p.Load.FlashLaunch, &p.Load.FlashFloor, &p.Save.MemcpyCall, &p.Save.FlashCall, &p.Save.GPULaunch, &p.Save.GPUFloor} {
+	for _, f := range []*hw.Figure{&p.Load.MemcpyCall, &p.Load.FlashLaunch, &p.Load.FlashFloor, &p.Save.MemcpyCall, &p.Save.FlashCall, &p.Save.GPULaunch, &p.Save.GPUFloor} {
 		if !math.IsNaN(f.Value) {
 			f.Value /= factor
 		}

@@ -60,7 +60,7 @@ func drawScenario(t *rapid.T) *scenario {
 		Attention: pick("attention", "full", "sparse", "sparse"), Selection: pick("selection", "arkvale", "arkvale", "quest", "psa", "psa", "streaming", "infinigen", "full"),
 		PSAStop: pick("psa stop", "layer", "head"), Epsilon: pick2(t, "epsilon", 0.5, 0.9, 0.99), Microbatch: n("microbatch", 1, 5), Pipelined: rapid.Bool().Draw(t, "pipelined"),
 		BlockTokens: n("block tokens", 1, 8),
-		Offload:     n("offload", 0, 3) > 0, LoadEngine: pick("load engine", "memcpy", "batched", "flash"),
+		Offload:     n("offload", 0, 3) > 0, LoadEngine: pick("load engine", "memcpy", "flash"),
 		SaveEngine: pick("save engine", "memcpy", "gpu", "flash"), SaveBuffer: pick2(t, "save buffer", 0, 0.002, 1),
 		Eviction: pick("eviction", kv.LRU, kv.FIFO, kv.CLOCK, kv.SIEVE, kv.ByScore), Pool: pick("pool", "unified", "unified", "per-layer"),
 		Utilisation: 0.9,

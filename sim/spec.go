@@ -27,7 +27,7 @@ type Spec struct {
 
 	// Hierarchical KV cache.
 	Offload     bool    `toml:"offload"`
-	LoadEngine  string  `toml:"load_engine"`     // memcpy | batched | flash
+	LoadEngine  string  `toml:"load_engine"`     // memcpy | flash
 	SaveEngine  string  `toml:"save_engine"`     // memcpy | gpu | flash
 	Lookup      string  `toml:"lookup"`          // who finds the selected blocks that are not in HBM: host | gpu
 	Eviction    string  `toml:"eviction"`        // lru | fifo | clock | sieve | score

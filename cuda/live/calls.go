@@ -50,7 +50,6 @@ const (
 	callFlashH2D
 	callGPUScatter
 	callMemcpyBlocks
-	callMemcpyBatch
 	callLookup
 	callTable
 	callDecode
@@ -92,8 +91,6 @@ func (c *call) carryOut(q *queue) error {
 		return m.GPUScatter(&c.blocks, c.stream)
 	case callMemcpyBlocks:
 		return m.MemcpyBlocks(&c.blocks, c.stream)
-	case callMemcpyBatch:
-		return m.MemcpyBatch(&c.blocks, c.stream)
 	case callLookup:
 		return m.Lookup(&c.lookup, c.stream)
 	case callTable:
@@ -174,11 +171,6 @@ func (q *queue) GPUScatter(a *cuda.BlocksArgs, s cuda.Stream) error {
 // MemcpyBlocks counts as one call a block.
 func (q *queue) MemcpyBlocks(a *cuda.BlocksArgs, s cuda.Stream) error {
 	q.next(callMemcpyBlocks, s, a.Count).blocks = *a
-	return q.ask()
-}
-
-func (q *queue) MemcpyBatch(a *cuda.BlocksArgs, s cuda.Stream) error {
-	q.next(callMemcpyBatch, s, 1).blocks = *a
 	return q.ask()
 }
 

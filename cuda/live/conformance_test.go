@@ -51,7 +51,7 @@ func chosen() map[string]*scenario {
 		return all
 	}
 	few := map[string]*scenario{}
-	for _, name := range []string{"mha/dense", "mha/offload, memcpy", "gqa/offload, batched and gpu", "gqa/select: offload, small", "mha/layer", "gqa/psa, small"} {
+	for _, name := range []string{"mha/dense", "mha/offload, memcpy", "gqa/offload, memcpy and gpu", "gqa/select: offload, small", "mha/layer", "gqa/psa, small"} {
 		few[name] = all[name]
 	}
 	return few
@@ -93,7 +93,7 @@ func cases() map[string]*scenario {
 		add("offload, small, plain prefill", small, true, with(offload, func(s *sim.Spec) { s.Prefill, s.MaxTokens = "plain", 200 }))
 		add("offload, small, with a dense layer", small, true, with(offload, func(s *sim.Spec) { s.DenseLayers = 1 }))
 		add("offload, memcpy", small, true, with(offload, func(s *sim.Spec) { s.LoadEngine, s.SaveEngine = "memcpy", "memcpy" }))
-		add("offload, batched and gpu", small, true, with(offload, func(s *sim.Spec) { s.LoadEngine, s.SaveEngine = "batched", "gpu" }))
+		add("offload, memcpy and gpu", small, true, with(offload, func(s *sim.Spec) { s.LoadEngine, s.SaveEngine = "memcpy", "gpu" }))
 		add("offload, dense", room, false, with(offload, func(s *sim.Spec) { s.Attention = "full" }))
 		add("offload, fifo", small, true, with(offload, func(s *sim.Spec) { s.Eviction = "fifo" }))
 		add("offload, control", small, false, with(offload, func(s *sim.Spec) { s.BatchControl = true }))
@@ -119,7 +119,7 @@ func cases() map[string]*scenario {
 		add("psa, in turns", small, true, with(psa, func(s *sim.Spec) { s.Pipelined = false }))
 		add("psa, memcpy", small, true, with(psa, func(s *sim.Spec) { s.LoadEngine, s.SaveEngine = "memcpy", "memcpy" }))
 		add("psa, memcpy in turns", small, true, with(psa, func(s *sim.Spec) { s.LoadEngine, s.SaveEngine, s.Pipelined = "memcpy", "memcpy", false }))
-		add("psa, batched and gpu", small, true, with(psa, func(s *sim.Spec) { s.LoadEngine, s.SaveEngine, s.Microbatch = "batched", "gpu", 1 }))
+		add("psa, memcpy and gpu", small, true, with(psa, func(s *sim.Spec) { s.LoadEngine, s.SaveEngine, s.Microbatch = "memcpy", "gpu", 1 }))
 		add("psa, sinks and a dense layer", small, true, with(psa, func(s *sim.Spec) { s.SinkBlocks, s.DenseLayers, s.Microbatch = 1, 1, 3 }))
 		add("psa, one microbatch", small, true, with(psa, func(s *sim.Spec) { s.Microbatch = 16 }))
 		setBack := with(psa, func(s *sim.Spec) { s.Base, s.ChunkTokens, s.MaxTokens = "vllm-v1", 32, 32 })

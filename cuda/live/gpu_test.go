@@ -48,9 +48,6 @@ func TestGPULogitsAreTheOracles(t *testing.T) {
 	for _, name := range names {
 		t.Run(name, func(t *testing.T) {
 			onGPU(t, func(m live.Machine) {
-				if info, err := m.Device(); err != nil || all[name].spec.LoadEngine == "batched" && info.ToolkitVersion < 12080 {
-					t.Skipf("the library was built by a toolkit without batched copies (%v)", err)
-				}
 				all[name].run(t, m).check(t)
 			})
 		})

@@ -33,7 +33,6 @@ type Machine interface {
 	FlashH2D(*cuda.BlocksArgs, cuda.Stream) error
 	GPUScatter(*cuda.BlocksArgs, cuda.Stream) error
 	MemcpyBlocks(*cuda.BlocksArgs, cuda.Stream) error
-	MemcpyBatch(*cuda.BlocksArgs, cuda.Stream) error
 	LookupState(*cuda.LookupArgs) (int64, error)
 	Lookup(*cuda.LookupArgs, cuda.Stream) error
 	Table(*cuda.TableArgs, cuda.Stream) error

@@ -18,7 +18,7 @@ func TestSavesMayTakeAsLongAsTheyLike(t *testing.T) {
 	all := cases()
 	names := []string{
 		"mha/layer-chunked", "gqa/select: layer-chunked", "gqa/layer", "mha/layer, several a step", "mha/select: offload, small",
-		"mha/offload, memcpy", "gqa/offload, batched and gpu", "gqa/psa, layer", "mha/psa, prefills set back",
+		"mha/offload, memcpy", "gqa/offload, memcpy and gpu", "gqa/psa, layer", "mha/psa, prefills set back",
 	}
 	if testing.Short() {
 		names = names[1:2]
@@ -134,7 +134,7 @@ func (m *tardy) GPUScatter(a *cuda.BlocksArgs, s cuda.Stream) error {
 
 // Memory grows in time that no step counts, so no save may begin meanwhile but the one that was about to.
 func TestSavesStandStillWhileMemoryGrows(t *testing.T) {
-	for _, name := range []string{"mha/offload, memcpy", "gqa/offload, batched and gpu", "gqa/layer"} {
+	for _, name := range []string{"mha/offload, memcpy", "gqa/offload, memcpy and gpu", "gqa/layer"} {
 		t.Run(name, func(t *testing.T) {
 			on := soft.New(soft.Config{})
 			defer on.Close()

@@ -86,11 +86,8 @@ func (d *Device) startLoads() error {
 
 // loader is the system's way to load.
 func (d *Device) loader() func(*cuda.BlocksArgs, cuda.Stream) error {
-	switch d.cfg.Spec.LoadEngine {
-	case "flash":
+	if d.cfg.Spec.LoadEngine == "flash" {
 		return d.m.FlashH2D
-	case "batched":
-		return d.m.MemcpyBatch
 	}
 	return d.m.MemcpyBlocks
 }

@@ -29,7 +29,7 @@ func (u *uploads) Carry(a *cuda.MemcpyArgs, s cuda.Stream) error {
 func TestOneUploadALayer(t *testing.T) {
 	dense := cases()["mha/offload, dense"]
 	for name, c := range map[string]*scenario{
-		"flash": cases()["mha/offload, small"], "memcpy": cases()["mha/offload, memcpy"], "batched": cases()["gqa/offload, batched and gpu"],
+		"flash": cases()["mha/offload, small"], "memcpy": cases()["mha/offload, memcpy"], "memcpy, gpu": cases()["gqa/offload, memcpy and gpu"],
 		"segmented": cases()["gqa/layer"], "in HBM": cases()["mha/sparse"], "psa": cases()["mha/psa, small"], "psa in HBM": cases()["mha/psa in HBM"], "selects": cases()["gqa/select: offload, small"], "dense": dense,
 	} {
 		t.Run(name, func(t *testing.T) {
