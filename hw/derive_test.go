@@ -135,7 +135,8 @@ func steps(t interface{ Fatal(...any) }, gpu, engine string, ch Changes, m *Mode
 
 // A card of which one figure is better is never slower, whatever the work, on any card
 // under any engine. The card's clock follows its power, and shorter pauses cool it less: one
-// percent is allowed for that.
+// percent is allowed for that. A faster CPU scatters saves faster, which then take more of
+// the link from loads that they overlap: three percent.
 func TestLaw11BetterCard(t *testing.T) {
 	m := mustModel(t, "llama3-8b")
 	m.Layers = 2
@@ -166,7 +167,11 @@ func TestLaw11BetterCard(t *testing.T) {
 		key := rapid.SampledFrom([]string{"peak_fp16", "hbm_bandwidth", "link_h2d", "link_d2h", "cpu_speed"}).Draw(t, "key")
 		f := map[string]Figure{"peak_fp16": c.GPU.PeakFP16, "hbm_bandwidth": c.GPU.HBMBandwidth, "link_h2d": c.Link.H2D, "link_d2h": c.Link.D2H, "cpu_speed": c.CPU.Speed}[key]
 		after := steps(t, gpu, engine, Changes{key: f.Value * factor}, m, opts, works, moves)
-		if float64(after) > 1.01*float64(before) {
+		most := 1.01
+		if key == "cpu_speed" {
+			most = 1.03
+		}
+		if float64(after) > most*float64(before) {
 			t.Fatalf("%s under %s: %g times the %s takes %v in place of %v", gpu, engine, factor, key, after, before)
 		}
 	})
