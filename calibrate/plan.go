@@ -169,13 +169,11 @@ func points(plan Plan, limits Limits) []Point {
 // basePool is the pool, in MiB, at which block sizes and counts are varied.
 const basePool = 1024
 
-// besidePools are the pools, of those allowed, that saves overlapped with prefill go to as
-// well as to the base one: a serving loop's at moderate load, and the largest.
-func (s scale) besidePools(limits Limits) []int64 {
-	pools := s.perPool(limits)
-	largest := slices.Max(pools)
-	moderate := slices.Max(slices.DeleteFunc(pools, func(m int64) bool { return m > 16*kib }))
-	return slices.Compact([]int64{moderate, largest})
+// besidePool is the pool, of those allowed, that saves beside prefill go to as
+// well as to the base one: as large as a serving loop's at moderate load.
+func (s scale) besidePool(limits Limits) int64 {
+	pools := slices.DeleteFunc(s.perPool(limits), func(m int64) bool { return m > 16*kib })
+	return slices.Max(pools)
 }
 
 // perPool returns pool sizes that the machine allows, base included, rising.

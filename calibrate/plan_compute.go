@@ -175,10 +175,8 @@ func overlapPoints(s scale, limits Limits) []Point {
 	}
 	first, last := s.layerPrefix[0], s.layerPrefix[len(s.layerPrefix)-1]
 	pools := []int64{basePool}
-	for _, pool := range s.besidePools(limits) {
-		if pool > basePool {
-			pools = append(pools, pool)
-		}
+	if pool := s.besidePool(limits); pool > basePool {
+		pools = append(pools, pool)
 	}
 	middle := s.layerPrefix[len(s.layerPrefix)/2]
 	for _, pool := range pools {
@@ -188,7 +186,7 @@ func overlapPoints(s scale, limits Limits) []Point {
 	}
 	// A layer segment of a whole prompt saves as much in fewer layers; held out too. Its
 	// pages are 256 of 16 MiB.
-	if pool := pools[min(1, len(pools)-1)]; pool >= 4*basePool {
+	if pool := pools[len(pools)-1]; pool >= 4*basePool {
 		for _, part := range []int64{2, 4} {
 			all = append(all, point(probeLayersNone, s.shapes[0], 2048*part, 0, layersTimed/part), point(probePrefillMemcpy, s.shapes[0], 2048*part, 0, layersTimed/part, pool))
 		}
