@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"sparseserve/cuda"
-	"sparseserve/cuda/oracle"
+	"sparseserve/cuda/reference"
 	"sparseserve/hw"
 )
 
@@ -221,7 +221,7 @@ func checkPrefill(s *cuda.Session, a *cuda.PrefillArgs, slots []int32, head, tok
 	if err != nil {
 		return err
 	}
-	sum := oracle.NewSoftmax(int(d))
+	sum := reference.NewSoftmax(int(d))
 	if a.Table == 0 {
 		k, err := floats(s, a.K+cuda.Ptr(2*kv*a.KHeadStride), seen*d)
 		if err != nil {
@@ -253,7 +253,7 @@ func checkPrefill(s *cuda.Session, a *cuda.PrefillArgs, slots []int32, head, tok
 }
 
 // attend adds tokens, rows of k and v, to a running softmax.
-func attend(sum *oracle.Softmax, q, k, v []float64, scale float64) {
+func attend(sum *reference.Softmax, q, k, v []float64, scale float64) {
 	d := len(q)
 	for at := 0; at < len(k); at += d {
 		score := 0.0

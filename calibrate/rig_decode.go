@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"sparseserve/cuda"
-	"sparseserve/cuda/oracle"
+	"sparseserve/cuda/reference"
 	"sparseserve/hw"
 )
 
@@ -64,7 +64,7 @@ func (b *decodeBatch) check(g *rig, s *cuda.Session) error {
 		if err != nil {
 			return err
 		}
-		sum := oracle.NewSoftmax(int(d))
+		sum := reference.NewSoftmax(int(d))
 		for _, block := range b.lists[unit] {
 			kv, err := floats(s, a.Pool+cuda.Ptr(2*b.slot(unit, block)*values), values)
 			if err != nil {
@@ -263,10 +263,10 @@ func checkSelect(s *cuda.Session, a *cuda.SelectArgs, unit int64) error {
 	for i := range scores {
 		digest := meta[int64(i)*2*d:]
 		for h := range group {
-			scores[i] += oracle.Score(q[h*d:(h+1)*d], digest[:d], digest[d:2*d]) / float64(group)
+			scores[i] += reference.Score(q[h*d:(h+1)*d], digest[:d], digest[d:2*d]) / float64(group)
 		}
 	}
-	want := oracle.TopK(scores, int(a.TopK.K), int(a.TopK.Sink), int(a.TopK.Window))
+	want := reference.TopK(scores, int(a.TopK.K), int(a.TopK.Sink), int(a.TopK.Window))
 	got := make([]int32, a.TopK.K)
 	if err := cuda.Download(s, got, a.TopK.List+cuda.Ptr(4*unit*int64(a.TopK.ListStride))); err != nil {
 		return err

@@ -6,7 +6,7 @@ import (
 
 	"sparseserve/cuda"
 	"sparseserve/cuda/live"
-	"sparseserve/cuda/oracle"
+	"sparseserve/cuda/reference"
 )
 
 // setupDigest readies the write of a prompt's K and V to full blocks anywhere, by
@@ -71,7 +71,7 @@ func (g *rig) setupDigest(s *cuda.Session, p Point) (*setup, error) {
 			if err != nil {
 				return err
 			}
-			high, low := oracle.Digest(keys, int(d))
+			high, low := reference.Digest(keys, int(d))
 			if err := near(fmt.Sprintf("digest of block %d", i), got, append(high, low...)); err != nil {
 				return err
 			}

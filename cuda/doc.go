@@ -15,5 +15,5 @@
 //
 // Read library.go (finding and opening), session.go (memory, streams, events), args.go (one struct an operation, laid out as in
 // sparseserve.h, which documents shapes and equations), ops.go and bench.go. The kernels start at decode.cuh and copy_blocks.cuh; the
-// float64 reference of each is in package oracle; package soft is a Session without a GPU.
+// float64 reference of each is in package reference; package soft is a Session without a GPU.
 package cuda

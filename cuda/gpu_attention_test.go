@@ -8,19 +8,19 @@ import (
 	"slices"
 	"testing"
 
-	"sparseserve/cuda/oracle"
+	"sparseserve/cuda/reference"
 )
 
-// attention is one random decode batch, on the GPU and for the oracle.
+// attention is one random decode batch, on the GPU and for the reference.
 type attention struct {
-	oracle.Decode
+	reference.Decode
 	args DecodeArgs
 }
 
 // batch builds caches of the given context lengths: blocks in random slots, NaN in unused slots and past the context's end.
 func (g *gpu) batch(group, kvHeads, dim, blockTokens int, contexts ...int) *attention {
 	a := &attention{}
-	a.Shape = oracle.Shape{Batch: len(contexts), HeadsQ: group * kvHeads, HeadsKV: kvHeads, Dim: dim}
+	a.Shape = reference.Shape{Batch: len(contexts), HeadsQ: group * kvHeads, HeadsKV: kvHeads, Dim: dim}
 	a.BlockTokens, a.TableStride = blockTokens, 1
 	for _, n := range contexts {
 		a.Context = append(a.Context, int32(n))

@@ -8,12 +8,12 @@ import (
 	"slices"
 	"testing"
 
-	"sparseserve/cuda/oracle"
+	"sparseserve/cuda/reference"
 )
 
 func half(x float64) float64 { return HalfOf(x).Float() }
 
-// same compares with an oracle that rounds where the kernel must: all close, and all but a few equal. A kernel that rounds elsewhere differs in
+// same compares with an reference that rounds where the kernel must: all close, and all but a few equal. A kernel that rounds elsewhere differs in
 // many last bits; fp32 sums and functions alone move one value in a hundred or fewer across a rounding border.
 func (g *gpu) same(what string, got, want []float64, dim int) {
 	g.t.Helper()
@@ -71,7 +71,7 @@ func TestGPURMSNorm(t *testing.T) {
 				args := RMSNormArgs{X: upload(g, x), Weight: onWeight, Out: g.device(int64(rows*hidden) * 2), Rows: int32(rows), Hidden: int32(hidden), Eps: 1e-5}
 				want := func(of []float64) (out []float64) {
 					for i := range rows {
-						out = append(out, oracle.RMSNorm(of[i*hidden:(i+1)*hidden], weightF, 1e-5, half)...)
+						out = append(out, reference.RMSNorm(of[i*hidden:(i+1)*hidden], weightF, 1e-5, half)...)
 					}
 					return out
 				}
@@ -112,7 +112,7 @@ func TestGPURMSNormOfSmallValues(t *testing.T) {
 		weight, weightF := g.normal(hidden, 1)
 		out := g.device(hidden * 2)
 		g.must(g.RMSNorm(&RMSNormArgs{X: upload(g, x), Weight: upload(g, weight), Out: out, Rows: 1, Hidden: hidden, Eps: 1e-6}, 0))
-		g.same("norm", floatsOf(download[Half](g, out, hidden)), oracle.RMSNorm(xf, weightF, 1e-6, half), hidden)
+		g.same("norm", floatsOf(download[Half](g, out, hidden)), reference.RMSNorm(xf, weightF, 1e-6, half), hidden)
 	})
 }
 
@@ -182,7 +182,7 @@ func (g *gpu) rope(c ropeCase) {
 			at := (i*heads + h) * c.dim
 			head := x[at : at+c.dim]
 			if h < c.headsQ+c.headsKV {
-				head = oracle.Rope(head, angle, half)
+				head = reference.Rope(head, angle, half)
 			}
 			want = append(want, head...)
 			if h >= c.headsQ {
@@ -229,7 +229,7 @@ func TestGPUSiluMul(t *testing.T) {
 				g.must(g.SiluMul(&SiluMulArgs{X: upload(g, x), Out: out, Tokens: int32(tokens), FFN: int32(ffn)}, 0))
 				var want []float64
 				for i := range tokens {
-					want = append(want, oracle.SiluMul(xf[i*2*ffn:(i+1)*2*ffn], half)...)
+					want = append(want, reference.SiluMul(xf[i*2*ffn:(i+1)*2*ffn], half)...)
 				}
 				got := download[Half](g, out, len(want)+8)
 				g.same(fmt.Sprintf("%d tokens of %d", tokens, ffn), floatsOf(got[:len(want)]), want, ffn)
@@ -302,7 +302,7 @@ func TestGPUArgmax(t *testing.T) {
 			out := g.device(int64(c.rows) * 4)
 			g.must(g.Argmax(&ArgmaxArgs{Logits: upload(g, x), Out: out, Rows: int32(c.rows), Vocab: int32(c.vocab), Stride: int32(c.stride)}, 0))
 			for i, got := range download[int32](g, out, c.rows) {
-				if want := oracle.Argmax(xf[i*c.stride:][:c.vocab]); int(got) != want {
+				if want := reference.Argmax(xf[i*c.stride:][:c.vocab]); int(got) != want {
 					t.Errorf("%+v, row %d: %d, want %d", c, i, got, want)
 					break
 				}

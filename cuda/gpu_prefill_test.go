@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"sparseserve/cuda/oracle"
+	"sparseserve/cuda/reference"
 )
 
 func TestGPUPrefill(t *testing.T) {
@@ -17,12 +17,12 @@ func TestGPUPrefill(t *testing.T) {
 			{1, 2, 128, 1, 0}, {1, 2, 128, 1, 70}, {1, 2, 128, 63, 0}, {4, 1, 128, 129, 0}, {8, 1, 128, 300, 0}, {1, 1, 128, 128, 65},
 			{4, 2, 128, 200, 333}, {1, 2, 64, 257, 0}, {8, 1, 64, 65, 127}, {1, 1, 128, 1000, 24},
 		} {
-			s := oracle.Shape{Batch: 1, HeadsQ: c.group * c.kvHeads, HeadsKV: c.kvHeads, Dim: c.dim}
+			s := reference.Shape{Batch: 1, HeadsQ: c.group * c.kvHeads, HeadsKV: c.kvHeads, Dim: c.dim}
 			total := c.tokens + c.prefix
 			q, qf := g.normal(c.tokens*s.HeadsQ*c.dim, 1.5)
 			k, kf := g.normal(total*s.HeadsKV*c.dim, 1)
 			v, vf := g.normal(total*s.HeadsKV*c.dim, 1)
-			p := oracle.Prefill{Shape: s, Q: qf, K: kf, V: vf, QTokens: c.tokens, Prefix: c.prefix, Scale: 1 / math.Sqrt(float64(c.dim))}
+			p := reference.Prefill{Shape: s, Q: qf, K: kf, V: vf, QTokens: c.tokens, Prefix: c.prefix, Scale: 1 / math.Sqrt(float64(c.dim))}
 			want := p.Run()
 			rowQ, rowKV, dim := int64(s.HeadsQ*c.dim), int64(s.HeadsKV*c.dim), int64(c.dim)
 			out := g.device(int64(len(want)) * 2)
@@ -41,11 +41,11 @@ func TestGPUPrefill(t *testing.T) {
 func TestGPUPrefillLong(t *testing.T) {
 	onGPU(t, func(g *gpu) {
 		const tokens, prefix, heads, dim = 5000, 3001, 2, 128
-		s := oracle.Shape{Batch: 1, HeadsQ: heads, HeadsKV: 1, Dim: dim}
+		s := reference.Shape{Batch: 1, HeadsQ: heads, HeadsKV: 1, Dim: dim}
 		q, qf := g.normal(tokens*heads*dim, 1.5)
 		k, kf := g.normal((tokens+prefix)*dim, 1)
 		v, vf := g.normal((tokens+prefix)*dim, 1)
-		p := oracle.Prefill{Shape: s, Q: qf, K: kf, V: vf, QTokens: tokens, Prefix: prefix, Scale: 0.09}
+		p := reference.Prefill{Shape: s, Q: qf, K: kf, V: vf, QTokens: tokens, Prefix: prefix, Scale: 0.09}
 		out := g.device(tokens * heads * dim * 2)
 		g.must(g.Prefill(&PrefillArgs{Q: upload(g, q), K: upload(g, k), V: upload(g, v), Out: out, QTokenStride: heads * dim, QHeadStride: dim, KTokenStride: dim, KHeadStride: dim,
 			VTokenStride: dim, VHeadStride: dim, OutTokenStride: heads * dim, OutHeadStride: dim, QTokens: tokens, Prefix: prefix, HeadsQ: heads, HeadsKV: 1, HeadDim: dim, Scale: 0.09}, 0))
@@ -62,12 +62,12 @@ func TestGPUPrefillLong(t *testing.T) {
 func TestGPUPrefillStrides(t *testing.T) {
 	onGPU(t, func(g *gpu) {
 		const tokens, heads, dim = 150, 3, 128
-		s := oracle.Shape{Batch: 1, HeadsQ: heads, HeadsKV: heads, Dim: dim}
+		s := reference.Shape{Batch: 1, HeadsQ: heads, HeadsKV: heads, Dim: dim}
 		n := tokens * heads * dim
 		_, q := g.normal(n, 1)
 		_, k := g.normal(n, 1)
 		_, v := g.normal(n, 1)
-		p := oracle.Prefill{Shape: s, Q: q, K: k, V: v, QTokens: tokens, Scale: 0.1}
+		p := reference.Prefill{Shape: s, Q: q, K: k, V: v, QTokens: tokens, Scale: 0.1}
 		turned := func(x []float64) Ptr {
 			h := make([]Half, n)
 			for i := range n {
@@ -123,7 +123,7 @@ func TestGPUPrefillPaged(t *testing.T) {
 			args.Out, args.Pool, args.Table, args.TableStride, args.BlockTokens = g.device(int64(len(q))*2), upload(g, pool), upload(g, table), int32(stride), int32(c.block)
 			g.must(g.Prefill(&args, 0))
 			paged := download[Half](g, args.Out, len(q))
-			p := oracle.Prefill{Shape: oracle.Shape{Batch: 1, HeadsQ: headsQ, HeadsKV: c.kvHeads, Dim: c.dim}, Q: qf, K: kf, V: vf, QTokens: c.tokens, Prefix: c.prefix,
+			p := reference.Prefill{Shape: reference.Shape{Batch: 1, HeadsQ: headsQ, HeadsKV: c.kvHeads, Dim: c.dim}, Q: qf, K: kf, V: vf, QTokens: c.tokens, Prefix: c.prefix,
 				Scale: 1 / math.Sqrt(float64(c.dim))}
 			g.near(what, floatsOf(paged), p.Run(), c.dim, 1e-3, 4e-3)
 			if !slices.Equal(paged, tensors) {

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"testing"
 
-	"sparseserve/cuda/oracle"
+	"sparseserve/cuda/reference"
 )
 
-func (g *gpu) psa(a *attention, micro int, epsilon float64) (*oracle.PSA, *PSAArgs) {
-	p := &oracle.PSA{Shape: a.Shape, Cache: a.Cache, Q: a.Q, Order: a.List, OrderStride: a.ListStride, Count: a.Count, Micro: micro, Scale: a.Scale, Epsilon: epsilon}
+func (g *gpu) psa(a *attention, micro int, epsilon float64) (*reference.PSA, *PSAArgs) {
+	p := &reference.PSA{Shape: a.Shape, Cache: a.Cache, Q: a.Q, Order: a.List, OrderStride: a.ListStride, Count: a.Count, Micro: micro, Scale: a.Scale, Epsilon: epsilon}
 	args := &PSAArgs{
 		Q: a.args.Q, Pool: a.args.Pool, Table: a.args.Table, Context: a.args.Context, Order: a.args.List, Count: a.args.Count,
 		Out: g.device(int64(len(a.Q)) * 2), Used: g.device(int64(a.Units()) * 4), Done: g.device(int64(a.Units()) * 4),
@@ -26,7 +26,7 @@ func (g *gpu) psa(a *attention, micro int, epsilon float64) (*oracle.PSA, *PSAAr
 }
 
 // checkPSA compares outputs and stops; a unit whose weight came within rounding of epsilon may stop elsewhere.
-func (g *gpu) checkPSA(what string, want oracle.PSAResult, a *attention, args *PSAArgs) (stopped int) {
+func (g *gpu) checkPSA(what string, want reference.PSAResult, a *attention, args *PSAArgs) (stopped int) {
 	g.t.Helper()
 	out := floatsOf(download[Half](g, args.Out, len(a.Q)))
 	used := download[int32](g, args.Used, a.Units())
@@ -172,7 +172,7 @@ func TestGPUPSAPipelineTurns(t *testing.T) {
 			}
 			type call struct {
 				args  *PSAArgs
-				want  oracle.PSAResult
+				want  reference.PSAResult
 				spare Ptr // what only the last microbatch loads
 				begun int32
 				run   PSAPipelineArgs
@@ -180,7 +180,7 @@ func TestGPUPSAPipelineTurns(t *testing.T) {
 			calls := make([]call, 6)
 			for i := range calls {
 				c := &calls[i]
-				var p *oracle.PSA
+				var p *reference.PSA
 				p, c.args = g.psa(a, micro, 1)
 				c.want, c.spare, c.args.Pool = p.Run(), g.device(int64(size)), g.device(int64(slots*size))
 				g.must(g.Memset(&MemsetArgs{Dst: c.spare, Bytes: int64(size), Value: 0xff}, 0))

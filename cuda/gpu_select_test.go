@@ -9,7 +9,7 @@ import (
 	"slices"
 	"testing"
 
-	"sparseserve/cuda/oracle"
+	"sparseserve/cuda/reference"
 )
 
 func TestGPUDigest(t *testing.T) {
@@ -30,7 +30,7 @@ func TestGPUDigest(t *testing.T) {
 			got := download[Half](g, meta, 2*c.count*2*c.dim)
 			written := map[int64]bool{}
 			for i := range slot {
-				hi, lo := oracle.Digest(poolF[slots[i]*size:][:c.block*c.dim], c.dim)
+				hi, lo := reference.Digest(poolF[slots[i]*size:][:c.block*c.dim], c.dim)
 				g.near(fmt.Sprintf("digest %d of %+v", i, c), floatsOf(got[dst[i]*int64(2*c.dim):][:2*c.dim]), append(hi, lo...), c.dim, 5e-4, 5e-4)
 				written[dst[i]] = true
 			}
@@ -43,7 +43,7 @@ func TestGPUDigest(t *testing.T) {
 	})
 }
 
-// selection is a batch of queries and digests with the oracle's scores.
+// selection is a batch of queries and digests with the reference's scores.
 type selection struct {
 	args   ScoresArgs
 	counts []int32
@@ -68,7 +68,7 @@ func (g *gpu) selection(group, kvHeads, dim int, counts ...int) *selection {
 			for j := range keys {
 				keys[j] = g.r.NormFloat64()
 			}
-			hi, lo := oracle.Digest(keys, dim)
+			hi, lo := reference.Digest(keys, dim)
 			for d := range dim {
 				h, l := HalfOf(hi[d]), HalfOf(lo[d])
 				hi[d], lo[d] = h.Float(), l.Float()
@@ -76,7 +76,7 @@ func (g *gpu) selection(group, kvHeads, dim int, counts ...int) *selection {
 			for _, x := range append(slices.Clone(hi), lo...) {
 				meta = append(meta, HalfOf(x))
 			}
-			scores[i] = oracle.Score(qf[unit*group*dim:][:group*dim], hi, lo)
+			scores[i] = reference.Score(qf[unit*group*dim:][:group*dim], hi, lo)
 		}
 		s.want = append(s.want, scores)
 	}
@@ -150,7 +150,7 @@ func TestGPUTopK(t *testing.T) {
 					for i := range row {
 						row[i] = float64(scores[u*stride+i])
 					}
-					want := oracle.TopK(row, c.k, c.sink, c.window)
+					want := reference.TopK(row, c.k, c.sink, c.window)
 					if int(gotCount[u]) != len(want) || !slices.Equal(gotList[u*max(c.k, 1):][:len(want)], want) {
 						t.Fatalf("%s %+v, unit %d: %d blocks, %v; want %d, %v", name, c, u, gotCount[u], head(gotList[u*max(c.k, 1):]), len(want), head(want))
 					}

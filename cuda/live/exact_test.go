@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/cuda/soft"
+	"sparseserve/cuda/emulator"
 	"sparseserve/sim"
 	"sparseserve/sim/dsa"
 )
@@ -52,7 +52,7 @@ func TestLiveRunDoesWhatTheSimulationSays(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := soft.New(soft.Config{Late: true, Seed: 5})
+			m := emulator.New(emulator.Config{Late: true, Seed: 5})
 			defer m.Close()
 			c.run(t, m).equals(t, c.simulate(t, nil))
 		})
@@ -108,7 +108,7 @@ func TestReplayedSelectionsAreTheLiveOnes(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := soft.New(soft.Config{Late: true, Seed: 9})
+			m := emulator.New(emulator.Config{Late: true, Seed: 9})
 			defer m.Close()
 			var file bytes.Buffer
 			c.record = &file
@@ -129,7 +129,7 @@ func opened(t *testing.T, file []byte) *dsa.Recording {
 
 // Without offloading, where what the model chose stays on the GPU, recording brings it out and changes nothing.
 func TestRecordingChangesNothing(t *testing.T) {
-	m := soft.New(soft.Config{})
+	m := emulator.New(emulator.Config{})
 	defer m.Close()
 	c := cases()["gqa/select: sparse"]
 	plain := c.run(t, m)
@@ -142,7 +142,7 @@ func TestRecordingChangesNothing(t *testing.T) {
 }
 
 func TestReplayNeedsTheSameSystem(t *testing.T) {
-	m := soft.New(soft.Config{})
+	m := emulator.New(emulator.Config{})
 	defer m.Close()
 	c := cases()["mha/select: offload"]
 	var file bytes.Buffer

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"sparseserve/cuda"
+	"sparseserve/cuda/emulator"
 	"sparseserve/cuda/live"
-	"sparseserve/cuda/soft"
 	"sparseserve/cuda/weights"
 	"sparseserve/sim"
 	"sparseserve/sim/des"
@@ -47,7 +47,7 @@ func TestFailureNamesCallStepAndLayer(t *testing.T) {
 }
 
 func testFailures(t *testing.T, c *scenario) {
-	clean := &faulty{Machine: soft.New(soft.Config{}), left: -1}
+	clean := &faulty{Machine: emulator.New(emulator.Config{}), left: -1}
 	metrics, device, err := c.alone(t.Context(), clean, &counted{})
 	if err != nil || metrics.Summary().Completed != 7 {
 		t.Fatal(err)
@@ -56,7 +56,7 @@ func testFailures(t *testing.T, c *scenario) {
 	if err := device.Close(); err != nil {
 		t.Fatal(err)
 	}
-	starting := &faulty{Machine: soft.New(soft.Config{}), left: -1}
+	starting := &faulty{Machine: emulator.New(emulator.Config{}), left: -1}
 	if _, err := startOnly(c, starting); err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func testFailures(t *testing.T, c *scenario) {
 		failures = 8
 	}
 	for n := starting.count + 3; n < total; n += 1 + (total-starting.count)/failures {
-		m := &faulty{Machine: soft.New(soft.Config{}), left: n}
+		m := &faulty{Machine: emulator.New(emulator.Config{}), left: n}
 		metrics, device, err := c.alone(t.Context(), m, &counted{})
 		// Time is measured: a run may need fewer steps than the clean one, and end before the last of these operations.
 		if err == nil && m.count < n {
@@ -106,7 +106,7 @@ func testFailures(t *testing.T, c *scenario) {
 		go func() { closed <- device.Close() }()
 		select {
 		case err := <-closed:
-			if d, h := m.Machine.(*soft.Machine).Held(); err != nil || d != 0 || h != 0 {
+			if d, h := m.Machine.(*emulator.Machine).Held(); err != nil || d != 0 || h != 0 {
 				t.Errorf("operation %d: closing: %v, %d bytes of device memory and %d of pinned memory are left", n, err, d, h)
 			}
 		case <-time.After(20 * time.Second):
@@ -147,7 +147,7 @@ func (s *stopper) Request(r *sim.Record) error {
 func TestInterruptKeepsWhatFinished(t *testing.T) {
 	for _, name := range []string{"mha/layer", "mha/dense", "gqa/offload, small"} {
 		ctx, cancel := context.WithCancel(t.Context())
-		m := soft.New(soft.Config{Late: true, Seed: 4})
+		m := emulator.New(emulator.Config{Late: true, Seed: 4})
 		rec := &stopper{after: 3, stop: cancel}
 		metrics, device, err := cases()[name].alone(ctx, m, rec)
 		if !errors.Is(err, context.Canceled) {
@@ -194,7 +194,7 @@ func TestMemoryIsCheckedFirst(t *testing.T) {
 		spec := c.spec
 		spec.DRAMGiB = x.dram
 		cfg.Spec, cfg.KVBytes = &spec, x.kvBytes
-		m := soft.New(soft.Config{MemoryBytes: x.device})
+		m := emulator.New(emulator.Config{MemoryBytes: x.device})
 		err := live.Fits(m, cfg, load, x.host)
 		var short *live.MemoryError
 		if errors.As(err, &short) != (x.where != "") {
@@ -227,7 +227,7 @@ func TestMemoryNeededIsNotLessThanTaken(t *testing.T) {
 			t.Fatal(err)
 		}
 		model := tiny(&c.shape)
-		m := &most{Machine: soft.New(soft.Config{})}
+		m := &most{Machine: emulator.New(emulator.Config{})}
 		_, device, err := c.alone(t.Context(), m, &counted{})
 		if err != nil {
 			t.Fatal(err)
@@ -237,7 +237,7 @@ func TestMemoryNeededIsNotLessThanTaken(t *testing.T) {
 		}
 		cfg := live.Config{Spec: &c.spec, Geometry: model.Geometry(c.spec.BlockTokens), Weights: source, KVBytes: c.kvBytes, Seed: 3}
 		var short *live.MemoryError
-		if err := live.Fits(soft.New(soft.Config{MemoryBytes: 1}), cfg, load, 0); !errors.As(err, &short) {
+		if err := live.Fits(emulator.New(emulator.Config{MemoryBytes: 1}), cfg, load, 0); !errors.As(err, &short) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if short.Needs < m.largest {
@@ -248,7 +248,7 @@ func TestMemoryNeededIsNotLessThanTaken(t *testing.T) {
 
 // most keeps the largest amount of device memory held.
 type most struct {
-	*soft.Machine
+	*emulator.Machine
 	largest int64
 }
 
@@ -270,7 +270,7 @@ func (w *late) Next() (sim.Arrival, bool, error) {
 // Pacing waits out the gaps in which nothing runs, and adds nothing to any step. Both bounds hold however busy the machine is.
 func TestPaceWaitsOutIdleGaps(t *testing.T) {
 	c := cases()["mha/offload"]
-	m := soft.New(soft.Config{})
+	m := emulator.New(emulator.Config{})
 	defer m.Close()
 	source, err := weights.NewRandom(c.shape, 7)
 	if err != nil {

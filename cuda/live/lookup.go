@@ -10,7 +10,7 @@ import (
 
 // lookup has the GPU find out which of a layer's listed blocks are in HBM (cuda/lookup.cu): every request has a table of slots there. The host's
 // cache goes ahead of it, since the selections that the server imposes are known before the GPU gets there. It hands over what only it can know,
-// which blocks are the oldest and so give up their slots, and is the oracle of the rest: the GPU's misses must be as many as its own, layer by
+// which blocks are the oldest and so give up their slots, and is the reference of the rest: the GPU's misses must be as many as its own, layer by
 // layer, and every slot is the one that it gave. Nothing waits for the host between two layers, but where a block that is missing is still on its way to DRAM.
 //
 // A table changes in the order of the stream: before a layer is looked up by what the host did beside decodes' misses (blocks that the model

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"sparseserve/cuda"
+	"sparseserve/cuda/emulator"
 	"sparseserve/cuda/live"
-	"sparseserve/cuda/soft"
 )
 
 // deaf is a machine whose tables keep what the cache evicts.
@@ -49,7 +49,7 @@ func TestWrongLookupEndsTheRun(t *testing.T) {
 			if c == nil {
 				t.Fatalf("no case %s", name)
 			}
-			m, kept := make(soft.New(soft.Config{}))
+			m, kept := make(emulator.New(emulator.Config{}))
 			_, device, err := c.alone(t.Context(), m, &counted{})
 			if *kept == 0 {
 				t.Fatalf("%s, %s: nothing is left out", name, kind)

@@ -2,7 +2,7 @@ package live
 
 import "sparseserve/cuda"
 
-// Machine is what the device runs on: a GPU behind the library (*cuda.Session) or the same operations in Go (*soft.Machine). Shapes and
+// Machine is what the device runs on: a GPU behind the library (*cuda.Session) or the same operations in Go (*emulator.Machine). Shapes and
 // equations are documented in cuda/sparseserve.h. A stream runs its operations in order; pinned memory is read when an operation runs.
 //
 // Three threads call it: the server's gives out memory, makes streams and events and waits for them; that of the queue puts work on streams (queue.go);

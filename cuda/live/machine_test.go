@@ -2,11 +2,11 @@ package live
 
 import (
 	"sparseserve/cuda"
-	"sparseserve/cuda/soft"
+	"sparseserve/cuda/emulator"
 )
 
 // Both devices are machines, or this does not compile.
 var (
 	_ Machine = (*cuda.Session)(nil)
-	_ Machine = (*soft.Machine)(nil)
+	_ Machine = (*emulator.Machine)(nil)
 )

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"sparseserve/cuda"
-	"sparseserve/cuda/soft"
+	"sparseserve/cuda/emulator"
 )
 
 // ordered keeps the order in which blocks are copied to host memory one by one.
@@ -27,7 +27,7 @@ func (o *ordered) MemcpyBlocks(a *cuda.BlocksArgs, s cuda.Stream) error {
 // Saved with a memcpy each, the KV heads of a block of tokens go one after another, as they lie in DRAM.
 func TestMemcpySavesGoByPlace(t *testing.T) {
 	c := cases()["mha/offload, memcpy"]
-	on := soft.New(soft.Config{Late: true, Seed: 3})
+	on := emulator.New(emulator.Config{Late: true, Seed: 3})
 	defer on.Close()
 	m := &ordered{pinning: pinning{Machine: on}}
 	c.run(t, m).check(t)
@@ -53,7 +53,7 @@ func TestMemcpySavesInParts(t *testing.T) {
 	c.spec.LoadEngine, c.spec.SaveEngine = "memcpy", "memcpy"
 	c.shape.HeadsQ, c.shape.HeadsKV, c.kvBytes = 3, 3, c.kvBytes*3/2
 	c.spec.SaveBuffer = 1e-6 // the least: parts of 16 blocks, which end within a block of tokens
-	on := soft.New(soft.Config{Late: true, Seed: 3})
+	on := emulator.New(emulator.Config{Late: true, Seed: 3})
 	defer on.Close()
 	m := &ordered{pinning: pinning{Machine: on}}
 	c.run(t, m).check(t)

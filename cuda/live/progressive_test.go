@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"sparseserve/cuda"
+	"sparseserve/cuda/emulator"
 	"sparseserve/cuda/live"
-	"sparseserve/cuda/soft"
 	"sparseserve/sim"
 )
 
@@ -31,11 +31,11 @@ func TestProgressiveAttentionIsAlikeHoweverItRuns(t *testing.T) {
 		for first, others := range alike {
 			t.Run(model+"/"+first, func(t *testing.T) {
 				t.Parallel()
-				want := onSoft(t, all[model+"/"+first], soft.Config{Late: true, Seed: 21})
+				want := onSoft(t, all[model+"/"+first], emulator.Config{Late: true, Seed: 21})
 				for _, name := range others {
 					if c := all[model+"/"+name]; c != nil {
-						// At once, as the tests against the oracle run late: the pipeline hears early that all is done.
-						onSoft(t, c, soft.Config{}).alike(t, name, want)
+						// At once, as the tests against the reference run late: the pipeline hears early that all is done.
+						onSoft(t, c, emulator.Config{}).alike(t, name, want)
 					}
 				}
 			})
@@ -43,8 +43,8 @@ func TestProgressiveAttentionIsAlikeHoweverItRuns(t *testing.T) {
 	}
 }
 
-func onSoft(t *testing.T, c *scenario, cfg soft.Config) *run {
-	m := soft.New(cfg)
+func onSoft(t *testing.T, c *scenario, cfg emulator.Config) *run {
+	m := emulator.New(cfg)
 	defer m.Close()
 	return c.run(t, m)
 }
@@ -157,7 +157,7 @@ func (upset) StreamWait(cuda.Stream, cuda.Event) error { return nil }
 func TestPipelineNeedsItsWaits(t *testing.T) {
 	c := cases()["mha/psa, memcpy"]
 	for seed := range uint64(8) {
-		m := soft.New(soft.Config{Late: true, Seed: seed})
+		m := emulator.New(emulator.Config{Late: true, Seed: seed})
 		defer m.Close()
 		if _, _, err := c.alone(t.Context(), upset{m}, &counted{}); err != nil {
 			return
@@ -199,7 +199,7 @@ func (m *torn) PSAPipeline(a *cuda.PSAPipelineArgs, s cuda.Stream) error {
 
 func TestProgressiveFailureNamesCallStepAndLayer(t *testing.T) {
 	for name, call := range map[string]string{"mha/psa in HBM": "ss_psa", "gqa/psa, in turns": "ss_psa", "mha/psa, small": "ss_psa_pipeline"} {
-		m := soft.New(soft.Config{})
+		m := emulator.New(emulator.Config{})
 		defer m.Close()
 		_, _, err := cases()[name].alone(t.Context(), &torn{m, call, 9}, &counted{})
 		if !regexp.MustCompile(`live: step \d+, layer \d+: ` + call + `: CUDA error: an illegal memory access`).MatchString(fmt.Sprint(err)) {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"sparseserve/cuda"
-	"sparseserve/cuda/soft"
+	"sparseserve/cuda/emulator"
 )
 
 // recorder writes down which norms it was asked for. It is slow at first, so that whoever asks is far ahead of it.
@@ -124,9 +124,9 @@ func TestQueueTellsWhereACallFailed(t *testing.T) {
 // A save whose blocks never get into the ring does not let its waiters wait.
 func TestSaveBehindAFailureFails(t *testing.T) {
 	t.Parallel()
-	soft := soft.New(soft.Config{})
-	defer soft.Close()
-	m := &failing{Machine: soft}
+	machine := emulator.New(emulator.Config{})
+	defer machine.Close()
+	m := &failing{Machine: machine}
 	q, err := newQueue(m, &Counters{}, shortSpin)
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +136,7 @@ func TestSaveBehindAFailureFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stream, err := soft.StreamCreate(false)
+	stream, err := machine.StreamCreate(false)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"sparseserve/cuda"
+	"sparseserve/cuda/emulator"
 	"sparseserve/cuda/live"
-	"sparseserve/cuda/soft"
 )
 
 // A block that is loaded before it is in DRAM is waited for, whatever the second thread has left to do. Most saves are over before anyone wants
@@ -38,7 +38,7 @@ func TestSavesMayTakeAsLongAsTheyLike(t *testing.T) {
 }
 
 func tardyRun(t *testing.T, c *scenario, seed uint64) {
-	on := soft.New(soft.Config{Late: true, Seed: seed})
+	on := emulator.New(emulator.Config{Late: true, Seed: seed})
 	defer on.Close()
 	m := &tardy{Machine: on}
 	if seed > 0 {
@@ -136,7 +136,7 @@ func (m *tardy) GPUScatter(a *cuda.BlocksArgs, s cuda.Stream) error {
 func TestSavesStandStillWhileMemoryGrows(t *testing.T) {
 	for _, name := range []string{"mha/offload, memcpy", "gqa/offload, memcpy and gpu", "gqa/layer"} {
 		t.Run(name, func(t *testing.T) {
-			on := soft.New(soft.Config{})
+			on := emulator.New(emulator.Config{})
 			defer on.Close()
 			m := &growing{Machine: on}
 			cases()[name].run(t, m).check(t)

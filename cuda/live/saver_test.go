@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"sparseserve/cuda"
-	"sparseserve/cuda/soft"
+	"sparseserve/cuda/emulator"
 )
 
 // A job of more blocks than are copied between two looks at hold arrives whole, each block where it belongs, by every engine.
@@ -13,7 +13,7 @@ func TestLargeJobArrives(t *testing.T) {
 	const blockBytes, ring, at, n = 64, 2000, 5, 2*savePart + 100
 	for _, engine := range []string{"memcpy", "gpu", "flash"} {
 		t.Run(engine, func(t *testing.T) {
-			m := soft.New(soft.Config{})
+			m := emulator.New(emulator.Config{})
 			defer m.Close()
 			must := func(err error) {
 				t.Helper()

@@ -6,7 +6,7 @@ import (
 
 	"sparseserve/cuda"
 	"sparseserve/cuda/live"
-	"sparseserve/cuda/oracle"
+	"sparseserve/cuda/reference"
 	"sparseserve/cuda/weights"
 	"sparseserve/hw"
 	"sparseserve/sim"
@@ -32,7 +32,7 @@ func (w *workload) Next() (sim.Arrival, bool, error) {
 type run struct {
 	*scenario
 	metrics *sim.Metrics
-	model   *oracle.Llama
+	model   *reference.Llama
 	tokens  map[int][]int32
 	logits  map[int]map[int][]cuda.Half // by request and position
 	lists   map[place][]int             // blocks that a unit attended to; absent: all

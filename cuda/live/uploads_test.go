@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"sparseserve/cuda"
-	"sparseserve/cuda/soft"
+	"sparseserve/cuda/emulator"
 	"sparseserve/sim"
 )
 
@@ -34,9 +34,9 @@ func TestOneUploadALayer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			soft := soft.New(soft.Config{Late: true, Seed: 11})
-			defer soft.Close()
-			m := &uploads{pinning: pinning{Machine: soft}}
+			machine := emulator.New(emulator.Config{Late: true, Seed: 11})
+			defer machine.Close()
+			m := &uploads{pinning: pinning{Machine: machine}}
 			var n, bytes []int64
 			c.each = func() { n, bytes = append(n, m.n), append(bytes, m.bytes) }
 			r := c.run(t, m)

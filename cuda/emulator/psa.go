@@ -1,0 +1,266 @@
+package emulator
+
+import (
+	"math"
+
+	"sparseserve/cuda"
+	"sparseserve/cuda/reference"
+)
+
+var psaOp = operation[cuda.PSAArgs]{"ss_psa",
+	func(c *checks, p *cuda.PSAArgs) {
+		checkPSA(c, p)
+		c.given("q, pool, context and out", p.Q, p.Pool, p.Context, p.Out)
+		c.need(p.Table != 0 || p.Slot != 0, "a table or slots")
+		c.given("order, count, used, done and state", p.Order, p.Count, p.Used, p.Done, p.State)
+		c.need(p.Micro > 0 && p.First >= 0 && p.Steps > 0, "microbatches")
+		c.need(p.Epsilon > 0 && p.Epsilon <= 1, "0 < epsilon <= 1")
+	},
+	psa,
+}
+
+func checkPSA(c *checks, p *cuda.PSAArgs) {
+	c.need(p.Batch > 0, "batch > 0")
+	c.paged(p.HeadsQ, p.HeadsKV, p.HeadDim, p.BlockTokens)
+}
+
+// A query head's state between calls, in float64: the softmax's maximum and sum, log AS_min, the softmax's output [dim]. The heads follow
+// psaHeader bytes that stay zero.
+const (
+	psaHeader = 256
+	psaFixed  = 3
+)
+
+// PSAState returns the bytes that PSAArgs.State needs, to be zeroed once.
+func (m *Machine) PSAState(p *cuda.PSAArgs) (int64, error) {
+	c := checks{call: "ss_psa_state"}
+	if c.need(p != nil, "arguments"); c.err == nil {
+		checkPSA(&c, p)
+	}
+	if c.err != nil {
+		return 0, c.err
+	}
+	return psaHeader + int64(p.Batch)*int64(p.HeadsQ)*(psaFixed+int64(p.HeadDim))*8, nil
+}
+
+// PSA runs microbatches of progressive sparse attention.
+func (m *Machine) PSA(p *cuda.PSAArgs, on cuda.Stream) error { return launch(m, psaOp, p, on) }
+
+// psaUnit is one unit's run: blocks in order, the softmax and least block sum (log AS_min) of each query head.
+type psaUnit struct {
+	heads []reference.Softmax
+	least []float64
+	order []int32
+	used  int
+	done  bool
+}
+
+func psa(m *access, p *cuda.PSAArgs) {
+	s := reference.Shape{Batch: int(p.Batch), HeadsQ: int(p.HeadsQ), HeadsKV: int(p.HeadsKV), Dim: int(p.HeadDim)}
+	kv := blocks{access: m, pool: p.Pool, table: p.Table, slot: p.Slot, stride: int(p.TableStride), listStride: int(p.OrderStride), tokens: int(p.BlockTokens), dim: s.Dim}
+	m.zeroed("State", p.State, psaHeader, psaHeader)
+	state := view[float64](m, "State", p.State, psaHeader/8, s.Batch*s.HeadsQ*(psaFixed+s.Dim))
+	q, out := m.tensor("Q", p.Q, 0, s.Batch*s.HeadsQ*s.Dim), m.halves("Out", p.Out, 0, s.Batch*s.HeadsQ*s.Dim)
+	used, done := view[int32](m, "Used", p.Used, 0, s.Units()), view[int32](m, "Done", p.Done, 0, s.Units())
+	finished := 0
+	for unit := range s.Units() {
+		if p.First > 0 && done[unit] != 0 {
+			finished++
+			continue
+		}
+		rows := s.Group() * s.Dim
+		mine := state[unit*s.Group()*(psaFixed+s.Dim):][:s.Group()*(psaFixed+s.Dim)]
+		tokens, all := contextOf(m, p.Context, unit/s.HeadsKV, kv.tokens)
+		u := psaUnit{heads: newSoftmaxes(s), least: make([]float64, s.Group()), order: listed(m, "Order", p.Order, p.Count, unit, int(p.OrderStride), all)}
+		u.load(mine, p.First == 0)
+		u.used = min(len(u.order), int(p.First)*int(p.Micro))
+		for step := 0; step < int(p.Steps) && u.used < len(u.order) && !u.done; step++ {
+			for end := min(len(u.order), u.used+int(p.Micro)); u.used < end; {
+				keys, values := kv.read(unit, int(u.order[u.used]), u.used, tokens)
+				u.add(q[unit*rows:][:rows], keys, values, float64(p.Scale))
+			}
+			u.done = u.enough(float64(p.Epsilon))
+		}
+		u.done = u.done || u.used == len(u.order)
+		u.save(mine)
+		row := make([]float64, s.Dim)
+		for g := range u.heads {
+			u.heads[g].Result(row)
+			store(out[unit*rows+g*s.Dim:], row)
+		}
+		used[unit], done[unit] = int32(u.used), 0
+		if u.done {
+			done[unit] = 1
+			finished++
+		}
+	}
+	if p.Flag != 0 && finished == s.Units() {
+		*at[int32](m, "Flag", p.Flag, 0) = 1
+	}
+}
+
+// add attends to one more block; q is [group][dim].
+func (u *psaUnit) add(q, keys, values []float64, scale float64) {
+	dim := len(q) / len(u.heads)
+	for g := range u.heads {
+		one := reference.NewSoftmax(dim)
+		attend(&one, q[g*dim:][:dim], keys, values, scale)
+		u.heads[g].Merge(one)
+		u.least[g] = math.Min(u.least[g], one.Max+math.Log(one.Sum))
+	}
+	u.used++
+}
+
+// enough is the verifying step: AS_acc / (AS_acc + AS_min N_left) exceeds epsilon for every head.
+func (u *psaUnit) enough(epsilon float64) bool {
+	left := float64(len(u.order) - u.used)
+	for g, h := range u.heads {
+		if !(h.Sum > epsilon*(h.Sum+math.Exp(u.least[g]-h.Max)*left)) {
+			return false
+		}
+	}
+	return true
+}
+
+func (u *psaUnit) load(state []float64, fresh bool) {
+	size := len(state) / len(u.heads)
+	for g := range u.heads {
+		if u.least[g] = math.Inf(1); fresh {
+			continue
+		}
+		from := state[g*size:][:size]
+		u.heads[g].Max, u.heads[g].Sum, u.least[g] = from[0], from[1], from[2]
+		copy(u.heads[g].Out, from[psaFixed:])
+	}
+}
+
+func (u *psaUnit) save(state []float64) {
+	size := len(state) / len(u.heads)
+	for g, h := range u.heads {
+		to := state[g*size:][:size]
+		to[0], to[1], to[2] = h.Max, h.Sum, u.least[g]
+		copy(to[psaFixed:], h.Out)
+	}
+}
+
+// PSAPipeline queues PSA with loads on a second stream; it runs what it must to know whether to go on.
+func (m *Machine) PSAPipeline(p *cuda.PSAPipelineArgs, on cuda.Stream) error {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	const call = "ss_psa_pipeline"
+	s, err := m.stream(call, on)
+	if err != nil {
+		return err
+	}
+	c := checks{call: call}
+	c.need(p != nil && p.PSA != nil && p.PSA.Flag != 0, "PSA with a flag")
+	if c.err != nil {
+		return c.err
+	}
+	c.need(p.PSA.Done != 0 && p.PSA.Batch > 0 && p.PSA.HeadsKV > 0, "units and done")
+	c.need(p.LoadFirst != 0, "load_first")
+	c.need(p.Microbatches > 0 && p.Depth > 0 && p.Depth <= 64, "microbatches and a depth of 1 to 64")
+	c.need(p.Reached >= 0 && p.Reached <= p.Microbatches, "at most all microbatches reached")
+	if c.err != nil {
+		return c.err
+	}
+	loads := m.pipeline
+	if p.Loads != 0 {
+		if loads, err = m.stream(call, p.Loads); err != nil {
+			return err
+		}
+	}
+	return m.guard(call, func(a *access) error { return m.runPipeline(a.onHost(), p, s, loads) })
+}
+
+// runPipeline queues turns until the flag is up, at most Depth ahead of it. A turn is the gather of a microbatch that has loads, then PSA of it,
+// which waits for the gather, and of those after it that have none.
+func (m *Machine) runPipeline(host *access, p *cuda.PSAPipelineArgs, s, loads *stream) error {
+	flag := at[int32](host, "PSA.Flag", p.PSA.Flag, 0)
+	all := int(p.Microbatches)
+	first := view[int64](host, "LoadFirst", p.LoadFirst, 0, all+1)
+	reached := all
+	if p.Reached > 0 {
+		reached = int(p.Reached)
+	}
+	*flag = 0
+	if p.Owner != 0 {
+		units := int64(p.PSA.Batch) * int64(p.PSA.HeadsKV)
+		if err := enqueue(m, memsetOp, &cuda.MemsetArgs{Dst: p.PSA.Done, Bytes: units * 4}, s); err != nil {
+			return err
+		}
+	}
+	var computed []*mark
+	from, ahead := 0, false
+	for from < all {
+		to, turn := from+1, len(computed)
+		for to < all && to != reached && first[to] == first[to+1] {
+			to++
+		}
+		if turn >= int(p.Depth) {
+			if err := m.reach(computed[turn-int(p.Depth)]); err != nil {
+				return err
+			}
+		}
+		if *flag != 0 {
+			break
+		}
+		if first[from] < first[from+1] {
+			on := s
+			if turn > 0 {
+				on = loads
+			}
+			if err := m.gather(p, from, first, turn > 0, on); err != nil {
+				return err
+			}
+			if on == loads && from < reached {
+				if err := m.join(s, loads); err != nil {
+					return err
+				}
+			}
+			ahead = ahead || from >= reached
+		}
+		if turn == 0 && first[to] < first[all] {
+			if err := m.join(loads, s); err != nil {
+				return err
+			}
+		}
+		if from < reached {
+			step := *p.PSA
+			step.First, step.Steps = int32(from), int32(to-from)
+			if err := enqueue(m, psaOp, &step, s); err != nil {
+				return err
+			}
+		}
+		k, err := m.record(s)
+		if err != nil {
+			return err
+		}
+		computed, from = append(computed, k), to
+	}
+	if p.Loaded != nil {
+		*p.Loaded = int32(from)
+	}
+	if ahead && p.Loads == 0 {
+		return m.join(s, loads)
+	}
+	return nil
+}
+
+// gather queues the loads of microbatch j.
+func (m *Machine) gather(p *cuda.PSAPipelineArgs, j int, first []int64, skip bool, on *stream) error {
+	load := cuda.BlocksArgs{Src: p.Src + cuda.Ptr(8*first[j]), Dst: p.Dst + cuda.Ptr(8*first[j]), Count: first[j+1] - first[j], BlockBytes: p.BlockBytes}
+	if skip && p.Owner != 0 {
+		load.Owner, load.Skip = p.Owner+cuda.Ptr(4*first[j]), p.PSA.Done
+	}
+	return enqueue(m, blocksOp("ss_flash_h2d"), &load, on)
+}
+
+// join makes the rest of a stream wait for what another has so far.
+func (m *Machine) join(s, other *stream) error {
+	k, err := m.record(other)
+	if err != nil {
+		return err
+	}
+	return m.wait(s, k)
+}
