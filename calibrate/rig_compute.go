@@ -85,7 +85,7 @@ func (g *rig) linearsOp(s *cuda.Session, m *hw.Model, tokens int64) ([]cuda.Oper
 
 // checkLinear computes some outputs of the first and last token anew.
 func (g *rig) checkLinear(s *cuda.Session, a *cuda.LinearArgs) error {
-	if err := s.Linear(a, 0); err != nil {
+	if err := s.Launch(a, 0); err != nil {
 		return err
 	}
 	in, out := int64(a.In), int64(a.Out)
@@ -175,7 +175,7 @@ func (g *rig) prefillOp(s *cuda.Session, m *hw.Model, spans []chunkSpan) ([]cuda
 	}
 	last := calls[len(calls)-1].(*cuda.PrefillArgs)
 	return calls, func(s *cuda.Session) error {
-		if err := s.Prefill(last, 0); err != nil {
+		if err := s.Launch(last, 0); err != nil {
 			return err
 		}
 		rows := []int64{int64(last.QTokens) - 1}

@@ -59,7 +59,7 @@ func (g *rig) setupDigest(s *cuda.Session, p Point) (*setup, error) {
 		if err := g.checkRope(s, rope, slots, turns, g.r.Int64N(n)); err != nil {
 			return err
 		}
-		if err := s.Digest(a, 0); err != nil {
+		if err := s.Launch(a, 0); err != nil {
 			return err
 		}
 		for _, i := range g.looked(int64(len(slots))) {

@@ -105,7 +105,7 @@ func checkNorm(s *cuda.Session, a *cuda.RMSNormArgs, row int64) error {
 	if err != nil {
 		return err
 	}
-	if err := s.RMSNorm(a, 0); err != nil {
+	if err := s.Launch(a, 0); err != nil {
 		return err
 	}
 	got, err := halves(s, a.Out+cuda.Ptr(2*row*width), width)
@@ -129,7 +129,7 @@ func (g *rig) checkRope(s *cuda.Session, a *cuda.RopeArgs, slots []int32, turns 
 		}
 		before[head] = x
 	}
-	if err := s.Rope(a, 0); err != nil {
+	if err := s.Launch(a, 0); err != nil {
 		return err
 	}
 	angles := make([]float64, d/2)
@@ -159,7 +159,7 @@ func (g *rig) checkRope(s *cuda.Session, a *cuda.RopeArgs, slots []int32, turns 
 }
 
 func checkSilu(s *cuda.Session, a *cuda.SiluMulArgs, token int64) error {
-	if err := s.SiluMul(a, 0); err != nil {
+	if err := s.Launch(a, 0); err != nil {
 		return err
 	}
 	x, err := rowOf(s, a.X, token, 2*int64(a.FFN))

@@ -24,7 +24,28 @@ type FillArgs struct {
 	Scale float32
 }
 
-// BlocksArgs copies Count blocks from the addresses at Src to those at Dst (FlashH2D, the GPU scatter kernel and the memcpy forms).
+// CarryArgs copies from or to pinned memory, or within the device's, with one kernel: for some KiB
+// between two kernels. Dst and Src have the same remainder modulo 16.
+type CarryArgs MemcpyArgs
+
+// EmptyArgs is an empty kernel.
+type EmptyArgs struct{}
+
+// FlashH2DArgs gathers pinned host blocks with one kernel; Src and Dst are readable by the GPU.
+type FlashH2DArgs BlocksArgs
+
+// GPUScatterArgs writes pinned host blocks with one kernel.
+type GPUScatterArgs BlocksArgs
+
+// MemcpyBlocksArgs copies with one memcpy a block; Src and Dst are pinned arrays.
+type MemcpyBlocksArgs BlocksArgs
+
+// MemcpyBatchArgs copies with the batched memcpy API: Unsupported before CUDA 12.8. It needs a
+// stream of its own.
+type MemcpyBatchArgs BlocksArgs
+
+// BlocksArgs copies Count blocks from the addresses at Src to those at Dst. It is no operation
+// itself: the types above name the engine.
 type BlocksArgs struct {
 	Src, Dst    Ptr
 	Count       int64
@@ -170,6 +191,9 @@ type RopeArgs struct {
 	Tokens, HeadsQ, HeadsKV, HeadDim, BlockTokens         int32
 	Pages                                                 int32
 }
+
+// KVWriteArgs is the part of RopeArgs that stores to KV blocks.
+type KVWriteArgs RopeArgs
 
 // SiluMulArgs is silu(gate) * up.
 type SiluMulArgs struct {

@@ -7,58 +7,6 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// Operation is a call that can be timed: one of the argument structs, or EmptyArgs.
-type Operation interface {
-	operation() (op int32, args unsafe.Pointer)
-}
-
-// Forms of BlocksArgs, MemcpyArgs and RopeArgs that Bench times; the struct is the same, the engine differs.
-type (
-	// EmptyArgs times an empty kernel.
-	EmptyArgs struct{}
-	// FlashH2DArgs times FlashH2D.
-	FlashH2DArgs BlocksArgs
-	// GPUScatterArgs times the GPU scatter kernel.
-	GPUScatterArgs BlocksArgs
-	// MemcpyBlocksArgs times one memcpy a block.
-	MemcpyBlocksArgs BlocksArgs
-	// MemcpyBatchArgs times the batched memcpy API.
-	MemcpyBatchArgs BlocksArgs
-	// CarryArgs times the kernel that carries small arrays.
-	CarryArgs MemcpyArgs
-	// KVWriteArgs times the kernel that writes K and V to their blocks.
-	KVWriteArgs RopeArgs
-)
-
-// In the order of the header's SS_OP_ constants.
-func (a *EmptyArgs) operation() (int32, unsafe.Pointer)        { return 0, unsafe.Pointer(a) }
-func (a *MemcpyArgs) operation() (int32, unsafe.Pointer)       { return 1, unsafe.Pointer(a) }
-func (a *MemsetArgs) operation() (int32, unsafe.Pointer)       { return 2, unsafe.Pointer(a) }
-func (a *FillArgs) operation() (int32, unsafe.Pointer)         { return 3, unsafe.Pointer(a) }
-func (a *FlashH2DArgs) operation() (int32, unsafe.Pointer)     { return 4, unsafe.Pointer(a) }
-func (a *GPUScatterArgs) operation() (int32, unsafe.Pointer)   { return 5, unsafe.Pointer(a) }
-func (a *MemcpyBlocksArgs) operation() (int32, unsafe.Pointer) { return 6, unsafe.Pointer(a) }
-func (a *MemcpyBatchArgs) operation() (int32, unsafe.Pointer)  { return 7, unsafe.Pointer(a) }
-func (a *SaveArgs) operation() (int32, unsafe.Pointer)         { return 8, unsafe.Pointer(a) }
-func (a *DecodeArgs) operation() (int32, unsafe.Pointer)       { return 9, unsafe.Pointer(a) }
-func (a *PSAArgs) operation() (int32, unsafe.Pointer)          { return 10, unsafe.Pointer(a) }
-func (a *PSAPipelineArgs) operation() (int32, unsafe.Pointer)  { return 11, unsafe.Pointer(a) }
-func (a *PrefillArgs) operation() (int32, unsafe.Pointer)      { return 12, unsafe.Pointer(a) }
-func (a *DigestArgs) operation() (int32, unsafe.Pointer)       { return 13, unsafe.Pointer(a) }
-func (a *ScoresArgs) operation() (int32, unsafe.Pointer)       { return 14, unsafe.Pointer(a) }
-func (a *TopKArgs) operation() (int32, unsafe.Pointer)         { return 15, unsafe.Pointer(a) }
-func (a *SelectArgs) operation() (int32, unsafe.Pointer)       { return 16, unsafe.Pointer(a) }
-func (a *LinearArgs) operation() (int32, unsafe.Pointer)       { return 17, unsafe.Pointer(a) }
-func (a *EmbedArgs) operation() (int32, unsafe.Pointer)        { return 18, unsafe.Pointer(a) }
-func (a *RMSNormArgs) operation() (int32, unsafe.Pointer)      { return 19, unsafe.Pointer(a) }
-func (a *RopeArgs) operation() (int32, unsafe.Pointer)         { return 20, unsafe.Pointer(a) }
-func (a *SiluMulArgs) operation() (int32, unsafe.Pointer)      { return 21, unsafe.Pointer(a) }
-func (a *ArgmaxArgs) operation() (int32, unsafe.Pointer)       { return 22, unsafe.Pointer(a) }
-func (a *CarryArgs) operation() (int32, unsafe.Pointer)        { return 23, unsafe.Pointer(a) }
-func (a *LookupArgs) operation() (int32, unsafe.Pointer)       { return 24, unsafe.Pointer(a) }
-func (a *TableArgs) operation() (int32, unsafe.Pointer)        { return 25, unsafe.Pointer(a) }
-func (a *KVWriteArgs) operation() (int32, unsafe.Pointer)      { return 26, unsafe.Pointer(a) }
-
 // Clock says what a sample is.
 type Clock int32
 
@@ -133,9 +81,7 @@ func pinCalls(pin *runtime.Pinner, operations []Operation) []callC {
 	for i, o := range operations {
 		op, args := o.operation()
 		pin.Pin(args)
-		if p, ok := o.(*PSAPipelineArgs); ok && p.PSA != nil {
-			pin.Pin(p.PSA)
-		}
+		pinPointers(pin, o)
 		calls[i] = callC{op, args}
 	}
 	if len(calls) > 0 {

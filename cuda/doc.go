@@ -10,7 +10,7 @@
 //		}
 //		pool, err := s.DeviceAlloc(1 << 30)
 //		...
-//		return s.Decode(&cuda.DecodeArgs{Pool: pool, ...}, 0)
+//		return s.Launch(&cuda.DecodeArgs{Pool: pool, ...}, 0)
 //	})
 //
 // Read library.go (finding and opening), session.go (memory, streams, events), args.go (one struct an operation, laid out as in

@@ -83,13 +83,13 @@ func (g *gpu) check(what string, a *attention, more ...int32) {
 	for _, splits := range append([]int32{0, 1, 3, 7}, more...) {
 		args := a.args
 		args.Splits = splits
-		bytes, err := g.DecodeWorkspace(&args)
+		bytes, err := g.Workspace(&args)
 		g.must(err)
 		args.Workspace = g.zeroed(bytes)
 		var before []Half
 		for range 2 {
 			args.Out, args.LSE = g.device(int64(len(want))*2), g.device(int64(len(wantLSE))*4)
-			g.must(g.Decode(&args, 0))
+			g.must(g.Launch(&args, 0))
 			name := fmt.Sprintf("%s, %d splits", what, splits)
 			out := download[Half](g, args.Out, len(want))
 			g.near(name, floatsOf(out), want, a.Dim, 1e-3, 4e-3)
@@ -182,7 +182,7 @@ func TestGPUDecodeWorkspaceOfManyBatches(t *testing.T) {
 		}
 		most := int64(0)
 		for _, a := range all {
-			bytes, err := g.DecodeWorkspace(&a.args)
+			bytes, err := g.Workspace(&a.args)
 			g.must(err)
 			most = max(most, bytes)
 		}
@@ -191,7 +191,7 @@ func TestGPUDecodeWorkspaceOfManyBatches(t *testing.T) {
 			for i, a := range all {
 				want, _ := a.Run()
 				a.args.Workspace, a.args.Out = workspace, g.device(int64(len(want))*2)
-				g.must(g.Decode(&a.args, 0))
+				g.must(g.Launch(&a.args, 0))
 				g.near(fmt.Sprintf("round %d, batch %d", round, i), floatsOf(download[Half](g, a.args.Out, len(want))), want, a.Dim, 1e-3, 4e-3)
 			}
 		}

@@ -46,7 +46,7 @@ func TestGPUEmbed(t *testing.T) {
 				}
 				for name, at := range map[string]Ptr{"pinned": token.Ptr(), "device": upload(g, Slice[int32](token))} {
 					out := g.device(int64(len(want)+8) * 2)
-					g.must(g.Embed(&EmbedArgs{Table: on, Token: at, Out: out, Tokens: int32(tokens), Hidden: int32(hidden)}, 0))
+					g.must(g.Launch(&EmbedArgs{Table: on, Token: at, Out: out, Tokens: int32(tokens), Hidden: int32(hidden)}, 0))
 					got := download[Half](g, out, len(want)+8)
 					if !slices.Equal(got[:len(want)], want) {
 						t.Errorf("hidden %d, %d %s tokens: the rows differ", hidden, tokens, name)
@@ -78,7 +78,7 @@ func TestGPURMSNorm(t *testing.T) {
 				result := func(what string, of []float64) {
 					g.same(fmt.Sprintf("%s, %d rows of %d", what, rows, hidden), floatsOf(download[Half](g, args.Out, rows*hidden)), want(of), hidden)
 				}
-				g.must(g.RMSNorm(&args, 0))
+				g.must(g.Launch(&args, 0))
 				result("norm", xf)
 
 				from, gathered := make([]int32, rows), []float64{}
@@ -87,7 +87,7 @@ func TestGPURMSNorm(t *testing.T) {
 					gathered = append(gathered, xf[int(from[i])*hidden:][:hidden]...)
 				}
 				args.Row, args.Out = upload(g, from), g.device(int64(rows*hidden)*2)
-				g.must(g.RMSNorm(&args, 0))
+				g.must(g.Launch(&args, 0))
 				result("gathered rows", gathered)
 
 				sum := make([]float64, rows*hidden)
@@ -95,7 +95,7 @@ func TestGPURMSNorm(t *testing.T) {
 					sum[i] = half(rf[i] + xf[i])
 				}
 				args.Row, args.Residual, args.Out = 0, upload(g, r), args.X // in place
-				g.must(g.RMSNorm(&args, 0))
+				g.must(g.Launch(&args, 0))
 				result("with residual", sum)
 				if got := floatsOf(download[Half](g, args.Residual, len(sum))); !slices.Equal(got, sum) {
 					t.Errorf("%d rows of %d: the residual is not the rounded sum", rows, hidden)
@@ -111,7 +111,7 @@ func TestGPURMSNormOfSmallValues(t *testing.T) {
 		x, xf := g.normal(hidden, 1e-3) // eps is as large as the mean square
 		weight, weightF := g.normal(hidden, 1)
 		out := g.device(hidden * 2)
-		g.must(g.RMSNorm(&RMSNormArgs{X: upload(g, x), Weight: upload(g, weight), Out: out, Rows: 1, Hidden: hidden, Eps: 1e-6}, 0))
+		g.must(g.Launch(&RMSNormArgs{X: upload(g, x), Weight: upload(g, weight), Out: out, Rows: 1, Hidden: hidden, Eps: 1e-6}, 0))
 		g.same("norm", floatsOf(download[Half](g, out, hidden)), reference.RMSNorm(xf, weightF, 1e-6, half), hidden)
 	})
 }
@@ -168,7 +168,7 @@ func (g *gpu) rope(c ropeCase) {
 	if c.pack {
 		args.QOut = g.device(int64(c.tokens*c.headsQ*c.dim) * 2)
 	}
-	g.must(g.Rope(args, 0))
+	g.must(g.Launch(args, 0))
 
 	var want []float64
 	pool := slices.Repeat([]Half{0xffff}, len(slots)*size)
@@ -226,7 +226,7 @@ func TestGPUSiluMul(t *testing.T) {
 			for _, tokens := range []int{1, 3, 65} {
 				x, xf := g.normal(tokens*2*ffn, 3)
 				out := g.device(int64(tokens*ffn+8) * 2)
-				g.must(g.SiluMul(&SiluMulArgs{X: upload(g, x), Out: out, Tokens: int32(tokens), FFN: int32(ffn)}, 0))
+				g.must(g.Launch(&SiluMulArgs{X: upload(g, x), Out: out, Tokens: int32(tokens), FFN: int32(ffn)}, 0))
 				var want []float64
 				for i := range tokens {
 					want = append(want, reference.SiluMul(xf[i*2*ffn:(i+1)*2*ffn], half)...)
@@ -245,7 +245,7 @@ func TestGPUSiluMul(t *testing.T) {
 			x[i], x[8+i] = HalfOf(v), HalfOf(2)
 		}
 		out := g.device(16)
-		g.must(g.SiluMul(&SiluMulArgs{X: upload(g, x), Out: out, Tokens: 1, FFN: 8}, 0))
+		g.must(g.Launch(&SiluMulArgs{X: upload(g, x), Out: out, Tokens: 1, FFN: 8}, 0))
 		got := floatsOf(download[Half](g, out, 8))
 		for i, v := range gate {
 			want := half(half(v/(1+math.Exp(-v))) * 2)
@@ -300,7 +300,7 @@ func TestGPUArgmax(t *testing.T) {
 				}
 			}
 			out := g.device(int64(c.rows) * 4)
-			g.must(g.Argmax(&ArgmaxArgs{Logits: upload(g, x), Out: out, Rows: int32(c.rows), Vocab: int32(c.vocab), Stride: int32(c.stride)}, 0))
+			g.must(g.Launch(&ArgmaxArgs{Logits: upload(g, x), Out: out, Rows: int32(c.rows), Vocab: int32(c.vocab), Stride: int32(c.stride)}, 0))
 			for i, got := range download[int32](g, out, c.rows) {
 				if want := reference.Argmax(xf[i*c.stride:][:c.vocab]); int(got) != want {
 					t.Errorf("%+v, row %d: %d, want %d", c, i, got, want)

@@ -27,7 +27,7 @@ func TestGPUPrefill(t *testing.T) {
 			rowQ, rowKV, dim := int64(s.HeadsQ*c.dim), int64(s.HeadsKV*c.dim), int64(c.dim)
 			out := g.device(int64(len(want)) * 2)
 			// One row of poison after the keys and values: nothing past the end may be read into the answer.
-			g.must(g.Prefill(&PrefillArgs{
+			g.must(g.Launch(&PrefillArgs{
 				Q: upload(g, q), K: upload(g, append(k, slices.Repeat([]Half{0x7e00}, int(rowKV)*64)...)), V: upload(g, append(v, slices.Repeat([]Half{0x7e00}, int(rowKV)*64)...)), Out: out,
 				QTokenStride: rowQ, QHeadStride: dim, KTokenStride: rowKV, KHeadStride: dim, VTokenStride: rowKV, VHeadStride: dim,
 				OutTokenStride: rowQ, OutHeadStride: dim, QTokens: int32(c.tokens), Prefix: int32(c.prefix), HeadsQ: int32(s.HeadsQ),
@@ -47,7 +47,7 @@ func TestGPUPrefillLong(t *testing.T) {
 		v, vf := g.normal((tokens+prefix)*dim, 1)
 		p := reference.Prefill{Shape: s, Q: qf, K: kf, V: vf, QTokens: tokens, Prefix: prefix, Scale: 0.09}
 		out := g.device(tokens * heads * dim * 2)
-		g.must(g.Prefill(&PrefillArgs{Q: upload(g, q), K: upload(g, k), V: upload(g, v), Out: out, QTokenStride: heads * dim, QHeadStride: dim, KTokenStride: dim, KHeadStride: dim,
+		g.must(g.Launch(&PrefillArgs{Q: upload(g, q), K: upload(g, k), V: upload(g, v), Out: out, QTokenStride: heads * dim, QHeadStride: dim, KTokenStride: dim, KHeadStride: dim,
 			VTokenStride: dim, VHeadStride: dim, OutTokenStride: heads * dim, OutHeadStride: dim, QTokens: tokens, Prefix: prefix, HeadsQ: heads, HeadsKV: 1, HeadDim: dim, Scale: 0.09}, 0))
 		got := floatsOf(download[Half](g, out, tokens*heads*dim))
 		want := make([]float64, heads*dim)
@@ -77,7 +77,7 @@ func TestGPUPrefillStrides(t *testing.T) {
 			return upload(g, h)
 		}
 		out := g.device(int64(n) * 2)
-		g.must(g.Prefill(&PrefillArgs{Q: turned(q), K: turned(k), V: turned(v), Out: out, QTokenStride: dim, QHeadStride: tokens * dim, KTokenStride: dim, KHeadStride: tokens * dim,
+		g.must(g.Launch(&PrefillArgs{Q: turned(q), K: turned(k), V: turned(v), Out: out, QTokenStride: dim, QHeadStride: tokens * dim, KTokenStride: dim, KHeadStride: tokens * dim,
 			VTokenStride: dim, VHeadStride: tokens * dim, OutTokenStride: heads * dim, OutHeadStride: dim, QTokens: tokens, HeadsQ: heads, HeadsKV: heads, HeadDim: dim, Scale: 0.1}, 0))
 		g.near("strides", floatsOf(download[Half](g, out, n)), p.Run(), dim, 1e-3, 4e-3)
 	})
@@ -117,11 +117,11 @@ func TestGPUPrefillPaged(t *testing.T) {
 			args := PrefillArgs{Q: upload(g, q), K: upload(g, k), V: upload(g, v), Out: g.device(int64(len(q)) * 2), QTokenStride: rowQ, QHeadStride: dim, KTokenStride: rowKV,
 				KHeadStride: dim, VTokenStride: rowKV, VHeadStride: dim, OutTokenStride: rowQ, OutHeadStride: dim, QTokens: int32(c.tokens), Prefix: int32(c.prefix),
 				HeadsQ: int32(headsQ), HeadsKV: int32(c.kvHeads), HeadDim: int32(c.dim), Scale: float32(1 / math.Sqrt(float64(c.dim)))}
-			g.must(g.Prefill(&args, 0))
+			g.must(g.Launch(&args, 0))
 			tensors := download[Half](g, args.Out, len(q))
 			args.K, args.V, args.KTokenStride, args.VTokenStride = 0, 0, 0, 0
 			args.Out, args.Pool, args.Table, args.TableStride, args.BlockTokens = g.device(int64(len(q))*2), upload(g, pool), upload(g, table), int32(stride), int32(c.block)
-			g.must(g.Prefill(&args, 0))
+			g.must(g.Launch(&args, 0))
 			paged := download[Half](g, args.Out, len(q))
 			p := reference.Prefill{Shape: reference.Shape{Batch: 1, HeadsQ: headsQ, HeadsKV: c.kvHeads, Dim: c.dim}, Q: qf, K: kf, V: vf, QTokens: c.tokens, Prefix: c.prefix,
 				Scale: 1 / math.Sqrt(float64(c.dim))}

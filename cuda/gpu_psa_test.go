@@ -19,7 +19,7 @@ func (g *gpu) psa(a *attention, micro int, epsilon float64) (*reference.PSA, *PS
 		BlockTokens: a.args.BlockTokens, TableStride: a.args.TableStride, OrderStride: a.args.ListStride, Micro: int32(micro),
 		Scale: a.args.Scale, Epsilon: float32(epsilon),
 	}
-	bytes, err := g.PSAState(args)
+	bytes, err := g.Workspace(args)
 	g.must(err)
 	args.State = g.zeroed(bytes)
 	return p, args
@@ -84,11 +84,11 @@ func TestGPUPSA(t *testing.T) {
 					steps := (a.TableStride + micro - 1) / micro
 					// All in one launch, then one launch a microbatch: the state between launches must change nothing.
 					args.Steps = int32(steps)
-					g.must(g.PSA(args, 0))
+					g.must(g.Launch(args, 0))
 					stopped += g.checkPSA(what, want, a, args)
 					for step := range steps {
 						args.First, args.Steps = int32(step), 1
-						g.must(g.PSA(args, 0))
+						g.must(g.Launch(args, 0))
 					}
 					g.checkPSA(what+", stepwise", want, a, args)
 				}
@@ -109,7 +109,7 @@ func TestGPUPSAPipeline(t *testing.T) {
 		// Every block is a miss: its data waits in host memory, its slot in HBM holds poison.
 		slots := len(a.Pool) * 2 / size
 		slab := g.host(int64(slots*size), DriverPages)
-		g.must(g.Memcpy(&MemcpyArgs{Dst: slab.Ptr(), Src: a.args.Pool, Bytes: int64(slots * size)}, 0))
+		g.must(g.Launch(&MemcpyArgs{Dst: slab.Ptr(), Src: a.args.Pool, Bytes: int64(slots * size)}, 0))
 		g.must(g.StreamSync(0))
 		for _, epsilon := range []float64{0.5, 1} {
 			p, args := g.psa(a, micro, epsilon)
@@ -133,10 +133,10 @@ func TestGPUPSAPipeline(t *testing.T) {
 			host := g.host(int64(len(first))*8, DriverPages)
 			copy(Slice[int64](host), first)
 			for _, depth := range []int32{1, 2, 5} {
-				g.must(g.Memset(&MemsetArgs{Dst: args.Pool, Bytes: int64(slots * size), Value: 0xff}, 0))
+				g.must(g.Launch(&MemsetArgs{Dst: args.Pool, Bytes: int64(slots * size), Value: 0xff}, 0))
 				g.must(g.StreamSync(0))
 				var loaded int32
-				g.must(g.PSAPipeline(&PSAPipelineArgs{PSA: args, LoadFirst: host.Ptr(), Src: upload(g, src), Dst: upload(g, dst), Owner: upload(g, owner),
+				g.must(g.Launch(&PSAPipelineArgs{PSA: args, LoadFirst: host.Ptr(), Src: upload(g, src), Dst: upload(g, dst), Owner: upload(g, owner),
 					BlockBytes: int64(size), Microbatches: int32(steps), Depth: depth, Loaded: &loaded}, 0))
 				g.checkPSA(fmt.Sprintf("pipeline, epsilon %g, depth %d", epsilon, depth), want, a, args)
 				needed := (slices.Max(want.Used) + micro - 1) / micro
@@ -160,7 +160,7 @@ func TestGPUPSAPipelineTurns(t *testing.T) {
 		size := 2 * a.BlockTokens * a.Dim * 2
 		slots := len(a.Pool) * 2 / size
 		slab := g.host(int64(slots*size), DriverPages)
-		g.must(g.Memcpy(&MemcpyArgs{Dst: slab.Ptr(), Src: a.args.Pool, Bytes: int64(slots * size)}, 0))
+		g.must(g.Launch(&MemcpyArgs{Dst: slab.Ptr(), Src: a.args.Pool, Bytes: int64(slots * size)}, 0))
 		g.must(g.StreamSync(0))
 		steps := (a.TableStride + micro - 1) / micro
 		for _, own := range []bool{false, true} {
@@ -183,8 +183,8 @@ func TestGPUPSAPipelineTurns(t *testing.T) {
 				var p *reference.PSA
 				p, c.args = g.psa(a, micro, 1)
 				c.want, c.spare, c.args.Pool = p.Run(), g.device(int64(size)), g.device(int64(slots*size))
-				g.must(g.Memset(&MemsetArgs{Dst: c.spare, Bytes: int64(size), Value: 0xff}, 0))
-				g.must(g.Memcpy(&MemcpyArgs{Dst: c.args.Pool, Src: slab.Ptr(), Bytes: int64(slots * size)}, 0))
+				g.must(g.Launch(&MemsetArgs{Dst: c.spare, Bytes: int64(size), Value: 0xff}, 0))
+				g.must(g.Launch(&MemcpyArgs{Dst: c.args.Pool, Src: slab.Ptr(), Bytes: int64(slots * size)}, 0))
 				var first []int64
 				var src, dst []Ptr
 				for step := range steps {
@@ -195,7 +195,7 @@ func TestGPUPSAPipelineTurns(t *testing.T) {
 							if step%3 == i%3 { // the first call's loads begin at once, the next ones' later
 								at := Ptr(int(a.Table[unit*a.TableStride+int(block)]) * size)
 								src, dst = append(src, slab.Ptr()+at), append(dst, c.args.Pool+at)
-								g.must(g.Memset(&MemsetArgs{Dst: c.args.Pool + at, Bytes: int64(size), Value: 0xff}, 0))
+								g.must(g.Launch(&MemsetArgs{Dst: c.args.Pool + at, Bytes: int64(size), Value: 0xff}, 0))
 							}
 						}
 					}
@@ -209,7 +209,7 @@ func TestGPUPSAPipelineTurns(t *testing.T) {
 			}
 			g.must(g.StreamSync(0))
 			for i := range calls {
-				g.must(g.PSAPipeline(&calls[i].run, 0))
+				g.must(g.Launch(&calls[i].run, 0))
 			}
 			if own {
 				g.must(g.StreamSync(loads))

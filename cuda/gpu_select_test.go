@@ -26,7 +26,7 @@ func TestGPUDigest(t *testing.T) {
 				slot[i], dst[i] = int32(slots[i]), int64(places[i])
 			}
 			meta := g.device(int64(2 * c.count * 2 * c.dim * 2))
-			g.must(g.Digest(&DigestArgs{Pool: upload(g, pool), Slot: upload(g, slot), Dst: upload(g, dst), Meta: meta, Count: int64(c.count), HeadDim: int32(c.dim), BlockTokens: int32(c.block)}, 0))
+			g.must(g.Launch(&DigestArgs{Pool: upload(g, pool), Slot: upload(g, slot), Dst: upload(g, dst), Meta: meta, Count: int64(c.count), HeadDim: int32(c.dim), BlockTokens: int32(c.block)}, 0))
 			got := download[Half](g, meta, 2*c.count*2*c.dim)
 			written := map[int64]bool{}
 			for i := range slot {
@@ -94,7 +94,7 @@ func TestGPUScores(t *testing.T) {
 			counts              []int
 		}{{1, 2, 128, []int{1, 1000, 33, 0}}, {4, 2, 128, []int{77, 500}}, {8, 1, 64, []int{129, 2}}, {7, 1, 128, []int{63}}} {
 			s := g.selection(c.group, c.kvHeads, c.dim, c.counts...)
-			g.must(g.Scores(&s.args, 0))
+			g.must(g.Launch(&s.args, 0))
 			got := download[float32](g, s.args.Scores, len(c.counts)*int(s.args.ScoreStride))
 			for unit, want := range s.want {
 				for i := range int(s.args.ScoreStride) {
@@ -142,7 +142,7 @@ func TestGPUTopK(t *testing.T) {
 					}
 				}
 				list, count := g.device(int64(units*max(c.k, 1))*4), g.device(units*4)
-				g.must(g.TopK(&TopKArgs{Scores: upload(g, scores), Blocks: upload(g, blocks), List: list, Count: count, Units: units, ScoreStride: int32(stride),
+				g.must(g.Launch(&TopKArgs{Scores: upload(g, scores), Blocks: upload(g, blocks), List: list, Count: count, Units: units, ScoreStride: int32(stride),
 					ListStride: int32(max(c.k, 1)), K: int32(c.k), Sink: int32(c.sink), Window: int32(c.window)}, 0))
 				gotList, gotCount := download[int32](g, list, units*max(c.k, 1)), download[int32](g, count, units)
 				for u := range units {
@@ -185,7 +185,7 @@ func TestGPUSelect(t *testing.T) {
 			}
 			s.args.ScoreStride, s.args.MaxBlocks = int32(c.most+1), int32(c.most+1)
 			s.args.Scores = g.device(int64(units*(c.most+1)) * 4)
-			g.must(g.Scores(&s.args, 0))
+			g.must(g.Launch(&s.args, 0))
 			two := TopKArgs{Scores: s.args.Scores, Blocks: upload(g, blocks), List: g.device(int64(units*c.k) * 4), Count: g.device(int64(units) * 4), Units: int32(units),
 				ScoreStride: s.args.ScoreStride, ListStride: int32(c.k), K: int32(c.k), Sink: 2, Window: 2}
 			// What has no digest scores less than all others.
@@ -196,13 +196,13 @@ func TestGPUSelect(t *testing.T) {
 				}
 			}
 			g.must(Upload(g.Session, s.args.Scores, scores))
-			g.must(g.TopK(&two, 0))
+			g.must(g.Launch(&two, 0))
 			one := two
 			one.Scores, one.List, one.Count = 0, g.device(int64(units*c.k)*4), g.device(int64(units)*4)
 			s.args.Scores = g.device(int64(units*(c.most+1)) * 4)
 			arrived := g.zeroed(int64(units) * 4)
 			for range 2 {
-				g.must(g.Select(&SelectArgs{Scores: s.args, TopK: one, Arrived: arrived}, 0))
+				g.must(g.Launch(&SelectArgs{Scores: s.args, TopK: one, Arrived: arrived}, 0))
 			}
 			a, b := download[int32](g, two.Count, units), download[int32](g, one.Count, units)
 			if !slices.Equal(a, b) {
@@ -230,16 +230,16 @@ func TestGPUSelectIsScoresThenTopK(t *testing.T) {
 			}
 			s.args.ScoreStride, s.args.MaxBlocks = 1001, 1001
 			s.args.Scores = g.device(6 * 1001 * 4)
-			g.must(g.Scores(&s.args, 0))
+			g.must(g.Launch(&s.args, 0))
 			const k = 64
 			top := TopKArgs{Scores: s.args.Scores, Blocks: upload(g, blocks), List: g.device(6 * k * 4), Count: g.device(6 * 4), Units: 6, ScoreStride: 1001, ListStride: k, K: k, Sink: 2, Window: 2}
-			g.must(g.TopK(&top, 0))
+			g.must(g.Launch(&top, 0))
 			fused := top
 			fused.Scores, fused.List, fused.Count = 0, g.device(6*k*4), g.device(6*4)
 			s.args.Scores = g.device(6 * 1001 * 4)
 			arrived := g.zeroed(6 * 4)
 			for range 3 { // the arrival counters must come back clean
-				g.must(g.Select(&SelectArgs{Scores: s.args, TopK: fused, Arrived: arrived}, 0))
+				g.must(g.Launch(&SelectArgs{Scores: s.args, TopK: fused, Arrived: arrived}, 0))
 			}
 			if a, b := download[int32](g, top.Count, 6), download[int32](g, fused.Count, 6); !slices.Equal(a, b) {
 				t.Errorf("counts %v and %v", a, b)
@@ -270,7 +270,7 @@ func TestGPULinear(t *testing.T) {
 				}
 			}
 			y := g.device(int64(len(want)) * 2)
-			g.must(g.Linear(&LinearArgs{X: upload(g, x), W: upload(g, w), Y: y, Tokens: int32(c.tokens), In: int32(c.in), Out: int32(c.out)}, 0))
+			g.must(g.Launch(&LinearArgs{X: upload(g, x), W: upload(g, w), Y: y, Tokens: int32(c.tokens), In: int32(c.in), Out: int32(c.out)}, 0))
 			g.near(fmt.Sprintf("linear %+v", c), floatsOf(download[Half](g, y, len(want))), want, c.out, 1e-3, 1e-3)
 		}
 	})

@@ -60,7 +60,7 @@ func (g *gpu) device(bytes int64) Ptr {
 	bytes = max(bytes, 16)
 	p, err := g.DeviceAlloc(bytes)
 	g.must(err)
-	g.must(g.Memset(&MemsetArgs{Dst: p, Bytes: bytes, Value: 0xff}, 0))
+	g.must(g.Launch(&MemsetArgs{Dst: p, Bytes: bytes, Value: 0xff}, 0))
 	g.must(g.StreamSync(0))
 	g.release = append(g.release, func() error { return g.DeviceFree(p) })
 	return p
@@ -68,7 +68,7 @@ func (g *gpu) device(bytes int64) Ptr {
 
 func (g *gpu) zeroed(bytes int64) Ptr {
 	p := g.device(bytes)
-	g.must(g.Memset(&MemsetArgs{Dst: p, Bytes: max(bytes, 16)}, 0))
+	g.must(g.Launch(&MemsetArgs{Dst: p, Bytes: max(bytes, 16)}, 0))
 	g.must(g.StreamSync(0))
 	return p
 }

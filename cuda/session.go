@@ -204,7 +204,7 @@ func copySlice(s *Session, data unsafe.Pointer, bytes int64, other Ptr, up bool)
 	if up {
 		args.Dst, args.Src = args.Src, args.Dst
 	}
-	if err := s.Memcpy(&args, 0); err != nil {
+	if err := s.Launch(&args, 0); err != nil {
 		return err
 	}
 	return s.StreamSync(0)

@@ -36,7 +36,7 @@ func TestShadowPricesTheSameSteps(t *testing.T) {
 			}
 			return d
 		}
-		shadow := live.Shadow{Real: fresh()}
+		shadow := live.CallRecorder{Real: fresh()}
 		s.server.Device = &shadow
 		if _, err := s.serve(t.Context(), Sink{Requests: io.Discard}, func(*sim.Metrics) []string { return nil }); err != nil {
 			t.Fatal(err)

@@ -70,19 +70,16 @@ func listed(m *access, arg string, list, count cuda.Ptr, unit, stride, blocks in
 	return chosen
 }
 
-var decodeOp = operation[cuda.DecodeArgs]{"ss_decode",
-	func(c *checks, d *cuda.DecodeArgs) {
-		checkDecode(c, d)
-		c.given("q, pool, context and out", d.Q, d.Pool, d.Context, d.Out)
-		c.need(d.Table != 0 || d.Slot != 0, "a table or slots")
-		c.need(d.Slot == 0 || d.List != 0, "a list with slots")
-		c.need((d.List == 0) == (d.Count == 0), "both list and count, or none")
-		c.need(c.err != nil || !shared(d) || d.Workspace != 0, "a workspace")
-	},
-	decode,
+func checkDecode(c *checks, d *cuda.DecodeArgs) {
+	checkDecodeShape(c, d)
+	c.given("q, pool, context and out", d.Q, d.Pool, d.Context, d.Out)
+	c.need(d.Table != 0 || d.Slot != 0, "a table or slots")
+	c.need(d.Slot == 0 || d.List != 0, "a list with slots")
+	c.need((d.List == 0) == (d.Count == 0), "both list and count, or none")
+	c.need(c.err != nil || !shared(d) || d.Workspace != 0, "a workspace")
 }
 
-func checkDecode(c *checks, d *cuda.DecodeArgs) {
+func checkDecodeShape(c *checks, d *cuda.DecodeArgs) {
 	c.need(d.Batch > 0, "batch > 0")
 	c.paged(d.HeadsQ, d.HeadsKV, d.HeadDim, d.BlockTokens)
 	c.need(d.MaxBlocks >= 0, "max_blocks >= 0")
@@ -106,22 +103,6 @@ func workspaceBytes(d *cuda.DecodeArgs) (all, record int64) {
 	record = 4 * (4 + 2*int64(d.HeadsQ/d.HeadsKV)*(2+int64(d.HeadDim)))
 	return int64(d.Batch) * int64(d.HeadsKV) * splits(d) * record, record
 }
-
-// DecodeWorkspace returns the bytes that DecodeArgs.Workspace needs, to be zeroed once.
-func (m *Machine) DecodeWorkspace(d *cuda.DecodeArgs) (int64, error) {
-	c := checks{call: "ss_decode_workspace"}
-	if c.need(d != nil, "arguments"); c.err == nil {
-		checkDecode(&c, d)
-	}
-	if c.err != nil {
-		return 0, c.err
-	}
-	bytes, _ := workspaceBytes(d)
-	return bytes, nil
-}
-
-// Decode is decode attention.
-func (m *Machine) Decode(d *cuda.DecodeArgs, on cuda.Stream) error { return launch(m, decodeOp, d, on) }
 
 func decode(m *access, d *cuda.DecodeArgs) {
 	s := reference.Shape{Batch: int(d.Batch), HeadsQ: int(d.HeadsQ), HeadsKV: int(d.HeadsKV), Dim: int(d.HeadDim)}
@@ -192,29 +173,21 @@ func (m *access) zeroed(arg string, p cuda.Ptr, bytes, counters int64) {
 	}
 }
 
-var prefillOp = operation[cuda.PrefillArgs]{"ss_prefill",
-	func(c *checks, p *cuda.PrefillArgs) {
-		c.need(p.QTokens >= 0 && p.Prefix >= 0, "tokens >= 0")
-		c.heads(p.HeadsQ, p.HeadsKV, p.HeadDim)
-		for _, stride := range []int64{p.QTokenStride, p.QHeadStride, p.KTokenStride, p.KHeadStride, p.VTokenStride, p.VHeadStride, p.OutTokenStride, p.OutHeadStride} {
-			c.need(stride%8 == 0, "strides that are multiples of 8")
-		}
-		if p.QTokens == 0 {
-			return
-		}
-		c.given("q and out", p.Q, p.Out)
-		if p.Table != 0 {
-			c.need(p.Pool != 0 && p.BlockTokens > 0 && p.BlockTokens%16 == 0 && p.BlockTokens <= 256, "a pool of blocks of a multiple of 16 tokens, at most 256")
-		} else {
-			c.given("k and v", p.K, p.V)
-		}
-	},
-	prefill,
-}
-
-// Prefill is causal prefill attention of one request.
-func (m *Machine) Prefill(p *cuda.PrefillArgs, on cuda.Stream) error {
-	return launch(m, prefillOp, p, on)
+func checkPrefill(c *checks, p *cuda.PrefillArgs) {
+	c.need(p.QTokens >= 0 && p.Prefix >= 0, "tokens >= 0")
+	c.heads(p.HeadsQ, p.HeadsKV, p.HeadDim)
+	for _, stride := range []int64{p.QTokenStride, p.QHeadStride, p.KTokenStride, p.KHeadStride, p.VTokenStride, p.VHeadStride, p.OutTokenStride, p.OutHeadStride} {
+		c.need(stride%8 == 0, "strides that are multiples of 8")
+	}
+	if p.QTokens == 0 {
+		return
+	}
+	c.given("q and out", p.Q, p.Out)
+	if p.Table != 0 {
+		c.need(p.Pool != 0 && p.BlockTokens > 0 && p.BlockTokens%16 == 0 && p.BlockTokens <= 256, "a pool of blocks of a multiple of 16 tokens, at most 256")
+	} else {
+		c.given("k and v", p.K, p.V)
+	}
 }
 
 func prefill(m *access, p *cuda.PrefillArgs) {

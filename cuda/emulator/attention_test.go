@@ -75,12 +75,12 @@ func (g *rig) checkDecode(what string, a *attention) {
 	for _, splits := range []int32{0, 1, 3} {
 		args := a.args
 		args.Splits = splits
-		bytes, err := g.DecodeWorkspace(&args)
+		bytes, err := g.Workspace(&args)
 		g.must(err)
 		args.Workspace = g.zeroed(bytes)
 		args.Out, args.LSE = g.device(2*len(want)), g.device(4*len(wantLSE))
 		for range 2 { // the workspace must come back clean
-			g.must(g.Decode(&args, 0))
+			g.must(g.Launch(&args, 0))
 		}
 		g.near(what, floats(download[cuda.Half](g, args.Out, len(want))), want)
 		for i, lse := range download[float32](g, args.LSE, len(wantLSE)) {
@@ -131,12 +131,12 @@ func TestDecodeFaults(t *testing.T) {
 	} {
 		a := g.batch(1, 1, 64, 16, 80)
 		args := a.args
-		bytes, err := g.DecodeWorkspace(&args)
+		bytes, err := g.Workspace(&args)
 		g.must(err)
 		args.Workspace, args.Out = g.zeroed(bytes), g.device(128)
-		g.must(g.Decode(&args, 0))
+		g.must(g.Launch(&args, 0))
 		c.change(&args)
-		faults(t, c.name, g.Decode(&args, 0), c.arg, c.why)
+		faults(t, c.name, g.Launch(&args, 0), c.arg, c.why)
 	}
 }
 
@@ -144,10 +144,10 @@ func TestDecodeFaults(t *testing.T) {
 func TestDecodeOfPoisonIsNaN(t *testing.T) {
 	g := newRig(t, Config{})
 	a := g.batch(1, 1, 64, 16, 16)
-	bytes, err := g.DecodeWorkspace(&a.args)
+	bytes, err := g.Workspace(&a.args)
 	g.must(err)
 	a.args.Pool, a.args.Out, a.args.Workspace = g.device(5*4*16*64), g.device(128), g.zeroed(bytes)
-	g.must(g.Decode(&a.args, 0))
+	g.must(g.Launch(&a.args, 0))
 	for i, x := range floats(download[cuda.Half](g, a.args.Out, 64)) {
 		if !math.IsNaN(x) {
 			t.Fatalf("value %d is %g", i, x)
@@ -172,7 +172,7 @@ func TestPrefill(t *testing.T) {
 		args := cuda.PrefillArgs{Q: upload(g, q), K: upload(g, k), V: upload(g, v), Out: g.device(2 * len(q)), QTokenStride: rowQ, QHeadStride: dim, KTokenStride: rowKV, KHeadStride: dim,
 			VTokenStride: rowKV, VHeadStride: dim, OutTokenStride: rowQ, OutHeadStride: dim, QTokens: int32(c.tokens), Prefix: int32(c.prefix),
 			HeadsQ: int32(headsQ), HeadsKV: int32(c.kvHeads), HeadDim: int32(c.dim), Scale: scale}
-		g.must(g.Prefill(&args, 0))
+		g.must(g.Launch(&args, 0))
 		g.near(what, floats(download[cuda.Half](g, args.Out, len(q))), want)
 
 		// [head][token][d] by strides alone.
@@ -183,7 +183,7 @@ func TestPrefill(t *testing.T) {
 		}
 		strided := args
 		strided.V, strided.VTokenStride, strided.VHeadStride, strided.Out = upload(g, turned), dim, dim*int64(total), g.device(2*len(q))
-		g.must(g.Prefill(&strided, 0))
+		g.must(g.Launch(&strided, 0))
 		g.near(what+", strided", floats(download[cuda.Half](g, strided.Out, len(q))), want)
 
 		// Keys and values in blocks of a pool, its other slots NaN.
@@ -203,11 +203,11 @@ func TestPrefill(t *testing.T) {
 		paged := args
 		paged.K, paged.V, paged.Out = 0, 0, g.device(2*len(q))
 		paged.Pool, paged.Table, paged.TableStride, paged.BlockTokens = upload(g, pool), upload(g, table), int32(blocks+1), int32(c.block)
-		g.must(g.Prefill(&paged, 0))
+		g.must(g.Launch(&paged, 0))
 		g.near(what+", paged", floats(download[cuda.Half](g, paged.Out, len(q))), want)
 
 		args.Prefix++
-		faults(t, what+", keys too short", g.Prefill(&args, 0), "K", "past the end")
+		faults(t, what+", keys too short", g.Launch(&args, 0), "K", "past the end")
 	}
 }
 
@@ -227,10 +227,10 @@ func TestDecodeBySlotsAndPages(t *testing.T) {
 	g := newRig(t, Config{})
 	a := g.batch(4, 2, 64, 16, 177, 5, 64)
 	run := func(args cuda.DecodeArgs) []cuda.Half {
-		bytes, err := g.DecodeWorkspace(&args)
+		bytes, err := g.Workspace(&args)
 		g.must(err)
 		args.Workspace, args.Out = g.zeroed(bytes), g.device(len(a.Q)*2)
-		g.must(g.Decode(&args, 0))
+		g.must(g.Launch(&args, 0))
 		return download[cuda.Half](g, args.Out, len(a.Q))
 	}
 	// Block b of head h in slot page[b] * heads + h.

@@ -2,38 +2,28 @@ package emulator
 
 import "sparseserve/cuda"
 
-var memcpyOp = operation[cuda.MemcpyArgs]{"ss_memcpy",
-	func(c *checks, a *cuda.MemcpyArgs) { c.need(a.Bytes >= 0, "bytes >= 0") },
-	func(m *access, a *cuda.MemcpyArgs) {
-		copy(m.bytes("Dst", a.Dst, 0, a.Bytes), m.bytes("Src", a.Src, 0, a.Bytes))
-	},
+func checkMemcpy(c *checks, a *cuda.MemcpyArgs) { c.need(a.Bytes >= 0, "bytes >= 0") }
+
+func memcpy(m *access, a *cuda.MemcpyArgs) {
+	copy(m.bytes("Dst", a.Dst, 0, a.Bytes), m.bytes("Src", a.Src, 0, a.Bytes))
 }
 
-var carryOp = operation[cuda.MemcpyArgs]{"ss_carry",
-	func(c *checks, a *cuda.MemcpyArgs) {
-		c.need(a.Bytes >= 0, "bytes >= 0")
-		c.need(a.Bytes == 0 || a.Src != 0 && a.Dst != 0, "src and dst")
-		c.need(a.Bytes == 0 || a.Src%16 == a.Dst%16, "src and dst alike modulo 16")
-	},
-	func(m *access, a *cuda.MemcpyArgs) {
-		copy(m.bytes("Dst", a.Dst, 0, a.Bytes), m.bytes("Src", a.Src, 0, a.Bytes))
-	},
+func checkCarry(c *checks, a *cuda.MemcpyArgs) {
+	c.need(a.Bytes >= 0, "bytes >= 0")
+	c.need(a.Bytes == 0 || a.Src != 0 && a.Dst != 0, "src and dst")
+	c.need(a.Bytes == 0 || a.Src%16 == a.Dst%16, "src and dst alike modulo 16")
 }
 
-var memsetOp = operation[cuda.MemsetArgs]{"ss_memset",
-	func(c *checks, a *cuda.MemsetArgs) { c.need(a.Bytes >= 0, "bytes >= 0") },
-	func(m *access, a *cuda.MemsetArgs) {
-		to := m.bytes("Dst", a.Dst, 0, a.Bytes)
-		for i := range to {
-			to[i] = byte(a.Value)
-		}
-	},
+func checkMemset(c *checks, a *cuda.MemsetArgs) { c.need(a.Bytes >= 0, "bytes >= 0") }
+
+func memset(m *access, a *cuda.MemsetArgs) {
+	to := m.bytes("Dst", a.Dst, 0, a.Bytes)
+	for i := range to {
+		to[i] = byte(a.Value)
+	}
 }
 
-var fillOp = operation[cuda.FillArgs]{"ss_fill",
-	func(c *checks, a *cuda.FillArgs) { c.need(a.Count >= 0 && a.Count%2 == 0, "an even count") },
-	fill,
-}
+func checkFill(c *checks, a *cuda.FillArgs) { c.need(a.Count >= 0 && a.Count%2 == 0, "an even count") }
 
 // fill gives the values of fill.cu, bit for bit: u = 2^-24 (24 bits of the mix), scale (2u - 1) rounded once to fp32 and once to fp16.
 func fill(m *access, a *cuda.FillArgs) {
@@ -55,18 +45,12 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-var emptyOp = operation[struct{}]{"ss_empty", func(*checks, *struct{}) {}, func(*access, *struct{}) {}}
-
 func checkBlocks(c *checks, a *cuda.BlocksArgs) {
 	c.need(a.Count >= 0, "count >= 0")
 	c.need(a.BlockBytes > 0 && a.BlockBytes%16 == 0 && a.BlockBytes <= 1<<30, "blocks of a multiple of 16 bytes, at most 1 GiB")
 	c.need(a.CTAs >= 0, "CTAs >= 0")
 	c.need((a.Owner == 0) == (a.Skip == 0), "both owner and skip, or none")
 	c.need(a.Count == 0 || a.Src != 0 && a.Dst != 0, "src and dst")
-}
-
-func blocksOp(call string) operation[cuda.BlocksArgs] {
-	return operation[cuda.BlocksArgs]{call, checkBlocks, copyBlocks}
 }
 
 // copyBlocks is the kernel form: it reads addresses, owners and skips when it runs.
@@ -87,72 +71,21 @@ func copyBlocks(m *access, a *cuda.BlocksArgs) {
 }
 
 // memcpyBlocks is the memcpy form: the CPU reads the addresses now and queues one copy a block.
-func (m *Machine) memcpyBlocks(call string, a *cuda.BlocksArgs, on cuda.Stream, defaultStream bool) error {
-	m.lock.Lock()
-	defer m.lock.Unlock()
-	s, err := m.stream(call, on)
-	if err != nil {
-		return err
-	}
+func (m *Machine) memcpyBlocks(call string, a *cuda.BlocksArgs, s *stream) error {
 	c := checks{call: call}
-	if c.need(a != nil, "arguments"); c.err == nil {
-		checkBlocks(&c, a)
-	}
-	c.need(defaultStream || on != 0, "a stream of its own")
-	if c.err != nil {
+	if checkBlocks(&c, a); c.err != nil {
 		return c.err
 	}
 	return m.guard(call, func(host *access) error {
 		host = host.onHost()
-		src, dst := view[cuda.Ptr](host, "Src", a.Src, 0, int(a.Count)), view[cuda.Ptr](host, "Dst", a.Dst, 0, int(a.Count))
+		src := view[cuda.Ptr](host, "Src", a.Src, 0, int(a.Count))
+		dst := view[cuda.Ptr](host, "Dst", a.Dst, 0, int(a.Count))
 		for i := range src {
-			op := memcpyOp
-			op.call = call
-			if err := enqueue(m, op, &cuda.MemcpyArgs{Dst: dst[i], Src: src[i], Bytes: a.BlockBytes}, s); err != nil {
+			one := cuda.MemcpyArgs{Dst: dst[i], Src: src[i], Bytes: a.BlockBytes}
+			if err := m.enqueue(call, bind(&one, checkMemcpy, memcpy), s); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-}
-
-// Memcpy copies on the stream.
-func (m *Machine) Memcpy(a *cuda.MemcpyArgs, on cuda.Stream) error {
-	return launch(m, memcpyOp, a, on)
-}
-
-// Carry copies with a kernel.
-func (m *Machine) Carry(a *cuda.MemcpyArgs, on cuda.Stream) error {
-	return launch(m, carryOp, a, on)
-}
-
-// Memset sets bytes on the stream.
-func (m *Machine) Memset(a *cuda.MemsetArgs, on cuda.Stream) error {
-	return launch(m, memsetOp, a, on)
-}
-
-// Fill writes random fp16 values, those of the kernel.
-func (m *Machine) Fill(a *cuda.FillArgs, on cuda.Stream) error { return launch(m, fillOp, a, on) }
-
-// Empty does nothing on the stream.
-func (m *Machine) Empty(on cuda.Stream) error { return launch(m, emptyOp, &struct{}{}, on) }
-
-// FlashH2D gathers blocks; Src and Dst are readable by the device.
-func (m *Machine) FlashH2D(a *cuda.BlocksArgs, on cuda.Stream) error {
-	return launch(m, blocksOp("ss_flash_h2d"), a, on)
-}
-
-// GPUScatter writes blocks.
-func (m *Machine) GPUScatter(a *cuda.BlocksArgs, on cuda.Stream) error {
-	return launch(m, blocksOp("ss_gpu_scatter"), a, on)
-}
-
-// MemcpyBlocks copies with one memcpy a block; Src and Dst are pinned arrays.
-func (m *Machine) MemcpyBlocks(a *cuda.BlocksArgs, on cuda.Stream) error {
-	return m.memcpyBlocks("ss_memcpy_blocks", a, on, true)
-}
-
-// MemcpyBatch does the same; it needs a stream of its own.
-func (m *Machine) MemcpyBatch(a *cuda.BlocksArgs, on cuda.Stream) error {
-	return m.memcpyBlocks("ss_memcpy_batch", a, on, false)
 }

@@ -22,7 +22,7 @@ func TestFillIsTheKernels(t *testing.T) {
 		{1<<64 - 1, 3.3, []cuda.Half{0x424d, 0xc03c, 0x3f71, 0x3bb6, 0x4010, 0x4265, 0xbe78, 0xbe71, 0x3fa6, 0xadf9, 0x3ce7, 0x3da6}},
 	} {
 		p := g.device(28)
-		g.must(g.Fill(&cuda.FillArgs{Dst: p, Count: 12, Seed: c.seed, Scale: c.scale}, 0))
+		g.must(g.Launch(&cuda.FillArgs{Dst: p, Count: 12, Seed: c.seed, Scale: c.scale}, 0))
 		got := download[cuda.Half](g, p, 14)
 		if !slices.Equal(got[:12], c.want) {
 			t.Errorf("seed %d: %#04x", c.seed, got)
@@ -40,7 +40,7 @@ func TestUploadsArriveWhole(t *testing.T) {
 		data[i] = byte(i + 1)
 	}
 	src, dst := pinned(g, data), g.device(160)
-	g.must(g.Carry(&cuda.MemcpyArgs{Dst: dst + 35, Src: src.Ptr() + 3, Bytes: 90}, 0))
+	g.must(g.Launch(&cuda.CarryArgs{Dst: dst + 35, Src: src.Ptr() + 3, Bytes: 90}, 0))
 	got := download[byte](g, dst, 160)
 	for i, b := range got {
 		want := byte(poison)
@@ -54,11 +54,11 @@ func TestUploadsArriveWhole(t *testing.T) {
 	for what, a := range map[string]cuda.MemcpyArgs{
 		"out of step": {Dst: dst + 8, Src: src.Ptr(), Bytes: 8}, "no source": {Dst: dst, Bytes: 8}, "fewer than none": {Dst: dst, Src: src.Ptr(), Bytes: -1},
 	} {
-		if err := g.Carry(&a, 0); !errors.Is(err, cuda.BadArgument) {
+		if err := g.Launch((*cuda.CarryArgs)(&a), 0); !errors.Is(err, cuda.BadArgument) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	faults(t, "past the end", g.Carry(&cuda.MemcpyArgs{Dst: dst, Src: src.Ptr(), Bytes: 101}, 0), "Src", "past the end")
+	faults(t, "past the end", g.Launch(&cuda.CarryArgs{Dst: dst, Src: src.Ptr(), Bytes: 101}, 0), "Src", "past the end")
 }
 
 func TestBlocksAreCopied(t *testing.T) {
@@ -69,16 +69,19 @@ func TestBlocksAreCopied(t *testing.T) {
 		data[i] = byte(g.r.Uint32())
 	}
 	slab, to := pinned(g, data), g.r.Perm(2 * count)[:count]
-	for name, engine := range map[string]func(*cuda.BlocksArgs, cuda.Stream) error{
-		"FlashH2D": g.FlashH2D, "GPU scatter": g.GPUScatter, "memcpy per block": g.MemcpyBlocks, "batched memcpy": g.MemcpyBatch,
+	for name, engine := range map[string]func(cuda.BlocksArgs) cuda.Operation{
+		"FlashH2D":         func(a cuda.BlocksArgs) cuda.Operation { return (*cuda.FlashH2DArgs)(&a) },
+		"GPU scatter":      func(a cuda.BlocksArgs) cuda.Operation { return (*cuda.GPUScatterArgs)(&a) },
+		"memcpy per block": func(a cuda.BlocksArgs) cuda.Operation { return (*cuda.MemcpyBlocksArgs)(&a) },
+		"batched memcpy":   func(a cuda.BlocksArgs) cuda.Operation { return (*cuda.MemcpyBatchArgs)(&a) },
 	} {
 		dst, s := g.device(2*count*block), g.stream()
 		var src, places []cuda.Ptr
 		for i, place := range to {
 			src, places = append(src, slab.Ptr()+cuda.Ptr(i*block)), append(places, dst+cuda.Ptr(place*block))
 		}
-		args := &cuda.BlocksArgs{Src: pinned(g, src).Ptr(), Dst: pinned(g, places).Ptr(), Count: count, BlockBytes: block}
-		g.must(engine(args, s))
+		args := cuda.BlocksArgs{Src: pinned(g, src).Ptr(), Dst: pinned(g, places).Ptr(), Count: count, BlockBytes: block}
+		g.must(g.Launch(engine(args), s))
 		want := bytes.Repeat([]byte{poison}, 2*count*block)
 		for i, place := range to {
 			copy(want[place*block:], data[i*block:(i+1)*block])
@@ -87,7 +90,7 @@ func TestBlocksAreCopied(t *testing.T) {
 			t.Errorf("%s: blocks differ", name)
 		}
 		args.Count++
-		faults(t, name+", one address too many", engine(args, s), "Src", "past the end")
+		faults(t, name+", one address too many", g.Launch(engine(args), s), "Src", "past the end")
 	}
 }
 
@@ -100,7 +103,7 @@ func TestSkippedOwnersAreLeftOut(t *testing.T) {
 	}
 	src[3] = 4096 // of an owner that is skipped: never read
 	owner, skip := upload(g, []int32{0, 1, 2, 1, 0}), upload(g, []int32{0, 1, 0})
-	g.must(g.FlashH2D(&cuda.BlocksArgs{Src: upload(g, src), Dst: upload(g, to), Count: 5, BlockBytes: 16, Owner: owner, Skip: skip}, 0))
+	g.must(g.Launch(&cuda.FlashH2DArgs{Src: upload(g, src), Dst: upload(g, to), Count: 5, BlockBytes: 16, Owner: owner, Skip: skip}, 0))
 	got := download[byte](g, dst, 80)
 	for i, want := range []byte{0, poison, 2, poison, 4} {
 		if got[16*i] != want || got[16*i+15] != want {
@@ -108,7 +111,7 @@ func TestSkippedOwnersAreLeftOut(t *testing.T) {
 		}
 	}
 	skip = upload(g, []int32{0, 0, 0})
-	faults(t, "not skipped", g.FlashH2D(&cuda.BlocksArgs{Src: upload(g, src), Dst: upload(g, to), Count: 5, BlockBytes: 16, Owner: owner, Skip: skip}, 0), "Src block", "no allocation")
+	faults(t, "not skipped", g.Launch(&cuda.FlashH2DArgs{Src: upload(g, src), Dst: upload(g, to), Count: 5, BlockBytes: 16, Owner: owner, Skip: skip}, 0), "Src block", "no allocation")
 }
 
 func TestSavesReachTheirBlocks(t *testing.T) {
@@ -129,7 +132,7 @@ func TestSavesReachTheirBlocks(t *testing.T) {
 	}
 	args := &cuda.SaveArgs{Saver: saver, Src: src, Dst: pinned(g, to).Ptr(), Count: count, BlockBytes: block}
 	g.must(g.SaveStart(args))
-	if err := g.FlashD2H(args); !errors.Is(err, cuda.BadArgument) {
+	if err := g.Launch(args, 0); !errors.Is(err, cuda.BadArgument) {
 		t.Errorf("a save before the last was waited for: %v", err)
 	}
 	g.must(g.SaveWait(saver))
@@ -137,7 +140,7 @@ func TestSavesReachTheirBlocks(t *testing.T) {
 		t.Error("blocks differ")
 	}
 	args.Count++
-	faults(t, "a tensor too short", g.FlashD2H(&cuda.SaveArgs{Saver: saver, Src: src + 64, Dst: args.Dst, Count: count, BlockBytes: block}), "Src", "64 bytes past the end")
+	faults(t, "a tensor too short", g.Launch(&cuda.SaveArgs{Saver: saver, Src: src + 64, Dst: args.Dst, Count: count, BlockBytes: block}, 0), "Src", "64 bytes past the end")
 	g.must(g.SaverDestroy(saver))
 	if err := g.SaveWait(saver); !errors.Is(err, cuda.BadArgument) {
 		t.Errorf("a saver destroyed: %v", err)

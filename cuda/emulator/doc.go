@@ -5,7 +5,7 @@
 //	defer m.Close()
 //	x, err := m.DeviceAlloc(1 << 20)
 //	...
-//	err = m.Linear(&cuda.LinearArgs{X: x, ...}, stream)
+//	err = m.Launch(&cuda.LinearArgs{X: x, ...}, stream)
 //
 // It is stricter than a GPU. Every access is looked up: one that lies outside an allocation, in freed memory, in device memory from the host or
 // off its alignment is a *Fault that names the operation, the argument and the address. New memory is fp16 NaN. Arguments are refused where the

@@ -2,19 +2,10 @@ package emulator
 
 import "sparseserve/cuda"
 
-var linearOp = operation[cuda.LinearArgs]{"ss_linear",
-	func(c *checks, a *cuda.LinearArgs) {
-		c.need(a.Tokens >= 0 && a.In > 0 && a.Out > 0, "tokens >= 0, in > 0 and out > 0")
-		c.need(a.Tokens == 0 || a.X != 0 && a.W != 0 && a.Y != 0, "x, w and y")
-	},
-	linear,
+func checkLinear(c *checks, a *cuda.LinearArgs) {
+	c.need(a.Tokens >= 0 && a.In > 0 && a.Out > 0, "tokens >= 0, in > 0 and out > 0")
+	c.need(a.Tokens == 0 || a.X != 0 && a.W != 0 && a.Y != 0, "x, w and y")
 }
-
-// LinearOpen has nothing to open.
-func (m *Machine) LinearOpen(string) error { return nil }
-
-// Linear is y = x w^T.
-func (m *Machine) Linear(a *cuda.LinearArgs, on cuda.Stream) error { return launch(m, linearOp, a, on) }
 
 // linear takes four tokens at a time, so that each weight is read once for four sums that do not wait for one another.
 func linear(m *access, a *cuda.LinearArgs) {

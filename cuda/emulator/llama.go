@@ -7,28 +7,24 @@ import (
 
 // The rest of a Llama layer. Values round to fp16 between steps where sparseserve.h says so.
 
-var embedOp = operation[cuda.EmbedArgs]{"ss_embed",
-	func(c *checks, a *cuda.EmbedArgs) {
-		c.need(a.Tokens >= 0 && a.Hidden > 0 && a.Hidden%8 == 0, "tokens >= 0, hidden a multiple of 8")
-		c.need(a.Tokens == 0 || a.Table != 0 && a.Token != 0 && a.Out != 0, "table, token and out")
-	},
-	func(m *access, a *cuda.EmbedArgs) {
-		hidden := int(a.Hidden)
-		out := m.halves("Out", a.Out, 0, int(a.Tokens)*hidden)
-		for i, token := range view[int32](m, "Token", a.Token, 0, int(a.Tokens)) {
-			copy(out[i*hidden:], m.halves("Table", a.Table, int(token)*hidden, hidden))
-		}
-	},
+func checkEmbed(c *checks, a *cuda.EmbedArgs) {
+	c.need(a.Tokens >= 0 && a.Hidden > 0 && a.Hidden%8 == 0, "tokens >= 0, hidden a multiple of 8")
+	c.need(a.Tokens == 0 || a.Table != 0 && a.Token != 0 && a.Out != 0, "table, token and out")
 }
 
-var rmsNormOp = operation[cuda.RMSNormArgs]{"ss_rmsnorm",
-	func(c *checks, a *cuda.RMSNormArgs) {
-		c.need(a.Rows >= 0 && a.Hidden > 0 && a.Hidden%8 == 0 && a.Hidden <= 32768, "rows >= 0, hidden a multiple of 8, at most 32768")
-		c.need(a.Eps >= 0, "eps >= 0")
-		c.need(a.Residual == 0 || a.Row == 0, "no rows chosen beside a residual")
-		c.need(a.Rows == 0 || a.X != 0 && a.Weight != 0 && a.Out != 0, "x, weight and out")
-	},
-	rmsNorm,
+func embed(m *access, a *cuda.EmbedArgs) {
+	hidden := int(a.Hidden)
+	out := m.halves("Out", a.Out, 0, int(a.Tokens)*hidden)
+	for i, token := range view[int32](m, "Token", a.Token, 0, int(a.Tokens)) {
+		copy(out[i*hidden:], m.halves("Table", a.Table, int(token)*hidden, hidden))
+	}
+}
+
+func checkRMSNorm(c *checks, a *cuda.RMSNormArgs) {
+	c.need(a.Rows >= 0 && a.Hidden > 0 && a.Hidden%8 == 0 && a.Hidden <= 32768, "rows >= 0, hidden a multiple of 8, at most 32768")
+	c.need(a.Eps >= 0, "eps >= 0")
+	c.need(a.Residual == 0 || a.Row == 0, "no rows chosen beside a residual")
+	c.need(a.Rows == 0 || a.X != 0 && a.Weight != 0 && a.Out != 0, "x, weight and out")
 }
 
 func rmsNorm(m *access, a *cuda.RMSNormArgs) {
@@ -52,17 +48,14 @@ func rmsNorm(m *access, a *cuda.RMSNormArgs) {
 	}
 }
 
-var ropeOp = operation[cuda.RopeArgs]{"ss_rope",
-	func(c *checks, a *cuda.RopeArgs) {
-		c.need(a.Tokens >= 0 && a.HeadsQ > 0 && a.HeadsKV > 0, "tokens >= 0 and heads")
-		c.need(a.HeadDim == 64 || a.HeadDim == 128, "64 or 128 values a head")
-		if a.Tokens == 0 {
-			return
-		}
-		c.given("qkv, position and inv_freq", a.QKV, a.Position, a.InvFreq)
-		c.need(a.Pool == 0 || a.Table != 0 && a.BlockTokens > 0, "a table and block_tokens with a pool")
-	},
-	rope,
+func checkRope(c *checks, a *cuda.RopeArgs) {
+	c.need(a.Tokens >= 0 && a.HeadsQ > 0 && a.HeadsKV > 0, "tokens >= 0 and heads")
+	c.need(a.HeadDim == 64 || a.HeadDim == 128, "64 or 128 values a head")
+	if a.Tokens == 0 {
+		return
+	}
+	c.given("qkv, position and inv_freq", a.QKV, a.Position, a.InvFreq)
+	c.need(a.Pool == 0 || a.Table != 0 && a.BlockTokens > 0, "a table and block_tokens with a pool")
 }
 
 func rope(m *access, a *cuda.RopeArgs) {
@@ -93,16 +86,13 @@ func rope(m *access, a *cuda.RopeArgs) {
 	}
 }
 
-var kvWriteOp = operation[cuda.RopeArgs]{"ss_kv_write",
-	func(c *checks, a *cuda.RopeArgs) {
-		c.need(a.Tokens >= 0 && a.HeadsQ > 0 && a.HeadsKV > 0, "tokens >= 0 and heads")
-		c.need(a.HeadDim == 64 || a.HeadDim == 128, "64 or 128 values a head")
-		if a.Tokens > 0 {
-			c.given("qkv and position", a.QKV, a.Position)
-			c.need(a.Pool != 0 && a.Table != 0 && a.BlockTokens > 0, "a pool, a table and block_tokens")
-		}
-	},
-	kvWrite,
+func checkKVWrite(c *checks, a *cuda.RopeArgs) {
+	c.need(a.Tokens >= 0 && a.HeadsQ > 0 && a.HeadsKV > 0, "tokens >= 0 and heads")
+	c.need(a.HeadDim == 64 || a.HeadDim == 128, "64 or 128 values a head")
+	if a.Tokens > 0 {
+		c.given("qkv and position", a.QKV, a.Position)
+		c.need(a.Pool != 0 && a.Table != 0 && a.BlockTokens > 0, "a pool, a table and block_tokens")
+	}
 }
 
 // kvWrite puts the k and v of each token, k rotated before, into their blocks.
@@ -142,54 +132,30 @@ func keyPlace(m *access, a *cuda.RopeArgs, token, position, head int) int {
 	return (2*slot*int(a.BlockTokens) + offset) * int(a.HeadDim)
 }
 
-var siluMulOp = operation[cuda.SiluMulArgs]{"ss_silu_mul",
-	func(c *checks, a *cuda.SiluMulArgs) {
-		c.need(a.Tokens >= 0 && a.FFN > 0 && a.FFN%8 == 0, "tokens >= 0, ffn a multiple of 8")
-		c.need(a.Tokens == 0 || a.X != 0 && a.Out != 0, "x and out")
-	},
-	func(m *access, a *cuda.SiluMulArgs) {
-		ffn := int(a.FFN)
-		for i := range int(a.Tokens) {
-			x := m.tensor("X", a.X, 2*i*ffn, 2*ffn)
-			store(m.halves("Out", a.Out, i*ffn, ffn), reference.SiluMul(x, half))
-		}
-	},
+func checkSiluMul(c *checks, a *cuda.SiluMulArgs) {
+	c.need(a.Tokens >= 0 && a.FFN > 0 && a.FFN%8 == 0, "tokens >= 0, ffn a multiple of 8")
+	c.need(a.Tokens == 0 || a.X != 0 && a.Out != 0, "x and out")
 }
 
-var argmaxOp = operation[cuda.ArgmaxArgs]{"ss_argmax",
-	func(c *checks, a *cuda.ArgmaxArgs) {
-		c.need(a.Rows >= 0 && a.Vocab > 0 && a.Vocab <= 1<<24 && a.Stride >= a.Vocab, "rows >= 0, 0 < vocab <= stride, vocab of at most 2^24")
-		c.need(a.Rows == 0 || a.Logits != 0 && a.Out != 0, "logits and out")
-	},
-	func(m *access, a *cuda.ArgmaxArgs) {
-		if a.Rows > 0 {
-			m.aligned("Logits", a.Logits, 16)
-		}
-		for i := range int(a.Rows) {
-			row := view[cuda.Half](m, "Logits", a.Logits, i*int(a.Stride), int(a.Vocab))
-			*at[int32](m, "Out", a.Out, i) = int32(reference.Argmax(floats(row)))
-		}
-	},
+func siluMul(m *access, a *cuda.SiluMulArgs) {
+	ffn := int(a.FFN)
+	for i := range int(a.Tokens) {
+		x := m.tensor("X", a.X, 2*i*ffn, 2*ffn)
+		store(m.halves("Out", a.Out, i*ffn, ffn), reference.SiluMul(x, half))
+	}
 }
 
-// Embed gathers the embeddings of tokens.
-func (m *Machine) Embed(a *cuda.EmbedArgs, on cuda.Stream) error { return launch(m, embedOp, a, on) }
-
-// RMSNorm normalises rows, after adding to the residual if there is one.
-func (m *Machine) RMSNorm(a *cuda.RMSNormArgs, on cuda.Stream) error {
-	return launch(m, rmsNormOp, a, on)
+func checkArgmax(c *checks, a *cuda.ArgmaxArgs) {
+	c.need(a.Rows >= 0 && a.Vocab > 0 && a.Vocab <= 1<<24 && a.Stride >= a.Vocab, "rows >= 0, 0 < vocab <= stride, vocab of at most 2^24")
+	c.need(a.Rows == 0 || a.Logits != 0 && a.Out != 0, "logits and out")
 }
 
-// Rope rotates q and k and stores k and v.
-func (m *Machine) Rope(a *cuda.RopeArgs, on cuda.Stream) error { return launch(m, ropeOp, a, on) }
-
-// KVWrite is the part of Rope that stores to KV blocks.
-func (m *Machine) KVWrite(a *cuda.RopeArgs, on cuda.Stream) error { return launch(m, kvWriteOp, a, on) }
-
-// SiluMul is SwiGLU's activation.
-func (m *Machine) SiluMul(a *cuda.SiluMulArgs, on cuda.Stream) error {
-	return launch(m, siluMulOp, a, on)
+func argmax(m *access, a *cuda.ArgmaxArgs) {
+	if a.Rows > 0 {
+		m.aligned("Logits", a.Logits, 16)
+	}
+	for i := range int(a.Rows) {
+		row := view[cuda.Half](m, "Logits", a.Logits, i*int(a.Stride), int(a.Vocab))
+		*at[int32](m, "Out", a.Out, i) = int32(reference.Argmax(floats(row)))
+	}
 }
-
-// Argmax finds greedy tokens.
-func (m *Machine) Argmax(a *cuda.ArgmaxArgs, on cuda.Stream) error { return launch(m, argmaxOp, a, on) }

@@ -20,11 +20,10 @@ func TestLinear(t *testing.T) {
 			want[i] = dot(xf[i/c.out*c.in:][:c.in], wf[i%c.out*c.in:])
 		}
 		args := &cuda.LinearArgs{X: upload(g, x), W: upload(g, w), Y: g.device(2 * len(want)), Tokens: int32(c.tokens), In: int32(c.in), Out: int32(c.out)}
-		g.must(g.LinearOpen(""))
-		g.must(g.Linear(args, 0))
+		g.must(g.Launch(args, 0))
 		g.near(fmt.Sprintf("%+v", c), floats(download[cuda.Half](g, args.Y, len(want))), want)
 		args.W += 2
-		faults(t, "weights too short", g.Linear(args, 0), "W", "2 bytes past the end")
+		faults(t, "weights too short", g.Launch(args, 0), "W", "2 bytes past the end")
 	}
 }
 
@@ -34,7 +33,7 @@ func TestEmbed(t *testing.T) {
 	table, _ := g.normal(vocab*hidden, 1)
 	tokens := []int32{8, 0, 3}
 	args := &cuda.EmbedArgs{Table: upload(g, table), Token: pinned(g, tokens).Ptr(), Out: g.device(len(tokens) * hidden * 2), Tokens: int32(len(tokens)), Hidden: hidden}
-	g.must(g.Embed(args, 0))
+	g.must(g.Launch(args, 0))
 	got := download[cuda.Half](g, args.Out, len(tokens)*hidden)
 	for i, token := range tokens {
 		if !slices.Equal(got[i*hidden:][:hidden], table[token*hidden:][:hidden]) {
@@ -59,7 +58,7 @@ func TestRMSNorm(t *testing.T) {
 	r, rf := g.normal(rows*hidden, 20)
 	args := cuda.RMSNormArgs{X: upload(g, x), Weight: upload(g, weight), Out: g.device(rows * hidden * 2), Rows: rows, Hidden: hidden, Eps: 1e-5}
 	check := func(what string, of []float64) {
-		g.must(g.RMSNorm(&args, 0))
+		g.must(g.Launch(&args, 0))
 		var want []float64
 		for i := range rows {
 			want = append(want, reference.RMSNorm(of[i*hidden:][:hidden], weightF, float64(float32(1e-5)), half)...)
@@ -103,7 +102,7 @@ func TestRope(t *testing.T) {
 		args := &cuda.RopeArgs{QKV: upload(g, qkv), Position: upload(g, position), InvFreq: upload(g, freq), QOut: g.device(len(row) * c.headsQ * c.dim * 2),
 			Pool: g.device(len(slots) * size * 2), Table: upload(g, table), Row: upload(g, row), First: upload(g, first), RowStride: rowStride, HeadStride: headStride,
 			Tokens: int32(len(row)), HeadsQ: int32(c.headsQ), HeadsKV: int32(c.headsKV), HeadDim: int32(c.dim), BlockTokens: int32(c.block)}
-		g.must(g.Rope(args, 0))
+		g.must(g.Launch(args, 0))
 		var want, wantQ []float64
 		pool := slices.Repeat([]cuda.Half{0x7e7e}, len(slots)*size)
 		for i, p := range position {
@@ -132,10 +131,10 @@ func TestRope(t *testing.T) {
 			t.Errorf("%s: the blocks do not hold the rotated k and v, or more than them", what)
 		}
 		args.Position = upload(g, []int32{0, 0, 0, 0, 0})
-		faults(t, what+", a position before its row", g.Rope(args, 0), "Position", "whose first block is 50")
+		faults(t, what+", a position before its row", g.Launch(args, 0), "Position", "whose first block is 50")
 		// Without a pool or a place for q, v stays and nothing else is touched.
 		bare := &cuda.RopeArgs{QKV: upload(g, qkv), Position: upload(g, position), InvFreq: args.InvFreq, Tokens: args.Tokens, HeadsQ: args.HeadsQ, HeadsKV: args.HeadsKV, HeadDim: args.HeadDim}
-		g.must(g.Rope(bare, 0))
+		g.must(g.Launch(bare, 0))
 		g.equal(what+": qkv alone", download[cuda.Half](g, bare.QKV, len(qkv)), want)
 	}
 }
@@ -145,7 +144,7 @@ func TestSiluMul(t *testing.T) {
 	const tokens, ffn = 3, 24
 	x, xf := g.normal(tokens*2*ffn, 3)
 	args := &cuda.SiluMulArgs{X: upload(g, x), Out: g.device(tokens * ffn * 2), Tokens: tokens, FFN: ffn}
-	g.must(g.SiluMul(args, 0))
+	g.must(g.Launch(args, 0))
 	var want []float64
 	for i := range tokens {
 		want = append(want, reference.SiluMul(xf[i*2*ffn:][:2*ffn], half)...)
@@ -163,7 +162,7 @@ func TestArgmax(t *testing.T) {
 		0xc000, 0xbc00, nan, nan, 0xbc00, plusInf, plusInf,
 	}
 	args := &cuda.ArgmaxArgs{Logits: upload(g, logits), Out: g.device(16), Rows: 4, Vocab: 5, Stride: stride}
-	g.must(g.Argmax(args, 0))
+	g.must(g.Launch(args, 0))
 	if got := download[int32](g, args.Out, 4); !slices.Equal(got, []int32{1, 0, 0, 1}) {
 		t.Errorf("%v", got)
 	}
@@ -189,10 +188,10 @@ func TestKVWrite(t *testing.T) {
 		args.QKV, args.Pool = upload(g, qkv), g.device(values*2)
 		if first := args; apart {
 			first.Pool = 0
-			g.must(g.Rope(&first, 0))
-			g.must(g.KVWrite(&args, 0))
+			g.must(g.Launch(&first, 0))
+			g.must(g.Launch((*cuda.KVWriteArgs)(&args), 0))
 		} else {
-			g.must(g.Rope(&args, 0))
+			g.must(g.Launch(&args, 0))
 		}
 		return download[cuda.Half](g, args.Pool, values)
 	}

@@ -2,35 +2,24 @@ package emulator
 
 import "sparseserve/cuda"
 
-var lookupOp = operation[cuda.LookupArgs]{"ss_lookup",
-	func(c *checks, a *cuda.LookupArgs) {
-		c.need(a.Batch > 0 && a.Heads > 0 && a.Stride > 0 && a.Group >= 0, "units with lists")
-		c.given("tables, lists and slots", a.Table, a.Cap, a.List, a.Named, a.Slot)
-		c.need(a.Page != 0 && a.PageStride > 0 && a.BlockBytes > 0, "pages")
-		c.need(a.Frees >= 0 && (a.Frees == 0 || a.FreeSlot != 0), "free slots")
-		c.need(a.Evictions >= 0 && (a.Evictions == 0 || a.Evicted != 0), "evicted entries")
-		c.given("src, dst, loads and state", a.Src, a.Dst, a.Loads, a.State)
-		c.need(a.Before == 0 || a.Rounds > 0 && a.Micro > 0, "rounds")
-	},
-	lookup,
+func checkLookup(c *checks, a *cuda.LookupArgs) {
+	c.need(a.Batch > 0 && a.Heads > 0 && a.Stride > 0 && a.Group >= 0, "units with lists")
+	c.given("tables, lists and slots", a.Table, a.Cap, a.List, a.Named, a.Slot)
+	c.need(a.Page != 0 && a.PageStride > 0 && a.BlockBytes > 0, "pages")
+	c.need(a.Frees >= 0 && (a.Frees == 0 || a.FreeSlot != 0), "free slots")
+	c.need(a.Evictions >= 0 && (a.Evictions == 0 || a.Evicted != 0), "evicted entries")
+	c.given("src, dst, loads and state", a.Src, a.Dst, a.Loads, a.State)
+	c.need(a.Before == 0 || a.Rounds > 0 && a.Micro > 0, "rounds")
 }
 
-// LookupState returns the bytes that LookupArgs.State needs, to be zeroed once.
-func (m *Machine) LookupState(a *cuda.LookupArgs) (int64, error) {
-	if a == nil || a.Rounds < 0 {
-		return 0, failure("ss_lookup_state", cuda.BadArgument, "argument needs rounds >= 0")
-	}
-	return 8 + 4*int64(a.Rounds), nil
-}
-
-// Lookup finds the slots of listed blocks.
-func (m *Machine) Lookup(a *cuda.LookupArgs, on cuda.Stream) error { return launch(m, lookupOp, a, on) }
+// lookupStateBytes is the size of LookupArgs.State: a count of misses, and one of each round's loads.
+func lookupStateBytes(a *cuda.LookupArgs) int64 { return 8 + 4*int64(a.Rounds) }
 
 func lookup(m *access, a *cuda.LookupArgs) {
 	for i := range int(a.Evictions) {
 		*at[int32](m, "Evicted entry", *at[cuda.Ptr](m, "Evicted", a.Evicted, i), 0) = 0
 	}
-	m.zeroed("State", a.State, 8+4*int64(a.Rounds), 8+4*int64(a.Rounds))
+	m.zeroed("State", a.State, lookupStateBytes(a), lookupStateBytes(a))
 	loaded := make([]int, a.Rounds) // of each round
 	misses := 0
 	for unit := range int(a.Batch * a.Heads) {
@@ -95,20 +84,16 @@ func endOf(m *access, a *cuda.LookupArgs, round int) int {
 	return int(a.Frees)
 }
 
-var tableOp = operation[cuda.TableArgs]{"ss_table",
-	func(c *checks, a *cuda.TableArgs) {
-		c.need(a.Evictions >= 0 && (a.Evictions == 0 || a.Evicted != 0), "evicted entries")
-		c.need(a.Entries >= 0 && (a.Entries == 0 || a.Entry != 0 && a.Slot != 0), "entries and their slots")
-	},
-	func(m *access, a *cuda.TableArgs) {
-		for i := range int(a.Evictions) {
-			*at[int32](m, "Evicted entry", *at[cuda.Ptr](m, "Evicted", a.Evicted, i), 0) = 0
-		}
-		for i := range int(a.Entries) {
-			*at[int32](m, "Entry", *at[cuda.Ptr](m, "Entry", a.Entry, i), 0) = *at[int32](m, "Slot", a.Slot, i) + 1
-		}
-	},
+func checkTable(c *checks, a *cuda.TableArgs) {
+	c.need(a.Evictions >= 0 && (a.Evictions == 0 || a.Evicted != 0), "evicted entries")
+	c.need(a.Entries >= 0 && (a.Entries == 0 || a.Entry != 0 && a.Slot != 0), "entries and their slots")
 }
 
-// Table changes entries of tables.
-func (m *Machine) Table(a *cuda.TableArgs, on cuda.Stream) error { return launch(m, tableOp, a, on) }
+func table(m *access, a *cuda.TableArgs) {
+	for i := range int(a.Evictions) {
+		*at[int32](m, "Evicted entry", *at[cuda.Ptr](m, "Evicted", a.Evicted, i), 0) = 0
+	}
+	for i := range int(a.Entries) {
+		*at[int32](m, "Entry", *at[cuda.Ptr](m, "Entry", a.Entry, i), 0) = *at[int32](m, "Slot", a.Slot, i) + 1
+	}
+}

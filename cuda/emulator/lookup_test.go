@@ -102,10 +102,10 @@ func (c *wrongCount) run(g *rig, rounds int32) (*cuda.LookupArgs, error) {
 	if c.before != nil {
 		a.Before = upload(g, c.before)
 	}
-	bytes, err := g.LookupState(a)
+	bytes, err := g.Workspace(a)
 	g.must(err)
 	a.State = upload(g, make([]byte, bytes))
-	if err := g.Lookup(a, 0); err != nil {
+	if err := g.Launch(a, 0); err != nil {
 		return a, err
 	}
 	return a, g.DeviceSync()

@@ -10,7 +10,7 @@ import (
 func TestAccessesOutsideAreFaults(t *testing.T) {
 	g := newRig(t, Config{})
 	a, b, h := g.device(100), g.device(64), g.host(64)
-	set := func(p cuda.Ptr, n int64) error { return g.Memset(&cuda.MemsetArgs{Dst: p, Bytes: n}, 0) }
+	set := func(p cuda.Ptr, n int64) error { return g.Launch(&cuda.MemsetArgs{Dst: p, Bytes: n}, 0) }
 	g.must(set(a, 100))
 	g.must(set(a+99, 1))
 	g.must(set(h.Ptr(), 64))
@@ -27,7 +27,7 @@ func TestAccessesOutsideAreFaults(t *testing.T) {
 			t.Fatal("a freed address was given out again")
 		}
 	}
-	faults(t, "misaligned", g.Fill(&cuda.FillArgs{Dst: a + 1, Count: 2, Scale: 1}, 0), "Dst", "no multiple of 2")
+	faults(t, "misaligned", g.Launch(&cuda.FillArgs{Dst: a + 1, Count: 2, Scale: 1}, 0), "Dst", "no multiple of 2")
 	var f *Fault
 	if err := set(a, 101); !errors.As(err, &f) || f.Call != "ss_memset" || f.Address != a || f.Bytes != 101 {
 		t.Errorf("the fault is %+v", f)
@@ -48,7 +48,7 @@ func TestIndexesDoNotReachOtherAllocations(t *testing.T) {
 		}
 		for _, token := range []int32{-1, 1, 2} {
 			// The middle of three is a table of one row.
-			err := g.Embed(&cuda.EmbedArgs{Table: p + 4096, Token: upload(g, []int32{token}), Out: g.device(4096), Tokens: 1, Hidden: 2048}, 0)
+			err := g.Launch(&cuda.EmbedArgs{Table: p + 4096, Token: upload(g, []int32{token}), Out: g.device(4096), Tokens: 1, Hidden: 2048}, 0)
 			faults(t, "a token beside its table", err, "Table", "memory")
 		}
 		return
@@ -76,11 +76,11 @@ func TestCPUDoesNotReachDeviceMemory(t *testing.T) {
 	g.must(err)
 	d, h := g.device(1024), g.host(1024)
 	onDevice, toDevice, toHost := upload(g, []cuda.Ptr{h.Ptr()}), pinned(g, []cuda.Ptr{d}).Ptr(), pinned(g, []cuda.Ptr{h.Ptr()}).Ptr()
-	faults(t, "addresses in device memory", g.FlashD2H(&cuda.SaveArgs{Saver: saver, Src: d, Dst: onDevice, Count: 1, BlockBytes: 64}), "Dst", "does not reach")
-	faults(t, "blocks in device memory", g.FlashD2H(&cuda.SaveArgs{Saver: saver, Src: d, Dst: toDevice, Count: 1, BlockBytes: 64}), "Dst block", "does not reach")
-	faults(t, "addresses of memcpys in device memory", g.MemcpyBlocks(&cuda.BlocksArgs{Src: onDevice, Dst: toDevice, Count: 1, BlockBytes: 64}, 0), "Src", "does not reach")
-	g.must(g.FlashD2H(&cuda.SaveArgs{Saver: saver, Src: d, Dst: toHost, Count: 1, BlockBytes: 64}))
-	g.must(g.FlashH2D(&cuda.BlocksArgs{Src: onDevice, Dst: toDevice, Count: 1, BlockBytes: 64}, 0)) // a kernel reads both
+	faults(t, "addresses in device memory", g.Launch(&cuda.SaveArgs{Saver: saver, Src: d, Dst: onDevice, Count: 1, BlockBytes: 64}, 0), "Dst", "does not reach")
+	faults(t, "blocks in device memory", g.Launch(&cuda.SaveArgs{Saver: saver, Src: d, Dst: toDevice, Count: 1, BlockBytes: 64}, 0), "Dst block", "does not reach")
+	faults(t, "addresses of memcpys in device memory", g.Launch(&cuda.MemcpyBlocksArgs{Src: onDevice, Dst: toDevice, Count: 1, BlockBytes: 64}, 0), "Src", "does not reach")
+	g.must(g.Launch(&cuda.SaveArgs{Saver: saver, Src: d, Dst: toHost, Count: 1, BlockBytes: 64}, 0))
+	g.must(g.Launch(&cuda.FlashH2DArgs{Src: onDevice, Dst: toDevice, Count: 1, BlockBytes: 64}, 0)) // a kernel reads both
 }
 
 func TestMemoryIsCounted(t *testing.T) {
@@ -133,16 +133,16 @@ func TestBadArgumentsAreRefused(t *testing.T) {
 	decode := func(change func(*cuda.DecodeArgs)) error {
 		d := &cuda.DecodeArgs{Q: p, Pool: p, Table: p, Context: p, Out: p, Workspace: p, Batch: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 64, BlockTokens: 16}
 		change(d)
-		return g.Decode(d, 0)
+		return g.Launch(d, 0)
 	}
 	for name, err := range map[string]error{
-		"no arguments":             g.Memcpy(nil, 0),
-		"odd fill":                 g.Fill(&cuda.FillArgs{Dst: p, Count: 3}, 0),
-		"copy of -1 bytes":         g.Memcpy(&cuda.MemcpyArgs{Bytes: -1}, 0),
-		"block of 8 bytes":         g.FlashH2D(&cuda.BlocksArgs{Src: p, Dst: p, Count: 1, BlockBytes: 8}, 0),
-		"no addresses":             g.GPUScatter(&cuda.BlocksArgs{Count: 1, BlockBytes: 64}, 0),
-		"owner without skip":       g.FlashH2D(&cuda.BlocksArgs{Src: p, Dst: p, Owner: p, Count: 1, BlockBytes: 64}, 0),
-		"batch on stream 0":        g.MemcpyBatch(&cuda.BlocksArgs{Src: p, Dst: p, Count: 1, BlockBytes: 64}, 0),
+		"no arguments":             g.Launch((*cuda.DecodeArgs)(nil), 0),
+		"odd fill":                 g.Launch(&cuda.FillArgs{Dst: p, Count: 3}, 0),
+		"copy of -1 bytes":         g.Launch(&cuda.MemcpyArgs{Bytes: -1}, 0),
+		"block of 8 bytes":         g.Launch(&cuda.FlashH2DArgs{Src: p, Dst: p, Count: 1, BlockBytes: 8}, 0),
+		"no addresses":             g.Launch(&cuda.GPUScatterArgs{Count: 1, BlockBytes: 64}, 0),
+		"owner without skip":       g.Launch(&cuda.FlashH2DArgs{Src: p, Dst: p, Owner: p, Count: 1, BlockBytes: 64}, 0),
+		"batch on stream 0":        g.Launch(&cuda.MemcpyBatchArgs{Src: p, Dst: p, Count: 1, BlockBytes: 64}, 0),
 		"no saver":                 g.SaveStart(&cuda.SaveArgs{Src: p, Dst: p, Count: 1, BlockBytes: 64}),
 		"save of 32-byte blocks":   g.SaveStart(&cuda.SaveArgs{Saver: saver, Src: p, Dst: p, Count: 1, BlockBytes: 32}),
 		"block above the chunk":    g.SaveStart(&cuda.SaveArgs{Saver: saver, Src: p, Dst: p, Count: 1, BlockBytes: 8192}),
@@ -154,25 +154,25 @@ func TestBadArgumentsAreRefused(t *testing.T) {
 		"list without count":       decode(func(d *cuda.DecodeArgs) { d.List = p }),
 		"no workspace":             decode(func(d *cuda.DecodeArgs) { d.MaxBlocks, d.Workspace = 100, 0 }),
 		"no query":                 decode(func(d *cuda.DecodeArgs) { d.Q = 0 }),
-		"workspace of no batch":    func() error { _, err := g.DecodeWorkspace(&cuda.DecodeArgs{}); return err }(),
-		"PSA above 1":              g.PSA(&cuda.PSAArgs{Q: p, Pool: p, Table: p, Context: p, Out: p, Order: p, Count: p, Used: p, Done: p, State: p, Batch: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 64, BlockTokens: 16, Micro: 1, Steps: 1, Epsilon: 1.5}, 0),
-		"pipeline without flag":    g.PSAPipeline(&cuda.PSAPipelineArgs{PSA: &cuda.PSAArgs{}}, 0),
-		"prefill without data":     g.Prefill(&cuda.PrefillArgs{QTokens: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 128}, 0),
-		"prefill stride of 12":     g.Prefill(&cuda.PrefillArgs{Q: p, K: p, V: p, Out: p, QTokens: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 128, KTokenStride: 12}, 0),
-		"k above the maximum":      g.TopK(&cuda.TopKArgs{Scores: p, Blocks: p, List: p, Count: p, Units: 1, K: cuda.TopKMax + 1, ListStride: cuda.TopKMax + 1}, 0),
-		"k above the list":         g.TopK(&cuda.TopKArgs{Scores: p, Blocks: p, List: p, Count: p, Units: 1, K: 5, ListStride: 4}, 0),
-		"hidden of 12":             g.Embed(&cuda.EmbedArgs{Table: p, Token: p, Out: p, Tokens: 1, Hidden: 12}, 0),
-		"rows beside a residual":   g.RMSNorm(&cuda.RMSNormArgs{X: p, Weight: p, Out: p, Residual: p, Row: p, Rows: 1, Hidden: 8}, 0),
-		"pool without a table":     g.Rope(&cuda.RopeArgs{QKV: p, Position: p, InvFreq: p, Pool: p, Tokens: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 64}, 0),
-		"KV written to no pool":    g.KVWrite(&cuda.RopeArgs{QKV: p, Position: p, Table: p, BlockTokens: 16, Tokens: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 64}, 0),
+		"workspace of no batch":    func() error { _, err := g.Workspace(&cuda.DecodeArgs{}); return err }(),
+		"PSA above 1":              g.Launch(&cuda.PSAArgs{Q: p, Pool: p, Table: p, Context: p, Out: p, Order: p, Count: p, Used: p, Done: p, State: p, Batch: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 64, BlockTokens: 16, Micro: 1, Steps: 1, Epsilon: 1.5}, 0),
+		"pipeline without flag":    g.Launch(&cuda.PSAPipelineArgs{PSA: &cuda.PSAArgs{}}, 0),
+		"prefill without data":     g.Launch(&cuda.PrefillArgs{QTokens: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 128}, 0),
+		"prefill stride of 12":     g.Launch(&cuda.PrefillArgs{Q: p, K: p, V: p, Out: p, QTokens: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 128, KTokenStride: 12}, 0),
+		"k above the maximum":      g.Launch(&cuda.TopKArgs{Scores: p, Blocks: p, List: p, Count: p, Units: 1, K: cuda.TopKMax + 1, ListStride: cuda.TopKMax + 1}, 0),
+		"k above the list":         g.Launch(&cuda.TopKArgs{Scores: p, Blocks: p, List: p, Count: p, Units: 1, K: 5, ListStride: 4}, 0),
+		"hidden of 12":             g.Launch(&cuda.EmbedArgs{Table: p, Token: p, Out: p, Tokens: 1, Hidden: 12}, 0),
+		"rows beside a residual":   g.Launch(&cuda.RMSNormArgs{X: p, Weight: p, Out: p, Residual: p, Row: p, Rows: 1, Hidden: 8}, 0),
+		"pool without a table":     g.Launch(&cuda.RopeArgs{QKV: p, Position: p, InvFreq: p, Pool: p, Tokens: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 64}, 0),
+		"KV written to no pool":    g.Launch(&cuda.KVWriteArgs{QKV: p, Position: p, Table: p, BlockTokens: 16, Tokens: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 64}, 0),
 		"slots without a list":     decode(func(d *cuda.DecodeArgs) { d.Slot = p }),
 		"no table and no slots":    decode(func(d *cuda.DecodeArgs) { d.Table = 0 }),
-		"pages of 272 tokens":      g.Prefill(&cuda.PrefillArgs{Q: p, Out: p, Pool: p, Table: p, BlockTokens: 272, QTokens: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 64}, 0),
-		"ffn of 4":                 g.SiluMul(&cuda.SiluMulArgs{X: p, Out: p, Tokens: 1, FFN: 4}, 0),
-		"stride below vocabulary":  g.Argmax(&cuda.ArgmaxArgs{Logits: p, Out: p, Rows: 1, Vocab: 9, Stride: 8}, 0),
-		"linear of no values":      g.Linear(&cuda.LinearArgs{X: p, W: p, Y: p, Tokens: 1, Out: 1}, 0),
-		"digest of head 96":        g.Digest(&cuda.DigestArgs{Pool: p, Slot: p, Dst: p, Meta: p, Count: 1, HeadDim: 96, BlockTokens: 16}, 0),
-		"select of other units":    g.Select(&cuda.SelectArgs{Scores: cuda.ScoresArgs{Q: p, Meta: p, First: p, Count: p, Scores: p, Batch: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 64}, TopK: cuda.TopKArgs{Blocks: p, List: p, Count: p, Units: 2}, Arrived: p}, 0),
+		"pages of 272 tokens":      g.Launch(&cuda.PrefillArgs{Q: p, Out: p, Pool: p, Table: p, BlockTokens: 272, QTokens: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 64}, 0),
+		"ffn of 4":                 g.Launch(&cuda.SiluMulArgs{X: p, Out: p, Tokens: 1, FFN: 4}, 0),
+		"stride below vocabulary":  g.Launch(&cuda.ArgmaxArgs{Logits: p, Out: p, Rows: 1, Vocab: 9, Stride: 8}, 0),
+		"linear of no values":      g.Launch(&cuda.LinearArgs{X: p, W: p, Y: p, Tokens: 1, Out: 1}, 0),
+		"digest of head 96":        g.Launch(&cuda.DigestArgs{Pool: p, Slot: p, Dst: p, Meta: p, Count: 1, HeadDim: 96, BlockTokens: 16}, 0),
+		"select of other units":    g.Launch(&cuda.SelectArgs{Scores: cuda.ScoresArgs{Q: p, Meta: p, First: p, Count: p, Scores: p, Batch: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 64}, TopK: cuda.TopKArgs{Blocks: p, List: p, Count: p, Units: 2}, Arrived: p}, 0),
 		"no device bytes":          func() error { _, err := g.DeviceAlloc(0); return err }(),
 		"host pages of a 3rd kind": func() error { _, err := g.HostAlloc(8, 2); return err }(),
 		"saver of no threads":      func() error { _, err := g.SaverCreate(0, 4096, 1); return err }(),
@@ -183,7 +183,7 @@ func TestBadArgumentsAreRefused(t *testing.T) {
 		}
 	}
 	for name, err := range map[string]error{
-		"unknown stream": g.Empty(99), "unknown event": g.EventSync(99), "end of the default stream": g.StreamDestroy(0),
+		"unknown stream": g.Launch(&cuda.EmptyArgs{}, 99), "unknown event": g.EventSync(99), "end of the default stream": g.StreamDestroy(0),
 		"time of an event never recorded": func() error { e := g.event(); _, err := g.EventMilliseconds(e, e); return err }(),
 	} {
 		if !errors.Is(err, cuda.Failed) {

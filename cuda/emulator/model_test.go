@@ -19,7 +19,7 @@ func tinyModel(g *rig, tokens int) ([]int32, *reference.Llama) {
 	weights := func(n int64, scale float32) (cuda.Ptr, []float64) {
 		p := g.device(int(2 * n))
 		seed++
-		g.must(g.Fill(&cuda.FillArgs{Dst: p, Count: n, Seed: seed, Scale: scale}, s))
+		g.must(g.Launch(&cuda.FillArgs{Dst: p, Count: n, Seed: seed, Scale: scale}, s))
 		g.must(g.StreamSync(s))
 		return p, floats(download[cuda.Half](g, p, int(n)))
 	}
@@ -52,29 +52,29 @@ func tinyModel(g *rig, tokens int) ([]int32, *reference.Llama) {
 	onTable, onPosition, onFreq, onToken := upload(g, table), upload(g, position), upload(g, freq), upload(g, token) // before any work that could wait
 
 	linear := func(x, w, y cuda.Ptr, in, out int32) {
-		g.must(g.Linear(&cuda.LinearArgs{X: x, W: w, Y: y, Tokens: int32(tokens), In: in, Out: out}, s))
+		g.must(g.Launch(&cuda.LinearArgs{X: x, W: w, Y: y, Tokens: int32(tokens), In: in, Out: out}, s))
 	}
 	addNorm := func() {
-		g.must(g.RMSNorm(&cuda.RMSNormArgs{X: x, Residual: residual, Weight: norm, Out: normed, Rows: int32(tokens), Hidden: hidden, Eps: 1e-5}, s))
+		g.must(g.Launch(&cuda.RMSNormArgs{X: x, Residual: residual, Weight: norm, Out: normed, Rows: int32(tokens), Hidden: hidden, Eps: 1e-5}, s))
 	}
-	g.must(g.Embed(&cuda.EmbedArgs{Table: embedding, Token: onToken, Out: x, Tokens: int32(tokens), Hidden: hidden}, s))
-	g.must(g.Memset(&cuda.MemsetArgs{Dst: residual, Bytes: int64(tokens) * hidden * 2}, s))
+	g.must(g.Launch(&cuda.EmbedArgs{Table: embedding, Token: onToken, Out: x, Tokens: int32(tokens), Hidden: hidden}, s))
+	g.must(g.Launch(&cuda.MemsetArgs{Dst: residual, Bytes: int64(tokens) * hidden * 2}, s))
 	for range layers {
 		addNorm()
 		linear(normed, wQKV, qkv, hidden, 3*hidden)
-		g.must(g.Rope(&cuda.RopeArgs{QKV: qkv, Position: onPosition, InvFreq: onFreq, QOut: q, Pool: pool, Table: onTable, HeadStride: int64(blocks),
+		g.must(g.Launch(&cuda.RopeArgs{QKV: qkv, Position: onPosition, InvFreq: onFreq, QOut: q, Pool: pool, Table: onTable, HeadStride: int64(blocks),
 			Tokens: int32(tokens), HeadsQ: heads, HeadsKV: heads, HeadDim: dim, BlockTokens: block}, s))
-		g.must(g.Prefill(&cuda.PrefillArgs{Q: q, Out: attended, QTokenStride: hidden, QHeadStride: dim, OutTokenStride: hidden, OutHeadStride: dim, QTokens: int32(tokens),
+		g.must(g.Launch(&cuda.PrefillArgs{Q: q, Out: attended, QTokenStride: hidden, QHeadStride: dim, OutTokenStride: hidden, OutHeadStride: dim, QTokens: int32(tokens),
 			HeadsQ: heads, HeadsKV: heads, HeadDim: dim, Scale: 0.125, Pool: pool, Table: onTable, TableStride: int32(blocks), BlockTokens: block}, s))
 		linear(attended, wOut, x, hidden, hidden)
 		addNorm()
 		linear(normed, wUp, wide, hidden, 2*ffn)
-		g.must(g.SiluMul(&cuda.SiluMulArgs{X: wide, Out: gated, Tokens: int32(tokens), FFN: ffn}, s))
+		g.must(g.Launch(&cuda.SiluMulArgs{X: wide, Out: gated, Tokens: int32(tokens), FFN: ffn}, s))
 		linear(gated, wDown, x, ffn, hidden)
 	}
 	addNorm()
 	linear(normed, head, logits, hidden, vocab)
-	g.must(g.Argmax(&cuda.ArgmaxArgs{Logits: logits, Out: next, Rows: int32(tokens), Vocab: vocab, Stride: vocab}, s))
+	g.must(g.Launch(&cuda.ArgmaxArgs{Logits: logits, Out: next, Rows: int32(tokens), Vocab: vocab, Stride: vocab}, s))
 	return download[int32](g, next, tokens), model
 }
 

@@ -7,19 +7,16 @@ import (
 	"sparseserve/cuda/reference"
 )
 
-var psaOp = operation[cuda.PSAArgs]{"ss_psa",
-	func(c *checks, p *cuda.PSAArgs) {
-		checkPSA(c, p)
-		c.given("q, pool, context and out", p.Q, p.Pool, p.Context, p.Out)
-		c.need(p.Table != 0 || p.Slot != 0, "a table or slots")
-		c.given("order, count, used, done and state", p.Order, p.Count, p.Used, p.Done, p.State)
-		c.need(p.Micro > 0 && p.First >= 0 && p.Steps > 0, "microbatches")
-		c.need(p.Epsilon > 0 && p.Epsilon <= 1, "0 < epsilon <= 1")
-	},
-	psa,
+func checkPSA(c *checks, p *cuda.PSAArgs) {
+	checkPSAShape(c, p)
+	c.given("q, pool, context and out", p.Q, p.Pool, p.Context, p.Out)
+	c.need(p.Table != 0 || p.Slot != 0, "a table or slots")
+	c.given("order, count, used, done and state", p.Order, p.Count, p.Used, p.Done, p.State)
+	c.need(p.Micro > 0 && p.First >= 0 && p.Steps > 0, "microbatches")
+	c.need(p.Epsilon > 0 && p.Epsilon <= 1, "0 < epsilon <= 1")
 }
 
-func checkPSA(c *checks, p *cuda.PSAArgs) {
+func checkPSAShape(c *checks, p *cuda.PSAArgs) {
 	c.need(p.Batch > 0, "batch > 0")
 	c.paged(p.HeadsQ, p.HeadsKV, p.HeadDim, p.BlockTokens)
 }
@@ -31,20 +28,9 @@ const (
 	psaFixed  = 3
 )
 
-// PSAState returns the bytes that PSAArgs.State needs, to be zeroed once.
-func (m *Machine) PSAState(p *cuda.PSAArgs) (int64, error) {
-	c := checks{call: "ss_psa_state"}
-	if c.need(p != nil, "arguments"); c.err == nil {
-		checkPSA(&c, p)
-	}
-	if c.err != nil {
-		return 0, c.err
-	}
-	return psaHeader + int64(p.Batch)*int64(p.HeadsQ)*(psaFixed+int64(p.HeadDim))*8, nil
+func psaStateBytes(p *cuda.PSAArgs) int64 {
+	return psaHeader + int64(p.Batch)*int64(p.HeadsQ)*(psaFixed+int64(p.HeadDim))*8
 }
-
-// PSA runs microbatches of progressive sparse attention.
-func (m *Machine) PSA(p *cuda.PSAArgs, on cuda.Stream) error { return launch(m, psaOp, p, on) }
 
 // psaUnit is one unit's run: blocks in order, the softmax and least block sum (log AS_min) of each query head.
 type psaUnit struct {
@@ -143,15 +129,8 @@ func (u *psaUnit) save(state []float64) {
 	}
 }
 
-// PSAPipeline queues PSA with loads on a second stream; it runs what it must to know whether to go on.
-func (m *Machine) PSAPipeline(p *cuda.PSAPipelineArgs, on cuda.Stream) error {
-	m.lock.Lock()
-	defer m.lock.Unlock()
-	const call = "ss_psa_pipeline"
-	s, err := m.stream(call, on)
-	if err != nil {
-		return err
-	}
+// psaPipeline queues PSA with loads on a second stream; it runs what it must to know whether to go on.
+func (m *Machine) psaPipeline(call string, p *cuda.PSAPipelineArgs, s *stream) error {
 	c := checks{call: call}
 	c.need(p != nil && p.PSA != nil && p.PSA.Flag != 0, "PSA with a flag")
 	if c.err != nil {
@@ -166,6 +145,7 @@ func (m *Machine) PSAPipeline(p *cuda.PSAPipelineArgs, on cuda.Stream) error {
 	}
 	loads := m.pipeline
 	if p.Loads != 0 {
+		var err error
 		if loads, err = m.stream(call, p.Loads); err != nil {
 			return err
 		}
@@ -186,7 +166,7 @@ func (m *Machine) runPipeline(host *access, p *cuda.PSAPipelineArgs, s, loads *s
 	*flag = 0
 	if p.Owner != 0 {
 		units := int64(p.PSA.Batch) * int64(p.PSA.HeadsKV)
-		if err := enqueue(m, memsetOp, &cuda.MemsetArgs{Dst: p.PSA.Done, Bytes: units * 4}, s); err != nil {
+		if err := m.enqueue("ss_memset", kernelOf(&cuda.MemsetArgs{Dst: p.PSA.Done, Bytes: units * 4}), s); err != nil {
 			return err
 		}
 	}
@@ -228,7 +208,7 @@ func (m *Machine) runPipeline(host *access, p *cuda.PSAPipelineArgs, s, loads *s
 		if from < reached {
 			step := *p.PSA
 			step.First, step.Steps = int32(from), int32(to-from)
-			if err := enqueue(m, psaOp, &step, s); err != nil {
+			if err := m.enqueue("ss_psa", kernelOf(&step), s); err != nil {
 				return err
 			}
 		}
@@ -249,11 +229,11 @@ func (m *Machine) runPipeline(host *access, p *cuda.PSAPipelineArgs, s, loads *s
 
 // gather queues the loads of microbatch j.
 func (m *Machine) gather(p *cuda.PSAPipelineArgs, j int, first []int64, skip bool, on *stream) error {
-	load := cuda.BlocksArgs{Src: p.Src + cuda.Ptr(8*first[j]), Dst: p.Dst + cuda.Ptr(8*first[j]), Count: first[j+1] - first[j], BlockBytes: p.BlockBytes}
+	load := cuda.FlashH2DArgs{Src: p.Src + cuda.Ptr(8*first[j]), Dst: p.Dst + cuda.Ptr(8*first[j]), Count: first[j+1] - first[j], BlockBytes: p.BlockBytes}
 	if skip && p.Owner != 0 {
 		load.Owner, load.Skip = p.Owner+cuda.Ptr(4*first[j]), p.PSA.Done
 	}
-	return enqueue(m, blocksOp("ss_flash_h2d"), &load, on)
+	return m.enqueue("ss_flash_h2d", kernelOf(&load), on)
 }
 
 // join makes the rest of a stream wait for what another has so far.

@@ -19,7 +19,7 @@ func (g *rig) psa(a *attention, micro int, epsilon float64) (*reference.PSA, *cu
 		BlockTokens: a.args.BlockTokens, TableStride: a.args.TableStride, OrderStride: a.args.ListStride, Micro: int32(micro),
 		Scale: a.args.Scale, Epsilon: float32(epsilon),
 	}
-	bytes, err := g.PSAState(args)
+	bytes, err := g.Workspace(args)
 	g.must(err)
 	args.State = g.zeroed(bytes)
 	return p, args
@@ -59,12 +59,12 @@ func TestPSA(t *testing.T) {
 				want, what := p.Run(), fmt.Sprintf("%+v, micro %d, epsilon %g", c, micro, epsilon)
 				steps := (a.TableStride + micro - 1) / micro
 				args.Steps = int32(steps)
-				g.must(g.PSA(args, 0))
+				g.must(g.Launch(args, 0))
 				stopped += g.checkPSA(what, want, a, args)
 				// One call a microbatch: the state between calls must change nothing.
 				for step := range steps {
 					args.First, args.Steps = int32(step), 1
-					g.must(g.PSA(args, 0))
+					g.must(g.Launch(args, 0))
 				}
 				g.checkPSA(what+", stepwise", want, a, args)
 			}
@@ -82,12 +82,12 @@ func TestPSAFlagIsOfAllUnits(t *testing.T) {
 	g.choose(a, a.TableStride, false)
 	_, args := g.psa(a, 4, 1)
 	args.Steps = 2
-	g.must(g.PSA(args, 0))
+	g.must(g.Launch(args, 0))
 	if flag := download[int32](g, args.Flag, 1)[0]; flag == 1 {
 		t.Error("the flag is up after 8 of 20 blocks")
 	}
 	args.State = g.device(1 << 16)
-	faults(t, "state as allocated", g.PSA(args, 0), "State", "not zero")
+	faults(t, "state as allocated", g.Launch(args, 0), "State", "not zero")
 }
 
 func TestPSAPipeline(t *testing.T) {
@@ -118,7 +118,7 @@ func TestPSAPipeline(t *testing.T) {
 				}
 				first = append(first, int64(len(src)))
 				loaded := int32(-1)
-				g.must(g.PSAPipeline(&cuda.PSAPipelineArgs{PSA: args, LoadFirst: pinned(g, first).Ptr(), Src: upload(g, src), Dst: upload(g, dst), Owner: upload(g, owner),
+				g.must(g.Launch(&cuda.PSAPipelineArgs{PSA: args, LoadFirst: pinned(g, first).Ptr(), Src: upload(g, src), Dst: upload(g, dst), Owner: upload(g, owner),
 					BlockBytes: int64(size), Microbatches: int32(steps), Depth: depth, Loaded: &loaded}, 0))
 				what := fmt.Sprintf("%+v, epsilon %g, depth %d", config, epsilon, depth)
 				g.checkPSA(what, want, a, args)
@@ -146,7 +146,7 @@ func TestPSABySlots(t *testing.T) {
 	g.choose(a, a.TableStride, false)
 	p, args := g.psa(a, 3, 0.9)
 	args.Table, args.Slot, args.Steps = 0, upload(g, slotsOf(a)), int32(a.TableStride)
-	g.must(g.PSA(args, 0))
+	g.must(g.Launch(args, 0))
 	g.checkPSA("slots beside the order", p.Run(), a, args)
 }
 
@@ -196,12 +196,12 @@ func TestPSAPipelineTurns(t *testing.T) {
 				}
 				first = append(first, int64(len(src)), int64(len(src))+1)
 				src, dst = append(src, slab.Ptr()), append(dst, c.spare)
-				g.must(g.FlashH2D(&cuda.BlocksArgs{Src: upload(g, here), Dst: upload(g, there), Count: int64(len(here)), BlockBytes: int64(size)}, 0))
+				g.must(g.Launch(&cuda.FlashH2DArgs{Src: upload(g, here), Dst: upload(g, there), Count: int64(len(here)), BlockBytes: int64(size)}, 0))
 				c.run = cuda.PSAPipelineArgs{PSA: c.args, LoadFirst: pinned(g, first).Ptr(), Src: upload(g, src), Dst: upload(g, dst), BlockBytes: int64(size),
 					Microbatches: int32(steps + 1), Depth: 2, Loaded: &c.begun, Loads: loads, Reached: int32(steps)}
 			}
 			for i := range calls {
-				g.must(g.PSAPipeline(&calls[i].run, 0))
+				g.must(g.Launch(&calls[i].run, 0))
 			}
 			g.must(g.StreamSync(0))
 			last := calls[len(calls)-1] // those before are in front of its loads
@@ -226,7 +226,7 @@ func TestPSAPipelineTurns(t *testing.T) {
 func (g *rig) peek(p cuda.Ptr) byte {
 	g.t.Helper()
 	to := g.host(1)
-	g.must(g.Memcpy(&cuda.MemcpyArgs{Dst: to.Ptr(), Src: p, Bytes: 1}, 0))
+	g.must(g.Launch(&cuda.MemcpyArgs{Dst: to.Ptr(), Src: p, Bytes: 1}, 0))
 	g.must(g.StreamSync(0))
 	return cuda.Slice[byte](to)[0]
 }

@@ -41,7 +41,7 @@ func (g *rig) device(bytes int) cuda.Ptr {
 func (g *rig) zeroed(bytes int64) cuda.Ptr {
 	g.t.Helper()
 	p := g.device(int(bytes))
-	g.must(g.Memset(&cuda.MemsetArgs{Dst: p, Bytes: bytes}, 0))
+	g.must(g.Launch(&cuda.MemsetArgs{Dst: p, Bytes: bytes}, 0))
 	return p
 }
 
@@ -86,7 +86,7 @@ func upload[T any](g *rig, data []T) cuda.Ptr {
 	p, err := g.DeviceAlloc(int64(bytes))
 	g.must(err)
 	from := pinned(g, data)
-	g.must(g.Memcpy(&cuda.MemcpyArgs{Dst: p, Src: from.Ptr(), Bytes: int64(bytes)}, 0))
+	g.must(g.Launch(&cuda.MemcpyArgs{Dst: p, Src: from.Ptr(), Bytes: int64(bytes)}, 0))
 	g.must(g.StreamSync(0))
 	g.must(g.HostFree(from))
 	return p
@@ -98,7 +98,7 @@ func download[T any](g *rig, p cuda.Ptr, n int) []T {
 	bytes := n * int(unsafe.Sizeof(one))
 	to := g.host(bytes)
 	g.must(g.DeviceSync())
-	g.must(g.Memcpy(&cuda.MemcpyArgs{Dst: to.Ptr(), Src: p, Bytes: int64(bytes)}, 0))
+	g.must(g.Launch(&cuda.MemcpyArgs{Dst: to.Ptr(), Src: p, Bytes: int64(bytes)}, 0))
 	g.must(g.StreamSync(0))
 	data := append([]T(nil), cuda.Slice[T](to)[:n]...)
 	g.must(g.HostFree(to))

@@ -58,16 +58,6 @@ func (m *Machine) SaveWait(h cuda.Saver) error {
 	return m.saveWait("ss_save_wait", h)
 }
 
-// FlashD2H saves and waits.
-func (m *Machine) FlashD2H(a *cuda.SaveArgs) error {
-	m.lock.Lock()
-	defer m.lock.Unlock()
-	if err := m.saveStart("ss_flash_d2h", a); err != nil {
-		return err
-	}
-	return m.saveWait("ss_flash_d2h", a.Saver)
-}
-
 func (m *Machine) saveStart(call string, a *cuda.SaveArgs) error {
 	c := checks{call: call}
 	c.need(a != nil && m.savers[a.Saver] != nil, "a saver")
@@ -104,7 +94,7 @@ func (m *Machine) saveStart(call string, a *cuda.SaveArgs) error {
 	if err := m.wait(s.stream, after); err != nil {
 		return err
 	}
-	err = enqueue(m, operation[cuda.SaveArgs]{call, func(*checks, *cuda.SaveArgs) {}, save}, a, s.stream)
+	err = m.enqueue(call, bind(a, func(*checks, *cuda.SaveArgs) {}, save), s.stream)
 	s.busy = err == nil
 	return err
 }

@@ -7,22 +7,21 @@ import (
 	"sparseserve/cuda/reference"
 )
 
-var digestOp = operation[cuda.DigestArgs]{"ss_digest",
-	func(c *checks, d *cuda.DigestArgs) {
-		c.need(d.Count >= 0 && d.Count < 1<<32, "a count of 32 bits")
-		c.need(d.HeadDim == 64 || d.HeadDim == 128, "64 or 128 values a head")
-		c.need(d.BlockTokens > 0, "block_tokens > 0")
-		c.need(d.Count == 0 || d.Pool != 0 && d.Slot != 0 && d.Dst != 0 && d.Meta != 0, "pool, slot, dst and meta")
-	},
-	func(m *access, d *cuda.DigestArgs) {
-		dim, tokens := int(d.HeadDim), int(d.BlockTokens)
-		slots, places := view[int32](m, "Slot", d.Slot, 0, int(d.Count)), view[int64](m, "Dst", d.Dst, 0, int(d.Count))
-		for i, slot := range slots {
-			keys := m.tensor("Pool", d.Pool, 2*int(slot)*tokens*dim, tokens*dim)
-			hi, lo := reference.Digest(keys, dim)
-			store(m.halves("Meta", d.Meta, 2*int(places[i])*dim, 2*dim), append(hi, lo...))
-		}
-	},
+func checkDigest(c *checks, d *cuda.DigestArgs) {
+	c.need(d.Count >= 0 && d.Count < 1<<32, "a count of 32 bits")
+	c.need(d.HeadDim == 64 || d.HeadDim == 128, "64 or 128 values a head")
+	c.need(d.BlockTokens > 0, "block_tokens > 0")
+	c.need(d.Count == 0 || d.Pool != 0 && d.Slot != 0 && d.Dst != 0 && d.Meta != 0, "pool, slot, dst and meta")
+}
+
+func digest(m *access, d *cuda.DigestArgs) {
+	dim, tokens := int(d.HeadDim), int(d.BlockTokens)
+	slots, places := view[int32](m, "Slot", d.Slot, 0, int(d.Count)), view[int64](m, "Dst", d.Dst, 0, int(d.Count))
+	for i, slot := range slots {
+		keys := m.tensor("Pool", d.Pool, 2*int(slot)*tokens*dim, tokens*dim)
+		hi, lo := reference.Digest(keys, dim)
+		store(m.halves("Meta", d.Meta, 2*int(places[i])*dim, 2*dim), append(hi, lo...))
+	}
 }
 
 func checkScores(c *checks, s *cuda.ScoresArgs) {
@@ -32,15 +31,13 @@ func checkScores(c *checks, s *cuda.ScoresArgs) {
 	c.need(int64(s.Batch)*int64(s.HeadsKV) <= 65535, "at most 65535 units")
 }
 
-var scoresOp = operation[cuda.ScoresArgs]{"ss_scores", checkScores,
-	func(m *access, s *cuda.ScoresArgs) {
-		if s.MaxBlocks == 0 {
-			return
-		}
-		for unit := range int(s.Batch * s.HeadsKV) {
-			scoreUnit(m, s, unit, math.MaxInt)
-		}
-	},
+func scores(m *access, s *cuda.ScoresArgs) {
+	if s.MaxBlocks == 0 {
+		return
+	}
+	for unit := range int(s.Batch * s.HeadsKV) {
+		scoreUnit(m, s, unit, math.MaxInt)
+	}
 }
 
 // scoreUnit writes the scores of a unit's digests, at most `most` of them, and returns them.
@@ -65,7 +62,7 @@ func scoreUnit(m *access, s *cuda.ScoresArgs, unit, most int) []float32 {
 	return scores
 }
 
-func checkTopK(c *checks, t *cuda.TopKArgs) {
+func checkTopKShape(c *checks, t *cuda.TopKArgs) {
 	c.need(t.Units > 0, "units > 0")
 	c.need(t.K >= 0 && t.K <= cuda.TopKMax, "k of at most TopKMax")
 	c.need(t.K <= t.ListStride, "k <= list_stride")
@@ -73,17 +70,16 @@ func checkTopK(c *checks, t *cuda.TopKArgs) {
 	c.given("blocks, list and count", t.Blocks, t.List, t.Count)
 }
 
-var topKOp = operation[cuda.TopKArgs]{"ss_topk",
-	func(c *checks, t *cuda.TopKArgs) {
-		checkTopK(c, t)
-		c.given("scores", t.Scores)
-	},
-	func(m *access, t *cuda.TopKArgs) {
-		for unit := range int(t.Units) {
-			n := blocksOf(m, t, unit, int(t.ScoreStride))
-			choose(m, t, unit, n, func(i int) float32 { return *at[float32](m, "Scores", t.Scores, unit*int(t.ScoreStride)+i) })
-		}
-	},
+func checkTopK(c *checks, t *cuda.TopKArgs) {
+	checkTopKShape(c, t)
+	c.given("scores", t.Scores)
+}
+
+func topK(m *access, t *cuda.TopKArgs) {
+	for unit := range int(t.Units) {
+		n := blocksOf(m, t, unit, int(t.ScoreStride))
+		choose(m, t, unit, n, func(i int) float32 { return *at[float32](m, "Scores", t.Scores, unit*int(t.ScoreStride)+i) })
+	}
 }
 
 func blocksOf(m *access, t *cuda.TopKArgs, unit, most int) int {
@@ -110,37 +106,24 @@ func choose(m *access, t *cuda.TopKArgs, unit, n int, score func(i int) float32)
 	*at[int32](m, "TopK.Count", t.Count, unit) = int32(len(chosen))
 }
 
-var selectOp = operation[cuda.SelectArgs]{"ss_select",
-	func(c *checks, s *cuda.SelectArgs) {
-		checkScores(c, &s.Scores)
-		checkTopK(c, &s.TopK)
-		c.need(s.TopK.Units == s.Scores.Batch*s.Scores.HeadsKV, "the same units to score and to choose for")
-		c.given("arrived", s.Arrived)
-	},
-	func(m *access, s *cuda.SelectArgs) {
-		bytes := int64(s.TopK.Units) * 4
-		m.zeroed("Arrived", s.Arrived, bytes, bytes)
-		for unit := range int(s.TopK.Units) {
-			n := blocksOf(m, &s.TopK, unit, int(s.Scores.ScoreStride))
-			scores := scoreUnit(m, &s.Scores, unit, n)
-			choose(m, &s.TopK, unit, n, func(i int) float32 {
-				if i < len(scores) {
-					return scores[i]
-				}
-				return float32(math.Inf(-1)) // no digest yet
-			})
-		}
-	},
+func checkSelect(c *checks, s *cuda.SelectArgs) {
+	checkScores(c, &s.Scores)
+	checkTopKShape(c, &s.TopK)
+	c.need(s.TopK.Units == s.Scores.Batch*s.Scores.HeadsKV, "the same units to score and to choose for")
+	c.given("arrived", s.Arrived)
 }
 
-// Digest writes the digests of full blocks.
-func (m *Machine) Digest(a *cuda.DigestArgs, on cuda.Stream) error { return launch(m, digestOp, a, on) }
-
-// Scores writes criticality scores.
-func (m *Machine) Scores(a *cuda.ScoresArgs, on cuda.Stream) error { return launch(m, scoresOp, a, on) }
-
-// TopK chooses blocks by given scores.
-func (m *Machine) TopK(a *cuda.TopKArgs, on cuda.Stream) error { return launch(m, topKOp, a, on) }
-
-// Select scores and chooses blocks.
-func (m *Machine) Select(a *cuda.SelectArgs, on cuda.Stream) error { return launch(m, selectOp, a, on) }
+func selectBlocks(m *access, s *cuda.SelectArgs) {
+	bytes := int64(s.TopK.Units) * 4
+	m.zeroed("Arrived", s.Arrived, bytes, bytes)
+	for unit := range int(s.TopK.Units) {
+		n := blocksOf(m, &s.TopK, unit, int(s.Scores.ScoreStride))
+		scores := scoreUnit(m, &s.Scores, unit, n)
+		choose(m, &s.TopK, unit, n, func(i int) float32 {
+			if i < len(scores) {
+				return scores[i]
+			}
+			return float32(math.Inf(-1)) // no digest yet
+		})
+	}
+}

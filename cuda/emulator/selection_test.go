@@ -21,7 +21,7 @@ func TestDigest(t *testing.T) {
 		slot[i], dst[i] = int32(slots[i]), int64(places[i])
 	}
 	args := &cuda.DigestArgs{Pool: upload(g, pool), Slot: upload(g, slot), Dst: upload(g, dst), Meta: g.device(2 * count * 2 * dim * 2), Count: count, HeadDim: dim, BlockTokens: block}
-	g.must(g.Digest(args, 0))
+	g.must(g.Launch(args, 0))
 	got := floats(download[cuda.Half](g, args.Meta, 2*count*2*dim))
 	written := 0
 	for i := range slot {
@@ -37,9 +37,9 @@ func TestDigest(t *testing.T) {
 		t.Errorf("%d values written, want %d", written, count*2*dim)
 	}
 	args.Slot = upload(g, []int32{0, 1, 2, 3, 2 * count})
-	faults(t, "slot outside the pool", g.Digest(args, 0), "Pool", "past the end")
+	faults(t, "slot outside the pool", g.Launch(args, 0), "Pool", "past the end")
 	args.Slot, args.Dst = upload(g, slot), upload(g, []int64{0, 1, 2, 3, -1})
-	faults(t, "place outside the metadata", g.Digest(args, 0), "Meta", "before the start")
+	faults(t, "place outside the metadata", g.Launch(args, 0), "Meta", "before the start")
 }
 
 // selection is a batch of queries and digests with the reference's scores.
@@ -67,7 +67,7 @@ func (g *rig) selection(group, kvHeads, dim int, counts ...int) (args cuda.Score
 func TestScores(t *testing.T) {
 	g := newRig(t, Config{})
 	args, want := g.selection(4, 2, 64, 10, 33, 0, 7)
-	g.must(g.Scores(&args, 0))
+	g.must(g.Launch(&args, 0))
 	got := download[float32](g, args.Scores, len(want)*int(args.ScoreStride))
 	for unit, scores := range want {
 		row := got[unit*int(args.ScoreStride):][:args.ScoreStride]
@@ -81,7 +81,7 @@ func TestScores(t *testing.T) {
 		}
 	}
 	args.MaxBlocks = 32
-	faults(t, "more digests than MaxBlocks", g.Scores(&args, 0), "Count", "MaxBlocks is 32")
+	faults(t, "more digests than MaxBlocks", g.Launch(&args, 0), "Count", "MaxBlocks is 32")
 }
 
 func TestTopK(t *testing.T) {
@@ -101,7 +101,7 @@ func TestTopK(t *testing.T) {
 		}
 		args := &cuda.TopKArgs{Scores: upload(g, scores), Blocks: upload(g, blocks), List: g.device(units * (c.k + 1) * 4), Count: g.device(units * 4), Units: units,
 			ScoreStride: int32(stride), ListStride: int32(c.k + 1), K: int32(c.k), Sink: int32(c.sink), Window: int32(c.window)}
-		g.must(g.TopK(args, 0))
+		g.must(g.Launch(args, 0))
 		list, count := download[int32](g, args.List, units*(c.k+1)), download[int32](g, args.Count, units)
 		for u := range units {
 			row := make([]float64, blocks[u])
@@ -115,9 +115,9 @@ func TestTopK(t *testing.T) {
 		}
 	}
 	nan := &cuda.TopKArgs{Scores: upload(g, []float32{1, float32(math.NaN())}), Blocks: upload(g, []int32{2}), List: g.device(16), Count: g.device(4), Units: 1, ScoreStride: 2, ListStride: 2, K: 1}
-	faults(t, "NaN", g.TopK(nan, 0), "Scores", "score 1 of unit 0 is NaN")
+	faults(t, "NaN", g.Launch(nan, 0), "Scores", "score 1 of unit 0 is NaN")
 	nan.ScoreStride = 1
-	faults(t, "more blocks than scores", g.TopK(nan, 0), "Blocks", "2 blocks")
+	faults(t, "more blocks than scores", g.Launch(nan, 0), "Blocks", "2 blocks")
 }
 
 // Select is Scores, then TopK with -inf where there is no digest yet.
@@ -130,7 +130,7 @@ func TestSelect(t *testing.T) {
 	top := cuda.TopKArgs{Blocks: upload(g, blocks), List: g.device(units * k * 4), Count: g.device(units * 4), Units: int32(units), ListStride: k, K: k, Sink: 1, Window: 1}
 	arrived := g.zeroed(int64(units) * 4)
 	for range 2 {
-		g.must(g.Select(&cuda.SelectArgs{Scores: args, TopK: top, Arrived: arrived}, 0))
+		g.must(g.Launch(&cuda.SelectArgs{Scores: args, TopK: top, Arrived: arrived}, 0))
 	}
 	list, count := download[int32](g, top.List, units*k), download[int32](g, top.Count, units)
 	written := download[float32](g, args.Scores, units*int(args.ScoreStride))
@@ -148,5 +148,5 @@ func TestSelect(t *testing.T) {
 			t.Errorf("unit %d: %v, want %v", u, list[u*k:][:count[u]], chosen)
 		}
 	}
-	faults(t, "arrived as allocated", g.Select(&cuda.SelectArgs{Scores: args, TopK: top, Arrived: g.device(units * 4)}, 0), "Arrived", "not zero")
+	faults(t, "arrived as allocated", g.Launch(&cuda.SelectArgs{Scores: args, TopK: top, Arrived: g.device(units * 4)}, 0), "Arrived", "not zero")
 }

@@ -40,7 +40,7 @@ func waits(t *testing.T, program func(g *rig, with bool) []int32) {
 func TestLateNeedsStreamSync(t *testing.T) {
 	waits(t, func(g *rig, with bool) []int32 {
 		s, src, to := g.stream(), upload(g, []int32{1, 2, 3, 4}), g.host(16)
-		g.must(g.Memcpy(&cuda.MemcpyArgs{Dst: to.Ptr(), Src: src, Bytes: 16}, s))
+		g.must(g.Launch(&cuda.MemcpyArgs{Dst: to.Ptr(), Src: src, Bytes: 16}, s))
 		if with {
 			g.must(g.StreamSync(s))
 		}
@@ -52,12 +52,12 @@ func TestLateNeedsStreamWait(t *testing.T) {
 	waits(t, func(g *rig, with bool) []int32 {
 		a, b, e, x, y := g.stream(), g.stream(), g.event(), upload(g, []int32{1, 2, 3, 4}), g.device(16)
 		to := g.host(16)
-		g.must(g.Memcpy(&cuda.MemcpyArgs{Dst: y, Src: x, Bytes: 16}, a))
+		g.must(g.Launch(&cuda.MemcpyArgs{Dst: y, Src: x, Bytes: 16}, a))
 		g.must(g.EventRecord(e, a))
 		if with {
 			g.must(g.StreamWait(b, e))
 		}
-		g.must(g.Memcpy(&cuda.MemcpyArgs{Dst: to.Ptr(), Src: y, Bytes: 16}, b))
+		g.must(g.Launch(&cuda.MemcpyArgs{Dst: to.Ptr(), Src: y, Bytes: 16}, b))
 		g.must(g.StreamSync(b))
 		return slices.Clone(cuda.Slice[int32](to))
 	})
@@ -73,11 +73,11 @@ func TestLateWaitsForTheRecordingBefore(t *testing.T) {
 				g.must(g.EventRecord(e, a))
 			}
 		}
-		g.must(g.Memcpy(&cuda.MemcpyArgs{Dst: y, Src: x, Bytes: 16}, a))
+		g.must(g.Launch(&cuda.MemcpyArgs{Dst: y, Src: x, Bytes: 16}, a))
 		record(with)
 		g.must(g.StreamWait(b, e))
 		record(!with)
-		g.must(g.Memcpy(&cuda.MemcpyArgs{Dst: to.Ptr(), Src: y, Bytes: 16}, b))
+		g.must(g.Launch(&cuda.MemcpyArgs{Dst: to.Ptr(), Src: y, Bytes: 16}, b))
 		g.must(g.StreamSync(b))
 		return slices.Clone(cuda.Slice[int32](to))
 	})
@@ -91,7 +91,7 @@ func TestLateReadsPinnedMemoryWhenItRuns(t *testing.T) {
 			for j := range cuda.Slice[int32](staging) {
 				cuda.Slice[int32](staging)[j] = int32(10*i + j)
 			}
-			g.must(g.Memcpy(&cuda.MemcpyArgs{Dst: dst + cuda.Ptr(16*i), Src: staging.Ptr(), Bytes: 16}, s))
+			g.must(g.Launch(&cuda.MemcpyArgs{Dst: dst + cuda.Ptr(16*i), Src: staging.Ptr(), Bytes: 16}, s))
 			g.must(g.EventRecord(e, s))
 			if with {
 				g.must(g.EventSync(e))
@@ -105,7 +105,7 @@ func TestLateReadsArgumentsWhenCalled(t *testing.T) {
 	g := newRig(t, Config{Late: true})
 	args := &cuda.MemsetArgs{Dst: g.device(16), Bytes: 16, Value: 3}
 	p := args.Dst
-	g.must(g.Memset(args, 0))
+	g.must(g.Launch(args, 0))
 	*args = cuda.MemsetArgs{}
 	if got := download[byte](g, p, 16); got[0] != 3 || got[15] != 3 {
 		t.Errorf("%v", got)
@@ -119,11 +119,12 @@ func TestLateReadsAddresses(t *testing.T) {
 		x, y := upload(g, slices.Repeat([]int32{1}, 4)), upload(g, slices.Repeat([]int32{2}, 4))
 		to, s := g.host(16), g.stream()
 		src, dst := pinned(g, []cuda.Ptr{x}), pinned(g, []cuda.Ptr{to.Ptr()})
-		copyBlock := g.MemcpyBatch
+		a := cuda.BlocksArgs{Src: src.Ptr(), Dst: dst.Ptr(), Count: 1, BlockBytes: 16}
+		var op cuda.Operation = (*cuda.MemcpyBatchArgs)(&a)
 		if kernel {
-			copyBlock = g.GPUScatter
+			op = (*cuda.GPUScatterArgs)(&a)
 		}
-		g.must(copyBlock(&cuda.BlocksArgs{Src: src.Ptr(), Dst: dst.Ptr(), Count: 1, BlockBytes: 16}, s))
+		g.must(g.Launch(op, s))
 		cuda.Slice[cuda.Ptr](src)[0] = y
 		g.must(g.StreamSync(s))
 		if got := cuda.Slice[int32](to)[0]; got != map[bool]int32{false: 1, true: 2}[kernel] {
@@ -137,7 +138,7 @@ func TestLateSavesWait(t *testing.T) {
 		saver, err := g.SaverCreate(1, 4096, 2)
 		g.must(err)
 		s, e, x, y, to := g.stream(), g.event(), upload(g, slices.Repeat([]int32{7}, 16)), g.device(64), g.host(64)
-		g.must(g.Memcpy(&cuda.MemcpyArgs{Dst: y, Src: x, Bytes: 64}, s))
+		g.must(g.Launch(&cuda.MemcpyArgs{Dst: y, Src: x, Bytes: 64}, s))
 		g.must(g.EventRecord(e, s))
 		args := &cuda.SaveArgs{Saver: saver, Src: y, Dst: pinned(g, []cuda.Ptr{to.Ptr()}).Ptr(), Count: 1, BlockBytes: 64}
 		if with {
@@ -169,7 +170,7 @@ func TestLateSavesWait(t *testing.T) {
 func TestLateFreesAfterUse(t *testing.T) {
 	g := newRig(t, Config{Late: true})
 	x, to := upload(g, []int32{5, 5, 5, 5}), g.host(16)
-	g.must(g.Memcpy(&cuda.MemcpyArgs{Dst: to.Ptr(), Src: x, Bytes: 16}, g.stream()))
+	g.must(g.Launch(&cuda.MemcpyArgs{Dst: to.Ptr(), Src: x, Bytes: 16}, g.stream()))
 	g.must(g.DeviceFree(x))
 	if cuda.Slice[int32](to)[3] != 5 {
 		t.Error("freed before it was read")
@@ -180,11 +181,11 @@ func TestLateFreesAfterUse(t *testing.T) {
 func TestLateFaultsStay(t *testing.T) {
 	g := newRig(t, Config{Late: true})
 	s, p := g.stream(), g.device(16)
-	g.must(g.Memset(&cuda.MemsetArgs{Dst: p, Bytes: 17}, s))
-	g.must(g.Memset(&cuda.MemsetArgs{Dst: p, Bytes: 16}, s))
+	g.must(g.Launch(&cuda.MemsetArgs{Dst: p, Bytes: 17}, s))
+	g.must(g.Launch(&cuda.MemsetArgs{Dst: p, Bytes: 16}, s))
 	faults(t, "sync", g.StreamSync(s), "Dst", "1 bytes past the end")
 	faults(t, "another sync", g.StreamSync(0), "Dst", "1 bytes past the end")
-	faults(t, "a later call", g.Empty(0), "Dst", "1 bytes past the end")
+	faults(t, "a later call", g.Launch(&cuda.EmptyArgs{}, 0), "Dst", "1 bytes past the end")
 	if download := g.memory.find(p).data; download[0] != poison {
 		t.Error("work ran on after a fault")
 	}
@@ -197,7 +198,7 @@ func TestLateSchedulesRepeat(t *testing.T) {
 		p := g.device(64)
 		streams := []cuda.Stream{g.stream(), g.stream(), g.stream()}
 		for i := range 60 {
-			g.must(g.Memset(&cuda.MemsetArgs{Dst: p + cuda.Ptr(i%16), Bytes: 16, Value: int32(i)}, streams[i%3]))
+			g.must(g.Launch(&cuda.MemsetArgs{Dst: p + cuda.Ptr(i%16), Bytes: 16, Value: int32(i)}, streams[i%3]))
 		}
 		return fmt.Sprint(download[byte](g, p, 32))
 	}
@@ -221,11 +222,11 @@ func TestLateEventsPass(t *testing.T) {
 	if done, err := g.EventDone(e); !done || err != nil {
 		t.Errorf("an event never recorded: %v, %v", done, err)
 	}
-	g.must(g.Empty(other))
+	g.must(g.Launch(&cuda.EmptyArgs{}, other))
 	g.must(g.EventRecord(first, other))
 	g.must(g.StreamWait(s, first))
 	for range 10 {
-		g.must(g.Empty(s))
+		g.must(g.Launch(&cuda.EmptyArgs{}, s))
 	}
 	g.must(g.EventRecord(e, s))
 	asked := 0
@@ -272,7 +273,7 @@ func TestTwoGoroutines(t *testing.T) {
 		errs := make(chan error, 2)
 		wait.Go(func() {
 			for range 200 {
-				if err := g.FlashD2H(&cuda.SaveArgs{Saver: saver, Src: src, Dst: to.Ptr(), Count: 1, BlockBytes: 64}); err != nil {
+				if err := g.Launch(&cuda.SaveArgs{Saver: saver, Src: src, Dst: to.Ptr(), Count: 1, BlockBytes: 64}, 0); err != nil {
 					errs <- err
 					return
 				}
@@ -281,7 +282,7 @@ func TestTwoGoroutines(t *testing.T) {
 		})
 		wait.Go(func() {
 			for i := range 200 {
-				if err := errors.Join(g.Memset(&cuda.MemsetArgs{Dst: work, Bytes: 256, Value: int32(i)}, s), g.StreamSync(s)); err != nil {
+				if err := errors.Join(g.Launch(&cuda.MemsetArgs{Dst: work, Bytes: 256, Value: int32(i)}, s), g.StreamSync(s)); err != nil {
 					errs <- err
 					return
 				}

@@ -63,7 +63,7 @@ func (b *bench) zeros(bytes int64) (cuda.Ptr, error) {
 	if err != nil {
 		return 0, err
 	}
-	return p, b.Memset(&cuda.MemsetArgs{Dst: p, Bytes: bytes}, 0)
+	return p, b.Launch(&cuda.MemsetArgs{Dst: p, Bytes: bytes}, 0)
 }
 
 // random returns device memory with count fp16 values in (-1, 1).
@@ -72,7 +72,7 @@ func (b *bench) random(count int64) (cuda.Ptr, error) {
 	if err != nil {
 		return 0, err
 	}
-	return p, b.Fill(&cuda.FillArgs{Dst: p, Count: count, Seed: b.rand().Uint64(), Scale: 1}, 0)
+	return p, b.Launch(&cuda.FillArgs{Dst: p, Count: count, Seed: b.rand().Uint64(), Scale: 1}, 0)
 }
 
 func (b *bench) pinned(bytes int64, pages cuda.HostPages) (cuda.HostMemory, error) {

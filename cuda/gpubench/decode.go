@@ -81,7 +81,7 @@ func (b *bench) decodeBatch(headsQ, headsKV int, tokens []int, chosen int) (*bat
 	if err != nil {
 		return nil, err
 	}
-	bytes, err := b.DecodeWorkspace(a)
+	bytes, err := b.Workspace(a)
 	if err != nil {
 		return nil, err
 	}

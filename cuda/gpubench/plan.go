@@ -50,7 +50,7 @@ func (b *bench) slabs() (cuda.HostMemory, cuda.Ptr, int64, error) {
 	if err != nil {
 		return slab, 0, 0, err
 	}
-	if err := b.Memcpy(&cuda.MemcpyArgs{Dst: slab.Ptr(), Src: pool, Bytes: bytes}, 0); err != nil {
+	if err := b.Launch(&cuda.MemcpyArgs{Dst: slab.Ptr(), Src: pool, Bytes: bytes}, 0); err != nil {
 		return slab, 0, 0, err
 	}
 	return slab, pool, bytes, b.DeviceSync()

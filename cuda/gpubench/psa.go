@@ -156,7 +156,7 @@ func (b *bench) psaArgs(d *batch, micro int) (*cuda.PSAArgs, error) {
 	if p.Done, err = b.alloc(int64(d.units) * 4); err != nil {
 		return nil, err
 	}
-	bytes, err := b.PSAState(p)
+	bytes, err := b.Workspace(p)
 	if err != nil {
 		return nil, err
 	}

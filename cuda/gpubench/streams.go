@@ -42,7 +42,7 @@ func streams(b *bench) error {
 			}
 			for range 32 { // layers
 				for _, a := range calls {
-					if err := b.Linear(a, on); err != nil {
+					if err := b.Launch(a, on); err != nil {
 						return timing{}, err
 					}
 				}

@@ -15,11 +15,14 @@ type deaf struct {
 	kept int32
 }
 
-func (m *deaf) Lookup(a *cuda.LookupArgs, s cuda.Stream) error {
-	b := *a
-	m.kept += b.Evictions
-	b.Evicted, b.Evictions = 0, 0
-	return m.Machine.Lookup(&b, s)
+func (m *deaf) Launch(op cuda.Operation, s cuda.Stream) error {
+	if a, ok := op.(*cuda.LookupArgs); ok {
+		b := *a
+		m.kept += b.Evictions
+		b.Evicted, b.Evictions = 0, 0
+		op = &b
+	}
+	return m.Machine.Launch(op, s)
 }
 
 // forgetful is a machine whose tables do not learn of blocks that the model begins to write, which have no page yet.
@@ -28,13 +31,14 @@ type forgetful struct {
 	kept int32
 }
 
-func (m *forgetful) Table(a *cuda.TableArgs, s cuda.Stream) error {
-	b := *a
-	if b.Evictions > 0 { // the cache is full, so that there are loads
+func (m *forgetful) Launch(op cuda.Operation, s cuda.Stream) error {
+	if a, ok := op.(*cuda.TableArgs); ok && a.Evictions > 0 { // the cache is full: there are loads
+		b := *a
 		m.kept += b.Entries
 		b.Entries = 0
+		op = &b
 	}
-	return m.Machine.Table(&b, s)
+	return m.Machine.Launch(op, s)
 }
 
 // A run whose GPU finds other misses than the cache, fewer or more, ends with an error that says in which layer: until then every load reads and

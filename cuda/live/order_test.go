@@ -14,14 +14,16 @@ type ordered struct {
 	block int64     // bytes
 }
 
-func (o *ordered) MemcpyBlocks(a *cuda.BlocksArgs, s cuda.Stream) error {
-	o.mu.Lock()
-	to := append([]int64(nil), o.on(a.Dst)[:a.Count]...)
-	if o.on(cuda.Ptr(to[0])) != nil {
-		o.to, o.block = append(o.to, to), a.BlockBytes
+func (o *ordered) Launch(op cuda.Operation, s cuda.Stream) error {
+	if a, ok := op.(*cuda.MemcpyBlocksArgs); ok {
+		o.mu.Lock()
+		to := append([]int64(nil), o.on(a.Dst)[:a.Count]...)
+		if o.on(cuda.Ptr(to[0])) != nil {
+			o.to, o.block = append(o.to, to), a.BlockBytes
+		}
+		o.mu.Unlock()
 	}
-	o.mu.Unlock()
-	return o.Machine.MemcpyBlocks(a, s)
+	return o.Machine.Launch(op, s)
 }
 
 // Saved with a memcpy each, the KV heads of a block of tokens go one after another, as they lie in DRAM.

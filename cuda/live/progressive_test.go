@@ -173,28 +173,13 @@ type torn struct {
 	left int
 }
 
-func (m *torn) fails(call string) error {
-	if call != m.call {
-		return nil
+func (m *torn) Launch(op cuda.Operation, s cuda.Stream) error {
+	if call := cuda.Function(op); call == m.call {
+		if m.left--; m.left == 0 {
+			return illegalAccess(call)
+		}
 	}
-	if m.left--; m.left != 0 {
-		return nil
-	}
-	return &cuda.Error{Call: call, Code: cuda.Failed, Text: "an illegal memory access was encountered"}
-}
-
-func (m *torn) PSA(a *cuda.PSAArgs, s cuda.Stream) error {
-	if err := m.fails("ss_psa"); err != nil {
-		return err
-	}
-	return m.Machine.PSA(a, s)
-}
-
-func (m *torn) PSAPipeline(a *cuda.PSAPipelineArgs, s cuda.Stream) error {
-	if err := m.fails("ss_psa_pipeline"); err != nil {
-		return err
-	}
-	return m.Machine.PSAPipeline(a, s)
+	return m.Machine.Launch(op, s)
 }
 
 func TestProgressiveFailureNamesCallStepAndLayer(t *testing.T) {

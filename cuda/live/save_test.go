@@ -78,11 +78,6 @@ func (m *tardy) hold() {
 	}
 }
 
-func (m *tardy) FlashD2H(a *cuda.SaveArgs) error {
-	m.hold()
-	return m.Machine.FlashD2H(a)
-}
-
 // StreamWait is where other engines' saves begin.
 func (m *tardy) StreamWait(s cuda.Stream, e cuda.Event) error {
 	if s == m.stream {
@@ -117,19 +112,14 @@ func (m *tardy) StreamSync(s cuda.Stream) error {
 	return m.by(s, func() error { return m.Machine.StreamSync(s) })
 }
 
-func (m *tardy) Memcpy(a *cuda.MemcpyArgs, s cuda.Stream) error {
-	return m.by(s, func() error { return m.Machine.Memcpy(a, s) })
-}
-func (m *tardy) Carry(a *cuda.MemcpyArgs, s cuda.Stream) error {
-	return m.by(s, func() error { return m.Machine.Carry(a, s) })
-}
-
-func (m *tardy) Linear(a *cuda.LinearArgs, s cuda.Stream) error {
-	return m.by(s, func() error { return m.Machine.Linear(a, s) })
-}
-
-func (m *tardy) GPUScatter(a *cuda.BlocksArgs, s cuda.Stream) error {
-	return m.by(s, func() error { return m.Machine.GPUScatter(a, s) })
+func (m *tardy) Launch(op cuda.Operation, s cuda.Stream) error {
+	switch op.(type) {
+	case *cuda.SaveArgs:
+		m.hold()
+	case *cuda.MemcpyArgs, *cuda.CarryArgs, *cuda.LinearArgs, *cuda.GPUScatterArgs:
+		return m.by(s, func() error { return m.Machine.Launch(op, s) })
+	}
+	return m.Machine.Launch(op, s)
 }
 
 // Memory grows in time that no step counts, so no save may begin meanwhile but the one that was about to.
@@ -195,21 +185,14 @@ func (m *growing) begin() {
 	time.Sleep(time.Millisecond)
 }
 
-func (m *growing) FlashD2H(a *cuda.SaveArgs) error {
-	m.begin()
-	return m.Machine.FlashD2H(a)
-}
-
-func (m *growing) MemcpyBlocks(a *cuda.BlocksArgs, s cuda.Stream) error {
-	if s == m.stream {
+func (m *growing) Launch(op cuda.Operation, s cuda.Stream) error {
+	switch op.(type) {
+	case *cuda.SaveArgs:
 		m.begin()
+	case *cuda.MemcpyBlocksArgs, *cuda.GPUScatterArgs:
+		if s == m.stream {
+			m.begin()
+		}
 	}
-	return m.Machine.MemcpyBlocks(a, s)
-}
-
-func (m *growing) GPUScatter(a *cuda.BlocksArgs, s cuda.Stream) error {
-	if s == m.stream {
-		m.begin()
-	}
-	return m.Machine.GPUScatter(a, s)
+	return m.Machine.Launch(op, s)
 }

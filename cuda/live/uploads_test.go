@@ -14,14 +14,16 @@ type uploads struct {
 	n, bytes int64
 }
 
-func (u *uploads) Carry(a *cuda.MemcpyArgs, s cuda.Stream) error {
-	u.mu.Lock()
-	if u.on(a.Dst) == nil { // else it goes down
-		u.n++
-		u.bytes += a.Bytes
+func (u *uploads) Launch(op cuda.Operation, s cuda.Stream) error {
+	if a, ok := op.(*cuda.CarryArgs); ok {
+		u.mu.Lock()
+		if u.on(a.Dst) == nil { // else it goes down
+			u.n++
+			u.bytes += a.Bytes
+		}
+		u.mu.Unlock()
 	}
-	u.mu.Unlock()
-	return u.Machine.Carry(a, s)
+	return u.Machine.Launch(op, s)
 }
 
 // The host sends a layer all that its launches need in one copy, and the step what all layers need in another; lists that have not changed are

@@ -1,15 +1,13 @@
 package live
 
 import (
-	"time"
-
-	"sparseserve/cuda"
 	"sparseserve/sim"
 	"sparseserve/sim/kv"
 )
 
-// warm runs a made-up request through every kernel and engine and the linears at every number of tokens that they will run at (padded), so that
-// loading kernels, choosing cuBLAS's algorithms and growing buffers is over before the first step that counts. The cache is empty before and after.
+// warm runs a made-up request through every kernel and engine, and the linears at every number of
+// tokens that they will run at (padded), so that kernels are loaded, cuBLAS's algorithms chosen and
+// buffers grown before the first step that counts. The cache is empty before and after.
 func (d *Device) warm() error {
 	size := d.geo.BlockTokens
 	prompt := 3*size + 5
@@ -18,95 +16,24 @@ func (d *Device) warm() error {
 		return nil // too small a cache to lend any of it
 	}
 	quiet := d.cfg
-	d.cfg.Finished, d.cfg.Logits, d.cfg.Prompt, d.cfg.Selects, d.cfg.Chosen, d.cfg.Attended = nil, nil, nil, false, nil, nil
+	d.cfg.Finished, d.cfg.Logits, d.cfg.Prompt = nil, nil, nil
+	d.cfg.Selects, d.cfg.Chosen, d.cfg.Attended = false, nil, nil
 	w := warmUp{d: d, prompt: prompt, blocks: d.geo.Blocks(prompt + 2)}
 	if err := w.run(); err != nil {
 		return err
 	}
 	d.cfg = quiet
-	d.counters = Counters{}
-	if err := d.warmLinears(); err != nil {
-		return err
-	}
-	if err := d.heat(); err != nil {
-		return err
-	}
-	return d.m.StreamSync(d.stream)
-}
-
-// afterHeat is a rest that gives the clock back: linears without pause leave it lower than a server's work does. Right behind them a run's first
-// three steps of a prompt took 66.0, 61.8 and 59.2 ms where the same took 51.9, 55.2 and 57.3 on a rested card (LWM-7B, layers of 8,192 tokens, H200).
-const afterHeat = 300 * time.Millisecond
-
-// heat runs linears of a chunk for a time, and rests. A card that has idled may hold a higher clock for its first seconds of prompts (3 to 6 % shorter
-// steps than later ones, on one of two H200s); a server at work has none of them.
-func (d *Device) heat() error {
+	d.counters, d.stage.Uploads, d.stage.UploadBytes = Counters{}, 0, 0
 	info, err := d.m.Device()
-	if err != nil || info.DriverVersion == 0 || d.cfg.Heat == 0 {
+	if err != nil {
 		return err
 	}
-	md, b := d.model, &d.scratch
-	values := min(b.h.bytes/2, 2048*int64(md.Hidden))
-	n := int(values / int64(md.Hidden))
-	if err := d.m.Fill(&cuda.FillArgs{Dst: b.h.at, Count: values, Seed: 1, Scale: 1}, d.stream); err != nil { // zeros draw less power
-		return err
+	d.warmLinears(info.DriverVersion > 0)
+	if info.DriverVersion > 0 && d.cfg.Heat > 0 {
+		d.heat()
 	}
-	const queued = 16
-	for begun := time.Now(); time.Since(begun) < d.cfg.Heat; {
-		for range queued {
-			if err := d.linear(b.h.at, md.layers[0].qkv, b.qkv.at, n, md.Hidden, md.heads()*md.HeadDim); err != nil {
-				return err
-			}
-		}
-		if err := d.m.StreamSync(d.stream); err != nil {
-			return err
-		}
-	}
-	time.Sleep(afterHeat)
-	return nil
-}
-
-// warmLinears also sizes the buffers for the largest batch.
-func (d *Device) warmLinears() error {
-	s, md := d.cfg.Spec, d.model
-	tokens := s.MaxTokens
-	if s.Prefill != "chunked" {
-		tokens = max(tokens, s.MaxPromptTokens+s.MaxRequests)
-	}
-	rows := []sim.Row{{Decode: true, To: tokens}}
-	if err := d.size(&sim.Step{Rows: rows, Sampled: s.MaxRequests}); err != nil {
-		return err
-	}
-	info, err := d.m.Device()
-	if err != nil || info.DriverVersion == 0 { // the reference in Go: no kernels to load, nothing to choose
-		return err
-	}
-	b, l := &d.scratch, &md.layers[0]
-	if err := d.m.DeviceSync(); err != nil {
-		return err
-	}
-	for n := 1; n <= padded(tokens); n = padded(n + 1) {
-		if err := d.linear(b.h.at, l.qkv, b.qkv.at, n, md.Hidden, md.heads()*md.HeadDim); err != nil {
-			return err
-		}
-		if err := d.linear(b.attn.at, l.o, b.h.at, n, md.HeadsQ*md.HeadDim, md.Hidden); err != nil {
-			return err
-		}
-		if n <= mlpSlice+mlpMore {
-			if err := d.linear(b.h.at, l.gateUp, b.gateUp.at, n, md.Hidden, 2*md.FFN); err != nil {
-				return err
-			}
-			if err := d.linear(b.act.at, l.down, b.h.at, n, md.FFN, md.Hidden); err != nil {
-				return err
-			}
-		}
-		if n <= padded(s.MaxRequests) {
-			if err := d.linear(b.h.at, md.head, b.logits.at, n, md.Hidden, md.Vocab); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	d.sync()
+	return d.queue.Err()
 }
 
 // warmUp is the made-up request: its blocks lie in the cache's first slots.

@@ -1,7 +1,8 @@
-package live
+package mem
 
 import (
 	"errors"
+	"slices"
 
 	"sparseserve/cuda"
 )
@@ -9,10 +10,11 @@ import (
 // pinnedLeast is the smallest memory that is worth keeping.
 const pinnedLeast = 64 << 20
 
-// Pinned is a Machine that keeps large pinned memory which a device gives back, for the next device: pinning costs about 0.7 s a GiB. The zero
-// value keeps nothing yet. The machine may be another one of the same process and GPU each time.
+// Pinned is a machine that keeps large pinned memory which a device gives back, for the next device:
+// pinning costs most of a second a GiB. The zero value keeps nothing yet. The machine behind it may
+// be another one of the same process and GPU each time.
 type Pinned struct {
-	Machine
+	cuda.Machine
 	Most int64 // bytes in all, lent or not; 0: no limit
 	kept []pinnedMemory
 }
@@ -23,16 +25,18 @@ type pinnedMemory struct {
 	lent  bool
 }
 
-// On makes p stand in front of a machine.
-func (p *Pinned) On(m Machine) Machine {
+// On puts p in front of a machine.
+func (p *Pinned) On(m cuda.Machine) cuda.Machine {
 	p.Machine = m
 	return p
 }
 
-// HostAlloc implements Machine. Where there is no room for more, what is kept and not lent goes first.
+// HostAlloc implements cuda.Machine. Where there is no room for more, what is kept and not lent is
+// freed first.
 func (p *Pinned) HostAlloc(bytes int64, pages cuda.HostPages) (cuda.HostMemory, error) {
 	for i := range p.kept {
-		if k := &p.kept[i]; !k.lent && k.pages == pages && int64(len(k.Bytes())) == bytes {
+		k := &p.kept[i]
+		if !k.lent && k.pages == pages && int64(len(k.Bytes())) == bytes {
 			k.lent = true
 			return k.HostMemory, nil
 		}
@@ -43,7 +47,8 @@ func (p *Pinned) HostAlloc(bytes int64, pages cuda.HostPages) (cuda.HostMemory, 
 		}
 	}
 	m, err := p.Machine.HostAlloc(bytes, pages)
-	if err != nil && p.idle() {
+	idle := slices.ContainsFunc(p.kept, func(k pinnedMemory) bool { return !k.lent })
+	if err != nil && idle {
 		if err = p.Release(); err == nil {
 			m, err = p.Machine.HostAlloc(bytes, pages)
 		}
@@ -54,7 +59,7 @@ func (p *Pinned) HostAlloc(bytes int64, pages cuda.HostPages) (cuda.HostMemory, 
 	return m, err
 }
 
-// HostFree implements Machine.
+// HostFree implements cuda.Machine.
 func (p *Pinned) HostFree(m cuda.HostMemory) error {
 	for i := range p.kept {
 		if k := &p.kept[i]; k.lent && k.Ptr() == m.Ptr() {
@@ -63,15 +68,6 @@ func (p *Pinned) HostFree(m cuda.HostMemory) error {
 		}
 	}
 	return p.Machine.HostFree(m)
-}
-
-func (p *Pinned) idle() bool {
-	for i := range p.kept {
-		if !p.kept[i].lent {
-			return true
-		}
-	}
-	return false
 }
 
 func (p *Pinned) held() (bytes int64) {
@@ -84,14 +80,11 @@ func (p *Pinned) held() (bytes int64) {
 // Release frees all that no device has.
 func (p *Pinned) Release() error {
 	var errs []error
-	left := p.kept[:0]
-	for _, k := range p.kept {
-		if k.lent {
-			left = append(left, k)
-			continue
+	p.kept = slices.DeleteFunc(p.kept, func(k pinnedMemory) bool {
+		if !k.lent {
+			errs = append(errs, p.Machine.HostFree(k.HostMemory))
 		}
-		errs = append(errs, p.Machine.HostFree(k.HostMemory))
-	}
-	p.kept = left
+		return !k.lent
+	})
 	return errors.Join(errs...)
 }

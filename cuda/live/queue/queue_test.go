@@ -1,4 +1,4 @@
-package live
+package queue
 
 import (
 	"errors"
@@ -10,12 +10,11 @@ import (
 	"time"
 
 	"sparseserve/cuda"
-	"sparseserve/cuda/emulator"
 )
 
 // recorder writes down which norms it was asked for. It is slow at first, so that whoever asks is far ahead of it.
 type recorder struct {
-	Machine
+	cuda.Machine
 	slow  int
 	seen  []int32
 	fails int32 // the norm of so many rows does; 0: none
@@ -23,7 +22,8 @@ type recorder struct {
 
 func (r *recorder) Init(int) error { return nil }
 
-func (r *recorder) RMSNorm(a *cuda.RMSNormArgs, _ cuda.Stream) error {
+func (r *recorder) Launch(op cuda.Operation, _ cuda.Stream) error {
+	a := op.(*cuda.RMSNormArgs)
 	if len(r.seen) < r.slow {
 		time.Sleep(100 * time.Microsecond)
 	}
@@ -39,23 +39,21 @@ func (r *recorder) StreamSync(cuda.Stream) error { return nil }
 // spins are those of a machine of few processors, of many, and none.
 var spins = map[string]time.Duration{"asleep at once": 0, "few processors": shortSpin, "many": longSpin}
 
-// Whatever the two threads' pace, calls are carried out in the order of asking, with the arguments that they had then, and all of them before a wait
-// for the stream ends.
+// Whatever the two threads' pace, calls are carried out in order, and all of them before a wait for
+// the stream ends.
 func TestQueueKeepsOrder(t *testing.T) {
 	for name, spin := range spins {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := &recorder{slow: 300}
-			var c Counters
-			q, err := newQueue(m, &c, spin)
+			var c int64
+			q, err := New(m, &c, spin)
 			if err != nil {
 				t.Fatal(err)
 			}
-			var a cuda.RMSNormArgs
-			const all = 5 * queueLength
+			const all = 5 * length
 			for i := range int32(all) {
-				a.Rows = i // the same struct again and again
-				if err := q.RMSNorm(&a, 0); err != nil {
+				if err := q.Launch(&cuda.RMSNormArgs{Rows: i}, 0); err != nil {
 					t.Fatal(err)
 				}
 				if i%1000 == 0 {
@@ -71,8 +69,8 @@ func TestQueueKeepsOrder(t *testing.T) {
 					t.Fatalf("%d calls were asked for and %d are done", i+1, len(m.seen))
 				}
 			}
-			q.close()
-			q.close()
+			q.Close()
+			q.Close()
 			if err := q.StreamSync(0); err != nil {
 				t.Error(err)
 			}
@@ -81,8 +79,8 @@ func TestQueueKeepsOrder(t *testing.T) {
 					t.Fatalf("call %d is number %d of those asked for", i, rows)
 				}
 			}
-			if len(m.seen) != all || c.Calls != all {
-				t.Errorf("%d of %d calls, %d counted", len(m.seen), all, c.Calls)
+			if len(m.seen) != all || c != all {
+				t.Errorf("%d of %d calls, %d counted", len(m.seen), all, c)
 			}
 			if q.work.slept == 0 {
 				t.Error("the thread never slept")
@@ -96,84 +94,39 @@ func TestQueueKeepsOrder(t *testing.T) {
 func TestQueueTellsWhereACallFailed(t *testing.T) {
 	t.Parallel()
 	m := &recorder{slow: 8, fails: 5}
-	q, err := newQueue(m, &Counters{}, shortSpin)
+	q, err := New(m, new(int64), shortSpin)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer q.close()
+	defer q.Close()
 	for i := range int32(8) {
-		q.at(7, int(i)-1)
-		err = errors.Join(err, q.RMSNorm(&cuda.RMSNormArgs{Rows: i}, 0))
+		q.At(7, int(i)-1)
+		err = errors.Join(err, q.Launch(&cuda.RMSNormArgs{Rows: i}, 0))
 	}
 	if err = q.StreamSync(0); err == nil {
 		t.Fatal("a wait for the stream does not tell of a failed call")
 	}
 	var failed *cuda.Error
 	const want = "live: step 7, layer 4: "
-	if err = told(err, "step %d, layer %d, selection", 9, 3); !errors.As(err, &failed) || !strings.HasPrefix(err.Error(), want) {
+	if !errors.As(err, &failed) || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("%v, want %q and the call", err, want)
 	}
 	if len(m.seen) != 6 {
 		t.Errorf("%d calls were carried out, the sixth failed", len(m.seen))
 	}
-	if err = told(errors.New("of its own"), "step %d", 9); err.Error() != "live: step 9: of its own" {
-		t.Error(err)
-	}
-}
-
-// A save whose blocks never get into the ring does not let its waiters wait.
-func TestSaveBehindAFailureFails(t *testing.T) {
-	t.Parallel()
-	machine := emulator.New(emulator.Config{})
-	defer machine.Close()
-	m := &failing{Machine: machine}
-	q, err := newQueue(m, &Counters{}, shortSpin)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer q.close()
-	s, err := newSaver(q, "gpu", 64*64, 64, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stream, err := machine.StreamCreate(false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = q.GPUScatter(&cuda.BlocksArgs{Count: 1}, stream) // told below
-	at, end, _, err := s.reserve(1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err = s.submit(3, 2, at, 1, end, stream); err == nil {
-		_, err = s.drain()
-	}
-	var failed *cuda.Error
-	if !errors.As(err, &failed) {
-		t.Errorf("%v, want the scatter's failure", err)
-	}
-	if err := s.close(); err != nil {
-		t.Error(err)
-	}
-}
-
-type failing struct{ Machine }
-
-func (f *failing) GPUScatter(*cuda.BlocksArgs, cuda.Stream) error {
-	return &cuda.Error{Call: "ss_gpu_scatter", Code: cuda.Failed, Text: "an illegal memory access was encountered"}
 }
 
 // Asking allocates nothing.
 func TestQueueAllocatesNothing(t *testing.T) {
-	q, err := newQueue(&recorder{seen: make([]int32, 0, 1<<20)}, &Counters{}, shortSpin)
+	q, err := New(&recorder{seen: make([]int32, 0, 1<<20)}, new(int64), shortSpin)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer q.close()
+	defer q.Close()
 	a := &cuda.RMSNormArgs{Rows: 1}
 	n := testing.AllocsPerRun(100, func() {
 		for range 1000 {
-			if err := q.RMSNorm(a, 0); err != nil {
+			if err := q.Launch(a, 0); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -191,21 +144,21 @@ func TestGateWakes(t *testing.T) {
 	for name, spin := range spins {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			q, err := newQueue(&recorder{}, &Counters{}, spin)
+			q, err := New(&recorder{}, new(int64), spin)
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer q.close()
+			defer q.Close()
 			a := &cuda.RMSNormArgs{}
 			for i := range 5000 {
-				if err := q.RMSNorm(a, 0); err != nil {
+				if err := q.Launch(a, 0); err != nil {
 					t.Fatal(err)
 				}
 				if err := q.StreamSync(0); err != nil {
 					t.Fatal(err)
 				}
 				if i%100 == 0 {
-					q.rouse()
+					q.Wake()
 				}
 				for range i % 50 {
 					runtime.Gosched()
@@ -219,15 +172,15 @@ func TestGateWakes(t *testing.T) {
 func TestQueuesShareThreads(t *testing.T) {
 	m := &threads{}
 	for range 10 {
-		q, err := newQueue(m, &Counters{}, shortSpin)
+		q, err := New(m, new(int64), shortSpin)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := q.RMSNorm(&cuda.RMSNormArgs{}, 0); err != nil {
+		if err := q.Launch(&cuda.RMSNormArgs{}, 0); err != nil {
 			t.Fatal(err)
 		}
-		q.close()
-		if _, err := newQueue(&broken{}, &Counters{}, shortSpin); err == nil {
+		q.Close()
+		if _, err := New(&broken{}, new(int64), shortSpin); err == nil {
 			t.Fatal("a machine that cannot be initialised has a queue")
 		}
 		time.Sleep(time.Millisecond) // until the thread is back
@@ -243,7 +196,7 @@ type threads struct {
 	seen map[int]bool
 }
 
-func (m *threads) RMSNorm(*cuda.RMSNormArgs, cuda.Stream) error {
+func (m *threads) Launch(cuda.Operation, cuda.Stream) error {
 	if m.seen == nil {
 		m.seen = map[int]bool{}
 	}
@@ -251,14 +204,14 @@ func (m *threads) RMSNorm(*cuda.RMSNormArgs, cuda.Stream) error {
 	return nil
 }
 
-type broken struct{ Machine }
+type broken struct{ cuda.Machine }
 
 func (*broken) Init(int) error { return errors.New("no GPU") }
 
 // Every call that names a stream goes through the queue, or waits for what is in it.
 func TestNothingPassesTheQueue(t *testing.T) {
 	t.Parallel()
-	machine, queue, stream := reflect.TypeFor[Machine](), reflect.TypeFor[*queue](), reflect.TypeFor[cuda.Stream]()
+	machine, queue, stream := reflect.TypeFor[cuda.Machine](), reflect.TypeFor[*Queue](), reflect.TypeFor[cuda.Stream]()
 	n := 0
 	for i := range machine.NumMethod() {
 		method := machine.Method(i)
@@ -275,7 +228,42 @@ func TestNothingPassesTheQueue(t *testing.T) {
 			t.Errorf("%s passes the queue", method.Name)
 		}
 	}
-	if n < 20 {
+	if n != 5 {
 		t.Errorf("%d calls name a stream", n)
 	}
 }
+
+// The caller's own failure is kept with its step and layer, the first one only, and nothing that is
+// enqueued afterwards is carried out: tasks are abandoned.
+func TestQueueKeepsTheCallersFailure(t *testing.T) {
+	m := &recorder{}
+	q, err := New(m, new(int64), shortSpin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer q.Close()
+	q.At(3, 1)
+	q.Fail(nil)
+	if err := q.Err(); err != nil {
+		t.Fatal(err)
+	}
+	q.Fail(errors.New("no memory"))
+	q.At(4, -1)
+	q.Fail(errors.New("of a later step"))
+	task := &note{}
+	if err := errors.Join(q.Launch(&cuda.RMSNormArgs{}, 0), q.Do(task)); err == nil {
+		t.Error("calls after a failure do not report it")
+	}
+	if err := q.Drain(); err == nil || err.Error() != "live: step 3, layer 1: no memory" {
+		t.Error(err)
+	}
+	if len(m.seen) > 0 || task.ran || !task.abandoned {
+		t.Errorf("%d operations and %+v after a failure", len(m.seen), task)
+	}
+}
+
+// note is a task that notes what became of it.
+type note struct{ ran, abandoned bool }
+
+func (n *note) Run(cuda.Machine) error { n.ran = true; return nil }
+func (n *note) Abandon(error)          { n.abandoned = true }
