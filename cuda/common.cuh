@@ -45,6 +45,9 @@ int allow_shared(int bytes) {
 int take_stream(cudaStream_t *out, bool high);
 void drop_stream(cudaStream_t stream);
 
+// Runs operations one after another on the stream.
+int run_calls(const ss_call *calls, int n, cudaStream_t stream);
+
 inline cudaStream_t stream_of(ss_stream s) { return static_cast<cudaStream_t>(s); }
 
 inline int ceil_div(int a, int b) { return (a + b - 1) / b; }
