@@ -1,7 +1,8 @@
 package cuda
 
-// The argument structs of sparseserve.h, field by field; shapes, units and equations are documented there. Every Ptr is the address of
-// device memory or of pinned memory, as the header says for the field.
+// The argument structs of sparseserve.h, field by field; shapes, units and equations are documented
+// there. Every Ptr is the address of device memory or of pinned memory, as the header says for the
+// field.
 
 // MemcpyArgs copies Bytes in any direction.
 type MemcpyArgs struct {
@@ -55,7 +56,8 @@ type BlocksArgs struct {
 	Counted     Ptr // kernel forms: int64, how many blocks there are
 }
 
-// LookupArgs looks up where a layer's listed blocks lie and gives slots to those that are not in HBM.
+// LookupArgs looks up where a layer's listed blocks lie and gives slots to those that are not in
+// HBM.
 type LookupArgs struct {
 	Table, Cap, Page, List, Named, First, Slot, FreeSlot, Evicted Ptr
 	Src, Dst, Before, Loads, Told, State, Pool                    Ptr
@@ -104,8 +106,8 @@ type PSAArgs struct {
 	Slot                                                                Ptr
 }
 
-// PSAPipelineArgs is PSA with each microbatch's loads on a second stream: Loads, or one of the library's own. Microbatches from Reached on, if it is
-// not 0, only load.
+// PSAPipelineArgs is PSA with each microbatch's loads on a second stream: Loads, or one of the
+// library's own. Microbatches from Reached on, if it is not 0, only load.
 type PSAPipelineArgs struct {
 	PSA             *PSAArgs
 	LoadFirst       Ptr // pinned or host array of int64
@@ -118,8 +120,8 @@ type PSAPipelineArgs struct {
 	Reached         int32
 }
 
-// PrefillArgs is causal attention of one request's Prefix + QTokens tokens, for the last QTokens of them. With Table, keys and values lie in KV
-// blocks of Pool, and K and V are not read.
+// PrefillArgs is causal attention of one request's Prefix + QTokens tokens, for the last QTokens of
+// them. With Table, keys and values lie in KV blocks of Pool, and K and V are not read.
 type PrefillArgs struct {
 	Q, K, V, Out                              Ptr
 	QTokenStride, QHeadStride                 int64
@@ -177,14 +179,16 @@ type EmbedArgs struct {
 	Tokens, Hidden    int32
 }
 
-// RMSNormArgs normalises rows of X, or of Residual after X has been added to it (Residual 0: none). Row chooses rows of X (0: all in order).
+// RMSNormArgs normalises rows of X, or of Residual after X has been added to it (Residual 0: none).
+// Row chooses rows of X (0: all in order).
 type RMSNormArgs struct {
 	X, Residual, Weight, Out, Row Ptr
 	Rows, Hidden                  int32
 	Eps                           float32
 }
 
-// RopeArgs rotates q and k in place, packs q into QOut (0: not) and stores k and v into KV blocks of Pool (0: not).
+// RopeArgs rotates q and k in place, packs q into QOut (0: not) and stores k and v into KV blocks
+// of Pool (0: not).
 type RopeArgs struct {
 	QKV, Position, InvFreq, QOut, Pool, Table, Row, First Ptr
 	RowStride, HeadStride                                 int64

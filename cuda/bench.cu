@@ -1,7 +1,8 @@
 // Timing loops, inside the library so that a caller's language adds nothing to a sample.
 //
-// A sample on the event clock is: L2 flush (if asked for), gate, start event, the calls, stop event. The gate is a kernel that spins for some
-// tens of microseconds: meanwhile the host enqueues what follows, so the GPU time between the events has no submission gaps in it.
+// A sample on the event clock is: L2 flush (if asked for), gate, start event, the calls, stop
+// event. The gate is a kernel that spins for some tens of microseconds: meanwhile the host enqueues
+// what follows, so the GPU time between the events has no submission gaps in it.
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -20,7 +21,8 @@ __global__ void gate_kernel(long long nanoseconds) {
   while (now - start < nanoseconds);
 }
 
-// Leaves the L2 full of clean lines of another buffer. A memset would leave dirty ones, and charge the next kernel with writing them back.
+// Leaves the L2 full of clean lines of another buffer. A memset would leave dirty ones, and charge
+// the next kernel with writing them back.
 __global__ void flush_kernel(const uint4 *buffer, size_t count, int *never) {
   uint32_t mix = 0;
   for (size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += size_t(gridDim.x) * blockDim.x) {
@@ -114,7 +116,7 @@ static int check_bench(const ss_bench_args *a) {
   return SS_OK;
 }
 
-// What the second thread of ss_bench_beside does and reports.
+// The second thread of ss_bench_beside and its result.
 struct Beside {
   const ss_call *calls;
   int n;
@@ -128,7 +130,7 @@ struct Beside {
   int loop() {
     SS_CUDA(cudaSetDevice(device));
     Bench b;
-    SS_TRY(take_stream(&b.stream, calls[0].op == SS_OP_FLASH_H2D));  // a server's loads do not stand back behind what computes, as its saves do
+    SS_TRY(take_stream(&b.stream, calls[0].op == SS_OP_FLASH_H2D));  // a server's loads have the priority of compute, its saves have not
     while (!stop.load()) {
       const auto from = Clock::now();
       SS_TRY(run_calls(calls, n, b.stream));

@@ -7,7 +7,7 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// Clock says what a sample is.
+// Clock is what a sample measures.
 type Clock int32
 
 // Clocks of Bench.
@@ -49,7 +49,8 @@ func (s *Session) Bench(b Bench) ([]float64, error) {
 	return float64s(samples), s.result(s.symbols.bench, code)
 }
 
-// BenchBeside is Bench while a second thread repeats beside on its own stream; it also returns the mean milliseconds and number of its runs.
+// BenchBeside is Bench while a second thread repeats other operations on its own stream; it also
+// returns the mean milliseconds and number of its runs.
 func (s *Session) BenchBeside(b Bench, beside ...Operation) (samples []float64, besideMs float64, besideRuns int, err error) {
 	var pin runtime.Pinner
 	defer pin.Unpin()

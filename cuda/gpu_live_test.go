@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// The same lists with the slots given beside them, and with a table of pages, attend to the same blocks: bit for bit.
+// The same lists with the slots given beside them, and with a table of pages, attend to the same
+// blocks: bit for bit.
 func TestGPUDecodeBySlotsAndPages(t *testing.T) {
 	onGPU(t, func(g *gpu) {
 		a := g.batch(4, 2, 128, 32, 777, 5, 64)

@@ -13,8 +13,9 @@ import (
 
 func half(x float64) float64 { return HalfOf(x).Float() }
 
-// same compares with an reference that rounds where the kernel must: all close, and all but a few equal. A kernel that rounds elsewhere differs in
-// many last bits; fp32 sums and functions alone move one value in a hundred or fewer across a rounding border.
+// same compares with an reference that rounds where the kernel must: all close, and all but a few
+// equal. A kernel that rounds elsewhere differs in many last bits; fp32 sums and functions alone
+// move one value in a hundred or fewer across a rounding border.
 func (g *gpu) same(what string, got, want []float64, dim int) {
 	g.t.Helper()
 	g.near(what, got, want, dim, 5e-4, 2e-3)
@@ -132,7 +133,8 @@ func (g *gpu) rope(c ropeCase) {
 	for d := range freq {
 		freq[d] = float32(math.Pow(10000, -2*float64(d)/float64(c.dim)))
 	}
-	// Each row's tokens have positions of their own, so that no two share a place; the table of row r starts at block first[r].
+	// Each row's tokens have positions of their own, so that no two share a place; the table of row
+	// r starts at block first[r].
 	rows := 1
 	if c.rows {
 		rows = 3

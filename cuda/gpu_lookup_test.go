@@ -194,7 +194,8 @@ func TestGPULookup(t *testing.T) {
 	})
 }
 
-// A gather that goes by the caller's count finds an address in every place, though the lookup counts other misses.
+// A gather that goes by the caller's count finds an address in every place, though the lookup
+// counts other misses.
 func TestGPULookupOfAnotherCount(t *testing.T) {
 	onGPU(t, func(g *gpu) {
 		for _, missing := range []float64{0, 0.1, 0.9} {

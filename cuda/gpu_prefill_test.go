@@ -26,7 +26,8 @@ func TestGPUPrefill(t *testing.T) {
 			want := p.Run()
 			rowQ, rowKV, dim := int64(s.HeadsQ*c.dim), int64(s.HeadsKV*c.dim), int64(c.dim)
 			out := g.device(int64(len(want)) * 2)
-			// One row of poison after the keys and values: nothing past the end may be read into the answer.
+			// One row of poison after the keys and values: nothing past the end may be read into
+			// the answer.
 			g.must(g.Launch(&PrefillArgs{
 				Q: upload(g, q), K: upload(g, append(k, slices.Repeat([]Half{0x7e00}, int(rowKV)*64)...)), V: upload(g, append(v, slices.Repeat([]Half{0x7e00}, int(rowKV)*64)...)), Out: out,
 				QTokenStride: rowQ, QHeadStride: dim, KTokenStride: rowKV, KHeadStride: dim, VTokenStride: rowKV, VHeadStride: dim,
@@ -83,7 +84,8 @@ func TestGPUPrefillStrides(t *testing.T) {
 	})
 }
 
-// Keys and values in blocks give bit for bit what the same keys and values give as tensors: the arithmetic is one.
+// Keys and values in blocks give bit for bit what the same keys and values give as tensors: the
+// arithmetic is one.
 func TestGPUPrefillPaged(t *testing.T) {
 	onGPU(t, func(g *gpu) {
 		for _, c := range []struct{ group, kvHeads, dim, block, tokens, prefix int }{
@@ -95,7 +97,8 @@ func TestGPUPrefillPaged(t *testing.T) {
 			q, qf := g.normal(c.tokens*headsQ*c.dim, 1.5)
 			k, kf := g.normal(total*c.kvHeads*c.dim, 1)
 			v, vf := g.normal(total*c.kvHeads*c.dim, 1)
-			// Blocks in random slots; NaN in unused slots and past the context's end. A table row is longer than its blocks.
+			// Blocks in random slots; NaN in unused slots and past the context's end. A table row
+			// is longer than its blocks.
 			blocks, size := (total+c.block-1)/c.block, 2*c.block*c.dim
 			stride := blocks + 3
 			slots := g.r.Perm(c.kvHeads*stride + 2)

@@ -25,7 +25,8 @@ func (g *gpu) psa(a *attention, micro int, epsilon float64) (*reference.PSA, *PS
 	return p, args
 }
 
-// checkPSA compares outputs and stops; a unit whose weight came within rounding of epsilon may stop elsewhere.
+// checkPSA compares outputs and stops; a unit whose weight came within rounding of epsilon may stop
+// elsewhere.
 func (g *gpu) checkPSA(what string, want reference.PSAResult, a *attention, args *PSAArgs) (stopped int) {
 	g.t.Helper()
 	out := floatsOf(download[Half](g, args.Out, len(a.Q)))
@@ -63,7 +64,8 @@ func TestGPUPSA(t *testing.T) {
 			{1, 4, 128, 32, []int{1000, 31, 700, 1}},
 			{4, 2, 128, 32, []int{2000, 333}},
 			{8, 1, 64, 16, []int{900, 5}},
-			// By units against the SMs of an H200: 8, 4 and 2 CTAs a unit, one, and more units than SMs.
+			// By units against the SMs of an H200: 8, 4 and 2 CTAs a unit, one, and more units than
+			// SMs.
 			{4, 1, 128, 32, []int{1, 2100, 33}},
 			{4, 30, 128, 16, []int{400}},
 			{8, 20, 64, 32, []int{400, 33}},
@@ -82,7 +84,8 @@ func TestGPUPSA(t *testing.T) {
 					want := p.Run()
 					what := fmt.Sprintf("group %d, head %d, %d units, micro %d, epsilon %g", c.group, c.dim, a.Units(), micro, epsilon)
 					steps := (a.TableStride + micro - 1) / micro
-					// All in one launch, then one launch a microbatch: the state between launches must change nothing.
+					// All in one launch, then one launch a microbatch: the state between launches
+					// must change nothing.
 					args.Steps = int32(steps)
 					g.must(g.Launch(args, 0))
 					stopped += g.checkPSA(what, want, a, args)
@@ -151,7 +154,8 @@ func TestGPUPSAPipeline(t *testing.T) {
 	})
 }
 
-// Microbatches without loads share a launch, loads of those that no list reaches are only started, and a call goes on to the next without waiting.
+// Microbatches without loads share a launch, loads of those that no list reaches are only started,
+// and a call goes on to the next without waiting.
 func TestGPUPSAPipelineTurns(t *testing.T) {
 	onGPU(t, func(g *gpu) {
 		const micro = 4

@@ -162,7 +162,8 @@ func TestGPUTopK(t *testing.T) {
 
 func head(x []int32) []int32 { return x[:min(len(x), 12)] }
 
-// By units against the SMs of an H200: clusters of 8, 4 and 2 CTAs a unit, and none. Some units have no digest, or no block at all.
+// By units against the SMs of an H200: clusters of 8, 4 and 2 CTAs a unit, and none. Some units
+// have no digest, or no block at all.
 func TestGPUSelect(t *testing.T) {
 	onGPU(t, func(g *gpu) {
 		for _, c := range []struct{ group, kvHeads, batch, dim, most, k int }{
@@ -286,7 +287,8 @@ func TestGPUBenchReturnsSamples(t *testing.T) {
 			if len(samples) != 5 || slices.Min(samples) <= 0 || slices.Max(samples) > 100 {
 				t.Errorf("clock %d: %v ms", clock, samples)
 			}
-			// 256 MiB cannot be written in less than 40 us on any GPU of today; submitting takes less.
+			// 256 MiB cannot be written in less than 40 us on any GPU of today; submitting takes
+			// less.
 			if clock != SubmitClock && slices.Min(samples) < 0.04 {
 				t.Errorf("clock %d: %v ms is faster than memory", clock, samples)
 			}

@@ -11,13 +11,15 @@ import (
 	"unsafe"
 )
 
-// Block sizes and counts of every transfer check: the range's ends, sizes that fill no row, counts that fill no warp.
+// Block sizes and counts of every transfer check: the range's ends, sizes that fill no row, counts
+// that fill no warp.
 var transferCases = []struct {
 	block int64
 	count int
 }{{1 << 10, 1}, {1 << 10, 1000}, {1040, 37}, {2 << 10, 511}, {4 << 10, 257}, {4112, 33}, {16 << 10, 1}, {16 << 10, 300}, {64 << 10, 65}, {1 << 20, 9}, {16 << 10, 0}}
 
-// scatterPlan puts count blocks at random places of a slab with room for twice as many, 64 bytes apart from their neighbours' ends.
+// scatterPlan puts count blocks at random places of a slab with room for twice as many, 64 bytes
+// apart from their neighbours' ends.
 func (g *gpu) scatterPlan(count int, block int64) (offsets []int64, slabBytes int64) {
 	step := (block + 127) / 64 * 64
 	places := g.r.Perm(2*count + 1)
@@ -49,7 +51,8 @@ func (g *gpu) noise(b []byte) {
 	}
 }
 
-// checkScattered compares the blocks of a slab with data, and everything between them with the poison.
+// checkScattered compares the blocks of a slab with data, and everything between them with the
+// poison.
 func (g *gpu) checkScattered(what string, slab, data []byte, offsets []int64, block int64) {
 	g.t.Helper()
 	for i, o := range offsets {
@@ -160,7 +163,8 @@ func TestGPUUploads(t *testing.T) {
 				}
 			}
 		}
-		// What the host writes between two uploads of the same memory arrives: nothing of the first is remembered.
+		// What the host writes between two uploads of the same memory arrives: nothing of the first
+		// is remembered.
 		words := Slice[int32](from)[:1024]
 		for round := range int32(50) {
 			for i := range words {

@@ -1,4 +1,5 @@
-// Prefill overlapped with KV saves. One host thread enqueues the compute of layers, another waits for each layer and saves it.
+// Prefill overlapped with KV saves. One host thread enqueues the compute of layers, another waits
+// for each layer and saves it.
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -40,8 +41,9 @@ static int save_layer(const ss_layers_args &a, int layer, cudaStream_t stream) {
   return run_calls(a.save + layer % (a.n_save / each) * each, each, stream);
 }
 
-// The second thread: saves layers as they are computed. enqueued counts layers whose event is recorded; stop says that no more will come.
-// saved counts layers that are in DRAM, where they are buffered; ended says that no more will be.
+// The second thread: saves layers as they are computed. enqueued counts layers whose event is
+// recorded; stop says that no more will come. saved counts layers that are in DRAM, where they are
+// buffered; ended says that no more will be.
 struct LayerSaver {
   const ss_layers_args &a;
   const LayerStreams &streams;

@@ -8,14 +8,15 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// LayerProbe times prefill with KV saves beside it: ss_bench_prefill of probe_layers.h, which only calibration needs.
+// LayerProbe times prefill overlapped with KV saves: ss_bench_prefill of probe_layers.h, which only
+// calibration needs.
 type LayerProbe struct{ f symbol }
 
 // Layers is one such timing: each of Layers layers is computed, then saved while the next computes.
 type Layers struct {
 	Compute         []Operation // LinearArgs, PrefillArgs, EmptyArgs, MemcpyArgs and CarryArgs
 	Save            []Operation // GPUScatterArgs, MemcpyBlocksArgs or SaveArgs; empty: nothing is saved
-	Each            int         // of Save, that save one layer: layers take them in turn; 0: all
+	Each            int         // of Save, that save one layer: used round robin; 0: all
 	Layers          int
 	Buffered        int // layers launched and not saved yet, at most; 0: all
 	Warmup, Repeats int

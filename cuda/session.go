@@ -8,13 +8,15 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// Session is the library on its own thread. Only functions run by Library.Do have one; it must not leave them.
+// Session is the library on its own thread. Only functions run by Library.Do have one; it must not
+// leave them.
 type Session struct {
 	symbols   symbols
 	lastError func() string
 }
 
-// Ptr is an address that the GPU can use: of device memory, or of pinned host memory. The Go collector does not see it.
+// Ptr is an address that the GPU can use: of device memory, or of pinned host memory. The Go
+// collector does not see it.
 type Ptr uintptr
 
 // Stream and Event are handles of the CUDA runtime; Stream 0 is the default stream.
@@ -70,7 +72,7 @@ func (s *Session) DeviceAlloc(bytes int64) (Ptr, error) {
 // DeviceFree gives device memory back.
 func (s *Session) DeviceFree(p Ptr) error { return s.handle(s.symbols.deviceFree, uintptr(p)) }
 
-// HostPages says on which pages pinned memory lies.
+// HostPages is the kind of pages of pinned memory.
 type HostPages int32
 
 // Pages of the driver's choice, or huge pages where the kernel gives them.
@@ -112,7 +114,8 @@ func (s *Session) HostAlloc(bytes int64, pages HostPages) (HostMemory, error) {
 // HostFree gives pinned memory back.
 func (s *Session) HostFree(m HostMemory) error { return s.handle(s.symbols.hostFree, uintptr(m.base)) }
 
-// StreamCreate returns a stream that does not wait for the default stream: the first made of those that were given back, if any.
+// StreamCreate returns a stream that does not wait for the default stream: the first made of those
+// that were given back, if any.
 func (s *Session) StreamCreate(highPriority bool) (Stream, error) {
 	var stream Stream
 	high := uintptr(0)
@@ -188,7 +191,8 @@ func Upload[T any](s *Session, dst Ptr, data []T) error {
 	return copySlice(s, unsafe.Pointer(unsafe.SliceData(data)), int64(len(data))*int64(unsafe.Sizeof(data[0])), dst, true)
 }
 
-// Download copies memory of the GPU or pinned memory to a Go slice; it returns when the copy is done.
+// Download copies memory of the GPU or pinned memory to a Go slice; it returns when the copy is
+// done.
 func Download[T any](s *Session, data []T, src Ptr) error {
 	if len(data) == 0 {
 		return nil

@@ -1,7 +1,8 @@
-// Streams are kept for the next caller. Kernels follow each other some tenths of a microsecond later
-// on any stream but the first that a process used, and on that one too once others have been worked
-// (measured/h200-streams.txt); destroying the others does not help. So servers that follow each other
-// in one process, and a calibrator's thousands of samples, are alike only on the same few streams.
+// Streams are kept for the next caller. Kernels follow each other some tenths of a microsecond
+// later on any stream but the first that a process used, and on that one too once others have been
+// worked (measured/h200-streams.txt); destroying the others does not help. So servers that follow
+// each other in one process, and a calibrator's thousands of samples, are alike only on the same
+// few streams.
 #include <deque>
 #include <mutex>
 

@@ -9,7 +9,8 @@ import (
 	"sparseserve/cuda"
 )
 
-// Fault is an access that a GPU would not survive, or survive with a wrong answer. errors.Is(err, cuda.Failed) holds.
+// Fault is an access that a GPU would not survive, or survive with a wrong answer. errors.Is(err,
+// cuda.Failed) holds.
 type Fault struct {
 	Call    string // as of cuda.Error
 	Arg     string // field of the argument struct
@@ -25,7 +26,8 @@ func (f *Fault) Error() string {
 // Is reports whether target is the code of a failed kernel.
 func (f *Fault) Is(target error) bool { return target == error(cuda.Failed) }
 
-// access is the way of one operation to memory. Its methods panic with a *Fault, which guard turns into the operation's error.
+// access is the memory as one operation sees it. Its methods panic with a *Fault, which guard turns
+// into the operation's error.
 type access struct {
 	*memory
 	call string
@@ -55,8 +57,8 @@ func (a *access) fault(arg string, p cuda.Ptr, bytes int64, format string, args 
 	panic(&Fault{Call: a.call, Arg: arg, Address: p, Bytes: bytes, Why: fmt.Sprintf(format, args...)})
 }
 
-// bytes returns n bytes that start first bytes after p, in the allocation that p points into: an index that leads out of it does not become an
-// access to another.
+// bytes returns n bytes that start first bytes after p, in the allocation that p points into: an
+// index that leads out of it does not become an access to another.
 func (a *access) bytes(arg string, p cuda.Ptr, first, n int64) []byte {
 	if n == 0 {
 		return nil
@@ -105,7 +107,8 @@ func (a *access) aligned(arg string, p cuda.Ptr, to int64) {
 	}
 }
 
-// halves returns fp16 values first to first + n of a tensor at p, both at multiples of 16 bytes: kernels read 16 bytes at a time.
+// halves returns fp16 values first to first + n of a tensor at p, both at multiples of 16 bytes:
+// kernels read 16 bytes at a time.
 func (a *access) halves(arg string, p cuda.Ptr, first, n int) []cuda.Half {
 	a.aligned(arg, p+cuda.Ptr(2*first), 16)
 	return view[cuda.Half](a, arg, p, first, n)

@@ -5,8 +5,9 @@ import (
 	"sparseserve/cuda/reference"
 )
 
-// blocks finds the KV blocks of units in a pool: by the slots given beside a list [units][listStride], else through a table, [units][stride] of
-// slots or [requests][stride] of pages of one slot a KV head.
+// blocks finds the KV blocks of units in a pool: by the slots given with a list
+// [units][listStride], else through a table, [units][stride] of slots or [requests][stride] of
+// pages of one slot a KV head.
 type blocks struct {
 	*access
 	pool, table, slot               cuda.Ptr
@@ -24,7 +25,8 @@ func (p *blocks) slotOf(unit, block, entry int) int {
 	return int(*at[int32](p.access, "Table", p.table, unit*p.stride+block))
 }
 
-// read returns a unit's keys and values of a logical block, that of an entry of the unit's list, in a context of so many tokens: each [n][dim].
+// read returns a unit's keys and values of a logical block, that of an entry of the unit's list, in
+// a context of so many tokens: each [n][dim].
 func (p *blocks) read(unit, block, entry, context int) (keys, values []float64) {
 	n := min(p.tokens, context-block*p.tokens)
 	slot, size := p.slotOf(unit, block, entry), p.tokens*p.dim // size: values of K, and of V
@@ -55,7 +57,7 @@ func contextOf(m *access, context cuda.Ptr, request, blockTokens int) (tokens, b
 	return tokens, (tokens + blockTokens - 1) / blockTokens
 }
 
-// listed returns unit's list of logical blocks, all of which lie within the context.
+// listed returns unit's list of logical blocks, all of which are within the context.
 func listed(m *access, arg string, list, count cuda.Ptr, unit, stride, blocks int) []int32 {
 	n := int(*at[int32](m, "Count", count, unit))
 	if n < 0 || n > stride {
@@ -86,8 +88,8 @@ func checkDecodeShape(c *checks, d *cuda.DecodeArgs) {
 	c.need(d.Splits >= 0 && d.Splits <= 256, "0 to 256 splits")
 }
 
-// splits is how many parts share a unit's work. The machine has no use for parts, but asks for the workspace that a large GPU needs for them:
-// as many as leave each part four blocks.
+// splits is how many parts share a unit's work. The machine has no use for parts, but asks for the
+// workspace that a large GPU needs for them: as many as leave each part four blocks.
 func splits(d *cuda.DecodeArgs) int64 {
 	if d.Splits > 0 {
 		return int64(d.Splits)
@@ -95,10 +97,12 @@ func splits(d *cuda.DecodeArgs) int64 {
 	return max(1, min(64, int64(d.MaxBlocks+3)/4))
 }
 
-// shared is whether CTAs may share a unit: those of a dense batch share its blocks, whatever unit they are of.
+// shared is whether CTAs may share a unit: those of a dense batch share its blocks, whatever unit
+// they are of.
 func shared(d *cuda.DecodeArgs) bool { return d.List == 0 || splits(d) > 1 }
 
-// workspaceBytes is the workspace's size and that of each CTA's record in it, which begins with a count of arrivals and holds two partial results.
+// workspaceBytes is the workspace's size and that of each CTA's record in it, which begins with a
+// count of arrivals and holds two partial results.
 func workspaceBytes(d *cuda.DecodeArgs) (all, record int64) {
 	record = 4 * (4 + 2*int64(d.HeadsQ/d.HeadsKV)*(2+int64(d.HeadDim)))
 	return int64(d.Batch) * int64(d.HeadsKV) * splits(d) * record, record
@@ -210,7 +214,8 @@ func prefill(m *access, p *cuda.PrefillArgs) {
 	}
 }
 
-// prefillKV returns all keys and values of a KV head, [prefix + tokens][dim], from tensors or from blocks.
+// prefillKV returns all keys and values of a KV head, [prefix + tokens][dim], from tensors or from
+// blocks.
 func prefillKV(m *access, p *cuda.PrefillArgs, head int) (keys, values []float64) {
 	total, dim := int(p.Prefix+p.QTokens), int(p.HeadDim)
 	if p.Table != 0 {

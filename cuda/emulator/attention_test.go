@@ -16,7 +16,8 @@ type attention struct {
 	args cuda.DecodeArgs
 }
 
-// batch builds caches of the given context lengths: blocks in random slots, NaN in unused slots and past the context's end.
+// batch builds caches of the given context lengths: blocks in random slots, NaN in unused slots and
+// past the context's end.
 func (g *rig) batch(group, kvHeads, dim, blockTokens int, contexts ...int) *attention {
 	a := &attention{}
 	a.Shape = reference.Shape{Batch: len(contexts), HeadsQ: group * kvHeads, HeadsKV: kvHeads, Dim: dim}
@@ -51,7 +52,8 @@ func (g *rig) batch(group, kvHeads, dim, blockTokens int, contexts ...int) *atte
 	return a
 }
 
-// choose gives each unit a random list of up to k of its blocks; every third unit gets none if empty is set.
+// choose gives each unit a random list of up to k of its blocks; every third unit gets none if
+// empty is set.
 func (g *rig) choose(a *attention, k int, empty bool) {
 	a.ListStride = max(k, 1)
 	a.List, a.Count = slices.Repeat([]int32{-1}, a.Units()*a.ListStride), make([]int32, a.Units())

@@ -25,7 +25,8 @@ func memset(m *access, a *cuda.MemsetArgs) {
 
 func checkFill(c *checks, a *cuda.FillArgs) { c.need(a.Count >= 0 && a.Count%2 == 0, "an even count") }
 
-// fill gives the values of fill.cu, bit for bit: u = 2^-24 (24 bits of the mix), scale (2u - 1) rounded once to fp32 and once to fp16.
+// fill gives the values of fill.cu, bit for bit: u = 2^-24 (24 bits of the mix), scale (2u - 1)
+// rounded once to fp32 and once to fp16.
 func fill(m *access, a *cuda.FillArgs) {
 	to := view[cuda.Half](m, "Dst", a.Dst, 0, int(a.Count))
 	value := func(bits uint64) cuda.Half {

@@ -5,7 +5,7 @@ import (
 	"sparseserve/cuda/reference"
 )
 
-// The rest of a Llama layer. Values round to fp16 between steps where sparseserve.h says so.
+// The rest of a Llama layer. Values round to fp16 between steps where sparseserve.h does.
 
 func checkEmbed(c *checks, a *cuda.EmbedArgs) {
 	c.need(a.Tokens >= 0 && a.Hidden > 0 && a.Hidden%8 == 0, "tokens >= 0, hidden a multiple of 8")
@@ -108,7 +108,8 @@ func kvWrite(m *access, a *cuda.RopeArgs) {
 	}
 }
 
-// keyPlace is where in the pool a token's key of a KV head lies; its value lies BlockTokens rows on.
+// keyPlace is where in the pool a token's key of a KV head is; its value is BlockTokens rows
+// on.
 func keyPlace(m *access, a *cuda.RopeArgs, token, position, head int) int {
 	row, first := 0, 0
 	if a.Row != 0 {

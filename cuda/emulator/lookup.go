@@ -12,7 +12,8 @@ func checkLookup(c *checks, a *cuda.LookupArgs) {
 	c.need(a.Before == 0 || a.Rounds > 0 && a.Micro > 0, "rounds")
 }
 
-// lookupStateBytes is the size of LookupArgs.State: a count of misses, and one of each round's loads.
+// lookupStateBytes is the size of LookupArgs.State: a count of misses, and one of each round's
+// loads.
 func lookupStateBytes(a *cuda.LookupArgs) int64 { return 8 + 4*int64(a.Rounds) }
 
 func lookup(m *access, a *cuda.LookupArgs) {
@@ -37,7 +38,7 @@ func lookup(m *access, a *cuda.LookupArgs) {
 				continue
 			}
 			number := misses
-			if misses++; number >= int(a.Frees) { // the caller's mistake, which it is told of
+			if misses++; number >= int(a.Frees) { // the caller's mistake: the count shows it
 				slots[entry] = 0
 				continue
 			}

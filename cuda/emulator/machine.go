@@ -121,7 +121,8 @@ func (m *Machine) HostAlloc(bytes int64, pages cuda.HostPages) (cuda.HostMemory,
 	return cuda.HostMemoryOf(r.data), nil
 }
 
-// HostFree gives pinned memory back, once the device is idle. A program that still uses it dies of a memory fault.
+// HostFree gives pinned memory back, once the device is idle. A program that still uses it dies of
+// a memory fault.
 func (m *Machine) HostFree(h cuda.HostMemory) error {
 	m.lock.Lock()
 	defer m.lock.Unlock()

@@ -10,7 +10,7 @@ import (
 	"sparseserve/cuda"
 )
 
-// place says whose memory a region is. Pinned memory is the device's too.
+// place is whose memory a region is. Pinned memory is the device's too.
 type place int
 
 const (
@@ -20,7 +20,8 @@ const (
 
 func (p place) String() string { return [...]string{"device", "pinned"}[p] }
 
-// region is one allocation. Its address range is never given out again, so that an access after it was freed is known as such.
+// region is one allocation. Its address range is never given out again, so that an access after it
+// was freed is known as such.
 type region struct {
 	at     cuda.Ptr // address of data[0]
 	data   []byte
@@ -35,7 +36,8 @@ type memory struct {
 	held    [2]int64 // bytes by place
 }
 
-// poison makes NaN of whatever fp16 value is read before it was written, and no plausible index or address of an integer.
+// poison makes NaN of whatever fp16 value is read before it was written, and no plausible index or
+// address of an integer.
 const poison = 0x7e
 
 var poisoned = bytes.Repeat([]byte{poison}, 4096)
@@ -90,7 +92,7 @@ func (m *memory) after(p cuda.Ptr) int {
 	return i
 }
 
-// find returns the region with the largest address not above p; p may lie past its end.
+// find returns the region with the largest address not above p; p may be past its end.
 func (m *memory) find(p cuda.Ptr) *region {
 	if i := m.after(p); i > 0 {
 		return m.regions[i-1]

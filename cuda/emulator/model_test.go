@@ -9,8 +9,8 @@ import (
 	"sparseserve/cuda/reference"
 )
 
-// tinyModel runs a forward pass of a random Llama, one operation after the other on one stream, and returns each position's next token, and the
-// same model for the reference.
+// tinyModel runs a forward pass of a random Llama, one operation after the other on one stream, and
+// returns each position's next token, and the same model for the reference.
 func tinyModel(g *rig, tokens int) ([]int32, *reference.Llama) {
 	const layers, hidden, heads, dim, ffn, vocab, block = 2, 192, 3, 64, 512, 1000, 16
 	blocks := (tokens + block - 1) / block
@@ -96,7 +96,8 @@ func TestTinyModelIsTheOracles(t *testing.T) {
 	}
 }
 
-// A pass of a tiny model is quick enough for tests that make hundreds, and Late changes nothing but when it is done.
+// A pass of a tiny model is quick enough for tests that make hundreds, and Late changes nothing but
+// when it is done.
 func TestTinyModel(t *testing.T) {
 	start := time.Now()
 	want, _ := tinyModel(newRig(t, Config{}), 200)

@@ -21,8 +21,8 @@ func checkPSAShape(c *checks, p *cuda.PSAArgs) {
 	c.paged(p.HeadsQ, p.HeadsKV, p.HeadDim, p.BlockTokens)
 }
 
-// A query head's state between calls, in float64: the softmax's maximum and sum, log AS_min, the softmax's output [dim]. The heads follow
-// psaHeader bytes that stay zero.
+// A query head's state between calls, in float64: the softmax's maximum and sum, log AS_min, the
+// softmax's output [dim]. The heads follow psaHeader bytes that stay zero.
 const (
 	psaHeader = 256
 	psaFixed  = 3
@@ -32,7 +32,8 @@ func psaStateBytes(p *cuda.PSAArgs) int64 {
 	return psaHeader + int64(p.Batch)*int64(p.HeadsQ)*(psaFixed+int64(p.HeadDim))*8
 }
 
-// psaUnit is one unit's run: blocks in order, the softmax and least block sum (log AS_min) of each query head.
+// psaUnit is one unit's run: blocks in order, the softmax and least block sum (log AS_min) of each
+// query head.
 type psaUnit struct {
 	heads []reference.Softmax
 	least []float64
@@ -129,7 +130,8 @@ func (u *psaUnit) save(state []float64) {
 	}
 }
 
-// psaPipeline queues PSA with loads on a second stream; it runs what it must to know whether to go on.
+// psaPipeline queues PSA with loads on a second stream; it runs what it must to know whether to go
+// on.
 func (m *Machine) psaPipeline(call string, p *cuda.PSAPipelineArgs, s *stream) error {
 	c := checks{call: call}
 	c.need(p != nil && p.PSA != nil && p.PSA.Flag != 0, "PSA with a flag")
@@ -153,8 +155,9 @@ func (m *Machine) psaPipeline(call string, p *cuda.PSAPipelineArgs, s *stream) e
 	return m.guard(call, func(a *access) error { return m.runPipeline(a.onHost(), p, s, loads) })
 }
 
-// runPipeline queues turns until the flag is up, at most Depth ahead of it. A turn is the gather of a microbatch that has loads, then PSA of it,
-// which waits for the gather, and of those after it that have none.
+// runPipeline queues launches until the flag is set, at most Depth ahead of it: each is the gather
+// of a microbatch that has loads, then PSA of it, which waits for the gather, and of those after it
+// that have none.
 func (m *Machine) runPipeline(host *access, p *cuda.PSAPipelineArgs, s, loads *stream) error {
 	flag := at[int32](host, "PSA.Flag", p.PSA.Flag, 0)
 	all := int(p.Microbatches)

@@ -150,7 +150,8 @@ func TestPSABySlots(t *testing.T) {
 	g.checkPSA("slots beside the order", p.Run(), a, args)
 }
 
-// Microbatches without loads share a launch, loads of those that no list reaches are only started, and a call goes on to the next without waiting.
+// Microbatches without loads share a launch, loads of those that no list reaches are only started,
+// and a call goes on to the next without waiting.
 func TestPSAPipelineTurns(t *testing.T) {
 	for _, config := range []Config{{}, {Late: true}, {Late: true, Seed: 7}} {
 		for _, own := range []bool{false, true} {

@@ -114,7 +114,8 @@ func (g *rig) normal(n int, scale float64) ([]cuda.Half, []float64) {
 	return h, floats(h)
 }
 
-// near compares with values that were not rounded: at most one rounding to fp16 away. NaN never passes.
+// near compares with values that were not rounded: at most one rounding to fp16 away. NaN never
+// passes.
 func (g *rig) near(what string, got, want []float64) {
 	g.t.Helper()
 	if len(got) != len(want) {

@@ -108,7 +108,8 @@ func (m *Machine) saveWait(call string, h cuda.Saver) error {
 	return m.drain(s.stream)
 }
 
-// save copies the tensor to its blocks: from device memory by the copy engine, into host memory by the CPU.
+// save copies the tensor to its blocks: from device memory by the copy engine, into host memory by
+// the CPU.
 func save(m *access, a *cuda.SaveArgs) {
 	host := m.onHost()
 	src := m.bytes("Src", a.Src, 0, a.Count*a.BlockBytes)

@@ -20,7 +20,8 @@ type item struct {
 	await *mark
 }
 
-// mark is one recording of an event: those who wait for it wait for this recording, whatever the event records next.
+// mark is one recording of an event: those who wait for it wait for this recording, whatever the
+// event records next.
 type mark struct {
 	on     *stream
 	passed bool

@@ -14,7 +14,8 @@ import (
 // seeds are schedules: everything as late as can be, and some where streams run ahead.
 var seeds = []uint64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}
 
-// wrong counts the schedules of Late under which a program's answer is not what it is in call order.
+// wrong counts the schedules of Late under which a program's answer is not what it is in call
+// order.
 func wrong(t *testing.T, program func(*rig) []int32) (n int) {
 	t.Helper()
 	want := program(newRig(t, Config{}))
@@ -26,7 +27,8 @@ func wrong(t *testing.T, program func(*rig) []int32) (n int) {
 	return n
 }
 
-// waits shows that a program with its wait is always right, and that at least as late as can be it is wrong without.
+// waits shows that a program with its wait is always right, and that at least as late as can be it
+// is wrong without.
 func waits(t *testing.T, program func(g *rig, with bool) []int32) {
 	t.Helper()
 	if n := wrong(t, func(g *rig) []int32 { return program(g, true) }); n > 0 {

@@ -40,7 +40,8 @@ func (m *Machine) StreamSync(h cuda.Stream) error {
 	return m.drain(s)
 }
 
-// StreamWait makes what the stream gets from now on wait for the event's latest recording; without one it does nothing.
+// StreamWait makes what the stream gets from now on wait for the event's latest recording; without
+// one it does nothing.
 func (m *Machine) StreamWait(h cuda.Stream, e cuda.Event) error {
 	m.lock.Lock()
 	defer m.lock.Unlock()
@@ -99,8 +100,8 @@ func (m *Machine) EventRecord(h cuda.Event, on cuda.Stream) error {
 	return err
 }
 
-// EventDone reports whether the event's latest recording has passed. With Config.Late each question lets its stream do one more piece of work,
-// so that asking again and again comes to an end.
+// EventDone reports whether the event's latest recording has passed. With Config.Late each question
+// lets its stream do one more piece of work, so that asking again and again comes to an end.
 func (m *Machine) EventDone(h cuda.Event) (bool, error) {
 	m.lock.Lock()
 	defer m.lock.Unlock()

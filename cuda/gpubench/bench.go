@@ -9,7 +9,8 @@ import (
 	"sparseserve/cuda"
 )
 
-// bench is the session, the memory of the running section, and the reference rates of the first one.
+// bench is the session, the memory of the running section, and the reference rates of the first
+// one.
 type bench struct {
 	*cuda.Session
 	device []cuda.Ptr

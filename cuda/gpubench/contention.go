@@ -7,8 +7,8 @@ import (
 	"sparseserve/cuda"
 )
 
-// contention is the slowdown of compute while KV moves: a linear and a prefill (compute bound) and a
-// decode (memory bound), alone and overlapped with each engine.
+// contention is the slowdown of compute while KV moves: a linear and a prefill (compute bound) and
+// a decode (memory bound), alone and overlapped with each engine.
 func contention(b *bench) {
 	slab, pool := b.slabs()
 	p := b.plan(slab, pool, 16384, 16<<10)

@@ -24,8 +24,8 @@ type batch struct {
 // equal is so many requests of one context, in tokens.
 func equal(requests, context int) []int { return slices.Repeat([]int{context}, requests) }
 
-// decodeBatch attends to all blocks of the contexts, or to `chosen` of each where that is fewer; only
-// those have slots.
+// decodeBatch attends to all blocks of the contexts, or to `chosen` of each where that is fewer;
+// only those have slots.
 func (b *bench) decodeBatch(headsQ, headsKV int, tokens []int, chosen int) *batch {
 	has := func(context int) int { return (context + blockTokens - 1) / blockTokens }
 	requests, blocks := len(tokens), has(slices.Max(tokens))
@@ -88,8 +88,8 @@ func decode(b *bench) {
 	}
 }
 
-// balance compares dense decode of equal contexts with that of contexts like 1:2:4:8 (a batch of two:
-// 1:8) of the same sum.
+// balance compares dense decode of equal contexts with that of contexts like 1:2:4:8 (a batch of
+// two: 1:8) of the same sum.
 func balance(b *bench) {
 	const mean = 8192 // tokens
 	dense := func(headsKV int, contexts []int) (timing, int64) {

@@ -1,5 +1,5 @@
-// Command gpubench times the CUDA kernels on GPU 0, with their references in the same run, and prints
-// a table. It times, it does not verify: make gpu-bench runs the checks first.
+// Command gpubench times the CUDA kernels on GPU 0, with their references in the same run, and
+// prints a table. It times, it does not verify: make gpu-bench runs the checks first.
 //
 // bench.go has memory, timing and rows; each other file is the table of some kernels.
 package main

@@ -31,8 +31,8 @@ func (b *bench) prefillArgs(c chunk) *cuda.PrefillArgs {
 	}
 }
 
-// flops counts 2 products of 2 D operations for each (query, visible key); query i sees prefix + i + 1
-// keys.
+// flops counts 2 products of 2 D operations for each (query, visible key); query i sees prefix + i
+// + 1 keys.
 func (c chunk) flops() float64 {
 	tokens, prefix := float64(c.tokens), float64(c.prefix)
 	return 4 * headDim * float64(c.headsQ) * (tokens*prefix + tokens*(tokens+1)/2)

@@ -48,8 +48,8 @@ func selection(b *bench) {
 	}
 }
 
-// digests times the digests of the blocks that a chunk of a prompt fills in a layer, and of those that
-// decodes fill: alone, and between two other kernels, less these, as in a layer.
+// digests times the digests of the blocks that a chunk of a prompt fills in a layer, and of those
+// that decodes fill: alone, and between two other kernels, less these, as in a layer.
 func digests(b *bench) {
 	empty := &cuda.EmptyArgs{}
 	pair := b.time(50, empty, empty)

@@ -120,7 +120,8 @@ func (b *bench) memcpys(p *plan, flash timing) {
 	row("batched memcpy, "+p.String(), batch, "%.2f GB/s", p.gbs(batch))
 }
 
-// saves times FlashD2H by threads, chunk and stages, against the GPU scatter and a memcpy per block.
+// saves times FlashD2H by threads, chunk and stages, against the GPU scatter and a memcpy per
+// block.
 func saves(b *bench) {
 	shapes := []struct {
 		threads int

@@ -54,9 +54,9 @@ func (d *Device) beginDecodes(s *sim.Step) {
 	}
 }
 
-// attend writes K and V of the layer's tokens to their blocks, where ready has not, digests and saves
-// the blocks that became full, and runs attention of all rows. Prefills' Q and K are rotated here,
-// where the slots of their blocks are known: the same kernel writes K and V.
+// attend writes K and V of the layer's tokens to their blocks, where ready has not, digests and
+// saves the blocks that became full, and runs attention of all rows. Prefills' Q and K are rotated
+// here, where the slots of their blocks are known: the same kernel writes K and V.
 func (d *Device) attend(layer int, w *sim.Work) {
 	p := &d.plan
 	d.planLayer(layer, w)
@@ -208,7 +208,7 @@ func (d *Device) workspaceFor(op cuda.Operation, b *mem.Buffer, what string) cud
 	return b.At
 }
 
-// planLists says which blocks each unit attends to and, with offloading, their slots. They are
+// planLists sets which blocks each unit attends to and, with offloading, their slots. They are
 // uploaded from where the server wrote them, and only where something has changed.
 func (d *Device) planLists(layer int, l *sim.Lists, write *cuda.KVWriteArgs) {
 	c, heads := &d.decodes, d.geo.KVHeads

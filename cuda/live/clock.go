@@ -7,9 +7,9 @@ import (
 	"sparseserve/sim/des"
 )
 
-// clock splits a step's time by GPU events: the time between two marks belongs to the phase that the
-// later one names. An event costs microseconds, and a decode step of 32 layers has some 190, so not
-// every step is split.
+// clock splits a step's time by GPU events: the time between two marks belongs to the phase that
+// the later one names. An event costs microseconds, and a decode step of 32 layers has some 190, so
+// not every step is split.
 type clock struct {
 	q      *queue.Queue
 	stream cuda.Stream

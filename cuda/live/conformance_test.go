@@ -14,13 +14,15 @@ import (
 	"sparseserve/sim"
 )
 
-// Whatever the system, every emitted token's logits are those of the float64 model that reads the same blocks: dense and sparse attention,
-// plain, chunked and layer-segmented prefill, with offloading and without, after any eviction and preemption.
+// Whatever the system, every emitted token's logits are those of the float64 model that reads the
+// same blocks: dense and sparse attention, plain, chunked and layer-segmented prefill, with
+// offloading and without, after any eviction and preemption.
 func TestLogitsMatchTheReference(t *testing.T) {
 	for name, c := range chosen() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			// Operations run as late as the stream's order allows, which shows where a wait is missing.
+			// Operations run as late as the stream's order allows, which shows where a wait is
+			// missing.
 			m := emulator.New(emulator.Config{Late: true, Seed: uint64(len(name))})
 			defer m.Close()
 			c.run(t, m).check(t)
@@ -44,7 +46,8 @@ type scenario struct {
 	each     func()    // after each step; nil: nothing
 }
 
-// chosen are all cases, or with -short, under checkers that make each many times slower, one of each way that goroutines meet.
+// chosen are all cases, or with -short, under checkers that make each many times slower, one of
+// each way that goroutines meet.
 func chosen() map[string]*scenario {
 	all := cases()
 	if !testing.Short() {

@@ -22,9 +22,11 @@ type Config struct {
 	// Selects has decodes attend to what the model's own metadata chose; else it
 	// is timed only, and the server's lists say.
 	Selects bool
-	// Heat is how long linears run before the first step on a GPU, so that it begins on a card at work; a rest follows (afterHeat).
+	// Heat is how long linears run before the first step on a GPU, so that it begins on a card at
+	// work; a rest follows (afterHeat).
 	Heat time.Duration
-	// SaveThreads are those of the CPU that copy FlashD2H's saves to their blocks, at most; 0 is saveThreads.
+	// SaveThreads are those of the CPU that copy FlashD2H's saves to their blocks, at most; 0 is
+	// saveThreads.
 	SaveThreads int
 	// SplitEvery says which steps are split into phases: each n-th; 0 is none.
 	SplitEvery int64
@@ -34,10 +36,11 @@ type Config struct {
 	Finished func(id int, tokens []int32)
 	// Logits sees the fp16 logits of every emitted token, for tests; it costs a copy.
 	Logits func(id int, position int, logits []cuda.Half)
-	// Attended sees how many blocks of its list each KV head of a decode's position attended to, by progressive attention's own count, for tests;
-	// it costs a copy.
+	// Attended sees how many blocks of its list each KV head of a decode's position attended to, by
+	// progressive attention's own count, for tests; it costs a copy.
 	Attended func(id, position, layer, head, blocks int)
-	// Chosen sees the blocks that each KV head of a decode's position chose, for tests; it costs a copy.
+	// Chosen sees the blocks that each KV head of a decode's position chose, for tests; it costs a
+	// copy.
 	Chosen func(id, position, layer, head int, blocks []int32)
 }
 
@@ -111,11 +114,12 @@ type Counters struct {
 	Growing                                  time.Duration // of pinned and device memory; not part of any step
 	Saving                                   time.Duration // that computation waited for room in the save buffer
 	Waiting                                  time.Duration // of the host, for selections
-	// Lookup, Lists and Planning are the server's: between Score and Move (or what came before it), with offloading the lists too; before Compute;
-	// and between steps.
+	// Lookup, Lists and Planning are the server's: between Score and Move (or what came before it),
+	// with offloading the lists too; before Compute; and between steps.
 	Lookup, Lists, Planning time.Duration
-	// Elapsed is all steps, Working what of them had passed before the host's threads had nothing left to do but wait for the GPU's end; InRounds, of
-	// Working, is in rounds of progressive attention that load, where one of them waits for verdicts.
+	// Elapsed is all steps, Working what of them had passed before the host's threads had nothing
+	// left to do but wait for the GPU's end; InRounds, of Working, is in rounds of progressive
+	// attention that load, where one of them waits for verdicts.
 	Elapsed, Working, InRounds time.Duration
 }
 
@@ -123,7 +127,8 @@ const (
 	arenaSlab = 1 << 30 // of pinned host memory too
 )
 
-// New loads the model and takes the memory for the cache. The machine is initialised on this thread.
+// New loads the model and takes the memory for the cache. The machine is initialised on this
+// thread.
 func New(m cuda.Machine, cfg Config) (*Device, error) {
 	s := cfg.Spec
 	d := &Device{

@@ -43,8 +43,9 @@ func (c *scenario) trySimulate(t *testing.T, change func(*sim.Config)) ([]sim.St
 	return steps.steps, err
 }
 
-// With one sequence of batches, the blocks that a live run selects, hits, loads, evicts and saves are those of the simulation with every head,
-// step by step: by the server's account and by the device's own.
+// With one sequence of batches, the blocks that a live run selects, hits, loads, evicts and saves
+// are those of the simulation with every head, step by step: by the server's account and by the
+// device's own.
 func TestLiveRunDoesWhatTheSimulationSays(t *testing.T) {
 	for name, c := range chosen() {
 		if c.selects {
@@ -99,8 +100,8 @@ func (r *run) equals(t *testing.T, want []sim.StepRecord) {
 	}
 }
 
-// What a live run recorded, the simulator replays: the same blocks selected, hit, loaded, evicted and saved in every step, whether the score
-// process or the model selected.
+// What a live run recorded, the simulator replays: the same blocks selected, hit, loaded, evicted
+// and saved in every step, whether the score process or the model selected.
 func TestReplayedSelectionsAreTheLiveOnes(t *testing.T) {
 	for name, c := range chosen() {
 		if !c.spec.Offload || !c.spec.Sparse() {
@@ -127,7 +128,8 @@ func opened(t *testing.T, file []byte) *dsa.Recording {
 	return rec
 }
 
-// Without offloading, where what the model chose stays on the GPU, recording brings it out and changes nothing.
+// Without offloading, where what the model chose stays on the GPU, recording brings it out and
+// changes nothing.
 func TestRecordingChangesNothing(t *testing.T) {
 	m := emulator.New(emulator.Config{})
 	defer m.Close()

@@ -36,7 +36,8 @@ func (c *scenario) alone(ctx context.Context, m live.Machine, rec sim.Recorder) 
 	return metrics, device, err
 }
 
-// An operation that fails ends the run with its name, the step and the layer; what had finished is kept, and nothing hangs.
+// An operation that fails ends the run with its name, the step and the layer; what had finished is
+// kept, and nothing hangs.
 func TestFailureNamesCallStepAndLayer(t *testing.T) {
 	for _, name := range []string{"gqa/layer", "gqa/gpu lookup: psa, small"} {
 		t.Run(name, func(t *testing.T) {
@@ -71,7 +72,8 @@ func testFailures(t *testing.T, c *scenario) {
 	for n := starting.count + 3; n < total; n += 1 + (total-starting.count)/failures {
 		m := &faulty{Machine: emulator.New(emulator.Config{}), left: n}
 		metrics, device, err := c.alone(t.Context(), m, &counted{})
-		// Time is measured: a run may need fewer steps than the clean one, and end before the last of these operations.
+		// Time is measured: a run may need fewer steps than the clean one, and end before the last
+		// of these operations.
 		if err == nil && m.count < n {
 			sum := metrics.Summary()
 			if sum.Completed != 7 {
@@ -143,7 +145,8 @@ func (s *stopper) Request(r *sim.Record) error {
 	return nil
 }
 
-// An interrupt ends a run between two steps; what had finished is kept and the machine is left as it was.
+// An interrupt ends a run between two steps; what had finished is kept and the machine is left as
+// it was.
 func TestInterruptKeepsWhatFinished(t *testing.T) {
 	for _, name := range []string{"mha/layer", "mha/dense", "gqa/offload, small"} {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -267,7 +270,8 @@ func (w *late) Next() (sim.Arrival, bool, error) {
 	return sim.Arrival{At: des.Time(w.next) * 300 * des.Millisecond, Prompt: 33, Output: 3}, w.next <= 2, nil
 }
 
-// Pacing waits out the gaps in which nothing runs, and adds nothing to any step. Both bounds hold however busy the machine is.
+// Pacing waits out the gaps in which nothing runs, and adds nothing to any step. Both bounds hold
+// however busy the machine is.
 func TestPaceWaitsOutIdleGaps(t *testing.T) {
 	c := cases()["mha/offload"]
 	m := emulator.New(emulator.Config{})
@@ -310,7 +314,8 @@ func TestPaceWaitsOutIdleGaps(t *testing.T) {
 	for _, s := range steps.steps {
 		ran += time.Duration(s.Timing.Elapsed)
 	}
-	// What a step measures of itself may be a little more than it took; with a gap in it, it would be far more.
+	// What a step measures of itself may be a little more than it took; with a gap in it, it would
+	// be far more.
 	if ran > took-waited+waited/2 {
 		t.Errorf("steps of %v in a run of %v that waited for %v", ran, took, waited)
 	}

@@ -19,8 +19,8 @@ import (
 	"sparseserve/sim/des"
 )
 
-// nothing is a machine of unlimited memory that does nothing, at once, but for a layer's time when it is waited for, and a launch's: what a run on it
-// takes beside is the host's part.
+// nothing is a machine of unlimited memory that does nothing, at once, but for a layer's time when
+// it is waited for, and a launch's: what a run on it takes beside is the host's part.
 type nothing struct {
 	live.Machine
 	layer   time.Duration // of the GPU: the host's threads have this long to fall asleep
@@ -105,9 +105,10 @@ func (w *equals) Next() (sim.Arrival, bool, error) {
 	return sim.Arrival{Prompt: w.prompt, Output: w.output}, w.left >= 0, nil
 }
 
-// BenchmarkHost is the host's share of a decode step of LWM-7B's shape, with 4 us of the driver for each launch: 1,024 (layer, KV head) groups of 64 blocks each, with
-// HBM for 1.1 and for 2 times what 16 requests select in one step. A layer of the GPU takes 150 us, which ns/op includes. PSA's lists are as long as its
-// threshold has them, of all heads of a layer together or of each.
+// BenchmarkHost is the host's share of a decode step of LWM-7B's shape, with 4 us of the driver for
+// each launch: 1,024 (layer, KV head) groups of 64 blocks each, with HBM for 1.1 and for 2 times
+// what 16 requests select in one step. A layer of the GPU takes 150 us, which ns/op includes. PSA's
+// lists are as long as its threshold has them, of all heads of a layer together or of each.
 func BenchmarkHost(b *testing.B) {
 	for _, c := range []struct {
 		selection string
@@ -162,7 +163,8 @@ func benchmarkHost(b *testing.B, selection string, requests int, kv int64) {
 	b.ReportMetric(per(float64(m.calls.Load()))/layers, "calls/layer")
 }
 
-// In HBM a layer's lists take as many bytes up as the modelled device prices; the counts beside them are a 64th.
+// In HBM a layer's lists take as many bytes up as the modelled device prices; the counts beside
+// them are a 64th.
 func TestListsAreAsLongAsTheModelHasThem(t *testing.T) {
 	t.Parallel()
 	const requests, steps = 4, 20
@@ -183,7 +185,8 @@ func TestListsAreAsLongAsTheModelHasThem(t *testing.T) {
 	}
 }
 
-// onNothing readies a server of LWM-7B's shape on a machine that does nothing. step takes a step and returns its decodes.
+// onNothing readies a server of LWM-7B's shape on a machine that does nothing. step takes a step
+// and returns its decodes.
 func onNothing(b testing.TB, spec sim.Spec, requests int, kv int64) (m *nothing, shape *hw.Model, device *live.Device, step func() int) {
 	model, err := hw.LoadModel("lwm-7b")
 	if err != nil {

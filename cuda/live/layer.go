@@ -44,8 +44,8 @@ func (d *Device) rope(from, to int) *cuda.RopeArgs {
 	}
 }
 
-// decodeWrite is rope with a place in the layer's blocks for the decodes' tokens: without offloading
-// that of their page, else what the table will say.
+// decodeWrite is rope with a place in the layer's blocks for the decodes' tokens: without
+// offloading that of their page, else what the table will say.
 func (d *Device) decodeWrite(layer int) *cuda.RopeArgs {
 	c := &d.decodes
 	a := d.rope(0, c.n)

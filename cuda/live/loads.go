@@ -5,9 +5,9 @@ import (
 	"sparseserve/sim/kv"
 )
 
-// Move implements sim.Device: it notes the layer's misses and their slots. Compute loads them, after
-// the one upload that carries the addresses and all else that the layer needs. Saves follow from
-// what Compute writes.
+// Move implements sim.Device: it notes the layer's misses and their slots. Compute loads them,
+// after the one upload that carries the addresses and all else that the layer needs. Saves follow
+// from what Compute writes.
 func (d *Device) Move(m *kv.Moves) error {
 	d.enter(&d.counters.Lookup)
 	defer d.leave()

@@ -9,34 +9,36 @@ import (
 	"sparseserve/sim/kv"
 )
 
-// lookup has the GPU find out which of a layer's listed blocks are in HBM (cuda/lookup.cu): every request has a table of slots there. The host's
-// cache goes ahead of it, since the selections that the server imposes are known before the GPU gets there. It hands over what only it can know,
-// which blocks are the oldest and so give up their slots, and is the reference of the rest: the GPU's misses must be as many as its own, layer by
-// layer, and every slot is the one that it gave. Nothing waits for the host between two layers, but where a block that is missing is still on its way to DRAM.
+// lookup has the GPU find which of a layer's listed blocks are in HBM (cuda/lookup.cu), in a table
+// of slots for every request. The host's cache runs ahead, since the server knows its selections
+// before the GPU does: it supplies the victims of eviction and the free slots, and checks the rest,
+// layer by layer: the GPU must miss as many blocks. Nothing waits for the host between two layers,
+// unless a missing block is still being saved.
 //
-// A table changes in the order of the stream: before a layer is looked up by what the host did beside decodes' misses (blocks that the model
-// begins to write, prefixes of prefills brought back, evictions between steps), and by the lookup itself.
+// A table changes in stream order: before a lookup by what else the host did (blocks that the model
+// begins to write, restored prefixes of prefills, evictions between steps), then by the lookup.
 type lookup struct {
-	on    bool
-	args  *cuda.LookupArgs
-	table *cuda.TableArgs    // before it
-	back  *cuda.FlashH2DArgs // prefixes of prefills to restore
-	want  []int64            // misses of each layer that was looked up in this step; -1: it was not
-	told  cuda.HostMemory    // int64 [layers] by the GPU's count
+	on     bool
+	args   *cuda.LookupArgs
+	table  *cuda.TableArgs    // before it
+	back   *cuda.FlashH2DArgs // prefixes of prefills to restore
+	want   []int64            // misses of each layer that was looked up in this step; -1: it was not
+	misses cuda.HostMemory    // int64 [layers] by the GPU's count
 
 	slot, src, dst, loads, state mem.Buffer // slot: int32 [decodes][KVHeads][stride]; src and dst: addresses of a layer's loads
-	// Of the step: uint64 [decodes] tables, int32 [decodes] blocks they have room for in each group, uint64 [decodes][most] pages.
+	// Of the step: uint64 [decodes] tables, int32 [decodes] blocks they have room for in each
+	// group, uint64 [decodes][most] pages.
 	tables, caps, pages cuda.Ptr
 }
 
 func (k *lookup) open(m cuda.Machine, layers int) (err error) {
 	k.on, k.want = true, make([]int64, layers)
 	k.none()
-	k.told, err = m.HostAlloc(8*int64(layers), cuda.DriverPages)
+	k.misses, err = m.HostAlloc(8*int64(layers), cuda.DriverPages)
 	return err
 }
 
-// none says that no layer has been looked up yet.
+// none marks all layers as not looked up yet.
 func (k *lookup) none() {
 	for i := range k.want {
 		k.want[i] = -1
@@ -47,10 +49,10 @@ func (k *lookup) close(m cuda.Machine) error {
 	if err := free(m, &k.slot, &k.src, &k.dst, &k.loads, &k.state); err != nil {
 		return err
 	}
-	if k.told == (cuda.HostMemory{}) {
+	if k.misses == (cuda.HostMemory{}) {
 		return nil
 	}
-	return m.HostFree(k.told)
+	return m.HostFree(k.misses)
 }
 
 // openTable gives a request its table: no block is in HBM.
@@ -64,7 +66,7 @@ func (d *Device) openTable(r *request, maxTokens int) (err error) {
 	return nil
 }
 
-// beginLookup says where the decodes' tables and pages are.
+// beginLookup uploads where the decodes' tables and pages are.
 func (d *Device) beginLookup() {
 	c, k := &d.decodes, &d.lookup
 	k.none()
@@ -72,7 +74,8 @@ func (d *Device) beginLookup() {
 	k.tables, k.pages = at, at+cuda.Ptr(8*c.n)
 	caps, at := d.stage.Words(c.n)
 	k.caps = at
-	// Blocks without a page are in HBM. A lookup that errs must find an address for them all the same: its gather runs before the check.
+	// Blocks without a page are in HBM. A lookup that errs must find an address for them all the
+	// same: its gather runs before the check.
 	some := longs[c.n:]
 	if i := slices.IndexFunc(d.of[:c.n], func(r *request) bool { return len(r.pages) > 0 }); i >= 0 {
 		some[0] = int64(d.dram.Block(d.of[i].pages[0], 0))
@@ -102,8 +105,8 @@ func (d *Device) entry(ref *kv.BlockRef) int64 {
 	return int64(r.table.At) + 4*(int64(ref.Group)*int64(r.tableBlocks)+int64(ref.Block))
 }
 
-// nameChanges readies the changes to tables that this layer's lookup, or a later one, must find, and
-// the slots that its misses get.
+// nameChanges readies the changes to tables that this layer's lookup, or a later one, must find,
+// and the slots that its misses get.
 func (d *Device) nameChanges(m *kv.Moves) {
 	k := &d.lookup
 	k.args, k.table, k.back = &cuda.LookupArgs{}, &cuda.TableArgs{}, &cuda.FlashH2DArgs{}
@@ -182,8 +185,8 @@ func (d *Device) entries(refs []kv.BlockRef) cuda.Ptr {
 	return at
 }
 
-// planLookup prepares the lookup of the layer's lists, from what planLists and countRounds have made
-// of them.
+// planLookup prepares the lookup of the layer's lists, from what planLists and countRounds have
+// made of them.
 func (d *Device) planLookup(layer int) {
 	k, c, a, md := &d.lookup, &d.decodes, d.plan.decode, d.model
 	entries := int64(c.n*md.HeadsKV) * int64(a.ListStride)
@@ -193,7 +196,7 @@ func (d *Device) planLookup(layer int) {
 	l := k.args
 	l.Table, l.Cap, l.Page, l.List, l.Slot = k.tables, k.caps, k.pages, a.List, k.slot.At
 	l.Src, l.Dst, l.Loads = k.src.At, k.dst.At, k.loads.At
-	l.Told = k.told.Ptr() + cuda.Ptr(8*layer)
+	l.Told = k.misses.Ptr() + cuda.Ptr(8*layer)
 	l.Pool, l.BlockBytes = d.pool, d.geo.BlockBytes
 	l.Batch, l.Heads, l.Group = int32(c.n), int32(md.HeadsKV), int32(layer*md.HeadsKV)
 	l.Stride, l.PageStride = a.ListStride, int32(c.most)
@@ -239,10 +242,10 @@ func (d *Device) checkLookups() error {
 	if !d.lookup.on {
 		return nil
 	}
-	told := cuda.Slice[int64](d.lookup.told)
+	misses := cuda.Slice[int64](d.lookup.misses)
 	for layer, want := range d.lookup.want {
-		if want >= 0 && told[layer] != want {
-			return fmt.Errorf("layer %d: the GPU's lookup misses %d blocks, the cache %d; one of them is wrong, please report it", layer, told[layer], want)
+		if want >= 0 && misses[layer] != want {
+			return fmt.Errorf("layer %d: the GPU's lookup misses %d blocks, the cache %d; one of them is wrong, please report it", layer, misses[layer], want)
 		}
 	}
 	d.lookup.none()

@@ -25,7 +25,8 @@ func (m *deaf) Launch(op cuda.Operation, s cuda.Stream) error {
 	return m.Machine.Launch(op, s)
 }
 
-// forgetful is a machine whose tables do not learn of blocks that the model begins to write, which have no page yet.
+// forgetful is a machine whose tables do not learn of blocks that the model begins to write, which
+// have no page yet.
 type forgetful struct {
 	live.Machine
 	kept int32
@@ -41,8 +42,8 @@ func (m *forgetful) Launch(op cuda.Operation, s cuda.Stream) error {
 	return m.Machine.Launch(op, s)
 }
 
-// A run whose GPU finds other misses than the cache, fewer or more, ends with an error that says in which layer: until then every load reads and
-// writes memory that there is.
+// A run whose GPU finds other misses than the cache, fewer or more, ends with an error that says in
+// which layer: until then every load reads and writes memory that there is.
 func TestWrongLookupEndsTheRun(t *testing.T) {
 	for _, name := range []string{"mha/gpu lookup: offload, small", "gqa/gpu lookup: offload, fifo", "gqa/gpu lookup: psa, small", "mha/gpu lookup: psa, in turns"} {
 		for kind, make := range map[string]func(live.Machine) (live.Machine, *int32){

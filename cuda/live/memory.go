@@ -24,7 +24,7 @@ func (l *Load) tokens(n int) (sum int) {
 	return sum
 }
 
-// MemoryError says what a device needs memory for, and that there is too little of it.
+// MemoryError is too little memory, with a table of what it is needed for.
 type MemoryError struct {
 	Where       string // "device" or "host"
 	Needs, Have int64
@@ -43,8 +43,8 @@ type use struct {
 	key   string // that changes it
 }
 
-// Fits returns a *MemoryError when the workload may need more memory than the machine has, before anything is taken. hostBytes is what the host
-// can give; 0: not known.
+// Fits returns a *MemoryError when the workload may need more memory than the machine has, before
+// anything is taken. hostBytes is what the host can give; 0: not known.
 func Fits(m cuda.Machine, cfg Config, load Load, hostBytes int64) error {
 	if err := supported(cfg.Weights.Config(), cfg.Geometry); err != nil {
 		return err
@@ -122,7 +122,8 @@ func (c *Config) deviceUses(m cuda.Machine, l *Load) ([]use, error) {
 	return uses, nil
 }
 
-// workspaces is what selection and decode attention of the largest batch and the longest context need beside activations.
+// workspaces is what selection and decode attention of the largest batch and the longest context
+// need besides activations.
 func (c *Config) workspaces(m cuda.Machine, blocks int) (int64, error) {
 	md, s := c.Weights.Config(), c.Spec
 	units := int64(s.MaxRequests * md.HeadsKV)
@@ -152,7 +153,8 @@ func (c *Config) workspaces(m cuda.Machine, blocks int) (int64, error) {
 	return bytes + mem.WithSpare(n) + mem.WithSpare(state) + 2*mem.WithSpare(units*4), err
 }
 
-// listRoom is what the layers' lists take at the most, on the GPU and in pinned memory each, with the smaller room that they outgrew.
+// listRoom is what the layers' lists take at the most, on the GPU and in pinned memory each, with
+// the smaller room that they outgrew.
 func (c *Config) listRoom(blocks int) int64 {
 	s := c.Spec
 	if !s.Offload && !s.Sparse() {

@@ -19,7 +19,7 @@ type model struct {
 
 type layerWeights struct{ attnNorm, qkv, o, mlpNorm, gateUp, down cuda.Ptr }
 
-// loadModel brings a model to the device. A tensor that the GPU can fill by itself never leaves it.
+// loadModel loads a model. A tensor that the GPU can fill by itself is never on the host.
 func loadModel(m cuda.Machine, src weights.Source) (*model, error) {
 	md := &model{Config: src.Config(), layers: make([]layerWeights, src.Config().Layers)}
 	filler, _ := src.(weights.Filler)

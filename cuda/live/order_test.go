@@ -26,7 +26,8 @@ func (o *ordered) Launch(op cuda.Operation, s cuda.Stream) error {
 	return o.Machine.Launch(op, s)
 }
 
-// Saved with a memcpy each, the KV heads of a block of tokens go one after another, as they lie in DRAM.
+// Saved with a memcpy each, the KV heads of a block of tokens go one after another, as they lie in
+// DRAM.
 func TestMemcpySavesGoByPlace(t *testing.T) {
 	c := cases()["mha/offload, memcpy"]
 	on := emulator.New(emulator.Config{Late: true, Seed: 3})
@@ -49,7 +50,8 @@ func TestMemcpySavesGoByPlace(t *testing.T) {
 	}
 }
 
-// A run of blocks that is longer than a part of the ring is saved in parts, all of it and nothing twice.
+// A run of blocks that is longer than a part of the ring is saved in parts, all of it and nothing
+// twice.
 func TestMemcpySavesInParts(t *testing.T) {
 	c := cases()["mha/offload, small, plain prefill"]
 	c.spec.LoadEngine, c.spec.SaveEngine = "memcpy", "memcpy"

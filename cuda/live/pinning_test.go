@@ -22,7 +22,8 @@ func (p *pinning) HostAlloc(bytes int64, pages cuda.HostPages) (cuda.HostMemory,
 	return m, err
 }
 
-// on returns the pinned memory that an address is in, from there on in words; nil: it is elsewhere. The caller holds the lock.
+// on returns the pinned memory that an address is in, from there on in words; nil: it is elsewhere.
+// The caller holds the lock.
 func (p *pinning) on(at cuda.Ptr) []int64 {
 	for _, m := range p.pinned {
 		if at >= m.Ptr() && at < m.Ptr()+cuda.Ptr(len(m.Bytes())) {

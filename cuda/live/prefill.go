@@ -28,7 +28,7 @@ func (d *Device) planPrefill(layer int, w *sim.Work, i int) {
 	d.plan.prefills = append(d.plan.prefills, d.prefillArgs(row, at, write))
 }
 
-// planBlocks says in which pool and slots the prefill's blocks are, and returns the slots as the
+// planBlocks sets in which pool and slots the prefill's blocks are, and returns the slots as the
 // host knows them: [KV head][HeadStride].
 func (d *Device) planBlocks(
 	layer int, t *sim.Table, row *sim.Row, r *request, write *cuda.RopeArgs,
@@ -58,8 +58,8 @@ func (d *Device) planBlocks(
 	return slots
 }
 
-// prefillArgs is attention of a prefill's rows, which begin at a token of the layer's batch. Without
-// a prefix keys and values are read as they were computed, else from their blocks.
+// prefillArgs is attention of a prefill's rows, which begin at a token of the layer's batch.
+// Without a prefix keys and values are read as they were computed, else from their blocks.
 func (d *Device) prefillArgs(row *sim.Row, at int, write *cuda.RopeArgs) *cuda.PrefillArgs {
 	md := d.model
 	width, token := int64(md.HeadDim), int64(md.heads()*md.HeadDim)

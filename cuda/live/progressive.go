@@ -22,10 +22,10 @@ import (
 //
 // The server imposes which blocks a unit, a KV head of a request, attends to: its list ends where
 // Algorithm 1 stops with the weights of the score process, not with those of the model that runs
-// here. So the kernels get epsilon = 1: the seen share never exceeds it while a block of the list is
-// left, and a unit is done exactly when its list ends. Verifying costs the same with any epsilon. The
-// kernels verify each unit by itself; where the heads of a layer end together (system.psa_stop =
-// "layer"), their lists end in the same round.
+// here. So the kernels get epsilon = 1: the seen share never exceeds it while a block of the list
+// is left, and a unit is done exactly when its list ends. Verifying costs the same with any
+// epsilon. The kernels verify each unit by itself; where the heads of a layer end together
+// (system.psa_stop = "layer"), their lists end in the same round.
 type progressive struct {
 	micro     int
 	pipelined bool
@@ -48,7 +48,8 @@ type progressive struct {
 // load is one block to load: for which round, and for which unit (-1: a prefill's).
 type load struct{ unit, round int32 }
 
-// pipelineDepth is how many launches are under way at once: one attends, for the next one blocks are loaded.
+// pipelineDepth is how many launches are under way at once: one attends, for the next one blocks
+// are loaded.
 const pipelineDepth = 2
 
 // open readies a device whose attention is progressive.
@@ -155,7 +156,8 @@ func (d *Device) slotsOfPages(l *sim.Lists, units int) cuda.Ptr {
 	return at
 }
 
-// countRounds finds where each round's loads begin, and which of them are for rounds that never come.
+// countRounds finds where each round's loads begin, and which of them are for rounds that never
+// come.
 func (d *Device) countRounds(l *sim.Lists) {
 	p := &d.progressive
 	p.rounds = (int(d.plan.decode.MaxBlocks) + p.micro - 1) / p.micro

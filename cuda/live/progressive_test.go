@@ -19,8 +19,9 @@ var alike = map[string][]string{
 	"dense":                      {"psa, everything", "psa, everything in HBM"},
 }
 
-// Progressive attention gives the same whether its blocks are loaded or lie in HBM, beside attention or in turns with it, by whichever engine, and
-// whatever has been evicted; over every block it gives what dense attention does.
+// Progressive attention gives the same whether its blocks are loaded or lie in HBM, beside
+// attention or in turns with it, by whichever engine, and whatever has been evicted; over every
+// block it gives what dense attention does.
 func TestProgressiveAttentionIsAlikeHoweverItRuns(t *testing.T) {
 	all := cases()
 	models := []string{"mha", "gqa"}
@@ -34,7 +35,8 @@ func TestProgressiveAttentionIsAlikeHoweverItRuns(t *testing.T) {
 				want := onSoft(t, all[model+"/"+first], emulator.Config{Late: true, Seed: 21})
 				for _, name := range others {
 					if c := all[model+"/"+name]; c != nil {
-						// At once, as the tests against the reference run late: the pipeline hears early that all is done.
+						// At once, as the tests against the reference run late: the pipeline hears
+						// early that all is done.
 						onSoft(t, c, emulator.Config{}).alike(t, name, want)
 					}
 				}
@@ -49,7 +51,8 @@ func onSoft(t *testing.T, c *scenario, cfg emulator.Config) *run {
 	return c.run(t, m)
 }
 
-// alike compares the logits of two runs, of each request up to where rounding has it take another token.
+// alike compares the logits of two runs, of each request up to where rounding has it take another
+// token.
 func (r *run) alike(t *testing.T, name string, want *run) {
 	t.Helper()
 	compared, all := 0, 0
@@ -126,7 +129,8 @@ func (r *run) progressed(t *testing.T) {
 	}
 }
 
-// together checks that the heads of a decode's layer end with one round where the system has them so, and that they do not where each ends by itself.
+// together checks that the heads of a decode's layer end with one round where the system has them
+// so, and that they do not where each ends by itself.
 func (r *run) together(t *testing.T) {
 	t.Helper()
 	apart := 0
@@ -145,7 +149,8 @@ func (r *run) together(t *testing.T) {
 	}
 }
 
-// everything says that a case's lists end with the last block: no weight is too small, or the first round has them all.
+// everything says that a case's lists end with the last block: no weight is too small, or the first
+// round has them all.
 func (c *scenario) everything() bool { return c.spec.Epsilon > 0.999999 || c.spec.Microbatch > 10 }
 
 // upset is a machine on which no stream waits for another.
@@ -153,7 +158,8 @@ type upset struct{ live.Machine }
 
 func (upset) StreamWait(cuda.Stream, cuda.Event) error { return nil }
 
-// Without the waits between the stream that loads and the one that attends, attention reads what is not there yet, and that shows.
+// Without the waits between the stream that loads and the one that attends, attention reads what is
+// not there yet, and that shows.
 func TestPipelineNeedsItsWaits(t *testing.T) {
 	c := cases()["mha/psa, memcpy"]
 	for seed := range uint64(8) {

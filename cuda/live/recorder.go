@@ -9,9 +9,9 @@ import (
 	"sparseserve/sim/kv"
 )
 
-// CallRecorder records what each step asks of a real device, so that a modelled device can price the
-// very same batches (Price). That is done afterwards: between two calls it would take time that the
-// real device measures.
+// CallRecorder records what each step asks of a real device, so that a modelled device can price
+// the very same batches (Price). That is done afterwards: between two calls it would take time that
+// the real device measures.
 type CallRecorder struct {
 	Real  sim.Device
 	Steps []RecordedStep
@@ -86,8 +86,9 @@ func (s *CallRecorder) layer(layer int) *RecordedLayer {
 	return &step.Layers[len(step.Layers)-1]
 }
 
-// Price returns the time that a modelled device gives each of the steps. The model has a clock of its own, since its steps are longer or
-// shorter than the real ones; the time that passed between two steps is kept.
+// Price returns the time that a modelled device gives each of the steps. The model has a clock of
+// its own, since its steps are longer or shorter than the real ones; the time that passed between
+// two steps is kept.
 func Price(steps []RecordedStep, model sim.Device) ([]sim.Timing, error) {
 	out := make([]sim.Timing, len(steps))
 	var now des.Time

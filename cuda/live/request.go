@@ -16,7 +16,8 @@ type request struct {
 	// present when decode attention is sparse.
 	meta       mem.Piece
 	metaBlocks int
-	// Of the GPU's lookup: int32 [layer][KV head][tableBlocks] slot + 1 of what is in HBM; and the step, from 1 on, that it last decoded in.
+	// Of the GPU's lookup: int32 [layer][KV head][tableBlocks] slot + 1 of what is in HBM; and the
+	// step, from 1 on, that it last decoded in.
 	table       mem.Piece
 	tableBlocks int
 	decodes     int64
@@ -25,12 +26,11 @@ type request struct {
 	// group, which joins the cache with the first decode.
 	home, layer, stash mem.Piece
 	stashed            bool
-	// saves are those under way or done since the last step, by job.
+	// saves are those in flight or done since the last step, by job.
 	saves []saved
 }
 
-// saved says that blocks [from, to) of one or more layers are in DRAM once a save
-// job is done.
+// saved is a range of blocks of one or more layers that are in DRAM once a save job is done.
 type saved struct {
 	from, to int
 	job      int64
@@ -130,7 +130,7 @@ func (d *Device) addPages(r *request, row *sim.Row) error {
 	return nil
 }
 
-// openSegments takes the buffers of a layer-segmented prefill.
+// openSegments allocates the buffers of a layer-segmented prefill.
 func (d *Device) openSegments(r *request, row *sim.Row) (err error) {
 	target := int64(len(r.tokens))
 	if r.home, err = d.arena.Take(target*int64(d.model.Hidden)*2, "saved activations"); err != nil {

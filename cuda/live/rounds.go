@@ -7,8 +7,8 @@ import (
 	"sparseserve/cuda"
 )
 
-// attendRounds attends and loads, round by round. Pipelined, the two cannot be separated and count as
-// attention.
+// attendRounds attends and loads, round by round. Pipelined, the two cannot be separated and count
+// as attention.
 func (d *Device) attendRounds(layer int) {
 	p, l := &d.progressive, &d.loading
 	start := time.Now()
@@ -64,8 +64,8 @@ func loadsOf(a cuda.BlocksArgs, before []int64, from, to int) cuda.BlocksArgs {
 // last is the number of rounds, those that only loads were meant for included.
 func (p *progressive) last() int { return len(p.before) - 1 }
 
-// alternate loads for a round, attends up to the next one that needs loads, and waits for its verdict
-// before it loads for that.
+// alternate loads for a round, attends up to the next one that needs loads, and waits for its
+// verdict before it loads for that.
 func (d *Device) alternate() {
 	p := &d.progressive
 	for from, to := 0, 0; from < p.rounds; from = to {
@@ -84,8 +84,8 @@ func (d *Device) alternate() {
 	d.loadRounds(p.rounds, p.last(), d.stream)
 }
 
-// nextLaunch returns where the launch that begins with a round ends: with the next round that loads,
-// or with the rounds that any list reaches.
+// nextLaunch returns where the launch that begins with a round ends: with the next round that
+// loads, or with the rounds that any list reaches.
 func nextLaunch(before []int64, from, reached int) (to int) {
 	for to = from + 1; to < len(before)-1 && to != reached && before[to] == before[to+1]; {
 		to++
@@ -113,9 +113,9 @@ func (d *Device) pipelineByKernel() {
 }
 
 // pipelineTask runs the library's pipeline of progressive attention, which waits for verdicts, and
-// loads what it leaves out: it stops loading once every unit is done, before or after it has started
-// on the next round, while the server takes all that it named to be in HBM. For the same reason
-// loads of units that are done are not left out (no owner).
+// loads what it leaves out: it stops loading once every unit is done, before or after it has
+// started on the next round, while the server takes all that it named to be in HBM. For the same
+// reason loads of units that are done are not left out (no owner).
 type pipelineTask struct {
 	args   cuda.PSAPipelineArgs
 	stream cuda.Stream

@@ -5,7 +5,8 @@ import (
 	"sparseserve/sim"
 )
 
-// active is the batch of one layer: the rows that compute it, one behind the other in the residual stream, decodes first.
+// active is the batch of one layer: the rows that compute it, contiguous in the residual
+// stream, decodes first.
 type active struct {
 	rows     []place
 	next     []place
@@ -18,7 +19,7 @@ type active struct {
 	normed   bool     // scratch.h holds the layer's normed input
 }
 
-// place is where one row of the step lies in the residual stream.
+// place is of one row of the step in the residual stream.
 type place struct {
 	row   *sim.Row
 	req   *request
@@ -34,7 +35,8 @@ func (d *Device) at(i int) cuda.Ptr {
 	return d.scratch.x[d.active.x].At + cuda.Ptr(i*d.model.Hidden*2)
 }
 
-// gather makes the rows of a layer lie one behind the other. Where they are those of the layer before, nothing moves.
+// gather makes the rows of a layer lie one behind the other. Where they are those of the layer
+// before, nothing moves.
 func (d *Device) gather(layer int) {
 	a := &d.active
 	a.next = a.next[:0]

@@ -11,9 +11,10 @@ import (
 	"sparseserve/cuda/live/queue"
 )
 
-// saver brings full blocks to DRAM during the computation. The stream that computes copies them into
-// a ring of device memory, which frees their slots; a second thread moves them from there with the
-// system's engine. The ring is system.save_buffer_mib long: when it is full, the computation waits.
+// saver brings full blocks to DRAM during the computation. The stream that computes copies them
+// into a ring of device memory, which frees their slots; a second thread moves them from there with
+// the system's engine. The ring is system.save_buffer_mib long: when it is full, the computation
+// waits.
 type saver struct {
 	m          cuda.Machine // of the second thread
 	q          *queue.Queue // of the thread that computes
@@ -154,9 +155,9 @@ func (s *saver) carryOut(j *job, stream cuda.Stream) error {
 	return s.m.StreamSync(stream)
 }
 
-// hold keeps the second thread from beginning anything until it is released: saves must not progress
-// in time that no step counts, or they would cost later steps nothing. What is in flight, a job or
-// some hundreds of copies, ends.
+// hold keeps the second thread from beginning anything until it is released: saves must not
+// progress in time that no step counts, or they would cost later steps nothing. What is in flight,
+// a job or some hundreds of copies, ends.
 func (s *saver) hold() { s.held.Lock() }
 
 func (s *saver) release() { s.held.Unlock() }
@@ -167,7 +168,8 @@ func (s *saver) pass() {
 	defer s.held.Unlock()
 }
 
-// most is the number of blocks that one job may have: a fraction of the ring, so that copies into it and out of it overlap.
+// most is the number of blocks that one job may have: a fraction of the ring, so that copies into
+// it and out of it overlap.
 func (s *saver) most() int64 { return max(1, s.blocks/4) }
 
 // reserve waits for room for n blocks and returns where they go, and the ring's head after them;
@@ -201,7 +203,7 @@ func (s *saver) tryReserve(n int64) (at, end int64, ok bool) {
 	return from % s.blocks, s.head, true
 }
 
-// gap is what is left out at the ring's end: a job lies in one piece.
+// gap is what is left out at the ring's end: a job is contiguous.
 func (s *saver) gap(n int64) int64 {
 	if gap := s.blocks - s.head%s.blocks; gap < n {
 		return gap
@@ -212,8 +214,8 @@ func (s *saver) gap(n int64) int64 {
 // to names the destination of a reserved block.
 func (s *saver) to(at int64, dst cuda.Ptr) { s.addresses[at] = int64(dst) }
 
-// submit hands a reserved part over, in the order of reserving; the copies into it have been enqueued
-// on the stream.
+// submit hands a reserved part over, in the order of reserving; the copies into it have been
+// enqueued on the stream.
 func (s *saver) submit(step int64, layer int, at, n, end int64, stream cuda.Stream) (number int64, err error) {
 	s.mu.Lock()
 	var ready cuda.Event
@@ -252,7 +254,7 @@ func (h handOver) Run(cuda.Machine) error {
 // Abandon implements queue.Task: those who wait for the job must not wait for ever.
 func (h handOver) Abandon(err error) { h.s.fail(err) }
 
-// fail says that jobs to come never will.
+// fail ends the wait for jobs that never come.
 func (s *saver) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,8 +12,9 @@ import (
 	"sparseserve/cuda/live"
 )
 
-// A block that is loaded before it is in DRAM is waited for, whatever the second thread has left to do. Most saves are over before anyone wants
-// their blocks; here they begin when nothing else goes on, so that a missing wait shows at the next load.
+// A block that is loaded before it is in DRAM is waited for, whatever the second thread has left to
+// do. Most saves are over before anyone wants their blocks; here they begin when nothing else goes
+// on, so that a missing wait shows at the next load.
 func TestSavesMayTakeAsLongAsTheyLike(t *testing.T) {
 	all := cases()
 	names := []string{
@@ -50,7 +51,8 @@ func tardyRun(t *testing.T, c *scenario, seed uint64) {
 	}
 }
 
-// tardy is a machine whose saves begin only when the thread that computes stays away, which it does while it waits for one.
+// tardy is a machine whose saves begin only when the thread that computes stays away, which it does
+// while it waits for one.
 type tardy struct {
 	live.Machine
 	random *rand.Rand   // lets a third of the saves pass; nil: none
@@ -60,7 +62,8 @@ type tardy struct {
 	held   int          // saves
 }
 
-// away is longer than the thread that computes takes from one call to the next. Where it is not, a save begins earlier and no harm is done.
+// away is longer than the thread that computes takes from one call to the next. Where it is not, a
+// save begins earlier and no harm is done.
 const away = time.Millisecond
 
 // hold returns once the thread that computes waits.
@@ -122,7 +125,8 @@ func (m *tardy) Launch(op cuda.Operation, s cuda.Stream) error {
 	return m.Machine.Launch(op, s)
 }
 
-// Memory grows in time that no step counts, so no save may begin meanwhile but the one that was about to.
+// Memory grows in time that no step counts, so no save may begin meanwhile but the one that was
+// about to.
 func TestSavesStandStillWhileMemoryGrows(t *testing.T) {
 	for _, name := range []string{"mha/offload, memcpy", "gqa/offload, memcpy and gpu", "gqa/layer"} {
 		t.Run(name, func(t *testing.T) {

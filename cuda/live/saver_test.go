@@ -10,7 +10,8 @@ import (
 	"sparseserve/cuda/live/queue"
 )
 
-// A job of more blocks than are copied between two looks at hold arrives whole, each block where it belongs, by every engine.
+// A job of more blocks than are copied between two looks at hold arrives whole, each block where it
+// belongs, by every engine.
 func TestLargeJobArrives(t *testing.T) {
 	const blockBytes, ring, at, n = 64, 2000, 5, 2*savePart + 100
 	for _, engine := range []string{"memcpy", "gpu", "flash"} {

@@ -83,7 +83,7 @@ func (c *scenario) run(t *testing.T, m live.Machine) *run {
 		t.Fatal(err)
 	}
 	cfg := c.server(&model)
-	cfg.Detail, cfg.DeviceSelects, cfg.Device = true, c.selects, &witness{ModelClock: live.ModelClock{Real: device, Model: modelled}, run: r}
+	cfg.Detail, cfg.DeviceSelects, cfg.Device = true, c.selects, &witness{modelClock: modelClock{Real: device, Model: modelled}, run: r}
 	if c.selects {
 		cfg.Library = nil
 	}
@@ -199,13 +199,13 @@ func (c *counted) Step(r *sim.StepRecord) error {
 
 // witness notes which blocks each decode attends to.
 type witness struct {
-	live.ModelClock
+	modelClock
 	run *run
 }
 
 func (w *witness) Begin(s *sim.Step) error {
 	w.run.rows = append(w.run.rows[:0], s.Rows...)
-	return w.ModelClock.Begin(s)
+	return w.modelClock.Begin(s)
 }
 
 func (w *witness) Compute(layer int, work *sim.Work) error {
@@ -220,5 +220,5 @@ func (w *witness) Compute(layer int, work *sim.Work) error {
 			w.run.lists[place{w.run.rows[i].ID, w.run.rows[i].From, layer, h}] = blocks
 		}
 	}
-	return w.ModelClock.Compute(layer, work)
+	return w.modelClock.Compute(layer, work)
 }

@@ -28,14 +28,15 @@ type scratch struct {
 	ordered mem.Buffer    // int32 0, 1, 2, ..
 }
 
-// mlpSlice is how many tokens pass the MLP at once: enough to fill the card, and the intermediate activations of a long prompt stay small. A last slice
-// takes up to mlpMore with it, a prompt's decodes above all, for which weights would be read once more.
+// mlpSlice is how many tokens pass the MLP at once: enough to fill the card, and the intermediate
+// activations of a long prompt stay small. A last slice is up to mlpMore longer, a prompt's
+// decodes above all, for which weights would be read once more.
 const (
 	mlpSlice = 4096
 	mlpMore  = 512
 )
 
-// nextSlice is how many of the tokens that are left pass the MLP next.
+// nextSlice is how many of the tokens that remain pass the MLP next.
 func nextSlice(left int) int {
 	if left > mlpSlice+mlpMore {
 		return mlpSlice
@@ -58,7 +59,8 @@ func (d *Device) size(s *sim.Step) {
 	d.count(s)
 }
 
-// count uploads 0, 1, 2, .. as far as the step's decodes and layer-segmented prefills need it, unless it is there.
+// count uploads 0, 1, 2, .. as far as the step's decodes and layer-segmented prefills need it,
+// unless it is there.
 func (d *Device) count(s *sim.Step) {
 	n := 0
 	for i := range s.Rows {
@@ -86,7 +88,7 @@ type need struct {
 	what  string
 }
 
-// needs says how large the buffers of a step are.
+// needs lists the buffers of a step and their sizes.
 func (b *scratch) needs(md *weights.Config, tokens, decodes, sampled int) []need {
 	slice := min(tokens, mlpSlice+mlpMore)
 	wide := int64(md.HeadsQ * md.HeadDim)

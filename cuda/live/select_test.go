@@ -8,7 +8,8 @@ import (
 	"sparseserve/cuda/reference"
 )
 
-// attended makes what the model chose what the reference attends to, and holds it against what the server said where that did.
+// attended makes what the model chose what the reference attends to, and holds it against what the
+// server said where that did.
 func (r *run) attended(t *testing.T) {
 	t.Helper()
 	for p, chosen := range r.chosen {
@@ -29,8 +30,9 @@ func sortedInts(x []int) []int {
 	return x
 }
 
-// judge holds the blocks that the metadata kernels chose against those that float64 digests of the reference's own keys rate best. That proves the
-// digests right, whose choice counts for nothing while selections are imposed.
+// judge holds the blocks that the metadata kernels chose against those that float64 digests of the
+// reference's own keys rate best. That proves the digests right, whose choice counts for nothing
+// while selections are imposed.
 type judge struct {
 	*run
 	seen, same     int // choices among more blocks than fit; those that are the reference's exactly

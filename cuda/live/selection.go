@@ -29,13 +29,14 @@ func (d *Device) beginSelection(s *sim.Step) {
 	d.grow(&b.count, units*4, "selected blocks")
 }
 
-// digests is where those of a request lie, and how many each unit has room for.
+// digests is the place of a request's digests and their capacity a unit.
 type digests struct {
 	at     cuda.Ptr
 	blocks int
 }
 
-// beginDigests uploads where each unit's digests begin in every layer, if the requests are not those of the last upload.
+// beginDigests uploads where each unit's digests begin in every layer, if the requests are not
+// those of the last upload.
 func (d *Device) beginDigests() {
 	c, heads, b := &d.decodes, d.geo.KVHeads, &d.scratch
 	same := len(d.digested) == c.n
@@ -64,8 +65,9 @@ func (d *Device) beginDigests() {
 	d.stage.Copy(b.first.At, at, int64(n)*8)
 }
 
-// Score implements sim.Device: the layer's decodes rate the digests of their full blocks and choose the budget's best. With offloading what
-// they choose goes to the host, which looks up what is resident, and the host waits for it; unless the GPU looks it up.
+// Score implements sim.Device: the layer's decodes rate the digests of their full blocks and choose
+// the budget's best. With offloading what they choose goes to the host, which looks up what is
+// resident, and the host waits for it; unless the GPU looks it up.
 func (d *Device) Score(layer int, w *sim.Work) error {
 	d.enter(&d.counters.Lookup)
 	defer d.leave()
@@ -127,9 +129,9 @@ func (d *Device) choice(layer int, l *sim.Lists) error {
 	return nil
 }
 
-// roundTrip brings the layer's selection to the host, which uses it only when the model selects, and
-// reports whether all went well. A kernel copies: a memcpy would wait in the copy engine's queue
-// after saves with a memcpy a block, for milliseconds in each layer.
+// roundTrip brings the layer's selection to the host, which uses it only when the model selects,
+// and reports whether all went well. A kernel copies: a memcpy would wait in the copy engine's
+// queue after saves with a memcpy a block, for milliseconds in each layer.
 func (d *Device) roundTrip(units int) bool {
 	n := units * d.budget
 	d.queue.Fail(d.hostList(n))

@@ -26,8 +26,8 @@ func (u *uploads) Launch(op cuda.Operation, s cuda.Stream) error {
 	return u.Machine.Launch(op, s)
 }
 
-// The host sends a layer all that its launches need in one copy, and the step what all layers need in another; lists that have not changed are
-// not sent again.
+// The host sends a layer all that its launches need in one copy, and the step what all layers need
+// in another; lists that have not changed are not sent again.
 func TestOneUploadALayer(t *testing.T) {
 	dense := cases()["mha/offload, dense"]
 	for name, c := range map[string]*scenario{

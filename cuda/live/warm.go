@@ -13,7 +13,7 @@ func (d *Device) warm() error {
 	prompt := 3*size + 5
 	groups := d.geo.Groups()
 	if blocks := int64(d.geo.Blocks(prompt+2) * groups); blocks*d.geo.BlockBytes > d.cfg.KVBytes/2 {
-		return nil // too small a cache to lend any of it
+		return nil // the cache is too small
 	}
 	quiet := d.cfg
 	d.cfg.Finished, d.cfg.Logits, d.cfg.Prompt = nil, nil, nil
@@ -36,7 +36,7 @@ func (d *Device) warm() error {
 	return d.queue.Err()
 }
 
-// warmUp is the made-up request: its blocks lie in the cache's first slots.
+// warmUp is the made-up request: its blocks are in the cache's first slots.
 type warmUp struct {
 	d              *Device
 	prompt, blocks int
@@ -88,7 +88,8 @@ func (w *warmUp) row(from, to int) sim.Row {
 	return sim.Row{ID: warmID, Seq: seq, Prompt: w.prompt, MaxTokens: w.prompt + 3, From: from, To: to, LayerTo: w.d.geo.Layers}
 }
 
-// step carries out one row in all layers. The first blocks of each group, as many as loads says, come from DRAM.
+// step carries out one row in all layers. The first blocks of each group, as many as loads says,
+// come from DRAM.
 func (w *warmUp) step(row sim.Row, loads int) error {
 	d := w.d
 	sampled := 0
@@ -173,7 +174,7 @@ func (w *warmUp) lists(layer, blocks int) *sim.Lists {
 	return l
 }
 
-// moves says that the first blocks of each group are not in HBM, and the others are.
+// moves has the first blocks of each group missing in HBM, and the others present.
 func (w *warmUp) moves(layer, loads, blocks int) *kv.Moves {
 	m := &kv.Moves{Layer: layer, BlockBytes: w.d.geo.BlockBytes, InRounds: w.d.cfg.Spec.Progressive() && loads > 0}
 	for h := range w.d.geo.KVHeads {

@@ -11,8 +11,9 @@ func (s Shape) Group() int { return s.HeadsQ / s.HeadsKV }
 // Units returns the number of (request, KV head) pairs.
 func (s Shape) Units() int { return s.Batch * s.HeadsKV }
 
-// Cache is a pool of KV blocks and the paging of each unit: Pool is [slots][K, V][BlockTokens][Dim], Table [units][TableStride] maps a
-// logical block to its slot, Context [batch] is each request's length in tokens.
+// Cache is a pool of KV blocks and the paging of each unit: Pool is [slots][K,
+// V][BlockTokens][Dim], Table [units][TableStride] maps a logical block to its slot, Context
+// [batch] is each request's length in tokens.
 type Cache struct {
 	BlockTokens int
 	Pool        []float64

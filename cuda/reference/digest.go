@@ -2,8 +2,8 @@ package reference
 
 import "math"
 
-// Digest returns the cuboid-mean digest of a block's keys [tokens][dim]: hi = c + r and lo = c - r with c = (max + min) / 2 and
-// r = mean |k - c|, per dimension.
+// Digest returns the cuboid-mean digest of a block's keys [tokens][dim]: hi = c + r and lo = c - r
+// with c = (max + min) / 2 and r = mean |k - c|, per dimension.
 func Digest(keys []float64, dim int) (hi, lo []float64) {
 	tokens := len(keys) / dim
 	hi, lo = make([]float64, dim), make([]float64, dim)
@@ -22,7 +22,8 @@ func Digest(keys []float64, dim int) (hi, lo []float64) {
 	return hi, lo
 }
 
-// Score returns the criticality of a block for a group of query heads q [group][dim]: the mean over heads of sum_d max(q_d hi_d, q_d lo_d).
+// Score returns the criticality of a block for a group of query heads q [group][dim]: the mean over
+// heads of sum_d max(q_d hi_d, q_d lo_d).
 func Score(q, hi, lo []float64) float64 {
 	dim := len(hi)
 	sum := 0.0

@@ -2,7 +2,8 @@ package reference
 
 import "math"
 
-// Round is what a value becomes when it is stored between two steps: Exact, or the rounding of a lower precision.
+// Round is what a value becomes when it is stored between two steps: Exact, or the rounding of a
+// lower precision.
 type Round func(float64) float64
 
 // Exact stores a value as it is.
@@ -18,7 +19,8 @@ func RMSNorm(x, weight []float64, eps float64, r Round) []float64 {
 	return out
 }
 
-// Rope returns a head rotated by its token's angles, angle[d] turning dimensions d and d + len(angle).
+// Rope returns a head rotated by its token's angles, angle[d] turning dimensions d and d +
+// len(angle).
 func Rope(head, angle []float64, r Round) []float64 {
 	half := len(angle)
 	out := make([]float64, 2*half)
@@ -40,7 +42,8 @@ func SiluMul(x []float64, r Round) []float64 {
 	return out
 }
 
-// Argmax returns the lowest index of the largest value; NaN never wins, and without a value above -inf the index is 0.
+// Argmax returns the lowest index of the largest value; NaN never wins, and without a value above
+// -inf the index is 0.
 func Argmax(x []float64) int {
 	best, at := math.Inf(-1), 0
 	for i, v := range x {

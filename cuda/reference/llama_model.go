@@ -2,14 +2,16 @@ package reference
 
 import "math"
 
-// Llama is a whole model. Linears are [out][in], row-major; with Dim = values a head and G = HeadsQ / HeadsKV:
+// Llama is a whole model. Linears are [out][in], row-major; with Dim = values a head and G = HeadsQ
+// / HeadsKV:
 //
 //	x = embed[token]
 //	each layer:  x += o attention(rope(qkv norm(x)))      x += down (silu(gate u) * up u), u = norm(x)
 //	logits = head norm(x)
 //
-// Round is applied where the GPU and HuggingFace's fp16 model store a value: after the embedding, each norm (twice, see RMSNorm), each linear,
-// each step of the rotation, attention, the activation, each residual sum. Exact gives the model itself.
+// Round is applied where the GPU and HuggingFace's fp16 model store a value: after the embedding,
+// each norm (twice, see RMSNorm), each linear, each step of the rotation, attention, the
+// activation, each residual sum. Exact gives the model itself.
 type Llama struct {
 	Hidden, HeadsQ, HeadsKV, Dim, FFN, Vocab int
 
@@ -36,10 +38,12 @@ type LlamaLayer struct {
 // Selector restricts attention. The zero value is dense.
 type Selector struct {
 	BlockTokens int
-	// Blocks returns the logical blocks that the token at a position attends to, for all query heads of a KV head; nil is dense. Block b has
-	// tokens b BlockTokens to (b + 1) BlockTokens - 1, as far as they are not behind the position.
+	// Blocks returns the logical blocks that the token at a position attends to, for all query
+	// heads of a KV head; nil is dense. Block b has tokens b BlockTokens to (b + 1) BlockTokens -
+	// 1, up to the position.
 	Blocks func(position, layer, kvHead int) []int
-	// Watch, when given, sees what attention of a KV head goes by: queries [HeadsQ / HeadsKV][Dim] and the keys so far, [tokens][HeadsKV][Dim].
+	// Watch, when given, sees what attention of a KV head goes by: queries [HeadsQ / HeadsKV][Dim]
+	// and the keys so far, [tokens][HeadsKV][Dim].
 	Watch func(position, layer, kvHead int, query, keys []float64)
 }
 
@@ -164,7 +168,8 @@ func (s Selector) tokens(position, layer, kvHead int) []int {
 	return all
 }
 
-// angles are those of float32 arithmetic, which every implementation uses: at long contexts its rounding is part of the model.
+// angles are those of float32 arithmetic, which every implementation uses: at long contexts its
+// rounding is part of the model.
 func (m *Llama) angles(position int) []float64 {
 	angle := make([]float64, len(m.InvFreq))
 	for d, f := range m.InvFreq {

@@ -53,7 +53,8 @@ func nearRows(t *testing.T, what string, got, want [][]float64) {
 	near(t, what, slices.Concat(got...), slices.Concat(want...))
 }
 
-// identity is one layer of one head of two dimensions whose every matrix passes its input on, times the given factors of o and down.
+// identity is one layer of one head of two dimensions whose every matrix passes its input on, times
+// the given factors of o and down.
 func identity(embed []float64, o, down float64) *Llama {
 	one := []float64{1, 0, 0, 1}
 	times := func(f float64) []float64 { return []float64{f, 0, 0, f} }
@@ -63,8 +64,9 @@ func identity(embed []float64, o, down float64) *Llama {
 		Layers: []LlamaLayer{{ones, slices.Concat(one, one, one), times(o), ones, slices.Concat(one, one), times(down)}}}
 }
 
-// One token attends to itself: attention is v = norm(x). With x = (3, 4), whose root mean square is 5 / sqrt 2:
-// v = (0.6, 0.8) sqrt 2, h = x + v points as x does, u = norm(h) = v, y = h + silu(u) u, logits = norm(y).
+// One token attends to itself: attention is v = norm(x). With x = (3, 4), whose root mean square is
+// 5 / sqrt 2: v = (0.6, 0.8) sqrt 2, h = x + v points as x does, u = norm(h) = v, y = h + silu(u)
+// u, logits = norm(y).
 func TestLlamaOneTokenByHand(t *testing.T) {
 	m := identity([]float64{3, 4}, 1, 1)
 	u := []float64{0.6 * math.Sqrt2, 0.8 * math.Sqrt2}
@@ -76,8 +78,9 @@ func TestLlamaOneTokenByHand(t *testing.T) {
 	near(t, "logits", m.Forward([]int{0}, Selector{})[0], []float64{y[0] / rms, y[1] / rms})
 }
 
-// Two tokens, x0 = (1, 1) and x1 = (1, -1), which are their own norms; no FFN. At position 1 q and k are turned by one radian: their product
-// is 2 and the product with k0 is 2 sin 1, over sqrt 2. With weight w of token 1, attention is (1, 1 - 2w) and x = (2, -2w).
+// Two tokens, x0 = (1, 1) and x1 = (1, -1), which are their own norms; no FFN. At position 1 q and
+// k are turned by one radian: their product is 2 and the product with k0 is 2 sin 1, over sqrt 2.
+// With weight w of token 1, attention is (1, 1 - 2w) and x = (2, -2w).
 func TestLlamaTwoTokensByHand(t *testing.T) {
 	m := identity([]float64{1, 1, 1, -1}, 1, 0)
 	w := 1 / (1 + math.Exp((2*math.Sin(1)-2)/math.Sqrt2))
@@ -139,7 +142,8 @@ func TestLlamaIsCausal(t *testing.T) {
 	}
 }
 
-// Only distances of positions count: without rotation of the first tokens' order nothing could tell them apart.
+// Only distances of positions count: without rotation of the first tokens' order nothing could tell
+// them apart.
 func TestLlamaKnowsPositions(t *testing.T) {
 	m := randomLlama(4, 2, 24, 4, 4, 6, 20, 31)
 	a, b := m.Forward([]int{5, 9, 7}, Selector{})[2], m.Forward([]int{9, 5, 7}, Selector{})[2]
@@ -171,8 +175,8 @@ func TestLlamaAllBlocksAreDense(t *testing.T) {
 	nearRows(t, "nil", m.Forward(tokens, none), m.Forward(tokens, Selector{}))
 }
 
-// In one layer, a token that attends to the last blocks computes what it would if nothing had been before them; and the selection of one KV
-// head leaves the others alone.
+// In one layer, a token that attends to the last blocks computes what it would if nothing had been
+// before them; and the selection of one KV head leaves the others alone.
 func TestLlamaSelectsBlocks(t *testing.T) {
 	m := randomLlama(6, 1, 24, 8, 2, 6, 20, 31)
 	tokens := prompt(m, 6, 18)
@@ -253,8 +257,9 @@ func TestLlamaRounds(t *testing.T) {
 	}
 }
 
-// A value is rounded where it is stored, and only there. Of one token: the embedding, three norms (twice each), qkv, cosine, sine, four products and
-// two sums of each pair of q and k, attention, o, gate and up, the activation (twice), down, two residual sums, logits.
+// A value is rounded where it is stored, and only there. Of one token: the embedding, three norms
+// (twice each), qkv, cosine, sine, four products and two sums of each pair of q and k, attention,
+// o, gate and up, the activation (twice), down, two residual sums, logits.
 func TestLlamaRoundsWhatIsStored(t *testing.T) {
 	m := randomLlama(10, 1, 24, 8, 2, 6, 20, 31)
 	rounds := 0

@@ -1,7 +1,7 @@
 package reference
 
-// Prefill is causal attention of one request: query i sees keys 0 to Prefix + i. Q is [QTokens][HeadsQ][Dim], K and V
-// [Prefix + QTokens][HeadsKV][Dim].
+// Prefill is causal attention of one request: query i sees keys 0 to Prefix + i. Q is
+// [QTokens][HeadsQ][Dim], K and V [Prefix + QTokens][HeadsKV][Dim].
 type Prefill struct {
 	Shape   // Batch is not used
 	Q, K, V []float64

@@ -2,8 +2,9 @@ package reference
 
 import "math"
 
-// PSA is Algorithm 1 of "Progressive Sparse Attention", for a batch and with microbatches: unit u attends to its Count[u] blocks in the
-// order Order[u*OrderStride:], Micro at a time, and stops once every query head of its group has more than Epsilon of the estimated weight.
+// PSA is Algorithm 1 of "Progressive Sparse Attention", for a batch and with microbatches: unit u
+// attends to its Count[u] blocks in the order Order[u*OrderStride:], Micro at a time, and stops
+// once every query head of its group has more than Epsilon of the estimated weight.
 type PSA struct {
 	Shape
 	Cache
@@ -16,8 +17,9 @@ type PSA struct {
 	Epsilon     float64
 }
 
-// PSAResult is the answer of a run. Margin[u] is the least distance of any P_acc from Epsilon seen by unit u: below the rounding of a
-// lower-precision implementation, that one may rightly stop elsewhere.
+// PSAResult is the answer of a run. Margin[u] is the least distance of any P_acc from Epsilon seen
+// by unit u: below the rounding of a lower-precision implementation, that one may rightly stop
+// elsewhere.
 type PSAResult struct {
 	Out    []float64 // [batch][heads q][dim]
 	Used   []int32   // [units] blocks attended to

@@ -182,7 +182,8 @@ func TestPSAStopsBetweenAndAttendsToAPrefix(t *testing.T) {
 	near(t, "out", r.Out, want)
 }
 
-// The paper's Figure 4: block weights and microbatches of four; the weight passes 0.91 with the second microbatch and 0.95 with the third.
+// The paper's Figure 4: block weights and microbatches of four; the weight passes 0.91 with the
+// second microbatch and 0.95 with the third.
 func TestPSAFigure4(t *testing.T) {
 	weights := []float64{98, 84, 68, 55, 31, 22, 15, 10, 8.2, 6.1, 4.9, 4.3, 3, 2, 1, 0.5}
 	for _, c := range []struct {
@@ -267,7 +268,8 @@ func TestRMSNormByHand(t *testing.T) {
 	near(t, "rounded twice", RMSNorm([]float64{3, -4, 0, 0}, []float64{1, 2, 3, 4}, 0, thirds), []float64{4. / 3, -10. / 3, 0, 0})
 }
 
-// Rotations keep lengths, and a product of q and k depends on the distance of their positions alone.
+// Rotations keep lengths, and a product of q and k depends on the distance of their positions
+// alone.
 func TestRopeRotates(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 8))
 	q, k, freq := random(r, 8), random(r, 8), []float64{1, 0.3, 0.1, 0.01}

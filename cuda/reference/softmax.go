@@ -6,7 +6,8 @@ import "math"
 //
 //	Max = max score      Sum = sum exp(score - Max)      Out = sum exp(score - Max) value
 //
-// Two of them over disjoint tokens merge into the one over both, in any order (the algebra behind split, chunked and progressive attention).
+// Two of them over disjoint tokens merge into the one over both, in any order (the algebra behind
+// split, chunked and progressive attention).
 type Softmax struct {
 	Max, Sum float64
 	Out      []float64
@@ -40,7 +41,8 @@ func (s *Softmax) Merge(other Softmax) {
 	}
 }
 
-// Result writes the normalised output, zeros for no tokens, and returns the natural log of the sum of exponentials.
+// Result writes the normalised output, zeros for no tokens, and returns the natural log of the sum
+// of exponentials.
 func (s *Softmax) Result(out []float64) (lse float64) {
 	if s.Sum == 0 {
 		clear(out)

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// TopK returns the k best of the scores' indices, best first, equal scores by lower index. The first sink and the last window indices come
-// before all others, in order, and count towards k.
+// TopK returns the k best of the scores' indices, best first, equal scores by lower index. The
+// first sink and the last window indices come before all others, in order, and count towards k.
 func TopK(scores []float64, k, sink, window int) []int32 {
 	n := len(scores)
 	forced := func(i int32) bool { return int(i) < sink || int(i) >= n-window }

@@ -18,8 +18,8 @@ type Folder struct {
 	parts  map[Tensor][]stored // of each tensor, in the order of its rows
 }
 
-// Open reads config.json and the headers, and checks that every tensor is there in the right shape and type. The error names the file and the
-// tensor. No weight is read yet.
+// Open reads config.json and the headers, and checks that every tensor is there in the right shape
+// and type. The error names the file and the tensor. No weight is read yet.
 func Open(folder string) (*Folder, error) {
 	path := filepath.Join(folder, "config.json")
 	data, err := os.ReadFile(path)
@@ -42,7 +42,7 @@ func Open(folder string) (*Folder, error) {
 	return f, nil
 }
 
-// Config returns what config.json says.
+// Config returns the shape of config.json.
 func (f *Folder) Config() Config { return f.config }
 
 // Close closes the files.
@@ -56,7 +56,8 @@ func (f *Folder) Close() error {
 	return errors.Join(errs...)
 }
 
-// Read reads a tensor straight into dst. BF16 and F32 become fp16; a value that is not finite, or not finite in fp16, is an error.
+// Read reads a tensor straight into dst. BF16 and F32 become fp16; a value that is not finite, or
+// not finite in fp16, is an error.
 func (f *Folder) Read(t Tensor, dst []cuda.Half) error {
 	if err := fits(f.config, t, dst); err != nil {
 		return err
@@ -109,7 +110,8 @@ func partsOf(c Config, t Tensor) []part {
 	return []part{{"lm_head.weight", c.Vocab}}
 }
 
-// place finds each tensor's parts, and refuses what a Llama does not have: a weight left out would silently change the model.
+// place finds each tensor's parts, and refuses what a Llama does not have: a weight left out would
+// silently change the model.
 func (f *Folder) place(folder string, tensors map[string]stored) error {
 	used := map[string]bool{}
 	for _, t := range f.config.Tensors() {
@@ -159,7 +161,7 @@ func (s *stored) suits(c Config, t Tensor, p part) error {
 	return nil
 }
 
-// hint says what a missing tensor may mean.
+// hint is what a missing tensor may mean.
 func hint(c Config, t Tensor, tensors map[string]stored) string {
 	if t.Kind == Head {
 		return "; if the head shares the embedding, config.json needs tie_word_embeddings = true"

@@ -22,8 +22,8 @@ type expected struct {
 	}
 }
 
-// The exact reference computes what HuggingFace does in fp32, and the rounding one what it does in fp16. SPARSESERVE_HF_FIXTURES is the folder that
-// cuda/live/hf.py wrote.
+// The exact reference computes what HuggingFace does in fp32, and the rounding one what it does in
+// fp16. SPARSESERVE_HF_FIXTURES is the folder that cuda/live/hf.py wrote.
 func TestOracleIsHuggingFace(t *testing.T) {
 	folder := os.Getenv("SPARSESERVE_HF_FIXTURES")
 	if folder == "" {
@@ -38,7 +38,8 @@ func TestOracleIsHuggingFace(t *testing.T) {
 	}
 }
 
-// Errors of two layers as shares of the largest logit: sums in fp32, and values that are rounded to fp16, which alone moves logits by 0.001.
+// Errors of two layers as shares of the largest logit: sums in fp32, and values that are rounded to
+// fp16, which alone moves logits by 0.001.
 const share32, share16 = 2e-5, 2.5e-3
 
 func checkFixture(t *testing.T, folder string) {

@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// hfConfig is what a Llama's config.json says of its arithmetic. Pointers tell a value that is absent from one that is 0.
+// hfConfig is what determines a Llama's arithmetic in config.json. Pointers separate a value that
+// is absent from one that is 0.
 type hfConfig struct {
 	Architectures  []string        `json:"architectures"`
 	ModelType      string          `json:"model_type"`
@@ -50,7 +51,8 @@ const (
 	hfTheta = 10000
 )
 
-// parseConfig reads config.json and refuses every model whose arithmetic is not that of a plain Llama.
+// parseConfig reads config.json and refuses every model whose arithmetic is not that of a plain
+// Llama.
 func parseConfig(file string, data []byte) (Config, error) {
 	var h hfConfig
 	if err := json.Unmarshal(data, &h); err != nil {

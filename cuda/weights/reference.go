@@ -10,8 +10,8 @@ import (
 // Half stores a value as the GPU does; it is an reference.Round.
 func Half(x float64) float64 { return cuda.HalfOf(x).Float() }
 
-// Reference reads a whole model into float64 for the reference: eight bytes a weight, for tiny models. Round is Half for what the GPU computes,
-// reference.Exact for the model itself.
+// Reference reads a whole model into float64 for the reference: eight bytes a weight, for tiny
+// models. Round is Half for what the GPU computes, reference.Exact for the model itself.
 func Reference(s Source, round reference.Round) (*reference.Llama, error) {
 	c := s.Config()
 	m := &reference.Llama{

@@ -8,7 +8,8 @@ import (
 	"sparseserve/cuda/reference"
 )
 
-// Random and a folder holding the same values are the same model; every tensor has its part in the logits.
+// Random and a folder holding the same values are the same model; every tensor has its part in the
+// logits.
 func TestReference(t *testing.T) {
 	c := tiny().WithDefaults()
 	r, err := NewRandom(c, 3)

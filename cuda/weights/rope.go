@@ -19,13 +19,15 @@ type Rope struct {
 	Theta   float64
 	Scaling Scaling
 	Factor  float64
-	// Of llama3: a wavelength above OriginalContext / LowFactor tokens is divided by Factor, one below OriginalContext / HighFactor is left.
+	// Of llama3: a wavelength above OriginalContext / LowFactor tokens is divided by Factor, one
+	// below OriginalContext / HighFactor is left.
 	LowFactor, HighFactor float64
 	OriginalContext       float64 // tokens
 }
 
-// InvFreq returns the angle a token of each of headDim / 2 pairs, in radians. It rounds to float32 where PyTorch does: at a position of a
-// million one last bit of the frequency is a few hundredths of a radian.
+// InvFreq returns the angle a token of each of headDim / 2 pairs, in radians. It rounds to float32
+// where PyTorch does: at a position of a million one last bit of the frequency is a few hundredths
+// of a radian.
 func (r Rope) InvFreq(headDim int) []float32 {
 	freq := make([]float32, headDim/2)
 	for d := range freq {

@@ -74,7 +74,8 @@ func (t Tensor) isNorm() bool { return t.Kind == AttnNorm || t.Kind == MLPNorm |
 // Source is a model's weights.
 type Source interface {
 	Config() Config
-	// Read writes the tensor to dst, which has exactly its size. A tied head reads as the embedding. Several tensors may be read at once.
+	// Read writes the tensor to dst, which has exactly its size. A tied head reads as the
+	// embedding. Several tensors may be read at once.
 	Read(t Tensor, dst []cuda.Half) error
 }
 

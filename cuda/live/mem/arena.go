@@ -8,9 +8,10 @@ import (
 	"sparseserve/cuda"
 )
 
-// Arena hands out pieces of device memory that come and go with requests: first fit over a few large
-// slabs, since an allocation by the driver waits for the GPU. A piece that is given back may be
-// handed out again at once: all that used it was enqueued before, on the one stream that computes.
+// Arena hands out pieces of device memory that come and go with requests: first fit over a few
+// large slabs, since an allocation by the driver waits for the GPU. A piece that is given back may
+// be handed out again at once: all that used it was enqueued before, on the one stream that
+// computes.
 type Arena struct {
 	m     cuda.Machine
 	slab  int64 // bytes of a slab, or more for a larger piece

@@ -10,9 +10,9 @@ import (
 // pinnedLeast is the smallest memory that is worth keeping.
 const pinnedLeast = 64 << 20
 
-// Pinned is a machine that keeps large pinned memory which a device gives back, for the next device:
-// pinning costs most of a second a GiB. The zero value keeps nothing yet. The machine behind it may
-// be another one of the same process and GPU each time.
+// Pinned is a machine that keeps large pinned memory which a device gives back, for the next
+// device: pinning costs most of a second a GiB. The zero value keeps nothing yet. The machine
+// in use may be another one of the same process and GPU each time.
 type Pinned struct {
 	cuda.Machine
 	Most int64 // bytes in all, lent or not; 0: no limit

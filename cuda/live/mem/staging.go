@@ -6,12 +6,13 @@ import (
 	"sparseserve/cuda"
 )
 
-// Staging brings what the host knows to the GPU: slots, lists, addresses, tokens. Arrays are written
-// in pinned memory and copied together, before the kernels that read them, by a kernel: between two
-// others the copy engine's latency would exceed the copy (cuda/carry.cu). Each layer has a part of
-// its own, which begins with the lists that the server writes there (sim.Lender) and continues with
-// what else the layer's launches need; what concerns the step, or finds no room there, is in chunks.
-// Nothing is reused within a step, so nothing is overwritten while the GPU may still read it.
+// Staging brings what the host knows to the GPU: slots, lists, addresses, tokens. Arrays are
+// written in pinned memory and copied together, before the kernels that read them, by a kernel:
+// between two others the copy engine's latency would exceed the copy (cuda/carry.cu). Each layer
+// has a part of its own, which begins with the lists that the server writes there (sim.Lender) and
+// continues with what else the layer's launches need; what concerns the step, or finds no room
+// there, is in chunks. Nothing is reused within a step, so nothing is overwritten while the GPU may
+// still read it.
 //
 // An array that cannot be allocated is reported to Fail, and memory that no GPU sees stands in.
 type Staging struct {
@@ -83,7 +84,8 @@ func (s *Staging) Longs(n int) ([]int64, cuda.Ptr) { return stage[int64](s, s.la
 // StepWords is Words for what more than one layer reads: it is uploaded with the step's arrays.
 func (s *Staging) StepWords(n int) ([]int32, cuda.Ptr) { return stage[int32](s, nil, n) }
 
-// stage takes an array from the layer's part if there is one with room, else from the step's chunks.
+// stage takes an array from the layer's part if there is one with room, else from the step's
+// chunks.
 func stage[T any](s *Staging, layer *chunk, n int) ([]T, cuda.Ptr) {
 	var one T
 	bytes := int64(n) * int64(unsafe.Sizeof(one))
@@ -183,8 +185,8 @@ func (s *Staging) Divide() (bool, error) {
 	return true, nil
 }
 
-// Lend begins a layer's part with the server's lists; nil where there is no room for them before the
-// next step.
+// Lend begins a layer's part with the server's lists; nil where there is no room for them before
+// the next step.
 func (s *Staging) Lend(layer, words int) []int32 {
 	c := &s.layers[layer]
 	if int64(words)*4 > int64(len(c.bytes)) {
@@ -197,7 +199,7 @@ func (s *Staging) Lend(layer, words int) []int32 {
 	return array[int32](c, 0, words)
 }
 
-// Keep says that the layer's lists, if they are in its part, are on the GPU as they are.
+// Keep notes that the layer's lists, if they are in its part, are on the GPU as they are.
 func (s *Staging) Keep(lists []int32) {
 	if _, lent := s.Lent(lists); lent {
 		s.layer.sent = max(s.layer.sent, s.layer.lists)

@@ -45,7 +45,7 @@ type Queue struct {
 // length is some steps of one decode, or half of a step that loads in many rounds.
 const length = 1024
 
-// Task is work for the queue's thread that is more than one operation. Run gets the machine behind
+// Task is work for the queue's thread that is more than one operation. Run gets the machine of
 // the queue; Abandon is called instead once something before it has failed.
 type Task interface {
 	Run(cuda.Machine) error
@@ -162,7 +162,7 @@ func (q *Queue) Fail(err error) {
 	}
 }
 
-// At says to which step and layer (below 0: none) the calls from now on belong.
+// At sets the step and the layer (below 0: none) of the calls from now on.
 func (q *Queue) At(step int64, layer int) { q.step, q.layer = step, layer }
 
 // Launch enqueues an operation. The operation belongs to the queue from here on: it is read when

@@ -12,7 +12,8 @@ import (
 	"sparseserve/cuda"
 )
 
-// recorder writes down which norms it was asked for. It is slow at first, so that whoever asks is far ahead of it.
+// recorder writes down which norms it was asked for. It is slow at first, so that whoever asks is
+// far ahead of it.
 type recorder struct {
 	cuda.Machine
 	slow  int
@@ -89,8 +90,8 @@ func TestQueueKeepsOrder(t *testing.T) {
 	}
 }
 
-// A call's failure is told with its own step and layer, however much later it is heard of; what was asked after it is not done, and memory is still
-// given back.
+// A call's failure is told with its own step and layer, however much later it is heard of; what was
+// asked after it is not done, and memory is still given back.
 func TestQueueTellsWhereACallFailed(t *testing.T) {
 	t.Parallel()
 	m := &recorder{slow: 8, fails: 5}
@@ -139,7 +140,8 @@ func TestQueueAllocatesNothing(t *testing.T) {
 	}
 }
 
-// Two threads that wait for each other by turns, after pauses in which they fall asleep, always find each other.
+// Two threads that wait for each other by turns, after pauses in which they fall asleep, always
+// find each other.
 func TestGateWakes(t *testing.T) {
 	for name, spin := range spins {
 		t.Run(name, func(t *testing.T) {
@@ -168,7 +170,8 @@ func TestGateWakes(t *testing.T) {
 	}
 }
 
-// A thread serves one queue after another, and one whose machine cannot be initialised leaves it fit to serve.
+// A thread serves one queue after another, and one whose machine cannot be initialised leaves it
+// fit to serve.
 func TestQueuesShareThreads(t *testing.T) {
 	m := &threads{}
 	for range 10 {

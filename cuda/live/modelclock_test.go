@@ -1,4 +1,4 @@
-package live
+package live_test
 
 import (
 	"sparseserve/sim"
@@ -6,49 +6,49 @@ import (
 	"sparseserve/sim/kv"
 )
 
-// ModelClock has a real device do the work while the time is that of a modelled one: the batches, and
-// so every selection, miss and eviction, are those of the simulation.
-type ModelClock struct {
+// modelClock has a real device do the work while the time is that of a modelled one: the batches,
+// and so every selection, miss and eviction, are those of the simulation.
+type modelClock struct {
 	Real, Model sim.Device
 }
 
 // Begin implements sim.Device, as the other methods do: both devices are called, the model answers.
-func (f *ModelClock) Begin(s *sim.Step) error {
+func (f *modelClock) Begin(s *sim.Step) error {
 	if err := f.Real.Begin(s); err != nil {
 		return err
 	}
 	return f.Model.Begin(s)
 }
 
-func (f *ModelClock) Score(layer int, w *sim.Work) error {
+func (f *modelClock) Score(layer int, w *sim.Work) error {
 	if err := f.Real.Score(layer, w); err != nil {
 		return err
 	}
 	return f.Model.Score(layer, w)
 }
 
-func (f *ModelClock) Move(m *kv.Moves) error {
+func (f *modelClock) Move(m *kv.Moves) error {
 	if err := f.Real.Move(m); err != nil {
 		return err
 	}
 	return f.Model.Move(m)
 }
 
-func (f *ModelClock) Compute(layer int, w *sim.Work) error {
+func (f *modelClock) Compute(layer int, w *sim.Work) error {
 	if err := f.Real.Compute(layer, w); err != nil {
 		return err
 	}
 	return f.Model.Compute(layer, w)
 }
 
-func (f *ModelClock) Finish() (sim.Timing, error) {
+func (f *modelClock) Finish() (sim.Timing, error) {
 	if _, err := f.Real.Finish(); err != nil {
 		return sim.Timing{}, err
 	}
 	return f.Model.Finish()
 }
 
-func (f *ModelClock) Drain() (des.Time, error) {
+func (f *modelClock) Drain() (des.Time, error) {
 	if _, err := f.Real.Drain(); err != nil {
 		return 0, err
 	}
@@ -56,4 +56,4 @@ func (f *ModelClock) Drain() (des.Time, error) {
 }
 
 // Room implements sim.Lender where the real device does.
-func (f *ModelClock) Room(layer, words int) []int32 { return sim.Room(f.Real, layer, words) }
+func (f *modelClock) Room(layer, words int) []int32 { return sim.Room(f.Real, layer, words) }
