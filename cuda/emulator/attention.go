@@ -33,21 +33,6 @@ func (p *blocks) read(unit, block, entry, context int) (keys, values []float64) 
 	return p.tensor("Pool", p.pool, 2*slot*size, n*p.dim), p.tensor("Pool", p.pool, (2*slot+1)*size, n*p.dim)
 }
 
-// attend adds tokens to a query's softmax; keys and values are [tokens][dim].
-func attend(into *reference.Softmax, query, keys, values []float64, scale float64) {
-	dim := len(query)
-	for at := 0; at < len(keys); at += dim {
-		into.Add(scale*dot(query, keys[at:at+dim]), values[at:at+dim])
-	}
-}
-
-func dot(a, b []float64) (sum float64) {
-	for i, x := range a {
-		sum += x * b[i]
-	}
-	return sum
-}
-
 // contextOf returns the tokens and blocks of a request.
 func contextOf(m *access, context cuda.Ptr, request, blockTokens int) (tokens, blocks int) {
 	tokens = int(*at[int32](m, "Context", context, request))
@@ -144,7 +129,7 @@ func decode(m *access, d *cuda.DecodeArgs) {
 			}
 			keys, values := kv.read(unit, block, entry, tokens)
 			for g := range heads {
-				attend(&heads[g], q[(unit*s.Group()+g)*s.Dim:][:s.Dim], keys, values, float64(d.Scale))
+				heads[g].Attend(q[(unit*s.Group()+g)*s.Dim:][:s.Dim], keys, values, float64(d.Scale))
 			}
 		}
 		row := make([]float64, s.Dim)
@@ -206,7 +191,8 @@ func prefill(m *access, p *cuda.PrefillArgs) {
 				}
 				state, out := reference.NewSoftmax(dim), make([]float64, dim)
 				seen := (int(p.Prefix) + i + 1) * dim
-				attend(&state, floats(row("Q", p.Q, p.QTokenStride, p.QHeadStride)), keys[:seen], values[:seen], float64(p.Scale))
+				query := floats(row("Q", p.Q, p.QTokenStride, p.QHeadStride))
+				state.Attend(query, keys[:seen], values[:seen], float64(p.Scale))
 				state.Result(out)
 				store(row("Out", p.Out, p.OutTokenStride, p.OutHeadStride), out)
 			}

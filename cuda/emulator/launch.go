@@ -122,8 +122,7 @@ func kernelOf(o cuda.Operation) kernel {
 
 // Launch checks the arguments and puts the operation on the stream.
 func (m *Machine) Launch(o cuda.Operation, on cuda.Stream) error {
-	m.lock.Lock()
-	defer m.lock.Unlock()
+	defer m.enter()()
 	call := cuda.Function(o)
 	if a, ok := o.(*cuda.SaveArgs); ok {
 		if err := m.saveStart(call, a); err != nil {

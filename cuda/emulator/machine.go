@@ -50,10 +50,15 @@ func New(c Config) *Machine {
 	return m
 }
 
+// enter has one call run at a time; it returns what ends the call.
+func (m *Machine) enter() func() {
+	m.lock.Lock()
+	return m.lock.Unlock
+}
+
 // Close gives all memory back. Work that no call has waited for is dropped.
 func (m *Machine) Close() {
-	m.lock.Lock()
-	defer m.lock.Unlock()
+	defer m.enter()()
 	for _, s := range m.order {
 		s.queue = nil
 	}
@@ -62,8 +67,7 @@ func (m *Machine) Close() {
 
 // Held returns the bytes allocated and not yet freed.
 func (m *Machine) Held() (device, pinned int64) {
-	m.lock.Lock()
-	defer m.lock.Unlock()
+	defer m.enter()()
 	return m.memory.held[onDevice], m.memory.held[onHost]
 }
 
@@ -72,16 +76,14 @@ func (m *Machine) Init(int) error { return nil }
 
 // Device describes the machine: no GPU, with the least capability that the library takes.
 func (m *Machine) Device() (cuda.DeviceInfo, error) {
-	m.lock.Lock()
-	defer m.lock.Unlock()
+	defer m.enter()()
 	return cuda.DeviceInfo{Name: "reference device in Go", MemoryBytes: m.config.MemoryBytes, MemoryBusyBytes: m.memory.held[onDevice], SMCount: 1,
 		Capability: 80, CopyEngines: 2}, m.failed
 }
 
 // DeviceAlloc returns device memory that holds NaN.
 func (m *Machine) DeviceAlloc(bytes int64) (cuda.Ptr, error) {
-	m.lock.Lock()
-	defer m.lock.Unlock()
+	defer m.enter()()
 	c := checks{call: "ss_device_alloc"}
 	c.need(bytes > 0, "bytes > 0")
 	if c.err != nil {
@@ -99,15 +101,13 @@ func (m *Machine) DeviceAlloc(bytes int64) (cuda.Ptr, error) {
 
 // DeviceFree gives device memory back, once the device is idle.
 func (m *Machine) DeviceFree(p cuda.Ptr) error {
-	m.lock.Lock()
-	defer m.lock.Unlock()
+	defer m.enter()()
 	return m.free("ss_device_free", p, onDevice, cuda.Failed)
 }
 
 // HostAlloc returns pinned memory that holds NaN; all pages are alike.
 func (m *Machine) HostAlloc(bytes int64, pages cuda.HostPages) (cuda.HostMemory, error) {
-	m.lock.Lock()
-	defer m.lock.Unlock()
+	defer m.enter()()
 	c := checks{call: "ss_host_alloc"}
 	c.need(bytes > 0, "bytes > 0")
 	c.need(pages == cuda.DriverPages || pages == cuda.HugePages, "kind of pages 0 or 1")
@@ -124,8 +124,7 @@ func (m *Machine) HostAlloc(bytes int64, pages cuda.HostPages) (cuda.HostMemory,
 // HostFree gives pinned memory back, once the device is idle. A program that still uses it dies of
 // a memory fault.
 func (m *Machine) HostFree(h cuda.HostMemory) error {
-	m.lock.Lock()
-	defer m.lock.Unlock()
+	defer m.enter()()
 	return m.free("ss_host_free", h.Ptr(), onHost, cuda.BadArgument)
 }
 

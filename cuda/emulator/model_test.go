@@ -81,7 +81,7 @@ func tinyModel(g *rig, tokens int) ([]int32, *reference.Llama) {
 func tokenAt(i int) int { return i * i % 1000 }
 
 // The operations in a row are the model, rounding included.
-func TestTinyModelIsTheOracles(t *testing.T) {
+func TestTinyModelMatchesTheReference(t *testing.T) {
 	const tokens = 45
 	got, model := tinyModel(newRig(t, Config{}), tokens)
 	prompt, want := make([]int, tokens), make([]int32, tokens)

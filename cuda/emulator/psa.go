@@ -1,8 +1,6 @@
 package emulator
 
 import (
-	"math"
-
 	"sparseserve/cuda"
 	"sparseserve/cuda/reference"
 )
@@ -32,49 +30,57 @@ func psaStateBytes(p *cuda.PSAArgs) int64 {
 	return psaHeader + int64(p.Batch)*int64(p.HeadsQ)*(psaFixed+int64(p.HeadDim))*8
 }
 
-// psaUnit is one unit's run: blocks in order, the softmax and least block sum (log AS_min) of each
-// query head.
+// psaUnit is one unit's run: blocks in order, and how far it is.
 type psaUnit struct {
-	heads []reference.Softmax
-	least []float64
+	*reference.Progress
 	order []int32
 	used  int
 	done  bool
 }
 
 func psa(m *access, p *cuda.PSAArgs) {
-	s := reference.Shape{Batch: int(p.Batch), HeadsQ: int(p.HeadsQ), HeadsKV: int(p.HeadsKV), Dim: int(p.HeadDim)}
-	kv := blocks{access: m, pool: p.Pool, table: p.Table, slot: p.Slot, stride: int(p.TableStride), listStride: int(p.OrderStride), tokens: int(p.BlockTokens), dim: s.Dim}
+	s := reference.Shape{
+		Batch: int(p.Batch), HeadsQ: int(p.HeadsQ), HeadsKV: int(p.HeadsKV), Dim: int(p.HeadDim),
+	}
+	kv := blocks{
+		access: m, pool: p.Pool, table: p.Table, slot: p.Slot, stride: int(p.TableStride),
+		listStride: int(p.OrderStride), tokens: int(p.BlockTokens), dim: s.Dim,
+	}
 	m.zeroed("State", p.State, psaHeader, psaHeader)
-	state := view[float64](m, "State", p.State, psaHeader/8, s.Batch*s.HeadsQ*(psaFixed+s.Dim))
-	q, out := m.tensor("Q", p.Q, 0, s.Batch*s.HeadsQ*s.Dim), m.halves("Out", p.Out, 0, s.Batch*s.HeadsQ*s.Dim)
-	used, done := view[int32](m, "Used", p.Used, 0, s.Units()), view[int32](m, "Done", p.Done, 0, s.Units())
-	finished := 0
+	size := psaFixed + s.Dim // of a head's state
+	state := view[float64](m, "State", p.State, psaHeader/8, s.Batch*s.HeadsQ*size)
+	q := m.tensor("Q", p.Q, 0, s.Batch*s.HeadsQ*s.Dim)
+	out := m.halves("Out", p.Out, 0, s.Batch*s.HeadsQ*s.Dim)
+	used := view[int32](m, "Used", p.Used, 0, s.Units())
+	done := view[int32](m, "Done", p.Done, 0, s.Units())
+	finished, rows := 0, s.Group()*s.Dim
 	for unit := range s.Units() {
 		if p.First > 0 && done[unit] != 0 {
 			finished++
 			continue
 		}
-		rows := s.Group() * s.Dim
-		mine := state[unit*s.Group()*(psaFixed+s.Dim):][:s.Group()*(psaFixed+s.Dim)]
 		tokens, all := contextOf(m, p.Context, unit/s.HeadsKV, kv.tokens)
-		u := psaUnit{heads: newSoftmaxes(s), least: make([]float64, s.Group()), order: listed(m, "Order", p.Order, p.Count, unit, int(p.OrderStride), all)}
-		u.load(mine, p.First == 0)
+		u := psaUnit{
+			Progress: reference.NewProgress(s.Group(), s.Dim),
+			order:    listed(m, "Order", p.Order, p.Count, unit, int(p.OrderStride), all),
+		}
+		mine := state[unit*s.Group()*size:][:s.Group()*size]
+		if p.First > 0 {
+			u.load(mine)
+		}
 		u.used = min(len(u.order), int(p.First)*int(p.Micro))
 		for step := 0; step < int(p.Steps) && u.used < len(u.order) && !u.done; step++ {
-			for end := min(len(u.order), u.used+int(p.Micro)); u.used < end; {
+			for end := min(len(u.order), u.used+int(p.Micro)); u.used < end; u.used++ {
 				keys, values := kv.read(unit, int(u.order[u.used]), u.used, tokens)
-				u.add(q[unit*rows:][:rows], keys, values, float64(p.Scale))
+				u.Add(q[unit*rows:][:rows], keys, values, float64(p.Scale))
 			}
-			u.done = u.enough(float64(p.Epsilon))
+			u.done, _ = u.Enough(len(u.order)-u.used, float64(p.Epsilon))
 		}
 		u.done = u.done || u.used == len(u.order)
 		u.save(mine)
-		row := make([]float64, s.Dim)
-		for g := range u.heads {
-			u.heads[g].Result(row)
-			store(out[unit*rows+g*s.Dim:], row)
-		}
+		result := make([]float64, rows)
+		u.Result(result)
+		store(out[unit*rows:], result)
 		used[unit], done[unit] = int32(u.used), 0
 		if u.done {
 			done[unit] = 1
@@ -86,46 +92,20 @@ func psa(m *access, p *cuda.PSAArgs) {
 	}
 }
 
-// add attends to one more block; q is [group][dim].
-func (u *psaUnit) add(q, keys, values []float64, scale float64) {
-	dim := len(q) / len(u.heads)
-	for g := range u.heads {
-		one := reference.NewSoftmax(dim)
-		attend(&one, q[g*dim:][:dim], keys, values, scale)
-		u.heads[g].Merge(one)
-		u.least[g] = math.Min(u.least[g], one.Max+math.Log(one.Sum))
-	}
-	u.used++
-}
-
-// enough is the verifying step: AS_acc / (AS_acc + AS_min N_left) exceeds epsilon for every head.
-func (u *psaUnit) enough(epsilon float64) bool {
-	left := float64(len(u.order) - u.used)
-	for g, h := range u.heads {
-		if !(h.Sum > epsilon*(h.Sum+math.Exp(u.least[g]-h.Max)*left)) {
-			return false
-		}
-	}
-	return true
-}
-
-func (u *psaUnit) load(state []float64, fresh bool) {
-	size := len(state) / len(u.heads)
-	for g := range u.heads {
-		if u.least[g] = math.Inf(1); fresh {
-			continue
-		}
+func (u *psaUnit) load(state []float64) {
+	size := len(state) / len(u.Heads)
+	for g := range u.Heads {
 		from := state[g*size:][:size]
-		u.heads[g].Max, u.heads[g].Sum, u.least[g] = from[0], from[1], from[2]
-		copy(u.heads[g].Out, from[psaFixed:])
+		u.Heads[g].Max, u.Heads[g].Sum, u.Least[g] = from[0], from[1], from[2]
+		copy(u.Heads[g].Out, from[psaFixed:])
 	}
 }
 
 func (u *psaUnit) save(state []float64) {
-	size := len(state) / len(u.heads)
-	for g, h := range u.heads {
+	size := len(state) / len(u.Heads)
+	for g, h := range u.Heads {
 		to := state[g*size:][:size]
-		to[0], to[1], to[2] = h.Max, h.Sum, u.least[g]
+		to[0], to[1], to[2] = h.Max, h.Sum, u.Least[g]
 		copy(to[psaFixed:], h.Out)
 	}
 }

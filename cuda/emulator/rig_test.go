@@ -136,3 +136,10 @@ func faults(t *testing.T, what string, err error, arg, why string) {
 		t.Errorf("%s: %v; want a fault of %s: %s", what, err, arg, why)
 	}
 }
+
+func dot(a, b []float64) (sum float64) {
+	for i, x := range a {
+		sum += x * b[i]
+	}
+	return sum
+}

@@ -11,8 +11,7 @@ type saver struct {
 
 // SaverCreate returns a saver; the machine needs neither its threads nor its staging.
 func (m *Machine) SaverCreate(threads int, chunkBytes int64, stages int) (cuda.Saver, error) {
-	m.lock.Lock()
-	defer m.lock.Unlock()
+	defer m.enter()()
 	c := checks{call: "ss_saver_create"}
 	c.need(threads >= 1 && threads <= 1024, "1 to 1024 threads")
 	c.need(chunkBytes >= 4096 && chunkBytes%64 == 0, "chunks of a multiple of 64 bytes, at least 4096")
@@ -30,8 +29,7 @@ func (m *Machine) SaverCreate(threads int, chunkBytes int64, stages int) (cuda.S
 
 // SaverDestroy waits for the running save and ends the saver.
 func (m *Machine) SaverDestroy(h cuda.Saver) error {
-	m.lock.Lock()
-	defer m.lock.Unlock()
+	defer m.enter()()
 	s := m.savers[h]
 	if h == 0 {
 		return nil
@@ -46,15 +44,13 @@ func (m *Machine) SaverDestroy(h cuda.Saver) error {
 
 // SaveStart starts a save. Dst is read when the save runs, as by the threads of a GPU's saver.
 func (m *Machine) SaveStart(a *cuda.SaveArgs) error {
-	m.lock.Lock()
-	defer m.lock.Unlock()
+	defer m.enter()()
 	return m.saveStart("ss_save_start", a)
 }
 
 // SaveWait blocks until the running save has written every block.
 func (m *Machine) SaveWait(h cuda.Saver) error {
-	m.lock.Lock()
-	defer m.lock.Unlock()
+	defer m.enter()()
 	return m.saveWait("ss_save_wait", h)
 }
 

@@ -4,8 +4,7 @@ import "sparseserve/cuda"
 
 // StreamCreate returns a stream; all have one priority.
 func (m *Machine) StreamCreate(bool) (cuda.Stream, error) {
-	m.lock.Lock()
-	defer m.lock.Unlock()
+	defer m.enter()()
 	m.handles++
 	h := cuda.Stream(m.handles)
 	m.streams[h] = m.newStream()
@@ -14,8 +13,7 @@ func (m *Machine) StreamCreate(bool) (cuda.Stream, error) {
 
 // StreamDestroy ends a stream after its work.
 func (m *Machine) StreamDestroy(h cuda.Stream) error {
-	m.lock.Lock()
-	defer m.lock.Unlock()
+	defer m.enter()()
 	s, err := m.stream("ss_stream_destroy", h)
 	if err != nil {
 		return err
@@ -31,8 +29,7 @@ func (m *Machine) StreamDestroy(h cuda.Stream) error {
 
 // StreamSync runs the stream's work, and what it waits for.
 func (m *Machine) StreamSync(h cuda.Stream) error {
-	m.lock.Lock()
-	defer m.lock.Unlock()
+	defer m.enter()()
 	s, err := m.stream("ss_stream_sync", h)
 	if err != nil {
 		return err
@@ -43,8 +40,7 @@ func (m *Machine) StreamSync(h cuda.Stream) error {
 // StreamWait makes what the stream gets from now on wait for the event's latest recording; without
 // one it does nothing.
 func (m *Machine) StreamWait(h cuda.Stream, e cuda.Event) error {
-	m.lock.Lock()
-	defer m.lock.Unlock()
+	defer m.enter()()
 	s, err := m.stream("ss_stream_wait", h)
 	if err != nil {
 		return err
@@ -58,15 +54,13 @@ func (m *Machine) StreamWait(h cuda.Stream, e cuda.Event) error {
 
 // DeviceSync runs all work, but for saves.
 func (m *Machine) DeviceSync() error {
-	m.lock.Lock()
-	defer m.lock.Unlock()
+	defer m.enter()()
 	return m.drainAll()
 }
 
 // EventCreate returns an event that keeps time.
 func (m *Machine) EventCreate() (cuda.Event, error) {
-	m.lock.Lock()
-	defer m.lock.Unlock()
+	defer m.enter()()
 	m.handles++
 	h := cuda.Event(m.handles)
 	m.events[h] = &event{}
@@ -75,8 +69,7 @@ func (m *Machine) EventCreate() (cuda.Event, error) {
 
 // EventDestroy ends an event; who waits for it already goes on waiting.
 func (m *Machine) EventDestroy(h cuda.Event) error {
-	m.lock.Lock()
-	defer m.lock.Unlock()
+	defer m.enter()()
 	if _, err := m.event("ss_event_destroy", h); err != nil {
 		return err
 	}
@@ -86,8 +79,7 @@ func (m *Machine) EventDestroy(h cuda.Event) error {
 
 // EventRecord puts the event at the end of the stream.
 func (m *Machine) EventRecord(h cuda.Event, on cuda.Stream) error {
-	m.lock.Lock()
-	defer m.lock.Unlock()
+	defer m.enter()()
 	e, err := m.event("ss_event_record", h)
 	if err != nil {
 		return err
@@ -103,8 +95,7 @@ func (m *Machine) EventRecord(h cuda.Event, on cuda.Stream) error {
 // EventDone reports whether the event's latest recording has passed. With Config.Late each question
 // lets its stream do one more piece of work, so that asking again and again comes to an end.
 func (m *Machine) EventDone(h cuda.Event) (bool, error) {
-	m.lock.Lock()
-	defer m.lock.Unlock()
+	defer m.enter()()
 	e, err := m.event("ss_event_query", h)
 	if err != nil {
 		return false, err
@@ -121,8 +112,7 @@ func (m *Machine) EventDone(h cuda.Event) (bool, error) {
 
 // EventSync runs what comes before the event.
 func (m *Machine) EventSync(h cuda.Event) error {
-	m.lock.Lock()
-	defer m.lock.Unlock()
+	defer m.enter()()
 	e, err := m.event("ss_event_sync", h)
 	if err != nil {
 		return err
@@ -135,8 +125,7 @@ func (m *Machine) EventSync(h cuda.Event) error {
 
 // EventMilliseconds returns the time between two events that have passed.
 func (m *Machine) EventMilliseconds(from, to cuda.Event) (float64, error) {
-	m.lock.Lock()
-	defer m.lock.Unlock()
+	defer m.enter()()
 	var last [2]*mark
 	for i, h := range []cuda.Event{from, to} {
 		e, err := m.event("ss_event_ms", h)

@@ -38,7 +38,7 @@ func onGPU(t *testing.T, f func(m live.Machine)) {
 	}
 }
 
-func TestGPULogitsAreTheOracles(t *testing.T) {
+func TestGPULogitsMatchTheReference(t *testing.T) {
 	all := cases()
 	names := make([]string, 0, len(all))
 	for name := range all {

@@ -27,14 +27,11 @@ func (c *Cache) Blocks(request int) int {
 	return (int(c.Context[request]) + c.BlockTokens - 1) / c.BlockTokens
 }
 
-// attend adds the tokens of one logical block to a query head's softmax.
-func (c *Cache) attend(s Shape, unit int, block int32, query []float64, scale float64, into *Softmax) {
+// block returns the keys and values of a unit's logical block, each [tokens][dim].
+func (c *Cache) block(s Shape, unit int, block int32) (keys, values []float64) {
 	slot := int(c.Table[unit*c.TableStride+int(block)])
 	size := c.BlockTokens * s.Dim
-	keys := c.Pool[slot*2*size:]
-	values := keys[size:]
 	tokens := min(c.BlockTokens, int(c.Context[unit/s.HeadsKV])-int(block)*c.BlockTokens)
-	for t := range tokens {
-		into.Add(scale*dot(query, keys[t*s.Dim:]), values[t*s.Dim:(t+1)*s.Dim])
-	}
+	keys = c.Pool[slot*2*size:]
+	return keys[:tokens*s.Dim], keys[size:][:tokens*s.Dim]
 }

@@ -22,7 +22,8 @@ func (d *Decode) Run() (out, lse []float64) {
 			head := unit*d.Group() + g
 			state := NewSoftmax(d.Dim)
 			for _, block := range blocks {
-				d.attend(d.Shape, unit, block, d.Q[head*d.Dim:(head+1)*d.Dim], d.Scale, &state)
+				keys, values := d.block(d.Shape, unit, block)
+				state.Attend(d.Q[head*d.Dim:(head+1)*d.Dim], keys, values, d.Scale)
 			}
 			lse[head] = state.Result(out[head*d.Dim : (head+1)*d.Dim])
 		}

@@ -40,35 +40,65 @@ func (p *PSA) Run() PSAResult {
 }
 
 func (p *PSA) unit(unit int, out []float64) (used int32, margin float64) {
-	group := p.Group()
-	acc := make([]Softmax, group)
-	least := make([]float64, group) // log AS_min
-	for g := range group {
-		acc[g], least[g] = NewSoftmax(p.Dim), math.Inf(1)
-	}
+	progress, rows := NewProgress(p.Group(), p.Dim), p.Group()*p.Dim
 	margin = math.Inf(1)
 	blocks := p.Order[unit*p.OrderStride:][:p.Count[unit]]
 	for done := false; !done && int(used) < len(blocks); {
 		for _, block := range blocks[used:min(int(used)+p.Micro, len(blocks))] {
-			for g := range group {
-				head := unit*group + g
-				one := NewSoftmax(p.Dim)
-				p.attend(p.Shape, unit, block, p.Q[head*p.Dim:(head+1)*p.Dim], p.Scale, &one)
-				acc[g].Merge(one)
-				least[g] = math.Min(least[g], one.Max+math.Log(one.Sum))
-			}
+			keys, values := p.block(p.Shape, unit, block)
+			progress.Add(p.Q[unit*rows:][:rows], keys, values, p.Scale)
 			used++
 		}
-		left := float64(len(blocks) - int(used))
-		done = true
-		for g := range group {
-			weight := acc[g].Sum / (acc[g].Sum + math.Exp(least[g]-acc[g].Max)*left)
-			margin = math.Min(margin, math.Abs(weight-p.Epsilon))
-			done = done && weight > p.Epsilon
-		}
+		var least float64
+		done, least = progress.Enough(len(blocks)-int(used), p.Epsilon)
+		margin = math.Min(margin, least)
 	}
-	for g := range group {
-		acc[g].Result(out[g*p.Dim : (g+1)*p.Dim])
-	}
+	progress.Result(out)
 	return used, margin
+}
+
+// Progress is a unit's run so far: the softmax and log AS_min of each query head.
+type Progress struct {
+	Heads []Softmax
+	Least []float64
+}
+
+// NewProgress returns the run of no blocks.
+func NewProgress(group, dim int) *Progress {
+	p := &Progress{Heads: make([]Softmax, group), Least: make([]float64, group)}
+	for g := range p.Heads {
+		p.Heads[g], p.Least[g] = NewSoftmax(dim), math.Inf(1)
+	}
+	return p
+}
+
+// Add attends to one more block; q is [group][dim].
+func (p *Progress) Add(q, keys, values []float64, scale float64) {
+	dim := len(q) / len(p.Heads)
+	for g := range p.Heads {
+		one := NewSoftmax(dim)
+		one.Attend(q[g*dim:][:dim], keys, values, scale)
+		p.Heads[g].Merge(one)
+		p.Least[g] = math.Min(p.Least[g], one.Max+math.Log(one.Sum))
+	}
+}
+
+// Enough is the verifying step with so many blocks left: whether P_acc of every head exceeds epsilon,
+// and the least distance of any from it.
+func (p *Progress) Enough(left int, epsilon float64) (done bool, margin float64) {
+	done, margin = true, math.Inf(1)
+	for g, h := range p.Heads {
+		weight := h.Sum / (h.Sum + math.Exp(p.Least[g]-h.Max)*float64(left))
+		margin = math.Min(margin, math.Abs(weight-epsilon))
+		done = done && weight > epsilon
+	}
+	return done, margin
+}
+
+// Result writes the normalised output, [group][dim].
+func (p *Progress) Result(out []float64) {
+	for g := range p.Heads {
+		dim := len(p.Heads[g].Out)
+		p.Heads[g].Result(out[g*dim:][:dim])
+	}
 }

@@ -28,6 +28,14 @@ func (s *Softmax) Add(score float64, value []float64) {
 	}
 }
 
+// Attend adds the tokens of keys and values, each [tokens][dim], for a query.
+func (s *Softmax) Attend(query, keys, values []float64, scale float64) {
+	dim := len(query)
+	for at := 0; at < len(keys); at += dim {
+		s.Add(scale*dot(query, keys[at:at+dim]), values[at:at+dim])
+	}
+}
+
 // Merge adds the tokens of other.
 func (s *Softmax) Merge(other Softmax) {
 	if other.Sum == 0 {

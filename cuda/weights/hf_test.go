@@ -24,7 +24,7 @@ type expected struct {
 
 // The exact reference computes what HuggingFace does in fp32, and the rounding one what it does in
 // fp16. SPARSESERVE_HF_FIXTURES is the folder that cuda/live/hf.py wrote.
-func TestOracleIsHuggingFace(t *testing.T) {
+func TestReferenceIsHuggingFace(t *testing.T) {
 	folder := os.Getenv("SPARSESERVE_HF_FIXTURES")
 	if folder == "" {
 		t.Skip("SPARSESERVE_HF_FIXTURES is not set: python3 cuda/live/hf.py FOLDER writes what to compare with, where PyTorch and transformers are")
