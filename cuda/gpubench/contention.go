@@ -18,7 +18,10 @@ func contention(b *bench) {
 		op   cuda.Operation
 	}
 	work := []named{
-		{"linear of 2048 tokens, 4096 x 11008", b.linear(2048, 4096, 11008)},
+		{"linear of 2048 tokens, 4096 x 11008", &cuda.LinearArgs{
+			X: b.random(2048 * 4096), W: b.random(4096 * 11008), Y: b.random(2048 * 11008),
+			Tokens: 2048, In: 4096, Out: 11008,
+		}},
 		{"block-sparse decode, batch 8", &b.decodeBatch(32, 32, equal(8, 32768), 64).args},
 		{"prefill of 4096 tokens, prefix 4096", b.prefillArgs(chunk{4096, 4096, 32, 32})},
 	}

@@ -89,29 +89,3 @@ func (b *bench) layerParts(s layerShape, tokens int) []part {
 		{"greedy token", argmax, each * s.vocabulary},
 	}
 }
-
-func (b *bench) linear(tokens, in, out int) *cuda.LinearArgs {
-	return &cuda.LinearArgs{
-		X: b.random(tokens * in), W: b.random(in * out), Y: b.random(tokens * out),
-		Tokens: int32(tokens), In: int32(in), Out: int32(out),
-	}
-}
-
-// linears times the four linears of an LWM-7B layer: QKV, output, gate and up, down.
-func linears(b *bench) {
-	s := layerShapes[0]
-	for _, tokens := range []int{1, 128, 2048, 8192} {
-		var calls []cuda.Operation
-		flops := 0.0
-		for _, shape := range [][2]int{
-			{s.hidden, 3 * s.hidden}, {s.hidden, s.hidden}, {s.hidden, 2 * s.ffn}, {s.ffn, s.hidden},
-		} {
-			calls = append(calls, b.linear(tokens, shape[0], shape[1]))
-			flops += 2 * float64(tokens) * float64(shape[0]) * float64(shape[1])
-		}
-		t := b.time(30, calls...)
-		row(fmt.Sprintf("linears of a layer, %s, %d tokens", s.name, tokens), t,
-			"%.0f TFLOP/s", flops/t.median/1e9)
-		b.free()
-	}
-}

@@ -20,11 +20,8 @@ type section struct {
 
 // sections in the order of running: the first measures what the others are compared with.
 var sections = []section{
-	{"link", link}, {"load", loads}, {"save", saves},
-	{"decode", decode}, {"balance", balance}, {"psa", psa}, {"pipeline", psaPipeline},
-	{"select", selection}, {"digest", digests},
-	{"prefill", prefill}, {"paged", pagedPrefill}, {"layer", layer}, {"linear", linears},
-	{"contention", contention},
+	{"link", link}, {"load", loads}, {"save", saves}, {"decode", decode}, {"psa", psa},
+	{"select", selection}, {"prefill", prefill}, {"layer", layer}, {"contention", contention},
 }
 
 func main() {

@@ -38,35 +38,31 @@ func (c chunk) flops() float64 {
 	return 4 * headDim * float64(c.headsQ) * (tokens*prefix + tokens*(tokens+1)/2)
 }
 
+// prefill times chunks of tensors; with a long prefix also the same with keys and values in blocks of
+// random slots, alternating.
 func prefill(b *bench) {
 	for _, c := range []chunk{
 		{2048, 0, 32, 32}, {8192, 0, 32, 32}, {32768, 0, 32, 32}, {32768, 0, 32, 8},
-		{512, 8192, 32, 32}, {2048, 30720, 32, 32},
-	} {
-		t := b.time(8, b.prefillArgs(c))
-		row("prefill of "+c.String(), t, "%.0f TFLOP/s", c.flops()/t.median/1e9)
-		b.free()
-	}
-}
-
-// pagedPrefill compares a chunk whose keys and values are in blocks of random slots with the same
-// chunk of tensors, alternating.
-func pagedPrefill(b *bench) {
-	for _, c := range []chunk{
-		{512, 32768, 32, 32}, {2048, 32768, 32, 32}, {512, 32768, 32, 8}, {2048, 32768, 32, 8},
-		{32768, 0, 32, 32},
+		{512, 8192, 32, 32}, {512, 32768, 32, 32}, {2048, 32768, 32, 32},
+		{512, 32768, 32, 8}, {2048, 32768, 32, 8},
 	} {
 		tensors := b.prefillArgs(c)
-		paged := *tensors
-		blocks := (c.tokens + c.prefix) / blockTokens
-		paged.TableStride, paged.BlockTokens = int32(blocks), blockTokens
-		paged.Pool = b.random(c.headsKV * blocks * blockBytes / 2)
-		paged.Table = upload(b, b.order(c.headsKV*blocks))
-		for range 2 {
-			t := b.time(8, tensors)
-			row(c.String()+", tensors", t, "%.0f TFLOP/s", c.flops()/t.median/1e9)
-			t = b.time(8, &paged)
-			row(c.String()+", blocks", t, "%.0f TFLOP/s", c.flops()/t.median/1e9)
+		forms := []*cuda.PrefillArgs{tensors}
+		if c.prefix == 32768 {
+			paged := *tensors
+			blocks := (c.tokens + c.prefix) / blockTokens
+			paged.TableStride, paged.BlockTokens = int32(blocks), blockTokens
+			paged.Pool = b.random(c.headsKV * blocks * blockBytes / 2)
+			paged.Table = upload(b, b.order(c.headsKV*blocks))
+			forms = []*cuda.PrefillArgs{tensors, &paged, tensors, &paged}
+		}
+		for _, a := range forms {
+			what := "prefill of " + c.String()
+			if a.Table != 0 {
+				what += ", blocks"
+			}
+			t := b.time(8, a)
+			row(what, t, "%.0f TFLOP/s", c.flops()/t.median/1e9)
 		}
 		b.free()
 	}

@@ -47,39 +47,3 @@ func selection(b *bench) {
 		b.free()
 	}
 }
-
-// digests times the digests of the blocks that a chunk of a prompt fills in a layer, and of those
-// that decodes fill: alone, and between two other kernels, less these, as in a layer.
-func digests(b *bench) {
-	empty := &cuda.EmptyArgs{}
-	pair := b.time(50, empty, empty)
-	for _, c := range []struct {
-		what                   string
-		headsKV, blocks, block int
-	}{
-		{"1 decode", 32, 1, 32}, {"8 decodes", 32, 8, 32}, {"512 tokens", 32, 16, 32},
-		{"2,048 tokens", 32, 64, 32}, {"8,192 tokens", 32, 256, 32}, {"32,768 tokens", 32, 1024, 32},
-		{"2,048 tokens", 8, 64, 32}, {"2,048 tokens", 32, 256, 8}, {"2,048 tokens", 32, 128, 16},
-		{"2,048 tokens", 32, 32, 64}, {"2,048 tokens", 32, 16, 128},
-	} {
-		n := c.headsKV * c.blocks
-		dst := make([]int64, n)
-		for i, at := range b.order(n) {
-			dst[i] = int64(at)
-		}
-		a := &cuda.DigestArgs{
-			Pool: b.random(n * 2 * c.block * headDim), Slot: upload(b, b.order(n)),
-			Dst: upload(b, dst), Meta: b.alloc(int64(n) * 4 * headDim),
-			Count: int64(n), HeadDim: headDim, BlockTokens: int32(c.block),
-		}
-		bytes := int64(n) * 2 * headDim * int64(c.block+2) // keys read, digests written
-		what := fmt.Sprintf("%s, %d KV heads, blocks of %d", c.what, c.headsKV, c.block)
-		alone := b.time(50, a)
-		row("digests of "+what, alone, "%.2f TB/s", gbs(bytes, alone)/1e3)
-		t := b.time(50, empty, a, empty)
-		more := timing{t.median - pair.median, t.low - pair.median, t.high - pair.median}
-		row("the same between two other kernels, less these", more,
-			"at the device copy's rate %.1f us", float64(bytes)/b.copy/1e3)
-		b.free()
-	}
-}
