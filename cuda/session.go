@@ -166,13 +166,6 @@ func (s *Session) EventRecord(event Event, stream Stream) error {
 	return s.result(s.symbols.eventRecord, code)
 }
 
-// EventDone reports whether the event has passed.
-func (s *Session) EventDone(event Event) (bool, error) {
-	var done int32
-	code, _, _ := purego.SyscallN(s.symbols.eventQuery.address, uintptr(event), uintptr(unsafe.Pointer(&done)))
-	return done != 0, s.result(s.symbols.eventQuery, code)
-}
-
 // EventSync blocks until the event has passed.
 func (s *Session) EventSync(event Event) error { return s.handle(s.symbols.eventSync, uintptr(event)) }
 

@@ -14,14 +14,14 @@ type symbol struct {
 
 // symbols holds every function of sparseserve.h that is called with integers and pointers only.
 type symbols struct {
-	version, init, device, deviceSync                                      symbol
-	deviceAlloc, deviceFree, hostAlloc, hostFree                           symbol
-	streamCreate, streamDestroy, streamSync, streamWait                    symbol
-	eventCreate, eventDestroy, eventRecord, eventQuery, eventSync, eventMs symbol
-	saverCreate, saverDestroy, saveStart, saveWait                         symbol
-	linearOpen, decodeWorkspace, psaState, lookupState                     symbol
-	bench, benchBeside                                                     symbol
-	operations                                                             [len(functions)]symbol
+	version, init, device, deviceSync                          symbol
+	deviceAlloc, deviceFree, hostAlloc, hostFree               symbol
+	streamCreate, streamDestroy, streamSync, streamWait        symbol
+	eventCreate, eventDestroy, eventRecord, eventSync, eventMs symbol
+	saverCreate, saverDestroy, saveStart, saveWait             symbol
+	linearOpen, decodeWorkspace, psaState, lookupState         symbol
+	bench, benchBeside                                         symbol
+	operations                                                 [len(functions)]symbol
 }
 
 func (s *symbols) table() map[string]*symbol {
@@ -32,8 +32,8 @@ func (s *symbols) table() map[string]*symbol {
 		"ss_stream_create": &s.streamCreate, "ss_stream_destroy": &s.streamDestroy,
 		"ss_stream_sync": &s.streamSync, "ss_stream_wait": &s.streamWait,
 		"ss_event_create": &s.eventCreate, "ss_event_destroy": &s.eventDestroy,
-		"ss_event_record": &s.eventRecord, "ss_event_query": &s.eventQuery,
-		"ss_event_sync": &s.eventSync, "ss_event_ms": &s.eventMs,
+		"ss_event_record": &s.eventRecord,
+		"ss_event_sync":   &s.eventSync, "ss_event_ms": &s.eventMs,
 		"ss_saver_create": &s.saverCreate, "ss_saver_destroy": &s.saverDestroy,
 		"ss_save_start": &s.saveStart, "ss_save_wait": &s.saveWait,
 		"ss_linear_open": &s.linearOpen, "ss_decode_workspace": &s.decodeWorkspace,

@@ -10,37 +10,6 @@ import (
 	"sparseserve/cuda"
 )
 
-// Asking an event again and again comes to an end.
-func TestLateEventsPass(t *testing.T) {
-	g := newRig(t, Config{Late: true})
-	s, other, e, first := g.stream(), g.stream(), g.event(), g.event()
-	if done, err := g.EventDone(e); !done || err != nil {
-		t.Errorf("an event never recorded: %v, %v", done, err)
-	}
-	g.must(g.Launch(&cuda.EmptyArgs{}, other))
-	g.must(g.EventRecord(first, other))
-	g.must(g.StreamWait(s, first))
-	for range 10 {
-		g.must(g.Launch(&cuda.EmptyArgs{}, s))
-	}
-	g.must(g.EventRecord(e, s))
-	asked := 0
-	for done := false; !done; asked++ {
-		var err error
-		done, err = g.EventDone(e)
-		g.must(err)
-		if asked > 20 {
-			t.Fatal("never done")
-		}
-	}
-	if asked < 5 {
-		t.Errorf("done after %d questions: nothing was delayed", asked)
-	}
-	if done, err := g.EventDone(first); !done || err != nil {
-		t.Errorf("the event that the stream waited for: %v, %v", done, err)
-	}
-}
-
 func TestEventsKeepTime(t *testing.T) {
 	now := time.Unix(0, 0)
 	g := newRig(t, Config{Clock: func() time.Time { now = now.Add(1500 * time.Microsecond); return now }})

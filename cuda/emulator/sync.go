@@ -92,24 +92,6 @@ func (m *Machine) EventRecord(h cuda.Event, on cuda.Stream) error {
 	return err
 }
 
-// EventDone reports whether the event's latest recording has passed. With Config.Late each question
-// lets its stream do one more piece of work, so that asking again and again comes to an end.
-func (m *Machine) EventDone(h cuda.Event) (bool, error) {
-	defer m.enter()()
-	e, err := m.event("ss_event_query", h)
-	if err != nil {
-		return false, err
-	}
-	if m.failed != nil {
-		return false, m.failed
-	}
-	if e.last == nil || e.last.passed {
-		return true, nil
-	}
-	err = m.late(m.step(e.last.on))
-	return e.last.passed, err
-}
-
 // EventSync runs what comes before the event.
 func (m *Machine) EventSync(h cuda.Event) error {
 	defer m.enter()()
