@@ -12,9 +12,10 @@ type Clock int32
 
 // Clocks of Bench.
 const (
-	EventClock  Clock = iota // GPU time between two events around the calls
-	WallClock                // host time from the call until the GPU is idle; for operations that block
-	SubmitClock              // host time of the calls alone
+	EventClock Clock = iota // GPU time between two events around the calls
+	// host time from the call until the GPU is idle; for operations that block
+	WallClock
+	SubmitClock // host time of the calls alone
 )
 
 // Bench is one timing: its Calls run one after another as one sample.
@@ -51,14 +52,16 @@ func (s *Session) Bench(b Bench) ([]float64, error) {
 
 // BenchBeside is Bench while a second thread repeats other operations on its own stream; it also
 // returns the mean milliseconds and number of its runs.
-func (s *Session) BenchBeside(b Bench, beside ...Operation) (samples []float64, besideMs float64, besideRuns int, err error) {
+func (s *Session) BenchBeside(b Bench, beside ...Operation) (samples []float64, besideMs float64,
+	besideRuns int, err error) {
 	var pin runtime.Pinner
 	defer pin.Unpin()
 	c, raw := b.prepare(&pin)
 	calls := pinCalls(&pin, beside)
 	var ms float32
 	var runs int32
-	code, _, _ := purego.SyscallN(s.symbols.benchBeside.address, uintptr(unsafe.Pointer(&c)), uintptr(unsafe.Pointer(unsafe.SliceData(calls))), uintptr(len(calls)),
+	code, _, _ := purego.SyscallN(s.symbols.benchBeside.address, uintptr(unsafe.Pointer(&c)),
+		uintptr(unsafe.Pointer(unsafe.SliceData(calls))), uintptr(len(calls)),
 		uintptr(unsafe.Pointer(&ms)), uintptr(unsafe.Pointer(&runs)))
 	runtime.KeepAlive(beside)
 	runtime.KeepAlive(b)
@@ -69,7 +72,8 @@ func (b Bench) prepare(pin *runtime.Pinner) (benchC, []float32) {
 	calls := pinCalls(pin, b.Calls)
 	samples := make([]float32, max(b.Repeats, 1))
 	pin.Pin(&samples[0])
-	c := benchC{calls: unsafe.Pointer(unsafe.SliceData(calls)), nCalls: int32(len(calls)), warmup: int32(b.Warmup), repeats: int32(b.Repeats), clock: int32(b.Clock),
+	c := benchC{calls: unsafe.Pointer(unsafe.SliceData(calls)), nCalls: int32(len(calls)),
+		warmup: int32(b.Warmup), repeats: int32(b.Repeats), clock: int32(b.Clock),
 		samples: unsafe.Pointer(&samples[0])}
 	if b.FlushL2 {
 		c.flush = 1

@@ -49,7 +49,8 @@ func Open(path string) (*Library, error) {
 		purego.Dlclose(handle)
 		return nil, err
 	}
-	l := &Library{Path: found, session: session, work: make(chan func()), closed: make(chan struct{})}
+	l := &Library{Path: found, session: session, work: make(chan func()),
+		closed: make(chan struct{})}
 	go l.serve()
 	return l, nil
 }
@@ -114,5 +115,6 @@ func find(path string) (string, error) {
 			return place, nil
 		}
 	}
-	return "", fmt.Errorf("%w: tried %s; build it with 'make cuda' or set %s", ErrNoLibrary, strings.Join(places, ", "), LibraryEnv)
+	return "", fmt.Errorf("%w: tried %s; build it with 'make cuda' or set %s", ErrNoLibrary,
+		strings.Join(places, ", "), LibraryEnv)
 }

@@ -33,7 +33,10 @@ func (s *Session) SaveStart(a *SaveArgs) error {
 }
 
 // SaveWait blocks until the running save has written every block.
-func (s *Session) SaveWait(saver Saver) error { return s.handle(s.symbols.saveWait, uintptr(saver)) }
+func (s *Session) SaveWait(saver Saver) error {
+	return s.handle(s.symbols.saveWait,
+		uintptr(saver))
+}
 
 // LinearOpen loads cuBLAS from path; "" searches the usual names. The first linear does so too.
 func (s *Session) LinearOpen(path string) error {

@@ -65,7 +65,8 @@ func (s *Session) Device() (DeviceInfo, error) {
 // DeviceAlloc returns device memory.
 func (s *Session) DeviceAlloc(bytes int64) (Ptr, error) {
 	var p Ptr
-	code, _, _ := purego.SyscallN(s.symbols.deviceAlloc.address, uintptr(unsafe.Pointer(&p)), uintptr(bytes))
+	code, _, _ := purego.SyscallN(s.symbols.deviceAlloc.address, uintptr(unsafe.Pointer(&p)),
+		uintptr(bytes))
 	return p, s.result(s.symbols.deviceAlloc, code)
 }
 
@@ -107,12 +108,16 @@ func Slice[T any](m HostMemory) []T {
 // HostAlloc returns pinned memory. Pinning takes most of a second a GiB.
 func (s *Session) HostAlloc(bytes int64, pages HostPages) (HostMemory, error) {
 	m := HostMemory{size: bytes}
-	code, _, _ := purego.SyscallN(s.symbols.hostAlloc.address, uintptr(unsafe.Pointer(&m.base)), uintptr(bytes), uintptr(pages))
+	code, _, _ := purego.SyscallN(s.symbols.hostAlloc.address, uintptr(unsafe.Pointer(&m.base)),
+		uintptr(bytes), uintptr(pages))
 	return m, s.result(s.symbols.hostAlloc, code)
 }
 
 // HostFree gives pinned memory back.
-func (s *Session) HostFree(m HostMemory) error { return s.handle(s.symbols.hostFree, uintptr(m.base)) }
+func (s *Session) HostFree(m HostMemory) error {
+	return s.handle(s.symbols.hostFree,
+		uintptr(m.base))
+}
 
 // StreamCreate returns a stream that does not wait for the default stream: the first made of those
 // that were given back, if any.
@@ -122,7 +127,8 @@ func (s *Session) StreamCreate(highPriority bool) (Stream, error) {
 	if highPriority {
 		high = 1
 	}
-	code, _, _ := purego.SyscallN(s.symbols.streamCreate.address, uintptr(unsafe.Pointer(&stream)), high)
+	code, _, _ := purego.SyscallN(s.symbols.streamCreate.address, uintptr(unsafe.Pointer(&stream)),
+		high)
 	return stream, s.result(s.symbols.streamCreate, code)
 }
 
@@ -167,12 +173,16 @@ func (s *Session) EventRecord(event Event, stream Stream) error {
 }
 
 // EventSync blocks until the event has passed.
-func (s *Session) EventSync(event Event) error { return s.handle(s.symbols.eventSync, uintptr(event)) }
+func (s *Session) EventSync(event Event) error {
+	return s.handle(s.symbols.eventSync,
+		uintptr(event))
+}
 
 // EventMilliseconds returns the GPU time between two events that have passed.
 func (s *Session) EventMilliseconds(from, to Event) (float64, error) {
 	var ms float32
-	code, _, _ := purego.SyscallN(s.symbols.eventMs.address, uintptr(from), uintptr(to), uintptr(unsafe.Pointer(&ms)))
+	code, _, _ := purego.SyscallN(s.symbols.eventMs.address, uintptr(from), uintptr(to),
+		uintptr(unsafe.Pointer(&ms)))
 	return float64(ms), s.result(s.symbols.eventMs, code)
 }
 
@@ -181,7 +191,8 @@ func Upload[T any](s *Session, dst Ptr, data []T) error {
 	if len(data) == 0 {
 		return nil
 	}
-	return copySlice(s, unsafe.Pointer(unsafe.SliceData(data)), int64(len(data))*int64(unsafe.Sizeof(data[0])), dst, true)
+	return copySlice(s, unsafe.Pointer(unsafe.SliceData(data)),
+		int64(len(data))*int64(unsafe.Sizeof(data[0])), dst, true)
 }
 
 // Download copies memory of the GPU or pinned memory to a Go slice; it returns when the copy is
@@ -190,7 +201,8 @@ func Download[T any](s *Session, data []T, src Ptr) error {
 	if len(data) == 0 {
 		return nil
 	}
-	return copySlice(s, unsafe.Pointer(unsafe.SliceData(data)), int64(len(data))*int64(unsafe.Sizeof(data[0])), src, false)
+	return copySlice(s, unsafe.Pointer(unsafe.SliceData(data)),
+		int64(len(data))*int64(unsafe.Sizeof(data[0])), src, false)
 }
 
 func copySlice(s *Session, data unsafe.Pointer, bytes int64, other Ptr, up bool) error {

@@ -53,13 +53,15 @@ func bind(handle uintptr, path string) (*Session, error) {
 	for name, to := range s.symbols.table() {
 		address, err := purego.Dlsym(handle, name)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %s has no %s; rebuild it with 'make cuda'", ErrNoSymbol, path, name)
+			return nil, fmt.Errorf("%w: %s has no %s; rebuild it with 'make cuda'", ErrNoSymbol,
+				path, name)
 		}
 		*to = symbol{name, address}
 	}
 	text, err := purego.Dlsym(handle, "ss_last_error")
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s has no ss_last_error; rebuild it with 'make cuda'", ErrNoSymbol, path)
+		return nil, fmt.Errorf("%w: %s has no ss_last_error; rebuild it with 'make cuda'",
+			ErrNoSymbol, path)
 	}
 	purego.RegisterFunc(&s.lastError, text)
 	if got, _, _ := purego.SyscallN(s.symbols.version.address); int32(got) != Version {

@@ -20,7 +20,8 @@ type Fault struct {
 }
 
 func (f *Fault) Error() string {
-	return fmt.Sprintf("%s: %s: %d bytes at %#x: %s", f.Call, f.Arg, f.Bytes, uintptr(f.Address), f.Why)
+	return fmt.Sprintf("%s: %s: %d bytes at %#x: %s", f.Call, f.Arg, f.Bytes, uintptr(f.Address),
+		f.Why)
 }
 
 // Is reports whether target is the code of a failed kernel.
@@ -54,7 +55,8 @@ func (a access) onHost() *access {
 }
 
 func (a *access) fault(arg string, p cuda.Ptr, bytes int64, format string, args ...any) {
-	panic(&Fault{Call: a.call, Arg: arg, Address: p, Bytes: bytes, Why: fmt.Sprintf(format, args...)})
+	panic(&Fault{Call: a.call, Arg: arg, Address: p, Bytes: bytes, Why: fmt.Sprintf(format,
+		args...)})
 }
 
 // bytes returns n bytes that start first bytes after p, in the allocation that p points into: an
@@ -68,7 +70,8 @@ func (a *access) bytes(arg string, p cuda.Ptr, first, n int64) []byte {
 		a.fault(arg, p, n, "no allocation has this address")
 	}
 	if end := r.at + cuda.Ptr(len(r.mapped)); p >= end {
-		a.fault(arg, p, n, "no allocation has this address; the next below ends %d bytes before it", p-end)
+		a.fault(arg, p, n, "no allocation has this address; the next below ends %d bytes before it",
+			p-end)
 	}
 	from, size := int64(p-r.at)+first, int64(len(r.data))
 	switch p += cuda.Ptr(first); {
@@ -77,7 +80,8 @@ func (a *access) bytes(arg string, p cuda.Ptr, first, n int64) []byte {
 	case from < 0:
 		a.fault(arg, p, n, "%d bytes before the start of %d bytes of %v memory", -from, size, r.on)
 	case n < 0 || n > size-from:
-		a.fault(arg, p, n, "%d bytes past the end of %d bytes of %v memory", from+n-size, size, r.on)
+		a.fault(arg, p, n, "%d bytes past the end of %d bytes of %v memory", from+n-size, size,
+			r.on)
 	case a.host && r.on == onDevice:
 		a.fault(arg, p, n, "the CPU does not reach device memory")
 	}
@@ -91,11 +95,13 @@ func view[T any](a *access, arg string, p cuda.Ptr, first, n int) []T {
 	}
 	var one T
 	size := int64(unsafe.Sizeof(one))
-	if most := math.MaxInt64 / 4 / size; int64(n) < 0 || int64(n) > most || int64(first) > most || int64(first) < -most {
+	if most := math.MaxInt64 / 4 / size; int64(n) < 0 || int64(n) > most || int64(first) > most ||
+		int64(first) < -most {
 		a.fault(arg, p, size, "%d values from value %d", n, first)
 	}
 	a.aligned(arg, p, size)
-	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(a.bytes(arg, p, int64(first)*size, int64(n)*size)))), n)
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(a.bytes(arg, p, int64(first)*size,
+		int64(n)*size)))), n)
 }
 
 // at returns value i of an array at p.

@@ -20,7 +20,8 @@ func (p *blocks) slotOf(unit, block, entry int) int {
 	case p.slot != 0:
 		return int(*at[int32](p.access, "Slot", p.slot, unit*p.listStride+entry))
 	case p.pageSlots > 0:
-		return int(*at[int32](p.access, "Table", p.table, unit/p.pageSlots*p.stride+block))*p.pageSlots + unit%p.pageSlots
+		return int(*at[int32](p.access, "Table", p.table,
+			unit/p.pageSlots*p.stride+block))*p.pageSlots + unit%p.pageSlots
 	}
 	return int(*at[int32](p.access, "Table", p.table, unit*p.stride+block))
 }
@@ -30,7 +31,8 @@ func (p *blocks) slotOf(unit, block, entry int) int {
 func (p *blocks) read(unit, block, entry, context int) (keys, values []float64) {
 	n := min(p.tokens, context-block*p.tokens)
 	slot, size := p.slotOf(unit, block, entry), p.tokens*p.dim // size: values of K, and of V
-	return p.tensor("Pool", p.pool, 2*slot*size, n*p.dim), p.tensor("Pool", p.pool, (2*slot+1)*size, n*p.dim)
+	return p.tensor("Pool", p.pool, 2*slot*size, n*p.dim), p.tensor("Pool", p.pool, (2*slot+1)*size,
+		n*p.dim)
 }
 
 // contextOf returns the tokens and blocks of a request.
@@ -94,8 +96,10 @@ func workspaceBytes(d *cuda.DecodeArgs) (all, record int64) {
 }
 
 func decode(m *access, d *cuda.DecodeArgs) {
-	s := reference.Shape{Batch: int(d.Batch), HeadsQ: int(d.HeadsQ), HeadsKV: int(d.HeadsKV), Dim: int(d.HeadDim)}
-	kv := blocks{access: m, pool: d.Pool, table: d.Table, slot: d.Slot, stride: int(d.TableStride), listStride: int(d.ListStride), tokens: int(d.BlockTokens), dim: s.Dim}
+	s := reference.Shape{Batch: int(d.Batch), HeadsQ: int(d.HeadsQ), HeadsKV: int(d.HeadsKV),
+		Dim: int(d.HeadDim)}
+	kv := blocks{access: m, pool: d.Pool, table: d.Table, slot: d.Slot, stride: int(d.TableStride),
+		listStride: int(d.ListStride), tokens: int(d.BlockTokens), dim: s.Dim}
 	if d.Pages != 0 {
 		kv.pageSlots = s.HeadsKV
 	}
@@ -105,7 +109,8 @@ func decode(m *access, d *cuda.DecodeArgs) {
 			m.zeroed("Workspace", d.Workspace+cuda.Ptr(at), record, 4)
 		}
 	}
-	q, out := m.tensor("Q", d.Q, 0, s.Batch*s.HeadsQ*s.Dim), m.halves("Out", d.Out, 0, s.Batch*s.HeadsQ*s.Dim)
+	q, out := m.tensor("Q", d.Q, 0, s.Batch*s.HeadsQ*s.Dim), m.halves("Out", d.Out, 0,
+		s.Batch*s.HeadsQ*s.Dim)
 	var lse []float32
 	if d.LSE != 0 {
 		lse = view[float32](m, "LSE", d.LSE, 0, s.Batch*s.HeadsQ)
@@ -119,7 +124,8 @@ func decode(m *access, d *cuda.DecodeArgs) {
 			attended = len(chosen)
 		}
 		if attended > int(d.MaxBlocks) {
-			m.fault("Context", d.Context, 4, "unit %d attends to %d blocks, MaxBlocks is %d", unit, attended, d.MaxBlocks)
+			m.fault("Context", d.Context, 4, "unit %d attends to %d blocks, MaxBlocks is %d", unit,
+				attended, d.MaxBlocks)
 		}
 		heads := newSoftmaxes(s)
 		for entry := range attended {
@@ -129,7 +135,8 @@ func decode(m *access, d *cuda.DecodeArgs) {
 			}
 			keys, values := kv.read(unit, block, entry, tokens)
 			for g := range heads {
-				heads[g].Attend(q[(unit*s.Group()+g)*s.Dim:][:s.Dim], keys, values, float64(d.Scale))
+				heads[g].Attend(q[(unit*s.Group()+g)*s.Dim:][:s.Dim], keys, values,
+					float64(d.Scale))
 			}
 		}
 		row := make([]float64, s.Dim)
@@ -157,7 +164,8 @@ func newSoftmaxes(s reference.Shape) []reference.Softmax {
 func (m *access) zeroed(arg string, p cuda.Ptr, bytes, counters int64) {
 	for i, b := range m.bytes(arg, p, 0, bytes)[:counters] {
 		if b != 0 {
-			m.fault(arg, p+cuda.Ptr(i), 1, "not zero: scratch memory is to be zeroed once after it is allocated")
+			m.fault(arg, p+cuda.Ptr(i), 1,
+				"not zero: scratch memory is to be zeroed once after it is allocated")
 		}
 	}
 }
@@ -165,7 +173,8 @@ func (m *access) zeroed(arg string, p cuda.Ptr, bytes, counters int64) {
 func checkPrefill(c *checks, p *cuda.PrefillArgs) {
 	c.need(p.QTokens >= 0 && p.Prefix >= 0, "tokens >= 0")
 	c.heads(p.HeadsQ, p.HeadsKV, p.HeadDim)
-	for _, stride := range []int64{p.QTokenStride, p.QHeadStride, p.KTokenStride, p.KHeadStride, p.VTokenStride, p.VHeadStride, p.OutTokenStride, p.OutHeadStride} {
+	for _, stride := range []int64{p.QTokenStride, p.QHeadStride, p.KTokenStride, p.KHeadStride,
+		p.VTokenStride, p.VHeadStride, p.OutTokenStride, p.OutHeadStride} {
 		c.need(stride%8 == 0, "strides that are multiples of 8")
 	}
 	if p.QTokens == 0 {
@@ -173,7 +182,8 @@ func checkPrefill(c *checks, p *cuda.PrefillArgs) {
 	}
 	c.given("q and out", p.Q, p.Out)
 	if p.Table != 0 {
-		c.need(p.Pool != 0 && p.BlockTokens > 0 && p.BlockTokens%16 == 0 && p.BlockTokens <= 256, "a pool of blocks of a multiple of 16 tokens, at most 256")
+		c.need(p.Pool != 0 && p.BlockTokens > 0 && p.BlockTokens%16 == 0 && p.BlockTokens <= 256,
+			"a pool of blocks of a multiple of 16 tokens, at most 256")
 	} else {
 		c.given("k and v", p.K, p.V)
 	}
@@ -205,7 +215,8 @@ func prefill(m *access, p *cuda.PrefillArgs) {
 func prefillKV(m *access, p *cuda.PrefillArgs, head int) (keys, values []float64) {
 	total, dim := int(p.Prefix+p.QTokens), int(p.HeadDim)
 	if p.Table != 0 {
-		kv := blocks{access: m, pool: p.Pool, table: p.Table, stride: int(p.TableStride), tokens: int(p.BlockTokens), dim: dim}
+		kv := blocks{access: m, pool: p.Pool, table: p.Table, stride: int(p.TableStride),
+			tokens: int(p.BlockTokens), dim: dim}
 		for block := range (total + kv.tokens - 1) / kv.tokens {
 			k, v := kv.read(head, block, 0, total)
 			keys, values = append(keys, k...), append(values, v...)
@@ -213,8 +224,10 @@ func prefillKV(m *access, p *cuda.PrefillArgs, head int) (keys, values []float64
 		return keys, values
 	}
 	for t := range total {
-		keys = append(keys, m.tensor("K", p.K, t*int(p.KTokenStride)+head*int(p.KHeadStride), dim)...)
-		values = append(values, m.tensor("V", p.V, t*int(p.VTokenStride)+head*int(p.VHeadStride), dim)...)
+		keys = append(keys, m.tensor("K", p.K, t*int(p.KTokenStride)+head*int(p.KHeadStride),
+			dim)...)
+		values = append(values, m.tensor("V", p.V, t*int(p.VTokenStride)+head*int(p.VHeadStride),
+			dim)...)
 	}
 	return keys, values
 }

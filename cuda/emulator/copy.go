@@ -23,7 +23,10 @@ func memset(m *access, a *cuda.MemsetArgs) {
 	}
 }
 
-func checkFill(c *checks, a *cuda.FillArgs) { c.need(a.Count >= 0 && a.Count%2 == 0, "an even count") }
+func checkFill(c *checks, a *cuda.FillArgs) {
+	c.need(a.Count >= 0 && a.Count%2 == 0,
+		"an even count")
+}
 
 // fill gives the values of fill.cu, bit for bit: u = 2^-24 (24 bits of the mix), scale (2u - 1)
 // rounded once to fp32 and once to fp16.
@@ -48,7 +51,8 @@ func mix(x uint64) uint64 {
 
 func checkBlocks(c *checks, a *cuda.BlocksArgs) {
 	c.need(a.Count >= 0, "count >= 0")
-	c.need(a.BlockBytes > 0 && a.BlockBytes%16 == 0 && a.BlockBytes <= 1<<30, "blocks of a multiple of 16 bytes, at most 1 GiB")
+	c.need(a.BlockBytes > 0 && a.BlockBytes%16 == 0 && a.BlockBytes <= 1<<30,
+		"blocks of a multiple of 16 bytes, at most 1 GiB")
 	c.need(a.CTAs >= 0, "CTAs >= 0")
 	c.need((a.Owner == 0) == (a.Skip == 0), "both owner and skip, or none")
 	c.need(a.Count == 0 || a.Src != 0 && a.Dst != 0, "src and dst")
@@ -62,12 +66,14 @@ func copyBlocks(m *access, a *cuda.BlocksArgs) {
 	}
 	src, dst := view[cuda.Ptr](m, "Src", a.Src, 0, n), view[cuda.Ptr](m, "Dst", a.Dst, 0, n)
 	for i := range src {
-		if a.Skip != 0 && *at[int32](m, "Skip", a.Skip, int(*at[int32](m, "Owner", a.Owner, i))) != 0 {
+		if a.Skip != 0 && *at[int32](m, "Skip", a.Skip, int(*at[int32](m, "Owner", a.Owner,
+			i))) != 0 {
 			continue
 		}
 		m.aligned("Src block", src[i], 16)
 		m.aligned("Dst block", dst[i], 16)
-		copy(m.bytes("Dst block", dst[i], 0, a.BlockBytes), m.bytes("Src block", src[i], 0, a.BlockBytes))
+		copy(m.bytes("Dst block", dst[i], 0, a.BlockBytes), m.bytes("Src block", src[i], 0,
+			a.BlockBytes))
 	}
 }
 

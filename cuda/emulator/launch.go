@@ -49,7 +49,8 @@ func (c *checks) heads(q, kv, dim int32) {
 func (c *checks) paged(q, kv, dim, blockTokens int32) {
 	c.heads(q, kv, dim)
 	c.need(q <= 8*max(kv, 0), "at most 8 query heads a KV head")
-	c.need(blockTokens > 0 && blockTokens%16 == 0 && blockTokens <= 1024, "blocks of a multiple of 16 tokens, at most 1024")
+	c.need(blockTokens > 0 && blockTokens%16 == 0 && blockTokens <= 1024,
+		"blocks of a multiple of 16 tokens, at most 1024")
 }
 
 // kernel is one operation with its own copy of the arguments: what it needs of them, and what it

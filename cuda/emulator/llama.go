@@ -21,7 +21,8 @@ func embed(m *access, a *cuda.EmbedArgs) {
 }
 
 func checkRMSNorm(c *checks, a *cuda.RMSNormArgs) {
-	c.need(a.Rows >= 0 && a.Hidden > 0 && a.Hidden%8 == 0 && a.Hidden <= 32768, "rows >= 0, hidden a multiple of 8, at most 32768")
+	c.need(a.Rows >= 0 && a.Hidden > 0 && a.Hidden%8 == 0 && a.Hidden <= 32768,
+		"rows >= 0, hidden a multiple of 8, at most 32768")
 	c.need(a.Eps >= 0, "eps >= 0")
 	c.need(a.Residual == 0 || a.Row == 0, "no rows chosen beside a residual")
 	c.need(a.Rows == 0 || a.X != 0 && a.Weight != 0 && a.Out != 0, "x, weight and out")
@@ -35,7 +36,10 @@ func rmsNorm(m *access, a *cuda.RMSNormArgs) {
 		if a.Row != 0 {
 			from = int(*at[int32](m, "Row", a.Row, i))
 		}
-		row := func(arg string, base cuda.Ptr, i int) []cuda.Half { return m.halves(arg, base, i*hidden, hidden) }
+		row := func(arg string, base cuda.Ptr, i int) []cuda.Half {
+			return m.halves(arg, base,
+				i*hidden, hidden)
+		}
 		x := floats(row("X", a.X, from))
 		if a.Residual != 0 {
 			residual := row("Residual", a.Residual, i)
@@ -120,7 +124,8 @@ func keyPlace(m *access, a *cuda.RopeArgs, token, position, head int) int {
 	}
 	block, offset := position/int(a.BlockTokens), position%int(a.BlockTokens)
 	if position < 0 || block < first {
-		m.fault("Position", a.Position+cuda.Ptr(4*token), 4, "position %d of row %d, whose first block is %d", position, row, first)
+		m.fault("Position", a.Position+cuda.Ptr(4*token), 4,
+			"position %d of row %d, whose first block is %d", position, row, first)
 	}
 	entry := row*int(a.RowStride) + block - first
 	if a.Pages == 0 {
@@ -147,7 +152,8 @@ func siluMul(m *access, a *cuda.SiluMulArgs) {
 }
 
 func checkArgmax(c *checks, a *cuda.ArgmaxArgs) {
-	c.need(a.Rows >= 0 && a.Vocab > 0 && a.Vocab <= 1<<24 && a.Stride >= a.Vocab, "rows >= 0, 0 < vocab <= stride, vocab of at most 2^24")
+	c.need(a.Rows >= 0 && a.Vocab > 0 && a.Vocab <= 1<<24 && a.Stride >= a.Vocab,
+		"rows >= 0, 0 < vocab <= stride, vocab of at most 2^24")
 	c.need(a.Rows == 0 || a.Logits != 0 && a.Out != 0, "logits and out")
 }
 

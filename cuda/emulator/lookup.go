@@ -26,13 +26,15 @@ func lookup(m *access, a *cuda.LookupArgs) {
 	for unit := range int(a.Batch * a.Heads) {
 		row, head := unit/int(a.Heads), unit%int(a.Heads)
 		group := int(a.Group) + head
-		table := view[int32](m, "Table entry", *at[cuda.Ptr](m, "Table", a.Table, row), group*int(*at[int32](m, "Cap", a.Cap, row)), int(*at[int32](m, "Cap", a.Cap, row)))
+		table := view[int32](m, "Table entry", *at[cuda.Ptr](m, "Table", a.Table, row),
+			group*int(*at[int32](m, "Cap", a.Cap, row)), int(*at[int32](m, "Cap", a.Cap, row)))
 		n := int(*at[int32](m, "Named", a.Named, unit))
 		list := view[int32](m, "List", a.List, unit*int(a.Stride), n)
 		slots := view[int32](m, "Slot", a.Slot, unit*int(a.Stride), n)
 		for entry, block := range list {
 			if int(block) < 0 || int(block) >= len(table) {
-				m.fault("List", a.List, 4, "unit %d lists block %d of a table of %d", unit, block, len(table))
+				m.fault("List", a.List, 4, "unit %d lists block %d of a table of %d", unit, block,
+					len(table))
 			}
 			if slots[entry] = table[block] - 1; slots[entry] >= 0 {
 				continue
@@ -51,7 +53,8 @@ func lookup(m *access, a *cuda.LookupArgs) {
 					round = entry / int(a.Micro)
 				}
 				if round >= len(loaded) {
-					m.fault("List", a.List, 4, "unit %d misses block %d for round %d of %d", unit, block, round, a.Rounds)
+					m.fault("List", a.List, 4, "unit %d misses block %d for round %d of %d", unit,
+						block, round, a.Rounds)
 				}
 				to = int(*at[int64](m, "Before", a.Before, round)) + loaded[round]
 				if to >= endOf(m, a, round) {
@@ -59,14 +62,16 @@ func lookup(m *access, a *cuda.LookupArgs) {
 				}
 				loaded[round]++
 			}
-			*at[cuda.Ptr](m, "Src", a.Src, to) = *at[cuda.Ptr](m, "Page", a.Page, row*int(a.PageStride)+int(block)) + cuda.Ptr(int64(group)*a.BlockBytes)
+			*at[cuda.Ptr](m, "Src", a.Src, to) = *at[cuda.Ptr](m, "Page", a.Page,
+				row*int(a.PageStride)+int(block)) + cuda.Ptr(int64(group)*a.BlockBytes)
 			*at[cuda.Ptr](m, "Dst", a.Dst, to) = a.Pool + cuda.Ptr(int64(slot)*a.BlockBytes)
 		}
 	}
 	if a.Before != 0 && a.Frees > 0 { // what is left of the caller's count
 		slot := a.Pool + cuda.Ptr(int64(*at[int32](m, "FreeSlot", a.FreeSlot, 0))*a.BlockBytes)
 		for round, n := range loaded {
-			for i := int(*at[int64](m, "Before", a.Before, round)) + n; i < endOf(m, a, round); i++ {
+			for i := int(*at[int64](m, "Before", a.Before, round)) + n; i < endOf(m, a,
+				round); i++ {
 				*at[cuda.Ptr](m, "Src", a.Src, i), *at[cuda.Ptr](m, "Dst", a.Dst, i) = slot, slot
 			}
 		}
@@ -87,7 +92,8 @@ func endOf(m *access, a *cuda.LookupArgs, round int) int {
 
 func checkTable(c *checks, a *cuda.TableArgs) {
 	c.need(a.Evictions >= 0 && (a.Evictions == 0 || a.Evicted != 0), "evicted entries")
-	c.need(a.Entries >= 0 && (a.Entries == 0 || a.Entry != 0 && a.Slot != 0), "entries and their slots")
+	c.need(a.Entries >= 0 && (a.Entries == 0 || a.Entry != 0 && a.Slot != 0),
+		"entries and their slots")
 }
 
 func table(m *access, a *cuda.TableArgs) {
@@ -95,6 +101,7 @@ func table(m *access, a *cuda.TableArgs) {
 		*at[int32](m, "Evicted entry", *at[cuda.Ptr](m, "Evicted", a.Evicted, i), 0) = 0
 	}
 	for i := range int(a.Entries) {
-		*at[int32](m, "Entry", *at[cuda.Ptr](m, "Entry", a.Entry, i), 0) = *at[int32](m, "Slot", a.Slot, i) + 1
+		*at[int32](m, "Entry", *at[cuda.Ptr](m, "Entry", a.Entry, i), 0) = *at[int32](m, "Slot",
+			a.Slot, i) + 1
 	}
 }

@@ -10,10 +10,12 @@ import (
 
 // Config is what a machine is made of. The zero value runs operations at once.
 type Config struct {
-	MemoryBytes int64            // HBM; 0: 4 GiB
-	Late        bool             // operations run when a blocking call needs them, not when they are called
-	Seed        uint64           // of Late: 0 runs each as late as can be, another number lets random streams run ahead at times
-	Clock       func() time.Time // of events; nil: time.Now
+	MemoryBytes int64 // HBM; 0: 4 GiB
+	// operations run when a blocking call needs them, not when they are called
+	Late bool
+	// of Late: 0 runs each as late as can be, another number lets random streams run ahead at times
+	Seed  uint64
+	Clock func() time.Time // of events; nil: time.Now
 }
 
 // Machine is the device. Its methods may be called from any goroutine; one runs at a time.
@@ -30,7 +32,8 @@ type Machine struct {
 
 	order  []*stream  // all that can hold work, by age
 	random *rand.Rand // nil: nothing runs ahead
-	failed error      // of an operation that ran late; every later call fails with it, as after a fault on a GPU
+	// of an operation that ran late; every later call fails with it, as after a fault on a GPU
+	failed error
 }
 
 // New returns a machine with its default stream and no memory in use.
@@ -41,7 +44,8 @@ func New(c Config) *Machine {
 	if c.Clock == nil {
 		c.Clock = time.Now
 	}
-	m := &Machine{config: c, streams: map[cuda.Stream]*stream{}, events: map[cuda.Event]*event{}, savers: map[cuda.Saver]*saver{}}
+	m := &Machine{config: c, streams: map[cuda.Stream]*stream{}, events: map[cuda.Event]*event{},
+		savers: map[cuda.Saver]*saver{}}
 	if c.Late && c.Seed != 0 {
 		m.random = rand.New(rand.NewPCG(c.Seed, 0))
 	}
@@ -77,7 +81,8 @@ func (m *Machine) Init(int) error { return nil }
 // Device describes the machine: no GPU, with the least capability that the library takes.
 func (m *Machine) Device() (cuda.DeviceInfo, error) {
 	defer m.enter()()
-	return cuda.DeviceInfo{Name: "reference device in Go", MemoryBytes: m.config.MemoryBytes, MemoryBusyBytes: m.memory.held[onDevice], SMCount: 1,
+	return cuda.DeviceInfo{Name: "reference device in Go", MemoryBytes: m.config.MemoryBytes,
+		MemoryBusyBytes: m.memory.held[onDevice], SMCount: 1,
 		Capability: 80, CopyEngines: 2}, m.failed
 }
 
@@ -90,7 +95,8 @@ func (m *Machine) DeviceAlloc(bytes int64) (cuda.Ptr, error) {
 		return 0, c.err
 	}
 	if free := m.config.MemoryBytes - m.memory.held[onDevice]; bytes > free {
-		return 0, failure(c.call, cuda.OutOfMemory, "%d bytes asked for, %d of %d free", bytes, free, m.config.MemoryBytes)
+		return 0, failure(c.call, cuda.OutOfMemory, "%d bytes asked for, %d of %d free", bytes,
+			free, m.config.MemoryBytes)
 	}
 	r, err := m.memory.alloc(c.call, bytes, onDevice)
 	if err != nil {

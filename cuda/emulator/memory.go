@@ -44,11 +44,13 @@ var poisoned = bytes.Repeat([]byte{poison}, 4096)
 
 func (m *memory) alloc(call string, size int64, on place) (*region, error) {
 	page := int64(unix.Getpagesize())
-	mapped, err := unix.Mmap(-1, 0, int((size+page-1)/page*page), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	mapped, err := unix.Mmap(-1, 0, int((size+page-1)/page*page), unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_ANON|unix.MAP_PRIVATE)
 	if err != nil {
 		return nil, failure(call, cuda.OutOfMemory, "%d bytes: %v", size, err)
 	}
-	r := &region{at: cuda.Ptr(uintptr(unsafe.Pointer(unsafe.SliceData(mapped)))), data: mapped[:size:size], mapped: mapped, on: on}
+	r := &region{at: cuda.Ptr(uintptr(unsafe.Pointer(unsafe.SliceData(mapped)))),
+		data: mapped[:size:size], mapped: mapped, on: on}
 	for at := 0; at < len(r.data); at += len(poisoned) {
 		copy(r.data[at:], poisoned)
 	}
@@ -61,7 +63,8 @@ func (m *memory) alloc(call string, size int64, on place) (*region, error) {
 func (m *memory) free(call string, r *region) error {
 	r.freed = true
 	m.held[r.on] -= int64(len(r.data))
-	err := firstError(unix.Madvise(r.mapped, unix.MADV_DONTNEED), unix.Mprotect(r.mapped, unix.PROT_NONE))
+	err := firstError(unix.Madvise(r.mapped, unix.MADV_DONTNEED), unix.Mprotect(r.mapped,
+		unix.PROT_NONE))
 	if err != nil {
 		return failure(call, cuda.Failed, "%v", err)
 	}

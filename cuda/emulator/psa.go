@@ -120,7 +120,8 @@ func (m *Machine) psaPipeline(call string, p *cuda.PSAPipelineArgs, s *stream) e
 	}
 	c.need(p.PSA.Done != 0 && p.PSA.Batch > 0 && p.PSA.HeadsKV > 0, "units and done")
 	c.need(p.LoadFirst != 0, "load_first")
-	c.need(p.Microbatches > 0 && p.Depth > 0 && p.Depth <= 64, "microbatches and a depth of 1 to 64")
+	c.need(p.Microbatches > 0 && p.Depth > 0 && p.Depth <= 64,
+		"microbatches and a depth of 1 to 64")
 	c.need(p.Reached >= 0 && p.Reached <= p.Microbatches, "at most all microbatches reached")
 	if c.err != nil {
 		return c.err
@@ -149,7 +150,8 @@ func (m *Machine) runPipeline(host *access, p *cuda.PSAPipelineArgs, s, loads *s
 	*flag = 0
 	if p.Owner != 0 {
 		units := int64(p.PSA.Batch) * int64(p.PSA.HeadsKV)
-		if err := m.enqueue("ss_memset", kernelOf(&cuda.MemsetArgs{Dst: p.PSA.Done, Bytes: units * 4}), s); err != nil {
+		if err := m.enqueue("ss_memset", kernelOf(&cuda.MemsetArgs{Dst: p.PSA.Done,
+			Bytes: units * 4}), s); err != nil {
 			return err
 		}
 	}
@@ -211,8 +213,10 @@ func (m *Machine) runPipeline(host *access, p *cuda.PSAPipelineArgs, s, loads *s
 }
 
 // gather queues the loads of microbatch j.
-func (m *Machine) gather(p *cuda.PSAPipelineArgs, j int, first []int64, skip bool, on *stream) error {
-	load := cuda.FlashH2DArgs{Src: p.Src + cuda.Ptr(8*first[j]), Dst: p.Dst + cuda.Ptr(8*first[j]), Count: first[j+1] - first[j], BlockBytes: p.BlockBytes}
+func (m *Machine) gather(p *cuda.PSAPipelineArgs, j int, first []int64, skip bool,
+	on *stream) error {
+	load := cuda.FlashH2DArgs{Src: p.Src + cuda.Ptr(8*first[j]), Dst: p.Dst + cuda.Ptr(8*first[j]),
+		Count: first[j+1] - first[j], BlockBytes: p.BlockBytes}
 	if skip && p.Owner != 0 {
 		load.Owner, load.Skip = p.Owner+cuda.Ptr(4*first[j]), p.PSA.Done
 	}

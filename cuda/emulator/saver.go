@@ -6,7 +6,8 @@ import "sparseserve/cuda"
 type saver struct {
 	*stream
 	chunkBytes int64
-	busy       bool // from SaveStart to SaveWait: a program must not rely on a save being over by itself
+	// from SaveStart to SaveWait: a program must not rely on a save being over by itself
+	busy bool
 }
 
 // SaverCreate returns a saver; the machine needs neither its threads nor its staging.
@@ -14,7 +15,8 @@ func (m *Machine) SaverCreate(threads int, chunkBytes int64, stages int) (cuda.S
 	defer m.enter()()
 	c := checks{call: "ss_saver_create"}
 	c.need(threads >= 1 && threads <= 1024, "1 to 1024 threads")
-	c.need(chunkBytes >= 4096 && chunkBytes%64 == 0, "chunks of a multiple of 64 bytes, at least 4096")
+	c.need(chunkBytes >= 4096 && chunkBytes%64 == 0,
+		"chunks of a multiple of 64 bytes, at least 4096")
 	c.need(stages >= 1 && stages <= 64, "1 to 64 stages")
 	if c.err != nil {
 		return 0, c.err
@@ -62,7 +64,8 @@ func (m *Machine) saveStart(call string, a *cuda.SaveArgs) error {
 	}
 	s := m.savers[a.Saver]
 	c.need(a.Count >= 0, "count >= 0")
-	c.need(a.BlockBytes > 0 && a.BlockBytes%64 == 0 && a.BlockBytes <= s.chunkBytes, "blocks of a multiple of 64 bytes, at most the saver's chunk")
+	c.need(a.BlockBytes > 0 && a.BlockBytes%64 == 0 && a.BlockBytes <= s.chunkBytes,
+		"blocks of a multiple of 64 bytes, at most the saver's chunk")
 	c.need(a.Count == 0 || a.Src != 0 && a.Dst != 0, "src and dst")
 	if c.err != nil || a.Count == 0 {
 		return c.err

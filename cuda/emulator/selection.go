@@ -11,12 +11,14 @@ func checkDigest(c *checks, d *cuda.DigestArgs) {
 	c.need(d.Count >= 0 && d.Count < 1<<32, "a count of 32 bits")
 	c.need(d.HeadDim == 64 || d.HeadDim == 128, "64 or 128 values a head")
 	c.need(d.BlockTokens > 0, "block_tokens > 0")
-	c.need(d.Count == 0 || d.Pool != 0 && d.Slot != 0 && d.Dst != 0 && d.Meta != 0, "pool, slot, dst and meta")
+	c.need(d.Count == 0 || d.Pool != 0 && d.Slot != 0 && d.Dst != 0 && d.Meta != 0,
+		"pool, slot, dst and meta")
 }
 
 func digest(m *access, d *cuda.DigestArgs) {
 	dim, tokens := int(d.HeadDim), int(d.BlockTokens)
-	slots, places := view[int32](m, "Slot", d.Slot, 0, int(d.Count)), view[int64](m, "Dst", d.Dst, 0, int(d.Count))
+	slots, places := view[int32](m, "Slot", d.Slot, 0, int(d.Count)), view[int64](m, "Dst", d.Dst,
+		0, int(d.Count))
 	for i, slot := range slots {
 		keys := m.tensor("Pool", d.Pool, 2*int(slot)*tokens*dim, tokens*dim)
 		hi, lo := reference.Digest(keys, dim)
@@ -44,7 +46,8 @@ func scores(m *access, s *cuda.ScoresArgs) {
 func scoreUnit(m *access, s *cuda.ScoresArgs, unit, most int) []float32 {
 	count := int(*at[int32](m, "Count", s.Count, unit))
 	if count < 0 || count > int(s.MaxBlocks) || count > int(s.ScoreStride) {
-		m.fault("Count", s.Count, 4, "unit %d has %d digests; MaxBlocks is %d, a row of scores holds %d", unit, count, s.MaxBlocks, s.ScoreStride)
+		m.fault("Count", s.Count, 4,
+			"unit %d has %d digests; MaxBlocks is %d, a row of scores holds %d", unit, count, s.MaxBlocks, s.ScoreStride)
 	}
 	count = min(count, most)
 	if count == 0 {
@@ -78,14 +81,18 @@ func checkTopK(c *checks, t *cuda.TopKArgs) {
 func topK(m *access, t *cuda.TopKArgs) {
 	for unit := range int(t.Units) {
 		n := blocksOf(m, t, unit, int(t.ScoreStride))
-		choose(m, t, unit, n, func(i int) float32 { return *at[float32](m, "Scores", t.Scores, unit*int(t.ScoreStride)+i) })
+		choose(m, t, unit, n, func(i int) float32 {
+			return *at[float32](m, "Scores", t.Scores,
+				unit*int(t.ScoreStride)+i)
+		})
 	}
 }
 
 func blocksOf(m *access, t *cuda.TopKArgs, unit, most int) int {
 	n := int(*at[int32](m, "Blocks", t.Blocks, unit))
 	if n < 0 || n > most {
-		m.fault("Blocks", t.Blocks, 4, "unit %d has %d blocks; a row of scores holds %d", unit, n, most)
+		m.fault("Blocks", t.Blocks, 4, "unit %d has %d blocks; a row of scores holds %d", unit, n,
+			most)
 	}
 	return n
 }
@@ -109,7 +116,8 @@ func choose(m *access, t *cuda.TopKArgs, unit, n int, score func(i int) float32)
 func checkSelect(c *checks, s *cuda.SelectArgs) {
 	checkScores(c, &s.Scores)
 	checkTopKShape(c, &s.TopK)
-	c.need(s.TopK.Units == s.Scores.Batch*s.Scores.HeadsKV, "the same units to score and to choose for")
+	c.need(s.TopK.Units == s.Scores.Batch*s.Scores.HeadsKV,
+		"the same units to score and to choose for")
 	c.given("arrived", s.Arrived)
 }
 

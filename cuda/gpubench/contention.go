@@ -33,7 +33,8 @@ func contention(b *bench) {
 	}
 	for _, w := range work {
 		// Many calls a sample, so that a sample spans several transfers.
-		timed := cuda.Bench{Calls: slices.Repeat([]cuda.Operation{w.op}, 40), Warmup: 10, Repeats: 10}
+		timed := cuda.Bench{Calls: slices.Repeat([]cuda.Operation{w.op}, 40), Warmup: 10,
+			Repeats: 10}
 		// Clocks follow power and temperature: each overlapped measurement is between two alone.
 		before := got(b.Bench(timed))
 		row(w.what+" x 40, alone", summary(before), "")

@@ -73,7 +73,8 @@ func (b *bench) decodeBatch(headsQ, headsKV int, tokens []int, chosen int) *batc
 func decode(b *bench) {
 	for _, c := range []struct{ requests, headsQ, headsKV, context, chosen int }{
 		{1, 32, 32, 32768, 64}, {8, 32, 32, 32768, 64}, {32, 32, 32, 32768, 64},
-		{1, 32, 8, 32768, 64}, {8, 32, 8, 32768, 64}, {32, 32, 8, 32768, 64}, {32, 32, 4, 32768, 64},
+		{1, 32, 8, 32768, 64}, {8, 32, 8, 32768, 64}, {32, 32, 8, 32768, 64}, {32, 32, 4, 32768,
+			64},
 		{8, 32, 32, 8192, 256}, {1, 32, 32, 32768, 1024}, {8, 32, 8, 32768, 1024},
 	} {
 		d := b.decodeBatch(c.headsQ, c.headsKV, equal(c.requests, c.context), c.chosen)

@@ -84,7 +84,8 @@ func (b *bench) layerParts(s layerShape, tokens int) []part {
 		{"residual and RMSNorm", &norm, each*4*s.hidden + 2*s.hidden},
 		{"RMSNorm of gathered rows", &last, each*2*s.hidden + 2*s.hidden},
 		{"RoPE in place", &inPlace, each * 2 * rotated},
-		{"RoPE, q packed, k and v to blocks", &rope, each * (heads*headDim + rotated + packed + stored)},
+		{"RoPE, q packed, k and v to blocks", &rope,
+			each * (heads*headDim + rotated + packed + stored)},
 		{"silu * up", silu, each * 3 * s.ffn},
 		{"greedy token", argmax, each * s.vocabulary},
 	}

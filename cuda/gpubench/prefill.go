@@ -38,8 +38,8 @@ func (c chunk) flops() float64 {
 	return 4 * headDim * float64(c.headsQ) * (tokens*prefix + tokens*(tokens+1)/2)
 }
 
-// prefill times chunks of tensors; with a long prefix also the same with keys and values in blocks of
-// random slots, alternating.
+// prefill times chunks of tensors; with a long prefix also the same with keys and values in blocks
+// of random slots, alternating.
 func prefill(b *bench) {
 	for _, c := range []chunk{
 		{2048, 0, 32, 32}, {8192, 0, 32, 32}, {32768, 0, 32, 32}, {32768, 0, 32, 8},

@@ -9,7 +9,8 @@ import (
 // selection times scores and top-k of a 32k context against the dense attention that they replace.
 func selection(b *bench) {
 	const blocks, k = 1024, 64
-	for _, c := range []struct{ requests, headsQ, headsKV int }{{1, 32, 32}, {8, 32, 32}, {8, 32, 8}} {
+	for _, c := range []struct{ requests, headsQ, headsKV int }{{1, 32, 32}, {8, 32, 32}, {8, 32,
+		8}} {
 		d := b.decodeBatch(c.headsQ, c.headsKV, equal(c.requests, blocks*blockTokens), blocks)
 		dense := b.time(20, &d.args)
 		what := fmt.Sprintf("batch %d, %d/%d heads", c.requests, c.headsQ, c.headsKV)

@@ -9,9 +9,10 @@ import (
 
 // plan is count blocks scattered over a pinned slab, and where each goes in device memory.
 type plan struct {
-	count, block      int64
-	pool              cuda.Ptr        // contiguous blocks in device memory
-	host, device, run cuda.Ptr        // addresses on the GPU, for kernels; run: those of pool's blocks
+	count, block int64
+	pool         cuda.Ptr // contiguous blocks in device memory
+	// addresses on the GPU, for kernels; run: those of pool's blocks
+	host, device, run cuda.Ptr
 	hostHost, hostDev cuda.HostMemory // host and device in pinned memory, for the memcpy forms
 }
 
@@ -127,7 +128,8 @@ func saves(b *bench) {
 			}
 			saver := got(b.SaverCreate(threads, 8<<20, 8))
 			t := b.timeBy(cuda.WallClock, 15, p.save(saver))
-			row(fmt.Sprintf("FlashD2H, %v, %d threads", p, threads), t, "%.2f GB/s, %.3f of the large copy", p.gbs(t), p.gbs(t)/b.d2h)
+			row(fmt.Sprintf("FlashD2H, %v, %d threads", p, threads), t,
+				"%.2f GB/s, %.3f of the large copy", p.gbs(t), p.gbs(t)/b.d2h)
 			must(b.SaverDestroy(saver))
 		}
 		t := b.time(15, p.scatter(0))

@@ -103,24 +103,27 @@ type Device struct {
 	idleFrom      time.Time // when the last step ended, and the idle gaps since
 }
 
-// Counters are what the device has really done, to be held against what the server counts.
+// Counters are what the device has really done, to be compared with what the server counts.
 type Counters struct {
 	Steps, Loaded, Saved, Layers, RoundTrips int64
-	Uploads, UploadBytes                     int64         // copies of what the host knows to the GPU
-	Calls                                    int64         // of the driver that put work on the compute stream
-	Selected                                 int64         // blocks that decodes read by lists of the server
-	Rounds                                   int64         // of progressive attention, over all layers
-	Ahead                                    int64         // of Loaded, for rounds of a decode's head that never came
-	Growing                                  time.Duration // of pinned and device memory; not part of any step
-	Saving                                   time.Duration // that computation waited for room in the save buffer
-	Waiting                                  time.Duration // of the host, for selections
-	// Lookup, Lists and Planning are the server's: between Score and Move (or what came before it),
-	// with offloading the lists too; before Compute; and between steps.
+
+	Uploads, UploadBytes int64 // copies of what the host knows to the GPU
+	Calls                int64 // driver calls that enqueue work
+	Selected             int64 // blocks that decodes read by lists of the server
+	Rounds               int64 // of progressive attention, over all layers
+	Ahead                int64 // of Loaded, for rounds of a decode's head that never came
+
+	Growing time.Duration // allocating pinned and device memory; not part of any step
+	Saving  time.Duration // computation waiting for room in the save buffer
+	Waiting time.Duration // the host waiting for selections
+
+	// The server's time: between Score and Move, or what came before it (with offloading the lists
+	// too); before Compute; and between steps.
 	Lookup, Lists, Planning time.Duration
-	// Elapsed is all steps, Working what of them had passed before the host's threads had nothing
-	// left to do but wait for the GPU's end; InRounds, of Working, is in rounds of progressive
-	// attention that load, where one of them waits for verdicts.
-	Elapsed, Working, InRounds time.Duration
+
+	Elapsed  time.Duration // all steps
+	Working  time.Duration // of Elapsed, until the host only waits for the GPU's end
+	InRounds time.Duration // of Working, in rounds of progressive attention that load
 }
 
 const (

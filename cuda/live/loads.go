@@ -13,7 +13,8 @@ func (d *Device) Move(m *kv.Moves) error {
 	defer d.leave()
 	d.queue.At(d.step.Index, m.Layer)
 	d.nameRounds(m)
-	if d.active.layer != m.Layer { // else Score has begun the layer, and attend marks the round trip
+	// else Score has begun the layer, and attend marks the round trip
+	if d.active.layer != m.Layer {
 		d.clock.mark(phaseHost)
 	}
 	if d.lookup.on {

@@ -18,14 +18,16 @@ import (
 // A table changes in stream order: before a lookup by what else the host did (blocks that the model
 // begins to write, restored prefixes of prefills, evictions between steps), then by the lookup.
 type lookup struct {
-	on     bool
-	args   *cuda.LookupArgs
-	table  *cuda.TableArgs    // before it
-	back   *cuda.FlashH2DArgs // prefixes of prefills to restore
-	want   []int64            // misses of each layer that was looked up in this step; -1: it was not
-	misses cuda.HostMemory    // int64 [layers] by the GPU's count
+	on    bool
+	args  *cuda.LookupArgs
+	table *cuda.TableArgs    // before it
+	back  *cuda.FlashH2DArgs // prefixes of prefills to restore
+	// misses of each layer that was looked up in this step; -1: it was not
+	want   []int64
+	misses cuda.HostMemory // int64 [layers] by the GPU's count
 
-	slot, src, dst, loads, state mem.Buffer // slot: int32 [decodes][KVHeads][stride]; src and dst: addresses of a layer's loads
+	// slot: int32 [decodes][KVHeads][stride]; src and dst: addresses of a layer's loads
+	slot, src, dst, loads, state mem.Buffer
 	// Of the step: uint64 [decodes] tables, int32 [decodes] blocks they have room for in each
 	// group, uint64 [decodes][most] pages.
 	tables, caps, pages cuda.Ptr
@@ -77,7 +79,8 @@ func (d *Device) beginLookup() {
 	// Blocks without a page are in HBM. A lookup that errs must find an address for them all the
 	// same: its gather runs before the check.
 	some := longs[c.n:]
-	if i := slices.IndexFunc(d.of[:c.n], func(r *request) bool { return len(r.pages) > 0 }); i >= 0 {
+	if i := slices.IndexFunc(d.of[:c.n],
+		func(r *request) bool { return len(r.pages) > 0 }); i >= 0 {
 		some[0] = int64(d.dram.Block(d.of[i].pages[0], 0))
 	} else {
 		some[0] = 0 // nothing can be loaded
@@ -99,7 +102,8 @@ func (d *Device) beginLookup() {
 func (d *Device) entry(ref *kv.BlockRef) int64 {
 	r := d.bySeq[ref.Seq]
 	if r == nil || int(ref.Block) >= r.tableBlocks {
-		d.queue.Fail(fmt.Errorf("block %d of handle %d has no place in a table", ref.Block, ref.Seq))
+		d.queue.Fail(fmt.Errorf("block %d of handle %d has no place in a table", ref.Block,
+			ref.Seq))
 		return 0
 	}
 	return int64(r.table.At) + 4*(int64(ref.Group)*int64(r.tableBlocks)+int64(ref.Block))

@@ -33,7 +33,8 @@ type MemoryError struct {
 }
 
 func (e *MemoryError) Error() string {
-	return fmt.Sprintf("live: %s memory: %s needed at the most, %s free; lower %s\n%s", e.Where, mem.GiB(e.Needs), mem.GiB(e.Have), e.Key, e.table)
+	return fmt.Sprintf("live: %s memory: %s needed at the most, %s free; lower %s\n%s", e.Where,
+		mem.GiB(e.Needs), mem.GiB(e.Have), e.Key, e.table)
 }
 
 // use is one line of the table.
@@ -83,7 +84,8 @@ func (c *Config) deviceUses(m cuda.Machine, l *Load) ([]use, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, n := range (&scratch{}).needs(&md, padded(tokens), s.MaxRequests, padded(s.MaxRequests)) {
+	for _, n := range (&scratch{}).needs(&md, padded(tokens), s.MaxRequests,
+		padded(s.MaxRequests)) {
 		active += mem.WithSpare(n.bytes)
 	}
 	uses := []use{
@@ -92,7 +94,8 @@ func (c *Config) deviceUses(m cuda.Machine, l *Load) ([]use, error) {
 		{"activations of the largest step", active, "system.max_tokens"},
 	}
 	if s.Offload {
-		uses = append(uses, use{"save buffer", ringBlocks(int64(s.SaveBuffer*(1<<20)), geo.BlockBytes) * geo.BlockBytes, "system.save_buffer_mib"})
+		uses = append(uses, use{"save buffer", ringBlocks(int64(s.SaveBuffer*(1<<20)),
+			geo.BlockBytes) * geo.BlockBytes, "system.save_buffer_mib"})
 	}
 	pieces := int64(0) // of the arena
 	if s.Sparse() {
@@ -102,10 +105,12 @@ func (c *Config) deviceUses(m cuda.Machine, l *Load) ([]use, error) {
 		}
 		held := min(int64(l.tokens(s.MaxRequests)), capacity/geo.TokenBytes())
 		blocks := held/int64(geo.BlockTokens) + int64(min(s.MaxRequests, len(l.Requests)))
-		uses = append(uses, use{"metadata at the most", blocks * int64(geo.Groups()) * geo.MetaBytes, "system.max_requests"})
+		uses = append(uses, use{"metadata at the most",
+			blocks * int64(geo.Groups()) * geo.MetaBytes, "system.max_requests"})
 		pieces += uses[len(uses)-1].bytes
 		if s.GPULookup() {
-			uses = append(uses, use{"tables of slots at the most", blocks * int64(geo.Groups()) * 4, "system.max_requests"})
+			uses = append(uses, use{"tables of slots at the most", blocks * int64(geo.Groups()) * 4,
+				"system.max_requests"})
 			pieces += uses[len(uses)-1].bytes
 		}
 	}
@@ -113,7 +118,8 @@ func (c *Config) deviceUses(m cuda.Machine, l *Load) ([]use, error) {
 		hidden := int64(l.Prompt) * int64(md.Hidden) * 2
 		layer := int64(geo.Blocks(l.Prompt)*geo.KVHeads) * geo.BlockBytes
 		open := int64(geo.Groups()) * geo.BlockBytes
-		uses = append(uses, use{"buffers of the longest prefill", hidden + layer + open, "system.max_prompt_tokens"})
+		uses = append(uses, use{"buffers of the longest prefill", hidden + layer + open,
+			"system.max_prompt_tokens"})
 		pieces += uses[len(uses)-1].bytes
 	}
 	if slab := slabOf(&md); pieces > 0 {
@@ -133,7 +139,8 @@ func (c *Config) workspaces(m cuda.Machine, blocks int) (int64, error) {
 		if s.DenseLayers == 0 && !s.Progressive() {
 			listed = min(blocks, sim.SelectedBlocks(s))
 		}
-		for _, n := range []int{blocks, sim.SelectedBlocks(s), 1, 1, 2 * md.Layers} { // scores, lists, counts, counters, places of digests
+		// scores, lists, counts, counters, places of digests
+		for _, n := range []int{blocks, sim.SelectedBlocks(s), 1, 1, 2 * md.Layers} {
 			bytes += mem.WithSpare(units * int64(n) * 4)
 		}
 		if s.GPULookup() { // slots, and addresses of loads
@@ -173,7 +180,8 @@ func (c *Config) hostUses(l *Load) []use {
 	if len(l.Requests) > 0 {
 		longest = geo.Blocks(l.Requests[0])
 	}
-	uses := []use{{"launch arguments", mem.StagingChunk + mem.StagingNotes + c.listRoom(longest), "system.max_requests"}}
+	uses := []use{{"launch arguments", mem.StagingChunk + mem.StagingNotes + c.listRoom(longest),
+		"system.max_requests"}}
 	if s.Offload {
 		pool := min(int64(s.DRAMGiB*(1<<30)), int64(l.tokens(s.MaxRequests))*geo.TokenBytes())
 		uses = append(uses, use{"KV pool at the most", pool, "system.dram_gib"})

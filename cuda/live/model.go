@@ -34,13 +34,15 @@ func loadModel(m cuda.Machine, src weights.Source) (*model, error) {
 		n := t.Values(md.Config)
 		p, err := m.DeviceAlloc(2 * int64(n+n%2))
 		if err != nil {
-			return nil, fmt.Errorf("%v of %s, %s of weights in all: %w", t, mem.GiB(2*int64(n)), mem.GiB(md.Bytes()), err)
+			return nil, fmt.Errorf("%v of %s, %s of weights in all: %w", t, mem.GiB(2*int64(n)),
+				mem.GiB(md.Bytes()), err)
 		}
 		md.all = append(md.all, p)
 		md.put(t, p)
 		if filler != nil {
 			if seed, scale, ok := filler.Fill(t); ok && n%2 == 0 {
-				if err := m.Launch(&cuda.FillArgs{Dst: p, Count: int64(n), Seed: seed, Scale: scale}, 0); err != nil {
+				if err := m.Launch(&cuda.FillArgs{Dst: p, Count: int64(n), Seed: seed,
+					Scale: scale}, 0); err != nil {
 					return nil, err
 				}
 				continue
@@ -60,7 +62,8 @@ func loadModel(m cuda.Machine, src weights.Source) (*model, error) {
 		if err := src.Read(t, cuda.Slice[cuda.Half](buffer)[:n]); err != nil {
 			return nil, err
 		}
-		if err := m.Launch(&cuda.MemcpyArgs{Dst: p, Src: buffer.Ptr(), Bytes: 2 * int64(n)}, 0); err != nil {
+		if err := m.Launch(&cuda.MemcpyArgs{Dst: p, Src: buffer.Ptr(), Bytes: 2 * int64(n)},
+			0); err != nil {
 			return nil, err
 		}
 		if err := m.StreamSync(0); err != nil { // the buffer is used again
@@ -84,7 +87,8 @@ func (md *model) loadFrequencies(m cuda.Machine) error {
 		return err
 	}
 	md.all = append(md.all, md.invFreq)
-	if err := m.Launch(&cuda.MemcpyArgs{Dst: md.invFreq, Src: buffer.Ptr(), Bytes: 4 * int64(len(freq))}, 0); err != nil {
+	if err := m.Launch(&cuda.MemcpyArgs{Dst: md.invFreq, Src: buffer.Ptr(),
+		Bytes: 4 * int64(len(freq))}, 0); err != nil {
 		return err
 	}
 	if err := m.StreamSync(0); err != nil {

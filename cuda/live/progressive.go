@@ -58,7 +58,8 @@ func (p *progressive) open(m cuda.Machine, s *sim.Spec, layers int) (err error) 
 	if p.flag, err = m.HostAlloc(4*int64(layers), cuda.DriverPages); err != nil {
 		return err
 	}
-	if p.stream, err = m.StreamCreate(true); err != nil { // its few CTAs need not wait until all of attention's have a place
+	// its few CTAs need not wait until all of attention's have a place
+	if p.stream, err = m.StreamCreate(true); err != nil {
 		return err
 	}
 	for _, e := range p.events() {
@@ -111,7 +112,8 @@ func (d *Device) nameRounds(m *kv.Moves) {
 		ref := &m.LoadRefs[i]
 		if ref.Seq != seq {
 			seq = ref.Seq
-			row = slices.IndexFunc(d.rows[:d.decodes.n], func(r sim.Row) bool { return r.Seq == ref.Seq })
+			row = slices.IndexFunc(d.rows[:d.decodes.n],
+				func(r sim.Row) bool { return r.Seq == ref.Seq })
 		}
 		unit := int32(-1)
 		if row >= 0 {

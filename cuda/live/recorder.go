@@ -57,7 +57,8 @@ func (s *CallRecorder) Move(m *kv.Moves) error {
 
 func (s *CallRecorder) Compute(layer int, w *sim.Work) error {
 	l, step := s.layer(layer), &s.Steps[len(s.Steps)-1]
-	if n := len(step.Works); n == 0 || !step.Works[n-1].SameBatch(w) || !slices.Equal(step.Works[n-1].Rounds, w.Rounds) {
+	if n := len(step.Works); n == 0 || !step.Works[n-1].SameBatch(w) ||
+		!slices.Equal(step.Works[n-1].Rounds, w.Rounds) {
 		own := *w
 		own.Prefill, own.Rounds, own.Lists, own.Tables = slices.Clone(w.Prefill), slices.Clone(w.Rounds), nil, nil
 		step.Works = append(step.Works, own)

@@ -84,7 +84,8 @@ func (d *Device) request(row *sim.Row) (*request, error) {
 	if d.sparse && r.meta.Bytes == 0 {
 		r.metaBlocks = d.geo.Blocks(row.MaxTokens)
 		var err error
-		if r.meta, err = d.arena.Take(int64(d.geo.Groups()*r.metaBlocks)*d.geo.MetaBytes, "block metadata"); err != nil {
+		if r.meta, err = d.arena.Take(int64(d.geo.Groups()*r.metaBlocks)*d.geo.MetaBytes,
+			"block metadata"); err != nil {
 			return nil, err
 		}
 	}
@@ -108,7 +109,8 @@ func (d *Device) prompt(row *sim.Row) []int32 {
 	}
 	tokens := make([]int32, row.Prompt, row.MaxTokens)
 	for i := range tokens {
-		tokens[i] = int32(des.Hash(d.cfg.Seed, uint64(row.ID), uint64(i), 0x70cc) % uint64(d.model.Vocab))
+		tokens[i] = int32(des.Hash(d.cfg.Seed, uint64(row.ID), uint64(i),
+			0x70cc) % uint64(d.model.Vocab))
 	}
 	return tokens
 }
@@ -136,7 +138,8 @@ func (d *Device) openSegments(r *request, row *sim.Row) (err error) {
 	if r.home, err = d.arena.Take(target*int64(d.model.Hidden)*2, "saved activations"); err != nil {
 		return err
 	}
-	if r.layer, err = d.arena.Take(int64(d.geo.Blocks(int(target))*d.geo.KVHeads)*d.geo.BlockBytes, "KV of one layer of a prefill"); err != nil {
+	if r.layer, err = d.arena.Take(int64(d.geo.Blocks(int(target))*d.geo.KVHeads)*d.geo.BlockBytes,
+		"KV of one layer of a prefill"); err != nil {
 		return err
 	}
 	r.stash, err = d.arena.Take(int64(d.geo.Groups())*d.geo.BlockBytes, "open blocks of a prefill")

@@ -163,7 +163,8 @@ func (t *pipelineTask) Run(m cuda.Machine) error {
 	all := cuda.BlocksArgs{Src: t.args.Src, Dst: t.args.Dst, BlockBytes: t.args.BlockBytes}
 	if a := loadsOf(all, t.before, begun, last); a.Count > 0 {
 		if err := m.Launch((*cuda.FlashH2DArgs)(&a), t.args.Loads); err != nil {
-			return fmt.Errorf("loading %d blocks for rounds %d to %d: %w", a.Count, begun, last-1, err)
+			return fmt.Errorf("loading %d blocks for rounds %d to %d: %w", a.Count, begun, last-1,
+				err)
 		}
 		t.counts.launched++
 	}

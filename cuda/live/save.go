@@ -63,16 +63,19 @@ const (
 func ringBlocks(bufferBytes, blockBytes int64) int64 { return max(64, bufferBytes/blockBytes) }
 
 // newSaver starts the second thread.
-func newSaver(q *queue.Queue, engine string, bufferBytes, blockBytes int64, threads int) (*saver, error) {
+func newSaver(q *queue.Queue, engine string, bufferBytes, blockBytes int64, threads int) (*saver,
+	error) {
 	m := q.Machine
-	s := &saver{m: m, q: q, engine: engine, blockBytes: blockBytes, jobs: make(chan job, 1024), ended: make(chan struct{})}
+	s := &saver{m: m, q: q, engine: engine, blockBytes: blockBytes, jobs: make(chan job, 1024),
+		ended: make(chan struct{})}
 	s.moved = sync.NewCond(&s.mu)
 	s.blocks = ringBlocks(bufferBytes, blockBytes)
 	var err error
 	if s.ring, err = m.DeviceAlloc(s.blocks * blockBytes); err != nil {
 		return nil, fmt.Errorf("save buffer of %s: %w", mem.GiB(s.blocks*blockBytes), err)
 	}
-	if s.dst, err = m.HostAlloc(2*8*s.blocks, cuda.DriverPages); err != nil { // second half: source addresses
+	// second half: source addresses
+	if s.dst, err = m.HostAlloc(2*8*s.blocks, cuda.DriverPages); err != nil {
 		return nil, err
 	}
 	s.addresses = cuda.Slice[int64](s.dst)
@@ -80,7 +83,8 @@ func newSaver(q *queue.Queue, engine string, bufferBytes, blockBytes int64, thre
 		if threads == 0 {
 			threads = saveThreads
 		}
-		if s.flash, err = m.SaverCreate(threads, max(saveChunk, blockBytes), saveStages); err != nil {
+		if s.flash, err = m.SaverCreate(threads, max(saveChunk, blockBytes),
+			saveStages); err != nil {
 			return nil, err
 		}
 	}
@@ -108,7 +112,8 @@ func (s *saver) run(started chan<- error) {
 		err := s.carryOut(&j, stream)
 		s.mu.Lock()
 		if err != nil && s.err == nil {
-			s.err = fmt.Errorf("saving %d blocks of step %d, layer %d: %w", j.count, j.step, j.layer, err)
+			s.err = fmt.Errorf("saving %d blocks of step %d, layer %d: %w", j.count, j.step,
+				j.layer, err)
 		}
 		s.done, s.tail, s.doneAt = j.number, j.release, time.Now()
 		s.open = s.open[:copy(s.open, s.open[1:])]
@@ -216,7 +221,8 @@ func (s *saver) to(at int64, dst cuda.Ptr) { s.addresses[at] = int64(dst) }
 
 // submit hands a reserved part over, in the order of reserving; the copies into it have been
 // enqueued on the stream.
-func (s *saver) submit(step int64, layer int, at, n, end int64, stream cuda.Stream) (number int64, err error) {
+func (s *saver) submit(step int64, layer int, at, n, end int64, stream cuda.Stream) (number int64,
+	err error) {
 	s.mu.Lock()
 	var ready cuda.Event
 	if k := len(s.events); k > 0 {
@@ -233,7 +239,8 @@ func (s *saver) submit(step int64, layer int, at, n, end int64, stream cuda.Stre
 	}
 	s.mu.Lock()
 	s.submitted++
-	j := job{number: s.submitted, step: step, layer: layer, at: at, count: n, release: end, ready: ready}
+	j := job{number: s.submitted, step: step, layer: layer, at: at, count: n, release: end,
+		ready: ready}
 	s.open = append(s.open, j)
 	s.mu.Unlock()
 	return j.number, s.q.Do(handOver{s, j})

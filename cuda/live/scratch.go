@@ -11,21 +11,22 @@ import (
 
 // scratch is the device memory that a step works in. It grows to the largest step so far.
 type scratch struct {
-	x       [2]mem.Buffer // residual stream [tokens][hidden]; the second takes the rows when they change
-	h       mem.Buffer    // normed input, and output of a linear [tokens][hidden]
-	qkv     mem.Buffer    // [tokens][HeadsQ + 2 HeadsKV][D]
-	attn    mem.Buffer    // [tokens][HeadsQ][D]
-	gateUp  mem.Buffer    // [slice][2 FFN]
-	act     mem.Buffer    // [slice][FFN]
-	q       mem.Buffer    // of decodes, packed [decodes][HeadsQ][D]
-	scores  mem.Buffer    // fp32 [decodes][HeadsKV][blocks]
-	first   mem.Buffer    // int64 [layers][decodes][KVHeads] index of the unit's first digest
-	list    mem.Buffer    // int32 [decodes][HeadsKV][budget]
-	count   mem.Buffer    // int32 [decodes][HeadsKV]
-	zeroed  mem.Buffer    // workspaces that must be zero at first
-	logits  mem.Buffer    // [rows][vocab]
-	picked  mem.Buffer    // int32 [rows]
-	ordered mem.Buffer    // int32 0, 1, 2, ..
+	// residual stream [tokens][hidden]; the second takes the rows when they change
+	x       [2]mem.Buffer
+	h       mem.Buffer // normed input, and output of a linear [tokens][hidden]
+	qkv     mem.Buffer // [tokens][HeadsQ + 2 HeadsKV][D]
+	attn    mem.Buffer // [tokens][HeadsQ][D]
+	gateUp  mem.Buffer // [slice][2 FFN]
+	act     mem.Buffer // [slice][FFN]
+	q       mem.Buffer // of decodes, packed [decodes][HeadsQ][D]
+	scores  mem.Buffer // fp32 [decodes][HeadsKV][blocks]
+	first   mem.Buffer // int64 [layers][decodes][KVHeads] index of the unit's first digest
+	list    mem.Buffer // int32 [decodes][HeadsKV][budget]
+	count   mem.Buffer // int32 [decodes][HeadsKV]
+	zeroed  mem.Buffer // workspaces that must be zero at first
+	logits  mem.Buffer // [rows][vocab]
+	picked  mem.Buffer // int32 [rows]
+	ordered mem.Buffer // int32 0, 1, 2, ..
 }
 
 // mlpSlice is how many tokens pass the MLP at once: enough to fill the card, and the intermediate

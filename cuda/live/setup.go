@@ -52,7 +52,8 @@ func (d *Device) setUp() (err error) {
 		d.pages, blocks = mem.NewHBMPages(n), int64(n*d.geo.Groups())
 	}
 	if d.pool, err = d.m.DeviceAlloc(blocks * d.geo.BlockBytes); err != nil {
-		return fmt.Errorf("KV cache of %s beside %s of weights; lower system.kv_gib: %w", mem.GiB(blocks*d.geo.BlockBytes), mem.GiB(d.model.Bytes()), err)
+		return fmt.Errorf("KV cache of %s beside %s of weights; lower system.kv_gib: %w",
+			mem.GiB(blocks*d.geo.BlockBytes), mem.GiB(d.model.Bytes()), err)
 	}
 	if d.tokens, err = d.m.HostAlloc(4*int64(s.MaxRequests), cuda.DriverPages); err != nil {
 		return err
@@ -61,9 +62,11 @@ func (d *Device) setUp() (err error) {
 		if slab < arenaSlab {
 			slab = 1 // page by page
 		}
-		d.dram = mem.NewHostPool(d.m, d.geo.BlockBytes, d.geo.Groups(), int64(s.DRAMGiB*(1<<30)), slab)
+		d.dram = mem.NewHostPool(d.m, d.geo.BlockBytes, d.geo.Groups(), int64(s.DRAMGiB*(1<<30)),
+			slab)
 		d.pages = d.dram
-		if d.saver, err = newSaver(d.queue, s.SaveEngine, int64(s.SaveBuffer*(1<<20)), d.geo.BlockBytes, d.cfg.SaveThreads); err != nil {
+		if d.saver, err = newSaver(d.queue, s.SaveEngine, int64(s.SaveBuffer*(1<<20)),
+			d.geo.BlockBytes, d.cfg.SaveThreads); err != nil {
 			return err
 		}
 	}
@@ -90,10 +93,12 @@ func supported(c weights.Config, geo kv.Geometry) error {
 	case c.HeadDim != 64 && c.HeadDim != 128:
 		return fmt.Errorf("live: heads of %d values; the kernels take 64 or 128", c.HeadDim)
 	case c.HeadsQ/c.HeadsKV > 8:
-		return fmt.Errorf("live: %d query heads a KV head; the kernels take at most 8", c.HeadsQ/c.HeadsKV)
+		return fmt.Errorf("live: %d query heads a KV head; the kernels take at most 8",
+			c.HeadsQ/c.HeadsKV)
 	case geo.BlockTokens%16 != 0:
 		return fmt.Errorf("live: blocks of %d tokens; the kernels take multiples of 16 (system.block_tokens)", geo.BlockTokens)
-	case geo.Layers != c.Layers || geo.KVHeads != c.HeadsKV || geo.BlockBytes != int64(4*geo.BlockTokens*c.HeadDim):
+	case geo.Layers != c.Layers || geo.KVHeads != c.HeadsKV ||
+		geo.BlockBytes != int64(4*geo.BlockTokens*c.HeadDim):
 		return fmt.Errorf("live: weights of %d layers x %d KV heads of %d do not fit a cache of %d x %d with blocks of %d bytes",
 			c.Layers, c.HeadsKV, c.HeadDim, geo.Layers, geo.KVHeads, geo.BlockBytes)
 	}

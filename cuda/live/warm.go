@@ -45,7 +45,8 @@ type warmUp struct {
 
 func (w *warmUp) run() error {
 	d := w.d
-	segmented := d.offload && (d.cfg.Spec.Prefill == "layer" || d.cfg.Spec.Prefill == "layer-chunked")
+	segmented := d.offload && (d.cfg.Spec.Prefill == "layer" ||
+		d.cfg.Spec.Prefill == "layer-chunked")
 	cuts := []int{0, d.geo.BlockTokens + 3, w.prompt} // the second chunk has a prefix
 	if segmented {
 		cuts = []int{0, w.prompt}
@@ -85,7 +86,8 @@ func (w *warmUp) row(from, to int) sim.Row {
 	if w.d.offload {
 		seq = 0
 	}
-	return sim.Row{ID: warmID, Seq: seq, Prompt: w.prompt, MaxTokens: w.prompt + 3, From: from, To: to, LayerTo: w.d.geo.Layers}
+	return sim.Row{ID: warmID, Seq: seq, Prompt: w.prompt, MaxTokens: w.prompt + 3, From: from,
+		To: to, LayerTo: w.d.geo.Layers}
 }
 
 // step carries out one row in all layers. The first blocks of each group, as many as loads says,
@@ -96,7 +98,8 @@ func (w *warmUp) step(row sim.Row, loads int) error {
 	if row.Emits {
 		sampled = 1
 	}
-	if err := d.Begin(&sim.Step{Index: w.index, Rows: []sim.Row{row}, Requests: 1, Sampled: sampled}); err != nil {
+	if err := d.Begin(&sim.Step{Index: w.index, Rows: []sim.Row{row}, Requests: 1,
+		Sampled: sampled}); err != nil {
 		return err
 	}
 	w.index++
@@ -112,7 +115,8 @@ func (w *warmUp) step(row sim.Row, loads int) error {
 				work.Lists = w.lists(layer, d.geo.Blocks(row.To))
 			}
 			if d.cfg.Spec.Progressive() {
-				work.Rounds = []sim.Round{{Tokens: int64(row.To), Loads: int64(loads * d.geo.KVHeads)}}
+				work.Rounds = []sim.Round{{Tokens: int64(row.To),
+					Loads: int64(loads * d.geo.KVHeads)}}
 			}
 		} else {
 			work.Prefill = []sim.Span{{Query: row.To - row.From, Prefix: row.From}}
@@ -170,7 +174,8 @@ func (w *warmUp) lists(layer, blocks int) *sim.Lists {
 
 // moves has the first blocks of each group missing in HBM, and the others present.
 func (w *warmUp) moves(layer, loads, blocks int) *kv.Moves {
-	m := &kv.Moves{Layer: layer, BlockBytes: w.d.geo.BlockBytes, InRounds: w.d.cfg.Spec.Progressive() && loads > 0}
+	m := &kv.Moves{Layer: layer, BlockBytes: w.d.geo.BlockBytes,
+		InRounds: w.d.cfg.Spec.Progressive() && loads > 0}
 	for h := range w.d.geo.KVHeads {
 		for b := range loads {
 			m.LoadRefs = append(m.LoadRefs, w.ref(layer, h, b))
@@ -185,5 +190,6 @@ func (w *warmUp) moves(layer, loads, blocks int) *kv.Moves {
 }
 
 func (w *warmUp) ref(layer, head, block int) kv.BlockRef {
-	return kv.BlockRef{Group: int32(layer*w.d.geo.KVHeads + head), Block: int32(block), Slot: uint32(w.slot(layer, head, block))}
+	return kv.BlockRef{Group: int32(layer*w.d.geo.KVHeads + head), Block: int32(block),
+		Slot: uint32(w.slot(layer, head, block))}
 }

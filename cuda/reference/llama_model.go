@@ -127,20 +127,23 @@ func (m *Llama) layer(c *LlamaCache, layer int, x [][]float64, sel Selector) {
 }
 
 // attend returns attention [HeadsQ][Dim] of the token at a position to itself and those before it.
-func (m *Llama) attend(c *LlamaCache, layer, position int, query []float64, sel Selector) []float64 {
+func (m *Llama) attend(c *LlamaCache, layer, position int, query []float64,
+	sel Selector) []float64 {
 	out := make([]float64, m.HeadsQ*m.Dim)
 	group := m.HeadsQ / m.HeadsKV
 	scale := 1 / math.Sqrt(float64(m.Dim))
 	for kv := range m.HeadsKV {
 		seen := sel.tokens(position, layer, kv)
 		if sel.Watch != nil {
-			sel.Watch(position, layer, kv, query[kv*group*m.Dim:(kv+1)*group*m.Dim], c.k[layer][:(position+1)*m.HeadsKV*m.Dim])
+			sel.Watch(position, layer, kv, query[kv*group*m.Dim:(kv+1)*group*m.Dim],
+				c.k[layer][:(position+1)*m.HeadsKV*m.Dim])
 		}
 		for head := kv * group; head < (kv+1)*group; head++ {
 			state := NewSoftmax(m.Dim)
 			for _, t := range seen {
 				at := (t*m.HeadsKV + kv) * m.Dim
-				state.Add(scale*dot(query[head*m.Dim:][:m.Dim], c.k[layer][at:]), c.v[layer][at:at+m.Dim])
+				state.Add(scale*dot(query[head*m.Dim:][:m.Dim], c.k[layer][at:]),
+					c.v[layer][at:at+m.Dim])
 			}
 			state.Result(out[head*m.Dim:][:m.Dim])
 		}

@@ -83,8 +83,8 @@ func (p *Progress) Add(q, keys, values []float64, scale float64) {
 	}
 }
 
-// Enough is the verifying step with so many blocks left: whether P_acc of every head exceeds epsilon,
-// and the least distance of any from it.
+// Enough is the verifying step with so many blocks left: whether P_acc of every head exceeds
+// epsilon, and the least distance of any from it.
 func (p *Progress) Enough(left int, epsilon float64) (done bool, margin float64) {
 	done, margin = true, math.Inf(1)
 	for g, h := range p.Heads {

@@ -50,7 +50,8 @@ func (c Config) Validate() error {
 		}
 	}
 	if c.HeadsQ%c.HeadsKV != 0 {
-		return fmt.Errorf("num_key_value_heads: want a divisor of num_attention_heads = %d, got %d", c.HeadsQ, c.HeadsKV)
+		return fmt.Errorf("num_key_value_heads: want a divisor of num_attention_heads = %d, got %d",
+			c.HeadsQ, c.HeadsKV)
 	}
 	if !(c.Eps >= 0 && c.Eps < 1) { // NaN too
 		return fmt.Errorf("rms_norm_eps: want 0 to 1, got %g", c.Eps)

@@ -87,7 +87,10 @@ type part struct {
 
 // partsOf returns the checkpoint's tensors that follow one another in t.
 func partsOf(c Config, t Tensor) []part {
-	layer := func(name string) string { return fmt.Sprintf("model.layers.%d.%s.weight", t.Layer, name) }
+	layer := func(name string) string {
+		return fmt.Sprintf("model.layers.%d.%s.weight", t.Layer,
+			name)
+	}
 	q, kv := c.HeadsQ*c.HeadDim, c.HeadsKV*c.HeadDim
 	switch t.Kind {
 	case Embed:
@@ -95,7 +98,8 @@ func partsOf(c Config, t Tensor) []part {
 	case AttnNorm:
 		return []part{{layer("input_layernorm"), 1}}
 	case QKV:
-		return []part{{layer("self_attn.q_proj"), q}, {layer("self_attn.k_proj"), kv}, {layer("self_attn.v_proj"), kv}}
+		return []part{{layer("self_attn.q_proj"), q}, {layer("self_attn.k_proj"), kv},
+			{layer("self_attn.v_proj"), kv}}
 	case O:
 		return []part{{layer("self_attn.o_proj"), c.Hidden}}
 	case MLPNorm:
@@ -118,7 +122,8 @@ func (f *Folder) place(folder string, tensors map[string]stored) error {
 		for _, p := range partsOf(f.config, t) {
 			s, ok := tensors[p.name]
 			if !ok {
-				return fmt.Errorf("%s: tensor %s is missing%s", folder, p.name, hint(f.config, t, tensors))
+				return fmt.Errorf("%s: tensor %s is missing%s", folder, p.name, hint(f.config, t,
+					tensors))
 			}
 			if err := s.suits(f.config, t, p); err != nil {
 				return err
@@ -133,8 +138,10 @@ func (f *Folder) place(folder string, tensors map[string]stored) error {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		if used[name] || strings.HasSuffix(name, ".rotary_emb.inv_freq") || f.config.Tied && name == "lm_head.weight" {
-			continue // old checkpoints store the frequencies that config.json gives, and some a tied head
+		if used[name] || strings.HasSuffix(name, ".rotary_emb.inv_freq") || f.config.Tied &&
+			name == "lm_head.weight" {
+			// old checkpoints store the frequencies that config.json gives, and some a tied head
+			continue
 		}
 		s := tensors[name]
 		if strings.HasSuffix(name, ".bias") {
@@ -156,7 +163,8 @@ func (s *stored) suits(c Config, t Tensor, p part) error {
 		want = want[1:]
 	}
 	if !slices.Equal(s.shape, want) {
-		return fmt.Errorf("%s: tensor %s: config.json makes it %v, the file has %v", s.path(), p.name, want, s.shape)
+		return fmt.Errorf("%s: tensor %s: config.json makes it %v, the file has %v", s.path(),
+			p.name, want, s.shape)
 	}
 	return nil
 }

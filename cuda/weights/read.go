@@ -34,7 +34,8 @@ func (s *stored) read(dst []cuda.Half) error {
 				if from >= len(dst) {
 					return nil
 				}
-				if err := s.readChunk(dst[from:min(from+chunkValues, len(dst))], from, wide); err != nil {
+				if err := s.readChunk(dst[from:min(from+chunkValues, len(dst))], from,
+					wide); err != nil {
 					return err
 				}
 			}

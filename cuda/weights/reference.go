@@ -42,7 +42,8 @@ func place(m *reference.Llama, t Tensor) *[]float64 {
 		return &m.Head
 	}
 	layer := &m.Layers[t.Layer]
-	return [...]*[]float64{&layer.AttnNorm, &layer.QKV, &layer.O, &layer.MLPNorm, &layer.GateUp, &layer.Down}[t.Kind-AttnNorm]
+	return [...]*[]float64{&layer.AttnNorm, &layer.QKV, &layer.O, &layer.MLPNorm, &layer.GateUp,
+		&layer.Down}[t.Kind-AttnNorm]
 }
 
 func floats(half []cuda.Half) []float64 {

@@ -67,7 +67,8 @@ func (r Rope) validate() error {
 		{"rope_scaling: factor", r.Factor, r.Scaling != NoScaling},
 		{"rope_scaling: low_freq_factor", r.LowFactor, r.Scaling == Llama3Scaling},
 		{"rope_scaling: high_freq_factor", r.HighFactor, r.Scaling == Llama3Scaling},
-		{"rope_scaling: original_max_position_embeddings", r.OriginalContext, r.Scaling == Llama3Scaling},
+		{"rope_scaling: original_max_position_embeddings", r.OriginalContext,
+			r.Scaling == Llama3Scaling},
 	} {
 		if f.used && !(f.value > 0 && f.value <= 1e12) { // NaN too
 			return fmt.Errorf("%s: want a positive number, got %g", f.key, f.value)
@@ -80,7 +81,8 @@ func (r Rope) validate() error {
 			return fmt.Errorf("rope_scaling: want high_freq_factor above low_freq_factor = %g, got %g", r.LowFactor, r.HighFactor)
 		}
 	default:
-		return fmt.Errorf("rope_scaling: %q is not supported; want none, linear or llama3", string(r.Scaling))
+		return fmt.Errorf("rope_scaling: %q is not supported; want none, linear or llama3",
+			string(r.Scaling))
 	}
 	return nil
 }

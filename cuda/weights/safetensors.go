@@ -87,7 +87,8 @@ func parseHeader(header []byte, dataBytes int64) ([]entry, error) {
 			Offsets []int64 `json:"data_offsets"`
 		}
 		if err := d.Decode(&fields); err != nil {
-			return nil, fmt.Errorf("tensor %q: the header is not as safetensors writes it: %w", name, err)
+			return nil, fmt.Errorf("tensor %q: the header is not as safetensors writes it: %w",
+				name, err)
 		}
 		if len(fields.Offsets) != 2 {
 			return nil, fmt.Errorf("tensor %q: want two data_offsets, got %v", name, fields.Offsets)
@@ -127,17 +128,22 @@ func (e *entry) check(dataBytes int64) error {
 		want = low
 	}
 	if uint64(e.end-e.begin) != want {
-		return fmt.Errorf("tensor %q: %s %v needs %d bytes, its data_offsets [%d, %d] span %d", e.name, e.dtype, e.shape, want, e.begin, e.end, e.end-e.begin)
+		return fmt.Errorf("tensor %q: %s %v needs %d bytes, its data_offsets [%d, %d] span %d",
+			e.name, e.dtype, e.shape, want, e.begin, e.end, e.end-e.begin)
 	}
 	return nil
 }
 
 // overlap sorts by data and refuses two tensors that share bytes.
 func overlap(entries []entry) error {
-	slices.SortFunc(entries, func(a, b entry) int { return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(a.end, b.end)) })
+	slices.SortFunc(entries, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(a.begin, b.begin),
+			cmp.Compare(a.end, b.end))
+	})
 	for i := 1; i < len(entries); i++ {
 		if a, b := &entries[i-1], &entries[i]; b.begin < a.end {
-			return fmt.Errorf("tensors %q and %q overlap: data_offsets [%d, %d] and [%d, %d]", a.name, b.name, a.begin, a.end, b.begin, b.end)
+			return fmt.Errorf("tensors %q and %q overlap: data_offsets [%d, %d] and [%d, %d]",
+				a.name, b.name, a.begin, a.end, b.begin, b.end)
 		}
 	}
 	return nil

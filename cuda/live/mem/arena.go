@@ -39,7 +39,8 @@ func (a *Arena) Take(bytes int64, what string) (Piece, error) {
 		slab := max(a.slab, bytes)
 		at, err := a.m.DeviceAlloc(slab)
 		if err != nil {
-			return Piece{}, fmt.Errorf("%s, %s with %s in use: %w", what, GiB(bytes), GiB(a.used), err)
+			return Piece{}, fmt.Errorf("%s, %s with %s in use: %w", what, GiB(bytes), GiB(a.used),
+				err)
 		}
 		a.slabs = append(a.slabs, at)
 		a.insert(Piece{at, slab})

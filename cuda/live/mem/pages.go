@@ -26,7 +26,8 @@ type HostPool struct {
 }
 
 // NewHostPool returns a pool of at most the given bytes, pinned in slabs.
-func NewHostPool(m cuda.Machine, blockBytes int64, groups int, capacity, slabBytes int64) *HostPool {
+func NewHostPool(m cuda.Machine, blockBytes int64, groups int, capacity,
+	slabBytes int64) *HostPool {
 	page := blockBytes * int64(groups)
 	return &HostPool{m: m, pageBytes: page, blockBytes: blockBytes,
 		HBMPages: HBMPages{most: int(capacity / page)}, slabPages: max(1, int(slabBytes/page))}
