@@ -64,9 +64,11 @@ func Function(o Operation) string {
 func (s *Session) Launch(o Operation, stream Stream) error {
 	op, args := o.operation()
 	f := s.symbols.operations[op]
-	var pin runtime.Pinner
-	defer pin.Unpin()
-	pinPointers(&pin, o)
+	if p, ok := o.(*PSAPipelineArgs); ok {
+		var pin runtime.Pinner
+		defer pin.Unpin()
+		pinPointers(&pin, p)
+	}
 	code, _, _ := purego.SyscallN(f.address, uintptr(args), uintptr(stream))
 	runtime.KeepAlive(o)
 	return s.result(f, code)

@@ -115,7 +115,9 @@ func (d *Device) Close() error {
 			}
 		}
 	}
+	loads := d.progressive.stream
 	first(d.stream != 0, func() error { return d.m.StreamSync(d.stream) })
+	first(loads != 0, func() error { return d.m.StreamSync(loads) })
 	if d.queue != nil {
 		if d.queue.Err() != nil { // reported when it happened
 			err = nil
