@@ -40,7 +40,7 @@ lint:
 # Only packages in which goroutines meet without a GPU; the others are many
 # times slower under the detector and have nothing for it to find.
 race:
-	$(GO) test -race -short -timeout 20m $$($(GO) list ./... | grep -v -e '/figures$$' -e '/hw$$' -e '/calibrate$$' -e '/soft$$' -e '/oracle$$')
+	$(GO) test -race -short -timeout 20m $$($(GO) list ./... | grep -v -e '/figures$$' -e '/hw$$' -e '/calibrate$$' -e '/emulator$$' -e '/reference$$')
 
 # The conservation laws, checked after every event of the simulation.
 laws:

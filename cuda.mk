@@ -1,7 +1,7 @@
 # CUDA targets. Included by the main Makefile; also works alone: make -f cuda.mk cuda
 #
 #   make cuda        builds cuda/build/libsparseserve.so; needs nvcc, no GPU
-#   make gpu-test    checks every kernel, and the live device, against the oracle on the GPU of this machine
+#   make gpu-test    checks every kernel, and the live device, against the reference on the GPU of this machine
 #   make gpu-pack    the test programs in one file, for a GPU machine without Go
 #   make gpu-bench   the checks, the memory checker and the timing table
 #

@@ -21,7 +21,8 @@ var sources embed.FS
 
 // liveSources is what live runs are made from besides: what drives the GPU.
 //
-//go:embed cuda.mk cuda/*.go cuda/*.cu cuda/*.cuh cuda/*.h cuda/live/*.go cuda/soft/*.go cuda/weights/*.go
+//go:embed cuda.mk cuda/*.go cuda/*.cu cuda/*.cuh cuda/*.h cuda/live/*.go cuda/live/*/*.go
+//go:embed cuda/emulator/*.go cuda/weights/*.go
 var liveSources embed.FS
 
 // program names the version of the program by a digest of the sources and of

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"sparseserve/cuda"
-	"sparseserve/cuda/soft"
+	"sparseserve/cuda/emulator"
 	"sparseserve/hw"
 )
 
@@ -28,7 +28,7 @@ func TestLiveCasesServe(t *testing.T) {
 	for _, probe := range liveProbes {
 		t.Run(probe, func(t *testing.T) {
 			t.Parallel()
-			machine := soft.New(soft.Config{})
+			machine := emulator.New(emulator.Config{})
 			memory, err := machine.HostAlloc(slab, cuda.HugePages)
 			if err != nil {
 				t.Fatal(err)
@@ -61,7 +61,7 @@ func TestLiveCasesServe(t *testing.T) {
 // Pages beyond the pool's end share its memory; what is not pages is the
 // machine's own.
 func TestPooledPagesShareThePool(t *testing.T) {
-	machine := soft.New(soft.Config{})
+	machine := emulator.New(emulator.Config{})
 	pool := &hostPool{}
 	for range 2 {
 		memory, err := machine.HostAlloc(slab, cuda.HugePages)

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"sparseserve/cuda"
-	"sparseserve/cuda/soft"
+	"sparseserve/cuda/emulator"
 )
 
 func tinyLeaving(kind leavingKind) *leavingCase {
@@ -23,7 +23,7 @@ func TestLeavingCasesServe(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			machine := soft.New(soft.Config{})
+			machine := emulator.New(emulator.Config{})
 			memory, err := machine.HostAlloc(slab, cuda.HugePages)
 			if err != nil {
 				t.Fatal(err)

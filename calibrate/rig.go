@@ -252,7 +252,7 @@ func (g *rig) random(s *cuda.Session, count int64) (cuda.Ptr, error) {
 	if err != nil {
 		return 0, err
 	}
-	return p, s.Fill(&cuda.FillArgs{Dst: p, Count: count, Seed: g.r.Uint64(), Scale: 1}, 0)
+	return p, s.Launch(&cuda.FillArgs{Dst: p, Count: count, Seed: g.r.Uint64(), Scale: 1}, 0)
 }
 
 // poisoned takes device memory of NaN, for outputs.
@@ -267,7 +267,7 @@ func (g *rig) filled(s *cuda.Session, bytes int64, value int32) (cuda.Ptr, error
 	if err != nil {
 		return 0, err
 	}
-	return p, s.Memset(&cuda.MemsetArgs{Dst: p, Bytes: max(bytes, 16), Value: value}, 0)
+	return p, s.Launch(&cuda.MemsetArgs{Dst: p, Bytes: max(bytes, 16), Value: value}, 0)
 }
 
 // upload takes device memory with the given values.

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"sparseserve/cuda"
-	"sparseserve/cuda/oracle"
+	"sparseserve/cuda/reference"
 	"sparseserve/hw"
 )
 
@@ -85,7 +85,7 @@ func (g *rig) linearsOp(s *cuda.Session, m *hw.Model, tokens int64) ([]cuda.Oper
 
 // checkLinear computes some outputs of the first and last token anew.
 func (g *rig) checkLinear(s *cuda.Session, a *cuda.LinearArgs) error {
-	if err := s.Linear(a, 0); err != nil {
+	if err := s.Launch(a, 0); err != nil {
 		return err
 	}
 	in, out := int64(a.In), int64(a.Out)
@@ -175,7 +175,7 @@ func (g *rig) prefillOp(s *cuda.Session, m *hw.Model, spans []chunkSpan) ([]cuda
 	}
 	last := calls[len(calls)-1].(*cuda.PrefillArgs)
 	return calls, func(s *cuda.Session) error {
-		if err := s.Prefill(last, 0); err != nil {
+		if err := s.Launch(last, 0); err != nil {
 			return err
 		}
 		rows := []int64{int64(last.QTokens) - 1}
@@ -221,7 +221,7 @@ func checkPrefill(s *cuda.Session, a *cuda.PrefillArgs, slots []int32, head, tok
 	if err != nil {
 		return err
 	}
-	sum := oracle.NewSoftmax(int(d))
+	sum := reference.NewSoftmax(int(d))
 	if a.Table == 0 {
 		k, err := floats(s, a.K+cuda.Ptr(2*kv*a.KHeadStride), seen*d)
 		if err != nil {
@@ -253,7 +253,7 @@ func checkPrefill(s *cuda.Session, a *cuda.PrefillArgs, slots []int32, head, tok
 }
 
 // attend adds tokens, rows of k and v, to a running softmax.
-func attend(sum *oracle.Softmax, q, k, v []float64, scale float64) {
+func attend(sum *reference.Softmax, q, k, v []float64, scale float64) {
 	d := len(q)
 	for at := 0; at < len(k); at += d {
 		score := 0.0

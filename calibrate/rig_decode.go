@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"sparseserve/cuda"
-	"sparseserve/cuda/oracle"
+	"sparseserve/cuda/reference"
 	"sparseserve/hw"
 )
 
@@ -44,7 +44,7 @@ func (g *rig) decodeOp(s *cuda.Session, m *hw.Model, spec decodeSpec) (*decodeBa
 	if err != nil {
 		return nil, err
 	}
-	bytes, err := s.DecodeWorkspace(a)
+	bytes, err := s.Workspace(a)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (b *decodeBatch) check(g *rig, s *cuda.Session) error {
 		if err != nil {
 			return err
 		}
-		sum := oracle.NewSoftmax(int(d))
+		sum := reference.NewSoftmax(int(d))
 		for _, block := range b.lists[unit] {
 			kv, err := floats(s, a.Pool+cuda.Ptr(2*b.slot(unit, block)*values), values)
 			if err != nil {
@@ -122,7 +122,7 @@ func (g *rig) setupDecode(s *cuda.Session, p Point) (*setup, error) {
 		return nil, err
 	}
 	t := &setup{bench: cuda.Bench{Calls: []cuda.Operation{&b.args}, FlushL2: true}}
-	run := func(s *cuda.Session) error { return s.Decode(&b.args, 0) }
+	run := func(s *cuda.Session) error { return s.Launch(&b.args, 0) }
 	if p.Probe == probePSA || p.Probe == probePSALaunches || p.Probe == probePSAUneven {
 		psa, err := g.psaOf(s, b, int32(p.At("micro_blocks")))
 		if err != nil {
@@ -143,7 +143,7 @@ func (g *rig) setupDecode(s *cuda.Session, p Point) (*setup, error) {
 		}
 		run = func(s *cuda.Session) error {
 			for _, l := range launches {
-				if err := s.PSA(l, 0); err != nil {
+				if err := s.Launch(l, 0); err != nil {
 					return err
 				}
 			}
@@ -172,7 +172,7 @@ func (g *rig) psaOf(s *cuda.Session, b *decodeBatch, micro int32) (*cuda.PSAArgs
 	if p.Done, err = g.zeros(s, 4*b.units); err != nil {
 		return nil, err
 	}
-	bytes, err := s.PSAState(p)
+	bytes, err := s.Workspace(p)
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +214,7 @@ func (g *rig) setupSelect(s *cuda.Session, p Point) (*setup, error) {
 		return nil, err
 	}
 	return &setup{bench: cuda.Bench{Calls: []cuda.Operation{a}, FlushL2: true}, verify: func(s *cuda.Session) error {
-		if err := s.Select(a, 0); err != nil {
+		if err := s.Launch(a, 0); err != nil {
 			return err
 		}
 		return checkSelect(s, a, g.r.Int64N(units))
@@ -243,7 +243,7 @@ func (g *rig) digests(s *cuda.Session, count, d int64) (cuda.Ptr, error) {
 	if a.Dst, err = upload(g, s, dst); err != nil {
 		return 0, err
 	}
-	return a.Meta, s.Digest(a, 0)
+	return a.Meta, s.Launch(a, 0)
 }
 
 // checkSelect scores one unit's blocks anew. The kernel adds in another order,
@@ -263,10 +263,10 @@ func checkSelect(s *cuda.Session, a *cuda.SelectArgs, unit int64) error {
 	for i := range scores {
 		digest := meta[int64(i)*2*d:]
 		for h := range group {
-			scores[i] += oracle.Score(q[h*d:(h+1)*d], digest[:d], digest[d:2*d]) / float64(group)
+			scores[i] += reference.Score(q[h*d:(h+1)*d], digest[:d], digest[d:2*d]) / float64(group)
 		}
 	}
-	want := oracle.TopK(scores, int(a.TopK.K), int(a.TopK.Sink), int(a.TopK.Window))
+	want := reference.TopK(scores, int(a.TopK.K), int(a.TopK.Sink), int(a.TopK.Window))
 	got := make([]int32, a.TopK.K)
 	if err := cuda.Download(s, got, a.TopK.List+cuda.Ptr(4*unit*int64(a.TopK.ListStride))); err != nil {
 		return err

@@ -6,7 +6,7 @@ import (
 
 	"sparseserve/cuda"
 	"sparseserve/cuda/live"
-	"sparseserve/cuda/oracle"
+	"sparseserve/cuda/reference"
 )
 
 // setupDigest readies the write of a prompt's K and V to full blocks anywhere, by
@@ -59,7 +59,7 @@ func (g *rig) setupDigest(s *cuda.Session, p Point) (*setup, error) {
 		if err := g.checkRope(s, rope, slots, turns, g.r.Int64N(n)); err != nil {
 			return err
 		}
-		if err := s.Digest(a, 0); err != nil {
+		if err := s.Launch(a, 0); err != nil {
 			return err
 		}
 		for _, i := range g.looked(int64(len(slots))) {
@@ -71,7 +71,7 @@ func (g *rig) setupDigest(s *cuda.Session, p Point) (*setup, error) {
 			if err != nil {
 				return err
 			}
-			high, low := oracle.Digest(keys, int(d))
+			high, low := reference.Digest(keys, int(d))
 			if err := near(fmt.Sprintf("digest of block %d", i), got, append(high, low...)); err != nil {
 				return err
 			}

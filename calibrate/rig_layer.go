@@ -5,7 +5,7 @@ import (
 	"math"
 
 	"sparseserve/cuda"
-	"sparseserve/cuda/oracle"
+	"sparseserve/cuda/reference"
 )
 
 // What a model has beside linears and attention.
@@ -105,14 +105,14 @@ func checkNorm(s *cuda.Session, a *cuda.RMSNormArgs, row int64) error {
 	if err != nil {
 		return err
 	}
-	if err := s.RMSNorm(a, 0); err != nil {
+	if err := s.Launch(a, 0); err != nil {
 		return err
 	}
 	got, err := halves(s, a.Out+cuda.Ptr(2*row*width), width)
 	if err != nil {
 		return err
 	}
-	return near(fmt.Sprintf("norm of row %d", row), got, oracle.RMSNorm(x, weight, float64(a.Eps), half))
+	return near(fmt.Sprintf("norm of row %d", row), got, reference.RMSNorm(x, weight, float64(a.Eps), half))
 }
 
 // checkRope runs rope and computes a query head, and a K head in its block,
@@ -129,7 +129,7 @@ func (g *rig) checkRope(s *cuda.Session, a *cuda.RopeArgs, slots []int32, turns 
 		}
 		before[head] = x
 	}
-	if err := s.Rope(a, 0); err != nil {
+	if err := s.Launch(a, 0); err != nil {
 		return err
 	}
 	angles := make([]float64, d/2)
@@ -143,8 +143,8 @@ func (g *rig) checkRope(s *cuda.Session, a *cuda.RopeArgs, slots []int32, turns 
 		at   cuda.Ptr
 		want []float64
 	}{
-		{"q", at(q), oracle.Rope(before[q], angles, half)},
-		{"k", inBlock, oracle.Rope(before[hq+k], angles, half)},
+		{"q", at(q), reference.Rope(before[q], angles, half)},
+		{"k", inBlock, reference.Rope(before[hq+k], angles, half)},
 		{"v", inBlock + cuda.Ptr(2*blockTokens*d), before[hq+hk+k]},
 	} {
 		got, err := halves(s, c.at, d)
@@ -159,7 +159,7 @@ func (g *rig) checkRope(s *cuda.Session, a *cuda.RopeArgs, slots []int32, turns 
 }
 
 func checkSilu(s *cuda.Session, a *cuda.SiluMulArgs, token int64) error {
-	if err := s.SiluMul(a, 0); err != nil {
+	if err := s.Launch(a, 0); err != nil {
 		return err
 	}
 	x, err := rowOf(s, a.X, token, 2*int64(a.FFN))
@@ -170,5 +170,5 @@ func checkSilu(s *cuda.Session, a *cuda.SiluMulArgs, token int64) error {
 	if err != nil {
 		return err
 	}
-	return near(fmt.Sprintf("activation of token %d", token), got, oracle.SiluMul(x, half))
+	return near(fmt.Sprintf("activation of token %d", token), got, reference.SiluMul(x, half))
 }

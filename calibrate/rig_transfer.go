@@ -53,11 +53,7 @@ func bothWays(a, b float64) float64 { return 2 / (1/a + 1/b) }
 
 // sameBytes copies and compares device and host memory.
 func (g *rig) sameBytes(s *cuda.Session, device cuda.Ptr, host []byte, args *cuda.MemcpyArgs) error {
-	return sameBytes(s, s.Memcpy, device, host, args)
-}
-
-func sameBytes(s *cuda.Session, move func(*cuda.MemcpyArgs, cuda.Stream) error, device cuda.Ptr, host []byte, args *cuda.MemcpyArgs) error {
-	if err := move(args, 0); err != nil {
+	if err := s.Launch(args, 0); err != nil {
 		return err
 	}
 	if err := s.StreamSync(0); err != nil {
@@ -91,16 +87,7 @@ func (g *rig) runBlocks(s *cuda.Session, op cuda.Operation) error {
 	if err != nil {
 		return err
 	}
-	switch a := op.(type) {
-	case *cuda.FlashH2DArgs:
-		err = s.FlashH2D((*cuda.BlocksArgs)(a), stream)
-	case *cuda.GPUScatterArgs:
-		err = s.GPUScatter((*cuda.BlocksArgs)(a), stream)
-	case *cuda.MemcpyBlocksArgs:
-		err = s.MemcpyBlocks((*cuda.BlocksArgs)(a), stream)
-	case *cuda.SaveArgs:
-		err = s.FlashD2H(a)
-	}
+	err = s.Launch(op, stream)
 	return errors.Join(err, s.StreamDestroy(stream), s.DeviceSync())
 }
 

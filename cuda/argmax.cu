@@ -1,8 +1,9 @@
 // Greedy token of each row of logits (shapes: sparseserve.h, ss_argmax_args).
 //
-// A row is read in pieces of 8 values at multiples of 16 bytes; where stride is no multiple of 8 its first and last piece hold foreign values,
-// which count as -inf. Threads look for the piece with the largest value; the lowest value in it is found once, at the end. Where rows are few,
-// the CTAs of a row are a cluster, and each sends its best to the first.
+// A row is read in pieces of 8 values at multiples of 16 bytes; where stride is no multiple of 8
+// its first and last piece hold foreign values, which count as -inf. Threads look for the piece
+// with the largest value; the lowest value in it is found once, at the end. Where rows are few, the
+// CTAs of a row are a cluster, and each sends its best to the first.
 #include "cluster.cuh"
 
 namespace ss {

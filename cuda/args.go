@@ -1,7 +1,8 @@
 package cuda
 
-// The argument structs of sparseserve.h, field by field; shapes, units and equations are documented there. Every Ptr is the address of
-// device memory or of pinned memory, as the header says for the field.
+// The argument structs of sparseserve.h, field by field; shapes, units and equations are documented
+// there. Every Ptr is the address of device memory or of pinned memory, as the header says for the
+// field.
 
 // MemcpyArgs copies Bytes in any direction.
 type MemcpyArgs struct {
@@ -24,7 +25,28 @@ type FillArgs struct {
 	Scale float32
 }
 
-// BlocksArgs copies Count blocks from the addresses at Src to those at Dst (FlashH2D, the GPU scatter kernel and the memcpy forms).
+// CarryArgs copies from or to pinned memory, or within the device's, with one kernel: for some KiB
+// between two kernels. Dst and Src have the same remainder modulo 16.
+type CarryArgs MemcpyArgs
+
+// EmptyArgs is an empty kernel.
+type EmptyArgs struct{}
+
+// FlashH2DArgs gathers pinned host blocks with one kernel; Src and Dst are readable by the GPU.
+type FlashH2DArgs BlocksArgs
+
+// GPUScatterArgs writes pinned host blocks with one kernel.
+type GPUScatterArgs BlocksArgs
+
+// MemcpyBlocksArgs copies with one memcpy a block; Src and Dst are pinned arrays.
+type MemcpyBlocksArgs BlocksArgs
+
+// MemcpyBatchArgs copies with the batched memcpy API: Unsupported before CUDA 12.8. It needs a
+// stream of its own.
+type MemcpyBatchArgs BlocksArgs
+
+// BlocksArgs copies Count blocks from the addresses at Src to those at Dst. It is no operation
+// itself: the types above name the engine.
 type BlocksArgs struct {
 	Src, Dst    Ptr
 	Count       int64
@@ -34,7 +56,8 @@ type BlocksArgs struct {
 	Counted     Ptr // kernel forms: int64, how many blocks there are
 }
 
-// LookupArgs looks up where a layer's listed blocks lie and gives slots to those that are not in HBM.
+// LookupArgs looks up where a layer's listed blocks lie and gives slots to those that are not in
+// HBM.
 type LookupArgs struct {
 	Table, Cap, Page, List, Named, First, Slot, FreeSlot, Evicted Ptr
 	Src, Dst, Before, Loads, Told, State, Pool                    Ptr
@@ -83,8 +106,8 @@ type PSAArgs struct {
 	Slot                                                                Ptr
 }
 
-// PSAPipelineArgs is PSA with each microbatch's loads on a second stream: Loads, or one of the library's own. Microbatches from Reached on, if it is
-// not 0, only load.
+// PSAPipelineArgs is PSA with each microbatch's loads on a second stream: Loads, or one of the
+// library's own. Microbatches from Reached on, if it is not 0, only load.
 type PSAPipelineArgs struct {
 	PSA             *PSAArgs
 	LoadFirst       Ptr // pinned or host array of int64
@@ -97,8 +120,8 @@ type PSAPipelineArgs struct {
 	Reached         int32
 }
 
-// PrefillArgs is causal attention of one request's Prefix + QTokens tokens, for the last QTokens of them. With Table, keys and values lie in KV
-// blocks of Pool, and K and V are not read.
+// PrefillArgs is causal attention of one request's Prefix + QTokens tokens, for the last QTokens of
+// them. With Table, keys and values lie in KV blocks of Pool, and K and V are not read.
 type PrefillArgs struct {
 	Q, K, V, Out                              Ptr
 	QTokenStride, QHeadStride                 int64
@@ -156,20 +179,25 @@ type EmbedArgs struct {
 	Tokens, Hidden    int32
 }
 
-// RMSNormArgs normalises rows of X, or of Residual after X has been added to it (Residual 0: none). Row chooses rows of X (0: all in order).
+// RMSNormArgs normalises rows of X, or of Residual after X has been added to it (Residual 0: none).
+// Row chooses rows of X (0: all in order).
 type RMSNormArgs struct {
 	X, Residual, Weight, Out, Row Ptr
 	Rows, Hidden                  int32
 	Eps                           float32
 }
 
-// RopeArgs rotates q and k in place, packs q into QOut (0: not) and stores k and v into KV blocks of Pool (0: not).
+// RopeArgs rotates q and k in place, packs q into QOut (0: not) and stores k and v into KV blocks
+// of Pool (0: not).
 type RopeArgs struct {
 	QKV, Position, InvFreq, QOut, Pool, Table, Row, First Ptr
 	RowStride, HeadStride                                 int64
 	Tokens, HeadsQ, HeadsKV, HeadDim, BlockTokens         int32
 	Pages                                                 int32
 }
+
+// KVWriteArgs is the part of RopeArgs that stores to KV blocks.
+type KVWriteArgs RopeArgs
 
 // SiluMulArgs is silu(gate) * up.
 type SiluMulArgs struct {

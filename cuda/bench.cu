@@ -1,7 +1,8 @@
 // Timing loops, inside the library so that a caller's language adds nothing to a sample.
 //
-// A sample on the event clock is: L2 flush (if asked for), gate, start event, the calls, stop event. The gate is a kernel that spins for some
-// tens of microseconds: meanwhile the host enqueues what follows, so the GPU time between the events has no submission gaps in it.
+// A sample on the event clock is: L2 flush (if asked for), gate, start event, the calls, stop
+// event. The gate is a kernel that spins for some tens of microseconds: meanwhile the host enqueues
+// what follows, so the GPU time between the events has no submission gaps in it.
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -20,7 +21,8 @@ __global__ void gate_kernel(long long nanoseconds) {
   while (now - start < nanoseconds);
 }
 
-// Leaves the L2 full of clean lines of another buffer. A memset would leave dirty ones, and charge the next kernel with writing them back.
+// Leaves the L2 full of clean lines of another buffer. A memset would leave dirty ones, and charge
+// the next kernel with writing them back.
 __global__ void flush_kernel(const uint4 *buffer, size_t count, int *never) {
   uint32_t mix = 0;
   for (size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += size_t(gridDim.x) * blockDim.x) {
@@ -30,42 +32,37 @@ __global__ void flush_kernel(const uint4 *buffer, size_t count, int *never) {
   if (mix != 0) *never = 1;  // the buffer is zero: this only keeps the loads
 }
 
-static int run_call(const ss_call &call, cudaStream_t stream) {
-  const void *a = call.args;
-  switch (call.op) {
-    case SS_OP_EMPTY: return ss_empty(a, stream);
-    case SS_OP_MEMCPY: return ss_memcpy(static_cast<const ss_memcpy_args *>(a), stream);
-    case SS_OP_MEMSET: return ss_memset(static_cast<const ss_memset_args *>(a), stream);
-    case SS_OP_FILL: return ss_fill(static_cast<const ss_fill_args *>(a), stream);
-    case SS_OP_FLASH_H2D: return ss_flash_h2d(static_cast<const ss_blocks_args *>(a), stream);
-    case SS_OP_GPU_SCATTER: return ss_gpu_scatter(static_cast<const ss_blocks_args *>(a), stream);
-    case SS_OP_MEMCPY_BLOCKS: return ss_memcpy_blocks(static_cast<const ss_blocks_args *>(a), stream);
-    case SS_OP_MEMCPY_BATCH: return ss_memcpy_batch(static_cast<const ss_blocks_args *>(a), stream);
-    case SS_OP_FLASH_D2H: return ss_flash_d2h(static_cast<const ss_save_args *>(a), stream);
-    case SS_OP_DECODE: return ss_decode(static_cast<const ss_decode_args *>(a), stream);
-    case SS_OP_PSA: return ss_psa(static_cast<const ss_psa_args *>(a), stream);
-    case SS_OP_PSA_PIPELINE: return ss_psa_pipeline(static_cast<const ss_psa_pipeline_args *>(a), stream);
-    case SS_OP_PREFILL: return ss_prefill(static_cast<const ss_prefill_args *>(a), stream);
-    case SS_OP_DIGEST: return ss_digest(static_cast<const ss_digest_args *>(a), stream);
-    case SS_OP_SCORES: return ss_scores(static_cast<const ss_scores_args *>(a), stream);
-    case SS_OP_TOPK: return ss_topk(static_cast<const ss_topk_args *>(a), stream);
-    case SS_OP_SELECT: return ss_select(static_cast<const ss_select_args *>(a), stream);
-    case SS_OP_LINEAR: return ss_linear(static_cast<const ss_linear_args *>(a), stream);
-    case SS_OP_EMBED: return ss_embed(static_cast<const ss_embed_args *>(a), stream);
-    case SS_OP_RMSNORM: return ss_rmsnorm(static_cast<const ss_rmsnorm_args *>(a), stream);
-    case SS_OP_ROPE: return ss_rope(static_cast<const ss_rope_args *>(a), stream);
-    case SS_OP_SILU_MUL: return ss_silu_mul(static_cast<const ss_silu_mul_args *>(a), stream);
-    case SS_OP_ARGMAX: return ss_argmax(static_cast<const ss_argmax_args *>(a), stream);
-    case SS_OP_CARRY: return ss_carry(static_cast<const ss_memcpy_args *>(a), stream);
-    case SS_OP_LOOKUP: return ss_lookup(static_cast<const ss_lookup_args *>(a), stream);
-    case SS_OP_TABLE: return ss_table(static_cast<const ss_table_args *>(a), stream);
-    case SS_OP_KV_WRITE: return ss_kv_write(static_cast<const ss_rope_args *>(a), stream);
-    default: return fail(SS_ERR_ARGUMENT, "ss_bench: no operation %d", call.op);
+// Call makes an operation callable with arguments of any type.
+template <auto kFunction>
+struct Call;
+template <typename Args, int (*kFunction)(const Args *, ss_stream)>
+struct Call<kFunction> {
+  static int run(const void *args, ss_stream stream) {
+    return kFunction(static_cast<const Args *>(args), stream);
   }
-}
+};
 
-static int run_calls(const ss_call *calls, int n, cudaStream_t stream) {
-  for (int i = 0; i < n; i++) SS_TRY(run_call(calls[i], stream));
+// All operations, in the order of the SS_OP_ constants.
+using Operation = int (*)(const void *, ss_stream);
+static const Operation operations[] = {
+    Call<ss_empty>::run,         Call<ss_memcpy>::run,       Call<ss_memset>::run,
+    Call<ss_fill>::run,          Call<ss_flash_h2d>::run,    Call<ss_gpu_scatter>::run,
+    Call<ss_memcpy_blocks>::run, Call<ss_memcpy_batch>::run, Call<ss_flash_d2h>::run,
+    Call<ss_decode>::run,        Call<ss_psa>::run,          Call<ss_psa_pipeline>::run,
+    Call<ss_prefill>::run,       Call<ss_digest>::run,       Call<ss_scores>::run,
+    Call<ss_topk>::run,          Call<ss_select>::run,       Call<ss_linear>::run,
+    Call<ss_embed>::run,         Call<ss_rmsnorm>::run,      Call<ss_rope>::run,
+    Call<ss_silu_mul>::run,      Call<ss_argmax>::run,       Call<ss_carry>::run,
+    Call<ss_lookup>::run,        Call<ss_table>::run,        Call<ss_kv_write>::run,
+};
+static_assert(sizeof operations / sizeof *operations == SS_OP_COUNT, "one function an SS_OP_");
+
+int run_calls(const ss_call *calls, int n, cudaStream_t stream) {
+  for (int i = 0; i < n; i++) {
+    if (calls[i].op < 0 || calls[i].op >= SS_OP_COUNT)
+      return fail(SS_ERR_ARGUMENT, "no operation %d", calls[i].op);
+    SS_TRY(operations[calls[i].op](calls[i].args, stream));
+  }
   return SS_OK;
 }
 
@@ -119,7 +116,7 @@ static int check_bench(const ss_bench_args *a) {
   return SS_OK;
 }
 
-// What the second thread of ss_bench_beside does and reports.
+// The second thread of ss_bench_beside and its result.
 struct Beside {
   const ss_call *calls;
   int n;
@@ -133,7 +130,7 @@ struct Beside {
   int loop() {
     SS_CUDA(cudaSetDevice(device));
     Bench b;
-    SS_TRY(take_stream(&b.stream, calls[0].op == SS_OP_FLASH_H2D));  // a server's loads do not stand back behind what computes, as its saves do
+    SS_TRY(take_stream(&b.stream, calls[0].op == SS_OP_FLASH_H2D));  // a server's loads have the priority of compute, its saves have not
     while (!stop.load()) {
       const auto from = Clock::now();
       SS_TRY(run_calls(calls, n, b.stream));

@@ -1,22 +1,25 @@
-// Carries one array across the link, up from pinned host memory or down to it, with a kernel of its own.
+// Carries one array across the link, up from pinned host memory or down to it, with a kernel of its
+// own.
 //
 //   dst[0 .. bytes) = src[0 .. bytes)      dst = src modulo 16
 //
-// It is for what a layer's kernels read and the host has just written: some KiB between two kernels of one stream. A memcpy there hands the
-// stream to the copy engine and back, which costs some 13 us however few the bytes. A kernel that reads the host's memory itself costs a launch gap
-// and one round trip over the link, then the bytes at the speed at which SMs read them: 3.4 us and 47.7 GB/s on an H200, whose copy engine has
-// 55.3. So the memcpy is the faster way from some 3 MB on, which no layer's arrays come near.
+// It is for what a layer's kernels read and the host has just written: some KiB between two kernels
+// of one stream. A memcpy there hands the stream to the copy engine and back, whatever its size. A
+// kernel that reads the host's memory itself costs a launch and one round trip over the link, then
+// the bytes at the rate at which SMs read them; a memcpy is faster from some MB on (README.md).
 //
-// On the way down the copy engine has a second fault: it serves one queue. Saves with a memcpy a block from another stream fill it, and a
-// selection of 8 KiB waits for all that are before it: on an H200 up to 2.6 ms, where it takes 0.1 ms with 32 launches before it alone.
+// On the way down the copy engine also serves one queue: saves with a memcpy a block from another
+// stream fill it, and a small selection would wait for all of them.
 //
-// The bytes before dst's first multiple of 16 and those after the last go one a thread, all others in words of 16 bytes.
+// The bytes before dst's first multiple of 16 and those after the last go one a thread, all others
+// in words of 16 bytes.
 #include "common.cuh"
 
 namespace ss {
 
-// One word a thread puts 128 KiB in flight with 32 CTAs, about what a PCIe 5 link's round trip holds (copy_blocks.cuh). Larger arrays have
-// kCarryWords a thread in flight rather than more CTAs, so that an array of a few hundred KiB still takes one round trip.
+// One word a thread puts 128 KiB in flight with 32 CTAs, about what a PCIe 5 link's round trip
+// holds (copy_blocks.cuh). Larger arrays have kCarryWords a thread in flight rather than more CTAs,
+// so that an array of a few hundred KiB still takes one round trip.
 constexpr int kCarryThreads = 256;
 constexpr int kCarryCtas = 32;
 constexpr int kCarryWords = 4;

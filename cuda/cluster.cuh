@@ -1,5 +1,6 @@
-// Thread block clusters (sm_90): CTAs that share a unit, and write to each other's shared memory. Each wrapper is one instruction; on
-// older GPUs they do nothing, and the kernels that use them are not launched.
+// Thread block clusters (sm_90): CTAs that share a unit, and write to each other's shared memory.
+// Each wrapper is one instruction; on older GPUs they do nothing, and the kernels that use them are
+// not launched.
 #pragma once
 
 #include "common.cuh"
@@ -24,8 +25,8 @@ __device__ inline int cluster_ctas() {
   return int(count);
 }
 
-// A barrier of all threads of the cluster in two halves; what was written before the first is seen after the second (release and acquire are
-// the defaults; CUDA 11.8 does not take the words).
+// A barrier of all threads of the cluster in two halves; what was written before the first is seen
+// after the second (release and acquire are the defaults; CUDA 11.8 does not take the words).
 __device__ inline void cluster_arrive() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");
@@ -38,7 +39,7 @@ __device__ inline void cluster_wait() {
 #endif
 }
 
-// Where CTA `rank` has what lies at `p` in this CTA's shared memory.
+// Where CTA `rank` has what is at `p` in this CTA's shared memory.
 __device__ inline uint32_t cluster_address(const void *p, int rank) {
   uint32_t at = uint32_t(__cvta_generic_to_shared(p));
 #if __CUDA_ARCH__ >= 900
@@ -53,7 +54,8 @@ __device__ inline void cluster_store(uint32_t at, float x) {
 #endif
 }
 
-// CTAs of a cluster so that those of `units` clusters are at most `slots`; 1 where that leaves one a unit or the GPU has no clusters.
+// CTAs of a cluster so that those of `units` clusters are at most `slots`; 1 where that leaves one
+// a unit or the GPU has no clusters.
 inline int cluster_size(const Limits &found, int64_t units, int64_t slots) {
   int ctas = found.capability >= 90 ? kClusterMax : 1;
   while (ctas > 1 && units * ctas > slots) ctas /= 2;
@@ -68,8 +70,9 @@ inline cudaLaunchAttribute cluster_attribute(int ctas) {
   return attribute;
 }
 
-// The same by what the driver says of this kernel: GPU processing clusters have SMs to spare that no cluster of 8 fills, so 32 clusters of 8 CTAs
-// may take two turns where 256 CTAs take one. It is asked once per kernel and GPU; `shared` must always be the same.
+// The same by what the driver says of this kernel: GPU processing clusters have SMs to spare that
+// no cluster of 8 fills, so 32 clusters of 8 CTAs may need two waves where 256 CTAs need one. It is
+// asked once per kernel and GPU; `shared` must always be the same.
 template <auto kKernel>
 int cluster_fitting(const Limits &found, int64_t units, int threads, size_t shared, int *ctas) {
   constexpr int kDevices = 64;

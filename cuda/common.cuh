@@ -26,7 +26,8 @@ struct Limits {
 };
 int limits(Limits *out);
 
-// Lets a kernel use up to `bytes` of dynamic shared memory. The driver is asked once per kernel and GPU: a launch would otherwise pay for it.
+// Lets a kernel use up to `bytes` of dynamic shared memory. The driver is asked once per kernel and
+// GPU: a launch would otherwise pay for it.
 template <auto kKernel>
 int allow_shared(int bytes) {
   constexpr int kDevices = 64;
@@ -40,10 +41,13 @@ int allow_shared(int bytes) {
   return code;
 }
 
-// A stream that does not wait for the default stream, to be dropped in the end, which waits for its work and says nothing of errors. High: its CTAs go
-// before those of others.
+// A stream that does not wait for the default stream, to be dropped in the end, which waits for its
+// work and says nothing of errors. High: its CTAs go before those of others.
 int take_stream(cudaStream_t *out, bool high);
 void drop_stream(cudaStream_t stream);
+
+// Runs operations one after another on the stream.
+int run_calls(const ss_call *calls, int n, cudaStream_t stream);
 
 inline cudaStream_t stream_of(ss_stream s) { return static_cast<cudaStream_t>(s); }
 

@@ -1,9 +1,11 @@
-// Copies many small blocks in one kernel, at any addresses that the GPU can reach (HBM or pinned host memory).
+// Copies many small blocks in one kernel, at any addresses that the GPU can reach (HBM or pinned
+// host memory).
 //
 //   dst[i][0 .. block_bytes) = src[i][0 .. block_bytes)      i = 0 .. count - 1
 //
-// A block is cut into rows of 512 bytes, one 16-byte access a lane. A warp has kRows rows in flight, of one block or of several, so blocks
-// of 1 KiB keep the link as full as blocks of 1 MiB. Consecutive warps take consecutive rows: the link sees neighbouring addresses together.
+// A block is cut into rows of 512 bytes, one 16-byte access a lane. A warp has kRows rows in
+// flight, of one block or of several, so blocks of 1 KiB keep the link as full as blocks of 1 MiB.
+// Consecutive warps take consecutive rows: the link sees neighbouring addresses together.
 #pragma once
 
 #include "common.cuh"
@@ -64,9 +66,10 @@ inline int check_blocks(const ss_blocks_args *args) {
   return SS_OK;
 }
 
-// Little's law sizes the launch: a PCIe 5 link of 55 GB/s and 2 us needs some 110 KB in flight, 27 warps of 4 KiB each. Eight CTAs have 64
-// warps and fill it. More would not copy faster, but would queue at the link for the whole GPU: compute beside them then waits many times
-// longer for its own memory.
+// Little's law sizes the launch: a PCIe 5 link of 55 GB/s and 2 us needs some 110 KB in flight, 27
+// warps of 4 KiB each. Eight CTAs have 64 warps and fill it. More would not copy faster, but would
+// queue at the link for the whole GPU: overlapped compute then waits many times longer for its own
+// memory.
 constexpr int kCopyCtas = 8;
 
 inline int launch_copy_blocks(const ss_blocks_args *args, cudaStream_t stream) {

@@ -1,7 +1,9 @@
-// Decode attention over paged KV blocks, dense or block-sparse (equation and shapes: sparseserve.h, ss_decode_args).
+// Decode attention over paged KV blocks, dense or block-sparse (equation and shapes: sparseserve.h,
+// ss_decode_args).
 //
-// A CTA takes pieces of units one after another (pieces.cuh); its warps take a piece's blocks in turn and merge at the end. The pieces of a unit meet
-// in the workspace, where the last to arrive merges them, in order, so one launch does it all and the same input gives the same bytes.
+// A CTA takes pieces of units one after another (pieces.cuh); its warps take a piece's blocks in
+// turn and merge at the end. The pieces of a unit meet in the workspace, where the last to arrive
+// merges them, in order, so one launch does it all and the same input gives the same bytes.
 #include <algorithm>
 
 #include "decode.cuh"
@@ -9,9 +11,10 @@
 
 namespace ss {
 
-// Workspace: a record for each CTA with the arrivals at the unit that begins there (the CTA is the `home` of one cut unit at the most), and two pieces:
-// 0 of the unit that began in another CTA, 1 of the one that begins here and ends elsewhere. A record's place depends on the heads alone, so launches
-// of other batches and contexts find their arrivals zero.
+// Workspace: a record for each CTA with the arrivals at the unit that begins there (the CTA is the
+// `home` of one cut unit at the most), and two pieces: 0 of the unit that began in another CTA, 1
+// of the one that begins here and ends elsewhere. A record's place depends on the heads alone, so
+// launches of other batches and contexts find their arrivals zero.
 struct Partial {
   float *o;      // [group][D]
   float *m, *l;  // [group]
@@ -37,8 +40,8 @@ __device__ inline void finish(const ss_decode_args &a, int64_t head, int d, floa
   if (a.lse != nullptr && d == 0) a.lse[head] = l > 0 ? m / kLog2e + logf(l) : -INFINITY;
 }
 
-// Merges the pieces of a unit in the workspace. Each warp first weighs the pieces of its rows, a lane a piece, so that a unit of many waits for
-// memory as often as one of few.
+// Merges the pieces of a unit in the workspace. Each warp first weighs the pieces of its rows, a
+// lane a piece, so that a unit of many waits for memory as often as one of few.
 template <int D>
 __device__ inline void merge_pieces(const DecodeShape &shape, const Piece &piece, char *shared) {
   const int64_t head = int64_t(piece.unit) * shape.group;
@@ -160,7 +163,8 @@ __global__ void __launch_bounds__(kDecodeWarps * 32, 2) decode_kernel(DecodeShap
   for (Piece piece; pieces.next(&piece); __syncthreads()) attend<D, kStages>(shape, piece, shared, valid_rows, &last);
 }
 
-// Shared memory that the pieces of a unit are weighed in (merge_pieces), within what every form has for its rings.
+// Shared memory that the pieces of a unit are weighed in (merge_pieces), within what every form has
+// for its rings.
 constexpr int kMergeBytes = 64 << 10;
 
 static int grid_of(const DecodeShape &shape) { return std::max(shape.ctas, shape.most); }
@@ -175,7 +179,8 @@ static int launch_decode(const DecodeShape &shape, cudaStream_t stream) {
   return check(cudaGetLastError(), "decode_kernel");
 }
 
-// Cost of a launch of so many CTAs a unit, in blocks: waves x (blocks of a CTA + its beginning and end).
+// Cost of a launch of so many CTAs a unit, in blocks: waves x (blocks of a CTA + its beginning and
+// end).
 static int64_t cost_of(const ss_decode_args &a, int64_t units, int splits, int slots) {
   return ceil_div64(units * splits, slots) * (ceil_div(a.max_blocks, splits) + kFixedBlocks);
 }
@@ -189,16 +194,18 @@ static int choose_splits(const ss_decode_args &a, int64_t units, int slots) {
   return best;
 }
 
-// A dense batch that no number of splits brings near full waves is shared by one wave, whose CTAs have pieces of more units to begin and end. Not where
-// a warp would have a few blocks only, and one more or less would count.
+// A dense batch that no number of splits brings near full waves is shared by one wave, whose CTAs
+// have pieces of more units to begin and end. Not where a warp would have a few blocks only, and
+// one more or less would count.
 static bool in_one_wave(const ss_decode_args &a, int64_t units, int splits, int slots) {
   if (a.list != nullptr || units * a.max_blocks < int64_t(4) * kDecodeWarps * slots) return false;
   const int64_t cost = ceil_div64(units * (a.max_blocks + kFixedBlocks), slots) + kFixedBlocks;
   return cost + cost / 32 < cost_of(a, units, splits, slots);
 }
 
-// CTAs of a dense batch, so that the pieces of a unit can be weighed even where all CTAs share one request's units: each head has an equal part of
-// them, and a piece at either end that it shares with its neighbours.
+// CTAs of a dense batch, so that the pieces of a unit can be weighed even where all CTAs share one
+// request's units: each head has an equal part of them, and a piece at either end that it shares
+// with its neighbours.
 static int64_t most_ctas(const ss_decode_args &a, int group) {
   const int64_t parts = (kMergeBytes / int(sizeof(float)) - 2 * kGroupMax) / group;
   return a.heads_kv * (parts - 2);

@@ -1,11 +1,14 @@
 // One warp's walk over KV blocks with a running softmax; decode.cu and psa.cu build on it.
 //
-// The query heads of a group are the rows of a 16x8x16 matrix product (8 rows are used, the other 8 are zero), 16 tokens its columns:
+// The query heads of a group are the rows of a 16x8x16 matrix product (8 rows are used, the other 8
+// are zero), 16 tokens its columns:
 //   S = scale Q K^T      m' = max(m, max_t S_t)      P = exp(S - m')
 //   l = l exp(m - m') + sum_t P_t                    O = O exp(m - m') + P V
-// Tensor cores are far from busy here; they keep the instruction count low, so that the loads alone set the pace.
+// Tensor cores are far from busy here; they keep the instruction count low, so that the loads alone
+// set the pace.
 //
-// Tiles of 16 tokens (K and V, 64 D bytes) travel through a ring of kStages in shared memory, private to the warp: no CTA barrier in the loop.
+// Tiles of 16 tokens (K and V, 64 D bytes) travel through a ring of kStages in shared memory,
+// private to the warp: no CTA barrier in the loop.
 #pragma once
 
 #include "common.cuh"
@@ -17,7 +20,7 @@ constexpr int kTileTokens = 16;
 constexpr int kGroupMax = 8;
 constexpr float kLog2e = 1.4426950408889634f;
 
-// Of one unit's list: `run` blocks from first, from first + step, .. < end, and where they lie.
+// Of one unit's list: `run` blocks from first, from first + step, .. < end, and where they are.
 struct BlockWalk {
   const char *pool;
   const int32_t *table;  // slots by logical block, or pages of `times` slots each of which the unit has the one at `plus`
@@ -80,7 +83,8 @@ struct TileRing {
 
   __device__ int tiles() const { return blocks * tiles_per_block; }
 
-  // Starts the next tile's copies. Past the end it commits an empty group, so that "all but kStages - 2 groups" always names the same tile.
+  // Starts the next tile's copies. Past the end it commits an empty group, so that "all but kStages
+  // - 2 groups" always names the same tile.
   __device__ void issue() {
     const int lane = threadIdx.x % 32;
     if (issue_block < blocks) {
@@ -138,7 +142,8 @@ struct TileRing {
   }
 };
 
-// Adds one tile to the softmax. Returns this lane's share of the tile's sum relative to the new maximum; *rescale is exp(m - m').
+// Adds one tile to the softmax. Returns this lane's share of the tile's sum relative to the new
+// maximum; *rescale is exp(m - m').
 template <int D>
 __device__ inline float add_tile(Softmax<D> &state, const Query<D> &q, uint32_t tile, int rows, float scale_log2, float *rescale) {
   const int lane = threadIdx.x % 32, t = lane % 4;
@@ -231,8 +236,9 @@ struct Merge {
   }
 };
 
-// Three stages a ring where two CTAs of four such rings fit an SM (H100, H200), two on smaller parts (A100). -DSS_SHALLOW_RINGS builds for
-// every GPU what the smaller parts run, so that a large one can check it.
+// Three stages a ring where two CTAs of four such rings fit an SM (H100, H200), two on smaller
+// parts (A100). -DSS_SHALLOW_RINGS builds for every GPU what the smaller parts run, so that a large
+// one can check it.
 inline bool deep_rings(const Limits &found) {
 #ifdef SS_SHALLOW_RINGS
   return found.shared_sm_bytes < 0;

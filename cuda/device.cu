@@ -48,7 +48,8 @@ struct HostBlock {
 static std::mutex host_lock;
 static std::map<void *, HostBlock> host_blocks;
 
-// Writes to every page, so that the kernel gives it: zeroing 2 MiB pages is most of the work of a large pool, and threads share it.
+// Writes to every page, so that the kernel gives it: zeroing 2 MiB pages is most of the work of a
+// large pool, and threads share it.
 static void touch_pages(char *start, int64_t bytes, int64_t page) {
   const int64_t pages = bytes / page;
   int64_t threads = std::thread::hardware_concurrency();
@@ -66,7 +67,8 @@ static void touch_pages(char *start, int64_t bytes, int64_t page) {
 static int alloc_huge(void **out, int64_t bytes) {
   const int64_t page = 2 << 20;
   bytes = ceil_div64(bytes, page) * page;
-  // One page more than asked for, so that the start can be moved to a 2 MiB boundary; the rest is given back at once.
+  // One page more than asked for, so that the start can be moved to a 2 MiB boundary; the rest is
+  // given back at once.
   char *raw = static_cast<char *>(mmap(nullptr, size_t(bytes + page), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   if (raw == MAP_FAILED) return fail(SS_ERR_MEMORY, "mmap of %lld bytes failed", static_cast<long long>(bytes));
   char *start = reinterpret_cast<char *>((reinterpret_cast<uintptr_t>(raw) + page - 1) / page * page);

@@ -1,9 +1,11 @@
-// Cuboid-mean digest of full KV blocks (ArkVale's): two vectors that bound a block's keys, trimmed to their mean spread.
+// Cuboid-mean digest of full KV blocks (ArkVale's): two vectors that bound a block's keys, trimmed
+// to their mean spread.
 //
 //   c_d = (max_t K[t][d] + min_t K[t][d]) / 2      r_d = mean_t |K[t][d] - c_d|      meta = [c + r, c - r]      K [T][D] fp16
 //
-// One warp a block, 8 dimensions a lane, so that D / 8 lanes share a token. A tile of K stays in registers from the bounds to the spread: all of
-// its loads are under way at once, and a block of up to a tile (32 tokens at D = 128, 64 at D = 64) is read once. Of longer ones the spread reads
+// One warp a block, 8 dimensions a lane, so that D / 8 lanes share a token. A tile of K stays in
+// registers from the bounds to the spread: all of its loads are under way at once, and a block of
+// up to a tile (32 tokens at D = 128, 64 at D = 64) is read once. Of longer ones the spread reads
 // again all tiles but the last.
 #include "common.cuh"
 #include "half8.cuh"
@@ -20,7 +22,8 @@ struct digest_tile {
   static constexpr int kTile = kDigestRows * kTokens;
   uint4 row[kDigestRows];
 
-  // A lane has every kTokens-th token of the tile; k is its piece of the first of them, and `left` tokens of the block begin there.
+  // A lane has every kTokens-th token of the tile; k is its piece of the first of them, and `left`
+  // tokens of the block begin there.
   __device__ void load(const uint4 *k, int left) {
 #pragma unroll
     for (int j = 0; j < kDigestRows; j++)

@@ -1,7 +1,8 @@
-// Package cuda opens libsparseserve.so, the CUDA kernels of this folder, at run time and calls it without cgo.
+// Package cuda opens libsparseserve.so, the CUDA kernels of this folder, at run time and calls it
+// without cgo.
 //
-// The same static program runs where there is no library and no GPU, and says which is missing. A Library owns one OS thread; all calls
-// happen there, through the Session that Do hands out:
+// The same static program runs where there is no library and no GPU, and reports which is missing.
+// A Library owns one OS thread; calls happen there, through the Session that Do hands out:
 //
 //	lib, err := cuda.Open("")
 //	err = lib.Do(func(s *cuda.Session) error {
@@ -10,10 +11,12 @@
 //		}
 //		pool, err := s.DeviceAlloc(1 << 30)
 //		...
-//		return s.Decode(&cuda.DecodeArgs{Pool: pool, ...}, 0)
+//		return s.Launch(&cuda.DecodeArgs{Pool: pool, ...}, 0)
 //	})
 //
-// Read library.go (finding and opening), session.go (memory, streams, events), args.go (one struct an operation, laid out as in
-// sparseserve.h, which documents shapes and equations), ops.go and bench.go. The kernels start at decode.cuh and copy_blocks.cuh; the
-// float64 reference of each is in package oracle; package soft is a Session without a GPU.
+// Read machine.go (what a Session can do; package emulator is a Machine without a GPU), library.go
+// (finding and opening), session.go (memory, streams, events), args.go (one struct an operation,
+// laid out as in sparseserve.h, which documents shapes and equations), operation.go (launching) and
+// bench.go (timing). The kernels start at decode.cuh and copy_blocks.cuh; package reference has the
+// float64 reference of each.
 package cuda

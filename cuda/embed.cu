@@ -1,4 +1,5 @@
-// Token embedding (equation and shapes: sparseserve.h, ss_embed_args): rows of a table by their numbers, 16 bytes a thread and access.
+// Token embedding (equation and shapes: sparseserve.h, ss_embed_args): rows of a table by their
+// numbers, 16 bytes a thread and access.
 #include "common.cuh"
 
 namespace ss {

@@ -1,4 +1,5 @@
-// Error codes and their text. One message a thread, so that a failure on a helper thread never overwrites the caller's.
+// Error codes and their text. One message a thread, so that a failure on a helper thread never
+// overwrites the caller's.
 #include <cstdarg>
 #include <cstdio>
 

@@ -28,7 +28,8 @@ const (
 	OutOfMemory
 )
 
-var codeNames = [...]string{"ok", "bad argument", "CUDA error", "no NVIDIA driver", "no GPU", "unsupported", "no cuBLAS", "out of memory"}
+var codeNames = [...]string{"ok", "bad argument", "CUDA error", "no NVIDIA driver", "no GPU",
+	"unsupported", "no cuBLAS", "out of memory"}
 
 func (c Code) Error() string {
 	if c < 0 || int(c) >= len(codeNames) {

@@ -1,4 +1,5 @@
-// Random fp16 data for timing, and an empty kernel for launch costs. Zeros would run faster than real data.
+// Random fp16 data for timing, and an empty kernel for launch costs. Zeros would run faster than
+// real data.
 //
 //   dst[i] = scale * (2 u_i - 1), u_i uniform in [0, 1) from a 64-bit mix of (seed, i)
 #include "common.cuh"

@@ -1,10 +1,12 @@
-// FlashD2H (SparseServe 3.2.2): save a contiguous KV tensor to scattered host blocks without using an SM.
+// FlashD2H (SparseServe 3.2.2): save a contiguous KV tensor to scattered host blocks without using
+// an SM.
 //
 //   staging[s] <- src[chunk]            copy engine, one large memcpy a chunk, `stages` chunks in a ring
 //   dst[i]     <- staging[s][block i]   CPU threads, streaming stores
 //
-// The ring lets the copy of one chunk overlap the scatter of the last. A chunk is small enough to be still in the CPU's last-level cache
-// when the threads read it; streaming stores keep the destination from evicting it. All threads scatter; one also drives the copies.
+// The ring lets the copy of one chunk overlap the scatter of the last. A chunk is small enough to
+// be still in the CPU's last-level cache when the threads read it; streaming stores keep the
+// destination from evicting it. All threads scatter; one also drives the copies.
 #include <immintrin.h>
 #include <sched.h>
 
@@ -36,8 +38,8 @@ static void stream_sse2(char *dst, const char *src, int64_t bytes) {
     _mm_stream_si128(reinterpret_cast<__m128i *>(dst + at), _mm_load_si128(reinterpret_cast<const __m128i *>(src + at)));
 }
 
-// Waits a little: first on the spot, then by letting others run. With as many threads as CPUs, a thread that only spun would keep off the CPU
-// the one thread that everybody waits for.
+// Waits a little: first on the spot, then by letting others run. With as many threads as CPUs, a
+// thread that only spun would keep off the CPU the one thread that everybody waits for.
 struct Patience {
   int turns = 0;
   void wait() {
@@ -125,7 +127,8 @@ void Saver::scatter() {
   }
 }
 
-// The driver's turn at scattering: only a piece that has arrived, since nobody else would bring the next.
+// The driver's turn at scattering: only a piece that has arrived, since nobody else would bring the
+// next.
 bool Saver::scatter_arrived() {
   int64_t piece = next.load(std::memory_order_relaxed);
   if (piece >= pieces || piece / pieces_per_chunk >= ready.load(std::memory_order_relaxed)) return false;
@@ -141,7 +144,8 @@ int Saver::drive() {
   int64_t issued = 0, arrived = 0;
   Patience patience;
   while (arrived < chunks) {
-    // A stage is free once all pieces of the chunk that used it before are scattered; every chunk counts pieces_per_chunk pieces.
+    // A stage is free once all pieces of the chunk that used it before are scattered; every chunk
+    // counts pieces_per_chunk pieces.
     while (issued < chunks && issued - arrived < stages && scattered[issued % stages].load(std::memory_order_acquire) >= issued / stages * pieces_per_chunk) {
       SS_CUDA(cudaMemcpyAsync(staging + issued % stages * chunk_bytes, src + issued * blocks_per_chunk * job.block_bytes,
                               size_t(blocks_of(issued) * job.block_bytes), cudaMemcpyDeviceToHost, stream));
@@ -165,7 +169,8 @@ int Saver::drive() {
 void Saver::run(int id) {
   uint64_t done = 0;
   for (;;) {
-    // Saves come in bursts, one a layer: spin for a while before sleeping, since a wake-up costs tens of microseconds.
+    // Saves come in bursts, one a layer: spin for a while before sleeping, since a wake-up costs
+    // tens of microseconds.
     Patience patience;
     while (patience.turns < 2000 && epoch_seen.load(std::memory_order_acquire) == done) patience.wait();
     {

@@ -24,7 +24,7 @@ if ! cuda/build/gpu.test -test.run '^TestGPU' -test.v -test.timeout 10m >"$out/c
 fi
 grep -c '^--- PASS' "$out/checks.log" | sed 's/$/ tests passed/'
 
-# The live device: its logits against the oracle's, its tokens against HuggingFace's where PyTorch and transformers are.
+# The live device: its logits against the reference's, its tokens against HuggingFace's where PyTorch and transformers are.
 if python3 -c 'import torch, transformers' 2>/dev/null; then
   python3 cuda/live/hf.py "$out/hf" >"$out/hf.log" 2>&1 || { tail -n 20 "$out/hf.log"; exit 1; }
   SPARSESERVE_HF_FIXTURES=$PWD/$out/hf

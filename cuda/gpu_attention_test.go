@@ -8,19 +8,20 @@ import (
 	"slices"
 	"testing"
 
-	"sparseserve/cuda/oracle"
+	"sparseserve/cuda/reference"
 )
 
-// attention is one random decode batch, on the GPU and for the oracle.
+// attention is one random decode batch, on the GPU and for the reference.
 type attention struct {
-	oracle.Decode
+	reference.Decode
 	args DecodeArgs
 }
 
-// batch builds caches of the given context lengths: blocks in random slots, NaN in unused slots and past the context's end.
+// batch builds caches of the given context lengths: blocks in random slots, NaN in unused slots and
+// past the context's end.
 func (g *gpu) batch(group, kvHeads, dim, blockTokens int, contexts ...int) *attention {
 	a := &attention{}
-	a.Shape = oracle.Shape{Batch: len(contexts), HeadsQ: group * kvHeads, HeadsKV: kvHeads, Dim: dim}
+	a.Shape = reference.Shape{Batch: len(contexts), HeadsQ: group * kvHeads, HeadsKV: kvHeads, Dim: dim}
 	a.BlockTokens, a.TableStride = blockTokens, 1
 	for _, n := range contexts {
 		a.Context = append(a.Context, int32(n))
@@ -57,7 +58,8 @@ func (g *gpu) batch(group, kvHeads, dim, blockTokens int, contexts ...int) *atte
 	return a
 }
 
-// choose gives each unit a random list of up to k of its blocks; every third unit gets none if empty is set.
+// choose gives each unit a random list of up to k of its blocks; every third unit gets none if
+// empty is set.
 func (g *gpu) choose(a *attention, k int, empty bool) {
 	a.ListStride = max(k, 1)
 	a.List, a.Count = make([]int32, a.Units()*a.ListStride), make([]int32, a.Units())
@@ -75,21 +77,21 @@ func (g *gpu) choose(a *attention, k int, empty bool) {
 	a.args.List, a.args.Count, a.args.ListStride, a.args.MaxBlocks = upload(g, a.List), upload(g, a.Count), int32(a.ListStride), int32(k)
 }
 
-// check runs the kernel with the library's splits and with some given ones, `more` among them, twice each: the workspace must come back clean, and the
-// bytes be the same.
+// check runs the kernel with the library's splits and with some given ones, `more` among them,
+// twice each: the workspace must come back clean, and the bytes be the same.
 func (g *gpu) check(what string, a *attention, more ...int32) {
 	g.t.Helper()
 	want, wantLSE := a.Run()
 	for _, splits := range append([]int32{0, 1, 3, 7}, more...) {
 		args := a.args
 		args.Splits = splits
-		bytes, err := g.DecodeWorkspace(&args)
+		bytes, err := g.Workspace(&args)
 		g.must(err)
 		args.Workspace = g.zeroed(bytes)
 		var before []Half
 		for range 2 {
 			args.Out, args.LSE = g.device(int64(len(want))*2), g.device(int64(len(wantLSE))*4)
-			g.must(g.Decode(&args, 0))
+			g.must(g.Launch(&args, 0))
 			name := fmt.Sprintf("%s, %d splits", what, splits)
 			out := download[Half](g, args.Out, len(want))
 			g.near(name, floatsOf(out), want, a.Dim, 1e-3, 4e-3)
@@ -130,7 +132,8 @@ func TestGPUDecode(t *testing.T) {
 	})
 }
 
-// Contexts of one block beside long ones: runs of blocks that end one unit, hold many whole ones, or are a small part of one; more requests than lanes.
+// Contexts of one block beside long ones: runs of blocks that end one unit, hold many whole ones,
+// or are a small part of one; more requests than lanes.
 func TestGPUDecodeUnequal(t *testing.T) {
 	onGPU(t, func(g *gpu) {
 		crowd := slices.Repeat([]int{1, 40, 16}, 14)
@@ -145,7 +148,8 @@ func TestGPUDecodeUnequal(t *testing.T) {
 			{4, 1, 64, 64, []int{0, 8192, 63, 65, 1000}},
 			{1, 3, 64, 16, crowd},
 			{4, 2, 128, 16, crowd},
-			// Few units, of which every CTA has one piece: contexts like 1:8 and 1:2:4:8, no whole number of blocks a warp, an empty one.
+			// Few units, of which every CTA has one piece: contexts like 1:8 and 1:2:4:8, no whole
+			// number of blocks a warp, an empty one.
 			{4, 8, 128, 32, []int{1820, 14564}},
 			{4, 8, 128, 32, []int{1100, 2190, 4380, 8730}},
 			{4, 8, 128, 32, []int{5704}},
@@ -154,7 +158,8 @@ func TestGPUDecodeUnequal(t *testing.T) {
 			{2, 3, 64, 16, []int{40, 3000, 7}},
 			// Three requests of many heads, which no whole pieces fit.
 			{1, 32, 128, 32, []int{3510, 7020, 14040}},
-			// By the SMs of an H200: units somewhat more than CTAs at once, so that one wave shares them.
+			// By the SMs of an H200: units somewhat more than CTAs at once, so that one wave shares
+			// them.
 			{1, 17, 64, 16, []int{16, 33, 90, 150, 31, 100, 77, 260, 3, 145, 18, 160, 50, 99, 1, 128, 200}},
 		} {
 			g.check(fmt.Sprintf("group %d, head %d, block %d, contexts %v", c.group, c.dim, c.block, c.contexts), g.batch(c.group, c.kvHeads, c.dim, c.block, c.contexts...))
@@ -162,7 +167,8 @@ func TestGPUDecodeUnequal(t *testing.T) {
 	})
 }
 
-// More CTAs than the weights of one unit's pieces have shared memory for: those of nine requests, eight of which leave theirs to the first.
+// More CTAs than the weights of one unit's pieces have shared memory for: those of nine requests,
+// eight of which leave theirs to the first.
 func TestGPUDecodeManyPieces(t *testing.T) {
 	onGPU(t, func(g *gpu) {
 		a := g.batch(8, 1, 64, 16, append([]int{38400}, slices.Repeat([]int{1}, 8)...)...)
@@ -170,7 +176,8 @@ func TestGPUDecodeManyPieces(t *testing.T) {
 	})
 }
 
-// A workspace zeroed once serves one batch after another, as steps of a server: small, large, dense, of lists.
+// A workspace zeroed once serves one batch after another, as steps of a server: small, large,
+// dense, of lists.
 func TestGPUDecodeWorkspaceOfManyBatches(t *testing.T) {
 	onGPU(t, func(g *gpu) {
 		var all []*attention
@@ -182,7 +189,7 @@ func TestGPUDecodeWorkspaceOfManyBatches(t *testing.T) {
 		}
 		most := int64(0)
 		for _, a := range all {
-			bytes, err := g.DecodeWorkspace(&a.args)
+			bytes, err := g.Workspace(&a.args)
 			g.must(err)
 			most = max(most, bytes)
 		}
@@ -191,7 +198,7 @@ func TestGPUDecodeWorkspaceOfManyBatches(t *testing.T) {
 			for i, a := range all {
 				want, _ := a.Run()
 				a.args.Workspace, a.args.Out = workspace, g.device(int64(len(want))*2)
-				g.must(g.Decode(&a.args, 0))
+				g.must(g.Launch(&a.args, 0))
 				g.near(fmt.Sprintf("round %d, batch %d", round, i), floatsOf(download[Half](g, a.args.Out, len(want))), want, a.Dim, 1e-3, 4e-3)
 			}
 		}

@@ -7,16 +7,17 @@ import (
 	"testing"
 )
 
-// The same lists with the slots given beside them, and with a table of pages, attend to the same blocks: bit for bit.
+// The same lists with the slots given beside them, and with a table of pages, attend to the same
+// blocks: bit for bit.
 func TestGPUDecodeBySlotsAndPages(t *testing.T) {
 	onGPU(t, func(g *gpu) {
 		a := g.batch(4, 2, 128, 32, 777, 5, 64)
 		g.choose(a, 7, false)
 		run := func(args DecodeArgs) []Half {
-			bytes, err := g.DecodeWorkspace(&args)
+			bytes, err := g.Workspace(&args)
 			g.must(err)
 			args.Workspace, args.Out = g.zeroed(bytes), g.device(int64(len(a.Q))*2)
-			g.must(g.Decode(&args, 0))
+			g.must(g.Launch(&args, 0))
 			return download[Half](g, args.Out, len(a.Q))
 		}
 		want := run(a.args)
@@ -66,10 +67,10 @@ func TestGPUPSABySlots(t *testing.T) {
 		a := g.batch(4, 2, 128, 32, 777, 300)
 		g.choose(a, 24, false)
 		_, args := g.psa(a, 8, 0.9)
-		bytes, err := g.PSAState(args)
+		bytes, err := g.Workspace(args)
 		g.must(err)
 		args.State, args.Steps = g.zeroed(bytes), 3
-		g.must(g.PSA(args, 0))
+		g.must(g.Launch(args, 0))
 		want := download[Half](g, args.Out, len(a.Q))
 		slots := make([]int32, len(a.List))
 		for unit := range a.Units() {
@@ -80,7 +81,7 @@ func TestGPUPSABySlots(t *testing.T) {
 		}
 		args.Table, args.Slot = 0, upload(g, slots)
 		args.State, args.Out = g.zeroed(bytes), g.device(int64(len(a.Q))*2)
-		g.must(g.PSA(args, 0))
+		g.must(g.Launch(args, 0))
 		if !slices.Equal(download[Half](g, args.Out, len(a.Q)), want) {
 			t.Error("PSA differs when the slots are given with the order")
 		}
@@ -111,10 +112,10 @@ func TestGPUKVWrite(t *testing.T) {
 			args.QKV, args.Pool = upload(g, qkv), g.device(int64(values)*2)
 			if first := args; apart {
 				first.Pool = 0
-				g.must(g.Rope(&first, 0))
-				g.must(g.KVWrite(&args, 0))
+				g.must(g.Launch(&first, 0))
+				g.must(g.Launch((*KVWriteArgs)(&args), 0))
 			} else {
-				g.must(g.Rope(&args, 0))
+				g.must(g.Launch(&args, 0))
 			}
 			return download[Half](g, args.Pool, values)
 		}

@@ -8,13 +8,14 @@ import (
 	"slices"
 	"testing"
 
-	"sparseserve/cuda/oracle"
+	"sparseserve/cuda/reference"
 )
 
 func half(x float64) float64 { return HalfOf(x).Float() }
 
-// same compares with an oracle that rounds where the kernel must: all close, and all but a few equal. A kernel that rounds elsewhere differs in
-// many last bits; fp32 sums and functions alone move one value in a hundred or fewer across a rounding border.
+// same compares with an reference that rounds where the kernel must: all close, and all but a few
+// equal. A kernel that rounds elsewhere differs in many last bits; fp32 sums and functions alone
+// move one value in a hundred or fewer across a rounding border.
 func (g *gpu) same(what string, got, want []float64, dim int) {
 	g.t.Helper()
 	g.near(what, got, want, dim, 5e-4, 2e-3)
@@ -46,7 +47,7 @@ func TestGPUEmbed(t *testing.T) {
 				}
 				for name, at := range map[string]Ptr{"pinned": token.Ptr(), "device": upload(g, Slice[int32](token))} {
 					out := g.device(int64(len(want)+8) * 2)
-					g.must(g.Embed(&EmbedArgs{Table: on, Token: at, Out: out, Tokens: int32(tokens), Hidden: int32(hidden)}, 0))
+					g.must(g.Launch(&EmbedArgs{Table: on, Token: at, Out: out, Tokens: int32(tokens), Hidden: int32(hidden)}, 0))
 					got := download[Half](g, out, len(want)+8)
 					if !slices.Equal(got[:len(want)], want) {
 						t.Errorf("hidden %d, %d %s tokens: the rows differ", hidden, tokens, name)
@@ -71,14 +72,14 @@ func TestGPURMSNorm(t *testing.T) {
 				args := RMSNormArgs{X: upload(g, x), Weight: onWeight, Out: g.device(int64(rows*hidden) * 2), Rows: int32(rows), Hidden: int32(hidden), Eps: 1e-5}
 				want := func(of []float64) (out []float64) {
 					for i := range rows {
-						out = append(out, oracle.RMSNorm(of[i*hidden:(i+1)*hidden], weightF, 1e-5, half)...)
+						out = append(out, reference.RMSNorm(of[i*hidden:(i+1)*hidden], weightF, 1e-5, half)...)
 					}
 					return out
 				}
 				result := func(what string, of []float64) {
 					g.same(fmt.Sprintf("%s, %d rows of %d", what, rows, hidden), floatsOf(download[Half](g, args.Out, rows*hidden)), want(of), hidden)
 				}
-				g.must(g.RMSNorm(&args, 0))
+				g.must(g.Launch(&args, 0))
 				result("norm", xf)
 
 				from, gathered := make([]int32, rows), []float64{}
@@ -87,7 +88,7 @@ func TestGPURMSNorm(t *testing.T) {
 					gathered = append(gathered, xf[int(from[i])*hidden:][:hidden]...)
 				}
 				args.Row, args.Out = upload(g, from), g.device(int64(rows*hidden)*2)
-				g.must(g.RMSNorm(&args, 0))
+				g.must(g.Launch(&args, 0))
 				result("gathered rows", gathered)
 
 				sum := make([]float64, rows*hidden)
@@ -95,7 +96,7 @@ func TestGPURMSNorm(t *testing.T) {
 					sum[i] = half(rf[i] + xf[i])
 				}
 				args.Row, args.Residual, args.Out = 0, upload(g, r), args.X // in place
-				g.must(g.RMSNorm(&args, 0))
+				g.must(g.Launch(&args, 0))
 				result("with residual", sum)
 				if got := floatsOf(download[Half](g, args.Residual, len(sum))); !slices.Equal(got, sum) {
 					t.Errorf("%d rows of %d: the residual is not the rounded sum", rows, hidden)
@@ -111,112 +112,8 @@ func TestGPURMSNormOfSmallValues(t *testing.T) {
 		x, xf := g.normal(hidden, 1e-3) // eps is as large as the mean square
 		weight, weightF := g.normal(hidden, 1)
 		out := g.device(hidden * 2)
-		g.must(g.RMSNorm(&RMSNormArgs{X: upload(g, x), Weight: upload(g, weight), Out: out, Rows: 1, Hidden: hidden, Eps: 1e-6}, 0))
-		g.same("norm", floatsOf(download[Half](g, out, hidden)), oracle.RMSNorm(xf, weightF, 1e-6, half), hidden)
-	})
-}
-
-// ropeCase is a random batch of tokens from several rows, with the KV blocks that its tokens go to.
-type ropeCase struct {
-	tokens, headsQ, headsKV, dim, block int
-	rows                                bool // tokens of several rows, whose tables start at different blocks; else one row from block 0
-	store, pack                         bool
-}
-
-func (g *gpu) rope(c ropeCase) {
-	g.t.Helper()
-	what := fmt.Sprintf("%+v", c)
-	heads := c.headsQ + 2*c.headsKV
-	qkv, x := g.normal(c.tokens*heads*c.dim, 1)
-	freq := make([]float32, c.dim/2)
-	for d := range freq {
-		freq[d] = float32(math.Pow(10000, -2*float64(d)/float64(c.dim)))
-	}
-	// Each row's tokens have positions of their own, so that no two share a place; the table of row r starts at block first[r].
-	rows := 1
-	if c.rows {
-		rows = 3
-	}
-	first, last := make([]int32, rows), make([]int32, rows)
-	for r := range first {
-		if c.rows {
-			first[r] = []int32{0, 2000, 60000}[r]
-		}
-		last[r] = first[r]*int32(c.block) + int32(g.r.IntN(c.block))
-	}
-	position, row := make([]int32, c.tokens), make([]int32, c.tokens)
-	for i := range position {
-		row[i] = int32(g.r.IntN(rows))
-		position[i] = last[row[i]]
-		last[row[i]] += 1 + int32(g.r.IntN(3))
-	}
-	blocks := 3*c.tokens/c.block + 3
-	headStride, rowStride := int64(blocks+1), int64(blocks+1)*int64(c.headsKV)+5
-	table, slots := make([]int32, int(rowStride)*rows), g.r.Perm(int(rowStride)*rows+2)
-	for i := range table {
-		table[i] = int32(slots[i])
-	}
-	size := 2 * c.block * c.dim
-	args := &RopeArgs{QKV: upload(g, qkv), Position: upload(g, position), InvFreq: upload(g, freq), RowStride: rowStride, HeadStride: headStride, Tokens: int32(c.tokens),
-		HeadsQ: int32(c.headsQ), HeadsKV: int32(c.headsKV), HeadDim: int32(c.dim), BlockTokens: int32(c.block)}
-	if c.rows {
-		args.Row, args.First = upload(g, row), upload(g, first)
-	}
-	if c.store {
-		args.Pool, args.Table = g.device(int64(len(slots)*size)*2), upload(g, table)
-	}
-	if c.pack {
-		args.QOut = g.device(int64(c.tokens*c.headsQ*c.dim) * 2)
-	}
-	g.must(g.Rope(args, 0))
-
-	var want []float64
-	pool := slices.Repeat([]Half{0xffff}, len(slots)*size)
-	got := download[Half](g, args.QKV, len(qkv))
-	for i := range c.tokens {
-		angle := make([]float64, c.dim/2)
-		for d := range angle {
-			angle[d] = float64(float32(position[i]) * freq[d])
-		}
-		for h := range heads {
-			at := (i*heads + h) * c.dim
-			head := x[at : at+c.dim]
-			if h < c.headsQ+c.headsKV {
-				head = oracle.Rope(head, angle, half)
-			}
-			want = append(want, head...)
-			if h >= c.headsQ {
-				kv, part := (h-c.headsQ)%c.headsKV, (h-c.headsQ)/c.headsKV
-				slot := table[int64(row[i])*rowStride+int64(kv)*headStride+int64(position[i]/int32(c.block)-first[row[i]])]
-				copy(pool[int(slot)*size+part*size/2+int(position[i])%c.block*c.dim:], got[at:at+c.dim])
-			}
-		}
-	}
-	g.same(what, floatsOf(got), want, c.dim)
-	if c.store && !slices.Equal(download[Half](g, args.Pool, len(pool)), pool) {
-		g.t.Errorf("%s: the blocks do not hold the rotated k and v, or more than them", what)
-	}
-	if !c.pack {
-		return
-	}
-	packed := download[Half](g, args.QOut, c.tokens*c.headsQ*c.dim)
-	for i := range c.tokens {
-		if n := c.headsQ * c.dim; !slices.Equal(packed[i*n:(i+1)*n], got[i*heads*c.dim:][:n]) {
-			g.t.Errorf("%s: packed q of token %d differs", what, i)
-			return
-		}
-	}
-}
-
-func TestGPURope(t *testing.T) {
-	onGPU(t, func(g *gpu) {
-		for _, c := range []ropeCase{
-			{1, 32, 32, 128, 32, false, true, true}, {1, 32, 8, 128, 32, true, true, true}, {1, 8, 1, 64, 16, false, true, true}, {77, 8, 8, 128, 16, true, true, true},
-			{130, 8, 2, 128, 32, false, true, true}, {33, 8, 1, 128, 48, true, true, true}, {45, 3, 3, 64, 32, true, true, true}, {9, 8, 1, 64, 64, true, true, false},
-			{9, 4, 4, 128, 32, false, false, false}, {9, 4, 1, 64, 32, false, false, true}, {300, 32, 8, 128, 32, true, true, true},
-		} {
-			g.rope(c)
-		}
+		g.must(g.Launch(&RMSNormArgs{X: upload(g, x), Weight: upload(g, weight), Out: out, Rows: 1, Hidden: hidden, Eps: 1e-6}, 0))
+		g.same("norm", floatsOf(download[Half](g, out, hidden)), reference.RMSNorm(xf, weightF, 1e-6, half), hidden)
 	})
 }
 
@@ -226,10 +123,10 @@ func TestGPUSiluMul(t *testing.T) {
 			for _, tokens := range []int{1, 3, 65} {
 				x, xf := g.normal(tokens*2*ffn, 3)
 				out := g.device(int64(tokens*ffn+8) * 2)
-				g.must(g.SiluMul(&SiluMulArgs{X: upload(g, x), Out: out, Tokens: int32(tokens), FFN: int32(ffn)}, 0))
+				g.must(g.Launch(&SiluMulArgs{X: upload(g, x), Out: out, Tokens: int32(tokens), FFN: int32(ffn)}, 0))
 				var want []float64
 				for i := range tokens {
-					want = append(want, oracle.SiluMul(xf[i*2*ffn:(i+1)*2*ffn], half)...)
+					want = append(want, reference.SiluMul(xf[i*2*ffn:(i+1)*2*ffn], half)...)
 				}
 				got := download[Half](g, out, len(want)+8)
 				g.same(fmt.Sprintf("%d tokens of %d", tokens, ffn), floatsOf(got[:len(want)]), want, ffn)
@@ -245,7 +142,7 @@ func TestGPUSiluMul(t *testing.T) {
 			x[i], x[8+i] = HalfOf(v), HalfOf(2)
 		}
 		out := g.device(16)
-		g.must(g.SiluMul(&SiluMulArgs{X: upload(g, x), Out: out, Tokens: 1, FFN: 8}, 0))
+		g.must(g.Launch(&SiluMulArgs{X: upload(g, x), Out: out, Tokens: 1, FFN: 8}, 0))
 		got := floatsOf(download[Half](g, out, 8))
 		for i, v := range gate {
 			want := half(half(v/(1+math.Exp(-v))) * 2)
@@ -300,9 +197,9 @@ func TestGPUArgmax(t *testing.T) {
 				}
 			}
 			out := g.device(int64(c.rows) * 4)
-			g.must(g.Argmax(&ArgmaxArgs{Logits: upload(g, x), Out: out, Rows: int32(c.rows), Vocab: int32(c.vocab), Stride: int32(c.stride)}, 0))
+			g.must(g.Launch(&ArgmaxArgs{Logits: upload(g, x), Out: out, Rows: int32(c.rows), Vocab: int32(c.vocab), Stride: int32(c.stride)}, 0))
 			for i, got := range download[int32](g, out, c.rows) {
-				if want := oracle.Argmax(xf[i*c.stride:][:c.vocab]); int(got) != want {
+				if want := reference.Argmax(xf[i*c.stride:][:c.vocab]); int(got) != want {
 					t.Errorf("%+v, row %d: %d, want %d", c, i, got, want)
 					break
 				}

@@ -129,7 +129,7 @@ func TestGPULookup(t *testing.T) {
 			if a.Evictions = int32(len(evicted)); len(evicted) > 0 {
 				a.Evicted = upload(g, evicted)
 			}
-			bytes, err := g.LookupState(&a)
+			bytes, err := g.Workspace(&a)
 			g.must(err)
 			a.State = upload(g, make([]byte, bytes))
 			for call := range 3 {
@@ -142,7 +142,7 @@ func TestGPULookup(t *testing.T) {
 				if rounds > 0 {
 					a.First, a.Before = upload(g, r.first), upload(g, before)
 				}
-				g.must(g.Lookup(&a, 0))
+				g.must(g.Launch(&a, 0))
 				g.must(g.DeviceSync())
 				if got := download[int64](g, a.Loads, 1)[0]; got != int64(misses) || call == 0 && c.missing == 1 && misses == 0 {
 					t.Fatalf("%s: %d misses, want %d", what, got, misses)
@@ -186,7 +186,7 @@ func TestGPULookup(t *testing.T) {
 					}
 				}
 				if len(gone) > 0 {
-					g.must(g.Table(&TableArgs{Evicted: upload(g, gone), Evictions: int32(len(gone))}, 0))
+					g.must(g.Launch(&TableArgs{Evicted: upload(g, gone), Evictions: int32(len(gone))}, 0))
 				}
 				r.evicted, a.Evictions = nil, 0
 			}
@@ -194,7 +194,8 @@ func TestGPULookup(t *testing.T) {
 	})
 }
 
-// A gather that goes by the caller's count finds an address in every place, though the lookup counts other misses.
+// A gather that goes by the caller's count finds an address in every place, though the lookup
+// counts other misses.
 func TestGPULookupOfAnotherCount(t *testing.T) {
 	onGPU(t, func(g *gpu) {
 		for _, missing := range []float64{0, 0.1, 0.9} {
@@ -216,10 +217,10 @@ func TestGPULookupOfAnotherCount(t *testing.T) {
 				Before: upload(g, before), Pool: 7 << 40, BlockBytes: residencyBlock, Batch: batch, Heads: heads, Stride: stride, PageStride: stride + 100,
 				Group: int32(r.layer * heads), Frees: rounds * places, Rounds: rounds, Micro: micro,
 			}
-			bytes, err := g.LookupState(&a)
+			bytes, err := g.Workspace(&a)
 			g.must(err)
 			a.State = upload(g, make([]byte, bytes))
-			g.must(g.Lookup(&a, 0))
+			g.must(g.Launch(&a, 0))
 			g.must(g.DeviceSync())
 			if got := download[int64](g, a.Loads, 1)[0]; got > rounds*places {
 				t.Errorf("%g missing: the gather takes %d of %d", missing, got, rounds*places)
@@ -257,7 +258,7 @@ func TestGPUTable(t *testing.T) {
 			entry, slot = append(entry, int64(at)+4*int64(i)), append(slot, int32(i+70000))
 			table[i] = int32(i + 70001)
 		}
-		g.must(g.Table(&TableArgs{Evicted: upload(g, evicted), Entry: upload(g, entry), Slot: upload(g, slot), Evictions: 3000, Entries: 2000}, 0))
+		g.must(g.Launch(&TableArgs{Evicted: upload(g, evicted), Entry: upload(g, entry), Slot: upload(g, slot), Evictions: 3000, Entries: 2000}, 0))
 		g.must(g.DeviceSync())
 		if got := download[int32](g, at, len(table)); !slices.Equal(got, table) {
 			t.Error("the table differs")

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"testing"
 
-	"sparseserve/cuda/oracle"
+	"sparseserve/cuda/reference"
 )
 
-func (g *gpu) psa(a *attention, micro int, epsilon float64) (*oracle.PSA, *PSAArgs) {
-	p := &oracle.PSA{Shape: a.Shape, Cache: a.Cache, Q: a.Q, Order: a.List, OrderStride: a.ListStride, Count: a.Count, Micro: micro, Scale: a.Scale, Epsilon: epsilon}
+func (g *gpu) psa(a *attention, micro int, epsilon float64) (*reference.PSA, *PSAArgs) {
+	p := &reference.PSA{Shape: a.Shape, Cache: a.Cache, Q: a.Q, Order: a.List, OrderStride: a.ListStride, Count: a.Count, Micro: micro, Scale: a.Scale, Epsilon: epsilon}
 	args := &PSAArgs{
 		Q: a.args.Q, Pool: a.args.Pool, Table: a.args.Table, Context: a.args.Context, Order: a.args.List, Count: a.args.Count,
 		Out: g.device(int64(len(a.Q)) * 2), Used: g.device(int64(a.Units()) * 4), Done: g.device(int64(a.Units()) * 4),
@@ -19,14 +19,15 @@ func (g *gpu) psa(a *attention, micro int, epsilon float64) (*oracle.PSA, *PSAAr
 		BlockTokens: a.args.BlockTokens, TableStride: a.args.TableStride, OrderStride: a.args.ListStride, Micro: int32(micro),
 		Scale: a.args.Scale, Epsilon: float32(epsilon),
 	}
-	bytes, err := g.PSAState(args)
+	bytes, err := g.Workspace(args)
 	g.must(err)
 	args.State = g.zeroed(bytes)
 	return p, args
 }
 
-// checkPSA compares outputs and stops; a unit whose weight came within rounding of epsilon may stop elsewhere.
-func (g *gpu) checkPSA(what string, want oracle.PSAResult, a *attention, args *PSAArgs) (stopped int) {
+// checkPSA compares outputs and stops; a unit whose weight came within rounding of epsilon may stop
+// elsewhere.
+func (g *gpu) checkPSA(what string, want reference.PSAResult, a *attention, args *PSAArgs) (stopped int) {
 	g.t.Helper()
 	out := floatsOf(download[Half](g, args.Out, len(a.Q)))
 	used := download[int32](g, args.Used, a.Units())
@@ -63,7 +64,8 @@ func TestGPUPSA(t *testing.T) {
 			{1, 4, 128, 32, []int{1000, 31, 700, 1}},
 			{4, 2, 128, 32, []int{2000, 333}},
 			{8, 1, 64, 16, []int{900, 5}},
-			// By units against the SMs of an H200: 8, 4 and 2 CTAs a unit, one, and more units than SMs.
+			// By units against the SMs of an H200: 8, 4 and 2 CTAs a unit, one, and more units than
+			// SMs.
 			{4, 1, 128, 32, []int{1, 2100, 33}},
 			{4, 30, 128, 16, []int{400}},
 			{8, 20, 64, 32, []int{400, 33}},
@@ -82,13 +84,14 @@ func TestGPUPSA(t *testing.T) {
 					want := p.Run()
 					what := fmt.Sprintf("group %d, head %d, %d units, micro %d, epsilon %g", c.group, c.dim, a.Units(), micro, epsilon)
 					steps := (a.TableStride + micro - 1) / micro
-					// All in one launch, then one launch a microbatch: the state between launches must change nothing.
+					// All in one launch, then one launch a microbatch: the state between launches
+					// must change nothing.
 					args.Steps = int32(steps)
-					g.must(g.PSA(args, 0))
+					g.must(g.Launch(args, 0))
 					stopped += g.checkPSA(what, want, a, args)
 					for step := range steps {
 						args.First, args.Steps = int32(step), 1
-						g.must(g.PSA(args, 0))
+						g.must(g.Launch(args, 0))
 					}
 					g.checkPSA(what+", stepwise", want, a, args)
 				}
@@ -109,7 +112,7 @@ func TestGPUPSAPipeline(t *testing.T) {
 		// Every block is a miss: its data waits in host memory, its slot in HBM holds poison.
 		slots := len(a.Pool) * 2 / size
 		slab := g.host(int64(slots*size), DriverPages)
-		g.must(g.Memcpy(&MemcpyArgs{Dst: slab.Ptr(), Src: a.args.Pool, Bytes: int64(slots * size)}, 0))
+		g.must(g.Launch(&MemcpyArgs{Dst: slab.Ptr(), Src: a.args.Pool, Bytes: int64(slots * size)}, 0))
 		g.must(g.StreamSync(0))
 		for _, epsilon := range []float64{0.5, 1} {
 			p, args := g.psa(a, micro, epsilon)
@@ -133,10 +136,10 @@ func TestGPUPSAPipeline(t *testing.T) {
 			host := g.host(int64(len(first))*8, DriverPages)
 			copy(Slice[int64](host), first)
 			for _, depth := range []int32{1, 2, 5} {
-				g.must(g.Memset(&MemsetArgs{Dst: args.Pool, Bytes: int64(slots * size), Value: 0xff}, 0))
+				g.must(g.Launch(&MemsetArgs{Dst: args.Pool, Bytes: int64(slots * size), Value: 0xff}, 0))
 				g.must(g.StreamSync(0))
 				var loaded int32
-				g.must(g.PSAPipeline(&PSAPipelineArgs{PSA: args, LoadFirst: host.Ptr(), Src: upload(g, src), Dst: upload(g, dst), Owner: upload(g, owner),
+				g.must(g.Launch(&PSAPipelineArgs{PSA: args, LoadFirst: host.Ptr(), Src: upload(g, src), Dst: upload(g, dst), Owner: upload(g, owner),
 					BlockBytes: int64(size), Microbatches: int32(steps), Depth: depth, Loaded: &loaded}, 0))
 				g.checkPSA(fmt.Sprintf("pipeline, epsilon %g, depth %d", epsilon, depth), want, a, args)
 				needed := (slices.Max(want.Used) + micro - 1) / micro
@@ -151,7 +154,8 @@ func TestGPUPSAPipeline(t *testing.T) {
 	})
 }
 
-// Microbatches without loads share a launch, loads of those that no list reaches are only started, and a call goes on to the next without waiting.
+// Microbatches without loads share a launch, loads of those that no list reaches are only started,
+// and a call goes on to the next without waiting.
 func TestGPUPSAPipelineTurns(t *testing.T) {
 	onGPU(t, func(g *gpu) {
 		const micro = 4
@@ -160,7 +164,7 @@ func TestGPUPSAPipelineTurns(t *testing.T) {
 		size := 2 * a.BlockTokens * a.Dim * 2
 		slots := len(a.Pool) * 2 / size
 		slab := g.host(int64(slots*size), DriverPages)
-		g.must(g.Memcpy(&MemcpyArgs{Dst: slab.Ptr(), Src: a.args.Pool, Bytes: int64(slots * size)}, 0))
+		g.must(g.Launch(&MemcpyArgs{Dst: slab.Ptr(), Src: a.args.Pool, Bytes: int64(slots * size)}, 0))
 		g.must(g.StreamSync(0))
 		steps := (a.TableStride + micro - 1) / micro
 		for _, own := range []bool{false, true} {
@@ -172,7 +176,7 @@ func TestGPUPSAPipelineTurns(t *testing.T) {
 			}
 			type call struct {
 				args  *PSAArgs
-				want  oracle.PSAResult
+				want  reference.PSAResult
 				spare Ptr // what only the last microbatch loads
 				begun int32
 				run   PSAPipelineArgs
@@ -180,11 +184,11 @@ func TestGPUPSAPipelineTurns(t *testing.T) {
 			calls := make([]call, 6)
 			for i := range calls {
 				c := &calls[i]
-				var p *oracle.PSA
+				var p *reference.PSA
 				p, c.args = g.psa(a, micro, 1)
 				c.want, c.spare, c.args.Pool = p.Run(), g.device(int64(size)), g.device(int64(slots*size))
-				g.must(g.Memset(&MemsetArgs{Dst: c.spare, Bytes: int64(size), Value: 0xff}, 0))
-				g.must(g.Memcpy(&MemcpyArgs{Dst: c.args.Pool, Src: slab.Ptr(), Bytes: int64(slots * size)}, 0))
+				g.must(g.Launch(&MemsetArgs{Dst: c.spare, Bytes: int64(size), Value: 0xff}, 0))
+				g.must(g.Launch(&MemcpyArgs{Dst: c.args.Pool, Src: slab.Ptr(), Bytes: int64(slots * size)}, 0))
 				var first []int64
 				var src, dst []Ptr
 				for step := range steps {
@@ -195,7 +199,7 @@ func TestGPUPSAPipelineTurns(t *testing.T) {
 							if step%3 == i%3 { // the first call's loads begin at once, the next ones' later
 								at := Ptr(int(a.Table[unit*a.TableStride+int(block)]) * size)
 								src, dst = append(src, slab.Ptr()+at), append(dst, c.args.Pool+at)
-								g.must(g.Memset(&MemsetArgs{Dst: c.args.Pool + at, Bytes: int64(size), Value: 0xff}, 0))
+								g.must(g.Launch(&MemsetArgs{Dst: c.args.Pool + at, Bytes: int64(size), Value: 0xff}, 0))
 							}
 						}
 					}
@@ -209,7 +213,7 @@ func TestGPUPSAPipelineTurns(t *testing.T) {
 			}
 			g.must(g.StreamSync(0))
 			for i := range calls {
-				g.must(g.PSAPipeline(&calls[i].run, 0))
+				g.must(g.Launch(&calls[i].run, 0))
 			}
 			if own {
 				g.must(g.StreamSync(loads))

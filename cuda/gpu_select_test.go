@@ -3,13 +3,12 @@
 package cuda
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"testing"
 
-	"sparseserve/cuda/oracle"
+	"sparseserve/cuda/reference"
 )
 
 func TestGPUDigest(t *testing.T) {
@@ -26,11 +25,11 @@ func TestGPUDigest(t *testing.T) {
 				slot[i], dst[i] = int32(slots[i]), int64(places[i])
 			}
 			meta := g.device(int64(2 * c.count * 2 * c.dim * 2))
-			g.must(g.Digest(&DigestArgs{Pool: upload(g, pool), Slot: upload(g, slot), Dst: upload(g, dst), Meta: meta, Count: int64(c.count), HeadDim: int32(c.dim), BlockTokens: int32(c.block)}, 0))
+			g.must(g.Launch(&DigestArgs{Pool: upload(g, pool), Slot: upload(g, slot), Dst: upload(g, dst), Meta: meta, Count: int64(c.count), HeadDim: int32(c.dim), BlockTokens: int32(c.block)}, 0))
 			got := download[Half](g, meta, 2*c.count*2*c.dim)
 			written := map[int64]bool{}
 			for i := range slot {
-				hi, lo := oracle.Digest(poolF[slots[i]*size:][:c.block*c.dim], c.dim)
+				hi, lo := reference.Digest(poolF[slots[i]*size:][:c.block*c.dim], c.dim)
 				g.near(fmt.Sprintf("digest %d of %+v", i, c), floatsOf(got[dst[i]*int64(2*c.dim):][:2*c.dim]), append(hi, lo...), c.dim, 5e-4, 5e-4)
 				written[dst[i]] = true
 			}
@@ -43,7 +42,7 @@ func TestGPUDigest(t *testing.T) {
 	})
 }
 
-// selection is a batch of queries and digests with the oracle's scores.
+// selection is a batch of queries and digests with the reference's scores.
 type selection struct {
 	args   ScoresArgs
 	counts []int32
@@ -68,7 +67,7 @@ func (g *gpu) selection(group, kvHeads, dim int, counts ...int) *selection {
 			for j := range keys {
 				keys[j] = g.r.NormFloat64()
 			}
-			hi, lo := oracle.Digest(keys, dim)
+			hi, lo := reference.Digest(keys, dim)
 			for d := range dim {
 				h, l := HalfOf(hi[d]), HalfOf(lo[d])
 				hi[d], lo[d] = h.Float(), l.Float()
@@ -76,7 +75,7 @@ func (g *gpu) selection(group, kvHeads, dim int, counts ...int) *selection {
 			for _, x := range append(slices.Clone(hi), lo...) {
 				meta = append(meta, HalfOf(x))
 			}
-			scores[i] = oracle.Score(qf[unit*group*dim:][:group*dim], hi, lo)
+			scores[i] = reference.Score(qf[unit*group*dim:][:group*dim], hi, lo)
 		}
 		s.want = append(s.want, scores)
 	}
@@ -94,7 +93,7 @@ func TestGPUScores(t *testing.T) {
 			counts              []int
 		}{{1, 2, 128, []int{1, 1000, 33, 0}}, {4, 2, 128, []int{77, 500}}, {8, 1, 64, []int{129, 2}}, {7, 1, 128, []int{63}}} {
 			s := g.selection(c.group, c.kvHeads, c.dim, c.counts...)
-			g.must(g.Scores(&s.args, 0))
+			g.must(g.Launch(&s.args, 0))
 			got := download[float32](g, s.args.Scores, len(c.counts)*int(s.args.ScoreStride))
 			for unit, want := range s.want {
 				for i := range int(s.args.ScoreStride) {
@@ -142,7 +141,7 @@ func TestGPUTopK(t *testing.T) {
 					}
 				}
 				list, count := g.device(int64(units*max(c.k, 1))*4), g.device(units*4)
-				g.must(g.TopK(&TopKArgs{Scores: upload(g, scores), Blocks: upload(g, blocks), List: list, Count: count, Units: units, ScoreStride: int32(stride),
+				g.must(g.Launch(&TopKArgs{Scores: upload(g, scores), Blocks: upload(g, blocks), List: list, Count: count, Units: units, ScoreStride: int32(stride),
 					ListStride: int32(max(c.k, 1)), K: int32(c.k), Sink: int32(c.sink), Window: int32(c.window)}, 0))
 				gotList, gotCount := download[int32](g, list, units*max(c.k, 1)), download[int32](g, count, units)
 				for u := range units {
@@ -150,7 +149,7 @@ func TestGPUTopK(t *testing.T) {
 					for i := range row {
 						row[i] = float64(scores[u*stride+i])
 					}
-					want := oracle.TopK(row, c.k, c.sink, c.window)
+					want := reference.TopK(row, c.k, c.sink, c.window)
 					if int(gotCount[u]) != len(want) || !slices.Equal(gotList[u*max(c.k, 1):][:len(want)], want) {
 						t.Fatalf("%s %+v, unit %d: %d blocks, %v; want %d, %v", name, c, u, gotCount[u], head(gotList[u*max(c.k, 1):]), len(want), head(want))
 					}
@@ -162,7 +161,8 @@ func TestGPUTopK(t *testing.T) {
 
 func head(x []int32) []int32 { return x[:min(len(x), 12)] }
 
-// By units against the SMs of an H200: clusters of 8, 4 and 2 CTAs a unit, and none. Some units have no digest, or no block at all.
+// By units against the SMs of an H200: clusters of 8, 4 and 2 CTAs a unit, and none. Some units
+// have no digest, or no block at all.
 func TestGPUSelect(t *testing.T) {
 	onGPU(t, func(g *gpu) {
 		for _, c := range []struct{ group, kvHeads, batch, dim, most, k int }{
@@ -185,7 +185,7 @@ func TestGPUSelect(t *testing.T) {
 			}
 			s.args.ScoreStride, s.args.MaxBlocks = int32(c.most+1), int32(c.most+1)
 			s.args.Scores = g.device(int64(units*(c.most+1)) * 4)
-			g.must(g.Scores(&s.args, 0))
+			g.must(g.Launch(&s.args, 0))
 			two := TopKArgs{Scores: s.args.Scores, Blocks: upload(g, blocks), List: g.device(int64(units*c.k) * 4), Count: g.device(int64(units) * 4), Units: int32(units),
 				ScoreStride: s.args.ScoreStride, ListStride: int32(c.k), K: int32(c.k), Sink: 2, Window: 2}
 			// What has no digest scores less than all others.
@@ -196,13 +196,13 @@ func TestGPUSelect(t *testing.T) {
 				}
 			}
 			g.must(Upload(g.Session, s.args.Scores, scores))
-			g.must(g.TopK(&two, 0))
+			g.must(g.Launch(&two, 0))
 			one := two
 			one.Scores, one.List, one.Count = 0, g.device(int64(units*c.k)*4), g.device(int64(units)*4)
 			s.args.Scores = g.device(int64(units*(c.most+1)) * 4)
 			arrived := g.zeroed(int64(units) * 4)
 			for range 2 {
-				g.must(g.Select(&SelectArgs{Scores: s.args, TopK: one, Arrived: arrived}, 0))
+				g.must(g.Launch(&SelectArgs{Scores: s.args, TopK: one, Arrived: arrived}, 0))
 			}
 			a, b := download[int32](g, two.Count, units), download[int32](g, one.Count, units)
 			if !slices.Equal(a, b) {
@@ -230,16 +230,16 @@ func TestGPUSelectIsScoresThenTopK(t *testing.T) {
 			}
 			s.args.ScoreStride, s.args.MaxBlocks = 1001, 1001
 			s.args.Scores = g.device(6 * 1001 * 4)
-			g.must(g.Scores(&s.args, 0))
+			g.must(g.Launch(&s.args, 0))
 			const k = 64
 			top := TopKArgs{Scores: s.args.Scores, Blocks: upload(g, blocks), List: g.device(6 * k * 4), Count: g.device(6 * 4), Units: 6, ScoreStride: 1001, ListStride: k, K: k, Sink: 2, Window: 2}
-			g.must(g.TopK(&top, 0))
+			g.must(g.Launch(&top, 0))
 			fused := top
 			fused.Scores, fused.List, fused.Count = 0, g.device(6*k*4), g.device(6*4)
 			s.args.Scores = g.device(6 * 1001 * 4)
 			arrived := g.zeroed(6 * 4)
 			for range 3 { // the arrival counters must come back clean
-				g.must(g.Select(&SelectArgs{Scores: s.args, TopK: fused, Arrived: arrived}, 0))
+				g.must(g.Launch(&SelectArgs{Scores: s.args, TopK: fused, Arrived: arrived}, 0))
 			}
 			if a, b := download[int32](g, top.Count, 6), download[int32](g, fused.Count, 6); !slices.Equal(a, b) {
 				t.Errorf("counts %v and %v", a, b)
@@ -251,53 +251,6 @@ func TestGPUSelectIsScoresThenTopK(t *testing.T) {
 			if a[0] != 0 || a[1] != 1 || a[2] != 999 || a[3] != 1000 {
 				t.Errorf("sinks and window of unit 0 are %v", head(a))
 			}
-		}
-	})
-}
-
-func TestGPULinear(t *testing.T) {
-	onGPU(t, func(g *gpu) {
-		if err := g.LinearOpen("/nowhere/libcublas.so"); !errors.Is(err, NoCuBLAS) {
-			t.Errorf("a cuBLAS that is not there: %v", err)
-		}
-		for _, c := range []struct{ tokens, in, out int }{{1, 64, 96}, {33, 256, 40}, {128, 96, 128}} {
-			x, xf := g.normal(c.tokens*c.in, 1)
-			w, wf := g.normal(c.out*c.in, 0.1)
-			want := make([]float64, c.tokens*c.out)
-			for i := range want {
-				for j := range c.in {
-					want[i] += xf[i/c.out*c.in+j] * wf[i%c.out*c.in+j]
-				}
-			}
-			y := g.device(int64(len(want)) * 2)
-			g.must(g.Linear(&LinearArgs{X: upload(g, x), W: upload(g, w), Y: y, Tokens: int32(c.tokens), In: int32(c.in), Out: int32(c.out)}, 0))
-			g.near(fmt.Sprintf("linear %+v", c), floatsOf(download[Half](g, y, len(want))), want, c.out, 1e-3, 1e-3)
-		}
-	})
-}
-
-func TestGPUBenchReturnsSamples(t *testing.T) {
-	onGPU(t, func(g *gpu) {
-		buffer := g.device(1 << 28)
-		fill := &MemsetArgs{Dst: buffer, Bytes: 1 << 28, Value: 1}
-		for clock := EventClock; clock <= SubmitClock; clock++ {
-			samples, err := g.Bench(Bench{Calls: []Operation{fill}, Warmup: 1, Repeats: 5, Clock: clock, FlushL2: true})
-			g.must(err)
-			if len(samples) != 5 || slices.Min(samples) <= 0 || slices.Max(samples) > 100 {
-				t.Errorf("clock %d: %v ms", clock, samples)
-			}
-			// 256 MiB cannot be written in less than 40 us on any GPU of today; submitting takes less.
-			if clock != SubmitClock && slices.Min(samples) < 0.04 {
-				t.Errorf("clock %d: %v ms is faster than memory", clock, samples)
-			}
-		}
-		_, ms, runs, err := g.BenchBeside(Bench{Calls: []Operation{&EmptyArgs{}}, Repeats: 50, Clock: WallClock}, fill)
-		g.must(err)
-		if runs < 1 || ms <= 0 {
-			t.Errorf("beside: %d runs of %g ms", runs, ms)
-		}
-		if _, err := g.Bench(Bench{Calls: []Operation{&DecodeArgs{}}, Repeats: 1}); !errors.Is(err, BadArgument) {
-			t.Errorf("an operation that fails: %v", err)
 		}
 	})
 }

@@ -17,7 +17,8 @@ type gpu struct {
 	release []func() error
 }
 
-// onGPU runs a test on the library's thread. A machine without library or GPU fails it: this suite is only built to run on one.
+// onGPU runs a test on the library's thread. A machine without library or GPU fails it: this suite
+// is only built to run on one.
 func onGPU(t *testing.T, f func(g *gpu)) {
 	t.Helper()
 	lib, err := Open("")
@@ -54,13 +55,14 @@ func (g *gpu) must(err error) {
 	}
 }
 
-// device returns n bytes of poisoned device memory: 0xff is NaN in fp16 and fp32 and -1 as an index.
+// device returns n bytes of poisoned device memory: 0xff is NaN in fp16 and fp32 and -1 as an
+// index.
 func (g *gpu) device(bytes int64) Ptr {
 	g.t.Helper()
 	bytes = max(bytes, 16)
 	p, err := g.DeviceAlloc(bytes)
 	g.must(err)
-	g.must(g.Memset(&MemsetArgs{Dst: p, Bytes: bytes, Value: 0xff}, 0))
+	g.must(g.Launch(&MemsetArgs{Dst: p, Bytes: bytes, Value: 0xff}, 0))
 	g.must(g.StreamSync(0))
 	g.release = append(g.release, func() error { return g.DeviceFree(p) })
 	return p
@@ -68,7 +70,7 @@ func (g *gpu) device(bytes int64) Ptr {
 
 func (g *gpu) zeroed(bytes int64) Ptr {
 	p := g.device(bytes)
-	g.must(g.Memset(&MemsetArgs{Dst: p, Bytes: max(bytes, 16)}, 0))
+	g.must(g.Launch(&MemsetArgs{Dst: p, Bytes: max(bytes, 16)}, 0))
 	g.must(g.StreamSync(0))
 	return p
 }
@@ -118,7 +120,8 @@ func floatsOf(h []Half) []float64 {
 	return f
 }
 
-// near compares vectors of length dim by |got - want| / |want|: each below rowLimit, all together below limit. NaN never passes.
+// near compares vectors of length dim by |got - want| / |want|: each below rowLimit, all together
+// below limit. NaN never passes.
 func (g *gpu) near(what string, got, want []float64, dim int, limit, rowLimit float64) {
 	g.t.Helper()
 	if len(got) != len(want) {

@@ -8,16 +8,17 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"unsafe"
 )
 
-// Block sizes and counts of every transfer check: the range's ends, sizes that fill no row, counts that fill no warp.
+// Block sizes and counts of every transfer check: the range's ends, sizes that fill no row, counts
+// that fill no warp.
 var transferCases = []struct {
 	block int64
 	count int
 }{{1 << 10, 1}, {1 << 10, 1000}, {1040, 37}, {2 << 10, 511}, {4 << 10, 257}, {4112, 33}, {16 << 10, 1}, {16 << 10, 300}, {64 << 10, 65}, {1 << 20, 9}, {16 << 10, 0}}
 
-// scatterPlan puts count blocks at random places of a slab with room for twice as many, 64 bytes apart from their neighbours' ends.
+// scatterPlan puts count blocks at random places of a slab with room for twice as many, 64 bytes
+// apart from their neighbours' ends.
 func (g *gpu) scatterPlan(count int, block int64) (offsets []int64, slabBytes int64) {
 	step := (block + 127) / 64 * 64
 	places := g.r.Perm(2*count + 1)
@@ -49,7 +50,8 @@ func (g *gpu) noise(b []byte) {
 	}
 }
 
-// checkScattered compares the blocks of a slab with data, and everything between them with the poison.
+// checkScattered compares the blocks of a slab with data, and everything between them with the
+// poison.
 func (g *gpu) checkScattered(what string, slab, data []byte, offsets []int64, block int64) {
 	g.t.Helper()
 	for i, o := range offsets {
@@ -66,13 +68,19 @@ func (g *gpu) checkScattered(what string, slab, data []byte, offsets []int64, bl
 	}
 }
 
+// engine is one way to copy blocks.
+type engine func(BlocksArgs) Operation
+
+func flashH2D(a BlocksArgs) Operation     { return (*FlashH2DArgs)(&a) }
+func gpuScatter(a BlocksArgs) Operation   { return (*GPUScatterArgs)(&a) }
+func memcpyBlocks(a BlocksArgs) Operation { return (*MemcpyBlocksArgs)(&a) }
+func memcpyBatch(a BlocksArgs) Operation  { return (*MemcpyBatchArgs)(&a) }
+
 func TestGPULoads(t *testing.T) {
 	onGPU(t, func(g *gpu) {
 		stream, err := g.StreamCreate(false)
 		g.must(err)
-		engines := map[string]func(*BlocksArgs, Stream) error{
-			"FlashH2D": g.FlashH2D, "memcpy per block": g.MemcpyBlocks, "batched memcpy": g.MemcpyBatch,
-		}
+		engines := []engine{flashH2D, memcpyBlocks, memcpyBatch}
 		for i, c := range transferCases {
 			offsets, slabBytes := g.scatterPlan(c.count, c.block)
 			slab := g.host(slabBytes, HostPages(i%2))
@@ -82,9 +90,13 @@ func TestGPULoads(t *testing.T) {
 			dstOffsets, dstBytes := g.scatterPlan(c.count, c.block)
 			dst := g.device(dstBytes)
 			addresses := g.addresses(dst, dstOffsets)
-			for name, engine := range engines {
-				g.must(g.Memset(&MemsetArgs{Dst: dst, Bytes: dstBytes, Value: 0xff}, stream))
-				err := engine(&BlocksArgs{Src: src.Ptr(), Dst: addresses.Ptr(), Count: int64(c.count), BlockBytes: c.block}, stream)
+			for _, engine := range engines {
+				name := Function(engine(BlocksArgs{}))
+				g.must(g.Launch(&MemsetArgs{Dst: dst, Bytes: dstBytes, Value: 0xff}, stream))
+				blocks := BlocksArgs{
+					Src: src.Ptr(), Dst: addresses.Ptr(), Count: int64(c.count), BlockBytes: c.block,
+				}
+				err := g.Launch(engine(blocks), stream)
 				if errors.Is(err, Unsupported) {
 					continue // the toolkit's batched API; TestGPUUnsupportedSaysSo covers the text
 				}
@@ -104,7 +116,8 @@ func TestGPULoads(t *testing.T) {
 // The kernels copy inside device memory too, with any number of CTAs.
 func TestGPUCopiesOnTheDevice(t *testing.T) {
 	onGPU(t, func(g *gpu) {
-		for name, engine := range map[string]func(*BlocksArgs, Stream) error{"FlashH2D": g.FlashH2D, "GPU scatter": g.GPUScatter} {
+		for _, engine := range []engine{flashH2D, gpuScatter} {
+			name := Function(engine(BlocksArgs{}))
 			for _, ctas := range []int32{0, 1, 3, 132, 5000} {
 				for _, c := range transferCases {
 					from, fromBytes := g.scatterPlan(c.count, c.block)
@@ -112,7 +125,10 @@ func TestGPUCopiesOnTheDevice(t *testing.T) {
 					data := make([]byte, fromBytes)
 					g.noise(data)
 					src, dst := upload(g, data), g.device(toBytes)
-					g.must(engine(&BlocksArgs{Src: g.addresses(src, from).Ptr(), Dst: g.addresses(dst, to).Ptr(), Count: int64(c.count), BlockBytes: c.block, CTAs: ctas}, 0))
+					g.must(g.Launch(engine(BlocksArgs{
+						Src: g.addresses(src, from).Ptr(), Dst: g.addresses(dst, to).Ptr(),
+						Count: int64(c.count), BlockBytes: c.block, CTAs: ctas,
+					}), 0))
 					var want []byte
 					for _, o := range from {
 						want = append(want, data[o:o+c.block]...)
@@ -135,8 +151,8 @@ func TestGPUUploads(t *testing.T) {
 		for _, n := range []int64{0, 1, 3, 15, 16, 17, 31, 33, 255, 4 << 10, 4<<10 + 4, 65_539, 128 << 10, 128<<10 + 16, 200_001, 1 << 20, 5<<20 - 1} {
 			for _, c := range []struct{ src, dst int64 }{{0, 0}, {16, 48}, {4, 20}, {8, 8}, {31, 15}, {1, 17}} {
 				g.noise(from.Bytes()[:n+64])
-				g.must(g.Memset(&MemsetArgs{Dst: to, Bytes: most, Value: 0xff}, stream))
-				g.must(g.Carry(&MemcpyArgs{Dst: to + Ptr(c.dst), Src: from.Ptr() + Ptr(c.src), Bytes: n}, stream))
+				g.must(g.Launch(&MemsetArgs{Dst: to, Bytes: most, Value: 0xff}, stream))
+				g.must(g.Launch(&CarryArgs{Dst: to + Ptr(c.dst), Src: from.Ptr() + Ptr(c.src), Bytes: n}, stream))
 				g.must(g.StreamSync(stream))
 				got := download[byte](g, to, int(n+128))
 				want := bytes.Repeat([]byte{0xff}, int(n+128))
@@ -146,13 +162,14 @@ func TestGPUUploads(t *testing.T) {
 				}
 			}
 		}
-		// What the host writes between two uploads of the same memory arrives: nothing of the first is remembered.
+		// What the host writes between two uploads of the same memory arrives: nothing of the first
+		// is remembered.
 		words := Slice[int32](from)[:1024]
 		for round := range int32(50) {
 			for i := range words {
 				words[i] = round<<16 | int32(i)
 			}
-			g.must(g.Carry(&MemcpyArgs{Dst: to, Src: from.Ptr(), Bytes: 4096}, stream))
+			g.must(g.Launch(&CarryArgs{Dst: to, Src: from.Ptr(), Bytes: 4096}, stream))
 			g.must(g.StreamSync(stream))
 			if got := download[int32](g, to, 1024); !slices.Equal(got, words) {
 				t.Fatalf("round %d: old bytes", round)
@@ -164,7 +181,7 @@ func TestGPUUploads(t *testing.T) {
 			g.noise(from.Bytes()[:n+64])
 			want := bytes.Clone(from.Bytes()[:n+64])
 			copy(want[4:4+n], bytes.Repeat([]byte{byte(n)}, int(n)))
-			g.must(g.Carry(&MemcpyArgs{Dst: from.Ptr() + 4, Src: to + 4, Bytes: n}, stream))
+			g.must(g.Launch(&CarryArgs{Dst: from.Ptr() + 4, Src: to + 4, Bytes: n}, stream))
 			g.must(g.StreamSync(stream))
 			if !bytes.Equal(from.Bytes()[:n+64], want) {
 				t.Errorf("%d bytes down: bytes differ", n)
@@ -185,7 +202,7 @@ func TestGPULoadsLeaveOutSkippedOwners(t *testing.T) {
 		for i := range owner {
 			owner[i] = int32(i % 5)
 		}
-		g.must(g.FlashH2D(&BlocksArgs{Src: src.Ptr(), Dst: to.Ptr(), Count: count, BlockBytes: block, Owner: upload(g, owner), Skip: upload(g, []int32{0, 1, 0, 0, 1})}, 0))
+		g.must(g.Launch(&FlashH2DArgs{Src: src.Ptr(), Dst: to.Ptr(), Count: count, BlockBytes: block, Owner: upload(g, owner), Skip: upload(g, []int32{0, 1, 0, 0, 1})}, 0))
 		got := download[byte](g, dst, count*block)
 		for i := range count {
 			want := slab.Bytes()[i*block : (i+1)*block]
@@ -194,149 +211,6 @@ func TestGPULoadsLeaveOutSkippedOwners(t *testing.T) {
 			}
 			if !bytes.Equal(got[i*block:(i+1)*block], want) {
 				t.Fatalf("block %d of owner %d", i, owner[i])
-			}
-		}
-	})
-}
-
-func TestGPUSaves(t *testing.T) {
-	onGPU(t, func(g *gpu) {
-		type engine struct {
-			name string
-			save func(src Ptr, dst HostMemory, count int, block int64) error
-		}
-		blocks := func(f func(*BlocksArgs, Stream) error) func(Ptr, HostMemory, int, int64) error {
-			return func(src Ptr, dst HostMemory, count int, block int64) error {
-				from := g.addresses(src, contiguous(count, block))
-				if err := f(&BlocksArgs{Src: from.Ptr(), Dst: dst.Ptr(), Count: int64(count), BlockBytes: block}, 0); err != nil {
-					return err
-				}
-				return g.StreamSync(0)
-			}
-		}
-		engines := []engine{{"GPU scatter", blocks(g.GPUScatter)}, {"memcpy per block", blocks(g.MemcpyBlocks)}}
-		for _, c := range []struct {
-			threads, stages int
-			chunk           int64
-		}{{1, 1, 1 << 20}, {1, 3, 1 << 20}, {3, 2, 1 << 20}, {16, 4, 2 << 20}} {
-			saver, err := g.SaverCreate(c.threads, c.chunk, c.stages)
-			g.must(err)
-			engines = append(engines, engine{fmt.Sprintf("FlashD2H, %d threads, %d stages", c.threads, c.stages), func(src Ptr, dst HostMemory, count int, block int64) error {
-				if block%64 != 0 {
-					err := g.FlashD2H(&SaveArgs{Saver: saver, Src: src, Dst: dst.Ptr(), Count: 1, BlockBytes: block})
-					if !errors.Is(err, BadArgument) {
-						t.Errorf("block of %d bytes: %v", block, err)
-					}
-					return nil
-				}
-				return g.FlashD2H(&SaveArgs{Saver: saver, Src: src, Dst: dst.Ptr(), Count: int64(count), BlockBytes: block})
-			}})
-			defer func() { g.must(g.SaverDestroy(saver)) }()
-		}
-		for i, c := range transferCases {
-			data := make([]byte, int64(c.count)*c.block)
-			g.noise(data)
-			src := upload(g, data)
-			offsets, slabBytes := g.scatterPlan(c.count, c.block)
-			slab := g.host(slabBytes, HostPages(i%2))
-			to := g.addresses(slab.Ptr(), offsets)
-			for _, e := range engines {
-				for round := range 3 {
-					for j := range slab.Bytes() {
-						slab.Bytes()[j] = 0xff
-					}
-					g.must(e.save(src, to, c.count, c.block))
-					if c.block%64 != 0 && len(e.name) > 8 && e.name[:8] == "FlashD2H" {
-						continue
-					}
-					g.checkScattered(fmt.Sprintf("%s, %d x %d, round %d", e.name, c.count, c.block, round), slab.Bytes(), data, offsets, c.block)
-				}
-			}
-		}
-	})
-}
-
-// A save must wait for the event that says its tensor is complete.
-func TestGPUSaveWaitsForItsEvent(t *testing.T) {
-	onGPU(t, func(g *gpu) {
-		const count, block = 256, 16 << 10
-		stream, err := g.StreamCreate(false)
-		g.must(err)
-		event, err := g.EventCreate()
-		g.must(err)
-		saver, err := g.SaverCreate(4, 1<<20, 3)
-		g.must(err)
-		data := make([]byte, count*block)
-		g.noise(data)
-		fresh, src := upload(g, data), g.device(count*block)
-		slab := g.host(count*block, DriverPages)
-		to := g.addresses(slab.Ptr(), contiguous(count, block))
-		busy := g.device(1 << 30)
-		for i := range 8 { // some milliseconds of work before the tensor is written
-			g.must(g.Memset(&MemsetArgs{Dst: busy, Bytes: 1 << 30, Value: int32(i)}, stream))
-		}
-		g.must(g.Memcpy(&MemcpyArgs{Dst: src, Src: fresh, Bytes: count * block}, stream))
-		g.must(g.EventRecord(event, stream))
-		args := &SaveArgs{Saver: saver, Src: src, Dst: to.Ptr(), Count: count, BlockBytes: block, After: event}
-		g.must(g.SaveStart(args))
-		if err := g.SaveStart(args); !errors.Is(err, BadArgument) {
-			t.Errorf("a second save at once: %v", err)
-		}
-		g.must(g.SaveWait(saver))
-		if !bytes.Equal(slab.Bytes(), data) {
-			t.Error("the save ran before its tensor was complete")
-		}
-		g.must(g.SaverDestroy(saver))
-		g.must(g.EventDestroy(event))
-		g.must(g.StreamDestroy(stream))
-	})
-}
-
-func TestGPUUnsupportedSaysSo(t *testing.T) {
-	onGPU(t, func(g *gpu) {
-		info, err := g.Device()
-		g.must(err)
-		stream, err := g.StreamCreate(true)
-		g.must(err)
-		m := g.host(8, DriverPages)
-		err = g.MemcpyBatch(&BlocksArgs{Src: m.Ptr(), Dst: m.Ptr(), BlockBytes: 1024}, stream)
-		if old := info.ToolkitVersion < 12080; old != errors.Is(err, Unsupported) || (!old && err != nil) {
-			t.Errorf("toolkit %d: %v", info.ToolkitVersion, err)
-		}
-		g.must(g.StreamDestroy(stream))
-	})
-}
-
-func TestGPUBadArgumentsAreRefused(t *testing.T) {
-	onGPU(t, func(g *gpu) {
-		for name, err := range map[string]error{
-			"block of 8 bytes":     g.FlashH2D(&BlocksArgs{Count: 1, BlockBytes: 8}, 0),
-			"no addresses":         g.FlashH2D(&BlocksArgs{Count: 1, BlockBytes: 1024}, 0),
-			"upload out of step":   g.Carry(&MemcpyArgs{Dst: 16, Src: 24, Bytes: 4}, 0),
-			"upload from nowhere":  g.Carry(&MemcpyArgs{Dst: 16, Bytes: 4}, 0),
-			"group of 16":          g.Decode(&DecodeArgs{Batch: 1, HeadsQ: 16, HeadsKV: 1, HeadDim: 128, BlockTokens: 32}, 0),
-			"head of 96":           g.Decode(&DecodeArgs{Batch: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 96, BlockTokens: 32}, 0),
-			"block of 8 tokens":    g.Decode(&DecodeArgs{Batch: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 128, BlockTokens: 8}, 0),
-			"k above the maximum":  g.TopK(&TopKArgs{Units: 1, K: TopKMax + 1, ListStride: TopKMax + 1}, 0),
-			"foreign host pointer": g.HostFree(HostMemory{base: unsafe.Pointer(g)}),
-			"no GPU 99":            g.Init(99),
-			"hidden of 4":          g.Embed(&EmbedArgs{Tokens: 1, Hidden: 4}, 0),
-			"hidden of 32776":      g.RMSNorm(&RMSNormArgs{Rows: 1, Hidden: 32776}, 0),
-			"rows and residual":    g.RMSNorm(&RMSNormArgs{Rows: 1, Hidden: 64, Residual: 16, Row: 16}, 0),
-			"rope of 96":           g.Rope(&RopeArgs{Tokens: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 96}, 0),
-			"pool without table":   g.Rope(&RopeArgs{Tokens: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 64, QKV: 16, Position: 16, InvFreq: 16, Pool: 16}, 0),
-			"FFN of 100":           g.SiluMul(&SiluMulArgs{Tokens: 1, FFN: 100}, 0),
-			"stride below vocab":   g.Argmax(&ArgmaxArgs{Rows: 1, Vocab: 10, Stride: 9}, 0),
-			"table without pool":   g.Prefill(&PrefillArgs{Q: 16, Out: 16, Table: 16, BlockTokens: 32, QTokens: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 128}, 0),
-			"paged by 512 tokens":  g.Prefill(&PrefillArgs{Q: 16, Out: 16, Pool: 16, Table: 16, BlockTokens: 512, QTokens: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 128}, 0),
-			"prefill without data": g.Prefill(&PrefillArgs{QTokens: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 128}, 0),
-		} {
-			want := BadArgument
-			if name == "no GPU 99" {
-				want = NoDevice
-			}
-			if !errors.Is(err, want) {
-				t.Errorf("%s: %v", name, err)
 			}
 		}
 	})

@@ -20,7 +20,8 @@ func HalfOf(x float64) Half {
 		return sign | Half(math.RoundToEven(a*0x1p24))
 	default:
 		bits := math.Float64bits(a) - (1023-15)<<52 // with binary16's bias
-		bits += 1<<41 - 1 + bits>>42&1              // 42 bits of the mantissa go; the sum may carry into the exponent
+		// 42 bits of the mantissa go; the sum may carry into the exponent
+		bits += 1<<41 - 1 + bits>>42&1
 		return sign | Half(bits>>42)
 	}
 }

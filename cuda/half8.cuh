@@ -1,4 +1,5 @@
-// Eight fp16 values as one 16-byte access, and the roundings that a model in fp16 makes between its steps.
+// Eight fp16 values as one 16-byte access, and the roundings that a model in fp16 makes between its
+// steps.
 #pragma once
 
 #include <cuda_fp16.h>

@@ -19,7 +19,9 @@ const LibraryEnv = "SPARSESERVE_CUDA_LIB"
 
 const libraryName = "libsparseserve.so"
 
-// Library is an open libsparseserve.so and the OS thread that calls it first; others that do, as cuda/live's, select the GPU for themselves. Its methods may be called from any goroutine, but not from inside Do.
+// Library is an open libsparseserve.so and the OS thread that calls it first; others that do, as
+// cuda/live's, select the GPU for themselves. Its methods may be called from any goroutine, but not
+// from inside Do.
 type Library struct {
 	// Path is the file that was opened.
 	Path string
@@ -30,8 +32,9 @@ type Library struct {
 	close   sync.Once
 }
 
-// Open finds and opens the library and checks its version; it needs no GPU. The path is, in this order: path if not empty, the environment
-// variable SPARSESERVE_CUDA_LIB, libsparseserve.so beside the program, cuda/build/libsparseserve.so below the working folder.
+// Open finds and opens the library and checks its version; it needs no GPU. The path is, in this
+// order: path if not empty, the environment variable SPARSESERVE_CUDA_LIB, libsparseserve.so next
+// to the program, cuda/build/libsparseserve.so below the working folder.
 func Open(path string) (*Library, error) {
 	found, err := find(path)
 	if err != nil {
@@ -46,7 +49,8 @@ func Open(path string) (*Library, error) {
 		purego.Dlclose(handle)
 		return nil, err
 	}
-	l := &Library{Path: found, session: session, work: make(chan func()), closed: make(chan struct{})}
+	l := &Library{Path: found, session: session, work: make(chan func()),
+		closed: make(chan struct{})}
 	go l.serve()
 	return l, nil
 }
@@ -68,12 +72,14 @@ func (l *Library) Do(f func(*Session) error) error {
 	return err
 }
 
-// Close ends the library's thread. The library itself stays mapped: the CUDA runtime does not survive being unloaded.
+// Close ends the library's thread. The library itself stays mapped: the CUDA runtime does not
+// survive being unloaded.
 func (l *Library) Close() {
 	l.close.Do(func() { close(l.closed) })
 }
 
-// serve runs the tasks on one OS thread: the selected GPU, the error text and cuBLAS's handle belong to the thread that made them.
+// serve runs the tasks on one OS thread: the selected GPU, the error text and cuBLAS's handle
+// belong to the thread that made them.
 func (l *Library) serve() {
 	runtime.LockOSThread()
 	for {
@@ -86,7 +92,8 @@ func (l *Library) serve() {
 	}
 }
 
-// find returns the library's file. A path that someone gave must exist; only the default places are tried in turn.
+// find returns the library's file. A path that someone gave must exist; only the default places are
+// tried in turn.
 func find(path string) (string, error) {
 	given := "given path"
 	if path == "" {
@@ -108,5 +115,6 @@ func find(path string) (string, error) {
 			return place, nil
 		}
 	}
-	return "", fmt.Errorf("%w: tried %s; build it with 'make cuda' or set %s", ErrNoLibrary, strings.Join(places, ", "), LibraryEnv)
+	return "", fmt.Errorf("%w: tried %s; build it with 'make cuda' or set %s", ErrNoLibrary,
+		strings.Join(places, ", "), LibraryEnv)
 }

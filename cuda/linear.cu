@@ -1,9 +1,10 @@
-// Linears through cuBLAS, opened at run time: the library works without it until a linear is asked for.
+// Linears through cuBLAS, opened at run time: the library works without it until a linear is asked
+// for.
 //
 //   y [tokens][out] = x [tokens][in] w^T, w [out][in], fp16, accumulated in fp32
 //
-// cuBLAS is column-major: it computes y^T = w x^T with w read as its transpose. Only the C symbols below are used, whose ABI has not changed
-// between CUDA 11 and 13.
+// cuBLAS is column-major: it computes y^T = w x^T with w read as its transpose. Only the C symbols
+// below are used, whose ABI has not changed between CUDA 11 and 13.
 #include <dlfcn.h>
 
 #include "common.cuh"

@@ -1,13 +1,18 @@
-// Residency on the GPU: which of a layer's listed blocks lie in HBM, which slots the others get, and where they are loaded from.
+// Residency on the GPU: which of a layer's listed blocks are in HBM, which slots the others get,
+// and where they are loaded from.
 //
-// Each request has a table in HBM with the slot of every block of every (layer, KV head) group. One kernel walks the layer's lists. A hit is one
-// read of the table. Misses are numbered in the order of units and list entries and take the free slots in that order, so that the outcome is the
-// CPU cache's, slot by slot; their tables are brought up to date and the addresses of their copies are written where the gather reads them. Blocks
-// that gave up those slots leave their tables. The CPU does not wait for any of it.
+// Each request has a table in HBM with the slot of every block of every (layer, KV head) group. One
+// kernel walks the layer's lists. A hit is one read of the table. Misses are numbered in the order
+// of units and list entries and take the free slots in that order, so that the outcome is the CPU
+// cache's, slot by slot; their tables are brought up to date and the addresses of their copies are
+// written where the gather reads them. Blocks that gave up those slots leave their tables. The CPU
+// does not wait for any of it.
 //
-// A warp walks one unit after the other. Misses are counted first, then numbered: a CTA needs the counts of all CTAs before it, which are in flight
-// at once, so it reads them all rather than waiting for its neighbour's sum (a look-back of one step). A count carries the call's number, so
-// counts are not cleared between calls. CTAs wait for those with lower numbers, so there are no more than fit the smallest card at once.
+// A warp walks one unit after the other. Misses are counted first, then numbered: a CTA needs the
+// counts of all CTAs before it, which are in flight at once, so it reads them all rather than
+// waiting for its neighbour's sum (a look-back of one step). A count carries the call's number, so
+// counts are not cleared between calls. CTAs wait for those with lower numbers, so there are no
+// more than fit the smallest card at once.
 #include "common.cuh"
 
 namespace ss {
@@ -35,7 +40,7 @@ __device__ inline int64_t end_of(const ss_lookup_args &a, int round) { return ro
 __device__ inline void miss(const ss_lookup_args &a, LookupState *state, int32_t *table, int unit, int entry, int number) {
   const int64_t at = int64_t(unit) * a.stride + entry;
   const int block = a.list[at], row = unit / a.heads;
-  const int slot = number < a.frees ? a.free_slot[number] : 0;  // too few are the caller's mistake: `loads` tells
+  const int slot = number < a.frees ? a.free_slot[number] : 0;  // too few are the caller's mistake: `loads` shows it
   a.slot[at] = slot;
   if (number >= a.frees) return;
   table[block] = slot + 1;
@@ -123,8 +128,8 @@ __global__ void __launch_bounds__(kLookupThreads) lookup_kernel(ss_lookup_args a
   }
   __syncthreads();
   if (!last) return;
-  // The caller loads each round by its own count. Where that is more than was missing, which is a mistake that `told` shows too late, what is
-  // left copies a free slot to itself.
+  // The caller loads each round by its own count. Where that is more than was missing, which is a
+  // mistake that `told` shows too late, what is left copies a free slot to itself.
   if (a.before != nullptr)
     for (int r = threadIdx.x; r < a.rounds; r += kLookupThreads) {
       const unsigned got = atomicExch(&state->cursor[r], 0u);

@@ -1,4 +1,5 @@
-// The copy-engine baselines, either direction: one cudaMemcpyAsync per block, and the batched memcpy API of CUDA 12.8 and newer.
+// The copy-engine baselines, either direction: one cudaMemcpyAsync per block, and the batched
+// memcpy API of CUDA 12.8 and newer.
 #include <vector>
 
 #include "copy_blocks.cuh"

@@ -57,8 +57,9 @@ __device__ inline uint32_t pack(float low, float high) {
   return *reinterpret_cast<const uint32_t *>(&h);
 }
 
-// Byte offset of 16-byte piece `piece` of row `row` in a tile of rows of D halves. The pieces of a row are permuted by the row's number, so
-// that the eight rows that ldmatrix reads together lie in different banks.
+// Byte offset of 16-byte piece `piece` of row `row` in a tile of rows of D halves. The pieces of a
+// row are permuted by the row's number, so that the eight rows that ldmatrix reads together are in
+// different banks.
 template <int D>
 __device__ inline uint32_t swizzled(int row, int piece) {
   return uint32_t(row * D * 2 + ((piece ^ (row & 7)) << 4));

@@ -1,16 +1,19 @@
 // Which blocks of which units a CTA of decode attention takes (decode.cu).
 //
-// Dense, few units: a CTA has one piece. The pieces are of at most as many blocks, as few as give all of them a CTA: so long as that is not much more
-// than an equal share of all blocks, a CTA with two pieces would take longer, and so would all who wait for it.
+// Dense, few units: a CTA has one piece. The pieces are of at most as many blocks, as few as give
+// all of them a CTA: so long as that is not much more than an equal share of all blocks, a CTA with
+// two pieces would take longer, and so would all who wait for it.
 //
-// Dense, else: the units' blocks stand in a row, unit after unit, and the CTAs take equal runs of it. So time follows the sum of the contexts and not the
-// longest of them. A run may end one unit, hold whole ones and begin another. A unit shorter than a run adds a piece to some CTA; such a piece costs
-// as much as kFixedBlocks blocks, and so many empty places stand before the unit. With equal contexts and a multiple of the units for CTAs no run
-// crosses from one unit to the next.
+// Dense, else: the units' blocks stand in a row, unit after unit, and the CTAs take equal runs of
+// it. So time follows the sum of the contexts and not the longest of them. A run may end one unit,
+// hold whole ones and begin another. A unit shorter than a run adds a piece to some CTA; such a
+// piece costs as much as kFixedBlocks blocks, and so many empty places stand before the unit. With
+// equal contexts and a multiple of the units for CTAs no run crosses from one unit to the next.
 //
 // Lists: equally many CTAs a unit; lists of one launch are of about one length.
 //
-// Contexts are known on the GPU only. Each warp of each CTA goes through them alone: less time than a launch or a barrier would take.
+// Contexts are known on the GPU only. Each warp of each CTA goes through them alone: less time than
+// a launch or a barrier would take.
 #pragma once
 
 #include "common.cuh"
@@ -100,8 +103,8 @@ class Pieces {
 
   __device__ static int parts_of(int blocks, int share) { return blocks > share ? (blocks + share - 1) / share : 1; }
 
-  // Gives each CTA one piece of at most `share` blocks if that is at most kFixedBlocks more than an equal share. Lanes try a share each, and each of
-  // them a part of the requests.
+  // Gives each CTA one piece of at most `share` blocks if that is at most kFixedBlocks more than an
+  // equal share. Lanes try a share each, and each of them a part of the requests.
   __device__ bool cut_whole() {
     constexpr int kShares = 8;
     static_assert(kFixedBlocks < kShares, "a lane for each share");

@@ -1,10 +1,13 @@
-// Causal prefill attention of one request, with or without a prefix (equation and shapes: sparseserve.h, ss_prefill_args).
+// Causal prefill attention of one request, with or without a prefix (equation and shapes:
+// sparseserve.h, ss_prefill_args).
 //
-// FlashAttention-2's schedule on mma.sync, so one kernel serves sm_80 and newer. A CTA owns 128 queries of one head, a warp 32 of them; keys
-// and values pass in tiles of 64 tokens, from the diagonal backwards, so that only the first tiles need the mask:
+// FlashAttention-2's schedule on mma.sync, so one kernel serves sm_80 and newer. A CTA owns 128
+// queries of one head, a warp 32 of them; keys and values pass in tiles of 64 tokens, from the
+// diagonal backwards, so that only the first tiles need the mask:
 //   S = Q K^T      m' = max(m, rowmax S)      P = exp2(c S - c m')      l = l exp2(c m - c m') + rowsum P      O = O exp2(c m - c m') + P V
-// with c = scale log2 e. While S is computed V is on its way, while P V is computed the next K. Keys and values in KV blocks are read where they
-// lie; the slots of a tile are looked up while the tile before it computes.
+// with c = scale log2 e. While S is computed V is on its way, while P V is computed the next K.
+// Keys and values in KV blocks are read where they are; the slots of a tile are looked up while the
+// tile before it computes.
 #include "common.cuh"
 #include "mma.cuh"
 
@@ -14,7 +17,8 @@ constexpr int kQueries = 128;  // a CTA
 constexpr int kKeys = 64;      // a tile
 constexpr int kPrefillWarps = 4;
 
-// Copies rows first .. first + kRows of a strided tensor to a swizzled tile; rows from `limit` on become zeros. kWhole: there are none of them.
+// Copies rows first .. first + kRows of a strided tensor to a swizzled tile; rows from `limit` on
+// become zeros. kWhole: there are none of them.
 template <int D, int kRows, bool kWhole>
 __device__ inline void copy_rows(uint32_t tile, const __half *src, int64_t stride, int first, int limit) {
   constexpr int kPieces = D / 8, kThreads = kPrefillWarps * 32;
@@ -30,12 +34,14 @@ __device__ inline void copy_rows(uint32_t tile, const __half *src, int64_t strid
   }
 }
 
-// Tokens that share a block whatever its size. Each warp copies one group of a tile, so that it needs one slot.
+// Tokens that share a block whatever its size. Each warp copies one group of a tile, so that it
+// needs one slot.
 constexpr int kGroup = kKeys / kPrefillWarps;
 constexpr int kBlockMax = 256;  // tokens; up to here the division below is exact for any context
 static_assert(kGroup == 16);
 
-// Where this warp's group of a tile lies: its block and its first token there. Groups past the last get the last's.
+// Where this warp's group of a tile lies: its block and its first token there. Groups past the last
+// get the last's.
 struct Place {
   int block, token;
 };
@@ -121,7 +127,8 @@ __device__ inline void weighted_values(float (&o)[2][D / 8][4], const float (&p)
   }
 }
 
-// One step of the running softmax: S becomes P, O and l are rescaled. Row i of the four is m-tile i / 2, half i % 2.
+// One step of the running softmax: S becomes P, O and l are rescaled. Row i of the four is m-tile i
+// / 2, half i % 2.
 template <int D>
 __device__ inline void softmax_step(float (&s)[2][kKeys / 8][4], float (&o)[2][D / 8][4], float (&top)[4], float (&sum)[4], float scale_log2) {
 #pragma unroll
@@ -164,8 +171,8 @@ __global__ void __launch_bounds__(kPrefillWarps * 32, 2) prefill_kernel(ss_prefi
   const int32_t *table = kPaged ? a.table + int64_t(kv_head) * a.table_stride : nullptr;
   const int groups = a.block_tokens / kGroup, last_group = (kv_tokens - 1) / kGroup;
   const auto place = [=](int tile) { return place_of(reciprocal, groups, tile, last_group); };
-  // The slot of this warp's next group comes to shared memory with the tile of values: a load to a register would be put off, for want of
-  // registers, to just before its use.
+  // The slot of this warp's next group comes to shared memory with the tile of values: a load to a
+  // register would be put off, for want of registers, to just before its use.
   const uint32_t slot_at = v_tile + kKeys * D * 2 + threadIdx.x / 32 * 4;
   const auto rows_of = [=](uint32_t slot, Place p) { return slot * 2 * a.block_tokens + p.token; };  // of keys; those of values are T rows on
 

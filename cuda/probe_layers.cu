@@ -1,4 +1,5 @@
-// Prefill with KV saves beside it. One host thread enqueues the compute of layers, another waits for each layer and saves it.
+// Prefill overlapped with KV saves. One host thread enqueues the compute of layers, another waits
+// for each layer and saves it.
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -11,24 +12,6 @@
 #include "probe_layers.h"
 
 namespace ss {
-
-static int run_layer(const ss_call *calls, int n, cudaStream_t stream) {
-  for (int i = 0; i < n; i++) {
-    const void *a = calls[i].args;
-    switch (calls[i].op) {
-      case SS_OP_EMPTY: SS_TRY(ss_empty(a, stream)); break;
-      case SS_OP_MEMCPY: SS_TRY(ss_memcpy(static_cast<const ss_memcpy_args *>(a), stream)); break;
-      case SS_OP_CARRY: SS_TRY(ss_carry(static_cast<const ss_memcpy_args *>(a), stream)); break;
-      case SS_OP_LINEAR: SS_TRY(ss_linear(static_cast<const ss_linear_args *>(a), stream)); break;
-      case SS_OP_PREFILL: SS_TRY(ss_prefill(static_cast<const ss_prefill_args *>(a), stream)); break;
-      case SS_OP_GPU_SCATTER: SS_TRY(ss_gpu_scatter(static_cast<const ss_blocks_args *>(a), stream)); break;
-      case SS_OP_MEMCPY_BLOCKS: SS_TRY(ss_memcpy_blocks(static_cast<const ss_blocks_args *>(a), stream)); break;
-      case SS_OP_FLASH_D2H: SS_TRY(ss_flash_d2h(static_cast<const ss_save_args *>(a), stream)); break;
-      default: return fail(SS_ERR_ARGUMENT, "ss_bench_prefill: operation %d is neither compute nor a save", calls[i].op);
-    }
-  }
-  return SS_OK;
-}
 
 // Streams and an event for each layer; given back on every way out.
 struct LayerStreams {
@@ -55,11 +38,12 @@ struct LayerStreams {
 
 static int save_layer(const ss_layers_args &a, int layer, cudaStream_t stream) {
   const int each = a.each > 0 ? a.each : a.n_save;
-  return run_layer(a.save + layer % (a.n_save / each) * each, each, stream);
+  return run_calls(a.save + layer % (a.n_save / each) * each, each, stream);
 }
 
-// The second thread: saves layers as they are computed. enqueued counts layers whose event is recorded; stop says that no more will come.
-// saved counts layers that are in DRAM, where they are buffered; ended says that no more will be.
+// The second thread: saves layers as they are computed. enqueued counts layers whose event is
+// recorded; stop says that no more will come. saved counts layers that are in DRAM, where they are
+// buffered; ended says that no more will be.
 struct LayerSaver {
   const ss_layers_args &a;
   const LayerStreams &streams;
@@ -115,7 +99,7 @@ struct LayerSaver {
 static int compute_layers(const ss_layers_args &a, const LayerStreams &streams, LayerSaver *saver) {
   for (int layer = 0; layer < a.layers; layer++) {
     if (a.buffered > 0 && a.n_save > 0 && !saver->room(layer)) break;  // the saver's code says why
-    SS_TRY(run_layer(a.compute, a.n_compute, streams.compute));
+    SS_TRY(run_calls(a.compute, a.n_compute, streams.compute));
     SS_CUDA(cudaEventRecord(streams.computed[size_t(layer)], streams.compute));
     saver->enqueued.fetch_add(1);
   }

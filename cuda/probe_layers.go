@@ -8,14 +8,16 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// LayerProbe times prefill with KV saves beside it: ss_bench_prefill of probe_layers.h, which only calibration needs.
+// LayerProbe times prefill overlapped with KV saves: ss_bench_prefill of probe_layers.h, which only
+// calibration needs.
 type LayerProbe struct{ f symbol }
 
 // Layers is one such timing: each of Layers layers is computed, then saved while the next computes.
 type Layers struct {
-	Compute         []Operation // LinearArgs, PrefillArgs, EmptyArgs, MemcpyArgs and CarryArgs
-	Save            []Operation // GPUScatterArgs, MemcpyBlocksArgs or SaveArgs; empty: nothing is saved
-	Each            int         // of Save, that save one layer: layers take them in turn; 0: all
+	Compute []Operation // LinearArgs, PrefillArgs, EmptyArgs, MemcpyArgs and CarryArgs
+	// GPUScatterArgs, MemcpyBlocksArgs or SaveArgs; empty: nothing is saved
+	Save            []Operation
+	Each            int // of Save, that save one layer: used round robin; 0: all
 	Layers          int
 	Buffered        int // layers launched and not saved yet, at most; 0: all
 	Warmup, Repeats int
@@ -34,13 +36,15 @@ type layersC struct {
 // LayerProbe looks the probe up in the library.
 func (l *Library) LayerProbe() (*LayerProbe, error) {
 	const name = "ss_bench_prefill"
-	handle, err := purego.Dlopen(l.Path, purego.RTLD_NOW|purego.RTLD_LOCAL) // the same library once more
+	// the same library once more
+	handle, err := purego.Dlopen(l.Path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s does not load: %w", ErrNoLibrary, l.Path, err)
 	}
 	address, err := purego.Dlsym(handle, name)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s has no %s; rebuild it with 'make cuda'", ErrNoSymbol, l.Path, name)
+		return nil, fmt.Errorf("%w: %s has no %s; rebuild it with 'make cuda'", ErrNoSymbol, l.Path,
+			name)
 	}
 	return &LayerProbe{symbol{name, address}}, nil
 }

@@ -1,4 +1,5 @@
-// Prefill with KV saves beside it (SparseServe Fig. 14b): a probe of calibration, apart from the interface in sparseserve.h.
+// Prefill with overlapped KV saves (SparseServe Fig. 14b): a probe of calibration, apart from the
+// interface in sparseserve.h.
 #ifndef SPARSESERVE_PROBE_LAYERS_H
 #define SPARSESERVE_PROBE_LAYERS_H
 
@@ -19,9 +20,10 @@ typedef struct {
   float *samples;  // host [repeats], milliseconds
 } ss_layers_args;
 
-// Computes the layers one after another on one stream; a second host thread saves each on a stream of its own as soon as it is computed.
-// A sample is the host time until the last layer is computed and saved. Without a limit to the layers buffered all are launched at once,
-// before the first is saved; with one, calls of both threads are made side by side, as in the serving loop.
+// Computes the layers one after another on one stream; a second host thread saves each on a stream
+// of its own as soon as it is computed. A sample is the host time until the last layer is computed
+// and saved. Without a limit to the layers buffered all are launched at once, before the first is
+// saved; with one, calls of both threads are made side by side, as in the serving loop.
 SS_API int ss_bench_prefill(const ss_layers_args *args);
 
 #ifdef __cplusplus

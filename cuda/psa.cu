@@ -1,16 +1,19 @@
-// PSA decode (Progressive Sparse Attention, Algorithm 1 and 3.3): attend to blocks in order of criticality until enough weight is gathered.
+// PSA decode (Progressive Sparse Attention, Algorithm 1 and 3.3): attend to blocks in order of
+// criticality until enough weight is gathered.
 //
 //   after each microbatch, per query head:  P = AS_acc / (AS_acc + AS_min N_left)      stop the unit when P > epsilon for all its heads
 //   AS_acc = sum of exp(scale q.k) over the blocks done, AS_min = the least such sum of one block, N_left = blocks not yet done
 //
-// The verifying step runs inside the attention kernel: the warps of a unit's CTA exchange (m, l, AS_min) through shared memory and all take
-// the same decision, so microbatches of one launch follow each other without a launch or a host in between, and the next microbatch's
-// loads are already on their way. Sums are kept as (maximum, sum relative to it), AS_min as its log2.
+// The verifying step runs inside the attention kernel: the warps of a unit's CTA exchange (m, l,
+// AS_min) through shared memory and all take the same decision, so microbatches of one launch
+// follow each other without a launch or a host in between, and the next microbatch's loads are
+// already on their way. Sums are kept as (maximum, sum relative to it), AS_min as its log2.
 #include "psa.cuh"
 
 namespace ss {
 
-// What the warps tell each other after a microbatch; two sets, so that one barrier a microbatch is enough.
+// What the warps tell each other after a microbatch; two sets, so that one barrier a microbatch is
+// enough.
 template <int kWarps>
 struct Verdict {
   float m[2][kWarps][kGroupMax], l[2][kWarps][kGroupMax], least[2][kWarps][kGroupMax];
@@ -57,7 +60,8 @@ __global__ void __launch_bounds__(kWarps * 32, kWarps == 8 ? 1 : 2) psa_kernel(P
   const PsaState state_of = psa_state_of(a.state, units);
   PsaUnit &global = state_of.unit[unit];
 
-  // All that depends on nothing is read at once: with a launch a microbatch, trips to memory before the first block are what costs.
+  // All that depends on nothing is read at once: with a launch a microbatch, trips to memory before
+  // the first block are what costs.
   const int count = a.count[unit], context = a.context[request];
   bool done = a.first > 0 && a.done[unit] != 0;
   if (threadIdx.x == 0) {

@@ -1,11 +1,13 @@
-// What the two forms of PSA share: a unit's state between launches, and how the last unit to end tells the host.
+// What the two forms of PSA share: a unit's state between launches, and how the last unit to end
+// notifies the host.
 #pragma once
 
 #include "decode.cuh"
 
 namespace ss {
 
-// State of a unit between launches, and the arrivals of the running one: low half CTAs that ended, high half those whose unit is done.
+// State of a unit between launches, and the arrivals of the running one: low half CTAs that ended,
+// high half those whose unit is done.
 struct PsaUnit {
   float m[kGroupMax], l[kGroupMax];
   float least[kGroupMax];  // log2 AS_min
@@ -34,7 +36,8 @@ struct PsaShape {
   int64_t block_bytes;
 };
 
-// The blocks of a launch's microbatches in the unit's order: `run` in a row from the first-th on, then those `step` further on.
+// The blocks of a launch's microbatches in the unit's order: `run` in a row from the first-th on,
+// then those `step` further on.
 __device__ inline BlockWalk psa_walk(const PsaShape &shape, int unit, int count, int context, int first, int step, int run) {
   const ss_psa_args &a = shape.a;
   BlockWalk walk;
@@ -53,7 +56,8 @@ __device__ inline BlockWalk psa_walk(const PsaShape &shape, int unit, int count,
   return walk;
 }
 
-// One thread of each unit, last of all: the last unit to end knows whether every unit is done, and tells the host.
+// One thread of each unit, last of all: the last unit to end knows whether every unit is done, and
+// notifies the host.
 __device__ inline void psa_arrive(const ss_psa_args &a, const PsaState &state, int units, bool done) {
   const unsigned long long before_me = atomicAdd(state.arrived, (done ? 1ull << 32 : 0) + 1);
   if (uint32_t(before_me) != uint32_t(units) - 1) return;
@@ -65,7 +69,8 @@ __device__ inline void psa_arrive(const ss_psa_args &a, const PsaState &state, i
   }
 }
 
-// PSA where units are few: the CTAs of a cluster share a unit (psa_cluster.cu). Launches nothing where a cluster would have one CTA.
+// PSA where units are few: the CTAs of a cluster share a unit (psa_cluster.cu). Launches nothing
+// where a cluster would have one CTA.
 int launch_psa_cluster(const PsaShape &shape, const Limits &found, cudaStream_t stream, bool *launched);
 
 }  // namespace ss

@@ -1,8 +1,11 @@
-// PSA decode where units are few (psa.cu has the algorithm): the CTAs of a cluster share a unit, so that one request's heads fill the GPU.
+// PSA decode where units are few (psa.cu has the algorithm): the CTAs of a cluster share a unit, so
+// that one request's heads fill the GPU.
 //
-// Warps take the next blocks of the order together, a wave at a time, and tell each other the weight of each block. From those every warp finds
-// by itself after which microbatch of the wave to stop; a warp whose blocks lie beyond it takes its softmax back to what it was before the
-// wave. So up to a wave of blocks is read in vain, which costs less here than deciding after each microbatch.
+// Warps take the next blocks of the order together, a wave at a time, and tell each other the
+// weight of each block. From those every warp finds by itself after which microbatch of the wave to
+// stop; a warp whose blocks are beyond it takes its softmax back to what it was before the wave. So
+// up to a wave of blocks is read in vain, which costs less here than deciding after each
+// microbatch.
 #include "cluster.cuh"
 #include "psa.cuh"
 
@@ -23,8 +26,9 @@ __device__ inline float warp_max(float x) {
   return x;
 }
 
-// The verifying step for all microbatches of a wave at once: the block after which to stop, or n. weight[i][row] is log2 of block i's sum, the
-// wave's first of which follows `used` blocks. A lane has kPerLane blocks in a row, and prefix sums over lanes give AS_acc and AS_min after each.
+// The verifying step for all microbatches of a wave at once: the block after which to stop, or n.
+// weight[i][row] is log2 of block i's sum, the wave's first of which follows `used` blocks. A lane
+// has kPerLane blocks in a row, and prefix sums over lanes give AS_acc and AS_min after each.
 __device__ inline int psa_stop(const float (*weight)[kGroupMax], PsaSums &before, int group, int n, int used, int count, int micro, float epsilon) {
   const int lane = threadIdx.x % 32, mine = lane * kPerLane;
   bool enough[kPerLane];
@@ -159,7 +163,8 @@ __global__ void __launch_bounds__(kWarps * 32, 2) psa_cluster_kernel(PsaShape sh
     }
     if (used == count) done = true;
 
-    // The rings become the merge area, and behind it the first CTA's place for all of them: every warp's copies have landed, here and then elsewhere.
+    // The rings become the merge area, and behind it the first CTA's place for all of them: every
+    // warp's copies have landed, here and then elsewhere.
     __syncthreads();
     cluster_arrive();
     auto &merge = *reinterpret_cast<Merge<D, kWarps> *>(shared);
@@ -224,7 +229,8 @@ static int launch_run(const PsaShape &shape, int ctas, cudaStream_t stream) {
   return launch_cluster(psa_cluster_kernel<D, kStages, kRun>, dim3(unsigned(units * ctas)), kWarps * 32, kShared, ctas, stream, shape);
 }
 
-// A wave is 64 blocks where the launch has so many: each wave costs a decision. A warp's run of blocks must lie in one microbatch.
+// A wave is 64 blocks where the launch has so many: each wave costs a decision. A warp's run of
+// blocks must be in one microbatch.
 template <int D, int kStages>
 static int launch_stages(const PsaShape &shape, const Limits &found, cudaStream_t stream, bool *launched) {
   int ctas = 1;

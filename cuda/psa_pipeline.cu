@@ -1,12 +1,13 @@
-// Pipelined PSA (3.3): loads and compute in two streams, joined turn by turn with events. A turn is a microbatch that has loads and those after
-// it that have none, which follow in the same launch.
+// Pipelined PSA (3.3): loads and compute in two streams, joined turn by turn with events. A turn is
+// a microbatch that has loads and those after it that have none, which follow in the same launch.
 //
 //   compute stream:  gather 0 | PSA 0 | PSA 1    | PSA 2    | ...   PSA k waits for gather k
 //   load stream:              gather 1| gather 2 | ...
 //
-// The host runs at most `depth` turns ahead of the GPU and looks at the pinned flag before each, so that it stops soon after the verifying
-// step has seen every unit done. It never reads a score or a weight, and does not wait for the last turns: what it enqueues next follows them
-// without a gap. Loads of units that are done already are left out on the GPU.
+// The host runs at most `depth` turns ahead of the GPU and looks at the pinned flag before each, so
+// that it stops soon after the verifying step has seen every unit done. It never reads a score or a
+// weight, and does not wait for the last turns: what it enqueues next follows them without a gap.
+// Loads of units that are done already are skipped on the GPU.
 #include <vector>
 
 #include "common.cuh"
@@ -86,7 +87,8 @@ static int run_pipeline(const ss_psa_pipeline_args *args, Pipeline *p, cudaStrea
       if (turn > 0 && attends) SS_TRY(join(p->loaded[slot], loads, stream));
       ahead = ahead || !attends;
     }
-    // Later loads follow the first ones over the link, and whatever the stream did with their slots before.
+    // Later loads follow the first ones over the link, and whatever the stream did with their slots
+    // before.
     if (turn == 0 && first[to] < first[all]) SS_TRY(join(p->start, stream, loads));
     if (attends) {
       ss_psa_args step = *args->psa;

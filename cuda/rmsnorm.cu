@@ -1,6 +1,8 @@
-// RMSNorm, with the residual addition before it (equation and shapes: sparseserve.h, ss_rmsnorm_args).
+// RMSNorm, with the residual addition before it (equation and shapes: sparseserve.h,
+// ss_rmsnorm_args).
 //
-// One CTA a row. A thread keeps its pieces of the row in registers between the sum of squares and the scaling, so each byte moves once.
+// One CTA a row. A thread keeps its pieces of the row in registers between the sum of squares and
+// the scaling, so each byte moves once.
 #include "common.cuh"
 #include "half8.cuh"
 

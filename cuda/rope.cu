@@ -1,8 +1,9 @@
-// Rotary position embedding of q and k in place, and the stores that follow it: q packed for decode, k and v into their KV blocks
-// (equations and shapes: sparseserve.h, ss_rope_args).
+// Rotary position embedding of q and k in place, and the stores that follow it: q packed for
+// decode, k and v into their KV blocks (equations and shapes: sparseserve.h, ss_rope_args).
 //
-// A CTA takes one token and as many heads as its threads cover; a thread owns 8 dimensions of a head's lower half and their partners of the
-// upper. The angles of a token are the same for all heads: a CTA computes them once, while its loads of qkv are on their way.
+// A CTA takes one token and as many heads as its threads cover; a thread owns 8 dimensions of a
+// head's lower half and their partners of the upper. The angles of a token are the same for all
+// heads: a CTA computes them once, while its loads of qkv are on their way.
 #include "common.cuh"
 #include "half8.cuh"
 
@@ -18,7 +19,8 @@ __device__ inline int64_t slot_of(const ss_rope_args &a, int token, int block, i
   return a.table[row * a.row_stride + kv_head * a.head_stride + block - first];
 }
 
-// Where this thread's 16 bytes of a K or V head go: the lower half's piece; the upper half's is D bytes further on.
+// Where this thread's 16 bytes of a K or V head go: the lower half's piece; the upper half's is D
+// bytes further on.
 template <int D>
 __device__ inline char *block_place(const ss_rope_args &a, int token, int position, int kv_head, bool value, int piece) {
   const int block = position / a.block_tokens, offset = position - block * a.block_tokens;

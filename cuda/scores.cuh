@@ -3,15 +3,17 @@
 //   score_i = mean_h sum_d max(q_hd hi_id, q_hd lo_id)        h: query heads of the group, hi >= lo
 //           = sum_d (mean_h max(q_hd, 0)) hi_id + (mean_h min(q_hd, 0)) lo_id
 //
-// The second form makes the group's mean part of the query: one dot product of length 2 D a block, whatever the group. It runs at the speed
-// of the metadata's bytes: 16 bytes a lane, eight loads in flight.
+// The second form makes the group's mean part of the query: one dot product of length 2 D a block,
+// whatever the group. It runs at the speed of the metadata's bytes: 16 bytes a lane, eight loads in
+// flight.
 #pragma once
 
 #include "common.cuh"
 
 namespace ss {
 
-// The merged query, 8 of its 2 D values a lane: lane p holds piece p % (D / 4) of [mean max(q, 0), mean min(q, 0)].
+// The merged query, 8 of its 2 D values a lane: lane p holds piece p % (D / 4) of [mean max(q, 0),
+// mean min(q, 0)].
 template <int D>
 struct MergedQuery {
   static constexpr int kLanes = D / 4;  // lanes of one digest
@@ -49,8 +51,9 @@ struct MergedQuery {
 template <int D>
 constexpr int kScoreBlocks = 8 * 128 / D;  // that a warp scores at once
 
-// Scores blocks first .. first + kScoreBlocks, then those `step` further on, while below count; put(i, score) is called once for each. The
-// first digests are on their way before the query is read, and the next before the last are summed.
+// Scores blocks first .. first + kScoreBlocks, then those `step` further on, while below count;
+// put(i, score) is called once for each. The first digests are on their way before the query is
+// read, and the next before the last are summed.
 template <int D, class Put>
 __device__ inline void score_blocks(const __half *query, int group, const __half *meta, int first, int step, int count, Put put) {
   constexpr int kLanes = MergedQuery<D>::kLanes, kPerLoad = 32 / kLanes;
@@ -70,7 +73,8 @@ __device__ inline void score_blocks(const __half *query, int group, const __half
 #pragma unroll
     for (int r = 0; r < 8; r++) x[r] = q.dot(digest[r]);
     load(first + step);
-    // Eight sums over kLanes lanes: each exchange halves the values a lane carries, so 4 + 2 + 1 shuffles instead of 3 x 8.
+    // Eight sums over kLanes lanes: each exchange halves the values a lane carries, so 4 + 2 + 1
+    // shuffles instead of 3 x 8.
     int r = 0;
 #pragma unroll
     for (int width = 4; width >= 1; width /= 2) {
@@ -90,7 +94,8 @@ __device__ inline void score_blocks(const __half *query, int group, const __half
   }
 }
 
-// CTAs that share a unit of max_blocks blocks: enough to fill the GPU, each warp with at least one round of kScoreBlocks.
+// CTAs that share a unit of max_blocks blocks: enough to fill the GPU, each warp with at least one
+// round of kScoreBlocks.
 inline int score_parts(int units, int max_blocks, int blocks_per_round, int resident_ctas) {
   const int rounds = ceil_div(max_blocks, blocks_per_round);
   const int wanted = ceil_div(resident_ctas, units);

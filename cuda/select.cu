@@ -1,5 +1,6 @@
-// Scores and top-k in one launch: the CTAs of a unit stream its digests (scores.cuh), the last to finish chooses (topk.cuh). Where units are
-// few, the CTAs of a unit are a cluster, and each sends its keys to the shared memory of the one that chooses.
+// Scores and top-k in one launch: the CTAs of a unit stream its digests (scores.cuh), the last to
+// finish chooses (topk.cuh). Where units are few, the CTAs of a unit are a cluster, and each sends
+// its keys to the shared memory of the one that chooses.
 #include "cluster.cuh"
 #include "scores.cuh"
 #include "topk.cuh"

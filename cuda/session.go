@@ -8,13 +8,15 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// Session is the library on its own thread. Only functions run by Library.Do have one; it must not leave them.
+// Session is the library on its own thread. Only functions run by Library.Do have one; it must not
+// leave them.
 type Session struct {
 	symbols   symbols
 	lastError func() string
 }
 
-// Ptr is an address that the GPU can use: of device memory, or of pinned host memory. The Go collector does not see it.
+// Ptr is an address that the GPU can use: of device memory, or of pinned host memory. The Go
+// collector does not see it.
 type Ptr uintptr
 
 // Stream and Event are handles of the CUDA runtime; Stream 0 is the default stream.
@@ -63,14 +65,15 @@ func (s *Session) Device() (DeviceInfo, error) {
 // DeviceAlloc returns device memory.
 func (s *Session) DeviceAlloc(bytes int64) (Ptr, error) {
 	var p Ptr
-	code, _, _ := purego.SyscallN(s.symbols.deviceAlloc.address, uintptr(unsafe.Pointer(&p)), uintptr(bytes))
+	code, _, _ := purego.SyscallN(s.symbols.deviceAlloc.address, uintptr(unsafe.Pointer(&p)),
+		uintptr(bytes))
 	return p, s.result(s.symbols.deviceAlloc, code)
 }
 
 // DeviceFree gives device memory back.
 func (s *Session) DeviceFree(p Ptr) error { return s.handle(s.symbols.deviceFree, uintptr(p)) }
 
-// HostPages says on which pages pinned memory lies.
+// HostPages is the kind of pages of pinned memory.
 type HostPages int32
 
 // Pages of the driver's choice, or huge pages where the kernel gives them.
@@ -105,21 +108,27 @@ func Slice[T any](m HostMemory) []T {
 // HostAlloc returns pinned memory. Pinning takes most of a second a GiB.
 func (s *Session) HostAlloc(bytes int64, pages HostPages) (HostMemory, error) {
 	m := HostMemory{size: bytes}
-	code, _, _ := purego.SyscallN(s.symbols.hostAlloc.address, uintptr(unsafe.Pointer(&m.base)), uintptr(bytes), uintptr(pages))
+	code, _, _ := purego.SyscallN(s.symbols.hostAlloc.address, uintptr(unsafe.Pointer(&m.base)),
+		uintptr(bytes), uintptr(pages))
 	return m, s.result(s.symbols.hostAlloc, code)
 }
 
 // HostFree gives pinned memory back.
-func (s *Session) HostFree(m HostMemory) error { return s.handle(s.symbols.hostFree, uintptr(m.base)) }
+func (s *Session) HostFree(m HostMemory) error {
+	return s.handle(s.symbols.hostFree,
+		uintptr(m.base))
+}
 
-// StreamCreate returns a stream that does not wait for the default stream: the first made of those that were given back, if any.
+// StreamCreate returns a stream that does not wait for the default stream: the first made of those
+// that were given back, if any.
 func (s *Session) StreamCreate(highPriority bool) (Stream, error) {
 	var stream Stream
 	high := uintptr(0)
 	if highPriority {
 		high = 1
 	}
-	code, _, _ := purego.SyscallN(s.symbols.streamCreate.address, uintptr(unsafe.Pointer(&stream)), high)
+	code, _, _ := purego.SyscallN(s.symbols.streamCreate.address, uintptr(unsafe.Pointer(&stream)),
+		high)
 	return stream, s.result(s.symbols.streamCreate, code)
 }
 
@@ -163,20 +172,17 @@ func (s *Session) EventRecord(event Event, stream Stream) error {
 	return s.result(s.symbols.eventRecord, code)
 }
 
-// EventDone reports whether the event has passed.
-func (s *Session) EventDone(event Event) (bool, error) {
-	var done int32
-	code, _, _ := purego.SyscallN(s.symbols.eventQuery.address, uintptr(event), uintptr(unsafe.Pointer(&done)))
-	return done != 0, s.result(s.symbols.eventQuery, code)
-}
-
 // EventSync blocks until the event has passed.
-func (s *Session) EventSync(event Event) error { return s.handle(s.symbols.eventSync, uintptr(event)) }
+func (s *Session) EventSync(event Event) error {
+	return s.handle(s.symbols.eventSync,
+		uintptr(event))
+}
 
 // EventMilliseconds returns the GPU time between two events that have passed.
 func (s *Session) EventMilliseconds(from, to Event) (float64, error) {
 	var ms float32
-	code, _, _ := purego.SyscallN(s.symbols.eventMs.address, uintptr(from), uintptr(to), uintptr(unsafe.Pointer(&ms)))
+	code, _, _ := purego.SyscallN(s.symbols.eventMs.address, uintptr(from), uintptr(to),
+		uintptr(unsafe.Pointer(&ms)))
 	return float64(ms), s.result(s.symbols.eventMs, code)
 }
 
@@ -185,15 +191,18 @@ func Upload[T any](s *Session, dst Ptr, data []T) error {
 	if len(data) == 0 {
 		return nil
 	}
-	return copySlice(s, unsafe.Pointer(unsafe.SliceData(data)), int64(len(data))*int64(unsafe.Sizeof(data[0])), dst, true)
+	return copySlice(s, unsafe.Pointer(unsafe.SliceData(data)),
+		int64(len(data))*int64(unsafe.Sizeof(data[0])), dst, true)
 }
 
-// Download copies memory of the GPU or pinned memory to a Go slice; it returns when the copy is done.
+// Download copies memory of the GPU or pinned memory to a Go slice; it returns when the copy is
+// done.
 func Download[T any](s *Session, data []T, src Ptr) error {
 	if len(data) == 0 {
 		return nil
 	}
-	return copySlice(s, unsafe.Pointer(unsafe.SliceData(data)), int64(len(data))*int64(unsafe.Sizeof(data[0])), src, false)
+	return copySlice(s, unsafe.Pointer(unsafe.SliceData(data)),
+		int64(len(data))*int64(unsafe.Sizeof(data[0])), src, false)
 }
 
 func copySlice(s *Session, data unsafe.Pointer, bytes int64, other Ptr, up bool) error {
@@ -204,7 +213,7 @@ func copySlice(s *Session, data unsafe.Pointer, bytes int64, other Ptr, up bool)
 	if up {
 		args.Dst, args.Src = args.Src, args.Dst
 	}
-	if err := s.Memcpy(&args, 0); err != nil {
+	if err := s.Launch(&args, 0); err != nil {
 		return err
 	}
 	return s.StreamSync(0)

@@ -1,4 +1,5 @@
-// SwiGLU's activation (equation and shapes: sparseserve.h, ss_silu_mul_args), 16 bytes a thread and access.
+// SwiGLU's activation (equation and shapes: sparseserve.h, ss_silu_mul_args), 16 bytes a thread and
+// access.
 #include "common.cuh"
 #include "half8.cuh"
 

@@ -1,12 +1,15 @@
 // Plain C interface of libsparseserve: KV transfers, sparse attention and selection for one GPU.
 //
-// Every call returns SS_OK or an error code and never ends the process; ss_last_error() has the text of the last failure of the calling thread.
-// Calls of one GPU come from one thread. A stream or event is an opaque handle; a null stream is the library's own default stream.
-// Every operation takes (const args *, stream), so that ss_bench can time any of them. Operations only enqueue, except where they say "blocks".
+// Every call returns SS_OK or an error code and never ends the process; ss_last_error() has the
+// text of the last failure of the calling thread. Calls of one GPU come from one thread. A stream
+// or event is an opaque handle; a null stream is the library's own default stream. Every operation
+// takes (const args *, stream), so that ss_bench can time any of them. Operations only enqueue,
+// except where they say "blocks".
 //
-// Shapes: B requests, Hq query heads, Hk KV heads, G = Hq / Hk (1 to 8), D = 64 or 128 values a head, T tokens a KV block (a multiple of 16).
-// A KV block holds one KV head of one layer, fp16: K [T][D], then V [T][D]. Slot s of a pool lies at pool + s * 4 T D bytes.
-// A "unit" is one (request, KV head): unit = request * Hk + head.
+// Shapes: B requests, Hq query heads, Hk KV heads, G = Hq / Hk (1 to 8), D = 64 or 128 values a
+// head, T tokens a KV block (a multiple of 16). A KV block holds one KV head of one layer, fp16: K
+// [T][D], then V [T][D]. Slot s of a pool is at pool + s * 4 T D bytes. A "unit" is one (request,
+// KV head): unit = request * Hk + head.
 #ifndef SPARSESERVE_H
 #define SPARSESERVE_H
 
@@ -90,8 +93,9 @@ typedef struct {
   int64_t bytes;
 } ss_memcpy_args;
 SS_API int ss_memcpy(const ss_memcpy_args *args, ss_stream stream);  // any direction
-// One kernel that reads and writes pinned or device memory: for some KiB between two kernels, where a memcpy pays for the copy engine's turn, and
-// for its queue. Both addresses have the same remainder modulo 16.
+// One kernel that reads and writes pinned or device memory: for some KiB between two kernels, where
+// a memcpy pays for the copy engine's turn, and for its queue. Both addresses have the same
+// remainder modulo 16.
 SS_API int ss_carry(const ss_memcpy_args *args, ss_stream stream);
 
 typedef struct {
@@ -113,14 +117,15 @@ SS_API int ss_empty(const void *args, ss_stream stream);  // an empty kernel, fo
 
 // ---- KV transfers -----------------------------------------------------------------------------------------------------------------------
 
-// Copies block i from src[i] to dst[i]. For the kernels both arrays are readable by the GPU (device or pinned); for the memcpy forms they
-// are host arrays. Addresses are multiples of 16, block_bytes a multiple of 16.
+// Copies block i from src[i] to dst[i]. For the kernels both arrays are readable by the GPU (device
+// or pinned); for the memcpy forms they are host arrays. Addresses are multiples of 16, block_bytes
+// a multiple of 16.
 typedef struct {
   const uint64_t *src;
   const uint64_t *dst;
   int64_t count;
   int64_t block_bytes;
-  const int32_t *owner;  // kernel forms: block i is left out when skip[owner[i]] != 0; both NULL: all are copied
+  const int32_t *owner;  // kernel forms: block i is skipped when skip[owner[i]] != 0; both NULL: all are copied
   const int32_t *skip;
   int32_t ctas;  // CTAs of the kernel forms; 0: 8, which fill a PCIe 5 link
   const int64_t *counted;  // kernel forms: how many blocks there are, at most `count`, in device memory; NULL: `count`
@@ -131,14 +136,17 @@ SS_API int ss_gpu_scatter(const ss_blocks_args *args, ss_stream stream);   // on
 SS_API int ss_memcpy_blocks(const ss_blocks_args *args, ss_stream stream); // one memcpy per block
 SS_API int ss_memcpy_batch(const ss_blocks_args *args, ss_stream stream);  // the batched memcpy API; UNSUPPORTED before CUDA 12.8
 
-// Residency of one layer's listed blocks, looked up on the GPU; units are [B][Hk]. A block that is in HBM gets its slot from its request's table.
-// The others take free slots in the order of units and entries, and go to src and dst to be loaded: in that order, or with `before` those of each
-// round of progressive attention from its own place on, in any order. Only `told` says that the caller counts other misses than there are: those
-// beyond `frees` get slot 0 and are not loaded, those beyond a round's places are not loaded, and places that are left copy a free slot to itself.
+// Residency of one layer's listed blocks, looked up on the GPU; units are [B][Hk]. A block that is
+// in HBM gets its slot from its request's table. The others take free slots in the order of units
+// and entries, and go to src and dst to be loaded: in that order, or with `before` those of each
+// round of progressive attention from its own place on, in any order. Only `told` says that the
+// caller counts other misses than there are: those beyond `frees` get slot 0 and are not loaded,
+// those beyond a round's places are not loaded, and places that are left copy a free slot to
+// itself.
 typedef struct {
   const uint64_t *table;     // [B] addresses of int32 [groups][cap]: slot + 1 of a block in HBM, 0 of another; brought up to date
   const int32_t *cap;        // [B]
-  const uint64_t *page;      // [B][page_stride] where a full block's page begins: the block of group g lies block_bytes * g further on
+  const uint64_t *page;      // [B][page_stride] where a full block's page begins: the block of group g is block_bytes * g further on
   const int32_t *list;       // [B][Hk][stride] logical blocks
   const int32_t *named;      // [B][Hk] of them that must be in HBM
   const int32_t *first;      // [B][Hk] of them that the first round needs wherever they stand; NULL: none. Only with `before`
@@ -160,7 +168,8 @@ typedef struct {
 SS_API int ss_lookup_state(const ss_lookup_args *args, int64_t *bytes);
 SS_API int ss_lookup(const ss_lookup_args *args, ss_stream stream);
 
-// Changes to tables beside those of ss_lookup: first entries that lose their slots, then entries that get one.
+// Changes to tables besides those of ss_lookup: first entries that lose their slots, then entries
+// that get one.
 typedef struct {
   const uint64_t *evicted;  // [evictions] addresses of entries
   const uint64_t *entry;    // [entries] addresses
@@ -169,8 +178,9 @@ typedef struct {
 } ss_table_args;
 SS_API int ss_table(const ss_table_args *args, ss_stream stream);
 
-// FlashD2H: the copy engine brings a contiguous device tensor to pinned staging in chunks, and CPU threads scatter each chunk to its blocks
-// while the next is on the link. Destination blocks are ordinary or pinned host memory, addresses multiples of 32.
+// FlashD2H: the copy engine brings a contiguous device tensor to pinned staging in chunks, and CPU
+// threads scatter each chunk to its blocks while the next is on the link. Destination blocks are
+// ordinary or pinned host memory, addresses multiples of 32.
 typedef void *ss_saver;
 typedef struct {
   ss_saver saver;
@@ -191,8 +201,9 @@ SS_API int ss_flash_d2h(const ss_save_args *args, ss_stream unused);  // start a
 
 // Decode: one query token a request attends to blocks of its context.
 //   out[b][h] = sum_t softmax_t(scale q[b][h] . K_t) V_t over the tokens t of the blocks of unit (b, h / G)
-// Logical block i of a unit lies in slot table[unit][i]; its last block may be partly filled (context). With list == NULL all blocks count
-// (paged dense decode); else only the count[unit] logical blocks list[unit][0..] do (block-sparse decode). No blocks: out = 0, lse = -inf.
+// Logical block i of a unit is in slot table[unit][i]; its last block may be partly filled
+// (context). With list == NULL all blocks count (paged dense decode); else only the count[unit]
+// logical blocks list[unit][0..] do (block-sparse decode). No blocks: out = 0, lse = -inf.
 typedef struct {
   const void *q;           // fp16 [B][Hq][D]
   const void *pool;        // slots
@@ -208,16 +219,18 @@ typedef struct {
   int32_t max_blocks;  // upper bound of the blocks of a unit, sizes the grid
   int32_t splits;      // CTAs for each unit, of a dense batch on average: it is shared by blocks, not by units; 0 lets the library choose
   float scale;
-  int32_t pages;        // 1: table is [B][table_stride] of pages of Hk slots: block i of KV head h lies in slot table[b][i] * Hk + h
+  int32_t pages;        // 1: table is [B][table_stride] of pages of Hk slots: block i of KV head h is in slot table[b][i] * Hk + h
   const int32_t *slot;  // [B][Hk][list_stride] slots of the list's entries, in place of the table; or NULL
 } ss_decode_args;
 
 SS_API int ss_decode_workspace(const ss_decode_args *args, int64_t *bytes);
 SS_API int ss_decode(const ss_decode_args *args, ss_stream stream);
 
-// PSA decode (Algorithm 1): blocks in order of criticality, `micro` at a time. After each microbatch the verifying step compares
-// AS_acc / (AS_acc + AS_min N_left) with epsilon for every query head of the unit; a unit whose query heads all exceed it is done.
-// One call runs microbatches [first, first + steps); state carries the running softmax between calls (first == 0 starts afresh).
+// PSA decode (Algorithm 1): blocks in order of criticality, `micro` at a time. After each
+// microbatch the verifying step compares AS_acc / (AS_acc + AS_min N_left) with epsilon for every
+// query head of the unit; a unit whose query heads all exceed it is done. One call runs
+// microbatches [first, first + steps); state carries the running softmax between calls (first == 0
+// starts afresh).
 typedef struct {
   const void *q;
   const void *pool;
@@ -242,30 +255,33 @@ typedef struct {
 SS_API int ss_psa_state(const ss_psa_args *args, int64_t *bytes);
 SS_API int ss_psa(const ss_psa_args *args, ss_stream stream);
 
-// PSA with loads: those of microbatch j + 1 are gathered on a second stream while microbatch j computes; microbatches without loads follow in
-// the launch of the one before. It stops once the flag is set, and waits for no more than it must to hear of that: when it returns, all is
-// enqueued, not done. Work that was enqueued before on `stream` must not set the flag any more. Loads of microbatch j are entries
-// load_first[j] .. load_first[j + 1] of src and dst.
+// PSA with loads: those of microbatch j + 1 are gathered on a second stream while microbatch j
+// computes; microbatches without loads follow in the launch of the one before. It stops once the
+// flag is set, and waits for no more than it must to hear of that: when it returns, all is
+// enqueued, not done. Work that was enqueued before on `stream` must not set the flag any more.
+// Loads of microbatch j are entries load_first[j] .. load_first[j + 1] of src and dst.
 typedef struct {
   const ss_psa_args *psa;     // first and steps are ignored; flag is needed
   const int64_t *load_first;  // host [microbatches + 1], read by the call
   const uint64_t *src;        // readable by the GPU, as in ss_blocks_args
   const uint64_t *dst;
-  const int32_t *owner;       // unit of each load: loads of a unit that is done are left out; NULL loads them all
+  const int32_t *owner;       // unit of each load: loads of a unit that is done are skipped; NULL loads them all
   int64_t block_bytes;
   int32_t microbatches;
   int32_t depth;    // launches enqueued ahead of the flag, at least 1
   int32_t *loaded;  // out, host: microbatches that were enqueued, or NULL
-  ss_stream loads;  // that loads beside `stream`; NULL: one of the library's own, whose loads `stream` waits for
+  ss_stream loads;  // that loads in parallel to `stream`; NULL: one of the library's own, whose loads `stream` waits for
   int32_t reached;  // microbatches that any list has blocks for, if the caller knows it: loads of later ones are started, and waited for by
                     // nobody where `loads` is the caller's; 0: all
 } ss_psa_pipeline_args;
 SS_API int ss_psa_pipeline(const ss_psa_pipeline_args *args, ss_stream stream);
 
-// Causal prefill attention of one request: query i (of q_tokens) sees keys 0 .. prefix + i of the prefix + q_tokens keys.
-// fp16; element (token, head, d) of a tensor lies at token * token_stride + head * head_stride + d, strides multiples of 8.
-// With table != NULL keys and values lie in KV blocks instead: those of token t of KV head h in slot table[h * table_stride + t / T], at offset
-// t % T, T at most 256; k and v and their strides are not read then. The new tokens' own keys and values must be in their blocks too (ss_rope puts them there).
+// Causal prefill attention of one request: query i (of q_tokens) sees keys 0 .. prefix + i of the
+// prefix + q_tokens keys. fp16; element (token, head, d) of a tensor is at token * token_stride +
+// head * head_stride + d, strides multiples of 8. With table != NULL keys and values are in KV
+// blocks instead: those of token t of KV head h in slot table[h * table_stride + t / T], at offset
+// t % T, T at most 256; k and v and their strides are not read then. The new tokens' own keys and
+// values must be in their blocks too (ss_rope puts them there).
 typedef struct {
   const void *q, *k, *v;
   void *out;
@@ -283,7 +299,8 @@ SS_API int ss_prefill(const ss_prefill_args *args, ss_stream stream);
 
 // ---- metadata and selection -----------------------------------------------------------------------------------------------------------
 
-// Cuboid-mean digest of full blocks: per dimension c = (max + min) / 2, r = mean |k - c|; hi = c + r, lo = c - r.
+// Cuboid-mean digest of full blocks: per dimension c = (max + min) / 2, r = mean |k - c|; hi = c +
+// r, lo = c - r.
 typedef struct {
   const void *pool;
   const int32_t *slot;  // [count]
@@ -294,7 +311,8 @@ typedef struct {
 } ss_digest_args;
 SS_API int ss_digest(const ss_digest_args *args, ss_stream stream);
 
-// Criticality of block i of a unit: mean over the group's query heads of sum_d max(q_d hi_d, q_d lo_d).
+// Criticality of block i of a unit: mean over the group's query heads of sum_d max(q_d hi_d, q_d
+// lo_d).
 typedef struct {
   const void *q;         // fp16 [B][Hq][D]
   const void *meta;      // fp16 [.][2][D]
@@ -307,8 +325,9 @@ typedef struct {
 } ss_scores_args;
 SS_API int ss_scores(const ss_scores_args *args, ss_stream stream);
 
-// The k most critical of a unit's `blocks` blocks, most critical first; equal scores: lower index first. The first `sink` and last `window`
-// blocks are always chosen, before all others, and count towards k; their scores are not read. -inf is a score, NaN is not.
+// The k most critical of a unit's `blocks` blocks, most critical first; equal scores: lower index
+// first. The first `sink` and last `window` blocks are always chosen, before all others, and count
+// towards k; their scores are not read. -inf is a score, NaN is not.
 typedef struct {
   const float *scores;    // [units][score_stride]
   const int32_t *blocks;  // [units]
@@ -321,7 +340,8 @@ typedef struct {
 #define SS_TOPK_MAX 4096
 SS_API int ss_topk(const ss_topk_args *args, ss_stream stream);
 
-// ss_scores and ss_topk in one launch. A unit has scores.count digests and topk.blocks blocks, at most scores.score_stride of each.
+// ss_scores and ss_topk in one launch. A unit has scores.count digests and topk.blocks blocks, at
+// most scores.score_stride of each.
 typedef struct {
   ss_scores_args scores;
   ss_topk_args topk;  // topk.scores is not used
@@ -343,8 +363,9 @@ SS_API int ss_linear(const ss_linear_args *args, ss_stream stream);
 
 // ---- the rest of a layer --------------------------------------------------------------------------------------------------------------
 
-// What a Llama forward pass needs beside linears and attention. Arithmetic is fp32; where HuggingFace's LlamaForCausalLM in fp16 rounds between
-// steps, so do these: r(x) is x rounded to fp16. Tensors are dense, fp16 ones at multiples of 16 bytes, hidden and ffn multiples of 8.
+// What a Llama forward pass needs besides linears and attention. Arithmetic is fp32; where
+// HuggingFace's LlamaForCausalLM in fp16 rounds between steps, so do these: r(x) is x rounded to
+// fp16. Tensors are dense, fp16 ones at multiples of 16 bytes, hidden and ffn multiples of 8.
 
 // out[i] = table[token[i]]
 typedef struct {
@@ -371,10 +392,12 @@ typedef struct {
 } ss_rmsnorm_args;
 SS_API int ss_rmsnorm(const ss_rmsnorm_args *args, ss_stream stream);
 
-// Rotates q and k of each token in place. With p the token's position and x, y dimensions d and d + D / 2 of a head, d < D / 2:
+// Rotates q and k of each token in place. With p the token's position and x, y dimensions d and d +
+// D / 2 of a head, d < D / 2:
 //   c = r(cos(p inv_freq_d))   s = r(sin(p inv_freq_d))   x' = r(r(x c) - r(y s))   y' = r(r(y c) + r(x s))
-// q_out gets the rotated q packed as ss_decode takes it. With a pool, the rotated k and the v of token i of KV head h also go to offset p % T of
-// slot table[row[i] * row_stride + h * head_stride + p / T - first[row[i]]].
+// q_out gets the rotated q packed as ss_decode takes it. With a pool, the rotated k and the v of
+// token i of KV head h also go to offset p % T of slot table[row[i] * row_stride + h * head_stride
+// + p / T - first[row[i]]].
 typedef struct {
   void *qkv;                // fp16 [tokens][Hq + 2 Hk][D]: q heads, k heads, v heads
   const int32_t *position;  // [tokens]
@@ -390,7 +413,8 @@ typedef struct {
 } ss_rope_args;
 SS_API int ss_rope(const ss_rope_args *args, ss_stream stream);
 
-// Only the stores to KV blocks, of k rotated before: for slots that are known no sooner than q is needed. inv_freq and q_out are not read.
+// Only the stores to KV blocks, of k rotated before: for slots that are known no sooner than q is
+// needed. inv_freq and q_out are not read.
 SS_API int ss_kv_write(const ss_rope_args *args, ss_stream stream);
 
 // out = r(r(gate / (1 + exp(-gate))) * up)
@@ -401,7 +425,8 @@ typedef struct {
 } ss_silu_mul_args;
 SS_API int ss_silu_mul(const ss_silu_mul_args *args, ss_stream stream);
 
-// The lowest index of each row's largest value. NaN never wins; a row without a number above -inf gives 0.
+// The lowest index of each row's largest value. NaN never wins; a row without a number above -inf
+// gives 0.
 typedef struct {
   const void *logits;  // fp16 [rows][stride], at a multiple of 16 bytes; stride may be any
   int32_t *out;        // [rows]
@@ -431,8 +456,9 @@ typedef struct {
   const void *args;
 } ss_call;
 
-// Runs the calls one after another as one sample, warmup + repeats times, and returns every sample of the repeats in milliseconds. With
-// flush, a buffer of twice the L2 is read before each sample, outside the timed span: the sample starts with none of its data in the L2.
+// Runs the calls one after another as one sample, warmup + repeats times, and returns every sample
+// of the repeats in milliseconds. With flush, a buffer of twice the L2 is read before each sample,
+// outside the timed span: the sample starts with none of its data in the L2.
 typedef struct {
   const ss_call *calls;
   int32_t n_calls;
@@ -443,8 +469,8 @@ typedef struct {
 } ss_bench_args;
 SS_API int ss_bench(const ss_bench_args *args);
 
-// ss_bench while a second host thread repeats the calls of `beside` on a stream of its own for the whole time.
-// beside_ms and beside_runs: mean duration and number of its runs.
+// ss_bench while a second host thread repeats the calls of `beside` on a stream of its own for the
+// whole time. beside_ms and beside_runs: mean duration and number of its runs.
 SS_API int ss_bench_beside(const ss_bench_args *args, const ss_call *beside, int32_t n_beside, float *beside_ms, int32_t *beside_runs);
 
 #ifdef __cplusplus

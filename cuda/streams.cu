@@ -1,6 +1,7 @@
-// Streams, kept for the next who wants one. Kernels follow each other some tenths of a microsecond later on any stream but the first that a process
-// used, and on that one too once others have been worked hard: a decode's linears take 1 to 2.4 % longer (gpubench -only streams). Why is not known; to
-// destroy the others does not help. So servers that follow each other in one process, or a calibrator's thousands of samples, are alike only on the same
+// Streams are kept for the next caller. Kernels follow each other some tenths of a microsecond
+// later on any stream but the first that a process used, and on that one too once others have been
+// worked (measured/h200-streams.txt); destroying the others does not help. So servers that follow
+// each other in one process, and a calibrator's thousands of samples, are alike only on the same
 // few streams.
 #include <deque>
 #include <mutex>
@@ -16,7 +17,7 @@ struct KeptStream {
   bool taken;
 };
 static std::mutex streams_lock;
-static std::deque<KeptStream> kept_streams;  // in the order of making, so that who is alone always has the first
+static std::deque<KeptStream> kept_streams;  // in order of creation: a lone caller always gets the first
 
 int take_stream(cudaStream_t *out, bool high) {
   int device = 0;

@@ -2,8 +2,6 @@ package cuda
 
 import (
 	"fmt"
-	"runtime"
-	"unsafe"
 
 	"github.com/ebitengine/purego"
 )
@@ -16,51 +14,54 @@ type symbol struct {
 
 // symbols holds every function of sparseserve.h that is called with integers and pointers only.
 type symbols struct {
-	version, init, device                                                  symbol
-	deviceAlloc, deviceFree, hostAlloc, hostFree                           symbol
-	streamCreate, streamDestroy, streamSync, streamWait                    symbol
-	eventCreate, eventDestroy, eventRecord, eventQuery, eventSync, eventMs symbol
-	deviceSync, memcpy, carry, memset, fill, empty                         symbol
-	flashH2D, gpuScatter, memcpyBlocks, memcpyBatch                        symbol
-	lookupState, lookup, tables                                            symbol
-	saverCreate, saverDestroy, saveStart, saveWait, flashD2H               symbol
-	decodeWorkspace, decode, psaState, psa, psaPipeline, prefill           symbol
-	digest, scores, topk, sel, linearOpen, linear                          symbol
-	embed, rmsnorm, rope, kvWrite, siluMul, argmax, bench, benchBeside     symbol
+	version, init, device, deviceSync                          symbol
+	deviceAlloc, deviceFree, hostAlloc, hostFree               symbol
+	streamCreate, streamDestroy, streamSync, streamWait        symbol
+	eventCreate, eventDestroy, eventRecord, eventSync, eventMs symbol
+	saverCreate, saverDestroy, saveStart, saveWait             symbol
+	linearOpen, decodeWorkspace, psaState, lookupState         symbol
+	bench, benchBeside                                         symbol
+	operations                                                 [len(functions)]symbol
 }
 
 func (s *symbols) table() map[string]*symbol {
-	return map[string]*symbol{
+	table := map[string]*symbol{
 		"ss_version": &s.version, "ss_init": &s.init, "ss_device": &s.device,
-		"ss_device_alloc": &s.deviceAlloc, "ss_device_free": &s.deviceFree, "ss_host_alloc": &s.hostAlloc, "ss_host_free": &s.hostFree,
-		"ss_stream_create": &s.streamCreate, "ss_stream_destroy": &s.streamDestroy, "ss_stream_sync": &s.streamSync, "ss_stream_wait": &s.streamWait,
-		"ss_event_create": &s.eventCreate, "ss_event_destroy": &s.eventDestroy, "ss_event_record": &s.eventRecord, "ss_event_query": &s.eventQuery,
-		"ss_event_sync": &s.eventSync, "ss_event_ms": &s.eventMs, "ss_device_sync": &s.deviceSync,
-		"ss_memcpy": &s.memcpy, "ss_carry": &s.carry, "ss_memset": &s.memset, "ss_fill": &s.fill, "ss_empty": &s.empty,
-		"ss_flash_h2d": &s.flashH2D, "ss_gpu_scatter": &s.gpuScatter, "ss_memcpy_blocks": &s.memcpyBlocks, "ss_memcpy_batch": &s.memcpyBatch,
-		"ss_saver_create": &s.saverCreate, "ss_saver_destroy": &s.saverDestroy, "ss_save_start": &s.saveStart, "ss_save_wait": &s.saveWait,
-		"ss_lookup_state": &s.lookupState, "ss_lookup": &s.lookup, "ss_table": &s.tables,
-		"ss_flash_d2h": &s.flashD2H, "ss_decode_workspace": &s.decodeWorkspace, "ss_decode": &s.decode, "ss_psa_state": &s.psaState,
-		"ss_psa": &s.psa, "ss_psa_pipeline": &s.psaPipeline, "ss_prefill": &s.prefill, "ss_digest": &s.digest, "ss_scores": &s.scores,
-		"ss_topk": &s.topk, "ss_select": &s.sel, "ss_linear_open": &s.linearOpen, "ss_linear": &s.linear,
-		"ss_embed": &s.embed, "ss_rmsnorm": &s.rmsnorm, "ss_rope": &s.rope, "ss_kv_write": &s.kvWrite, "ss_silu_mul": &s.siluMul, "ss_argmax": &s.argmax,
+		"ss_device_sync": &s.deviceSync, "ss_device_alloc": &s.deviceAlloc,
+		"ss_device_free": &s.deviceFree, "ss_host_alloc": &s.hostAlloc, "ss_host_free": &s.hostFree,
+		"ss_stream_create": &s.streamCreate, "ss_stream_destroy": &s.streamDestroy,
+		"ss_stream_sync": &s.streamSync, "ss_stream_wait": &s.streamWait,
+		"ss_event_create": &s.eventCreate, "ss_event_destroy": &s.eventDestroy,
+		"ss_event_record": &s.eventRecord,
+		"ss_event_sync":   &s.eventSync, "ss_event_ms": &s.eventMs,
+		"ss_saver_create": &s.saverCreate, "ss_saver_destroy": &s.saverDestroy,
+		"ss_save_start": &s.saveStart, "ss_save_wait": &s.saveWait,
+		"ss_linear_open": &s.linearOpen, "ss_decode_workspace": &s.decodeWorkspace,
+		"ss_psa_state": &s.psaState, "ss_lookup_state": &s.lookupState,
 		"ss_bench": &s.bench, "ss_bench_beside": &s.benchBeside,
 	}
+	for i, name := range functions {
+		table[name] = &s.operations[i]
+	}
+	return table
 }
 
-// bind looks every symbol up before any is called, so that a library that does not fit is refused as a whole.
+// bind looks every symbol up before any is called, so that a library that does not fit is refused
+// as a whole.
 func bind(handle uintptr, path string) (*Session, error) {
 	s := &Session{}
 	for name, to := range s.symbols.table() {
 		address, err := purego.Dlsym(handle, name)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %s has no %s; rebuild it with 'make cuda'", ErrNoSymbol, path, name)
+			return nil, fmt.Errorf("%w: %s has no %s; rebuild it with 'make cuda'", ErrNoSymbol,
+				path, name)
 		}
 		*to = symbol{name, address}
 	}
 	text, err := purego.Dlsym(handle, "ss_last_error")
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s has no ss_last_error; rebuild it with 'make cuda'", ErrNoSymbol, path)
+		return nil, fmt.Errorf("%w: %s has no ss_last_error; rebuild it with 'make cuda'",
+			ErrNoSymbol, path)
 	}
 	purego.RegisterFunc(&s.lastError, text)
 	if got, _, _ := purego.SyscallN(s.symbols.version.address); int32(got) != Version {
@@ -75,11 +76,4 @@ func (s *Session) result(f symbol, code uintptr) error {
 		return nil
 	}
 	return &Error{Call: f.name, Code: Code(int32(code)), Text: s.lastError()}
-}
-
-// op calls an operation: (const args *, stream). args lives until the call returns; the library keeps no pointer to it.
-func (s *Session) op(f symbol, args unsafe.Pointer, stream Stream) error {
-	code, _, _ := purego.SyscallN(f.address, uintptr(args), uintptr(stream))
-	runtime.KeepAlive(args)
-	return s.result(f, code)
 }

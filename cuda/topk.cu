@@ -1,4 +1,5 @@
-// Top-k blocks of every unit from given scores (order and method: topk.cuh; shapes: sparseserve.h, ss_topk_args). One CTA a unit.
+// Top-k blocks of every unit from given scores (order and method: topk.cuh; shapes: sparseserve.h,
+// ss_topk_args). One CTA a unit.
 #include "topk.cuh"
 
 namespace ss {

@@ -1,9 +1,11 @@
 // The k largest of n scores, in order, by one CTA with the scores in shared memory.
 //
-// Order is total: larger score first, equal scores by lower index, so the answer never depends on timing. Scores become unsigned keys whose
-// order is the scores' order; a search from the top bits, two at a time, narrows the k-th largest key by counting (no histogram: scores share
-// their exponents, and counters of few bins would be fought over) until few enough keys are left to rank them all, at the latest at the key
-// itself; the keys above it and the first of those equal to it are gathered, then sorted.
+// Order is total: larger score first, equal scores by lower index, so the answer never depends on
+// timing. Scores become unsigned keys whose order is the scores' order; a search from the top bits,
+// two at a time, narrows the k-th largest key by counting (no histogram: scores share their
+// exponents, and counters of few bins would be fought over) until few enough keys are left to rank
+// them all, at the latest at the key itself; the keys above it and the first of those equal to it
+// are gathered, then sorted.
 #pragma once
 
 #include "common.cuh"
@@ -37,14 +39,16 @@ __device__ inline TopkSpace topk_space(char *shared, int n) {
   return s;
 }
 
-// Three counters below 2^16 (shared memory holds fewer keys than that): the first two share a word, so that one reduction sums both.
+// Three counters below 2^16 (shared memory holds fewer keys than that): the first two share a word,
+// so that one reduction sums both.
 struct Counts {
   unsigned low_mid, high;
   __device__ int low() const { return int(low_mid & 0xffff); }
   __device__ int mid() const { return int(low_mid >> 16); }
 };
 
-// Sums over the CTA, returned to all threads. `turn` alternates between calls, so that one barrier a call is enough.
+// Sums over the CTA, returned to all threads. `turn` alternates between calls, so that one barrier
+// a call is enough.
 __device__ inline Counts cta_sum(Counts x, int turn) {
   constexpr int kWarps = kTopkThreads / 32;
   __shared__ Counts sums[2][kWarps];
@@ -57,8 +61,9 @@ __device__ inline Counts cta_sum(Counts x, int turn) {
   return Counts{__reduce_add_sync(~0u, part.low_mid), __reduce_add_sync(~0u, part.high)};
 }
 
-// A limit that at least k keys reach, and how many reach it: topk_cap(k) at most as a rule, and then the search ends early; more only where
-// the k-th largest key itself, which the limit then is, occurs again. 0 < k <= n.
+// A limit that at least k keys reach, and how many reach it: topk_cap(k) at most as a rule, and
+// then the search ends early; more only where the k-th largest key itself, which the limit then is,
+// occurs again. 0 < k <= n.
 __device__ inline uint32_t kth_key(const uint32_t *key, int n, int k, int *reached) {
   constexpr int kHeld = 8;  // keys of a thread that stay in registers: all of them up to 2048 blocks
   uint32_t held[kHeld];
@@ -90,8 +95,8 @@ __device__ inline uint32_t kth_key(const uint32_t *key, int n, int k, int *reach
   return limit;
 }
 
-// Gathers the k largest keys in any order, given kth_key's answer, and returns how many: with few candidates all of them. `taken` is shared
-// and zero.
+// Gathers the k largest keys in any order, given kth_key's answer, and returns how many: with few
+// candidates all of them. `taken` is shared and zero.
 __device__ inline int gather_chosen(const TopkSpace &s, int n, int k, uint32_t limit, int reached, int *taken) {
   __shared__ int warp_equal[kTopkThreads / 32];
   const bool ties = reached > topk_cap(k);
@@ -133,8 +138,8 @@ __device__ inline int gather_chosen(const TopkSpace &s, int n, int k, uint32_t l
   return ties ? k : reached;
 }
 
-// Writes the k largest of chosen[0 .. m) downwards; m is k where k > 256. Few: every element counts those above it. Many: bitonic network,
-// elements past k count as zeros.
+// Writes the k largest of chosen[0 .. m) downwards; m is k where k > 256. Few: every element counts
+// those above it. Many: bitonic network, elements past k count as zeros.
 __device__ inline void write_sorted(const TopkSpace &s, int m, int k, int32_t *list) {
   if (k <= 256) {
     constexpr int kSharers = 8;  // threads that count for one element
@@ -153,7 +158,8 @@ __device__ inline void write_sorted(const TopkSpace &s, int m, int k, int32_t *l
   for (int span = 2; span <= size; span *= 2)
     for (int step = span / 2; step > 0; step /= 2) {
       for (int i = threadIdx.x; i < size / 2; i += kTopkThreads) {
-        // The first half of a merge of two runs compares mirrored partners, so that padding stays at the end and is never stored.
+        // The first half of a merge of two runs compares mirrored partners, so that padding stays
+        // at the end and is never stored.
         const int low = i / step * 2 * step + i % step;
         const int high = step == span / 2 ? i / step * 2 * step + 2 * step - 1 - i % step : low + step;
         if (high < k && s.chosen[low] < s.chosen[high]) {

@@ -44,7 +44,7 @@ type Ablation struct {
 
 // askedRun is what a live run asked of its device, and what made it.
 type askedRun struct {
-	steps   []live.ShadowStep
+	steps   []live.RecordedStep
 	model   hw.Model
 	options hw.DeviceOptions
 	gpu     string

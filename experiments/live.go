@@ -54,8 +54,8 @@ func (l *Live) Run(ctx context.Context, p Point, sink Sink) (sim.Summary, error)
 }
 
 // Shadowed is Run that writes down what each step asked of the device.
-func (l *Live) Shadowed(ctx context.Context, p Point, sink Sink) (sim.Summary, []live.ShadowStep, error) {
-	var shadow live.Shadow
+func (l *Live) Shadowed(ctx context.Context, p Point, sink Sink) (sim.Summary, []live.RecordedStep, error) {
+	var shadow live.CallRecorder
 	sum, err := l.run(ctx, p, sink, func(d sim.Device) sim.Device {
 		shadow.Real = d
 		return &shadow

@@ -23,7 +23,7 @@ type LiveRunner interface {
 	// Options says how runs are made that the configuration does not say.
 	Options() string
 	// Shadowed carries out a point and returns what each step asked of the device.
-	Shadowed(context.Context, Point, Sink) (sim.Summary, []live.ShadowStep, error)
+	Shadowed(context.Context, Point, Sink) (sim.Summary, []live.RecordedStep, error)
 }
 
 // Validation runs the points of a sweep live, one after the other, simulates the
@@ -143,7 +143,7 @@ func (v *Validation) liveRuns(ctx context.Context) ([]string, error) {
 		store.device = v.device
 	}
 	v.Planned(requestsOf(missing))
-	var steps []live.ShadowStep
+	var steps []live.RecordedStep
 	var spread bool
 	store.more = func(dir string) error {
 		text, err := marshalCalls(steps, spread)

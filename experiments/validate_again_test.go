@@ -27,7 +27,7 @@ type onModel struct {
 func (m *onModel) Device() (string, error) { return "model", nil }
 func (m *onModel) Options() string         { return "" }
 
-func (m *onModel) Shadowed(ctx context.Context, p Point, sink Sink) (sum sim.Summary, steps []live.ShadowStep, err error) {
+func (m *onModel) Shadowed(ctx context.Context, p Point, sink Sink) (sum sim.Summary, steps []live.RecordedStep, err error) {
 	if err := m.before(); err != nil {
 		return sum, nil, err
 	}
@@ -41,7 +41,7 @@ func (m *onModel) Shadowed(ctx context.Context, p Point, sink Sink) (sum sim.Sum
 	}
 	m.makings[p.Name]++
 	making := m.makings[p.Name]
-	shadow := live.Shadow{Real: &stretched{Device: device, by: func(step int) float64 { return m.slower(p.Name, making, step) }}}
+	shadow := live.CallRecorder{Real: &stretched{Device: device, by: func(step int) float64 { return m.slower(p.Name, making, step) }}}
 	s.server.Device = &shadow
 	sum, err = s.serve(ctx, sink, func(*sim.Metrics) []string { return nil })
 	return sum, shadow.Steps, err

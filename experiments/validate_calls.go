@@ -52,7 +52,7 @@ const landing = 2
 
 // marshalCalls writes the steps of a live run, with how their loads lie in DRAM
 // where that is asked for.
-func marshalCalls(steps []live.ShadowStep, spread bool) ([]byte, error) {
+func marshalCalls(steps []live.RecordedStep, spread bool) ([]byte, error) {
 	var out bytes.Buffer
 	enc := json.NewEncoder(&out)
 	for i := range steps {
@@ -89,8 +89,8 @@ func marshalCalls(steps []live.ShadowStep, spread bool) ([]byte, error) {
 }
 
 // unmarshalCalls reads what marshalCalls wrote.
-func unmarshalCalls(text []byte) ([]live.ShadowStep, error) {
-	var steps []live.ShadowStep
+func unmarshalCalls(text []byte) ([]live.RecordedStep, error) {
+	var steps []live.RecordedStep
 	for dec := json.NewDecoder(bytes.NewReader(text)); ; {
 		var line storedStep
 		if err := dec.Decode(&line); err == io.EOF {
@@ -98,7 +98,7 @@ func unmarshalCalls(text []byte) ([]live.ShadowStep, error) {
 		} else if err != nil {
 			return nil, fmt.Errorf("step %d: %w", len(steps), err)
 		}
-		s := live.ShadowStep{
+		s := live.RecordedStep{
 			Step:   sim.Step{Index: line.Index, Start: line.Start, Requests: line.Requests, Sampled: line.Sampled, DRAMBytes: line.DRAM, FreedBlocks: line.Freed},
 			Timing: sim.Timing{Elapsed: line.Elapsed, Phases: line.Phases},
 		}
@@ -123,7 +123,7 @@ func unmarshalCalls(text []byte) ([]live.ShadowStep, error) {
 			if len(l) == 8 {
 				m.Places, m.Span = l[6], l[7]
 			}
-			s.Layers = append(s.Layers, live.ShadowLayer{Layer: int(l[0]), Work: int(l[1]), Scored: l[2] != 0, Moved: l[3]&1 != 0, Moves: m})
+			s.Layers = append(s.Layers, live.RecordedLayer{Layer: int(l[0]), Work: int(l[1]), Scored: l[2] != 0, Moved: l[3]&1 != 0, Moves: m})
 		}
 		steps = append(steps, s)
 	}

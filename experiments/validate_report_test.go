@@ -18,7 +18,7 @@ type modelled struct{ *Simulator }
 func (modelled) Device() (string, error) { return "a model", nil }
 func (modelled) Options() string         { return "" }
 
-func (m modelled) Shadowed(ctx context.Context, p Point, sink Sink) (sum sim.Summary, steps []live.ShadowStep, err error) {
+func (m modelled) Shadowed(ctx context.Context, p Point, sink Sink) (sum sim.Summary, steps []live.RecordedStep, err error) {
 	s, err := m.prepare(&p)
 	if err != nil {
 		return sum, nil, err
@@ -28,7 +28,7 @@ func (m modelled) Shadowed(ctx context.Context, p Point, sink Sink) (sum sim.Sum
 	if err != nil {
 		return sum, nil, err
 	}
-	shadow := live.Shadow{Real: device}
+	shadow := live.CallRecorder{Real: device}
 	s.server.Device = &shadow
 	sum, err = s.serve(ctx, sink, func(*sim.Metrics) []string { return nil })
 	return sum, shadow.Steps, err

@@ -83,7 +83,7 @@ func priced(p *SweepPoint, dir string) (table []byte, err error) {
 }
 
 // tabulateSteps writes the steps of a live run and their modelled times.
-func tabulateSteps(steps []live.ShadowStep, model []sim.Timing) []byte {
+func tabulateSteps(steps []live.RecordedStep, model []sim.Timing) []byte {
 	var out bytes.Buffer
 	w := csv.NewWriter(&out)
 	header := []string{"step", "start_s", "decodes", "prefills", "tokens", "loads", "saves", "split", "live_s", "model_s"}

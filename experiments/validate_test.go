@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"sparseserve/cuda"
+	"sparseserve/cuda/emulator"
 	"sparseserve/cuda/live"
-	"sparseserve/cuda/soft"
 	"sparseserve/hw"
 	"sparseserve/sim"
 )
@@ -36,7 +36,7 @@ func TestShadowPricesTheSameSteps(t *testing.T) {
 			}
 			return d
 		}
-		shadow := live.Shadow{Real: fresh()}
+		shadow := live.CallRecorder{Real: fresh()}
 		s.server.Device = &shadow
 		if _, err := s.serve(t.Context(), Sink{Requests: io.Discard}, func(*sim.Metrics) []string { return nil }); err != nil {
 			t.Fatal(err)
@@ -145,7 +145,7 @@ func tinyValidation(t *testing.T, dir string, runs *int, failing int) *Validatio
 			if *runs++; *runs == failing && failing > 0 {
 				return errors.New("out of order")
 			}
-			return do(soft.New(soft.Config{}))
+			return do(emulator.New(emulator.Config{}))
 		}},
 	}
 }
@@ -166,7 +166,7 @@ func TestLiveSavesWithTheProfilesThreads(t *testing.T) {
 	var runs int
 	v := tinyValidation(t, t.TempDir(), &runs, 0)
 	var got []int
-	v.Live.(*Live).On = func(do func(live.Machine) error) error { return do(savers{soft.New(soft.Config{}), &got}) }
+	v.Live.(*Live).On = func(do func(live.Machine) error) error { return do(savers{emulator.New(emulator.Config{}), &got}) }
 	if _, _, err := v.Do(t.Context()); err != nil {
 		t.Fatal(err)
 	}

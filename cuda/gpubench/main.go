@@ -1,5 +1,7 @@
-// Command gpubench times the CUDA kernels on GPU 0 beside their references, in one run, and prints a table. Run the checks first: it times, it
-// does not verify (make gpu-bench does both).
+// Command gpubench times the CUDA kernels on GPU 0, with their references in the same run, and
+// prints a table. It times, it does not verify: make gpu-bench runs the checks first.
+//
+// bench.go has memory, timing and rows; each other file is the table of some kernels.
 package main
 
 import (
@@ -13,15 +15,13 @@ import (
 
 type section struct {
 	name string
-	run  func(*bench) error
+	run  func(*bench)
 }
 
-// sections in the order of running: the first measures what the others are compared with, and streams are to be few before the second.
+// sections in the order of running: the first measures what the others are compared with.
 var sections = []section{
-	{"link", link}, {"streams", streams}, {"load", loads}, {"pool", pools}, {"save", saves},
-	{"decode", decode}, {"balance", balance}, {"psa", psa}, {"pipeline", psaPipeline}, {"select", selection}, {"digest", digests},
-	{"prefill", prefill}, {"paged", pagedPrefill}, {"layer", layer}, {"linear", linears},
-	{"contention", contention}, {"spread", spread},
+	{"link", link}, {"load", loads}, {"save", saves}, {"decode", decode}, {"psa", psa},
+	{"select", selection}, {"prefill", prefill}, {"layer", layer}, {"contention", contention},
 }
 
 func main() {
@@ -31,7 +31,7 @@ func main() {
 	}
 	only := flag.String("only", "", "comma-separated sections: "+strings.Join(names, ", "))
 	library := flag.String("library", "", "path of libsparseserve.so")
-	warm := flag.Bool("warm", false, "leave in the L2 what the sample before left there")
+	warm := flag.Bool("warm", false, "keep in the L2 what the sample before left there")
 	flag.Parse()
 	if err := run(*library, *only, *warm); err != nil {
 		fmt.Fprintln(os.Stderr, "gpubench:", err)
@@ -53,17 +53,15 @@ func run(path, only string, warm bool) error {
 		if err != nil {
 			return err
 		}
-		fmt.Printf("%s, %d SMs, %.0f GiB, driver CUDA %s, library CUDA %s\n", info.Name, info.SMCount, float64(info.MemoryBytes)/(1<<30), version(info.DriverVersion), version(info.ToolkitVersion))
-		b := &bench{Session: s, info: info, warm: warm}
-		for _, section := range sections {
-			if only != "" && section.name != sections[0].name && !strings.Contains(","+only+",", ","+section.name+",") {
+		fmt.Printf("%s, %d SMs, %.0f GiB, driver CUDA %s, library CUDA %s\n",
+			info.Name, info.SMCount, float64(info.MemoryBytes)/(1<<30),
+			version(info.DriverVersion), version(info.ToolkitVersion))
+		b := newBench(s, warm)
+		for i, section := range sections {
+			if only != "" && i > 0 && !strings.Contains(","+only+",", ","+section.name+",") {
 				continue
 			}
-			fmt.Printf("\n%s\n", section.name)
-			if err := section.run(b); err != nil {
-				return fmt.Errorf("%s: %w", section.name, err)
-			}
-			if err := b.freeAll(); err != nil {
+			if err := b.section(section); err != nil {
 				return err
 			}
 		}

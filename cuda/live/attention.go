@@ -1,10 +1,10 @@
 package live
 
 import (
-	"fmt"
 	"math"
 
 	"sparseserve/cuda"
+	"sparseserve/cuda/live/mem"
 	"sparseserve/sim"
 )
 
@@ -22,7 +22,7 @@ type decodes struct {
 }
 
 // beginDecodes uploads it.
-func (d *Device) beginDecodes(s *sim.Step) error {
+func (d *Device) beginDecodes(s *sim.Step) {
 	c := &d.decodes
 	*c = decodes{}
 	for i := range s.Rows {
@@ -32,140 +32,107 @@ func (d *Device) beginDecodes(s *sim.Step) error {
 		}
 	}
 	if c.n == 0 {
-		return nil
+		return
 	}
-	words, at, err := d.stage.words(2 * c.n)
-	if err != nil {
-		return err
-	}
+	words, at := d.stage.Words(2 * c.n)
 	c.context, c.open = at, at+cuda.Ptr(4*c.n)
 	for i := range c.n {
 		words[i], words[c.n+i] = int32(s.Rows[i].To), int32((s.Rows[i].To-1)/d.geo.BlockTokens)
 	}
 	if !d.offload {
-		table, at, err := d.stage.words(c.n * c.most)
-		if err != nil {
-			return err
-		}
+		table, at := d.stage.Words(c.n * c.most)
 		c.table = at
 		for i := range c.n {
 			copy(table[i*c.most:], d.of[i].pages)
 		}
 	}
 	if d.lookup.on {
-		if err := d.beginLookup(); err != nil {
-			return err
-		}
+		d.beginLookup()
 	}
 	if d.sparse {
-		return d.beginSelection(s)
+		d.beginSelection(s)
 	}
-	return nil
 }
 
-// attend writes K and V of the layer's tokens to their blocks, where ready has not, sees to the blocks that became full, and runs attention of all
-// rows. Q and K of prefills are turned here, where their blocks' slots are known: the kernel that turns them then writes them too.
-func (d *Device) attend(layer int, w *sim.Work) error {
+// attend writes K and V of the layer's tokens to their blocks, where ready has not, digests and
+// saves the blocks that became full, and runs attention of all rows. Prefills' Q and K are rotated
+// here, where the slots of their blocks are known: the same kernel writes K and V.
+func (d *Device) attend(layer int, w *sim.Work) {
 	p := &d.plan
-	p.clear()
+	d.planLayer(layer, w)
+	if d.queue.Err() != nil {
+		return
+	}
+	d.stage.Send() // the layer's one upload
+	d.awaitLate()
+	d.lookUp(layer)
+	if d.offload && w.Sparse && w.Decodes > 0 && !d.lookup.on {
+		d.clock.mark(phaseHost) // the layer's round trip ends: all that its launches need is there
+	}
+	d.startLoads()
+	d.launch(p.opens...)
+	d.launch(p.writes...)
+	d.launch(p.ropes...)
+	d.markAfter(p.ropes, phaseLinears)
+	d.closeBlocks(layer)
+	if len(w.Rounds) > 0 { // first: its loads restore prefixes of prefills that had been preempted
+		d.attendRounds(layer)
+	}
+	d.launch(p.prefills...)
+	d.markAfter(p.prefills, phasePrefill)
+	switch {
+	case w.Decodes == 0 || len(w.Rounds) > 0:
+	case w.Sparse:
+		d.launch(p.decode)
+		d.clock.mark(phaseSparse)
+	default:
+		d.launch(p.decode)
+		d.clock.mark(phaseDense)
+	}
+}
+
+// planLayer writes the arrays of all that the layer's attention launches.
+func (d *Device) planLayer(layer int, w *sim.Work) {
+	d.plan.clear()
 	if w.Decodes > 0 {
-		if err := d.planDecodes(layer, w); err != nil {
-			return err
-		}
+		d.planDecodes(layer, w)
 	}
 	for i := range w.Prefill {
-		if err := d.planPrefill(layer, w, i); err != nil {
-			return err
-		}
+		d.planPrefill(layer, w, i)
 	}
-	if err := d.planClosed(layer); err != nil {
-		return err
+	d.planClosed(layer)
+}
+
+// launch enqueues operations on the stream that computes. The queue keeps their failures.
+func (d *Device) launch(ops ...cuda.Operation) {
+	for _, op := range ops {
+		_ = d.queue.Launch(op, d.stream)
 	}
-	if err := d.stage.send(d.stream); err != nil { // the layer's one upload
-		return err
+}
+
+// markAfter ends a phase if there were operations in it.
+func (d *Device) markAfter(ops []cuda.Operation, p phase) {
+	if len(ops) > 0 {
+		d.clock.mark(p)
 	}
-	if err := d.awaitLate(); err != nil {
-		return err
-	}
-	if d.lookup.on {
-		if err := d.lookUp(layer); err != nil {
-			return err
-		}
-	}
-	// The layer's round trip ends where all that its launches need is on the GPU again: until then this had nothing to do but wait and fetch it.
-	if d.offload && w.Sparse && w.Decodes > 0 && !d.lookup.on {
-		if err := d.clock.mark(phaseHost); err != nil {
-			return err
-		}
-	}
-	if err := d.startLoads(); err != nil {
-		return err
-	}
-	for i := range p.opens {
-		if err := d.m.GPUScatter(&p.opens[i], d.stream); err != nil {
-			return fmt.Errorf("open blocks: %w", err)
-		}
-	}
-	for i := range p.writes {
-		if err := d.m.KVWrite(&p.writes[i], d.stream); err != nil {
-			return err
-		}
-	}
-	for i := range p.ropes {
-		if err := d.m.Rope(&p.ropes[i], d.stream); err != nil {
-			return err
-		}
-	}
-	if len(p.ropes) > 0 {
-		if err := d.clock.mark(phaseLinears); err != nil {
-			return err
-		}
-	}
-	if err := d.closeBlocks(layer); err != nil {
-		return err
-	}
-	if len(w.Rounds) > 0 { // first, as its loads bring back prefixes of prefills that had been set back
-		if err := d.attendRounds(layer); err != nil {
-			return err
-		}
-	}
-	for i := range p.prefills {
-		if err := d.m.Prefill(&p.prefills[i], d.stream); err != nil {
-			return err
-		}
-	}
-	if len(p.prefills) > 0 {
-		if err := d.clock.mark(phasePrefill); err != nil {
-			return err
-		}
-	}
-	if w.Decodes == 0 || len(w.Rounds) > 0 {
-		return nil
-	}
-	if err := d.m.Decode(&p.decode, d.stream); err != nil {
-		return err
-	}
-	if w.Sparse {
-		return d.clock.mark(phaseSparse)
-	}
-	return d.clock.mark(phaseDense)
 }
 
 // plan is what one layer's attention launches once its arrays are on the GPU.
 type plan struct {
-	opens    []cuda.BlocksArgs // open blocks of finished layer-segmented prefills, into their slots
-	writes   []cuda.RopeArgs   // of decodes
-	ropes    []cuda.RopeArgs   // of prefills
-	stashes  []cuda.BlocksArgs // open blocks of running ones, into their stash
+	opens    []cuda.Operation // open blocks of finished layer-segmented prefills, into their slots
+	writes   []cuda.Operation // K and V of decodes
+	ropes    []cuda.Operation // of prefills
+	stashes  []cuda.Operation // open blocks of running prefills, into their stash
 	closed   []closed
 	saves    []part // of closed, in order
-	prefills []cuda.PrefillArgs
-	decode   cuda.DecodeArgs
+	prefills []cuda.Operation
+	decode   *cuda.DecodeArgs
 }
 
 func (p *plan) clear() {
-	p.opens, p.writes, p.ropes, p.stashes = p.opens[:0], p.writes[:0], p.ropes[:0], p.stashes[:0]
-	p.closed, p.saves, p.prefills = p.closed[:0], p.saves[:0], p.prefills[:0]
+	p.opens, p.writes, p.ropes = p.opens[:0], p.writes[:0], p.ropes[:0]
+	p.stashes, p.prefills = p.stashes[:0], p.prefills[:0]
+	p.closed, p.saves = p.closed[:0], p.saves[:0]
 }
 
 // layerPool is where the layer's slots begin: without offloading each layer has its own part.
@@ -179,67 +146,71 @@ func (d *Device) layerPool(layer int) cuda.Ptr {
 func (d *Device) scale() float32 { return float32(1 / math.Sqrt(float64(d.model.HeadDim))) }
 
 // planDecodes prepares the decodes' part of a layer.
-func (d *Device) planDecodes(layer int, w *sim.Work) error {
+func (d *Device) planDecodes(layer int, w *sim.Work) {
 	c, p, md, b := &d.decodes, &d.plan, d.model, &d.scratch
-	write := d.decodeWrite(layer)
-	p.decode = cuda.DecodeArgs{
-		Q: b.q.at, Pool: write.Pool, Context: c.context, Out: b.attn.at, Batch: int32(c.n), HeadsQ: int32(md.HeadsQ), HeadsKV: int32(md.HeadsKV),
-		HeadDim: int32(md.HeadDim), BlockTokens: int32(d.geo.BlockTokens), MaxBlocks: int32(c.most), Scale: d.scale(),
+	write := (*cuda.KVWriteArgs)(d.decodeWrite(layer))
+	a := &cuda.DecodeArgs{
+		Q: b.q.At, Pool: write.Pool, Context: c.context, Out: b.attn.At,
+		Batch: int32(c.n), HeadsQ: int32(md.HeadsQ), HeadsKV: int32(md.HeadsKV),
+		HeadDim: int32(md.HeadDim), BlockTokens: int32(d.geo.BlockTokens),
+		MaxBlocks: int32(c.most), Scale: d.scale(),
 	}
+	p.decode = a
 	if !d.offload {
-		p.decode.Table, p.decode.TableStride, p.decode.Pages = c.table, int32(c.most), 1
+		a.Table, a.TableStride, a.Pages = c.table, int32(c.most), 1
 	}
 	switch {
 	case w.Lists != nil:
-		if err := d.planLists(layer, w.Lists, &write); err != nil {
-			return err
-		}
+		d.planLists(layer, w.Lists, write)
 	case w.Sparse && d.cfg.Selects: // what Score chose has not left the GPU
-		a := &p.decode
-		a.Count, a.List, a.ListStride, a.MaxBlocks = b.count.at, b.list.at, int32(d.budget), int32(min(d.budget, c.most))
+		a.Count, a.List, a.ListStride = b.count.At, b.list.At, int32(d.budget)
+		a.MaxBlocks = int32(min(d.budget, c.most))
 	}
 	if d.offload { // else ready has written
 		p.writes = append(p.writes, write)
 	}
-	for i := range c.n {
-		if row := &d.rows[i]; row.To%d.geo.BlockTokens == 0 {
-			block := row.To/d.geo.BlockTokens - 1
-			k := closed{req: d.of[i], pool: write.Pool, from: block, to: block + 1}
-			if d.offload {
-				k.slots, k.first, k.stride = d.open[i*md.HeadsKV:][:md.HeadsKV], block, 1
-			} else {
-				k.page = true
-			}
-			p.closed = append(p.closed, k)
-		}
-	}
+	d.planFilled(write.Pool)
 	if len(w.Rounds) > 0 {
-		if err := d.countRounds(w.Lists); err != nil {
-			return err
-		}
+		d.countRounds(w.Lists)
 	}
 	if d.lookup.on {
-		if err := d.planLookup(layer); err != nil {
-			return err
-		}
+		d.planLookup(layer)
 	}
 	if len(w.Rounds) > 0 {
-		return d.planRounds(layer, w.Lists)
+		d.planRounds(layer, w.Lists)
+		return
 	}
-	bytes, err := d.m.DecodeWorkspace(&p.decode)
-	if err != nil {
-		return err
-	}
-	if err := d.growZeroed(&d.workspace, bytes, "decode workspace"); err != nil {
-		return err
-	}
-	p.decode.Workspace = d.workspace.at
-	return nil
+	a.Workspace = d.workspaceFor(a, &d.workspace, "decode workspace")
 }
 
-// planLists says which blocks each unit attends to and, with offloading, their slots. They are uploaded from where the server wrote them, and
-// not again where nothing has changed.
-func (d *Device) planLists(layer int, l *sim.Lists, write *cuda.RopeArgs) error {
+// planFilled notes the blocks that the decodes' tokens fill.
+func (d *Device) planFilled(pool cuda.Ptr) {
+	heads := d.geo.KVHeads
+	for i := range d.decodes.n {
+		row := &d.rows[i]
+		if row.To%d.geo.BlockTokens != 0 {
+			continue
+		}
+		block := row.To/d.geo.BlockTokens - 1
+		k := closed{req: d.of[i], pool: pool, from: block, to: block + 1, page: !d.offload}
+		if d.offload {
+			k.slots, k.first, k.stride = d.open[i*heads:][:heads], block, 1
+		}
+		d.plan.closed = append(d.plan.closed, k)
+	}
+}
+
+// workspaceFor returns the scratch memory of an operation, in a buffer that grows.
+func (d *Device) workspaceFor(op cuda.Operation, b *mem.Buffer, what string) cuda.Ptr {
+	bytes, err := d.m.Workspace(op)
+	d.queue.Fail(err)
+	d.growZeroed(b, bytes, what)
+	return b.At
+}
+
+// planLists sets which blocks each unit attends to and, with offloading, their slots. They are
+// uploaded from where the server wrote them, and only where something has changed.
+func (d *Device) planLists(layer int, l *sim.Lists, write *cuda.KVWriteArgs) {
 	c, heads := &d.decodes, d.geo.KVHeads
 	units := c.n * heads
 	most := int32(0)
@@ -247,147 +218,34 @@ func (d *Device) planLists(layer int, l *sim.Lists, write *cuda.RopeArgs) error 
 		d.counters.Selected += int64(n)
 		most = max(most, n)
 	}
-	a := &d.plan.decode
+	a, k := d.plan.decode, d.lookup.args
 	a.ListStride, a.MaxBlocks = int32(l.Stride), most
-	k := &d.lookup.args
-	for _, p := range []struct {
-		words []int32
-		at    *cuda.Ptr
-	}{{l.Count[:units], &a.Count}, {l.Block[:units*l.Stride], &a.List}, {l.Slot, &a.Slot}, {l.Open, &write.Table}, {l.Named, &k.Named}, {l.First, &k.First}} {
-		if len(p.words) == 0 {
-			continue
-		}
-		var lent bool
-		if *p.at, lent = d.stage.lent(p.words); lent {
-			continue
-		}
-		own, at, err := d.stage.words(len(p.words))
-		if err != nil {
-			return err
-		}
-		copy(own, p.words)
-		*p.at = at
-	}
+	a.Count, a.List = d.listed(l.Count[:units]), d.listed(l.Block[:units*l.Stride])
+	a.Slot, write.Table = d.listed(l.Slot), d.listed(l.Open)
 	if !d.offload {
-		return nil
+		return
 	}
-	if l.Named == nil {
-		k.Named = a.Count
+	if k.Named, k.First = a.Count, d.listed(l.First); l.Named != nil {
+		k.Named = d.listed(l.Named)
 	}
 	d.open = l.Open
 	write.First, write.RowStride, write.HeadStride = c.open, int64(heads), 1
 	for i := range c.n {
 		if r := d.of[i]; r.stashed && d.rows[i].From%d.geo.BlockTokens != 0 {
-			if err := d.planOpen(layer, r, l.Open[i*heads:][:heads]); err != nil {
-				return err
-			}
+			d.planOpen(layer, r, l.Open[i*heads:][:heads])
 		}
 	}
-	return nil
+}
+
+// listed returns where the server's words are on the GPU: in the layer's part, or copied.
+func (d *Device) listed(words []int32) cuda.Ptr {
+	if at, lent := d.stage.Lent(words); lent || len(words) == 0 {
+		return at
+	}
+	own, at := d.stage.Words(len(words))
+	copy(own, words)
+	return at
 }
 
 // Room implements sim.Lender.
-func (d *Device) Room(layer, words int) []int32 { return d.stage.lend(layer, words) }
-
-// planOpen brings a prefill's open blocks of one layer to the slots that they have got.
-func (d *Device) planOpen(layer int, r *request, slots []int32) error {
-	heads := d.geo.KVHeads
-	addresses, at, err := d.stage.longs(2 * heads)
-	if err != nil {
-		return err
-	}
-	for h := range heads {
-		addresses[h] = int64(r.stash.at) + int64(layer*heads+h)*d.geo.BlockBytes
-		addresses[heads+h] = int64(d.pool) + int64(slots[h])*d.geo.BlockBytes
-	}
-	d.plan.opens = append(d.plan.opens, cuda.BlocksArgs{Src: at, Dst: at + cuda.Ptr(8*heads), Count: int64(heads), BlockBytes: d.geo.BlockBytes, CTAs: int32(heads)})
-	return nil
-}
-
-// planPrefill prepares one prefill's part of a layer.
-func (d *Device) planPrefill(layer int, w *sim.Work, i int) error {
-	t := &w.Tables[i]
-	row, r := &d.rows[t.Row], d.of[t.Row]
-	at := d.placeOf(row)
-	p, md, heads := &d.plan, d.model, d.geo.KVHeads
-	blocks := d.geo.Blocks(row.To)
-	write := d.rope(at, at+row.To-row.From)
-	write.HeadStride = int64(blocks)
-	full := closed{req: r, from: row.From / d.geo.BlockTokens, to: row.To / d.geo.BlockTokens}
-	switch {
-	case row.Segmented: // one layer's blocks, in order
-		write.HeadStride = int64(d.geo.Blocks(len(r.tokens)))
-		write.Pool, write.Table = r.layer.at, d.scratch.ordered.at
-		full.slots, full.stride = d.order, int(write.HeadStride)
-	case d.offload:
-		if t.Blocks != blocks {
-			return fmt.Errorf("request %d: a table of %d blocks for %d tokens", row.ID, t.Blocks, row.To)
-		}
-		slots, table, err := d.stage.words(len(t.Slot))
-		if err != nil {
-			return err
-		}
-		copy(slots, t.Slot)
-		write.Pool, write.Table = d.pool, table
-		full.slots, full.stride = slots, blocks
-	default:
-		slots, table, err := d.stage.words(heads * blocks)
-		if err != nil {
-			return err
-		}
-		for h := range heads {
-			for b := range blocks {
-				slots[h*blocks+b] = r.pages[b]*int32(heads) + int32(h)
-			}
-		}
-		write.Pool, write.Table = d.layerPool(layer), table
-		full.slots, full.stride = slots, blocks
-	}
-	p.ropes = append(p.ropes, write)
-	full.pool = write.Pool
-	if full.to > full.from {
-		p.closed = append(p.closed, full)
-	}
-	if row.Segmented && row.To == len(r.tokens) && row.To%d.geo.BlockTokens != 0 {
-		if err := d.planStash(layer, r, int(write.HeadStride)); err != nil {
-			return err
-		}
-	}
-	width, token := int64(md.HeadDim), int64(md.heads()*md.HeadDim)
-	a := cuda.PrefillArgs{
-		Q: d.qkv(at, 0), K: d.qkv(at, md.HeadsQ), V: d.qkv(at, md.HeadsQ+md.HeadsKV), Out: d.scratch.attn.at + cuda.Ptr(at*md.HeadsQ*md.HeadDim*2),
-		QTokenStride: token, QHeadStride: width, KTokenStride: token, KHeadStride: width, VTokenStride: token, VHeadStride: width,
-		OutTokenStride: int64(md.HeadsQ * md.HeadDim), OutHeadStride: width,
-		QTokens: int32(row.To - row.From), Prefix: int32(row.From), HeadsQ: int32(md.HeadsQ), HeadsKV: int32(md.HeadsKV), HeadDim: int32(md.HeadDim), Scale: d.scale(),
-	}
-	if row.From > 0 { // the prefix lies in blocks
-		a.Pool, a.Table, a.TableStride, a.BlockTokens = write.Pool, write.Table, int32(write.HeadStride), int32(d.geo.BlockTokens)
-	}
-	p.prefills = append(p.prefills, a)
-	return nil
-}
-
-// planStash keeps the open block of every KV head of one layer until the request decodes; it is copied once the layer is written.
-func (d *Device) planStash(layer int, r *request, stride int) error {
-	heads := d.geo.KVHeads
-	addresses, at, err := d.stage.longs(2 * heads)
-	if err != nil {
-		return err
-	}
-	last := len(r.tokens) / d.geo.BlockTokens
-	for h := range heads {
-		addresses[h] = int64(r.layer.at) + int64(h*stride+last)*d.geo.BlockBytes
-		addresses[heads+h] = int64(r.stash.at) + int64(layer*heads+h)*d.geo.BlockBytes
-	}
-	d.plan.stashes = append(d.plan.stashes, cuda.BlocksArgs{Src: at, Dst: at + cuda.Ptr(8*heads), Count: int64(heads), BlockBytes: d.geo.BlockBytes, CTAs: int32(heads)})
-	return nil
-}
-
-func (d *Device) placeOf(row *sim.Row) int {
-	for _, p := range d.active.rows {
-		if p.row == row {
-			return p.at
-		}
-	}
-	panic(fmt.Sprintf("live: row of request %d is not in the layer", row.ID))
-}
+func (d *Device) Room(layer, words int) []int32 { return d.stage.Lend(layer, words) }

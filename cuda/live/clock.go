@@ -2,14 +2,16 @@ package live
 
 import (
 	"sparseserve/cuda"
+	"sparseserve/cuda/live/queue"
 	"sparseserve/sim"
 	"sparseserve/sim/des"
 )
 
-// clock splits a step's time by GPU events: what passes between two marks belongs to the phase that the later one names. An event costs about two
-// microseconds, and a decode step of 32 layers has some 190, so not every step is split.
+// clock splits a step's time by GPU events: the time between two marks belongs to the phase that
+// the later one names. An event costs microseconds, and a decode step of 32 layers has some 190, so
+// not every step is split.
 type clock struct {
-	m      Machine
+	q      *queue.Queue
 	stream cuda.Stream
 	on     bool
 	events []cuda.Event
@@ -30,26 +32,27 @@ func phaseHead(p *sim.Phases) *des.Time      { return &p.Head }
 func phaseHost(p *sim.Phases) *des.Time      { return &p.Host }
 
 // start begins a step that is split or not.
-func (c *clock) start(on bool) error {
+func (c *clock) start(on bool) {
 	c.on = on
 	c.phases = c.phases[:0]
-	return c.mark(nil)
+	c.mark(nil)
 }
 
 // mark ends a phase.
-func (c *clock) mark(p phase) error {
+func (c *clock) mark(p phase) {
 	if !c.on {
-		return nil
+		return
 	}
 	if len(c.phases) == len(c.events) {
-		e, err := c.m.EventCreate()
+		e, err := c.q.EventCreate()
 		if err != nil {
-			return err
+			c.q.Fail(err)
+			return
 		}
 		c.events = append(c.events, e)
 	}
 	c.phases = append(c.phases, p)
-	return c.m.EventRecord(c.events[len(c.phases)-1], c.stream)
+	_ = c.q.EventRecord(c.events[len(c.phases)-1], c.stream)
 }
 
 // split returns the step's phases; the stream is idle. What the GPU did not see is the host's.
@@ -60,7 +63,7 @@ func (c *clock) split(elapsed des.Time) (sim.Phases, error) {
 		return p, nil
 	}
 	for i := 1; i < len(c.phases); i++ {
-		ms, err := c.m.EventMilliseconds(c.events[i-1], c.events[i])
+		ms, err := c.q.EventMilliseconds(c.events[i-1], c.events[i])
 		if err != nil {
 			return p, err
 		}
@@ -72,7 +75,7 @@ func (c *clock) split(elapsed des.Time) (sim.Phases, error) {
 
 func (c *clock) close() error {
 	for _, e := range c.events {
-		if err := c.m.EventDestroy(e); err != nil {
+		if err := c.q.EventDestroy(e); err != nil {
 			return err
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"sparseserve/cuda"
+	"sparseserve/cuda/emulator"
 	"sparseserve/cuda/live"
-	"sparseserve/cuda/soft"
 )
 
 // slowReader is a machine whose events take long to read.
@@ -26,7 +26,7 @@ func (m *slowReader) EventMilliseconds(from, to cuda.Event) (float64, error) {
 // Steps are split by events that are read between them. What that takes belongs to
 // no step, and so to no run with more or fewer steps that are split.
 func TestReadingEventsBelongsToNoStep(t *testing.T) {
-	machine := soft.New(soft.Config{})
+	machine := emulator.New(emulator.Config{})
 	defer machine.Close()
 	m := &slowReader{Machine: machine}
 	start := time.Now()

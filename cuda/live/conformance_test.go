@@ -8,20 +8,22 @@ import (
 	"testing"
 
 	"sparseserve/cuda"
-	"sparseserve/cuda/oracle"
-	"sparseserve/cuda/soft"
+	"sparseserve/cuda/emulator"
+	"sparseserve/cuda/reference"
 	"sparseserve/cuda/weights"
 	"sparseserve/sim"
 )
 
-// Whatever the system, every emitted token's logits are those of the float64 model that reads the same blocks: dense and sparse attention,
-// plain, chunked and layer-segmented prefill, with offloading and without, after any eviction and preemption.
-func TestLogitsAreTheOracles(t *testing.T) {
+// Whatever the system, every emitted token's logits are those of the float64 model that reads the
+// same blocks: dense and sparse attention, plain, chunked and layer-segmented prefill, with
+// offloading and without, after any eviction and preemption.
+func TestLogitsMatchTheReference(t *testing.T) {
 	for name, c := range chosen() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			// Operations run as late as the stream's order allows, which shows where a wait is missing.
-			m := soft.New(soft.Config{Late: true, Seed: uint64(len(name))})
+			// Operations run as late as the stream's order allows, which shows where a wait is
+			// missing.
+			m := emulator.New(emulator.Config{Late: true, Seed: uint64(len(name))})
 			defer m.Close()
 			c.run(t, m).check(t)
 			if d, h := m.Held(); d != 0 || h != 0 {
@@ -44,7 +46,8 @@ type scenario struct {
 	each     func()    // after each step; nil: nothing
 }
 
-// chosen are all cases, or with -short, under checkers that make each many times slower, one of each way that goroutines meet.
+// chosen are all cases, or with -short, under checkers that make each many times slower, one of
+// each way that goroutines meet.
 func chosen() map[string]*scenario {
 	all := cases()
 	if !testing.Short() {
@@ -149,7 +152,7 @@ func cases() map[string]*scenario {
 	return all
 }
 
-// check compares every emitted token with the oracle, which is given the same tokens.
+// check compares every emitted token with the reference, which is given the same tokens.
 func (r *run) check(t *testing.T) {
 	t.Helper()
 	if len(r.tokens) != 7 {
@@ -176,7 +179,7 @@ func (r *run) check(t *testing.T) {
 			ids[i] = int(x)
 		}
 		cache := r.model.NewCache()
-		selector := oracle.Selector{BlockTokens: r.spec.BlockTokens, Blocks: func(position, layer, head int) []int { return r.lists[place{id, position, layer, head}] }}
+		selector := reference.Selector{BlockTokens: r.spec.BlockTokens, Blocks: func(position, layer, head int) []int { return r.lists[place{id, position, layer, head}] }}
 		selector.Watch = func(position, layer, head int, query, keys []float64) {
 			judge.see(t, place{id, position, layer, head}, query, keys)
 		}
@@ -188,7 +191,7 @@ func (r *run) check(t *testing.T) {
 				t.Errorf("request %d, position %d: %v", id, position, err)
 				return
 			}
-			if want := oracle.Argmax(floats(got)); want != ids[position+1] {
+			if want := reference.Argmax(floats(got)); want != ids[position+1] {
 				t.Errorf("request %d, position %d: token %d follows, the logits say %d", id, position, ids[position+1], want)
 			}
 		}

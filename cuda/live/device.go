@@ -4,46 +4,19 @@ import (
 	"time"
 
 	"sparseserve/cuda"
-	"sparseserve/cuda/weights"
+	"sparseserve/cuda/live/mem"
+	"sparseserve/cuda/live/queue"
 	"sparseserve/sim"
 	"sparseserve/sim/des"
 	"sparseserve/sim/kv"
 )
 
-// Config describes a device.
-type Config struct {
-	Spec     *sim.Spec
-	Geometry kv.Geometry
-	Weights  weights.Source
-	KVBytes  int64 // sim.Config.HBMBytes
-	Seed     uint64
-	// Selects has decodes attend to what the model's own metadata chose; else it
-	// is timed only, and the server's lists say.
-	Selects bool
-	// Heat is how long linears run before the first step on a GPU, so that it begins on a card at work; a rest follows (afterHeat).
-	Heat time.Duration
-	// SaveThreads are those of the CPU that copy FlashD2H's saves to their blocks, at most; 0 is saveThreads.
-	SaveThreads int
-	// SplitEvery says which steps are split into phases: each n-th; 0 is none.
-	SplitEvery int64
-	// Prompt returns a request's tokens; nil makes them up.
-	Prompt func(id int) []int32
-	// Finished sees a finished request: prompt and what was generated.
-	Finished func(id int, tokens []int32)
-	// Logits sees the fp16 logits of every emitted token, for tests; it costs a copy.
-	Logits func(id int, position int, logits []cuda.Half)
-	// Attended sees how many blocks of its list each KV head of a decode's position attended to, by progressive attention's own count, for tests;
-	// it costs a copy.
-	Attended func(id, position, layer, head, blocks int)
-	// Chosen sees the blocks that each KV head of a decode's position chose, for tests; it costs a copy.
-	Chosen func(id, position, layer, head int, blocks []int32)
-}
-
-// Device carries out steps. It implements sim.Device. All calls come from the thread that the Machine wants.
+// Device carries out steps. It implements sim.Device. All calls come from the thread that the
+// machine wants.
 type Device struct {
 	cfg     Config
-	m       Machine // the queue, once the model is loaded
-	queue   *queue  // counts the calls of the compute stream
+	m       cuda.Machine // the queue, once the model is loaded
+	queue   *queue.Queue // has the first failure
 	geo     kv.Geometry
 	model   *model
 	offload bool
@@ -52,12 +25,12 @@ type Device struct {
 
 	stream cuda.Stream
 	clock  clock
-	arena  *arena
-	stage  *staging
+	arena  *mem.Arena
+	stage  mem.Staging
 	pool   cuda.Ptr // slots; without offloading [layer][page][KV head]
-	pages  pages
-	dram   *hostPool // pages, with offloading
-	saver  *saver    // with offloading
+	pages  mem.Pages
+	dram   *mem.HostPool // pages, with offloading
+	saver  *saver        // with offloading
 
 	requests map[int]*request
 	bySeq    map[int32]*request
@@ -73,11 +46,12 @@ type Device struct {
 	loading loading // of the layer
 
 	progressive progressive
+	inRounds    pipelineCounts
 	lookup      lookup
 	// 0, 1, 2, .. on both sides: rows of decodes, and slots of layer-segmented prefills.
 	order         []int32
 	digested      []digests       // of the requests whose digests' places were uploaded last
-	workspace     buffer          // of decode attention
+	workspace     mem.Buffer      // of decode attention
 	selected      cuda.HostMemory // a layer's selection, on the host
 	selectedWords int
 	last          time.Time       // end of the last step, or of the wait for its saves
@@ -90,37 +64,13 @@ type Device struct {
 	idleFrom      time.Time // when the last step ended, and the idle gaps since
 }
 
-// pages hands out pages of DRAM with offloading, of HBM without.
-type pages interface {
-	take() (int32, error)
-	give([]int32)
-}
-
-// Counters are what the device has really done, to be held against what the server counts.
-type Counters struct {
-	Steps, Loaded, Saved, Layers, RoundTrips int64
-	Uploads, UploadBytes                     int64         // copies of what the host knows to the GPU
-	Calls                                    int64         // of the driver that put work on the compute stream
-	Selected                                 int64         // blocks that decodes read by lists of the server
-	Rounds                                   int64         // of progressive attention, over all layers
-	Ahead                                    int64         // of Loaded, for rounds of a decode's head that never came
-	Growing                                  time.Duration // of pinned and device memory; not part of any step
-	Saving                                   time.Duration // that computation waited for room in the save buffer
-	Waiting                                  time.Duration // of the host, for selections
-	// Lookup, Lists and Planning are the server's: between Score and Move (or what came before it), with offloading the lists too; before Compute;
-	// and between steps.
-	Lookup, Lists, Planning time.Duration
-	// Elapsed is all steps, Working what of them had passed before the host's threads had nothing left to do but wait for the GPU's end; InRounds, of
-	// Working, is in rounds of progressive attention that load, where one of them waits for verdicts.
-	Elapsed, Working, InRounds time.Duration
-}
-
 const (
 	arenaSlab = 1 << 30 // of pinned host memory too
 )
 
-// New loads the model and takes the memory for the cache. The machine is initialised on this thread.
-func New(m Machine, cfg Config) (*Device, error) {
+// New loads the model and takes the memory for the cache. The machine is initialised on this
+// thread.
+func New(m cuda.Machine, cfg Config) (*Device, error) {
 	s := cfg.Spec
 	d := &Device{
 		cfg: cfg, m: m, geo: cfg.Geometry, offload: s.Offload, sparse: s.Sparse(),
@@ -139,12 +89,10 @@ func (d *Device) Begin(s *sim.Step) error {
 	defer d.leave()
 	d.began = d.last
 	d.step, d.rows, d.growing = *s, s.Rows, 0
-	d.queue.at(s.Index, -1)
-	d.queue.rouse()
-	if err := d.begin(s); err != nil {
-		return told(err, "step %d", s.Index)
-	}
-	return nil
+	d.queue.At(s.Index, -1)
+	d.queue.Wake()
+	d.queue.Fail(d.begin(s))
+	return d.queue.Err()
 }
 
 func (d *Device) begin(s *sim.Step) error {
@@ -153,29 +101,28 @@ func (d *Device) begin(s *sim.Step) error {
 			return err
 		}
 	}
-	d.stage.reset()
+	d.stage.Reset()
 	d.active.clear()
 	d.loading.count, d.progressive.on = 0, false
-	if err := d.take(s); err != nil {
+	if err := d.allocate(s); err != nil {
 		return err
 	}
-	if err := d.beginDecodes(s); err != nil {
-		return err
-	}
+	d.beginDecodes(s)
 	every := d.cfg.SplitEvery
-	return d.clock.start(every > 0 && s.Index%every == 0)
+	d.clock.start(every > 0 && s.Index%every == 0)
+	return nil
 }
 
-// take gives the rows what memory they need. Growing it, pinned memory above all, is a cost of starting up and not counted in the step, so that
-// saves stand still meanwhile.
-func (d *Device) take(s *sim.Step) error {
+// allocate gives the rows the memory that they need. Growing it, pinned memory above all, is a cost
+// of starting up and not counted in the step; saves stop meanwhile.
+func (d *Device) allocate(s *sim.Step) error {
 	if d.saver != nil {
 		// What the queue still had to hand over could find the saver full, and wait for it.
-		if err := d.queue.drain(); err != nil {
+		if err := d.queue.Drain(); err != nil {
 			return err
 		}
 		d.saver.hold()
-		defer d.saver.letGo()
+		defer d.saver.release()
 	}
 	start, grown := time.Now(), d.growths()
 	d.of = d.of[:0]
@@ -186,80 +133,71 @@ func (d *Device) take(s *sim.Step) error {
 		}
 		d.of = append(d.of, r)
 	}
-	if err := d.size(s); err != nil {
+	d.size(s)
+	divided, err := d.stage.Divide()
+	if err != nil {
 		return err
 	}
-	if d.stage.wanted > 0 {
+	if divided {
 		d.grown++
-		if err := d.stage.divide(); err != nil {
-			return err
-		}
 	}
 	if d.growths() > grown {
 		d.growing = time.Since(start)
 		d.counters.Growing += d.growing
 	}
-	return nil
+	return d.queue.Err()
 }
 
-// growths counts how often memory has been asked of the driver.
+// growths counts how often memory has been allocated.
 func (d *Device) growths() int {
-	n := d.grown + len(d.arena.slabs)
+	n := d.grown + d.arena.Slabs()
 	if d.dram != nil {
-		n += d.dram.made
+		n += d.dram.Pinned()
 	}
 	return n
 }
 
 // Finish implements sim.Device.
-func (d *Device) Finish() (sim.Timing, error) {
+func (d *Device) Finish() (t sim.Timing, err error) {
 	d.enter(&d.counters.Planning)
 	defer d.leave()
-	d.queue.at(d.step.Index, -1)
-	t, err := d.finish()
-	if err != nil {
-		return t, told(err, "step %d", d.step.Index)
+	d.queue.At(d.step.Index, -1)
+	d.pick()
+	d.clock.mark(phaseHead)
+	d.awaitLate()
+	_ = d.queue.Drain()
+	d.counters.Working += time.Since(d.began) - d.growing
+	d.inRounds.count(&d.counters)
+	if !d.sync() {
+		return t, d.queue.Err()
 	}
-	return t, nil
+	if d.queue.Fail(d.checkLookups()); d.queue.Err() != nil {
+		return t, d.queue.Err()
+	}
+	d.emit()
+	d.counters.Steps++
+	d.freeSegments()
+	t, err = d.timing()
+	d.queue.Fail(err)
+	return t, d.queue.Err()
 }
 
-func (d *Device) finish() (t sim.Timing, err error) {
-	if err = d.pick(); err != nil {
-		return t, err
-	}
-	if err = d.clock.mark(phaseHead); err != nil {
-		return t, err
-	}
-	if err = d.awaitLate(); err != nil {
-		return t, err
-	}
-	if err = d.queue.drain(); err != nil {
-		return t, err
-	}
-	d.counters.Working += time.Since(d.began) - d.growing
-	d.counters.Calls += d.queue.launched
-	d.counters.InRounds += d.queue.inRounds
-	d.queue.launched, d.queue.inRounds = 0, 0
-	if err = d.m.StreamSync(d.stream); err != nil {
-		return t, err
-	}
-	if err = d.checkLookups(); err != nil {
-		return t, err
-	}
-	if err = d.emit(); err != nil {
-		return t, err
-	}
-	d.counters.Steps++
+// freeSegments gives up what finished prefills and begun decodes no longer need.
+func (d *Device) freeSegments() {
 	for i, r := range d.of {
 		if row := &d.rows[i]; row.Segmented && row.Emits {
 			d.closeSegments(r)
 			r.stashed = row.To%d.geo.BlockTokens != 0
 		}
 		if d.rows[i].Decode && r.stashed {
-			d.arena.give(r.stash)
-			r.stash, r.stashed = piece{}, false
+			d.arena.Give(r.stash)
+			r.stash, r.stashed = mem.Piece{}, false
 		}
 	}
+}
+
+// timing ends the step's clocks; the stream is idle.
+func (d *Device) timing() (t sim.Timing, err error) {
 	d.last = time.Now()
 	d.idleFrom = d.last
 	t.Elapsed = duration(d.last.Sub(d.began) - d.growing)
@@ -267,14 +205,14 @@ func (d *Device) finish() (t sim.Timing, err error) {
 	if t.Phases, err = d.clock.split(t.Elapsed); err != nil {
 		return t, err
 	}
-	if d.clock.on { // what reading the events takes belongs to no step
+	if d.clock.on { // the time to read the events belongs to no step
 		d.last = time.Now()
 		d.idleFrom = d.last
 	}
 	t.Landed = d.step.Index + 1
 	if d.saver != nil {
 		var at time.Time
-		if t.Landed, at, err = d.saver.landed(t.Landed); err != nil {
+		if t.Landed, at, err = d.saver.saved(t.Landed); err != nil {
 			return t, err
 		}
 		t.SavesDone = max(0, min(t.Elapsed, duration(at.Sub(d.began))))
@@ -290,13 +228,10 @@ func (d *Device) Drain() (des.Time, error) {
 	defer d.leave()
 	at, err := d.saver.drain()
 	d.last = time.Now()
-	if err != nil {
-		return 0, told(err, "after step %d", d.step.Index)
+	if d.queue.Fail(err); err != nil {
+		return 0, d.queue.Err()
 	}
 	return max(0, duration(at.Sub(d.began)-d.growing)), nil
 }
-
-// Counters returns what has been done so far.
-func (d *Device) Counters() Counters { return d.counters }
 
 func duration(d time.Duration) des.Time { return des.Time(d) }

@@ -1,24 +1,30 @@
-// Package live is the device that does the work: a Llama-architecture model in fp16 behind sim.Device, with its KV cache in HBM slots and
-// pinned host memory.
+// Package live is the device that does the work: a Llama-architecture model in fp16 behind
+// sim.Device, with its KV cache in HBM slots and pinned host memory.
 //
-// The server decides (which requests, which blocks, which slots, what to load); this package carries out and tells the time. Follow one step:
-// Begin (device.go) takes the batch's rows, gives them pages of host memory or HBM (pages.go, request.go) and uploads what the step needs to
-// know (staging.go). For each layer Score (selection.go) brings the rows together (rows.go), computes Q, K and V, rates the blocks and says
-// which it chose, which counts with Config.Selects; the server writes lists of blocks and slots where Room tells it to; Move (transfer.go) names the
-// misses; Compute (layer.go) uploads all of that at once, loads the misses, writes K and V to their blocks, saves those that became full (save.go),
-// attends and runs the MLP. Finish picks the tokens and waits; clock.go splits the time.
+// The server decides (which requests, blocks and slots, what to load); this package executes and
+// measures. Follow one step. Begin (device.go) gives the batch's rows pages of host memory or HBM
+// (request.go) and writes what the step needs into staging memory. For each layer, Score
+// (selection.go) gathers the rows (rows.go), computes Q, K and V (layer.go), scores the blocks and
+// selects, which counts with Config.Selects; the server writes lists of blocks and slots to the
+// memory that Room lends; Move (loads.go) notes the misses; Compute (layer.go, attention.go,
+// prefill.go) uploads all of that at once, loads the misses, writes K and V to their blocks, saves
+// those that became full (closed.go, save.go), attends and runs the MLP. Finish (device.go,
+// head.go) picks the tokens and waits; clock.go splits the time into phases.
 //
-// What is put on streams goes through a queue (queue.go, calls.go), whose thread makes the driver's calls while the server keeps its books.
+// Work for streams goes through package queue, whose thread makes the driver's calls during the
+// server's bookkeeping. The queue keeps the first failure, so code here launches without checks and
+// every method of the device ends with queue.Err. Memory is in package mem.
 //
-// It runs on a Machine (machine.go): a GPU, or Go on the host for tiny models, where every access to memory is checked.
+// It runs on any cuda.Machine: a GPU, or the emulator, which checks every access.
 //
-// With system.lookup = "gpu" the GPU finds the slots of what the server lists (lookup.go), and Move names changes to its tables in place of loads.
+// With system.lookup = "gpu" the GPU finds the slots of what the server lists (lookup.go), and Move
+// names changes to its tables in place of loads. Where attention is progressive (PSA),
+// progressive.go and rounds.go replace loads and decode attention of Compute: both go by rounds.
 //
-// Where attention is progressive (PSA), progressive.go and rounds.go stand in for loads and decode attention of Compute: both go round by round.
+// CallRecorder (recorder.go) records what each step asked, so that a model can price the same
+// batches.
 //
-// Beside the device: Forced has a model tell the time while the device does the work, Shadow writes down what each step asked so that a model can
-// price the same batches (forced.go), and Pinned keeps pinned memory from one device to the next (pinned.go).
-//
-// What differs from a serving system on a full card: metadata, prefill buffers and activations lie outside the slots that the server counts
-// them in, so the card needs that much more memory; and a request's tokens are made up from its number, since workloads have lengths only.
+// Unlike a serving system on a full card, metadata, prefill buffers and activations are outside the
+// slots that the server counts them in, so the card needs that much more memory; and a request's
+// tokens are derived from its number, since workloads have lengths only.
 package live

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/cuda/soft"
+	"sparseserve/cuda/emulator"
 	"sparseserve/sim"
 	"sparseserve/sim/dsa"
 )
@@ -43,8 +43,9 @@ func (c *scenario) trySimulate(t *testing.T, change func(*sim.Config)) ([]sim.St
 	return steps.steps, err
 }
 
-// With one sequence of batches, the blocks that a live run selects, hits, loads, evicts and saves are those of the simulation with every head,
-// step by step: by the server's account and by the device's own.
+// With one sequence of batches, the blocks that a live run selects, hits, loads, evicts and saves
+// are those of the simulation with every head, step by step: by the server's account and by the
+// device's own.
 func TestLiveRunDoesWhatTheSimulationSays(t *testing.T) {
 	for name, c := range chosen() {
 		if c.selects {
@@ -52,7 +53,7 @@ func TestLiveRunDoesWhatTheSimulationSays(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := soft.New(soft.Config{Late: true, Seed: 5})
+			m := emulator.New(emulator.Config{Late: true, Seed: 5})
 			defer m.Close()
 			c.run(t, m).equals(t, c.simulate(t, nil))
 		})
@@ -99,8 +100,8 @@ func (r *run) equals(t *testing.T, want []sim.StepRecord) {
 	}
 }
 
-// What a live run recorded, the simulator replays: the same blocks selected, hit, loaded, evicted and saved in every step, whether the score
-// process or the model selected.
+// What a live run recorded, the simulator replays: the same blocks selected, hit, loaded, evicted
+// and saved in every step, whether the score process or the model selected.
 func TestReplayedSelectionsAreTheLiveOnes(t *testing.T) {
 	for name, c := range chosen() {
 		if !c.spec.Offload || !c.spec.Sparse() {
@@ -108,7 +109,7 @@ func TestReplayedSelectionsAreTheLiveOnes(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			m := soft.New(soft.Config{Late: true, Seed: 9})
+			m := emulator.New(emulator.Config{Late: true, Seed: 9})
 			defer m.Close()
 			var file bytes.Buffer
 			c.record = &file
@@ -127,9 +128,10 @@ func opened(t *testing.T, file []byte) *dsa.Recording {
 	return rec
 }
 
-// Without offloading, where what the model chose stays on the GPU, recording brings it out and changes nothing.
+// Without offloading, where what the model chose stays on the GPU, recording brings it out and
+// changes nothing.
 func TestRecordingChangesNothing(t *testing.T) {
-	m := soft.New(soft.Config{})
+	m := emulator.New(emulator.Config{})
 	defer m.Close()
 	c := cases()["gqa/select: sparse"]
 	plain := c.run(t, m)
@@ -142,7 +144,7 @@ func TestRecordingChangesNothing(t *testing.T) {
 }
 
 func TestReplayNeedsTheSameSystem(t *testing.T) {
-	m := soft.New(soft.Config{})
+	m := emulator.New(emulator.Config{})
 	defer m.Close()
 	c := cases()["mha/select: offload"]
 	var file bytes.Buffer

@@ -4,16 +4,14 @@ import (
 	"context"
 	"errors"
 	"regexp"
-	"strings"
 	"testing"
 	"time"
 
 	"sparseserve/cuda"
+	"sparseserve/cuda/emulator"
 	"sparseserve/cuda/live"
-	"sparseserve/cuda/soft"
 	"sparseserve/cuda/weights"
 	"sparseserve/sim"
-	"sparseserve/sim/des"
 )
 
 // alone runs a scenario on a machine, with measured time, until ctx ends.
@@ -36,7 +34,8 @@ func (c *scenario) alone(ctx context.Context, m live.Machine, rec sim.Recorder) 
 	return metrics, device, err
 }
 
-// An operation that fails ends the run with its name, the step and the layer; what had finished is kept, and nothing hangs.
+// An operation that fails ends the run with its name, the step and the layer; what had finished is
+// kept, and nothing hangs.
 func TestFailureNamesCallStepAndLayer(t *testing.T) {
 	for _, name := range []string{"gqa/layer", "gqa/gpu lookup: psa, small"} {
 		t.Run(name, func(t *testing.T) {
@@ -47,7 +46,7 @@ func TestFailureNamesCallStepAndLayer(t *testing.T) {
 }
 
 func testFailures(t *testing.T, c *scenario) {
-	clean := &faulty{Machine: soft.New(soft.Config{}), left: -1}
+	clean := &faulty{Machine: emulator.New(emulator.Config{}), left: -1}
 	metrics, device, err := c.alone(t.Context(), clean, &counted{})
 	if err != nil || metrics.Summary().Completed != 7 {
 		t.Fatal(err)
@@ -56,7 +55,7 @@ func testFailures(t *testing.T, c *scenario) {
 	if err := device.Close(); err != nil {
 		t.Fatal(err)
 	}
-	starting := &faulty{Machine: soft.New(soft.Config{}), left: -1}
+	starting := &faulty{Machine: emulator.New(emulator.Config{}), left: -1}
 	if _, err := startOnly(c, starting); err != nil {
 		t.Fatal(err)
 	}
@@ -69,9 +68,10 @@ func testFailures(t *testing.T, c *scenario) {
 		failures = 8
 	}
 	for n := starting.count + 3; n < total; n += 1 + (total-starting.count)/failures {
-		m := &faulty{Machine: soft.New(soft.Config{}), left: n}
+		m := &faulty{Machine: emulator.New(emulator.Config{}), left: n}
 		metrics, device, err := c.alone(t.Context(), m, &counted{})
-		// Time is measured: a run may need fewer steps than the clean one, and end before the last of these operations.
+		// Time is measured: a run may need fewer steps than the clean one, and end before the last
+		// of these operations.
 		if err == nil && m.count < n {
 			sum := metrics.Summary()
 			if sum.Completed != 7 {
@@ -88,7 +88,7 @@ func testFailures(t *testing.T, c *scenario) {
 		}
 		calls[failed.Call] = true
 		switch failed.Call {
-		case "ss_memcpy", "ss_carry", "ss_rmsnorm", "ss_linear", "ss_stream_sync", "ss_stream_wait", "ss_event_record", "ss_argmax", "ss_flash_d2h": // the step's too, which has no layer, or met there
+		case "ss_memcpy", "ss_memset", "ss_carry", "ss_rmsnorm", "ss_linear", "ss_stream_sync", "ss_stream_wait", "ss_event_record", "ss_argmax", "ss_flash_d2h": // the step's too, which has no layer, or met there
 			if !inStep.MatchString(err.Error()) {
 				t.Errorf("operation %d: %v", n, err)
 			}
@@ -106,7 +106,7 @@ func testFailures(t *testing.T, c *scenario) {
 		go func() { closed <- device.Close() }()
 		select {
 		case err := <-closed:
-			if d, h := m.Machine.(*soft.Machine).Held(); err != nil || d != 0 || h != 0 {
+			if d, h := m.Machine.(*emulator.Machine).Held(); err != nil || d != 0 || h != 0 {
 				t.Errorf("operation %d: closing: %v, %d bytes of device memory and %d of pinned memory are left", n, err, d, h)
 			}
 		case <-time.After(20 * time.Second):
@@ -143,11 +143,12 @@ func (s *stopper) Request(r *sim.Record) error {
 	return nil
 }
 
-// An interrupt ends a run between two steps; what had finished is kept and the machine is left as it was.
+// An interrupt ends a run between two steps; what had finished is kept and the machine is left as
+// it was.
 func TestInterruptKeepsWhatFinished(t *testing.T) {
 	for _, name := range []string{"mha/layer", "mha/dense", "gqa/offload, small"} {
 		ctx, cancel := context.WithCancel(t.Context())
-		m := soft.New(soft.Config{Late: true, Seed: 4})
+		m := emulator.New(emulator.Config{Late: true, Seed: 4})
 		rec := &stopper{after: 3, stop: cancel}
 		metrics, device, err := cases()[name].alone(ctx, m, rec)
 		if !errors.Is(err, context.Canceled) {
@@ -164,157 +165,5 @@ func TestInterruptKeepsWhatFinished(t *testing.T) {
 			t.Errorf("%s: %d bytes of device memory and %d of pinned memory are left", name, d, h)
 		}
 		m.Close()
-	}
-}
-
-// Too little memory is known before any is taken, with what it is for and which key to lower.
-func TestMemoryIsCheckedFirst(t *testing.T) {
-	c := cases()["mha/layer"]
-	source, err := weights.NewRandom(c.shape, 7)
-	if err != nil {
-		t.Fatal(err)
-	}
-	model := tiny(&c.shape)
-	cfg := live.Config{Spec: &c.spec, Geometry: model.Geometry(c.spec.BlockTokens), Weights: source, KVBytes: c.kvBytes, Seed: 3}
-	load := live.Load{Requests: []int{148, 100, 98, 84, 53, 49, 6}, Prompt: 130}
-	for _, x := range []struct {
-		what         string
-		device, host int64
-		kvBytes      int64
-		dram         float64
-		where        string
-		want         []string
-	}{
-		{what: "enough", device: 256 << 20, host: 256 << 20, kvBytes: c.kvBytes, dram: 0.05},
-		{what: "host not known", device: 256 << 20, kvBytes: c.kvBytes, dram: 0.05},
-		{what: "a large cache", device: 256 << 20, host: 256 << 20, kvBytes: 1 << 30, dram: 0.05, where: "device",
-			want: []string{"lower system.kv_gib\n", "KV slots", "1.00 GiB", "weights", "activations of the largest step", "save buffer", "metadata at the most", "buffers of the longest prefill", "KV pool at the most"}},
-		{what: "a small host", device: 256 << 20, host: 32 << 20, kvBytes: c.kvBytes, dram: 0.05, where: "host", want: []string{"system.dram_gib"}},
-	} {
-		spec := c.spec
-		spec.DRAMGiB = x.dram
-		cfg.Spec, cfg.KVBytes = &spec, x.kvBytes
-		m := soft.New(soft.Config{MemoryBytes: x.device})
-		err := live.Fits(m, cfg, load, x.host)
-		var short *live.MemoryError
-		if errors.As(err, &short) != (x.where != "") {
-			t.Fatalf("%s: %v", x.what, err)
-		}
-		if d, h := m.Held(); d != 0 || h != 0 {
-			t.Errorf("%s: %d and %d bytes were taken", x.what, d, h)
-		}
-		if x.where == "" {
-			continue
-		}
-		if short.Where != x.where || short.Needs <= short.Have {
-			t.Errorf("%s: %+v", x.what, short)
-		}
-		for _, w := range x.want {
-			if !strings.Contains(err.Error(), w) {
-				t.Errorf("%s: %v\nlacks %q", x.what, err, w)
-			}
-		}
-	}
-}
-
-// What is said to be needed is at least what a run takes.
-func TestMemoryNeededIsNotLessThanTaken(t *testing.T) {
-	load := live.Load{Requests: []int{148, 100, 98, 84, 53, 49, 6}, Prompt: 130}
-	for _, name := range []string{"mha/layer", "gqa/offload", "mha/sparse", "gqa/dense", "gqa/plain prefill", "mha/gpu lookup: layer", "gqa/gpu lookup: psa"} {
-		c := cases()[name]
-		source, err := weights.NewRandom(c.shape, 7)
-		if err != nil {
-			t.Fatal(err)
-		}
-		model := tiny(&c.shape)
-		m := &most{Machine: soft.New(soft.Config{})}
-		_, device, err := c.alone(t.Context(), m, &counted{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := device.Close(); err != nil {
-			t.Fatal(err)
-		}
-		cfg := live.Config{Spec: &c.spec, Geometry: model.Geometry(c.spec.BlockTokens), Weights: source, KVBytes: c.kvBytes, Seed: 3}
-		var short *live.MemoryError
-		if err := live.Fits(soft.New(soft.Config{MemoryBytes: 1}), cfg, load, 0); !errors.As(err, &short) {
-			t.Fatalf("%s: %v", name, err)
-		}
-		if short.Needs < m.largest {
-			t.Errorf("%s: %d bytes were taken, %d said to be needed\n%v", name, m.largest, short.Needs, err)
-		}
-	}
-}
-
-// most keeps the largest amount of device memory held.
-type most struct {
-	*soft.Machine
-	largest int64
-}
-
-func (m *most) DeviceAlloc(bytes int64) (cuda.Ptr, error) {
-	p, err := m.Machine.DeviceAlloc(bytes)
-	held, _ := m.Held()
-	m.largest = max(m.largest, held)
-	return p, err
-}
-
-// late is a workload of two requests with a gap between them.
-type late struct{ next int }
-
-func (w *late) Next() (sim.Arrival, bool, error) {
-	w.next++
-	return sim.Arrival{At: des.Time(w.next) * 300 * des.Millisecond, Prompt: 33, Output: 3}, w.next <= 2, nil
-}
-
-// Pacing waits out the gaps in which nothing runs, and adds nothing to any step. Both bounds hold however busy the machine is.
-func TestPaceWaitsOutIdleGaps(t *testing.T) {
-	c := cases()["mha/offload"]
-	m := soft.New(soft.Config{})
-	defer m.Close()
-	source, err := weights.NewRandom(c.shape, 7)
-	if err != nil {
-		t.Fatal(err)
-	}
-	model := tiny(&c.shape)
-	start := time.Now()
-	device, err := live.New(m, live.Config{Spec: &c.spec, Geometry: model.Geometry(c.spec.BlockTokens), Weights: source, KVBytes: c.kvBytes, Seed: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
-	cfg := c.server(&model)
-	cfg.Detail, cfg.Device = true, device
-	var gaps, waited time.Duration
-	cfg.Idle = func(gap des.Time) error {
-		from := time.Now()
-		device.Idle(t.Context(), gap)
-		gaps, waited = gaps+time.Duration(gap), waited+time.Since(from)
-		if passed := time.Since(start); passed < gaps {
-			t.Errorf("%v after the start gaps of %v have passed", passed, gaps)
-		}
-		return nil
-	}
-	server, err := sim.NewServer(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	steps := &counted{}
-	if _, err := server.Run(t.Context(), &late{}, steps); err != nil {
-		t.Fatal(err)
-	}
-	took := time.Since(start)
-	if gaps < 300*time.Millisecond { // before the first request
-		t.Errorf("gaps of %v for arrivals at 0.3 and 0.6 s", gaps)
-	}
-	var ran time.Duration
-	for _, s := range steps.steps {
-		ran += time.Duration(s.Timing.Elapsed)
-	}
-	// What a step measures of itself may be a little more than it took; with a gap in it, it would be far more.
-	if ran > took-waited+waited/2 {
-		t.Errorf("steps of %v in a run of %v that waited for %v", ran, took, waited)
-	}
-	if err := device.Close(); err != nil {
-		t.Error(err)
 	}
 }

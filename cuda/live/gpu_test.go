@@ -38,7 +38,7 @@ func onGPU(t *testing.T, f func(m live.Machine)) {
 	}
 }
 
-func TestGPULogitsAreTheOracles(t *testing.T) {
+func TestGPULogitsMatchTheReference(t *testing.T) {
 	all := cases()
 	names := make([]string, 0, len(all))
 	for name := range all {
@@ -88,8 +88,8 @@ type hfCase struct {
 	Logits16 []float64
 }
 
-// Greedy tokens are those of HuggingFace's LlamaForCausalLM in fp16: dense, and through the whole of SparseServe with a budget that covers the
-// context.
+// Greedy tokens are those of HuggingFace's LlamaForCausalLM in fp16: dense, and through the whole
+// of SparseServe with a budget that covers the context.
 func TestGPUGreedyIsHuggingFaces(t *testing.T) {
 	folder := os.Getenv("SPARSESERVE_HF_FIXTURES")
 	if folder == "" {

@@ -19,8 +19,8 @@ import (
 	"sparseserve/sim/des"
 )
 
-// nothing is a machine of unlimited memory that does nothing, at once, but for a layer's time when it is waited for, and a launch's: what a run on it
-// takes beside is the host's part.
+// nothing is a machine of unlimited memory that does nothing, at once, but for a layer's time when
+// it is waited for, and a launch's: what a run on it takes beside is the host's part.
 type nothing struct {
 	live.Machine
 	layer   time.Duration // of the GPU: the host's threads have this long to fall asleep
@@ -63,61 +63,38 @@ func busy(d time.Duration) error {
 	}
 	return nil
 }
-func (n *nothing) StreamWait(cuda.Stream, cuda.Event) error         { return nil }
-func (n *nothing) DeviceSync() error                                { return nil }
-func (n *nothing) EventCreate() (cuda.Event, error)                 { return 1, nil }
-func (n *nothing) EventDestroy(cuda.Event) error                    { return nil }
-func (n *nothing) EventSync(cuda.Event) error                       { return nil }
-func (n *nothing) EventRecord(cuda.Event, cuda.Stream) error        { return nil }
-func (n *nothing) SaverCreate(int, int64, int) (cuda.Saver, error)  { return 1, nil }
-func (n *nothing) SaverDestroy(cuda.Saver) error                    { return nil }
-func (n *nothing) FlashD2H(*cuda.SaveArgs) error                    { return nil }
-func (n *nothing) DecodeWorkspace(*cuda.DecodeArgs) (int64, error)  { return 1 << 20, nil }
-func (n *nothing) LinearOpen(string) error                          { return nil }
-func (n *nothing) call() error                                      { n.calls.Add(1); return busy(n.launch) }
-func (n *nothing) Memset(*cuda.MemsetArgs, cuda.Stream) error       { return n.call() }
-func (n *nothing) Fill(*cuda.FillArgs, cuda.Stream) error           { return n.call() }
-func (n *nothing) FlashH2D(*cuda.BlocksArgs, cuda.Stream) error     { return n.call() }
-func (n *nothing) GPUScatter(*cuda.BlocksArgs, cuda.Stream) error   { return n.call() }
-func (n *nothing) MemcpyBlocks(*cuda.BlocksArgs, cuda.Stream) error { return n.call() }
-func (n *nothing) Decode(*cuda.DecodeArgs, cuda.Stream) error       { return n.call() }
-func (n *nothing) LookupState(*cuda.LookupArgs) (int64, error)      { return 1 << 20, nil }
-func (n *nothing) Table(*cuda.TableArgs, cuda.Stream) error         { return n.call() }
+func (n *nothing) StreamWait(cuda.Stream, cuda.Event) error        { return nil }
+func (n *nothing) EventCreate() (cuda.Event, error)                { return 1, nil }
+func (n *nothing) EventDestroy(cuda.Event) error                   { return nil }
+func (n *nothing) EventSync(cuda.Event) error                      { return nil }
+func (n *nothing) EventRecord(cuda.Event, cuda.Stream) error       { return nil }
+func (n *nothing) SaverCreate(int, int64, int) (cuda.Saver, error) { return 1, nil }
+func (n *nothing) SaverDestroy(cuda.Saver) error                   { return nil }
+func (n *nothing) Workspace(cuda.Operation) (int64, error)         { return 1 << 20, nil }
 
-// Lookup finds what the host expects.
-func (n *nothing) Lookup(a *cuda.LookupArgs, _ cuda.Stream) error {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	for _, m := range n.pinned {
-		if at := a.Told - m.Ptr(); a.Told >= m.Ptr() && at < cuda.Ptr(len(m.Bytes())) {
-			cuda.Slice[int64](m)[at/8] = int64(a.Frees)
+// Launch counts uploads, has lookups find what the host expects, and pipelines go to their end.
+func (n *nothing) Launch(op cuda.Operation, _ cuda.Stream) error {
+	switch a := op.(type) {
+	case *cuda.SaveArgs:
+		return nil
+	case *cuda.LookupArgs:
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		for _, m := range n.pinned {
+			if at := a.Told - m.Ptr(); a.Told >= m.Ptr() && at < cuda.Ptr(len(m.Bytes())) {
+				cuda.Slice[int64](m)[at/8] = int64(a.Frees)
+			}
+		}
+	case *cuda.PSAPipelineArgs:
+		*a.Loaded = a.Microbatches
+	case *cuda.CarryArgs:
+		if a.Dst >= nothingOnDevice && a.Dst < nothingOnDevice+cuda.Ptr(n.next.Load()) {
+			n.uploads.Add(1)
+			n.bytes.Add(a.Bytes)
 		}
 	}
-	return n.call()
-}
-func (n *nothing) PSAState(*cuda.PSAArgs) (int64, error) { return 1 << 20, nil }
-func (n *nothing) PSA(*cuda.PSAArgs, cuda.Stream) error  { return n.call() }
-func (n *nothing) PSAPipeline(a *cuda.PSAPipelineArgs, _ cuda.Stream) error {
-	*a.Loaded = a.Microbatches
-	return n.call()
-}
-func (n *nothing) Prefill(*cuda.PrefillArgs, cuda.Stream) error { return n.call() }
-func (n *nothing) Digest(*cuda.DigestArgs, cuda.Stream) error   { return n.call() }
-func (n *nothing) Select(*cuda.SelectArgs, cuda.Stream) error   { return n.call() }
-func (n *nothing) Linear(*cuda.LinearArgs, cuda.Stream) error   { return n.call() }
-func (n *nothing) Embed(*cuda.EmbedArgs, cuda.Stream) error     { return n.call() }
-func (n *nothing) RMSNorm(*cuda.RMSNormArgs, cuda.Stream) error { return n.call() }
-func (n *nothing) Rope(*cuda.RopeArgs, cuda.Stream) error       { return n.call() }
-func (n *nothing) KVWrite(*cuda.RopeArgs, cuda.Stream) error    { return n.call() }
-func (n *nothing) SiluMul(*cuda.SiluMulArgs, cuda.Stream) error { return n.call() }
-func (n *nothing) Argmax(*cuda.ArgmaxArgs, cuda.Stream) error   { return n.call() }
-func (n *nothing) Memcpy(*cuda.MemcpyArgs, cuda.Stream) error   { return n.call() }
-func (n *nothing) Carry(a *cuda.MemcpyArgs, _ cuda.Stream) error {
-	if a.Dst >= nothingOnDevice && a.Dst < nothingOnDevice+cuda.Ptr(n.next.Load()) {
-		n.uploads.Add(1)
-		n.bytes.Add(a.Bytes)
-	}
-	return n.call()
+	n.calls.Add(1)
+	return busy(n.launch)
 }
 
 // equals is a workload of equal requests that arrive at once.
@@ -128,9 +105,10 @@ func (w *equals) Next() (sim.Arrival, bool, error) {
 	return sim.Arrival{Prompt: w.prompt, Output: w.output}, w.left >= 0, nil
 }
 
-// BenchmarkHost is the host's share of a decode step of LWM-7B's shape, with 4 us of the driver for each launch: 1,024 (layer, KV head) groups of 64 blocks each, with
-// HBM for 1.1 and for 2 times what 16 requests select in one step. A layer of the GPU takes 150 us, which ns/op includes. PSA's lists are as long as its
-// threshold has them, of all heads of a layer together or of each.
+// BenchmarkHost is the host's share of a decode step of LWM-7B's shape, with 4 us of the driver for
+// each launch: 1,024 (layer, KV head) groups of 64 blocks each, with HBM for 1.1 and for 2 times
+// what 16 requests select in one step. A layer of the GPU takes 150 us, which ns/op includes. PSA's
+// lists are as long as its threshold has them, of all heads of a layer together or of each.
 func BenchmarkHost(b *testing.B) {
 	for _, c := range []struct {
 		selection string
@@ -185,7 +163,8 @@ func benchmarkHost(b *testing.B, selection string, requests int, kv int64) {
 	b.ReportMetric(per(float64(m.calls.Load()))/layers, "calls/layer")
 }
 
-// In HBM a layer's lists take as many bytes up as the modelled device prices; the counts beside them are a 64th.
+// In HBM a layer's lists take as many bytes up as the modelled device prices; the counts beside
+// them are a 64th.
 func TestListsAreAsLongAsTheModelHasThem(t *testing.T) {
 	t.Parallel()
 	const requests, steps = 4, 20
@@ -206,7 +185,8 @@ func TestListsAreAsLongAsTheModelHasThem(t *testing.T) {
 	}
 }
 
-// onNothing readies a server of LWM-7B's shape on a machine that does nothing. step takes a step and returns its decodes.
+// onNothing readies a server of LWM-7B's shape on a machine that does nothing. step takes a step
+// and returns its decodes.
 func onNothing(b testing.TB, spec sim.Spec, requests int, kv int64) (m *nothing, shape *hw.Model, device *live.Device, step func() int) {
 	model, err := hw.LoadModel("lwm-7b")
 	if err != nil {

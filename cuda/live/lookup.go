@@ -5,86 +5,83 @@ import (
 	"slices"
 
 	"sparseserve/cuda"
+	"sparseserve/cuda/live/mem"
 	"sparseserve/sim/kv"
 )
 
-// lookup has the GPU find out which of a layer's listed blocks are in HBM (cuda/lookup.cu): every request has a table of slots there. The host's
-// cache goes ahead of it, since the selections that the server imposes are known before the GPU gets there. It hands over what only it can know,
-// which blocks are the oldest and so give up their slots, and is the oracle of the rest: the GPU's misses must be as many as its own, layer by
-// layer, and every slot is the one that it gave. Nothing waits for the host between two layers, but where a block that is missing is still on its way to DRAM.
+// lookup has the GPU find which of a layer's listed blocks are in HBM (cuda/lookup.cu), in a table
+// of slots for every request. The host's cache runs ahead, since the server knows its selections
+// before the GPU does: it supplies the victims of eviction and the free slots, and checks the rest,
+// layer by layer: the GPU must miss as many blocks. Nothing waits for the host between two layers,
+// unless a missing block is still being saved.
 //
-// A table changes in the order of the stream: before a layer is looked up by what the host did beside decodes' misses (blocks that the model
-// begins to write, prefixes of prefills brought back, evictions between steps), and by the lookup itself.
+// A table changes in stream order: before a lookup by what else the host did (blocks that the model
+// begins to write, restored prefixes of prefills, evictions between steps), then by the lookup.
 type lookup struct {
 	on    bool
-	args  cuda.LookupArgs
-	table cuda.TableArgs  // before it
-	back  cuda.BlocksArgs // prefixes of prefills to bring back
-	want  []int64         // misses of each layer that was looked up in this step; -1: it was not
-	told  cuda.HostMemory // int64 [layers] by the GPU's count
+	args  *cuda.LookupArgs
+	table *cuda.TableArgs    // before it
+	back  *cuda.FlashH2DArgs // prefixes of prefills to restore
+	// misses of each layer that was looked up in this step; -1: it was not
+	want   []int64
+	misses cuda.HostMemory // int64 [layers] by the GPU's count
 
-	slot, src, dst, loads, state buffer // slot: int32 [decodes][KVHeads][stride]; src and dst: addresses of a layer's loads
-	// Of the step: uint64 [decodes] tables, int32 [decodes] blocks they have room for in each group, uint64 [decodes][most] pages.
+	// slot: int32 [decodes][KVHeads][stride]; src and dst: addresses of a layer's loads
+	slot, src, dst, loads, state mem.Buffer
+	// Of the step: uint64 [decodes] tables, int32 [decodes] blocks they have room for in each
+	// group, uint64 [decodes][most] pages.
 	tables, caps, pages cuda.Ptr
 }
 
-func (k *lookup) open(m Machine, layers int) (err error) {
+func (k *lookup) open(m cuda.Machine, layers int) (err error) {
 	k.on, k.want = true, make([]int64, layers)
 	k.none()
-	k.told, err = m.HostAlloc(8*int64(layers), cuda.DriverPages)
+	k.misses, err = m.HostAlloc(8*int64(layers), cuda.DriverPages)
 	return err
 }
 
-// none says that no layer has been looked up yet.
+// none marks all layers as not looked up yet.
 func (k *lookup) none() {
 	for i := range k.want {
 		k.want[i] = -1
 	}
 }
 
-func (k *lookup) close(m Machine) error {
-	for _, b := range []*buffer{&k.slot, &k.src, &k.dst, &k.loads, &k.state} {
-		if b.bytes > 0 {
-			if err := m.DeviceFree(b.at); err != nil {
-				return err
-			}
-			b.bytes = 0
-		}
+func (k *lookup) close(m cuda.Machine) error {
+	if err := free(m, &k.slot, &k.src, &k.dst, &k.loads, &k.state); err != nil {
+		return err
 	}
-	if k.told == (cuda.HostMemory{}) {
+	if k.misses == (cuda.HostMemory{}) {
 		return nil
 	}
-	return m.HostFree(k.told)
+	return m.HostFree(k.misses)
 }
 
 // openTable gives a request its table: no block is in HBM.
 func (d *Device) openTable(r *request, maxTokens int) (err error) {
 	r.tableBlocks = d.geo.Blocks(maxTokens)
 	bytes := int64(d.geo.Groups()*r.tableBlocks) * 4
-	if r.table, err = d.arena.take(bytes, "table of slots"); err != nil {
+	if r.table, err = d.arena.Take(bytes, "table of slots"); err != nil {
 		return err
 	}
-	return d.m.Memset(&cuda.MemsetArgs{Dst: r.table.at, Bytes: bytes}, d.stream)
+	d.launch(&cuda.MemsetArgs{Dst: r.table.At, Bytes: bytes})
+	return nil
 }
 
-// beginLookup says where the decodes' tables and pages are.
-func (d *Device) beginLookup() error {
+// beginLookup uploads where the decodes' tables and pages are.
+func (d *Device) beginLookup() {
 	c, k := &d.decodes, &d.lookup
 	k.none()
-	longs, at, err := d.stage.longs(c.n + c.n*c.most)
-	if err != nil {
-		return err
-	}
+	longs, at := d.stage.Longs(c.n + c.n*c.most)
 	k.tables, k.pages = at, at+cuda.Ptr(8*c.n)
-	caps, at, err := d.stage.words(c.n)
-	if err != nil {
-		return err
-	}
+	caps, at := d.stage.Words(c.n)
 	k.caps = at
-	// Blocks without a page are in HBM. A lookup that errs must find an address for them all the same: its gather runs before the check.
+	// Blocks without a page are in HBM. A lookup that errs must find an address for them all the
+	// same: its gather runs before the check.
 	some := longs[c.n:]
-	if i := slices.IndexFunc(d.of[:c.n], func(r *request) bool { return len(r.pages) > 0 }); i >= 0 {
-		some[0] = int64(d.dram.block(d.of[i].pages[0], 0))
+	if i := slices.IndexFunc(d.of[:c.n],
+		func(r *request) bool { return len(r.pages) > 0 }); i >= 0 {
+		some[0] = int64(d.dram.Block(d.of[i].pages[0], 0))
 	} else {
 		some[0] = 0 // nothing can be loaded
 	}
@@ -92,46 +89,42 @@ func (d *Device) beginLookup() error {
 		some[i] = some[0]
 	}
 	for i, r := range d.of[:c.n] {
-		longs[i], caps[i] = int64(r.table.at), int32(r.tableBlocks)
+		longs[i], caps[i] = int64(r.table.At), int32(r.tableBlocks)
 		r.decodes = d.step.Index + 1
 		for b, page := range r.pages {
-			longs[c.n+i*c.most+b] = int64(d.dram.block(page, 0))
+			longs[c.n+i*c.most+b] = int64(d.dram.Block(page, 0))
 		}
 	}
-	return d.growZeroed(&k.loads, 8, "loads counted")
+	d.growZeroed(&k.loads, 8, "loads counted")
 }
 
 // entry is the address of a block's entry in its request's table.
-func (d *Device) entry(ref *kv.BlockRef) (int64, error) {
+func (d *Device) entry(ref *kv.BlockRef) int64 {
 	r := d.bySeq[ref.Seq]
 	if r == nil || int(ref.Block) >= r.tableBlocks {
-		return 0, fmt.Errorf("block %d of handle %d has no place in a table", ref.Block, ref.Seq)
+		d.queue.Fail(fmt.Errorf("block %d of handle %d has no place in a table", ref.Block,
+			ref.Seq))
+		return 0
 	}
-	return int64(r.table.at) + 4*(int64(ref.Group)*int64(r.tableBlocks)+int64(ref.Block)), nil
+	return int64(r.table.At) + 4*(int64(ref.Group)*int64(r.tableBlocks)+int64(ref.Block))
 }
 
-// nameChanges readies the changes to tables that this layer's lookup, or a later one, must find, and the slots that its misses get.
-func (d *Device) nameChanges(m *kv.Moves) error {
+// nameChanges readies the changes to tables that this layer's lookup, or a later one, must find,
+// and the slots that its misses get.
+func (d *Device) nameChanges(m *kv.Moves) {
 	k := &d.lookup
-	k.args, k.back = cuda.LookupArgs{}, cuda.BlocksArgs{}
-	free, freeAt, err := d.stage.words(len(m.Missed))
-	if err != nil {
-		return err
-	}
-	misses, back := 0, 0
+	k.args, k.table, k.back = &cuda.LookupArgs{}, &cuda.TableArgs{}, &cuda.FlashH2DArgs{}
+	free, freeAt := d.stage.Words(len(m.Missed))
+	misses := 0
+	var back []*kv.BlockRef // of prefills
 	for i := range m.Missed {
 		ref := &m.Missed[i]
-		r := d.bySeq[ref.Seq]
-		if r == nil || int(ref.Block) >= len(r.pages) {
-			return fmt.Errorf("block %d of handle %d was never saved", ref.Block, ref.Seq)
-		}
-		if len(r.saves) > 0 {
-			if err := r.waitFor(d.saver, int(ref.Block)); err != nil {
-				return err
-			}
+		r := d.savedIn(ref)
+		if r == nil {
+			return
 		}
 		if r.decodes != d.step.Index+1 {
-			back++
+			back = append(back, ref)
 			continue
 		}
 		free[misses] = int32(ref.Slot)
@@ -139,150 +132,113 @@ func (d *Device) nameChanges(m *kv.Moves) error {
 	}
 	k.args.FreeSlot, k.args.Frees = freeAt, int32(misses)
 	d.loading.count = misses
-	if err := d.nameBack(m, back); err != nil {
-		return err
-	}
-	if k.args.Evicted, err = d.entries(m.Evicted[m.EvictedBefore:]); err != nil {
-		return err
-	}
-	k.args.Evictions = int32(len(m.Evicted) - m.EvictedBefore)
-	if k.table.Evicted, err = d.entries(m.Evicted[:m.EvictedBefore]); err != nil {
-		return err
-	}
-	k.table.Evictions = int32(m.EvictedBefore)
-	return nil
+	d.nameBack(m, back)
+	before, after := m.Evicted[:m.EvictedBefore], m.Evicted[m.EvictedBefore:]
+	k.args.Evicted, k.args.Evictions = d.entries(after), int32(len(after))
+	k.table.Evicted, k.table.Evictions = d.entries(before), int32(len(before))
 }
 
-// nameBack readies what gets a slot beside decodes' misses: blocks that the model begins to write, and the prefixes of prefills that were set back,
-// which are also loaded.
-func (d *Device) nameBack(m *kv.Moves, back int) error {
-	k, n := &d.lookup, len(m.Seated)+back
-	k.table = cuda.TableArgs{Entries: int32(n)}
-	if n == 0 {
+// savedIn returns the request in whose DRAM pages a block is, once it is there.
+func (d *Device) savedIn(ref *kv.BlockRef) *request {
+	r := d.bySeq[ref.Seq]
+	if r == nil || int(ref.Block) >= len(r.pages) {
+		d.queue.Fail(fmt.Errorf("block %d of handle %d was never saved", ref.Block, ref.Seq))
 		return nil
 	}
-	entries, at, err := d.stage.longs(n)
-	if err != nil {
-		return err
-	}
-	slots, slotAt, err := d.stage.words(n)
-	if err != nil {
-		return err
-	}
-	k.table.Entry, k.table.Slot = at, slotAt
-	addresses, at, err := d.stage.longs(2 * back)
-	if err != nil {
-		return err
-	}
-	k.back = cuda.BlocksArgs{Src: at, Dst: at + cuda.Ptr(8*back), Count: int64(back), BlockBytes: d.geo.BlockBytes}
-	i := 0
-	set := func(ref *kv.BlockRef) (err error) {
-		entries[i], err = d.entry(ref)
-		slots[i] = int32(ref.Slot)
-		i++
-		return err
-	}
-	for j := range m.Seated {
-		if err := set(&m.Seated[j]); err != nil {
-			return err
+	if len(r.saves) > 0 { // it may still be in flight
+		if err := r.waitFor(d.saver, int(ref.Block)); err != nil {
+			d.queue.Fail(err)
+			return nil
 		}
 	}
-	loads := 0
-	for j := range m.Missed {
-		ref := &m.Missed[j]
-		r := d.bySeq[ref.Seq]
-		if r.decodes == d.step.Index+1 {
-			continue
-		}
-		if err := set(ref); err != nil {
-			return err
-		}
-		addresses[loads] = int64(d.dram.block(r.pages[ref.Block], int(ref.Group)))
-		addresses[back+loads] = int64(d.pool) + int64(ref.Slot)*d.geo.BlockBytes
-		loads++
+	return r
+}
+
+// nameBack readies what gets a slot besides decodes' misses: blocks that the model begins to write,
+// and the prefixes of preempted prefills, which are also loaded.
+func (d *Device) nameBack(m *kv.Moves, back []*kv.BlockRef) {
+	k, n := &d.lookup, len(m.Seated)+len(back)
+	if n == 0 {
+		return
 	}
-	return nil
+	entries, entryAt := d.stage.Longs(n)
+	slots, slotAt := d.stage.Words(n)
+	k.table.Entry, k.table.Slot, k.table.Entries = entryAt, slotAt, int32(n)
+	for i := range m.Seated {
+		entries[i], slots[i] = d.entry(&m.Seated[i]), int32(m.Seated[i].Slot)
+	}
+	addresses, at := d.stage.Longs(2 * len(back))
+	*k.back = cuda.FlashH2DArgs{
+		Src: at, Dst: at + cuda.Ptr(8*len(back)), Count: int64(len(back)),
+		BlockBytes: d.geo.BlockBytes,
+	}
+	for i, ref := range back {
+		entries[len(m.Seated)+i], slots[len(m.Seated)+i] = d.entry(ref), int32(ref.Slot)
+		page := d.bySeq[ref.Seq].pages[ref.Block]
+		addresses[i] = int64(d.dram.Block(page, int(ref.Group)))
+		addresses[len(back)+i] = int64(d.pool) + int64(ref.Slot)*d.geo.BlockBytes
+	}
 }
 
 // entries are the addresses of blocks' entries.
-func (d *Device) entries(refs []kv.BlockRef) (cuda.Ptr, error) {
-	if len(refs) == 0 {
-		return 0, nil
-	}
-	entries, at, err := d.stage.longs(len(refs))
+func (d *Device) entries(refs []kv.BlockRef) cuda.Ptr {
+	entries, at := d.stage.Longs(len(refs))
 	for i := range refs {
-		if err == nil {
-			entries[i], err = d.entry(&refs[i])
-		}
+		entries[i] = d.entry(&refs[i])
 	}
-	return at, err
+	return at
 }
 
-// planLookup prepares the lookup of the layer's lists, from what planLists and countRounds have made of them.
-func (d *Device) planLookup(layer int) error {
-	k, c, a, md := &d.lookup, &d.decodes, &d.plan.decode, d.model
+// planLookup prepares the lookup of the layer's lists, from what planLists and countRounds have
+// made of them.
+func (d *Device) planLookup(layer int) {
+	k, c, a, md := &d.lookup, &d.decodes, d.plan.decode, d.model
 	entries := int64(c.n*md.HeadsKV) * int64(a.ListStride)
-	for _, g := range []need{{&k.slot, 4 * entries, "slots of listed blocks"}, {&k.src, 8 * entries, "loads"}, {&k.dst, 8 * entries, "loads"}} {
-		if err := d.grow(g.b, g.bytes, g.what); err != nil {
-			return err
-		}
-	}
-	l := &k.args
-	l.Table, l.Cap, l.Page, l.List, l.Slot = k.tables, k.caps, k.pages, a.List, k.slot.at
-	l.Src, l.Dst, l.Loads, l.Told = k.src.at, k.dst.at, k.loads.at, k.told.Ptr()+cuda.Ptr(8*layer)
+	d.grow(&k.slot, 4*entries, "slots of listed blocks")
+	d.grow(&k.src, 8*entries, "loads")
+	d.grow(&k.dst, 8*entries, "loads")
+	l := k.args
+	l.Table, l.Cap, l.Page, l.List, l.Slot = k.tables, k.caps, k.pages, a.List, k.slot.At
+	l.Src, l.Dst, l.Loads = k.src.At, k.dst.At, k.loads.At
+	l.Told = k.misses.Ptr() + cuda.Ptr(8*layer)
 	l.Pool, l.BlockBytes = d.pool, d.geo.BlockBytes
-	l.Batch, l.Heads, l.Stride, l.PageStride, l.Group = int32(c.n), int32(md.HeadsKV), a.ListStride, int32(c.most), int32(layer*md.HeadsKV)
-	a.Slot = k.slot.at
+	l.Batch, l.Heads, l.Group = int32(c.n), int32(md.HeadsKV), int32(layer*md.HeadsKV)
+	l.Stride, l.PageStride = a.ListStride, int32(c.most)
+	a.Slot = k.slot.At
 	k.want[layer] = int64(l.Frees)
-	d.loading.args = cuda.BlocksArgs{Src: k.src.at, Dst: k.dst.at, Count: entries, BlockBytes: d.geo.BlockBytes, Counted: k.loads.at}
+	d.loading.args = cuda.BlocksArgs{
+		Src: k.src.At, Dst: k.dst.At, Count: entries, BlockBytes: d.geo.BlockBytes,
+		Counted: k.loads.At,
+	}
 	if p := &d.progressive; p.on {
-		before, at, err := d.stage.longs(len(p.before))
-		if err != nil {
-			return err
-		}
+		before, at := d.stage.Longs(len(p.before))
 		copy(before, p.before)
 		l.Before, l.Rounds, l.Micro = at, int32(len(p.before)-1), int32(p.micro)
-		d.loading.args.Counted = 0 // each round's loads are launched by the host, by its own count
+		d.loading.args.Counted = 0 // the host launches each round's loads, by its own count
 	}
-	bytes, err := d.m.LookupState(l)
-	if err != nil {
-		return err
-	}
-	if err := d.growZeroed(&k.state, bytes, "lookup"); err != nil {
-		return err
-	}
-	l.State = k.state.at
-	return nil
+	l.State = d.workspaceFor(l, &k.state, "lookup")
 }
 
-// lookUp changes the tables, finds the layer's slots and brings back prefixes.
-func (d *Device) lookUp(layer int) error {
+// lookUp changes the tables, finds the layer's slots and restores prefixes.
+func (d *Device) lookUp(layer int) {
 	k := &d.lookup
+	if !k.on {
+		return
+	}
 	if k.table.Evictions > 0 || k.table.Entries > 0 {
-		if err := d.m.Table(&k.table, d.stream); err != nil {
-			return err
-		}
+		d.launch(k.table)
 	}
 	if k.args.Batch > 0 {
-		if err := d.m.Lookup(&k.args, d.stream); err != nil {
-			return err
-		}
-		if err := d.clock.mark(phaseHost); err != nil {
-			return err
-		}
+		d.launch(k.args)
+		d.clock.mark(phaseHost)
 	} else if k.args.Evictions > 0 {
-		if err := d.m.Table(&cuda.TableArgs{Evicted: k.args.Evicted, Evictions: k.args.Evictions}, d.stream); err != nil {
-			return err
-		}
+		d.launch(&cuda.TableArgs{Evicted: k.args.Evicted, Evictions: k.args.Evictions})
 	}
-	if k.back.Count == 0 {
-		return nil
+	if k.back.Count > 0 {
+		d.counters.Loaded += k.back.Count
+		d.launch(k.back)
+		d.clock.mark(phaseLoadStall)
 	}
-	d.counters.Loaded += k.back.Count
-	if err := d.m.FlashH2D(&k.back, d.stream); err != nil {
-		return fmt.Errorf("loading %d blocks of prefixes: %w", k.back.Count, err)
-	}
-	return d.clock.mark(phaseLoadStall)
 }
 
 // checkLookups holds the GPU's misses of the step against the cache's; the stream is idle.
@@ -290,10 +246,10 @@ func (d *Device) checkLookups() error {
 	if !d.lookup.on {
 		return nil
 	}
-	told := cuda.Slice[int64](d.lookup.told)
+	misses := cuda.Slice[int64](d.lookup.misses)
 	for layer, want := range d.lookup.want {
-		if want >= 0 && told[layer] != want {
-			return fmt.Errorf("layer %d: the GPU's lookup misses %d blocks, the cache %d; one of them is wrong, please report it", layer, told[layer], want)
+		if want >= 0 && misses[layer] != want {
+			return fmt.Errorf("layer %d: the GPU's lookup misses %d blocks, the cache %d; one of them is wrong, please report it", layer, misses[layer], want)
 		}
 	}
 	d.lookup.none()

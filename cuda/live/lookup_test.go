@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"sparseserve/cuda"
+	"sparseserve/cuda/emulator"
 	"sparseserve/cuda/live"
-	"sparseserve/cuda/soft"
 )
 
 // deaf is a machine whose tables keep what the cache evicts.
@@ -15,30 +15,35 @@ type deaf struct {
 	kept int32
 }
 
-func (m *deaf) Lookup(a *cuda.LookupArgs, s cuda.Stream) error {
-	b := *a
-	m.kept += b.Evictions
-	b.Evicted, b.Evictions = 0, 0
-	return m.Machine.Lookup(&b, s)
+func (m *deaf) Launch(op cuda.Operation, s cuda.Stream) error {
+	if a, ok := op.(*cuda.LookupArgs); ok {
+		b := *a
+		m.kept += b.Evictions
+		b.Evicted, b.Evictions = 0, 0
+		op = &b
+	}
+	return m.Machine.Launch(op, s)
 }
 
-// forgetful is a machine whose tables do not learn of blocks that the model begins to write, which have no page yet.
+// forgetful is a machine whose tables do not learn of blocks that the model begins to write, which
+// have no page yet.
 type forgetful struct {
 	live.Machine
 	kept int32
 }
 
-func (m *forgetful) Table(a *cuda.TableArgs, s cuda.Stream) error {
-	b := *a
-	if b.Evictions > 0 { // the cache is full, so that there are loads
+func (m *forgetful) Launch(op cuda.Operation, s cuda.Stream) error {
+	if a, ok := op.(*cuda.TableArgs); ok && a.Evictions > 0 { // the cache is full: there are loads
+		b := *a
 		m.kept += b.Entries
 		b.Entries = 0
+		op = &b
 	}
-	return m.Machine.Table(&b, s)
+	return m.Machine.Launch(op, s)
 }
 
-// A run whose GPU finds other misses than the cache, fewer or more, ends with an error that says in which layer: until then every load reads and
-// writes memory that there is.
+// A run whose GPU finds other misses than the cache, fewer or more, ends with an error that says in
+// which layer: until then every load reads and writes memory that there is.
 func TestWrongLookupEndsTheRun(t *testing.T) {
 	for _, name := range []string{"mha/gpu lookup: offload, small", "gqa/gpu lookup: offload, fifo", "gqa/gpu lookup: psa, small", "mha/gpu lookup: psa, in turns"} {
 		for kind, make := range map[string]func(live.Machine) (live.Machine, *int32){
@@ -49,7 +54,7 @@ func TestWrongLookupEndsTheRun(t *testing.T) {
 			if c == nil {
 				t.Fatalf("no case %s", name)
 			}
-			m, kept := make(soft.New(soft.Config{}))
+			m, kept := make(emulator.New(emulator.Config{}))
 			_, device, err := c.alone(t.Context(), m, &counted{})
 			if *kept == 0 {
 				t.Fatalf("%s, %s: nothing is left out", name, kind)

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"sparseserve/cuda"
+	"sparseserve/cuda/live/mem"
 	"sparseserve/cuda/weights"
 	"sparseserve/sim"
 )
@@ -23,7 +24,7 @@ func (l *Load) tokens(n int) (sum int) {
 	return sum
 }
 
-// MemoryError says what a device needs memory for, and that there is too little of it.
+// MemoryError is too little memory, with a table of what it is needed for.
 type MemoryError struct {
 	Where       string // "device" or "host"
 	Needs, Have int64
@@ -32,7 +33,8 @@ type MemoryError struct {
 }
 
 func (e *MemoryError) Error() string {
-	return fmt.Sprintf("live: %s memory: %s needed at the most, %s free; lower %s\n%s", e.Where, gib(e.Needs), gib(e.Have), e.Key, e.table)
+	return fmt.Sprintf("live: %s memory: %s needed at the most, %s free; lower %s\n%s", e.Where,
+		mem.GiB(e.Needs), mem.GiB(e.Have), e.Key, e.table)
 }
 
 // use is one line of the table.
@@ -42,9 +44,9 @@ type use struct {
 	key   string // that changes it
 }
 
-// Fits returns a *MemoryError when the workload may need more memory than the machine has, before anything is taken. hostBytes is what the host
-// can give; 0: not known.
-func Fits(m Machine, cfg Config, load Load, hostBytes int64) error {
+// Fits returns a *MemoryError when the workload may need more memory than the machine has, before
+// anything is taken. hostBytes is what the host can give; 0: not known.
+func Fits(m cuda.Machine, cfg Config, load Load, hostBytes int64) error {
 	if err := supported(cfg.Weights.Config(), cfg.Geometry); err != nil {
 		return err
 	}
@@ -68,7 +70,7 @@ func Fits(m Machine, cfg Config, load Load, hostBytes int64) error {
 	return nil
 }
 
-func (c *Config) deviceUses(m Machine, l *Load) ([]use, error) {
+func (c *Config) deviceUses(m cuda.Machine, l *Load) ([]use, error) {
 	md, s, geo := c.Weights.Config(), c.Spec, &c.Geometry
 	tokens := s.MaxTokens
 	if s.Prefill != "chunked" {
@@ -82,8 +84,9 @@ func (c *Config) deviceUses(m Machine, l *Load) ([]use, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, n := range (&scratch{}).needs(&md, padded(tokens), s.MaxRequests, padded(s.MaxRequests)) {
-		active += withSpare(n.bytes)
+	for _, n := range (&scratch{}).needs(&md, padded(tokens), s.MaxRequests,
+		padded(s.MaxRequests)) {
+		active += mem.WithSpare(n.bytes)
 	}
 	uses := []use{
 		{"weights", md.Bytes(), "model"},
@@ -91,7 +94,8 @@ func (c *Config) deviceUses(m Machine, l *Load) ([]use, error) {
 		{"activations of the largest step", active, "system.max_tokens"},
 	}
 	if s.Offload {
-		uses = append(uses, use{"save buffer", ringBlocks(int64(s.SaveBuffer*(1<<20)), geo.BlockBytes) * geo.BlockBytes, "system.save_buffer_mib"})
+		uses = append(uses, use{"save buffer", ringBlocks(int64(s.SaveBuffer*(1<<20)),
+			geo.BlockBytes) * geo.BlockBytes, "system.save_buffer_mib"})
 	}
 	pieces := int64(0) // of the arena
 	if s.Sparse() {
@@ -101,10 +105,12 @@ func (c *Config) deviceUses(m Machine, l *Load) ([]use, error) {
 		}
 		held := min(int64(l.tokens(s.MaxRequests)), capacity/geo.TokenBytes())
 		blocks := held/int64(geo.BlockTokens) + int64(min(s.MaxRequests, len(l.Requests)))
-		uses = append(uses, use{"metadata at the most", blocks * int64(geo.Groups()) * geo.MetaBytes, "system.max_requests"})
+		uses = append(uses, use{"metadata at the most",
+			blocks * int64(geo.Groups()) * geo.MetaBytes, "system.max_requests"})
 		pieces += uses[len(uses)-1].bytes
 		if s.GPULookup() {
-			uses = append(uses, use{"tables of slots at the most", blocks * int64(geo.Groups()) * 4, "system.max_requests"})
+			uses = append(uses, use{"tables of slots at the most", blocks * int64(geo.Groups()) * 4,
+				"system.max_requests"})
 			pieces += uses[len(uses)-1].bytes
 		}
 	}
@@ -112,7 +118,8 @@ func (c *Config) deviceUses(m Machine, l *Load) ([]use, error) {
 		hidden := int64(l.Prompt) * int64(md.Hidden) * 2
 		layer := int64(geo.Blocks(l.Prompt)*geo.KVHeads) * geo.BlockBytes
 		open := int64(geo.Groups()) * geo.BlockBytes
-		uses = append(uses, use{"buffers of the longest prefill", hidden + layer + open, "system.max_prompt_tokens"})
+		uses = append(uses, use{"buffers of the longest prefill", hidden + layer + open,
+			"system.max_prompt_tokens"})
 		pieces += uses[len(uses)-1].bytes
 	}
 	if slab := slabOf(&md); pieces > 0 {
@@ -121,37 +128,40 @@ func (c *Config) deviceUses(m Machine, l *Load) ([]use, error) {
 	return uses, nil
 }
 
-// workspaces is what selection and decode attention of the largest batch and the longest context need beside activations.
-func (c *Config) workspaces(m Machine, blocks int) (int64, error) {
+// workspaces is what selection and decode attention of the largest batch and the longest context
+// need besides activations.
+func (c *Config) workspaces(m cuda.Machine, blocks int) (int64, error) {
 	md, s := c.Weights.Config(), c.Spec
 	units := int64(s.MaxRequests * md.HeadsKV)
-	bytes := int64(stagingChunk) + c.listRoom(blocks) + withSpare(int64(2*(md.HeadsKV*blocks+s.MaxRequests))*4)
+	bytes := int64(mem.StagingChunk) + c.listRoom(blocks) + mem.WithSpare(int64(2*(md.HeadsKV*blocks+s.MaxRequests))*4)
 	listed := blocks
 	if s.Sparse() {
 		if s.DenseLayers == 0 && !s.Progressive() {
 			listed = min(blocks, sim.SelectedBlocks(s))
 		}
-		for _, n := range []int{blocks, sim.SelectedBlocks(s), 1, 1, 2 * md.Layers} { // scores, lists, counts, counters, places of digests
-			bytes += withSpare(units * int64(n) * 4)
+		// scores, lists, counts, counters, places of digests
+		for _, n := range []int{blocks, sim.SelectedBlocks(s), 1, 1, 2 * md.Layers} {
+			bytes += mem.WithSpare(units * int64(n) * 4)
 		}
 		if s.GPULookup() { // slots, and addresses of loads
-			bytes += withSpare(units*int64(listed)*4) + 2*withSpare(units*int64(listed)*8)
+			bytes += mem.WithSpare(units*int64(listed)*4) + 2*mem.WithSpare(units*int64(listed)*8)
 		}
 	}
-	n, err := m.DecodeWorkspace(&cuda.DecodeArgs{
+	n, err := m.Workspace(&cuda.DecodeArgs{
 		Batch: int32(s.MaxRequests), HeadsQ: int32(md.HeadsQ), HeadsKV: int32(md.HeadsKV), HeadDim: int32(md.HeadDim),
 		BlockTokens: int32(c.Geometry.BlockTokens), MaxBlocks: int32(listed),
 	})
 	if err != nil || !s.Progressive() {
-		return bytes + withSpare(n), err
+		return bytes + mem.WithSpare(n), err
 	}
-	state, err := m.PSAState(&cuda.PSAArgs{
+	state, err := m.Workspace(&cuda.PSAArgs{
 		Batch: int32(s.MaxRequests), HeadsQ: int32(md.HeadsQ), HeadsKV: int32(md.HeadsKV), HeadDim: int32(md.HeadDim), BlockTokens: int32(c.Geometry.BlockTokens),
 	})
-	return bytes + withSpare(n) + withSpare(state) + 2*withSpare(units*4), err
+	return bytes + mem.WithSpare(n) + mem.WithSpare(state) + 2*mem.WithSpare(units*4), err
 }
 
-// listRoom is what the layers' lists take at the most, on the GPU and in pinned memory each, with the smaller room that they outgrew.
+// listRoom is what the layers' lists take at the most, on the GPU and in pinned memory each, with
+// the smaller room that they outgrew.
 func (c *Config) listRoom(blocks int) int64 {
 	s := c.Spec
 	if !s.Offload && !s.Sparse() {
@@ -161,7 +171,7 @@ func (c *Config) listRoom(blocks int) int64 {
 		blocks = min(blocks, sim.SelectedBlocks(s))
 	}
 	words := sim.ListWords(s, s.MaxRequests*c.Geometry.KVHeads, sim.ListStride(blocks))
-	return int64(c.Geometry.Layers) * (partBytes(words+words/2) + partBytes(words))
+	return int64(c.Geometry.Layers) * (mem.PartBytes(words+words/2) + mem.PartBytes(words))
 }
 
 func (c *Config) hostUses(l *Load) []use {
@@ -170,7 +180,8 @@ func (c *Config) hostUses(l *Load) []use {
 	if len(l.Requests) > 0 {
 		longest = geo.Blocks(l.Requests[0])
 	}
-	uses := []use{{"launch arguments", stagingChunk + stagingNotes + c.listRoom(longest), "system.max_requests"}}
+	uses := []use{{"launch arguments", mem.StagingChunk + mem.StagingNotes + c.listRoom(longest),
+		"system.max_requests"}}
 	if s.Offload {
 		pool := min(int64(s.DRAMGiB*(1<<30)), int64(l.tokens(s.MaxRequests))*geo.TokenBytes())
 		uses = append(uses, use{"KV pool at the most", pool, "system.dram_gib"})
@@ -217,7 +228,7 @@ func lower(uses []use, missing int64) string {
 func table(where string, uses []use, have int64) string {
 	var b strings.Builder
 	line := func(what string, bytes int64, key string) {
-		fmt.Fprintf(&b, "  %-6s  %-32s %12s  %s\n", where, what, gib(bytes), key)
+		fmt.Fprintf(&b, "  %-6s  %-32s %12s  %s\n", where, what, mem.GiB(bytes), key)
 	}
 	for _, u := range uses {
 		line(u.what, u.bytes, u.key)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"sparseserve/cuda"
+	"sparseserve/cuda/live/mem"
 	"sparseserve/cuda/weights"
 )
 
@@ -18,8 +19,8 @@ type model struct {
 
 type layerWeights struct{ attnNorm, qkv, o, mlpNorm, gateUp, down cuda.Ptr }
 
-// loadModel brings a model to the device. A tensor that the GPU can fill by itself never leaves it.
-func loadModel(m Machine, src weights.Source) (*model, error) {
+// loadModel loads a model. A tensor that the GPU can fill by itself is never on the host.
+func loadModel(m cuda.Machine, src weights.Source) (*model, error) {
 	md := &model{Config: src.Config(), layers: make([]layerWeights, src.Config().Layers)}
 	filler, _ := src.(weights.Filler)
 	var buffer cuda.HostMemory
@@ -33,13 +34,15 @@ func loadModel(m Machine, src weights.Source) (*model, error) {
 		n := t.Values(md.Config)
 		p, err := m.DeviceAlloc(2 * int64(n+n%2))
 		if err != nil {
-			return nil, fmt.Errorf("%v of %s, %s of weights in all: %w", t, gib(2*int64(n)), gib(md.Bytes()), err)
+			return nil, fmt.Errorf("%v of %s, %s of weights in all: %w", t, mem.GiB(2*int64(n)),
+				mem.GiB(md.Bytes()), err)
 		}
 		md.all = append(md.all, p)
 		md.put(t, p)
 		if filler != nil {
 			if seed, scale, ok := filler.Fill(t); ok && n%2 == 0 {
-				if err := m.Fill(&cuda.FillArgs{Dst: p, Count: int64(n), Seed: seed, Scale: scale}, 0); err != nil {
+				if err := m.Launch(&cuda.FillArgs{Dst: p, Count: int64(n), Seed: seed,
+					Scale: scale}, 0); err != nil {
 					return nil, err
 				}
 				continue
@@ -59,7 +62,8 @@ func loadModel(m Machine, src weights.Source) (*model, error) {
 		if err := src.Read(t, cuda.Slice[cuda.Half](buffer)[:n]); err != nil {
 			return nil, err
 		}
-		if err := m.Memcpy(&cuda.MemcpyArgs{Dst: p, Src: buffer.Ptr(), Bytes: 2 * int64(n)}, 0); err != nil {
+		if err := m.Launch(&cuda.MemcpyArgs{Dst: p, Src: buffer.Ptr(), Bytes: 2 * int64(n)},
+			0); err != nil {
 			return nil, err
 		}
 		if err := m.StreamSync(0); err != nil { // the buffer is used again
@@ -72,7 +76,7 @@ func loadModel(m Machine, src weights.Source) (*model, error) {
 	return md, md.loadFrequencies(m)
 }
 
-func (md *model) loadFrequencies(m Machine) error {
+func (md *model) loadFrequencies(m cuda.Machine) error {
 	freq := md.Rope.InvFreq(md.HeadDim)
 	buffer, err := m.HostAlloc(4*int64(len(freq)), cuda.DriverPages)
 	if err != nil {
@@ -83,7 +87,8 @@ func (md *model) loadFrequencies(m Machine) error {
 		return err
 	}
 	md.all = append(md.all, md.invFreq)
-	if err := m.Memcpy(&cuda.MemcpyArgs{Dst: md.invFreq, Src: buffer.Ptr(), Bytes: 4 * int64(len(freq))}, 0); err != nil {
+	if err := m.Launch(&cuda.MemcpyArgs{Dst: md.invFreq, Src: buffer.Ptr(),
+		Bytes: 4 * int64(len(freq))}, 0); err != nil {
 		return err
 	}
 	if err := m.StreamSync(0); err != nil {
@@ -126,7 +131,7 @@ func (md *model) nextNorm(layer int) cuda.Ptr {
 // heads is the number of heads in a token's row of Q, K and V.
 func (md *model) heads() int { return md.HeadsQ + 2*md.HeadsKV }
 
-func (md *model) close(m Machine) error {
+func (md *model) close(m cuda.Machine) error {
 	for _, p := range md.all {
 		if err := m.DeviceFree(p); err != nil {
 			return err

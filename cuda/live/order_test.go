@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"sparseserve/cuda"
-	"sparseserve/cuda/soft"
+	"sparseserve/cuda/emulator"
 )
 
 // ordered keeps the order in which blocks are copied to host memory one by one.
@@ -14,20 +14,23 @@ type ordered struct {
 	block int64     // bytes
 }
 
-func (o *ordered) MemcpyBlocks(a *cuda.BlocksArgs, s cuda.Stream) error {
-	o.mu.Lock()
-	to := append([]int64(nil), o.on(a.Dst)[:a.Count]...)
-	if o.on(cuda.Ptr(to[0])) != nil {
-		o.to, o.block = append(o.to, to), a.BlockBytes
+func (o *ordered) Launch(op cuda.Operation, s cuda.Stream) error {
+	if a, ok := op.(*cuda.MemcpyBlocksArgs); ok {
+		o.mu.Lock()
+		to := append([]int64(nil), o.on(a.Dst)[:a.Count]...)
+		if o.on(cuda.Ptr(to[0])) != nil {
+			o.to, o.block = append(o.to, to), a.BlockBytes
+		}
+		o.mu.Unlock()
 	}
-	o.mu.Unlock()
-	return o.Machine.MemcpyBlocks(a, s)
+	return o.Machine.Launch(op, s)
 }
 
-// Saved with a memcpy each, the KV heads of a block of tokens go one after another, as they lie in DRAM.
+// Saved with a memcpy each, the KV heads of a block of tokens go one after another, as they lie in
+// DRAM.
 func TestMemcpySavesGoByPlace(t *testing.T) {
 	c := cases()["mha/offload, memcpy"]
-	on := soft.New(soft.Config{Late: true, Seed: 3})
+	on := emulator.New(emulator.Config{Late: true, Seed: 3})
 	defer on.Close()
 	m := &ordered{pinning: pinning{Machine: on}}
 	c.run(t, m).check(t)
@@ -47,13 +50,14 @@ func TestMemcpySavesGoByPlace(t *testing.T) {
 	}
 }
 
-// A run of blocks that is longer than a part of the ring is saved in parts, all of it and nothing twice.
+// A run of blocks that is longer than a part of the ring is saved in parts, all of it and nothing
+// twice.
 func TestMemcpySavesInParts(t *testing.T) {
 	c := cases()["mha/offload, small, plain prefill"]
 	c.spec.LoadEngine, c.spec.SaveEngine = "memcpy", "memcpy"
 	c.shape.HeadsQ, c.shape.HeadsKV, c.kvBytes = 3, 3, c.kvBytes*3/2
 	c.spec.SaveBuffer = 1e-6 // the least: parts of 16 blocks, which end within a block of tokens
-	on := soft.New(soft.Config{Late: true, Seed: 3})
+	on := emulator.New(emulator.Config{Late: true, Seed: 3})
 	defer on.Close()
 	m := &ordered{pinning: pinning{Machine: on}}
 	c.run(t, m).check(t)

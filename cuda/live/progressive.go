@@ -5,24 +5,27 @@ import (
 	"slices"
 
 	"sparseserve/cuda"
+	"sparseserve/cuda/live/mem"
 	"sparseserve/sim"
 	"sparseserve/sim/kv"
 )
 
-// progressive runs the attention of layers that attend round by round, a microbatch of each unit's list a round (PSA §3.2, §3.3). What a round
-// needs from DRAM is loaded before it:
+// progressive runs the attention of layers that attend round by round, a microbatch of each unit's
+// list a round (PSA §3.2, §3.3). What a round needs from DRAM is loaded before it:
 //
 //	nothing to load   all rounds in one launch
 //	not pipelined     load | rounds up to the next that loads | wait | load | ..
-//	pipelined         the same, but a second stream loads beside the attention of the rounds before, and the host waits only until it is
-//	                  pipelineDepth launches ahead
+//	pipelined         the same, but a second stream loads during the attention of earlier rounds, and
+//	                  the host waits only until it is pipelineDepth launches ahead
 //
-// What is loaded for rounds that no list reaches is waited for by the next layer, before it touches the cache.
+// The next layer waits for loads of rounds that no list reaches, before it touches the cache.
 //
-// Which blocks a unit, a KV head of a request, attends to is imposed by the server: its list ends where Algorithm 1 stops with the weights of the
-// score process, not with those of the model that runs here. So the kernels are given epsilon = 1: the share that has been seen never exceeds it
-// while a block of the list is left, and a unit is done exactly when its list ends. Verifying costs what it costs with any other epsilon. The kernels
-// verify each unit by itself; where the heads of a layer end together (system.psa_stop = "layer"), their lists end in the same round.
+// The server imposes which blocks a unit, a KV head of a request, attends to: its list ends where
+// Algorithm 1 stops with the weights of the score process, not with those of the model that runs
+// here. So the kernels get epsilon = 1: the seen share never exceeds it while a block of the list
+// is left, and a unit is done exactly when its list ends. Verifying costs the same with any
+// epsilon. The kernels verify each unit by itself; where the heads of a layer end together
+// (system.psa_stop = "layer"), their lists end in the same round.
 type progressive struct {
 	micro     int
 	pipelined bool
@@ -33,28 +36,30 @@ type progressive struct {
 	rounds int     // that attend to something
 	args   cuda.PSAArgs
 
-	state, used, done buffer          // used and done: int32 [decodes][KVHeads]
-	flag              cuda.HostMemory // int32 [layers]: every unit is done. A layer's is set while the host is at the next one already
-	stream            cuda.Stream     // that loads beside attention
+	state, used, done mem.Buffer      // used and done: int32 [decodes][KVHeads]
+	flag              cuda.HostMemory // int32 [layers]: every unit is done
+	stream            cuda.Stream     // that loads during attention
 	start             cuda.Event
-	loaded, computed  [pipelineDepth]cuda.Event // of launches, in turn
-	late              cuda.Event                // loads for rounds that no list reaches
-	ahead             bool                      // of these, some are not waited for yet
+	loaded, computed  [pipelineDepth]cuda.Event // of launches, a ring
+	late              cuda.Event                // after loads for rounds that no list reaches
+	ahead             bool                      // some of these are not waited for yet
 }
 
 // load is one block to load: for which round, and for which unit (-1: a prefill's).
 type load struct{ unit, round int32 }
 
-// pipelineDepth is how many launches are under way at once: one attends, for the next one blocks are loaded.
+// pipelineDepth is how many launches are under way at once: one attends, for the next one blocks
+// are loaded.
 const pipelineDepth = 2
 
 // open readies a device whose attention is progressive.
-func (p *progressive) open(m Machine, s *sim.Spec, layers int) (err error) {
+func (p *progressive) open(m cuda.Machine, s *sim.Spec, layers int) (err error) {
 	p.micro, p.pipelined = s.Microbatch, s.Pipelined
 	if p.flag, err = m.HostAlloc(4*int64(layers), cuda.DriverPages); err != nil {
 		return err
 	}
-	if p.stream, err = m.StreamCreate(true); err != nil { // its few CTAs need not wait until all of attention's have a place
+	// its few CTAs need not wait until all of attention's have a place
+	if p.stream, err = m.StreamCreate(true); err != nil {
 		return err
 	}
 	for _, e := range p.events() {
@@ -73,13 +78,9 @@ func (p *progressive) events() []*cuda.Event {
 	return all
 }
 
-func (p *progressive) close(m Machine) error {
-	for _, b := range []*buffer{&p.state, &p.used, &p.done} {
-		if b.bytes > 0 {
-			if err := m.DeviceFree(b.at); err != nil {
-				return err
-			}
-		}
+func (p *progressive) close(m cuda.Machine) error {
+	if err := free(m, &p.state, &p.used, &p.done); err != nil {
+		return err
 	}
 	for _, e := range p.events() {
 		if *e != 0 {
@@ -111,7 +112,8 @@ func (d *Device) nameRounds(m *kv.Moves) {
 		ref := &m.LoadRefs[i]
 		if ref.Seq != seq {
 			seq = ref.Seq
-			row = slices.IndexFunc(d.rows[:d.decodes.n], func(r sim.Row) bool { return r.Seq == ref.Seq })
+			row = slices.IndexFunc(d.rows[:d.decodes.n],
+				func(r sim.Row) bool { return r.Seq == ref.Seq })
 		}
 		unit := int32(-1)
 		if row >= 0 {
@@ -125,42 +127,27 @@ func (d *Device) nameRounds(m *kv.Moves) {
 }
 
 // planRounds prepares the layer's progressive attention from what planDecodes made of its lists.
-func (d *Device) planRounds(layer int, l *sim.Lists) error {
-	p, a, units := &d.progressive, &d.plan.decode, d.decodes.n*d.geo.KVHeads
+func (d *Device) planRounds(layer int, l *sim.Lists) {
+	p, a, units := &d.progressive, d.plan.decode, d.decodes.n*d.geo.KVHeads
 	slot := a.Slot
 	if !d.offload {
-		var err error
-		if slot, err = d.slotsOfPages(l, units); err != nil {
-			return err
-		}
+		slot = d.slotsOfPages(l, units)
 	}
+	d.grow(&p.used, int64(units)*4, "progressive attention")
+	d.grow(&p.done, int64(units)*4, "progressive attention")
 	p.args = cuda.PSAArgs{
-		Q: a.Q, Pool: a.Pool, Context: a.Context, Order: a.List, Count: a.Count, Slot: slot, Out: a.Out, Flag: p.flag.Ptr() + cuda.Ptr(4*layer),
-		Batch: a.Batch, HeadsQ: a.HeadsQ, HeadsKV: a.HeadsKV, HeadDim: a.HeadDim, BlockTokens: a.BlockTokens, OrderStride: a.ListStride,
+		Q: a.Q, Pool: a.Pool, Context: a.Context, Order: a.List, Count: a.Count, Slot: slot,
+		Out: a.Out, Flag: p.flag.Ptr() + cuda.Ptr(4*layer), Used: p.used.At, Done: p.done.At,
+		Batch: a.Batch, HeadsQ: a.HeadsQ, HeadsKV: a.HeadsKV, HeadDim: a.HeadDim,
+		BlockTokens: a.BlockTokens, OrderStride: a.ListStride,
 		Micro: int32(p.micro), Scale: a.Scale, Epsilon: 1,
 	}
-	bytes, err := d.m.PSAState(&p.args)
-	if err != nil {
-		return err
-	}
-	if err := d.growZeroed(&p.state, bytes, "progressive attention"); err != nil {
-		return err
-	}
-	for _, b := range []*buffer{&p.used, &p.done} {
-		if err := d.grow(b, int64(units)*4, "progressive attention"); err != nil {
-			return err
-		}
-	}
-	p.args.State, p.args.Used, p.args.Done = p.state.at, p.used.at, p.done.at
-	return nil
+	p.args.State = d.workspaceFor(&p.args, &p.state, "progressive attention")
 }
 
 // slotsOfPages writes the slots of listed blocks in the layer's part of the pool.
-func (d *Device) slotsOfPages(l *sim.Lists, units int) (cuda.Ptr, error) {
-	slots, at, err := d.stage.words(units * l.Stride)
-	if err != nil {
-		return 0, err
-	}
+func (d *Device) slotsOfPages(l *sim.Lists, units int) cuda.Ptr {
+	slots, at := d.stage.Words(units * l.Stride)
 	heads := d.geo.KVHeads
 	for unit := range units {
 		pages := d.of[unit/heads].pages
@@ -168,11 +155,12 @@ func (d *Device) slotsOfPages(l *sim.Lists, units int) (cuda.Ptr, error) {
 			slots[unit*l.Stride+i] = pages[b]*int32(heads) + int32(unit%heads)
 		}
 	}
-	return at, nil
+	return at
 }
 
-// countRounds finds where each round's loads begin, and which of them are for rounds that never come.
-func (d *Device) countRounds(l *sim.Lists) error {
+// countRounds finds where each round's loads begin, and which of them are for rounds that never
+// come.
+func (d *Device) countRounds(l *sim.Lists) {
 	p := &d.progressive
 	p.rounds = (int(d.plan.decode.MaxBlocks) + p.micro - 1) / p.micro
 	d.counters.Rounds += int64(p.rounds)
@@ -180,7 +168,9 @@ func (d *Device) countRounds(l *sim.Lists) error {
 	for i := range p.loads {
 		n := &p.loads[i]
 		if int(n.round)+2 < len(p.before) {
-			return fmt.Errorf("load %d is for round %d, the one before it for round %d", i, n.round, len(p.before)-2)
+			d.queue.Fail(fmt.Errorf("load %d is for round %d, the one before it for round %d",
+				i, n.round, len(p.before)-2))
+			return
 		}
 		for len(p.before) <= int(n.round)+1 {
 			p.before = append(p.before, int64(i))
@@ -193,5 +183,4 @@ func (d *Device) countRounds(l *sim.Lists) error {
 	for len(p.before) <= p.rounds {
 		p.before = append(p.before, int64(len(p.loads)))
 	}
-	return nil
 }

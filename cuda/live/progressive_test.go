@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"sparseserve/cuda"
+	"sparseserve/cuda/emulator"
 	"sparseserve/cuda/live"
-	"sparseserve/cuda/soft"
 	"sparseserve/sim"
 )
 
@@ -19,8 +19,9 @@ var alike = map[string][]string{
 	"dense":                      {"psa, everything", "psa, everything in HBM"},
 }
 
-// Progressive attention gives the same whether its blocks are loaded or lie in HBM, beside attention or in turns with it, by whichever engine, and
-// whatever has been evicted; over every block it gives what dense attention does.
+// Progressive attention gives the same whether its blocks are loaded or lie in HBM, beside
+// attention or in turns with it, by whichever engine, and whatever has been evicted; over every
+// block it gives what dense attention does.
 func TestProgressiveAttentionIsAlikeHoweverItRuns(t *testing.T) {
 	all := cases()
 	models := []string{"mha", "gqa"}
@@ -31,11 +32,12 @@ func TestProgressiveAttentionIsAlikeHoweverItRuns(t *testing.T) {
 		for first, others := range alike {
 			t.Run(model+"/"+first, func(t *testing.T) {
 				t.Parallel()
-				want := onSoft(t, all[model+"/"+first], soft.Config{Late: true, Seed: 21})
+				want := onSoft(t, all[model+"/"+first], emulator.Config{Late: true, Seed: 21})
 				for _, name := range others {
 					if c := all[model+"/"+name]; c != nil {
-						// At once, as the tests against the oracle run late: the pipeline hears early that all is done.
-						onSoft(t, c, soft.Config{}).alike(t, name, want)
+						// At once, as the tests against the reference run late: the pipeline hears
+						// early that all is done.
+						onSoft(t, c, emulator.Config{}).alike(t, name, want)
 					}
 				}
 			})
@@ -43,13 +45,14 @@ func TestProgressiveAttentionIsAlikeHoweverItRuns(t *testing.T) {
 	}
 }
 
-func onSoft(t *testing.T, c *scenario, cfg soft.Config) *run {
-	m := soft.New(cfg)
+func onSoft(t *testing.T, c *scenario, cfg emulator.Config) *run {
+	m := emulator.New(cfg)
 	defer m.Close()
 	return c.run(t, m)
 }
 
-// alike compares the logits of two runs, of each request up to where rounding has it take another token.
+// alike compares the logits of two runs, of each request up to where rounding has it take another
+// token.
 func (r *run) alike(t *testing.T, name string, want *run) {
 	t.Helper()
 	compared, all := 0, 0
@@ -126,7 +129,8 @@ func (r *run) progressed(t *testing.T) {
 	}
 }
 
-// together checks that the heads of a decode's layer end with one round where the system has them so, and that they do not where each ends by itself.
+// together checks that the heads of a decode's layer end with one round where the system has them
+// so, and that they do not where each ends by itself.
 func (r *run) together(t *testing.T) {
 	t.Helper()
 	apart := 0
@@ -145,7 +149,8 @@ func (r *run) together(t *testing.T) {
 	}
 }
 
-// everything says that a case's lists end with the last block: no weight is too small, or the first round has them all.
+// everything says that a case's lists end with the last block: no weight is too small, or the first
+// round has them all.
 func (c *scenario) everything() bool { return c.spec.Epsilon > 0.999999 || c.spec.Microbatch > 10 }
 
 // upset is a machine on which no stream waits for another.
@@ -153,11 +158,12 @@ type upset struct{ live.Machine }
 
 func (upset) StreamWait(cuda.Stream, cuda.Event) error { return nil }
 
-// Without the waits between the stream that loads and the one that attends, attention reads what is not there yet, and that shows.
+// Without the waits between the stream that loads and the one that attends, attention reads what is
+// not there yet, and that shows.
 func TestPipelineNeedsItsWaits(t *testing.T) {
 	c := cases()["mha/psa, memcpy"]
 	for seed := range uint64(8) {
-		m := soft.New(soft.Config{Late: true, Seed: seed})
+		m := emulator.New(emulator.Config{Late: true, Seed: seed})
 		defer m.Close()
 		if _, _, err := c.alone(t.Context(), upset{m}, &counted{}); err != nil {
 			return
@@ -173,33 +179,18 @@ type torn struct {
 	left int
 }
 
-func (m *torn) fails(call string) error {
-	if call != m.call {
-		return nil
+func (m *torn) Launch(op cuda.Operation, s cuda.Stream) error {
+	if call := cuda.Function(op); call == m.call {
+		if m.left--; m.left == 0 {
+			return illegalAccess(call)
+		}
 	}
-	if m.left--; m.left != 0 {
-		return nil
-	}
-	return &cuda.Error{Call: call, Code: cuda.Failed, Text: "an illegal memory access was encountered"}
-}
-
-func (m *torn) PSA(a *cuda.PSAArgs, s cuda.Stream) error {
-	if err := m.fails("ss_psa"); err != nil {
-		return err
-	}
-	return m.Machine.PSA(a, s)
-}
-
-func (m *torn) PSAPipeline(a *cuda.PSAPipelineArgs, s cuda.Stream) error {
-	if err := m.fails("ss_psa_pipeline"); err != nil {
-		return err
-	}
-	return m.Machine.PSAPipeline(a, s)
+	return m.Machine.Launch(op, s)
 }
 
 func TestProgressiveFailureNamesCallStepAndLayer(t *testing.T) {
 	for name, call := range map[string]string{"mha/psa in HBM": "ss_psa", "gqa/psa, in turns": "ss_psa", "mha/psa, small": "ss_psa_pipeline"} {
-		m := soft.New(soft.Config{})
+		m := emulator.New(emulator.Config{})
 		defer m.Close()
 		_, _, err := cases()[name].alone(t.Context(), &torn{m, call, 9}, &counted{})
 		if !regexp.MustCompile(`live: step \d+, layer \d+: ` + call + `: CUDA error: an illegal memory access`).MatchString(fmt.Sprint(err)) {

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"sparseserve/cuda/live/mem"
 	"sparseserve/sim"
 	"sparseserve/sim/des"
 )
@@ -13,23 +14,23 @@ type request struct {
 	pages  []int32 // of full blocks in DRAM, or of all blocks in HBM without offloading
 	// meta holds a digest for every full block, [layer][KV head][metaBlocks];
 	// present when decode attention is sparse.
-	meta       piece
+	meta       mem.Piece
 	metaBlocks int
-	// Of the GPU's lookup: int32 [layer][KV head][tableBlocks] slot + 1 of what is in HBM; and the step, from 1 on, that it last decoded in.
-	table       piece
+	// Of the GPU's lookup: int32 [layer][KV head][tableBlocks] slot + 1 of what is in HBM; and the
+	// step, from 1 on, that it last decoded in.
+	table       mem.Piece
 	tableBlocks int
 	decodes     int64
 	// A layer-segmented prefill: the hidden state that it carries from step to
 	// step, one layer's KV blocks [KV head][blocks], and the open block of every
 	// group, which joins the cache with the first decode.
-	home, layer, stash piece
+	home, layer, stash mem.Piece
 	stashed            bool
-	// saves are those under way or done since the last step, by job.
+	// saves are those in flight or done since the last step, by job.
 	saves []saved
 }
 
-// saved says that blocks [from, to) of one or more layers are in DRAM once a save
-// job is done.
+// saved is a range of blocks of one or more layers that are in DRAM once a save job is done.
 type saved struct {
 	from, to int
 	job      int64
@@ -80,19 +81,20 @@ func (d *Device) request(row *sim.Row) (*request, error) {
 	if err := d.addPages(r, row); err != nil {
 		return nil, err
 	}
-	if d.sparse && r.meta.bytes == 0 {
+	if d.sparse && r.meta.Bytes == 0 {
 		r.metaBlocks = d.geo.Blocks(row.MaxTokens)
 		var err error
-		if r.meta, err = d.arena.take(int64(d.geo.Groups()*r.metaBlocks)*d.geo.MetaBytes, "block metadata"); err != nil {
+		if r.meta, err = d.arena.Take(int64(d.geo.Groups()*r.metaBlocks)*d.geo.MetaBytes,
+			"block metadata"); err != nil {
 			return nil, err
 		}
 	}
-	if d.lookup.on && r.table.bytes == 0 {
+	if d.lookup.on && r.table.Bytes == 0 {
 		if err := d.openTable(r, row.MaxTokens); err != nil {
 			return nil, err
 		}
 	}
-	if row.Segmented && r.layer.bytes == 0 {
+	if row.Segmented && r.layer.Bytes == 0 {
 		return r, d.openSegments(r, row)
 	}
 	return r, nil
@@ -107,7 +109,8 @@ func (d *Device) prompt(row *sim.Row) []int32 {
 	}
 	tokens := make([]int32, row.Prompt, row.MaxTokens)
 	for i := range tokens {
-		tokens[i] = int32(des.Hash(d.cfg.Seed, uint64(row.ID), uint64(i), 0x70cc) % uint64(d.model.Vocab))
+		tokens[i] = int32(des.Hash(d.cfg.Seed, uint64(row.ID), uint64(i),
+			0x70cc) % uint64(d.model.Vocab))
 	}
 	return tokens
 }
@@ -120,7 +123,7 @@ func (d *Device) addPages(r *request, row *sim.Row) error {
 		need = row.To / d.geo.BlockTokens
 	}
 	for len(r.pages) < need {
-		p, err := d.pages.take()
+		p, err := d.pages.Take()
 		if err != nil {
 			return err
 		}
@@ -129,25 +132,26 @@ func (d *Device) addPages(r *request, row *sim.Row) error {
 	return nil
 }
 
-// openSegments takes the buffers of a layer-segmented prefill.
+// openSegments allocates the buffers of a layer-segmented prefill.
 func (d *Device) openSegments(r *request, row *sim.Row) (err error) {
 	target := int64(len(r.tokens))
-	if r.home, err = d.arena.take(target*int64(d.model.Hidden)*2, "saved activations"); err != nil {
+	if r.home, err = d.arena.Take(target*int64(d.model.Hidden)*2, "saved activations"); err != nil {
 		return err
 	}
-	if r.layer, err = d.arena.take(int64(d.geo.Blocks(int(target))*d.geo.KVHeads)*d.geo.BlockBytes, "KV of one layer of a prefill"); err != nil {
+	if r.layer, err = d.arena.Take(int64(d.geo.Blocks(int(target))*d.geo.KVHeads)*d.geo.BlockBytes,
+		"KV of one layer of a prefill"); err != nil {
 		return err
 	}
-	r.stash, err = d.arena.take(int64(d.geo.Groups())*d.geo.BlockBytes, "open blocks of a prefill")
+	r.stash, err = d.arena.Take(int64(d.geo.Groups())*d.geo.BlockBytes, "open blocks of a prefill")
 	return err
 }
 
 // closeSegments gives back what a finished layer-segmented prefill no longer
 // needs: all but the open blocks.
 func (d *Device) closeSegments(r *request) {
-	d.arena.give(r.home)
-	d.arena.give(r.layer)
-	r.home, r.layer = piece{}, piece{}
+	d.arena.Give(r.home)
+	d.arena.Give(r.layer)
+	r.home, r.layer = mem.Piece{}, mem.Piece{}
 }
 
 // drop gives up a request's KV, and the request when it has finished.
@@ -162,13 +166,13 @@ func (d *Device) drop(g sim.Dropped) error {
 		}
 		r.saves = r.saves[:0]
 	}
-	d.pages.give(r.pages)
+	d.pages.Give(r.pages)
 	r.pages = r.pages[:0]
 	d.closeSegments(r)
-	d.arena.give(r.meta)
-	d.arena.give(r.stash)
-	d.arena.give(r.table)
-	r.meta, r.stash, r.table, r.stashed = piece{}, piece{}, piece{}, false
+	d.arena.Give(r.meta)
+	d.arena.Give(r.stash)
+	d.arena.Give(r.table)
+	r.meta, r.stash, r.table, r.stashed = mem.Piece{}, mem.Piece{}, mem.Piece{}, false
 	if r.seq >= 0 && d.bySeq[r.seq] == r {
 		delete(d.bySeq, r.seq)
 	}

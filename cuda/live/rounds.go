@@ -7,72 +7,51 @@ import (
 	"sparseserve/cuda"
 )
 
-// attendRounds attends and loads, round by round. Pipelined, the two cannot be told apart and count as attention.
-func (d *Device) attendRounds(layer int) (err error) {
+// attendRounds attends and loads, round by round. Pipelined, the two cannot be separated and count
+// as attention.
+func (d *Device) attendRounds(layer int) {
 	p, l := &d.progressive, &d.loading
+	start := time.Now()
 	switch {
 	case l.count == 0:
-		err = d.launchRounds(0, p.rounds)
-	case p.pipelined && d.cfg.Spec.LoadEngine == "flash":
-		err = d.pipelineByKernel()
-	default:
-		start := time.Now()
-		if p.pipelined {
-			err = d.pipelineByEngine()
-		} else {
-			err = d.byTurns()
-		}
+		d.launchRounds(0, p.rounds)
+	case !p.pipelined:
+		d.alternate()
 		d.counters.InRounds += time.Since(start)
-	}
-	if err != nil {
-		return err
+	case d.cfg.Spec.LoadEngine == "flash":
+		d.pipelineByKernel()
+	default:
+		d.pipelineByEngine()
+		d.counters.InRounds += time.Since(start)
 	}
 	d.counters.Loaded += int64(l.count)
 	l.count = 0
-	if err := d.clock.mark(phaseSparse); err != nil || d.cfg.Attended == nil {
-		return err
+	d.clock.mark(phaseSparse)
+	if d.cfg.Attended == nil {
+		return
 	}
-	return d.showUsed(layer)
-}
-
-// showUsed gives the kernel's count of what was attended to, to whoever asked for it.
-func (d *Device) showUsed(layer int) error {
 	heads := d.geo.KVHeads
 	units := d.decodes.n * heads
-	host, err := d.m.HostAlloc(int64(4*units), cuda.DriverPages)
-	if err != nil {
-		return err
-	}
-	if err := d.m.Memcpy(&cuda.MemcpyArgs{Dst: host.Ptr(), Src: d.progressive.used.at, Bytes: int64(4 * units)}, d.stream); err != nil {
-		return err
-	}
-	if err := d.m.StreamSync(d.stream); err != nil {
-		return err
-	}
-	for unit, n := range cuda.Slice[int32](host)[:units] {
-		row := &d.rows[unit/heads]
-		d.cfg.Attended(row.ID, row.From, layer, unit%heads, int(n))
-	}
-	return d.m.HostFree(host)
+	d.show(p.used.At, int64(4*units), func(m cuda.HostMemory) {
+		for unit, n := range cuda.Slice[int32](m)[:units] {
+			row := &d.rows[unit/heads]
+			d.cfg.Attended(row.ID, row.From, layer, unit%heads, int(n))
+		}
+	})
 }
 
 // launchRounds attends to rounds [from, to).
-func (d *Device) launchRounds(from, to int) error {
+func (d *Device) launchRounds(from, to int) {
 	a := d.progressive.args
 	a.Flag, a.First, a.Steps = 0, int32(from), int32(to-from)
-	return d.m.PSA(&a, d.stream)
+	d.launch(&a)
 }
 
 // loadRounds loads what rounds [from, to) need.
-func (d *Device) loadRounds(from, to int, on cuda.Stream) error {
-	a := loadsOf(d.loading.args, d.progressive.before, from, to)
-	if a.Count == 0 {
-		return nil
+func (d *Device) loadRounds(from, to int, on cuda.Stream) {
+	if a := loadsOf(d.loading.args, d.progressive.before, from, to); a.Count > 0 {
+		_ = d.queue.Launch(d.load(a), on)
 	}
-	if err := d.loader()(&a, on); err != nil {
-		return fmt.Errorf("loading %d blocks for rounds %d to %d: %w", a.Count, from, to-1, err)
-	}
-	return nil
 }
 
 // loadsOf is the part of a layer's loads that rounds [from, to) need.
@@ -85,136 +64,158 @@ func loadsOf(a cuda.BlocksArgs, before []int64, from, to int) cuda.BlocksArgs {
 // last is the number of rounds, those that only loads were meant for included.
 func (p *progressive) last() int { return len(p.before) - 1 }
 
-// byTurns loads for a round, attends up to the next one that needs loads, and waits for its verdict before it loads for that.
-func (d *Device) byTurns() error {
+// alternate loads for a round, attends up to the next one that needs loads, and waits for its
+// verdict before it loads for that.
+func (d *Device) alternate() {
 	p := &d.progressive
-	for from := 0; from < p.rounds; {
+	for from, to := 0, 0; from < p.rounds; from = to {
 		if from > 0 {
-			if err := d.m.StreamSync(d.stream); err != nil {
-				return err
+			if !d.sync() {
+				return
 			}
-			if err := d.clock.mark(phaseHost); err != nil {
-				return err
-			}
+			d.clock.mark(phaseHost)
 		}
-		if err := d.loadRounds(from, from+1, d.stream); err != nil {
-			return err
-		}
-		if err := d.clock.mark(phaseLoadStall); err != nil {
-			return err
-		}
-		to := from + 1
-		for to < p.rounds && p.before[to] == p.before[to+1] {
-			to++
-		}
-		if err := d.launchRounds(from, to); err != nil {
-			return err
-		}
-		if err := d.clock.mark(phaseSparse); err != nil {
-			return err
-		}
-		from = to
+		d.loadRounds(from, from+1, d.stream)
+		d.clock.mark(phaseLoadStall)
+		to = nextLaunch(p.before, from, p.rounds)
+		d.launchRounds(from, to)
+		d.clock.mark(phaseSparse)
 	}
-	return d.loadRounds(p.rounds, p.last(), d.stream)
+	d.loadRounds(p.rounds, p.last(), d.stream)
 }
 
-// turn returns where the launch that begins with a round ends: with the next round that loads. Rounds that no list reaches have none.
-func turn(before []int64, from, reached int) (to int) {
+// nextLaunch returns where the launch that begins with a round ends: with the next round that
+// loads, or with the rounds that any list reaches.
+func nextLaunch(before []int64, from, reached int) (to int) {
 	for to = from + 1; to < len(before)-1 && to != reached && before[to] == before[to+1]; {
 		to++
 	}
 	return to
 }
 
-// pipelineByKernel is the pipeline of the library, run by the queue's thread.
-func (d *Device) pipelineByKernel() error {
+// pipelineByKernel has the library's pipeline run on the queue's thread.
+func (d *Device) pipelineByKernel() {
 	p, l := &d.progressive, &d.loading
-	before, at, err := d.stage.note(len(p.before))
-	if err != nil {
-		return err
-	}
+	before, at := d.stage.Note(len(p.before))
 	copy(before, p.before)
 	p.ahead = p.ahead || p.before[p.rounds] < p.before[p.last()]
-	return d.queue.Rounds(&rounds{
+	psa := p.args
+	t := &pipelineTask{
 		args: cuda.PSAPipelineArgs{
-			LoadFirst: at, Src: l.args.Src, Dst: l.args.Dst, BlockBytes: l.args.BlockBytes,
-			Microbatches: int32(p.last()), Depth: pipelineDepth, Loads: p.stream, Reached: int32(p.rounds),
+			PSA: &psa, LoadFirst: at, Src: l.args.Src, Dst: l.args.Dst, BlockBytes: l.args.BlockBytes,
+			Microbatches: int32(p.last()), Depth: pipelineDepth, Loads: p.stream,
+			Reached: int32(p.rounds),
 		},
-		psa: p.args, before: before, reached: p.rounds, late: p.late,
-	}, d.stream)
+		stream: d.stream, before: before, late: p.late, counts: &d.inRounds,
+	}
+	t.args.Loaded = &t.begun
+	_ = d.queue.Do(t)
 }
 
-// loadLate loads what is left for rounds that no list reaches, behind the other loads, and notes that all such loads are still to be waited for.
-func (d *Device) loadLate(from int) error {
-	p := &d.progressive
-	if p.before[p.rounds] == p.before[p.last()] {
-		return nil
-	}
-	if err := d.loadRounds(from, p.last(), p.stream); err != nil {
+// pipelineTask runs the library's pipeline of progressive attention, which waits for verdicts, and
+// loads what it leaves out: it stops loading once every unit is done, before or after it has
+// started on the next round, while the server takes all that it named to be in HBM. For the same
+// reason loads of units that are done are not left out (no owner).
+type pipelineTask struct {
+	args   cuda.PSAPipelineArgs
+	stream cuda.Stream
+	before []int64    // loads before each round, in pinned memory
+	late   cuda.Event // after loads for other rounds, if there are any
+	begun  int32
+	counts *pipelineCounts
+}
+
+// pipelineCounts is what the queue's thread did; it is read once the queue is drained.
+type pipelineCounts struct {
+	launched int64
+	took     time.Duration
+}
+
+// count moves the counts into the device's.
+func (p *pipelineCounts) count(c *Counters) {
+	c.Calls += p.launched
+	c.InRounds += p.took
+	*p = pipelineCounts{}
+}
+
+// Run implements queue.Task.
+func (t *pipelineTask) Run(m cuda.Machine) error {
+	start := time.Now()
+	defer func() { t.counts.took += time.Since(start) }()
+	if err := m.Launch(&t.args, t.stream); err != nil {
 		return err
 	}
-	p.ahead = true
-	return d.m.EventRecord(p.late, p.stream)
-}
-
-// awaitLate has the GPU wait for the loads that no attention waited for: they write to slots that may have another owner by now.
-func (d *Device) awaitLate() error {
-	p := &d.progressive
-	if !p.ahead {
+	begun, reached, last := int(t.begun), int(t.args.Reached), len(t.before)-1
+	if begun < reached {
+		return fmt.Errorf("progressive attention ended after %d of %d rounds", begun, reached)
+	}
+	for from := 0; from < begun; from = nextLaunch(t.before, from, reached) {
+		if from < reached {
+			t.counts.launched++
+		}
+		if t.before[from] < t.before[from+1] {
+			t.counts.launched++
+		}
+	}
+	if t.before[reached] == t.before[last] {
 		return nil
 	}
-	p.ahead = false
-	return d.m.StreamWait(d.stream, p.late)
+	all := cuda.BlocksArgs{Src: t.args.Src, Dst: t.args.Dst, BlockBytes: t.args.BlockBytes}
+	if a := loadsOf(all, t.before, begun, last); a.Count > 0 {
+		if err := m.Launch((*cuda.FlashH2DArgs)(&a), t.args.Loads); err != nil {
+			return fmt.Errorf("loading %d blocks for rounds %d to %d: %w", a.Count, begun, last-1,
+				err)
+		}
+		t.counts.launched++
+	}
+	return m.EventRecord(t.late, t.args.Loads)
 }
 
-// pipelineByEngine is the same with an engine that copies.
-func (d *Device) pipelineByEngine() error {
+// Abandon implements queue.Task: nobody waits for the rounds.
+func (t *pipelineTask) Abandon(error) {}
+
+// awaitLate has the GPU wait for loads that no attention waited for: they write to slots that may
+// have another owner by now.
+func (d *Device) awaitLate() {
+	if p := &d.progressive; p.ahead {
+		p.ahead = false
+		_ = d.queue.StreamWait(d.stream, p.late)
+	}
+}
+
+// pipelineByEngine is the pipeline for engines that copy.
+func (d *Device) pipelineByEngine() {
 	p := &d.progressive
 	n := 0
-	for from := 0; from < p.rounds; n++ {
-		slot, to := n%pipelineDepth, turn(p.before, from, p.rounds)
+	for from, to := 0, 0; from < p.rounds; from, n = to, n+1 {
+		slot := n % pipelineDepth
 		if n >= pipelineDepth {
-			if err := d.m.EventSync(p.computed[slot]); err != nil {
-				return err
-			}
-		}
-		on := d.stream
-		if n > 0 {
-			on = p.stream
-		}
-		if err := d.loadRounds(from, from+1, on); err != nil {
-			return err
+			d.queue.Fail(d.m.EventSync(p.computed[slot]))
 		}
 		if n == 0 {
-			if err := d.after(p.start, d.stream, p.stream); err != nil {
-				return err
-			}
-		} else if err := d.after(p.loaded[slot], p.stream, d.stream); err != nil {
-			return err
+			d.loadRounds(from, from+1, d.stream)
+			d.after(p.start, d.stream, p.stream)
+		} else {
+			d.loadRounds(from, from+1, p.stream)
+			d.after(p.loaded[slot], p.stream, d.stream)
 		}
-		if err := d.launchRounds(from, to); err != nil {
-			return err
-		}
-		if err := d.m.EventRecord(p.computed[slot], d.stream); err != nil {
-			return err
-		}
-		from = to
+		to = nextLaunch(p.before, from, p.rounds)
+		d.launchRounds(from, to)
+		_ = d.queue.EventRecord(p.computed[slot], d.stream)
 	}
-	if p.rounds == p.last() {
-		return nil
+	if p.before[p.rounds] == p.before[p.last()] {
+		return
 	}
 	if n >= pipelineDepth {
-		if err := d.m.EventSync(p.computed[n%pipelineDepth]); err != nil {
-			return err
-		}
+		d.queue.Fail(d.m.EventSync(p.computed[n%pipelineDepth]))
 	}
-	return d.loadLate(p.rounds)
+	d.loadRounds(p.rounds, p.last(), p.stream)
+	p.ahead = true
+	_ = d.queue.EventRecord(p.late, p.stream)
 }
 
 // after makes what a stream gets from now on wait for what another has so far.
-func (d *Device) after(e cuda.Event, on, waits cuda.Stream) error {
-	if err := d.m.EventRecord(e, on); err != nil {
-		return err
-	}
-	return d.m.StreamWait(waits, e)
+func (d *Device) after(e cuda.Event, on, waits cuda.Stream) {
+	_ = d.queue.EventRecord(e, on)
+	_ = d.queue.StreamWait(waits, e)
 }

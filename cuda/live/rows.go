@@ -5,7 +5,8 @@ import (
 	"sparseserve/sim"
 )
 
-// active is the batch of one layer: the rows that compute it, one behind the other in the residual stream, decodes first.
+// active is the batch of one layer: the rows that compute it, contiguous in the residual
+// stream, decodes first.
 type active struct {
 	rows     []place
 	next     []place
@@ -18,7 +19,7 @@ type active struct {
 	normed   bool     // scratch.h holds the layer's normed input
 }
 
-// place is where one row of the step lies in the residual stream.
+// place is of one row of the step in the residual stream.
 type place struct {
 	row   *sim.Row
 	req   *request
@@ -31,11 +32,12 @@ func (a *active) clear() {
 
 // at returns row i of the residual stream.
 func (d *Device) at(i int) cuda.Ptr {
-	return d.scratch.x[d.active.x].at + cuda.Ptr(i*d.model.Hidden*2)
+	return d.scratch.x[d.active.x].At + cuda.Ptr(i*d.model.Hidden*2)
 }
 
-// gather makes the rows of a layer lie one behind the other. Where they are those of the layer before, nothing moves.
-func (d *Device) gather(layer int) error {
+// gather makes the rows of a layer lie one behind the other. Where they are those of the layer
+// before, nothing moves.
+func (d *Device) gather(layer int) {
 	a := &d.active
 	a.next = a.next[:0]
 	tokens := 0
@@ -47,12 +49,9 @@ func (d *Device) gather(layer int) error {
 		}
 	}
 	if same(a.rows, a.next) {
-		return nil
+		return
 	}
-	position, to, err := d.stage.stepWords(tokens + len(a.next))
-	if err != nil {
-		return err
-	}
+	position, to := d.stage.StepWords(tokens + len(a.next))
 	emits := position[tokens:][:0]
 	for _, p := range a.next {
 		for i := range p.n {
@@ -62,17 +61,16 @@ func (d *Device) gather(layer int) error {
 			emits = append(emits, int32(p.at+p.n-1))
 		}
 	}
-	old := d.scratch.x[a.x].at
+	old := d.scratch.x[a.x].At
 	a.x = 1 - a.x
 	a.position, a.emits, a.sampled, a.normed = to, to+cuda.Ptr(4*tokens), len(emits), false
 	if layer == 0 {
-		err = d.embed(tokens)
+		d.embed(tokens)
 	} else {
-		err = d.carryOver(old)
+		d.carryOver(old)
 	}
 	a.rows, a.next = a.next, a.rows
 	a.tokens = tokens
-	return err
 }
 
 func same(a, b []place) bool {
@@ -88,51 +86,40 @@ func same(a, b []place) bool {
 }
 
 // embed begins the rows of layer 0.
-func (d *Device) embed(tokens int) error {
-	ids, at, err := d.stage.stepWords(tokens)
-	if err != nil {
-		return err
-	}
+func (d *Device) embed(tokens int) {
+	ids, at := d.stage.StepWords(tokens)
 	for _, p := range d.active.next {
 		copy(ids[p.at:p.at+p.n], p.req.tokens[p.row.From:p.row.To])
 	}
-	if err := d.stage.send(d.stream); err != nil {
-		return err
-	}
-	return d.m.Embed(&cuda.EmbedArgs{Table: d.model.embed, Token: at, Out: d.scratch.x[d.active.x].at, Tokens: int32(tokens), Hidden: int32(d.model.Hidden)}, d.stream)
+	d.stage.Send()
+	d.launch(&cuda.EmbedArgs{Table: d.model.embed, Token: at, Out: d.scratch.x[d.active.x].At,
+		Tokens: int32(tokens), Hidden: int32(d.model.Hidden)})
 }
 
 // carryOver brings each row's hidden state from where the last layer left it, or the last step.
-func (d *Device) carryOver(old cuda.Ptr) error {
-	if err := d.stage.send(d.stream); err != nil {
-		return err
-	}
+func (d *Device) carryOver(old cuda.Ptr) {
+	d.stage.Send()
 	width := int64(d.model.Hidden) * 2
 	for _, p := range d.active.next {
-		from := p.req.home.at + cuda.Ptr(int64(p.row.From)*width)
+		from := p.req.home.At + cuda.Ptr(int64(p.row.From)*width)
 		for _, q := range d.active.rows {
 			if q.row == p.row {
 				from = old + cuda.Ptr(int64(q.at)*width)
 			}
 		}
-		if err := d.m.Memcpy(&cuda.MemcpyArgs{Dst: d.at(p.at), Src: from, Bytes: int64(p.n) * width}, d.stream); err != nil {
-			return err
-		}
+		d.launch(&cuda.MemcpyArgs{Dst: d.at(p.at), Src: from, Bytes: int64(p.n) * width})
 	}
-	return nil
 }
 
 // putAway keeps the hidden state of prefills that go on with another layer in a later step.
-func (d *Device) putAway(layer int) error {
+func (d *Device) putAway(layer int) {
 	width := int64(d.model.Hidden) * 2
 	for _, p := range d.active.rows {
 		if !p.row.Segmented || p.row.LayerTo != layer+1 || layer+1 == d.model.Layers {
 			continue
 		}
-		a := &cuda.MemcpyArgs{Dst: p.req.home.at + cuda.Ptr(int64(p.row.From)*width), Src: d.at(p.at), Bytes: int64(p.n) * width}
-		if err := d.m.Memcpy(a, d.stream); err != nil {
-			return err
-		}
+		a := &cuda.MemcpyArgs{Dst: p.req.home.At + cuda.Ptr(int64(p.row.From)*width),
+			Src: d.at(p.at), Bytes: int64(p.n) * width}
+		d.launch(a)
 	}
-	return nil
 }

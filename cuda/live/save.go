@@ -7,15 +7,18 @@ import (
 	"time"
 
 	"sparseserve/cuda"
+	"sparseserve/cuda/live/mem"
+	"sparseserve/cuda/live/queue"
 )
 
-// saver brings full blocks to DRAM beside the computation. The stream that computes copies them into a ring of device memory, which frees their
-// slots; a second thread takes them from there with the system's engine. The ring is system.save_buffer_mib long: when it is full, the
-// computation waits.
+// saver brings full blocks to DRAM during the computation. The stream that computes copies them
+// into a ring of device memory, which frees their slots; a second thread moves them from there with
+// the system's engine. The ring is system.save_buffer_mib long: when it is full, the computation
+// waits.
 type saver struct {
-	m          Machine // of the second thread
-	q          *queue  // of the thread that computes
-	engine     string  // memcpy | gpu | flash
+	m          cuda.Machine // of the second thread
+	q          *queue.Queue // of the thread that computes
+	engine     string       // memcpy | gpu | flash
 	blockBytes int64
 	ring       cuda.Ptr
 	blocks     int64           // of the ring
@@ -49,27 +52,27 @@ type job struct {
 }
 
 const (
-	saveThreads = 6 // on 16 cores of an H200's host more save no more than 2 % faster (save.threads), and other threads have work too
+	saveThreads = 6 // more gain little, and other threads have work too (save.threads)
 	saveChunk   = 8 << 20
 	saveStages  = 8
 
 	savePart = 256 // blocks copied one by one between two looks at hold
 )
 
-// ringBlocks is the length of the ring.
-func ringBlocks(bufferBytes, blockBytes int64) int64 { return max(64, bufferBytes/blockBytes) }
-
 // newSaver starts the second thread.
-func newSaver(q *queue, engine string, bufferBytes, blockBytes int64, threads int) (*saver, error) {
+func newSaver(q *queue.Queue, engine string, bufferBytes, blockBytes int64, threads int) (*saver,
+	error) {
 	m := q.Machine
-	s := &saver{m: m, q: q, engine: engine, blockBytes: blockBytes, jobs: make(chan job, 1024), ended: make(chan struct{})}
+	s := &saver{m: m, q: q, engine: engine, blockBytes: blockBytes, jobs: make(chan job, 1024),
+		ended: make(chan struct{})}
 	s.moved = sync.NewCond(&s.mu)
 	s.blocks = ringBlocks(bufferBytes, blockBytes)
 	var err error
 	if s.ring, err = m.DeviceAlloc(s.blocks * blockBytes); err != nil {
-		return nil, fmt.Errorf("save buffer of %s: %w", gib(s.blocks*blockBytes), err)
+		return nil, fmt.Errorf("save buffer of %s: %w", mem.GiB(s.blocks*blockBytes), err)
 	}
-	if s.dst, err = m.HostAlloc(2*8*s.blocks, cuda.DriverPages); err != nil { // second half: source addresses
+	// second half: source addresses
+	if s.dst, err = m.HostAlloc(2*8*s.blocks, cuda.DriverPages); err != nil {
 		return nil, err
 	}
 	s.addresses = cuda.Slice[int64](s.dst)
@@ -77,7 +80,8 @@ func newSaver(q *queue, engine string, bufferBytes, blockBytes int64, threads in
 		if threads == 0 {
 			threads = saveThreads
 		}
-		if s.flash, err = m.SaverCreate(threads, max(saveChunk, blockBytes), saveStages); err != nil {
+		if s.flash, err = m.SaverCreate(threads, max(saveChunk, blockBytes),
+			saveStages); err != nil {
 			return nil, err
 		}
 	}
@@ -105,7 +109,8 @@ func (s *saver) run(started chan<- error) {
 		err := s.carryOut(&j, stream)
 		s.mu.Lock()
 		if err != nil && s.err == nil {
-			s.err = fmt.Errorf("saving %d blocks of step %d, layer %d: %w", j.count, j.step, j.layer, err)
+			s.err = fmt.Errorf("saving %d blocks of step %d, layer %d: %w", j.count, j.step,
+				j.layer, err)
 		}
 		s.done, s.tail, s.doneAt = j.number, j.release, time.Now()
 		s.open = s.open[:copy(s.open, s.open[1:])]
@@ -119,92 +124,43 @@ func (s *saver) run(started chan<- error) {
 // carryOut moves one part of the ring to its blocks in DRAM and returns when they are there.
 func (s *saver) carryOut(j *job, stream cuda.Stream) error {
 	dst, src := s.dst.Ptr()+cuda.Ptr(8*j.at), s.dst.Ptr()+cuda.Ptr(8*(s.blocks+j.at))
-	switch s.engine {
-	case "flash":
+	blocks := func(from, n int64) cuda.BlocksArgs {
+		at := cuda.Ptr(8 * from)
+		return cuda.BlocksArgs{Src: src + at, Dst: dst + at, Count: n, BlockBytes: s.blockBytes}
+	}
+	if s.engine == "flash" {
 		s.pass()
-		return s.m.FlashD2H(&cuda.SaveArgs{Saver: s.flash, Src: s.ring + cuda.Ptr(j.at*s.blockBytes), Dst: dst, Count: j.count, BlockBytes: s.blockBytes, After: j.ready})
-	case "gpu":
-		if err := s.m.StreamWait(stream, j.ready); err != nil {
-			return err
-		}
-		s.pass()
-		if err := s.m.GPUScatter(&cuda.BlocksArgs{Src: src, Dst: dst, Count: j.count, BlockBytes: s.blockBytes}, stream); err != nil {
-			return err
-		}
-		return s.m.StreamSync(stream)
+		return s.m.Launch(&cuda.SaveArgs{
+			Saver: s.flash, Src: s.ring + cuda.Ptr(j.at*s.blockBytes), Dst: dst, Count: j.count,
+			BlockBytes: s.blockBytes, After: j.ready,
+		}, 0)
 	}
 	if err := s.m.StreamWait(stream, j.ready); err != nil {
 		return err
 	}
-	for from := int64(0); from < j.count; from += savePart { // a stream takes about a thousand copies before a call waits for one of them
+	if s.engine == "gpu" {
 		s.pass()
-		a := &cuda.BlocksArgs{Src: src + cuda.Ptr(8*from), Dst: dst + cuda.Ptr(8*from), Count: min(savePart, j.count-from), BlockBytes: s.blockBytes}
-		if err := s.m.MemcpyBlocks(a, stream); err != nil {
+		all := cuda.GPUScatterArgs(blocks(0, j.count))
+		if err := s.m.Launch(&all, stream); err != nil {
+			return err
+		}
+		return s.m.StreamSync(stream)
+	}
+	// A stream accepts about a thousand copies before a call waits for one of them.
+	for from := int64(0); from < j.count; from += savePart {
+		s.pass()
+		part := cuda.MemcpyBlocksArgs(blocks(from, min(savePart, j.count-from)))
+		if err := s.m.Launch(&part, stream); err != nil {
 			return err
 		}
 	}
 	return s.m.StreamSync(stream)
 }
 
-// hold keeps the second thread from beginning anything until it is let go: what is left out of a step's time must not be time in which saves go on,
-// or they cost the steps after it nothing. What is under way, a job or some hundreds of copies, ends.
-func (s *saver) hold() { s.held.Lock() }
-
-func (s *saver) letGo() { s.held.Unlock() }
-
-// pass waits where the saver is held.
-func (s *saver) pass() {
-	s.held.Lock()
-	defer s.held.Unlock()
-}
-
-// most is the number of blocks that one job may have: a fraction of the ring, so that copies into it and out of it overlap.
-func (s *saver) most() int64 { return max(1, s.blocks/4) }
-
-// reserve waits for room for n blocks and returns where they go, and the ring's head after them; waited says whether it had to. All places that
-// were reserved before have been submitted.
-func (s *saver) reserve(n int64) (at, end int64, waited bool, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.head += s.gap(n)
-	for s.head+n-s.tail > s.blocks && s.err == nil {
-		if s.done == s.submitted { // only gaps are left
-			s.tail = s.head
-			continue
-		}
-		waited = true
-		s.moved.Wait()
-	}
-	at = s.head % s.blocks
-	s.head += n
-	return at, s.head, waited, s.err
-}
-
-// tryReserve is reserve where there is room now.
-func (s *saver) tryReserve(n int64) (at, end int64, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	from := s.head + s.gap(n)
-	if from+n-s.tail > s.blocks {
-		return 0, 0, false
-	}
-	s.head = from + n
-	return from % s.blocks, s.head, true
-}
-
-// gap is what is left out at the ring's end: a job lies in one piece.
-func (s *saver) gap(n int64) int64 {
-	if gap := s.blocks - s.head%s.blocks; gap < n {
-		return gap
-	}
-	return 0
-}
-
-// to names the destination of a reserved block.
-func (s *saver) to(at int64, dst cuda.Ptr) { s.addresses[at] = int64(dst) }
-
-// submit hands a reserved part over, in the order of reserving; the copies into it have been enqueued on the stream.
-func (s *saver) submit(step int64, layer int, at, n, end int64, stream cuda.Stream) (number int64, err error) {
+// submit hands a reserved part over, in the order of reserving; the copies into it have been
+// enqueued on the stream.
+func (s *saver) submit(step int64, layer int, at, n, end int64, stream cuda.Stream) (number int64,
+	err error) {
 	s.mu.Lock()
 	var ready cuda.Event
 	if k := len(s.events); k > 0 {
@@ -221,13 +177,29 @@ func (s *saver) submit(step int64, layer int, at, n, end int64, stream cuda.Stre
 	}
 	s.mu.Lock()
 	s.submitted++
-	j := job{number: s.submitted, step: step, layer: layer, at: at, count: n, release: end, ready: ready}
+	j := job{number: s.submitted, step: step, layer: layer, at: at, count: n, release: end,
+		ready: ready}
 	s.open = append(s.open, j)
 	s.mu.Unlock()
-	return j.number, s.q.hand(s, j)
+	return j.number, s.q.Do(handOver{s, j})
 }
 
-// fail says that jobs to come never will.
+// handOver gives a job to the second thread once what it waits for is on its stream.
+type handOver struct {
+	s *saver
+	j job
+}
+
+// Run implements queue.Task.
+func (h handOver) Run(cuda.Machine) error {
+	h.s.jobs <- h.j
+	return nil
+}
+
+// Abandon implements queue.Task: those who wait for the job must not wait for ever.
+func (h handOver) Abandon(err error) { h.s.fail(err) }
+
+// fail ends the wait for jobs that never come.
 func (s *saver) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -254,8 +226,9 @@ func (s *saver) finished() int64 {
 	return s.done
 }
 
-// landed returns how many of the first steps, of those given, have all their saves in DRAM, and when the newest of them was.
-func (s *saver) landed(steps int64) (n int64, at time.Time, err error) {
+// saved returns how many of the first steps, of those given, have all their saves in DRAM, and when
+// the newest save ended.
+func (s *saver) saved(steps int64) (n int64, at time.Time, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if n = steps; len(s.open) > 0 {

@@ -8,12 +8,13 @@ import (
 	"time"
 
 	"sparseserve/cuda"
+	"sparseserve/cuda/emulator"
 	"sparseserve/cuda/live"
-	"sparseserve/cuda/soft"
 )
 
-// A block that is loaded before it is in DRAM is waited for, whatever the second thread has left to do. Most saves are over before anyone wants
-// their blocks; here they begin when nothing else goes on, so that a missing wait shows at the next load.
+// A block that is loaded before it is in DRAM is waited for, whatever the second thread has left to
+// do. Most saves are over before anyone wants their blocks; here they begin when nothing else goes
+// on, so that a missing wait shows at the next load.
 func TestSavesMayTakeAsLongAsTheyLike(t *testing.T) {
 	all := cases()
 	names := []string{
@@ -38,7 +39,7 @@ func TestSavesMayTakeAsLongAsTheyLike(t *testing.T) {
 }
 
 func tardyRun(t *testing.T, c *scenario, seed uint64) {
-	on := soft.New(soft.Config{Late: true, Seed: seed})
+	on := emulator.New(emulator.Config{Late: true, Seed: seed})
 	defer on.Close()
 	m := &tardy{Machine: on}
 	if seed > 0 {
@@ -50,7 +51,8 @@ func tardyRun(t *testing.T, c *scenario, seed uint64) {
 	}
 }
 
-// tardy is a machine whose saves begin only when the thread that computes stays away, which it does while it waits for one.
+// tardy is a machine whose saves begin only when the thread that computes stays away, which it does
+// while it waits for one.
 type tardy struct {
 	live.Machine
 	random *rand.Rand   // lets a third of the saves pass; nil: none
@@ -60,7 +62,8 @@ type tardy struct {
 	held   int          // saves
 }
 
-// away is longer than the thread that computes takes from one call to the next. Where it is not, a save begins earlier and no harm is done.
+// away is longer than the thread that computes takes from one call to the next. Where it is not, a
+// save begins earlier and no harm is done.
 const away = time.Millisecond
 
 // hold returns once the thread that computes waits.
@@ -76,11 +79,6 @@ func (m *tardy) hold() {
 			return
 		}
 	}
-}
-
-func (m *tardy) FlashD2H(a *cuda.SaveArgs) error {
-	m.hold()
-	return m.Machine.FlashD2H(a)
 }
 
 // StreamWait is where other engines' saves begin.
@@ -117,26 +115,22 @@ func (m *tardy) StreamSync(s cuda.Stream) error {
 	return m.by(s, func() error { return m.Machine.StreamSync(s) })
 }
 
-func (m *tardy) Memcpy(a *cuda.MemcpyArgs, s cuda.Stream) error {
-	return m.by(s, func() error { return m.Machine.Memcpy(a, s) })
-}
-func (m *tardy) Carry(a *cuda.MemcpyArgs, s cuda.Stream) error {
-	return m.by(s, func() error { return m.Machine.Carry(a, s) })
-}
-
-func (m *tardy) Linear(a *cuda.LinearArgs, s cuda.Stream) error {
-	return m.by(s, func() error { return m.Machine.Linear(a, s) })
-}
-
-func (m *tardy) GPUScatter(a *cuda.BlocksArgs, s cuda.Stream) error {
-	return m.by(s, func() error { return m.Machine.GPUScatter(a, s) })
+func (m *tardy) Launch(op cuda.Operation, s cuda.Stream) error {
+	switch op.(type) {
+	case *cuda.SaveArgs:
+		m.hold()
+	case *cuda.MemcpyArgs, *cuda.CarryArgs, *cuda.LinearArgs, *cuda.GPUScatterArgs:
+		return m.by(s, func() error { return m.Machine.Launch(op, s) })
+	}
+	return m.Machine.Launch(op, s)
 }
 
-// Memory grows in time that no step counts, so no save may begin meanwhile but the one that was about to.
+// Memory grows in time that no step counts, so no save may begin meanwhile but the one that was
+// about to.
 func TestSavesStandStillWhileMemoryGrows(t *testing.T) {
 	for _, name := range []string{"mha/offload, memcpy", "gqa/offload, memcpy and gpu", "gqa/layer"} {
 		t.Run(name, func(t *testing.T) {
-			on := soft.New(soft.Config{})
+			on := emulator.New(emulator.Config{})
 			defer on.Close()
 			m := &growing{Machine: on}
 			cases()[name].run(t, m).check(t)
@@ -195,21 +189,14 @@ func (m *growing) begin() {
 	time.Sleep(time.Millisecond)
 }
 
-func (m *growing) FlashD2H(a *cuda.SaveArgs) error {
-	m.begin()
-	return m.Machine.FlashD2H(a)
-}
-
-func (m *growing) MemcpyBlocks(a *cuda.BlocksArgs, s cuda.Stream) error {
-	if s == m.stream {
+func (m *growing) Launch(op cuda.Operation, s cuda.Stream) error {
+	switch op.(type) {
+	case *cuda.SaveArgs:
 		m.begin()
+	case *cuda.MemcpyBlocksArgs, *cuda.GPUScatterArgs:
+		if s == m.stream {
+			m.begin()
+		}
 	}
-	return m.Machine.MemcpyBlocks(a, s)
-}
-
-func (m *growing) GPUScatter(a *cuda.BlocksArgs, s cuda.Stream) error {
-	if s == m.stream {
-		m.begin()
-	}
-	return m.Machine.GPUScatter(a, s)
+	return m.Machine.Launch(op, s)
 }

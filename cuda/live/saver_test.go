@@ -2,18 +2,21 @@ package live
 
 import (
 	"bytes"
+	"errors"
 	"testing"
 
 	"sparseserve/cuda"
-	"sparseserve/cuda/soft"
+	"sparseserve/cuda/emulator"
+	"sparseserve/cuda/live/queue"
 )
 
-// A job of more blocks than are copied between two looks at hold arrives whole, each block where it belongs, by every engine.
+// A job of more blocks than are copied between two looks at hold arrives whole, each block where it
+// belongs, by every engine.
 func TestLargeJobArrives(t *testing.T) {
 	const blockBytes, ring, at, n = 64, 2000, 5, 2*savePart + 100
 	for _, engine := range []string{"memcpy", "gpu", "flash"} {
 		t.Run(engine, func(t *testing.T) {
-			m := soft.New(soft.Config{})
+			m := emulator.New(emulator.Config{})
 			defer m.Close()
 			must := func(err error) {
 				t.Helper()
@@ -21,9 +24,9 @@ func TestLargeJobArrives(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			q, err := newQueue(m, &Counters{}, shortSpin)
+			q, err := queue.New(m, new(int64), 0)
 			must(err)
-			defer q.close()
+			defer q.Close()
 			stream, err := m.StreamCreate(true)
 			must(err)
 			src, err := m.HostAlloc(n*blockBytes, cuda.DriverPages)
@@ -36,7 +39,7 @@ func TestLargeJobArrives(t *testing.T) {
 			}
 			s, err := newSaver(q, engine, ring*blockBytes, blockBytes, 2)
 			must(err)
-			must(q.Memcpy(&cuda.MemcpyArgs{Dst: s.ring + at*blockBytes, Src: src.Ptr(), Bytes: n * blockBytes}, stream))
+			must(q.Launch(&cuda.MemcpyArgs{Dst: s.ring + at*blockBytes, Src: src.Ptr(), Bytes: n * blockBytes}, stream))
 			for i := range int64(n) { // in reverse order
 				s.to(at+i, dram.Ptr()+cuda.Ptr((n-1-i)*blockBytes))
 			}
@@ -52,4 +55,46 @@ func TestLargeJobArrives(t *testing.T) {
 			must(s.close())
 		})
 	}
+}
+
+// A save whose blocks never get into the ring does not let its waiters wait.
+func TestSaveBehindAFailureFails(t *testing.T) {
+	t.Parallel()
+	machine := emulator.New(emulator.Config{})
+	defer machine.Close()
+	m := &failing{Machine: machine}
+	q, err := queue.New(m, new(int64), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer q.Close()
+	s, err := newSaver(q, "gpu", 64*64, 64, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stream, err := machine.StreamCreate(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = q.Launch(&cuda.GPUScatterArgs{Count: 1}, stream) // told below
+	at, end, _, err := s.reserve(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err = s.submit(3, 2, at, 1, end, stream); err == nil {
+		_, err = s.drain()
+	}
+	var failed *cuda.Error
+	if !errors.As(err, &failed) {
+		t.Errorf("%v, want the scatter's failure", err)
+	}
+	if err := s.close(); err != nil {
+		t.Error(err)
+	}
+}
+
+type failing struct{ cuda.Machine }
+
+func (f *failing) Launch(cuda.Operation, cuda.Stream) error {
+	return &cuda.Error{Call: "ss_gpu_scatter", Code: cuda.Failed, Text: "an illegal memory access was encountered"}
 }

@@ -6,7 +6,7 @@ import (
 
 	"sparseserve/cuda"
 	"sparseserve/cuda/live"
-	"sparseserve/cuda/oracle"
+	"sparseserve/cuda/reference"
 	"sparseserve/cuda/weights"
 	"sparseserve/hw"
 	"sparseserve/sim"
@@ -32,7 +32,7 @@ func (w *workload) Next() (sim.Arrival, bool, error) {
 type run struct {
 	*scenario
 	metrics *sim.Metrics
-	model   *oracle.Llama
+	model   *reference.Llama
 	tokens  map[int][]int32
 	logits  map[int]map[int][]cuda.Half // by request and position
 	lists   map[place][]int             // blocks that a unit attended to; absent: all
@@ -83,7 +83,7 @@ func (c *scenario) run(t *testing.T, m live.Machine) *run {
 		t.Fatal(err)
 	}
 	cfg := c.server(&model)
-	cfg.Detail, cfg.DeviceSelects, cfg.Device = true, c.selects, &witness{Forced: live.Forced{Real: device, Model: modelled}, run: r}
+	cfg.Detail, cfg.DeviceSelects, cfg.Device = true, c.selects, &witness{modelClock: modelClock{Real: device, Model: modelled}, run: r}
 	if c.selects {
 		cfg.Library = nil
 	}
@@ -199,13 +199,13 @@ func (c *counted) Step(r *sim.StepRecord) error {
 
 // witness notes which blocks each decode attends to.
 type witness struct {
-	live.Forced
+	modelClock
 	run *run
 }
 
 func (w *witness) Begin(s *sim.Step) error {
 	w.run.rows = append(w.run.rows[:0], s.Rows...)
-	return w.Forced.Begin(s)
+	return w.modelClock.Begin(s)
 }
 
 func (w *witness) Compute(layer int, work *sim.Work) error {
@@ -220,5 +220,5 @@ func (w *witness) Compute(layer int, work *sim.Work) error {
 			w.run.lists[place{w.run.rows[i].ID, w.run.rows[i].From, layer, h}] = blocks
 		}
 	}
-	return w.Forced.Compute(layer, work)
+	return w.modelClock.Compute(layer, work)
 }

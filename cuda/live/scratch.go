@@ -1,47 +1,43 @@
 package live
 
 import (
-	"fmt"
 	"unsafe"
 
 	"sparseserve/cuda"
+	"sparseserve/cuda/live/mem"
 	"sparseserve/cuda/weights"
 	"sparseserve/sim"
 )
 
 // scratch is the device memory that a step works in. It grows to the largest step so far.
 type scratch struct {
-	x       [2]buffer // residual stream [tokens][hidden]; the second takes the rows when they change
-	h       buffer    // normed input, and output of a linear [tokens][hidden]
-	qkv     buffer    // [tokens][HeadsQ + 2 HeadsKV][D]
-	attn    buffer    // [tokens][HeadsQ][D]
-	gateUp  buffer    // [slice][2 FFN]
-	act     buffer    // [slice][FFN]
-	q       buffer    // of decodes, packed [decodes][HeadsQ][D]
-	scores  buffer    // fp32 [decodes][HeadsKV][blocks]
-	first   buffer    // int64 [layers][decodes][KVHeads] index of the unit's first digest
-	list    buffer    // int32 [decodes][HeadsKV][budget]
-	count   buffer    // int32 [decodes][HeadsKV]
-	zeroed  buffer    // workspaces that must be zero at first
-	logits  buffer    // [rows][vocab]
-	picked  buffer    // int32 [rows]
-	ordered buffer    // int32 0, 1, 2, ..
+	// residual stream [tokens][hidden]; the second takes the rows when they change
+	x       [2]mem.Buffer
+	h       mem.Buffer // normed input, and output of a linear [tokens][hidden]
+	qkv     mem.Buffer // [tokens][HeadsQ + 2 HeadsKV][D]
+	attn    mem.Buffer // [tokens][HeadsQ][D]
+	gateUp  mem.Buffer // [slice][2 FFN]
+	act     mem.Buffer // [slice][FFN]
+	q       mem.Buffer // of decodes, packed [decodes][HeadsQ][D]
+	scores  mem.Buffer // fp32 [decodes][HeadsKV][blocks]
+	first   mem.Buffer // int64 [layers][decodes][KVHeads] index of the unit's first digest
+	list    mem.Buffer // int32 [decodes][HeadsKV][budget]
+	count   mem.Buffer // int32 [decodes][HeadsKV]
+	zeroed  mem.Buffer // workspaces that must be zero at first
+	logits  mem.Buffer // [rows][vocab]
+	picked  mem.Buffer // int32 [rows]
+	ordered mem.Buffer // int32 0, 1, 2, ..
 }
 
-// buffer is device memory that grows.
-type buffer struct {
-	at    cuda.Ptr
-	bytes int64
-}
-
-// mlpSlice is how many tokens pass the MLP at once: enough to fill the card, and the intermediate activations of a long prompt stay small. A last slice
-// takes up to mlpMore with it, a prompt's decodes above all, for which weights would be read once more.
+// mlpSlice is how many tokens pass the MLP at once: enough to fill the card, and the intermediate
+// activations of a long prompt stay small. A last slice is up to mlpMore longer, a prompt's
+// decodes above all, for which weights would be read once more.
 const (
 	mlpSlice = 4096
 	mlpMore  = 512
 )
 
-// nextSlice is how many of the tokens that are left pass the MLP next.
+// nextSlice is how many of the tokens that remain pass the MLP next.
 func nextSlice(left int) int {
 	if left > mlpSlice+mlpMore {
 		return mlpSlice
@@ -50,7 +46,7 @@ func nextSlice(left int) int {
 }
 
 // size makes room for a step.
-func (d *Device) size(s *sim.Step) error {
+func (d *Device) size(s *sim.Step) {
 	tokens, decodes := 0, 0
 	for i := range s.Rows {
 		tokens += s.Rows[i].To - s.Rows[i].From
@@ -59,15 +55,14 @@ func (d *Device) size(s *sim.Step) error {
 		}
 	}
 	for _, g := range d.scratch.needs(&d.model.Config, padded(tokens), decodes, padded(s.Sampled)) {
-		if err := d.grow(g.b, g.bytes, g.what); err != nil {
-			return err
-		}
+		d.grow(g.b, g.bytes, g.what)
 	}
-	return d.count(s)
+	d.count(s)
 }
 
-// count uploads 0, 1, 2, .. as far as the step's decodes and layer-segmented prefills need it, unless it is there.
-func (d *Device) count(s *sim.Step) error {
+// count uploads 0, 1, 2, .. as far as the step's decodes and layer-segmented prefills need it,
+// unless it is there.
+func (d *Device) count(s *sim.Step) {
 	n := 0
 	for i := range s.Rows {
 		if s.Rows[i].Segmented {
@@ -75,31 +70,26 @@ func (d *Device) count(s *sim.Step) error {
 		}
 	}
 	if n = max(n, len(s.Rows)); n <= len(d.order) {
-		return nil
+		return
 	}
-	n += n / spareShare
-	if err := d.grow(&d.scratch.ordered, int64(n)*4, "numbers in order"); err != nil {
-		return err
-	}
+	n += n / 4 // so that it grows seldom
+	d.grow(&d.scratch.ordered, int64(n)*4, "numbers in order")
 	d.order = make([]int32, n)
 	for i := range d.order {
 		d.order[i] = int32(i)
 	}
-	words, at, err := d.stage.note((n + 1) / 2)
-	if err != nil {
-		return err
-	}
+	words, at := d.stage.Note((n + 1) / 2)
 	copy(unsafe.Slice((*int32)(unsafe.Pointer(unsafe.SliceData(words))), n), d.order)
-	return d.stage.copyUp(d.scratch.ordered.at, at, int64(n)*4, d.stream)
+	d.stage.Copy(d.scratch.ordered.At, at, int64(n)*4)
 }
 
 type need struct {
-	b     *buffer
+	b     *mem.Buffer
 	bytes int64
 	what  string
 }
 
-// needs says how large the buffers of a step are.
+// needs lists the buffers of a step and their sizes.
 func (b *scratch) needs(md *weights.Config, tokens, decodes, sampled int) []need {
 	slice := min(tokens, mlpSlice+mlpMore)
 	wide := int64(md.HeadsQ * md.HeadDim)
@@ -117,53 +107,32 @@ func (b *scratch) needs(md *weights.Config, tokens, decodes, sampled int) []need
 	}
 }
 
-// spareShare is the part of its size that a buffer gets beyond it, so that it grows seldom.
-const spareShare = 4
-
-func withSpare(bytes int64) int64 { return (bytes + bytes/spareShare + 255) / 256 * 256 }
-
-// grow gives a buffer at least the given bytes; its contents are lost. The GPU is idle, or only reads what it was given before.
-func (d *Device) grow(b *buffer, bytes int64, what string) error {
-	if b.bytes >= bytes {
-		return nil
+// grow gives a buffer at least the given bytes; its contents are lost.
+func (d *Device) grow(b *mem.Buffer, bytes int64, what string) {
+	grew, err := b.Grow(d.m, d.stream, bytes, what)
+	if d.queue.Fail(err); grew {
+		d.grown++
 	}
-	if b.bytes > 0 {
-		if err := d.m.StreamSync(d.stream); err != nil {
-			return err
-		}
-		if err := d.m.DeviceFree(b.at); err != nil {
-			return err
-		}
-	}
-	bytes = withSpare(bytes)
-	b.bytes = 0
-	at, err := d.m.DeviceAlloc(bytes)
-	if err != nil {
-		return fmt.Errorf("%s of %s: %w", what, gib(bytes), err)
-	}
-	d.grown++
-	b.at, b.bytes = at, bytes
-	return nil
 }
 
 // growZeroed is grow for memory that kernels want zeroed once.
-func (d *Device) growZeroed(b *buffer, bytes int64, what string) error {
-	if b.bytes >= bytes {
-		return nil
+func (d *Device) growZeroed(b *mem.Buffer, bytes int64, what string) {
+	if b.Bytes < bytes {
+		d.grow(b, bytes, what)
+		d.launch(&cuda.MemsetArgs{Dst: b.At, Bytes: b.Bytes})
 	}
-	if err := d.grow(b, bytes, what); err != nil {
-		return err
-	}
-	return d.m.Memset(&cuda.MemsetArgs{Dst: b.at, Bytes: b.bytes}, d.stream)
 }
 
-func (s *scratch) close(m Machine) error {
-	for _, b := range []*buffer{&s.x[0], &s.x[1], &s.h, &s.qkv, &s.attn, &s.gateUp, &s.act, &s.q, &s.scores, &s.first, &s.list, &s.count, &s.zeroed, &s.logits, &s.picked, &s.ordered} {
-		if b.bytes > 0 {
-			if err := m.DeviceFree(b.at); err != nil {
-				return err
-			}
-			b.bytes = 0
+func (s *scratch) close(m cuda.Machine) error {
+	return free(m, &s.x[0], &s.x[1], &s.h, &s.qkv, &s.attn, &s.gateUp, &s.act, &s.q, &s.scores,
+		&s.first, &s.list, &s.count, &s.zeroed, &s.logits, &s.picked, &s.ordered)
+}
+
+// free gives the memory of buffers back.
+func free(m cuda.Machine, buffers ...*mem.Buffer) error {
+	for _, b := range buffers {
+		if err := b.Free(m); err != nil {
+			return err
 		}
 	}
 	return nil

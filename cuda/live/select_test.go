@@ -5,10 +5,11 @@ import (
 	"slices"
 	"testing"
 
-	"sparseserve/cuda/oracle"
+	"sparseserve/cuda/reference"
 )
 
-// attended makes what the model chose what the oracle attends to, and holds it against what the server said where that did.
+// attended makes what the model chose what the reference attends to, and holds it against what the
+// server said where that did.
 func (r *run) attended(t *testing.T) {
 	t.Helper()
 	for p, chosen := range r.chosen {
@@ -29,11 +30,12 @@ func sortedInts(x []int) []int {
 	return x
 }
 
-// judge holds the blocks that the metadata kernels chose against those that float64 digests of the oracle's own keys rate best. That proves the
-// digests right, whose choice counts for nothing while selections are imposed.
+// judge holds the blocks that the metadata kernels chose against those that float64 digests of the
+// reference's own keys rate best. That proves the digests right, whose choice counts for nothing
+// while selections are imposed.
 type judge struct {
 	*run
-	seen, same     int // choices among more blocks than fit; those that are the oracle's exactly
+	seen, same     int // choices among more blocks than fit; those that are the reference's exactly
 	apart, compare int // pairs of a chosen block and another; those whose scores rounding cannot mix up
 }
 
@@ -55,8 +57,8 @@ func (j *judge) see(t *testing.T, p place, query, keys []float64) {
 		for i := b * size; i < (b+1)*size; i++ {
 			block = append(block, keys[(i*heads+p.head)*dim:][:dim]...)
 		}
-		hi, lo := oracle.Digest(block, dim)
-		scores[b] = oracle.Score(query, hi, lo)
+		hi, lo := reference.Digest(block, dim)
+		scores[b] = reference.Score(query, hi, lo)
 		sum := 0.0
 		for i, q := range query {
 			sum += math.Abs(q) * math.Max(math.Abs(hi[i%dim]), math.Abs(lo[i%dim]))
@@ -64,7 +66,7 @@ func (j *judge) see(t *testing.T, p place, query, keys []float64) {
 		largest = math.Max(largest, sum*float64(dim)/float64(len(query)))
 	}
 	tolerance := 2e-3 * largest // of fp16: in the digests, and in what queries and keys came from
-	best := oracle.TopK(scores, len(chosen), j.spec.SinkBlocks, j.spec.WindowBlocks)
+	best := reference.TopK(scores, len(chosen), j.spec.SinkBlocks, j.spec.WindowBlocks)
 	if blocks == len(chosen) {
 		return
 	}
@@ -102,6 +104,6 @@ func (j *judge) check(t *testing.T) {
 		return
 	}
 	if j.seen < 50 || j.same < j.seen*9/10 || j.apart < j.compare*9/10 {
-		t.Errorf("of %d choices %d are the oracle's; of %d pairs of blocks %d are far enough apart to tell", j.seen, j.same, j.compare, j.apart)
+		t.Errorf("of %d choices %d are the reference's; of %d pairs of blocks %d are far enough apart to tell", j.seen, j.same, j.compare, j.apart)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"sparseserve/cuda"
+	"sparseserve/cuda/live/mem"
+	"sparseserve/cuda/live/queue"
 	"sparseserve/cuda/weights"
 	"sparseserve/sim"
 	"sparseserve/sim/kv"
@@ -18,19 +20,19 @@ func (d *Device) setUp() (err error) {
 	if d.stream, err = d.m.StreamCreate(true); err != nil {
 		return err
 	}
-	if err = d.m.LinearOpen(""); err != nil {
-		return err
-	}
 	if d.model, err = loadModel(d.m, d.cfg.Weights); err != nil {
 		return err
 	}
-	if d.queue, err = newQueue(d.m, &d.counters, spinFor()); err != nil {
+	if d.queue, err = queue.New(d.m, &d.counters.Calls, queue.Spin()); err != nil {
 		return err
 	}
 	d.m = d.queue
-	d.clock = clock{m: d.m, stream: d.stream}
+	d.clock = clock{q: d.queue, stream: d.stream}
 	slab := slabOf(&d.model.Config)
-	d.arena, d.stage = newArena(d.m, slab), newStaging(d.m, d.geo.Layers, &d.counters)
+	d.arena = mem.NewArena(d.m, slab)
+	d.stage = mem.Staging{Machine: d.m, Stream: d.stream, Fail: d.queue.Fail}
+	d.stage.Open(d.geo.Layers)
+	d.lookup.args = &cuda.LookupArgs{}
 	if d.sparse {
 		d.budget = sim.SelectedBlocks(s)
 	}
@@ -47,10 +49,11 @@ func (d *Device) setUp() (err error) {
 	blocks := d.cfg.KVBytes / d.geo.BlockBytes
 	if !d.offload {
 		n := d.hbmPages()
-		d.pages, blocks = newHBMPages(n), int64(n*d.geo.Groups())
+		d.pages, blocks = mem.NewHBMPages(n), int64(n*d.geo.Groups())
 	}
 	if d.pool, err = d.m.DeviceAlloc(blocks * d.geo.BlockBytes); err != nil {
-		return fmt.Errorf("KV cache of %s beside %s of weights; lower system.kv_gib: %w", gib(blocks*d.geo.BlockBytes), gib(d.model.Bytes()), err)
+		return fmt.Errorf("KV cache of %s beside %s of weights; lower system.kv_gib: %w",
+			mem.GiB(blocks*d.geo.BlockBytes), mem.GiB(d.model.Bytes()), err)
 	}
 	if d.tokens, err = d.m.HostAlloc(4*int64(s.MaxRequests), cuda.DriverPages); err != nil {
 		return err
@@ -59,9 +62,11 @@ func (d *Device) setUp() (err error) {
 		if slab < arenaSlab {
 			slab = 1 // page by page
 		}
-		d.dram = newHostPool(d.m, d.geo.BlockBytes, d.geo.Groups(), int64(s.DRAMGiB*(1<<30)), slab)
+		d.dram = mem.NewHostPool(d.m, d.geo.BlockBytes, d.geo.Groups(), int64(s.DRAMGiB*(1<<30)),
+			slab)
 		d.pages = d.dram
-		if d.saver, err = newSaver(d.queue, s.SaveEngine, int64(s.SaveBuffer*(1<<20)), d.geo.BlockBytes, d.cfg.SaveThreads); err != nil {
+		if d.saver, err = newSaver(d.queue, s.SaveEngine, int64(s.SaveBuffer*(1<<20)),
+			d.geo.BlockBytes, d.cfg.SaveThreads); err != nil {
 			return err
 		}
 	}
@@ -88,10 +93,12 @@ func supported(c weights.Config, geo kv.Geometry) error {
 	case c.HeadDim != 64 && c.HeadDim != 128:
 		return fmt.Errorf("live: heads of %d values; the kernels take 64 or 128", c.HeadDim)
 	case c.HeadsQ/c.HeadsKV > 8:
-		return fmt.Errorf("live: %d query heads a KV head; the kernels take at most 8", c.HeadsQ/c.HeadsKV)
+		return fmt.Errorf("live: %d query heads a KV head; the kernels take at most 8",
+			c.HeadsQ/c.HeadsKV)
 	case geo.BlockTokens%16 != 0:
 		return fmt.Errorf("live: blocks of %d tokens; the kernels take multiples of 16 (system.block_tokens)", geo.BlockTokens)
-	case geo.Layers != c.Layers || geo.KVHeads != c.HeadsKV || geo.BlockBytes != int64(4*geo.BlockTokens*c.HeadDim):
+	case geo.Layers != c.Layers || geo.KVHeads != c.HeadsKV ||
+		geo.BlockBytes != int64(4*geo.BlockTokens*c.HeadDim):
 		return fmt.Errorf("live: weights of %d layers x %d KV heads of %d do not fit a cache of %d x %d with blocks of %d bytes",
 			c.Layers, c.HeadsKV, c.HeadDim, geo.Layers, geo.KVHeads, geo.BlockBytes)
 	}
@@ -100,40 +107,36 @@ func supported(c weights.Config, geo kv.Geometry) error {
 
 // Close gives everything back.
 func (d *Device) Close() error {
-	err := d.m.DeviceSync()
-	for _, f := range []func() error{
-		func() error { return closing(d.saver != nil, func() error { return d.saver.close() }) },
-		func() error { return closing(d.dram != nil, func() error { return d.dram.close() }) },
-		func() error { return closing(d.stage != nil, func() error { return d.stage.close() }) },
-		func() error { return closing(d.arena != nil, func() error { return d.arena.close() }) },
-		func() error { return closing(d.pool != 0, func() error { return d.m.DeviceFree(d.pool) }) },
-		func() error { return closing(d.model != nil, func() error { return d.model.close(d.m) }) },
-		func() error { return d.scratch.close(d.m) },
-		func() error { return d.progressive.close(d.m) },
-		func() error { return d.lookup.close(d.m) },
-		func() error {
-			return closing(d.workspace.bytes > 0, func() error { return d.m.DeviceFree(d.workspace.at) })
-		},
-		func() error { return closing(d.selectedWords > 0, func() error { return d.m.HostFree(d.selected) }) },
-		func() error {
-			return closing(d.tokens != cuda.HostMemory{}, func() error { return d.m.HostFree(d.tokens) })
-		},
-		func() error { return d.clock.close() },
-		func() error { return closing(d.stream != 0, func() error { return d.m.StreamDestroy(d.stream) }) },
-	} {
-		if e := f(); err == nil {
-			err = e
+	var err error
+	first := func(open bool, close func() error) {
+		if open {
+			if e := close(); err == nil {
+				err = e
+			}
 		}
 	}
+	loads := d.progressive.stream
+	first(d.stream != 0, func() error { return d.m.StreamSync(d.stream) })
+	first(loads != 0, func() error { return d.m.StreamSync(loads) })
 	if d.queue != nil {
-		d.queue.close()
+		if d.queue.Err() != nil { // reported when it happened
+			err = nil
+		}
+		defer d.queue.Close()
 	}
+	first(d.saver != nil, func() error { return d.saver.close() })
+	first(d.dram != nil, func() error { return d.dram.Close() })
+	first(d.queue != nil, func() error { return d.stage.Close() })
+	first(d.arena != nil, func() error { return d.arena.Close() })
+	first(d.pool != 0, func() error { return d.m.DeviceFree(d.pool) })
+	first(d.model != nil, func() error { return d.model.close(d.m) })
+	first(true, func() error { return d.scratch.close(d.m) })
+	first(true, func() error { return d.progressive.close(d.m) })
+	first(true, func() error { return d.lookup.close(d.m) })
+	first(true, func() error { return d.workspace.Free(d.m) })
+	first(d.selectedWords > 0, func() error { return d.m.HostFree(d.selected) })
+	first(d.tokens != cuda.HostMemory{}, func() error { return d.m.HostFree(d.tokens) })
+	first(true, d.clock.close)
+	first(d.stream != 0, func() error { return d.m.StreamDestroy(d.stream) })
 	return err
-}
-
-func closing(open bool, f func() error) error {
-	if !open {
-		return nil
-	}
-	return f()
 }

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"sparseserve/cuda"
-	"sparseserve/cuda/soft"
+	"sparseserve/cuda/emulator"
 	"sparseserve/sim"
 )
 
@@ -14,18 +14,20 @@ type uploads struct {
 	n, bytes int64
 }
 
-func (u *uploads) Carry(a *cuda.MemcpyArgs, s cuda.Stream) error {
-	u.mu.Lock()
-	if u.on(a.Dst) == nil { // else it goes down
-		u.n++
-		u.bytes += a.Bytes
+func (u *uploads) Launch(op cuda.Operation, s cuda.Stream) error {
+	if a, ok := op.(*cuda.CarryArgs); ok {
+		u.mu.Lock()
+		if u.on(a.Dst) == nil { // else it goes down
+			u.n++
+			u.bytes += a.Bytes
+		}
+		u.mu.Unlock()
 	}
-	u.mu.Unlock()
-	return u.Machine.Carry(a, s)
+	return u.Machine.Launch(op, s)
 }
 
-// The host sends a layer all that its launches need in one copy, and the step what all layers need in another; lists that have not changed are
-// not sent again.
+// The host sends a layer all that its launches need in one copy, and the step what all layers need
+// in another; lists that have not changed are not sent again.
 func TestOneUploadALayer(t *testing.T) {
 	dense := cases()["mha/offload, dense"]
 	for name, c := range map[string]*scenario{
@@ -34,9 +36,9 @@ func TestOneUploadALayer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			soft := soft.New(soft.Config{Late: true, Seed: 11})
-			defer soft.Close()
-			m := &uploads{pinning: pinning{Machine: soft}}
+			machine := emulator.New(emulator.Config{Late: true, Seed: 11})
+			defer machine.Close()
+			m := &uploads{pinning: pinning{Machine: machine}}
 			var n, bytes []int64
 			c.each = func() { n, bytes = append(n, m.n), append(bytes, m.bytes) }
 			r := c.run(t, m)

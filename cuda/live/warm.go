@@ -1,115 +1,42 @@
 package live
 
 import (
-	"time"
-
-	"sparseserve/cuda"
 	"sparseserve/sim"
 	"sparseserve/sim/kv"
 )
 
-// warm runs a made-up request through every kernel and engine and the linears at every number of tokens that they will run at (padded), so that
-// loading kernels, choosing cuBLAS's algorithms and growing buffers is over before the first step that counts. The cache is empty before and after.
+// warm runs a made-up request through every kernel and engine, and the linears at every number of
+// tokens that they will run at (padded), so that kernels are loaded, cuBLAS's algorithms chosen and
+// buffers grown before the first step that counts. The cache is empty before and after.
 func (d *Device) warm() error {
 	size := d.geo.BlockTokens
 	prompt := 3*size + 5
 	groups := d.geo.Groups()
 	if blocks := int64(d.geo.Blocks(prompt+2) * groups); blocks*d.geo.BlockBytes > d.cfg.KVBytes/2 {
-		return nil // too small a cache to lend any of it
+		return nil // the cache is too small
 	}
 	quiet := d.cfg
-	d.cfg.Finished, d.cfg.Logits, d.cfg.Prompt, d.cfg.Selects, d.cfg.Chosen, d.cfg.Attended = nil, nil, nil, false, nil, nil
+	d.cfg.Finished, d.cfg.Logits, d.cfg.Prompt = nil, nil, nil
+	d.cfg.Selects, d.cfg.Chosen, d.cfg.Attended = false, nil, nil
 	w := warmUp{d: d, prompt: prompt, blocks: d.geo.Blocks(prompt + 2)}
 	if err := w.run(); err != nil {
 		return err
 	}
 	d.cfg = quiet
-	d.counters = Counters{}
-	if err := d.warmLinears(); err != nil {
-		return err
-	}
-	if err := d.heat(); err != nil {
-		return err
-	}
-	return d.m.StreamSync(d.stream)
-}
-
-// afterHeat is a rest that gives the clock back: linears without pause leave it lower than a server's work does. Right behind them a run's first
-// three steps of a prompt took 66.0, 61.8 and 59.2 ms where the same took 51.9, 55.2 and 57.3 on a rested card (LWM-7B, layers of 8,192 tokens, H200).
-const afterHeat = 300 * time.Millisecond
-
-// heat runs linears of a chunk for a time, and rests. A card that has idled may hold a higher clock for its first seconds of prompts (3 to 6 % shorter
-// steps than later ones, on one of two H200s); a server at work has none of them.
-func (d *Device) heat() error {
+	d.counters, d.stage.Uploads, d.stage.UploadBytes = Counters{}, 0, 0
 	info, err := d.m.Device()
-	if err != nil || info.DriverVersion == 0 || d.cfg.Heat == 0 {
+	if err != nil {
 		return err
 	}
-	md, b := d.model, &d.scratch
-	values := min(b.h.bytes/2, 2048*int64(md.Hidden))
-	n := int(values / int64(md.Hidden))
-	if err := d.m.Fill(&cuda.FillArgs{Dst: b.h.at, Count: values, Seed: 1, Scale: 1}, d.stream); err != nil { // zeros draw less power
-		return err
+	d.warmLinears(info.DriverVersion > 0)
+	if info.DriverVersion > 0 && d.cfg.Heat > 0 {
+		d.heat()
 	}
-	const queued = 16
-	for begun := time.Now(); time.Since(begun) < d.cfg.Heat; {
-		for range queued {
-			if err := d.linear(b.h.at, md.layers[0].qkv, b.qkv.at, n, md.Hidden, md.heads()*md.HeadDim); err != nil {
-				return err
-			}
-		}
-		if err := d.m.StreamSync(d.stream); err != nil {
-			return err
-		}
-	}
-	time.Sleep(afterHeat)
-	return nil
+	d.sync()
+	return d.queue.Err()
 }
 
-// warmLinears also sizes the buffers for the largest batch.
-func (d *Device) warmLinears() error {
-	s, md := d.cfg.Spec, d.model
-	tokens := s.MaxTokens
-	if s.Prefill != "chunked" {
-		tokens = max(tokens, s.MaxPromptTokens+s.MaxRequests)
-	}
-	rows := []sim.Row{{Decode: true, To: tokens}}
-	if err := d.size(&sim.Step{Rows: rows, Sampled: s.MaxRequests}); err != nil {
-		return err
-	}
-	info, err := d.m.Device()
-	if err != nil || info.DriverVersion == 0 { // the reference in Go: no kernels to load, nothing to choose
-		return err
-	}
-	b, l := &d.scratch, &md.layers[0]
-	if err := d.m.DeviceSync(); err != nil {
-		return err
-	}
-	for n := 1; n <= padded(tokens); n = padded(n + 1) {
-		if err := d.linear(b.h.at, l.qkv, b.qkv.at, n, md.Hidden, md.heads()*md.HeadDim); err != nil {
-			return err
-		}
-		if err := d.linear(b.attn.at, l.o, b.h.at, n, md.HeadsQ*md.HeadDim, md.Hidden); err != nil {
-			return err
-		}
-		if n <= mlpSlice+mlpMore {
-			if err := d.linear(b.h.at, l.gateUp, b.gateUp.at, n, md.Hidden, 2*md.FFN); err != nil {
-				return err
-			}
-			if err := d.linear(b.act.at, l.down, b.h.at, n, md.FFN, md.Hidden); err != nil {
-				return err
-			}
-		}
-		if n <= padded(s.MaxRequests) {
-			if err := d.linear(b.h.at, md.head, b.logits.at, n, md.Hidden, md.Vocab); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// warmUp is the made-up request: its blocks lie in the cache's first slots.
+// warmUp is the made-up request: its blocks are in the cache's first slots.
 type warmUp struct {
 	d              *Device
 	prompt, blocks int
@@ -118,7 +45,8 @@ type warmUp struct {
 
 func (w *warmUp) run() error {
 	d := w.d
-	segmented := d.offload && (d.cfg.Spec.Prefill == "layer" || d.cfg.Spec.Prefill == "layer-chunked")
+	segmented := d.offload && (d.cfg.Spec.Prefill == "layer" ||
+		d.cfg.Spec.Prefill == "layer-chunked")
 	cuts := []int{0, d.geo.BlockTokens + 3, w.prompt} // the second chunk has a prefix
 	if segmented {
 		cuts = []int{0, w.prompt}
@@ -158,17 +86,20 @@ func (w *warmUp) row(from, to int) sim.Row {
 	if w.d.offload {
 		seq = 0
 	}
-	return sim.Row{ID: warmID, Seq: seq, Prompt: w.prompt, MaxTokens: w.prompt + 3, From: from, To: to, LayerTo: w.d.geo.Layers}
+	return sim.Row{ID: warmID, Seq: seq, Prompt: w.prompt, MaxTokens: w.prompt + 3, From: from,
+		To: to, LayerTo: w.d.geo.Layers}
 }
 
-// step carries out one row in all layers. The first blocks of each group, as many as loads says, come from DRAM.
+// step carries out one row in all layers. The first blocks of each group, as many as loads says,
+// come from DRAM.
 func (w *warmUp) step(row sim.Row, loads int) error {
 	d := w.d
 	sampled := 0
 	if row.Emits {
 		sampled = 1
 	}
-	if err := d.Begin(&sim.Step{Index: w.index, Rows: []sim.Row{row}, Requests: 1, Sampled: sampled}); err != nil {
+	if err := d.Begin(&sim.Step{Index: w.index, Rows: []sim.Row{row}, Requests: 1,
+		Sampled: sampled}); err != nil {
 		return err
 	}
 	w.index++
@@ -184,27 +115,22 @@ func (w *warmUp) step(row sim.Row, loads int) error {
 				work.Lists = w.lists(layer, d.geo.Blocks(row.To))
 			}
 			if d.cfg.Spec.Progressive() {
-				work.Rounds = []sim.Round{{Tokens: int64(row.To), Loads: int64(loads * d.geo.KVHeads)}}
+				work.Rounds = []sim.Round{{Tokens: int64(row.To),
+					Loads: int64(loads * d.geo.KVHeads)}}
 			}
 		} else {
 			work.Prefill = []sim.Span{{Query: row.To - row.From, Prefix: row.From}}
 			work.Tables = []sim.Table{w.table(layer, d.geo.Blocks(row.To), row.Segmented)}
 		}
 		if work.Sparse {
-			if err := d.Score(layer, work); err != nil {
-				return err
-			}
+			_ = d.Score(layer, work)
 		}
 		if d.offload {
-			if err := d.Move(w.moves(layer, loads, blocks)); err != nil {
-				return err
-			}
+			_ = d.Move(w.moves(layer, loads, blocks))
 		}
-		if err := d.Compute(layer, work); err != nil {
-			return err
-		}
+		_ = d.Compute(layer, work)
 	}
-	_, err := d.Finish()
+	_, err := d.Finish() // the first failure of the step
 	return err
 }
 
@@ -246,9 +172,10 @@ func (w *warmUp) lists(layer, blocks int) *sim.Lists {
 	return l
 }
 
-// moves says that the first blocks of each group are not in HBM, and the others are.
+// moves has the first blocks of each group missing in HBM, and the others present.
 func (w *warmUp) moves(layer, loads, blocks int) *kv.Moves {
-	m := &kv.Moves{Layer: layer, BlockBytes: w.d.geo.BlockBytes, InRounds: w.d.cfg.Spec.Progressive() && loads > 0}
+	m := &kv.Moves{Layer: layer, BlockBytes: w.d.geo.BlockBytes,
+		InRounds: w.d.cfg.Spec.Progressive() && loads > 0}
 	for h := range w.d.geo.KVHeads {
 		for b := range loads {
 			m.LoadRefs = append(m.LoadRefs, w.ref(layer, h, b))
@@ -263,5 +190,6 @@ func (w *warmUp) moves(layer, loads, blocks int) *kv.Moves {
 }
 
 func (w *warmUp) ref(layer, head, block int) kv.BlockRef {
-	return kv.BlockRef{Group: int32(layer*w.d.geo.KVHeads + head), Block: int32(block), Slot: uint32(w.slot(layer, head, block))}
+	return kv.BlockRef{Group: int32(layer*w.d.geo.KVHeads + head), Block: int32(block),
+		Slot: uint32(w.slot(layer, head, block))}
 }

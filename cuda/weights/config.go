@@ -2,7 +2,8 @@ package weights
 
 import "fmt"
 
-// Config is the shape of a Llama: RMSNorm, rotary embedding, grouped-query attention, SwiGLU, no biases.
+// Config is the shape of a Llama: RMSNorm, rotary embedding, grouped-query attention, SwiGLU, no
+// biases.
 type Config struct {
 	Layers, Hidden, HeadsQ, HeadsKV, HeadDim, FFN, Vocab int
 
@@ -15,8 +16,8 @@ type Config struct {
 // llama2Vocab is the largest vocabulary that counts as Llama 2's kind.
 const llama2Vocab = 50000
 
-// WithDefaults fills what a bare shape leaves at 0: eps 1e-5 and the rotary base of the family, told by its vocabulary: 10,000 for Llama 2,
-// 500,000 for Llama 3.
+// WithDefaults fills what is 0 in a bare shape: eps 1e-5, and the rotary base of the family by its
+// vocabulary: 10,000 for Llama 2, 500,000 for Llama 3.
 func (c Config) WithDefaults() Config {
 	if c.Eps == 0 {
 		c.Eps = 1e-5
@@ -49,7 +50,8 @@ func (c Config) Validate() error {
 		}
 	}
 	if c.HeadsQ%c.HeadsKV != 0 {
-		return fmt.Errorf("num_key_value_heads: want a divisor of num_attention_heads = %d, got %d", c.HeadsQ, c.HeadsKV)
+		return fmt.Errorf("num_key_value_heads: want a divisor of num_attention_heads = %d, got %d",
+			c.HeadsQ, c.HeadsKV)
 	}
 	if !(c.Eps >= 0 && c.Eps < 1) { // NaN too
 		return fmt.Errorf("rms_norm_eps: want 0 to 1, got %g", c.Eps)
@@ -60,7 +62,8 @@ func (c Config) Validate() error {
 	return c.Rope.validate()
 }
 
-// Tensors lists what a model keeps, in the order of a forward pass. A tied head is the embedding and not listed.
+// Tensors lists what a model keeps, in the order of a forward pass. A tied head is the embedding
+// and not listed.
 func (c Config) Tensors() []Tensor {
 	all := []Tensor{{Kind: Embed}}
 	for layer := range c.Layers {

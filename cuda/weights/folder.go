@@ -18,8 +18,8 @@ type Folder struct {
 	parts  map[Tensor][]stored // of each tensor, in the order of its rows
 }
 
-// Open reads config.json and the headers, and checks that every tensor is there in the right shape and type. The error names the file and the
-// tensor. No weight is read yet.
+// Open reads config.json and the headers, and checks that every tensor is there in the right shape
+// and type. The error names the file and the tensor. No weight is read yet.
 func Open(folder string) (*Folder, error) {
 	path := filepath.Join(folder, "config.json")
 	data, err := os.ReadFile(path)
@@ -42,7 +42,7 @@ func Open(folder string) (*Folder, error) {
 	return f, nil
 }
 
-// Config returns what config.json says.
+// Config returns the shape of config.json.
 func (f *Folder) Config() Config { return f.config }
 
 // Close closes the files.
@@ -56,7 +56,8 @@ func (f *Folder) Close() error {
 	return errors.Join(errs...)
 }
 
-// Read reads a tensor straight into dst. BF16 and F32 become fp16; a value that is not finite, or not finite in fp16, is an error.
+// Read reads a tensor straight into dst. BF16 and F32 become fp16; a value that is not finite, or
+// not finite in fp16, is an error.
 func (f *Folder) Read(t Tensor, dst []cuda.Half) error {
 	if err := fits(f.config, t, dst); err != nil {
 		return err
@@ -86,7 +87,10 @@ type part struct {
 
 // partsOf returns the checkpoint's tensors that follow one another in t.
 func partsOf(c Config, t Tensor) []part {
-	layer := func(name string) string { return fmt.Sprintf("model.layers.%d.%s.weight", t.Layer, name) }
+	layer := func(name string) string {
+		return fmt.Sprintf("model.layers.%d.%s.weight", t.Layer,
+			name)
+	}
 	q, kv := c.HeadsQ*c.HeadDim, c.HeadsKV*c.HeadDim
 	switch t.Kind {
 	case Embed:
@@ -94,7 +98,8 @@ func partsOf(c Config, t Tensor) []part {
 	case AttnNorm:
 		return []part{{layer("input_layernorm"), 1}}
 	case QKV:
-		return []part{{layer("self_attn.q_proj"), q}, {layer("self_attn.k_proj"), kv}, {layer("self_attn.v_proj"), kv}}
+		return []part{{layer("self_attn.q_proj"), q}, {layer("self_attn.k_proj"), kv},
+			{layer("self_attn.v_proj"), kv}}
 	case O:
 		return []part{{layer("self_attn.o_proj"), c.Hidden}}
 	case MLPNorm:
@@ -109,14 +114,16 @@ func partsOf(c Config, t Tensor) []part {
 	return []part{{"lm_head.weight", c.Vocab}}
 }
 
-// place finds each tensor's parts, and refuses what a Llama does not have: a weight left out would silently change the model.
+// place finds each tensor's parts, and refuses what a Llama does not have: a weight left out would
+// silently change the model.
 func (f *Folder) place(folder string, tensors map[string]stored) error {
 	used := map[string]bool{}
 	for _, t := range f.config.Tensors() {
 		for _, p := range partsOf(f.config, t) {
 			s, ok := tensors[p.name]
 			if !ok {
-				return fmt.Errorf("%s: tensor %s is missing%s", folder, p.name, hint(f.config, t, tensors))
+				return fmt.Errorf("%s: tensor %s is missing%s", folder, p.name, hint(f.config, t,
+					tensors))
 			}
 			if err := s.suits(f.config, t, p); err != nil {
 				return err
@@ -131,8 +138,10 @@ func (f *Folder) place(folder string, tensors map[string]stored) error {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		if used[name] || strings.HasSuffix(name, ".rotary_emb.inv_freq") || f.config.Tied && name == "lm_head.weight" {
-			continue // old checkpoints store the frequencies that config.json gives, and some a tied head
+		if used[name] || strings.HasSuffix(name, ".rotary_emb.inv_freq") || f.config.Tied &&
+			name == "lm_head.weight" {
+			// old checkpoints store the frequencies that config.json gives, and some a tied head
+			continue
 		}
 		s := tensors[name]
 		if strings.HasSuffix(name, ".bias") {
@@ -154,12 +163,13 @@ func (s *stored) suits(c Config, t Tensor, p part) error {
 		want = want[1:]
 	}
 	if !slices.Equal(s.shape, want) {
-		return fmt.Errorf("%s: tensor %s: config.json makes it %v, the file has %v", s.path(), p.name, want, s.shape)
+		return fmt.Errorf("%s: tensor %s: config.json makes it %v, the file has %v", s.path(),
+			p.name, want, s.shape)
 	}
 	return nil
 }
 
-// hint says what a missing tensor may mean.
+// hint is what a missing tensor may mean.
 func hint(c Config, t Tensor, tensors map[string]stored) string {
 	if t.Kind == Head {
 		return "; if the head shares the embedding, config.json needs tie_word_embeddings = true"

@@ -42,10 +42,10 @@ func TestGPUFillsAsRead(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			if err := s.Fill(&cuda.FillArgs{Dst: on, Count: int64(len(want)), Seed: seed, Scale: scale}, 0); err != nil {
+			if err := s.Launch(&cuda.FillArgs{Dst: on, Count: int64(len(want)), Seed: seed, Scale: scale}, 0); err != nil {
 				return err
 			}
-			if err := s.Memcpy(&cuda.MemcpyArgs{Dst: got.Ptr(), Src: on, Bytes: bytes}, 0); err != nil {
+			if err := s.Launch(&cuda.MemcpyArgs{Dst: got.Ptr(), Src: on, Bytes: bytes}, 0); err != nil {
 				return err
 			}
 			if err := s.StreamSync(0); err != nil {

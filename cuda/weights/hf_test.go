@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"sparseserve/cuda/oracle"
+	"sparseserve/cuda/reference"
 )
 
 // expected is what hf.py writes beside each model.
@@ -22,9 +22,9 @@ type expected struct {
 	}
 }
 
-// The exact oracle computes what HuggingFace does in fp32, and the rounding one what it does in fp16. SPARSESERVE_HF_FIXTURES is the folder that
-// cuda/live/hf.py wrote.
-func TestOracleIsHuggingFace(t *testing.T) {
+// The exact reference computes what HuggingFace does in fp32, and the rounding one what it does in
+// fp16. SPARSESERVE_HF_FIXTURES is the folder that cuda/live/hf.py wrote.
+func TestReferenceIsHuggingFace(t *testing.T) {
 	folder := os.Getenv("SPARSESERVE_HF_FIXTURES")
 	if folder == "" {
 		t.Skip("SPARSESERVE_HF_FIXTURES is not set: python3 cuda/live/hf.py FOLDER writes what to compare with, where PyTorch and transformers are")
@@ -38,7 +38,8 @@ func TestOracleIsHuggingFace(t *testing.T) {
 	}
 }
 
-// Errors of two layers as shares of the largest logit: sums in fp32, and values that are rounded to fp16, which alone moves logits by 0.001.
+// Errors of two layers as shares of the largest logit: sums in fp32, and values that are rounded to
+// fp16, which alone moves logits by 0.001.
 const share32, share16 = 2e-5, 2.5e-3
 
 func checkFixture(t *testing.T, folder string) {
@@ -54,7 +55,7 @@ func checkFixture(t *testing.T, folder string) {
 		t.Fatal("expected.json has no cases")
 	}
 	f := open(t, folder)
-	exact, err := Reference(f, oracle.Exact)
+	exact, err := Reference(f, reference.Exact)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,9 +89,9 @@ func checkFixture(t *testing.T, folder string) {
 }
 
 // compare returns the largest difference of the logits after a prompt, and what is allowed.
-func compare(t *testing.T, m *oracle.Llama, prompt []int, want []float64, share float64) (worst, allowed float64) {
+func compare(t *testing.T, m *reference.Llama, prompt []int, want []float64, share float64) (worst, allowed float64) {
 	t.Helper()
-	all := m.Forward(prompt, oracle.Selector{})
+	all := m.Forward(prompt, reference.Selector{})
 	got := all[len(all)-1]
 	if len(got) != len(want) {
 		t.Fatalf("%d logits, HuggingFace has %d", len(got), len(want))

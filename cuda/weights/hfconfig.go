@@ -9,24 +9,26 @@ import (
 	"strings"
 )
 
-// hfConfig is what a Llama's config.json says of its arithmetic. Pointers tell a value that is absent from one that is 0.
+// hfConfig is what determines a Llama's arithmetic in config.json. Pointers separate a value that
+// is absent from one that is 0.
 type hfConfig struct {
-	Architectures  []string        `json:"architectures"`
-	ModelType      string          `json:"model_type"`
-	Layers         int             `json:"num_hidden_layers"`
-	Hidden         int             `json:"hidden_size"`
-	HeadsQ         int             `json:"num_attention_heads"`
-	HeadsKV        int             `json:"num_key_value_heads"`
-	HeadDim        int             `json:"head_dim"`
-	FFN            int             `json:"intermediate_size"`
-	Vocab          int             `json:"vocab_size"`
-	MaxContext     int             `json:"max_position_embeddings"`
-	Tied           bool            `json:"tie_word_embeddings"`
-	Activation     string          `json:"hidden_act"`
-	Eps            *float64        `json:"rms_norm_eps"`
-	Theta          *float64        `json:"rope_theta"`
-	RopeScaling    *hfRope         `json:"rope_scaling"`
-	RopeParameters *hfRope         `json:"rope_parameters"` // transformers 5: theta and scaling in one
+	Architectures []string `json:"architectures"`
+	ModelType     string   `json:"model_type"`
+	Layers        int      `json:"num_hidden_layers"`
+	Hidden        int      `json:"hidden_size"`
+	HeadsQ        int      `json:"num_attention_heads"`
+	HeadsKV       int      `json:"num_key_value_heads"`
+	HeadDim       int      `json:"head_dim"`
+	FFN           int      `json:"intermediate_size"`
+	Vocab         int      `json:"vocab_size"`
+	MaxContext    int      `json:"max_position_embeddings"`
+	Tied          bool     `json:"tie_word_embeddings"`
+	Activation    string   `json:"hidden_act"`
+	Eps           *float64 `json:"rms_norm_eps"`
+	Theta         *float64 `json:"rope_theta"`
+	RopeScaling   *hfRope  `json:"rope_scaling"`
+	// transformers 5: theta and scaling in one
+	RopeParameters *hfRope         `json:"rope_parameters"`
 	PartialRotary  *float64        `json:"partial_rotary_factor"`
 	AttentionBias  bool            `json:"attention_bias"`
 	MLPBias        bool            `json:"mlp_bias"`
@@ -50,7 +52,8 @@ const (
 	hfTheta = 10000
 )
 
-// parseConfig reads config.json and refuses every model whose arithmetic is not that of a plain Llama.
+// parseConfig reads config.json and refuses every model whose arithmetic is not that of a plain
+// Llama.
 func parseConfig(file string, data []byte) (Config, error) {
 	var h hfConfig
 	if err := json.Unmarshal(data, &h); err != nil {
@@ -88,7 +91,8 @@ func (h *hfConfig) refuse() error {
 	case len(h.Architectures) > 0 && !slices.ContainsFunc(h.Architectures, isLlama):
 		return fmt.Errorf("architectures: want LlamaForCausalLM, got %s; no other architecture is supported", strings.Join(h.Architectures, ", "))
 	case len(h.Architectures) == 0 && h.ModelType != "llama":
-		return fmt.Errorf("model_type: want llama where architectures is not given, got %q", h.ModelType)
+		return fmt.Errorf("model_type: want llama where architectures is not given, got %q",
+			h.ModelType)
 	case len(h.Quantization) > 0 && string(h.Quantization) != "null":
 		return errors.New("quantization_config: quantised weights are not supported; use the model's F16, BF16 or F32 checkpoint")
 	case h.AttentionBias:
@@ -135,14 +139,18 @@ func (h *hfConfig) rope() Rope {
 
 // jsonError adds the line, and the key where the type is wrong.
 func jsonError(file string, data []byte, err error) error {
-	line := func(offset int64) int { return 1 + bytes.Count(data[:min(int(offset), len(data))], []byte("\n")) }
+	line := func(offset int64) int {
+		return 1 + bytes.Count(data[:min(int(offset), len(data))],
+			[]byte("\n"))
+	}
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &syntax):
 		return fmt.Errorf("%s:%d: %w", file, line(syntax.Offset), err)
 	case errors.As(err, &kind):
-		return fmt.Errorf("%s:%d: %s: want %s, got %s", file, line(kind.Offset), kind.Field, kind.Type, kind.Value)
+		return fmt.Errorf("%s:%d: %s: want %s, got %s", file, line(kind.Offset), kind.Field,
+			kind.Type, kind.Value)
 	}
 	return fmt.Errorf("%s: %w", file, err)
 }

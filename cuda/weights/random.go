@@ -8,7 +8,8 @@ import (
 	"sparseserve/cuda"
 )
 
-// Random is a seeded model. Its values are those of ss_fill (cuda/fill.cu), so a GPU that fills by itself holds the same bits.
+// Random is a seeded model. Its values are those of ss_fill (cuda/fill.cu), so a GPU that fills by
+// itself holds the same bits.
 type Random struct {
 	config Config
 	seed   uint64
@@ -26,8 +27,9 @@ func NewRandom(c Config, seed uint64) (*Random, error) {
 // Config returns the shape, defaults filled in.
 func (r *Random) Config() Config { return r.config }
 
-// Fill returns seed and scale of a tensor. A linear's outputs keep the variance of its inputs: uniform weights in +-sqrt(3 / in) have variance
-// 1 / in. The embedding's scale is 1. Norms are ones and not filled.
+// Fill returns seed and scale of a tensor. A linear's outputs keep the variance of its inputs:
+// uniform weights in +-sqrt(3 / in) have variance 1 / in. The embedding's scale is 1. Norms are
+// ones and not filled.
 func (r *Random) Fill(t Tensor) (seed uint64, scale float32, ok bool) {
 	if t.isNorm() {
 		return 0, 0, false
@@ -61,8 +63,8 @@ func (r *Random) Read(t Tensor, dst []cuda.Half) error {
 	return nil
 }
 
-// fill is ss_fill: dst[i] = scale (2u - 1), two values of 24 random bits from each pair's hash. The subtraction is exact in float32, so only
-// the product and the conversion round, as on the GPU.
+// fill is ss_fill: dst[i] = scale (2u - 1), two values of 24 random bits from each pair's hash. The
+// subtraction is exact in float32, so only the product and the conversion round, as on the GPU.
 func fill(dst []cuda.Half, seed uint64, scale float32) {
 	for i := range dst {
 		bits := mix(seed ^ mix(uint64(i/2)))

@@ -8,7 +8,8 @@ import (
 	"sparseserve/cuda"
 )
 
-// The figures come from the expressions of cuda/fill.cu compiled as C: the first eight values, and sum = 31 sum + bits over 100,000.
+// The figures come from the expressions of cuda/fill.cu compiled as C: the first eight values, and
+// sum = 31 sum + bits over 100,000.
 func TestFillIsTheKernels(t *testing.T) {
 	for _, c := range []struct {
 		seed  uint64
@@ -107,7 +108,8 @@ func TestRandomTied(t *testing.T) {
 	wantError(t, "heads", err, "num_key_value_heads")
 }
 
-// halfOf agrees with the plain conversion on every fp16 value, halfway between each two and beside it, and at the ends.
+// halfOf agrees with the plain conversion on every fp16 value, halfway between each two and beside
+// it, and at the ends.
 func TestHalfOfIsHalfOf(t *testing.T) {
 	check := func(x float32) {
 		t.Helper()

@@ -18,7 +18,8 @@ import (
 // chunkValues is how many weights are read and converted at a time.
 const chunkValues = 1 << 18
 
-// read fills dst, which has as many values as the tensor, on all cores: converting takes longer than reading from the page cache.
+// read fills dst, which has as many values as the tensor, on all cores: converting takes longer
+// than reading from the page cache.
 func (s *stored) read(dst []cuda.Half) error {
 	var next atomic.Int64
 	var group errgroup.Group
@@ -33,7 +34,8 @@ func (s *stored) read(dst []cuda.Half) error {
 				if from >= len(dst) {
 					return nil
 				}
-				if err := s.readChunk(dst[from:min(from+chunkValues, len(dst))], from, wide); err != nil {
+				if err := s.readChunk(dst[from:min(from+chunkValues, len(dst))], from,
+					wide); err != nil {
 					return err
 				}
 			}
@@ -42,7 +44,8 @@ func (s *stored) read(dst []cuda.Half) error {
 	return group.Wait()
 }
 
-// readChunk reads the tensor's values from the given one on. F16 and BF16 have fp16's size and are read in place, F32 by way of wide.
+// readChunk reads the tensor's values from the given one on. F16 and BF16 have fp16's size and are
+// read in place, F32 by way of wide.
 func (s *stored) readChunk(to []cuda.Half, from int, wide []byte) error {
 	if s.dtype == "F32" {
 		wide = wide[:4*len(to)]
@@ -99,7 +102,8 @@ func damaged(i int, x float64) error {
 	return fmt.Errorf("value %d is %g; the checkpoint is damaged", i, x)
 }
 
-// bytesOf is the memory of dst. Safetensors, the GPU and every machine this runs on are little endian.
+// bytesOf is the memory of dst. Safetensors, the GPU and every machine this runs on are little
+// endian.
 func bytesOf(dst []cuda.Half) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(dst))), 2*len(dst))
 }

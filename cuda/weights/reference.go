@@ -4,19 +4,19 @@ import (
 	"fmt"
 
 	"sparseserve/cuda"
-	"sparseserve/cuda/oracle"
+	"sparseserve/cuda/reference"
 )
 
-// Half stores a value as the GPU does; it is an oracle.Round.
+// Half stores a value as the GPU does; it is an reference.Round.
 func Half(x float64) float64 { return cuda.HalfOf(x).Float() }
 
-// Reference reads a whole model into float64 for the oracle: eight bytes a weight, for tiny models. Round is Half for what the GPU computes,
-// oracle.Exact for the model itself.
-func Reference(s Source, round oracle.Round) (*oracle.Llama, error) {
+// Reference reads a whole model into float64 for the reference: eight bytes a weight, for tiny
+// models. Round is Half for what the GPU computes, reference.Exact for the model itself.
+func Reference(s Source, round reference.Round) (*reference.Llama, error) {
 	c := s.Config()
-	m := &oracle.Llama{
+	m := &reference.Llama{
 		Hidden: c.Hidden, HeadsQ: c.HeadsQ, HeadsKV: c.HeadsKV, Dim: c.HeadDim, FFN: c.FFN, Vocab: c.Vocab,
-		Eps: c.Eps, InvFreq: c.Rope.InvFreq(c.HeadDim), Round: round, Layers: make([]oracle.LlamaLayer, c.Layers),
+		Eps: c.Eps, InvFreq: c.Rope.InvFreq(c.HeadDim), Round: round, Layers: make([]reference.LlamaLayer, c.Layers),
 	}
 	for _, t := range c.Tensors() {
 		half := make([]cuda.Half, t.Values(c))
@@ -31,8 +31,8 @@ func Reference(s Source, round oracle.Round) (*oracle.Llama, error) {
 	return m, nil
 }
 
-// place is where the oracle keeps a tensor.
-func place(m *oracle.Llama, t Tensor) *[]float64 {
+// place is where the reference keeps a tensor.
+func place(m *reference.Llama, t Tensor) *[]float64 {
 	switch t.Kind {
 	case Embed:
 		return &m.Embed
@@ -42,7 +42,8 @@ func place(m *oracle.Llama, t Tensor) *[]float64 {
 		return &m.Head
 	}
 	layer := &m.Layers[t.Layer]
-	return [...]*[]float64{&layer.AttnNorm, &layer.QKV, &layer.O, &layer.MLPNorm, &layer.GateUp, &layer.Down}[t.Kind-AttnNorm]
+	return [...]*[]float64{&layer.AttnNorm, &layer.QKV, &layer.O, &layer.MLPNorm, &layer.GateUp,
+		&layer.Down}[t.Kind-AttnNorm]
 }
 
 func floats(half []cuda.Half) []float64 {

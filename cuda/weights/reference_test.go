@@ -5,23 +5,24 @@ import (
 	"slices"
 	"testing"
 
-	"sparseserve/cuda/oracle"
+	"sparseserve/cuda/reference"
 )
 
-// Random and a folder holding the same values are the same model; every tensor has its part in the logits.
+// Random and a folder holding the same values are the same model; every tensor has its part in the
+// logits.
 func TestReference(t *testing.T) {
 	c := tiny().WithDefaults()
 	r, err := NewRandom(c, 3)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := Reference(r, oracle.Exact)
+	m, err := Reference(r, reference.Exact)
 	if err != nil {
 		t.Fatal(err)
 	}
 	tokens := []int{1, 16, 5, 5, 2}
-	want := m.Forward(tokens, oracle.Selector{})
-	if again := m.Forward(tokens, oracle.Selector{}); !slices.Equal(again[4], want[4]) {
+	want := m.Forward(tokens, reference.Selector{})
+	if again := m.Forward(tokens, reference.Selector{}); !slices.Equal(again[4], want[4]) {
 		t.Error("a second pass differs")
 	}
 	sum := 0.0
@@ -37,7 +38,7 @@ func TestReference(t *testing.T) {
 		for i := range *values {
 			(*values)[i] *= 1.5 + float64(i%2)
 		}
-		if got := m.Forward(tokens, oracle.Selector{}); slices.Equal(got[4], want[4]) || math.IsNaN(got[4][0]) {
+		if got := m.Forward(tokens, reference.Selector{}); slices.Equal(got[4], want[4]) || math.IsNaN(got[4][0]) {
 			t.Errorf("%v does not matter", tensor)
 		}
 		copy(*values, was)
@@ -46,7 +47,7 @@ func TestReference(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if low.Forward(tokens, oracle.Selector{})[4][0] != Half(low.Forward(tokens, oracle.Selector{})[4][0]) {
+	if low.Forward(tokens, reference.Selector{})[4][0] != Half(low.Forward(tokens, reference.Selector{})[4][0]) {
 		t.Error("logits are not rounded")
 	}
 }
@@ -58,7 +59,7 @@ func TestReferenceOfFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := Reference(r, oracle.Exact)
+	want, err := Reference(r, reference.Exact)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,12 +76,12 @@ func TestReferenceOfFolder(t *testing.T) {
 	}
 	config := `{"model_type": "llama", "num_hidden_layers": 2, "hidden_size": 12, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 4,
 "intermediate_size": 10, "vocab_size": 17, "rms_norm_eps": 1e-05, "tie_word_embeddings": true}`
-	got, err := Reference(open(t, shardedFolder(t, config, tensors)), oracle.Exact)
+	got, err := Reference(open(t, shardedFolder(t, config, tensors)), reference.Exact)
 	if err != nil {
 		t.Fatal(err)
 	}
 	tokens := []int{3, 1, 4, 1, 5, 9}
-	a, b := got.Forward(tokens, oracle.Selector{}), want.Forward(tokens, oracle.Selector{})
+	a, b := got.Forward(tokens, reference.Selector{}), want.Forward(tokens, reference.Selector{})
 	if !slices.Equal(a[5], b[5]) {
 		t.Error("the folder computes something else")
 	}

@@ -19,13 +19,15 @@ type Rope struct {
 	Theta   float64
 	Scaling Scaling
 	Factor  float64
-	// Of llama3: a wavelength above OriginalContext / LowFactor tokens is divided by Factor, one below OriginalContext / HighFactor is left.
+	// Of llama3: a wavelength above OriginalContext / LowFactor tokens is divided by Factor, one
+	// below OriginalContext / HighFactor is left.
 	LowFactor, HighFactor float64
 	OriginalContext       float64 // tokens
 }
 
-// InvFreq returns the angle a token of each of headDim / 2 pairs, in radians. It rounds to float32 where PyTorch does: at a position of a
-// million one last bit of the frequency is a few hundredths of a radian.
+// InvFreq returns the angle a token of each of headDim / 2 pairs, in radians. It rounds to float32
+// where PyTorch does: at a position of a million one last bit of the frequency is a few hundredths
+// of a radian.
 func (r Rope) InvFreq(headDim int) []float32 {
 	freq := make([]float32, headDim/2)
 	for d := range freq {
@@ -65,7 +67,8 @@ func (r Rope) validate() error {
 		{"rope_scaling: factor", r.Factor, r.Scaling != NoScaling},
 		{"rope_scaling: low_freq_factor", r.LowFactor, r.Scaling == Llama3Scaling},
 		{"rope_scaling: high_freq_factor", r.HighFactor, r.Scaling == Llama3Scaling},
-		{"rope_scaling: original_max_position_embeddings", r.OriginalContext, r.Scaling == Llama3Scaling},
+		{"rope_scaling: original_max_position_embeddings", r.OriginalContext,
+			r.Scaling == Llama3Scaling},
 	} {
 		if f.used && !(f.value > 0 && f.value <= 1e12) { // NaN too
 			return fmt.Errorf("%s: want a positive number, got %g", f.key, f.value)
@@ -78,7 +81,8 @@ func (r Rope) validate() error {
 			return fmt.Errorf("rope_scaling: want high_freq_factor above low_freq_factor = %g, got %g", r.LowFactor, r.HighFactor)
 		}
 	default:
-		return fmt.Errorf("rope_scaling: %q is not supported; want none, linear or llama3", string(r.Scaling))
+		return fmt.Errorf("rope_scaling: %q is not supported; want none, linear or llama3",
+			string(r.Scaling))
 	}
 	return nil
 }

@@ -12,8 +12,9 @@ import (
 	"slices"
 )
 
-// A safetensors file is the header's length as 8 little-endian bytes, the header as JSON, then the data. The header maps each tensor's name to
-// its type, shape and the range of its bytes, counted from the first byte of the data.
+// A safetensors file is the header's length as 8 little-endian bytes, the header as JSON, then the
+// data. The header maps each tensor's name to its type, shape and the range of its bytes, counted
+// from the first byte of the data.
 type entry struct {
 	name       string
 	dtype      string
@@ -24,10 +25,12 @@ type entry struct {
 // maxHeader is the format's own limit.
 const maxHeader = 100_000_000
 
-// elementBytes gives the types that can be read; the sizes of others are not checked, because such a tensor is refused when it is needed.
+// elementBytes gives the types that can be read; the sizes of others are not checked, because such
+// a tensor is refused when it is needed.
 var elementBytes = map[string]int64{"F16": 2, "BF16": 2, "F32": 4}
 
-// readHeader returns the tensors of a file of the given size, in the order of their data, and where the data starts.
+// readHeader returns the tensors of a file of the given size, in the order of their data, and where
+// the data starts.
 func readHeader(r io.ReaderAt, size int64) (entries []entry, start int64, err error) {
 	var prefix [8]byte
 	if size < 8 {
@@ -52,8 +55,8 @@ func readHeader(r io.ReaderAt, size int64) (entries []entry, start int64, err er
 	return entries, start, err
 }
 
-// parseHeader returns a header's tensors in the order of their data, of which there are dataBytes. Every range lies within the data, has the
-// size of its shape and overlaps no other.
+// parseHeader returns a header's tensors in the order of their data, of which there are dataBytes.
+// Every range is within the data, has the size of its shape and overlaps no other.
 func parseHeader(header []byte, dataBytes int64) ([]entry, error) {
 	d := json.NewDecoder(bytes.NewReader(header))
 	if token, err := d.Token(); err != nil || token != json.Delim('{') {
@@ -84,7 +87,8 @@ func parseHeader(header []byte, dataBytes int64) ([]entry, error) {
 			Offsets []int64 `json:"data_offsets"`
 		}
 		if err := d.Decode(&fields); err != nil {
-			return nil, fmt.Errorf("tensor %q: the header is not as safetensors writes it: %w", name, err)
+			return nil, fmt.Errorf("tensor %q: the header is not as safetensors writes it: %w",
+				name, err)
 		}
 		if len(fields.Offsets) != 2 {
 			return nil, fmt.Errorf("tensor %q: want two data_offsets, got %v", name, fields.Offsets)
@@ -124,17 +128,22 @@ func (e *entry) check(dataBytes int64) error {
 		want = low
 	}
 	if uint64(e.end-e.begin) != want {
-		return fmt.Errorf("tensor %q: %s %v needs %d bytes, its data_offsets [%d, %d] span %d", e.name, e.dtype, e.shape, want, e.begin, e.end, e.end-e.begin)
+		return fmt.Errorf("tensor %q: %s %v needs %d bytes, its data_offsets [%d, %d] span %d",
+			e.name, e.dtype, e.shape, want, e.begin, e.end, e.end-e.begin)
 	}
 	return nil
 }
 
 // overlap sorts by data and refuses two tensors that share bytes.
 func overlap(entries []entry) error {
-	slices.SortFunc(entries, func(a, b entry) int { return cmp.Or(cmp.Compare(a.begin, b.begin), cmp.Compare(a.end, b.end)) })
+	slices.SortFunc(entries, func(a, b entry) int {
+		return cmp.Or(cmp.Compare(a.begin, b.begin),
+			cmp.Compare(a.end, b.end))
+	})
 	for i := 1; i < len(entries); i++ {
 		if a, b := &entries[i-1], &entries[i]; b.begin < a.end {
-			return fmt.Errorf("tensors %q and %q overlap: data_offsets [%d, %d] and [%d, %d]", a.name, b.name, a.begin, a.end, b.begin, b.end)
+			return fmt.Errorf("tensors %q and %q overlap: data_offsets [%d, %d] and [%d, %d]",
+				a.name, b.name, a.begin, a.end, b.begin, b.end)
 		}
 	}
 	return nil

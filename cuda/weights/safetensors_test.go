@@ -62,7 +62,8 @@ func TestHeaderErrors(t *testing.T) {
 	}
 }
 
-// Whatever the bytes, the parser returns an error or ranges within the data, apart from one another and of their shapes' sizes.
+// Whatever the bytes, the parser returns an error or ranges within the data, apart from one another
+// and of their shapes' sizes.
 func FuzzHeader(f *testing.F) {
 	f.Add([]byte(`{"a":{"dtype":"F16","shape":[2],"data_offsets":[0,4]},"b":{"dtype":"F32","shape":[1,1],"data_offsets":[4,8]}}`), int64(8))
 	f.Add([]byte(`{"__metadata__":{"format":"pt"},"a":{"dtype":"BF16","shape":[],"data_offsets":[6,8]}} `), int64(8))

@@ -15,7 +15,7 @@ const (
 	indexFile = "model.safetensors.index.json"
 )
 
-// stored is where a tensor of the checkpoint lies.
+// stored is the place of a tensor of the checkpoint.
 type stored struct {
 	file *os.File
 	at   int64 // byte of the file
@@ -24,8 +24,8 @@ type stored struct {
 
 func (s *stored) path() string { return s.file.Name() }
 
-// openShards opens the one file or all that the index names, and returns every tensor by its name. The files are returned in any case, to be
-// closed.
+// openShards opens the one file or all that the index names, and returns every tensor by its name.
+// The files are returned in any case, to be closed.
 func openShards(folder string) (files []*os.File, tensors map[string]stored, err error) {
 	tensors = map[string]stored{}
 	if _, err := os.Stat(filepath.Join(folder, oneFile)); err == nil {
@@ -85,7 +85,8 @@ type shard struct {
 	tensors []string
 }
 
-// readIndex returns the shards in the order of their names, each with its tensors in the order of theirs.
+// readIndex returns the shards in the order of their names, each with its tensors in the order of
+// theirs.
 func readIndex(path string) ([]shard, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -103,7 +104,7 @@ func readIndex(path string) ([]shard, error) {
 	names := map[string][]string{}
 	for tensor, file := range index.WeightMap {
 		if file == "" || !filepath.IsLocal(file) || filepath.Base(file) != file {
-			return nil, fmt.Errorf("%s: weight_map: tensor %s: want a file beside the index, got %q", path, tensor, file)
+			return nil, fmt.Errorf("%s: weight_map: tensor %s: want a file next to the index, got %q", path, tensor, file)
 		}
 		names[file] = append(names[file], tensor)
 	}

@@ -23,7 +23,8 @@ const (
 
 // String returns the name that errors use.
 func (k Kind) String() string {
-	names := [...]string{"embed", "attn_norm", "qkv", "o", "mlp_norm", "gate_up", "down", "norm", "head"}
+	names := [...]string{"embed", "attn_norm", "qkv", "o", "mlp_norm", "gate_up", "down", "norm",
+		"head"}
 	if k < 0 || int(k) >= len(names) {
 		return fmt.Sprintf("kind %d", int(k))
 	}
@@ -74,7 +75,8 @@ func (t Tensor) isNorm() bool { return t.Kind == AttnNorm || t.Kind == MLPNorm |
 // Source is a model's weights.
 type Source interface {
 	Config() Config
-	// Read writes the tensor to dst, which has exactly its size. A tied head reads as the embedding. Several tensors may be read at once.
+	// Read writes the tensor to dst, which has exactly its size. A tied head reads as the
+	// embedding. Several tensors may be read at once.
 	Read(t Tensor, dst []cuda.Half) error
 }
 
@@ -94,7 +96,8 @@ func fits(c Config, t Tensor, dst []cuda.Half) error {
 		return fmt.Errorf("weights: no tensor %v in a model of %d layers", t, c.Layers)
 	case len(dst) != t.Values(c):
 		rows, columns := t.Shape(c)
-		return fmt.Errorf("weights: %v is [%d][%d], the buffer holds %d values", t, rows, columns, len(dst))
+		return fmt.Errorf("weights: %v is [%d][%d], the buffer holds %d values", t, rows, columns,
+			len(dst))
 	}
 	return nil
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/alecthomas/kong"
 
 	"sparseserve/cuda"
+	"sparseserve/cuda/emulator"
 	"sparseserve/cuda/live"
-	"sparseserve/cuda/soft"
 	"sparseserve/experiments"
 )
 
@@ -91,7 +91,7 @@ func (f *liveFlags) machine() (*experiments.Live, error) {
 		Selects: f.Select == "model", Record: f.Record, Pace: f.Pace, HostBytes: hostMemory(), Pinned: &live.Pinned{Most: hostMemory()}}
 	if f.Live == liveReference {
 		l.Pinned = nil // every run has a machine of its own
-		l.On = func(do func(live.Machine) error) error { return do(soft.New(soft.Config{})) }
+		l.On = func(do func(live.Machine) error) error { return do(emulator.New(emulator.Config{})) }
 	}
 	return l, nil
 }

@@ -1,0 +1,233 @@
+package emulator
+
+import (
+	"sparseserve/cuda"
+	"sparseserve/cuda/reference"
+)
+
+// blocks finds the KV blocks of units in a pool: by the slots given with a list
+// [units][listStride], else through a table, [units][stride] of slots or [requests][stride] of
+// pages of one slot a KV head.
+type blocks struct {
+	*access
+	pool, table, slot               cuda.Ptr
+	stride, listStride, tokens, dim int
+	pageSlots                       int // 0: the table is of slots
+}
+
+func (p *blocks) slotOf(unit, block, entry int) int {
+	switch {
+	case p.slot != 0:
+		return int(*at[int32](p.access, "Slot", p.slot, unit*p.listStride+entry))
+	case p.pageSlots > 0:
+		return int(*at[int32](p.access, "Table", p.table,
+			unit/p.pageSlots*p.stride+block))*p.pageSlots + unit%p.pageSlots
+	}
+	return int(*at[int32](p.access, "Table", p.table, unit*p.stride+block))
+}
+
+// read returns a unit's keys and values of a logical block, that of an entry of the unit's list, in
+// a context of so many tokens: each [n][dim].
+func (p *blocks) read(unit, block, entry, context int) (keys, values []float64) {
+	n := min(p.tokens, context-block*p.tokens)
+	slot, size := p.slotOf(unit, block, entry), p.tokens*p.dim // size: values of K, and of V
+	return p.tensor("Pool", p.pool, 2*slot*size, n*p.dim), p.tensor("Pool", p.pool, (2*slot+1)*size,
+		n*p.dim)
+}
+
+// contextOf returns the tokens and blocks of a request.
+func contextOf(m *access, context cuda.Ptr, request, blockTokens int) (tokens, blocks int) {
+	tokens = int(*at[int32](m, "Context", context, request))
+	if tokens < 0 {
+		m.fault("Context", context, 4, "request %d has %d tokens", request, tokens)
+	}
+	return tokens, (tokens + blockTokens - 1) / blockTokens
+}
+
+// listed returns unit's list of logical blocks, all of which are within the context.
+func listed(m *access, arg string, list, count cuda.Ptr, unit, stride, blocks int) []int32 {
+	n := int(*at[int32](m, "Count", count, unit))
+	if n < 0 || n > stride {
+		m.fault("Count", count, 4, "unit %d counts %d blocks in a list of %d", unit, n, stride)
+	}
+	chosen := view[int32](m, arg, list, unit*stride, n)
+	for _, i := range chosen {
+		if i < 0 || int(i) >= blocks {
+			m.fault(arg, list, 4, "unit %d lists block %d of %d", unit, i, blocks)
+		}
+	}
+	return chosen
+}
+
+func checkDecode(c *checks, d *cuda.DecodeArgs) {
+	checkDecodeShape(c, d)
+	c.given("q, pool, context and out", d.Q, d.Pool, d.Context, d.Out)
+	c.need(d.Table != 0 || d.Slot != 0, "a table or slots")
+	c.need(d.Slot == 0 || d.List != 0, "a list with slots")
+	c.need((d.List == 0) == (d.Count == 0), "both list and count, or none")
+	c.need(c.err != nil || !shared(d) || d.Workspace != 0, "a workspace")
+}
+
+func checkDecodeShape(c *checks, d *cuda.DecodeArgs) {
+	c.need(d.Batch > 0, "batch > 0")
+	c.paged(d.HeadsQ, d.HeadsKV, d.HeadDim, d.BlockTokens)
+	c.need(d.MaxBlocks >= 0, "max_blocks >= 0")
+	c.need(d.Splits >= 0 && d.Splits <= 256, "0 to 256 splits")
+}
+
+// splits is how many parts share a unit's work. The machine has no use for parts, but asks for the
+// workspace that a large GPU needs for them: as many as leave each part four blocks.
+func splits(d *cuda.DecodeArgs) int64 {
+	if d.Splits > 0 {
+		return int64(d.Splits)
+	}
+	return max(1, min(64, int64(d.MaxBlocks+3)/4))
+}
+
+// shared is whether CTAs may share a unit: those of a dense batch share its blocks, whatever unit
+// they are of.
+func shared(d *cuda.DecodeArgs) bool { return d.List == 0 || splits(d) > 1 }
+
+// workspaceBytes is the workspace's size and that of each CTA's record in it, which begins with a
+// count of arrivals and holds two partial results.
+func workspaceBytes(d *cuda.DecodeArgs) (all, record int64) {
+	record = 4 * (4 + 2*int64(d.HeadsQ/d.HeadsKV)*(2+int64(d.HeadDim)))
+	return int64(d.Batch) * int64(d.HeadsKV) * splits(d) * record, record
+}
+
+func decode(m *access, d *cuda.DecodeArgs) {
+	s := reference.Shape{Batch: int(d.Batch), HeadsQ: int(d.HeadsQ), HeadsKV: int(d.HeadsKV),
+		Dim: int(d.HeadDim)}
+	kv := blocks{access: m, pool: d.Pool, table: d.Table, slot: d.Slot, stride: int(d.TableStride),
+		listStride: int(d.ListStride), tokens: int(d.BlockTokens), dim: s.Dim}
+	if d.Pages != 0 {
+		kv.pageSlots = s.HeadsKV
+	}
+	if shared(d) {
+		bytes, record := workspaceBytes(d)
+		for at := int64(0); at < bytes; at += record {
+			m.zeroed("Workspace", d.Workspace+cuda.Ptr(at), record, 4)
+		}
+	}
+	q, out := m.tensor("Q", d.Q, 0, s.Batch*s.HeadsQ*s.Dim), m.halves("Out", d.Out, 0,
+		s.Batch*s.HeadsQ*s.Dim)
+	var lse []float32
+	if d.LSE != 0 {
+		lse = view[float32](m, "LSE", d.LSE, 0, s.Batch*s.HeadsQ)
+	}
+	for unit := range s.Units() {
+		tokens, all := contextOf(m, d.Context, unit/s.HeadsKV, kv.tokens)
+		var chosen []int32 // nil: all
+		attended := all
+		if d.List != 0 {
+			chosen = listed(m, "List", d.List, d.Count, unit, int(d.ListStride), all)
+			attended = len(chosen)
+		}
+		if attended > int(d.MaxBlocks) {
+			m.fault("Context", d.Context, 4, "unit %d attends to %d blocks, MaxBlocks is %d", unit,
+				attended, d.MaxBlocks)
+		}
+		heads := newSoftmaxes(s)
+		for entry := range attended {
+			block := entry
+			if d.List != 0 {
+				block = int(chosen[entry])
+			}
+			keys, values := kv.read(unit, block, entry, tokens)
+			for g := range heads {
+				heads[g].Attend(q[(unit*s.Group()+g)*s.Dim:][:s.Dim], keys, values,
+					float64(d.Scale))
+			}
+		}
+		row := make([]float64, s.Dim)
+		for g := range heads {
+			head := unit*s.Group() + g
+			sum := heads[g].Result(row)
+			store(out[head*s.Dim:], row)
+			if lse != nil {
+				lse[head] = float32(sum)
+			}
+		}
+	}
+}
+
+// newSoftmaxes returns a group's softmaxes of nothing.
+func newSoftmaxes(s reference.Shape) []reference.Softmax {
+	heads := make([]reference.Softmax, s.Group())
+	for g := range heads {
+		heads[g] = reference.NewSoftmax(s.Dim)
+	}
+	return heads
+}
+
+// zeroed checks scratch memory whose counters are zero between launches.
+func (m *access) zeroed(arg string, p cuda.Ptr, bytes, counters int64) {
+	for i, b := range m.bytes(arg, p, 0, bytes)[:counters] {
+		if b != 0 {
+			m.fault(arg, p+cuda.Ptr(i), 1,
+				"not zero: scratch memory is to be zeroed once after it is allocated")
+		}
+	}
+}
+
+func checkPrefill(c *checks, p *cuda.PrefillArgs) {
+	c.need(p.QTokens >= 0 && p.Prefix >= 0, "tokens >= 0")
+	c.heads(p.HeadsQ, p.HeadsKV, p.HeadDim)
+	for _, stride := range []int64{p.QTokenStride, p.QHeadStride, p.KTokenStride, p.KHeadStride,
+		p.VTokenStride, p.VHeadStride, p.OutTokenStride, p.OutHeadStride} {
+		c.need(stride%8 == 0, "strides that are multiples of 8")
+	}
+	if p.QTokens == 0 {
+		return
+	}
+	c.given("q and out", p.Q, p.Out)
+	if p.Table != 0 {
+		c.need(p.Pool != 0 && p.BlockTokens > 0 && p.BlockTokens%16 == 0 && p.BlockTokens <= 256,
+			"a pool of blocks of a multiple of 16 tokens, at most 256")
+	} else {
+		c.given("k and v", p.K, p.V)
+	}
+}
+
+func prefill(m *access, p *cuda.PrefillArgs) {
+	dim := int(p.HeadDim)
+	for kvHead := range int(p.HeadsKV) {
+		keys, values := prefillKV(m, p, kvHead)
+		group := int(p.HeadsQ / p.HeadsKV)
+		for head := kvHead * group; head < (kvHead+1)*group; head++ {
+			for i := range int(p.QTokens) {
+				row := func(arg string, base cuda.Ptr, tokenStride, headStride int64) []cuda.Half {
+					return m.halves(arg, base, i*int(tokenStride)+head*int(headStride), dim)
+				}
+				state, out := reference.NewSoftmax(dim), make([]float64, dim)
+				seen := (int(p.Prefix) + i + 1) * dim
+				query := floats(row("Q", p.Q, p.QTokenStride, p.QHeadStride))
+				state.Attend(query, keys[:seen], values[:seen], float64(p.Scale))
+				state.Result(out)
+				store(row("Out", p.Out, p.OutTokenStride, p.OutHeadStride), out)
+			}
+		}
+	}
+}
+
+// prefillKV returns all keys and values of a KV head, [prefix + tokens][dim], from tensors or from
+// blocks.
+func prefillKV(m *access, p *cuda.PrefillArgs, head int) (keys, values []float64) {
+	total, dim := int(p.Prefix+p.QTokens), int(p.HeadDim)
+	if p.Table != 0 {
+		kv := blocks{access: m, pool: p.Pool, table: p.Table, stride: int(p.TableStride),
+			tokens: int(p.BlockTokens), dim: dim}
+		for block := range (total + kv.tokens - 1) / kv.tokens {
+			k, v := kv.read(head, block, 0, total)
+			keys, values = append(keys, k...), append(values, v...)
+		}
+		return keys, values
+	}
+	for t := range total {
+		keys = append(keys, m.tensor("K", p.K, t*int(p.KTokenStride)+head*int(p.KHeadStride),
+			dim)...)
+		values = append(values, m.tensor("V", p.V, t*int(p.VTokenStride)+head*int(p.VHeadStride),
+			dim)...)
+	}
+	return keys, values
+}

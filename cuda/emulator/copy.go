@@ -1,0 +1,98 @@
+package emulator
+
+import "sparseserve/cuda"
+
+func checkMemcpy(c *checks, a *cuda.MemcpyArgs) { c.need(a.Bytes >= 0, "bytes >= 0") }
+
+func memcpy(m *access, a *cuda.MemcpyArgs) {
+	copy(m.bytes("Dst", a.Dst, 0, a.Bytes), m.bytes("Src", a.Src, 0, a.Bytes))
+}
+
+func checkCarry(c *checks, a *cuda.MemcpyArgs) {
+	c.need(a.Bytes >= 0, "bytes >= 0")
+	c.need(a.Bytes == 0 || a.Src != 0 && a.Dst != 0, "src and dst")
+	c.need(a.Bytes == 0 || a.Src%16 == a.Dst%16, "src and dst alike modulo 16")
+}
+
+func checkMemset(c *checks, a *cuda.MemsetArgs) { c.need(a.Bytes >= 0, "bytes >= 0") }
+
+func memset(m *access, a *cuda.MemsetArgs) {
+	to := m.bytes("Dst", a.Dst, 0, a.Bytes)
+	for i := range to {
+		to[i] = byte(a.Value)
+	}
+}
+
+func checkFill(c *checks, a *cuda.FillArgs) {
+	c.need(a.Count >= 0 && a.Count%2 == 0,
+		"an even count")
+}
+
+// fill gives the values of fill.cu, bit for bit: u = 2^-24 (24 bits of the mix), scale (2u - 1)
+// rounded once to fp32 and once to fp16.
+func fill(m *access, a *cuda.FillArgs) {
+	to := view[cuda.Half](m, "Dst", a.Dst, 0, int(a.Count))
+	value := func(bits uint64) cuda.Half {
+		u := float32(uint32(bits)>>8) * 0x1p-24
+		return cuda.HalfOf(float64(a.Scale * float32(2*u-1)))
+	}
+	for i := 0; i < len(to); i += 2 {
+		bits := mix(a.Seed ^ mix(uint64(i/2)))
+		to[i], to[i+1] = value(bits), value(bits>>32)
+	}
+}
+
+func mix(x uint64) uint64 {
+	x += 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+func checkBlocks(c *checks, a *cuda.BlocksArgs) {
+	c.need(a.Count >= 0, "count >= 0")
+	c.need(a.BlockBytes > 0 && a.BlockBytes%16 == 0 && a.BlockBytes <= 1<<30,
+		"blocks of a multiple of 16 bytes, at most 1 GiB")
+	c.need(a.CTAs >= 0, "CTAs >= 0")
+	c.need((a.Owner == 0) == (a.Skip == 0), "both owner and skip, or none")
+	c.need(a.Count == 0 || a.Src != 0 && a.Dst != 0, "src and dst")
+}
+
+// copyBlocks is the kernel form: it reads addresses, owners and skips when it runs.
+func copyBlocks(m *access, a *cuda.BlocksArgs) {
+	n := int(a.Count)
+	if a.Counted != 0 {
+		n = min(n, int(*at[int64](m, "Counted", a.Counted, 0)))
+	}
+	src, dst := view[cuda.Ptr](m, "Src", a.Src, 0, n), view[cuda.Ptr](m, "Dst", a.Dst, 0, n)
+	for i := range src {
+		if a.Skip != 0 && *at[int32](m, "Skip", a.Skip, int(*at[int32](m, "Owner", a.Owner,
+			i))) != 0 {
+			continue
+		}
+		m.aligned("Src block", src[i], 16)
+		m.aligned("Dst block", dst[i], 16)
+		copy(m.bytes("Dst block", dst[i], 0, a.BlockBytes), m.bytes("Src block", src[i], 0,
+			a.BlockBytes))
+	}
+}
+
+// memcpyBlocks is the memcpy form: the CPU reads the addresses now and queues one copy a block.
+func (m *Machine) memcpyBlocks(call string, a *cuda.BlocksArgs, s *stream) error {
+	c := checks{call: call}
+	if checkBlocks(&c, a); c.err != nil {
+		return c.err
+	}
+	return m.guard(call, func(host *access) error {
+		host = host.onHost()
+		src := view[cuda.Ptr](host, "Src", a.Src, 0, int(a.Count))
+		dst := view[cuda.Ptr](host, "Dst", a.Dst, 0, int(a.Count))
+		for i := range src {
+			one := cuda.MemcpyArgs{Dst: dst[i], Src: src[i], Bytes: a.BlockBytes}
+			if err := m.enqueue(call, bind(&one, checkMemcpy, memcpy), s); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}

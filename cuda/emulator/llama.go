@@ -1,0 +1,168 @@
+package emulator
+
+import (
+	"sparseserve/cuda"
+	"sparseserve/cuda/reference"
+)
+
+// The rest of a Llama layer. Values round to fp16 between steps where sparseserve.h does.
+
+func checkEmbed(c *checks, a *cuda.EmbedArgs) {
+	c.need(a.Tokens >= 0 && a.Hidden > 0 && a.Hidden%8 == 0, "tokens >= 0, hidden a multiple of 8")
+	c.need(a.Tokens == 0 || a.Table != 0 && a.Token != 0 && a.Out != 0, "table, token and out")
+}
+
+func embed(m *access, a *cuda.EmbedArgs) {
+	hidden := int(a.Hidden)
+	out := m.halves("Out", a.Out, 0, int(a.Tokens)*hidden)
+	for i, token := range view[int32](m, "Token", a.Token, 0, int(a.Tokens)) {
+		copy(out[i*hidden:], m.halves("Table", a.Table, int(token)*hidden, hidden))
+	}
+}
+
+func checkRMSNorm(c *checks, a *cuda.RMSNormArgs) {
+	c.need(a.Rows >= 0 && a.Hidden > 0 && a.Hidden%8 == 0 && a.Hidden <= 32768,
+		"rows >= 0, hidden a multiple of 8, at most 32768")
+	c.need(a.Eps >= 0, "eps >= 0")
+	c.need(a.Residual == 0 || a.Row == 0, "no rows chosen beside a residual")
+	c.need(a.Rows == 0 || a.X != 0 && a.Weight != 0 && a.Out != 0, "x, weight and out")
+}
+
+func rmsNorm(m *access, a *cuda.RMSNormArgs) {
+	hidden := int(a.Hidden)
+	weight := m.tensor("Weight", a.Weight, 0, hidden)
+	for i := range int(a.Rows) {
+		from := i
+		if a.Row != 0 {
+			from = int(*at[int32](m, "Row", a.Row, i))
+		}
+		row := func(arg string, base cuda.Ptr, i int) []cuda.Half {
+			return m.halves(arg, base,
+				i*hidden, hidden)
+		}
+		x := floats(row("X", a.X, from))
+		if a.Residual != 0 {
+			residual := row("Residual", a.Residual, i)
+			for d, r := range floats(residual) {
+				residual[d] = cuda.HalfOf(r + x[d])
+			}
+			x = floats(residual)
+		}
+		store(row("Out", a.Out, i), reference.RMSNorm(x, weight, float64(a.Eps), half))
+	}
+}
+
+func checkRope(c *checks, a *cuda.RopeArgs) {
+	c.need(a.Tokens >= 0 && a.HeadsQ > 0 && a.HeadsKV > 0, "tokens >= 0 and heads")
+	c.need(a.HeadDim == 64 || a.HeadDim == 128, "64 or 128 values a head")
+	if a.Tokens == 0 {
+		return
+	}
+	c.given("qkv, position and inv_freq", a.QKV, a.Position, a.InvFreq)
+	c.need(a.Pool == 0 || a.Table != 0 && a.BlockTokens > 0, "a table and block_tokens with a pool")
+}
+
+func rope(m *access, a *cuda.RopeArgs) {
+	q, kv, dim := int(a.HeadsQ), int(a.HeadsKV), int(a.HeadDim)
+	heads := q + 2*kv
+	position := view[int32](m, "Position", a.Position, 0, int(a.Tokens))
+	if len(position) == 0 {
+		return
+	}
+	frequency := view[float32](m, "InvFreq", a.InvFreq, 0, dim/2)
+	qkv := m.halves("QKV", a.QKV, 0, len(position)*heads*dim)
+	angle := make([]float64, dim/2)
+	for i, p := range position {
+		for d, f := range frequency {
+			angle[d] = float64(float32(p) * f)
+		}
+		token := qkv[i*heads*dim:][:heads*dim]
+		for h := range q + kv {
+			head := token[h*dim:][:dim]
+			store(head, reference.Rope(floats(head), angle, half))
+		}
+		if a.QOut != 0 {
+			copy(m.halves("QOut", a.QOut, i*q*dim, q*dim), token)
+		}
+	}
+	if a.Pool != 0 {
+		kvWrite(m, a)
+	}
+}
+
+func checkKVWrite(c *checks, a *cuda.RopeArgs) {
+	c.need(a.Tokens >= 0 && a.HeadsQ > 0 && a.HeadsKV > 0, "tokens >= 0 and heads")
+	c.need(a.HeadDim == 64 || a.HeadDim == 128, "64 or 128 values a head")
+	if a.Tokens > 0 {
+		c.given("qkv and position", a.QKV, a.Position)
+		c.need(a.Pool != 0 && a.Table != 0 && a.BlockTokens > 0, "a pool, a table and block_tokens")
+	}
+}
+
+// kvWrite puts the k and v of each token, k rotated before, into their blocks.
+func kvWrite(m *access, a *cuda.RopeArgs) {
+	q, kv, dim := int(a.HeadsQ), int(a.HeadsKV), int(a.HeadDim)
+	for i, p := range view[int32](m, "Position", a.Position, 0, int(a.Tokens)) {
+		token := m.halves("QKV", a.QKV, i*(q+2*kv)*dim, (q+2*kv)*dim)
+		for h := range kv {
+			k := keyPlace(m, a, i, int(p), h)
+			copy(m.halves("Pool", a.Pool, k, dim), token[(q+h)*dim:])
+			copy(m.halves("Pool", a.Pool, k+int(a.BlockTokens)*dim, dim), token[(q+kv+h)*dim:])
+		}
+	}
+}
+
+// keyPlace is where in the pool a token's key of a KV head is; its value is BlockTokens rows
+// on.
+func keyPlace(m *access, a *cuda.RopeArgs, token, position, head int) int {
+	row, first := 0, 0
+	if a.Row != 0 {
+		row = int(*at[int32](m, "Row", a.Row, token))
+	}
+	if a.First != 0 {
+		first = int(*at[int32](m, "First", a.First, row))
+	}
+	block, offset := position/int(a.BlockTokens), position%int(a.BlockTokens)
+	if position < 0 || block < first {
+		m.fault("Position", a.Position+cuda.Ptr(4*token), 4,
+			"position %d of row %d, whose first block is %d", position, row, first)
+	}
+	entry := row*int(a.RowStride) + block - first
+	if a.Pages == 0 {
+		entry += head * int(a.HeadStride)
+	}
+	slot := int(*at[int32](m, "Table", a.Table, entry))
+	if a.Pages != 0 {
+		slot = slot*int(a.HeadsKV) + head
+	}
+	return (2*slot*int(a.BlockTokens) + offset) * int(a.HeadDim)
+}
+
+func checkSiluMul(c *checks, a *cuda.SiluMulArgs) {
+	c.need(a.Tokens >= 0 && a.FFN > 0 && a.FFN%8 == 0, "tokens >= 0, ffn a multiple of 8")
+	c.need(a.Tokens == 0 || a.X != 0 && a.Out != 0, "x and out")
+}
+
+func siluMul(m *access, a *cuda.SiluMulArgs) {
+	ffn := int(a.FFN)
+	for i := range int(a.Tokens) {
+		x := m.tensor("X", a.X, 2*i*ffn, 2*ffn)
+		store(m.halves("Out", a.Out, i*ffn, ffn), reference.SiluMul(x, half))
+	}
+}
+
+func checkArgmax(c *checks, a *cuda.ArgmaxArgs) {
+	c.need(a.Rows >= 0 && a.Vocab > 0 && a.Vocab <= 1<<24 && a.Stride >= a.Vocab,
+		"rows >= 0, 0 < vocab <= stride, vocab of at most 2^24")
+	c.need(a.Rows == 0 || a.Logits != 0 && a.Out != 0, "logits and out")
+}
+
+func argmax(m *access, a *cuda.ArgmaxArgs) {
+	if a.Rows > 0 {
+		m.aligned("Logits", a.Logits, 16)
+	}
+	for i := range int(a.Rows) {
+		row := view[cuda.Half](m, "Logits", a.Logits, i*int(a.Stride), int(a.Vocab))
+		*at[int32](m, "Out", a.Out, i) = int32(reference.Argmax(floats(row)))
+	}
+}

@@ -1,0 +1,104 @@
+package emulator
+
+import (
+	"bytes"
+	"slices"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"sparseserve/cuda"
+)
+
+// place is whose memory a region is. Pinned memory is the device's too.
+type place int
+
+const (
+	onDevice place = iota
+	onHost
+)
+
+func (p place) String() string { return [...]string{"device", "pinned"}[p] }
+
+// region is one allocation. Its address range is never given out again, so that an access after it
+// was freed is known as such.
+type region struct {
+	at     cuda.Ptr // address of data[0]
+	data   []byte
+	mapped []byte // data in whole pages
+	on     place
+	freed  bool
+}
+
+// memory is every region there is or was, by address.
+type memory struct {
+	regions []*region
+	held    [2]int64 // bytes by place
+}
+
+// poison makes NaN of whatever fp16 value is read before it was written, and no plausible index or
+// address of an integer.
+const poison = 0x7e
+
+var poisoned = bytes.Repeat([]byte{poison}, 4096)
+
+func (m *memory) alloc(call string, size int64, on place) (*region, error) {
+	page := int64(unix.Getpagesize())
+	mapped, err := unix.Mmap(-1, 0, int((size+page-1)/page*page), unix.PROT_READ|unix.PROT_WRITE,
+		unix.MAP_ANON|unix.MAP_PRIVATE)
+	if err != nil {
+		return nil, failure(call, cuda.OutOfMemory, "%d bytes: %v", size, err)
+	}
+	r := &region{at: cuda.Ptr(uintptr(unsafe.Pointer(unsafe.SliceData(mapped)))),
+		data: mapped[:size:size], mapped: mapped, on: on}
+	for at := 0; at < len(r.data); at += len(poisoned) {
+		copy(r.data[at:], poisoned)
+	}
+	m.regions = slices.Insert(m.regions, m.after(r.at), r)
+	m.held[on] += size
+	return r, nil
+}
+
+// free gives the pages back and keeps their addresses closed to everyone.
+func (m *memory) free(call string, r *region) error {
+	r.freed = true
+	m.held[r.on] -= int64(len(r.data))
+	err := firstError(unix.Madvise(r.mapped, unix.MADV_DONTNEED), unix.Mprotect(r.mapped,
+		unix.PROT_NONE))
+	if err != nil {
+		return failure(call, cuda.Failed, "%v", err)
+	}
+	return nil
+}
+
+// close unmaps everything, the freed ranges too.
+func (m *memory) close() {
+	for _, r := range m.regions {
+		unix.Munmap(r.mapped) // fails only for what is no mapping
+	}
+	*m = memory{}
+}
+
+// after returns how many regions start at or below p.
+func (m *memory) after(p cuda.Ptr) int {
+	i, found := slices.BinarySearchFunc(m.regions, p, func(r *region, p cuda.Ptr) int {
+		if r.at < p {
+			return -1
+		} else if r.at > p {
+			return 1
+		}
+		return 0
+	})
+	if found {
+		i++
+	}
+	return i
+}
+
+// find returns the region with the largest address not above p; p may be past its end.
+func (m *memory) find(p cuda.Ptr) *region {
+	if i := m.after(p); i > 0 {
+		return m.regions[i-1]
+	}
+	return nil
+}

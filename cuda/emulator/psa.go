@@ -1,0 +1,233 @@
+package emulator
+
+import (
+	"sparseserve/cuda"
+	"sparseserve/cuda/reference"
+)
+
+func checkPSA(c *checks, p *cuda.PSAArgs) {
+	checkPSAShape(c, p)
+	c.given("q, pool, context and out", p.Q, p.Pool, p.Context, p.Out)
+	c.need(p.Table != 0 || p.Slot != 0, "a table or slots")
+	c.given("order, count, used, done and state", p.Order, p.Count, p.Used, p.Done, p.State)
+	c.need(p.Micro > 0 && p.First >= 0 && p.Steps > 0, "microbatches")
+	c.need(p.Epsilon > 0 && p.Epsilon <= 1, "0 < epsilon <= 1")
+}
+
+func checkPSAShape(c *checks, p *cuda.PSAArgs) {
+	c.need(p.Batch > 0, "batch > 0")
+	c.paged(p.HeadsQ, p.HeadsKV, p.HeadDim, p.BlockTokens)
+}
+
+// A query head's state between calls, in float64: the softmax's maximum and sum, log AS_min, the
+// softmax's output [dim]. The heads follow psaHeader bytes that stay zero.
+const (
+	psaHeader = 256
+	psaFixed  = 3
+)
+
+func psaStateBytes(p *cuda.PSAArgs) int64 {
+	return psaHeader + int64(p.Batch)*int64(p.HeadsQ)*(psaFixed+int64(p.HeadDim))*8
+}
+
+// psaUnit is one unit's run: blocks in order, and how far it is.
+type psaUnit struct {
+	*reference.Progress
+	order []int32
+	used  int
+	done  bool
+}
+
+func psa(m *access, p *cuda.PSAArgs) {
+	s := reference.Shape{
+		Batch: int(p.Batch), HeadsQ: int(p.HeadsQ), HeadsKV: int(p.HeadsKV), Dim: int(p.HeadDim),
+	}
+	kv := blocks{
+		access: m, pool: p.Pool, table: p.Table, slot: p.Slot, stride: int(p.TableStride),
+		listStride: int(p.OrderStride), tokens: int(p.BlockTokens), dim: s.Dim,
+	}
+	m.zeroed("State", p.State, psaHeader, psaHeader)
+	size := psaFixed + s.Dim // of a head's state
+	state := view[float64](m, "State", p.State, psaHeader/8, s.Batch*s.HeadsQ*size)
+	q := m.tensor("Q", p.Q, 0, s.Batch*s.HeadsQ*s.Dim)
+	out := m.halves("Out", p.Out, 0, s.Batch*s.HeadsQ*s.Dim)
+	used := view[int32](m, "Used", p.Used, 0, s.Units())
+	done := view[int32](m, "Done", p.Done, 0, s.Units())
+	finished, rows := 0, s.Group()*s.Dim
+	for unit := range s.Units() {
+		if p.First > 0 && done[unit] != 0 {
+			finished++
+			continue
+		}
+		tokens, all := contextOf(m, p.Context, unit/s.HeadsKV, kv.tokens)
+		u := psaUnit{
+			Progress: reference.NewProgress(s.Group(), s.Dim),
+			order:    listed(m, "Order", p.Order, p.Count, unit, int(p.OrderStride), all),
+		}
+		mine := state[unit*s.Group()*size:][:s.Group()*size]
+		if p.First > 0 {
+			u.load(mine)
+		}
+		u.used = min(len(u.order), int(p.First)*int(p.Micro))
+		for step := 0; step < int(p.Steps) && u.used < len(u.order) && !u.done; step++ {
+			for end := min(len(u.order), u.used+int(p.Micro)); u.used < end; u.used++ {
+				keys, values := kv.read(unit, int(u.order[u.used]), u.used, tokens)
+				u.Add(q[unit*rows:][:rows], keys, values, float64(p.Scale))
+			}
+			u.done, _ = u.Enough(len(u.order)-u.used, float64(p.Epsilon))
+		}
+		u.done = u.done || u.used == len(u.order)
+		u.save(mine)
+		result := make([]float64, rows)
+		u.Result(result)
+		store(out[unit*rows:], result)
+		used[unit], done[unit] = int32(u.used), 0
+		if u.done {
+			done[unit] = 1
+			finished++
+		}
+	}
+	if p.Flag != 0 && finished == s.Units() {
+		*at[int32](m, "Flag", p.Flag, 0) = 1
+	}
+}
+
+func (u *psaUnit) load(state []float64) {
+	size := len(state) / len(u.Heads)
+	for g := range u.Heads {
+		from := state[g*size:][:size]
+		u.Heads[g].Max, u.Heads[g].Sum, u.Least[g] = from[0], from[1], from[2]
+		copy(u.Heads[g].Out, from[psaFixed:])
+	}
+}
+
+func (u *psaUnit) save(state []float64) {
+	size := len(state) / len(u.Heads)
+	for g, h := range u.Heads {
+		to := state[g*size:][:size]
+		to[0], to[1], to[2] = h.Max, h.Sum, u.Least[g]
+		copy(to[psaFixed:], h.Out)
+	}
+}
+
+// psaPipeline queues PSA with loads on a second stream; it runs what it must to know whether to go
+// on.
+func (m *Machine) psaPipeline(call string, p *cuda.PSAPipelineArgs, s *stream) error {
+	c := checks{call: call}
+	c.need(p != nil && p.PSA != nil && p.PSA.Flag != 0, "PSA with a flag")
+	if c.err != nil {
+		return c.err
+	}
+	c.need(p.PSA.Done != 0 && p.PSA.Batch > 0 && p.PSA.HeadsKV > 0, "units and done")
+	c.need(p.LoadFirst != 0, "load_first")
+	c.need(p.Microbatches > 0 && p.Depth > 0 && p.Depth <= 64,
+		"microbatches and a depth of 1 to 64")
+	c.need(p.Reached >= 0 && p.Reached <= p.Microbatches, "at most all microbatches reached")
+	if c.err != nil {
+		return c.err
+	}
+	loads := m.pipeline
+	if p.Loads != 0 {
+		var err error
+		if loads, err = m.stream(call, p.Loads); err != nil {
+			return err
+		}
+	}
+	return m.guard(call, func(a *access) error { return m.runPipeline(a.onHost(), p, s, loads) })
+}
+
+// runPipeline queues launches until the flag is set, at most Depth ahead of it: each is the gather
+// of a microbatch that has loads, then PSA of it, which waits for the gather, and of those after it
+// that have none.
+func (m *Machine) runPipeline(host *access, p *cuda.PSAPipelineArgs, s, loads *stream) error {
+	flag := at[int32](host, "PSA.Flag", p.PSA.Flag, 0)
+	all := int(p.Microbatches)
+	first := view[int64](host, "LoadFirst", p.LoadFirst, 0, all+1)
+	reached := all
+	if p.Reached > 0 {
+		reached = int(p.Reached)
+	}
+	*flag = 0
+	if p.Owner != 0 {
+		units := int64(p.PSA.Batch) * int64(p.PSA.HeadsKV)
+		if err := m.enqueue("ss_memset", kernelOf(&cuda.MemsetArgs{Dst: p.PSA.Done,
+			Bytes: units * 4}), s); err != nil {
+			return err
+		}
+	}
+	var computed []*mark
+	from, ahead := 0, false
+	for from < all {
+		to, turn := from+1, len(computed)
+		for to < all && to != reached && first[to] == first[to+1] {
+			to++
+		}
+		if turn >= int(p.Depth) {
+			if err := m.reach(computed[turn-int(p.Depth)]); err != nil {
+				return err
+			}
+		}
+		if *flag != 0 {
+			break
+		}
+		if first[from] < first[from+1] {
+			on := s
+			if turn > 0 {
+				on = loads
+			}
+			if err := m.gather(p, from, first, turn > 0, on); err != nil {
+				return err
+			}
+			if on == loads && from < reached {
+				if err := m.join(s, loads); err != nil {
+					return err
+				}
+			}
+			ahead = ahead || from >= reached
+		}
+		if turn == 0 && first[to] < first[all] {
+			if err := m.join(loads, s); err != nil {
+				return err
+			}
+		}
+		if from < reached {
+			step := *p.PSA
+			step.First, step.Steps = int32(from), int32(to-from)
+			if err := m.enqueue("ss_psa", kernelOf(&step), s); err != nil {
+				return err
+			}
+		}
+		k, err := m.record(s)
+		if err != nil {
+			return err
+		}
+		computed, from = append(computed, k), to
+	}
+	if p.Loaded != nil {
+		*p.Loaded = int32(from)
+	}
+	if ahead && p.Loads == 0 {
+		return m.join(s, loads)
+	}
+	return nil
+}
+
+// gather queues the loads of microbatch j.
+func (m *Machine) gather(p *cuda.PSAPipelineArgs, j int, first []int64, skip bool,
+	on *stream) error {
+	load := cuda.FlashH2DArgs{Src: p.Src + cuda.Ptr(8*first[j]), Dst: p.Dst + cuda.Ptr(8*first[j]),
+		Count: first[j+1] - first[j], BlockBytes: p.BlockBytes}
+	if skip && p.Owner != 0 {
+		load.Owner, load.Skip = p.Owner+cuda.Ptr(4*first[j]), p.PSA.Done
+	}
+	return m.enqueue("ss_flash_h2d", kernelOf(&load), on)
+}
+
+// join makes the rest of a stream wait for what another has so far.
+func (m *Machine) join(s, other *stream) error {
+	k, err := m.record(other)
+	if err != nil {
+		return err
+	}
+	return m.wait(s, k)
+}

@@ -1,0 +1,145 @@
+package emulator
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"sparseserve/cuda"
+)
+
+// rig is a machine under test and the program that uses it.
+type rig struct {
+	*Machine
+	t *testing.T
+	r *rand.Rand
+}
+
+func newRig(t *testing.T, c Config) *rig {
+	m := New(c)
+	t.Cleanup(m.Close)
+	return &rig{Machine: m, t: t, r: rand.New(rand.NewPCG(20, 26))}
+}
+
+func (g *rig) must(err error) {
+	g.t.Helper()
+	if err != nil {
+		g.t.Fatal(err)
+	}
+}
+
+func (g *rig) device(bytes int) cuda.Ptr {
+	g.t.Helper()
+	p, err := g.DeviceAlloc(int64(max(bytes, 16)))
+	g.must(err)
+	return p
+}
+
+func (g *rig) zeroed(bytes int64) cuda.Ptr {
+	g.t.Helper()
+	p := g.device(int(bytes))
+	g.must(g.Launch(&cuda.MemsetArgs{Dst: p, Bytes: bytes}, 0))
+	return p
+}
+
+func (g *rig) host(bytes int) cuda.HostMemory {
+	g.t.Helper()
+	m, err := g.HostAlloc(int64(max(bytes, 16)), cuda.DriverPages)
+	g.must(err)
+	return m
+}
+
+func (g *rig) stream() cuda.Stream {
+	g.t.Helper()
+	s, err := g.StreamCreate(false)
+	g.must(err)
+	return s
+}
+
+func (g *rig) event() cuda.Event {
+	g.t.Helper()
+	e, err := g.EventCreate()
+	g.must(err)
+	return e
+}
+
+// pinned returns pinned memory that holds data.
+func pinned[T any](g *rig, data []T) cuda.HostMemory {
+	g.t.Helper()
+	var one T
+	m := g.host(len(data) * int(unsafe.Sizeof(one)))
+	copy(cuda.Slice[T](m), data)
+	return m
+}
+
+// upload returns device memory that holds exactly data, so that reading one value more is a fault.
+func upload[T any](g *rig, data []T) cuda.Ptr {
+	g.t.Helper()
+	var one T
+	bytes := len(data) * int(unsafe.Sizeof(one))
+	if bytes == 0 {
+		return g.device(16)
+	}
+	p, err := g.DeviceAlloc(int64(bytes))
+	g.must(err)
+	from := pinned(g, data)
+	g.must(g.Launch(&cuda.MemcpyArgs{Dst: p, Src: from.Ptr(), Bytes: int64(bytes)}, 0))
+	g.must(g.StreamSync(0))
+	g.must(g.HostFree(from))
+	return p
+}
+
+func download[T any](g *rig, p cuda.Ptr, n int) []T {
+	g.t.Helper()
+	var one T
+	bytes := n * int(unsafe.Sizeof(one))
+	to := g.host(bytes)
+	g.must(g.DeviceSync())
+	g.must(g.Launch(&cuda.MemcpyArgs{Dst: to.Ptr(), Src: p, Bytes: int64(bytes)}, 0))
+	g.must(g.StreamSync(0))
+	data := append([]T(nil), cuda.Slice[T](to)[:n]...)
+	g.must(g.HostFree(to))
+	return data
+}
+
+// normal returns values rounded to fp16 as both sides see them.
+func (g *rig) normal(n int, scale float64) ([]cuda.Half, []float64) {
+	h := make([]cuda.Half, n)
+	for i := range h {
+		h[i] = cuda.HalfOf(scale * g.r.NormFloat64())
+	}
+	return h, floats(h)
+}
+
+// near compares with values that were not rounded: at most one rounding to fp16 away. NaN never
+// passes.
+func (g *rig) near(what string, got, want []float64) {
+	g.t.Helper()
+	if len(got) != len(want) {
+		g.t.Fatalf("%s: %d values, want %d", what, len(got), len(want))
+	}
+	for i := range want {
+		if d := math.Abs(got[i] - want[i]); !(d <= math.Abs(want[i])*0x1p-11+0x1p-25) && got[i] != want[i] {
+			g.t.Fatalf("%s: value %d is %g, want %g", what, i, got[i], want[i])
+		}
+	}
+}
+
+// faults wants a Fault of this argument whose text says why.
+func faults(t *testing.T, what string, err error, arg, why string) {
+	t.Helper()
+	var f *Fault
+	if !errors.As(err, &f) || f.Arg != arg || !strings.Contains(f.Why, why) || !errors.Is(err, cuda.Failed) {
+		t.Errorf("%s: %v; want a fault of %s: %s", what, err, arg, why)
+	}
+}
+
+func dot(a, b []float64) (sum float64) {
+	for i, x := range a {
+		sum += x * b[i]
+	}
+	return sum
+}

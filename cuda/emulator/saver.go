@@ -1,0 +1,118 @@
+package emulator
+
+import "sparseserve/cuda"
+
+// saver is FlashD2H: a stream that nobody but SaveWait waits for.
+type saver struct {
+	*stream
+	chunkBytes int64
+	// from SaveStart to SaveWait: a program must not rely on a save being over by itself
+	busy bool
+}
+
+// SaverCreate returns a saver; the machine needs neither its threads nor its staging.
+func (m *Machine) SaverCreate(threads int, chunkBytes int64, stages int) (cuda.Saver, error) {
+	defer m.enter()()
+	c := checks{call: "ss_saver_create"}
+	c.need(threads >= 1 && threads <= 1024, "1 to 1024 threads")
+	c.need(chunkBytes >= 4096 && chunkBytes%64 == 0,
+		"chunks of a multiple of 64 bytes, at least 4096")
+	c.need(stages >= 1 && stages <= 64, "1 to 64 stages")
+	if c.err != nil {
+		return 0, c.err
+	}
+	m.handles++
+	h := cuda.Saver(m.handles)
+	s := &saver{stream: m.newStream(), chunkBytes: chunkBytes}
+	s.saves = true
+	m.savers[h] = s
+	return h, m.failed
+}
+
+// SaverDestroy waits for the running save and ends the saver.
+func (m *Machine) SaverDestroy(h cuda.Saver) error {
+	defer m.enter()()
+	s := m.savers[h]
+	if h == 0 {
+		return nil
+	} else if s == nil {
+		return failure("ss_saver_destroy", cuda.BadArgument, "%#x is no saver", uintptr(h))
+	}
+	err := m.drain(s.stream)
+	delete(m.savers, h)
+	m.dropStream(s.stream)
+	return err
+}
+
+// SaveStart starts a save. Dst is read when the save runs, as by the threads of a GPU's saver.
+func (m *Machine) SaveStart(a *cuda.SaveArgs) error {
+	defer m.enter()()
+	return m.saveStart("ss_save_start", a)
+}
+
+// SaveWait blocks until the running save has written every block.
+func (m *Machine) SaveWait(h cuda.Saver) error {
+	defer m.enter()()
+	return m.saveWait("ss_save_wait", h)
+}
+
+func (m *Machine) saveStart(call string, a *cuda.SaveArgs) error {
+	c := checks{call: call}
+	c.need(a != nil && m.savers[a.Saver] != nil, "a saver")
+	if c.err != nil {
+		return c.err
+	}
+	s := m.savers[a.Saver]
+	c.need(a.Count >= 0, "count >= 0")
+	c.need(a.BlockBytes > 0 && a.BlockBytes%64 == 0 && a.BlockBytes <= s.chunkBytes,
+		"blocks of a multiple of 64 bytes, at most the saver's chunk")
+	c.need(a.Count == 0 || a.Src != 0 && a.Dst != 0, "src and dst")
+	if c.err != nil || a.Count == 0 {
+		return c.err
+	}
+	err := m.guard(call, func(host *access) error {
+		for _, p := range view[cuda.Ptr](host.onHost(), "Dst", a.Dst, 0, int(a.Count)) {
+			c.need(p != 0 && p%32 == 0, "destinations that are multiples of 32")
+		}
+		return c.err
+	})
+	if err != nil {
+		return err
+	}
+	if s.busy {
+		return failure(call, cuda.BadArgument, "a save is still running")
+	}
+	var after *mark
+	if a.After != 0 {
+		e, err := m.event(call, a.After)
+		if err != nil {
+			return err
+		}
+		after = e.last
+	}
+	if err := m.wait(s.stream, after); err != nil {
+		return err
+	}
+	err = m.enqueue(call, bind(a, func(*checks, *cuda.SaveArgs) {}, save), s.stream)
+	s.busy = err == nil
+	return err
+}
+
+func (m *Machine) saveWait(call string, h cuda.Saver) error {
+	s := m.savers[h]
+	if s == nil {
+		return failure(call, cuda.BadArgument, "argument needs a saver")
+	}
+	s.busy = false
+	return m.drain(s.stream)
+}
+
+// save copies the tensor to its blocks: from device memory by the copy engine, into host memory by
+// the CPU.
+func save(m *access, a *cuda.SaveArgs) {
+	host := m.onHost()
+	src := m.bytes("Src", a.Src, 0, a.Count*a.BlockBytes)
+	for i, p := range view[cuda.Ptr](host, "Dst", a.Dst, 0, int(a.Count)) {
+		copy(host.bytes("Dst block", p, 0, a.BlockBytes), src[int64(i)*a.BlockBytes:])
+	}
+}

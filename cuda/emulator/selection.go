@@ -1,0 +1,137 @@
+package emulator
+
+import (
+	"math"
+
+	"sparseserve/cuda"
+	"sparseserve/cuda/reference"
+)
+
+func checkDigest(c *checks, d *cuda.DigestArgs) {
+	c.need(d.Count >= 0 && d.Count < 1<<32, "a count of 32 bits")
+	c.need(d.HeadDim == 64 || d.HeadDim == 128, "64 or 128 values a head")
+	c.need(d.BlockTokens > 0, "block_tokens > 0")
+	c.need(d.Count == 0 || d.Pool != 0 && d.Slot != 0 && d.Dst != 0 && d.Meta != 0,
+		"pool, slot, dst and meta")
+}
+
+func digest(m *access, d *cuda.DigestArgs) {
+	dim, tokens := int(d.HeadDim), int(d.BlockTokens)
+	slots, places := view[int32](m, "Slot", d.Slot, 0, int(d.Count)), view[int64](m, "Dst", d.Dst,
+		0, int(d.Count))
+	for i, slot := range slots {
+		keys := m.tensor("Pool", d.Pool, 2*int(slot)*tokens*dim, tokens*dim)
+		hi, lo := reference.Digest(keys, dim)
+		store(m.halves("Meta", d.Meta, 2*int(places[i])*dim, 2*dim), append(hi, lo...))
+	}
+}
+
+func checkScores(c *checks, s *cuda.ScoresArgs) {
+	c.need(s.Batch > 0 && s.MaxBlocks >= 0, "a batch, max_blocks >= 0")
+	c.heads(s.HeadsQ, s.HeadsKV, s.HeadDim)
+	c.given("q, meta, first, count and scores", s.Q, s.Meta, s.First, s.Count, s.Scores)
+	c.need(int64(s.Batch)*int64(s.HeadsKV) <= 65535, "at most 65535 units")
+}
+
+func scores(m *access, s *cuda.ScoresArgs) {
+	if s.MaxBlocks == 0 {
+		return
+	}
+	for unit := range int(s.Batch * s.HeadsKV) {
+		scoreUnit(m, s, unit, math.MaxInt)
+	}
+}
+
+// scoreUnit writes the scores of a unit's digests, at most `most` of them, and returns them.
+func scoreUnit(m *access, s *cuda.ScoresArgs, unit, most int) []float32 {
+	count := int(*at[int32](m, "Count", s.Count, unit))
+	if count < 0 || count > int(s.MaxBlocks) || count > int(s.ScoreStride) {
+		m.fault("Count", s.Count, 4,
+			"unit %d has %d digests; MaxBlocks is %d, a row of scores holds %d", unit, count, s.MaxBlocks, s.ScoreStride)
+	}
+	count = min(count, most)
+	if count == 0 {
+		return nil
+	}
+	dim, rows := int(s.HeadDim), int(s.HeadsQ/s.HeadsKV)*int(s.HeadDim)
+	q := m.tensor("Q", s.Q, unit*rows, rows)
+	first := int(*at[int64](m, "First", s.First, unit))
+	meta := m.tensor("Meta", s.Meta, 2*first*dim, count*2*dim)
+	scores := view[float32](m, "Scores", s.Scores, unit*int(s.ScoreStride), count)
+	for i := range scores {
+		digest := meta[i*2*dim:][:2*dim]
+		scores[i] = float32(reference.Score(q, digest[:dim], digest[dim:]))
+	}
+	return scores
+}
+
+func checkTopKShape(c *checks, t *cuda.TopKArgs) {
+	c.need(t.Units > 0, "units > 0")
+	c.need(t.K >= 0 && t.K <= cuda.TopKMax, "k of at most TopKMax")
+	c.need(t.K <= t.ListStride, "k <= list_stride")
+	c.need(t.Sink >= 0 && t.Window >= 0, "sink and window >= 0")
+	c.given("blocks, list and count", t.Blocks, t.List, t.Count)
+}
+
+func checkTopK(c *checks, t *cuda.TopKArgs) {
+	checkTopKShape(c, t)
+	c.given("scores", t.Scores)
+}
+
+func topK(m *access, t *cuda.TopKArgs) {
+	for unit := range int(t.Units) {
+		n := blocksOf(m, t, unit, int(t.ScoreStride))
+		choose(m, t, unit, n, func(i int) float32 {
+			return *at[float32](m, "Scores", t.Scores,
+				unit*int(t.ScoreStride)+i)
+		})
+	}
+}
+
+func blocksOf(m *access, t *cuda.TopKArgs, unit, most int) int {
+	n := int(*at[int32](m, "Blocks", t.Blocks, unit))
+	if n < 0 || n > most {
+		m.fault("Blocks", t.Blocks, 4, "unit %d has %d blocks; a row of scores holds %d", unit, n,
+			most)
+	}
+	return n
+}
+
+// choose writes a unit's list. Scores of sinks and of the window are not asked for.
+func choose(m *access, t *cuda.TopKArgs, unit, n int, score func(i int) float32) {
+	scores := make([]float64, n)
+	for i := range scores {
+		if i < int(t.Sink) || i >= n-int(t.Window) {
+			continue
+		}
+		if scores[i] = float64(score(i)); math.IsNaN(scores[i]) {
+			m.fault("Scores", t.Scores, 4, "score %d of unit %d is NaN", i, unit)
+		}
+	}
+	chosen := reference.TopK(scores, int(t.K), int(t.Sink), int(t.Window))
+	copy(view[int32](m, "List", t.List, unit*int(t.ListStride), len(chosen)), chosen)
+	*at[int32](m, "TopK.Count", t.Count, unit) = int32(len(chosen))
+}
+
+func checkSelect(c *checks, s *cuda.SelectArgs) {
+	checkScores(c, &s.Scores)
+	checkTopKShape(c, &s.TopK)
+	c.need(s.TopK.Units == s.Scores.Batch*s.Scores.HeadsKV,
+		"the same units to score and to choose for")
+	c.given("arrived", s.Arrived)
+}
+
+func selectBlocks(m *access, s *cuda.SelectArgs) {
+	bytes := int64(s.TopK.Units) * 4
+	m.zeroed("Arrived", s.Arrived, bytes, bytes)
+	for unit := range int(s.TopK.Units) {
+		n := blocksOf(m, &s.TopK, unit, int(s.Scores.ScoreStride))
+		scores := scoreUnit(m, &s.Scores, unit, n)
+		choose(m, &s.TopK, unit, n, func(i int) float32 {
+			if i < len(scores) {
+				return scores[i]
+			}
+			return float32(math.Inf(-1)) // no digest yet
+		})
+	}
+}

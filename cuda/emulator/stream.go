@@ -1,0 +1,153 @@
+package emulator
+
+import (
+	"slices"
+	"time"
+
+	"sparseserve/cuda"
+)
+
+// stream is work in call order. Without Config.Late its queue is empty between calls.
+type stream struct {
+	queue []item
+	saves bool // of a saver, which only its own calls wait for
+}
+
+// item is an operation, a mark to set, or a mark to wait for.
+type item struct {
+	run   func() error
+	set   *mark
+	await *mark
+}
+
+// mark is one recording of an event: those who wait for it wait for this recording, whatever the
+// event records next.
+type mark struct {
+	on     *stream
+	passed bool
+	time   time.Time
+}
+
+// event refers to its latest recording; nil until the first.
+type event struct{ last *mark }
+
+func (m *Machine) newStream() *stream {
+	s := &stream{}
+	m.order = append(m.order, s)
+	return s
+}
+
+func (m *Machine) dropStream(s *stream) {
+	m.order = slices.DeleteFunc(m.order, func(other *stream) bool { return other == s })
+}
+
+// push puts an item at the end of a stream and runs what is due.
+func (m *Machine) push(s *stream, it item) error {
+	if m.failed != nil {
+		return m.failed
+	}
+	s.queue = append(s.queue, it)
+	if m.config.Late {
+		return m.runAhead()
+	}
+	return m.step(s)
+}
+
+// runAhead lets a random stream do some of its work, now and then.
+func (m *Machine) runAhead() error {
+	if m.random == nil || m.random.IntN(3) > 0 {
+		return nil
+	}
+	s := m.order[m.random.IntN(len(m.order))]
+	for n := m.random.IntN(6); n > 0 && len(s.queue) > 0; n-- {
+		if err := m.late(m.step(s)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// step runs the first item of a stream, and before it what it waits for.
+func (m *Machine) step(s *stream) error {
+	it := s.queue[0]
+	s.queue = s.queue[1:]
+	switch {
+	case it.run != nil:
+		return it.run()
+	case it.set != nil:
+		it.set.passed, it.set.time = true, m.config.Clock()
+	case it.await != nil:
+		return m.reach(it.await)
+	}
+	return nil
+}
+
+// reach runs a mark's stream up to the mark.
+func (m *Machine) reach(k *mark) error {
+	for !k.passed {
+		if m.failed != nil {
+			return m.failed
+		}
+		if err := m.late(m.step(k.on)); err != nil {
+			return err
+		}
+	}
+	return m.failed
+}
+
+// drain runs all of a stream.
+func (m *Machine) drain(s *stream) error {
+	for m.failed == nil && len(s.queue) > 0 {
+		m.late(m.step(s))
+	}
+	return m.failed
+}
+
+// drainAll runs all streams but the savers'.
+func (m *Machine) drainAll() error {
+	for _, s := range m.order {
+		if !s.saves {
+			m.drain(s)
+		}
+	}
+	return m.failed
+}
+
+// late keeps the error of an operation whose call has already returned. Nothing runs after it.
+func (m *Machine) late(err error) error {
+	if err != nil && m.failed == nil {
+		m.failed = err
+		for _, s := range m.order {
+			s.queue = nil
+		}
+	}
+	return err
+}
+
+// record puts a mark at the end of a stream.
+func (m *Machine) record(s *stream) (*mark, error) {
+	k := &mark{on: s}
+	return k, m.push(s, item{set: k})
+}
+
+// wait makes the rest of a stream wait for a mark.
+func (m *Machine) wait(s *stream, k *mark) error {
+	if k == nil {
+		return m.failed
+	}
+	return m.push(s, item{await: k})
+}
+
+func (m *Machine) stream(call string, h cuda.Stream) (*stream, error) {
+	if s := m.streams[h]; s != nil {
+		return s, nil
+	}
+	return nil, failure(call, cuda.Failed, "%#x is no stream", uintptr(h))
+}
+
+func (m *Machine) event(call string, h cuda.Event) (*event, error) {
+	if e := m.events[h]; e != nil {
+		return e, nil
+	}
+	return nil, failure(call, cuda.Failed, "%#x is no event", uintptr(h))
+}

@@ -1,0 +1,55 @@
+package live
+
+import (
+	"time"
+
+	"sparseserve/cuda"
+	"sparseserve/sim"
+)
+
+// afterHeat is a rest that restores the clock: linears without pause leave it lower than a server's
+// work does.
+const afterHeat = 300 * time.Millisecond
+
+// heat runs linears of a chunk for a time, and rests. A card that has idled may hold a higher clock
+// for its first seconds; a server at work has none of them.
+func (d *Device) heat() {
+	md, b := d.model, &d.scratch
+	values := min(b.h.Bytes/2, 2048*int64(md.Hidden))
+	n := int(values / int64(md.Hidden))
+	d.launch(&cuda.FillArgs{Dst: b.h.At, Count: values, Seed: 1, Scale: 1}) // zeros draw less power
+	const queued = 16
+	for begun := time.Now(); time.Since(begun) < d.cfg.Heat && d.sync(); {
+		for range queued {
+			d.linear(b.h.At, md.layers[0].qkv, b.qkv.At, n, md.Hidden, md.heads()*md.HeadDim)
+		}
+	}
+	d.sync()
+	time.Sleep(afterHeat)
+}
+
+// warmLinears sizes the buffers for the largest batch; on a GPU it also runs the linears.
+func (d *Device) warmLinears(run bool) {
+	s, md := d.cfg.Spec, d.model
+	tokens := s.MaxTokens
+	if s.Prefill != "chunked" {
+		tokens = max(tokens, s.MaxPromptTokens+s.MaxRequests)
+	}
+	rows := []sim.Row{{Decode: true, To: tokens}}
+	d.size(&sim.Step{Rows: rows, Sampled: s.MaxRequests})
+	if !run || !d.sync() {
+		return
+	}
+	b, l := &d.scratch, &md.layers[0]
+	for n := 1; n <= padded(tokens); n = padded(n + 1) {
+		d.linear(b.h.At, l.qkv, b.qkv.At, n, md.Hidden, md.heads()*md.HeadDim)
+		d.linear(b.attn.At, l.o, b.h.At, n, md.HeadsQ*md.HeadDim, md.Hidden)
+		if n <= mlpSlice+mlpMore {
+			d.linear(b.h.At, l.gateUp, b.gateUp.At, n, md.Hidden, 2*md.FFN)
+			d.linear(b.act.At, l.down, b.h.At, n, md.FFN, md.Hidden)
+		}
+		if n <= padded(s.MaxRequests) {
+			d.linear(b.h.At, md.head, b.logits.At, n, md.Hidden, md.Vocab)
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package live
+
+import (
+	"sparseserve/cuda"
+	"sparseserve/sim/kv"
+)
+
+// Move implements sim.Device: it notes the layer's misses and their slots. Compute loads them,
+// after the one upload that carries the addresses and all else that the layer needs. Saves follow
+// from what Compute writes.
+func (d *Device) Move(m *kv.Moves) error {
+	d.enter(&d.counters.Lookup)
+	defer d.leave()
+	d.queue.At(d.step.Index, m.Layer)
+	d.nameRounds(m)
+	// else Score has begun the layer, and attend marks the round trip
+	if d.active.layer != m.Layer {
+		d.clock.mark(phaseHost)
+	}
+	if d.lookup.on {
+		d.nameChanges(m)
+	} else if len(m.LoadRefs) > 0 {
+		d.nameLoads(m.LoadRefs)
+	}
+	return d.queue.Err()
+}
+
+// loading is what a layer's Move leaves to Compute.
+type loading struct {
+	count int
+	args  cuda.BlocksArgs
+}
+
+func (d *Device) nameLoads(refs []kv.BlockRef) {
+	n := len(refs)
+	array := d.stage.Note // copies by the engine read the addresses on the host
+	if d.cfg.Spec.LoadEngine == "flash" {
+		array = d.stage.Longs
+	}
+	addresses, at := array(2 * n)
+	for i := range refs {
+		ref := &refs[i]
+		r := d.savedIn(ref)
+		if r == nil {
+			return
+		}
+		addresses[i] = int64(d.dram.Block(r.pages[ref.Block], int(ref.Group)))
+		addresses[n+i] = int64(d.pool) + int64(ref.Slot)*d.geo.BlockBytes
+	}
+	d.loading = loading{n, cuda.BlocksArgs{
+		Src: at, Dst: at + cuda.Ptr(8*n), Count: int64(n), BlockBytes: d.geo.BlockBytes,
+	}}
+}
+
+// startLoads loads what Move noted; the addresses are where the engine reads them. With the GPU's
+// lookup only the GPU knows what is missing, so the gather is launched in any case.
+func (d *Device) startLoads() {
+	l := &d.loading
+	none := l.count == 0
+	if d.lookup.on {
+		none = d.lookup.args.Batch == 0
+	}
+	if d.progressive.on || none {
+		return
+	}
+	d.launch(d.load(l.args))
+	d.counters.Loaded += int64(l.count)
+	l.count = 0
+	d.clock.mark(phaseLoadStall)
+}
+
+// load copies blocks with the system's engine.
+func (d *Device) load(a cuda.BlocksArgs) cuda.Operation {
+	if d.cfg.Spec.LoadEngine == "flash" {
+		return (*cuda.FlashH2DArgs)(&a)
+	}
+	return (*cuda.MemcpyBlocksArgs)(&a)
+}

@@ -1,0 +1,54 @@
+package mem
+
+import (
+	"fmt"
+
+	"sparseserve/cuda"
+)
+
+// Buffer is device memory that grows.
+type Buffer struct {
+	At    cuda.Ptr
+	Bytes int64
+}
+
+// spareShare is the part of its size that a buffer gets beyond it, so that it grows seldom.
+const spareShare = 4
+
+// WithSpare is the size that a buffer of the given bytes gets.
+func WithSpare(bytes int64) int64 { return (bytes + bytes/spareShare + 255) / 256 * 256 }
+
+// Grow gives the buffer at least the given bytes and reports whether it allocated; the contents are
+// lost then. Work that uses the old memory is on the stream.
+func (b *Buffer) Grow(m cuda.Machine, on cuda.Stream, bytes int64, what string) (bool, error) {
+	if b.Bytes >= bytes {
+		return false, nil
+	}
+	if b.Bytes > 0 {
+		if err := m.StreamSync(on); err != nil {
+			return false, err
+		}
+	}
+	if err := b.Free(m); err != nil {
+		return false, err
+	}
+	bytes = WithSpare(bytes)
+	at, err := m.DeviceAlloc(bytes)
+	if err != nil {
+		return false, fmt.Errorf("%s of %s: %w", what, GiB(bytes), err)
+	}
+	b.At, b.Bytes = at, bytes
+	return true, nil
+}
+
+// Free gives the memory back, if there is any.
+func (b *Buffer) Free(m cuda.Machine) error {
+	if b.Bytes == 0 {
+		return nil
+	}
+	b.Bytes = 0
+	return m.DeviceFree(b.At)
+}
+
+// GiB writes bytes for a person.
+func GiB(bytes int64) string { return fmt.Sprintf("%.2f GiB", float64(bytes)/(1<<30)) }

@@ -1,0 +1,114 @@
+package mem
+
+import (
+	"fmt"
+
+	"sparseserve/cuda"
+)
+
+// Pages hands out pages by number, of DRAM with offloading (*HostPool), of HBM without (*HBMPages).
+type Pages interface {
+	Take() (int32, error)
+	Give([]int32)
+}
+
+// HostPool is the DRAM tier. A page holds one block of tokens of every (layer, KV head) group, so
+// that a request needs one number a block, and a group's blocks are scattered, a page apart. Memory
+// is pinned slab by slab as it is needed.
+type HostPool struct {
+	HBMPages
+	m          cuda.Machine
+	pageBytes  int64
+	blockBytes int64
+	slabPages  int
+	slabs      []cuda.HostMemory
+	pinned     int // pages
+}
+
+// NewHostPool returns a pool of at most the given bytes, pinned in slabs.
+func NewHostPool(m cuda.Machine, blockBytes int64, groups int, capacity,
+	slabBytes int64) *HostPool {
+	page := blockBytes * int64(groups)
+	return &HostPool{m: m, pageBytes: page, blockBytes: blockBytes,
+		HBMPages: HBMPages{most: int(capacity / page)}, slabPages: max(1, int(slabBytes/page))}
+}
+
+// Pinned is how many pages are pinned.
+func (h *HostPool) Pinned() int { return h.pinned }
+
+// Take returns a free page.
+func (h *HostPool) Take() (int32, error) {
+	if len(h.free) == 0 {
+		if err := h.grow(); err != nil {
+			return 0, err
+		}
+	}
+	return h.HBMPages.Take()
+}
+
+// grow pins one more slab.
+func (h *HostPool) grow() error {
+	n := min(h.slabPages, h.most-h.pinned)
+	if n <= 0 {
+		return fmt.Errorf("live: the host pool of %d pages is in use; "+
+			"the server admitted more than system.dram_gib", h.most)
+	}
+	slab, err := h.m.HostAlloc(int64(n)*h.pageBytes, cuda.HugePages)
+	if err != nil {
+		return fmt.Errorf("pinning %s of host memory for KV, with %s pinned; lower system.dram_gib: %w",
+			GiB(int64(n)*h.pageBytes), GiB(int64(h.pinned)*h.pageBytes), err)
+	}
+	h.slabs = append(h.slabs, slab)
+	for i := n - 1; i >= 0; i-- {
+		h.free = append(h.free, int32(h.pinned+i))
+	}
+	h.pinned += n
+	return nil
+}
+
+// Block returns the address of one group's block in a page.
+func (h *HostPool) Block(page int32, group int) cuda.Ptr {
+	slab, at := int(page)/h.slabPages, int64(int(page)%h.slabPages)
+	return h.slabs[slab].Ptr() + cuda.Ptr(at*h.pageBytes+int64(group)*h.blockBytes)
+}
+
+// Close frees all slabs.
+func (h *HostPool) Close() error {
+	for _, s := range h.slabs {
+		if err := h.m.HostFree(s); err != nil {
+			return err
+		}
+	}
+	h.slabs = nil
+	return nil
+}
+
+// HBMPages are the pages of a cache without offloading: KVHeads slots in each layer's part of the
+// pool.
+type HBMPages struct {
+	free []int32
+	most int
+}
+
+// NewHBMPages returns n free pages.
+func NewHBMPages(n int) *HBMPages {
+	p := &HBMPages{most: n}
+	for i := n - 1; i >= 0; i-- {
+		p.free = append(p.free, int32(i))
+	}
+	return p
+}
+
+// Take returns a free page.
+func (p *HBMPages) Take() (int32, error) {
+	if len(p.free) == 0 {
+		return 0, fmt.Errorf("live: the %d pages of HBM are in use; "+
+			"the server admitted more than there are", p.most)
+	}
+	page := p.free[len(p.free)-1]
+	p.free = p.free[:len(p.free)-1]
+	return page, nil
+}
+
+// Give returns pages.
+func (p *HBMPages) Give(pages []int32) { p.free = append(p.free, pages...) }

@@ -1,0 +1,260 @@
+package mem
+
+import (
+	"unsafe"
+
+	"sparseserve/cuda"
+)
+
+// Staging brings what the host knows to the GPU: slots, lists, addresses, tokens. Arrays are
+// written in pinned memory and copied together, before the kernels that read them, by a kernel:
+// between two others the copy engine's latency would exceed the copy (cuda/carry.cu). Each layer
+// has a part of its own, which begins with the lists that the server writes there (sim.Lender) and
+// continues with what else the layer's launches need; what concerns the step, or finds no room
+// there, is in chunks. Nothing is reused within a step, so nothing is overwritten while the GPU may
+// still read it.
+//
+// An array that cannot be allocated is reported to Fail, and memory that no GPU sees stands in.
+type Staging struct {
+	Machine cuda.Machine
+	Stream  cuda.Stream
+	Fail    func(error)
+
+	Uploads, UploadBytes int64 // copies to the GPU
+
+	chunks []chunk
+	at     int // chunk in use
+	layers []chunk
+	layer  *chunk  // in use, nil: none
+	slab   chunk   // that the layers share
+	wanted int     // words of lists that a layer had no room for
+	notes  []chunk // of host memory alone, for operations that read host arrays
+}
+
+type chunk struct {
+	host       cuda.HostMemory
+	device     cuda.Ptr
+	base       cuda.Ptr // on the host
+	bytes      []byte
+	lists      int64 // bytes at the beginning that are the server's
+	used, sent int64
+}
+
+// Sizes of the first chunk, and of the first memory of the host alone.
+const (
+	StagingChunk = 32 << 20
+	StagingNotes = 4 << 20
+	stagingAlign = 256
+)
+
+// Open readies a part for each layer; the parts have no memory yet.
+func (s *Staging) Open(layers int) { s.layers = make([]chunk, layers) }
+
+// Reset starts a new step; the GPU is idle.
+func (s *Staging) Reset() {
+	for _, all := range [][]chunk{s.chunks, s.layers, s.notes} {
+		for i := range all {
+			all[i].used, all[i].sent = 0, 0
+		}
+	}
+	s.at, s.layer = 0, nil
+}
+
+// take returns where the given bytes begin, if there is room for them.
+func (c *chunk) take(bytes int64) (at int64, ok bool) {
+	at = (c.used + stagingAlign - 1) / stagingAlign * stagingAlign
+	if at+bytes > int64(len(c.bytes)) {
+		return 0, false
+	}
+	c.used = at + bytes
+	return at, true
+}
+
+// array is n values of T that begin at a byte of the chunk.
+func array[T any](c *chunk, at int64, n int) []T {
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(c.bytes[at:]))), n)[:n:n]
+}
+
+// Words returns an array to fill and the address that it will have on the GPU.
+func (s *Staging) Words(n int) ([]int32, cuda.Ptr) { return stage[int32](s, s.layer, n) }
+
+// Longs is Words of 64 bits.
+func (s *Staging) Longs(n int) ([]int64, cuda.Ptr) { return stage[int64](s, s.layer, n) }
+
+// StepWords is Words for what more than one layer reads: it is uploaded with the step's arrays.
+func (s *Staging) StepWords(n int) ([]int32, cuda.Ptr) { return stage[int32](s, nil, n) }
+
+// stage takes an array from the layer's part if there is one with room, else from the step's
+// chunks.
+func stage[T any](s *Staging, layer *chunk, n int) ([]T, cuda.Ptr) {
+	var one T
+	bytes := int64(n) * int64(unsafe.Sizeof(one))
+	if n == 0 {
+		return nil, 0
+	}
+	if layer != nil {
+		if at, ok := layer.take(bytes); ok {
+			return array[T](layer, at, n), layer.device + cuda.Ptr(at)
+		}
+	}
+	for ; ; s.at++ {
+		if s.at == len(s.chunks) {
+			c, err := s.allocate(max(StagingChunk, bytes))
+			if err != nil {
+				s.Fail(err)
+				return make([]T, n), 0
+			}
+			s.chunks = append(s.chunks, c)
+		}
+		if at, ok := s.chunks[s.at].take(bytes); ok {
+			return array[T](&s.chunks[s.at], at, n), s.chunks[s.at].device + cuda.Ptr(at)
+		}
+	}
+}
+
+// Note returns an array that the host reads, and its address there.
+func (s *Staging) Note(n int) ([]int64, cuda.Ptr) {
+	bytes := int64(n) * 8
+	if last := len(s.notes) - 1; last >= 0 {
+		if at, ok := s.notes[last].take(bytes); ok {
+			return array[int64](&s.notes[last], at, n), s.notes[last].base + cuda.Ptr(at)
+		}
+	}
+	host, err := s.Machine.HostAlloc(max(StagingNotes, bytes), cuda.DriverPages)
+	if err != nil {
+		s.Fail(err)
+		return make([]int64, n), 0
+	}
+	s.notes = append(s.notes, chunk{host: host, base: host.Ptr(), bytes: host.Bytes(), used: bytes})
+	return cuda.Slice[int64](host)[:n:n], host.Ptr()
+}
+
+func (s *Staging) allocate(bytes int64) (c chunk, err error) {
+	if c.host, err = s.Machine.HostAlloc(bytes, cuda.DriverPages); err != nil {
+		return c, err
+	}
+	c.base, c.bytes = c.host.Ptr(), c.host.Bytes()
+	if c.device, err = s.Machine.DeviceAlloc(bytes); err != nil {
+		_ = s.Machine.HostFree(c.host) // the first error is the one to report
+	}
+	return c, err
+}
+
+func (s *Staging) free(c *chunk) error {
+	if len(c.bytes) == 0 {
+		return nil
+	}
+	if err := s.Machine.HostFree(c.host); err != nil {
+		return err
+	}
+	return s.Machine.DeviceFree(c.device)
+}
+
+// PartBytes is a layer's part, for lists of so many words.
+func PartBytes(words int) int64 {
+	lists := int64(words) * 4
+	return (lists + lists/spareShare + stagingSpare + stagingAlign - 1) / stagingAlign * stagingAlign
+}
+
+// stagingSpare is for what a layer's launches need besides its lists.
+const stagingSpare = 64 << 10
+
+// Divide gives every layer room for the lists that it lacked room for, and half as much again; it
+// reports whether it allocated. The GPU is idle. The new memory is allocated before the old is
+// freed: from its address the server sees that its lists are gone.
+func (s *Staging) Divide() (bool, error) {
+	if s.wanted == 0 {
+		return false, nil
+	}
+	bytes := PartBytes(s.wanted + s.wanted/2)
+	slab, err := s.allocate(bytes * int64(len(s.layers)))
+	if err != nil {
+		return true, err
+	}
+	if err := s.free(&s.slab); err != nil {
+		return true, err
+	}
+	s.slab, s.layer, s.wanted = slab, nil, 0
+	for i := range s.layers {
+		at := bytes * int64(i)
+		s.layers[i] = chunk{
+			device: slab.device + cuda.Ptr(at), base: slab.base + cuda.Ptr(at),
+			bytes: slab.bytes[at:][:bytes:bytes],
+		}
+	}
+	return true, nil
+}
+
+// Lend begins a layer's part with the server's lists; nil where there is no room for them before
+// the next step.
+func (s *Staging) Lend(layer, words int) []int32 {
+	c := &s.layers[layer]
+	if int64(words)*4 > int64(len(c.bytes)) {
+		s.wanted, s.layer = max(s.wanted, words), nil
+		return nil
+	}
+	c.lists = int64(words) * 4
+	c.used, c.sent = c.lists, 0
+	s.layer = c
+	return array[int32](c, 0, words)
+}
+
+// Keep notes that the layer's lists, if they are in its part, are on the GPU as they are.
+func (s *Staging) Keep(lists []int32) {
+	if _, lent := s.Lent(lists); lent {
+		s.layer.sent = max(s.layer.sent, s.layer.lists)
+	}
+}
+
+// Lent returns the address on the GPU of what the server wrote to a layer's part.
+func (s *Staging) Lent(words []int32) (cuda.Ptr, bool) {
+	p := cuda.Ptr(uintptr(unsafe.Pointer(unsafe.SliceData(words))))
+	if s.layer == nil || p < s.layer.base || p >= s.layer.base+cuda.Ptr(s.layer.lists) {
+		return 0, false
+	}
+	return s.layer.device + (p - s.layer.base), true
+}
+
+// Send copies all that was written since the last call: one launch, unless the layer's part was too
+// small.
+func (s *Staging) Send() {
+	if s.layer != nil {
+		s.upload(s.layer)
+	}
+	for i := range s.chunks {
+		s.upload(&s.chunks[i])
+	}
+}
+
+func (s *Staging) upload(c *chunk) {
+	if c.used == c.sent {
+		return
+	}
+	from := c.sent
+	c.sent = c.used
+	s.Copy(c.device+cuda.Ptr(from), c.base+cuda.Ptr(from), c.used-from)
+}
+
+// Copy copies from pinned memory to the GPU. Both addresses are alike modulo stagingAlign, as the
+// chunks begin there on either side.
+func (s *Staging) Copy(to, from cuda.Ptr, bytes int64) {
+	s.Uploads++
+	s.UploadBytes += bytes
+	s.Fail(s.Machine.Launch(&cuda.CarryArgs{Dst: to, Src: from, Bytes: bytes}, s.Stream))
+}
+
+// Close frees everything.
+func (s *Staging) Close() error {
+	for i := range s.chunks {
+		if err := s.free(&s.chunks[i]); err != nil {
+			return err
+		}
+	}
+	for i := range s.notes {
+		if err := s.Machine.HostFree(s.notes[i].host); err != nil {
+			return err
+		}
+	}
+	s.chunks, s.layers, s.notes = nil, nil, nil
+	return s.free(&s.slab)
+}

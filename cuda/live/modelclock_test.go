@@ -1,0 +1,59 @@
+package live_test
+
+import (
+	"sparseserve/sim"
+	"sparseserve/sim/des"
+	"sparseserve/sim/kv"
+)
+
+// modelClock has a real device do the work while the time is that of a modelled one: the batches,
+// and so every selection, miss and eviction, are those of the simulation.
+type modelClock struct {
+	Real, Model sim.Device
+}
+
+// Begin implements sim.Device, as the other methods do: both devices are called, the model answers.
+func (f *modelClock) Begin(s *sim.Step) error {
+	if err := f.Real.Begin(s); err != nil {
+		return err
+	}
+	return f.Model.Begin(s)
+}
+
+func (f *modelClock) Score(layer int, w *sim.Work) error {
+	if err := f.Real.Score(layer, w); err != nil {
+		return err
+	}
+	return f.Model.Score(layer, w)
+}
+
+func (f *modelClock) Move(m *kv.Moves) error {
+	if err := f.Real.Move(m); err != nil {
+		return err
+	}
+	return f.Model.Move(m)
+}
+
+func (f *modelClock) Compute(layer int, w *sim.Work) error {
+	if err := f.Real.Compute(layer, w); err != nil {
+		return err
+	}
+	return f.Model.Compute(layer, w)
+}
+
+func (f *modelClock) Finish() (sim.Timing, error) {
+	if _, err := f.Real.Finish(); err != nil {
+		return sim.Timing{}, err
+	}
+	return f.Model.Finish()
+}
+
+func (f *modelClock) Drain() (des.Time, error) {
+	if _, err := f.Real.Drain(); err != nil {
+		return 0, err
+	}
+	return f.Model.Drain()
+}
+
+// Room implements sim.Lender where the real device does.
+func (f *modelClock) Room(layer, words int) []int32 { return sim.Room(f.Real, layer, words) }

@@ -1,0 +1,74 @@
+package live_test
+
+import (
+	"testing"
+	"time"
+
+	"sparseserve/cuda/emulator"
+	"sparseserve/cuda/live"
+	"sparseserve/cuda/weights"
+	"sparseserve/sim"
+	"sparseserve/sim/des"
+)
+
+// late is a workload of two requests with a gap between them.
+type late struct{ next int }
+
+func (w *late) Next() (sim.Arrival, bool, error) {
+	w.next++
+	return sim.Arrival{At: des.Time(w.next) * 300 * des.Millisecond, Prompt: 33, Output: 3}, w.next <= 2, nil
+}
+
+// Pacing waits out the gaps in which nothing runs, and adds nothing to any step. Both bounds hold
+// however busy the machine is.
+func TestPaceWaitsOutIdleGaps(t *testing.T) {
+	c := cases()["mha/offload"]
+	m := emulator.New(emulator.Config{})
+	defer m.Close()
+	source, err := weights.NewRandom(c.shape, 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	model := tiny(&c.shape)
+	start := time.Now()
+	device, err := live.New(m, live.Config{Spec: &c.spec, Geometry: model.Geometry(c.spec.BlockTokens), Weights: source, KVBytes: c.kvBytes, Seed: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := c.server(&model)
+	cfg.Detail, cfg.Device = true, device
+	var gaps, waited time.Duration
+	cfg.Idle = func(gap des.Time) error {
+		from := time.Now()
+		device.Idle(t.Context(), gap)
+		gaps, waited = gaps+time.Duration(gap), waited+time.Since(from)
+		if passed := time.Since(start); passed < gaps {
+			t.Errorf("%v after the start gaps of %v have passed", passed, gaps)
+		}
+		return nil
+	}
+	server, err := sim.NewServer(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := &counted{}
+	if _, err := server.Run(t.Context(), &late{}, steps); err != nil {
+		t.Fatal(err)
+	}
+	took := time.Since(start)
+	if gaps < 300*time.Millisecond { // before the first request
+		t.Errorf("gaps of %v for arrivals at 0.3 and 0.6 s", gaps)
+	}
+	var ran time.Duration
+	for _, s := range steps.steps {
+		ran += time.Duration(s.Timing.Elapsed)
+	}
+	// What a step measures of itself may be a little more than it took; with a gap in it, it would
+	// be far more.
+	if ran > took-waited+waited/2 {
+		t.Errorf("steps of %v in a run of %v that waited for %v", ran, took, waited)
+	}
+	if err := device.Close(); err != nil {
+		t.Error(err)
+	}
+}

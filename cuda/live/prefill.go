@@ -1,0 +1,125 @@
+package live
+
+import (
+	"fmt"
+
+	"sparseserve/cuda"
+	"sparseserve/sim"
+)
+
+// planPrefill prepares one prefill's part of a layer.
+func (d *Device) planPrefill(layer int, w *sim.Work, i int) {
+	t := &w.Tables[i]
+	row, r := &d.rows[t.Row], d.of[t.Row]
+	at := d.placeOf(row)
+	write := d.rope(at, at+row.To-row.From)
+	slots := d.planBlocks(layer, t, row, r, write)
+	d.plan.ropes = append(d.plan.ropes, write)
+	full := closed{
+		req: r, pool: write.Pool, slots: slots, stride: int(write.HeadStride),
+		from: row.From / d.geo.BlockTokens, to: row.To / d.geo.BlockTokens,
+	}
+	if full.to > full.from {
+		d.plan.closed = append(d.plan.closed, full)
+	}
+	if row.Segmented && row.To == len(r.tokens) && row.To%d.geo.BlockTokens != 0 {
+		d.planStash(layer, r, int(write.HeadStride))
+	}
+	d.plan.prefills = append(d.plan.prefills, d.prefillArgs(row, at, write))
+}
+
+// planBlocks sets in which pool and slots the prefill's blocks are, and returns the slots as the
+// host knows them: [KV head][HeadStride].
+func (d *Device) planBlocks(
+	layer int, t *sim.Table, row *sim.Row, r *request, write *cuda.RopeArgs,
+) (slots []int32) {
+	heads, blocks := d.geo.KVHeads, d.geo.Blocks(row.To)
+	write.HeadStride = int64(blocks)
+	if row.Segmented { // one layer's blocks, in order
+		write.HeadStride = int64(d.geo.Blocks(len(r.tokens)))
+		write.Pool, write.Table = r.layer.At, d.scratch.ordered.At
+		return d.order
+	}
+	write.Pool = d.layerPool(layer)
+	slots, write.Table = d.stage.Words(heads * blocks)
+	switch {
+	case !d.offload:
+		for h := range heads {
+			for b := range blocks {
+				slots[h*blocks+b] = r.pages[b]*int32(heads) + int32(h)
+			}
+		}
+	case t.Blocks != blocks:
+		d.queue.Fail(fmt.Errorf("request %d: a table of %d blocks for %d tokens",
+			row.ID, t.Blocks, row.To))
+	default:
+		copy(slots, t.Slot)
+	}
+	return slots
+}
+
+// prefillArgs is attention of a prefill's rows, which begin at a token of the layer's batch.
+// Without a prefix keys and values are read as they were computed, else from their blocks.
+func (d *Device) prefillArgs(row *sim.Row, at int, write *cuda.RopeArgs) *cuda.PrefillArgs {
+	md := d.model
+	width, token := int64(md.HeadDim), int64(md.heads()*md.HeadDim)
+	a := &cuda.PrefillArgs{
+		Q: d.qkv(at, 0), K: d.qkv(at, md.HeadsQ), V: d.qkv(at, md.HeadsQ+md.HeadsKV),
+		Out:          d.scratch.attn.At + cuda.Ptr(at*md.HeadsQ*md.HeadDim*2),
+		QTokenStride: token, QHeadStride: width, KTokenStride: token, KHeadStride: width,
+		VTokenStride: token, VHeadStride: width,
+		OutTokenStride: int64(md.HeadsQ * md.HeadDim), OutHeadStride: width,
+		QTokens: int32(row.To - row.From), Prefix: int32(row.From),
+		HeadsQ: int32(md.HeadsQ), HeadsKV: int32(md.HeadsKV), HeadDim: int32(md.HeadDim),
+		Scale: d.scale(),
+	}
+	if row.From > 0 {
+		a.Pool, a.Table = write.Pool, write.Table
+		a.TableStride, a.BlockTokens = int32(write.HeadStride), int32(d.geo.BlockTokens)
+	}
+	return a
+}
+
+// planOpen copies a prefill's open blocks of one layer from their stash to their slots.
+func (d *Device) planOpen(layer int, r *request, slots []int32) {
+	d.plan.opens = append(d.plan.opens, d.scatter(func(h int) (from, to cuda.Ptr) {
+		return d.stashed(r, layer, h), d.pool + cuda.Ptr(int64(slots[h])*d.geo.BlockBytes)
+	}))
+}
+
+// planStash keeps the open block of every KV head of one layer until the request decodes; it is
+// copied once the layer is written.
+func (d *Device) planStash(layer int, r *request, stride int) {
+	last := len(r.tokens) / d.geo.BlockTokens
+	d.plan.stashes = append(d.plan.stashes, d.scatter(func(h int) (from, to cuda.Ptr) {
+		return r.layer.At + cuda.Ptr(int64(h*stride+last)*d.geo.BlockBytes), d.stashed(r, layer, h)
+	}))
+}
+
+// stashed is the place of an open block in its request's stash.
+func (d *Device) stashed(r *request, layer, head int) cuda.Ptr {
+	return r.stash.At + cuda.Ptr(int64(layer*d.geo.KVHeads+head)*d.geo.BlockBytes)
+}
+
+// scatter copies one block of each KV head within the GPU.
+func (d *Device) scatter(of func(head int) (from, to cuda.Ptr)) *cuda.GPUScatterArgs {
+	heads := d.geo.KVHeads
+	addresses, at := d.stage.Longs(2 * heads)
+	for h := range heads {
+		from, to := of(h)
+		addresses[h], addresses[heads+h] = int64(from), int64(to)
+	}
+	return &cuda.GPUScatterArgs{
+		Src: at, Dst: at + cuda.Ptr(8*heads), Count: int64(heads), BlockBytes: d.geo.BlockBytes,
+		CTAs: int32(heads),
+	}
+}
+
+func (d *Device) placeOf(row *sim.Row) int {
+	for _, p := range d.active.rows {
+		if p.row == row {
+			return p.at
+		}
+	}
+	panic(fmt.Sprintf("live: row of request %d is not in the layer", row.ID))
+}

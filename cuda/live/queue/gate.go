@@ -1,0 +1,66 @@
+package queue
+
+import (
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"sparseserve/sim/kv"
+)
+
+// Times to spin before sleeping. Waking a thread takes some tens of microseconds, which no step on
+// a GPU can spare; where processors are few, others need them.
+const (
+	shortSpin = 20 * time.Microsecond
+	longSpin  = 20 * time.Millisecond
+)
+
+// Spin is how long a waiting thread spins on this machine before it sleeps.
+func Spin() time.Duration {
+	if runtime.GOMAXPROCS(0) < 8 {
+		return shortSpin
+	}
+	return longSpin
+}
+
+// gate is where one thread waits for another.
+type gate struct {
+	asleep atomic.Bool
+	wake   chan struct{}
+	spin   time.Duration
+	slept  int64 // times
+	_      [32]byte
+}
+
+func (g *gate) init(spin time.Duration) { g.wake, g.spin = make(chan struct{}, 1), spin }
+
+// await returns once ready does, which another thread makes true before it calls open. Woken too
+// early, it spins again.
+func (g *gate) await(ready func() bool) {
+	for !ready() {
+		for begun := time.Now(); time.Since(begun) < g.spin; {
+			for range 16 {
+				if ready() {
+					return
+				}
+				kv.Pause()
+			}
+		}
+		g.asleep.Store(true)
+		if ready() {
+			if !g.asleep.CompareAndSwap(true, false) {
+				<-g.wake // open is waking it
+			}
+			return
+		}
+		g.slept++
+		<-g.wake
+	}
+}
+
+// open wakes the thread that sleeps here.
+func (g *gate) open() {
+	if g.asleep.Load() && g.asleep.CompareAndSwap(true, false) {
+		g.wake <- struct{}{}
+	}
+}

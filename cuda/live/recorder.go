@@ -1,0 +1,136 @@
+package live
+
+import (
+	"fmt"
+	"slices"
+
+	"sparseserve/sim"
+	"sparseserve/sim/des"
+	"sparseserve/sim/kv"
+)
+
+// CallRecorder records what each step asks of a real device, so that a modelled device can price
+// the very same batches (Price). That is done afterwards: between two calls it would take time that
+// the real device measures.
+type CallRecorder struct {
+	Real  sim.Device
+	Steps []RecordedStep
+}
+
+// RecordedStep is one step as the device was asked to carry it out, and the time that it took.
+type RecordedStep struct {
+	Step   sim.Step // without rows
+	Works  []sim.Work
+	Layers []RecordedLayer
+	Timing sim.Timing
+}
+
+// RecordedLayer is one layer of a step: Score when Scored, Move when Moved, then Compute.
+type RecordedLayer struct {
+	Layer, Work   int // Work is an index of RecordedStep.Works
+	Scored, Moved bool
+	Moves         kv.Moves
+}
+
+// Begin implements sim.Device, as the other methods do: the real device answers.
+func (s *CallRecorder) Begin(step *sim.Step) error {
+	n := RecordedStep{Step: *step, Works: make([]sim.Work, 0, 1)}
+	n.Step.Rows, n.Step.Dropped = nil, nil
+	if last := len(s.Steps) - 1; last >= 0 {
+		n.Layers = make([]RecordedLayer, 0, len(s.Steps[last].Layers))
+	}
+	s.Steps = append(s.Steps, n)
+	return s.Real.Begin(step)
+}
+
+func (s *CallRecorder) Score(layer int, w *sim.Work) error {
+	s.layer(layer).Scored = true
+	return s.Real.Score(layer, w)
+}
+
+func (s *CallRecorder) Move(m *kv.Moves) error {
+	l := s.layer(m.Layer)
+	l.Moved, l.Moves = true, *m
+	l.Moves.LoadRefs = nil
+	return s.Real.Move(m)
+}
+
+func (s *CallRecorder) Compute(layer int, w *sim.Work) error {
+	l, step := s.layer(layer), &s.Steps[len(s.Steps)-1]
+	if n := len(step.Works); n == 0 || !step.Works[n-1].SameBatch(w) ||
+		!slices.Equal(step.Works[n-1].Rounds, w.Rounds) {
+		own := *w
+		own.Prefill, own.Rounds, own.Lists, own.Tables = slices.Clone(w.Prefill), slices.Clone(w.Rounds), nil, nil
+		step.Works = append(step.Works, own)
+	}
+	l.Work = len(step.Works) - 1
+	return s.Real.Compute(layer, w)
+}
+
+func (s *CallRecorder) Finish() (sim.Timing, error) {
+	t, err := s.Real.Finish()
+	s.Steps[len(s.Steps)-1].Timing = t
+	return t, err
+}
+
+// Room implements sim.Lender where the real device does.
+func (s *CallRecorder) Room(layer, words int) []int32 { return sim.Room(s.Real, layer, words) }
+
+func (s *CallRecorder) Drain() (des.Time, error) { return s.Real.Drain() }
+
+// layer returns the record of the layer that runs.
+func (s *CallRecorder) layer(layer int) *RecordedLayer {
+	step := &s.Steps[len(s.Steps)-1]
+	if n := len(step.Layers); n == 0 || step.Layers[n-1].Layer != layer {
+		step.Layers = append(step.Layers, RecordedLayer{Layer: layer})
+	}
+	return &step.Layers[len(step.Layers)-1]
+}
+
+// Price returns the time that a modelled device gives each of the steps. The model has a clock of
+// its own, since its steps are longer or shorter than the real ones; the time that passed between
+// two steps is kept.
+func Price(steps []RecordedStep, model sim.Device) ([]sim.Timing, error) {
+	out := make([]sim.Timing, len(steps))
+	var now des.Time
+	for i := range steps {
+		s := &steps[i]
+		if now += s.Step.Start; i > 0 {
+			now -= steps[i-1].Step.Start + steps[i-1].Timing.Elapsed
+		}
+		t, err := s.price(model, now)
+		if err != nil {
+			return nil, fmt.Errorf("price of step %d: %w", s.Step.Index, err)
+		}
+		out[i] = t
+		now += t.Elapsed
+	}
+	return out, nil
+}
+
+func (s *RecordedStep) price(model sim.Device, start des.Time) (t sim.Timing, err error) {
+	step := s.Step
+	step.Start = start
+	if err = model.Begin(&step); err != nil {
+		return t, err
+	}
+	for i := range s.Layers {
+		l := &s.Layers[i]
+		w := s.Works[l.Work]
+		if l.Scored {
+			if err = model.Score(l.Layer, &w); err != nil {
+				return t, err
+			}
+		}
+		if l.Moved {
+			moves := l.Moves
+			if err = model.Move(&moves); err != nil {
+				return t, err
+			}
+		}
+		if err = model.Compute(l.Layer, &w); err != nil {
+			return t, err
+		}
+	}
+	return model.Finish()
+}

@@ -1,0 +1,67 @@
+package live
+
+import "sparseserve/cuda"
+
+// The saver's ring: places are reserved in order, and freed in order as jobs are done.
+
+// ringBlocks is the length of the ring.
+func ringBlocks(bufferBytes, blockBytes int64) int64 { return max(64, bufferBytes/blockBytes) }
+
+// hold keeps the second thread from beginning anything until it is released: saves must not
+// progress in time that no step counts, or they would cost later steps nothing. What is in flight,
+// a job or some hundreds of copies, ends.
+func (s *saver) hold() { s.held.Lock() }
+
+func (s *saver) release() { s.held.Unlock() }
+
+// pass waits where the saver is held.
+func (s *saver) pass() {
+	s.held.Lock()
+	defer s.held.Unlock()
+}
+
+// most is the number of blocks that one job may have: a fraction of the ring, so that copies into
+// it and out of it overlap.
+func (s *saver) most() int64 { return max(1, s.blocks/4) }
+
+// reserve waits for room for n blocks and returns where they go, and the ring's head after them;
+// waited says whether it had to. All places that were reserved before have been submitted.
+func (s *saver) reserve(n int64) (at, end int64, waited bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.head += s.gap(n)
+	for s.head+n-s.tail > s.blocks && s.err == nil {
+		if s.done == s.submitted { // only gaps are left
+			s.tail = s.head
+			continue
+		}
+		waited = true
+		s.moved.Wait()
+	}
+	at = s.head % s.blocks
+	s.head += n
+	return at, s.head, waited, s.err
+}
+
+// tryReserve is reserve where there is room now.
+func (s *saver) tryReserve(n int64) (at, end int64, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	from := s.head + s.gap(n)
+	if from+n-s.tail > s.blocks {
+		return 0, 0, false
+	}
+	s.head = from + n
+	return from % s.blocks, s.head, true
+}
+
+// gap is what is left out at the ring's end: a job is contiguous.
+func (s *saver) gap(n int64) int64 {
+	if gap := s.blocks - s.head%s.blocks; gap < n {
+		return gap
+	}
+	return 0
+}
+
+// to names the destination of a reserved block.
+func (s *saver) to(at int64, dst cuda.Ptr) { s.addresses[at] = int64(dst) }

@@ -1,0 +1,109 @@
+package cuda
+
+import (
+	"fmt"
+	"runtime"
+	"unsafe"
+
+	"github.com/ebitengine/purego"
+)
+
+// Operation is work for a stream: a pointer to one of the argument structs. Shapes and equations
+// are documented in sparseserve.h.
+type Operation interface {
+	operation() (op int32, args unsafe.Pointer)
+}
+
+// functions are the C functions of the operations, in the order of the SS_OP_ constants. A new
+// kernel adds its name here, its struct to args.go and its constant to the struct's method below.
+var functions = [...]string{
+	"ss_empty", "ss_memcpy", "ss_memset", "ss_fill",
+	"ss_flash_h2d", "ss_gpu_scatter", "ss_memcpy_blocks", "ss_memcpy_batch", "ss_flash_d2h",
+	"ss_decode", "ss_psa", "ss_psa_pipeline", "ss_prefill",
+	"ss_digest", "ss_scores", "ss_topk", "ss_select",
+	"ss_linear", "ss_embed", "ss_rmsnorm", "ss_rope", "ss_silu_mul", "ss_argmax",
+	"ss_carry", "ss_lookup", "ss_table", "ss_kv_write",
+}
+
+func (a *EmptyArgs) operation() (int32, unsafe.Pointer)        { return 0, unsafe.Pointer(a) }
+func (a *MemcpyArgs) operation() (int32, unsafe.Pointer)       { return 1, unsafe.Pointer(a) }
+func (a *MemsetArgs) operation() (int32, unsafe.Pointer)       { return 2, unsafe.Pointer(a) }
+func (a *FillArgs) operation() (int32, unsafe.Pointer)         { return 3, unsafe.Pointer(a) }
+func (a *FlashH2DArgs) operation() (int32, unsafe.Pointer)     { return 4, unsafe.Pointer(a) }
+func (a *GPUScatterArgs) operation() (int32, unsafe.Pointer)   { return 5, unsafe.Pointer(a) }
+func (a *MemcpyBlocksArgs) operation() (int32, unsafe.Pointer) { return 6, unsafe.Pointer(a) }
+func (a *MemcpyBatchArgs) operation() (int32, unsafe.Pointer)  { return 7, unsafe.Pointer(a) }
+func (a *SaveArgs) operation() (int32, unsafe.Pointer)         { return 8, unsafe.Pointer(a) }
+func (a *DecodeArgs) operation() (int32, unsafe.Pointer)       { return 9, unsafe.Pointer(a) }
+func (a *PSAArgs) operation() (int32, unsafe.Pointer)          { return 10, unsafe.Pointer(a) }
+func (a *PSAPipelineArgs) operation() (int32, unsafe.Pointer)  { return 11, unsafe.Pointer(a) }
+func (a *PrefillArgs) operation() (int32, unsafe.Pointer)      { return 12, unsafe.Pointer(a) }
+func (a *DigestArgs) operation() (int32, unsafe.Pointer)       { return 13, unsafe.Pointer(a) }
+func (a *ScoresArgs) operation() (int32, unsafe.Pointer)       { return 14, unsafe.Pointer(a) }
+func (a *TopKArgs) operation() (int32, unsafe.Pointer)         { return 15, unsafe.Pointer(a) }
+func (a *SelectArgs) operation() (int32, unsafe.Pointer)       { return 16, unsafe.Pointer(a) }
+func (a *LinearArgs) operation() (int32, unsafe.Pointer)       { return 17, unsafe.Pointer(a) }
+func (a *EmbedArgs) operation() (int32, unsafe.Pointer)        { return 18, unsafe.Pointer(a) }
+func (a *RMSNormArgs) operation() (int32, unsafe.Pointer)      { return 19, unsafe.Pointer(a) }
+func (a *RopeArgs) operation() (int32, unsafe.Pointer)         { return 20, unsafe.Pointer(a) }
+func (a *SiluMulArgs) operation() (int32, unsafe.Pointer)      { return 21, unsafe.Pointer(a) }
+func (a *ArgmaxArgs) operation() (int32, unsafe.Pointer)       { return 22, unsafe.Pointer(a) }
+func (a *CarryArgs) operation() (int32, unsafe.Pointer)        { return 23, unsafe.Pointer(a) }
+func (a *LookupArgs) operation() (int32, unsafe.Pointer)       { return 24, unsafe.Pointer(a) }
+func (a *TableArgs) operation() (int32, unsafe.Pointer)        { return 25, unsafe.Pointer(a) }
+func (a *KVWriteArgs) operation() (int32, unsafe.Pointer)      { return 26, unsafe.Pointer(a) }
+
+// Function returns the name of the C function that carries an operation out.
+func Function(o Operation) string {
+	op, _ := o.operation()
+	return functions[op]
+}
+
+// Launch enqueues an operation. SaveArgs and PSAPipelineArgs block; the stream of SaveArgs is not
+// used. Arguments are read before Launch returns.
+func (s *Session) Launch(o Operation, stream Stream) error {
+	op, args := o.operation()
+	f := s.symbols.operations[op]
+	if p, ok := o.(*PSAPipelineArgs); ok {
+		var pin runtime.Pinner
+		defer pin.Unpin()
+		pinPointers(&pin, p)
+	}
+	code, _, _ := purego.SyscallN(f.address, uintptr(args), uintptr(stream))
+	runtime.KeepAlive(o)
+	return s.result(f, code)
+}
+
+// pinPointers pins the memory of Go that the arguments point to.
+func pinPointers(pin *runtime.Pinner, o Operation) {
+	p, ok := o.(*PSAPipelineArgs)
+	if !ok {
+		return
+	}
+	if p.PSA != nil {
+		pin.Pin(p.PSA)
+	}
+	if p.Loaded != nil {
+		pin.Pin(p.Loaded)
+	}
+}
+
+// Workspace returns the bytes of scratch memory that an operation needs, to be zeroed once after
+// they are allocated: DecodeArgs.Workspace, PSAArgs.State and LookupArgs.State.
+func (s *Session) Workspace(o Operation) (bytes int64, err error) {
+	var f symbol
+	switch o.(type) {
+	case *DecodeArgs:
+		f = s.symbols.decodeWorkspace
+	case *PSAArgs:
+		f = s.symbols.psaState
+	case *LookupArgs:
+		f = s.symbols.lookupState
+	default:
+		return 0, fmt.Errorf("%s has no workspace", Function(o))
+	}
+	_, args := o.operation()
+	code, _, _ := purego.SyscallN(f.address, uintptr(args), uintptr(unsafe.Pointer(&bytes)))
+	runtime.KeepAlive(o)
+	return bytes, s.result(f, code)
+}

@@ -1,0 +1,205 @@
+package reference
+
+import "math"
+
+// Llama is a whole model. Linears are [out][in], row-major; with Dim = values a head and G = HeadsQ
+// / HeadsKV:
+//
+//	x = embed[token]
+//	each layer:  x += o attention(rope(qkv norm(x)))      x += down (silu(gate u) * up u), u = norm(x)
+//	logits = head norm(x)
+//
+// Round is applied where the GPU and HuggingFace's fp16 model store a value: after the embedding,
+// each norm (twice, see RMSNorm), each linear, each step of the rotation, attention, the
+// activation, each residual sum. Exact gives the model itself.
+type Llama struct {
+	Hidden, HeadsQ, HeadsKV, Dim, FFN, Vocab int
+
+	Eps     float64
+	InvFreq []float32 // [Dim / 2] radians a token
+	Round   Round
+
+	Embed  []float64 // [Vocab][Hidden]
+	Layers []LlamaLayer
+	Norm   []float64 // [Hidden]
+	Head   []float64 // [Vocab][Hidden]
+}
+
+// LlamaLayer holds one layer's weights.
+type LlamaLayer struct {
+	AttnNorm []float64 // [Hidden]
+	QKV      []float64 // [(HeadsQ + 2 HeadsKV) Dim][Hidden]
+	O        []float64 // [Hidden][HeadsQ Dim]
+	MLPNorm  []float64 // [Hidden]
+	GateUp   []float64 // [2 FFN][Hidden]
+	Down     []float64 // [Hidden][FFN]
+}
+
+// Selector restricts attention. The zero value is dense.
+type Selector struct {
+	BlockTokens int
+	// Blocks returns the logical blocks that the token at a position attends to, for all query
+	// heads of a KV head; nil is dense. Block b has tokens b BlockTokens to (b + 1) BlockTokens -
+	// 1, up to the position.
+	Blocks func(position, layer, kvHead int) []int
+	// Watch, when given, sees what attention of a KV head goes by: queries [HeadsQ / HeadsKV][Dim]
+	// and the keys so far, [tokens][HeadsKV][Dim].
+	Watch func(position, layer, kvHead int, query, keys []float64)
+}
+
+// LlamaCache is the keys, rotated, and the values of the tokens so far.
+type LlamaCache struct {
+	tokens int
+	k, v   [][]float64 // of each layer: [tokens][HeadsKV][Dim]
+}
+
+// Tokens returns how many tokens the cache holds: the position of the next.
+func (c *LlamaCache) Tokens() int { return c.tokens }
+
+// NewCache returns a cache of no tokens.
+func (m *Llama) NewCache() *LlamaCache {
+	return &LlamaCache{k: make([][]float64, len(m.Layers)), v: make([][]float64, len(m.Layers))}
+}
+
+// Forward returns the logits [token][Vocab] of a sequence.
+func (m *Llama) Forward(tokens []int, sel Selector) [][]float64 {
+	return m.Extend(m.NewCache(), tokens, sel)
+}
+
+// Extend appends tokens to a sequence, layer by layer, and returns their logits.
+func (m *Llama) Extend(c *LlamaCache, tokens []int, sel Selector) [][]float64 {
+	x := make([][]float64, len(tokens))
+	for i, token := range tokens {
+		x[i] = rounded(m.Embed[token*m.Hidden:][:m.Hidden], m.Round)
+	}
+	for layer := range m.Layers {
+		m.layer(c, layer, x, sel)
+	}
+	c.tokens += len(tokens)
+	logits := make([][]float64, len(tokens))
+	for i := range x {
+		logits[i] = linear(m.Head, RMSNorm(x[i], m.Norm, m.Eps, m.Round), m.Round)
+	}
+	return logits
+}
+
+// Greedy returns the n tokens that follow the prompt, each the likeliest.
+func (m *Llama) Greedy(prompt []int, n int) []int {
+	return m.GreedySelected(prompt, n, Selector{})
+}
+
+// GreedySelected is Greedy with sparse attention of the generated tokens; the prompt's is dense.
+func (m *Llama) GreedySelected(prompt []int, n int, sel Selector) []int {
+	c := m.NewCache()
+	logits := m.Extend(c, prompt, Selector{})
+	var out []int
+	for range n {
+		next := Argmax(logits[len(logits)-1])
+		out = append(out, next)
+		if len(out) < n {
+			logits = m.Extend(c, []int{next}, sel)
+		}
+	}
+	return out
+}
+
+// layer adds attention and FFN to the residual stream x [tokens][Hidden], in place.
+func (m *Llama) layer(c *LlamaCache, layer int, x [][]float64, sel Selector) {
+	w := &m.Layers[layer]
+	queries := make([][]float64, len(x))
+	for i := range x {
+		qkv := linear(w.QKV, RMSNorm(x[i], w.AttnNorm, m.Eps, m.Round), m.Round)
+		turned := m.HeadsQ + m.HeadsKV
+		for head := range turned {
+			at := qkv[head*m.Dim:][:m.Dim]
+			copy(at, Rope(at, m.angles(c.tokens+i), m.Round))
+		}
+		queries[i] = qkv[:m.HeadsQ*m.Dim]
+		c.k[layer] = append(c.k[layer], qkv[m.HeadsQ*m.Dim:turned*m.Dim]...)
+		c.v[layer] = append(c.v[layer], qkv[turned*m.Dim:]...)
+	}
+	for i := range x {
+		attended := rounded(m.attend(c, layer, c.tokens+i, queries[i], sel), m.Round)
+		m.residual(x[i], linear(w.O, attended, m.Round))
+		u := linear(w.GateUp, RMSNorm(x[i], w.MLPNorm, m.Eps, m.Round), m.Round)
+		m.residual(x[i], linear(w.Down, SiluMul(u, m.Round), m.Round))
+	}
+}
+
+// attend returns attention [HeadsQ][Dim] of the token at a position to itself and those before it.
+func (m *Llama) attend(c *LlamaCache, layer, position int, query []float64,
+	sel Selector) []float64 {
+	out := make([]float64, m.HeadsQ*m.Dim)
+	group := m.HeadsQ / m.HeadsKV
+	scale := 1 / math.Sqrt(float64(m.Dim))
+	for kv := range m.HeadsKV {
+		seen := sel.tokens(position, layer, kv)
+		if sel.Watch != nil {
+			sel.Watch(position, layer, kv, query[kv*group*m.Dim:(kv+1)*group*m.Dim],
+				c.k[layer][:(position+1)*m.HeadsKV*m.Dim])
+		}
+		for head := kv * group; head < (kv+1)*group; head++ {
+			state := NewSoftmax(m.Dim)
+			for _, t := range seen {
+				at := (t*m.HeadsKV + kv) * m.Dim
+				state.Add(scale*dot(query[head*m.Dim:][:m.Dim], c.k[layer][at:]),
+					c.v[layer][at:at+m.Dim])
+			}
+			state.Result(out[head*m.Dim:][:m.Dim])
+		}
+	}
+	return out
+}
+
+// tokens returns the positions that a token attends to.
+func (s Selector) tokens(position, layer, kvHead int) []int {
+	first, count := []int{0}, position+1 // dense: one block of all
+	if s.Blocks != nil {
+		if blocks := s.Blocks(position, layer, kvHead); blocks != nil {
+			first, count = first[:0], s.BlockTokens
+			for _, b := range blocks {
+				first = append(first, b*s.BlockTokens)
+			}
+		}
+	}
+	var all []int
+	for _, from := range first {
+		for t := from; t < min(from+count, position+1); t++ {
+			all = append(all, t)
+		}
+	}
+	return all
+}
+
+// angles are those of float32 arithmetic, which every implementation uses: at long contexts its
+// rounding is part of the model.
+func (m *Llama) angles(position int) []float64 {
+	angle := make([]float64, len(m.InvFreq))
+	for d, f := range m.InvFreq {
+		angle[d] = float64(float32(position) * f)
+	}
+	return angle
+}
+
+func (m *Llama) residual(x, add []float64) {
+	for d := range x {
+		x[d] = m.Round(x[d] + add[d])
+	}
+}
+
+// linear returns r(w x) for w [out][in].
+func linear(w, x []float64, r Round) []float64 {
+	out := make([]float64, len(w)/len(x))
+	for i := range out {
+		out[i] = r(dot(x, w[i*len(x):]))
+	}
+	return out
+}
+
+func rounded(x []float64, r Round) []float64 {
+	out := make([]float64, len(x))
+	for i, v := range x {
+		out[i] = r(v)
+	}
+	return out
+}
