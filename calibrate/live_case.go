@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"sparseserve/cuda/live"
+	"sparseserve/cuda/live/parallel"
 	"sparseserve/cuda/weights"
 	"sparseserve/hw"
 	"sparseserve/sim"
@@ -68,7 +69,7 @@ func (c *liveCase) server() sim.Config {
 	}
 	cfg := sim.Config{
 		Model:    sim.Model{Layers: c.model.Layers, KVHeads: c.model.KVHeads, Hidden: c.model.Hidden, MaxContext: 2*c.prompt + c.output()},
-		Geometry: c.model.Geometry(spec.BlockTokens), Detail: true,
+		Geometry: c.model.Geometry(spec.BlockTokens), Addressed: true, Do: parallel.Do,
 	}
 	g := &cfg.Geometry
 	all := c.blocks(g) * int64(g.Groups())

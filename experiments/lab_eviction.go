@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/csv"
 	"fmt"
+	"runtime"
 	"slices"
 	"strconv"
-	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"sparseserve/hw"
 	"sparseserve/sim"
@@ -81,6 +83,16 @@ func (x *Simulator) record(l *Lab, p Point) (*recordedRun, error) {
 	return &recordedRun{s.server, s.server.Trace}, nil
 }
 
+// eachOnACore calls f for 0 to n-1 on all cores.
+func eachOnACore(n int, f func(i int)) {
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range n {
+		g.Go(func() error { f(i); return nil })
+	}
+	_ = g.Wait() // no call fails
+}
+
 // study returns the rows of all policies, pools and sizes, without the seed.
 func (r *recordedRun) study(spec *evictionSpec) [][]string {
 	type cell struct {
@@ -97,7 +109,7 @@ func (r *recordedRun) study(spec *evictionSpec) [][]string {
 			}
 		}
 	}
-	kv.SideBySide(len(cells), time.Second, func(i int) {
+	eachOnACore(len(cells), func(i int) {
 		c := &cells[i]
 		bytes, perLayer := int64(c.gib*(1<<30)), c.pool == "per-layer"
 		if c.eviction == optimumName {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/renameio/v2"
 
 	"sparseserve/cuda/live"
+	"sparseserve/cuda/live/parallel"
 	"sparseserve/cuda/weights"
 	"sparseserve/hw"
 	"sparseserve/sim"
@@ -136,7 +137,7 @@ func (l *Live) run(ctx context.Context, p Point, sink Sink, wrap func(sim.Device
 			err = errors.Join(err, device.Close())
 			l.ended = time.Now()
 		}()
-		s.server.Device, s.server.Detail = wrap(device), true
+		s.server.Device, s.server.Addressed, s.server.Do = wrap(device), true, parallel.Do
 		s.server.Engine = sim.Engine{} // a live run has the live loop's own times
 		s.server.DeviceSelects = cfg.Selects
 		if l.Pace {

@@ -73,7 +73,7 @@ func (s *Server) emit(r *request, now des.Time) error {
 	if !r.Finished() {
 		return nil
 	}
-	s.drop(r, true)
+	s.path.drop(r, true)
 	if s.Recorder != nil {
 		if err := s.Recorder.Finish(r.ID, r.prompt, r.Output); err != nil {
 			return err

@@ -37,7 +37,7 @@ func TestDetailWhenSavesLandWithinTheStep(t *testing.T) {
 
 // follow runs the scenario on a device that keeps track of every block.
 func (c *scenario) follow(t fatal) {
-	c.detail, c.spec.Heads = true, "full"
+	c.addressed, c.spec.Heads = true, "full"
 	for i := range c.arrivals {
 		c.arrivals[i].Cached = 0 // a device has what it computed
 	}
@@ -356,7 +356,7 @@ func TestDetailRefusesLayersThatDoNotFit(t *testing.T) {
 	if o.metrics.Summary().Completed != 8 {
 		t.Fatalf("%+v", o.metrics.Summary())
 	}
-	c.detail = true
+	c.addressed = true
 	o = c.start(t, profile(t, c.gpu))
 	_, err := o.server.Drive(&list{arrivals: c.arrivals}, o, func() error { return nil })
 	if err == nil {

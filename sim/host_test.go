@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"sparseserve/cuda/live/parallel"
 	"sparseserve/hw"
 	"sparseserve/sim"
 	"sparseserve/sim/des"
@@ -72,7 +73,7 @@ func BenchmarkBookkeeping(b *testing.B) {
 	s, err := sim.NewServer(sim.Config{
 		Spec:     spec,
 		Model:    sim.Model{Layers: model.Layers, KVHeads: model.KVHeads, Hidden: model.Hidden, MaxContext: model.MaxContext},
-		Geometry: geo, HBMBytes: 24 << 30, Device: device, Detail: true,
+		Geometry: geo, HBMBytes: 24 << 30, Device: device, Addressed: true, Do: parallel.Do,
 		Library: dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), dsa.TopK{K: sim.Candidates(&spec)}, dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2}, 8),
 	})
 	if err != nil {

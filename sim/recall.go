@@ -6,7 +6,6 @@ import (
 	"sparseserve/sim/dsa"
 )
 
-
 // RecallProxy is the share of attention that selections hold, a proxy of accuracy from the
 // score process, over the decode tokens of completed requests and the groups whose selections
 // are known. No answer is scored.

@@ -1,6 +1,5 @@
 package sim
 
-
 // attended sums up what a layer's decodes attend to where the scores decide how much. Sizes are
 // known of every head, whether or not the cache follows its blocks.
 func (s *Server) attended(layer int) {
@@ -35,7 +34,7 @@ func (s *Server) used(r *request, g int) int {
 	switch {
 	case r.grid < 0:
 		return 0
-	case s.chosen():
+	case s.external():
 		row, _ := r.rows.Row(g)
 		return row.Used
 	case s.layered:

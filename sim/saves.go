@@ -2,7 +2,6 @@ package sim
 
 import "sparseserve/sim/kv"
 
-
 // saveJob is a run of blocks being saved to DRAM: queued by the step that completes them, done
 // when the device reports it.
 type saveJob struct {

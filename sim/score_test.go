@@ -42,7 +42,7 @@ func TestNoEvictionByScoreWithoutScores(t *testing.T) {
 	model := tiny(1, 1)
 	for name, change := range map[string]func(*sim.Config){
 		"full attention":       func(c *sim.Config) { c.Spec.Attention = "full" },
-		"a device selects":     func(c *sim.Config) { c.Detail, c.DeviceSelects = true, true },
+		"a device selects":     func(c *sim.Config) { c.Addressed, c.DeviceSelects = true, true },
 		"a recording replayed": func(c *sim.Config) { c.Recording = &dsa.Recording{} },
 	} {
 		cfg := sim.Config{

@@ -13,7 +13,7 @@ func (s *Server) prepareSelections(r *request) error {
 	if r.steps == 0 {
 		r.lastGrid = -2 // no step before
 	}
-	if s.chosen() {
+	if s.external() {
 		if err := s.prepareChoice(r, candidates); err != nil {
 			return err
 		}
@@ -90,7 +90,7 @@ func (s *Server) selection(r *request, g int, dense bool, sel *kv.Selection) {
 		g = int(s.groups[g])
 	}
 	var row dsa.Row
-	if s.layered || s.chosen() {
+	if s.layered || s.external() {
 		row, sel.Follows = r.rows.Row(g)
 	} else {
 		st := r.streams[g]

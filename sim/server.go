@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"sparseserve/sim/des"
@@ -29,11 +28,14 @@ type Config struct {
 	Device   Device
 	Engine   Engine
 	Library  *dsa.Library // selections of sparse attention, by Spec.Policy
-	// Detail names every row, block and slot to the device (detail.go), which needs all heads
-	// to be simulated.
-	Detail bool
-	// DeviceSelects has decodes attend to what the device's Score chose; needs Detail. Library
-	// is not used.
+	// Addressed names every row, block and slot to the device (addressed.go), which
+	// needs all heads to be simulated.
+	Addressed bool
+	// Do carries out loops whose iterations are independent, when Addressed; nil does them
+	// one by one.
+	Do kv.Do
+	// DeviceSelects has decodes attend to what the device's Score chose; needs Addressed.
+	// Library is not used.
 	DeviceSelects bool
 	// Recording gives selections in place of Library when it is not nil.
 	Recording *dsa.Recording
@@ -78,7 +80,7 @@ type Server struct {
 	landed   int64            // steps whose saves have landed or will at a scheduled event
 	pinned   []*request       // whose chunked prefill holds HBM
 	step     stepState
-	detail   detail
+	path     path
 	groups   []int32 // (layer, KV head) groups whose blocks the cache follows
 	counted  []int32 // those whose selections are known: all where their sizes differ
 	workload Workload
@@ -120,7 +122,7 @@ func NewServer(cfg Config) (*Server, error) {
 		}
 		s.policy, s.fixed, s.budget = policy, named.Fixed, SelectedBlocks(spec)
 	}
-	s.layered = spec.Sparse() && !s.chosen() && cfg.Library.ByLayer()
+	s.layered = spec.Sparse() && !s.external() && cfg.Library.ByLayer()
 	sample := kv.FullSample(geo)
 	if spec.Heads == "sampled" {
 		sample = kv.HashSample(geo, spec.SampleGroups, cfg.Seed)
@@ -129,10 +131,15 @@ func NewServer(cfg Config) (*Server, error) {
 	if s.counted = s.groups; spec.Sparse() && !s.fixed {
 		s.counted = kv.FullSample(geo).Groups
 	}
-	if cfg.Detail {
-		if err := checkDetail(spec, sample.Rate, cfg.DeviceSelects); err != nil {
+	s.path = counted{s}
+	if cfg.Addressed {
+		if err := checkAddressed(spec, sample.Rate, cfg.DeviceSelects); err != nil {
 			return nil, err
 		}
+		s.path = &addressed{counted: counted{s}}
+	}
+	if s.Do == nil {
+		s.Do = kv.OneByOne
 	}
 	if err := s.checkSelections(sample.Rate); err != nil {
 		return nil, err
@@ -141,8 +148,9 @@ func NewServer(cfg Config) (*Server, error) {
 	if spec.Offload {
 		cache, err := kv.NewCache(kv.Config{
 			Geometry: geo, Sample: sample, HBMBytes: cfg.HBMBytes,
-			Eviction: spec.Eviction, PerLayer: spec.Pool == "per-layer", Window: spec.Window, Detail: cfg.Detail, Tables: cfg.Detail && spec.GPULookup(),
+			Eviction: spec.Eviction, PerLayer: spec.Pool == "per-layer", Window: spec.Window,
 			Microbatch: s.microbatch(), Score: s.blockScores(), Trace: cfg.Trace,
+			Addressed: cfg.Addressed, Tables: cfg.Addressed && spec.GPULookup(), Do: cfg.Do,
 		})
 		if err != nil {
 			return nil, err
@@ -163,21 +171,8 @@ func NewServer(cfg Config) (*Server, error) {
 	return s, err
 }
 
-// checkDetail refuses what a device that computes cannot carry out.
-func checkDetail(spec *Spec, rate float64, selects bool) error {
-	switch {
-	case selects && spec.GPULookup():
-		return errors.New("sim: what the model selects is looked up by the host, which must know it before the next layer; set system.lookup = \"host\"")
-	case rate < 1:
-		return errors.New("sim: every head must be simulated to run on a device that computes; set system.heads = \"full\"")
-	case spec.Sparse() && spec.WindowBlocks < 1:
-		return errors.New("sim: the newest token must attend to itself on a device that computes; set system.window_blocks to 1 or more")
-	}
-	return nil
-}
-
-// SelectedBlocks returns how many blocks a group attends to, the open block, sinks and window
-// included.
+// SelectedBlocks returns how many blocks a group attends to, the open block,
+// sinks and window included.
 func SelectedBlocks(spec *Spec) int { return max(1, spec.BudgetTokens/spec.BlockTokens) }
 
 // microbatch is the blocks of one iteration, 0 where attention is not progressive.
@@ -201,7 +196,7 @@ func (s *Server) Run(ctx context.Context, w Workload, rec Recorder) (*Metrics, e
 		return nil, err
 	}
 	for n := 0; ; n++ {
-		if (n%64 == 0 || s.Detail) && ctx.Err() != nil { // a real step takes long
+		if (n%64 == 0 || s.Addressed) && ctx.Err() != nil { // a real step takes long
 			return s.cutShort(), context.Cause(ctx)
 		}
 		if more, err := s.advance(); err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"sparseserve/cuda/live/parallel"
 	"sparseserve/hw"
 	"sparseserve/sim"
 	"sparseserve/sim/des"
@@ -18,14 +19,14 @@ import (
 // scenario is one random run: a small model on a real card's cost models,
 // under any system that a configuration can describe.
 type scenario struct {
-	model    hw.Model
-	gpu      string
-	spec     sim.Spec
-	hbm      int64 // bytes for KV
-	seed     uint64
-	engine   sim.Engine
-	arrivals []sim.Arrival
-	detail   bool
+	model     hw.Model
+	gpu       string
+	spec      sim.Spec
+	hbm       int64 // bytes for KV
+	seed      uint64
+	engine    sim.Engine
+	arrivals  []sim.Arrival
+	addressed bool
 }
 
 func (c *scenario) String() string {
@@ -199,7 +200,10 @@ func (c *scenario) server(t fatal, d sim.Device) *sim.Server {
 		Spec:     c.spec,
 		Model:    sim.Model{Layers: c.model.Layers, KVHeads: c.model.KVHeads, Hidden: c.model.Hidden, MaxContext: c.model.MaxContext},
 		Geometry: c.model.Geometry(c.spec.BlockTokens), HBMBytes: c.hbm, Seed: c.seed, Device: d, Engine: c.engine,
-		Detail: c.detail,
+		Addressed: c.addressed,
+	}
+	if c.addressed && c.seed%2 == 1 {
+		cfg.Do = parallel.Do
 	}
 	if c.spec.Sparse() {
 		cfg.Library = library(t, &c.spec)

@@ -15,7 +15,6 @@ type stepState struct {
 	moves   kv.Moves
 	decodes []*request
 	seqs    []*kv.Seq
-	sel     kv.Selection
 	rec     StepRecord
 	before  kv.Stats
 	evicted int64 // by the end of the last step
@@ -45,13 +44,9 @@ func (s *Server) startStep(now des.Time) error {
 			panic(fmt.Sprintf("sim: at %v, step %d: %v", now, s.steps, err))
 		}
 	}
-	if s.Detail {
-		s.describe()
-	}
-	if err := s.Device.Begin(&s.step.meta); err != nil {
+	if err := s.path.begin(&s.step.meta); err != nil {
 		return err
 	}
-	s.detail.dropped = s.detail.dropped[:0]
 	for layer := range s.Model.Layers {
 		if err := s.layer(layer); err != nil {
 			return err
@@ -69,7 +64,7 @@ func (s *Server) startStep(now des.Time) error {
 func (s *Server) evictRequest(r *request) {
 	r.preemptions++
 	s.metrics.preemptions++
-	s.drop(r, false)
+	s.path.drop(r, false)
 	s.closeSeq(r)
 }
 
@@ -175,7 +170,7 @@ func (s *Server) enterDecode(r *request) error {
 		}
 		st.scored += int64(context / s.Geometry.BlockTokens)
 	}
-	if s.Spec.Sparse() && (s.cache != nil || !s.fixed || s.Detail || s.Recorder != nil) {
+	if s.Spec.Sparse() && (s.cache != nil || !s.fixed || s.Addressed || s.Recorder != nil) {
 		if err := s.prepareSelections(r); err != nil {
 			return err
 		}
@@ -228,7 +223,7 @@ func (s *Server) layer(layer int) error {
 		runs, blocks := s.closedIn(layer)
 		w.Digests, w.DigestTokens = runs, int64(blocks)*int64(s.Geometry.BlockTokens)
 	}
-	dense := !s.Spec.Sparse() || layer < s.Spec.DenseLayers
+	dense := s.dense(layer)
 	if w.DecodeTokens = st.contexts; !dense {
 		w.Sparse, w.DecodeTokens, w.ScoredBlocks = true, st.selected, st.scored
 		if !s.fixed {
@@ -236,56 +231,59 @@ func (s *Server) layer(layer int) error {
 		}
 	}
 	if w.Sparse && w.Decodes > 0 {
-		if err := s.score(layer); err != nil {
+		if err := s.path.score(layer, w); err != nil {
 			return err
+		}
+		if s.Recorder != nil {
+			s.record(layer)
 		}
 	}
 	if s.cache != nil {
-		if err := s.access(layer); err != nil {
+		if err := s.move(layer); err != nil {
 			return err
 		}
-		st.moves.Landing = st.landing && st.moves.Loads > 0
-		s.loadInRounds(layer)
-		st.moves.InRounds = len(w.Rounds) > 0
-		st.moves.Saves = s.savesOf(layer)
-		st.rec.Saved += st.moves.Saves
-		if s.Detail {
-			st.moves.LoadRefs = s.cache.Refs()
-			if s.Spec.GPULookup() {
-				st.moves.Missed = s.cache.Missed()
-				st.moves.Seated, st.moves.Evicted, st.moves.EvictedBefore = s.cache.Changes()
-			}
-		}
-		if err := s.Device.Move(&st.moves); err != nil {
-			return err
-		}
-		s.cache.ForgetChanges()
 	}
-	if s.Detail {
-		s.tabulate(layer)
-		if s.cache == nil && w.Sparse && w.Decodes > 0 && !s.leftToDevice() {
-			s.list(layer, dense)
-		}
-	}
-	return s.Device.Compute(layer, w)
+	return s.path.compute(layer, dense, w)
 }
 
-// access finds the blocks that a layer must load. With every head simulated it runs the layer's
-// groups when the layer's turn comes. With a sample it runs all sampled layers at the first
-// layer of the step and spreads their loads, scaled to the whole model, evenly over the layers.
-func (s *Server) access(layer int) error {
+// move finds the blocks that a layer loads and saves and has the device move them.
+func (s *Server) move(layer int) error {
 	st := &s.step
+	var err error
 	if s.cache.Sample.Rate == 1 {
-		n, err := s.accessSampled(layer)
-		st.moves.Loads = n
-		st.moves.Places, st.moves.Span = s.cache.Spread(1)
+		err = s.loadLayer(layer)
+	} else {
+		err = s.loadShare(layer)
+	}
+	if err != nil {
 		return err
 	}
+	st.moves.Landing = st.landing && st.moves.Loads > 0
+	s.loadInRounds(layer)
+	st.moves.InRounds = len(st.work.Rounds) > 0
+	st.moves.Saves = s.savesOf(layer)
+	st.rec.Saved += st.moves.Saves
+	return s.path.move(&st.moves)
+}
+
+// loadLayer runs the accesses of a layer when the step reaches it: every head is
+// simulated.
+func (s *Server) loadLayer(layer int) (err error) {
+	m := &s.step.moves
+	m.Loads, err = s.access(s.cache.Layers()[layer])
+	m.Places, m.Span = s.cache.Spread(1)
+	return err
+}
+
+// loadShare runs the accesses of all sampled layers at the first layer of the step and
+// spreads their loads, scaled to the whole model, evenly over the layers.
+func (s *Server) loadShare(layer int) error {
+	st := &s.step
 	if layer == 0 {
 		var sum int64
 		st.byRound = st.byRound[:0]
-		for li := range s.cache.Layers() {
-			n, err := s.accessSampled(li)
+		for _, l := range s.cache.Layers() {
+			n, err := s.access(l)
 			if err != nil {
 				return err
 			}
@@ -302,40 +300,21 @@ func (s *Server) access(layer int) error {
 	return nil
 }
 
-// accessSampled runs the selections and prefill writes of one sampled layer and returns the
+// access runs the prefill writes and selections of one sampled layer and returns the
 // blocks to load over its groups.
-func (s *Server) accessSampled(li int) (int64, error) {
-	st := &s.step
-	layer, groups := s.cache.Layer(li)
-	first := s.cache.First(li)
-	dense := !s.Spec.Sparse() || layer < s.Spec.DenseLayers
+func (s *Server) access(l *kv.Layer) (int64, error) {
 	for i := range s.batch.Prefills {
 		if r := s.requests[s.batch.Prefills[i].Req]; r.pinned {
-			s.cache.Write(li, r.seq)
+			s.cache.Write(l, r.seq)
 		}
 	}
-	if s.Detail && len(st.decodes) > 0 { // a real GPU waits, for the lists too
-		s.openLists(layer, dense)
-		s.cache.AccessLayer(li, st.seqs, s.detail.lists[layer].Slot, func(i, g int, sel *kv.Selection) {
-			s.selection(st.decodes[i], g, dense, sel)
-			s.listUnit(i, g, sel)
-		})
-		n, err := s.cache.Fill(li)
-		if err == nil {
-			s.closeLists()
-		}
-		return n, err
-	}
-	for _, r := range st.decodes {
-		for g := first; g < first+groups; g++ {
-			s.selection(r, g, dense, &st.sel)
-			s.cache.Access(r.seq, g, &st.sel)
-		}
-	}
-	return s.cache.Fill(li)
+	return s.path.access(l, s.dense(l.Number))
 }
 
-// leave records the step's outcome and schedules its end.
+// dense says whether decodes of a layer attend to every block.
+func (s *Server) dense(layer int) bool { return !s.Spec.Sparse() || layer < s.Spec.DenseLayers }
+
+// leave books the step's outcome and schedules its end.
 func (s *Server) leave(now des.Time, timing Timing) {
 	st := &s.step
 	if s.cache != nil {

@@ -6,6 +6,7 @@ import (
 
 	"sparseserve/cuda/emulator"
 	"sparseserve/cuda/live"
+	"sparseserve/cuda/live/parallel"
 	"sparseserve/cuda/weights"
 	"sparseserve/sim"
 )
@@ -36,7 +37,7 @@ func ExampleDevice() {
 	}
 	defer device.Close()
 	server, err := sim.NewServer(sim.Config{
-		Spec: spec, Geometry: model.Geometry(spec.BlockTokens), HBMBytes: kvBytes, Detail: true,
+		Spec: spec, Geometry: model.Geometry(spec.BlockTokens), HBMBytes: kvBytes, Addressed: true, Do: parallel.Do,
 		Model: sim.Model{
 			Layers: shape.Layers, KVHeads: shape.HeadsKV, Hidden: shape.Hidden, MaxContext: 400,
 		},

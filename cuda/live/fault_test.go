@@ -10,6 +10,7 @@ import (
 	"sparseserve/cuda"
 	"sparseserve/cuda/emulator"
 	"sparseserve/cuda/live"
+	"sparseserve/cuda/live/parallel"
 	"sparseserve/cuda/weights"
 	"sparseserve/sim"
 )
@@ -25,7 +26,7 @@ func (c *scenario) alone(ctx context.Context, m live.Machine, rec sim.Recorder) 
 		return nil, nil, err
 	}
 	cfg := c.server(&model)
-	cfg.Detail, cfg.Device = true, device
+	cfg.Addressed, cfg.Do, cfg.Device = true, parallel.Do, device
 	server, err := sim.NewServer(cfg)
 	if err != nil {
 		return nil, device, err

@@ -13,6 +13,7 @@ import (
 
 	"sparseserve/cuda"
 	"sparseserve/cuda/live"
+	"sparseserve/cuda/live/parallel"
 	"sparseserve/cuda/weights"
 	"sparseserve/hw"
 	"sparseserve/sim"
@@ -148,7 +149,7 @@ func greedy(t *testing.T, m live.Machine, folder string, spec sim.Spec) {
 	}
 	server, err := sim.NewServer(sim.Config{
 		Spec: spec, Model: sim.Model{Layers: c.Layers, KVHeads: c.HeadsKV, Hidden: c.Hidden, MaxContext: 1024}, Geometry: model.Geometry(spec.BlockTokens),
-		HBMBytes: kv, Detail: true, Device: device, Library: library(&spec),
+		HBMBytes: kv, Addressed: true, Do: parallel.Do, Device: device, Library: library(&spec),
 	})
 	if err != nil {
 		t.Fatal(err)

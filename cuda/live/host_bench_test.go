@@ -13,6 +13,7 @@ import (
 
 	"sparseserve/cuda"
 	"sparseserve/cuda/live"
+	"sparseserve/cuda/live/parallel"
 	"sparseserve/cuda/weights"
 	"sparseserve/hw"
 	"sparseserve/sim"
@@ -206,7 +207,7 @@ func onNothing(b testing.TB, spec sim.Spec, requests int, kv int64) (m *nothing,
 	b.Cleanup(func() { device.Close() })
 	s, err := sim.NewServer(sim.Config{
 		Spec: spec, Model: sim.Model{Layers: model.Layers, KVHeads: model.KVHeads, Hidden: model.Hidden, MaxContext: model.MaxContext},
-		Geometry: model.Geometry(32), HBMBytes: kv, Device: device, Detail: true, Library: library(&spec),
+		Geometry: model.Geometry(32), HBMBytes: kv, Device: device, Addressed: true, Do: parallel.Do, Library: library(&spec),
 	})
 	if err != nil {
 		b.Fatal(err)

@@ -6,6 +6,7 @@ import (
 
 	"sparseserve/cuda/emulator"
 	"sparseserve/cuda/live"
+	"sparseserve/cuda/live/parallel"
 	"sparseserve/cuda/weights"
 	"sparseserve/sim"
 	"sparseserve/sim/des"
@@ -36,7 +37,7 @@ func TestPaceWaitsOutIdleGaps(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := c.server(&model)
-	cfg.Detail, cfg.Device = true, device
+	cfg.Addressed, cfg.Do, cfg.Device = true, parallel.Do, device
 	var gaps, waited time.Duration
 	cfg.Idle = func(gap des.Time) error {
 		from := time.Now()

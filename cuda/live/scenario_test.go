@@ -6,6 +6,7 @@ import (
 
 	"sparseserve/cuda"
 	"sparseserve/cuda/live"
+	"sparseserve/cuda/live/parallel"
 	"sparseserve/cuda/reference"
 	"sparseserve/cuda/weights"
 	"sparseserve/hw"
@@ -83,7 +84,7 @@ func (c *scenario) run(t *testing.T, m live.Machine) *run {
 		t.Fatal(err)
 	}
 	cfg := c.server(&model)
-	cfg.Detail, cfg.DeviceSelects, cfg.Device = true, c.selects, &witness{modelClock: modelClock{Real: device, Model: modelled}, run: r}
+	cfg.Addressed, cfg.Do, cfg.DeviceSelects, cfg.Device = true, parallel.Do, c.selects, &witness{modelClock: modelClock{Real: device, Model: modelled}, run: r}
 	if c.selects {
 		cfg.Library = nil
 	}

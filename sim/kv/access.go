@@ -13,7 +13,7 @@ type Selection struct {
 	Added   []uint16 // positions in Next of candidates that were not in it
 	Dropped []uint16 // candidates that were and no longer are
 	All     bool     // every block is selected
-	At      int      // where the list of its blocks begins (AccessLayer)
+	At      int      // where the list of its blocks begins (Split)
 }
 
 // BeginStep starts a step that decodes the given requests. Requests decoded in
@@ -58,7 +58,7 @@ func (c *Cache) Access(s *Seq, g int, sel *Selection) {
 type share struct {
 	writing  []ref
 	missing  []ref
-	wanted   []want  // with detail: of each of missing
+	wanted   []want  // when addressed: of each of missing
 	idle     int     // change of the pool's idle blocks
 	active   int     // changes of the request's counts
 	held     int     //
@@ -68,8 +68,7 @@ type share struct {
 	ahead    int64    // of missing, those that are not attended to
 	chosen   []uint64 // scratch: blocks of a selection
 	was      []mark   // scratch: of the blocks that come
-	sels     []Selection
-	read     uint32 // of memory, to have it near
+	read     uint32   // keeps prefetch from being optimised away
 }
 
 // want is what is known of a missing block beside its name.
@@ -231,7 +230,7 @@ func (c *Cache) come(sh *share, s *Seq, g int, row []mark, sel *Selection, i int
 		sh.rounds = append(sh.rounds, 0)
 	}
 	sh.rounds[r]++
-	if c.detail {
+	if c.addressed {
 		sh.wanted[len(sh.wanted)-1].round = int32(r)
 	}
 	if i >= sel.Used {
@@ -262,7 +261,7 @@ func (c *Cache) touch(sh *share, s *Seq, g int, p *mark, b, at int) bool {
 		return false // its slot is to come
 	}
 	sh.missing = append(sh.missing, ref{s.id, s.step, uint16(g), uint16(b)})
-	if c.detail {
+	if c.addressed {
 		sh.wanted = append(sh.wanted, want{at: int32(at)})
 	}
 	return true

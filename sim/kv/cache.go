@@ -81,7 +81,7 @@ type Cache struct {
 
 	pools    []pool
 	poolOf   []int // by group of the sample
-	layers   []layerGroups
+	layers   []*Layer
 	seqs     []*Seq // by handle; nil or not live when free
 	freeSeqs []int32
 	reserved int64 // bytes, whole model, over all requests
@@ -93,7 +93,7 @@ type Cache struct {
 	missedBy []*Seq // that have some since the last Spread
 	writing  []ref  // of the layer being accessed: just written, waiting for slots
 	own      share  // of accesses one by one
-	shares   []share
+	split    split
 	stats    Stats
 	loads    []int64 // by group of the sample
 
@@ -103,25 +103,21 @@ type Cache struct {
 	sorted     []BlockRef // scratch of sortRefs
 	starts     []int
 
-	trace   *Trace
-	detail  bool
-	refs    []BlockRef // that the last Fill queued to be loaded
-	wanted  []want     // with detail: of each of missing
-	waiting []int32    // scratch of exchange: which blocks have no slot yet
-	listed  []int32    // slots in the order of the layer's lists; nil: nobody asks
+	trace     *Trace
+	addressed bool
+	refs      []BlockRef // that the last Fill queued to be loaded
+	wanted    []want     // when addressed: of each of missing
+	listed    []int32    // slots in the order of the layer's lists, or nil
 
-	unmerged []int // where in missing those of each share begin, until they are fetched
+	do            Do
+	parallel      bool    // do uses several cores
+	partGroups    int     // groups of a part of a Split
+	exchangeShare int     // blocks of a part of an exchange
+	waiting       []int32 // scratch of exchange: blocks without a slot
 
-	tables       bool       // notes what follows
-	seated, gone []BlockRef // got slots for what is written, and lost theirs, since the last ForgetChanges
+	tables       bool       // records what follows
+	seated, gone []BlockRef // got slots to write to, and lost theirs, since ForgetChanges
 	goneBefore   int        // of gone, before the last Fill
-}
-
-// layerGroups are the sample's groups of one layer.
-type layerGroups struct {
-	layer, from, to int // groups [from, to) of the sample
-	pool            int
-	version         uint32 // grows when idle blocks come or their scores change
 }
 
 // Config sizes a cache.
@@ -133,16 +129,25 @@ type Config struct {
 	Score    Score  // of blocks, for eviction by score
 	PerLayer bool   // one pool a layer instead of one for all
 	Window   int    // working-set history in decode steps, at least 1
-	Detail   bool   // Fill names the blocks that it loads
-	Tables   bool   // with Detail: notes which blocks get and lose slots (Changes)
 
-	Trace      *Trace // notes what decodes select; may be nil
-	Microbatch int    // blocks of one iteration of a progressive attention; 0 when it has none
+	Addressed bool // Fill names the blocks that it loads (Refs)
+	Tables    bool // when Addressed: records which blocks get and lose slots (Changes)
+	Do        Do   // carries out loops whose iterations are independent; nil = one by one
+
+	Trace      *Trace // records what decodes select; may be nil
+	Microbatch int    // blocks of one iteration of progressive attention; 0 = not progressive
 }
 
 // NewCache returns an empty cache.
 func NewCache(cfg Config) (*Cache, error) {
-	c := &Cache{Geo: cfg.Geometry, Sample: cfg.Sample, window: cfg.Window, detail: cfg.Detail, tables: cfg.Tables, trace: cfg.Trace, microbatch: cfg.Microbatch}
+	c := &Cache{
+		Geo: cfg.Geometry, Sample: cfg.Sample, window: cfg.Window, trace: cfg.Trace,
+		microbatch: cfg.Microbatch, addressed: cfg.Addressed, tables: cfg.Tables,
+		do: cfg.Do, parallel: cfg.Do != nil, partGroups: PartGroups, exchangeShare: 64,
+	}
+	if c.do == nil {
+		c.do = OneByOne
+	}
 	if cfg.Window < 1 {
 		return nil, fmt.Errorf("kv: working-set window is %d steps, need at least 1", cfg.Window)
 	}
@@ -150,8 +155,8 @@ func NewCache(cfg Config) (*Cache, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.trace != nil && cfg.Detail {
-		return nil, errors.New("kv: a trace of accesses is for caches without detail")
+	if c.trace != nil && cfg.Addressed {
+		return nil, errors.New("kv: a trace of accesses cannot record an addressed cache")
 	}
 	c.layers = layersOf(cfg.Geometry, cfg.Sample)
 	c.loads = make([]int64, len(cfg.Sample.Groups))
@@ -164,7 +169,7 @@ func NewCache(cfg Config) (*Cache, error) {
 	}
 	c.pools, c.poolOf = make([]pool, n), make([]int, len(cfg.Sample.Groups))
 	for i := range c.layers {
-		for g := c.layers[i].from; g < c.layers[i].to; g++ {
+		for g := c.layers[i].From; g < c.layers[i].To; g++ {
 			c.poolOf[g] = c.layers[i].pool
 		}
 	}
@@ -176,19 +181,6 @@ func NewCache(cfg Config) (*Cache, error) {
 		p.order = eviction.make(i, cfg.Score)
 	}
 	return c, nil
-}
-
-// layersOf returns the layers of which a sample has groups.
-func layersOf(geo Geometry, sample Sample) []layerGroups {
-	var layers []layerGroups
-	for i, g := range sample.Groups {
-		layer := int(g) / geo.KVHeads
-		if n := len(layers); n == 0 || layers[n-1].layer != layer {
-			layers = append(layers, layerGroups{layer: layer, from: i})
-		}
-		layers[len(layers)-1].to = i + 1
-	}
-	return layers
 }
 
 // poolSlots returns the slots of each of so many pools that share the HBM.
@@ -231,10 +223,9 @@ func (c *Cache) Free(s *Seq) {
 	if c.trace != nil {
 		c.trace.free(s)
 	}
-	for li := range c.layers {
-		l := &c.layers[li]
+	for _, l := range c.layers {
 		p := &c.pools[l.pool]
-		for g := l.from; g < l.to; g++ {
+		for g := l.From; g < l.To; g++ {
 			for b, m := range s.row(g)[:s.blocks] {
 				if m.resident() {
 					p.give(s.slots[g*s.cap+b])
@@ -294,17 +285,9 @@ func (c *Cache) at(r ref) *mark {
 	return &s.marks[int(r.group)*s.cap+int(r.block)]
 }
 
-// Layers returns the layers that have sampled groups, in order.
-func (c *Cache) Layers() int { return len(c.layers) }
-
-// Layer returns the model layer of the i-th sampled layer and how many of its
-// groups are in the sample.
-func (c *Cache) Layer(i int) (layer, groups int) {
-	return c.layers[i].layer, c.layers[i].to - c.layers[i].from
-}
-
-// First returns the first group, in the sample, of the i-th sampled layer.
-func (c *Cache) First(i int) int { return c.layers[i].from }
+// Layers returns the layers that have sampled groups, in order: all, where every group
+// is simulated.
+func (c *Cache) Layers() []*Layer { return c.layers }
 
 // Stats returns the counts so far.
 func (c *Cache) Stats() Stats { return c.stats }

@@ -11,13 +11,11 @@ func small(layers, heads int) Geometry {
 	return Geometry{Layers: layers, KVHeads: heads, BlockTokens: 4, BlockBytes: 1024, MetaBytes: 32}
 }
 
-// Laws 1, 3, 7 and exact LRU: random traces against the naive reference. With
-// detail many blocks get their slots at once.
+// Laws 1, 3, 7 and exact LRU: random traces against the naive reference. When
+// addressed many blocks get their slots at once.
 func TestLaw1Law3CacheAgainstReference(t *testing.T) {
-	defer func(n, m int) { exchangeShare, accessShare = n, m }(exchangeShare, accessShare)
-	exchangeShare, accessShare = 2, 1
 	rapid.Check(t, func(t *rapid.T) {
-		x := newScript(t, Config{Eviction: "lru", Detail: rapid.Bool().Draw(t, "detail")})
+		x := newScript(t, Config{Eviction: "lru", Addressed: rapid.Bool().Draw(t, "addressed")})
 		x.run()
 		c := x.c
 		for id := range x.seqs {
@@ -49,11 +47,11 @@ func TestLaw11MoreSlotsNeverMissMore(t *testing.T) {
 			}
 			for _, next := range trace {
 				c.BeginStep([]*Seq{s})
-				for li := range c.layers {
-					for g := c.layers[li].from; g < c.layers[li].to; g++ {
+				for _, l := range c.layers {
+					for g := l.From; g < l.To; g++ {
 						c.Access(s, g, &Selection{Sinks: 1, Tail: 31, Next: next, Used: len(next)})
 					}
-					if _, err := c.Fill(li); err != nil {
+					if _, err := c.Fill(l); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -77,8 +75,8 @@ func TestFullHBMIsAnErrorNotALoss(t *testing.T) {
 	s := c.Open(100)
 	c.Extend(s, 40)
 	c.Pin(s)
-	c.Write(0, s)
-	if _, err := c.Fill(0); err == nil {
+	c.Write(c.layers[0], s)
+	if _, err := c.Fill(c.layers[0]); err == nil {
 		t.Fatal("10 pinned blocks fitted 3 slots")
 	}
 }
@@ -163,14 +161,14 @@ func steady(t testing.TB, cfg Config, groups int) func() {
 	return func() {
 		at = (at + 1) % steps
 		c.BeginStep(seqs)
-		for li := range c.layers {
+		for _, l := range c.layers {
 			for _, s := range seqs {
-				for g := c.layers[li].from; g < c.layers[li].to; g++ {
+				for g := l.From; g < l.To; g++ {
 					*sel = Selection{Sinks: 2, Tail: 398, Next: sets[at], Used: k, Follows: true, Added: added[at], Dropped: dropped[at]}
 					c.Access(s, g, sel)
 				}
 			}
-			if _, err := c.Fill(li); err != nil {
+			if _, err := c.Fill(l); err != nil {
 				panic(err)
 			}
 		}

@@ -87,13 +87,11 @@ func (x *script) reserve(s *Seq) {
 // Changes and Missed suffice to mirror the cache's slots, with evictions one by
 // one, many at once, and between steps, and requests that go.
 func TestChangesMirrorSlots(t *testing.T) {
-	defer func(n, m int) { exchangeShare, accessShare = n, m }(exchangeShare, accessShare)
-	exchangeShare, accessShare = 2, 1
 	before, during := 0, 0
 	check := func(t *rapid.T) {
 		x := newScript(t, Config{
 			Eviction: rapid.SampledFrom([]string{LRU, FIFO, CLOCK, SIEVE}).Draw(t, "eviction"),
-			PerLayer: rapid.Bool().Draw(t, "per layer"), Detail: true, Tables: true,
+			PerLayer: rapid.Bool().Draw(t, "per layer"), Addressed: true, Tables: true,
 			Microbatch: rapid.IntRange(0, 3).Draw(t, "microbatch"),
 		})
 		x.mirror = mirror{}
@@ -115,7 +113,7 @@ func TestChangesMirrorSlots(t *testing.T) {
 // What a request did before it went is not told, and the order of the others' changes stays.
 func TestChangesForgetWhoGoes(t *testing.T) {
 	geo := small(1, 1)
-	c, err := NewCache(Config{Geometry: geo, Sample: FullSample(geo), HBMBytes: 12 * geo.BlockBytes, Eviction: LRU, Window: 2, Detail: true, Tables: true})
+	c, err := NewCache(Config{Geometry: geo, Sample: FullSample(geo), HBMBytes: 12 * geo.BlockBytes, Eviction: LRU, Window: 2, Addressed: true, Tables: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,8 +122,8 @@ func TestChangesForgetWhoGoes(t *testing.T) {
 		c.BeginStep(nil)
 		c.Extend(s, tokens)
 		c.Pin(s)
-		c.Write(0, s)
-		if _, err := c.Fill(0); err != nil {
+		c.Write(c.layers[0], s)
+		if _, err := c.Fill(c.layers[0]); err != nil {
 			t.Fatal(err)
 		}
 		c.Saved(s, s.full)

@@ -15,7 +15,7 @@ type clock struct {
 
 func (k *clock) entered(_ *Cache, r ref) { k.q.push(r) }
 
-func (k *clock) victim(c *Cache, _ int) (ref, bool) {
+func (k *clock) victim(c *Cache, _ *Layer) (ref, bool) {
 	if c.pools[k.pool].idle == 0 {
 		return ref{}, false // the hand stays
 	}

@@ -18,9 +18,9 @@ type ref struct {
 type evictor interface {
 	// entered is told of a block that got a slot.
 	entered(*Cache, ref)
-	// victim returns the next block to evict, or false when none is idle. A
-	// layer of 0 or more says that no other sampled layer has idle blocks.
-	victim(c *Cache, layer int) (ref, bool)
+	// victim returns the next block to evict, or false when none is idle. A layer
+	// that is not nil is the only one with idle blocks.
+	victim(c *Cache, only *Layer) (ref, bool)
 	// tidy is called between steps, to drop stale refs of a pool of that size.
 	tidy(c *Cache, slots int)
 }

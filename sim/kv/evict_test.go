@@ -152,7 +152,7 @@ func (n *naiveScore) victim(idle func(block) bool) block {
 }
 
 func (c *Cache) layerOf(g int) int {
-	return slices.IndexFunc(c.layers, func(l layerGroups) bool { return g < l.to })
+	return slices.IndexFunc(c.layers, func(l *Layer) bool { return g < l.To })
 }
 
 // coarse are scores among which many are equal.
@@ -181,11 +181,11 @@ func (x *checked) entered(c *Cache, r ref) {
 	x.naive.enter(blockOf(r))
 }
 
-func (x *checked) victim(c *Cache, layer int) (ref, bool) {
+func (x *checked) victim(c *Cache, only *Layer) (ref, bool) {
 	idle := func(b block) bool {
 		return c.at(ref{seq: int32(b.seq), group: uint16(b.group), block: uint16(b.index)}).idle()
 	}
-	got, ok := x.evictor.victim(c, layer)
+	got, ok := x.evictor.victim(c, only)
 	if any := c.pools[x.pool].idle > 0; ok != any {
 		x.t.Fatalf("victim %v, %v; pool has %d idle blocks", got, ok, c.pools[x.pool].idle)
 	}
@@ -253,7 +253,7 @@ func victims(t *testing.T, eviction string, score Score, selections ...uint16) [
 		}
 		c.BeginStep([]*Seq{s})
 		c.Access(s, 0, &Selection{Tail: 10, Next: []uint16{next}, Used: 1})
-		if _, err := c.Fill(0); err != nil {
+		if _, err := c.Fill(c.layers[0]); err != nil {
 			t.Fatal(err)
 		}
 		for _, b := range before {
@@ -311,7 +311,7 @@ func TestSieveHandMovesOnWhenARequestGoes(t *testing.T) {
 		for _, b := range blocks {
 			c.BeginStep([]*Seq{s})
 			c.Access(s, 0, &Selection{Tail: 10, Next: []uint16{b}, Used: 1})
-			if _, err := c.Fill(0); err != nil {
+			if _, err := c.Fill(c.layers[0]); err != nil {
 				t.Fatal(err)
 			}
 		}

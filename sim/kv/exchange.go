@@ -2,41 +2,48 @@ package kv
 
 import (
 	"slices"
-	"time"
+
+	"sparseserve/sim/des"
 )
 
-// exchangeShare is how many exchanges are worth a core of their own. Tests make
-// it small.
-var exchangeShare = 64
+// exchangeTime is roughly what one exchange costs.
+const exchangeTime = 60 * des.Nanosecond
 
-// exchangeTime is what an exchange takes, about.
-const exchangeTime = 60 * time.Nanosecond
-
-// spareVictim is a victim beyond those that each block has, looked at already.
-type spareVictim struct {
-	slot uint32
-	goes bool
+// exchange is the state of an LRU pool that evicts and places many blocks at once, in
+// parts that may run at the same time.
+type exchange struct {
+	stale int           // victims to examine beyond one a block: what the last exchange used, and more
+	spare []spareVictim // those
+	pairs []pairedSpare
+	count []exchanged // by part
 }
 
-// exchanged is a waiting block and the spare victim whose slot it gets.
-type exchanged struct{ waiting, spare int32 }
+// spareVictim is a victim that was examined ahead of its turn.
+type spareVictim struct {
+	slot      uint32
+	evictable bool
+}
 
-// exchange gives blocks, from the i-th on, the slots of victims, on all cores:
-// marks and slots lie anywhere in memory, and waiting for them is what placing
-// takes. Each block has a victim; those whose victim is no longer idle come to
-// the next victims, round by round. It returns the blocks for which there is none.
-// The victims are those of one block after the other.
-func (c *Cache) exchange(li int, l *lru, refs []ref, names []BlockRef, first int) (left []int32) {
-	p := &c.pools[c.layers[li].pool]
+// pairedSpare is a waiting block and the spare victim whose slot it gets.
+type pairedSpare struct{ waiting, spare int32 }
+
+// exchanged counts what a part did: victims that went, and blocks that were idle as they
+// entered.
+type exchanged struct{ gone, idle int }
+
+// exchange gives blocks, from the i-th on, the slots of victims and returns the blocks
+// for which there is none. Each block has a victim; a block whose victim has been touched
+// since it was collected retries with the next one. The result is that of the serial
+// order, one block after the other.
+func (c *Cache) exchange(at *Layer, l *lru, refs []ref, names []BlockRef, first int) (left []int32) {
+	p := &c.pools[at.pool]
 	waiting := slices.Grow(c.waiting[:0], len(refs)-first)[:len(refs)-first]
-	fresh := true // nobody has written yet which blocks wait
-	for len(waiting) > 0 && (l.next < len(l.victims) || l.scan(c, -1)) {
+	fresh := true // waiting has not been written yet
+	for len(waiting) > 0 && (l.next < len(l.victims) || l.scan(c, nil)) {
 		from := l.victims[l.next:min(l.next+len(waiting), len(l.victims))]
 		l.next += len(from)
 		more := l.victims[l.next:min(l.next+l.stale, len(l.victims))]
-		l.nowIdle.Store(0)
-		l.gone.Store(0)
-		c.exchangeRound(l, refs, names, from, more, waiting, first, fresh)
+		done := c.exchangeRound(l, refs, names, from, more, waiting, first, fresh)
 		fresh = false
 		if c.tables {
 			for j, r := range from {
@@ -48,14 +55,14 @@ func (c *Cache) exchange(li int, l *lru, refs []ref, names []BlockRef, first int
 		var used int
 		waiting, used = l.pair(stillWaiting(waiting))
 		l.next += used
-		l.stale = used + used/4 + exchangeShare
-		c.exchangePairs(l, refs, names, more)
-		evicted := l.gone.Load() + int64(len(l.pairs))
-		p.idle += int(l.nowIdle.Load() - evicted)
-		if l.nowIdle.Load() > 0 {
-			c.layers[li].version++
+		l.stale = used + used/4 + c.exchangeShare
+		spare := c.exchangePairs(l, refs, names, more)
+		gone, idle := done.gone+spare.gone, done.idle+spare.idle
+		p.idle += idle - gone
+		if idle > 0 {
+			at.version++
 		}
-		c.stats.Evicted += evicted
+		c.stats.Evicted += int64(gone)
 	}
 	if fresh {
 		c.startWaiting(names, waiting, first, 0, len(waiting))
@@ -67,8 +74,21 @@ func (c *Cache) exchange(li int, l *lru, refs []ref, names []BlockRef, first int
 	return waiting
 }
 
-// startWaiting writes which blocks wait, the first of them from, the last before
-// to. Those that are loaded are still where accesses have left them.
+// inParts calls f for ranges of 0 to n-1 and adds up what they did.
+func (c *Cache) inParts(l *lru, n int, f func(from, to int) exchanged) (sum exchanged) {
+	size := c.exchangeShare
+	parts := (n + size - 1) / size
+	l.count = slices.Grow(l.count[:0], parts)[:parts]
+	c.do(parts, des.Time(size)*exchangeTime, func(i int) { l.count[i] = f(i*size, min((i+1)*size, n)) })
+	for _, x := range l.count {
+		sum.gone += x.gone
+		sum.idle += x.idle
+	}
+	return sum
+}
+
+// startWaiting writes which blocks wait, in [from, to). Missing ones are still in the
+// parts of their Split.
 func (c *Cache) startWaiting(names []BlockRef, waiting []int32, first, from, to int) {
 	if names != nil {
 		c.fetch(first+from, first+to)
@@ -78,65 +98,57 @@ func (c *Cache) startWaiting(names []BlockRef, waiting []int32, first, from, to 
 	}
 }
 
-// exchangeRound has each waiting block try its victim, and looks at more victims.
-func (c *Cache) exchangeRound(l *lru, refs []ref, names []BlockRef, from, more []ref, waiting []int32, first int, fresh bool) {
+// exchangeRound has each waiting block try its victim, and examines more victims.
+func (c *Cache) exchangeRound(l *lru, refs []ref, names []BlockRef, from, more []ref, waiting []int32, first int, fresh bool) exchanged {
 	l.spare = slices.Grow(l.spare[:0], len(more))[:len(more)]
 	begin := len(from) // of more
 	if fresh {
 		begin = len(waiting)
 	}
-	n := begin + len(more)
-	SideBySide((n+exchangeShare-1)/exchangeShare, time.Duration(exchangeShare)*exchangeTime, func(share int) {
-		j, end := share*exchangeShare, min((share+1)*exchangeShare, n)
+	return c.inParts(l, begin+len(more), func(j, end int) exchanged {
 		if end > begin {
 			k := max(0, j-begin)
-			c.look(more[k:end-begin], l.spare[k:])
+			c.examine(more[k:end-begin], l.spare[k:])
 		}
 		if end = min(end, begin); j >= end {
-			return
+			return exchanged{}
 		}
 		if fresh {
 			c.startWaiting(names, waiting, first, j, end)
 		}
-		idle, given := c.exchangeSome(refs, names, from[min(j, len(from)):min(end, len(from))], waiting[j:end])
-		if idle > 0 {
-			l.nowIdle.Add(idle)
-		}
-		l.gone.Add(given)
+		return c.exchangeSome(refs, names, from[min(j, len(from)):min(end, len(from))], waiting[j:end])
 	})
 }
 
-// exchangePairs gives waiting blocks the slots of the spare victims with which
-// they are paired.
-func (c *Cache) exchangePairs(l *lru, refs []ref, names []BlockRef, more []ref) {
-	SideBySide((len(l.pairs)+exchangeShare-1)/exchangeShare, time.Duration(exchangeShare)*exchangeTime, func(share int) {
-		idle := int64(0)
-		for _, x := range l.pairs[share*exchangeShare : min((share+1)*exchangeShare, len(l.pairs))] {
+// exchangePairs gives waiting blocks the slots of the spare victims that they are
+// paired with.
+func (c *Cache) exchangePairs(l *lru, refs []ref, names []BlockRef, more []ref) exchanged {
+	sum := c.inParts(l, len(l.pairs), func(from, to int) (n exchanged) {
+		for _, x := range l.pairs[from:to] {
+			n.gone++
 			if c.seat(refs, names, int(x.waiting), c.vacate(more[x.spare])) {
-				idle++
+				n.idle++
 			}
 		}
-		if idle > 0 {
-			l.nowIdle.Add(idle)
-		}
+		return n
 	})
 	if c.tables {
 		for _, x := range l.pairs {
 			c.noteGone(more[x.spare], l.spare[x.spare].slot)
 		}
 	}
+	return sum
 }
 
-// pair pairs waiting blocks with spare victims as further rounds would,
-// as far as those suffice for whole rounds. It returns the blocks that still wait
-// and how many victims it used.
+// pair pairs waiting blocks with spare victims as further rounds would, as far as those
+// suffice for whole rounds. It returns the blocks that still wait and the victims used.
 func (l *lru) pair(waiting []int32) (left []int32, used int) {
 	l.pairs = l.pairs[:0]
 	for len(waiting) > 0 && used+len(waiting) <= len(l.spare) {
 		round, k := len(waiting), 0
 		for j, w := range waiting {
-			if l.spare[used+j].goes {
-				l.pairs = append(l.pairs, exchanged{w, int32(used + j)})
+			if l.spare[used+j].evictable {
+				l.pairs = append(l.pairs, pairedSpare{w, int32(used + j)})
 			} else {
 				waiting[k] = w
 				k++
@@ -147,8 +159,8 @@ func (l *lru) pair(waiting []int32) (left []int32, used int) {
 	return waiting, used
 }
 
-// stillWaiting drops the entries that exchangeSome has complemented. It does not
-// branch on them: they are in no order.
+// stillWaiting drops the entries that exchangeSome has complemented, without a branch:
+// they are in no order.
 func stillWaiting(waiting []int32) []int32 {
 	k := 0
 	for _, w := range waiting {
@@ -158,8 +170,8 @@ func stillWaiting(waiting []int32) []int32 {
 	return waiting[:k]
 }
 
-// look finds which victims can go, and their slots.
-func (c *Cache) look(from []ref, spare []spareVictim) {
+// examine finds which victims can go, and their slots.
+func (c *Cache) examine(from []ref, spare []spareVictim) {
 	for j, r := range from {
 		spare[j] = spareVictim{}
 		s := c.seqs[r.seq]
@@ -170,26 +182,26 @@ func (c *Cache) look(from []ref, spare []spareVictim) {
 	}
 }
 
-// exchangeSome gives each waiting block the slot of its victim, if that can go,
-// and then complements its entry. What it needs of memory it reads in loops that
-// wait for none, so that many reads are under way together.
-func (c *Cache) exchangeSome(refs []ref, names []BlockRef, from []ref, waiting []int32) (idle, given int64) {
+// exchangeSome gives each waiting block the slot of its victim, if that can go, and then
+// complements its entry. Victims are examined several at a time so that cache misses
+// overlap.
+func (c *Cache) exchangeSome(refs []ref, names []BlockRef, from []ref, waiting []int32) (n exchanged) {
 	var was [16]spareVictim
 	for len(from) > 0 {
-		n := min(len(from), len(was))
-		c.look(from[:n], was[:])
-		for j, r := range from[:n] {
-			if !was[j].goes {
+		k := min(len(from), len(was))
+		c.examine(from[:k], was[:])
+		for j, r := range from[:k] {
+			if !was[j].evictable {
 				continue
 			}
 			c.vacate(r)
 			if c.seat(refs, names, int(waiting[j]), was[j].slot) {
-				idle++
+				n.idle++
 			}
-			given++
+			n.gone++
 			waiting[j] = ^waiting[j]
 		}
-		from, waiting = from[n:], waiting[n:]
+		from, waiting = from[k:], waiting[k:]
 	}
-	return idle, given
+	return n
 }

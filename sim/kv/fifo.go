@@ -5,7 +5,7 @@ type fifo struct{ q refQueue }
 
 func (f *fifo) entered(_ *Cache, r ref) { f.q.push(r) }
 
-func (f *fifo) victim(c *Cache, _ int) (ref, bool) {
+func (f *fifo) victim(c *Cache, _ *Layer) (ref, bool) {
 	for range f.q.n {
 		r := f.q.pop()
 		if !c.stays(r) {

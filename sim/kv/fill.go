@@ -7,11 +7,10 @@ import (
 
 // Fill gives slots to what Write and Access queued in a sampled layer, evicting
 // as needed, and returns the number of blocks to load over its groups.
-func (c *Cache) Fill(li int) (loads int64, err error) {
-	l := &c.layers[li]
+func (c *Cache) Fill(l *Layer) (loads int64, err error) {
 	l.version++
 	for _, s := range c.leaving {
-		for g := l.from; g < l.to; g++ {
+		for g := l.From; g < l.To; g++ {
 			c.park(s, g)
 		}
 	}
@@ -19,11 +18,11 @@ func (c *Cache) Fill(li int) (loads int64, err error) {
 	loads = int64(len(c.missing))
 	c.filled = append(c.filled[:0], c.rounds...)
 	c.rounds = c.rounds[:0]
-	if c.detail {
+	if c.addressed {
 		c.refs = slices.Grow(c.refs[:0], len(c.missing))[:len(c.missing)]
 	}
-	if err = c.place(li, c.writing, nil); err == nil {
-		err = c.place(li, c.missing, c.refs)
+	if err = c.place(l, c.writing, nil); err == nil {
+		err = c.place(l, c.missing, c.refs)
 	}
 	if err == nil {
 		c.bookMissed()
@@ -37,7 +36,7 @@ func (c *Cache) Fill(li int) (loads int64, err error) {
 	if c.tables {
 		c.noteSeated()
 	}
-	if c.detail && c.microbatch > 0 && err == nil {
+	if c.addressed && c.microbatch > 0 && err == nil {
 		c.sortRefs()
 	}
 	c.stats.Written += int64(len(c.writing))
@@ -81,15 +80,15 @@ func (c *Cache) Rounds() []int64 { return c.filled }
 
 // place gives blocks their slots, and names them in names when a device is to
 // know.
-func (c *Cache) place(li int, refs []ref, names []BlockRef) error {
-	p := &c.pools[c.layers[li].pool]
-	l, many := p.order.(*lru)
-	many = many && c.detail
-	fetched := len(c.unmerged) == 0 || names == nil
+func (c *Cache) place(l *Layer, refs []ref, names []BlockRef) error {
+	p := &c.pools[l.pool]
+	order, many := p.order.(*lru)
+	many = many && c.parallel
+	fetched := len(c.split.begin) == 0 || names == nil
 	for i := range refs {
-		if many && !p.room() && len(refs)-i > exchangeShare {
-			for _, j := range c.exchange(li, l, refs, names, i) {
-				if err := c.placeOne(li, refs, names, int(j)); err != nil {
+		if many && !p.room() && len(refs)-i > c.exchangeShare {
+			for _, j := range c.exchange(l, order, refs, names, i) {
+				if err := c.placeOne(l, refs, names, int(j)); err != nil {
 					return err
 				}
 			}
@@ -100,23 +99,23 @@ func (c *Cache) place(li int, refs []ref, names []BlockRef) error {
 			c.fetch(0, len(refs))
 			c.fetched()
 		}
-		if err := c.placeOne(li, refs, names, i); err != nil {
+		if err := c.placeOne(l, refs, names, i); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *Cache) placeOne(li int, refs []ref, names []BlockRef, i int) error {
-	p := &c.pools[c.layers[li].pool]
+func (c *Cache) placeOne(l *Layer, refs []ref, names []BlockRef, i int) error {
+	p := &c.pools[l.pool]
 	for !p.room() {
-		if err := c.evict(c.layers[li].pool, li); err != nil {
+		if err := c.evict(l.pool, l); err != nil {
 			return err
 		}
 	}
 	if c.seat(refs, names, i, p.take()) {
 		p.idle++
-		c.layers[li].version++
+		l.version++
 	}
 	r := refs[i]
 	r.stamp = c.seqs[r.seq].step
@@ -156,15 +155,18 @@ func (c *Cache) vacate(r ref) (slot uint32) {
 	return s.slots[i]
 }
 
-// evict frees one slot of a pool while sampled layer li is being accessed
-// (-1: between steps). When no block is idle it parks the layers whose turn
-// in this step is yet to come, and then those it has passed: the order in
-// which their blocks were last used. Progressive attention may in the end evict
-// what an earlier round of the layer itself has attended to; with Detail it may
-// not, since a device runs the layer's rounds over one set of slots.
-func (c *Cache) evict(pool, li int) error {
+// evict frees one slot of a pool while a layer is being accessed (nil: between steps).
+// When no block is idle it parks the layers that the step has yet to reach, and then
+// those that it has passed: the order in which their blocks were last used. Progressive
+// attention may at last evict what an earlier round of the layer itself attended to,
+// except when addressed: a device runs the layer's rounds over one set of slots.
+func (c *Cache) evict(pool int, l *Layer) error {
 	p := &c.pools[pool]
-	only := -1
+	at := -1
+	if l != nil {
+		at = l.index
+	}
+	var only *Layer
 	for i := 0; ; i++ {
 		if r, ok := p.order.victim(c, only); ok {
 			p.give(c.vacate(r))
@@ -176,30 +178,34 @@ func (c *Cache) evict(pool, li int) error {
 			return nil
 		}
 		last := i == len(c.layers)
-		if last && (c.microbatch == 0 || c.detail || li < 0) || i > len(c.layers) {
+		if last && (c.microbatch == 0 || c.addressed || l == nil) || i > len(c.layers) {
 			break
 		}
-		other := (li + 1 + i) % len(c.layers)
+		other := c.layers[(at+1+i)%len(c.layers)]
 		if last {
-			other = li
-		} else if other == li || c.layers[other].pool != pool {
+			other = l
+		} else if other == l || other.pool != pool {
 			continue
 		}
 		only = other
-		c.layers[other].version++
+		other.version++
 		for _, s := range c.seqs {
 			if s.live {
-				for g := c.layers[other].from; g < c.layers[other].to; g++ {
+				for g := other.From; g < other.To; g++ {
 					c.park(s, g)
 				}
 			}
 		}
 	}
-	if c.microbatch > 0 && c.detail && li >= 0 {
-		return fmt.Errorf("kv: layer %d attends to more blocks than HBM holds at once: %d slots, %d of them reserved for metadata and prefill buffers, %d needed; a device that computes cannot give the slots of one round to the next; give it more (system.kv_gib), or run fewer requests at once (system.max_requests)",
-			c.layers[li].layer, p.slots, p.reserved, p.used+c.unplaced(pool))
+	const remedy = "give it more (system.kv_gib), or run fewer requests at once (system.max_requests)"
+	if c.microbatch > 0 && c.addressed && l != nil {
+		return fmt.Errorf("kv: layer %d attends to more blocks than HBM holds at once: "+
+			"%d slots, %d of them reserved for metadata and prefill buffers, %d needed; "+
+			"a device that computes cannot give the slots of one round to the next; "+remedy,
+			l.Number, p.slots, p.reserved, p.used+c.unplaced(pool))
 	}
-	return fmt.Errorf("kv: HBM is full of blocks in use: %d slots, %d of them reserved for metadata and prefill buffers, %d held or selected; give it more (system.kv_gib), or run fewer requests at once (system.max_requests)",
+	return fmt.Errorf("kv: HBM is full of blocks in use: %d slots, "+
+		"%d of them reserved for metadata and prefill buffers, %d held or selected; "+remedy,
 		p.slots, p.reserved, p.used)
 }
 

@@ -2,84 +2,91 @@ package kv
 
 import (
 	"slices"
-	"time"
+
+	"sparseserve/sim/des"
 )
 
-// accessTime is what the access of one group takes, with what its selection is
-// made of and listed to, about.
-const accessTime = 700 * time.Nanosecond
+// Layer is a model layer of which the sample has groups.
+type Layer struct {
+	Number   int // in the model
+	From, To int // its groups, as indices into the sample
 
-// accessShare is how many groups of a request are worth a core of their own.
-// Tests make it small.
-var accessShare = 8
-
-// AccessLayer applies the selections of all groups of a sampled layer for
-// several different requests: selection writes that of the i-th one in group g,
-// and is called from several goroutines at once. The outcome is that of Access
-// for one after the other. Where slots is not nil it is what lists their
-// blocks' slots in: that of the j-th block of a selection (sinks, window, then
-// candidates) at its At + j. The slots of candidates that are Added are written
-// there, and by Fill those of what it loads; the others are for selection to write.
-func (c *Cache) AccessLayer(li int, seqs []*Seq, slots []int32, selection func(i, g int, sel *Selection)) {
-	l := &c.layers[li]
-	parts := (l.to - l.from + accessShare - 1) / accessShare // of a request
-	n := len(seqs) * parts
-	for len(c.shares) < n {
-		c.shares = append(c.shares, share{recent: make([]int32, c.window), sels: make([]Selection, groupsAhead)})
-	}
-	c.listed = slots
-	SideBySide(n, time.Duration(l.to-l.from)*accessTime/time.Duration(parts), func(i int) {
-		sh := c.shares[i] // apart from its neighbours in the caches of the cores
-		from := l.from + i%parts*accessShare
-		c.accessSome(&sh, seqs[i/parts], i/parts, from, min(l.to, from+accessShare), selection)
-		c.shares[i] = sh
-	})
-	c.unmerged = c.unmerged[:0]
-	total := len(c.missing)
-	for i := range n {
-		sh, s := &c.shares[i], seqs[i/parts]
-		c.writing = append(c.writing, sh.writing...)
-		sh.writing = sh.writing[:0]
-		for j, n := range sh.recent {
-			s.recent[j] += n
-			sh.recent[j] = 0
-		}
-		c.count(sh, s, l.pool)
-		c.unmerged = append(c.unmerged, total)
-		total += len(sh.missing)
-	}
-	c.missing = slices.Grow(c.missing, total-len(c.missing))[:total]
-	if c.detail {
-		c.wanted = slices.Grow(c.wanted, total-len(c.wanted))[:total]
-	}
+	index   int    // among the sampled layers
+	pool    int    // that its groups share
+	version uint32 // grows when blocks become idle or their scores change
 }
 
-// groupsAhead is for how many groups memory is read at one time.
-const groupsAhead = 8
-
-// accessSome makes the accesses of one request to some of its groups. What they
-// need of memory lies anywhere; it is read first for several groups, in loops that
-// wait for none, so that many reads are under way together.
-func (c *Cache) accessSome(sh *share, s *Seq, i, from, to int, selection func(i, g int, sel *Selection)) {
-	sels := sh.sels
-	for ; from < to; from += len(sels) {
-		n, read := min(len(sels), to-from), uint32(0)
-		for j := range n {
-			selection(i, from+j, &sels[j])
+// layersOf returns the layers of which a sample has groups.
+func layersOf(geo Geometry, sample Sample) []*Layer {
+	var layers []*Layer
+	for i, g := range sample.Groups {
+		number := int(g) / geo.KVHeads
+		if n := len(layers); n == 0 || layers[n-1].Number != number {
+			layers = append(layers, &Layer{Number: number, From: i, index: n})
 		}
-		for j := range n {
-			read += c.ahead(s, from+j, &sels[j])
-		}
-		sh.read = read
-		for j := range n {
-			c.create(sh, s, from+j)
-			c.access(sh, s, from+j, &sels[j])
-		}
+		layers[len(layers)-1].To = i + 1
 	}
+	return layers
 }
 
-// ahead reads what an access is about to.
-func (c *Cache) ahead(s *Seq, g int, sel *Selection) (read uint32) {
+// PartGroups is the most groups of one request that a part of a Split has.
+const PartGroups = 8
+
+// split is the accesses of several requests to one layer in parts of a few groups.
+// Parts may be made at the same time; Join merges them in order.
+type split struct {
+	layer  *Layer
+	seqs   []*Seq
+	shares []share // by part
+	begin  []int   // in Cache.missing, of each part's blocks that are not copied there yet
+}
+
+// Split begins the accesses of different requests to a layer and returns how many parts
+// they have. AccessPart must follow for each of them, then Join: the outcome is that of
+// Access for one request after the other. A Selection's At says where in slots the slots
+// of its blocks go (sinks, window, then candidates): the cache writes those of Added
+// candidates and of blocks that it loads, the caller the others; nil for none.
+func (c *Cache) Split(l *Layer, seqs []*Seq, slots []int32) (parts int) {
+	x := &c.split
+	x.layer, x.seqs, c.listed = l, seqs, slots
+	n := len(seqs) * c.partsOf(l)
+	for len(x.shares) < n {
+		x.shares = append(x.shares, share{recent: make([]int32, c.window)})
+	}
+	return n
+}
+
+// partsOf returns the parts of one request.
+func (c *Cache) partsOf(l *Layer) int { return (l.To - l.From + c.partGroups - 1) / c.partGroups }
+
+// Part returns which request, by its place in Split's seqs, and which groups a part has.
+func (c *Cache) Part(i int) (req, from, to int) {
+	l := c.split.layer
+	n := c.partsOf(l)
+	from = l.From + i%n*c.partGroups
+	return i / n, from, min(l.To, from+c.partGroups)
+}
+
+// AccessPart applies the selections of a part's groups. Marks and slots are scattered in
+// memory: those of all its groups are read first, in loops without dependences, so that
+// cache misses overlap.
+func (c *Cache) AccessPart(i int, sels []Selection) {
+	sh := c.split.shares[i] // a copy: neighbours share cache lines
+	req, from, _ := c.Part(i)
+	s := c.split.seqs[req]
+	sh.read = 0
+	for j := range sels {
+		sh.read += c.prefetch(s, from+j, &sels[j])
+	}
+	for j := range sels {
+		c.create(&sh, s, from+j)
+		c.access(&sh, s, from+j, &sels[j])
+	}
+	c.split.shares[i] = sh
+}
+
+// prefetch reads what an access is about to need.
+func (c *Cache) prefetch(s *Seq, g int, sel *Selection) (read uint32) {
 	if sel.All || !sel.Follows {
 		return 0
 	}
@@ -94,28 +101,63 @@ func (c *Cache) ahead(s *Seq, g int, sel *Selection) (read uint32) {
 	return read
 }
 
-// fetch copies what is missing, from the first to before the last of the layer,
-// from the shares that accesses side by side have left it in. Different parts of
-// it may be fetched at the same time.
+// Join merges the parts of a Split. Missing blocks stay in their parts until fetch.
+func (c *Cache) Join() {
+	x := &c.split
+	x.begin = x.begin[:0]
+	total, per := len(c.missing), c.partsOf(x.layer)
+	for i := range len(x.seqs) * per {
+		sh, s := &x.shares[i], x.seqs[i/per]
+		c.writing = append(c.writing, sh.writing...)
+		sh.writing = sh.writing[:0]
+		for j, n := range sh.recent {
+			s.recent[j] += n
+			sh.recent[j] = 0
+		}
+		c.count(sh, s, x.layer.pool)
+		x.begin = append(x.begin, total)
+		total += len(sh.missing)
+	}
+	c.missing = slices.Grow(c.missing, total-len(c.missing))[:total]
+	if c.addressed {
+		c.wanted = slices.Grow(c.wanted, total-len(c.wanted))[:total]
+	}
+}
+
+// fetch copies missing blocks [first, last) of the layer from the parts. Different
+// ranges may be fetched at the same time.
 func (c *Cache) fetch(first, last int) {
-	i, _ := slices.BinarySearch(c.unmerged, first+1)
-	for i = max(0, i-1); i < len(c.unmerged) && c.unmerged[i] < last; i++ {
-		sh, at := &c.shares[i], c.unmerged[i]
+	x := &c.split
+	i, _ := slices.BinarySearch(x.begin, first+1)
+	for i = max(0, i-1); i < len(x.begin) && x.begin[i] < last; i++ {
+		sh, at := &x.shares[i], x.begin[i]
 		from, to := max(0, first-at), min(len(sh.missing), last-at)
 		if from < to {
 			copy(c.missing[at+from:], sh.missing[from:to])
-			if c.detail {
+			if c.addressed {
 				copy(c.wanted[at+from:], sh.wanted[from:to])
 			}
 		}
 	}
 }
 
-// fetched ends what AccessLayer began: all that is missing is where it belongs.
+// fetched ends the Split: all missing blocks have been copied.
 func (c *Cache) fetched() {
-	for i := range c.unmerged {
-		sh := &c.shares[i]
+	x := &c.split
+	for i := range x.begin {
+		sh := &x.shares[i]
 		sh.missing, sh.wanted = sh.missing[:0], sh.wanted[:0]
 	}
-	c.unmerged = c.unmerged[:0]
+	x.begin = x.begin[:0]
+}
+
+// Do calls f for 0 to n-1, possibly at the same time, and returns when all are done.
+// Each is roughly the time of one call of f.
+type Do func(n int, each des.Time, f func(i int))
+
+// OneByOne is the Do of one thread.
+func OneByOne(n int, _ des.Time, f func(i int)) {
+	for i := range n {
+		f(i)
+	}
 }

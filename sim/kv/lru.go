@@ -1,10 +1,6 @@
 package kv
 
-import (
-	"runtime"
-	"sync/atomic"
-	"time"
-)
+import "sparseserve/sim/des"
 
 // lru evicts the block whose last use lies furthest back. Use is counted by
 // (step, layer): all heads of a batch read a layer's blocks in one kernel, so
@@ -28,22 +24,17 @@ type lru struct {
 	parts    []*agePart // of that scan
 	all      []*agePart
 
-	stale int // victims that an exchange looks at beyond those that its blocks have: what the last one used, and more
-	spare []spareVictim
-	pairs []exchanged // blocks and spare victims
-
-	nowIdle, gone atomic.Int64 // of an exchange: blocks that are idle as they enter, and victims that went in its first round
+	exchange
 }
 
-// agePart is the share of a scan over some of the layers: the idle blocks, and
-// how many there are by whether a decode step of their request has selected them
-// (0 no, 1 yes) and by age in steps; then where the next of each goes among the
-// victims.
+// agePart is the part of a scan over some of the layers: the idle blocks, counted by
+// whether a decode step of their request has selected them (0 no, 1 yes) and by age in
+// steps. The counts then become the places of the next of each among the victims.
 type agePart struct {
-	from, to int // sampled layers
-	oldest   int
-	idle     []idleBlock
-	count    [2][maxAge + 1]int32
+	layers []*Layer
+	oldest int
+	idle   []idleBlock
+	count  [2][maxAge + 1]int32
 }
 
 type idleBlock struct {
@@ -61,7 +52,7 @@ func (l *lru) entered(*Cache, ref) {}
 
 func (l *lru) tidy(*Cache, int) {}
 
-func (l *lru) victim(c *Cache, layer int) (ref, bool) {
+func (l *lru) victim(c *Cache, only *Layer) (ref, bool) {
 	for {
 		for l.next < len(l.victims) {
 			r := l.victims[l.next]
@@ -70,7 +61,7 @@ func (l *lru) victim(c *Cache, layer int) (ref, bool) {
 				return r, true
 			}
 		}
-		if !l.scan(c, layer) {
+		if !l.scan(c, only) {
 			return ref{}, false
 		}
 	}
@@ -82,18 +73,18 @@ func (l *lru) evictable(c *Cache, r ref) bool {
 	return m != nil && m.idle() && m.when() == r.stamp
 }
 
-// scan collects the oldest idle blocks of the pool, or of one sampled layer,
-// and reports whether there are any.
-func (l *lru) scan(c *Cache, layer int) bool {
+// scan collects the oldest idle blocks of the pool, or of one layer where given, and
+// reports whether there are any.
+func (l *lru) scan(c *Cache, only *Layer) bool {
 	if c.pools[l.pool].idle == 0 {
 		return false
 	}
-	from, to := 0, len(c.layers)
-	if layer >= 0 {
-		from, to = layer, layer+1
+	layers := c.layers
+	if only != nil {
+		layers = layers[only.index : only.index+1]
 	}
-	l.divide(c, from, to)
-	l.parallel(c, (*lru).countAges)
+	l.divide(c, layers)
+	l.each(c, (*lru).countAges)
 	oldest := -1
 	for _, p := range l.parts {
 		oldest = max(oldest, p.oldest)
@@ -102,7 +93,7 @@ func (l *lru) scan(c *Cache, layer int) bool {
 		return false
 	}
 	l.youngest = l.arrange(c, oldest)
-	l.parallel(c, (*lru).collect)
+	l.each(c, (*lru).collect)
 	for _, p := range l.parts {
 		for i := range p.count {
 			clear(p.count[i][:oldest+1])
@@ -111,35 +102,39 @@ func (l *lru) scan(c *Cache, layer int) bool {
 	return true
 }
 
-// divide gives each core some of the layers when a real GPU waits; a simulation
-// has other runs for the cores.
-func (l *lru) divide(c *Cache, from, to int) {
+// scanParts is the parts of a scan that runs on several cores: more than there are,
+// since layers differ.
+const scanParts = 32
+
+// divide gives each part of a scan some of the layers.
+func (l *lru) divide(c *Cache, layers []*Layer) {
 	n := 1
-	if c.detail {
-		n = min(to-from, 2*runtime.GOMAXPROCS(0)) // the layers differ
+	if c.parallel {
+		n = min(len(layers), scanParts)
 	}
 	for len(l.all) < n {
 		l.all = append(l.all, new(agePart))
 	}
 	l.parts = l.all[:n]
 	for i, p := range l.parts {
-		p.from, p.to = from+i*(to-from)/n, from+(i+1)*(to-from)/n
+		p.layers = layers[i*len(layers)/n : (i+1)*len(layers)/n]
 	}
 }
 
-func (l *lru) parallel(c *Cache, f func(*lru, *Cache, *agePart)) {
+// each calls f for the parts of a scan, at about 3 ns a slot.
+func (l *lru) each(c *Cache, f func(*lru, *Cache, *agePart)) {
 	if len(l.parts) == 1 {
 		f(l, c, l.parts[0])
 		return
 	}
-	each := time.Duration(c.pools[l.pool].slots/len(l.parts)) * 3 * time.Nanosecond // a mark takes about one, of which there are more than slots
-	SideBySide(len(l.parts), each, func(i int) { f(l, c, l.parts[i]) })
+	cost := des.Time(c.pools[l.pool].slots/len(l.parts)) * 3 * des.Nanosecond
+	c.do(len(l.parts), cost, func(i int) { f(l, c, l.parts[i]) })
 }
 
 // countAges finds and counts a part's idle blocks.
 func (l *lru) countAges(c *Cache, p *agePart) {
 	p.oldest, p.idle = -1, p.idle[:0]
-	l.each(c, p, func(s *Seq, g int) {
+	p.rows(c, l.pool, func(s *Seq, g int) {
 		for b, m := range s.row(g)[:s.blocks] {
 			if m.idle() {
 				age, selected := s.age(c.step, m), s.selected(m)
@@ -195,17 +190,17 @@ func (s *Seq) selected(m mark) int {
 	return 1
 }
 
-// each visits the rows of a part's groups in the pool, layer by layer.
-func (l *lru) each(c *Cache, p *agePart, visit func(s *Seq, g int)) {
-	for i := p.from; i < p.to; i++ {
-		if c.layers[i].pool != l.pool {
+// rows visits the rows of a part's groups in a pool, layer by layer.
+func (p *agePart) rows(c *Cache, pool int, visit func(s *Seq, g int)) {
+	for _, layer := range p.layers {
+		if layer.pool != pool {
 			continue
 		}
 		for _, s := range c.seqs {
 			if !s.live {
 				continue
 			}
-			for g := c.layers[i].from; g < c.layers[i].to; g++ {
+			for g := layer.From; g < layer.To; g++ {
 				visit(s, g)
 			}
 		}

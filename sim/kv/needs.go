@@ -30,7 +30,7 @@ func (c *Cache) Skew() float64 {
 func (c *Cache) fullest() int {
 	most := 0
 	for i := range c.layers {
-		most = max(most, c.layers[i].to-c.layers[i].from)
+		most = max(most, c.layers[i].To-c.layers[i].From)
 	}
 	return most
 }

@@ -14,9 +14,9 @@ func TestSavedBlocksOfARunningPrefillStayHeld(t *testing.T) {
 	c.Extend(s, 40)
 	c.BeginStep(nil)
 	c.Pin(s)
-	for li := range c.Layers() {
-		c.Write(li, s)
-		if _, err := c.Fill(li); err != nil {
+	for _, l := range c.Layers() {
+		c.Write(l, s)
+		if _, err := c.Fill(l); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -60,8 +60,8 @@ func TestNeedsOfAnUnevenSample(t *testing.T) {
 		}
 		three := cache.Open(12)
 		cache.Extend(three, 12)
-		for li := range cache.Layers() {
-			cache.Write(li, three)
+		for _, l := range cache.Layers() {
+			cache.Write(l, three)
 		}
 		if got, want := cache.Held(three)/geo.BlockBytes, int64(3*8*c.skew); got != want {
 			t.Errorf("%d groups, a pool a layer %v: three blocks of each hold %d, want %d", len(c.sample.Groups), c.perLayer, got, want)

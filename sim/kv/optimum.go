@@ -78,10 +78,10 @@ func (t *Trace) turns(f func(turn, layer int, ids []int32, written int) error) e
 	for i := range t.steps {
 		step := &t.steps[i]
 		rows := step.rows
-		for li := range layers {
+		for li, l := range layers {
 			ids = ids[:0]
 			written := 0
-			for ; len(rows) > 0 && int(rows[0].group) < layers[li].to; rows = rows[1:] {
+			for ; len(rows) > 0 && int(rows[0].group) < l.To; rows = rows[1:] {
 				r, d := &rows[0], &step.decodes[rows[0].decode]
 				request := &t.requests[d.request]
 				first := base[d.request] + int32(int(r.group)*request.blocks)

@@ -64,9 +64,8 @@ func (c *Cache) settle(s *Seq, from, to int) {
 // Write gives slots in one layer to the blocks that a running chunked prefill
 // or a layer-segmented one's last, open block adds, and brings back pinned
 // blocks that were evicted while the prefill was set back. Fill carries it out.
-func (c *Cache) Write(li int, s *Seq) {
-	l := &c.layers[li]
-	for g := l.from; g < l.to; g++ {
+func (c *Cache) Write(l *Layer, s *Seq) {
+	for g := l.From; g < l.To; g++ {
 		c.own.recent = s.recent
 		c.create(&c.own, s, g)
 		c.merge(&c.own, s, c.poolOf[g])
@@ -84,7 +83,7 @@ func (c *Cache) Write(li int, s *Seq) {
 			if !row[b].resident() {
 				c.stats.Resumed++
 				c.missing = append(c.missing, ref{s.id, 0, uint16(g), uint16(b)})
-				if c.detail {
+				if c.addressed {
 					c.wanted = append(c.wanted, want{at: -1})
 				}
 			}
@@ -116,9 +115,9 @@ func (c *Cache) Segmented(s *Seq) error {
 		s.groups[g].blocks = int32(s.full)
 	}
 	s.saved = s.full
-	for li := range c.layers {
-		c.Write(li, s)
-		if _, err := c.Fill(li); err != nil {
+	for _, l := range c.layers {
+		c.Write(l, s)
+		if _, err := c.Fill(l); err != nil {
 			return err
 		}
 	}
@@ -149,7 +148,7 @@ func (c *Cache) setReserved(bytes int64) error {
 		p := &c.pools[i]
 		p.reserved = each
 		for p.used+p.reserved > p.slots {
-			if err := c.evict(i, -1); err != nil {
+			if err := c.evict(i, nil); err != nil {
 				c.reserve()
 				return err
 			}

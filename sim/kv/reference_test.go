@@ -2,8 +2,11 @@ package kv
 
 import (
 	"slices"
+	"sync"
 
 	"pgregory.net/rapid"
+
+	"sparseserve/sim/des"
 )
 
 // reference is the naive cache: maps and scans, one entry a resident block.
@@ -51,10 +54,14 @@ func newScript(t *rapid.T, cfg Config) *script {
 	slots := geo.Groups() * rapid.IntRange(least, 30).Draw(t, "slots a group")
 	cfg.Geometry, cfg.Sample, cfg.HBMBytes = geo, FullSample(geo), int64(slots)*geo.BlockBytes
 	cfg.Window = rapid.IntRange(1, 5).Draw(t, "window")
+	if cfg.Addressed {
+		cfg.Do = atOnce
+	}
 	c, err := NewCache(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.partGroups, c.exchangeShare = 1, 2
 	return &script{t: t, c: c, seqs: map[int]*Seq{}, tokens: map[int]int{}, prev: map[int][][]uint16{},
 		spare: int64(slots-least*geo.Groups()) * geo.BlockBytes,
 		ref:   &reference{slots: slots, window: cfg.Window, used: map[[3]int][2]int{}, history: map[int][]map[[2]int]bool{}}}
@@ -150,14 +157,13 @@ func (x *script) decode(ids []int) {
 		x.ref.history[id] = append(x.ref.history[id], map[[2]int]bool{})
 	}
 	c.BeginStep(batch)
-	for li := range c.layers {
-		l := c.layers[li]
+	for _, l := range c.layers {
 		before := x.residents()
 		wantMiss, use := 0, map[[3]int]bool{}
 		var sels []Selection // by request and group
 		for _, id := range ids {
 			s := x.seqs[id]
-			for g := l.from; g < l.to; g++ {
+			for g := l.From; g < l.To; g++ {
 				sel := Selection{Sinks: 1, Tail: s.blocks - 1}
 				candidates := s.blocks - 2
 				if candidates <= 3 {
@@ -183,15 +189,15 @@ func (x *script) decode(ids []int) {
 				sels = append(sels, sel)
 			}
 		}
-		lists := x.access(li, batch, sels)
-		loads, err := c.Fill(li)
+		lists := x.access(l, batch, sels)
+		loads, err := c.Fill(l)
 		if err != nil {
 			t.Fatal(err)
 		}
 		lists.check(t)
 		x.hear()
 		if int(loads) != wantMiss {
-			t.Fatalf("step %d layer %d: %d loads, reference misses %d", x.step, li, loads, wantMiss)
+			t.Fatalf("step %d layer %d: %d loads, reference misses %d", x.step, l.index, loads, wantMiss)
 		}
 		after := x.residents()
 		// Each victim must be among the least recently used of what could go.
@@ -207,14 +213,14 @@ func (x *script) decode(ids []int) {
 		for key := range after {
 			u, known := x.ref.used[key]
 			if x.naive == nil && x.mirror == nil && known && !use[key] && !x.held(key) && before[key] && earlier(u, newest) {
-				t.Fatalf("step %d layer %d: kept %v last used %v, evicted one used %v", x.step, li, key, u, newest)
+				t.Fatalf("step %d layer %d: kept %v last used %v, evicted one used %v", x.step, l.index, key, u, newest)
 			}
 		}
 		for key := range use {
 			if !after[key] {
 				t.Fatalf("%v is used but not resident", key)
 			}
-			x.ref.used[key] = [2]int{x.step, li}
+			x.ref.used[key] = [2]int{x.step, l.index}
 		}
 		if err := c.Check(); err != nil {
 			t.Fatal(err)
@@ -229,21 +235,21 @@ func (x *script) decode(ids []int) {
 	}
 }
 
-// access makes a layer's accesses one by one or, with detail, side by side: then
+// access makes a layer's accesses one by one or, when addressed, at the same time: then
 // it returns the lists that these are to complete.
-func (x *script) access(li int, batch []*Seq, sels []Selection) (lists slotLists) {
-	c, l := x.c, x.c.layers[li]
-	heads := l.to - l.from
-	if !c.detail || rapid.Bool().Draw(x.t, "one by one") {
+func (x *script) access(l *Layer, batch []*Seq, sels []Selection) (lists slotLists) {
+	c := x.c
+	heads := l.To - l.From
+	if !c.addressed || rapid.Bool().Draw(x.t, "one by one") {
 		for i := range sels {
-			c.Access(batch[i/heads], l.from+i%heads, &sels[i])
+			c.Access(batch[i/heads], l.From+i%heads, &sels[i])
 		}
 		return nil
 	}
 	const stride = 64
 	slots := make([]int32, len(sels)*stride)
 	for i := range sels {
-		s, g, sel := batch[i/heads], l.from+i%heads, &sels[i]
+		s, g, sel := batch[i/heads], l.From+i%heads, &sels[i]
 		sel.At = i * stride
 		blocks := seq(s.blocks)
 		if !sel.All {
@@ -260,8 +266,22 @@ func (x *script) access(li int, batch []*Seq, sels []Selection) (lists slotLists
 			lists = append(lists, listedSlot{s, g, int(b), &slots[at]})
 		}
 	}
-	c.AccessLayer(li, batch, slots, func(i, g int, sel *Selection) { *sel = sels[i*heads+g-l.from] })
+	parts := c.Split(l, batch, slots)
+	atOnce(parts, 0, func(p int) {
+		i, from, to := c.Part(p)
+		c.AccessPart(p, sels[i*heads+from-l.From:i*heads+to-l.From])
+	})
+	c.Join()
 	return lists
+}
+
+// atOnce is a Do that runs every call in a goroutine of its own.
+func atOnce(n int, _ des.Time, f func(i int)) {
+	var calls sync.WaitGroup
+	for i := range n {
+		calls.Go(func() { f(i) })
+	}
+	calls.Wait()
 }
 
 // slotLists are the places of slots in a layer's lists.
@@ -327,9 +347,9 @@ func (x *script) open(geo Geometry) {
 		x.step++ // the prefill is a step of its own
 		x.c.BeginStep(nil)
 		x.c.Pin(s)
-		for li := range x.c.layers {
-			x.c.Write(li, s)
-			if _, err := x.c.Fill(li); err != nil {
+		for _, l := range x.c.layers {
+			x.c.Write(l, s)
+			if _, err := x.c.Fill(l); err != nil {
 				x.t.Fatal(err)
 			}
 			x.hear()

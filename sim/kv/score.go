@@ -33,24 +33,20 @@ func (x *byScore) entered(*Cache, ref) {}
 
 func (x *byScore) tidy(*Cache, int) {}
 
-func (x *byScore) victim(c *Cache, layer int) (ref, bool) {
+func (x *byScore) victim(c *Cache, only *Layer) (ref, bool) {
 	if c.pools[x.pool].idle == 0 {
 		return ref{}, false
 	}
 	if x.layers == nil {
 		x.layers = make([]layerHeap, len(c.layers))
 	}
-	from, to := 0, len(c.layers)
-	if layer >= 0 {
-		from, to = layer, layer+1
-	}
 	var best *layerHeap
-	for li := from; li < to; li++ {
-		if c.layers[li].pool != x.pool {
+	for _, l := range c.layers {
+		if l.pool != x.pool || only != nil && l != only {
 			continue
 		}
-		h := &x.layers[li]
-		x.renew(c, li, h)
+		h := &x.layers[l.index]
+		x.renew(c, l, h)
 		if h.settle(c) && (best == nil || h.blocks[0].score < best.blocks[0].score) {
 			best = h
 		}
@@ -64,8 +60,7 @@ func (x *byScore) victim(c *Cache, layer int) (ref, bool) {
 }
 
 // renew makes a layer's heap if the layer has changed since it was made.
-func (x *byScore) renew(c *Cache, li int, h *layerHeap) {
-	l := &c.layers[li]
+func (x *byScore) renew(c *Cache, l *Layer, h *layerHeap) {
 	if h.version == l.version {
 		return
 	}
@@ -74,7 +69,7 @@ func (x *byScore) renew(c *Cache, li int, h *layerHeap) {
 		if !s.live {
 			continue
 		}
-		for g := l.from; g < l.to; g++ {
+		for g := l.From; g < l.To; g++ {
 			for b, m := range s.row(g)[:s.blocks] {
 				if m.idle() {
 					h.blocks = append(h.blocks, scored{x.score(s, g, b), ref{s.id, m.when(), uint16(g), uint16(b)}})

@@ -29,7 +29,7 @@ func (s *sieve) turn() {
 	}
 }
 
-func (s *sieve) victim(c *Cache, _ int) (ref, bool) {
+func (s *sieve) victim(c *Cache, _ *Layer) (ref, bool) {
 	if c.pools[s.pool].idle == 0 {
 		return ref{}, false // the hand stays
 	}

@@ -47,7 +47,7 @@ type spread struct{ loads, places, exactPlaces, span, exactSpan int64 }
 func spreadOf(t *testing.T, geo Geometry, sample Sample, each int) (sum spread) {
 	t.Helper()
 	full := sample.Rate == 1
-	c, err := NewCache(Config{Geometry: geo, Sample: sample, HBMBytes: 64 << 20, Eviction: LRU, Window: 1, Detail: full})
+	c, err := NewCache(Config{Geometry: geo, Sample: sample, HBMBytes: 64 << 20, Eviction: LRU, Window: 1, Addressed: full})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,9 +61,9 @@ func spreadOf(t *testing.T, geo Geometry, sample Sample, each int) (sum spread) 
 	c.BeginStep(seqs)
 	r := rand.New(rand.NewPCG(1, uint64(each)))
 	var again, bytes int64 // of loads behind the first of their place
-	for li := range c.layers {
+	for _, l := range c.layers {
 		for _, s := range seqs {
-			for g := c.layers[li].from; g < c.layers[li].to; g++ {
+			for g := l.From; g < l.To; g++ {
 				next := make([]uint16, each)
 				for i, b := range r.Perm(s.blocks)[:each] {
 					next[i] = uint16(b)
@@ -71,7 +71,7 @@ func spreadOf(t *testing.T, geo Geometry, sample Sample, each int) (sum spread) 
 				c.Access(s, g, &Selection{Tail: s.blocks, Next: next, Used: each})
 			}
 		}
-		n, err := c.Fill(li)
+		n, err := c.Fill(l)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +122,7 @@ func TestSpreadOfFewLoads(t *testing.T) {
 		}
 		c.BeginStep([]*Seq{s})
 		c.Access(s, 0, &Selection{Tail: s.blocks, Next: []uint16{3}, Used: 1})
-		if n, err := c.Fill(0); err != nil || n != 1 {
+		if n, err := c.Fill(c.layers[0]); err != nil || n != 1 {
 			t.Fatalf("%d loads, %v", n, err)
 		}
 		return s

@@ -158,14 +158,14 @@ func (t *Trace) replay(c *Cache) error {
 		}
 		c.BeginStep(batch)
 		rows := step.rows
-		for li := range c.layers {
-			for ; len(rows) > 0 && int(rows[0].group) < c.layers[li].to; rows = rows[1:] {
+		for _, l := range c.layers {
+			for ; len(rows) > 0 && int(rows[0].group) < l.To; rows = rows[1:] {
 				r := &rows[0]
 				sel = Selection{Sinks: int(r.sinks), Tail: int(r.tail), Next: r.next, Used: int(r.used), All: r.all,
 					Follows: r.follows, Added: r.added, Dropped: r.dropped}
 				c.Access(batch[r.decode], int(r.group), &sel)
 			}
-			if _, err := c.Fill(li); err != nil {
+			if _, err := c.Fill(l); err != nil {
 				return err
 			}
 		}

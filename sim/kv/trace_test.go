@@ -50,9 +50,9 @@ func drawTrace(t *rapid.T, geo Geometry, requests, prompt, steps, picks int) *Tr
 			}
 		}
 		c.BeginStep(batch)
-		for li, l := range c.layers {
+		for _, l := range c.layers {
 			for _, s := range batch {
-				for g := l.from; g < l.to; g++ {
+				for g := l.From; g < l.To; g++ {
 					sel := Selection{Sinks: 1, Tail: s.blocks - 1}
 					if sel.All = s.blocks-2 <= picks; !sel.All {
 						sel.Next = rapid.Permutation(seq(s.blocks-2)).Draw(t, "sel")[:picks]
@@ -69,7 +69,7 @@ func drawTrace(t *rapid.T, geo Geometry, requests, prompt, steps, picks int) *Tr
 					c.Access(s, g, &sel)
 				}
 			}
-			if _, err := c.Fill(li); err != nil {
+			if _, err := c.Fill(l); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -244,7 +244,7 @@ func TestOptimumByHand(t *testing.T) {
 	for _, next := range []uint16{0, 1, 2, 3, 0, 1, 4, 0, 1, 2, 3} {
 		c.BeginStep([]*Seq{s})
 		c.Access(s, 0, &Selection{Tail: 10, Next: []uint16{next}, Used: 1})
-		if _, err := c.Fill(0); err != nil {
+		if _, err := c.Fill(c.layers[0]); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -260,7 +260,7 @@ func TestOptimumByHand(t *testing.T) {
 
 func TestTraceIsNotForDetail(t *testing.T) {
 	geo := small(1, 1)
-	cfg := Config{Geometry: geo, Sample: FullSample(geo), Eviction: LRU, Window: 1, Trace: &Trace{}, Detail: true}
+	cfg := Config{Geometry: geo, Sample: FullSample(geo), Eviction: LRU, Window: 1, Trace: &Trace{}, Addressed: true}
 	if _, err := NewCache(cfg); err == nil {
 		t.Error("no error")
 	}

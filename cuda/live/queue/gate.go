@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"sparseserve/sim/kv"
+	"sparseserve/cuda/live/parallel"
 )
 
 // Times to spin before sleeping. Waking a thread takes some tens of microseconds, which no step on
@@ -43,7 +43,7 @@ func (g *gate) await(ready func() bool) {
 				if ready() {
 					return
 				}
-				kv.Pause()
+				parallel.Pause()
 			}
 		}
 		g.asleep.Store(true)

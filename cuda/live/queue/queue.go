@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"sparseserve/cuda"
-	"sparseserve/sim/kv"
+	"sparseserve/cuda/live/parallel"
 )
 
 // Queue is a machine whose work for streams is launched by its thread, in order. What waits for a
@@ -104,7 +104,7 @@ func New(m cuda.Machine, calls *int64, spin time.Duration) (*Queue, error) {
 	workers.start(func() { q.run(started) })
 	err := <-started
 	if err == nil && spin > shortSpin {
-		kv.Reserve(1)
+		parallel.Reserve(1)
 	}
 	return q, err
 }
@@ -207,7 +207,7 @@ func (q *Queue) Close() {
 	_ = q.enqueue(entry{end: true}) // its failure has been reported
 	_ = q.Drain()
 	if q.spin > shortSpin {
-		kv.Reserve(-1)
+		parallel.Reserve(-1)
 	}
 }
 

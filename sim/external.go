@@ -3,31 +3,28 @@ package sim
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"sparseserve/sim/dsa"
 	"sparseserve/sim/kv"
 )
 
-// Selections that a device chose, or a recording tells.
-
-// chosen says whether selections come from the device or a recording.
-func (s *Server) chosen() bool { return s.DeviceSelects || s.Recording != nil }
+// external says whether selections come from the device or a recording.
+func (s *Server) external() bool { return s.DeviceSelects || s.Recording != nil }
 
 // checkSelections refuses sources of selections that the system cannot use.
 func (s *Server) checkSelections(rate float64) error {
 	spec := &s.Spec
-	if s.DeviceSelects && (!s.Detail || s.Recording != nil) {
+	if s.DeviceSelects && (!s.Addressed || s.Recording != nil) {
 		return errors.New("sim: only a device that computes can select, and not beside a recording of selections")
 	}
 	if s.Recorder != nil && rate < 1 {
 		return errors.New("sim: every head must be simulated to record selections; set system.heads = \"full\"")
 	}
-	if spec.Offload && spec.Eviction == kv.ByScore && (s.chosen() || !spec.Sparse()) {
+	if spec.Offload && spec.Eviction == kv.ByScore && (s.external() || !spec.Sparse()) {
 		return errors.New("sim: nothing scores the blocks where attention is full, and a recording or a device that selects does not tell their scores; use another system.eviction than \"score\"")
 	}
 	if !spec.Sparse() {
-		if s.chosen() || s.Recorder != nil {
+		if s.external() || s.Recorder != nil {
 			return errors.New("sim: only sparse attention selects; set system.attention = \"sparse\"")
 		}
 		return nil
@@ -35,7 +32,7 @@ func (s *Server) checkSelections(rate float64) error {
 	if s.DeviceSelects && !s.fixed {
 		return fmt.Errorf("sim: a device selects a fixed number of blocks, %s does not; use one of the top-k algorithms as system.selection", spec.Selection)
 	}
-	if s.chosen() && spec.BudgetTokens/spec.BlockTokens <= spec.SinkBlocks+spec.WindowBlocks {
+	if s.external() && spec.BudgetTokens/spec.BlockTokens <= spec.SinkBlocks+spec.WindowBlocks {
 		return errors.New("sim: the budget leaves nothing to choose beside sinks and window; raise system.budget_tokens")
 	}
 	if s.Recording == nil {
@@ -116,63 +113,9 @@ func (s *Server) prepareChoice(r *request, candidates int) (err error) {
 	return nil
 }
 
-// leftToDevice says that the device keeps what it chose to itself.
-func (s *Server) leftToDevice() bool {
-	return s.DeviceSelects && s.cache == nil && s.Recorder == nil
-}
-
-// score has the device rate the blocks of a layer, and takes and records what is selected.
-func (s *Server) score(layer int) error {
-	w := &s.step.work
-	if s.DeviceSelects && !s.leftToDevice() {
-		w.Lists = s.makeRoom(layer)
-	}
-	if err := s.Device.Score(layer, w); err != nil {
-		return err
-	}
-	if w.Lists != nil {
-		if err := s.take(layer); err != nil {
-			return fmt.Errorf("layer %d: %w", layer, err)
-		}
-	}
-	if s.Recorder != nil {
-		s.record(layer)
-	}
-	return nil
-}
-
-// take makes what the device listed the selections of the layer's decodes.
-func (s *Server) take(layer int) error {
-	errs := make([]error, len(s.step.decodes))
-	kv.SideBySide(len(errs), time.Duration(s.Geometry.KVHeads)*time.Microsecond, func(i int) { errs[i] = s.takeOne(layer, i) })
-	return errors.Join(errs...)
-}
-
-func (s *Server) takeOne(layer, i int) error {
-	l, heads, r := &s.detail.choice, s.Geometry.KVHeads, s.step.decodes[i]
-	if r.grid < 0 {
-		return nil // all that there are
-	}
-	n := s.candidates(r)
-	in := make([]uint64, (n+63)/64)
-	for h := range heads {
-		unit := i*heads + h
-		clear(in)
-		for _, b := range l.Block[unit*l.Stride:][:l.Count[unit]] {
-			if c := int(b) - s.Spec.SinkBlocks; c >= 0 && c < n {
-				in[c/64] |= 1 << (c % 64)
-			}
-		}
-		if err := r.rows.Choose(layer*heads+h, in, Candidates(&s.Spec), r.grid == r.lastGrid); err != nil {
-			return fmt.Errorf("request %d, KV head %d: %w", r.ID, h, err)
-		}
-	}
-	return nil
-}
-
 // record notes what the layer's decodes select, where that is not everything.
 func (s *Server) record(layer int) {
-	heads, sel := s.Geometry.KVHeads, &s.step.sel
+	heads, sel := s.Geometry.KVHeads, &kv.Selection{}
 	for _, r := range s.step.decodes {
 		if r.grid < 0 {
 			continue

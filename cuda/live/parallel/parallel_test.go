@@ -1,4 +1,4 @@
-package kv
+package parallel
 
 import (
 	"runtime"
@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"sparseserve/sim/des"
 )
 
 // A quarter of the cores stay awake from step to step, as many helpers as a layer's
@@ -53,7 +55,7 @@ func TestManyHelpersDoEverythingOnce(t *testing.T) {
 			for round := range 100 {
 				n := 1 + (round*7+caller)%64
 				counts := make([]int32, n)
-				SideBySide(n, time.Duration(round%5)*30*time.Microsecond, func(i int) { atomic.AddInt32(&counts[i], 1) })
+				Do(n, des.Time(round%5)*30*des.Microsecond, func(i int) { atomic.AddInt32(&counts[i], 1) })
 				for i, k := range counts {
 					if k != 1 {
 						t.Errorf("round %d: index %d of %d was done %d times", round, i, n, k)
@@ -68,12 +70,12 @@ func TestManyHelpersDoEverythingOnce(t *testing.T) {
 
 // Every index once and all done at the return, by helpers awake and asleep, from
 // within a call and from several at a time.
-func TestSideBySideDoesEverythingOnce(t *testing.T) {
+func TestDoCallsEverythingOnce(t *testing.T) {
 	for round := range 300 {
 		n := 1 + round*7%64
 		counts := make([]int32, n)
-		SideBySide(n, time.Duration(round%5*round%5)*20*time.Microsecond, func(i int) {
-			SideBySide(2, time.Millisecond, func(int) { atomic.AddInt32(&counts[i], 1) })
+		Do(n, des.Time(round%5*round%5)*20*des.Microsecond, func(i int) {
+			Do(2, des.Millisecond, func(int) { atomic.AddInt32(&counts[i], 1) })
 		})
 		for i, k := range counts {
 			if k != 2 {
@@ -84,5 +86,5 @@ func TestSideBySideDoesEverythingOnce(t *testing.T) {
 			time.Sleep(2 * awakeLong) // the helpers sleep
 		}
 	}
-	SideBySide(0, time.Second, func(int) { t.Error("called for none") })
+	Do(0, des.Second, func(int) { t.Error("called for none") })
 }

@@ -1,29 +1,18 @@
-package kv
+package parallel
 
 import (
 	"runtime"
 	"sync/atomic"
 	"time"
+
+	"sparseserve/sim/des"
 )
 
-// SideBySide calls f for 0 to n-1, on several cores where that pays, and returns
-// when all are done. Each is about how long one call of f takes.
-//
-// A layer of a live run makes a call or two of some microseconds' work per core,
-// one right after the other, and more when the GPU has computed the next layer.
-// To wake a sleeping thread takes as long as such a call: tens of microseconds in
-// a virtual machine. To keep one awake takes its core from the threads that save
-// and from the driver. So as many helpers stay awake from layer to layer as its
-// calls give enough to do, a quarter of the cores at least and all of them where
-// each has worthStaying to do (on 16 cores of one host 4.7 to 5.0 ms for 1,024 groups x 64
-// blocks x 16 requests, with three quarters at most 5.4 to 5.9 in the same minute); the others
-// sleep, and are woken when one call gives each of them much to do, or many calls
-// together. That quarter stays awake while requests decode, unless a layer takes longer than
-// awakeLong: a layer that copies hundreds of blocks one by one, or computes a chunk of a
-// prompt, takes milliseconds, and the GPU waits for the next one's lookup. One call at
-// a time has the helpers; what else is called meanwhile does its work alone.
-func SideBySide(n int, each time.Duration, f func(i int)) {
-	work := time.Duration(n) * each
+// Do calls f for 0 to n-1, on several cores where that pays, and returns when all are
+// done. Each is roughly the time of one call of f. One call at a time has the helpers;
+// a concurrent one does its work on its own thread.
+func Do(n int, each des.Time, f func(i int)) {
+	work := time.Duration(n) * time.Duration(each)
 	if n < 2 || work < worthSharing || runtime.GOMAXPROCS(0) < 2 || !helpers.taken.CompareAndSwap(false, true) {
 		for i := range n {
 			f(i)
@@ -33,39 +22,38 @@ func SideBySide(n int, each time.Duration, f func(i int)) {
 	helpers.run(n, work, f)
 }
 
-// Times of a helper. Tests change none of them.
+// Thresholds of a helper.
 const (
-	worthSharing = 5 * time.Microsecond   // work that an awake helper is worth being told of
-	worthJoining = time.Microsecond       // work of its own for which an awake helper joins in
-	worthStaying = 20 * time.Microsecond  // work of its own in a layer's largest call for which it stays awake till the next layer
-	worthWaking  = 50 * time.Microsecond  // work of its own for which a helper is woken
-	owedToWake   = 500 * time.Microsecond // work that sleeping helpers would have done, for which they are woken
+	worthSharing = 5 * time.Microsecond   // work of a call that awake helpers share
+	worthJoining = time.Microsecond       // work per helper for which an awake one joins
+	worthStaying = 20 * time.Microsecond  // work per helper for which it spins until the next layer
+	worthWaking  = 50 * time.Microsecond  // work per helper for which a sleeping one is woken
+	owedToWake   = 500 * time.Microsecond // work that sleeping helpers missed, for which they are woken
 
-	// Before a helper sleeps.
-	awakeShort = 30 * time.Microsecond   // from one call of a layer to the next
-	awakeStep  = 1300 * time.Microsecond // from one layer of decodes to the next, or from a step's last to the next step's first, but not over a chunk of a prompt, whose saves want cores
-	awakeLong  = 20 * time.Millisecond   // from one layer to the next, whatever either does
+	// Spinning before a helper sleeps.
+	awakeShort = 30 * time.Microsecond   // between the calls of a layer
+	awakeStep  = 1300 * time.Microsecond // between layers that only decode, or between steps
+	awakeLong  = 20 * time.Millisecond   // between any two layers
 )
 
 var helpers crew
 
 var reserved atomic.Int32
 
-// Reserve says that another thread keeps one more core busy, or -1 that one no longer
-// does: helpers leave as many alone.
+// Reserve takes cores from the helpers for a thread that spins elsewhere; negative
+// numbers return them.
 func Reserve(cores int) { reserved.Add(int32(cores)) }
 
-// crew are goroutines that wait for work to share. The first of them are those
-// that stay awake.
+// crew is the goroutines that wait for work to share. Helpers of low rank stay awake.
 type crew struct {
 	taken  atomic.Bool
 	all    []*helper
 	owed   time.Duration
 	always atomic.Int32 // helpers that stay awake from step to step
 	f      func(i int)
-	parts  []part // who calls has the first, helpers those of their rank + 1
+	parts  []part // the caller's, then the helpers' by rank
 
-	// What helpers poll or count on lies in cache lines of its own.
+	// Polled by helpers: in cache lines of their own.
 	_      [64]byte
 	posted atomic.Uint64 // a notice
 	_      [56]byte
@@ -73,17 +61,16 @@ type crew struct {
 	_      [56]byte
 }
 
-// part are the calls of f that are one thread's to begin with. The same thread has
-// them from call to call as long as equal calls have as many helpers, and what f
-// reads and writes stays in its core's cache.
+// part is the indices that one thread starts with. Equal calls with equally many
+// helpers give a thread the same part, whose data is then in its core's cache.
 type part struct {
 	next atomic.Int64 // index of f
 	end  int64
 	_    [48]byte
 }
 
-// notice is what helpers are told of a call: its number, how many of them may
-// join in and how many shall stay awake, and whether it still runs.
+// notice packs a call's number, how many helpers may join, how many stay awake, and
+// whether it still runs.
 type notice uint64
 
 func newNotice(number uint64, join, stay int) notice {
@@ -104,7 +91,7 @@ type helper struct {
 	_      [40]byte
 }
 
-// run makes a call. Who calls has taken the crew.
+// run makes a call, with the crew taken.
 func (c *crew) run(n int, work time.Duration, f func(i int)) {
 	procs := max(1, runtime.GOMAXPROCS(0)-int(reserved.Load()))
 	join := min(n-1, procs-1, 0x7fff, int(work/worthJoining))
@@ -120,7 +107,7 @@ func (c *crew) run(n int, work time.Duration, f func(i int)) {
 		c.posted.Store(uint64(call.closed()))
 		for spins := 1; c.inside.Load() > 0; spins++ {
 			if Pause(); spins%256 == 0 {
-				runtime.Gosched() // to a helper that has no core
+				runtime.Gosched() // a helper may have no core
 			}
 		}
 		c.f = nil
@@ -141,8 +128,7 @@ func (c *crew) divide(n, threads int) {
 	}
 }
 
-// awake are how many of the first helpers do not sleep, those included that have
-// just been woken.
+// awake counts the first helpers that do not sleep, including those just woken.
 func (c *crew) awake(most int) (n int) {
 	for _, h := range c.all[:min(most, len(c.all))] {
 		if h.asleep.Load() {
@@ -153,8 +139,8 @@ func (c *crew) awake(most int) (n int) {
 	return n
 }
 
-// summon has the first helpers awake, and those after them up to stay when they
-// have been missed for long enough.
+// summon wakes the first helpers, and those up to stay once enough work was missed
+// without them.
 func (c *crew) summon(now, stay int) {
 	for rank := now; rank < stay; rank++ {
 		if rank >= len(c.all) || c.all[rank].asleep.Load() {
@@ -176,7 +162,7 @@ func (c *crew) summon(now, stay int) {
 	}
 }
 
-// share does a thread's part of the call, and then what is left of others'.
+// share does a thread's part of the call, then steals from the others'.
 func (c *crew) share(own int) {
 	for k := range c.parts {
 		p := &c.parts[(own+k)%len(c.parts)]
@@ -196,7 +182,7 @@ func (h *helper) help(c *crew) {
 	var last notice
 	for {
 		if last = h.wait(c, last, until); last.open() && h.rank < last.join() {
-			// The call ends when nobody is inside: who comes too late leaves again.
+			// The call ends when nobody is inside; a late helper backs out.
 			c.inside.Add(1)
 			if notice(c.posted.Load()) == last {
 				c.share(h.rank + 1)

@@ -1,0 +1,249 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+
+	"sparseserve/sim/des"
+	"sparseserve/sim/kv"
+)
+
+// Row is one request of a step, as a device that computes needs it.
+type Row struct {
+	ID        int   // the request, the same in all of its steps
+	Seq       int32 // its handle in kv.BlockRef; -1 without offloading
+	Prompt    int   // tokens, after truncation
+	MaxTokens int   // prompt and output
+	Decode    bool
+	// Segmented prefills keep their KV in buffers of one layer; the open block joins the
+	// cache with the first decode.
+	Segmented bool
+	// The row computes positions [From, To) in layers [LayerFrom, LayerTo): a decode the
+	// newest token's, in all layers.
+	From, To           int
+	LayerFrom, LayerTo int
+	Emits              bool // a token follows from position To-1
+}
+
+// In says whether the row computes a layer.
+func (r *Row) In(layer int) bool { return layer >= r.LayerFrom && layer < r.LayerTo }
+
+// Dropped is a request whose KV was given up: finished, or preempted, to be prefilled
+// again with all that it had generated.
+type Dropped struct {
+	ID       int
+	Seq      int32
+	Finished bool
+}
+
+// Table holds the HBM slots of one prefill's blocks in one layer, KV head by KV head:
+// Slot[head*Blocks+block]. Empty when the cache does not hold them.
+type Table struct {
+	Row    int // in Step.Rows
+	Blocks int
+	Slot   []int32
+}
+
+// addressed is the path to a device that computes: it names the step's rows, the blocks
+// that each decode and KV head attends to, and their slots. Every head is simulated.
+type addressed struct {
+	counted
+	rows   []Row
+	gone   []Dropped // since the last step
+	tables []Table
+	lists  []*layerLists // by layer
+	choice Lists         // of one layer, written by a device that selects
+	sel    kv.Selection  // scratch
+}
+
+// checkAddressed refuses what a device that computes cannot carry out.
+func checkAddressed(spec *Spec, rate float64, selects bool) error {
+	switch {
+	case selects && spec.GPULookup():
+		return errors.New("sim: what the model selects is looked up by the host, " +
+			"which must know it before the next layer; set system.lookup = \"host\"")
+	case rate < 1:
+		return errors.New("sim: every head must be simulated to run on a device that computes; " +
+			"set system.heads = \"full\"")
+	case spec.Sparse() && spec.WindowBlocks < 1:
+		return errors.New("sim: the newest token must attend to itself on a device that computes; " +
+			"set system.window_blocks to 1 or more")
+	}
+	return nil
+}
+
+func (p *addressed) begin(m *Step) error {
+	p.rows = p.rows[:0]
+	for _, r := range p.step.decodes {
+		row := rowOf(r)
+		row.Decode, row.Emits = true, true
+		row.From, row.To, row.LayerTo = r.Context()-1, r.Context(), p.Model.Layers
+		p.rows = append(p.rows, row)
+	}
+	for i := range p.batch.Prefills {
+		seg := &p.batch.Prefills[i]
+		row := rowOf(p.requests[seg.Req])
+		row.Segmented = p.cache != nil && p.sched.Planner().Segmented()
+		row.From, row.To = seg.TokenFrom, seg.TokenTo
+		row.LayerFrom, row.LayerTo = seg.LayerFrom, seg.LayerTo
+		row.Emits = seg.Completes(p.Model.Layers)
+		p.rows = append(p.rows, row)
+	}
+	m.Rows, m.Dropped = p.rows, p.gone
+	err := p.counted.begin(m)
+	p.gone = p.gone[:0]
+	return err
+}
+
+func rowOf(r *request) Row {
+	row := Row{ID: r.ID, Seq: -1, Prompt: r.prompt, MaxTokens: r.prompt + r.Output}
+	if r.seq != nil {
+		row.Seq = r.seq.Handle()
+	}
+	return row
+}
+
+func (p *addressed) drop(r *request, finished bool) {
+	p.gone = append(p.gone, Dropped{ID: r.ID, Seq: rowOf(r).Seq, Finished: finished})
+}
+
+func (p *addressed) dropped() []Dropped { return p.gone }
+
+// score has a device that selects write its choice to lists, unless it needs none of it
+// back, and makes it the decodes' selections.
+func (p *addressed) score(layer int, w *Work) error {
+	if !p.DeviceSelects || p.keepsChoice() {
+		return p.counted.score(layer, w)
+	}
+	l, units := &p.choice, len(p.step.decodes)*p.Geometry.KVHeads
+	l.Stride = p.stride(layer, false)
+	l.Count, l.Block = grow(l.Count, units), grow(l.Block, units*l.Stride)
+	w.Lists = l
+	if err := p.counted.score(layer, w); err != nil {
+		return err
+	}
+	errs := make([]error, len(p.step.decodes))
+	cost := des.Time(p.Geometry.KVHeads) * des.Microsecond
+	p.Do(len(errs), cost, func(i int) { errs[i] = p.choose(layer, i) })
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("layer %d: %w", layer, err)
+	}
+	return nil
+}
+
+// keepsChoice says that nothing but the device uses what it selects.
+func (p *addressed) keepsChoice() bool {
+	return p.DeviceSelects && p.cache == nil && p.Recorder == nil
+}
+
+// choose makes what the device listed the selections of the i-th decode.
+func (p *addressed) choose(layer, i int) error {
+	l, heads, r := &p.choice, p.Geometry.KVHeads, p.step.decodes[i]
+	if r.grid < 0 {
+		return nil // every block
+	}
+	n := p.candidates(r)
+	in := make([]uint64, (n+63)/64)
+	for h := range heads {
+		unit := i*heads + h
+		clear(in)
+		for _, b := range l.Block[unit*l.Stride:][:l.Count[unit]] {
+			if c := int(b) - p.Spec.SinkBlocks; c >= 0 && c < n {
+				in[c/64] |= 1 << (c % 64)
+			}
+		}
+		if err := r.rows.Choose(layer*heads+h, in, Candidates(&p.Spec), r.grid == r.lastGrid); err != nil {
+			return fmt.Errorf("request %d, KV head %d: %w", r.ID, h, err)
+		}
+	}
+	return nil
+}
+
+func grow(x []int32, n int) []int32 {
+	if cap(x) < n {
+		x = make([]int32, n+n/2)
+	}
+	return x[:n]
+}
+
+// accessTime is roughly what the access and the list of one group cost.
+const accessTime = 700 * des.Nanosecond
+
+// access makes the accesses of a layer in parts and writes its lists along with them.
+func (p *addressed) access(at *kv.Layer, dense bool) (int64, error) {
+	if len(p.step.decodes) == 0 {
+		return p.cache.Fill(at)
+	}
+	l := p.openLists(at.Number, dense)
+	parts := p.cache.Split(at, p.step.seqs, l.Slot)
+	l.changedBy(parts)
+	groups := at.To - at.From
+	cost := des.Time(groups) * accessTime / des.Time(max(1, parts/len(p.step.seqs)))
+	p.Do(parts, cost, func(part int) {
+		var sels [kv.PartGroups]kv.Selection
+		i, from, to := p.cache.Part(part)
+		r := p.step.decodes[i]
+		changed := false
+		for g := from; g < to; g++ {
+			sel := &sels[g-from]
+			p.selection(r, g, dense, sel)
+			changed = p.write(l, i, g, sel) || changed
+		}
+		p.cache.AccessPart(part, sels[:to-from])
+		l.changes[part] = changed
+	})
+	p.cache.Join()
+	loads, err := p.cache.Fill(at)
+	if err == nil {
+		p.closeLists(l)
+	}
+	return loads, err
+}
+
+// move names the blocks that move.
+func (p *addressed) move(m *kv.Moves) error {
+	m.LoadRefs = p.cache.Refs()
+	if p.Spec.GPULookup() {
+		m.Missed = p.cache.Missed()
+		m.Seated, m.Evicted, m.EvictedBefore = p.cache.Changes()
+	}
+	err := p.counted.move(m)
+	p.cache.ForgetChanges()
+	return err
+}
+
+// compute adds the prefills' tables and, without offloading, the lists.
+func (p *addressed) compute(layer int, dense bool, w *Work) error {
+	p.tables = p.tables[:0]
+	for i := range p.batch.Prefills {
+		if seg := &p.batch.Prefills[i]; seg.In(layer) {
+			p.addTable(layer, len(p.step.decodes)+i, p.requests[seg.Req])
+		}
+	}
+	w.Tables = p.tables
+	if p.cache == nil && w.Sparse && w.Decodes > 0 && !p.keepsChoice() {
+		p.listAll(layer, dense)
+	}
+	return p.counted.compute(layer, dense, w)
+}
+
+// addTable writes the slots of one prefill in a layer.
+func (p *addressed) addTable(layer, row int, r *request) {
+	n := len(p.tables)
+	if n < cap(p.tables) {
+		p.tables = p.tables[:n+1] // keeps the memory of its Slot
+	} else {
+		p.tables = append(p.tables, Table{})
+	}
+	t := &p.tables[n]
+	t.Row, t.Blocks, t.Slot = row, 0, t.Slot[:0]
+	if !r.pinned {
+		return
+	}
+	t.Blocks = r.seq.Blocks()
+	for h := range p.Geometry.KVHeads {
+		for _, slot := range r.seq.Slots(layer*p.Geometry.KVHeads + h) {
+			t.Slot = append(t.Slot, int32(slot))
+		}
+	}
+}

@@ -1,0 +1,44 @@
+package sim
+
+import "sparseserve/sim/kv"
+
+// path is how a step's layers reach the cache and the device. A modelled device is given
+// counts (counted); one that computes also gets the addresses of rows, blocks and slots
+// (addressed, which decorates counted).
+type path interface {
+	begin(*Step) error
+	score(layer int, w *Work) error
+	// access carries out what the decodes select in a layer and fills the cache; it
+	// returns the blocks to load over the sampled groups.
+	access(l *kv.Layer, dense bool) (loads int64, err error)
+	move(*kv.Moves) error
+	compute(layer int, dense bool, w *Work) error
+	// drop records that a request gives up its KV.
+	drop(r *request, finished bool)
+	dropped() []Dropped
+}
+
+// counted is the path to a device that prices.
+type counted struct{ *Server }
+
+func (p counted) begin(m *Step) error                      { return p.Device.Begin(m) }
+func (p counted) score(layer int, w *Work) error           { return p.Device.Score(layer, w) }
+func (p counted) move(m *kv.Moves) error                   { return p.Device.Move(m) }
+func (p counted) compute(layer int, _ bool, w *Work) error { return p.Device.Compute(layer, w) }
+func (p counted) drop(*request, bool)                      {}
+func (p counted) dropped() []Dropped                       { return nil }
+
+func (p counted) access(l *kv.Layer, dense bool) (int64, error) {
+	var sel kv.Selection
+	for _, r := range p.step.decodes {
+		for g := l.From; g < l.To; g++ {
+			p.selection(r, g, dense, &sel)
+			p.cache.Access(r.seq, g, &sel)
+		}
+	}
+	return p.cache.Fill(l)
+}
+
+// Dropped returns the requests that have given up their KV since the last step. A device
+// receives them with the next Begin, which never comes after the last step.
+func (s *Server) Dropped() []Dropped { return s.path.dropped() }
