@@ -112,7 +112,7 @@ func (c *liveCase) source() (*weights.Random, error) {
 func (c *liveCase) selections(cfg *sim.Config, longest int) {
 	if cfg.Library != nil {
 		kept := cfg.Spec.SinkBlocks + cfg.Spec.WindowBlocks
-		cfg.Library.Make(cfg.Geometry.Blocks(c.prompt)-kept, cfg.Geometry.Blocks(longest)-kept)
+		cfg.Library.Make(cfg.Geometry.Blocks(c.prompt)-kept, cfg.Geometry.Blocks(longest)-kept, parallel.Do)
 	}
 }
 

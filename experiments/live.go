@@ -221,7 +221,7 @@ func (s *prepared) makeSelections() {
 	}
 	for _, c := range s.contexts {
 		kept := spec.SinkBlocks + spec.WindowBlocks
-		lib.Make(s.server.Geometry.Blocks(c[0])-kept, s.server.Geometry.Blocks(c[1])-kept)
+		lib.Make(s.server.Geometry.Blocks(c[0])-kept, s.server.Geometry.Blocks(c[1])-kept, parallel.Do)
 	}
 }
 

@@ -33,7 +33,7 @@ type Config struct {
 	Addressed bool
 	// Do carries out loops whose iterations are independent, when Addressed; nil does them
 	// one by one.
-	Do kv.Do
+	Do des.Do
 	// DeviceSelects has decodes attend to what the device's Score chose; needs Addressed.
 	// Library is not used.
 	DeviceSelects bool
@@ -139,7 +139,7 @@ func NewServer(cfg Config) (*Server, error) {
 		s.path = &addressed{counted: counted{s}}
 	}
 	if s.Do == nil {
-		s.Do = kv.OneByOne
+		s.Do = des.OneByOne
 	}
 	if err := s.checkSelections(sample.Rate); err != nil {
 		return nil, err

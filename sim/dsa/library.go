@@ -2,7 +2,6 @@ package dsa
 
 import (
 	"math"
-	"runtime"
 	"sort"
 	"sync"
 
@@ -154,31 +153,20 @@ func (l *Library) Stream(c Cursor, grid int) *Stream {
 	return made[c.Class]
 }
 
-// Make makes the streams of contexts of from to to candidate blocks on all cores, unless the
-// policy decides for whole layers: a run whose time is measured would make them in its steps,
-// which a server does not.
-func (l *Library) Make(from, to int) {
+// Make makes the streams of contexts of from to to candidate blocks ahead of a run whose
+// time is measured, unless the policy decides for whole layers.
+func (l *Library) Make(from, to int, do des.Do) {
 	if l.ByLayer() {
 		return
 	}
-	var work sync.WaitGroup
-	type place struct{ family, grid int }
-	todo := make(chan place)
-	for range runtime.GOMAXPROCS(0) {
-		work.Go(func() {
-			for p := range todo {
-				l.Stream(Cursor{Family: uint16(p.family)}, p.grid)
-			}
-		})
-	}
-	for grid := max(0, l.Grid(from)); grid <= l.Grid(to); grid++ {
-		for family := range l.families {
-			todo <- place{family, grid}
-		}
-	}
-	close(todo)
-	work.Wait()
+	first := max(0, l.Grid(from))
+	do(max(0, l.Grid(to)-first+1)*l.families, makeTime, func(i int) {
+		l.Stream(Cursor{Family: uint16(i % l.families)}, first+i/l.families)
+	})
 }
+
+// makeTime is roughly what making one stream costs.
+const makeTime = 10 * des.Millisecond
 
 func (l *Library) key(family uint16, class, grid int) int {
 	return (int(family)*l.classes+class)*len(l.grid) + grid

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+
+	"sparseserve/sim/des"
 )
 
 // mark is the state of one block of one group. The zero value is a block that
@@ -109,7 +111,7 @@ type Cache struct {
 	wanted    []want     // when addressed: of each of missing
 	listed    []int32    // slots in the order of the layer's lists, or nil
 
-	do            Do
+	do            des.Do
 	parallel      bool    // do uses several cores
 	partGroups    int     // groups of a part of a Split
 	exchangeShare int     // blocks of a part of an exchange
@@ -130,9 +132,9 @@ type Config struct {
 	PerLayer bool   // one pool a layer instead of one for all
 	Window   int    // working-set history in decode steps, at least 1
 
-	Addressed bool // Fill names the blocks that it loads (Refs)
-	Tables    bool // when Addressed: records which blocks get and lose slots (Changes)
-	Do        Do   // carries out loops whose iterations are independent; nil = one by one
+	Addressed bool   // Fill names the blocks that it loads (Refs)
+	Tables    bool   // when Addressed: records which blocks get and lose slots (Changes)
+	Do        des.Do // carries out loops whose iterations are independent; nil = one by one
 
 	Trace      *Trace // records what decodes select; may be nil
 	Microbatch int    // blocks of one iteration of progressive attention; 0 = not progressive
@@ -146,7 +148,7 @@ func NewCache(cfg Config) (*Cache, error) {
 		do: cfg.Do, parallel: cfg.Do != nil, partGroups: PartGroups, exchangeShare: 64,
 	}
 	if c.do == nil {
-		c.do = OneByOne
+		c.do = des.OneByOne
 	}
 	if cfg.Window < 1 {
 		return nil, fmt.Errorf("kv: working-set window is %d steps, need at least 1", cfg.Window)

@@ -1,10 +1,6 @@
 package kv
 
-import (
-	"slices"
-
-	"sparseserve/sim/des"
-)
+import "slices"
 
 // Layer is a model layer of which the sample has groups.
 type Layer struct {
@@ -149,15 +145,4 @@ func (c *Cache) fetched() {
 		sh.missing, sh.wanted = sh.missing[:0], sh.wanted[:0]
 	}
 	x.begin = x.begin[:0]
-}
-
-// Do calls f for 0 to n-1, possibly at the same time, and returns when all are done.
-// Each is roughly the time of one call of f.
-type Do func(n int, each des.Time, f func(i int))
-
-// OneByOne is the Do of one thread.
-func OneByOne(n int, _ des.Time, f func(i int)) {
-	for i := range n {
-		f(i)
-	}
 }
