@@ -15,11 +15,11 @@ type Row struct {
 	Prompt    int   // tokens, after truncation
 	MaxTokens int   // prompt and output
 	Decode    bool
-	// Segmented prefills keep their KV in buffers of one layer; the open block joins the
-	// cache with the first decode.
+	// Segmented prefills keep their KV in buffers of one layer; the open block joins the cache
+	// with the first decode.
 	Segmented bool
-	// The row computes positions [From, To) in layers [LayerFrom, LayerTo): a decode the
-	// newest token's, in all layers.
+	// The row computes positions [From, To) in layers [LayerFrom, LayerTo): a decode the newest
+	// token's, in all layers.
 	From, To           int
 	LayerFrom, LayerTo int
 	Emits              bool // a token follows from position To-1
@@ -28,8 +28,8 @@ type Row struct {
 // In says whether the row computes a layer.
 func (r *Row) In(layer int) bool { return layer >= r.LayerFrom && layer < r.LayerTo }
 
-// Dropped is a request whose KV was given up: finished, or preempted, to be prefilled
-// again with all that it had generated.
+// Dropped is a request whose KV was given up: finished, or preempted, to be prefilled again
+// with all that it had generated.
 type Dropped struct {
 	ID       int
 	Seq      int32
@@ -44,8 +44,8 @@ type Table struct {
 	Slot   []int32
 }
 
-// addressed is the path to a device that computes: it names the step's rows, the blocks
-// that each decode and KV head attends to, and their slots. Every head is simulated.
+// addressed is the path to a device that computes: it names the step's rows, the blocks that
+// each decode and KV head attends to, and their slots. Every head is simulated.
 type addressed struct {
 	counted
 	rows   []Row
@@ -109,8 +109,8 @@ func (p *addressed) drop(r *request, finished bool) {
 
 func (p *addressed) dropped() []Dropped { return p.gone }
 
-// score has a device that selects write its choice to lists, unless it needs none of it
-// back, and makes it the decodes' selections.
+// score has a device that selects write its choice to lists, unless it needs none of it back,
+// and makes it the decodes' selections.
 func (p *addressed) score(layer int, w *Work) error {
 	if !p.DeviceSelects || p.keepsChoice() {
 		return p.counted.score(layer, w)

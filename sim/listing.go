@@ -15,9 +15,9 @@ type listing struct {
 	changed bool
 }
 
-// write writes the list of the i-th decode and group g, and reports whether it changed.
-// With offloading, the cache writes the slots of blocks that it is about to load, and
-// closeLists those of blocks that begin. Other units may be written at the same time.
+// write writes the list of the i-th decode and group g, and reports whether it changed. With
+// offloading, the cache writes the slots of blocks that it is about to load, and closeLists
+// those of blocks that begin. Other units may be written at the same time.
 func (p *addressed) write(l *layerLists, i, g int, sel *kv.Selection) (changed bool) {
 	r, heads := p.step.decodes[i], p.Geometry.KVHeads
 	unit, blocks := i*heads+g%heads, p.Geometry.Blocks(r.Context())
@@ -82,8 +82,8 @@ func (u *listing) put(from, to int) {
 	}
 }
 
-// choose writes the listed candidates. The slots of new ones are read in a loop of its
-// own, without dependences, so that cache misses overlap.
+// choose writes the listed candidates. The slots of new ones are read in a loop of its own,
+// without dependences, so that cache misses overlap.
 func (u *listing) choose(sinks int, candidates []uint16) {
 	var fresh [64]uint8
 	for len(candidates) > 0 {
@@ -113,8 +113,8 @@ func (u *listing) choose(sinks int, candidates []uint16) {
 const mostMerged = 128
 
 // merge is choose for candidates in ascending order over a list, up to count, in the same
-// order: what stays takes its slot along. Where the new ones are those that the selection
-// has as Added, the cache is about to write their slots.
+// order: what stays takes its slot along. Where the new ones are those that the selection has
+// as Added, the cache is about to write their slots.
 func (u *listing) merge(sel *kv.Selection, count int) {
 	const mask = mostMerged - 1
 	var blocks, slots [mostMerged]int32 // that were there

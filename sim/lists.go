@@ -7,28 +7,28 @@ import (
 	"sparseserve/sim/kv"
 )
 
-// Lists are the blocks that each decode and KV head of one layer attends to;
-// unit = row * KVHeads + head. Its Block and Slot entries are
-// [unit*Stride : unit*Stride+Count[unit]]. Progressive attention reads them in this
-// order: sinks, window, then candidates from the most critical on.
+// Lists are the blocks that each decode and KV head of one layer attends to; unit = row *
+// KVHeads + head. Its Block and Slot entries are [unit*Stride : unit*Stride+Count[unit]].
+// Progressive attention reads them in this order: sinks, window, then candidates from the most
+// critical on.
 type Lists struct {
 	Stride int
 	Count  []int32
 	Block  []int32 // index in the request
 	Slot   []int32 // HBM slot; nil without offloading, or where the device finds it
 	Open   []int32 // slot of each unit's open block; nil without offloading
-	// Where the device finds the slots of progressive attention: the length of each list
-	// with the blocks loaded ahead, which follow Count, and how many leading blocks the
-	// first round needs whatever their place.
+	// Where the device finds the slots of progressive attention: the length of each list with
+	// the blocks loaded ahead, which follow Count, and how many leading blocks the first round
+	// needs whatever their place.
 	Named, First []int32
-	// Kept says that the layer's lists are those of the last step that listed it, in the
-	// same memory.
+	// Kept says that the layer's lists are those of the last step that listed it, in the same
+	// memory.
 	Kept bool
 }
 
 // Lender is a device that lends the memory of a layer's lists and reads them there. Room
-// returns so many words: those that it lent for the layer the last time, with their
-// contents, or others, or nil for none.
+// returns so many words: those that it lent for the layer the last time, with their contents,
+// or others, or nil for none.
 type Lender interface {
 	Room(layer, words int) []int32
 }
@@ -42,9 +42,9 @@ func Room(d Device, layer, words int) []int32 {
 }
 
 // layerLists is what one layer's decodes read, kept from step to step since little of it
-// changes. An entry of Block beyond a unit's list is -1; all others are of the step in
-// which the layer was last listed. An entry that stays has the slot that it had, unless
-// the layer's loads name it: a block gets a slot only where it is loaded or begins.
+// changes. An entry of Block beyond a unit's list is -1; all others are of the step in which
+// the layer was last listed. An entry that stays has the slot that it had, unless the layer's
+// loads name it: a block gets a slot only where it is loaded or begins.
 type layerLists struct {
 	Lists
 	layer   int
@@ -126,8 +126,8 @@ func (p *addressed) stride(layer int, dense bool) int {
 	return ListStride(most)
 }
 
-// most is the most candidates that a head of a layer attends to, or has loaded where its
-// lists name those too.
+// most is the most candidates that a head of a layer attends to, or has loaded where its lists
+// name those too.
 func (p *addressed) most(r *request, layer int) int {
 	if p.fixed {
 		return Candidates(&p.Spec)
@@ -160,8 +160,8 @@ func ListWords(spec *Spec, units, stride int) int {
 // listPart aligns arrays to 256 bytes for the kernels that read them.
 func listPart(words int) int { return (words + 63) / 64 * 64 }
 
-// ListStride is the stride of lists of at most n blocks, rounded up so that lists need
-// not move with each block that a context grows by.
+// ListStride is the stride of lists of at most n blocks, rounded up so that lists need not move
+// with each block that a context grows by.
 func ListStride(n int) int { return (n + 15) / 16 * 16 }
 
 // place gives a layer's lists their memory. Where it is not what they had, they are empty.
@@ -228,8 +228,8 @@ func (p *addressed) listAll(layer int, dense bool) {
 	p.closeLists(l)
 }
 
-// closeLists adds the slots of blocks that begin with this step's token, and hands the
-// lists to the device.
+// closeLists adds the slots of blocks that begin with this step's token, and hands the lists to
+// the device.
 func (p *addressed) closeLists(l *layerLists) {
 	l.changed = l.changed || slices.Contains(l.changes, true) || l.Slot != nil && len(p.cache.Refs()) > 0
 	if l.Open != nil {

@@ -2,14 +2,14 @@ package sim
 
 import "sparseserve/sim/kv"
 
-// path is how a step's layers reach the cache and the device. A modelled device is given
-// counts (counted); one that computes also gets the addresses of rows, blocks and slots
-// (addressed, which decorates counted).
+// path is how a step's layers reach the cache and the device. A modelled device is given counts
+// (counted); one that computes also gets the addresses of rows, blocks and slots (addressed,
+// which decorates counted).
 type path interface {
 	begin(*Step) error
 	score(layer int, w *Work) error
-	// access carries out what the decodes select in a layer and fills the cache; it
-	// returns the blocks to load over the sampled groups.
+	// access carries out what the decodes select in a layer and fills the cache; it returns the
+	// blocks to load over the sampled groups.
 	access(l *kv.Layer, dense bool) (loads int64, err error)
 	move(*kv.Moves) error
 	compute(layer int, dense bool, w *Work) error

@@ -28,11 +28,11 @@ type Config struct {
 	Device   Device
 	Engine   Engine
 	Library  *dsa.Library // selections of sparse attention, by Spec.Policy
-	// Addressed names every row, block and slot to the device (addressed.go), which
-	// needs all heads to be simulated.
+	// Addressed names every row, block and slot to the device (addressed.go), which needs all
+	// heads to be simulated.
 	Addressed bool
-	// Do carries out loops whose iterations are independent, when Addressed; nil does them
-	// one by one.
+	// Do carries out loops whose iterations are independent, when Addressed; nil does them one
+	// by one.
 	Do des.Do
 	// DeviceSelects has decodes attend to what the device's Score chose; needs Addressed.
 	// Library is not used.
@@ -41,12 +41,13 @@ type Config struct {
 	Recording *dsa.Recording
 	// Recorder writes what every decode selects, of all heads; it may be nil.
 	Recorder *dsa.Recorder
-	// Trace records what decodes select, of the groups in the cache, and when; it may be nil.
+	// Trace notes what decodes select, of the groups in the cache, and when; it may be nil.
 	Trace *kv.Trace
-	// RecallProxy records the share of attention that each token's selections hold, where
-	// Library gives them.
+	// RecallProxy notes what share of its attention each token's selections hold, where Library
+	// gives them.
 	RecallProxy bool
-	// Idle is called when virtual time advances with no step running; it may be nil.
+	// Idle is called when the clock goes on by the given time with no step running; it may be
+	// nil.
 	Idle func(des.Time) error
 }
 
@@ -171,8 +172,8 @@ func NewServer(cfg Config) (*Server, error) {
 	return s, err
 }
 
-// SelectedBlocks returns how many blocks a group attends to, the open block,
-// sinks and window included.
+// SelectedBlocks returns how many blocks a group attends to, the open block, sinks and window
+// included.
 func SelectedBlocks(spec *Spec) int { return max(1, spec.BudgetTokens/spec.BlockTokens) }
 
 // microbatch is the blocks of one iteration, 0 where attention is not progressive.
@@ -190,7 +191,7 @@ func Candidates(spec *Spec) int {
 }
 
 // Run serves the workload to its end and returns the run's metrics. When ctx ends first it
-// returns ctx's error. An error comes with the metrics of what ran until then.
+// returns ctx's error. With an error come the metrics of what ran until then, if anything did.
 func (s *Server) Run(ctx context.Context, w Workload, rec Recorder) (*Metrics, error) {
 	if err := s.begin(w, rec); err != nil {
 		return nil, err
@@ -297,7 +298,7 @@ func (s *Server) handle(ev event) error {
 	return s.drain(now)
 }
 
-// drain asks the device for saves that no step has reported and that a request may wait for.
+// drain asks the device for saves that no step has reported, for which a request may wait.
 func (s *Server) drain(now des.Time) error {
 	if n := len(s.saves); n == 0 || s.saves[n-1].step < s.landed {
 		return nil

@@ -103,8 +103,8 @@ func (s *Server) enter(now des.Time) error {
 	return nil
 }
 
-// unpinAbsent lets the cache evict the KV of chunked prefills that are not in this batch;
-// evicted blocks are loaded again when they continue.
+// unpinAbsent lets the cache evict the KV of chunked prefills that this batch leaves out. What
+// it evicts is loaded again when they go on.
 func (s *Server) unpinAbsent() {
 	kept := s.pinned[:0]
 	for _, r := range s.pinned {
@@ -193,8 +193,8 @@ func (s *Server) enterDecode(r *request) error {
 	return nil
 }
 
-// selectedTokens is what one head reads of a context: all of it, or the budget with a partly
-// filled open block.
+// selectedTokens is what one head reads of a context: all of it, or the budget with the open
+// block only partly filled.
 func (s *Server) selectedTokens(context int) int64 {
 	blocks := s.Geometry.Blocks(context)
 	if blocks <= s.budget {
@@ -266,8 +266,7 @@ func (s *Server) move(layer int) error {
 	return s.path.move(&st.moves)
 }
 
-// loadLayer runs the accesses of a layer when the step reaches it: every head is
-// simulated.
+// loadLayer runs the accesses of a layer when the step reaches it: every head is simulated.
 func (s *Server) loadLayer(layer int) (err error) {
 	m := &s.step.moves
 	m.Loads, err = s.access(s.cache.Layers()[layer])
@@ -275,8 +274,8 @@ func (s *Server) loadLayer(layer int) (err error) {
 	return err
 }
 
-// loadShare runs the accesses of all sampled layers at the first layer of the step and
-// spreads their loads, scaled to the whole model, evenly over the layers.
+// loadShare runs the accesses of all sampled layers at the first layer of the step and spreads
+// their loads, scaled to the whole model, evenly over the layers.
 func (s *Server) loadShare(layer int) error {
 	st := &s.step
 	if layer == 0 {
@@ -300,8 +299,8 @@ func (s *Server) loadShare(layer int) error {
 	return nil
 }
 
-// access runs the prefill writes and selections of one sampled layer and returns the
-// blocks to load over its groups.
+// access runs the prefill writes and selections of one sampled layer and returns the blocks to
+// load over its groups.
 func (s *Server) access(l *kv.Layer) (int64, error) {
 	for i := range s.batch.Prefills {
 		if r := s.requests[s.batch.Prefills[i].Req]; r.pinned {

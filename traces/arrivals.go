@@ -13,8 +13,8 @@ import (
 // latest bounds every time in this package, well inside des.Time's 292 years.
 const latest = 9_000_000_000 * des.Second
 
-// process places the requests of a workload in time. Every process puts the
-// first request one gap after zero, so n requests span n gaps.
+// process places the requests of a workload in time. Every process puts the first request one
+// gap after zero, so n requests span n gaps.
 type process struct {
 	gap func() float64 // seconds
 	now des.Time
@@ -39,8 +39,8 @@ func newProcess(s Spec, seed uint64) *process {
 	panic("traces: no arrival process " + s.Arrivals)
 }
 
-// gammaGaps draws gaps of mean 1/rate and coefficient of variation cv: Gamma of
-// shape 1/cv^2, so that cv = 1 is Poisson and above it arrivals come in bursts.
+// gammaGaps draws gaps of mean 1/rate and coefficient of variation cv: Gamma of shape 1/cv^2,
+// so that cv = 1 is Poisson and above it arrivals come in bursts.
 func gammaGaps(rng *rand.Rand, rate, cv float64) func() float64 {
 	shape := 1 / (cv * cv)
 	g := distuv.Gamma{Alpha: shape, Beta: shape * rate, Src: rng}
@@ -56,8 +56,8 @@ func (p *process) next() (des.Time, error) {
 	return p.now, nil
 }
 
-// replay turns times of a file into arrival times at a speed. Both start at
-// the first request: a window cut from a long log begins at once.
+// replay turns times of a file into arrival times at a speed. Both start at the first request:
+// a window cut from a long log begins at once.
 func replay(at des.Time, speed float64) (des.Time, error) {
 	if speed == 1 {
 		return at, nil

@@ -13,10 +13,10 @@ import (
 	"sparseserve/sim/des"
 )
 
-// Convert writes a trace in the project's own CSV and returns how many requests
-// it has and what to be warned of. An empty format recognises the input. Times
-// count from the first request; a trace without times makes a file without
-// them. The file appears whole or not at all, and may replace its input.
+// Convert writes a trace in the project's own CSV and returns how many requests it has and what
+// to be warned of. An empty format recognises the input. Times count from the first request; a
+// trace without times makes a file without them. The file appears whole or not at all, and may
+// replace its input.
 func Convert(in, format, out string) (requests int, warnings []string, err error) {
 	if format != "" {
 		if err := oneOf("format", format, formatNames()); err != nil {
@@ -46,8 +46,7 @@ func Convert(in, format, out string) (requests int, warnings []string, err error
 func writeOwn(w io.Writer, src source) (int, error) {
 	b := bufio.NewWriterSize(w, 64<<10)
 	c := csv.NewWriter(b)
-	own := ownCSV()
-	header := []string{own.time, own.prompt, own.output, own.set}
+	header := []string{ownCSV.time, ownCSV.prompt, ownCSV.output, ownCSV.set}
 	from := 1
 	if src.timed() {
 		from = 0

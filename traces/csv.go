@@ -9,8 +9,8 @@ import (
 	"sparseserve/sim/des"
 )
 
-// A csvFormat says which columns of a CSV file mean what. Names are compared
-// without regard to case; further columns are ignored.
+// A csvFormat says which columns of a CSV file mean what. Names are compared without regard to
+// case; further columns are ignored.
 type csvFormat struct {
 	time, prompt, output, set string   // columns; empty when the format has none
 	unit                      des.Time // of the time column; 0 is a calendar time
@@ -109,9 +109,8 @@ func (d *csvDecoder) decode(line []byte) (r row, err error) {
 	return r, nil
 }
 
-// name keeps one copy of each of the first names of sets, so that requests do
-// not keep their whole line in memory. A file with a new name on every line
-// must not fill the table.
+// name keeps one copy of each of the first names of sets, so that requests do not keep their
+// whole line in memory. A file with a new name on every line must not fill the table.
 func (d *csvDecoder) name(s string) string {
 	if kept, ok := d.names[s]; ok {
 		return kept
@@ -123,8 +122,8 @@ func (d *csvDecoder) name(s string) string {
 	return s
 }
 
-// splitCSV appends the fields of one line. A quoted field cannot span lines: no
-// trace needs it, and a stray quote must not swallow the rest of a file.
+// splitCSV appends the fields of one line. A quoted field cannot span lines: no trace needs it,
+// and a stray quote must not swallow the rest of a file.
 func splitCSV(fields []string, line []byte) ([]string, error) {
 	if bytes.IndexByte(line, '"') < 0 {
 		rest, more := string(line), true

@@ -12,8 +12,8 @@ import (
 	"sparseserve/sim/des"
 )
 
-// A Description is what a trace file holds. Quantiles are exact below 2,048
-// and good to 0.1 % above; all else is exact.
+// A Description is what a trace file holds. Quantiles are exact below 2,048 and good to 0.1 %
+// above; all else is exact.
 type Description struct {
 	Path     string           `json:"path"`
 	Format   string           `json:"format"`
@@ -50,16 +50,15 @@ type Quantiles struct {
 	Max  float64 `json:"max"`
 }
 
-// mostSets bounds the sets told apart, and so the memory of Describe; the
-// requests of further sets are summed up as otherSets.
+// mostSets bounds the sets told apart, and so the memory of Describe; the requests of further
+// sets are summed up as otherSets.
 const (
 	mostSets  = 50
 	otherSets = "(others)"
 )
 
-// Describe reads a trace to its end and summarises it, in memory that does not
-// grow with the file. An empty format recognises it. Every line is checked,
-// times in order included.
+// Describe reads a trace to its end and summarises it, in memory that does not grow with the
+// file. An empty format recognises it. Every line is checked, times in order included.
 func Describe(path, format string) (Description, error) {
 	if format != "" {
 		if err := oneOf("format", format, formatNames()); err != nil {

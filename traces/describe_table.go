@@ -8,8 +8,8 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 )
 
-// WriteTable writes the description for a person: one row a quantity, then one
-// row a set and quantity, then the warnings.
+// WriteTable writes the description for a person: one row a quantity, then one row a set and
+// quantity, then the warnings.
 func (d Description) WriteTable(w io.Writer) error {
 	t := table.NewWriter()
 	t.SetStyle(table.StyleLight)

@@ -1,9 +1,8 @@
 // Package traces says which requests arrive, when, and how long they are.
 //
-// A workload is two independent parts. Lengths come from the built-in
-// LongBench mix or from a trace file; times come from an arrival process or
-// from the file itself. [Open] joins the two into a [Stream] that makes one
-// request at a time, so memory does not grow with their number.
+// A workload is two independent parts. Lengths come from the built-in LongBench mix or from a
+// trace file; times come from an arrival process or from the file itself. [Open] joins the two
+// into a [Stream] that makes one request at a time, so memory does not grow with their number.
 //
 // Following one request, read
 //
@@ -20,11 +19,11 @@
 //	             one format each
 //	folder.go    the files of a LongBench folder mixed into one trace
 //
-// measured.go reads the record of a real server, its requests with the times
-// that they took: measured_csv.go, measured_vllm.go, measured_inferenceperf.go,
-// measured_guidellm.go, a format each.
+// measured.go reads the record of a real server, its requests with the times that they took:
+// measured_csv.go, measured_vllm.go, measured_inferenceperf.go, measured_guidellm.go, a format
+// each.
 //
-// describe.go, convert.go and count.go serve the command line. gen_table.go makes the
-// built-in table. The scores files hold the process that gives attention
-// scores to KV blocks; it stands apart from all of the above.
+// describe.go, convert.go and count.go serve the command line. gen_table.go makes the built-in
+// table. The scores files hold the process that gives attention scores to KV blocks; it stands
+// apart from all of the above.
 package traces

@@ -12,9 +12,9 @@ import (
 	"sparseserve/sim"
 )
 
-// folder mixes the LongBench files of a folder into one trace, as the paper
-// does: the next request comes from a file drawn in proportion to the requests
-// it has left, so any beginning of the trace has the sets in their proportions.
+// folder mixes the LongBench files of a folder into one trace, as the paper does: the next
+// request comes from a file drawn in proportion to the requests it has left, so any beginning
+// of the trace has the sets in their proportions.
 type folder struct {
 	path  string
 	rng   *rand.Rand
@@ -29,8 +29,8 @@ type folderFile struct {
 	left int // lines
 }
 
-// openFolder opens every *.jsonl file of a folder. LongBench-E's X_e.jsonl is
-// left out beside X.jsonl: it samples the same task, and would count it twice.
+// openFolder opens every *.jsonl file of a folder. LongBench-E's X_e.jsonl is left out beside
+// X.jsonl: it samples the same task, and would count it twice.
 func openFolder(path string, o options) (*folder, error) {
 	entries, err := os.ReadDir(path)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// decodeJSON decodes one line into v and words errors for the person who has
-// the file, not the struct.
+// decodeJSON decodes one line into v and words errors for the person who has the file, not the
+// struct.
 func decodeJSON(line []byte, v any) error {
 	err := json.Unmarshal(line, v)
 	start := string(line[:min(len(line), 80)])
@@ -24,8 +24,8 @@ func decodeJSON(line []byte, v any) error {
 	return &valueError{"line", start, fmt.Sprintf("not valid JSON: %v", err)}
 }
 
-// numeral is a JSON value as written, so that parseTokens and parseTime judge
-// it and name its key. It is empty when the key is missing or null.
+// numeral is a JSON value as written, so that parseTokens and parseTime judge it and name its
+// key. It is empty when the key is missing or null.
 type numeral string
 
 // UnmarshalJSON keeps the text, without the quotes of a number in quotes.

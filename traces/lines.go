@@ -8,8 +8,8 @@ import (
 	"io"
 )
 
-// MaxLine is the longest line of a trace file, in bytes. The longest LongBench
-// record is below 1 MiB; the limit keeps a file without line ends out of memory.
+// MaxLine is the longest line of a trace file, in bytes. The longest LongBench record is below
+// 1 MiB; the limit keeps a file without line ends out of memory.
 const MaxLine = 64 << 20
 
 // LineError is a fault in one line of a trace file.
@@ -53,8 +53,8 @@ func newLines(file string, r io.Reader) *lines {
 	return &lines{file: file, r: bufio.NewReaderSize(r, 64<<10), limit: MaxLine, ended: true}
 }
 
-// next returns the next line that is not blank, without its line end, valid
-// until the call after; io.EOF at the end.
+// next returns the next line that is not blank, without its line end, valid until the call
+// after; io.EOF at the end.
 func (l *lines) next() ([]byte, error) {
 	if l.pending {
 		l.pending = false
@@ -70,8 +70,7 @@ func (l *lines) next() ([]byte, error) {
 	}
 }
 
-// rest counts the lines from here that are not blank, up to one that cannot be
-// read.
+// rest counts the lines from here that are not blank, up to one that cannot be read.
 func (l *lines) rest() int {
 	for n := 0; ; n++ {
 		if _, err := l.next(); err != nil {

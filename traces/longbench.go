@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// longBench decodes LongBench's JSONL files (github.com/THUDM/LongBench; Bai et
-// al., ACL 2024). The record's length, in words or Chinese characters, times
-// the set's ratio in the built-in table gives the prompt tokens. The benchmark
-// generates up to a limit per set: that is the output of a base model; the
-// outputs of chat models, which stop earlier, are drawn from the table.
+// longBench decodes LongBench's JSONL files (github.com/THUDM/LongBench; Bai et al., ACL 2024).
+// The record's length, in words or Chinese characters, times the set's ratio in the built-in
+// table gives the prompt tokens. The benchmark generates up to a limit per set: that is the
+// output of a base model; the outputs of chat models, which stop earlier, are drawn from the
+// table.
 type longBench struct {
 	tokenizer Tokenizer
 	table     []set

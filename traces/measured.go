@@ -19,8 +19,8 @@ import (
 	"sparseserve/sim/des"
 )
 
-// A Measured is the record of a real server: which requests arrived, when, and
-// how long each took. Requests are in order of arrival; the first arrives at 0.
+// A Measured is the record of a real server: which requests arrived, when, and how long each
+// took. Requests are in order of arrival; the first arrives at 0.
 type Measured struct {
 	Format   string // vllm | inference-perf | guidellm | csv
 	Requests []Served
@@ -36,8 +36,8 @@ type Served struct {
 	E2E    float64  // seconds from sending it to its last token; at least TTFT
 }
 
-// TBT is the mean time between the tokens of the request in seconds,
-// (E2E - TTFT) / (Output - 1); NaN of a single token, which has none after it.
+// TBT is the mean time between the tokens of the request in seconds, (E2E - TTFT) / (Output -
+// 1); NaN of a single token, which has none after it.
 func (s *Served) TBT() float64 { return MeanTBT(s.TTFT, s.E2E, s.Output) }
 
 // MeanTBT is the mean time between the tokens of one request.
@@ -60,8 +60,8 @@ const (
 const measuredKnown = "no known record; known are vllm bench serve JSON (--save-result --save-detailed), " +
 	"inference-perf per_request_lifecycle_metrics.json, guidellm benchmarks JSON, and CSV with the columns " + measuredColumns
 
-// ReadMeasured reads the record at path, gzipped or not, and recognises its
-// format by its content. Requests may be recorded in any order.
+// ReadMeasured reads the record at path, gzipped or not, and recognises its format by its
+// content. Requests may be recorded in any order.
 func ReadMeasured(path string) (*Measured, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -97,8 +97,8 @@ func readMeasured(file string, from io.Reader) (*Measured, error) {
 	return m, nil
 }
 
-// decodeMeasured returns the requests as the file gives them. JSON is recognised
-// by its first character that is not blank.
+// decodeMeasured returns the requests as the file gives them. JSON is recognised by its first
+// character that is not blank.
 func decodeMeasured(file string, b *bufio.Reader) (all []sent, format string, err error) {
 	head, _ := b.Peek(512)
 	if head = bytes.TrimSpace(bytes.TrimPrefix(head, []byte(byteOrderMark))); len(head) == 0 || head[0] != '{' && head[0] != '[' {
@@ -175,15 +175,14 @@ type sent struct {
 	e2e    float64
 }
 
-// place says which request of a record is meant: a line, or an index into a
-// JSON document.
+// place says which request of a record is meant: a line, or an index into a JSON document.
 type place struct {
 	line              int
 	start, ttft, last string // keys of the times
 }
 
-// slack is how much e2e may fall below ttft, in seconds: both are differences
-// of times since 1970, or rounded to microseconds.
+// slack is how much e2e may fall below ttft, in seconds: both are differences of times since
+// 1970, or rounded to microseconds.
 const slack = 2e-6
 
 // take checks all requests, sorts them by arrival, and sets the first to 0.
@@ -244,8 +243,8 @@ func (s *sent) check() *valueError {
 
 func decimals(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-// WriteTrace writes the requests in the project's own CSV, so that a workload
-// with arrivals = "trace" replays them.
+// WriteTrace writes the requests in the project's own CSV, so that a workload with arrivals =
+// "trace" replays them.
 func (m *Measured) WriteTrace(w io.Writer) error {
 	_, err := writeOwn(w, &recorded{m.Requests})
 	return err

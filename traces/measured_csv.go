@@ -9,10 +9,9 @@ import (
 	"sparseserve/sim/des"
 )
 
-// measuredColumns are those of a record in CSV, in any order and among others.
-// Times are in seconds: arrival_s on any clock that starts at 0 or later, rising;
-// ttft_s and e2e_s from the request's arrival. No output tokens mark a request
-// that failed.
+// measuredColumns are those of a record in CSV, in any order and among others. Times are in
+// seconds; arrival_s is on any clock that starts at 0 or later, ttft_s and e2e_s count from the
+// request's arrival. No output tokens mark a request that failed.
 const measuredColumns = "arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s"
 
 func readMeasuredCSV(l *lines) ([]sent, error) {

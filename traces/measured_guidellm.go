@@ -7,11 +7,11 @@ import (
 )
 
 // guideLLM is what benchmarks.json of guidellm (vllm-project) holds of requests:
-// GenerativeBenchmark.requests, by status, with an entry a request of
-// GenerativeRequestStats (src/guidellm/schemas/request_stats.py), or of
-// GenerativeTextResponseStats before 0.4 (src/guidellm/benchmark/benchmark.py),
-// which calls the first time start_time. Times since 1970 are in seconds, so that
-// the benchmarks of one file, run one after the other, are on one clock.
+// GenerativeBenchmark.requests, by status, with an entry a request of GenerativeRequestStats
+// (src/guidellm/schemas/request_stats.py), or of GenerativeTextResponseStats before 0.4
+// (src/guidellm/benchmark/benchmark.py), which calls the first time start_time. Times since
+// 1970 are in seconds, so that the benchmarks of one file, run one after the other, are on one
+// clock.
 type guideLLM struct {
 	Benchmarks []struct {
 		Requests *struct {

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// inferencePerfEntry is an entry of per_request_lifecycle_metrics.json, which
-// inference-perf (kubernetes-sigs) writes with report.request_lifecycle.per_request
-// on: build_per_request_lifecycle_entry in inference_perf/reportgen/base.py, its
-// types in inference_perf/apis/base.py. Times are seconds on one clock. Entries of
-// older versions have output_tokens and output_token_times in info itself.
+// inferencePerfEntry is an entry of per_request_lifecycle_metrics.json, which inference-perf
+// (kubernetes-sigs) writes with report.request_lifecycle.per_request on:
+// build_per_request_lifecycle_entry in inference_perf/reportgen/base.py, its types in
+// inference_perf/apis/base.py. Times are seconds on one clock. Entries of older versions have
+// output_tokens and output_token_times in info itself.
 type inferencePerfEntry struct {
 	Start *float64        `json:"start_time"`
 	End   *float64        `json:"end_time"`
@@ -66,8 +66,8 @@ func readInferencePerf(text []byte) ([]sent, error) {
 	return all, nil
 }
 
-// request takes the server's count of output tokens where there is one: counts
-// of the client's tokenizer differ from the steps that the server made.
+// request takes the server's count of output tokens where there is one: counts of the client's
+// tokenizer differ from the steps that the server made.
 func (e *inferencePerfEntry) request(where string) (s sent, err error) {
 	if e.Start == nil || e.End == nil {
 		return s, &valueError{where, "", "lacks start_time or end_time, which every entry of inference-perf has"}

@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// The result of vllm bench serve --save-result --save-detailed, as
-// vllm/benchmarks/serve.py of vLLM writes it: one JSON object with lists that
-// have an entry a request, failed ones included, in the order in which they were
-// sent.
+// The result of vllm bench serve --save-result --save-detailed, as vllm/benchmarks/serve.py of
+// vLLM writes it: one JSON object with lists that have an entry a request, failed ones
+// included, in the order in which they were sent.
 //
 //	input_lens   prompt tokens
 //	output_lens  output tokens; 0 of a failed request
@@ -18,9 +17,9 @@ import (
 //	start_times  seconds on the client's monotonic clock
 //	errors       text; empty of a request that was answered
 //
-// A request's latency is not in the file. It is ttft + sum(itl), which is how
-// that file's own timeline computes it. start_times are there since pull request
-// 32667 of January 2026, which 0.15 was the first release to have.
+// A request's latency is not in the file. It is ttft + sum(itl), which is how that file's own
+// timeline computes it. start_times are there since pull request 32667 of January 2026, which
+// 0.15 was the first release to have.
 type vllmResult struct {
 	InputLens  []int       `json:"input_lens"`
 	OutputLens []int       `json:"output_lens"`

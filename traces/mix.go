@@ -7,14 +7,13 @@ import (
 	"sparseserve/sim/des"
 )
 
-// mix draws lengths from the built-in table. A request first draws its set,
-// in proportion to the set's requests, as the paper combines all requests of
-// all sets into one trace; then its prompt and its output, each by the set's
-// inverse CDF.
+// mix draws lengths from the built-in table. A request first draws its set, in proportion to
+// the set's requests, as the paper combines all requests of all sets into one trace; then its
+// prompt and its output, each by the set's inverse CDF.
 //
-// The two draws within a set are independent. What couples prompt and output
-// length in LongBench is the task, thus the set; within a set outputs stop at
-// the task's limit or at an answer whose length the document does not decide.
+// The two draws within a set are independent. What couples prompt and output length in
+// LongBench is the task, thus the set; within a set outputs stop at the task's limit or at an
+// answer whose length the document does not decide.
 type mix struct {
 	rng   *rand.Rand
 	sets  []mixSet

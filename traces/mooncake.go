@@ -2,10 +2,9 @@ package traces
 
 import "sparseserve/sim/des"
 
-// mooncake decodes the Mooncake traces (github.com/kvcache-ai/Mooncake; Qin et
-// al., FAST 2025): timestamp in milliseconds, input_length, output_length. The
-// hash_ids of shared prefixes are read over: no system here caches prefixes
-// across requests.
+// mooncake decodes the Mooncake traces (github.com/kvcache-ai/Mooncake; Qin et al., FAST 2025):
+// timestamp in milliseconds, input_length, output_length. The hash_ids of shared prefixes are
+// read over: no system here caches prefixes across requests.
 type mooncake struct{}
 
 func (mooncake) timeKey() string { return "timestamp" }

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// unknown says that value is none of the known names of a key and which of
-// them is nearest.
+// unknown says that value is none of the known names of a key and which of them is nearest.
 func unknown(key, value string, known []string) error {
 	msg := fmt.Sprintf("%s = %q: unknown; use %s", key, short(value), strings.Join(known, ", "))
 	if n := nearest(value, known); n != "" {
@@ -16,8 +15,8 @@ func unknown(key, value string, known []string) error {
 	return fmt.Errorf("%s", msg)
 }
 
-// nearest returns the known name fewest edits away from name, or "" when none
-// is close enough to be a slip of the hand.
+// nearest returns the known name fewest edits away from name, or "" when none is close enough
+// to be a slip of the hand.
 func nearest(name string, known []string) string {
 	if len(name) > 64 {
 		return ""

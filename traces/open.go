@@ -13,35 +13,6 @@ import (
 	"sparseserve/sim/des"
 )
 
-// Formats of trace files.
-const (
-	FormatLongBench = "longbench"
-	FormatAzure     = "azure"
-	FormatMooncake  = "mooncake"
-	FormatBurstGPT  = "burstgpt"
-	FormatVidur     = "vidur"
-	FormatCSV       = "csv" // the project's own
-)
-
-// csvFormats lists the CSV formats in the order in which they are recognised.
-var csvFormats = []struct {
-	name string
-	make func() csvFormat
-}{
-	{FormatAzure, azureCSV},
-	{FormatBurstGPT, burstGPT},
-	{FormatVidur, vidurCSV},
-	{FormatCSV, ownCSV},
-}
-
-func formatNames() []string {
-	names := []string{FormatLongBench, FormatMooncake}
-	for _, f := range csvFormats {
-		names = append(names, f.name)
-	}
-	return names
-}
-
 // options are what the readers need to know of a Spec.
 type options struct {
 	format    string // "" recognises
@@ -143,7 +114,7 @@ func newReader(file string, from io.Reader, o options) (*reader, string, error) 
 func csvDecoderFor(format string, header []string) (decoder, error) {
 	for _, f := range csvFormats {
 		if f.name == format {
-			d, err := newCSV(f.make(), header)
+			d, err := newCSV(f.csvFormat, header)
 			if err != nil {
 				return nil, err // not d: a nil pointer in an interface is not nil
 			}
@@ -174,11 +145,10 @@ func recognise(first []byte) (string, error) {
 	}
 	var known []string
 	for _, f := range csvFormats {
-		format := f.make()
-		if format.missing(header) == "" {
+		if f.missing(header) == "" {
 			return f.name, nil
 		}
-		known = append(known, fmt.Sprintf("%s,%s,%s (%s)", format.time, format.prompt, format.output, f.name))
+		known = append(known, fmt.Sprintf("%s,%s,%s (%s)", f.time, f.prompt, f.output, f.name))
 	}
 	return "", &valueError{"header", string(first[:min(len(first), 80)]), "no known format; a trace is JSON lines, or CSV that begins with one of " + strings.Join(known, "; ")}
 }

@@ -8,9 +8,8 @@ import (
 	"sparseserve/sim/dsa"
 )
 
-// ScoreParams are the parameters of the attention-score process, one set for
-// every model, system and experiment. They are fitted to published
-// observables; see DefaultScores.
+// ScoreParams are the parameters of the attention-score process, one set for every model,
+// system and experiment. They are fitted to published observables; see DefaultScores.
 type ScoreParams struct {
 	Drift float64 `toml:"drift"` // d, standard deviation of the slow part of a block's score
 	Rho   float64 `toml:"rho"`   // AR(1) coefficient of the slow part from one decode step to the next
@@ -19,10 +18,10 @@ type ScoreParams struct {
 	Jump     float64 `toml:"jump"`      // j, standard deviation of the part that stays for a while and then jumps
 	JumpRate float64 `toml:"jump_rate"` // probability of a jump in a decode step
 
-	// What lies behind the criticality that a digest estimates: how much attention
-	// a block truly holds. Scores have the unit of the spread between blocks; a
-	// block of true score T holds exp(beta T) of the attention, where beta, the
-	// skew, differs by layer, head and query token.
+	// What lies behind the criticality that a digest estimates: how much attention a block
+	// truly holds. Scores have the unit of the spread between blocks; a block of true score T
+	// holds exp(beta T) of the attention, where beta, the skew, differs by layer, head and
+	// query token.
 	Error float64 `toml:"error"` // standard deviation of the true score about the cuboid-mean estimate
 	// Standard deviations of the other estimates about the true score.
 	MinMaxError         float64 `toml:"min_max_error"`
@@ -42,59 +41,54 @@ type ScoreParams struct {
 	SkewTokens float64 `toml:"skew_tokens"` // and between the query tokens of a head
 }
 
-// DefaultScores are fitted to published observables, by mechanism, each group of
-// them to its own.
+// DefaultScores are fitted to published observables, by mechanism, each group of them to its
+// own.
 //
-// Drift to jump rate: SparseServe's Fig. 8 on its LongBench mix (LWM-7B, prompts
-// up to 32k, 64 blocks of 32 tokens of which 2 sinks and 2 recent ones are fixed),
-// 10.68 points of overlap from window 1 to 12 and 0.31 from 12 to 16; and
-// ArkVale's LRU miss ratios. Without jumps no set of the other three meets both:
-// ArkVale's misses stay at 1 % of the selection where the cache holds two of it,
-// and at 0.2 % and more where it holds four, while the 0.31 points say that
-// drifting blocks have come back by then. Blocks that have not been wanted for
-// long and suddenly are miss in a cache of any size.
-// TestScoresFitPublishedLocality prints and holds all of it.
+// Drift to jump rate: SparseServe's Fig. 8 on its LongBench mix (LWM-7B, prompts up to 32k, 64
+// blocks of 32 tokens of which 2 sinks and 2 recent ones are fixed), 10.68 points of overlap
+// from window 1 to 12 and 0.31 from 12 to 16; and ArkVale's LRU miss ratios. Without jumps no
+// set of the other three meets both: ArkVale's misses stay at 1 % of the selection where the
+// cache holds two of it, and at 0.2 % and more where it holds four, while the 0.31 points say
+// that drifting blocks have come back by then. Blocks that have not been wanted for long and
+// suddenly are miss in a cache of any size. TestScoresFitPublishedLocality prints and holds all
+// of it.
 //
-// Errors and the spread within pages: they follow from the geometry of keys, with
-// one parameter fitted to ArkVale's recall by cuboid-mean
-// (TestDigestsFitPublishedRecall).
+// Errors and the spread within pages: they follow from the geometry of keys, with one parameter
+// fitted to ArkVale's recall by cuboid-mean (TestDigestsFitPublishedRecall).
 //
 // Skew and its spread between layers: PSA's Fig. 2 as far as its text goes
-// (TestSkewFitsPublishedSparsity, package experiments). The group spread:
-// PSA's Fig. 5, where ArkVale attends to 2.4 times PSA's KV on a model with shared
-// KV heads (TestProxyOfPublishedRatio), and as wide as SparseServe's appendix A.1
-// has it, where a small budget costs such a model more than one without
-// (TestPublishedBudgetsByGroup).
+// (TestSkewFitsPublishedSparsity, package experiments). The group spread: PSA's Fig. 5, where
+// ArkVale attends to 2.4 times PSA's KV on a model with shared KV heads
+// (TestProxyOfPublishedRatio), and as wide as SparseServe's appendix A.1 has it, where a small
+// budget costs such a model more than one without (TestPublishedBudgetsByGroup).
 //
-// Nothing published says how far heads of a layer and query tokens differ, nor
-// how much the first and the newest block hold. Assumed: heads differ more than
-// layers do, tokens less, and the first block holds more than half of a median head's
-// attention, as is often reported of attention sinks.
+// Nothing published says how far heads of a layer and query tokens differ, nor how much the
+// first and the newest block hold. Assumed: heads differ more than layers do, tokens less, and
+// the first block holds more than half of a median head's attention, as is often reported of
+// attention sinks.
 var DefaultScores = ScoreParams{
 	Drift: 0.30, Rho: 0.95, Noise: 0.26, Jump: 0.90, JumpRate: 0.02,
 	Error: 0.25, MinMaxError: 0.65, MeanError: 0.6, RepresentativeError: 0.46, SpeculationError: 0.76,
 	Within: 0.66, Sink: 6, Recent: 3, Group: 0.7, Skew: 2.0, SkewLayers: 0.16, SkewHeads: 0.4, SkewTokens: 0.1,
 }
 
-// Scores is the score process of block selection. Block b of one KV head has,
-// at decode step t, the criticality
+// Scores is the score process of block selection. Block b of one KV head has, at decode step t,
+// the criticality
 //
 //	s_b(t) = mu_b + d x_b(t) + j y_b(t) + e n_b(t)
 //
-// with mu_b ~ N(0,1) fixed, x_b a unit AR(1) with coefficient rho, y_b ~ N(0,1)
-// drawn anew at each jump, n_b white noise. All are independent between blocks.
-// It is the one that ArkVale's cuboid-mean digest estimates, which the parameters
-// are fitted to; weights.go has what blocks truly hold and what other digests
-// make of it. Criticality is that after the merge of a KV head's query heads, so a
-// process belongs to a KV head also under GQA; what blocks truly hold differs
-// between its query heads.
+// with mu_b ~ N(0,1) fixed, x_b a unit AR(1) with coefficient rho, y_b ~ N(0,1) drawn anew at
+// each jump, n_b white noise. All are independent between blocks. It is the one that ArkVale's
+// cuboid-mean digest estimates, which the parameters are fitted to; weights.go has what blocks
+// truly hold and what other digests make of it. Criticality is that after the merge of a KV
+// head's query heads, so a process belongs to a KV head also under GQA; what blocks truly hold
+// differs between its query heads.
 //
-// Drawing two normals per block and step would dominate a simulation, so one
-// pool of noise rows d x + j y + e n is drawn once, on a circle of Steps() steps
-// (rho^Steps and the chance of Steps without a jump are next to nothing, so the
-// circle has the law of the line at every lag that matters), and a family gives
-// each of its blocks its own mu, row and phase. Each block's score keeps its
-// exact law; blocks of one family that share a row read it at different phases.
+// Drawing two normals per block and step would dominate a simulation, so one pool of noise rows
+// d x + j y + e n is drawn once, on a circle of Steps() steps (rho^Steps and the chance of
+// Steps without a jump are next to nothing, so the circle has the law of the line at every lag
+// that matters), and a family gives each of its blocks its own mu, row and phase. Each block's
+// score keeps its exact law; blocks of one family that share a row read it at different phases.
 type Scores struct {
 	p      ScoreParams
 	seed   uint64
@@ -126,10 +120,9 @@ func NewScores(p ScoreParams, seed uint64) *Scores {
 	return s
 }
 
-// circle returns d x(t) + j y(t) + e n(t) for one block, x a stationary AR(1) and
-// y a jump process on a circle: run twice over the same innovations and jumps,
-// the second round starts from where the first ended and no longer knows how
-// that began.
+// circle returns d x(t) + j y(t) + e n(t) for one block, x a stationary AR(1) and y a jump
+// process on a circle: run twice over the same innovations and jumps, the second round starts
+// from where the first ended and no longer knows how that began.
 func circle(p ScoreParams, rng *rand.Rand) []float32 {
 	type draw struct {
 		x, y float64
@@ -242,9 +235,8 @@ func (s *Scores) block(family, b int) blockColumn {
 	return blockColumn{float32(normal(h)), int32(h >> 10 % scoreSteps), s.rows[h%scoreRows]}
 }
 
-// write sets all scores of the columns, step by step from the first on. It works
-// in tiles of a few steps: a tile's rows stay in the nearest cache while every
-// block adds its column.
+// write sets all scores of the columns, step by step from the first on. It works in tiles of a
+// few steps: a tile's rows stay in the nearest cache while every block adds its column.
 func write(dst []float32, columns []blockColumn, first int) {
 	const tile = 16
 	n := len(columns)

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// BuiltIn is the Spec.Trace of the built-in LongBench mix. A file or folder of
-// that name is reached as "./longbench".
+// BuiltIn is the Spec.Trace of the built-in LongBench mix. A file or folder of that name is
+// reached as "./longbench".
 const BuiltIn = "longbench"
 
 // Names that Spec.Arrivals and Spec.Output take.
@@ -30,14 +30,13 @@ var (
 
 // Spec is the [workload] table of a configuration.
 type Spec struct {
-	// Trace is "longbench" for the built-in mix, or the path of a file, or of a
-	// folder of LongBench JSONL files. Format forces how a file is read; empty
-	// recognises it.
+	// Trace is "longbench" for the built-in mix, or the path of a file, or of a folder of
+	// LongBench JSONL files. Format forces how a file is read; empty recognises it.
 	Trace  string `toml:"trace"`
 	Format string `toml:"format"` // "" | longbench | azure | mooncake | burstgpt | vidur | csv
 
-	// Datasets are the LongBench sets in the mix, or those kept of LongBench
-	// files. Other formats have no such sets and ignore it.
+	// Datasets are the LongBench sets in the mix, or those kept of LongBench files. Other
+	// formats have no such sets and ignore it.
 	Datasets []string `toml:"datasets"`
 
 	// Tokenizer counts LongBench prompts; empty takes the model's.
@@ -48,23 +47,23 @@ type Spec struct {
 	Burstiness float64 `toml:"burstiness"` // gamma: coefficient of variation of the gaps; 1 is Poisson
 	Speed      float64 `toml:"speed"`      // trace: 2 replays twice as fast
 
-	// Requests to run; 0 runs all of a file or folder. A file that has fewer ends
-	// the run early, one that has more leaves the rest out, each with a warning.
+	// Requests to run; 0 runs all of a file or folder. A file that has fewer ends the run
+	// early, one that has more leaves the rest out, each with a warning.
 	Requests int `toml:"requests"`
 
-	// Output picks whose LongBench output lengths are used; OutputScale
-	// multiplies every output length, whatever its source.
+	// Output picks whose LongBench output lengths are used; OutputScale multiplies every output
+	// length, whatever its source.
 	Output      string  `toml:"output"` // base | chat | instruct
 	OutputScale float64 `toml:"output_scale"`
 
-	// PrefixHit is the share of each prompt whose KV the server has from earlier
-	// requests (its log's prefix cache hit rate), rounded down to whole blocks. At least
-	// one token of a prompt is computed.
+	// PrefixHit is the share of each prompt whose KV the server has from earlier requests (its
+	// log's prefix cache hit rate), rounded down to whole blocks. At least one token of a
+	// prompt is computed.
 	PrefixHit float64 `toml:"prefix_hit"`
 }
 
-// DefaultSpec is the workload of the SparseServe paper (section 4.1): its ten
-// LongBench sets as one Poisson trace.
+// DefaultSpec is the workload of the SparseServe paper (section 4.1): its ten LongBench sets as
+// one Poisson trace.
 func DefaultSpec() Spec {
 	return Spec{
 		Trace: BuiltIn,
@@ -86,8 +85,8 @@ func DefaultSpec() Spec {
 // AllSets lists the LongBench sets, as Datasets names them.
 func AllSets() []string { return setNames(loadTable()) }
 
-// Validate returns an error that names the first key with an impossible value.
-// It looks at no file.
+// Validate returns an error that names the first key with an impossible value. It looks at no
+// file.
 func (s Spec) Validate() error {
 	if s.Trace == "" {
 		return fmt.Errorf("workload.trace = %q: name %q or a file or folder", s.Trace, BuiltIn)
@@ -179,8 +178,8 @@ func (s Spec) tokenizer(model []Tokenizer) (Tokenizer, error) {
 	return t, nil
 }
 
-// positive refuses NaN, infinities, and values outside [least, most]: beyond
-// them simulated time or a token count leaves its integer.
+// positive refuses NaN, infinities, and values outside [least, most]: beyond them simulated
+// time or a token count leaves its integer.
 func positive(key string, v, least, most float64) error {
 	switch {
 	case math.IsNaN(v) || math.IsInf(v, 0):

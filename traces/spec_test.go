@@ -108,11 +108,3 @@ func TestNearest(t *testing.T) {
 		}
 	}
 }
-
-func TestTokenizerFor(t *testing.T) {
-	for vocabulary, want := range map[int]Tokenizer{32_000: Llama2, 128_256: Llama3} {
-		if got := TokenizerFor(vocabulary); got != want {
-			t.Errorf("%d: %s, want %s", vocabulary, got, want)
-		}
-	}
-}

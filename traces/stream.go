@@ -10,8 +10,8 @@ import (
 	"sparseserve/sim/des"
 )
 
-// Stream is a workload that makes each request when it is asked for.
-// It implements sim.Workload. It is not safe for concurrent use.
+// Stream is a workload that makes each request when it is asked for. It implements
+// sim.Workload. It is not safe for concurrent use.
 type Stream struct {
 	spec     Spec
 	src      source
@@ -25,11 +25,10 @@ type Stream struct {
 	hasHead bool
 }
 
-// Open returns the workload of a spec. The lengths and the times draw from
-// random streams of their own, so equal seeds give equal lengths at every rate.
-// The tokenizer of the model counts prompts when the spec names none; with
-// neither it is Llama2. A file is checked up to its first request; a fault
-// further down comes out of Next.
+// Open returns the workload of a spec. The lengths and the times draw from random streams of
+// their own, so equal seeds give equal lengths at every rate. The tokenizer of the model counts
+// prompts when the spec names none; with neither it is Llama2. A file is checked up to its
+// first request; a fault further down comes out of Next.
 func Open(spec Spec, seed uint64, model ...Tokenizer) (*Stream, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, err
@@ -61,8 +60,8 @@ func Open(spec Spec, seed uint64, model ...Tokenizer) (*Stream, error) {
 	return s, nil
 }
 
-// rereadable refuses a pipe or a device: a configuration is checked, and each of
-// its runs made, from the trace's beginning.
+// rereadable refuses a pipe or a device: a configuration is checked, and each of its runs made,
+// from the trace's beginning.
 func rereadable(path string) error {
 	info, err := os.Stat(path)
 	if err != nil || info.IsDir() || info.Mode().IsRegular() {
@@ -97,8 +96,7 @@ func (s *Stream) begin(seed uint64) (err error) {
 	return err
 }
 
-// Next returns the next request. After the end or an error it returns the same
-// again.
+// Next returns the next request. After the end or an error it returns the same again.
 func (s *Stream) Next() (a sim.Arrival, ok bool, err error) {
 	if s.err != nil || s.early || s.spec.Requests > 0 && s.made == s.spec.Requests {
 		return sim.Arrival{}, false, s.err
@@ -146,9 +144,9 @@ func scaled(output int, scale float64) (int, error) {
 	return max(1, int(v)), nil
 }
 
-// Warnings says what a reader of the results should know of the requests made
-// so far: what was left out, a file that ended early, estimates. What differs
-// from run to run comes after the colon.
+// Warnings says what a reader of the results should know of the requests made so far: what was
+// left out, a file that ended early, estimates. What differs from run to run comes after the
+// colon.
 func (s *Stream) Warnings() []string {
 	w := s.src.warnings()
 	if s.early && s.spec.Requests > 0 {

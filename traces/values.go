@@ -9,8 +9,8 @@ import (
 	"sparseserve/sim/des"
 )
 
-// maxTokens bounds a prompt and an output: a thousand times the longest
-// context of any model, and safe to multiply in an int64.
+// maxTokens bounds a prompt and an output: a thousand times the longest context of any model,
+// and safe to multiply in an int64.
 const maxTokens = 1 << 30
 
 // A valueError is a fault in one value; the reader adds file and line.
@@ -18,8 +18,8 @@ type valueError struct{ key, value, problem string }
 
 func (e *valueError) Error() string { return e.key + " = " + strconv.Quote(e.value) + ": " + e.problem }
 
-// parseTokens reads a count of at least least tokens. A float of integral value
-// passes: pandas writes a column of counts so once any is missing.
+// parseTokens reads a count of at least least tokens. A float of integral value passes: pandas
+// writes a column of counts so once any is missing.
 func parseTokens(key, text string, least int) (int, error) {
 	text = strings.TrimSpace(text)
 	v, err := strconv.ParseFloat(text, 64)
@@ -38,8 +38,8 @@ func parseTokens(key, text string, least int) (int, error) {
 	return int(v), nil
 }
 
-// parseTime reads a time of at least zero in a unit. A plain decimal number is
-// read exactly to the nanosecond, so that converted traces keep their times.
+// parseTime reads a time of at least zero in a unit. A plain decimal number is read exactly to
+// the nanosecond, so that converted traces keep their times.
 func parseTime(key, text string, unit des.Time) (des.Time, error) {
 	text = strings.TrimSpace(text)
 	v, err := strconv.ParseFloat(text, 64)
@@ -77,8 +77,8 @@ func exactTime(text string, unit des.Time) (des.Time, bool) {
 	return t, true
 }
 
-// parseStamp reads a calendar time such as 2023-11-16 18:17:03.9799600, with or
-// without a zone (none is UTC), as the time since 1970.
+// parseStamp reads a calendar time such as 2023-11-16 18:17:03.9799600, with or without a zone
+// (none is UTC), as the time since 1970.
 func parseStamp(key, text string) (des.Time, error) {
 	text = strings.TrimSpace(text)
 	for _, layout := range []string{time.DateTime, "2006-01-02 15:04:05Z07:00", "2006-01-02T15:04:05", time.RFC3339} {

@@ -63,8 +63,8 @@ const (
 	queryError  = 0x9e7
 )
 
-// disturb adds errors of a standard deviation to scores, [steps][n]. Candidates
-// of one page share theirs.
+// disturb adds errors of a standard deviation to scores, [steps][n]. Candidates of one page
+// share theirs.
 func (s *Scores) disturb(dst []float32, n, page, family, first int, deviation float64, what uint64) {
 	for b := range n {
 		c := s.errorColumn(family, b/page, what)
@@ -78,8 +78,7 @@ func (s *Scores) disturb(dst []float32, n, page, family, first int, deviation fl
 	}
 }
 
-// share turns the true scores of a KV head into those of the query heads that
-// share it.
+// share turns the true scores of a KV head into those of the query heads that share it.
 func (s *Scores) share(family, n int, sheet *dsa.Sheet) {
 	queries := max(1, sheet.Queries)
 	for len(sheet.Score) < queries {
@@ -92,9 +91,8 @@ func (s *Scores) share(family, n int, sheet *dsa.Sheet) {
 	}
 }
 
-// keep writes the true scores of sinks and window, and the skew of every step.
-// Only the first sink and the newest full block stand out; the last block of the
-// window is open.
+// keep writes the true scores of sinks and window, and the skew of every step. Only the first
+// sink and the newest full block stand out; the last block of the window is open.
 func (s *Scores) keep(family int, sheet *dsa.Sheet) {
 	kept := sheet.Sinks + sheet.Window
 	columns := make([]blockColumn, kept)

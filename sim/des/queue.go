@@ -1,8 +1,8 @@
 package des
 
-// Queue holds future events in the total order (time, priority, sequence of
-// scheduling). The zero value is ready to use. It is not safe for concurrent
-// use. In steady state it allocates nothing: the heap's storage is kept.
+// Queue holds future events in the total order (time, priority, sequence of scheduling). The
+// zero value is ready to use. It is not safe for concurrent use. In steady state it allocates
+// nothing: the heap's storage is kept.
 type Queue[E any] struct {
 	heap []scheduled[E]
 	seq  uint64
@@ -35,9 +35,8 @@ func (q *Queue[E]) Len() int { return len(q.heap) }
 // More says whether another event is due at the time of the last one taken.
 func (q *Queue[E]) More() bool { return len(q.heap) > 0 && q.heap[0].at == q.now }
 
-// Schedule adds an event. Of events at one time the lower priority comes
-// first, then the one scheduled first. It panics when at lies in the past:
-// time never runs back (law 5).
+// Schedule adds an event. Of events at one time the lower priority comes first, then the one
+// scheduled first. It panics when at lies in the past: time never runs back (law 5).
 func (q *Queue[E]) Schedule(at Time, prio int8, ev E) {
 	if at < q.now {
 		panic("des: event scheduled at " + at.String() + ", before now " + q.now.String())
@@ -55,8 +54,7 @@ func (q *Queue[E]) Schedule(at Time, prio int8, ev E) {
 	}
 }
 
-// Next takes the first event and moves the clock to it. ok is false when no
-// event is left.
+// Next takes the first event and moves the clock to it. ok is false when no event is left.
 func (q *Queue[E]) Next() (ev E, ok bool) {
 	if len(q.heap) == 0 {
 		return ev, false

@@ -5,16 +5,16 @@ import (
 	"math/rand/v2"
 )
 
-// Rand returns the random stream of one subsystem: seeded by the run's seed
-// and the subsystem's name, so that a draw added to one never moves another.
+// Rand returns the random stream of one subsystem: seeded by the run's seed and the subsystem's
+// name, so that a draw added to one never moves another.
 func Rand(seed uint64, name string) *rand.Rand {
 	h := fnv.New64a()
 	h.Write([]byte(name))
 	return rand.New(rand.NewPCG(Hash(seed), Hash(h.Sum64())))
 }
 
-// Hash mixes its arguments into 64 well-spread bits (splitmix64 finaliser
-// applied in turn). It is stable across runs and machines.
+// Hash mixes its arguments into 64 well-spread bits (splitmix64 finaliser applied in turn). It
+// is stable across runs and machines.
 func Hash(xs ...uint64) uint64 {
 	h := uint64(0x9e3779b97f4a7c15)
 	for _, x := range xs {

@@ -2,8 +2,8 @@ package des
 
 import "time"
 
-// Time is simulated time in nanoseconds since the start of a run. It is an
-// integer so that sums do not depend on their order and runs repeat bit for bit.
+// Time is simulated time in nanoseconds since the start of a run. It is an integer so that sums
+// do not depend on their order and runs repeat bit for bit.
 type Time int64
 
 // Units of simulated time.

@@ -50,10 +50,10 @@ type Sheet struct {
 }
 
 // Library makes streams on demand, one for each family, class and context length, and keeps
-// them; for a policy that decides for whole layers it makes rankings. Context lengths form a
-// grid of 1/16 spacing: a context of n candidates uses the largest grid point up to n, so the
-// youngest blocks (6 % at most) become candidates a little late. Safe for concurrent use;
-// results depend on the arguments alone.
+// them; for a policy that decides for whole layers it makes rankings. Context lengths lie on a
+// grid of 1/16 spacing: a context of n candidates is served by the largest grid point up to n,
+// so the youngest blocks (6 % at most) join the competition a little late. Safe for concurrent
+// use; what it returns depends on nothing but its arguments.
 type Library struct {
 	scores   Scores
 	policy   Policy
@@ -113,8 +113,8 @@ func (l *Library) Grid(n int) int {
 // Steps returns the length of every stream's circle.
 func (l *Library) Steps() int { return l.scores.Steps() }
 
-// Critical returns the criticality, as the policy sees it, of candidate b of n after so many
-// steps of a cursor's group. The returned function is for one goroutine.
+// Critical returns the criticality, as the policy sees it, of the candidate b of a context of n
+// after so many steps of a cursor's group. What it returns is for one goroutine.
 func (l *Library) Critical() func(c Cursor, n, b, steps int) float32 {
 	critical := l.scores.Critical(&l.sheet)
 	last, grid := -1, -1
@@ -153,8 +153,8 @@ func (l *Library) Stream(c Cursor, grid int) *Stream {
 	return made[c.Class]
 }
 
-// Make makes the streams of contexts of from to to candidate blocks ahead of a run whose
-// time is measured, unless the policy decides for whole layers.
+// Make makes the streams of contexts of from to to candidate blocks ahead of a run whose time
+// is measured, unless the policy decides for whole layers.
 func (l *Library) Make(from, to int, do des.Do) {
 	if l.ByLayer() {
 		return

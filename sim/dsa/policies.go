@@ -1,6 +1,16 @@
 package dsa
 
-import "fmt"
+import (
+	"fmt"
+	"math"
+)
+
+// FullName names full attention among the algorithms. A server that runs it needs no scores and
+// no lists.
+const FullName = "full"
+
+// everyBlock is the K of full attention.
+const everyBlock = math.MaxInt - 1
 
 // Options are what a configuration says of selection.
 type Options struct {
@@ -35,12 +45,12 @@ type Named struct {
 
 // Policies are the selection algorithms; another is a file of its own and an entry here.
 var Policies = []Named{
-	{FullName, "every block: full attention", "", false, false, func(*Options) Policy { return Full{} }},
+	{FullName, "every block: full attention", "", false, false, func(*Options) Policy { return TopK{K: everyBlock} }},
 	{"arkvale", "top-k by cuboid-mean digests", CuboidMean, true, false, topKOf},
 	{"quest", "top-k by min/max digests", MinMax, true, false, topKOf},
 	{"mean", "top-k by mean keys", Mean, true, false, topKOf},
 	{"infllm", "top-k by representative tokens", Representative, true, false, topKOf},
-	{"streaming", "sinks and window alone", CuboidMean, false, false, func(*Options) Policy { return Streaming{} }},
+	{"streaming", "sinks and window alone", CuboidMean, false, false, func(*Options) Policy { return TopK{} }},
 	{"psa", "progressively, until system.epsilon of the attention is reached", CuboidMean, false, false, func(o *Options) Policy {
 		p := PSA{Epsilon: o.Epsilon, Microbatch: o.Microbatch}
 		if o.Pipelined {

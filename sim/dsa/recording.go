@@ -120,9 +120,9 @@ func (c *Recording) Replay(request, prompt, output int, groups []int32) (*Replay
 	return p, p.readStep()
 }
 
-// Step advances to the decode step of a request that has generated so many tokens and has n
-// candidate blocks. A step that was not recorded, since the request was preempted there,
-// selects as the step before.
+// Step goes on to the decode step of a request that has generated so many tokens and has n
+// candidate blocks. A step that was not recorded, since the request was set back there, selects
+// as the step before did.
 func (p *Replay) Step(generated, n int) error {
 	if !p.started && (p.generated == 0 || p.generated > generated) {
 		for g := range p.Rows.rows {

@@ -2,9 +2,10 @@ package dsa
 
 import "slices"
 
-// Stream is the selections of one group over a fixed number of candidate blocks: a cycle of
-// Steps steps, each with its changes from the one before. Immutable after Record and safe for
-// concurrent use.
+// Stream is the recorded selections of one group over a fixed number of candidate blocks: a
+// circle of Steps steps, each with what changed from the one before.
+//
+// A stream is immutable after Record and safe for concurrent use.
 type Stream struct {
 	Candidates, Steps int
 

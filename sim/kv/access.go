@@ -2,8 +2,8 @@ package kv
 
 import "slices"
 
-// Selection is what one group attends to in one step: Sinks first blocks, the
-// last blocks from Tail on, and of the candidates between them the listed ones.
+// Selection is what one group attends to in one step: Sinks first blocks, the last blocks from
+// Tail on, and of the candidates between them the listed ones.
 type Selection struct {
 	Sinks, Tail int
 	Next        []uint16 // candidate indices: block = Sinks + index
@@ -16,9 +16,8 @@ type Selection struct {
 	At      int      // where the list of its blocks begins (Split)
 }
 
-// BeginStep starts a step that decodes the given requests. Requests decoded in
-// the step before and absent now become evictable, layer by layer as Fill
-// reaches the layer.
+// BeginStep starts a step that decodes the given requests. Requests decoded in the step before
+// and absent now become evictable, layer by layer as Fill reaches the layer.
 func (c *Cache) BeginStep(decodes []*Seq) {
 	c.step++
 	for _, s := range decodes {
@@ -40,8 +39,8 @@ func (c *Cache) BeginStep(decodes []*Seq) {
 	}
 }
 
-// Access applies one group's selection in the current step. Misses wait for
-// Fill, so that all of a layer's hits are in use before anything is evicted.
+// Access applies one group's selection in the current step. Misses wait for Fill, so that all
+// of a layer's hits are in use before anything is evicted.
 func (c *Cache) Access(s *Seq, g int, sel *Selection) {
 	if c.trace != nil {
 		c.trace.access(s, g, sel)
@@ -53,8 +52,8 @@ func (c *Cache) Access(s *Seq, g int, sel *Selection) {
 	c.merge(sh, s, c.poolOf[g])
 }
 
-// share is what accesses leave in the cache and their request: those that are
-// made side by side each fill one, and these are merged in order.
+// share is what accesses leave in the cache and their request: those that are made side by side
+// each fill one, and these are merged in order.
 type share struct {
 	writing  []ref
 	missing  []ref
@@ -125,9 +124,9 @@ func (c *Cache) access(sh *share, s *Seq, g int, sel *Selection) {
 	gs.last, gs.seen, gs.all, gs.parked = s.step, int32(s.blocks), sel.All, false
 }
 
-// follow applies a selection of which it is known how it differs from the last.
-// Marks lie anywhere in memory: they are read in a loop that waits for none, so
-// that many are under way together.
+// follow applies a selection of which it is known how it differs from the last. Marks lie
+// anywhere in memory: they are read in a loop that waits for none, so that many are under way
+// together.
 func (c *Cache) follow(sh *share, s *Seq, g int, row []mark, sel *Selection) {
 	row = row[sel.Sinks:]
 	last, idle := s.groups[g].last, 0
@@ -151,8 +150,8 @@ func (c *Cache) follow(sh *share, s *Seq, g int, row []mark, sel *Selection) {
 	}
 }
 
-// rebuild applies a selection without knowing how it differs from the last.
-// Sinks, window, then candidates: the order in which lists name them.
+// rebuild applies a selection without knowing how it differs from the last. Sinks, window, then
+// candidates: the order in which lists name them.
 func (c *Cache) rebuild(sh *share, s *Seq, g int, row []mark, sel *Selection) {
 	if gs := &s.groups[g]; !gs.parked && gs.last >= s.born {
 		c.dropUnwanted(sh, s, g, row, sel)
@@ -180,8 +179,7 @@ func (c *Cache) rebuild(sh *share, s *Seq, g int, row []mark, sel *Selection) {
 	}
 }
 
-// list writes a resident block's slot to its place in the layer's lists, -1 for
-// none.
+// list writes a resident block's slot to its place in the layer's lists, -1 for none.
 func (c *Cache) list(s *Seq, g, b, at int) {
 	if c.listed != nil && at >= 0 {
 		c.listed[at] = int32(s.slots[g*s.cap+b])
@@ -210,9 +208,9 @@ func (c *Cache) dropUnwanted(sh *share, s *Seq, g int, row []mark, sel *Selectio
 	}
 }
 
-// come makes the i-th candidate of a selection active and notes in which
-// microbatch it is loaded if it must be. The row begins with the candidates; the
-// candidate's mark was read before.
+// come makes the i-th candidate of a selection active and notes in which microbatch it is
+// loaded if it must be. The row begins with the candidates; the candidate's mark was read
+// before.
 func (c *Cache) come(sh *share, s *Seq, g int, row []mark, sel *Selection, i int, was mark) {
 	if was&active != 0 {
 		return
@@ -238,8 +236,8 @@ func (c *Cache) come(sh *share, s *Seq, g int, row []mark, sel *Selection, i int
 	}
 }
 
-// touch makes a block active and says whether it must be loaded. At is its place
-// in the layer's lists.
+// touch makes a block active and says whether it must be loaded. At is its place in the layer's
+// lists.
 func (c *Cache) touch(sh *share, s *Seq, g int, p *mark, b, at int) bool {
 	m := *p
 	if m&active != 0 {
@@ -267,8 +265,7 @@ func (c *Cache) touch(sh *share, s *Seq, g int, p *mark, b, at int) bool {
 	return true
 }
 
-// drop ends a block's run of selections; its last use was the group's last
-// access.
+// drop ends a block's run of selections; its last use was the group's last access.
 func (c *Cache) drop(sh *share, s *Seq, g int, row []mark, b int) {
 	last := s.groups[g].last
 	m := row[b]&(held|resident) | mark(last)
@@ -282,8 +279,8 @@ func (c *Cache) drop(sh *share, s *Seq, g int, row []mark, b int) {
 	}
 }
 
-// park makes a group's active blocks evictable though no access has replaced
-// them: the request left the batch, or the pool ran out of idle blocks.
+// park makes a group's active blocks evictable though no access has replaced them: the request
+// left the batch, or the pool ran out of idle blocks.
 func (c *Cache) park(s *Seq, g int) {
 	gs := &s.groups[g]
 	if gs.parked || gs.last < s.born || s.active == 0 {

@@ -2,9 +2,9 @@ package kv
 
 import "fmt"
 
-// Budget counts whole-model blocks of a fixed number of tokens, as vLLM's
-// block manager does: without offloading the blocks of HBM, with it those of
-// the DRAM pool. It knows nothing of heads, layers or residency.
+// Budget counts whole-model blocks of a fixed number of tokens, as vLLM's block manager does:
+// without offloading the blocks of HBM, with it those of the DRAM pool. It knows nothing of
+// heads, layers or residency.
 type Budget struct {
 	blockTokens int
 	total       int64
@@ -12,8 +12,8 @@ type Budget struct {
 	watermark   int64
 }
 
-// NewBudget returns a budget of total blocks of which the given share is kept
-// free when a request is admitted.
+// NewBudget returns a budget of total blocks of which the given share is kept free when a
+// request is admitted.
 func NewBudget(total int64, blockTokens int, watermark float64) *Budget {
 	return &Budget{blockTokens: blockTokens, total: total, watermark: int64(watermark * float64(total))}
 }

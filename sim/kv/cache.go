@@ -8,9 +8,9 @@ import (
 	"sparseserve/sim/des"
 )
 
-// mark is the state of one block of one group. The zero value is a block that
-// is only in DRAM, or nowhere yet. Marks lie apart from slots because a step
-// reads many marks and, hits being the rule, few slots.
+// mark is the state of one block of one group. The zero value is a block that is only in DRAM,
+// or nowhere yet. Marks lie apart from slots because a step reads many marks and, hits being
+// the rule, few slots.
 type mark uint32
 
 const (
@@ -28,8 +28,8 @@ func (m mark) idle() bool { return m&(resident|active|held) == resident }
 // when returns the request's step of the last use.
 func (m mark) when() uint32 { return uint32(m & stampMask) }
 
-// Seq is the KV cache of one request. A row of marks and one of slots, an entry
-// a block, belong to each group of the sample.
+// Seq is the KV cache of one request. A row of marks and one of slots, an entry a block, belong
+// to each group of the sample.
 type Seq struct {
 	Request int // the caller's name for the request; the cache does not look at it
 
@@ -67,10 +67,9 @@ type groupState struct {
 	parked bool   // its blocks have been made evictable since
 }
 
-// Stats counts what a cache did, in blocks over the sampled groups. Of the
-// Loaded, Resumed went to chunked prefills that had been set back and Ahead to
-// iterations of a progressive attention that had ended; the others were misses of
-// decode selections.
+// Stats counts what a cache did, in blocks over the sampled groups. Of the Loaded, Resumed went
+// to chunked prefills that had been set back and Ahead to iterations of a progressive attention
+// that had ended; the others were misses of decode selections.
 type Stats struct {
 	Selected, Loaded, Resumed, Ahead, Evicted, Written int64
 }
@@ -190,8 +189,8 @@ func poolSlots(geo Geometry, sample Sample, hbmBytes int64, pools int) int {
 	return int(float64(hbmBytes/geo.BlockBytes) * sample.Rate / float64(pools))
 }
 
-// Open returns the handle of a new request that will grow to at most the given
-// tokens. Nothing is allocated in HBM yet.
+// Open returns the handle of a new request that will grow to at most the given tokens. Nothing
+// is allocated in HBM yet.
 func (c *Cache) Open(maxTokens int) *Seq {
 	var s *Seq
 	if n := len(c.freeSeqs); n > 0 {
@@ -257,15 +256,15 @@ func (s *Seq) row(g int) []mark { return s.marks[g*s.cap : (g+1)*s.cap : (g+1)*s
 // Handle identifies the request while it lives; a later one may get it again.
 func (s *Seq) Handle() int32 { return s.id }
 
-// Slots returns the HBM slot of every block of a group of the sample. Entries
-// of blocks that are not resident mean nothing.
+// Slots returns the HBM slot of every block of a group of the sample. Entries of blocks that
+// are not resident mean nothing.
 func (s *Seq) Slots(g int) []uint32 { return s.slots[g*s.cap:][:s.blocks] }
 
 // Owner tells the successive requests of one handle apart.
 func (s *Seq) Owner() uint32 { return s.born }
 
-// Seen returns how many decode steps the request had made, and how many blocks
-// it had, when it last selected from a group of the sample; 0 before its first.
+// Seen returns how many decode steps the request had made, and how many blocks it had, when it
+// last selected from a group of the sample; 0 before its first.
 func (s *Seq) Seen(g int) (steps, blocks int) {
 	gs := &s.groups[g]
 	if gs.last <= s.born {
@@ -277,8 +276,7 @@ func (s *Seq) Seen(g int) (steps, blocks int) {
 // Blocks returns how many blocks exist in each group, the open one included.
 func (s *Seq) Blocks() int { return s.blocks }
 
-// at returns the mark of the block a ref names, or nil when its request has
-// gone.
+// at returns the mark of the block a ref names, or nil when its request has gone.
 func (c *Cache) at(r ref) *mark {
 	s := c.seqs[r.seq]
 	if !s.live || int(r.block) >= s.blocks {
@@ -287,16 +285,16 @@ func (c *Cache) at(r ref) *mark {
 	return &s.marks[int(r.group)*s.cap+int(r.block)]
 }
 
-// Layers returns the layers that have sampled groups, in order: all, where every group
-// is simulated.
+// Layers returns the layers that have sampled groups, in order: all, where every group is
+// simulated.
 func (c *Cache) Layers() []*Layer { return c.layers }
 
 // Stats returns the counts so far.
 func (c *Cache) Stats() Stats { return c.stats }
 
-// LoadError returns the relative standard error of the blocks loaded that
-// sampling the groups brings, from their spread over the sample: 0 when every
-// group is simulated or nothing was loaded.
+// LoadError returns the relative standard error of the blocks loaded that sampling the groups
+// brings, from their spread over the sample: 0 when every group is simulated or nothing was
+// loaded.
 func (c *Cache) LoadError() float64 {
 	n := float64(len(c.loads))
 	if c.Sample.Rate == 1 || n < 2 || c.stats.Loaded == 0 {
@@ -309,8 +307,8 @@ func (c *Cache) LoadError() float64 {
 	return math.Sqrt(squares/(n-1)/n*(1-c.Sample.Rate)) / mean
 }
 
-// WorkingSet returns the bytes of the blocks that a request selected in the
-// last window decode steps, scaled to the whole model. 0 before its first step.
+// WorkingSet returns the bytes of the blocks that a request selected in the last window decode
+// steps, scaled to the whole model. 0 before its first step.
 func (c *Cache) WorkingSet(s *Seq) int64 {
 	n := int64(s.active)
 	for _, r := range s.recent {
@@ -319,8 +317,8 @@ func (c *Cache) WorkingSet(s *Seq) int64 {
 	return c.scale(n) * c.Geo.BlockBytes
 }
 
-// Bytes returns the HBM capacity for blocks, metadata and prefill buffers and
-// the part of it reserved for the latter two, of the whole model.
+// Bytes returns the HBM capacity for blocks, metadata and prefill buffers and the part of it
+// reserved for the latter two, of the whole model.
 func (c *Cache) Bytes() (total, reserved int64) {
 	for i := range c.pools {
 		total += int64(c.pools[i].slots)

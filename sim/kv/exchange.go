@@ -9,8 +9,8 @@ import (
 // exchangeTime is roughly what one exchange costs.
 const exchangeTime = 60 * des.Nanosecond
 
-// exchange is the state of an LRU pool that evicts and places many blocks at once, in
-// parts that may run at the same time.
+// exchange is the state of an LRU pool that evicts and places many blocks at once, in parts
+// that may run at the same time.
 type exchange struct {
 	stale int           // victims to examine beyond one a block: what the last exchange used, and more
 	spare []spareVictim // those
@@ -31,10 +31,10 @@ type pairedSpare struct{ waiting, spare int32 }
 // entered.
 type exchanged struct{ gone, idle int }
 
-// exchange gives blocks, from the i-th on, the slots of victims and returns the blocks
-// for which there is none. Each block has a victim; a block whose victim has been touched
-// since it was collected retries with the next one. The result is that of the serial
-// order, one block after the other.
+// exchange gives blocks, from the i-th on, the slots of victims and returns the blocks for
+// which there is none. Each block has a victim; a block whose victim has been touched since it
+// was collected retries with the next one. The result is that of the serial order, one block
+// after the other.
 func (c *Cache) exchange(at *Layer, l *lru, refs []ref, names []BlockRef, first int) (left []int32) {
 	p := &c.pools[at.pool]
 	waiting := slices.Grow(c.waiting[:0], len(refs)-first)[:len(refs)-first]
@@ -87,8 +87,8 @@ func (c *Cache) inParts(l *lru, n int, f func(from, to int) exchanged) (sum exch
 	return sum
 }
 
-// startWaiting writes which blocks wait, in [from, to). Missing ones are still in the
-// parts of their Split.
+// startWaiting writes which blocks wait, in [from, to). Missing ones are still in the parts of
+// their Split.
 func (c *Cache) startWaiting(names []BlockRef, waiting []int32, first, from, to int) {
 	if names != nil {
 		c.fetch(first+from, first+to)
@@ -120,8 +120,7 @@ func (c *Cache) exchangeRound(l *lru, refs []ref, names []BlockRef, from, more [
 	})
 }
 
-// exchangePairs gives waiting blocks the slots of the spare victims that they are
-// paired with.
+// exchangePairs gives waiting blocks the slots of the spare victims that they are paired with.
 func (c *Cache) exchangePairs(l *lru, refs []ref, names []BlockRef, more []ref) exchanged {
 	sum := c.inParts(l, len(l.pairs), func(from, to int) (n exchanged) {
 		for _, x := range l.pairs[from:to] {
@@ -140,8 +139,8 @@ func (c *Cache) exchangePairs(l *lru, refs []ref, names []BlockRef, more []ref) 
 	return sum
 }
 
-// pair pairs waiting blocks with spare victims as further rounds would, as far as those
-// suffice for whole rounds. It returns the blocks that still wait and the victims used.
+// pair pairs waiting blocks with spare victims as further rounds would, as far as those suffice
+// for whole rounds. It returns the blocks that still wait and the victims used.
 func (l *lru) pair(waiting []int32) (left []int32, used int) {
 	l.pairs = l.pairs[:0]
 	for len(waiting) > 0 && used+len(waiting) <= len(l.spare) {
@@ -159,8 +158,8 @@ func (l *lru) pair(waiting []int32) (left []int32, used int) {
 	return waiting, used
 }
 
-// stillWaiting drops the entries that exchangeSome has complemented, without a branch:
-// they are in no order.
+// stillWaiting drops the entries that exchangeSome has complemented, without a branch: they are
+// in no order.
 func stillWaiting(waiting []int32) []int32 {
 	k := 0
 	for _, w := range waiting {
@@ -183,8 +182,7 @@ func (c *Cache) examine(from []ref, spare []spareVictim) {
 }
 
 // exchangeSome gives each waiting block the slot of its victim, if that can go, and then
-// complements its entry. Victims are examined several at a time so that cache misses
-// overlap.
+// complements its entry. Victims are examined several at a time so that cache misses overlap.
 func (c *Cache) exchangeSome(refs []ref, names []BlockRef, from []ref, waiting []int32) (n exchanged) {
 	var was [16]spareVictim
 	for len(from) > 0 {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Fill gives slots to what Write and Access queued in a sampled layer, evicting
-// as needed, and returns the number of blocks to load over its groups.
+// Fill gives slots to what Write and Access queued in a sampled layer, evicting as needed, and
+// returns the number of blocks to load over its groups.
 func (c *Cache) Fill(l *Layer) (loads int64, err error) {
 	l.version++
 	for _, s := range c.leaving {
@@ -45,8 +45,8 @@ func (c *Cache) Fill(l *Layer) (loads int64, err error) {
 	return loads, err
 }
 
-// sortRefs puts what is missing in the order of the rounds that need it, and
-// within a round as it was asked for.
+// sortRefs puts what is missing in the order of the rounds that need it, and within a round as
+// it was asked for.
 func (c *Cache) sortRefs() {
 	next := c.starts[:0] // where the next block of each round goes
 	for i := range c.refs {
@@ -69,17 +69,16 @@ func (c *Cache) sortRefs() {
 	c.refs, c.sorted = c.sorted, c.refs
 }
 
-// Refs names the blocks that the last Fill loads, each once, until the next
-// Fill. Only a cache made with Detail keeps them.
+// Refs names the blocks that the last Fill loads, each once, until the next Fill. Only a cache
+// made with Detail keeps them.
 func (c *Cache) Refs() []BlockRef { return c.refs }
 
-// Rounds returns how many of the blocks that the last Fill loads belong to each
-// microbatch of a progressive attention, as far as they are candidates; all
-// others are needed from the first on. Valid until the next Fill.
+// Rounds returns how many of the blocks that the last Fill loads belong to each microbatch of a
+// progressive attention, as far as they are candidates; all others are needed from the first
+// on. Valid until the next Fill.
 func (c *Cache) Rounds() []int64 { return c.filled }
 
-// place gives blocks their slots, and names them in names when a device is to
-// know.
+// place gives blocks their slots, and names them in names when a device is to know.
 func (c *Cache) place(l *Layer, refs []ref, names []BlockRef) error {
 	p := &c.pools[l.pool]
 	order, many := p.order.(*lru)
@@ -123,8 +122,8 @@ func (c *Cache) placeOne(l *Layer, refs []ref, names []BlockRef, i int) error {
 	return nil
 }
 
-// seat gives the i-th block its slot and says whether it is idle at once: it was
-// parked while it waited.
+// seat gives the i-th block its slot and says whether it is idle at once: it was parked while
+// it waited.
 func (c *Cache) seat(refs []ref, names []BlockRef, i int, slot uint32) (idle bool) {
 	r := refs[i]
 	s := c.seqs[r.seq]
@@ -155,11 +154,11 @@ func (c *Cache) vacate(r ref) (slot uint32) {
 	return s.slots[i]
 }
 
-// evict frees one slot of a pool while a layer is being accessed (nil: between steps).
-// When no block is idle it parks the layers that the step has yet to reach, and then
-// those that it has passed: the order in which their blocks were last used. Progressive
-// attention may at last evict what an earlier round of the layer itself attended to,
-// except when addressed: a device runs the layer's rounds over one set of slots.
+// evict frees one slot of a pool while a layer is being accessed (nil: between steps). When no
+// block is idle it parks the layers that the step has yet to reach, and then those that it has
+// passed: the order in which their blocks were last used. Progressive attention may at last
+// evict what an earlier round of the layer itself attended to, except when addressed: a device
+// runs the layer's rounds over one set of slots.
 func (c *Cache) evict(pool int, l *Layer) error {
 	p := &c.pools[pool]
 	at := -1

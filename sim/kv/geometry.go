@@ -1,8 +1,8 @@
 package kv
 
-// Geometry is the shape of one model's KV cache. A block holds the keys and
-// values of BlockTokens consecutive tokens of one KV head of one layer, HND
-// layout; a group is one (layer, KV head) pair.
+// Geometry is the shape of one model's KV cache. A block holds the keys and values of
+// BlockTokens consecutive tokens of one KV head of one layer, HND layout; a group is one
+// (layer, KV head) pair.
 type Geometry struct {
 	Layers, KVHeads int
 	BlockTokens     int
@@ -13,8 +13,7 @@ type Geometry struct {
 // Groups returns the number of (layer, KV head) pairs.
 func (g Geometry) Groups() int { return g.Layers * g.KVHeads }
 
-// Blocks returns the number of blocks that hold the given tokens, the open
-// block included.
+// Blocks returns the number of blocks that hold the given tokens, the open block included.
 func (g Geometry) Blocks(tokens int) int {
 	return (tokens + g.BlockTokens - 1) / g.BlockTokens
 }
@@ -24,32 +23,31 @@ func (g Geometry) TokenBytes() int64 {
 	return g.BlockBytes / int64(g.BlockTokens) * int64(g.Groups())
 }
 
-// Moves is the traffic of one layer in one step. Counts are of the whole model
-// also when heads are sampled.
+// Moves is the traffic of one layer in one step. Counts are of the whole model also when heads
+// are sampled.
 type Moves struct {
 	Layer      int
 	Loads      int64 // blocks, DRAM -> HBM, before this layer's decode attention
 	Saves      int64 // blocks, HBM -> DRAM, written by this layer
 	BlockBytes int64
-	// Places are the blocks of tokens, one request's each, that the loads are of: a
-	// layer's KV heads share one's place in DRAM. Span is how many bytes of DRAM the
-	// request has whose block of tokens is read again for another head, in the mean.
-	// Both are expected values (Cache.Spread); 0: nobody knows.
+	// Places are the blocks of tokens, one request's each, that the loads are of: a layer's KV
+	// heads share one's place in DRAM. Span is how many bytes of DRAM the request has whose
+	// block of tokens is read again for another head, in the mean. Both are expected values
+	// (Cache.Spread); 0: nobody knows.
 	Places, Span int64
-	// Landing says that a decode of the batch has saves, from steps before this one,
-	// that are not known to be in DRAM: the loads may be of them.
+	// Landing says that a decode of the batch has saves, from steps before this one, that are
+	// not known to be in DRAM: the loads may be of them.
 	Landing bool
-	// InRounds says that progressive attention wants the loads round by round, as
-	// its layer's work tells.
+	// InRounds says that progressive attention wants the loads round by round, as its layer's
+	// work tells.
 	InRounds bool
-	// LoadRefs names the blocks to load, for devices that move real bytes, in the
-	// order of their rounds; nil for those that price.
+	// LoadRefs names the blocks to load, for devices that move real bytes, in the order of
+	// their rounds; nil for those that price.
 	LoadRefs []BlockRef
-	// For devices that look blocks up in tables of their own (Config.Tables): the
-	// same blocks in the order of lists, and what changed since the last Move
-	// beside their coming. Evicted blocks lost their slots, the first
-	// EvictedBefore of them before this layer's lists were looked up; those seated
-	// got slots for what the model writes.
+	// For devices that look blocks up in tables of their own (Config.Tables): the same blocks
+	// in the order of lists, and what changed since the last Move beside their coming. Evicted
+	// blocks lost their slots, the first EvictedBefore of them before this layer's lists were
+	// looked up; those seated got slots for what the model writes.
 	Missed, Seated, Evicted []BlockRef
 	EvictedBefore           int
 }

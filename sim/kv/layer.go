@@ -28,8 +28,8 @@ func layersOf(geo Geometry, sample Sample) []*Layer {
 // PartGroups is the most groups of one request that a part of a Split has.
 const PartGroups = 8
 
-// split is the accesses of several requests to one layer in parts of a few groups.
-// Parts may be made at the same time; Join merges them in order.
+// split is the accesses of several requests to one layer in parts of a few groups. Parts may be
+// made at the same time; Join merges them in order.
 type split struct {
 	layer  *Layer
 	seqs   []*Seq
@@ -37,11 +37,11 @@ type split struct {
 	begin  []int   // in Cache.missing, of each part's blocks that are not copied there yet
 }
 
-// Split begins the accesses of different requests to a layer and returns how many parts
-// they have. AccessPart must follow for each of them, then Join: the outcome is that of
-// Access for one request after the other. A Selection's At says where in slots the slots
-// of its blocks go (sinks, window, then candidates): the cache writes those of Added
-// candidates and of blocks that it loads, the caller the others; nil for none.
+// Split begins the accesses of different requests to a layer and returns how many parts they
+// have. AccessPart must follow for each of them, then Join: the outcome is that of Access for
+// one request after the other. A Selection's At says where in slots the slots of its blocks go
+// (sinks, window, then candidates): the cache writes those of Added candidates and of blocks
+// that it loads, the caller the others; nil for none.
 func (c *Cache) Split(l *Layer, seqs []*Seq, slots []int32) (parts int) {
 	x := &c.split
 	x.layer, x.seqs, c.listed = l, seqs, slots
@@ -64,8 +64,8 @@ func (c *Cache) Part(i int) (req, from, to int) {
 }
 
 // AccessPart applies the selections of a part's groups. Marks and slots are scattered in
-// memory: those of all its groups are read first, in loops without dependences, so that
-// cache misses overlap.
+// memory: those of all its groups are read first, in loops without dependences, so that cache
+// misses overlap.
 func (c *Cache) AccessPart(i int, sels []Selection) {
 	sh := c.split.shares[i] // a copy: neighbours share cache lines
 	req, from, _ := c.Part(i)
@@ -120,8 +120,8 @@ func (c *Cache) Join() {
 	}
 }
 
-// fetch copies missing blocks [first, last) of the layer from the parts. Different
-// ranges may be fetched at the same time.
+// fetch copies missing blocks [first, last) of the layer from the parts. Different ranges may
+// be fetched at the same time.
 func (c *Cache) fetch(first, last int) {
 	x := &c.split
 	i, _ := slices.BinarySearch(x.begin, first+1)

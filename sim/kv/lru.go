@@ -2,20 +2,18 @@ package kv
 
 import "sparseserve/sim/des"
 
-// lru evicts the block whose last use lies furthest back. Use is counted by
-// (step, layer): all heads of a batch read a layer's blocks in one kernel, so
-// they are used at one time.
+// lru evicts the block whose last use lies furthest back. Use is counted by (step, layer): all
+// heads of a batch read a layer's blocks in one kernel, so they are used at one time.
 //
-// It keeps no list. A hit would have to move its block in one, and hits are
-// nearly all there is; instead a block's mark holds the step of its last use,
-// and when victims are needed a scan over all marks collects the oldest idle
-// blocks, a share of the pool, in order. They are handed out until they run
-// out. A block used in between is no longer idle with the stamp it was
-// collected with, and is passed over; every block not collected is younger
-// than all collected. So the order is exact, and its cost falls on evictions.
-// One kind of block may be older and yet wait for the next scan: one that the
-// scan found held, because it was not saved yet, and out of use, because its
-// layer had given way to another. It takes a pool that is full of blocks in use.
+// It keeps no list. A hit would have to move its block in one, and hits are nearly all there
+// is; instead a block's mark holds the step of its last use, and when victims are needed a scan
+// over all marks collects the oldest idle blocks, a share of the pool, in order. They are
+// handed out until they run out. A block used in between is no longer idle with the stamp it
+// was collected with, and is passed over; every block not collected is younger than all
+// collected. So the order is exact, and its cost falls on evictions. One kind of block may be
+// older and yet wait for the next scan: one that the scan found held, because it was not saved
+// yet, and out of use, because its layer had given way to another. It takes a pool that is full
+// of blocks in use.
 type lru struct {
 	pool     int
 	victims  []ref
@@ -27,9 +25,9 @@ type lru struct {
 	exchange
 }
 
-// agePart is the part of a scan over some of the layers: the idle blocks, counted by
-// whether a decode step of their request has selected them (0 no, 1 yes) and by age in
-// steps. The counts then become the places of the next of each among the victims.
+// agePart is the part of a scan over some of the layers: the idle blocks, counted by whether a
+// decode step of their request has selected them (0 no, 1 yes) and by age in steps. The counts
+// then become the places of the next of each among the victims.
 type agePart struct {
 	layers []*Layer
 	oldest int
@@ -42,8 +40,8 @@ type idleBlock struct {
 	selected, age uint16
 }
 
-// maxAge is the age, in steps, from which on blocks count as equally old. A
-// block must stay idle for this many steps of a full pool to get there.
+// maxAge is the age, in steps, from which on blocks count as equally old. A block must stay
+// idle for this many steps of a full pool to get there.
 const maxAge = 1 << 15
 
 func newLRU(pool int) *lru { return &lru{pool: pool} }
@@ -73,8 +71,8 @@ func (l *lru) evictable(c *Cache, r ref) bool {
 	return m != nil && m.idle() && m.when() == r.stamp
 }
 
-// scan collects the oldest idle blocks of the pool, or of one layer where given, and
-// reports whether there are any.
+// scan collects the oldest idle blocks of the pool, or of one layer where given, and reports
+// whether there are any.
 func (l *lru) scan(c *Cache, only *Layer) bool {
 	if c.pools[l.pool].idle == 0 {
 		return false
@@ -102,8 +100,8 @@ func (l *lru) scan(c *Cache, only *Layer) bool {
 	return true
 }
 
-// scanParts is the parts of a scan that runs on several cores: more than there are,
-// since layers differ.
+// scanParts is the parts of a scan that runs on several cores: more than there are, since
+// layers differ.
 const scanParts = 32
 
 // divide gives each part of a scan some of the layers.
@@ -146,10 +144,9 @@ func (l *lru) countAges(c *Cache, p *agePart) {
 	})
 }
 
-// arrange turns counts into places, the oldest blocks first, until there are
-// enough victims, and returns the age of the youngest. Blocks of one age are of
-// one step; those never selected count as used at its beginning, the others in
-// the order of layers, which each keeps.
+// arrange turns counts into places, the oldest blocks first, until there are enough victims,
+// and returns the age of the youngest. Blocks of one age are of one step; those never selected
+// count as used at its beginning, the others in the order of layers, which each keeps.
 func (l *lru) arrange(c *Cache, oldest int) (youngest int) {
 	want := int32(max(256, c.pools[l.pool].slots/4))
 	total := int32(0)

@@ -1,14 +1,14 @@
 package kv
 
-// sieve is SIEVE (Zhang et al., "SIEVE is Simpler than LRU", NSDI'24, Algorithm
-// 1): blocks lie in the order in which they entered, new ones at the head, not
-// visited. The hand moves from the tail towards the head, passes over visited
-// blocks, which keep their places and become not visited, evicts the first that
-// is not visited and stays at the next one. From the head it returns to the tail.
+// sieve is SIEVE (Zhang et al., "SIEVE is Simpler than LRU", NSDI'24, Algorithm 1): blocks lie
+// in the order in which they entered, new ones at the head, not visited. The hand moves from
+// the tail towards the head, passes over visited blocks, which keep their places and become not
+// visited, evicts the first that is not visited and stays at the next one. From the head it
+// returns to the tail.
 //
-// So the list is two queues: the blocks that the hand has passed since it was at
-// the tail, and those ahead of it, the next one first. A block of a request that
-// has gone leaves the list; the hand, if it is there, moves on.
+// So the list is two queues: the blocks that the hand has passed since it was at the tail, and
+// those ahead of it, the next one first. A block of a request that has gone leaves the list;
+// the hand, if it is there, moves on.
 type sieve struct {
 	pool          int
 	passed, ahead refQueue

@@ -17,11 +17,11 @@ func (c *Cache) bookMissed() {
 	}
 }
 
-// Spread says how the loads of a layer lie in DRAM, where a block of tokens has one
-// place for all groups: over how many places, and how many bytes the request has, in
-// the mean, of those loads that are not the first of theirs. The loads are what the
-// Fills since the last call have queued, over so many of the model's layers; those of
-// each KV head lie anywhere in their request, whatever the others':
+// Spread says how the loads of a layer lie in DRAM, where a block of tokens has one place for
+// all groups: over how many places, and how many bytes the request has, in the mean, of those
+// loads that are not the first of theirs. The loads are what the Fills since the last call have
+// queued, over so many of the model's layers; those of each KV head lie anywhere in their
+// request, whatever the others':
 //
 //	places = sum of B (1 - (1 - m/B)^heads), m loads of each head of a request of B blocks of tokens
 func (c *Cache) Spread(layers int) (places, span int64) {

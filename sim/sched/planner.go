@@ -1,7 +1,7 @@
 package sched
 
-// Segment is the part of one request's prefill that runs in one iteration:
-// tokens [TokenFrom, TokenTo) in layers [LayerFrom, LayerTo).
+// Segment is the part of one request's prefill that runs in one iteration: tokens [TokenFrom,
+// TokenTo) in layers [LayerFrom, LayerTo).
 type Segment struct {
 	Req                *Request
 	TokenFrom, TokenTo int
@@ -14,8 +14,7 @@ func (s *Segment) Tokens() int { return s.TokenTo - s.TokenFrom }
 // In says whether the segment computes a layer.
 func (s *Segment) In(layer int) bool { return layer >= s.LayerFrom && layer < s.LayerTo }
 
-// Completes says whether the prefill ends with this segment, of a model of the
-// given layers.
+// Completes says whether the prefill ends with this segment, of a model of the given layers.
 func (s *Segment) Completes(layers int) bool {
 	return s.TokenTo == s.Req.Target && s.LayerTo == layers
 }
@@ -38,8 +37,8 @@ type Planner struct {
 // Segmented says whether prefills run layer by layer and hold one layer's KV.
 func (p *Planner) Segmented() bool { return p.Mode == "layer" || p.Mode == "layer-chunked" }
 
-// Next returns the next segment of a prefill within the budget, and takes it
-// from the budget. ok is false when nothing of it fits this iteration.
+// Next returns the next segment of a prefill within the budget, and takes it from the budget.
+// ok is false when nothing of it fits this iteration.
 //
 //   - plain: the whole prompt at once, beyond the budget only when alone.
 //   - chunked: as many tokens as the token budget leaves (Sarathi).

@@ -8,11 +8,10 @@ type Request struct {
 	Prompt, Output int // tokens; Output >= 1
 	Generated      int // tokens emitted so far
 
-	// Prefill covers Target tokens: the prompt, and after a preemption also
-	// what had been generated. Done counts tokens prefilled in all layers;
-	// within the running layer-segmented prefill, Layer layers are complete
-	// for all tokens and Layer itself for LayerTokens of them.
-	// The first Hit tokens come from the prefix cache.
+	// Prefill covers Target tokens: the prompt, and after a preemption also what had been
+	// generated. Done counts tokens prefilled in all layers; within the running layer-segmented
+	// prefill, Layer layers are complete for all tokens and Layer itself for LayerTokens of
+	// them. The first Hit tokens come from the prefix cache.
 	Target      int
 	Hit         int
 	Done        int
@@ -29,8 +28,8 @@ func NewRequest(id, prompt, output int) *Request {
 	return &Request{ID: id, Prompt: prompt, Output: output, Target: prompt}
 }
 
-// StartAfter has a prefill that has not begun start behind the tokens that the prefix
-// cache has, less than the prompt.
+// StartAfter has a prefill that has not begun start behind the tokens that the prefix cache
+// has, less than the prompt.
 func (r *Request) StartAfter(hit int) { r.Hit, r.Done = hit, hit }
 
 // Decoding says whether the prefill is complete.
@@ -39,15 +38,15 @@ func (r *Request) Decoding() bool { return r.Done == r.Target }
 // Started says whether any part of the prefill has run.
 func (r *Request) Started() bool { return r.Done > r.Hit || r.Layer > 0 || r.LayerTokens > 0 }
 
-// Context returns the tokens whose KV exists after the request's next decode
-// step: the prompt and every generated token, the newest of which is its input.
+// Context returns the tokens whose KV exists after the request's next decode step: the prompt
+// and every generated token, the newest of which is its input.
 func (r *Request) Context() int { return r.Prompt + r.Generated }
 
 // Finished says whether all tokens have been emitted.
 func (r *Request) Finished() bool { return r.Generated >= r.Output }
 
-// restart makes the request prefill everything again but what the prefix cache has,
-// the generated tokens included (preemption by recomputation).
+// restart makes the request prefill everything again but what the prefix cache has, the
+// generated tokens included (preemption by recomputation).
 func (r *Request) restart() {
 	r.Target = r.Prompt + r.Generated
 	r.Done, r.Layer, r.LayerTokens = r.Hit, 0, 0

@@ -1,8 +1,8 @@
 package sched
 
-// sarathi fills a batch in Sarathi-Serve's order: all decodes, then unfinished
-// prefills, then new requests, under one token budget (Sarathi-Serve, OSDI'24,
-// Algorithm 3). Admission and preemption are vLLM's.
+// sarathi fills a batch in Sarathi-Serve's order: all decodes, then unfinished prefills, then
+// new requests, under one token budget (Sarathi-Serve, OSDI'24, Algorithm 3). Admission and
+// preemption are vLLM's.
 func (s *Scheduler) sarathi() {
 	b := s.budget()
 	for i := 0; i < len(s.running) && b.Tokens > 0; i++ {

@@ -91,9 +91,8 @@ func (s *Scheduler) Finish(r *Request) {
 	s.cfg.Memory.Release(&r.Grant)
 }
 
-// Next forms the batch of the next iteration (Algorithm 1: the base policy
-// picks candidates, the limit keeps those that fit). The batch is valid until
-// the next call.
+// Next forms the batch of the next iteration (Algorithm 1: the base policy picks candidates,
+// the limit keeps those that fit). The batch is valid until the next call.
 func (s *Scheduler) Next() *Batch {
 	s.batch = Batch{
 		Decodes:   s.batch.Decodes[:0],
@@ -107,9 +106,8 @@ func (s *Scheduler) Next() *Batch {
 	return &s.batch
 }
 
-// decode makes a running request a candidate if its next token finds room,
-// preempting the last running requests where it does not. It reports whether
-// the request still runs.
+// decode makes a running request a candidate if its next token finds room, preempting the last
+// running requests where it does not. It reports whether the request still runs.
 func (s *Scheduler) decode(r *Request) bool {
 	for !s.cfg.Memory.Grow(&r.Grant, r.Context()) {
 		if !s.preemptLast(r) {
@@ -120,8 +118,7 @@ func (s *Scheduler) decode(r *Request) bool {
 	return true
 }
 
-// preemptLast preempts the last running request; it reports whether that was
-// another than r.
+// preemptLast preempts the last running request; it reports whether that was another than r.
 func (s *Scheduler) preemptLast(r *Request) bool {
 	return s.preempt(len(s.running)-1) != r
 }

@@ -2,13 +2,12 @@ package sched
 
 // vllm fills a batch as vLLM 0.5 to 0.6 does.
 //
-// With chunked prefill, one token budget serves an iteration. Running requests
-// come first in order of arrival: a decode takes one token, an unfinished
-// prefill as much as is left. Then waiting requests join, first come first
-// served, until one does not fit; a request is admitted only when all blocks
-// of its prompt fit at once and 1 % of the memory stays free. A decode that
-// finds no block preempts the last running request, which goes to the front of
-// the waiting queue and prefills again.
+// With chunked prefill, one token budget serves an iteration. Running requests come first in
+// order of arrival: a decode takes one token, an unfinished prefill as much as is left. Then
+// waiting requests join, first come first served, until one does not fit; a request is admitted
+// only when all blocks of its prompt fit at once and 1 % of the memory stays free. A decode
+// that finds no block preempts the last running request, which goes to the front of the waiting
+// queue and prefills again.
 //
 // Without chunking, waiting prefills run first and alone.
 func (s *Scheduler) vllm() {
@@ -42,8 +41,8 @@ func (s *Scheduler) budget() Budget {
 	return Budget{Tokens: s.cfg.MaxTokens, Inject: s.cfg.Planner.MaxInject}
 }
 
-// admitWaiting moves waiting requests to the running queue while their whole
-// prompt fits the memory and the budget leaves them a segment.
+// admitWaiting moves waiting requests to the running queue while their whole prompt fits the
+// memory and the budget leaves them a segment.
 func (s *Scheduler) admitWaiting(b *Budget) {
 	for !s.closed && s.waiting.len() > 0 && len(s.running) < s.cfg.MaxRequests {
 		r := s.waiting.front()

@@ -1,9 +1,9 @@
 package sched
 
-// vllmV1 fills a batch as vLLM V1 does: running requests first in queue order,
-// prefills and decodes alike, then waiting ones while no request was preempted
-// in this iteration. Blocks are allocated chunk by chunk, with no watermark;
-// whoever finds none preempts the last running request.
+// vllmV1 fills a batch as vLLM V1 does: running requests first in queue order, prefills and
+// decodes alike, then waiting ones while no request was preempted in this iteration. Blocks are
+// allocated chunk by chunk, with no watermark; whoever finds none preempts the last running
+// request.
 func (s *Scheduler) vllmV1() {
 	b := s.budget()
 	for i := 0; i < len(s.running); i++ {
@@ -38,8 +38,8 @@ func (s *Scheduler) vllmV1() {
 	}
 }
 
-// growPrefill grants a running prefill the blocks of its next segment,
-// preempting the last running requests where needed.
+// growPrefill grants a running prefill the blocks of its next segment, preempting the last
+// running requests where needed.
 func (s *Scheduler) growPrefill(r *Request, seg *Segment) bool {
 	for !s.cfg.Memory.Grow(&r.Grant, seg.TokenTo) {
 		if !s.preemptLast(r) {
