@@ -13,8 +13,8 @@ import (
 // latest bounds every time in this package, well inside des.Time's 292 years.
 const latest = 9_000_000_000 * des.Second
 
-// process places the requests of a workload in time. Every process puts the first request one
-// gap after zero, so n requests span n gaps.
+// process places the requests of a workload in time. The first request comes one gap after
+// zero, so n requests span n gaps.
 type process struct {
 	gap func() float64 // seconds
 	now des.Time
@@ -56,8 +56,7 @@ func (p *process) next() (des.Time, error) {
 	return p.now, nil
 }
 
-// replay turns times of a file into arrival times at a speed. Both start at the first request:
-// a window cut from a long log begins at once.
+// replay scales the times of a file by a speed. Both start at the first request.
 func replay(at des.Time, speed float64) (des.Time, error) {
 	if speed == 1 {
 		return at, nil

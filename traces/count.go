@@ -1,7 +1,7 @@
 package traces
 
-// Count returns how many requests the specs ask for in all, for a progress bar. Of a trace that
-// is served whole these are its rows, which it reads once; 0 where they cannot be read.
+// Count returns how many requests the specs ask for in all, for a progress bar. A trace that is
+// served whole is read once to count its rows; 0 where it cannot be read.
 func Count(specs ...Spec) int {
 	n, rows := 0, map[string]int{}
 	for _, s := range specs {

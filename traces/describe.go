@@ -50,8 +50,8 @@ type Quantiles struct {
 	Max  float64 `json:"max"`
 }
 
-// mostSets bounds the sets told apart, and so the memory of Describe; the requests of further
-// sets are summed up as otherSets.
+// mostSets bounds the sets that Describe distinguishes, and so its memory; the others are
+// summed up as otherSets.
 const (
 	mostSets  = 50
 	otherSets = "(others)"

@@ -1,8 +1,8 @@
-// Package traces says which requests arrive, when, and how long they are.
+// Package traces is the workload: which requests arrive, when, and how long they are.
 //
-// A workload is two independent parts. Lengths come from the built-in LongBench mix or from a
-// trace file; times come from an arrival process or from the file itself. [Open] joins the two
-// into a [Stream] that makes one request at a time, so memory does not grow with their number.
+// Lengths come from the built-in LongBench mix or a trace file, times from an arrival process
+// or the file itself. [Open] joins the two into a [Stream] that makes one request at a time, so
+// memory does not grow with their number.
 //
 // Following one request, read
 //
@@ -13,17 +13,17 @@
 //
 // and for a request that is read from a file
 //
-//	open.go      file or folder, which format
+//	open.go      file or folder, which format; formats.go lists the formats
 //	reader.go    line by line to requests; lines.go bounds the length of a line
-//	longbench.go, azure.go, mooncake.go, burstgpt.go, vidur.go, own.go
-//	             one format each
+//	csv.go, longbench.go, mooncake.go
+//	             CSV and JSON formats
 //	folder.go    the files of a LongBench folder mixed into one trace
 //
-// measured.go reads the record of a real server, its requests with the times that they took:
+// measured.go reads the record of a real server, its requests with their latencies:
 // measured_csv.go, measured_vllm.go, measured_inferenceperf.go, measured_guidellm.go, a format
-// each.
+// each. describe.go, convert.go and count.go serve the command line.
 //
-// describe.go, convert.go and count.go serve the command line. gen_table.go makes the built-in
-// table. The scores files hold the process that gives attention scores to KV blocks; it stands
-// apart from all of the above.
+// The attention-score process for block selection is separate: scores.go (criticality),
+// weights.go (attention that blocks hold), tokens.go (pages of tokens), critical.go (single
+// scores).
 package traces

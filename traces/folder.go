@@ -13,8 +13,8 @@ import (
 )
 
 // folder mixes the LongBench files of a folder into one trace, as the paper does: the next
-// request comes from a file drawn in proportion to the requests it has left, so any beginning
-// of the trace has the sets in their proportions.
+// request comes from a file drawn in proportion to the requests that remain in it, so that any
+// prefix of the trace has the sets in their proportions.
 type folder struct {
 	path  string
 	rng   *rand.Rand
@@ -29,8 +29,8 @@ type folderFile struct {
 	left int // lines
 }
 
-// openFolder opens every *.jsonl file of a folder. LongBench-E's X_e.jsonl is left out beside
-// X.jsonl: it samples the same task, and would count it twice.
+// openFolder opens every *.jsonl file of a folder. X_e.jsonl of LongBench-E samples the same
+// task as X.jsonl and is skipped when both exist.
 func openFolder(path string, o options) (*folder, error) {
 	entries, err := os.ReadDir(path)
 	if err != nil {
@@ -96,7 +96,7 @@ func (f *folder) next() (sim.Arrival, error) {
 	return sim.Arrival{}, io.EOF
 }
 
-// draw returns the place of a file, in proportion to its lines left.
+// draw returns the index of a file, in proportion to its remaining lines.
 func (f *folder) draw() int {
 	k := f.rng.IntN(f.left)
 	for i, file := range f.files {

@@ -59,7 +59,7 @@ func oneOf(key, value string, known []string) error {
 	return unknown(key, value, known)
 }
 
-// short cuts a value so that a message stays one readable line.
+// short truncates a value so that a message is one readable line.
 func short(value string) string {
 	const most = 60
 	if len(value) <= most {

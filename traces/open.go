@@ -124,7 +124,7 @@ func csvDecoderFor(format string, header []string) (decoder, error) {
 	return nil, unknown("format", format, formatNames())
 }
 
-// recognise tells the format from a file's first line.
+// recognise finds the format by a file's first line.
 func recognise(first []byte) (string, error) {
 	if text := strings.TrimSpace(string(first[:min(len(first), 64)])); strings.HasPrefix(text, "{") {
 		var keys map[string]json.RawMessage

@@ -18,10 +18,9 @@ type ScoreParams struct {
 	Jump     float64 `toml:"jump"`      // j, standard deviation of the part that stays for a while and then jumps
 	JumpRate float64 `toml:"jump_rate"` // probability of a jump in a decode step
 
-	// What lies behind the criticality that a digest estimates: how much attention a block
-	// truly holds. Scores have the unit of the spread between blocks; a block of true score T
-	// holds exp(beta T) of the attention, where beta, the skew, differs by layer, head and
-	// query token.
+	// How much attention a block truly holds. Scores have the unit of the spread between
+	// blocks; a block of true score T holds exp(beta T) of the attention, where beta, the skew,
+	// differs by layer, head and query token.
 	Error float64 `toml:"error"` // standard deviation of the true score about the cuboid-mean estimate
 	// Standard deviations of the other estimates about the true score.
 	MinMaxError         float64 `toml:"min_max_error"`
@@ -41,31 +40,24 @@ type ScoreParams struct {
 	SkewTokens float64 `toml:"skew_tokens"` // and between the query tokens of a head
 }
 
-// DefaultScores are fitted to published observables, by mechanism, each group of them to its
-// own.
+// DefaultScores are fitted to published observables, each mechanism to its own.
 //
 // Drift to jump rate: SparseServe's Fig. 8 on its LongBench mix (LWM-7B, prompts up to 32k, 64
 // blocks of 32 tokens of which 2 sinks and 2 recent ones are fixed), 10.68 points of overlap
-// from window 1 to 12 and 0.31 from 12 to 16; and ArkVale's LRU miss ratios. Without jumps no
-// set of the other three meets both: ArkVale's misses stay at 1 % of the selection where the
-// cache holds two of it, and at 0.2 % and more where it holds four, while the 0.31 points say
-// that drifting blocks have come back by then. Blocks that have not been wanted for long and
-// suddenly are miss in a cache of any size. TestScoresFitPublishedLocality prints and holds all
-// of it.
+// from window 1 to 12 and 0.31 from 12 to 16; and ArkVale's LRU miss ratios. Jumps are needed
+// for both: with drift and noise only, blocks that miss in a cache of four selections would
+// recur within 16 steps (TestScoresFitPublishedLocality).
 //
-// Errors and the spread within pages: they follow from the geometry of keys, with one parameter
+// Errors and the spread within pages follow from the geometry of keys, with one parameter
 // fitted to ArkVale's recall by cuboid-mean (TestDigestsFitPublishedRecall).
 //
-// Skew and its spread between layers: PSA's Fig. 2 as far as its text goes
-// (TestSkewFitsPublishedSparsity, package experiments). The group spread: PSA's Fig. 5, where
-// ArkVale attends to 2.4 times PSA's KV on a model with shared KV heads
-// (TestProxyOfPublishedRatio), and as wide as SparseServe's appendix A.1 has it, where a small
-// budget costs such a model more than one without (TestPublishedBudgetsByGroup).
+// Skew and its spread between layers: the text of PSA's Fig. 2 (TestSkewFitsPublishedSparsity,
+// package experiments). Group spread: PSA's Fig. 5, where ArkVale attends to 2.4 times PSA's KV
+// on a model with shared KV heads (TestProxyOfPublishedRatio), and SparseServe's appendix A.1,
+// where a small budget costs such a model more (TestPublishedBudgetsByGroup).
 //
-// Nothing published says how far heads of a layer and query tokens differ, nor how much the
-// first and the newest block hold. Assumed: heads differ more than layers do, tokens less, and
-// the first block holds more than half of a median head's attention, as is often reported of
-// attention sinks.
+// Assumed, since nothing is published: heads of a layer differ more than layers, query tokens
+// less, and the first block (attention sink) holds more than half of a median head's attention.
 var DefaultScores = ScoreParams{
 	Drift: 0.30, Rho: 0.95, Noise: 0.26, Jump: 0.90, JumpRate: 0.02,
 	Error: 0.25, MinMaxError: 0.65, MeanError: 0.6, RepresentativeError: 0.46, SpeculationError: 0.76,
@@ -78,17 +70,16 @@ var DefaultScores = ScoreParams{
 //	s_b(t) = mu_b + d x_b(t) + j y_b(t) + e n_b(t)
 //
 // with mu_b ~ N(0,1) fixed, x_b a unit AR(1) with coefficient rho, y_b ~ N(0,1) drawn anew at
-// each jump, n_b white noise. All are independent between blocks. It is the one that ArkVale's
-// cuboid-mean digest estimates, which the parameters are fitted to; weights.go has what blocks
-// truly hold and what other digests make of it. Criticality is that after the merge of a KV
-// head's query heads, so a process belongs to a KV head also under GQA; what blocks truly hold
-// differs between its query heads.
+// each jump, n_b white noise, all independent between blocks. It is the estimate of ArkVale's
+// cuboid-mean digest; weights.go has the attention that blocks hold and the estimates of other
+// digests. Criticality is after the merge of a KV head's query heads, so a process belongs to a
+// KV head also under GQA; the attention that blocks hold differs between query heads.
 //
-// Drawing two normals per block and step would dominate a simulation, so one pool of noise rows
-// d x + j y + e n is drawn once, on a circle of Steps() steps (rho^Steps and the chance of
-// Steps without a jump are next to nothing, so the circle has the law of the line at every lag
-// that matters), and a family gives each of its blocks its own mu, row and phase. Each block's
-// score keeps its exact law; blocks of one family that share a row read it at different phases.
+// Drawing two normals per block and step would dominate a simulation, so a pool of noise rows d
+// x + j y + e n is drawn once, over a cycle of Steps() steps (rho^Steps and the chance of Steps
+// without a jump are negligible), and a family gives each block its own mu, row and phase. Each
+// block's score keeps its exact law; blocks of one family that share a row read it at different
+// phases.
 type Scores struct {
 	p      ScoreParams
 	seed   uint64
@@ -120,9 +111,9 @@ func NewScores(p ScoreParams, seed uint64) *Scores {
 	return s
 }
 
-// circle returns d x(t) + j y(t) + e n(t) for one block, x a stationary AR(1) and y a jump
-// process on a circle: run twice over the same innovations and jumps, the second round starts
-// from where the first ended and no longer knows how that began.
+// circle returns d x(t) + j y(t) + e n(t) of one block over a cycle. It runs twice over the
+// same innovations and jumps: the second round starts from the end of the first, whose own
+// start no longer matters.
 func circle(p ScoreParams, rng *rand.Rand) []float32 {
 	type draw struct {
 		x, y float64
@@ -177,7 +168,7 @@ func (s *Scores) Fill(family, n int, sheet *dsa.Sheet) {
 	}
 }
 
-// columns returns those of all candidates.
+// columns returns the columns of all candidates.
 func (s *Scores) columns(family, n int, sheet *dsa.Sheet) []blockColumn {
 	columns := make([]blockColumn, n)
 	for b := 0; b < n; {
@@ -223,7 +214,7 @@ func pageOf(sheet *dsa.Sheet) int {
 	return 1
 }
 
-// blockColumn is one block: what it adds to the row that it reads from a phase on.
+// blockColumn is one block's scores: mu plus a noise row read from a phase on.
 type blockColumn struct {
 	mu    float32
 	phase int32
@@ -235,8 +226,8 @@ func (s *Scores) block(family, b int) blockColumn {
 	return blockColumn{float32(normal(h)), int32(h >> 10 % scoreSteps), s.rows[h%scoreRows]}
 }
 
-// write sets all scores of the columns, step by step from the first on. It works in tiles of a
-// few steps: a tile's rows stay in the nearest cache while every block adds its column.
+// write sets all scores of the columns, step by step from the first on, in tiles of a few steps
+// whose rows stay in the nearest cache while every block adds its column.
 func write(dst []float32, columns []blockColumn, first int) {
 	const tile = 16
 	n := len(columns)

@@ -47,8 +47,8 @@ type Spec struct {
 	Burstiness float64 `toml:"burstiness"` // gamma: coefficient of variation of the gaps; 1 is Poisson
 	Speed      float64 `toml:"speed"`      // trace: 2 replays twice as fast
 
-	// Requests to run; 0 runs all of a file or folder. A file that has fewer ends the run
-	// early, one that has more leaves the rest out, each with a warning.
+	// Requests to run; 0 runs all of a file or folder. A shorter file ends the run early, a
+	// longer one is truncated, each with a warning.
 	Requests int `toml:"requests"`
 
 	// Output picks whose LongBench output lengths are used; OutputScale multiplies every output

@@ -7,10 +7,10 @@ import (
 	"sparseserve/sim/dsa"
 )
 
-// page returns the tokens of a page, as candidates of a sheet. They share the page's score, and
-// its attention among them: token i of a page of score S has S + w_i, the w_i normal of
-// deviation Within and shifted so that the page holds as much as a block of score S does at the
-// median skew. What the first page has beyond others is the first token's.
+// page returns the tokens of a page as candidates of a sheet. Token i of a page of score S has
+// S + w_i, the w_i normal of deviation Within and shifted so that the page holds as much
+// attention as a block of score S at the median skew. Only the first token has the first page's
+// sink.
 func (s *Scores) page(family, page int, sheet *dsa.Sheet) [pageTokens]blockColumn {
 	var columns [pageTokens]blockColumn
 	shared, sum := s.block(family, page), 0.0

@@ -78,7 +78,8 @@ func (s *Scores) disturb(dst []float32, n, page, family, first int, deviation fl
 	}
 }
 
-// share turns the true scores of a KV head into those of the query heads that share it.
+// share derives the true scores of the query heads that share a KV head from those of the KV
+// head.
 func (s *Scores) share(family, n int, sheet *dsa.Sheet) {
 	queries := max(1, sheet.Queries)
 	for len(sheet.Score) < queries {

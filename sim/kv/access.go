@@ -2,13 +2,13 @@ package kv
 
 import "slices"
 
-// Selection is what one group attends to in one step: Sinks first blocks, the last blocks from
-// Tail on, and of the candidates between them the listed ones.
+// Selection is what one group attends to in one step: Sinks first blocks, the blocks from Tail
+// on, and the listed candidates between them.
 type Selection struct {
 	Sinks, Tail int
 	Next        []uint16 // candidate indices: block = Sinks + index
 	Used        int      // the first Used are attended to, the others only loaded
-	// Where it is known how the selection follows from that of the step before:
+	// The change from the last step's selection, where known:
 	Follows bool
 	Added   []uint16 // positions in Next of candidates that were not in it
 	Dropped []uint16 // candidates that were and no longer are
@@ -16,8 +16,8 @@ type Selection struct {
 	At      int      // where the list of its blocks begins (Split)
 }
 
-// BeginStep starts a step that decodes the given requests. Requests decoded in the step before
-// and absent now become evictable, layer by layer as Fill reaches the layer.
+// BeginStep starts a step that decodes the given requests. Requests of the last step that are
+// absent become evictable, layer by layer as Fill reaches the layer.
 func (c *Cache) BeginStep(decodes []*Seq) {
 	c.step++
 	for _, s := range decodes {
@@ -52,8 +52,8 @@ func (c *Cache) Access(s *Seq, g int, sel *Selection) {
 	c.merge(sh, s, c.poolOf[g])
 }
 
-// share is what accesses leave in the cache and their request: those that are made side by side
-// each fill one, and these are merged in order.
+// share is what accesses change in the cache and their request. Accesses made at the same time
+// each have one; merging keeps their order.
 type share struct {
 	writing  []ref
 	missing  []ref
@@ -70,7 +70,7 @@ type share struct {
 	read     uint32   // keeps prefetch from being optimised away
 }
 
-// want is what is known of a missing block beside its name.
+// want is where a missing block is needed.
 type want struct {
 	round int32 // of progressive attention
 	at    int32 // its place in the layer's lists; -1: it is in none
@@ -124,9 +124,8 @@ func (c *Cache) access(sh *share, s *Seq, g int, sel *Selection) {
 	gs.last, gs.seen, gs.all, gs.parked = s.step, int32(s.blocks), sel.All, false
 }
 
-// follow applies a selection of which it is known how it differs from the last. Marks lie
-// anywhere in memory: they are read in a loop that waits for none, so that many are under way
-// together.
+// follow applies a selection by its changes from the last. Marks are scattered in memory: they
+// are read in a loop without dependences, so that cache misses overlap.
 func (c *Cache) follow(sh *share, s *Seq, g int, row []mark, sel *Selection) {
 	row = row[sel.Sinks:]
 	last, idle := s.groups[g].last, 0
@@ -150,8 +149,8 @@ func (c *Cache) follow(sh *share, s *Seq, g int, row []mark, sel *Selection) {
 	}
 }
 
-// rebuild applies a selection without knowing how it differs from the last. Sinks, window, then
-// candidates: the order in which lists name them.
+// rebuild applies a selection whose changes are unknown, in the order of lists: sinks, window,
+// candidates.
 func (c *Cache) rebuild(sh *share, s *Seq, g int, row []mark, sel *Selection) {
 	if gs := &s.groups[g]; !gs.parked && gs.last >= s.born {
 		c.dropUnwanted(sh, s, g, row, sel)
@@ -186,7 +185,7 @@ func (c *Cache) list(s *Seq, g, b, at int) {
 	}
 }
 
-// dropUnwanted drops the active blocks of a group that a selection leaves out.
+// dropUnwanted drops the active blocks of a group that a selection lacks.
 func (c *Cache) dropUnwanted(sh *share, s *Seq, g int, row []mark, sel *Selection) {
 	if sel.All {
 		return
@@ -208,9 +207,8 @@ func (c *Cache) dropUnwanted(sh *share, s *Seq, g int, row []mark, sel *Selectio
 	}
 }
 
-// come makes the i-th candidate of a selection active and notes in which microbatch it is
-// loaded if it must be. The row begins with the candidates; the candidate's mark was read
-// before.
+// come makes the i-th candidate of a selection active and records the microbatch that loads it
+// if it is missing. The row begins with the candidates; was is the candidate's mark.
 func (c *Cache) come(sh *share, s *Seq, g int, row []mark, sel *Selection, i int, was mark) {
 	if was&active != 0 {
 		return
@@ -279,8 +277,8 @@ func (c *Cache) drop(sh *share, s *Seq, g int, row []mark, b int) {
 	}
 }
 
-// park makes a group's active blocks evictable though no access has replaced them: the request
-// left the batch, or the pool ran out of idle blocks.
+// park makes a group's active blocks evictable before its next access: the request is not in
+// the batch, or the pool has no idle blocks.
 func (c *Cache) park(s *Seq, g int) {
 	gs := &s.groups[g]
 	if gs.parked || gs.last < s.born || s.active == 0 {

@@ -3,8 +3,7 @@ package kv
 import "fmt"
 
 // Budget counts whole-model blocks of a fixed number of tokens, as vLLM's block manager does:
-// without offloading the blocks of HBM, with it those of the DRAM pool. It knows nothing of
-// heads, layers or residency.
+// those of HBM without offloading, of the DRAM pool with it.
 type Budget struct {
 	blockTokens int
 	total       int64
@@ -28,7 +27,7 @@ func (b *Budget) blocks(tokens int) int64 {
 // Fits says whether a request of that many tokens could ever be admitted.
 func (b *Budget) Fits(tokens int) bool { return b.total-b.blocks(tokens) >= b.watermark }
 
-// Admit grants blocks for the given tokens if the watermark stays free.
+// Admit grants blocks for the given tokens if the watermark remains free.
 func (b *Budget) Admit(g *Grant, tokens int) bool {
 	need := b.blocks(tokens) - g.blocks
 	if b.total-b.used-need < b.watermark {

@@ -8,9 +8,8 @@ import (
 	"sparseserve/sim/des"
 )
 
-// mark is the state of one block of one group. The zero value is a block that is only in DRAM,
-// or nowhere yet. Marks lie apart from slots because a step reads many marks and, hits being
-// the rule, few slots.
+// mark is the state of one block of one group; zero is a block that is in DRAM only, or nowhere
+// yet. Marks and slots are separate arrays because a step reads many marks and few slots.
 type mark uint32
 
 const (
@@ -28,8 +27,8 @@ func (m mark) idle() bool { return m&(resident|active|held) == resident }
 // when returns the request's step of the last use.
 func (m mark) when() uint32 { return uint32(m & stampMask) }
 
-// Seq is the KV cache of one request. A row of marks and one of slots, an entry a block, belong
-// to each group of the sample.
+// Seq is the KV cache of one request: a row of marks and one of slots, an entry a block, for
+// each group of the sample.
 type Seq struct {
 	Request int // the caller's name for the request; the cache does not look at it
 
@@ -67,9 +66,9 @@ type groupState struct {
 	parked bool   // its blocks have been made evictable since
 }
 
-// Stats counts what a cache did, in blocks over the sampled groups. Of the Loaded, Resumed went
-// to chunked prefills that had been set back and Ahead to iterations of a progressive attention
-// that had ended; the others were misses of decode selections.
+// Stats counts what a cache did, in blocks over the sampled groups. Loaded includes Resumed,
+// for chunked prefills that had been suspended, and Ahead, for iterations of progressive
+// attention that never came; the others are misses of selections.
 type Stats struct {
 	Selected, Loaded, Resumed, Ahead, Evicted, Written int64
 }
@@ -260,7 +259,7 @@ func (s *Seq) Handle() int32 { return s.id }
 // are not resident mean nothing.
 func (s *Seq) Slots(g int) []uint32 { return s.slots[g*s.cap:][:s.blocks] }
 
-// Owner tells the successive requests of one handle apart.
+// Owner distinguishes the successive requests of one handle.
 func (s *Seq) Owner() uint32 { return s.born }
 
 // Seen returns how many decode steps the request had made, and how many blocks it had, when it

@@ -2,13 +2,8 @@ package kv
 
 import "slices"
 
-// What a device that looks blocks up in tables of its own must hear: which blocks have got
-// slots and which have lost theirs. Misses of decode selections it finds by itself, in the
-// order of Missed.
-
-// Missed names the blocks that the last Fill loads as Refs does, in the order in which they
-// were asked for: prefills' first, then request by request, group by group, and in each as its
-// selection lists them. Valid until the next Fill.
+// Missed is Refs in the order of accesses: prefills first, then request by request, group by
+// group, and in each as its selection lists them. Valid until the next Fill.
 func (c *Cache) Missed() []BlockRef {
 	if c.microbatch > 0 {
 		return c.sorted // sortRefs has left them there
@@ -16,9 +11,10 @@ func (c *Cache) Missed() []BlockRef {
 	return c.refs
 }
 
-// Changes names, since the last ForgetChanges, the blocks that got slots for what the model
-// writes, and those that were evicted, the first before of them before the last Fill. Only a
-// cache made with Tables keeps them.
+// Changes returns, since the last ForgetChanges, the blocks that got slots for what the model
+// writes, and those evicted, the first `before` of them before the last Fill. Only a cache with
+// Tables has them: a device that looks blocks up in tables of its own needs them in addition to
+// Missed.
 func (c *Cache) Changes() (seated, evicted []BlockRef, before int) {
 	return c.seated, c.gone, c.goneBefore
 }
@@ -38,7 +34,7 @@ func (c *Cache) noteSeated() {
 	}
 }
 
-// forget drops what was noted of a request that goes.
+// forget drops the changes of a request that is freed.
 func (c *Cache) forget(s *Seq) {
 	of := func(r BlockRef) bool { return r.Seq == s.id }
 	if len(c.gone) > 0 {

@@ -2,11 +2,7 @@ package kv
 
 import "fmt"
 
-// Check verifies every invariant of the cache and returns the first that does not hold. Its
-// cost is that of a walk over all entries.
-//
-// Law 1: used + free = capacity in every pool, each slot has one owner. Law 3: each full block
-// is in DRAM, or held in HBM until it is.
+// Check verifies every invariant of the cache, in a walk over all entries.
 func (c *Cache) Check() error {
 	owner := make([]map[uint32]ref, len(c.pools))
 	for i := range owner {

@@ -1,12 +1,12 @@
 package kv
 
 // clock gives a second chance (Corbató, "A Paging Experiment with the Multics System", 1968):
-// the hand goes round the blocks in the order in which they entered, passes over those visited
-// since it came by last, and evicts the first that was not. New blocks enter behind the hand,
-// not visited: the access that loads a block is no visit.
+// the hand visits the blocks in the order in which they entered, skips those used since its
+// last visit, and evicts the first that was not. The access that loads a block does not count
+// as a use.
 //
-// The queue's front is where the hand stands. What it passes over goes to the back, with the
-// step up to which its visits are known in the ref's stamp.
+// The front of the queue is the hand's position. Skipped blocks go to the back, with the step
+// up to which their uses are known in the ref's stamp.
 type clock struct {
 	pool int
 	q    refQueue

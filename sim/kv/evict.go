@@ -13,15 +13,15 @@ type ref struct {
 	block uint16
 }
 
-// evictor is one eviction order over the blocks of a pool. Hits are not reported to it: a
-// block's mark tells when it was used last.
+// evictor is one eviction order over the blocks of a pool. It does not see hits: a block's mark
+// has its last use.
 type evictor interface {
-	// entered is told of a block that got a slot.
+	// entered receives a block that got a slot.
 	entered(*Cache, ref)
 	// victim returns the next block to evict, or false when none is idle. A layer that is not
 	// nil is the only one with idle blocks.
 	victim(c *Cache, only *Layer) (ref, bool)
-	// tidy is called between steps, to drop stale refs of a pool of that size.
+	// tidy drops stale refs, between steps, of a pool of that size.
 	tidy(c *Cache, slots int)
 }
 
@@ -74,9 +74,8 @@ func evictionNamed(cfg *Config) (*Eviction, error) {
 	return nil, fmt.Errorf("kv: no eviction policy %q; known: %s", cfg.Eviction, strings.Join(EvictionNames(), ", "))
 }
 
-// stays says whether the block of a ref has been in HBM ever since the ref was made. It enters
-// anew only after it was evicted, and its ref went with it; but the request may have gone, and
-// another may have its handle.
+// stays says whether the block of a ref has been in HBM since the ref was made. A block's ref
+// goes when it is evicted, but its request may have been freed and the handle reused.
 func (c *Cache) stays(r ref) bool {
 	m := c.at(r)
 	return m != nil && m.resident() && c.seqs[r.seq].born <= r.stamp
@@ -91,9 +90,9 @@ func (c *Cache) used(r ref) uint32 {
 	return m.when()
 }
 
-// pass is what a hand does at a block that stays: it says whether the block can go, and
-// otherwise forgets the block's visits until now. A visit is a selection after the step in
-// which the block entered or the hand last passed. Blocks that are not idle never go.
+// pass says whether the hand can evict a block that stays, and otherwise forgets its uses until
+// now: selections after the step in which it entered or the hand last passed. Blocks that are
+// not idle are never evicted.
 func (c *Cache) pass(r *ref) (evict bool) {
 	if used := c.used(*r); used > r.stamp {
 		r.stamp = used

@@ -1,6 +1,6 @@
 package kv
 
-// fifo evicts the block that entered first; one that is in use goes to the back.
+// fifo evicts the block that entered first; one in use enters again.
 type fifo struct{ q refQueue }
 
 func (f *fifo) entered(_ *Cache, r ref) { f.q.push(r) }

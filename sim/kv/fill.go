@@ -45,8 +45,7 @@ func (c *Cache) Fill(l *Layer) (loads int64, err error) {
 	return loads, err
 }
 
-// sortRefs puts what is missing in the order of the rounds that need it, and within a round as
-// it was asked for.
+// sortRefs orders missing blocks by the round that needs them, stably.
 func (c *Cache) sortRefs() {
 	next := c.starts[:0] // where the next block of each round goes
 	for i := range c.refs {
@@ -73,12 +72,11 @@ func (c *Cache) sortRefs() {
 // made with Detail keeps them.
 func (c *Cache) Refs() []BlockRef { return c.refs }
 
-// Rounds returns how many of the blocks that the last Fill loads belong to each microbatch of a
-// progressive attention, as far as they are candidates; all others are needed from the first
-// on. Valid until the next Fill.
+// Rounds returns how many of the last Fill's loads are candidates of each microbatch of
+// progressive attention; all others are needed from the first on. Valid until the next Fill.
 func (c *Cache) Rounds() []int64 { return c.filled }
 
-// place gives blocks their slots, and names them in names when a device is to know.
+// place gives blocks their slots, and writes their names where names are wanted.
 func (c *Cache) place(l *Layer, refs []ref, names []BlockRef) error {
 	p := &c.pools[l.pool]
 	order, many := p.order.(*lru)

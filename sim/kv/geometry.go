@@ -30,24 +30,22 @@ type Moves struct {
 	Loads      int64 // blocks, DRAM -> HBM, before this layer's decode attention
 	Saves      int64 // blocks, HBM -> DRAM, written by this layer
 	BlockBytes int64
-	// Places are the blocks of tokens, one request's each, that the loads are of: a layer's KV
-	// heads share one's place in DRAM. Span is how many bytes of DRAM the request has whose
-	// block of tokens is read again for another head, in the mean. Both are expected values
-	// (Cache.Spread); 0: nobody knows.
+	// Places is the expected number of distinct DRAM pages that the loads touch: all KV heads
+	// of a request's block of tokens share one. Span is the mean KV size in bytes of the
+	// requests of the other, repeated touches. 0 = unknown (Cache.Spread).
 	Places, Span int64
-	// Landing says that a decode of the batch has saves, from steps before this one, that are
-	// not known to be in DRAM: the loads may be of them.
+	// Landing says that saves of earlier steps of a request in the batch are not known to be in
+	// DRAM: loads may be of them.
 	Landing bool
-	// InRounds says that progressive attention wants the loads round by round, as its layer's
-	// work tells.
+	// InRounds says that progressive attention needs the loads round by round.
 	InRounds bool
-	// LoadRefs names the blocks to load, for devices that move real bytes, in the order of
-	// their rounds; nil for those that price.
+	// LoadRefs are the blocks to load in the order of their rounds, for devices that move real
+	// bytes; nil for those that price.
 	LoadRefs []BlockRef
 	// For devices that look blocks up in tables of their own (Config.Tables): the same blocks
-	// in the order of lists, and what changed since the last Move beside their coming. Evicted
-	// blocks lost their slots, the first EvictedBefore of them before this layer's lists were
-	// looked up; those seated got slots for what the model writes.
+	// in the order of lists, and what else changed since the last Move. Evicted blocks lost
+	// their slots, the first EvictedBefore of them before this layer's lists were looked up;
+	// seated ones got slots for what the model writes.
 	Missed, Seated, Evicted []BlockRef
 	EvictedBefore           int
 }

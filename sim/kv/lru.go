@@ -2,18 +2,15 @@ package kv
 
 import "sparseserve/sim/des"
 
-// lru evicts the block whose last use lies furthest back. Use is counted by (step, layer): all
-// heads of a batch read a layer's blocks in one kernel, so they are used at one time.
+// lru evicts the block whose last use is oldest. Use is counted by (step, layer): all heads of
+// a batch read a layer's blocks in one kernel.
 //
-// It keeps no list. A hit would have to move its block in one, and hits are nearly all there
-// is; instead a block's mark holds the step of its last use, and when victims are needed a scan
-// over all marks collects the oldest idle blocks, a share of the pool, in order. They are
-// handed out until they run out. A block used in between is no longer idle with the stamp it
-// was collected with, and is passed over; every block not collected is younger than all
-// collected. So the order is exact, and its cost falls on evictions. One kind of block may be
-// older and yet wait for the next scan: one that the scan found held, because it was not saved
-// yet, and out of use, because its layer had given way to another. It takes a pool that is full
-// of blocks in use.
+// It keeps no list, which every hit would have to update. A mark holds the step of the last
+// use; when victims are needed, a scan over all marks collects the oldest idle blocks, a share
+// of the pool, in order. A block used before its turn has another stamp and is skipped, and
+// every block not collected is younger, so the order is exact and its cost is one of evictions.
+// An exception may wait for the next scan: a block that the scan found held and out of use,
+// because its layer was parked, in a pool full of blocks in use.
 type lru struct {
 	pool     int
 	victims  []ref
@@ -40,8 +37,7 @@ type idleBlock struct {
 	selected, age uint16
 }
 
-// maxAge is the age, in steps, from which on blocks count as equally old. A block must stay
-// idle for this many steps of a full pool to get there.
+// maxAge is the age, in steps, beyond which blocks count as equally old.
 const maxAge = 1 << 15
 
 func newLRU(pool int) *lru { return &lru{pool: pool} }
@@ -145,8 +141,8 @@ func (l *lru) countAges(c *Cache, p *agePart) {
 }
 
 // arrange turns counts into places, the oldest blocks first, until there are enough victims,
-// and returns the age of the youngest. Blocks of one age are of one step; those never selected
-// count as used at its beginning, the others in the order of layers, which each keeps.
+// and returns the age of the youngest. Blocks of one age are of one step: those never selected
+// count as used at its beginning, the others in the order of layers.
 func (l *lru) arrange(c *Cache, oldest int) (youngest int) {
 	want := int32(max(256, c.pools[l.pool].slots/4))
 	total := int32(0)

@@ -1,16 +1,13 @@
 package kv
 
-// What a scheduler asks before it forms a batch: how much HBM requests hold and would need, in
-// figures of the whole model when heads are sampled.
-
 // Full returns how many blocks of each group are full, and how many of them have reached DRAM.
 func (s *Seq) Full() (full, saved int) { return s.full, s.saved }
 
 // Reserved returns the bytes reserved for a request's metadata and buffers.
 func (s *Seq) Reserved() int64 { return s.reserved }
 
-// AtOnce returns how many groups' selections must lie in HBM at once, of the whole model: those
-// of the fullest layer. With one pool a layer every pool must be large enough for that layer.
+// AtOnce returns how many groups' selections must be in HBM at once, of the whole model: those
+// of the fullest layer. With one pool a layer every pool must fit that layer.
 func (c *Cache) AtOnce() float64 {
 	return float64(c.fullest()*len(c.pools)) / c.Sample.Rate
 }
@@ -33,9 +30,9 @@ func (c *Cache) fullest() int {
 	return most
 }
 
-// Held returns the bytes of blocks that cannot be evicted whether selected or not, scaled to
-// the whole model: those of one request, or of all for nil. All groups hold alike, so an uneven
-// sample fills its fullest pool by Skew more.
+// Held returns the bytes of blocks that cannot be evicted whether selected or not, of the whole
+// model: those of one request, or of all for nil. All groups hold alike, so an uneven sample
+// fills its fullest pool by Skew more.
 func (c *Cache) Held(s *Seq) int64 {
 	n := c.held
 	if s != nil {

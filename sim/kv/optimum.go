@@ -5,12 +5,11 @@ import (
 	"math"
 )
 
-// Optimum returns what a trace selects and what it would at least have to load in pools of a
-// size: the misses of Belady's MIN ("A study of replacement algorithms for a virtual-storage
-// computer", 1966), which evicts the block whose next use lies furthest in the future. What a
-// layer's groups select must be in HBM together; apart from that any block may go at any time,
-// also those that a cache must hold, so no cache loads less. What progressive attention loads
-// in vain the optimum leaves out.
+// Optimum returns what a trace selects and the fewest loads in pools of a size: the misses of
+// Belady's MIN ("A study of replacement algorithms for a virtual-storage computer", 1966),
+// which evicts the block whose next use is furthest ahead. A layer's selections must be in HBM
+// together; other blocks may go at any time, even those that a cache must hold, so no cache
+// loads less. Loads in vain of progressive attention do not count.
 func (t *Trace) Optimum(hbmBytes int64, perLayer bool) (Stats, error) {
 	pools := 1
 	if perLayer {
@@ -62,8 +61,8 @@ func (t *Trace) ids() int {
 	return n
 }
 
-// turns calls f for each layer's turn in each step with the blocks that its groups select, of
-// which so many are new and need no load.
+// turns calls f for each layer of each step with the blocks that its groups select, of which so
+// many are new and need no load.
 func (t *Trace) turns(f func(turn, layer int, ids []int32, written int) error) error {
 	layers := layersOf(t.Geo, t.Sample)
 	base, n := make([]int32, len(t.requests)), 0
@@ -104,8 +103,7 @@ func (t *Trace) turns(f func(turn, layer int, ids []int32, written int) error) e
 
 const never = math.MaxInt32
 
-// nextUses returns, for every use of a block in the order of the turns, the turn that uses it
-// next, or never.
+// nextUses returns, for every use of a block in order, the turn of its next use, or never.
 func (t *Trace) nextUses() []int32 {
 	var next []int32
 	last := make([]int, t.ids()) // use of each block so far, counted from 1

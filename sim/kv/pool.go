@@ -2,8 +2,8 @@ package kv
 
 import "fmt"
 
-// pool is a set of HBM slots of one block each under one eviction order. Part of it can be
-// reserved for metadata and prefill buffers, which leaves fewer slots to blocks.
+// pool is a set of HBM slots of one block each under one eviction order. Some are reserved for
+// metadata and prefill buffers.
 type pool struct {
 	slots    int    // all
 	reserved int    // not for blocks

@@ -13,8 +13,8 @@ func (c *Cache) Extend(s *Seq, tokens int) {
 // attends to all chunks before it.
 func (c *Cache) Pin(s *Seq) { s.hold = s.blocks }
 
-// Unpin ends a chunked prefill or sets it back. Blocks already saved become evictable; they
-// count as used now, though no decode step selected them.
+// Unpin ends or suspends a chunked prefill. Saved blocks become evictable; they count as used
+// now, though no decode step selected them.
 func (c *Cache) Unpin(s *Seq) {
 	n := s.hold
 	s.hold = 0
@@ -61,9 +61,9 @@ func (c *Cache) settle(s *Seq, from, to int) {
 	}
 }
 
-// Write gives slots in one layer to the blocks that a running chunked prefill or a
-// layer-segmented one's last, open block adds, and brings back pinned blocks that were evicted
-// while the prefill was set back. Fill carries it out.
+// Write queues, in one layer, the blocks that a running chunked prefill adds, or a
+// layer-segmented one's open block, and pinned blocks that were evicted while the prefill was
+// suspended. Fill gives them slots.
 func (c *Cache) Write(l *Layer, s *Seq) {
 	for g := l.From; g < l.To; g++ {
 		c.own.recent = s.recent
@@ -91,8 +91,8 @@ func (c *Cache) Write(l *Layer, s *Seq) {
 	}
 }
 
-// create queues the group's new blocks for slots. They are written by the model, not loaded,
-// and stay until they are saved.
+// create queues the group's new blocks for slots. The model writes them; they are held until
+// they are saved.
 func (c *Cache) create(sh *share, s *Seq, g int) {
 	gs := &s.groups[g]
 	if int(gs.blocks) >= s.blocks {
@@ -108,7 +108,7 @@ func (c *Cache) create(sh *share, s *Seq, g int) {
 }
 
 // Segmented ends a layer-segmented prefill: its full blocks went to DRAM layer by layer and
-// hold no slots; the open block, if there is one, gets its slots in every group.
+// hold no slots; an open block gets its slots in every group.
 func (c *Cache) Segmented(s *Seq) error {
 	for g := range s.groups {
 		s.groups[g].blocks = int32(s.full)
@@ -123,9 +123,8 @@ func (c *Cache) Segmented(s *Seq) error {
 	return nil
 }
 
-// Reserve changes the HBM that a request's metadata and prefill buffers take, whole model, and
-// evicts blocks where it grows. It fails, changing nothing, when what is in use leaves too
-// little.
+// Reserve changes the HBM of a request's metadata and prefill buffers, whole model, and evicts
+// blocks where it grows. It fails without a change when what is in use is too much.
 func (c *Cache) Reserve(s *Seq, bytes int64) error {
 	if bytes < 0 {
 		return fmt.Errorf("kv: %d bytes to reserve for request %d", bytes, s.id)

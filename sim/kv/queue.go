@@ -44,6 +44,6 @@ func (q *refQueue) tidy(c *Cache) {
 	}
 }
 
-// crowded says that so many refs are of requests that have gone that they should be dropped:
-// refs stay within a constant factor of the pool's slots.
+// crowded says that refs of freed requests should be dropped: refs are bounded by a constant
+// factor of the pool's slots.
 func crowded(refs, slots int) bool { return refs >= 2*slots+1024 }

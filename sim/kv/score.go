@@ -4,13 +4,13 @@ package kv
 // which its request selected from the group (Seq.Seen).
 type Score func(s *Seq, group, block int) float32
 
-// byScore evicts, of all idle blocks, the one with the lowest score. So does ArkVale (Chen et
-// al., NeurIPS'24), whose scores of pages choose both what is recalled and what goes. Of equal
-// scores the lower layer, request, group and block goes first.
+// byScore evicts the idle block with the lowest score, as ArkVale does (Chen et al.,
+// NeurIPS'24), whose page scores choose both recall and eviction. Of equal scores the lower
+// layer, request, group and block is first.
 //
-// The scores of a layer's blocks change when its turn in a step comes, and which of them are
-// idle little more often. So each layer keeps a heap of its idle blocks, made anew when a
-// victim is wanted and the layer has changed.
+// The scores of a layer's blocks change when a step reaches it, and which are idle little more
+// often: each layer has a heap of its idle blocks, rebuilt when a victim is wanted and the
+// layer has changed.
 type byScore struct {
 	pool   int
 	score  Score
@@ -81,8 +81,7 @@ func (x *byScore) renew(c *Cache, l *Layer, h *layerHeap) {
 	}
 }
 
-// settle drops what has gone since the heap was made from its front and says whether a block is
-// left.
+// settle drops blocks that are no longer idle from the front and says whether one remains.
 func (h *layerHeap) settle(c *Cache) bool {
 	for len(h.blocks) > 0 {
 		r := h.blocks[0].ref

@@ -1,14 +1,12 @@
 package kv
 
-// sieve is SIEVE (Zhang et al., "SIEVE is Simpler than LRU", NSDI'24, Algorithm 1): blocks lie
-// in the order in which they entered, new ones at the head, not visited. The hand moves from
-// the tail towards the head, passes over visited blocks, which keep their places and become not
-// visited, evicts the first that is not visited and stays at the next one. From the head it
-// returns to the tail.
+// sieve is SIEVE (Zhang et al., "SIEVE is Simpler than LRU", NSDI'24, Algorithm 1): blocks are
+// listed in the order in which they entered, new ones at the head, not visited. The hand moves
+// from the tail to the head, then starts again at the tail; it clears visited blocks, which
+// keep their places, and evicts the first that is not visited.
 //
-// So the list is two queues: the blocks that the hand has passed since it was at the tail, and
-// those ahead of it, the next one first. A block of a request that has gone leaves the list;
-// the hand, if it is there, moves on.
+// The list is two queues: the blocks that the hand has passed since the tail, and those ahead
+// of it, the next one first. Blocks of freed requests are removed.
 type sieve struct {
 	pool          int
 	passed, ahead refQueue
@@ -22,7 +20,7 @@ func (s *sieve) entered(c *Cache, r ref) {
 	s.ahead.push(r)
 }
 
-// turn takes a hand that has left the head to the tail.
+// turn returns a hand at the head to the tail.
 func (s *sieve) turn() {
 	if s.ahead.n == 0 {
 		s.ahead, s.passed = s.passed, s.ahead

@@ -2,7 +2,7 @@ package kv
 
 import "math"
 
-// bookMissed books what a Fill loads to the requests.
+// bookMissed counts a Fill's loads by request.
 func (c *Cache) bookMissed() {
 	for i := 0; i < len(c.missing); {
 		seq, from := c.missing[i].seq, i
@@ -17,13 +17,12 @@ func (c *Cache) bookMissed() {
 	}
 }
 
-// Spread says how the loads of a layer lie in DRAM, where a block of tokens has one place for
-// all groups: over how many places, and how many bytes the request has, in the mean, of those
-// loads that are not the first of theirs. The loads are what the Fills since the last call have
-// queued, over so many of the model's layers; those of each KV head lie anywhere in their
-// request, whatever the others':
+// Spread estimates the locality of a layer's loads in DRAM, where the KV heads of a block of
+// tokens share a page: how many distinct pages they touch, and, for repeated touches, the mean
+// KV size of their request. Loads are those of the Fills since the last call, over so many
+// layers of the model; those of each KV head are independent of the others':
 //
-//	places = sum of B (1 - (1 - m/B)^heads), m loads of each head of a request of B blocks of tokens
+//	pages = sum of B (1 - (1 - m/B)^heads), m loads of each head of a request of B blocks of tokens
 func (c *Cache) Spread(layers int) (places, span int64) {
 	var first, again, bytes float64
 	heads := float64(c.Geo.KVHeads)

@@ -5,14 +5,13 @@ import (
 	"sync"
 )
 
-// Trace is what the decodes of one run selected, step by step: accesses without time. It can be
-// replayed in caches of other sizes and eviction orders (Replay) and under Belady's optimum
-// (Optimum), which a run cannot: there, what is missing decides which requests run when.
+// Trace is what the decodes of one run selected, step by step, without time. It can be replayed
+// in caches of other sizes and eviction orders (Replay) and under Belady's optimum (Optimum);
+// in a run, misses would change which requests run when.
 //
-// Prefills are left out. A request enters with its first decode step, its full blocks in DRAM
-// as after a layer-segmented prefill.
-//
-// The cache that records it sets what it is of. Safe for concurrent use from then on.
+// Prefills are excluded: a request enters with its first decode step, its full blocks in DRAM
+// as after a layer-segmented prefill. The recording cache sets geometry and sample. Safe for
+// concurrent use once recorded.
 type Trace struct {
 	Geo        Geometry
 	Sample     Sample
@@ -118,8 +117,8 @@ func (t *Trace) free(s *Seq) {
 // Steps returns how many steps have decodes.
 func (t *Trace) Steps() int { return len(t.steps) }
 
-// Replay repeats a trace in a cache of its geometry and sample, for the rest as configured.
-// Blocks that become full are saved by the end of the step.
+// Replay repeats a trace in a cache of its geometry and sample, otherwise as configured. Blocks
+// that become full are saved by the end of the step.
 func (t *Trace) Replay(cfg Config) (Stats, error) {
 	cfg.Geometry, cfg.Sample, cfg.Microbatch = t.Geo, t.Sample, t.Microbatch
 	c, err := NewCache(cfg)

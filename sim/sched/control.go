@@ -1,6 +1,6 @@
 package sched
 
-// Limit says how much HBM each candidate of a batch needs. SparseServe's working-set control
+// Limit is the HBM that each candidate of a batch needs. SparseServe's working-set control
 // estimates working sets (§3.3); a system without it is still limited by what one layer must
 // hold at once.
 type Limit interface {
@@ -9,22 +9,21 @@ type Limit interface {
 	// Decode and Prefill estimate what a candidate needs of it, in bytes.
 	Decode(*Request) int64
 	Prefill(*Segment) int64
-	// CanRun says whether a step of one candidate alone is possible while all other requests,
-	// apart from the preempted ones, keep what must not be evicted. The segment is nil for a
-	// decode.
+	// CanRun says whether a step of this candidate only is possible while all other requests,
+	// except preempted ones, keep what must not be evicted. The segment is nil for a decode.
 	CanRun(r *Request, seg *Segment, preempted []*Request) bool
 	// Landing says that saves in flight will free HBM without any step.
 	Landing() bool
 }
 
 // thin is Algorithm 1 from line 6: candidates enter the batch in the base policy's order while
-// their working sets fit; the others are reset, that is keep their place in the queues as if
-// they had not been picked. The first that can run at all enters whatever its working set, so
-// that one larger than HBM cannot stop the server.
+// their working sets fit; the others are reset, that is keep their places in the queues. The
+// first that can run at all enters whatever its working set, so that one larger than HBM cannot
+// block the server.
 //
-// When none can run beside what the others hold, running requests go before new ones, then
-// saves in flight are waited for (an empty batch), and last the youngest running requests are
-// preempted until the first candidate can run.
+// When none can run, running requests go before new ones, then the step waits for saves in
+// flight (an empty batch), and at last the youngest running requests are preempted until the
+// first candidate can run.
 func (s *Scheduler) thin() {
 	if s.cfg.Limit == nil {
 		for i := range s.candidates {
@@ -56,8 +55,8 @@ func (s *Scheduler) thin() {
 	s.enter(&first)
 }
 
-// admit moves the candidates that fit into the batch and resets the others, unless none fits:
-// then it leaves them as they are.
+// admit moves the candidates that fit into the batch and resets the others; if none fits it
+// changes nothing.
 func (s *Scheduler) admit() {
 	var used int64
 	available := s.cfg.Limit.Available()
@@ -101,9 +100,8 @@ func (s *Scheduler) canRun(c *candidate) bool {
 	return s.cfg.Limit.CanRun(c.req, &c.seg, s.batch.Preempted)
 }
 
-// resetAll takes all candidates back. A request that was admitted for this batch waits again,
-// at the front and in order; a running one stays in the running queue and only skips the
-// iteration.
+// resetAll resets all candidates. A request admitted for this batch waits again, at the front
+// and in order; a running one skips the iteration.
 func (s *Scheduler) resetAll() {
 	for i := len(s.candidates) - 1; i >= 0; i-- {
 		c := &s.candidates[i]

@@ -19,14 +19,14 @@ func (s *Segment) Completes(layers int) bool {
 	return s.TokenTo == s.Req.Target && s.LayerTo == layers
 }
 
-// Budget is what is left of an iteration for prefills.
+// Budget is what remains of an iteration for prefills.
 type Budget struct {
 	Tokens   int   // of Tmax
 	Inject   int64 // of maxInjectToken, token-layers
 	Prefills int   // already in the batch
 }
 
-// Planner cuts prefills into segments.
+// Planner splits prefills into segments.
 type Planner struct {
 	Mode      string // plain | chunked | layer | layer-chunked
 	Layers    int    // of the model

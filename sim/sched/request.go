@@ -28,8 +28,8 @@ func NewRequest(id, prompt, output int) *Request {
 	return &Request{ID: id, Prompt: prompt, Output: output, Target: prompt}
 }
 
-// StartAfter has a prefill that has not begun start behind the tokens that the prefix cache
-// has, less than the prompt.
+// StartAfter skips the tokens that the prefix cache has, fewer than the prompt, of a prefill
+// that has not begun.
 func (r *Request) StartAfter(hit int) { r.Hit, r.Done = hit, hit }
 
 // Decoding says whether the prefill is complete.

@@ -75,7 +75,7 @@ func New(cfg Config) (*Scheduler, error) {
 	return s, nil
 }
 
-// Planner returns how prefills are cut.
+// Planner returns how prefills are split.
 func (s *Scheduler) Planner() *Planner { return &s.cfg.Planner }
 
 // Add queues an arrived request.
@@ -106,8 +106,8 @@ func (s *Scheduler) Next() *Batch {
 	return &s.batch
 }
 
-// decode makes a running request a candidate if its next token finds room, preempting the last
-// running requests where it does not. It reports whether the request still runs.
+// decode makes a running request a candidate if its next token has a block, preempting the last
+// running requests if necessary, and reports whether it still runs.
 func (s *Scheduler) decode(r *Request) bool {
 	for !s.cfg.Memory.Grow(&r.Grant, r.Context()) {
 		if !s.preemptLast(r) {

@@ -3,13 +3,12 @@ package sched
 // vllm fills a batch as vLLM 0.5 to 0.6 does.
 //
 // With chunked prefill, one token budget serves an iteration. Running requests come first in
-// order of arrival: a decode takes one token, an unfinished prefill as much as is left. Then
-// waiting requests join, first come first served, until one does not fit; a request is admitted
-// only when all blocks of its prompt fit at once and 1 % of the memory stays free. A decode
-// that finds no block preempts the last running request, which goes to the front of the waiting
-// queue and prefills again.
+// order of arrival: a decode uses one token, an unfinished prefill the rest. Then waiting
+// requests join, first come first served, until one does not fit; admission needs all blocks of
+// the prompt at once and 1 % of the memory free. A decode without a block preempts the last
+// running request, which goes to the front of the waiting queue and prefills again.
 //
-// Without chunking, waiting prefills run first and alone.
+// Without chunking, waiting prefills run first, in batches of their own.
 func (s *Scheduler) vllm() {
 	b := s.budget()
 	if s.cfg.Planner.Mode == "plain" {
@@ -42,7 +41,7 @@ func (s *Scheduler) budget() Budget {
 }
 
 // admitWaiting moves waiting requests to the running queue while their whole prompt fits the
-// memory and the budget leaves them a segment.
+// memory and the budget has a segment for them.
 func (s *Scheduler) admitWaiting(b *Budget) {
 	for !s.closed && s.waiting.len() > 0 && len(s.running) < s.cfg.MaxRequests {
 		r := s.waiting.front()
