@@ -195,7 +195,7 @@ func (d *idle) Compute(int, *sim.Work) error { return nil }
 func (d *idle) Drain() (des.Time, error)     { return 0, nil }
 func (d *idle) Finish() (sim.Timing, error) {
 	d.steps++
-	t := sim.Timing{Elapsed: 1, SavesDone: 1, Landed: d.steps}
+	t := sim.Timing{Elapsed: 1, SavesDone: 1, SavedSteps: d.steps}
 	return t, nil
 }
 

@@ -46,7 +46,7 @@ type storedWork struct {
 	Rounds [][2]int64 `json:"rounds,omitempty"`
 }
 
-// landing is the bit of moved that says Moves.Landing. Runs from before it was noted
+// landing is the bit of moved that says Moves.SavesInFlight. Runs from before it was noted
 // have it nowhere.
 const landing = 2
 
@@ -74,7 +74,7 @@ func marshalCalls(steps []live.RecordedStep, spread bool) ([]byte, error) {
 		}
 		for j := range s.Layers {
 			l := &s.Layers[j]
-			stored := []int64{int64(l.Layer), int64(l.Work), bit(l.Scored), bit(l.Moved) | landing*bit(l.Moves.Landing), l.Moves.Loads, l.Moves.Saves}
+			stored := []int64{int64(l.Layer), int64(l.Work), bit(l.Scored), bit(l.Moved) | landing*bit(l.Moves.SavesInFlight), l.Moves.Loads, l.Moves.Saves}
 			if spread && l.Moves.Places > 0 {
 				stored = append(stored, l.Moves.Places, l.Moves.Span)
 			}
@@ -119,7 +119,7 @@ func unmarshalCalls(text []byte) ([]live.RecordedStep, error) {
 			if l[1] < 0 || l[1] >= int64(len(s.Works)) {
 				return nil, fmt.Errorf("step %d: layer %d has work %d of %d", line.Index, l[0], l[1], len(s.Works))
 			}
-			m := kv.Moves{Layer: int(l[0]), Loads: l[4], Saves: l[5], BlockBytes: line.Block, InRounds: len(s.Works[l[1]].Rounds) > 0, Landing: l[3]&landing != 0}
+			m := kv.Moves{Layer: int(l[0]), Loads: l[4], Saves: l[5], BlockBytes: line.Block, InRounds: len(s.Works[l[1]].Rounds) > 0, SavesInFlight: l[3]&landing != 0}
 			if len(l) == 8 {
 				m.Places, m.Span = l[6], l[7]
 			}

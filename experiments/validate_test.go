@@ -61,7 +61,7 @@ func TestShadowPricesTheSameSteps(t *testing.T) {
 			for j := range steps[i].Layers {
 				got, want := &steps[i].Layers[j], &shadow.Steps[i].Layers[j]
 				places += got.Moves.Places
-				if got.Moves.Landing != want.Moves.Landing || got.Moved != want.Moved {
+				if got.Moves.SavesInFlight != want.Moves.SavesInFlight || got.Moved != want.Moved {
 					t.Fatalf("%s, step %d: %+v, want %+v", p.Name, i, *got, *want)
 				}
 			}
@@ -107,7 +107,7 @@ func TestCallsNoteLanding(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, l := range steps[0].Layers {
-			if l.Moved != (i > 0) || l.Moves.Landing != (i == 2) {
+			if l.Moved != (i > 0) || l.Moves.SavesInFlight != (i == 2) {
 				t.Errorf("layer %d: %+v", i, l)
 			}
 		}

@@ -196,7 +196,7 @@ func (d *Device) Move(m *kv.Moves) error {
 		if d.loader == nil {
 			return fmt.Errorf("hw: layer %d loads %d blocks without a load engine", m.Layer, m.Loads)
 		}
-		if m.Landing {
+		if m.SavesInFlight {
 			d.awaitSaves()
 		}
 		if d.scored && !d.opts.GPULookup {
@@ -277,7 +277,7 @@ func (d *Device) Finish() (sim.Timing, error) {
 		Elapsed:      d.now - d.step.Start,
 		Phases:       d.phases,
 		SavesDone:    max(0, d.saves.done()-d.step.Start),
-		Landed:       d.step.Index + 1,
+		SavedSteps:       d.step.Index + 1,
 		Extrapolated: d.costs.notes.bits,
 	}, nil
 }

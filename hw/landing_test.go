@@ -45,7 +45,7 @@ func TestLoadsWaitForLandingSaves(t *testing.T) {
 						left = first.SavesDone - d.now
 					}
 					loads := int64(64 * layer) // of the first layer none
-					must(d.Move(&kv.Moves{Layer: layer, Loads: loads, Saves: c.own, BlockBytes: 16 << 10, Landing: landing && loads > 0}))
+					must(d.Move(&kv.Moves{Layer: layer, Loads: loads, Saves: c.own, BlockBytes: 16 << 10, SavesInFlight: landing && loads > 0}))
 					must(d.Compute(layer, &w))
 				}
 				timing, err = d.Finish()

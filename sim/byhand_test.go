@@ -36,8 +36,8 @@ func (d *metronome) Score(int, *sim.Work) error { return nil }
 
 func (d *metronome) Move(m *kv.Moves) error {
 	d.loads[len(d.loads)-1] += m.Loads
-	d.late[len(d.late)-1] = d.late[len(d.late)-1] || m.Landing
-	if m.Landing && m.Loads == 0 {
+	d.late[len(d.late)-1] = d.late[len(d.late)-1] || m.SavesInFlight
+	if m.SavesInFlight && m.Loads == 0 {
 		return errors.New("a layer that loads nothing waits for no save")
 	}
 	d.saves = d.saves || m.Saves > 0
@@ -52,7 +52,7 @@ func (d *metronome) Compute(_ int, w *sim.Work) error {
 }
 
 func (d *metronome) Finish() (sim.Timing, error) {
-	t := sim.Timing{Elapsed: d.elapsed, Phases: sim.Phases{Linears: d.elapsed}, Landed: d.index + 1}
+	t := sim.Timing{Elapsed: d.elapsed, Phases: sim.Phases{Linears: d.elapsed}, SavedSteps: d.index + 1}
 	if d.saves {
 		t.SavesDone = d.elapsed + 5*ms
 	}
@@ -164,8 +164,8 @@ func TestLayerSegmentedPrefillByHand(t *testing.T) {
 }
 
 // Blocks of a layer-segmented prefill leave HBM as they are written. Its first decode
-// wants them back before the last have landed, 5 ms after the prefill's end; its second
-// does not. Chunks keep theirs until they have landed.
+// wants them back before the last are saved, 5 ms after the prefill's end; its second
+// does not. Chunks keep theirs until they are saved.
 func TestLateLoadsByHand(t *testing.T) {
 	for prefill, want := range map[string][]bool{"layer": {false, false, true, false}, "chunked": {false, false, false, false}} {
 		c := byHand(100, sim.Arrival{Prompt: 12, Output: 3})
@@ -191,7 +191,7 @@ func TestPreemptionByHand(t *testing.T) {
 	expect(t, "preemptions", o.metrics.Summary().Preempted, 1)
 }
 
-// At one moment saves land, then requests arrive, then the step ends: a request
+// At one moment saves complete, then requests arrive, then the step ends: a request
 // that arrives as a step ends is in the next one.
 func TestArrivalAtTheEndOfAStep(t *testing.T) {
 	c := byHand(100, sim.Arrival{Prompt: 4, Output: 3}, sim.Arrival{At: 18 * ms, Prompt: 4, Output: 1})
@@ -298,7 +298,7 @@ func TestDecodeAfterChunkedPrefillLoadsNothing(t *testing.T) {
 	}
 }
 
-// The prefill ends at 10 + 2 x 40 = 90 ms and its saves land at 95: until then
+// The prefill ends at 10 + 2 x 40 = 90 ms and its saves complete at 95: until then
 // its ten blocks a head are held, afterwards only the open ones.
 func TestSavesLandAndUnpin(t *testing.T) {
 	block := tinyBlock()

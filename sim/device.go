@@ -105,11 +105,11 @@ type Span struct {
 type Timing struct {
 	Elapsed des.Time
 	Phases  Phases
-	// SavesDone is when every save of the first Landed steps is in DRAM, counted from the
+	// SavesDone is when every save of the first SavedSteps steps is in DRAM, counted from the
 	// step's start. A modelled device knows it ahead, with its own step among them; a real one
-	// reports what has landed.
-	SavesDone des.Time
-	Landed    int64
+	// reports what is saved.
+	SavesDone  des.Time
+	SavedSteps int64
 	// Extrapolated names cost models asked beyond their calibration, if any; bit i stands for
 	// the i-th name of the device's own list.
 	Extrapolated uint32

@@ -43,7 +43,7 @@ func (w *stopwatch) Compute(int, *sim.Work) error {
 }
 func (w *stopwatch) Finish() (sim.Timing, error) {
 	w.steps++
-	return sim.Timing{Elapsed: 20 * des.Millisecond, Phases: sim.Phases{Unsplit: 20 * des.Millisecond}, Landed: w.steps}, nil
+	return sim.Timing{Elapsed: 20 * des.Millisecond, Phases: sim.Phases{Unsplit: 20 * des.Millisecond}, SavedSteps: w.steps}, nil
 }
 func (w *stopwatch) Drain() (des.Time, error) { return 0, nil }
 

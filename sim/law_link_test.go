@@ -23,7 +23,7 @@ import (
 
 // Up to the first step in which the two servers ask their devices for different
 // work, no step begins or ends later with the faster link, whenever requests
-// arrive and saves land.
+// arrive and saves complete.
 func TestLaw11FasterLinkIsNotSlower(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawScenario(t)
@@ -36,7 +36,7 @@ func TestLaw11FasterLinkIsNotSlower(t *testing.T) {
 
 // Where no decision can depend on the clock, the batches are the same and no
 // request sees a token later: requests come together, to a server with nothing
-// left to do, and saves land as their step ends.
+// left to do, and saves complete as their step ends.
 func TestLaw11FasterLinkMakesNobodyWait(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawScenario(t)

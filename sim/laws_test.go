@@ -49,7 +49,7 @@ func TestLaw3NoKVIsLost(t *testing.T) {
 		c := drawScenario(t)
 		c.spec.Offload = true
 		o := c.start(t, profile(t, c.gpu))
-		// Saves that land long after their step meet every turn of a request's
+		// Saves that complete long after their step meet every turn of a request's
 		// life: set back, preempted, restarted, gone.
 		o.spy.lag = des.Time(rapid.IntRange(0, 60).Draw(t, "lag")) * des.Millisecond
 		o.spy.unaware = rapid.Bool().Draw(t, "unaware")

@@ -139,8 +139,8 @@ func (l *hbmLimit) CanRun(sr *sched.Request, seg *sched.Segment, preempted []*sc
 	return need <= free
 }
 
-// Landing implements sched.Limit.
-func (l *hbmLimit) Landing() bool { return len(l.s.saves) > 0 }
+// SavesInFlight implements sched.Limit.
+func (l *hbmLimit) SavesInFlight() bool { return len(l.s.saves) > 0 }
 
 // metaBytes is the selection metadata of the full blocks of a context.
 func (s *Server) metaBytes(tokens int) int64 {

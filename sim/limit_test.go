@@ -13,7 +13,7 @@ import (
 //
 //	  0  request 1, tokens 0 to 32, in 10 + 2 x 32 = 74 ms
 //	 74  nothing can run: 8 blocks a group are on their way to DRAM
-//	 79  they have landed; request 2, tokens 0 to 20, in 50 ms, with its only token
+//	 79  they are saved; request 2, tokens 0 to 20, in 50 ms, with its only token
 //	129  request 1 decodes and ends at 139
 func TestHeldBlocksFillTheFullestPool(t *testing.T) {
 	c := byHand(32, sim.Arrival{Prompt: 32, Output: 2}, sim.Arrival{Prompt: 20, Output: 1})

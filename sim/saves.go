@@ -56,8 +56,8 @@ func (s *Server) queueSaves() {
 	}
 }
 
-// landSaves marks the blocks of all saves up to a step as in DRAM.
-func (s *Server) landSaves(step int64) error {
+// markSaved marks the blocks of all saves up to a step as in DRAM.
+func (s *Server) markSaved(step int64) error {
 	n := 0
 	for i := range s.saves {
 		j := &s.saves[i]

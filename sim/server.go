@@ -69,22 +69,22 @@ type Server struct {
 	free     []*request
 	nextID   int
 
-	busy     bool
-	batch    *sched.Batch
-	steps    int64
-	pending  Arrival
-	more     bool
-	broken   bool // the workload gave an error
-	arrived  int
-	late     []*sched.Request // that came while a step ran whose successor was planned already
-	saves    []saveJob        // in flight, oldest first
-	landed   int64            // steps whose saves have landed or will at a scheduled event
-	pinned   []*request       // whose chunked prefill holds HBM
-	step     stepState
-	path     path
-	groups   []int32 // (layer, KV head) groups whose blocks the cache follows
-	counted  []int32 // those whose selections are known: all where their sizes differ
-	workload Workload
+	busy       bool
+	batch      *sched.Batch
+	steps      int64
+	pending    Arrival
+	more       bool
+	broken     bool // the workload gave an error
+	arrived    int
+	late       []*sched.Request // that came while a step ran whose successor was planned already
+	saves      []saveJob        // in flight, oldest first
+	savedSteps int64            // steps whose saves are done, or will be at a scheduled event
+	pinned     []*request       // whose chunked prefill holds HBM
+	step       stepState
+	path       path
+	groups     []int32 // (layer, KV head) groups whose blocks the cache follows
+	counted    []int32 // those whose selections are known: all where their sizes differ
+	workload   Workload
 }
 
 type event struct {
@@ -276,7 +276,7 @@ func (s *Server) handle(ev event) error {
 			return err
 		}
 	case saveDone:
-		if err := s.landSaves(ev.save); err != nil {
+		if err := s.markSaved(ev.save); err != nil {
 			return err
 		}
 	case stepDone:
@@ -300,22 +300,22 @@ func (s *Server) handle(ev event) error {
 
 // drain asks the device for saves that no step has reported, for which a request may wait.
 func (s *Server) drain(now des.Time) error {
-	if n := len(s.saves); n == 0 || s.saves[n-1].step < s.landed {
+	if n := len(s.saves); n == 0 || s.saves[n-1].step < s.savedSteps {
 		return nil
 	}
 	at, err := s.Device.Drain()
 	if err != nil {
 		return err
 	}
-	s.land(max(now, s.step.meta.Start+at), s.steps)
+	s.completeSaves(max(now, s.step.meta.Start+at), s.steps)
 	return nil
 }
 
-// land schedules the completion of the saves of the first n steps.
-func (s *Server) land(at des.Time, n int64) {
+// completeSaves schedules that the saves of the first n steps are in DRAM.
+func (s *Server) completeSaves(at des.Time, n int64) {
 	for i := range s.saves {
-		if j := s.saves[i].step; j >= s.landed && j < n {
-			s.landed = n
+		if j := s.saves[i].step; j >= s.savedSteps && j < n {
+			s.savedSteps = n
 			s.events.Schedule(at, priority[saveDone], event{kind: saveDone, save: n - 1})
 			return
 		}

@@ -219,11 +219,11 @@ func (c *scenario) server(t fatal, d sim.Device) *sim.Server {
 type spy struct {
 	sim.Device
 	begin func() error // called as a step begins
-	lag   des.Time     // added to the time at which saves land
-	// unaware hides when saves land until they have, as a real device must.
+	lag   des.Time     // added to the time at which saves complete
+	// unaware hides when saves complete until they do, as a real device must.
 	unaware bool
-	landing []des.Time // by step
-	// timeless has saves land as their step ends, so that nothing the server
+	savedAt []des.Time // by step
+	// timeless has saves complete as their step ends, so that nothing the server
 	// hears of them depends on the link. Their time stays in the step's.
 	timeless bool
 	asked    hash.Hash64 // of all that the device was asked, but for when; nil: not noted
@@ -313,31 +313,31 @@ func (d *spy) note(values ...any) {
 	}
 }
 
-// report holds back what a device that only sees saves land cannot know yet.
+// report holds back what a device that only sees saves complete cannot know yet.
 func (d *spy) report(t *sim.Timing) {
-	d.landing = append(d.landing, max(d.step.Start+t.SavesDone, d.lastLanding()))
+	d.savedAt = append(d.savedAt, max(d.step.Start+t.SavesDone, d.lastSaved()))
 	end := d.step.Start + t.Elapsed
-	t.Landed, t.SavesDone = 0, 0
-	for i, at := range d.landing {
+	t.SavedSteps, t.SavesDone = 0, 0
+	for i, at := range d.savedAt {
 		if at > end {
 			break
 		}
-		t.Landed, t.SavesDone = int64(i+1), max(0, at-d.step.Start)
+		t.SavedSteps, t.SavesDone = int64(i+1), max(0, at-d.step.Start)
 	}
 }
 
-func (d *spy) lastLanding() des.Time {
-	if len(d.landing) == 0 {
+func (d *spy) lastSaved() des.Time {
+	if len(d.savedAt) == 0 {
 		return 0
 	}
-	return d.landing[len(d.landing)-1]
+	return d.savedAt[len(d.savedAt)-1]
 }
 
 func (d *spy) Drain() (des.Time, error) {
 	if !d.unaware {
 		return d.Device.Drain()
 	}
-	return d.lastLanding() - d.step.Start, nil
+	return d.lastSaved() - d.step.Start, nil
 }
 
 // outcome is a finished run.

@@ -21,7 +21,7 @@ type stepState struct {
 
 	contexts, selected, scored int64   // tokens, tokens and blocks a head, summed over decodes
 	closing                    int     // decodes whose open block becomes full
-	landing                    bool    // a decode's prefill has saves that are not known to be in DRAM
+	savesInFlight              bool    // of a prefill that a decode of the batch has ended
 	freed                      int64   // blocks since the step before, whole model
 	loaded, shared             int64   // sampled loads of the step, whole model; part given to layers so far
 	places, span               int64   // of a layer's part
@@ -80,7 +80,7 @@ func (s *Server) closeSeq(r *request) {
 func (s *Server) enter(now des.Time) error {
 	st := &s.step
 	st.decodes, st.seqs = st.decodes[:0], st.seqs[:0]
-	st.contexts, st.selected, st.scored, st.loaded, st.shared, st.places, st.span, st.closing, st.landing = 0, 0, 0, 0, 0, 0, 0, 0, false
+	st.contexts, st.selected, st.scored, st.loaded, st.shared, st.places, st.span, st.closing, st.savesInFlight = 0, 0, 0, 0, 0, 0, 0, 0, false
 	st.meta = Step{Index: s.steps, Start: now, Requests: len(s.batch.Decodes) + len(s.batch.Prefills), FreedBlocks: st.freed}
 	st.freed = 0
 	st.rec = StepRecord{Index: s.steps, Start: now, Decodes: len(s.batch.Decodes), Prefills: len(s.batch.Prefills), Waiting: s.sched.Waiting()}
@@ -182,7 +182,7 @@ func (s *Server) enterDecode(r *request) error {
 	if s.cache == nil {
 		return nil
 	}
-	st.landing = st.landing || r.buffers > 0 // kept until all that its prefill saved is in DRAM
+	st.savesInFlight = st.savesInFlight || r.buffers > 0 // kept until all that its prefill saved is in DRAM
 	st.seqs = append(st.seqs, r.seq)
 	s.cache.Extend(r.seq, context)
 	if closes {
@@ -258,7 +258,7 @@ func (s *Server) move(layer int) error {
 	if err != nil {
 		return err
 	}
-	st.moves.Landing = st.landing && st.moves.Loads > 0
+	st.moves.SavesInFlight = st.savesInFlight && st.moves.Loads > 0
 	s.loadInRounds(layer)
 	st.moves.InRounds = len(st.work.Rounds) > 0
 	st.moves.Saves = s.savesOf(layer)
@@ -318,7 +318,7 @@ func (s *Server) leave(now des.Time, timing Timing) {
 	st := &s.step
 	if s.cache != nil {
 		s.queueSaves()
-		s.land(now+max(0, timing.SavesDone), timing.Landed)
+		s.completeSaves(now+max(0, timing.SavesDone), timing.SavedSteps)
 		after := s.cache.Stats()
 		st.rec.Selected = s.cache.Scale(after.Selected - st.before.Selected)
 		st.rec.Loaded = s.cache.Scale(after.Loaded - st.before.Loaded)

@@ -209,7 +209,7 @@ func (d *Device) timing() (t sim.Timing, err error) {
 		d.last = time.Now()
 		d.idleFrom = d.last
 	}
-	t.Landed = d.step.Index + 1
+	t.SavedSteps = d.step.Index + 1
 	if d.saver != nil {
 		var at time.Time
 		if t.Landed, at, err = d.saver.saved(t.Landed); err != nil {

@@ -34,9 +34,9 @@ type Moves struct {
 	// of a request's block of tokens share one. Span is the mean KV size in bytes of the
 	// requests of the other, repeated touches. 0 = unknown (Cache.Spread).
 	Places, Span int64
-	// Landing says that saves of earlier steps of a request in the batch are not known to be in
+	// SavesInFlight says that saves of earlier steps of a request in the batch are not known to be in
 	// DRAM: loads may be of them.
-	Landing bool
+	SavesInFlight bool
 	// InRounds says that progressive attention needs the loads round by round.
 	InRounds bool
 	// LoadRefs are the blocks to load in the order of their rounds, for devices that move real

@@ -12,8 +12,8 @@ type Limit interface {
 	// CanRun says whether a step of this candidate only is possible while all other requests,
 	// except preempted ones, keep what must not be evicted. The segment is nil for a decode.
 	CanRun(r *Request, seg *Segment, preempted []*Request) bool
-	// Landing says that saves in flight will free HBM without any step.
-	Landing() bool
+	// SavesInFlight says that saves in flight will free HBM without any step.
+	SavesInFlight() bool
 }
 
 // thin is Algorithm 1 from line 6: candidates enter the batch in the base policy's order while
@@ -43,7 +43,7 @@ func (s *Scheduler) thin() {
 			return
 		}
 	}
-	if s.cfg.Limit.Landing() {
+	if s.cfg.Limit.SavesInFlight() {
 		s.resetAll()
 		return
 	}

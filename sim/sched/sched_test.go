@@ -216,7 +216,7 @@ type limit struct {
 func (l *limit) Available() int64         { return l.available }
 func (l *limit) Decode(r *Request) int64  { return l.need[r.ID] }
 func (l *limit) Prefill(s *Segment) int64 { return l.need[s.Req.ID] }
-func (l *limit) Landing() bool            { return false }
+func (l *limit) SavesInFlight() bool            { return false }
 
 func (l *limit) CanRun(*Request, *Segment, []*Request) bool { return true }
 
@@ -344,7 +344,7 @@ type tight struct {
 	limit
 	g       *rig
 	full    bool // nothing is available beside what is held
-	landing bool
+	inFlight bool
 }
 
 func (l *tight) Available() int64 {
@@ -354,7 +354,7 @@ func (l *tight) Available() int64 {
 	return l.available
 }
 
-func (l *tight) Landing() bool { return l.landing }
+func (l *tight) SavesInFlight() bool { return l.inFlight }
 
 func (l *tight) CanRun(r *Request, seg *Segment, preempted []*Request) bool {
 	used := l.need[r.ID]
@@ -385,11 +385,11 @@ func TestLimitWaitsThenPreempts(t *testing.T) {
 	}
 	g.expect(t, "P1:0-4@0-3 P2:0-4@0-3 P3:0-4@0-3", "D1 D2 D3")
 	l.need[1], l.need[2], l.need[3], l.available = 6, 3, 7, 9
-	l.full, l.landing = true, true
+	l.full, l.inFlight = true, true
 	g.add(4, 4, 10)
 	l.need[4] = 20
-	g.expect(t, "", "") // 6+3+7 in 9: nobody can run until saves land
-	l.landing = false
+	g.expect(t, "", "") // 6+3+7 in 9: nobody can run until saves complete
+	l.inFlight = false
 	g.expect(t, "!3 D1") // request 2 may stay: 6+3
 	if r := g.all[3]; g.s.waiting.front() != r || r.Target != 6 {
 		t.Errorf("request 3 should wait at the front for all of its 6 tokens, has %d", r.Target)
