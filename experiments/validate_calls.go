@@ -75,8 +75,8 @@ func marshalCalls(steps []live.RecordedStep, spread bool) ([]byte, error) {
 		for j := range s.Layers {
 			l := &s.Layers[j]
 			stored := []int64{int64(l.Layer), int64(l.Work), bit(l.Scored), bit(l.Moved) | landing*bit(l.Moves.SavesInFlight), l.Moves.Loads, l.Moves.Saves}
-			if spread && l.Moves.Places > 0 {
-				stored = append(stored, l.Moves.Places, l.Moves.Span)
+			if spread && l.Moves.UniquePages > 0 {
+				stored = append(stored, l.Moves.UniquePages, l.Moves.RequestKVBytes)
 			}
 			line.Layers = append(line.Layers, stored)
 			line.Block = max(line.Block, l.Moves.BlockBytes)
@@ -121,7 +121,7 @@ func unmarshalCalls(text []byte) ([]live.RecordedStep, error) {
 			}
 			m := kv.Moves{Layer: int(l[0]), Loads: l[4], Saves: l[5], BlockBytes: line.Block, InRounds: len(s.Works[l[1]].Rounds) > 0, SavesInFlight: l[3]&landing != 0}
 			if len(l) == 8 {
-				m.Places, m.Span = l[6], l[7]
+				m.UniquePages, m.RequestKVBytes = l[6], l[7]
 			}
 			s.Layers = append(s.Layers, live.RecordedLayer{Layer: int(l[0]), Work: int(l[1]), Scored: l[2] != 0, Moved: l[3]&1 != 0, Moves: m})
 		}

@@ -60,7 +60,7 @@ func TestShadowPricesTheSameSteps(t *testing.T) {
 		for i := range times {
 			for j := range steps[i].Layers {
 				got, want := &steps[i].Layers[j], &shadow.Steps[i].Layers[j]
-				places += got.Moves.Places
+				places += got.Moves.UniquePages
 				if got.Moves.SavesInFlight != want.Moves.SavesInFlight || got.Moved != want.Moved {
 					t.Fatalf("%s, step %d: %+v, want %+v", p.Name, i, *got, *want)
 				}

@@ -49,7 +49,7 @@ func stepsOf(t *testing.T, p *Profile, m *Model, opts DeviceOptions) (times []de
 			if w.Sparse {
 				must(d.Score(layer, &w))
 			}
-			moves := kv.Moves{Layer: layer, Loads: loads, Saves: saves, BlockBytes: block, InRounds: len(w.Rounds) > 0, Places: loads / 4, Span: 1 << 28}
+			moves := kv.Moves{Layer: layer, Loads: loads, Saves: saves, BlockBytes: block, InRounds: len(w.Rounds) > 0, UniquePages: loads / 4, RequestKVBytes: 1 << 28}
 			if opts.LoadEngine == "" {
 				moves.Loads, moves.Saves = 0, 0
 			}

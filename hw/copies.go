@@ -44,9 +44,9 @@ func (c *copies) lie(m *kv.Moves) {
 	if len(c.pools.x) == 0 {
 		return
 	}
-	if c.call = c.within(c.used); m.Places > 0 {
-		share := math.Min(1, float64(m.Places)/float64(m.Loads))
-		c.call = share*c.within(c.pools.last()) + (1-share)*c.within(float64(m.Span))
+	if c.call = c.within(c.used); m.UniquePages > 0 {
+		share := math.Min(1, float64(m.UniquePages)/float64(m.Loads))
+		c.call = share*c.within(c.pools.last()) + (1-share)*c.within(float64(m.RequestKVBytes))
 	}
 }
 

@@ -167,12 +167,12 @@ func TestCopiesCostByHowTheyLie(t *testing.T) {
 		{1 << 30, 250, 4 << 30, 0.25*2 + 0.75},
 		{1 << 30, 2000, 4 << 30, 2}, // no more than all
 	} {
-		if got := stall(c.pool, kv.Moves{Places: c.places, Span: c.span}) - unknown; math.Abs(got-c.more) > 1e-3 {
+		if got := stall(c.pool, kv.Moves{UniquePages: c.places, RequestKVBytes: c.span}) - unknown; math.Abs(got-c.more) > 1e-3 {
 			t.Errorf("%d places, a span of %d, a pool of %d: %.3f us a block more, want %.3f", c.places, c.span, c.pool, got, c.more)
 		}
 	}
 	// One layer's do not tell of the next one's.
-	if got := stall(1<<30, kv.Moves{Places: 1000}, kv.Moves{}) - 2*unknown; math.Abs(got-2) > 1e-3 {
+	if got := stall(1<<30, kv.Moves{UniquePages: 1000}, kv.Moves{}) - 2*unknown; math.Abs(got-2) > 1e-3 {
 		t.Errorf("a layer of 1000 places and one of which nobody knows: %.3f us more, want 2", got)
 	}
 }

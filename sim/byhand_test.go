@@ -342,7 +342,7 @@ type asked struct {
 }
 
 func (d *asked) Move(m *kv.Moves) error {
-	d.moves = append(d.moves, kv.Moves{Layer: m.Layer, Loads: m.Loads, Saves: m.Saves, Places: m.Places, Span: m.Span})
+	d.moves = append(d.moves, kv.Moves{Layer: m.Layer, Loads: m.Loads, Saves: m.Saves, UniquePages: m.UniquePages, RequestKVBytes: m.RequestKVBytes})
 	return d.metronome.Move(m)
 }
 
@@ -393,8 +393,8 @@ func TestLoadsSayHowTheyLie(t *testing.T) {
 	loads := int64(0)
 	for _, m := range d.moves {
 		loads += m.Loads
-		if m.Loads == 16 && (m.Places != 10 || m.Span != 11*16*tinyBlock()) || m.Loads == 0 && m.Places > 0 {
-			t.Errorf("layer %d loads %d blocks of %d places in %d bytes, want 16 of 10 in %d", m.Layer, m.Loads, m.Places, m.Span, 11*16*tinyBlock())
+		if m.Loads == 16 && (m.UniquePages != 10 || m.RequestKVBytes != 11*16*tinyBlock()) || m.Loads == 0 && m.UniquePages > 0 {
+			t.Errorf("layer %d loads %d blocks of %d places in %d bytes, want 16 of 10 in %d", m.Layer, m.Loads, m.UniquePages, m.RequestKVBytes, 11*16*tinyBlock())
 		}
 	}
 	if loads < 4*16 {
@@ -416,8 +416,8 @@ func TestSampledLoadsAddUp(t *testing.T) {
 		t.Errorf("%d blocks moved, %d recorded, want %d", d.loads[1], o.steps[1].Loaded, want)
 	}
 	for _, m := range d.moves[4:8] {
-		if m.Loads != 16 || m.Places != 10 || m.Span != 11*16*tinyBlock() { // 4 of each head's 11: 11 (1 - (7/11)^4) = 9.2 places
-			t.Errorf("layer %d loads %d blocks of %d places in %d bytes, want 16 of 10 in %d", m.Layer, m.Loads, m.Places, m.Span, 11*16*tinyBlock())
+		if m.Loads != 16 || m.UniquePages != 10 || m.RequestKVBytes != 11*16*tinyBlock() { // 4 of each head's 11: 11 (1 - (7/11)^4) = 9.2 places
+			t.Errorf("layer %d loads %d blocks of %d places in %d bytes, want 16 of 10 in %d", m.Layer, m.Loads, m.UniquePages, m.RequestKVBytes, 11*16*tinyBlock())
 		}
 	}
 	for i, w := range d.work[4:] {

@@ -24,7 +24,7 @@ type stepState struct {
 	savesInFlight              bool    // of a prefill that a decode of the batch has ended
 	freed                      int64   // blocks since the step before, whole model
 	loaded, shared             int64   // sampled loads of the step, whole model; part given to layers so far
-	places, span               int64   // of a layer's part
+	pages, kvBytes             int64   // of a layer's part
 	byRound                    []int64 // of loaded, by microbatch
 	loads                      []int64 // of the layer, by microbatch
 	ends, lasts                []int64 // heads that end with each of its rounds, and the blocks they attend to in it
@@ -80,7 +80,7 @@ func (s *Server) closeSeq(r *request) {
 func (s *Server) enter(now des.Time) error {
 	st := &s.step
 	st.decodes, st.seqs = st.decodes[:0], st.seqs[:0]
-	st.contexts, st.selected, st.scored, st.loaded, st.shared, st.places, st.span, st.closing, st.savesInFlight = 0, 0, 0, 0, 0, 0, 0, 0, false
+	st.contexts, st.selected, st.scored, st.loaded, st.shared, st.pages, st.kvBytes, st.closing, st.savesInFlight = 0, 0, 0, 0, 0, 0, 0, 0, false
 	st.meta = Step{Index: s.steps, Start: now, Requests: len(s.batch.Decodes) + len(s.batch.Prefills), FreedBlocks: st.freed}
 	st.freed = 0
 	st.rec = StepRecord{Index: s.steps, Start: now, Decodes: len(s.batch.Decodes), Prefills: len(s.batch.Prefills), Waiting: s.sched.Waiting()}
@@ -270,7 +270,7 @@ func (s *Server) move(layer int) error {
 func (s *Server) loadLayer(layer int) (err error) {
 	m := &s.step.moves
 	m.Loads, err = s.access(s.cache.Layers()[layer])
-	m.Places, m.Span = s.cache.Spread(1)
+	m.UniquePages, m.RequestKVBytes = s.cache.Spread(1)
 	return err
 }
 
@@ -290,12 +290,12 @@ func (s *Server) loadShare(layer int) error {
 			st.byRound = addRounds(st.byRound, s.cache.Rounds())
 		}
 		st.loaded, st.shared = s.cache.Scale(sum), 0
-		st.places, st.span = s.cache.Spread(s.Model.Layers)
+		st.pages, st.kvBytes = s.cache.Spread(s.Model.Layers)
 	}
 	upTo := st.loaded * int64(layer+1) / int64(s.Model.Layers)
 	st.moves.Loads = upTo - st.shared
 	st.shared = upTo
-	st.moves.Places, st.moves.Span = min(st.places, st.moves.Loads), st.span
+	st.moves.UniquePages, st.moves.RequestKVBytes = min(st.pages, st.moves.Loads), st.kvBytes
 	return nil
 }
 

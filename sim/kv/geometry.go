@@ -30,10 +30,10 @@ type Moves struct {
 	Loads      int64 // blocks, DRAM -> HBM, before this layer's decode attention
 	Saves      int64 // blocks, HBM -> DRAM, written by this layer
 	BlockBytes int64
-	// Places is the expected number of distinct DRAM pages that the loads touch: all KV heads
-	// of a request's block of tokens share one. Span is the mean KV size in bytes of the
+	// UniquePages is the expected number of distinct DRAM pages that the loads touch: all KV heads
+	// of a request's block of tokens share one. RequestKVBytes is the mean KV size in bytes of the
 	// requests of the other, repeated touches. 0 = unknown (Cache.Spread).
-	Places, Span int64
+	UniquePages, RequestKVBytes int64
 	// SavesInFlight says that saves of earlier steps of a request in the batch are not known to be in
 	// DRAM: loads may be of them.
 	SavesInFlight bool

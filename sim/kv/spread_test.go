@@ -9,7 +9,7 @@ import (
 // Loads that lie anywhere in their requests, whatever the heads', lie over as many
 // blocks of tokens as Spread expects, and what is read again has the bytes of its
 // request. A sample of the heads expects what all of them do.
-func TestSpreadCountsPlaces(t *testing.T) {
+func TestSpreadCountsPages(t *testing.T) {
 	near := func(what string, got, want int64, off float64) {
 		t.Helper()
 		if math.Abs(float64(got-want)) > off*float64(want) {
@@ -24,16 +24,16 @@ func TestSpreadCountsPlaces(t *testing.T) {
 			if all.loads != int64(2*each*geo.Groups()) {
 				t.Fatalf("%d loads", all.loads)
 			}
-			near("places", all.places, all.exactPlaces, 0.05+2/float64(all.exactPlaces)) // they are whole
-			if heads == 1 && all.places != all.loads {
-				t.Errorf("%d places of one head's %d loads", all.places, all.loads)
+			near("pages", all.pages, all.exactPages, 0.05+2/float64(all.exactPages)) // they are whole
+			if heads == 1 && all.pages != all.loads {
+				t.Errorf("%d pages of one head's %d loads", all.pages, all.loads)
 			}
 			if each > 1 && heads > 1 { // else hardly any place is read again
 				near("span", all.span, all.exactSpan, 0.15)
 			}
 			if heads > 1 {
 				some := spreadOf(t, geo, HashSample(geo, 2*heads, 1), each)
-				near("places with a sample", some.places, all.places, 0.01+4/float64(all.places))
+				near("pages with a sample", some.pages, all.pages, 0.01+4/float64(all.pages))
 				near("span with a sample", some.span, all.span, 0.01)
 			}
 		}
@@ -41,7 +41,7 @@ func TestSpreadCountsPlaces(t *testing.T) {
 }
 
 // spread is what Spread says, summed over the layers, and what is true.
-type spread struct{ loads, places, exactPlaces, span, exactSpan int64 }
+type spread struct{ loads, pages, exactPages, span, exactSpan int64 }
 
 // spreadOf loads so many blocks of each head of two requests, one ten times as long.
 func spreadOf(t *testing.T, geo Geometry, sample Sample, each int) (sum spread) {
@@ -89,19 +89,19 @@ func spreadOf(t *testing.T, geo Geometry, sample Sample, each int) (sum spread) 
 			}
 			seen[at] = true
 		}
-		sum.exactPlaces += int64(len(seen))
-		places, span := c.Spread(1)
-		sum.places, sum.span = sum.places+places, span
+		sum.exactPages += int64(len(seen))
+		pages, span := c.Spread(1)
+		sum.pages, sum.span = sum.pages+pages, span
 	}
 	if again > 0 {
 		sum.exactSpan = bytes / again
 	}
 	if !full {
-		sum.places, sum.span = c.Spread(geo.Layers)
-		sum.places *= int64(geo.Layers)
+		sum.pages, sum.span = c.Spread(geo.Layers)
+		sum.pages *= int64(geo.Layers)
 	}
 	if p, s := c.Spread(1); p != 0 || s != 0 || len(c.missedBy) > 0 {
-		t.Errorf("%d places, a span of %d and %d requests once all are told", p, s, len(c.missedBy))
+		t.Errorf("%d pages, a span of %d and %d requests once all are told", p, s, len(c.missedBy))
 	}
 	return sum
 }
@@ -128,11 +128,11 @@ func TestSpreadOfFewLoads(t *testing.T) {
 		return s
 	}
 	c.Free(load())
-	if places, span := c.Spread(1); places != 0 || span != 0 {
-		t.Errorf("%d places and a span of %d of what has left", places, span)
+	if pages, span := c.Spread(1); pages != 0 || span != 0 {
+		t.Errorf("%d pages and a span of %d of what has left", pages, span)
 	}
 	load()
-	if places, _ := c.Spread(4); places != 1 {
-		t.Errorf("%d places of one load in four layers", places)
+	if pages, _ := c.Spread(4); pages != 1 {
+		t.Errorf("%d pages of one load in four layers", pages)
 	}
 }

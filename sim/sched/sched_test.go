@@ -216,7 +216,7 @@ type limit struct {
 func (l *limit) Available() int64         { return l.available }
 func (l *limit) Decode(r *Request) int64  { return l.need[r.ID] }
 func (l *limit) Prefill(s *Segment) int64 { return l.need[s.Req.ID] }
-func (l *limit) SavesInFlight() bool            { return false }
+func (l *limit) SavesInFlight() bool      { return false }
 
 func (l *limit) CanRun(*Request, *Segment, []*Request) bool { return true }
 
@@ -342,8 +342,8 @@ func TestVLLMV1AdmitsNobodyAfterPreemption(t *testing.T) {
 // memory: a request holds its need from its first step on.
 type tight struct {
 	limit
-	g       *rig
-	full    bool // nothing is available beside what is held
+	g        *rig
+	full     bool // nothing is available beside what is held
 	inFlight bool
 }
 
