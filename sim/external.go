@@ -81,7 +81,7 @@ func (c *Config) SelectionShape() dsa.Shape {
 
 // threshold says how a recording was ended by one.
 func threshold(s *dsa.Shape) string {
-	stop := "layer"
+	stop := PSAStopLayer
 	if s.HeadStops {
 		stop = PSAStopHead
 	}

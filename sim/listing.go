@@ -43,20 +43,20 @@ func (p *addressed) write(l *layerLists, i, g int, sel *kv.Selection) (changed b
 		}
 	}
 	count := u.n
-	if l.Named != nil {
+	if l.ListedAhead != nil {
 		if !sel.All {
 			u.choose(sel.Sinks, sel.Next[sel.Used:])
 		}
 		if first < 0 {
 			first = u.n
 		}
-		if int(l.Named[unit]) != u.n || int(l.First[unit]) != first {
+		if int(l.ListedAhead[unit]) != u.n || int(l.FirstRound[unit]) != first {
 			l.truncate(unit, u.n)
-			l.Named[unit], l.First[unit], u.changed = int32(u.n), int32(first), true
+			l.ListedAhead[unit], l.FirstRound[unit], u.changed = int32(u.n), int32(first), true
 		}
 	}
 	if int(l.Count[unit]) != count {
-		if l.Named == nil {
+		if l.ListedAhead == nil {
 			l.truncate(unit, count)
 		}
 		l.Count[unit], u.changed = int32(count), true

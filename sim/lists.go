@@ -18,25 +18,24 @@ type Lists struct {
 	Slot   []int32 // HBM slot; nil without offloading, or where the device finds it
 	Open   []int32 // slot of each unit's open block; nil without offloading
 	// Where the device finds the slots of progressive attention: the length of each list with
-	// the blocks loaded ahead, which follow Count, and how many leading blocks the first round
-	// needs whatever their place.
-	Named, First []int32
-	// Kept says that the layer's lists are those of the last step that listed it, in the same
+	// the blocks loaded ahead, which follow Count, and how many blocks the first round needs.
+	ListedAhead, FirstRound []int32
+	// Unchanged says that the layer's lists are those of the last step that listed it, in the same
 	// memory.
-	Kept bool
+	Unchanged bool
 }
 
-// Lender is a device that lends the memory of a layer's lists and reads them there. Room
+// ListMemory is a device that lends the memory of a layer's lists and reads them there. Buffer
 // returns so many words: those that it lent for the layer the last time, with their contents,
 // or others, or nil for none.
-type Lender interface {
-	Room(layer, words int) []int32
+type ListMemory interface {
+	Buffer(layer, words int) []int32
 }
 
-// Room asks a device for memory of lists.
-func Room(d Device, layer, words int) []int32 {
-	if l, ok := d.(Lender); ok {
-		return l.Room(layer, words)
+// ListBuffer asks a device for memory of lists.
+func ListBuffer(d Device, layer, words int) []int32 {
+	if l, ok := d.(ListMemory); ok {
+		return l.Buffer(layer, words)
 	}
 	return nil
 }
@@ -69,7 +68,7 @@ func (p *addressed) openLists(layer int, dense bool) *layerLists {
 	}
 	l, heads := p.lists[layer], p.Geometry.KVHeads
 	p.place(l, len(p.step.decodes)*heads, p.stride(layer, dense))
-	l.Kept, l.changed = false, len(l.rows) != len(p.step.decodes)
+	l.Unchanged, l.changed = false, len(l.rows) != len(p.step.decodes)
 	for i, r := range p.step.decodes {
 		if i == len(l.rows) {
 			l.rows = append(l.rows, listedRow{})
@@ -100,15 +99,15 @@ func (l *layerLists) truncate(unit, n int) {
 		row[j] = -1
 	}
 	l.Count[unit] = min(l.Count[unit], int32(n))
-	if l.Named != nil {
-		l.Named[unit] = min(l.Named[unit], int32(n))
+	if l.ListedAhead != nil {
+		l.ListedAhead[unit] = min(l.ListedAhead[unit], int32(n))
 	}
 }
 
 // length is how many blocks a list has, with those that are only loaded.
 func (l *layerLists) length(unit int) int {
-	if l.Named != nil {
-		return int(l.Named[unit])
+	if l.ListedAhead != nil {
+		return int(l.ListedAhead[unit])
 	}
 	return int(l.Count[unit])
 }
@@ -170,7 +169,7 @@ func (p *addressed) place(l *layerLists, units, stride int) {
 		stride = l.Stride // or lists of varying length would move at every other step
 	}
 	words := ListWords(&p.Spec, units, stride)
-	memory := Room(p.Device, l.layer, words)
+	memory := ListBuffer(p.Device, l.layer, words)
 	lent := memory != nil
 	switch {
 	case lent:
@@ -189,15 +188,15 @@ func (p *addressed) place(l *layerLists, units, stride int) {
 		return x
 	}
 	l.Count, l.Block = next(units), next(units*stride)
-	l.Slot, l.Open, l.Named, l.First = nil, nil, nil, nil
+	l.Slot, l.Open, l.ListedAhead, l.FirstRound = nil, nil, nil, nil
 	if p.cache != nil {
 		l.Open = next(units)
 	}
 	switch {
 	case p.Spec.GPULookup() && p.Spec.Progressive():
-		l.Named, l.First = next(units), next(units)
-		clear(l.Named)
-		clear(l.First)
+		l.ListedAhead, l.FirstRound = next(units), next(units)
+		clear(l.ListedAhead)
+		clear(l.FirstRound)
 	case p.cache != nil && !p.Spec.GPULookup():
 		l.Slot = next(units * stride)
 	}
@@ -235,7 +234,7 @@ func (p *addressed) closeLists(l *layerLists) {
 	if l.Open != nil {
 		p.listOpen(l)
 	}
-	l.Kept = !l.changed
+	l.Unchanged = !l.changed
 	p.step.work.Lists = &l.Lists
 }
 

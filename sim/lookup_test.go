@@ -146,8 +146,8 @@ func (m *shadow) lookUp(layer int, w *sim.Work) error {
 	k.found = append(k.found[:0], make([]int32, w.Decodes*heads*l.Stride)...)
 	for unit := range w.Decodes * heads {
 		named := l.Count
-		if l.Named != nil {
-			named = l.Named
+		if l.ListedAhead != nil {
+			named = l.ListedAhead
 		}
 		for entry, b := range l.Block[unit*l.Stride:][:named[unit]] {
 			p := place{m.step.Rows[unit/heads].ID, layer*heads + unit%heads, int(b)}
@@ -159,7 +159,7 @@ func (m *shadow) lookUp(layer int, w *sim.Work) error {
 					return fmt.Errorf("%v is missing, told of is %v (%v)", p, q, err)
 				}
 				round := 0
-				if m.moves.InRounds && entry >= int(l.First[unit]) {
+				if m.moves.InRounds && entry >= int(l.FirstRound[unit]) {
 					round = entry / m.spec.Microbatch
 				}
 				if int(misses[0].Round) != round {

@@ -21,7 +21,7 @@ type Spec struct {
 	Selection  string  `toml:"selection"`  // full | arkvale | quest | mean | infllm | streaming | psa | infinigen
 	Epsilon    float64 `toml:"epsilon"`    // psa: share of the attention to reach
 	Microbatch int     `toml:"microbatch"` // psa: blocks of one iteration of progressive attention
-	Pipelined  bool    `toml:"pipelined"`  // psa: the next iteration's blocks are loaded beside one's attention
+	Pipelined  bool    `toml:"pipelined"`  // psa: the next iteration's loads overlap with one's attention
 	PSAStop    string  `toml:"psa_stop"`   // psa: the heads of a layer end together, or each KV head by itself: layer | head
 	Margin     float64 `toml:"margin"`     // infinigen: below the highest score, in units of q·k / sqrt(d)
 
@@ -33,7 +33,7 @@ type Spec struct {
 	Eviction    string  `toml:"eviction"`        // lru | fifo | clock | sieve | score
 	Pool        string  `toml:"pool"`            // unified | per-layer
 	Utilisation float64 `toml:"utilisation"`     // share of HBM that the server may use
-	KVGiB       float64 `toml:"kv_gib"`          // Mavl: HBM for KV, metadata and prefill buffers; 0 = what the card leaves
+	KVGiB       float64 `toml:"kv_gib"`          // HBM for KV, metadata and prefill buffers (Mavl); 0 = all that is free
 	DRAMGiB     float64 `toml:"dram_gib"`        // host pool
 	SaveBuffer  float64 `toml:"save_buffer_mib"` // KV queued to be saved before compute stalls
 
@@ -64,15 +64,17 @@ type Spec struct {
 	SampleGroups int    `toml:"sample_groups"`
 }
 
-// PSAStopHead is the other one of Spec.PSAStop.
-const PSAStopHead = "head"
+// Values of Spec.PSAStop and Spec.Lookup.
+const (
+	PSAStopLayer = "layer"
+	PSAStopHead  = "head"
+	LookupHost   = "host"
+	LookupGPU    = "gpu"
+)
 
 // GPULookup says whether the GPU finds out which selected blocks are in HBM, so that no layer
 // waits for the host.
 func (s *Spec) GPULookup() bool { return s.Offload && s.Lookup == LookupGPU }
-
-// LookupGPU is the other one of Spec.Lookup.
-const LookupGPU = "gpu"
 
 // Sparse says whether decode attention selects blocks.
 func (s *Spec) Sparse() bool { return s.Attention == "sparse" && s.Selection != dsa.FullName }

@@ -225,8 +225,8 @@ func (d *Device) planLists(layer int, l *sim.Lists, write *cuda.KVWriteArgs) {
 	if !d.offload {
 		return
 	}
-	if k.Named, k.First = a.Count, d.listed(l.First); l.Named != nil {
-		k.Named = d.listed(l.Named)
+	if k.Named, k.First = a.Count, d.listed(l.FirstRound); l.ListedAhead != nil {
+		k.Named = d.listed(l.ListedAhead)
 	}
 	d.open = l.Open
 	write.First, write.RowStride, write.HeadStride = c.open, int64(heads), 1
@@ -247,5 +247,5 @@ func (d *Device) listed(words []int32) cuda.Ptr {
 	return at
 }
 
-// Room implements sim.Lender.
-func (d *Device) Room(layer, words int) []int32 { return d.stage.Lend(layer, words) }
+// Buffer implements sim.ListMemory.
+func (d *Device) Buffer(layer, words int) []int32 { return d.stage.Lend(layer, words) }

@@ -212,7 +212,7 @@ func (d *Device) timing() (t sim.Timing, err error) {
 	t.SavedSteps = d.step.Index + 1
 	if d.saver != nil {
 		var at time.Time
-		if t.Landed, at, err = d.saver.saved(t.Landed); err != nil {
+		if t.SavedSteps, at, err = d.saver.saved(t.SavedSteps); err != nil {
 			return t, err
 		}
 		t.SavesDone = max(0, min(t.Elapsed, duration(at.Sub(d.began))))

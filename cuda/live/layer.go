@@ -105,7 +105,7 @@ func (d *Device) Compute(layer int, w *sim.Work) error {
 }
 
 func (d *Device) compute(layer int, w *sim.Work) {
-	if w.Lists != nil && w.Lists.Kept {
+	if w.Lists != nil && w.Lists.Unchanged {
 		d.stage.Keep(w.Lists.Count)
 	}
 	d.ready(layer)

@@ -55,5 +55,5 @@ func (f *modelClock) Drain() (des.Time, error) {
 	return f.Model.Drain()
 }
 
-// Room implements sim.Lender where the real device does.
-func (f *modelClock) Room(layer, words int) []int32 { return sim.Room(f.Real, layer, words) }
+// Buffer implements sim.ListMemory where the real device does.
+func (f *modelClock) Buffer(layer, words int) []int32 { return sim.ListBuffer(f.Real, layer, words) }

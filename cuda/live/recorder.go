@@ -73,8 +73,8 @@ func (s *CallRecorder) Finish() (sim.Timing, error) {
 	return t, err
 }
 
-// Room implements sim.Lender where the real device does.
-func (s *CallRecorder) Room(layer, words int) []int32 { return sim.Room(s.Real, layer, words) }
+// Buffer implements sim.ListMemory where the real device does.
+func (s *CallRecorder) Buffer(layer, words int) []int32 { return sim.ListBuffer(s.Real, layer, words) }
 
 func (s *CallRecorder) Drain() (des.Time, error) { return s.Real.Drain() }
 

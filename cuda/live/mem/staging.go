@@ -9,7 +9,7 @@ import (
 // Staging brings what the host knows to the GPU: slots, lists, addresses, tokens. Arrays are
 // written in pinned memory and copied together, before the kernels that read them, by a kernel:
 // between two others the copy engine's latency would exceed the copy (cuda/carry.cu). Each layer
-// has a part of its own, which begins with the lists that the server writes there (sim.Lender) and
+// has a part of its own, which begins with the lists that the server writes there (sim.ListMemory) and
 // continues with what else the layer's launches need; what concerns the step, or finds no room
 // there, is in chunks. Nothing is reused within a step, so nothing is overwritten while the GPU may
 // still read it.
