@@ -87,7 +87,7 @@ func overlaps(spec *overlapSpec, system *sim.Spec, lib *dsa.Library, seed uint64
 			continue
 		}
 		c := lib.CursorOf(seed, requests, 0, 0, 1)
-		for i, s := range streamOverlap(lib.Stream(c, grid), int(c.Phase), spec.Steps, fixed, spec.Windows) {
+		for i, s := range streamOverlap(lib.Cycle(c, grid), int(c.Phase), spec.Steps, fixed, spec.Windows) {
 			shares[i] += s
 		}
 	}
@@ -100,7 +100,7 @@ func overlaps(spec *overlapSpec, system *sim.Spec, lib *dsa.Library, seed uint64
 // streamOverlap follows a stream from a phase on: what share of a step's blocks
 // has been selected at most each window's steps before. The fixed blocks always
 // have.
-func streamOverlap(s *dsa.Stream, phase, steps, fixed int, windows []int) []float64 {
+func streamOverlap(s *dsa.Cycle, phase, steps, fixed int, windows []int) []float64 {
 	longest := slices.Max(windows)
 	last := make([]int, s.Candidates) // the step that selected a block last, from 1
 	hits, total := make([]int, len(windows)), 0

@@ -158,7 +158,7 @@ func TestShareOfTheFirstBlock(t *testing.T) {
 			scores.Fill(family, blocks, &sheet)
 			var v dsa.View
 			sheet.View(0, skew, &v)
-			sum += float64(v.Held([]uint16{0}).Share) / families
+			sum += float64(v.Recall([]uint16{0}).Share) / families
 		}
 		return sum
 	}

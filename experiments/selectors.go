@@ -61,16 +61,16 @@ func (s jointly) pick(a *attention, use func(*headAttention, int)) {
 			}
 			layer = layer[len(together):]
 			n := len(together[0].below)
-			stop, _ := s.policy.Agree(n, a.kept, 0, func(i int) float64 {
+			stop, _ := s.policy.Decide(n, a.kept, 0, func(i int) float64 {
 				sum, queries := 0.0, 0
 				for j := range together {
-					sum += s.says(&together[j], s.policy.Picks(i, n, a.kept))
+					sum += s.says(&together[j], s.policy.CountAt(i, n, a.kept))
 					queries += len(together[j].held)
 				}
 				return sum / float64(queries)
 			})
 			for i := range together {
-				use(&together[i], s.policy.Picks(stop, n, a.kept))
+				use(&together[i], s.policy.CountAt(stop, n, a.kept))
 			}
 		}
 	}

@@ -133,7 +133,7 @@ func (p *addressed) score(layer int, w *Work) error {
 
 // keepsChoice says that nothing but the device uses what it selects.
 func (p *addressed) keepsChoice() bool {
-	return p.DeviceSelects && p.cache == nil && p.Recorder == nil
+	return p.DeviceSelects && p.cache == nil && p.RecordTo == nil
 }
 
 // choose makes what the device listed the selections of the i-th decode.
@@ -152,7 +152,7 @@ func (p *addressed) choose(layer, i int) error {
 				in[c/64] |= 1 << (c % 64)
 			}
 		}
-		if err := r.rows.Choose(layer*heads+h, in, Candidates(&p.Spec), r.grid == r.lastGrid); err != nil {
+		if err := r.latest.Choose(layer*heads+h, in, Candidates(&p.Spec), r.grid == r.lastGrid); err != nil {
 			return fmt.Errorf("request %d, KV head %d: %w", r.ID, h, err)
 		}
 	}

@@ -89,7 +89,7 @@ func (s *Server) newRequest() *request {
 	if n := len(s.free); n > 0 {
 		r := s.free[n-1]
 		s.free = s.free[:n-1]
-		*r = request{cursors: r.cursors, streams: r.streams, layers: r.layers, used: r.used, rows: r.rows}
+		*r = request{cursors: r.cursors, cycles: r.cycles, layers: r.layers, used: r.used, latest: r.latest}
 		return r
 	}
 	return &request{}

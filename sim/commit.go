@@ -74,8 +74,8 @@ func (s *Server) emit(r *request, now des.Time) error {
 		return nil
 	}
 	s.path.drop(r, true)
-	if s.Recorder != nil {
-		if err := s.Recorder.Finish(r.ID, r.prompt, r.Output); err != nil {
+	if s.RecordTo != nil {
+		if err := s.RecordTo.Finish(r.ID, r.prompt, r.Output); err != nil {
 			return err
 		}
 	}

@@ -109,7 +109,7 @@ func (s *Server) CheckScores() (selections int, err error) {
 				in[b] = true
 				least = min(least, score(r.seq, g, sel.Sinks+int(b)))
 			}
-			for b := range uint16(r.streams[g].Candidates) {
+			for b := range uint16(r.cycles[g].Candidates) {
 				if x := score(r.seq, g, sel.Sinks+int(b)); !in[b] && x > least {
 					return 0, fmt.Errorf("request %d, group %d: block %d scores %v and is left out, one that scores %v is not", r.ID, group, b, x, least)
 				}
@@ -131,12 +131,12 @@ func (s *Server) selectedByLibrary() (n int64) {
 				continue
 			}
 			if layer := s.Library.Layer(s.Seed, r.ID, g/s.Geometry.KVHeads, s.Geometry.KVHeads); layer != nil {
-				used, _ := layer.Agree(s.Library.Grid(blocks-kept), r.steps)
+				used, _ := layer.Decide(s.Library.Grid(blocks-kept), r.steps)
 				n += int64(kept + used)
 				continue
 			}
 			c := s.Library.CursorOf(s.Seed, r.ID, g/s.Geometry.KVHeads, g%s.Geometry.KVHeads, s.Geometry.KVHeads)
-			st := s.Library.Stream(c, s.Library.Grid(blocks-kept))
+			st := s.Library.Cycle(c, s.Library.Grid(blocks-kept))
 			n += int64(kept + st.At((int(c.Phase)+r.steps)%st.Steps).Used)
 		}
 	}

@@ -17,14 +17,14 @@ func (s *Server) checkSelections(rate float64) error {
 	if s.DeviceSelects && (!s.Addressed || s.Recording != nil) {
 		return errors.New("sim: only a device that computes can select, and not beside a recording of selections")
 	}
-	if s.Recorder != nil && rate < 1 {
+	if s.RecordTo != nil && rate < 1 {
 		return errors.New("sim: every head must be simulated to record selections; set system.heads = \"full\"")
 	}
 	if spec.Offload && spec.Eviction == kv.ByScore && (s.external() || !spec.Sparse()) {
 		return errors.New("sim: nothing scores the blocks where attention is full, and a recording or a device that selects does not tell their scores; use another system.eviction than \"score\"")
 	}
 	if !spec.Sparse() {
-		if s.external() || s.Recorder != nil {
+		if s.external() || s.RecordTo != nil {
 			return errors.New("sim: only sparse attention selects; set system.attention = \"sparse\"")
 		}
 		return nil
@@ -96,8 +96,8 @@ func (s *Server) prepareChoice(r *request, candidates int) (err error) {
 	}
 	r.grid = 0
 	if s.Recording == nil {
-		if r.rows == nil {
-			r.rows = dsa.NewRows(len(s.counted))
+		if r.latest == nil {
+			r.latest = dsa.NewLatest(len(s.counted))
 		}
 		return nil
 	}
@@ -105,7 +105,7 @@ func (s *Server) prepareChoice(r *request, candidates int) (err error) {
 		if r.replay, err = s.Recording.Replay(r.ID, r.prompt, r.Output, s.counted); err != nil {
 			return fmt.Errorf("system.selections: %w", err)
 		}
-		r.rows = r.replay.Rows
+		r.latest = r.replay.Latest
 	}
 	if err = r.replay.Step(r.Generated, candidates); err != nil {
 		return fmt.Errorf("system.selections: %w", err)
@@ -121,11 +121,11 @@ func (s *Server) record(layer int) {
 			continue
 		}
 		if layer == s.Spec.DenseLayers {
-			s.Recorder.Step(r.ID, r.Generated)
+			s.RecordTo.Step(r.ID, r.Generated)
 		}
 		for h := range heads {
 			s.selection(r, layer*heads+h, false, sel)
-			s.Recorder.Add(r.ID, dsa.Row{Next: sel.Next, Used: sel.Used, Added: sel.Added, Dropped: sel.Dropped}, sel.Follows)
+			s.RecordTo.Add(r.ID, dsa.Picks{Next: sel.Next, Used: sel.Used, Added: sel.Added, Dropped: sel.Dropped}, sel.Follows)
 		}
 	}
 }

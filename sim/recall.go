@@ -24,10 +24,10 @@ type RecallProxy struct {
 
 // recalled is what the selections of a request's tokens held.
 type recalled struct {
-	rows    [][]dsa.Held // by group, over the circle of its stream
-	each    []float32    // of each token, the mean over groups
-	sum     float64      // of each
-	missed2 float64      // sum over tokens of the mean square of what was missed
+	rows    [][]dsa.Recall // by group, over the cycle of its stream
+	each    []float32      // of each token, the mean over groups
+	sum     float64        // of each
+	missed2 float64        // sum over tokens of the mean square of what was missed
 }
 
 // token notes one more token.
@@ -56,7 +56,7 @@ func (s *Server) recall(r *request) {
 	}
 	sum, missed2 := 0.0, 0.0
 	for g, row := range h.rows {
-		held := dsa.Held{Share: 1}
+		held := dsa.Recall{Share: 1}
 		if int(s.counted[g]) >= s.Spec.DenseLayers*s.Geometry.KVHeads {
 			held = row[(int(r.cursors[g].Phase)+r.steps)%len(row)]
 		}
@@ -72,7 +72,7 @@ func (s *Server) recallLayers(r *request) {
 	sum, missed2 := float64(s.Spec.DenseLayers*heads), 0.0
 	for _, layer := range r.layers {
 		for h := range heads {
-			held := layer.Held(h)
+			held := layer.Recall(h)
 			sum += float64(held.Share)
 			missed2 += float64(held.Missed2)
 		}

@@ -24,10 +24,10 @@ type request struct {
 	grid     int   // context grid of its selections, -1 all blocks
 	lastGrid int   // that of the step before
 	cursors  []dsa.Cursor
-	streams  []*dsa.Stream
+	cycles   []*dsa.Cycle
 	layers   []*dsa.Layer // sparse ones, where their heads decide together;
 	used     []int        // of each, candidates that a head attends to
-	rows     *dsa.Rows    // of those, selections of the sample; or all that the device chose
+	latest   *dsa.Latest  // of those, selections of the sample; or all that the device chose
 	replay   *dsa.Replay  // or a recording tells
 
 	recalled recalled // of Config.RecallProxy

@@ -35,12 +35,12 @@ func (s *Server) used(r *request, g int) int {
 	case r.grid < 0:
 		return 0
 	case s.external():
-		row, _ := r.rows.Row(g)
+		row, _ := r.latest.Picks(g)
 		return row.Used
 	case s.layered:
 		return r.used[g/s.Geometry.KVHeads-s.Spec.DenseLayers]
 	}
-	st := r.streams[g]
+	st := r.cycles[g]
 	return st.Used((int(r.cursors[g].Phase) + r.steps) % st.Steps)
 }
 

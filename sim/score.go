@@ -91,10 +91,10 @@ func (x *blockScores) lowest(p *scorePlace, g, n, steps int) float32 {
 	var selected []uint16
 	if x.lib.ByLayer() {
 		layer, head := p.layer(x, int(x.sample[g])/x.geo.KVHeads), int(x.sample[g])%x.geo.KVHeads
-		_, picked := layer.Agree(grid, steps)
+		_, picked := layer.Decide(grid, steps)
 		selected = layer.Order(head, picked)
 	} else {
-		selected = x.lib.Stream(c, grid).At((int(c.Phase) + steps) % x.lib.Steps()).Next
+		selected = x.lib.Cycle(c, grid).At((int(c.Phase) + steps) % x.lib.Steps()).Next
 	}
 	lowest := always
 	for _, b := range selected {

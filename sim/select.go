@@ -33,9 +33,9 @@ func (s *Server) prepareSelections(r *request) error {
 		}
 	}
 	if r.grid >= 0 && r.grid != r.lastGrid {
-		r.streams = r.streams[:0]
+		r.cycles = r.cycles[:0]
 		for _, c := range r.cursors {
-			r.streams = append(r.streams, s.Library.Stream(c, r.grid))
+			r.cycles = append(r.cycles, s.Library.Cycle(c, r.grid))
 		}
 	}
 	r.steps++
@@ -53,17 +53,17 @@ func (s *Server) agree(r *request) {
 		for layer := dense; layer < s.Model.Layers; layer++ {
 			r.layers, r.used = append(r.layers, s.Library.Layer(s.Seed, r.ID, layer, heads)), append(r.used, 0)
 		}
-		r.rows = dsa.NewRows(len(s.groups))
+		r.latest = dsa.NewLatest(len(s.groups))
 	}
 	r.steps++
 	if r.grid >= 0 {
 		group := 0
 		for i, layer := range r.layers {
-			used, picked := layer.Agree(r.grid, r.steps)
+			used, picked := layer.Decide(r.grid, r.steps)
 			r.used[i] = used
 			for ; group < len(s.groups) && int(s.groups[group]) < (dense+i+1)*heads; group++ {
 				if g := int(s.groups[group]); g >= dense*heads {
-					r.rows.Take(group, layer.Order(g%heads, picked), used, s.Spec.Progressive(), r.grid == r.lastGrid)
+					r.latest.Take(group, layer.Order(g%heads, picked), used, s.Spec.Progressive(), r.grid == r.lastGrid)
 				}
 			}
 		}
@@ -89,11 +89,11 @@ func (s *Server) selection(r *request, g int, dense bool, sel *kv.Selection) {
 	if len(s.counted) > len(s.groups) && !s.layered {
 		g = int(s.groups[g])
 	}
-	var row dsa.Row
+	var row dsa.Picks
 	if s.layered || s.external() {
-		row, sel.Follows = r.rows.Row(g)
+		row, sel.Follows = r.latest.Picks(g)
 	} else {
-		st := r.streams[g]
+		st := r.cycles[g]
 		row, sel.Follows = st.At((int(r.cursors[g].Phase)+r.steps)%st.Steps), r.grid == r.lastGrid
 	}
 	sel.Next, sel.Used, sel.Added, sel.Dropped = row.Next, row.Used, row.Added, row.Dropped

@@ -39,8 +39,8 @@ type Config struct {
 	DeviceSelects bool
 	// Recording gives selections in place of Library when it is not nil.
 	Recording *dsa.Recording
-	// Recorder writes what every decode selects, of all heads; it may be nil.
-	Recorder *dsa.Recorder
+	// Recorder notes what every decode selects, of all heads; it may be nil.
+	RecordTo *dsa.RecordingWriter
 	// Trace notes what decodes select, of the groups in the cache, and when; it may be nil.
 	Trace *kv.Trace
 	// RecallProxy notes what share of its attention each token's selections hold, where Library

@@ -84,8 +84,8 @@ func (s *Spec) Sparse() bool { return s.Attention == "sparse" && s.Selection != 
 func (s *Spec) Progressive() bool { return s.Sparse() && s.Selection == "psa" }
 
 // Policy returns the selection algorithm of sparse attention.
-func (s *Spec) Policy() (dsa.Policy, *dsa.Named, error) {
-	named, err := dsa.PolicyNamed(s.Selection)
+func (s *Spec) Policy() (dsa.Policy, *dsa.Algorithm, error) {
+	named, err := dsa.AlgorithmNamed(s.Selection)
 	if err != nil {
 		return nil, nil, err
 	}

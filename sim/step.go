@@ -170,7 +170,7 @@ func (s *Server) enterDecode(r *request) error {
 		}
 		st.scored += int64(context / s.Geometry.BlockTokens)
 	}
-	if s.Spec.Sparse() && (s.cache != nil || !s.fixed || s.Addressed || s.Recorder != nil) {
+	if s.Spec.Sparse() && (s.cache != nil || !s.fixed || s.Addressed || s.RecordTo != nil) {
 		if err := s.prepareSelections(r); err != nil {
 			return err
 		}
@@ -234,7 +234,7 @@ func (s *Server) layer(layer int) error {
 		if err := s.path.score(layer, w); err != nil {
 			return err
 		}
-		if s.Recorder != nil {
+		if s.RecordTo != nil {
 			s.record(layer)
 		}
 	}

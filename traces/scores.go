@@ -99,22 +99,22 @@ func NewScores(p ScoreParams, seed uint64) *Scores {
 	s := &Scores{p: p, seed: seed, rows: make([][]float32, scoreRows)}
 	rng := des.Rand(seed, "traces/scores")
 	for i := range s.rows {
-		s.rows[i] = circle(p, rng)
+		s.rows[i] = cycle(p, rng)
 	}
 	unit := ScoreParams{Drift: math.Sqrt(0.5), Rho: p.Rho, Noise: math.Sqrt(0.5)}
 	rng = des.Rand(seed, "traces/scores/errors")
 	s.errors = make([][]float32, errorRows)
 	for i := range s.errors {
-		s.errors[i] = circle(unit, rng)
+		s.errors[i] = cycle(unit, rng)
 	}
 	s.skews = p.skews()
 	return s
 }
 
-// circle returns d x(t) + j y(t) + e n(t) of one block over a cycle. It runs twice over the
+// cycle returns d x(t) + j y(t) + e n(t) of one block over a cycle. It runs twice over the
 // same innovations and jumps: the second round starts from the end of the first, whose own
 // start no longer matters.
-func circle(p ScoreParams, rng *rand.Rand) []float32 {
+func cycle(p ScoreParams, rng *rand.Rand) []float32 {
 	type draw struct {
 		x, y float64
 		jump bool
@@ -141,7 +141,7 @@ func circle(p ScoreParams, rng *rand.Rand) []float32 {
 	return row
 }
 
-// Steps returns the length of the circle.
+// Steps returns the length of the cycle.
 func (s *Scores) Steps() int { return scoreSteps }
 
 // Fill implements dsa.Scores.

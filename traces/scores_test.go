@@ -200,7 +200,7 @@ func TestScoresFitPublishedLocality(t *testing.T) {
 			continue
 		}
 		long++
-		st := lib.Stream(dsa.Cursor{Family: uint16(i % 16)}, g)
+		st := lib.Cycle(dsa.Cursor{Family: uint16(i % 16)}, g)
 		l := measure(st.Steps, st.Candidates, testForced, func(t int) []uint16 { return st.At(t).Next }, capacities)
 		for j, o := range l.overlap {
 			overlap[j] += o
@@ -252,6 +252,6 @@ func fig8Contexts(t *testing.T) []int {
 func BenchmarkMakeStream(b *testing.B) {
 	s := NewScores(DefaultScores, 1)
 	for i := 0; b.Loop(); i++ {
-		dsa.NewLibrary(s, dsa.TopK{K: 60}, dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2}, 16).Stream(dsa.Cursor{Family: uint16(i % 16)}, 24)
+		dsa.NewLibrary(s, dsa.TopK{K: 60}, dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2}, 16).Cycle(dsa.Cursor{Family: uint16(i % 16)}, 24)
 	}
 }

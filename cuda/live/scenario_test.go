@@ -89,7 +89,7 @@ func (c *scenario) run(t *testing.T, m live.Machine) *run {
 		cfg.Library = nil
 	}
 	if c.record != nil {
-		if cfg.Recorder, err = dsa.NewRecorder(c.record, cfg.SelectionShape()); err != nil {
+		if cfg.RecordTo, err = dsa.NewRecordingWriter(c.record, cfg.SelectionShape()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -107,7 +107,7 @@ func (c *scenario) run(t *testing.T, m live.Machine) *run {
 	}
 	r.steps, r.counters = steps.steps, steps.counters
 	if c.record != nil {
-		if err := cfg.Recorder.Close(); err != nil {
+		if err := cfg.RecordTo.Close(); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -96,7 +96,7 @@ type listSelections struct{}
 func (listSelections) Run(app *App) error {
 	t := newTable(app.Stdout)
 	t.AppendHeader(table.Row{"system.selection", "criticality from", "size", ""})
-	for _, p := range dsa.Policies {
+	for _, p := range dsa.Algorithms {
 		digest, size := string(p.Digest), "by the scores"
 		switch {
 		case p.Fixed:

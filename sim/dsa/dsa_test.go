@@ -48,8 +48,8 @@ func sorted(scores []float32, k int) []uint16 {
 	return order
 }
 
-// A stream holds exactly what the policy picked, and says how each step follows
-// from the one before it on the circle.
+// A cycle holds exactly what the policy picked, and says how each step follows
+// from the one before it on the cycle.
 func TestStreamReplaysThePolicy(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 150).Draw(t, "n")
@@ -76,7 +76,7 @@ func TestStreamReplaysThePolicy(t *testing.T) {
 }
 
 // follow checks how a row follows from the one before by definition.
-func follow(t interface{ Fatalf(string, ...any) }, prev []uint16, row Row) {
+func follow(t interface{ Fatalf(string, ...any) }, prev []uint16, row Picks) {
 	var added, dropped []uint16
 	for i, b := range row.Next {
 		if !slices.Contains(prev, b) {
@@ -116,11 +116,11 @@ func TestGridServesEveryContext(t *testing.T) {
 			continue
 		}
 		if c := l.grid[g]; c > n || float64(n-c) > 0.0625*float64(n) {
-			t.Fatalf("%d candidates are served by a stream of %d", n, c)
+			t.Fatalf("%d candidates are served by a cycle of %d", n, c)
 		}
 	}
-	if a, b := l.Stream(Cursor{Family: 1}, 3), l.Stream(Cursor{Family: 1}, 3); a != b {
-		t.Fatal("a stream was made twice")
+	if a, b := l.Cycle(Cursor{Family: 1}, 3), l.Cycle(Cursor{Family: 1}, 3); a != b {
+		t.Fatal("a cycle was made twice")
 	}
 }
 
@@ -177,26 +177,26 @@ func TestPickAllocatesNothing(t *testing.T) {
 	}
 }
 
-// Making streams beforehand leaves none to be made, and they are those that are made on demand.
+// Making cycles beforehand leaves none to be made, and they are those that are made on demand.
 func TestLibraryMakesStreamsBeforehand(t *testing.T) {
 	setting := Setting{Digest: CuboidMean, Sinks: 2, Window: 2}
 	l, other := NewLibrary(flat{}, TopK{60}, setting, 3), NewLibrary(flat{}, TopK{60}, setting, 3)
 	l.Make(50, 100, des.OneByOne) // below the first grid point: all are selected
-	made := len(l.streams)
+	made := len(l.cycles)
 	if want := 3 * (l.Grid(100) + 1); made != want {
-		t.Fatalf("%d streams made, want %d", made, want)
+		t.Fatalf("%d cycles made, want %d", made, want)
 	}
 	for grid := range l.Grid(100) + 1 {
 		for family := range uint16(3) {
 			c := Cursor{Family: family}
 			for step := range l.Steps() {
-				if got, want := l.Stream(c, grid).At(step), other.Stream(c, grid).At(step); !slices.Equal(got.Next, want.Next) || got.Used != want.Used {
+				if got, want := l.Cycle(c, grid).At(step), other.Cycle(c, grid).At(step); !slices.Equal(got.Next, want.Next) || got.Used != want.Used {
 					t.Fatalf("family %d, grid %d, step %d: %+v, on demand %+v", family, grid, step, got, want)
 				}
 			}
 		}
 	}
-	if len(l.streams) != made {
-		t.Errorf("%d streams, %d made beforehand", len(l.streams), made)
+	if len(l.cycles) != made {
+		t.Errorf("%d cycles, %d made beforehand", len(l.cycles), made)
 	}
 }

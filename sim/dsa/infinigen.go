@@ -25,11 +25,11 @@ func (p *InfiniGen) most(candidates int) int {
 // Weighs says that the scale of scores matters.
 func (p InfiniGen) Weighs() bool { return true }
 
-// Picks implements ByLayer: there is a stop after every token.
-func (p InfiniGen) Picks(stop, n, _ int) int { return min(n, stop+1) }
+// CountAt implements ByLayer: there is a stop after every token.
+func (p InfiniGen) CountAt(stop, n, _ int) int { return min(n, stop+1) }
 
-// Say implements ByLayer: how many tokens of a head are within the margin.
-func (p InfiniGen) Say(v *View, _ func(int) int, _ int, dst []float32) []float32 {
+// Report implements ByLayer: how many tokens of a head are within the margin.
+func (p InfiniGen) Report(v *View, _ func(int) int, _ int, dst []float32) []float32 {
 	highest := float32(math.Inf(-1))
 	for _, s := range v.Critical {
 		highest = max(highest, s)
@@ -43,8 +43,8 @@ func (p InfiniGen) Say(v *View, _ func(int) int, _ int, dst []float32) []float32
 	return append(dst, float32(within))
 }
 
-// Agree implements ByLayer.
-func (p InfiniGen) Agree(n, _, _ int, mean func(i int) float64) (stop, load int) {
+// Decide implements ByLayer.
+func (p InfiniGen) Decide(n, _, _ int, mean func(i int) float64) (stop, load int) {
 	stop = min(p.most(n), max(1, int(mean(0)))) - 1
 	return stop, stop
 }

@@ -9,8 +9,8 @@ type Layer struct {
 	policy   ByLayer
 	cursors  []Cursor    // by KV head
 	rankings []*Ranking  // by KV head, of the grid
-	said     [][]float32 // by KV head, [values][steps]
-	at       []int       // by KV head, its place on the circle
+	reports  [][]float32 // by KV head, [values][steps]
+	at       []int       // by KV head, its place on the cycle
 	grid     int
 	stop     int
 	mean     func(i int) float64
@@ -29,17 +29,17 @@ func (l *Library) Layer(seed uint64, request, layer, kvHeads int) *Layer {
 	if !ok {
 		return nil
 	}
-	x := &Layer{lib: l, policy: policy, rankings: make([]*Ranking, kvHeads), said: make([][]float32, kvHeads), at: make([]int, kvHeads), grid: -1}
+	x := &Layer{lib: l, policy: policy, rankings: make([]*Ranking, kvHeads), reports: make([][]float32, kvHeads), at: make([]int, kvHeads), grid: -1}
 	for h := range kvHeads {
 		x.cursors = append(x.cursors, l.CursorOf(seed, request, layer, h, kvHeads))
 	}
-	x.mean = x.meanSaid
+	x.mean = x.meanReport
 	return x
 }
 
-// Agree decides for the given grid index, of at least 0, after so many steps: the heads attend
+// Decide decides for the given grid index, of at least 0, after so many steps: the heads attend
 // to used candidates and load as many as picked.
-func (x *Layer) Agree(grid, steps int) (used, picked int) {
+func (x *Layer) Decide(grid, steps int) (used, picked int) {
 	for h := range x.at {
 		x.at[h] = (int(x.cursors[h].Phase) + steps) % x.lib.scores.Steps()
 	}
@@ -50,8 +50,8 @@ func (x *Layer) Agree(grid, steps int) (used, picked int) {
 	}
 	n, kept := x.lib.grid[grid], x.lib.kept()
 	var load int
-	x.stop, load = x.policy.Agree(n, kept, x.stop, x.mean)
-	used, picked = x.policy.Picks(x.stop, n, kept), x.policy.Picks(load, n, kept)
+	x.stop, load = x.policy.Decide(n, kept, x.stop, x.mean)
+	used, picked = x.policy.CountAt(x.stop, n, kept), x.policy.CountAt(load, n, kept)
 	if slices.ContainsFunc(x.rankings, func(r *Ranking) bool { return r.depth < picked }) {
 		x.deepen(load + 1)
 	}
@@ -65,17 +65,17 @@ func (x *Layer) Order(head, picks int) []uint16 {
 	return r.Order(x.at[head], picks)
 }
 
-// meanSaid is the mean over the heads of their i-th value.
-func (x *Layer) meanSaid(i int) float64 {
+// meanReport is the mean over the heads of what they say.
+func (x *Layer) meanReport(i int) float64 {
 	sum, value := 0.0, i*x.rankings[0].Steps
-	for h, said := range x.said {
-		if value >= len(said) {
+	for h, reports := range x.reports {
+		if value >= len(reports) {
 			x.deepen(i + 1)
-			return x.meanSaid(i)
+			return x.meanReport(i)
 		}
-		sum += float64(said[value+x.at[h]])
+		sum += float64(reports[value+x.at[h]])
 	}
-	return sum / float64(len(x.said))
+	return sum / float64(len(x.reports))
 }
 
 // deepen extends the rankings to so many stops.
@@ -84,23 +84,23 @@ func (x *Layer) deepen(stops int) {
 		if r := x.rankings[h]; r == nil || r.stops < stops {
 			x.rankings[h] = x.lib.ranking(c, x.grid, stops)
 		}
-		x.said[h] = x.rankings[h].said[c.Class]
+		x.reports[h] = x.rankings[h].reports[c.Class]
 	}
 }
 
-// Held returns what a head holds of its attention by the last decision.
-func (x *Layer) Held(head int) Held {
+// Recall returns what a head holds of its attention by the last decision.
+func (x *Layer) Recall(head int) Recall {
 	r, t := x.rankings[head], x.at[head]
 	all := x.lib.heldAt(x.cursors[head], x.grid, r)
 	return all[t*(len(all)/r.Steps)+x.stop]
 }
 
 // heldAt returns what a head of a class holds at each stop of a ranking, [steps][stops].
-func (l *Library) heldAt(c Cursor, grid int, r *Ranking) []Held {
+func (l *Library) heldAt(c Cursor, grid int, r *Ranking) []Recall {
 	p := l.policy.(ByLayer)
-	return l.recall(c, grid, r.Steps*r.stops, func(t int, v *View, dst []Held) []Held {
+	return l.recall(c, grid, r.Steps*r.stops, func(t int, v *View, dst []Recall) []Recall {
 		from := len(dst)
-		dst = append(dst, make([]Held, r.stops)...)
+		dst = append(dst, make([]Recall, r.stops)...)
 		kept, order := v.keptWeight(), r.Order(t, r.depth)
 		for _, scores := range v.Score {
 			all := kept
@@ -109,7 +109,7 @@ func (l *Library) heldAt(c Cursor, grid int, r *Ranking) []Held {
 			}
 			held, picks := kept, 0
 			for stop := range r.stops {
-				for ; picks < p.Picks(stop, r.Candidates, len(v.Kept)); picks++ {
+				for ; picks < p.CountAt(stop, r.Candidates, len(v.Kept)); picks++ {
 					held += v.Weight(scores[order[picks]])
 				}
 				dst[from+stop].add(held/all, len(v.Score))

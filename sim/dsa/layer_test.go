@@ -69,7 +69,7 @@ func TestLayerDecidesFromTheScoresOfItsHeads(t *testing.T) {
 					views[h] = &View{}
 					sheet.View(0, scores.Skew(int(c.Class)), views[h])
 				}
-				used, picked := layer.Agree(grid, steps)
+				used, picked := layer.Decide(grid, steps)
 				if u, p := agree(policy, views, 0); u != used || p != picked {
 					t.Fatalf("attends to %d and loads %d, want %d and %d", used, picked, u, p)
 				}
@@ -77,7 +77,7 @@ func TestLayerDecidesFromTheScoresOfItsHeads(t *testing.T) {
 					if want := inOrder(v.Critical)[:picked]; !slices.Equal(layer.Order(h, picked), want) {
 						t.Fatalf("head %d picks %v, want %v", h, layer.Order(h, picked), want)
 					}
-					got, want := layer.Held(h), v.Held(layer.Order(h, used))
+					got, want := layer.Recall(h), v.Recall(layer.Order(h, used))
 					if math.Abs(float64(got.Share-want.Share)) > 1e-5 || math.Abs(float64(got.Missed2-want.Missed2)) > 1e-5 {
 						t.Fatalf("head %d holds %+v, want %+v", h, got, want)
 					}

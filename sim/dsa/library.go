@@ -12,7 +12,7 @@ import (
 // keeps one family sees one consistent history of scores. Classes differ in how sharply
 // attention concentrates on high scores.
 type Scores interface {
-	// Steps is the length of the cycle that a history repeats.
+	// Steps is the length of the cycle on which a history lies.
 	Steps() int
 	// Fill writes the scores of candidate blocks 0..n-1 of one family to the sheet, of the
 	// steps that it wants.
@@ -37,11 +37,11 @@ type Setting struct {
 }
 
 // Sheet is the scores of one group over Steps steps, of which the first is step First of the
-// circle. Its owner keeps the buffers.
+// cycle. Its owner keeps the buffers.
 type Sheet struct {
 	Setting
 	Weighs   bool        // Score, Kept and Skew are wanted too
-	First    int         // step of the circle
+	First    int         // step of the cycle
 	Steps    int         // from it on
 	Critical []float32   // [steps][n]
 	Score    [][]float32 // [query heads][steps][n]
@@ -49,7 +49,7 @@ type Sheet struct {
 	Skew     []float32   // [steps], times the class's
 }
 
-// Library makes streams on demand, one for each family, class and context length, and keeps
+// Library makes cycles on demand, one for each family, class and context length, and keeps
 // them; for a policy that decides for whole layers it makes rankings. Context lengths lie on a
 // grid of 1/16 spacing: a context of n candidates is served by the largest grid point up to n,
 // so the youngest blocks (6 % at most) join the competition a little late. Safe for concurrent
@@ -63,21 +63,21 @@ type Library struct {
 	grid     []int // candidate counts, ascending
 
 	mu       sync.RWMutex
-	streams  map[int]*Stream  // (family*classes + class)*len(grid) + index
-	recalls  map[int][]Held   // the same, with the classes of scores
+	cycles   map[int]*Cycle   // (family*classes + class)*len(grid) + index
+	recalls  map[int][]Recall // the same, with the classes of scores
 	rankings map[int]*Ranking // family*len(grid) + index
 
-	scratch sync.Pool // *Sheet, while a stream is made
+	scratch sync.Pool // *Sheet, while a cycle is made
 }
 
-// MaxCandidates is the longest context in blocks that streams can index.
+// MaxCandidates is the longest context in blocks that cycles can index.
 const MaxCandidates = math.MaxUint16
 
 // NewLibrary returns an empty library over the given process and policy.
 func NewLibrary(scores Scores, policy Policy, setting Setting, families int) *Library {
 	l := &Library{
 		scores: scores, policy: policy, families: families, classes: 1,
-		streams: map[int]*Stream{}, recalls: map[int][]Held{}, rankings: map[int]*Ranking{},
+		cycles: map[int]*Cycle{}, recalls: map[int][]Recall{}, rankings: map[int]*Ranking{},
 		sheet: Sheet{Setting: setting, Weighs: policy.Weighs(), Steps: scores.Steps()},
 	}
 	if policy.Weighs() {
@@ -110,7 +110,7 @@ func (l *Library) Grid(n int) int {
 	return sort.SearchInts(l.grid, n+1) - 1
 }
 
-// Steps returns the length of every stream's circle.
+// Steps returns the length of every cycle's cycle.
 func (l *Library) Steps() int { return l.scores.Steps() }
 
 // Critical returns the criticality, as the policy sees it, of the candidate b of a context of n
@@ -128,15 +128,15 @@ func (l *Library) Critical() func(c Cursor, n, b, steps int) float32 {
 	}
 }
 
-// Stream returns the stream of a cursor's family and class at a grid index, making it when it
+// Cycle returns the cycle of a cursor's family and class at a grid index, making it when it
 // is asked for the first time. The policy must be ByHead.
-func (l *Library) Stream(c Cursor, grid int) *Stream {
+func (l *Library) Cycle(c Cursor, grid int) *Cycle {
 	if l.classes == 1 {
 		c.Class = 0
 	}
 	key := l.key(c.Family, int(c.Class), grid)
 	l.mu.RLock()
-	s := l.streams[key]
+	s := l.cycles[key]
 	l.mu.RUnlock()
 	if s != nil {
 		return s
@@ -144,16 +144,16 @@ func (l *Library) Stream(c Cursor, grid int) *Stream {
 	made := l.make(int(c.Family), l.grid[grid])
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if other := l.streams[key]; other != nil {
+	if other := l.cycles[key]; other != nil {
 		return other
 	}
 	for class, s := range made {
-		l.streams[l.key(c.Family, class, grid)] = s
+		l.cycles[l.key(c.Family, class, grid)] = s
 	}
 	return made[c.Class]
 }
 
-// Make makes the streams of contexts of from to to candidate blocks ahead of a run whose time
+// Make makes the cycles of contexts of from to to candidate blocks ahead of a run whose time
 // is measured, unless the policy decides for whole layers.
 func (l *Library) Make(from, to int, do des.Do) {
 	if l.ByLayer() {
@@ -161,19 +161,19 @@ func (l *Library) Make(from, to int, do des.Do) {
 	}
 	first := max(0, l.Grid(from))
 	do(max(0, l.Grid(to)-first+1)*l.families, makeTime, func(i int) {
-		l.Stream(Cursor{Family: uint16(i % l.families)}, first+i/l.families)
+		l.Cycle(Cursor{Family: uint16(i % l.families)}, first+i/l.families)
 	})
 }
 
-// makeTime is roughly what making one stream costs.
+// makeTime is roughly what making one cycle costs.
 const makeTime = 10 * des.Millisecond
 
 func (l *Library) key(family uint16, class, grid int) int {
 	return (int(family)*l.classes+class)*len(l.grid) + grid
 }
 
-// make records the streams of all classes: they share the order of criticality.
-func (l *Library) make(family, n int) []*Stream {
+// make records the cycles of all classes: they share the order of criticality.
+func (l *Library) make(family, n int) []*Cycle {
 	sheet := l.fill(family, n)
 	defer l.scratch.Put(sheet)
 	view := &View{}

@@ -33,8 +33,8 @@ const (
 	Speculated     Digest = "speculated"     // InfiniGen: each key, with the query of the layer before
 )
 
-// Named is a selection algorithm that a configuration can name.
-type Named struct {
+// Algorithm is a selection algorithm that a configuration can name.
+type Algorithm struct {
 	Name   string
 	What   string // one line
 	Digest Digest
@@ -43,8 +43,8 @@ type Named struct {
 	Make   func(*Options) Policy
 }
 
-// Policies are the selection algorithms; another is a file of its own and an entry here.
-var Policies = []Named{
+// Algorithms are the selection algorithms; another is a file of its own and an entry here.
+var Algorithms = []Algorithm{
 	{FullName, "every block: full attention", "", false, false, func(*Options) Policy { return TopK{K: everyBlock} }},
 	{"arkvale", "top-k by cuboid-mean digests", CuboidMean, true, false, topKOf},
 	{"quest", "top-k by min/max digests", MinMax, true, false, topKOf},
@@ -70,18 +70,18 @@ func topKOf(o *Options) Policy { return TopK{K: o.Blocks} }
 
 // Names returns the names of all algorithms.
 func Names() []string {
-	names := make([]string, len(Policies))
-	for i := range Policies {
-		names[i] = Policies[i].Name
+	names := make([]string, len(Algorithms))
+	for i := range Algorithms {
+		names[i] = Algorithms[i].Name
 	}
 	return names
 }
 
-// PolicyNamed returns the algorithm of a name.
-func PolicyNamed(name string) (*Named, error) {
-	for i := range Policies {
-		if Policies[i].Name == name {
-			return &Policies[i], nil
+// AlgorithmNamed returns the algorithm of a name.
+func AlgorithmNamed(name string) (*Algorithm, error) {
+	for i := range Algorithms {
+		if Algorithms[i].Name == name {
+			return &Algorithms[i], nil
 		}
 	}
 	return nil, fmt.Errorf("dsa: no selection algorithm %q", name)

@@ -5,7 +5,7 @@ import "testing"
 // Full attention picks every candidate, StreamingLLM none, whatever the scores.
 func TestPoliciesWithoutScores(t *testing.T) {
 	for name, want := range map[string]int{FullName: 40, "streaming": 0} {
-		named, err := PolicyNamed(name)
+		named, err := AlgorithmNamed(name)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -26,16 +26,16 @@ type ByHead interface {
 // may be is a list of stops, the last of which is all candidates; those beyond it are the same.
 type ByLayer interface {
 	Policy
-	// Picks returns how many of n candidates are attended to at a stop, counted from 0, beside
+	// CountAt returns how many of n candidates are attended to at a stop, counted from 0, beside
 	// the kept blocks.
-	Picks(stop, n, kept int) int
-	// Say appends what a head has to say to dst, of equally many values in each view: at(i) is
+	CountAt(stop, n, kept int) int
+	// Report appends what a head has to say to dst, of equally many values in each view: at(i) is
 	// its i-th most critical candidate, and the first stops matter.
-	Say(v *View, at func(i int) int, stops int, dst []float32) []float32
-	// Agree returns at which stop a layer's heads end, and up to which one they load, from the
+	Report(v *View, at func(i int) int, stops int, dst []float32) []float32
+	// Decide returns at which stop a layer's heads end, and up to which one they load, from the
 	// mean over the heads of what they say. A guess, say the stop of the step before, is where
 	// it looks first.
-	Agree(n, kept, guess int, mean func(i int) float64) (stop, load int)
+	Decide(n, kept, guess int, mean func(i int) float64) (stop, load int)
 }
 
 // View is what a policy sees of one group in one decode step.

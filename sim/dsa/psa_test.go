@@ -142,19 +142,19 @@ func TestPSALayerAgainstAlgorithm1(t *testing.T) {
 // agree is a policy's decision from all that its heads can say.
 func agree(p ByLayer, views []*View, guess int) (used, picked int) {
 	n, kept := len(views[0].Critical), len(views[0].Kept)
-	said := make([][]float32, len(views))
+	reports := make([][]float32, len(views))
 	for h, v := range views {
 		order := inOrder(v.Critical)
-		said[h] = p.Say(v, func(i int) int { return int(order[i]) }, n+guess+1, nil)
+		reports[h] = p.Report(v, func(i int) int { return int(order[i]) }, n+guess+1, nil)
 	}
-	stop, load := p.Agree(n, kept, guess, func(i int) float64 {
+	stop, load := p.Decide(n, kept, guess, func(i int) float64 {
 		sum := 0.0
-		for h := range said {
-			sum += float64(said[h][i])
+		for h := range reports {
+			sum += float64(reports[h][i])
 		}
-		return sum / float64(len(said))
+		return sum / float64(len(reports))
 	})
-	return p.Picks(stop, n, kept), p.Picks(load, n, kept)
+	return p.CountAt(stop, n, kept), p.CountAt(load, n, kept)
 }
 
 func TestPSAAgainstAlgorithm1(t *testing.T) {
@@ -170,7 +170,7 @@ func TestPSAAgainstAlgorithm1(t *testing.T) {
 		if ahead := min(len(v.Critical), used+p.Ahead*m); len(got) != ahead {
 			t.Fatalf("%d loaded with %d attended to, want %d", len(got), used, ahead)
 		}
-		if r := v.Held(got[:used]).Share; r > 1+1e-6 || r <= 0 {
+		if r := v.Recall(got[:used]).Share; r > 1+1e-6 || r <= 0 {
 			t.Fatalf("holds %g of the attention", r)
 		}
 	})
@@ -190,7 +190,7 @@ func TestPrefixes(t *testing.T) {
 		if want, used := (PSA{Epsilon: epsilon, Microbatch: 1}).Picker().Pick(v, nil); !slices.Equal(p.Order[:i], want[:used]) {
 			t.Fatalf("%v by prefixes, %v by PSA", p.Order[:i], want[:used])
 		}
-		if r := v.Held(p.Order[:i]).Share; math.Abs(float64(r)-p.Held[0][i]) > 1e-6 {
+		if r := v.Recall(p.Order[:i]).Share; math.Abs(float64(r)-p.Held[0][i]) > 1e-6 {
 			t.Fatalf("%d candidates hold %g, want %g", i, p.Held[0][i], r)
 		}
 	})
@@ -232,7 +232,7 @@ func TestRecallAddsUp(t *testing.T) {
 				out = append(out, uint16(b))
 			}
 		}
-		if sum := v.Held(in).Share + v.Held(out).Share - v.Held(nil).Share; math.Abs(float64(sum)-1) > 1e-6 {
+		if sum := v.Recall(in).Share + v.Recall(out).Share - v.Recall(nil).Share; math.Abs(float64(sum)-1) > 1e-6 {
 			t.Fatalf("picked and not picked hold %g", sum)
 		}
 	})

@@ -1,17 +1,17 @@
 package dsa
 
 // Ranking is what policies that decide for whole layers go by: the candidates of one family in
-// the order of their criticality, step by step of a circle, and what its heads of each class
+// the order of their criticality, step by step of a cycle, and what its heads of each class
 // say, both as far as they have been asked for.
 //
 // A ranking is immutable and safe for concurrent use.
 type Ranking struct {
 	Candidates, Steps int
 
-	stops int         // up to which it reaches
-	depth int         // candidates of the last of them
-	order []uint16    // [steps][depth]
-	said  [][]float32 // by class, [values][steps]: what is asked for changes little from step to step
+	stops   int         // up to which it reaches
+	depth   int         // candidates of the last of them
+	order   []uint16    // [steps][depth]
+	reports [][]float32 // by class, [values][steps]: what is asked for changes little from step to step
 }
 
 // Order returns the first so many candidates of step t, at most those of the last stop. Read
@@ -30,7 +30,7 @@ func (l *Library) ranking(c Cursor, grid, stops int) *Ranking {
 	}
 	n, p := l.grid[grid], l.policy.(ByLayer)
 	if r == nil { // most steps end by then
-		for p.Picks(stops-1, n, l.kept()) < n/8 {
+		for p.CountAt(stops-1, n, l.kept()) < n/8 {
 			stops *= 2
 		}
 	} else {
@@ -52,24 +52,24 @@ func (l *Library) kept() int { return l.sheet.Sinks + l.sheet.Window }
 func (l *Library) rank(family, n, stops int) *Ranking {
 	sheet, p := l.fill(family, n), l.policy.(ByLayer)
 	defer l.scratch.Put(sheet)
-	r := &Ranking{Candidates: n, Steps: sheet.Steps, stops: stops, depth: p.Picks(stops-1, n, l.kept()), said: make([][]float32, l.classes)}
+	r := &Ranking{Candidates: n, Steps: sheet.Steps, stops: stops, depth: p.CountAt(stops-1, n, l.kept()), reports: make([][]float32, l.classes)}
 	r.order = make([]uint16, 0, r.Steps*r.depth)
 	var rank ranker
 	var v View
-	var said []float32
+	var reports []float32
 	for t := range r.Steps {
 		rank.rank(sheet.Critical[t*n:][:n], r.depth)
 		for i := range r.depth {
 			r.order = append(r.order, uint16(rank.at(i)))
 		}
-		for class := range r.said {
+		for class := range r.reports {
 			sheet.View(t, l.scores.Skew(class), &v)
-			said = p.Say(&v, rank.at, stops, said[:0])
+			reports = p.Report(&v, rank.at, stops, reports[:0])
 			if t == 0 {
-				r.said[class] = make([]float32, len(said)*r.Steps)
+				r.reports[class] = make([]float32, len(reports)*r.Steps)
 			}
-			for i, x := range said {
-				r.said[class][i*r.Steps+t] = x
+			for i, x := range reports {
+				r.reports[class][i*r.Steps+t] = x
 			}
 		}
 	}

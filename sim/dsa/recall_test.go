@@ -34,18 +34,18 @@ func TestLibraryRecall(t *testing.T) {
 		for layer := range 2 {
 			c := l.CursorOf(1, 3, layer, 0, 1)
 			grid := l.Grid(200)
-			stream := l.Stream(c, grid)
+			cycle := l.Cycle(c, grid)
 			for step, got := range l.Recall(c, grid) {
 				held, all := 3.0, 3.0
-				for b := range stream.Candidates {
+				for b := range cycle.Candidates {
 					w := math.Exp(-falling{}.Skew(layer) * float64(b))
-					if all += w; b < stream.Used(step) {
+					if all += w; b < cycle.Used(step) {
 						held += w
 					}
 				}
 				missed := 1 - held/all
 				if math.Abs(float64(got.Share)-held/all) > 1e-5 || math.Abs(float64(got.Missed2)-missed*missed) > 1e-5 {
-					t.Fatalf("%T, layer %d, step %d: %d of %d hold %g, want %g", policy, layer, step, stream.Used(step), stream.Candidates, got, held/all)
+					t.Fatalf("%T, layer %d, step %d: %d of %d hold %g, want %g", policy, layer, step, cycle.Used(step), cycle.Candidates, got, held/all)
 				}
 			}
 		}

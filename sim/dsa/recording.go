@@ -11,7 +11,7 @@ import (
 	"io"
 )
 
-// Recording is what a Recorder wrote. It reads a request's selections step by step as they are
+// Recording is what a RecordingWriter wrote. It reads a request's selections step by step as they are
 // asked for. Safe for concurrent use.
 type Recording struct {
 	Shape
@@ -82,7 +82,7 @@ func (c *Recording) Requests() int { return len(c.segments) }
 
 // Replay plays back one request's selections.
 type Replay struct {
-	Rows      *Rows
+	Latest    *Latest
 	request   int
 	k         int   // selected before the first recorded step
 	row       []int // group of the sparse layers -> row, -1 when not wanted
@@ -108,7 +108,7 @@ func (c *Recording) Replay(request, prompt, output int, groups []int32) (*Replay
 	if err != nil {
 		return nil, fmt.Errorf("recorded selections of request %d: %w", request, err)
 	}
-	p := &Replay{Rows: NewRows(len(groups)), request: request, k: c.Candidates, row: make([]int, c.groups()), in: bufio.NewReader(zip)}
+	p := &Replay{Latest: NewLatest(len(groups)), request: request, k: c.Candidates, row: make([]int, c.groups()), in: bufio.NewReader(zip)}
 	for i := range p.row {
 		p.row[i] = -1
 	}
@@ -125,8 +125,8 @@ func (c *Recording) Replay(request, prompt, output int, groups []int32) (*Replay
 // as the step before did.
 func (p *Replay) Step(generated, n int) error {
 	if !p.started && (p.generated == 0 || p.generated > generated) {
-		for g := range p.Rows.rows {
-			p.Rows.first(g, min(p.k, n))
+		for g := range p.Latest.rows {
+			p.Latest.first(g, min(p.k, n))
 		}
 	}
 	applied := 0
@@ -140,8 +140,8 @@ func (p *Replay) Step(generated, n int) error {
 		}
 	}
 	if applied == 0 && p.started {
-		for g := range p.Rows.rows {
-			p.Rows.keep(g)
+		for g := range p.Latest.rows {
+			p.Latest.keep(g)
 		}
 	}
 	return nil
@@ -188,8 +188,8 @@ func (p *Replay) whole(g, n int, follows bool) error {
 		return fmt.Errorf("%d blocks attended to of %d", used, len(p.added))
 	}
 	if g >= 0 {
-		p.Rows.spare = append(p.Rows.spare[:0], p.added...)
-		p.Rows.set(g, used, follows)
+		p.Latest.spare = append(p.Latest.spare[:0], p.added...)
+		p.Latest.set(g, used, follows)
 	}
 	return nil
 }
@@ -201,7 +201,7 @@ func (p *Replay) changes(g, n, dropped int, follows bool) (err error) {
 	if p.added, err = p.list(p.added, n); err != nil || g < 0 {
 		return err
 	}
-	return p.Rows.alter(g, p.dropped, p.added, follows)
+	return p.Latest.alter(g, p.dropped, p.added, follows)
 }
 
 // list reads a length and so many candidates.

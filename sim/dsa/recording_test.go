@@ -12,16 +12,16 @@ import (
 // drawnStep is what one request selected in one step, by group of the sparse layers.
 type drawnStep struct {
 	generated, candidates int
-	rows                  []Row
+	rows                  []Picks
 	follows               []bool
 }
 
 var recordedShape = Shape{Layers: 3, KVHeads: 2, DenseLayers: 1, BlockTokens: 16, SinkBlocks: 1, WindowBlocks: 1, Candidates: 5, Seed: 3}
 
-// drawRequest has Rows choose random candidates, step by step, some steps left out as a preemption does.
+// drawRequest has Latest choose random candidates, step by step, some steps left out as a preemption does.
 func drawRequest(t *rapid.T) []drawnStep {
 	s := &recordedShape
-	rows := NewRows(s.groups())
+	rows := NewLatest(s.groups())
 	var steps []drawnStep
 	generated, n := 0, s.Candidates+1
 	for range rapid.IntRange(0, 8).Draw(t, "steps") {
@@ -37,7 +37,7 @@ func drawRequest(t *rapid.T) []drawnStep {
 			if err := rows.Choose(g, in, s.Candidates, len(steps) > 0 && gap == 1); err != nil {
 				t.Fatal(err)
 			}
-			row, follows := rows.Row(g)
+			row, follows := rows.Picks(g)
 			row.Next, row.Added, row.Dropped = slices.Clone(row.Next), slices.Clone(row.Added), slices.Clone(row.Dropped)
 			step.rows, step.follows = append(step.rows, row), append(step.follows, follows)
 		}
@@ -55,7 +55,7 @@ func rangeOf(n int) []int {
 }
 
 // note records a drawn request's step i.
-func note(r *Recorder, id int, steps []drawnStep, i int) {
+func note(r *RecordingWriter, id int, steps []drawnStep, i int) {
 	r.Step(id, steps[i].generated)
 	for g, row := range steps[i].rows {
 		r.Add(id, row, steps[i].follows[g])
@@ -64,7 +64,7 @@ func note(r *Recorder, id int, steps []drawnStep, i int) {
 
 func recorded(t interface{ Fatal(...any) }, requests [][]drawnStep) []byte {
 	var file bytes.Buffer
-	r, err := NewRecorder(&file, recordedShape)
+	r, err := NewRecordingWriter(&file, recordedShape)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestReplayIsWhatWasRecorded(t *testing.T) {
 					if g < 2 {
 						continue // of the dense layer
 					}
-					row, follows := p.Rows.Row(i)
+					row, follows := p.Latest.Picks(i)
 					want := steps[at].rows[g-2]
 					if !slices.Equal(row.Next, want.Next) || row.Used != want.Used {
 						t.Fatalf("request %d, token %d, group %d: %v, want %v", id, generated, g, row, want)
@@ -152,7 +152,7 @@ func TestRecordingCutShort(t *testing.T) {
 	steps := []drawnStep{{generated: 1, candidates: 9}, {generated: 2, candidates: 9}}
 	for i := range steps {
 		for range recordedShape.groups() {
-			steps[i].rows = append(steps[i].rows, Row{Next: []uint16{uint16(i), 2, 3, 5, 8}, Used: 5, Added: []uint16{0}, Dropped: []uint16{0}})
+			steps[i].rows = append(steps[i].rows, Picks{Next: []uint16{uint16(i), 2, 3, 5, 8}, Used: 5, Added: []uint16{0}, Dropped: []uint16{0}})
 			steps[i].follows = append(steps[i].follows, i > 0)
 		}
 	}

@@ -2,11 +2,11 @@ package dsa
 
 import "slices"
 
-// Stream is the recorded selections of one group over a fixed number of candidate blocks: a
-// circle of Steps steps, each with what changed from the one before.
+// Cycle is the recorded selections of one group over a fixed number of candidate blocks: a
+// cycle of Steps steps, each with what changed from the one before.
 //
-// A stream is immutable after Record and safe for concurrent use.
-type Stream struct {
+// A cycle is immutable after Record and safe for concurrent use.
+type Cycle struct {
 	Candidates, Steps int
 
 	next    csr
@@ -31,20 +31,20 @@ func (c *csr) at(t int) []uint16 {
 
 // Record runs policy over steps successive steps and keeps what it picks. view(t) returns what
 // it sees in step t, valid until the next call.
-func Record(candidates, steps int, policy ByHead, view func(t int) *View) *Stream {
+func Record(candidates, steps int, policy ByHead, view func(t int) *View) *Cycle {
 	return recordAll(candidates, steps, 1, policy, func(t, _ int) *View { return view(t) })[0]
 }
 
-// recordAll records a stream of each class; the views of one step differ in their skew alone.
-func recordAll(candidates, steps, classes int, policy ByHead, view func(t, class int) *View) []*Stream {
-	streams := make([]*Stream, classes)
-	for c := range streams {
-		streams[c] = &Stream{Candidates: candidates, Steps: steps, used: make([]uint16, 0, steps)}
+// recordAll records a cycle of each class; the views of one step differ in their skew alone.
+func recordAll(candidates, steps, classes int, policy ByHead, view func(t, class int) *View) []*Cycle {
+	cycles := make([]*Cycle, classes)
+	for c := range cycles {
+		cycles[c] = &Cycle{Candidates: candidates, Steps: steps, used: make([]uint16, 0, steps)}
 	}
 	picker := policy.Picker()
 	var picked []uint16
 	for t := range steps {
-		for c, s := range streams {
+		for c, s := range cycles {
 			var used int
 			picked, used = picker.Pick(view(t, c), picked)
 			s.next.ids = append(s.next.ids, picked...)
@@ -53,29 +53,29 @@ func recordAll(candidates, steps, classes int, policy ByHead, view func(t, class
 		}
 	}
 	in := make([]uint64, (candidates+63)/64)
-	for _, s := range streams {
+	for _, s := range cycles {
 		s.follow(in)
 	}
-	return streams
+	return cycles
 }
 
 // follow finds what changes from step to step.
-func (s *Stream) follow(in []uint64) {
+func (s *Cycle) follow(in []uint64) {
 	for t := range s.Steps {
 		s.added.ids, s.dropped.ids = change(s.next.at((t+s.Steps-1)%s.Steps), s.next.at(t), s.added.ids, s.dropped.ids, in)
 		s.added.end = append(s.added.end, int32(len(s.added.ids)))
 		s.dropped.end = append(s.dropped.end, int32(len(s.dropped.ids)))
 	}
 	for _, c := range []*csr{&s.next, &s.added, &s.dropped} {
-		c.ids = slices.Clone(c.ids) // there are many streams
+		c.ids = slices.Clone(c.ids) // there are many cycles
 	}
 }
 
 // At returns the selection of step t, 0 <= t < Steps, and how it follows from the step before
-// it on the circle. Read only.
-func (s *Stream) At(t int) Row {
-	return Row{Next: s.next.at(t), Used: int(s.used[t]), Added: s.added.at(t), Dropped: s.dropped.at(t)}
+// it on the cycle. Read only.
+func (s *Cycle) At(t int) Picks {
+	return Picks{Next: s.next.at(t), Used: int(s.used[t]), Added: s.added.at(t), Dropped: s.dropped.at(t)}
 }
 
 // Used returns how many candidates step t attends to.
-func (s *Stream) Used(t int) int { return int(s.used[t]) }
+func (s *Cycle) Used(t int) int { return int(s.used[t]) }

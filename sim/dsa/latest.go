@@ -6,27 +6,27 @@ import (
 	"slices"
 )
 
-// Rows are the newest selections of one request's groups, where no Stream holds them.
-type Rows struct {
-	rows    []Row
+// Latest are the newest selections of one request's groups, where no Cycle holds them.
+type Latest struct {
+	rows    []Picks
 	follows []bool   // the row's changes are from the step before
 	spare   []uint16 // what a new row is made in
 	in      []uint64
 }
 
-// NewRows returns the empty rows of so many groups.
-func NewRows(groups int) *Rows {
-	return &Rows{rows: make([]Row, groups), follows: make([]bool, groups)}
+// NewLatest returns the empty rows of so many groups.
+func NewLatest(groups int) *Latest {
+	return &Latest{rows: make([]Picks, groups), follows: make([]bool, groups)}
 }
 
-// Row returns a group's selection; follows says that its changes are from the step before. Read
+// Picks returns a group's selection; follows says that its changes are from the step before. Read
 // only.
-func (r *Rows) Row(g int) (row Row, follows bool) { return r.rows[g], r.follows[g] }
+func (r *Latest) Picks(g int) (row Picks, follows bool) { return r.rows[g], r.follows[g] }
 
 // Choose makes the k candidates of a bitmap a group's new selection; follows says that its row
 // is of the step before. Calls for different groups of one request may not run at the same
 // time.
-func (r *Rows) Choose(g int, in []uint64, k int, follows bool) error {
+func (r *Latest) Choose(g int, in []uint64, k int, follows bool) error {
 	r.spare = r.spare[:0]
 	for w, word := range in {
 		for ; word != 0; word &= word - 1 {
@@ -42,7 +42,7 @@ func (r *Rows) Choose(g int, in []uint64, k int, follows bool) error {
 
 // Take makes the given candidates, in the order in which they are attended to or else
 // ascending, a group's new selection; follows says that its row is of the step before.
-func (r *Rows) Take(g int, next []uint16, used int, inOrder, follows bool) {
+func (r *Latest) Take(g int, next []uint16, used int, inOrder, follows bool) {
 	r.spare = append(r.spare[:0], next...)
 	if !inOrder {
 		slices.Sort(r.spare)
@@ -51,7 +51,7 @@ func (r *Rows) Take(g int, next []uint16, used int, inOrder, follows bool) {
 }
 
 // set makes the spare list a group's row.
-func (r *Rows) set(g, used int, follows bool) {
+func (r *Latest) set(g, used int, follows bool) {
 	row := &r.rows[g]
 	row.Used = used
 	row.Added, row.Dropped = row.Added[:0], row.Dropped[:0]
@@ -72,7 +72,7 @@ func (r *Rows) set(g, used int, follows bool) {
 
 // alter makes a group's row the one before without the dropped candidates and with the added
 // ones; all are ascending.
-func (r *Rows) alter(g int, dropped, added []uint16, follows bool) error {
+func (r *Latest) alter(g int, dropped, added []uint16, follows bool) error {
 	r.spare = r.spare[:0]
 	d, a := 0, 0
 	for _, b := range r.rows[g].Next {
@@ -98,13 +98,13 @@ func (r *Rows) alter(g int, dropped, added []uint16, follows bool) error {
 }
 
 // keep makes a group's selection that of the step before.
-func (r *Rows) keep(g int) {
+func (r *Latest) keep(g int) {
 	row := &r.rows[g]
 	row.Added, row.Dropped, r.follows[g] = row.Added[:0], row.Dropped[:0], true
 }
 
 // first makes a group's selection its first k candidates.
-func (r *Rows) first(g, k int) {
+func (r *Latest) first(g, k int) {
 	r.spare = r.spare[:0]
 	for i := range k {
 		r.spare = append(r.spare, uint16(i))

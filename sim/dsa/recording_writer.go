@@ -49,9 +49,9 @@ const (
 	endBytes       = 1 + 4
 )
 
-// Recorder writes a recording. It keeps the selections of unfinished requests in memory,
+// RecordingWriter writes a recording. It keeps the selections of unfinished requests in memory,
 // compressed. Not safe for concurrent use.
-type Recorder struct {
+type RecordingWriter struct {
 	w        io.Writer
 	shape    Shape
 	open     map[int]*segmentWriter
@@ -66,20 +66,20 @@ type segmentWriter struct {
 	entry []byte
 }
 
-// NewRecorder begins a recording.
-func NewRecorder(w io.Writer, shape Shape) (*Recorder, error) {
+// NewRecordingWriter begins a recording.
+func NewRecordingWriter(w io.Writer, shape Shape) (*RecordingWriter, error) {
 	text, err := json.Marshal(shape)
 	if err != nil {
 		return nil, err
 	}
 	_, err = fmt.Fprintf(w, "%s%s\n", recordingMagic, text)
-	return &Recorder{w: w, shape: shape, open: map[int]*segmentWriter{}}, err
+	return &RecordingWriter{w: w, shape: shape, open: map[int]*segmentWriter{}}, err
 }
 
 // Step begins a decode step of a request that has generated so many tokens, at least one. Add
 // must follow for every group of the sparse layers, in order, though those of other requests
 // may come between.
-func (r *Recorder) Step(request, generated int) {
+func (r *RecordingWriter) Step(request, generated int) {
 	s := r.segment(request)
 	s.flush(r)
 	s.entry = binary.AppendUvarint(s.entry, uint64(generated))
@@ -87,7 +87,7 @@ func (r *Recorder) Step(request, generated int) {
 
 // Add notes a group's selection in the step; follows says that its changes are from the step
 // before.
-func (r *Recorder) Add(request int, row Row, follows bool) {
+func (r *RecordingWriter) Add(request int, row Picks, follows bool) {
 	s := r.segment(request)
 	if !follows || row.Used < len(row.Next) || r.shape.Microbatch > 0 {
 		s.put(0, row.Used, len(row.Next))
@@ -113,7 +113,7 @@ func (s *segmentWriter) put(values ...int) {
 }
 
 // Finish writes a request's segment.
-func (r *Recorder) Finish(request, prompt, output int) error {
+func (r *RecordingWriter) Finish(request, prompt, output int) error {
 	s := r.segment(request)
 	delete(r.open, request)
 	s.flush(r)
@@ -134,18 +134,18 @@ func (r *Recorder) Finish(request, prompt, output int) error {
 }
 
 // Close ends the recording; requests that have not finished are left out.
-func (r *Recorder) Close() error {
+func (r *RecordingWriter) Close() error {
 	r.write(binary.LittleEndian.AppendUint32([]byte{endMark}, r.segments))
 	return r.err
 }
 
-func (r *Recorder) write(b []byte) {
+func (r *RecordingWriter) write(b []byte) {
 	if r.err == nil {
 		_, r.err = r.w.Write(b)
 	}
 }
 
-func (r *Recorder) segment(request int) *segmentWriter {
+func (r *RecordingWriter) segment(request int) *segmentWriter {
 	if s := r.open[request]; s != nil {
 		return s
 	}
@@ -162,7 +162,7 @@ func (r *Recorder) segment(request int) *segmentWriter {
 }
 
 // flush compresses the last step.
-func (s *segmentWriter) flush(r *Recorder) {
+func (s *segmentWriter) flush(r *RecordingWriter) {
 	if _, err := s.zip.Write(s.entry); err != nil && r.err == nil {
 		r.err = err
 	}

@@ -1,8 +1,8 @@
 package dsa
 
-// Row is what one group selects in one step, of its request's candidate blocks: those between
+// Picks is what one group selects in one step, of its request's candidate blocks: those between
 // the sinks and the window, counted from 0.
-type Row struct {
+type Picks struct {
 	Next []uint16 // ascending, or in the order in which a progressive policy attends to them
 	Used int      // the first Used are attended to; the others are loaded ahead in vain
 	// How Next follows from that of the step before: positions in Next of candidates that were
