@@ -219,7 +219,7 @@ type hostTimes struct {
 	loaded         int64   // by all
 }
 
-func (h *hostTimes) Request(*sim.Record) error { return nil }
+func (h *hostTimes) Request(*sim.RequestRecord) error { return nil }
 func (h *hostTimes) Gap(des.Time)              {}
 func (h *hostTimes) Step(r *sim.StepRecord) error {
 	h.loaded += r.Loaded

@@ -194,7 +194,7 @@ type leavingTimes struct {
 	last   sim.StepRecord
 }
 
-func (t *leavingTimes) Request(*sim.Record) error { return nil }
+func (t *leavingTimes) Request(*sim.RequestRecord) error { return nil }
 func (t *leavingTimes) Gap(des.Time)              {}
 func (t *leavingTimes) Step(r *sim.StepRecord) error {
 	before := t.last

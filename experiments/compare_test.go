@@ -116,10 +116,10 @@ func fixed(ttft, e2e float64) Runner {
 			if !ok || err != nil {
 				return sim.Summary{Completed: id - 1}, err
 			}
-			r := sim.Record{ID: id, Prompt: a.Prompt, Output: a.Output, Arrival: a.At, Scheduled: a.At,
+			r := sim.RequestRecord{ID: id, Prompt: a.Prompt, Output: a.Output, Arrival: a.At, Scheduled: a.At,
 				FirstToken: a.At + des.FromSeconds(ttft), LastToken: a.At + des.FromSeconds(e2e)}
 			if a.Prompt > 1000 {
-				r = sim.Record{ID: r.ID, Prompt: a.Prompt, Output: a.Output, Arrival: a.At, Rejected: "too long"}
+				r = sim.RequestRecord{ID: r.ID, Prompt: a.Prompt, Output: a.Output, Arrival: a.At, Rejected: "too long"}
 			}
 			if err := f.Request(&r); err != nil {
 				return sim.Summary{}, err

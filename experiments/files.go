@@ -51,7 +51,7 @@ func (f *files) print(w io.Writer, format string, args ...any) {
 }
 
 // Request implements sim.Recorder.
-func (f *files) Request(r *sim.Record) error {
+func (f *files) Request(r *sim.RequestRecord) error {
 	if f.sink.Finished != nil {
 		f.sink.Finished()
 	}

@@ -55,7 +55,7 @@ func newChromeTrace(w io.Writer, next sim.Recorder, scatter bool) *chromeTrace {
 }
 
 // Request implements sim.Recorder.
-func (c *chromeTrace) Request(r *sim.Record) error { return c.next.Request(r) }
+func (c *chromeTrace) Request(r *sim.RequestRecord) error { return c.next.Request(r) }
 
 // Gap implements sim.Recorder.
 func (c *chromeTrace) Gap(t des.Time) { c.next.Gap(t) }

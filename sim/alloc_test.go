@@ -14,9 +14,9 @@ import (
 // quiet is a recorder that keeps nothing.
 type quiet struct{}
 
-func (quiet) Request(*sim.Record) error  { return nil }
-func (quiet) Gap(des.Time)               {}
-func (quiet) Step(*sim.StepRecord) error { return nil }
+func (quiet) Request(*sim.RequestRecord) error { return nil }
+func (quiet) Gap(des.Time)                     {}
+func (quiet) Step(*sim.StepRecord) error       { return nil }
 
 // decoding returns a SparseServe server on the modelled A100 in which eight
 // long requests are in the midst of their decodes.

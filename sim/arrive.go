@@ -40,7 +40,7 @@ func (s *Server) arrival() error {
 	}
 	if reason := s.reject(prompt, a.Output, limit); reason != "" {
 		s.metrics.rejected(reason)
-		return s.rec.Request(&Record{ID: s.nextID, Set: a.Set, Given: a.Prompt, Prompt: prompt, Output: a.Output, Arrival: a.At, Rejected: reason})
+		return s.rec.Request(&RequestRecord{ID: s.nextID, Set: a.Set, Given: a.Prompt, Prompt: prompt, Output: a.Output, Arrival: a.At, Rejected: reason})
 	}
 	if prompt < a.Prompt {
 		s.metrics.truncated(a.Prompt, prompt)
@@ -51,7 +51,7 @@ func (s *Server) arrival() error {
 	r.StartAfter(s.prefixHit(a.Cached, prompt))
 	s.requests[r.Request] = r
 	if s.Engine.PlanAhead && s.busy {
-		s.late = append(s.late, r.Request)
+		s.arrivedLate = append(s.arrivedLate, r.Request)
 		return nil
 	}
 	s.sched.Add(r.Request)
@@ -78,7 +78,7 @@ func (s *Server) reject(prompt, output, limit int) string {
 			tokens, where, s.memory.Tokens(s.memory.Total()), 100*s.Spec.Watermark)
 	}
 	if s.cache != nil {
-		if need, have := s.loneNeed(prompt, output), s.hbmTotal(); need > have {
+		if need, have := s.peakNeed(prompt, output), s.hbmTotal(); need > have {
 			return fmt.Sprintf("alone it needs %d MiB of HBM, there are %d MiB for KV", need>>20, have>>20)
 		}
 	}

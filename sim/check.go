@@ -29,7 +29,7 @@ func (s *Server) checkRequests() error {
 	if err := s.metrics.check(len(s.requests)); err != nil {
 		return err
 	}
-	if w, r := s.sched.Waiting()+len(s.late), s.sched.Running(); w+r != len(s.requests) {
+	if w, r := s.sched.Waiting()+len(s.arrivedLate), s.sched.Running(); w+r != len(s.requests) {
 		return fmt.Errorf("law 4: %d requests in flight, %d waiting + %d running", len(s.requests), w, r)
 	}
 	var emitted int64

@@ -82,7 +82,7 @@ func (s *Server) emit(r *request, now des.Time) error {
 	s.closeSeq(r)
 	s.sched.Finish(r.Request)
 	delete(s.requests, r.Request)
-	rec := Record{
+	rec := RequestRecord{
 		ID: r.ID, Set: r.arrival.Set, Given: r.arrival.Prompt, Prompt: r.prompt, Output: r.Output, Arrival: r.arrival.At,
 		Scheduled: r.scheduled, FirstToken: r.first, LastToken: r.last, Preemptions: r.preemptions,
 	}

@@ -54,7 +54,7 @@ func (c *scenario) follow(t fatal) {
 	}
 	for id := range m.ids() {
 		// What the last step finished is dropped with the next, which never comes.
-		if i := slices.IndexFunc(o.requests, func(r sim.Record) bool { return r.ID == id }); o.requests[i].LastToken != o.steps[len(o.steps)-1].Start+o.steps[len(o.steps)-1].Timing.Elapsed+c.engine.Reply {
+		if i := slices.IndexFunc(o.requests, func(r sim.RequestRecord) bool { return r.ID == id }); o.requests[i].LastToken != o.steps[len(o.steps)-1].Start+o.steps[len(o.steps)-1].Timing.Elapsed+c.engine.Reply {
 			t.Fatal(fmt.Sprintf("blocks are left of request %d, which has gone\n%v", id, c))
 		}
 	}

@@ -17,13 +17,13 @@ type Engine struct {
 // queued after it was formed, unless nothing else is there to run.
 func (s *Server) nextBatch() {
 	s.formBatch()
-	if len(s.late) == 0 {
+	if len(s.arrivedLate) == 0 {
 		return
 	}
-	for _, r := range s.late {
+	for _, r := range s.arrivedLate {
 		s.sched.Add(r)
 	}
-	s.late = s.late[:0]
+	s.arrivedLate = s.arrivedLate[:0]
 	if s.batch.Empty() {
 		s.formBatch()
 	}

@@ -168,9 +168,9 @@ func (s *Server) hbmTotal() int64 {
 	return total
 }
 
-// loneNeed is the HBM that a request needs at its worst moment when it is the only one: its
+// peakNeed is the HBM that a request needs at its worst moment when it is the only one: its
 // prefill, also a second one after a preemption near its end, or its last decode step.
-func (s *Server) loneNeed(prompt, output int) int64 {
+func (s *Server) peakNeed(prompt, output int) int64 {
 	tokens := prompt + output
 	prefill := s.allBlocks(s.Geometry.Blocks(tokens))
 	if s.sched.Planner().Segmented() {

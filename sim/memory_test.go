@@ -32,9 +32,9 @@ func (w *endless) Next() (sim.Arrival, bool, error) {
 
 type forgetful struct{}
 
-func (forgetful) Request(*sim.Record) error  { return nil }
-func (forgetful) Gap(des.Time)               {}
-func (forgetful) Step(*sim.StepRecord) error { return nil }
+func (forgetful) Request(*sim.RequestRecord) error { return nil }
+func (forgetful) Gap(des.Time)                     {}
+func (forgetful) Step(*sim.StepRecord) error       { return nil }
 
 // Memory does not grow with the number of requests: the live heap after 10,000
 // is that after 2,000. Between them 8,000 requests pass; 32 bytes kept of each

@@ -15,7 +15,7 @@ type Metrics struct {
 
 	submitted, done, refused, preemptions int
 	refusal                               string // why, of the first that was rejected
-	cuts                                  cuts
+	truncations                           truncations
 	emitted, finishedTokens               int64 // tokens, of all and of completed requests
 	steps, batch                          int64
 	selected, loaded, resumed, saved      int64 // blocks, whole model
@@ -83,7 +83,7 @@ func (m *Metrics) rejected(why string) {
 	}
 }
 
-func (m *Metrics) truncated(given, served int) { m.cuts.add(given, served) }
+func (m *Metrics) truncated(given, served int) { m.truncations.add(given, served) }
 
 func (m *Metrics) scheduled(delay des.Time) {
 	m.QueueDelay.add(delay)
@@ -92,7 +92,7 @@ func (m *Metrics) scheduled(delay des.Time) {
 
 func (m *Metrics) gap(t des.Time) { m.TBT.add(t) }
 
-func (m *Metrics) completed(r *Record) {
+func (m *Metrics) completed(r *RequestRecord) {
 	m.done++
 	m.finishedTokens += int64(r.Output)
 	m.TTFT.add(r.FirstToken - r.Arrival)
@@ -149,12 +149,12 @@ func (m *Metrics) Summary() Summary {
 	if m.inRounds > 0 {
 		s.ProgressiveStats = &ProgressiveStats{RoundsPerLayer: float64(m.rounds) / float64(m.inRounds), BlocksAhead: m.ahead}
 	}
-	s.Truncated = m.cuts.n
+	s.Truncated = m.truncations.n
 	if m.refused > 0 {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("%d of %d requests rejected: %s", m.refused, m.submitted, firstOf(m.refused, m.refusal)))
 	}
-	if m.cuts.n > 0 {
-		s.Warnings = append(s.Warnings, m.cuts.warning(m.submitted))
+	if m.truncations.n > 0 {
+		s.Warnings = append(s.Warnings, m.truncations.warning(m.submitted))
 	}
 	if m.trend.rising() {
 		s.Warnings = append(s.Warnings, fmt.Sprintf(

@@ -37,8 +37,8 @@ type request struct {
 	preemptions            int
 }
 
-// Record is what a run keeps of one request.
-type Record struct {
+// RequestRecord is what a run keeps of one request.
+type RequestRecord struct {
 	ID          int
 	Set         string
 	Given       int // prompt tokens as the trace has them
@@ -74,7 +74,7 @@ type StepRecord struct {
 
 // Recorder sees a run as it happens. Its arguments are valid during the call.
 type Recorder interface {
-	Request(*Record) error
+	Request(*RequestRecord) error
 	// Gap is the time between two successive tokens of a request.
 	Gap(des.Time)
 	Step(*StepRecord) error

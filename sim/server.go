@@ -69,22 +69,22 @@ type Server struct {
 	free     []*request
 	nextID   int
 
-	busy       bool
-	batch      *sched.Batch
-	steps      int64
-	pending    Arrival
-	more       bool
-	broken     bool // the workload gave an error
-	arrived    int
-	late       []*sched.Request // that came while a step ran whose successor was planned already
-	saves      []saveJob        // in flight, oldest first
-	savedSteps int64            // steps whose saves are done, or will be at a scheduled event
-	pinned     []*request       // whose chunked prefill holds HBM
-	step       stepState
-	path       path
-	groups     []int32 // (layer, KV head) groups whose blocks the cache follows
-	counted    []int32 // those whose selections are known: all where their sizes differ
-	workload   Workload
+	busy        bool
+	batch       *sched.Batch
+	steps       int64
+	pending     Arrival
+	more        bool
+	broken      bool // the workload gave an error
+	arrived     int
+	arrivedLate []*sched.Request // that came while a step ran whose successor was planned already
+	saves       []saveJob        // in flight, oldest first
+	savedSteps  int64            // steps whose saves are done, or will be at a scheduled event
+	pinned      []*request       // whose chunked prefill holds HBM
+	step        stepState
+	path        path
+	groups      []int32 // (layer, KV head) groups whose blocks the cache follows
+	counted     []int32 // those whose selections are known: all where their sizes differ
+	workload    Workload
 }
 
 type event struct {
@@ -198,10 +198,10 @@ func (s *Server) Run(ctx context.Context, w Workload, rec Recorder) (*Metrics, e
 	}
 	for n := 0; ; n++ {
 		if (n%64 == 0 || s.Addressed) && ctx.Err() != nil { // a real step takes long
-			return s.cutShort(), context.Cause(ctx)
+			return s.interrupted(), context.Cause(ctx)
 		}
 		if more, err := s.advance(); err != nil {
-			return s.cutShort(), err
+			return s.interrupted(), err
 		} else if !more {
 			break
 		}
@@ -247,8 +247,8 @@ func (s *Server) advance() (more bool, err error) {
 	}
 }
 
-// cutShort returns the metrics of a run that ends here.
-func (s *Server) cutShort() *Metrics {
+// interrupted returns the metrics of a run that ends here.
+func (s *Server) interrupted() *Metrics {
 	s.metrics.end = max(s.metrics.end, s.events.Now())
 	return s.metrics
 }
@@ -290,7 +290,7 @@ func (s *Server) handle(ev event) error {
 	if s.busy {
 		return nil
 	}
-	if s.sched.Waiting()+s.sched.Running()+len(s.late) > 0 {
+	if s.sched.Waiting()+s.sched.Running()+len(s.arrivedLate) > 0 {
 		if err := s.startStep(now); err != nil || s.busy {
 			return err
 		}

@@ -130,14 +130,14 @@ func (l *list) Next() (sim.Arrival, bool, error) {
 
 // log keeps what a run records.
 type log struct {
-	requests []sim.Record
+	requests []sim.RequestRecord
 	steps    []sim.StepRecord
 	gaps     []des.Time
 }
 
-func (l *log) Request(r *sim.Record) error  { l.requests = append(l.requests, *r); return nil }
-func (l *log) Gap(d des.Time)               { l.gaps = append(l.gaps, d) }
-func (l *log) Step(r *sim.StepRecord) error { l.steps = append(l.steps, *r); return nil }
+func (l *log) Request(r *sim.RequestRecord) error { l.requests = append(l.requests, *r); return nil }
+func (l *log) Gap(d des.Time)                     { l.gaps = append(l.gaps, d) }
+func (l *log) Step(r *sim.StepRecord) error       { l.steps = append(l.steps, *r); return nil }
 
 // libraries shares recorded selections between runs.
 var libraries = struct {

@@ -36,7 +36,7 @@ func (s *Server) startStep(now des.Time) error {
 	if s.batch.Empty() {
 		return nil
 	}
-	if err := s.enter(now); err != nil {
+	if err := s.prepareStep(now); err != nil {
 		return err
 	}
 	if checkLaws {
@@ -56,7 +56,7 @@ func (s *Server) startStep(now des.Time) error {
 	if err != nil {
 		return err
 	}
-	s.leave(now, timing)
+	s.finishStep(now, timing)
 	return nil
 }
 
@@ -76,8 +76,8 @@ func (s *Server) closeSeq(r *request) {
 	r.seq, r.pinned, r.buffers, r.steps, r.selected, r.prefilled = nil, false, 0, 0, 0, 0
 }
 
-// enter brings the batch's requests into the cache and sums up the step.
-func (s *Server) enter(now des.Time) error {
+// prepareStep brings the batch's requests into the cache and sums up the step.
+func (s *Server) prepareStep(now des.Time) error {
 	st := &s.step
 	st.decodes, st.seqs = st.decodes[:0], st.seqs[:0]
 	st.contexts, st.selected, st.scored, st.loaded, st.shared, st.pages, st.kvBytes, st.closing, st.savesInFlight = 0, 0, 0, 0, 0, 0, 0, 0, false
@@ -86,12 +86,12 @@ func (s *Server) enter(now des.Time) error {
 	st.rec = StepRecord{Index: s.steps, Start: now, Decodes: len(s.batch.Decodes), Prefills: len(s.batch.Prefills), Waiting: s.sched.Waiting()}
 	s.unpinAbsent()
 	for i := range s.batch.Prefills {
-		if err := s.enterPrefill(&s.batch.Prefills[i], now); err != nil {
+		if err := s.preparePrefill(&s.batch.Prefills[i], now); err != nil {
 			return err
 		}
 	}
 	for _, sr := range s.batch.Decodes {
-		if err := s.enterDecode(s.requests[sr]); err != nil {
+		if err := s.prepareDecode(s.requests[sr]); err != nil {
 			return err
 		}
 	}
@@ -121,7 +121,7 @@ func (s *Server) unpinAbsent() {
 	s.pinned = kept
 }
 
-func (s *Server) enterPrefill(seg *sched.Segment, now des.Time) error {
+func (s *Server) preparePrefill(seg *sched.Segment, now des.Time) error {
 	r := s.requests[seg.Req]
 	if !r.started {
 		r.started, r.scheduled = true, now
@@ -158,7 +158,7 @@ func (s *Server) enterPrefill(seg *sched.Segment, now des.Time) error {
 	return nil
 }
 
-func (s *Server) enterDecode(r *request) error {
+func (s *Server) prepareDecode(r *request) error {
 	st := &s.step
 	st.decodes = append(st.decodes, r)
 	st.meta.Sampled++
@@ -314,7 +314,7 @@ func (s *Server) access(l *kv.Layer) (int64, error) {
 func (s *Server) dense(layer int) bool { return !s.Spec.Sparse() || layer < s.Spec.DenseLayers }
 
 // leave books the step's outcome and schedules its end.
-func (s *Server) leave(now des.Time, timing Timing) {
+func (s *Server) finishStep(now des.Time, timing Timing) {
 	st := &s.step
 	if s.cache != nil {
 		s.queueSaves()

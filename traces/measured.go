@@ -91,7 +91,7 @@ func readMeasured(file string, from io.Reader) (*Measured, error) {
 		return nil, err
 	}
 	m := &Measured{Format: format}
-	if err := m.take(file, all); err != nil {
+	if err := m.order(file, all); err != nil {
 		return nil, err
 	}
 	return m, nil
@@ -185,8 +185,8 @@ type place struct {
 // 1970, or rounded to microseconds.
 const slack = 2e-6
 
-// take checks all requests, sorts them by arrival, and sets the first to 0.
-func (m *Measured) take(file string, all []sent) error {
+// order checks all requests, sorts them by arrival, and sets the first to 0.
+func (m *Measured) order(file string, all []sent) error {
 	for i := range all {
 		s := &all[i]
 		if s.failed {

@@ -41,14 +41,14 @@ func readMeasuredCSV(l *lines) ([]sent, error) {
 			return nil, err
 		}
 		if fields, err = splitCSV(fields[:0], line); err != nil {
-			return nil, r.cut(r.fault(err))
+			return nil, r.truncated(r.fault(err))
 		}
 		if len(fields) != len(names) {
-			return nil, r.cut(r.fault(&valueError{"line", string(line), "has " + plural(len(fields), "field") + ", the header has " + plural(len(names), "column")}))
+			return nil, r.truncated(r.fault(&valueError{"line", string(line), "has " + plural(len(fields), "field") + ", the header has " + plural(len(names), "column")}))
 		}
 		s, err := measuredRow(fields, at)
 		if err != nil {
-			return nil, r.cut(r.fault(err))
+			return nil, r.truncated(r.fault(err))
 		}
 		s.where.line = l.number
 		if !s.failed && s.exact < last {

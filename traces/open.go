@@ -89,7 +89,7 @@ func newReader(file string, from io.Reader, o options) (*reader, string, error) 
 	format := o.format
 	if format == "" {
 		if format, err = recognise(first); err != nil {
-			return nil, "", r.cut(r.fault(err))
+			return nil, "", r.truncated(r.fault(err))
 		}
 	}
 	switch format {

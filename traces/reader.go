@@ -81,7 +81,7 @@ func (r *reader) next() (sim.Arrival, error) {
 		}
 		row, err := r.dec.decode(line)
 		if err != nil {
-			return sim.Arrival{}, r.cut(r.fault(err))
+			return sim.Arrival{}, r.truncated(r.fault(err))
 		}
 		switch row.skip {
 		case failed:
@@ -140,8 +140,8 @@ func (r *reader) fault(err error) *LineError {
 	return e
 }
 
-// cut adds that a faulty line is the last and has no line end.
-func (r *reader) cut(e *LineError) *LineError {
+// truncated adds that a faulty line is the last and has no line end.
+func (r *reader) truncated(e *LineError) *LineError {
 	if !r.lines.ended {
 		e.Problem += " (last line, without a line end: the file seems cut short)"
 	}

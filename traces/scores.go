@@ -147,7 +147,7 @@ func (s *Scores) Steps() int { return scoreSteps }
 // Fill implements dsa.Scores.
 func (s *Scores) Fill(family, n int, sheet *dsa.Sheet) {
 	columns, page := s.columns(family, n, sheet), pageOf(sheet)
-	sheet.Critical = room(sheet.Critical, sheet.Steps*n)
+	sheet.Critical = resize(sheet.Critical, sheet.Steps*n)
 	write(sheet.Critical, columns, sheet.First)
 	estimate := s.p.errorOf(sheet.Digest)
 	if !sheet.Weighs && estimate == 0 {
@@ -163,8 +163,8 @@ func (s *Scores) Fill(family, n int, sheet *dsa.Sheet) {
 		s.disturb(sheet.Critical, n, 1, family, sheet.First, estimate, digestError)
 	}
 	if sheet.Score[0] = score; sheet.Weighs {
-		s.share(family, n, sheet)
-		s.keep(family, sheet)
+		s.perQueryHead(family, n, sheet)
+		s.fillKept(family, sheet)
 	}
 }
 

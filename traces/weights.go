@@ -78,9 +78,9 @@ func (s *Scores) disturb(dst []float32, n, page, family, first int, deviation fl
 	}
 }
 
-// share derives the true scores of the query heads that share a KV head from those of the KV
+// perQueryHead derives the true scores of the query heads that share a KV head from those of the KV
 // head.
-func (s *Scores) share(family, n int, sheet *dsa.Sheet) {
+func (s *Scores) perQueryHead(family, n int, sheet *dsa.Sheet) {
 	queries := max(1, sheet.Queries)
 	for len(sheet.Score) < queries {
 		sheet.Score = append(sheet.Score, nil)
@@ -92,9 +92,9 @@ func (s *Scores) share(family, n int, sheet *dsa.Sheet) {
 	}
 }
 
-// keep writes the true scores of sinks and window, and the skew of every step. Only the first
+// fillKept writes the true scores of sinks and window, and the skew of every step. Only the first
 // sink and the newest full block stand out; the last block of the window is open.
-func (s *Scores) keep(family int, sheet *dsa.Sheet) {
+func (s *Scores) fillKept(family int, sheet *dsa.Sheet) {
 	kept := sheet.Sinks + sheet.Window
 	columns := make([]blockColumn, kept)
 	for i := range columns {
@@ -110,9 +110,9 @@ func (s *Scores) keep(family int, sheet *dsa.Sheet) {
 			}
 		}
 	}
-	sheet.Kept = room(sheet.Kept, sheet.Steps*kept)
+	sheet.Kept = resize(sheet.Kept, sheet.Steps*kept)
 	write(sheet.Kept, columns, sheet.First)
-	sheet.Skew = room(sheet.Skew, sheet.Steps)
+	sheet.Skew = resize(sheet.Skew, sheet.Steps)
 	h := des.Hash(s.seed, uint64(family), 0x5ce3)
 	row := s.errors[h%errorRows]
 	for t := range sheet.Skew {
@@ -120,7 +120,7 @@ func (s *Scores) keep(family int, sheet *dsa.Sheet) {
 	}
 }
 
-func room(x []float32, n int) []float32 {
+func resize(x []float32, n int) []float32 {
 	if cap(x) < n {
 		return make([]float32, n, n+n/4)
 	}

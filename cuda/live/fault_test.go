@@ -137,7 +137,7 @@ type stopper struct {
 	ids   []int
 }
 
-func (s *stopper) Request(r *sim.Record) error {
+func (s *stopper) Request(r *sim.RequestRecord) error {
 	if s.ids = append(s.ids, r.ID); len(s.ids) == s.after {
 		s.stop()
 	}

@@ -242,7 +242,7 @@ type stepping struct{ yield func(decodes int) bool }
 
 var errEnough = errors.New("enough")
 
-func (s *stepping) Request(*sim.Record) error { return nil }
+func (s *stepping) Request(*sim.RequestRecord) error { return nil }
 func (s *stepping) Gap(des.Time)              {}
 func (s *stepping) Step(r *sim.StepRecord) error {
 	if !s.yield(r.Decodes) {

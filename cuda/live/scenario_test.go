@@ -183,7 +183,7 @@ type counted struct {
 	each          func() // nil: nothing
 }
 
-func (c *counted) Request(*sim.Record) error { return nil }
+func (c *counted) Request(*sim.RequestRecord) error { return nil }
 func (c *counted) Gap(des.Time)              {}
 func (c *counted) Step(r *sim.StepRecord) error {
 	c.steps = append(c.steps, *r)

@@ -22,16 +22,16 @@ func (c *Cache) BeginStep(decodes []*Seq) {
 	c.step++
 	for _, s := range decodes {
 		s.step++
-		s.clock = append(s.clock, c.step)
+		s.stepAt = append(s.stepAt, c.step)
 		s.recent[int(s.step)%c.window] = 0
 	}
 	if c.trace != nil {
 		c.trace.begin(c, decodes)
 	}
-	c.leaving = c.leaving[:0]
+	c.absent = c.absent[:0]
 	for _, s := range c.seqs {
 		if s.live && s.active > 0 && !slices.Contains(decodes, s) {
-			c.leaving = append(c.leaving, s)
+			c.absent = append(c.absent, s)
 		}
 	}
 	for i := range c.pools {

@@ -50,7 +50,7 @@ type Seq struct {
 	held   int     // entries with the held flag
 	recent []int32 // entries last used at step s, no longer active: recent[s % window]
 
-	clock    []uint32 // the cache's step at each decode step since born
+	stepAt   []uint32 // the cache's step at each decode step since born
 	released uint32   // the cache's step when blocks of its prefill were released, the last time
 
 	reserved int64 // bytes of metadata and prefill buffers, whole model
@@ -88,7 +88,7 @@ type Cache struct {
 	held     int   // entries with the held flag, over all requests
 
 	step     uint32 // steps so far
-	leaving  []*Seq // accessed in the last step, absent from this one
+	absent   []*Seq // accessed in the last step, absent from this one
 	missing  []ref  // of the layer being accessed: to load, waiting for slots
 	missedBy []*Seq // that have some since the last Spread
 	writing  []ref  // of the layer being accessed: just written, waiting for slots
@@ -210,7 +210,7 @@ func (c *Cache) Open(maxTokens int) *Seq {
 	}
 	clear(s.groups)
 	clear(s.recent)
-	s.clock = s.clock[:0]
+	s.stepAt = s.stepAt[:0]
 	s.blocks, s.full, s.saved, s.hold, s.active, s.held, s.missed = 0, 0, 0, 0, 0, 0, 0
 	s.step += 2 // born-1 marks blocks that no step of this owner selected
 	s.born = s.step
@@ -228,7 +228,7 @@ func (c *Cache) Free(s *Seq) {
 		for g := l.From; g < l.To; g++ {
 			for b, m := range s.row(g)[:s.blocks] {
 				if m.resident() {
-					p.give(s.slots[g*s.cap+b])
+					p.release(s.slots[g*s.cap+b])
 				}
 				if m.idle() {
 					p.idle--
@@ -237,14 +237,14 @@ func (c *Cache) Free(s *Seq) {
 		}
 	}
 	c.release(s)
-	c.forget(s)
+	c.forgetChanges(s)
 	c.held -= s.held
 	s.blocks, s.full, s.saved, s.hold, s.active, s.held = 0, 0, 0, 0, 0, 0
 	s.live = false
 	c.freeSeqs = append(c.freeSeqs, s.id)
-	for i, l := range c.leaving {
+	for i, l := range c.absent {
 		if l == s {
-			c.leaving = append(c.leaving[:i], c.leaving[i+1:]...)
+			c.absent = append(c.absent[:i], c.absent[i+1:]...)
 			break
 		}
 	}

@@ -34,8 +34,8 @@ func (c *Cache) noteSeated() {
 	}
 }
 
-// forget drops the changes of a request that is freed.
-func (c *Cache) forget(s *Seq) {
+// forgetChanges drops the changes of a request that is freed.
+func (c *Cache) forgetChanges(s *Seq) {
 	of := func(r BlockRef) bool { return r.Seq == s.id }
 	if len(c.gone) > 0 {
 		for _, r := range c.gone[:c.goneBefore:c.goneBefore] {

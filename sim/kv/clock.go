@@ -33,7 +33,7 @@ func (k *clock) victim(c *Cache, _ *Layer) (ref, bool) {
 }
 
 func (k *clock) tidy(c *Cache, slots int) {
-	if crowded(k.q.n, slots) {
+	if needsTidy(k.q.n, slots) {
 		k.q.tidy(c)
 	}
 }

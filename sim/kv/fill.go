@@ -9,7 +9,7 @@ import (
 // returns the number of blocks to load over its groups.
 func (c *Cache) Fill(l *Layer) (loads int64, err error) {
 	l.version++
-	for _, s := range c.leaving {
+	for _, s := range c.absent {
 		for g := l.From; g < l.To; g++ {
 			c.park(s, g)
 		}
@@ -83,7 +83,7 @@ func (c *Cache) place(l *Layer, refs []ref, names []BlockRef) error {
 	many = many && c.parallel
 	fetched := len(c.split.begin) == 0 || names == nil
 	for i := range refs {
-		if many && !p.room() && len(refs)-i > c.exchangeShare {
+		if many && !p.hasFree() && len(refs)-i > c.exchangeShare {
 			for _, j := range c.exchange(l, order, refs, names, i) {
 				if err := c.placeOne(l, refs, names, int(j)); err != nil {
 					return err
@@ -105,12 +105,12 @@ func (c *Cache) place(l *Layer, refs []ref, names []BlockRef) error {
 
 func (c *Cache) placeOne(l *Layer, refs []ref, names []BlockRef, i int) error {
 	p := &c.pools[l.pool]
-	for !p.room() {
+	for !p.hasFree() {
 		if err := c.evict(l.pool, l); err != nil {
 			return err
 		}
 	}
-	if c.seat(refs, names, i, p.take()) {
+	if c.seat(refs, names, i, p.acquire()) {
 		p.idle++
 		l.version++
 	}
@@ -166,7 +166,7 @@ func (c *Cache) evict(pool int, l *Layer) error {
 	var only *Layer
 	for i := 0; ; i++ {
 		if r, ok := p.order.victim(c, only); ok {
-			p.give(c.vacate(r))
+			p.release(c.vacate(r))
 			if c.tables {
 				c.noteGone(r, c.slotOf(r))
 			}

@@ -204,7 +204,7 @@ func (p *agePart) rows(c *Cache, pool int, visit func(s *Seq, g int)) {
 func (s *Seq) age(now uint32, m mark) int {
 	at := s.released
 	if w := m.when(); w >= s.born {
-		at = s.clock[w-s.born-1]
+		at = s.stepAt[w-s.born-1]
 	}
 	return int(min(now-at, maxAge))
 }

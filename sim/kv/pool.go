@@ -15,8 +15,8 @@ type pool struct {
 	order    evictor
 }
 
-// take hands out a free slot; the caller has made room.
-func (p *pool) take() uint32 {
+// acquire hands out a free slot; the caller has made room.
+func (p *pool) acquire() uint32 {
 	if p.used+p.reserved >= p.slots {
 		panic(fmt.Sprintf("kv: no free slot: %d used + %d reserved of %d", p.used, p.reserved, p.slots))
 	}
@@ -31,11 +31,11 @@ func (p *pool) take() uint32 {
 	return s
 }
 
-// give returns a slot.
-func (p *pool) give(slot uint32) {
+// release returns a slot.
+func (p *pool) release(slot uint32) {
 	p.used--
 	p.free = append(p.free, slot)
 }
 
-// room says whether a block can be taken without eviction.
-func (p *pool) room() bool { return p.used+p.reserved < p.slots }
+// hasFree says whether a block can be taken without eviction.
+func (p *pool) hasFree() bool { return p.used+p.reserved < p.slots }

@@ -44,6 +44,6 @@ func (q *refQueue) tidy(c *Cache) {
 	}
 }
 
-// crowded says that refs of freed requests should be dropped: refs are bounded by a constant
+// needsTidy says that refs of freed requests should be dropped: refs are bounded by a constant
 // factor of the pool's slots.
-func crowded(refs, slots int) bool { return refs >= 2*slots+1024 }
+func needsTidy(refs, slots int) bool { return refs >= 2*slots+1024 }

@@ -46,7 +46,7 @@ func (s *sieve) victim(c *Cache, _ *Layer) (ref, bool) {
 }
 
 func (s *sieve) tidy(c *Cache, slots int) {
-	if crowded(s.ahead.n+s.passed.n, slots) {
+	if needsTidy(s.ahead.n+s.passed.n, slots) {
 		s.ahead.tidy(c)
 		s.passed.tidy(c)
 	}

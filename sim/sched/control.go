@@ -16,7 +16,7 @@ type Limit interface {
 	SavesInFlight() bool
 }
 
-// thin is Algorithm 1 from line 6: candidates enter the batch in the base policy's order while
+// control is Algorithm 1 from line 6: candidates enter the batch in the base policy's order while
 // their working sets fit; the others are reset, that is keep their places in the queues. The
 // first that can run at all enters whatever its working set, so that one larger than HBM cannot
 // block the server.
@@ -24,7 +24,7 @@ type Limit interface {
 // When none can run, running requests go before new ones, then the step waits for saves in
 // flight (an empty batch), and at last the youngest running requests are preempted until the
 // first candidate can run.
-func (s *Scheduler) thin() {
+func (s *Scheduler) control() {
 	if s.cfg.Limit == nil {
 		for i := range s.candidates {
 			s.enter(&s.candidates[i])
@@ -60,7 +60,7 @@ func (s *Scheduler) thin() {
 func (s *Scheduler) admit() {
 	var used int64
 	available := s.cfg.Limit.Available()
-	back := s.left[:0]
+	back := s.rest[:0]
 	for i := range s.candidates {
 		c := &s.candidates[i]
 		need := s.need(c)
@@ -71,9 +71,9 @@ func (s *Scheduler) admit() {
 		}
 		back = append(back, *c)
 	}
-	s.left = back
+	s.rest = back
 	if !s.batch.Empty() {
-		s.candidates, s.left = back, s.candidates
+		s.candidates, s.rest = back, s.candidates
 		s.resetAll()
 	}
 }

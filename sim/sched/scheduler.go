@@ -55,7 +55,7 @@ type Scheduler struct {
 
 	batch      Batch
 	candidates []candidate
-	left       []candidate // scratch
+	rest       []candidate // scratch
 	closed     bool        // admits nobody: running requests only
 }
 
@@ -102,7 +102,7 @@ func (s *Scheduler) Next() *Batch {
 	}
 	s.candidates = s.candidates[:0]
 	s.base(s)
-	s.thin()
+	s.control()
 	return &s.batch
 }
 

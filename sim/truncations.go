@@ -2,14 +2,14 @@ package sim
 
 import "fmt"
 
-// cuts counts the prompts that were truncated, in tokens.
-type cuts struct {
+// truncations counts the prompts that were truncated, in tokens.
+type truncations struct {
 	n           int
 	longest     int // prompt as it came
 	least, most int // of the truncated ones: with the model's maximum it depends on the output
 }
 
-func (c *cuts) add(given, served int) {
+func (c *truncations) add(given, served int) {
 	if c.n == 0 {
 		c.least = served
 	}
@@ -19,7 +19,7 @@ func (c *cuts) add(given, served int) {
 }
 
 // warning says so of a run of the given number of requests.
-func (c *cuts) warning(requests int) string {
+func (c *truncations) warning(requests int) string {
 	to := fmt.Sprintf("%d tokens", c.most)
 	if c.least < c.most {
 		to = fmt.Sprintf("between %d and %d tokens", c.least, c.most)
