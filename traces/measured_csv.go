@@ -52,7 +52,7 @@ func readMeasuredCSV(l *lines) ([]sent, error) {
 		}
 		s.where.line = l.number
 		if !s.failed && s.exact < last {
-			return nil, r.cut(r.fault(&valueError{"arrival_s", fields[at[0]], "before the request above it; times run forward: sort the file by arrival_s"}))
+			return nil, r.truncated(r.fault(&valueError{"arrival_s", fields[at[0]], "before the request above it; times run forward: sort the file by arrival_s"}))
 		}
 		last = max(last, s.exact)
 		all = append(all, s)
