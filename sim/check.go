@@ -45,9 +45,9 @@ func (s *Server) checkRequests() error {
 	return nil
 }
 
-// checkHBM is law 2 beyond the pools' own: the cache's capacity lies within what the card
-// leaves, and the reservation covers the metadata of all blocks that exist and the buffers of
-// all running layer-segmented prefills.
+// checkHBM is law 2 beyond the pools' own: the cache's capacity is within the HBM left by the
+// model, and the reservation covers the metadata of all blocks and the buffers of all running
+// layer-segmented prefills.
 func (s *Server) checkHBM() error {
 	total, reserved := s.cache.Bytes()
 	if slack := s.sampleSlack(); total > s.HBMBytes+slack {
@@ -78,8 +78,8 @@ func (s *Server) sampleSlack() int64 {
 	return int64(float64(s.Geometry.BlockBytes) / s.cache.Sample.Rate)
 }
 
-// checkSaves is law 3 from the server's side: every full block that is not in DRAM yet is on
-// its way there. (That it is held in HBM is the cache's side.)
+// checkSaves is law 3 from the server's side: every full block is in DRAM or queued to be
+// saved. The cache checks that those are held in HBM.
 func (s *Server) checkSaves() error {
 	for _, r := range s.requests {
 		if r.seq == nil {
@@ -98,8 +98,8 @@ func (s *Server) checkSaves() error {
 	return nil
 }
 
-// checkBatch verifies law 8 as a step begins: with batch control, what the batch's requests
-// need of HBM fits beside what cannot be evicted, or the batch is a single request.
+// checkBatch verifies law 8 as a step begins: with batch control, the batch's requests fit HBM
+// together with what cannot be evicted, or the batch is a single request.
 func (s *Server) checkBatch() error {
 	n := len(s.batch.Decodes) + len(s.batch.Prefills)
 	if s.cache == nil || !s.Spec.BatchControl || n < 2 {

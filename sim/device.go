@@ -6,9 +6,9 @@ import (
 	"sparseserve/sim/kv"
 )
 
-// Device carries out one batch step on real or modelled hardware. The layer loop, selection
-// bookkeeping, residency, eviction and scheduling lie in this package and are one code for
-// both; a device only scores, moves, computes and tells the time. Calls come in the order
+// Device carries out one batch step on real or modelled hardware. The layer loop, selection,
+// residency, eviction and scheduling are in this package and the same for both. Calls come in
+// the order
 //
 //	Begin, (Score, Move, Compute) for each layer, Finish
 //
@@ -21,16 +21,16 @@ type Device interface {
 	// Config.DeviceSelects it also selects.
 	Score(layer int, w *Work) error
 	// Move enqueues DRAM->HBM loads, which Compute of the same layer waits for, and HBM->DRAM
-	// saves, which run beside it.
+	// saves, which overlap with it.
 	Move(*kv.Moves) error
-	// Compute runs attention and linears of one layer. Saves enqueued by the layer's Move
-	// become ready to leave the card when it ends.
+	// Compute runs attention and linears of one layer. Saves of the layer's Move can start when
+	// it ends.
 	Compute(layer int, w *Work) error
 	// Finish waits for the step to end.
 	Finish() (Timing, error)
 	// Drain waits until all saves are in DRAM and returns when that was, counted from the last
-	// step's start. The server calls it when it has nothing else to run and saves are left that
-	// no Finish reported.
+	// step's start. The server calls it when nothing else can run and no Finish has reported
+	// some saves.
 	Drain() (des.Time, error)
 }
 
@@ -43,11 +43,11 @@ type Step struct {
 	// DRAMBytes is the size of the host pool in use. Zero-copy reads slow down as it grows (TLB
 	// reach).
 	DRAMBytes int64
-	// FreedBlocks is what the cache took back since the step before from requests that ended or
-	// were preempted, in HBM or not, of all layers and KV heads.
+	// FreedBlocks counts blocks freed since the last step by requests that ended or were
+	// preempted, in HBM or not, of all layers and KV heads.
 	FreedBlocks int64
-	// Rows and Dropped are for devices that compute (Config.Detail): the requests of the batch,
-	// decodes first, and those whose KV was given up since the step before.
+	// Rows and Dropped are for devices that compute (Config.Addressed): the requests of the
+	// batch, decodes first, and those whose KV was given up since the last step.
 	Rows    []Row
 	Dropped []Dropped
 }
@@ -63,24 +63,22 @@ type Work struct {
 	// ScoredBlocks is the blocks whose metadata each KV head scores, summed over requests; 0
 	// when attention is dense.
 	ScoredBlocks int64
-	// Digests are the requests whose blocks become full in the layer and need metadata,
-	// DigestTokens the tokens of these blocks, summed over requests; 0 when no layer selects.
+	// Digests counts the requests with blocks that become full in the layer and need metadata,
+	// DigestTokens the tokens of these blocks; 0 when no layer selects.
 	Digests      int
 	DigestTokens int64
 	Sparse       bool // decode attention runs over selected blocks
-	// Rounds are the iterations of progressive attention, in order: DecodeTokens and the
-	// layer's loads, shared out. Empty where attention is not progressive.
+	// Rounds are the iterations of progressive attention in order, among which DecodeTokens and
+	// the layer's loads are divided. Empty where attention is not progressive.
 	Rounds []Round
-	// Lists and Tables are for devices that compute (Config.Detail): what the decodes read, and
-	// for each prefill span its place in the cache. With Config.DeviceSelects, Score fills
-	// Lists.Count and Lists.Block, in any order; where it gets none, Compute reads what Score
-	// chose.
+	// Lists and Tables are for devices that compute (Config.Addressed): what the decodes read,
+	// and for each prefill span its slots. With Config.DeviceSelects, Score fills Lists.Count
+	// and Lists.Block, in any order; without Lists, Compute reads what Score selected.
 	Lists  *Lists
 	Tables []Table
 }
 
-// SameBatch says whether two layers have the same batch: all but their rounds, lists and
-// tables.
+// SameBatch says whether two layers have the same batch: rounds, lists and tables may differ.
 func (w *Work) SameBatch(o *Work) bool {
 	return w.Tokens == o.Tokens && slices.Equal(w.Prefill, o.Prefill) &&
 		w.Decodes == o.Decodes && w.DecodeTokens == o.DecodeTokens &&
@@ -88,8 +86,8 @@ func (w *Work) SameBatch(o *Work) bool {
 		w.Digests == o.Digests && w.DigestTokens == o.DigestTokens
 }
 
-// Round is one iteration of progressive attention over a batch: what decodes and heads that
-// have not seen enough attend to, and what must be loaded before.
+// Round is one iteration of progressive attention over a batch: what the heads that have not
+// met the threshold attend to, and the loads that it needs.
 type Round struct {
 	Tokens int64 // for each KV head, summed over requests
 	Loads  int64 // blocks
@@ -106,12 +104,12 @@ type Timing struct {
 	Elapsed des.Time
 	Phases  Phases
 	// SavesDone is when every save of the first SavedSteps steps is in DRAM, counted from the
-	// step's start. A modelled device knows it ahead, with its own step among them; a real one
-	// reports what is saved.
+	// step's start. A modelled device predicts it, its own step included; a real one reports
+	// completed saves.
 	SavesDone  des.Time
 	SavedSteps int64
-	// Extrapolated names cost models asked beyond their calibration, if any; bit i stands for
-	// the i-th name of the device's own list.
+	// Extrapolated is a set of cost models used beyond their calibration; bit i is the i-th
+	// name of the device's own list.
 	Extrapolated uint32
 }
 

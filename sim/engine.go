@@ -2,19 +2,18 @@ package sim
 
 import "sparseserve/sim/des"
 
-// Engine is what of a serving engine decides when a request is planned and when its tokens are
-// seen, beside the scheduler's rules.
+// Engine is a serving engine's timing around the scheduler: when a step is planned, and when
+// requests and tokens pass the front end.
 type Engine struct {
-	// PlanAhead says that a step's batch is planned as the step before begins. A request that
-	// arrives while step n runs is then in step n+2 at the earliest, as n+1 is already on its
-	// way to the device.
+	// PlanAhead says that a step's batch is planned as the previous step begins, so that a
+	// request that arrives during step n runs in step n+2 at the earliest.
 	PlanAhead bool
 	Request   des.Time // from a request's arrival until the scheduler has it
 	Reply     des.Time // from a step's end until the client has its tokens
 }
 
-// nextBatch forms the batch of the next step. Requests that came while the last one ran are
-// queued after it was formed, unless nothing else is there to run.
+// nextBatch forms the batch of the next step. Requests that arrived during the last one are
+// queued after it was formed, unless nothing else can run.
 func (s *Server) nextBatch() {
 	s.formBatch()
 	if len(s.arrivedLate) == 0 {

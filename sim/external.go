@@ -88,8 +88,8 @@ func threshold(s *dsa.Shape) string {
 	return fmt.Sprintf("system.epsilon = %g, system.pipelined = %v, system.psa_stop = %q", s.Epsilon, s.Pipelined, stop)
 }
 
-// prepareChoice readies a decode for what will be chosen of its candidates. A recording tells
-// at once.
+// prepareChoice prepares a decode for what a device will select, or replays the step of a
+// recording.
 func (s *Server) prepareChoice(r *request, candidates int) (err error) {
 	if r.grid = -1; candidates <= s.policy.Limit() {
 		return nil // all

@@ -7,13 +7,12 @@ import (
 	"sparseserve/sim/sched"
 )
 
-// hbmLimit tells the scheduler what each candidate needs of the HBM cache. With working-set
-// control these are Algorithm 1's estimates; without it, what must be in HBM at once for the
-// step to be possible at all.
+// hbmLimit is what each candidate needs of the HBM cache. With working-set control these are
+// Algorithm 1's estimates; without it, what must be in HBM at once for the step to be possible.
 type hbmLimit struct{ s *Server }
 
-// Available is the HBM that metadata, prefill buffers and held blocks leave: a block is held
-// while it is open, waits to be saved or belongs to a running chunked prefill.
+// Available is the HBM without metadata, prefill buffers and held blocks: those open, waiting
+// to be saved, or of a running chunked prefill.
 func (l *hbmLimit) Available() int64 {
 	total, reserved := l.s.cache.Bytes()
 	return total - reserved - l.s.cache.Held(nil) - l.s.cache.Rounding()
@@ -29,8 +28,8 @@ func (s *Server) allBlocks(n int) int64 {
 	return int64(math.Ceil(float64(n*s.Geometry.Groups())*s.cache.Skew())) * s.Geometry.BlockBytes
 }
 
-// selectedAtOnce is the selection of one decode that must be in HBM at once: that of a layer,
-// or of every layer where each has its own pool.
+// selectedAtOnce is the part of a decode's selection that must be in HBM at once: one layer, or
+// every layer where each has its own pool.
 func (s *Server) selectedAtOnce(context int) int64 {
 	blocks := s.Geometry.Blocks(context)
 	if s.Spec.Sparse() && s.Spec.DenseLayers == 0 {
@@ -51,8 +50,8 @@ func (s *Server) opens(context int) int64 {
 	}
 }
 
-// Decode returns the working set of a decode: the union of the blocks that its last w steps
-// selected, and before its first step one step's selection; less the open blocks. Without batch
+// Decode returns a decode's working set without the open blocks: the union of the blocks that
+// its last w steps selected, or one step's selection before its first step. Without batch
 // control it is what must be in HBM at once.
 func (l *hbmLimit) Decode(sr *sched.Request) int64 {
 	s := l.s
@@ -69,7 +68,7 @@ func (l *hbmLimit) Decode(sr *sched.Request) int64 {
 }
 
 // workingSet is the union of the blocks that a decode's last steps selected, at least one
-// step's selection where that is known; the budget before the first step.
+// step's where known; the budget before the first step.
 func (s *Server) workingSet(r *request) int64 {
 	set := s.cache.WorkingSet(r.seq)
 	if s.Spec.Sparse() && !s.fixed && r.steps > 0 {
@@ -79,8 +78,9 @@ func (s *Server) workingSet(r *request) int64 {
 	return max(set, s.selectedBytes(r.Context()))
 }
 
-// Prefill returns what a prefill holds: all layers of all chunks so far and what is granted for
-// the others, or the buffers of a layer-segmented one, which are reserved already once it runs.
+// Prefill returns what a prefill holds: all layers of all chunks so far and the blocks granted
+// for the rest, or the buffers of a layer-segmented one, which are already reserved while it
+// runs.
 func (l *hbmLimit) Prefill(seg *sched.Segment) int64 {
 	s := l.s
 	r := s.requests[seg.Req]
@@ -101,10 +101,9 @@ func (l *hbmLimit) Prefill(seg *sched.Segment) int64 {
 	return s.allBlocks(s.Geometry.Blocks(seg.TokenTo)) - held + s.promptRest(seg.Req.Target, seg.TokenTo) - granted + meta
 }
 
-// promptRest is the HBM granted to a chunked prefill beyond its first tokens: vLLM 0.5 to 0.6,
-// and Sarathi on it, allocate the blocks of a whole prompt when they admit it, even where one
-// chunk runs; V1 allocates chunk by chunk. With batch control HBM is given out by working sets,
-// and a chunked prefill's is that of its preceding chunks (SparseServe §3.3).
+// promptRest is the HBM granted to a chunked prefill beyond its first tokens. vLLM 0.5 to 0.6,
+// and Sarathi on it, allocate a whole prompt at admission; V1 allocates chunk by chunk; with
+// batch control a chunked prefill has its preceding chunks (SparseServe §3.3).
 func (s *Server) promptRest(target, tokens int) int64 {
 	if s.Spec.Base == "vllm-v1" || s.Spec.BatchControl {
 		return 0
@@ -150,12 +149,11 @@ func (s *Server) metaBytes(tokens int) int64 {
 	return int64(tokens/s.Geometry.BlockTokens) * int64(s.Geometry.Groups()) * s.Geometry.MetaBytes
 }
 
-// segmentBuffers is what a layer-segmented prefill of the given tokens holds in HBM: the KV of
-// the layer being computed, that of earlier layers on its way to DRAM (at most what may queue
-// before compute stalls), the last, open block of every layer, and fp16 activations of all
-// tokens: the hidden state that carries it from one iteration to the next, and a layer's
-// queries, which attention overwrites. Linears run in slices of max_tokens, whose intermediate
-// activations lie outside the cache.
+// segmentBuffers is the HBM of a layer-segmented prefill of the given tokens: the KV of the
+// layer being computed, that of earlier layers still being saved (at most the save buffer), the
+// open block of every layer, and fp16 activations of all tokens (hidden state and one layer's
+// queries, which attention overwrites). Linears run in slices of max_tokens whose activations
+// are outside the cache.
 func (s *Server) segmentBuffers(tokens int) int64 {
 	layer := int64(s.Geometry.Blocks(tokens)) * s.layerOfBlocks()
 	queued := min(int64(s.Spec.SaveBuffer*(1<<20)), layer*int64(s.Model.Layers))
@@ -168,8 +166,8 @@ func (s *Server) hbmTotal() int64 {
 	return total
 }
 
-// peakNeed is the HBM that a request needs at its worst moment when it is the only one: its
-// prefill, also a second one after a preemption near its end, or its last decode step.
+// peakNeed is the peak HBM of a request that runs by itself: its prefill, possibly a second one
+// after a preemption near its end, or its last decode step.
 func (s *Server) peakNeed(prompt, output int) int64 {
 	tokens := prompt + output
 	prefill := s.allBlocks(s.Geometry.Blocks(tokens))

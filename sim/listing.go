@@ -113,8 +113,8 @@ func (u *listing) choose(sinks int, candidates []uint16) {
 const mostMerged = 128
 
 // merge is choose for candidates in ascending order over a list, up to count, in the same
-// order: what stays takes its slot along. Where the new ones are those that the selection has
-// as Added, the cache is about to write their slots.
+// order: entries that remain move with their slots. The cache writes the slots of new ones that
+// the selection has as Added.
 func (u *listing) merge(sel *kv.Selection, count int) {
 	const mask = mostMerged - 1
 	var blocks, slots [mostMerged]int32 // that were there

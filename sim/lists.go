@@ -20,8 +20,8 @@ type Lists struct {
 	// Where the device finds the slots of progressive attention: the length of each list with
 	// the blocks loaded ahead, which follow Count, and how many blocks the first round needs.
 	ListedAhead, FirstRound []int32
-	// Unchanged says that the layer's lists are those of the last step that listed it, in the same
-	// memory.
+	// Unchanged says that the layer's lists are those of the last step that listed it, in the
+	// same memory.
 	Unchanged bool
 }
 
@@ -40,10 +40,10 @@ func ListBuffer(d Device, layer, words int) []int32 {
 	return nil
 }
 
-// layerLists is what one layer's decodes read, kept from step to step since little of it
-// changes. An entry of Block beyond a unit's list is -1; all others are of the step in which
-// the layer was last listed. An entry that stays has the slot that it had, unless the layer's
-// loads name it: a block gets a slot only where it is loaded or begins.
+// layerLists is one layer's lists, kept from step to step since little of them changes. An
+// entry of Block beyond a unit's list is -1; all others are of the step in which the layer was
+// last listed. An entry that is unchanged has an unchanged slot unless the layer's loads
+// include it: blocks get slots only when loaded or created.
 type layerLists struct {
 	Lists
 	layer   int

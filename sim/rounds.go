@@ -58,10 +58,9 @@ func (s *Server) endsAfter(blocks int, heads int64) {
 	st.lasts[last] += heads * int64(blocks-last*m)
 }
 
-// spreadTokens makes the layer's rounds of the heads that end with each: all heads still going
-// attend to a whole microbatch, those that end to the rest. The open block, of the first round,
-// is not full. A round in which few heads go on has a token still: none would say that nothing
-// is attended to.
+// spreadTokens makes the layer's rounds from the heads that end with each: the others attend to
+// a whole microbatch, those that end to the rest. The open block, in the first round, is partly
+// filled. A round of few heads rounds up to one token, since none would mean no attention.
 func (s *Server) spreadTokens(spare int64) {
 	st, w := &s.step, &s.step.work
 	going, heads := int64(0), int64(s.Geometry.KVHeads)
@@ -79,8 +78,8 @@ func (s *Server) spreadTokens(spare int64) {
 	}
 }
 
-// loadInRounds shares the layer's loads out to its rounds. What is no candidate is wanted from
-// the first on. Rounds after the last that attends to anything were loaded in vain.
+// loadInRounds divides the layer's loads among its rounds; blocks that are no candidates are in
+// the first. Rounds after the last that attends to anything were loaded in vain.
 func (s *Server) loadInRounds(layer int) {
 	w, loads := &s.step.work, s.step.moves.Loads
 	if len(w.Rounds) == 0 {
@@ -99,8 +98,8 @@ func (s *Server) loadInRounds(layer int) {
 	w.Rounds[0].Loads += loads
 }
 
-// roundLoads is the candidates that a layer loads, by microbatch. Those of a sample of heads
-// are spread evenly over the layers.
+// roundLoads is the candidates that a layer loads, by microbatch; those of sampled heads are
+// spread evenly over the layers.
 func (s *Server) roundLoads(layer int) []int64 {
 	st := &s.step
 	if s.cache.Sample.Rate == 1 {

@@ -7,15 +7,13 @@ import (
 	"sparseserve/sim/kv"
 )
 
-// BlockScores returns the scores that eviction goes by: how far a block's criticality lay above
-// the lowest that was selected, at the newest step in which its request selected from the
-// group; before the first, at the step before. So the blocks of one group are in the order of
-// their criticality, as ArkVale has them, and those of different heads and requests are
-// compared by how near they are to being selected: with criticality alone, what a short context
-// lately selected would go before what a long one never will.
+// BlockScores returns the scores for eviction by score: a block's criticality above the lowest
+// that was selected, at the newest step in which its request selected from the group (before
+// the first, at the step before). Blocks of one group are thus ordered by criticality, as in
+// ArkVale, and those of different heads and requests by their distance from being selected.
 //
-// Sinks, window, dense layers and contexts within the budget are selected in any case, so their
-// scores are infinite.
+// Sinks, window, dense layers and contexts within the budget are always selected: their scores
+// are infinite.
 func BlockScores(spec *Spec, geo kv.Geometry, sample []int32, lib *dsa.Library, seed uint64) kv.Score {
 	x := &blockScores{spec: spec, geo: geo, sample: sample, lib: lib, seed: seed, critical: lib.Critical()}
 	return x.score

@@ -5,7 +5,7 @@ import (
 	"sparseserve/sim/kv"
 )
 
-// prepareSelections moves a decode's selections one step on: it finds the streams of its
+// prepareSelections advances a decode's selections by one step: it finds the cycles of its
 // context length and, when that is new, every group's place.
 func (s *Server) prepareSelections(r *request) error {
 	candidates := s.candidates(r)
@@ -45,7 +45,7 @@ func (s *Server) prepareSelections(r *request) error {
 	return nil
 }
 
-// agree has the heads of each layer decide, and notes what those of the sample select.
+// agree has the heads of each layer decide, and keeps what those of the sample select.
 func (s *Server) agree(r *request) {
 	heads, dense := s.Geometry.KVHeads, s.Spec.DenseLayers
 	if r.steps == 0 {

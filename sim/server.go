@@ -41,13 +41,12 @@ type Config struct {
 	Recording *dsa.Recording
 	// Recorder notes what every decode selects, of all heads; it may be nil.
 	RecordTo *dsa.RecordingWriter
-	// Trace notes what decodes select, of the groups in the cache, and when; it may be nil.
+	// Trace records what decodes select, of the groups in the cache, and when; it may be nil.
 	Trace *kv.Trace
-	// RecallProxy notes what share of its attention each token's selections hold, where Library
-	// gives them.
+	// RecallProxy records the share of attention that each token's selections hold, where
+	// Library gives them.
 	RecallProxy bool
-	// Idle is called when the clock goes on by the given time with no step running; it may be
-	// nil.
+	// Idle is called when virtual time advances with no step running; it may be nil.
 	Idle func(des.Time) error
 }
 
@@ -191,7 +190,7 @@ func Candidates(spec *Spec) int {
 }
 
 // Run serves the workload to its end and returns the run's metrics. When ctx ends first it
-// returns ctx's error. With an error come the metrics of what ran until then, if anything did.
+// returns ctx's error. An error comes with the metrics of what ran until then.
 func (s *Server) Run(ctx context.Context, w Workload, rec Recorder) (*Metrics, error) {
 	if err := s.begin(w, rec); err != nil {
 		return nil, err
@@ -298,7 +297,7 @@ func (s *Server) handle(ev event) error {
 	return s.drain(now)
 }
 
-// drain asks the device for saves that no step has reported, for which a request may wait.
+// drain asks the device for saves that no step has reported and that a request may wait for.
 func (s *Server) drain(now des.Time) error {
 	if n := len(s.saves); n == 0 || s.saves[n-1].step < s.savedSteps {
 		return nil
@@ -311,7 +310,7 @@ func (s *Server) drain(now des.Time) error {
 	return nil
 }
 
-// completeSaves schedules that the saves of the first n steps are in DRAM.
+// completeSaves schedules the completion of the saves of the first n steps.
 func (s *Server) completeSaves(at des.Time, n int64) {
 	for i := range s.saves {
 		if j := s.saves[i].step; j >= s.savedSteps && j < n {

@@ -46,7 +46,7 @@ type Spec struct {
 	Window       int     `toml:"window"`        // w, decode steps whose selections make the working set
 
 	// Sampling is how tokens are drawn: top-p sorts the logits of every request, random does
-	// not. vLLM takes it from a model's generation_config.json unless told otherwise.
+	// not. vLLM takes it from a model's generation_config.json by default.
 	Sampling string `toml:"sampling"` // random | top-p
 
 	// Prefill.

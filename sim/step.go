@@ -103,8 +103,8 @@ func (s *Server) prepareStep(now des.Time) error {
 	return nil
 }
 
-// unpinAbsent lets the cache evict the KV of chunked prefills that this batch leaves out. What
-// it evicts is loaded again when they go on.
+// unpinAbsent lets the cache evict the KV of chunked prefills that are not in this batch;
+// evicted blocks are loaded again when they continue.
 func (s *Server) unpinAbsent() {
 	kept := s.pinned[:0]
 	for _, r := range s.pinned {
@@ -193,8 +193,8 @@ func (s *Server) prepareDecode(r *request) error {
 	return nil
 }
 
-// selectedTokens is what one head reads of a context: all of it, or the budget with the open
-// block only partly filled.
+// selectedTokens is what one head reads of a context: all of it, or the budget with a partly
+// filled open block.
 func (s *Server) selectedTokens(context int) int64 {
 	blocks := s.Geometry.Blocks(context)
 	if blocks <= s.budget {

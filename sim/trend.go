@@ -2,8 +2,7 @@ package sim
 
 import "math"
 
-// trend keeps batch means of a sequence in constant memory: up to 64 batches of equal size,
-// which doubles whenever they are full.
+// trend keeps up to 64 batch means of a sequence, whose batch size doubles when they are full.
 type trend struct {
 	means []float64
 	size  int // values a batch
@@ -33,9 +32,9 @@ func (t *trend) add(v float64) {
 	}
 }
 
-// rising says whether the sequence grows without end, as the delay of an unstable queue does:
-// Mann-Kendall's test finds a trend at 99.9 %, the last quarter is at least twice the first
-// half, and it is longer than a second.
+// rising says whether the sequence grows without bound, as the delay of an unstable queue does:
+// Mann-Kendall's test finds a trend at 99.9 %, and the last quarter is above a second and at
+// least twice the first half.
 func (t *trend) rising() bool {
 	n := len(t.means)
 	if n < 8 {

@@ -2,10 +2,9 @@ package dsa
 
 import "slices"
 
-// Cycle is the recorded selections of one group over a fixed number of candidate blocks: a
-// cycle of Steps steps, each with what changed from the one before.
-//
-// A cycle is immutable after Record and safe for concurrent use.
+// Cycle is the selections of one group over a fixed number of candidate blocks: a cycle of
+// Steps steps, each with its changes from the one before. Immutable after Record and safe for
+// concurrent use.
 type Cycle struct {
 	Candidates, Steps int
 

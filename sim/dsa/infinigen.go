@@ -2,11 +2,11 @@ package dsa
 
 import "math"
 
-// InfiniGen picks by a margin (Lee et al., OSDI 2024): how many candidates of a head have a
-// speculated attention score that lies at most Margin below the highest, in units of q·k /
-// sqrt(d), is averaged over the heads of the layer, as in the authors' code, and each head
-// takes so many, the highest first, but not more than a share Most. Its candidates are tokens,
-// so its blocks hold one, and its criticality is what the input of the layer before tells.
+// InfiniGen picks by a margin (Lee et al., OSDI 2024): the number of candidates whose
+// speculated score is at most Margin below the head's highest, in units of q·k / sqrt(d), is
+// averaged over the heads of the layer, as in the authors' code; each head takes its highest so
+// many, at most a share Most. Candidates are tokens, so blocks hold one; criticality comes from
+// the input of the layer before.
 type InfiniGen struct {
 	Margin float64 // alpha
 	Most   float64 // share of the candidates, in (0, 1]

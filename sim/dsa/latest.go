@@ -19,8 +19,8 @@ func NewLatest(groups int) *Latest {
 	return &Latest{rows: make([]Picks, groups), follows: make([]bool, groups)}
 }
 
-// Picks returns a group's selection; follows says that its changes are from the step before. Read
-// only.
+// Picks returns a group's selection; follows says that its changes are from the step before.
+// Read only.
 func (r *Latest) Picks(g int) (row Picks, follows bool) { return r.rows[g], r.follows[g] }
 
 // Choose makes the k candidates of a bitmap a group's new selection; follows says that its row

@@ -65,7 +65,7 @@ func (x *Layer) Order(head, picks int) []uint16 {
 	return r.Order(x.at[head], picks)
 }
 
-// meanReport is the mean over the heads of what they say.
+// meanReport is the mean over the heads of their i-th value.
 func (x *Layer) meanReport(i int) float64 {
 	sum, value := 0.0, i*x.rankings[0].Steps
 	for h, reports := range x.reports {

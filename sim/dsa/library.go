@@ -12,7 +12,7 @@ import (
 // keeps one family sees one consistent history of scores. Classes differ in how sharply
 // attention concentrates on high scores.
 type Scores interface {
-	// Steps is the length of the cycle on which a history lies.
+	// Steps is the length of the cycle that a history repeats.
 	Steps() int
 	// Fill writes the scores of candidate blocks 0..n-1 of one family to the sheet, of the
 	// steps that it wants.
@@ -50,10 +50,10 @@ type Sheet struct {
 }
 
 // Library makes cycles on demand, one for each family, class and context length, and keeps
-// them; for a policy that decides for whole layers it makes rankings. Context lengths lie on a
-// grid of 1/16 spacing: a context of n candidates is served by the largest grid point up to n,
-// so the youngest blocks (6 % at most) join the competition a little late. Safe for concurrent
-// use; what it returns depends on nothing but its arguments.
+// them; for a policy that decides for whole layers it makes rankings. Context lengths form a
+// grid of 1/16 spacing: a context of n candidates uses the largest grid point up to n, so the
+// youngest blocks (6 % at most) become candidates a little late. Safe for concurrent use;
+// results depend on the arguments alone.
 type Library struct {
 	scores   Scores
 	policy   Policy
@@ -113,8 +113,8 @@ func (l *Library) Grid(n int) int {
 // Steps returns the length of every cycle's cycle.
 func (l *Library) Steps() int { return l.scores.Steps() }
 
-// Critical returns the criticality, as the policy sees it, of the candidate b of a context of n
-// after so many steps of a cursor's group. What it returns is for one goroutine.
+// Critical returns the criticality, as the policy sees it, of candidate b of n after so many
+// steps of a cursor's group. The returned function is for one goroutine.
 func (l *Library) Critical() func(c Cursor, n, b, steps int) float32 {
 	critical := l.scores.Critical(&l.sheet)
 	last, grid := -1, -1
@@ -128,8 +128,8 @@ func (l *Library) Critical() func(c Cursor, n, b, steps int) float32 {
 	}
 }
 
-// Cycle returns the cycle of a cursor's family and class at a grid index, making it when it
-// is asked for the first time. The policy must be ByHead.
+// Cycle returns the cycle of a cursor's family and class at a grid index, making it when it is
+// asked for the first time. The policy must be ByHead.
 func (l *Library) Cycle(c Cursor, grid int) *Cycle {
 	if l.classes == 1 {
 		c.Class = 0
@@ -153,8 +153,8 @@ func (l *Library) Cycle(c Cursor, grid int) *Cycle {
 	return made[c.Class]
 }
 
-// Make makes the cycles of contexts of from to to candidate blocks ahead of a run whose time
-// is measured, unless the policy decides for whole layers.
+// Make makes the cycles of contexts of from to to candidate blocks ahead of a run whose time is
+// measured, unless the policy decides for whole layers.
 func (l *Library) Make(from, to int, do des.Do) {
 	if l.ByLayer() {
 		return

@@ -22,19 +22,18 @@ type ByHead interface {
 }
 
 // ByLayer is a policy that decides for the KV heads of a layer of one request together: all
-// attend to equally many candidates, each to those that are most critical to it. How many there
-// may be is a list of stops, the last of which is all candidates; those beyond it are the same.
+// attend to equally many candidates, each to those most critical to it. The possible numbers
+// are a list of stops, the last of which is all candidates.
 type ByLayer interface {
 	Policy
-	// CountAt returns how many of n candidates are attended to at a stop, counted from 0, beside
-	// the kept blocks.
+	// CountAt returns how many of n candidates are attended to at a stop, counted from 0, in
+	// addition to the kept blocks.
 	CountAt(stop, n, kept int) int
-	// Report appends what a head has to say to dst, of equally many values in each view: at(i) is
-	// its i-th most critical candidate, and the first stops matter.
+	// Report appends a head's values to dst, equally many for each view: at(i) is its i-th most
+	// critical candidate, and only the first stops matter.
 	Report(v *View, at func(i int) int, stops int, dst []float32) []float32
-	// Decide returns at which stop a layer's heads end, and up to which one they load, from the
-	// mean over the heads of what they say. A guess, say the stop of the step before, is where
-	// it looks first.
+	// Decide returns the stop at which a layer's heads end, and the last one that they load,
+	// from the mean over the heads of their reports. It looks at guess first.
 	Decide(n, kept, guess int, mean func(i int) float64) (stop, load int)
 }
 
@@ -62,9 +61,8 @@ func (v *View) keptWeight() float64 {
 }
 
 // Picker picks blocks. It writes the indices of the picked candidates to dst[:0], without
-// repeats, and returns them: the first `used` are attended to, those after them loaded though
-// the policy then found that it could do without. It may remember earlier steps to be faster;
-// its picks depend on the view alone.
+// repeats, and returns them: the first `used` are attended to, the others loaded in vain. It
+// may remember earlier steps to be faster; its picks depend on the view only.
 type Picker interface {
 	Pick(v *View, dst []uint16) (picked []uint16, used int)
 }

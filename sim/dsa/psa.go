@@ -3,13 +3,13 @@ package dsa
 import "math"
 
 // PSA picks by a threshold (PSA paper §3.2, Algorithm 1), each KV head by itself: it attends to
-// the candidates in order of estimated criticality, a microbatch at a time, and ends when what
-// it has attended to holds more than Epsilon of an estimate of all attention: every block not
-// attended to is taken to hold as much as the least one so far. Sinks and window, where kept,
-// come first; they are no candidates, so the least block is sought among those after them.
+// candidates in order of estimated criticality, a microbatch at a time, until what it has
+// attended to holds more than Epsilon of an estimate of all attention, in which every other
+// block counts as the least one so far. Sinks and window come first; the least block is sought
+// among the candidates.
 //
-// With pipelined iterations (§3.3) the microbatch after the last is being loaded by the time
-// the verifying kernel says so: Ahead microbatches are picked beyond Used.
+// With pipelined iterations (§3.3) the next microbatch is being loaded when the verifying
+// kernel ends the attention: Ahead microbatches are picked beyond Used.
 type PSA struct {
 	Epsilon    float64 // in (0, 1)
 	Microbatch int     // m, blocks of one iteration
@@ -19,7 +19,7 @@ type PSA struct {
 // Limit returns 0: a threshold may exclude any candidate.
 func (p PSA) Limit() int { return 0 }
 
-// AtOnce implements Policy: what one iteration attends to beside what is being loaded (§4).
+// AtOnce implements Policy: one iteration's blocks and those being loaded (§4).
 func (p PSA) AtOnce(candidates int) int { return min((1+p.Ahead)*p.Microbatch, candidates) }
 
 // Weighs says that true scores decide when to end.
@@ -35,8 +35,8 @@ type psa struct {
 	guess int
 }
 
-// Pick implements Picker. A KV head that several query heads share ends when the mean of what
-// they take themselves to hold passes the threshold.
+// Pick implements Picker. A KV head shared by several query heads ends when their mean estimate
+// of what they have seen passes the threshold.
 func (p *psa) Pick(v *View, dst []uint16) ([]uint16, int) {
 	n, kept := len(v.Critical), len(v.Kept)
 	if !v.Again {
@@ -82,8 +82,8 @@ func (s *seen) begin(v *View) {
 	}
 }
 
-// upTo goes on to the first candidates in order and returns what share of all attention the
-// heads take themselves to have seen (Algorithm 1, line 16), in the mean.
+// upTo attends to the first candidates in order and returns the heads' mean estimate of the
+// share of attention seen (Algorithm 1, line 16).
 func (s *seen) upTo(v *View, used int, at func(i int) int) float64 {
 	n := len(v.Critical)
 	for ; s.used < used; s.used++ {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// ranker brings the candidates of one step into the order of their criticality, as far as they
-// are asked for: sorting them all would be most of the work.
+// ranker orders the candidates of one step by criticality, as far as asked for: sorting them
+// all would be most of the work.
 type ranker struct {
 	ranks  []int64
 	sorted int // ranks[:sorted] are in order, the highest first

@@ -1,10 +1,8 @@
 package dsa
 
-// Ranking is what policies that decide for whole layers go by: the candidates of one family in
-// the order of their criticality, step by step of a cycle, and what its heads of each class
-// say, both as far as they have been asked for.
-//
-// A ranking is immutable and safe for concurrent use.
+// Ranking is the candidates of one family in order of criticality, step by step of a cycle, and
+// what its heads of each class report, both as far as policies that decide for whole layers
+// have asked for. Immutable and safe for concurrent use.
 type Ranking struct {
 	Candidates, Steps int
 
@@ -18,8 +16,8 @@ type Ranking struct {
 // only.
 func (r *Ranking) Order(t, picks int) []uint16 { return r.order[t*r.depth:][:picks] }
 
-// ranking returns that of a cursor's family at a grid index, with at least so many stops. What
-// it says does not depend on how many it has.
+// ranking returns that of a cursor's family at a grid index, with at least so many stops; its
+// values do not depend on how many it has.
 func (l *Library) ranking(c Cursor, grid, stops int) *Ranking {
 	key := int(c.Family)*len(l.grid) + grid
 	l.mu.RLock()

@@ -29,8 +29,8 @@ func (v *View) Recall(picked []uint16) (h Recall) {
 	return h
 }
 
-// Recall returns what the selections of a cursor's cycle hold, step by step of the cycle. It
-// is made when it is asked for the first time. Read only.
+// Recall returns what the selections of a cursor's cycle hold, step by step of the cycle. It is
+// made when it is asked for the first time. Read only.
 func (l *Library) Recall(c Cursor, grid int) []Recall {
 	cycle := l.Cycle(c, grid)
 	return l.recall(c, grid, cycle.Steps, func(t int, v *View, dst []Recall) []Recall {

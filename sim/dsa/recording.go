@@ -11,8 +11,8 @@ import (
 	"io"
 )
 
-// Recording is what a RecordingWriter wrote. It reads a request's selections step by step as they are
-// asked for. Safe for concurrent use.
+// Recording is what a RecordingWriter wrote. It reads a request's selections step by step as
+// they are asked for. Safe for concurrent use.
 type Recording struct {
 	Shape
 	r        io.ReaderAt
@@ -120,9 +120,9 @@ func (c *Recording) Replay(request, prompt, output int, groups []int32) (*Replay
 	return p, p.readStep()
 }
 
-// Step goes on to the decode step of a request that has generated so many tokens and has n
-// candidate blocks. A step that was not recorded, since the request was set back there, selects
-// as the step before did.
+// Step advances to the decode step of a request that has generated so many tokens and has n
+// candidate blocks. A step that was not recorded, since the request was preempted there,
+// selects as the step before.
 func (p *Replay) Step(generated, n int) error {
 	if !p.started && (p.generated == 0 || p.generated > generated) {
 		for g := range p.Latest.rows {

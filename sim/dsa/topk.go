@@ -19,9 +19,9 @@ func (p TopK) Weighs() bool { return false }
 // Picker implements Policy.
 func (p TopK) Picker() Picker { return &topK{k: p.K} }
 
-// topK finds the k largest of n scores. The k-th largest moves little from one step to the
-// next, so a cut somewhat below the last one leaves few more than k blocks, found in one pass
-// without branches; the surplus is then dropped.
+// topK finds the k largest of n scores. The k-th largest moves little from step to step, so a
+// cut somewhat below the last one keeps few more than k blocks, found in one pass without
+// branches; the surplus is then dropped.
 type topK struct {
 	k      int
 	cut    int64   // rank of the last block picked in the last step
