@@ -50,7 +50,7 @@ var Algorithms = []Algorithm{
 	{"quest", "top-k by min/max digests", MinMax, true, false, topKOf},
 	{"mean", "top-k by mean keys", Mean, true, false, topKOf},
 	{"infllm", "top-k by representative tokens", Representative, true, false, topKOf},
-	{"streaming", "sinks and window alone", CuboidMean, false, false, func(*Options) Policy { return TopK{} }},
+	{"streaming", "sinks and window alone", CuboidMean, false, false, func(*Options) Policy { return Streaming{} }},
 	{"psa", "progressively, until system.epsilon of the attention is reached", CuboidMean, false, false, func(o *Options) Policy {
 		p := PSA{Epsilon: o.Epsilon, Microbatch: o.Microbatch}
 		if o.Pipelined {

@@ -69,7 +69,7 @@ func (c *Cache) sortRefs() {
 }
 
 // Refs names the blocks that the last Fill loads, each once, until the next Fill. Only a cache
-// made with Detail keeps them.
+// made Addressed keeps them.
 func (c *Cache) Refs() []BlockRef { return c.refs }
 
 // Rounds returns how many of the last Fill's loads are candidates of each microbatch of

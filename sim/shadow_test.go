@@ -3,62 +3,10 @@ package sim_test
 import (
 	"fmt"
 	"slices"
-	"strings"
-	"testing"
-
-	"pgregory.net/rapid"
 
 	"sparseserve/sim"
 	"sparseserve/sim/kv"
 )
-
-// Whatever is evicted, loaded, set back or preempted, what a device is told
-// suffices to have every block's tokens in the slot that attention reads.
-func TestDetailNamesEveryBlock(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		drawScenario(t).follow(t)
-	})
-}
-
-// Saves that land before the step that queued them ends once left a prefill's
-// reservation negative, and blocks got slots beyond the pool.
-func TestDetailWhenSavesLandWithinTheStep(t *testing.T) {
-	c := &scenario{model: tiny(3, 3), gpu: "a100-40gb", hbm: 38592, seed: 1}
-	c.spec = sim.Spec{
-		Attention: "full", Selection: "arkvale", BudgetTokens: 6, BlockTokens: 3, WindowBlocks: 1, Offload: true, LoadEngine: "memcpy", SaveEngine: "memcpy",
-		Eviction: "lru", Pool: "per-layer", Utilisation: 0.9, DRAMGiB: 216 * 192. / (1 << 30), Base: "vllm", MaxRequests: 2, MaxTokens: 2,
-		Window: 1, Prefill: "layer", ChunkTokens: 1, OverLength: "truncate", SampleGroups: 1,
-	}
-	for _, a := range [][2]int{{10, 25}, {13, 25}} {
-		c.arrivals = append(c.arrivals, sim.Arrival{Prompt: a[0], Output: a[1]})
-	}
-	c.follow(t)
-}
-
-// follow runs the scenario on a device that keeps track of every block.
-func (c *scenario) follow(t fatal) {
-	c.addressed, c.spec.Heads = true, "full"
-	for i := range c.arrivals {
-		c.arrivals[i].Cached = 0 // a device has what it computed
-	}
-	m := &shadow{scenario: c, hbm: map[int32]content{}, dram: map[place]bool{}, stash: map[place]int{}, dense: map[place]int{}, tables: tables{id: map[int32]int{}, slot: map[place]int32{}}}
-	o := &outcome{spy: &spy{Device: c.modelled(t, profile(t, c.gpu))}}
-	m.Device = o.spy
-	o.server = c.server(t, m)
-	var err error
-	if o.metrics, err = o.server.Drive(&list{arrivals: c.arrivals}, o, func() error { return nil }); err != nil {
-		if c.spec.Progressive() && strings.Contains(err.Error(), "attends to more blocks than HBM holds at once") {
-			return
-		}
-		t.Fatal(fmt.Sprintf("%v\n%v", err, c))
-	}
-	for id := range m.ids() {
-		// What the last step finished is dropped with the next, which never comes.
-		if i := slices.IndexFunc(o.requests, func(r sim.RequestRecord) bool { return r.ID == id }); o.requests[i].LastToken != o.steps[len(o.steps)-1].Start+o.steps[len(o.steps)-1].Timing.Elapsed+c.engine.Reply {
-			t.Fatal(fmt.Sprintf("blocks are left of request %d, which has gone\n%v", id, c))
-		}
-	}
-}
 
 // place is one block of one request; content is how many of its tokens a slot
 // holds.
@@ -338,33 +286,3 @@ func (m *shadow) prefill(layer int, row *sim.Row, head int, table *sim.Table) er
 func (m *shadow) geometry() kv.Geometry { return m.model.Geometry(m.spec.BlockTokens) }
 
 func clamp(n, most int) int { return max(0, min(n, most)) }
-
-// A device runs the rounds of a layer over one set of slots, so a layer whose
-// selections do not fit is refused; a modelled one gives the slots of one round
-// to the next.
-func TestDetailRefusesLayersThatDoNotFit(t *testing.T) {
-	c := &scenario{model: tiny(2, 2), gpu: "h200", hbm: 190 << 10, seed: 1}
-	c.spec = sim.Spec{
-		Attention: "sparse", Selection: "psa", PSAStop: sim.PSAStopHead, Epsilon: 0.99999, Microbatch: 2, Pipelined: true, BudgetTokens: 8, BlockTokens: 2, WindowBlocks: 1,
-		Offload: true, LoadEngine: "flash", SaveEngine: "flash", Eviction: "lru", Pool: "unified", Utilisation: 0.9, DRAMGiB: 0.01, SaveBuffer: 1,
-		Base: "vllm", MaxRequests: 8, MaxTokens: 64, Window: 4, Prefill: "layer", ChunkTokens: 64, OverLength: "truncate", Heads: "full",
-	}
-	for range 8 {
-		c.arrivals = append(c.arrivals, sim.Arrival{Prompt: 200, Output: 20})
-	}
-	o := c.drive(t, nil)
-	if o.metrics.Summary().Completed != 8 {
-		t.Fatalf("%+v", o.metrics.Summary())
-	}
-	c.addressed = true
-	o = c.start(t, profile(t, c.gpu))
-	_, err := o.server.Drive(&list{arrivals: c.arrivals}, o, func() error { return nil })
-	if err == nil {
-		t.Fatal("no error")
-	}
-	var layer, slots, reserved, needed int
-	_, text, _ := strings.Cut(err.Error(), "kv: ")
-	if _, bad := fmt.Sscanf(text, "layer %d attends to more blocks than HBM holds at once: %d slots, %d of them reserved for metadata and prefill buffers, %d needed", &layer, &slots, &reserved, &needed); bad != nil || needed <= slots-reserved {
-		t.Errorf("%v (%v)", err, bad)
-	}
-}
