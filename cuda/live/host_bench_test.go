@@ -243,7 +243,7 @@ type stepping struct{ yield func(decodes int) bool }
 var errEnough = errors.New("enough")
 
 func (s *stepping) Request(*sim.RequestRecord) error { return nil }
-func (s *stepping) Gap(des.Time)              {}
+func (s *stepping) Gap(des.Time)                     {}
 func (s *stepping) Step(r *sim.StepRecord) error {
 	if !s.yield(r.Decodes) {
 		return errEnough

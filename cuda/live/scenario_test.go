@@ -184,7 +184,7 @@ type counted struct {
 }
 
 func (c *counted) Request(*sim.RequestRecord) error { return nil }
-func (c *counted) Gap(des.Time)              {}
+func (c *counted) Gap(des.Time)                     {}
 func (c *counted) Step(r *sim.StepRecord) error {
 	c.steps = append(c.steps, *r)
 	if c.device != nil {
