@@ -220,7 +220,7 @@ type hostTimes struct {
 }
 
 func (h *hostTimes) Request(*sim.RequestRecord) error { return nil }
-func (h *hostTimes) Gap(des.Time)              {}
+func (h *hostTimes) Gap(des.Time)                     {}
 func (h *hostTimes) Step(r *sim.StepRecord) error {
 	h.loaded += r.Loaded
 	if r.Decodes == h.requests && r.Prefills == 0 {

@@ -195,7 +195,7 @@ type leavingTimes struct {
 }
 
 func (t *leavingTimes) Request(*sim.RequestRecord) error { return nil }
-func (t *leavingTimes) Gap(des.Time)              {}
+func (t *leavingTimes) Gap(des.Time)                     {}
 func (t *leavingTimes) Step(r *sim.StepRecord) error {
 	before := t.last
 	t.last = *r

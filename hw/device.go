@@ -277,7 +277,7 @@ func (d *Device) Finish() (sim.Timing, error) {
 		Elapsed:      d.now - d.step.Start,
 		Phases:       d.phases,
 		SavesDone:    max(0, d.saves.done()-d.step.Start),
-		SavedSteps:       d.step.Index + 1,
+		SavedSteps:   d.step.Index + 1,
 		Extrapolated: d.costs.notes.bits,
 	}, nil
 }
