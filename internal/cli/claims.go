@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"sparseserve/experiments"
+	"sparseserve/experiments/papers"
 )
 
 type claimsCmd struct {
@@ -33,7 +33,7 @@ func (c *claimsCmd) Validate() error {
 }
 
 func (c *claimsCmd) Run(ctx context.Context, app *App) error {
-	claims, err := experiments.Claims(c.Paper, c.Only...)
+	claims, err := papers.Claims(c.Paper, c.Only...)
 	if err != nil {
 		return err
 	}
@@ -45,11 +45,11 @@ func (c *claimsCmd) Run(ctx context.Context, app *App) error {
 	if c.Sensitivity {
 		return c.sensitivity(ctx, app, claims)
 	}
-	lab := experiments.Lab{Dir: filepath.Join(c.Out, "results")}
+	lab := papers.Lab{Dir: filepath.Join(c.Out, "results")}
 	if err := c.serve(ctx, app, claims, lab); err != nil {
 		return err
 	}
-	verdicts, err := experiments.Judge(claims, lab.Dir)
+	verdicts, err := papers.Judge(claims, lab.Dir)
 	if err != nil {
 		return err
 	}
@@ -86,28 +86,28 @@ func shorter() []string {
 
 // sensitivity measures the claims with each freed parameter as it is, at half
 // and at double. Claims on experiments that take long are left to --only.
-func (c *claimsCmd) sensitivity(ctx context.Context, app *App, claims []experiments.Claim) error {
+func (c *claimsCmd) sensitivity(ctx context.Context, app *App, claims []papers.Claim) error {
 	if len(c.Only) == 0 {
-		claims = slices.DeleteFunc(claims, experiments.Claim.Apart)
+		claims = slices.DeleteFunc(claims, papers.Claim.Apart)
 	}
-	measure := func(name string, change *experiments.Change) ([]experiments.Verdict, error) {
-		lab := experiments.Lab{Dir: filepath.Join(c.Out, "sensitivity", name), Sets: shorter(), Change: change}
+	measure := func(name string, change *papers.Change) ([]papers.Verdict, error) {
+		lab := papers.Lab{Dir: filepath.Join(c.Out, "sensitivity", name), Sets: shorter(), Change: change}
 		if err := c.serve(ctx, app, claims, lab); err != nil {
 			return nil, err
 		}
-		return experiments.Compare(claims, lab.Dir)
+		return papers.Compare(claims, lab.Dir)
 	}
 	base, err := measure("base", nil)
 	if err != nil {
 		return err
 	}
 	var moved []moves
-	for _, f := range experiments.FreedParameters() {
-		half, err := measure(f.Name+"-half", &experiments.Change{Freed: f, Factor: 0.5})
+	for _, f := range papers.FreedParameters() {
+		half, err := measure(f.Name+"-half", &papers.Change{Freed: f, Factor: 0.5})
 		if err != nil {
 			return err
 		}
-		double, err := measure(f.Name+"-double", &experiments.Change{Freed: f, Factor: 2})
+		double, err := measure(f.Name+"-double", &papers.Change{Freed: f, Factor: 2})
 		if err != nil {
 			return err
 		}
@@ -121,9 +121,9 @@ func (c *claimsCmd) sensitivity(ctx context.Context, app *App, claims []experime
 }
 
 // serve runs what the claims are measured on.
-func (c *claimsCmd) serve(ctx context.Context, app *App, claims []experiments.Claim, lab experiments.Lab) error {
+func (c *claimsCmd) serve(ctx context.Context, app *App, claims []papers.Claim, lab papers.Lab) error {
 	lab.Workers = c.Workers
-	names := experiments.ClaimExperiments(claims)
+	names := papers.ClaimExperiments(claims)
 	if len(names) == 0 {
 		return nil
 	}

@@ -10,14 +10,14 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
-	"sparseserve/experiments"
+	"sparseserve/experiments/papers"
 )
 
 // moves is what the claims come to with a freed parameter at half and at
 // double.
 type moves struct {
-	freed        experiments.Freed
-	half, double []experiments.Verdict
+	freed        papers.Freed
+	half, double []papers.Verdict
 }
 
 // leastMove is the relative change of a number that counts as a move.
@@ -25,7 +25,7 @@ const leastMove = 0.05
 
 // printSensitivity prints a row for each measured number: as it is, and how it
 // moves with each freed parameter.
-func printSensitivity(w io.Writer, base []experiments.Verdict, moved []moves) {
+func printSensitivity(w io.Writer, base []papers.Verdict, moved []moves) {
 	t := newTable(w)
 	header := table.Row{"claim", "paper", "ours"}
 	for _, m := range moved {
@@ -51,7 +51,7 @@ const aboutMoves = "Change of our number with the parameter at half / at double,
 
 // sensitivityMarkdown is the same for the README: the parameters and why they
 // are what they are, then the numbers that move and what moves them.
-func sensitivityMarkdown(base []experiments.Verdict, moved []moves) string {
+func sensitivityMarkdown(base []papers.Verdict, moved []moves) string {
 	var b strings.Builder
 	b.WriteString("| parameter | value | numbers it moves | why this value |\n|-|-|-:|-|\n")
 	var movers []moves
@@ -95,10 +95,10 @@ func sensitivityMarkdown(base []experiments.Verdict, moved []moves) string {
 
 // cell says how number i moves, with the words for an outcome that is not that
 // of base.
-func (m *moves) cell(base *experiments.Verdict, i int, pass, fail string) string {
+func (m *moves) cell(base *papers.Verdict, i int, pass, fail string) string {
 	var cells [2]string
 	moves := false
-	for j, v := range []*experiments.Verdict{&m.half[i], &m.double[i]} {
+	for j, v := range []*papers.Verdict{&m.half[i], &m.double[i]} {
 		change := *v.Ours / *base.Ours - 1
 		moves = moves || !(math.Abs(change) <= leastMove) || v.Pass != base.Pass
 		if cells[j] = fmt.Sprintf("%+.0f %%", 100*change); v.Pass && !base.Pass {
@@ -114,7 +114,7 @@ func (m *moves) cell(base *experiments.Verdict, i int, pass, fail string) string
 }
 
 // freedValue prints a freed parameter's value, of each model where they differ.
-func freedValue(f *experiments.Freed) string {
+func freedValue(f *papers.Freed) string {
 	if f.Values == nil {
 		return strings.TrimSpace(fmt.Sprintf("%g %s", f.Value, f.Unit))
 	}

@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"sparseserve/experiments"
+	"sparseserve/experiments/papers"
+	"sparseserve/experiments/run"
 )
 
 // paperFolder is where the paper's figures and their results go.
@@ -14,8 +15,8 @@ const paperFolder = "out/paper"
 
 // runLab runs experiments of the paper, with a bar of runs on a terminal. Runs
 // are kept below out, those of each version of the program apart.
-func runLab(ctx context.Context, app *App, out string, lab experiments.Lab, names ...string) (err error) {
-	store, err := experiments.OpenPointStore(filepath.Join(out, "points", app.Program), app.Program, true)
+func runLab(ctx context.Context, app *App, out string, lab papers.Lab, names ...string) (err error) {
+	store, err := run.OpenPointStore(filepath.Join(out, "points", app.Program()), app.Program(), true)
 	if err != nil {
 		return err
 	}

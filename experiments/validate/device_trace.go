@@ -1,0 +1,137 @@
+package validate
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"sparseserve/cuda/live"
+	"sparseserve/sim"
+	"sparseserve/sim/des"
+	"sparseserve/sim/kv"
+)
+
+// storedStep is one step of a live run as callsFile holds it, a line of JSON a
+// step: what the device was asked to do and how long it took, so that any
+// hardware profile can be held against the very same batches. Times are in
+// nanoseconds.
+type storedStep struct {
+	Index    int64        `json:"index"`
+	Start    des.Time     `json:"start"`
+	Elapsed  des.Time     `json:"elapsed"`
+	Requests int          `json:"requests"`
+	Sampled  int          `json:"sampled"`
+	DRAM     int64        `json:"dram"`
+	Block    int64        `json:"block,omitempty"` // bytes of a block
+	Freed    int64        `json:"freed_blocks,omitempty"`
+	Phases   sim.Phases   `json:"phases"`
+	Works    []storedWork `json:"works"`
+	// Layers are layer, index in Works, scored (0 or 1), moved (0, 1, or with landing 3),
+	// loads and saves; where blocks are loaded one by one, places and span too. Loads are
+	// in rounds where the work has rounds.
+	Layers [][]int64 `json:"layers"`
+}
+
+type storedWork struct {
+	Tokens       int      `json:"tokens"`
+	Prefill      [][2]int `json:"prefill,omitempty"` // query and prefix, a pair a request
+	Decodes      int      `json:"decodes,omitempty"`
+	DecodeTokens int64    `json:"decode_tokens,omitempty"`
+	ScoredBlocks int64    `json:"scored_blocks,omitempty"`
+	Digests      int      `json:"digests,omitempty"`
+	DigestTokens int64    `json:"digest_tokens,omitempty"`
+	Sparse       bool     `json:"sparse,omitempty"`
+	// Rounds of progressive attention are tokens and loads.
+	Rounds [][2]int64 `json:"rounds,omitempty"`
+}
+
+// landing is the bit of moved that says Moves.Landing. Runs from before it was noted
+// have it nowhere.
+const landing = 2
+
+// marshalCalls writes the steps of a live run, with how their loads lie in DRAM
+// where that is asked for.
+func marshalCalls(steps []live.RecordedStep, spread bool) ([]byte, error) {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	for i := range steps {
+		s := &steps[i]
+		line := storedStep{
+			Index: s.Step.Index, Start: s.Step.Start, Elapsed: s.Timing.Elapsed, Requests: s.Step.Requests, Sampled: s.Step.Sampled,
+			DRAM: s.Step.DRAMBytes, Freed: s.Step.FreedBlocks, Phases: s.Timing.Phases,
+		}
+		for j := range s.Works {
+			w := &s.Works[j]
+			sw := storedWork{Tokens: w.Tokens, Decodes: w.Decodes, DecodeTokens: w.DecodeTokens, ScoredBlocks: w.ScoredBlocks, Digests: w.Digests, DigestTokens: w.DigestTokens, Sparse: w.Sparse}
+			for _, span := range w.Prefill {
+				sw.Prefill = append(sw.Prefill, [2]int{span.Query, span.Prefix})
+			}
+			for _, r := range w.Rounds {
+				sw.Rounds = append(sw.Rounds, [2]int64{r.Tokens, r.Loads})
+			}
+			line.Works = append(line.Works, sw)
+		}
+		for j := range s.Layers {
+			l := &s.Layers[j]
+			stored := []int64{int64(l.Layer), int64(l.Work), bit(l.Scored), bit(l.Moved) | landing*bit(l.Moves.Landing), l.Moves.Loads, l.Moves.Saves}
+			if spread && l.Moves.Places > 0 {
+				stored = append(stored, l.Moves.Places, l.Moves.Span)
+			}
+			line.Layers = append(line.Layers, stored)
+			line.Block = max(line.Block, l.Moves.BlockBytes)
+		}
+		if err := enc.Encode(&line); err != nil {
+			return nil, err
+		}
+	}
+	return out.Bytes(), nil
+}
+
+// unmarshalCalls reads what marshalCalls wrote.
+func unmarshalCalls(text []byte) ([]live.RecordedStep, error) {
+	var steps []live.RecordedStep
+	for dec := json.NewDecoder(bytes.NewReader(text)); ; {
+		var line storedStep
+		if err := dec.Decode(&line); err == io.EOF {
+			return steps, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("step %d: %w", len(steps), err)
+		}
+		s := live.RecordedStep{
+			Step:   sim.Step{Index: line.Index, Start: line.Start, Requests: line.Requests, Sampled: line.Sampled, DRAMBytes: line.DRAM, FreedBlocks: line.Freed},
+			Timing: sim.Timing{Elapsed: line.Elapsed, Phases: line.Phases},
+		}
+		for _, sw := range line.Works {
+			w := sim.Work{Tokens: sw.Tokens, Decodes: sw.Decodes, DecodeTokens: sw.DecodeTokens, ScoredBlocks: sw.ScoredBlocks, Digests: sw.Digests, DigestTokens: sw.DigestTokens, Sparse: sw.Sparse}
+			for _, span := range sw.Prefill {
+				w.Prefill = append(w.Prefill, sim.Span{Query: span[0], Prefix: span[1]})
+			}
+			for _, r := range sw.Rounds {
+				w.Rounds = append(w.Rounds, sim.Round{Tokens: r[0], Loads: r[1]})
+			}
+			s.Works = append(s.Works, w)
+		}
+		for _, l := range line.Layers {
+			if len(l) != 6 && len(l) != 8 {
+				return nil, fmt.Errorf("step %d: a layer has %d numbers, want 6 or 8", line.Index, len(l))
+			}
+			if l[1] < 0 || l[1] >= int64(len(s.Works)) {
+				return nil, fmt.Errorf("step %d: layer %d has work %d of %d", line.Index, l[0], l[1], len(s.Works))
+			}
+			m := kv.Moves{Layer: int(l[0]), Loads: l[4], Saves: l[5], BlockBytes: line.Block, InRounds: len(s.Works[l[1]].Rounds) > 0, Landing: l[3]&landing != 0}
+			if len(l) == 8 {
+				m.Places, m.Span = l[6], l[7]
+			}
+			s.Layers = append(s.Layers, live.RecordedLayer{Layer: int(l[0]), Work: int(l[1]), Scored: l[2] != 0, Moved: l[3]&1 != 0, Moves: m})
+		}
+		steps = append(steps, s)
+	}
+}
+
+func bit(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
