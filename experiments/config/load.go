@@ -50,6 +50,19 @@ func Load(path string, sets []string) (*Config, error) {
 	return &l.cfg, nil
 }
 
+// LoadPoint reads the configuration of one run, as results have it.
+func LoadPoint(path string) (p Point, err error) {
+	c, err := Load(path, nil)
+	if err != nil {
+		return p, err
+	}
+	points := c.Points()
+	if len(points) != 1 {
+		return p, fmt.Errorf("%s: makes %d runs, want the configuration of one", path, len(points))
+	}
+	return points[0], nil
+}
+
 // openDocument reads the file at path, or the built-in experiment of that name
 // when there is no such file.
 func openDocument(path string) (*document, error) {

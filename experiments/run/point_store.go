@@ -1,12 +1,10 @@
 package run
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -19,15 +17,14 @@ import (
 // StoreFormat is the layout of the folders that a PointStore keeps.
 const StoreFormat = 2
 
-// Files of a point store beside the points.
+// Files of a point store besides the points.
 const (
-	storeFile    = "store.json"
-	LockFile     = ".lock"
-	ManifestFile = "point.json"
-	Unfinished   = ".tmp" // ends the folder of a point that runs
+	storeFile  = "store.json"
+	LockFile   = ".lock"
+	Unfinished = ".tmp" // ends the folder of a point that runs
 )
 
-// storeVersion is what storeFile holds.
+// StoreVersion is what storeFile holds.
 type StoreVersion struct {
 	Format  int    `json:"format"`
 	Program string `json:"program"`
@@ -35,35 +32,42 @@ type StoreVersion struct {
 
 func (v StoreVersion) String() string { return fmt.Sprintf("%q in format %d", v.Program, v.Format) }
 
-// manifest is written last into a point's folder: what the point depends on
-// beside its configuration, and a digest of each of its files.
-type Manifest struct {
-	Name   string            `json:"name"`
-	Hash   string            `json:"hash"`
-	Inputs config.Inputs     `json:"inputs"`
-	Files  map[string]string `json:"files"` // name -> SHA-256
-}
-
-// PointStore keeps finished points for ever:
+// PointStore keeps finished points:
 //
-//	store.json     the program that made all results here
+//	store.json     the program that made all results here; not with Makers
 //	HASH/          point.json, config.toml, summary.json, requests.csv, …
-//	.HASH.tmp/     a point that runs, or was killed while it ran
+//	.HASH.tmp/     a point that runs, or whose process was killed
+//	.HASH.lock     held by the process that makes the point; see Claim
 //
-// A point's folder appears whole. Sweeps, plans and the paper's figures may
-// share a store, and with it their points.
+// A point's folder appears whole. Sweeps, plans and the papers' figures may share a store, and
+// with it their points.
 type PointStore struct {
-	dir     string
 	Version StoreVersion
+	dir     string
 	hashes  *config.Hasher
 	lock    *os.File
+	makers  *Makers
+	texts   map[string][]byte // configurations of kept points as they are read today, by folder
 }
 
-// OpenPointStore makes the folder ready for results of a program. Program
-// changes whenever the same configuration may give another result. Alone keeps
-// out all other processes and clears away what a killed one has left; without
-// it, others may open it too that are not alone. Results of another program are
-// refused.
+// Makers is the option of a store for points of several devices and programs side by side,
+// which several processes may make at a time.
+type Makers struct {
+	Device, Program string // that make points now
+	// Folder names a point's folder. A point of the same name that another device or program
+	// made stays, unless Replace is set.
+	Folder  func(*config.Point) string
+	Replace bool
+	// Any finds points of the same configuration, whatever profile, device and program made them.
+	Any bool
+	// Finish completes the folder of a finished point.
+	Finish func(dir string) error
+}
+
+// OpenPointStore makes the folder ready for results of a program. Program changes whenever the
+// same configuration may give another result. Alone keeps out all other processes and removes
+// what a killed one left unfinished; without it, others may open it too that are not alone.
+// Results of another program are refused.
 func OpenPointStore(dir, program string, alone bool) (*PointStore, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
@@ -84,11 +88,35 @@ func OpenPointStore(dir, program string, alone bool) (*PointStore, error) {
 	return s, nil
 }
 
+// OpenShared makes the folder ready for points of makers and removes what a killed process left
+// unfinished.
+func OpenShared(dir string, makers *Makers) (*PointStore, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	s := &PointStore{dir: dir, hashes: config.NewHasher(), makers: makers, texts: map[string][]byte{}}
+	left, err := filepath.Glob(filepath.Join(dir, ".*"+Unfinished))
+	for _, path := range left {
+		release, e := s.ClaimHash(HashOfUnfinished(path))
+		if e == nil && release != nil {
+			e = errors.Join(os.RemoveAll(path), release())
+		}
+		err = errors.Join(err, e)
+	}
+	return s, err
+}
+
+// In is the same store in another folder.
+func (s *PointStore) In(dir string) *PointStore {
+	other := *s
+	other.dir, other.texts = dir, map[string][]byte{}
+	return &other
+}
+
 // Close lets other processes in.
 func (s *PointStore) Close() error { return s.lock.Close() }
 
-// checkVersion reads the version of the store, or gives it one when the store
-// is new.
+// checkVersion reads the version of the store, or gives it one when the store is new.
 func (s *PointStore) checkVersion() error {
 	path := filepath.Join(s.dir, storeFile)
 	text, err := os.ReadFile(path)
@@ -122,7 +150,7 @@ func (s *PointStore) checkVersion() error {
 	return nil
 }
 
-// clear removes what killed processes have left.
+// clear removes what killed processes left.
 func (s *PointStore) clear() error {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -141,128 +169,169 @@ func (s *PointStore) clear() error {
 // Dir returns the store's folder.
 func (s *PointStore) Dir() string { return s.dir }
 
-// Hash names the point's folder.
-func (s *PointStore) Hash(p *config.Point) (string, error) { return s.hashes.Hash(p) }
+// Hash names the point among those of the store.
+func (s *PointStore) Hash(p *config.Point) (string, error) {
+	if s.makers == nil {
+		return s.hashes.Hash(p)
+	}
+	text, in, err := s.hashes.Identity(p)
+	base := digestOf(string(text), in.Model, in.Trace)
+	return digestOf(base, in.GPU, s.makers.Device, s.makers.Program), err
+}
 
-// folder returns where a point is kept.
-func (s *PointStore) folder(hash string) string { return filepath.Join(s.dir, hash) }
-
-// load returns the summary of a finished point. A folder that is not what was
-// put there counts as missing, and note says what is wrong with it.
-func (s *PointStore) load(p *config.Point) (sum sim.Summary, kept bool, note string, err error) {
-	hash, err := s.hashes.Hash(p)
+// Find returns the folder of a finished point, "" when there is none. Note says that there is
+// one that is not what was put there.
+func (s *PointStore) Find(p *config.Point) (dir, note string, err error) {
+	hash, err := s.Hash(p)
 	if err != nil {
-		return sum, false, "", err
+		return "", "", err
 	}
-	dir := s.folder(hash)
+	if s.makers == nil {
+		return s.whole(filepath.Join(s.dir, hash), p)
+	}
+	if dir, note, err = s.FindHash(hash, p); dir != "" || note != "" || err != nil || !s.makers.Any {
+		return dir, note, err
+	}
+	folders, err := s.folders()
+	if err != nil {
+		return "", "", err
+	}
+	var found []string
+	for _, folder := range folders {
+		if !s.same(folder, p) {
+			continue
+		}
+		ok, damage, err := s.whole(folder, p)
+		if err != nil {
+			return "", "", err
+		}
+		if note = damage; ok != "" {
+			found = append(found, folder)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", note, nil
+	case 1:
+		return found[0], "", nil
+	}
+	return "", "", fmt.Errorf("%s is kept %d times, of other devices or programs: %s; remove all but one",
+		p.Name, len(found), strings.Join(found, ", "))
+}
+
+// FindHash is Find for a hash, in a store of Makers.
+func (s *PointStore) FindHash(hash string, p *config.Point) (dir, note string, err error) {
+	folders, err := s.folders()
+	if err != nil {
+		return "", "", err
+	}
+	for _, folder := range folders {
+		if m, err := ReadManifest(folder); err != nil || m.Hash != hash {
+			continue
+		}
+		if dir, note, err = s.whole(folder, p); dir != "" || err != nil {
+			return dir, "", err
+		}
+	}
+	return "", note, nil
+}
+
+// folders lists those of finished points.
+func (s *PointStore) folders() ([]string, error) {
+	return filepath.Glob(filepath.Join(s.dir, "[^.]*"))
+}
+
+// whole returns the folder if all is there that its manifest lists.
+func (s *PointStore) whole(dir string, p *config.Point) (found, note string, err error) {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		return sum, false, "", nil
+		return "", "", nil
 	} else if err != nil {
-		return sum, false, "", err
+		return "", "", err
 	}
-	damage := ReadPoint(dir, hash, &sum)
-	if errors.Is(damage, fs.ErrPermission) {
-		return sum, false, "", damage
+	m, damage := ReadManifest(dir)
+	if damage == nil {
+		damage = m.check(dir)
 	}
-	if damage != nil {
-		return sim.Summary{}, false, fmt.Sprintf("%s: %v; %s runs again", dir, damage, p.Name), nil
+	switch {
+	case errors.Is(damage, fs.ErrPermission):
+		return "", "", damage
+	case damage != nil:
+		return "", fmt.Sprintf("%s: %v; %s runs again", dir, damage, p.Name), nil
+	}
+	return dir, "", nil
+}
+
+// same says whether a kept point's configuration, read today, is that of p: keys that are newer
+// have their defaults.
+func (s *PointStore) same(dir string, p *config.Point) bool {
+	want, in, err := s.hashes.Identity(p)
+	m, damage := ReadManifest(dir)
+	if err != nil || damage != nil || m.Inputs.Model != in.Model || m.Inputs.Trace != in.Trace {
+		return false
+	}
+	if _, ok := s.texts[dir]; !ok {
+		s.texts[dir] = nil
+		if kept, err := config.LoadPoint(filepath.Join(dir, ConfigFile)); err == nil {
+			s.texts[dir], _ = kept.TOML()
+		}
+	}
+	return s.texts[dir] != nil && bytes.Equal(s.texts[dir], want)
+}
+
+// load returns the summary of a finished point.
+func (s *PointStore) load(p *config.Point) (sum sim.Summary, kept bool, note string, err error) {
+	dir, note, err := s.Find(p)
+	if err != nil || dir == "" {
+		return sum, false, note, err
+	}
+	if sum, err = ReadSummary(dir); err != nil {
+		return sim.Summary{}, false, fmt.Sprintf("%v; %s runs again", err, p.Name), nil
 	}
 	return sum, true, "", nil
 }
 
-// readPoint checks a point's folder and reads its summary.
-func ReadPoint(dir, hash string, sum *sim.Summary) error {
-	text, err := os.ReadFile(filepath.Join(dir, ManifestFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return errors.New("no " + ManifestFile)
-	}
-	if err != nil {
-		return err
-	}
-	var m Manifest
-	if err := json.Unmarshal(text, &m); err != nil || m.Hash != hash || m.Files[SummaryFile] == "" || m.Files[ConfigFile] == "" {
-		return errors.New(ManifestFile + " is damaged")
-	}
-	for name, want := range m.Files {
-		got, err := digestFile(filepath.Join(dir, filepath.Base(name)))
-		if errors.Is(err, fs.ErrNotExist) {
-			return errors.New("no " + name)
-		}
-		if err != nil {
-			return err
-		}
-		if got != want {
-			return errors.New(name + " is damaged")
-		}
-	}
-	if text, err = os.ReadFile(filepath.Join(dir, SummaryFile)); err != nil {
-		return err
-	}
-	if err := json.Unmarshal(text, sum); err != nil {
-		return fmt.Errorf("%s is damaged: %w", SummaryFile, err)
-	}
-	return nil
-}
-
-func digestFile(path string) (string, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	sum := sha256.New()
-	_, err = io.Copy(sum, f)
-	return hex.EncodeToString(sum.Sum(nil)), err
-}
-
 // Begin implements Keeper.
 func (s *PointStore) Begin(p *config.Point) (*PointFiles, error) {
-	hash, err := s.hashes.Hash(p)
-	if err != nil {
+	m := Manifest{Name: p.Name}
+	var err error
+	if m.Hash, err = s.Hash(p); err != nil {
 		return nil, err
 	}
-	_, in, err := s.hashes.Identity(p)
-	if err != nil {
+	if _, m.Inputs, err = s.hashes.Identity(p); err != nil {
 		return nil, err
 	}
-	dir := filepath.Join(s.dir, "."+hash+Unfinished)
+	dir := filepath.Join(s.dir, "."+m.Hash+Unfinished)
 	if err := os.RemoveAll(dir); err != nil {
 		return nil, err
 	}
-	f, err := BeginFiles(dir, p)
+	f, err := beginFiles(dir, p)
 	if err != nil {
 		return nil, err
 	}
-	f.Seal = func() error { return s.seal(dir, &Manifest{Name: p.Name, Hash: hash, Inputs: in}) }
+	f.seal = func() error { return s.seal(dir, p, &m) }
 	return f, nil
 }
 
-// seal writes the manifest of a finished point and gives its folder its name.
-func (s *PointStore) seal(dir string, m *Manifest) error {
-	return Seal(dir, s.folder(m.Hash), m, m)
-}
-
-// seal notes the digests of a folder's files in m, writes kept, of which m is
-// all or a part, as its manifest, and gives the folder its final name.
-func Seal(dir, final string, m *Manifest, kept any) error {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	m.Files = map[string]string{}
-	for _, e := range entries {
-		if m.Files[e.Name()], err = digestFile(filepath.Join(dir, e.Name())); err != nil {
-			return err
+// seal writes the manifest of a finished point and gives its folder its name, in the place of a
+// damaged one.
+func (s *PointStore) seal(dir string, p *config.Point, m *Manifest) error {
+	final := filepath.Join(s.dir, m.Hash)
+	if s.makers != nil {
+		m.Device, m.Program = s.makers.Device, s.makers.Program
+		final = filepath.Join(s.dir, s.makers.Folder(p))
+		if there, err := ReadManifest(final); err == nil && there.Hash != m.Hash && !s.makers.Replace {
+			final += "-" + m.Hash
+		}
+		if s.makers.Finish != nil {
+			if err := s.makers.Finish(dir); err != nil {
+				return err
+			}
 		}
 	}
-	text, err := json.MarshalIndent(kept, "", "  ")
-	if err != nil {
+	if err := m.write(dir); err != nil {
 		return err
 	}
-	if err := WriteFile(filepath.Join(dir, ManifestFile), append(text, '\n')); err != nil {
-		return err
-	}
-	if err := os.RemoveAll(final); err != nil { // a damaged one
+	if err := os.RemoveAll(final); err != nil {
 		return err
 	}
 	return os.Rename(dir, final)

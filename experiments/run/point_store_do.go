@@ -21,7 +21,7 @@ func (s *PointStore) Do(ctx context.Context, grid Grid, points []config.Point) (
 		return nil, notes, err
 	}
 	grid.Store = s
-	_, runErr := grid.Do(ctx, LongestFirst(missing))
+	_, runErr := grid.Do(ctx, longestFirst(missing))
 	for _, p := range points {
 		sum, kept, _, err := s.load(&p)
 		if err != nil {
@@ -63,7 +63,7 @@ func (s *PointStore) Missing(points []config.Point) (missing []config.Point, not
 
 // longestFirst orders points by a guess at their time, so that no long one is
 // left for the end. Caches cost the most, and overloaded ones more still.
-func LongestFirst(points []config.Point) []config.Point {
+func longestFirst(points []config.Point) []config.Point {
 	guess := func(p *config.Point) float64 {
 		cost := float64(p.Workload.Requests)
 		if cost == 0 { // all of a trace

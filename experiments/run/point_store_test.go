@@ -310,7 +310,7 @@ func TestLongestFirst(t *testing.T) {
 		points = append(points, p.Point)
 	}
 	var names []string
-	for _, p := range LongestFirst(points) {
+	for _, p := range longestFirst(points) {
 		names = append(names, p.Name)
 	}
 	if want := []string{"sparseserve-0.2-s1", "sparseserve-0.1-s1", "vllm-0.2-s1", "vllm-0.1-s1"}; !slices.Equal(names, want) {

@@ -50,7 +50,7 @@ func (f *SweepFolder) WriteSlurm(program, workDir string, missing []config.Point
 	}
 	var list strings.Builder
 	for i := range missing {
-		hash, err := f.Store.hashes.Hash(&missing[i])
+		hash, err := f.Store.Hash(&missing[i])
 		if err != nil {
 			return "", err
 		}

@@ -142,17 +142,17 @@ type PointFiles struct {
 	config       []byte
 	requests     *pendingFile
 	steps, trace *pendingFile // nil when not wanted
-	Seal         func() error // ends commit; nil when nothing is left to do
+	seal         func() error // ends commit; nil when nothing is left to do
 	committed    bool
 }
 
 // Begin implements Keeper.
 func (s *Store) Begin(p *config.Point) (*PointFiles, error) {
-	return BeginFiles(filepath.Join(s.dir, pointsFolder, p.Name), p)
+	return beginFiles(filepath.Join(s.dir, pointsFolder, p.Name), p)
 }
 
 // beginFiles opens the files of a point in a folder of its own.
-func BeginFiles(dir string, p *config.Point) (*PointFiles, error) {
+func beginFiles(dir string, p *config.Point) (*PointFiles, error) {
 	config, err := p.TOML()
 	if err != nil {
 		return nil, err
@@ -216,8 +216,8 @@ func (f *PointFiles) commit(sum *sim.Summary) error {
 	if err := WriteFile(filepath.Join(f.dir, SummaryFile), text); err != nil {
 		return err
 	}
-	if f.Seal != nil {
-		if err := f.Seal(); err != nil {
+	if f.seal != nil {
+		if err := f.seal(); err != nil {
 			return err
 		}
 	}

@@ -120,7 +120,7 @@ func (f *SweepFolder) start() error {
 	f.index = SweepIndex{Format: StoreFormat, Program: f.Store.Version.Program, Name: f.sweep.Name, Axes: slices.Concat([]string{}, f.sweep.Axes)}
 	for i := range f.pts {
 		p := &f.pts[i]
-		folder, err := filepath.Rel(f.dir, f.Store.folder(p.Hash))
+		folder, err := filepath.Rel(f.dir, filepath.Join(f.Store.Dir(), p.Hash))
 		if err != nil {
 			return err
 		}
@@ -154,7 +154,7 @@ func (f *SweepFolder) Finish(results []Result) ([]string, error) {
 	sums := Summaries(results)
 	points := make([]*config.SweepPoint, len(results))
 	for i := range results {
-		hash, err := f.Store.hashes.Hash(&results[i].Point)
+		hash, err := f.Store.Hash(&results[i].Point)
 		if err != nil {
 			return nil, err
 		}

@@ -113,16 +113,9 @@ func askedRuns(dir string) ([]askedRun, error) {
 
 // askedIn reads a live run's folder.
 func askedIn(dir string) (r askedRun, err error) {
-	sweep, err := config.LoadSweep(filepath.Join(dir, run.ConfigFile), nil)
+	p, err := config.LoadPoint(filepath.Join(dir, run.ConfigFile))
 	if err != nil {
 		return r, err
-	}
-	points, err := sweep.Points()
-	if err != nil {
-		return r, err
-	}
-	if len(points) != 1 {
-		return r, fmt.Errorf("%s: %d points, want 1", filepath.Join(dir, run.ConfigFile), len(points))
 	}
 	path := filepath.Join(dir, callsFile)
 	text, err := readGzip(path)
@@ -132,8 +125,8 @@ func askedIn(dir string) (r askedRun, err error) {
 	if r.steps, err = unmarshalCalls(text); err != nil {
 		return r, fmt.Errorf("%s: %w", path, err)
 	}
-	r.gpu, r.options = points[0].GPU, run.DeviceOptions(&points[0].System)
-	r.model, err = hw.LoadModel(points[0].Model)
+	r.gpu, r.options = p.GPU, run.DeviceOptions(&p.System)
+	r.model, err = hw.LoadModel(p.Model)
 	return r, err
 }
 

@@ -17,19 +17,20 @@ import (
 // hardware profile can be held against the very same batches. Times are in
 // nanoseconds.
 type storedStep struct {
-	Index    int64        `json:"index"`
-	Start    des.Time     `json:"start"`
-	Elapsed  des.Time     `json:"elapsed"`
-	Requests int          `json:"requests"`
-	Sampled  int          `json:"sampled"`
-	DRAM     int64        `json:"dram"`
-	Block    int64        `json:"block,omitempty"` // bytes of a block
-	Freed    int64        `json:"freed_blocks,omitempty"`
-	Phases   sim.Phases   `json:"phases"`
-	Works    []storedWork `json:"works"`
+	Index    int64    `json:"index"`
+	Start    des.Time `json:"start"`
+	Elapsed  des.Time `json:"elapsed"`
+	Requests int      `json:"requests"`
+	Sampled  int      `json:"sampled"`
+	DRAM     int64    `json:"dram"`
+	Block    int64    `json:"block,omitempty"` // bytes of a block
+	Freed    int64    `json:"freed_blocks,omitempty"`
+	// Phases are left out of a step that the device did not split.
+	Phases *sim.Phases  `json:"phases,omitempty"`
+	Works  []storedWork `json:"works"`
 	// Layers are layer, index in Works, scored (0 or 1), moved (0, 1, or with landing 3),
-	// loads and saves; where blocks are loaded one by one, places and span too. Loads are
-	// in rounds where the work has rounds.
+	// loads and saves; where blocks are loaded one by one, places and span too. Loads of
+	// roundLoads are those of the work's rounds.
 	Layers [][]int64 `json:"layers"`
 }
 
@@ -37,7 +38,7 @@ type storedWork struct {
 	Tokens       int      `json:"tokens"`
 	Prefill      [][2]int `json:"prefill,omitempty"` // query and prefix, a pair a request
 	Decodes      int      `json:"decodes,omitempty"`
-	DecodeTokens int64    `json:"decode_tokens,omitempty"`
+	DecodeTokens int64    `json:"decode_tokens,omitempty"` // left out where rounds have them
 	ScoredBlocks int64    `json:"scored_blocks,omitempty"`
 	Digests      int      `json:"digests,omitempty"`
 	DigestTokens int64    `json:"digest_tokens,omitempty"`
@@ -45,6 +46,17 @@ type storedWork struct {
 	// Rounds of progressive attention are tokens and loads.
 	Rounds [][2]int64 `json:"rounds,omitempty"`
 }
+
+// inRounds sums up the rounds.
+func (w *storedWork) inRounds() (tokens, loads int64) {
+	for _, r := range w.Rounds {
+		tokens, loads = tokens+r[0], loads+r[1]
+	}
+	return tokens, loads
+}
+
+// roundLoads says that a layer's loads are the sum over the rounds of its work.
+const roundLoads = -1
 
 // landing is the bit of moved that says Moves.Landing. Runs from before it was noted
 // have it nowhere.
@@ -59,7 +71,10 @@ func marshalCalls(steps []live.RecordedStep, spread bool) ([]byte, error) {
 		s := &steps[i]
 		line := storedStep{
 			Index: s.Step.Index, Start: s.Step.Start, Elapsed: s.Timing.Elapsed, Requests: s.Step.Requests, Sampled: s.Step.Sampled,
-			DRAM: s.Step.DRAMBytes, Freed: s.Step.FreedBlocks, Phases: s.Timing.Phases,
+			DRAM: s.Step.DRAMBytes, Freed: s.Step.FreedBlocks,
+		}
+		if s.Timing.Phases != (sim.Phases{Unsplit: s.Timing.Elapsed}) {
+			line.Phases = &s.Timing.Phases
 		}
 		for j := range s.Works {
 			w := &s.Works[j]
@@ -70,11 +85,17 @@ func marshalCalls(steps []live.RecordedStep, spread bool) ([]byte, error) {
 			for _, r := range w.Rounds {
 				sw.Rounds = append(sw.Rounds, [2]int64{r.Tokens, r.Loads})
 			}
+			if tokens, _ := sw.inRounds(); tokens == sw.DecodeTokens {
+				sw.DecodeTokens = 0
+			}
 			line.Works = append(line.Works, sw)
 		}
 		for j := range s.Layers {
 			l := &s.Layers[j]
 			stored := []int64{int64(l.Layer), int64(l.Work), bit(l.Scored), bit(l.Moved) | landing*bit(l.Moves.Landing), l.Moves.Loads, l.Moves.Saves}
+			if _, loads := line.Works[l.Work].inRounds(); loads > 0 && loads == l.Moves.Loads {
+				stored[4] = roundLoads
+			}
 			if spread && l.Moves.Places > 0 {
 				stored = append(stored, l.Moves.Places, l.Moves.Span)
 			}
@@ -100,12 +121,18 @@ func unmarshalCalls(text []byte) ([]live.RecordedStep, error) {
 		}
 		s := live.RecordedStep{
 			Step:   sim.Step{Index: line.Index, Start: line.Start, Requests: line.Requests, Sampled: line.Sampled, DRAMBytes: line.DRAM, FreedBlocks: line.Freed},
-			Timing: sim.Timing{Elapsed: line.Elapsed, Phases: line.Phases},
+			Timing: sim.Timing{Elapsed: line.Elapsed, Phases: sim.Phases{Unsplit: line.Elapsed}},
+		}
+		if line.Phases != nil {
+			s.Timing.Phases = *line.Phases
 		}
 		for _, sw := range line.Works {
 			w := sim.Work{Tokens: sw.Tokens, Decodes: sw.Decodes, DecodeTokens: sw.DecodeTokens, ScoredBlocks: sw.ScoredBlocks, Digests: sw.Digests, DigestTokens: sw.DigestTokens, Sparse: sw.Sparse}
 			for _, span := range sw.Prefill {
 				w.Prefill = append(w.Prefill, sim.Span{Query: span[0], Prefix: span[1]})
+			}
+			if w.DecodeTokens == 0 {
+				w.DecodeTokens, _ = sw.inRounds()
 			}
 			for _, r := range sw.Rounds {
 				w.Rounds = append(w.Rounds, sim.Round{Tokens: r[0], Loads: r[1]})
@@ -118,6 +145,9 @@ func unmarshalCalls(text []byte) ([]live.RecordedStep, error) {
 			}
 			if l[1] < 0 || l[1] >= int64(len(s.Works)) {
 				return nil, fmt.Errorf("step %d: layer %d has work %d of %d", line.Index, l[0], l[1], len(s.Works))
+			}
+			if l[4] == roundLoads {
+				_, l[4] = line.Works[l[1]].inRounds()
 			}
 			m := kv.Moves{Layer: int(l[0]), Loads: l[4], Saves: l[5], BlockBytes: line.Block, InRounds: len(s.Works[l[1]].Rounds) > 0, Landing: l[3]&landing != 0}
 			if len(l) == 8 {

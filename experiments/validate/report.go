@@ -101,7 +101,7 @@ func (v *validationRun) read(dir string) (r ValidatedRun, err error) {
 		into   *sim.Summary
 	}{{v.Live, &r.Live}, {v.Simulated, &r.Simulated}} {
 		from := filepath.Join(dir, filepath.FromSlash(side.folder))
-		if *side.into, err = readSummary(from); err != nil {
+		if *side.into, err = run.ReadSummary(from); err != nil {
 			return r, err
 		}
 		if err := followsFromRequests(from, side.into); err != nil {

@@ -57,7 +57,7 @@ func (d *disturbance) String() string {
 
 // disturbanceOf finds what disturbed a kept live run.
 func disturbanceOf(p *config.SweepPoint, dir string) (d disturbance, err error) {
-	table, err := priced(p, dir)
+	table, err := priced(&p.Point, dir)
 	if err != nil {
 		return d, err
 	}
@@ -80,8 +80,8 @@ func (d *disturbance) write(dir string) error {
 
 // toRemake returns the folder of a live run that something disturbed and that has been
 // made once, and what did; nil for others, and for those that another process makes.
-func toRemake(store *validationStore, p *config.SweepPoint) (dir string, by *disturbance, err error) {
-	dir, _, err = store.find(&p.Point)
+func toRemake(store *run.PointStore, p *config.SweepPoint) (dir string, by *disturbance, err error) {
+	dir, _, err = store.Find(&p.Point)
 	if err != nil || dir == "" {
 		return "", nil, err
 	}
@@ -101,7 +101,7 @@ func toRemake(store *validationStore, p *config.SweepPoint) (dir string, by *dis
 // the two. What disturbs a machine lasts for longer than a run, so that these come
 // after all others. One that fails costs nothing but its time; after two in a row it
 // is the machine's fault.
-func (v *Validation) again(ctx context.Context, grid run.Grid, store *validationStore) error {
+func (v *Validation) again(ctx context.Context, grid run.Grid, store *run.PointStore) error {
 	var points []*config.SweepPoint
 	by := map[*config.SweepPoint]*disturbance{}
 	for i := range v.points {
@@ -118,19 +118,18 @@ func (v *Validation) again(ctx context.Context, grid run.Grid, store *validation
 		}
 	}
 	slices.SortStableFunc(points, func(a, b *config.SweepPoint) int { return cmp.Compare(by[b].much(), by[a].much()) })
-	second := *store
-	second.dir = filepath.Join(v.Dir, againFolder)
-	grid.Store = &second
+	second := store.In(filepath.Join(v.Dir, againFolder))
+	grid.Store = second
 	if len(points) > 0 {
-		if err := os.MkdirAll(second.dir, 0o755); err != nil {
+		if err := os.MkdirAll(second.Dir(), 0o755); err != nil {
 			return err
 		}
-		defer os.Remove(second.dir) // if nobody else is at it
+		defer os.Remove(second.Dir()) // if nobody else is at it
 	}
 	inARow := 0
 	for _, p := range points {
 		v.Planned(traces.Count(p.Workload))
-		what, err := v.remake(ctx, &grid, store, &second, p)
+		what, err := v.remake(ctx, &grid, store, second, p)
 		if err != nil && ctx.Err() != nil {
 			return fmt.Errorf("%w; %s was disturbed and is kept as it was: the same command makes it once more", err, p.Label)
 		}
@@ -151,8 +150,8 @@ func (v *Validation) again(ctx context.Context, grid run.Grid, store *validation
 
 // remake makes a run once more, unless another process does or has done so since, keeps
 // the steadier of the two, and says which.
-func (v *Validation) remake(ctx context.Context, grid *run.Grid, store, second *validationStore, p *config.SweepPoint) (what string, err error) {
-	claim, err := store.claim(&p.Point)
+func (v *Validation) remake(ctx context.Context, grid *run.Grid, store, second *run.PointStore, p *config.SweepPoint) (what string, err error) {
+	claim, err := store.Claim(&p.Point)
 	if err != nil || claim == nil {
 		return "", err
 	}
@@ -164,7 +163,10 @@ func (v *Validation) remake(ctx context.Context, grid *run.Grid, store, second *
 	if _, err := grid.Do(ctx, []config.Point{p.Point}); err != nil {
 		return "", err
 	}
-	made := filepath.Join(second.dir, filepath.Base(dir))
+	made, note, err := second.Find(&p.Point)
+	if err != nil || made == "" {
+		return "", errors.Join(err, fmt.Errorf("%s: is not kept: %s", second.Dir(), note))
+	}
 	now, err := disturbanceOf(p, made)
 	if err != nil {
 		return "", err
@@ -179,29 +181,33 @@ func (v *Validation) remake(ctx context.Context, grid *run.Grid, store, second *
 		err = now.write(made)
 	}
 	what += "the second is kept, " + how
-	old := filepath.Join(store.dir, "."+filepath.Base(dir)+run.Unfinished)
+	old := filepath.Join(store.Dir(), "."+filepath.Base(dir)+run.Unfinished)
 	return what, errors.Join(err, os.RemoveAll(old), os.Rename(dir, old), os.Rename(made, dir), os.RemoveAll(old))
 }
 
 // adopt tidies up behind a process that was killed as it made runs once more: one that
 // had just given up the first for the second has the second, others have the first.
-func adopt(store *validationStore, again string) error {
+func adopt(store *run.PointStore, again string) error {
 	entries, err := os.ReadDir(again)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	for _, e := range entries {
-		key := strings.TrimSuffix(strings.TrimPrefix(e.Name(), "."), run.Unfinished)
-		release, lockErr := store.lock(filepath.Join(store.dir, "."+key+claimSuffix))
+		path := filepath.Join(again, e.Name())
+		made, damage := run.ReadManifest(path)
+		if damage != nil {
+			made.Hash = run.HashOfUnfinished(path)
+		}
+		release, lockErr := store.ClaimHash(made.Hash)
 		if release == nil { // it is being made
 			err = errors.Join(err, lockErr)
 			continue
 		}
-		_, statErr := os.Stat(filepath.Join(store.dir, key))
-		if e.Name() == key && errors.Is(statErr, fs.ErrNotExist) {
-			err = errors.Join(err, os.Rename(filepath.Join(again, key), filepath.Join(store.dir, key)))
+		first, _, findErr := store.FindHash(made.Hash, &config.Point{Name: made.Name})
+		if err = errors.Join(err, findErr); damage == nil && findErr == nil && first == "" {
+			err = errors.Join(err, os.Rename(path, filepath.Join(store.Dir(), e.Name())))
 		} else {
-			err = errors.Join(err, os.RemoveAll(filepath.Join(again, e.Name())))
+			err = errors.Join(err, os.RemoveAll(path))
 		}
 		err = errors.Join(err, release())
 	}

@@ -149,7 +149,7 @@ func TestInterruptedSecondMakingKeepsARun(t *testing.T) {
 	if _, _, err := v.Do(ctx); !errors.Is(err, context.Canceled) || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("interrupted: %v, want %q", err, want)
 	}
-	folders, err := filepath.Glob(filepath.Join(dir, liveFolder, "[0-9a-f]*"))
+	folders, err := filepath.Glob(filepath.Join(dir, liveFolder, "[^.]*"))
 	if err != nil || len(folders) != 3 {
 		t.Fatalf("%v, %v", folders, err)
 	}
@@ -189,7 +189,7 @@ func TestDisturbedRunsInOrder(t *testing.T) {
 	}
 	order = nil
 	v, _ = againValidation(t, dir, slower)
-	store, err := newValidationStore(filepath.Join(dir, liveFolder), "model", "live test ", config.NewHasher())
+	store, err := run.OpenShared(filepath.Join(dir, liveFolder), &run.Makers{Device: "model", Program: "live test "})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func TestDisturbedRunsInOrder(t *testing.T) {
 	for i := range points {
 		points[i].System.Heads, points[i].Output = "full", config.Output{Steps: true}
 		if points[i].Label == "sparseserve-4-s1" {
-			release, err := store.claim(&points[i].Point)
+			release, err := store.Claim(&points[i].Point)
 			if err != nil || release == nil {
 				t.Fatal(err)
 			}

@@ -42,7 +42,7 @@ type pricedStep struct {
 }
 
 // price writes the table of a live run's steps beside their modelled times.
-func price(p *config.SweepPoint, dir, into string) error {
+func price(p *config.Point, dir, into string) error {
 	table, err := priced(p, dir)
 	if err != nil {
 		return err
@@ -55,7 +55,7 @@ func price(p *config.SweepPoint, dir, into string) error {
 
 // priced has the modelled device price the steps of a live run and returns the
 // table of both.
-func priced(p *config.SweepPoint, dir string) (table []byte, err error) {
+func priced(p *config.Point, dir string) (table []byte, err error) {
 	path := filepath.Join(dir, callsFile)
 	text, err := readGzip(path)
 	if err != nil {

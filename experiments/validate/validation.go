@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -66,6 +67,7 @@ type Validation struct {
 	Taken int
 
 	hashes *config.Hasher
+	names  map[string]string // of runs' folders, by the hash of the point
 	device string
 	points []config.SweepPoint
 	notes  []string
@@ -86,7 +88,14 @@ func (v *Validation) Do(ctx context.Context) (report *Report, notes []string, er
 	if v.points, err = v.Sweep.Points(); err != nil {
 		return nil, nil, err
 	}
-	v.hashes = config.NewHasher()
+	v.hashes, v.names = config.NewHasher(), map[string]string{}
+	for i := range v.points {
+		name := safeName(v.points[i].Label)
+		if slices.Contains(slices.Collect(maps.Values(v.names)), name) {
+			name += "-" + v.points[i].Hash
+		}
+		v.names[v.points[i].Hash] = name
+	}
 	if err := os.MkdirAll(v.Dir, 0o755); err != nil {
 		return nil, nil, err
 	}
@@ -123,11 +132,11 @@ func (v *Validation) liveRuns(ctx context.Context) ([]string, error) {
 			return nil, err
 		}
 	}
-	store, err := newValidationStore(filepath.Join(v.Dir, liveFolder), v.device, v.LiveProgram+" "+v.Live.Options(), v.hashes)
+	makers := &run.Makers{Device: v.device, Program: v.LiveProgram + " " + v.Live.Options(), Folder: v.folder, Any: v.Kept}
+	store, err := run.OpenShared(filepath.Join(v.Dir, liveFolder), makers)
 	if err != nil {
 		return nil, err
 	}
-	store.anyMade = v.Kept
 	if err := adopt(store, filepath.Join(v.Dir, againFolder)); err != nil {
 		return nil, err
 	}
@@ -142,17 +151,17 @@ func (v *Validation) liveRuns(ctx context.Context) ([]string, error) {
 			}
 			missing = nil
 		}
-		store.device = v.device
+		makers.Device = v.device
 	}
-	v.Planned(requestsOf(missing))
+	v.Planned(requestsOf(pointsOf(missing)))
 	var steps []live.RecordedStep
 	var spread bool
-	store.more = func(dir string) error {
+	makers.Finish = func(dir string) error {
 		text, err := marshalCalls(steps, spread)
 		if err != nil {
 			return err
 		}
-		return writeGzip(filepath.Join(dir, callsFile), text)
+		return errors.Join(writeGzip(filepath.Join(dir, callsFile), text), compress(dir))
 	}
 	simulate := func(ctx context.Context, p config.Point, sink run.Sink) (sum sim.Summary, err error) {
 		spread = p.System.LoadEngine == hw.LoadMemcpy
@@ -187,7 +196,7 @@ func (v *Validation) liveRuns(ctx context.Context) ([]string, error) {
 		}
 	}
 	if len(failed) > 0 {
-		return nil, fmt.Errorf("%w\n%d of %d live runs are kept in %s", errors.Join(failed...), kept, len(v.points), store.dir)
+		return nil, fmt.Errorf("%w\n%d of %d live runs are kept in %s", errors.Join(failed...), kept, len(v.points), store.Dir())
 	}
 	if v.Again {
 		if err := v.again(ctx, grid, store); err != nil {
@@ -216,13 +225,13 @@ func (v *Validation) without(missing []config.SweepPoint, why error) error {
 
 // claimed makes a run unless another process makes it or has made it since, and
 // says whether it did.
-func (v *Validation) claimed(s *validationStore, p *config.Point, run func() error) (made bool, err error) {
-	claim, err := s.claim(p)
+func (v *Validation) claimed(s *run.PointStore, p *config.Point, run func() error) (made bool, err error) {
+	claim, err := s.Claim(p)
 	if err != nil || claim == nil {
 		return false, err
 	}
 	defer func() { err = errors.Join(err, claim()) }()
-	if dir, _, err := s.find(p); err != nil || dir != "" {
+	if dir, _, err := s.Find(p); err != nil || dir != "" {
 		return false, err
 	}
 	return true, run()
@@ -231,30 +240,29 @@ func (v *Validation) claimed(s *validationStore, p *config.Point, run func() err
 // simulations makes the simulations that are missing and returns the folders of
 // all.
 func (v *Validation) simulations(ctx context.Context) ([]string, error) {
-	store, err := newValidationStore(filepath.Join(v.Dir, simulatedFolder), "", v.Program, v.hashes)
+	store, err := run.OpenShared(filepath.Join(v.Dir, simulatedFolder),
+		&run.Makers{Program: v.Program, Folder: v.folder, Replace: true, Finish: compress})
 	if err != nil {
 		return nil, err
 	}
-	missing, err := v.missing(store)
+	points := pointsOf(v.points)
+	missing, _, err := store.Missing(points)
 	if err != nil {
 		return nil, err
 	}
 	v.Planned(requestsOf(missing))
-	points := make([]config.Point, len(missing))
-	for i := range missing {
-		points[i] = missing[i].Point
-	}
-	grid := run.Grid{Run: v.Simulate, Store: store, Workers: v.Workers, Finished: v.Finished}
-	if _, err := grid.Do(ctx, run.LongestFirst(points)); err != nil {
+	_, notes, err := store.Do(ctx, run.Grid{Run: v.Simulate, Workers: v.Workers, Finished: v.Finished}, points)
+	v.notes = append(v.notes, notes...)
+	if err != nil {
 		return nil, fmt.Errorf("simulation: %w", err)
 	}
 	return v.folders(store)
 }
 
 // missing lists the points that a store does not keep.
-func (v *Validation) missing(s *validationStore) (missing []config.SweepPoint, err error) {
+func (v *Validation) missing(s *run.PointStore) (missing []config.SweepPoint, err error) {
 	for i := range v.points {
-		dir, note, err := s.find(&v.points[i].Point)
+		dir, note, err := s.Find(&v.points[i].Point)
 		if err != nil {
 			return nil, err
 		}
@@ -269,15 +277,15 @@ func (v *Validation) missing(s *validationStore) (missing []config.SweepPoint, e
 }
 
 // folders lists where the points are kept.
-func (v *Validation) folders(s *validationStore) ([]string, error) {
+func (v *Validation) folders(s *run.PointStore) ([]string, error) {
 	dirs := make([]string, len(v.points))
 	for i := range v.points {
-		dir, note, err := s.find(&v.points[i].Point)
+		dir, note, err := s.Find(&v.points[i].Point)
 		if err != nil {
 			return nil, err
 		}
 		if dir == "" {
-			return nil, fmt.Errorf("%s: %s is not kept: %s", s.dir, v.points[i].Label, note)
+			return nil, fmt.Errorf("%s: %s is not kept: %s", s.Dir(), v.points[i].Label, note)
 		}
 		dirs[i] = dir
 	}
@@ -288,31 +296,25 @@ func (v *Validation) folders(s *validationStore) ([]string, error) {
 func (v *Validation) index(lives, simulated []string) error {
 	index := validationRuns{Name: v.Sweep.Name}
 	var devices []string
-	taken := map[string]bool{}
 	for i := range v.points {
 		p := &v.points[i]
-		file := safeName(p.Label)
-		if taken[file] {
-			file += "-" + p.Hash
-		}
-		taken[file] = true
-		steps := filepath.Join(v.Dir, stepsFolder, file+".csv.gz")
-		if err := price(p, lives[i], steps); err != nil {
+		steps := filepath.Join(v.Dir, stepsFolder, v.folder(&p.Point)+".csv.gz")
+		if err := price(&p.Point, lives[i], steps); err != nil {
 			return err
 		}
-		run := validationRun{Run: p.Label, System: p.System.Name, Model: p.Model, GPU: p.GPU, Rate: p.Workload.Rate, Seed: p.Seed,
+		row := validationRun{Run: p.Label, System: p.System.Name, Model: p.Model, GPU: p.GPU, Rate: p.Workload.Rate, Seed: p.Seed,
 			Variant: loadLabel(p.Settings), DelayS: p.SLO.DelayS}
 		for _, path := range []struct {
 			from string
 			into *string
-		}{{lives[i], &run.Live}, {simulated[i], &run.Simulated}, {steps, &run.Steps}} {
+		}{{lives[i], &row.Live}, {simulated[i], &row.Simulated}, {steps, &row.Steps}} {
 			rel, err := filepath.Rel(v.Dir, path.from)
 			if err != nil {
 				return err
 			}
 			*path.into = filepath.ToSlash(rel)
 		}
-		sum, err := readSummary(lives[i])
+		sum, err := run.ReadSummary(lives[i])
 		if err != nil {
 			return err
 		}
@@ -320,15 +322,15 @@ func (v *Validation) index(lives, simulated []string) error {
 		if err != nil {
 			return err
 		}
-		run.Saturated = saturated(&sum, requests, &p.SLO)
-		device, err := deviceOf(lives[i])
+		row.Saturated = saturated(&sum, requests, &p.SLO)
+		made, err := run.ReadManifest(lives[i])
 		if err != nil {
-			return err
+			return fmt.Errorf("%s: %w", lives[i], err)
 		}
-		if !slices.Contains(devices, device) {
-			devices = append(devices, device)
+		if !slices.Contains(devices, made.Device) {
+			devices = append(devices, made.Device)
 		}
-		index.Runs = append(index.Runs, run)
+		index.Runs = append(index.Runs, row)
 	}
 	index.Device = strings.Join(devices, ", ")
 	text, err := json.MarshalIndent(&index, "", "  ")
@@ -338,26 +340,29 @@ func (v *Validation) index(lives, simulated []string) error {
 	return run.WriteFile(filepath.Join(v.Dir, validationIndex), append(text, '\n'))
 }
 
-// deviceOf returns what made a live run.
-func deviceOf(dir string) (string, error) {
-	path := filepath.Join(dir, run.ManifestFile)
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return "", err
-	}
-	var run keptRun
-	if err := json.Unmarshal(text, &run); err != nil {
-		return "", fmt.Errorf("%s: %w", path, err)
-	}
-	return run.Device, nil
-}
-
-func requestsOf(points []config.SweepPoint) int {
+func requestsOf(points []config.Point) int {
 	specs := make([]traces.Spec, len(points))
 	for i := range points {
 		specs[i] = points[i].Workload
 	}
 	return traces.Count(specs...)
+}
+
+func pointsOf(swept []config.SweepPoint) []config.Point {
+	points := make([]config.Point, len(swept))
+	for i := range swept {
+		points[i] = swept[i].Point
+	}
+	return points
+}
+
+// folder names the folder of a run by its label.
+func (v *Validation) folder(p *config.Point) string {
+	hash, err := v.hashes.Hash(p)
+	if err != nil {
+		panic(err) // it has been hashed before
+	}
+	return v.names[hash]
 }
 
 // safeName makes a file name of a label.
