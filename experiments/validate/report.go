@@ -101,7 +101,11 @@ func (v *validationRun) read(dir string) (r ValidatedRun, err error) {
 		into   *sim.Summary
 	}{{v.Live, &r.Live}, {v.Simulated, &r.Simulated}} {
 		from := filepath.Join(dir, filepath.FromSlash(side.folder))
-		if *side.into, err = run.ReadSummary(from); err != nil {
+		*side.into, err = run.ReadSummary(from)
+		if errors.Is(err, fs.ErrNotExist) && side.folder == v.Simulated {
+			return r, fmt.Errorf("%s: not there; sparseserve validate CONFIG --kept --out %s simulates what is missing", from, dir)
+		}
+		if err != nil {
 			return r, err
 		}
 		if err := followsFromRequests(from, side.into); err != nil {
