@@ -111,20 +111,20 @@ const (
 	pointsTolerance = 3.0
 )
 
-// Judge measures claims from the results that a Lab left in dir. Claims of
+// Judge measures claims from the results that a Studies left in dir. Claims of
 // papers whose systems cannot be simulated yet are listed without a number.
 func Judge(claims []Claim, dir string) ([]Verdict, error) {
-	return judge(claims, dir, (*labResults).estimate)
+	return judge(claims, dir, (*results).estimate)
 }
 
 // Compare is Judge without intervals, for results that are only to be compared
 // with others of the same arrivals: Low and High are our number.
 func Compare(claims []Claim, dir string) ([]Verdict, error) {
-	return judge(claims, dir, (*labResults).number)
+	return judge(claims, dir, (*results).number)
 }
 
-func judge(claims []Claim, dir string, estimate func(*labResults, measurement) (ours, low, high float64, err error)) ([]Verdict, error) {
-	results := newLabResults(dir)
+func judge(claims []Claim, dir string, estimate func(*results, measurement) (ours, low, high float64, err error)) ([]Verdict, error) {
+	results := newResults(dir)
 	notes, err := claimNotes()
 	if err != nil {
 		return nil, err
@@ -188,7 +188,7 @@ func claimNotes() (map[string]string, error) {
 }
 
 // number measures on all seeds.
-func (r *labResults) number(m measurement) (ours, low, high float64, err error) {
+func (r *results) number(m measurement) (ours, low, high float64, err error) {
 	r.left = nil
 	ours, err = m.measure(r)
 	return ours, ours, ours, err
@@ -196,7 +196,7 @@ func (r *labResults) number(m measurement) (ours, low, high float64, err error) 
 
 // estimate measures on all seeds. The 95 % interval is the jackknife's: the
 // measurement repeated without each of the seeds.
-func (r *labResults) estimate(m measurement) (ours, low, high float64, err error) {
+func (r *results) estimate(m measurement) (ours, low, high float64, err error) {
 	if ours, _, _, err = r.number(m); err != nil {
 		return 0, 0, 0, err
 	}

@@ -43,7 +43,7 @@ func meanOf(x []float64) float64 { return stat.Mean(x, nil) }
 
 // capacityRatio is PSA's goodput over another system's, over the sets.
 func capacityRatio(name, under string, over func([]float64) float64) measurement {
-	return measurement{from: []string{name}, measure: func(r *labResults) (float64, error) {
+	return measurement{from: []string{name}, measure: func(r *results) (float64, error) {
 		found, err := r.plan(name)
 		if err != nil {
 			return 0, err
@@ -73,7 +73,7 @@ func capacityRatio(name, under string, over func([]float64) float64) measurement
 }
 
 // goodputOf is the goodput of a candidate as in goodput.
-func (r *labResults) goodputOf(g *capacity.Goodput) float64 {
+func (r *results) goodputOf(g *capacity.Goodput) float64 {
 	if r.left == nil {
 		return g.Goodput
 	}
@@ -88,7 +88,7 @@ func (r *labResults) goodputOf(g *capacity.Goodput) float64 {
 
 // goodputRatio is the ratio of two systems' goodput.
 func goodputRatio(name, over, under string) measurement {
-	return measurement{from: []string{name}, measure: func(r *labResults) (float64, error) {
+	return measurement{from: []string{name}, measure: func(r *results) (float64, error) {
 		a, err := r.goodput(name, over)
 		if err != nil {
 			return 0, err
@@ -100,7 +100,7 @@ func goodputRatio(name, over, under string) measurement {
 
 // goodput is that of a system by the mean over seeds. With a seed left out it
 // is the mean of the others' own, so that the interval is that of the seeds' own.
-func (r *labResults) goodput(name, system string) (float64, error) {
+func (r *results) goodput(name, system string) (float64, error) {
 	found, err := r.plan(name)
 	if err != nil {
 		return 0, err

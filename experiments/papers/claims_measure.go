@@ -18,7 +18,7 @@ type measureKey struct {
 type measurement struct {
 	from    []string // experiments
 	bound   string   // "", below, above
-	measure func(*labResults) (float64, error)
+	measure func(*results) (float64, error)
 }
 
 const (
@@ -47,7 +47,7 @@ func loadShare(r *sweptRun) float64 {
 // measurements says how every number is measured, experiment by experiment.
 func measurements() map[measureKey]measurement {
 	all := map[measureKey]measurement{}
-	add := func(id string, index int, bound string, from string, f func(*labResults) (float64, error)) {
+	add := func(id string, index int, bound string, from string, f func(*results) (float64, error)) {
 		all[measureKey{id, index}] = measurement{[]string{from}, bound, f}
 	}
 	batch := func(n int) filter { return with("system.max_requests", n) }
@@ -71,7 +71,7 @@ func measurements() map[measureKey]measurement {
 			if s != "vllm" {
 				other = "vllm-" + s
 			}
-			add("ss-fig11-"+m.id+"-"+s, 0, "", m.from, func(r *labResults) (float64, error) {
+			add("ss-fig11-"+m.id+"-"+s, 0, "", m.from, func(r *results) (float64, error) {
 				return r.largestRatio(m.from, system("sparseserve"), system(other), tokenThroughput, math.Inf(1))
 			})
 		}
@@ -79,10 +79,10 @@ func measurements() map[measureKey]measurement {
 	all[measureKey{"ss-fig12-tbt", 0}] = measurement{[]string{"fig10a", "fig10b"}, below, worstTBT}
 
 	memcpy, flash := with("system.load_engine", "memcpy"), with("system.load_engine", "flash")
-	add("ss-fig14a-share", 0, "", "fig14a", func(r *labResults) (float64, error) {
+	add("ss-fig14a-share", 0, "", "fig14a", func(r *results) (float64, error) {
 		return r.mean("fig14a", memcpy.and(batch(8)), loadShare)
 	})
-	add("ss-fig14a-speedup", 0, "", "fig14a", func(r *labResults) (float64, error) {
+	add("ss-fig14a-speedup", 0, "", "fig14a", func(r *results) (float64, error) {
 		best := 0.0
 		for _, n := range []int{4, 6, 8} {
 			v, err := r.ratio("fig14a", memcpy.and(batch(n)), flash.and(batch(n)), loadTimePerStep)
@@ -98,14 +98,14 @@ func measurements() map[measureKey]measurement {
 	}
 
 	control, free := with("system.batch_control", true), with("system.batch_control", false)
-	add("ss-fig15-drop", 0, "", "fig15", func(r *labResults) (float64, error) {
+	add("ss-fig15-drop", 0, "", "fig15", func(r *results) (float64, error) {
 		kept, err := r.ratio("fig15", free.and(atRate(0.3)), free.and(atRate(0.25)), tokenThroughput)
 		return 1 - kept, err
 	})
 	add("ss-fig15-loads", 0, "", "fig15", ratioOf("fig15", free.and(atRate(0.3)), control.and(atRate(0.3)), loadsPerStep))
 
 	chunked, layer := with("system.prefill", "chunked"), with("system.prefill", "layer")
-	add("ss-fig16a", 0, "", "fig16a", func(r *labResults) (float64, error) {
+	add("ss-fig16a", 0, "", "fig16a", func(r *results) (float64, error) {
 		return r.largestRatio("fig16a", chunked, layer, meanTTFT, math.Inf(1))
 	})
 	plain := with("system.prefill", "plain")
@@ -117,13 +117,13 @@ func measurements() map[measureKey]measurement {
 	return all
 }
 
-func ratioOf(name string, over, under filter, of func(*sweptRun) float64) func(*labResults) (float64, error) {
-	return func(r *labResults) (float64, error) { return r.ratio(name, over, under, of) }
+func ratioOf(name string, over, under filter, of func(*sweptRun) float64) func(*results) (float64, error) {
+	return func(r *results) (float64, error) { return r.ratio(name, over, under, of) }
 }
 
 // worstTBT is the largest ratio of both models' mean TBT to vLLM's, up to the
 // rates where the paper caps vLLM.
-func worstTBT(r *labResults) (float64, error) {
+func worstTBT(r *results) (float64, error) {
 	lwm, err := r.largestRatio("fig10a", system("sparseserve"), system("vllm"), meanTBT, 0.15)
 	if err != nil {
 		return 0, err
@@ -134,8 +134,8 @@ func worstTBT(r *labResults) (float64, error) {
 
 // bandwidth is the least or largest of an engine over block sizes; tokens > 0
 // takes one size.
-func bandwidth(direction, engine string, tokens int, pick func(a, b float64) float64) func(*labResults) (float64, error) {
-	return func(r *labResults) (float64, error) {
+func bandwidth(direction, engine string, tokens int, pick func(a, b float64) float64) func(*results) (float64, error) {
+	return func(r *results) (float64, error) {
 		rows, err := r.table("fig04")
 		if err != nil {
 			return 0, err
@@ -162,8 +162,8 @@ func bandwidth(direction, engine string, tokens int, pick func(a, b float64) flo
 }
 
 // overlapGain is the overlap gained from one window to another, in points.
-func overlapGain(from, to int) func(*labResults) (float64, error) {
-	return func(r *labResults) (float64, error) {
+func overlapGain(from, to int) func(*results) (float64, error) {
+	return func(r *results) (float64, error) {
 		rows, err := r.table("fig08")
 		if err != nil {
 			return 0, err

@@ -11,13 +11,13 @@ import (
 // addPSA adds what PSA's Fig. 5 says, measured at the target of the accuracy
 // proxy. PSA is as published: one budget for the heads of a layer.
 func addPSA(all map[measureKey]measurement) {
-	add := func(id string, f func(*labResults) (float64, error)) {
+	add := func(id string, f func(*results) (float64, error)) {
 		all[measureKey{id, 0}] = measurement{[]string{"psa-fig5"}, "", f}
 	}
 	add("psa-fig5-lwm", kvRatio("lwm-7b", "vllm-sparse"))
 	add("psa-fig5-llama", kvRatio("llama3.1-8b", "vllm-sparse"))
 	add("psa-fig5-infinigen", kvRatio("lwm-7b", "infinigen"))
-	add("psa-abs-full", func(r *labResults) (float64, error) {
+	add("psa-abs-full", func(r *results) (float64, error) {
 		best := 0.0
 		for _, model := range []string{"lwm-7b", "llama3.1-8b"} {
 			shares, err := r.kvShares(model, "psa")
@@ -33,8 +33,8 @@ func addPSA(all map[measureKey]measurement) {
 }
 
 // kvRatio is the KV that a system attends to over PSA's, mean over sets.
-func kvRatio(model, system string) func(*labResults) (float64, error) {
-	return func(r *labResults) (float64, error) {
+func kvRatio(model, system string) func(*results) (float64, error) {
+	return func(r *results) (float64, error) {
 		over, err := r.kvShares(model, system)
 		if err != nil {
 			return 0, err
@@ -53,7 +53,7 @@ func kvRatio(model, system string) func(*labResults) (float64, error) {
 
 // kvShares is the share of KV that a system attends to in each set, mean over
 // seeds.
-func (r *labResults) kvShares(model, system string) (map[string]float64, error) {
+func (r *results) kvShares(model, system string) (map[string]float64, error) {
 	rows, err := r.table("psa-fig5")
 	if err != nil {
 		return nil, err

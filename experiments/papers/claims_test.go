@@ -121,10 +121,10 @@ func TestIntervalOfAMean(t *testing.T) {
 	dir := t.TempDir()
 	writeResult(t, dir, "fig01", run.SummaryFile,
 		`[{"seed":1,"throughput_tok_s":1},{"seed":2,"throughput_tok_s":2},{"seed":3,"throughput_tok_s":6}]`)
-	m := measurement{from: []string{"fig01"}, measure: func(r *labResults) (float64, error) {
+	m := measurement{from: []string{"fig01"}, measure: func(r *results) (float64, error) {
 		return r.mean("fig01", func(*sweptRun) bool { return true }, tokenThroughput)
 	}}
-	ours, low, high, err := newLabResults(dir).estimate(m)
+	ours, low, high, err := newResults(dir).estimate(m)
 	half := 4.302652729911275 * math.Sqrt(7.0/3) // t(2) at 97.5 %, variance 7
 	if err != nil || ours != 3 || math.Abs(low-3+half) > 1e-9 || math.Abs(high-3-half) > 1e-9 {
 		t.Errorf("%g, %g to %g (%v), want 3, %g to %g", ours, low, high, err, 3-half, 3+half)
@@ -140,7 +140,7 @@ func TestLargestRatio(t *testing.T) {
 		{"system":"a","rate":0.2,"throughput_tok_s":20}, {"system":"b","rate":0.2,"throughput_tok_s":8},
 		{"system":"a","rate":0.3,"throughput_tok_s":30}, {"system":"b","rate":0.3,"throughput_tok_s":6},
 		{"system":"a","rate":0.4,"throughput_tok_s":90}]`)
-	r := newLabResults(dir)
+	r := newResults(dir)
 	for limit, want := range map[float64]float64{0.1: 1, 0.25: 2.5, 9: 5} {
 		if got, err := r.largestRatio("fig10a", system("a"), system("b"), tokenThroughput, limit); got != want || err != nil {
 			t.Errorf("up to %g req/s: %g (%v), want %g", limit, got, err, want)
@@ -155,9 +155,9 @@ func TestLargestRatio(t *testing.T) {
 // they were, and so does what passes.
 func TestFastClaims(t *testing.T) {
 	names := []string{"fig01", "fig04", "fig08", "fig14b", "fig16b"}
-	lab := newLab(t, run.NewSimulator().Run)
-	lab.Sets = []string{"seeds=[1,2]", "workload.requests=24"}
-	if _, err := lab.Do(t.Context(), names...); err != nil {
+	studies := newStudies(t, run.NewSimulator().Run)
+	studies.Sets = []string{"seeds=[1,2]", "workload.requests=24"}
+	if _, err := studies.Do(t.Context(), names...); err != nil {
 		t.Fatal(err)
 	}
 	all, err := Claims("sparseserve")
@@ -167,7 +167,7 @@ func TestFastClaims(t *testing.T) {
 	fast := slices.DeleteFunc(all, func(c Claim) bool {
 		return slices.ContainsFunc(ClaimExperiments([]Claim{c}), func(name string) bool { return !slices.Contains(names, name) })
 	})
-	verdicts, err := Judge(fast, lab.Dir)
+	verdicts, err := Judge(fast, studies.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}

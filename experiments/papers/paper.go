@@ -29,7 +29,7 @@ func apart(name string) bool {
 }
 
 // experiment runs one experiment.
-func (l *Lab) experiment(e *experiments.Experiment) error {
+func (l *Studies) experiment(e *experiments.Experiment) error {
 	switch e.Command {
 	case "sweep":
 		return l.sweep(e)

@@ -19,12 +19,12 @@ import (
 // as lengths allow: GovReport's alone spread what L32 needs more than the paper's
 // 20 % below 50 blocks and 20 % above 100.
 func TestSkewFitsPublishedSparsity(t *testing.T) {
-	lab, _ := countingLab(t)
-	if _, err := lab.Do(t.Context(), "psa-fig2"); err != nil {
+	studies, _ := countingStudies(t)
+	if _, err := studies.Do(t.Context(), "psa-fig2"); err != nil {
 		t.Fatal(err)
 	}
 	share := func(layer string, budget int) float64 {
-		rows, err := newLabResults(lab.Dir).table("psa-fig2")
+		rows, err := newResults(studies.Dir).table("psa-fig2")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,7 +117,7 @@ func TestProxyOfPublishedBudget(t *testing.T) {
 	}
 }
 
-// What freed.toml says of the proxy is what is set, and each value is either
+// What tuned.toml says of the proxy is what is set, and each value is either
 // calibrated or assumed.
 func TestProxyParametersAreAsWritten(t *testing.T) {
 	var table struct {
@@ -126,7 +126,7 @@ func TestProxyParametersAreAsWritten(t *testing.T) {
 			Value                     float64
 		}
 	}
-	if _, err := toml.Decode(freedTOML, &table); err != nil {
+	if _, err := toml.Decode(tunedTOML, &table); err != nil {
 		t.Fatal(err)
 	}
 	set := map[string]float64{"attention_cost": run.AttentionCost}

@@ -15,9 +15,9 @@ import (
 	"sparseserve/sim"
 )
 
-// labResults are the results that claims are measured on, read once. The seed
+// results are the results that claims are measured on, read once. The seed
 // left, if any, is left out.
-type labResults struct {
+type results struct {
 	dir    string
 	left   *uint64
 	runs   map[string][]sweptRun
@@ -31,12 +31,12 @@ type sweptRun struct {
 	Settings map[string]any `json:"settings"` // what the axes set
 }
 
-func newLabResults(dir string) *labResults {
-	return &labResults{dir: dir, runs: map[string][]sweptRun{}, tables: map[string][]map[string]string{}, plans: map[string][]capacity.Goodput{}}
+func newResults(dir string) *results {
+	return &results{dir: dir, runs: map[string][]sweptRun{}, tables: map[string][]map[string]string{}, plans: map[string][]capacity.Goodput{}}
 }
 
 // served returns the runs of an experiment that serves requests.
-func (r *labResults) served(name string) ([]sweptRun, error) {
+func (r *results) served(name string) ([]sweptRun, error) {
 	if r.runs[name] == nil {
 		var runs []sweptRun
 		if err := readJSON(filepath.Join(r.dir, name, run.SummaryFile), &runs); err != nil {
@@ -54,7 +54,7 @@ func (r *labResults) served(name string) ([]sweptRun, error) {
 }
 
 // plan returns the candidates of a goodput search.
-func (r *labResults) plan(name string) ([]capacity.Goodput, error) {
+func (r *results) plan(name string) ([]capacity.Goodput, error) {
 	if r.plans[name] == nil {
 		var found []capacity.Goodput
 		if err := readJSON(filepath.Join(r.dir, name, capacity.PlanFile), &found); err != nil {
@@ -77,7 +77,7 @@ func readJSON(path string, into any) error {
 }
 
 // table returns the rows of an experiment that serves none, by column.
-func (r *labResults) table(name string) ([]map[string]string, error) {
+func (r *results) table(name string) ([]map[string]string, error) {
 	if r.tables[name] == nil {
 		path := filepath.Join(r.dir, name, tableFile)
 		f, err := os.Open(path)
@@ -107,7 +107,7 @@ func (r *labResults) table(name string) ([]map[string]string, error) {
 }
 
 // seeds lists the seeds that all the experiments have run with.
-func (r *labResults) seeds(names []string) ([]uint64, error) {
+func (r *results) seeds(names []string) ([]uint64, error) {
 	var seeds []uint64
 	for i, name := range names {
 		own, err := r.seedsOf(name)
@@ -124,7 +124,7 @@ func (r *labResults) seeds(names []string) ([]uint64, error) {
 	return seeds, nil
 }
 
-func (r *labResults) seedsOf(name string) (seeds []uint64, err error) {
+func (r *results) seedsOf(name string) (seeds []uint64, err error) {
 	has := func(file string) bool {
 		_, err := os.Stat(filepath.Join(r.dir, name, file))
 		return err == nil
@@ -171,7 +171,7 @@ func with(key string, value any) filter {
 }
 
 // mean is the mean of a quantity over the runs that count.
-func (r *labResults) mean(name string, f filter, of func(*sweptRun) float64) (float64, error) {
+func (r *results) mean(name string, f filter, of func(*sweptRun) float64) (float64, error) {
 	runs, err := r.served(name)
 	if err != nil {
 		return 0, err
@@ -190,7 +190,7 @@ func (r *labResults) mean(name string, f filter, of func(*sweptRun) float64) (fl
 }
 
 // ratio is the ratio of two means of one quantity.
-func (r *labResults) ratio(name string, over, under filter, of func(*sweptRun) float64) (float64, error) {
+func (r *results) ratio(name string, over, under filter, of func(*sweptRun) float64) (float64, error) {
 	a, err := r.mean(name, over, of)
 	if err != nil {
 		return 0, err
@@ -207,7 +207,7 @@ func (r *labResults) ratio(name string, over, under filter, of func(*sweptRun) f
 
 // largestRatio is the largest ratio of two means at one rate, over the rates
 // up to a cap at which both have runs.
-func (r *labResults) largestRatio(name string, over, under filter, of func(*sweptRun) float64, limit float64) (float64, error) {
+func (r *results) largestRatio(name string, over, under filter, of func(*sweptRun) float64, limit float64) (float64, error) {
 	runs, err := r.served(name)
 	if err != nil {
 		return 0, err

@@ -16,20 +16,20 @@ import (
 
 const tableFile = "table.csv"
 
-// Lab runs the experiments behind the paper's figures:
+// Studies runs the experiments behind the paper's figures:
 //
 //	NAME/   a SweepFolder, for experiments that serve requests; what WritePlan
 //	        writes, for a goodput search; table.csv for the others;
 //	        version.json names the program
 //
 // Runs are kept in its store, which experiments share.
-type Lab struct {
+type Studies struct {
 	Dir     string
 	Store   *run.PointStore
 	Run     run.Runner
 	Workers int      // 0 = one a core
 	Sets    []string // key=value, over the files of the experiments that serve requests
-	// Change alters a freed parameter of every run that depends on it; nil
+	// Change alters a tuned parameter of every run that depends on it; nil
 	// leaves all.
 	Change *Change
 	// Planned and Finished count runs for a progress bar, from many goroutines
@@ -43,7 +43,7 @@ type Lab struct {
 }
 
 // Do runs the named experiments, or all but those that take long. Notes are those of PointStore.Do.
-func (l *Lab) Do(ctx context.Context, names ...string) (notes []string, err error) {
+func (l *Studies) Do(ctx context.Context, names ...string) (notes []string, err error) {
 	l.ctx, l.notes = ctx, nil
 	if err := os.MkdirAll(l.Dir, 0o755); err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (l *Lab) Do(ctx context.Context, names ...string) (notes []string, err erro
 }
 
 // plan counts the runs to make, those of a goodput search by a guess.
-func (l *Lab) plan(all []experiments.Experiment) error {
+func (l *Studies) plan(all []experiments.Experiment) error {
 	runs, counted := 0, map[string]bool{}
 	for _, e := range all {
 		if e.Command == "" {
@@ -117,7 +117,7 @@ func (l *Lab) plan(all []experiments.Experiment) error {
 }
 
 // sweep runs an experiment that serves requests.
-func (l *Lab) sweep(e *experiments.Experiment) error {
+func (l *Studies) sweep(e *experiments.Experiment) error {
 	s, err := l.load(e)
 	if err != nil {
 		return err
@@ -137,7 +137,7 @@ func (l *Lab) sweep(e *experiments.Experiment) error {
 
 // goodput looks for the largest rate at which each system keeps its service
 // level.
-func (l *Lab) goodput(e *experiments.Experiment) error {
+func (l *Studies) goodput(e *experiments.Experiment) error {
 	s, err := l.load(e)
 	if err != nil {
 		return err
@@ -157,7 +157,7 @@ func (l *Lab) goodput(e *experiments.Experiment) error {
 }
 
 // load reads the file of an experiment that serves requests.
-func (l *Lab) load(e *experiments.Experiment) (*config.Sweep, error) {
+func (l *Studies) load(e *experiments.Experiment) (*config.Sweep, error) {
 	s, err := config.LoadSweep(e.Name, l.Sets)
 	if err == nil {
 		s.Alter = l.alter
@@ -166,17 +166,17 @@ func (l *Lab) load(e *experiments.Experiment) (*config.Sweep, error) {
 }
 
 // writeTable writes the table of an experiment that serves no requests.
-func (l *Lab) writeTable(e *experiments.Experiment, text []byte) error {
+func (l *Studies) writeTable(e *experiments.Experiment, text []byte) error {
 	if err := os.MkdirAll(l.folder(e), 0o755); err != nil {
 		return err
 	}
 	return run.KeptWhenFull(run.WriteFile(filepath.Join(l.folder(e), tableFile), text))
 }
 
-func (l *Lab) folder(e *experiments.Experiment) string { return filepath.Join(l.Dir, e.Name) }
+func (l *Studies) folder(e *experiments.Experiment) string { return filepath.Join(l.Dir, e.Name) }
 
 // counted is Run with a bar.
-func (l *Lab) counted(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
+func (l *Studies) counted(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
 	sum, err := l.Run(ctx, p, sink)
 	if err == nil {
 		l.finished()
@@ -184,13 +184,13 @@ func (l *Lab) counted(ctx context.Context, p config.Point, sink run.Sink) (sim.S
 	return sum, err
 }
 
-func (l *Lab) planned(runs int) {
+func (l *Studies) planned(runs int) {
 	if l.Planned != nil {
 		l.Planned(runs)
 	}
 }
 
-func (l *Lab) finished() {
+func (l *Studies) finished() {
 	if l.Finished != nil {
 		l.Finished()
 	}

@@ -24,37 +24,37 @@ import (
 	"sparseserve/sim/kv"
 )
 
-// newLab is a lab with a store of its own.
-func newLab(t *testing.T, simulate run.Runner) *Lab {
+// newStudies is a studies with a store of its own.
+func newStudies(t *testing.T, simulate run.Runner) *Studies {
 	t.Helper()
 	store, err := run.OpenPointStore(t.TempDir(), "test", true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	return &Lab{Dir: t.TempDir(), Store: store, Run: simulate}
+	return &Studies{Dir: t.TempDir(), Store: store, Run: simulate}
 }
 
-// countingLab is a lab whose runs do nothing but count.
-func countingLab(t *testing.T) (*Lab, *atomic.Int64) {
+// countingStudies is a studies whose runs do nothing but count.
+func countingStudies(t *testing.T) (*Studies, *atomic.Int64) {
 	runs := &atomic.Int64{}
-	return newLab(t, func(_ context.Context, p config.Point, _ run.Sink) (sim.Summary, error) {
+	return newStudies(t, func(_ context.Context, p config.Point, _ run.Sink) (sim.Summary, error) {
 		runs.Add(1)
 		return sim.Summary{Completed: 1, ThroughputTokS: p.Workload.OutputScale}, nil
 	}), runs
 }
 
-func TestLabKeepsRuns(t *testing.T) {
-	lab, runs := countingLab(t)
+func TestStudiesKeepsRuns(t *testing.T) {
+	studies, runs := countingStudies(t)
 	var planned, finished atomic.Int64
-	lab.Planned = func(n int) { planned.Add(int64(n)) }
-	lab.Finished = func() { finished.Add(1) }
+	studies.Planned = func(n int) { planned.Add(int64(n)) }
+	studies.Finished = func() { finished.Add(1) }
 	do := func(want int64, notes int, names ...string) {
 		t.Helper()
 		for _, n := range []*atomic.Int64{runs, &planned, &finished} {
 			n.Store(0)
 		}
-		got, err := lab.Do(t.Context(), names...)
+		got, err := studies.Do(t.Context(), names...)
 		if err != nil || len(got) != notes {
 			t.Fatalf("notes %q, %v", got, err)
 		}
@@ -65,7 +65,7 @@ func TestLabKeepsRuns(t *testing.T) {
 	do(40, 0, "fig16a") // 2 plans, 4 rates, 5 seeds
 	do(0, 0, "fig16a")
 	do(35, 0, "fig15") // 50, of which SparseServe at 0.2, 0.25 and 0.3 is in Fig. 16a
-	kept, err := filepath.Glob(filepath.Join(lab.Store.Dir(), "*", run.SummaryFile))
+	kept, err := filepath.Glob(filepath.Join(studies.Store.Dir(), "*", run.SummaryFile))
 	if err != nil || len(kept) != 75 {
 		t.Fatalf("%d kept runs (%v), want 75", len(kept), err)
 	}
@@ -76,9 +76,9 @@ func TestLabKeepsRuns(t *testing.T) {
 }
 
 // Fig. 13 is what the command plan finds, and shares the runs of the others.
-func TestLabGoodput(t *testing.T) {
-	lab := newLab(t, queueing)
-	if _, err := lab.Do(t.Context(), "fig13a"); err != nil {
+func TestStudiesGoodput(t *testing.T) {
+	studies := newStudies(t, queueing)
+	if _, err := studies.Do(t.Context(), "fig13a"); err != nil {
 		t.Fatal(err)
 	}
 	s := mustSweep(t, "fig13a")
@@ -86,7 +86,7 @@ func TestLabGoodput(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := capacity.Planner{Store: lab.Store, Run: func(context.Context, config.Point, run.Sink) (sim.Summary, error) {
+	p := capacity.Planner{Store: studies.Store, Run: func(context.Context, config.Point, run.Sink) (sim.Summary, error) {
 		return sim.Summary{}, errors.New("ran again")
 	}}
 	found, _, err := p.Do(t.Context(), s.Goodput, candidates)
@@ -97,13 +97,13 @@ func TestLabGoodput(t *testing.T) {
 	if _, err := capacity.WritePlan(dir, found); err != nil {
 		t.Fatal(err)
 	}
-	kept := testkit.Tree(t, filepath.Join(lab.Dir, "fig13a"))
+	kept := testkit.Tree(t, filepath.Join(studies.Dir, "fig13a"))
 	delete(kept, versionFile)
 	testkit.SameTree(t, testkit.Tree(t, dir), kept)
 
 	// The claim's ratio is that of the goodputs; with a seed left out, of the
 	// others' own.
-	r := newLabResults(lab.Dir)
+	r := newResults(studies.Dir)
 	ratio := goodputRatio("fig13a", "sparseserve", "vllm").measure
 	if got, err := ratio(r); err != nil || got != found[5].Goodput/found[0].Goodput {
 		t.Errorf("ratio %g (%v), want %g", got, err, found[5].Goodput/found[0].Goodput)
@@ -119,17 +119,17 @@ func TestLabGoodput(t *testing.T) {
 	}
 }
 
-func TestLabErrors(t *testing.T) {
-	lab, _ := countingLab(t)
-	if _, err := lab.Do(t.Context(), "fig3"); err == nil || !strings.Contains(err.Error(), "no such experiment of the paper") {
+func TestStudiesErrors(t *testing.T) {
+	studies, _ := countingStudies(t)
+	if _, err := studies.Do(t.Context(), "fig3"); err == nil || !strings.Contains(err.Error(), "no such experiment of the paper") {
 		t.Errorf("unknown experiment: error is %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := lab.Do(ctx, "fig15"); err == nil {
+	if _, err := studies.Do(ctx, "fig15"); err == nil {
 		t.Error("no error when cancelled")
 	}
-	if _, err := os.Stat(filepath.Join(lab.Dir, "fig15", run.SummaryFile)); err == nil {
+	if _, err := os.Stat(filepath.Join(studies.Dir, "fig15", run.SummaryFile)); err == nil {
 		t.Error("cancelled, but a result was written")
 	}
 }
@@ -166,8 +166,8 @@ func TestStreamOverlap(t *testing.T) {
 
 // No engine is faster than the link, and no larger block is slower to move.
 func TestTransfersArePhysical(t *testing.T) {
-	lab, _ := countingLab(t)
-	if _, err := lab.Do(t.Context(), "fig04"); err != nil {
+	studies, _ := countingStudies(t)
+	if _, err := studies.Do(t.Context(), "fig04"); err != nil {
 		t.Fatal(err)
 	}
 	gpu, err := hw.Load("a100-40gb", "vllm-0.5", nil)
@@ -183,7 +183,7 @@ func TestTransfersArePhysical(t *testing.T) {
 	} {
 		last := 0.0
 		for _, tokens := range []int{4, 8, 16, 32} {
-			v, err := bandwidth(engine.direction, engine.name, tokens, math.Max)(newLabResults(lab.Dir))
+			v, err := bandwidth(engine.direction, engine.name, tokens, math.Max)(newResults(studies.Dir))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -193,7 +193,7 @@ func TestTransfersArePhysical(t *testing.T) {
 			last = v
 		}
 	}
-	if text, err := os.ReadFile(filepath.Join(lab.Dir, "fig04", tableFile)); err != nil || bytes.Count(text, []byte("\n")) != 17 {
+	if text, err := os.ReadFile(filepath.Join(studies.Dir, "fig04", tableFile)); err != nil || bytes.Count(text, []byte("\n")) != 17 {
 		t.Errorf("table of %d lines (%v), want 17", bytes.Count(text, []byte("\n")), err)
 	}
 }
@@ -212,12 +212,12 @@ func TestEvictionStudy(t *testing.T) {
 }
 
 func testEvictionStudy(t *testing.T, sets ...string) {
-	lab, _ := countingLab(t)
-	lab.Sets = append(sets, "workload.requests=5", "workload.rate=1", "system.sample_groups=4")
-	if _, err := lab.Do(t.Context(), "eviction"); err != nil {
+	studies, _ := countingStudies(t)
+	studies.Sets = append(sets, "workload.requests=5", "workload.rate=1", "system.sample_groups=4")
+	if _, err := studies.Do(t.Context(), "eviction"); err != nil {
 		t.Fatal(err)
 	}
-	f, err := os.Open(filepath.Join(lab.Dir, "eviction", tableFile))
+	f, err := os.Open(filepath.Join(studies.Dir, "eviction", tableFile))
 	if err != nil {
 		t.Fatal(err)
 	}

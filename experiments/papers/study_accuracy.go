@@ -69,7 +69,7 @@ func (s *accuracySpec) psa(logit float64) dsa.PSA {
 
 // accuracy looks for the least KV that each system attends to at the target, set
 // by set.
-func (l *Lab) accuracy(e *experiments.Experiment) error {
+func (l *Studies) accuracy(e *experiments.Experiment) error {
 	var spec accuracySpec
 	if err := decodeStudy(e.Name, &spec); err != nil {
 		return err

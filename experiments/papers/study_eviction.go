@@ -30,7 +30,7 @@ const optimumName = "belady"
 // time, under every eviction policy and Belady's optimum: the same accesses and
 // capacity for all, which runs would not have. Sizes in which a policy cannot
 // hold what is in use at once have no row.
-func (l *Lab) evictions(e *experiments.Experiment) error {
+func (l *Studies) evictions(e *experiments.Experiment) error {
 	var spec evictionSpec
 	if err := decodeStudy(e.Name, &spec); err != nil {
 		return err

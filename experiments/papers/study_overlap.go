@@ -32,7 +32,7 @@ type overlapSpec struct {
 
 // overlap replays the selections of one KV head of each request and counts the
 // blocks that one of the last w steps selected too, as a share of the step's.
-func (l *Lab) overlap(e *experiments.Experiment) error {
+func (l *Studies) overlap(e *experiments.Experiment) error {
 	var spec overlapSpec
 	if err := decodeStudy(e.Name, &spec); err != nil {
 		return err

@@ -37,7 +37,7 @@ type sparsityLayer struct {
 
 // sparsity counts the query tokens that find enough attention in so many blocks
 // of each head, in the mean over a layer's heads.
-func (l *Lab) sparsity(e *experiments.Experiment) error {
+func (l *Studies) sparsity(e *experiments.Experiment) error {
 	var spec sparsitySpec
 	if err := decodeStudy(e.Name, &spec); err != nil {
 		return err

@@ -19,10 +19,10 @@ import (
 const paperEngine = "vllm-0.5"
 
 //go:embed tuned.toml
-var freedTOML string
+var tunedTOML string
 
-// Freed is a parameter that no paper gives.
-type Freed struct {
+// Tuned is a parameter that no paper gives.
+type Tuned struct {
 	Name     string             `toml:"name"`
 	Key      string             `toml:"key"`
 	Profile  string             `toml:"profile"` // the hardware profile that has the key; empty: a configuration has it
@@ -35,19 +35,19 @@ type Freed struct {
 	Reason   string             `toml:"reason"`
 }
 
-// FreedParameters lists them all. It panics when the built-in table is broken.
-func FreedParameters() []Freed {
+// TunedParameters lists them all. It panics when the built-in table is broken.
+func TunedParameters() []Tuned {
 	var table struct {
-		Freed []Freed `toml:"freed"`
+		Tuned []Tuned `toml:"tuned"`
 	}
-	if _, err := toml.Decode(freedTOML, &table); err != nil {
-		panic(fmt.Sprintf("freed.toml: %v", err))
+	if _, err := toml.Decode(tunedTOML, &table); err != nil {
+		panic(fmt.Sprintf("tuned.toml: %v", err))
 	}
-	return table.Freed
+	return table.Tuned
 }
 
 // Of returns the parameter's value for a model, and whether it has one.
-func (f *Freed) Of(model string) (float64, bool) {
+func (f *Tuned) Of(model string) (float64, bool) {
 	if f.Values == nil {
 		return f.Value, true
 	}
@@ -56,7 +56,7 @@ func (f *Freed) Of(model string) (float64, bool) {
 }
 
 // Scaled is a value times a factor, or its distance to f.Distance times it.
-func (f *Freed) Scaled(value, factor float64) float64 {
+func (f *Tuned) Scaled(value, factor float64) float64 {
 	v := f.Distance + factor*(value-f.Distance)
 	if f.Most > 0 {
 		v = math.Min(v, f.Most)
@@ -64,9 +64,9 @@ func (f *Freed) Scaled(value, factor float64) float64 {
 	return v
 }
 
-// Change is a freed parameter at a multiple of its value.
+// Change is a tuned parameter at a multiple of its value.
 type Change struct {
-	Freed
+	Tuned
 	Factor float64
 }
 
@@ -91,7 +91,7 @@ func (c *Change) apply(p *config.Point, profile string) bool {
 	case "scores":
 		v = &p.Scores
 	case "system":
-		if !p.System.Offload { // what is freed there is about offloading
+		if !p.System.Offload { // what is tuned there is about offloading
 			return false
 		}
 		v = &p.System
@@ -106,7 +106,7 @@ func (c *Change) apply(p *config.Point, profile string) bool {
 }
 
 // used says whether a system goes through what the parameter is about.
-func (f *Freed) used(s *sim.Spec) bool {
+func (f *Tuned) used(s *sim.Spec) bool {
 	if len(f.Where) > 0 && !s.Offload {
 		return false
 	}
@@ -130,7 +130,7 @@ func (c *Change) writeProfile(dir string) (string, error) {
 	}
 	figure, err := figureOf(gpu, c.Key)
 	if err != nil {
-		return "", fmt.Errorf("freed.toml: %s: %w", c.Name, err)
+		return "", fmt.Errorf("tuned.toml: %s: %w", c.Name, err)
 	}
 	figure.Value = c.Scaled(figure.Value, c.Factor)
 	path := filepath.Join(dir, c.Profile+".toml")
@@ -155,8 +155,8 @@ func figureOf(gpu *hw.Profile, key string) (*hw.Figure, error) {
 	return figure, nil
 }
 
-// alter makes the lab's change in a point.
-func (l *Lab) alter(p *config.Point) {
+// alter makes the studies's change in a point.
+func (l *Studies) alter(p *config.Point) {
 	if l.Change != nil {
 		l.Change.apply(p, l.profile)
 	}

@@ -16,11 +16,11 @@ import (
 	"sparseserve/traces"
 )
 
-// Every freed parameter has a reason, the value that is written down is the one
+// Every tuned parameter has a reason, the value that is written down is the one
 // that the paper's experiments run with, and some run depends on it.
-func TestFreedParametersAreAsWritten(t *testing.T) {
+func TestTunedParametersAreAsWritten(t *testing.T) {
 	gpu := mustProfile(t, "a100-40gb")
-	for _, f := range FreedParameters() {
+	for _, f := range TunedParameters() {
 		if f.Name == "" || len(f.Reason) < 10 {
 			t.Errorf("%+v: what is it?", f)
 		}
@@ -49,13 +49,13 @@ func TestFreedParametersAreAsWritten(t *testing.T) {
 
 func TestScaled(t *testing.T) {
 	for _, c := range []struct {
-		f            Freed
+		f            Tuned
 		factor, want float64
 	}{
-		{Freed{Value: 8}, 0.5, 4},
-		{Freed{Value: 0.95, Most: 1}, 2, 1},
-		{Freed{Value: 0.97, Distance: 1}, 2, 0.94},
-		{Freed{Value: 0.97, Distance: 1}, 0.5, 0.985},
+		{Tuned{Value: 8}, 0.5, 4},
+		{Tuned{Value: 0.95, Most: 1}, 2, 1},
+		{Tuned{Value: 0.97, Distance: 1}, 2, 0.94},
+		{Tuned{Value: 0.97, Distance: 1}, 0.5, 0.985},
 	} {
 		if got := c.f.Scaled(c.f.Value, c.factor); math.Abs(got-c.want) > 1e-12 {
 			t.Errorf("%+v times %g is %g, want %g", c.f, c.factor, got, c.want)
@@ -63,27 +63,27 @@ func TestScaled(t *testing.T) {
 	}
 }
 
-// changedLab runs experiments with a freed parameter at a multiple and returns
+// changedStudies runs experiments with a tuned parameter at a multiple and returns
 // every point by the name of its experiment.
-func changedLab(t *testing.T, name string, factor float64, experiment string) []config.Point {
+func changedStudies(t *testing.T, name string, factor float64, experiment string) []config.Point {
 	t.Helper()
 	var mu sync.Mutex
 	var points []config.Point
-	lab := newLab(t, func(_ context.Context, p config.Point, _ run.Sink) (sim.Summary, error) {
+	studies := newStudies(t, func(_ context.Context, p config.Point, _ run.Sink) (sim.Summary, error) {
 		mu.Lock()
 		defer mu.Unlock()
 		points = append(points, p)
 		return sim.Summary{Completed: 1}, nil
 	})
-	for _, f := range FreedParameters() {
+	for _, f := range TunedParameters() {
 		if f.Name == name {
-			lab.Change = &Change{f, factor}
+			studies.Change = &Change{f, factor}
 		}
 	}
-	if lab.Change == nil {
-		t.Fatalf("no freed parameter %s", name)
+	if studies.Change == nil {
+		t.Fatalf("no tuned parameter %s", name)
 	}
-	if _, err := lab.Do(t.Context(), experiment); err != nil {
+	if _, err := studies.Do(t.Context(), experiment); err != nil {
 		t.Fatal(err)
 	}
 	if len(points) == 0 {
@@ -93,23 +93,23 @@ func changedLab(t *testing.T, name string, factor float64, experiment string) []
 }
 
 func TestChangeReachesTheRuns(t *testing.T) {
-	for _, p := range changedLab(t, "output_scale", 0.5, "fig10b") {
+	for _, p := range changedStudies(t, "output_scale", 0.5, "fig10b") {
 		if p.Workload.OutputScale != 4 {
 			t.Fatalf("Llama3-8B's outputs at half: scale %g, want 4", p.Workload.OutputScale)
 		}
 	}
-	for _, p := range changedLab(t, "output_scale", 2, "fig14b") {
+	for _, p := range changedStudies(t, "output_scale", 2, "fig14b") {
 		if p.Workload.OutputScale != 0.001 {
 			t.Fatalf("prefill alone: scale %g, want its own", p.Workload.OutputScale)
 		}
 	}
-	for _, p := range changedLab(t, "scores.rho", 2, "fig16b") {
+	for _, p := range changedStudies(t, "scores.rho", 2, "fig16b") {
 		if math.Abs(p.Scores.Rho-0.90) > 1e-12 || p.Scores.Drift != traces.DefaultScores.Drift {
 			t.Fatalf("scores %+v", p.Scores)
 		}
 	}
 	before, changed := mustProfile(t, "a100-40gb"), 0
-	for _, p := range changedLab(t, "save.memcpy_call", 0.5, "fig14b") {
+	for _, p := range changedStudies(t, "save.memcpy_call", 0.5, "fig14b") {
 		if (p.GPU == before.Name) == (p.System.Offload && p.System.SaveEngine == "memcpy") {
 			t.Fatalf("%s saving with %s runs on %s", p.System.Name, p.System.SaveEngine, p.GPU)
 		}
@@ -148,19 +148,19 @@ func mustProfile(t *testing.T, name string) *hw.Profile {
 // What serves no requests follows a change too.
 func TestChangeReachesTheTables(t *testing.T) {
 	table := func(change *Change, experiment string) string {
-		lab, _ := countingLab(t)
-		lab.Change = change
-		if _, err := lab.Do(t.Context(), experiment); err != nil {
+		studies, _ := countingStudies(t)
+		studies.Change = change
+		if _, err := studies.Do(t.Context(), experiment); err != nil {
 			t.Fatal(err)
 		}
-		text, err := os.ReadFile(filepath.Join(lab.Dir, experiment, tableFile))
+		text, err := os.ReadFile(filepath.Join(studies.Dir, experiment, tableFile))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return string(text)
 	}
 	unchanged := map[string]string{"fig04": table(nil, "fig04"), "fig08": table(nil, "fig08")}
-	for _, f := range FreedParameters() {
+	for _, f := range TunedParameters() {
 		for experiment, touches := range map[string]bool{
 			"fig04": strings.HasSuffix(f.Name, "memcpy_call"),
 			"fig08": strings.HasPrefix(f.Name, "scores."),

@@ -12,12 +12,12 @@ import (
 	"sparseserve/experiments/run"
 )
 
-// versionFile says which program made the results of an experiment in a Lab's
+// versionFile says which program made the results of an experiment in a Studies's
 // folder.
 const versionFile = "version.json"
 
 // finish notes which program made the results of an experiment.
-func (l *Lab) finish(e *experiments.Experiment) error {
+func (l *Studies) finish(e *experiments.Experiment) error {
 	text, err := json.Marshal(l.Store.Version)
 	if err != nil {
 		return err
@@ -25,7 +25,7 @@ func (l *Lab) finish(e *experiments.Experiment) error {
 	return run.KeptWhenFull(run.WriteFile(filepath.Join(l.folder(e), versionFile), append(text, '\n')))
 }
 
-// OtherVersions says which results in a Lab's folder another version of the
+// OtherVersions says which results in a Studies's folder another version of the
 // program has made. They can still be drawn.
 func OtherVersions(dir, program string) (notes []string, err error) {
 	for _, e := range paperExperiments() {

@@ -23,7 +23,7 @@ type publishedRun struct {
 }
 
 // Servers that nobody fitted anything to, but for the TTFT of the first two rows: vLLM
-// 0.15.1 with other models and loads. `go test ./experiments -run PublishedRuns -v` prints
+// 0.15.1 with other models and loads. `go test ./experiments/run -run PublishedRuns -v` prints
 // the table of docs/validation.md.
 func TestPublishedRuns(t *testing.T) {
 	t.Logf("| model | prompt + output | req/s | TTFT | TBT | end to end |\n|-|-|-:|-:|-:|-:|")

@@ -13,10 +13,10 @@ import (
 	"sparseserve/experiments/papers"
 )
 
-// moves is what the claims come to with a freed parameter at half and at
+// moves is what the claims come to with a tuned parameter at half and at
 // double.
 type moves struct {
-	freed        papers.Freed
+	tuned        papers.Tuned
 	half, double []papers.Verdict
 }
 
@@ -24,12 +24,12 @@ type moves struct {
 const leastMove = 0.05
 
 // printSensitivity prints a row for each measured number: as it is, and how it
-// moves with each freed parameter.
+// moves with each tuned parameter.
 func printSensitivity(w io.Writer, base []papers.Verdict, moved []moves) {
 	t := newTable(w)
 	header := table.Row{"claim", "paper", "ours"}
 	for _, m := range moved {
-		header = append(header, m.freed.Name)
+		header = append(header, m.tuned.Name)
 	}
 	t.AppendHeader(header)
 	for i := range base {
@@ -65,11 +65,11 @@ func sensitivityMarkdown(base []papers.Verdict, moved []moves) string {
 		if n > 0 {
 			movers = append(movers, m)
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %d | %s |\n", m.freed.Name, freedValue(&m.freed), n, m.freed.Reason)
+		fmt.Fprintf(&b, "| `%s` | %s | %d | %s |\n", m.tuned.Name, tunedValue(&m.tuned), n, m.tuned.Reason)
 	}
 	fmt.Fprintf(&b, "\n%s\n\n| claim | ours |", strings.Replace(aboutMoves, "FAIL", "**fail**", 1))
 	for _, m := range movers {
-		fmt.Fprintf(&b, " `%s` |", m.freed.Name)
+		fmt.Fprintf(&b, " `%s` |", m.tuned.Name)
 	}
 	b.WriteString("\n|-|-:|" + strings.Repeat("-:|", len(movers)) + "\n")
 	var still []string
@@ -113,8 +113,8 @@ func (m *moves) cell(base *papers.Verdict, i int, pass, fail string) string {
 	return cells[0] + " / " + cells[1]
 }
 
-// freedValue prints a freed parameter's value, of each model where they differ.
-func freedValue(f *papers.Freed) string {
+// tunedValue prints a tuned parameter's value, of each model where they differ.
+func tunedValue(f *papers.Tuned) string {
 	if f.Values == nil {
 		return strings.TrimSpace(fmt.Sprintf("%g %s", f.Value, f.Unit))
 	}

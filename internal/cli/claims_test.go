@@ -40,11 +40,11 @@ func TestPrintClaims(t *testing.T) {
 }
 
 func TestPrintSensitivity(t *testing.T) {
-	first := moves{papers.Freed{Name: "output_scale", Values: map[string]float64{"lwm-7b": 2, "llama3-8b": 8}, Reason: "none is given"},
+	first := moves{papers.Tuned{Name: "output_scale", Values: map[string]float64{"lwm-7b": 2, "llama3-8b": 8}, Reason: "none is given"},
 		someVerdicts(), someVerdicts()}
 	*first.half[0].Ours, first.half[0].Pass = 1.2, false
 	*first.double[3].Ours = 14
-	second := moves{papers.Freed{Name: "host.step", Value: 2.5, Unit: "ms", Reason: "an iteration takes 30 ms"}, someVerdicts(), someVerdicts()}
+	second := moves{papers.Tuned{Name: "host.step", Value: 2.5, Unit: "ms", Reason: "an iteration takes 30 ms"}, someVerdicts(), someVerdicts()}
 	*second.double[2].Ours, second.double[2].Pass = 0.65, true
 	*second.half[4].Ours = 2.3 // within 5 %
 	moved := []moves{first, second}
@@ -54,7 +54,7 @@ func TestPrintSensitivity(t *testing.T) {
 	golden(t, "claims-sensitivity.md", sensitivityMarkdown(someVerdicts(), moved))
 }
 
-// claims --sensitivity measures with every freed parameter, and writes its part
+// claims --sensitivity measures with every tuned parameter, and writes its part
 // of the README.
 func TestClaimsSensitivity(t *testing.T) {
 	runner := func(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
@@ -77,7 +77,7 @@ func TestClaimsSensitivity(t *testing.T) {
 	if err != nil || !strings.HasSuffix(string(text), "<!-- claims -->\nkept\n<!-- /claims -->\n") {
 		t.Errorf("README is %q (%v)", text, err)
 	}
-	for _, f := range papers.FreedParameters() {
+	for _, f := range papers.TunedParameters() {
 		if !strings.Contains(string(text), "| `"+f.Name+"` | ") {
 			t.Errorf("%s is not measured", f.Name)
 		}

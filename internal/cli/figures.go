@@ -65,8 +65,8 @@ func (f *figuresCmd) paper(ctx context.Context, app *App) error {
 	}
 	results := filepath.Join(out, "results")
 	if !f.Redraw {
-		lab := papers.Lab{Dir: results, Workers: f.Workers}
-		if err := runLab(ctx, app, out, lab, f.Only...); err != nil {
+		studies := papers.Studies{Dir: results, Workers: f.Workers}
+		if err := runStudies(ctx, app, out, studies, f.Only...); err != nil {
 			return err
 		}
 	}

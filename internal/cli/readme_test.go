@@ -38,7 +38,7 @@ func TestReadmeTables(t *testing.T) {
 		}
 	}
 	table := block("sensitivity")
-	for _, f := range papers.FreedParameters() {
+	for _, f := range papers.TunedParameters() {
 		if !strings.Contains(table, "\n| `"+f.Name+"` | ") {
 			t.Errorf("README.md has no row of %s", f.Name)
 		}

@@ -13,17 +13,17 @@ import (
 // paperFolder is where the paper's figures and their results go.
 const paperFolder = "out/paper"
 
-// runLab runs experiments of the paper, with a bar of runs on a terminal. Runs
+// runStudies runs experiments of the paper, with a bar of runs on a terminal. Runs
 // are kept below out, those of each version of the program apart.
-func runLab(ctx context.Context, app *App, out string, lab papers.Lab, names ...string) (err error) {
+func runStudies(ctx context.Context, app *App, out string, studies papers.Studies, names ...string) (err error) {
 	store, err := run.OpenPointStore(filepath.Join(out, "points", app.Program()), app.Program(), true)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 	bar := newProgress(app.Stderr, "runs")
-	lab.Store, lab.Run, lab.Planned, lab.Finished = store, app.Run, bar.planned, bar.finished
-	notes, err := lab.Do(ctx, names...)
+	studies.Store, studies.Run, studies.Planned, studies.Finished = store, app.Run, bar.planned, bar.finished
+	notes, err := studies.Do(ctx, names...)
 	bar.close()
 	printNotes(app.Stderr, notes)
 	if cause := ctx.Err(); cause != nil && errors.Is(err, cause) {
