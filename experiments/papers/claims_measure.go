@@ -1,7 +1,6 @@
 package papers
 
 import (
-	"fmt"
 	"maps"
 	"math"
 	"slices"
@@ -55,10 +54,10 @@ func measurements() map[measureKey]measurement {
 	add("ss-fig1-down", 0, "", "fig01", ratioOf("fig01", batch(6), batch(12), tokenThroughput))
 	add("ss-fig1-loads", 0, "", "fig01", ratioOf("fig01", batch(12), batch(6), loadsPerStep))
 
-	add("ss-fig4-h2d-memcpy", 0, below, "fig04", bandwidth("load", "memcpy", 32, math.Max))
-	add("ss-fig4-h2d-flash", 0, above, "fig04", bandwidth("load", "flash", 0, math.Min))
-	add("ss-fig4-d2h-memcpy", 0, below, "fig04", bandwidth("save", "memcpy", 0, math.Max))
-	add("ss-fig4-d2h-flash", 0, above, "fig04", bandwidth("save", "flash", 0, math.Min))
+	add("ss-fig4-h2d-memcpy", 0, below, "fig04", bandwidth("load", "memcpy", 32, slices.Max[[]float64]))
+	add("ss-fig4-h2d-flash", 0, above, "fig04", bandwidth("load", "flash", 0, slices.Min[[]float64]))
+	add("ss-fig4-d2h-memcpy", 0, below, "fig04", bandwidth("save", "memcpy", 0, slices.Max[[]float64]))
+	add("ss-fig4-d2h-flash", 0, above, "fig04", bandwidth("save", "flash", 0, slices.Min[[]float64]))
 
 	add("ss-fig8-w12", 0, "", "fig08", overlapGain(1, 12))
 	add("ss-fig8-w16", 0, "", "fig08", overlapGain(12, 16))
@@ -132,64 +131,36 @@ func worstTBT(r *results) (float64, error) {
 	return math.Max(lwm, llama), err
 }
 
-// bandwidth is the least or largest of an engine over block sizes; tokens > 0
-// takes one size.
-func bandwidth(direction, engine string, tokens int, pick func(a, b float64) float64) func(*results) (float64, error) {
+// bandwidth is the least or largest of an engine over block sizes; tokens > 0 takes one size.
+func bandwidth(direction, engine string, tokens int, pick func([]float64) float64) func(*results) (float64, error) {
+	where := map[string]string{"direction": direction, "engine": engine}
+	if tokens > 0 {
+		where["block_tokens"] = strconv.Itoa(tokens)
+	}
 	return func(r *results) (float64, error) {
-		rows, err := r.table("fig04")
+		rates, err := r.column("fig04", "gb_s", where)
 		if err != nil {
 			return 0, err
 		}
-		best := math.NaN()
-		for _, row := range rows {
-			if row["direction"] != direction || row["engine"] != engine || tokens > 0 && row["block_tokens"] != strconv.Itoa(tokens) {
-				continue
-			}
-			v, err := strconv.ParseFloat(row["gb_s"], 64)
-			if err != nil {
-				return 0, err
-			}
-			if math.IsNaN(best) {
-				best = v
-			}
-			best = pick(best, v)
-		}
-		if math.IsNaN(best) {
-			return 0, fmt.Errorf("fig04: no row of %s with %s", direction, engine)
-		}
-		return best, nil
+		return pick(rates), nil
 	}
 }
 
 // overlapGain is the overlap gained from one window to another, in points.
 func overlapGain(from, to int) func(*results) (float64, error) {
 	return func(r *results) (float64, error) {
-		rows, err := r.table("fig08")
-		if err != nil {
-			return 0, err
-		}
-		mean := func(window int) (float64, error) {
-			sum, n := 0.0, 0
-			for _, row := range rows {
-				if row["window"] != strconv.Itoa(window) {
-					continue
-				}
-				v, err := strconv.ParseFloat(row["overlap"], 64)
-				if err != nil {
-					return 0, err
-				}
-				sum, n = sum+v, n+1
+		var percent [2]float64
+		for i, window := range []int{from, to} {
+			shares, err := r.column("fig08", "overlap", map[string]string{"window": strconv.Itoa(window)})
+			if err != nil {
+				return 0, err
 			}
-			if n == 0 {
-				return 0, fmt.Errorf("fig08: no row of window %d", window)
+			sum := 0.0
+			for _, s := range shares {
+				sum += s
 			}
-			return 100 * sum / float64(n), nil
+			percent[i] = 100 * sum / float64(len(shares))
 		}
-		a, err := mean(from)
-		if err != nil {
-			return 0, err
-		}
-		b, err := mean(to)
-		return b - a, err
+		return percent[1] - percent[0], nil
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -104,6 +105,29 @@ func (r *results) table(name string) ([]map[string]string, error) {
 		}
 	}
 	return some, nil
+}
+
+// column returns the numbers of one column, of the rows that have these texts in others.
+func (r *results) column(name, column string, where map[string]string) ([]float64, error) {
+	rows, err := r.table(name)
+	if err != nil {
+		return nil, err
+	}
+	var numbers []float64
+	for _, row := range rows {
+		if slices.ContainsFunc(slices.Collect(maps.Keys(where)), func(k string) bool { return row[k] != where[k] }) {
+			continue
+		}
+		v, err := strconv.ParseFloat(row[column], 64)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		numbers = append(numbers, v)
+	}
+	if len(numbers) == 0 {
+		return nil, fmt.Errorf("%s: no row with %v", name, where)
+	}
+	return numbers, nil
 }
 
 // seeds lists the seeds that all the experiments have run with.

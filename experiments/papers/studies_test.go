@@ -183,7 +183,7 @@ func TestTransfersArePhysical(t *testing.T) {
 	} {
 		last := 0.0
 		for _, tokens := range []int{4, 8, 16, 32} {
-			v, err := bandwidth(engine.direction, engine.name, tokens, math.Max)(newResults(studies.Dir))
+			v, err := bandwidth(engine.direction, engine.name, tokens, slices.Max[[]float64])(newResults(studies.Dir))
 			if err != nil {
 				t.Fatal(err)
 			}

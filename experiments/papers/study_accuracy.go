@@ -1,11 +1,8 @@
 package papers
 
 import (
-	"bytes"
-	"encoding/csv"
 	"math"
 	"runtime"
-	"strconv"
 
 	"golang.org/x/sync/errgroup"
 
@@ -118,14 +115,12 @@ func (l *Studies) accuracy(e *experiments.Experiment) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	var out bytes.Buffer
-	w := csv.NewWriter(&out)
-	w.Write([]string{"model", "dataset", "system", "seed", "knob", "kv_share", "recall", "accuracy_proxy"})
+	t := newTable("model", "dataset", "system", "seed", "knob", "kv_share", "recall", "accuracy_proxy")
 	for _, j := range jobs {
-		w.Write([]string{j.model, j.set, j.rival.name, strconv.FormatUint(j.seed, 10), run.Number(j.found.knob), run.Number(j.found.share), run.Number(j.found.recall), run.Number(j.found.accuracy)})
+		t.add(j.model, j.set, j.rival.name, j.seed,
+			j.found.knob, j.found.share, j.found.recall, j.found.accuracy)
 	}
-	w.Flush()
-	return l.writeTable(e, out.Bytes())
+	return l.write(e, t)
 }
 
 // requests draws the attention of a set's requests under one system.

@@ -1,11 +1,8 @@
 package papers
 
 import (
-	"bytes"
-	"encoding/csv"
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"sparseserve/experiments"
@@ -39,9 +36,7 @@ func (l *Studies) evictions(e *experiments.Experiment) error {
 	if err != nil {
 		return err
 	}
-	var out bytes.Buffer
-	w := csv.NewWriter(&out)
-	w.Write([]string{"seed", "pool", "eviction", "kv_gib", "steps", "selected", "loaded", "hit_ratio"})
+	t := newTable("seed", "pool", "eviction", "kv_gib", "steps", "selected", "loaded", "hit_ratio")
 	x := run.NewSimulator()
 	for _, seed := range spec.Seeds {
 		cfg.Seeds = []uint64{seed}
@@ -51,16 +46,13 @@ func (l *Studies) evictions(e *experiments.Experiment) error {
 		if err != nil {
 			return fmt.Errorf("seed %d: %w", seed, err)
 		}
-		for _, row := range spec.study(run) {
-			w.Write(append([]string{strconv.FormatUint(seed, 10)}, row...))
-		}
+		spec.study(run, func(cells ...any) { t.add(append([]any{seed}, cells...)...) })
 	}
-	w.Flush()
-	return l.writeTable(e, out.Bytes())
+	return l.write(e, t)
 }
 
-// study returns the rows of all policies, pools and sizes, without the seed.
-func (spec *evictionSpec) study(r *run.Recorded) [][]string {
+// study adds the rows of all policies, pools and sizes, without the seed.
+func (spec *evictionSpec) study(r *run.Recorded, add func(cells ...any)) {
 	type cell struct {
 		pool, eviction string
 		gib            float64
@@ -88,14 +80,11 @@ func (spec *evictionSpec) study(r *run.Recorded) [][]string {
 			Score: sim.BlockScores(&cfg.Spec, cfg.Geometry, r.Trace.Sample.Groups, cfg.Library, cfg.Seed),
 		})
 	})
-	var rows [][]string
 	for _, c := range cells {
 		if c.err != nil {
 			continue // too small for what is in use at once
 		}
-		rows = append(rows, []string{c.pool, c.eviction, run.Number(c.gib), strconv.Itoa(r.Trace.Steps()),
-			strconv.FormatInt(c.stats.Selected, 10), strconv.FormatInt(c.stats.Loaded, 10),
-			run.Number(1 - float64(c.stats.Loaded)/float64(c.stats.Selected))})
+		add(c.pool, c.eviction, c.gib, r.Trace.Steps(), c.stats.Selected, c.stats.Loaded,
+			1-float64(c.stats.Loaded)/float64(c.stats.Selected))
 	}
-	return rows
 }

@@ -1,12 +1,9 @@
 package papers
 
 import (
-	"bytes"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/BurntSushi/toml"
 
@@ -45,20 +42,17 @@ func (l *Studies) overlap(e *experiments.Experiment) error {
 	p := config.Point{Scores: traces.DefaultScores}
 	l.alter(&p)
 	lib := dsa.NewLibrary(traces.NewScores(p.Scores, run.ScoreSeed), dsa.TopK{K: sim.Candidates(system)}, dsa.Setting{Digest: dsa.CuboidMean, Sinks: system.SinkBlocks, Window: system.WindowBlocks}, run.StreamFamilies)
-	var out bytes.Buffer
-	w := csv.NewWriter(&out)
-	w.Write([]string{"seed", "window", "requests", "overlap"})
+	t := newTable("seed", "window", "requests", "overlap")
 	for _, seed := range spec.Seeds {
 		shares, requests, err := overlaps(&spec, system, lib, seed)
 		if err != nil {
 			return err
 		}
 		for i, window := range spec.Windows {
-			w.Write([]string{strconv.FormatUint(seed, 10), strconv.Itoa(window), strconv.Itoa(requests), run.Number(shares[i])})
+			t.add(seed, window, requests, shares[i])
 		}
 	}
-	w.Flush()
-	return l.writeTable(e, out.Bytes())
+	return l.write(e, t)
 }
 
 // overlaps returns the mean overlap over the requests of one trace.

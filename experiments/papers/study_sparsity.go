@@ -1,11 +1,8 @@
 package papers
 
 import (
-	"bytes"
-	"encoding/csv"
 	"math"
 	"slices"
-	"strconv"
 
 	"sparseserve/experiments"
 	"sparseserve/experiments/config"
@@ -45,9 +42,7 @@ func (l *Studies) sparsity(e *experiments.Experiment) error {
 	p := config.Point{Scores: traces.DefaultScores}
 	l.alter(&p)
 	scores := traces.NewScores(p.Scores, run.ScoreSeed)
-	var out bytes.Buffer
-	w := csv.NewWriter(&out)
-	w.Write([]string{"dataset", "layer", "seed", "budget_blocks", "tokens_share"})
+	t := newTable("dataset", "layer", "seed", "budget_blocks", "tokens_share")
 	for _, layer := range spec.Layer {
 		for _, seed := range spec.Seeds {
 			needs, err := spec.needs(scores, &p.Scores, &layer, seed)
@@ -56,12 +51,11 @@ func (l *Studies) sparsity(e *experiments.Experiment) error {
 			}
 			for _, budget := range spec.Budgets {
 				enough, _ := slices.BinarySearch(needs, budget+1)
-				w.Write([]string{layer.Dataset, layer.Name, strconv.FormatUint(seed, 10), strconv.Itoa(budget), run.Number(float64(enough) / float64(len(needs)))})
+				t.add(layer.Dataset, layer.Name, seed, budget, float64(enough)/float64(len(needs)))
 			}
 		}
 	}
-	w.Flush()
-	return l.writeTable(e, out.Bytes())
+	return l.write(e, t)
 }
 
 // needs returns how many blocks each query token needs, ascending.

@@ -1,10 +1,6 @@
 package papers
 
 import (
-	"bytes"
-	"encoding/csv"
-	"strconv"
-
 	"sparseserve/experiments"
 	"sparseserve/experiments/config"
 	"sparseserve/experiments/run"
@@ -35,9 +31,7 @@ func (l *Studies) transfers(e *experiments.Experiment) error {
 	if err != nil {
 		return err
 	}
-	var out bytes.Buffer
-	w := csv.NewWriter(&out)
-	w.Write([]string{"direction", "engine", "block_tokens", "block_bytes", "blocks", "gb_s"})
+	t := newTable("direction", "engine", "block_tokens", "block_bytes", "blocks", "gb_s")
 	for _, d := range []struct {
 		name    string
 		engines []string
@@ -62,17 +56,15 @@ func (l *Studies) transfers(e *experiments.Experiment) error {
 					return err
 				}
 				m := kv.Moves{BlockBytes: size, Loads: blocks, Saves: blocks}
-				t, err := d.time(device, &m)
+				took, err := d.time(device, &m)
 				if err != nil {
 					return err
 				}
-				w.Write([]string{d.name, engine, strconv.Itoa(tokens), strconv.FormatInt(size, 10), strconv.FormatInt(blocks, 10),
-					run.Number(float64(blocks*size) / t.Seconds() / 1e9)})
+				t.add(d.name, engine, tokens, size, blocks, float64(blocks*size)/took.Seconds()/1e9)
 			}
 		}
 	}
-	w.Flush()
-	return l.writeTable(e, out.Bytes())
+	return l.write(e, t)
 }
 
 // loadTime is how long a step waits for the loads, from a pool of their size.

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -54,9 +53,7 @@ func (c *claimsCmd) Run(ctx context.Context, app *App) error {
 		return err
 	}
 	if c.JSON {
-		e := json.NewEncoder(app.Stdout)
-		e.SetIndent("", "  ")
-		err = e.Encode(verdicts)
+		err = printJSON(app, verdicts)
 	} else {
 		printClaims(app.Stdout, verdicts)
 	}

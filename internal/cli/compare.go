@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -83,9 +82,7 @@ func (c *compareCmd) Run(ctx context.Context, app *App) error {
 		return err
 	}
 	if c.JSON {
-		e := json.NewEncoder(app.Stdout)
-		e.SetIndent("", "  ")
-		return e.Encode(report.Comparisons)
+		return printJSON(app, report.Comparisons)
 	}
 	printComparison(app.Stdout, c, record, report)
 	fmt.Fprintln(app.Stdout, "\nFiles:")

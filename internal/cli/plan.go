@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -73,9 +72,7 @@ func (p *planCmd) Run(ctx context.Context, app *App) (err error) {
 		return err
 	}
 	if p.JSON {
-		e := json.NewEncoder(app.Stdout)
-		e.SetIndent("", "  ")
-		return e.Encode(found)
+		return printJSON(app, found)
 	}
 	printPlan(app.Stdout, found)
 	printFiles(app.Stdout, files, points)

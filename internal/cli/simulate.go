@@ -137,10 +137,11 @@ func drawAgainstRate(out string, cfg *config.Config) ([]string, error) {
 	return figures.Draw(out, runs)
 }
 
-func printJSON(app *App, sums []sim.Summary) error {
+// printJSON prints an array, or an object, and nothing else.
+func printJSON(app *App, v any) error {
 	e := json.NewEncoder(app.Stdout)
 	e.SetIndent("", "  ")
-	return e.Encode(sums)
+	return e.Encode(v)
 }
 
 // startProfile writes a CPU profile until the returned function is called.

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -83,9 +82,7 @@ func (c *validateCmd) Run(ctx context.Context, app *App) error {
 		return err
 	}
 	if c.JSON {
-		e := json.NewEncoder(app.Stdout)
-		e.SetIndent("", "  ")
-		return e.Encode(report.Comparisons())
+		return printJSON(app, report.Comparisons())
 	}
 	if c.Markdown {
 		markdownValidation(app.Stdout, report)

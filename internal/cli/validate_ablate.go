@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -24,9 +23,7 @@ func (c *validateCmd) ablate(app *App) error {
 	}
 	switch {
 	case c.JSON:
-		e := json.NewEncoder(app.Stdout)
-		e.SetIndent("", "  ")
-		return e.Encode(a)
+		return printJSON(app, a)
 	case c.Markdown:
 		markdownAblation(app.Stdout, a)
 	default:
