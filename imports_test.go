@@ -22,7 +22,11 @@ var tiers = [][]string{
 	{"sim"},
 	{"hw", "cuda", "traces"},
 	{"calibrate"},
-	{"experiments"},
+	{"experiments"}, // the built-in ones, as data
+	{"experiments/config"},
+	{"experiments/run"},
+	{"experiments/capacity"},
+	{"experiments/validate", "experiments/papers"},
 	{"internal/cli"},
 	{""}, // main.go
 }
@@ -70,6 +74,11 @@ func TestForbidden(t *testing.T) {
 		{"figures", "sim", false},
 		{"experiments", "figures", false},
 		{"experiments", "internal/cli", false},
+		{"experiments/config", "experiments", true},
+		{"experiments/papers", "experiments/capacity", true},
+		{"experiments/config", "experiments/run", false},
+		{"experiments/run", "experiments/papers", false},
+		{"experiments/papers", "experiments/validate", false},
 		{"elsewhere", "sim", false},
 	} {
 		if got := forbidden(c.from, c.to); (got == "") != c.ok {

@@ -6,18 +6,20 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 
-	"sparseserve/experiments"
+	"sparseserve/experiments/run"
 	"sparseserve/internal/cli"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second interrupt ends the process at once
+	version := sync.OnceValue(func() string { return program(sources) })
 	app := cli.App{
-		Stdout: os.Stdout, Stderr: os.Stderr, Run: experiments.NewSimulator().Run,
-		Program: program(sources), LiveProgram: program(sources) + "-" + program(liveSources),
+		Stdout: os.Stdout, Stderr: os.Stderr, Run: run.NewSimulator().Run,
+		Program: version, LiveProgram: func() string { return version() + "-" + program(liveSources) },
 	}
 	os.Exit(app.Main(ctx, os.Args[1:]))
 }

@@ -11,26 +11,45 @@ import (
 	"testing/fstest"
 )
 
-// A change of anything that results are made from makes another program; one
-// that only tests see does not.
+// A change of anything that results are made from makes another program: of a token, a value
+// or a cell. One of comments or tests does not.
 func TestProgram(t *testing.T) {
 	files := fstest.MapFS{
 		"go.sum":             {Data: []byte("a")},
-		"hw/models/m.toml":   {Data: []byte("b")},
-		"sim/server.go":      {Data: []byte("c")},
+		"hw/models/m.toml":   {Data: []byte("# of a model\n[m]\nlayers = 2 # all\nname = \"#1\"\n")},
+		"sim/server.go":      {Data: []byte("package sim\n\n// Step is one.\nfunc Step() int { return 1 }\n")},
 		"sim/server_test.go": {Data: []byte("d")},
 		"sim/testdata/x":     {Data: []byte("e")},
+		"traces/t.csv":       {Data: []byte("# tokens\nprompt,output\n1,2\n")},
+		"cuda/k.cu":          {Data: []byte("#include <a.h>\n// one\nint k = 'a'; /* two */\n")},
 	}
 	before := program(files)
 	if len(before) != 12 || program(files) != before {
 		t.Errorf("%q, then %q", before, program(files))
 	}
-	for name := range files {
+	for _, c := range []struct {
+		name, text string
+		same       bool
+	}{
+		{"go.sum", "z", false},
+		{"sim/server_test.go", "z", true},
+		{"sim/testdata/x", "z", true},
+		{"sim/server.go", "// Package sim serves.\npackage sim\n\n// Step counts.\nfunc Step() int { return /* one */ 1 }\n", true},
+		{"sim/server.go", "package sim\n\n// Step is one.\nfunc Step() int { return 2 }\n", false},
+		{"sim/server.go", "package sim\n\n// Step is one.\nfunc Next() int { return 1 }\n", false},
+		{"hw/models/m.toml", "[m] # another\nname = \"#1\"\nlayers = 2\n", true},
+		{"hw/models/m.toml", "[m]\nlayers = 3\nname = \"#1\"\n", false},
+		{"hw/models/m.toml", "[m]\nlayers = 2\nname = \"#2\"\n", false},
+		{"traces/t.csv", "# counts of tokens\n# of LongBench\nprompt,output\n1,2\n", true},
+		{"traces/t.csv", "# tokens\nprompt,output\n1,3\n", false},
+		{"cuda/k.cu", "#include <a.h>\nint k = 'a'; // three\n", true},
+		{"cuda/k.cu", "#include <b.h>\nint k = 'a';\n", false},
+		{"cuda/k.cu", "#include <a.h>\nint k = 'b';\n", false},
+	} {
 		changed := maps.Clone(files)
-		changed[name] = &fstest.MapFile{Data: []byte("z")}
-		ofTests := strings.Contains(name, "test")
-		if same := program(changed) == before; same != ofTests {
-			t.Errorf("%s changed: same program: %v", name, same)
+		changed[c.name] = &fstest.MapFile{Data: []byte(c.text)}
+		if same := program(changed) == before; same != c.same {
+			t.Errorf("%s as %q: same program: %v", c.name, c.text, same)
 		}
 	}
 	moved := maps.Clone(files)
@@ -61,24 +80,25 @@ func embedded(t *testing.T, dir string, sources []string) []string {
 			}
 		}
 	}
-	if dir == "experiments" {
+	if strings.HasPrefix(dir, "experiments") {
 		return nil
 	}
 	return data
 }
 
-// The digest covers every package that a run goes through: experiments and all
-// that it imports, but for cuda, since a live run is never kept.
+// The digest covers every package that a run goes through: experiments/run and all that it
+// imports, but for cuda, which live runs alone depend on, and the built-in experiments, which
+// a run's configuration has in full.
 func TestProgramCoversRuns(t *testing.T) {
 	imports := map[string][]string{}
 	for from, to := range packageImports(t) {
 		imports[strings.TrimPrefix(from, module)] = to
 	}
-	covered, queue := map[string]bool{}, []string{"experiments"}
+	covered, queue := map[string]bool{}, []string{"experiments/run"}
 	for len(queue) > 0 {
 		dir := queue[0]
 		queue = queue[1:]
-		if covered[dir] || dir == "cuda" || strings.HasPrefix(dir, "cuda/") {
+		if covered[dir] || dir == "experiments" || dir == "cuda" || strings.HasPrefix(dir, "cuda/") {
 			continue
 		}
 		covered[dir] = true

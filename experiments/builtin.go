@@ -1,30 +1,87 @@
 package experiments
 
 import (
-	_ "embed"
+	"embed"
+	"path"
 	"slices"
 	"strings"
 )
 
-var (
-	//go:embed default.toml
-	defaultTOML string
-	//go:embed llama3-8b.toml
-	llamaTOML string
-	//go:embed ablation.toml
-	ablationTOML string
-)
+//go:embed config/default.toml config/llama3-8b.toml config/ablation.toml papers/*/*.toml
+var texts embed.FS
 
-// DefaultExperiment is what runs when nothing is named.
-const DefaultExperiment = "default"
+// Default is the experiment that runs when nothing is named.
+const Default = "default"
 
-// Experiment comes with the program: a configuration over the default one, or
-// something else that a figure of the paper is drawn from.
+// Experiment is built in: a configuration over the default one, or a study of a paper that
+// serves no requests.
 type Experiment struct {
 	Name    string
 	Text    string // TOML
-	Command string // that it is meant for
-	serves  bool   // requests: it is a configuration
+	Command string // that runs it: simulate, sweep or plan; empty for a study
+	Paper   bool   // figures --paper runs it
+}
+
+// builtIn lists the folders and commands of the experiments, those of papers in the order of
+// their figures.
+var builtIn = []struct{ path, command string }{
+	{"config/default", "simulate"},
+	{"config/llama3-8b", "simulate"},
+	{"config/ablation", "simulate"},
+	{"papers/sparseserve/fig01", "sweep"},
+	{"papers/sparseserve/fig04", ""},
+	{"papers/sparseserve/fig08", ""},
+	{"papers/sparseserve/fig10a", "sweep"},
+	{"papers/sparseserve/fig10b", "sweep"},
+	{"papers/sparseserve/fig13a", "plan"},
+	{"papers/sparseserve/fig13b", "plan"},
+	{"papers/sparseserve/fig14a", "sweep"},
+	{"papers/sparseserve/fig14b", "sweep"},
+	{"papers/sparseserve/fig15", "sweep"},
+	{"papers/sparseserve/fig16a", "sweep"},
+	{"papers/sparseserve/fig16b", "sweep"},
+	{"papers/psa/psa-fig2", ""},
+	{"papers/psa/psa-fig5", ""},
+	{"papers/sparseserve/eviction", ""},
+	{"papers/psa/psa-fig6a", "plan"},
+	{"papers/psa/psa-fig6b", "plan"},
+	{"papers/psa/psa-fig6c", "plan"},
+	{"papers/psa/psa-fig6d", "plan"},
+	{"papers/psa/psa-inside", "sweep"},
+	{"papers/psa/psa-parts", "sweep"},
+	{"papers/psa/psa-goodput", "plan"},
+}
+
+// BuiltIn lists the built-in experiments, the default one first.
+func BuiltIn() []Experiment {
+	all := make([]Experiment, len(builtIn))
+	for i, e := range builtIn {
+		text, err := texts.ReadFile(e.path + ".toml")
+		if err != nil {
+			panic(err) // the embed pattern and the table disagree
+		}
+		all[i] = Experiment{path.Base(e.path), string(text), e.command, strings.HasPrefix(e.path, "papers/")}
+	}
+	return all
+}
+
+// Named returns the built-in experiment of that name.
+func Named(name string) (Experiment, bool) {
+	all := BuiltIn()
+	i := slices.IndexFunc(all, func(e Experiment) bool { return e.Name == name })
+	if i < 0 {
+		return Experiment{}, false
+	}
+	return all[i], true
+}
+
+// Names lists the names of the built-in experiments.
+func Names() []string {
+	var names []string
+	for _, e := range BuiltIn() {
+		names = append(names, e.Name)
+	}
+	return names
 }
 
 // About returns the first line of the experiment's comment.
@@ -33,37 +90,10 @@ func (e Experiment) About() string {
 	return strings.TrimSpace(strings.TrimLeft(line, "#"))
 }
 
-// Experiments lists the built-in experiments.
-func Experiments() []Experiment {
-	all := []Experiment{
-		{DefaultExperiment, defaultTOML, "simulate", true},
-		{"llama3-8b", llamaTOML, "simulate", true},
-		{"ablation", ablationTOML, "simulate", true},
+// Usage is the command line that runs the experiment, without the program.
+func (e Experiment) Usage() string {
+	if e.Command == "" {
+		return "figures --paper --only " + e.Name
 	}
-	for _, p := range paperExperiments() {
-		text, _ := paperText(p.Name)
-		e := Experiment{p.Name, text, p.command, p.command != ""}
-		if !e.serves {
-			e.Command = "figures --paper --only " + p.Name
-		}
-		all = append(all, e)
-	}
-	return all
-}
-
-func experimentNamed(name string) (Experiment, bool) {
-	all := Experiments()
-	i := slices.IndexFunc(all, func(e Experiment) bool { return e.Name == name })
-	if i < 0 {
-		return Experiment{}, false
-	}
-	return all[i], true
-}
-
-func experimentNames() []string {
-	var names []string
-	for _, e := range Experiments() {
-		names = append(names, e.Name)
-	}
-	return names
+	return e.Command
 }

@@ -1,7 +1,7 @@
 package figures
 
 import (
-	"encoding/csv"
+	"bytes"
 	"fmt"
 	"image/color"
 	"math"
@@ -57,39 +57,27 @@ func DrawComparison(dir, folder string) ([]string, error) {
 }
 
 func readReplayed(path string) ([]replayedRequest, error) {
-	f, err := os.Open(path)
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	rows, err := csv.NewReader(f).ReadAll()
+	t, err := parseTable(path, bytes.NewReader(text))
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, err
 	}
-	if len(rows) < 2 {
-		return nil, fmt.Errorf("%s: no row", path)
-	}
-	t := table{path: path, header: rows[0], rows: rows[1:]}
 	all := make([]replayedRequest, len(t.rows))
 	for i := range all {
 		r := &all[i]
-		if r.stage, err = t.text(i, "stage"); err != nil {
-			return nil, err
-		}
-		if r.arrival, err = t.number(i, "arrival_s"); err != nil {
-			return nil, err
-		}
+		r.stage, r.arrival = t.text(i, "stage"), t.number(i, "arrival_s")
 		for j, column := range []string{"ttft_s", "tbt_s"} {
 			for side, into := range map[string]*float64{"measured_": &r.measured[j], "simulated_": &r.simulated[j]} {
-				if text, err := t.text(i, side+column); err == nil && text == "" {
-					*into = math.NaN()
-				} else if *into, err = t.number(i, side+column); err != nil {
-					return nil, err
+				if *into = math.NaN(); t.text(i, side+column) != "" {
+					*into = t.number(i, side+column)
 				}
 			}
 		}
 	}
-	return all, nil
+	return all, t.err
 }
 
 // comparedLooks distinguish measured and simulated, TTFT and TBT.

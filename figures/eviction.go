@@ -22,13 +22,10 @@ func eviction(folders []string) (picture, error) {
 	misses := make([]map[string]map[float64][]float64, len(pools)) // by policy and size
 	var order []string
 	for row := range t.rows {
-		seed, err1 := t.text(row, "seed")
-		pool, err2 := t.text(row, "pool")
-		policy, err3 := t.text(row, "eviction")
-		size, err4 := t.number(row, "kv_gib")
-		hits, err5 := t.number(row, "hit_ratio")
-		if err := first(err1, err2, err3, err4, err5); err != nil {
-			return picture{}, err
+		seed, pool, policy := t.text(row, "seed"), t.text(row, "pool"), t.text(row, "eviction")
+		size, hits := t.number(row, "kv_gib"), t.number(row, "hit_ratio")
+		if t.err != nil {
+			return picture{}, t.err
 		}
 		i := slices.Index(pools, pool)
 		if i < 0 {

@@ -15,12 +15,10 @@ func fig04(folders []string) (picture, error) {
 	}
 	names := map[string]string{"load memcpy": "memcpy", "save memcpy": "memcpy", "load flash": "FlashH2D", "save flash": "FlashD2H"}
 	for row := range t.rows {
-		direction, err1 := t.text(row, "direction")
-		engine, err2 := t.text(row, "engine")
-		tokens, err3 := t.number(row, "block_tokens")
-		bandwidth, err4 := t.number(row, "gb_s")
-		if err := first(err1, err2, err3, err4); err != nil {
-			return picture{}, err
+		direction, engine := t.text(row, "direction"), t.text(row, "engine")
+		tokens, bandwidth := t.number(row, "block_tokens"), t.number(row, "gb_s")
+		if t.err != nil {
+			return picture{}, t.err
 		}
 		name, ok := names[direction+" "+engine]
 		if !ok {
@@ -42,13 +40,4 @@ func fig04(folders []string) (picture, error) {
 		c.axis = linear(spanOf(c.curves, means))
 	}
 	return pic, nil
-}
-
-func first(errs ...error) error {
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

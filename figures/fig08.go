@@ -13,12 +13,11 @@ func fig08(folders []string) (picture, error) {
 	}
 	values := map[float64][]float64{}
 	for row := range t.rows {
-		window, err1 := t.number(row, "window")
-		share, err2 := t.number(row, "overlap")
-		if err := first(err1, err2); err != nil {
-			return picture{}, err
-		}
+		window, share := t.number(row, "window"), t.number(row, "overlap")
 		values[window] = append(values[window], 100*share)
+	}
+	if t.err != nil {
+		return picture{}, t.err
 	}
 	c := curve{series: "overlap ratio"}
 	for window, shares := range values {

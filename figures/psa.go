@@ -87,16 +87,9 @@ func readShares(folder, column string, keys ...string) ([]shares, error) {
 	for row := range t.rows {
 		var texts []string
 		for _, k := range keys {
-			text, err := t.text(row, k)
-			if err != nil {
-				return nil, err
-			}
-			texts = append(texts, text)
+			texts = append(texts, t.text(row, k))
 		}
-		share, err := t.number(row, column)
-		if err != nil {
-			return nil, err
-		}
+		share := t.number(row, column)
 		name := strings.Join(texts, "\x00")
 		i, known := at[name]
 		if !known {
@@ -105,5 +98,5 @@ func readShares(folder, column string, keys ...string) ([]shares, error) {
 		}
 		all[i].percents = append(all[i].percents, 100*share)
 	}
-	return all, nil
+	return all, t.err
 }

@@ -1,9 +1,12 @@
 package figures
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -90,49 +93,52 @@ func readJSON(path string, into any) error {
 	return nil
 }
 
-// table is a CSV of an experiment that serves no requests.
+// table is a CSV. The first wrong cell that is asked for is its error.
 type table struct {
 	path   string
 	header []string
 	rows   [][]string
+	err    error
 }
 
 // readTable returns the table of a result folder.
 func readTable(dir string) (*table, error) {
 	path := filepath.Join(dir, "table.csv")
-	f, err := os.Open(path)
+	text, err := os.ReadFile(path)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	all, err := csv.NewReader(f).ReadAll()
+	return parseTable(path, bytes.NewReader(text))
+}
+
+// parseTable reads a table that has a row.
+func parseTable(path string, text io.Reader) (*table, error) {
+	all, err := csv.NewReader(text).ReadAll()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if len(all) < 2 {
 		return nil, fmt.Errorf("%s: no row", path)
 	}
-	return &table{path, all[0], all[1:]}, nil
+	return &table{path: path, header: all[0], rows: all[1:]}, nil
 }
 
 // text returns a cell.
-func (t *table) text(row int, column string) (string, error) {
+func (t *table) text(row int, column string) string {
 	i := slices.Index(t.header, column)
 	if i < 0 {
-		return "", fmt.Errorf("%s: no column %q", t.path, column)
+		t.err = cmp.Or(t.err, fmt.Errorf("%s: no column %q", t.path, column))
+		return ""
 	}
-	return t.rows[row][i], nil
+	return t.rows[row][i]
 }
 
 // number returns a cell that holds a number.
-func (t *table) number(row int, column string) (float64, error) {
-	text, err := t.text(row, column)
-	if err != nil {
-		return 0, err
-	}
+func (t *table) number(row int, column string) float64 {
+	text := t.text(row, column)
 	v, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		return 0, fmt.Errorf("%s: row %d: %s = %q: want a number", t.path, row+1, column, text)
+		t.err = cmp.Or(t.err, fmt.Errorf("%s: row %d: %s = %q: want a number", t.path, row+1, column, text))
 	}
-	return v, nil
+	return v
 }

@@ -1,6 +1,7 @@
 package figures
 
 import (
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"strconv"
@@ -38,7 +39,7 @@ func tableA1() (picture, error) {
 				}
 				full, err1 := strconv.ParseFloat(row[2], 64)
 				sparse, err2 := strconv.ParseFloat(row[3+i], 64)
-				if err := first(err1, err2); err != nil {
+				if err := cmp.Or(err1, err2); err != nil {
 					return picture{}, fmt.Errorf("tableA1.csv: %s: %w", row[1], err)
 				}
 				shares = append(shares, 100*sparse/full)

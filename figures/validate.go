@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"compress/gzip"
-	"encoding/csv"
 	"fmt"
 	"math"
 	"os"
@@ -114,35 +113,22 @@ func readValidatedSteps(path string) ([]validatedStep, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	rows, err := csv.NewReader(r).ReadAll()
+	t, err := parseTable(path, r)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
+		return nil, err
 	}
-	t := table{path: path, header: rows[0], rows: rows[1:]}
 	steps := make([]validatedStep, len(t.rows))
 	for i := range steps {
 		s := &steps[i]
-		var bad error
-		number := func(column string) float64 {
-			v, err := t.number(i, column)
-			bad = cmp.Or(bad, err)
-			return v
-		}
-		split, err := t.text(i, "split")
-		bad = cmp.Or(bad, err)
-		s.split = split == "true"
-		s.mixed = number("prefills") > 0
-		s.live, s.model = number("live_s"), number("model_s")
+		s.split, s.mixed = t.text(i, "split") == "true", t.number(i, "prefills") > 0
+		s.live, s.model = t.number(i, "live_s"), t.number(i, "model_s")
 		for side, kind := range []string{"live_", "model_"} {
 			for _, ph := range phases() {
-				s.phases[side] = append(s.phases[side], number(kind+ph.key+"_s"))
+				s.phases[side] = append(s.phases[side], t.number(i, kind+ph.key+"_s"))
 			}
 		}
-		if bad != nil {
-			return nil, bad
-		}
 	}
-	return steps, nil
+	return steps, t.err
 }
 
 // fileName makes a file name of a label.

@@ -2,13 +2,12 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
 
-	"sparseserve/experiments"
+	"sparseserve/experiments/papers"
 )
 
 type claimsCmd struct {
@@ -17,7 +16,7 @@ type claimsCmd struct {
 	JSON        bool     `name:"json" help:"Print one JSON array, an object a value, and nothing else."`
 	Out         string   `default:"${paperFolder}" placeholder:"DIR" help:"Where results are kept, as of figures --paper. Default: ${default}."`
 	Readme      string   `placeholder:"FILE" help:"Write the table between the lines <!-- claims --> and <!-- /claims --> of a Markdown file, that of another paper between <!-- claims NAME --> and its end, and what moves between <!-- sensitivity --> and <!-- /sensitivity -->."`
-	Sensitivity bool     `help:"Print what moves with each freed parameter at half and at double, on three seeds of 100 requests and with goodput to a quarter, in the place of the table."`
+	Sensitivity bool     `help:"Print what moves with each tuned parameter at half and at double, on three seeds of 100 requests and with goodput to a quarter, in the place of the table."`
 	Workers     int      `placeholder:"N" help:"Runs at a time. Default: one a core."`
 }
 
@@ -33,7 +32,7 @@ func (c *claimsCmd) Validate() error {
 }
 
 func (c *claimsCmd) Run(ctx context.Context, app *App) error {
-	claims, err := experiments.Claims(c.Paper, c.Only...)
+	claims, err := papers.Claims(c.Paper, c.Only...)
 	if err != nil {
 		return err
 	}
@@ -45,18 +44,16 @@ func (c *claimsCmd) Run(ctx context.Context, app *App) error {
 	if c.Sensitivity {
 		return c.sensitivity(ctx, app, claims)
 	}
-	lab := experiments.Lab{Dir: filepath.Join(c.Out, "results")}
-	if err := c.serve(ctx, app, claims, lab); err != nil {
+	studies := papers.Studies{Dir: filepath.Join(c.Out, "results")}
+	if err := c.serve(ctx, app, claims, studies); err != nil {
 		return err
 	}
-	verdicts, err := experiments.Judge(claims, lab.Dir)
+	verdicts, err := papers.Judge(claims, studies.Dir)
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		e := json.NewEncoder(app.Stdout)
-		e.SetIndent("", "  ")
-		err = e.Encode(verdicts)
+		err = printJSON(app, verdicts)
 	} else {
 		printClaims(app.Stdout, verdicts)
 	}
@@ -84,30 +81,30 @@ func shorter() []string {
 		"goodput.start=0.2", "goodput.width=0.25", "goodput.coarse=true"}
 }
 
-// sensitivity measures the claims with each freed parameter as it is, at half
+// sensitivity measures the claims with each tuned parameter as it is, at half
 // and at double. Claims on experiments that take long are left to --only.
-func (c *claimsCmd) sensitivity(ctx context.Context, app *App, claims []experiments.Claim) error {
+func (c *claimsCmd) sensitivity(ctx context.Context, app *App, claims []papers.Claim) error {
 	if len(c.Only) == 0 {
-		claims = slices.DeleteFunc(claims, experiments.Claim.Apart)
+		claims = slices.DeleteFunc(claims, papers.Claim.Apart)
 	}
-	measure := func(name string, change *experiments.Change) ([]experiments.Verdict, error) {
-		lab := experiments.Lab{Dir: filepath.Join(c.Out, "sensitivity", name), Sets: shorter(), Change: change}
-		if err := c.serve(ctx, app, claims, lab); err != nil {
+	measure := func(name string, change *papers.Change) ([]papers.Verdict, error) {
+		studies := papers.Studies{Dir: filepath.Join(c.Out, "sensitivity", name), Sets: shorter(), Change: change}
+		if err := c.serve(ctx, app, claims, studies); err != nil {
 			return nil, err
 		}
-		return experiments.Compare(claims, lab.Dir)
+		return papers.Compare(claims, studies.Dir)
 	}
 	base, err := measure("base", nil)
 	if err != nil {
 		return err
 	}
 	var moved []moves
-	for _, f := range experiments.FreedParameters() {
-		half, err := measure(f.Name+"-half", &experiments.Change{Freed: f, Factor: 0.5})
+	for _, f := range papers.TunedParameters() {
+		half, err := measure(f.Name+"-half", &papers.Change{Tuned: f, Factor: 0.5})
 		if err != nil {
 			return err
 		}
-		double, err := measure(f.Name+"-double", &experiments.Change{Freed: f, Factor: 2})
+		double, err := measure(f.Name+"-double", &papers.Change{Tuned: f, Factor: 2})
 		if err != nil {
 			return err
 		}
@@ -121,11 +118,11 @@ func (c *claimsCmd) sensitivity(ctx context.Context, app *App, claims []experime
 }
 
 // serve runs what the claims are measured on.
-func (c *claimsCmd) serve(ctx context.Context, app *App, claims []experiments.Claim, lab experiments.Lab) error {
-	lab.Workers = c.Workers
-	names := experiments.ClaimExperiments(claims)
+func (c *claimsCmd) serve(ctx context.Context, app *App, claims []papers.Claim, studies papers.Studies) error {
+	studies.Workers = c.Workers
+	names := papers.ClaimExperiments(claims)
 	if len(names) == 0 {
 		return nil
 	}
-	return runLab(ctx, app, c.Out, lab, names...)
+	return runStudies(ctx, app, c.Out, studies, names...)
 }

@@ -8,12 +8,12 @@ import (
 
 	"github.com/google/renameio/v2"
 
-	"sparseserve/experiments"
+	"sparseserve/experiments/papers"
 )
 
 // claimsMarkdown is the table of the README: measured claims, then why some
 // fail.
-func claimsMarkdown(verdicts []experiments.Verdict) string {
+func claimsMarkdown(verdicts []papers.Verdict) string {
 	var b strings.Builder
 	b.WriteString("| claim | where | paper | ours | 95 % interval | deviation | |\n|-|-|-:|-:|-:|-:|-|\n")
 	for i := range verdicts {

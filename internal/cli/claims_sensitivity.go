@@ -10,26 +10,26 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
-	"sparseserve/experiments"
+	"sparseserve/experiments/papers"
 )
 
-// moves is what the claims come to with a freed parameter at half and at
+// moves is what the claims come to with a tuned parameter at half and at
 // double.
 type moves struct {
-	freed        experiments.Freed
-	half, double []experiments.Verdict
+	tuned        papers.Tuned
+	half, double []papers.Verdict
 }
 
 // leastMove is the relative change of a number that counts as a move.
 const leastMove = 0.05
 
 // printSensitivity prints a row for each measured number: as it is, and how it
-// moves with each freed parameter.
-func printSensitivity(w io.Writer, base []experiments.Verdict, moved []moves) {
+// moves with each tuned parameter.
+func printSensitivity(w io.Writer, base []papers.Verdict, moved []moves) {
 	t := newTable(w)
 	header := table.Row{"claim", "paper", "ours"}
 	for _, m := range moved {
-		header = append(header, m.freed.Name)
+		header = append(header, m.tuned.Name)
 	}
 	t.AppendHeader(header)
 	for i := range base {
@@ -51,7 +51,7 @@ const aboutMoves = "Change of our number with the parameter at half / at double,
 
 // sensitivityMarkdown is the same for the README: the parameters and why they
 // are what they are, then the numbers that move and what moves them.
-func sensitivityMarkdown(base []experiments.Verdict, moved []moves) string {
+func sensitivityMarkdown(base []papers.Verdict, moved []moves) string {
 	var b strings.Builder
 	b.WriteString("| parameter | value | numbers it moves | why this value |\n|-|-|-:|-|\n")
 	var movers []moves
@@ -65,11 +65,11 @@ func sensitivityMarkdown(base []experiments.Verdict, moved []moves) string {
 		if n > 0 {
 			movers = append(movers, m)
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %d | %s |\n", m.freed.Name, freedValue(&m.freed), n, m.freed.Reason)
+		fmt.Fprintf(&b, "| `%s` | %s | %d | %s |\n", m.tuned.Name, tunedValue(&m.tuned), n, m.tuned.Reason)
 	}
 	fmt.Fprintf(&b, "\n%s\n\n| claim | ours |", strings.Replace(aboutMoves, "FAIL", "**fail**", 1))
 	for _, m := range movers {
-		fmt.Fprintf(&b, " `%s` |", m.freed.Name)
+		fmt.Fprintf(&b, " `%s` |", m.tuned.Name)
 	}
 	b.WriteString("\n|-|-:|" + strings.Repeat("-:|", len(movers)) + "\n")
 	var still []string
@@ -95,10 +95,10 @@ func sensitivityMarkdown(base []experiments.Verdict, moved []moves) string {
 
 // cell says how number i moves, with the words for an outcome that is not that
 // of base.
-func (m *moves) cell(base *experiments.Verdict, i int, pass, fail string) string {
+func (m *moves) cell(base *papers.Verdict, i int, pass, fail string) string {
 	var cells [2]string
 	moves := false
-	for j, v := range []*experiments.Verdict{&m.half[i], &m.double[i]} {
+	for j, v := range []*papers.Verdict{&m.half[i], &m.double[i]} {
 		change := *v.Ours / *base.Ours - 1
 		moves = moves || !(math.Abs(change) <= leastMove) || v.Pass != base.Pass
 		if cells[j] = fmt.Sprintf("%+.0f %%", 100*change); v.Pass && !base.Pass {
@@ -113,8 +113,8 @@ func (m *moves) cell(base *experiments.Verdict, i int, pass, fail string) string
 	return cells[0] + " / " + cells[1]
 }
 
-// freedValue prints a freed parameter's value, of each model where they differ.
-func freedValue(f *experiments.Freed) string {
+// tunedValue prints a tuned parameter's value, of each model where they differ.
+func tunedValue(f *papers.Tuned) string {
 	if f.Values == nil {
 		return strings.TrimSpace(fmt.Sprintf("%g %s", f.Value, f.Unit))
 	}

@@ -9,12 +9,12 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
-	"sparseserve/experiments"
+	"sparseserve/experiments/papers"
 )
 
 // printClaims prints every number of every claim, then the notes of those that
 // fail.
-func printClaims(w io.Writer, verdicts []experiments.Verdict) {
+func printClaims(w io.Writer, verdicts []papers.Verdict) {
 	t := newTable(w)
 	t.AppendHeader(table.Row{"claim", "", "paper", "ours", "95 % interval", "deviation", ""})
 	for i := range verdicts {
@@ -38,7 +38,7 @@ func printClaims(w io.Writer, verdicts []experiments.Verdict) {
 }
 
 // tally counts what passes.
-func tally(verdicts []experiments.Verdict) string {
+func tally(verdicts []papers.Verdict) string {
 	passed, measured := 0, 0
 	for i := range verdicts {
 		if verdicts[i].Measured() {
@@ -56,7 +56,7 @@ func tally(verdicts []experiments.Verdict) string {
 }
 
 // failures are the notes of claims that fail, each once.
-func failures(verdicts []experiments.Verdict) []string {
+func failures(verdicts []papers.Verdict) []string {
 	var lines []string
 	last := ""
 	for i := range verdicts {
@@ -69,14 +69,14 @@ func failures(verdicts []experiments.Verdict) []string {
 }
 
 // claimName tells the numbers of one claim apart.
-func claimName(v *experiments.Verdict) string {
+func claimName(v *papers.Verdict) string {
 	if v.Index > 0 {
 		return fmt.Sprintf("%s [%d]", v.ID, v.Index+1)
 	}
 	return v.ID
 }
 
-func claimed(v *experiments.Verdict) string {
+func claimed(v *papers.Verdict) string {
 	switch v.Bound {
 	case "below":
 		return "< " + claimNumber(v, v.Value)
@@ -86,21 +86,21 @@ func claimed(v *experiments.Verdict) string {
 	return claimNumber(v, v.Value)
 }
 
-func ours(v *experiments.Verdict) string {
+func ours(v *papers.Verdict) string {
 	if !v.Measured() {
 		return "-"
 	}
 	return claimNumber(v, *v.Ours)
 }
 
-func interval(v *experiments.Verdict) string {
+func interval(v *papers.Verdict) string {
 	if !v.Measured() || *v.Low == *v.High {
 		return "-"
 	}
 	return claimNumber(v, *v.Low) + " to " + claimNumber(v, *v.High)
 }
 
-func deviation(v *experiments.Verdict) string {
+func deviation(v *papers.Verdict) string {
 	switch {
 	case !v.Measured() || v.Bound != "":
 		return "-"
@@ -110,7 +110,7 @@ func deviation(v *experiments.Verdict) string {
 	return fmt.Sprintf("%+.0f %%", 100**v.Deviation)
 }
 
-func outcome(v *experiments.Verdict) string {
+func outcome(v *papers.Verdict) string {
 	switch {
 	case !v.Measured():
 		return strings.TrimPrefix(v.Note, "not yet measured: ")
@@ -121,7 +121,7 @@ func outcome(v *experiments.Verdict) string {
 }
 
 // claimNumber prints a number of a claim in its unit.
-func claimNumber(v *experiments.Verdict, x float64) string {
+func claimNumber(v *papers.Verdict, x float64) string {
 	switch v.Kind {
 	case "share":
 		return fmt.Sprintf("%.1f %%", 100*x)

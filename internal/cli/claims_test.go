@@ -8,17 +8,19 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/experiments"
+	"sparseserve/experiments/config"
+	"sparseserve/experiments/papers"
+	"sparseserve/experiments/run"
 	"sparseserve/sim"
 )
 
 // someVerdicts are one of each kind.
-func someVerdicts() []experiments.Verdict {
-	v := func(id, kind, bound string, index int, value, ours, low, high, deviation float64, pass bool, note string) experiments.Verdict {
-		return experiments.Verdict{ID: id, Index: index, Paper: "sparseserve", Where: "Fig. 1", Text: "something of " + id, Kind: kind,
+func someVerdicts() []papers.Verdict {
+	v := func(id, kind, bound string, index int, value, ours, low, high, deviation float64, pass bool, note string) papers.Verdict {
+		return papers.Verdict{ID: id, Index: index, Paper: "sparseserve", Where: "Fig. 1", Text: "something of " + id, Kind: kind,
 			Bound: bound, Value: value, Ours: &ours, Low: &low, High: &high, Deviation: &deviation, Pass: pass, Note: note}
 	}
-	return []experiments.Verdict{
+	return []papers.Verdict{
 		v("ss-ratio", "ratio", "", 0, 2, 2.1, 2, 2.2, 0.05, true, "not shown"),
 		v("ss-ratio", "ratio", "", 1, 2, 200, 180, 220, 99, false, "it is far too large"),
 		v("ss-share", "share", "", 0, 0.7, 0.5, 0.5, 0.5, -0.286, false, "a share is missing"),
@@ -38,11 +40,11 @@ func TestPrintClaims(t *testing.T) {
 }
 
 func TestPrintSensitivity(t *testing.T) {
-	first := moves{experiments.Freed{Name: "output_scale", Values: map[string]float64{"lwm-7b": 2, "llama3-8b": 8}, Reason: "none is given"},
+	first := moves{papers.Tuned{Name: "output_scale", Values: map[string]float64{"lwm-7b": 2, "llama3-8b": 8}, Reason: "none is given"},
 		someVerdicts(), someVerdicts()}
 	*first.half[0].Ours, first.half[0].Pass = 1.2, false
 	*first.double[3].Ours = 14
-	second := moves{experiments.Freed{Name: "host.step", Value: 2.5, Unit: "ms", Reason: "an iteration takes 30 ms"}, someVerdicts(), someVerdicts()}
+	second := moves{papers.Tuned{Name: "host.step", Value: 2.5, Unit: "ms", Reason: "an iteration takes 30 ms"}, someVerdicts(), someVerdicts()}
 	*second.double[2].Ours, second.double[2].Pass = 0.65, true
 	*second.half[4].Ours = 2.3 // within 5 %
 	moved := []moves{first, second}
@@ -52,10 +54,10 @@ func TestPrintSensitivity(t *testing.T) {
 	golden(t, "claims-sensitivity.md", sensitivityMarkdown(someVerdicts(), moved))
 }
 
-// claims --sensitivity measures with every freed parameter, and writes its part
+// claims --sensitivity measures with every tuned parameter, and writes its part
 // of the README.
 func TestClaimsSensitivity(t *testing.T) {
-	runner := func(ctx context.Context, p experiments.Point, sink experiments.Sink) (sim.Summary, error) {
+	runner := func(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
 		sum, err := pretend(ctx, p, sink)
 		sum.PhaseS = map[string]float64{"prefill_attention": 200}
 		if sum.TTFT.Mean = 1; p.System.Prefill == "chunked" {
@@ -75,7 +77,7 @@ func TestClaimsSensitivity(t *testing.T) {
 	if err != nil || !strings.HasSuffix(string(text), "<!-- claims -->\nkept\n<!-- /claims -->\n") {
 		t.Errorf("README is %q (%v)", text, err)
 	}
-	for _, f := range experiments.FreedParameters() {
+	for _, f := range papers.TunedParameters() {
 		if !strings.Contains(string(text), "| `"+f.Name+"` | ") {
 			t.Errorf("%s is not measured", f.Name)
 		}
@@ -94,7 +96,7 @@ func TestClaimsSensitivity(t *testing.T) {
 // Claims that no experiment measures are listed, with the reason, and that is
 // no failure.
 func TestUnmeasuredClaims(t *testing.T) {
-	status, out, errs := run(t, nil, "claims", "--paper", "minference", "--json")
+	status, out, errs := invoke(t, nil, "claims", "--paper", "minference", "--json")
 	var verdicts []struct {
 		ID    string
 		Value float64
@@ -125,7 +127,7 @@ func TestUnmeasuredClaims(t *testing.T) {
 		{"--only ss-fig1-up --readme nowhere.md", "nowhere.md"}, // nothing can run here
 		{"--only ss-fig1-up --sensitivity --readme nowhere.md", "nowhere.md"},
 	} {
-		if status, _, errs := run(t, nil, append([]string{"claims"}, strings.Fields(c.args)...)...); status != 1 || !strings.Contains(errs, c.want) || strings.Count(errs, "\n") != 1 {
+		if status, _, errs := invoke(t, nil, append([]string{"claims"}, strings.Fields(c.args)...)...); status != 1 || !strings.Contains(errs, c.want) || strings.Count(errs, "\n") != 1 {
 			t.Errorf("claims %s: status %d, stderr %q", c.args, status, errs)
 		}
 	}
@@ -155,7 +157,7 @@ func TestWriteBlock(t *testing.T) {
 
 // figures --paper runs what it needs, once.
 func TestPaperFigures(t *testing.T) {
-	status, out, errs := run(t, pretend, "figures", "--paper", "--only", "fig04", "--only", "fig16a", "--only", "fig16b")
+	status, out, errs := invoke(t, pretend, "figures", "--paper", "--only", "fig04", "--only", "fig16a", "--only", "fig16b")
 	if want := "out/paper/fig04.png\nout/paper/fig16.png\nout/paper/tableA1.png\n"; status != 0 || out != want {
 		t.Errorf("status %d, stderr %q, stdout %q", status, errs, out)
 	}

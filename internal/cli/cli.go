@@ -11,19 +11,19 @@ import (
 	kongcompletion "github.com/jotaen/kong-completion"
 	"golang.org/x/term"
 
-	"sparseserve/experiments"
+	"sparseserve/experiments/run"
 )
 
 // App is what the commands need of the world.
 type App struct {
 	Stdout, Stderr io.Writer
 	// Run carries out one point of an experiment.
-	Run experiments.Runner
+	Run run.Runner
 	// Program names the version of what makes results. Kept results of another
 	// one are not used.
-	Program string
+	Program func() string
 	// LiveProgram names the version of what makes live runs.
-	LiveProgram string
+	LiveProgram func() string
 }
 
 // commands is the grammar of the command line.

@@ -13,7 +13,8 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/experiments"
+	"sparseserve/experiments/config"
+	"sparseserve/experiments/run"
 	"sparseserve/sim"
 )
 
@@ -40,7 +41,7 @@ func golden(t *testing.T, name, got string) {
 }
 
 // pretend is a runner with fixed results: vLLM drowns from 0.15 requests/s.
-func pretend(_ context.Context, p experiments.Point, sink experiments.Sink) (sim.Summary, error) {
+func pretend(_ context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
 	rate, seed := p.Workload.Rate, float64(p.Seed)
 	sum := sim.Summary{
 		Requests: p.Workload.Requests, Completed: p.Workload.Requests, SimulatedS: 3000, Steps: 60000,
@@ -70,16 +71,19 @@ func pretend(_ context.Context, p experiments.Point, sink experiments.Sink) (sim
 	return sum, nil
 }
 
-// run carries out a command line in an empty folder.
-func run(t *testing.T, runner experiments.Runner, args ...string) (status int, stdout, stderr string) {
+// invoke carries out a command line in an empty folder.
+func invoke(t *testing.T, runner run.Runner, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	return runHere(t.Context(), runner, args...)
 }
 
-func runHere(ctx context.Context, runner experiments.Runner, args ...string) (status int, stdout, stderr string) {
+// version names the version of a program.
+func version(name string) func() string { return func() string { return name } }
+
+func runHere(ctx context.Context, runner run.Runner, args ...string) (status int, stdout, stderr string) {
 	var out, errs bytes.Buffer
-	app := App{Stdout: &out, Stderr: &errs, Run: runner, Program: "test"}
+	app := App{Stdout: &out, Stderr: &errs, Run: runner, Program: version("test"), LiveProgram: version("")}
 	status = app.Main(ctx, args)
 	return status, out.String(), errs.String()
 }
@@ -88,20 +92,20 @@ func TestHelp(t *testing.T) {
 	t.Setenv("COLUMNS", "90")
 	for _, command := range []string{"", "simulate", "sweep", "plan", "figures", "claims", "validate", "compare", "trace describe", "trace convert", "list"} {
 		name := strings.ReplaceAll(strings.TrimSpace("help "+command), " ", "-") + ".txt"
-		status, out, errs := run(t, nil, append(strings.Fields(command), "--help")...)
+		status, out, errs := invoke(t, nil, append(strings.Fields(command), "--help")...)
 		if status != 0 || errs != "" {
 			t.Errorf("%s: status %d, stderr %q", name, status, errs)
 		}
 		golden(t, name, out)
 	}
-	if _, bare, _ := run(t, nil); !strings.HasPrefix(bare, "Usage:") {
+	if _, bare, _ := invoke(t, nil); !strings.HasPrefix(bare, "Usage:") {
 		t.Errorf("without arguments: %q, want the help", bare)
 	}
 }
 
 func TestList(t *testing.T) {
 	for _, what := range []string{"gpus", "engines", "models", "systems", "selections", "evictions", "traces", "experiments", "gpus h100-80gb", "engines vllm-0.15"} {
-		status, out, errs := run(t, nil, append([]string{"list"}, strings.Fields(what)...)...)
+		status, out, errs := invoke(t, nil, append([]string{"list"}, strings.Fields(what)...)...)
 		if status != 0 || errs != "" {
 			t.Errorf("%s: status %d, stderr %q", what, status, errs)
 		}
@@ -116,7 +120,7 @@ func TestSimulate(t *testing.T) {
 		"seeds":      {"ablation", "--set", "seeds=[1,2]", "--set", "workload.rate=[0.1,0.2]"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			status, out, errs := run(t, pretend, append([]string{"simulate"}, args...)...)
+			status, out, errs := invoke(t, pretend, append([]string{"simulate"}, args...)...)
 			if status != 0 {
 				t.Errorf("status %d", status)
 			}
@@ -136,7 +140,7 @@ func TestSimulate(t *testing.T) {
 }
 
 func TestSimulateJSON(t *testing.T) {
-	status, out, errs := run(t, pretend, "simulate", "--json", "--set", "workload.rate=0.1")
+	status, out, errs := invoke(t, pretend, "simulate", "--json", "--set", "workload.rate=0.1")
 	if status != 0 || errs != "" {
 		t.Fatalf("status %d, stderr %q", status, errs)
 	}
@@ -174,12 +178,12 @@ func TestReplayedTraceHasNoFigures(t *testing.T) {
 
 // TestErrors: one line on stderr, nothing on stdout, status 1, no file left.
 func TestErrors(t *testing.T) {
-	boom := func(context.Context, experiments.Point, experiments.Sink) (sim.Summary, error) {
+	boom := func(context.Context, config.Point, run.Sink) (sim.Summary, error) {
 		return sim.Summary{}, errors.New("t.csv:3: half a line")
 	}
 	cases := []struct {
 		args []string
-		run  experiments.Runner
+		run  run.Runner
 	}{
 		{[]string{"simulat"}, pretend},
 		{[]string{"simulate", "--sets", "a=b"}, pretend},
@@ -223,7 +227,7 @@ func TestErrors(t *testing.T) {
 	var all strings.Builder
 	for _, c := range cases {
 		line := strings.Join(c.args, " ")
-		status, out, errs := run(t, c.run, c.args...)
+		status, out, errs := invoke(t, c.run, c.args...)
 		if status != 1 || out != "" || strings.Count(errs, "\n") != 1 {
 			t.Errorf("%s: status %d, stdout %q, stderr %q", line, status, out, errs)
 		}
@@ -239,7 +243,7 @@ func TestErrors(t *testing.T) {
 func TestInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	runner := func(ctx context.Context, p experiments.Point, sink experiments.Sink) (sim.Summary, error) {
+	runner := func(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
 		if p.Workload.Rate == 0.15 {
 			cancel()
 			return sim.Summary{}, ctx.Err()
@@ -276,7 +280,7 @@ func TestInterruptBeforeAnything(t *testing.T) {
 }
 
 func TestFiguresCommand(t *testing.T) {
-	status, before, errs := run(t, pretend, "simulate")
+	status, before, errs := invoke(t, pretend, "simulate")
 	if status != 0 {
 		t.Fatalf("status %d: %s\n%s", status, errs, before)
 	}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -11,7 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"sparseserve/experiments"
+	"sparseserve/experiments/config"
+	"sparseserve/experiments/validate"
 	"sparseserve/figures"
 	"sparseserve/traces"
 )
@@ -50,7 +50,7 @@ func (c *compareCmd) Run(ctx context.Context, app *App) error {
 	if err != nil {
 		return err
 	}
-	config, err := experiments.LoadServer(c.Config, c.Set)
+	cfg, err := config.LoadServer(c.Config, c.Set)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (c *compareCmd) Run(ctx context.Context, app *App) error {
 	}
 	bar := newProgress(app.Stderr, "requests")
 	bar.planned(len(record.Requests))
-	replay := experiments.Replay{Name: name, Dir: out, Record: record, Config: config, Skip: c.Skip, PrefixHit: prefix, Run: app.Run, Finished: bar.finished}
+	replay := validate.Replay{Name: name, Dir: out, Record: record, Config: cfg, Skip: c.Skip, PrefixHit: prefix, Run: app.Run, Finished: bar.finished}
 	report, err := replay.Do(ctx)
 	bar.close()
 	if cause := ctx.Err(); cause != nil && errors.Is(err, cause) {
@@ -82,9 +82,7 @@ func (c *compareCmd) Run(ctx context.Context, app *App) error {
 		return err
 	}
 	if c.JSON {
-		e := json.NewEncoder(app.Stdout)
-		e.SetIndent("", "  ")
-		return e.Encode(report.Comparisons)
+		return printJSON(app, report.Comparisons)
 	}
 	printComparison(app.Stdout, c, record, report)
 	fmt.Fprintln(app.Stdout, "\nFiles:")
@@ -97,7 +95,7 @@ func (c *compareCmd) Run(ctx context.Context, app *App) error {
 // prefixHit is the share of prompts from the prefix cache, or experiments.PrefixAuto.
 func (c *compareCmd) prefixHit() (float64, error) {
 	if c.Prefix == "auto" {
-		return experiments.PrefixAuto, nil
+		return validate.PrefixAuto, nil
 	}
 	share, err := strconv.ParseFloat(c.Prefix, 64)
 	if err != nil || !(share >= 0 && share <= 1) {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
-	"sparseserve/experiments"
+	"sparseserve/experiments/validate"
 	"sparseserve/traces"
 )
 
@@ -29,7 +29,7 @@ func comparedMetrics() []struct {
 
 // printComparison prints what was compared, a table of the figures by stage, and
 // what to bear in mind.
-func printComparison(w io.Writer, c *compareCmd, record *traces.Measured, r *experiments.ReplayReport) {
+func printComparison(w io.Writer, c *compareCmd, record *traces.Measured, r *validate.ReplayReport) {
 	fmt.Fprintf(w, "%s (%s), %s over %s, against %s simulated: %s on %s, engine %s.\n", c.Measured, record.Format,
 		count(len(record.Requests), "request"), spanOf(record), r.Summary.System, r.Summary.Model, r.Summary.GPU, r.Config.Systems[0].Engine)
 	for _, left := range []struct {
@@ -50,7 +50,7 @@ func printComparison(w io.Writer, c *compareCmd, record *traces.Measured, r *exp
 	thin := printCompared(w, r)
 	fmt.Fprintln(w, "Error: simulated over measured less 1. Mean and percentiles are over requests, TBT being a request's mean.")
 	if thin {
-		fmt.Fprintf(w, "~ P99 of fewer than %d requests: about the largest of them\n", experiments.FewForP99)
+		fmt.Fprintf(w, "~ P99 of fewer than %d requests: about the largest of them\n", validate.FewForP99)
 	}
 	if len(r.Summary.Warnings) > 0 {
 		fmt.Fprintln(w, "\nWarnings:\n  "+strings.Join(r.Summary.Warnings, "\n  "))
@@ -63,7 +63,7 @@ func spanOf(record *traces.Measured) string {
 }
 
 // printCompared prints the table and says whether a figure is marked as thin.
-func printCompared(w io.Writer, r *experiments.ReplayReport) (thin bool) {
+func printCompared(w io.Writer, r *validate.ReplayReport) (thin bool) {
 	t := newTable(w)
 	t.AppendHeader(table.Row{"arrivals", "requests", "", "measured", "simulated", "error, %"})
 	stage := ""

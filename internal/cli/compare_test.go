@@ -12,7 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/experiments"
+	"sparseserve/experiments/config"
+	"sparseserve/experiments/run"
 	"sparseserve/sim"
 	"sparseserve/traces"
 )
@@ -21,7 +22,7 @@ import (
 var measuredRun, _ = filepath.Abs("../../traces/testdata/measured/llama2-7b_h100_codegen.csv.gz")
 
 // steadyServer answers every request after 30 ms, with 10 ms a token.
-func steadyServer(_ context.Context, p experiments.Point, sink experiments.Sink) (sim.Summary, error) {
+func steadyServer(_ context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
 	stream, err := traces.Open(p.Workload, p.Seed)
 	if err != nil {
 		return sim.Summary{}, err
@@ -71,7 +72,7 @@ func TestCompare(t *testing.T) {
 
 // figures draws a comparison's folder anew.
 func TestCompareFigures(t *testing.T) {
-	status, _, errs := run(t, steadyServer, "compare", measuredRun, "--set", "model=llama2-7b", "--set", "gpu=h100-80gb", "--out", "a")
+	status, _, errs := invoke(t, steadyServer, "compare", measuredRun, "--set", "model=llama2-7b", "--set", "gpu=h100-80gb", "--out", "a")
 	if status != 0 {
 		t.Fatal(errs)
 	}
@@ -92,7 +93,7 @@ func TestCompareFigures(t *testing.T) {
 // and the whole comes out the same again.
 func TestCompareJSON(t *testing.T) {
 	args := []string{"compare", measuredRun, "--json", "--set", "model=llama2-7b", "--set", "gpu=h100-80gb"}
-	status, out, errs := run(t, experiments.NewSimulator().Run, args...)
+	status, out, errs := invoke(t, run.NewSimulator().Run, args...)
 	if status != 0 || errs != "" {
 		t.Fatalf("status %d, stderr %q", status, errs)
 	}
@@ -120,7 +121,7 @@ func TestCompareJSON(t *testing.T) {
 	if err != nil || string(kept) != out {
 		t.Errorf("--json prints other text than compare.json has; %v", err)
 	}
-	if _, again, _ := runHere(t.Context(), experiments.NewSimulator().Run, args...); again != out {
+	if _, again, _ := runHere(t.Context(), run.NewSimulator().Run, args...); again != out {
 		t.Error("the same command prints other figures")
 	}
 }
@@ -129,7 +130,7 @@ func TestCompareInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	t.Chdir(t.TempDir())
-	status, _, errs := runHere(ctx, experiments.NewSimulator().Run, "compare", measuredRun, "--set", "model=llama2-7b", "--set", "gpu=h100-80gb")
+	status, _, errs := runHere(ctx, run.NewSimulator().Run, "compare", measuredRun, "--set", "model=llama2-7b", "--set", "gpu=h100-80gb")
 	if left, _ := os.ReadDir("out/compare"); status != 130 || errs != "sparseserve: interrupted\n" || len(left) > 0 {
 		t.Errorf("status %d, stderr %q, left %v", status, errs, left)
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/experiments"
+	"sparseserve/experiments/run"
 )
 
 // Every configuration in examples/ is run by the command that its first lines
@@ -37,7 +37,7 @@ func TestExamples(t *testing.T) {
 					}
 					args = append(args, "--set", "workload.requests=3", "--out", t.TempDir())
 				}
-				status, stdout, stderr := runHere(t.Context(), experiments.NewSimulator().Run, args...)
+				status, stdout, stderr := runHere(t.Context(), run.NewSimulator().Run, args...)
 				if status != exitOK || stdout == "" {
 					t.Errorf("%s: exit status %d\n%s%s", command, status, stdout, stderr)
 				}

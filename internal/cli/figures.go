@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"sparseserve/experiments"
+	"sparseserve/experiments/papers"
 	"sparseserve/figures"
 )
 
@@ -65,12 +65,12 @@ func (f *figuresCmd) paper(ctx context.Context, app *App) error {
 	}
 	results := filepath.Join(out, "results")
 	if !f.Redraw {
-		lab := experiments.Lab{Dir: results, Workers: f.Workers}
-		if err := runLab(ctx, app, out, lab, f.Only...); err != nil {
+		studies := papers.Studies{Dir: results, Workers: f.Workers}
+		if err := runStudies(ctx, app, out, studies, f.Only...); err != nil {
 			return err
 		}
 	}
-	notes, err := experiments.OtherVersions(results, app.Program)
+	notes, err := papers.OtherVersions(results, app.Program())
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"sparseserve/experiments"
+	"sparseserve/experiments/config"
 	"sparseserve/hw"
 	"sparseserve/sim/dsa"
 	"sparseserve/sim/kv"
@@ -75,7 +76,7 @@ type listSystems struct{}
 func (listSystems) Run(app *App) error {
 	t := newTable(app.Stdout)
 	t.AppendHeader(table.Row{"system", "engine", "attention", "offload", "load/save", "batch control", "prefill", ""})
-	for _, p := range experiments.Presets() {
+	for _, p := range config.Presets() {
 		s := p.Spec
 		engines := "-"
 		if s.Offload {
@@ -149,8 +150,8 @@ type listExperiments struct{}
 func (listExperiments) Run(app *App) error {
 	t := newTable(app.Stdout)
 	t.AppendHeader(table.Row{"experiment", "run by", ""})
-	for _, e := range experiments.Experiments() {
-		t.AppendRow(table.Row{e.Name, e.Command, e.About()})
+	for _, e := range experiments.BuiltIn() {
+		t.AppendRow(table.Row{e.Name, e.Usage(), e.About()})
 	}
 	t.Render()
 	return nil

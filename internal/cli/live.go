@@ -10,7 +10,7 @@ import (
 	"sparseserve/cuda"
 	"sparseserve/cuda/emulator"
 	"sparseserve/cuda/live"
-	"sparseserve/experiments"
+	"sparseserve/experiments/run"
 )
 
 // liveMode says what carries out the steps: the model of a card (""), the GPU
@@ -60,7 +60,7 @@ type liveFlags struct {
 
 // runner returns what carries out so many points, and how many at a time (0:
 // any).
-func (f *liveFlags) runner(app *App, points int) (run experiments.Runner, workers int, err error) {
+func (f *liveFlags) runner(app *App, points int) (simulate run.Runner, workers int, err error) {
 	if f.Live == "" {
 		for _, only := range []struct {
 			flag string
@@ -83,11 +83,11 @@ func (f *liveFlags) runner(app *App, points int) (run experiments.Runner, worker
 }
 
 // machine returns what runs live.
-func (f *liveFlags) machine() (*experiments.Live, error) {
+func (f *liveFlags) machine() (*run.Live, error) {
 	if f.SplitEvery < 0 {
 		return nil, fmt.Errorf("--split-every %d: must be 0 or more", f.SplitEvery)
 	}
-	l := &experiments.Live{Simulator: experiments.NewSimulator(), Weights: f.Weights, SplitEvery: f.SplitEvery, On: onGPU,
+	l := &run.Live{Simulator: run.NewSimulator(), Weights: f.Weights, SplitEvery: f.SplitEvery, On: onGPU,
 		Selects: f.Select == "model", Record: f.Record, Pace: f.Pace, HostBytes: hostMemory(), Pinned: &live.Pinned{Most: hostMemory()}}
 	if f.Live == liveReference {
 		l.Pinned = nil // every run has a machine of its own

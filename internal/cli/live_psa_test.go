@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/experiments"
+	"sparseserve/experiments/run"
 	"sparseserve/sim"
 )
 
@@ -23,7 +23,7 @@ func livePSA(t *testing.T, stop string) {
 	args := tinyLive(t, "--live=reference", "--json", "--out", "out", "--set", `system.preset=["vllm-psa","sparseserve-psa"]`, "--set", "system.microbatch=2",
 		"--set", "system.epsilon=0.8", "--set", "system.psa_stop="+stop, "--set", "output.steps=true")
 	t.Chdir(t.TempDir())
-	status, out, errs := runHere(t.Context(), experiments.NewSimulator().Run, args...)
+	status, out, errs := runHere(t.Context(), run.NewSimulator().Run, args...)
 	var all []sim.Summary
 	if err := json.Unmarshal([]byte(out), &all); status != 0 || err != nil || len(all) != 2 {
 		t.Fatalf("status %d, %v, stderr %q\n%s", status, err, errs, out)
@@ -54,7 +54,7 @@ func livePSA(t *testing.T, stop string) {
 			t.Errorf("%s: steps have %d blocks and %d rounds in %v, the device counts %d and %d", s.Name, ahead, rounds, rows[0][n-2:], p.BlocksAhead, l.Rounds)
 		}
 	}
-	status, out, errs = runHere(t.Context(), experiments.NewSimulator().Run, append(args, "--select=model")...)
+	status, out, errs = runHere(t.Context(), run.NewSimulator().Run, append(args, "--select=model")...)
 	if want := "a device selects a fixed number of blocks, psa does not"; status != 1 || !strings.Contains(errs, want) {
 		t.Errorf("status %d, %q, want %q\n%s", status, errs, want, out)
 	}

@@ -8,7 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/experiments"
+	"sparseserve/experiments/config"
+	"sparseserve/experiments/run"
 	"sparseserve/sim"
 )
 
@@ -39,7 +40,7 @@ func TestLiveSelectRecordReplay(t *testing.T) {
 	live := tinyLive(t, "--live=reference", "--select=model", "--record-selections", "sel.bin")
 	replay := tinyLive(t, "--json", "--set", "system.selections=sel.bin", "--set", "system.heads=full")
 	t.Chdir(t.TempDir())
-	status, out, errs := runHere(t.Context(), experiments.NewSimulator().Run, live...)
+	status, out, errs := runHere(t.Context(), run.NewSimulator().Run, live...)
 	if status != 0 || !strings.Contains(out, "sparseserve-4-s1, host: bookkeeping") {
 		t.Fatalf("status %d, stderr %q\n%s", status, errs, out)
 	}
@@ -51,29 +52,29 @@ func TestLiveSelectRecordReplay(t *testing.T) {
 	if l := was.Live; l == nil || l.RoundTrips == 0 || l.LookupS <= 0 || l.BookkeepingMSPerStep <= 0 || was.Completed != 4 {
 		t.Fatalf("%+v", was)
 	}
-	status, out, errs = runHere(t.Context(), experiments.NewSimulator().Run, replay...)
+	status, out, errs = runHere(t.Context(), run.NewSimulator().Run, replay...)
 	if status != 0 {
 		t.Fatalf("replay: status %d, stderr %q", status, errs)
 	}
 	if is := only(t, out); is.Completed != 4 || is.Live != nil || is.D2HBytes != was.D2HBytes {
 		t.Errorf("replayed %+v\nlive %+v", is, was)
 	}
-	status, _, errs = runHere(t.Context(), experiments.NewSimulator().Run, append(replay, "--set", "seed=2")...)
+	status, _, errs = runHere(t.Context(), run.NewSimulator().Run, append(replay, "--set", "seed=2")...)
 	if want := "system.selections: recorded with seed 1, the seed is 2 now"; status != 1 || !strings.Contains(errs, want) {
 		t.Errorf("status %d, %q, want %q", status, errs, want)
 	}
-	status, _, errs = runHere(t.Context(), experiments.NewSimulator().Run, append(replay, "--set", "system.block_tokens=16")...)
+	status, _, errs = runHere(t.Context(), run.NewSimulator().Run, append(replay, "--set", "system.block_tokens=16")...)
 	if want := "system.selections: system.block_tokens: 32 when selections were recorded, 16 now"; status != 1 || !strings.Contains(errs, want) {
 		t.Errorf("status %d, %q, want %q", status, errs, want)
 	}
-	status, _, errs = runHere(t.Context(), experiments.NewSimulator().Run, append(replay, "--set", "system.selections=nowhere.bin")...)
+	status, _, errs = runHere(t.Context(), run.NewSimulator().Run, append(replay, "--set", "system.selections=nowhere.bin")...)
 	if want := "system.selections: nowhere.bin: no such file"; status != 1 || !strings.Contains(errs, want) {
 		t.Errorf("status %d, %q, want %q", status, errs, want)
 	}
 	if err := os.Truncate("sel.bin", 200); err != nil {
 		t.Fatal(err)
 	}
-	status, _, errs = runHere(t.Context(), experiments.NewSimulator().Run, replay...)
+	status, _, errs = runHere(t.Context(), run.NewSimulator().Run, replay...)
 	if want := "cut short"; status != 1 || !strings.Contains(errs, want) {
 		t.Errorf("status %d, %q, want %q", status, errs, want)
 	}
@@ -117,8 +118,8 @@ func TestLiveSaysWhatMemoryIsFor(t *testing.T) {
 func TestInterruptWithinARun(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	simulate := experiments.NewSimulator().Run
-	runner := func(ctx context.Context, p experiments.Point, sink experiments.Sink) (sim.Summary, error) {
+	simulate := run.NewSimulator().Run
+	runner := func(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
 		finished, left := sink.Finished, 3
 		sink.Finished = func() {
 			finished()

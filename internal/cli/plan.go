@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,9 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"sparseserve/experiments"
+	"sparseserve/experiments/capacity"
+	"sparseserve/experiments/config"
+	"sparseserve/experiments/run"
 )
 
 type planCmd struct {
@@ -28,15 +30,15 @@ func (p *planCmd) Run(ctx context.Context, app *App) (err error) {
 	if p.Workers < 0 {
 		return fmt.Errorf("--workers %d: must be at least 1", p.Workers)
 	}
-	config := p.Config
-	if config == "" {
-		config = experiments.DefaultExperiment
+	cfg := p.Config
+	if cfg == "" {
+		cfg = experiments.Default
 	}
-	sweep, err := experiments.LoadPlan(config, p.Set)
+	sweep, err := config.LoadPlan(cfg, p.Set)
 	if err != nil {
 		return err
 	}
-	candidates, err := sweep.Candidates()
+	candidates, err := capacity.Candidates(sweep)
 	if err != nil {
 		return err
 	}
@@ -47,15 +49,15 @@ func (p *planCmd) Run(ctx context.Context, app *App) (err error) {
 	if points == "" {
 		points = filepath.Join(out, "points")
 	}
-	store, err := experiments.OpenPointStore(points, app.Program, true)
+	store, err := run.OpenPointStore(points, app.Program(), true)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
 
 	bar := newProgress(app.Stderr, "runs")
-	bar.planned(sweep.Goodput.GuessRuns(candidates...))
-	planner := experiments.Planner{Store: store, Run: app.Run, Workers: p.Workers, Planned: bar.planned, Finished: bar.finished}
+	bar.planned(capacity.GuessRuns(&sweep.Goodput, candidates...))
+	planner := capacity.Planner{Store: store, Run: app.Run, Workers: p.Workers, Planned: bar.planned, Finished: bar.finished}
 	found, notes, runErr := planner.Do(ctx, sweep.Goodput, candidates)
 	bar.close()
 	printNotes(app.Stderr, notes)
@@ -65,14 +67,12 @@ func (p *planCmd) Run(ctx context.Context, app *App) (err error) {
 	if runErr != nil {
 		return runErr
 	}
-	files, err := experiments.WritePlan(out, found)
+	files, err := capacity.WritePlan(out, found)
 	if err != nil {
 		return err
 	}
 	if p.JSON {
-		e := json.NewEncoder(app.Stdout)
-		e.SetIndent("", "  ")
-		return e.Encode(found)
+		return printJSON(app, found)
 	}
 	printPlan(app.Stdout, found)
 	printFiles(app.Stdout, files, points)
@@ -80,10 +80,10 @@ func (p *planCmd) Run(ctx context.Context, app *App) (err error) {
 }
 
 // printPlan prints a row for each candidate, and what it must be read with.
-func printPlan(w io.Writer, found []experiments.Goodput) {
+func printPlan(w io.Writer, found []capacity.Goodput) {
 	t := newTable(w)
 	t.AppendHeader(table.Row{"candidate", "goodput", "interval", "limited", "P99 TBT", "limit", "delay", "limit", "throughput", "runs"})
-	t.AppendHeader(table.Row{"", "req/s", fmt.Sprintf("%g %%", 100*experiments.GoodputConfidence), "by", "ms", "ms", "s", "s", "tok/s", ""})
+	t.AppendHeader(table.Row{"", "req/s", fmt.Sprintf("%g %%", 100*capacity.GoodputConfidence), "by", "ms", "ms", "s", "s", "tok/s", ""})
 	for i := range found {
 		g := &found[i]
 		interval := "-"
@@ -117,7 +117,7 @@ func printPlan(w io.Writer, found []experiments.Goodput) {
 }
 
 // delayStats names the statistics of the scheduling delay that were bounded.
-func delayStats(found []experiments.Goodput) string {
+func delayStats(found []capacity.Goodput) string {
 	var names []string
 	for i := range found {
 		if s := found[i].DelayStat; !slices.Contains(names, s) {

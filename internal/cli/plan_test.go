@@ -6,13 +6,14 @@ import (
 	"path/filepath"
 	"testing"
 
-	"sparseserve/experiments"
+	"sparseserve/experiments/config"
+	"sparseserve/experiments/run"
 	"sparseserve/sim"
 )
 
 // loaded is a runner whose delay passes 2 s at 0.11 requests/s and a little
 // more with every seed; sparseserve's P99 TBT grows too long at 0.5.
-func loaded(_ context.Context, p experiments.Point, _ experiments.Sink) (sim.Summary, error) {
+func loaded(_ context.Context, p config.Point, _ run.Sink) (sim.Summary, error) {
 	sum := sim.Summary{Completed: p.Workload.Requests, TBT: sim.Stats{P99: 0.05},
 		QueueDelay: sim.Stats{Mean: 2 * p.Workload.Rate / (0.1 + float64(p.Seed)/100)}, ThroughputTokS: 197 * p.Workload.Rate}
 	if p.System.Name == "sparseserve" {
@@ -23,7 +24,7 @@ func loaded(_ context.Context, p experiments.Point, _ experiments.Sink) (sim.Sum
 }
 
 func TestPlan(t *testing.T) {
-	status, out, errs := run(t, loaded, "plan", "--set", "system.preset=[vllm, sparseserve]", "--set", "slo.tbt_s=0.75", "--set", "workload.requests=100")
+	status, out, errs := invoke(t, loaded, "plan", "--set", "system.preset=[vllm, sparseserve]", "--set", "slo.tbt_s=0.75", "--set", "workload.requests=100")
 	if status != 0 || errs != "" {
 		t.Fatalf("status %d, stderr %q", status, errs)
 	}
@@ -31,7 +32,7 @@ func TestPlan(t *testing.T) {
 }
 
 func TestPlanJSON(t *testing.T) {
-	status, out, errs := run(t, loaded, "plan", "ablation", "--json", "--set", "system.preset=vllm", "--set", "seeds=[1,2]", "--set", "slo.tbt_s=0.75")
+	status, out, errs := invoke(t, loaded, "plan", "ablation", "--json", "--set", "system.preset=vllm", "--set", "seeds=[1,2]", "--set", "slo.tbt_s=0.75")
 	if status != 0 || errs != "" {
 		t.Fatalf("status %d, stderr %q", status, errs)
 	}

@@ -3,9 +3,9 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 
-	"sparseserve/experiments"
+	"sparseserve/experiments/config"
+	"sparseserve/experiments/run"
 )
 
 // pointCmd runs one point of a sweep: a task of an array job.
@@ -15,20 +15,16 @@ type pointCmd struct {
 }
 
 func (p *pointCmd) Run(ctx context.Context, app *App) (err error) {
-	config, err := experiments.Load(p.Config, nil)
+	point, err := config.LoadPoint(p.Config)
 	if err != nil {
 		return err
 	}
-	points := config.Points()
-	if len(points) != 1 {
-		return fmt.Errorf("%s: makes %d runs, want the configuration of one", p.Config, len(points))
-	}
-	store, err := experiments.OpenPointStore(p.Points, app.Program, false)
+	store, err := run.OpenPointStore(p.Points, app.Program(), false)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	_, notes, err := store.Do(ctx, experiments.Grid{Run: app.Run, Workers: 1}, points)
+	_, notes, err := store.Do(ctx, run.Grid{Run: app.Run, Workers: 1}, []config.Point{point})
 	printNotes(app.Stderr, notes)
 	return err
 }

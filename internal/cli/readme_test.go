@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/experiments"
+	"sparseserve/experiments/papers"
 )
 
 // The README's generated tables are about all that they should be: written anew
@@ -25,7 +25,7 @@ func TestReadmeTables(t *testing.T) {
 		return inside
 	}
 	for paper, name := range map[string]string{"sparseserve": "claims", "psa": "claims psa"} {
-		claims, err := experiments.Claims(paper)
+		claims, err := papers.Claims(paper)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +38,7 @@ func TestReadmeTables(t *testing.T) {
 		}
 	}
 	table := block("sensitivity")
-	for _, f := range experiments.FreedParameters() {
+	for _, f := range papers.TunedParameters() {
 		if !strings.Contains(table, "\n| `"+f.Name+"` | ") {
 			t.Errorf("README.md has no row of %s", f.Name)
 		}

@@ -7,11 +7,11 @@ import (
 	"strconv"
 	"strings"
 
-	"sparseserve/experiments"
+	"sparseserve/experiments/config"
 )
 
 // introduce says what is about to run.
-func introduce(w io.Writer, c *experiments.Config, byDefault bool, points int) {
+func introduce(w io.Writer, c *config.Config, byDefault bool, points int) {
 	if byDefault {
 		fmt.Fprintf(w, "No CONFIG given: running the built-in experiment %q; --set KEY=VALUE changes it.\n", c.Name)
 	}

@@ -10,7 +10,8 @@ import (
 	"runtime/pprof"
 	"slices"
 
-	"sparseserve/experiments"
+	"sparseserve/experiments/config"
+	"sparseserve/experiments/run"
 	"sparseserve/figures"
 	"sparseserve/sim"
 )
@@ -34,12 +35,12 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	if s.Trace {
 		sets = append(slices.Clone(sets), "output.trace=true")
 	}
-	config, err := experiments.Load(s.Config, sets)
+	cfg, err := config.Load(s.Config, sets)
 	if err != nil {
 		return err
 	}
-	points := config.Points()
-	run, most, err := s.runner(app, len(points))
+	points := cfg.Points()
+	simulate, most, err := s.runner(app, len(points))
 	if err != nil {
 		return err
 	}
@@ -49,7 +50,7 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	}
 	out := s.Out
 	if out == "" {
-		out = filepath.Join("out", config.Name)
+		out = filepath.Join("out", cfg.Name)
 	}
 	stop, err := startProfile(s.CPUProfile)
 	if err != nil {
@@ -57,16 +58,16 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	}
 	defer func() { err = errors.Join(err, stop()) }()
 
-	store, err := experiments.NewStore(out, config)
+	store, err := run.NewStore(out, cfg)
 	if err != nil {
 		return err
 	}
 	if !s.JSON {
-		introduce(app.Stdout, config, s.Config == "", len(points))
+		introduce(app.Stdout, cfg, s.Config == "", len(points))
 	}
 	bar := newProgress(app.Stderr, "requests")
 	bar.planned(requestsOf(points))
-	grid := experiments.Grid{Run: run, Store: store, Workers: workers, Partial: true, Finished: bar.finished}
+	grid := run.Grid{Run: simulate, Store: store, Workers: workers, Partial: true, Finished: bar.finished}
 	results, runErr := grid.Do(ctx, points)
 	bar.close()
 	if cause := ctx.Err(); cause != nil && errors.Is(runErr, cause) {
@@ -83,7 +84,7 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := s.report(app, config, out, files, experiments.Summaries(results)); err != nil {
+	if err := s.report(app, cfg, out, files, run.Summaries(results)); err != nil {
 		return err
 	}
 	if runErr != nil {
@@ -93,7 +94,7 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 }
 
 // finishedOf says how many runs finished, whole or in part.
-func finishedOf(results []experiments.Result, of int) string {
+func finishedOf(results []run.Result, of int) string {
 	part := 0
 	for i := range results {
 		if results[i].Summary.Interrupted != "" {
@@ -108,8 +109,8 @@ func finishedOf(results []experiments.Result, of int) string {
 }
 
 // report draws the figures and says what came out.
-func (s *simulateCmd) report(app *App, config *experiments.Config, out string, files []string, sums []sim.Summary) error {
-	pictures, err := drawAgainstRate(out, config)
+func (s *simulateCmd) report(app *App, cfg *config.Config, out string, files []string, sums []sim.Summary) error {
+	pictures, err := drawAgainstRate(out, cfg)
 	if err != nil {
 		return err
 	}
@@ -125,8 +126,8 @@ func (s *simulateCmd) report(app *App, config *experiments.Config, out string, f
 
 // drawAgainstRate draws the figures of a result folder. A trace with times of
 // its own has no rate to draw against.
-func drawAgainstRate(out string, config *experiments.Config) ([]string, error) {
-	if config.ReplaysTimes() {
+func drawAgainstRate(out string, cfg *config.Config) ([]string, error) {
+	if cfg.ReplaysTimes() {
 		return nil, nil
 	}
 	runs, err := figures.Read(out)
@@ -136,10 +137,11 @@ func drawAgainstRate(out string, config *experiments.Config) ([]string, error) {
 	return figures.Draw(out, runs)
 }
 
-func printJSON(app *App, sums []sim.Summary) error {
+// printJSON prints an array, or an object, and nothing else.
+func printJSON(app *App, v any) error {
 	e := json.NewEncoder(app.Stdout)
 	e.SetIndent("", "  ")
-	return e.Encode(sums)
+	return e.Encode(v)
 }
 
 // startProfile writes a CPU profile until the returned function is called.

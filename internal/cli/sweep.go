@@ -8,7 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"sparseserve/experiments"
+	"sparseserve/experiments/config"
+	"sparseserve/experiments/run"
 	"sparseserve/sim"
 	"sparseserve/traces"
 )
@@ -30,7 +31,7 @@ func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 	if s.JSON && s.Engine == "slurm" {
 		return errors.New("--json --engine slurm: an array job has no results to print")
 	}
-	sweep, err := experiments.LoadSweep(s.Config, s.Set)
+	sweep, err := config.LoadSweep(s.Config, s.Set)
 	if err != nil {
 		return err
 	}
@@ -38,7 +39,7 @@ func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 	if out == "" {
 		out = filepath.Join("out", "sweep", sweep.Name)
 	}
-	folder, err := experiments.OpenSweepFolder(out, s.Points, app.Program, sweep)
+	folder, err := run.OpenSweepFolder(out, s.Points, app.Program(), sweep)
 	if err != nil {
 		return err
 	}
@@ -57,7 +58,7 @@ func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 	}
 	bar := newProgress(app.Stderr, "requests")
 	bar.planned(requestsOf(missing))
-	results, notes, runErr := folder.Store.Do(ctx, experiments.Grid{Run: app.Run, Workers: s.Workers, Finished: bar.finished}, points)
+	results, notes, runErr := folder.Store.Do(ctx, run.Grid{Run: app.Run, Workers: s.Workers, Finished: bar.finished}, points)
 	bar.close()
 	printNotes(app.Stderr, notes)
 	if cause := ctx.Err(); cause != nil && errors.Is(runErr, cause) {
@@ -70,7 +71,7 @@ func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 	if err != nil {
 		return err
 	}
-	sums := experiments.Summaries(results)
+	sums := run.Summaries(results)
 	if s.JSON {
 		return printJSON(app, sums)
 	}
@@ -82,7 +83,7 @@ func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 
 // writeJob writes an array job of the missing points and says what to do with
 // it.
-func (s *sweepCmd) writeJob(app *App, folder *experiments.SweepFolder, points, missing []experiments.Point) error {
+func (s *sweepCmd) writeJob(app *App, folder *run.SweepFolder, points, missing []config.Point) error {
 	if len(missing) == 0 {
 		fmt.Fprintf(app.Stdout, "All of %s are finished; give the same command without --engine slurm to collect them.\n", count(len(points), "run"))
 		return nil
@@ -121,7 +122,7 @@ func printVariants(w io.Writer, variants []string, sums []sim.Summary) {
 	}
 }
 
-func requestsOf(points []experiments.Point) int {
+func requestsOf(points []config.Point) int {
 	specs := make([]traces.Spec, len(points))
 	for i := range points {
 		specs[i] = points[i].Workload

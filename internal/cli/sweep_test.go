@@ -9,7 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/experiments"
+	"sparseserve/experiments/config"
+	"sparseserve/experiments/run"
 	"sparseserve/sim"
 )
 
@@ -54,7 +55,7 @@ func TestSweepInterrupt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ran := 0
-	runner := func(ctx context.Context, p experiments.Point, sink experiments.Sink) (sim.Summary, error) {
+	runner := func(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
 		if ran++; ran == 4 {
 			cancel()
 			return sim.Summary{}, ctx.Err()
@@ -98,7 +99,7 @@ func TestAnotherVersion(t *testing.T) {
 	}
 	later := func(args ...string) (status int, stderr string) {
 		var out, errs bytes.Buffer
-		app := App{Stdout: &out, Stderr: &errs, Run: loaded, Program: "later"}
+		app := App{Stdout: &out, Stderr: &errs, Run: loaded, Program: version("later")}
 		return app.Main(t.Context(), args), errs.String()
 	}
 	want := "sparseserve: out/points: results of another version of the program (\"test\" in format 2, this is \"later\" in format 2); " +

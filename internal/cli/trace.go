@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"strconv"
 
@@ -32,9 +31,7 @@ func (d *describeCmd) Run(app *App) error {
 		return err
 	}
 	if d.JSON {
-		e := json.NewEncoder(app.Stdout)
-		e.SetIndent("", "  ")
-		return e.Encode(desc)
+		return printJSON(app, desc)
 	}
 	fmt.Fprintf(app.Stdout, "%s: %s, %s", desc.Path, desc.Format, count(desc.Requests, "request"))
 	if desc.Gap != nil {

@@ -2,13 +2,13 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
 
-	"sparseserve/experiments"
+	"sparseserve/experiments/config"
+	"sparseserve/experiments/validate"
 	"sparseserve/figures"
 )
 
@@ -68,9 +68,9 @@ func (c *validateCmd) Run(ctx context.Context, app *App) error {
 	if len(c.Ablate) > 0 {
 		return c.ablate(app)
 	}
-	out, report, err := c.Recompute, (*experiments.Report)(nil), error(nil)
+	out, report, err := c.Recompute, (*validate.Report)(nil), error(nil)
 	if out != "" {
-		report, err = experiments.Recompute(out)
+		report, err = validate.Recompute(out)
 	} else {
 		out, report, err = c.validate(ctx, app)
 	}
@@ -82,9 +82,7 @@ func (c *validateCmd) Run(ctx context.Context, app *App) error {
 		return err
 	}
 	if c.JSON {
-		e := json.NewEncoder(app.Stdout)
-		e.SetIndent("", "  ")
-		return e.Encode(report.Comparisons())
+		return printJSON(app, report.Comparisons())
 	}
 	if c.Markdown {
 		markdownValidation(app.Stdout, report)
@@ -100,8 +98,8 @@ func (c *validateCmd) Run(ctx context.Context, app *App) error {
 }
 
 // validate makes the runs that are missing.
-func (c *validateCmd) validate(ctx context.Context, app *App) (out string, report *experiments.Report, err error) {
-	sweep, err := experiments.LoadSweep(c.Config, c.Set)
+func (c *validateCmd) validate(ctx context.Context, app *App) (out string, report *validate.Report, err error) {
+	sweep, err := config.LoadSweep(c.Config, c.Set)
 	if err != nil {
 		return "", nil, err
 	}
@@ -114,8 +112,8 @@ func (c *validateCmd) validate(ctx context.Context, app *App) (out string, repor
 		return "", nil, err
 	}
 	bar := newProgress(app.Stderr, "requests")
-	v := experiments.Validation{
-		Dir: out, Sweep: sweep, Live: machine, LiveProgram: app.LiveProgram, Program: app.Program, Simulate: app.Run, Workers: c.Workers,
+	v := validate.Validation{
+		Dir: out, Sweep: sweep, Live: machine, LiveProgram: app.LiveProgram(), Program: app.Program(), Simulate: app.Run, Workers: c.Workers,
 		Kept: c.Kept, LiveOnly: c.LiveOnly, Again: c.Again, Planned: bar.planned, Finished: bar.finished,
 	}
 	report, notes, err := v.Do(ctx)

@@ -1,32 +1,29 @@
 package cli
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
-	"sparseserve/experiments"
+	"sparseserve/experiments/validate"
 )
 
 // ablate prints what each part of the cost model is worth on the cards of kept runs.
 func (c *validateCmd) ablate(app *App) error {
-	var cards []experiments.AblationCard
+	var cards []validate.AblationCard
 	for _, card := range c.Ablate {
 		dir, profile, _ := strings.Cut(card, ",")
-		cards = append(cards, experiments.AblationCard{Dir: dir, Profile: profile})
+		cards = append(cards, validate.AblationCard{Dir: dir, Profile: profile})
 	}
-	a, err := experiments.Ablate(cards)
+	a, err := validate.Ablate(cards)
 	if err != nil {
 		return err
 	}
 	switch {
 	case c.JSON:
-		e := json.NewEncoder(app.Stdout)
-		e.SetIndent("", "  ")
-		return e.Encode(a)
+		return printJSON(app, a)
 	case c.Markdown:
 		markdownAblation(app.Stdout, a)
 	default:
@@ -36,7 +33,7 @@ func (c *validateCmd) ablate(app *App) error {
 }
 
 // ablationColumns are a row's cells: concept, part, and two numbers a card.
-func ablationColumns(a *experiments.Ablation, r *experiments.AblationRow) []string {
+func ablationColumns(a *validate.Ablation, r *validate.AblationRow) []string {
 	cells := []string{r.Concept, r.Part}
 	for i := range a.Cards {
 		cells = append(cells, fmt.Sprintf("%+.2f", 100*r.Worth[i].Decode), fmt.Sprintf("%+.2f", 100*r.Worth[i].Mixed))
@@ -44,7 +41,7 @@ func ablationColumns(a *experiments.Ablation, r *experiments.AblationRow) []stri
 	return cells
 }
 
-func printAblation(w io.Writer, a *experiments.Ablation) {
+func printAblation(w io.Writer, a *validate.Ablation) {
 	fmt.Fprintln(w, "What each part of the cost model is worth: by how many points the mean absolute error of a run's mean step time grows without it.")
 	for i, card := range a.Cards {
 		fmt.Fprintf(w, "card %d: %s, %s, with all parts %.2f %% (decode steps) and %.2f %% (mixed steps)\n",
@@ -68,10 +65,10 @@ func printAblation(w io.Writer, a *experiments.Ablation) {
 	}
 	t.SetColumnConfigs(rightAligned(3, 2+2*len(a.Cards)))
 	t.Render()
-	fmt.Fprintf(w, "A part pays with %.1f points or more of either kind of step on every card (law 12).\n", 100*experiments.LeastWorth)
+	fmt.Fprintf(w, "A part pays with %.1f points or more of either kind of step on every card (law 12).\n", 100*validate.LeastWorth)
 }
 
-func markdownAblation(w io.Writer, a *experiments.Ablation) {
+func markdownAblation(w io.Writer, a *validate.Ablation) {
 	fmt.Fprint(w, "| concept | part |")
 	for i := range a.Cards {
 		fmt.Fprintf(w, " card %d decode | card %d mixed |", i+1, i+1)

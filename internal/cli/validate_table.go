@@ -9,7 +9,7 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
-	"sparseserve/experiments"
+	"sparseserve/experiments/validate"
 )
 
 // shown are the figures that a table row shows, with the error of each.
@@ -23,7 +23,7 @@ var shown = []struct{ metric, title, unit string }{
 
 // printValidation prints the errors of every run, the worst first and runs at
 // saturation last, then what was aimed at.
-func printValidation(w io.Writer, r *experiments.Report) {
+func printValidation(w io.Writer, r *validate.Report) {
 	fmt.Fprintf(w, "%s on %s: simulated over live less 1, in %%.\n", r.Name, r.Device)
 	t := newTable(w)
 	top, below := table.Row{"run"}, table.Row{""}
@@ -55,7 +55,7 @@ func printValidation(w io.Writer, r *experiments.Report) {
 
 // markdownValidation prints the live figures of every run and the errors of the
 // simulation.
-func markdownValidation(w io.Writer, r *experiments.Report) {
+func markdownValidation(w io.Writer, r *validate.Report) {
 	columns := []struct {
 		metric, title string
 		scale         float64
@@ -94,7 +94,7 @@ func markdownValidation(w io.Writer, r *experiments.Report) {
 	printOrder(w, r, "- ")
 }
 
-func errorCell(run *experiments.ValidatedRun, metric string, missed bool) string {
+func errorCell(run *validate.ValidatedRun, metric string, missed bool) string {
 	c, ok := run.Of(metric)
 	mark := " "
 	if missed {
@@ -109,7 +109,7 @@ func errorCell(run *experiments.ValidatedRun, metric string, missed bool) string
 	return fmt.Sprintf("%+.1f%s", 100**c.Error, mark)
 }
 
-func verdict(run *experiments.ValidatedRun, missed []string) string {
+func verdict(run *validate.ValidatedRun, missed []string) string {
 	switch {
 	case run.Saturated:
 		return "saturated"
@@ -120,20 +120,20 @@ func verdict(run *experiments.ValidatedRun, missed []string) string {
 }
 
 // printDisturbed warns of live runs that say little, a line each.
-func printDisturbed(w io.Writer, r *experiments.Report, bullet string) {
-	stalled := experiments.Stalled(r.Runs)
+func printDisturbed(w io.Writer, r *validate.Report, bullet string) {
+	stalled := validate.Stalled(r.Runs)
 	if len(stalled) > 0 {
 		fmt.Fprintf(w, "\n%s stood still within steps, for longer than any work takes; remove these folders and make them again, the longest first:\n", count(len(stalled), "live run"))
 	}
 	for _, s := range stalled {
 		fmt.Fprintf(w, "%s%s, %s: %.3g s\n", bullet, s.Run.LiveFolder, s.Run.Run, s.Seconds)
 	}
-	disturbed, told := experiments.Disturbed(r.Runs)
+	disturbed, told := validate.Disturbed(r.Runs)
 	if len(disturbed) == 0 {
 		return
 	}
 	fmt.Fprintf(w, "\nThe host disturbed %d of %s that can tell: one in 20 of the steps of the same work takes more than %g times their median.\n",
-		len(disturbed), count(told, "live run"), experiments.DisturbedAbove)
+		len(disturbed), count(told, "live run"), validate.DisturbedAbove)
 	fmt.Fprintln(w, "Remove these folders and make the runs again on a quiet machine, worst first:")
 	for _, d := range disturbed {
 		fmt.Fprintf(w, "%s%s, %s: %.2f times\n", bullet, d.Run.LiveFolder, d.Run.Run, d.Slow)
@@ -141,8 +141,8 @@ func printDisturbed(w io.Writer, r *experiments.Report, bullet string) {
 }
 
 // printGoals says how many runs below saturation meet each goal, a line each.
-func printGoals(w io.Writer, runs []experiments.ValidatedRun, bullet string) {
-	goals := experiments.Goals()
+func printGoals(w io.Writer, runs []validate.ValidatedRun, bullet string) {
+	goals := validate.Goals()
 	below, met := 0, 0
 	worst := map[string]float64{}
 	misses := map[string]int{}
@@ -169,7 +169,7 @@ func printGoals(w io.Writer, runs []experiments.ValidatedRun, bullet string) {
 		fmt.Fprintf(w, "\nNo run is below saturation; the goals are for those.\n")
 		return
 	}
-	fmt.Fprintf(w, "\n%d of %s below saturation meet every goal, %.0f %% are to:\n", met, count(below, "run"), 100*experiments.GoalShare)
+	fmt.Fprintf(w, "\n%d of %s below saturation meet every goal, %.0f %% are to:\n", met, count(below, "run"), 100*validate.GoalShare)
 	for _, s := range shown {
 		goal, ok := goals[s.metric]
 		if !ok {
@@ -181,8 +181,8 @@ func printGoals(w io.Writer, runs []experiments.ValidatedRun, bullet string) {
 
 // printOrder says whether the simulation puts the systems in the order that the
 // live runs have.
-func printOrder(w io.Writer, r *experiments.Report, bullet string) {
-	swaps, pairs := experiments.Swaps(r.Runs)
+func printOrder(w io.Writer, r *validate.Report, bullet string) {
+	swaps, pairs := validate.Swaps(r.Runs)
 	if pairs == 0 {
 		return
 	}
@@ -193,7 +193,7 @@ func printOrder(w io.Writer, r *experiments.Report, bullet string) {
 	fmt.Fprintf(w, "\nThe order of the systems differs in %d of %d pairs at one load:\n", len(swaps), pairs)
 	for _, s := range swaps {
 		var what strings.Builder
-		for _, run := range []*experiments.ValidatedRun{s.First, s.Second} {
+		for _, run := range []*validate.ValidatedRun{s.First, s.Second} {
 			c, _ := run.Of(s.Metric)
 			fmt.Fprintf(&what, " %s %s live, %s simulated;", run.Run, digits(c.Live), digits(c.Simulated))
 		}

@@ -9,17 +9,18 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/experiments"
+	"sparseserve/experiments/run"
+	"sparseserve/experiments/validate"
 	"sparseserve/sim"
 )
 
 // validated is a run with fixed figures; off is the error of each.
-func validated(name string, rate, off float64, saturated bool) experiments.ValidatedRun {
-	r := experiments.ValidatedRun{Run: name, System: name, Model: "m", Rate: rate, Saturated: saturated}
+func validated(name string, rate, off float64, saturated bool) validate.ValidatedRun {
+	r := validate.ValidatedRun{Run: name, System: name, Model: "m", Rate: rate, Saturated: saturated}
 	r.Live = sim.Summary{TTFT: sim.Stats{Mean: 2}, ThroughputTokS: 100}
 	r.Simulated = sim.Summary{TTFT: sim.Stats{Mean: 2 * (1 + off)}, ThroughputTokS: 100}
 	add := func(metric string, live, simulated float64) {
-		c := experiments.Comparison{Run: name, Metric: metric, Live: live, Simulated: simulated}
+		c := validate.Comparison{Run: name, Metric: metric, Live: live, Simulated: simulated}
 		if live != 0 {
 			e := simulated/live - 1
 			c.Error = &e
@@ -42,14 +43,14 @@ func validated(name string, rate, off float64, saturated bool) experiments.Valid
 }
 
 func TestValidationTable(t *testing.T) {
-	report := &experiments.Report{Name: "v", Device: "a card", Runs: []experiments.ValidatedRun{
+	report := &validate.Report{Name: "v", Device: "a card", Runs: []validate.ValidatedRun{
 		validated("good", 1, 0.01, false), validated("over", 2, 0.5, true), validated("bad", 1, -0.07, false), validated("slow", 1, 0, false),
 	}}
 	report.Runs[3].Live.TTFT.Mean = 1.96
 	var out bytes.Buffer
 	printValidation(&out, report)
 	out.WriteString("\n")
-	printValidation(&out, &experiments.Report{Name: "v", Device: "a card", Runs: report.Runs[1:2]})
+	printValidation(&out, &validate.Report{Name: "v", Device: "a card", Runs: report.Runs[1:2]})
 	golden(t, "validate.txt", out.String())
 	out.Reset()
 	markdownValidation(&out, report)
@@ -61,9 +62,9 @@ func TestValidationTable(t *testing.T) {
 func TestValidateTiny(t *testing.T) {
 	out := t.TempDir()
 	t.Chdir("../..")
-	run := experiments.NewSimulator().Run
+	simulate := run.NewSimulator().Run
 	args := []string{"validate", "experiments/validate-tiny.toml", "--live=reference", "--set", "workload.requests=2", "--split-every", "2", "--out", out}
-	status, first, errs := runHere(t.Context(), run, args...)
+	status, first, errs := runHere(t.Context(), simulate, args...)
 	if status != 0 || errs != "" {
 		t.Fatalf("status %d, stderr %q", status, errs)
 	}
@@ -77,14 +78,14 @@ func TestValidateTiny(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if status, again, errs := runHere(t.Context(), run, "validate", "--recompute", out); status != 0 || again != first || errs != "" {
+	if status, again, errs := runHere(t.Context(), simulate, "validate", "--recompute", out); status != 0 || again != first || errs != "" {
 		t.Errorf("computed anew: status %d, stderr %q, stdout\n%s", status, errs, again)
 	}
 	if status, ablation, errs := runHere(t.Context(), nil, "validate", "--ablate", out, "--markdown"); status != 0 || errs != "" || strings.Count(ablation, "\n") < 20 || !strings.Contains(ablation, "| GEMM | gemm | ") {
 		t.Errorf("ablation: status %d, stderr %q, stdout\n%s", status, errs, ablation)
 	}
 	status, text, errs := runHere(t.Context(), nil, append(args, "--json")...)
-	var all []experiments.Comparison
+	var all []validate.Comparison
 	if err := json.Unmarshal([]byte(text), &all); status != 0 || errs != "" || err != nil || len(all) < 5*11 {
 		t.Errorf("status %d, stderr %q, %d comparisons, %v", status, errs, len(all), err)
 	}

@@ -1,0 +1,255 @@
+package capacity
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	"gonum.org/v1/gonum/stat"
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"sparseserve/experiments/config"
+	"sparseserve/experiments/run"
+	"sparseserve/hw"
+	"sparseserve/sim"
+	"sparseserve/traces"
+)
+
+// GoodputConfidence is that of the intervals of goodput.
+const GoodputConfidence = 0.95
+
+// Goodput is the largest rate that a candidate sustains: the largest tried
+// below every rate that fails. A rate is sustained when P99 TBT and scheduling
+// delay keep the service level by their mean over seeds and the queue grows
+// without end in less than half of the runs.
+type Goodput struct {
+	Name     string         `json:"name"`
+	System   string         `json:"system"`
+	Model    string         `json:"model"`
+	GPU      string         `json:"gpu"`
+	Axes     map[string]any `json:"axes"`
+	Seeds    []uint64       `json:"seeds"`
+	Requests int            `json:"requests"` // a run
+
+	Goodput float64 `json:"goodput"` // requests/s
+	// Low and High are the ends of Student's t interval over each seed's own
+	// goodput; nil when there are fewer than three seeds.
+	Low          *float64  `json:"low"`
+	High         *float64  `json:"high"`
+	Confidence   float64   `json:"confidence"`
+	SeedGoodputs []float64 `json:"seed_goodputs"` // requests/s, in the order of Seeds
+
+	// LimitedBy says what fails at the smallest rate that fails: tbt, delay,
+	// queue (grows without end) or several; empty when none failed.
+	LimitedBy string `json:"limited_by"`
+
+	// Means over seeds at the goodput, or at the smallest rate tried when that
+	// is 0.
+	TBTP99S        float64 `json:"tbt_p99_s"`
+	TBTLimitS      float64 `json:"tbt_limit_s"`
+	DelayS         float64 `json:"queue_delay_s"`
+	DelayLimitS    float64 `json:"queue_delay_limit_s"`
+	DelayStat      string  `json:"queue_delay_stat"` // of a run: mean | median
+	ThroughputTokS float64 `json:"throughput_tok_s"`
+
+	Runs     int      `json:"runs"`
+	Warnings []string `json:"warnings"`
+
+	search *search
+}
+
+// Planner looks for goodput. Every run goes through the store, so that none is
+// made twice.
+type Planner struct {
+	Store   *run.PointStore
+	Run     run.Runner
+	Workers int // runs at a time; 0 = one a core
+	// Planned and Finished count runs for a progress bar, from many goroutines
+	// at once; they may be nil. Planned corrects GuessRuns when a candidate ends.
+	Planned  func(runs int)
+	Finished func()
+
+	slots chan struct{}
+	mu    sync.Mutex
+	notes []string
+}
+
+// GuessRuns guesses how many runs the candidates take.
+func GuessRuns(g *config.GoodputSearch, candidates ...Candidate) int {
+	bisections := int(math.Ceil(math.Log2(1 / g.Width)))
+	runs := 0
+	for _, c := range candidates {
+		runs += len(c.Seeds) * (4 + bisections + 2 + 3)
+	}
+	return runs
+}
+
+// Do looks for the goodput of each candidate and returns those found, in the
+// order of candidates. Notes are those of PointStore.Do.
+func (p *Planner) Do(ctx context.Context, spec config.GoodputSearch, candidates []Candidate) (found []Goodput, notes []string, err error) {
+	workers := p.Workers
+	if workers < 1 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	p.slots, p.notes = make(chan struct{}, workers), nil
+	all := make([]*Goodput, len(candidates))
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(workers)
+	for i := range candidates {
+		group.Go(func() error {
+			if err := inner.Err(); err != nil {
+				return err
+			}
+			g, err := p.candidate(inner, spec, &candidates[i])
+			if err != nil {
+				return fmt.Errorf("%s: %w", candidates[i].Label, err)
+			}
+			all[i] = g
+			if p.Planned != nil {
+				p.Planned(g.Runs - GuessRuns(&spec, candidates[i]))
+			}
+			return nil
+		})
+	}
+	err = group.Wait()
+	if cause := ctx.Err(); cause != nil && err != nil {
+		err = cause
+	}
+	for _, g := range all {
+		if g != nil {
+			found = append(found, *g)
+		}
+	}
+	slices.Sort(p.notes)
+	return found, p.notes, err
+}
+
+// candidate looks for the goodput of one candidate.
+func (p *Planner) candidate(ctx context.Context, spec config.GoodputSearch, c *Candidate) (*Goodput, error) {
+	tbtS, err := tbtLimitS(&c.Point)
+	if err != nil {
+		return nil, err
+	}
+	spec.Start = c.Start
+	s := &search{spec: spec, slo: limits{tbtS, c.Point.SLO.DelayS}, seeds: c.Seeds,
+		probe: func(ctx context.Context, rate float64, seeds []uint64) ([]Trial, error) {
+			return p.probe(ctx, c, rate, seeds)
+		}}
+	if err := s.run(ctx); err != nil {
+		return nil, err
+	}
+	return s.goodput(c), nil
+}
+
+// tbtLimitS returns the bound on P99 TBT of a point, in seconds.
+func tbtLimitS(p *config.Point) (float64, error) {
+	model, err := hw.LoadModel(p.Model)
+	if err != nil {
+		return 0, err
+	}
+	gpu, err := p.Machine()
+	if err != nil {
+		return 0, err
+	}
+	iteration, err := hw.ReferenceIteration(gpu, &model)
+	return p.SLO.TBTLimitS(iteration.Seconds()), err
+}
+
+// probe runs a candidate at one rate with some seeds.
+func (p *Planner) probe(ctx context.Context, c *Candidate, rate float64, seeds []uint64) ([]Trial, error) {
+	points := make([]config.Point, len(seeds))
+	for i, seed := range seeds {
+		points[i] = c.Point
+		points[i].Seed, points[i].Workload.Rate = seed, rate
+		points[i].Name = config.PointName(c.Point.System.Name, points[i].Workload, seed)
+	}
+	results, notes, err := p.Store.Do(ctx, run.Grid{Run: p.slotted, Workers: min(cap(p.slots), len(points))}, points)
+	if len(notes) > 0 {
+		p.mu.Lock()
+		p.notes = append(p.notes, notes...)
+		p.mu.Unlock()
+	}
+	if err != nil {
+		return nil, err
+	}
+	trials := make([]Trial, len(results))
+	for i := range results {
+		if trials[i], err = p.trial(&results[i]); err != nil {
+			return nil, err
+		}
+		if p.Finished != nil {
+			p.Finished()
+		}
+	}
+	return trials, nil
+}
+
+// slotted is Run within the number of runs at a time.
+func (p *Planner) slotted(ctx context.Context, point config.Point, sink run.Sink) (sim.Summary, error) {
+	select {
+	case p.slots <- struct{}{}:
+		defer func() { <-p.slots }()
+		return p.Run(ctx, point, sink)
+	case <-ctx.Done():
+		return sim.Summary{}, ctx.Err()
+	}
+}
+
+func (p *Planner) trial(r *run.Result) (Trial, error) {
+	hash, err := p.Store.Hash(&r.Point)
+	s := &r.Summary
+	return Trial{
+		Rate: r.Point.Workload.Rate, Seed: r.Point.Seed, TBTP99S: s.TBT.P99, DelayS: r.Point.SLO.Delay(s),
+		Unstable:  slices.ContainsFunc(s.Warnings, func(w string) bool { return strings.HasPrefix(w, "unstable queue") }),
+		Completed: s.Completed, ThroughputTokS: s.ThroughputTokS, Hash: hash,
+	}, err
+}
+
+// goodput sums the search up.
+func (s *search) goodput(c *Candidate) *Goodput {
+	low, high := bracketOf(s.verdicts())
+	g := &Goodput{
+		Name: c.Label, System: c.Point.System.Name, Model: c.Point.Model, GPU: c.Point.GPU,
+		Axes: config.SettingsMap(c.Settings), Seeds: s.seeds, Requests: traces.Count(c.Point.Workload),
+		Goodput: low, Confidence: GoodputConfidence,
+		TBTLimitS: s.slo.tbtS, DelayLimitS: s.slo.delayS, DelayStat: c.Point.SLO.DelayStat,
+		Runs: len(s.shared), search: s,
+	}
+	for _, seed := range s.seeds {
+		own, _ := bracketOf(s.seedVerdicts(seed, s.own[seed]))
+		g.SeedGoodputs = append(g.SeedGoodputs, own)
+		g.Runs += len(s.own[seed])
+	}
+	g.Warnings = append([]string{}, s.warnings(g.Requests)...)
+	if len(s.seeds) >= leastSeeds {
+		from, to := tInterval(g.SeedGoodputs, GoodputConfidence)
+		g.Low, g.High = &from, &to
+		if low < from || low > to {
+			g.Warnings = append(g.Warnings, "the goodput by the mean over seeds is outside the interval of the seeds' own")
+		}
+	}
+	if !math.IsInf(high, 1) {
+		g.LimitedBy = strings.Join(s.slo.why(s.at(high)), " and ")
+	}
+	shown := low
+	if shown == 0 {
+		shown = high
+	}
+	mean := meanTrial(s.at(shown))
+	g.TBTP99S, g.DelayS, g.ThroughputTokS = mean.TBTP99S, mean.DelayS, mean.ThroughputTokS
+	return g
+}
+
+// tInterval returns Student's t interval of the mean of xs, cut off at 0.
+func tInterval(xs []float64, confidence float64) (low, high float64) {
+	mean, sd := stat.MeanStdDev(xs, nil)
+	n := float64(len(xs))
+	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(0.5 + confidence/2)
+	half := t * sd / math.Sqrt(n)
+	return math.Max(0, mean-half), mean + half
+}

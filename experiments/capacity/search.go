@@ -1,0 +1,289 @@
+package capacity
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"golang.org/x/sync/errgroup"
+
+	"sparseserve/experiments/config"
+)
+
+// Stages of a search.
+const (
+	stageBracket = "bracket" // doubles or halves the rate
+	stageBisect  = "bisect"
+	stageCheck   = "check" // looks beyond both ends of the last bracket
+	stageSeed    = "seed"  // narrows one seed's own bracket
+)
+
+// checkStep is how far from the last bracket a search checks that verdicts do
+// not turn round.
+const checkStep = 1.1
+
+// Trial is what one run of a search came to.
+type Trial struct {
+	Stage          string
+	Rate           float64 // requests/s
+	Seed           uint64
+	TBTP99S        float64
+	DelayS         float64 // scheduling delay, mean or median
+	Unstable       bool    // the queue grows without end
+	Completed      int
+	ThroughputTokS float64
+	Hash           string
+}
+
+// limits are the service level in seconds.
+type limits struct{ tbtS, delayS float64 }
+
+// why says what of the service level the trials miss by their mean; empty when
+// they hold it. A queue that grows without end in half of the runs holds none.
+func (l limits) why(trials []Trial) []string {
+	if slices.ContainsFunc(trials, func(t Trial) bool { return t.Completed == 0 }) {
+		return []string{"nothing completed"}
+	}
+	mean := meanTrial(trials)
+	var why []string
+	if mean.TBTP99S > l.tbtS {
+		why = append(why, "tbt")
+	}
+	if mean.DelayS > l.delayS {
+		why = append(why, "delay")
+	} else if mean.Unstable {
+		why = append(why, "queue")
+	}
+	return why
+}
+
+// verdict says whether a rate is sustained.
+type verdict struct {
+	rate  float64
+	holds bool
+}
+
+// bracketOf returns the largest rate that holds below every rate that fails,
+// and the smallest that fails: 0 and infinity when there is none.
+func bracketOf(tried []verdict) (low, high float64) {
+	high = math.Inf(1)
+	for _, v := range tried {
+		if !v.holds {
+			high = math.Min(high, v.rate)
+		}
+	}
+	for _, v := range tried {
+		if v.holds && v.rate < high {
+			low = math.Max(low, v.rate)
+		}
+	}
+	return low, high
+}
+
+// turned returns a rate that holds above one that fails, if there are such.
+func turned(tried []verdict) (holds, fails float64, ok bool) {
+	_, fails = bracketOf(tried)
+	for _, v := range tried {
+		if v.holds && v.rate > fails {
+			holds, ok = math.Max(holds, v.rate), true
+		}
+	}
+	return holds, fails, ok
+}
+
+// next returns the rate to try after those tried; more is false when the
+// bracket is narrow or leaves the range of rates.
+func next(g *config.GoodputSearch, tried []verdict) (rate float64, stage string, more bool) {
+	low, high := bracketOf(tried)
+	switch {
+	case len(tried) == 0:
+		return g.Start, stageBracket, true
+	case low == 0:
+		rate = fourDigits(high / 2)
+		return rate, stageBracket, rate >= leastRate
+	case math.IsInf(high, 1):
+		rate = math.Min(fourDigits(2*low), g.Max)
+		return rate, stageBracket, rate > low
+	}
+	rate = fourDigits((low + high) / 2)
+	return rate, stageBisect, high-low > g.Width*low && low < rate && rate < high
+}
+
+// search looks for one candidate's goodput: by the mean over seeds, then each
+// seed by itself.
+type search struct {
+	spec  config.GoodputSearch
+	slo   limits
+	seeds []uint64
+	// probe runs one rate with some seeds and returns a trial of each.
+	probe  func(ctx context.Context, rate float64, seeds []uint64) ([]Trial, error)
+	shared []Trial            // at rates that all seeds ran, seeds together
+	own    map[uint64][]Trial // at rates that one seed ran
+}
+
+// run carries out the search. All seeds run at the same rates with the same
+// arrivals, but for the rates that a seed's own bracket needs.
+func (s *search) run(ctx context.Context) error {
+	for checked := -1.0; ; {
+		if err := s.narrow(ctx); err != nil {
+			return err
+		}
+		if s.spec.Coarse {
+			return nil
+		}
+		low, high := bracketOf(s.verdicts())
+		if low == 0 || math.IsInf(high, 1) || low == checked {
+			return s.narrowSeeds(ctx)
+		}
+		checked = low
+		for _, rate := range []float64{fourDigits(low / checkStep), fourDigits(high * checkStep)} {
+			if err := s.try(ctx, stageCheck, rate); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (s *search) narrow(ctx context.Context) error {
+	for {
+		rate, stage, more := next(&s.spec, s.verdicts())
+		if !more {
+			return nil
+		}
+		if err := s.try(ctx, stage, rate); err != nil {
+			return err
+		}
+	}
+}
+
+// try runs a rate with all seeds, unless it has been run.
+func (s *search) try(ctx context.Context, stage string, rate float64) error {
+	if slices.ContainsFunc(s.shared, func(t Trial) bool { return t.Rate == rate }) {
+		return nil
+	}
+	trials, err := s.probe(ctx, rate, s.seeds)
+	if err != nil {
+		return err
+	}
+	for i := range trials {
+		trials[i].Stage = stage
+	}
+	s.shared = append(s.shared, trials...)
+	return nil
+}
+
+// narrowSeeds narrows each seed's own bracket.
+func (s *search) narrowSeeds(ctx context.Context) error {
+	own := make([][]Trial, len(s.seeds))
+	group, ctx := errgroup.WithContext(ctx)
+	for i, seed := range s.seeds {
+		group.Go(func() error {
+			for {
+				rate, _, more := next(&s.spec, s.seedVerdicts(seed, own[i]))
+				if !more {
+					return nil
+				}
+				trials, err := s.probe(ctx, rate, []uint64{seed})
+				if err != nil {
+					return err
+				}
+				trials[0].Stage = stageSeed
+				own[i] = append(own[i], trials[0])
+			}
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	s.own = map[uint64][]Trial{}
+	for i, seed := range s.seeds {
+		s.own[seed] = own[i]
+	}
+	return nil
+}
+
+// at returns the trials of all seeds at a rate.
+func (s *search) at(rate float64) []Trial {
+	var trials []Trial
+	for _, t := range s.shared {
+		if t.Rate == rate {
+			trials = append(trials, t)
+		}
+	}
+	return trials
+}
+
+// rates lists the rates that all seeds ran, in the order of the search.
+func (s *search) rates() []float64 {
+	var rates []float64
+	for _, t := range s.shared {
+		if !slices.Contains(rates, t.Rate) {
+			rates = append(rates, t.Rate)
+		}
+	}
+	return rates
+}
+
+// verdicts judges each rate by the mean over seeds.
+func (s *search) verdicts() []verdict {
+	var tried []verdict
+	for _, rate := range s.rates() {
+		tried = append(tried, verdict{rate, len(s.slo.why(s.at(rate))) == 0})
+	}
+	return tried
+}
+
+// seedVerdicts judges each rate by one seed alone.
+func (s *search) seedVerdicts(seed uint64, own []Trial) []verdict {
+	var tried []verdict
+	for _, t := range append(slices.Clone(s.shared), own...) {
+		if t.Seed == seed {
+			tried = append(tried, verdict{t.Rate, len(s.slo.why([]Trial{t})) == 0})
+		}
+	}
+	return tried
+}
+
+// warnings lists what the goodput must be read with.
+func (s *search) warnings(requests int) []string {
+	var warnings []string
+	low, high := bracketOf(s.verdicts())
+	switch {
+	case low == 0:
+		warnings = append(warnings, fmt.Sprintf("the service level fails at every rate tried, down to %g requests/s", high))
+	case math.IsInf(high, 1):
+		warnings = append(warnings, fmt.Sprintf("the service level holds at every rate tried; the goodput is at least %g requests/s", low))
+	}
+	if holds, fails, ok := turned(s.verdicts()); ok {
+		warnings = append(warnings, fmt.Sprintf("not monotone: %g requests/s fails and %g holds; the goodput is that below every failure", fails, holds))
+	}
+	for _, seed := range s.seeds {
+		if holds, fails, ok := turned(s.seedVerdicts(seed, s.own[seed])); ok {
+			warnings = append(warnings, fmt.Sprintf("not monotone with seed %d: %g requests/s fails and %g holds", seed, fails, holds))
+		}
+	}
+	if len(s.seeds) < leastSeeds {
+		warnings = append(warnings, fmt.Sprintf("%d of at least %d seeds: no interval", len(s.seeds), leastSeeds))
+	}
+	if requests < leastRequests {
+		warnings = append(warnings, fmt.Sprintf("P99 TBT and delay of %d requests a run are noisy; from %d on they are steady", requests, leastRequests))
+	}
+	return warnings
+}
+
+const (
+	leastSeeds    = 3
+	leastRequests = 200
+	leastRate     = 0.001 // requests/s, where a search gives up
+)
+
+// fourDigits rounds a rate, so that runs are named shortly.
+func fourDigits(rate float64) float64 {
+	v, err := strconv.ParseFloat(strconv.FormatFloat(rate, 'g', 4, 64), 64)
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

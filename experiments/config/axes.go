@@ -1,0 +1,258 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"sparseserve/sim"
+	"sparseserve/traces"
+)
+
+// Setting is one key of a configuration and the value that an axis gives it.
+type Setting struct {
+	Key   string // dotted, as in --set
+	Value any    // as TOML decodes it
+	line  int    // where the axis says so; 0 when that is not known
+}
+
+// axis is one [[axis]] table of a sweep: what it sets at each of its values.
+//
+//	grid   the product of its keys' values, the first key slowest
+//	zip    the keys' values in step
+//	list   points written out
+type axis struct{ values [][]Setting }
+
+var axisKinds = []string{"grid", "zip", "list"}
+
+// parseAxes reads the [[axis]] tables of a sweep file.
+func parseAxes(doc *document, value any) ([]axis, error) {
+	tables, err := doc.tables("axis", value)
+	if err != nil {
+		return nil, err
+	}
+	var axes []axis
+	placed := map[string]int{} // key -> the axis that sets it
+	for i, table := range tables {
+		path := fmt.Sprintf("axis[%d]", i)
+		a, err := parseAxis(doc, path, table)
+		if err != nil {
+			return nil, doc.locate(err)
+		}
+		for _, s := range a.keys() {
+			if j, ok := placed[s.Key]; ok {
+				return nil, &KeyError{Where: doc.whereLine(s.line), Key: path, Reason: fmt.Sprintf("%s is set by axis[%d] too", s.Key, j)}
+			}
+			placed[s.Key] = i
+		}
+		axes = append(axes, a)
+	}
+	return axes, nil
+}
+
+func parseAxis(doc *document, path string, table map[string]any) (axis, error) {
+	kinds := doc.keys(path+".", table)
+	for _, kind := range kinds {
+		if !slices.Contains(axisKinds, kind) {
+			return axis{}, unknownKey(path+"."+kind, kind, axisKinds)
+		}
+	}
+	if len(kinds) != 1 {
+		return axis{}, &KeyError{Key: path, Reason: "want one of grid, zip, list"}
+	}
+	kind := kinds[0]
+	path += "." + kind
+	if kind == "list" {
+		return listAxis(doc, path, table[kind])
+	}
+	inner, err := doc.table(path, table[kind])
+	if err != nil {
+		return axis{}, err
+	}
+	columns, err := axisColumns(doc, path, inner)
+	if err != nil {
+		return axis{}, err
+	}
+	if kind == "zip" {
+		return zipAxis(path, columns)
+	}
+	return gridAxis(columns), nil
+}
+
+// axisColumns reads the lists of a grid or zip: one column a key.
+func axisColumns(doc *document, path string, table map[string]any) ([][]Setting, error) {
+	leaves, err := axisLeaves(doc, path, "", table)
+	if err != nil {
+		return nil, err
+	}
+	var columns [][]Setting
+	for _, leaf := range leaves {
+		list, ok := leaf.Value.([]any)
+		if !ok {
+			return nil, &KeyError{Key: path + "." + leaf.Key, Value: Show(leaf.Value), Reason: "want a list of values"}
+		}
+		if len(list) == 0 {
+			return nil, &KeyError{Key: path + "." + leaf.Key, Value: "[]", Reason: "no value to run"}
+		}
+		column := make([]Setting, len(list))
+		for i, v := range list {
+			column[i] = Setting{leaf.Key, v, leaf.line}
+		}
+		columns = append(columns, column)
+	}
+	return columns, nil
+}
+
+func gridAxis(columns [][]Setting) axis {
+	a := axis{values: [][]Setting{nil}}
+	for _, column := range columns {
+		var longer [][]Setting
+		for _, head := range a.values {
+			for _, s := range column {
+				longer = append(longer, append(slices.Clone(head), s))
+			}
+		}
+		a.values = longer
+	}
+	return a
+}
+
+func zipAxis(path string, columns [][]Setting) (axis, error) {
+	a := axis{values: make([][]Setting, len(columns[0]))}
+	for _, column := range columns {
+		if len(column) != len(a.values) {
+			return axis{}, &KeyError{Key: path + "." + column[0].Key, Reason: fmt.Sprintf("has %d values where %s has %d",
+				len(column), columns[0][0].Key, len(a.values))}
+		}
+		for i, s := range column {
+			a.values[i] = append(a.values[i], s)
+		}
+	}
+	return a, nil
+}
+
+func listAxis(doc *document, path string, value any) (axis, error) {
+	if list, ok := value.([]any); ok && len(list) == 0 {
+		return axis{}, &KeyError{Key: path, Value: "[]", Reason: "no point to run"}
+	}
+	tables, err := doc.tables(path, value)
+	if err != nil {
+		return axis{}, err
+	}
+	var a axis
+	for i, table := range tables {
+		settings, err := axisLeaves(doc, fmt.Sprintf("%s[%d]", path, i), "", table)
+		if err != nil {
+			return axis{}, err
+		}
+		a.values = append(a.values, settings)
+	}
+	return a, nil
+}
+
+// axisLeaves lists the keys of the configuration that a table sets, tables
+// within it opened, in the order of the document.
+func axisLeaves(doc *document, path, prefix string, table map[string]any) ([]Setting, error) {
+	if len(table) == 0 {
+		return nil, &KeyError{Key: path, Reason: "sets no key"}
+	}
+	var leaves []Setting
+	for _, name := range doc.keys(path+".", table) {
+		key, at := prefix+name, path+"."+name
+		if inner, ok := table[name].(map[string]any); ok {
+			below, err := axisLeaves(doc, at, key+".", inner)
+			if err != nil {
+				return nil, err
+			}
+			leaves = append(leaves, below...)
+			continue
+		}
+		if key == "seeds" {
+			key = "seed"
+		}
+		if known := settableKeys(); !slices.Contains(known, key) {
+			return nil, &KeyError{Key: at, Reason: "no such key to set" + DidYouMean(key, known)}
+		}
+		leaves = append(leaves, Setting{key, table[name], doc.line(at)})
+	}
+	return leaves, nil
+}
+
+// settableKeys lists the keys that --set and axes can set.
+func settableKeys() []string {
+	keys := []string{"model", "gpu", "seed", "system.preset"}
+	for _, t := range []struct {
+		name string
+		v    any
+	}{{"workload", &traces.Spec{}}, {"system", &sim.Spec{}}, {"scores", &traces.ScoreParams{}}, {"slo", &SLO{}}, {"output", &Output{}}} {
+		for _, key := range keysOf(t.v) {
+			if path := t.name + "." + key; path != "system.name" {
+				keys = append(keys, path)
+			}
+		}
+	}
+	return keys
+}
+
+// keys lists the keys that the axis sets at any of its values, each with the
+// place that says so first.
+func (a *axis) keys() []Setting {
+	var keys []Setting
+	for _, settings := range a.values {
+		for _, s := range settings {
+			if !slices.ContainsFunc(keys, func(k Setting) bool { return k.Key == s.Key }) {
+				keys = append(keys, s)
+			}
+		}
+	}
+	return keys
+}
+
+// product combines the axes, the first slowest. No axis makes one combination
+// that sets nothing.
+func product(axes []axis) [][]Setting {
+	all := [][]Setting{nil}
+	for _, a := range axes {
+		var longer [][]Setting
+		for _, head := range all {
+			for _, settings := range a.values {
+				longer = append(longer, slices.Concat(head, settings))
+			}
+		}
+		all = longer
+	}
+	return all
+}
+
+// settingsDocument makes a document of settings, to be applied like a flag.
+func settingsDocument(file *document, settings []Setting) *document {
+	doc := &document{tree: map[string]any{}, name: file.name, lines: map[string]int{}}
+	for _, s := range settings {
+		parts := strings.Split(s.Key, ".")
+		table := doc.tree
+		for _, part := range parts[:len(parts)-1] {
+			inner, ok := table[part].(map[string]any)
+			if !ok {
+				inner = map[string]any{}
+				table[part] = inner
+			}
+			table = inner
+		}
+		table[parts[len(parts)-1]] = s.Value
+		if s.line > 0 {
+			doc.lines[s.Key] = s.line
+		}
+	}
+	return doc
+}
+
+// without returns the document less some of its top-level keys.
+func (d *document) without(keys ...string) *document {
+	less := *d
+	less.tree = maps.Clone(d.tree)
+	for _, key := range keys {
+		delete(less.tree, key)
+	}
+	return &less
+}

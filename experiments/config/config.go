@@ -1,0 +1,43 @@
+package config
+
+import (
+	"sparseserve/hw"
+	"sparseserve/sim"
+	"sparseserve/traces"
+)
+
+// Config is one experiment: every system at every rate with every seed. Load
+// decodes it over the built-in default experiment; WriteTOML writes it out so
+// that loading the text again gives the same runs.
+type Config struct {
+	Name     string // file name without extension, or the built-in name
+	Model    string
+	GPU      string
+	Card     hw.Changes // figures of the card that are not the card's own
+	Seeds    []uint64
+	Rates    []float64 // requests/s; a single 0 when the trace's own times count
+	Workload traces.Spec
+	Systems  []sim.Spec
+	Scores   traces.ScoreParams
+	SLO      SLO
+	Output   Output
+}
+
+// Output says which files a run leaves besides its summary and requests.
+type Output struct {
+	Steps bool `toml:"steps"` // steps.csv: one row a batch step
+	Trace bool `toml:"trace"` // trace.json: the steps for Perfetto or chrome://tracing
+	// RecallProxy adds to summary and requests what share of the attention the
+	// selections hold, and the accuracy that follows by a proxy.
+	RecallProxy bool `toml:"recall_proxy"`
+}
+
+// topKeys are the keys outside every table.
+var topKeys = []string{"model", "gpu", "seed", "seeds"}
+
+// tableNames are the tables of a configuration.
+var tableNames = []string{"card", "workload", "system", "systems", "scores", "slo", "output"}
+
+// ReplaysTimes says that requests arrive at the trace's own times, so that
+// there is no rate.
+func (c *Config) ReplaysTimes() bool { return c.Workload.Arrivals == traces.ArrivalsTrace }

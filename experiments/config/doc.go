@@ -1,0 +1,43 @@
+// Package config decodes experiments: which runs there are and what each of them is.
+//
+// Load (load.go) puts documents (layers.go, decode.go) over one another: the built-in default
+// experiment, a file, --set flags. Over a trace or model of the user's own the default's fitted
+// values are neutral (neutral.go). Systems are put together from presets (systems.go,
+// presets.go), and the whole is resolved and checked (resolve.go, check.go). Errors are KeyErrors
+// with the place of the key (positions.go) and the nearest known one (nearest.go).
+// Config.Points (point.go) expands it by system, rate and seed; machine.go finds the card,
+// kernels and engine of a point, identity.go what makes two points the same.
+//
+// # Sweeps
+//
+// A sweep file is a configuration with axes. LoadSweep (sweep_load.go, axes.go) makes one Config
+// of each combination of the axes' values:
+//
+//	base = "default"            # a built-in experiment, or a path from this file's folder
+//	seeds = [1, 2, 3]           # the same arrivals for every system
+//
+//	[workload]                  # any key of a configuration
+//	requests = 300
+//
+//	[[axis]]                    # axes multiply, the first slowest
+//	grid.system.budget_tokens = [1024, 2048]   # grid: the product of its keys
+//	grid.workload.rate = [0.05, 0.1, 0.2]
+//
+//	[[axis]]                    # zip: lists in step
+//	zip.model = ["lwm-7b", "llama3-8b"]
+//	zip.workload.output_scale = [2.0, 8.0]
+//
+//	[[axis]]                    # list: points written out
+//	list = [
+//	  { system.preset = "vllm" },
+//	  { system.preset = "sparseserve", system.window = 4 },
+//	]
+//
+//	[goodput]                   # the search of the command plan
+//	start = 0.05                # first rate; default: the lowest of the configuration
+//	width = 0.02                # of the last bracket, relative
+//
+// An axis sets a key as --set does, over the file's own tables. Lists of systems, rates and seeds
+// expand as they do without axes, so a plain configuration is a sweep too. --set reaches every
+// key that no axis sets.
+package config

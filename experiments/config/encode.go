@@ -1,0 +1,69 @@
+package config
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/BurntSushi/toml"
+)
+
+// TOML writes the configuration with every key spelled out, each system as a
+// [[systems]] table. Loading the text gives the same runs.
+func (c *Config) TOML() ([]byte, error) {
+	e := encoder{}
+	e.line("model", c.Model)
+	e.line("gpu", c.GPU)
+	if len(c.Seeds) == 1 {
+		e.line("seed", c.Seeds[0])
+	} else {
+		e.line("seed", c.Seeds)
+	}
+	e.cardTable(c.Card)
+	e.printf("\n[workload]\n")
+	for _, f := range FieldsOf(&c.Workload) {
+		switch {
+		case f.Key != "rate":
+			e.line(f.Key, f.Value.Interface())
+		case len(c.Rates) == 1:
+			e.line(f.Key, c.Rates[0])
+		default:
+			e.line(f.Key, c.Rates)
+		}
+	}
+	e.table("scores", &c.Scores)
+	e.table("slo", &c.SLO)
+	e.table("output", &c.Output)
+	for i := range c.Systems {
+		e.printf("\n[[systems]]\n")
+		e.fields(&c.Systems[i])
+	}
+	return e.out.Bytes(), e.err
+}
+
+// encoder writes TOML with keys in the order of their structs and keeps the
+// first error.
+type encoder struct {
+	out bytes.Buffer
+	err error
+}
+
+func (e *encoder) printf(format string, args ...any) { fmt.Fprintf(&e.out, format, args...) }
+
+func (e *encoder) table(name string, v any) {
+	e.printf("\n[%s]\n", name)
+	e.fields(v)
+}
+
+func (e *encoder) fields(v any) {
+	for _, f := range FieldsOf(v) {
+		e.line(f.Key, f.Value.Interface())
+	}
+}
+
+func (e *encoder) line(key string, value any) {
+	text, err := toml.Marshal(map[string]any{key: value})
+	if err != nil && e.err == nil {
+		e.err = fmt.Errorf("%s: %w", key, err)
+	}
+	e.out.Write(text)
+}

@@ -1,0 +1,123 @@
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"sparseserve/hw"
+	"sparseserve/traces"
+)
+
+// inputs are digests of what a point's configuration names rather than holds.
+type Inputs struct {
+	Model string `json:"model"`
+	GPU   string `json:"gpu"`
+	Trace string `json:"trace,omitempty"` // empty for the built-in mix
+}
+
+// hasher tells runs apart by their configuration and by what it names: the
+// model, the hardware profile and the trace. It reads each once. Safe for
+// concurrent use.
+type Hasher struct {
+	mu      sync.Mutex
+	digests map[string]string
+}
+
+func NewHasher() *Hasher { return &Hasher{digests: map[string]string{}} }
+
+// hash names a run: the same for the same configuration, however it was put
+// together.
+func (h *Hasher) Hash(p *Point) (string, error) {
+	text, in, err := h.Identity(p)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.New()
+	sum.Write(text)
+	fmt.Fprintf(sum, "\nmodel %s\ngpu %s\ntrace %s\n", in.Model, in.GPU, in.Trace)
+	return hex.EncodeToString(sum.Sum(nil)[:8]), nil
+}
+
+// identity returns all that a run depends on within a version of the program.
+func (h *Hasher) Identity(p *Point) (config []byte, in Inputs, err error) {
+	if config, err = p.TOML(); err != nil {
+		return nil, in, err
+	}
+	if in.Model, err = h.digest("model "+p.Model, func(w io.Writer) error {
+		m, err := hw.LoadModel(p.Model)
+		if err != nil {
+			return err
+		}
+		return json.NewEncoder(w).Encode(m)
+	}); err != nil {
+		return nil, in, err
+	}
+	if in.GPU, err = h.digest(p.machineKey(), func(w io.Writer) error {
+		g, err := p.Machine()
+		if err != nil {
+			return err
+		}
+		text, err := g.Encode()
+		if err == nil {
+			_, err = w.Write(text)
+		}
+		return err
+	}); err != nil {
+		return nil, in, err
+	}
+	if p.Workload.Trace != traces.BuiltIn {
+		in.Trace, err = h.digest("trace "+p.Workload.Trace, func(w io.Writer) error {
+			return copyFiles(w, p.Workload.Trace)
+		})
+	}
+	return config, in, err
+}
+
+// digest returns a short digest of what write writes, which key stands for.
+func (h *Hasher) digest(key string, write func(io.Writer) error) (string, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if d, ok := h.digests[key]; ok {
+		return d, nil
+	}
+	sum := sha256.New()
+	if err := write(sum); err != nil {
+		return "", err
+	}
+	d := hex.EncodeToString(sum.Sum(nil)[:8])
+	h.digests[key] = d
+	return d, nil
+}
+
+// copyFiles writes a file, or the names and files of a folder in the order of
+// their names.
+func copyFiles(w io.Writer, root string) error {
+	root, err := filepath.EvalSymlinks(root)
+	if err != nil {
+		return err
+	}
+	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(w, "%s\n", filepath.ToSlash(rel))
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		_, err = io.Copy(w, f)
+		return err
+	})
+}

@@ -1,0 +1,56 @@
+package config
+
+import (
+	"fmt"
+	"strconv"
+)
+
+// KeyError says which key of a configuration is wrong, where it was written
+// and why it cannot stand.
+type KeyError struct {
+	Where  string // "file:line", a --set flag, or what built-in data it is
+	Key    string
+	Value  string // as TOML would print it; empty when the key itself is wrong
+	Reason string
+	Err    error // what the reason was made from, if anything
+}
+
+func (e *KeyError) Error() string {
+	s := e.Key
+	if e.Value != "" {
+		s += " = " + e.Value
+	}
+	if e.Where != "" {
+		s = e.Where + ": " + s
+	}
+	return s + ": " + e.Reason
+}
+
+func (e *KeyError) Unwrap() error { return e.Err }
+
+func quote(s string) string { return strconv.Quote(s) }
+
+// show prints a decoded TOML value the way a person wrote it.
+func Show(v any) string {
+	switch v := v.(type) {
+	case string:
+		return quote(v)
+	case flagText:
+		return string(v)
+	case map[string]any, []map[string]any:
+		return "a table"
+	case []any:
+		s := "["
+		for i, e := range v {
+			if i > 0 {
+				s += ", "
+			}
+			s += Show(e)
+		}
+		return s + "]"
+	case float64:
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	default:
+		return fmt.Sprint(v)
+	}
+}

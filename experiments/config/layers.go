@@ -1,0 +1,123 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+// document is one source of configuration keys: a file, a --set flag or
+// built-in data.
+type document struct {
+	tree  map[string]any
+	name  string
+	lines map[string]int // nil when places within it mean nothing to a person
+
+	fitted bool // to its model and the built-in mix; see neutral.go
+}
+
+// parseDocument reads TOML text.
+func parseDocument(name, text string) (*document, error) {
+	doc := &document{name: name}
+	if _, err := toml.Decode(text, &doc.tree); err != nil {
+		var parse toml.ParseError
+		if errors.As(err, &parse) {
+			return nil, fmt.Errorf("%s:%d: %s", name, parse.Position.Line, parse.Message)
+		}
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	doc.lines = keyLines(text)
+	return doc, nil
+}
+
+// parseFlag reads the key=value of one --set flag.
+func parseFlag(set string) (*document, error) {
+	name := "--set " + set
+	key, value, ok := cutUnquoted(set, '=')
+	if !ok || strings.TrimSpace(key) == "" {
+		return nil, fmt.Errorf("%s: want key=value", name)
+	}
+	path := splitKey(key, '=')
+	if path[0] == "systems" {
+		return nil, fmt.Errorf("%s: systems can be written in a file only; --set system.KEY sets the key of every system", name)
+	}
+	var node any = flagText(value)
+	for _, part := range slices.Backward(path) {
+		node = map[string]any{part: node}
+	}
+	return &document{name: name, tree: node.(map[string]any)}, nil
+}
+
+// where names the place of a key, or of the table that holds it.
+func (d *document) where(key string) string {
+	return d.whereLine(d.line(key))
+}
+
+// line returns the line of a key, or of the table that holds it; 0 when that
+// is not known.
+func (d *document) line(key string) int {
+	for key != "" {
+		if line, ok := d.lines[key]; ok {
+			return line
+		}
+		key = key[:max(0, strings.LastIndexAny(key, ".["))]
+	}
+	return 0
+}
+
+// whereLine names a line of the document; 0 names the document alone.
+func (d *document) whereLine(line int) string {
+	if line == 0 || d.lines == nil {
+		return d.name
+	}
+	return d.name + ":" + strconv.Itoa(line)
+}
+
+// keys lists the keys of the table at path in the order of the document.
+func (d *document) keys(path string, table map[string]any) []string {
+	return slices.SortedFunc(maps.Keys(table), func(a, b string) int {
+		return cmp.Or(cmp.Compare(d.lines[path+a], d.lines[path+b]), cmp.Compare(a, b))
+	})
+}
+
+// locate fills in the place of a KeyError that has none.
+func (d *document) locate(err error) error {
+	var key *KeyError
+	if errors.As(err, &key) && key.Where == "" {
+		key.Where = d.where(key.Key)
+	}
+	return err
+}
+
+// table returns the table under key, or an error that says it is none.
+func (d *document) table(key string, value any) (map[string]any, error) {
+	table, ok := value.(map[string]any)
+	if !ok {
+		return nil, d.locate(&KeyError{Key: key, Value: Show(value), Reason: "want a table"})
+	}
+	return table, nil
+}
+
+// tables returns the array of tables under key.
+func (d *document) tables(key string, value any) ([]map[string]any, error) {
+	switch list := value.(type) {
+	case []map[string]any:
+		return list, nil
+	case []any:
+		out := make([]map[string]any, len(list))
+		for i, e := range list {
+			var err error
+			if out[i], err = d.table(key, e); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	}
+	return nil, d.locate(&KeyError{Key: key, Value: Show(value), Reason: "want an array of tables, [[" + key + "]]"})
+}

@@ -1,0 +1,231 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+
+	"sparseserve/experiments"
+	"sparseserve/traces"
+)
+
+// Load decodes a configuration: the built-in default experiment, neutral where
+// the configuration brings a trace or model of its own (neutral.go), under the file
+// or built-in experiment that path names (none when empty), under the key=value
+// texts of --set flags. Errors name the place, key and value.
+func Load(path string, sets []string) (*Config, error) {
+	l := newLoader()
+	if err := l.base(); err != nil {
+		return nil, err
+	}
+	name := experiments.Default
+	if path != "" && path != experiments.Default {
+		doc, err := openDocument(path)
+		if err != nil {
+			return nil, err
+		}
+		if err := l.apply(doc, false); err != nil {
+			return nil, err
+		}
+		name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+	}
+	for _, set := range sets {
+		doc, err := parseFlag(set)
+		if err != nil {
+			return nil, err
+		}
+		if err := l.apply(doc, true); err != nil {
+			return nil, err
+		}
+	}
+	l.cfg.Name = name
+	if err := l.finish(); err != nil {
+		return nil, err
+	}
+	return &l.cfg, nil
+}
+
+// LoadPoint reads the configuration of one run, as results have it.
+func LoadPoint(path string) (p Point, err error) {
+	c, err := Load(path, nil)
+	if err != nil {
+		return p, err
+	}
+	points := c.Points()
+	if len(points) != 1 {
+		return p, fmt.Errorf("%s: makes %d runs, want the configuration of one", path, len(points))
+	}
+	return points[0], nil
+}
+
+// openDocument reads the file at path, or the built-in experiment of that name
+// when there is no such file.
+func openDocument(path string) (*document, error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if e, ok := experiments.Named(path); ok && e.Command == "" {
+			return nil, fmt.Errorf("%s: serves no requests; %s runs it", path, e.Usage())
+		} else if ok {
+			doc, err := parseDocument(path, e.Text)
+			if err == nil {
+				doc.fitted = e.Command == "simulate"
+			}
+			return doc, err
+		}
+		return nil, fmt.Errorf("%s: no such file, and no built-in experiment of that name%s",
+			path, DidYouMean(path, experiments.Names()))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return parseDocument(path, string(text))
+}
+
+// loader puts documents one over the other.
+type loader struct {
+	cfg    Config
+	origin map[string]string // key -> the place that set it last
+	chosen map[string]bool   // keys that were set last by what is not fitted to a model
+	fitted string            // the model that the experiment below is fitted to
+	search bool              // for the largest rate: those set are where it begins
+	models bool              // are compared: what is fitted to one of them is not for any
+
+	// Systems are put together once all documents are in.
+	presets      []string // names under system.preset
+	presetsOnly  bool     // set by a flag: no other system runs
+	custom       []customSystem
+	common       map[string]any // [system] of files
+	commonByFlag map[string]any
+}
+
+// customSystem is one [[systems]] table.
+type customSystem struct {
+	doc   *document
+	path  string // "systems[0]."
+	table map[string]any
+}
+
+func newLoader() *loader {
+	return &loader{
+		cfg:          Config{Workload: traces.DefaultSpec(), Scores: traces.DefaultScores},
+		origin:       map[string]string{},
+		chosen:       map[string]bool{},
+		common:       map[string]any{},
+		commonByFlag: map[string]any{},
+	}
+}
+
+// builtInDefault is where keys come from that nobody has set.
+const builtInDefault = "built-in default"
+
+func (l *loader) base() error {
+	e, ok := experiments.Named(experiments.Default)
+	if !ok {
+		panic("no built-in experiment " + experiments.Default)
+	}
+	doc, err := parseDocument(builtInDefault, e.Text)
+	if err != nil {
+		return err
+	}
+	doc.lines = nil
+	doc.fitted = true
+	return l.apply(doc, false)
+}
+
+// apply puts one document over the ones before.
+func (l *loader) apply(doc *document, flag bool) error {
+	if _, ok := doc.tree["systems"]; ok {
+		l.presets = nil // the file says which systems run
+	}
+	for _, key := range doc.keys("", doc.tree) {
+		value := doc.tree[key]
+		var err error
+		switch key {
+		case "model":
+			err = decodeValue(reflect.ValueOf(&l.cfg.Model).Elem(), key, value)
+		case "gpu":
+			err = decodeValue(reflect.ValueOf(&l.cfg.GPU).Elem(), key, value)
+		case "seed", "seeds":
+			if _, both := doc.tree["seed"]; both && key == "seeds" {
+				err = &KeyError{Key: key, Reason: "is another name of seed, which is set too"}
+				break
+			}
+			err = decodeValue(reflect.ValueOf(&l.cfg.Seeds).Elem(), key, value)
+			l.origin["seed"] = doc.where(key)
+		case "systems":
+			err = l.addSystems(doc, value)
+		case "card", "workload", "system", "scores", "slo", "output":
+			err = l.applyTable(doc, key, value, flag)
+		case "base", "axis", "goodput":
+			err = &KeyError{Key: key, Reason: "belongs to a sweep, which the commands sweep and plan run"}
+		default:
+			err = unknownKey(key, key, slices.Concat(topKeys, tableNames, sweepKeys))
+		}
+		if err != nil {
+			return doc.locate(err)
+		}
+		l.origin[key] = doc.where(key)
+	}
+	if doc.fitted {
+		l.fitted = l.cfg.Model
+	}
+	return nil
+}
+
+func (l *loader) applyTable(doc *document, name string, value any, flag bool) error {
+	table, err := doc.table(name, value)
+	if err != nil {
+		return err
+	}
+	path := name + "."
+	for _, key := range doc.keys(path, table) {
+		value := table[key]
+		switch {
+		case path+key == "workload.rate":
+			err = decodeValue(reflect.ValueOf(&l.cfg.Rates).Elem(), path+key, value)
+		case path+key == "system.preset":
+			l.presets, l.presetsOnly = nil, flag
+			err = decodeValue(reflect.ValueOf(&l.presets).Elem(), path+key, value)
+		case name == "card":
+			err = l.setCard(key, value)
+		case name == "workload":
+			err = decodeInto(&l.cfg.Workload, path, key, value)
+		case name == "scores":
+			err = decodeInto(&l.cfg.Scores, path, key, value)
+		case name == "slo":
+			err = decodeInto(&l.cfg.SLO, path, key, value)
+		case name == "output":
+			err = decodeInto(&l.cfg.Output, path, key, value)
+		case name == "system":
+			err = checkSystemKey(path, key, value)
+			if flag {
+				l.commonByFlag[key] = value
+			} else {
+				l.common[key] = value
+			}
+		}
+		if err != nil {
+			return err
+		}
+		l.origin[path+key] = doc.where(path + key)
+		l.chosen[path+key] = !doc.fitted
+	}
+	return nil
+}
+
+func (l *loader) addSystems(doc *document, value any) error {
+	list, err := doc.tables("systems", value)
+	if err != nil {
+		return err
+	}
+	l.custom = nil
+	for i, table := range list {
+		l.custom = append(l.custom, customSystem{doc, fmt.Sprintf("systems[%d].", i), table})
+	}
+	return nil
+}

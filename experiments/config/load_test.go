@@ -1,0 +1,369 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"sparseserve/experiments"
+	"sparseserve/experiments/testkit"
+	"sparseserve/sim"
+	"sparseserve/sim/kv"
+)
+
+func mustLoad(t *testing.T, path string, sets ...string) *Config {
+	t.Helper()
+	c, err := Load(path, sets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func systemNames(c *Config) []string {
+	var names []string
+	for _, s := range c.Systems {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
+func TestDefault(t *testing.T) {
+	c := mustLoad(t, "")
+	if c.Name != "default" || c.Model != "lwm-7b" || c.GPU != "a100-40gb" || !slices.Equal(c.Seeds, []uint64{1}) {
+		t.Errorf("default is %s: %s on %s, seeds %v", c.Name, c.Model, c.GPU, c.Seeds)
+	}
+	if want := []float64{0.05, 0.1, 0.15, 0.2, 0.25}; !slices.Equal(c.Rates, want) {
+		t.Errorf("rates %v, want %v", c.Rates, want)
+	}
+	if want := []string{"vllm", "vllm-s", "vllm-so", "sparseserve"}; !slices.Equal(systemNames(c), want) {
+		t.Errorf("systems %v, want %v", systemNames(c), want)
+	}
+	if c.Workload.Requests < 300 || len(c.Workload.Datasets) != 10 {
+		t.Errorf("workload %+v, want the paper's ten sets and 300 requests", c.Workload)
+	}
+	for _, s := range c.Systems {
+		if s.MaxPromptTokens != 32768 || s.OverLength != "truncate" {
+			t.Errorf("%s: prompts beyond %d are %sd, want the paper's limit", s.Name, s.MaxPromptTokens, s.OverLength)
+		}
+	}
+}
+
+func TestExperimentsLoad(t *testing.T) {
+	for _, e := range experiments.BuiltIn() {
+		if e.About() == "" || e.Usage() == "" {
+			t.Errorf("experiment %q says of itself %q, and is run by %q", e.Name, e.About(), e.Usage())
+		}
+		if e.Command == "" {
+			if _, err := LoadSweep(e.Name, nil); err == nil || err.Error() != e.Name+": serves no requests; "+e.Usage()+" runs it" {
+				t.Errorf("%s: error %v", e.Name, err)
+			}
+			continue
+		}
+		s := mustSweep(t, e.Name)
+		if points, err := s.Points(); s.Name != e.Name || err != nil || len(points) == 0 {
+			t.Errorf("experiment %q is called %q and has %d points (%v)", e.Name, s.Name, len(points), err)
+		}
+		if e.Command == "simulate" {
+			mustLoad(t, e.Name)
+		}
+	}
+}
+
+// TestPresets holds the systems to the SparseServe paper, section 4, and to PSA's
+// sections 4 and 5.
+func TestPresets(t *testing.T) {
+	want := []struct {
+		name, attention, load, save, prefill string
+		block                                int
+		offload, control                     bool
+	}{
+		{"vllm", "full", "memcpy", "memcpy", "chunked", 16, false, false},
+		{"vllm-0.15", "full", "memcpy", "memcpy", "chunked", 16, false, false},
+		{"vllm-s", "sparse", "memcpy", "memcpy", "chunked", 32, false, false},
+		{"vllm-so", "sparse", "memcpy", "memcpy", "chunked", 32, true, false},
+		{"vllm-so-ft", "sparse", "flash", "flash", "chunked", 32, true, false},
+		{"vllm-so-ft-wc", "sparse", "flash", "flash", "chunked", 32, true, true},
+		{"sparseserve", "sparse", "flash", "flash", "layer", 32, true, true},
+		{"vllm-sparse", "sparse", "memcpy", "memcpy", "chunked", 32, true, false},
+		{"vllm-psa", "sparse", "memcpy", "memcpy", "chunked", 32, true, false},
+		{"sparseserve-psa", "sparse", "flash", "flash", "layer", 32, true, true},
+	}
+	presets := Presets()
+	if len(presets) != len(want) {
+		t.Fatalf("%d presets, want %d", len(presets), len(want))
+	}
+	for i, w := range want {
+		s := presets[i].Spec
+		if s.Name != w.name || s.Attention != w.attention || s.LoadEngine != w.load || s.SaveEngine != w.save ||
+			s.Prefill != w.prefill || s.BlockTokens != w.block || s.Offload != w.offload || s.BatchControl != w.control {
+			t.Errorf("%+v, want %+v", s, w)
+		}
+		chunk := 2048
+		if s.Engine == "vllm-0.15" {
+			chunk = 8192
+		}
+		if s.BudgetTokens != 2048 || s.ChunkTokens != chunk || s.MaxInject != 0 || s.Window != 12 {
+			t.Errorf("%s: budget %d, chunk %d, inject %d, window %d", s.Name, s.BudgetTokens, s.ChunkTokens, s.MaxInject, s.Window)
+		}
+		if psa := strings.HasSuffix(w.name, "-psa"); psa != (s.Selection == "psa") {
+			t.Errorf("%s selects by %s", s.Name, s.Selection)
+		}
+		if full := w.name == "vllm-sparse"; full != (s.DenseLayers == 2) {
+			t.Errorf("%s: %d layers in full", s.Name, s.DenseLayers)
+		}
+		if err := checkSpec(&s); err != nil {
+			t.Error(err)
+		}
+		if presets[i].About == "" {
+			t.Errorf("%s says nothing about itself", w.name)
+		}
+	}
+}
+
+func TestSystemsOverPresets(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		sets       []string
+		systems    []string
+		windows    []int
+	}{
+		{"override reaches every preset", "[system]\npreset=[\"vllm-s\",\"sparseserve\"]\nwindow=4", nil,
+			[]string{"vllm-s", "sparseserve"}, []int{4, 4}},
+		{"one preset as a string", "[system]\npreset=\"sparseserve\"", nil, []string{"sparseserve"}, []int{12}},
+		{"tables of one's own stand alone", "[[systems]]\nname=\"wide\"\npreset=\"sparseserve\"\nwindow=16", nil,
+			[]string{"wide"}, []int{16}},
+		{"or beside presets", "[system]\npreset=\"vllm\"\n[[systems]]\nname=\"wide\"\nwindow=16", nil,
+			[]string{"vllm", "wide"}, []int{12, 16}},
+		{"a table beats [system]", "[system]\nwindow=4\n[[systems]]\nname=\"a\"\n[[systems]]\nname=\"b\"\nwindow=16", nil,
+			[]string{"a", "b"}, []int{4, 16}},
+		{"a flag beats both", "[system]\nwindow=4\n[[systems]]\nname=\"b\"\nwindow=16", []string{"system.window=2"},
+			[]string{"b"}, []int{2}},
+		{"a flag picks systems", "[[systems]]\nname=\"a\"\nwindow=7\n[[systems]]\nname=\"b\"", []string{"system.preset=[a, vllm]"},
+			[]string{"a", "vllm"}, []int{7, 12}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got := mustLoad(t, testkit.Write(t, "c.toml", c.text), c.sets...)
+			var windows []int
+			for _, s := range got.Systems {
+				windows = append(windows, s.Window)
+			}
+			if !slices.Equal(systemNames(got), c.systems) || !slices.Equal(windows, c.windows) {
+				t.Errorf("%v with windows %v, want %v with %v", systemNames(got), windows, c.systems, c.windows)
+			}
+		})
+	}
+}
+
+func TestSet(t *testing.T) {
+	c := mustLoad(t, "", `model=llama3-8b`, `gpu="h200"`, `workload.rate=[0.1, 0.2]`, `seeds=[3,4]`,
+		`workload.datasets=[qasper,"lcc"]`, `system.offload=true`, `system.dram_gib=64`, `slo.delay_stat=median`,
+		`workload.requests=1e3`, `output.steps=true`)
+	if c.Model != "llama3-8b" || c.GPU != "h200" || !slices.Equal(c.Rates, []float64{0.1, 0.2}) || !slices.Equal(c.Seeds, []uint64{3, 4}) {
+		t.Errorf("got %s on %s at %v with %v", c.Model, c.GPU, c.Rates, c.Seeds)
+	}
+	if !slices.Equal(c.Workload.Datasets, []string{"qasper", "lcc"}) || c.Workload.Requests != 1000 {
+		t.Errorf("workload is %+v", c.Workload)
+	}
+	for _, s := range c.Systems {
+		if !s.Offload || s.DRAMGiB != 64 {
+			t.Errorf("%s: offload %v, DRAM %g", s.Name, s.Offload, s.DRAMGiB)
+		}
+	}
+	if c.SLO.DelayStat != "median" || !c.Output.Steps {
+		t.Errorf("slo %+v, output %+v", c.SLO, c.Output)
+	}
+	if c = mustLoad(t, "", "workload.rate=0.3", "workload.rate=0.4"); !slices.Equal(c.Rates, []float64{0.4}) {
+		t.Errorf("rates %v, want those of the last flag", c.Rates)
+	}
+}
+
+func TestReplayedTimesHaveNoRate(t *testing.T) {
+	path := testkit.Write(t, "trace.csv", "arrived_at,num_prefill_tokens,num_decode_tokens\n0,100,10\n1,100,10\n")
+	c := mustLoad(t, "", "workload.trace="+path, "workload.arrivals=trace")
+	points := c.Points()
+	if len(points) != len(c.Systems) || points[0].Name != "vllm-trace-s1" {
+		t.Errorf("%d points, the first is %s; want one a system, named for the trace", len(points), points[0].Name)
+	}
+}
+
+// huge is a model that no card of today holds.
+const huge = `name = "huge"
+layers = 126
+hidden = 16384
+q_heads = 128
+kv_heads = 8
+head_dim = 128
+ffn = 53248
+vocab = 128256
+max_context = 131072
+tokenizer = "llama3"
+weight_bytes_each = 2
+kv_bytes_each = 2
+source = "the shape of Llama-3.1-405B"
+`
+
+// TestBadInput compares every error message with a golden file: one line that
+// names place, key and value.
+func TestBadInput(t *testing.T) {
+	cases := []struct {
+		name, text string
+		sets       []string
+	}{
+		{"unknown key", "model = \"lwm-7b\"\n[workload]\nrates = 0.1\n", nil},
+		{"unknown top key", "modle = \"lwm-7b\"\n", nil},
+		{"unknown table", "[sistem]\nwindow = 3\n", nil},
+		{"unknown system key", "[system]\n\n# far down\nblock_token = 3\n", nil},
+		{"unknown key in a system", "[[systems]]\nname = \"a\"\n[[systems]]\nname = \"b\"\nwindw = 3\n", nil},
+		{"unknown slo key", "[slo]\ndelay = 3\n", nil},
+		{"wrong type", "[workload]\nrate = \"fast\"\n", nil},
+		{"wrong type in a list", "[workload]\nrate = [0.1, true]\n", nil},
+		{"wrong type of a system", "[system]\nwindow = 1.5\n", nil},
+		{"wrong type of a table", "workload = 3\n", nil},
+		{"systems is a table", "[systems]\nname = \"a\"\n", nil},
+		{"negative rate", "[workload]\nrate = -0.1\n", nil},
+		{"rate that is no number", "[workload]\nrate = [0.1, nan]\n", nil},
+		{"infinite rate", "[workload]\nrate = inf\n", nil},
+		{"no rate", "[workload]\nrate = []\n", nil},
+		{"rate twice", "[workload]\nrate = [0.1, 0.1]\n", nil},
+		{"zero requests", "[workload]\nrequests = 0\n", nil},
+		{"unknown arrivals", "[workload]\narrivals = \"poison\"\n", nil},
+		{"missing trace", "[workload]\ntrace = \"nowhere.jsonl\"\n", nil},
+		{"budget below one block", "[system]\nbudget_tokens = 16\n", nil},
+		{"negative window", "[system]\nwindow = -1\n", nil},
+		{"unknown eviction", "[system]\npreset = \"sparseserve\"\neviction = \"siev\"\n", nil},
+		{"nothing to score", "[system]\npreset = \"sparseserve\"\nattention = \"full\"\neviction = \"score\"\n", nil},
+		{"budget eaten up", "[system]\npreset = \"vllm-s\"\nsink_blocks = 60\nwindow_blocks = 5\n", nil},
+		{"unknown engine", "[system]\nload_engine = \"falsh\"\n", nil},
+		{"unknown lookup", "[system]\nlookup = \"cpu\"\n", nil},
+		{"lookup by the GPU for all blocks", "[system]\npreset = \"sparseserve\"\nattention = \"full\"\nlookup = \"gpu\"\n", nil},
+		{"lookup by the GPU for copies", "[system]\npreset = \"sparseserve\"\nload_engine = \"memcpy\"\nlookup = \"gpu\"\n", nil},
+		{"flag: lookup by the GPU for copies", "[system]\npreset = \"vllm-so\"\n", []string{"system.lookup=gpu"}},
+		{"unknown stop", "[system]\npreset = \"vllm-psa\"\npsa_stop = \"layers\"\n", nil},
+		{"query heads that differ by less than nothing", "[scores]\ngroup = -0.5\n", nil},
+		{"watermark of one", "[system]\nwatermark = 1.0\n", nil},
+		{"dram that is no number", "[system]\ndram_gib = nan\n", nil},
+		{"unknown system", "[system]\npreset = [\"vllm\", \"sparserve\"]\n", nil},
+		{"system twice", "[system]\npreset = [\"vllm\", \"vllm\"]\n", nil},
+		{"system without a name", "[[systems]]\nwindow = 3\n", nil},
+		{"system with a path for a name", "[[systems]]\nname = \"../a\"\n", nil},
+		{"system that starts from nothing", "[[systems]]\nname = \"a\"\npreset = \"vlm\"\n", nil},
+		{"bad system of one's own", "[[systems]]\nname = \"a\"\nblock_tokens = 0\n", nil},
+		{"name for all systems", "[system]\nname = \"a\"\n", nil},
+		{"negative seed", "seed = -1\n", nil},
+		{"seed and seeds", "seed = 1\nseeds = [1, 2]\n", nil},
+		{"slo of zero", "[slo]\ndelay_s = 0\n", nil},
+		{"unknown statistic", "[slo]\ndelay_stat = \"medium\"\n", nil},
+		{"unknown model", "model = \"lwm-8b\"\n", nil},
+		{"unknown card", "gpu = \"a100\"\n", nil},
+		{"model larger than the card", "model = \"huge.toml\"\n", nil},
+		{"more HBM than there is", "[system]\nkv_gib = 30.0\n", nil},
+		{"not TOML", "model = \"lwm-7b\"\nseed = \n", nil},
+		{"key twice", "seed = 1\nseed = 2\n", nil},
+		{"flag: unknown key", "", []string{"workload.rte=1"}},
+		{"flag: wrong type", "", []string{"workload.rate=fast"}},
+		{"flag: wrong type of a system", "", []string{"system.window=x"}},
+		{"flag: negative", "", []string{"workload.rate=-1"}},
+		{"flag: bad value of a system", "", []string{"system.budget_tokens=16"}},
+		{"flag: unknown value", "", []string{"system.prefill=layered"}},
+		{"flag: no value", "", []string{"workload.rate"}},
+		{"flag: no key", "", []string{"=3"}},
+		{"flag: table", "", []string{"workload=3"}},
+		{"flag: systems", "", []string{"systems.name=a"}},
+		{"flag: nested too deep", "", []string{"workload.rate.x=1"}},
+		{"flag beats file", "[workload]\nrate = 0.1\n", []string{"workload.rate=0"}},
+		{"file is right, preset is not", "[system]\nbatch_control = true\n", []string{"system.window=0"}},
+	}
+	var out strings.Builder
+	for _, c := range cases {
+		path := testkit.Write(t, "exp.toml", c.text)
+		if err := os.WriteFile("huge.toml", []byte(huge), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Load(path, c.sets)
+		if err == nil {
+			t.Errorf("%s: no error", c.name)
+			continue
+		}
+		if strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: error of several lines: %v", c.name, err)
+		}
+		out.WriteString(c.name + "\n    " + err.Error() + "\n")
+	}
+	testkit.Golden(t, "errors.txt", out.String())
+}
+
+func TestNoSuchFile(t *testing.T) {
+	_, err := Load("defualt", nil)
+	if err == nil || !strings.Contains(err.Error(), `did you mean "default"`) {
+		t.Errorf("error is %v, want the experiment that is meant", err)
+	}
+}
+
+// TestResolvedLoadsAgain: the configuration that lies beside results gives the
+// same points, whatever it was made from.
+func TestResolvedLoadsAgain(t *testing.T) {
+	dir := t.TempDir()
+	rapid.Check(t, func(r *rapid.T) {
+		var sets []string
+		set := func(key string, gen *rapid.Generator[string]) {
+			if rapid.Bool().Draw(r, "set "+key) {
+				sets = append(sets, key+"="+gen.Draw(r, key))
+			}
+		}
+		one := func(values ...string) *rapid.Generator[string] { return rapid.SampledFrom(values) }
+		set("workload.rate", one("0.1", "[0.1,0.25]", "1e-3", "3"))
+		set("seed", one("7", "[1,2,3]", "0"))
+		set("workload.datasets", one("qasper", "[lcc,vcsum]"))
+		set("workload.arrivals", one("poisson", "gamma", "fixed"))
+		set("workload.output_scale", one("1.7", "2"))
+		set("system.preset", one("vllm", "[sparseserve,vllm-so-ft]"))
+		set("system.window", one("1", "16"))
+		set("system.kv_gib", one("0.1", "12.5"))
+		set("system.eviction", one(kv.EvictionNames()...))
+		set("system.max_inject", one("65536", "1000000000000"))
+		set("slo.tbt_s", one("0.75", "1"))
+		set("output.steps", one("true", "false"))
+		c, err := Load("", sets)
+		if err != nil {
+			r.Fatal(err)
+		}
+		text, err := c.TOML()
+		if err != nil {
+			r.Fatal(err)
+		}
+		path := filepath.Join(dir, "default.toml")
+		if err := os.WriteFile(path, text, 0o644); err != nil {
+			r.Fatal(err)
+		}
+		again, err := Load(path, nil)
+		if err != nil {
+			r.Fatalf("%v in\n%s", err, text)
+		}
+		if !reflect.DeepEqual(c, again) {
+			r.Fatalf("%+v\nloaded again is\n%+v", c, again)
+		}
+	})
+}
+
+// TestEveryKnobIsAKey: no field of a system is out of a configuration's reach.
+func TestEveryKnobIsAKey(t *testing.T) {
+	var s sim.Spec
+	if got, want := len(FieldsOf(&s)), reflect.TypeFor[sim.Spec]().NumField(); got != want {
+		t.Errorf("%d of %d fields have a key", got, want)
+	}
+	text, err := mustLoad(t, "", "system.preset=sparseserve").TOML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range keysOf(&s) {
+		if !strings.Contains(string(text), "\n"+key+" = ") {
+			t.Errorf("the resolved configuration lacks %s", key)
+		}
+	}
+}

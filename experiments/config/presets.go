@@ -1,0 +1,102 @@
+package config
+
+import (
+	_ "embed"
+	"fmt"
+	"maps"
+	"reflect"
+
+	"github.com/BurntSushi/toml"
+
+	"sparseserve/hw"
+	"sparseserve/sim"
+)
+
+//go:embed presets.toml
+var presetsTOML string
+
+// Preset is a serving system under a name.
+type Preset struct {
+	Name, About string
+	Spec        sim.Spec
+
+	own map[string]any // keys that it or those it starts from set
+}
+
+// Presets lists the built-in systems, from vLLM to SparseServe. It panics when
+// the built-in table is broken.
+func Presets() []Preset {
+	var tables map[string]map[string]any
+	meta, err := toml.Decode(presetsTOML, &tables)
+	if err != nil {
+		panic(fmt.Sprintf("presets.toml: %v", err))
+	}
+	var presets []Preset
+	for _, key := range meta.Keys() {
+		if len(key) != 1 {
+			continue
+		}
+		p := Preset{Name: key[0], own: map[string]any{}}
+		table := tables[p.Name]
+		if from, ok := table["from"].(string); ok {
+			base, ok := PresetNamed(presets, from)
+			if !ok {
+				panic(fmt.Sprintf("presets.toml: %s starts from %q, which is not above it", p.Name, from))
+			}
+			maps.Copy(p.own, base.own)
+		}
+		p.About, _ = table["about"].(string)
+		for k, v := range table {
+			if k != "from" && k != "about" {
+				p.own[k] = v
+			}
+		}
+		engine, _ := p.own["engine"].(string)
+		if p.Spec, err = p.under(engine); err != nil {
+			panic(fmt.Sprintf("presets.toml: %v", err))
+		}
+		presets = append(presets, p)
+	}
+	return presets
+}
+
+// under returns the system in another engine: that engine's defaults, under the
+// preset's own keys.
+func (p *Preset) under(engine string) (sim.Spec, error) {
+	e, err := hw.LoadEngine(engine)
+	if err != nil {
+		return sim.Spec{}, err
+	}
+	spec := sim.Spec{}
+	for _, f := range FieldsOf(&e.Defaults) {
+		setField(&spec, f.Key, f.Value)
+	}
+	for k, v := range p.own {
+		if err := decodeInto(&spec, p.Name+".", k, v); err != nil {
+			return sim.Spec{}, err
+		}
+	}
+	spec.Name, spec.Engine = p.Name, engine
+	return spec, nil
+}
+
+// setField sets the field of spec that a key names. It panics where there is none, or
+// one of another type: engines' defaults are keys of a system.
+func setField(spec *sim.Spec, key string, value reflect.Value) {
+	for _, f := range FieldsOf(spec) {
+		if f.Key == key {
+			f.Value.Set(value)
+			return
+		}
+	}
+	panic("no key " + key + " in a system")
+}
+
+func PresetNamed(presets []Preset, name string) (Preset, bool) {
+	for _, p := range presets {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return Preset{}, false
+}

@@ -1,0 +1,162 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"sparseserve/hw"
+	"sparseserve/sim"
+	"sparseserve/traces"
+)
+
+// finish puts the systems together and checks the whole.
+func (l *loader) finish() error {
+	if err := l.neutral(); err != nil {
+		return err
+	}
+	if l.cfg.ReplaysTimes() {
+		l.cfg.Rates = []float64{0}
+	}
+	if err := l.checkLists(); err != nil {
+		return err
+	}
+	for _, rate := range l.cfg.Rates {
+		w := l.cfg.Workload
+		w.Rate = rate
+		if err := w.Validate(); err != nil {
+			return l.placeText(err)
+		}
+	}
+	if err := checkScores(l.cfg.Scores); err != nil {
+		return l.place(err)
+	}
+	if err := checkSLO(l.cfg.SLO); err != nil {
+		return l.place(err)
+	}
+	if err := l.systems(); err != nil {
+		return err
+	}
+	if err := l.checkHardware(); err != nil {
+		return err
+	}
+	return l.tryTrace()
+}
+
+// checkLists checks the two lists that an experiment is expanded over.
+func (l *loader) checkLists() error {
+	rates, seeds := l.cfg.Rates, l.cfg.Seeds
+	if len(rates) == 0 {
+		return l.keyError("workload.rate", "[]", "no rate to run at")
+	}
+	if len(seeds) == 0 {
+		return l.keyError("seed", "[]", "no seed to run with")
+	}
+	for i, r := range rates {
+		switch {
+		case l.cfg.ReplaysTimes():
+		case !(r > 0) || math.IsInf(r, 0):
+			return l.keyError("workload.rate", Show(r), "must be above 0, in requests/s")
+		case slices.Contains(rates[:i], r):
+			return l.keyError("workload.rate", Show(r), "listed twice")
+		}
+	}
+	for i, s := range seeds {
+		if slices.Contains(seeds[:i], s) {
+			return l.keyError("seed", fmt.Sprint(s), "listed twice")
+		}
+	}
+	return nil
+}
+
+// checkHardware finds the model and the card, and whether the one fits the
+// other under every system.
+func (l *loader) checkHardware() error {
+	model, err := hw.LoadModel(l.cfg.Model)
+	if err != nil {
+		return l.placeError("model", err)
+	}
+	if _, err := hw.LoadCard(l.cfg.GPU); err != nil {
+		return l.placeError("gpu", err)
+	}
+	for i := range l.cfg.Systems {
+		s := &l.cfg.Systems[i]
+		machine, err := hw.Load(l.cfg.GPU, s.Engine, l.cfg.Card)
+		if err != nil {
+			return l.placeSystem(&KeyError{Key: "engine", Value: quote(s.Engine), Reason: err.Error()}, l.customNamed(s.Name))
+		}
+		if err := l.checkPrefixHit(s); err != nil {
+			return err
+		}
+		_, err = KVBudget(machine, &model, s)
+		var key *KeyError
+		switch {
+		case errors.As(err, &key):
+			return l.placeSystem(key, l.customNamed(s.Name))
+		case err != nil:
+			return l.placeError("model", err)
+		}
+	}
+	return nil
+}
+
+// tryTrace opens the trace once, so that a file that is missing or wrong at its
+// beginning is found before anything runs.
+func (l *loader) tryTrace() error {
+	w := l.cfg.Workload
+	w.Rate = l.cfg.Rates[0]
+	stream, err := traces.Open(w, l.cfg.Seeds[0])
+	if err != nil {
+		return l.placeText(err)
+	}
+	return stream.Close()
+}
+
+// keyError makes an error about a key where it was set last.
+func (l *loader) keyError(key, value, reason string) error {
+	return l.place(&KeyError{Key: key, Value: value, Reason: reason})
+}
+
+// place fills in where the key of a KeyError was set last.
+func (l *loader) place(err error) error {
+	var key *KeyError
+	if errors.As(err, &key) && key.Where == "" {
+		if key.Where = l.origin[key.Key]; key.Where == "" {
+			key.Where = builtInDefault
+		}
+	}
+	return err
+}
+
+// placeText is place for an error of another package whose text starts with
+// the key that it is about.
+func (l *loader) placeText(err error) error {
+	key := err.Error()
+	if i := strings.IndexAny(key, " :"); i >= 0 {
+		key = key[:i]
+	}
+	if where := l.origin[key]; where != "" {
+		return fmt.Errorf("%s: %w", where, err)
+	}
+	return err
+}
+
+// placeError is place for an error that names no key.
+func (l *loader) placeError(key string, err error) error {
+	value := l.cfg.Model
+	if key == "gpu" {
+		value = l.cfg.GPU
+	}
+	return l.place(&KeyError{Key: key, Value: quote(value), Reason: err.Error(), Err: err})
+}
+
+// checkPrefixHit refuses prefix hits where they are not simulated.
+func (l *loader) checkPrefixHit(s *sim.Spec) error {
+	hit := l.cfg.Workload.PrefixHit
+	if hit == 0 || !s.Offload && (s.Prefill == "plain" || s.Prefill == "chunked") {
+		return nil
+	}
+	return l.keyError("workload.prefix_hit", Show(hit), fmt.Sprintf("is simulated without offloading and with plain or chunked prefill; system %s has offload = %v and prefill = %q", s.Name, s.Offload, s.Prefill))
+}

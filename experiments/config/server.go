@@ -1,0 +1,121 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+
+	"sparseserve/traces"
+)
+
+// LoadServer decodes the configuration of the one real server that a record is of:
+// the file or built-in experiment that path names (none when empty), under --set
+// flags. Model and card have no default. The workload of the result is to be
+// replaced by a record (Config.replayed).
+func LoadServer(path string, sets []string) (*Config, error) {
+	l := newLoader()
+	if err := l.serverBase(); err != nil {
+		return nil, err
+	}
+	if path != "" {
+		doc, err := openDocument(path)
+		if err != nil {
+			return nil, err
+		}
+		if err := l.apply(doc, false); err != nil {
+			return nil, err
+		}
+	}
+	for _, set := range sets {
+		doc, err := parseFlag(set)
+		if err != nil {
+			return nil, err
+		}
+		if _, ok := doc.tree["workload"]; ok {
+			return nil, fmt.Errorf("%s: the record says which requests arrive and when; leave this out", doc.name)
+		}
+		if err := l.apply(doc, true); err != nil {
+			return nil, err
+		}
+	}
+	l.serverSystem()
+	l.cfg.Workload, l.cfg.Rates = traces.DefaultSpec(), []float64{1} // until the record's
+	if err := l.oneServer(); err != nil {
+		return nil, err
+	}
+	if err := l.finish(); err != nil {
+		return nil, err
+	}
+	// A request that the server took whole is replayed whole or not at all.
+	system := &l.cfg.Systems[0]
+	system.OverLength, system.MaxPromptTokens = "reject", 0
+	l.cfg.Output = Output{}
+	return &l.cfg, nil
+}
+
+// serverBase takes from the built-in default experiment what says nothing about
+// requests, model, card or system.
+func (l *loader) serverBase() error {
+	if err := l.base(); err != nil {
+		return err
+	}
+	l.presets, l.common = nil, map[string]any{}
+	for key := range l.origin {
+		if strings.HasPrefix(key, "system.") || strings.HasPrefix(key, "workload.") {
+			delete(l.origin, key)
+		}
+	}
+	return nil
+}
+
+// serverPreset is the system of a server of which nothing is said: vLLM of today.
+const ServerPreset = "vllm-0.15"
+
+// serverSystem names the system where the configuration does not.
+func (l *loader) serverSystem() {
+	if len(l.presets) > 0 || len(l.custom) > 0 {
+		return
+	}
+	l.presets = []string{ServerPreset}
+}
+
+// oneServer refuses configurations of several servers, or of none.
+func (l *loader) oneServer() error {
+	for _, k := range []struct{ key, list, value string }{
+		{"model", "models", "llama2-7b"}, {"gpu", "gpus", "h100-80gb"},
+	} {
+		if l.origin[k.key] == builtInDefault {
+			return fmt.Errorf("%s: not set; say what the record is of, as in --set %[1]s=%s (sparseserve list %s)", k.key, k.value, k.list)
+		}
+	}
+	names := l.presets
+	if !l.presetsOnly {
+		for _, c := range l.custom {
+			name, _ := c.table["name"].(string)
+			names = append(names[:len(names):len(names)], name)
+		}
+	}
+	if len(names) > 1 {
+		where := "system.preset"
+		if len(l.presets) == 0 {
+			where = "systems"
+		}
+		return l.keyError(where, "["+strings.Join(names, ", ")+"]", "a record is of one server; choose one system with --set system.preset=NAME")
+	}
+	if len(l.cfg.Seeds) > 1 {
+		return l.keyError("seed", strings.ReplaceAll(fmt.Sprint(l.cfg.Seeds), " ", ", "), "a record is compared with one run; choose one seed")
+	}
+	return nil
+}
+
+// replayed returns the configuration with the requests of a record as its
+// workload, from the trace at path.
+func (c *Config) Replayed(name, path string, requests int) *Config {
+	out := *c
+	out.Name = name
+	out.Workload = traces.DefaultSpec()
+	w := &out.Workload
+	w.Trace, w.Format, w.Arrivals = path, traces.FormatCSV, traces.ArrivalsTrace
+	w.Rate, w.Requests, w.Speed, w.OutputScale = 0, requests, 1, 1
+	out.Rates = []float64{0}
+	return &out
+}

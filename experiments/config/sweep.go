@@ -1,0 +1,96 @@
+package config
+
+import (
+	"fmt"
+	"path"
+	"strings"
+)
+
+// SweepPoint is one run of a sweep.
+type SweepPoint struct {
+	Point
+	Label    string    // Point.Name and what else the axes set
+	Settings []Setting // by the axes
+	Hash     string    // names the point's folder
+}
+
+// Points expands the sweep: by the axes, then system, rate and seed. Two points
+// of one configuration are an error.
+func (s *Sweep) Points() ([]SweepPoint, error) {
+	var points []SweepPoint
+	seen := map[string]*Variant{}
+	hashes := NewHasher()
+	for i := range s.Variants {
+		v := &s.Variants[i]
+		for _, p := range s.points(v) {
+			hash, err := hashes.Hash(&p)
+			if err != nil {
+				return nil, err
+			}
+			if other := seen[hash]; other != nil {
+				return nil, fmt.Errorf("%s: %s runs twice: with %s and with %s", s.file.whereLine(v.line()), p.Name, other.text(), v.text())
+			}
+			seen[hash] = v
+			points = append(points, SweepPoint{p, p.Name + SettingsLabel(v.Settings), v.Settings, hash})
+		}
+	}
+	return points, nil
+}
+
+// Source names the file or built-in experiment that the sweep is from.
+func (s *Sweep) Source() string { return s.file.name }
+
+// points expands one variant.
+func (s *Sweep) points(v *Variant) []Point {
+	points := v.Config.Points()
+	if s.Alter != nil {
+		for i := range points {
+			s.Alter(&points[i])
+		}
+	}
+	return points
+}
+
+// text prints what the axes set in the variant.
+func (v *Variant) text() string {
+	texts := make([]string, len(v.Settings))
+	for i, s := range v.Settings {
+		texts[i] = s.Key + " = " + Show(s.Value)
+	}
+	return strings.Join(texts, ", ")
+}
+
+// line returns the line of the last of the variant's settings.
+func (v *Variant) line() int {
+	line := 0
+	for _, s := range v.Settings {
+		line = max(line, s.line)
+	}
+	return line
+}
+
+// settingsLabel names the settings that a point's name does not.
+func SettingsLabel(settings []Setting) string {
+	var b strings.Builder
+	for _, s := range settings {
+		switch s.Key {
+		case "system.preset", "workload.rate", "seed":
+			continue
+		}
+		value := Show(s.Value)
+		if text, ok := s.Value.(string); ok {
+			value = path.Base(text)
+		}
+		fmt.Fprintf(&b, " %s=%s", s.Key[strings.LastIndexByte(s.Key, '.')+1:], value)
+	}
+	return b.String()
+}
+
+// settingsMap is the settings by key.
+func SettingsMap(settings []Setting) map[string]any {
+	m := map[string]any{}
+	for _, s := range settings {
+		m[s.Key] = s.Value
+	}
+	return m
+}

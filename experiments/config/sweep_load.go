@@ -1,0 +1,165 @@
+package config
+
+import (
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"sparseserve/experiments"
+)
+
+// sweepKeys are the keys of a sweep file beside those of a configuration.
+var sweepKeys = []string{"base", "axis", "goodput"}
+
+// Sweep is a set of experiments that differ in the keys of their axes.
+type Sweep struct {
+	Name     string   // file name without extension, or the built-in name
+	Axes     []string // keys that differ, in the order of the file
+	Variants []Variant
+	Goodput  GoodputSearch
+	// SeedsGiven says that the seeds are somebody's choice, not the default.
+	SeedsGiven bool
+
+	file *document
+	// Alter changes every point; nil changes none.
+	Alter func(*Point)
+}
+
+// Variant is an experiment of a sweep, and what the axes set in it.
+type Variant struct {
+	Settings []Setting
+	Config   *Config
+}
+
+// LoadSweep reads a sweep: the built-in default experiment, under what the
+// file names as its base, under the file, under --set flags, under each
+// combination of the file's axes. A plain configuration is a sweep of one
+// variant. Errors name the place, key and value.
+func LoadSweep(path string, sets []string) (*Sweep, error) { return loadSweep(path, sets, false) }
+
+// LoadPlan is LoadSweep for Candidates: a trace of one's own needs no rate, as one
+// is looked for.
+func LoadPlan(path string, sets []string) (*Sweep, error) { return loadSweep(path, sets, true) }
+
+func loadSweep(path string, sets []string, search bool) (*Sweep, error) {
+	layers, err := sweepLayers(path)
+	if err != nil {
+		return nil, err
+	}
+	file := layers[len(layers)-1]
+	s := &Sweep{Name: strings.TrimSuffix(filepath.Base(path), filepath.Ext(path)), Goodput: DefaultGoodputSearch(), file: file}
+	var axes []axis
+	if value, ok := file.tree["axis"]; ok {
+		if axes, err = parseAxes(file, value); err != nil {
+			return nil, err
+		}
+	}
+	flags, err := s.flags(file, axes, sets)
+	if err != nil {
+		return nil, err
+	}
+	for _, doc := range append(slices.Clone(layers), flags...) {
+		if err := s.Goodput.apply(doc); err != nil {
+			return nil, err
+		}
+	}
+	for _, a := range axes {
+		for _, k := range a.keys() {
+			s.Axes = append(s.Axes, k.Key)
+		}
+	}
+	for _, settings := range product(axes) {
+		l, err := s.loadVariant(layers, flags, settingsDocument(file, settings), search)
+		if err != nil {
+			return nil, err
+		}
+		l.cfg.Name = s.Name
+		s.Variants = append(s.Variants, Variant{settings, &l.cfg})
+		s.SeedsGiven = l.origin["seed"] != builtInDefault
+	}
+	return s, nil
+}
+
+// sweepLayers reads a sweep file and the chain of its bases, the deepest
+// first.
+func sweepLayers(path string) ([]*document, error) {
+	var layers []*document
+	for named := []string{}; ; {
+		if path == experiments.Default { // lies under everything
+			return slices.Insert(layers, 0, &document{name: path}), nil
+		}
+		doc, err := openDocument(path)
+		if err != nil {
+			return nil, err
+		}
+		named = append(named, path)
+		layers = slices.Insert(layers, 0, doc)
+		if _, ok := doc.tree["axis"]; ok && len(layers) > 1 {
+			return nil, doc.locate(&KeyError{Key: "axis", Reason: "a base has no axes; " + named[len(named)-2] + " starts from this file"})
+		}
+		value, ok := doc.tree["base"]
+		if !ok {
+			return layers, nil
+		}
+		base, ok := value.(string)
+		if !ok || base == "" {
+			return nil, doc.locate(&KeyError{Key: "base", Value: Show(value), Reason: "want the name of an experiment or a file"})
+		}
+		if _, builtIn := experiments.Named(base); !builtIn && !filepath.IsAbs(base) {
+			base = filepath.Join(filepath.Dir(path), base)
+		}
+		if slices.Contains(named, base) {
+			return nil, doc.locate(&KeyError{Key: "base", Value: Show(value), Reason: "is a base of itself"})
+		}
+		path = base
+	}
+}
+
+// flags reads the --set flags of a sweep.
+func (s *Sweep) flags(file *document, axes []axis, sets []string) ([]*document, error) {
+	var flags []*document
+	for _, set := range sets {
+		key, _, _ := cutUnquoted(set, '=')
+		key = strings.Join(splitKey(key, '='), ".")
+		if key == "seeds" {
+			key = "seed"
+		}
+		for _, a := range axes {
+			for _, k := range a.keys() {
+				if k.Key == key {
+					return nil, fmt.Errorf("--set %s: %s is an axis of the sweep, at %s", set, key, file.whereLine(k.line))
+				}
+			}
+		}
+		doc, err := parseFlag(set)
+		if err != nil {
+			return nil, err
+		}
+		flags = append(flags, doc)
+	}
+	return flags, nil
+}
+
+// loadVariant puts the documents of one variant over each other.
+func (s *Sweep) loadVariant(layers, flags []*document, axes *document, search bool) (*loader, error) {
+	l := newLoader()
+	l.search, l.models = search, slices.Contains(s.Axes, "model")
+	if err := l.base(); err != nil {
+		return nil, err
+	}
+	for _, doc := range layers {
+		if err := l.apply(doc.without(sweepKeys...), false); err != nil {
+			return nil, err
+		}
+	}
+	for _, doc := range flags {
+		if err := l.apply(doc.without("goodput"), true); err != nil {
+			return nil, err
+		}
+	}
+	if err := l.apply(axes, true); err != nil {
+		return nil, err
+	}
+	return l, l.finish()
+}

@@ -1,0 +1,187 @@
+package config
+
+import (
+	"errors"
+	"maps"
+	"regexp"
+	"slices"
+	"sparseserve/sim"
+)
+
+// nameFits is what a system may be called.
+var nameFits = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`)
+
+// checkSystemKey checks a key of [system] by itself, before the systems that
+// it applies to are known.
+func checkSystemKey(path, key string, value any) error {
+	var s sim.Spec
+	if key == "name" {
+		return &KeyError{Key: path + key, Reason: "a name belongs to one system; write a [[systems]] table"}
+	}
+	if err := decodeInto(&s, path, key, value); err != nil {
+		var known *KeyError
+		if errors.As(err, &known) && known.Value == "" {
+			return unknownKey(path+key, key, append(keysOf(&s), "preset"))
+		}
+		return err
+	}
+	return nil
+}
+
+// systems puts the systems together: the preset, then [system] of files, then
+// the system's own [[systems]] table, then --set system.KEY.
+func (l *loader) systems() error {
+	customs := map[string]bool{}
+	for _, c := range l.custom {
+		name, _ := c.table["name"].(string)
+		if name == "" {
+			return c.doc.locate(&KeyError{Key: c.path + "name", Reason: "every [[systems]] table needs a name"})
+		}
+		if !nameFits.MatchString(name) {
+			return c.doc.locate(&KeyError{Key: c.path + "name", Value: quote(name),
+				Reason: "names a folder too; use letters, digits and . _ + -"})
+		}
+		if customs[name] {
+			return c.doc.locate(&KeyError{Key: c.path + "name", Value: quote(name), Reason: "this name is taken"})
+		}
+		customs[name] = true
+	}
+	names := slices.Clone(l.presets)
+	if !l.presetsOnly {
+		for _, c := range l.custom {
+			if name := c.table["name"].(string); !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	if len(names) == 0 {
+		return l.keyError("system.preset", "[]", "no system to run")
+	}
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			return l.keyError("system.preset", quote(name), "named twice")
+		}
+		spec, err := l.system(name, l.customNamed(name))
+		if err != nil {
+			return err
+		}
+		l.cfg.Systems = append(l.cfg.Systems, spec)
+	}
+	return nil
+}
+
+// system puts one system together and checks it.
+func (l *loader) system(name string, custom *customSystem) (sim.Spec, error) {
+	presets := Presets()
+	preset := presets[0]
+	if custom != nil {
+		if v, ok := custom.table["preset"]; ok {
+			from, _ := v.(string)
+			p, ok := PresetNamed(presets, from)
+			if !ok {
+				return sim.Spec{}, custom.doc.locate(&KeyError{Key: custom.path + "preset", Value: Show(v),
+					Reason: "no such system" + DidYouMean(from, presetNames(presets))})
+			}
+			preset = p
+		}
+	} else {
+		p, ok := PresetNamed(presets, name)
+		if !ok {
+			return sim.Spec{}, l.keyError("system.preset", quote(name),
+				"no such system"+DidYouMean(name, presetNames(presets)))
+		}
+		preset = p
+	}
+
+	spec, err := l.inEngine(&preset, custom)
+	if err != nil {
+		return spec, err
+	}
+	for _, key := range slices.Sorted(maps.Keys(l.common)) {
+		if err := decodeInto(&spec, "system.", key, l.common[key]); err != nil {
+			return spec, l.place(err)
+		}
+	}
+	if custom != nil {
+		for _, key := range custom.doc.keys(custom.path, custom.table) {
+			if key == "preset" {
+				continue
+			}
+			if err := decodeInto(&spec, custom.path, key, custom.table[key]); err != nil {
+				return spec, custom.doc.locate(err)
+			}
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(l.commonByFlag)) {
+		if err := decodeInto(&spec, "system.", key, l.commonByFlag[key]); err != nil {
+			return spec, l.place(err)
+		}
+	}
+	spec.Name = name
+	if bad := checkSpec(&spec); bad != nil {
+		return spec, l.placeSystem(bad, custom)
+	}
+	return spec, nil
+}
+
+// inEngine returns a preset in the engine that the configuration names, else its own.
+func (l *loader) inEngine(preset *Preset, custom *customSystem) (sim.Spec, error) {
+	own := sim.Spec{Engine: preset.Spec.Engine}
+	set := func(value any) error { return decodeInto(&own, "system.", "engine", value) }
+	if v, ok := l.common["engine"]; ok {
+		if err := set(v); err != nil {
+			return own, l.place(err)
+		}
+	}
+	if custom != nil {
+		if v, ok := custom.table["engine"]; ok {
+			if err := set(v); err != nil {
+				return own, custom.doc.locate(err)
+			}
+		}
+	}
+	if v, ok := l.commonByFlag["engine"]; ok {
+		if err := set(v); err != nil {
+			return own, l.place(err)
+		}
+	}
+	if own.Engine == preset.Spec.Engine {
+		return preset.Spec, nil
+	}
+	spec, err := preset.under(own.Engine)
+	if err != nil {
+		return spec, l.placeSystem(&KeyError{Key: "engine", Value: quote(own.Engine), Reason: err.Error()}, custom)
+	}
+	return spec, nil
+}
+
+// customNamed returns the [[systems]] table of that name, or nil.
+func (l *loader) customNamed(name string) *customSystem {
+	for i := range l.custom {
+		if l.custom[i].table["name"] == name {
+			return &l.custom[i]
+		}
+	}
+	return nil
+}
+
+// placeSystem says where the offending key of a system was set.
+func (l *loader) placeSystem(bad *KeyError, custom *customSystem) error {
+	key := bad.Key
+	bad.Key = "system." + key
+	if _, byFlag := l.commonByFlag[key]; !byFlag && custom != nil {
+		if _, own := custom.table[key]; own {
+			bad.Key = custom.path + key
+			return custom.doc.locate(bad)
+		}
+	}
+	return l.place(bad)
+}
+
+func presetNames(presets []Preset) []string {
+	names := make([]string, len(presets))
+	for i, p := range presets {
+		names[i] = p.Name
+	}
+	return names
+}

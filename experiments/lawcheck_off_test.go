@@ -1,6 +1,0 @@
-//go:build !lawcheck
-
-package experiments
-
-// slow says that runs check every law after every event.
-const slow = false

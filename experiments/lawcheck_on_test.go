@@ -1,7 +1,0 @@
-//go:build lawcheck
-
-package experiments
-
-// slow says that runs check every law after every event, some hundred times the
-// work of the run itself: tests then take fewer requests.
-const slow = true

@@ -1,0 +1,48 @@
+package papers_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"sparseserve/experiments/papers"
+	"sparseserve/experiments/run"
+)
+
+// A claim is measured on the results of the study that it names.
+func ExampleJudge() {
+	dir, err := os.MkdirTemp("", "example")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	store, err := run.OpenPointStore(filepath.Join(dir, "points"), "example", true)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer store.Close()
+	claims, err := papers.Claims("sparseserve", "ss-fig4-h2d-flash", "ss-fig4-d2h-flash")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	studies := papers.Studies{Dir: filepath.Join(dir, "results"), Store: store}
+	if _, err := studies.Do(context.Background(), papers.ClaimExperiments(claims)...); err != nil {
+		fmt.Println(err)
+		return
+	}
+	verdicts, err := papers.Judge(claims, studies.Dir)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, v := range verdicts {
+		fmt.Println(v.ID, v.Bound, v.Value, "GB/s:", v.Pass)
+	}
+	// Output:
+	// ss-fig4-h2d-flash above 20 GB/s: true
+	// ss-fig4-d2h-flash above 23 GB/s: true
+}

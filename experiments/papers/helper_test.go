@@ -1,0 +1,48 @@
+package papers
+
+import (
+	"context"
+	"testing"
+
+	"sparseserve/experiments/config"
+	"sparseserve/experiments/run"
+	"sparseserve/sim"
+)
+
+func mustLoad(t *testing.T, path string, sets ...string) *config.Config {
+	t.Helper()
+	c, err := config.Load(path, sets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func mustSweep(t *testing.T, path string, sets ...string) *config.Sweep {
+	t.Helper()
+	s, err := config.LoadSweep(path, sets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func mustPoints(t *testing.T, s *config.Sweep) []config.SweepPoint {
+	t.Helper()
+	points, err := s.Points()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return points
+}
+
+// queueing is a runner whose delay passes 2 s at a rate that system and seed
+// set.
+func queueing(_ context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
+	threshold := 0.1 + float64(p.Seed)/100
+	if p.System.Name == "sparseserve" {
+		threshold *= 4
+	}
+	return sim.Summary{Completed: p.Workload.Requests, TBT: sim.Stats{P99: 0.1},
+		QueueDelay: sim.Stats{Mean: 2 * p.Workload.Rate / threshold}, ThroughputTokS: 100 * p.Workload.Rate}, nil
+}

@@ -1,0 +1,163 @@
+package papers
+
+import (
+	_ "embed"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+
+	"sparseserve/experiments/config"
+	"sparseserve/hw"
+	"sparseserve/sim"
+)
+
+// paperEngine is the engine under which the papers' systems run.
+const paperEngine = "vllm-0.5"
+
+//go:embed tuned.toml
+var tunedTOML string
+
+// Tuned is a parameter that no paper gives.
+type Tuned struct {
+	Name     string             `toml:"name"`
+	Key      string             `toml:"key"`
+	Profile  string             `toml:"profile"` // the hardware profile that has the key; empty: a configuration has it
+	Value    float64            `toml:"value"`
+	Unit     string             `toml:"unit"`   // empty: a number
+	Values   map[string]float64 `toml:"values"` // by model; then Value is not set
+	Most     float64            `toml:"most"`   // 0 = none
+	Where    map[string]string  `toml:"where"`  // keys of the systems that use it, if not all do
+	Distance float64            `toml:"distance"`
+	Reason   string             `toml:"reason"`
+}
+
+// TunedParameters lists them all. It panics when the built-in table is broken.
+func TunedParameters() []Tuned {
+	var table struct {
+		Tuned []Tuned `toml:"tuned"`
+	}
+	if _, err := toml.Decode(tunedTOML, &table); err != nil {
+		panic(fmt.Sprintf("tuned.toml: %v", err))
+	}
+	return table.Tuned
+}
+
+// Of returns the parameter's value for a model, and whether it has one.
+func (f *Tuned) Of(model string) (float64, bool) {
+	if f.Values == nil {
+		return f.Value, true
+	}
+	v, ok := f.Values[model]
+	return v, ok
+}
+
+// Scaled is a value times a factor, or its distance to f.Distance times it.
+func (f *Tuned) Scaled(value, factor float64) float64 {
+	v := f.Distance + factor*(value-f.Distance)
+	if f.Most > 0 {
+		v = math.Min(v, f.Most)
+	}
+	return v
+}
+
+// Change is a tuned parameter at a multiple of its value.
+type Change struct {
+	Tuned
+	Factor float64
+}
+
+// apply makes the change in a point, and says whether it depends on the
+// parameter at all. One that sets it to a value of its own keeps that. A changed
+// profile is the file that profile names.
+func (c *Change) apply(p *config.Point, profile string) bool {
+	want, ok := c.Of(p.Model)
+	if !ok {
+		return false
+	}
+	if c.Profile != "" {
+		if p.GPU != c.Profile || p.System.Engine != paperEngine || !c.used(&p.System) {
+			return false
+		}
+		p.GPU, p.System.Engine = profile, hw.FilesOf(profile).Engine
+		return true
+	}
+	table, key, _ := strings.Cut(c.Key, ".")
+	v := any(&p.Workload)
+	switch table {
+	case "scores":
+		v = &p.Scores
+	case "system":
+		if !p.System.Offload { // what is tuned there is about offloading
+			return false
+		}
+		v = &p.System
+	}
+	for _, f := range config.FieldsOf(v) {
+		if f.Key == key && f.Value.Float() == want {
+			f.Value.SetFloat(c.Scaled(want, c.Factor))
+			return true
+		}
+	}
+	return false
+}
+
+// used says whether a system goes through what the parameter is about.
+func (f *Tuned) used(s *sim.Spec) bool {
+	if len(f.Where) > 0 && !s.Offload {
+		return false
+	}
+	for _, field := range config.FieldsOf(s) {
+		if want, ok := f.Where[field.Key]; ok && field.Value.String() != want {
+			return false
+		}
+	}
+	return true
+}
+
+// writeProfile writes the changed profile into dir and returns its path, empty
+// when the parameter is not of a profile.
+func (c *Change) writeProfile(dir string) (string, error) {
+	if c.Profile == "" {
+		return "", nil
+	}
+	gpu, err := hw.Load(c.Profile, paperEngine, nil)
+	if err != nil {
+		return "", err
+	}
+	figure, err := figureOf(gpu, c.Key)
+	if err != nil {
+		return "", fmt.Errorf("tuned.toml: %s: %w", c.Name, err)
+	}
+	figure.Value = c.Scaled(figure.Value, c.Factor)
+	path := filepath.Join(dir, c.Profile+".toml")
+	return path, gpu.Write(path, paperEngine)
+}
+
+// figureOf finds a figure of a profile by its dotted key.
+func figureOf(gpu *hw.Profile, key string) (*hw.Figure, error) {
+	v := any(gpu)
+	for part := range strings.SplitSeq(key, ".") {
+		fields := config.FieldsOf(v)
+		i := slices.IndexFunc(fields, func(f config.Field) bool { return f.Key == part })
+		if i < 0 {
+			return nil, fmt.Errorf("%s: no key %s in %s", key, part, gpu.Name)
+		}
+		v = fields[i].Value.Addr().Interface()
+	}
+	figure, ok := v.(*hw.Figure)
+	if !ok {
+		return nil, fmt.Errorf("%s: is no figure of %s", key, gpu.Name)
+	}
+	return figure, nil
+}
+
+// alter makes the studies's change in a point.
+func (l *Studies) alter(p *config.Point) {
+	if l.Change != nil {
+		l.Change.apply(p, l.profile)
+	}
+}

@@ -1,0 +1,70 @@
+package run
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"sparseserve/experiments/config"
+)
+
+var errLocked = errors.New("another process is writing here; wait for it to end or choose another folder")
+
+// LockFolder locks a folder by a file in it, until the file is closed or the process ends.
+func LockFolder(path string, alone bool) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	how := syscall.LOCK_SH
+	if alone {
+		how = syscall.LOCK_EX
+	}
+	err = syscall.Flock(int(f.Fd()), how|syscall.LOCK_NB)
+	if err == nil || errors.Is(err, syscall.ENOLCK) || errors.Is(err, errors.ErrUnsupported) {
+		return f, nil // some network file systems have no locks
+	}
+	if errors.Is(err, syscall.EWOULDBLOCK) {
+		err = errLocked
+	}
+	return nil, errors.Join(err, f.Close())
+}
+
+// Claim makes a point this process's own until release, which is nil when it is another's.
+func (s *PointStore) Claim(p *config.Point) (release func() error, err error) {
+	hash, err := s.Hash(p)
+	if err != nil {
+		return nil, err
+	}
+	return s.ClaimHash(hash)
+}
+
+// ClaimHash is Claim for a point's hash.
+func (s *PointStore) ClaimHash(hash string) (release func() error, err error) {
+	path := filepath.Join(s.dir, "."+hash+".lock")
+	for {
+		f, err := LockFolder(path, true)
+		if errors.Is(err, errLocked) {
+			return nil, nil
+		} else if err != nil {
+			return nil, err
+		}
+		mine, err := f.Stat()
+		if err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		if there, err := os.Stat(path); err == nil && os.SameFile(mine, there) {
+			return func() error { return errors.Join(os.Remove(path), f.Close()) }, nil
+		}
+		if err := f.Close(); err != nil { // who held it has removed it since it was opened
+			return nil, err
+		}
+	}
+}
+
+// HashOfUnfinished is the hash of the point that runs in a folder.
+func HashOfUnfinished(path string) string {
+	return strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), "."), Unfinished)
+}

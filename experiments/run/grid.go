@@ -1,0 +1,105 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"sparseserve/experiments/config"
+	"sparseserve/sim"
+)
+
+// Grid runs the points of an experiment side by side.
+type Grid struct {
+	Run     Runner
+	Store   Keeper // nil keeps nothing
+	Workers int    // 0 = one a core
+	// Partial keeps what a run finished that an interrupt cut short, or an error of
+	// the device that computes.
+	Partial bool
+	// Finished is told of every request that leaves a server, from many
+	// goroutines at once; it may be nil.
+	Finished func()
+}
+
+// Keeper keeps the files of points.
+type Keeper interface {
+	Begin(*config.Point) (*PointFiles, error)
+}
+
+// Do runs all points and returns the finished ones in the order of points,
+// whatever the number of workers. When one fails, or ctx is cancelled, no
+// further point starts; those that finished are returned beside the error.
+func (g *Grid) Do(ctx context.Context, points []config.Point) ([]Result, error) {
+	workers := g.Workers
+	if workers < 1 {
+		workers = runtime.GOMAXPROCS(0)
+	}
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(workers)
+	done := make([]*Result, len(points))
+	for i, p := range points {
+		if inner.Err() != nil {
+			break
+		}
+		group.Go(func() error {
+			if err := inner.Err(); err != nil {
+				return err
+			}
+			sum, kept, err := g.point(ctx, inner, p)
+			if kept {
+				done[i] = &Result{p, sum}
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", p.Name, err)
+			}
+			return nil
+		})
+	}
+	err := group.Wait()
+	if cause := ctx.Err(); cause != nil && (err == nil || errors.Is(err, cause)) {
+		err = cause // not the name of whichever point noticed first
+	}
+	var results []Result
+	for _, r := range done {
+		if r != nil {
+			results = append(results, *r)
+		}
+	}
+	return results, err
+}
+
+// point runs one point and says whether it is stored. outer ends when all
+// points are to end, ctx also when one has failed.
+func (g *Grid) point(outer, ctx context.Context, p config.Point) (sum sim.Summary, kept bool, err error) {
+	var files *PointFiles
+	if g.Store != nil {
+		if files, err = g.Store.Begin(&p); err != nil {
+			return sum, false, err
+		}
+	}
+	defer files.discard()
+	sink := files.sink()
+	if sink.Finished = g.Finished; sink.Finished == nil {
+		sink.Finished = func() {}
+	}
+
+	start := time.Now()
+	sum, runErr := g.Run(ctx, p, sink)
+	part := g.Partial && sum.Interrupted != "" && sum.Completed > 0 && (outer.Err() != nil || sum.Live != nil)
+	if runErr != nil && !part {
+		return sum, false, runErr
+	}
+	sum.WallS = time.Since(start).Seconds()
+	sum.Name, sum.System, sum.Model, sum.GPU = p.Name, p.System.Name, p.Model, p.GPU
+	sum.Seed, sum.Rate = p.Seed, p.Workload.Rate
+	if sum.Warnings == nil {
+		sum.Warnings = []string{} // an empty list in JSON
+	}
+	err = files.commit(&sum)
+	return sum, err == nil, errors.Join(runErr, err)
+}

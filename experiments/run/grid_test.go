@@ -1,0 +1,248 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"sparseserve/experiments/config"
+	"sparseserve/experiments/testkit"
+	"sparseserve/sim"
+)
+
+// pretend is a runner whose results depend on the point alone.
+func pretend(_ context.Context, p config.Point, sink Sink) (sim.Summary, error) {
+	fmt.Fprintf(sink.Requests, "id,ttft_s\n")
+	for i := range p.Workload.Requests {
+		fmt.Fprintf(sink.Requests, "%d,%g\n", i, p.Workload.Rate*float64(i))
+		sink.Finished()
+	}
+	if sink.Steps != nil {
+		fmt.Fprintln(sink.Steps, "step")
+	}
+	return sim.Summary{
+		Requests: p.Workload.Requests, Completed: p.Workload.Requests,
+		TTFT:   sim.Stats{Mean: 10 * p.Workload.Rate, P99: 1},
+		PhaseS: map[string]float64{"linears": 1, "host": 2},
+	}, nil
+}
+
+// runAll runs the configuration into dir.
+func runAll(t *testing.T, dir string, c *config.Config, workers int, run Runner) ([]Result, error) {
+	t.Helper()
+	store, err := NewStore(dir, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	grid := Grid{Run: run, Store: store, Workers: workers}
+	results, runErr := grid.Do(t.Context(), c.Points())
+	if _, err := store.Finish(results); err != nil {
+		t.Fatal(err)
+	}
+	return results, runErr
+}
+
+// TestLaw9SameBytes: the same configuration and seed give the same files,
+// whatever the number of workers.
+func TestLaw9SameBytes(t *testing.T) {
+	c := mustLoad(t, "", "workload.requests=20", "seeds=[1,2]", "output.steps=true")
+	late := func(ctx context.Context, p config.Point, sink Sink) (sim.Summary, error) {
+		// Points end in another order than they start in.
+		time.Sleep(time.Duration(p.Seed*uint64(p.Workload.Rate*100)%7) * time.Millisecond)
+		return pretend(ctx, p, sink)
+	}
+	one, many := t.TempDir(), t.TempDir()
+	results, err := runAll(t, one, c, 1, late)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(results) != 4*5*2 {
+		t.Fatalf("%d results, want 40", len(results))
+	}
+	if _, err := runAll(t, many, c, 7, late); err != nil {
+		t.Fatal(err)
+	}
+	a, b := testkit.Tree(t, one), testkit.Tree(t, many)
+	if len(a) != 3+40*4 {
+		t.Errorf("%d files, want three and four a point", len(a))
+	}
+	if len(a) != len(b) {
+		t.Errorf("%d files with one worker, %d with seven", len(a), len(b))
+	}
+	for path, text := range a {
+		if b[path] != text {
+			t.Errorf("%s differs", path)
+		}
+		if strings.Contains(text, "wall_s") {
+			t.Errorf("%s holds a wall time", path)
+		}
+	}
+}
+
+func TestPointFiles(t *testing.T) {
+	c := mustLoad(t, "", "workload.requests=3", "workload.rate=0.2", "system.preset=sparseserve")
+	dir := t.TempDir()
+	if _, err := runAll(t, dir, c, 1, pretend); err != nil {
+		t.Fatal(err)
+	}
+	files := testkit.Tree(t, dir)
+	if got, want := files["points/sparseserve-0.2-s1/requests.csv"], "id,ttft_s\n0,0\n1,0.2\n2,0.4\n"; got != want {
+		t.Errorf("requests.csv is %q, want %q", got, want)
+	}
+	if _, ok := files["points/sparseserve-0.2-s1/steps.csv"]; ok {
+		t.Error("steps.csv was written unasked")
+	}
+	testkit.Golden(t, "summary.json", files["summary.json"])
+	testkit.Golden(t, "summary.csv", files["summary.csv"])
+	testkit.Golden(t, "config.toml", files["config.toml"])
+
+	// A point's own configuration gives that point again.
+	again := mustLoad(t, filepath.Join(dir, "points", "sparseserve-0.2-s1", "config.toml"))
+	points := again.Points()
+	if len(points) != 1 {
+		t.Fatalf("%d points, want one", len(points))
+	}
+	before, err1 := c.Points()[0].Hash()
+	after, err2 := points[0].Hash()
+	if before != after || err1 != nil || err2 != nil {
+		t.Errorf("hash %s (%v), loaded again %s (%v)", before, err1, after, err2)
+	}
+}
+
+func TestHashTellsPointsApart(t *testing.T) {
+	seen := map[string]string{}
+	c := mustLoad(t, "", "seeds=[1,2]")
+	more := mustLoad(t, "", "seeds=[1,2]", "system.window=13")
+	for _, p := range append(c.Points(), more.Points()...) {
+		hash, err := p.Hash()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other, ok := seen[hash]; ok {
+			t.Errorf("%s and %s have one hash", p.Name, other)
+		}
+		seen[hash] = p.Name
+	}
+}
+
+// TestFailureLeavesNothingPartial: finished points stay, the failed one leaves
+// no file.
+func TestFailureLeavesNothingPartial(t *testing.T) {
+	c := mustLoad(t, "", "workload.requests=3", "system.preset=[vllm]")
+	boom := errors.New("boom")
+	dir := t.TempDir()
+	results, err := runAll(t, dir, c, 1, func(ctx context.Context, p config.Point, sink Sink) (sim.Summary, error) {
+		sum, err := pretend(ctx, p, sink)
+		if p.Workload.Rate == 0.15 {
+			err = boom
+		}
+		return sum, err
+	})
+	if !errors.Is(err, boom) || !strings.Contains(err.Error(), "vllm-0.15-s1") {
+		t.Errorf("error is %v, want one that names the point", err)
+	}
+	if len(results) != 2 {
+		t.Errorf("%d results, want the two before the failure", len(results))
+	}
+	var folders []string
+	entries, _ := os.ReadDir(filepath.Join(dir, "points"))
+	for _, e := range entries {
+		folders = append(folders, e.Name())
+	}
+	if want := []string{"vllm-0.05-s1", "vllm-0.1-s1"}; !slices.Equal(folders, want) {
+		t.Errorf("points left: %v, want %v", folders, want)
+	}
+}
+
+func TestCancelKeepsFinishedPoints(t *testing.T) {
+	c := mustLoad(t, "", "workload.requests=3")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var finished atomic.Int32
+	dir := t.TempDir()
+	store, err := NewStore(dir, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	grid := Grid{Store: store, Workers: 2, Run: func(ctx context.Context, p config.Point, sink Sink) (sim.Summary, error) {
+		if finished.Add(1) > 3 {
+			cancel()
+			<-ctx.Done()
+			return sim.Summary{}, ctx.Err()
+		}
+		return pretend(ctx, p, sink)
+	}}
+	start := time.Now()
+	results, err := grid.Do(ctx, c.Points())
+	if took := time.Since(start); took > time.Second {
+		t.Errorf("took %v to stop", took)
+	}
+	if err != context.Canceled {
+		t.Errorf("error is %v, want that of the context alone", err)
+	}
+	if len(results) != 3 {
+		t.Errorf("%d results, want the three that finished", len(results))
+	}
+	if entries, _ := os.ReadDir(filepath.Join(dir, "points")); len(entries) != 3 {
+		t.Errorf("%d points left, want 3", len(entries))
+	}
+}
+
+func TestStoreReplacesAnEarlierRun(t *testing.T) {
+	dir := t.TempDir()
+	other := filepath.Join(dir, "points", "notes")
+	if err := os.MkdirAll(other, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := runAll(t, dir, mustLoad(t, "", "workload.requests=3"), 1, pretend); err != nil {
+		t.Fatal(err)
+	}
+	killed := filepath.Join(other, ".requests.csv123") // of a run that never ended
+	if err := os.WriteFile(killed, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := runAll(t, dir, mustLoad(t, "", "workload.requests=3", "system.preset=vllm", "workload.rate=1"), 1, pretend); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(killed); err == nil {
+		t.Errorf("%s is still there", killed)
+	}
+	if entries, _ := os.ReadDir(filepath.Join(dir, "points")); len(entries) != 2 {
+		t.Errorf("points are %v, want the new one and a folder of somebody else", entries)
+	}
+}
+
+func TestAbandonLeavesNothing(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "out")
+	store, err := NewStore(dir, mustLoad(t, ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Abandon(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the result folder is still there: %v", err)
+	}
+}
+
+func TestGridCountsRequests(t *testing.T) {
+	c := mustLoad(t, "", "workload.requests=7")
+	var n atomic.Int64
+	grid := Grid{Run: pretend, Workers: 3, Finished: func() { n.Add(1) }}
+	results, err := grid.Do(t.Context(), c.Points())
+	if err != nil || n.Load() != int64(7*len(c.Points())) {
+		t.Errorf("%d requests reported, %v", n.Load(), err)
+	}
+	if r := results[len(results)-1]; r.Summary.System != "sparseserve" || r.Summary.Rate != 0.25 || r.Summary.Name != r.Point.Name {
+		t.Errorf("last result is %s, %s at %g", r.Summary.Name, r.Summary.System, r.Summary.Rate)
+	}
+}

@@ -1,0 +1,271 @@
+package run
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/google/renameio/v2"
+
+	"sparseserve/cuda/live"
+	"sparseserve/cuda/live/parallel"
+	"sparseserve/cuda/weights"
+	"sparseserve/experiments/config"
+	"sparseserve/hw"
+	"sparseserve/sim"
+	"sparseserve/sim/des"
+	"sparseserve/sim/dsa"
+	"sparseserve/traces"
+)
+
+// Live runs points on a machine that computes: the same trace, scheduler and
+// cache as Simulator, with measured time. Every head is served. One point at a
+// time.
+type Live struct {
+	Simulator *Simulator
+	// On runs f on the thread that the machine wants.
+	On func(f func(live.Machine) error) error
+	// Weights is a folder of safetensors with its config.json; empty draws them.
+	Weights string
+	// SplitEvery says which steps are split into phases: each n-th; 0 is none.
+	SplitEvery int64
+	// Selects has sparse attention read what the model's own metadata chooses.
+	Selects bool
+	// Record is a file that is given what every decode selected; empty: none.
+	Record string
+	// Pace waits out the gaps in which no request runs.
+	Pace bool
+	// HostBytes is the host memory that can be had; 0: not known.
+	HostBytes int64
+	// Pinned keeps pinned memory from run to run; nil keeps none. It needs all
+	// machines to be one and the same.
+	Pinned *live.Pinned
+	// Did is told what the device has done in a run; it may be nil.
+	Did func(config.Point, live.Counters)
+
+	ended time.Time // when the last run did
+}
+
+// Run carries out one point. It is a Runner.
+func (l *Live) Run(ctx context.Context, p config.Point, sink Sink) (sim.Summary, error) {
+	return l.run(ctx, p, sink, func(d sim.Device) sim.Device { return d })
+}
+
+// Shadowed is Run that writes down what each step asked of the device.
+func (l *Live) Shadowed(ctx context.Context, p config.Point, sink Sink) (sim.Summary, []live.RecordedStep, error) {
+	var shadow live.CallRecorder
+	sum, err := l.run(ctx, p, sink, func(d sim.Device) sim.Device {
+		shadow.Real = d
+		return &shadow
+	})
+	return sum, shadow.Steps, err
+}
+
+// Device names the machine.
+func (l *Live) Device() (name string, err error) {
+	err = l.On(func(m live.Machine) error {
+		info, err := m.Device()
+		name = info.Name
+		return err
+	})
+	return name, err
+}
+
+// Options says how a run is made that the configuration does not say.
+func (l *Live) Options() string {
+	return fmt.Sprintf("split=%d selects=%t pace=%t weights=%q", l.SplitEvery, l.Selects, l.Pace, l.Weights)
+}
+
+// Linears run for heat before a run, and for cold on a GPU that has idled. After 1 s of
+// them such a card was still fast: the first second of its first run took 3.7 and 4.1 %
+// less than its twin's, half a minute later (two H200s; SparseServe with and without
+// batch control on LWM-7B).
+const (
+	heat = time.Second
+	cold = 5 * time.Second
+	idle = 10 * time.Second // since the last run
+)
+
+func (l *Live) heatFor() time.Duration {
+	if time.Since(l.ended) > idle {
+		return cold
+	}
+	return heat
+}
+
+// run carries out one point on what wrap makes of the device.
+func (l *Live) run(ctx context.Context, p config.Point, sink Sink, wrap func(sim.Device) sim.Device) (sum sim.Summary, err error) {
+	p.System.Heads = "full"
+	if p.Workload.PrefixHit > 0 {
+		return sim.Summary{}, &config.KeyError{Key: "workload.prefix_hit", Value: config.Show(p.Workload.PrefixHit), Reason: "a live run has no prefix cache; leave it out"}
+	}
+	s, err := l.Simulator.prepare(&p)
+	if err != nil {
+		return sim.Summary{}, err
+	}
+	defer s.close()
+	source, err := l.source(&s.model, p.Seed)
+	if err != nil {
+		return sim.Summary{}, err
+	}
+	load, err := s.load()
+	if err != nil {
+		return sim.Summary{}, err
+	}
+	if !l.selects(&p.System) {
+		s.makeSelections()
+	}
+	err = l.On(func(m live.Machine) (err error) {
+		if l.Pinned != nil {
+			m = l.Pinned.On(m)
+		}
+		cfg := live.Config{
+			Spec: &s.point.System, Geometry: s.server.Geometry, Weights: source, KVBytes: s.server.HBMBytes, Seed: p.Seed, SplitEvery: l.SplitEvery,
+			Selects: l.selects(&p.System), Heat: l.heatFor(), SaveThreads: int(s.gpu.Save.Threads.SI()),
+		}
+		if err := live.Fits(m, cfg, load, l.HostBytes); err != nil {
+			return err
+		}
+		device, err := live.New(m, cfg)
+		if err != nil {
+			return err
+		}
+		defer func() {
+			err = errors.Join(err, device.Close())
+			l.ended = time.Now()
+		}()
+		s.server.Device, s.server.Addressed, s.server.Do = wrap(device), true, parallel.Do
+		s.server.Engine = sim.Engine{} // a live run has the live loop's own times
+		s.server.DeviceSelects = cfg.Selects
+		if l.Pace {
+			s.server.Idle = func(gap des.Time) error { device.Idle(ctx, gap); return nil }
+		}
+		sum, err = l.serve(ctx, s, sink)
+		stats := liveStats(device.Counters())
+		sum.Live = &stats
+		if err == nil && l.Did != nil {
+			l.Did(p, device.Counters())
+		}
+		return err
+	})
+	if c, ok := source.(interface{ Close() error }); ok {
+		err = errors.Join(err, c.Close())
+	}
+	return sum, err
+}
+
+func (l *Live) selects(s *sim.Spec) bool { return l.Selects && s.Sparse() }
+
+// serve runs the workload, and records selections where that is wanted. A run
+// that ends early leaves a recording of the requests that finished.
+func (l *Live) serve(ctx context.Context, s *prepared, sink Sink) (sum sim.Summary, err error) {
+	notes := func(*sim.Metrics) []string { return nil }
+	if l.Record == "" {
+		return s.serve(ctx, sink, notes)
+	}
+	file, err := renameio.NewPendingFile(l.Record, renameio.WithTempDir(filepath.Dir(l.Record)), renameio.WithPermissions(0o644))
+	if err != nil {
+		return sum, err
+	}
+	defer file.Cleanup()
+	out := &pendingFile{bufio.NewWriter(file), file}
+	if s.server.RecordTo, err = dsa.NewRecordingWriter(out, s.server.SelectionShape()); err != nil {
+		return sum, err
+	}
+	if sum, err = s.serve(ctx, sink, notes); sum.Completed == 0 {
+		return sum, err
+	}
+	return sum, errors.Join(err, s.server.RecordTo.Close(), out.commit())
+}
+
+// load sums up the workload's requests as the server takes them.
+func (s *prepared) load() (live.Load, error) {
+	stream, err := traces.Open(s.point.Workload, s.point.Seed, traces.Tokenizer(s.model.Tokenizer))
+	if err != nil {
+		return live.Load{}, err
+	}
+	defer stream.Close()
+	var load live.Load
+	var tokens []int
+	for {
+		a, more, err := stream.Next()
+		if err != nil || !more {
+			slices.SortFunc(tokens, func(a, b int) int { return b - a })
+			load.Requests = tokens
+			return load, err
+		}
+		limit := s.model.MaxContext - a.Output
+		if most := s.point.System.MaxPromptTokens; most > 0 {
+			limit = min(limit, most)
+		}
+		if limit < 1 || a.Prompt > limit && s.point.System.OverLength != "truncate" {
+			continue // the server rejects it
+		}
+		prompt := min(a.Prompt, limit)
+		load.Prompt = max(load.Prompt, prompt)
+		tokens = append(tokens, prompt+a.Output)
+		s.contexts = append(s.contexts, [2]int{prompt, prompt + a.Output})
+	}
+}
+
+// makeSelections has what the requests will select made before any step, as no
+// server makes it up: its GPU chooses. Of PSA whose heads end together it is
+// made as it is asked for, within the steps.
+func (s *prepared) makeSelections() {
+	lib, spec := s.server.Library, &s.point.System
+	if lib == nil {
+		return
+	}
+	for _, c := range s.contexts {
+		kept := spec.SinkBlocks + spec.WindowBlocks
+		lib.Make(s.server.Geometry.Blocks(c[0])-kept, s.server.Geometry.Blocks(c[1])-kept, parallel.Do)
+	}
+}
+
+// liveStats puts counters into a summary's words.
+func liveStats(c live.Counters) sim.LiveStats {
+	s := sim.LiveStats{
+		BlocksLoaded: c.Loaded, BlocksSaved: c.Saved, Rounds: c.Rounds, BlocksAhead: c.Ahead, RoundTrips: c.RoundTrips, RoundTripS: c.Waiting.Seconds(),
+		LookupS: c.Lookup.Seconds(), ListsS: c.Lists.Seconds(), PlanningS: c.Planning.Seconds(),
+		SaveWaitS: c.Saving.Seconds(), GrowingS: c.Growing.Seconds(),
+	}
+	if c.Steps > 0 {
+		s.RoundTripsPerStep = float64(c.RoundTrips) / float64(c.Steps)
+		s.BookkeepingMSPerStep = 1e3 * (s.LookupS + s.ListsS) / float64(c.Steps)
+	}
+	if c.Layers > 0 {
+		layers := float64(c.Layers)
+		s.UploadsPerLayer, s.UploadKiBPerLayer, s.CallsPerLayer = float64(c.Uploads)/layers, float64(c.UploadBytes)/1024/layers, float64(c.Calls)/layers
+	}
+	if c.Elapsed > 0 {
+		s.BookkeepingShare = (s.LookupS + s.ListsS) / c.Elapsed.Seconds()
+	}
+	return s
+}
+
+// source returns the weights of a model.
+func (l *Live) source(m *hw.Model, seed uint64) (weights.Source, error) {
+	shape := weights.Config{
+		Layers: m.Layers, Hidden: m.Hidden, HeadsQ: m.QHeads, HeadsKV: m.KVHeads, HeadDim: m.HeadDim, FFN: m.FFN, Vocab: m.Vocab,
+		MaxContext: m.MaxContext, Tied: m.TiedEmbeddings,
+	}
+	if m.QKVBias {
+		return nil, fmt.Errorf("%s has biases in its attention; live execution runs Llama-architecture models, which have none", m.Name)
+	}
+	if l.Weights == "" {
+		return weights.NewRandom(shape, seed)
+	}
+	folder, err := weights.Open(l.Weights)
+	if err != nil {
+		return nil, err
+	}
+	got := folder.Config()
+	if got.Layers != shape.Layers || got.Hidden != shape.Hidden || got.HeadsQ != shape.HeadsQ || got.HeadsKV != shape.HeadsKV || got.FFN != shape.FFN || got.Vocab != shape.Vocab {
+		return nil, errors.Join(fmt.Errorf("%s: the weights are not those of model %s; set model to the same folder", l.Weights, m.Name), folder.Close())
+	}
+	return folder, nil
+}

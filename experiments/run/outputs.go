@@ -1,0 +1,101 @@
+package run
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"sparseserve/sim"
+	"sparseserve/sim/des"
+)
+
+// outputs writes a run's requests and steps as CSV. It implements sim.Recorder.
+// The first error is kept and ends the run.
+type outputs struct {
+	sink        Sink
+	progressive bool // attention is: steps have two more columns
+	recall      bool // with columns of the recall proxy
+	err         error
+}
+
+const (
+	// prompt_tokens was served, or rejected; trace_prompt_tokens came.
+	requestsHeader = "id,set,trace_prompt_tokens,prompt_tokens,output_tokens,arrival_s,scheduled_s,first_token_s,last_token_s,preemptions,rejected"
+	recallHeader   = ",recall_proxy,accuracy_proxy"
+	stepsHeader    = "step,start_s,elapsed_s,decodes,prefills,prefill_token_layers,waiting,blocks_selected,blocks_loaded,blocks_saved," +
+		"linears_s,prefill_attention_s,dense_attention_s,sparse_attention_s,scoring_s,load_stall_s,save_stall_s,head_s,host_s"
+	// Blocks loaded for rounds that never came, and rounds over all layers.
+	roundsHeader = ",blocks_ahead,rounds"
+)
+
+func NewOutputs(sink Sink, progressive, recall bool) *outputs {
+	f := &outputs{sink: sink, progressive: progressive, recall: recall}
+	header := requestsHeader
+	if recall {
+		header += recallHeader
+	}
+	f.print(sink.Requests, "%s\n", header)
+	header = stepsHeader
+	if progressive {
+		header += roundsHeader
+	}
+	f.print(sink.Steps, "%s\n", header)
+	return f
+}
+
+func (f *outputs) print(w io.Writer, format string, args ...any) {
+	if w == nil || f.err != nil {
+		return
+	}
+	_, f.err = fmt.Fprintf(w, format, args...)
+}
+
+// Request implements sim.Recorder.
+func (f *outputs) Request(r *sim.RequestRecord) error {
+	if f.sink.Finished != nil {
+		f.sink.Finished()
+	}
+	set := r.Set
+	if strings.ContainsAny(set, ",\"\r\n") {
+		set = `"` + strings.ReplaceAll(set, `"`, `""`) + `"`
+	}
+	if r.Rejected != "" {
+		f.print(f.sink.Requests, "%d,%s,%d,%d,%d,%s,,,,,%q", r.ID, set, r.Given, r.Prompt, r.Output, Seconds(r.Arrival), r.Rejected)
+	} else {
+		f.print(f.sink.Requests, "%d,%s,%d,%d,%d,%s,%s,%s,%s,%d,", r.ID, set, r.Given, r.Prompt, r.Output,
+			Seconds(r.Arrival), Seconds(r.Scheduled), Seconds(r.FirstToken), Seconds(r.LastToken), r.Preemptions)
+	}
+	switch {
+	case !f.recall:
+	case r.Recall > 0:
+		f.print(f.sink.Requests, ",%.5f,%.5f", r.Recall, AccuracyProxy(r.Missed2))
+	default: // it decoded no token
+		f.print(f.sink.Requests, ",,")
+	}
+	f.print(f.sink.Requests, "\n")
+	return f.err
+}
+
+// Gap implements sim.Recorder.
+func (f *outputs) Gap(des.Time) {}
+
+// Step implements sim.Recorder.
+func (f *outputs) Step(r *sim.StepRecord) error {
+	if f.sink.Steps == nil {
+		return nil
+	}
+	p := &r.Timing.Phases
+	f.print(f.sink.Steps, "%d,%s,%s,%d,%d,%d,%d,%d,%d,%d,%s,%s,%s,%s,%s,%s,%s,%s,%s",
+		r.Index, Seconds(r.Start), Seconds(r.Timing.Elapsed), r.Decodes, r.Prefills, r.PrefillTokenLayers, r.Waiting,
+		r.Selected, r.Loaded, r.Saved,
+		Seconds(p.Linears), Seconds(p.PrefillAttention), Seconds(p.DenseAttention), Seconds(p.SparseAttention),
+		Seconds(p.Scoring), Seconds(p.LoadStall), Seconds(p.SaveStall), Seconds(p.Head), Seconds(p.Host))
+	if f.progressive {
+		f.print(f.sink.Steps, ",%d,%d", r.Ahead, r.Rounds)
+	}
+	f.print(f.sink.Steps, "\n")
+	return f.err
+}
+
+// seconds prints a time exactly, to the nanosecond.
+func Seconds(t des.Time) string { return fmt.Sprintf("%d.%09d", t/des.Second, t%des.Second) }

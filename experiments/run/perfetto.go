@@ -1,0 +1,131 @@
+package run
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+
+	"sparseserve/sim"
+	"sparseserve/sim/des"
+)
+
+// chromeTrace writes steps as a trace that Perfetto and chrome://tracing show:
+//
+//	scheduler  the host's time of a step
+//	compute    its other phases
+//	H2D        loads that the step waits for
+//	D2H        saves, from the step that starts them until they are in DRAM
+//	CPU        the scatter of FlashD2H, which overlaps the saves' copies
+//
+// A step's times are known by phase, summed over its layers; so a phase is one
+// slice, in the order of a layer's work. It implements sim.Recorder and passes
+// everything on to the next one.
+type chromeTrace struct {
+	next    sim.Recorder
+	out     *bufio.Writer
+	scatter bool     // saves end with the CPU's scatter
+	saved   des.Time // when the last save so far is in DRAM
+	err     error
+}
+
+// Lanes of a trace.
+const (
+	schedulerLane = 1 + iota
+	computeLane
+	h2dLane
+	d2hLane
+	cpuLane
+)
+
+func newChromeTrace(w io.Writer, next sim.Recorder, scatter bool) *chromeTrace {
+	c := &chromeTrace{next: next, out: bufio.NewWriter(w), scatter: scatter}
+	c.print(`{"displayTimeUnit":"ms","traceEvents":[`)
+	lanes := []string{"scheduler", "compute", "H2D", "D2H"}
+	if scatter {
+		lanes = append(lanes, "CPU scatter")
+	}
+	for i, name := range lanes {
+		if i > 0 {
+			c.print(",")
+		}
+		c.print("\n"+`{"ph":"M","name":"thread_name","pid":1,"tid":%d,"args":{"name":%q}},`, i+1, name)
+		c.print("\n"+`{"ph":"M","name":"thread_sort_index","pid":1,"tid":%d,"args":{"sort_index":%d}}`, i+1, i+1)
+	}
+	return c
+}
+
+// Request implements sim.Recorder.
+func (c *chromeTrace) Request(r *sim.RequestRecord) error { return c.next.Request(r) }
+
+// Gap implements sim.Recorder.
+func (c *chromeTrace) Gap(t des.Time) { c.next.Gap(t) }
+
+// Step implements sim.Recorder.
+func (c *chromeTrace) Step(r *sim.StepRecord) error {
+	p := &r.Timing.Phases
+	c.slice(schedulerLane, "host", r.Start, p.Host, `"step":%d,"decodes":%d,"prefills":%d,"waiting":%d`,
+		r.Index, r.Decodes, r.Prefills, r.Waiting)
+	at := r.Start + p.Host
+	for _, phase := range []struct {
+		name string
+		time des.Time
+	}{
+		{"scoring", p.Scoring}, {"load stall", p.LoadStall},
+		{"linears", p.Linears}, {"prefill attention", p.PrefillAttention},
+		{"dense attention", p.DenseAttention}, {"sparse attention", p.SparseAttention},
+		{"save stall", p.SaveStall}, {"LM head", p.Head},
+	} {
+		c.slice(computeLane, phase.name, at, phase.time, `"step":%d`, r.Index)
+		if phase.name == "load stall" {
+			c.slice(h2dLane, "load", at, phase.time, `"step":%d,"blocks":%d`, r.Index, r.Loaded)
+		}
+		at += phase.time
+	}
+	if done := r.Start + r.Timing.SavesDone; r.Saved > 0 && done > c.saved {
+		from := max(c.saved, r.Start)
+		c.slice(d2hLane, "save", from, done-from, `"step":%d,"blocks":%d`, r.Index, r.Saved)
+		if c.scatter {
+			c.slice(cpuLane, "scatter", from, done-from, `"step":%d,"blocks":%d`, r.Index, r.Saved)
+		}
+		c.saved = done
+	}
+	c.count(r.Start, "waiting", r.Waiting)
+	c.count(r.Start, "batch", r.Decodes+r.Prefills)
+	if c.err != nil {
+		return c.err
+	}
+	return c.next.Step(r)
+}
+
+// slice writes an interval of a lane; empty ones are left out.
+func (c *chromeTrace) slice(lane int, name string, start, length des.Time, format string, args ...any) {
+	if length > 0 {
+		c.print(",\n"+`{"ph":"X","name":%q,"pid":1,"tid":%d,"ts":%s,"dur":%s,"args":{%s}}`,
+			name, lane, microseconds(start), microseconds(length), fmt.Sprintf(format, args...))
+	}
+}
+
+// count writes a counter.
+func (c *chromeTrace) count(at des.Time, name string, n int) {
+	c.print(",\n"+`{"ph":"C","name":%q,"pid":1,"ts":%s,"args":{%q:%d}}`, name, microseconds(at), name, n)
+}
+
+func (c *chromeTrace) print(format string, args ...any) {
+	if c.err == nil {
+		_, c.err = fmt.Fprintf(c.out, format, args...)
+	}
+}
+
+// close ends the document.
+func (c *chromeTrace) close() error {
+	c.print("\n]}\n")
+	if c.err == nil {
+		c.err = c.out.Flush()
+	}
+	return c.err
+}
+
+// microseconds prints a time exactly, to the nanosecond.
+func microseconds(t des.Time) string {
+	return fmt.Sprintf("%d.%03d", t/des.Microsecond, t%des.Microsecond)
+}

@@ -1,0 +1,338 @@
+package run
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sparseserve/experiments/config"
+	"sparseserve/sim"
+)
+
+// StoreFormat is the layout of the folders that a PointStore keeps.
+const StoreFormat = 2
+
+// Files of a point store besides the points.
+const (
+	storeFile  = "store.json"
+	LockFile   = ".lock"
+	Unfinished = ".tmp" // ends the folder of a point that runs
+)
+
+// StoreVersion is what storeFile holds.
+type StoreVersion struct {
+	Format  int    `json:"format"`
+	Program string `json:"program"`
+}
+
+func (v StoreVersion) String() string { return fmt.Sprintf("%q in format %d", v.Program, v.Format) }
+
+// PointStore keeps finished points:
+//
+//	store.json     the program that made all results here; not with Makers
+//	HASH/          point.json, config.toml, summary.json, requests.csv, …
+//	.HASH.tmp/     a point that runs, or whose process was killed
+//	.HASH.lock     held by the process that makes the point; see Claim
+//
+// A point's folder appears whole. Sweeps, plans and the papers' figures may share a store, and
+// with it their points.
+type PointStore struct {
+	Version StoreVersion
+	dir     string
+	hashes  *config.Hasher
+	lock    *os.File
+	makers  *Makers
+	texts   map[string][]byte // configurations of kept points as they are read today, by folder
+}
+
+// Makers is the option of a store for points of several devices and programs side by side,
+// which several processes may make at a time.
+type Makers struct {
+	Device, Program string // that make points now
+	// Folder names a point's folder. A point of the same name that another device or program
+	// made stays, unless Replace is set.
+	Folder  func(*config.Point) string
+	Replace bool
+	// Any finds points of the same configuration, whatever profile, device and program made them.
+	Any bool
+	// Finish completes the folder of a finished point.
+	Finish func(dir string) error
+}
+
+// OpenPointStore makes the folder ready for results of a program. Program changes whenever the
+// same configuration may give another result. Alone keeps out all other processes and removes
+// what a killed one left unfinished; without it, others may open it too that are not alone.
+// Results of another program are refused.
+func OpenPointStore(dir, program string, alone bool) (*PointStore, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	lock, err := LockFolder(filepath.Join(dir, LockFile), alone)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	s := &PointStore{dir: dir, Version: StoreVersion{StoreFormat, program}, hashes: config.NewHasher(), lock: lock}
+	if err := s.checkVersion(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	if alone {
+		if err := s.clear(); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
+	}
+	return s, nil
+}
+
+// OpenShared makes the folder ready for points of makers and removes what a killed process left
+// unfinished.
+func OpenShared(dir string, makers *Makers) (*PointStore, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	s := &PointStore{dir: dir, hashes: config.NewHasher(), makers: makers, texts: map[string][]byte{}}
+	left, err := filepath.Glob(filepath.Join(dir, ".*"+Unfinished))
+	for _, path := range left {
+		release, e := s.ClaimHash(HashOfUnfinished(path))
+		if e == nil && release != nil {
+			e = errors.Join(os.RemoveAll(path), release())
+		}
+		err = errors.Join(err, e)
+	}
+	return s, err
+}
+
+// In is the same store in another folder.
+func (s *PointStore) In(dir string) *PointStore {
+	other := *s
+	other.dir, other.texts = dir, map[string][]byte{}
+	return &other
+}
+
+// Close lets other processes in.
+func (s *PointStore) Close() error { return s.lock.Close() }
+
+// checkVersion reads the version of the store, or gives it one when the store is new.
+func (s *PointStore) checkVersion() error {
+	path := filepath.Join(s.dir, storeFile)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		entries, err := os.ReadDir(s.dir)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			if !strings.HasPrefix(e.Name(), ".") {
+				return fmt.Errorf("%s: holds %s but no %s, so no sweep made it; choose another folder", s.dir, e.Name(), storeFile)
+			}
+		}
+		if text, err = json.Marshal(s.Version); err != nil {
+			return err
+		}
+		return WriteFile(path, append(text, '\n'))
+	}
+	if err != nil {
+		return err
+	}
+	var have StoreVersion
+	if err := json.Unmarshal(text, &have); err != nil {
+		return fmt.Errorf("%s: damaged (%w); restore it, or move the folder away to run everything again", path, err)
+	}
+	if have != s.Version {
+		return fmt.Errorf("%s: results of another version of the program (%s, this is %s); "+
+			"keep them by choosing another folder, or remove this one to run everything again",
+			s.dir, have, s.Version)
+	}
+	return nil
+}
+
+// clear removes what killed processes left.
+func (s *PointStore) clear() error {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if strings.HasPrefix(e.Name(), ".") && e.Name() != LockFile {
+			if err := os.RemoveAll(filepath.Join(s.dir, e.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Dir returns the store's folder.
+func (s *PointStore) Dir() string { return s.dir }
+
+// Hash names the point among those of the store.
+func (s *PointStore) Hash(p *config.Point) (string, error) {
+	if s.makers == nil {
+		return s.hashes.Hash(p)
+	}
+	text, in, err := s.hashes.Identity(p)
+	base := digestOf(string(text), in.Model, in.Trace)
+	return digestOf(base, in.GPU, s.makers.Device, s.makers.Program), err
+}
+
+// Find returns the folder of a finished point, "" when there is none. Note says that there is
+// one that is not what was put there.
+func (s *PointStore) Find(p *config.Point) (dir, note string, err error) {
+	hash, err := s.Hash(p)
+	if err != nil {
+		return "", "", err
+	}
+	if s.makers == nil {
+		return s.whole(filepath.Join(s.dir, hash), p)
+	}
+	if dir, note, err = s.FindHash(hash, p); dir != "" || note != "" || err != nil || !s.makers.Any {
+		return dir, note, err
+	}
+	folders, err := s.folders()
+	if err != nil {
+		return "", "", err
+	}
+	var found []string
+	for _, folder := range folders {
+		if !s.same(folder, p) {
+			continue
+		}
+		ok, damage, err := s.whole(folder, p)
+		if err != nil {
+			return "", "", err
+		}
+		if note = damage; ok != "" {
+			found = append(found, folder)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", note, nil
+	case 1:
+		return found[0], "", nil
+	}
+	return "", "", fmt.Errorf("%s is kept %d times, of other devices or programs: %s; remove all but one",
+		p.Name, len(found), strings.Join(found, ", "))
+}
+
+// FindHash is Find for a hash, in a store of Makers.
+func (s *PointStore) FindHash(hash string, p *config.Point) (dir, note string, err error) {
+	folders, err := s.folders()
+	if err != nil {
+		return "", "", err
+	}
+	for _, folder := range folders {
+		if m, err := ReadManifest(folder); err != nil || m.Hash != hash {
+			continue
+		}
+		if dir, note, err = s.whole(folder, p); dir != "" || err != nil {
+			return dir, "", err
+		}
+	}
+	return "", note, nil
+}
+
+// folders lists those of finished points.
+func (s *PointStore) folders() ([]string, error) {
+	return filepath.Glob(filepath.Join(s.dir, "[^.]*"))
+}
+
+// whole returns the folder if all is there that its manifest lists.
+func (s *PointStore) whole(dir string, p *config.Point) (found, note string, err error) {
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return "", "", nil
+	} else if err != nil {
+		return "", "", err
+	}
+	m, damage := ReadManifest(dir)
+	if damage == nil {
+		damage = m.check(dir)
+	}
+	switch {
+	case errors.Is(damage, fs.ErrPermission):
+		return "", "", damage
+	case damage != nil:
+		return "", fmt.Sprintf("%s: %v; %s runs again", dir, damage, p.Name), nil
+	}
+	return dir, "", nil
+}
+
+// same says whether a kept point's configuration, read today, is that of p: keys that are newer
+// have their defaults.
+func (s *PointStore) same(dir string, p *config.Point) bool {
+	want, in, err := s.hashes.Identity(p)
+	m, damage := ReadManifest(dir)
+	if err != nil || damage != nil || m.Inputs.Model != in.Model || m.Inputs.Trace != in.Trace {
+		return false
+	}
+	if _, ok := s.texts[dir]; !ok {
+		s.texts[dir] = nil
+		if kept, err := config.LoadPoint(filepath.Join(dir, ConfigFile)); err == nil {
+			s.texts[dir], _ = kept.TOML()
+		}
+	}
+	return s.texts[dir] != nil && bytes.Equal(s.texts[dir], want)
+}
+
+// load returns the summary of a finished point.
+func (s *PointStore) load(p *config.Point) (sum sim.Summary, kept bool, note string, err error) {
+	dir, note, err := s.Find(p)
+	if err != nil || dir == "" {
+		return sum, false, note, err
+	}
+	if sum, err = ReadSummary(dir); err != nil {
+		return sim.Summary{}, false, fmt.Sprintf("%v; %s runs again", err, p.Name), nil
+	}
+	return sum, true, "", nil
+}
+
+// Begin implements Keeper.
+func (s *PointStore) Begin(p *config.Point) (*PointFiles, error) {
+	m := Manifest{Name: p.Name}
+	var err error
+	if m.Hash, err = s.Hash(p); err != nil {
+		return nil, err
+	}
+	if _, m.Inputs, err = s.hashes.Identity(p); err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(s.dir, "."+m.Hash+Unfinished)
+	if err := os.RemoveAll(dir); err != nil {
+		return nil, err
+	}
+	f, err := beginFiles(dir, p)
+	if err != nil {
+		return nil, err
+	}
+	f.seal = func() error { return s.seal(dir, p, &m) }
+	return f, nil
+}
+
+// seal writes the manifest of a finished point and gives its folder its name, in the place of a
+// damaged one.
+func (s *PointStore) seal(dir string, p *config.Point, m *Manifest) error {
+	final := filepath.Join(s.dir, m.Hash)
+	if s.makers != nil {
+		m.Device, m.Program = s.makers.Device, s.makers.Program
+		final = filepath.Join(s.dir, s.makers.Folder(p))
+		if there, err := ReadManifest(final); err == nil && there.Hash != m.Hash && !s.makers.Replace {
+			final += "-" + m.Hash
+		}
+		if s.makers.Finish != nil {
+			if err := s.makers.Finish(dir); err != nil {
+				return err
+			}
+		}
+	}
+	if err := m.write(dir); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(final); err != nil {
+		return err
+	}
+	return os.Rename(dir, final)
+}

@@ -1,0 +1,83 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"syscall"
+
+	"sparseserve/experiments/config"
+)
+
+// Do returns the results of the points in their order: of those that are kept
+// from before, and of the others, which grid runs. Notes say which points were
+// kept but damaged. When a point fails, or ctx is cancelled, those that are
+// finished are returned beside the error.
+func (s *PointStore) Do(ctx context.Context, grid Grid, points []config.Point) (results []Result, notes []string, err error) {
+	missing, notes, err := s.Missing(points)
+	if err != nil {
+		return nil, notes, err
+	}
+	grid.Store = s
+	_, runErr := grid.Do(ctx, longestFirst(missing))
+	for _, p := range points {
+		sum, kept, _, err := s.load(&p)
+		if err != nil {
+			return nil, notes, err
+		}
+		if kept {
+			results = append(results, Result{p, sum})
+		}
+	}
+	return results, notes, KeptWhenFull(runErr)
+}
+
+// keptWhenFull adds to the error of a disk or a quota that is full what to do
+// about it.
+func KeptWhenFull(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) {
+		return fmt.Errorf("%w; what is finished is kept: make room and give the same command again", err)
+	}
+	return err
+}
+
+// Missing lists the points that are not kept. Notes say which are kept but
+// damaged.
+func (s *PointStore) Missing(points []config.Point) (missing []config.Point, notes []string, err error) {
+	for _, p := range points {
+		_, kept, note, err := s.load(&p)
+		if err != nil {
+			return nil, notes, err
+		}
+		if note != "" {
+			notes = append(notes, note)
+		}
+		if !kept {
+			missing = append(missing, p)
+		}
+	}
+	return missing, notes, nil
+}
+
+// longestFirst orders points by a guess at their time, so that no long one is
+// left for the end. Caches cost the most, and overloaded ones more still.
+func longestFirst(points []config.Point) []config.Point {
+	guess := func(p *config.Point) float64 {
+		cost := float64(p.Workload.Requests)
+		if cost == 0 { // all of a trace
+			cost = 1000
+		}
+		if p.System.Offload {
+			cost *= 10
+		}
+		if p.System.Heads == "full" {
+			cost *= 10
+		}
+		return cost * (1 + p.Workload.Rate)
+	}
+	points = slices.Clone(points)
+	slices.SortStableFunc(points, func(a, b config.Point) int { return cmp.Compare(guess(&b), guess(&a)) })
+	return points
+}

@@ -1,0 +1,104 @@
+package run
+
+import (
+	"encoding/csv"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"sparseserve/experiments/config"
+	"sparseserve/sim/des"
+)
+
+// publishedRun is one row of testdata/published_runs.csv.
+type publishedRun struct {
+	model, gpu     string
+	prompt, output int
+	rate           float64 // requests/s
+	ttft, tbt, e2e float64 // ms
+}
+
+// Servers that nobody fitted anything to, but for the TTFT of the first two rows: vLLM
+// 0.15.1 with other models and loads. `go test ./experiments/run -run PublishedRuns -v` prints
+// the table of docs/validation.md.
+func TestPublishedRuns(t *testing.T) {
+	t.Logf("| model | prompt + output | req/s | TTFT | TBT | end to end |\n|-|-|-:|-:|-:|-:|")
+	runs := publishedRuns(t)
+	if testing.Short() {
+		runs = runs[1:3] // one whose TTFT was fitted, one that nothing was fitted to
+	}
+	for _, r := range runs {
+		trace := poissonTrace(t, r)
+		c, err := config.Load("", []string{
+			"model=" + r.model, "gpu=" + r.gpu, "system.preset=vllm-0.15", "system.max_requests=128", "system.max_tokens=2048", "system.chunk_tokens=2048",
+			"workload.trace=" + trace, "workload.prefix_hit=1",
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum, err := NewSimulator().Run(t.Context(), c.Points()[0], Sink{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ttft, tbt := 1e3*sum.TTFT.Mean, 1e3*sum.TBT.Mean
+		e2e := ttft + tbt*float64(r.output-1)
+		off := func(got, want float64) float64 { return 100 * (got/want - 1) }
+		t.Logf("| %s | %d + %d | %g | %.1f ms, %+.1f %% | %.2f ms, %+.1f %% | %.0f ms, %+.1f %% |", r.model, r.prompt, r.output, r.rate,
+			r.ttft, off(ttft, r.ttft), r.tbt, off(tbt, r.tbt), r.e2e, off(e2e, r.e2e))
+		for _, m := range []struct {
+			name                string
+			got, want, tolerate float64
+		}{{"mean TTFT", ttft, r.ttft, 10}, {"mean TBT", tbt, r.tbt, 6}, {"mean end to end", e2e, r.e2e, 6}} {
+			if math.Abs(off(m.got, m.want)) > m.tolerate {
+				t.Errorf("%s at %g req/s: %s is %.4g ms, measured %.4g: %+.1f %%", r.model, r.rate, m.name, m.got, m.want, off(m.got, m.want))
+			}
+		}
+	}
+}
+
+// publishedRuns reads the table.
+func publishedRuns(t *testing.T) (runs []publishedRun) {
+	t.Helper()
+	f, err := os.Open(filepath.Join("testdata", "published_runs.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	in := csv.NewReader(f)
+	in.Comment = '#'
+	rows, err := in.ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range rows[1:] {
+		n := make([]float64, len(row))
+		for i, text := range row[2:] {
+			if n[i], err = strconv.ParseFloat(text, 64); err != nil {
+				t.Fatal(err)
+			}
+		}
+		runs = append(runs, publishedRun{row[0], row[1], int(n[0]), int(n[1]), n[2], n[3], n[4], n[5]})
+	}
+	return runs
+}
+
+// poissonTrace writes ten minutes of requests of a run's lengths. Gaps between the requests
+// of the one run whose times are published vary as those of a Poisson process.
+func poissonTrace(t *testing.T, r publishedRun) string {
+	t.Helper()
+	var text strings.Builder
+	text.WriteString("arrived_s,prompt_tokens,output_tokens,set\n")
+	random := des.Rand(1, "published")
+	for at := 0.0; at < 600; at += random.ExpFloat64() / r.rate {
+		fmt.Fprintf(&text, "%.6f,%d,%d,\n", at, r.prompt, r.output)
+	}
+	path := filepath.Join(t.TempDir(), "trace.csv")
+	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}

@@ -1,0 +1,34 @@
+package run
+
+import (
+	"context"
+
+	"sparseserve/experiments/config"
+	"sparseserve/hw"
+	"sparseserve/sim"
+	"sparseserve/sim/kv"
+)
+
+// Recorded is what the decodes of a run selected.
+type Recorded struct {
+	Server sim.Config
+	Trace  *kv.Trace
+}
+
+// Record makes a run for what its decodes select.
+func (x *Simulator) Record(ctx context.Context, p config.Point) (*Recorded, error) {
+	s, err := x.prepare(&p)
+	if err != nil {
+		return nil, err
+	}
+	defer s.close()
+	device, err := hw.NewDevice(s.gpu, &s.model, DeviceOptions(&p.System))
+	if err != nil {
+		return nil, err
+	}
+	s.server.Device, s.server.Trace = device, &kv.Trace{}
+	if _, err := s.serve(ctx, Sink{}, func(*sim.Metrics) []string { return nil }); err != nil {
+		return nil, err
+	}
+	return &Recorded{s.server, s.server.Trace}, nil
+}

@@ -1,0 +1,37 @@
+package run
+
+import (
+	"context"
+	"io"
+
+	"sparseserve/experiments/config"
+	"sparseserve/sim"
+)
+
+// Runner carries out one point. It returns soon after ctx is cancelled, with
+// ctx's error. The grid fills in what names the run, and the wall time. A
+// summary that says what interrupted it may come beside an error.
+type Runner func(ctx context.Context, p config.Point, sink Sink) (sim.Summary, error)
+
+// Sink takes what a run reports on its way.
+type Sink struct {
+	Requests io.Writer // requests.csv, one row a finished request
+	Steps    io.Writer // steps.csv; nil when not wanted
+	Trace    io.Writer // trace.json; nil when not wanted
+	Finished func()    // called once for every request that leaves the server
+}
+
+// Result is one finished point.
+type Result struct {
+	Point   config.Point
+	Summary sim.Summary
+}
+
+// Summaries returns the summaries of the results, in order.
+func Summaries(results []Result) []sim.Summary {
+	out := make([]sim.Summary, len(results))
+	for i, r := range results {
+		out[i] = r.Summary
+	}
+	return out
+}

@@ -1,0 +1,218 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+
+	"sparseserve/experiments/config"
+	"sparseserve/hw"
+	"sparseserve/sim"
+	"sparseserve/sim/dsa"
+	"sparseserve/traces"
+)
+
+// scoreSeed draws the score process's noise. It belongs to the process, not to
+// a run: runs differ by where each request's groups enter it.
+const ScoreSeed = 1
+
+// streamFamilies is how many realisations of the score process a context
+// length has; every group of every request enters one of them at its own phase.
+// Making streams costs as much as a short run, so they are few: against 48
+// families SparseServe at 0.2 req/s loads 1.1 % more blocks, and a mean TTFT
+// and TBT within 0.2 %.
+const StreamFamilies = 8
+
+// Simulator runs points on modelled hardware. It keeps the recorded selection
+// streams, which all runs of a budget share. Safe for concurrent use.
+type Simulator struct {
+	mu        sync.Mutex
+	libraries map[libraryKey]*dsa.Library
+}
+
+// libraryKey is what recorded streams depend on.
+type libraryKey struct {
+	scores  traces.ScoreParams
+	policy  dsa.Policy
+	setting dsa.Setting
+}
+
+// NewSimulator returns a simulator with no streams yet.
+func NewSimulator() *Simulator { return &Simulator{libraries: map[libraryKey]*dsa.Library{}} }
+
+// Run carries out one point. It is a Runner.
+func (x *Simulator) Run(ctx context.Context, p config.Point, sink Sink) (sim.Summary, error) {
+	return x.RunOn(ctx, p, sink, func(d sim.Device) sim.Device { return d })
+}
+
+// RunOn carries out one point on what wrap makes of the modelled device.
+func (x *Simulator) RunOn(ctx context.Context, p config.Point, sink Sink, wrap func(sim.Device) sim.Device) (sim.Summary, error) {
+	s, err := x.prepare(&p)
+	if err != nil {
+		return sim.Summary{}, err
+	}
+	defer s.close()
+	device, err := hw.NewDevice(s.gpu, &s.model, DeviceOptions(&p.System))
+	if err != nil {
+		return sim.Summary{}, err
+	}
+	s.server.Device = wrap(device)
+	return s.serve(ctx, sink, func(m *sim.Metrics) []string { return device.ExtrapolationNotes(m.Extrapolated()) })
+}
+
+// prepared is a point with all that it names loaded; its server lacks a device.
+type prepared struct {
+	point  *config.Point
+	model  hw.Model
+	gpu    *hw.Profile
+	stream *traces.Stream
+	server sim.Config
+
+	selections *os.File // recorded, that the server replays; nil: none
+	contexts   [][2]int // of a live run's requests: tokens, from the prompt's to the last
+}
+
+func (s *prepared) close() {
+	s.stream.Close()
+	if s.selections != nil {
+		s.selections.Close()
+	}
+}
+
+// prepare loads what a point names. The caller closes it.
+func (x *Simulator) prepare(p *config.Point) (*prepared, error) {
+	model, err := hw.LoadModel(p.Model)
+	if err != nil {
+		return nil, err
+	}
+	gpu, err := p.Machine()
+	if err != nil {
+		return nil, err
+	}
+	kvBytes, err := config.KVBudget(gpu, &model, &p.System)
+	if err != nil {
+		return nil, err
+	}
+	stream, err := traces.Open(p.Workload, p.Seed, traces.Tokenizer(model.Tokenizer))
+	if err != nil {
+		return nil, err
+	}
+	cfg := sim.Config{
+		Spec:     p.System,
+		Model:    sim.Model{Layers: model.Layers, KVHeads: model.KVHeads, Hidden: model.Hidden, MaxContext: model.MaxContext},
+		Geometry: model.Geometry(p.System.BlockTokens),
+		HBMBytes: kvBytes,
+		Seed:     p.Seed,
+		Engine:   gpu.Server(),
+	}
+	cfg.RecallProxy = p.Output.RecallProxy && p.System.Sparse() && p.System.Selections == ""
+	s := &prepared{point: p, model: model, gpu: gpu, stream: stream, server: cfg}
+	switch {
+	case !p.System.Sparse():
+	case p.System.Selections != "":
+		if err := s.replay(p.System.Selections); err != nil {
+			s.close()
+			return nil, fmt.Errorf("system.selections: %s: %w", p.System.Selections, err)
+		}
+	default:
+		policy, named, err := p.System.Policy()
+		if err != nil {
+			s.close()
+			return nil, err
+		}
+		setting := dsa.Setting{Digest: named.Digest, Sinks: p.System.SinkBlocks, Window: p.System.WindowBlocks, Queries: 1}
+		if policy.Weighs() || cfg.RecallProxy { // others see what is common to the query heads of a KV head
+			setting.Queries = model.QHeads / model.KVHeads
+		}
+		s.server.Library = x.library(libraryKey{p.Scores, policy, setting})
+	}
+	return s, nil
+}
+
+// replay has the server take selections from a file.
+func (s *prepared) replay(path string) (err error) {
+	if s.selections, err = os.Open(path); err != nil {
+		return errors.Unwrap(err) // the caller names the file
+	}
+	info, err := s.selections.Stat()
+	if err != nil {
+		return err
+	}
+	s.server.Recording, err = dsa.OpenRecording(s.selections, info.Size())
+	return err
+}
+
+// serve runs the workload on the server's device and keeps what the sink wants.
+// notes says what the device found worth a warning.
+func (s *prepared) serve(ctx context.Context, sink Sink, notes func(*sim.Metrics) []string) (sum sim.Summary, err error) {
+	server, err := sim.NewServer(s.server)
+	if err != nil {
+		return sim.Summary{}, err
+	}
+	rec := NewOutputs(sink, s.point.System.Progressive(), s.server.RecallProxy)
+	var recorder sim.Recorder = rec
+	if sink.Trace != nil {
+		trace := newChromeTrace(sink.Trace, rec, s.point.System.Offload && s.point.System.SaveEngine == "flash")
+		defer func() { err = errors.Join(err, trace.close()) }()
+		recorder = trace
+	}
+	metrics, runErr := server.Run(ctx, s.stream, recorder)
+	if metrics == nil {
+		return sim.Summary{}, runErr
+	}
+	sum = metrics.Summary()
+	if sum.RecallProxy != nil {
+		sum.RecallProxy.Accuracy = AccuracyProxy(sum.RecallProxy.Missed2)
+		sum.Warnings = append(sum.Warnings, "accuracy_proxy stands in for accuracy: it follows from the attention that selections hold; no model ran and no answer was scored")
+	}
+	iteration, err := hw.ReferenceIteration(s.gpu, &s.model)
+	if err != nil {
+		return sum, errors.Join(runErr, err)
+	}
+	sum.SLOMet = s.point.SLO.Met(&sum, iteration.Seconds())
+	sum.Warnings = append(sum.Warnings, notes(metrics)...)
+	sum.Warnings = append(sum.Warnings, s.stream.Warnings()...)
+	if runErr != nil {
+		endedEarly(ctx, &sum, runErr)
+		return sum, runErr
+	}
+	return sum, rec.err
+}
+
+// endedEarly marks the summary of a run that an interrupt or an error ended.
+func endedEarly(ctx context.Context, sum *sim.Summary, err error) {
+	sum.Interrupted = err.Error()
+	if cause := ctx.Err(); cause != nil && errors.Is(err, cause) {
+		sum.Interrupted = "interrupted"
+	}
+	sum.SLOMet = false // not known
+	sum.Warnings = append(sum.Warnings, fmt.Sprintf("ended early: %s; figures are of the %d requests that finished until then", sum.Interrupted, sum.Completed))
+}
+
+// library returns the streams of a selection algorithm.
+func (x *Simulator) library(k libraryKey) *dsa.Library {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	l := x.libraries[k]
+	if l == nil {
+		l = dsa.NewLibrary(traces.NewScores(k.scores, ScoreSeed), k.policy, k.setting, StreamFamilies)
+		x.libraries[k] = l
+	}
+	return l
+}
+
+// deviceOptions are how the modelled device serves a system.
+func DeviceOptions(s *sim.Spec) hw.DeviceOptions {
+	o := hw.DeviceOptions{TopP: s.Sampling == config.SamplingTopP}
+	if s.Progressive() {
+		o.Microbatch, o.Pipelined = s.Microbatch, s.Pipelined
+	}
+	if s.Offload {
+		o.LoadEngine, o.SaveEngine, o.Offload = s.LoadEngine, s.SaveEngine, true
+		o.GPULookup = s.GPULookup()
+		o.SaveBufferBytes = int64(s.SaveBuffer * (1 << 20))
+	}
+	return o
+}

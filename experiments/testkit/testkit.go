@@ -1,0 +1,86 @@
+// Package testkit is what tests of the experiments share: files in a temporary folder, golden
+// files, and folders compared byte by byte.
+package testkit
+
+import (
+	"flag"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// Update says that golden files are to be written anew.
+var Update = flag.Bool("update", false, "write the golden files anew")
+
+// testdata is that of the package under test, found before any test changes its folder.
+var testdata, _ = filepath.Abs("testdata")
+
+// Write puts text into a file of a temporary folder and makes that the working directory, so
+// that errors name the file without a path.
+func Write(t *testing.T, name, text string) string {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	return Rewrite(t, name, text)
+}
+
+// Rewrite puts text into a file and returns its name.
+func Rewrite(t *testing.T, name, text string) string {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// Golden compares text with a file of testdata.
+func Golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join(testdata, name)
+	if *Update {
+		Rewrite(t, path, got)
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("differs from testdata/%s (go test -update writes it anew):\n%s", name, got)
+	}
+}
+
+// Tree reads all files below a folder.
+func Tree(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		rel, _ := filepath.Rel(dir, path)
+		files[filepath.ToSlash(rel)] = string(text)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// SameTree compares two folders byte by byte.
+func SameTree(t *testing.T, a, b map[string]string) {
+	t.Helper()
+	for _, path := range slices.Sorted(maps.Keys(a)) {
+		if text, ok := b[path]; !ok || text != a[path] {
+			t.Errorf("%s differs", path)
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(b)) {
+		if _, ok := a[path]; !ok {
+			t.Errorf("%s is in the second only", path)
+		}
+	}
+}

@@ -1,0 +1,188 @@
+package validate
+
+import (
+	"fmt"
+	"math"
+	"path/filepath"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
+
+	"sparseserve/cuda/live"
+	"sparseserve/experiments/config"
+	"sparseserve/experiments/run"
+	"sparseserve/hw"
+)
+
+// AblationCard is a card whose kept live runs are priced: the result folder of a
+// validation, and the profile of the card that its runs were made on.
+type AblationCard struct {
+	Dir     string
+	Profile string // "" is what the runs name
+}
+
+// StepErrors are means over runs of the absolute error of a run's mean step time, of
+// steps that only decode and of the others.
+type StepErrors struct{ Decode, Mixed float64 }
+
+// LeastWorth is what a part of the cost model must be worth on every card, of decode
+// steps or of mixed ones, to stay (law 12: every mechanism pays).
+const LeastWorth = 0.002
+
+// AblationRow is what a part of the cost model is worth: by how much the errors grow
+// without it, card by card. Worth at or below zero is of a part that does not pay.
+type AblationRow struct {
+	Concept, Part string
+	Worth         []StepErrors
+}
+
+// Ablation is what each part of the cost model is worth on some cards.
+type Ablation struct {
+	Cards  []AblationCard
+	Runs   []int        // of each card
+	Errors []StepErrors // of the whole model
+	Rows   []AblationRow
+}
+
+// askedRun is what a live run asked of its device, and what made it.
+type askedRun struct {
+	steps   []live.RecordedStep
+	model   hw.Model
+	options hw.DeviceOptions
+	gpu     string
+}
+
+// Ablate prices the batches of kept live runs with all of the cost model and without each
+// of its parts. Nothing is simulated and no GPU is needed.
+func Ablate(cards []AblationCard) (*Ablation, error) {
+	a := &Ablation{Cards: cards}
+	for _, p := range hw.Parts() {
+		a.Rows = append(a.Rows, AblationRow{Concept: p.Concept, Part: p.Name})
+	}
+	for i := range cards {
+		runs, err := askedRuns(cards[i].Dir)
+		if err != nil {
+			return nil, err
+		}
+		name := cards[i].Profile
+		if name == "" {
+			name = runs[0].gpu
+		}
+		profile, err := hw.Load(name, "sparseserve-live", nil)
+		if err != nil {
+			return nil, err
+		}
+		whole, err := stepErrors(runs, profile)
+		if err != nil {
+			return nil, err
+		}
+		a.Runs, a.Errors = append(a.Runs, len(runs)), append(a.Errors, whole)
+		for j := range a.Rows {
+			row := &a.Rows[j]
+			without, err := profile.Without(row.Part)
+			if err != nil {
+				return nil, err
+			}
+			e, err := stepErrors(runs, without)
+			if err != nil {
+				return nil, fmt.Errorf("without %s: %w", row.Part, err)
+			}
+			row.Worth = append(row.Worth, StepErrors{e.Decode - whole.Decode, e.Mixed - whole.Mixed})
+		}
+	}
+	return a, nil
+}
+
+// askedRuns reads the live runs that a result folder compares.
+func askedRuns(dir string) ([]askedRun, error) {
+	index, err := readIndex(dir)
+	if err != nil {
+		return nil, err
+	}
+	runs := make([]askedRun, len(index.Runs))
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range runs {
+		g.Go(func() (err error) {
+			runs[i], err = askedIn(filepath.Join(dir, filepath.FromSlash(index.Runs[i].Live)))
+			return err
+		})
+	}
+	return runs, g.Wait()
+}
+
+// askedIn reads a live run's folder.
+func askedIn(dir string) (r askedRun, err error) {
+	p, err := config.LoadPoint(filepath.Join(dir, run.ConfigFile))
+	if err != nil {
+		return r, err
+	}
+	path := filepath.Join(dir, callsFile)
+	text, err := readGzip(path)
+	if err != nil {
+		return r, err
+	}
+	if r.steps, err = unmarshalCalls(text); err != nil {
+		return r, fmt.Errorf("%s: %w", path, err)
+	}
+	r.gpu, r.options = p.GPU, run.DeviceOptions(&p.System)
+	r.model, err = hw.LoadModel(p.Model)
+	return r, err
+}
+
+// stepErrors prices the steps of all runs.
+func stepErrors(runs []askedRun, gpu *hw.Profile) (StepErrors, error) {
+	errs := make([][2]float64, len(runs)) // NaN where a run has no such step
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range runs {
+		g.Go(func() (err error) {
+			errs[i], err = runs[i].stepErrors(gpu)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return StepErrors{}, err
+	}
+	var means [2]float64
+	for kind := range means {
+		sum, n := 0.0, 0.0
+		for _, e := range errs {
+			if !math.IsNaN(e[kind]) {
+				sum, n = sum+e[kind], n+1
+			}
+		}
+		means[kind] = sum / math.Max(n, 1)
+	}
+	return StepErrors{means[0], means[1]}, nil
+}
+
+// stepErrors is the absolute error of the run's mean step, of decodes and of the others.
+func (r *askedRun) stepErrors(gpu *hw.Profile) (errs [2]float64, err error) {
+	device, err := hw.NewDevice(gpu, &r.model, r.options)
+	if err != nil {
+		return errs, err
+	}
+	times, err := live.Price(r.steps, device)
+	if err != nil {
+		return errs, err
+	}
+	var measured, modelled [2]float64
+	for i := range r.steps {
+		kind, decodes := 0, 0
+		for j := range r.steps[i].Works {
+			decodes = max(decodes, r.steps[i].Works[j].Decodes)
+		}
+		if r.steps[i].Step.Requests > decodes {
+			kind = 1
+		}
+		if t := r.steps[i].Timing.Elapsed; t > 0 {
+			measured[kind] += t.Seconds()
+			modelled[kind] += times[i].Elapsed.Seconds()
+		}
+	}
+	for kind := range errs {
+		errs[kind] = math.Abs(modelled[kind]/measured[kind] - 1) // 0/0 is NaN
+	}
+	return errs, nil
+}

@@ -1,0 +1,180 @@
+package validate
+
+import (
+	"math"
+	"slices"
+
+	"sparseserve/sim"
+)
+
+// Comparison is one figure of a run, live and simulated. Error is relative,
+// simulated over live less 1; nil where live is 0 and simulated is not.
+//
+// Of steps, simulated is what the model gives the batches of the live run:
+//
+//	step_KIND_mean_s          mean time, and the error of the sum
+//	step_KIND_ratio           mean ratio, live is 1
+//	step_KIND_abs_error_p50   median and 95th percentile of |ratio - 1|: the error
+//	phase_KIND_PHASE_s        seconds in all steps that the live device split
+//	step_alike_p95_over_p50   live steps of the same work, slow ones over the median (alike); simulated is 1
+//	stalled_s                 what live steps that stood still took longer (compareStalls); simulated is 0; left out if none did
+//
+// KIND is decode, for steps without a prefill, or mixed.
+type Comparison struct {
+	Run       string   `json:"run"`
+	Metric    string   `json:"metric"`
+	Live      float64  `json:"live"`
+	Simulated float64  `json:"simulated"`
+	Error     *float64 `json:"error"`
+}
+
+func compare(run, metric string, live, simulated float64) Comparison {
+	return Comparison{Run: run, Metric: metric, Live: live, Simulated: simulated, Error: relativeError(live, simulated)}
+}
+
+// relativeError is simulated over real less 1; 0 where both are 0, nil where real
+// alone is.
+func relativeError(real, simulated float64) *float64 {
+	switch {
+	case real != 0:
+		e := simulated/real - 1
+		return &e
+	case simulated == 0:
+		return new(float64)
+	}
+	return nil
+}
+
+// measured is an error that is measured as such.
+func measured(run, metric string, e float64) Comparison {
+	return Comparison{Run: run, Metric: metric, Simulated: e, Error: &e}
+}
+
+// compareSummaries compares what users see of a run.
+func compareSummaries(run string, live, simulated *sim.Summary) []Comparison {
+	var out []Comparison
+	for _, m := range []struct {
+		name string
+		of   func(*sim.Summary) float64
+	}{
+		{"ttft_mean_s", func(s *sim.Summary) float64 { return s.TTFT.Mean }},
+		{"ttft_p50_s", func(s *sim.Summary) float64 { return s.TTFT.P50 }},
+		{"ttft_p99_s", func(s *sim.Summary) float64 { return s.TTFT.P99 }},
+		{"tbt_mean_s", func(s *sim.Summary) float64 { return s.TBT.Mean }},
+		{"tbt_p50_s", func(s *sim.Summary) float64 { return s.TBT.P50 }},
+		{"tbt_p99_s", func(s *sim.Summary) float64 { return s.TBT.P99 }},
+		{"throughput_tok_s", func(s *sim.Summary) float64 { return s.ThroughputTokS }},
+		{"queue_delay_mean_s", func(s *sim.Summary) float64 { return s.QueueDelay.Mean }},
+		{"blocks_loaded_per_step", func(s *sim.Summary) float64 { return s.BlocksLoadedPerStep }},
+		{"hit_ratio", func(s *sim.Summary) float64 { return s.HitRatio }},
+		{"steps", func(s *sim.Summary) float64 { return float64(s.Steps) }},
+	} {
+		out = append(out, compare(run, m.name, m.of(live), m.of(simulated)))
+	}
+	if l, s := live.ProgressiveStats, simulated.ProgressiveStats; l != nil && s != nil {
+		out = append(out, compare(run, "rounds_per_layer", l.RoundsPerLayer, s.RoundsPerLayer),
+			compare(run, "blocks_ahead_per_step", float64(l.BlocksAhead)/float64(live.Steps), float64(s.BlocksAhead)/float64(simulated.Steps)))
+	}
+	return out
+}
+
+// GoalShare is the share of the runs below saturation that are to meet every goal.
+const GoalShare = 0.9
+
+// Goals are the largest errors of runs below saturation that a validation
+// passes.
+func Goals() map[string]float64 {
+	return map[string]float64{
+		"ttft_mean_s": 0.05, "tbt_mean_s": 0.05, "throughput_tok_s": 0.05,
+		"ttft_p99_s": 0.10, "tbt_p99_s": 0.10, "blocks_loaded_per_step": 0.03,
+	}
+}
+
+// ValidatedRun is one run of a validation and how well it was predicted.
+type ValidatedRun struct {
+	Run, System, Model string
+	Variant            string // what the axes set beside system, rate and seed
+	LiveFolder         string // of the live run, from the result folder
+	Rate               float64
+	Seed               uint64
+	Live, Simulated    sim.Summary
+	Comparisons        []Comparison
+	// Saturated says that requests arrived faster than the live run served them
+	// (saturated).
+	Saturated bool
+}
+
+// Of returns a figure of the run.
+func (r *ValidatedRun) Of(metric string) (c Comparison, ok bool) {
+	i := slices.IndexFunc(r.Comparisons, func(c Comparison) bool { return c.Metric == metric })
+	if i < 0 {
+		return c, false
+	}
+	return r.Comparisons[i], true
+}
+
+// Misses lists the figures whose error is beyond its goal, in the order of the
+// comparisons.
+func (r *ValidatedRun) Misses() []string {
+	goals := Goals()
+	var missed []string
+	for _, c := range r.Comparisons {
+		if goal, ok := goals[c.Metric]; ok && (c.Error == nil || math.Abs(*c.Error) > goal) {
+			missed = append(missed, c.Metric)
+		}
+	}
+	return missed
+}
+
+// Worst is the largest error over its goal, of all figures that have one.
+func (r *ValidatedRun) Worst() float64 {
+	goals, worst := Goals(), 0.0
+	for _, c := range r.Comparisons {
+		if goal, ok := goals[c.Metric]; ok {
+			if c.Error == nil {
+				return math.Inf(1)
+			}
+			worst = max(worst, math.Abs(*c.Error)/goal)
+		}
+	}
+	return worst
+}
+
+// Swap is a pair of systems that the simulation puts in another order than the
+// live runs do.
+type Swap struct {
+	Metric        string
+	First, Second *ValidatedRun // live, First is better
+}
+
+// tie is how little apart two live runs are in no order, relative.
+const tie = 0.01
+
+// Swaps compares the order of systems at one load, by mean TTFT and by
+// throughput. Pairs is how many pairs have an order.
+func Swaps(runs []ValidatedRun) (swaps []Swap, pairs int) {
+	for _, m := range []struct {
+		name string
+		cost func(*sim.Summary) float64 // lower is better
+	}{
+		{"ttft_mean_s", func(s *sim.Summary) float64 { return s.TTFT.Mean }},
+		{"throughput_tok_s", func(s *sim.Summary) float64 { return 1 / s.ThroughputTokS }},
+	} {
+		for i := range runs {
+			for j := range runs {
+				a, b := &runs[i], &runs[j]
+				if a.Variant != b.Variant || a.Model != b.Model || a.Rate != b.Rate || a.Seed != b.Seed {
+					continue
+				}
+				if m.cost(&a.Live)*(1+tie) >= m.cost(&b.Live) { // a is not clearly the better one
+					continue
+				}
+				pairs++
+				if m.cost(&a.Simulated) >= m.cost(&b.Simulated) {
+					swaps = append(swaps, Swap{m.name, a, b})
+				}
+			}
+		}
+	}
+	return swaps, pairs
+}

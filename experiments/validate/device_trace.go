@@ -1,0 +1,167 @@
+package validate
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"sparseserve/cuda/live"
+	"sparseserve/sim"
+	"sparseserve/sim/des"
+	"sparseserve/sim/kv"
+)
+
+// storedStep is one step of a live run as callsFile holds it, a line of JSON a
+// step: what the device was asked to do and how long it took, so that any
+// hardware profile can be held against the very same batches. Times are in
+// nanoseconds.
+type storedStep struct {
+	Index    int64    `json:"index"`
+	Start    des.Time `json:"start"`
+	Elapsed  des.Time `json:"elapsed"`
+	Requests int      `json:"requests"`
+	Sampled  int      `json:"sampled"`
+	DRAM     int64    `json:"dram"`
+	Block    int64    `json:"block,omitempty"` // bytes of a block
+	Freed    int64    `json:"freed_blocks,omitempty"`
+	// Phases are left out of a step that the device did not split.
+	Phases *sim.Phases  `json:"phases,omitempty"`
+	Works  []storedWork `json:"works"`
+	// Layers are layer, index in Works, scored (0 or 1), moved (0, 1, or with landing 3),
+	// loads and saves; where blocks are loaded one by one, places and span too. Loads of
+	// roundLoads are those of the work's rounds.
+	Layers [][]int64 `json:"layers"`
+}
+
+type storedWork struct {
+	Tokens       int      `json:"tokens"`
+	Prefill      [][2]int `json:"prefill,omitempty"` // query and prefix, a pair a request
+	Decodes      int      `json:"decodes,omitempty"`
+	DecodeTokens int64    `json:"decode_tokens,omitempty"` // left out where rounds have them
+	ScoredBlocks int64    `json:"scored_blocks,omitempty"`
+	Digests      int      `json:"digests,omitempty"`
+	DigestTokens int64    `json:"digest_tokens,omitempty"`
+	Sparse       bool     `json:"sparse,omitempty"`
+	// Rounds of progressive attention are tokens and loads.
+	Rounds [][2]int64 `json:"rounds,omitempty"`
+}
+
+// inRounds sums up the rounds.
+func (w *storedWork) inRounds() (tokens, loads int64) {
+	for _, r := range w.Rounds {
+		tokens, loads = tokens+r[0], loads+r[1]
+	}
+	return tokens, loads
+}
+
+// roundLoads says that a layer's loads are the sum over the rounds of its work.
+const roundLoads = -1
+
+// landing is the bit of moved that says Moves.SavesInFlight. Runs from before it was noted
+// have it nowhere.
+const landing = 2
+
+// marshalCalls writes the steps of a live run, with how their loads lie in DRAM
+// where that is asked for.
+func marshalCalls(steps []live.RecordedStep, spread bool) ([]byte, error) {
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	for i := range steps {
+		s := &steps[i]
+		line := storedStep{
+			Index: s.Step.Index, Start: s.Step.Start, Elapsed: s.Timing.Elapsed, Requests: s.Step.Requests, Sampled: s.Step.Sampled,
+			DRAM: s.Step.DRAMBytes, Freed: s.Step.FreedBlocks,
+		}
+		if s.Timing.Phases != (sim.Phases{Unsplit: s.Timing.Elapsed}) {
+			line.Phases = &s.Timing.Phases
+		}
+		for j := range s.Works {
+			w := &s.Works[j]
+			sw := storedWork{Tokens: w.Tokens, Decodes: w.Decodes, DecodeTokens: w.DecodeTokens, ScoredBlocks: w.ScoredBlocks, Digests: w.Digests, DigestTokens: w.DigestTokens, Sparse: w.Sparse}
+			for _, span := range w.Prefill {
+				sw.Prefill = append(sw.Prefill, [2]int{span.Query, span.Prefix})
+			}
+			for _, r := range w.Rounds {
+				sw.Rounds = append(sw.Rounds, [2]int64{r.Tokens, r.Loads})
+			}
+			if tokens, _ := sw.inRounds(); tokens == sw.DecodeTokens {
+				sw.DecodeTokens = 0
+			}
+			line.Works = append(line.Works, sw)
+		}
+		for j := range s.Layers {
+			l := &s.Layers[j]
+			stored := []int64{int64(l.Layer), int64(l.Work), bit(l.Scored), bit(l.Moved) | landing*bit(l.Moves.SavesInFlight), l.Moves.Loads, l.Moves.Saves}
+			if _, loads := line.Works[l.Work].inRounds(); loads > 0 && loads == l.Moves.Loads {
+				stored[4] = roundLoads
+			}
+			if spread && l.Moves.UniquePages > 0 {
+				stored = append(stored, l.Moves.UniquePages, l.Moves.RequestKVBytes)
+			}
+			line.Layers = append(line.Layers, stored)
+			line.Block = max(line.Block, l.Moves.BlockBytes)
+		}
+		if err := enc.Encode(&line); err != nil {
+			return nil, err
+		}
+	}
+	return out.Bytes(), nil
+}
+
+// unmarshalCalls reads what marshalCalls wrote.
+func unmarshalCalls(text []byte) ([]live.RecordedStep, error) {
+	var steps []live.RecordedStep
+	for dec := json.NewDecoder(bytes.NewReader(text)); ; {
+		var line storedStep
+		if err := dec.Decode(&line); err == io.EOF {
+			return steps, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("step %d: %w", len(steps), err)
+		}
+		s := live.RecordedStep{
+			Step:   sim.Step{Index: line.Index, Start: line.Start, Requests: line.Requests, Sampled: line.Sampled, DRAMBytes: line.DRAM, FreedBlocks: line.Freed},
+			Timing: sim.Timing{Elapsed: line.Elapsed, Phases: sim.Phases{Unsplit: line.Elapsed}},
+		}
+		if line.Phases != nil {
+			s.Timing.Phases = *line.Phases
+		}
+		for _, sw := range line.Works {
+			w := sim.Work{Tokens: sw.Tokens, Decodes: sw.Decodes, DecodeTokens: sw.DecodeTokens, ScoredBlocks: sw.ScoredBlocks, Digests: sw.Digests, DigestTokens: sw.DigestTokens, Sparse: sw.Sparse}
+			for _, span := range sw.Prefill {
+				w.Prefill = append(w.Prefill, sim.Span{Query: span[0], Prefix: span[1]})
+			}
+			if w.DecodeTokens == 0 {
+				w.DecodeTokens, _ = sw.inRounds()
+			}
+			for _, r := range sw.Rounds {
+				w.Rounds = append(w.Rounds, sim.Round{Tokens: r[0], Loads: r[1]})
+			}
+			s.Works = append(s.Works, w)
+		}
+		for _, l := range line.Layers {
+			if len(l) != 6 && len(l) != 8 {
+				return nil, fmt.Errorf("step %d: a layer has %d numbers, want 6 or 8", line.Index, len(l))
+			}
+			if l[1] < 0 || l[1] >= int64(len(s.Works)) {
+				return nil, fmt.Errorf("step %d: layer %d has work %d of %d", line.Index, l[0], l[1], len(s.Works))
+			}
+			if l[4] == roundLoads {
+				_, l[4] = line.Works[l[1]].inRounds()
+			}
+			m := kv.Moves{Layer: int(l[0]), Loads: l[4], Saves: l[5], BlockBytes: line.Block, InRounds: len(s.Works[l[1]].Rounds) > 0, SavesInFlight: l[3]&landing != 0}
+			if len(l) == 8 {
+				m.UniquePages, m.RequestKVBytes = l[6], l[7]
+			}
+			s.Layers = append(s.Layers, live.RecordedLayer{Layer: int(l[0]), Work: int(l[1]), Scored: l[2] != 0, Moved: l[3]&1 != 0, Moves: m})
+		}
+		steps = append(steps, s)
+	}
+}
+
+func bit(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}

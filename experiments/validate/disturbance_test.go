@@ -1,0 +1,89 @@
+package validate
+
+import (
+	"math"
+	"testing"
+)
+
+// decoding makes steps of one number of decodes, whose contexts grow: the model
+// says so. Every nth takes slow times as long, live.
+func decoding(decodes, steps, nth int, slow float64) (all []pricedStep) {
+	for i := range steps {
+		model := 0.005 + 0.0001*float64(i)
+		live := 1.03 * model // a model's error says nothing of the host
+		if i%nth == 0 {
+			live *= slow
+		}
+		all = append(all, pricedStep{decodes: decodes, live: live, model: model})
+	}
+	return all
+}
+
+func TestAlike(t *testing.T) {
+	never := 1 << 20
+	with := func(steps []pricedStep, change func(*pricedStep)) []pricedStep {
+		for i := range steps {
+			change(&steps[i])
+		}
+		return steps
+	}
+	offset := with(decoding(2, 100, never, 1), func(s *pricedStep) { s.live *= 3 })
+	for name, c := range map[string]struct {
+		steps []pricedStep
+		want  float64 // 0: nothing can be said
+	}{
+		"quiet":                {decoding(1, 100, never, 1), 1},
+		"one in ten is slow":   {decoding(1, 100, 10, 1.5), 1.5},
+		"one in fifty":         {decoding(1, 100, 50, 1.5), 1},
+		"groups differ":        {append(decoding(1, 100, never, 1), offset...), 1},
+		"the large group says": {append(decoding(1, 400, never, 1), decoding(2, 20, 10, 9)...), 1},
+		"few of each":          {append(decoding(1, minAlike-1, 2, 9), decoding(2, minAlike-1, 2, 9)...), 0},
+		"just enough":          {decoding(1, minAlike, 2, 9), 9},
+		"loads":                {with(decoding(1, 100, 2, 9), func(s *pricedStep) { s.loads = 1 }), 0},
+		"prefills":             {with(decoding(1, 100, 2, 9), func(s *pricedStep) { s.mixed = true }), 0},
+		"split":                {with(decoding(1, 100, 2, 9), func(s *pricedStep) { s.split = true }), 0},
+		"no price":             {with(decoding(1, 100, 2, 9), func(s *pricedStep) { s.model = 0 }), 0},
+	} {
+		if got, ok := alike(c.steps); math.Abs(got-c.want) > 1e-9 || ok != (c.want > 0) {
+			t.Errorf("%s: %v, %v, want %v", name, got, ok, c.want)
+		}
+	}
+}
+
+func TestDisturbed(t *testing.T) {
+	var runs []ValidatedRun
+	for _, r := range []struct {
+		name string
+		slow float64
+	}{{"quiet", 1}, {"just", 1.01 * DisturbedAbove}, {"under", 0.99 * DisturbedAbove}, {"worst", 2}} {
+		runs = append(runs, ValidatedRun{Run: r.name, Comparisons: compareAlike(r.name, decoding(1, 100, 10, r.slow))})
+	}
+	runs = append(runs, ValidatedRun{Run: "silent", Comparisons: compareAlike("silent", nil)})
+	disturbed, told := Disturbed(runs)
+	if told != 4 || len(disturbed) != 2 || disturbed[0].Run.Run != "worst" || disturbed[1].Run.Run != "just" || math.Abs(disturbed[0].Slow-2) > 1e-9 {
+		t.Errorf("%d tell, disturbed are %+v", told, disturbed)
+	}
+}
+
+func TestStalled(t *testing.T) {
+	quiet := decoding(1, 100, 1<<20, 1)
+	stalls := func(live float64) []pricedStep {
+		steps := decoding(1, 100, 1<<20, 1)
+		steps[50].live = live // priced at 10 ms
+		return steps
+	}
+	var runs []ValidatedRun
+	for _, r := range []struct {
+		name  string
+		steps []pricedStep
+	}{
+		{"quiet", quiet}, {"slow", stalls(0.039)}, {"short", stalls(0.041)}, {"long", append(stalls(0.31), stalls(0.11)...)},
+		{"wrong by a half", decoding(1, 100, 1, 1.5)}, {"no price", []pricedStep{{live: 1}}},
+	} {
+		runs = append(runs, ValidatedRun{Run: r.name, Comparisons: compareStalls(r.name, r.steps)})
+	}
+	got := Stalled(runs)
+	if len(got) != 2 || got[0].Run.Run != "long" || got[1].Run.Run != "short" || math.Abs(got[0].Seconds-0.4) > 1e-9 || math.Abs(got[1].Seconds-0.031) > 1e-9 {
+		t.Errorf("stalled are %+v", got)
+	}
+}

@@ -1,0 +1,16 @@
+package validate
+
+import (
+	"testing"
+
+	"sparseserve/experiments/config"
+)
+
+func mustLoad(t *testing.T, path string, sets ...string) *config.Config {
+	t.Helper()
+	c, err := config.Load(path, sets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}

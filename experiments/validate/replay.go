@@ -1,0 +1,165 @@
+package validate
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"sparseserve/experiments/config"
+	"sparseserve/experiments/run"
+	"sparseserve/sim"
+	"sparseserve/traces"
+)
+
+// Replay holds the record of a real server against a simulation of the same
+// requests: those of the record, whole, at their recorded times.
+type Replay struct {
+	Name   string // of the record
+	Dir    string // result folder
+	Record *traces.Measured
+	Config *config.Config // of the server, from LoadServer
+	// Skip leaves requests that arrived earlier, in seconds since the first, out of
+	// every figure of both sides. They are simulated all the same: the others found
+	// the real server busy with them.
+	Skip float64
+	// PrefixHit is the share of each prompt that the server had from its prefix cache, or
+	// PrefixAuto.
+	PrefixHit float64
+	Run       run.Runner
+	Finished  func() // called once for every simulated request; may be nil
+}
+
+// ReplayReport is how well the simulation predicted the record.
+type ReplayReport struct {
+	Name        string
+	Config      *config.Config // with the record as its workload
+	Summary     sim.Summary    // of the whole simulation, skipped requests included
+	Stages      []LoadStage    // of the compared requests; one of a steady load
+	Requests    []Replayed     // that are compared, in order of arrival
+	Comparisons []RecordComparison
+	Failed      int            // requests of the record, in neither side
+	Skipped     int            // by Skip
+	Prefix      *PrefixVerdict // nil where the record was not asked, or does not say
+	Rejected    int            // by the simulated server, so in neither side's figures
+	Files       []string
+}
+
+// Do simulates the record and writes the result folder:
+//
+//	trace.csv      the record's requests, which the configuration replays
+//	config.toml    the resolved configuration
+//	summary.json   of the simulation
+//	requests.csv   every compared request, measured and simulated
+//	compare.csv    every figure, measured and simulated
+//	compare.json   the same as --json prints it
+func (r *Replay) Do(ctx context.Context) (*ReplayReport, error) {
+	if last := r.Record.Requests[len(r.Record.Requests)-1].At.Seconds(); r.Skip > last {
+		return nil, fmt.Errorf("--skip %g: leaves out all %d requests; the last arrived at %.6g s", r.Skip, len(r.Record.Requests), last)
+	}
+	trace := filepath.Join(r.Dir, replayTrace)
+	out := &ReplayReport{Name: r.Name, Config: r.Config.Replayed(r.Name, trace, len(r.Record.Requests)), Failed: r.Record.Failed}
+	if err := r.writeTrace(trace); err != nil {
+		return nil, err
+	}
+	simulate := r.choosePrefix
+	if r.PrefixHit != PrefixAuto {
+		out.Config.Workload.PrefixHit, simulate = r.PrefixHit, r.simulate
+	}
+	served, err := simulate(ctx, out)
+	if err == nil {
+		err = r.pair(out, served)
+	}
+	if err != nil {
+		return nil, errors.Join(err, r.abandon(trace))
+	}
+	return out, out.write(r.Dir)
+}
+
+func (r *Replay) writeTrace(path string) error {
+	if err := os.MkdirAll(r.Dir, 0o755); err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	if err := r.Record.WriteTrace(&text); err != nil {
+		return err
+	}
+	return run.WriteFile(path, text.Bytes())
+}
+
+// abandon removes what was written for a simulation that did not finish, unless
+// an earlier one's results are there; the folder too, unless it holds something
+// else.
+func (r *Replay) abandon(trace string) error {
+	if _, err := os.Stat(filepath.Join(r.Dir, run.ConfigFile)); err == nil {
+		return nil
+	}
+	err := os.Remove(trace)
+	os.Remove(r.Dir)
+	return err
+}
+
+// simulate runs the one point of the configuration.
+func (r *Replay) simulate(ctx context.Context, out *ReplayReport) ([]servedRequest, error) {
+	p := out.Config.Points()[0]
+	finished := r.Finished
+	if finished == nil {
+		finished = func() {}
+	}
+	var table bytes.Buffer
+	start := time.Now()
+	sum, err := r.Run(ctx, p, run.Sink{Requests: &table, Finished: finished})
+	if err != nil {
+		if cause := ctx.Err(); cause != nil && errors.Is(err, cause) {
+			return nil, cause
+		}
+		return nil, fmt.Errorf("%s: %w", p.Name, err)
+	}
+	sum.WallS = time.Since(start).Seconds()
+	sum.Name, sum.System, sum.Model, sum.GPU, sum.Seed = r.Name, p.System.Name, p.Model, p.GPU, p.Seed
+	out.Summary = sum
+	return parseServed(run.RequestsCSV, table.Bytes())
+}
+
+// pair puts both sides of each request together and compares them.
+func (r *Replay) pair(out *ReplayReport, served []servedRequest) error {
+	byID := map[int]*servedRequest{}
+	for i := range served {
+		byID[served[i].id] = &served[i]
+	}
+	var arrivals []float64
+	for i, m := range r.Record.Requests {
+		s, ok := byID[i+1]
+		switch {
+		case m.At.Seconds() < r.Skip:
+			out.Skipped++
+			continue
+		case !ok:
+			out.Rejected++
+			continue
+		}
+		simulated := m
+		simulated.TTFT, simulated.E2E = s.first-s.arrival, s.last-s.arrival
+		out.Requests = append(out.Requests, Replayed{ID: i + 1, Measured: m, Simulated: simulated})
+		arrivals = append(arrivals, m.At.Seconds())
+	}
+	if len(out.Requests) == 0 {
+		return fmt.Errorf("the simulated server rejected all %d requests; does %s on %s have room for them?", out.Rejected, out.Config.Model, out.Config.GPU)
+	}
+	out.Stages = loadStages(arrivals)
+	out.Comparisons = compareReplayed(r.Name, AllStages, out.Requests)
+	for i := range out.Stages {
+		s := &out.Stages[i]
+		of := out.Requests[s.first:s.end]
+		for j := range of {
+			of[j].Stage = s.Label
+		}
+		if len(out.Stages) > 1 {
+			out.Comparisons = append(out.Comparisons, compareReplayed(r.Name, s.Label, of)...)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+package validate
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/stat"
+
+	"sparseserve/traces"
+)
+
+// Replayed is one request of a record and of its simulation.
+type Replayed struct {
+	ID        int // from 1, in order of arrival
+	Stage     string
+	Measured  traces.Served
+	Simulated traces.Served // the same but for its times
+}
+
+// RecordComparison is one figure of a record, measured and simulated, over the
+// requests of one stage of its load. Error is relative, simulated over measured
+// less 1; nil where measured is 0 and simulated is not.
+//
+//	ttft_mean_s, ttft_p50_s, ttft_p90_s, ttft_p99_s   from arrival to first token
+//	tbt_mean_s, ...    mean time between the tokens of a request, of those with 2 or more
+//	e2e_mean_s, ...    from arrival to last token
+//	throughput_tok_s   output tokens over the time from first arrival to last token
+//
+// Means and percentiles are over requests, one value a request. Percentiles are
+// interpolated between the two nearest requests, as benchmark clients do.
+type RecordComparison struct {
+	Run       string   `json:"run"`
+	Stage     string   `json:"stage"`
+	Metric    string   `json:"metric"`
+	Measured  float64  `json:"measured"`
+	Simulated float64  `json:"simulated"`
+	Error     *float64 `json:"error"`
+
+	// Requests is how many values the figure is of.
+	Requests int `json:"-"`
+}
+
+// FewForP99 is the number of requests below which a P99 is about its largest
+// value.
+const FewForP99 = 100
+
+// Thin says that a figure is of too few requests to mean much: the P99 of fewer
+// than FewForP99.
+func (c *RecordComparison) Thin() bool {
+	return c.Requests < FewForP99 && strings.HasSuffix(c.Metric, "_p99_s")
+}
+
+// compareReplayed compares the requests of one stage.
+func compareReplayed(run, stage string, all []Replayed) []RecordComparison {
+	var out []RecordComparison
+	add := func(metric string, requests int, measured, simulated float64) {
+		out = append(out, RecordComparison{run, stage, metric, measured, simulated, relativeError(measured, simulated), requests})
+	}
+	for _, m := range []struct {
+		name string
+		of   func(*traces.Served) float64
+	}{
+		{"ttft", func(s *traces.Served) float64 { return s.TTFT }},
+		{"tbt", (*traces.Served).TBT},
+		{"e2e", func(s *traces.Served) float64 { return s.E2E }},
+	} {
+		var measured, simulated []float64
+		for i := range all {
+			if v := m.of(&all[i].Measured); !math.IsNaN(v) {
+				measured, simulated = append(measured, v), append(simulated, m.of(&all[i].Simulated))
+			}
+		}
+		n := len(measured)
+		if n == 0 {
+			continue // every answer is a single token
+		}
+		slices.Sort(measured)
+		slices.Sort(simulated)
+		add(m.name+"_mean_s", n, stat.Mean(measured, nil), stat.Mean(simulated, nil))
+		for _, p := range []struct {
+			name  string
+			share float64
+		}{{"_p50_s", 0.5}, {"_p90_s", 0.9}, {"_p99_s", 0.99}} {
+			add(m.name+p.name, n, percentile(measured, p.share), percentile(simulated, p.share))
+		}
+	}
+	measured := throughput(all, func(r *Replayed) *traces.Served { return &r.Measured })
+	add("throughput_tok_s", len(all), measured, throughput(all, func(r *Replayed) *traces.Served { return &r.Simulated }))
+	return out
+}
+
+// throughput is the output tokens of requests in order of arrival over the time
+// from the first arrival to the last token.
+func throughput(all []Replayed, side func(*Replayed) *traces.Served) float64 {
+	tokens, end := 0, 0.0
+	for i := range all {
+		s := side(&all[i])
+		tokens += s.Output
+		end = max(end, s.At.Seconds()+s.E2E)
+	}
+	return float64(tokens) / (end - side(&all[0]).At.Seconds())
+}
+
+// percentile interpolates between the values, which ascend; share is 0 to 1.
+func percentile(values []float64, share float64) float64 {
+	at := share * float64(len(values)-1)
+	i := min(int(at), len(values)-1)
+	next := min(i+1, len(values)-1)
+	return values[i] + (at-float64(i))*(values[next]-values[i])
+}

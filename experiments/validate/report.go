@@ -1,0 +1,182 @@
+package validate
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"sparseserve/experiments/config"
+	"sparseserve/experiments/run"
+	"sparseserve/sim"
+)
+
+// Files of a validation's result folder.
+const (
+	validationIndex = "runs.json"
+	validationJSON  = "validate.json"
+	validationCSV   = "validate.csv"
+	stepsFolder     = "steps"
+)
+
+// validationRuns is runs.json: which kept runs are compared.
+type validationRuns struct {
+	Name   string          `json:"name"`
+	Device string          `json:"device"`
+	Runs   []validationRun `json:"runs"`
+}
+
+// validationRun names a run and its files, as paths from the result folder.
+type validationRun struct {
+	Run       string  `json:"run"`
+	System    string  `json:"system"`
+	Model     string  `json:"model"`
+	GPU       string  `json:"gpu"` // the profile of the simulation
+	Rate      float64 `json:"rate"`
+	Seed      uint64  `json:"seed"`
+	Variant   string  `json:"variant"`
+	Live      string  `json:"live"`
+	Simulated string  `json:"simulated"`
+	Steps     string  `json:"steps"`
+	Saturated bool    `json:"saturated"`
+	DelayS    float64 `json:"delay_s"` // of the service level
+}
+
+// Report is how well a simulation predicted live runs.
+type Report struct {
+	Name, Device string
+	Runs         []ValidatedRun // in the order of the experiment
+	Files        []string
+}
+
+// Recompute makes the report of a result folder anew from its kept runs, and
+// writes validate.csv and validate.json.
+func Recompute(dir string) (*Report, error) {
+	index, err := readIndex(dir)
+	if err != nil {
+		return nil, err
+	}
+	report := &Report{Name: index.Name, Device: index.Device}
+	for i := range index.Runs {
+		run, err := index.Runs[i].read(dir)
+		if err != nil {
+			return nil, err
+		}
+		report.Runs = append(report.Runs, run)
+	}
+	return report, report.write(dir)
+}
+
+// readIndex reads which runs a result folder compares.
+func readIndex(dir string) (index validationRuns, err error) {
+	path := filepath.Join(dir, validationIndex)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return index, fmt.Errorf("%s: no %s, so no validation was finished here", dir, validationIndex)
+	}
+	if err != nil {
+		return index, err
+	}
+	if err := json.Unmarshal(text, &index); err != nil {
+		return index, fmt.Errorf("%s: %w", path, err)
+	}
+	if len(index.Runs) == 0 {
+		return index, fmt.Errorf("%s: no runs", path)
+	}
+	return index, nil
+}
+
+// read compares one run from its files.
+func (v *validationRun) read(dir string) (r ValidatedRun, err error) {
+	r = ValidatedRun{Run: v.Run, System: v.System, Model: v.Model, Variant: v.Variant, Rate: v.Rate, Seed: v.Seed, LiveFolder: v.Live}
+	for _, side := range []struct {
+		folder string
+		into   *sim.Summary
+	}{{v.Live, &r.Live}, {v.Simulated, &r.Simulated}} {
+		from := filepath.Join(dir, filepath.FromSlash(side.folder))
+		*side.into, err = run.ReadSummary(from)
+		if errors.Is(err, fs.ErrNotExist) && side.folder == v.Simulated {
+			return r, fmt.Errorf("%s: not there; sparseserve validate CONFIG --kept --out %s simulates what is missing", from, dir)
+		}
+		if err != nil {
+			return r, err
+		}
+		if err := followsFromRequests(from, side.into); err != nil {
+			return r, err
+		}
+	}
+	requests, err := readServed(filepath.Join(dir, filepath.FromSlash(v.Live)))
+	if err != nil {
+		return r, err
+	}
+	path := filepath.Join(dir, filepath.FromSlash(v.Steps))
+	text, err := readGzip(path)
+	if err != nil {
+		return r, err
+	}
+	steps, err := readSteps(text)
+	if err != nil {
+		return r, fmt.Errorf("%s: %w", path, err)
+	}
+	if int64(len(steps)) != r.Live.Steps {
+		return r, fmt.Errorf("%s: %d steps, the live run has %d", path, len(steps), r.Live.Steps)
+	}
+	r.Comparisons = slices.Concat(compareSummaries(v.Run, &r.Live, &r.Simulated), compareSteps(v.Run, steps), compareAlike(v.Run, steps), compareStalls(v.Run, steps))
+	r.Saturated = saturated(&r.Live, requests, &config.SLO{DelayS: v.DelayS})
+	return r, nil
+}
+
+// write writes the table of all comparisons as JSON and CSV.
+func (r *Report) write(dir string) error {
+	all := r.Comparisons()
+	text, err := json.MarshalIndent(all, "", "  ")
+	if err != nil {
+		return err
+	}
+	var table bytes.Buffer
+	w := csv.NewWriter(&table)
+	w.Write([]string{"run", "system", "model", "rate", "seed", "saturated", "metric", "live", "simulated", "error"})
+	for i := range r.Runs {
+		simulate := &r.Runs[i]
+		for _, c := range simulate.Comparisons {
+			e := ""
+			if c.Error != nil {
+				e = run.Number(*c.Error)
+			}
+			w.Write([]string{simulate.Run, simulate.System, simulate.Model, run.Number(simulate.Rate), strconv.FormatUint(simulate.Seed, 10),
+				strconv.FormatBool(simulate.Saturated), c.Metric, run.Number(c.Live), run.Number(c.Simulated), e})
+		}
+	}
+	w.Flush()
+	r.Files = []string{filepath.Join(dir, validationIndex), filepath.Join(dir, validationJSON), filepath.Join(dir, validationCSV)}
+	return errors.Join(w.Error(), run.WriteFile(r.Files[1], append(text, '\n')), run.WriteFile(r.Files[2], table.Bytes()))
+}
+
+// Comparisons lists all figures of all runs.
+func (r *Report) Comparisons() []Comparison {
+	all := []Comparison{}
+	for i := range r.Runs {
+		all = append(all, r.Runs[i].Comparisons...)
+	}
+	return all
+}
+
+// WorstFirst returns the runs by their largest error over its goal, those below
+// saturation first.
+func (r *Report) WorstFirst() []ValidatedRun {
+	runs := slices.Clone(r.Runs)
+	slices.SortStableFunc(runs, func(a, b ValidatedRun) int {
+		if a.Saturated != b.Saturated {
+			return cmp.Compare(bit(a.Saturated), bit(b.Saturated))
+		}
+		return cmp.Compare(b.Worst(), a.Worst())
+	})
+	return runs
+}

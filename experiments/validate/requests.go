@@ -1,0 +1,107 @@
+package validate
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/csv"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"sparseserve/experiments/config"
+	"sparseserve/experiments/run"
+	"sparseserve/sim"
+)
+
+// servedRequest is the times of one that was served, in seconds of its run.
+type servedRequest struct {
+	arrival, first, last float64
+	id                   int // from 1, in order of arrival
+}
+
+// readServed reads them from a run's kept table of requests, rejected ones left out.
+func readServed(dir string) ([]servedRequest, error) {
+	path := filepath.Join(dir, run.RequestsCSV+".gz")
+	text, err := readGzip(path)
+	if err != nil {
+		return nil, err
+	}
+	return parseServed(path, text)
+}
+
+// parseServed reads them from the text of a table of requests.
+func parseServed(path string, text []byte) ([]servedRequest, error) {
+	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if len(rows) == 0 {
+		return nil, fmt.Errorf("%s: not a table of requests", path)
+	}
+	column := func(name string) int { return slices.Index(rows[0], name) }
+	id, arrival, first, last := column("id"), column("arrival_s"), column("first_token_s"), column("last_token_s")
+	if min(id, arrival, first, last) < 0 {
+		return nil, fmt.Errorf("%s: not a table of requests", path)
+	}
+	var all []servedRequest
+	for i, row := range rows[1:] {
+		if row[first] == "" {
+			continue // rejected
+		}
+		var r servedRequest
+		var errs [4]error
+		r.arrival, errs[0] = strconv.ParseFloat(row[arrival], 64)
+		r.first, errs[1] = strconv.ParseFloat(row[first], 64)
+		r.last, errs[2] = strconv.ParseFloat(row[last], 64)
+		r.id, errs[3] = strconv.Atoi(row[id])
+		if err := cmp.Or(errs[:]...); err != nil {
+			return nil, fmt.Errorf("%s: line %d: %w", path, i+2, err)
+		}
+		all = append(all, r)
+	}
+	return all, nil
+}
+
+// followsFromRequests checks a summary's mean TTFT and requests against the
+// table of requests.
+func followsFromRequests(dir string, sum *sim.Summary) error {
+	all, err := readServed(dir)
+	if err != nil {
+		return err
+	}
+	total, n, path := 0.0, len(all), filepath.Join(dir, run.RequestsCSV+".gz")
+	for _, r := range all {
+		total += r.first - r.arrival
+	}
+	if n != sum.Completed {
+		return fmt.Errorf("%s: %d requests finished, the summary has %d", path, n, sum.Completed)
+	}
+	if n > 0 && math.Abs(total/float64(n)-sum.TTFT.Mean) > 1e-6*(1+sum.TTFT.Mean) {
+		return fmt.Errorf("%s: mean TTFT of %.9g s, the summary has %.9g s", path, total/float64(n), sum.TTFT.Mean)
+	}
+	return nil
+}
+
+// saturated judges a live run: requests arrive faster than it serves them when its
+// queue keeps growing, when they wait longer than the service level allows, or when
+// more than half of all are still being served as the last one arrives. The last
+// tells of short runs whose batch grows in place of the queue.
+func saturated(s *sim.Summary, all []servedRequest, slo *config.SLO) bool {
+	if s.QueueDelay.Mean > slo.DelayS || slices.ContainsFunc(s.Warnings, func(w string) bool { return strings.HasPrefix(w, "unstable queue") }) {
+		return true
+	}
+	if len(all) == 0 {
+		return false
+	}
+	last := slices.MaxFunc(all, func(a, b servedRequest) int { return cmp.Compare(a.arrival, b.arrival) }).arrival
+	unfinished := 0
+	for _, r := range all {
+		if r.last > last {
+			unfinished++
+		}
+	}
+	return 2*unfinished > len(all)
+}

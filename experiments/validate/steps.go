@@ -1,0 +1,232 @@
+package validate
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+
+	"sparseserve/cuda/live"
+	"sparseserve/experiments/config"
+	"sparseserve/experiments/run"
+	"sparseserve/hw"
+	"sparseserve/sim"
+	"sparseserve/sim/des"
+)
+
+// phaseNames are the columns of a step's phases, live_ or model_ before each and
+// _s behind.
+var phaseNames = []string{"linears", "prefill_attention", "dense_attention", "sparse_attention", "scoring", "load_stall", "save_stall", "head", "host"}
+
+func phaseTimes(p *sim.Phases) []des.Time {
+	return []des.Time{p.Linears, p.PrefillAttention, p.DenseAttention, p.SparseAttention, p.Scoring, p.LoadStall, p.SaveStall, p.Head, p.Host}
+}
+
+// pricedStep is one step of a live run beside what the model gives the same
+// batch. Times are in seconds.
+type pricedStep struct {
+	mixed        bool // has a prefill
+	decodes      int
+	split        bool // the live device split its time into phases
+	live, model  float64
+	livePhases   []float64 // in the order of phaseNames
+	modelPhases  []float64
+	loads, saves int64
+}
+
+// price writes the table of a live run's steps beside their modelled times.
+func price(p *config.Point, dir, into string) error {
+	table, err := priced(p, dir)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(into), 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return writeGzip(into, table)
+}
+
+// priced has the modelled device price the steps of a live run and returns the
+// table of both.
+func priced(p *config.Point, dir string) (table []byte, err error) {
+	path := filepath.Join(dir, callsFile)
+	text, err := readGzip(path)
+	if err != nil {
+		return nil, err
+	}
+	steps, err := unmarshalCalls(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	model, err := hw.LoadModel(p.Model)
+	if err != nil {
+		return nil, err
+	}
+	gpu, err := p.Machine()
+	if err != nil {
+		return nil, err
+	}
+	device, err := hw.NewDevice(gpu, &model, run.DeviceOptions(&p.System))
+	if err != nil {
+		return nil, err
+	}
+	times, err := live.Price(steps, device)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return tabulateSteps(steps, times), nil
+}
+
+// tabulateSteps writes the steps of a live run and their modelled times.
+func tabulateSteps(steps []live.RecordedStep, model []sim.Timing) []byte {
+	var out bytes.Buffer
+	w := csv.NewWriter(&out)
+	header := []string{"step", "start_s", "decodes", "prefills", "tokens", "loads", "saves", "split", "live_s", "model_s"}
+	for _, kind := range []string{"live_", "model_"} {
+		for _, name := range phaseNames {
+			header = append(header, kind+name+"_s")
+		}
+	}
+	w.Write(header)
+	for i := range steps {
+		s := &steps[i]
+		tokens, decodes, prefills, loads, saves := 0, 0, 0, int64(0), int64(0)
+		for j := range s.Works {
+			tokens = max(tokens, s.Works[j].Tokens)
+			decodes = max(decodes, s.Works[j].Decodes)
+		}
+		for j := range s.Layers {
+			loads += s.Layers[j].Moves.Loads
+			saves += s.Layers[j].Moves.Saves
+		}
+		prefills = s.Step.Requests - decodes
+		split := s.Timing.Phases.Unsplit == 0
+		row := []string{strconv.FormatInt(s.Step.Index, 10), run.Seconds(s.Step.Start), strconv.Itoa(decodes), strconv.Itoa(prefills), strconv.Itoa(tokens),
+			strconv.FormatInt(loads, 10), strconv.FormatInt(saves, 10), strconv.FormatBool(split), run.Seconds(s.Timing.Elapsed), run.Seconds(model[i].Elapsed)}
+		for _, p := range []*sim.Phases{&s.Timing.Phases, &model[i].Phases} {
+			for _, t := range phaseTimes(p) {
+				row = append(row, signedSeconds(t))
+			}
+		}
+		w.Write(row)
+	}
+	w.Flush()
+	return out.Bytes()
+}
+
+// signedSeconds is seconds for a time that may be below zero: what is left to
+// the host when the GPU's events add up to more than the step.
+func signedSeconds(t des.Time) string {
+	if t < 0 {
+		return "-" + run.Seconds(-t)
+	}
+	return run.Seconds(t)
+}
+
+// readSteps reads what tabulateSteps wrote.
+func readSteps(text []byte) ([]pricedStep, error) {
+	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) == 0 {
+		return nil, fmt.Errorf("no header")
+	}
+	column := map[string]int{}
+	for i, name := range rows[0] {
+		column[name] = i
+	}
+	steps := make([]pricedStep, len(rows)-1)
+	for i, row := range rows[1:] {
+		var bad error
+		number := func(name string) float64 {
+			j, ok := column[name]
+			if !ok {
+				bad = cmp.Or(bad, fmt.Errorf("no column %s", name))
+				return 0
+			}
+			v, err := strconv.ParseFloat(row[j], 64)
+			if err != nil {
+				bad = cmp.Or(bad, fmt.Errorf("line %d: %s = %q: want a number", i+2, name, row[j]))
+			}
+			return v
+		}
+		s := &steps[i]
+		s.mixed = number("prefills") > 0
+		s.live, s.model = number("live_s"), number("model_s")
+		s.decodes = int(number("decodes"))
+		s.loads, s.saves = int64(number("loads")), int64(number("saves"))
+		if j, ok := column["split"]; ok {
+			s.split = row[j] == "true"
+		}
+		for _, name := range phaseNames {
+			s.livePhases = append(s.livePhases, number("live_"+name+"_s"))
+			s.modelPhases = append(s.modelPhases, number("model_"+name+"_s"))
+		}
+		if bad != nil {
+			return nil, bad
+		}
+	}
+	return steps, nil
+}
+
+// compareSteps compares the times of identical batches, of steps that only
+// decode and of the others apart.
+func compareSteps(run string, steps []pricedStep) []Comparison {
+	var out []Comparison
+	for _, kind := range []string{"decode", "mixed"} {
+		var ratios, off []float64
+		var live, model float64
+		livePhases, modelPhases := make([]float64, len(phaseNames)), make([]float64, len(phaseNames))
+		split := 0
+		for i := range steps {
+			s := &steps[i]
+			if s.mixed != (kind == "mixed") || s.live <= 0 {
+				continue
+			}
+			live, model = live+s.live, model+s.model
+			ratios = append(ratios, s.model/s.live)
+			off = append(off, math.Abs(s.model/s.live-1))
+			if s.split {
+				split++
+				for j := range phaseNames {
+					livePhases[j] += s.livePhases[j]
+					modelPhases[j] += s.modelPhases[j]
+				}
+			}
+		}
+		n := float64(len(ratios))
+		if n == 0 {
+			continue
+		}
+		slices.Sort(off)
+		sum := 0.0
+		for _, r := range ratios {
+			sum += r
+		}
+		name := "step_" + kind + "_"
+		out = append(out, compare(run, name+"mean_s", live/n, model/n), compare(run, name+"ratio", 1, sum/n),
+			measured(run, name+"abs_error_p50", rank(off, 0.5)), measured(run, name+"abs_error_p95", rank(off, 0.95)))
+		if split == 0 {
+			continue
+		}
+		for j, phase := range phaseNames {
+			if livePhases[j] != 0 || modelPhases[j] != 0 {
+				out = append(out, compare(run, "phase_"+kind+"_"+phase+"_s", livePhases[j], modelPhases[j]))
+			}
+		}
+	}
+	return out
+}
+
+// rank is the quantile of sorted values by the nearest rank.
+func rank(sorted []float64, q float64) float64 {
+	return sorted[max(0, int(math.Ceil(q*float64(len(sorted))))-1)]
+}

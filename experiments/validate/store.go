@@ -1,0 +1,66 @@
+package validate
+
+import (
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"sparseserve/experiments/run"
+)
+
+// Folders of a validation's result folder; each holds a folder a run.
+const (
+	liveFolder      = "live"
+	simulatedFolder = "simulated"
+)
+
+// callsFile holds what each step of a live run asked of the device.
+const callsFile = "calls.json.gz"
+
+// compress replaces a finished run's table of requests by a compressed one, and removes that of
+// its steps: the steps that are compared are those of callsFile.
+func compress(dir string) error {
+	path := filepath.Join(dir, run.RequestsCSV)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(writeGzip(path+".gz", text), os.Remove(path), os.Remove(filepath.Join(dir, run.StepsCSV)))
+}
+
+// writeGzip writes a compressed file, the same bytes for the same text.
+func writeGzip(path string, text []byte) error {
+	var out bytes.Buffer
+	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(text); err != nil {
+		return err
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	return run.WriteFile(path, out.Bytes())
+}
+
+func readGzip(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	r, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	text, err := io.ReadAll(r)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return text, nil
+}

@@ -1,0 +1,31 @@
+package figures_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"sparseserve/figures"
+)
+
+// The folder of a simulation has all that its figures need.
+func ExampleDrawFolders() {
+	dir, err := os.MkdirTemp("", "example")
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer os.RemoveAll(dir)
+	files, err := figures.DrawFolders(dir, []string{filepath.Join("testdata", "seeds")})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	for _, f := range files {
+		fmt.Println(filepath.Base(f))
+	}
+	// Output:
+	// ttft.png
+	// throughput.png
+	// tbt.png
+}
