@@ -1,0 +1,195 @@
+package cli
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"sparseserve/experiments/run"
+)
+
+// documents are the Markdown files that users read, from the root of the repository.
+func documents(t *testing.T) []string {
+	t.Helper()
+	files := []string{"README.md", "CONTRIBUTING.md"}
+	err := filepath.WalkDir("docs", func(path string, _ fs.DirEntry, err error) error {
+		if strings.HasSuffix(path, ".md") {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil || len(files) < 10 {
+		t.Fatalf("documents: %v (%v)", files, err)
+	}
+	return files
+}
+
+// command is a line of a shell block, or a command quoted in the text.
+type command struct {
+	file, line string
+	quoted     bool
+	gpu        bool // is said to need a GPU, or nvcc
+}
+
+var inline = regexp.MustCompile("(?s)`((?:sparseserve|go test|make) [^`]*)`")
+
+// commandsOf lists the commands of a document.
+func commandsOf(t *testing.T, file string) (all []command) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	prose := ""
+	for i, part := range strings.Split(string(text), "\n```") {
+		if i%2 == 0 {
+			prose += part
+			continue
+		}
+		if !strings.HasPrefix(part, "sh\n") {
+			continue
+		}
+		for line := range strings.Lines(strings.ReplaceAll(part[3:], "\\\n", "")) {
+			line, note, _ := strings.Cut(line, " #")
+			for one := range strings.SplitSeq(line, "&&") {
+				all = append(all, command{file: file, line: strings.TrimSpace(one), gpu: strings.Contains(note, "needs a GPU") || strings.Contains(note, "needs nvcc")})
+			}
+		}
+	}
+	for _, m := range inline.FindAllStringSubmatch(prose, -1) {
+		all = append(all, command{file: file, line: strings.Join(strings.Fields(m[1]), " "), quoted: true})
+	}
+	return all
+}
+
+// Every command in the documents does what it says: a shell block's runs, on runs that are
+// pretended; one that needs a GPU, that takes minutes and has tests of its own, or that is
+// quoted in the text is understood. Targets of make and tests exist.
+func TestCommandsOfDocuments(t *testing.T) {
+	t.Chdir(filepath.Join("..", ".."))
+	ran := 0
+	for _, file := range documents(t) {
+		for _, c := range commandsOf(t, file) {
+			words := strings.Fields(strings.ReplaceAll(c.line, "'", ""))
+			if len(words) == 0 {
+				continue
+			}
+			switch words[0] {
+			case "sparseserve":
+				ran++
+				c.check(t, words[1:])
+			case "make":
+				checkTargets(t, &c, words[1:])
+			case "go":
+				if words[1] == "test" {
+					checkTests(t, &c, words[2:])
+				}
+			}
+		}
+	}
+	if ran < 20 {
+		t.Errorf("only %d commands of the documents were looked at", ran)
+	}
+}
+
+// check runs a command, or has its words understood.
+func (c *command) check(t *testing.T, args []string) {
+	t.Helper()
+	dir := t.TempDir()
+	runner := run.Runner(pretend)
+	switch {
+	case c.quoted || c.gpu || slices.Contains(args, "--refit") || slices.Contains([]string{"validate", "claims", "figures"}, args[0]):
+		args = append(args, "--help")
+	case args[0] == "compare":
+		runner = run.NewSimulator().Run
+		fallthrough
+	case slices.Contains([]string{"simulate", "sweep", "plan"}, args[0]):
+		if i := slices.Index(args, "my.toml"); i > 0 {
+			args[i] = filepath.Join(dir, "my.toml")
+			writeFile(t, args[i], tomlOf(t, c.file))
+		}
+		if i := slices.Index(args, "--out"); i > 0 {
+			args[i+1] = dir
+		} else {
+			args = append(args, "--out", dir)
+		}
+	}
+	if status, _, stderr := runHere(t.Context(), runner, args...); status != exitOK {
+		t.Errorf("%s: %s: exit status %d\n%s", c.file, c.line, status, stderr)
+	}
+}
+
+// tomlOf returns a document's first configuration.
+func tomlOf(t *testing.T, file string) string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "\n```toml\n")
+	inside, _, ok := strings.Cut(rest, "\n```")
+	if !ok {
+		t.Fatalf("%s has no configuration", file)
+	}
+	return inside
+}
+
+// checkTargets looks make's targets up.
+func checkTargets(t *testing.T, c *command, targets []string) {
+	t.Helper()
+	rules := ""
+	for _, file := range []string{"Makefile", "cuda.mk", filepath.Join("calibrate", "calibrate.mk")} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rules += "\n" + string(text)
+	}
+	for _, target := range targets {
+		if !strings.Contains(target, "=") && !strings.Contains(rules, "\n"+target+":") {
+			t.Errorf("%s: %s: no target %s", c.file, c.line, target)
+		}
+	}
+}
+
+// checkTests looks up the package and, by its pattern, the tests of a go test command.
+func checkTests(t *testing.T, c *command, args []string) {
+	t.Helper()
+	var folder, pattern string
+	for i, arg := range args {
+		switch {
+		case strings.HasPrefix(arg, "./"):
+			folder = strings.TrimSuffix(arg, "/...")
+		case (arg == "-run" || arg == "-bench") && i+1 < len(args):
+			pattern = args[i+1]
+		}
+	}
+	if folder == "" || pattern == "" {
+		return
+	}
+	wanted, err := regexp.Compile(pattern)
+	if err != nil {
+		t.Errorf("%s: %s: %v", c.file, c.line, err)
+		return
+	}
+	found := false
+	err = filepath.WalkDir(folder, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		for _, m := range testName.FindAllStringSubmatch(string(text), -1) {
+			found = found || wanted.MatchString(m[1])
+		}
+		return err
+	})
+	if err != nil || !found {
+		t.Errorf("%s: %s: no such test (%v)", c.file, c.line, err)
+	}
+}
+
+var testName = regexp.MustCompile(`(?m)^func ((?:Test|Benchmark)\w+)\(`)
