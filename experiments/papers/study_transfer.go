@@ -21,7 +21,7 @@ type transferSpec struct {
 }
 
 // transfers times one call of each transfer engine at each block size, all
-// blocks of one layer and nothing beside it.
+// blocks of one layer and nothing else.
 func (l *Studies) transfers(e *experiments.Experiment) error {
 	var spec transferSpec
 	if err := decodeStudy(e.Name, &spec); err != nil {

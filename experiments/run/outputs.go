@@ -97,5 +97,5 @@ func (f *outputs) Step(r *sim.StepRecord) error {
 	return f.err
 }
 
-// seconds prints a time exactly, to the nanosecond.
+// Seconds prints a time exactly, to the nanosecond.
 func Seconds(t des.Time) string { return fmt.Sprintf("%d.%09d", t/des.Second, t%des.Second) }

@@ -80,7 +80,7 @@ func OpenSweepFolder(dir, points, program string, s *config.Sweep) (*SweepFolder
 	return f, nil
 }
 
-// startSweepFolder starts the folder of a sweep whose points are kept in store.
+// StartSweepFolder starts the folder of a sweep whose points are kept in store.
 func StartSweepFolder(dir string, store *PointStore, s *config.Sweep) (*SweepFolder, error) {
 	expanded, err := s.Points()
 	if err != nil {
@@ -102,7 +102,7 @@ func (f *SweepFolder) Points() []config.Point {
 	return points
 }
 
-// Variants names what the axes set at each of the sweep's points, beside
+// Variants names what the axes set at each of the sweep's points, besides
 // system, rate and seed.
 func (f *SweepFolder) Variants() []string {
 	names := make([]string, len(f.pts))

@@ -22,14 +22,14 @@ import (
 )
 
 // phaseNames are the columns of a step's phases, live_ or model_ before each and
-// _s behind.
+// _s after.
 var phaseNames = []string{"linears", "prefill_attention", "dense_attention", "sparse_attention", "scoring", "load_stall", "save_stall", "head", "host"}
 
 func phaseTimes(p *sim.Phases) []des.Time {
 	return []des.Time{p.Linears, p.PrefillAttention, p.DenseAttention, p.SparseAttention, p.Scoring, p.LoadStall, p.SaveStall, p.Head, p.Host}
 }
 
-// pricedStep is one step of a live run beside what the model gives the same
+// pricedStep is one step of a live run and what the model gives the same
 // batch. Times are in seconds.
 type pricedStep struct {
 	mixed        bool // has a prefill
@@ -41,7 +41,7 @@ type pricedStep struct {
 	loads, saves int64
 }
 
-// price writes the table of a live run's steps beside their modelled times.
+// price writes the table of a live run's steps and their modelled times.
 func price(p *config.Point, dir, into string) error {
 	table, err := priced(p, dir)
 	if err != nil {
