@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,30 +13,9 @@ import (
 
 	"sparseserve/experiments/config"
 	"sparseserve/experiments/run"
+	"sparseserve/experiments/testkit"
 	"sparseserve/sim"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
-
-var testdata, _ = filepath.Abs("testdata")
-
-// golden compares text with a file of testdata.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join(testdata, name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("differs from testdata/%s (go test -update writes it anew):\n%s", name, got)
-	}
-}
 
 // pretend is a runner with fixed results: vLLM drowns from 0.15 requests/s.
 func pretend(_ context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
@@ -95,7 +73,7 @@ func TestHelp(t *testing.T) {
 		if status != 0 || errs != "" {
 			t.Errorf("%s: status %d, stderr %q", name, status, errs)
 		}
-		golden(t, name, out)
+		testkit.Golden(t, name, out)
 	}
 	if _, bare, _ := invoke(t, nil); !strings.HasPrefix(bare, "Usage:") {
 		t.Errorf("without arguments: %q, want the help", bare)
@@ -108,7 +86,7 @@ func TestList(t *testing.T) {
 		if status != 0 || errs != "" {
 			t.Errorf("%s: status %d, stderr %q", what, status, errs)
 		}
-		golden(t, "list-"+strings.ReplaceAll(what, " ", "-")+".txt", out)
+		testkit.Golden(t, "list-"+strings.ReplaceAll(what, " ", "-")+".txt", out)
 	}
 }
 
@@ -172,7 +150,7 @@ func TestErrors(t *testing.T) {
 		}
 		all.WriteString(strings.NewReplacer(filepath.Dir(measuredRun)+string(filepath.Separator), "", filepath.Dir(measuredRun), "here").Replace(line + "\n    " + errs))
 	}
-	golden(t, "errors.txt", all.String())
+	testkit.Golden(t, "errors.txt", all.String())
 }
 
 // TestInterrupt: finished points are shown and kept, and the status says so.
@@ -202,7 +180,7 @@ func TestTraceCommands(t *testing.T) {
 	if status != 0 || errs != "" {
 		t.Errorf("describe: status %d, stderr %q", status, errs)
 	}
-	golden(t, "describe.txt", out)
+	testkit.Golden(t, "describe.txt", out)
 	status, out, errs = runHere(t.Context(), nil, "trace", "convert", "t.csv", "--out", "own.csv")
 	if status != 0 || errs != "" || out != "own.csv: 3 requests\n" {
 		t.Errorf("convert: status %d, stdout %q, stderr %q", status, out, errs)

@@ -12,6 +12,7 @@ import (
 
 	"sparseserve/experiments/config"
 	"sparseserve/experiments/run"
+	"sparseserve/experiments/testkit"
 	"sparseserve/sim"
 )
 
@@ -29,7 +30,7 @@ func TestSimulate(t *testing.T) {
 			if errs != "" {
 				t.Errorf("stderr of a pipe is %q, want nothing", errs)
 			}
-			golden(t, "simulate-"+name+".txt", filepath.ToSlash(out))
+			testkit.Golden(t, "simulate-"+name+".txt", filepath.ToSlash(out))
 			for line := range strings.Lines(out) {
 				if path := strings.TrimSpace(line); strings.HasPrefix(line, "  ") && filepath.Ext(path) != "" {
 					if _, err := os.Stat(path); err != nil && !strings.Contains(path, " ") {
