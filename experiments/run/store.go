@@ -72,7 +72,7 @@ func (s *Store) Finish(results []Result) ([]string, error) {
 		return nil, err
 	}
 	csv := filepath.Join(s.dir, summaryCSV)
-	if err := WriteFile(csv, tabulate(sums)); err != nil {
+	if err := WriteFile(csv, tabulate(sums).Bytes()); err != nil {
 		return nil, err
 	}
 	return []string{filepath.Join(s.dir, ConfigFile), json, csv}, nil
