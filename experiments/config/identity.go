@@ -30,6 +30,7 @@ type Hasher struct {
 	digests map[string]string
 }
 
+// NewHasher returns a hasher that has read nothing.
 func NewHasher() *Hasher { return &Hasher{digests: map[string]string{}} }
 
 // Hash names a run: the same for the same configuration, however it was put

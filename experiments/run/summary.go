@@ -22,6 +22,7 @@ func marshalSummary(sum *sim.Summary) ([]byte, error) {
 	return append(text, '\n'), err
 }
 
+// MarshalSummaries writes summaries as a JSON array, without wall times.
 func MarshalSummaries(sums []sim.Summary) ([]byte, error) {
 	stored := make([]storedSummary, len(sums))
 	for i := range sums {
