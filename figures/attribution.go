@@ -118,7 +118,7 @@ func cut(s span, groups []group) span {
 }
 
 // roomForNotes returns an end of the axis, high or above, at which the texts over
-// the bars that end below high fit into the panel upright. Short ones lie.
+// the bars that end below high fit into the panel upright. Short ones are horizontal.
 func roomForNotes(groups []group, high float64) float64 {
 	const axisLength = 0.7 * panelHeight // the rest is legend and labels
 	room, few := high, noteStyle().Width("SO+FT+")

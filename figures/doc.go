@@ -1,5 +1,5 @@
 // Package figures draws result files: PNGs in the panels, axes and series of
-// the SparseServe paper, each with its numbers beside it as CSV.
+// the SparseServe paper, each with its numbers as CSV.
 //
 // Read (results.go) takes the summaries of a result folder and series.go groups
 // them into curves, averaged over seeds. What a picture shows is said in

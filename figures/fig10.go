@@ -7,7 +7,7 @@ func fig10(folders []string) (picture, error) { return againstRate(folders, 0) }
 func fig11(folders []string) (picture, error) { return againstRate(folders, 1) }
 
 // fig12 ends at the rates where the paper caps vLLM: beyond, its queue grows.
-// Where vLLM-SO leaves the others far behind, it leaves the panel.
+// Where vLLM-SO is far above the others, it runs out of the panel.
 func fig12(folders []string) (picture, error) {
 	return againstRate(folders, 2, 0.15, 0.25)
 }

@@ -93,7 +93,7 @@ func drawLegend(c draw.Canvas, entries []entry) {
 	}
 }
 
-// drawRow draws entries beside each other.
+// drawRow draws entries next to each other.
 func drawRow(c *draw.Canvas, entries []entry, style text.Style, scale, y vg.Length) {
 	x := c.Center().X - scale*legendWidth(entries, style)/2
 	style.Font.Size *= scale

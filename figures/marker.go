@@ -8,7 +8,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// look is how one series is drawn: told apart by colour, lightness, marker,
+// look is how one series is drawn: distinguished by colour, lightness, marker,
 // dashes and hatching alike, so that it survives a greyscale printer.
 type look struct {
 	color    color.Color

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 )
 
-// paperFigure is one figure of the papers, or one beside them that they do not
+// paperFigure is one figure of the papers, or one besides them that they do not
 // have.
 type paperFigure struct {
 	name    string

@@ -115,7 +115,7 @@ func (c *chart) place(one *curve, canvas *draw.Canvas, plt *plot.Plot) (x, y fun
 		func(v float64) vg.Length { return toY(own.onto(c.axis, v)) }
 }
 
-// onto places a value of this axis on another one that is drawn beside it.
+// onto places a value of this axis on another one that is drawn next to it.
 func (a axis) onto(b axis, v float64) float64 {
 	if a == b {
 		return a.of(v)

@@ -25,7 +25,7 @@ const (
 	dotsPerInch  = 220
 )
 
-// write writes the picture and the numbers behind it into dir and returns the
+// write writes the picture and its numbers into dir and returns the
 // path of the PNG.
 func (p *picture) write(dir string) (string, error) {
 	png, err := p.render()

@@ -34,7 +34,7 @@ type Run struct {
 	Settings            map[string]any     `json:"settings"` // what the axes of a sweep set
 }
 
-// variant names what the axes of a sweep set beside what panels, series and
+// variant names what the axes of a sweep set besides what panels, series and
 // abscissae show anyway.
 func (r *Run) variant() string {
 	var b strings.Builder

@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// rightWidth is the room beside a panel for a right axis.
+// rightWidth is the width next to a panel for a right axis.
 const rightWidth = 80 // points
 
 // rightAxis draws a second y axis along the right edge, outside the panel.

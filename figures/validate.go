@@ -146,7 +146,7 @@ func (v *validated) load() string {
 	return strings.TrimSpace(v.Variant+" "+strconv.FormatFloat(v.Rate, 'g', -1, 64)) + " req/s"
 }
 
-// phasePictures draw the phases of the split steps, live beside modelled: a
+// phasePictures draw the phases of the split steps, live next to modelled: a
 // picture for each load, with steps that only decode and mixed steps apart.
 func phasePictures(runs []validated) []picture {
 	var loads []string

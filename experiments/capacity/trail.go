@@ -1,12 +1,9 @@
 package capacity
 
 import (
-	"bytes"
-	"encoding/csv"
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"strconv"
 
 	"sparseserve/experiments/run"
 )
@@ -28,10 +25,6 @@ func WritePlan(dir string, found []Goodput) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	trail, err := trailTable(found)
-	if err != nil {
-		return nil, err
-	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -42,27 +35,22 @@ func WritePlan(dir string, found []Goodput) ([]string, error) {
 	if err := run.WriteFile(plan, append(text, '\n')); err != nil {
 		return nil, run.KeptWhenFull(err)
 	}
-	return []string{plan, table}, run.KeptWhenFull(run.WriteFile(table, trail))
+	return []string{plan, table}, run.KeptWhenFull(run.WriteFile(table, trailTable(found)))
 }
 
 // trailTable lists every trial in the order of the search. A row whose seed is
 // "mean" has the verdict on the rows before it.
-func trailTable(found []Goodput) ([]byte, error) {
-	var out bytes.Buffer
-	w := csv.NewWriter(&out)
-	w.Write([]string{"candidate", "stage", "rate", "seed", "tbt_p99_s", "tbt_limit_s",
-		"queue_delay_s", "queue_delay_limit_s", "unstable", "completed", "holds", "hash"})
+func trailTable(found []Goodput) []byte {
+	table := run.NewTable("candidate", "stage", "rate", "seed", "tbt_p99_s", "tbt_limit_s",
+		"queue_delay_s", "queue_delay_limit_s", "unstable", "completed", "holds", "hash")
 	for i := range found {
 		g := &found[i]
 		slo := g.search.slo
-		row := func(t *Trial, seed string, holds bool) {
-			w.Write([]string{g.Name, t.Stage, run.Number(t.Rate), seed, run.Number(t.TBTP99S), run.Number(slo.tbtS),
-				run.Number(t.DelayS), run.Number(slo.delayS), strconv.FormatBool(t.Unstable), strconv.Itoa(t.Completed),
-				strconv.FormatBool(holds), t.Hash})
+		row := func(t *Trial, seed any, holds bool) {
+			table.Add(g.Name, t.Stage, t.Rate, seed, t.TBTP99S, slo.tbtS,
+				t.DelayS, slo.delayS, t.Unstable, t.Completed, holds, t.Hash)
 		}
-		single := func(t *Trial) {
-			row(t, strconv.FormatUint(t.Seed, 10), len(slo.why([]Trial{*t})) == 0)
-		}
+		single := func(t *Trial) { row(t, t.Seed, len(slo.why([]Trial{*t})) == 0) }
 		for _, rate := range g.search.rates() {
 			trials := g.search.at(rate)
 			for i := range trials {
@@ -77,8 +65,7 @@ func trailTable(found []Goodput) ([]byte, error) {
 			}
 		}
 	}
-	w.Flush()
-	return out.Bytes(), w.Error()
+	return table.Bytes()
 }
 
 // meanTrial is what the verdict on a rate is made from.

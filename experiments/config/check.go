@@ -34,7 +34,7 @@ var specEnums = []struct {
 	{"heads", []string{"sampled", "full"}},
 }
 
-// samplingTopP is the value of system.sampling that sorts logits.
+// SamplingTopP is the value of system.sampling that sorts logits.
 const SamplingTopP = "top-p"
 
 // checkSpec returns what makes a system impossible, or nil. The error's key is

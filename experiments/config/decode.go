@@ -12,13 +12,13 @@ import (
 // the key it is for: strings need no quotes.
 type flagText string
 
-// field is one key of a struct that a table is decoded into.
+// Field is one key of a struct that a table is decoded into.
 type Field struct {
 	Key   string
 	Value reflect.Value
 }
 
-// fieldsOf lists the keys of the struct that v points to, in order.
+// FieldsOf lists the keys of the struct that v points to, in order.
 func FieldsOf(v any) []Field {
 	s := reflect.ValueOf(v).Elem()
 	var fields []Field

@@ -15,14 +15,14 @@ import (
 	"sparseserve/traces"
 )
 
-// inputs are digests of what a point's configuration names rather than holds.
+// Inputs are digests of what a point's configuration names rather than holds.
 type Inputs struct {
 	Model string `json:"model"`
 	GPU   string `json:"gpu"`
 	Trace string `json:"trace,omitempty"` // empty for the built-in mix
 }
 
-// hasher tells runs apart by their configuration and by what it names: the
+// Hasher distinguishes runs by their configuration and by what it names: the
 // model, the hardware profile and the trace. It reads each once. Safe for
 // concurrent use.
 type Hasher struct {
@@ -30,9 +30,10 @@ type Hasher struct {
 	digests map[string]string
 }
 
+// NewHasher returns a hasher that has read nothing.
 func NewHasher() *Hasher { return &Hasher{digests: map[string]string{}} }
 
-// hash names a run: the same for the same configuration, however it was put
+// Hash names a run: the same for the same configuration, however it was put
 // together.
 func (h *Hasher) Hash(p *Point) (string, error) {
 	text, in, err := h.Identity(p)
@@ -45,7 +46,7 @@ func (h *Hasher) Hash(p *Point) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)[:8]), nil
 }
 
-// identity returns all that a run depends on within a version of the program.
+// Identity returns all that a run depends on within a version of the program.
 func (h *Hasher) Identity(p *Point) (config []byte, in Inputs, err error) {
 	if config, err = p.TOML(); err != nil {
 		return nil, in, err

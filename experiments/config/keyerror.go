@@ -30,7 +30,7 @@ func (e *KeyError) Unwrap() error { return e.Err }
 
 func quote(s string) string { return strconv.Quote(s) }
 
-// show prints a decoded TOML value the way a person wrote it.
+// Show prints a decoded TOML value the way a person wrote it.
 func Show(v any) string {
 	switch v := v.(type) {
 	case string:

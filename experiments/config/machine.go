@@ -7,7 +7,7 @@ import (
 	"sparseserve/hw"
 )
 
-// machine puts together what a point runs on: its card as changed, the kernels of
+// Machine puts together what a point runs on: its card as changed, the kernels of
 // its engine there, and the engine.
 func (p *Point) Machine() (*hw.Profile, error) {
 	return hw.Load(p.GPU, p.System.Engine, p.Card)

@@ -21,7 +21,7 @@ func Nearest(word string, candidates []string) string {
 	return best
 }
 
-// didYouMean phrases Nearest for an error message.
+// DidYouMean phrases Nearest for an error message.
 func DidYouMean(word string, candidates []string) string {
 	if n := Nearest(word, candidates); n != "" {
 		return " (did you mean " + quote(n) + "?)"

@@ -51,6 +51,7 @@ func (c *Config) Points() []Point {
 	return points
 }
 
+// PointName names a point by system, rate and seed.
 func PointName(system string, w traces.Spec, seed uint64) string {
 	rate := strconv.FormatFloat(w.Rate, 'f', -1, 64)
 	if w.Arrivals == traces.ArrivalsTrace {

@@ -92,6 +92,7 @@ func setField(spec *sim.Spec, key string, value reflect.Value) {
 	panic("no key " + key + " in a system")
 }
 
+// PresetNamed finds a preset.
 func PresetNamed(presets []Preset, name string) (Preset, bool) {
 	for _, p := range presets {
 		if p.Name == name {

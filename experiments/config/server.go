@@ -67,7 +67,7 @@ func (l *loader) serverBase() error {
 	return nil
 }
 
-// serverPreset is the system of a server of which nothing is said: vLLM of today.
+// ServerPreset is the system of a server of which nothing is said: vLLM of today.
 const ServerPreset = "vllm-0.15"
 
 // serverSystem names the system where the configuration does not.
@@ -107,7 +107,7 @@ func (l *loader) oneServer() error {
 	return nil
 }
 
-// replayed returns the configuration with the requests of a record as its
+// Replayed returns the configuration with the requests of a record as its
 // workload, from the trace at path.
 func (c *Config) Replayed(name, path string, requests int) *Config {
 	out := *c

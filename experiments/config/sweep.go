@@ -69,7 +69,7 @@ func (v *Variant) line() int {
 	return line
 }
 
-// settingsLabel names the settings that a point's name does not.
+// SettingsLabel names the settings that a point's name does not.
 func SettingsLabel(settings []Setting) string {
 	var b strings.Builder
 	for _, s := range settings {
@@ -86,7 +86,7 @@ func SettingsLabel(settings []Setting) string {
 	return b.String()
 }
 
-// settingsMap is the settings by key.
+// SettingsMap is the settings by key.
 func SettingsMap(settings []Setting) map[string]any {
 	m := map[string]any{}
 	for _, s := range settings {

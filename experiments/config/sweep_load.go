@@ -9,7 +9,7 @@ import (
 	"sparseserve/experiments"
 )
 
-// sweepKeys are the keys of a sweep file beside those of a configuration.
+// sweepKeys are the keys of a sweep file besides those of a configuration.
 var sweepKeys = []string{"base", "axis", "goodput"}
 
 // Sweep is a set of experiments that differ in the keys of their axes.
@@ -86,7 +86,7 @@ func loadSweep(path string, sets []string, search bool) (*Sweep, error) {
 func sweepLayers(path string) ([]*document, error) {
 	var layers []*document
 	for named := []string{}; ; {
-		if path == experiments.Default { // lies under everything
+		if path == experiments.Default { // is under everything
 			return slices.Insert(layers, 0, &document{name: path}), nil
 		}
 		doc, err := openDocument(path)

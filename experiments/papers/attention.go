@@ -27,7 +27,7 @@ type headAttention struct {
 	layer   int
 	held    [][]float32 // by query head, as dsa.Prefixes
 	reached [][]float32
-	below   []float32 // by candidate in order: how far the score lies below the highest, q·k / sqrt(d)
+	below   []float32 // by candidate in order: how far the score is below the highest, q·k / sqrt(d)
 }
 
 // attentionSample says which heads to look at, and how their KV is cut up.
@@ -46,7 +46,7 @@ type attentionSample struct {
 // the seed, the request and the head alone, so that systems are compared on the
 // same requests. The flattest heads lose most of the attention that is lost, so
 // the skews of the sample are no draws: those of layers, and of the heads of one,
-// lie at even quantiles.
+// are at even quantiles.
 func (a *attentionSample) of(scores *traces.Scores, p *traces.ScoreParams, seed uint64, request, prompt int) *attention {
 	out := &attention{blocks: (prompt + a.tokens - 1) / a.tokens, kept: a.sinks + a.window, full: a.full}
 	candidates := min(out.blocks-out.kept, dsa.MaxCandidates)

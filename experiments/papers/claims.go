@@ -84,7 +84,7 @@ func (c *Claim) text(i int) string {
 	return c.Text
 }
 
-// Verdict is one number of a claim beside ours.
+// Verdict is one number of a claim and ours.
 type Verdict struct {
 	ID        string   `json:"id"`
 	Index     int      `json:"index"` // of the number within its claim

@@ -9,7 +9,7 @@ import (
 // selector is a selection algorithm at one setting, over the heads of a request.
 // All attend to the most critical candidates; they differ in how many.
 type selector interface {
-	// pick calls use with how many candidates each head attends to beside the kept
+	// pick calls use with how many candidates each head attends to besides the kept
 	// blocks.
 	pick(a *attention, use func(h *headAttention, picks int))
 }
@@ -44,7 +44,7 @@ func progressive(p dsa.PSA, apart bool) selector {
 	}, apart}
 }
 
-// speculative is InfiniGen: heads say how many tokens lie within the margin.
+// speculative is InfiniGen: heads report how many tokens are within the margin.
 func speculative(margin float64) selector {
 	return jointly{dsa.InfiniGen{Margin: margin, Most: 1}, func(h *headAttention, _ int) float64 {
 		within := sort.Search(len(h.below), func(j int) bool { return float64(h.below[j]) > margin })

@@ -1,9 +1,7 @@
 package papers
 
 import (
-	"bytes"
 	"context"
-	"encoding/csv"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -167,34 +165,12 @@ func (l *Studies) load(e *experiments.Experiment) (*config.Sweep, error) {
 	return s, err
 }
 
-// table is that of an experiment that serves no requests.
-type table struct{ rows [][]string }
-
-func newTable(columns ...string) *table { return &table{[][]string{columns}} }
-
-// add adds a row of texts and numbers.
-func (t *table) add(cells ...any) {
-	row := make([]string, len(cells))
-	for i, c := range cells {
-		if x, ok := c.(float64); ok {
-			row[i] = run.Number(x)
-		} else {
-			row[i] = fmt.Sprint(c)
-		}
-	}
-	t.rows = append(t.rows, row)
-}
-
 // write writes the table of an experiment.
-func (l *Studies) write(e *experiments.Experiment, t *table) error {
-	var out bytes.Buffer
-	if err := csv.NewWriter(&out).WriteAll(t.rows); err != nil {
-		return err
-	}
+func (l *Studies) write(e *experiments.Experiment, t *run.Table) error {
 	if err := os.MkdirAll(l.folder(e), 0o755); err != nil {
 		return err
 	}
-	return run.KeptWhenFull(run.WriteFile(filepath.Join(l.folder(e), tableFile), out.Bytes()))
+	return run.KeptWhenFull(run.WriteFile(filepath.Join(l.folder(e), tableFile), t.Bytes()))
 }
 
 func (l *Studies) folder(e *experiments.Experiment) string { return filepath.Join(l.Dir, e.Name) }

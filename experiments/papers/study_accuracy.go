@@ -115,9 +115,9 @@ func (l *Studies) accuracy(e *experiments.Experiment) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	t := newTable("model", "dataset", "system", "seed", "knob", "kv_share", "recall", "accuracy_proxy")
+	t := run.NewTable("model", "dataset", "system", "seed", "knob", "kv_share", "recall", "accuracy_proxy")
 	for _, j := range jobs {
-		t.add(j.model, j.set, j.rival.name, j.seed,
+		t.Add(j.model, j.set, j.rival.name, j.seed,
 			j.found.knob, j.found.share, j.found.recall, j.found.accuracy)
 	}
 	return l.write(e, t)

@@ -38,7 +38,7 @@ func (l *Studies) evictions(e *experiments.Experiment) error {
 	if err != nil {
 		return err
 	}
-	t := newTable("seed", "pool", "eviction", "kv_gib", "steps", "selected", "loaded", "hit_ratio")
+	t := run.NewTable("seed", "pool", "eviction", "kv_gib", "steps", "selected", "loaded", "hit_ratio")
 	x := run.NewSimulator()
 	for _, seed := range spec.Seeds {
 		cfg.Seeds = []uint64{seed}
@@ -48,7 +48,7 @@ func (l *Studies) evictions(e *experiments.Experiment) error {
 		if err != nil {
 			return fmt.Errorf("seed %d: %w", seed, err)
 		}
-		spec.study(run, func(cells ...any) { t.add(append([]any{seed}, cells...)...) })
+		spec.study(run, func(cells ...any) { t.Add(append([]any{seed}, cells...)...) })
 	}
 	return l.write(e, t)
 }

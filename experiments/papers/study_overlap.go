@@ -42,14 +42,14 @@ func (l *Studies) overlap(e *experiments.Experiment) error {
 	p := config.Point{Scores: traces.DefaultScores}
 	l.alter(&p)
 	lib := dsa.NewLibrary(traces.NewScores(p.Scores, run.ScoreSeed), dsa.TopK{K: sim.Candidates(system)}, dsa.Setting{Digest: dsa.CuboidMean, Sinks: system.SinkBlocks, Window: system.WindowBlocks}, run.StreamFamilies)
-	t := newTable("seed", "window", "requests", "overlap")
+	t := run.NewTable("seed", "window", "requests", "overlap")
 	for _, seed := range spec.Seeds {
 		shares, requests, err := overlaps(&spec, system, lib, seed)
 		if err != nil {
 			return err
 		}
 		for i, window := range spec.Windows {
-			t.add(seed, window, requests, shares[i])
+			t.Add(seed, window, requests, shares[i])
 		}
 	}
 	return l.write(e, t)

@@ -42,7 +42,7 @@ func (l *Studies) sparsity(e *experiments.Experiment) error {
 	p := config.Point{Scores: traces.DefaultScores}
 	l.alter(&p)
 	scores := traces.NewScores(p.Scores, run.ScoreSeed)
-	t := newTable("dataset", "layer", "seed", "budget_blocks", "tokens_share")
+	t := run.NewTable("dataset", "layer", "seed", "budget_blocks", "tokens_share")
 	for _, layer := range spec.Layer {
 		for _, seed := range spec.Seeds {
 			needs, err := spec.needs(scores, &p.Scores, &layer, seed)
@@ -51,7 +51,7 @@ func (l *Studies) sparsity(e *experiments.Experiment) error {
 			}
 			for _, budget := range spec.Budgets {
 				enough, _ := slices.BinarySearch(needs, budget+1)
-				t.add(layer.Dataset, layer.Name, seed, budget, float64(enough)/float64(len(needs)))
+				t.Add(layer.Dataset, layer.Name, seed, budget, float64(enough)/float64(len(needs)))
 			}
 		}
 	}

@@ -21,7 +21,7 @@ type transferSpec struct {
 }
 
 // transfers times one call of each transfer engine at each block size, all
-// blocks of one layer and nothing beside it.
+// blocks of one layer and nothing else.
 func (l *Studies) transfers(e *experiments.Experiment) error {
 	var spec transferSpec
 	if err := decodeStudy(e.Name, &spec); err != nil {
@@ -31,7 +31,7 @@ func (l *Studies) transfers(e *experiments.Experiment) error {
 	if err != nil {
 		return err
 	}
-	t := newTable("direction", "engine", "block_tokens", "block_bytes", "blocks", "gb_s")
+	t := run.NewTable("direction", "engine", "block_tokens", "block_bytes", "blocks", "gb_s")
 	for _, d := range []struct {
 		name    string
 		engines []string
@@ -60,7 +60,7 @@ func (l *Studies) transfers(e *experiments.Experiment) error {
 				if err != nil {
 					return err
 				}
-				t.add(d.name, engine, tokens, size, blocks, float64(blocks*size)/took.Seconds()/1e9)
+				t.Add(d.name, engine, tokens, size, blocks, float64(blocks*size)/took.Seconds()/1e9)
 			}
 		}
 	}

@@ -2,14 +2,14 @@ package run
 
 import "math"
 
-// attentionCost is the share of a model's accuracy that a request would lose if
+// AttentionCost is the share of a model's accuracy that a request would lose if
 // its heads missed all attention. Set so that SparseServe's budget of 2,048
 // tokens gives the 99 % of full accuracy that its appendix A.1 reports for
 // LWM-7B on its LongBench mix; TestProxyOfPublishedBudget holds it. The other
 // published budget, PSA's Fig. 5 at 98 %, sets the group spread of the scores.
 const AttentionCost = 1.0
 
-// accuracyProxy estimates what share of full attention's accuracy a request
+// AccuracyProxy estimates what share of full attention's accuracy a request
 // keeps. It is a proxy: nothing here runs a model or scores an answer.
 //
 // A head that misses a share x of its attention puts out a vector that is off by

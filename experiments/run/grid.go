@@ -21,7 +21,7 @@ type Grid struct {
 	// Partial keeps what a run finished that an interrupt cut short, or an error of
 	// the device that computes.
 	Partial bool
-	// Finished is told of every request that leaves a server, from many
+	// Finished is called for every request that leaves a server, from many
 	// goroutines at once; it may be nil.
 	Finished func()
 }
@@ -33,7 +33,7 @@ type Keeper interface {
 
 // Do runs all points and returns the finished ones in the order of points,
 // whatever the number of workers. When one fails, or ctx is cancelled, no
-// further point starts; those that finished are returned beside the error.
+// further point starts; those that finished are returned with the error.
 func (g *Grid) Do(ctx context.Context, points []config.Point) ([]Result, error) {
 	workers := g.Workers
 	if workers < 1 {

@@ -44,7 +44,7 @@ type Live struct {
 	// Pinned keeps pinned memory from run to run; nil keeps none. It needs all
 	// machines to be one and the same.
 	Pinned *live.Pinned
-	// Did is told what the device has done in a run; it may be nil.
+	// Did receives what the device has done in a run; it may be nil.
 	Did func(config.Point, live.Counters)
 
 	ended time.Time // when the last run did
@@ -80,10 +80,8 @@ func (l *Live) Options() string {
 	return fmt.Sprintf("split=%d selects=%t pace=%t weights=%q", l.SplitEvery, l.Selects, l.Pace, l.Weights)
 }
 
-// Linears run for heat before a run, and for cold on a GPU that has idled. After 1 s of
-// them such a card was still fast: the first second of its first run took 3.7 and 4.1 %
-// less than its twin's, half a minute later (two H200s; SparseServe with and without
-// batch control on LWM-7B).
+// GEMMs run for heat before a run, so that every run starts at the same clock, and for cold on a
+// GPU that has idled, whose clock takes longer to settle.
 const (
 	heat = time.Second
 	cold = 5 * time.Second

@@ -104,7 +104,7 @@ func digestFile(path string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), err
 }
 
-// digestOf is a digest of texts, told apart by their lengths.
+// digestOf is a digest of texts, delimited by their lengths.
 func digestOf(parts ...string) string {
 	sum := sha256.New()
 	for _, p := range parts {

@@ -9,9 +9,9 @@ import (
 	"sparseserve/sim/des"
 )
 
-// outputs writes a run's requests and steps as CSV. It implements sim.Recorder.
+// Outputs writes a run's requests and steps as CSV. It implements sim.Recorder.
 // The first error is kept and ends the run.
-type outputs struct {
+type Outputs struct {
 	sink        Sink
 	progressive bool // attention is: steps have two more columns
 	recall      bool // with columns of the recall proxy
@@ -28,8 +28,9 @@ const (
 	roundsHeader = ",blocks_ahead,rounds"
 )
 
-func NewOutputs(sink Sink, progressive, recall bool) *outputs {
-	f := &outputs{sink: sink, progressive: progressive, recall: recall}
+// NewOutputs writes the headers of the tables that the sink wants.
+func NewOutputs(sink Sink, progressive, recall bool) *Outputs {
+	f := &Outputs{sink: sink, progressive: progressive, recall: recall}
 	header := requestsHeader
 	if recall {
 		header += recallHeader
@@ -43,7 +44,7 @@ func NewOutputs(sink Sink, progressive, recall bool) *outputs {
 	return f
 }
 
-func (f *outputs) print(w io.Writer, format string, args ...any) {
+func (f *Outputs) print(w io.Writer, format string, args ...any) {
 	if w == nil || f.err != nil {
 		return
 	}
@@ -51,7 +52,7 @@ func (f *outputs) print(w io.Writer, format string, args ...any) {
 }
 
 // Request implements sim.Recorder.
-func (f *outputs) Request(r *sim.RequestRecord) error {
+func (f *Outputs) Request(r *sim.RequestRecord) error {
 	if f.sink.Finished != nil {
 		f.sink.Finished()
 	}
@@ -77,10 +78,10 @@ func (f *outputs) Request(r *sim.RequestRecord) error {
 }
 
 // Gap implements sim.Recorder.
-func (f *outputs) Gap(des.Time) {}
+func (f *Outputs) Gap(des.Time) {}
 
 // Step implements sim.Recorder.
-func (f *outputs) Step(r *sim.StepRecord) error {
+func (f *Outputs) Step(r *sim.StepRecord) error {
 	if f.sink.Steps == nil {
 		return nil
 	}
@@ -97,5 +98,5 @@ func (f *outputs) Step(r *sim.StepRecord) error {
 	return f.err
 }
 
-// seconds prints a time exactly, to the nanosecond.
+// Seconds prints a time exactly, to the nanosecond.
 func Seconds(t des.Time) string { return fmt.Sprintf("%d.%09d", t/des.Second, t%des.Second) }

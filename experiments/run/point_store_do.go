@@ -14,7 +14,7 @@ import (
 // Do returns the results of the points in their order: of those that are kept
 // from before, and of the others, which grid runs. Notes say which points were
 // kept but damaged. When a point fails, or ctx is cancelled, those that are
-// finished are returned beside the error.
+// finished are returned with the error.
 func (s *PointStore) Do(ctx context.Context, grid Grid, points []config.Point) (results []Result, notes []string, err error) {
 	missing, notes, err := s.Missing(points)
 	if err != nil {
@@ -34,7 +34,7 @@ func (s *PointStore) Do(ctx context.Context, grid Grid, points []config.Point) (
 	return results, notes, KeptWhenFull(runErr)
 }
 
-// keptWhenFull adds to the error of a disk or a quota that is full what to do
+// KeptWhenFull adds to the error of a disk or a quota that is full what to do
 // about it.
 func KeptWhenFull(err error) error {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) {

@@ -10,7 +10,7 @@ import (
 
 // Runner carries out one point. It returns soon after ctx is cancelled, with
 // ctx's error. The grid fills in what names the run, and the wall time. A
-// summary that says what interrupted it may come beside an error.
+// summary that says what interrupted it may come with an error.
 type Runner func(ctx context.Context, p config.Point, sink Sink) (sim.Summary, error)
 
 // Sink takes what a run reports on its way.

@@ -72,7 +72,7 @@ func (s *Store) Finish(results []Result) ([]string, error) {
 		return nil, err
 	}
 	csv := filepath.Join(s.dir, summaryCSV)
-	if err := WriteFile(csv, tabulate(sums)); err != nil {
+	if err := WriteFile(csv, tabulate(sums).Bytes()); err != nil {
 		return nil, err
 	}
 	return []string{filepath.Join(s.dir, ConfigFile), json, csv}, nil
@@ -112,13 +112,13 @@ func removeResults(dir string) error {
 	return errors.Join(errs...)
 }
 
-// writeFile writes beside path first, so that nothing half written is ever found
+// WriteFile writes to a temporary file next to path first, so that nothing half written is ever found
 // elsewhere.
 func WriteFile(path string, text []byte) error {
 	return renameio.WriteFile(path, text, 0o644, renameio.WithTempDir(filepath.Dir(path)))
 }
 
-// clearLeft removes what a killed process has left of a folder's files: each was
+// ClearLeft removes what a killed process has left of a folder's files: each was
 // to get one of the names.
 func ClearLeft(dir string, names ...string) error {
 	for _, name := range names {
@@ -135,7 +135,7 @@ func ClearLeft(dir string, names ...string) error {
 	return nil
 }
 
-// pointFiles are the files of one point while it runs. A nil *pointFiles
+// PointFiles are the files of one point while it runs. A nil *pointFiles
 // keeps nothing.
 type PointFiles struct {
 	dir          string

@@ -1,8 +1,6 @@
 package run
 
 import (
-	"bytes"
-	"encoding/csv"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -24,6 +22,7 @@ func marshalSummary(sum *sim.Summary) ([]byte, error) {
 	return append(text, '\n'), err
 }
 
+// MarshalSummaries writes summaries as a JSON array, without wall times.
 func MarshalSummaries(sums []sim.Summary) ([]byte, error) {
 	stored := make([]storedSummary, len(sums))
 	for i := range sums {
@@ -33,8 +32,8 @@ func MarshalSummaries(sums []sim.Summary) ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// tabulate writes summaries as CSV, one row a run.
-func tabulate(sums []sim.Summary) []byte {
+// tabulate makes a table of summaries, one row a run.
+func tabulate(sums []sim.Summary) *Table {
 	phases := map[string]bool{}
 	for _, s := range sums {
 		for name := range s.PhaseS {
@@ -59,30 +58,26 @@ func tabulate(sums []sim.Summary) []byte {
 	}
 	header = append(header, "slo_met", "warnings")
 
-	var out bytes.Buffer
-	w := csv.NewWriter(&out)
-	w.Write(header)
+	t := NewTable(header...)
 	for _, s := range sums {
-		row := []string{s.Name, s.System, s.Model, s.GPU, strconv.FormatUint(s.Seed, 10), Number(s.Rate),
-			strconv.Itoa(s.Requests), strconv.Itoa(s.Completed), strconv.Itoa(s.Rejected), strconv.Itoa(s.Preempted),
-			Number(s.SimulatedS), strconv.FormatInt(s.Steps, 10)}
+		row := []any{s.Name, s.System, s.Model, s.GPU, s.Seed, s.Rate, s.Requests, s.Completed, s.Rejected, s.Preempted,
+			s.SimulatedS, s.Steps}
 		for _, stat := range []sim.Stats{s.TTFT, s.TBT, s.QueueDelay} {
-			row = append(row, Number(stat.Mean), Number(stat.P50), Number(stat.P90), Number(stat.P99))
+			row = append(row, stat.Mean, stat.P50, stat.P90, stat.P99)
 		}
-		row = append(row, Number(s.ThroughputTokS), Number(s.BatchMean), Number(s.BlocksLoadedPerStep), Number(s.HitRatio),
-			strconv.FormatInt(s.H2DBytes, 10), strconv.FormatInt(s.D2HBytes, 10))
+		row = append(row, s.ThroughputTokS, s.BatchMean, s.BlocksLoadedPerStep, s.HitRatio, s.H2DBytes, s.D2HBytes)
 		for _, p := range phaseNames {
-			row = append(row, Number(s.PhaseS[p]))
+			row = append(row, s.PhaseS[p])
 		}
 		if p := s.ProgressiveStats; p != nil {
-			row = append(row, Number(p.RoundsPerLayer), strconv.FormatInt(p.BlocksAhead, 10))
+			row = append(row, p.RoundsPerLayer, p.BlocksAhead)
 		} else if progressive {
 			row = append(row, "", "")
 		}
-		w.Write(append(row, strconv.FormatBool(s.SLOMet), strings.Join(s.Warnings, "; ")))
+		t.Add(append(row, s.SLOMet, strings.Join(s.Warnings, "; "))...)
 	}
-	w.Flush()
-	return out.Bytes()
+	return t
 }
 
+// Number prints a float so that it reads as the same number.
 func Number(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }

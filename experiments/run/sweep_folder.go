@@ -1,8 +1,6 @@
 package run
 
 import (
-	"bytes"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -80,7 +78,7 @@ func OpenSweepFolder(dir, points, program string, s *config.Sweep) (*SweepFolder
 	return f, nil
 }
 
-// startSweepFolder starts the folder of a sweep whose points are kept in store.
+// StartSweepFolder starts the folder of a sweep whose points are kept in store.
 func StartSweepFolder(dir string, store *PointStore, s *config.Sweep) (*SweepFolder, error) {
 	expanded, err := s.Points()
 	if err != nil {
@@ -102,7 +100,7 @@ func (f *SweepFolder) Points() []config.Point {
 	return points
 }
 
-// Variants names what the axes set at each of the sweep's points, beside
+// Variants names what the axes set at each of the sweep's points, besides
 // system, rate and seed.
 func (f *SweepFolder) Variants() []string {
 	names := make([]string, len(f.pts))
@@ -165,14 +163,10 @@ func (f *SweepFolder) Finish(results []Result) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	table, err := f.tabulate(points, sums)
-	if err != nil {
-		return nil, err
-	}
 	if err := WriteFile(filepath.Join(f.dir, SummaryFile), text); err != nil {
 		return nil, KeptWhenFull(err)
 	}
-	if err := WriteFile(filepath.Join(f.dir, sweepCSV), table); err != nil {
+	if err := WriteFile(filepath.Join(f.dir, sweepCSV), f.tabulate(points, sums)); err != nil {
 		return nil, KeptWhenFull(err)
 	}
 	var files []string
@@ -197,14 +191,9 @@ func marshalSweep(points []*config.SweepPoint, sums []sim.Summary) ([]byte, erro
 }
 
 // tabulate puts a column for each axis before the columns of a summary.
-func (f *SweepFolder) tabulate(points []*config.SweepPoint, sums []sim.Summary) ([]byte, error) {
-	rows, err := csv.NewReader(bytes.NewReader(tabulate(sums))).ReadAll()
-	if err != nil {
-		return nil, err
-	}
-	var out bytes.Buffer
-	w := csv.NewWriter(&out)
-	for i, row := range rows {
+func (f *SweepFolder) tabulate(points []*config.SweepPoint, sums []sim.Summary) []byte {
+	t := tabulate(sums)
+	for i, row := range t.rows {
 		head := append([]string{"hash"}, f.sweep.Axes...)
 		if i > 0 {
 			p := points[i-1]
@@ -214,12 +203,9 @@ func (f *SweepFolder) tabulate(points []*config.SweepPoint, sums []sim.Summary) 
 				head = append(head, cell(values[key]))
 			}
 		}
-		if err := w.Write(append(head, row...)); err != nil {
-			return nil, err
-		}
+		t.rows[i] = append(head, row...)
 	}
-	w.Flush()
-	return out.Bytes(), w.Error()
+	return t.Bytes()
 }
 
 // cell prints an axis's value in a table; empty when the point has none.

@@ -93,7 +93,7 @@ func Goals() map[string]float64 {
 // ValidatedRun is one run of a validation and how well it was predicted.
 type ValidatedRun struct {
 	Run, System, Model string
-	Variant            string // what the axes set beside system, rate and seed
+	Variant            string // what the axes set besides system, rate and seed
 	LiveFolder         string // of the live run, from the result folder
 	Rate               float64
 	Seed               uint64

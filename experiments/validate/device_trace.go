@@ -62,7 +62,7 @@ const roundLoads = -1
 // have it nowhere.
 const landing = 2
 
-// marshalCalls writes the steps of a live run, with how their loads lie in DRAM
+// marshalCalls writes the steps of a live run, with the locality of their loads in DRAM
 // where that is asked for.
 func marshalCalls(steps []live.RecordedStep, spread bool) ([]byte, error) {
 	var out bytes.Buffer

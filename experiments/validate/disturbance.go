@@ -13,12 +13,9 @@ const alikeMetric = "step_alike_p95_over_p50"
 // 95th percentile of 20 is their second largest.
 const minAlike = 20
 
-// DisturbedAbove is the 95th percentile of steps of the same work, over their
-// median, above which something disturbed a live run. 38 of 54 runs on an H200 in
-// a quiet host have enough such steps, and theirs is 1.010 to 1.151; those above
-// 1.1 decode sparsely. Of 27 in another host, whose CPU others disturbed at times,
-// five are at 1.213 to 1.766; four at 1.162 to 1.192 pass. A host that is slow all
-// the time does not show.
+// DisturbedAbove is the 95th percentile of steps of the same work, over their median, above which
+// something disturbed a live run: runs on an undisturbed host are below 1.2. A host that is slow
+// throughout is not detected.
 const DisturbedAbove = 1.2
 
 // alike returns how long the slow ones of a run's alike steps take: those that
@@ -53,7 +50,7 @@ func alike(steps []pricedStep) (slow float64, ok bool) {
 	return rank(all, 0.95), true
 }
 
-// compareAlike puts it beside 1, what a host has that nothing disturbs.
+// compareAlike compares it with 1, that of an undisturbed host.
 func compareAlike(run string, steps []pricedStep) []Comparison {
 	slow, ok := alike(steps)
 	if !ok {
@@ -65,15 +62,14 @@ func compareAlike(run string, steps []pricedStep) []Comparison {
 // stalledMetric is for how many seconds a live run stood still within steps.
 const stalledMetric = "stalled_s"
 
-// A step stalled that takes three times as long as the model has it, and more by at
-// least stallAtLeast: the model is wrong by less. Of 106 live runs on two H200s one
-// has such a step, of 339 ms for 6.6, within work that its twin does without.
+// A step stalled that takes three times as long as the model has it, and more by at least
+// stallAtLeast: the model is wrong by less.
 const (
 	stallRatio   = 3
-	stallAtLeast = 0.03 // seconds
+	stallAtLeast = 0.03 // s
 )
 
-// compareStalls puts what such steps take longer beside 0. None, and there is
+// compareStalls compares the excess time of such steps with 0. None, and there is
 // nothing to say.
 func compareStalls(run string, steps []pricedStep) []Comparison {
 	sum := stalls(steps)
@@ -118,7 +114,7 @@ func Stalled(runs []ValidatedRun) (stalled []StalledRun) {
 }
 
 // Disturbed lists the live runs that something disturbed, worst first. Told is
-// how many runs have enough steps of the same work to tell.
+// how many runs have enough steps of the same work for a verdict.
 func Disturbed(runs []ValidatedRun) (disturbed []DisturbedRun, told int) {
 	for i := range runs {
 		c, ok := runs[i].Of(alikeMetric)

@@ -1,8 +1,6 @@
 package validate
 
 import (
-	"bytes"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"math"
@@ -51,18 +49,15 @@ func (r *ReplayReport) write(dir string) error {
 // requestsTable has a row for each compared request. A request of one token has
 // no TBT.
 func (r *ReplayReport) requestsTable() []byte {
-	var out bytes.Buffer
-	w := csv.NewWriter(&out)
-	w.Write([]string{"id", "stage", "arrival_s", "prompt_tokens", "output_tokens", "measured_ttft_s", "simulated_ttft_s",
-		"measured_tbt_s", "simulated_tbt_s", "measured_e2e_s", "simulated_e2e_s"})
+	t := run.NewTable("id", "stage", "arrival_s", "prompt_tokens", "output_tokens", "measured_ttft_s", "simulated_ttft_s",
+		"measured_tbt_s", "simulated_tbt_s", "measured_e2e_s", "simulated_e2e_s")
 	for i := range r.Requests {
 		q := &r.Requests[i]
 		m, s := &q.Measured, &q.Simulated
-		w.Write([]string{strconv.Itoa(q.ID), q.Stage, run.Seconds(m.At), strconv.Itoa(m.Prompt), strconv.Itoa(m.Output),
-			nanos(m.TTFT), nanos(s.TTFT), nanos(m.TBT()), nanos(s.TBT()), nanos(m.E2E), nanos(s.E2E)})
+		t.Add(q.ID, q.Stage, run.Seconds(m.At), m.Prompt, m.Output,
+			nanos(m.TTFT), nanos(s.TTFT), nanos(m.TBT()), nanos(s.TBT()), nanos(m.E2E), nanos(s.E2E))
 	}
-	w.Flush()
-	return out.Bytes()
+	return t.Bytes()
 }
 
 // nanos prints seconds to the nanosecond, and nothing for NaN.
@@ -74,16 +69,9 @@ func nanos(s float64) string {
 }
 
 func (r *ReplayReport) comparisonsTable() []byte {
-	var out bytes.Buffer
-	w := csv.NewWriter(&out)
-	w.Write([]string{"run", "stage", "requests", "metric", "measured", "simulated", "error"})
+	t := run.NewTable("run", "stage", "requests", "metric", "measured", "simulated", "error")
 	for _, c := range r.Comparisons {
-		e := ""
-		if c.Error != nil {
-			e = run.Number(*c.Error)
-		}
-		w.Write([]string{c.Run, c.Stage, strconv.Itoa(c.Requests), c.Metric, run.Number(c.Measured), run.Number(c.Simulated), e})
+		t.Add(c.Run, c.Stage, c.Requests, c.Metric, c.Measured, c.Simulated, c.Error)
 	}
-	w.Flush()
-	return out.Bytes()
+	return t.Bytes()
 }

@@ -91,7 +91,7 @@ func (r *Replay) decodedOf(served []servedRequest) []decoded {
 //
 // where steps are the request's tokens but the first, batch is the mean number of requests that
 // decoded meanwhile and prompts is how many others were given their first token. It is false
-// where the requests do not tell these apart.
+// where the requests do not determine the coefficients.
 func prefillDelay(all []decoded) (delay float64, ok bool) {
 	firsts := make([]float64, len(all))
 	for i, r := range all {

@@ -1,9 +1,7 @@
 package validate
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 
 	"sparseserve/experiments/config"
 	"sparseserve/experiments/run"
@@ -140,23 +137,15 @@ func (r *Report) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	var table bytes.Buffer
-	w := csv.NewWriter(&table)
-	w.Write([]string{"run", "system", "model", "rate", "seed", "saturated", "metric", "live", "simulated", "error"})
+	table := run.NewTable("run", "system", "model", "rate", "seed", "saturated", "metric", "live", "simulated", "error")
 	for i := range r.Runs {
-		simulate := &r.Runs[i]
-		for _, c := range simulate.Comparisons {
-			e := ""
-			if c.Error != nil {
-				e = run.Number(*c.Error)
-			}
-			w.Write([]string{simulate.Run, simulate.System, simulate.Model, run.Number(simulate.Rate), strconv.FormatUint(simulate.Seed, 10),
-				strconv.FormatBool(simulate.Saturated), c.Metric, run.Number(c.Live), run.Number(c.Simulated), e})
+		v := &r.Runs[i]
+		for _, c := range v.Comparisons {
+			table.Add(v.Run, v.System, v.Model, v.Rate, v.Seed, v.Saturated, c.Metric, c.Live, c.Simulated, c.Error)
 		}
 	}
-	w.Flush()
 	r.Files = []string{filepath.Join(dir, validationIndex), filepath.Join(dir, validationJSON), filepath.Join(dir, validationCSV)}
-	return errors.Join(w.Error(), run.WriteFile(r.Files[1], append(text, '\n')), run.WriteFile(r.Files[2], table.Bytes()))
+	return errors.Join(run.WriteFile(r.Files[1], append(text, '\n')), run.WriteFile(r.Files[2], table.Bytes()))
 }
 
 // Comparisons lists all figures of all runs.

@@ -88,7 +88,7 @@ func followsFromRequests(dir string, sum *sim.Summary) error {
 // saturated judges a live run: requests arrive faster than it serves them when its
 // queue keeps growing, when they wait longer than the service level allows, or when
 // more than half of all are still being served as the last one arrives. The last
-// tells of short runs whose batch grows in place of the queue.
+// covers short runs whose batch grows in place of the queue.
 func saturated(s *sim.Summary, all []servedRequest, slo *config.SLO) bool {
 	if s.QueueDelay.Mean > slo.DelayS || slices.ContainsFunc(s.Warnings, func(w string) bool { return strings.HasPrefix(w, "unstable queue") }) {
 		return true

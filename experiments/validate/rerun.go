@@ -28,14 +28,14 @@ const disturbedFile = "disturbed.json"
 // disturbance is what disturbed a live run. Whether its times agree with the model's
 // does not count, only whether they agree with each other.
 type disturbance struct {
-	Slow     float64 `json:"slow"`      // alikeMetric; 0: too few steps to tell
+	Slow     float64 `json:"slow"`      // alikeMetric; 0: too few steps for a verdict
 	StalledS float64 `json:"stalled_s"` // stalledMetric
 }
 
 func (d *disturbance) any() bool { return d.Slow > DisturbedAbove || d.StalledS > 0 }
 
 // much orders disturbances. A second that a run stood still counts as much as slow
-// steps that take a median longer. Too few steps to tell are no sign of quiet.
+// steps that take a median longer. Too few steps are no sign of an undisturbed run.
 func (d *disturbance) much() float64 {
 	slow := d.Slow
 	if slow == 0 {
@@ -185,7 +185,7 @@ func (v *Validation) remake(ctx context.Context, grid *run.Grid, store, second *
 	return what, errors.Join(err, os.RemoveAll(old), os.Rename(dir, old), os.Rename(made, dir), os.RemoveAll(old))
 }
 
-// adopt tidies up behind a process that was killed as it made runs once more: one that
+// adopt cleans up after a process that was killed as it made runs once more: one that
 // had just given up the first for the second has the second, others have the first.
 func adopt(store *run.PointStore, again string) error {
 	entries, err := os.ReadDir(again)

@@ -22,14 +22,14 @@ import (
 )
 
 // phaseNames are the columns of a step's phases, live_ or model_ before each and
-// _s behind.
+// _s after.
 var phaseNames = []string{"linears", "prefill_attention", "dense_attention", "sparse_attention", "scoring", "load_stall", "save_stall", "head", "host"}
 
 func phaseTimes(p *sim.Phases) []des.Time {
 	return []des.Time{p.Linears, p.PrefillAttention, p.DenseAttention, p.SparseAttention, p.Scoring, p.LoadStall, p.SaveStall, p.Head, p.Host}
 }
 
-// pricedStep is one step of a live run beside what the model gives the same
+// pricedStep is one step of a live run and what the model gives the same
 // batch. Times are in seconds.
 type pricedStep struct {
 	mixed        bool // has a prefill
@@ -41,7 +41,7 @@ type pricedStep struct {
 	loads, saves int64
 }
 
-// price writes the table of a live run's steps beside their modelled times.
+// price writes the table of a live run's steps and their modelled times.
 func price(p *config.Point, dir, into string) error {
 	table, err := priced(p, dir)
 	if err != nil {
@@ -86,18 +86,16 @@ func priced(p *config.Point, dir string) (table []byte, err error) {
 
 // tabulateSteps writes the steps of a live run and their modelled times.
 func tabulateSteps(steps []live.RecordedStep, model []sim.Timing) []byte {
-	var out bytes.Buffer
-	w := csv.NewWriter(&out)
 	header := []string{"step", "start_s", "decodes", "prefills", "tokens", "loads", "saves", "split", "live_s", "model_s"}
 	for _, kind := range []string{"live_", "model_"} {
 		for _, name := range phaseNames {
 			header = append(header, kind+name+"_s")
 		}
 	}
-	w.Write(header)
+	table := run.NewTable(header...)
 	for i := range steps {
 		s := &steps[i]
-		tokens, decodes, prefills, loads, saves := 0, 0, 0, int64(0), int64(0)
+		tokens, decodes, loads, saves := 0, 0, int64(0), int64(0)
 		for j := range s.Works {
 			tokens = max(tokens, s.Works[j].Tokens)
 			decodes = max(decodes, s.Works[j].Decodes)
@@ -106,19 +104,16 @@ func tabulateSteps(steps []live.RecordedStep, model []sim.Timing) []byte {
 			loads += s.Layers[j].Moves.Loads
 			saves += s.Layers[j].Moves.Saves
 		}
-		prefills = s.Step.Requests - decodes
-		split := s.Timing.Phases.Unsplit == 0
-		row := []string{strconv.FormatInt(s.Step.Index, 10), run.Seconds(s.Step.Start), strconv.Itoa(decodes), strconv.Itoa(prefills), strconv.Itoa(tokens),
-			strconv.FormatInt(loads, 10), strconv.FormatInt(saves, 10), strconv.FormatBool(split), run.Seconds(s.Timing.Elapsed), run.Seconds(model[i].Elapsed)}
+		row := []any{s.Step.Index, run.Seconds(s.Step.Start), decodes, s.Step.Requests - decodes, tokens, loads, saves,
+			s.Timing.Phases.Unsplit == 0, run.Seconds(s.Timing.Elapsed), run.Seconds(model[i].Elapsed)}
 		for _, p := range []*sim.Phases{&s.Timing.Phases, &model[i].Phases} {
 			for _, t := range phaseTimes(p) {
 				row = append(row, signedSeconds(t))
 			}
 		}
-		w.Write(row)
+		table.Add(row...)
 	}
-	w.Flush()
-	return out.Bytes()
+	return table.Bytes()
 }
 
 // signedSeconds is seconds for a time that may be below zero: what is left to

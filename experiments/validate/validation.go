@@ -36,7 +36,7 @@ type LiveRunner interface {
 //	                 disturbed.json if it was made twice and something disturbed both
 //	again/KEY/       the same, while a live run is made once more
 //	simulated/KEY/   the same of the simulation, without calls
-//	steps/RUN.csv.gz each step of a live run beside what the model gives its batch
+//	steps/RUN.csv.gz each step of a live run and the modelled time of its batch
 //	pictures/        PNGs, drawn by package figures
 //	runs.json        which runs are compared
 //	validate.json    every figure, live and simulated, as validate.csv is too
@@ -375,7 +375,7 @@ func safeName(label string) string {
 	}, label)
 }
 
-// loadLabel names what the axes set beside the system: systems that differ in a
+// loadLabel names what the axes set besides the system: systems that differ in a
 // key of their own are compared at one load.
 func loadLabel(settings []config.Setting) string {
 	load := slices.DeleteFunc(slices.Clone(settings), func(s config.Setting) bool { return strings.HasPrefix(s.Key, "system.") })

@@ -68,7 +68,7 @@ func failures(verdicts []papers.Verdict) []string {
 	return lines
 }
 
-// claimName tells the numbers of one claim apart.
+// claimName distinguishes the numbers of one claim.
 func claimName(v *papers.Verdict) string {
 	if v.Index > 0 {
 		return fmt.Sprintf("%s [%d]", v.ID, v.Index+1)

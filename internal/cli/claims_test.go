@@ -11,6 +11,7 @@ import (
 	"sparseserve/experiments/config"
 	"sparseserve/experiments/papers"
 	"sparseserve/experiments/run"
+	"sparseserve/experiments/testkit"
 	"sparseserve/sim"
 )
 
@@ -34,8 +35,8 @@ func someVerdicts() []papers.Verdict {
 func TestPrintClaims(t *testing.T) {
 	var out bytes.Buffer
 	printClaims(&out, someVerdicts())
-	golden(t, "claims.txt", out.String())
-	golden(t, "claims.md", claimsMarkdown(someVerdicts()))
+	testkit.Golden(t, "claims.txt", out.String())
+	testkit.Golden(t, "claims.md", claimsMarkdown(someVerdicts()))
 
 }
 
@@ -50,8 +51,8 @@ func TestPrintSensitivity(t *testing.T) {
 	moved := []moves{first, second}
 	var out bytes.Buffer
 	printSensitivity(&out, someVerdicts(), moved)
-	golden(t, "claims-sensitivity.txt", out.String())
-	golden(t, "claims-sensitivity.md", sensitivityMarkdown(someVerdicts(), moved))
+	testkit.Golden(t, "claims-sensitivity.txt", out.String())
+	testkit.Golden(t, "claims-sensitivity.md", sensitivityMarkdown(someVerdicts(), moved))
 }
 
 // claims --sensitivity measures with every tuned parameter, and writes its part

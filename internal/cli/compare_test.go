@@ -14,6 +14,7 @@ import (
 
 	"sparseserve/experiments/config"
 	"sparseserve/experiments/run"
+	"sparseserve/experiments/testkit"
 	"sparseserve/sim"
 	"sparseserve/traces"
 )
@@ -60,7 +61,7 @@ func TestCompare(t *testing.T) {
 		if status != 0 || errs != "" {
 			t.Errorf("%s: status %d, stderr %q", name, status, errs)
 		}
-		golden(t, "compare-"+name+".txt", filepath.ToSlash(out))
+		testkit.Golden(t, "compare-"+name+".txt", filepath.ToSlash(out))
 		_, files, _ := strings.Cut(out, "Files:\n")
 		for _, path := range strings.Fields(files) {
 			if info, err := os.Stat(path); err != nil || info.Size() == 0 {

@@ -7,7 +7,7 @@ import (
 	"sparseserve/sim"
 )
 
-// printLive says what the host of each live run did beside the steps' work.
+// printLive says what the host of each live run did besides the steps' work.
 func printLive(w io.Writer, sums []sim.Summary) {
 	for i := range sums {
 		s, l := &sums[i], sums[i].Live

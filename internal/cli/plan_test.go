@@ -8,6 +8,7 @@ import (
 
 	"sparseserve/experiments/config"
 	"sparseserve/experiments/run"
+	"sparseserve/experiments/testkit"
 	"sparseserve/sim"
 )
 
@@ -28,7 +29,7 @@ func TestPlan(t *testing.T) {
 	if status != 0 || errs != "" {
 		t.Fatalf("status %d, stderr %q", status, errs)
 	}
-	golden(t, "plan.txt", filepath.ToSlash(out))
+	testkit.Golden(t, "plan.txt", filepath.ToSlash(out))
 }
 
 func TestPlanJSON(t *testing.T) {
@@ -36,7 +37,7 @@ func TestPlanJSON(t *testing.T) {
 	if status != 0 || errs != "" {
 		t.Fatalf("status %d, stderr %q", status, errs)
 	}
-	golden(t, "plan.json", out)
+	testkit.Golden(t, "plan.json", out)
 	var found []map[string]any
 	if err := json.Unmarshal([]byte(out), &found); err != nil || len(found) != 1 {
 		t.Errorf("%d objects, %v", len(found), err)

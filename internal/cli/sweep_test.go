@@ -11,6 +11,7 @@ import (
 
 	"sparseserve/experiments/config"
 	"sparseserve/experiments/run"
+	"sparseserve/experiments/testkit"
 	"sparseserve/sim"
 )
 
@@ -31,7 +32,7 @@ func TestSweep(t *testing.T) {
 		if status != 0 || errs != "" {
 			t.Fatalf("status %d, stderr %q", status, errs)
 		}
-		golden(t, name, filepath.ToSlash(out))
+		testkit.Golden(t, name, filepath.ToSlash(out))
 	}
 }
 

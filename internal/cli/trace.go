@@ -80,7 +80,7 @@ func (c *convertCmd) Run(app *App) error {
 	return nil
 }
 
-// warn prints warnings beside a result.
+// warn prints warnings next to a result.
 func (a *App) warn(warnings []string) {
 	for _, w := range warnings {
 		fmt.Fprintf(a.Stderr, "warning: %s\n", w)

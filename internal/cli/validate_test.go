@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"sparseserve/experiments/run"
+	"sparseserve/experiments/testkit"
 	"sparseserve/experiments/validate"
 	"sparseserve/sim"
 )
@@ -51,10 +52,10 @@ func TestValidationTable(t *testing.T) {
 	printValidation(&out, report)
 	out.WriteString("\n")
 	printValidation(&out, &validate.Report{Name: "v", Device: "a card", Runs: report.Runs[1:2]})
-	golden(t, "validate.txt", out.String())
+	testkit.Golden(t, "validate.txt", out.String())
 	out.Reset()
 	markdownValidation(&out, report)
-	golden(t, "validate.md", out.String())
+	testkit.Golden(t, "validate.md", out.String())
 }
 
 // TestValidateTiny runs the experiment that comes with the program, on the

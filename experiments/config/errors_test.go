@@ -1,0 +1,119 @@
+package config
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"sparseserve/experiments/testkit"
+)
+
+const huge = `name = "huge"
+layers = 126
+hidden = 16384
+q_heads = 128
+kv_heads = 8
+head_dim = 128
+ffn = 53248
+vocab = 128256
+max_context = 131072
+tokenizer = "llama3"
+weight_bytes_each = 2
+kv_bytes_each = 2
+source = "the shape of Llama-3.1-405B"
+`
+
+func TestBadInput(t *testing.T) {
+	cases := []struct {
+		name, text string
+		sets       []string
+	}{
+		{"unknown key", "model = \"lwm-7b\"\n[workload]\nrates = 0.1\n", nil},
+		{"unknown top key", "modle = \"lwm-7b\"\n", nil},
+		{"unknown table", "[sistem]\nwindow = 3\n", nil},
+		{"unknown system key", "[system]\n\n# far down\nblock_token = 3\n", nil},
+		{"unknown key in a system", "[[systems]]\nname = \"a\"\n[[systems]]\nname = \"b\"\nwindw = 3\n", nil},
+		{"unknown slo key", "[slo]\ndelay = 3\n", nil},
+		{"wrong type", "[workload]\nrate = \"fast\"\n", nil},
+		{"wrong type in a list", "[workload]\nrate = [0.1, true]\n", nil},
+		{"wrong type of a system", "[system]\nwindow = 1.5\n", nil},
+		{"wrong type of a table", "workload = 3\n", nil},
+		{"systems is a table", "[systems]\nname = \"a\"\n", nil},
+		{"negative rate", "[workload]\nrate = -0.1\n", nil},
+		{"rate that is no number", "[workload]\nrate = [0.1, nan]\n", nil},
+		{"infinite rate", "[workload]\nrate = inf\n", nil},
+		{"no rate", "[workload]\nrate = []\n", nil},
+		{"rate twice", "[workload]\nrate = [0.1, 0.1]\n", nil},
+		{"zero requests", "[workload]\nrequests = 0\n", nil},
+		{"unknown arrivals", "[workload]\narrivals = \"poison\"\n", nil},
+		{"missing trace", "[workload]\ntrace = \"nowhere.jsonl\"\n", nil},
+		{"budget below one block", "[system]\nbudget_tokens = 16\n", nil},
+		{"negative window", "[system]\nwindow = -1\n", nil},
+		{"unknown eviction", "[system]\npreset = \"sparseserve\"\neviction = \"siev\"\n", nil},
+		{"nothing to score", "[system]\npreset = \"sparseserve\"\nattention = \"full\"\neviction = \"score\"\n", nil},
+		{"budget eaten up", "[system]\npreset = \"vllm-s\"\nsink_blocks = 60\nwindow_blocks = 5\n", nil},
+		{"unknown engine", "[system]\nload_engine = \"falsh\"\n", nil},
+		{"unknown lookup", "[system]\nlookup = \"cpu\"\n", nil},
+		{"lookup by the GPU for all blocks", "[system]\npreset = \"sparseserve\"\nattention = \"full\"\nlookup = \"gpu\"\n", nil},
+		{"lookup by the GPU for copies", "[system]\npreset = \"sparseserve\"\nload_engine = \"memcpy\"\nlookup = \"gpu\"\n", nil},
+		{"flag: lookup by the GPU for copies", "[system]\npreset = \"vllm-so\"\n", []string{"system.lookup=gpu"}},
+		{"unknown stop", "[system]\npreset = \"vllm-psa\"\npsa_stop = \"layers\"\n", nil},
+		{"query heads that differ by less than nothing", "[scores]\ngroup = -0.5\n", nil},
+		{"watermark of one", "[system]\nwatermark = 1.0\n", nil},
+		{"dram that is no number", "[system]\ndram_gib = nan\n", nil},
+		{"unknown system", "[system]\npreset = [\"vllm\", \"sparserve\"]\n", nil},
+		{"system twice", "[system]\npreset = [\"vllm\", \"vllm\"]\n", nil},
+		{"system without a name", "[[systems]]\nwindow = 3\n", nil},
+		{"system with a path for a name", "[[systems]]\nname = \"../a\"\n", nil},
+		{"system that starts from nothing", "[[systems]]\nname = \"a\"\npreset = \"vlm\"\n", nil},
+		{"bad system of one's own", "[[systems]]\nname = \"a\"\nblock_tokens = 0\n", nil},
+		{"name for all systems", "[system]\nname = \"a\"\n", nil},
+		{"negative seed", "seed = -1\n", nil},
+		{"seed and seeds", "seed = 1\nseeds = [1, 2]\n", nil},
+		{"slo of zero", "[slo]\ndelay_s = 0\n", nil},
+		{"unknown statistic", "[slo]\ndelay_stat = \"medium\"\n", nil},
+		{"unknown model", "model = \"lwm-8b\"\n", nil},
+		{"unknown card", "gpu = \"a100\"\n", nil},
+		{"model larger than the card", "model = \"huge.toml\"\n", nil},
+		{"more HBM than there is", "[system]\nkv_gib = 30.0\n", nil},
+		{"not TOML", "model = \"lwm-7b\"\nseed = \n", nil},
+		{"key twice", "seed = 1\nseed = 2\n", nil},
+		{"flag: unknown key", "", []string{"workload.rte=1"}},
+		{"flag: wrong type", "", []string{"workload.rate=fast"}},
+		{"flag: wrong type of a system", "", []string{"system.window=x"}},
+		{"flag: negative", "", []string{"workload.rate=-1"}},
+		{"flag: bad value of a system", "", []string{"system.budget_tokens=16"}},
+		{"flag: unknown value", "", []string{"system.prefill=layered"}},
+		{"flag: no value", "", []string{"workload.rate"}},
+		{"flag: no key", "", []string{"=3"}},
+		{"flag: table", "", []string{"workload=3"}},
+		{"flag: systems", "", []string{"systems.name=a"}},
+		{"flag: nested too deep", "", []string{"workload.rate.x=1"}},
+		{"flag beats file", "[workload]\nrate = 0.1\n", []string{"workload.rate=0"}},
+		{"file is right, preset is not", "[system]\nbatch_control = true\n", []string{"system.window=0"}},
+	}
+	var out strings.Builder
+	for _, c := range cases {
+		path := testkit.Write(t, "exp.toml", c.text)
+		if err := os.WriteFile("huge.toml", []byte(huge), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Load(path, c.sets)
+		if err == nil {
+			t.Errorf("%s: no error", c.name)
+			continue
+		}
+		if strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: error of several lines: %v", c.name, err)
+		}
+		out.WriteString(c.name + "\n    " + err.Error() + "\n")
+	}
+	testkit.Golden(t, "errors.txt", out.String())
+}
+
+func TestNoSuchFile(t *testing.T) {
+	_, err := Load("defualt", nil)
+	if err == nil || !strings.Contains(err.Error(), `did you mean "default"`) {
+		t.Errorf("error is %v, want the experiment that is meant", err)
+	}
+}

@@ -1,0 +1,41 @@
+package run
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+)
+
+// Table is a CSV file in the making.
+type Table struct{ rows [][]string }
+
+// NewTable starts a table with its header.
+func NewTable(columns ...string) *Table { return &Table{[][]string{columns}} }
+
+// Add adds a row of texts and numbers; floats are written so that they read as the same numbers,
+// and nil pointers to them as nothing.
+func (t *Table) Add(cells ...any) {
+	row := make([]string, len(cells))
+	for i, c := range cells {
+		switch x := c.(type) {
+		case float64:
+			row[i] = Number(x)
+		case *float64:
+			if x != nil {
+				row[i] = Number(*x)
+			}
+		default:
+			row[i] = fmt.Sprint(c)
+		}
+	}
+	t.rows = append(t.rows, row)
+}
+
+// Bytes returns the file.
+func (t *Table) Bytes() []byte {
+	var out bytes.Buffer
+	if err := csv.NewWriter(&out).WriteAll(t.rows); err != nil {
+		panic(err) // a buffer takes all
+	}
+	return out.Bytes()
+}

@@ -1,0 +1,129 @@
+package validate
+
+import (
+	"io"
+	"sparseserve/cuda/live"
+	"sparseserve/experiments/run"
+	"sparseserve/hw"
+	"sparseserve/sim"
+	"strings"
+	"testing"
+)
+
+// A model that prices the steps which it has itself carried out, later and from
+// a file, gives every one the time that it took, phase by phase: the batches are
+// identical and the save queue's state is too.
+func TestShadowPricesTheSameSteps(t *testing.T) {
+	c := mustLoad(t, "", "gpu=h200", "workload.requests=6", "workload.rate=[0.3]", "system.save_buffer_mib=8", "system.kv_gib=3", "system.max_prompt_tokens=5000",
+		`system.preset=["vllm","vllm-so","sparseserve","vllm-psa","sparseserve-psa"]`, `workload.datasets=["qasper","multifieldqa_en"]`)
+	for _, p := range c.Points() {
+		var shadow live.CallRecorder
+		record := func(d sim.Device) sim.Device {
+			shadow.Real = d
+			return &shadow
+		}
+		if _, err := run.NewSimulator().RunOn(t.Context(), p, run.Sink{Requests: io.Discard}, record); err != nil {
+			t.Fatal(err)
+		}
+		model, err := hw.LoadModel(p.Model)
+		if err != nil {
+			t.Fatal(err)
+		}
+		gpu, err := p.Machine()
+		if err != nil {
+			t.Fatal(err)
+		}
+		fresh := func() *hw.Device {
+			d, err := hw.NewDevice(gpu, &model, run.DeviceOptions(&p.System))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return d
+		}
+		text, err := marshalCalls(shadow.Steps, p.System.LoadEngine == hw.LoadMemcpy)
+		if err != nil {
+			t.Fatal(err)
+		}
+		steps, err := unmarshalCalls(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		times, err := live.Price(steps, fresh())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(times) < 100 {
+			t.Fatalf("%s: only %d steps", p.Name, len(times))
+		}
+		stalls, places := sim.Phases{}, int64(0)
+		for i := range times {
+			for j := range steps[i].Layers {
+				got, want := &steps[i].Layers[j], &shadow.Steps[i].Layers[j]
+				places += got.Moves.UniquePages
+				if got.Moves.SavesInFlight != want.Moves.SavesInFlight || got.Moved != want.Moved {
+					t.Fatalf("%s, step %d: %+v, want %+v", p.Name, i, *got, *want)
+				}
+			}
+			if want := &shadow.Steps[i].Timing; times[i].Elapsed != want.Elapsed || times[i].Phases != want.Phases {
+				t.Fatalf("%s, step %d: %+v, want %+v", p.Name, i, times[i], *want)
+			}
+			if got, want := &steps[i].Step, &shadow.Steps[i].Step; got.FreedBlocks != want.FreedBlocks {
+				t.Fatalf("%s, step %d: %+v, want %+v", p.Name, i, *got, *want)
+			}
+			stalls.Add(&times[i].Phases)
+		}
+		if p.System.Offload && (stalls.LoadStall == 0 || stalls.SaveStall == 0) {
+			t.Errorf("%s: loads or saves never show: %+v", p.Name, stalls)
+		}
+		if p.System.Offload && p.System.LoadEngine == hw.LoadMemcpy && places == 0 {
+			t.Errorf("%s: no load says how many places it has", p.Name)
+		}
+		// A model that is slower has a clock of its own.
+		slow := *gpu
+		slow.Host.Step.Value *= 50
+		late, err := hw.NewDevice(&slow, &model, run.DeviceOptions(&p.System))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if times, err = live.Price(steps, late); err != nil || times[50].Elapsed <= shadow.Steps[50].Timing.Elapsed {
+			t.Errorf("%s: %v, step 50 takes %v, at a faster host %v", p.Name, err, times[50].Elapsed, shadow.Steps[50].Timing.Elapsed)
+		}
+		steps[3].Layers[0].Moves.Loads = -1
+		steps[3].Layers[0].Moved = true
+		if _, err := live.Price(steps, fresh()); err == nil || !strings.Contains(err.Error(), "price of step 3: ") {
+			t.Errorf("an impossible step: %v", err)
+		}
+	}
+}
+
+// Saves under way are noted beside a layer's moves; runs from before they were say
+// nothing of them.
+func TestCallsNoteLanding(t *testing.T) {
+	text := []byte(`{"works":[{"tokens":1}],"layers":[[0,0,0,0,0,0],[1,0,0,1,7,0],[2,0,0,3,7,0]]}`)
+	for range 2 {
+		steps, err := unmarshalCalls(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, l := range steps[0].Layers {
+			if l.Moved != (i > 0) || l.Moves.SavesInFlight != (i == 2) {
+				t.Errorf("layer %d: %+v", i, l)
+			}
+		}
+		if text, err = marshalCalls(steps, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestUnmarshalCallsErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"{":                                    "step 0: unexpected EOF",
+		`{"index":7,"layers":[[0,1,0,0,0,0]]}`: "step 7: layer 0 has work 1 of 0",
+		`{"index":8,"layers":[[0,0,0]]}`:       "step 8: a layer has 3 numbers, want 6 or 8",
+	} {
+		if _, err := unmarshalCalls([]byte(text)); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
