@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/csv"
-	"encoding/json"
 	"io"
 	"math"
 	"os"
@@ -13,47 +12,34 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	runs "sparseserve/experiments/run"
 )
 
 // A kept run on a quiet host is not warned of; the same run with one step in
 // ten twice as long is, in both tables, and neither fails. Fifty times as long, they
 // stood still.
 func TestValidateWarnsOfADisturbedHost(t *testing.T) {
-	kept := filepath.Join("..", "..", "experiments", "validation", "h200")
-	dir, run := t.TempDir(), "vllm-8-s1 model=llama3-8b output_scale=1.5"
-	var index struct {
-		Name   string           `json:"name"`
-		Device string           `json:"device"`
-		Runs   []map[string]any `json:"runs"`
+	const run, file = "vllm-8-s1 model=llama3-8b output_scale=1.5", "vllm-8-s1_model=llama3-8b_output_scale=1.5"
+	live := filepath.Join("live", file)
+	dir := t.TempDir()
+	kept := filepath.Join("..", "..", "experiments", "validation", "h200", live)
+	if err := os.CopyFS(filepath.Join(dir, live), os.DirFS(kept)); err != nil {
+		t.Fatal(err)
 	}
-	text, err := os.ReadFile(filepath.Join(kept, "runs.json"))
+	config := filepath.Join(t.TempDir(), "one.toml")
+	writeFile(t, config, oneKeptRun)
+	if status, _, errs := runHere(t.Context(), runs.NewSimulator().Run, "validate", config, "--kept", "--out", dir); status != 0 {
+		t.Fatalf("simulating the kept run: status %d, %s", status, errs)
+	}
+	steps := filepath.Join(dir, "steps", file+".csv.gz")
+	quiet, err := os.ReadFile(steps)
 	if err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(text, &index); err != nil {
-		t.Fatal(err)
-	}
-	index.Runs = slices.DeleteFunc(index.Runs, func(r map[string]any) bool { return r["run"] != run })
-	if len(index.Runs) != 1 {
-		t.Fatalf("%s is kept %d times", run, len(index.Runs))
-	}
-	live := index.Runs[0]["live"].(string)
-	for _, folder := range []string{live, index.Runs[0]["simulated"].(string)} {
-		if err := os.CopyFS(filepath.Join(dir, folder), os.DirFS(filepath.Join(kept, folder))); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if text, err = json.Marshal(&index); err != nil {
-		t.Fatal(err)
-	}
-	writeFile(t, filepath.Join(dir, "runs.json"), string(text))
-	steps := index.Runs[0]["steps"].(string)
-	if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, steps)), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for _, slow := range []float64{1, 2, 50} {
 		disturbed, stalled := slow > 1, slow == 50
-		slowSteps(t, filepath.Join(kept, steps), filepath.Join(dir, steps), slow)
+		slowSteps(t, quiet, steps, slow)
 		for _, flags := range [][]string{nil, {"--markdown"}} {
 			status, out, errs := runHere(t.Context(), nil, append([]string{"validate", "--recompute", dir}, flags...)...)
 			warned := strings.Contains(out, "\nThe host disturbed 1 of 1 live run that can tell: one in 20 of the steps of the same work takes more than 1.2 times their median.\n") &&
@@ -66,6 +52,20 @@ func TestValidateWarnsOfADisturbedHost(t *testing.T) {
 	}
 }
 
+// oneKeptRun is the point of a kept run by itself.
+const oneKeptRun = `gpu = "h200"
+[workload]
+requests = 32
+[system]
+engine = "sparseserve-live"
+psa_stop = "head"
+kv_gib = 20.0
+dram_gib = 96.0
+max_prompt_tokens = 8192
+[[axis]]
+list = [{ model = "llama3-8b", workload.output_scale = 1.5, workload.rate = 8.0, system.preset = "vllm" }]
+`
+
 // timesOf is the number behind a run's name, 0 where there is none.
 func timesOf(out, name string) float64 {
 	_, rest, _ := strings.Cut(out, name)
@@ -75,12 +75,8 @@ func timesOf(out, name string) float64 {
 }
 
 // slowSteps copies a table of steps, every tenth slow times as long.
-func slowSteps(t *testing.T, from, into string, slow float64) {
+func slowSteps(t *testing.T, text []byte, into string, slow float64) {
 	t.Helper()
-	text, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
 	zipped, err := gzip.NewReader(bytes.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
