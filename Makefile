@@ -25,7 +25,7 @@ test-all:
 	$(GO) test -timeout 60m ./...
 
 build:
-	CGO_ENABLED=0 $(GO) build -trimpath -o sparseserve .
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags="-s -w" -o sparseserve .
 
 # Runs are kept for as long as what they are made from is the same.
 figures: build

@@ -49,12 +49,11 @@ func printSensitivity(w io.Writer, base []papers.Verdict, moved []moves) {
 
 const aboutMoves = "Change of our number with the parameter at half / at double, blank below 5 %; pass or FAIL where the outcome changes. Three seeds of 100 requests, 4 groups of heads; goodput is found to a quarter, so its ratios move in steps of up to as much."
 
-// sensitivityMarkdown is the same for the README: the parameters and why they
-// are what they are, then the numbers that move and what moves them.
+// sensitivityMarkdown is the table of a study: the parameters, how many numbers each moves,
+// and why they are what they are. The command itself prints which.
 func sensitivityMarkdown(base []papers.Verdict, moved []moves) string {
 	var b strings.Builder
 	b.WriteString("| parameter | value | numbers it moves | why this value |\n|-|-|-:|-|\n")
-	var movers []moves
 	for _, m := range moved {
 		n := 0
 		for i := range base {
@@ -62,33 +61,7 @@ func sensitivityMarkdown(base []papers.Verdict, moved []moves) string {
 				n++
 			}
 		}
-		if n > 0 {
-			movers = append(movers, m)
-		}
 		fmt.Fprintf(&b, "| `%s` | %s | %d | %s |\n", m.tuned.Name, tunedValue(&m.tuned), n, m.tuned.Reason)
-	}
-	fmt.Fprintf(&b, "\n%s\n\n| claim | ours |", strings.Replace(aboutMoves, "FAIL", "**fail**", 1))
-	for _, m := range movers {
-		fmt.Fprintf(&b, " `%s` |", m.tuned.Name)
-	}
-	b.WriteString("\n|-|-:|" + strings.Repeat("-:|", len(movers)) + "\n")
-	var still []string
-	for i := range base {
-		if !base[i].Measured() {
-			continue
-		}
-		var cells []string
-		for _, m := range movers {
-			cells = append(cells, m.cell(&base[i], i, "pass", "**fail**"))
-		}
-		if strings.Join(cells, "") == "" {
-			still = append(still, "`"+claimName(&base[i])+"`")
-			continue
-		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", claimName(&base[i]), ours(&base[i]), strings.Join(cells, " | "))
-	}
-	if len(still) > 0 {
-		fmt.Fprintf(&b, "\nWith none of them moves: %s.\n", strings.Join(still, ", "))
 	}
 	return b.String()
 }
