@@ -1,4 +1,4 @@
-module sparseserve
+module github.com/sparseserve/sparseserve
 
 go 1.26.8
 

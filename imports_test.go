@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-const module = "sparseserve/"
+const module = "github.com/sparseserve/sparseserve/"
 
 // tiers is the order in which packages build on one another: a package imports
 // only what stands above it. Folders below an entry belong to it.

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"syscall"
 
-	"sparseserve/experiments/run"
-	"sparseserve/internal/cli"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/internal/cli"
 )
 
 func main() {

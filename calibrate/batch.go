@@ -4,8 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"sparseserve/cuda"
-	"sparseserve/hw"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 // decodeBatch is a batch whose KV blocks lie in random slots, each used once.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 // source says where measured figures come from.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 // fakeBench answers with what a profile says, times noise: a machine whose

@@ -3,7 +3,7 @@ package calibrate
 import (
 	"slices"
 
-	"sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 // fitBeside finds what a block takes to be saved with a memcpy of its own while

@@ -1,6 +1,6 @@
 package calibrate
 
-import "sparseserve/hw"
+import "github.com/sparseserve/sparseserve/hw"
 
 // fitWaits finds what a call of the driver takes longer while another thread
 // saves blocks one by one: calls of two threads queue for the driver's lock.

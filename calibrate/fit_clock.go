@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 // leastGain is the share of its time that a higher clock must save linears to be

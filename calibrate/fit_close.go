@@ -3,7 +3,7 @@ package calibrate
 import (
 	"math"
 
-	"sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 // fitBlockClose fits what blocks cost that a prompt has filled, their metadata and their

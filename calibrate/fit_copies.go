@@ -1,6 +1,6 @@
 package calibrate
 
-import "sparseserve/hw"
+import "github.com/sparseserve/sparseserve/hw"
 
 // callsFit is t = base + n (call + early first/(n + first)) + B/link, B = n b bytes, of
 // transfers of one call a block; of saves without early.

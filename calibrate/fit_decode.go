@@ -4,7 +4,7 @@ import (
 	"math"
 	"strconv"
 
-	"sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 // blockTokens is the tokens of a KV block in every attention probe.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 // fitVerdict takes how long the CPU needs to hear of a kernel's end and have the

@@ -3,7 +3,7 @@ package calibrate
 import (
 	"gonum.org/v1/gonum/stat"
 
-	"sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 // fitLinearLaunch splits the time of a layer's matrices for one token, which reads all

@@ -1,6 +1,6 @@
 package calibrate
 
-import "sparseserve/hw"
+import "github.com/sparseserve/sparseserve/hw"
 
 // fitFreed takes from a server that requests leave what the host does for the blocks of
 // one that ended. Where none was measured the profile is without.

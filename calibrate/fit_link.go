@@ -3,7 +3,7 @@ package calibrate
 import (
 	"math"
 
-	"sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 // fitLink finds the link's rates from large copies, t = base + bytes/rate, and

@@ -3,8 +3,8 @@ package calibrate
 import (
 	"math"
 
-	"sparseserve/hw"
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 func span(at datum) sim.Span {

@@ -1,6 +1,6 @@
 package calibrate
 
-import "sparseserve/hw"
+import "github.com/sparseserve/sparseserve/hw"
 
 // How long the GPU waits for the CPU in a layer shows in the steps of two servers that do
 // the same but for that: one offloads, the other's KV stays in HBM. No step of either is

@@ -3,7 +3,7 @@ package calibrate
 import (
 	"math"
 
-	"sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 // fitSave fits the three save engines and what the GPU's takes from compute

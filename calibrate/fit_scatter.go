@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 // mostScattered are the bytes of a save that FlashD2H is fitted to: a layer of 4,096 tokens

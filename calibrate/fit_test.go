@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 // measured runs the plan against a fake machine, without files.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 func tokens(at datum) float64 { return float64(at.At("tokens")) }

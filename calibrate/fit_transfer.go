@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 func blocks(at datum) float64 { return float64(at.At("blocks")) }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 // A machine that a model cannot express is flagged, and only there: with the

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 // Gaps come back, one a kind of layer, from the servers that show them; samples without

@@ -3,11 +3,11 @@ package calibrate
 import (
 	"context"
 
-	"sparseserve/cuda/live"
-	"sparseserve/hw"
-	"sparseserve/sim"
-	"sparseserve/sim/des"
-	"sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/cuda/live"
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/dsa"
 )
 
 // A server that requests leave one after another has steps of each number of decodes in which

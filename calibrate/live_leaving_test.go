@@ -4,8 +4,8 @@ import (
 	"slices"
 	"testing"
 
-	"sparseserve/cuda"
-	"sparseserve/cuda/emulator"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/emulator"
 )
 
 func tinyLeaving(kind leavingKind) *leavingCase {

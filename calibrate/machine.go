@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 // box is what a machine says of itself before anything is measured.

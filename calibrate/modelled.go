@@ -1,7 +1,7 @@
 package calibrate
 
 import (
-	"sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 // The model of a card serves what a live server of the calibrator has served, so that

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 // fakeLibrary builds the library without CUDA that package cuda tests with.

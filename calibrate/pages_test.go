@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 // A layer's blocks in pages: a page's heads side by side, page after page, over all

@@ -3,7 +3,7 @@ package calibrate
 import (
 	"slices"
 
-	"sparseserve/cuda/live"
+	"github.com/sparseserve/sparseserve/cuda/live"
 )
 
 // Limits is how far a machine lets the plan go.

@@ -3,7 +3,7 @@ package calibrate
 import (
 	"slices"
 
-	"sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 // Clocks in words, for Probe.Means.

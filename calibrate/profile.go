@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 // Calibration is what samples say of a machine.

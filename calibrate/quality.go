@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 // Errors above which a model is flagged, on points that its fit has not seen. An error is

@@ -8,7 +8,7 @@ import (
 	"reflect"
 	"testing"
 
-	"sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 var update = flag.Bool("update", false, "write the built-in card, kernels and engine of the committed samples anew")

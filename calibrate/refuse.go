@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os/exec"
 
-	"sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 // What a card may be used by others, and still be measured.

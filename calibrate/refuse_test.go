@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 // Each lack is said with what to do about it.

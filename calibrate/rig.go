@@ -8,7 +8,7 @@ import (
 	"time"
 	"unsafe"
 
-	"sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 // rig is the Bench that runs the library's kernels on a GPU. It belongs to one

@@ -5,9 +5,9 @@ import (
 	"math"
 	"sync"
 
-	"sparseserve/cuda"
-	"sparseserve/cuda/reference"
-	"sparseserve/hw"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/reference"
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 // tolerance of a result, relative to its length: fp16 operands and outputs.

@@ -5,9 +5,9 @@ import (
 	"math"
 	"slices"
 
-	"sparseserve/cuda"
-	"sparseserve/cuda/reference"
-	"sparseserve/hw"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/reference"
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 // contextBehind is the context that budgets are selected from, in tokens.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"math"
 
-	"sparseserve/cuda"
-	"sparseserve/cuda/live"
-	"sparseserve/cuda/reference"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/live"
+	"github.com/sparseserve/sparseserve/cuda/reference"
 )
 
 // setupDigest readies the write of a prompt's K and V to full blocks anywhere, by

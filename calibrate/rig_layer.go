@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"sparseserve/cuda"
-	"sparseserve/cuda/reference"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/reference"
 )
 
 // What a model has beside linears and attention.

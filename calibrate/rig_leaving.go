@@ -3,7 +3,7 @@ package calibrate
 import (
 	"fmt"
 
-	"sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 // leavingKey is what a server that requests leave is made from; all points of it have their samples of one run, each visit of one of its own.

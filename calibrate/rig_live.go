@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"sparseserve/cuda"
-	"sparseserve/cuda/live"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/live"
 )
 
 // liveBeside is the device memory of a server beside weights, KV and its metadata: activations, save buffer, and what is left over in slabs.

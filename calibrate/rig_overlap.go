@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"sparseserve/cuda"
-	"sparseserve/hw"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 // Compute with transfers beside it.

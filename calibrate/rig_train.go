@@ -4,8 +4,8 @@ import (
 	"math"
 	"slices"
 
-	"sparseserve/cuda"
-	"sparseserve/hw"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 // trainKey is what a train is made from: all points of it have their samples of the

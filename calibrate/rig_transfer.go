@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 // setupCopy readies single large copies over the link, both ways.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/renameio/v2"
 
-	"sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 // Options of a calibration.

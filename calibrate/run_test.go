@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 // fakeMachine is a machine without a GPU whose costs are known.

@@ -3,7 +3,7 @@ package calibrate
 import (
 	"slices"
 
-	"sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 // truth returns a profile that the models can express exactly: rows at points

@@ -3,7 +3,7 @@ package calibrate
 import (
 	"math"
 
-	"sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 // unevenRounds is how many rounds each of some lists lasts, the shortest first,

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"sparseserve/cuda"
-	"sparseserve/cuda/emulator"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/emulator"
 )
 
 // A program says what is missing: here the library itself.

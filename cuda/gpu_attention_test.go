@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"sparseserve/cuda/reference"
+	"github.com/sparseserve/sparseserve/cuda/reference"
 )
 
 // attention is one random decode batch, on the GPU and for the reference.

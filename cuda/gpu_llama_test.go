@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"sparseserve/cuda/reference"
+	"github.com/sparseserve/sparseserve/cuda/reference"
 )
 
 func half(x float64) float64 { return HalfOf(x).Float() }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"sparseserve/cuda/reference"
+	"github.com/sparseserve/sparseserve/cuda/reference"
 )
 
 func (g *gpu) psa(a *attention, micro int, epsilon float64) (*reference.PSA, *PSAArgs) {

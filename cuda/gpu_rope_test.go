@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"sparseserve/cuda/reference"
+	"github.com/sparseserve/sparseserve/cuda/reference"
 )
 
 // ropeCase is a random batch of tokens from several rows, with the KV blocks that its tokens go to.

@@ -5,7 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"sparseserve/figures"
+	"github.com/sparseserve/sparseserve/figures"
 )
 
 // The folder of a simulation has all that its figures need.

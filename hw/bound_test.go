@@ -3,7 +3,7 @@ package hw
 import (
 	"testing"
 
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // Under a modern engine no decode step of 8 or more requests takes more than twice what its

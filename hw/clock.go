@@ -3,7 +3,7 @@ package hw
 import (
 	"math"
 
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // clock is what a card does to its clock so that the power that it measures stays at its

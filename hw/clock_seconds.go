@@ -1,6 +1,6 @@
 package hw
 
-import "sparseserve/sim"
+import "github.com/sparseserve/sparseserve/sim"
 
 // ClockProbes prices what the clock's probes time (calibrate), on the mean of the layers that
 // are timed, seconds a layer. The clock's figures but Gain are read at each call, Gain,

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // Rested linears keep the full clock until the meter sees them, and then fall; worn ones

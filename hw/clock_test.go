@@ -4,8 +4,8 @@ import (
 	"math"
 	"testing"
 
-	"sparseserve/sim"
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 func withClock(p *Profile) {

@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // Blocks that become full cost a launch for each request and the bytes of their K and V, at

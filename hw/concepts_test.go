@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/sim"
-	"sparseserve/sim/des"
-	"sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 // varied are steps of many kinds on devices of many kinds, which show every figure of a

@@ -3,7 +3,7 @@ package hw
 import (
 	"math"
 
-	"sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 // copies is what one memcpy a block costs beside the bytes.

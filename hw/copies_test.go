@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/sim"
-	"sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 func timeFigure(us float64) Figure {

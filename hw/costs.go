@@ -1,8 +1,8 @@
 package hw
 
 import (
-	"sparseserve/sim"
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // layerCost is the price of one layer's Work, each part alone on the card.

@@ -3,7 +3,7 @@ package hw
 import (
 	"testing"
 
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // A coster that remembers prices any sequence of Work as a fresh one does.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"reflect"
 
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 //go:embed engines/*.toml

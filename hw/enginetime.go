@@ -1,8 +1,8 @@
 package hw
 
 import (
-	"sparseserve/sim"
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // engineTime is what the engine takes for a step, layers' own waits apart.

@@ -5,8 +5,8 @@ import (
 	"math"
 	"testing"
 
-	"sparseserve/sim"
-	"sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 // fact is one published or measured figure beside the model's.

@@ -1,8 +1,8 @@
 package hw
 
 import (
-	"sparseserve/sim"
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // GapRow is the time of a layer in its row beyond its kernels measured one by one:

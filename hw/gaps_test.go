@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/sim"
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // Each layer has the gap of its kind, counted to its linears; a kind without a row and a

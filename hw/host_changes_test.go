@@ -3,8 +3,8 @@ package hw
 import (
 	"testing"
 
-	"sparseserve/sim"
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // What the host does beside a layer's usual round trip is paid where the device

@@ -3,9 +3,9 @@ package hw
 import (
 	"testing"
 
-	"sparseserve/sim"
-	"sparseserve/sim/des"
-	"sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 // What is still on its way to DRAM is loaded once it is there: what steps before saved,

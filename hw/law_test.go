@@ -6,8 +6,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"sparseserve/sim"
-	"sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 // allPairs runs f for every built-in card under every engine and every model, loaded once.

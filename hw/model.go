@@ -3,7 +3,7 @@ package hw
 import (
 	"fmt"
 
-	"sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 // Model is the shape of one decoder-only transformer with gated FFN.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 func TestModels(t *testing.T) {

@@ -1,8 +1,8 @@
 package hw
 
 import (
-	"sparseserve/sim"
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // load waits for n blocks. While saves run too and both together exceed the

@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // A chunk that reads its prefix from the paged cache runs in whole waves of CTAs:

@@ -3,7 +3,7 @@ package hw
 import (
 	"math"
 
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // prefillAttention is one layer's causal attention of prompt chunks, all

@@ -1,6 +1,6 @@
 package hw
 
-import "sparseserve/sim"
+import "github.com/sparseserve/sparseserve/sim"
 
 // Single cost models of a profile, in seconds, as Device combines them: for
 // calibration, which compares them with measurements, and for plots.

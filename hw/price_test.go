@@ -4,7 +4,7 @@ import (
 	"math"
 	"testing"
 
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // The optional figures of transfers add up as load.go and save.go say, and

@@ -3,8 +3,8 @@ package hw
 import (
 	"math"
 
-	"sparseserve/sim"
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // progressive prices PSA's decode attention of one layer, round by round

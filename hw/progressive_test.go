@@ -5,9 +5,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"sparseserve/sim"
-	"sparseserve/sim/des"
-	"sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 // layerOfRounds runs one layer of progressive attention on a card of its own.

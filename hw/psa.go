@@ -3,7 +3,7 @@ package hw
 import (
 	"math"
 
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // psaKernel prices launches of progressive sparse attention's kernel. A CTA takes a list,

@@ -4,8 +4,8 @@ import (
 	"math"
 	"testing"
 
-	"sparseserve/sim"
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // queuedH200 is the H200 with round figures of the copy to the save buffer.

@@ -3,7 +3,7 @@ package hw
 import (
 	"math"
 
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // peak is the card's limits in FLOP/s and bytes/s.

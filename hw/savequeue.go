@@ -3,7 +3,7 @@ package hw
 import (
 	"math"
 
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // saveQueue is the HBM->DRAM link: a FIFO of saves, drained as time passes. It

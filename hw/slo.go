@@ -3,8 +3,8 @@ package hw
 import (
 	"fmt"
 
-	"sparseserve/sim"
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // DecodeIteration returns the time of one dense decode step of batch requests

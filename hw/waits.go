@@ -3,7 +3,7 @@ package hw
 import (
 	"math"
 
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // waits is contention for the driver: the serving loop's calls, and those of its second

@@ -3,8 +3,8 @@ package hw
 import (
 	"testing"
 
-	"sparseserve/sim"
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // waitingDevice is a device whose calls wait 2 us beside saves, or none does.

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"sparseserve/sim/des"
-	"sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 // Row is one request of a step, as a device that computes needs it.

@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // Whatever is evicted, loaded, set back or preempted, what a device is told

@@ -3,7 +3,7 @@ package sim
 import (
 	"fmt"
 
-	"sparseserve/sim/sched"
+	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
 // Requests come in from the workload, one ahead of the clock.

@@ -3,9 +3,9 @@ package sim_test
 import (
 	"testing"
 
-	"sparseserve/hw"
-	"sparseserve/sim"
-	"sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 // offloaded is 40 prompt tokens, ten full blocks a head, and two tokens more.

@@ -3,7 +3,7 @@ package sim
 import (
 	"fmt"
 
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // commit ends a step: prefills advance, tokens go out, finished requests leave.

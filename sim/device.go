@@ -1,9 +1,9 @@
 package sim
 
 import (
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/kv"
 	"slices"
-	"sparseserve/sim/des"
-	"sparseserve/sim/kv"
 )
 
 // Device carries out one batch step on real or modelled hardware. The layer loop, selection,

@@ -1,6 +1,6 @@
 package sim
 
-import "sparseserve/sim/des"
+import "github.com/sparseserve/sparseserve/sim/des"
 
 // Engine is a serving engine's timing around the scheduler: when a step is planned, and when
 // requests and tokens pass the front end.

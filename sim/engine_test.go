@@ -3,7 +3,7 @@ package sim_test
 import (
 	"testing"
 
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // As TestChunkedPrefillByHand, planned a step ahead: request 2, which comes at 5, finds the

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"sparseserve/sim/des"
-	"sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 // Drive is Run with a look at the server after every event.

@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"sparseserve/sim/dsa"
-	"sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 // external says whether selections come from the device or a recording.

@@ -3,7 +3,7 @@ package sim_test
 import (
 	"testing"
 
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // The step behind a request's end hears of its blocks in both layers.

@@ -7,8 +7,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"sparseserve/hw"
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // Law 11, of a faster link. It is strict, to the nanosecond, for as long as the

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"sparseserve/sim/sched"
+	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
 // hbmLimit is what each candidate needs of the HBM cache. With working-set control these are

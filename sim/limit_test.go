@@ -3,7 +3,7 @@ package sim_test
 import (
 	"testing"
 
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // A sample of three of 2 layers x 2 heads has one group in the first layer and

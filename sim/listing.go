@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 // listing is one list as it is written.

@@ -3,8 +3,8 @@ package sim
 import (
 	"slices"
 
-	"sparseserve/sim/des"
-	"sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 // Lists are the blocks that each decode and KV head of one layer attends to; unit = row *

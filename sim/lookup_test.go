@@ -9,8 +9,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"sparseserve/sim"
-	"sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 // A device that looks listed blocks up in tables of its own finds each in the

@@ -4,8 +4,8 @@ import (
 	"runtime"
 	"testing"
 
-	"sparseserve/sim"
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // endless is a workload of short requests, a few in the server at a time, that

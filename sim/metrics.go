@@ -5,7 +5,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // Metrics sums up one run in constant memory. Means are exact; quantiles come from histograms

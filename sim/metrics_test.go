@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // Means are exact; quantiles are those of the sorted durations within the

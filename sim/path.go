@@ -1,6 +1,6 @@
 package sim
 
-import "sparseserve/sim/kv"
+import "github.com/sparseserve/sparseserve/sim/kv"
 
 // path is how a step's layers reach the cache and the device. A modelled device is given counts
 // (counted); one that computes also gets the addresses of rows, blocks and slots (addressed,

@@ -3,7 +3,7 @@ package sim
 import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
-	"sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/sim/dsa"
 )
 
 // RecallProxy is the share of attention that selections hold, a proxy of accuracy from the

@@ -1,10 +1,10 @@
 package sim
 
 import (
-	"sparseserve/sim/des"
-	"sparseserve/sim/dsa"
-	"sparseserve/sim/kv"
-	"sparseserve/sim/sched"
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
 // request is one request inside the server.

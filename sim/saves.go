@@ -1,6 +1,6 @@
 package sim
 
-import "sparseserve/sim/kv"
+import "github.com/sparseserve/sparseserve/sim/kv"
 
 // saveJob is a run of blocks being saved to DRAM: queued by the step that completes them, done
 // when the device reports it.

@@ -3,8 +3,8 @@ package sim
 import (
 	"math"
 
-	"sparseserve/sim/dsa"
-	"sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 // BlockScores returns the scores for eviction by score: a block's criticality above the lowest

@@ -6,9 +6,9 @@ import (
 
 	"pgregory.net/rapid"
 
-	"sparseserve/sim"
-	"sparseserve/sim/dsa"
-	"sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 // The scores that eviction goes by are those that selected: in every step each

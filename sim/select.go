@@ -1,8 +1,8 @@
 package sim
 
 import (
-	"sparseserve/sim/dsa"
-	"sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 // prepareSelections advances a decode's selections by one step: it finds the cycles of its

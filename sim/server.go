@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	"sparseserve/sim/des"
-	"sparseserve/sim/dsa"
-	"sparseserve/sim/kv"
-	"sparseserve/sim/sched"
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
 // Model is what the server needs to know of a model.

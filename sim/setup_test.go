@@ -6,13 +6,13 @@ import (
 
 	"pgregory.net/rapid"
 
-	"sparseserve/cuda/live/parallel"
-	"sparseserve/hw"
-	"sparseserve/sim"
-	"sparseserve/sim/des"
-	"sparseserve/sim/dsa"
-	"sparseserve/sim/kv"
-	"sparseserve/traces"
+	"github.com/sparseserve/sparseserve/cuda/live/parallel"
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 // scenario is one random run: a small model on a real card's cost models,

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"sparseserve/sim"
-	"sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 // place is one block of one request; content is how many of its tokens a slot

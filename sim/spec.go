@@ -1,6 +1,6 @@
 package sim
 
-import "sparseserve/sim/dsa"
+import "github.com/sparseserve/sparseserve/sim/dsa"
 
 // Spec holds every knob of one serving system: the [system] table of a configuration. Presets
 // for the papers' systems are in package experiments.

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"hash"
 
-	"sparseserve/sim"
-	"sparseserve/sim/des"
-	"sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 // spy passes calls on to a device, checks their order and sums them up.

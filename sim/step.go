@@ -3,9 +3,9 @@ package sim
 import (
 	"fmt"
 
-	"sparseserve/sim/des"
-	"sparseserve/sim/kv"
-	"sparseserve/sim/sched"
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
 // stepState is the scratch of one step, kept between steps.

@@ -1,6 +1,6 @@
 package sim
 
-import "sparseserve/sim/des"
+import "github.com/sparseserve/sparseserve/sim/des"
 
 // Arrival is one request as its trace gives it.
 type Arrival struct {

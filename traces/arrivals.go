@@ -7,7 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // latest bounds every time in this package, well inside des.Time's 292 years.

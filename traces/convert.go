@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/renameio/v2"
 
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // Convert writes a trace in the project's own CSV and returns how many requests it has and what

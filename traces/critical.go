@@ -1,8 +1,8 @@
 package traces
 
 import (
-	"sparseserve/sim/des"
-	"sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/dsa"
 )
 
 // parts are what the criticality of a candidate is the sum of.

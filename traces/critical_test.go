@@ -5,7 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/sim/dsa"
 )
 
 // A criticality asked for by itself is the one that Fill writes, to the bit.

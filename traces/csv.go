@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // A csvFormat says which columns of a CSV file mean what. Names are compared without regard to

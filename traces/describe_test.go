@@ -12,8 +12,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"sparseserve/sim"
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")

@@ -3,7 +3,7 @@ package traces_test
 import (
 	"fmt"
 
-	"sparseserve/traces"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 // The built-in LongBench mix with Poisson arrivals: equal seeds give equal requests.

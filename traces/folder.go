@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // folder mixes the LongBench files of a folder into one trace, as the paper does: the next

@@ -1,6 +1,6 @@
 package traces
 
-import "sparseserve/sim/des"
+import "github.com/sparseserve/sparseserve/sim/des"
 
 // Formats of trace files.
 const (

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // fuzzReader feeds bytes to one reader. Whatever they are it must not panic,

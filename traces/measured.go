@@ -15,8 +15,8 @@ import (
 	"slices"
 	"strconv"
 
-	"sparseserve/sim"
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // A Measured is the record of a real server: which requests arrived, when, and how long each

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // measuredColumns are those of a record in CSV, in any order and among others. Times are in

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // The same three answered requests and one that failed, as each tool records

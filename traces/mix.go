@@ -3,8 +3,8 @@ package traces
 import (
 	"math/rand/v2"
 
-	"sparseserve/sim"
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // mix draws lengths from the built-in table. A request first draws its set, in proportion to

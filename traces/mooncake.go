@@ -1,6 +1,6 @@
 package traces
 
-import "sparseserve/sim/des"
+import "github.com/sparseserve/sparseserve/sim/des"
 
 // mooncake decodes the Mooncake traces (github.com/kvcache-ai/Mooncake; Qin et al., FAST 2025):
 // timestamp in milliseconds, input_length, output_length. The hash_ids of shared prefixes are

@@ -10,7 +10,7 @@ import (
 	"os"
 	"strings"
 
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // options are what the readers need to know of a Spec.

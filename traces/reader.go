@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io"
 
-	"sparseserve/sim"
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // A source yields lengths, and times if it is timed, until io.EOF.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/sim"
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // readAll reads a source to its end.

@@ -4,8 +4,8 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"sparseserve/sim/des"
-	"sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/dsa"
 )
 
 // ScoreParams are the parameters of the attention-score process, one set for every model,

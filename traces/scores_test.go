@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/sim/dsa"
 )
 
 // forced blocks of every selection: 2 sinks, the open block and the last full one.

@@ -6,8 +6,8 @@ import (
 	"math"
 	"os"
 
-	"sparseserve/sim"
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // Stream is a workload that makes each request when it is asked for. It implements

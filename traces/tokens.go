@@ -3,8 +3,8 @@ package traces
 import (
 	"math"
 
-	"sparseserve/sim/des"
-	"sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/dsa"
 )
 
 // page returns the tokens of a page as candidates of a sheet. Token i of a page of score S has

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // maxTokens bounds a prompt and an output: a thousand times the longest context of any model,

@@ -5,8 +5,8 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"sparseserve/sim/des"
-	"sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/dsa"
 )
 
 // pageTokens is the block that the score process was fitted with.

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"unsafe"
 
-	"sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 // Fault is an access that a GPU would not survive, or survive with a wrong answer. errors.Is(err,

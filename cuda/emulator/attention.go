@@ -1,8 +1,8 @@
 package emulator
 
 import (
-	"sparseserve/cuda"
-	"sparseserve/cuda/reference"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/reference"
 )
 
 // blocks finds the KV blocks of units in a pool: by the slots given with a list

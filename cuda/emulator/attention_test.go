@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"sparseserve/cuda"
-	"sparseserve/cuda/reference"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/reference"
 )
 
 // attention is one random decode batch, on the machine and for the reference.

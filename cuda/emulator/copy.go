@@ -1,6 +1,6 @@
 package emulator
 
-import "sparseserve/cuda"
+import "github.com/sparseserve/sparseserve/cuda"
 
 func checkMemcpy(c *checks, a *cuda.MemcpyArgs) { c.need(a.Bytes >= 0, "bytes >= 0") }
 

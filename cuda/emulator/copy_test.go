@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 // The values are those that fill.cu's arithmetic gives when a C compiler does it.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 func TestEventsKeepTime(t *testing.T) {

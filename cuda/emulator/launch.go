@@ -3,7 +3,7 @@ package emulator
 import (
 	"fmt"
 
-	"sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 // failure is an error of the library.

@@ -1,6 +1,6 @@
 package emulator
 
-import "sparseserve/cuda"
+import "github.com/sparseserve/sparseserve/cuda"
 
 func checkLinear(c *checks, a *cuda.LinearArgs) {
 	c.need(a.Tokens >= 0 && a.In > 0 && a.Out > 0, "tokens >= 0, in > 0 and out > 0")

@@ -1,8 +1,8 @@
 package emulator
 
 import (
-	"sparseserve/cuda"
-	"sparseserve/cuda/reference"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/reference"
 )
 
 // The rest of a Llama layer. Values round to fp16 between steps where sparseserve.h does.

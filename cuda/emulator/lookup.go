@@ -1,6 +1,6 @@
 package emulator
 
-import "sparseserve/cuda"
+import "github.com/sparseserve/sparseserve/cuda"
 
 func checkLookup(c *checks, a *cuda.LookupArgs) {
 	c.need(a.Batch > 0 && a.Heads > 0 && a.Stride > 0 && a.Group >= 0, "units with lists")

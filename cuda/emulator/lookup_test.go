@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 // wrongCount is one unit of eight listed blocks, some of them missing, whose

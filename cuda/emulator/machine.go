@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 // Config is what a machine is made of. The zero value runs operations at once.

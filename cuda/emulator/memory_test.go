@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 func TestAccessesOutsideAreFaults(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"sparseserve/cuda"
-	"sparseserve/cuda/reference"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/reference"
 )
 
 // tinyModel runs a forward pass of a random Llama, one operation after the other on one stream, and

@@ -1,8 +1,8 @@
 package emulator
 
 import (
-	"sparseserve/cuda"
-	"sparseserve/cuda/reference"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/reference"
 )
 
 func checkPSA(c *checks, p *cuda.PSAArgs) {

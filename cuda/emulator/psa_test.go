@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
-	"sparseserve/cuda"
-	"sparseserve/cuda/reference"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/reference"
 )
 
 func (g *rig) psa(a *attention, micro int, epsilon float64) (*reference.PSA, *cuda.PSAArgs) {

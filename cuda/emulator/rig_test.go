@@ -8,7 +8,7 @@ import (
 	"testing"
 	"unsafe"
 
-	"sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 // rig is a machine under test and the program that uses it.

@@ -1,6 +1,6 @@
 package emulator
 
-import "sparseserve/cuda"
+import "github.com/sparseserve/sparseserve/cuda"
 
 // saver is FlashD2H: a stream that nobody but SaveWait waits for.
 type saver struct {

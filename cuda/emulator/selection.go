@@ -3,8 +3,8 @@ package emulator
 import (
 	"math"
 
-	"sparseserve/cuda"
-	"sparseserve/cuda/reference"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/reference"
 )
 
 func checkDigest(c *checks, d *cuda.DigestArgs) {

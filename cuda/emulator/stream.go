@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 // stream is work in call order. Without Config.Late its queue is empty between calls.

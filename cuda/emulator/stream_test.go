@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 // seeds are schedules: everything as late as can be, and some where streams run ahead.

@@ -1,6 +1,6 @@
 package emulator
 
-import "sparseserve/cuda"
+import "github.com/sparseserve/sparseserve/cuda"
 
 // StreamCreate returns a stream; all have one priority.
 func (m *Machine) StreamCreate(bool) (cuda.Stream, error) {

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 // bench is the session, the memory of the running section, and the reference rates of the first

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 // contention is the slowdown of compute while KV moves: a linear and a prefill (compute bound) and

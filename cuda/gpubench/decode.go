@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 const (

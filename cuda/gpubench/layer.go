@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 // layerShape is a model, as far as the kernels besides attention see it.

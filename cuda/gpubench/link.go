@@ -1,6 +1,6 @@
 package main
 
-import "sparseserve/cuda"
+import "github.com/sparseserve/sparseserve/cuda"
 
 // link measures the ceilings: large copies over the host link and within HBM, and a launch.
 func link(b *bench) {

@@ -10,7 +10,7 @@ import (
 	"os"
 	"strings"
 
-	"sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 type section struct {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 // chunk is a prefill's shape.

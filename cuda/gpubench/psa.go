@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 // half is a threshold that is passed once half of the blocks are done: blocks of random data weigh

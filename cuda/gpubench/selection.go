@@ -3,7 +3,7 @@ package main
 import (
 	"fmt"
 
-	"sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 // selection times scores and top-k of a 32k context against the dense attention that they replace.

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 // plan is count blocks scattered over a pinned slab, and where each goes in device memory.

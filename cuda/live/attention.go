@@ -3,9 +3,9 @@ package live
 import (
 	"math"
 
-	"sparseserve/cuda"
-	"sparseserve/cuda/live/mem"
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/live/mem"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // decodes is what decode attention of every layer needs to know of the step.

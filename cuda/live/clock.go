@@ -1,10 +1,10 @@
 package live
 
 import (
-	"sparseserve/cuda"
-	"sparseserve/cuda/live/queue"
-	"sparseserve/sim"
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/live/queue"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // clock splits a step's time by GPU events: the time between two marks belongs to the phase that

@@ -3,7 +3,7 @@ package live
 import (
 	"time"
 
-	"sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 // closed are blocks [from, to) of every KV head of one layer that have just become full. Block b of

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"testing"
 
-	"sparseserve/cuda"
-	"sparseserve/cuda/emulator"
-	"sparseserve/cuda/reference"
-	"sparseserve/cuda/weights"
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/emulator"
+	"github.com/sparseserve/sparseserve/cuda/reference"
+	"github.com/sparseserve/sparseserve/cuda/weights"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // Whatever the system, every emitted token's logits are those of the float64 model that reads the

@@ -3,12 +3,12 @@ package live
 import (
 	"time"
 
-	"sparseserve/cuda"
-	"sparseserve/cuda/live/mem"
-	"sparseserve/cuda/live/queue"
-	"sparseserve/sim"
-	"sparseserve/sim/des"
-	"sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/live/mem"
+	"github.com/sparseserve/sparseserve/cuda/live/queue"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 // Device carries out steps. It implements sim.Device. All calls come from the thread that the

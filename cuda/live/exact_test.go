@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/cuda/emulator"
-	"sparseserve/sim"
-	"sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/cuda/emulator"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/dsa"
 )
 
 // simulate runs a scenario on the modelled device alone.

@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 
-	"sparseserve/cuda/emulator"
-	"sparseserve/cuda/live"
-	"sparseserve/cuda/live/parallel"
-	"sparseserve/cuda/weights"
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/cuda/emulator"
+	"github.com/sparseserve/sparseserve/cuda/live"
+	"github.com/sparseserve/sparseserve/cuda/live/parallel"
+	"github.com/sparseserve/sparseserve/cuda/weights"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // A server schedules requests on a device that computes them: here a tiny random Llama on the

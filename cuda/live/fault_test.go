@@ -7,12 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"sparseserve/cuda"
-	"sparseserve/cuda/emulator"
-	"sparseserve/cuda/live"
-	"sparseserve/cuda/live/parallel"
-	"sparseserve/cuda/weights"
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/emulator"
+	"github.com/sparseserve/sparseserve/cuda/live"
+	"github.com/sparseserve/sparseserve/cuda/live/parallel"
+	"github.com/sparseserve/sparseserve/cuda/weights"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // alone runs a scenario on a machine, with measured time, until ctx ends.

@@ -3,7 +3,7 @@ package live_test
 import (
 	"sync"
 
-	"sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 // faulty is a machine whose n-th operation fails, and all after it, as after a fault on a GPU.

@@ -11,12 +11,12 @@ import (
 	"sort"
 	"testing"
 
-	"sparseserve/cuda"
-	"sparseserve/cuda/live"
-	"sparseserve/cuda/live/parallel"
-	"sparseserve/cuda/weights"
-	"sparseserve/hw"
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/live"
+	"github.com/sparseserve/sparseserve/cuda/live/parallel"
+	"github.com/sparseserve/sparseserve/cuda/weights"
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // onGPU runs a test on the library's thread. A machine without library or GPU fails it.

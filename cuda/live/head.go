@@ -3,7 +3,7 @@ package live
 import (
 	"fmt"
 
-	"sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 // pick finds the greedy token of every row that emits one.

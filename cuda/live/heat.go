@@ -3,8 +3,8 @@ package live
 import (
 	"time"
 
-	"sparseserve/cuda"
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // afterHeat is a rest that restores the clock: linears without pause leave it lower than a server's

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // What passes between two calls is the server's time; the call that ends it determines which.

@@ -3,8 +3,8 @@ package live
 import (
 	"fmt"
 
-	"sparseserve/cuda"
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // ready computes Q, K and V of a layer, once; attend rotates those of prefills and writes them to

@@ -1,8 +1,8 @@
 package live
 
 import (
-	"sparseserve/cuda"
-	"sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 // Move implements sim.Device: it notes the layer's misses and their slots. Compute loads them,

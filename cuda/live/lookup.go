@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"sparseserve/cuda"
-	"sparseserve/cuda/live/mem"
-	"sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/live/mem"
+	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 // lookup has the GPU find which of a layer's listed blocks are in HBM (cuda/lookup.cu), in a table

@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/cuda"
-	"sparseserve/cuda/emulator"
-	"sparseserve/cuda/live"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/emulator"
+	"github.com/sparseserve/sparseserve/cuda/live"
 )
 
 // deaf is a machine whose tables keep what the cache evicts.

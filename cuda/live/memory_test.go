@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/cuda"
-	"sparseserve/cuda/emulator"
-	"sparseserve/cuda/live"
-	"sparseserve/cuda/weights"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/emulator"
+	"github.com/sparseserve/sparseserve/cuda/live"
+	"github.com/sparseserve/sparseserve/cuda/weights"
 )
 
 // Too little memory is known before any is taken, with what it is for and which key to lower.

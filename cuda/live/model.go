@@ -3,9 +3,9 @@ package live
 import (
 	"fmt"
 
-	"sparseserve/cuda"
-	"sparseserve/cuda/live/mem"
-	"sparseserve/cuda/weights"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/live/mem"
+	"github.com/sparseserve/sparseserve/cuda/weights"
 )
 
 // model is the weights on the device, fp16.

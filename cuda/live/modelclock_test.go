@@ -1,9 +1,9 @@
 package live_test
 
 import (
-	"sparseserve/sim"
-	"sparseserve/sim/des"
-	"sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 // modelClock has a real device do the work while the time is that of a modelled one: the batches,

@@ -3,8 +3,8 @@ package live_test
 import (
 	"testing"
 
-	"sparseserve/cuda"
-	"sparseserve/cuda/emulator"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/emulator"
 )
 
 // ordered keeps the order in which blocks are copied to host memory one by one.

@@ -4,12 +4,12 @@ import (
 	"testing"
 	"time"
 
-	"sparseserve/cuda/emulator"
-	"sparseserve/cuda/live"
-	"sparseserve/cuda/live/parallel"
-	"sparseserve/cuda/weights"
-	"sparseserve/sim"
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/cuda/emulator"
+	"github.com/sparseserve/sparseserve/cuda/live"
+	"github.com/sparseserve/sparseserve/cuda/live/parallel"
+	"github.com/sparseserve/sparseserve/cuda/weights"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // late is a workload of two requests with a gap between them.

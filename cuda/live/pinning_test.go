@@ -3,8 +3,8 @@ package live_test
 import (
 	"sync"
 
-	"sparseserve/cuda"
-	"sparseserve/cuda/live"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/live"
 )
 
 // pinning is a machine that remembers what host memory it has given.

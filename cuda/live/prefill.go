@@ -3,8 +3,8 @@ package live
 import (
 	"fmt"
 
-	"sparseserve/cuda"
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // planPrefill prepares one prefill's part of a layer.

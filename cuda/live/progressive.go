@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"slices"
 
-	"sparseserve/cuda"
-	"sparseserve/cuda/live/mem"
-	"sparseserve/sim"
-	"sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/live/mem"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 // progressive runs the attention of layers that attend round by round, a microbatch of each unit's

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"testing"
 
-	"sparseserve/cuda"
-	"sparseserve/cuda/emulator"
-	"sparseserve/cuda/live"
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/emulator"
+	"github.com/sparseserve/sparseserve/cuda/live"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // alike are cases that must give the same logits: the first of each, and ways to carry it out.

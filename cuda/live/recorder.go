@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"slices"
 
-	"sparseserve/sim"
-	"sparseserve/sim/des"
-	"sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 // CallRecorder records what each step asks of a real device, so that a modelled device can price

@@ -1,9 +1,9 @@
 package live
 
 import (
-	"sparseserve/cuda/live/mem"
-	"sparseserve/sim"
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/cuda/live/mem"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // request is what the device keeps of one request between steps.

@@ -1,6 +1,6 @@
 package live
 
-import "sparseserve/cuda"
+import "github.com/sparseserve/sparseserve/cuda"
 
 // The saver's ring: places are reserved in order, and freed in order as jobs are done.
 

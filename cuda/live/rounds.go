@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 // attendRounds attends and loads, round by round. Pipelined, the two cannot be separated and count

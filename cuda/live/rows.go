@@ -1,8 +1,8 @@
 package live
 
 import (
-	"sparseserve/cuda"
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // active is the batch of one layer: the rows that compute it, contiguous in the residual

@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"sparseserve/cuda"
-	"sparseserve/cuda/live/mem"
-	"sparseserve/cuda/live/queue"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/live/mem"
+	"github.com/sparseserve/sparseserve/cuda/live/queue"
 )
 
 // saver brings full blocks to DRAM during the computation. The stream that computes copies them

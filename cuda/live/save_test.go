@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"sparseserve/cuda"
-	"sparseserve/cuda/emulator"
-	"sparseserve/cuda/live"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/emulator"
+	"github.com/sparseserve/sparseserve/cuda/live"
 )
 
 // A block that is loaded before it is in DRAM is waited for, whatever the second thread has left to

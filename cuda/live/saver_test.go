@@ -5,9 +5,9 @@ import (
 	"errors"
 	"testing"
 
-	"sparseserve/cuda"
-	"sparseserve/cuda/emulator"
-	"sparseserve/cuda/live/queue"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/emulator"
+	"github.com/sparseserve/sparseserve/cuda/live/queue"
 )
 
 // A job of more blocks than are copied between two looks at hold arrives whole, each block where it

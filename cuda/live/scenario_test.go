@@ -4,16 +4,16 @@ import (
 	"context"
 	"testing"
 
-	"sparseserve/cuda"
-	"sparseserve/cuda/live"
-	"sparseserve/cuda/live/parallel"
-	"sparseserve/cuda/reference"
-	"sparseserve/cuda/weights"
-	"sparseserve/hw"
-	"sparseserve/sim"
-	"sparseserve/sim/des"
-	"sparseserve/sim/dsa"
-	"sparseserve/traces"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/live"
+	"github.com/sparseserve/sparseserve/cuda/live/parallel"
+	"github.com/sparseserve/sparseserve/cuda/reference"
+	"github.com/sparseserve/sparseserve/cuda/weights"
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 // workload is a handful of requests, short and long, odd and even.

@@ -3,10 +3,10 @@ package live
 import (
 	"unsafe"
 
-	"sparseserve/cuda"
-	"sparseserve/cuda/live/mem"
-	"sparseserve/cuda/weights"
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/live/mem"
+	"github.com/sparseserve/sparseserve/cuda/weights"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // scratch is the device memory that a step works in. It grows to the largest step so far.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"sparseserve/cuda/reference"
+	"github.com/sparseserve/sparseserve/cuda/reference"
 )
 
 // attended makes what the model chose what the reference attends to, and holds it against what the

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"sparseserve/cuda"
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 func (d *Device) beginSelection(s *sim.Step) {

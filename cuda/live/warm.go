@@ -1,8 +1,8 @@
 package live
 
 import (
-	"sparseserve/sim"
-	"sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 // warm runs a made-up request through every kernel and engine, and the linears at every number of

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 func half(x float64) float64 { return cuda.HalfOf(x).Float() }

@@ -3,7 +3,7 @@ package weights
 import (
 	"math"
 
-	"sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 // halfOf is cuda.HalfOf for float32, on bits, because a model has billions of weights: to nearest,

@@ -3,8 +3,8 @@ package weights_test
 import (
 	"fmt"
 
-	"sparseserve/cuda"
-	"sparseserve/cuda/weights"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/weights"
 )
 
 // A source lists its tensors and reads one at a time, in the layout of the GPU.

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 // Folder is a HuggingFace folder: config.json and safetensors in F16, BF16 or F32.

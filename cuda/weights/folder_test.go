@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 // A tensor of the layout, by the names it is made of, in the order of rows.

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 // What ss_fill writes with a tensor's seed and scale is what Read returns, bit for bit.

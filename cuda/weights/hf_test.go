@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"sparseserve/cuda/reference"
+	"github.com/sparseserve/sparseserve/cuda/reference"
 )
 
 // expected is what hf.py writes beside each model.

@@ -5,7 +5,7 @@ import (
 	"hash/fnv"
 	"math"
 
-	"sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 // Random is a seeded model. Its values are those of ss_fill (cuda/fill.cu), so a GPU that fills by

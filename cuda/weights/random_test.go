@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 // The figures come from the expressions of cuda/fill.cu compiled as C: the first eight values, and

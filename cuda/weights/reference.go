@@ -3,8 +3,8 @@ package weights
 import (
 	"fmt"
 
-	"sparseserve/cuda"
-	"sparseserve/cuda/reference"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/reference"
 )
 
 // Half stores a value as the GPU does; it is an reference.Round.

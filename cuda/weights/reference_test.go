@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"sparseserve/cuda/reference"
+	"github.com/sparseserve/sparseserve/cuda/reference"
 )
 
 // Random and a folder holding the same values are the same model; every tensor has its part in the

@@ -3,7 +3,7 @@ package weights
 import (
 	"fmt"
 
-	"sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 // Kind names a tensor of the model or of one layer. Linears are [out][in]; with D = HeadDim:

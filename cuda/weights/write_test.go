@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 // saved is a tensor of a checkpoint under test.

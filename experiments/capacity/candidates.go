@@ -5,8 +5,8 @@ import (
 	"math"
 	"slices"
 
-	"sparseserve/experiments/config"
-	"sparseserve/traces"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 // Candidate is a server whose goodput is looked for: a point of a sweep,

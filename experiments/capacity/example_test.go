@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"os"
 
-	"sparseserve/experiments/capacity"
-	"sparseserve/experiments/config"
-	"sparseserve/experiments/run"
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/experiments/capacity"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // A server whose queue delay passes 2 s at 0.4 requests/s sustains that rate.

@@ -3,7 +3,7 @@ package capacity
 import (
 	"testing"
 
-	"sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/config"
 )
 
 func mustSweep(t *testing.T, path string, sets ...string) *config.Sweep {

@@ -13,11 +13,11 @@ import (
 	"gonum.org/v1/gonum/stat"
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"sparseserve/experiments/config"
-	"sparseserve/experiments/run"
-	"sparseserve/hw"
-	"sparseserve/sim"
-	"sparseserve/traces"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 // GoodputConfidence is that of the intervals of goodput.

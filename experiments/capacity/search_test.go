@@ -9,8 +9,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"sparseserve/experiments/config"
-	"sparseserve/experiments/testkit"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/testkit"
 )
 
 // crossing is a search over seeds whose scheduling delay passes the limit of 2

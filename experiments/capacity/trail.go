@@ -5,7 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/experiments/run"
 )
 
 // Files of a plan's folder.

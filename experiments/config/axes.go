@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"sparseserve/sim"
-	"sparseserve/traces"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 // Setting is one key of a configuration and the value that an axis gives it.

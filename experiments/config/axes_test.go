@@ -10,7 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"sparseserve/experiments/testkit"
+	"github.com/sparseserve/sparseserve/experiments/testkit"
 )
 
 func mustSweep(t *testing.T, path string, sets ...string) *Sweep {

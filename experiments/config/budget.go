@@ -3,8 +3,8 @@ package config
 import (
 	"fmt"
 
-	"sparseserve/hw"
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // KVBudget returns the HBM that a system has for KV, metadata and prefill

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"sparseserve/sim"
-	"sparseserve/sim/dsa"
-	"sparseserve/sim/kv"
-	"sparseserve/traces"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 // specEnums lists what the keys of a system may be where that is a choice of

@@ -1,9 +1,9 @@
 package config
 
 import (
-	"sparseserve/hw"
-	"sparseserve/sim"
-	"sparseserve/traces"
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 // Config is one experiment: every system at every rate with every seed. Load

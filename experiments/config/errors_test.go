@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/experiments/testkit"
+	"github.com/sparseserve/sparseserve/experiments/testkit"
 )
 
 const huge = `name = "huge"

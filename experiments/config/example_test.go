@@ -3,7 +3,7 @@ package config_test
 import (
 	"fmt"
 
-	"sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/config"
 )
 
 // Every system runs at every rate with every seed.

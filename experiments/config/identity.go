@@ -11,8 +11,8 @@ import (
 	"path/filepath"
 	"sync"
 
-	"sparseserve/hw"
-	"sparseserve/traces"
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 // Inputs are digests of what a point's configuration names rather than holds.

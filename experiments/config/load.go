@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
-	"sparseserve/experiments"
-	"sparseserve/traces"
+	"github.com/sparseserve/sparseserve/experiments"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 // Load decodes a configuration: the built-in default experiment, neutral where

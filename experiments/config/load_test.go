@@ -10,10 +10,10 @@ import (
 
 	"pgregory.net/rapid"
 
-	"sparseserve/experiments"
-	"sparseserve/experiments/testkit"
-	"sparseserve/sim"
-	"sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/experiments"
+	"github.com/sparseserve/sparseserve/experiments/testkit"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 func mustLoad(t *testing.T, path string, sets ...string) *Config {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"reflect"
 
-	"sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 // Machine puts together what a point runs on: its card as changed, the kernels of

@@ -3,7 +3,7 @@ package config
 import (
 	"fmt"
 
-	"sparseserve/traces"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 // The built-in experiments that simulate runs, the default one first, are fitted to

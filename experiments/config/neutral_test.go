@@ -6,8 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"sparseserve/experiments/testkit"
-	"sparseserve/traces"
+	"github.com/sparseserve/sparseserve/experiments/testkit"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 // ownTrace is three requests, one beyond every limit of the default experiment.

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"strconv"
 
-	"sparseserve/hw"
-	"sparseserve/sim"
-	"sparseserve/traces"
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 // Point is one run: one system at one rate with one seed.

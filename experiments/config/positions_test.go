@@ -7,7 +7,7 @@ import (
 
 	"github.com/BurntSushi/toml"
 
-	"sparseserve/experiments"
+	"github.com/sparseserve/sparseserve/experiments"
 )
 
 func TestKeyLines(t *testing.T) {

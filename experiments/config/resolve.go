@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"sparseserve/hw"
-	"sparseserve/sim"
-	"sparseserve/traces"
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 // finish puts the systems together and checks the whole.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"sparseserve/traces"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 // LoadServer decodes the configuration of the one real server that a record is of:

@@ -1,6 +1,6 @@
 package config
 
-import "sparseserve/sim"
+import "github.com/sparseserve/sparseserve/sim"
 
 // SLO is the service level that a run is held to: SparseServe §4.2, after
 // Sarathi-Serve.

@@ -3,7 +3,7 @@ package config
 import (
 	"testing"
 
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 func TestSLO(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"sparseserve/experiments"
+	"github.com/sparseserve/sparseserve/experiments"
 )
 
 // sweepKeys are the keys of a sweep file besides those of a configuration.

@@ -2,10 +2,10 @@ package config
 
 import (
 	"errors"
+	"github.com/sparseserve/sparseserve/sim"
 	"maps"
 	"regexp"
 	"slices"
-	"sparseserve/sim"
 )
 
 // nameFits is what a system may be called.

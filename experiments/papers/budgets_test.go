@@ -4,9 +4,9 @@ import (
 	"math"
 	"testing"
 
-	"sparseserve/experiments/run"
-	"sparseserve/sim/dsa"
-	"sparseserve/traces"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 // The other published budget, PSA's Fig. 5: at 98 % ArkVale attends to 2.1 and 2.4

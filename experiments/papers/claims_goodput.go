@@ -7,7 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"sparseserve/experiments/capacity"
+	"github.com/sparseserve/sparseserve/experiments/capacity"
 )
 
 // goodputSteps are the systems of Fig. 13, each of which adds one thing.

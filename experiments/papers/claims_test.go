@@ -3,12 +3,12 @@ package papers
 import (
 	"bufio"
 	"fmt"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/experiments/testkit"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
-	"sparseserve/experiments/run"
-	"sparseserve/experiments/testkit"
 	"strings"
 	"testing"
 )

@@ -6,8 +6,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"sparseserve/experiments/papers"
-	"sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/experiments/papers"
+	"github.com/sparseserve/sparseserve/experiments/run"
 )
 
 // A claim is measured on the results of the study that it names.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"testing"
 
-	"sparseserve/experiments/config"
-	"sparseserve/experiments/run"
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 func mustLoad(t *testing.T, path string, sets ...string) *config.Config {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"sparseserve/experiments"
+	"github.com/sparseserve/sparseserve/experiments"
 )
 
 // paperExperiments lists the experiments behind the papers' figures, in the papers' order.

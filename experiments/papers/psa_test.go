@@ -9,10 +9,10 @@ import (
 	"github.com/BurntSushi/toml"
 	"gonum.org/v1/gonum/stat"
 
-	"sparseserve/experiments/config"
-	"sparseserve/experiments/run"
-	"sparseserve/sim/dsa"
-	"sparseserve/traces"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 // The skew of layers gives the numbers that PSA's §2.3 has of its Fig. 2, as far

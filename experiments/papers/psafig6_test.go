@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"sparseserve/experiments/capacity"
+	"github.com/sparseserve/sparseserve/experiments/capacity"
 )
 
 // PSA's Fig. 6 is eight sets for each of three systems on one host (its §5.1), and

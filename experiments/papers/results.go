@@ -11,9 +11,9 @@ import (
 	"slices"
 	"strconv"
 
-	"sparseserve/experiments/capacity"
-	"sparseserve/experiments/run"
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/experiments/capacity"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // results are the results that claims are measured on, read once. The seed

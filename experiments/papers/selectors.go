@@ -3,7 +3,7 @@ package papers
 import (
 	"sort"
 
-	"sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/sim/dsa"
 )
 
 // selector is a selection algorithm at one setting, over the heads of a request.

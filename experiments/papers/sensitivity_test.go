@@ -3,8 +3,8 @@ package papers
 import (
 	"testing"
 
-	"sparseserve/experiments/run"
-	"sparseserve/traces"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 // What the numbers of PSA's Fig. 5 hang on: one seed, four sets, each parameter

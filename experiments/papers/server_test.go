@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/experiments/run"
-	"sparseserve/sim"
-	"sparseserve/sim/dsa"
-	"sparseserve/traces"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 // Study and server are one process: at one threshold the requests of a set hold as

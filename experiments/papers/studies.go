@@ -7,11 +7,11 @@ import (
 	"path/filepath"
 	"slices"
 
-	"sparseserve/experiments"
-	"sparseserve/experiments/capacity"
-	"sparseserve/experiments/config"
-	"sparseserve/experiments/run"
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/experiments"
+	"github.com/sparseserve/sparseserve/experiments/capacity"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 const tableFile = "table.csv"

@@ -14,14 +14,14 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"sparseserve/experiments/capacity"
-	"sparseserve/experiments/config"
-	"sparseserve/experiments/run"
-	"sparseserve/experiments/testkit"
-	"sparseserve/hw"
-	"sparseserve/sim"
-	"sparseserve/sim/dsa"
-	"sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/experiments/capacity"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/experiments/testkit"
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 // newStudies is a studies with a store of its own.

@@ -6,12 +6,12 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"sparseserve/experiments"
-	"sparseserve/experiments/config"
-	"sparseserve/experiments/run"
-	"sparseserve/hw"
-	"sparseserve/sim/dsa"
-	"sparseserve/traces"
+	"github.com/sparseserve/sparseserve/experiments"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 // accuracySpec is what PSA's Fig. 5 measures.

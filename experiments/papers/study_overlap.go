@@ -7,12 +7,12 @@ import (
 
 	"github.com/BurntSushi/toml"
 
-	"sparseserve/experiments"
-	"sparseserve/experiments/config"
-	"sparseserve/experiments/run"
-	"sparseserve/sim"
-	"sparseserve/sim/dsa"
-	"sparseserve/traces"
+	"github.com/sparseserve/sparseserve/experiments"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 // overlapSpec is what Fig. 8 measures.

@@ -4,12 +4,12 @@ import (
 	"math"
 	"slices"
 
-	"sparseserve/experiments"
-	"sparseserve/experiments/config"
-	"sparseserve/experiments/run"
-	"sparseserve/sim/des"
-	"sparseserve/sim/dsa"
-	"sparseserve/traces"
+	"github.com/sparseserve/sparseserve/experiments"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 // sparsitySpec is what PSA's Fig. 2 measures.

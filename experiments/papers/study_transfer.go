@@ -1,13 +1,13 @@
 package papers
 
 import (
-	"sparseserve/experiments"
-	"sparseserve/experiments/config"
-	"sparseserve/experiments/run"
-	"sparseserve/hw"
-	"sparseserve/sim"
-	"sparseserve/sim/des"
-	"sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/experiments"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 // transferSpec is what Fig. 4 measures.

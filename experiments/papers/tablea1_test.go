@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"testing"
 
-	"sparseserve/experiments/run"
-	"sparseserve/hw"
-	"sparseserve/traces"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 // Two papers, one algorithm, the same sets: SparseServe's table A.1 has ArkVale's

@@ -10,9 +10,9 @@ import (
 
 	"github.com/BurntSushi/toml"
 
-	"sparseserve/experiments/config"
-	"sparseserve/hw"
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // paperEngine is the engine under which the papers' systems run.

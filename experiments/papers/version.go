@@ -8,8 +8,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"sparseserve/experiments"
-	"sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/experiments"
+	"github.com/sparseserve/sparseserve/experiments/run"
 )
 
 // versionFile says which program made the results of an experiment in a Studies's

@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"testing"
 
-	"sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/config"
 )
 
 // Each benchmark runs one point from nothing, selection streams included, on

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"syscall"
 
-	"sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/config"
 )
 
 var errLocked = errors.New("another process is writing here; wait for it to end or choose another folder")

@@ -6,8 +6,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"sparseserve/experiments/config"
-	"sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/run"
 )
 
 // Points are simulated on all cores, and their folders are kept.

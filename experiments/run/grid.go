@@ -9,8 +9,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"sparseserve/experiments/config"
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // Grid runs the points of an experiment side by side.

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"sparseserve/experiments/config"
-	"sparseserve/experiments/testkit"
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/testkit"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // pretend is a runner whose results depend on the point alone.

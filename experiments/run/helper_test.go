@@ -3,7 +3,7 @@ package run
 import (
 	"testing"
 
-	"sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/config"
 )
 
 func mustLoad(t *testing.T, path string, sets ...string) *config.Config {

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"testing"
 
-	"sparseserve/experiments/config"
-	"sparseserve/experiments/testkit"
-	"sparseserve/hw"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/testkit"
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 // Law 2: weights, runtime, activations, logits and what the server may use for

@@ -11,15 +11,15 @@ import (
 
 	"github.com/google/renameio/v2"
 
-	"sparseserve/cuda/live"
-	"sparseserve/cuda/live/parallel"
-	"sparseserve/cuda/weights"
-	"sparseserve/experiments/config"
-	"sparseserve/hw"
-	"sparseserve/sim"
-	"sparseserve/sim/des"
-	"sparseserve/sim/dsa"
-	"sparseserve/traces"
+	"github.com/sparseserve/sparseserve/cuda/live"
+	"github.com/sparseserve/sparseserve/cuda/live/parallel"
+	"github.com/sparseserve/sparseserve/cuda/weights"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 // Live runs points on a machine that computes: the same trace, scheduler and

@@ -11,8 +11,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"sparseserve/experiments/config"
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // ManifestFile is written last into a kept point's folder.

@@ -5,8 +5,8 @@ import (
 	"io"
 	"strings"
 
-	"sparseserve/sim"
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // Outputs writes a run's requests and steps as CSV. It implements sim.Recorder.

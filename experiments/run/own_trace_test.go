@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/experiments/testkit"
+	"github.com/sparseserve/sparseserve/experiments/testkit"
 )
 
 // ownTrace is three requests, one beyond every limit of the default experiment.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"io"
 
-	"sparseserve/sim"
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // chromeTrace writes steps as a trace that Perfetto and chrome://tracing show:

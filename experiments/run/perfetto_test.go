@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"testing"
 
-	"sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/config"
 )
 
 type traceEvent struct {

@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"sparseserve/experiments/config"
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // StoreFormat is the layout of the folders that a PointStore keeps.

@@ -12,9 +12,9 @@ import (
 	"syscall"
 	"testing"
 
-	"sparseserve/experiments/config"
-	"sparseserve/experiments/testkit"
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/testkit"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 func TestSweepMendsDamage(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"syscall"
 
-	"sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/config"
 )
 
 // Do returns the results of the points in their order: of those that are kept

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/experiments/config"
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // publishedRun is one row of testdata/published_runs.csv.

@@ -3,10 +3,10 @@ package run
 import (
 	"context"
 
-	"sparseserve/experiments/config"
-	"sparseserve/hw"
-	"sparseserve/sim"
-	"sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 // Recorded is what the decodes of a run selected.

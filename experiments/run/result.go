@@ -4,8 +4,8 @@ import (
 	"context"
 	"io"
 
-	"sparseserve/experiments/config"
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // Runner carries out one point. It returns soon after ctx is cancelled, with

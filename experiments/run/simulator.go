@@ -7,11 +7,11 @@ import (
 	"os"
 	"sync"
 
-	"sparseserve/experiments/config"
-	"sparseserve/hw"
-	"sparseserve/sim"
-	"sparseserve/sim/dsa"
-	"sparseserve/traces"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 // ScoreSeed draws the score process's noise. It belongs to the process, not to

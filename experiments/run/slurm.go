@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/config"
 )
 
 // slurmFolder is where a sweep's array job is, within its folder.

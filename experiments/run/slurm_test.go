@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/experiments/config"
-	"sparseserve/experiments/testkit"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/testkit"
 )
 
 func TestSlurmScript(t *testing.T) {

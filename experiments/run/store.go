@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/renameio/v2"
 
-	"sparseserve/experiments/config"
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // Files of a result folder.

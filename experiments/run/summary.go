@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // storedSummary is a summary as files hold it: without the wall time, which

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	"sparseserve/experiments/config"
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // Files of a sweep's folder.

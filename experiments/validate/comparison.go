@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // Comparison is one figure of a run, live and simulated. Error is relative,

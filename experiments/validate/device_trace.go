@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"io"
 
-	"sparseserve/cuda/live"
-	"sparseserve/sim"
-	"sparseserve/sim/des"
-	"sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/cuda/live"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 // storedStep is one step of a live run as callsFile holds it, a line of JSON a

@@ -1,11 +1,11 @@
 package validate
 
 import (
+	"github.com/sparseserve/sparseserve/cuda/live"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
 	"io"
-	"sparseserve/cuda/live"
-	"sparseserve/experiments/run"
-	"sparseserve/hw"
-	"sparseserve/sim"
 	"strings"
 	"testing"
 )

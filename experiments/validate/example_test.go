@@ -6,11 +6,11 @@ import (
 	"os"
 	"path/filepath"
 
-	"sparseserve/experiments/config"
-	"sparseserve/experiments/run"
-	"sparseserve/experiments/validate"
-	"sparseserve/sim/des"
-	"sparseserve/traces"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/experiments/validate"
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 // The log of a server, here of two requests, is compared with the simulation of the same requests.

@@ -2,13 +2,13 @@ package validate
 
 import (
 	"errors"
+	"github.com/sparseserve/sparseserve/cuda/live"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/experiments/testkit"
 	"os"
 	"path/filepath"
 	"regexp"
-	"sparseserve/cuda/live"
-	"sparseserve/experiments/config"
-	"sparseserve/experiments/run"
-	"sparseserve/experiments/testkit"
 	"strings"
 	"testing"
 )

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/cuda"
-	"sparseserve/cuda/live"
-	"sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/live"
+	"github.com/sparseserve/sparseserve/experiments/run"
 )
 
 // A machine that is broken is not asked again and again.

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"sparseserve/experiments/run"
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // Files of the result folder of a Replay that other runs do not have.

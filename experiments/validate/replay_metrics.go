@@ -7,7 +7,7 @@ import (
 
 	"gonum.org/v1/gonum/stat"
 
-	"sparseserve/traces"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 // Replayed is one request of a record and of its simulation.

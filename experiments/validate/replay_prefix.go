@@ -9,7 +9,7 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 
-	"sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/config"
 )
 
 // PrefixAuto is Replay.PrefixHit of a record that does not say how much of its prompts came

@@ -7,8 +7,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"sparseserve/sim/des"
-	"sparseserve/traces"
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 // process makes arrivals: stages of a number of requests at a rate, with the gaps

@@ -14,12 +14,12 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/experiments/config"
-	"sparseserve/experiments/run"
-	"sparseserve/experiments/testkit"
-	"sparseserve/sim"
-	"sparseserve/sim/des"
-	"sparseserve/traces"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/experiments/testkit"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 func llamaServer(t *testing.T, sets ...string) *config.Config {

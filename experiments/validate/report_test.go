@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/cuda/live"
-	"sparseserve/experiments/config"
-	"sparseserve/experiments/run"
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/cuda/live"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // modelled makes live runs on a modelled card.

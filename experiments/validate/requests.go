@@ -11,9 +11,9 @@ import (
 	"strconv"
 	"strings"
 
-	"sparseserve/experiments/config"
-	"sparseserve/experiments/run"
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // servedRequest is the times of one that was served, in seconds of its run.

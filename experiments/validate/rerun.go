@@ -12,9 +12,9 @@ import (
 	"slices"
 	"strings"
 
-	"sparseserve/experiments/config"
-	"sparseserve/experiments/run"
-	"sparseserve/traces"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 // againFolder holds live runs that are made once more, until it is known which of the

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/cuda/live"
-	"sparseserve/experiments/config"
-	"sparseserve/experiments/run"
-	"sparseserve/sim"
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/cuda/live"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // onModel makes live runs that take as long as the model has them, but for some steps:

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/experiments/run"
 )
 
 // Processes that make live runs in one folder make each once, and a comparison

@@ -9,7 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/experiments/run"
 )
 
 // Folders of a validation's result folder; each holds a folder a run.

@@ -11,13 +11,13 @@ import (
 	"slices"
 	"strings"
 
-	"sparseserve/cuda"
-	"sparseserve/cuda/live"
-	"sparseserve/experiments/config"
-	"sparseserve/experiments/run"
-	"sparseserve/hw"
-	"sparseserve/sim"
-	"sparseserve/traces"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/live"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 // LiveRunner makes live runs: a *Live.

@@ -5,12 +5,12 @@ import (
 	"slices"
 	"testing"
 
-	"sparseserve/cuda"
-	"sparseserve/cuda/emulator"
-	"sparseserve/cuda/live"
-	"sparseserve/experiments/config"
-	"sparseserve/experiments/run"
-	"sparseserve/hw"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/emulator"
+	"github.com/sparseserve/sparseserve/cuda/live"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 // tinyValidation validates the tiny model in dir. Runs is how many machines it

@@ -8,7 +8,7 @@ import (
 
 	"github.com/schollz/progressbar/v3"
 
-	"sparseserve/calibrate"
+	"github.com/sparseserve/sparseserve/calibrate"
 )
 
 type calibrateCmd struct {

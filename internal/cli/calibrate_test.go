@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/hw"
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 func calibrateWith(args ...string) (status int, stdout, stderr string) {

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"sparseserve/experiments/papers"
+	"github.com/sparseserve/sparseserve/experiments/papers"
 )
 
 type claimsCmd struct {

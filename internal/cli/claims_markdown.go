@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/renameio/v2"
 
-	"sparseserve/experiments/papers"
+	"github.com/sparseserve/sparseserve/experiments/papers"
 )
 
 // claimsMarkdown is the table of the README: measured claims, then why some

@@ -10,7 +10,7 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
-	"sparseserve/experiments/papers"
+	"github.com/sparseserve/sparseserve/experiments/papers"
 )
 
 // moves is what the claims come to with a tuned parameter at half and at

@@ -9,7 +9,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
-	"sparseserve/experiments/papers"
+	"github.com/sparseserve/sparseserve/experiments/papers"
 )
 
 // printClaims prints every number of every claim, then the notes of those that

@@ -8,11 +8,11 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/experiments/config"
-	"sparseserve/experiments/papers"
-	"sparseserve/experiments/run"
-	"sparseserve/experiments/testkit"
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/papers"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/experiments/testkit"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // someVerdicts are one of each kind.

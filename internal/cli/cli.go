@@ -11,7 +11,7 @@ import (
 	kongcompletion "github.com/jotaen/kong-completion"
 	"golang.org/x/term"
 
-	"sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/experiments/run"
 )
 
 // App is what the commands need of the world.

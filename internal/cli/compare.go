@@ -10,10 +10,10 @@ import (
 	"strconv"
 	"strings"
 
-	"sparseserve/experiments/config"
-	"sparseserve/experiments/validate"
-	"sparseserve/figures"
-	"sparseserve/traces"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/validate"
+	"github.com/sparseserve/sparseserve/figures"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 type compareCmd struct {

@@ -7,8 +7,8 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
-	"sparseserve/experiments/validate"
-	"sparseserve/traces"
+	"github.com/sparseserve/sparseserve/experiments/validate"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 // comparedMetrics are the rows of a stage.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/experiments/run"
 )
 
 // documents are the Markdown files that users read, from the root of the repository.

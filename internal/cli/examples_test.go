@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/experiments/run"
 )
 
 // Every configuration in examples/ is run by the command that its first lines

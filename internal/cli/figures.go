@@ -7,8 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"sparseserve/experiments/papers"
-	"sparseserve/figures"
+	"github.com/sparseserve/sparseserve/experiments/papers"
+	"github.com/sparseserve/sparseserve/figures"
 )
 
 type figuresCmd struct {

@@ -8,12 +8,12 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
-	"sparseserve/experiments"
-	"sparseserve/experiments/config"
-	"sparseserve/hw"
-	"sparseserve/sim/dsa"
-	"sparseserve/sim/kv"
-	"sparseserve/traces"
+	"github.com/sparseserve/sparseserve/experiments"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 type listCmd struct {

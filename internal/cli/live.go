@@ -7,10 +7,10 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"sparseserve/cuda"
-	"sparseserve/cuda/emulator"
-	"sparseserve/cuda/live"
-	"sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/emulator"
+	"github.com/sparseserve/sparseserve/cuda/live"
+	"github.com/sparseserve/sparseserve/experiments/run"
 )
 
 // liveMode says what carries out the steps: the model of a card (""), the GPU

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/experiments/run"
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // PSA's systems run live to the end: the device counts the rounds and the blocks loaded in vain that the server does, and steps.csv has them.

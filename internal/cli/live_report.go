@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"io"
 
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // printLive says what the host of each live run did besides the steps' work.

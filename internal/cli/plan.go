@@ -11,10 +11,10 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
-	"sparseserve/experiments"
-	"sparseserve/experiments/capacity"
-	"sparseserve/experiments/config"
-	"sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/experiments"
+	"github.com/sparseserve/sparseserve/experiments/capacity"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/run"
 )
 
 type planCmd struct {

@@ -6,10 +6,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"sparseserve/experiments/config"
-	"sparseserve/experiments/run"
-	"sparseserve/experiments/testkit"
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/experiments/testkit"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // loaded is a runner whose delay passes 2 s at 0.11 requests/s and a little

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"sparseserve/experiments/config"
-	"sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/run"
 )
 
 // pointCmd runs one point of a sweep: a task of an array job.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/experiments/papers"
+	"github.com/sparseserve/sparseserve/experiments/papers"
 )
 
 // blockOf returns a generated block of a document.

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/config"
 )
 
 // introduce says what is about to run.

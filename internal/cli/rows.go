@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // row is one system at one rate: the mean over seeds.

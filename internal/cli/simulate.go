@@ -10,10 +10,10 @@ import (
 	"runtime/pprof"
 	"slices"
 
-	"sparseserve/experiments/config"
-	"sparseserve/experiments/run"
-	"sparseserve/figures"
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/figures"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 type simulateCmd struct {

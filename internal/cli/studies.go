@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"path/filepath"
 
-	"sparseserve/experiments/papers"
-	"sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/experiments/papers"
+	"github.com/sparseserve/sparseserve/experiments/run"
 )
 
 // paperFolder is where the paper's figures and their results go.

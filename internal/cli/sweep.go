@@ -8,10 +8,10 @@ import (
 	"os"
 	"path/filepath"
 
-	"sparseserve/experiments/config"
-	"sparseserve/experiments/run"
-	"sparseserve/sim"
-	"sparseserve/traces"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 type sweepCmd struct {

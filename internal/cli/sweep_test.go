@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/experiments/config"
-	"sparseserve/experiments/run"
-	"sparseserve/experiments/testkit"
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/experiments/testkit"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 const sweepFile = `[workload]

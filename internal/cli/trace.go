@@ -6,7 +6,7 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
-	"sparseserve/traces"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 type traceCmd struct {

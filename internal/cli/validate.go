@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 
-	"sparseserve/experiments/config"
-	"sparseserve/experiments/validate"
-	"sparseserve/figures"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/validate"
+	"github.com/sparseserve/sparseserve/figures"
 )
 
 type validateCmd struct {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
-	"sparseserve/experiments/validate"
+	"github.com/sparseserve/sparseserve/experiments/validate"
 )
 
 // ablate prints what each part of the cost model is worth on the cards of kept runs.

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	runs "sparseserve/experiments/run"
+	runs "github.com/sparseserve/sparseserve/experiments/run"
 )
 
 // A kept run on a quiet host is not warned of; the same run with one step in

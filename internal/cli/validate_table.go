@@ -9,7 +9,7 @@ import (
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
-	"sparseserve/experiments/validate"
+	"github.com/sparseserve/sparseserve/experiments/validate"
 )
 
 // shown are the figures that a table row shows, with the error of each.

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/experiments/run"
-	"sparseserve/experiments/testkit"
-	"sparseserve/experiments/validate"
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/experiments/testkit"
+	"github.com/sparseserve/sparseserve/experiments/validate"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // validated is a run with fixed figures; off is the error of each.

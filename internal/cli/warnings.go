@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // printWarnings prints what the results must be read with. Warnings of one kind

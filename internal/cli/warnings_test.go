@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // Warnings of the same kind share a line whatever their numbers; those of one trace

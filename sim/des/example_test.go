@@ -3,7 +3,7 @@ package des_test
 import (
 	"fmt"
 
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // Events at one time come by priority, then in the order in which they were scheduled.

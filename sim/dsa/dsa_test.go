@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // Law 7: a selection is a subset of existing blocks, of size min(k, existing),

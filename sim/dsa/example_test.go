@@ -3,7 +3,7 @@ package dsa_test
 import (
 	"fmt"
 
-	"sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/sim/dsa"
 )
 
 // A policy picks from the criticality of a group's candidate blocks in one step.

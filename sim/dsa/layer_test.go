@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // rough scores blocks anew in every step, each query head's about its KV head's.

@@ -5,7 +5,7 @@ import (
 	"sort"
 	"sync"
 
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // Scores is a stationary score process. A family is one realisation: a group of a request that

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // mark is the state of one block of one group; zero is a block that is in DRAM only, or nowhere

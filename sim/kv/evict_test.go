@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // naive is an eviction order as its paper states it, over one plain list.

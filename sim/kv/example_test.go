@@ -3,7 +3,7 @@ package kv_test
 import (
 	"fmt"
 
-	"sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 // One head of one layer and 4 HBM slots for a request of 6 blocks: a decode step selects

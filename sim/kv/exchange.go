@@ -3,7 +3,7 @@ package kv
 import (
 	"slices"
 
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // exchangeTime is roughly what one exchange costs.

@@ -1,6 +1,6 @@
 package kv
 
-import "sparseserve/sim/des"
+import "github.com/sparseserve/sparseserve/sim/des"
 
 // lru evicts the block whose last use is oldest. Use is counted by (step, layer): all heads of
 // a batch read a layer's blocks in one kernel.

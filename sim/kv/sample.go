@@ -3,7 +3,7 @@ package kv
 import (
 	"sort"
 
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // Sample is the set of (layer, KV head) groups that a cache runs exactly. Counts taken over it

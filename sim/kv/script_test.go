@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // access makes a layer's accesses one by one or, when addressed, at the same time: then

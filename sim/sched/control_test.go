@@ -5,7 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 // limit is Algorithm 1's input with a fixed need for each request.

@@ -3,8 +3,8 @@ package sched_test
 import (
 	"fmt"
 
-	"sparseserve/sim/kv"
-	"sparseserve/sim/sched"
+	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
 // With chunked prefill, decodes and a chunk of a prompt share an iteration's tokens.

@@ -1,6 +1,6 @@
 package sched
 
-import "sparseserve/sim/kv"
+import "github.com/sparseserve/sparseserve/sim/kv"
 
 // Request is one request as its scheduler sees it.
 type Request struct {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 // rig drives a scheduler without a device: every step takes no time.

@@ -3,7 +3,7 @@ package sched
 import (
 	"fmt"
 
-	"sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
 // Batch is what runs in one iteration.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sort"
 
-	"sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 // Arena hands out pieces of device memory that come and go with requests: first fit over a few

@@ -6,8 +6,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"sparseserve/cuda"
-	"sparseserve/cuda/emulator"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/emulator"
 )
 
 // Pieces never overlap and are as large as asked for; once all are given back, each slab is one free

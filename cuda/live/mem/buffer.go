@@ -3,7 +3,7 @@ package mem
 import (
 	"fmt"
 
-	"sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 // Buffer is device memory that grows.

@@ -3,7 +3,7 @@ package mem
 import (
 	"fmt"
 
-	"sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 // Pages hands out pages by number, of DRAM with offloading (*HostPool), of HBM without (*HBMPages).

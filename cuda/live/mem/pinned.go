@@ -4,7 +4,7 @@ import (
 	"errors"
 	"slices"
 
-	"sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 // pinnedLeast is the smallest memory that is worth keeping.

@@ -3,7 +3,7 @@ package mem
 import (
 	"unsafe"
 
-	"sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 // Staging brings what the host knows to the GPU: slots, lists, addresses, tokens. Arrays are

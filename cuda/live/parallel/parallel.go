@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // Do calls f for 0 to n-1, on several cores where that pays, and returns when all are

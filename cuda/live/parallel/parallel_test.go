@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // A quarter of the cores stay awake from step to step, as many helpers as a layer's

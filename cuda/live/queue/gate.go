@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"sparseserve/cuda/live/parallel"
+	"github.com/sparseserve/sparseserve/cuda/live/parallel"
 )
 
 // Times to spin before sleeping. Waking a thread takes some tens of microseconds, which no step on

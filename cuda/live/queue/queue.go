@@ -12,8 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"sparseserve/cuda"
-	"sparseserve/cuda/live/parallel"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/live/parallel"
 )
 
 // Queue is a machine whose work for streams is launched by its thread, in order. What waits for a

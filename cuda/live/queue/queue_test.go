@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
 // recorder writes down which norms it was asked for. It is slow at first, so that whoever asks is
