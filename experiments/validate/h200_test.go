@@ -38,6 +38,9 @@ func keptTable(t *testing.T, dir string) map[[2]string]string {
 // The live figures of the committed table follow from the live runs that are kept, whatever
 // the model is today, and every run's folder is whole.
 func TestKeptRunsOnH200(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads 53 runs")
+	}
 	dir := filepath.Join("..", "validation", "h200")
 	index, err := readIndex(dir)
 	if err != nil {

@@ -58,6 +58,9 @@ func TestPrintSensitivity(t *testing.T) {
 // claims --sensitivity measures with every tuned parameter, and writes its part
 // of the README.
 func TestClaimsSensitivity(t *testing.T) {
+	if testing.Short() {
+		t.Skip("measures every claim 27 times")
+	}
 	runner := func(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
 		sum, err := pretend(ctx, p, sink)
 		sum.PhaseS = map[string]float64{"prefill_attention": 200}
