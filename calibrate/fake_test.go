@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"slices"
 	"sync"
 
 	"github.com/sparseserve/sparseserve/hw"
@@ -48,12 +47,12 @@ func (f *fakeBench) Prepare(p Point) (Timed, error) {
 	r := rand.New(rand.NewPCG(f.seed, hash(p.Key())+f.visits[p.Key()])) // whatever else is measured
 	f.visits[p.Key()]++
 	noise := f.noise
-	if slices.Contains(leavingProbes, p.Probe) { // of some steps
-		noise /= math.Sqrt(leavingSteps)
+	if probeOf(p.Probe).fixed == drainSamples { // of some steps
+		noise /= math.Sqrt(drainSteps)
 	}
 	// Of rounds of some layers, at least; and what they are compared with, whose kernels
 	// are long and repeat within tenths of a percent.
-	if slices.Contains(clockProbes, p.Probe) || p.Probe == probeLinears || p.Probe == probeChunk {
+	if probeOf(p.Probe).fixed == clockSamples || p.Probe == probeLinears || p.Probe == probeChunk {
 		noise /= math.Sqrt(clockRounds / clockSamples * clockLayers)
 	}
 	return func(warmup, repeats int) ([]float64, error) {
@@ -153,21 +152,22 @@ func (f *fakeBench) seconds(p Point) float64 {
 
 // modelled is what the truth says of a server that requests leave.
 func (f *fakeBench) modelled(p Point) float64 {
+	kind := overheadServerOf(p.Probe).kind
 	if f.file == nil {
 		data, err := f.truth.Encode()
 		must(err)
 		f.file = data
 	}
-	key := servedKey{string(f.file), leavingKey{shape: p.Shape, kind: p.leavingKind(), layers: p.At("layers")}}
+	key := servedKey{string(f.file), drainKey{shape: p.Shape, kind: kind, layers: p.At("layers")}}
 	served, ok := servedKnown.Load(key)
 	if !ok {
-		c, err := p.leavingCase()
+		c, err := newServerRun(p.Shape, p.At("layers"), kind)
 		must(err)
 		served, err = c.modelled(f.truth)
 		must(err)
 		servedKnown.Store(key, served)
 	}
-	steps, err := served.(*leavingTimes).samples(p)
+	steps, err := dealtMedians(served.(*drainTimes).steadyAt(p))
 	must(err)
 	return medianOf(steps).Value
 }
@@ -175,7 +175,7 @@ func (f *fakeBench) modelled(p Point) float64 {
 // servedKey is a server on the model of some profile.
 type servedKey struct {
 	file string
-	leavingKey
+	drainKey
 }
 
-var servedKnown sync.Map // servedKey to *leavingTimes, read only
+var servedKnown sync.Map // servedKey to *drainTimes, read only

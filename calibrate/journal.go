@@ -90,7 +90,7 @@ func wholeLines(data []byte) []byte {
 // add appends a record to the file.
 func (j *journal) add(r Record) error {
 	for i, s := range r.Samples { // as a reader of the file will see them
-		r.Samples[i] = roundTrip(s)
+		r.Samples[i] = asWritten(s)
 	}
 	j.samples.Records = append(j.samples.Records, r)
 	j.done[r.Point.Key()] = true
@@ -114,8 +114,8 @@ func (j *journal) forget(probes []string) error {
 	return renameio.WriteFile(j.path, j.samples.Encode(), 0o644)
 }
 
-// roundTrip returns a sample as the file has it.
-func roundTrip(seconds float64) float64 {
+// asWritten returns a sample as the file has it.
+func asWritten(seconds float64) float64 {
 	us, err := strconv.ParseFloat(formatMicro(seconds), 64)
 	must(err)
 	return us * 1e-6

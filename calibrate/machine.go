@@ -40,8 +40,8 @@ func OpenMachine(library string, o Options) (m Machine, close func() error, err 
 	})
 	if err == nil {
 		if m.Limits, err = b.limits(o); err == nil {
-			var g *rig
-			if g, err = newRig(lib, b.gpu, m.Limits); err == nil {
+			var g *gpuBench
+			if g, err = newGPUBench(lib, b.gpu, m.Limits); err == nil {
 				m.Bench = g
 				m.Origin = origin(lib, b)
 				return m, func() error { defer lib.Close(); return g.Close() }, nil

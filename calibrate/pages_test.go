@@ -31,7 +31,7 @@ func TestPagePlaces(t *testing.T) {
 // What a block takes beside prefill has a row for each pool where that was
 // measured, however long the same takes alone, and whatever came before the chunk:
 // both ends are in it, and what is between or longer is held out.
-func TestFitBesideByPool(t *testing.T) {
+func TestFitOverlappedByPool(t *testing.T) {
 	for _, measured := range [][2]float64{{0.150, 0.165}, {0.181, 0.192}, {0.210, 0.214}} { // s of 32 layers of 2048 blocks over 1 and 16 GiB
 		p := truth("h200")
 		s := &Samples{Records: []Record{
@@ -45,7 +45,7 @@ func TestFitBesideByPool(t *testing.T) {
 			{Point: point(probePrefillMemcpy, shapes[0], 2048, 0, layersTimed, 16*kib), Samples: []float64{measured[1]}},
 			{Point: point(probePrefillMemcpy, shapes[0], 8192, 0, layersTimed, 16*kib), Samples: []float64{2}},
 		}}
-		models := fitBeside(s, p, source{"a test"})
+		models := fitOverlapped(s, p, source{"a test"})
 		rows := p.Save.MemcpyBesidePools
 		if len(models) != 1 || len(rows) != 2 || rows[0].PoolGiB != 1 || rows[1].PoolGiB != 16 {
 			t.Fatalf("%v s: %d models, rows %+v", measured, len(models), rows)

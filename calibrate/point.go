@@ -9,14 +9,41 @@ import (
 // Probe is one kind of measurement.
 type Probe struct {
 	Name string
-	// Means says what one sample is the time of, and on which clock.
+	// Means describes what one sample is the time of, and on which clock.
 	Means string
 	// Kernel is the library's call that is timed; its result is verified at
 	// every point before the first sample.
 	Kernel string
 	// Axes names the sizes that make a point.
 	Axes []string
+
+	shaped bool // its points name a model shape
+	needed bool // no profile can be made without it
+
+	again     func(Point) bool // which points are visited again (visits.go); nil: none
+	fixed     int              // samples of a visit, however long they take; 0: as many as the rule wants
+	reduction                  // of a point's samples to one time
 }
+
+// reduction is how the samples of a point become one time.
+type reduction int
+
+const (
+	// byMedian is the median of all.
+	byMedian reduction = iota
+	// byMean is their mean: a card changes its clock at times of its own, and a run has its
+	// mean from all of them.
+	byMean
+	// byVisits is the mean of the visits' medians: samples of a visit are of one server, and
+	// one server differs from the next.
+	byVisits
+)
+
+// Clocks in words, for Probe.Means.
+const (
+	wall    = "host time from the call until the GPU is idle"
+	gpuTime = "GPU time between two events"
+)
 
 // Axis is one size of a point, the unit in its name.
 type Axis struct {

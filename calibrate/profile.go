@@ -18,70 +18,6 @@ type Calibration struct {
 	models  []model
 }
 
-// needed are the probes without which there is no profile.
-var needed = []string{
-	probeH2D, probeD2H, probeDuplexCopy, probeDuplexKernel, probeLoadMemcpy, probeLoadFlash,
-	probeSaveMemcpy, probeSaveGPU, probeSaveFlash, probeLinears, probePointwise, probePrefill, probeDense, probeSparse, probeSelect, probeLayersNone, probeLayersGPU,
-}
-
-// Fit makes a profile from samples: fitted models, and for the rest what the
-// built-in profile of the card says.
-func Fit(s *Samples) (*Calibration, error) {
-	for _, probe := range needed {
-		if len(s.of(probe)) == 0 {
-			return nil, fmt.Errorf("no samples of %s: the calibration is not complete", probe)
-		}
-	}
-	if len(s.of(probeLoadFlash).where(func(at datum) bool { return at.At("pool_mib") == basePool })) < 4 {
-		return nil, errors.New("too few samples of load.flash: the calibration is not complete")
-	}
-	p, known, err := baseProfile(s.Origin.Card)
-	if err != nil {
-		return nil, err
-	}
-	from := source{fmt.Sprintf("%s, driver %s, CUDA %s, %s", s.Origin.Card, s.Origin.Driver, s.Origin.CUDA, s.Origin.Date)}
-	if !known {
-		strangeCard(s, p)
-	}
-	p.Provenance = hw.Provenance{Date: s.Origin.Date, Device: s.Origin.Card, Host: s.Origin.Host, Driver: s.Origin.Driver, CUDA: s.Origin.CUDA}
-	if bytes, err := strconv.ParseFloat(s.Origin.Memory, 64); err == nil && bytes > 0 {
-		p.GPU.HBMSize = from.figure(bytes/gib, "GiB", "what the driver shows")
-	}
-	p.Shapes = measuredShapes(s)
-	var models []model
-	models = append(models, fitLink(s, p, from)...)
-	models = append(models, fitLoad(s, p, from)...)
-	models = append(models, fitSave(s, p, from)...)
-	models = append(models, fitTokens(s, p, from)...)
-	fitLinearLaunch(s, p, from)
-	models = append(models, fitPrefill(s, p, from)...)
-	models = append(models, fitStreams(s, p, from)...)
-	fitVerdict(s, p, from)
-	models = append(models, fitBlockClose(s, p, from)...)
-	models = append(models, fitClock(s, p, from)...)
-	models = append(models, fitRoundTrip(s, p, from)...)
-	fitStep(s, p, from)
-	fitFreed(s, p, from)
-	fitLoading(s, p, from)
-	fitWaits(s, p, from)
-
-	// From here on the profile is what a reader of its file gets.
-	if p, err = asRead(p); err != nil {
-		return nil, err
-	}
-	gaps, said := fitGaps(s, p, from)
-	models = append(models, gaps...)
-	if p, err = asRead(p); err != nil {
-		return nil, err
-	}
-	p.Fits = nil
-	for i := range models {
-		p.Fits = append(p.Fits, models[i].judge(p))
-	}
-	p.Provenance.Notes = append(append(observations(s), said...), "reference, gpu.runtime and nominal peaks are not measured; their sources say where they come from")
-	return &Calibration{Samples: s, Profile: p, models: models}, nil
-}
-
 // asRead is what a reader of the profile's file gets.
 func asRead(p *hw.Profile) (*hw.Profile, error) {
 	data, err := p.Encode()
@@ -112,4 +48,44 @@ func significant(x float64, digits int) float64 {
 	y, err := strconv.ParseFloat(text, 64)
 	must(err)
 	return y
+}
+
+// Fit makes a profile from samples: fitted models, and for the rest what the
+// built-in profile of the card has.
+func Fit(s *Samples) (*Calibration, error) {
+	for _, probe := range Probes() {
+		if probe.needed && len(s.of(probe.Name)) == 0 {
+			return nil, fmt.Errorf("no samples of %s: the calibration is not complete", probe.Name)
+		}
+	}
+	if len(s.of(probeLoadFlash).where(func(at datum) bool { return at.At("pool_mib") == basePool })) < 4 {
+		return nil, errors.New("too few samples of load.flash: the calibration is not complete")
+	}
+	p, known, err := baseProfile(s.Origin.Card)
+	if err != nil {
+		return nil, err
+	}
+	from := source{fmt.Sprintf("%s, driver %s, CUDA %s, %s", s.Origin.Card, s.Origin.Driver, s.Origin.CUDA, s.Origin.Date)}
+	if !known {
+		strangeCard(s, p)
+	}
+	p.Provenance = hw.Provenance{Date: s.Origin.Date, Device: s.Origin.Card, Host: s.Origin.Host, Driver: s.Origin.Driver, CUDA: s.Origin.CUDA}
+	if bytes, err := strconv.ParseFloat(s.Origin.Memory, 64); err == nil && bytes > 0 {
+		p.GPU.HBMSize = from.figure(bytes/gib, "GiB", "what the driver shows")
+	}
+	p.Shapes = measuredShapes(s)
+	var models []model
+	for _, c := range costs {
+		models = append(models, c.fit(s, p, from)...)
+	}
+	if p, err = asRead(p); err != nil {
+		return nil, err
+	}
+	p.Fits = nil
+	for i := range models {
+		p.Fits = append(p.Fits, models[i].judge(p))
+	}
+	p.Provenance.Notes = append(append(observations(s), p.Provenance.Notes...),
+		"reference, gpu.runtime and nominal peaks are not measured; their sources say where they come from")
+	return &Calibration{Samples: s, Profile: p, models: models}, nil
 }

@@ -23,12 +23,20 @@ const kernelResolution = 0.5e-6
 // widthOf95 is half a 95 % interval of a normal distribution, in standard deviations.
 const widthOf95 = 1.96
 
+// lessOpen is what the difference of two measurements leaves open.
+func lessOpen(a, b float64) float64 { return math.Hypot(a, b) }
+
+// missed is the error of a price beyond what the measurement leaves open, relative.
+func (at datum) missed(price float64) float64 {
+	return math.Max(0, math.Abs(price-at.seconds)-at.within) / at.seconds
+}
+
 // within is what a record's measurement leaves open, either way, with the relative
 // standard deviation between visits of servers.
-func (r Record) within(turns map[string]float64) float64 {
-	if turn, of := turns[r.Point.Probe]; of {
+func (r Record) within(between map[string]float64) float64 {
+	if deviation, of := between[r.Point.Probe]; of {
 		visits := float64(len(r.visits()))
-		return math.Max(kernelResolution, widthOf95*turn*r.seconds()/math.Sqrt(visits))
+		return math.Max(kernelResolution, widthOf95*deviation*r.seconds()/math.Sqrt(visits))
 	}
 	m := r.Median()
 	return math.Max(kernelResolution, (m.High-m.Low)/2)
@@ -36,7 +44,7 @@ func (r Record) within(turns map[string]float64) float64 {
 
 // visits are the medians of a record of servers, visit by visit.
 func (r Record) visits() (medians []float64) {
-	for _, of := range slices.Collect(slices.Chunk(r.Samples, leavingSamples)) {
+	for _, of := range slices.Collect(slices.Chunk(r.Samples, drainSamples)) {
 		medians = append(medians, medianOf(of).Value)
 	}
 	return medians
@@ -47,7 +55,7 @@ func (r Record) visits() (medians []float64) {
 func (s *Samples) betweenVisits() map[string]float64 {
 	squares, free := map[string]float64{}, map[string]float64{}
 	for _, r := range s.Records {
-		if visits := r.visits(); slices.Contains(turnProbes, r.Point.Probe) && len(visits) > 1 {
+		if visits := r.visits(); probeOf(r.Point.Probe).reduction == byVisits && len(visits) > 1 {
 			mean, variance := stat.MeanVariance(visits, nil)
 			n := float64(len(visits) - 1)
 			squares[r.Point.Probe] += n * variance / (mean * mean)
@@ -59,12 +67,4 @@ func (s *Samples) betweenVisits() map[string]float64 {
 		out[probe] = math.Sqrt(squares[probe] / n)
 	}
 	return out
-}
-
-// lessOpen is what the difference of two measurements leaves open.
-func lessOpen(a, b float64) float64 { return math.Hypot(a, b) }
-
-// missed is the error of a price beyond what the measurement leaves open, relative.
-func (at datum) missed(price float64) float64 {
-	return math.Max(0, math.Abs(price-at.seconds)-at.within) / at.seconds
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -28,20 +27,6 @@ type Record struct {
 
 // Median returns the record's median.
 func (r Record) Median() Median { return medianOf(r.Samples) }
-
-// seconds is what fits take from a record: its median, but of servers whose layers
-// wait for the CPU the mean of the visits' medians, and of work under the clock that the
-// card lets it have the mean. One server differs from the next, and a card changes its clock at times of
-// its own, before one visit's work or behind it; a run has its mean from all of them.
-func (r Record) seconds() float64 {
-	if slices.Contains(turnProbes, r.Point.Probe) {
-		return stat.Mean(r.visits(), nil)
-	}
-	if slices.Contains(clockProbes, r.Point.Probe) || r.Point.Probe == probeChunk {
-		return stat.Mean(r.Samples, nil)
-	}
-	return r.Median().Value
-}
 
 // samplesFormat is the version of the file's layout.
 const samplesFormat = "1"
@@ -167,4 +152,15 @@ func parseRecord(fields []string) (Record, error) {
 		}
 	}
 	return r, nil
+}
+
+// seconds is what fits take from a record.
+func (r Record) seconds() float64 {
+	switch probeOf(r.Point.Probe).reduction {
+	case byVisits:
+		return stat.Mean(r.visits(), nil)
+	case byMean:
+		return stat.Mean(r.Samples, nil)
+	}
+	return r.Median().Value
 }

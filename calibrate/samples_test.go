@@ -22,7 +22,7 @@ func drawSamples(t *rapid.T) *Samples {
 	for _, p := range all[from:min(len(all), from+30)] {
 		r := Record{Point: p}
 		for _, x := range times.Draw(t, "samples") {
-			r.Samples = append(r.Samples, roundTrip(x))
+			r.Samples = append(r.Samples, asWritten(x))
 		}
 		s.Records = append(s.Records, r)
 	}

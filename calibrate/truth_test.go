@@ -65,7 +65,7 @@ func truth(name string) *hw.Profile {
 	}
 	p.BlockClose = hw.BlockClose{Launch: from.figure(4, "us", "x"), Rate: from.figure(600, "GB/s", "x")}
 	p.Gaps = nil
-	for i, k := range gapServers {
+	for i, k := range overheadServers {
 		p.Gaps = append(p.Gaps, hw.GapRow{Attention: k.attention, Lookup: k.lookup, Figure: from.figure(2+float64(i), "us", "x")})
 	}
 	p.PSADecode = hw.PSADecode{Launch: from.figure(9, "us", "x"), PerHead: from.figure(8, "ns", "x"), Round: from.figure(3, "us", "x"),

@@ -1,28 +1,8 @@
 package calibrate
 
 import (
-	"slices"
 	"time"
 )
-
-// restless are the probes of what the host's CPUs do. What disturbs a CPU, or
-// the pages that a point happens to lie in, lasts longer than the point: its
-// samples agree with each other and not with its neighbours'. Of servers whose
-// layers wait for the CPU each visit is a server of its own: in live runs on an
-// H200 decode steps of one request, as much work each, took 7.0 to 7.8 ms from
-// request to request, and one request's all about the same.
-var restless = append([]string{
-	probeSync, probeLoadMemcpy, probeSaveMemcpy, probeSaveFlash,
-	probeCallsNone, probeCallsSave,
-}, turnProbes...)
-
-// isRestless says whether a point is visited again. Long linears and chunks of prefill
-// are too: what the card can keep of its clock differs by a percent or two from second
-// to second (two H200s' linears of 2,048 to 16,384 tokens, one as a whole 1 % faster,
-// differed by -2.4 to +1.6 % from one number of tokens to the next).
-func isRestless(p Point) bool {
-	return slices.Contains(restless, p.Probe) || p.Probe == probeChunk || p.Probe == probeLinears && p.At("tokens") >= longLinears
-}
 
 // visit is one time that a point is measured.
 type visit struct {
@@ -52,17 +32,25 @@ func visits(all []Point, times int) []visit {
 	return out
 }
 
-// of is the rule for one visit: all of a point's visits together take no longer
-// than another point. Servers that requests leave and rounds of the clock have so many
-// samples a visit and no more, however long they take.
+// always has every point of a probe visited again: what disturbs the host's CPU, or the pages
+// that a point uses, lasts longer than the point, whose samples then agree with each other and
+// not with its neighbours'. Long linears and chunks of prefill are visited again for the
+// card's clock, which differs from second to second.
+func always(Point) bool { return true }
+
+// isRestless reports whether a point is visited again.
+func isRestless(at Point) bool {
+	p := probeOf(at.Probe)
+	return p.again != nil && p.again(at)
+}
+
+// of is the rule for one visit: all of a point's visits together take no longer than another
+// point. A probe of fixed samples has so many a visit, however long they take.
 func (r Rule) of(v visit) Rule {
 	r.Time /= time.Duration(v.of)
 	r.Most = (r.Most + v.of - 1) / v.of
-	switch {
-	case slices.Contains(leavingProbes, v.Probe):
-		r.Least, r.Most = leavingSamples, leavingSamples
-	case slices.Contains(clockProbes, v.Probe):
-		r.Least, r.Most, r.Time = clockSamples, clockSamples, time.Minute
+	if n := probeOf(v.Probe).fixed; n > 0 {
+		r.Least, r.Most, r.Time = n, n, time.Minute
 	}
 	return r
 }

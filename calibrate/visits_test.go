@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 )
@@ -55,9 +54,9 @@ func TestVisitsAreGathered(t *testing.T) {
 			want, least = FullRule.Visits, FullRule.Visits*FullRule.Least
 		}
 		switch {
-		case slices.Contains(leavingProbes, r.Point.Probe): // of one run
-			least = want * leavingSamples
-		case slices.Contains(clockProbes, r.Point.Probe):
+		case probeOf(r.Point.Probe).fixed == drainSamples: // of one run
+			least = want * drainSamples
+		case probeOf(r.Point.Probe).fixed == clockSamples:
 			least = clockSamples
 		}
 		if n := prepared[r.Point.Key()]; n != want || len(r.Samples) < least || len(r.Samples) > FullRule.Most+FullRule.Visits {

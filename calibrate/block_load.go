@@ -1,0 +1,121 @@
+package calibrate
+
+import (
+	"fmt"
+	"github.com/sparseserve/sparseserve/hw"
+	"sync"
+)
+
+// blockLoad is the host's time for each block that a layer loads.
+type blockLoad struct{}
+
+const (
+	probeLiveOffload = "live.step_offload"
+	probeLiveLoads   = "live.step_loads"
+)
+
+func (blockLoad) probes() []Probe {
+	return []Probe{
+		{Name: probeLiveOffload, Means: "the same with selected blocks and offloading", Kernel: allOfALayer,
+			Axes: []string{"layers", "requests"}, shaped: true},
+		{Name: probeLiveLoads, Means: "the same in less HBM, so that each layer loads blocks, this many on average", Kernel: allOfALayer,
+			Axes: []string{"layers", "requests", "loads"}, shaped: true},
+	}
+}
+
+// liveRooms are room for selected blocks in servers that load, of what one step selects.
+var liveRooms = []float64{1.5, 3.5}
+
+func (blockLoad) points(p *planner) {
+	for _, requests := range pick(p, []int64{4, 8}, []int64{4}) {
+		p.add(stageBlockLoad, point(probeLiveOffload, shapes[0], p.layers(), requests)) // the same without loads
+		for _, room := range liveRooms {
+			if n := loadsOf(p.layers(), requests, room); n > 0 {
+				p.add(stageBlockLoad, point(probeLiveLoads, shapes[0], p.layers(), requests, n))
+			}
+		}
+	}
+}
+
+func (blockLoad) prepare(g *gpuBench, p Point) (Timed, error) {
+	c, err := loadingCase(p)
+	if err != nil {
+		return nil, err
+	}
+	return g.prepareLive(c)
+}
+
+// loadingCase is the server of a point, with as little room as its loads need.
+func loadingCase(p Point) (*liveCase, error) {
+	c, err := liveCaseOf(p, false)
+	if err != nil || p.Probe == probeLiveOffload {
+		return c, err
+	}
+	for _, room := range liveRooms {
+		if loadsOf(p.At("layers"), p.At("requests"), room) == p.At("loads") {
+			c.room = room
+			return c, nil
+		}
+	}
+	return nil, fmt.Errorf("no room of %v makes a layer load %d blocks", liveRooms, p.At("loads"))
+}
+
+func (blockLoad) fit(s *Samples, p *hw.Profile, from source) []model {
+	fitLoading(s, p, from)
+	return nil
+}
+
+// loadsOf is what a layer of a model of some layers loads; plans are made many
+// times.
+func loadsOf(layers, requests int64, room float64) int64 {
+	key := liveKey{layers, requests, room}
+	if n, ok := liveLoadsKnown.Load(key); ok {
+		return n.(int64)
+	}
+	m, err := shapeModel(shapes[0])
+	if err != nil {
+		panic(err)
+	}
+	model := *m
+	model.Layers = int(layers)
+	c := newLiveCase(&model, false, int(requests))
+	c.room = room
+	n, err := c.loads()
+	if err != nil {
+		n = 0 // one request's prefill may need more than the decodes
+	}
+	liveLoadsKnown.Store(key, n)
+	return n
+}
+
+type liveKey struct {
+	layers, requests int64
+	room             float64
+}
+
+var liveLoadsKnown sync.Map // liveKey to blocks of a layer
+
+// mostNamed are the blocks of a layer of which the host's time for each is taken: among
+// thousands, which cores share, a block takes a third of what it takes in a run.
+const mostNamed = 1000
+
+// fitLoading takes what the host needs for each block that a layer loads, to find it a slot
+// and to name both places, from the same servers with and without loads.
+func fitLoading(s *Samples, p *hw.Profile, from source) {
+	p.Host.Load = hw.Figure{}
+	without := map[int64]float64{}
+	for _, at := range s.of(probeLiveOffload) {
+		without[at.At("requests")] = at.seconds
+	}
+	var longer data
+	for _, at := range s.of(probeLiveLoads) {
+		if t, ok := without[at.At("requests")]; ok && at.seconds > t && at.At("loads") < mostNamed {
+			at.seconds -= t
+			longer = append(longer, at)
+		}
+	}
+	if len(longer) > 0 {
+		each := shareOf(longer, func(at datum) float64 { return float64(at.At("layers") * at.At("loads")) })
+		p.Host.Load = perBlock(each, from, "each block that a layer loads: what GPU events see as idle of a decode step of the live loop, over the same without loads")
+	}
+}

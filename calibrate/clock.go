@@ -1,0 +1,158 @@
+package calibrate
+
+import (
+	"cmp"
+	"github.com/sparseserve/sparseserve/hw"
+	"slices"
+)
+
+// clock is the card's clock under prefill's power.
+type clock struct{}
+
+const (
+	probeClock       = "clock.linears"
+	probePrompt      = "clock.prompt"
+	probeRested      = "clock.rested"
+	probeRestedDense = "clock.rested_dense"
+	probeChunk       = "clock.chunk"
+)
+
+func (clock) probes() []Probe {
+	rested := []string{"tokens", "rest_ms", "layers"}
+	return []Probe{
+		{Name: probeClock,
+			Means:  "the same, some times over, so long after they began to run without pause; before that the card copied within HBM; GPU time of one",
+			Kernel: "ss_linear", Axes: []string{"tokens", "after_ms"}, shaped: true, fixed: clockSamples, reduction: byMean},
+		{Name: probePrompt,
+			Means: "the linears and the attention of the chunks of two prompts, one chunk behind another, behind so many tokens of the first prompt or the " +
+				"second; before all of them the card decoded densely; GPU time of one layer",
+			Kernel: "ss_linear, ss_prefill", Axes: []string{"tokens", "prefix_tokens", "prompt"}, shaped: true, fixed: clockSamples, reduction: byMean},
+		{Name: probeRested, Means: "linears after they ran without pause and the card then copied within HBM for so long; mean GPU time of the next layers",
+			Kernel: "ss_linear", Axes: rested, shaped: true, fixed: clockSamples, reduction: byMean},
+		{Name: probeRestedDense, Means: "the same, the card having decoded densely for so long", Kernel: "ss_linear, ss_decode",
+			Axes: rested, shaped: true, fixed: clockSamples, reduction: byMean},
+		{Name: probeChunk, Means: "the linears and the attention of a prompt's chunk, layer after layer without pause; " + gpuTime + " of one layer",
+			Kernel: "ss_linear, ss_prefill", Axes: []string{"tokens", "prefix_tokens"}, shaped: true, again: always, reduction: byMean},
+	}
+}
+
+// clockTokens are a chunk's, and clockSizes those that prefill's linears are measured
+// at with the clock high.
+const clockTokens = 2048
+
+var clockSizes = []int64{512, clockTokens}
+
+// otherRests are the rests, in ms, of those that copies are not.
+var otherRests = []int64{20, 80}
+
+// restedLayers are longer than a card is known to keep its higher clock.
+const restedLayers = 40
+
+// points are linears before the card lowers its clock under them, and after a rest, and
+// chunks and decodes under the lowered one.
+func (clock) points(p *planner) {
+	clocked := pick(p, shapes, shapes[:1])
+	after := pick(p, []int64{1, 20, 40, 60, 80, 120, 200}, []int64{1, 100}) // ms of linears
+	for _, shape := range clocked {
+		for _, n := range clockSizes {
+			ages := after
+			if n != clockTokens {
+				ages = after[:1]
+			}
+			for _, ms := range ages {
+				p.add(stageClock, point(probeClock, shape, n, ms))
+			}
+			for _, prefix := range pick(p, []int64{0, 2048, 6144}, []int64{2048}) {
+				p.add(stageClock, point(probeChunk, shape, n, prefix))
+			}
+		}
+	}
+	for _, shape := range clocked {
+		for prompt := range int64(promptsInARow) {
+			for i := range int64(promptChunks) {
+				p.add(stageClock, point(probePrompt, shape, clockTokens, i*clockTokens, prompt+1))
+			}
+		}
+	}
+	for _, ms := range pick(p, []int64{10, 20, 80, 160}, []int64{20}) {
+		p.add(stageClock, point(probeRested, shapes[0], clockTokens, ms, restedLayers))
+		if slices.Contains(otherRests, ms) {
+			p.add(stageClock, point(probeRestedDense, shapes[0], clockTokens, ms, restedLayers))
+		}
+	}
+}
+
+func (clock) prepare(g *gpuBench, p Point) (Timed, error) {
+	if p.Probe == probeChunk {
+		return g.ready(p, g.setupChunk)
+	}
+	return g.prepareClock(p)
+}
+
+func (clock) fit(s *Samples, p *hw.Profile, from source) []model { return fitClock(s, p, from) }
+
+// leastGain is the share of its time that a higher clock must save linears to be
+// told from noise.
+const leastGain = 0.02
+
+// fitClock finds how much less linears take at the full clock, and how the card keeps its
+// power at its limit (hw: clock): by what chunks of prefill without pause take, what linears
+// take some time after a rest, and after rests of some length, and what a prompt's chunks
+// take behind a rest.
+func fitClock(s *Samples, p *hw.Profile, from source) []model {
+	p.Clock = hw.Clock{}
+	ages := s.of(probeClock).where(ofClockTokens)
+	chunks := chunkData(s)
+	rests := s.of(probeRested)
+	if len(rests) == 0 || len(chunks) == 0 || fallsBy(ages, shapes[0]) < leastGain {
+		return nil
+	}
+	if p.Clock.Gain = gainRows(s, from); len(p.Clock.Gain) == 0 {
+		return nil
+	}
+	// Gains are of linears as measured, and a curve that never falls has others: linears.* are
+	// judged by the curve, the clock without it.
+	curve, measured := p.Linears, measuredLinears(s)
+	p.Linears = measured
+	models := fitPower(s, p, from, chunks, ages, rests)
+	p.Linears = curve
+	for i := range models {
+		models[i].price = func(p *hw.Profile, at datum) float64 {
+			as := *p
+			as.Linears = measured
+			return clockSeconds(&as, at)
+		}
+	}
+	return models
+}
+
+// measuredLinears are rows of all linears, whether more tokens take longer or not.
+func measuredLinears(s *Samples) (rows []hw.TokenRow) {
+	for _, at := range s.of(probeLinears) {
+		rows = append(rows, hw.TokenRow{Shape: at.Shape, Tokens: int(at.At("tokens")), Figure: hw.Figure{Value: at.seconds, Unit: "s"}})
+	}
+	slices.SortStableFunc(rows, func(a, b hw.TokenRow) int {
+		return cmp.Or(cmp.Compare(a.Shape, b.Shape), cmp.Compare(a.Tokens, b.Tokens))
+	})
+	return rows
+}
+
+// gainRows are how much less time linears take after a rest than without pause, at
+// each size that was measured both ways and at which that can be told from noise.
+func gainRows(s *Samples, from source) (rows []hw.GainRow) {
+	rested := s.of(probeClock)
+	first := rested.values("after_ms")[0]
+	for _, at := range rested.where(func(at datum) bool { return at.At("after_ms") == first }) {
+		for _, l := range s.of(probeLinears) {
+			gain := 1 - at.seconds/l.seconds
+			if l.Shape == at.Shape && l.At("tokens") == at.At("tokens") && gain >= leastGain {
+				share := from.figure(significant(gain, 3), "share", "linears after copies within HBM, against the same without pause")
+				rows = append(rows, hw.GainRow{Shape: at.Shape, Tokens: int(at.At("tokens")), Figure: share})
+			}
+		}
+	}
+	slices.SortFunc(rows, func(a, b hw.GainRow) int {
+		return cmp.Or(cmp.Compare(a.Shape, b.Shape), cmp.Compare(a.Tokens, b.Tokens))
+	})
+	return rows
+}

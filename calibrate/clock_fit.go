@@ -1,0 +1,147 @@
+package calibrate
+
+import "github.com/sparseserve/sparseserve/hw"
+
+// clockFigure is a figure of the clock that is fitted with others.
+type clockFigure struct {
+	figure     *hw.Figure
+	unit, what string
+	start      float64
+	of         bound
+}
+
+// fitPower finds the figures of the card's control all at once, by probes that each
+// see some of them. Chunks of other sizes and the second of two prompts in a row are
+// not fitted to.
+func fitPower(s *Samples, p *hw.Profile, from source, chunks, ages, rests data) []model {
+	dense, prompts := s.of(probeRestedDense), s.of(probePrompt)
+	k := &p.Clock
+	draws := bound{0.05, 0.99}
+	figures := []clockFigure{
+		{&k.Alone, "share", "chunks of prefill without pause, linears after rests and a prompt's chunks behind one: the clock of linears alone that explains their times", 0.8, bound{0.2, 0.999}},
+		{&k.Meter, "ms", "the same: time constant of the power that the card measures", 15, bound{1, 500}},
+		{&k.Pace, "ms", "the same: in which power that is off by the limit would take the whole clock", 120, bound{5, 5000}},
+		{&k.Attention, "limits", "the same: what prefill attention draws at the full clock, of the card's limit", 1, bound{0.2, 3}},
+		{&k.Copies, "share", "the same: what copies within HBM draw, of the card's limit", 0.5, draws},
+	}
+	if len(dense) > 0 {
+		figures = append(figures, clockFigure{&k.Memory, "share", "the same: what memory-bound kernels draw, as dense decode attention does, of the card's limit", 0.8, draws})
+	}
+
+	steady, held := chunks.where(ofClockTokens).split(func(at datum) string { return at.Shape }, 3, nil)
+	steadyHeld := append(held, chunks.where(func(at datum) bool { return !ofClockTokens(at) })...)
+	rested, restedHeld := append(append(data{}, ages...), rests...).split(func(at datum) string { return at.Probe + at.Shape }, 3, falling(ages))
+	rested = append(rested, dense...)
+	first, second := prompts.where(func(at datum) bool { return at.At("prompt") == 1 }), prompts.where(func(at datum) bool { return at.At("prompt") > 1 })
+
+	fit := append(append(append(data{}, steady...), rested...), first...)
+	priced := map[*hw.Model]*hw.ClockProbes{}
+	for _, at := range fit {
+		if priced[at.model] == nil {
+			priced[at.model] = hw.NewClockProbes(p, at.model)
+		}
+	}
+	set := func(c []float64) {
+		for i, f := range figures {
+			*f.figure = from.figure(c[i], f.unit, f.what)
+		}
+	}
+	var start []float64
+	var bounds []bound
+	for _, f := range figures {
+		start, bounds = append(start, f.start), append(bounds, f.of)
+	}
+	set(start)
+	c := refine(fit, start, bounds, func(c []float64, at datum) float64 {
+		for i, f := range figures {
+			f.figure.Value = c[i]
+		}
+		return clockPrice(priced[at.model], at)
+	})
+	for i := range c {
+		c[i] = significant(c[i], 3)
+	}
+	set(c)
+
+	models := []model{
+		{name: "clock", fit: steady, held: steadyHeld, price: clockSeconds,
+			draw: picture{x: func(at datum) float64 { return 1 + float64(at.At("prefix_tokens")) }, xLabel: "tokens before the chunk"}},
+		{name: "clock.rested", fit: rested, held: restedHeld, price: clockSeconds,
+			draw: picture{x: func(at datum) float64 {
+				if at.Probe == probeClock {
+					return float64(at.At("after_ms"))
+				}
+				return float64(at.At("rest_ms"))
+			}, xLabel: "ms after a rest, or of one"}},
+	}
+	if len(prompts) > 0 {
+		models = append(models, model{name: "clock.prompt", fit: first, held: second, price: clockSeconds,
+			draw: picture{x: func(at datum) float64 { return float64(1 + chunkOf(at.Point)) }, xLabel: "chunk of two prompts in a row"}})
+	}
+	return models
+}
+
+func ofClockTokens(at datum) bool { return at.At("tokens") == clockTokens }
+
+// clockSeconds prices a point of the clock's probes.
+func clockSeconds(p *hw.Profile, at datum) float64 {
+	return clockPrice(hw.NewClockProbes(p, at.model), at)
+}
+
+func clockPrice(c *hw.ClockProbes, at datum) float64 {
+	tokens := int(at.At("tokens"))
+	switch at.Probe {
+	case probeChunk:
+		return c.Chunk(tokens, int(at.At("prefix_tokens")))
+	case probePrompt:
+		return c.Prompt(tokens, promptChunks, chunkOf(at.Point)+1)
+	case probeClock:
+		return c.Rested(tokens, milliseconds(at, "after_ms"), 0, 0, clockLayers)
+	default:
+		return c.Rested(tokens, 0, milliseconds(at, "rest_ms"), restsOf[at.Probe], int(at.At("layers")))
+	}
+}
+
+// falling says of which ages of linears no point beside them says what they do: the
+// clock is on its way.
+func falling(ages data) func(at datum) bool {
+	return func(at datum) bool {
+		if at.Probe != probeClock {
+			return false
+		}
+		of := ages.where(func(other datum) bool { return other.Shape == at.Shape })
+		high, low := of[0].seconds, of[len(of)-1].seconds
+		way := (at.seconds - high) / (low - high)
+		return way > 0.1 && way < 0.9
+	}
+}
+
+// fallsBy is the share of their time by which a shape's linears are faster behind a
+// rest than without pause; 0 where one of the two was not measured.
+func fallsBy(ages data, shape string) float64 {
+	of := ages.where(func(at datum) bool { return at.Shape == shape })
+	if len(of) < 2 {
+		return 0
+	}
+	return 1 - of[0].seconds/of[len(of)-1].seconds
+}
+
+// restsOf is what the card does between linears, by probe.
+var restsOf = map[string]hw.Rest{probeRested: hw.RestCopies, probeRestedDense: hw.RestDense}
+
+// chunkData are chunks of prefill without pause. Samples from before there was a probe
+// of them have the chunks that saves were measured beside.
+func chunkData(s *Samples) data {
+	chunks := s.of(probeChunk)
+	if len(chunks) > 0 {
+		return chunks
+	}
+	for _, at := range s.of(probeLayersNone) {
+		at.seconds, at.within = at.seconds/float64(at.At("layers")), at.within/float64(at.At("layers"))
+		at.Point = point(probeChunk, at.Shape, at.At("chunk_tokens"), at.At("prefix_tokens"))
+		chunks = append(chunks, at)
+	}
+	return chunks
+}
+
+func milliseconds(at datum, axis string) float64 { return 1e-3 * float64(at.At(axis)) }

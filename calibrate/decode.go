@@ -1,0 +1,221 @@
+package calibrate
+
+import (
+	"github.com/sparseserve/sparseserve/hw"
+	"math"
+	"strconv"
+)
+
+// decode is decode attention to whole contexts and to selected blocks.
+type decode struct{}
+
+const (
+	probeDense  = "dense_decode"
+	probeSparse = "sparse_decode"
+)
+
+func (decode) probes() []Probe {
+	return []Probe{
+		{Name: probeDense, Means: "paged dense decode attention of one layer, L2 flushed; " + gpuTime, Kernel: "ss_decode",
+			Axes: []string{"batch", "context_tokens"}, shaped: true, needed: true},
+		{Name: probeSparse, Means: "decode attention to selected blocks, L2 flushed; " + gpuTime, Kernel: "ss_decode",
+			Axes: []string{"batch", "budget_tokens"}, shaped: true, needed: true},
+	}
+}
+
+// points alternate with those of scoring and progressive attention, batch by batch.
+func (decode) points(p *planner) {
+	p.eachBatch(func(shape string, batch int64, at func(order int, p Point)) {
+		for i, context := range pick(p, []int64{1024, 2048, 4096, 8192, 16384, 32768, 65536}, []int64{1024, 4096, 16384}) {
+			if batch*context <= p.mostTokens(shape) {
+				at(i, point(probeDense, shape, batch, context))
+			}
+		}
+		for i, budget := range p.budgets() {
+			if batch*budget <= p.mostTokens(shape) {
+				at(orderBudgets+2*i, point(probeSparse, shape, batch, budget))
+			}
+		}
+	})
+	// Batches whose CTAs come in no full waves.
+	for i, shape := range shapes {
+		for _, batch := range pick(p, []int64{3, 5, 6, 7, 9, 10, 12, 14, 20, 24}, nil) {
+			for _, budget := range p.budgets() {
+				if budget == 1024 && batch < 8 || budget == selectBudget {
+					p.addAt(stageDecode, rank{i, orderWaves}, point(probeSparse, shape, batch, budget))
+				}
+			}
+		}
+	}
+	p.eachGroupedBatch(func(batch int64, at func(order int, p Point)) {
+		for i, context := range groupedContexts {
+			at(2*i, point(probeDense, manyQueries, batch, context))
+		}
+		for i, budget := range groupedBudgets {
+			at(orderBudgets+2*i, point(probeSparse, manyQueries, batch, budget))
+		}
+	})
+}
+
+// Order of the kernels that decode one batch, and of what follows all batches of a shape.
+const (
+	orderBudgets   = 100
+	orderSelection = 200
+
+	orderWaves      = 1000
+	orderRelaunched = 1001
+	orderUneven     = 1002
+	orderMicro      = 1003
+)
+
+// eachBatch calls f for the batches that all kernels of a decode are measured on.
+func (p *planner) eachBatch(f func(shape string, batch int64, at func(order int, p Point))) {
+	for i, shape := range shapes {
+		for j, batch := range pick(p, []int64{1, 2, 4, 8, 16, 32, 64}, []int64{1, 8, 32}) {
+			f(shape, batch, func(order int, at Point) { p.addAt(stageDecode, rank{i, j, order}, at) })
+		}
+	}
+}
+
+// Sizes at which manyQueries is measured.
+var (
+	groupedContexts = []int64{4096, 32768}
+	groupedBudgets  = []int64{1024, 2048}
+)
+
+// eachGroupedBatch is eachBatch of manyQueries.
+func (p *planner) eachGroupedBatch(f func(batch int64, at func(order int, p Point))) {
+	for j, batch := range []int64{1, 4, 16, 64} {
+		f(batch, func(order int, at Point) { p.addAt(stageDecode, rank{len(shapes), j, order}, at) })
+	}
+}
+
+// budgets are the tokens that decodes select.
+func (p *planner) budgets() []int64 { return pick(p, []int64{1024, 2048, 4096}, []int64{1024, 2048}) }
+
+// mostTokens is how many tokens of KV of a batch the card's memory holds.
+func (p *planner) mostTokens(shape string) int64 {
+	m, err := shapeModel(shape)
+	if err != nil {
+		panic(err) // shapes are built in
+	}
+	return min(p.limits.DeviceBytes, mostDeviceBytes) * 3 / 4 / m.LayerKVBytesPerToken()
+}
+
+func (decode) prepare(g *gpuBench, p Point) (Timed, error) { return g.ready(p, g.setupDecode) }
+
+// fit fits both kernels, never faster than HBM.
+func (decode) fit(s *Samples, p *hw.Profile, from source) []model {
+	models := []model{
+		fitDecode(s, p, from, "dense_decode", probeDense, "context_tokens", "paged dense decode kernel", &p.DenseDecode,
+			func(p *hw.Profile, at datum) float64 {
+				return p.DenseDecodeSeconds(at.model, kvTokens(at, "context_tokens"), int(at.At("batch")))
+			}),
+		fitDecode(s, p, from, "sparse_decode", probeSparse, "budget_tokens", "block-sparse decode kernel", &p.SparseDecode,
+			func(p *hw.Profile, at datum) float64 {
+				return p.SparseDecodeSeconds(at.model, kvTokens(at, "budget_tokens"), int(at.At("batch")))
+			}),
+	}
+	fitWaves(s, p, from)
+	return models
+}
+
+// blockTokens is the tokens of a KV block in every attention probe.
+const blockTokens = 32
+
+// ctasPerSM is how many of a list's splits the decode kernel runs at once on
+// each of the card's SMs.
+const ctasPerSM = 2
+
+// What a point of decode or selection consists of: lists, one for each request
+// and KV head, of so many tokens, and the query heads of each.
+func lists(at datum) float64 { return float64(at.At("batch") * int64(at.model.KVHeads)) }
+
+func group(at datum) float64 { return float64(at.model.QHeads / at.model.KVHeads) }
+
+func listTokens(axis string) func(at datum) float64 {
+	return func(at datum) float64 { return float64(at.At(axis)) }
+}
+
+// kvTokens sums the tokens over requests.
+func kvTokens(at datum, axis string) int64 { return at.At("batch") * at.At(axis) }
+
+func kvBytes(axis string) func(at datum) float64 {
+	return func(at datum) float64 { return float64(kvTokens(at, axis) * at.model.LayerKVBytesPerToken()) }
+}
+
+// fitDecode fits t = launch + group splits merge + bytes/rate. Few lists are cut
+// into splits until these fill the card, and merging them is what a small
+// launch waits for.
+func fitDecode(s *Samples, p *hw.Profile, from source, name, probe, axis, what string, stream *hw.Stream, price func(*hw.Profile, datum) float64) model {
+	fit, held := s.of(probe).split(func(at datum) string { return at.Shape }, 3, nil)
+	bytes, tokens, ctas := kvBytes(axis), listTokens(axis), ctasPerSM*s.sms()
+	hbm := p.GPU.HBMBandwidth.SI()
+	start := linear(fit, one, bytes)
+	c := refine(fit, []float64{math.Max(start[0], 1e-6), 1e-7, 1 / math.Max(start[1], 1/hbm)}, []bound{callBound, blockBound, {rateBound.low, hbm}},
+		func(c []float64, at datum) float64 {
+			return c[0] + group(at)*hw.ListSplits(ctas, lists(at), tokens(at))*c[1] + bytes(at)/c[2]
+		})
+	*stream = hw.Stream{
+		Launch: from.figure(c[0]*1e6, "us", what), Rate: from.figure(c[2]*1e-9, "GB/s", what),
+		Largest: from.figure(largestOf(s.of(probe), bytes)*1e-9, "GB", "the largest point measured"),
+	}
+	if merge := perBlock(c[1], from, what+", merging the splits of a list, for each split and query head"); merge.Set() && ctas > 0 {
+		stream.Merge, stream.CTAs = merge, from.figure(ctas, "CTAs", strconv.Itoa(ctasPerSM)+" on each SM")
+	}
+	return model{name: name, fit: fit, held: held, price: price, draw: picture{x: bytes, xLabel: "bytes", rate: bytes}}
+}
+
+func largestOf(d data, size func(datum) float64) float64 {
+	most := 0.0
+	for _, at := range d {
+		most = math.Max(most, size(at))
+	}
+	return most
+}
+
+// fitWaves adds to block-sparse decode what each wave of its CTAs but the first costs (hw:
+// DecodeWaves), where batches were measured that come in waves; elsewhere, and where it is
+// no closer, the smooth law stays.
+func fitWaves(s *Samples, p *hw.Profile, from source) {
+	ctas, hbm := ctasPerSM*s.sms(), p.GPU.HBMBandwidth.SI()
+	fit, _ := s.of(probeSparse).split(func(at datum) string { return at.Shape }, 3, nil)
+	wavesOf := func(at datum) hw.DecodeWaves {
+		return hw.DecodeWavesOf(ctas, lists(at), listTokens("budget_tokens")(at))
+	}
+	several := fit.where(func(at datum) bool { return wavesOf(at).Waves > 1 })
+	if ctas == 0 || len(several) < 3 {
+		return
+	}
+	smooth := p.SparseDecode
+	bytes := kvBytes("budget_tokens")
+	law := func(c []float64, at datum) float64 {
+		w := wavesOf(at)
+		return c[0] + bytes(at)/c[1] + (w.Waves-1)*c[2] + group(at)*w.Merged()*c[3]
+	}
+	c := refine(fit, []float64{smooth.Launch.SI(), smooth.Rate.SI(), 1e-6, 1e-7}, []bound{callBound, {rateBound.low, hbm}, blockBound, blockBound}, law)
+	if logErrors(fit, func(at datum) float64 { return law(c, at) }) > logErrors(fit, func(at datum) float64 {
+		return p.SparseDecodeSeconds(at.model, kvTokens(at, "budget_tokens"), int(at.At("batch")))
+	}) {
+		return
+	}
+	const what = "block-sparse decode kernel"
+	p.SparseDecode = hw.Stream{
+		Launch: from.figure(c[0]*1e6, "us", what), Rate: from.figure(c[1]*1e-9, "GB/s", what),
+		CTAs: from.figure(ctas, "CTAs", strconv.Itoa(ctasPerSM)+" on each SM"), Largest: smooth.Largest,
+		Merge: perBlock(c[3], from, what+", merging the splits of a list, for each query head"),
+		Wave:  perBlock(c[2], from, what+", for each wave of CTAs but the first"),
+	}
+	if !p.SparseDecode.Wave.Set() {
+		p.SparseDecode = smooth
+	}
+}
+
+// sms is the card's SMs, 0 where the samples do not say.
+func (s *Samples) sms() float64 {
+	n, err := strconv.Atoi(s.Origin.SMs)
+	if err != nil || n < 0 {
+		return 0
+	}
+	return float64(n)
+}

@@ -1,0 +1,294 @@
+package calibrate
+
+import (
+	"context"
+	"github.com/sparseserve/sparseserve/cuda/live"
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/dsa"
+	"sync"
+)
+
+// A server that requests leave one after another has steps of each number of decodes in which
+// nothing changes, and steps behind a request's end, whose blocks the cache takes back.
+
+// drainSteps are those between two requests' ends.
+const drainSteps = 16
+
+// psaMicro is the microbatch of PSA's servers, blocks.
+const psaMicro = 16
+
+// drainRun is such a server.
+type drainRun struct {
+	liveCase
+	kind  drainConfig
+	every int // steps between two requests' ends
+}
+
+// drainConfig is what sets such a server apart.
+type drainConfig struct {
+	psa    bool
+	held   bool // KV stays in HBM: nothing is offloaded
+	dense  bool // attention to whole contexts, held
+	lookup bool // by the GPU
+}
+
+func newServerRun(shape string, layers int64, kind drainConfig) (*drainRun, error) {
+	m, err := shapeModel(shape)
+	if err != nil {
+		return nil, err
+	}
+	model := *m
+	model.Layers = int(layers)
+	return newDrainRun(&model, int(drainMost(shape)), kind, drainSteps), nil
+}
+
+func newDrainRun(m *hw.Model, requests int, kind drainConfig, every int) *drainRun {
+	c := newLiveCase(m, kind.dense, requests)
+	c.steps = every*c.requests + 2
+	return &drainRun{liveCase: *c, kind: kind, every: every}
+}
+
+// config is the server's configuration but for its device.
+func (c *drainRun) config() (sim.Config, error) {
+	cfg := c.server()
+	spec := &cfg.Spec
+	spec.Offload = !c.kind.held
+	if c.kind.lookup {
+		spec.Lookup = sim.LookupGPU
+	}
+	if !c.kind.psa {
+		return cfg, nil
+	}
+	spec.Selection, spec.Epsilon, spec.Microbatch, spec.Pipelined, spec.PSAStop = "psa", 0.95, psaMicro, true, sim.PSAStopHead
+	spec.SinkBlocks, spec.WindowBlocks = 0, 1
+	policy, named, err := spec.Policy()
+	if err != nil {
+		return cfg, err
+	}
+	cfg.Library = libraryOf(policy, dsa.Setting{Digest: named.Digest, Window: 1, Queries: c.model.QHeads / c.model.KVHeads})
+	return cfg, nil
+}
+
+// chunks are those of a prompt.
+func (c *drainRun) chunks() int { return (c.prompt + liveChunk - 1) / liveChunk }
+
+// outputs are those of the requests in order: prompts are prefilled one by one, and the last is the first to leave, so that no other's rows move,
+// two steps behind any step that fills a block.
+func (c *drainRun) outputs() []int {
+	var n []int
+	for i := range c.requests {
+		n = append(n, 1+c.chunks()*(c.requests-1-i)+liveSettling+2+(c.requests-i)*c.every)
+	}
+	return n
+}
+
+// serve serves all requests, on the live device or on another.
+func (c *drainRun) serve(cfg sim.Config) (*drainTimes, error) {
+	c.selections(&cfg, c.prompt+c.outputs()[0])
+	server, err := sim.NewServer(cfg)
+	if err != nil {
+		return nil, err
+	}
+	rec := &drainTimes{requests: c.requests}
+	if _, err = server.Run(context.Background(), &drainRequests{prompt: c.prompt, outputs: c.outputs()}, rec); err != nil {
+		return nil, err
+	}
+	return rec, nil
+}
+
+// times serves on a machine.
+func (c *drainRun) times(m live.Machine) (t *drainTimes, err error) {
+	cfg, err := c.config()
+	if err != nil {
+		return nil, err
+	}
+	err = c.onLive(m, &cfg, 0, func(*live.Device) (loaded int64, err error) {
+		if t, err = c.serve(cfg); err != nil {
+			return 0, err
+		}
+		return t.loaded, nil
+	})
+	return t, err
+}
+
+// rounds are how many microbatches a layer's longest list has in the mean, by requests,
+// rounded: of the same server on a device that does nothing.
+func (c *drainRun) rounds() (map[int64]int64, error) {
+	cfg, err := c.config()
+	if err != nil {
+		return nil, err
+	}
+	cfg.Device = &idle{}
+	t, err := c.serve(cfg)
+	if err != nil {
+		return nil, err
+	}
+	all := map[int64]int64{}
+	for requests, steps := range t.counted {
+		n := steps * int64(c.model.Layers)
+		all[int64(requests)] = (t.rounds[requests] + n/2) / n
+	}
+	return all, nil
+}
+
+// drainRequests is a workload of requests that all arrive at the start.
+type drainRequests struct {
+	prompt  int
+	outputs []int
+}
+
+// Next implements sim.Workload.
+func (w *drainRequests) Next() (a sim.Arrival, more bool, err error) {
+	if len(w.outputs) == 0 {
+		return a, false, nil
+	}
+	a = sim.Arrival{Prompt: w.prompt, Output: w.outputs[0]}
+	w.outputs = w.outputs[1:]
+	return a, true, nil
+}
+
+// drainTimes sorts a server's steps, in seconds.
+type drainTimes struct {
+	requests int
+
+	steady, freed   map[int][]float64 // by decodes: steps where nothing changes, and those behind a request's end
+	rounds, counted map[int]int64     // by decodes: rounds of all layers, and steps
+
+	loaded int64
+	all    int // steps of decodes alone
+	last   sim.StepRecord
+}
+
+func (t *drainTimes) Request(*sim.RequestRecord) error { return nil }
+func (t *drainTimes) Gap(des.Time)                     {}
+func (t *drainTimes) Step(r *sim.StepRecord) error {
+	before := t.last
+	t.last = *r
+	t.loaded += r.Loaded
+	if r.Prefills > 0 || r.Decodes == 0 {
+		return nil
+	}
+	if t.all++; t.all <= liveSettling {
+		return nil
+	}
+	if t.steady == nil {
+		t.steady, t.freed = map[int][]float64{}, map[int][]float64{}
+		t.rounds, t.counted = map[int]int64{}, map[int]int64{}
+	}
+	n, seconds := r.Decodes, r.Timing.Elapsed.Seconds()
+	t.rounds[n] += r.Rounds
+	t.counted[n]++
+	switch ended, begins := n < before.Decodes, before.Saved > 0; {
+	case r.Saved > 0 || begins: // what is saved is named too, and lists of a new block are looked up whole
+	case ended:
+		t.freed[n] = append(t.freed[n], seconds)
+	default:
+		t.steady[n] = append(t.steady[n], seconds)
+	}
+	return nil
+}
+
+// longer is by how much steps behind a request's end are longer than those in which
+// nothing changes.
+func (t *drainTimes) longer() (seconds []float64) {
+	for n := t.requests; n > 0; n-- { // in a fixed order
+		if steady := t.steady[n]; len(steady) > 0 {
+			usual := medianOf(steady).Value
+			for _, s := range t.freed[n] {
+				seconds = append(seconds, max(s-usual, 1e-9))
+			}
+		}
+	}
+	return seconds
+}
+
+// drainPoints are the points of one server, that of a probe.
+func drainPoints(probe, shape string, layers int64, kind drainConfig) (all []Point) {
+	for _, n := range drainBatches {
+		if n > drainMost(shape) {
+			continue
+		}
+		if !kind.psa {
+			all = append(all, point(probe, shape, layers, n))
+		} else if rounds := roundsOf(shape, layers, n); rounds > 0 {
+			all = append(all, point(probe, shape, layers, n, rounds))
+		}
+	}
+	return all
+}
+
+// drainBatches are the numbers of requests whose steps are points.
+var drainBatches = []int64{16, 12, 8, 6, 4, 3, 2, 1}
+
+// roundsOf are the microbatches of a layer's longest list in PSA's servers of a shape, in
+// steps of some requests: the same whoever looks lists up.
+func roundsOf(shape string, layers, requests int64) int64 {
+	key := drainKey{shape: shape, layers: layers}
+	if known, ok := meansKnown.Load(key); ok {
+		return known.(map[int64]int64)[requests]
+	}
+	means := map[int64]int64{}
+	if c, err := newServerRun(shape, layers, drainConfig{psa: true}); err == nil {
+		if m, err := c.rounds(); err == nil {
+			means = m
+		}
+	}
+	meansKnown.Store(key, means)
+	return means[requests]
+}
+
+var meansKnown sync.Map // drainKey to a layer's rounds by requests
+
+// drainMost is how many requests a server begins with: prompts take
+// long to prefill, and KV of a model with many KV heads much memory.
+func drainMost(shape string) int64 {
+	if shape == shapes[0] {
+		return 8
+	}
+	return 16
+}
+
+// priced prices points of servers of the kind: the model of a card serves the same requests as
+// the live server did. By the point's key; points of which it has too few steps are left out.
+func (k drainConfig) priced(p *hw.Profile, all data) (map[string]float64, error) {
+	priced := map[string]float64{}
+	served := map[drainKey]*drainTimes{}
+	for _, at := range all {
+		key := drainKey{shape: at.Shape, layers: at.At("layers")}
+		if served[key] == nil {
+			c, err := newServerRun(at.Shape, at.At("layers"), k)
+			if err != nil {
+				return nil, err
+			}
+			if served[key], err = c.modelled(p); err != nil {
+				return nil, err
+			}
+		}
+		if steps, err := dealtMedians(served[key].steadyAt(at.Point)); err == nil {
+			priced[at.Key()] = medianOf(steps).Value
+		}
+	}
+	return priced, nil
+}
+
+// modelled serves on the model of a card. Lists are the same whoever looks them up, so that
+// the server need not track where blocks are.
+func (c *drainRun) modelled(p *hw.Profile) (*drainTimes, error) {
+	held := *c
+	held.kind.held, held.kind.lookup = true, false
+	cfg, err := held.config()
+	if err != nil {
+		return nil, err
+	}
+	spec := &cfg.Spec
+	cfg.Device, err = hw.NewDevice(p, c.model, hw.DeviceOptions{
+		LoadEngine: spec.LoadEngine, SaveEngine: spec.SaveEngine, Offload: c.kind.lookup, GPULookup: c.kind.lookup,
+		SaveBufferBytes: int64(spec.SaveBuffer * mib), Microbatch: spec.Microbatch, Pipelined: spec.Pipelined,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return held.serve(cfg)
+}

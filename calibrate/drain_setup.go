@@ -1,0 +1,86 @@
+package calibrate
+
+import (
+	"fmt"
+	"github.com/sparseserve/sparseserve/cuda"
+)
+
+// drainKey is what a server that requests leave is made from; all points of it have their
+// samples of one run, each visit of one of its own.
+type drainKey struct {
+	shape  string
+	kind   drainConfig
+	layers int64
+	visit  uint64 // from 1 on; 0 where there is one
+}
+
+type drainResult struct {
+	times *drainTimes
+	err   error
+}
+
+// drainSamples are those of each point: the steps of its kind, dealt out.
+const drainSamples = 3
+
+// prepareDrain runs the point's server, unless it has run for another point; steps are those
+// of the point.
+func (g *gpuBench) prepareDrain(p Point, kind drainConfig, steps func(*drainTimes, Point) []float64) (Timed, error) {
+	key := drainKey{p.Shape, kind, p.At("layers"), g.prepared[p.Key()]}
+	r, known := g.drains[key]
+	if !known {
+		r.times, r.err = g.serveDrain(p, kind)
+		g.drains[key] = r
+	}
+	if r.err != nil {
+		return nil, r.err
+	}
+	samples, err := dealtMedians(steps(r.times, p))
+	if err != nil {
+		return nil, err
+	}
+	return func(_, repeats int) ([]float64, error) {
+		if repeats > len(samples) {
+			return nil, fmt.Errorf("%d samples asked for, a run has %d", repeats, len(samples))
+		}
+		out := samples[:repeats]
+		samples = samples[repeats:]
+		return out, nil
+	}, nil
+}
+
+func (g *gpuBench) serveDrain(p Point, kind drainConfig) (t *drainTimes, err error) {
+	c, err := newServerRun(p.Shape, p.At("layers"), kind)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.holds(&c.liveCase); err != nil {
+		return nil, err
+	}
+	err = g.lib.Do(func(s *cuda.Session) error {
+		if err := g.pool.grow(s, gib); err != nil {
+			return err
+		}
+		t, err = c.times(&pooled{Machine: s, pool: &g.pool, each: gib})
+		return err
+	})
+	return t, err
+}
+
+// steadyAt are the steps of a point's batch in which nothing changes.
+func (t *drainTimes) steadyAt(p Point) []float64 { return t.steady[int(p.At("requests"))] }
+
+// dealtMedians deals steps out to drainSamples and returns the median of each.
+func dealtMedians(steps []float64) ([]float64, error) {
+	if len(steps) < drainSamples {
+		return nil, fmt.Errorf("%w: %d steps of this kind, %d at least are needed", ErrSkip, len(steps), drainSamples)
+	}
+	dealt := make([][]float64, drainSamples)
+	for i, s := range steps {
+		dealt[i%drainSamples] = append(dealt[i%drainSamples], max(s, 1e-9))
+	}
+	var samples []float64
+	for _, d := range dealt {
+		samples = append(samples, medianOf(d).Value)
+	}
+	return samples, nil
+}

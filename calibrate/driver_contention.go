@@ -1,0 +1,99 @@
+package calibrate
+
+import (
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/hw"
+)
+
+// driverContention is what calls of two threads wait for the driver's lock.
+type driverContention struct{}
+
+const (
+	probeCallsNone = "calls.nothing"
+	probeCallsSave = "calls.save_memcpy"
+)
+
+func (driverContention) probes() []Probe {
+	const calls = "launches of an empty kernel and copies of 16 KiB to the GPU, in turn; host time of the calls alone"
+	axes := []string{"launches", "copies"}
+	return []Probe{
+		{Name: probeCallsNone, Means: calls, Kernel: "ss_empty, ss_memcpy", Axes: axes, again: always},
+		{Name: probeCallsSave, Means: calls + ", while a second thread saves with a memcpy a block without pause",
+			Kernel: "ss_empty, ss_memcpy", Axes: axes, again: always},
+	}
+}
+
+// points have up to 96 calls of one kind: a stream takes many more before a call has to wait
+// for the GPU.
+func (driverContention) points(p *planner) {
+	for _, n := range [][2]int64{{64, 1}, {1, 64}, {16, 16}, {48, 48}} {
+		p.add(stageDriver, point(probeCallsNone, "", n[0], n[1]), point(probeCallsSave, "", n[0], n[1]))
+	}
+}
+
+func (driverContention) prepare(g *gpuBench, p Point) (Timed, error) { return g.ready(p, g.setupCalls) }
+
+func (driverContention) fit(s *Samples, p *hw.Profile, from source) []model {
+	fitCallWait(s, p, from)
+	return nil
+}
+
+// fitCallWait finds what a call of the driver takes longer while another thread
+// saves blocks one by one: calls of two threads queue for the driver's lock.
+//
+//	t = alone + (launches + copies) wait
+func fitCallWait(s *Samples, p *hw.Profile, from source) {
+	p.Host.CallWait = hw.Figure{}
+	alone := map[string]float64{}
+	for _, at := range s.of(probeCallsNone) {
+		alone[at.Sizes()] = at.seconds
+	}
+	var waits []float64
+	for _, at := range s.of(probeCallsSave) {
+		if t, ok := alone[at.Sizes()]; ok {
+			waits = append(waits, (at.seconds-t)/float64(at.At("launches")+at.At("copies")))
+		}
+	}
+	if len(waits) > 0 {
+		if wait := medianOf(waits).Value; wait > 0 {
+			p.Host.CallWait = from.figure(wait*1e6, "us", "a launch or small copy beside a thread that saves with a memcpy a block, over the same alone")
+		}
+	}
+}
+
+// setupCalls readies launches and small copies, in turn, while a second thread
+// copies 16 KiB blocks one by one: both wait for the driver.
+func (g *gpuBench) setupCalls(s *cuda.Session, p Point) (*setup, error) {
+	const count, block = 4096, 16 * kib
+	t := &setup{bench: cuda.Bench{Clock: cuda.SubmitClock}, settle: settled}
+	near, err := g.poisoned(s, block)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.pool.grow(s, gib); err != nil {
+		return nil, err
+	}
+	host, hostBytes := g.pool.at(0)
+	up := &cuda.MemcpyArgs{Dst: near, Src: host, Bytes: block}
+	t.verify = func(s *cuda.Session) error { return g.sameBytes(s, near, hostBytes[:block], up) }
+	launches, copies := p.At("launches"), p.At("copies")
+	for i := range max(launches, copies) {
+		if i < launches {
+			t.bench.Calls = append(t.bench.Calls, &cuda.EmptyArgs{})
+		}
+		if i < copies {
+			t.bench.Calls = append(t.bench.Calls, up)
+		}
+	}
+	var op cuda.Operation
+	var moved func(*cuda.Session) error
+	switch p.Probe {
+	case probeCallsNone:
+		return t, nil
+	case probeCallsSave:
+		op, moved, err = g.saveOp(s, probeSaveMemcpy, count, block, basePool*mib, 0)
+	}
+	t.beside = []cuda.Operation{op}
+	t.verify = both(t.verify, moved)
+	return t, err
+}

@@ -1,0 +1,50 @@
+package calibrate
+
+import "github.com/sparseserve/sparseserve/hw"
+
+// freeBlock is what the host does for the blocks of a request that ended.
+type freeBlock struct{}
+
+const probeLiveFreed = "live.step_freed"
+
+func (freeBlock) probes() []Probe {
+	return []Probe{{Name: probeLiveFreed,
+		Means:  "steps of that server behind a request's end, whose blocks the cache takes back: by how much they are longer",
+		Kernel: allOfALayer, Axes: []string{"layers", "requests"}, shaped: true, again: always, fixed: drainSamples, reduction: byVisits}}
+}
+
+func (freeBlock) points(p *planner) {
+	for i, shape := range shapes {
+		p.addAt(stageRoundTrip, rank{i, 1}, point(probeLiveFreed, shape, p.layers(), drainMost(shape)))
+	}
+}
+
+func (freeBlock) prepare(g *gpuBench, p Point) (Timed, error) {
+	return g.prepareDrain(p, drainConfig{}, func(t *drainTimes, _ Point) []float64 { return t.longer() })
+}
+
+func (freeBlock) fit(s *Samples, p *hw.Profile, from source) []model {
+	fitFreed(s, p, from)
+	return nil
+}
+
+// fitFreed takes from a server that requests leave what the host does for the blocks of
+// one that ended. Where none was measured the profile is without.
+func fitFreed(s *Samples, p *hw.Profile, from source) {
+	p.Host.FreedBlock = hw.Figure{}
+	if d := s.of(probeLiveFreed); len(d) > 0 {
+		blocks := func(at datum) float64 {
+			return float64(at.At("layers") * int64(at.model.KVHeads) * livePrompt / blockTokens)
+		}
+		p.Host.FreedBlock = perBlock(shareOf(d, blocks), from, "what a step of the live loop takes longer behind a request's end, for each of its blocks in each layer and KV head")
+	}
+}
+
+// shareOf is the median over the points of their time for each of so many things.
+func shareOf(d data, things func(datum) float64) float64 {
+	var each []float64
+	for _, at := range d {
+		each = append(each, at.seconds/things(at))
+	}
+	return medianOf(each).Value
+}

@@ -1,0 +1,230 @@
+package calibrate
+
+import (
+	"fmt"
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/live"
+	"github.com/sparseserve/sparseserve/hw"
+	"slices"
+	"strconv"
+
+	"gonum.org/v1/gonum/stat"
+)
+
+// gemm is the four weight matrices of a layer.
+type gemm struct{}
+
+const probeLinears = "linears"
+
+func (gemm) probes() []Probe {
+	return []Probe{{Name: probeLinears, Means: "the four linears of one layer; " + gpuTime, Kernel: "ss_linear", Axes: []string{"tokens"},
+		shaped: true, needed: true, again: func(p Point) bool { return p.At("tokens") >= longLinears }}}
+}
+
+// longLinears are the tokens from which on linears are whole chunks, which most of
+// prefill is, and run at the clock that the card can keep.
+const longLinears = 2048
+
+// linearShapes are those whose linears are measured: from the smallest to the largest of
+// the built-in models of 4 to 9 billion parameters. Others are scaled from the nearest.
+func linearShapes() []string {
+	return append(slices.Clone(shapes), "phi3-mini-128k", "qwen2-7b", manyQueries)
+}
+
+// onGrid adds the live loop's own numbers of tokens above some small ones, each
+// up to a most: what linears take is a staircase, whose treads lie between these.
+func onGrid(most int64, small ...int64) []int64 {
+	for n := int64(live.LinearGrid); n <= most; n += live.LinearGrid {
+		small = append(small, n)
+	}
+	return small
+}
+
+// points are those of all shapes, the long ones last: they are visited again.
+func (gemm) points(p *planner) {
+	sizes := pick(p, append(onGrid(2048, 1, 4, 8, 16, 32, 48), 2560, 3072, 4096, 6144, 8192, 16384),
+		[]int64{1, 16, 64, 128, 256, 512, 1024, 2048, 4096, 8192})
+	for _, shape := range pick(p, linearShapes(), shapes) {
+		for _, n := range sizes {
+			long := 0
+			if n >= longLinears {
+				long = 1
+			}
+			p.addAt(stageGEMM, rank{long}, point(probeLinears, shape, n))
+		}
+	}
+}
+
+func (gemm) prepare(g *gpuBench, p Point) (Timed, error) { return g.ready(p, g.setupLinears) }
+
+// fit keeps the measured points as they are, between which hw draws straight lines; more
+// tokens never cost less. The points held out are in the profile too, and judged by a curve
+// without them.
+func (gemm) fit(s *Samples, p *hw.Profile, from source) (models []model) {
+	p.Linears = nil
+	for _, shape := range s.of(probeLinears).shapes() {
+		points := s.of(probeLinears).where(func(at datum) bool { return at.Shape == shape })
+		m := splitCurve(points, "tokens")
+		rows := func(d data) []hw.TokenRow {
+			out := curveRows(d, "tokens")
+			for i := range out {
+				out[i].Shape, out[i].Figure = shape, from.figure(out[i].Value*1e3, "ms", "cuBLAS, fp16, the four linears of one layer")
+			}
+			return out
+		}
+		kept := rows(m.fit)
+		p.Linears = append(p.Linears, rows(points)...)
+		m.name = "linears." + shape
+		m.price = func(p *hw.Profile, at datum) float64 {
+			without := *p
+			without.Linears = kept
+			return without.LinearsSeconds(at.model, int(at.At("tokens")))
+		}
+		models = append(models, m)
+	}
+	fitLinearLaunch(s, p, from)
+	return models
+}
+
+// fitLinearLaunch splits the time of a layer's matrices for one token, which reads all
+// weights, into what its kernels take whatever they read and what they read: the
+// intercept of a line through the shapes measured,
+//
+//	t = launch + bytes/rate
+//
+// Fewer than three shapes do not determine it.
+func fitLinearLaunch(s *Samples, p *hw.Profile, from source) {
+	var bytes, seconds []float64
+	for _, at := range s.of(probeLinears) {
+		if at.At("tokens") == 1 {
+			bytes = append(bytes, float64(at.model.LayerLinears()*int64(at.model.WeightBytesEach)))
+			seconds = append(seconds, at.seconds)
+		}
+	}
+	if len(bytes) < 3 {
+		return
+	}
+	if launch, perByte := stat.LinearRegression(bytes, seconds, nil, false); launch > 0 && perByte > 0 {
+		p.LinearLaunch = from.figure(launch*1e6, "us", "intercept of the times for one token over the bytes of each shape's weights")
+	}
+}
+
+// splitCurve sorts one shape's points and holds some out.
+func splitCurve(all data, axis string) model {
+	size := func(at datum) float64 { return float64(at.At(axis)) }
+	slices.SortFunc(all, func(a, b datum) int { return compare(size(a), size(b)) })
+	first, last := size(all[0]), size(all[len(all)-1])
+	// One of each three neighbours is held out, so that no gap is wide.
+	rank := map[int64]int{}
+	for i, at := range all {
+		rank[at.At(axis)] = i
+	}
+	neighbours := func(at datum) string { return strconv.Itoa(rank[at.At(axis)] / 3) }
+	fit, held := all.split(neighbours, 2, func(at datum) bool { return size(at) == first || size(at) == last })
+	return model{fit: fit, held: held, why: falls(all, axis), draw: picture{x: size, xLabel: axis + " in the batch"}}
+}
+
+// curveRows takes sorted points as rows, in seconds.
+func curveRows(d data, axis string) []hw.TokenRow {
+	times, alike := make([]float64, len(d)), make([]float64, len(d))
+	for i, at := range d {
+		times[i], alike[i] = at.seconds, 1
+	}
+	var out []hw.TokenRow
+	for i, t := range rising(times, alike) {
+		out = append(out, hw.TokenRow{Tokens: int(d[i].At(axis)), Figure: hw.Figure{Value: t}})
+	}
+	return out
+}
+
+// falls names the point after which more tokens take least, relative to it:
+// a library that takes a worse kernel there, which no curve that rises and no
+// neighbour shows.
+func falls(all data, axis string) string {
+	const told = 0.05
+	worst, text := 1-told, ""
+	for i, at := range all {
+		for _, more := range all[i+1:] {
+			if r := more.seconds / at.seconds; r < worst {
+				worst = r
+				text = fmt.Sprintf("%d %s take %.1f us and %d take %.1f us: the library's own choice of kernel", at.At(axis), axis, at.seconds*1e6, more.At(axis), more.seconds*1e6)
+			}
+		}
+	}
+	return text
+}
+
+// linearsOp readies the four linears of one layer and their check.
+func (g *gpuBench) linearsOp(s *cuda.Session, m *hw.Model, tokens int64) ([]cuda.Operation, func(*cuda.Session) error, error) {
+	if err := s.LinearOpen(""); err != nil {
+		return nil, nil, err
+	}
+	h, q, k, f := int64(m.Hidden), int64(m.QHeads*m.HeadDim), int64(m.KVHeads*m.HeadDim), int64(m.FFN)
+	var calls []cuda.Operation
+	for _, l := range []struct{ in, out int64 }{{h, q + 2*k}, {q, h}, {h, 2 * f}, {f, h}} {
+		a := &cuda.LinearArgs{Tokens: int32(tokens), In: int32(l.in), Out: int32(l.out)}
+		var err error
+		if a.X, err = g.random(s, tokens*l.in); err != nil {
+			return nil, nil, err
+		}
+		if a.W, err = g.random(s, l.out*l.in); err != nil {
+			return nil, nil, err
+		}
+		if a.Y, err = g.poisoned(s, 2*tokens*l.out); err != nil {
+			return nil, nil, err
+		}
+		calls = append(calls, a)
+	}
+	return calls, func(s *cuda.Session) error {
+		for i, c := range calls {
+			if err := g.checkLinear(s, c.(*cuda.LinearArgs)); err != nil {
+				return fmt.Errorf("linear %d: %w", i, err)
+			}
+		}
+		return nil
+	}, nil
+}
+
+// checkLinear computes some outputs of the first and last token anew.
+func (g *gpuBench) checkLinear(s *cuda.Session, a *cuda.LinearArgs) error {
+	if err := s.Launch(a, 0); err != nil {
+		return err
+	}
+	in, out := int64(a.In), int64(a.Out)
+	for _, token := range []int64{0, int64(a.Tokens) - 1} {
+		x, err := floats(s, a.X+cuda.Ptr(2*token*in), in)
+		if err != nil {
+			return err
+		}
+		var got []cuda.Half
+		var want []float64
+		for _, o := range []int64{0, out - 1, g.r.Int64N(out), g.r.Int64N(out), g.r.Int64N(out)} {
+			w, err := floats(s, a.W+cuda.Ptr(2*o*in), in)
+			if err != nil {
+				return err
+			}
+			y, err := halves(s, a.Y+cuda.Ptr(2*(token*out+o)), 1)
+			if err != nil {
+				return err
+			}
+			sum := 0.0
+			for i := range x {
+				sum += x[i] * w[i]
+			}
+			got, want = append(got, y[0]), append(want, sum)
+		}
+		if err := near(fmt.Sprintf("token %d", token), got, want); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *gpuBench) setupLinears(s *cuda.Session, p Point) (*setup, error) {
+	m, err := shapeModel(p.Shape)
+	if err != nil {
+		return nil, err
+	}
+	calls, verify, err := g.linearsOp(s, m, p.At("tokens"))
+	return &setup{bench: cuda.Bench{Calls: calls}, verify: verify, settle: g.settling(p)}, err
+}

@@ -1,0 +1,134 @@
+package calibrate
+
+import (
+	"fmt"
+	"github.com/sparseserve/sparseserve/hw"
+	"slices"
+
+	"gonum.org/v1/gonum/stat"
+)
+
+// layerOverhead is what a layer takes in its row over its kernels, each measured alone. It
+// shows in steps of a live server that are not split into phases. The model serves the
+// same requests as the live server did, and prices each step without overhead:
+//
+//	overhead = mean over points of (t - t of the model)/layers
+//
+// It has what the laws of these kernels are off by, too.
+type layerOverhead struct{}
+
+const (
+	probeLiveHeld      = "live.unsplit_held"
+	probeLiveHeldPSA   = "live.unsplit_held_psa"
+	probeLiveDense     = "live.unsplit_dense"
+	probeLiveLookup    = "live.unsplit_lookup"
+	probeLiveLookupPSA = "live.unsplit_lookup_psa"
+)
+
+// overheadServer is a server that shows the overhead of one kind of layer.
+type overheadServer struct {
+	probe, means      string
+	attention, lookup string // of the profile's row
+	kind              drainConfig
+}
+
+var overheadServers = []overheadServer{
+	{probeLiveDense, "the same with attention to the whole context", hw.GapDense, "", drainConfig{held: true, dense: true}},
+	{probeLiveHeld, "the same as " + probeLiveUnsplit + " with KV in HBM alone, so that no layer asks the CPU", hw.GapSparse, "", drainConfig{held: true}},
+	{probeLiveLookup, "decode steps of such a server whose lists the GPU looks up, none of their blocks missing: all of the step",
+		hw.GapSparse, hw.GapOfGPU, drainConfig{lookup: true}},
+	{probeLiveHeldPSA, "the same as " + probeLiveHeld + " with PSA", hw.GapPSA, "", drainConfig{held: true, psa: true}},
+	{probeLiveLookupPSA, "the same as " + probeLiveLookup + " with PSA", hw.GapPSA, hw.GapOfGPU, drainConfig{lookup: true, psa: true}},
+}
+
+func overheadServerOf(probe string) *overheadServer {
+	return &overheadServers[slices.IndexFunc(overheadServers, func(k overheadServer) bool { return k.probe == probe })]
+}
+
+func (layerOverhead) probes() (all []Probe) {
+	for _, k := range overheadServers {
+		axes := []string{"layers", "requests"}
+		if k.kind.psa {
+			axes = append(axes, "rounds")
+		}
+		all = append(all, Probe{Name: k.probe, Means: k.means, Kernel: allOfALayer, Axes: axes, shaped: true, fixed: drainSamples})
+	}
+	return all
+}
+
+func (layerOverhead) points(p *planner) {
+	for _, shape := range shapes {
+		for _, k := range overheadServers {
+			p.add(stageDrain, drainPoints(k.probe, shape, p.layers(), k.kind)...)
+		}
+	}
+}
+
+func (layerOverhead) prepare(g *gpuBench, p Point) (Timed, error) {
+	return g.prepareDrain(p, overheadServerOf(p.Probe).kind, (*drainTimes).steadyAt)
+}
+
+// leastOverhead stands for gaps that come out as none.
+const leastOverhead = 1e-9
+
+// batchesHeldOut are batches that no gap is fitted to.
+var batchesHeldOut = []int64{3, 6, 12}
+
+// fit adds a row for each kind of layer to a profile that is complete but for them. Where none
+// was measured there is none; a server that the model cannot have is noted.
+func (layerOverhead) fit(s *Samples, p *hw.Profile, from source) (models []model) {
+	note := func(format string, values ...any) {
+		p.Provenance.Notes = append(p.Provenance.Notes, fmt.Sprintf(format, values...))
+	}
+	p.Gaps = []hw.GapRow{ // without a cost, so that each server has its device
+		{Attention: hw.GapSparse, Lookup: hw.GapOfGPU, Figure: from.figure(leastOverhead*1e6, "us", "none yet")},
+	}
+	bare, err := asRead(p)
+	p.Gaps = nil
+	if err != nil {
+		note("gaps are left out: %v", err)
+		return nil
+	}
+	for _, k := range overheadServers {
+		all := s.of(k.probe)
+		if len(all) == 0 {
+			continue
+		}
+		priced, err := k.kind.priced(bare, all)
+		if err != nil {
+			note("%s are left out: %v", k.name(), err)
+			continue
+		}
+		all = all.where(func(at datum) bool { return priced[at.Key()] > 0 })
+		heldOut := func(at datum) bool { return slices.Contains(batchesHeldOut, at.At("requests")) }
+		fit, held := all.where(func(at datum) bool { return !heldOut(at) }), all.where(heldOut)
+		if len(fit) == 0 {
+			continue
+		}
+		var over []float64
+		for _, at := range fit {
+			over = append(over, (at.seconds-priced[at.Key()])/float64(at.At("layers")))
+		}
+		p.Gaps = append(p.Gaps, hw.GapRow{Attention: k.attention, Lookup: k.lookup,
+			Figure: from.figure(max(stat.Mean(over, nil), leastOverhead)*1e6, "us", k.what())})
+		models = append(models, model{name: k.name(), fit: fit, held: held, draw: picture{x: requests, xLabel: "requests"},
+			price: func(p *hw.Profile, at datum) float64 {
+				return priced[at.Key()] + float64(at.At("layers"))*p.GapSeconds(k.attention, k.lookup)
+			}})
+	}
+	return models
+}
+
+func (k *overheadServer) what() string {
+	if k.lookup != "" {
+		return "a layer of decodes in the live loop whose lists the GPU looks up, over its kernels measured one by one"
+	}
+	return "a layer of decodes in the live loop, over its kernels measured one by one"
+}
+
+func (k *overheadServer) name() string {
+	if k.lookup != "" {
+		return "gaps." + k.attention + "_" + k.lookup
+	}
+	return "gaps." + k.attention
+}

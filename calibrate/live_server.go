@@ -1,0 +1,346 @@
+package calibrate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/live"
+	"github.com/sparseserve/sparseserve/cuda/live/parallel"
+	"github.com/sparseserve/sparseserve/cuda/weights"
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
+	"github.com/sparseserve/sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/traces"
+)
+
+// The live loop itself: a server with equal requests on the live device, of which the steps that only decode are samples. What the host does in a
+// layer depends on how much it looks through, and so requests are as long, and layers as many, as those of the runs that a profile is for.
+
+const (
+	// The first decode step of all follows the last prefill; a few more let the loop settle.
+	liveSettling = 4
+
+	liveRun     = 16 // steps of a sample
+	liveSamples = 3  // of one server, at the least: it takes longer to set up than to take many steps
+	liveBudget  = 2048
+	livePrompt  = 8192
+	liveChunk   = 2048
+
+	// Realisations of the score process that selections are read from, as many as
+	// those of a run: what the host reads of them in a step is in no core's cache.
+	liveFamilies = 8
+)
+
+// liveCase is one server of a live probe.
+type liveCase struct {
+	model    *hw.Model
+	dense    bool // attention to whole contexts, KV in HBM
+	requests int
+	prompt   int     // tokens of each
+	budget   int     // tokens that a decode selects
+	room     float64 // for selected blocks, of what one step selects; 0: for all blocks
+	steps    int     // decode steps of all requests, after those that settle
+}
+
+func newLiveCase(m *hw.Model, dense bool, requests int) *liveCase {
+	return &liveCase{model: m, dense: dense, requests: requests, prompt: livePrompt, budget: liveBudget, steps: liveRun}
+}
+
+// output is how many tokens a request may generate, so that the first is still there when the last has done its steps.
+func (c *liveCase) output() int {
+	return (c.prompt/liveChunk+2)*c.requests + liveSettling + c.steps + 2
+}
+
+// blocks are those of all requests in one group.
+func (c *liveCase) blocks(g *kv.Geometry) int64 {
+	return int64(c.requests * g.Blocks(c.prompt+c.output()))
+}
+
+// server is the configuration of a server of requests that all arrive at once, but for its device.
+func (c *liveCase) server() sim.Config {
+	spec := sim.Spec{
+		Attention: "full", Selection: "arkvale", BudgetTokens: c.budget, BlockTokens: blockTokens, LoadEngine: "flash", SaveEngine: "flash", Eviction: "lru", Pool: "unified",
+		Utilisation: 0.9, SaveBuffer: 256, Base: "vllm", MaxRequests: c.requests, MaxTokens: liveChunk + c.requests, Window: 12,
+		Prefill: "chunked", ChunkTokens: liveChunk, OverLength: "truncate", Heads: "full",
+	}
+	cfg := sim.Config{
+		Model:    sim.Model{Layers: c.model.Layers, KVHeads: c.model.KVHeads, Hidden: c.model.Hidden, MaxContext: 2*c.prompt + c.output()},
+		Geometry: c.model.Geometry(spec.BlockTokens), Addressed: true, Do: parallel.Do,
+	}
+	g := &cfg.Geometry
+	all := c.blocks(g) * int64(g.Groups())
+	spec.DRAMGiB = 1.1 * float64(all*g.BlockBytes) / gib
+	cfg.HBMBytes = (all + all/10) * (g.BlockBytes + g.MetaBytes)
+	if !c.dense {
+		spec.Attention, spec.Offload, spec.SinkBlocks, spec.WindowBlocks = "sparse", true, 2, 2
+		cfg.Library = libraryOf(dsa.TopK{K: sim.Candidates(&spec)}, dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2})
+	}
+	if c.room > 0 {
+		selected := int64(c.budget/blockTokens + 1)
+		cfg.HBMBytes = int64(c.requests*g.Groups())*int64(c.room*float64(selected*g.BlockBytes)) + all*g.MetaBytes
+	}
+	cfg.Spec = spec
+	return cfg
+}
+
+// libraryOf is the library of a selection. All servers with it share one: it takes
+// longer to make than a server to serve, and is the same for all.
+func libraryOf(policy dsa.Policy, setting dsa.Setting) *dsa.Library {
+	key := fmt.Sprintf("%T %+v %+v", policy, policy, setting)
+	l, ok := librariesKnown.Load(key)
+	if !ok {
+		l, _ = librariesKnown.LoadOrStore(key, dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), policy, setting, liveFamilies))
+	}
+	return l.(*dsa.Library)
+}
+
+var librariesKnown sync.Map // policy and setting in words to *dsa.Library
+
+// source makes up the model's weights.
+func (c *liveCase) source() (*weights.Random, error) {
+	m := c.model
+	return weights.NewRandom(weights.Config{
+		Layers: m.Layers, Hidden: m.Hidden, HeadsQ: m.QHeads, HeadsKV: m.KVHeads, HeadDim: m.HeadDim, FFN: m.FFN, Vocab: m.Vocab,
+	}, 1)
+}
+
+// selections makes all selections before the first step, as a run does.
+func (c *liveCase) selections(cfg *sim.Config, longest int) {
+	if cfg.Library != nil {
+		kept := cfg.Spec.SinkBlocks + cfg.Spec.WindowBlocks
+		cfg.Library.Make(cfg.Geometry.Blocks(c.prompt)-kept, cfg.Geometry.Blocks(longest)-kept, parallel.Do)
+	}
+}
+
+// serve serves, on the live device or on another, until liveSettling and as many decode steps of all requests as are asked for are recorded.
+func (c *liveCase) serve(cfg sim.Config) (*hostTimes, error) {
+	c.selections(&cfg, c.prompt+c.output())
+	server, err := sim.NewServer(cfg)
+	if err != nil {
+		return nil, err
+	}
+	rec := &hostTimes{requests: c.requests, want: liveSettling + c.steps}
+	_, err = server.Run(context.Background(), &equalRequests{left: c.requests, prompt: c.prompt, output: c.output()}, rec)
+	if err != nil && !errors.Is(err, errEnough) {
+		return nil, err
+	}
+	if len(rec.seconds) < rec.want {
+		return nil, fmt.Errorf("wrong result: %d steps of %d decodes, want %d", len(rec.seconds), c.requests, rec.want)
+	}
+	return rec, nil
+}
+
+// hostSeconds serves on a machine and returns the host's time of the steps asked for.
+func (c *liveCase) hostSeconds(m live.Machine) (samples []float64, err error) {
+	cfg := c.server()
+	err = c.onLive(m, &cfg, 1, func(*live.Device) (loaded int64, err error) {
+		rec, err := c.serve(cfg)
+		if err != nil {
+			return 0, err
+		}
+		samples = rec.seconds[liveSettling:]
+		return rec.loaded, nil
+	})
+	return samples, err
+}
+
+// onLive has f serve cfg on a live device, each split-th of whose steps is split, and holds the blocks that it loaded against what f counts.
+func (c *liveCase) onLive(m live.Machine, cfg *sim.Config, split int64, f func(*live.Device) (loaded int64, err error)) error {
+	source, err := c.source()
+	if err != nil {
+		return err
+	}
+	device, err := live.New(m, live.Config{Spec: &cfg.Spec, Geometry: cfg.Geometry, Weights: source, KVBytes: cfg.HBMBytes, SplitEvery: split})
+	if err != nil {
+		return err
+	}
+	cfg.Device = device
+	loaded, err := f(device)
+	if got := device.Counters(); err == nil && got.Loaded != loaded {
+		err = fmt.Errorf("wrong result: the device loaded %d blocks, the server counts %d", got.Loaded, loaded)
+	}
+	if e := device.Close(); err == nil {
+		err = e
+	}
+	return err
+}
+
+// loads is how many blocks each layer loads a step, rounded: of the same server on a device that does nothing.
+func (c *liveCase) loads() (int64, error) {
+	cfg := c.server()
+	cfg.Device = &idle{}
+	rec, err := c.serve(cfg)
+	if err != nil {
+		return 0, err
+	}
+	loads := int64(0)
+	for _, n := range rec.loads[liveSettling:] {
+		loads += n
+	}
+	n := int64(c.steps * c.model.Layers)
+	return (loads + n/2) / n, nil
+}
+
+// idle is a device that does nothing.
+type idle struct{ steps int64 }
+
+func (d *idle) Begin(*sim.Step) error        { return nil }
+func (d *idle) Score(int, *sim.Work) error   { return nil }
+func (d *idle) Move(*kv.Moves) error         { return nil }
+func (d *idle) Compute(int, *sim.Work) error { return nil }
+func (d *idle) Drain() (des.Time, error)     { return 0, nil }
+func (d *idle) Finish() (sim.Timing, error) {
+	d.steps++
+	t := sim.Timing{Elapsed: 1, SavesDone: 1, SavedSteps: d.steps}
+	return t, nil
+}
+
+// equalRequests is a workload of requests that all arrive at the start.
+type equalRequests struct{ left, prompt, output int }
+
+// Next implements sim.Workload.
+func (w *equalRequests) Next() (sim.Arrival, bool, error) {
+	w.left--
+	return sim.Arrival{Prompt: w.prompt, Output: w.output}, w.left >= 0, nil
+}
+
+// errEnough ends a run whose steps are recorded.
+var errEnough = errors.New("all steps are recorded")
+
+// hostTimes keeps the host's time of steps that decode all requests and nothing else, as many as are wanted.
+type hostTimes struct {
+	requests, want int
+	seconds        []float64
+	loads          []int64 // of the same steps
+	loaded         int64   // by all
+}
+
+func (h *hostTimes) Request(*sim.RequestRecord) error { return nil }
+func (h *hostTimes) Gap(des.Time)                     {}
+func (h *hostTimes) Step(r *sim.StepRecord) error {
+	h.loaded += r.Loaded
+	if r.Decodes == h.requests && r.Prefills == 0 {
+		h.loads = append(h.loads, r.Loaded)
+		h.seconds = append(h.seconds, max(r.Timing.Phases.Host.Seconds(), 1e-9))
+	}
+	if h.want > 0 && len(h.seconds) == h.want {
+		return errEnough
+	}
+	return nil
+}
+
+// allOfALayer stands for the kernels of probes that serve.
+const allOfALayer = "all of a layer"
+
+// layers are those of the model that servers of a plan have.
+func (p *planner) layers() int64 { return pick[int64](p, 32, 2) }
+
+// liveCaseOf is the server of a point.
+func liveCaseOf(p Point, dense bool) (*liveCase, error) {
+	m, err := shapeModel(p.Shape)
+	if err != nil {
+		return nil, err
+	}
+	model := *m
+	model.Layers = int(p.At("layers"))
+	return newLiveCase(&model, dense, int(p.At("requests"))), nil
+}
+
+// prepareLive readies decode steps of a server. A sample is the time of a step that the GPU's
+// events did not see, the host's: the median of liveRun steps in a row. A server has samples
+// for more than one call.
+func (g *gpuBench) prepareLive(c *liveCase) (Timed, error) {
+	if err := g.holds(c); err != nil {
+		return nil, err
+	}
+	var ready []float64
+	return func(warmup, repeats int) ([]float64, error) {
+		err := g.lib.Do(func(s *cuda.Session) (err error) {
+			if len(ready) < repeats {
+				if err = g.pool.grow(s, gib); err == nil {
+					ready, err = c.samples(&pooled{Machine: s, pool: &g.pool, each: gib}, warmup, max(repeats, liveSamples))
+				}
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		samples := ready[:repeats]
+		ready = ready[repeats:]
+		return samples, nil
+	}, nil
+}
+
+// liveBeside is the device memory of a server beside weights, KV and its metadata: activations, save buffer, and what is left over in slabs.
+const liveBeside = 4 * gib
+
+// holds says whether the device has room for a server beside the rig's own buffers.
+func (g *gpuBench) holds(c *liveCase) error {
+	need, err := c.deviceBytes()
+	if err != nil {
+		return err
+	}
+	if free := g.info.MemoryBytes - g.info.MemoryBusyBytes - g.slabBytes; free < need {
+		return fmt.Errorf("%w: %s of device memory beside the buffers, %d requests in %d layers need %s", ErrSkip, size(free), c.requests, c.model.Layers, size(need))
+	}
+	return nil
+}
+
+// samples serves as long as it takes to have as many samples after those of a warm-up.
+func (c liveCase) samples(m live.Machine, warmup, repeats int) (samples []float64, err error) {
+	c.steps = (warmup + repeats) * liveRun
+	steps, err := c.hostSeconds(m)
+	if err != nil {
+		return nil, err
+	}
+	for run := range slices.Chunk(steps[warmup*liveRun:], liveRun) {
+		samples = append(samples, medianOf(run).Value)
+	}
+	return samples, nil
+}
+
+// deviceBytes is what a server of a few samples asks of the device.
+func (c liveCase) deviceBytes() (int64, error) {
+	source, err := c.source()
+	if err != nil {
+		return 0, err
+	}
+	c.steps = 8 * liveRun
+	cfg := c.server()
+	weights := source.Config()
+	return weights.Bytes() + cfg.HBMBytes + c.blocks(&cfg.Geometry)*int64(cfg.Geometry.Groups())*cfg.Geometry.MetaBytes + liveBeside, nil
+}
+
+// pooled is a machine whose pages of KV lie in the rig's pool, since pinning takes most of a second a GiB. Where more of them are taken than the pool
+// holds they share its memory: how long the host takes does not depend on what lies in a block.
+type pooled struct {
+	live.Machine
+	pool *hostPool
+	each int64 // bytes lent at a time, of which each segment of the pool has a whole number
+	lent int64 // times so far
+}
+
+// HostAlloc implements live.Machine.
+func (m *pooled) HostAlloc(bytes int64, pages cuda.HostPages) (cuda.HostMemory, error) {
+	if pages != cuda.HugePages || bytes > m.each {
+		return m.Machine.HostAlloc(bytes, pages)
+	}
+	_, b := m.pool.at(m.lent * m.each % m.pool.bytes)
+	m.lent++
+	return cuda.HostMemoryOf(b[:bytes]), nil
+}
+
+// HostFree implements live.Machine.
+func (m *pooled) HostFree(memory cuda.HostMemory) error {
+	if m.pool.has(memory.Ptr()) {
+		return nil
+	}
+	return m.Machine.HostFree(memory)
+}

@@ -1,0 +1,85 @@
+package calibrate
+
+import (
+	"fmt"
+	"github.com/sparseserve/sparseserve/hw"
+	"math"
+)
+
+// loadMemcpy is loading with one cudaMemcpyAsync a block.
+type loadMemcpy struct{}
+
+const probeLoadMemcpy = "load.memcpy"
+
+func (loadMemcpy) probes() []Probe {
+	return []Probe{{Name: probeLoadMemcpy, Means: "one memcpy a block, blocks anywhere in a pinned pool; " + wall,
+		Kernel: "ss_memcpy_blocks", Axes: []string{"block_bytes", "blocks", "pool_mib"}, needed: true, again: always}}
+}
+
+// points vary block size and count at the base pool; other pools have two counts.
+func (loadMemcpy) points(p *planner) {
+	const block, most, few = 16 * kib, 2048, 256
+	for i, pool := range p.pools() {
+		if pool == basePool {
+			p.eachTransfer(func(block, n int64) { p.addAt(stageLoad, rank{i, 0}, point(probeLoadMemcpy, "", block, n, pool)) })
+		} else if most*block <= min(p.mostMoved(), pool*mib) {
+			for _, n := range []int64{most, few} {
+				p.addAt(stageLoad, rank{i, 2}, point(probeLoadMemcpy, "", block, n, pool))
+			}
+		}
+	}
+}
+
+func (loadMemcpy) prepare(g *gpuBench, p Point) (Timed, error) { return g.ready(p, g.setupLoad) }
+
+// fit needs the link's rate.
+func (loadMemcpy) fit(s *Samples, p *hw.Profile, from source) []model {
+	link := math.Min(p.Link.H2D.SI(), p.Link.Nominal.SI())
+	copied := s.of(probeLoadMemcpy)
+	fit, held := splitCopies(copied)
+	l := &p.Load
+	base := fit
+	if byPool(copied) {
+		base = inPool(fit, basePool)
+	}
+	calls := fitCalls(base, link, true)
+	l.MemcpyPools = calls.poolRows(copied, fit, link, from)
+	calls.figures(from, &l.MemcpyBase, &l.MemcpyCall)
+	l.MemcpyEarly, l.MemcpyFirst = perBlock(calls.early, from, "what each of a batch's first blocks takes beside"), hw.Figure{}
+	if l.MemcpyEarly.Set() {
+		l.MemcpyFirst = from.figure(calls.first, "blocks", "of a batch, that have taken half of what all first ones take beside")
+	}
+	return []model{{name: "load.memcpy", fit: fit, held: held, draw: drawMoved,
+		price: func(p *hw.Profile, at datum) float64 {
+			return priceLoad(p, hw.LoadMemcpy, at.At("blocks"), at.At("block_bytes"), at.At("pool_mib"))
+		}}}
+}
+
+// drawMoved shows a transfer's rate over its bytes.
+var drawMoved = picture{x: moved, xLabel: "bytes moved", rate: moved}
+
+// pools says what the largest host pool does to the engines whose models do not
+// know of it.
+func pools(s *Samples) []string {
+	var notes []string
+	for _, probe := range []string{probeLoadMemcpy} {
+		all := s.of(probe)
+		sizes := all.values("pool_mib")
+		if len(sizes) == 0 || sizes[len(sizes)-1] == basePool {
+			continue
+		}
+		most := sizes[len(sizes)-1]
+		base := map[string]float64{}
+		for _, at := range all {
+			if at.At("pool_mib") == basePool {
+				base[otherAxes(at, "pool_mib")] = at.seconds
+			}
+		}
+		for _, at := range all {
+			if t, ok := base[otherAxes(at, "pool_mib")]; ok && at.At("pool_mib") == most {
+				notes = append(notes, fmt.Sprintf("%s over a pool of %s, over the same of %s: %.2f", probe, size(most*mib), size(basePool*mib), at.seconds/t))
+			}
+		}
+	}
+	return notes
+}

@@ -1,0 +1,123 @@
+package calibrate
+
+import (
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
+	"math"
+)
+
+// prefillAttention is causal attention of a prompt's chunks.
+type prefillAttention struct{}
+
+const probePrefill = "prefill_attention"
+
+func (prefillAttention) probes() []Probe {
+	return []Probe{{Name: probePrefill,
+		Means:  "causal attention of one chunk, K and V of a first chunk contiguous, of a later one and of what is before it in KV blocks anywhere; " + gpuTime,
+		Kernel: "ss_prefill", Axes: []string{"query_tokens", "prefix_tokens"}, shaped: true, needed: true}}
+}
+
+func (prefillAttention) points(p *planner) {
+	most := pick[int64](p, 49152, 16384) // query and prefix together
+	for _, shape := range shapes {
+		for _, q := range pick(p, []int64{64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768}, []int64{128, 512, 2048, 8192}) {
+			for _, prefix := range pick(p, []int64{0, 2048, 8192, 32768}, []int64{0, 2048, 8192}) {
+				if q+prefix <= most {
+					p.add(stagePrefillAttention, point(probePrefill, shape, q, prefix))
+				}
+			}
+		}
+	}
+}
+
+func (prefillAttention) prepare(g *gpuBench, p Point) (Timed, error) {
+	return g.ready(p, g.setupPrefill)
+}
+
+func (prefillAttention) fit(s *Samples, p *hw.Profile, from source) []model {
+	return fitPrefill(s, p, from)
+}
+
+func span(at datum) sim.Span {
+	return sim.Span{Query: int(at.At("query_tokens")), Prefix: int(at.At("prefix_tokens"))}
+}
+
+func spanFLOPs(at datum) float64 { return hw.PrefillFLOPs(at.model, span(at)) }
+
+// kvRead is the least that a chunk's attention reads from HBM, in bytes.
+func kvRead(at datum) float64 {
+	s := span(at)
+	return float64(int64(s.Query+s.Prefix) * at.model.LayerKVBytesPerToken())
+}
+
+// fitPrefill fits t = launch(q) + FLOPs / rate(q) for each query length, both
+// within what the profile allows: launches that rise, rates that grow no
+// faster than the query.
+func fitPrefill(s *Samples, p *hw.Profile, from source) []model {
+	all := s.of(probePrefill)
+	// Without prefix is where launches show: one shape's stay in the fit.
+	fit, held := all.split(byAxis("query_tokens"), 2, func(at datum) bool {
+		return at.At("prefix_tokens") == 0 && at.Shape == all[0].Shape
+	})
+	queries := all.values("query_tokens")
+	of := func(q int64) data {
+		return fit.where(func(at datum) bool { return at.At("query_tokens") == q })
+	}
+	seconds := func(launch, rate float64, at datum) float64 {
+		return launch + math.Max(spanFLOPs(at)/rate, kvRead(at)/p.GPU.HBMBandwidth.SI())
+	}
+	launchBound, flopsBound := bound{1e-6, 1e-2}, bound{1e9, 1e16}
+	launches, weights := make([]float64, len(queries)), make([]float64, len(queries))
+	for i, q := range queries {
+		c := linear(of(q), one, spanFLOPs)
+		launches[i] = refine(of(q), []float64{c[0], 1 / math.Max(c[1], 1e-15)}, []bound{launchBound, flopsBound}, func(c []float64, at datum) float64 {
+			return seconds(c[0], c[1], at)
+		})[0]
+		// A launch counts as far as it shows in the shortest time.
+		weights[i] = math.Pow(launches[i]/smallestTime(of(q)), 2)
+	}
+	launches = rising(launches, weights)
+	p.Prefill, p.Paged = nil, hw.PagedPrefill{}
+	last := infinite
+	for i, q := range queries {
+		rate := refine(of(q), []float64{100e12}, []bound{flopsBound}, func(r []float64, at datum) float64 {
+			return seconds(launches[i], r[0], at)
+		})[0]
+		if i > 0 {
+			rate = math.Min(rate, last*float64(q)/float64(queries[i-1])*(1-1e-3))
+		}
+		last = rate
+		p.Prefill = append(p.Prefill, hw.PrefillRow{Query: int(q),
+			Launch: from.figure(launches[i]*1e6, "us", "what FLOPs do not explain: launch, and the masked part of the diagonal"),
+			Rate:   from.figure(rate*1e-12, "TFLOP/s", "causal prefill kernel")})
+	}
+	if n := s.sms(); n > 0 {
+		p.Paged = prefillWaves(n)
+		for _, at := range all {
+			if p.PrefillSeconds(at.model, span(at)) > (1+mostOver)*at.seconds {
+				p.Paged = hw.PagedPrefill{} // the samples are not of such a kernel
+			}
+		}
+	}
+	return []model{{name: "prefill_attention", fit: fit, held: held,
+		price: func(p *hw.Profile, at datum) float64 { return p.PrefillSeconds(at.model, span(at)) },
+		draw:  picture{x: spanFLOPs, xLabel: "FLOPs"}}}
+}
+
+// mostOver is by how much waves may be longer than a sample.
+const mostOver = 0.05
+
+// prefillRows are the query tokens of a CTA of the prefill kernel (cuda/prefill.cu).
+const prefillRows = 128
+
+// prefillWaves are those of the kernel itself, which the lengths of the probe, powers
+// of two, do not show: a row block more than those fills the card once more.
+func prefillWaves(sms float64) hw.PagedPrefill {
+	figure := func(value float64, unit, what string) hw.Figure {
+		return hw.Figure{Value: value, Unit: unit, From: hw.Derived, Source: what}
+	}
+	return hw.PagedPrefill{
+		Rows: figure(prefillRows, "tokens", "queries of a CTA of the prefill kernel, cuda/prefill.cu"),
+		CTAs: figure(sms, "CTAs", "SMs of the card. Two CTAs fit an SM and share its tensor cores, so a chunk takes at least as long as the SM with the most of them"),
+	}
+}

@@ -1,0 +1,156 @@
+package calibrate
+
+import (
+	"github.com/sparseserve/sparseserve/hw"
+	"math"
+)
+
+// progressive is PSA's decode attention, in rounds of a microbatch of blocks.
+type progressive struct{}
+
+const (
+	probePSA         = "psa_decode"
+	probePSALaunches = "psa_launches"
+	probePSAUneven   = "psa_uneven"
+)
+
+func (progressive) probes() []Probe {
+	axes := []string{"batch", "budget_tokens", "micro_blocks"}
+	return []Probe{
+		{Name: probePSA, Means: "PSA decode that attends to all blocks of the budget, in rounds of a microbatch of blocks, L2 flushed; " + gpuTime,
+			Kernel: "ss_psa", Axes: axes, shaped: true},
+		{Name: probePSALaunches, Means: "the same with a launch for each microbatch; " + gpuTime, Kernel: "ss_psa", Axes: axes, shaped: true},
+		{Name: probePSAUneven,
+			Means:  "PSA decode of lists that end in different rounds, most of them early: the one of rank x lasts x^3 of the longest; L2 flushed; " + gpuTime,
+			Kernel: "ss_psa", Axes: []string{"batch", "longest_tokens", "micro_blocks"}, shaped: true},
+	}
+}
+
+// microbatch is PSA's at most points, in blocks.
+const microbatch = 16
+
+func (progressive) points(p *planner) {
+	p.eachBatch(func(shape string, batch int64, at func(order int, p Point)) {
+		for i, budget := range p.budgets() {
+			if batch*budget <= p.mostTokens(shape) {
+				at(orderBudgets+2*i+1, point(probePSA, shape, batch, budget, microbatch))
+			}
+		}
+	})
+	for i, shape := range shapes {
+		for _, batch := range []int64{1, 8, 32} {
+			for _, budget := range p.budgets() {
+				p.addAt(stageDecode, rank{i, orderRelaunched}, point(probePSALaunches, shape, batch, budget, microbatch))
+			}
+		}
+		for _, batch := range pick(p, []int64{1, 2, 3, 4, 6, 8, 12}, []int64{1, 6}) {
+			for _, longest := range pick(p, []int64{2048, 4096, 6144}, []int64{4096}) {
+				p.addAt(stageDecode, rank{i, orderUneven}, point(probePSAUneven, shape, batch, longest, microbatch))
+			}
+		}
+		for _, micro := range pick(p, []int64{8, 32}, []int64{8}) {
+			for _, batch := range []int64{1, 8} {
+				for _, budget := range p.budgets() {
+					p.addAt(stageDecode, rank{i, orderMicro}, point(probePSA, shape, batch, budget, micro))
+				}
+			}
+		}
+	}
+	p.eachGroupedBatch(func(batch int64, at func(order int, p Point)) {
+		for i, budget := range groupedBudgets {
+			at(orderBudgets+2*i+1, point(probePSA, manyQueries, batch, budget, microbatch))
+		}
+	})
+}
+
+func (progressive) prepare(g *gpuBench, p Point) (Timed, error) { return g.ready(p, g.setupPSA) }
+
+func (progressive) fit(s *Samples, p *hw.Profile, from source) []model {
+	if m, ok := fitPSA(s, p, from); ok {
+		return []model{m}
+	}
+	return nil
+}
+
+// fitPSA fits the PSA kernel (hw: psaKernel).
+func fitPSA(s *Samples, p *hw.Profile, from source) (model, bool) {
+	const what = "PSA decode kernel"
+	all := s.of(probePSA, probePSALaunches, probePSAUneven)
+	if len(all) == 0 {
+		return model{}, false
+	}
+	fit, held := all.split(func(at datum) string { return at.Probe + at.Shape + byAxis("micro_blocks")(at) }, 2, nil)
+	hbm, few := p.GPU.HBMBandwidth.SI(), s.sms()
+	c := refine(fit, []float64{7e-6, 5e-9, 2e-6, hbm * 0.9, 7e-6}, []bound{callBound, blockBound, blockBound, {rateBound.low, hbm}, blockBound},
+		func(c []float64, at datum) float64 {
+			n, least := float64(psaLaunches(at)), c[2]
+			if lists(at) <= few {
+				least *= lists(at) / few
+			}
+			t := c[0] + (n-1)*c[4] + n*lists(at)*c[1]
+			for _, bytes := range psaRoundBytes(at) {
+				t += math.Max(least, bytes/c[3])
+			}
+			return t
+		})
+	p.PSADecode = hw.PSADecode{
+		Launch: from.figure(c[0]*1e6, "us", what), Rate: from.figure(c[3]*1e-9, "GB/s", what),
+		PerHead:  perBlock(c[1], from, what+", for each request and KV head"),
+		Round:    from.figure(c[2]*1e6, "us", what+", for each microbatch of one list, its decision included"),
+		Relaunch: from.figure(c[4]*1e6, "us", what+", for each launch but the first"),
+		Largest:  from.figure(largestOf(all, psaBytes)*1e-9, "GB", "the largest point measured"),
+	}
+	if few > 0 {
+		p.PSADecode.FewLists = from.figure(few, "lists", "one for each SM")
+	}
+	return model{name: "psa_decode", fit: fit, held: held, draw: picture{x: psaBytes, xLabel: "bytes", rate: psaBytes}, price: pricePSA}, true
+}
+
+// psaRounds, psaLength and psaLaunches are what a point of PSA consists of:
+// microbatches and blocks of a list, and launches, 1 or one for each round.
+func psaRounds(at datum) float64 {
+	return math.Ceil(psaLength(at) / float64(at.At("micro_blocks")))
+}
+
+func psaLength(at datum) float64 { return float64(at.At("budget_tokens") / blockTokens) }
+
+func psaLaunches(at datum) int {
+	if at.Probe == probePSALaunches {
+		return int(psaRounds(at))
+	}
+	return 1
+}
+
+// psaRoundBytes are what all lists of a point attend to, round by round.
+func psaRoundBytes(at datum) (rounds []float64) {
+	each := float64(at.At("micro_blocks")*blockTokens*at.model.LayerKVBytesPerToken()) / float64(at.model.KVHeads) // of a list
+	if at.Probe == probePSAUneven {
+		for _, lists := range reach(at.Point, at.model) {
+			rounds = append(rounds, float64(lists)*each)
+		}
+		return rounds
+	}
+	n := psaRounds(at)
+	for range int(n) {
+		rounds = append(rounds, kvBytes("budget_tokens")(at)/n)
+	}
+	return rounds
+}
+
+func psaBytes(at datum) (sum float64) {
+	for _, bytes := range psaRoundBytes(at) {
+		sum += bytes
+	}
+	return sum
+}
+
+// pricePSA is what a profile says of a point.
+func pricePSA(p *hw.Profile, at datum) float64 {
+	batch, micro := int(at.At("batch")), int(at.At("micro_blocks"))
+	if at.Probe == probePSAUneven {
+		t, _ := p.PSARoundsSeconds(at.model, batch, blockTokens, micro, reach(at.Point, at.model))
+		return t
+	}
+	t, _ := p.PSADecodeSeconds(at.model, batch, int(psaLength(at)), blockTokens, micro, psaLaunches(at))
+	return t
+}

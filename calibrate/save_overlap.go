@@ -1,0 +1,163 @@
+package calibrate
+
+import (
+	"github.com/sparseserve/sparseserve/hw"
+	"math"
+	"slices"
+)
+
+// saveOverlap is prefill whose layers are saved while the next ones are computed.
+type saveOverlap struct{}
+
+const (
+	probeLayersNone    = "layers.nothing"
+	probeLayersMemcpy  = "layers.save_memcpy"
+	probeLayersGPU     = "layers.save_gpu"
+	probePrefillMemcpy = "prefill.save_memcpy"
+)
+
+func (saveOverlap) probes() []Probe {
+	axes := []string{"chunk_tokens", "prefix_tokens", "layers"}
+	return []Probe{
+		{Name: probeLayersNone, Means: "prefill of a chunk in some layers, nothing saved; until all is done",
+			Kernel: "ss_linear, ss_prefill", Axes: axes, shaped: true, needed: true},
+		{Name: probeLayersMemcpy, Means: "the same, each layer's KV saved by one memcpy a block", Kernel: "ss_memcpy_blocks", Axes: axes, shaped: true},
+		{Name: probeLayersGPU, Means: "the same, each layer's KV saved by the GPU scatter kernel", Kernel: "ss_gpu_scatter", Axes: axes, shaped: true, needed: true},
+		{Name: probePrefillMemcpy,
+			Means: "the same, each layer's KV saved by one memcpy a block to pages anywhere in a pinned pool, in the order and with as many calls a layer " +
+				"as the serving loop's, launched no further ahead of the saves than its save buffer allows",
+			Kernel: "ss_memcpy_blocks", Axes: append(slices.Clone(axes), "pool_mib"), shaped: true},
+	}
+}
+
+// layersTimed are the layers of the prefill that saves run beside, as many as
+// a 7B model has: nothing hides the last layer's saves.
+const layersTimed = 32
+
+func (saveOverlap) points(p *planner) {
+	prefixes := pick(p, []int64{0, 4096, 6144, 10240}, []int64{4096})
+	for _, prefix := range prefixes {
+		for _, probe := range []string{probeLayersNone, probeLayersMemcpy, probeLayersGPU} {
+			p.add(stagePrefill, point(probe, shapes[0], 2048, prefix, layersTimed))
+		}
+	}
+	first, middle, last := prefixes[0], prefixes[len(prefixes)/2], prefixes[len(prefixes)-1]
+	pools := []int64{basePool}
+	if pool := p.overlapPool(); pool > basePool {
+		pools = append(pools, pool)
+	}
+	for _, pool := range pools {
+		for _, prefix := range slices.Compact([]int64{first, middle, last}) { // the middle is held out
+			p.add(stageSaveOverlap, point(probePrefillMemcpy, shapes[0], 2048, prefix, layersTimed, pool))
+		}
+	}
+	// A layer segment of a whole prompt saves as much in fewer layers; held out too. Its
+	// pages are 256 of 16 MiB.
+	if pool := pools[len(pools)-1]; pool >= 4*basePool {
+		for _, part := range []int64{2, 4} {
+			p.add(stageSaveOverlap, point(probeLayersNone, shapes[0], 2048*part, 0, layersTimed/part),
+				point(probePrefillMemcpy, shapes[0], 2048*part, 0, layersTimed/part, pool))
+		}
+	}
+}
+
+// overlapPool is the pool, of those allowed, that overlapped saves go to as well as to the
+// base one: as large as a serving loop's at moderate load.
+func (p *planner) overlapPool() int64 {
+	return slices.Max(slices.DeleteFunc(p.pools(), func(m int64) bool { return m > 16*kib }))
+}
+
+func (saveOverlap) prepare(g *gpuBench, p Point) (Timed, error) { return g.ready(p, g.setupLayers) }
+
+func (saveOverlap) fit(s *Samples, p *hw.Profile, from source) []model {
+	fitContention(s, p, from)
+	return fitOverlapped(s, p, from)
+}
+
+// fitContention finds the share of speed that compute loses while the GPU
+// scatter kernel saves a layer beside the next: n layers take
+//
+//	alone + (n - 1) share save + save
+//
+// as nothing is computed beside the last layer's save.
+func fitContention(s *Samples, p *hw.Profile, from source) {
+	alone := map[string]float64{}
+	for _, at := range s.of(probeLayersNone) {
+		alone[at.Sizes()] = at.seconds
+	}
+	var shares []float64
+	for _, at := range s.of(probeLayersGPU) {
+		n, block := layerBlocks(at)
+		save := priceSave(p, hw.SaveGPU, n, block, basePool, 0)
+		shares = append(shares, (at.seconds-alone[at.Sizes()]-save)/(float64(at.At("layers")-1)*save))
+	}
+	share := math.Min(math.Max(medianOf(shares).Value, 0.001), 0.99)
+	p.Save.Contention = from.figure(share, "share", "prefill of 2048 token chunks whose layers the scatter kernel saves, over prefill alone")
+}
+
+// fitOverlapped finds what a block takes to be saved with a memcpy of its own while
+// prefill is computed and launched beside it, over each pool where that was
+// measured: what the same takes alone says little of it, as the driver copies in
+// two ways there. Of prefill whose saves take longer than its layers, all but the
+// first layer is hidden:
+//
+//	t = alone / layers + layers save(n, pool)
+//
+// with n blocks a layer. Each pool's row is of the chunks behind the fewest and the
+// most tokens alike: saves take a percent or two more or less beside longer attention,
+// the one way over one pool and the other over another. Chunks between are held out.
+func fitOverlapped(s *Samples, p *hw.Profile, from source) []model {
+	v := &p.Save
+	v.MemcpyBesidePools = nil
+	alone := map[[3]int64]float64{}
+	sizes := func(at datum) [3]int64 {
+		return [3]int64{at.At("chunk_tokens"), at.At("prefix_tokens"), at.At("layers")}
+	}
+	for _, at := range s.of(probeLayersNone) {
+		alone[sizes(at)] = at.seconds
+	}
+	all := s.of(probePrefillMemcpy).where(func(at datum) bool { return alone[sizes(at)] > 0 && at.seconds > 1.2*alone[sizes(at)] })
+	price := func(p *hw.Profile, at datum) float64 {
+		n, block := layerBlocks(at)
+		t, err := p.BesidePrefillSeconds(hw.SaveMemcpy, n, block, at.At("pool_mib")*mib, 0)
+		must(err)
+		layers := float64(at.At("layers"))
+		return alone[sizes(at)]/layers + layers*t
+	}
+
+	var fit, held data
+	var rows []hw.PoolTime
+	var calls, weights []float64
+	for _, pool := range all.values("pool_mib") {
+		d := inPool(all, pool)
+		chunk, prefixes := slices.Min(d.values("chunk_tokens")), d.values("prefix_tokens")
+		least, most := slices.Min(prefixes), slices.Max(prefixes)
+		ends := func(at datum) bool {
+			prefix := at.At("prefix_tokens")
+			return at.At("chunk_tokens") == chunk && (prefix == least || prefix == most)
+		}
+		fit, held = append(fit, d.where(ends)...), append(held, d.where(func(at datum) bool { return !ends(at) })...)
+
+		row := hw.PoolTime{PoolGiB: float64(pool) / 1024, Figure: v.MemcpyCall}
+		v.MemcpyBesidePools = []hw.PoolTime{row} // a first guess, which prices all but the calls
+		more := weighted(d.where(ends), func(at datum) (rest, factor float64) {
+			n, _ := layerBlocks(at)
+			return at.seconds - price(p, at), float64(at.At("layers") * n)
+		}, callBound.low-v.MemcpyCall.SI())
+		rows, calls, weights = append(rows, row), append(calls, v.MemcpyCall.SI()+more), append(weights, float64(len(d.where(ends))))
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	for i, call := range rising(calls, weights) {
+		rows[i].Figure = from.figure(call*1e6, "us", "a copy of its own for each block beside prefill whose launches another thread makes, to pages of a pinned pool of this size")
+	}
+	v.MemcpyBesidePools = rows
+	return []model{{name: "save.memcpy_beside", fit: fit, held: held, price: price,
+		draw: picture{x: func(at datum) float64 { return float64(at.At("pool_mib")) }, xLabel: "MiB of the pinned pool"}}}
+}
+
+// layerBlocks is what one layer of a chunk saves, and the bytes of a block.
+func layerBlocks(at datum) (n, blockBytes int64) {
+	return at.At("chunk_tokens") / blockTokens * int64(at.model.KVHeads), at.model.Geometry(blockTokens).BlockBytes
+}

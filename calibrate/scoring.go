@@ -1,0 +1,74 @@
+package calibrate
+
+import (
+	"github.com/sparseserve/sparseserve/hw"
+	"strconv"
+)
+
+// scoring is the scores of block metadata and their top-k in one kernel.
+type scoring struct{}
+
+const probeSelect = "scoring"
+
+func (scoring) probes() []Probe {
+	return []Probe{{Name: probeSelect, Means: "scores and top-k, L2 flushed; " + gpuTime, Kernel: "ss_select",
+		Axes: []string{"batch", "context_tokens", "budget_tokens"}, shaped: true, needed: true}}
+}
+
+// selectBudget is what is selected from every context, in tokens.
+const selectBudget = 2048
+
+func (scoring) points(p *planner) {
+	p.eachBatch(func(shape string, batch int64, at func(order int, p Point)) {
+		for _, context := range pick(p, []int64{4096, 8192, 16384, 32768, 65536}, []int64{8192, 32768}) {
+			at(orderSelection, point(probeSelect, shape, batch, context, selectBudget))
+		}
+	})
+	p.eachGroupedBatch(func(batch int64, at func(order int, p Point)) {
+		for i, context := range groupedContexts {
+			at(2*i+1, point(probeSelect, manyQueries, batch, context, selectBudget))
+		}
+	})
+}
+
+func (scoring) prepare(g *gpuBench, p Point) (Timed, error) { return g.ready(p, g.setupSelect) }
+
+func (scoring) fit(s *Samples, p *hw.Profile, from source) []model {
+	return []model{fitScoring(s, p, from)}
+}
+
+// fitScoring fits scores and top-k in one kernel (hw: stream), t = launch + bytes/rate of the
+// digests, and the searches and crowds of lists where the samples say how many SMs there are.
+func fitScoring(s *Samples, p *hw.Profile, from source) model {
+	const what = "scores and top-k in one kernel"
+	fit, held := s.of(probeSelect).split(func(at datum) string { return at.Shape }, 3, nil)
+	bytes := func(at datum) float64 {
+		return lists(at) * float64(at.At("context_tokens")/blockTokens) * float64(at.model.MetaBytesPerBlock())
+	}
+	hbm := p.GPU.HBMBandwidth.SI()
+	start, bounds := []float64{10e-6, hbm / 2}, []bound{callBound, {rateBound.low, hbm}}
+	ctas := ctasPerSM * s.sms()
+	if ctas > 0 {
+		start, bounds = append(start, 3e-6, 4e-6), append(bounds, blockBound, blockBound)
+	}
+	c := refine(fit, start, bounds, func(c []float64, at datum) float64 {
+		t := c[0] + bytes(at)/c[1]
+		if ctas > 0 {
+			t += hw.ScoringSearches(float64(at.At("context_tokens")/blockTokens))*c[2] + hw.ScoringCrowd(ctas, lists(at))*c[3]
+		}
+		return t
+	})
+	p.Scoring = hw.Stream{
+		Launch: from.figure(c[0]*1e6, "us", what), Rate: from.figure(c[1]*1e-9, "GB/s", what),
+		Largest: from.figure(largestOf(s.of(probeSelect), bytes)*1e-9, "GB", "the largest point measured"),
+	}
+	if ctas > 0 {
+		p.Scoring.CTAs = from.figure(ctas, "CTAs", strconv.Itoa(ctasPerSM)+" on each SM")
+		p.Scoring.Search = from.figure(c[2]*1e6, "us", what+", the search of a list of more blocks than are ranked at once")
+		p.Scoring.Crowd = from.figure(c[3]*1e6, "us", what+", of lists that no cluster of CTAs shares")
+	}
+	return model{name: "scoring", fit: fit, held: held, draw: picture{x: bytes, xLabel: "bytes", rate: bytes},
+		price: func(p *hw.Profile, at datum) float64 {
+			return p.ScoringSeconds(at.model, at.At("batch")*(at.At("context_tokens")/blockTokens), int(at.At("batch")))
+		}}
+}
