@@ -56,7 +56,7 @@ func fitBlockClose(s *Samples, p *hw.Profile, from source) []model {
 	c := refine(fit, []float64{math.Max(start[0], 1e-6), 1 / math.Max(start[1], 1/hbm)}, []bound{callBound, {rateBound.low, hbm}}, func(c []float64, at datum) float64 {
 		return c[0] + bytes(at)/c[1]
 	})
-	const what = "metadata of a prompt's full blocks and their copy to the save buffer, behind the write of their K and V"
+	const what = "metadata of a prompt's full blocks and their copy to the save buffer, after the write of their K and V"
 	p.BlockClose = hw.BlockClose{Launch: from.figure(c[0]*1e6, "us", what), Rate: from.figure(c[1]*1e-9, "GB/s", what+", bytes of K and V")}
 	return []model{{name: "block_close", fit: fit, held: held, draw: picture{x: bytes, xLabel: "bytes of K and V", rate: bytes},
 		price: func(p *hw.Profile, at datum) float64 { return p.BlockCloseSeconds(at.model, 1, at.At("tokens")) }}}

@@ -102,7 +102,7 @@ const mostNamed = 1000
 // fitLoading takes what the host needs for each block that a layer loads, to find it a slot
 // and to name both places, from the same servers with and without loads.
 func fitLoading(s *Samples, p *hw.Profile, from source) {
-	p.Host.Load = hw.Figure{}
+	p.Host.LoadBlock = hw.Figure{}
 	without := map[int64]float64{}
 	for _, at := range s.of(probeLiveOffload) {
 		without[at.At("requests")] = at.seconds
@@ -116,6 +116,6 @@ func fitLoading(s *Samples, p *hw.Profile, from source) {
 	}
 	if len(longer) > 0 {
 		each := shareOf(longer, func(at datum) float64 { return float64(at.At("layers") * at.At("loads")) })
-		p.Host.Load = perBlock(each, from, "each block that a layer loads: what GPU events see as idle of a decode step of the live loop, over the same without loads")
+		p.Host.LoadBlock = perBlock(each, from, "each block that a layer loads: what GPU events see as idle of a decode step of the live loop, over the same without loads")
 	}
 }

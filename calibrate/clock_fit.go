@@ -18,14 +18,14 @@ func fitPower(s *Samples, p *hw.Profile, from source, chunks, ages, rests data) 
 	k := &p.Clock
 	draws := bound{0.05, 0.99}
 	figures := []clockFigure{
-		{&k.Alone, "share", "chunks of prefill without pause, linears after rests and a prompt's chunks behind one: the clock of linears alone that explains their times", 0.8, bound{0.2, 0.999}},
-		{&k.Meter, "ms", "the same: time constant of the power that the card measures", 15, bound{1, 500}},
-		{&k.Pace, "ms", "the same: in which power that is off by the limit would take the whole clock", 120, bound{5, 5000}},
-		{&k.Attention, "limits", "the same: what prefill attention draws at the full clock, of the card's limit", 1, bound{0.2, 3}},
-		{&k.Copies, "share", "the same: what copies within HBM draw, of the card's limit", 0.5, draws},
+		{&k.GEMMSteadyRatio, "share", "chunks of prefill without pause, linears after rests and a prompt's chunks behind one: the clock of linears alone that explains their times", 0.8, bound{0.2, 0.999}},
+		{&k.PowerFilter, "ms", "the same: time constant of the power that the card measures", 15, bound{1, 500}},
+		{&k.FrequencySlew, "ms", "the same: in which power that is off by the limit would take the whole clock", 120, bound{5, 5000}},
+		{&k.AttentionPower, "limits", "the same: what prefill attention draws at the full clock, of the card's limit", 1, bound{0.2, 3}},
+		{&k.CopyPower, "share", "the same: what copies within HBM draw, of the card's limit", 0.5, draws},
 	}
 	if len(dense) > 0 {
-		figures = append(figures, clockFigure{&k.Memory, "share", "the same: what memory-bound kernels draw, as dense decode attention does, of the card's limit", 0.8, draws})
+		figures = append(figures, clockFigure{&k.MemoryBoundPower, "share", "the same: what memory-bound kernels draw, as dense decode attention does, of the card's limit", 0.8, draws})
 	}
 
 	steady, held := chunks.where(ofClockTokens).split(func(at datum) string { return at.Shape }, 3, nil)

@@ -24,9 +24,9 @@ func (continueLatency) prepare(g *gpuBench, p Point) (Timed, error) {
 }
 
 func (continueLatency) fit(s *Samples, p *hw.Profile, from source) []model {
-	p.Host.Verdict = hw.Figure{}
+	p.Host.ContinueLatency = hw.Figure{}
 	if sync := s.of(probeSync); len(sync) > 0 {
-		p.Host.Verdict = perBlock(sync[0].seconds, from, "submitting one kernel and synchronising")
+		p.Host.ContinueLatency = perBlock(sync[0].seconds, from, "submitting one kernel and synchronising")
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ func (driverContention) fit(s *Samples, p *hw.Profile, from source) []model {
 //
 //	t = alone + (launches + copies) wait
 func fitCallWait(s *Samples, p *hw.Profile, from source) {
-	p.Host.CallWait = hw.Figure{}
+	p.Host.DriverContention = hw.Figure{}
 	alone := map[string]float64{}
 	for _, at := range s.of(probeCallsNone) {
 		alone[at.Sizes()] = at.seconds
@@ -56,7 +56,7 @@ func fitCallWait(s *Samples, p *hw.Profile, from source) {
 	}
 	if len(waits) > 0 {
 		if wait := medianOf(waits).Value; wait > 0 {
-			p.Host.CallWait = from.figure(wait*1e6, "us", "a launch or small copy beside a thread that saves with a memcpy a block, over the same alone")
+			p.Host.DriverContention = from.figure(wait*1e6, "us", "a launch or small copy while another thread saves with a memcpy a block, over the same without it")
 		}
 	}
 }

@@ -83,7 +83,7 @@ func (f *fakeBench) seconds(p Point) float64 {
 	case probeLiveOffload:
 		return t.HostStepSeconds(p.At("requests")) + float64(p.At("layers"))*t.LayerSyncSeconds(int(p.At("requests")), int64(listBytes(at)))
 	case probeLiveLoads:
-		layer := t.LayerSyncSeconds(int(p.At("requests")), int64(listBytes(at))) + float64(p.At("loads"))*t.Host.Load.SI()
+		layer := t.LayerSyncSeconds(int(p.At("requests")), int64(listBytes(at))) + float64(p.At("loads"))*t.Host.LoadBlock.SI()
 		return t.HostStepSeconds(p.At("requests")) + float64(p.At("layers"))*layer
 	case probeLiveHeld, probeLiveHeldPSA, probeLiveDense, probeLiveLookup, probeLiveLookupPSA:
 		return f.modelled(p)
@@ -92,7 +92,7 @@ func (f *fakeBench) seconds(p Point) float64 {
 		held.Probe = probeLiveHeld
 		return f.modelled(held) + float64(p.At("layers"))*t.LayerSyncSeconds(int(p.At("requests")), int64(listBytes(at)))
 	case probeLiveFreed:
-		return float64(p.At("layers")*int64(at.model.KVHeads)*livePrompt/blockTokens) * t.Host.FreedBlock.SI()
+		return float64(p.At("layers")*int64(at.model.KVHeads)*livePrompt/blockTokens) * t.Host.FreeBlock.SI()
 	case probeRope:
 		return 2*fakeSubmit + fakeRope*float64(p.At("tokens"))
 	case probeClose:
@@ -133,7 +133,7 @@ func (f *fakeBench) seconds(p Point) float64 {
 		return t.ScoringSeconds(at.model, p.At("batch")*p.At("context_tokens")/blockTokens, int(p.At("batch")))
 	case probeCallsNone, probeCallsSave:
 		calls := float64(p.At("launches") + p.At("copies"))
-		return calls * (fakeSubmit + map[string]float64{probeCallsSave: t.Host.CallWait.SI()}[p.Probe])
+		return calls * (fakeSubmit + map[string]float64{probeCallsSave: t.Host.DriverContention.SI()}[p.Probe])
 	case probeLayersNone, probeLayersMemcpy, probeLayersGPU:
 		alone := float64(p.At("layers")) * fakeAlone * float64(p.At("chunk_tokens"))
 		if p.Probe == probeLayersGPU {
@@ -143,7 +143,7 @@ func (f *fakeBench) seconds(p Point) float64 {
 		return alone * map[string]float64{probeLayersNone: 1, probeLayersMemcpy: 1.7}[p.Probe]
 	case probePrefillMemcpy:
 		n, block := layerBlocks(at)
-		save, err := t.BesidePrefillSeconds(hw.SaveMemcpy, n, block, p.At("pool_mib")*mib, 0)
+		save, err := t.OverlappedSaveSeconds(hw.SaveMemcpy, n, block, p.At("pool_mib")*mib, 0)
 		must(err)
 		return fakeAlone*float64(p.At("chunk_tokens")) + float64(p.At("layers"))*save
 	}

@@ -60,11 +60,11 @@ func TestFitsRecoverKnownFigures(t *testing.T) {
 		{"link.duplex_copy", got.Link.DuplexCopy, want.Link.DuplexCopy, 0.01},
 		{"link.duplex_kernel", got.Link.DuplexKernel, want.Link.DuplexKernel, 0.01},
 		{"host.layer_sync", got.Host.LayerSync, want.Host.LayerSync, 0.02},
-		{"host.call_wait", got.Host.CallWait, want.Host.CallWait, 0.05},
+		{"host.driver_contention", got.Host.DriverContention, want.Host.DriverContention, 0.05},
 		{"host.layer_rate", got.Host.LayerRate, want.Host.LayerRate, 0.1},
 		{"host.layer_request", got.Host.LayerRequest, want.Host.LayerRequest, 0.1},
-		{"host.freed_block", got.Host.FreedBlock, want.Host.FreedBlock, 0.03},
-		{"host.load", got.Host.Load, want.Host.Load, 0.15},
+		{"host.free_block", got.Host.FreeBlock, want.Host.FreeBlock, 0.03},
+		{"host.load_block", got.Host.LoadBlock, want.Host.LoadBlock, 0.15},
 		{"load.memcpy_call", got.Load.MemcpyCall, want.Load.MemcpyCall, 0.03},
 		{"load.memcpy_base", got.Load.MemcpyBase, want.Load.MemcpyBase, 0.1},
 		{"load.flash_launch", got.Load.FlashLaunch, want.Load.FlashLaunch, 0.1},
@@ -82,19 +82,19 @@ func TestFitsRecoverKnownFigures(t *testing.T) {
 		{"sparse_decode.merge", got.SparseDecode.Merge, want.SparseDecode.Merge, 0.1},
 		{"scoring.rate", got.Scoring.Rate, want.Scoring.Rate, 0.05},
 		{"scoring.launch", got.Scoring.Launch, want.Scoring.Launch, 0.05},
-		{"clock.alone", got.Clock.Alone, want.Clock.Alone, 0.03},
-		{"clock.meter", got.Clock.Meter, want.Clock.Meter, 0.2},
-		{"clock.pace", got.Clock.Pace, want.Clock.Pace, 0.2},
-		{"clock.attention", got.Clock.Attention, want.Clock.Attention, 0.1},
-		{"clock.copies", below(got.Clock.Copies), below(want.Clock.Copies), 0.15},
-		{"clock.memory", below(got.Clock.Memory), below(want.Clock.Memory), 0.15},
+		{"clock.gemm_steady_ratio", got.Clock.GEMMSteadyRatio, want.Clock.GEMMSteadyRatio, 0.03},
+		{"clock.power_filter", got.Clock.PowerFilter, want.Clock.PowerFilter, 0.2},
+		{"clock.frequency_slew", got.Clock.FrequencySlew, want.Clock.FrequencySlew, 0.2},
+		{"clock.attention_power", got.Clock.AttentionPower, want.Clock.AttentionPower, 0.1},
+		{"clock.copy_power", below(got.Clock.CopyPower), below(want.Clock.CopyPower), 0.15},
+		{"clock.memory_bound_power", below(got.Clock.MemoryBoundPower), below(want.Clock.MemoryBoundPower), 0.15},
 		{"block_close.launch", got.BlockClose.Launch, want.BlockClose.Launch, 0.1},
 		{"block_close.rate", got.BlockClose.Rate, want.BlockClose.Rate, 0.05},
 		{"psa_decode.launch", got.PSADecode.Launch, want.PSADecode.Launch, 0.1},
 		{"psa_decode.round", got.PSADecode.Round, want.PSADecode.Round, 0.05},
 		{"psa_decode.relaunch", got.PSADecode.Relaunch, want.PSADecode.Relaunch, 0.05},
-		{"load.memcpy_early", got.Load.MemcpyEarly, want.Load.MemcpyEarly, 0.15},
-		{"load.memcpy_first", got.Load.MemcpyFirst, want.Load.MemcpyFirst, 0.4},
+		{"load.memcpy_warmup", got.Load.MemcpyWarmup, want.Load.MemcpyWarmup, 0.15},
+		{"load.memcpy_warmup_blocks", got.Load.MemcpyWarmupBlocks, want.Load.MemcpyWarmupBlocks, 0.4},
 	}
 	for i, row := range want.Clock.Gain {
 		pairs = append(pairs, pair{fmt.Sprintf("clock.gain[%d]", i), got.Clock.Gain[i].Figure, row.Figure, 0.15})
@@ -105,8 +105,8 @@ func TestFitsRecoverKnownFigures(t *testing.T) {
 	for i, row := range want.Load.MemcpyPools {
 		pairs = append(pairs, pair{fmt.Sprintf("load.memcpy_pools[%d]", i), got.Load.MemcpyPools[i].Figure, row.Figure, 0.03})
 	}
-	for i, row := range want.Save.MemcpyBesidePools {
-		pairs = append(pairs, pair{fmt.Sprintf("save.memcpy_beside_pools[%d]", i), got.Save.MemcpyBesidePools[i].Figure, row.Figure, 0.03})
+	for i, row := range want.Save.MemcpyOverlappedPools {
+		pairs = append(pairs, pair{fmt.Sprintf("save.memcpy_overlapped_pools[%d]", i), got.Save.MemcpyOverlappedPools[i].Figure, row.Figure, 0.03})
 	}
 	for i, row := range want.Save.Scatter {
 		pairs = append(pairs, pair{fmt.Sprintf("save.scatter[%d]", i), got.Save.Scatter[i].Figure, row.Figure, 0.04})

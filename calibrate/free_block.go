@@ -31,12 +31,12 @@ func (freeBlock) fit(s *Samples, p *hw.Profile, from source) []model {
 // fitFreed takes from a server that requests leave what the host does for the blocks of
 // one that ended. Where none was measured the profile is without.
 func fitFreed(s *Samples, p *hw.Profile, from source) {
-	p.Host.FreedBlock = hw.Figure{}
+	p.Host.FreeBlock = hw.Figure{}
 	if d := s.of(probeLiveFreed); len(d) > 0 {
 		blocks := func(at datum) float64 {
 			return float64(at.At("layers") * int64(at.model.KVHeads) * livePrompt / blockTokens)
 		}
-		p.Host.FreedBlock = perBlock(shareOf(d, blocks), from, "what a step of the live loop takes longer behind a request's end, for each of its blocks in each layer and KV head")
+		p.Host.FreeBlock = perBlock(shareOf(d, blocks), from, "what a step of the live loop takes longer after a request's end, for each of its blocks in each layer and KV head")
 	}
 }
 

@@ -33,12 +33,12 @@ type overheadServer struct {
 }
 
 var overheadServers = []overheadServer{
-	{probeLiveDense, "the same with attention to the whole context", hw.GapDense, "", drainConfig{held: true, dense: true}},
-	{probeLiveHeld, "the same as " + probeLiveUnsplit + " with KV in HBM alone, so that no layer asks the CPU", hw.GapSparse, "", drainConfig{held: true}},
+	{probeLiveDense, "the same with attention to the whole context", hw.OverheadDense, "", drainConfig{held: true, dense: true}},
+	{probeLiveHeld, "the same as " + probeLiveUnsplit + " with KV in HBM alone, so that no layer asks the CPU", hw.OverheadSparse, "", drainConfig{held: true}},
 	{probeLiveLookup, "decode steps of such a server whose lists the GPU looks up, none of their blocks missing: all of the step",
-		hw.GapSparse, hw.GapOfGPU, drainConfig{lookup: true}},
-	{probeLiveHeldPSA, "the same as " + probeLiveHeld + " with PSA", hw.GapPSA, "", drainConfig{held: true, psa: true}},
-	{probeLiveLookupPSA, "the same as " + probeLiveLookup + " with PSA", hw.GapPSA, hw.GapOfGPU, drainConfig{lookup: true, psa: true}},
+		hw.OverheadSparse, hw.OverheadGPULookup, drainConfig{lookup: true}},
+	{probeLiveHeldPSA, "the same as " + probeLiveHeld + " with PSA", hw.OverheadPSA, "", drainConfig{held: true, psa: true}},
+	{probeLiveLookupPSA, "the same as " + probeLiveLookup + " with PSA", hw.OverheadPSA, hw.OverheadGPULookup, drainConfig{lookup: true, psa: true}},
 }
 
 func overheadServerOf(probe string) *overheadServer {
@@ -80,13 +80,13 @@ func (layerOverhead) fit(s *Samples, p *hw.Profile, from source) (models []model
 	note := func(format string, values ...any) {
 		p.Provenance.Notes = append(p.Provenance.Notes, fmt.Sprintf(format, values...))
 	}
-	p.Gaps = []hw.GapRow{ // without a cost, so that each server has its device
-		{Attention: hw.GapSparse, Lookup: hw.GapOfGPU, Figure: from.figure(leastOverhead*1e6, "us", "none yet")},
+	p.LayerOverhead = []hw.OverheadRow{ // without a cost, so that each server has its device
+		{Attention: hw.OverheadSparse, Lookup: hw.OverheadGPULookup, Figure: from.figure(leastOverhead*1e6, "us", "none yet")},
 	}
 	bare, err := asRead(p)
-	p.Gaps = nil
+	p.LayerOverhead = nil
 	if err != nil {
-		note("gaps are left out: %v", err)
+		note("layer_overhead is left out: %v", err)
 		return nil
 	}
 	for _, k := range overheadServers {
@@ -96,7 +96,7 @@ func (layerOverhead) fit(s *Samples, p *hw.Profile, from source) (models []model
 		}
 		priced, err := k.kind.priced(bare, all)
 		if err != nil {
-			note("%s are left out: %v", k.name(), err)
+			note("%s is left out: %v", k.name(), err)
 			continue
 		}
 		all = all.where(func(at datum) bool { return priced[at.Key()] > 0 })
@@ -109,11 +109,11 @@ func (layerOverhead) fit(s *Samples, p *hw.Profile, from source) (models []model
 		for _, at := range fit {
 			over = append(over, (at.seconds-priced[at.Key()])/float64(at.At("layers")))
 		}
-		p.Gaps = append(p.Gaps, hw.GapRow{Attention: k.attention, Lookup: k.lookup,
+		p.LayerOverhead = append(p.LayerOverhead, hw.OverheadRow{Attention: k.attention, Lookup: k.lookup,
 			Figure: from.figure(max(stat.Mean(over, nil), leastOverhead)*1e6, "us", k.what())})
 		models = append(models, model{name: k.name(), fit: fit, held: held, draw: picture{x: requests, xLabel: "requests"},
 			price: func(p *hw.Profile, at datum) float64 {
-				return priced[at.Key()] + float64(at.At("layers"))*p.GapSeconds(k.attention, k.lookup)
+				return priced[at.Key()] + float64(at.At("layers"))*p.LayerOverheadSeconds(k.attention, k.lookup)
 			}})
 	}
 	return models
@@ -128,7 +128,7 @@ func (k *overheadServer) what() string {
 
 func (k *overheadServer) name() string {
 	if k.lookup != "" {
-		return "gaps." + k.attention + "_" + k.lookup
+		return "layer_overhead." + k.attention + "_" + k.lookup
 	}
-	return "gaps." + k.attention
+	return "layer_overhead." + k.attention
 }

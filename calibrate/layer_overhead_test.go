@@ -18,11 +18,11 @@ func TestGapsComeBack(t *testing.T) {
 	got.Provenance.Notes = nil
 	models := layerOverhead{}.fit(s, &got, source{"a test"})
 	said := got.Provenance.Notes
-	if len(said) > 0 || len(models) != len(overheadServers) || len(got.Gaps) != len(overheadServers) {
-		t.Fatalf("%d models, %d rows, %v", len(models), len(got.Gaps), said)
+	if len(said) > 0 || len(models) != len(overheadServers) || len(got.LayerOverhead) != len(overheadServers) {
+		t.Fatalf("%d models, %d rows, %v", len(models), len(got.LayerOverhead), said)
 	}
-	for _, r := range got.Gaps {
-		if exact := want.GapSeconds(r.Attention, r.Lookup); math.Abs(r.SI()-exact) > 5e-9 {
+	for _, r := range got.LayerOverhead {
+		if exact := want.LayerOverheadSeconds(r.Attention, r.Lookup); math.Abs(r.SI()-exact) > 5e-9 {
 			t.Errorf("%s %s: %v, want %g s", r.Attention, r.Lookup, r.Figure, exact)
 		}
 	}
@@ -36,8 +36,8 @@ func TestGapsComeBack(t *testing.T) {
 			t.Errorf("%s: nothing held out", m.name)
 		}
 	}
-	if models := (layerOverhead{}).fit(&Samples{}, &got, source{"a test"}); len(models)+len(got.Gaps) > 0 {
-		t.Errorf("nothing measured: %d models, %d rows", len(models), len(got.Gaps))
+	if models := (layerOverhead{}).fit(&Samples{}, &got, source{"a test"}); len(models)+len(got.LayerOverhead) > 0 {
+		t.Errorf("nothing measured: %d models, %d rows", len(models), len(got.LayerOverhead))
 	}
 }
 
@@ -55,7 +55,7 @@ func TestGapsOfWhatCannotBe(t *testing.T) {
 	got.Provenance.Notes = nil
 	models := layerOverhead{}.fit(s, &got, source{"a test"})
 	said := got.Provenance.Notes
-	if len(models) != 1 || len(said) != 1 || !strings.Contains(said[0], "gaps.dense are left out") {
+	if len(models) != 1 || len(said) != 1 || !strings.Contains(said[0], "layer_overhead.dense is left out") {
 		t.Errorf("%d models, %q", len(models), said)
 	}
 }

@@ -45,9 +45,9 @@ func (loadMemcpy) fit(s *Samples, p *hw.Profile, from source) []model {
 	calls := fitCalls(base, link, true)
 	l.MemcpyPools = calls.poolRows(copied, fit, link, from)
 	calls.figures(from, &l.MemcpyBase, &l.MemcpyCall)
-	l.MemcpyEarly, l.MemcpyFirst = perBlock(calls.early, from, "what each of a batch's first blocks takes beside"), hw.Figure{}
-	if l.MemcpyEarly.Set() {
-		l.MemcpyFirst = from.figure(calls.first, "blocks", "of a batch, that have taken half of what all first ones take beside")
+	l.MemcpyWarmup, l.MemcpyWarmupBlocks = perBlock(calls.early, from, "what each of a batch's first blocks costs on top"), hw.Figure{}
+	if l.MemcpyWarmup.Set() {
+		l.MemcpyWarmupBlocks = from.figure(calls.first, "blocks", "of a batch, after which half of that cost is spent")
 	}
 	return []model{{name: "load.memcpy", fit: fit, held: held, draw: drawMoved,
 		price: func(p *hw.Profile, at datum) float64 {

@@ -46,7 +46,7 @@ func TestFitOverlappedByPool(t *testing.T) {
 			{Point: point(probePrefillMemcpy, shapes[0], 8192, 0, layersTimed, 16*kib), Samples: []float64{2}},
 		}}
 		models := fitOverlapped(s, p, source{"a test"})
-		rows := p.Save.MemcpyBesidePools
+		rows := p.Save.MemcpyOverlappedPools
 		if len(models) != 1 || len(rows) != 2 || rows[0].PoolGiB != 1 || rows[1].PoolGiB != 16 {
 			t.Fatalf("%v s: %d models, rows %+v", measured, len(models), rows)
 		}

@@ -101,7 +101,7 @@ func fitPSA(s *Samples, p *hw.Profile, from source) (model, bool) {
 		Largest:  from.figure(largestOf(all, psaBytes)*1e-9, "GB", "the largest point measured"),
 	}
 	if few > 0 {
-		p.PSADecode.FewLists = from.figure(few, "lists", "one for each SM")
+		p.PSADecode.ClusterLists = from.figure(few, "lists", "one for each SM: clusters of CTAs share fewer")
 	}
 	return model{name: "psa_decode", fit: fit, held: held, draw: picture{x: psaBytes, xLabel: "bytes", rate: psaBytes}, price: pricePSA}, true
 }

@@ -220,7 +220,7 @@ func TestSkippedProbes(t *testing.T) {
 	if len(h.said) != 1 || !strings.HasPrefix(h.said[0], probeSync) {
 		t.Errorf("said %q", h.said)
 	}
-	if f := c.Profile.Host.Verdict; f.Set() {
+	if f := c.Profile.Host.ContinueLatency; f.Set() {
 		t.Errorf("a synchronisation was not measured, yet takes %v", f)
 	}
 }
@@ -376,11 +376,11 @@ func TestProfileWithoutTheDispensable(t *testing.T) {
 			t.Errorf("%s failed and is not named: %v", probe, err)
 		}
 	}
-	if c.Profile.BlockClose.Rate.Set() || c.Profile.Clock.Alone.Set() || c.Profile.Host.Load.Set() || c.Profile.Host.CallWait.Set() || len(c.Profile.Save.MemcpyBesidePools) > 0 {
+	if c.Profile.BlockClose.Rate.Set() || c.Profile.Clock.GEMMSteadyRatio.Set() || c.Profile.Host.LoadBlock.Set() || c.Profile.Host.DriverContention.Set() || len(c.Profile.Save.MemcpyOverlappedPools) > 0 {
 		t.Errorf("not measured, yet %+v", c.Profile.Host)
 	}
 	for _, f := range c.Profile.Fits {
-		if strings.Contains(f.Model, "_wait") || f.Model == "save.memcpy_beside" {
+		if strings.Contains(f.Model, "_wait") || f.Model == "save.memcpy_overlapped" {
 			t.Errorf("a fit of %s without samples", f.Model)
 		}
 	}

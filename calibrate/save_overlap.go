@@ -108,7 +108,7 @@ func fitContention(s *Samples, p *hw.Profile, from source) {
 // the one way over one pool and the other over another. Chunks between are held out.
 func fitOverlapped(s *Samples, p *hw.Profile, from source) []model {
 	v := &p.Save
-	v.MemcpyBesidePools = nil
+	v.MemcpyOverlappedPools = nil
 	alone := map[[3]int64]float64{}
 	sizes := func(at datum) [3]int64 {
 		return [3]int64{at.At("chunk_tokens"), at.At("prefix_tokens"), at.At("layers")}
@@ -119,7 +119,7 @@ func fitOverlapped(s *Samples, p *hw.Profile, from source) []model {
 	all := s.of(probePrefillMemcpy).where(func(at datum) bool { return alone[sizes(at)] > 0 && at.seconds > 1.2*alone[sizes(at)] })
 	price := func(p *hw.Profile, at datum) float64 {
 		n, block := layerBlocks(at)
-		t, err := p.BesidePrefillSeconds(hw.SaveMemcpy, n, block, at.At("pool_mib")*mib, 0)
+		t, err := p.OverlappedSaveSeconds(hw.SaveMemcpy, n, block, at.At("pool_mib")*mib, 0)
 		must(err)
 		layers := float64(at.At("layers"))
 		return alone[sizes(at)]/layers + layers*t
@@ -139,7 +139,7 @@ func fitOverlapped(s *Samples, p *hw.Profile, from source) []model {
 		fit, held = append(fit, d.where(ends)...), append(held, d.where(func(at datum) bool { return !ends(at) })...)
 
 		row := hw.PoolTime{PoolGiB: float64(pool) / 1024, Figure: v.MemcpyCall}
-		v.MemcpyBesidePools = []hw.PoolTime{row} // a first guess, which prices all but the calls
+		v.MemcpyOverlappedPools = []hw.PoolTime{row} // a first guess, which prices all but the calls
 		more := weighted(d.where(ends), func(at datum) (rest, factor float64) {
 			n, _ := layerBlocks(at)
 			return at.seconds - price(p, at), float64(at.At("layers") * n)
@@ -150,10 +150,10 @@ func fitOverlapped(s *Samples, p *hw.Profile, from source) []model {
 		return nil
 	}
 	for i, call := range rising(calls, weights) {
-		rows[i].Figure = from.figure(call*1e6, "us", "a copy of its own for each block beside prefill whose launches another thread makes, to pages of a pinned pool of this size")
+		rows[i].Figure = from.figure(call*1e6, "us", "a copy of its own for each block, overlapped with prefill that another thread launches, to pages of a pinned pool of this size")
 	}
-	v.MemcpyBesidePools = rows
-	return []model{{name: "save.memcpy_beside", fit: fit, held: held, price: price,
+	v.MemcpyOverlappedPools = rows
+	return []model{{name: "save.memcpy_overlapped", fit: fit, held: held, price: price,
 		draw: picture{x: func(at datum) float64 { return float64(at.At("pool_mib")) }, xLabel: "MiB of the pinned pool"}}}
 }
 

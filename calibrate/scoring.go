@@ -54,7 +54,7 @@ func fitScoring(s *Samples, p *hw.Profile, from source) model {
 	c := refine(fit, start, bounds, func(c []float64, at datum) float64 {
 		t := c[0] + bytes(at)/c[1]
 		if ctas > 0 {
-			t += hw.ScoringSearches(float64(at.At("context_tokens")/blockTokens))*c[2] + hw.ScoringCrowd(ctas, lists(at))*c[3]
+			t += hw.ScoringSearches(float64(at.At("context_tokens")/blockTokens))*c[2] + hw.UnclusteredScoring(ctas, lists(at))*c[3]
 		}
 		return t
 	})
@@ -65,7 +65,7 @@ func fitScoring(s *Samples, p *hw.Profile, from source) model {
 	if ctas > 0 {
 		p.Scoring.CTAs = from.figure(ctas, "CTAs", strconv.Itoa(ctasPerSM)+" on each SM")
 		p.Scoring.Search = from.figure(c[2]*1e6, "us", what+", the search of a list of more blocks than are ranked at once")
-		p.Scoring.Crowd = from.figure(c[3]*1e6, "us", what+", of lists that no cluster of CTAs shares")
+		p.Scoring.Unclustered = from.figure(c[3]*1e6, "us", what+", of lists that no cluster of CTAs shares")
 	}
 	return model{name: "scoring", fit: fit, held: held, draw: picture{x: bytes, xLabel: "bytes", rate: bytes},
 		price: func(p *hw.Profile, at datum) float64 {

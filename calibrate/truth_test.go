@@ -16,11 +16,11 @@ func truth(name string) *hw.Profile {
 	p.Host.LayerRate = from.figure(5, "GB/s", "x")
 	p.Host.Step = from.figure(40, "us", "x")
 	p.Host.Request = from.figure(3, "us", "x")
-	p.Host.Verdict = from.figure(fakeSync*1e6, "us", "x")
-	p.Host.CallWait = from.figure(2.5, "us", "x")
-	p.Host.Load = from.figure(120, "ns", "x")
+	p.Host.ContinueLatency = from.figure(fakeSync*1e6, "us", "x")
+	p.Host.DriverContention = from.figure(2.5, "us", "x")
+	p.Host.LoadBlock = from.figure(120, "ns", "x")
 	p.Host.LayerRequest = from.figure(2.5, "us", "x")
-	p.Host.FreedBlock = from.figure(6, "ns", "x")
+	p.Host.FreeBlock = from.figure(6, "ns", "x")
 	p.Load.MemcpyBase = from.figure(9, "us", "x")
 	p.Save.MemcpyBase = from.figure(8, "us", "x")
 	p.Load.FlashBlock = from.figure(30, "ns", "x")
@@ -34,7 +34,7 @@ func truth(name string) *hw.Profile {
 		more := 0.1 * float64(i-1) // nothing at 1 GiB
 		p.Load.MemcpyPools = append(p.Load.MemcpyPools, hw.PoolTime{PoolGiB: r.PoolGiB, Figure: from.figure(p.Load.MemcpyCall.SI()*1e6+more, "us", "x")})
 	}
-	p.Save.MemcpyBesidePools = []hw.PoolTime{{PoolGiB: 1, Figure: from.figure(p.Save.MemcpyCall.SI()*1e6+0.4, "us", "x")}, {PoolGiB: 16, Figure: from.figure(p.Save.MemcpyCall.SI()*1e6+0.6, "us", "x")}}
+	p.Save.MemcpyOverlappedPools = []hw.PoolTime{{PoolGiB: 1, Figure: from.figure(p.Save.MemcpyCall.SI()*1e6+0.4, "us", "x")}, {PoolGiB: 16, Figure: from.figure(p.Save.MemcpyCall.SI()*1e6+0.6, "us", "x")}}
 	p.Save.Scatter = nil
 	for i, n := range []int{1, 2, 4, 8, 12, 16} {
 		p.Save.Scatter = append(p.Save.Scatter, hw.ScatterRow{Threads: n, Figure: from.figure(link*1e-9*(0.1+0.12*float64(i)), "GB/s", "x")})
@@ -42,7 +42,7 @@ func truth(name string) *hw.Profile {
 	p.Save.Threads = from.figure(16, "threads", "x")
 	p.Save.FlashChunk = from.figure(6, "MiB", "x")
 	p.Save.Contention = from.figure(0.4, "share", "x")
-	p.Load.MemcpyEarly, p.Load.MemcpyFirst = from.figure(0.3, "us", "x"), from.figure(500, "blocks", "x")
+	p.Load.MemcpyWarmup, p.Load.MemcpyWarmupBlocks = from.figure(0.3, "us", "x"), from.figure(500, "blocks", "x")
 	p.Pointwise = []hw.TokenRow{{Shape: p.Pointwise[0].Shape, Tokens: 1, Figure: from.figure(20, "us", "x")}, {Shape: p.Pointwise[0].Shape, Tokens: 8192, Figure: from.figure(2, "ms", "x")}}
 	for _, s := range []*hw.Stream{&p.DenseDecode, &p.SparseDecode} {
 		s.Floor = hw.Figure{}
@@ -50,8 +50,8 @@ func truth(name string) *hw.Profile {
 	}
 	p.Scoring.Floor = hw.Figure{}
 	p.Clock = hw.Clock{
-		Alone: from.figure(0.85, "share", "x"), Meter: from.figure(20, "ms", "x"), Pace: from.figure(120, "ms", "x"), Attention: from.figure(0.9, "limits", "x"),
-		Copies: from.figure(0.4, "share", "x"), Memory: from.figure(0.8, "share", "x"),
+		GEMMSteadyRatio: from.figure(0.85, "share", "x"), PowerFilter: from.figure(20, "ms", "x"), FrequencySlew: from.figure(120, "ms", "x"), AttentionPower: from.figure(0.9, "limits", "x"),
+		CopyPower: from.figure(0.4, "share", "x"), MemoryBoundPower: from.figure(0.8, "share", "x"),
 	}
 	for i, shape := range shapes {
 		if !slices.ContainsFunc(p.Shapes, func(s hw.Shape) bool { return s.Name == shape }) {
@@ -64,12 +64,12 @@ func truth(name string) *hw.Profile {
 		}
 	}
 	p.BlockClose = hw.BlockClose{Launch: from.figure(4, "us", "x"), Rate: from.figure(600, "GB/s", "x")}
-	p.Gaps = nil
+	p.LayerOverhead = nil
 	for i, k := range overheadServers {
-		p.Gaps = append(p.Gaps, hw.GapRow{Attention: k.attention, Lookup: k.lookup, Figure: from.figure(2+float64(i), "us", "x")})
+		p.LayerOverhead = append(p.LayerOverhead, hw.OverheadRow{Attention: k.attention, Lookup: k.lookup, Figure: from.figure(2+float64(i), "us", "x")})
 	}
 	p.PSADecode = hw.PSADecode{Launch: from.figure(9, "us", "x"), PerHead: from.figure(8, "ns", "x"), Round: from.figure(3, "us", "x"),
-		Relaunch: from.figure(1.5, "us", "x"), Rate: p.DenseDecode.Rate, FewLists: from.figure(108, "lists", "x")}
+		Relaunch: from.figure(1.5, "us", "x"), Rate: p.DenseDecode.Rate, ClusterLists: from.figure(108, "lists", "x")}
 	return p
 }
 

@@ -44,7 +44,7 @@ func newStream(p *Profile, m *Model, s Stream, bytesEach, flopsEach float64) str
 	return stream{
 		peak: p.peak(), launch: s.Launch.SI(), floor: s.Floor.optional(), rate: s.Rate.SI(),
 		merge: s.Merge.optional(), ctas: s.CTAs.optional(), wave: s.Wave.optional(),
-		search: s.Search.optional(), crowd: s.Crowd.optional(),
+		search: s.Search.optional(), crowd: s.Unclustered.optional(),
 		largest: s.Largest.optional(),
 		heads:   float64(m.KVHeads), group: float64(m.QHeads / m.KVHeads),
 		bytesEach: bytesEach, flopsEach: flopsEach,
@@ -79,7 +79,7 @@ func (k *stream) seconds(n, requests float64) (t float64, outside bool) {
 	t = k.launch + bytes/k.rate
 	switch {
 	case k.crowd > 0:
-		t += ScoringSearches(length)*k.search + ScoringCrowd(k.ctas, lists)*k.crowd
+		t += ScoringSearches(length)*k.search + UnclusteredScoring(k.ctas, lists)*k.crowd
 	case k.wave > 0:
 		w := DecodeWavesOf(k.ctas, lists, length)
 		t += (w.Waves-1)*k.wave + k.group*w.Merged()*k.merge
@@ -100,9 +100,9 @@ func ScoringSearches(blocks float64) float64 {
 	return 0
 }
 
-// ScoringCrowd returns how often the crowd of some lists counts, with so many CTAs at once
+// UnclusteredScoring returns how often the crowd of some lists counts, with so many CTAs at once
 // on the card.
-func ScoringCrowd(ctas, lists float64) float64 {
+func UnclusteredScoring(ctas, lists float64) float64 {
 	if 2*lists <= ctas {
 		return 0
 	}

@@ -65,9 +65,9 @@ func newChunks(p *Profile, m *Model) (c chunks) {
 
 // read reads the figures that depend on no shape.
 func (c *chunks) read(f *Clock) {
-	c.alone, c.attends = f.Alone.optional(), 1
-	if f.Attention.Set() {
-		c.attends = f.Attention.SI()
+	c.alone, c.attends = f.GEMMSteadyRatio.optional(), 1
+	if f.AttentionPower.Set() {
+		c.attends = f.AttentionPower.SI()
 	}
 }
 

@@ -5,12 +5,12 @@ import (
 	"testing"
 )
 
-// Alone linears take what was measured, beside attention both have one clock at which
+// GEMMSteadyRatio linears take what was measured, beside attention both have one clock at which
 // they draw the limit, and what waits for HBM the clock does not move.
 func TestChunkPower(t *testing.T) {
 	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
 	withClock(p)
-	p.Clock.Attention = count(0.9, "limits")
+	p.Clock.AttentionPower = count(0.9, "limits")
 	l, c := newLinears(p, m), newChunks(p, m)
 	alone, _ := l.seconds(2048)
 	if got := c.of(&l, alone, 2048, 0); math.Abs(got.at(0.7)/alone-1) > 1e-9 || math.Abs(got.at(1)/alone-0.9) > 1e-9 || math.Abs(got.steady()-0.7) > 1e-9 {
@@ -39,7 +39,7 @@ func TestChunkPower(t *testing.T) {
 		t.Errorf("linears that wait for HBM: %g s at 0.8 of the clock, want %g, and a clock of %g", got, want, w.steady())
 	}
 	// Between, alone linears take what was measured, and a longer chunk never less.
-	p.Clock.Attention = Figure{}
+	p.Clock.AttentionPower = Figure{}
 	before := 0.0
 	probes := NewClockProbes(p, m)
 	for n := 1; n <= 4096; n++ {

@@ -37,15 +37,15 @@ type clock struct {
 // newClock is that of a card that has copied for long.
 func newClock(p *Profile) clock {
 	f := &p.Clock
-	if !f.Alone.Set() {
+	if !f.GEMMSteadyRatio.Set() {
 		return clock{f: 1}
 	}
 	c := clock{
-		meter: 1e9 * f.Meter.SI(), pace: 1e9 * f.Pace.SI(), copies: f.Copies.SI(), memory: f.Copies.SI(),
-		f: 1, measured: f.Copies.SI(),
+		meter: 1e9 * f.PowerFilter.SI(), pace: 1e9 * f.FrequencySlew.SI(), copies: f.CopyPower.SI(), memory: f.CopyPower.SI(),
+		f: 1, measured: f.CopyPower.SI(),
 	}
-	if f.Memory.Set() {
-		c.memory = f.Memory.SI()
+	if f.MemoryBoundPower.Set() {
+		c.memory = f.MemoryBoundPower.SI()
 	}
 	return c
 }

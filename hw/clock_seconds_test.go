@@ -12,7 +12,7 @@ import (
 func TestRestedLinears(t *testing.T) {
 	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
 	withClock(p)
-	p.Clock.Memory = count(0.8, "share")
+	p.Clock.MemoryBoundPower = count(0.8, "share")
 	c := NewClockProbes(p, m)
 	low := p.LinearsSeconds(m, 2048)
 	near := func(what string, got, want float64) {
@@ -44,17 +44,17 @@ func TestChunksOfAPrompt(t *testing.T) {
 	attention := func(prefix int) float64 { return p.PrefillSeconds(m, sim.Span{Query: 2048, Prefix: prefix}) }
 	full := 0.9*p.LinearsSeconds(m, 2048) + attention(0)
 	c := NewClockProbes(p, m)
-	p.Clock.Meter = us(10_000_000)
+	p.Clock.PowerFilter = us(10_000_000)
 	if got := c.Prompt(2048, 5, 1); math.Abs(got/full-1) > 1e-3 {
 		t.Errorf("the first chunk at the full clock: %g s a layer, want %g", got, full)
 	}
 	withClock(p)
-	p.Clock.Memory = count(0.8, "share")
+	p.Clock.MemoryBoundPower = count(0.8, "share")
 	first, low := c.Prompt(2048, 5, 1), c.Chunk(2048, 0)
 	if !(first > full && first < low) {
 		t.Errorf("the first chunk takes %g s, want more than %g and less than %g", first, full, low)
 	}
-	p.Clock.Memory = count(0.99, "share")
+	p.Clock.MemoryBoundPower = count(0.99, "share")
 	if got := c.Prompt(2048, 5, 1); got <= first {
 		t.Errorf("behind decodes that draw much the first chunk takes %g s, behind such that draw less %g", got, first)
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 func withClock(p *Profile) {
-	p.Clock = Clock{Alone: count(0.7, "share"), Meter: us(3000), Pace: us(8000), Copies: count(0.4, "share"), Memory: count(0.95, "share"), Gain: []GainRow{{"llama2-7b", 2048, count(0.1, "share")}}}
+	p.Clock = Clock{GEMMSteadyRatio: count(0.7, "share"), PowerFilter: us(3000), FrequencySlew: us(8000), CopyPower: count(0.4, "share"), MemoryBoundPower: count(0.95, "share"), Gain: []GainRow{{"llama2-7b", 2048, count(0.1, "share")}}}
 }
 
 // After a rest prefill is faster, until the meter has seen it and the clock has fallen to
@@ -100,11 +100,11 @@ func TestClock(t *testing.T) {
 		figure *Figure
 		rest   func()
 	}{
-		{"10 ms of waiting", &p.Clock.Copies, func() { run(&decode, 10*des.Millisecond) }},
-		{"dense decode", &p.Clock.Memory, func() { run(&dense, 0) }},
-		{"sparse decode", &p.Clock.Memory, func() { run(&sparse, 0) }},
-		{"progressive decode", &p.Clock.Memory, func() { run(&rounds, 0) }},
-		{"norms", &p.Clock.Memory, func() { run(&chunk, 0) }},
+		{"10 ms of waiting", &p.Clock.CopyPower, func() { run(&decode, 10*des.Millisecond) }},
+		{"dense decode", &p.Clock.MemoryBoundPower, func() { run(&dense, 0) }},
+		{"sparse decode", &p.Clock.MemoryBoundPower, func() { run(&sparse, 0) }},
+		{"progressive decode", &p.Clock.MemoryBoundPower, func() { run(&rounds, 0) }},
+		{"norms", &p.Clock.MemoryBoundPower, func() { run(&chunk, 0) }},
 	} {
 		*c.figure = count(0.9, "share")
 		hot := after(c.rest)
@@ -112,7 +112,7 @@ func TestClock(t *testing.T) {
 		if cool := after(c.rest); cool >= hot || cool < full-layers {
 			t.Errorf("behind %s a chunk takes %v where that draws little, %v where it draws much", c.name, cool, hot)
 		}
-		p.Clock.Copies, p.Clock.Memory = count(0.4, "share"), count(0.95, "share")
+		p.Clock.CopyPower, p.Clock.MemoryBoundPower = count(0.4, "share"), count(0.95, "share")
 	}
 }
 
@@ -122,7 +122,7 @@ func TestClock(t *testing.T) {
 func TestClockFollows(t *testing.T) {
 	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
 	withClock(p)
-	p.Clock.Attention = count(0.8, "limits")
+	p.Clock.AttentionPower = count(0.8, "limits")
 	probes := NewClockProbes(p, m)
 	k := newClock(p)
 	run := func(prefix, layers int) float64 {
@@ -172,7 +172,7 @@ func TestClockWithinALayer(t *testing.T) {
 func TestClockRests(t *testing.T) {
 	p := mustProfile(t, "h200")
 	withClock(p)
-	p.Clock.Memory = count(0.8, "share")
+	p.Clock.MemoryBoundPower = count(0.8, "share")
 	const gap = 150 * des.Microsecond
 	back := func(ran des.Time) clock {
 		c := newClock(p)
@@ -194,7 +194,7 @@ func TestClockRests(t *testing.T) {
 			t.Errorf("of %v, %v of memory-bound kernels leave a clock of %.9f, want %.9f", gap, ran, got.f, want(power))
 		}
 	}
-	p.Clock.Memory = Figure{}
+	p.Clock.MemoryBoundPower = Figure{}
 	if got := back(gap); math.Abs(got.f-want(0.4)) > 1e-9 {
 		t.Errorf("without a figure of their own they leave a clock of %g, copies %g", got.f, want(0.4))
 	}
@@ -224,7 +224,7 @@ func TestClockOfGaps(t *testing.T) {
 	decode := sim.Work{Tokens: 2, Decodes: 2, DecodeTokens: 16384}
 	const layers = 10
 	run := func(gap Figure) (chunks, decodes, back des.Time) {
-		p.Gaps = []GapRow{{GapDense, "", gap}}
+		p.LayerOverhead = []OverheadRow{{OverheadDense, "", gap}}
 		d, err := NewDevice(p, m, DeviceOptions{})
 		if err != nil {
 			t.Fatal(err)
@@ -265,15 +265,15 @@ func TestClockFigures(t *testing.T) {
 		path string
 		bend func(p *Profile)
 	}{
-		{"clock.alone", func(p *Profile) { p.Clock.Meter = Figure{} }},
-		{"clock.alone", func(p *Profile) { p.Clock.Pace = Figure{} }},
-		{"clock.alone", func(p *Profile) { p.Clock.Copies = Figure{} }},
+		{"clock.gemm_steady_ratio", func(p *Profile) { p.Clock.PowerFilter = Figure{} }},
+		{"clock.gemm_steady_ratio", func(p *Profile) { p.Clock.FrequencySlew = Figure{} }},
+		{"clock.gemm_steady_ratio", func(p *Profile) { p.Clock.CopyPower = Figure{} }},
 		{"clock.gain", func(p *Profile) { p.Clock.Gain = nil }},
 		{"clock.gain", func(p *Profile) { p.Clock = Clock{Gain: p.Clock.Gain} }},
-		{"clock.alone", func(p *Profile) { p.Clock = Clock{Attention: count(0.9, "limits")} }},
-		{"clock.alone", func(p *Profile) { p.Clock = Clock{Memory: count(0.1, "share")} }},
-		{"clock.attention.unit", func(p *Profile) { p.Clock.Attention = count(0.9, "share") }},
-		{"clock.memory.value", func(p *Profile) { p.Clock.Memory = count(1, "share") }},
+		{"clock.gemm_steady_ratio", func(p *Profile) { p.Clock = Clock{AttentionPower: count(0.9, "limits")} }},
+		{"clock.gemm_steady_ratio", func(p *Profile) { p.Clock = Clock{MemoryBoundPower: count(0.1, "share")} }},
+		{"clock.attention_power.unit", func(p *Profile) { p.Clock.AttentionPower = count(0.9, "share") }},
+		{"clock.memory_bound_power.value", func(p *Profile) { p.Clock.MemoryBoundPower = count(1, "share") }},
 		{"clock.gain[0].shape", func(p *Profile) { p.Clock.Gain[0].Shape = "llama2-7" }},
 		{"clock.gain[1].tokens", func(p *Profile) { p.Clock.Gain = append(p.Clock.Gain, p.Clock.Gain[0]) }},
 		{"clock.gain[0].value", func(p *Profile) { p.Clock.Gain[0].Value = 1.5 }},

@@ -79,7 +79,7 @@ func TestSavesBesidePrefill(t *testing.T) {
 	rows := []PoolTime{{1, timeFigure(2)}, {16, timeFigure(2.4)}}
 	card := func(alone float64, rows []PoolTime) *Profile {
 		p := mustProfile(t, "h200")
-		p.Save.MemcpyCall, p.Save.MemcpyBesidePools = timeFigure(alone), rows
+		p.Save.MemcpyCall, p.Save.MemcpyOverlappedPools = timeFigure(alone), rows
 		return p
 	}
 	for _, c := range []struct {
@@ -117,12 +117,12 @@ func TestSavesBesidePrefill(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := p.BesidePrefillSeconds(SaveMemcpy, n, block, 1<<30, 0); err != nil || math.Abs(got-alone) > 1e-12 {
+		if got, err := p.OverlappedSaveSeconds(SaveMemcpy, n, block, 1<<30, 0); err != nil || math.Abs(got-alone) > 1e-12 {
 			t.Errorf("%d blocks take %v s beside prefill, %v, want %v", n, got, err, alone)
 		}
 	}
-	p.Save.MemcpyBesidePools = []PoolTime{rows[1], rows[0]}
-	if path, err := p.validate(); path != "save.memcpy_beside_pools[1].pool_gib" {
+	p.Save.MemcpyOverlappedPools = []PoolTime{rows[1], rows[0]}
+	if path, err := p.validate(); path != "save.memcpy_overlapped_pools[1].pool_gib" {
 		t.Errorf("rows that fall: %s, %v", path, err)
 	}
 }

@@ -105,7 +105,7 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 		return nil, fmt.Errorf("save buffer: want 0 bytes or more, got %d", opts.SaveBufferBytes)
 	}
 	if opts.GPULookup && !gpu.GPULookup() {
-		return nil, fmt.Errorf("profile %s has no gaps of layers whose lists the GPU looks up (gaps, lookup = \"gpu\"); calibrate the card, or set system.lookup = \"host\"", gpu.Name)
+		return nil, fmt.Errorf("profile %s has no gaps of layers whose lists the GPU looks up (layer_overhead, lookup = \"gpu\"); calibrate the card, or set system.lookup = \"host\"", gpu.Name)
 	}
 	d := &Device{
 		costs:  newCoster(gpu, model, &opts),
@@ -113,11 +113,11 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 		model:  model,
 		engine: newEngineTime(&gpu.EngineCosts),
 		sync:   newRoundTrip(gpu),
-		freed:  gpu.Host.FreedBlock.optional(),
-		naming: gpu.Host.Load.optional(),
+		freed:  gpu.Host.FreeBlock.optional(),
+		naming: gpu.Host.LoadBlock.optional(),
 		duplex: gpu.Link.DuplexCopy.SI(),
 	}
-	if d.verdict = nanoseconds(gpu.Host.Verdict.optional()); d.verdict == 0 {
+	if d.verdict = nanoseconds(gpu.Host.ContinueLatency.optional()); d.verdict == 0 {
 		d.verdict = nanoseconds(d.sync.sync)
 	}
 	d.waits = newWaits(gpu, &opts)

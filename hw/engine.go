@@ -30,11 +30,11 @@ type EngineCosts struct {
 	// the step before still runs (vLLM's asynchronous scheduling). Host.Step, Request
 	// and Token then overlap with the GPU, and a request waits for the end of the step
 	// after the one that runs as it arrives.
-	PlanAhead bool     `toml:"plan_ahead,omitempty"`
-	Host      Host     `toml:"host"`
-	FrontEnd  FrontEnd `toml:"front_end,omitempty"`
-	Graphs    Graphs   `toml:"graphs,omitempty"`
-	Gaps      []GapRow `toml:"gaps,omitempty"` // between a layer's kernels
+	PlanAhead     bool          `toml:"plan_ahead,omitempty"`
+	Host          Host          `toml:"host"`
+	FrontEnd      FrontEnd      `toml:"front_end,omitempty"`
+	Graphs        Graphs        `toml:"graphs,omitempty"`
+	LayerOverhead []OverheadRow `toml:"layer_overhead,omitempty"`
 }
 
 // FrontEnd is the time outside the scheduler's loop, which TTFT and end-to-end
@@ -99,7 +99,7 @@ func (e *EngineCosts) validate() (path string, err error) {
 			return "graphs.tokens", fmt.Errorf("want sizes that rise, got %d", n)
 		}
 	}
-	return checkGaps(e.Gaps)
+	return checkGaps(e.LayerOverhead)
 }
 
 // padded is the tokens that a batch's linears run over.

@@ -70,7 +70,7 @@ func TestPSADecode(t *testing.T) {
 		}
 	}
 	// Of half as many lists as are few a cluster shares each.
-	p.PSADecode.FewLists = count(64, "lists")
+	p.PSADecode.ClusterLists = count(64, "lists")
 	if got, _ := p.PSADecodeSeconds(m, 1, 64, 32, 16, 1); math.Abs(got*1e6-(7+32*0.008+4*2.048)) > 1e-6 {
 		t.Errorf("few lists: %.3f us, want %.3f", got*1e6, 7+32*0.008+4*2.048)
 	}
@@ -98,7 +98,7 @@ func TestFormsAreChecked(t *testing.T) {
 		{"dense_decode.merge: want it together with ctas", func(p *Profile) { p.DenseDecode.CTAs = Figure{} }},
 		{"sparse_decode.wave: means nothing without sparse_decode.ctas", func(p *Profile) { p.SparseDecode.CTAs = Figure{} }},
 		{"psa_decode.rate: want it together with round", func(p *Profile) { p.PSADecode.Round = Figure{} }},
-		{"load.memcpy_early: want it together with memcpy_first", func(p *Profile) { p.Load.MemcpyEarly, p.Load.MemcpyFirst = us(1), Figure{} }},
+		{"load.memcpy_warmup: want it together with memcpy_warmup_blocks", func(p *Profile) { p.Load.MemcpyWarmup, p.Load.MemcpyWarmupBlocks = us(1), Figure{} }},
 	} {
 		p := mustProfile(t, "h200")
 		c.change(p)

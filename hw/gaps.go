@@ -5,25 +5,25 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// GapRow is the time of a layer in its row beyond its kernels measured one by one:
+// OverheadRow is the time of a layer in its row beyond its kernels measured one by one:
 // back-to-back kernels are a launch's gap apart and run with colder caches than the
 // isolated probes, and small kernels that no probe measures, such as the write of K and V
 // and the copy of the layer's lists, are in it. It is one figure a kind of layer.
-type GapRow struct {
+type OverheadRow struct {
 	Attention string `toml:"attention"`        // dense | sparse | psa
 	Lookup    string `toml:"lookup,omitempty"` // gpu: where the GPU looks lists up, its lookup included
 	Figure    `dim:"time" on:"gpu"`
 }
 
-// What a GapRow's attention may be.
+// What a OverheadRow's attention may be.
 const (
-	GapDense  = "dense"
-	GapSparse = "sparse"
-	GapPSA    = "psa"
+	OverheadDense  = "dense"
+	OverheadSparse = "sparse"
+	OverheadPSA    = "psa"
 )
 
-// GapOfGPU is Lookup of rows where the GPU looks lists up.
-const GapOfGPU = "gpu"
+// OverheadGPULookup is Lookup of rows where the GPU looks lists up.
+const OverheadGPULookup = "gpu"
 
 // gaps are those of layers by attention, seconds; 0 without a row.
 type gaps struct{ dense, sparse, psa float64 }
@@ -32,24 +32,26 @@ type gaps struct{ dense, sparse, psa float64 }
 // decodes with dense attention has its lists of all blocks looked up too: its gap grows by
 // as much as that of sparse attention.
 func newGaps(p *Profile, opts *DeviceOptions) gaps {
-	g := gaps{dense: p.GapSeconds(GapDense, ""), sparse: p.GapSeconds(GapSparse, ""), psa: p.GapSeconds(GapPSA, "")}
+	g := gaps{dense: p.LayerOverheadSeconds(OverheadDense, ""), sparse: p.LayerOverheadSeconds(OverheadSparse, ""), psa: p.LayerOverheadSeconds(OverheadPSA, "")}
 	if !opts.GPULookup {
 		return g
 	}
-	g.dense += max(0, p.GapSeconds(GapSparse, GapOfGPU)-g.sparse)
-	g.sparse = p.GapSeconds(GapSparse, GapOfGPU)
-	if psa := p.GapSeconds(GapPSA, GapOfGPU); psa > 0 {
+	g.dense += max(0, p.LayerOverheadSeconds(OverheadSparse, OverheadGPULookup)-g.sparse)
+	g.sparse = p.LayerOverheadSeconds(OverheadSparse, OverheadGPULookup)
+	if psa := p.LayerOverheadSeconds(OverheadPSA, OverheadGPULookup); psa > 0 {
 		g.psa = psa
 	}
 	return g
 }
 
 // GPULookup says whether the profile knows layers whose lists the GPU looks up.
-func (p *Profile) GPULookup() bool { return p.GapSeconds(GapSparse, GapOfGPU) > 0 }
+func (p *Profile) GPULookup() bool {
+	return p.LayerOverheadSeconds(OverheadSparse, OverheadGPULookup) > 0
+}
 
-// GapSeconds returns the gap of one layer, 0 without its row.
-func (p *Profile) GapSeconds(attention, lookup string) float64 {
-	for _, r := range p.Gaps {
+// LayerOverheadSeconds returns the gap of one layer, 0 without its row.
+func (p *Profile) LayerOverheadSeconds(attention, lookup string) float64 {
+	for _, r := range p.LayerOverhead {
 		if r.Attention == attention && r.Lookup == lookup {
 			return r.SI()
 		}

@@ -20,11 +20,11 @@ func TestGaps(t *testing.T) {
 	psa := sparse
 	psa.Rounds = []sim.Round{{Tokens: 2048}, {Tokens: 1024}}
 	chunk := sim.Work{Tokens: 2052, Prefill: []sim.Span{{Query: 2048, Prefix: 2048}}, Decodes: 4, DecodeTokens: 4 * 8192}
-	all := []GapRow{{GapDense, "", us(3)}, {GapPSA, "", us(5)}, {GapSparse, "", us(8)}, {GapSparse, GapOfGPU, us(11)}}
+	all := []OverheadRow{{OverheadDense, "", us(3)}, {OverheadPSA, "", us(5)}, {OverheadSparse, "", us(8)}, {OverheadSparse, OverheadGPULookup, us(11)}}
 	for name, c := range map[string]struct {
 		opts DeviceOptions
 		work sim.Work
-		rows []GapRow
+		rows []OverheadRow
 		want float64 // us a layer
 	}{
 		"dense":              {DeviceOptions{}, dense, all, 3},
@@ -41,8 +41,8 @@ func TestGaps(t *testing.T) {
 			var got [2]sim.Timing
 			for i := range got {
 				p := mustProfile(t, "h200")
-				if p.Gaps = []GapRow{{GapSparse, GapOfGPU, ns(1e-6)}}; i == 1 {
-					p.Gaps = c.rows
+				if p.LayerOverhead = []OverheadRow{{OverheadSparse, OverheadGPULookup, ns(1e-6)}}; i == 1 {
+					p.LayerOverhead = c.rows
 				}
 				d, err := NewDevice(p, mustModel(t, "lwm-7b"), c.opts)
 				if err != nil {
@@ -62,15 +62,15 @@ func TestGaps(t *testing.T) {
 
 // Rows that say what no layer is, or the same twice, are refused with their line.
 func TestGapsAreChecked(t *testing.T) {
-	for want, rows := range map[string][]GapRow{
-		"gaps[0].attention": {{"full", "", us(1)}},
-		"gaps[0].lookup":    {{GapDense, GapOfGPU, us(1)}},
-		"gaps[1].lookup":    {{GapSparse, GapOfGPU, us(1)}, {GapSparse, "cpu", us(1)}},
-		"gaps[2].attention": {{GapDense, "", us(1)}, {GapPSA, "", us(1)}, {GapDense, "", us(1)}},
-		"gaps[0].value":     {{GapDense, "", us(-1)}},
+	for want, rows := range map[string][]OverheadRow{
+		"layer_overhead[0].attention": {{"full", "", us(1)}},
+		"layer_overhead[0].lookup":    {{OverheadDense, OverheadGPULookup, us(1)}},
+		"layer_overhead[1].lookup":    {{OverheadSparse, OverheadGPULookup, us(1)}, {OverheadSparse, "cpu", us(1)}},
+		"layer_overhead[2].attention": {{OverheadDense, "", us(1)}, {OverheadPSA, "", us(1)}, {OverheadDense, "", us(1)}},
+		"layer_overhead[0].value":     {{OverheadDense, "", us(-1)}},
 	} {
 		p := mustProfile(t, "h200")
-		p.Gaps = rows
+		p.LayerOverhead = rows
 		data, err := p.Encode()
 		if err != nil {
 			t.Fatal(err)

@@ -26,17 +26,17 @@ func TestHostOfWhatChanges(t *testing.T) {
 	}{
 		"requests of a layer": {host, work, sim.Step{}, func(p *Profile) { p.Host.LayerRequest = us(3) }, layers * 4 * 3 * des.Microsecond},
 		"no lists":            {host, dense, sim.Step{}, func(p *Profile) { p.Host.LayerRequest = us(3) }, 0},
-		"blocks given back":   {host, work, sim.Step{FreedBlocks: 1000}, func(p *Profile) { p.Host.FreedBlock = ns(6) }, 6 * des.Microsecond},
-		"of the GPU's lookup": {gpu, work, sim.Step{FreedBlocks: 1000}, func(p *Profile) { p.Host.FreedBlock = ns(6) }, 6 * des.Microsecond},
-		"blocks loaded":       {host, work, sim.Step{}, func(p *Profile) { p.Host.Load = ns(50) }, layers * 100 * 50},
-		"loads of a prefill":  {host, dense, sim.Step{}, func(p *Profile) { p.Host.Load = ns(50) }, 0},
-		"named by the GPU":    {gpu, work, sim.Step{}, func(p *Profile) { p.Host.Load = ns(50) }, 0},
+		"blocks given back":   {host, work, sim.Step{FreedBlocks: 1000}, func(p *Profile) { p.Host.FreeBlock = ns(6) }, 6 * des.Microsecond},
+		"of the GPU's lookup": {gpu, work, sim.Step{FreedBlocks: 1000}, func(p *Profile) { p.Host.FreeBlock = ns(6) }, 6 * des.Microsecond},
+		"blocks loaded":       {host, work, sim.Step{}, func(p *Profile) { p.Host.LoadBlock = ns(50) }, layers * 100 * 50},
+		"loads of a prefill":  {host, dense, sim.Step{}, func(p *Profile) { p.Host.LoadBlock = ns(50) }, 0},
+		"named by the GPU":    {gpu, work, sim.Step{}, func(p *Profile) { p.Host.LoadBlock = ns(50) }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got [2]sim.Timing
 			for i := range got {
 				p := mustProfile(t, "h200")
-				p.Host.LayerRequest, p.Host.FreedBlock, p.Host.Load = Figure{}, Figure{}, Figure{}
+				p.Host.LayerRequest, p.Host.FreeBlock, p.Host.LoadBlock = Figure{}, Figure{}, Figure{}
 				if i == 1 {
 					c.change(p)
 				}

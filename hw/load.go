@@ -37,7 +37,7 @@ func newLoader(p *Profile, engine string) (loader, error) {
 	case LoadMemcpy:
 		f := &p.Load
 		l.copies = newCopies(f.MemcpyBase, f.MemcpyCall, f.MemcpyPools)
-		l.copies.early, l.copies.first = f.MemcpyEarly.optional(), f.MemcpyFirst.optional()
+		l.copies.early, l.copies.first = f.MemcpyWarmup.optional(), f.MemcpyWarmupBlocks.optional()
 	case LoadFlash:
 		l.call, l.block = p.Load.FlashLaunch.SI(), p.Load.FlashBlock.optional()
 		l.floor = p.Load.FlashFloor.optional()

@@ -28,8 +28,8 @@ func (p *Profile) SaveSeconds(engine string, blocks, blockBytes, poolBytes int64
 	return s.seconds(blocks, blockBytes), nil
 }
 
-// BesidePrefillSeconds is SaveSeconds while prefill is computed.
-func (p *Profile) BesidePrefillSeconds(engine string, blocks, blockBytes, poolBytes int64, threads int) (float64, error) {
+// OverlappedSaveSeconds is SaveSeconds while prefill is computed.
+func (p *Profile) OverlappedSaveSeconds(engine string, blocks, blockBytes, poolBytes int64, threads int) (float64, error) {
 	s, err := newSaver(p, engine, threads)
 	if err != nil {
 		return 0, err

@@ -134,16 +134,16 @@ type BlockClose struct {
 // Clock is what the card's clock does under the power of prefill's linears, and to
 // decodes behind them (clock.go).
 type Clock struct {
-	Gain  []GainRow `toml:"gain,omitempty"`
-	Alone Figure    `toml:"alone,omitempty" dim:"share,optional"` // of the full clock, which linears without pause leave
+	Gain            []GainRow `toml:"gain,omitempty"`
+	GEMMSteadyRatio Figure    `toml:"gemm_steady_ratio,omitempty" dim:"share,optional"` // of the full clock, which linears without pause leave
 
-	Meter Figure `toml:"meter,omitempty" dim:"time,optional"` // time constant of measured power
-	Pace  Figure `toml:"pace,omitempty" dim:"time,optional"`  // in which power that is off by the limit would take or give the whole clock
+	PowerFilter   Figure `toml:"power_filter,omitempty" dim:"time,optional"`   // time constant of measured power
+	FrequencySlew Figure `toml:"frequency_slew,omitempty" dim:"time,optional"` // in which power that is off by the limit would take or give the whole clock
 
 	// Power at the full clock as a share of the power limit; above 1 the card throttles.
-	Attention Figure `toml:"attention,omitempty" dim:"power,optional"` // of prefill; not set: the limit
-	Copies    Figure `toml:"copies,omitempty" dim:"share,optional"`    // within HBM, and all that is not named here
-	Memory    Figure `toml:"memory,omitempty" dim:"share,optional"`    // memory-bound kernels: decodes' linears, attention and scores; not set: copies'
+	AttentionPower   Figure `toml:"attention_power,omitempty" dim:"power,optional"`    // of prefill; not set: the limit
+	CopyPower        Figure `toml:"copy_power,omitempty" dim:"share,optional"`         // within HBM, and all that is not named here
+	MemoryBoundPower Figure `toml:"memory_bound_power,omitempty" dim:"share,optional"` // memory-bound kernels: decodes' linears, attention and scores; not set: copies'
 }
 
 // Stream is a kernel that lives on bytes: t = launch + bytes/rate and what the
@@ -161,8 +161,8 @@ type Stream struct {
 	Wave Figure `toml:"wave,omitempty" dim:"time,optional"`
 	// Of scoring: the search of a list of more than searchedFrom blocks; what lists cost that
 	// share no cluster of CTAs, of which so many run at once.
-	Search Figure `toml:"search,omitempty" dim:"time,optional"`
-	Crowd  Figure `toml:"crowd,omitempty" dim:"time,optional"`
+	Search      Figure `toml:"search,omitempty" dim:"time,optional"`
+	Unclustered Figure `toml:"unclustered,omitempty" dim:"time,optional"`
 
 	Largest Figure `toml:"largest,omitempty" dim:"size,optional"` // most bytes that were measured
 }
@@ -177,20 +177,20 @@ type PSADecode struct {
 	Rate     Figure `toml:"rate,omitempty" dim:"rate,optional" by:"hbm"`
 	Largest  Figure `toml:"largest,omitempty" dim:"size,optional"` // most bytes that were measured
 	// Up to so many lists, clusters of CTAs share each, the larger the fewer lists there are.
-	FewLists Figure `toml:"few_lists,omitempty" dim:"count,optional"`
+	ClusterLists Figure `toml:"cluster_lists,omitempty" dim:"count,optional"`
 }
 
 // Loading holds the DRAM->HBM engines.
 type Loading struct {
-	MemcpyCall  Figure     `toml:"memcpy_call" dim:"time"`                      // per block
-	MemcpyBase  Figure     `toml:"memcpy_base,omitempty" dim:"time,optional"`   // per batch of blocks
-	MemcpyEarly Figure     `toml:"memcpy_early,omitempty" dim:"time,optional"`  // by which each of the first blocks costs more
-	MemcpyFirst Figure     `toml:"memcpy_first,omitempty" dim:"count,optional"` // blocks of a batch that have cost half of what all first ones do more
-	MemcpyPools []PoolTime `toml:"memcpy_pools,omitempty"`                      // per block by the host pool; memcpy_call is not read then
-	FlashLaunch Figure     `toml:"flash_launch" dim:"time"`
-	FlashFloor  Figure     `toml:"flash_floor,omitempty" dim:"time,optional"`
-	FlashBlock  Figure     `toml:"flash_block,omitempty" dim:"time,optional"` // per block, seen where blocks are small
-	Flash       []PoolRow  `toml:"flash"`
+	MemcpyCall         Figure     `toml:"memcpy_call" dim:"time"`                              // per block
+	MemcpyBase         Figure     `toml:"memcpy_base,omitempty" dim:"time,optional"`           // per batch of blocks
+	MemcpyWarmup       Figure     `toml:"memcpy_warmup,omitempty" dim:"time,optional"`         // by which each of the first blocks costs more
+	MemcpyWarmupBlocks Figure     `toml:"memcpy_warmup_blocks,omitempty" dim:"count,optional"` // blocks of a batch that have cost half of what all first ones do more
+	MemcpyPools        []PoolTime `toml:"memcpy_pools,omitempty"`                              // per block by the host pool; memcpy_call is not read then
+	FlashLaunch        Figure     `toml:"flash_launch" dim:"time"`
+	FlashFloor         Figure     `toml:"flash_floor,omitempty" dim:"time,optional"`
+	FlashBlock         Figure     `toml:"flash_block,omitempty" dim:"time,optional"` // per block, seen where blocks are small
+	Flash              []PoolRow  `toml:"flash"`
 }
 
 // PoolRow is the rate of a kernel that reads a pinned host pool of some size.
@@ -209,13 +209,13 @@ type PoolTime struct {
 type Saving struct {
 	MemcpyCall Figure `toml:"memcpy_call" dim:"time"`                    // per block
 	MemcpyBase Figure `toml:"memcpy_base,omitempty" dim:"time,optional"` // per batch of blocks
-	// MemcpyBesidePools is the time of one copy by the size of the host pool, while prefill
+	// MemcpyOverlappedPools is the time of one copy by the size of the host pool, while prefill
 	// is computed meanwhile. Absent: memcpy_call.
-	MemcpyBesidePools []PoolTime `toml:"memcpy_beside_pools,omitempty"`
-	GPULaunch         Figure     `toml:"gpu_launch" dim:"time"`
-	GPUFloor          Figure     `toml:"gpu_floor,omitempty" dim:"time,optional"`
-	GPUBlock          Figure     `toml:"gpu_block,omitempty" dim:"time,optional"` // per block, seen where blocks are small
-	GPURate           Figure     `toml:"gpu_rate" dim:"rate" by:"d2h"`
+	MemcpyOverlappedPools []PoolTime `toml:"memcpy_overlapped_pools,omitempty"`
+	GPULaunch             Figure     `toml:"gpu_launch" dim:"time"`
+	GPUFloor              Figure     `toml:"gpu_floor,omitempty" dim:"time,optional"`
+	GPUBlock              Figure     `toml:"gpu_block,omitempty" dim:"time,optional"` // per block, seen where blocks are small
+	GPURate               Figure     `toml:"gpu_rate" dim:"rate" by:"d2h"`
 	// Contention is the share of compute lost while the GPU scatter kernel runs.
 	Contention Figure `toml:"contention" dim:"share"`
 	FlashCall  Figure `toml:"flash_call" dim:"time"` // the one memcpy into staging

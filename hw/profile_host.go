@@ -13,16 +13,16 @@ type Host struct {
 	// LayerRequest is what each request of the layer takes beside, however long its
 	// lists are.
 	LayerRequest Figure `toml:"layer_request,omitempty" dim:"time,optional"`
-	// FreedBlock is what the host takes, between two steps, for each block of each
+	// FreeBlock is what the host takes, between two steps, for each block of each
 	// layer and KV head that a request which ends gives back.
-	FreedBlock Figure `toml:"freed_block,omitempty" dim:"time,optional"`
-	// Load is what the host takes for each block that a layer loads, where it looks the
+	FreeBlock Figure `toml:"free_block,omitempty" dim:"time,optional"`
+	// LoadBlock is what the host takes for each block that a layer loads, where it looks the
 	// layer's lists up: it finds the block a slot and names both places, while the GPU waits.
-	Load Figure `toml:"load,omitempty" dim:"time,optional"`
-	// Verdict is how long after a launch of progressive attention ends the CPU has
+	LoadBlock Figure `toml:"load_block,omitempty" dim:"time,optional"`
+	// ContinueLatency is how long after a launch of progressive attention ends the CPU has
 	// the next work under way, where it waits for what the launch found; without it,
 	// LayerSync.
-	Verdict Figure `toml:"verdict,omitempty" dim:"time,optional"`
+	ContinueLatency Figure `toml:"continue_latency,omitempty" dim:"time,optional"`
 	// SparseLayer is the CPU time in which a layer with block selection is
 	// launched kernel by kernel, for want of a CUDA graph. The GPU works
 	// meanwhile: it is a floor of the GPU's time.
@@ -30,8 +30,8 @@ type Host struct {
 	// EagerLayer is the same of a layer of any batch that no CUDA graph holds
 	// (EngineCosts.Graphs).
 	EagerLayer Figure `toml:"eager_layer,omitempty" dim:"time,optional"`
-	// CallWait is what each call of the driver takes longer while another thread
+	// DriverContention is what each call of the driver takes longer while another thread
 	// saves with a memcpy a block, and each such copy while this thread loads so: the
 	// calls of both queue for the driver's lock.
-	CallWait Figure `toml:"call_wait,omitempty" dim:"time,optional"`
+	DriverContention Figure `toml:"driver_contention,omitempty" dim:"time,optional"`
 }

@@ -64,20 +64,20 @@ func (p *KernelCosts) checkTogether() (string, error) {
 	}
 	pairs := []pair{
 		{"paged_prefill.rows", "ctas", p.Paged.Rows, p.Paged.CTAs},
-		{"clock.alone", "meter", p.Clock.Alone, p.Clock.Meter},
-		{"clock.alone", "pace", p.Clock.Alone, p.Clock.Pace},
-		{"clock.alone", "copies", p.Clock.Alone, p.Clock.Copies},
+		{"clock.gemm_steady_ratio", "power_filter", p.Clock.GEMMSteadyRatio, p.Clock.PowerFilter},
+		{"clock.gemm_steady_ratio", "frequency_slew", p.Clock.GEMMSteadyRatio, p.Clock.FrequencySlew},
+		{"clock.gemm_steady_ratio", "copy_power", p.Clock.GEMMSteadyRatio, p.Clock.CopyPower},
 		{"block_close.rate", "launch", p.BlockClose.Rate, p.BlockClose.Launch},
 		{"psa_decode.rate", "launch", p.PSADecode.Rate, p.PSADecode.Launch},
 		{"psa_decode.rate", "round", p.PSADecode.Rate, p.PSADecode.Round},
-		{"load.memcpy_early", "memcpy_first", p.Load.MemcpyEarly, p.Load.MemcpyFirst},
+		{"load.memcpy_warmup", "memcpy_warmup_blocks", p.Load.MemcpyWarmup, p.Load.MemcpyWarmupBlocks},
 	}
 	for _, s := range []struct {
 		name string
 		Stream
 	}{{"dense_decode", p.DenseDecode}, {"sparse_decode", p.SparseDecode}, {"scoring", p.Scoring}} {
-		if s.Crowd.Set() || s.Search.Set() { // CTAs say which lists are a crowd
-			pairs = append(pairs, pair{s.name + ".search", "crowd", s.Search, s.Crowd}, pair{s.name + ".crowd", "ctas", s.Crowd, s.CTAs})
+		if s.Unclustered.Set() || s.Search.Set() { // CTAs say which lists are a crowd
+			pairs = append(pairs, pair{s.name + ".search", "unclustered", s.Search, s.Unclustered}, pair{s.name + ".unclustered", "ctas", s.Unclustered, s.CTAs})
 		} else if !s.Wave.Set() { // else CTAs say what waves there are
 			pairs = append(pairs, pair{s.name + ".merge", "ctas", s.Merge, s.CTAs})
 		} else if !s.CTAs.Set() {
@@ -93,15 +93,15 @@ func (p *KernelCosts) checkTogether() (string, error) {
 }
 
 // checkGaps wants each kind of layer once.
-func checkGaps(rows []GapRow) (string, error) {
+func checkGaps(rows []OverheadRow) (string, error) {
 	for i, r := range rows {
-		path := fmt.Sprintf("gaps[%d]", i)
+		path := fmt.Sprintf("layer_overhead[%d]", i)
 		switch {
-		case r.Attention != GapDense && r.Attention != GapSparse && r.Attention != GapPSA:
-			return path + ".attention", fmt.Errorf("want %s, %s or %s, got %q", GapDense, GapSparse, GapPSA, r.Attention)
-		case r.Lookup != "" && r.Lookup != GapOfGPU:
-			return path + ".lookup", fmt.Errorf("want %s, or nothing, got %q", GapOfGPU, r.Lookup)
-		case r.Lookup != "" && r.Attention != GapSparse && r.Attention != GapPSA:
+		case r.Attention != OverheadDense && r.Attention != OverheadSparse && r.Attention != OverheadPSA:
+			return path + ".attention", fmt.Errorf("want %s, %s or %s, got %q", OverheadDense, OverheadSparse, OverheadPSA, r.Attention)
+		case r.Lookup != "" && r.Lookup != OverheadGPULookup:
+			return path + ".lookup", fmt.Errorf("want %s, or nothing, got %q", OverheadGPULookup, r.Lookup)
+		case r.Lookup != "" && r.Attention != OverheadSparse && r.Attention != OverheadPSA:
 			return path + ".lookup", fmt.Errorf("means nothing for %s", r.Attention)
 		}
 		for _, before := range rows[:i] {
@@ -171,11 +171,11 @@ func (p *KernelCosts) checkShapes() (string, error) {
 // checkGain wants rows of known shapes, tokens that rise, and shares below 1, where
 // there is a clock to gain from.
 func (p *KernelCosts) checkGain() (string, error) {
-	if p.Clock.Alone.Set() != (len(p.Clock.Gain) > 0) {
-		return "clock.gain", errors.New("want at least one row and clock.alone, or neither")
+	if p.Clock.GEMMSteadyRatio.Set() != (len(p.Clock.Gain) > 0) {
+		return "clock.gain", errors.New("want at least one row and clock.gemm_steady_ratio, or neither")
 	}
-	if c := &p.Clock; (c.Attention.Set() || c.Memory.Set()) && !c.Alone.Set() {
-		return "clock.alone", errors.New("want it with clock.attention and clock.memory")
+	if c := &p.Clock; (c.AttentionPower.Set() || c.MemoryBoundPower.Set()) && !c.GEMMSteadyRatio.Set() {
+		return "clock.gemm_steady_ratio", errors.New("want it with clock.attention_power and clock.memory_bound_power")
 	}
 	last := map[string]int{}
 	for i, r := range p.Clock.Gain {
@@ -254,7 +254,7 @@ func (p *KernelCosts) checkCurves() (string, error) {
 	for _, c := range []struct {
 		name string
 		rows []PoolTime
-	}{{"load.memcpy_pools", p.Load.MemcpyPools}, {"save.memcpy_beside_pools", p.Save.MemcpyBesidePools}} {
+	}{{"load.memcpy_pools", p.Load.MemcpyPools}, {"save.memcpy_overlapped_pools", p.Save.MemcpyOverlappedPools}} {
 		for i, r := range c.rows {
 			if !(r.PoolGiB > 0) || math.IsInf(r.PoolGiB, 0) || i > 0 && r.PoolGiB <= c.rows[i-1].PoolGiB {
 				return fmt.Sprintf("%s[%d].pool_gib", c.name, i), fmt.Errorf("want sizes that rise from row to row, got %v", r.PoolGiB)

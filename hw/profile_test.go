@@ -54,8 +54,9 @@ func TestFileErrors(t *testing.T) {
 	}{
 		{"unknown key", engine, "layer_sync =", "layer_sink =", []string{`unknown key "host.layer_sink"`, `"layer_sync"`}},
 		{"unknown table", kernels, "[scoring]", "[scorings]", []string{`unknown key "scorings"`, `"scoring"`}},
-		{"key of an older file", kernels, "memcpy_call = { value = 4.2", "memcpy_beside = { value = 0.4 }\nmemcpy_call = { value = 4.2", []string{`unknown key "save.memcpy_beside"`, "save.memcpy_beside_pools", "calibrate --refit"}},
+		{"key of an older file", kernels, "memcpy_call = { value = 4.2", "memcpy_beside = { value = 0.4 }\nmemcpy_call = { value = 4.2", []string{`unknown key "save.memcpy_beside"`, "save.memcpy_overlapped_pools", "calibrate --refit"}},
 		{"retired key", kernels, "memcpy_call = { value = 4.2", "memcpy_long = { value = 0.4 }\nmemcpy_call = { value = 4.2", []string{`unknown key "save.memcpy_long"`, "no longer used", "calibrate --refit"}},
+		{"renamed key", kernels, "memcpy_call = { value = 4.2", "memcpy_beside_pools = []\nmemcpy_call = { value = 4.2", []string{`unknown key "save.memcpy_beside_pools"`, "renamed to save.memcpy_overlapped_pools"}},
 		{"retired table", kernels, "[scoring]", "[digest]\nlaunch = { value = 1 }\n[scoring]", []string{`unknown key "digest"`, "whose place block_close has taken", "calibrate --refit"}},
 		{"unknown key of a row", kernels, "tokens = 1024,", "token = 1024,", []string{`unknown key "linears[2].token"`, `"tokens"`}},
 		{"unknown key of a figure", kernels, `value = 0.95, unit`, `value = 0.95, units`, []string{"save.contention.units", `"unit"`}},

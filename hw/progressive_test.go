@@ -56,7 +56,7 @@ func TestRoundsByHand(t *testing.T) {
 	}
 	rate, _ := loader.rateAt(0)
 	first, next := nanoseconds(g.launchSeconds(hits[:1], 4, true)), nanoseconds(g.launchSeconds(hits[:1], 4, false))
-	verdict := nanoseconds(p.Host.Verdict.SI())
+	verdict := nanoseconds(p.Host.ContinueLatency.SI())
 	var load des.Time
 	var misses []sim.Round
 	for _, n := range []int64{8, 64} {

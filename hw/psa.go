@@ -14,7 +14,7 @@ import (
 //	t = launch + lists per_head + sum over rounds of max(round, bytes/rate)
 //
 // with `relaunch` for all but a layer's first launch. Where there are fewer lists than
-// few_lists, clusters of CTAs share each: round is then shorter by lists/few_lists.
+// cluster_lists, clusters of CTAs share each: round is then shorter by lists/cluster_lists.
 type psaKernel struct {
 	known                                  bool
 	heads                                  float64
@@ -30,7 +30,7 @@ func newPSAKernel(p *Profile, m *Model) psaKernel {
 	}
 	k.launch, k.relaunch, k.perHead = f.Launch.SI(), f.Relaunch.optional(), f.PerHead.optional()
 	k.round, k.rate = f.Round.SI(), f.Rate.SI()
-	k.fewLists = f.FewLists.optional()
+	k.fewLists = f.ClusterLists.optional()
 	return k
 }
 

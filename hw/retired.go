@@ -2,101 +2,86 @@ package hw
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
-// retiredKeys are those of profiles that earlier builds wrote, and what has their place;
-// "" is nothing, as they moved no prediction by more than its noise.
-var retiredKeys = map[string]string{
-	"head":                  "linears",
-	"linear_grid":           "linears",
-	"embedding":             "dense_decode.rate",
-	"digest":                "block_close",
-	"save.ring_launch":      "block_close",
-	"save.ring_rate":        "block_close",
-	"dense_decode.tail":     "",
-	"dense_decode.piece":    "",
-	"dense_decode.pages":    "",
-	"sparse_decode.cut":     "sparse_decode.wave",
-	"sparse_decode.join":    "sparse_decode.wave",
-	"sparse_decode.full":    "sparse_decode.wave",
-	"scoring.at_once":       "",
-	"scoring.long":          "",
-	"scoring.room":          "",
-	"scoring.per_query":     "",
-	"scoring.per_head":      "",
-	"scoring.per_long":      "",
-	"psa_decode.per_block":  "psa_decode.round",
-	"psa_decode.alone":      "psa_decode.round",
-	"psa_decode.few":        "psa_decode.few_lists",
-	"clock.idle":            "clock.copies",
-	"clock.dense":           "clock.memory",
-	"clock.linears":         "clock.memory",
-	"clock.decode":          "",
-	"load.memcpy_start":     "",
-	"load.memcpy_whole":     "",
-	"load.batched_early":    "",
-	"load.batched_first":    "",
-	"load.batched_sizes":    "",
-	"load.batched_call":     "",
-	"load.batched_block":    "",
-	"load.flash_queued":     "load.flash_launch",
-	"load.flash_idle":       "gaps",
-	"load.flash_beside_psa": "",
-	"save.memcpy_long":      "",
-	"save.memcpy_half":      "",
-	"save.memcpy_start":     "",
-	"save.memcpy_whole":     "",
-	"save.memcpy_pools":     "save.memcpy_call",
-	"save.memcpy_beside":    "save.memcpy_beside_pools",
-	"save.memcpy_paged":     "save.memcpy_beside_pools",
-	"save.flash_wake":       "save.flash_call",
-	"save.flash_join":       "save.flash_call",
-	"save.flash_block":      "save.flash_call",
-	"save.flash_near":       "",
-	"link.duplex_gather":    "link.duplex_kernel",
-	"host.psa_layer":        "host.layer_sync",
-	"host.psa_request":      "host.layer_request",
-	"host.psa_rate":         "host.layer_rate",
-	"host.turns":            "host.layer_sync",
-	"host.psa_turns":        "host.layer_sync",
-	"host.whole_list":       "",
-	"host.loads":            "host.load",
-	"host.loads_half":       "host.load",
-	"host.list_copy":        "gaps",
-	"host.list_rate":        "gaps",
-	"host.kv_write":         "gaps",
-	"host.lookup":           "gaps",
-	"host.lookup_rate":      "gaps",
-	"host.lookup_miss":      "gaps",
-	"host.lookup_block":     "gaps",
-	"host.cpu_layer":        "gaps",
-	"host.cpu_request":      "gaps",
-	"host.cpu_rate":         "gaps",
-	"host.cpu_load":         "gaps",
-	"host.cpu_psa_layer":    "gaps",
-	"host.cpu_psa_request":  "gaps",
-	"host.cpu_psa_rate":     "gaps",
-	"host.cpu_psa_load":     "gaps",
-	"host.psa_launch_calls": "",
-	"host.submit":           "",
-	"host.load_wait":        "host.call_wait",
-	"host.copy_wait":        "host.call_wait",
-	"host.turn_wait":        "host.call_wait",
+// renamedKeys are the names that keys had before; the figures are the same.
+var renamedKeys = map[string]string{
+	"clock.alone":              "clock.gemm_steady_ratio",
+	"clock.meter":              "clock.power_filter",
+	"clock.pace":               "clock.frequency_slew",
+	"clock.attention":          "clock.attention_power",
+	"clock.copies":             "clock.copy_power",
+	"clock.memory":             "clock.memory_bound_power",
+	"host.verdict":             "host.continue_latency",
+	"host.call_wait":           "host.driver_contention",
+	"host.freed_block":         "host.free_block",
+	"host.load":                "host.load_block",
+	"gaps":                     "layer_overhead",
+	"save.memcpy_beside_pools": "save.memcpy_overlapped_pools",
+	"load.memcpy_early":        "load.memcpy_warmup",
+	"load.memcpy_first":        "load.memcpy_warmup_blocks",
+	"psa_decode.few_lists":     "psa_decode.cluster_lists",
+	"scoring.crowd":            "scoring.unclustered",
 }
 
-// retired says what became of a key that profiles of earlier builds have, "" of any other.
+// retiredKeys are those of profiles that earlier builds wrote, by what has their place; ""
+// is nothing, as they moved no prediction by more than its noise.
+var retiredKeys = map[string]string{
+	"linears":           "head linear_grid",
+	"dense_decode.rate": "embedding",
+	"block_close":       "digest save.ring_launch save.ring_rate",
+	"": "dense_decode.tail dense_decode.piece dense_decode.pages " +
+		"scoring.at_once scoring.long scoring.room scoring.per_query " +
+		"scoring.per_head scoring.per_long clock.decode load.memcpy_start " +
+		"load.memcpy_whole load.batched_early load.batched_first " +
+		"load.batched_sizes load.batched_call load.batched_block " +
+		"load.flash_beside_psa save.memcpy_long save.memcpy_half " +
+		"save.memcpy_start save.memcpy_whole save.flash_near host.whole_list " +
+		"host.psa_launch_calls host.submit",
+	"sparse_decode.wave":       "sparse_decode.cut sparse_decode.join sparse_decode.full",
+	"psa_decode.round":         "psa_decode.per_block psa_decode.alone",
+	"psa_decode.cluster_lists": "psa_decode.few",
+	"clock.copy_power":         "clock.idle",
+	"clock.memory_bound_power": "clock.dense clock.linears",
+	"load.flash_launch":        "load.flash_queued",
+	"layer_overhead": "load.flash_idle host.list_copy host.list_rate host.kv_write " +
+		"host.lookup host.lookup_rate host.lookup_miss host.lookup_block " +
+		"host.cpu_layer host.cpu_request host.cpu_rate host.cpu_load " +
+		"host.cpu_psa_layer host.cpu_psa_request host.cpu_psa_rate " +
+		"host.cpu_psa_load",
+	"save.memcpy_call":             "save.memcpy_pools",
+	"save.memcpy_overlapped_pools": "save.memcpy_beside save.memcpy_paged",
+	"save.flash_call":              "save.flash_wake save.flash_join save.flash_block",
+	"link.duplex_kernel":           "link.duplex_gather",
+	"host.layer_sync":              "host.psa_layer host.turns host.psa_turns",
+	"host.layer_request":           "host.psa_request",
+	"host.layer_rate":              "host.psa_rate",
+	"host.load_block":              "host.loads host.loads_half",
+	"host.driver_contention":       "host.load_wait host.copy_wait host.turn_wait",
+}
+
+// retired describes what became of a key that profiles of earlier builds have, "" of any
+// other.
 func retired(path string) string {
-	now, known := retiredKeys[path]
-	switch {
-	case strings.HasPrefix(path, "gaps[") && (strings.HasSuffix(path, ".kv_heads") || strings.HasSuffix(path, ".requests")):
-		return "gaps are one row a kind of layer"
-	case strings.HasPrefix(path, "save.scatter[") && strings.HasSuffix(path, ".long"):
-		return "no longer used"
-	case !known:
-		return ""
-	case now == "":
-		return "no longer used"
+	const refit = ": fit the profile anew from its samples (calibrate --refit)"
+	for old, now := range renamedKeys {
+		if path == old || strings.HasPrefix(path, old+"[") {
+			return "renamed to " + now
+		}
 	}
-	return fmt.Sprintf("whose place %s has taken", now)
+	if strings.HasPrefix(path, "save.scatter[") && strings.HasSuffix(path, ".long") {
+		return "no longer used" + refit
+	}
+	for now, before := range retiredKeys {
+		switch {
+		case !slices.Contains(strings.Fields(before), path):
+		case now == "":
+			return "no longer used" + refit
+		default:
+			return fmt.Sprintf("whose place %s has taken", now) + refit
+		}
+	}
+	return ""
 }

@@ -44,8 +44,8 @@ func newSaver(p *Profile, engine string, threads int) (saver, error) {
 		f := &p.Save
 		s.copies = newCopies(f.MemcpyBase, f.MemcpyCall, nil)
 		s.beside = s.copies
-		if len(f.MemcpyBesidePools) > 0 {
-			s.beside = newCopies(f.MemcpyBase, f.MemcpyCall, f.MemcpyBesidePools)
+		if len(f.MemcpyOverlappedPools) > 0 {
+			s.beside = newCopies(f.MemcpyBase, f.MemcpyCall, f.MemcpyOverlappedPools)
 		}
 	case SaveGPU:
 		s.call, s.block = p.Save.GPULaunch.SI(), p.Save.GPUBlock.optional()
@@ -83,7 +83,7 @@ func (s *saver) over(poolBytes int64) {
 }
 
 // besidePrefill returns the time of n blocks on the link while prefill is
-// computed, whatever that computes: what a call takes alone says little of it. Alone,
+// computed, whatever that computes: what a call takes alone says little of it. GEMMSteadyRatio,
 // the driver copies in a fast way or a slow one, as it happens; beside prefill it is
 // the slow one for most steps. Layers' saves follow one another without pause there,
 // and a longer batch costs no more a block than a shorter one.

@@ -74,7 +74,7 @@ func matchTypes(value any, t reflect.Type, path string, found *[]mismatch) {
 			}
 			sort.Strings(names)
 			if why := retired(at); why != "" {
-				msg += ", " + why + ": fit the profile anew from its samples (calibrate --refit)"
+				msg += ", " + why
 			} else if near := nearest(key, names); near != "" {
 				msg += fmt.Sprintf(", did you mean %q?", near)
 			}

@@ -27,7 +27,7 @@ func newWaits(p *Profile, opts *DeviceOptions) waits {
 	if opts.SaveEngine != SaveMemcpy {
 		return waits{} // a thread that makes few calls
 	}
-	return waits{call: p.Host.CallWait.optional(), blocks: opts.LoadEngine == LoadMemcpy}
+	return waits{call: p.Host.DriverContention.optional(), blocks: opts.LoadEngine == LoadMemcpy}
 }
 
 // calls returns what the first thread waits for in so many calls, which is not

@@ -11,9 +11,9 @@ import (
 func waitingDevice(t *testing.T, waits bool, opts DeviceOptions) *Device {
 	t.Helper()
 	p := mustProfile(t, "h200")
-	p.Host.CallWait = Figure{}
+	p.Host.DriverContention = Figure{}
 	if waits {
-		p.Host.CallWait = Figure{Value: 2, Unit: "us", From: Measured, Source: "a test"}
+		p.Host.DriverContention = Figure{Value: 2, Unit: "us", From: Measured, Source: "a test"}
 	}
 	d, err := NewDevice(p, mustModel(t, "lwm-7b"), opts)
 	if err != nil {

@@ -104,7 +104,7 @@ func fasterLink(p *hw.Profile, factor float64) *hw.Profile {
 	for i := range p.Save.Scatter {
 		p.Save.Scatter[i].Value *= factor
 	}
-	for _, rows := range [][]hw.PoolTime{p.Load.MemcpyPools, p.Save.MemcpyBesidePools} {
+	for _, rows := range [][]hw.PoolTime{p.Load.MemcpyPools, p.Save.MemcpyOverlappedPools} {
 		for i := range rows {
 			rows[i].Value /= factor
 		}
