@@ -58,8 +58,9 @@ type DeviceOptions struct {
 //     compute, the rest of that (Host). It leaves the queue to the next step.
 type Device struct {
 	costs   coster
-	loader  *loader // nil without a load engine
-	saver   *saver  // nil without a save engine
+	loader  *transfer // nil without a load engine
+	saver   *transfer // nil without a save engine
+	overlap *transfer // of saves while prefill is computed
 	opts    DeviceOptions
 	model   *Model
 	engine  engineTime
@@ -82,7 +83,6 @@ type Device struct {
 	busy    des.Time // of the GPU in this step
 	waited  des.Time // of the host for the driver in this step, the GPU at work
 	scored  bool     // the layer
-	rate    float64  // of loads, bytes/s, over this step's host pool
 
 	queued      float64  // bytes of saves, by this step
 	linkFree    des.Time // when loads that no attention of their layer waits for have landed
@@ -131,11 +131,11 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 		d.loader = &l
 	}
 	if opts.SaveEngine != "" {
-		s, err := newSaver(gpu, opts.SaveEngine, opts.ScatterThreads)
+		s, overlapped, err := newSaver(gpu, opts.SaveEngine, opts.ScatterThreads)
 		if err != nil {
 			return nil, err
 		}
-		d.saver = &s
+		d.saver, d.overlap = &s, &overlapped
 	}
 	if opts.LoadEngine == LoadFlash || opts.SaveEngine == SaveGPU {
 		d.duplex = math.Min(d.duplex, gpu.Link.DuplexKernel.SI())
@@ -158,11 +158,11 @@ func (d *Device) Begin(s *sim.Step) error {
 	d.costs.notes.bits = 0
 	d.costs.known = false // so that the step's own bits are set anew
 	if d.loader != nil {
-		d.rate, d.bigPool = d.loader.rateAt(s.DRAMBytes)
-		d.bigPool = d.loader.copies.over(s.DRAMBytes) || d.bigPool
+		d.bigPool = d.loader.over(s.DRAMBytes)
 	}
 	if d.saver != nil {
 		d.saver.over(s.DRAMBytes)
+		d.overlap.over(s.DRAMBytes)
 	}
 	d.saves.advance(d.now)
 	d.queued = 0

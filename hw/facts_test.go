@@ -87,13 +87,13 @@ func loadGBps(t *testing.T, p *Profile, engine string, blocks, blockBytes int64,
 	if err != nil {
 		t.Fatal(err)
 	}
-	rate, _ := l.rateAt(int64(poolGiB * (1 << 30)))
-	return float64(blocks*blockBytes) / l.seconds(blocks, blockBytes, rate) * 1e-9
+	l.over(int64(poolGiB * (1 << 30)))
+	return float64(blocks*blockBytes) / l.seconds(blocks, blockBytes) * 1e-9
 }
 
 func saveGBps(t *testing.T, p *Profile, engine string, blocks, blockBytes int64, threads int) float64 {
 	t.Helper()
-	s, err := newSaver(p, engine, threads)
+	s, _, err := newSaver(p, engine, threads)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -259,8 +259,8 @@ func TestFactsH200(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rate, _ := flash.rateAt(1 << 27)
-	gather := func(blocks int64) float64 { return 1e6 * flash.seconds(blocks, 16<<10, rate) }
+	flash.over(1 << 27)
+	gather := func(blocks int64) float64 { return 1e6 * flash.seconds(blocks, 16<<10) }
 	facts = append(facts, between("h200 gather of one 16 KiB block, us", 7.7, 15.7, gather(1))) // launch and wait, and the plain kernel
 	for _, r := range []struct {
 		blocks int64

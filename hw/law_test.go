@@ -139,13 +139,13 @@ func linkPhysics(t *rapid.T, p *Profile) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rate, _ := l.rateAt(pool)
-		if s := l.seconds(n, b, rate); s < bytes/math.Min(p.Link.H2D.SI(), p.Link.Nominal.SI()) {
+		l.over(pool)
+		if s := l.seconds(n, b); s < bytes/math.Min(p.Link.H2D.SI(), p.Link.Nominal.SI()) {
 			t.Fatalf("%s loads %d x %d bytes in %gs", engine, n, b, s)
 		}
 	}
 	for _, engine := range []string{SaveMemcpy, SaveGPU, SaveFlash} {
-		s, err := newSaver(p, engine, int(logInt(t, 256, "threads")))
+		s, _, err := newSaver(p, engine, int(logInt(t, 256, "threads")))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -241,19 +241,19 @@ func TestLaw11MonotoneTransfers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			rate, _ := l.rateAt(pool)
-			a, c := l.seconds(n, b, rate), l.seconds(n2, b2, rate)
+			l.over(pool)
+			a, c := l.seconds(n, b), l.seconds(n2, b2)
 			if c < a {
 				t.Fatalf("%s: %d x %d takes %g, %d x %d takes %g", e, n, b, a, n2, b2, c)
 			}
 		}
 		threads := rapid.IntRange(1, 64).Draw(t, "threads")
 		for _, e := range []string{SaveMemcpy, SaveGPU, SaveFlash} {
-			s, err := newSaver(p, e, threads)
+			s, _, err := newSaver(p, e, threads)
 			if err != nil {
 				t.Fatal(err)
 			}
-			faster, err := newSaver(p, e, threads+1)
+			faster, _, err := newSaver(p, e, threads+1)
 			if err != nil {
 				t.Fatal(err)
 			}

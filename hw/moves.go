@@ -11,7 +11,7 @@ func (d *Device) load(n, blockBytes int64) {
 	d.awaitLate()
 	d.costs.notes.mark(notePool, d.bigPool, float64(d.step.DRAMBytes)/(1<<30))
 	q := &d.saves
-	price := d.loader.seconds(n, blockBytes, d.rate)
+	price := d.loader.seconds(n, blockBytes)
 	alone := nanoseconds(price)
 	alone += d.waits.loads(n, blockBytes, alone, q)
 	both := min(alone, q.work) // work that each does while the other runs
@@ -58,11 +58,11 @@ func (d *Device) enqueue(requests int, prefill bool) {
 		d.compute(nanoseconds(d.costs.closing.ofBytes(1, float64(d.pending*d.bytes))), &d.phases.SaveStall)
 	}
 	d.costs.notes.mark(noteScatter, d.saver.outside, float64(d.opts.ScatterThreads))
-	seconds := d.saver.seconds
+	saver := d.saver
 	if prefill {
-		seconds = d.saver.besidePrefill
+		saver = d.overlap
 	}
-	work := nanoseconds(seconds(d.pending, d.bytes))
+	work := nanoseconds(saver.seconds(d.pending, d.bytes))
 	d.saves.push(d.pending*d.bytes, work)
 	d.queued += float64(d.pending * d.bytes)
 	d.pending = 0

@@ -12,15 +12,14 @@ func (p *Profile) LoadSeconds(engine string, blocks, blockBytes, poolBytes int64
 	if err != nil {
 		return 0, err
 	}
-	rate, _ := l.rateAt(poolBytes)
-	l.copies.over(poolBytes)
-	return l.seconds(blocks, blockBytes, rate), nil
+	l.over(poolBytes)
+	return l.seconds(blocks, blockBytes), nil
 }
 
 // SaveSeconds returns the time in which an engine saves blocks to a host pool
 // of the given size; threads are FlashD2H's, 0 for the profile's own.
 func (p *Profile) SaveSeconds(engine string, blocks, blockBytes, poolBytes int64, threads int) (float64, error) {
-	s, err := newSaver(p, engine, threads)
+	s, _, err := newSaver(p, engine, threads)
 	if err != nil {
 		return 0, err
 	}
@@ -30,12 +29,12 @@ func (p *Profile) SaveSeconds(engine string, blocks, blockBytes, poolBytes int64
 
 // OverlappedSaveSeconds is SaveSeconds while prefill is computed.
 func (p *Profile) OverlappedSaveSeconds(engine string, blocks, blockBytes, poolBytes int64, threads int) (float64, error) {
-	s, err := newSaver(p, engine, threads)
+	_, s, err := newSaver(p, engine, threads)
 	if err != nil {
 		return 0, err
 	}
 	s.over(poolBytes)
-	return s.besidePrefill(blocks, blockBytes), nil
+	return s.seconds(blocks, blockBytes), nil
 }
 
 // LinearsSeconds returns the time of one layer's linears.

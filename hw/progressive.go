@@ -4,144 +4,85 @@ import (
 	"math"
 
 	"github.com/sparseserve/sparseserve/sim"
-	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// progressive prices PSA's decode attention of one layer, round by round
-// (PSA §3.2, §3.3).
+// psaKernel prices launches of progressive sparse attention's kernel. A CTA takes a list,
+// microbatch by microbatch, decides after each whether to go on, and keeps its
+// state from launch to launch. Lists end in different rounds, and those that go on have
+// the card to themselves but go no faster than a CTA's own copies come:
 //
-// Rounds that load nothing follow one another in one launch; a round that loads
-// begins another, which takes up where the last one left (psaKernel prices them).
-// Profiles without figures of PSA price a launch as block-sparse decode of the
-// same tokens.
+//	t = launch + lists per_head + sum over rounds of max(round, bytes/rate)
 //
-// Pipelined, a round's loads run in a stream of their own beside the attention
-// of the launch before. The CPU is at most two launches ahead: it hears of one's
-// verdict before it has blocks loaded for the next but one, so these loads start
-// a round trip after it at the earliest, and only those of a layer's first two
-// launches wait for no verdict. What was loaded for a round that no list reached keeps
-// the link busy and is waited for by the next layer's attention and by the step's end. Not
-// pipelined, the CPU waits for each round's verdict before it loads for the next.
-type progressive struct {
-	psaKernel
-	bytesEach float64
-	peak      peak
-	flopsEach float64
-	pipelined bool
-	largest   float64
+// with `relaunch` for all but a layer's first launch. Where there are fewer lists than
+// cluster_lists, clusters of CTAs share each: round is then shorter by lists/cluster_lists.
+type psaKernel struct {
+	known                                  bool
+	heads                                  float64
+	launch, relaunch, perHead, round, rate float64
+	fewLists                               float64
 }
 
-func newProgressive(p *Profile, m *Model, opts *DeviceOptions) progressive {
-	g := progressive{
-		psaKernel: newPSAKernel(p, m), bytesEach: float64(m.LayerKVBytesPerToken()), peak: p.peak(),
-		flopsEach: 4 * float64(m.QHeads*m.HeadDim), pipelined: opts.Pipelined,
-		largest: p.PSADecode.Largest.optional(),
+func newPSAKernel(p *Profile, m *Model) psaKernel {
+	f := &p.PSADecode
+	k := psaKernel{known: f.Rate.Set(), heads: float64(m.KVHeads)}
+	if !k.known {
+		return k
 	}
-	return g
+	k.launch, k.relaunch, k.perHead = f.Launch.SI(), f.Relaunch.optional(), f.PerHead.optional()
+	k.round, k.rate = f.Round.SI(), f.Rate.SI()
+	k.fewLists = f.ClusterLists.optional()
+	return k
 }
 
-// launchSeconds returns the time of one launch of some rounds, whose tokens are
-// for each KV head, summed over requests.
-func (g *progressive) launchSeconds(rounds []sim.Round, requests float64, first bool) float64 {
-	tokens, t := 0.0, g.begins(requests*g.heads, first)
-	for _, r := range rounds {
-		tokens += float64(r.Tokens)
-		t += g.roundOf(requests*g.heads, float64(r.Tokens)*g.bytesEach)
+// begins is the time of one launch over so many lists before its first round.
+func (k *psaKernel) begins(lists float64, first bool) float64 {
+	t := k.relaunch
+	if first {
+		t = k.launch
 	}
-	return math.Max(t, g.peak.floor(tokens*g.flopsEach, tokens*g.bytesEach))
+	return t + lists*k.perHead
 }
 
-// rounds passes the time of a layer's progressive attention.
-func (d *Device) rounds(w *sim.Work) {
-	d.awaitLate()
-	var (
-		start        = d.now
-		attention    des.Time       // sum of the launches
-		done, before = d.now, d.now // attention of the last launch, and of the one before
-		loaded       = max(d.now, d.linkFree)
-		slow         = d.duplexSlowdown(w.Rounds)
-		launches     = 0
-		waits        des.Time // of the CPU for verdicts
-	)
-	for i := 0; i < len(w.Rounds); {
-		r := &w.Rounds[i]
-		if r.Loads > 0 {
-			ready, verdict := before, d.verdict
-			switch pipelined := d.costs.progressive.pipelined; {
-			case pipelined && launches > 1:
-				ready = before + verdict
-			case !pipelined && launches > 0:
-				ready, waits = done+verdict, waits+verdict
-			}
-			d.costs.notes.mark(notePool, d.bigPool, float64(d.step.DRAMBytes)/(1<<30))
-			alone := des.Time(math.Ceil(slow * float64(nanoseconds(d.loader.seconds(r.Loads, d.bytesLoaded, d.rate)))))
-			loaded = max(loaded, ready) + alone
-		}
-		if r.Tokens == 0 {
-			d.linkFree = loaded
-			i++
-			continue
-		}
-		n := 1
-		for i+n < len(w.Rounds) && w.Rounds[i+n].Loads == 0 && w.Rounds[i+n].Tokens > 0 {
-			n++
-		}
-		from := done
-		if r.Loads > 0 {
-			from = max(done, loaded)
-		}
-		t := d.costs.launchOf(w.Rounds[i:i+n], float64(w.Decodes), launches == 0)
-		attention += t
-		before, done = done, from+t
-		launches++
-		i += n
+// roundOf is the time of a round in which so many lists, ended ones included, attend to so
+// many bytes.
+func (k *psaKernel) roundOf(lists, bytes float64) float64 {
+	least := k.round
+	if lists <= k.fewLists {
+		least *= lists / k.fewLists
 	}
-	d.linkFree = max(d.linkFree, loaded)
-	stall := done - start - attention - waits
-	d.attend(attention, &d.phases.SparseAttention)
-	d.pass(max(0, stall), &d.phases.LoadStall)
-	d.pass(waits, &d.phases.Host)
+	return math.Max(least, bytes/k.rate)
 }
 
-// awaitLate waits for loads of rounds that no list reached.
-func (d *Device) awaitLate() { d.pass(max(0, d.linkFree-d.now), &d.phases.LoadStall) }
-
-// launchOf prices one launch of progressive attention.
-func (c *coster) launchOf(rounds []sim.Round, requests float64, first bool) des.Time {
-	g := &c.progressive
-	tokens := 0.0
-	for _, r := range rounds {
-		tokens += float64(r.Tokens)
+// PSADecodeSeconds returns the time in which one layer attends to so many
+// blocks of each KV head of each request by progressive sparse attention (PSA,
+// Algorithm 1), in rounds of a microbatch and so many launches. It is false
+// where the profile has no figures of PSA.
+func (p *Profile) PSADecodeSeconds(m *Model, requests, blocks, blockTokens, microbatch, launches int) (t float64, known bool) {
+	k := newPSAKernel(p, m)
+	if !k.known || requests < 1 || blocks < 1 || microbatch < 1 {
+		return 0, k.known
 	}
-	if !g.known {
-		c.notes.mark(notePSA, true, 0)
-		t, beyond := c.sparse.seconds(tokens, requests)
-		c.notes.mark(noteSparse, beyond, tokens*c.sparse.bytesEach)
-		return nanoseconds(t)
+	tokens := float64(requests) * float64(blocks) * float64(blockTokens)
+	bytes := tokens * float64(m.LayerKVBytesPerToken())
+	rounds := math.Ceil(float64(blocks) / float64(microbatch))
+	for i := range max(launches, 1) {
+		t += k.begins(float64(requests)*k.heads, i == 0)
 	}
-	c.notes.mark(noteSparse, g.largest > 0 && tokens*g.bytesEach > g.largest, tokens*g.bytesEach)
-	return nanoseconds(g.launchSeconds(rounds, requests, first))
+	t += rounds * k.roundOf(float64(requests)*k.heads, bytes/rounds)
+	return math.Max(t, p.peak().floor(4*float64(m.QHeads*m.HeadDim)*tokens, bytes)), true
 }
 
-// duplexSlowdown is by how much a layer's loads take longer because saves run
-// beside them, each slowed alike (see load).
-func (d *Device) duplexSlowdown(rounds []sim.Round) float64 {
-	var alone des.Time
-	var blocks int64
-	for i := range rounds {
-		if n := rounds[i].Loads; n > 0 {
-			alone += nanoseconds(d.loader.seconds(n, d.bytesLoaded, d.rate))
-			blocks += n
-		}
+// PSARoundsSeconds returns the time in which one layer attends to lists of which
+// so many reach each round of a microbatch of blocks, in one launch. It is false where the
+// profile has no figures of PSA.
+func (p *Profile) PSARoundsSeconds(m *Model, requests, blockTokens, microbatch int, reach []int) (t float64, known bool) {
+	g := newProgressive(p, m, &DeviceOptions{Microbatch: microbatch})
+	if !g.known || requests < 1 || len(reach) == 0 {
+		return 0, g.known
 	}
-	if alone == 0 {
-		return 1
+	rounds := make([]sim.Round, len(reach))
+	for i, n := range reach {
+		rounds[i].Tokens = int64(n) * int64(microbatch) * int64(blockTokens) / int64(m.KVHeads)
 	}
-	both := min(alone, d.saves.work)
-	moved := float64(blocks)*float64(d.bytesLoaded)*float64(both)/float64(alone) + d.saves.bytesOf(both)
-	slowed := max(both, nanoseconds(moved/d.duplex))
-	if slowed > both {
-		d.saves.hold(slowed - both)
-	}
-	return float64(alone-both+slowed) / float64(alone)
+	return g.launchSeconds(rounds, float64(requests), true), true
 }

@@ -54,13 +54,13 @@ func TestRoundsByHand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rate, _ := loader.rateAt(0)
+	loader.over(0)
 	first, next := nanoseconds(g.launchSeconds(hits[:1], 4, true)), nanoseconds(g.launchSeconds(hits[:1], 4, false))
 	verdict := nanoseconds(p.Host.ContinueLatency.SI())
 	var load des.Time
 	var misses []sim.Round
 	for _, n := range []int64{8, 64} {
-		load = nanoseconds(loader.seconds(n, 16384, rate))
+		load = nanoseconds(loader.seconds(n, 16384))
 		misses = []sim.Round{{Tokens: tokens, Loads: n}, {Tokens: tokens, Loads: n}, {Tokens: tokens, Loads: n}, {Loads: n}}
 		got = layerOfRounds(t, p, m, true, misses)
 		// Attention of the first begins after one load; the loads follow each other
@@ -131,14 +131,14 @@ func TestPipelineProperties(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rate, _ := loader.rateAt(0)
+		loader.over(0)
 		rounds := make([]sim.Round, rapid.IntRange(1, 8).Draw(t, "rounds"))
 		var loads des.Time
 		var bytes int64
 		for i := range rounds {
 			rounds[i] = sim.Round{Tokens: int64(rapid.IntRange(1, 4096).Draw(t, "tokens")), Loads: int64(rapid.SampledFrom([]int{0, 1, 50, 4000}).Draw(t, "loads"))}
 			if n := rounds[i].Loads; n > 0 {
-				loads += nanoseconds(loader.seconds(n, 16384, rate))
+				loads += nanoseconds(loader.seconds(n, 16384))
 			}
 			bytes += rounds[i].Tokens * m.LayerKVBytesPerToken()
 		}

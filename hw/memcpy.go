@@ -23,6 +23,13 @@ func newCopies(base, call Figure, pools []PoolTime) copies {
 	return c
 }
 
+// newLoadCopies is the copies of loads, of which the first of a batch cost more.
+func newLoadCopies(f *Loading) copies {
+	c := newCopies(f.MemcpyBase, f.MemcpyCall, f.MemcpyPools)
+	c.early, c.first = f.MemcpyWarmup.optional(), f.MemcpyWarmupBlocks.optional()
+	return c
+}
+
 // over sets what a call takes over a host pool of some size and says whether
 // it is larger than any that was measured. The copy engine finds fewer of the
 // addresses of a larger pool where it looked the last ones up.

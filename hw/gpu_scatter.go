@@ -1,0 +1,10 @@
+package hw
+
+// gpuScatter is one scatter kernel; compute loses the share contention of its speed while it
+// runs:
+//
+//	t = max(floor, launch + n block + B / rate)
+func (t *transfer) gpuScatter(f *Saving) {
+	t.launch, t.block, t.floor = f.GPULaunch.SI(), f.GPUBlock.optional(), f.GPUFloor.optional()
+	t.rate, t.contention = f.GPURate.SI(), f.Contention.SI()
+}

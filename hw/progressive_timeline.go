@@ -1,0 +1,147 @@
+package hw
+
+import (
+	"math"
+
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
+)
+
+// progressive prices PSA's decode attention of one layer, round by round
+// (PSA §3.2, §3.3).
+//
+// Rounds that load nothing follow one another in one launch; a round that loads
+// begins another, which takes up where the last one left (psaKernel prices them).
+// Profiles without figures of PSA price a launch as block-sparse decode of the
+// same tokens.
+//
+// Pipelined, a round's loads run in a stream of their own beside the attention
+// of the launch before. The CPU is at most two launches ahead: it hears of one's
+// verdict before it has blocks loaded for the next but one, so these loads start
+// a round trip after it at the earliest, and only those of a layer's first two
+// launches wait for no verdict. What was loaded for a round that no list reached keeps
+// the link busy and is waited for by the next layer's attention and by the step's end. Not
+// pipelined, the CPU waits for each round's verdict before it loads for the next.
+type progressive struct {
+	psaKernel
+	bytesEach float64
+	peak      peak
+	flopsEach float64
+	pipelined bool
+	largest   float64
+}
+
+func newProgressive(p *Profile, m *Model, opts *DeviceOptions) progressive {
+	g := progressive{
+		psaKernel: newPSAKernel(p, m), bytesEach: float64(m.LayerKVBytesPerToken()), peak: p.peak(),
+		flopsEach: 4 * float64(m.QHeads*m.HeadDim), pipelined: opts.Pipelined,
+		largest: p.PSADecode.Largest.optional(),
+	}
+	return g
+}
+
+// launchSeconds returns the time of one launch of some rounds, whose tokens are
+// for each KV head, summed over requests.
+func (g *progressive) launchSeconds(rounds []sim.Round, requests float64, first bool) float64 {
+	tokens, t := 0.0, g.begins(requests*g.heads, first)
+	for _, r := range rounds {
+		tokens += float64(r.Tokens)
+		t += g.roundOf(requests*g.heads, float64(r.Tokens)*g.bytesEach)
+	}
+	return math.Max(t, g.peak.floor(tokens*g.flopsEach, tokens*g.bytesEach))
+}
+
+// rounds passes the time of a layer's progressive attention.
+func (d *Device) rounds(w *sim.Work) {
+	d.awaitLate()
+	var (
+		start        = d.now
+		attention    des.Time       // sum of the launches
+		done, before = d.now, d.now // attention of the last launch, and of the one before
+		loaded       = max(d.now, d.linkFree)
+		slow         = d.duplexSlowdown(w.Rounds)
+		launches     = 0
+		waits        des.Time // of the CPU for verdicts
+	)
+	for i := 0; i < len(w.Rounds); {
+		r := &w.Rounds[i]
+		if r.Loads > 0 {
+			ready, verdict := before, d.verdict
+			switch pipelined := d.costs.progressive.pipelined; {
+			case pipelined && launches > 1:
+				ready = before + verdict
+			case !pipelined && launches > 0:
+				ready, waits = done+verdict, waits+verdict
+			}
+			d.costs.notes.mark(notePool, d.bigPool, float64(d.step.DRAMBytes)/(1<<30))
+			alone := des.Time(math.Ceil(slow * float64(nanoseconds(d.loader.seconds(r.Loads, d.bytesLoaded)))))
+			loaded = max(loaded, ready) + alone
+		}
+		if r.Tokens == 0 {
+			d.linkFree = loaded
+			i++
+			continue
+		}
+		n := 1
+		for i+n < len(w.Rounds) && w.Rounds[i+n].Loads == 0 && w.Rounds[i+n].Tokens > 0 {
+			n++
+		}
+		from := done
+		if r.Loads > 0 {
+			from = max(done, loaded)
+		}
+		t := d.costs.launchOf(w.Rounds[i:i+n], float64(w.Decodes), launches == 0)
+		attention += t
+		before, done = done, from+t
+		launches++
+		i += n
+	}
+	d.linkFree = max(d.linkFree, loaded)
+	stall := done - start - attention - waits
+	d.attend(attention, &d.phases.SparseAttention)
+	d.pass(max(0, stall), &d.phases.LoadStall)
+	d.pass(waits, &d.phases.Host)
+}
+
+// awaitLate waits for loads of rounds that no list reached.
+func (d *Device) awaitLate() { d.pass(max(0, d.linkFree-d.now), &d.phases.LoadStall) }
+
+// launchOf prices one launch of progressive attention.
+func (c *coster) launchOf(rounds []sim.Round, requests float64, first bool) des.Time {
+	g := &c.progressive
+	tokens := 0.0
+	for _, r := range rounds {
+		tokens += float64(r.Tokens)
+	}
+	if !g.known {
+		c.notes.mark(notePSA, true, 0)
+		t, beyond := c.sparse.seconds(tokens, requests)
+		c.notes.mark(noteSparse, beyond, tokens*c.sparse.bytesEach)
+		return nanoseconds(t)
+	}
+	c.notes.mark(noteSparse, g.largest > 0 && tokens*g.bytesEach > g.largest, tokens*g.bytesEach)
+	return nanoseconds(g.launchSeconds(rounds, requests, first))
+}
+
+// duplexSlowdown is by how much a layer's loads take longer because saves run
+// beside them, each slowed alike (see load).
+func (d *Device) duplexSlowdown(rounds []sim.Round) float64 {
+	var alone des.Time
+	var blocks int64
+	for i := range rounds {
+		if n := rounds[i].Loads; n > 0 {
+			alone += nanoseconds(d.loader.seconds(n, d.bytesLoaded))
+			blocks += n
+		}
+	}
+	if alone == 0 {
+		return 1
+	}
+	both := min(alone, d.saves.work)
+	moved := float64(blocks)*float64(d.bytesLoaded)*float64(both)/float64(alone) + d.saves.bytesOf(both)
+	slowed := max(both, nanoseconds(moved/d.duplex))
+	if slowed > both {
+		d.saves.hold(slowed - both)
+	}
+	return float64(alone-both+slowed) / float64(alone)
+}
