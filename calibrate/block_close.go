@@ -6,6 +6,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/cuda/reference"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
 	"math"
 )
 
@@ -59,7 +60,9 @@ func fitBlockClose(s *Samples, p *hw.Profile, from source) []model {
 	const what = "metadata of a prompt's full blocks and their copy to the save buffer, after the write of their K and V"
 	p.BlockClose = hw.BlockClose{Launch: from.figure(c[0]*1e6, "us", what), Rate: from.figure(c[1]*1e-9, "GB/s", what+", bytes of K and V")}
 	return []model{{name: "block_close", fit: fit, held: held, draw: picture{x: bytes, xLabel: "bytes of K and V", rate: bytes},
-		price: func(p *hw.Profile, at datum) float64 { return p.BlockCloseSeconds(at.model, 1, at.At("tokens")) }}}
+		price: func(p *hw.Profile, at datum) float64 {
+			return hw.Seconds(p.Costs(at.model).BlockClose, sim.Work{Digests: 1, DigestTokens: at.At("tokens")})
+		}}}
 }
 
 // beyond is what a probe of some tokens takes longer than another of as many of the

@@ -2,6 +2,7 @@ package calibrate
 
 import (
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
 	"math"
 	"strconv"
 )
@@ -109,11 +110,11 @@ func (decode) fit(s *Samples, p *hw.Profile, from source) []model {
 	models := []model{
 		fitDecode(s, p, from, "dense_decode", probeDense, "context_tokens", "paged dense decode kernel", &p.DenseDecode,
 			func(p *hw.Profile, at datum) float64 {
-				return p.DenseDecodeSeconds(at.model, kvTokens(at, "context_tokens"), int(at.At("batch")))
+				return hw.Seconds(p.Costs(at.model).DenseDecode, sim.Work{DecodeTokens: kvTokens(at, "context_tokens"), Decodes: int(at.At("batch"))})
 			}),
 		fitDecode(s, p, from, "sparse_decode", probeSparse, "budget_tokens", "block-sparse decode kernel", &p.SparseDecode,
 			func(p *hw.Profile, at datum) float64 {
-				return p.SparseDecodeSeconds(at.model, kvTokens(at, "budget_tokens"), int(at.At("batch")))
+				return hw.Seconds(p.Costs(at.model).SparseDecode, sim.Work{DecodeTokens: kvTokens(at, "budget_tokens"), Decodes: int(at.At("batch"))})
 			}),
 	}
 	fitWaves(s, p, from)
@@ -195,7 +196,7 @@ func fitWaves(s *Samples, p *hw.Profile, from source) {
 	}
 	c := refine(fit, []float64{smooth.Launch.SI(), smooth.Rate.SI(), 1e-6, 1e-7}, []bound{callBound, {rateBound.low, hbm}, blockBound, blockBound}, law)
 	if logErrors(fit, func(at datum) float64 { return law(c, at) }) > logErrors(fit, func(at datum) float64 {
-		return p.SparseDecodeSeconds(at.model, kvTokens(at, "budget_tokens"), int(at.At("batch")))
+		return hw.Seconds(p.Costs(at.model).SparseDecode, sim.Work{DecodeTokens: kvTokens(at, "budget_tokens"), Decodes: int(at.At("batch"))})
 	}) {
 		return
 	}

@@ -2,6 +2,7 @@ package calibrate
 
 import (
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
 	"math"
 )
 
@@ -50,7 +51,9 @@ func fitPointwise(s *Samples, p *hw.Profile, from source) model {
 		p.Pointwise = append(p.Pointwise, hw.TokenRow{Shape: all[0].Shape, Tokens: int(n), Figure: from.figure(t*1e3, "ms", what)})
 	}
 	return model{name: "pointwise", fit: fit, held: held, draw: picture{x: bytes, xLabel: "bytes read and written", rate: bytes},
-		price: func(p *hw.Profile, at datum) float64 { return p.PointwiseSeconds(at.model, int(at.At("tokens"))) }}
+		price: func(p *hw.Profile, at datum) float64 {
+			return hw.Seconds(p.Costs(at.model).Elementwise, sim.Work{Tokens: int(at.At("tokens"))})
+		}}
 }
 
 // isMost says whether a point is of the most tokens.

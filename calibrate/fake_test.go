@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // fakeBench answers with what a profile says, times noise: a machine whose
@@ -96,7 +97,7 @@ func (f *fakeBench) seconds(p Point) float64 {
 	case probeRope:
 		return 2*fakeSubmit + fakeRope*float64(p.At("tokens"))
 	case probeClose:
-		return 2*fakeSubmit + fakeRope*float64(p.At("tokens")) + t.BlockCloseSeconds(at.model, 1, p.At("tokens"))
+		return 2*fakeSubmit + fakeRope*float64(p.At("tokens")) + hw.Seconds(t.Costs(at.model).BlockClose, sim.Work{Digests: 1, DigestTokens: p.At("tokens")})
 	case probeH2D:
 		return priceLoad(t, hw.LoadMemcpy, 1, p.At("bytes"), basePool)
 	case probeD2H:
@@ -116,21 +117,21 @@ func (f *fakeBench) seconds(p Point) float64 {
 	case probeSaveFlash:
 		return priceSave(t, hw.SaveFlash, p.At("blocks"), p.At("block_bytes"), basePool, p.At("threads"))
 	case probeLinears:
-		return t.LinearsSeconds(at.model, int(p.At("tokens")))
+		return hw.Seconds(t.Costs(at.model).GEMM, sim.Work{Tokens: int(p.At("tokens"))})
 	case probeClock, probePrompt, probeChunk, probeRested, probeRestedDense:
 		return clockSeconds(t, at)
 	case probePointwise:
-		return t.PointwiseSeconds(at.model, int(p.At("tokens")))
+		return hw.Seconds(t.Costs(at.model).Elementwise, sim.Work{Tokens: int(p.At("tokens"))})
 	case probePrefill:
-		return t.PrefillSeconds(at.model, span(at))
+		return hw.Seconds(t.Costs(at.model).PrefillAttention, sim.Work{Prefill: []sim.Span{span(at)}})
 	case probeDense:
-		return t.DenseDecodeSeconds(at.model, p.At("batch")*p.At("context_tokens"), int(p.At("batch")))
+		return hw.Seconds(t.Costs(at.model).DenseDecode, sim.Work{DecodeTokens: p.At("batch") * p.At("context_tokens"), Decodes: int(p.At("batch"))})
 	case probeSparse:
-		return t.SparseDecodeSeconds(at.model, p.At("batch")*p.At("budget_tokens"), int(p.At("batch")))
+		return hw.Seconds(t.Costs(at.model).SparseDecode, sim.Work{DecodeTokens: p.At("batch") * p.At("budget_tokens"), Decodes: int(p.At("batch"))})
 	case probePSA, probePSALaunches, probePSAUneven:
 		return pricePSA(t, at)
 	case probeSelect:
-		return t.ScoringSeconds(at.model, p.At("batch")*p.At("context_tokens")/blockTokens, int(p.At("batch")))
+		return hw.Seconds(t.Costs(at.model).Scoring, sim.Work{ScoredBlocks: p.At("batch") * p.At("context_tokens") / blockTokens, Decodes: int(p.At("batch"))})
 	case probeCallsNone, probeCallsSave:
 		calls := float64(p.At("launches") + p.At("copies"))
 		return calls * (fakeSubmit + map[string]float64{probeCallsSave: t.Host.DriverContention.SI()}[p.Probe])

@@ -5,6 +5,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/live"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
 	"slices"
 	"strconv"
 
@@ -78,7 +79,7 @@ func (gemm) fit(s *Samples, p *hw.Profile, from source) (models []model) {
 		m.price = func(p *hw.Profile, at datum) float64 {
 			without := *p
 			without.Linears = kept
-			return without.LinearsSeconds(at.model, int(at.At("tokens")))
+			return hw.Seconds(without.Costs(at.model).GEMM, sim.Work{Tokens: int(at.At("tokens"))})
 		}
 		models = append(models, m)
 	}

@@ -94,14 +94,16 @@ func fitPrefill(s *Samples, p *hw.Profile, from source) []model {
 	if n := s.sms(); n > 0 {
 		p.Paged = prefillWaves(n)
 		for _, at := range all {
-			if p.PrefillSeconds(at.model, span(at)) > (1+mostOver)*at.seconds {
+			if hw.Seconds(p.Costs(at.model).PrefillAttention, sim.Work{Prefill: []sim.Span{span(at)}}) > (1+mostOver)*at.seconds {
 				p.Paged = hw.PagedPrefill{} // the samples are not of such a kernel
 			}
 		}
 	}
 	return []model{{name: "prefill_attention", fit: fit, held: held,
-		price: func(p *hw.Profile, at datum) float64 { return p.PrefillSeconds(at.model, span(at)) },
-		draw:  picture{x: spanFLOPs, xLabel: "FLOPs"}}}
+		price: func(p *hw.Profile, at datum) float64 {
+			return hw.Seconds(p.Costs(at.model).PrefillAttention, sim.Work{Prefill: []sim.Span{span(at)}})
+		},
+		draw: picture{x: spanFLOPs, xLabel: "FLOPs"}}}
 }
 
 // mostOver is by how much waves may be longer than a sample.

@@ -2,6 +2,7 @@ package calibrate
 
 import (
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
 	"strconv"
 )
 
@@ -69,6 +70,6 @@ func fitScoring(s *Samples, p *hw.Profile, from source) model {
 	}
 	return model{name: "scoring", fit: fit, held: held, draw: picture{x: bytes, xLabel: "bytes", rate: bytes},
 		price: func(p *hw.Profile, at datum) float64 {
-			return p.ScoringSeconds(at.model, at.At("batch")*(at.At("context_tokens")/blockTokens), int(at.At("batch")))
+			return hw.Seconds(p.Costs(at.model).Scoring, sim.Work{ScoredBlocks: at.At("batch") * (at.At("context_tokens") / blockTokens), Decodes: int(at.At("batch"))})
 		}}
 }

@@ -1,6 +1,9 @@
 package hw
 
-import "math"
+import (
+	"github.com/sparseserve/sparseserve/sim"
+	"math"
+)
 
 // blockClose is what a layer's blocks take that become full, right after their K and V
 // were written: selection metadata, and the copy to the save buffer that frees their slots.
@@ -23,18 +26,11 @@ func newBlockClose(p *Profile, m *Model) blockClose {
 	}
 }
 
-// seconds returns the time for the full blocks of some requests, their tokens summed.
-func (c *blockClose) seconds(requests int, tokens int64) float64 {
-	return c.ofBytes(requests, float64(tokens)*c.token)
+// Seconds implements Cost.
+func (c *blockClose) Seconds(w *sim.Work) (s float64, beyond bool) {
+	return c.ofBytes(w.Digests, float64(w.DigestTokens)*c.token), false
 }
 
 func (c *blockClose) ofBytes(requests int, bytes float64) float64 {
 	return float64(requests)*c.launch + bytes*c.each
-}
-
-// BlockCloseSeconds returns the GPU's time in one layer for full blocks of some requests,
-// their tokens summed.
-func (p *Profile) BlockCloseSeconds(m *Model, requests int, tokens int64) float64 {
-	c := newBlockClose(p, m)
-	return c.seconds(requests, tokens)
 }

@@ -11,8 +11,8 @@ func TestChunkPower(t *testing.T) {
 	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
 	withClock(p)
 	p.Clock.AttentionPower = count(0.9, "limits")
-	l, c := newLinears(p, m), newChunks(p, m)
-	alone, _ := l.seconds(2048)
+	l, c := newGEMM(p, m), newChunks(p, m)
+	alone, _ := l.of(2048)
 	if got := c.of(&l, alone, 2048, 0); math.Abs(got.at(0.7)/alone-1) > 1e-9 || math.Abs(got.at(1)/alone-0.9) > 1e-9 || math.Abs(got.steady()-0.7) > 1e-9 {
 		t.Errorf("alone: %+v, want %g at the full clock and %g at the low one", got, 0.9*alone, alone)
 	}
@@ -33,7 +33,7 @@ func TestChunkPower(t *testing.T) {
 			t.Errorf("%g s of attention: %g of the power that the card may draw", attention, power)
 		}
 	}
-	one, _ := l.seconds(1)
+	one, _ := l.of(1)
 	w := c.of(&l, one, 1, 1e-4)
 	if got, want := w.at(0.8), one+1e-4/0.8; math.Abs(got/want-1) > 1e-9 || w.steady() != 1 {
 		t.Errorf("linears that wait for HBM: %g s at 0.8 of the clock, want %g, and a clock of %g", got, want, w.steady())
@@ -43,7 +43,7 @@ func TestChunkPower(t *testing.T) {
 	before := 0.0
 	probes := NewClockProbes(p, m)
 	for n := 1; n <= 4096; n++ {
-		alone, _ := l.seconds(float64(n))
+		alone, _ := l.of(float64(n))
 		w := c.of(&l, alone, float64(n), 0)
 		if got := w.at(w.steady()); math.Abs(got/alone-1) > 1e-6 || w.slope < 0 {
 			t.Fatalf("%d tokens without attention: %g s of %+v, want %g", n, got, w, alone)

@@ -73,12 +73,12 @@ func (c *chunks) read(f *Clock) {
 
 // of prices linears of n tokens that take so many seconds without pause, and attention
 // of so many at the full clock. Where linears wait for HBM they draw the limit at most.
-func (c *chunks) of(l *linears, alone, n, attention float64) chunk {
+func (c *chunks) of(l *gemm, alone, n, attention float64) chunk {
 	if c.alone == 0 || alone == 0 {
 		return chunk{linears: alone, attention: attention, hot: 1, attends: 1}
 	}
 	g, _ := c.gain.logLinear(n)
-	least, _ := l.seconds(1)
+	least, _ := l.of(1)
 	least = math.Max(least, l.peak.floor(2*n*l.weights, l.weights*l.bytes))
 	gained := math.Max(0, math.Min(g*alone, alone-least))
 	computing := gained / (g * alone)

@@ -8,14 +8,14 @@ import "github.com/sparseserve/sparseserve/sim"
 type ClockProbes struct {
 	p       *Profile
 	m       *Model
-	linears linears
+	linears gemm
 	prefill prefillAttention
 	chunks  chunks
 }
 
 // NewClockProbes returns those of a model.
 func NewClockProbes(p *Profile, m *Model) *ClockProbes {
-	return &ClockProbes{p: p, m: m, linears: newLinears(p, m), prefill: newPrefillAttention(p, m), chunks: newChunks(p, m)}
+	return &ClockProbes{p: p, m: m, linears: newGEMM(p, m), prefill: newPrefillAttention(p, m), chunks: newChunks(p, m)}
 }
 
 // Rest is what a card does between prefills.
@@ -55,10 +55,10 @@ func (c *clock) layers(w *chunk, n int) float64 {
 // chunk prices a chunk of so many tokens behind so many of its prompt; without
 // attention where prefix is below 0.
 func (c *ClockProbes) chunk(tokens, prefix int) chunk {
-	alone, _ := c.linears.seconds(float64(tokens))
+	alone, _ := c.linears.of(float64(tokens))
 	attention := 0.0
 	if prefix >= 0 {
-		attention, _ = c.prefill.seconds([]sim.Span{{Query: tokens, Prefix: prefix}})
+		attention, _ = c.prefill.of([]sim.Span{{Query: tokens, Prefix: prefix}})
 	}
 	c.chunks.read(&c.p.Clock)
 	return c.chunks.of(&c.linears, alone, float64(tokens), attention)

@@ -14,7 +14,7 @@ func TestRestedLinears(t *testing.T) {
 	withClock(p)
 	p.Clock.MemoryBoundPower = count(0.8, "share")
 	c := NewClockProbes(p, m)
-	low := p.LinearsSeconds(m, 2048)
+	low := Seconds(p.Costs(m).GEMM, sim.Work{Tokens: 2048})
 	near := func(what string, got, want float64) {
 		t.Helper()
 		if math.Abs(got/want-1) > 1e-3 {
@@ -41,8 +41,10 @@ func TestRestedLinears(t *testing.T) {
 func TestChunksOfAPrompt(t *testing.T) {
 	p, m := mustProfile(t, "h200"), mustModel(t, "llama2-7b")
 	withClock(p)
-	attention := func(prefix int) float64 { return p.PrefillSeconds(m, sim.Span{Query: 2048, Prefix: prefix}) }
-	full := 0.9*p.LinearsSeconds(m, 2048) + attention(0)
+	attention := func(prefix int) float64 {
+		return Seconds(p.Costs(m).PrefillAttention, sim.Work{Prefill: []sim.Span{sim.Span{Query: 2048, Prefix: prefix}}})
+	}
+	full := 0.9*Seconds(p.Costs(m).GEMM, sim.Work{Tokens: 2048}) + attention(0)
 	c := NewClockProbes(p, m)
 	p.Clock.PowerFilter = us(10_000_000)
 	if got := c.Prompt(2048, 5, 1); math.Abs(got/full-1) > 1e-3 {
@@ -62,7 +64,7 @@ func TestChunksOfAPrompt(t *testing.T) {
 		t.Errorf("the fifth chunk takes %g s, want nearly %g", got, want)
 	}
 	p.Clock = Clock{}
-	if got, want := NewClockProbes(p, m).Prompt(2048, 5, 7), p.LinearsSeconds(m, 2048)+attention(2048); math.Abs(got/want-1) > 1e-9 {
+	if got, want := NewClockProbes(p, m).Prompt(2048, 5, 7), Seconds(p.Costs(m).GEMM, sim.Work{Tokens: 2048})+attention(2048); math.Abs(got/want-1) > 1e-9 {
 		t.Errorf("without a clock %g s, want %g", got, want)
 	}
 }

@@ -42,9 +42,9 @@ func TestClock(t *testing.T) {
 	}
 	run = device()
 	prefill := func(s sim.Timing) des.Time { return s.Phases.Linears + s.Phases.PrefillAttention }
-	lin := p.LinearsSeconds(m, 2048)
+	lin := Seconds(p.Costs(m).GEMM, sim.Work{Tokens: 2048})
 	full := prefill(plain) - nanoseconds(layers*0.1*lin)
-	low := prefill(plain) - nanoseconds(layers*(lin+p.PrefillSeconds(m, sim.Span{Query: 2048})-NewClockProbes(p, m).Chunk(2048, 0)))
+	low := prefill(plain) - nanoseconds(layers*(lin+Seconds(p.Costs(m).PrefillAttention, sim.Work{Prefill: []sim.Span{sim.Span{Query: 2048}}})-NewClockProbes(p, m).Chunk(2048, 0)))
 	span := low - full
 	if span <= 0 {
 		t.Fatalf("%v at the low clock, %v at the full one", low, full)

@@ -11,7 +11,7 @@ import (
 // HBM's rate at most, in the device too; nothing where the profile does not know.
 func TestBlockClose(t *testing.T) {
 	p, m := mustProfile(t, "a100-40gb"), mustModel(t, "lwm-7b")
-	if got := p.BlockCloseSeconds(m, 3, 4096); got != 0 {
+	if got := Seconds(p.Costs(m).BlockClose, sim.Work{Digests: 3, DigestTokens: 4096}); got != 0 {
 		t.Errorf("without figures: %g s", got)
 	}
 	w := sim.Work{Tokens: 2048, Prefill: []sim.Span{{Query: 2048}}, Digests: 2, DigestTokens: 2048 + 32, Sparse: true}
@@ -28,7 +28,7 @@ func TestBlockClose(t *testing.T) {
 	p.BlockClose = BlockClose{us(3), Figure{1000, "GB/s", Measured, "test"}}
 	// K and V of a token are 2 times 32 heads of 128 fp16 values.
 	want := 2*3e-6 + (2048+32)*16384/1e12
-	if got := p.BlockCloseSeconds(m, 2, 2048+32); math.Abs(got-want) > 1e-12 {
+	if got := Seconds(p.Costs(m).BlockClose, sim.Work{Digests: 2, DigestTokens: 2048 + 32}); math.Abs(got-want) > 1e-12 {
 		t.Errorf("two requests: %g s, want %g", got, want)
 	}
 	after := step(0, w)
@@ -41,7 +41,7 @@ func TestBlockClose(t *testing.T) {
 		t.Errorf("in two layers saves stall %g s longer, want %g", got, 2*want)
 	}
 	p.BlockClose.Rate.Value = 1e6
-	if got := p.BlockCloseSeconds(m, 1, 1<<20); got < (1<<20)*16384/p.GPU.HBMBandwidth.SI() {
+	if got := Seconds(p.Costs(m).BlockClose, sim.Work{Digests: 1, DigestTokens: 1 << 20}); got < (1<<20)*16384/p.GPU.HBMBandwidth.SI() {
 		t.Errorf("%g s beats HBM", got)
 	}
 	p.BlockClose.Launch = Figure{}

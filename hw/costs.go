@@ -17,12 +17,12 @@ type layerCost struct {
 // coster prices Work with one model's cost models on one card. It remembers
 // the last Work, as most layers of a step do the same.
 type coster struct {
-	linears   linears
-	pointwise pointwise
+	linears   gemm
+	pointwise elementwise
 	prefill   prefillAttention
-	dense     stream
-	sparse    stream
-	scoring   stream
+	dense     memoryBound
+	sparse    memoryBound
+	scoring   memoryBound
 	closing   blockClose
 	head      head
 	qkv       float64 // share of linears before K and V are there
@@ -35,12 +35,14 @@ type coster struct {
 	known bool
 	work  sim.Work // of the last call; Prefill is the coster's own
 	cost  layerCost
+
+	padded sim.Work // to the next captured size
 }
 
 func newCoster(p *Profile, m *Model, opts *DeviceOptions) coster {
 	c := coster{
-		linears:   newLinears(p, m),
-		pointwise: newPointwise(p, m),
+		linears:   newGEMM(p, m),
+		pointwise: newElementwise(p, m),
 		prefill:   newPrefillAttention(p, m),
 		dense:     newDense(p, m),
 		sparse:    newSparse(p, m),
@@ -76,36 +78,39 @@ func (c *coster) layer(w *sim.Work) *layerCost {
 
 func (c *coster) price(w *sim.Work) layerCost {
 	n := &c.notes
-	tokens := float64(c.graphs.padded(w.Tokens))
-	lin, beyond := c.linears.seconds(tokens)
+	c.padded = *w
+	c.padded.Tokens = c.graphs.padded(w.Tokens)
+	tokens := float64(c.padded.Tokens)
+	lin, beyond := c.linears.Seconds(&c.padded)
 	n.mark(noteLinears, beyond, tokens)
-	if tokens > 0 {
-		n.mark(noteShape, !c.linears.exact, 0)
-	}
-	pw, beyond := c.pointwise.seconds(tokens)
+	n.mark(noteShape, tokens > 0 && !c.linears.exact, 0)
+	pw, beyond := c.pointwise.Seconds(&c.padded)
 	n.mark(notePointwise, beyond, tokens)
-	pre, short := c.prefill.seconds(w.Prefill)
+	pre, short := c.prefill.of(w.Prefill)
 	n.mark(notePrefill, short > 0, float64(short))
-	cost := layerCost{pointwise: nanoseconds(pw), linears: nanoseconds(lin) + nanoseconds(pw), prefill: nanoseconds(pre)}
+	cost := layerCost{
+		pointwise: nanoseconds(pw), linears: nanoseconds(lin) + nanoseconds(pw), prefill: nanoseconds(pre),
+		scoring: timeOf(&c.scoring, w), digests: timeOf(&c.closing, w),
+	}
 	if len(w.Prefill) > 0 {
 		cost.chunk = c.chunks.of(&c.linears, lin, tokens, pre)
 		cost.linears = nanoseconds(cost.chunk.linears) + cost.pointwise
 	}
-
-	kv := float64(w.DecodeTokens)
 	switch {
 	case len(w.Rounds) > 0: // Device.rounds
 	case w.Sparse:
-		t, beyond := c.sparse.seconds(kv, float64(w.Decodes))
-		n.mark(noteSparse, beyond, kv*c.sparse.bytesEach)
+		t, beyond := c.sparse.Seconds(w)
+		n.mark(noteSparse, beyond, float64(w.DecodeTokens)*c.sparse.bytesEach)
 		cost.sparse = nanoseconds(t)
 	default:
-		t, beyond := c.dense.seconds(kv, float64(w.Decodes))
-		n.mark(noteDense, beyond, kv*c.dense.bytesEach)
+		t, beyond := c.dense.Seconds(w)
+		n.mark(noteDense, beyond, float64(w.DecodeTokens)*c.dense.bytesEach)
 		cost.dense = nanoseconds(t)
 	}
-	s, _ := c.scoring.seconds(float64(w.ScoredBlocks), float64(w.Decodes))
-	cost.scoring = nanoseconds(s)
-	cost.digests = nanoseconds(c.closing.seconds(w.Digests, w.DigestTokens))
 	return cost
+}
+
+func timeOf(c Cost, w *sim.Work) des.Time {
+	s, _ := c.Seconds(w)
+	return nanoseconds(s)
 }

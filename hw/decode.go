@@ -1,6 +1,20 @@
 package hw
 
-import "math"
+import (
+	"math"
+
+	"github.com/sparseserve/sparseserve/sim"
+)
+
+// newDense and newSparse price a KV token of one layer, all KV heads.
+func newDense(p *Profile, m *Model) memoryBound { return newDecode(p, m, p.DenseDecode) }
+
+func newSparse(p *Profile, m *Model) memoryBound { return newDecode(p, m, p.SparseDecode) }
+
+func newDecode(p *Profile, m *Model, s Stream) memoryBound {
+	bytes := float64(m.LayerKVBytesPerToken())
+	return newMemoryBound(p, m, s, bytes, func(w *sim.Work) int64 { return w.DecodeTokens })
+}
 
 // DecodeWaves is how the decode kernel launches lists of selected blocks
 // (cuda/decode.cu): each is cut into as many CTAs as make

@@ -1,6 +1,9 @@
 package hw
 
-import "math"
+import (
+	"github.com/sparseserve/sparseserve/sim"
+	"math"
+)
 
 // pointwise is the cost of a layer's two norms, rope, activation and two
 // residual sums, which all live on HBM bytes.
@@ -9,7 +12,7 @@ import "math"
 //
 // launch is the first row's time; scale is the model's bytes per token over
 // those of the measured shape.
-type pointwise struct {
+type elementwise struct {
 	peak     peak
 	measured curve // tokens, seconds
 	scale    float64
@@ -17,7 +20,7 @@ type pointwise struct {
 }
 
 // newPointwise picks rows as newLinears does, by bytes per token.
-func newPointwise(p *Profile, m *Model) pointwise {
+func newElementwise(p *Profile, m *Model) elementwise {
 	best, distance := "", math.Inf(1)
 	bytes := PointwiseBytes(m)
 	for _, r := range p.Pointwise {
@@ -27,7 +30,7 @@ func newPointwise(p *Profile, m *Model) pointwise {
 		}
 	}
 	s := p.shape(best).model()
-	return pointwise{
+	return elementwise{
 		peak:     p.peak(),
 		measured: tokenCurve(p.Pointwise, best),
 		scale:    bytes / PointwiseBytes(&s),
@@ -43,12 +46,15 @@ func PointwiseBytes(m *Model) float64 {
 	return 2 * float64(2*2*m.Hidden+2*3*m.Hidden+rope+3*m.FFN)
 }
 
-// seconds returns the time for n tokens and whether n lies beyond the rows.
-func (w *pointwise) seconds(n float64) (t float64, outside bool) {
+// Seconds implements Cost.
+func (e *elementwise) Seconds(w *sim.Work) (s float64, beyond bool) { return e.of(float64(w.Tokens)) }
+
+// of returns the time for n tokens and whether n lies beyond the rows.
+func (e *elementwise) of(n float64) (t float64, outside bool) {
 	if n <= 0 {
 		return 0, false
 	}
-	t, outside = w.measured.cost(n)
-	launch := w.measured.y[0]
-	return math.Max(launch+w.scale*(t-launch), w.peak.floor(0, n*w.bytes)), outside
+	t, outside = e.measured.cost(n)
+	launch := e.measured.y[0]
+	return math.Max(launch+e.scale*(t-launch), e.peak.floor(0, n*e.bytes)), outside
 }

@@ -69,14 +69,14 @@ func ms(seconds float64, _ bool) float64 { return 1e3 * seconds }
 // tflops returns a chunk's rate in TFLOP/s.
 func tflops(a prefillAttention, query, prefix int) float64 {
 	s := sim.Span{Query: query, Prefix: prefix}
-	t, _ := a.seconds([]sim.Span{s})
+	t, _ := a.of([]sim.Span{s})
 	return a.spanFLOPs(s) / t * 1e-12
 }
 
 // gbps returns a stream's rate over requests of some tokens each in GB/s.
-func gbps(k stream, requests, tokens float64) float64 {
+func gbps(k memoryBound, requests, tokens float64) float64 {
 	n := requests * tokens
-	t, _ := k.seconds(n, requests)
+	t, _ := k.of(n, requests)
 	return n * k.bytesEach / t * 1e-9
 }
 
@@ -120,17 +120,17 @@ func TestFactsA100(t *testing.T) {
 			near(row("link H2D achieved, GB/s"), 25, p.Link.H2D.SI()*1e-9),
 			near(row("link D2H achieved, GB/s"), 25, p.Link.D2H.SI()*1e-9),
 		)
-		lin, pw := newLinears(p, m), newPointwise(p, m)
+		lin, pw := newGEMM(p, m), newElementwise(p, m)
 		for _, r := range []struct{ tokens, want float64 }{
 			{1, 0.266 * scale}, {128, 0.352 * scale}, {1024, 1.959}, {4096, 7.492},
 		} {
-			facts = append(facts, near(row("linears, %.0f tokens, ms", r.tokens), r.want, ms(lin.seconds(r.tokens))))
+			facts = append(facts, near(row("linears, %.0f tokens, ms", r.tokens), r.want, ms(lin.of(r.tokens))))
 		}
 		flops := 2 * 4096 * float64(m.LayerLinears())
-		lt, _ := lin.seconds(4096)
+		lt, _ := lin.of(4096)
 		facts = append(facts, near(row("linears, 4096 tokens, TFLOP/s"), 221, flops/lt*1e-12))
 		for _, r := range []struct{ tokens, want float64 }{{1, 0.024}, {2048, 0.347 * scale}, {4096, 0.70 * scale}} {
-			facts = append(facts, near(row("norm+rope+act+residual, %.0f tokens, ms", r.tokens), r.want, ms(pw.seconds(r.tokens))))
+			facts = append(facts, near(row("norm+rope+act+residual, %.0f tokens, ms", r.tokens), r.want, ms(pw.of(r.tokens))))
 		}
 		flashInfer := *p // splits the KV of short chunks
 		flashInfer.Paged = PagedPrefill{}
@@ -269,17 +269,17 @@ func TestFactsH200(t *testing.T) {
 		// Submit and wait, CPU time, took 10.3 us of these, and 7.7 us since.
 		facts = append(facts, between(fmt.Sprintf("h200 gather of %d 16 KiB blocks, us", r.blocks), r.us-2.6, r.us, gather(r.blocks)))
 	}
-	lin, dense, sparse := newLinears(p, m), newDense(p, m), newSparse(p, m)
+	lin, dense, sparse := newGEMM(p, m), newDense(p, m), newSparse(p, m)
 	weights := 2 * float64(m.LayerLinears())
 	facts = append(facts,
 		// Few tokens read the weights. The earlier times, 0.191 and 0.199 ms,
 		// have four launches from Python in them, which a server's graphs do not.
-		between("h200 linears, 1 token, ms", 1e3*weights/4.2e12, 0.191, ms(lin.seconds(1))),
-		between("h200 linears, 128 tokens, ms", 1e3*weights/4.2e12, 0.199, ms(lin.seconds(128))),
+		between("h200 linears, 1 token, ms", 1e3*weights/4.2e12, 0.191, ms(lin.of(1))),
+		between("h200 linears, 128 tokens, ms", 1e3*weights/4.2e12, 0.199, ms(lin.of(128))),
 		// Many tokens draw the card's whole power: its clocks fall from those of
 		// the first hundredths of a second, in which 1.14 and 4.45 ms were measured.
-		between("h200 linears, 2048 tokens, ms", 1.14, 1.2*1.14, ms(lin.seconds(2048))),
-		between("h200 linears, 8192 tokens, ms", 4.45, 1.2*4.45, ms(lin.seconds(8192))),
+		between("h200 linears, 2048 tokens, ms", 1.14, 1.2*1.14, ms(lin.of(2048))),
+		between("h200 linears, 8192 tokens, ms", 4.45, 1.2*4.45, ms(lin.of(8192))),
 	)
 	for _, r := range []struct{ batch, gbps float64 }{{1, 820}, {8, 3200}, {32, 4000}} {
 		facts = append(facts, above(fmt.Sprintf("h200 sparse decode, batch %.0f x 2048, GB/s", r.batch), r.gbps, gbps(sparse, r.batch, 2048)))

@@ -1,6 +1,7 @@
 package hw
 
 import (
+	"github.com/sparseserve/sparseserve/sim"
 	"math"
 	"strings"
 	"testing"
@@ -25,7 +26,9 @@ func plainH200(t *testing.T) *Profile {
 func TestOptionalStreamFigures(t *testing.T) {
 	llama3, lwm := mustModel(t, "llama3-8b"), mustModel(t, "lwm-7b") // 8 KV heads of 4 query heads, 32 of one
 	dense := func(m *Model, requests, context int) func(p *Profile) float64 {
-		return func(p *Profile) float64 { return p.DenseDecodeSeconds(m, int64(requests*context), requests) }
+		return func(p *Profile) float64 {
+			return Seconds(p.Costs(m).DenseDecode, sim.Work{DecodeTokens: int64(requests * context), Decodes: requests})
+		}
 	}
 	merge := func(p *Profile) { p.DenseDecode.Merge, p.DenseDecode.CTAs = ns(100), count(264, "CTAs") }
 	for _, c := range []struct {

@@ -1,6 +1,9 @@
 package hw
 
-import "math"
+import (
+	"github.com/sparseserve/sparseserve/sim"
+	"math"
+)
 
 // linears is the cost of weight matrices: the four linears of a layer, and the
 // LM head as one more.
@@ -10,7 +13,7 @@ import "math"
 // n is tokens in the batch, W the weights, scale = W / W of the measured
 // shape: a roofline with the measured shape's efficiency at the same n. launch is
 // linear_launch for the four linears and a quarter of it for the LM head.
-type linears struct {
+type gemm struct {
 	peak     peak
 	measured curve // tokens, seconds
 	scale    float64
@@ -40,10 +43,10 @@ func (p *Profile) nearestShape(m *Model, n int, shape func(i int) string) string
 	return best
 }
 
-func newLinears(p *Profile, m *Model) linears {
+func newGEMM(p *Profile, m *Model) gemm {
 	best := p.nearestShape(m, len(p.Linears), func(i int) string { return p.Linears[i].Shape })
 	s := p.shape(best)
-	l := linears{
+	l := gemm{
 		peak:     p.peak(),
 		measured: tokenCurve(p.Linears, best),
 		weights:  float64(m.LayerLinears()),
@@ -58,8 +61,8 @@ func newLinears(p *Profile, m *Model) linears {
 }
 
 // newHead returns the LM head: hidden x vocab weights.
-func newHead(p *Profile, m *Model) linears {
-	l := newLinears(p, m)
+func newHead(p *Profile, m *Model) gemm {
+	l := newGEMM(p, m)
 	head := float64(m.Hidden) * float64(m.Vocab)
 	l.scale *= head / l.weights
 	l.weights = head
@@ -67,8 +70,11 @@ func newHead(p *Profile, m *Model) linears {
 	return l
 }
 
-// seconds returns the time for n tokens and whether n lies beyond the rows.
-func (l *linears) seconds(n float64) (t float64, outside bool) {
+// Seconds implements Cost.
+func (l *gemm) Seconds(w *sim.Work) (s float64, beyond bool) { return l.of(float64(w.Tokens)) }
+
+// of returns the time for n tokens and whether n lies beyond the rows.
+func (l *gemm) of(n float64) (t float64, outside bool) {
 	if n <= 0 {
 		return 0, false
 	}

@@ -10,7 +10,7 @@ import "math"
 // three times, written once, read for the maximum and the draw; the embedding reads and
 // writes one fp16 row a token. Both run at the HBM rate of dense decode.
 type head struct {
-	lm          linears
+	lm          gemm
 	rate        float64 // HBM bytes/s as streaming kernels achieve it
 	logitBytes  float64 // per sampled row, all passes
 	embedsBytes float64 // per token
@@ -34,7 +34,7 @@ func (h *head) sortsLogits(p *Profile, m *Model) {
 
 // seconds returns the time for tokens in the batch, sampled of which emit one.
 func (h *head) seconds(tokens, sampled int) float64 {
-	t, _ := h.lm.seconds(float64(sampled))
+	t, _ := h.lm.of(float64(sampled))
 	if sampled > 0 && h.topP.Rate.Set() {
 		t += h.topP.Launch.optional() + h.vocab*h.topP.Row.optional() + 4*float64(sampled)*h.vocab/h.topP.Rate.SI()
 	}

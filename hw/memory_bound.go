@@ -1,6 +1,7 @@
 package hw
 
 import (
+	"github.com/sparseserve/sparseserve/sim"
 	"math"
 )
 
@@ -24,7 +25,7 @@ import (
 // that is cut at all costs one merge a query head, whose warps take its parts together. Whole
 // contexts of any lengths are shared among its CTAs equally, so that their sum counts
 // and not the longest of them. A term whose figure a profile does not give is 0.
-type stream struct {
+type memoryBound struct {
 	peak                peak
 	launch, floor, rate float64
 	merge, ctas, wave   float64
@@ -33,44 +34,34 @@ type stream struct {
 	heads, group        float64 // KV heads; query heads of each
 	bytesEach           float64 // HBM bytes per item, all KV heads
 	flopsEach           float64 // FLOPs per item
+	items               func(*sim.Work) int64
 }
 
 // splitTokens is the least of a list that a CTA takes: four warps, each a
 // block of 32 tokens.
 const splitTokens = ctaWarps * warpTokens
 
-// newStream prices items (tokens or blocks) of the given bytes and FLOPs.
-func newStream(p *Profile, m *Model, s Stream, bytesEach, flopsEach float64) stream {
-	return stream{
+// newMemoryBound prices items (tokens or blocks) of the given bytes, each with 4 d FLOPs a
+// query head.
+func newMemoryBound(p *Profile, m *Model, s Stream, bytesEach float64, items func(*sim.Work) int64) memoryBound {
+	return memoryBound{
 		peak: p.peak(), launch: s.Launch.SI(), floor: s.Floor.optional(), rate: s.Rate.SI(),
 		merge: s.Merge.optional(), ctas: s.CTAs.optional(), wave: s.Wave.optional(),
 		search: s.Search.optional(), crowd: s.Unclustered.optional(),
 		largest: s.Largest.optional(),
 		heads:   float64(m.KVHeads), group: float64(m.QHeads / m.KVHeads),
-		bytesEach: bytesEach, flopsEach: flopsEach,
+		bytesEach: bytesEach, flopsEach: 4 * float64(m.QHeads*m.HeadDim), items: items,
 	}
 }
 
-// newDense prices a KV token of one layer, all KV heads: 2 KVHeads d elements,
-// 4 d FLOPs for each query head.
-func newDense(p *Profile, m *Model) stream {
-	return newStream(p, m, p.DenseDecode, float64(m.LayerKVBytesPerToken()), 4*float64(m.QHeads*m.HeadDim))
+// Seconds implements Cost.
+func (k *memoryBound) Seconds(w *sim.Work) (s float64, beyond bool) {
+	return k.of(float64(k.items(w)), float64(w.Decodes))
 }
 
-// newSparse prices a selected KV token as newDense does.
-func newSparse(p *Profile, m *Model) stream {
-	return newStream(p, m, p.SparseDecode, float64(m.LayerKVBytesPerToken()), 4*float64(m.QHeads*m.HeadDim))
-}
-
-// newScoring prices a block's metadata in all KV heads: two vectors against
-// each query head.
-func newScoring(p *Profile, m *Model) stream {
-	return newStream(p, m, p.Scoring, float64(int64(m.KVHeads)*m.MetaBytesPerBlock()), 4*float64(m.QHeads*m.HeadDim))
-}
-
-// seconds returns the time of n items, summed over requests, and whether they
+// of returns the time of n items, summed over requests, and whether they
 // are more than measured.
-func (k *stream) seconds(n, requests float64) (t float64, outside bool) {
+func (k *memoryBound) of(n, requests float64) (t float64, outside bool) {
 	if n <= 0 {
 		return 0, false
 	}
@@ -87,26 +78,6 @@ func (k *stream) seconds(n, requests float64) (t float64, outside bool) {
 		t += k.group * ListSplits(k.ctas, lists, length) * k.merge
 	}
 	return max(t, k.floor, k.peak.floor(n*k.flopsEach, bytes)), k.largest > 0 && bytes > k.largest
-}
-
-// searchedFrom are the blocks that the scoring kernel ranks without a search (cuda/topk.cuh).
-const searchedFrom = 128
-
-// ScoringSearches returns whether the scoring kernel searches lists of so many blocks, 0 or 1.
-func ScoringSearches(blocks float64) float64 {
-	if blocks > searchedFrom {
-		return 1
-	}
-	return 0
-}
-
-// UnclusteredScoring returns how often the crowd of some lists counts, with so many CTAs at once
-// on the card.
-func UnclusteredScoring(ctas, lists float64) float64 {
-	if 2*lists <= ctas {
-		return 0
-	}
-	return math.Sqrt(2 * lists / ctas)
 }
 
 // ListSplits returns into how many parts the decode kernel cuts each of some

@@ -18,7 +18,7 @@ func TestPagedChunksRunInWaves(t *testing.T) {
 	other.Paged = PagedPrefill{}
 	contiguous := newPrefillAttention(&other, m)
 	seconds := func(a *prefillAttention, query, prefix int) float64 {
-		s, _ := a.seconds([]sim.Span{{Query: query, Prefix: prefix}})
+		s, _ := a.of([]sim.Span{{Query: query, Prefix: prefix}})
 		return s
 	}
 	for _, c := range []struct {

@@ -73,10 +73,16 @@ func (a *prefillAttention) waves(s sim.Span) float64 {
 	return math.Ceil(tiles/a.ctas) * a.ctas * each / a.rate.y[len(a.rate.y)-1]
 }
 
-// seconds returns the time of all spans, and the shortest query below the
+// Seconds implements Cost.
+func (a *prefillAttention) Seconds(w *sim.Work) (s float64, beyond bool) {
+	s, short := a.of(w.Prefill)
+	return s, short > 0
+}
+
+// of returns the time of all spans, and the shortest query below the
 // rows, 0 if none is. Queries longer than the rows run at the last rate, which
 // has levelled off there.
-func (a *prefillAttention) seconds(spans []sim.Span) (t float64, short int) {
+func (a *prefillAttention) of(spans []sim.Span) (t float64, short int) {
 	launch := 0.0
 	for _, s := range spans {
 		if s.Query <= 0 {

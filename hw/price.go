@@ -5,6 +5,31 @@ import "github.com/sparseserve/sparseserve/sim"
 // Single cost models of a profile, in seconds, as Device combines them: for
 // calibration, which compares them with measurements, and for plots.
 
+// Cost prices one part of a layer's work on one card for one model.
+type Cost interface {
+	// Seconds returns the part's time and reports whether the work is beyond what was
+	// measured.
+	Seconds(w *sim.Work) (s float64, beyond bool)
+}
+
+// Costs are the parts of a layer, each as if it ran without the others.
+type Costs struct {
+	GEMM, Elementwise, PrefillAttention, DenseDecode, SparseDecode, Scoring, BlockClose Cost
+}
+
+// Costs returns those of a model.
+func (p *Profile) Costs(m *Model) Costs {
+	gemm, elementwise, prefill := newGEMM(p, m), newElementwise(p, m), newPrefillAttention(p, m)
+	dense, sparse, scoring, closing := newDense(p, m), newSparse(p, m), newScoring(p, m), newBlockClose(p, m)
+	return Costs{&gemm, &elementwise, &prefill, &dense, &sparse, &scoring, &closing}
+}
+
+// Seconds returns the time of one part of some work.
+func Seconds(c Cost, w sim.Work) float64 {
+	s, _ := c.Seconds(&w)
+	return s
+}
+
 // LoadSeconds returns the time in which an engine loads blocks from a host
 // pool of the given size.
 func (p *Profile) LoadSeconds(engine string, blocks, blockBytes, poolBytes int64) (float64, error) {
@@ -37,20 +62,6 @@ func (p *Profile) OverlappedSaveSeconds(engine string, blocks, blockBytes, poolB
 	return s.seconds(blocks, blockBytes), nil
 }
 
-// LinearsSeconds returns the time of one layer's linears.
-func (p *Profile) LinearsSeconds(m *Model, tokens int) float64 {
-	l := newLinears(p, m)
-	t, _ := l.seconds(float64(tokens))
-	return t
-}
-
-// PointwiseSeconds returns the time of one layer's norms, rope and activation.
-func (p *Profile) PointwiseSeconds(m *Model, tokens int) float64 {
-	w := newPointwise(p, m)
-	t, _ := w.seconds(float64(tokens))
-	return t
-}
-
 // HeadSeconds returns the time of the embedding of some tokens, and of the LM
 // head and the choice of a token for those of them that emit one.
 func (p *Profile) HeadSeconds(m *Model, tokens, sampled int) float64 {
@@ -58,41 +69,10 @@ func (p *Profile) HeadSeconds(m *Model, tokens, sampled int) float64 {
 	return h.seconds(tokens, sampled)
 }
 
-// PrefillSeconds returns the time of one layer's prefill attention.
-func (p *Profile) PrefillSeconds(m *Model, spans ...sim.Span) float64 {
-	a := newPrefillAttention(p, m)
-	t, _ := a.seconds(spans)
-	return t
-}
-
 // PrefillFLOPs returns what one layer's attention of a chunk computes.
 func PrefillFLOPs(m *Model, span sim.Span) float64 {
 	a := prefillAttention{flops: 4 * float64(m.HeadDim*m.QHeads)}
 	return a.spanFLOPs(span)
-}
-
-// DenseDecodeSeconds returns the time of one layer's decode attention to kv
-// tokens, summed over requests.
-func (p *Profile) DenseDecodeSeconds(m *Model, kv int64, requests int) float64 {
-	k := newDense(p, m)
-	t, _ := k.seconds(float64(kv), float64(requests))
-	return t
-}
-
-// SparseDecodeSeconds returns the time of one layer's decode attention to kv
-// selected tokens, summed over requests.
-func (p *Profile) SparseDecodeSeconds(m *Model, kv int64, requests int) float64 {
-	k := newSparse(p, m)
-	t, _ := k.seconds(float64(kv), float64(requests))
-	return t
-}
-
-// ScoringSeconds returns the time in which one layer scores blocks and selects
-// from them; blocks are summed over requests.
-func (p *Profile) ScoringSeconds(m *Model, blocks int64, requests int) float64 {
-	k := newScoring(p, m)
-	t, _ := k.seconds(float64(blocks), float64(requests))
-	return t
 }
 
 // HostStepSeconds returns the host's time of a step, layers apart.

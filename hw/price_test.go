@@ -54,16 +54,16 @@ func TestPricesAreTheDevices(t *testing.T) {
 		c := newCoster(p, m, &DeviceOptions{})
 		got := *c.layer(&sim.Work{Tokens: 704, Decodes: 4, DecodeTokens: 9000, Prefill: []sim.Span{span}, ScoredBlocks: 3000, Sparse: true})
 		dense := *c.layer(&sim.Work{Tokens: 4, Decodes: 4, DecodeTokens: 9000})
-		pw, _ := c.pointwise.seconds(4)
+		pw, _ := c.pointwise.of(4)
 		for _, part := range []struct {
 			name      string
 			got, want float64
 		}{
-			{"linears", p.LinearsSeconds(m, 4) + pw, dense.linears.Seconds()},
-			{"prefill attention", p.PrefillSeconds(m, span), got.prefill.Seconds()},
-			{"sparse decode", p.SparseDecodeSeconds(m, 9000, 4), got.sparse.Seconds()},
-			{"dense decode", p.DenseDecodeSeconds(m, 9000, 4), dense.dense.Seconds()},
-			{"scoring", p.ScoringSeconds(m, 3000, 4), got.scoring.Seconds()},
+			{"linears", Seconds(p.Costs(m).GEMM, sim.Work{Tokens: 4}) + pw, dense.linears.Seconds()},
+			{"prefill attention", Seconds(p.Costs(m).PrefillAttention, sim.Work{Prefill: []sim.Span{span}}), got.prefill.Seconds()},
+			{"sparse decode", Seconds(p.Costs(m).SparseDecode, sim.Work{DecodeTokens: 9000, Decodes: 4}), got.sparse.Seconds()},
+			{"dense decode", Seconds(p.Costs(m).DenseDecode, sim.Work{DecodeTokens: 9000, Decodes: 4}), dense.dense.Seconds()},
+			{"scoring", Seconds(p.Costs(m).Scoring, sim.Work{ScoredBlocks: 3000, Decodes: 4}), got.scoring.Seconds()},
 		} {
 			if math.Abs(part.got-part.want) > 3e-9 {
 				t.Errorf("%s, %s: priced alone %g, in a layer %g", name, part.name, part.got, part.want)

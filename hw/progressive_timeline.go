@@ -115,7 +115,7 @@ func (c *coster) launchOf(rounds []sim.Round, requests float64, first bool) des.
 	}
 	if !g.known {
 		c.notes.mark(notePSA, true, 0)
-		t, beyond := c.sparse.seconds(tokens, requests)
+		t, beyond := c.sparse.of(tokens, requests)
 		c.notes.mark(noteSparse, beyond, tokens*c.sparse.bytesEach)
 		return nanoseconds(t)
 	}

@@ -1,6 +1,7 @@
 package hw
 
 import (
+	"github.com/sparseserve/sparseserve/sim"
 	"math"
 	"testing"
 )
@@ -33,7 +34,9 @@ func TestDecodeWaves(t *testing.T) {
 func TestDecodeWavesCost(t *testing.T) {
 	lwm := mustModel(t, "lwm-7b")
 	p := plainH200(t)
-	seconds := func(requests int) float64 { return p.SparseDecodeSeconds(lwm, int64(requests*2048), requests) }
+	seconds := func(requests int) float64 {
+		return Seconds(p.Costs(lwm).SparseDecode, sim.Work{DecodeTokens: int64(requests * 2048), Decodes: requests})
+	}
 	before := map[int]float64{}
 	for _, n := range []int{4, 3, 6, 7, 14} {
 		before[n] = seconds(n)
