@@ -3,6 +3,7 @@ package hw
 import (
 	"fmt"
 	"math"
+	"strings"
 )
 
 // Load engines, DRAM -> HBM.
@@ -33,21 +34,45 @@ type loader struct {
 
 func newLoader(p *Profile, engine string) (loader, error) {
 	l := loader{engine: engine, link: math.Min(p.Link.H2D.SI(), p.Link.Nominal.SI())}
-	switch engine {
-	case LoadMemcpy:
-		f := &p.Load
-		l.copies = newCopies(f.MemcpyBase, f.MemcpyCall, f.MemcpyPools)
-		l.copies.early, l.copies.first = f.MemcpyEarly.optional(), f.MemcpyFirst.optional()
-	case LoadFlash:
-		l.call, l.block = p.Load.FlashLaunch.SI(), p.Load.FlashBlock.optional()
-		l.floor = p.Load.FlashFloor.optional()
-		for _, r := range p.Load.Flash {
-			l.rate.add(r.PoolGiB*(1<<30), r.SI())
+	for _, e := range loadEngines {
+		if e.name == engine {
+			e.costs(&l, &p.Load)
+			return l, nil
 		}
-	default:
-		return loader{}, fmt.Errorf("load engine: want memcpy or flash, got %q", engine)
 	}
-	return l, nil
+	return loader{}, fmt.Errorf("load engine: want %s, got %q", strings.Join(LoadEngines(), " or "), engine)
+}
+
+// loadEngines are the load engines that a configuration can name. Another is a function that
+// sets what its loads cost, and an entry here.
+var loadEngines = []struct {
+	name  string
+	costs func(*loader, *Loading)
+}{
+	{LoadMemcpy, memcpyLoads},
+	{LoadFlash, flashLoads},
+}
+
+// LoadEngines names the load engines.
+func LoadEngines() []string {
+	var names []string
+	for _, e := range loadEngines {
+		names = append(names, e.name)
+	}
+	return names
+}
+
+func memcpyLoads(l *loader, f *Loading) {
+	l.copies = newCopies(f.MemcpyBase, f.MemcpyCall, f.MemcpyPools)
+	l.copies.early, l.copies.first = f.MemcpyEarly.optional(), f.MemcpyFirst.optional()
+}
+
+func flashLoads(l *loader, f *Loading) {
+	l.call, l.block = f.FlashLaunch.SI(), f.FlashBlock.optional()
+	l.floor = f.FlashFloor.optional()
+	for _, r := range f.Flash {
+		l.rate.add(r.PoolGiB*(1<<30), r.SI())
+	}
 }
 
 // rateAt returns the streaming rate over a host pool of the given size and

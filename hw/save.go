@@ -3,6 +3,7 @@ package hw
 import (
 	"fmt"
 	"math"
+	"strings"
 )
 
 // Save engines, HBM -> DRAM.
@@ -39,41 +40,72 @@ type saver struct {
 func newSaver(p *Profile, engine string, threads int) (saver, error) {
 	s := saver{engine: engine, link: math.Min(p.Link.D2H.SI(), p.Link.Nominal.SI())}
 	s.rate = s.link
-	switch engine {
-	case SaveMemcpy:
-		f := &p.Save
-		s.copies = newCopies(f.MemcpyBase, f.MemcpyCall, nil)
-		s.beside = s.copies
-		if len(f.MemcpyBesidePools) > 0 {
-			s.beside = newCopies(f.MemcpyBase, f.MemcpyCall, f.MemcpyBesidePools)
+	for _, e := range saveEngines {
+		if e.name == engine {
+			return s, e.costs(&s, p, threads)
 		}
-	case SaveGPU:
-		s.call, s.block = p.Save.GPULaunch.SI(), p.Save.GPUBlock.optional()
-		s.floor = p.Save.GPUFloor.optional()
-		s.rate = p.Save.GPURate.SI()
-		s.contention = p.Save.Contention.SI()
-	case SaveFlash:
-		s.call = p.Save.FlashCall.SI()
-		if threads == 0 {
-			threads = int(math.Min(p.Save.Threads.SI(), p.CPU.Cores.SI()))
-		}
-		if threads < 0 {
-			return saver{}, fmt.Errorf("scatter threads: want 1 or more, or 0 for the profile's own, got %d", threads)
-		}
-		var scatter curve
-		for _, r := range p.Save.Scatter {
-			scatter.add(float64(r.Threads), r.SI())
-		}
-		s.rate, s.outside = scatter.power(float64(threads))
-		if below := float64(threads) / scatter.x[0]; below < 1 {
-			s.rate *= below // a thread fewer copies a thread's share less
-		}
-		s.chunk, s.fill = p.Save.FlashChunk.optional(), math.Max(s.link, s.rate)
-		s.rate = math.Min(s.link, s.rate)
-	default:
-		return saver{}, fmt.Errorf("save engine: want memcpy, gpu or flash, got %q", engine)
 	}
-	return s, nil
+	return saver{}, fmt.Errorf("save engine: want one of %s, got %q", strings.Join(SaveEngines(), ", "), engine)
+}
+
+// saveEngines are the save engines that a configuration can name. Another is a function that
+// sets what its saves cost, and an entry here.
+var saveEngines = []struct {
+	name  string
+	costs func(s *saver, p *Profile, threads int) error
+}{
+	{SaveMemcpy, memcpySaves},
+	{SaveGPU, gpuSaves},
+	{SaveFlash, flashSaves},
+}
+
+// SaveEngines names the save engines.
+func SaveEngines() []string {
+	var names []string
+	for _, e := range saveEngines {
+		names = append(names, e.name)
+	}
+	return names
+}
+
+func memcpySaves(s *saver, p *Profile, _ int) error {
+	f := &p.Save
+	s.copies = newCopies(f.MemcpyBase, f.MemcpyCall, nil)
+	s.beside = s.copies
+	if len(f.MemcpyBesidePools) > 0 {
+		s.beside = newCopies(f.MemcpyBase, f.MemcpyCall, f.MemcpyBesidePools)
+	}
+	return nil
+}
+
+func gpuSaves(s *saver, p *Profile, _ int) error {
+	f := &p.Save
+	s.call, s.block, s.floor = f.GPULaunch.SI(), f.GPUBlock.optional(), f.GPUFloor.optional()
+	s.rate = f.GPURate.SI()
+	s.contention = f.Contention.SI()
+	return nil
+}
+
+func flashSaves(s *saver, p *Profile, threads int) error {
+	f := &p.Save
+	s.call = f.FlashCall.SI()
+	if threads == 0 {
+		threads = int(math.Min(f.Threads.SI(), p.CPU.Cores.SI()))
+	}
+	if threads < 0 {
+		return fmt.Errorf("scatter threads: want 1 or more, or 0 for the profile's own, got %d", threads)
+	}
+	var scatter curve
+	for _, r := range f.Scatter {
+		scatter.add(float64(r.Threads), r.SI())
+	}
+	s.rate, s.outside = scatter.power(float64(threads))
+	if below := float64(threads) / scatter.x[0]; below < 1 {
+		s.rate *= below // a thread fewer copies a thread's share less
+	}
+	s.chunk, s.fill = f.FlashChunk.optional(), math.Max(s.link, s.rate)
+	s.rate = math.Min(s.link, s.rate)
+	return nil
 }
 
 // over sets what a memcpy a block takes over a host pool of some size.

@@ -105,7 +105,7 @@ func (s Spec) Validate() error {
 		checks = append(checks, oneOf("workload.tokenizer", s.Tokenizer, tokenizerNames))
 	}
 	if s.Format != "" {
-		checks = append(checks, oneOf("workload.format", s.Format, formatNames()))
+		checks = append(checks, oneOf("workload.format", s.Format, FormatNames()))
 	}
 	switch {
 	case s.Requests < 1 && s.Trace == BuiltIn:

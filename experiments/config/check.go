@@ -7,9 +7,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/dsa"
 	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/sched"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -22,12 +24,12 @@ var specEnums = []struct {
 	{"attention", []string{"full", "sparse"}},
 	{"selection", dsa.Names()},
 	{"psa_stop", []string{"layer", sim.PSAStopHead}},
-	{"load_engine", []string{"memcpy", "flash"}},
-	{"save_engine", []string{"memcpy", "gpu", "flash"}},
+	{"load_engine", hw.LoadEngines()},
+	{"save_engine", hw.SaveEngines()},
 	{"lookup", []string{"host", sim.LookupGPU}},
 	{"eviction", kv.EvictionNames()},
 	{"pool", []string{"unified", "per-layer"}},
-	{"base", []string{"vllm", "vllm-v1", "sarathi"}},
+	{"base", sched.BaseNames()},
 	{"sampling", []string{"random", SamplingTopP}},
 	{"prefill", []string{"plain", "chunked", "layer", "layer-chunked"}},
 	{"over_length", []string{"truncate", "reject"}},
