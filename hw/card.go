@@ -35,29 +35,37 @@ type KernelFiles struct {
 
 // GPU is the card's peaks: no prediction beats them.
 type GPU struct {
-	PeakFP16     Figure `toml:"peak_fp16" dim:"compute"`
+	// dense FP16 arithmetic
+	PeakFP16 Figure `toml:"peak_fp16" dim:"compute"`
+	// peak rate of HBM
 	HBMBandwidth Figure `toml:"hbm_bandwidth" dim:"rate"`
-	HBMSize      Figure `toml:"hbm_size" dim:"size"`
-	L2Size       Figure `toml:"l2_size" dim:"size"`
-	Runtime      Figure `toml:"runtime" dim:"size"` // HBM of CUDA context, libraries and workspaces
+	// HBM that the driver shows
+	HBMSize Figure `toml:"hbm_size" dim:"size"`
+	// L2 cache
+	L2Size Figure `toml:"l2_size" dim:"size"`
+	// HBM of CUDA context, libraries and workspaces
+	Runtime Figure `toml:"runtime" dim:"size"`
 }
 
 // Link is the host link as large copies achieve it.
 type Link struct {
+	// speed of the link by its standard, one direction
 	Nominal Figure `toml:"nominal" dim:"rate"`
-	H2D     Figure `toml:"h2d" dim:"rate"`
-	D2H     Figure `toml:"d2h" dim:"rate"`
-	// Sum of both directions at once, when copy engines move both, and when a
-	// kernel moves either.
-	DuplexCopy   Figure `toml:"duplex_copy" dim:"rate"`
+	// host to device, large copies
+	H2D Figure `toml:"h2d" dim:"rate"`
+	// device to host, large copies
+	D2H Figure `toml:"d2h" dim:"rate"`
+	// both directions at once in sum, where copy engines move both
+	DuplexCopy Figure `toml:"duplex_copy" dim:"rate"`
+	// both directions at once in sum, where a kernel moves one
 	DuplexKernel Figure `toml:"duplex_kernel" dim:"rate"`
 }
 
 // CPU is the host's processor.
 type CPU struct {
-	Cores Figure `toml:"cores" dim:"cores"` // which bound the threads that scatter saved blocks
-	// Speed is relative to the host on which an engine's times were found: twice the
-	// speed halves them.
+	// host cores, which bound the threads that scatter saved blocks
+	Cores Figure `toml:"cores" dim:"cores"`
+	// host speed relative to the host on which an engine's times were found: twice halves them
 	Speed Figure `toml:"speed" dim:"ratio"`
 }
 

@@ -3,6 +3,7 @@ package hw
 import (
 	"fmt"
 	"math"
+	"strings"
 )
 
 // Engines that move blocks between HBM and host memory.
@@ -32,19 +33,56 @@ type transfer struct {
 	outside       bool    // more or fewer threads than measured
 }
 
+// loadEngines are the load engines that a configuration can name. Another is a function that
+// sets what its loads cost, and an entry here.
+var loadEngines = []struct {
+	name  string
+	costs func(*transfer, *Loading)
+}{
+	{LoadMemcpy, func(t *transfer, f *Loading) { t.copies = newLoadCopies(f) }},
+	{LoadFlash, (*transfer).flashH2D},
+}
+
+// saveEngines are the same of saves, on so many scatter threads; 0 means the profile's own.
+var saveEngines = []struct {
+	name  string
+	costs func(t *transfer, p *Profile, threads int) error
+}{
+	{SaveMemcpy, func(t *transfer, p *Profile, _ int) error {
+		t.copies = newCopies(p.Save.MemcpyBase, p.Save.MemcpyCall, nil)
+		return nil
+	}},
+	{SaveGPU, func(t *transfer, p *Profile, _ int) error { t.gpuScatter(&p.Save); return nil }},
+	{SaveFlash, (*transfer).flashD2H},
+}
+
+// LoadEngines names the load engines.
+func LoadEngines() (names []string) {
+	for _, e := range loadEngines {
+		names = append(names, e.name)
+	}
+	return names
+}
+
+// SaveEngines names the save engines.
+func SaveEngines() (names []string) {
+	for _, e := range saveEngines {
+		names = append(names, e.name)
+	}
+	return names
+}
+
 // newLoader prices an engine's loads.
 func newLoader(p *Profile, engine string) (transfer, error) {
 	link := math.Min(p.Link.H2D.SI(), p.Link.Nominal.SI())
 	t := transfer{engine: engine, link: link, rate: link}
-	switch engine {
-	case LoadMemcpy:
-		t.copies = newLoadCopies(&p.Load)
-	case LoadFlash:
-		t.flashH2D(&p.Load)
-	default:
-		return transfer{}, fmt.Errorf("load engine: want memcpy or flash, got %q", engine)
+	for _, e := range loadEngines {
+		if e.name == engine {
+			e.costs(&t, &p.Load)
+			return t, nil
+		}
 	}
-	return t, nil
+	return t, fmt.Errorf("load engine: want %s, got %q", strings.Join(LoadEngines(), " or "), engine)
 }
 
 // newSaver prices an engine's saves; 0 threads means the profile's own. overlapped is the same
@@ -52,23 +90,18 @@ func newLoader(p *Profile, engine string) (transfer, error) {
 func newSaver(p *Profile, engine string, threads int) (t, overlapped transfer, err error) {
 	link := math.Min(p.Link.D2H.SI(), p.Link.Nominal.SI())
 	t = transfer{engine: engine, link: link, rate: link}
-	switch engine {
-	case SaveMemcpy:
-		f := &p.Save
-		t.copies = newCopies(f.MemcpyBase, f.MemcpyCall, nil)
+	for _, e := range saveEngines {
+		if e.name != engine {
+			continue
+		}
+		err = e.costs(&t, p, threads)
 		overlapped = t
-		if len(f.MemcpyOverlappedPools) > 0 {
+		if f := &p.Save; engine == SaveMemcpy && len(f.MemcpyOverlappedPools) > 0 {
 			overlapped.copies = newCopies(f.MemcpyBase, f.MemcpyCall, f.MemcpyOverlappedPools)
 		}
-		return t, overlapped, nil
-	case SaveGPU:
-		t.gpuScatter(&p.Save)
-	case SaveFlash:
-		err = t.flashD2H(p, threads)
-	default:
-		err = fmt.Errorf("save engine: want memcpy, gpu or flash, got %q", engine)
+		return t, overlapped, err
 	}
-	return t, t, err
+	return t, t, fmt.Errorf("save engine: want one of %s, got %q", strings.Join(SaveEngines(), ", "), engine)
 }
 
 // over sets the host pool that blocks are in and reports whether it is larger than any that

@@ -3,65 +3,95 @@ package sim
 import "github.com/sparseserve/sparseserve/sim/dsa"
 
 // Spec holds every knob of one serving system: the [system] table of a configuration. Presets
-// for the papers' systems are in package experiments.
+// for the papers' systems are in package experiments. Comments, units and ranges of the fields
+// are what docs/configuration.md says.
 type Spec struct {
-	Name   string `toml:"name"`
-	Engine string `toml:"engine"` // whose scheduler, kernels and host this is (package hw)
+	// of the system: its results' folder and its row in tables; [[systems]] only
+	Name string `toml:"name"`
+	// whose scheduler, kernels and host this is
+	Engine string `toml:"engine"`
 
-	// Attention.
-	Attention    string `toml:"attention"`     // full | sparse
-	BudgetTokens int    `toml:"budget_tokens"` // KV tokens a head attends to when sparse
-	BlockTokens  int    `toml:"block_tokens"`  // tokens per KV block
-	SinkBlocks   int    `toml:"sink_blocks"`   // first blocks always selected, charged to the budget
-	WindowBlocks int    `toml:"window_blocks"` // last blocks always selected, charged to the budget
-	DenseLayers  int    `toml:"dense_layers"`  // first layers that keep full attention
-	Selections   string `toml:"selections"`    // file of recorded selections; empty draws them from the score process
+	// whether decodes attend to all blocks or to a selection
+	Attention string `toml:"attention"`
+	// KV that a head attends to, sinks and window included, where the selection has a fixed size
+	BudgetTokens int `toml:"budget_tokens" unit:"tokens" range:">= 1"`
+	// size of a KV block
+	BlockTokens int `toml:"block_tokens" unit:"tokens" range:">= 1"`
+	// first blocks, always selected
+	SinkBlocks int `toml:"sink_blocks" unit:"blocks" range:">= 0"`
+	// newest blocks, always selected; sparse attention needs 1
+	WindowBlocks int `toml:"window_blocks" unit:"blocks" range:">= 0"`
+	// first layers that keep full attention
+	DenseLayers int `toml:"dense_layers" unit:"layers" range:">= 0"`
+	// file of recorded selections to replay; empty: drawn from the score process
+	Selections string `toml:"selections"`
 
-	// Which blocks sparse attention selects (package dsa).
-	Selection  string  `toml:"selection"`  // full | arkvale | quest | mean | infllm | streaming | psa | infinigen
-	Epsilon    float64 `toml:"epsilon"`    // psa: share of the attention to reach
-	Microbatch int     `toml:"microbatch"` // psa: blocks of one iteration of progressive attention
-	Pipelined  bool    `toml:"pipelined"`  // psa: the next iteration's loads overlap with one's attention
-	PSAStop    string  `toml:"psa_stop"`   // psa: the heads of a layer end together, or each KV head by itself: layer | head
-	Margin     float64 `toml:"margin"`     // infinigen: below the highest score, in units of q·k / sqrt(d)
+	// algorithm of sparse attention (list selections)
+	Selection string `toml:"selection"`
+	// psa: share of the attention to reach
+	Epsilon float64 `toml:"epsilon" range:"> 0, < 1"`
+	// psa: blocks of one iteration of progressive attention
+	Microbatch int `toml:"microbatch" unit:"blocks" range:">= 1"`
+	// psa: the next iteration's loads overlap with the attention of this one
+	Pipelined bool `toml:"pipelined"`
+	// psa: the heads of a layer end together, or each KV head by itself
+	PSAStop string `toml:"psa_stop"`
+	// infinigen: how far below the highest score a token is still selected
+	Margin float64 `toml:"margin" unit:"q·k / sqrt(d)" range:">= 0"`
 
-	// Hierarchical KV cache.
-	Offload     bool    `toml:"offload"`
-	LoadEngine  string  `toml:"load_engine"`     // memcpy | flash
-	SaveEngine  string  `toml:"save_engine"`     // memcpy | gpu | flash
-	Lookup      string  `toml:"lookup"`          // who finds the selected blocks that are not in HBM: host | gpu
-	Eviction    string  `toml:"eviction"`        // lru | fifo | clock | sieve | score
-	Pool        string  `toml:"pool"`            // unified | per-layer
-	Utilisation float64 `toml:"utilisation"`     // share of HBM that the server may use
-	KVGiB       float64 `toml:"kv_gib"`          // HBM for KV, metadata and prefill buffers (Mavl); 0 = all that is free
-	DRAMGiB     float64 `toml:"dram_gib"`        // host pool
-	SaveBuffer  float64 `toml:"save_buffer_mib"` // KV queued to be saved before compute stalls
+	// DRAM holds all KV and HBM is a cache of it
+	Offload bool `toml:"offload"`
+	// how missing blocks are loaded: one memcpy each, or one gather kernel (FlashH2D)
+	LoadEngine string `toml:"load_engine"`
+	// how blocks are saved: one memcpy each, a scatter kernel, or a copy and the CPU (FlashD2H)
+	SaveEngine string `toml:"save_engine"`
+	// who finds the selected blocks that are not in HBM; gpu needs load_engine flash
+	Lookup string `toml:"lookup"`
+	// order in which blocks leave HBM (list evictions)
+	Eviction string `toml:"eviction"`
+	// one pool of HBM blocks for all layers, or one a layer
+	Pool string `toml:"pool"`
+	// share of HBM that the server may use
+	Utilisation float64 `toml:"utilisation" range:"> 0, <= 1"`
+	// HBM for KV, metadata and prefill buffers; 0 = all that is free
+	KVGiB float64 `toml:"kv_gib" unit:"GiB" range:">= 0"`
+	// host memory for KV; above 0 with offload
+	DRAMGiB float64 `toml:"dram_gib" unit:"GiB" range:">= 0"`
+	// KV queued to be saved before computation stalls
+	SaveBuffer float64 `toml:"save_buffer_mib" unit:"MiB" range:">= 0"`
 
-	// Scheduler.
-	Base         string  `toml:"base"`          // vllm | vllm-v1 | sarathi
-	MaxRequests  int     `toml:"max_requests"`  // Rmax
-	MaxTokens    int     `toml:"max_tokens"`    // Tmax, tokens per iteration
-	Watermark    float64 `toml:"watermark"`     // share of blocks kept free at admission
-	BatchControl bool    `toml:"batch_control"` // Algorithm 1
-	Window       int     `toml:"window"`        // w, decode steps whose selections make the working set
+	// scheduler that fills batches
+	Base string `toml:"base"`
+	// most requests in a batch
+	MaxRequests int `toml:"max_requests" unit:"requests" range:">= 1"`
+	// most tokens in a batch
+	MaxTokens int `toml:"max_tokens" unit:"tokens" range:">= 1"`
+	// share of all blocks kept free at admission
+	Watermark float64 `toml:"watermark" range:">= 0, < 1"`
+	// batches are limited to what the working sets leave in HBM (Algorithm 1)
+	BatchControl bool `toml:"batch_control"`
+	// decode steps whose selections make the working set
+	Window int `toml:"window" unit:"steps" range:">= 1"`
 
-	// Sampling is how tokens are drawn: top-p sorts the logits of every request, random does
-	// not. vLLM takes it from a model's generation_config.json by default.
-	Sampling string `toml:"sampling"` // random | top-p
+	// how tokens are drawn: top-p sorts the logits of every request
+	Sampling string `toml:"sampling"`
 
-	// Prefill.
-	Prefill     string `toml:"prefill"`      // plain | chunked | layer | layer-chunked
-	ChunkTokens int    `toml:"chunk_tokens"` // B
-	MaxInject   int64  `toml:"max_inject"`   // maxInjectToken in token-layers a batch; 0 = chunk_tokens x layers
+	// how prompts are split: not, in chunks of tokens, by layers, or both
+	Prefill string `toml:"prefill"`
+	// most tokens of one chunk
+	ChunkTokens int `toml:"chunk_tokens" unit:"tokens" range:">= 1"`
+	// most prefill of a batch by layers; 0 = chunk_tokens x layers
+	MaxInject int64 `toml:"max_inject" unit:"token-layers" range:">= 0"`
 
-	// Prompts beyond the model's maximum: truncate (middle) | reject.
-	OverLength      string `toml:"over_length"`
-	MaxPromptTokens int    `toml:"max_prompt_tokens"` // 0 = the model's maximum
+	// what happens to a prompt beyond the maximum: its middle is removed, or it is refused
+	OverLength string `toml:"over_length"`
+	// longest prompt; 0 = the model's maximum
+	MaxPromptTokens int `toml:"max_prompt_tokens" unit:"tokens" range:">= 0"`
 
-	// Heads simulates every (layer, KV head) group, or a hashed sample of SampleGroups of them
-	// with the cache scaled alike.
-	Heads        string `toml:"heads"` // sampled | full
-	SampleGroups int    `toml:"sample_groups"`
+	// simulate every (layer, KV head) group, or a sample with the cache scaled alike
+	Heads string `toml:"heads"`
+	// size of that sample
+	SampleGroups int `toml:"sample_groups" unit:"groups" range:">= 1"`
 }
 
 // Values of Spec.PSAStop and Spec.Lookup.

@@ -19,7 +19,7 @@ import (
 // replace its input.
 func Convert(in, format, out string) (requests int, warnings []string, err error) {
 	if format != "" {
-		if err := oneOf("format", format, formatNames()); err != nil {
+		if err := oneOf("format", format, FormatNames()); err != nil {
 			return 0, nil, err
 		}
 	}

@@ -61,7 +61,7 @@ const (
 // file. An empty format recognises it. Every line is checked, times in order included.
 func Describe(path, format string) (Description, error) {
 	if format != "" {
-		if err := oneOf("format", format, formatNames()); err != nil {
+		if err := oneOf("format", format, FormatNames()); err != nil {
 			return Description{}, err
 		}
 	}

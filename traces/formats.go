@@ -12,7 +12,17 @@ const (
 	FormatCSV       = "csv" // the project's own
 )
 
-// csvFormats lists the CSV formats in the order in which they are recognised.
+// Format is one format of trace files: CSV, or JSON lines that a decoder reads.
+type Format struct {
+	Name, About string
+
+	csv  csvFormat
+	json func(*options) decoder // nil of CSV
+	keys []string               // of JSON lines of this format alone
+}
+
+// Formats lists the formats in the order in which they are recognised. Another CSV format is an
+// entry here; one of JSON lines is a decoder, in a file of its own, and an entry.
 //
 //   - Azure LLM inference traces of 2023 and 2024 (github.com/Azure/AzurePublicDataset;
 //     Patel et al., Splitwise, ISCA 2024; Stojkovic et al., DynamoLLM, HPCA 2025): calendar
@@ -24,20 +34,26 @@ const (
 //     only lack arrived_at.
 //   - The project's own, which Convert writes: arrived_s counts from the first request;
 //     lengths only lack it.
-var csvFormats = []struct {
-	name string
-	csvFormat
-}{
-	{FormatAzure, csvFormat{time: "TIMESTAMP", prompt: "ContextTokens", output: "GeneratedTokens", zeroFails: true}},
-	{FormatBurstGPT, csvFormat{
-		time: "Timestamp", prompt: "Request tokens", output: "Response tokens", set: "Model",
-		unit: des.Second, zeroFails: true,
-	}},
-	{FormatVidur, csvFormat{
-		time: "arrived_at", prompt: "num_prefill_tokens", output: "num_decode_tokens",
-		unit: des.Second, timeOptional: true,
-	}},
-	{FormatCSV, ownCSV},
+func Formats() []Format {
+	return []Format{
+		{Name: FormatLongBench, About: "LongBench JSONL, one file or a folder of them",
+			keys: []string{"dataset", "length"}, json: newLongBench},
+		{Name: FormatAzure, About: "Azure LLM inference CSV: TIMESTAMP, ContextTokens, GeneratedTokens",
+			csv: csvFormat{time: "TIMESTAMP", prompt: "ContextTokens", output: "GeneratedTokens", zeroFails: true}},
+		{Name: FormatMooncake, About: "Mooncake JSONL: timestamp, input_length, output_length",
+			keys: []string{"input_length"}, json: newMooncake},
+		{Name: FormatBurstGPT, About: "BurstGPT CSV: Timestamp, Request tokens, Response tokens",
+			csv: csvFormat{
+				time: "Timestamp", prompt: "Request tokens", output: "Response tokens", set: "Model",
+				unit: des.Second, zeroFails: true,
+			}},
+		{Name: FormatVidur, About: "Vidur CSV: arrived_at, num_prefill_tokens, num_decode_tokens",
+			csv: csvFormat{
+				time: "arrived_at", prompt: "num_prefill_tokens", output: "num_decode_tokens",
+				unit: des.Second, timeOptional: true,
+			}},
+		{Name: FormatCSV, About: "this project's own CSV, as trace convert writes it", csv: ownCSV},
+	}
 }
 
 var ownCSV = csvFormat{
@@ -45,10 +61,21 @@ var ownCSV = csvFormat{
 	unit: des.Second, timeOptional: true,
 }
 
-func formatNames() []string {
-	names := []string{FormatLongBench, FormatMooncake}
-	for _, f := range csvFormats {
-		names = append(names, f.name)
+// FormatNames names the formats.
+func FormatNames() []string {
+	var names []string
+	for _, f := range Formats() {
+		names = append(names, f.Name)
 	}
 	return names
+}
+
+// formatNamed returns the format of a name.
+func formatNamed(name string) (Format, error) {
+	for _, f := range Formats() {
+		if f.Name == name {
+			return f, nil
+		}
+	}
+	return Format{}, unknown("format", name, FormatNames())
 }

@@ -18,6 +18,10 @@ type longBench struct {
 	rng       *rand.Rand
 }
 
+func newLongBench(o *options) decoder {
+	return &longBench{o.tokenizer, loadTable(), o.datasets, o.output, o.lengths}
+}
+
 func (d *longBench) timeKey() string { return "" }
 
 func (d *longBench) decode(line []byte) (row, error) {

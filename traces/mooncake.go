@@ -7,6 +7,8 @@ import "github.com/sparseserve/sparseserve/sim/des"
 // read over: no system here caches prefixes across requests.
 type mooncake struct{}
 
+func newMooncake(*options) decoder { return mooncake{} }
+
 func (mooncake) timeKey() string { return "timestamp" }
 
 func (mooncake) decode(line []byte) (r row, err error) {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/sim/des"
@@ -92,63 +93,64 @@ func newReader(file string, from io.Reader, o options) (*reader, string, error) 
 			return nil, "", r.truncated(r.fault(err))
 		}
 	}
-	switch format {
-	case FormatLongBench:
-		r.lines.unread()
-		r.dec = &longBench{o.tokenizer, loadTable(), o.datasets, o.output, o.lengths}
-	case FormatMooncake:
-		r.lines.unread()
-		r.dec = mooncake{}
-	default:
-		header, err := splitCSV(nil, first)
-		if err != nil {
-			return nil, "", r.fault(err)
-		}
-		if r.dec, err = csvDecoderFor(format, header); err != nil {
-			return nil, "", r.fault(err)
-		}
+	f, err := formatNamed(format)
+	if err != nil {
+		return nil, "", r.fault(err)
 	}
+	if f.json != nil {
+		r.lines.unread()
+		r.dec = f.json(&o)
+		return r, format, nil
+	}
+	header, err := splitCSV(nil, first)
+	if err != nil {
+		return nil, "", r.fault(err)
+	}
+	dec, err := newCSV(f.csv, header)
+	if err != nil {
+		return nil, "", r.fault(err)
+	}
+	r.dec = dec
 	return r, format, nil
-}
-
-func csvDecoderFor(format string, header []string) (decoder, error) {
-	for _, f := range csvFormats {
-		if f.name == format {
-			d, err := newCSV(f.csvFormat, header)
-			if err != nil {
-				return nil, err // not d: a nil pointer in an interface is not nil
-			}
-			return d, nil
-		}
-	}
-	return nil, unknown("format", format, formatNames())
 }
 
 // recognise finds the format by a file's first line.
 func recognise(first []byte) (string, error) {
 	if text := strings.TrimSpace(string(first[:min(len(first), 64)])); strings.HasPrefix(text, "{") {
-		var keys map[string]json.RawMessage
-		if err := decodeJSON(first, &keys); err != nil {
-			return "", err
-		}
-		switch {
-		case keys["input_length"] != nil:
-			return FormatMooncake, nil
-		case keys["dataset"] != nil && keys["length"] != nil:
-			return FormatLongBench, nil
-		}
-		return "", errors.New("JSON without the keys of a known format: input_length (mooncake), dataset and length (longbench)")
+		return recogniseJSON(first)
 	}
 	header, err := splitCSV(nil, first)
 	if err != nil {
 		return "", err
 	}
 	var known []string
-	for _, f := range csvFormats {
-		if f.missing(header) == "" {
-			return f.name, nil
+	for _, f := range Formats() {
+		switch {
+		case f.json != nil:
+			continue
+		case f.csv.missing(header) == "":
+			return f.Name, nil
 		}
-		known = append(known, fmt.Sprintf("%s,%s,%s (%s)", f.time, f.prompt, f.output, f.name))
+		known = append(known, fmt.Sprintf("%s,%s,%s (%s)", f.csv.time, f.csv.prompt, f.csv.output, f.Name))
 	}
 	return "", &valueError{"header", string(first[:min(len(first), 80)]), "no known format; a trace is JSON lines, or CSV that begins with one of " + strings.Join(known, "; ")}
+}
+
+func recogniseJSON(first []byte) (string, error) {
+	var keys map[string]json.RawMessage
+	if err := decodeJSON(first, &keys); err != nil {
+		return "", err
+	}
+	var known []string
+	for _, f := range Formats() {
+		lacks := func(key string) bool { return keys[key] == nil }
+		switch {
+		case f.json == nil:
+			continue
+		case !slices.ContainsFunc(f.keys, lacks):
+			return f.Name, nil
+		}
+		known = append(known, strings.Join(f.keys, " and ")+" ("+f.Name+")")
+	}
+	return "", errors.New("JSON without the keys of a known format: " + strings.Join(known, ", "))
 }

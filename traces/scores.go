@@ -10,34 +10,52 @@ import (
 
 // ScoreParams are the parameters of the attention-score process, one set for every model,
 // system and experiment. They are fitted to published observables; see DefaultScores.
+//
+// A block of true score T holds exp(beta T) of the attention, where beta, the skew, differs by
+// layer, head and query token. Comments and ranges of the fields are what docs/configuration.md
+// says; standard deviations are in units of the spread of scores between blocks.
 type ScoreParams struct {
-	Drift float64 `toml:"drift"` // d, standard deviation of the slow part of a block's score
-	Rho   float64 `toml:"rho"`   // AR(1) coefficient of the slow part from one decode step to the next
-	Noise float64 `toml:"noise"` // e, standard deviation of the part that is new in each step
+	// standard deviation of the slow part of a block's score
+	Drift float64 `toml:"drift" range:">= 0"`
+	// AR(1) coefficient of the slow part from one decode step to the next
+	Rho float64 `toml:"rho" range:">= 0, < 1"`
+	// standard deviation of the part that is new in each step
+	Noise float64 `toml:"noise" range:">= 0"`
 
-	Jump     float64 `toml:"jump"`      // j, standard deviation of the part that stays for a while and then jumps
-	JumpRate float64 `toml:"jump_rate"` // probability of a jump in a decode step
+	// standard deviation of the part that stays for a while and then jumps
+	Jump float64 `toml:"jump" range:">= 0"`
+	// probability of a jump in a decode step
+	JumpRate float64 `toml:"jump_rate" range:">= 0, <= 1"`
 
-	// How much attention a block truly holds. Scores have the unit of the spread between
-	// blocks; a block of true score T holds exp(beta T) of the attention, where beta, the skew,
-	// differs by layer, head and query token.
-	Error float64 `toml:"error"` // standard deviation of the true score about the cuboid-mean estimate
-	// Standard deviations of the other estimates about the true score.
-	MinMaxError         float64 `toml:"min_max_error"`
-	MeanError           float64 `toml:"mean_error"`
-	RepresentativeError float64 `toml:"representative_error"`
-	SpeculationError    float64 `toml:"speculation_error"` // of a token, by the layer before
+	// standard deviation of the true score about the cuboid-mean estimate
+	Error float64 `toml:"error" range:">= 0"`
+	// standard deviation of the min/max estimate about the true score
+	MinMaxError float64 `toml:"min_max_error" range:">= 0"`
+	// the same of the mean key
+	MeanError float64 `toml:"mean_error" range:">= 0"`
+	// the same of representative tokens
+	RepresentativeError float64 `toml:"representative_error" range:">= 0"`
+	// the same of a token speculated by the layer before
+	SpeculationError float64 `toml:"speculation_error" range:">= 0"`
 
-	Within float64 `toml:"within"` // standard deviation of a token's score within its page of 32
-	Sink   float64 `toml:"sink"`   // added to the first block
-	Recent float64 `toml:"recent"` // added to the newest full block
+	// standard deviation of a token's score within its page of 32
+	Within float64 `toml:"within" range:">= 0"`
+	// added to the first block
+	Sink float64 `toml:"sink"`
+	// added to the newest full block
+	Recent float64 `toml:"recent"`
 
-	Group float64 `toml:"group"` // standard deviation of a query head's score about that of its KV head, where several share one
+	// standard deviation of a query head's score about that of its KV head, where several share one
+	Group float64 `toml:"group" range:">= 0"`
 
-	Skew       float64 `toml:"skew"`        // median beta
-	SkewLayers float64 `toml:"skew_layers"` // standard deviations of its logarithm: between layers,
-	SkewHeads  float64 `toml:"skew_heads"`  // between the heads of one,
-	SkewTokens float64 `toml:"skew_tokens"` // and between the query tokens of a head
+	// median beta: how sharply attention concentrates on high scores
+	Skew float64 `toml:"skew" range:"> 0"`
+	// standard deviation of log beta between layers
+	SkewLayers float64 `toml:"skew_layers" range:">= 0"`
+	// between the heads of a layer
+	SkewHeads float64 `toml:"skew_heads" range:">= 0"`
+	// between the query tokens of a head
+	SkewTokens float64 `toml:"skew_tokens" range:">= 0"`
 }
 
 // DefaultScores are fitted to published observables, each mechanism to its own.

@@ -28,38 +28,57 @@ var (
 	tokenizerNames = []string{string(Llama2), string(Llama3)}
 )
 
-// Spec is the [workload] table of a configuration.
+// Spec is the [workload] table of a configuration. Comments, units and ranges of the fields are
+// what docs/configuration.md says.
 type Spec struct {
-	// Trace is "longbench" for the built-in mix, or the path of a file, or of a folder of
-	// LongBench JSONL files. Format forces how a file is read; empty recognises it.
-	Trace  string `toml:"trace"`
-	Format string `toml:"format"` // "" | longbench | azure | mooncake | burstgpt | vidur | csv
+	// the built-in LongBench mix, or the path of a file, or of a folder of LongBench JSONL files
+	Trace string `toml:"trace"`
+	// of that file; empty recognises it
+	Format string `toml:"format"`
 
-	// Datasets are the LongBench sets in the mix, or those kept of LongBench files. Other
-	// formats have no such sets and ignore it.
+	// LongBench sets in the mix, or kept of LongBench files; other formats ignore it
 	Datasets []string `toml:"datasets"`
 
-	// Tokenizer counts LongBench prompts; empty takes the model's.
-	Tokenizer string `toml:"tokenizer"` // "" | llama2 | llama3
+	// counts LongBench prompts; empty takes the model's
+	Tokenizer string `toml:"tokenizer"`
 
-	Arrivals   string  `toml:"arrivals"`   // poisson | gamma | fixed | trace
-	Rate       float64 `toml:"rate"`       // requests/s; not used by trace
-	Burstiness float64 `toml:"burstiness"` // gamma: coefficient of variation of the gaps; 1 is Poisson
-	Speed      float64 `toml:"speed"`      // trace: 2 replays twice as fast
+	// distribution of the gaps between requests, or the file's own times
+	Arrivals string `toml:"arrivals"`
+	// mean request rate, each value of a list a run; not used by arrivals trace
+	Rate float64 `toml:"rate" unit:"requests/s" range:">= 1e-09, <= 1e+09"`
+	// arrivals gamma: coefficient of variation of the gaps; 1 is Poisson
+	Burstiness float64 `toml:"burstiness" range:">= 0.01, <= 100"`
+	// arrivals trace: 2 replays twice as fast
+	Speed float64 `toml:"speed" range:">= 1e-09, <= 1e+09"`
 
-	// Requests to run; 0 runs all of a file or folder. A shorter file ends the run early, a
-	// longer one is truncated, each with a warning.
-	Requests int `toml:"requests"`
+	// requests to run; 0 = all of a file, which may be shorter
+	Requests int `toml:"requests" unit:"requests" range:">= 0"`
 
-	// Output picks whose LongBench output lengths are used; OutputScale multiplies every output
-	// length, whatever its source.
-	Output      string  `toml:"output"` // base | chat | instruct
-	OutputScale float64 `toml:"output_scale"`
+	// whose LongBench output lengths: Llama-2-7B's, its chat model's, or Llama-3-8B-Instruct's
+	Output string `toml:"output"`
+	// multiplies every output length, whatever its source
+	OutputScale float64 `toml:"output_scale" range:">= 1e-06, <= 1e+06"`
 
-	// PrefixHit is the share of each prompt whose KV the server has from earlier requests (its
-	// log's prefix cache hit rate), rounded down to whole blocks. At least one token of a
-	// prompt is computed.
-	PrefixHit float64 `toml:"prefix_hit"`
+	// share of each prompt whose KV the server has from earlier requests, in whole blocks; at
+	// least one token of a prompt is computed
+	PrefixHit float64 `toml:"prefix_hit" range:">= 0, <= 1"`
+}
+
+// Choices returns what a key of [workload] may be, or nil where that is no choice of names.
+func Choices(key string) []string {
+	switch key {
+	case "format":
+		return FormatNames()
+	case "datasets":
+		return AllSets()
+	case "tokenizer":
+		return tokenizerNames
+	case "arrivals":
+		return arrivalNames
+	case "output":
+		return outputNames
+	}
+	return nil
 }
 
 // DefaultSpec is the workload of the SparseServe paper (section 4.1): its ten LongBench sets as
@@ -105,7 +124,7 @@ func (s Spec) Validate() error {
 		checks = append(checks, oneOf("workload.tokenizer", s.Tokenizer, tokenizerNames))
 	}
 	if s.Format != "" {
-		checks = append(checks, oneOf("workload.format", s.Format, formatNames()))
+		checks = append(checks, oneOf("workload.format", s.Format, FormatNames()))
 	}
 	switch {
 	case s.Requests < 1 && s.Trace == BuiltIn:

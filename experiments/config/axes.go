@@ -18,13 +18,13 @@ type Setting struct {
 }
 
 // axis is one [[axis]] table of a sweep: what it sets at each of its values.
-//
-//	grid   the product of its keys' values, the first key slowest
-//	zip    the keys' values in step
-//	list   points written out
 type axis struct{ values [][]Setting }
 
-var axisKinds = []string{"grid", "zip", "list"}
+var axisKinds = []string{
+	"grid", // the product of its keys' lists, the first key slowest
+	"zip",  // its keys' lists in step
+	"list", // points written out, each a table of keys
+}
 
 // parseAxes reads the [[axis]] tables of a sweep file.
 func parseAxes(doc *document, value any) ([]axis, error) {

@@ -2,15 +2,15 @@ package config
 
 import (
 	"fmt"
-	"math"
 	"reflect"
 	"slices"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/dsa"
 	"github.com/sparseserve/sparseserve/sim/kv"
-	"github.com/sparseserve/sparseserve/traces"
+	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
 // specEnums lists what the keys of a system may be where that is a choice of
@@ -22,12 +22,12 @@ var specEnums = []struct {
 	{"attention", []string{"full", "sparse"}},
 	{"selection", dsa.Names()},
 	{"psa_stop", []string{"layer", sim.PSAStopHead}},
-	{"load_engine", []string{"memcpy", "flash"}},
-	{"save_engine", []string{"memcpy", "gpu", "flash"}},
+	{"load_engine", hw.LoadEngines()},
+	{"save_engine", hw.SaveEngines()},
 	{"lookup", []string{"host", sim.LookupGPU}},
 	{"eviction", kv.EvictionNames()},
 	{"pool", []string{"unified", "per-layer"}},
-	{"base", []string{"vllm", "vllm-v1", "sarathi"}},
+	{"base", sched.BaseNames()},
 	{"sampling", []string{"random", SamplingTopP}},
 	{"prefill", []string{"plain", "chunked", "layer", "layer-chunked"}},
 	{"over_length", []string{"truncate", "reject"}},
@@ -50,37 +50,10 @@ func checkSpec(s *sim.Spec) *KeyError {
 			return &KeyError{Key: e.key, Value: quote(v), Reason: oneOf(v, e.values)}
 		}
 	}
-	for _, f := range fields {
-		if f.Value.CanFloat() && (math.IsNaN(f.Value.Float()) || math.IsInf(f.Value.Float(), 0)) {
-			return &KeyError{Key: f.Key, Value: Show(f.Value.Float()), Reason: "must be a finite number"}
-		}
-	}
-	atLeast := func(key string, low float64) *KeyError {
-		v := value(key)
-		x := v.Convert(reflect.TypeFor[float64]()).Float()
-		if x < low {
-			return &KeyError{Key: key, Value: fmt.Sprint(v.Interface()), Reason: fmt.Sprintf("must be at least %g", low)}
-		}
-		return nil
-	}
-	for _, bound := range []struct {
-		key string
-		low float64
-	}{
-		{"block_tokens", 1}, {"budget_tokens", 1}, {"sink_blocks", 0}, {"window_blocks", 0}, {"dense_layers", 0},
-		{"kv_gib", 0}, {"dram_gib", 0}, {"save_buffer_mib", 0}, {"max_requests", 1}, {"max_tokens", 1},
-		{"watermark", 0}, {"window", 1}, {"chunk_tokens", 1}, {"max_inject", 0}, {"max_prompt_tokens", 0},
-		{"sample_groups", 1},
-	} {
-		if err := atLeast(bound.key, bound.low); err != nil {
-			return err
-		}
+	if err := checkRanges(s, ""); err != nil {
+		return err
 	}
 	switch {
-	case !(s.Utilisation > 0 && s.Utilisation <= 1):
-		return &KeyError{Key: "utilisation", Value: fmt.Sprint(s.Utilisation), Reason: "is a share of HBM, above 0 and at most 1"}
-	case s.Watermark >= 1:
-		return &KeyError{Key: "watermark", Value: fmt.Sprint(s.Watermark), Reason: "is a share of all blocks, below 1"}
 	case s.Sparse() && s.BudgetTokens < s.BlockTokens:
 		return &KeyError{Key: "budget_tokens", Value: fmt.Sprint(s.BudgetTokens),
 			Reason: fmt.Sprintf("is below one block of %d tokens", s.BlockTokens)}
@@ -90,12 +63,6 @@ func checkSpec(s *sim.Spec) *KeyError {
 	case s.Sparse() && s.SinkBlocks+s.WindowBlocks >= s.BudgetTokens/s.BlockTokens:
 		return &KeyError{Key: "sink_blocks", Value: fmt.Sprint(s.SinkBlocks),
 			Reason: fmt.Sprintf("with window_blocks = %d leaves nothing of the budget of %d tokens", s.WindowBlocks, s.BudgetTokens)}
-	case !(s.Epsilon > 0 && s.Epsilon < 1):
-		return &KeyError{Key: "epsilon", Value: Show(s.Epsilon), Reason: "is a share of the attention, above 0 and below 1"}
-	case s.Microbatch < 1:
-		return &KeyError{Key: "microbatch", Value: fmt.Sprint(s.Microbatch), Reason: "is a number of blocks, at least 1"}
-	case !(s.Margin >= 0):
-		return &KeyError{Key: "margin", Value: Show(s.Margin), Reason: "must be at least 0"}
 	case s.Sparse() && s.Selection == "infinigen" && s.BlockTokens != 1:
 		return &KeyError{Key: "block_tokens", Value: fmt.Sprint(s.BlockTokens), Reason: "must be 1: infinigen selects tokens"}
 	case s.Offload && s.Eviction == kv.ByScore && (!s.Sparse() || s.Selections != ""):
@@ -115,52 +82,13 @@ func oneOf(got string, values []string) string {
 	return "unknown; use " + strings.Join(values, ", ") + DidYouMean(got, values)
 }
 
-// checkScores returns what makes a score process impossible, or nil.
-func checkScores(p traces.ScoreParams) *KeyError {
-	for _, f := range []struct {
-		key   string
-		value float64
-	}{
-		{"drift", p.Drift}, {"noise", p.Noise}, {"jump", p.Jump}, {"error", p.Error}, {"min_max_error", p.MinMaxError},
-		{"mean_error", p.MeanError}, {"representative_error", p.RepresentativeError}, {"speculation_error", p.SpeculationError},
-		{"within", p.Within}, {"group", p.Group}, {"skew_layers", p.SkewLayers}, {"skew_heads", p.SkewHeads}, {"skew_tokens", p.SkewTokens},
-	} {
-		if !(f.value >= 0) || math.IsInf(f.value, 0) {
-			return &KeyError{Key: "scores." + f.key, Value: Show(f.value), Reason: "is a standard deviation, 0 or above"}
-		}
-	}
-	for _, f := range []struct {
-		key   string
-		value float64
-	}{{"sink", p.Sink}, {"recent", p.Recent}} {
-		if math.IsNaN(f.value) || math.IsInf(f.value, 0) {
-			return &KeyError{Key: "scores." + f.key, Value: Show(f.value), Reason: "must be a finite number"}
-		}
-	}
-	switch {
-	case !(p.JumpRate >= 0 && p.JumpRate <= 1):
-		return &KeyError{Key: "scores.jump_rate", Value: Show(p.JumpRate), Reason: "is a probability, 0 to 1"}
-	case !(p.Rho >= 0 && p.Rho < 1):
-		return &KeyError{Key: "scores.rho", Value: Show(p.Rho), Reason: "is a correlation, at least 0 and below 1"}
-	case !(p.Skew > 0) || math.IsInf(p.Skew, 0):
-		return &KeyError{Key: "scores.skew", Value: Show(p.Skew), Reason: "must be above 0"}
-	}
-	return nil
-}
-
 // checkSLO returns what makes a service level impossible, or nil.
-func checkSLO(s SLO) *KeyError {
-	for _, f := range []struct {
-		key   string
-		value float64
-		zero  bool
-	}{{"tbt_factor", s.TBTFactor, false}, {"tbt_s", s.TBTS, true}, {"delay_s", s.DelayS, false}} {
-		if !(f.value > 0 || f.zero && f.value == 0) || math.IsInf(f.value, 0) {
-			return &KeyError{Key: "slo." + f.key, Value: Show(f.value), Reason: "must be above 0"}
-		}
+func checkSLO(s *SLO) *KeyError {
+	if err := checkRanges(s, "slo."); err != nil {
+		return err
 	}
-	if stats := []string{"mean", "median"}; !slices.Contains(stats, s.DelayStat) {
-		return &KeyError{Key: "slo.delay_stat", Value: quote(s.DelayStat), Reason: oneOf(s.DelayStat, stats)}
+	if !slices.Contains(delayStats, s.DelayStat) {
+		return &KeyError{Key: "slo.delay_stat", Value: quote(s.DelayStat), Reason: oneOf(s.DelayStat, delayStats)}
 	}
 	return nil
 }

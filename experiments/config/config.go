@@ -25,15 +25,22 @@ type Config struct {
 
 // Output says which files a run leaves besides its summary and requests.
 type Output struct {
-	Steps bool `toml:"steps"` // steps.csv: one row a batch step
-	Trace bool `toml:"trace"` // trace.json: the steps for Perfetto or chrome://tracing
-	// RecallProxy adds to summary and requests what share of the attention the
-	// selections hold, and the accuracy that follows by a proxy.
+	// steps.csv: one row a batch step
+	Steps bool `toml:"steps"`
+	// trace.json: the steps for Perfetto or chrome://tracing
+	Trace bool `toml:"trace"`
+	// adds to summary and requests what share of the attention the selections hold, and the
+	// accuracy that follows by a proxy
 	RecallProxy bool `toml:"recall_proxy"`
 }
 
 // topKeys are the keys outside every table.
-var topKeys = []string{"model", "gpu", "seed", "seeds"}
+var topKeys = []string{
+	"model", // that is served: a name (list models), a config.json or a folder with one
+	"gpu",   // that serves it: a name (list gpus) or a card file
+	"seed",  // of all that is random, each value of a list a run
+	"seeds", // another name of seed
+}
 
 // tableNames are the tables of a configuration.
 var tableNames = []string{"card", "workload", "system", "systems", "scores", "slo", "output"}

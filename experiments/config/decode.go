@@ -16,6 +16,7 @@ type flagText string
 type Field struct {
 	Key   string
 	Value reflect.Value
+	Tag   reflect.StructTag
 }
 
 // FieldsOf lists the keys of the struct that v points to, in order.
@@ -29,7 +30,7 @@ func FieldsOf(v any) []Field {
 			continue
 		}
 		if key, _, _ := strings.Cut(f.Tag.Get("toml"), ","); key != "" && key != "-" {
-			fields = append(fields, Field{key, s.Field(i)})
+			fields = append(fields, Field{key, s.Field(i), f.Tag})
 		}
 	}
 	return fields

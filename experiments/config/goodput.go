@@ -1,17 +1,16 @@
 package config
 
-import (
-	"math"
-)
-
 // GoodputSearch is the [goodput] table of a sweep: how the largest sustained
 // rate is looked for.
 type GoodputSearch struct {
-	Start float64 `toml:"start"` // first rate, requests/s; 0 = the lowest of the configuration
-	Width float64 `toml:"width"` // of the last bracket, relative to its lower end
-	Max   float64 `toml:"max"`   // no rate above is tried, requests/s
-	// Coarse ends the search with the bracket: it does not check that verdicts
-	// hold beyond its ends, and narrows no seed's own.
+	// first rate; 0 = the lowest of the configuration
+	Start float64 `toml:"start" unit:"requests/s" range:">= 0"`
+	// width of the last bracket, relative to its lower end
+	Width float64 `toml:"width" range:">= 0.001, <= 1"`
+	// no rate above is tried
+	Max float64 `toml:"max" unit:"requests/s" range:"> 0"`
+	// ends the search with the bracket: verdicts beyond its ends are not checked, and no seed's
+	// own bracket is narrowed
 	Coarse bool `toml:"coarse"`
 }
 
@@ -33,18 +32,11 @@ func (g *GoodputSearch) apply(doc *document) error {
 			return doc.locate(err)
 		}
 	}
-	bad := func(key string, v float64, reason string) error {
-		return doc.locate(&KeyError{Key: "goodput." + key, Value: Show(v), Reason: reason})
+	if err := checkRanges(g, "goodput."); err != nil {
+		return doc.locate(err)
 	}
-	switch {
-	case !(g.Start >= 0) || math.IsInf(g.Start, 0):
-		return bad("start", g.Start, "must be 0 or above, in requests/s")
-	case !(g.Width >= 0.001 && g.Width <= 1):
-		return bad("width", g.Width, "must be from 0.001 to 1")
-	case !(g.Max > 0) || math.IsInf(g.Max, 0):
-		return bad("max", g.Max, "must be above 0, in requests/s")
-	case g.Start > g.Max:
-		return bad("start", g.Start, "is above goodput.max = "+Show(g.Max))
+	if g.Start > g.Max {
+		return doc.locate(&KeyError{Key: "goodput.start", Value: Show(g.Start), Reason: "is above goodput.max = " + Show(g.Max)})
 	}
 	return nil
 }

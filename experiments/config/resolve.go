@@ -30,10 +30,10 @@ func (l *loader) finish() error {
 			return l.placeText(err)
 		}
 	}
-	if err := checkScores(l.cfg.Scores); err != nil {
+	if err := checkRanges(&l.cfg.Scores, "scores."); err != nil {
 		return l.place(err)
 	}
-	if err := checkSLO(l.cfg.SLO); err != nil {
+	if err := checkSLO(&l.cfg.SLO); err != nil {
 		return l.place(err)
 	}
 	if err := l.systems(); err != nil {

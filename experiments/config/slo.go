@@ -5,11 +5,18 @@ import "github.com/sparseserve/sparseserve/sim"
 // SLO is the service level that a run is held to: SparseServe §4.2, after
 // Sarathi-Serve.
 type SLO struct {
-	TBTFactor float64 `toml:"tbt_factor"` // P99 TBT in decode iterations
-	TBTS      float64 `toml:"tbt_s"`      // P99 TBT in seconds; 0 = by the factor
-	DelayS    float64 `toml:"delay_s"`    // scheduling delay in seconds
-	DelayStat string  `toml:"delay_stat"` // mean | median
+	// bound on P99 TBT, in decode iterations of the model on the card
+	TBTFactor float64 `toml:"tbt_factor" unit:"iterations" range:"> 0"`
+	// bound on P99 TBT; 0 = by the factor
+	TBTS float64 `toml:"tbt_s" unit:"s" range:">= 0"`
+	// bound on the scheduling delay
+	DelayS float64 `toml:"delay_s" unit:"s" range:"> 0"`
+	// which scheduling delay that bounds
+	DelayStat string `toml:"delay_stat"`
 }
+
+// delayStats are the values of slo.delay_stat.
+var delayStats = []string{"mean", "median"}
 
 // TBTLimitS returns the bound on P99 TBT, given the time of one decode
 // iteration of the model on the card, both in seconds.

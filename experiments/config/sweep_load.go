@@ -10,7 +10,11 @@ import (
 )
 
 // sweepKeys are the keys of a sweep file besides those of a configuration.
-var sweepKeys = []string{"base", "axis", "goodput"}
+var sweepKeys = []string{
+	"base",    // the experiment or file that the sweep starts from
+	"axis",    // [[axis]] tables multiply, the first slowest; each sets keys as --set does
+	"goodput", // how the command plan looks for the largest rate
+}
 
 // Sweep is a set of experiments that differ in the keys of their axes.
 type Sweep struct {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 // App is what the commands need of the world.
@@ -67,7 +68,7 @@ func (a *App) Main(ctx context.Context, args []string) int {
 		kong.Writers(a.Stdout, a.Stderr),
 		kong.Exit(func(code int) { exited = code }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 90}),
-		kong.Vars{"paperFolder": paperFolder},
+		kong.Vars{"paperFolder": paperFolder, "traceFormats": oneOf(traces.FormatNames())},
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(a),
 	)

@@ -75,8 +75,8 @@ func TestCommandsOfDocuments(t *testing.T) {
 	for _, file := range documents(t) {
 		for _, c := range commandsOf(t, file) {
 			words := strings.Fields(strings.ReplaceAll(c.line, "'", ""))
-			if len(words) == 0 {
-				continue
+			if len(words) == 0 || file == recipesPage && !c.quoted && words[0] != "make" {
+				continue // TestRecipes runs those, of a program that has the recipes
 			}
 			switch words[0] {
 			case "sparseserve":

@@ -130,15 +130,8 @@ func (listTraces) Run(app *App) error {
 	t.AppendHeader(table.Row{"workload.trace", "workload.format", ""})
 	t.AppendRow(table.Row{traces.BuiltIn, "", "built-in LongBench mix; by default of " + strings.Join(traces.DefaultSpec().Datasets, ", ")})
 	t.AppendSeparator()
-	for _, f := range [][2]string{
-		{traces.FormatLongBench, "LongBench JSONL, one file or a folder of them"},
-		{traces.FormatAzure, "Azure LLM inference CSV: TIMESTAMP, ContextTokens, GeneratedTokens"},
-		{traces.FormatMooncake, "Mooncake JSONL: timestamp, input_length, output_length"},
-		{traces.FormatBurstGPT, "BurstGPT CSV: Timestamp, Request tokens, Response tokens"},
-		{traces.FormatVidur, "Vidur CSV: arrived_at, num_prefill_tokens, num_decode_tokens"},
-		{traces.FormatCSV, "this project's own CSV, as trace convert writes it"},
-	} {
-		t.AppendRow(table.Row{"a path", f[0], f[1]})
+	for _, f := range traces.Formats() {
+		t.AppendRow(table.Row{"a path", f.Name, f.About})
 	}
 	t.SetColumnConfigs([]table.ColumnConfig{{Number: 3, WidthMax: 72, WidthMaxEnforcer: text.WrapSoft}})
 	t.Render()

@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
@@ -17,7 +18,13 @@ type traceCmd struct {
 // traceFile is the input that both commands read.
 type traceFile struct {
 	File   string `arg:"" name:"FILE" help:"Trace file, or a folder of LongBench JSONL files."`
-	Format string `placeholder:"NAME" help:"longbench, azure, mooncake, burstgpt, vidur or csv. Default: recognised."`
+	Format string `placeholder:"NAME" help:"${traceFormats}. Default: recognised."`
+}
+
+// oneOf phrases a choice of names: a, b or c.
+func oneOf(names []string) string {
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
 type describeCmd struct {

@@ -2,6 +2,7 @@ package sched
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/sparseserve/sparseserve/sim/kv"
 )
@@ -38,7 +39,7 @@ func (c *candidate) decode() bool { return c.seg.Req == nil }
 
 // Config describes a scheduler.
 type Config struct {
-	Base        string // vllm | vllm-v1 | sarathi
+	Base        string // of BaseNames
 	MaxRequests int    // Rmax, requests in an iteration
 	MaxTokens   int    // Tmax, tokens in an iteration
 	Planner     Planner
@@ -61,18 +62,33 @@ type Scheduler struct {
 
 // New returns a scheduler with empty queues.
 func New(cfg Config) (*Scheduler, error) {
-	s := &Scheduler{cfg: cfg}
-	switch cfg.Base {
-	case "vllm":
-		s.base = (*Scheduler).vllm
-	case "vllm-v1":
-		s.base = (*Scheduler).vllmV1
-	case "sarathi":
-		s.base = (*Scheduler).sarathi
-	default:
-		return nil, fmt.Errorf("sched: no base scheduler %q; known: vllm, vllm-v1, sarathi", cfg.Base)
+	for _, b := range bases {
+		if b.name == cfg.Base {
+			return &Scheduler{cfg: cfg, base: b.fill}, nil
+		}
 	}
-	return s, nil
+	known := strings.Join(BaseNames(), ", ")
+	return nil, fmt.Errorf("sched: no base scheduler %q; known: %s", cfg.Base, known)
+}
+
+// bases are the base policies that a configuration can name: each fills the scheduler's
+// candidates. Another is a file of its own and an entry here.
+var bases = []struct {
+	name string
+	fill func(*Scheduler)
+}{
+	{"vllm", (*Scheduler).vllm},
+	{"vllm-v1", (*Scheduler).vllmV1},
+	{"sarathi", (*Scheduler).sarathi},
+}
+
+// BaseNames names the base policies.
+func BaseNames() []string {
+	var names []string
+	for _, b := range bases {
+		names = append(names, b.name)
+	}
+	return names
 }
 
 // Planner returns how prefills are split.

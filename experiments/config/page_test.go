@@ -1,0 +1,328 @@
+package config
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sparseserve/sparseserve/experiments/testkit"
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/traces"
+)
+
+const page = "../../docs/configuration.md"
+
+// TestConfigurationPage keeps docs/configuration.md: every key of a configuration, from where it
+// is declared. With -update it writes the page.
+func TestConfigurationPage(t *testing.T) {
+	cfg, err := Load("", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &pageWriter{t: t, cfg: cfg}
+	p.all()
+	if *testkit.Update {
+		testkit.Rewrite(t, page, p.String())
+	}
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := p.String(); got != string(text) {
+		t.Errorf("%s is stale; go test ./experiments/config -run ConfigurationPage -update writes it anew:\n%s",
+			strings.TrimPrefix(page, "../../"), got)
+	}
+}
+
+// TestRangesOfThePage checks that what the page's ranges exclude is refused, by the key's name.
+func TestRangesOfThePage(t *testing.T) {
+	checked := 0
+	for table, v := range map[string]any{
+		"workload": &traces.Spec{}, "system": &sim.Spec{}, "scores": &traces.ScoreParams{}, "slo": &SLO{},
+		"goodput": &GoodputSearch{},
+	} {
+		for _, f := range FieldsOf(v) {
+			tag := f.Tag.Get("range")
+			if tag == "" {
+				continue
+			}
+			for _, b := range boundsOf(tag) {
+				checked++
+				x := map[string]float64{">=": b.limit - 1, ">": b.limit, "<=": 2 * b.limit, "<": b.limit}[b.relation]
+				key := table + "." + f.Key
+				_, err := LoadSweep("default", []string{fmt.Sprintf("%s=%g", key, x)})
+				if err == nil || !strings.Contains(err.Error(), key) {
+					t.Errorf("%s = %g is outside %q: %v", key, x, tag, err)
+				}
+			}
+		}
+	}
+	if checked < 50 {
+		t.Errorf("only %d bounds checked", checked)
+	}
+}
+
+type pageWriter struct {
+	strings.Builder
+	t   *testing.T
+	cfg *Config
+}
+
+func (p *pageWriter) printf(format string, args ...any) { fmt.Fprintf(p, format, args...) }
+
+func (p *pageWriter) all() {
+	p.printf(`# Configuration
+
+One experiment: every system at every rate with every seed. A file of these keys goes over the built-in experiment (%[1]sdefault%[1]s), whose
+values are the defaults below; %[1]s--set KEY=VALUE%[1]s goes over the file, with %[1]sworkload.rate%[1]s and the like for keys of tables. Where a
+configuration brings a trace or a model of its own, keys that are fitted to the built-in one are neutral
+(%[1]sexperiments/config/neutral.go%[1]s). Each result keeps its whole configuration in %[1]sconfig.toml%[1]s.
+
+`, "`")
+	p.topKeys()
+	p.printf("\n## [workload]\n\n")
+	p.workload()
+	p.printf("\n## [system]\n\n")
+	p.system()
+	p.printf("\n## [slo]\n\nThe service level that a run, or a search by `plan`, is held to.\n\n")
+	p.fields("config", "SLO", "slo.go", &p.cfg.SLO, map[string][]string{"delay_stat": delayStats})
+	p.printf("\n## [output]\n\nFiles that a run leaves besides its summary and requests.\n\n")
+	p.fields("config", "Output", "config.go", &p.cfg.Output, nil)
+	p.printf("\n## [card]\n\nFigures of the card set to other values, for what-if. The defaults are those of `%s`.\n\n", p.cfg.GPU)
+	p.card()
+	p.printf("\n## [scores]\n\nThe score process, which stands in for a model's attention; fitted to published locality.\n\n")
+	p.fields("scores", "ScoreParams", "../../traces/scores.go", &p.cfg.Scores, nil)
+	p.printf("\n## Sweeps\n\n`sweep` and `plan` read these keys besides.\n\n")
+	p.sweep()
+}
+
+// head begins a table.
+func (p *pageWriter) head() {
+	p.printf("| key | type, unit | default | values | |\n|-|-|-|-|-|\n")
+}
+
+func (p *pageWriter) row(key, typ, value, values, about string) {
+	if about == "" {
+		p.t.Errorf("%s: no comment at its declaration", key)
+	}
+	if value != "" {
+		value = "`" + value + "`"
+	}
+	p.printf("| `%s` | %s | %s | %s | %s |\n", key, typ, value, values, about)
+}
+
+func (p *pageWriter) topKeys() {
+	about := p.elements("config.go", "topKeys")
+	p.head()
+	for _, row := range []struct {
+		key, typ string
+		value    any
+		values   []string
+	}{
+		{"model", "string", p.cfg.Model, append(hw.ModelNames(), "a path")},
+		{"gpu", "string", p.cfg.GPU, append(hw.CardNames(), "a path")},
+		{"seed", "list of integers", p.cfg.Seeds[0], nil},
+		{"seeds", "list of integers", nil, nil},
+	} {
+		p.row(row.key, row.typ, p.literal(row.value), strings.Join(row.values, ", "), about[row.key])
+	}
+}
+
+func (p *pageWriter) workload() {
+	choices := map[string][]string{}
+	for _, f := range FieldsOf(&p.cfg.Workload) {
+		choices[f.Key] = traces.Choices(f.Key)
+	}
+	choices["trace"] = []string{traces.BuiltIn, "a path"}
+	p.fields("workload", "Spec", "../../traces/spec.go", &p.cfg.Workload, choices)
+}
+
+func (p *pageWriter) system() {
+	var names []string
+	for _, s := range p.cfg.Systems {
+		names = append(names, s.Name)
+	}
+	p.printf("Keys of all systems of the experiment. An engine sets")
+	keys := keysOf(&hw.EngineDefaults{})
+	for i, key := range keys {
+		p.printf("%s `%s`", map[bool]string{true: " and", false: strings.Repeat(",", min(i, 1))}[i == len(keys)-1], key)
+	}
+	p.printf(", and\na preset goes over it; where the default is *preset*, the default experiment's systems differ. A `[[systems]]` table is a system of its\nown: a `name`, the `preset` that it starts from, and any key below.\n\n")
+	p.head()
+	p.row("preset", "list of strings", p.literal(names), strings.Join(presetNames(Presets()), ", "), "systems to run (list systems)")
+	choices := map[string][]string{"engine": append(hw.EngineNames(), "a path")}
+	for _, e := range specEnums {
+		choices[e.key] = e.values
+	}
+	about := p.comments("../../sim/spec.go", "Spec")
+	for i, f := range FieldsOf(&p.cfg.Systems[0]) {
+		if f.Key == "name" {
+			continue // of a [[systems]] table
+		}
+		value := p.literal(f.Value.Interface())
+		for s := range p.cfg.Systems {
+			if other := FieldsOf(&p.cfg.Systems[s])[i].Value.Interface(); p.literal(other) != value {
+				value = ""
+			}
+		}
+		typ, values := p.kind(&f, choices[f.Key])
+		if value == "" {
+			p.printf("| `%s` | %s | *preset* | %s | %s |\n", f.Key, typ, values, about[f.Key])
+			continue
+		}
+		p.row(f.Key, typ, value, values, about[f.Key])
+	}
+}
+
+// fields writes the keys of a struct, with the comments of its declaration.
+func (p *pageWriter) fields(table, typeName, file string, v any, choices map[string][]string) {
+	about := p.comments(file, typeName)
+	p.head()
+	for _, f := range FieldsOf(v) {
+		typ, values := p.kind(&f, choices[f.Key])
+		value := p.literal(f.Value.Interface())
+		if table == "workload" && f.Key == "rate" {
+			typ, value = "list of numbers, requests/s", p.literal(p.cfg.Rates)
+		}
+		p.row(f.Key, typ, value, values, about[f.Key])
+	}
+}
+
+// kind says what a key's value is, and which there are.
+func (p *pageWriter) kind(f *Field, choices []string) (typ, values string) {
+	switch e := elem(f.Value); {
+	case f.Value.Kind() == reflect.Slice:
+		typ = "list of strings"
+	case e.Kind() == reflect.String:
+		typ = "string"
+	case e.Kind() == reflect.Bool:
+		typ = "true or false"
+	case e.CanInt():
+		typ = "integer"
+	default:
+		typ = "number"
+	}
+	if unit := f.Tag.Get("unit"); unit != "" {
+		typ += ", " + unit
+	}
+	if tag := f.Tag.Get("range"); tag != "" {
+		return typ, tag
+	}
+	return typ, strings.Join(choices, ", ")
+}
+
+func (p *pageWriter) card() {
+	card, err := hw.LoadCard(p.cfg.GPU)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	figures, about := map[string]hw.Figure{}, map[string]string{}
+	for _, part := range []struct {
+		prefix, typeName string
+		v                any
+	}{{"", "GPU", &card.GPU}, {"link_", "Link", &card.Link}, {"cpu_", "CPU", &card.CPU}} {
+		comments := p.comments("../../hw/card.go", part.typeName)
+		for _, f := range FieldsOf(part.v) {
+			key := part.prefix + f.Key
+			figures[key], about[key] = f.Value.Interface().(hw.Figure), comments[f.Key]
+		}
+	}
+	p.head()
+	keys, units := hw.ChangeKeys()
+	for i, key := range keys {
+		f := figures[key]
+		if f.Unit != units[i] {
+			p.t.Errorf("card.%s: in %s, the card has it in %s", key, units[i], f.Unit)
+		}
+		p.row(key, "number, "+units[i], p.literal(f.Value), "> 0", about[key])
+	}
+}
+
+func (p *pageWriter) sweep() {
+	about := p.elements("sweep_load.go", "sweepKeys")
+	p.head()
+	for _, key := range sweepKeys {
+		typ := map[string]string{"base": "string", "axis": "array of tables", "goodput": "table"}[key]
+		p.row(key, typ, "", "", about[key])
+	}
+	about = p.elements("axes.go", "axisKinds")
+	for _, kind := range axisKinds {
+		typ := map[bool]string{true: "array of tables", false: "table of lists"}[kind == "list"]
+		p.row("axis."+kind, typ, "", "", about[kind])
+	}
+	p.printf("\n## [goodput]\n\n")
+	search := DefaultGoodputSearch()
+	p.fields("goodput", "GoodputSearch", "goodput.go", &search, nil)
+}
+
+// literal is a value as TOML has it.
+func (p *pageWriter) literal(v any) string {
+	if v == nil {
+		return ""
+	}
+	var e encoder
+	e.line("v", v)
+	if e.err != nil {
+		p.t.Fatal(e.err)
+	}
+	return strings.TrimPrefix(strings.TrimSpace(e.out.String()), "v = ")
+}
+
+func (p *pageWriter) parse(file string) (*token.FileSet, *ast.File) {
+	files := token.NewFileSet()
+	parsed, err := parser.ParseFile(files, file, nil, parser.ParseComments)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return files, parsed
+}
+
+// comments returns the comment of each field of a struct, by the field's key.
+func (p *pageWriter) comments(file, typeName string) map[string]string {
+	_, parsed := p.parse(file)
+	about := map[string]string{}
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		spec, ok := n.(*ast.TypeSpec)
+		if !ok || spec.Name.Name != typeName {
+			return true
+		}
+		for _, f := range spec.Type.(*ast.StructType).Fields.List {
+			if f.Tag != nil {
+				tag := reflect.StructTag(strings.Trim(f.Tag.Value, "`"))
+				about[tag.Get("toml")] = strings.Join(strings.Fields(f.Doc.Text()), " ")
+			}
+		}
+		return false
+	})
+	return about
+}
+
+// elements returns the comment at the end of each line of a list of strings, by the string.
+func (p *pageWriter) elements(file, list string) map[string]string {
+	files, parsed := p.parse(file)
+	byLine := map[int]string{}
+	for _, group := range parsed.Comments {
+		for _, c := range group.List {
+			byLine[files.Position(c.Pos()).Line] = strings.TrimSpace(strings.TrimPrefix(c.Text, "//"))
+		}
+	}
+	about := map[string]string{}
+	ast.Inspect(parsed, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok || !slices.ContainsFunc(spec.Names, func(n *ast.Ident) bool { return n.Name == list }) {
+			return true
+		}
+		for _, e := range spec.Values[0].(*ast.CompositeLit).Elts {
+			about[strings.Trim(e.(*ast.BasicLit).Value, `"`)] = byLine[files.Position(e.Pos()).Line]
+		}
+		return false
+	})
+	return about
+}

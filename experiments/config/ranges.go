@@ -1,0 +1,74 @@
+package config
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// bound is one clause of a field's range tag, such as ">= 1".
+type bound struct {
+	relation string
+	limit    float64
+}
+
+// relations are those of a range tag, in words.
+var relations = map[string]string{">=": "at least", ">": "above", "<=": "at most", "<": "below"}
+
+// boundsOf reads a range tag: clauses with commas between them.
+func boundsOf(tag string) (all []bound) {
+	for clause := range strings.SplitSeq(tag, ", ") {
+		relation, number, ok := strings.Cut(clause, " ")
+		limit, err := strconv.ParseFloat(number, 64)
+		if relations[relation] == "" || !ok || err != nil {
+			panic("config: range of a field: " + tag)
+		}
+		all = append(all, bound{relation, limit})
+	}
+	return all
+}
+
+func (b bound) holds(x float64) bool {
+	switch b.relation {
+	case ">=":
+		return x >= b.limit
+	case ">":
+		return x > b.limit
+	case "<=":
+		return x <= b.limit
+	}
+	return x < b.limit
+}
+
+// checkRanges returns the first number of the struct that v points to that is outside the range
+// of its tag or not finite, or nil.
+func checkRanges(v any, path string) *KeyError {
+	for _, f := range FieldsOf(v) {
+		if !f.Value.CanInt() && !f.Value.CanFloat() {
+			continue
+		}
+		x := f.Value.Convert(reflect.TypeFor[float64]()).Float()
+		bad := KeyError{Key: path + f.Key, Value: Show(f.Value.Interface())}
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			bad.Reason = "must be a finite number"
+			return &bad
+		}
+		tag := f.Tag.Get("range")
+		if tag == "" {
+			continue
+		}
+		var words []string
+		broken := false
+		for _, b := range boundsOf(tag) {
+			broken = broken || !b.holds(x)
+			words = append(words, fmt.Sprintf("%s %g", relations[b.relation], b.limit))
+		}
+		if broken {
+			bad.Reason = "must be " + strings.Join(words, " and ")
+			return &bad
+		}
+	}
+	return nil
+}
