@@ -37,14 +37,10 @@ func (blockClose) points(p *planner) {
 
 func (blockClose) prepare(g *gpuBench, p Point) (Timed, error) { return g.ready(p, g.setupDigest) }
 
-func (blockClose) fit(s *Samples, p *hw.Profile, from source) []model {
-	return fitBlockClose(s, p, from)
-}
-
-// fitBlockClose fits what blocks cost that a prompt has filled, their metadata and their
+// fit fits what blocks cost that a prompt has filled, their metadata and their
 // copy to the save buffer, t = launch + bytes/rate, as what these kernels add to the one
 // that has just written the blocks: of few blocks K is still in the L2.
-func fitBlockClose(s *Samples, p *hw.Profile, from source) []model {
+func (blockClose) fit(s *Samples, p *hw.Profile, from source) []model {
 	p.BlockClose = hw.BlockClose{}
 	all := s.beyond(probeClose, probeRope)
 	if len(all) < 4 {

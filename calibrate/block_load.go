@@ -60,11 +60,6 @@ func loadingCase(p Point) (*liveCase, error) {
 	return nil, fmt.Errorf("no room of %v makes a layer load %d blocks", liveRooms, p.At("loads"))
 }
 
-func (blockLoad) fit(s *Samples, p *hw.Profile, from source) []model {
-	fitLoading(s, p, from)
-	return nil
-}
-
 // loadsOf is what a layer of a model of some layers loads; plans are made many
 // times.
 func loadsOf(layers, requests int64, room float64) int64 {
@@ -99,9 +94,9 @@ var liveLoadsKnown sync.Map // liveKey to blocks of a layer
 // thousands, which cores share, a block takes a third of what it takes in a run.
 const mostNamed = 1000
 
-// fitLoading takes what the host needs for each block that a layer loads, to find it a slot
+// fit takes what the host needs for each block that a layer loads, to find it a slot
 // and to name both places, from the same servers with and without loads.
-func fitLoading(s *Samples, p *hw.Profile, from source) {
+func (blockLoad) fit(s *Samples, p *hw.Profile, from source) []model {
 	p.Host.LoadBlock = hw.Figure{}
 	without := map[int64]float64{}
 	for _, at := range s.of(probeLiveOffload) {
@@ -118,4 +113,5 @@ func fitLoading(s *Samples, p *hw.Profile, from source) {
 		each := shareOf(longer, func(at datum) float64 { return float64(at.At("layers") * at.At("loads")) })
 		p.Host.LoadBlock = perBlock(each, from, "each block that a layer loads: what GPU events see as idle of a decode step of the live loop, over the same without loads")
 	}
+	return nil
 }

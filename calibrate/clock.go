@@ -89,20 +89,18 @@ func (clock) prepare(g *gpuBench, p Point) (Timed, error) {
 	return g.prepareClock(p)
 }
 
-func (clock) fit(s *Samples, p *hw.Profile, from source) []model { return fitClock(s, p, from) }
-
 // leastGain is the share of its time that a higher clock must save linears to be
 // told from noise.
 const leastGain = 0.02
 
-// fitClock finds how much less linears take at the full clock, and how the card keeps its
+// fit finds how much less linears take at the full clock, and how the card keeps its
 // power at its limit (hw: clock): by what chunks of prefill without pause take, what linears
 // take some time after a rest, and after rests of some length, and what a prompt's chunks
 // take behind a rest.
-func fitClock(s *Samples, p *hw.Profile, from source) []model {
+func (clock) fit(s *Samples, p *hw.Profile, from source) []model {
 	p.Clock = hw.Clock{}
 	ages := s.of(probeClock).where(ofClockTokens)
-	chunks := chunkData(s)
+	chunks := s.of(probeChunk)
 	rests := s.of(probeRested)
 	if len(rests) == 0 || len(chunks) == 0 || fallsBy(ages, shapes[0]) < leastGain {
 		return nil

@@ -129,19 +129,4 @@ func fallsBy(ages data, shape string) float64 {
 // restsOf is what the card does between linears, by probe.
 var restsOf = map[string]hw.Rest{probeRested: hw.RestCopies, probeRestedDense: hw.RestDense}
 
-// chunkData are chunks of prefill without pause. Samples from before there was a probe
-// of them have the chunks that saves were measured beside.
-func chunkData(s *Samples) data {
-	chunks := s.of(probeChunk)
-	if len(chunks) > 0 {
-		return chunks
-	}
-	for _, at := range s.of(probeLayersNone) {
-		at.seconds, at.within = at.seconds/float64(at.At("layers")), at.within/float64(at.At("layers"))
-		at.Point = point(probeChunk, at.Shape, at.At("chunk_tokens"), at.At("prefix_tokens"))
-		chunks = append(chunks, at)
-	}
-	return chunks
-}
-
 func milliseconds(at datum, axis string) float64 { return 1e-3 * float64(at.At(axis)) }

@@ -1,27 +1,29 @@
-// Package calibrate measures a GPU box and writes what it found as a hardware
-// profile, which the modelled device of package hw reads.
+// Package calibrate measures a GPU box and writes what it found as a hardware profile, which
+// the modelled device of package hw reads.
 //
-// Reading order, following one measurement:
+// A cost of the model is one slice: its kinds of measurement, its sizes, its set-up on a GPU
+// and its fit (interface cost), in COST.go and, where that is long, COST_setup.go or
+// COST_fit.go. To follow FlashH2D read cuda/flash_h2d.cu, calibrate/flash_h2d.go and
+// hw/flash_h2d.go; costs.go lists all slices. A new cost is a kernel, a slice here with its
+// line in costs.go, and its price in package hw.
 //
-//   - point.go: a Probe is one kind of measurement, a Point one size of it.
-//   - plan.go, plan_*.go: which points are measured, in which order.
-//   - sample.go: how often a point is repeated; median.go: the confidence
-//     interval that decides it; visits.go: points that are measured again later,
-//     because what disturbs a CPU lasts.
-//   - bench.go: what a machine must do for a point. rig.go and rig_*.go do it
-//     on a GPU: each sets a point up, verifies one result, and times it.
-//   - live_case.go, live_leaving.go: the servers whose steps the live probes time.
-//   - samples.go, journal.go: the samples as CSV, kept while measuring, so that
-//     an interrupted run resumes.
-//   - fit.go: splits, solvers; fit_*.go: cost models of a kind, from medians to
-//     figures of the profile, the forms as package hw has them; quality.go
-//     prices the points that no fit has seen with the finished profile.
-//   - card.go: what is known of the card without measuring; profile.go puts
-//     the profile together.
-//   - draw.go, draw_*.go: a picture for each model, measured against fitted;
-//     paper.go: Figs. 4, 14b and 16b of the SparseServe paper from the same samples.
-//   - refuse.go: why a machine cannot be calibrated; run.go ties it together, and
-//     goes on without a probe that fails.
+// What slices share, following one measurement:
+//
+//   - point.go: a Probe is one kind of measurement, a Point one size of it; plan.go orders
+//     the points of all slices.
+//   - sample.go repeats a point until the interval of its median (median.go) is narrow;
+//     visits.go measures points again that the host's CPU disturbs; run.go goes over all.
+//   - bench.go is what a machine must do for a point; gpu_bench.go does it on a GPU, with
+//     memory of host_pool.go and checks of gpu_check.go. transfer_setup.go and clock_train.go
+//     set up what several points share; live_server.go and drain.go serve with the live loop.
+//   - samples.go, origin.go, journal.go: the samples as CSV, kept while measuring, so that an
+//     interrupted run resumes; steady.go shows a disturbed host.
+//   - fit.go splits points into those fitted and those held out, solve.go solves,
+//     resolution.go is what a measurement leaves open, quality.go prices the points held out
+//     with the finished profile, profile.go puts it together, card.go adds what is known of
+//     the card, notes.go what no cost model needs.
+//   - draw.go, draw_text.go: a picture of each fit, measured against fitted.
+//   - machine.go, refuse.go: the box, and why one cannot be calibrated.
 //
 // Times are seconds in float64, sizes are bytes, blocks and tokens in int64.
 package calibrate

@@ -33,16 +33,11 @@ func (driverContention) points(p *planner) {
 
 func (driverContention) prepare(g *gpuBench, p Point) (Timed, error) { return g.ready(p, g.setupCalls) }
 
-func (driverContention) fit(s *Samples, p *hw.Profile, from source) []model {
-	fitCallWait(s, p, from)
-	return nil
-}
-
-// fitCallWait finds what a call of the driver takes longer while another thread
+// fit finds what a call of the driver takes longer while another thread
 // saves blocks one by one: calls of two threads queue for the driver's lock.
 //
 //	t = alone + (launches + copies) wait
-func fitCallWait(s *Samples, p *hw.Profile, from source) {
+func (driverContention) fit(s *Samples, p *hw.Profile, from source) []model {
 	p.Host.DriverContention = hw.Figure{}
 	alone := map[string]float64{}
 	for _, at := range s.of(probeCallsNone) {
@@ -59,6 +54,7 @@ func fitCallWait(s *Samples, p *hw.Profile, from source) {
 			p.Host.DriverContention = from.figure(wait*1e6, "us", "a launch or small copy while another thread saves with a memcpy a block, over the same without it")
 		}
 	}
+	return nil
 }
 
 // setupCalls readies launches and small copies, in turn, while a second thread

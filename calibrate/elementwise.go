@@ -28,13 +28,9 @@ func (elementwise) points(p *planner) {
 
 func (elementwise) prepare(g *gpuBench, p Point) (Timed, error) { return g.ready(p, g.setupPointwise) }
 
-func (elementwise) fit(s *Samples, p *hw.Profile, from source) []model {
-	return []model{fitPointwise(s, p, from)}
-}
-
-// fitPointwise fits t = launch + bytes/rate over all shapes, which the profile has as two
+// fit fits t = launch + bytes/rate over all shapes, which the profile has as two
 // rows of one shape: a token's time and that of the most tokens.
-func fitPointwise(s *Samples, p *hw.Profile, from source) model {
+func (elementwise) fit(s *Samples, p *hw.Profile, from source) []model {
 	const what = "two norms, rope with the write of K and V, activation: launch + bytes/rate"
 	all := s.of(probePointwise)
 	bytes := func(at datum) float64 { return tokens(at) * hw.PointwiseBytes(at.model) }
@@ -50,10 +46,10 @@ func fitPointwise(s *Samples, p *hw.Profile, from source) model {
 		t := c[0] + float64(n)*hw.PointwiseBytes(first)/c[1]
 		p.Pointwise = append(p.Pointwise, hw.TokenRow{Shape: all[0].Shape, Tokens: int(n), Figure: from.figure(t*1e3, "ms", what)})
 	}
-	return model{name: "pointwise", fit: fit, held: held, draw: picture{x: bytes, xLabel: "bytes read and written", rate: bytes},
+	return []model{{name: "pointwise", fit: fit, held: held, draw: picture{x: bytes, xLabel: "bytes read and written", rate: bytes},
 		price: func(p *hw.Profile, at datum) float64 {
 			return hw.Seconds(p.Costs(at.model).Elementwise, sim.Work{Tokens: int(at.At("tokens"))})
-		}}
+		}}}
 }
 
 // isMost says whether a point is of the most tokens.

@@ -23,14 +23,9 @@ func (freeBlock) prepare(g *gpuBench, p Point) (Timed, error) {
 	return g.prepareDrain(p, drainConfig{}, func(t *drainTimes, _ Point) []float64 { return t.longer() })
 }
 
-func (freeBlock) fit(s *Samples, p *hw.Profile, from source) []model {
-	fitFreed(s, p, from)
-	return nil
-}
-
-// fitFreed takes from a server that requests leave what the host does for the blocks of
+// fit takes from a server that requests leave what the host does for the blocks of
 // one that ended. Where none was measured the profile is without.
-func fitFreed(s *Samples, p *hw.Profile, from source) {
+func (freeBlock) fit(s *Samples, p *hw.Profile, from source) []model {
 	p.Host.FreeBlock = hw.Figure{}
 	if d := s.of(probeLiveFreed); len(d) > 0 {
 		blocks := func(at datum) float64 {
@@ -38,6 +33,7 @@ func fitFreed(s *Samples, p *hw.Profile, from source) {
 		}
 		p.Host.FreeBlock = perBlock(shareOf(d, blocks), from, "what a step of the live loop takes longer after a request's end, for each of its blocks in each layer and KV head")
 	}
+	return nil
 }
 
 // shareOf is the median over the points of their time for each of so many things.

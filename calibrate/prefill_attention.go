@@ -34,10 +34,6 @@ func (prefillAttention) prepare(g *gpuBench, p Point) (Timed, error) {
 	return g.ready(p, g.setupPrefill)
 }
 
-func (prefillAttention) fit(s *Samples, p *hw.Profile, from source) []model {
-	return fitPrefill(s, p, from)
-}
-
 func span(at datum) sim.Span {
 	return sim.Span{Query: int(at.At("query_tokens")), Prefix: int(at.At("prefix_tokens"))}
 }
@@ -50,10 +46,10 @@ func kvRead(at datum) float64 {
 	return float64(int64(s.Query+s.Prefix) * at.model.LayerKVBytesPerToken())
 }
 
-// fitPrefill fits t = launch(q) + FLOPs / rate(q) for each query length, both
+// fit fits t = launch(q) + FLOPs / rate(q) for each query length, both
 // within what the profile allows: launches that rise, rates that grow no
 // faster than the query.
-func fitPrefill(s *Samples, p *hw.Profile, from source) []model {
+func (prefillAttention) fit(s *Samples, p *hw.Profile, from source) []model {
 	all := s.of(probePrefill)
 	// Without prefix is where launches show: one shape's stay in the fit.
 	fit, held := all.split(byAxis("query_tokens"), 2, func(at datum) bool {

@@ -28,10 +28,6 @@ func (roundTrip) prepare(g *gpuBench, p Point) (Timed, error) {
 	return g.prepareDrain(p, drainConfig{}, (*drainTimes).steadyAt)
 }
 
-func (roundTrip) fit(s *Samples, p *hw.Profile, from source) []model {
-	return fitRoundTrip(s, p, from)
-}
-
 // roundTripData is what a layer's round trip takes by these servers:
 //
 //	t = (offloading - held)/layers
@@ -58,8 +54,8 @@ func listBytes(at datum) float64 {
 	return float64(4 * at.At("requests") * int64(at.model.KVHeads) * liveBudget / blockTokens)
 }
 
-// fitRoundTrip fits t = sync + requests request + bytes/rate over all models.
-func fitRoundTrip(s *Samples, p *hw.Profile, from source) []model {
+// fit fits t = sync + requests request + bytes/rate over all models.
+func (roundTrip) fit(s *Samples, p *hw.Profile, from source) []model {
 	h := &p.Host
 	trips := roundTripData(s)
 	if len(trips.shapes()) < 2 || len(trips) < 6 {

@@ -34,13 +34,9 @@ func (scoring) points(p *planner) {
 
 func (scoring) prepare(g *gpuBench, p Point) (Timed, error) { return g.ready(p, g.setupSelect) }
 
-func (scoring) fit(s *Samples, p *hw.Profile, from source) []model {
-	return []model{fitScoring(s, p, from)}
-}
-
-// fitScoring fits scores and top-k in one kernel (hw: stream), t = launch + bytes/rate of the
+// fit fits scores and top-k in one kernel (hw: stream), t = launch + bytes/rate of the
 // digests, and the searches and crowds of lists where the samples say how many SMs there are.
-func fitScoring(s *Samples, p *hw.Profile, from source) model {
+func (scoring) fit(s *Samples, p *hw.Profile, from source) []model {
 	const what = "scores and top-k in one kernel"
 	fit, held := s.of(probeSelect).split(func(at datum) string { return at.Shape }, 3, nil)
 	bytes := func(at datum) float64 {
@@ -68,8 +64,8 @@ func fitScoring(s *Samples, p *hw.Profile, from source) model {
 		p.Scoring.Search = from.figure(c[2]*1e6, "us", what+", the search of a list of more blocks than are ranked at once")
 		p.Scoring.Unclustered = from.figure(c[3]*1e6, "us", what+", of lists that no cluster of CTAs shares")
 	}
-	return model{name: "scoring", fit: fit, held: held, draw: picture{x: bytes, xLabel: "bytes", rate: bytes},
+	return []model{{name: "scoring", fit: fit, held: held, draw: picture{x: bytes, xLabel: "bytes", rate: bytes},
 		price: func(p *hw.Profile, at datum) float64 {
 			return hw.Seconds(p.Costs(at.model).Scoring, sim.Work{ScoredBlocks: at.At("batch") * (at.At("context_tokens") / blockTokens), Decodes: int(at.At("batch"))})
-		}}
+		}}}
 }

@@ -1,29 +1,29 @@
-// Package hw describes GPUs, links and models, and predicts how long a batch
-// step takes on them. Its Device stands in for the GPU when the server is
-// simulated.
+// Package hw describes GPUs, links and models, and predicts how long a batch step takes on
+// them. Its Device stands in for the GPU when the server is simulated.
 //
 // Reading order, following one step:
 //
-//   - model.go, library.go, config_json.go: shapes of the models and the bytes
-//     that follow from them; config_types.go, config_features.go: which models
-//     have no such shape.
-//   - units.go, profile.go, profile_host.go, profile_load.go: a GPU and its host
-//     as figures with units and provenance; profiles/*.toml holds the built-in ones.
-//   - curve.go, roofline.go: interpolation between measured points, and the
-//     floor of physics below every prediction.
-//   - linears.go, pointwise.go, prefill.go, attention.go, head.go: one cost
-//     model each, waves.go: how lists become waves of CTAs; load.go and save.go:
-//     the transfer engines, ring.go: the copy before a save, copies.go: a memcpy
-//     a block of either; roundtrip.go: a layer's way to the CPU and back.
-//   - chunk.go: what a chunk takes and draws by the card's clock; clock.go: how that
-//     clock moves; clock_seconds.go: its probes; gaps.go: between a layer's kernels.
-//   - price.go: each cost model alone, for calibration and plots.
-//   - costs.go: one layer's price; savequeue.go: the D2H queue; waits.go: calls
-//     that queue for the driver; device.go: the
-//     time line of a step; notes.go: which model was asked beyond its data.
-//   - plan.go: what fits on the card; slo.go: the decode iteration that
-//     service levels are multiples of.
+//   - model.go, library.go, config_json.go: shapes of the models and the bytes that follow
+//     from them; config_types.go, config_features.go: which models have no such shape.
+//   - units.go, card.go, kernels.go, engine.go, machine.go: a card, the kernels that a library
+//     runs on it and the engine around them, as figures with units and provenance;
+//     profile.go, profile_host.go, profile_load.go: all three as one Profile. derive.go gets a
+//     card from a measured one; retired.go knows the names that keys had before.
+//   - curve.go, roofline.go: interpolation between measured points, and the floor of physics
+//     below every prediction.
+//   - price.go: Cost prices one part of a layer's work. The parts have the files of
+//     calibrate's slices: gemm.go, elementwise.go, prefill_attention.go, memory_bound.go with
+//     decode.go and scoring.go, progressive.go, block_close.go; head.go is a step's end.
+//   - transfer.go: an engine's time for n blocks, with flash_h2d.go, flash_d2h.go,
+//     gpu_scatter.go and memcpy.go.
+//   - costs.go prices a layer; device.go passes the times of a step with host_step.go,
+//     round_trip.go, layer_overhead.go, moves.go, progressive_timeline.go, save_queue.go (the
+//     device-to-host queue), driver_contention.go, and clock.go with clock_chunk.go;
+//     clock_probes.go prices what calibrate measures of the clock.
+//   - notes.go: which cost was asked beyond its data; concepts.go: the model without a part.
+//   - plan.go: what fits on the card; slo.go: the decode iteration that service levels are
+//     multiples of.
 //
-// Cost models are values without state: seconds in float64, SI units inside.
-// Only Device keeps state, in integer nanoseconds.
+// Costs are values without state: seconds in float64, SI units inside. Only Device keeps
+// state, in integer nanoseconds.
 package hw

@@ -62,13 +62,6 @@ func (p *Profile) OverlappedSaveSeconds(engine string, blocks, blockBytes, poolB
 	return s.seconds(blocks, blockBytes), nil
 }
 
-// HeadSeconds returns the time of the embedding of some tokens, and of the LM
-// head and the choice of a token for those of them that emit one.
-func (p *Profile) HeadSeconds(m *Model, tokens, sampled int) float64 {
-	h := newLMHead(p, m)
-	return h.seconds(tokens, sampled)
-}
-
 // PrefillFLOPs returns what one layer's attention of a chunk computes.
 func PrefillFLOPs(m *Model, span sim.Span) float64 {
 	a := prefillAttention{flops: 4 * float64(m.HeadDim*m.QHeads)}
