@@ -74,8 +74,8 @@ func (c *drainRun) config() (sim.Config, error) {
 // chunks are those of a prompt.
 func (c *drainRun) chunks() int { return (c.prompt + liveChunk - 1) / liveChunk }
 
-// outputs are those of the requests in order: prompts are prefilled one by one, and the last is the first to leave, so that no other's rows move,
-// two steps behind any step that fills a block.
+// outputs fall with the request's index, so the batch drains from its end and no row is
+// renumbered; each departure is two steps after a block boundary.
 func (c *drainRun) outputs() []int {
 	var n []int
 	for i := range c.requests {

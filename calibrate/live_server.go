@@ -19,8 +19,9 @@ import (
 	"github.com/sparseserve/sparseserve/traces"
 )
 
-// The live loop itself: a server with equal requests on the live device, of which the steps that only decode are samples. What the host does in a
-// layer depends on how much it looks through, and so requests are as long, and layers as many, as those of the runs that a profile is for.
+// The live loop itself: a server with equal requests on the live device, of which the steps that
+// only decode are samples. What the host does in a layer depends on how much it looks through, and
+// so requests are as long, and layers as many, as those of the runs that a profile is for.
 
 const (
 	// The first decode step of all follows the last prefill; a few more let the loop settle.
@@ -52,7 +53,8 @@ func newLiveCase(m *hw.Model, dense bool, requests int) *liveCase {
 	return &liveCase{model: m, dense: dense, requests: requests, prompt: livePrompt, budget: liveBudget, steps: liveRun}
 }
 
-// output is how many tokens a request may generate, so that the first is still there when the last has done its steps.
+// output is how many tokens a request may generate, so that the first is still there when the last
+// has done its steps.
 func (c *liveCase) output() int {
 	return (c.prompt/liveChunk+2)*c.requests + liveSettling + c.steps + 2
 }
@@ -118,7 +120,8 @@ func (c *liveCase) selections(cfg *sim.Config, longest int) {
 	}
 }
 
-// serve serves, on the live device or on another, until liveSettling and as many decode steps of all requests as are asked for are recorded.
+// serve serves, on the live device or on another, until liveSettling and as many decode steps of
+// all requests as are asked for are recorded.
 func (c *liveCase) serve(cfg sim.Config) (*hostTimes, error) {
 	c.selections(&cfg, c.prompt+c.output())
 	server, err := sim.NewServer(cfg)
@@ -150,7 +153,8 @@ func (c *liveCase) hostSeconds(m live.Machine) (samples []float64, err error) {
 	return samples, err
 }
 
-// onLive has f serve cfg on a live device, each split-th of whose steps is split, and holds the blocks that it loaded against what f counts.
+// onLive has f serve cfg on a live device, each split-th of whose steps is split, and holds the
+// blocks that it loaded against what f counts.
 func (c *liveCase) onLive(m live.Machine, cfg *sim.Config, split int64, f func(*live.Device) (loaded int64, err error)) error {
 	source, err := c.source()
 	if err != nil {
@@ -171,7 +175,8 @@ func (c *liveCase) onLive(m live.Machine, cfg *sim.Config, split int64, f func(*
 	return err
 }
 
-// loads is how many blocks each layer loads a step, rounded: of the same server on a device that does nothing.
+// loads is how many blocks each layer loads a step, rounded: of the same server on a device that
+// does nothing.
 func (c *liveCase) loads() (int64, error) {
 	cfg := c.server()
 	cfg.Device = &idle{}
@@ -213,7 +218,8 @@ func (w *equalRequests) Next() (sim.Arrival, bool, error) {
 // errEnough ends a run whose steps are recorded.
 var errEnough = errors.New("all steps are recorded")
 
-// hostTimes keeps the host's time of steps that decode all requests and nothing else, as many as are wanted.
+// hostTimes keeps the host's time of steps that decode all requests and nothing else, as many as
+// are wanted.
 type hostTimes struct {
 	requests, want int
 	seconds        []float64
@@ -278,7 +284,8 @@ func (g *gpuBench) prepareLive(c *liveCase) (Timed, error) {
 	}, nil
 }
 
-// liveBeside is the device memory of a server beside weights, KV and its metadata: activations, save buffer, and what is left over in slabs.
+// liveBeside is the device memory of a server beside weights, KV and its metadata: activations,
+// save buffer, and what is left over in slabs.
 const liveBeside = 4 * gib
 
 // holds says whether the device has room for a server beside the rig's own buffers.
@@ -318,8 +325,9 @@ func (c liveCase) deviceBytes() (int64, error) {
 	return weights.Bytes() + cfg.HBMBytes + c.blocks(&cfg.Geometry)*int64(cfg.Geometry.Groups())*cfg.Geometry.MetaBytes + liveBeside, nil
 }
 
-// pooled is a machine whose pages of KV lie in the rig's pool, since pinning takes most of a second a GiB. Where more of them are taken than the pool
-// holds they share its memory: how long the host takes does not depend on what lies in a block.
+// pooled is a machine whose pages of KV lie in the rig's pool, since pinning takes most of a
+// second a GiB. Where more of them are taken than the pool holds they share its memory: how long
+// the host takes does not depend on what lies in a block.
 type pooled struct {
 	live.Machine
 	pool *hostPool

@@ -92,10 +92,8 @@ func (g *gpuBench) loadTo(s *cuda.Session, probe string, slots cuda.Ptr, slotByt
 	return op, verify, nil
 }
 
-// freshLoads are how many sets of blocks a load's samples take turns with. A server
-// loads other blocks each time; the same ones again are in the caches on their way: a
-// memcpy each of 256 blocks of 16 KiB in a pool of 24 GiB takes 3.27 us a block of the
-// same and 3.54 of others on an H200. Of the sets the last is checked.
+// freshLoads are how many sets of blocks a load's samples use in turn: a server loads other
+// blocks each time, and the same ones again would be in caches. The last set is checked.
 const freshLoads = 24
 
 // setupLoad loads to slots anywhere in as much of the card's memory as the pool has,

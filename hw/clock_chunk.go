@@ -36,15 +36,14 @@ func (c *chunk) steady() float64 {
 	return f
 }
 
-// chunks prices chunks by the card's clock, which prefill attention tells: it computes
-// and nothing else. Linears wait for memory too, so less of their time goes with it:
+// chunks prices chunks by the card's clock. Prefill attention is compute bound, so its time is
+// inversely proportional to the clock; GEMMs are partly memory bound:
 //
 //	t_attention = full/f
 //	t_linears   = full + (without pause - full) (1/f - 1)/(1/alone - 1)
 //	p_linears   = 1/alone
 //
-// alone, the clock of linears without pause, is fitted to times. An H200 of 1,980 MHz read
-// 1,417 MHz, 0.72 of it, under linears of 2,048 tokens of LWM-7B; the fit has 0.68.
+// alone is gemm_steady_ratio, the clock of linears without pause.
 type chunks struct {
 	alone   float64 // 0: no figures
 	attends float64 // power of prefill attention at the full clock, limits

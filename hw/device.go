@@ -69,9 +69,9 @@ type Device struct {
 	naming  float64  // seconds of the host for each block loaded, where it looks lists up
 	verdict des.Time // of progressive attention, until the CPU acts on it
 	duplex  float64  // bytes/s of both directions at once
-	waits   waits
+	waits   driverContention
 	clock   clock
-	gaps    gaps
+	gaps    layerOverhead
 	saves   saveQueue
 	pending int64 // blocks that the layer's Compute hands to the queue
 	bytes   int64 // of each pending block
@@ -120,9 +120,9 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 	if d.verdict = nanoseconds(gpu.Host.ContinueLatency.optional()); d.verdict == 0 {
 		d.verdict = nanoseconds(d.sync.sync)
 	}
-	d.waits = newWaits(gpu, &opts)
+	d.waits = newDriverContention(gpu, &opts)
 	d.clock = newClock(gpu)
-	d.gaps = newGaps(gpu, &opts)
+	d.gaps = newLayerOverhead(gpu, &opts)
 	if opts.LoadEngine != "" {
 		l, err := newLoader(gpu, opts.LoadEngine)
 		if err != nil {
@@ -202,7 +202,7 @@ func (d *Device) Move(m *kv.Moves) error {
 		if d.scored && !d.opts.GPULookup {
 			d.pass(nanoseconds(d.naming*float64(m.Loads)), &d.phases.Host)
 		}
-		d.loader.copies.lie(m)
+		d.loader.copies.setLocality(m)
 		if m.InRounds {
 			d.bytesLoaded = m.BlockBytes
 		} else {

@@ -43,7 +43,8 @@ func TestDeviceTimelineByHand(t *testing.T) {
 	if got.Phases.SaveStall != 0 {
 		t.Errorf("10 blocks stall the step for %v", got.Phases.SaveStall)
 	}
-	// K and V are there after a quarter of the weights: QKV has 3 of (4 + 3*11008/4096) hidden x hidden.
+	// K and V are there after a quarter of the weights: QKV has 3 of (4 + 3*11008/4096) hidden x
+	// hidden.
 	rest := des.Time((1 - 3/(4+3*11008./4096)) * float64(p.Linears))
 	saved := got.Elapsed - idle - p.Head - p.SparseAttention - rest + nanoseconds(10*(4.2e-6+16384/25e9))
 	if diff := got.SavesDone - saved; diff > 1 || diff < -1 {

@@ -9,7 +9,7 @@ import (
 // waits is contention for the driver: the serving loop's calls, and those of its second
 // thread that saves with a memcpy a block, queue for the driver's lock, one call of the
 // other thread at a time. The zero value costs nothing.
-type waits struct {
+type driverContention struct {
 	call   float64 // seconds that a call takes longer beside the other thread's
 	blocks bool    // loads make a call a block, not one for all
 }
@@ -23,23 +23,23 @@ const (
 	syncCalls  = 3
 )
 
-func newWaits(p *Profile, opts *DeviceOptions) waits {
+func newDriverContention(p *Profile, opts *DeviceOptions) driverContention {
 	if opts.SaveEngine != SaveMemcpy {
-		return waits{} // a thread that makes few calls
+		return driverContention{} // a thread that makes few calls
 	}
-	return waits{call: p.Host.DriverContention.optional(), blocks: opts.LoadEngine == LoadMemcpy}
+	return driverContention{call: p.Host.DriverContention.optional(), blocks: opts.LoadEngine == LoadMemcpy}
 }
 
 // calls returns what the first thread waits for in so many calls, which is not
 // longer than the queue of saves lasts.
-func (w *waits) calls(n float64, q *saveQueue) des.Time {
+func (w *driverContention) calls(n float64, q *saveQueue) des.Time {
 	return min(nanoseconds(n*w.call), q.work)
 }
 
 // loads returns what loads of n blocks, that take a time alone, take longer for
 // the saves beside them. Loads with a memcpy a block make the saves take longer instead:
 // each save its time alone + call for as long as both last.
-func (w *waits) loads(n, blockBytes int64, alone des.Time, q *saveQueue) des.Time {
+func (w *driverContention) loads(n, blockBytes int64, alone des.Time, q *saveQueue) des.Time {
 	if w.call == 0 || q.work == 0 || alone == 0 {
 		return 0
 	}

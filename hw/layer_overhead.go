@@ -26,13 +26,13 @@ const (
 const OverheadGPULookup = "gpu"
 
 // gaps are those of layers by attention, seconds; 0 without a row.
-type gaps struct{ dense, sparse, psa float64 }
+type layerOverhead struct{ dense, sparse, psa float64 }
 
-// newGaps takes the rows that fit the options. Where the GPU looks lists up, a layer of
+// newLayerOverhead takes the rows that fit the options. Where the GPU looks lists up, a layer of
 // decodes with dense attention has its lists of all blocks looked up too: its gap grows by
 // as much as that of sparse attention.
-func newGaps(p *Profile, opts *DeviceOptions) gaps {
-	g := gaps{dense: p.LayerOverheadSeconds(OverheadDense, ""), sparse: p.LayerOverheadSeconds(OverheadSparse, ""), psa: p.LayerOverheadSeconds(OverheadPSA, "")}
+func newLayerOverhead(p *Profile, opts *DeviceOptions) layerOverhead {
+	g := layerOverhead{dense: p.LayerOverheadSeconds(OverheadDense, ""), sparse: p.LayerOverheadSeconds(OverheadSparse, ""), psa: p.LayerOverheadSeconds(OverheadPSA, "")}
 	if !opts.GPULookup {
 		return g
 	}
@@ -61,7 +61,7 @@ func (p *Profile) LayerOverheadSeconds(attention, lookup string) float64 {
 
 // of is the gap of a layer. A layer with a chunk of a prompt has none: its kernels are long
 // enough for the launches to stay ahead of them.
-func (g *gaps) of(w *sim.Work) des.Time {
+func (g *layerOverhead) of(w *sim.Work) des.Time {
 	switch {
 	case len(w.Prefill) > 0:
 		return 0

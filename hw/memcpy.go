@@ -38,27 +38,24 @@ func (c *copies) over(poolBytes int64) (outside bool) {
 		return false
 	}
 	c.used = float64(poolBytes)
-	c.call = c.within(c.used)
+	c.call = c.callTime(c.used)
 	return c.used > c.pools.last()
 }
 
-// lie sets what a call for a layer's loads takes in the mean where it is known how
-// they lie. A layer's kernels run between its loads and the last ones: the first load
-// of each block of tokens is looked up as over the largest pool that was measured.
-// Those for other KV heads come later in the same batch, and are looked up as over
-// what their request has.
-func (c *copies) lie(m *kv.Moves) {
+// setLocality sets the mean cost of one memcpy of a layer's loads: the first touch of a page
+// costs a TLB miss over the largest pool measured, later ones over their request's KV.
+func (c *copies) setLocality(m *kv.Moves) {
 	if len(c.pools.x) == 0 {
 		return
 	}
-	if c.call = c.within(c.used); m.UniquePages > 0 {
+	if c.call = c.callTime(c.used); m.UniquePages > 0 {
 		share := math.Min(1, float64(m.UniquePages)/float64(m.Loads))
-		c.call = share*c.within(c.pools.last()) + (1-share)*c.within(float64(m.RequestKVBytes))
+		c.call = share*c.callTime(c.pools.last()) + (1-share)*c.callTime(float64(m.RequestKVBytes))
 	}
 }
 
-// within is what a call takes over so much of the host pool.
-func (c *copies) within(bytes float64) (seconds float64) {
+// callTime is the time of a call over so much of the host pool.
+func (c *copies) callTime(bytes float64) (seconds float64) {
 	seconds, _ = c.pools.logLinear(math.Max(bytes, 1))
 	return seconds
 }

@@ -219,7 +219,8 @@ type Saving struct {
 	// Contention is the share of compute lost while the GPU scatter kernel runs.
 	Contention Figure `toml:"contention" dim:"share"`
 	FlashCall  Figure `toml:"flash_call" dim:"time"` // the one memcpy into staging
-	// FlashChunk are the bytes of the first chunk, which the CPU scatters after its copy. Absent: none.
+	// FlashChunk are the bytes of the first chunk, which the CPU scatters after its copy. Absent:
+	// none.
 	FlashChunk Figure       `toml:"flash_chunk,omitempty" dim:"size,optional"`
 	Threads    Figure       `toml:"threads" dim:"threads"` // scatter threads unless asked otherwise
 	Scatter    []ScatterRow `toml:"scatter"`

@@ -22,9 +22,9 @@ func waitingDevice(t *testing.T, waits bool, opts DeviceOptions) *Device {
 	return d
 }
 
-// Calls wait for the driver while a memcpy a block saves: a gather's launch, the
-// calls of a layer's round trip; loads with a memcpy a block hold the saves up instead, and what they wait does not outlast the saves.
-// Other engines, and a queue that is empty, cost what they did.
+// Calls wait for the driver while a memcpy a block saves: a gather's launch, the calls of a
+// layer's round trip; loads with a memcpy a block hold the saves up instead, and what they wait
+// does not outlast the saves. Other engines, and a queue that is empty, cost what they did.
 func TestCallsQueueForTheDriver(t *testing.T) {
 	for name, c := range map[string]struct {
 		load, save  string
@@ -65,7 +65,7 @@ func TestCallsQueueForTheDriver(t *testing.T) {
 // and no more of them wait than there are.
 func TestSavesBesideLoadsKeepTheirPace(t *testing.T) {
 	const block = 16 << 10
-	w := waits{call: 1e-6, blocks: true}
+	w := driverContention{call: 1e-6, blocks: true}
 	for name, c := range map[string]struct {
 		saves int64 // of 2 us each
 		held  des.Time
@@ -87,14 +87,14 @@ func TestSavesBesideLoadsKeepTheirPace(t *testing.T) {
 func TestWaitsEndWithTheSaves(t *testing.T) {
 	var q saveQueue
 	q.push(1, 3*des.Microsecond)
-	w := waits{call: 2e-6}
+	w := driverContention{call: 2e-6}
 	if got := w.calls(layerCalls, &q); got != 3*des.Microsecond {
 		t.Errorf("%v beside saves of 3 us", got)
 	}
 	if got := w.loads(1000, 16<<10, des.Millisecond, &q); got > 3*des.Microsecond {
 		t.Errorf("loads wait %v beside saves of 3 us", got)
 	}
-	if got := (&waits{}).calls(layerCalls, &q); got != 0 {
+	if got := (&driverContention{}).calls(layerCalls, &q); got != 0 {
 		t.Errorf("%v without a figure", got)
 	}
 }
