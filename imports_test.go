@@ -4,6 +4,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -84,6 +85,27 @@ func TestForbidden(t *testing.T) {
 		if got := forbidden(c.from, c.to); (got == "") != c.ok {
 			t.Errorf("%s imports %s: %q, want allowed %v", name(c.from), c.to, got, c.ok)
 		}
+	}
+}
+
+// TestDrawing holds the drawing of docs/house.md against the order: a tier a line, the lowest last,
+// what a tier is for after three spaces or more.
+func TestDrawing(t *testing.T) {
+	page, err := os.ReadFile("docs/house.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, drawing, _ := strings.Cut(string(page), "\n```\n")
+	drawing, _, _ = strings.Cut(drawing, "\n```")
+	var drawn [][]string
+	for line := range strings.SplitSeq(drawing, "\n") {
+		names, _, _ := strings.Cut(line, "   ")
+		drawn = append([][]string{strings.Fields(names)}, drawn...)
+	}
+	want := slices.Clone(tiers)
+	want[len(want)-1] = []string{"main.go"}
+	if !slices.EqualFunc(drawn, want, slices.Equal[[]string]) {
+		t.Errorf("docs/house.md draws\n%q, the order is\n%q", drawn, want)
 	}
 }
 

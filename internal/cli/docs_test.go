@@ -193,3 +193,29 @@ func checkTests(t *testing.T, c *command, args []string) {
 }
 
 var testName = regexp.MustCompile(`(?m)^func ((?:Test|Benchmark)\w+)\(`)
+
+// Every file that a document names in backticks, with its folder, is there; out/ is what commands
+// of the documents write.
+func TestFilesOfDocuments(t *testing.T) {
+	t.Chdir(filepath.Join("..", ".."))
+	named := regexp.MustCompile("`((?:[\\w.-]+/)+[\\w.-]+\\.[a-z0-9]+)`")
+	found := 0
+	for _, file := range documents(t) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range named.FindAllStringSubmatch(string(text), -1) {
+			if strings.HasPrefix(m[1], "out/") {
+				continue
+			}
+			found++
+			if _, err := os.Stat(m[1]); err != nil {
+				t.Errorf("%s names %s: %v", file, m[1], err)
+			}
+		}
+	}
+	if found < 50 {
+		t.Errorf("only %d files of the documents were looked at", found)
+	}
+}
