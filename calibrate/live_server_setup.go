@@ -1,0 +1,104 @@
+package calibrate
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/live"
+)
+
+// liveBeside is the device memory of a server beside weights, KV and its metadata: activations,
+// save buffer, and what is left over in slabs.
+const liveBeside = 4 * gib
+
+// holds says whether the device has room for a server beside the rig's own buffers.
+func (g *gpuBench) holds(c *liveCase) error {
+	need, err := c.deviceBytes()
+	if err != nil {
+		return err
+	}
+	if free := g.info.MemoryBytes - g.info.MemoryBusyBytes - g.slabBytes; free < need {
+		return fmt.Errorf("%w: %s of device memory beside the buffers, %d requests in %d layers need %s", ErrSkip, size(free), c.requests, c.model.Layers, size(need))
+	}
+	return nil
+}
+
+// prepareLive readies decode steps of a server. A sample is the time of a step that the GPU's
+// events did not see, the host's: the median of liveRun steps in a row. A server has samples
+// for more than one call.
+func (g *gpuBench) prepareLive(c *liveCase) (Timed, error) {
+	if err := g.holds(c); err != nil {
+		return nil, err
+	}
+	var ready []float64
+	return func(warmup, repeats int) ([]float64, error) {
+		err := g.lib.Do(func(s *cuda.Session) (err error) {
+			if len(ready) < repeats {
+				if err = g.pool.grow(s, gib); err == nil {
+					ready, err = c.samples(&pooled{Machine: s, pool: &g.pool, each: gib}, warmup, max(repeats, liveSamples))
+				}
+			}
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		samples := ready[:repeats]
+		ready = ready[repeats:]
+		return samples, nil
+	}, nil
+}
+
+// pooled is a machine whose pages of KV lie in the rig's pool, since pinning takes most of a
+// second a GiB. Where more of them are taken than the pool holds they share its memory: how long
+// the host takes does not depend on what lies in a block.
+type pooled struct {
+	live.Machine
+	pool *hostPool
+	each int64 // bytes lent at a time, of which each segment of the pool has a whole number
+	lent int64 // times so far
+}
+
+// HostAlloc implements live.Machine.
+func (m *pooled) HostAlloc(bytes int64, pages cuda.HostPages) (cuda.HostMemory, error) {
+	if pages != cuda.HugePages || bytes > m.each {
+		return m.Machine.HostAlloc(bytes, pages)
+	}
+	_, b := m.pool.at(m.lent * m.each % m.pool.bytes)
+	m.lent++
+	return cuda.HostMemoryOf(b[:bytes]), nil
+}
+
+// HostFree implements live.Machine.
+func (m *pooled) HostFree(memory cuda.HostMemory) error {
+	if m.pool.has(memory.Ptr()) {
+		return nil
+	}
+	return m.Machine.HostFree(memory)
+}
+
+// samples serves as long as it takes to have as many samples after those of a warm-up.
+func (c liveCase) samples(m live.Machine, warmup, repeats int) (samples []float64, err error) {
+	c.steps = (warmup + repeats) * liveRun
+	steps, err := c.hostSeconds(m)
+	if err != nil {
+		return nil, err
+	}
+	for run := range slices.Chunk(steps[warmup*liveRun:], liveRun) {
+		samples = append(samples, medianOf(run).Value)
+	}
+	return samples, nil
+}
+
+// deviceBytes is what a server of a few samples asks of the device.
+func (c liveCase) deviceBytes() (int64, error) {
+	source, err := c.source()
+	if err != nil {
+		return 0, err
+	}
+	c.steps = 8 * liveRun
+	cfg := c.server()
+	weights := source.Config()
+	return weights.Bytes() + cfg.HBMBytes + c.blocks(&cfg.Geometry)*int64(cfg.Geometry.Groups())*cfg.Geometry.MetaBytes + liveBeside, nil
+}
