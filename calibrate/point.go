@@ -25,15 +25,14 @@ type Probe struct {
 	reduction                  // of a point's samples to one time
 }
 
-// reduction is how the samples of a point become one time.
+// reduction is how the samples of a point become one time: by their median, unless it is
+// one of these.
 type reduction int
 
 const (
-	// byMedian is the median of all.
-	byMedian reduction = iota
 	// byMean is their mean: a card changes its clock at times of its own, and a run has its
 	// mean from all of them.
-	byMean
+	byMean reduction = iota + 1
 	// byVisits is the mean of the visits' medians: samples of a visit are of one server, and
 	// one server differs from the next.
 	byVisits
