@@ -159,6 +159,9 @@ func TestFitsAreExactOnExactSamples(t *testing.T) {
 			if strings.HasPrefix(f.Model, "linears") || strings.HasPrefix(f.Model, "pointwise") || f.Model == "prefill_attention" || f.Model == "load.flash" {
 				limit = 0.12 // straight lines between other points than the machine's; a floor that few points see
 			}
+			if f.Model == "save.scatter" {
+				limit = 0.06 // call, first chunk and rates of threads share few sizes that tell them apart
+			}
 			if f.MaxError > limit {
 				t.Errorf("machine %d, %s: %+v", round, want.Name, f)
 			}
