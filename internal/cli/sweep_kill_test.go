@@ -30,7 +30,7 @@ func buildProgram(t *testing.T) string {
 		t.Skip("builds the program")
 	}
 	path := filepath.Join(t.TempDir(), "sparseserve")
-	if out, err := exec.Command("go", "build", "-o", path, "sparseserve").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", path, "github.com/sparseserve/sparseserve").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return path
