@@ -64,6 +64,7 @@ func (s *Server) emit(r *request, now des.Time) error {
 	if r.Generated == 0 {
 		r.first = now
 	} else {
+		r.longest = max(r.longest, now-r.last)
 		s.metrics.gap(now - r.last)
 		s.rec.Gap(now - r.last)
 	}
@@ -84,7 +85,8 @@ func (s *Server) emit(r *request, now des.Time) error {
 	delete(s.requests, r.Request)
 	rec := RequestRecord{
 		ID: r.ID, Set: r.arrival.Set, Given: r.arrival.Prompt, Prompt: r.prompt, Output: r.Output, Arrival: r.arrival.At,
-		Scheduled: r.scheduled, FirstToken: r.first, LastToken: r.last, Preemptions: r.preemptions,
+		Scheduled: r.scheduled, FirstToken: r.first, LastToken: r.last, LongestTBT: r.longest,
+		Preemptions: r.preemptions,
 	}
 	if h := &r.recalled; len(h.each) > 0 {
 		rec.Recall, rec.Missed2 = h.sum/float64(len(h.each)), h.missed2/float64(len(h.each))

@@ -11,12 +11,13 @@ import (
 // Metrics sums up one run in constant memory. Means are exact; quantiles come from histograms
 // with three significant digits.
 type Metrics struct {
-	TTFT, TBT, QueueDelay Distribution
+	TTFT, TBT, TPOT, E2E, QueueDelay Distribution
 
 	submitted, done, refused, preemptions int
 	refusal                               string // why, of the first that was rejected
 	truncations                           truncations
-	emitted, finishedTokens               int64 // tokens, of all and of completed requests
+	emitted, finishedTokens               int64 // output tokens, of all and of completed requests
+	prompts                               int64 // prompt tokens of completed requests
 	steps, batch                          int64
 	selected, loaded, resumed, saved      int64 // blocks, whole model
 	ahead                                 int64 // of loaded
@@ -37,7 +38,8 @@ type Metrics struct {
 
 // NewMetrics returns metrics of nothing.
 func NewMetrics() *Metrics {
-	return &Metrics{TTFT: newDistribution(), TBT: newDistribution(), QueueDelay: newDistribution(), start: -1}
+	return &Metrics{TTFT: newDistribution(), TBT: newDistribution(), TPOT: newDistribution(),
+		E2E: newDistribution(), QueueDelay: newDistribution(), start: -1}
 }
 
 // Distribution is a stream of durations.
@@ -67,7 +69,7 @@ func (d *Distribution) Stats() Stats {
 		return Stats{}
 	}
 	q := func(p float64) float64 { return float64(d.hist.ValueAtQuantile(p)) * 1e-6 }
-	return Stats{Mean: d.sum / float64(d.n), P50: q(50), P90: q(90), P99: q(99)}
+	return Stats{Mean: d.sum / float64(d.n), P50: q(50), P90: q(90), P95: q(95), P99: q(99)}
 }
 
 func (m *Metrics) arrived(at des.Time) {
@@ -95,7 +97,12 @@ func (m *Metrics) gap(t des.Time) { m.TBT.add(t) }
 func (m *Metrics) completed(r *RequestRecord) {
 	m.done++
 	m.finishedTokens += int64(r.Output)
+	m.prompts += int64(r.Prompt)
 	m.TTFT.add(r.FirstToken - r.Arrival)
+	m.E2E.add(r.LastToken - r.Arrival)
+	if r.Output > 1 {
+		m.TPOT.add(r.TPOT())
+	}
 	m.end = max(m.end, r.LastToken)
 }
 
@@ -127,11 +134,16 @@ func (m *Metrics) Summary() Summary {
 	s := Summary{
 		Requests: m.submitted, Completed: m.done, Rejected: m.refused, Preempted: m.preemptions,
 		SimulatedS: (m.end - max(m.start, 0)).Seconds(), Steps: m.steps,
-		TTFT: m.TTFT.Stats(), TBT: m.TBT.Stats(), QueueDelay: m.QueueDelay.Stats(),
-		PhaseS: m.phases.seconds(), Warnings: []string{},
+		TTFT: m.TTFT.Stats(), TBT: m.TBT.Stats(), TPOT: m.TPOT.Stats(), E2E: m.E2E.Stats(),
+		QueueDelay: m.QueueDelay.Stats(),
+		PhaseS:     m.phases.seconds(), Warnings: []string{},
 	}
 	if s.SimulatedS > 0 {
 		s.ThroughputTokS = float64(m.emitted) / s.SimulatedS
+		s.PromptTokS = float64(m.prompts) / s.SimulatedS
+	}
+	if ended := m.done + m.refused; ended > 0 {
+		s.ServedShare = float64(m.done) / float64(ended)
 	}
 	s.RecallProxy = m.recalls.proxy()
 	if m.steps > 0 {

@@ -33,6 +33,7 @@ type request struct {
 	recalled recalled // of Config.RecallProxy
 
 	scheduled, first, last des.Time // first scheduled, first and last token
+	longest                des.Time // between two tokens
 	started                bool
 	preemptions            int
 }
@@ -48,12 +49,21 @@ type RequestRecord struct {
 	Scheduled   des.Time // first time in a batch
 	FirstToken  des.Time
 	LastToken   des.Time
+	LongestTBT  des.Time // 0 for a request of one token
 	Preemptions int
 	Rejected    string // reason; empty when completed
 
 	// Of Config.RecallProxy, over decode tokens: share of the attention held, and mean square
 	// of the share missed.
 	Recall, Missed2 float64
+}
+
+// TPOT returns the mean TBT, 0 for a request of one token.
+func (r *RequestRecord) TPOT() des.Time {
+	if r.Output < 2 {
+		return 0
+	}
+	return (r.LastToken - r.FirstToken) / des.Time(r.Output-1)
 }
 
 // StepRecord is what a run keeps of one step.

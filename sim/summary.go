@@ -1,11 +1,34 @@
 package sim
 
+import "fmt"
+
 // Stats summarises one distribution.
 type Stats struct {
 	Mean float64 `json:"mean"`
 	P50  float64 `json:"p50"`
 	P90  float64 `json:"p90"`
+	P95  float64 `json:"p95"`
 	P99  float64 `json:"p99"`
+}
+
+// StatNames are what Stats.Of knows.
+var StatNames = []string{"mean", "p50", "p90", "p95", "p99"}
+
+// Of returns a statistic by name; it panics on a name that is not of StatNames.
+func (s Stats) Of(name string) float64 {
+	switch name {
+	case "mean":
+		return s.Mean
+	case "p50":
+		return s.P50
+	case "p90":
+		return s.P90
+	case "p95":
+		return s.P95
+	case "p99":
+		return s.P99
+	}
+	panic(fmt.Sprintf("sim: no statistic %q", name))
 }
 
 // Summary is the outcome of one run, as --json prints it. Times are in seconds.
@@ -26,10 +49,20 @@ type Summary struct {
 	WallS      float64 `json:"wall_s"`
 	Steps      int64   `json:"steps"`
 
-	TTFT       Stats `json:"ttft_s"`
-	TBT        Stats `json:"tbt_s"`
-	QueueDelay Stats `json:"queue_delay_s"`
+	// ServedShare is of the requests that were served or rejected. The figures below are of those
+	// served: with a share below one they say nothing about the rest.
+	ServedShare float64 `json:"served_share"`
+	// GoodShare is the share, of the same requests, that met every bound of the service level
+	// for requests, each by itself; nil where it has none.
+	GoodShare *float64 `json:"good_share,omitempty"`
 
+	TTFT       Stats `json:"ttft_s"`
+	TBT        Stats `json:"tbt_s"`         // between tokens of one request, over all tokens
+	TPOT       Stats `json:"tpot_s"`        // mean TBT of a request, over requests of two tokens and more
+	E2E        Stats `json:"e2e_s"`         // from arrival to the last token
+	QueueDelay Stats `json:"queue_delay_s"` // from arrival to the first step
+
+	PromptTokS          float64 `json:"prompt_tok_s"` // prompts of requests that were served
 	ThroughputTokS      float64 `json:"throughput_tok_s"`
 	BatchMean           float64 `json:"batch_mean"`
 	BlocksLoadedPerStep float64 `json:"blocks_loaded_per_step"`
@@ -40,9 +73,12 @@ type Summary struct {
 	*ProgressiveStats
 
 	// PhaseS is where the time went, seconds over all steps.
-	PhaseS   map[string]float64 `json:"phase_s"`
-	SLOMet   bool               `json:"slo_met"`
-	Warnings []string           `json:"warnings"`
+	PhaseS map[string]float64 `json:"phase_s"`
+	SLO    string             `json:"slo"` // in words
+	SLOMet bool               `json:"slo_met"`
+	// SLOMissed names what of the service level the run missed.
+	SLOMissed []string `json:"slo_missed,omitempty"`
+	Warnings  []string `json:"warnings"`
 
 	// RecallProxy is of runs that ask for it: a proxy of accuracy, not accuracy.
 	RecallProxy *RecallProxy `json:"recall_proxy,omitempty"`
@@ -52,6 +88,14 @@ type Summary struct {
 	Interrupted string `json:"interrupted,omitempty"`
 	// Live is of runs on a device that computes.
 	Live *LiveStats `json:"live,omitempty"`
+}
+
+// RejectedShare returns the share of the requests that ended by being rejected.
+func (s *Summary) RejectedShare() float64 {
+	if s.Rejected == 0 {
+		return 0
+	}
+	return float64(s.Rejected) / float64(s.Completed+s.Rejected)
 }
 
 // ProgressiveStats is what progressive attention (PSA) did.

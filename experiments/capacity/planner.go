@@ -24,9 +24,9 @@ import (
 const GoodputConfidence = 0.95
 
 // Goodput is the largest rate that a candidate sustains: the largest tried
-// below every rate that fails. A rate is sustained when P99 TBT and scheduling
-// delay keep the service level by their mean over seeds and the queue grows
-// without end in less than half of the runs.
+// below every rate that fails. A rate is sustained when the run keeps the bounds of the service
+// level by the mean over seeds, no more requests are rejected than may miss it, and the queue
+// grows without end in less than half of the runs.
 type Goodput struct {
 	Name     string         `json:"name"`
 	System   string         `json:"system"`
@@ -44,23 +44,29 @@ type Goodput struct {
 	Confidence   float64   `json:"confidence"`
 	SeedGoodputs []float64 `json:"seed_goodputs"` // requests/s, in the order of Seeds
 
-	// LimitedBy says what fails at the smallest rate that fails: tbt, delay,
-	// queue (grows without end) or several; empty when none failed.
+	// LimitedBy names what fails at the smallest rate that fails: bounds by their names, requests
+	// (too many missed a bound), rejected (too many were), queue (grows without end) or several;
+	// empty when none failed.
 	LimitedBy string `json:"limited_by"`
 
+	SLO string `json:"slo"` // in words
 	// Means over seeds at the goodput, or at the smallest rate tried when that
 	// is 0.
-	TBTP99S        float64 `json:"tbt_p99_s"`
-	TBTLimitS      float64 `json:"tbt_limit_s"`
-	DelayS         float64 `json:"queue_delay_s"`
-	DelayLimitS    float64 `json:"queue_delay_limit_s"`
-	DelayStat      string  `json:"queue_delay_stat"` // of a run: mean | median
-	ThroughputTokS float64 `json:"throughput_tok_s"`
+	Bounds         []Bounded `json:"bounds"`
+	RejectedShare  float64   `json:"rejected_share"` // of the requests
+	MissedShare    float64   `json:"missed_share"`   // rejected or without a bound, with slo.rule = "requests"
+	ThroughputTokS float64   `json:"throughput_tok_s"`
 
 	Runs     int      `json:"runs"`
 	Warnings []string `json:"warnings"`
 
 	search *search
+}
+
+// Bounded is a bound of the service level and what a run has of it.
+type Bounded struct {
+	config.Bound
+	ValueS float64 `json:"value_s"`
 }
 
 // Planner looks for goodput. Every run goes through the store, so that none is
@@ -131,14 +137,14 @@ func (p *Planner) Do(ctx context.Context, spec config.GoodputSearch, candidates 
 
 // candidate looks for the goodput of one candidate.
 func (p *Planner) candidate(ctx context.Context, spec config.GoodputSearch, c *Candidate) (*Goodput, error) {
-	tbtS, err := tbtLimitS(&c.Point)
+	slo, err := limitsOf(&c.Point)
 	if err != nil {
 		return nil, err
 	}
 	spec.Start = c.Start
-	s := &search{spec: spec, slo: limits{tbtS, c.Point.SLO.DelayS}, seeds: c.Seeds,
+	s := &search{spec: spec, slo: slo, seeds: c.Seeds,
 		probe: func(ctx context.Context, rate float64, seeds []uint64) ([]Trial, error) {
-			return p.probe(ctx, c, rate, seeds)
+			return p.probe(ctx, c, slo.bounds, rate, seeds)
 		}}
 	if err := s.run(ctx); err != nil {
 		return nil, err
@@ -146,22 +152,22 @@ func (p *Planner) candidate(ctx context.Context, spec config.GoodputSearch, c *C
 	return s.goodput(c), nil
 }
 
-// tbtLimitS returns the bound on P99 TBT of a point, in seconds.
-func tbtLimitS(p *config.Point) (float64, error) {
+// limitsOf returns the service level of a point on its model and card.
+func limitsOf(p *config.Point) (limits, error) {
 	model, err := hw.LoadModel(p.Model)
 	if err != nil {
-		return 0, err
+		return limits{}, err
 	}
 	gpu, err := p.Machine()
 	if err != nil {
-		return 0, err
+		return limits{}, err
 	}
 	iteration, err := hw.ReferenceIteration(gpu, &model)
-	return p.SLO.TBTLimitS(iteration.Seconds()), err
+	return limits{p.SLO.Bounds(iteration.Seconds()), p.SLO.Rule == config.SLORequests, p.SLO.MissShare}, err
 }
 
 // probe runs a candidate at one rate with some seeds.
-func (p *Planner) probe(ctx context.Context, c *Candidate, rate float64, seeds []uint64) ([]Trial, error) {
+func (p *Planner) probe(ctx context.Context, c *Candidate, bounds []config.Bound, rate float64, seeds []uint64) ([]Trial, error) {
 	points := make([]config.Point, len(seeds))
 	for i, seed := range seeds {
 		points[i] = c.Point
@@ -179,7 +185,7 @@ func (p *Planner) probe(ctx context.Context, c *Candidate, rate float64, seeds [
 	}
 	trials := make([]Trial, len(results))
 	for i := range results {
-		if trials[i], err = p.trial(&results[i]); err != nil {
+		if trials[i], err = p.trial(&results[i], bounds); err != nil {
 			return nil, err
 		}
 		if p.Finished != nil {
@@ -200,14 +206,21 @@ func (p *Planner) slotted(ctx context.Context, point config.Point, sink run.Sink
 	}
 }
 
-func (p *Planner) trial(r *run.Result) (Trial, error) {
+func (p *Planner) trial(r *run.Result, bounds []config.Bound) (Trial, error) {
 	hash, err := p.Store.Hash(&r.Point)
 	s := &r.Summary
-	return Trial{
-		Rate: r.Point.Workload.Rate, Seed: r.Point.Seed, TBTP99S: s.TBT.P99, DelayS: r.Point.SLO.Delay(s),
+	t := Trial{
+		Rate: r.Point.Workload.Rate, Seed: r.Point.Seed, Rejected: s.RejectedShare(),
 		Unstable:  slices.ContainsFunc(s.Warnings, func(w string) bool { return strings.HasPrefix(w, "unstable queue") }),
 		Completed: s.Completed, ThroughputTokS: s.ThroughputTokS, Hash: hash,
-	}, err
+	}
+	for i := range bounds {
+		t.Bounded = append(t.Bounded, bounds[i].Value(s))
+	}
+	if s.GoodShare != nil {
+		t.Missed = 1 - *s.GoodShare
+	}
+	return t, err
 }
 
 // goodput sums the search up.
@@ -217,8 +230,7 @@ func (s *search) goodput(c *Candidate) *Goodput {
 		Name: c.Label, System: c.Point.System.Name, Model: c.Point.Model, GPU: c.Point.GPU,
 		Axes: config.SettingsMap(c.Settings), Seeds: s.seeds, Requests: traces.Count(c.Point.Workload),
 		Goodput: low, Confidence: GoodputConfidence,
-		TBTLimitS: s.slo.tbtS, DelayLimitS: s.slo.delayS, DelayStat: c.Point.SLO.DelayStat,
-		Runs: len(s.shared), search: s,
+		SLO: c.Point.SLO.String(s.slo.bounds), Runs: len(s.shared), search: s,
 	}
 	for _, seed := range s.seeds {
 		own, _ := bracketOf(s.seedVerdicts(seed, s.own[seed]))
@@ -241,7 +253,10 @@ func (s *search) goodput(c *Candidate) *Goodput {
 		shown = high
 	}
 	mean := meanTrial(s.at(shown))
-	g.TBTP99S, g.DelayS, g.ThroughputTokS = mean.TBTP99S, mean.DelayS, mean.ThroughputTokS
+	for i, b := range s.slo.bounds {
+		g.Bounds = append(g.Bounds, Bounded{b, mean.Bounded[i]})
+	}
+	g.RejectedShare, g.MissedShare, g.ThroughputTokS = mean.Rejected, mean.Missed, mean.ThroughputTokS
 	return g
 }
 

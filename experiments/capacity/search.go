@@ -29,16 +29,21 @@ type Trial struct {
 	Stage          string
 	Rate           float64 // requests/s
 	Seed           uint64
-	TBTP99S        float64
-	DelayS         float64 // scheduling delay, mean or median
-	Unstable       bool    // the queue grows without end
+	Bounded        []float64 // what each bound of the service level bounds, s
+	Rejected       float64   // share of the requests
+	Missed         float64   // share that was rejected or missed a bound; 0 where none is asked for
+	Unstable       bool      // the queue grows without end
 	Completed      int
 	ThroughputTokS float64
 	Hash           string
 }
 
-// limits are the service level in seconds.
-type limits struct{ tbtS, delayS float64 }
+// limits are the service level that trials are held to.
+type limits struct {
+	bounds    []config.Bound
+	requests  bool    // each request is held to the bounds
+	missShare float64 // of requests that may be rejected or miss a bound
+}
 
 // why says what of the service level the trials miss by their mean; empty when
 // they hold it. A queue that grows without end in half of the runs holds none.
@@ -48,12 +53,19 @@ func (l limits) why(trials []Trial) []string {
 	}
 	mean := meanTrial(trials)
 	var why []string
-	if mean.TBTP99S > l.tbtS {
-		why = append(why, "tbt")
+	if mean.Rejected > l.missShare {
+		why = append(why, "rejected")
 	}
-	if mean.DelayS > l.delayS {
-		why = append(why, "delay")
-	} else if mean.Unstable {
+	if l.requests && mean.Missed > l.missShare && len(why) == 0 {
+		why = append(why, "requests")
+	}
+	late := false
+	for i, b := range l.bounds {
+		if !l.requests && mean.Bounded[i] > b.Limit {
+			why, late = append(why, b.Name), late || b.Name == "delay"
+		}
+	}
+	if mean.Unstable && !late {
 		why = append(why, "queue")
 	}
 	return why

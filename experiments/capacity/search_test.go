@@ -13,17 +13,23 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/testkit"
 )
 
+// papers is the service level of the papers: 1 s for P99 TBT, 2 s for the mean delay.
+func papers() limits {
+	slo := config.SLO{TBTS: 1, TBTStat: "p99", DelayS: 2, DelayStat: "mean"}
+	return limits{bounds: slo.Bounds(0), missShare: 0.01}
+}
+
 // crossing is a search over seeds whose scheduling delay passes the limit of 2
 // s at rates of their own.
 func crossing(spec config.GoodputSearch, thresholds ...float64) *search {
-	s := &search{spec: spec, slo: limits{tbtS: 1, delayS: 2}}
+	s := &search{spec: spec, slo: papers()}
 	for i := range thresholds {
 		s.seeds = append(s.seeds, uint64(i+1))
 	}
 	s.probe = func(_ context.Context, rate float64, seeds []uint64) ([]Trial, error) {
 		var trials []Trial
 		for _, seed := range seeds {
-			trials = append(trials, Trial{Rate: rate, Seed: seed, TBTP99S: 0.5, DelayS: 2 * rate / thresholds[seed-1], Completed: 300})
+			trials = append(trials, Trial{Rate: rate, Seed: seed, Bounded: []float64{0.5, 2 * rate / thresholds[seed-1]}, Completed: 300})
 		}
 		return trials, nil
 	}
@@ -100,7 +106,7 @@ func TestSearchUnderNoise(t *testing.T) {
 	s.probe = func(ctx context.Context, rate float64, seeds []uint64) ([]Trial, error) {
 		trials, err := exact(ctx, rate, seeds)
 		for i := range trials {
-			trials[i].DelayS *= 1 + 0.05*math.Sin(1e5*rate+float64(trials[i].Seed))
+			trials[i].Bounded[1] *= 1 + 0.05*math.Sin(1e5*rate+float64(trials[i].Seed))
 		}
 		return trials, err
 	}
@@ -150,7 +156,7 @@ func TestSearchReportsTurningVerdicts(t *testing.T) {
 		trials, err := exact(ctx, rate, seeds)
 		for i := range trials {
 			if all := rate > 0.32 && rate < 0.35; all || trials[i].Seed == 2 && rate == 0.4 {
-				trials[i].DelayS = 1.9
+				trials[i].Bounded[1] = 1.9
 			}
 		}
 		return trials, err
@@ -171,13 +177,15 @@ func TestSearchReportsTurningVerdicts(t *testing.T) {
 }
 
 func TestWhyARateIsNotSustained(t *testing.T) {
-	slo := limits{tbtS: 1, delayS: 2}
-	ok := Trial{TBTP99S: 0.5, DelayS: 1, Completed: 9}
+	slo := papers()
+	ok := Trial{Bounded: []float64{0.5, 1}, Completed: 9}
 	with := func(edit func(*Trial)) Trial { t := ok; edit(&t); return t }
-	late := with(func(t *Trial) { t.DelayS = 2.5 })
-	slow := with(func(t *Trial) { t.TBTP99S = 3 })
+	late := with(func(t *Trial) { t.Bounded = []float64{0.5, 2.5} })
+	slow := with(func(t *Trial) { t.Bounded = []float64{3, 1} })
 	growing := with(func(t *Trial) { t.Unstable = true })
 	none := with(func(t *Trial) { t.Completed = 0 })
+	slowest := with(func(t *Trial) { t.Bounded = []float64{3, 4} })
+	picky := with(func(t *Trial) { t.Rejected, t.Completed = 0.04, 320 })
 	for _, c := range []struct {
 		trials []Trial
 		want   string
@@ -186,17 +194,32 @@ func TestWhyARateIsNotSustained(t *testing.T) {
 		{[]Trial{late, ok, ok}, ""}, // by the mean
 		{[]Trial{late, late, late}, "delay"},
 		{[]Trial{slow, ok, ok}, "tbt"},
-		{[]Trial{slow, late, late, late}, "tbt and delay"},
+		{[]Trial{slowest, late, late, late}, "tbt and delay"},
+		{[]Trial{picky, picky, picky}, "rejected"},
+		{[]Trial{picky, ok, ok, ok}, ""}, // 1 % by the mean
 		{[]Trial{growing, ok, ok}, ""},
 		{[]Trial{growing, growing, ok}, "queue"},
 		{[]Trial{growing}, "queue"},
 		{[]Trial{ok, none, ok}, "nothing completed"},
 	} {
-		if c.want == "tbt and delay" {
-			c.trials[0].DelayS = 4
-		}
 		if got := strings.Join(slo.why(c.trials), " and "); got != c.want {
 			t.Errorf("%+v: %q, want %q", c.trials, got, c.want)
+		}
+	}
+}
+
+// TestRequestsMeetTheLevel: with slo.rule = "requests" the share of requests decides, whatever
+// the statistics are.
+func TestRequestsMeetTheLevel(t *testing.T) {
+	slo := papers()
+	slo.requests = true
+	for _, c := range []struct {
+		missed, rejected float64
+		want             string
+	}{{0.01, 0, ""}, {0.011, 0, "requests"}, {0.02, 0.015, "rejected"}} {
+		trial := Trial{Bounded: []float64{9, 9}, Completed: 9, Missed: c.missed, Rejected: c.rejected}
+		if got := strings.Join(slo.why([]Trial{trial}), " and "); got != c.want {
+			t.Errorf("%+v: %q", c, got)
 		}
 	}
 }

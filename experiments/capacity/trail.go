@@ -2,9 +2,12 @@ package capacity
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
+	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 )
 
@@ -41,14 +44,14 @@ func WritePlan(dir string, found []Goodput) ([]string, error) {
 // trailTable lists every trial in the order of the search. A row whose seed is
 // "mean" has the verdict on the rows before it.
 func trailTable(found []Goodput) []byte {
-	table := run.NewTable("candidate", "stage", "rate", "seed", "tbt_p99_s", "tbt_limit_s",
-		"queue_delay_s", "queue_delay_limit_s", "unstable", "completed", "holds", "hash")
+	table := run.NewTable("candidate", "stage", "rate", "seed", "bounds", "rejected_share",
+		"missed_share", "unstable", "completed", "holds", "hash")
 	for i := range found {
 		g := &found[i]
 		slo := g.search.slo
 		row := func(t *Trial, seed any, holds bool) {
-			table.Add(g.Name, t.Stage, t.Rate, seed, t.TBTP99S, slo.tbtS,
-				t.DelayS, slo.delayS, t.Unstable, t.Completed, holds, t.Hash)
+			table.Add(g.Name, t.Stage, t.Rate, seed, boundsText(slo.bounds, t.Bounded), t.Rejected,
+				t.Missed, t.Unstable, t.Completed, holds, t.Hash)
 		}
 		single := func(t *Trial) { row(t, t.Seed, len(slo.why([]Trial{*t})) == 0) }
 		for _, rate := range g.search.rates() {
@@ -68,14 +71,27 @@ func trailTable(found []Goodput) []byte {
 	return table.Bytes()
 }
 
+// boundsText lists what each bound bounds and its limit, in seconds, as in
+// "tbt_p99=0.04/0.2; delay_mean=1.2/2".
+func boundsText(bounds []config.Bound, values []float64) string {
+	words := make([]string, len(bounds))
+	for i, b := range bounds {
+		words[i] = fmt.Sprintf("%s_%s=%s/%s", b.Name, b.Stat, run.Number(values[i]), run.Number(b.Limit))
+	}
+	return strings.Join(words, "; ")
+}
+
 // meanTrial is what the verdict on a rate is made from.
 func meanTrial(trials []Trial) Trial {
-	mean := Trial{Stage: trials[0].Stage, Rate: trials[0].Rate}
+	mean := Trial{Stage: trials[0].Stage, Rate: trials[0].Rate, Bounded: make([]float64, len(trials[0].Bounded))}
 	unstable := 0
 	for _, t := range trials {
 		n := float64(len(trials))
-		mean.TBTP99S += t.TBTP99S / n
-		mean.DelayS += t.DelayS / n
+		for i, v := range t.Bounded {
+			mean.Bounded[i] += v / n
+		}
+		mean.Rejected += t.Rejected / n
+		mean.Missed += t.Missed / n
 		mean.ThroughputTokS += t.ThroughputTokS / n
 		mean.Completed += t.Completed
 		if t.Unstable {

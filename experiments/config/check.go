@@ -81,14 +81,3 @@ func checkSpec(s *sim.Spec) *KeyError {
 func oneOf(got string, values []string) string {
 	return "unknown; use " + strings.Join(values, ", ") + DidYouMean(got, values)
 }
-
-// checkSLO returns what makes a service level impossible, or nil.
-func checkSLO(s *SLO) *KeyError {
-	if err := checkRanges(s, "slo."); err != nil {
-		return err
-	}
-	if !slices.Contains(delayStats, s.DelayStat) {
-		return &KeyError{Key: "slo.delay_stat", Value: quote(s.DelayStat), Reason: oneOf(s.DelayStat, delayStats)}
-	}
-	return nil
-}

@@ -162,7 +162,7 @@ func TestSystemsOverPresets(t *testing.T) {
 
 func TestSet(t *testing.T) {
 	c := mustLoad(t, "", `model=llama3-8b`, `gpu="h200"`, `workload.rate=[0.1, 0.2]`, `seeds=[3,4]`,
-		`workload.datasets=[qasper,"lcc"]`, `system.offload=true`, `system.dram_gib=64`, `slo.delay_stat=median`,
+		`workload.datasets=[qasper,"lcc"]`, `system.offload=true`, `system.dram_gib=64`, `slo.delay_stat=p50`,
 		`workload.requests=1e3`, `output.steps=true`)
 	if c.Model != "llama3-8b" || c.GPU != "h200" || !slices.Equal(c.Rates, []float64{0.1, 0.2}) || !slices.Equal(c.Seeds, []uint64{3, 4}) {
 		t.Errorf("got %s on %s at %v with %v", c.Model, c.GPU, c.Rates, c.Seeds)
@@ -175,7 +175,7 @@ func TestSet(t *testing.T) {
 			t.Errorf("%s: offload %v, DRAM %g", s.Name, s.Offload, s.DRAMGiB)
 		}
 	}
-	if c.SLO.DelayStat != "median" || !c.Output.Steps {
+	if c.SLO.DelayStat != "p50" || !c.Output.Steps {
 		t.Errorf("slo %+v, output %+v", c.SLO, c.Output)
 	}
 	if c = mustLoad(t, "", "workload.rate=0.3", "workload.rate=0.4"); !slices.Equal(c.Rates, []float64{0.4}) {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/sparseserve/sparseserve/traces"
 )
@@ -42,6 +43,40 @@ func (l *loader) neutral() error {
 		w.Datasets = traces.AllSets()
 	}
 	return l.ownArrivals()
+}
+
+// ownBounds drops the built-in bounds of the service level where the configuration names a bound
+// of its own. It returns an error for a statistic that bounds nothing.
+func (l *loader) ownBounds() *KeyError {
+	s := &l.cfg.SLO
+	bounds := []struct {
+		limit *float64
+		stat  string
+		keys  []string
+	}{
+		{&s.TTFTS, "ttft_stat", []string{"ttft_s"}},
+		{&s.TBTFactor, "tbt_stat", []string{"tbt_factor", "tbt_s"}},
+		{&s.TPOTS, "tpot_stat", []string{"tpot_s"}},
+		{&s.E2ES, "e2e_stat", []string{"e2e_s"}},
+		{&s.DelayS, "delay_stat", []string{"delay_s"}},
+	}
+	chosen := func(keys []string) bool {
+		return slices.ContainsFunc(keys, func(key string) bool { return l.chosen["slo."+key] })
+	}
+	own := false
+	for _, b := range bounds {
+		own = own || chosen(b.keys)
+	}
+	for _, b := range bounds {
+		switch {
+		case !own, chosen(b.keys):
+		case l.chosen["slo."+b.stat]:
+			return &KeyError{Key: "slo." + b.stat, Reason: "bounds nothing; set slo." + b.keys[len(b.keys)-1] + " too"}
+		default:
+			*b.limit = 0
+		}
+	}
+	return nil
 }
 
 // ownArrivals has the requests of a trace arrive at its own times, or at a rate

@@ -91,8 +91,16 @@ configuration brings a trace or a model of its own, keys that are fitted to the 
 	p.workload()
 	p.printf("\n## [system]\n\n")
 	p.system()
-	p.printf("\n## [slo]\n\nThe service level that a run, or a search by `plan`, is held to.\n\n")
-	p.fields("config", "SLO", "slo.go", &p.cfg.SLO, map[string][]string{"delay_stat": delayStats})
+	p.printf("\n## [slo]\n\n%s\n\n", strings.Join(strings.Fields(`The service level that a run, or a search by "plan", is held to.
+		A configuration that names none of the bounds has the two of SparseServe §4.2, the defaults below; one that names
+		a bound has only those that it names.`), " "))
+	choices := map[string][]string{"rule": sloRules}
+	for _, f := range FieldsOf(&p.cfg.SLO) {
+		if strings.HasSuffix(f.Key, "_stat") {
+			choices[f.Key] = sim.StatNames
+		}
+	}
+	p.fields("config", "SLO", "slo.go", &p.cfg.SLO, choices)
 	p.printf("\n## [output]\n\nFiles that a run leaves besides its summary and requests.\n\n")
 	p.fields("config", "Output", "config.go", &p.cfg.Output, nil)
 	p.printf("\n## [card]\n\nFigures of the card set to other values, for what-if. The defaults are those of `%s`.\n\n", p.cfg.GPU)

@@ -1,42 +1,184 @@
 package config
 
-import "github.com/sparseserve/sparseserve/sim"
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
 
-// SLO is the service level that a run is held to: SparseServe §4.2, after
-// Sarathi-Serve.
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
+)
+
+// SLO is the service level that a run is held to. A configuration that names none of its bounds
+// has the two of SparseServe §4.2, after Sarathi-Serve: P99 TBT within 25 decode iterations and a
+// mean scheduling delay within 2 s. One that names a bound has only those that it names.
 type SLO struct {
-	// bound on P99 TBT, in decode iterations of the model on the card
-	TBTFactor float64 `toml:"tbt_factor" unit:"iterations" range:"> 0"`
-	// bound on P99 TBT; 0 = by the factor
-	TBTS float64 `toml:"tbt_s" unit:"s" range:">= 0"`
-	// bound on the scheduling delay
-	DelayS float64 `toml:"delay_s" unit:"s" range:"> 0"`
+	// statistics: each bound holds for a statistic of the run. requests: every request by itself
+	// meets all bounds, its longest TBT that on TBT, and the _stat keys are not used
+	Rule string `toml:"rule"`
+	// share of the requests that may be rejected or, with rule = "requests", miss a bound
+	MissShare float64 `toml:"miss_share" range:">= 0, < 1"`
+
+	// bound on time to first token; 0 = none
+	TTFTS float64 `toml:"ttft_s" unit:"s" range:">= 0, <= 1e9"`
+	// which TTFT that bounds
+	TTFTStat string `toml:"ttft_stat"`
+	// bound on TBT, in decode iterations of the model on the card; 0 = none
+	TBTFactor float64 `toml:"tbt_factor" unit:"iterations" range:">= 0, <= 1e9"`
+	// bound on TBT; 0 = by the factor
+	TBTS float64 `toml:"tbt_s" unit:"s" range:">= 0, <= 1e9"`
+	// which TBT that bounds
+	TBTStat string `toml:"tbt_stat"`
+	// bound on a request's mean TBT; 0 = none
+	TPOTS float64 `toml:"tpot_s" unit:"s" range:">= 0, <= 1e9"`
+	// which TPOT that bounds
+	TPOTStat string `toml:"tpot_stat"`
+	// bound on the time from arrival to last token; 0 = none
+	E2ES float64 `toml:"e2e_s" unit:"s" range:">= 0, <= 1e9"`
+	// which time end to end that bounds
+	E2EStat string `toml:"e2e_stat"`
+	// bound on the scheduling delay; 0 = none
+	DelayS float64 `toml:"delay_s" unit:"s" range:">= 0, <= 1e9"`
 	// which scheduling delay that bounds
 	DelayStat string `toml:"delay_stat"`
 }
 
-// delayStats are the values of slo.delay_stat.
-var delayStats = []string{"mean", "median"}
+// SLORequests is the value of slo.rule that holds every request to the bounds.
+const SLORequests = "requests"
 
-// TBTLimitS returns the bound on P99 TBT, given the time of one decode
-// iteration of the model on the card, both in seconds.
-func (s SLO) TBTLimitS(decodeIterationS float64) float64 {
+var sloRules = []string{"statistics", SLORequests}
+
+// bounded are the metrics that a service level bounds, under the names of its keys.
+var bounded = []struct {
+	name  string
+	long  string
+	of    func(*sim.Summary) sim.Stats
+	ofOne func(*sim.RequestRecord) des.Time
+}{
+	{"ttft", "TTFT", func(s *sim.Summary) sim.Stats { return s.TTFT },
+		func(r *sim.RequestRecord) des.Time { return r.FirstToken - r.Arrival }},
+	{"tbt", "TBT", func(s *sim.Summary) sim.Stats { return s.TBT },
+		func(r *sim.RequestRecord) des.Time { return r.LongestTBT }},
+	{"tpot", "TPOT", func(s *sim.Summary) sim.Stats { return s.TPOT },
+		func(r *sim.RequestRecord) des.Time { return r.TPOT() }},
+	{"e2e", "time end to end", func(s *sim.Summary) sim.Stats { return s.E2E },
+		func(r *sim.RequestRecord) des.Time { return r.LastToken - r.Arrival }},
+	{"delay", "scheduling delay", func(s *sim.Summary) sim.Stats { return s.QueueDelay },
+		func(r *sim.RequestRecord) des.Time { return r.Scheduled - r.Arrival }},
+}
+
+// Bound is one bound of a service level.
+type Bound struct {
+	Name  string  `json:"name"`    // ttft, tbt, tpot, e2e, delay
+	Stat  string  `json:"stat"`    // mean, p50 ... p99; "each" with rule = "requests"
+	Limit float64 `json:"limit_s"` // seconds
+
+	index int // of bounded
+}
+
+// Bounds lists the bounds, given the time of one decode iteration of the model on the card in
+// seconds.
+func (s *SLO) Bounds(decodeIterationS float64) []Bound {
+	tbt := s.TBTFactor * decodeIterationS
 	if s.TBTS > 0 {
-		return s.TBTS
+		tbt = s.TBTS
 	}
-	return s.TBTFactor * decodeIterationS
+	limits := []float64{s.TTFTS, tbt, s.TPOTS, s.E2ES, s.DelayS}
+	stats := []string{s.TTFTStat, s.TBTStat, s.TPOTStat, s.E2EStat, s.DelayStat}
+	var all []Bound
+	for i, limit := range limits {
+		if limit > 0 {
+			b := Bound{bounded[i].name, stats[i], limit, i}
+			if s.Rule == SLORequests {
+				b.Stat = "each"
+			}
+			all = append(all, b)
+		}
+	}
+	return all
 }
 
-// Met says whether a run kept the service level. A run that finished nothing
-// did not.
-func (s SLO) Met(sum *sim.Summary, decodeIterationS float64) bool {
-	return sum.Completed > 0 && sum.TBT.P99 <= s.TBTLimitS(decodeIterationS) && s.Delay(sum) <= s.DelayS
+// Value returns what the bound bounds, of a run, in seconds; of its requests' P99 where each has
+// to meet it.
+func (b *Bound) Value(sum *sim.Summary) float64 {
+	stats := bounded[b.index].of(sum)
+	if b.Stat == "each" {
+		return stats.P99
+	}
+	return stats.Of(b.Stat)
 }
 
-// Delay returns the scheduling delay of a run that DelayS bounds, in seconds.
-func (s SLO) Delay(sum *sim.Summary) float64 {
-	if s.DelayStat == "median" {
-		return sum.QueueDelay.P50
+// String is the bound in words, such as "P99 TBT <= 0.5 s".
+func (b *Bound) String() string {
+	stat := strings.Replace(b.Stat, "p", "P", 1)
+	return fmt.Sprintf("%s %s <= %.4g s", stat, bounded[b.index].long, b.Limit)
+}
+
+// Good says whether one request that was served meets the bounds.
+func Good(bounds []Bound, r *sim.RequestRecord) bool {
+	for i := range bounds {
+		if bounded[bounds[i].index].ofOne(r).Seconds() > bounds[i].Limit {
+			return false
+		}
 	}
-	return sum.QueueDelay.Mean
+	return true
+}
+
+// String is the service level with the given bounds in words.
+func (s *SLO) String(bounds []Bound) string {
+	words := make([]string, len(bounds))
+	for i := range bounds {
+		words[i] = bounds[i].String()
+	}
+	share := fmt.Sprintf("at most %.4g %% ", 100*s.MissShare)
+	if s.Rule == SLORequests {
+		return share + "of the requests rejected or without " + strings.Join(words, ", ")
+	}
+	return strings.Join(append(words, share+"of the requests rejected"), ", ")
+}
+
+// Missed names what of the service level a run misses: bounds by their names, "rejected" or
+// "requests" where more than the share of misses were rejected or missed a bound, "nothing
+// completed". It is empty when the run keeps the level.
+func (s *SLO) Missed(sum *sim.Summary, bounds []Bound) []string {
+	if sum.Completed == 0 {
+		return []string{"nothing completed"}
+	}
+	var missed []string
+	if sum.RejectedShare() > s.MissShare {
+		missed = append(missed, "rejected")
+	}
+	if s.Rule == SLORequests { // a rejected request counts in both shares
+		if sum.GoodShare != nil && 1-*sum.GoodShare > s.MissShare && len(missed) == 0 {
+			missed = append(missed, "requests")
+		}
+		return missed
+	}
+	for i := range bounds {
+		if bounds[i].Value(sum) > bounds[i].Limit {
+			missed = append(missed, bounds[i].Name)
+		}
+	}
+	return missed
+}
+
+// checkSLO returns what makes a service level impossible, or nil.
+func checkSLO(s *SLO) *KeyError {
+	if err := checkRanges(s, "slo."); err != nil {
+		return err
+	}
+	for _, f := range FieldsOf(s) {
+		values := sim.StatNames
+		switch {
+		case f.Value.Kind() != reflect.String:
+			continue
+		case f.Key == "rule":
+			values = sloRules
+		}
+		if v := f.Value.String(); !slices.Contains(values, v) {
+			return &KeyError{Key: "slo." + f.Key, Value: quote(v), Reason: oneOf(v, values)}
+		}
+	}
+	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 )
@@ -16,6 +17,9 @@ type Outputs struct {
 	progressive bool // attention is: steps have two more columns
 	recall      bool // with columns of the recall proxy
 	err         error
+
+	bounds []config.Bound // of the service level
+	good   int            // requests that met each of them
 }
 
 const (
@@ -63,6 +67,9 @@ func (f *Outputs) Request(r *sim.RequestRecord) error {
 	if r.Rejected != "" {
 		f.print(f.sink.Requests, "%d,%s,%d,%d,%d,%s,,,,,%q", r.ID, set, r.Given, r.Prompt, r.Output, Seconds(r.Arrival), r.Rejected)
 	} else {
+		if config.Good(f.bounds, r) {
+			f.good++
+		}
 		f.print(f.sink.Requests, "%d,%s,%d,%d,%d,%s,%s,%s,%s,%d,", r.ID, set, r.Given, r.Prompt, r.Output,
 			Seconds(r.Arrival), Seconds(r.Scheduled), Seconds(r.FirstToken), Seconds(r.LastToken), r.Preemptions)
 	}

@@ -150,7 +150,14 @@ func (s *prepared) serve(ctx context.Context, sink Sink, notes func(*sim.Metrics
 	if err != nil {
 		return sim.Summary{}, err
 	}
+	iteration, err := hw.ReferenceIteration(s.gpu, &s.model)
+	if err != nil {
+		return sim.Summary{}, err
+	}
+	slo := &s.point.SLO
+	bounds := slo.Bounds(iteration.Seconds())
 	rec := NewOutputs(sink, s.point.System.Progressive(), s.server.RecallProxy)
+	rec.bounds = bounds
 	var recorder sim.Recorder = rec
 	if sink.Trace != nil {
 		trace := newChromeTrace(sink.Trace, rec, s.point.System.Offload && s.point.System.SaveEngine == "flash")
@@ -166,11 +173,16 @@ func (s *prepared) serve(ctx context.Context, sink Sink, notes func(*sim.Metrics
 		sum.RecallProxy.Accuracy = AccuracyProxy(sum.RecallProxy.Missed2)
 		sum.Warnings = append(sum.Warnings, "accuracy_proxy stands in for accuracy: it follows from the attention that selections hold; no model ran and no answer was scored")
 	}
-	iteration, err := hw.ReferenceIteration(s.gpu, &s.model)
-	if err != nil {
-		return sum, errors.Join(runErr, err)
+	if ended := sum.Completed + sum.Rejected; slo.Rule == config.SLORequests && ended > 0 {
+		share := float64(rec.good) / float64(ended)
+		sum.GoodShare = &share
 	}
-	sum.SLOMet = s.point.SLO.Met(&sum, iteration.Seconds())
+	sum.SLO = slo.String(bounds)
+	sum.SLOMissed = slo.Missed(&sum, bounds)
+	sum.SLOMet = len(sum.SLOMissed) == 0
+	if len(bounds) == 0 {
+		sum.Warnings = append(sum.Warnings, "the service level has no bound: only rejected requests can miss it")
+	}
 	sum.Warnings = append(sum.Warnings, notes(metrics)...)
 	sum.Warnings = append(sum.Warnings, s.stream.Warnings()...)
 	if runErr != nil {
@@ -186,7 +198,7 @@ func endedEarly(ctx context.Context, sum *sim.Summary, err error) {
 	if cause := ctx.Err(); cause != nil && errors.Is(err, cause) {
 		sum.Interrupted = "interrupted"
 	}
-	sum.SLOMet = false // not known
+	sum.SLOMet, sum.SLOMissed = false, nil // not known
 	sum.Warnings = append(sum.Warnings, fmt.Sprintf("ended early: %s; figures are of the %d requests that finished until then", sum.Interrupted, sum.Completed))
 }
 

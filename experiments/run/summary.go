@@ -43,29 +43,31 @@ func tabulate(sums []sim.Summary) *Table {
 	phaseNames := slices.Sorted(maps.Keys(phases))
 	progressive := slices.ContainsFunc(sums, func(s sim.Summary) bool { return s.ProgressiveStats != nil })
 
-	header := strings.Split("name,system,model,gpu,seed,rate,requests,completed,rejected,preempted,simulated_s,steps", ",")
-	for _, stat := range []string{"ttft", "tbt", "queue_delay"} {
-		for _, q := range []string{"mean", "p50", "p90", "p99"} {
+	header := strings.Split("name,system,model,gpu,seed,rate,requests,completed,rejected,served_share,preempted,simulated_s,steps", ",")
+	for _, stat := range []string{"ttft", "tbt", "tpot", "e2e", "queue_delay"} {
+		for _, q := range sim.StatNames {
 			header = append(header, stat+"_"+q+"_s")
 		}
 	}
-	header = append(header, "throughput_tok_s", "batch_mean", "blocks_loaded_per_step", "hit_ratio", "h2d_bytes", "d2h_bytes")
+	header = append(header, "prompt_tok_s", "throughput_tok_s", "batch_mean", "blocks_loaded_per_step", "hit_ratio", "h2d_bytes", "d2h_bytes")
 	for _, p := range phaseNames {
 		header = append(header, "phase_"+p+"_s")
 	}
 	if progressive {
 		header = append(header, "rounds_per_layer", "blocks_ahead")
 	}
-	header = append(header, "slo_met", "warnings")
+	header = append(header, "good_share", "slo_met", "slo_missed", "warnings")
 
 	t := NewTable(header...)
 	for _, s := range sums {
-		row := []any{s.Name, s.System, s.Model, s.GPU, s.Seed, s.Rate, s.Requests, s.Completed, s.Rejected, s.Preempted,
-			s.SimulatedS, s.Steps}
-		for _, stat := range []sim.Stats{s.TTFT, s.TBT, s.QueueDelay} {
-			row = append(row, stat.Mean, stat.P50, stat.P90, stat.P99)
+		row := []any{s.Name, s.System, s.Model, s.GPU, s.Seed, s.Rate, s.Requests, s.Completed, s.Rejected, 1 - s.RejectedShare(),
+			s.Preempted, s.SimulatedS, s.Steps}
+		for _, stat := range []sim.Stats{s.TTFT, s.TBT, s.TPOT, s.E2E, s.QueueDelay} {
+			for _, name := range sim.StatNames {
+				row = append(row, stat.Of(name))
+			}
 		}
-		row = append(row, s.ThroughputTokS, s.BatchMean, s.BlocksLoadedPerStep, s.HitRatio, s.H2DBytes, s.D2HBytes)
+		row = append(row, s.PromptTokS, s.ThroughputTokS, s.BatchMean, s.BlocksLoadedPerStep, s.HitRatio, s.H2DBytes, s.D2HBytes)
 		for _, p := range phaseNames {
 			row = append(row, s.PhaseS[p])
 		}
@@ -74,7 +76,7 @@ func tabulate(sums []sim.Summary) *Table {
 		} else if progressive {
 			row = append(row, "", "")
 		}
-		t.Add(append(row, s.SLOMet, strings.Join(s.Warnings, "; "))...)
+		t.Add(append(row, s.GoodShare, s.SLOMet, strings.Join(s.SLOMissed, " "), strings.Join(s.Warnings, "; "))...)
 	}
 	return t
 }

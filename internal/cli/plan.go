@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -15,6 +14,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/capacity"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 type planCmd struct {
@@ -82,22 +82,26 @@ func (p *planCmd) Run(ctx context.Context, app *App) (err error) {
 // printPlan prints a row for each candidate, and what it must be read with.
 func printPlan(w io.Writer, found []capacity.Goodput) {
 	t := newTable(w)
-	t.AppendHeader(table.Row{"candidate", "goodput", "interval", "limited", "P99 TBT", "limit", "delay", "limit", "throughput", "runs"})
-	t.AppendHeader(table.Row{"", "req/s", fmt.Sprintf("%g %%", 100*capacity.GoodputConfidence), "by", "ms", "ms", "s", "s", "tok/s", ""})
+	t.AppendHeader(table.Row{"candidate", "goodput", "interval", "limited by", "bound, s", "has, s", "limit, s", "rejected", "output", "runs"})
+	t.AppendHeader(table.Row{"", "req/s", fmt.Sprintf("%g %%", 100*capacity.GoodputConfidence), "", "", "", "", "%", "tok/s", ""})
 	for i := range found {
 		g := &found[i]
 		interval := "-"
 		if g.Low != nil {
 			interval = digits(*g.Low) + " to " + digits(*g.High)
 		}
+		var names, values, limits []string
+		for _, b := range g.Bounds {
+			names, values, limits = append(names, b.Stat+" "+b.Name), append(values, digits(b.ValueS)), append(limits, digits(b.Limit))
+		}
 		t.AppendRow(table.Row{g.Name, digits(g.Goodput), interval, g.LimitedBy,
-			digits(1e3 * g.TBTP99S), digits(1e3 * g.TBTLimitS), digits(g.DelayS), digits(g.DelayLimitS),
-			digits(g.ThroughputTokS), g.Runs})
+			strings.Join(names, "\n"), strings.Join(values, "\n"), strings.Join(limits, "\n"),
+			digits(100 * g.RejectedShare), digits(g.ThroughputTokS), g.Runs})
 	}
-	t.SetColumnConfigs(append(rightAligned(2, 3), rightAligned(5, 10)...))
+	t.SetColumnConfigs(append(rightAligned(2, 3), rightAligned(6, 10)...))
 	t.Render()
-	fmt.Fprintf(w, "goodput: the largest rate below every failure, by the mean over seeds; the interval is Student's t over each seed's own; %s delay\n",
-		delayStats(found))
+	fmt.Fprintln(w, "goodput: the largest rate below every failure, by the mean over seeds; the interval is Student's t over each seed's own")
+	printLevels(w, found)
 	var texts []string
 	about := map[string][]string{} // text -> the candidates that it is about
 	for i := range found {
@@ -116,13 +120,11 @@ func printPlan(w io.Writer, found []capacity.Goodput) {
 	}
 }
 
-// delayStats names the statistics of the scheduling delay that were bounded.
-func delayStats(found []capacity.Goodput) string {
-	var names []string
+// printLevels names the service levels that the candidates were held to.
+func printLevels(w io.Writer, found []capacity.Goodput) {
+	sums := make([]sim.Summary, len(found))
 	for i := range found {
-		if s := found[i].DelayStat; !slices.Contains(names, s) {
-			names = append(names, s)
-		}
+		sums[i].SLO = found[i].SLO
 	}
-	return strings.Join(names, " or ")
+	printSLO(w, sums)
 }

@@ -40,6 +40,7 @@ func rowsOf(sums []sim.Summary) []row {
 
 func (r *row) add(s *sim.Summary) {
 	r.runs++
+	r.sum.Completed, r.sum.Rejected = r.sum.Completed+s.Completed, r.sum.Rejected+s.Rejected
 	into, from := r.figures(), (&row{sum: *s}).figures()
 	for i := range into {
 		*into[i] += *from[i]

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,9 +19,9 @@ import (
 func printTable(w io.Writer, sums []sim.Summary) {
 	rows := rowsOf(sums)
 	t := newTable(w)
-	t.AppendHeader(table.Row{"req/s", "system", "TTFT", "TTFT", "TBT", "TBT", "throughput", "sched.", "batch", "blocks", "hits", "SLO", "queue"})
-	t.AppendHeader(table.Row{"", "", "mean s", "P99 s", "mean ms", "P99 ms", "tok/s", "delay s", "size", "loaded/step", "%", "", ""})
-	starred := false
+	t.AppendHeader(table.Row{"req/s", "system", "served", "TTFT", "TTFT", "TBT", "TBT", "output", "sched.", "batch", "loads", "hits", "SLO", "queue"})
+	t.AppendHeader(table.Row{"", "", "%", "mean s", "P99 s", "mean ms", "P99 ms", "tok/s", "delay s", "", "/step", "%", "", ""})
+	starred, partial := false, false
 	for i := range rows {
 		r := &rows[i]
 		if i > 0 && rows[i-1].rate != r.rate {
@@ -39,26 +40,50 @@ func printTable(w io.Writer, sums []sim.Summary) {
 		if r.unstable {
 			note = "unstable"
 		}
+		served := ""
+		if s.Rejected > 0 {
+			served, partial = strconv.FormatFloat(min(99.9, 100*float64(s.Completed)/float64(s.Completed+s.Rejected)), 'f', 1, 64), true
+		}
 		ttft := mark(rows, r, func(s *sim.Summary) float64 { return s.TTFT.Mean })
 		tokens := mark(rows, r, func(s *sim.Summary) float64 { return -s.ThroughputTokS })
 		starred = starred || ttft == star || tokens == star
-		t.AppendRow(table.Row{rate, r.system,
+		t.AppendRow(table.Row{rate, r.system, served,
 			digits(s.TTFT.Mean) + ttft,
 			digits(s.TTFT.P99), digits(1e3 * s.TBT.Mean), digits(1e3 * s.TBT.P99),
 			digits(s.ThroughputTokS) + tokens,
 			digits(s.QueueDelay.Mean), digits(s.BatchMean), blocks, hits, sloLabel(r), note})
 	}
-	t.SetColumnConfigs(append(rightAligned(3, 11), table.ColumnConfig{Number: 1, Align: text.AlignRight}))
+	t.SetColumnConfigs(append(rightAligned(3, 12), table.ColumnConfig{Number: 1, Align: text.AlignRight}))
 	t.Render()
 	var legend []string
 	if starred {
 		legend = append(legend, "* best at its rate, within 1 %")
+	}
+	if partial {
+		legend = append(legend, "† of the requests served, not compared: others were rejected")
 	}
 	if seeds := most(rows, func(r *row) int { return r.runs }); seeds > 1 {
 		legend = append(legend, fmt.Sprintf("means over %d seeds", seeds))
 	}
 	if len(legend) > 0 {
 		fmt.Fprintln(w, strings.Join(legend, "; "))
+	}
+	printSLO(w, sums)
+}
+
+// printSLO names the service levels that the runs were held to.
+func printSLO(w io.Writer, sums []sim.Summary) {
+	var all []string
+	for i := range sums {
+		if s := sums[i].SLO; s != "" && !slices.Contains(all, s) {
+			all = append(all, s)
+		}
+	}
+	switch {
+	case len(all) > 3: // cards and models have bounds of their own
+		fmt.Fprintf(w, "SLO: %s; and %d others (summary.json)\n", all[0], len(all)-1)
+	case len(all) > 0:
+		fmt.Fprintf(w, "SLO: %s\n", strings.Join(all, "\n  or "))
 	}
 }
 
@@ -74,15 +99,22 @@ func newTable(w io.Writer) table.Writer {
 	return t
 }
 
-const star = "*"
+const (
+	star     = "*"
+	survivor = "†"
+)
 
 // mark returns the star of a row that is best at its rate, within 1 %, and a
 // space otherwise. Where all are as good, none has a star. Lower values are
-// better.
+// better. A row of which requests were rejected is compared with none: what is
+// left is not the same load.
 func mark(rows []row, r *row, value func(*sim.Summary) float64) string {
+	if r.sum.Rejected > 0 {
+		return survivor
+	}
 	best, worst := math.Inf(1), math.Inf(-1)
 	for i := range rows {
-		if rows[i].rate == r.rate {
+		if rows[i].rate == r.rate && rows[i].sum.Rejected == 0 {
 			v := value(&rows[i].sum)
 			best, worst = math.Min(best, v), math.Max(worst, v)
 		}
