@@ -25,7 +25,7 @@ func loaded(_ context.Context, p config.Point, _ run.Sink) (sim.Summary, error) 
 }
 
 func TestPlan(t *testing.T) {
-	status, out, errs := invoke(t, loaded, "plan", "--set", "system.preset=[vllm, sparseserve]", "--set", "slo.tbt_s=0.75", "--set", "workload.requests=100")
+	status, out, errs := invoke(t, loaded, "plan", "--set", "system.preset=[vllm, sparseserve]", "--set", "slo.tbt_s=0.75", "--set", "slo.delay_s=2", "--set", "workload.requests=100")
 	if status != 0 || errs != "" {
 		t.Fatalf("status %d, stderr %q", status, errs)
 	}
@@ -33,7 +33,7 @@ func TestPlan(t *testing.T) {
 }
 
 func TestPlanJSON(t *testing.T) {
-	status, out, errs := invoke(t, loaded, "plan", "ablation", "--json", "--set", "system.preset=vllm", "--set", "seeds=[1,2]", "--set", "slo.tbt_s=0.75")
+	status, out, errs := invoke(t, loaded, "plan", "ablation", "--json", "--set", "system.preset=vllm", "--set", "seeds=[1,2]", "--set", "slo.tbt_s=0.75", "--set", "slo.delay_s=2")
 	if status != 0 || errs != "" {
 		t.Fatalf("status %d, stderr %q", status, errs)
 	}
