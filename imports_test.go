@@ -26,7 +26,7 @@ var tiers = [][]string{
 	{"experiments"}, // the built-in ones, as data
 	{"experiments/config"},
 	{"experiments/run"},
-	{"experiments/capacity"},
+	{"experiments/capacity", "experiments/diff"},
 	{"experiments/validate", "experiments/papers"},
 	{"internal/cli"},
 	{""}, // main.go

@@ -46,7 +46,6 @@ type Summary struct {
 	Truncated  int     `json:"truncated,omitempty"` // prompts, of requests that were not rejected
 	Preempted  int     `json:"preempted"`
 	SimulatedS float64 `json:"simulated_s"`
-	WallS      float64 `json:"wall_s"`
 	Steps      int64   `json:"steps"`
 
 	// ServedShare is of the requests that were served or rejected. The figures below are of those

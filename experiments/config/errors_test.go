@@ -70,7 +70,7 @@ func TestBadInput(t *testing.T) {
 		{"name for all systems", "[system]\nname = \"a\"\n", nil},
 		{"negative seed", "seed = -1\n", nil},
 		{"seed and seeds", "seed = 1\nseeds = [1, 2]\n", nil},
-		{"slo of zero", "[slo]\ndelay_s = 0\n", nil},
+		{"slo below zero", "[slo]\ndelay_s = -1\n", nil},
 		{"unknown statistic", "[slo]\ndelay_stat = \"medium\"\n", nil},
 		{"unknown model", "model = \"lwm-8b\"\n", nil},
 		{"unknown card", "gpu = \"a100\"\n", nil},

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -20,6 +21,8 @@ type Inputs struct {
 	Model string `json:"model"`
 	GPU   string `json:"gpu"`
 	Trace string `json:"trace,omitempty"` // empty for the built-in mix
+	// Selections is of a recording that is replayed.
+	Selections string `json:"selections,omitempty"`
 }
 
 // Hasher distinguishes runs by their configuration and by what it names: the
@@ -43,6 +46,9 @@ func (h *Hasher) Hash(p *Point) (string, error) {
 	sum := sha256.New()
 	sum.Write(text)
 	fmt.Fprintf(sum, "\nmodel %s\ngpu %s\ntrace %s\n", in.Model, in.GPU, in.Trace)
+	if in.Selections != "" {
+		fmt.Fprintf(sum, "selections %s\n", in.Selections)
+	}
 	return hex.EncodeToString(sum.Sum(nil)[:8]), nil
 }
 
@@ -77,6 +83,14 @@ func (h *Hasher) Identity(p *Point) (config []byte, in Inputs, err error) {
 		in.Trace, err = h.digest("trace "+p.Workload.Trace, func(w io.Writer) error {
 			return copyFiles(w, p.Workload.Trace)
 		})
+	}
+	if recorded := p.System.Selections; recorded != "" && err == nil {
+		in.Selections, err = h.digest("selections "+recorded, func(w io.Writer) error {
+			return copyFiles(w, recorded)
+		})
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("system.selections: %s: no such file", recorded)
+		}
 	}
 	return config, in, err
 }

@@ -10,7 +10,8 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 )
 
-var errLocked = errors.New("another process is writing here; wait for it to end or choose another folder")
+// ErrLocked is the error of a folder that another process writes to.
+var ErrLocked = errors.New("another process is writing here; wait for it to end or choose another folder")
 
 // LockFolder locks a folder by a file in it, until the file is closed or the process ends.
 func LockFolder(path string, alone bool) (*os.File, error) {
@@ -27,7 +28,7 @@ func LockFolder(path string, alone bool) (*os.File, error) {
 		return f, nil // some network file systems have no locks
 	}
 	if errors.Is(err, syscall.EWOULDBLOCK) {
-		err = errLocked
+		err = ErrLocked
 	}
 	return nil, errors.Join(err, f.Close())
 }
@@ -46,7 +47,7 @@ func (s *PointStore) ClaimHash(hash string) (release func() error, err error) {
 	path := filepath.Join(s.dir, "."+hash+".lock")
 	for {
 		f, err := LockFolder(path, true)
-		if errors.Is(err, errLocked) {
+		if errors.Is(err, ErrLocked) {
 			return nil, nil
 		} else if err != nil {
 			return nil, err

@@ -23,12 +23,13 @@ func ExampleGrid_Do() {
 		fmt.Println(err)
 		return
 	}
-	store, err := run.NewStore(dir, c)
+	folder, err := run.OpenFolder(dir, "example", c, false)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	grid := run.Grid{Run: run.NewSimulator().Run, Store: store}
+	defer folder.Close()
+	grid := run.Grid{Run: run.NewSimulator().Run, Store: folder.Store}
 	results, err := grid.Do(context.Background(), c.Points()[:1])
 	if err != nil {
 		fmt.Println(err)
@@ -44,6 +45,7 @@ func ExampleGrid_Do() {
 	// Output:
 	// vllm-0.05-s1 5 of 5
 	// config.toml
+	// point.json
 	// requests.csv
 	// summary.json
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -88,13 +87,11 @@ func (g *Grid) point(outer, ctx context.Context, p config.Point) (sum sim.Summar
 		sink.Finished = func() {}
 	}
 
-	start := time.Now()
 	sum, runErr := g.Run(ctx, p, sink)
 	part := g.Partial && sum.Interrupted != "" && sum.Completed > 0 && (outer.Err() != nil || sum.Live != nil)
 	if runErr != nil && !part {
 		return sum, false, runErr
 	}
-	sum.WallS = time.Since(start).Seconds()
 	sum.Name, sum.System, sum.Model, sum.GPU = p.Name, p.System.Name, p.Model, p.GPU
 	sum.Seed, sum.Rate = p.Seed, p.Workload.Rate
 	if sum.Warnings == nil {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -38,13 +36,15 @@ func pretend(_ context.Context, p config.Point, sink Sink) (sim.Summary, error) 
 // runAll runs the configuration into dir.
 func runAll(t *testing.T, dir string, c *config.Config, workers int, run Runner) ([]Result, error) {
 	t.Helper()
-	store, err := NewStore(dir, c)
+	folder, err := OpenFolder(dir, "test", c, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	grid := Grid{Run: run, Store: store, Workers: workers}
-	results, runErr := grid.Do(t.Context(), c.Points())
-	if _, err := store.Finish(results); err != nil {
+	results, _, runErr := folder.Store.Do(t.Context(), Grid{Run: run, Workers: workers}, c.Points())
+	if _, err := folder.Finish(results); err != nil {
+		t.Fatal(err)
+	}
+	if err := folder.Close(); err != nil {
 		t.Fatal(err)
 	}
 	return results, runErr
@@ -71,8 +71,8 @@ func TestLaw9SameBytes(t *testing.T) {
 		t.Fatal(err)
 	}
 	a, b := testkit.Tree(t, one), testkit.Tree(t, many)
-	if len(a) != 3+40*4 {
-		t.Errorf("%d files, want three and four a point", len(a))
+	if len(a) != 3+2+40*5 {
+		t.Errorf("%d files, want three, two of the store and five a point", len(a))
 	}
 	if len(a) != len(b) {
 		t.Errorf("%d files with one worker, %d with seven", len(a), len(b))
@@ -80,9 +80,6 @@ func TestLaw9SameBytes(t *testing.T) {
 	for path, text := range a {
 		if b[path] != text {
 			t.Errorf("%s differs", path)
-		}
-		if strings.Contains(text, "wall_s") {
-			t.Errorf("%s holds a wall time", path)
 		}
 	}
 }
@@ -153,11 +150,11 @@ func TestFailureLeavesNothingPartial(t *testing.T) {
 		t.Errorf("%d results, want the two before the failure", len(results))
 	}
 	var folders []string
-	entries, _ := os.ReadDir(filepath.Join(dir, "points"))
+	entries, _ := filepath.Glob(filepath.Join(dir, "points", "*-s1"))
 	for _, e := range entries {
-		folders = append(folders, e.Name())
+		folders = append(folders, filepath.Base(e))
 	}
-	if want := []string{"vllm-0.05-s1", "vllm-0.1-s1"}; !slices.Equal(folders, want) {
+	if want := []string{"vllm-0.2-s1", "vllm-0.25-s1"}; !slices.Equal(folders, want) {
 		t.Errorf("points left: %v, want %v", folders, want)
 	}
 }
@@ -168,11 +165,12 @@ func TestCancelKeepsFinishedPoints(t *testing.T) {
 	defer cancel()
 	var finished atomic.Int32
 	dir := t.TempDir()
-	store, err := NewStore(dir, c)
+	folder, err := OpenFolder(dir, "test", c, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	grid := Grid{Store: store, Workers: 2, Run: func(ctx context.Context, p config.Point, sink Sink) (sim.Summary, error) {
+	defer folder.Close()
+	grid := Grid{Store: folder.Store, Workers: 2, Run: func(ctx context.Context, p config.Point, sink Sink) (sim.Summary, error) {
 		if finished.Add(1) > 3 {
 			cancel()
 			<-ctx.Done()
@@ -191,46 +189,8 @@ func TestCancelKeepsFinishedPoints(t *testing.T) {
 	if len(results) != 3 {
 		t.Errorf("%d results, want the three that finished", len(results))
 	}
-	if entries, _ := os.ReadDir(filepath.Join(dir, "points")); len(entries) != 3 {
-		t.Errorf("%d points left, want 3", len(entries))
-	}
-}
-
-func TestStoreReplacesAnEarlierRun(t *testing.T) {
-	dir := t.TempDir()
-	other := filepath.Join(dir, "points", "notes")
-	if err := os.MkdirAll(other, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := runAll(t, dir, mustLoad(t, "", "workload.requests=3"), 1, pretend); err != nil {
-		t.Fatal(err)
-	}
-	killed := filepath.Join(other, ".requests.csv123") // of a run that never ended
-	if err := os.WriteFile(killed, nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := runAll(t, dir, mustLoad(t, "", "workload.requests=3", "system.preset=vllm", "workload.rate=1"), 1, pretend); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(killed); err == nil {
-		t.Errorf("%s is still there", killed)
-	}
-	if entries, _ := os.ReadDir(filepath.Join(dir, "points")); len(entries) != 2 {
-		t.Errorf("points are %v, want the new one and a folder of somebody else", entries)
-	}
-}
-
-func TestAbandonLeavesNothing(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "out")
-	store, err := NewStore(dir, mustLoad(t, ""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := store.Abandon(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the result folder is still there: %v", err)
+	if entries, _ := filepath.Glob(filepath.Join(dir, "points", "*-s1")); len(entries) != 3 {
+		t.Errorf("%d points kept, want 3", len(entries))
 	}
 }
 

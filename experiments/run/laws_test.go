@@ -82,7 +82,7 @@ func TestLaw9SimulatedBytes(t *testing.T) {
 		files := testkit.Tree(t, dir)
 		if i == 0 {
 			first = files
-			if n := len(files); n != 3+4*len(c.Points()) {
+			if n := len(files); n != 5+5*len(c.Points()) {
 				t.Fatalf("%d files: %v", n, slices.Sorted(maps.Keys(files)))
 			}
 			continue

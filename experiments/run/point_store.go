@@ -48,6 +48,7 @@ type PointStore struct {
 	lock    *os.File
 	makers  *Makers
 	texts   map[string][]byte // configurations of kept points as they are read today, by folder
+	named   bool              // folders have the points' names, as in the store of a Folder
 }
 
 // Makers is the option of a store for points of several devices and programs side by side,
@@ -69,14 +70,10 @@ type Makers struct {
 // what a killed one left unfinished; without it, others may open it too that are not alone.
 // Results of another program are refused.
 func OpenPointStore(dir, program string, alone bool) (*PointStore, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	s, err := lockStore(dir, program, alone)
+	if err != nil {
 		return nil, err
 	}
-	lock, err := LockFolder(filepath.Join(dir, LockFile), alone)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", dir, err)
-	}
-	s := &PointStore{dir: dir, Version: StoreVersion{StoreFormat, program}, hashes: config.NewHasher(), lock: lock}
 	if err := s.checkVersion(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -86,6 +83,18 @@ func OpenPointStore(dir, program string, alone bool) (*PointStore, error) {
 		}
 	}
 	return s, nil
+}
+
+// lockStore opens a store without a look at what it holds.
+func lockStore(dir, program string, alone bool) (*PointStore, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	lock, err := LockFolder(filepath.Join(dir, LockFile), alone)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	return &PointStore{dir: dir, Version: StoreVersion{StoreFormat, program}, hashes: config.NewHasher(), lock: lock}, nil
 }
 
 // OpenShared makes the folder ready for points of makers and removes what a killed process left
@@ -130,10 +139,7 @@ func (s *PointStore) checkVersion() error {
 				return fmt.Errorf("%s: holds %s but no %s, so no sweep made it; choose another folder", s.dir, e.Name(), storeFile)
 			}
 		}
-		if text, err = json.Marshal(s.Version); err != nil {
-			return err
-		}
-		return WriteFile(path, append(text, '\n'))
+		return s.writeVersion()
 	}
 	if err != nil {
 		return err
@@ -148,6 +154,14 @@ func (s *PointStore) checkVersion() error {
 			s.dir, have, s.Version)
 	}
 	return nil
+}
+
+func (s *PointStore) writeVersion() error {
+	text, err := json.Marshal(s.Version)
+	if err != nil {
+		return err
+	}
+	return WriteFile(filepath.Join(s.dir, storeFile), append(text, '\n'))
 }
 
 // clear removes what killed processes left.
@@ -185,6 +199,13 @@ func (s *PointStore) Find(p *config.Point) (dir, note string, err error) {
 	hash, err := s.Hash(p)
 	if err != nil {
 		return "", "", err
+	}
+	if s.named {
+		dir := filepath.Join(s.dir, p.Name)
+		if m, err := ReadManifest(dir); err == nil && m.Hash != hash {
+			return "", "", nil
+		}
+		return s.whole(dir, p)
 	}
 	if s.makers == nil {
 		return s.whole(filepath.Join(s.dir, hash), p)
@@ -316,6 +337,9 @@ func (s *PointStore) Begin(p *config.Point) (*PointFiles, error) {
 // damaged one.
 func (s *PointStore) seal(dir string, p *config.Point, m *Manifest) error {
 	final := filepath.Join(s.dir, m.Hash)
+	if s.named {
+		final = filepath.Join(s.dir, p.Name)
+	}
 	if s.makers != nil {
 		m.Device, m.Program = s.makers.Device, s.makers.Program
 		final = filepath.Join(s.dir, s.makers.Folder(p))

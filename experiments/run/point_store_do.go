@@ -43,18 +43,18 @@ func KeptWhenFull(err error) error {
 	return err
 }
 
-// Missing lists the points that are not kept. Notes say which are kept but
+// Missing lists the points that are not kept, or in part only. Notes say which are kept but
 // damaged.
 func (s *PointStore) Missing(points []config.Point) (missing []config.Point, notes []string, err error) {
 	for _, p := range points {
-		_, kept, note, err := s.load(&p)
+		sum, kept, note, err := s.load(&p)
 		if err != nil {
 			return nil, notes, err
 		}
 		if note != "" {
 			notes = append(notes, note)
 		}
-		if !kept {
+		if !kept || sum.Interrupted != "" {
 			missing = append(missing, p)
 		}
 	}

@@ -155,7 +155,7 @@ func TestSimulateLeavesSweepsAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := testkit.Tree(t, "out")
-	if _, err := NewStore("out", mustLoad(t, "")); err == nil || !strings.Contains(err.Error(), "holds a sweep") {
+	if _, err := OpenFolder("out", "test", mustLoad(t, ""), true); err == nil || !strings.Contains(err.Error(), "holds a sweep") {
 		t.Errorf("error %v", err)
 	}
 	testkit.SameTree(t, before, testkit.Tree(t, "out"))

@@ -10,25 +10,9 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// storedSummary is a summary as files hold it: without the wall time, which
-// differs from run to run.
-type storedSummary struct {
-	*sim.Summary
-	WallS *float64 `json:"wall_s,omitempty"`
-}
-
-func marshalSummary(sum *sim.Summary) ([]byte, error) {
-	text, err := json.MarshalIndent(storedSummary{Summary: sum}, "", "  ")
-	return append(text, '\n'), err
-}
-
-// MarshalSummaries writes summaries as a JSON array, without wall times.
-func MarshalSummaries(sums []sim.Summary) ([]byte, error) {
-	stored := make([]storedSummary, len(sums))
-	for i := range sums {
-		stored[i].Summary = &sums[i]
-	}
-	text, err := json.MarshalIndent(stored, "", "  ")
+// Marshal writes a summary, or several, as indented JSON.
+func Marshal(sums any) ([]byte, error) {
+	text, err := json.MarshalIndent(sums, "", "  ")
 	return append(text, '\n'), err
 }
 

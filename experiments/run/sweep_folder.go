@@ -179,15 +179,14 @@ func (f *SweepFolder) Finish(results []Result) ([]string, error) {
 // marshalSweep adds to each summary what the axes set.
 func marshalSweep(points []*config.SweepPoint, sums []sim.Summary) ([]byte, error) {
 	type row struct {
-		storedSummary
+		*sim.Summary
 		Settings map[string]any `json:"settings"`
 	}
 	rows := make([]row, len(sums))
 	for i := range sums {
-		rows[i] = row{storedSummary{Summary: &sums[i]}, config.SettingsMap(points[i].Settings)}
+		rows[i] = row{&sums[i], config.SettingsMap(points[i].Settings)}
 	}
-	text, err := json.MarshalIndent(rows, "", "  ")
-	return append(text, '\n'), err
+	return Marshal(rows)
 }
 
 // tabulate puts a column for each axis before the columns of a summary.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
@@ -110,7 +109,6 @@ func (r *Replay) simulate(ctx context.Context, out *ReplayReport) ([]servedReque
 		finished = func() {}
 	}
 	var table bytes.Buffer
-	start := time.Now()
 	sum, err := r.Run(ctx, p, run.Sink{Requests: &table, Finished: finished})
 	if err != nil {
 		if cause := ctx.Err(); cause != nil && errors.Is(err, cause) {
@@ -118,7 +116,6 @@ func (r *Replay) simulate(ctx context.Context, out *ReplayReport) ([]servedReque
 		}
 		return nil, fmt.Errorf("%s: %w", p.Name, err)
 	}
-	sum.WallS = time.Since(start).Seconds()
 	sum.Name, sum.System, sum.Model, sum.GPU, sum.Seed = r.Name, p.System.Name, p.Model, p.GPU, p.Seed
 	out.Summary = sum
 	return parseServed(run.RequestsCSV, table.Bytes())

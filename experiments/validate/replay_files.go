@@ -24,7 +24,7 @@ func (r *ReplayReport) write(dir string) error {
 	if err != nil {
 		return err
 	}
-	summary, err := run.MarshalSummaries([]sim.Summary{r.Summary})
+	summary, err := run.Marshal([]sim.Summary{r.Summary})
 	if err != nil {
 		return err
 	}

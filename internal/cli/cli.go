@@ -35,6 +35,7 @@ type commands struct {
 	Plan      planCmd      `cmd:"" help:"Find the largest request rate that each system sustains within its service level."`
 	Figures   figuresCmd   `cmd:"" help:"Draw the figures of result folders anew, or those of the papers."`
 	Claims    claimsCmd    `cmd:"" help:"Compare what the papers claim with what the simulator finds."`
+	Diff      diffCmd      `cmd:"" help:"Compare two result folders: what was set differently, and what came of it beyond chance."`
 	Compare   compareCmd   `cmd:"" help:"Hold a recorded run of a real server against the simulation of its requests."`
 	Validate  validateCmd  `cmd:"" help:"Run an experiment on this machine's GPU and simulated, and say how well the simulation predicted it."`
 	Calibrate calibrateCmd `cmd:"" help:"Measure this machine's GPU and write a hardware profile."`

@@ -67,7 +67,7 @@ func runHere(ctx context.Context, runner run.Runner, args ...string) (status int
 
 func TestHelp(t *testing.T) {
 	t.Setenv("COLUMNS", "90")
-	for _, command := range []string{"", "simulate", "sweep", "plan", "figures", "claims", "validate", "compare", "trace describe", "trace convert", "list"} {
+	for _, command := range []string{"", "simulate", "sweep", "plan", "figures", "claims", "validate", "compare", "diff", "trace describe", "trace convert", "list"} {
 		name := strings.ReplaceAll(strings.TrimSpace("help "+command), " ", "-") + ".txt"
 		status, out, errs := invoke(t, nil, append(strings.Fields(command), "--help")...)
 		if status != 0 || errs != "" {
@@ -122,6 +122,7 @@ func TestErrors(t *testing.T) {
 		{[]string{"plan", "nowhere.toml"}, pretend},
 		{[]string{"plan", "--set", "goodput.width=0"}, pretend},
 		{[]string{"plan", "--workers", "1"}, boom},
+		{[]string{"diff", "nowhere", "."}, pretend},
 		{[]string{"compare"}, pretend},
 		{[]string{"compare", "nowhere.json"}, pretend},
 		{[]string{"compare", measuredRun}, pretend},

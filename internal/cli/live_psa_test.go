@@ -54,7 +54,7 @@ func livePSA(t *testing.T, stop string) {
 			t.Errorf("%s: steps have %d blocks and %d rounds in %v, the device counts %d and %d", s.Name, ahead, rounds, rows[0][n-2:], p.BlocksAhead, l.Rounds)
 		}
 	}
-	status, out, errs = runHere(t.Context(), run.NewSimulator().Run, append(args, "--select=model")...)
+	status, out, errs = runHere(t.Context(), run.NewSimulator().Run, append(args, "--select=model", "--force")...)
 	if want := "a device selects a fixed number of blocks, psa does not"; status != 1 || !strings.Contains(errs, want) {
 		t.Errorf("status %d, %q, want %q\n%s", status, errs, want, out)
 	}

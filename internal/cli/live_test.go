@@ -37,7 +37,7 @@ func only(t *testing.T, text string) (s sim.Summary) {
 
 // The model selects, the recording is replayed by the simulator, and the summary says what the host did.
 func TestLiveSelectRecordReplay(t *testing.T) {
-	live := tinyLive(t, "--live=reference", "--select=model", "--record-selections", "sel.bin")
+	live := tinyLive(t, "--live=reference", "--select=model", "--record-selections", "sel.bin", "--out", "out/default")
 	replay := tinyLive(t, "--json", "--set", "system.selections=sel.bin", "--set", "system.heads=full")
 	t.Chdir(t.TempDir())
 	status, out, errs := runHere(t.Context(), run.NewSimulator().Run, live...)
@@ -130,7 +130,7 @@ func TestInterruptWithinARun(t *testing.T) {
 		return simulate(ctx, p, sink)
 	}
 	t.Chdir(t.TempDir())
-	status, out, errs := runHere(ctx, runner, "simulate", "--workers", "1", "--set", "system.preset=sparseserve", "--set", "workload.rate=0.1", "--set", "workload.requests=20")
+	status, out, errs := runHere(ctx, runner, "simulate", "--workers", "1", "--set", "system.preset=sparseserve", "--set", "workload.rate=0.1", "--set", "workload.requests=20", "--out", "out/default")
 	if want := "sparseserve: interrupted; 0 of 1 runs finished, 1 in part, and are kept in out/default\n"; status != 130 || filepath.ToSlash(errs) != want {
 		t.Errorf("status %d, stderr %q", status, errs)
 	}

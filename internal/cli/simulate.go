@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"runtime/pprof"
 	"slices"
+	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
@@ -19,7 +21,8 @@ import (
 type simulateCmd struct {
 	Config  string   `arg:"" optional:"" name:"CONFIG" help:"TOML file, or the name of a built-in experiment. Without it: default."`
 	Set     []string `placeholder:"KEY=VALUE" sep:"none" help:"Set a key of the configuration, as in workload.rate=0.2 or workload.rate=[0.1,0.2]. May be repeated."`
-	Out     string   `placeholder:"DIR" help:"Result folder. Default: out/ and the name of the configuration."`
+	Out     string   `placeholder:"DIR" help:"Result folder. A folder of the same configuration is continued. Default: out/ and the name and settings of the configuration, with a number if that folder holds other results."`
+	Force   bool     `help:"Replace the results that the folder holds; run all again."`
 	JSON    bool     `name:"json" help:"Print one JSON array, an object a run, and nothing else."`
 	Workers int      `placeholder:"N" help:"Runs at a time. Default: one a core."`
 	liveFlags
@@ -48,49 +51,97 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	if most > 0 {
 		workers = most
 	}
-	out := s.Out
-	if out == "" {
-		out = filepath.Join("out", cfg.Name)
-	}
 	stop, err := startProfile(s.CPUProfile)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
 
-	store, err := run.NewStore(out, cfg)
+	folder, err := s.open(app, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, folder.Close()) }()
+	missing, _, err := folder.Store.Missing(points)
 	if err != nil {
 		return err
 	}
 	if !s.JSON {
 		introduce(app.Stdout, cfg, s.Config == "", len(points))
+		if before := len(points) - len(missing); before > 0 {
+			fmt.Fprintf(app.Stdout, "%d of them finished before and are kept in %s; --force runs all again.\n", before, folder.Dir())
+		}
 	}
 	bar := newProgress(app.Stderr, "requests")
-	bar.planned(requestsOf(points))
-	grid := run.Grid{Run: simulate, Store: store, Workers: workers, Partial: true, Finished: bar.finished}
-	results, runErr := grid.Do(ctx, points)
+	bar.planned(requestsOf(missing))
+	grid := run.Grid{Run: simulate, Workers: workers, Partial: true, Finished: bar.finished}
+	results, notes, runErr := folder.Store.Do(ctx, grid, points)
 	bar.close()
+	printNotes(app.Stderr, notes)
 	if cause := ctx.Err(); cause != nil && errors.Is(runErr, cause) {
 		runErr = errInterrupted
 	}
 	if len(results) == 0 {
-		if err := store.Abandon(); err != nil {
-			return err
-		}
 		return runErr
 	}
-
-	files, err := store.Finish(results)
+	files, err := folder.Finish(results)
 	if err != nil {
 		return err
 	}
-	if err := s.report(app, cfg, out, files, run.Summaries(results)); err != nil {
+	if err := s.report(app, cfg, folder.Dir(), files, run.Summaries(results)); err != nil {
 		return err
 	}
 	if runErr != nil {
-		return fmt.Errorf("%w; %s and are kept in %s", runErr, finishedOf(results, len(points)), out)
+		return fmt.Errorf("%w; %s and are kept in %s", runErr, finishedOf(results, len(points)), folder.Dir())
 	}
 	return nil
+}
+
+// open opens the result folder. Without --out it is the first of out/NAME, out/NAME-2, .. that is
+// new or of the same configuration, and that no other process writes to.
+func (s *simulateCmd) open(app *App, cfg *config.Config) (*run.Folder, error) {
+	program := app.Program()
+	if s.Live != "" { // a measurement of this machine, made with these flags
+		program = fmt.Sprintf("%s %+v", app.LiveProgram(), s.liveFlags)
+	}
+	if s.Out != "" {
+		return run.OpenFolder(s.Out, program, cfg, s.Force)
+	}
+	name := filepath.Join("out", cfg.Name+settingsName(s.Set))
+	if s.Live != "" {
+		name += "-live"
+	}
+	out := name
+	for n := 2; ; n++ {
+		folder, err := run.OpenFolder(out, program, cfg, s.Force)
+		if !errors.Is(err, run.ErrTaken) && !errors.Is(err, run.ErrLocked) {
+			return folder, err
+		}
+		out = fmt.Sprintf("%s-%d", name, n)
+	}
+}
+
+// settingsName is what settings add to the name of a folder: -rate=0.3 for workload.rate=0.3.
+func settingsName(sets []string) string {
+	const most = 60 // bytes; longer ones end in a digest
+	var b strings.Builder
+	for _, set := range sets {
+		key, value, _ := strings.Cut(set, "=")
+		b.WriteString("-" + key[strings.LastIndexByte(key, '.')+1:] + "=" + value)
+	}
+	name := strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', strings.ContainsRune("-_=+.,", r):
+			return r
+		case r == '[' || r == ']' || r == '"' || r == ' ':
+			return -1
+		}
+		return '_'
+	}, b.String())
+	if len(name) > most {
+		name = fmt.Sprintf("%s-%08x", name[:most-9], crc32.ChecksumIEEE([]byte(name)))
+	}
+	return name
 }
 
 // finishedOf says how many runs finished, whole or in part.

@@ -59,7 +59,7 @@ func TestSimulateJSON(t *testing.T) {
 		t.Fatalf("%d objects, want one a run", len(runs))
 	}
 	for _, key := range []string{"name", "system", "model", "gpu", "seed", "rate", "requests", "completed", "rejected",
-		"simulated_s", "wall_s", "steps", "ttft_s", "tbt_s", "queue_delay_s", "throughput_tok_s", "batch_mean",
+		"simulated_s", "steps", "ttft_s", "tbt_s", "queue_delay_s", "throughput_tok_s", "batch_mean",
 		"blocks_loaded_per_step", "hit_ratio", "h2d_bytes", "d2h_bytes", "warnings"} {
 		if _, ok := runs[0][key]; !ok {
 			t.Errorf("no key %q", key)
@@ -94,13 +94,13 @@ func TestInterrupt(t *testing.T) {
 	if status != 130 {
 		t.Errorf("status %d, want 130", status)
 	}
-	if want := "sparseserve: interrupted; 2 of 5 runs finished and are kept in out/default\n"; filepath.ToSlash(errs) != want {
+	if want := "sparseserve: interrupted; 2 of 5 runs finished and are kept in out/default-preset=sparseserve\n"; filepath.ToSlash(errs) != want {
 		t.Errorf("stderr %q, want %q", errs, want)
 	}
-	if !strings.Contains(out, "0.05 │ sparseserve") {
+	if !strings.Contains(out, "0.25 │ sparseserve") {
 		t.Errorf("the table lacks what finished:\n%s", out)
 	}
-	if left, _ := os.ReadDir("out/default/points"); len(left) != 2 {
+	if left, _ := filepath.Glob("out/default-preset=sparseserve/points/*-s1"); len(left) != 2 {
 		t.Errorf("points kept: %v", left)
 	}
 }
@@ -115,5 +115,46 @@ func TestInterruptBeforeAnything(t *testing.T) {
 	}
 	if _, err := os.Stat("out/default"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a result folder was left: %v", err)
+	}
+}
+
+// TestSimulateKeepsOtherResults: results of other settings, and of an edited file, get folders of
+// their own; the same command again makes nothing.
+func TestSimulateKeepsOtherResults(t *testing.T) {
+	t.Chdir(t.TempDir())
+	ran := 0
+	counted := func(ctx context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
+		ran++
+		return pretend(ctx, p, sink)
+	}
+	one := "model = \"llama3-8b\"\n[system]\npreset = \"vllm\"\n[workload]\nrequests = 3\nrate = 0.1\n"
+	edited := strings.Replace(one, "0.1", "0.4", 1)
+	for _, step := range []struct {
+		file string
+		args []string
+		out  string
+		runs int
+	}{
+		{one, nil, "out/my", 1},
+		{one, nil, "out/my", 0},
+		{one, []string{"--set", "workload.rate=0.3"}, "out/my-rate=0.3", 1},
+		{edited, nil, "out/my-2", 1},
+		{one, nil, "out/my", 0},
+		{one, []string{"--force"}, "out/my", 1},
+		{edited, []string{"--force"}, "out/my", 1},
+		{edited, nil, "out/my", 0},
+		{one, []string{"--set", "system.preset=[vllm,vllm-s]", "--set", "output.steps=true"}, "out/my-preset=vllm,vllm-s-steps=true", 2},
+	} {
+		writeFile(t, "my.toml", step.file)
+		ran = 0
+		args := append([]string{"simulate", "my.toml", "--workers", "1"}, step.args...)
+		status, out, errs := runHere(t.Context(), counted, args...)
+		if status != 0 || ran != step.runs || !strings.Contains(filepath.ToSlash(out), "  "+step.out+"/summary.csv\n") {
+			t.Errorf("%v: status %d, %d runs; want %d in %s\n%s%s", step.args, status, ran, step.runs, step.out, out, errs)
+		}
+	}
+	status, _, errs := runHere(t.Context(), pretend, "simulate", "my.toml", "--out", "out/my-rate=0.3")
+	if want := "holds results of another configuration (rate = 0.3): choose another folder, or give --force to replace them"; status != 1 || !strings.Contains(errs, want) {
+		t.Errorf("status %d, %q", status, errs)
 	}
 }

@@ -2,10 +2,7 @@ package run
 
 import (
 	"bufio"
-	"errors"
-	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -14,103 +11,6 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/sim"
 )
-
-// Files of a result folder.
-const (
-	ConfigFile   = "config.toml"
-	SummaryFile  = "summary.json"
-	summaryCSV   = "summary.csv"
-	pointsFolder = "points"
-	RequestsCSV  = "requests.csv"
-	StepsCSV     = "steps.csv"
-	traceJSON    = "trace.json"
-)
-
-// Store is a result folder:
-//
-//	config.toml    the resolved configuration
-//	summary.json   one object a finished point
-//	summary.csv    the same as a table
-//	points/NAME/   config.toml, summary.json, requests.csv, steps.csv, trace.json
-//
-// Every file appears whole or not at all, and holds nothing that differs
-// between two runs of the same configuration.
-type Store struct{ dir string }
-
-// NewStore starts a result folder for the experiment, in the place of an
-// earlier one: results of that are removed, other files are not.
-func NewStore(dir string, c *config.Config) (*Store, error) {
-	text, err := c.TOML()
-	if err != nil {
-		return nil, err
-	}
-	if _, err := os.Stat(filepath.Join(dir, pointsFolder, storeFile)); err == nil {
-		return nil, fmt.Errorf("%s: holds a sweep; choose another folder", dir)
-	}
-	if err := os.MkdirAll(filepath.Join(dir, pointsFolder), 0o755); err != nil {
-		return nil, err
-	}
-	if err := removeResults(dir); err != nil {
-		return nil, err
-	}
-	return &Store{dir}, WriteFile(filepath.Join(dir, ConfigFile), text)
-}
-
-// Dir returns the result folder.
-func (s *Store) Dir() string { return s.dir }
-
-// Finish writes the summaries of all results and names the files of the
-// folder, points apart.
-func (s *Store) Finish(results []Result) ([]string, error) {
-	sums := Summaries(results)
-	text, err := MarshalSummaries(sums)
-	if err != nil {
-		return nil, err
-	}
-	json := filepath.Join(s.dir, SummaryFile)
-	if err := WriteFile(json, text); err != nil {
-		return nil, err
-	}
-	csv := filepath.Join(s.dir, summaryCSV)
-	if err := WriteFile(csv, tabulate(sums).Bytes()); err != nil {
-		return nil, err
-	}
-	return []string{filepath.Join(s.dir, ConfigFile), json, csv}, nil
-}
-
-// Abandon removes what the store wrote, for an experiment of which no point
-// finished.
-func (s *Store) Abandon() error {
-	err := errors.Join(removeResults(s.dir), os.Remove(filepath.Join(s.dir, ConfigFile)))
-	// The folders go too, unless they hold something else.
-	if os.Remove(filepath.Join(s.dir, pointsFolder)) == nil {
-		os.Remove(s.dir)
-	}
-	return err
-}
-
-// removeResults removes the results of an earlier run, so that a folder never
-// mixes two.
-func removeResults(dir string) error {
-	var errs []error
-	for _, name := range []string{SummaryFile, summaryCSV} {
-		if err := os.Remove(filepath.Join(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, err)
-		}
-	}
-	errs = append(errs, ClearLeft(dir, ConfigFile, SummaryFile, summaryCSV))
-	points, err := os.ReadDir(filepath.Join(dir, pointsFolder))
-	errs = append(errs, err)
-	for _, p := range points {
-		folder := filepath.Join(dir, pointsFolder, p.Name())
-		if _, err := os.Stat(filepath.Join(folder, ConfigFile)); err == nil {
-			errs = append(errs, os.RemoveAll(folder))
-		} else {
-			errs = append(errs, ClearLeft(folder, RequestsCSV, StepsCSV, traceJSON, ConfigFile))
-		}
-	}
-	return errors.Join(errs...)
-}
 
 // WriteFile writes to a temporary file next to path first, so that nothing half written is ever found
 // elsewhere.
@@ -144,11 +44,6 @@ type PointFiles struct {
 	steps, trace *pendingFile // nil when not wanted
 	seal         func() error // ends commit; nil when nothing is left to do
 	committed    bool
-}
-
-// Begin implements Keeper.
-func (s *Store) Begin(p *config.Point) (*PointFiles, error) {
-	return beginFiles(filepath.Join(s.dir, pointsFolder, p.Name), p)
 }
 
 // beginFiles opens the files of a point in a folder of its own.
@@ -199,7 +94,7 @@ func (f *PointFiles) commit(sum *sim.Summary) error {
 	if f == nil {
 		return nil
 	}
-	text, err := marshalSummary(sum)
+	text, err := Marshal(sum)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,171 @@
+package diff
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+
+	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/sim"
+)
+
+// Folder is what a result folder of simulate or sweep holds.
+type Folder struct {
+	Dir    string
+	runs   []storedRun
+	config map[string]string // key -> value; nil for a sweep
+}
+
+// storedRun is one object of summary.json.
+type storedRun struct {
+	sim.Summary
+	Settings map[string]any `json:"settings"` // of the axes of a sweep
+}
+
+// point is a point with its runs, one a seed.
+type point struct {
+	name string
+	runs []*sim.Summary
+}
+
+// Read reads a result folder.
+func Read(dir string) (*Folder, error) {
+	f := &Folder{Dir: dir}
+	path := filepath.Join(dir, run.SummaryFile)
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: no %s, so this is no finished result folder of simulate or sweep", dir, run.SummaryFile)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(text, &f.runs); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if len(f.runs) == 0 {
+		return nil, fmt.Errorf("%s: no run", path)
+	}
+	var tree map[string]any
+	path = filepath.Join(dir, run.ConfigFile)
+	if _, err := toml.DecodeFile(path, &tree); err == nil {
+		f.config = map[string]string{}
+		flatten("", tree, f.config)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return f, nil
+}
+
+// flatten puts the leaves of a configuration under dotted keys. Tables in an array have their
+// index for a key.
+func flatten(prefix string, tree map[string]any, into map[string]string) {
+	for key, value := range tree {
+		switch v := value.(type) {
+		case map[string]any:
+			flatten(prefix+key+".", v, into)
+		case []map[string]any:
+			for i, each := range v {
+				flatten(fmt.Sprintf("%s%s.%d.", prefix, key, i), each, into)
+			}
+		default:
+			into[prefix+key] = fmt.Sprint(v)
+		}
+	}
+}
+
+// settings lists what the configurations of two folders set differently, by key.
+func settings(a, b *Folder) []Setting {
+	list := []Setting{}
+	if a.config == nil || b.config == nil {
+		return list
+	}
+	keys := maps.Clone(a.config)
+	maps.Copy(keys, b.config)
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		if a.config[key] != b.config[key] {
+			list = append(list, Setting{key, a.config[key], b.config[key]})
+		}
+	}
+	return list
+}
+
+// dimensions are what tells the points of a folder apart, seeds excepted.
+func (r *storedRun) dimensions() map[string]string {
+	d := map[string]string{
+		"system": r.System, "model": r.Model, "gpu": r.GPU, "rate": strconv.FormatFloat(r.Rate, 'g', -1, 64),
+	}
+	for key, value := range r.Settings {
+		switch key {
+		case "seed", "gpu", "model", "workload.rate", "system.preset":
+		default:
+			d[key] = fmt.Sprint(value)
+		}
+	}
+	return d
+}
+
+// constants are the dimensions of which each folder has one value only.
+func constants(a, b *Folder) map[string]bool {
+	values := func(f *Folder) map[string]map[string]bool {
+		all := map[string]map[string]bool{}
+		for i := range f.runs {
+			for key, value := range f.runs[i].dimensions() {
+				if all[key] == nil {
+					all[key] = map[string]bool{}
+				}
+				all[key][value] = true
+			}
+		}
+		return all
+	}
+	inA, inB, list := values(a), values(b), map[string]bool{}
+	for key := range inA {
+		list[key] = len(inA[key]) == 1 && len(inB[key]) <= 1
+	}
+	for key := range inB {
+		if inA[key] == nil {
+			list[key] = len(inB[key]) == 1
+		}
+	}
+	return list
+}
+
+// points gathers runs by the dimensions that are not constant.
+func (f *Folder) points(constant map[string]bool) (points []point) {
+	for i := range f.runs {
+		r := &f.runs[i]
+		d := r.dimensions()
+		var parts []string
+		for _, key := range []string{"system", "model", "gpu"} {
+			if !constant[key] {
+				parts = append(parts, d[key])
+			}
+			delete(d, key)
+		}
+		for _, key := range slices.Sorted(maps.Keys(d)) {
+			if !constant[key] {
+				parts = append(parts, key+"="+d[key])
+			}
+		}
+		name := strings.Join(parts, " ")
+		if name == "" {
+			name = "all runs"
+		}
+		j := slices.IndexFunc(points, func(p point) bool { return p.name == name })
+		if j < 0 {
+			j = len(points)
+			points = append(points, point{name: name})
+		}
+		points[j].runs = append(points[j].runs, &r.Summary)
+	}
+	return points
+}
