@@ -141,15 +141,16 @@ func (ch Changes) Check() (key string, err error) {
 	}
 	for _, f := range changeable {
 		v, set := ch[f.key]
-		if set && !(v > 0 && v <= maxChange) {
-			return f.key, fmt.Errorf("want a number above 0 and at most %g, in %s", maxChange, f.unit)
+		if set && !(v >= minChange && v <= maxChange) {
+			return f.key, fmt.Errorf("want a number from %g to %g, in %s", minChange, maxChange, f.unit)
 		}
 	}
 	return "", nil
 }
 
-// maxChange bounds every figure of Changes: a petabyte a second is no card.
-const maxChange = 1e6
+// minChange and maxChange bound every figure of Changes: neither a petabyte nor a megabyte a
+// second is a card.
+const minChange, maxChange = 1e-3, 1e6
 
 // with returns the card with some figures changed. Where a direction of the link
 // is changed, its nominal speed and what both directions reach together grow or

@@ -129,11 +129,8 @@ func removeKey(v reflect.Value, path []string) bool {
 	return false
 }
 
-// Of what may not be left out: a time, and a rate beyond any card's.
-const (
-	noTime  = 1e-15 // seconds
-	anyRate = 1e21  // bytes/s, FLOP/s
-)
+// noTime is the smallest time that a profile may have, in seconds.
+const noTime = 1e-15
 
 // neutral empties what a tag calls optional, and lets anything else cost nothing.
 func neutral(v reflect.Value, tag reflect.StructTag) {
@@ -148,13 +145,13 @@ func neutral(v reflect.Value, tag reflect.StructTag) {
 		return
 	}
 	if f, ok := v.Addr().Interface().(*Figure); ok {
-		switch dim, _, _ := strings.Cut(tag.Get("dim"), ","); dim {
+		switch dim, _, _ := strings.Cut(tag.Get("dim"), ","); dim { // rates are the largest of any profile
 		case "time":
 			f.Value, f.Unit = noTime, "s"
 		case "rate":
-			f.Value, f.Unit = anyRate*1e-12, "TB/s"
+			f.Value, f.Unit = largest[dim]*1e-12, "TB/s"
 		case "compute":
-			f.Value, f.Unit = anyRate*1e-15, "PFLOP/s"
+			f.Value, f.Unit = largest[dim]*1e-15, "PFLOP/s"
 		case "share":
 			f.Value, f.Unit = 1e-9, "share"
 		}

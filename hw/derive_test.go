@@ -222,8 +222,8 @@ func TestChangesErrors(t *testing.T) {
 		changes Changes
 		want    []string
 	}{
-		{Changes{"hbm_bandwidth": 0}, []string{"card.hbm_bandwidth", "above 0", "GB/s"}},
-		{Changes{"peak_fp16": math.NaN()}, []string{"card.peak_fp16", "above 0", "TFLOP/s"}},
+		{Changes{"hbm_bandwidth": 0}, []string{"card.hbm_bandwidth", "from 0.001", "GB/s"}},
+		{Changes{"peak_fp16": math.NaN()}, []string{"card.peak_fp16", "from 0.001", "TFLOP/s"}},
 		{Changes{"link_h2d": math.Inf(1)}, []string{"card.link_h2d"}},
 		{Changes{"cpu_speed": -1}, []string{"card.cpu_speed"}},
 		{Changes{"hbm_bandwith": 1}, []string{"card.hbm_bandwith", `did you mean "hbm_bandwidth"?`}},

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 //go:embed models/*.toml
@@ -27,7 +29,7 @@ func LoadModel(nameOrPath string) (Model, error) {
 	if info, err := os.Stat(path); err == nil && info.IsDir() {
 		path = filepath.Join(path, "config.json")
 	}
-	data, err := os.ReadFile(path)
+	data, err := files.ReadText(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && !looksLikePath(nameOrPath):
 		return Model{}, unknownName("model", nameOrPath, ModelNames())

@@ -1,6 +1,7 @@
 package hw
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"sort"
@@ -36,6 +37,18 @@ var dimensions = map[string]map[string]float64{
 	"cores":    {"cores": 1},
 	"ratio":    {"x": 1},
 	"count":    {"CTAs": 1, "lists": 1, "blocks": 1},
+}
+
+// largest and smallest are what a figure of a dimension may be, in SI; others are between 1e-9 and
+// 1e9. A card's figures are far within: these keep times of steps in the range of a clock.
+var (
+	largest  = map[string]float64{"time": 100, "rate": 1e18, "compute": 1e21, "size": 1e18}
+	smallest = map[string]float64{"time": noTime, "rate": 1e6, "compute": 1e9}
+)
+
+// bounds returns the smallest and the largest figure of a dimension, in SI.
+func bounds(dim string) (low, high float64) {
+	return cmp.Or(smallest[dim], 1e-9), cmp.Or(largest[dim], 1e9)
 }
 
 // SI returns the value in seconds, bytes/s, FLOP/s, bytes, or as a plain
@@ -74,6 +87,9 @@ func (f Figure) check(dim string) *fault {
 	}
 	if math.IsNaN(f.Value) || math.IsInf(f.Value, 0) || f.Value <= 0 {
 		return &fault{"value", fmt.Sprintf("want a positive finite number, got %v", f.Value)}
+	}
+	if low, high := bounds(dim); f.SI() < low*(1-1e-9) || f.SI() > high*(1+1e-9) { // with rounding of units
+		return &fault{"value", fmt.Sprintf("want %g to %g %s, got %v", low/units[f.Unit], high/units[f.Unit], f.Unit, f.Value)}
 	}
 	if dim == "share" && f.SI() >= 1 {
 		return &fault{"value", fmt.Sprintf("want a share below 1, got %v %s", f.Value, f.Unit)}

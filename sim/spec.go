@@ -14,15 +14,15 @@ type Spec struct {
 	// whether decodes attend to all blocks or to a selection
 	Attention string `toml:"attention"`
 	// KV that a head attends to, sinks and window included, where the selection has a fixed size
-	BudgetTokens int `toml:"budget_tokens" unit:"tokens" range:">= 1"`
+	BudgetTokens int `toml:"budget_tokens" unit:"tokens" range:">= 1, <= 1e+09"`
 	// size of a KV block
-	BlockTokens int `toml:"block_tokens" unit:"tokens" range:">= 1"`
+	BlockTokens int `toml:"block_tokens" unit:"tokens" range:">= 1, <= 65536"`
 	// first blocks, always selected
-	SinkBlocks int `toml:"sink_blocks" unit:"blocks" range:">= 0"`
+	SinkBlocks int `toml:"sink_blocks" unit:"blocks" range:">= 0, <= 1e+06"`
 	// newest blocks, always selected; sparse attention needs 1
-	WindowBlocks int `toml:"window_blocks" unit:"blocks" range:">= 0"`
+	WindowBlocks int `toml:"window_blocks" unit:"blocks" range:">= 0, <= 1e+06"`
 	// first layers that keep full attention
-	DenseLayers int `toml:"dense_layers" unit:"layers" range:">= 0"`
+	DenseLayers int `toml:"dense_layers" unit:"layers" range:">= 0, <= 10000"`
 	// file of recorded selections to replay; empty: drawn from the score process
 	Selections string `toml:"selections"`
 
@@ -31,13 +31,13 @@ type Spec struct {
 	// psa: share of the attention to reach
 	Epsilon float64 `toml:"epsilon" range:"> 0, < 1"`
 	// psa: blocks of one iteration of progressive attention
-	Microbatch int `toml:"microbatch" unit:"blocks" range:">= 1"`
+	Microbatch int `toml:"microbatch" unit:"blocks" range:">= 1, <= 1e+06"`
 	// psa: the next iteration's loads overlap with the attention of this one
 	Pipelined bool `toml:"pipelined"`
 	// psa: the heads of a layer end together, or each KV head by itself
 	PSAStop string `toml:"psa_stop"`
 	// infinigen: how far below the highest score a token is still selected
-	Margin float64 `toml:"margin" unit:"q·k / sqrt(d)" range:">= 0"`
+	Margin float64 `toml:"margin" unit:"q·k / sqrt(d)" range:">= 0, <= 1e+06"`
 
 	// DRAM holds all KV and HBM is a cache of it
 	Offload bool `toml:"offload"`
@@ -54,24 +54,24 @@ type Spec struct {
 	// share of HBM that the server may use
 	Utilisation float64 `toml:"utilisation" range:"> 0, <= 1"`
 	// HBM for KV, metadata and prefill buffers; 0 = all that is free
-	KVGiB float64 `toml:"kv_gib" unit:"GiB" range:">= 0"`
+	KVGiB float64 `toml:"kv_gib" unit:"GiB" range:">= 0, <= 1e+06"`
 	// host memory for KV; above 0 with offload
-	DRAMGiB float64 `toml:"dram_gib" unit:"GiB" range:">= 0"`
+	DRAMGiB float64 `toml:"dram_gib" unit:"GiB" range:">= 0, <= 1e+06"`
 	// KV queued to be saved before computation stalls
-	SaveBuffer float64 `toml:"save_buffer_mib" unit:"MiB" range:">= 0"`
+	SaveBuffer float64 `toml:"save_buffer_mib" unit:"MiB" range:">= 0, <= 1e+06"`
 
 	// scheduler that fills batches
 	Base string `toml:"base"`
 	// most requests in a batch
-	MaxRequests int `toml:"max_requests" unit:"requests" range:">= 1"`
+	MaxRequests int `toml:"max_requests" unit:"requests" range:">= 1, <= 1e+06"`
 	// most tokens in a batch
-	MaxTokens int `toml:"max_tokens" unit:"tokens" range:">= 1"`
+	MaxTokens int `toml:"max_tokens" unit:"tokens" range:">= 1, <= 1e+09"`
 	// share of all blocks kept free at admission
 	Watermark float64 `toml:"watermark" range:">= 0, < 1"`
 	// batches are limited to what the working sets leave in HBM (Algorithm 1)
 	BatchControl bool `toml:"batch_control"`
 	// decode steps whose selections make the working set
-	Window int `toml:"window" unit:"steps" range:">= 1"`
+	Window int `toml:"window" unit:"steps" range:">= 1, <= 100000"`
 
 	// how tokens are drawn: top-p sorts the logits of every request
 	Sampling string `toml:"sampling"`
@@ -79,19 +79,19 @@ type Spec struct {
 	// how prompts are split: not, in chunks of tokens, by layers, or both
 	Prefill string `toml:"prefill"`
 	// most tokens of one chunk
-	ChunkTokens int `toml:"chunk_tokens" unit:"tokens" range:">= 1"`
+	ChunkTokens int `toml:"chunk_tokens" unit:"tokens" range:">= 1, <= 1e+09"`
 	// most prefill of a batch by layers; 0 = chunk_tokens x layers
-	MaxInject int64 `toml:"max_inject" unit:"token-layers" range:">= 0"`
+	MaxInject int64 `toml:"max_inject" unit:"token-layers" range:">= 0, <= 1e+12"`
 
 	// what happens to a prompt beyond the maximum: its middle is removed, or it is refused
 	OverLength string `toml:"over_length"`
 	// longest prompt; 0 = the model's maximum
-	MaxPromptTokens int `toml:"max_prompt_tokens" unit:"tokens" range:">= 0"`
+	MaxPromptTokens int `toml:"max_prompt_tokens" unit:"tokens" range:">= 0, <= 1e+08"`
 
 	// simulate every (layer, KV head) group, or a sample with the cache scaled alike
 	Heads string `toml:"heads"`
 	// size of that sample
-	SampleGroups int `toml:"sample_groups" unit:"groups" range:">= 1"`
+	SampleGroups int `toml:"sample_groups" unit:"groups" range:">= 1, <= 1e+06"`
 }
 
 // Values of Spec.PSAStop and Spec.Lookup.

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/kv"
@@ -56,9 +57,15 @@ func (s *Server) startStep(now des.Time) error {
 	if err != nil {
 		return err
 	}
+	if timing.Elapsed < 0 || timing.Elapsed > longestStep || now > math.MaxInt64-2*longestStep {
+		return fmt.Errorf("step %d at %g s takes %.4g s: no card, kernels and engine with sensible figures do", s.steps, now.Seconds(), timing.Elapsed.Seconds())
+	}
 	s.finishStep(now, timing)
 	return nil
 }
+
+// longestStep is far above any real step, and keeps times within des.Time.
+const longestStep = 1_000_000 * des.Second
 
 // evictRequest drops the KV of a preempted request.
 func (s *Server) evictRequest(r *request) {

@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strconv"
 
@@ -15,8 +16,8 @@ import (
 
 // Convert writes a trace in the project's own CSV and returns how many requests it has and what
 // to be warned of. An empty format recognises the input. Times count from the first request; a
-// trace without times makes a file without them. The file appears whole or not at all, and may
-// replace its input.
+// trace without times makes a file without them. The file appears whole or not at all. It is never
+// the input itself, nor anything but a regular file.
 func Convert(in, format, out string) (requests int, warnings []string, err error) {
 	if format != "" {
 		if err := oneOf("format", format, FormatNames()); err != nil {
@@ -28,6 +29,9 @@ func Convert(in, format, out string) (requests int, warnings []string, err error
 		return 0, nil, err
 	}
 	defer src.Close()
+	if err := checkTarget(in, out); err != nil {
+		return 0, nil, err
+	}
 	f, err := renameio.NewPendingFile(out, renameio.WithTempDir(filepath.Dir(out)), renameio.WithPermissions(0o644))
 	if err != nil {
 		return 0, nil, fmt.Errorf("%s: %w", out, err)
@@ -40,6 +44,34 @@ func Convert(in, format, out string) (requests int, warnings []string, err error
 		return 0, nil, fmt.Errorf("%s: %w", out, err)
 	}
 	return requests, src.warnings(), nil
+}
+
+// ConvertTo is Convert to a stream.
+func ConvertTo(w io.Writer, in, format string) (warnings []string, err error) {
+	src, _, err := openPath(in, wholeFile(format))
+	if err != nil {
+		return nil, err
+	}
+	defer src.Close()
+	if _, err := writeOwn(w, src); err != nil {
+		return nil, err
+	}
+	return src.warnings(), nil
+}
+
+// checkTarget refuses to replace the input, or what is not a file.
+func checkTarget(in, out string) error {
+	there, err := os.Stat(out)
+	if err != nil {
+		return nil // new, or an error that writing it finds
+	}
+	if !there.Mode().IsRegular() {
+		return fmt.Errorf("%s: not a regular file; - writes to standard output", out)
+	}
+	if source, err := os.Stat(in); err == nil && os.SameFile(source, there) {
+		return fmt.Errorf("%s: is the trace that is converted; choose another name", out)
+	}
+	return nil
 }
 
 // writeOwn writes every request of a source and returns their number.

@@ -170,10 +170,16 @@ func TestConvertIsAtomic(t *testing.T) {
 		t.Errorf("no such folder: %v", err)
 	}
 	write(in, "arrived_s,prompt_tokens,output_tokens\n5,1,1\n")
-	if _, _, err := Convert(in, "", in); err != nil {
-		t.Errorf("in place: %v", err)
+	for out, want := range map[string]string{in: "is the trace that is converted", "/dev/full": "not a regular file", dir: "not a regular file"} {
+		if _, _, err := Convert(in, "", out); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("to %s: %v, want %q", out, err, want)
+		}
 	}
-	if text, err := os.ReadFile(in); err != nil || string(text) != "arrived_s,prompt_tokens,output_tokens,set\n0.000000000,1,1,\n" {
-		t.Errorf("in place: %q, %v", text, err)
+	if text, err := os.ReadFile(in); err != nil || string(text) != "arrived_s,prompt_tokens,output_tokens\n5,1,1\n" {
+		t.Errorf("the input is now %q, %v", text, err)
+	}
+	var stream strings.Builder
+	if _, err := ConvertTo(&stream, in, ""); err != nil || stream.String() != "arrived_s,prompt_tokens,output_tokens,set\n0.000000000,1,1,\n" {
+		t.Errorf("to a stream: %q, %v", stream.String(), err)
 	}
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/internal/files"
+
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -137,7 +139,7 @@ func (f *folder) Close() error {
 
 // countLines counts the lines of a file that are not blank.
 func countLines(path string) (int, error) {
-	f, err := os.Open(path)
+	f, err := files.Open(path)
 	if err != nil {
 		return 0, err
 	}

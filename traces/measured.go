@@ -11,9 +11,10 @@ import (
 	"io"
 	"io/fs"
 	"math"
-	"os"
 	"slices"
 	"strconv"
+
+	"github.com/sparseserve/sparseserve/internal/files"
 
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
@@ -63,7 +64,7 @@ const measuredKnown = "no known record; known are vllm bench serve JSON (--save-
 // ReadMeasured reads the record at path, gzipped or not, and recognises its format by its
 // content. Requests may be recorded in any order.
 func ReadMeasured(path string) (*Measured, error) {
-	f, err := os.Open(path)
+	f, err := files.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: no such file", path)
 	}

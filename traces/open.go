@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/internal/files"
+
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
@@ -64,7 +66,7 @@ func openPath(path string, o options) (source, string, error) {
 }
 
 func openFile(path string, o options) (*reader, string, error) {
-	f, err := os.Open(path)
+	f, err := files.Open(path)
 	if err != nil {
 		return nil, "", err
 	}

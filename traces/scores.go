@@ -16,46 +16,46 @@ import (
 // says; standard deviations are in units of the spread of scores between blocks.
 type ScoreParams struct {
 	// standard deviation of the slow part of a block's score
-	Drift float64 `toml:"drift" range:">= 0"`
+	Drift float64 `toml:"drift" range:">= 0, <= 1000"`
 	// AR(1) coefficient of the slow part from one decode step to the next
 	Rho float64 `toml:"rho" range:">= 0, < 1"`
 	// standard deviation of the part that is new in each step
-	Noise float64 `toml:"noise" range:">= 0"`
+	Noise float64 `toml:"noise" range:">= 0, <= 1000"`
 
 	// standard deviation of the part that stays for a while and then jumps
-	Jump float64 `toml:"jump" range:">= 0"`
+	Jump float64 `toml:"jump" range:">= 0, <= 1000"`
 	// probability of a jump in a decode step
 	JumpRate float64 `toml:"jump_rate" range:">= 0, <= 1"`
 
 	// standard deviation of the true score about the cuboid-mean estimate
-	Error float64 `toml:"error" range:">= 0"`
+	Error float64 `toml:"error" range:">= 0, <= 1000"`
 	// standard deviation of the min/max estimate about the true score
-	MinMaxError float64 `toml:"min_max_error" range:">= 0"`
+	MinMaxError float64 `toml:"min_max_error" range:">= 0, <= 1000"`
 	// the same of the mean key
-	MeanError float64 `toml:"mean_error" range:">= 0"`
+	MeanError float64 `toml:"mean_error" range:">= 0, <= 1000"`
 	// the same of representative tokens
-	RepresentativeError float64 `toml:"representative_error" range:">= 0"`
+	RepresentativeError float64 `toml:"representative_error" range:">= 0, <= 1000"`
 	// the same of a token speculated by the layer before
-	SpeculationError float64 `toml:"speculation_error" range:">= 0"`
+	SpeculationError float64 `toml:"speculation_error" range:">= 0, <= 1000"`
 
 	// standard deviation of a token's score within its page of 32
-	Within float64 `toml:"within" range:">= 0"`
+	Within float64 `toml:"within" range:">= 0, <= 1000"`
 	// added to the first block
-	Sink float64 `toml:"sink"`
+	Sink float64 `toml:"sink" range:">= -1000, <= 1000"`
 	// added to the newest full block
-	Recent float64 `toml:"recent"`
+	Recent float64 `toml:"recent" range:">= -1000, <= 1000"`
 
 	// standard deviation of a query head's score about that of its KV head, where several share one
-	Group float64 `toml:"group" range:">= 0"`
+	Group float64 `toml:"group" range:">= 0, <= 1000"`
 
 	// median beta: how sharply attention concentrates on high scores
-	Skew float64 `toml:"skew" range:"> 0"`
+	Skew float64 `toml:"skew" range:"> 0, <= 1000"`
 	// standard deviation of log beta between layers
-	SkewLayers float64 `toml:"skew_layers" range:">= 0"`
+	SkewLayers float64 `toml:"skew_layers" range:">= 0, <= 1000"`
 	// between the heads of a layer
-	SkewHeads float64 `toml:"skew_heads" range:">= 0"`
+	SkewHeads float64 `toml:"skew_heads" range:">= 0, <= 1000"`
 	// between the query tokens of a head
-	SkewTokens float64 `toml:"skew_tokens" range:">= 0"`
+	SkewTokens float64 `toml:"skew_tokens" range:">= 0, <= 1000"`
 }
 
 // DefaultScores are fitted to published observables, each mechanism to its own.

@@ -52,7 +52,7 @@ type Spec struct {
 	Speed float64 `toml:"speed" range:">= 1e-09, <= 1e+09"`
 
 	// requests to run; 0 = all of a file, which may be shorter
-	Requests int `toml:"requests" unit:"requests" range:">= 0"`
+	Requests int `toml:"requests" unit:"requests" range:">= 0, <= 1e+07"`
 
 	// whose LongBench output lengths: Llama-2-7B's, its chat model's, or Llama-3-8B-Instruct's
 	Output string `toml:"output"`

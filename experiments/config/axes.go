@@ -55,11 +55,11 @@ func parseAxis(doc *document, path string, table map[string]any) (axis, error) {
 	kinds := doc.keys(path+".", table)
 	for _, kind := range kinds {
 		if !slices.Contains(axisKinds, kind) {
-			return axis{}, unknownKey(path+"."+kind, kind, axisKinds)
+			return axis{}, &KeyError{Key: path + "." + kind, Reason: "unknown key; want one of grid, zip, list, as in grid." + kind + " = ..."}
 		}
 	}
 	if len(kinds) != 1 {
-		return axis{}, &KeyError{Key: path, Reason: "want one of grid, zip, list"}
+		return axis{}, &KeyError{Key: path, Reason: "want one of grid, zip, list, as in [[axis]] with grid.workload.rate = [0.1, 0.2]"}
 	}
 	kind := kinds[0]
 	path += "." + kind
@@ -77,7 +77,25 @@ func parseAxis(doc *document, path string, table map[string]any) (axis, error) {
 	if kind == "zip" {
 		return zipAxis(path, columns)
 	}
+	n := 1.0
+	for _, column := range columns {
+		n *= float64(len(column))
+	}
+	if err := checkSize(path, n); err != nil {
+		return axis{}, err
+	}
 	return gridAxis(columns), nil
+}
+
+// mostPoints is the most that a sweep may have.
+const mostPoints = 100_000
+
+// checkSize refuses more points than a sweep may have, before they are made.
+func checkSize(path string, points float64) error {
+	if points <= mostPoints {
+		return nil
+	}
+	return &KeyError{Key: path, Reason: fmt.Sprintf("makes %.6g points, a sweep has at most %d; take out values, or make several sweeps", points, mostPoints)}
 }
 
 // axisColumns reads the lists of a grid or zip: one column a key.

@@ -61,10 +61,10 @@ func checkSpec(s *sim.Spec) *KeyError {
 		return &KeyError{Key: "window_blocks", Value: fmt.Sprint(s.WindowBlocks),
 			Reason: "must be at least 1: the open block has no metadata to select it by"}
 	case s.Sparse() && s.SinkBlocks+s.WindowBlocks >= s.BudgetTokens/s.BlockTokens:
-		return &KeyError{Key: "sink_blocks", Value: fmt.Sprint(s.SinkBlocks),
-			Reason: fmt.Sprintf("with window_blocks = %d leaves nothing of the budget of %d tokens", s.WindowBlocks, s.BudgetTokens)}
+		return &KeyError{Key: "sink_blocks", Value: fmt.Sprint(s.SinkBlocks), With: []string{"window_blocks", "budget_tokens", "block_tokens"},
+			Reason: fmt.Sprintf("with window_blocks = %d leaves nothing of budget_tokens = %d in blocks of %d", s.WindowBlocks, s.BudgetTokens, s.BlockTokens)}
 	case s.Sparse() && s.Selection == "infinigen" && s.BlockTokens != 1:
-		return &KeyError{Key: "block_tokens", Value: fmt.Sprint(s.BlockTokens), Reason: "must be 1: infinigen selects tokens"}
+		return &KeyError{Key: "block_tokens", Value: fmt.Sprint(s.BlockTokens), With: []string{"selection"}, Reason: "must be 1: infinigen selects tokens"}
 	case s.Offload && s.Eviction == kv.ByScore && (!s.Sparse() || s.Selections != ""):
 		return &KeyError{Key: "eviction", Value: quote(s.Eviction),
 			Reason: "needs scores of the blocks, which neither full attention nor recorded selections have"}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"reflect"
 	"strings"
+	"sync"
 
 	"github.com/BurntSushi/toml"
 )
@@ -22,15 +23,32 @@ type Field struct {
 // FieldsOf lists the keys of the struct that v points to, in order.
 func FieldsOf(v any) []Field {
 	s := reflect.ValueOf(v).Elem()
-	var fields []Field
-	for i := range s.NumField() {
-		f := s.Type().Field(i)
-		if f.Anonymous {
-			fields = append(fields, FieldsOf(s.Field(i).Addr().Interface())...)
-			continue
-		}
-		if key, _, _ := strings.Cut(f.Tag.Get("toml"), ","); key != "" && key != "-" {
-			fields = append(fields, Field{key, s.Field(i), f.Tag})
+	keyed, ok := keyedFields.Load(s.Type())
+	if !ok {
+		keyed = keyedOf(s.Type())
+		keyedFields.Store(s.Type(), keyed)
+	}
+	fields := make([]Field, len(keyed.([]keyedField)))
+	for i, f := range keyed.([]keyedField) {
+		fields[i] = Field{f.key, s.FieldByIndex(f.index), f.tag}
+	}
+	return fields
+}
+
+// keyedFields caches keyedOf by type.
+var keyedFields sync.Map
+
+// keyedField is a field of a struct that has a key.
+type keyedField struct {
+	key   string
+	tag   reflect.StructTag
+	index []int
+}
+
+func keyedOf(t reflect.Type) (fields []keyedField) {
+	for _, f := range reflect.VisibleFields(t) {
+		if key, _, _ := strings.Cut(f.Tag.Get("toml"), ","); key != "" && key != "-" && !f.Anonymous {
+			fields = append(fields, keyedField{key, f.Tag, f.Index})
 		}
 	}
 	return fields

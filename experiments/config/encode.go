@@ -3,14 +3,18 @@ package config
 import (
 	"bytes"
 	"fmt"
+	"reflect"
 
 	"github.com/BurntSushi/toml"
 )
 
 // TOML writes the configuration with every key spelled out, each system as a
 // [[systems]] table. Loading the text gives the same runs.
-func (c *Config) TOML() ([]byte, error) {
-	e := encoder{}
+func (c *Config) TOML() ([]byte, error) { return c.encode(nil) }
+
+// encode is TOML with a memo for many configurations.
+func (c *Config) encode(memo map[any][]byte) ([]byte, error) {
+	e := encoder{memo: memo}
 	e.line("model", c.Model)
 	e.line("gpu", c.GPU)
 	if len(c.Seeds) == 1 {
@@ -43,8 +47,9 @@ func (c *Config) TOML() ([]byte, error) {
 // encoder writes TOML with keys in the order of their structs and keeps the
 // first error.
 type encoder struct {
-	out bytes.Buffer
-	err error
+	out  bytes.Buffer
+	err  error
+	memo map[any][]byte // text of tables and lines by their values; nil to keep none
 }
 
 func (e *encoder) printf(format string, args ...any) { fmt.Fprintf(&e.out, format, args...) }
@@ -55,13 +60,27 @@ func (e *encoder) table(name string, v any) {
 }
 
 func (e *encoder) fields(v any) {
-	for _, f := range FieldsOf(v) {
-		e.line(f.Key, f.Value.Interface())
-	}
+	value := reflect.ValueOf(v).Elem()
+	e.marshal("", value.Interface(), value.Interface())
 }
 
 func (e *encoder) line(key string, value any) {
-	text, err := toml.Marshal(map[string]any{key: value})
+	e.marshal(key, [2]any{key, value}, map[string]any{key: value})
+}
+
+// marshal writes v, of which name is the name in the memo.
+func (e *encoder) marshal(key string, name, v any) {
+	kept := e.memo != nil && reflect.ValueOf(name).Comparable()
+	if text, ok := []byte(nil), false; kept {
+		if text, ok = e.memo[name]; ok {
+			e.out.Write(text)
+			return
+		}
+	}
+	text, err := toml.Marshal(v)
+	if kept {
+		e.memo[name] = text
+	}
 	if err != nil && e.err == nil {
 		e.err = fmt.Errorf("%s: %w", key, err)
 	}

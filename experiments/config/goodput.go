@@ -1,18 +1,23 @@
 package config
 
+import "fmt"
+
 // GoodputSearch is the [goodput] table of a sweep: how the largest sustained
 // rate is looked for.
 type GoodputSearch struct {
 	// first rate; 0 = the lowest of the configuration
-	Start float64 `toml:"start" unit:"requests/s" range:">= 0"`
+	Start float64 `toml:"start" unit:"requests/s" range:">= 0, <= 1e+09"`
 	// width of the last bracket, relative to its lower end
 	Width float64 `toml:"width" range:">= 0.001, <= 1"`
 	// no rate above is tried
-	Max float64 `toml:"max" unit:"requests/s" range:"> 0"`
+	Max float64 `toml:"max" unit:"requests/s" range:"> 0, <= 1e+09"`
 	// ends the search with the bracket: verdicts beyond its ends are not checked, and no seed's
 	// own bracket is narrowed
 	Coarse bool `toml:"coarse"`
 }
+
+// minStart is the lowest rate that a search may begin with, in requests/s.
+const minStart = 1e-9
 
 // DefaultGoodputSearch returns the search that a sweep starts from.
 func DefaultGoodputSearch() GoodputSearch { return GoodputSearch{Width: 0.02, Max: 1000} }
@@ -34,6 +39,9 @@ func (g *GoodputSearch) apply(doc *document) error {
 	}
 	if err := checkRanges(g, "goodput."); err != nil {
 		return doc.locate(err)
+	}
+	if g.Start > 0 && g.Start < minStart {
+		return doc.locate(&KeyError{Key: "goodput.start", Value: Show(g.Start), Reason: fmt.Sprintf("must be at least %g, or 0", minStart)})
 	}
 	if g.Start > g.Max {
 		return doc.locate(&KeyError{Key: "goodput.start", Value: Show(g.Start), Reason: "is above goodput.max = " + Show(g.Max)})

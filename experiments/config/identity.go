@@ -31,10 +31,11 @@ type Inputs struct {
 type Hasher struct {
 	mu      sync.Mutex
 	digests map[string]string
+	texts   map[any][]byte // see encoder
 }
 
 // NewHasher returns a hasher that has read nothing.
-func NewHasher() *Hasher { return &Hasher{digests: map[string]string{}} }
+func NewHasher() *Hasher { return &Hasher{digests: map[string]string{}, texts: map[any][]byte{}} }
 
 // Hash names a run: the same for the same configuration, however it was put
 // together.
@@ -54,7 +55,10 @@ func (h *Hasher) Hash(p *Point) (string, error) {
 
 // Identity returns all that a run depends on within a version of the program.
 func (h *Hasher) Identity(p *Point) (config []byte, in Inputs, err error) {
-	if config, err = p.TOML(); err != nil {
+	h.mu.Lock()
+	config, err = p.encode(h.texts)
+	h.mu.Unlock()
+	if err != nil {
 		return nil, in, err
 	}
 	if in.Model, err = h.digest("model "+p.Model, func(w io.Writer) error {

@@ -12,7 +12,8 @@ type KeyError struct {
 	Key    string
 	Value  string // as TOML would print it; empty when the key itself is wrong
 	Reason string
-	Err    error // what the reason was made from, if anything
+	With   []string // keys of the same table that it cannot stand with
+	Err    error    // what the reason was made from, if anything
 }
 
 func (e *KeyError) Error() string {

@@ -43,6 +43,9 @@ func parseFlag(set string) (*document, error) {
 	if !ok || strings.TrimSpace(key) == "" {
 		return nil, fmt.Errorf("%s: want key=value", name)
 	}
+	if strings.ContainsAny(set, "\r\n") {
+		return nil, fmt.Errorf("--set %q: one key a flag, on one line", set)
+	}
 	path := splitKey(key, '=')
 	if path[0] == "systems" {
 		return nil, fmt.Errorf("%s: systems can be written in a file only; --set system.KEY sets the key of every system", name)

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
+	"maps"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
+
+	"github.com/sparseserve/sparseserve/internal/files"
 
 	"github.com/sparseserve/sparseserve/experiments"
 	"github.com/sparseserve/sparseserve/traces"
@@ -66,7 +68,7 @@ func LoadPoint(path string) (p Point, err error) {
 // openDocument reads the file at path, or the built-in experiment of that name
 // when there is no such file.
 func openDocument(path string) (*document, error) {
-	text, err := os.ReadFile(path)
+	text, err := files.ReadText(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		if e, ok := experiments.Named(path); ok && e.Command == "" {
 			return nil, fmt.Errorf("%s: serves no requests; %s runs it", path, e.Usage())
@@ -94,6 +96,7 @@ type loader struct {
 	fitted string            // the model that the experiment below is fitted to
 	search bool              // for the largest rate: those set are where it begins
 	models bool              // are compared: what is fitted to one of them is not for any
+	inputs *inputs
 
 	// Systems are put together once all documents are in.
 	presets      []string // names under system.preset
@@ -117,7 +120,19 @@ func newLoader() *loader {
 		chosen:       map[string]bool{},
 		common:       map[string]any{},
 		commonByFlag: map[string]any{},
+		inputs:       newInputs(),
 	}
+}
+
+// clone returns a loader to which more documents can be applied without any effect on this one.
+// They share the inputs.
+func (l *loader) clone() *loader {
+	c := *l
+	c.cfg.Card = maps.Clone(l.cfg.Card)
+	c.origin, c.chosen = maps.Clone(l.origin), maps.Clone(l.chosen)
+	c.common, c.commonByFlag = maps.Clone(l.common), maps.Clone(l.commonByFlag)
+	c.presets, c.custom = slices.Clone(l.presets), slices.Clone(l.custom)
+	return &c
 }
 
 // builtInDefault is where keys come from that nobody has set.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding/csv"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -17,10 +18,14 @@ import (
 	"github.com/sparseserve/sparseserve/traces"
 )
 
-const page = "../../docs/configuration.md"
+// Files that are generated: for people, and for the command that lists keys.
+const (
+	page     = "../../docs/configuration.md"
+	keysFile = "../../internal/cli/keys.csv"
+)
 
-// TestConfigurationPage keeps docs/configuration.md: every key of a configuration, from where it
-// is declared. With -update it writes the page.
+// TestConfigurationPage keeps docs/configuration.md and keys.csv: every key of a configuration,
+// from where it is declared. With -update it writes them.
 func TestConfigurationPage(t *testing.T) {
 	cfg, err := Load("", nil)
 	if err != nil {
@@ -28,16 +33,22 @@ func TestConfigurationPage(t *testing.T) {
 	}
 	p := &pageWriter{t: t, cfg: cfg}
 	p.all()
-	if *testkit.Update {
-		testkit.Rewrite(t, page, p.String())
-	}
-	text, err := os.ReadFile(page)
-	if err != nil {
+	var keys strings.Builder
+	if err := csv.NewWriter(&keys).WriteAll(p.keys); err != nil {
 		t.Fatal(err)
 	}
-	if got := p.String(); got != string(text) {
-		t.Errorf("%s is stale; go test ./experiments/config -run ConfigurationPage -update writes it anew:\n%s",
-			strings.TrimPrefix(page, "../../"), got)
+	for path, got := range map[string]string{page: p.String(), keysFile: keys.String()} {
+		if *testkit.Update {
+			testkit.Rewrite(t, path, got)
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got != string(text) {
+			t.Errorf("%s is stale; go test ./experiments/config -run ConfigurationPage -update writes it anew",
+				strings.TrimPrefix(path, "../../"))
+		}
 	}
 }
 
@@ -71,8 +82,10 @@ func TestRangesOfThePage(t *testing.T) {
 
 type pageWriter struct {
 	strings.Builder
-	t   *testing.T
-	cfg *Config
+	t      *testing.T
+	cfg    *Config
+	prefix string     // of the keys of the table that is being written
+	keys   [][]string // key, type and unit, default, values, meaning
 }
 
 func (p *pageWriter) printf(format string, args ...any) { fmt.Fprintf(p, format, args...) }
@@ -100,9 +113,9 @@ configuration brings a trace or a model of its own, keys that are fitted to the 
 			choices[f.Key] = sim.StatNames
 		}
 	}
-	p.fields("config", "SLO", "slo.go", &p.cfg.SLO, choices)
+	p.fields("slo", "SLO", "slo.go", &p.cfg.SLO, choices)
 	p.printf("\n## [output]\n\nFiles that a run leaves besides its summary and requests.\n\n")
-	p.fields("config", "Output", "config.go", &p.cfg.Output, nil)
+	p.fields("output", "Output", "config.go", &p.cfg.Output, nil)
 	p.printf("\n## [card]\n\nFigures of the card set to other values, for what-if. The defaults are those of `%s`.\n\n", p.cfg.GPU)
 	p.card()
 	p.printf("\n## [scores]\n\nThe score process, which stands in for a model's attention; fitted to published locality.\n\n")
@@ -111,16 +124,25 @@ configuration brings a trace or a model of its own, keys that are fitted to the 
 	p.sweep()
 }
 
-// head begins a table.
-func (p *pageWriter) head() {
+// head begins a table of keys below prefix.
+func (p *pageWriter) head(prefix string) {
+	p.prefix = prefix
 	p.printf("| key | type, unit | default | values | |\n|-|-|-|-|-|\n")
 }
+
+// preset is the default of a key that the default experiment's systems differ in.
+const preset = "preset"
 
 func (p *pageWriter) row(key, typ, value, values, about string) {
 	if about == "" {
 		p.t.Errorf("%s: no comment at its declaration", key)
 	}
-	if value != "" {
+	p.keys = append(p.keys, []string{p.prefix + key, typ, value, values, about})
+	switch value {
+	case "":
+	case preset:
+		value = "*preset*"
+	default:
 		value = "`" + value + "`"
 	}
 	p.printf("| `%s` | %s | %s | %s | %s |\n", key, typ, value, values, about)
@@ -128,7 +150,7 @@ func (p *pageWriter) row(key, typ, value, values, about string) {
 
 func (p *pageWriter) topKeys() {
 	about := p.elements("config.go", "topKeys")
-	p.head()
+	p.head("")
 	for _, row := range []struct {
 		key, typ string
 		value    any
@@ -163,7 +185,7 @@ func (p *pageWriter) system() {
 		p.printf("%s `%s`", map[bool]string{true: " and", false: strings.Repeat(",", min(i, 1))}[i == len(keys)-1], key)
 	}
 	p.printf(", and\na preset goes over it; where the default is *preset*, the default experiment's systems differ. A `[[systems]]` table is a system of its\nown: a `name`, the `preset` that it starts from, and any key below.\n\n")
-	p.head()
+	p.head("system.")
 	p.row("preset", "list of strings", p.literal(names), strings.Join(presetNames(Presets()), ", "), "systems to run (list systems)")
 	choices := map[string][]string{"engine": append(hw.EngineNames(), "a path")}
 	for _, e := range specEnums {
@@ -177,14 +199,10 @@ func (p *pageWriter) system() {
 		value := p.literal(f.Value.Interface())
 		for s := range p.cfg.Systems {
 			if other := FieldsOf(&p.cfg.Systems[s])[i].Value.Interface(); p.literal(other) != value {
-				value = ""
+				value = preset
 			}
 		}
 		typ, values := p.kind(&f, choices[f.Key])
-		if value == "" {
-			p.printf("| `%s` | %s | *preset* | %s | %s |\n", f.Key, typ, values, about[f.Key])
-			continue
-		}
 		p.row(f.Key, typ, value, values, about[f.Key])
 	}
 }
@@ -192,7 +210,7 @@ func (p *pageWriter) system() {
 // fields writes the keys of a struct, with the comments of its declaration.
 func (p *pageWriter) fields(table, typeName, file string, v any, choices map[string][]string) {
 	about := p.comments(file, typeName)
-	p.head()
+	p.head(table + ".")
 	for _, f := range FieldsOf(v) {
 		typ, values := p.kind(&f, choices[f.Key])
 		value := p.literal(f.Value.Interface())
@@ -242,7 +260,7 @@ func (p *pageWriter) card() {
 			figures[key], about[key] = f.Value.Interface().(hw.Figure), comments[f.Key]
 		}
 	}
-	p.head()
+	p.head("card.")
 	keys, units := hw.ChangeKeys()
 	for i, key := range keys {
 		f := figures[key]
@@ -255,7 +273,7 @@ func (p *pageWriter) card() {
 
 func (p *pageWriter) sweep() {
 	about := p.elements("sweep_load.go", "sweepKeys")
-	p.head()
+	p.head("")
 	for _, key := range sweepKeys {
 		typ := map[string]string{"base": "string", "axis": "array of tables", "goodput": "table"}[key]
 		p.row(key, typ, "", "", about[key])

@@ -61,7 +61,9 @@ func PointName(system string, w traces.Spec, seed uint64) string {
 }
 
 // TOML writes the point as a configuration of its own.
-func (p *Point) TOML() ([]byte, error) {
+func (p *Point) TOML() ([]byte, error) { return p.encode(nil) }
+
+func (p *Point) encode(memo map[any][]byte) ([]byte, error) {
 	c := Config{
 		Name:     p.Name,
 		Model:    p.Model,
@@ -75,7 +77,7 @@ func (p *Point) TOML() ([]byte, error) {
 		SLO:      p.SLO,
 		Output:   p.Output,
 	}
-	return c.TOML()
+	return c.encode(memo)
 }
 
 // Hash identifies the point by everything that its result depends on within

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
+	"slices"
+	"sync"
 
 	"github.com/BurntSushi/toml"
 
@@ -25,7 +27,9 @@ type Preset struct {
 
 // Presets lists the built-in systems, from vLLM to SparseServe. It panics when
 // the built-in table is broken.
-func Presets() []Preset {
+func Presets() []Preset { return slices.Clone(presets()) }
+
+var presets = sync.OnceValue(func() []Preset {
 	var tables map[string]map[string]any
 	meta, err := toml.Decode(presetsTOML, &tables)
 	if err != nil {
@@ -58,7 +62,7 @@ func Presets() []Preset {
 		presets = append(presets, p)
 	}
 	return presets
-}
+})
 
 // under returns the system in another engine: that engine's defaults, under the
 // preset's own keys.

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // bound is one clause of a field's range tag, such as ">= 1".
@@ -18,7 +20,19 @@ type bound struct {
 var relations = map[string]string{">=": "at least", ">": "above", "<=": "at most", "<": "below"}
 
 // boundsOf reads a range tag: clauses with commas between them.
-func boundsOf(tag string) (all []bound) {
+func boundsOf(tag string) []bound {
+	if all, ok := parsedBounds.Load(tag); ok {
+		return all.([]bound)
+	}
+	all := parseBounds(tag)
+	parsedBounds.Store(tag, all)
+	return all
+}
+
+// parsedBounds caches parseBounds by tag.
+var parsedBounds sync.Map
+
+func parseBounds(tag string) (all []bound) {
 	for clause := range strings.SplitSeq(tag, ", ") {
 		relation, number, ok := strings.Cut(clause, " ")
 		limit, err := strconv.ParseFloat(number, 64)
@@ -50,25 +64,24 @@ func checkRanges(v any, path string) *KeyError {
 			continue
 		}
 		x := f.Value.Convert(reflect.TypeFor[float64]()).Float()
+		bounds := []bound{}
+		if tag := f.Tag.Get("range"); tag != "" {
+			bounds = boundsOf(tag)
+		}
+		if !math.IsNaN(x) && !math.IsInf(x, 0) && !slices.ContainsFunc(bounds, func(b bound) bool { return !b.holds(x) }) {
+			continue
+		}
 		bad := KeyError{Key: path + f.Key, Value: Show(f.Value.Interface())}
 		if math.IsNaN(x) || math.IsInf(x, 0) {
 			bad.Reason = "must be a finite number"
 			return &bad
 		}
-		tag := f.Tag.Get("range")
-		if tag == "" {
-			continue
-		}
 		var words []string
-		broken := false
-		for _, b := range boundsOf(tag) {
-			broken = broken || !b.holds(x)
+		for _, b := range bounds {
 			words = append(words, fmt.Sprintf("%s %g", relations[b.relation], b.limit))
 		}
-		if broken {
-			bad.Reason = "must be " + strings.Join(words, " and ")
-			return &bad
-		}
+		bad.Reason = "must be " + strings.Join(words, " and ")
+		return &bad
 	}
 	return nil
 }

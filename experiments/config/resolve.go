@@ -1,13 +1,13 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
 
-	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/traces"
 )
@@ -17,11 +17,17 @@ func (l *loader) finish() error {
 	if err := l.neutral(); err != nil {
 		return err
 	}
+	if err := l.unused(); err != nil {
+		return l.place(err)
+	}
 	if l.cfg.ReplaysTimes() {
 		l.cfg.Rates = []float64{0}
 	}
 	if err := l.checkLists(); err != nil {
 		return err
+	}
+	if err := checkRanges(&l.cfg.Workload, "workload."); err != nil {
+		return l.place(err)
 	}
 	for _, rate := range l.cfg.Rates {
 		w := l.cfg.Workload
@@ -45,7 +51,34 @@ func (l *loader) finish() error {
 	if err := l.checkHardware(); err != nil {
 		return err
 	}
-	return l.tryTrace()
+	w := l.cfg.Workload
+	w.Rate = l.cfg.Rates[0]
+	if err := l.inputs.trace(w, l.cfg.Seeds[0]); err != nil {
+		return l.placeText(err)
+	}
+	return nil
+}
+
+// unused refuses keys of arrivals that the arrivals of the configuration do not use, unless they
+// have the value that results write there.
+func (l *loader) unused() *KeyError {
+	w := &l.cfg.Workload
+	for _, k := range []struct {
+		key     string
+		value   float64
+		neutral float64
+		used    bool
+		by      string
+	}{
+		{"workload.rate", slices.Max(append(l.cfg.Rates, 0)), 0, !l.cfg.ReplaysTimes() || l.search, "every process but arrivals = \"trace\""},
+		{"workload.speed", w.Speed, 1, l.cfg.ReplaysTimes(), "arrivals = \"trace\" only"},
+		{"workload.burstiness", w.Burstiness, 1, w.Arrivals == traces.ArrivalsGamma, "arrivals = \"gamma\" only"},
+	} {
+		if !k.used && l.chosen[k.key] && k.value != k.neutral {
+			return &KeyError{Key: k.key, Value: Show(k.value), Reason: fmt.Sprintf("is used by %s; arrivals is %q here", k.by, w.Arrivals)}
+		}
+	}
+	return nil
 }
 
 // checkLists checks the two lists that an experiment is expanded over.
@@ -77,16 +110,17 @@ func (l *loader) checkLists() error {
 // checkHardware finds the model and the card, and whether the one fits the
 // other under every system.
 func (l *loader) checkHardware() error {
-	model, err := hw.LoadModel(l.cfg.Model)
+	model, err := l.inputs.model(l.cfg.Model)
 	if err != nil {
 		return l.placeError("model", err)
 	}
-	if _, err := hw.LoadCard(l.cfg.GPU); err != nil {
-		return l.placeError("gpu", err)
-	}
 	for i := range l.cfg.Systems {
 		s := &l.cfg.Systems[i]
-		machine, err := hw.Load(l.cfg.GPU, s.Engine, l.cfg.Card)
+		machine, err := l.inputs.machine(l.cfg.GPU, s.Engine, l.cfg.Card)
+		var gpu *gpuError
+		if errors.As(err, &gpu) {
+			return l.placeError("gpu", gpu.err)
+		}
 		if err != nil {
 			return l.placeSystem(&KeyError{Key: "engine", Value: quote(s.Engine), Reason: err.Error()}, l.customNamed(s.Name))
 		}
@@ -105,18 +139,6 @@ func (l *loader) checkHardware() error {
 	return nil
 }
 
-// tryTrace opens the trace once, so that a file that is missing or wrong at its
-// beginning is found before anything runs.
-func (l *loader) tryTrace() error {
-	w := l.cfg.Workload
-	w.Rate = l.cfg.Rates[0]
-	stream, err := traces.Open(w, l.cfg.Seeds[0])
-	if err != nil {
-		return l.placeText(err)
-	}
-	return stream.Close()
-}
-
 // keyError makes an error about a key where it was set last.
 func (l *loader) keyError(key, value, reason string) error {
 	return l.place(&KeyError{Key: key, Value: value, Reason: reason})
@@ -126,11 +148,20 @@ func (l *loader) keyError(key, value, reason string) error {
 func (l *loader) place(err error) error {
 	var key *KeyError
 	if errors.As(err, &key) && key.Where == "" {
-		if key.Where = l.origin[key.Key]; key.Where == "" {
-			key.Where = builtInDefault
-		}
+		key.Where = l.originOf(key)
 	}
 	return err
+}
+
+// originOf is the place that set the key last, or else one that it cannot stand with.
+func (l *loader) originOf(e *KeyError) string {
+	table := e.Key[:strings.LastIndexByte(e.Key, '.')+1]
+	for _, key := range append([]string{strings.TrimPrefix(e.Key, table)}, e.With...) {
+		if where := l.origin[table+key]; where != "" && l.chosen[table+key] {
+			return where
+		}
+	}
+	return cmp.Or(l.origin[e.Key], builtInDefault)
 }
 
 // placeText is place for an error of another package whose text starts with

@@ -73,12 +73,32 @@ func loadSweep(path string, sets []string, search bool) (*Sweep, error) {
 			s.Axes = append(s.Axes, k.Key)
 		}
 	}
-	for _, settings := range product(axes) {
-		l, err := s.loadVariant(layers, flags, settingsDocument(file, settings), search)
-		if err != nil {
+	below, err := s.loadBelow(layers, flags, search)
+	if err != nil {
+		return nil, err
+	}
+	variants := 1.0
+	for _, a := range axes {
+		variants *= float64(len(a.values))
+	}
+	if err := checkSize("axis", variants); err != nil {
+		return nil, file.locate(err)
+	}
+	for i, settings := range product(axes) {
+		l := below.clone()
+		if err := l.apply(settingsDocument(file, settings), true); err != nil {
+			return nil, err
+		}
+		if err := l.finish(); err != nil {
 			return nil, err
 		}
 		l.cfg.Name = s.Name
+		if i == 0 {
+			points := variants * float64(len(l.cfg.Systems)*len(l.cfg.Rates)*len(l.cfg.Seeds))
+			if err := checkSize("axis", points); err != nil {
+				return nil, file.locate(err)
+			}
+		}
 		s.Variants = append(s.Variants, Variant{settings, &l.cfg})
 		s.SeedsGiven = l.origin["seed"] != builtInDefault
 	}
@@ -145,8 +165,8 @@ func (s *Sweep) flags(file *document, axes []axis, sets []string) ([]*document, 
 	return flags, nil
 }
 
-// loadVariant puts the documents of one variant over each other.
-func (s *Sweep) loadVariant(layers, flags []*document, axes *document, search bool) (*loader, error) {
+// loadBelow puts the documents that are under the axes over each other.
+func (s *Sweep) loadBelow(layers, flags []*document, search bool) (*loader, error) {
 	l := newLoader()
 	l.search, l.models = search, slices.Contains(s.Axes, "model")
 	if err := l.base(); err != nil {
@@ -162,8 +182,5 @@ func (s *Sweep) loadVariant(layers, flags []*document, axes *document, search bo
 			return nil, err
 		}
 	}
-	if err := l.apply(axes, true); err != nil {
-		return nil, err
-	}
-	return l, l.finish()
+	return l, nil
 }

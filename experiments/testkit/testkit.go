@@ -20,14 +20,14 @@ var testdata, _ = filepath.Abs("testdata")
 
 // Write puts text into a file of a temporary folder and makes that the working directory, so
 // that errors name the file without a path.
-func Write(t *testing.T, name, text string) string {
+func Write(t testing.TB, name, text string) string {
 	t.Helper()
 	t.Chdir(t.TempDir())
 	return Rewrite(t, name, text)
 }
 
 // Rewrite puts text into a file and returns its name.
-func Rewrite(t *testing.T, name, text string) string {
+func Rewrite(t testing.TB, name, text string) string {
 	t.Helper()
 	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 		t.Fatal(err)

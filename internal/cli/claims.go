@@ -17,14 +17,14 @@ type claimsCmd struct {
 	Out         string   `default:"${paperFolder}" placeholder:"DIR" help:"Where results are kept, as of figures --paper. Default: ${default}."`
 	Readme      string   `placeholder:"FILE" help:"Write the table between the lines <!-- claims --> and <!-- /claims --> of a Markdown file, that of another paper between <!-- claims NAME --> and its end, and what moves between <!-- sensitivity --> and <!-- /sensitivity -->."`
 	Sensitivity bool     `help:"Print what moves with each tuned parameter at half and at double, on three seeds of 100 requests and with goodput to a quarter, in the place of the table."`
-	Workers     int      `placeholder:"N" help:"Runs at a time. Default: one a core."`
+	Workers     int      `placeholder:"N" help:"Runs at a time. Default, and 0: one a core."`
 }
 
 // Validate is called by the parser.
 func (c *claimsCmd) Validate() error {
 	switch {
 	case c.Workers < 0:
-		return fmt.Errorf("--workers %d: must be at least 1", c.Workers)
+		return fmt.Errorf("--workers %d: must be at least 1, or 0 for one a core", c.Workers)
 	case c.JSON && c.Sensitivity:
 		return errors.New("--sensitivity prints a table; leave out --json")
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 
 	"github.com/alecthomas/kong"
 	kongcompletion "github.com/jotaen/kong-completion"
@@ -60,6 +61,31 @@ var errInterrupted = errors.New("interrupted")
 // Main carries out one command line and returns the exit status. An error is
 // one line on Stderr.
 func (a *App) Main(ctx context.Context, args []string) int {
+	out := &checkedWriter{Writer: a.Stdout}
+	app := *a
+	app.Stdout = out
+	status := app.run(ctx, args)
+	if out.err != nil && status == exitOK {
+		return a.fail(fmt.Errorf("standard output: %w", out.err))
+	}
+	return status
+}
+
+// checkedWriter keeps the first error, so that output that is lost is no success.
+type checkedWriter struct {
+	io.Writer
+	err error
+}
+
+func (w *checkedWriter) Write(p []byte) (int, error) {
+	n, err := w.Writer.Write(p)
+	if w.err == nil {
+		w.err = err
+	}
+	return n, err
+}
+
+func (a *App) run(ctx context.Context, args []string) int {
 	var cmd commands
 	exited := -1
 	parser, err := kong.New(&cmd,
@@ -69,7 +95,7 @@ func (a *App) Main(ctx context.Context, args []string) int {
 		kong.Writers(a.Stdout, a.Stderr),
 		kong.Exit(func(code int) { exited = code }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 90}),
-		kong.Vars{"paperFolder": paperFolder, "traceFormats": oneOf(traces.FormatNames())},
+		kong.Vars{"paperFolder": paperFolder, "traceFormats": oneOf(traces.FormatNames()), "splitEvery": strconv.Itoa(splitEvery)},
 		kong.BindTo(ctx, (*context.Context)(nil)),
 		kong.Bind(a),
 	)

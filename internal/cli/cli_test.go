@@ -81,7 +81,7 @@ func TestHelp(t *testing.T) {
 }
 
 func TestList(t *testing.T) {
-	for _, what := range []string{"gpus", "engines", "models", "systems", "selections", "evictions", "traces", "experiments", "gpus h100-80gb", "engines vllm-0.15"} {
+	for _, what := range []string{"gpus", "engines", "models", "systems", "selections", "evictions", "traces", "experiments", "gpus h100-80gb", "engines vllm-0.15", "keys slo", "keys workload.r --json"} {
 		status, out, errs := invoke(t, nil, append([]string{"list"}, strings.Fields(what)...)...)
 		if status != 0 || errs != "" {
 			t.Errorf("%s: status %d, stderr %q", what, status, errs)
@@ -135,6 +135,7 @@ func TestErrors(t *testing.T) {
 		{[]string{"compare", measuredRun, "--skip=-1"}, pretend},
 		{[]string{"compare", measuredRun, "--set", "model=llama2-7b", "--set", "gpu=h100-80gb", "--out", filepath.Dir(measuredRun)}, pretend},
 		{[]string{"list", "gpu"}, pretend},
+		{[]string{"list", "keys", "sytem"}, pretend},
 		{[]string{"figures", "nowhere"}, pretend},
 		{[]string{"trace", "describe", "nowhere.csv"}, pretend},
 		{[]string{"trace", "convert", "nowhere.csv"}, pretend},

@@ -17,14 +17,14 @@ type figuresCmd struct {
 	Paper   bool     `help:"Draw the figures of the papers, after running what they need. Runs that out/paper/points keeps are not made again."`
 	Only    []string `placeholder:"NAME" help:"With --paper: experiments to run, as in fig10a. May be repeated."`
 	Redraw  bool     `help:"With --paper: run nothing, draw the results that are there."`
-	Workers int      `placeholder:"N" help:"With --paper: runs at a time. Default: one a core."`
+	Workers int      `placeholder:"N" help:"With --paper: runs at a time. Default, and 0: one a core."`
 }
 
 // Validate is called by the parser.
 func (f *figuresCmd) Validate() error {
 	switch {
 	case f.Workers < 0:
-		return fmt.Errorf("--workers %d: must be at least 1", f.Workers)
+		return fmt.Errorf("--workers %d: must be at least 1, or 0 for one a core", f.Workers)
 	case f.Paper && len(f.Folders) > 0:
 		return errors.New("--paper runs experiments of its own; leave out DIR")
 	case !f.Paper && (f.Redraw || len(f.Only) > 0 || f.Workers > 0):

@@ -25,6 +25,7 @@ type listCmd struct {
 	Selections  listSelections  `cmd:"" help:"Selection algorithms of sparse attention, for the key system.selection."`
 	Traces      listTraces      `cmd:"" help:"Traces and trace formats, for the keys workload.trace and workload.format."`
 	Experiments listExperiments `cmd:"" help:"Experiments that commands run by name."`
+	Keys        listKeys        `cmd:"" help:"Keys of a configuration: type, unit, default, permitted values and meaning."`
 }
 
 type listGPUs struct {

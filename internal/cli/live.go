@@ -55,8 +55,11 @@ type liveFlags struct {
 	Select     string   `enum:"process,model" default:"process" help:"With --live: what sparse attention reads: what the score process selects, as in the simulation (process), or what the model's own metadata does (model)."`
 	Record     string   `name:"record-selections" placeholder:"FILE" help:"With --live: write what every decode of the run selects; system.selections = \"FILE\" replays it."`
 	Pace       bool     `help:"With --live: wait out the gaps in which no request runs. Default: skip them."`
-	SplitEvery int64    `placeholder:"N" default:"16" help:"With --live: every n-th step is split into phases by GPU events, which cost some time."`
+	SplitEvery int64    `placeholder:"N" default:"${splitEvery}" help:"With --live: every n-th step is split into phases by GPU events, which cost some time."`
 }
+
+// splitEvery is the default of the flag.
+const splitEvery = 16
 
 // runner returns what carries out so many points, and how many at a time (0:
 // any).
@@ -65,7 +68,7 @@ func (f *liveFlags) runner(app *App, points int) (simulate run.Runner, workers i
 		for _, only := range []struct {
 			flag string
 			set  bool
-		}{{"--weights", f.Weights != ""}, {"--select", f.Select == "model"}, {"--record-selections", f.Record != ""}, {"--pace", f.Pace}} {
+		}{{"--weights", f.Weights != ""}, {"--select", f.Select == "model"}, {"--record-selections", f.Record != ""}, {"--pace", f.Pace}, {"--split-every", f.SplitEvery != splitEvery}} {
 			if only.set {
 				return nil, 0, fmt.Errorf("%s is for --live", only.flag)
 			}

@@ -23,12 +23,12 @@ type planCmd struct {
 	Out     string   `placeholder:"DIR" help:"Result folder. Default: out/plan/ and the name of the configuration."`
 	Points  string   `placeholder:"DIR" help:"Where every run is kept under the hash of its configuration; sweeps and plans may share it. Default: points/ in the result folder."`
 	JSON    bool     `name:"json" help:"Print one JSON array, an object a candidate, and nothing else."`
-	Workers int      `placeholder:"N" help:"Runs at a time. Default: one a core."`
+	Workers int      `placeholder:"N" help:"Runs at a time. Default, and 0: one a core."`
 }
 
 func (p *planCmd) Run(ctx context.Context, app *App) (err error) {
 	if p.Workers < 0 {
-		return fmt.Errorf("--workers %d: must be at least 1", p.Workers)
+		return fmt.Errorf("--workers %d: must be at least 1, or 0 for one a core", p.Workers)
 	}
 	cfg := p.Config
 	if cfg == "" {

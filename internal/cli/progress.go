@@ -1,34 +1,63 @@
 package cli
 
 import (
+	"fmt"
 	"io"
 	"sync"
+	"time"
 
 	"github.com/schollz/progressbar/v3"
 )
 
-// progress is a bar with the time left, on a terminal, and nothing elsewhere.
-// How much there is to do may become known on the way. Its methods may be called
-// from many goroutines.
+// heartbeat is the time between two lines where no terminal shows a bar.
+const heartbeat = 30 * time.Second
+
+// progress is a bar with the time left on a terminal, and a line at each heartbeat elsewhere. How
+// much there is to do may become known on the way. Its methods may be called from many
+// goroutines.
 type progress struct {
 	mu    sync.Mutex
 	w     io.Writer
 	unit  string
 	total int
-	bar   *progressbar.ProgressBar // nil until something is planned
+	done  int
+	start time.Time
+	bar   *progressbar.ProgressBar // nil until something is planned, and where there is no terminal
+	beat  *time.Ticker             // nil on a terminal
+	ended chan struct{}
 }
 
-func newProgress(w io.Writer, unit string) *progress { return &progress{w: w, unit: unit} }
+func newProgress(w io.Writer, unit string) *progress {
+	p := &progress{w: w, unit: unit, start: time.Now(), ended: make(chan struct{})}
+	if !isTerminal(w) {
+		p.beat = time.NewTicker(heartbeat)
+		go p.report(p.beat.C)
+	}
+	return p
+}
+
+// report writes a line at each beat until the end.
+func (p *progress) report(beats <-chan time.Time) {
+	for {
+		select {
+		case <-p.ended:
+			return
+		case now := <-beats:
+			p.mu.Lock()
+			fmt.Fprintf(p.w, "%d of %d %s after %s\n", p.done, p.total, p.unit, now.Sub(p.start).Round(time.Second))
+			p.mu.Unlock()
+		}
+	}
+}
 
 // planned adds to what there is to do, or takes from it.
 func (p *progress) planned(n int) {
-	if !isTerminal(p.w) {
-		return
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.total += n; p.bar != nil {
 		p.bar.ChangeMax(p.total)
+	}
+	if p.bar != nil || p.beat != nil {
 		return
 	}
 	p.bar = progressbar.NewOptions(p.total,
@@ -46,6 +75,7 @@ func (p *progress) planned(n int) {
 func (p *progress) finished() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.done++
 	if p.bar != nil {
 		p.bar.Add(1)
 	}
@@ -53,6 +83,10 @@ func (p *progress) finished() {
 
 // close takes the bar away.
 func (p *progress) close() {
+	close(p.ended)
+	if p.beat != nil {
+		p.beat.Stop()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.bar != nil {

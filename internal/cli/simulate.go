@@ -24,7 +24,7 @@ type simulateCmd struct {
 	Out     string   `placeholder:"DIR" help:"Result folder. A folder of the same configuration is continued. Default: out/ and the name and settings of the configuration, with a number if that folder holds other results."`
 	Force   bool     `help:"Replace the results that the folder holds; run all again."`
 	JSON    bool     `name:"json" help:"Print one JSON array, an object a run, and nothing else."`
-	Workers int      `placeholder:"N" help:"Runs at a time. Default: one a core."`
+	Workers int      `placeholder:"N" help:"Runs at a time. Default, and 0: one a core."`
 	liveFlags
 	Trace      bool   `help:"Write the steps of every run as a trace for Perfetto or chrome://tracing; --set output.trace=true in short."`
 	CPUProfile string `name:"cpuprofile" hidden:"" placeholder:"FILE"`
@@ -32,7 +32,7 @@ type simulateCmd struct {
 
 func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	if s.Workers < 0 {
-		return fmt.Errorf("--workers %d: must be at least 1", s.Workers)
+		return fmt.Errorf("--workers %d: must be at least 1, or 0 for one a core", s.Workers)
 	}
 	sets := s.Set
 	if s.Trace {
@@ -161,7 +161,7 @@ func finishedOf(results []run.Result, of int) string {
 
 // report draws the figures and says what came out.
 func (s *simulateCmd) report(app *App, cfg *config.Config, out string, files []string, sums []sim.Summary) error {
-	pictures, err := drawAgainstRate(out, cfg)
+	pictures, err := drawAgainstRate(out, cfg, sums)
 	if err != nil {
 		return err
 	}
@@ -176,9 +176,9 @@ func (s *simulateCmd) report(app *App, cfg *config.Config, out string, files []s
 }
 
 // drawAgainstRate draws the figures of a result folder. A trace with times of
-// its own has no rate to draw against.
-func drawAgainstRate(out string, cfg *config.Config) ([]string, error) {
-	if cfg.ReplaysTimes() {
+// its own has no rate to draw against, and runs that served nothing have no figures.
+func drawAgainstRate(out string, cfg *config.Config, sums []sim.Summary) ([]string, error) {
+	if cfg.ReplaysTimes() || !slices.ContainsFunc(sums, func(s sim.Summary) bool { return s.Completed > 0 }) {
 		return nil, nil
 	}
 	runs, err := figures.Read(out)

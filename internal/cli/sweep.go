@@ -20,13 +20,13 @@ type sweepCmd struct {
 	Out     string   `placeholder:"DIR" help:"Result folder. Default: out/sweep/ and the name of the configuration."`
 	Points  string   `placeholder:"DIR" help:"Where every run is kept under the hash of its configuration; sweeps may share it. Default: points/ in the result folder."`
 	JSON    bool     `name:"json" help:"Print one JSON array, an object a run, and nothing else."`
-	Workers int      `placeholder:"N" help:"Runs at a time. Default: one a core."`
+	Workers int      `placeholder:"N" help:"Runs at a time. Default, and 0: one a core."`
 	Engine  string   `enum:"local,slurm" default:"local" help:"Where runs are made: local, or slurm, which writes an array job."`
 }
 
 func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 	if s.Workers < 0 {
-		return fmt.Errorf("--workers %d: must be at least 1", s.Workers)
+		return fmt.Errorf("--workers %d: must be at least 1, or 0 for one a core", s.Workers)
 	}
 	if s.JSON && s.Engine == "slurm" {
 		return errors.New("--json --engine slurm: an array job has no results to print")

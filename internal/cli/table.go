@@ -32,6 +32,12 @@ func printTable(w io.Writer, sums []sim.Summary) {
 			rate = rateLabel(r.rate)
 		}
 		s := &r.sum
+		ofServed := func(v float64) string { // of requests that were served
+			if s.Completed == 0 {
+				return "-"
+			}
+			return digits(v)
+		}
 		blocks, hits := "-", "-"
 		if s.HitRatio > 0 || s.BlocksLoadedPerStep > 0 {
 			blocks, hits = digits(s.BlocksLoadedPerStep), strconv.FormatFloat(100*s.HitRatio, 'f', 2, 64)
@@ -48,10 +54,10 @@ func printTable(w io.Writer, sums []sim.Summary) {
 		tokens := mark(rows, r, func(s *sim.Summary) float64 { return -s.ThroughputTokS })
 		starred = starred || ttft == star || tokens == star
 		t.AppendRow(table.Row{rate, r.system, served,
-			digits(s.TTFT.Mean) + ttft,
-			digits(s.TTFT.P99), digits(1e3 * s.TBT.Mean), digits(1e3 * s.TBT.P99),
-			digits(s.ThroughputTokS) + tokens,
-			digits(s.QueueDelay.Mean), digits(s.BatchMean), blocks, hits, sloLabel(r), note})
+			ofServed(s.TTFT.Mean) + ttft,
+			ofServed(s.TTFT.P99), ofServed(1e3 * s.TBT.Mean), ofServed(1e3 * s.TBT.P99),
+			ofServed(s.ThroughputTokS) + tokens,
+			ofServed(s.QueueDelay.Mean), digits(s.BatchMean), blocks, hits, sloLabel(r), note})
 	}
 	t.SetColumnConfigs(append(rightAligned(3, 12), table.ColumnConfig{Number: 1, Align: text.AlignRight}))
 	t.Render()

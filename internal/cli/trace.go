@@ -74,10 +74,15 @@ func quantileRow(name string, n int, q traces.Quantiles) table.Row {
 
 type convertCmd struct {
 	traceFile
-	Out string `required:"" placeholder:"FILE" help:"The CSV to write."`
+	Out string `required:"" placeholder:"FILE" help:"The CSV to write; - for standard output."`
 }
 
 func (c *convertCmd) Run(app *App) error {
+	if c.Out == "-" {
+		warnings, err := traces.ConvertTo(app.Stdout, c.File, c.Format)
+		app.warn(warnings)
+		return err
+	}
 	requests, warnings, err := traces.Convert(c.File, c.Format, c.Out)
 	if err != nil {
 		return err

@@ -59,7 +59,7 @@ func (c *validateCmd) Validate() error {
 	case c.Markdown && c.JSON:
 		return errors.New("--json and --markdown: choose one")
 	case c.Workers < 0:
-		return fmt.Errorf("--workers %d: must be at least 1", c.Workers)
+		return fmt.Errorf("--workers %d: must be at least 1, or 0 for one a core", c.Workers)
 	}
 	return nil
 }

@@ -104,9 +104,9 @@ func (c *Recording) Replay(request, prompt, output int, groups []int32) (*Replay
 	if s.prompt != prompt || s.output != output {
 		return nil, fmt.Errorf("request %d has %d prompt and %d output tokens, %d and %d when selections were recorded: another trace or seed", request, prompt, output, s.prompt, s.output)
 	}
-	zip, err := gzip.NewReader(io.NewSectionReader(c.r, s.at, s.bytes))
+	zip, err := c.unzip(s)
 	if err != nil {
-		return nil, fmt.Errorf("recorded selections of request %d: %w", request, err)
+		return nil, fmt.Errorf("recorded selections of request %d: damaged: %w", request, err)
 	}
 	p := &Replay{Latest: NewLatest(len(groups)), request: request, k: c.Candidates, row: make([]int, c.groups()), in: bufio.NewReader(zip)}
 	for i := range p.row {
@@ -118,6 +118,22 @@ func (c *Recording) Replay(request, prompt, output int, groups []int32) (*Replay
 		}
 	}
 	return p, p.readStep()
+}
+
+// unzip opens a segment whose checksum is right.
+func (c *Recording) unzip(s segment) (*gzip.Reader, error) {
+	text := io.NewSectionReader(c.r, s.at, s.bytes)
+	zip, err := gzip.NewReader(text)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := io.Copy(io.Discard, zip); err != nil {
+		return nil, noEOF(err)
+	}
+	if _, err := text.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	return zip, zip.Reset(text)
 }
 
 // Step advances to the decode step of a request that has generated so many tokens and has n

@@ -2,6 +2,8 @@ package dsa
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -147,8 +149,8 @@ func TestReplayIsWhatWasRecorded(t *testing.T) {
 	})
 }
 
-// A recording cut short anywhere is refused, at the latest when what is missing is read.
-func TestRecordingCutShort(t *testing.T) {
+// twoSteps are of a request that decodes two tokens.
+func twoSteps() []drawnStep {
 	steps := []drawnStep{{generated: 1, candidates: 9}, {generated: 2, candidates: 9}}
 	for i := range steps {
 		for range recordedShape.groups() {
@@ -156,7 +158,12 @@ func TestRecordingCutShort(t *testing.T) {
 			steps[i].follows = append(steps[i].follows, i > 0)
 		}
 	}
-	file := recorded(t, [][]drawnStep{steps, steps})
+	return steps
+}
+
+// A recording cut short anywhere is refused, at the latest when what is missing is read.
+func TestRecordingCutShort(t *testing.T) {
+	file := recorded(t, [][]drawnStep{twoSteps(), twoSteps()})
 	if _, err := OpenRecording(bytes.NewReader(file), int64(len(file))); err != nil {
 		t.Fatal(err)
 	}
@@ -165,24 +172,51 @@ func TestRecordingCutShort(t *testing.T) {
 			t.Fatalf("%d of %d bytes were taken for a recording", n, len(file))
 		}
 	}
-	flipped := 0
-	for at := bytes.IndexByte(file, '\n') + 1; at < len(file); at++ {
-		damaged := slices.Clone(file)
-		damaged[at] ^= 0x40
-		rec, err := OpenRecording(bytes.NewReader(damaged), int64(len(file)))
-		if err != nil {
-			flipped++
-			continue
+}
+
+// TestRecordingDamaged: whichever bit of a recording flips, it is refused, has another shape, or
+// is replayed as it was.
+func TestRecordingDamaged(t *testing.T) {
+	file := recorded(t, [][]drawnStep{twoSteps(), twoSteps()})
+	replayed := func(file []byte) (string, error) {
+		rec, err := OpenRecording(bytes.NewReader(file), int64(len(file)))
+		if err != nil || rec.Shape != recordedShape {
+			return "", errors.Join(err, errors.New("another shape"))
 		}
+		var rows strings.Builder
 		for id := range 2 {
-			if p, err := rec.Replay(id, 100+id, 10, []int32{2, 5}); err == nil {
-				_ = p.Step(1, 9) // must not panic
-				_ = p.Step(2, 9)
+			p, err := rec.Replay(id, 100+id, 10, []int32{2, 5})
+			if err != nil {
+				return "", err
+			}
+			for _, generated := range []int{1, 2} {
+				if err := p.Step(generated, 9); err != nil {
+					return "", err
+				}
+				for g := range 2 {
+					row, follows := p.Latest.Picks(g)
+					fmt.Fprintln(&rows, row, follows)
+				}
 			}
 		}
+		return rows.String(), nil
 	}
-	if flipped == 0 {
-		t.Error("no damage was noticed")
+	want, err := replayed(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	noticed := 0
+	for bit := range 8 * len(file) {
+		damaged := slices.Clone(file)
+		damaged[bit/8] ^= 1 << (bit % 8)
+		if got, err := replayed(damaged); err != nil {
+			noticed++
+		} else if got != want {
+			t.Errorf("bit %d of byte %d: replayed with other results", bit%8, bit/8)
+		}
+	}
+	if noticed < 4*len(file) {
+		t.Errorf("only %d of %d flipped bits noticed", noticed, 8*len(file))
 	}
 }
 

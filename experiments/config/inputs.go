@@ -1,0 +1,70 @@
+package config
+
+import (
+	"fmt"
+
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/traces"
+)
+
+// inputs reads what configurations name. The variants of a sweep share it, so that each file is
+// read once.
+type inputs struct {
+	models   map[string]read[hw.Model]
+	machines map[string]read[*hw.Profile]
+	traces   map[string]error
+}
+
+// read is what came of reading an input.
+type read[T any] struct {
+	value T
+	err   error
+}
+
+func newInputs() *inputs {
+	return &inputs{map[string]read[hw.Model]{}, map[string]read[*hw.Profile]{}, map[string]error{}}
+}
+
+func once[T any](known map[string]read[T], key string, load func() (T, error)) (T, error) {
+	r, ok := known[key]
+	if !ok {
+		r.value, r.err = load()
+		known[key] = r
+	}
+	return r.value, r.err
+}
+
+func (in *inputs) model(name string) (hw.Model, error) {
+	return once(in.models, name, func() (hw.Model, error) { return hw.LoadModel(name) })
+}
+
+// machine returns a card as changed, with the kernels of an engine there.
+func (in *inputs) machine(gpu, engine string, card hw.Changes) (*hw.Profile, error) {
+	return once(in.machines, fmt.Sprintf("%s\n%s\n%v", gpu, engine, card), func() (*hw.Profile, error) {
+		if _, err := hw.LoadCard(gpu); err != nil {
+			return nil, &gpuError{err}
+		}
+		return hw.Load(gpu, engine, card)
+	})
+}
+
+// gpuError is the error of a card that cannot be read at all.
+type gpuError struct{ err error }
+
+func (e *gpuError) Error() string { return e.err.Error() }
+
+// trace opens a trace once, so that a file that is missing or wrong at its beginning is found
+// before anything runs.
+func (in *inputs) trace(w traces.Spec, seed uint64) error {
+	w.Rate = min(w.Rate, 1) // which rate matters to no file
+	key := fmt.Sprintf("%+v", w)
+	err, ok := in.traces[key]
+	if !ok {
+		var stream *traces.Stream
+		if stream, err = traces.Open(w, seed); err == nil {
+			err = stream.Close()
+		}
+		in.traces[key] = err
+	}
+	return err
+}

@@ -1,0 +1,65 @@
+package cli
+
+import (
+	_ "embed"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/sparseserve/sparseserve/experiments/config"
+)
+
+// keysCSV has a row for each key: key, type and unit, default, values, meaning. It is made from the
+// declarations of the keys, with docs/configuration.md.
+//
+//go:embed keys.csv
+var keysCSV string
+
+type listKeys struct {
+	Prefix string `arg:"" optional:"" placeholder:"PREFIX" help:"Only keys that begin so, as in system or workload.r."`
+	JSON   bool   `name:"json" help:"Print one JSON array, an object a key, and nothing else."`
+}
+
+// configKey is a key as --json prints it.
+type configKey struct {
+	Key     string `json:"key"`
+	Type    string `json:"type"`
+	Default string `json:"default"`
+	Values  string `json:"values"`
+	Meaning string `json:"meaning"`
+}
+
+func (l *listKeys) Run(app *App) error {
+	rows, err := csv.NewReader(strings.NewReader(keysCSV)).ReadAll()
+	if err != nil {
+		return err
+	}
+	var found []configKey
+	names := make([]string, len(rows))
+	for i, row := range rows {
+		names[i] = row[0]
+		if strings.HasPrefix(row[0], l.Prefix) {
+			found = append(found, configKey{row[0], row[1], row[2], row[3], row[4]})
+		}
+	}
+	if len(found) == 0 {
+		return fmt.Errorf("no key begins with %q%s; list keys without it has all", l.Prefix, config.DidYouMean(l.Prefix, names))
+	}
+	if l.JSON {
+		return printJSON(app, found)
+	}
+	for i := range found {
+		found[i].print(app.Stdout)
+	}
+	return nil
+}
+
+// print prints a key on a line of its own and its meaning below.
+func (k *configKey) print(w io.Writer) {
+	fmt.Fprintf(w, "%s = %s   (%s)\n", k.Key, orNone(k.Default), k.Type)
+	fmt.Fprintf(w, "    %s\n", k.Meaning)
+	if k.Values != "" {
+		fmt.Fprintf(w, "    values: %s\n", k.Values)
+	}
+}
