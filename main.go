@@ -19,17 +19,37 @@ import (
 const patience = 3 * time.Second
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, func() {
-		stop() // a second interrupt ends the process at once
-		time.AfterFunc(patience, func() {
-			fmt.Fprintln(os.Stderr, "sparseserve: still ending what was interrupted; interrupt again to end at once")
-		})
-	})
+	ctx, caught := untilSignal()
 	version := sync.OnceValue(func() string { return program(sources) })
 	app := cli.App{
 		Stdout: os.Stdout, Stderr: os.Stderr, Run: run.NewSimulator().Run,
 		Program: version, LiveProgram: func() string { return version() + "-" + program(liveSources) },
 	}
-	os.Exit(app.Main(ctx, os.Args[1:]))
+	status := app.Main(ctx, os.Args[1:])
+	if status == cli.Interrupted {
+		status = 128 + int(caught())
+	}
+	os.Exit(status)
+}
+
+// untilSignal returns a context that ends with the first signal to end, and which that was. A
+// second signal ends the process at once.
+func untilSignal() (context.Context, func() syscall.Signal) {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // as nohup has it
+		signal.Notify(signals, syscall.SIGHUP)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	caught := make(chan syscall.Signal, 1)
+	go func() {
+		s := <-signals
+		signal.Reset()
+		caught <- s.(syscall.Signal)
+		cancel()
+		time.AfterFunc(patience, func() {
+			fmt.Fprintln(os.Stderr, "sparseserve: still ending what was interrupted; interrupt again to end at once")
+		})
+	}()
+	return ctx, func() syscall.Signal { return <-caught }
 }

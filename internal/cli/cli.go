@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 
 	"github.com/alecthomas/kong"
@@ -49,9 +50,10 @@ type commands struct {
 
 // Exit statuses.
 const (
-	exitOK          = 0
-	exitFailed      = 1
-	exitInterrupted = 130 // as shells report an interrupt
+	exitOK     = 0
+	exitFailed = 1
+	// Interrupted is 128 and SIGINT, as shells report an interrupt.
+	Interrupted = 130
 )
 
 // errInterrupted says that a run was interrupted after its results so far were
@@ -107,8 +109,13 @@ func (a *App) run(ctx context.Context, args []string) int {
 	if exited >= 0 {
 		return exited
 	}
-	if len(args) == 0 {
+	switch {
+	case slices.Contains(args, ""):
+		return a.fail(errors.New("an argument is empty; leave it out, or see sparseserve --help"))
+	case len(args) == 0:
 		args = []string{"--help"}
+	case args[0] == "help":
+		args = append(slices.Clone(args[1:]), "--help")
 	}
 	parsed, err := parser.Parse(args)
 	if exited >= 0 {
@@ -127,7 +134,7 @@ func (a *App) fail(err error) int {
 	}
 	fmt.Fprintf(a.Stderr, "sparseserve: %v\n", err)
 	if errors.Is(err, errInterrupted) {
-		return exitInterrupted
+		return Interrupted
 	}
 	return exitFailed
 }

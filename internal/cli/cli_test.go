@@ -75,6 +75,10 @@ func TestHelp(t *testing.T) {
 		}
 		testkit.Golden(t, name, out)
 	}
+	_, flag, _ := invoke(t, nil, "sweep", "--help")
+	if _, word, _ := invoke(t, nil, "help", "sweep"); word != flag {
+		t.Errorf("help sweep: %q, want that of sweep --help", word)
+	}
 	if _, bare, _ := invoke(t, nil); !strings.HasPrefix(bare, "Usage:") {
 		t.Errorf("without arguments: %q, want the help", bare)
 	}
@@ -101,6 +105,7 @@ func TestErrors(t *testing.T) {
 	}{
 		{[]string{"simulat"}, pretend},
 		{[]string{"simulate", "--sets", "a=b"}, pretend},
+		{[]string{"simulate", ""}, pretend},
 		{[]string{"simulate", "nowhere.toml"}, pretend},
 		{[]string{"simulate", "--set", "workload.rat=1"}, pretend},
 		{[]string{"simulate", "--set", "workload.rate=[0.1,-1]"}, pretend},
@@ -201,5 +206,18 @@ func writeFile(t *testing.T, name, text string) {
 	t.Helper()
 	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestHelpExamples: the whole small files of help are what they say.
+func TestHelpExamples(t *testing.T) {
+	t.Chdir(t.TempDir())
+	writeFile(t, "s.toml", sweepExample)
+	if s, err := config.LoadSweep("s.toml", nil); err != nil || len(s.Variants) != 8 {
+		t.Errorf("sweep: %d variants, want 8: %v", len(s.Variants), err)
+	}
+	writeFile(t, "p.toml", planExample)
+	if p, err := config.LoadPlan("p.toml", nil); err != nil || len(p.Variants) != 2 {
+		t.Errorf("plan: %d variants, want 2: %v", len(p.Variants), err)
 	}
 }

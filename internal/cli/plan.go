@@ -26,6 +26,30 @@ type planCmd struct {
 	Workers int      `placeholder:"N" help:"Runs at a time. Default, and 0: one a core."`
 }
 
+// planExample is a whole small file of a plan.
+const planExample = `model = "llama3-8b"
+
+[workload]
+requests = 200
+
+[system]
+preset = ["vllm-0.15", "sparseserve"]
+
+[slo]
+ttft_s = 3                                 # P99 unless ttft_stat says which
+tbt_s = 0.1
+
+[goodput]
+start = 0.5                                # first rate, requests/s
+width = 0.1                                # of the last bracket, relative
+
+[[axis]]
+grid.gpu = ["a100-80gb", "h100-80gb"]
+`
+
+// Help is shown below the command's help.
+func (p *planCmd) Help() string { return wholeFile(planExample) }
+
 func (p *planCmd) Run(ctx context.Context, app *App) (err error) {
 	if p.Workers < 0 {
 		return fmt.Errorf("--workers %d: must be at least 1, or 0 for one a core", p.Workers)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
@@ -22,6 +23,31 @@ type sweepCmd struct {
 	JSON    bool     `name:"json" help:"Print one JSON array, an object a run, and nothing else."`
 	Workers int      `placeholder:"N" help:"Runs at a time. Default, and 0: one a core."`
 	Engine  string   `enum:"local,slurm" default:"local" help:"Where runs are made: local, or slurm, which writes an array job."`
+}
+
+// sweepExample is a whole small file of a sweep.
+const sweepExample = `model = "llama3-8b"
+gpu = "h100-80gb"
+seeds = [1, 2]
+
+[system]
+preset = ["vllm", "sparseserve"]
+
+[[axis]]                                   # grid: every combination
+grid.workload.rate = [0.5, 1.0]
+grid.system.budget_tokens = [1024, 2048]
+
+[[axis]]                                   # zip: first with first; list: tables of keys
+zip.model = ["llama3-8b", "llama3.1-8b"]
+`
+
+// Help is shown below the command's help.
+func (s *sweepCmd) Help() string { return wholeFile(sweepExample) }
+
+// wholeFile introduces a file and indents it, so that help keeps its lines.
+func wholeFile(text string) string {
+	return "A whole small file (sparseserve list keys has all keys):\n\n  " +
+		strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n  ")
 }
 
 func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {

@@ -1,0 +1,20 @@
+package main
+
+import (
+	"syscall"
+	"testing"
+)
+
+// TestUntilSignal: each signal to end ends the context, and is known.
+func TestUntilSignal(t *testing.T) {
+	for _, s := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+		ctx, caught := untilSignal()
+		if err := syscall.Kill(syscall.Getpid(), s); err != nil {
+			t.Fatal(err)
+		}
+		<-ctx.Done()
+		if got := caught(); got != s {
+			t.Errorf("%v: caught %v", s, got)
+		}
+	}
+}
