@@ -9,6 +9,7 @@
 GO ?= go
 FUZZTIME ?= 10s
 CHECKS ?= 2000
+COMMANDS ?= 100000
 
 .PHONY: run test test-all build figures lint race laws fuzz hunt bench clean
 
@@ -55,8 +56,9 @@ fuzz:
 	  done; \
 	done
 
-# New random cases of every property, many more than a test run draws.
+# New random cases of every property, many more than a test run draws; command lines by themselves.
 hunt: fuzz
+	RAPID_CHECKS=$(COMMANDS) $(GO) test -count 1 -timeout 24h -run TestHostileCommands ./internal/cli
 	RAPID_CHECKS=$(CHECKS) $(GO) test -count 1 -timeout 1h -tags lawcheck $$(grep -rl --include='*_test.go' pgregory.net/rapid . | xargs -n1 dirname | sort -u)
 
 bench:
