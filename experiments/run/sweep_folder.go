@@ -61,7 +61,8 @@ type SweepFolder struct {
 // the sweep when it is empty. Results in other folders, and of other sweeps in
 // this one, stay.
 func OpenSweepFolder(dir, points, program string, s *config.Sweep) (*SweepFolder, error) {
-	if _, err := s.Points(); err != nil { // before any folder is made
+	expanded, err := s.Points() // before any folder is made
+	if err != nil {
 		return nil, err
 	}
 	if points == "" {
@@ -71,8 +72,8 @@ func OpenSweepFolder(dir, points, program string, s *config.Sweep) (*SweepFolder
 	if err != nil {
 		return nil, err
 	}
-	f, err := StartSweepFolder(dir, store, s)
-	if err != nil {
+	f := &SweepFolder{Store: store, dir: dir, sweep: s, pts: expanded}
+	if err := f.start(); err != nil {
 		return nil, errors.Join(err, store.Close())
 	}
 	return f, nil
