@@ -41,8 +41,8 @@ func openPath(path string, o options) (source, string, error) {
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			msg := path + ": no such file or folder"
-			if nearest(path, []string{BuiltIn}) != "" {
-				msg += fmt.Sprintf(" (did you mean %q, the built-in mix?)", BuiltIn)
+			if near := nearest(path, []string{BuiltIn, Synthetic}); near != "" {
+				msg += fmt.Sprintf(" (did you mean %q?)", near)
 			}
 			return nil, "", errors.New(msg)
 		}

@@ -13,14 +13,13 @@ import (
 	"sync"
 
 	"github.com/sparseserve/sparseserve/hw"
-	"github.com/sparseserve/sparseserve/traces"
 )
 
 // Inputs are digests of what a point's configuration names rather than holds.
 type Inputs struct {
 	Model string `json:"model"`
 	GPU   string `json:"gpu"`
-	Trace string `json:"trace,omitempty"` // empty for the built-in mix
+	Trace string `json:"trace,omitempty"` // empty where no file has it
 	// Selections is of a recording that is replayed.
 	Selections string `json:"selections,omitempty"`
 }
@@ -83,7 +82,7 @@ func (h *Hasher) Identity(p *Point) (config []byte, in Inputs, err error) {
 	}); err != nil {
 		return nil, in, err
 	}
-	if p.Workload.Trace != traces.BuiltIn {
+	if p.Workload.FromFile() {
 		in.Trace, err = h.digest("trace "+p.Workload.Trace, func(w io.Writer) error {
 			return copyFiles(w, p.Workload.Trace)
 		})

@@ -1,0 +1,40 @@
+package traces
+
+import (
+	"math/rand/v2"
+
+	"github.com/sparseserve/sparseserve/sim/des"
+)
+
+// clients are those of a closed loop: each thinks, sends a request, has its answer, thinks again.
+// Times to think are exponential; with a mean of 0 there are none. It is not known which client
+// sends a request, nor does it matter: they are alike.
+type clients struct {
+	n     int
+	think float64 // mean, seconds
+	rng   *rand.Rand
+	ended des.Time // of the request that the next one follows
+}
+
+func newClients(s Spec, seed uint64) *clients {
+	return &clients{n: s.Concurrency, think: s.ThinkS, rng: des.Rand(seed, "traces.think")}
+}
+
+func (c *clients) next() (des.Time, error) {
+	if c.think == 0 {
+		return c.ended, nil
+	}
+	p := process{gap: func() float64 { return c.think * c.rng.ExpFloat64() }, now: c.ended}
+	return p.next()
+}
+
+// Concurrency implements sim.ClosedLoop: the clients of a closed loop, 0 of other arrivals.
+func (s *Stream) Concurrency() int {
+	if s.clients == nil {
+		return 0
+	}
+	return s.clients.n
+}
+
+// Ended implements sim.ClosedLoop.
+func (s *Stream) Ended(at des.Time) { s.clients.ended = at }
