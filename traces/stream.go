@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
@@ -47,9 +46,6 @@ func Open(spec Spec, seed uint64, model ...Tokenizer) (*Stream, error) {
 			return nil, err
 		}
 	default:
-		if err := rereadable(spec.Trace); err != nil {
-			return nil, fmt.Errorf("workload.trace: %w", err)
-		}
 		s.src, _, err = openPath(spec.Trace, options{
 			format: spec.Format, tokenizer: tokenizer, datasets: spec.datasets(), output: spec.Output,
 			ordered: spec.Arrivals == ArrivalsTrace,
@@ -66,23 +62,10 @@ func Open(spec Spec, seed uint64, model ...Tokenizer) (*Stream, error) {
 	return s, nil
 }
 
-// rereadable refuses a pipe or a device: a configuration is checked, and each of its runs made,
-// from the trace's beginning.
-func rereadable(path string) error {
-	info, err := os.Stat(path)
-	if err != nil || info.IsDir() || info.Mode().IsRegular() {
-		return nil // openPath says what is wrong
-	}
-	return fmt.Errorf("%s: not a regular file, and every run reads the trace from its beginning; write it to a file first", path)
-}
-
 // Timed says whether a trace has arrival times of its own.
 func (s Spec) Timed() (bool, error) {
 	if !s.FromFile() {
 		return false, nil
-	}
-	if err := rereadable(s.Trace); err != nil {
-		return false, err
 	}
 	src, _, err := openPath(s.Trace, wholeFile(s.Format))
 	if err != nil {

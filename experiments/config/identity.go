@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // Inputs are digests of what a point's configuration names rather than holds.
@@ -117,6 +118,15 @@ func (h *Hasher) digest(key string, write func(io.Writer) error) (string, error)
 // copyFiles writes a file, or the names and files of a folder in the order of
 // their names.
 func copyFiles(w io.Writer, root string) error {
+	if files.Once(root) {
+		f, err := files.Again(root)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		_, err = io.Copy(w, f)
+		return err
+	}
 	root, err := filepath.EvalSymlinks(root)
 	if err != nil {
 		return err

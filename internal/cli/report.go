@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -54,7 +55,7 @@ func traceName(w *traces.Spec) string {
 	if w.Trace == traces.Synthetic {
 		return "prompts " + w.PromptLengths + ", outputs " + w.OutputLengths
 	}
-	return w.Trace
+	return files.Label(w.Trace)
 }
 
 // printFiles names the files that were written.
