@@ -1,6 +1,7 @@
 package traces
 
 import (
+	"fmt"
 	"math/rand/v2"
 
 	"github.com/sparseserve/sparseserve/sim/des"
@@ -21,11 +22,11 @@ func newClients(s Spec, seed uint64) *clients {
 }
 
 func (c *clients) next() (des.Time, error) {
-	if c.think == 0 {
-		return c.ended, nil
+	think := c.think * c.rng.ExpFloat64()
+	if think > (latest - c.ended).Seconds() {
+		return 0, fmt.Errorf("arrival after 285 years: workload.think_s = %g is too long for workload.requests", c.think)
 	}
-	p := process{gap: func() float64 { return c.think * c.rng.ExpFloat64() }, now: c.ended}
-	return p.next()
+	return c.ended + des.FromSeconds(think), nil
 }
 
 // Concurrency implements sim.ClosedLoop: the clients of a closed loop, 0 of other arrivals.

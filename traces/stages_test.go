@@ -164,4 +164,12 @@ func TestClientsThink(t *testing.T) {
 	if _, ok, err := s.Next(); ok || err != nil {
 		t.Errorf("after the last request: %v, %v", ok, err)
 	}
+	s = open(t, 1, func(s *Spec) {
+		shortRequests(s)
+		s.Arrivals, s.Concurrency, s.ThinkS, s.Rate = ArrivalsClosed, 1, 1e6, 0
+	})
+	s.Ended(latest - des.Second)
+	if _, _, err := s.Next(); err == nil || !strings.Contains(err.Error(), "workload.think_s = 1e+06 is too long") {
+		t.Errorf("beyond what time can hold: %v", err)
+	}
 }
