@@ -21,7 +21,7 @@ func TestClosedLoopAllocatesNothing(t *testing.T) {
 	if err := s.begin(&endless{}, nil); err != nil {
 		t.Fatal(err)
 	}
-	turn := func() {
+	next := func() {
 		ev, ok := s.events.Next()
 		if !ok {
 			t.Fatal("no request is coming")
@@ -31,8 +31,8 @@ func TestClosedLoopAllocatesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	turn()
-	if n := testing.AllocsPerRun(100, turn); n != 0 {
+	next()
+	if n := testing.AllocsPerRun(100, next); n != 0 {
 		t.Errorf("%v allocations a request", n)
 	}
 	if len(s.coming) != 4 {

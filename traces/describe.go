@@ -89,8 +89,8 @@ func Describe(path, format string) (Description, error) {
 	return d, nil
 }
 
-// DescribeWorkload draws the requests of a workload and summarises them: as they are served, but
-// for what the model's maximum cuts off. In a closed loop the server makes the times.
+// DescribeWorkload draws the requests of a workload and summarises them: as they are
+// served, but for the model's maximum. In a closed loop the server makes the times.
 func DescribeWorkload(name string, spec Spec, seed uint64, model ...Tokenizer) (Description, error) {
 	s, err := Open(spec, seed, model...)
 	if err != nil {

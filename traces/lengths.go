@@ -19,8 +19,8 @@ import (
 //	                               rounded; sigma is the deviation of the natural logarithm
 //	zipf(s, max)                   P(k) in proportion to k^-s, k = 1 ... max
 //
-// What lies below 1 or above max is cut off: the rest of the distribution is scaled up to 1, so
-// that no length piles up at a bound. Without a max that is maxTokens.
+// Distributions are truncated at 1 and max: the rest is scaled up, so that no length piles up at a
+// bound. Without a max that is maxTokens.
 type Lengths struct {
 	text     string
 	quantile func(u float64) int // inverse CDF at u in [0, 1)
@@ -86,7 +86,7 @@ func lognormalLengths(v []float64) (func(float64) int, string) {
 	return rounded(d.CDF, d.Quantile, v[2:]), ""
 }
 
-// rounded cuts a continuous distribution to [1/2, max + 1/2), so that it rounds to 1 ... max.
+// rounded truncates a continuous distribution to [1/2, max + 1/2), so that it rounds to 1 ... max.
 func rounded(cdf, quantile func(float64) float64, most []float64) func(float64) int {
 	top := float64(maxTokens)
 	if len(most) > 0 {

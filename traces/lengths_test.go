@@ -32,7 +32,7 @@ func drawLaw(t *rapid.T) law {
 		b := a + n("width", 0, 20_000)
 		w := float64(b - a + 1)
 		return law{fmt.Sprintf("uniform(%d, %d)", a, b), float64(a+b) / 2, (w*w - 1) / 12, a, b}
-	case "normal": // cut at 1/2 and max + 1/2: the truncated normal's moments
+	case "normal": // truncated at 1/2 and max + 1/2: the truncated normal's moments
 		mean, sd := float64(n("mean", 100, 5000)), float64(n("sd", 20, 4000))
 		most := int(mean) + n("above", 50, 9000)
 		unit := distuv.UnitNormal

@@ -42,8 +42,8 @@ type Spec struct {
 	Format string `toml:"format"`
 
 	// of a synthetic trace, in tokens: fixed(n), uniform(least, most), normal(mean, sd),
-	// lognormal(median, sigma) or zipf(s, max); cut to 1 and more, and to a third number where
-	// normal and lognormal have one
+	// lognormal(median, sigma) or zipf(s, max); truncated to 1 and more, and to the third
+	// number of normal and lognormal, if any
 	PromptLengths string `toml:"prompt_lengths,omitempty"`
 	// the same of outputs
 	OutputLengths string `toml:"output_lengths,omitempty"`
