@@ -50,12 +50,17 @@ type form struct {
 // forms lists the known ones. A max must not be below the middle of a distribution: what is left
 // of it would have another shape.
 func forms() []form {
+	middle := func(name string) argument { return argument{name, 1, maxTokens, false} }
 	return []form{
 		{"fixed", []argument{tokensOf("tokens")}, 0, "fixed(200)", fixedLength},
-		{"uniform", []argument{tokensOf("least"), tokensOf("most")}, 0, "uniform(100, 4000)", uniformLengths},
-		{"normal", []argument{{"mean", 1, maxTokens, false}, {"sd", 1e-3, maxTokens, false}, tokensOf("max")}, 1, "normal(2000, 300)", normalLengths},
-		{"lognormal", []argument{{"median", 1, maxTokens, false}, {"sigma", 1e-3, 10, false}, tokensOf("max")}, 1, "lognormal(8192, 0.5)", lognormalLengths},
-		{"zipf", []argument{{"s", 0, 100, false}, {"max", 1, longestZipf, true}}, 0, "zipf(1.1, 32768)", zipfLengths},
+		{"uniform", []argument{tokensOf("least"), tokensOf("most")}, 0, "uniform(100, 4000)",
+			uniformLengths},
+		{"normal", []argument{middle("mean"), {"sd", 1e-3, maxTokens, false}, tokensOf("max")}, 1,
+			"normal(2000, 300)", normalLengths},
+		{"lognormal", []argument{middle("median"), {"sigma", 1e-3, 10, false}, tokensOf("max")}, 1,
+			"lognormal(8192, 0.5)", lognormalLengths},
+		{"zipf", []argument{{"s", 0, 100, false}, {"max", 1, longestZipf, true}}, 0,
+			"zipf(1.1, 32768)", zipfLengths},
 	}
 }
 

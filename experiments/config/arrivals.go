@@ -26,9 +26,11 @@ func (l *loader) implied() {
 // that results write there.
 func (l *loader) unused() *KeyError {
 	w := &l.cfg.Workload
-	closed := w.Arrivals == traces.ArrivalsClosed
+	const drawn = "arrivals poisson, gamma and fixed"
+	closed, recorded := w.Arrivals == traces.ArrivalsClosed, w.Arrivals == traces.ArrivalsTrace
+	gamma := w.Arrivals == traces.ArrivalsGamma
 	arrivals := fmt.Sprintf("workload.arrivals = %q", w.Arrivals)
-	if len(w.Stages) > 0 && !closed && w.Arrivals != traces.ArrivalsTrace {
+	if len(w.Stages) > 0 && !closed && !recorded {
 		arrivals = "workload.stages, which have rates of their own"
 	}
 	trace := fmt.Sprintf("workload.trace = %q", w.Trace)
@@ -42,17 +44,18 @@ func (l *loader) unused() *KeyError {
 		by    string // what it is for
 		here  string // what makes it useless
 	}{
-		{"workload.rate", rate, rate != 0, w.HasRate() || l.search, "arrivals poisson, gamma and fixed", arrivals},
-		{"workload.stages", w.Stages, len(w.Stages) > 0, !closed && w.Arrivals != traces.ArrivalsTrace, "arrivals poisson, gamma and fixed", arrivals},
-		{"workload.speed", w.Speed, w.Speed != 1, w.Arrivals == traces.ArrivalsTrace, "arrivals trace", arrivals},
-		{"workload.burstiness", w.Burstiness, w.Burstiness != 1, w.Arrivals == traces.ArrivalsGamma, "arrivals gamma", arrivals},
+		{"workload.rate", rate, rate != 0, w.HasRate() || l.search, drawn, arrivals},
+		{"workload.stages", w.Stages, len(w.Stages) > 0, !closed && !recorded, drawn, arrivals},
+		{"workload.speed", w.Speed, w.Speed != 1, recorded, "arrivals trace", arrivals},
+		{"workload.burstiness", w.Burstiness, w.Burstiness != 1, gamma, "arrivals gamma", arrivals},
 		{"workload.concurrency", clients, clients != 0, closed, "arrivals closed", arrivals},
 		{"workload.think_s", w.ThinkS, w.ThinkS != 0, closed, "arrivals closed", arrivals},
 		{"workload.prompt_lengths", w.PromptLengths, w.PromptLengths != "", synthetic, "trace synthetic", trace},
 		{"workload.output_lengths", w.OutputLengths, w.OutputLengths != "", synthetic, "trace synthetic", trace},
 	} {
 		if k.set && !k.used && l.chosen[k.key] {
-			return &KeyError{Key: k.key, Value: Show(k.value), Reason: fmt.Sprintf("is for %s, not used with %s; leave one out", k.by, k.here)}
+			reason := fmt.Sprintf("is for %s, not used with %s; leave one out", k.by, k.here)
+			return &KeyError{Key: k.key, Value: Show(k.value), Reason: reason}
 		}
 	}
 	return nil

@@ -26,14 +26,21 @@ func Unpack(from io.Reader) (io.ReadCloser, error) {
 			return nil, damaged("gzip", err)
 		}
 		return &archive{"gzip", z, func() {}}, nil
-	case bytes.Equal(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}), len(magic) == 4 && magic[0]>>4 == 5 && bytes.Equal(magic[1:], []byte{0x2a, 0x4d, 0x18}):
-		z, err := zstd.NewReader(b, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(widest))
+	case isZstd(magic):
+		z, err := zstd.NewReader(b, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxWindow(widest))
 		if err != nil {
 			return nil, damaged("zstd", err)
 		}
 		return &archive{"zstd", z, z.Close}, nil
 	}
 	return io.NopCloser(b), nil
+}
+
+// isZstd recognises the first bytes of a frame, or of one to skip.
+func isZstd(magic []byte) bool {
+	return bytes.Equal(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}) ||
+		len(magic) == 4 && magic[0]>>4 == 5 && bytes.Equal(magic[1:], []byte{0x2a, 0x4d, 0x18})
 }
 
 func damaged(kind string, err error) error {
