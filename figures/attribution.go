@@ -38,7 +38,7 @@ func phases() []phase {
 func attribution(ps []panel) []picture {
 	var pictures []picture
 	for _, p := range ps {
-		c := chart{x: "Req Rate (req/s)", y: "Time per step (ms)"}
+		c := chart{x: p.loadLabel(), y: "Time per step (ms)"}
 		if len(ps) > 1 {
 			c.title = modelLabel(p.model)
 		}
@@ -47,7 +47,7 @@ func attribution(ps []panel) []picture {
 		for i := range p.runs {
 			r := &p.runs[i]
 			if r.Steps > 0 && len(r.PhaseS) > 0 {
-				rates, systems = append(rates, r.Rate), append(systems, r.System)
+				rates, systems = append(rates, load(r)), append(systems, r.System)
 			}
 		}
 		slices.Sort(rates)
@@ -83,7 +83,7 @@ func phaseBar(runs []Run, system string, rate float64) (bar, bool) {
 	for _, ph := range phases() {
 		var values []float64
 		for i := range runs {
-			if r := &runs[i]; r.System == system && r.Rate == rate && r.Steps > 0 {
+			if r := &runs[i]; r.System == system && load(r) == rate && r.Steps > 0 {
 				values = append(values, 1e3*r.PhaseS[ph.key]/r.Steps)
 			}
 		}
@@ -94,7 +94,7 @@ func phaseBar(runs []Run, system string, rate float64) (bar, bool) {
 	}
 	var totals []float64
 	for i := range runs {
-		if r := &runs[i]; r.System == system && r.Rate == rate && r.Steps > 0 {
+		if r := &runs[i]; r.System == system && load(r) == rate && r.Steps > 0 {
 			totals = append(totals, stepTime(r))
 		}
 	}

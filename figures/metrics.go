@@ -20,7 +20,7 @@ func metrics() []metric {
 func throughput(r *Run) float64   { return r.ThroughputTokS }
 func blocksLoaded(r *Run) float64 { return r.BlocksLoadedPerStep }
 
-// picture draws a metric of every model against the rate. All panels are
+// picture draws a metric of every model against the load. All panels are
 // logarithmic when one needs it.
 func (m *metric) picture(ps []panel) picture {
 	pic := picture{file: m.file}
@@ -28,9 +28,9 @@ func (m *metric) picture(ps []panel) picture {
 	for i, p := range ps {
 		c := chart{
 			title:  panelTitle(i, len(ps), modelLabel(p.model)),
-			x:      "Req Rate (req/s)",
+			x:      p.loadLabel(),
 			y:      m.label,
-			curves: curves(p.runs, bySystem, rate, m.value),
+			curves: curves(p.runs, bySystem, load, m.value),
 		}
 		s := spanOf(c.curves, means)
 		log = log || s.high > 20*s.low

@@ -21,7 +21,8 @@ type Run struct {
 	Model               string             `json:"model"`
 	GPU                 string             `json:"gpu"`
 	Seed                uint64             `json:"seed"`
-	Rate                float64            `json:"rate"` // requests/s
+	Rate                float64            `json:"rate"`        // requests/s
+	Concurrency         int                `json:"concurrency"` // clients of a closed loop, which has no rate
 	TTFT                mean               `json:"ttft_s"`
 	TBT                 mean               `json:"tbt_s"`
 	ThroughputTokS      float64            `json:"throughput_tok_s"`
@@ -40,7 +41,7 @@ func (r *Run) variant() string {
 	var b strings.Builder
 	for _, key := range slices.Sorted(maps.Keys(r.Settings)) {
 		switch key {
-		case "system.preset", "workload.rate", "seed", "model", "gpu":
+		case "system.preset", "workload.rate", "workload.concurrency", "seed", "model", "gpu":
 			continue
 		}
 		fmt.Fprintf(&b, " %s=%v", key[strings.LastIndexByte(key, '.')+1:], r.Settings[key])

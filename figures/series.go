@@ -93,6 +93,22 @@ func isUnstable(warnings []string) bool {
 func bySystem(r *Run) string { return label(r.System) }
 func rate(r *Run) float64    { return r.Rate }
 
+// load is the rate, or the clients of a closed loop.
+func load(r *Run) float64 {
+	if r.Concurrency > 0 {
+		return float64(r.Concurrency)
+	}
+	return r.Rate
+}
+
+// loadLabel is the label of an axis of loads.
+func (p *panel) loadLabel() string {
+	if slices.ContainsFunc(p.runs, func(r Run) bool { return r.Concurrency > 0 }) {
+		return "Concurrency (clients)"
+	}
+	return "Req Rate (req/s)"
+}
+
 // number returns what an axis of the experiment set, NaN when it set no number.
 func (r *Run) number(key string) float64 {
 	if v, ok := r.Settings[key].(float64); ok {

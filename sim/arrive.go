@@ -3,29 +3,51 @@ package sim
 import (
 	"fmt"
 
+	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
-// Requests come in from the workload, one ahead of the clock.
+// Requests come in from the workload, one ahead of the clock; of a closed loop, one a client.
 
 // fetch takes the next request from the workload and schedules its arrival.
 func (s *Server) fetch() error {
-	var err error
-	s.pending, s.more, err = s.workload.Next()
-	if err != nil || !s.more {
+	a, more, err := s.workload.Next()
+	if err != nil || !more {
 		s.broken = err != nil
 		return err
 	}
-	if s.pending.At+s.Engine.Request < s.events.Now() {
-		return fmt.Errorf("sim: request %d arrives at %v, before the one in front of it", s.arrived+1, s.pending.At)
+	if a.At+s.Engine.Request < s.events.Now() {
+		return fmt.Errorf("sim: request %d arrives at %v, before the one in front of it", s.arrived+1, a.At)
 	}
-	s.events.Schedule(s.pending.At+s.Engine.Request, priority[arrive], event{kind: arrive})
+	s.events.Schedule(a.At+s.Engine.Request, priority[arrive], event{kind: arrive, n: s.hold(a)})
 	return nil
 }
 
-// arrival queues the pending request, cut to the model's maximum or rejected.
-func (s *Server) arrival() error {
-	a := s.pending
+// hold keeps a request until it arrives and returns its place in coming.
+func (s *Server) hold(a Arrival) int64 {
+	if n := len(s.vacant); n > 0 {
+		place := s.vacant[n-1]
+		s.vacant = s.vacant[:n-1]
+		s.coming[place] = a
+		return place
+	}
+	s.coming = append(s.coming, a)
+	return int64(len(s.coming) - 1)
+}
+
+// ended has the client whose request ended send its next one, in a closed loop.
+func (s *Server) ended(at des.Time) error {
+	if s.loop == nil {
+		return nil
+	}
+	s.loop.Ended(at)
+	return s.fetch()
+}
+
+// arrival queues a request that was held, cut to the model's maximum or rejected.
+func (s *Server) arrival(place int64) error {
+	a := s.coming[place]
+	s.vacant = append(s.vacant, place)
 	s.arrived++
 	s.nextID++
 	s.metrics.arrived(a.At)
@@ -40,7 +62,10 @@ func (s *Server) arrival() error {
 	}
 	if reason := s.reject(prompt, a.Output, limit); reason != "" {
 		s.metrics.rejected(reason)
-		return s.rec.Request(&RequestRecord{ID: s.nextID, Set: a.Set, Given: a.Prompt, Prompt: prompt, Output: a.Output, Arrival: a.At, Rejected: reason})
+		if err := s.rec.Request(&RequestRecord{ID: s.nextID, Set: a.Set, Given: a.Prompt, Prompt: prompt, Output: a.Output, Arrival: a.At, Rejected: reason}); err != nil {
+			return err
+		}
+		return s.ended(s.events.Now() + s.Engine.Reply)
 	}
 	if prompt < a.Prompt {
 		s.metrics.truncated(a.Prompt, prompt)

@@ -95,5 +95,8 @@ func (s *Server) emit(r *request, now des.Time) error {
 	s.metrics.completed(&rec)
 	r.Request = nil
 	s.free = append(s.free, r)
-	return s.rec.Request(&rec)
+	if err := s.rec.Request(&rec); err != nil {
+		return err
+	}
+	return s.ended(now)
 }

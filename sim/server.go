@@ -71,9 +71,9 @@ type Server struct {
 	busy        bool
 	batch       *sched.Batch
 	steps       int64
-	pending     Arrival
-	more        bool
-	broken      bool // the workload gave an error
+	coming      []Arrival // fetched, not yet arrived
+	vacant      []int64   // places in coming
+	broken      bool      // the workload gave an error
 	arrived     int
 	arrivedLate []*sched.Request // that came while a step ran whose successor was planned already
 	saves       []saveJob        // in flight, oldest first
@@ -84,11 +84,12 @@ type Server struct {
 	groups      []int32 // (layer, KV head) groups whose blocks the cache follows
 	counted     []int32 // those whose selections are known: all where their sizes differ
 	workload    Workload
+	loop        ClosedLoop // the workload, if it is one
 }
 
 type event struct {
 	kind eventKind
-	save int64 // saveDone: sequence number of the last save done
+	n    int64 // saveDone: sequence number of the last save done; arrive: place in coming
 }
 
 type eventKind uint8
@@ -213,7 +214,7 @@ func (s *Server) Run(ctx context.Context, w Workload, rec Recorder) (*Metrics, e
 	return s.end()
 }
 
-// begin takes the first request from the workload.
+// begin takes the first request, or the first of each client, from the workload.
 func (s *Server) begin(w Workload, rec Recorder) error {
 	s.workload, s.rec = w, rec
 	s.metrics = NewMetrics()
@@ -221,7 +222,16 @@ func (s *Server) begin(w Workload, rec Recorder) error {
 	if s.Spec.Progressive() {
 		s.metrics.progressive = s.Model.Layers - s.Spec.DenseLayers
 	}
-	return s.fetch()
+	clients := 1
+	if loop, ok := w.(ClosedLoop); ok && loop.Concurrency() > 0 {
+		s.loop, clients = loop, loop.Concurrency()
+	}
+	for range clients {
+		if err := s.fetch(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // advance handles one event; more is false when none is left.
@@ -239,7 +249,7 @@ func (s *Server) advance() (more bool, err error) {
 	switch err := s.handle(ev); {
 	case err == nil:
 		return true, nil
-	case ev.kind == arrive && s.broken:
+	case s.broken:
 		return false, err // the workload's own words say where it broke
 	default:
 		return false, fmt.Errorf("at %v, step %d: %w", s.events.Now(), s.steps, err)
@@ -268,14 +278,17 @@ func (s *Server) handle(ev event) error {
 	now := s.events.Now()
 	switch ev.kind {
 	case arrive:
-		if err := s.arrival(); err != nil {
+		if err := s.arrival(ev.n); err != nil {
 			return err
+		}
+		if s.loop != nil {
+			break // the next one comes when this has ended
 		}
 		if err := s.fetch(); err != nil {
 			return err
 		}
 	case saveDone:
-		if err := s.markSaved(ev.save); err != nil {
+		if err := s.markSaved(ev.n); err != nil {
 			return err
 		}
 	case stepDone:
@@ -315,7 +328,7 @@ func (s *Server) completeSaves(at des.Time, n int64) {
 	for i := range s.saves {
 		if j := s.saves[i].step; j >= s.savedSteps && j < n {
 			s.savedSteps = n
-			s.events.Schedule(at, priority[saveDone], event{kind: saveDone, save: n - 1})
+			s.events.Schedule(at, priority[saveDone], event{kind: saveDone, n: n - 1})
 			return
 		}
 	}

@@ -34,19 +34,20 @@ func (s Stats) Of(name string) float64 {
 // Summary is the outcome of one run, as --json prints it. Times are in seconds.
 // blocks_loaded_per_step and hit_ratio are 0 for systems that do not offload.
 type Summary struct {
-	Name       string  `json:"name"`
-	System     string  `json:"system"`
-	Model      string  `json:"model"`
-	GPU        string  `json:"gpu"`
-	Seed       uint64  `json:"seed"`
-	Rate       float64 `json:"rate"`
-	Requests   int     `json:"requests"`
-	Completed  int     `json:"completed"`
-	Rejected   int     `json:"rejected"`
-	Truncated  int     `json:"truncated,omitempty"` // prompts, of requests that were not rejected
-	Preempted  int     `json:"preempted"`
-	SimulatedS float64 `json:"simulated_s"`
-	Steps      int64   `json:"steps"`
+	Name        string  `json:"name"`
+	System      string  `json:"system"`
+	Model       string  `json:"model"`
+	GPU         string  `json:"gpu"`
+	Seed        uint64  `json:"seed"`
+	Rate        float64 `json:"rate"`
+	Concurrency int     `json:"concurrency,omitempty"` // clients of a closed loop, which has no rate
+	Requests    int     `json:"requests"`
+	Completed   int     `json:"completed"`
+	Rejected    int     `json:"rejected"`
+	Truncated   int     `json:"truncated,omitempty"` // prompts, of requests that were not rejected
+	Preempted   int     `json:"preempted"`
+	SimulatedS  float64 `json:"simulated_s"`
+	Steps       int64   `json:"steps"`
 
 	// ServedShare is of the requests that were served or rejected. The figures below are of those
 	// served: with a share below one they say nothing about the rest.

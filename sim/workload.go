@@ -15,3 +15,12 @@ type Arrival struct {
 type Workload interface {
 	Next() (a Arrival, ok bool, err error)
 }
+
+// ClosedLoop is a Workload of clients that each send a request when the last one has ended.
+// Next is called once a client at the start, then once after each Ended, and returns when that
+// client's request arrives: not before the end that made way for it, but in no order else.
+type ClosedLoop interface {
+	Workload
+	Concurrency() int  // clients; 0 of a workload that is no closed loop after all
+	Ended(at des.Time) // a client has its last token, or its rejection
+}

@@ -13,6 +13,9 @@ import (
 // latest bounds every time in this package, well inside des.Time's 292 years.
 const latest = 9_000_000_000 * des.Second
 
+// A clock says when the next request arrives; io.EOF when no more do.
+type clock interface{ next() (des.Time, error) }
+
 // process places the requests of a workload in time. The first request comes one gap after
 // zero, so n requests span n gaps.
 type process struct {

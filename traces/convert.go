@@ -24,7 +24,9 @@ func Convert(in, format, out string) (requests int, warnings []string, err error
 			return 0, nil, err
 		}
 	}
-	src, _, err := openPath(in, wholeFile(format))
+	o := wholeFile(format)
+	o.once = true
+	src, _, err := openPath(in, o)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -48,7 +50,9 @@ func Convert(in, format, out string) (requests int, warnings []string, err error
 
 // ConvertTo is Convert to a stream.
 func ConvertTo(w io.Writer, in, format string) (warnings []string, err error) {
-	src, _, err := openPath(in, wholeFile(format))
+	o := wholeFile(format)
+	o.once = true
+	src, _, err := openPath(in, o)
 	if err != nil {
 		return nil, err
 	}

@@ -1,26 +1,33 @@
 package traces
 
-// Count returns how many requests the specs ask for in all, for a progress bar. A trace that is
+// Count returns how many requests the specs ask for in all, for a progress bar: of stages that end
+// the run, the mean. A trace that is
 // served whole is read once to count its rows; 0 where it cannot be read.
 func Count(specs ...Spec) int {
 	n, rows := 0, map[string]int{}
 	for _, s := range specs {
-		if s.Requests > 0 || s.Trace == BuiltIn {
+		staged, _ := s.Expected()
+		switch {
+		case s.Requests > 0:
 			n += s.Requests
-			continue
+		case !s.FromFile():
+			n += int(staged)
+		default:
+			all, ok := rows[s.Trace]
+			if !ok {
+				all = countRows(s)
+				rows[s.Trace] = all
+			}
+			if len(s.Stages) > 0 {
+				all = min(all, int(staged))
+			}
+			n += all
 		}
-		if _, ok := rows[s.Trace]; !ok {
-			rows[s.Trace] = countRows(s)
-		}
-		n += rows[s.Trace]
 	}
 	return n
 }
 
 func countRows(s Spec) int {
-	if rereadable(s.Trace) != nil {
-		return 0
-	}
 	src, _, err := openPath(s.Trace, wholeFile(s.Format))
 	if err != nil {
 		return 0

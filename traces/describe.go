@@ -8,11 +8,12 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// A Description is what a trace file holds. Quantiles are exact below 2,048 and good to 0.1 %
+// A Description is what a trace file, or a workload, holds. Quantiles are exact below 2,048 and good to 0.1 %
 // above; all else is exact.
 type Description struct {
 	Path     string           `json:"path"`
@@ -65,7 +66,9 @@ func Describe(path, format string) (Description, error) {
 			return Description{}, err
 		}
 	}
-	src, format, err := openPath(path, wholeFile(format))
+	o := wholeFile(format)
+	o.once = true
+	src, format, err := openPath(path, o)
 	if err != nil {
 		return Description{}, err
 	}
@@ -82,7 +85,34 @@ func Describe(path, format string) (Description, error) {
 		c.add(a)
 	}
 	d := c.describe(src.timed())
-	d.Path, d.Format, d.Warnings = path, format, src.warnings()
+	d.Path, d.Format, d.Warnings = files.Label(path), format, src.warnings()
+	return d, nil
+}
+
+// DescribeWorkload draws the requests of a workload and summarises them: as they are
+// served, but for the model's maximum. In a closed loop the server makes the times.
+func DescribeWorkload(name string, spec Spec, seed uint64, model ...Tokenizer) (Description, error) {
+	s, err := Open(spec, seed, model...)
+	if err != nil {
+		return Description{}, err
+	}
+	defer s.Close()
+	c := newCensus()
+	for {
+		a, more, err := s.Next()
+		if err != nil {
+			return Description{}, err
+		}
+		if !more {
+			break
+		}
+		if s.clients != nil {
+			a.At = 0
+		}
+		c.add(a)
+	}
+	d := c.describe(s.clients == nil)
+	d.Path, d.Format, d.Warnings = name, "workload", append([]string{}, s.Warnings()...)
 	return d, nil
 }
 
@@ -90,7 +120,7 @@ func Describe(path, format string) (Description, error) {
 type census struct {
 	prompt, output, gap *tally
 	sets                map[string]*lengths
-	last                des.Time
+	first, last         des.Time
 }
 
 type lengths struct{ prompt, output *tally }
@@ -105,6 +135,8 @@ func newCensus() *census {
 func (c *census) add(a sim.Arrival) {
 	if c.prompt.n > 0 {
 		c.gap.add(int64(a.At - c.last))
+	} else {
+		c.first = a.At
 	}
 	c.last = a.At
 	c.prompt.add(int64(a.Prompt))
@@ -128,8 +160,8 @@ func (c *census) describe(timed bool) Description {
 	d := Description{Requests: c.prompt.n, Prompt: c.prompt.quantiles(1), Output: c.output.quantiles(1)}
 	if timed && c.gap.n > 0 {
 		gap := c.gap.quantiles(float64(des.Second))
-		d.Gap, d.Seconds = &gap, c.last.Seconds()
-		if c.last > 0 {
+		d.Gap, d.Seconds = &gap, (c.last - c.first).Seconds()
+		if d.Seconds > 0 {
 			d.Rate, d.GapCV = float64(c.gap.n)/d.Seconds, c.gap.cv()
 		}
 	}

@@ -1,7 +1,7 @@
 // Package traces is the workload: which requests arrive, when, and how long they are.
 //
-// Lengths come from the built-in LongBench mix or a trace file, times from an arrival process
-// or the file itself. [Open] joins the two into a [Stream] that makes one request at a time, so
+// Lengths come from the built-in LongBench mix, given distributions or a trace file, times from an
+// arrival process, the file itself or, in a closed loop, the ends of earlier requests. [Open] joins the two into a [Stream] that makes one request at a time, so
 // memory does not grow with their number.
 //
 // Following one request, read
@@ -9,7 +9,10 @@
 //	spec.go      the [workload] table of a configuration, and what is refused
 //	stream.go    Open and Stream: lengths, then time, then output scale
 //	mix.go       lengths drawn from the built-in mix; table.go has its quantiles
+//	synthetic.go lengths drawn from given distributions, which lengths.go parses
 //	arrivals.go  Poisson, Gamma and fixed spacing; the file's own times
+//	stages.go    rates that change
+//	clients.go   closed loops
 //
 // and for a request that is read from a file
 //

@@ -9,8 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/sparseserve/sparseserve/internal/files"
-
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -31,16 +29,18 @@ type folderFile struct {
 	left int // lines
 }
 
-// openFolder opens every *.jsonl file of a folder. X_e.jsonl of LongBench-E samples the same
-// task as X.jsonl and is skipped when both exist.
+// openFolder opens every *.jsonl file of a folder, packed or not. X_e.jsonl of LongBench-E samples
+// the same task as X.jsonl and is skipped when both exist.
 func openFolder(path string, o options) (*folder, error) {
 	entries, err := os.ReadDir(path)
 	if err != nil {
 		return nil, err
 	}
 	var paths []string // in order of name
+	seen := map[string]bool{}
 	for _, e := range entries {
-		if !e.IsDir() && strings.HasSuffix(e.Name(), ".jsonl") {
+		if set, ok := setOfFile(e.Name()); ok && !e.IsDir() && !seen[set] {
+			seen[set] = true
 			paths = append(paths, filepath.Join(path, e.Name()))
 		}
 	}
@@ -50,13 +50,14 @@ func openFolder(path string, o options) (*folder, error) {
 	o.format = FormatLongBench
 	f := &folder{path: path, rng: o.order}
 	for _, p := range paths {
-		if base, e := strings.CutSuffix(p, "_e.jsonl"); e && fileExists(base+".jsonl") {
+		set, _ := setOfFile(filepath.Base(p))
+		if plain, e := strings.CutSuffix(set, "_e"); e && seen[plain] {
 			continue
 		}
 		n, err := countLines(p)
 		if err == nil {
 			var r *reader
-			if r, _, err = openFile(p, o); err == nil {
+			if r, _, err = openReader(p, o); err == nil {
 				r.member = true
 				f.all = append(f.all, &folderFile{r, n})
 				f.left += n
@@ -139,12 +140,12 @@ func (f *folder) Close() error {
 
 // countLines counts the lines of a file that are not blank.
 func countLines(path string) (int, error) {
-	f, err := files.Open(path)
+	text, shut, err := openText(path, true)
 	if err != nil {
 		return 0, err
 	}
-	defer f.Close()
-	l := newLines(path, f)
+	defer shut()
+	l := newLines(path, text)
 	for n := 0; ; n++ {
 		if _, err := l.next(); err == io.EOF {
 			return n, nil
@@ -154,7 +155,7 @@ func countLines(path string) (int, error) {
 	}
 }
 
-func fileExists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
+// setOfFile returns the set that a file of a folder is named after: X of X.jsonl, packed or not.
+func setOfFile(name string) (set string, ok bool) {
+	return strings.CutSuffix(strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst"), ".jsonl")
 }

@@ -4,13 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
-	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"math"
+	"os"
 	"slices"
 	"strconv"
 
@@ -61,10 +61,13 @@ const (
 const measuredKnown = "no known record; known are vllm bench serve JSON (--save-result --save-detailed), " +
 	"inference-perf per_request_lifecycle_metrics.json, guidellm benchmarks JSON, and CSV with the columns " + measuredColumns
 
-// ReadMeasured reads the record at path, gzipped or not, and recognises its format by its
-// content. Requests may be recorded in any order.
+// ReadMeasured reads the record at path, packed or not, - for standard input, and recognises its
+// format by its content. Requests may be recorded in any order.
 func ReadMeasured(path string) (*Measured, error) {
-	f, err := files.Open(path)
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return nil, fmt.Errorf("%s: a folder; name the file of one record", path)
+	}
+	f, err := files.Input(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("%s: no such file", path)
 	}
@@ -72,22 +75,16 @@ func ReadMeasured(path string) (*Measured, error) {
 		return nil, err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err == nil && info.IsDir() {
-		return nil, fmt.Errorf("%s: a folder; name the file of one record", path)
-	}
-	return readMeasured(path, f)
+	return readMeasured(files.Label(path), f)
 }
 
 func readMeasured(file string, from io.Reader) (*Measured, error) {
-	b := bufio.NewReaderSize(from, 64<<10)
-	if magic, _ := b.Peek(2); bytes.Equal(magic, []byte{0x1f, 0x8b}) {
-		z, err := gzip.NewReader(b)
-		if err != nil {
-			return nil, &LineError{File: file, Problem: "not readable as gzip: " + err.Error()}
-		}
-		b = bufio.NewReaderSize(z, 64<<10)
+	z, err := files.Unpack(from)
+	if err != nil {
+		return nil, &LineError{File: file, Problem: err.Error()}
 	}
-	all, format, err := decodeMeasured(file, b)
+	defer z.Close()
+	all, format, err := decodeMeasured(file, bufio.NewReaderSize(z, 64<<10))
 	if err != nil {
 		return nil, err
 	}

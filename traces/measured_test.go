@@ -47,7 +47,7 @@ func TestReadMeasured(t *testing.T) {
 	for format, text := range map[string]string{
 		measuredCSV: measuredAsCSV, measuredVLLM: measuredAsVLLM, measuredInferencePerf: measuredAsInferencePerf, measuredGuideLLM: measuredAsGuideLLM,
 	} {
-		for how, file := range map[string]string{"plain": text, "gzip": zipped(t, text), "marked": "\xef\xbb\xbf\n" + text} {
+		for how, file := range map[string]string{"plain": text, "gzip": zipped(t, text), "zstd": string(zstandard([]byte(text))), "marked": "\xef\xbb\xbf\n" + text} {
 			m, err := readMeasured("f", strings.NewReader(file))
 			if err != nil {
 				t.Errorf("%s, %s: %v", format, how, err)

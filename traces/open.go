@@ -25,6 +25,7 @@ type options struct {
 	ordered   bool       // times are used, so they must not run back
 	lengths   *rand.Rand // draws output lengths of chat models
 	order     *rand.Rand // mixes the files of a folder
+	once      bool       // the file is not read again: a pipe needs not be kept
 }
 
 // wholeFile are the options under which a file is described and converted.
@@ -37,12 +38,15 @@ func wholeFile(format string) options {
 
 // openPath opens a trace file or a folder and returns the format it has.
 func openPath(path string, o options) (source, string, error) {
+	if path == files.Stdin {
+		return openFile(path, o)
+	}
 	info, err := os.Stat(path)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			msg := path + ": no such file or folder"
-			if nearest(path, []string{BuiltIn}) != "" {
-				msg += fmt.Sprintf(" (did you mean %q, the built-in mix?)", BuiltIn)
+			if near := nearest(path, []string{BuiltIn, Synthetic}); near != "" {
+				msg += fmt.Sprintf(" (did you mean %q?)", near)
 			}
 			return nil, "", errors.New(msg)
 		}
@@ -58,25 +62,48 @@ func openPath(path string, o options) (source, string, error) {
 		}
 		return f, FormatLongBench, nil
 	}
-	r, format, err := openFile(path, o)
+	return openFile(path, o)
+}
+
+// openFile opens one file, packed or not, as a source.
+func openFile(path string, o options) (source, string, error) {
+	r, format, err := openReader(path, o)
 	if err != nil {
 		return nil, "", err
 	}
 	return r, format, nil
 }
 
-func openFile(path string, o options) (*reader, string, error) {
-	f, err := files.Open(path)
+func openReader(path string, o options) (*reader, string, error) {
+	text, shut, err := openText(path, o.once)
 	if err != nil {
 		return nil, "", err
 	}
-	r, format, err := newReader(path, f, o)
+	r, format, err := newReader(files.Label(path), text, o)
+	if err != nil {
+		shut()
+		return nil, "", err
+	}
+	r.close = shut
+	return r, format, nil
+}
+
+// openText opens the text of a file, packed or not. once says that it is not opened again.
+func openText(path string, once bool) (text io.Reader, shut func() error, err error) {
+	open := files.Again
+	if once {
+		open = files.Input
+	}
+	f, err := open(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	z, err := files.Unpack(f)
 	if err != nil {
 		f.Close()
-		return nil, "", err
+		return nil, nil, &LineError{File: files.Label(path), Problem: err.Error()}
 	}
-	r.close = f.Close
-	return r, format, nil
+	return z, func() error { return errors.Join(z.Close(), f.Close()) }, nil
 }
 
 // newReader reads the first line of a file to learn its format.

@@ -6,9 +6,12 @@ import (
 	"slices"
 )
 
-// BuiltIn is the Spec.Trace of the built-in LongBench mix. A file or folder of that name is
-// reached as "./longbench".
-const BuiltIn = "longbench"
+// Names that Spec.Trace takes besides a path. A file or folder of that name is reached as
+// "./longbench".
+const (
+	BuiltIn   = "longbench" // the built-in LongBench mix
+	Synthetic = "synthetic" // Spec.PromptLengths and Spec.OutputLengths
+)
 
 // Names that Spec.Arrivals and Spec.Output take.
 const (
@@ -16,6 +19,7 @@ const (
 	ArrivalsGamma   = "gamma"   // independent gaps, Gamma with Spec.Burstiness
 	ArrivalsFixed   = "fixed"   // equal gaps
 	ArrivalsTrace   = "trace"   // the file's own times, Spec.Speed times as fast
+	ArrivalsClosed  = "closed"  // Spec.Concurrency clients, each sends when its last was answered
 
 	OutputBase     = "base"     // Llama-2-7B: nearly always to the limit
 	OutputChat     = "chat"     // Llama-2-7B-chat: stops by itself
@@ -23,7 +27,7 @@ const (
 )
 
 var (
-	arrivalNames   = []string{ArrivalsPoisson, ArrivalsGamma, ArrivalsFixed, ArrivalsTrace}
+	arrivalNames   = []string{ArrivalsPoisson, ArrivalsGamma, ArrivalsFixed, ArrivalsTrace, ArrivalsClosed}
 	outputNames    = []string{OutputBase, OutputChat, OutputInstruct}
 	tokenizerNames = []string{string(Llama2), string(Llama3)}
 )
@@ -31,10 +35,18 @@ var (
 // Spec is the [workload] table of a configuration. Comments, units and ranges of the fields are
 // what docs/configuration.md says.
 type Spec struct {
-	// the built-in LongBench mix, or the path of a file, or of a folder of LongBench JSONL files
+	// the built-in LongBench mix, synthetic lengths, or the path of a file, of a folder of LongBench
+	// JSONL files, or - for standard input; gzip and zstd are unpacked
 	Trace string `toml:"trace"`
 	// of that file; empty recognises it
 	Format string `toml:"format"`
+
+	// of a synthetic trace, in tokens: fixed(n), uniform(least, most), normal(mean, sd),
+	// lognormal(median, sigma) or zipf(s, max); truncated to 1 and more, and to the third
+	// number of normal and lognormal, if any
+	PromptLengths string `toml:"prompt_lengths,omitempty"`
+	// the same of outputs
+	OutputLengths string `toml:"output_lengths,omitempty"`
 
 	// LongBench sets in the mix, or kept of LongBench files; other formats ignore it
 	Datasets []string `toml:"datasets"`
@@ -42,16 +54,25 @@ type Spec struct {
 	// counts LongBench prompts; empty takes the model's
 	Tokenizer string `toml:"tokenizer"`
 
-	// distribution of the gaps between requests, or the file's own times
+	// distribution of the gaps between requests; the file's own times; or closed: a fixed number of
+	// clients, each sends its next request when its last was answered or rejected
 	Arrivals string `toml:"arrivals"`
-	// mean request rate, each value of a list a run; not used by arrivals trace
+	// mean request rate, each value of a list a run; not used by arrivals trace and closed
 	Rate float64 `toml:"rate" unit:"requests/s" range:">= 1e-09, <= 1e+09"`
 	// arrivals gamma: coefficient of variation of the gaps; 1 is Poisson
 	Burstiness float64 `toml:"burstiness" range:">= 0.01, <= 100"`
 	// arrivals trace: 2 replays twice as fast
 	Speed float64 `toml:"speed" range:">= 1e-09, <= 1e+09"`
 
-	// requests to run; 0 = all of a file, which may be shorter
+	// in place of rate: [seconds, requests/s] of each stage; the last goes on until the requests are
+	// out, or with requests 0 ends the run
+	Stages [][]float64 `toml:"stages,omitempty"`
+	// arrivals closed: clients, each value of a list a run
+	Concurrency int `toml:"concurrency,omitempty" unit:"requests" range:">= 0, <= 100000"`
+	// arrivals closed: mean time from an answer to the client's next request, exponential; 0 = none
+	ThinkS float64 `toml:"think_s,omitempty" unit:"s" range:">= 0, <= 1e6"`
+
+	// requests to run; 0 = all of a file, which may be shorter, or of the stages
 	Requests int `toml:"requests" unit:"requests" range:">= 0, <= 1e+07"`
 
 	// whose LongBench output lengths: Llama-2-7B's, its chat model's, or Llama-3-8B-Instruct's
@@ -73,6 +94,8 @@ func Choices(key string) []string {
 		return AllSets()
 	case "tokenizer":
 		return tokenizerNames
+	case "trace":
+		return []string{BuiltIn, Synthetic, "a path"}
 	case "arrivals":
 		return arrivalNames
 	case "output":
@@ -108,7 +131,7 @@ func AllSets() []string { return setNames(loadTable()) }
 // file.
 func (s Spec) Validate() error {
 	if s.Trace == "" {
-		return fmt.Errorf("workload.trace = %q: name %q or a file or folder", s.Trace, BuiltIn)
+		return fmt.Errorf("workload.trace = %q: name %q, %q, or a file or folder", s.Trace, BuiltIn, Synthetic)
 	}
 	checks := []error{
 		s.checkDatasets(),
@@ -118,6 +141,9 @@ func (s Spec) Validate() error {
 		positive("workload.burstiness", s.Burstiness, 0.01, 100),
 		positive("workload.speed", s.Speed, 1e-9, 1e9),
 		s.checkRate(),
+		s.checkStages(),
+		s.checkClosed(),
+		s.checkLengths(),
 		s.checkPrefixHit(),
 	}
 	if s.Tokenizer != "" {
@@ -127,17 +153,21 @@ func (s Spec) Validate() error {
 		checks = append(checks, oneOf("workload.format", s.Format, FormatNames()))
 	}
 	switch {
-	case s.Requests < 1 && s.Trace == BuiltIn:
+	case s.Requests < 1 && !s.FromFile() && (s.Requests < 0 || len(s.Stages) == 0):
 		checks = append(checks, fmt.Errorf("workload.requests = %d: must be at least 1", s.Requests))
 	case s.Requests < 0:
 		checks = append(checks, fmt.Errorf("workload.requests = %d: must be at least 1, or 0 for all of the trace", s.Requests))
 	}
-	if s.Trace == BuiltIn {
+	if !s.FromFile() {
+		what := "the built-in mix"
+		if s.Trace == Synthetic {
+			what = "a synthetic trace"
+		}
 		if s.Arrivals == ArrivalsTrace {
-			checks = append(checks, fmt.Errorf("workload.arrivals = %q: the built-in mix has no times of its own; use poisson, gamma or fixed", s.Arrivals))
+			checks = append(checks, fmt.Errorf("workload.arrivals = %q: %s has no times of its own; use poisson, gamma, fixed or closed", s.Arrivals, what))
 		}
 		if s.Format != "" {
-			checks = append(checks, fmt.Errorf("workload.format = %q: workload.trace = %q is the built-in mix, not a file; leave format empty or write ./%s", s.Format, BuiltIn, BuiltIn))
+			checks = append(checks, fmt.Errorf("workload.format = %q: workload.trace = %q is %s, not a file; leave format empty or write ./%s", s.Format, s.Trace, what, s.Trace))
 		}
 	}
 	for _, err := range checks {
@@ -148,11 +178,49 @@ func (s Spec) Validate() error {
 	return nil
 }
 
+// FromFile says whether the lengths are read from a file.
+func (s Spec) FromFile() bool { return s.Trace != BuiltIn && s.Trace != Synthetic }
+
+// HasRate says whether requests arrive at Rate.
+func (s Spec) HasRate() bool {
+	return s.Arrivals != ArrivalsTrace && s.Arrivals != ArrivalsClosed && len(s.Stages) == 0
+}
+
 func (s Spec) checkRate() error {
-	if s.Arrivals == ArrivalsTrace && s.Rate == 0 {
+	if !s.HasRate() && s.Rate == 0 {
 		return nil
 	}
 	return positive("workload.rate", s.Rate, 1e-9, 1e9)
+}
+
+func (s Spec) checkClosed() error {
+	if s.Arrivals == ArrivalsClosed && s.Concurrency < 1 {
+		return fmt.Errorf("workload.arrivals = %q: needs clients; set workload.concurrency to 1 or more", s.Arrivals)
+	}
+	return nil
+}
+
+// checkLengths refuses distributions that cannot be read, and synthetic traces without them.
+func (s Spec) checkLengths() error {
+	const prompts, outputs = "workload.prompt_lengths", "workload.output_lengths"
+	for _, l := range []struct{ key, text string }{{prompts, s.PromptLengths}, {outputs, s.OutputLengths}} {
+		if l.text == "" {
+			continue
+		}
+		if _, err := ParseLengths(l.key, l.text); err != nil {
+			return err
+		}
+	}
+	switch {
+	case s.Trace != Synthetic:
+	case s.PromptLengths+s.OutputLengths == "":
+		return fmt.Errorf("workload.trace = %q: needs lengths; set %s and %s, as in \"lognormal(8192, 0.5)\" and \"fixed(200)\"", s.Trace, prompts, outputs)
+	case s.OutputLengths == "":
+		return fmt.Errorf("%s = %q: needs %s too, as in \"fixed(200)\"", prompts, s.PromptLengths, outputs)
+	case s.PromptLengths == "":
+		return fmt.Errorf("%s = %q: needs %s too, as in \"lognormal(8192, 0.5)\"", outputs, s.OutputLengths, prompts)
+	}
+	return nil
 }
 
 func (s Spec) checkDatasets() error {

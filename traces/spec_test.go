@@ -2,6 +2,7 @@ package traces
 
 import (
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -43,7 +44,7 @@ func TestValidateNamesKeyAndValue(t *testing.T) {
 		"dataset slip":      {func(s *Spec) { s.Datasets = []string{"qaspar"} }, `workload.datasets = "qaspar": unknown`},
 		"dataset hint":      {func(s *Spec) { s.Datasets = []string{"govreport"} }, `did you mean "gov_report"?`},
 		"dataset twice":     {func(s *Spec) { s.Datasets = []string{"multifieldqa_en", "multifieldqa"} }, `"multifieldqa": named twice`},
-		"arrivals":          {func(s *Spec) { s.Arrivals = "poison" }, `workload.arrivals = "poison": unknown; use poisson, gamma, fixed, trace (did you mean "poisson"?)`},
+		"arrivals":          {func(s *Spec) { s.Arrivals = "poison" }, `workload.arrivals = "poison": unknown; use poisson, gamma, fixed, trace, closed (did you mean "poisson"?)`},
 		"mix has no times":  {func(s *Spec) { s.Arrivals = "trace" }, `workload.arrivals = "trace": the built-in mix has no times`},
 		"format of the mix": {func(s *Spec) { s.Format = "azure" }, `workload.format = "azure"`},
 		"format":            {func(s *Spec) { s.Trace, s.Format = "f.csv", "azur" }, `did you mean "azure"?`},
@@ -52,6 +53,17 @@ func TestValidateNamesKeyAndValue(t *testing.T) {
 		"output scale":      {func(s *Spec) { s.OutputScale = 0 }, "workload.output_scale = 0"},
 		"burstiness":        {func(s *Spec) { s.Burstiness = -2 }, "workload.burstiness = -2"},
 		"burstiness range":  {func(s *Spec) { s.Burstiness = 1e9 }, "workload.burstiness = 1e+09: must be between 0.01 and 100"},
+		"synthetic":         {func(s *Spec) { s.Trace, s.PromptLengths, s.OutputLengths = "synthetic", "fixed(9)", "zipf(1, 9)" }, ""},
+		"no prompt lengths": {func(s *Spec) { s.Trace = "synthetic" }, `workload.trace = "synthetic": needs lengths; set workload.prompt_lengths and workload.output_lengths`},
+		"no output lengths": {func(s *Spec) { s.Trace, s.PromptLengths = "synthetic", "fixed(9)" }, `workload.prompt_lengths = "fixed(9)": needs workload.output_lengths too, as in "fixed(200)"`},
+		"no such lengths":   {func(s *Spec) { s.Trace, s.PromptLengths, s.OutputLengths = "synthetic", "fixd(9)", "fixed(9)" }, `workload.prompt_lengths = "fixd(9)": no distribution of that name (did you mean "fixed"?)`},
+		"synthetic times": {func(s *Spec) {
+			s.Trace, s.Arrivals, s.PromptLengths, s.OutputLengths = "synthetic", "trace", "fixed(9)", "fixed(9)"
+		}, `a synthetic trace has no times of its own`},
+		"clients":           {func(s *Spec) { s.Arrivals, s.Rate, s.Concurrency = "closed", 0, 4 }, ""},
+		"no clients":        {func(s *Spec) { s.Arrivals, s.Rate = "closed", 0 }, `workload.arrivals = "closed": needs clients; set workload.concurrency to 1 or more`},
+		"endless clients":   {func(s *Spec) { s.Arrivals, s.Rate, s.Concurrency, s.Requests = "closed", 0, 4, 0 }, "workload.requests = 0: must be at least 1"},
+		"stages to the end": {func(s *Spec) { s.Rate, s.Stages, s.Requests = 0, [][]float64{{60, 1}}, 0 }, ""},
 		"speed":             {func(s *Spec) { s.Speed = math.Inf(-1) }, "workload.speed = -Inf"},
 	} {
 		s := DefaultSpec()
@@ -85,18 +97,21 @@ rate = 0.5
 requests = 7
 output = "chat"
 output_scale = 0.5
+prompt_lengths = "fixed(7)"
+output_lengths = "zipf(1, 9)"
+stages = [[60, 1], [30, 2.5]]
+concurrency = 4
+think_s = 1.5
 `, &s)
 	if err != nil || len(meta.Undecoded()) > 0 {
 		t.Fatal(err, meta.Undecoded())
 	}
-	want := Spec{"f.csv", "csv", []string{"qasper"}, "llama3", "gamma", 0.5, 2, 3, 7, "chat", 0.5, 0}
-	if s.Datasets[0] != want.Datasets[0] || len(s.Datasets) != 1 {
-		t.Errorf("datasets %v", s.Datasets)
+	want := Spec{
+		Trace: "f.csv", Format: "csv", Datasets: []string{"qasper"}, Tokenizer: "llama3", Arrivals: "gamma", Rate: 0.5,
+		Burstiness: 2, Speed: 3, Requests: 7, Output: "chat", OutputScale: 0.5,
+		PromptLengths: "fixed(7)", OutputLengths: "zipf(1, 9)", Stages: [][]float64{{60, 1}, {30, 2.5}}, Concurrency: 4, ThinkS: 1.5,
 	}
-	s.Datasets, want.Datasets = nil, nil
-	if s.Trace != want.Trace || s.Format != want.Format || s.Tokenizer != want.Tokenizer || s.Arrivals != want.Arrivals ||
-		s.Rate != want.Rate || s.Burstiness != want.Burstiness || s.Speed != want.Speed || s.Requests != want.Requests ||
-		s.Output != want.Output || s.OutputScale != want.OutputScale {
+	if !reflect.DeepEqual(s, want) {
 		t.Errorf("got %+v, want %+v", s, want)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
@@ -15,10 +14,11 @@ import (
 type Stream struct {
 	spec     Spec
 	src      source
-	arrivals *process // nil takes the source's own times
+	arrivals clock    // nil takes the source's own times
+	clients  *clients // arrivals, where they are a closed loop's
 	made     int
-	early    bool // the source ended before spec.Requests
-	left     int  // rows of the source beyond spec.Requests
+	early    bool // the source or the stages ended before spec.Requests
+	left     int  // rows of the source beyond spec.Requests, or the stages
 	err      error
 
 	head    sim.Arrival // read ahead, so that Open finds what is wrong with a file
@@ -38,12 +38,14 @@ func Open(spec Spec, seed uint64, model ...Tokenizer) (*Stream, error) {
 		return nil, err
 	}
 	s := &Stream{spec: spec}
-	if spec.Trace == BuiltIn {
+	switch spec.Trace {
+	case BuiltIn:
 		s.src = newMix(spec.datasets(), tokenizer, spec.Output, seed)
-	} else {
-		if err := rereadable(spec.Trace); err != nil {
-			return nil, fmt.Errorf("workload.trace: %w", err)
+	case Synthetic:
+		if s.src, err = newSynthetic(spec, seed); err != nil {
+			return nil, err
 		}
+	default:
 		s.src, _, err = openPath(spec.Trace, options{
 			format: spec.Format, tokenizer: tokenizer, datasets: spec.datasets(), output: spec.Output,
 			ordered: spec.Arrivals == ArrivalsTrace,
@@ -60,23 +62,10 @@ func Open(spec Spec, seed uint64, model ...Tokenizer) (*Stream, error) {
 	return s, nil
 }
 
-// rereadable refuses a pipe or a device: a configuration is checked, and each of its runs made,
-// from the trace's beginning.
-func rereadable(path string) error {
-	info, err := os.Stat(path)
-	if err != nil || info.IsDir() || info.Mode().IsRegular() {
-		return nil // openPath says what is wrong
-	}
-	return fmt.Errorf("%s: not a regular file, and every run reads the trace from its beginning; write it to a file first", path)
-}
-
 // Timed says whether a trace has arrival times of its own.
 func (s Spec) Timed() (bool, error) {
-	if s.Trace == BuiltIn {
+	if !s.FromFile() {
 		return false, nil
-	}
-	if err := rereadable(s.Trace); err != nil {
-		return false, err
 	}
 	src, _, err := openPath(s.Trace, wholeFile(s.Format))
 	if err != nil {
@@ -86,10 +75,16 @@ func (s Spec) Timed() (bool, error) {
 }
 
 func (s *Stream) begin(seed uint64) (err error) {
-	if s.spec.Arrivals != ArrivalsTrace {
+	switch {
+	case s.spec.Arrivals == ArrivalsClosed:
+		s.clients = newClients(s.spec, seed)
+		s.arrivals = s.clients
+	case s.spec.Arrivals != ArrivalsTrace && len(s.spec.Stages) > 0:
+		s.arrivals = newStaged(s.spec, seed)
+	case s.spec.Arrivals != ArrivalsTrace:
 		s.arrivals = newProcess(s.spec, seed)
-	} else if !s.src.timed() {
-		return fmt.Errorf("%s: has no times of its own; workload.arrivals must be poisson, gamma or fixed", s.spec.Trace)
+	case !s.src.timed():
+		return fmt.Errorf("%s: has no times of its own; workload.arrivals must be poisson, gamma, fixed or closed", s.spec.Trace)
 	}
 	s.head, err = s.src.next()
 	s.hasHead = err == nil
@@ -103,6 +98,10 @@ func (s *Stream) Next() (a sim.Arrival, ok bool, err error) {
 	}
 	a, err = s.build()
 	if err == io.EOF {
+		if s.hasHead {
+			s.left++
+		}
+		s.left += s.src.rest()
 		s.early, err = true, s.src.Close()
 	}
 	if err != nil || s.early {
@@ -117,17 +116,20 @@ func (s *Stream) Next() (a sim.Arrival, ok bool, err error) {
 }
 
 func (s *Stream) build() (a sim.Arrival, err error) {
+	var at des.Time
+	if s.arrivals != nil {
+		if at, err = s.arrivals.next(); err != nil {
+			return a, err
+		}
+	}
 	if s.hasHead {
 		a, s.hasHead = s.head, false
 	} else if a, err = s.src.next(); err != nil {
 		return a, err
 	}
 	if s.arrivals != nil {
-		a.At, err = s.arrivals.next()
-	} else {
-		a.At, err = replay(a.At, s.spec.Speed)
-	}
-	if err != nil {
+		a.At = at
+	} else if a.At, err = replay(a.At, s.spec.Speed); err != nil {
 		return a, err
 	}
 	a.Cached = int(s.spec.PrefixHit * float64(a.Prompt))
@@ -153,7 +155,11 @@ func (s *Stream) Warnings() []string {
 		w = append(w, fmt.Sprintf("the trace ended after %d of %d requests: %s", s.made, s.spec.Requests, s.spec.Trace))
 	}
 	if s.left > 0 {
-		w = append(w, fmt.Sprintf("%s left out beyond workload.requests = %d: %s", plural(s.left, "row"), s.spec.Requests, s.spec.Trace))
+		beyond := fmt.Sprintf("workload.requests = %d", s.spec.Requests)
+		if s.early {
+			beyond = "workload.stages"
+		}
+		w = append(w, fmt.Sprintf("%s left out beyond %s: %s", plural(s.left, "row"), beyond, s.spec.Trace))
 	}
 	return w
 }

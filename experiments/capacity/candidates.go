@@ -30,9 +30,8 @@ func Candidates(s *config.Sweep) ([]Candidate, error) {
 	seen := map[string]int{}
 	for _, swept := range points {
 		p := swept.Point
-		if p.Workload.Arrivals == traces.ArrivalsTrace {
-			return nil, fmt.Errorf("%s: workload.arrivals = %q: arrivals as recorded have no rate to look for",
-				s.Source(), p.Workload.Arrivals)
+		if why := noRate(&p.Workload); why != "" {
+			return nil, fmt.Errorf("%s: %s", s.Source(), why)
 		}
 		seed, rate := p.Seed, p.Workload.Rate
 		p.Seed, p.Workload.Rate = 0, 0
@@ -68,4 +67,19 @@ func Candidates(s *config.Sweep) ([]Candidate, error) {
 		}
 	}
 	return candidates, nil
+}
+
+// noRate says why a workload has no rate to look for, or "".
+func noRate(w *traces.Spec) string {
+	const instead = "set workload.arrivals to poisson, gamma or fixed"
+	switch {
+	case w.Arrivals == traces.ArrivalsTrace:
+		return fmt.Sprintf("workload.arrivals = %q: arrivals as recorded have no rate to look for; %s", w.Arrivals, instead)
+	case w.Arrivals == traces.ArrivalsClosed:
+		return fmt.Sprintf("workload.arrivals = %q: a closed loop sends as fast as it is answered and has no rate to look for; %s, "+
+			"or compare clients with simulate --set workload.concurrency=[1,2,4,8]", w.Arrivals, instead)
+	case len(w.Stages) > 0:
+		return "workload.stages: have rates of their own, and the search looks for one; leave stages out"
+	}
+	return ""
 }

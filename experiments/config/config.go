@@ -15,7 +15,8 @@ type Config struct {
 	GPU      string
 	Card     hw.Changes // figures of the card that are not the card's own
 	Seeds    []uint64
-	Rates    []float64 // requests/s; a single 0 when the trace's own times count
+	Rates    []float64 // requests/s; a single 0 where requests do not arrive at a rate
+	Clients  []int     // of a closed loop; a single 0 of other arrivals
 	Workload traces.Spec
 	Systems  []sim.Spec
 	Scores   traces.ScoreParams
@@ -44,7 +45,3 @@ var topKeys = []string{
 
 // tableNames are the tables of a configuration.
 var tableNames = []string{"card", "workload", "system", "systems", "scores", "slo", "output"}
-
-// ReplaysTimes says that requests arrive at the trace's own times, so that
-// there is no rate.
-func (c *Config) ReplaysTimes() bool { return c.Workload.Arrivals == traces.ArrivalsTrace }

@@ -84,7 +84,8 @@ func unknownKey(path, key string, known []string) error {
 func decodeValue(dst reflect.Value, key string, value any) error {
 	if text, ok := value.(flagText); ok {
 		var err error
-		if value, err = text.decode(dst.Kind() == reflect.Slice, elem(dst).Kind() == reflect.String); err != nil {
+		list := dst.Kind() == reflect.Slice && elem(dst).Kind() != reflect.Slice
+		if value, err = text.decode(list, elem(dst).Kind() == reflect.String); err != nil {
 			return &KeyError{Key: key, Value: Show(text), Reason: "want " + typeName(dst)}
 		}
 	}
@@ -94,18 +95,30 @@ func decodeValue(dst reflect.Value, key string, value any) error {
 		}
 		return nil
 	}
+	if !setList(dst, value) {
+		return wrongType(dst, key, value)
+	}
+	return nil
+}
+
+// setList sets a list, or a list of lists.
+func setList(dst reflect.Value, value any) bool {
 	list, ok := value.([]any)
 	if !ok {
 		list = []any{value}
 	}
 	out := reflect.MakeSlice(dst.Type(), len(list), len(list))
 	for i, e := range list {
-		if !setScalar(out.Index(i), e) {
-			return wrongType(dst, key, value)
+		set := setScalar
+		if _, inner := e.([]any); inner && out.Index(i).Kind() == reflect.Slice {
+			set = setList
+		}
+		if !set(out.Index(i), e) {
+			return false
 		}
 	}
 	dst.Set(out)
-	return nil
+	return true
 }
 
 func setScalar(dst reflect.Value, value any) bool {
@@ -159,6 +172,8 @@ func elem(v reflect.Value) reflect.Value {
 func typeName(v reflect.Value) string {
 	one := ""
 	switch e := elem(v); {
+	case e.Kind() == reflect.Slice:
+		return "a list of lists of numbers"
 	case e.Kind() == reflect.String:
 		one = "a string"
 	case e.Kind() == reflect.Bool:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"reflect"
+	"strings"
 
 	"github.com/BurntSushi/toml"
 )
@@ -25,14 +26,17 @@ func (c *Config) encode(memo map[any][]byte) ([]byte, error) {
 	e.cardTable(c.Card)
 	e.printf("\n[workload]\n")
 	for _, f := range FieldsOf(&c.Workload) {
-		switch {
-		case f.Key != "rate":
-			e.line(f.Key, f.Value.Interface())
-		case len(c.Rates) == 1:
-			e.line(f.Key, c.Rates[0])
-		default:
-			e.line(f.Key, c.Rates)
+		value := f.Value
+		switch f.Key {
+		case "rate":
+			value = listed(c.Rates)
+		case "concurrency":
+			value = listed(c.Clients)
 		}
+		if strings.HasSuffix(f.Tag.Get("toml"), ",omitempty") && value.IsZero() {
+			continue
+		}
+		e.line(f.Key, value.Interface())
 	}
 	e.table("scores", &c.Scores)
 	e.table("slo", &c.SLO)
@@ -42,6 +46,14 @@ func (c *Config) encode(memo map[any][]byte) ([]byte, error) {
 		e.fields(&c.Systems[i])
 	}
 	return e.out.Bytes(), e.err
+}
+
+// listed is the value of a key that makes a run of each value of a list.
+func listed[T any](list []T) reflect.Value {
+	if len(list) == 1 {
+		return reflect.ValueOf(list[0])
+	}
+	return reflect.ValueOf(list)
 }
 
 // encoder writes TOML with keys in the order of their structs and keeps the

@@ -13,14 +13,14 @@ import (
 	"sync"
 
 	"github.com/sparseserve/sparseserve/hw"
-	"github.com/sparseserve/sparseserve/traces"
+	"github.com/sparseserve/sparseserve/internal/files"
 )
 
 // Inputs are digests of what a point's configuration names rather than holds.
 type Inputs struct {
 	Model string `json:"model"`
 	GPU   string `json:"gpu"`
-	Trace string `json:"trace,omitempty"` // empty for the built-in mix
+	Trace string `json:"trace,omitempty"` // empty where no file has it
 	// Selections is of a recording that is replayed.
 	Selections string `json:"selections,omitempty"`
 }
@@ -83,7 +83,7 @@ func (h *Hasher) Identity(p *Point) (config []byte, in Inputs, err error) {
 	}); err != nil {
 		return nil, in, err
 	}
-	if p.Workload.Trace != traces.BuiltIn {
+	if p.Workload.FromFile() {
 		in.Trace, err = h.digest("trace "+p.Workload.Trace, func(w io.Writer) error {
 			return copyFiles(w, p.Workload.Trace)
 		})
@@ -118,6 +118,15 @@ func (h *Hasher) digest(key string, write func(io.Writer) error) (string, error)
 // copyFiles writes a file, or the names and files of a folder in the order of
 // their names.
 func copyFiles(w io.Writer, root string) error {
+	if files.Once(root) {
+		f, err := files.Again(root)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		_, err = io.Copy(w, f)
+		return err
+	}
 	root, err := filepath.EvalSymlinks(root)
 	if err != nil {
 		return err

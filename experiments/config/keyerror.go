@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // KeyError says which key of a configuration is wrong, where it was written
@@ -49,6 +50,8 @@ func Show(v any) string {
 			s += Show(e)
 		}
 		return s + "]"
+	case [][]float64:
+		return strings.ReplaceAll(fmt.Sprint(v), " ", ", ")
 	case float64:
 		return strconv.FormatFloat(v, 'g', -1, 64)
 	default:

@@ -115,7 +115,7 @@ type customSystem struct {
 
 func newLoader() *loader {
 	return &loader{
-		cfg:          Config{Workload: traces.DefaultSpec(), Scores: traces.DefaultScores},
+		cfg:          Config{Clients: []int{0}, Workload: traces.DefaultSpec(), Scores: traces.DefaultScores},
 		origin:       map[string]string{},
 		chosen:       map[string]bool{},
 		common:       map[string]any{},
@@ -203,6 +203,8 @@ func (l *loader) applyTable(doc *document, name string, value any, flag bool) er
 		switch {
 		case path+key == "workload.rate":
 			err = decodeValue(reflect.ValueOf(&l.cfg.Rates).Elem(), path+key, value)
+		case path+key == "workload.concurrency":
+			err = decodeValue(reflect.ValueOf(&l.cfg.Clients).Elem(), path+key, value)
 		case path+key == "system.preset":
 			l.presets, l.presetsOnly = nil, flag
 			err = decodeValue(reflect.ValueOf(&l.presets).Elem(), path+key, value)

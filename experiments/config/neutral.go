@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/sparseserve/sparseserve/traces"
@@ -15,7 +14,8 @@ import (
 //	a model, or an axis of models
 //	             workload.output_scale = 1
 //	             system.max_prompt_tokens = 0, the model's own maximum
-//	a trace      the same, and
+//	a trace, synthetic lengths
+//	             the same, and of a file
 //	             workload.requests = 0, all of it
 //	             workload.datasets, all of LongBench's
 //	             workload.arrivals = "trace" where it has times and no rate is set
@@ -36,7 +36,7 @@ func (l *loader) neutral() error {
 	if !own {
 		return nil
 	}
-	if !l.chosen["workload.requests"] {
+	if !l.chosen["workload.requests"] && w.FromFile() {
 		w.Requests = 0
 	}
 	if !l.chosen["workload.datasets"] {
@@ -77,27 +77,4 @@ func (l *loader) ownBounds() *KeyError {
 		}
 	}
 	return nil
-}
-
-// ownArrivals has the requests of a trace arrive at its own times, or at a rate
-// that is somebody's choice. A search begins at any rate.
-func (l *loader) ownArrivals() error {
-	w := &l.cfg.Workload
-	if w.Trace == "" || l.chosen["workload.rate"] || l.cfg.ReplaysTimes() || l.search {
-		return nil
-	}
-	timed, err := w.Timed()
-	if err != nil {
-		return nil // tryTrace finds it again, once the keys are known to be right
-	}
-	byItself := !l.chosen["workload.arrivals"]
-	if timed && byItself {
-		w.Arrivals = traces.ArrivalsTrace
-		return nil
-	}
-	reason := fmt.Sprintf("not set, and %s has no arrival times of its own; set it to requests/s", w.Trace)
-	if timed {
-		reason = fmt.Sprintf("not set, and workload.arrivals = %q needs one, in requests/s; without both keys requests arrive at the times of %s", w.Arrivals, w.Trace)
-	}
-	return &KeyError{Where: l.origin["workload.trace"], Key: "workload.rate", Reason: reason}
 }

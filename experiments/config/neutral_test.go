@@ -120,7 +120,7 @@ func TestTraceNeedsARate(t *testing.T) {
 		want string
 	}{
 		{[]string{"workload.trace=untimed.csv"},
-			"--set workload.trace=untimed.csv: workload.rate: not set, and untimed.csv has no arrival times of its own; set it to requests/s"},
+			"--set workload.trace=untimed.csv: workload.rate: not set, and untimed.csv has no arrival times of its own; set it to requests/s, or workload.concurrency or workload.stages"},
 		{[]string{"workload.trace=own.csv", "workload.arrivals=gamma"},
 			`--set workload.trace=own.csv: workload.rate: not set, and workload.arrivals = "gamma" needs one, in requests/s; without both keys requests arrive at the times of own.csv`},
 	} {

@@ -170,7 +170,6 @@ func (p *pageWriter) workload() {
 	for _, f := range FieldsOf(&p.cfg.Workload) {
 		choices[f.Key] = traces.Choices(f.Key)
 	}
-	choices["trace"] = []string{traces.BuiltIn, "a path"}
 	p.fields("workload", "Spec", "../../traces/spec.go", &p.cfg.Workload, choices)
 }
 
@@ -217,6 +216,9 @@ func (p *pageWriter) fields(table, typeName, file string, v any, choices map[str
 		if table == "workload" && f.Key == "rate" {
 			typ, value = "list of numbers, requests/s", p.literal(p.cfg.Rates)
 		}
+		if table == "workload" && f.Key == "concurrency" {
+			typ = "list of integers, requests"
+		}
 		p.row(f.Key, typ, value, values, about[f.Key])
 	}
 }
@@ -224,6 +226,8 @@ func (p *pageWriter) fields(table, typeName, file string, v any, choices map[str
 // kind says what a key's value is, and which there are.
 func (p *pageWriter) kind(f *Field, choices []string) (typ, values string) {
 	switch e := elem(f.Value); {
+	case e.Kind() == reflect.Slice:
+		typ = "list of pairs of numbers"
 	case f.Value.Kind() == reflect.Slice:
 		typ = "list of strings"
 	case e.Kind() == reflect.String:
@@ -322,7 +326,8 @@ func (p *pageWriter) comments(file, typeName string) map[string]string {
 		for _, f := range spec.Type.(*ast.StructType).Fields.List {
 			if f.Tag != nil {
 				tag := reflect.StructTag(strings.Trim(f.Tag.Value, "`"))
-				about[tag.Get("toml")] = strings.Join(strings.Fields(f.Doc.Text()), " ")
+				key, _, _ := strings.Cut(tag.Get("toml"), ",")
+				about[key] = strings.Join(strings.Fields(f.Doc.Text()), " ")
 			}
 		}
 		return false

@@ -18,21 +18,33 @@ type Point struct {
 	GPU      string
 	Card     hw.Changes // of the card's figures
 	Seed     uint64
-	Workload traces.Spec // with its rate
+	Workload traces.Spec // with its rate or clients
 	System   sim.Spec
 	Scores   traces.ScoreParams
 	SLO      SLO
 	Output   Output
 }
 
-// Points expands the experiment: by system, then rate, then seed.
+// loads lists the workloads that the experiment is expanded over: by rate, or by the clients of
+// a closed loop.
+func (c *Config) loads() []traces.Spec {
+	var loads []traces.Spec
+	for _, rate := range c.Rates {
+		for _, clients := range c.Clients {
+			w := c.Workload
+			w.Rate, w.Concurrency = rate, clients
+			loads = append(loads, w)
+		}
+	}
+	return loads
+}
+
+// Points expands the experiment: by system, then rate or clients, then seed.
 func (c *Config) Points() []Point {
 	var points []Point
 	for _, system := range c.Systems {
-		for _, rate := range c.Rates {
+		for _, w := range c.loads() {
 			for _, seed := range c.Seeds {
-				w := c.Workload
-				w.Rate = rate
 				points = append(points, Point{
 					Name:     PointName(system.Name, w, seed),
 					Model:    c.Model,
@@ -51,13 +63,18 @@ func (c *Config) Points() []Point {
 	return points
 }
 
-// PointName names a point by system, rate and seed.
+// PointName names a point by system, load and seed.
 func PointName(system string, w traces.Spec, seed uint64) string {
-	rate := strconv.FormatFloat(w.Rate, 'f', -1, 64)
-	if w.Arrivals == traces.ArrivalsTrace {
-		rate = "trace"
+	load := strconv.FormatFloat(w.Rate, 'f', -1, 64)
+	switch {
+	case w.Arrivals == traces.ArrivalsTrace:
+		load = "trace"
+	case w.Arrivals == traces.ArrivalsClosed:
+		load = fmt.Sprintf("c%d", w.Concurrency)
+	case len(w.Stages) > 0:
+		load = "stages"
 	}
-	return fmt.Sprintf("%s-%s-s%d", system, rate, seed)
+	return fmt.Sprintf("%s-%s-s%d", system, load, seed)
 }
 
 // TOML writes the point as a configuration of its own.
@@ -71,6 +88,7 @@ func (p *Point) encode(memo map[any][]byte) ([]byte, error) {
 		Card:     p.Card,
 		Seeds:    []uint64{p.Seed},
 		Rates:    []float64{p.Workload.Rate},
+		Clients:  []int{p.Workload.Concurrency},
 		Workload: p.Workload,
 		Systems:  []sim.Spec{p.System},
 		Scores:   p.Scores,

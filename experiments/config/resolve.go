@@ -9,29 +9,24 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/sim"
-	"github.com/sparseserve/sparseserve/traces"
 )
 
 // finish puts the systems together and checks the whole.
 func (l *loader) finish() error {
+	l.implied()
 	if err := l.neutral(); err != nil {
 		return err
 	}
 	if err := l.unused(); err != nil {
 		return l.place(err)
 	}
-	if l.cfg.ReplaysTimes() {
+	if !l.cfg.Workload.HasRate() {
 		l.cfg.Rates = []float64{0}
 	}
 	if err := l.checkLists(); err != nil {
 		return err
 	}
-	if err := checkRanges(&l.cfg.Workload, "workload."); err != nil {
-		return l.place(err)
-	}
-	for _, rate := range l.cfg.Rates {
-		w := l.cfg.Workload
-		w.Rate = rate
+	for _, w := range l.cfg.loads() {
 		if err := w.Validate(); err != nil {
 			return l.placeText(err)
 		}
@@ -51,32 +46,8 @@ func (l *loader) finish() error {
 	if err := l.checkHardware(); err != nil {
 		return err
 	}
-	w := l.cfg.Workload
-	w.Rate = l.cfg.Rates[0]
-	if err := l.inputs.trace(w, l.cfg.Seeds[0]); err != nil {
+	if err := l.inputs.trace(l.cfg.loads()[0], l.cfg.Seeds[0]); err != nil {
 		return l.placeText(err)
-	}
-	return nil
-}
-
-// unused refuses keys of arrivals that the arrivals of the configuration do not use, unless they
-// have the value that results write there.
-func (l *loader) unused() *KeyError {
-	w := &l.cfg.Workload
-	for _, k := range []struct {
-		key     string
-		value   float64
-		neutral float64
-		used    bool
-		by      string
-	}{
-		{"workload.rate", slices.Max(append(l.cfg.Rates, 0)), 0, !l.cfg.ReplaysTimes() || l.search, "every process but arrivals = \"trace\""},
-		{"workload.speed", w.Speed, 1, l.cfg.ReplaysTimes(), "arrivals = \"trace\" only"},
-		{"workload.burstiness", w.Burstiness, 1, w.Arrivals == traces.ArrivalsGamma, "arrivals = \"gamma\" only"},
-	} {
-		if !k.used && l.chosen[k.key] && k.value != k.neutral {
-			return &KeyError{Key: k.key, Value: Show(k.value), Reason: fmt.Sprintf("is used by %s; arrivals is %q here", k.by, w.Arrivals)}
-		}
 	}
 	return nil
 }
@@ -92,7 +63,7 @@ func (l *loader) checkLists() error {
 	}
 	for i, r := range rates {
 		switch {
-		case l.cfg.ReplaysTimes():
+		case !l.cfg.Workload.HasRate():
 		case !(r > 0) || math.IsInf(r, 0):
 			return l.keyError("workload.rate", Show(r), "must be above 0, in requests/s")
 		case slices.Contains(rates[:i], r):
@@ -102,6 +73,25 @@ func (l *loader) checkLists() error {
 	for i, s := range seeds {
 		if slices.Contains(seeds[:i], s) {
 			return l.keyError("seed", fmt.Sprint(s), "listed twice")
+		}
+	}
+	return l.checkClients()
+}
+
+// checkClients checks the list of concurrencies, and the ranges of the other keys of [workload].
+func (l *loader) checkClients() error {
+	clients := l.cfg.Clients
+	if len(clients) == 0 {
+		return l.keyError("workload.concurrency", "[]", "no number of clients to run with")
+	}
+	for i, n := range clients {
+		w := l.cfg.Workload
+		w.Concurrency = n
+		if err := checkRanges(&w, "workload."); err != nil {
+			return l.place(err)
+		}
+		if slices.Contains(clients[:i], n) {
+			return l.keyError("workload.concurrency", fmt.Sprint(n), "listed twice")
 		}
 	}
 	return nil

@@ -38,7 +38,7 @@ func LoadServer(path string, sets []string) (*Config, error) {
 		}
 	}
 	l.serverSystem()
-	l.cfg.Workload, l.cfg.Rates = traces.DefaultSpec(), []float64{1} // until the record's
+	l.cfg.Workload, l.cfg.Rates, l.cfg.Clients = traces.DefaultSpec(), []float64{1}, []int{0} // until the record's
 	if err := l.oneServer(); err != nil {
 		return nil, err
 	}

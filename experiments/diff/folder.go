@@ -103,9 +103,12 @@ func (r *storedRun) dimensions() map[string]string {
 	d := map[string]string{
 		"system": r.System, "model": r.Model, "gpu": r.GPU, "rate": strconv.FormatFloat(r.Rate, 'g', -1, 64),
 	}
+	if r.Concurrency > 0 {
+		d["concurrency"] = strconv.Itoa(r.Concurrency)
+	}
 	for key, value := range r.Settings {
 		switch key {
-		case "seed", "gpu", "model", "workload.rate", "system.preset":
+		case "seed", "gpu", "model", "workload.rate", "workload.concurrency", "system.preset":
 		default:
 			d[key] = fmt.Sprint(value)
 		}

@@ -93,7 +93,7 @@ func (g *Grid) point(outer, ctx context.Context, p config.Point) (sum sim.Summar
 		return sum, false, runErr
 	}
 	sum.Name, sum.System, sum.Model, sum.GPU = p.Name, p.System.Name, p.Model, p.GPU
-	sum.Seed, sum.Rate = p.Seed, p.Workload.Rate
+	sum.Seed, sum.Rate, sum.Concurrency = p.Seed, p.Workload.MeanRate(), p.Workload.Concurrency
 	if sum.Warnings == nil {
 		sum.Warnings = []string{} // an empty list in JSON
 	}

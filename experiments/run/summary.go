@@ -27,6 +27,8 @@ func tabulate(sums []sim.Summary) *Table {
 	phaseNames := slices.Sorted(maps.Keys(phases))
 	progressive := slices.ContainsFunc(sums, func(s sim.Summary) bool { return s.ProgressiveStats != nil })
 
+	closed := slices.ContainsFunc(sums, func(s sim.Summary) bool { return s.Concurrency > 0 })
+
 	header := strings.Split("name,system,model,gpu,seed,rate,requests,completed,rejected,served_share,preempted,simulated_s,steps", ",")
 	for _, stat := range []string{"ttft", "tbt", "tpot", "e2e", "queue_delay"} {
 		for _, q := range sim.StatNames {
@@ -39,6 +41,9 @@ func tabulate(sums []sim.Summary) *Table {
 	}
 	if progressive {
 		header = append(header, "rounds_per_layer", "blocks_ahead")
+	}
+	if closed {
+		header = append(header, "concurrency")
 	}
 	header = append(header, "good_share", "slo_met", "slo_missed", "warnings")
 
@@ -59,6 +64,9 @@ func tabulate(sums []sim.Summary) *Table {
 			row = append(row, p.RoundsPerLayer, p.BlocksAhead)
 		} else if progressive {
 			row = append(row, "", "")
+		}
+		if closed {
+			row = append(row, s.Concurrency)
 		}
 		t.Add(append(row, s.GoodShare, s.SLOMet, strings.Join(s.SLOMissed, " "), strings.Join(s.Warnings, "; "))...)
 	}

@@ -125,7 +125,7 @@ func (f *SweepFolder) start() error {
 		}
 		f.index.Points = append(f.index.Points, IndexPoint{
 			Label: p.Label, Hash: p.Hash, Folder: filepath.ToSlash(folder), System: p.System.Name,
-			Model: p.Model, GPU: p.GPU, Rate: p.Workload.Rate, Seed: p.Seed, Axes: config.SettingsMap(p.Settings),
+			Model: p.Model, GPU: p.GPU, Rate: p.Workload.MeanRate(), Seed: p.Seed, Axes: config.SettingsMap(p.Settings),
 		})
 	}
 	for _, name := range []string{SummaryFile, sweepCSV} {

@@ -143,6 +143,8 @@ func TestErrors(t *testing.T) {
 		{[]string{"list", "keys", "sytem"}, pretend},
 		{[]string{"figures", "nowhere"}, pretend},
 		{[]string{"trace", "describe", "nowhere.csv"}, pretend},
+		{[]string{"trace", "describe", "nowhere.toml"}, pretend},
+		{[]string{"trace", "describe", "--format", "csv", "nowhere.toml"}, pretend},
 		{[]string{"trace", "convert", "nowhere.csv"}, pretend},
 	}
 	var all strings.Builder

@@ -13,11 +13,12 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/validate"
 	"github.com/sparseserve/sparseserve/figures"
+	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
 type compareCmd struct {
-	Measured string   `arg:"" name:"MEASURED" help:"Record of a real server: the result of vllm bench serve --save-result --save-detailed, inference-perf's per_request_lifecycle_metrics.json, guidellm's benchmarks JSON, or CSV with arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s; gzipped or not."`
+	Measured string   `arg:"" name:"MEASURED" help:"Record of a real server: the result of vllm bench serve --save-result --save-detailed, inference-perf's per_request_lifecycle_metrics.json, guidellm's benchmarks JSON, or CSV with arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s. gzip and zstd are unpacked; - reads standard input."`
 	Config   string   `arg:"" optional:"" name:"CONFIG" help:"TOML file: model, card and system of the server. Its workload is not used. Without it: --set."`
 	Set      []string `placeholder:"KEY=VALUE" sep:"none" help:"Set a key of the configuration, as in model=llama2-7b, gpu=h100-80gb or system.max_requests=128. May be repeated."`
 	Skip     float64  `placeholder:"SECONDS" help:"Leave requests that arrived before out of every figure, measured and simulated. They are simulated all the same."`
@@ -113,7 +114,10 @@ func sameFolder(a, b string) bool {
 
 // recordName is the file's name without what says how it is written.
 func recordName(path string) string {
-	name := strings.TrimSuffix(filepath.Base(path), ".gz")
+	if path == files.Stdin {
+		return "stdin"
+	}
+	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(path), ".gz"), ".zst")
 	if short := strings.TrimSuffix(name, filepath.Ext(name)); short != "" {
 		name = short
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 
 	"github.com/sparseserve/sparseserve/experiments/validate"
+	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -30,7 +31,7 @@ func comparedMetrics() []struct {
 // printComparison prints what was compared, a table of the figures by stage, and
 // what to bear in mind.
 func printComparison(w io.Writer, c *compareCmd, record *traces.Measured, r *validate.ReplayReport) {
-	fmt.Fprintf(w, "%s (%s), %s over %s, against %s simulated: %s on %s, engine %s.\n", c.Measured, record.Format,
+	fmt.Fprintf(w, "%s (%s), %s over %s, against %s simulated: %s on %s, engine %s.\n", files.Label(c.Measured), record.Format,
 		count(len(record.Requests), "request"), spanOf(record), r.Summary.System, r.Summary.Model, r.Summary.GPU, r.Config.Systems[0].Engine)
 	for _, left := range []struct {
 		n   int

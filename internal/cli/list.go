@@ -130,6 +130,7 @@ func (listTraces) Run(app *App) error {
 	t := newTable(app.Stdout)
 	t.AppendHeader(table.Row{"workload.trace", "workload.format", ""})
 	t.AppendRow(table.Row{traces.BuiltIn, "", "built-in LongBench mix; by default of " + strings.Join(traces.DefaultSpec().Datasets, ", ")})
+	t.AppendRow(table.Row{traces.Synthetic, "", "lengths drawn from workload.prompt_lengths and workload.output_lengths: " + traces.LengthForms()})
 	t.AppendSeparator()
 	for _, f := range traces.Formats() {
 		t.AppendRow(table.Row{"a path", f.Name, f.About})

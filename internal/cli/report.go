@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/internal/files"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 // introduce says what is about to run.
@@ -19,17 +21,41 @@ func introduce(w io.Writer, c *config.Config, byDefault bool, points int) {
 	for i, s := range c.Seeds {
 		seeds[i] = strconv.FormatUint(s, 10)
 	}
-	arrivals := c.Workload.Arrivals + " arrivals"
-	if c.ReplaysTimes() {
-		arrivals = "arrivals as recorded"
-	}
 	requests := "all its requests"
 	if n := c.Workload.Requests; n > 0 {
 		requests = count(n, "request")
+	} else if !c.Workload.FromFile() {
+		requests = "the requests of its stages"
 	}
 	fmt.Fprintf(w, "%s on %s, %s, %s, %s, %s %s: %s.\n",
-		c.Model, c.GPU, c.Workload.Trace, requests, arrivals,
+		c.Model, c.GPU, traceName(&c.Workload), requests, arrivals(c),
 		plural(len(c.Seeds), "seed"), strings.Join(seeds, ", "), count(points, "run"))
+}
+
+// arrivals says how the requests of a configuration arrive.
+func arrivals(c *config.Config) string {
+	w := &c.Workload
+	switch {
+	case w.Arrivals == traces.ArrivalsTrace:
+		return "arrivals as recorded"
+	case w.Arrivals == traces.ArrivalsClosed:
+		clients := strings.Trim(strings.ReplaceAll(fmt.Sprint(c.Clients), " ", ", "), "[]")
+		if w.ThinkS > 0 {
+			return fmt.Sprintf("a closed loop of %s clients that think %g s", clients, w.ThinkS)
+		}
+		return "a closed loop of " + clients + " clients"
+	case len(w.Stages) > 0:
+		return w.Arrivals + " arrivals in " + count(len(w.Stages), "stage")
+	}
+	return w.Arrivals + " arrivals"
+}
+
+// traceName says where the lengths of requests come from.
+func traceName(w *traces.Spec) string {
+	if w.Trace == traces.Synthetic {
+		return "prompts " + w.PromptLengths + ", outputs " + w.OutputLengths
+	}
+	return files.Label(w.Trace)
 }
 
 // printFiles names the files that were written.

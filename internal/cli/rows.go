@@ -3,38 +3,59 @@ package cli
 import (
 	"cmp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// row is one system at one rate: the mean over seeds.
+// load is what a run is put under: requests/s, or the clients of a closed loop.
+type load struct {
+	clients int
+	rate    float64
+}
+
+func loadOf(s *sim.Summary) load { return load{s.Concurrency, s.Rate} }
+
+func (l load) String() string {
+	switch {
+	case l.clients > 0:
+		return "c=" + strconv.Itoa(l.clients)
+	case l.rate == 0:
+		return "trace" // arrivals as recorded
+	}
+	return strconv.FormatFloat(l.rate, 'g', -1, 64)
+}
+
+// row is one system at one load: the mean over seeds.
 type row struct {
 	system   string
-	rate     float64
+	load     load
 	runs     int
 	sum      sim.Summary
 	met      int // runs that kept the service level
 	unstable bool
 }
 
-// rowsOf gathers runs by rate, ascending, then system in the order of the
+// rowsOf gathers runs by load, ascending, then system in the order of the
 // runs.
 func rowsOf(sums []sim.Summary) []row {
 	var rows []row
 	for i := range sums {
 		s := &sums[i]
-		j := slices.IndexFunc(rows, func(r row) bool { return r.system == s.System && r.rate == s.Rate })
+		j := slices.IndexFunc(rows, func(r row) bool { return r.system == s.System && r.load == loadOf(s) })
 		if j < 0 {
 			j = len(rows)
-			rows = append(rows, row{system: s.System, rate: s.Rate})
+			rows = append(rows, row{system: s.System, load: loadOf(s)})
 		}
 		rows[j].add(s)
 	}
 	for i := range rows {
 		rows[i].divide()
 	}
-	slices.SortStableFunc(rows, func(a, b row) int { return cmp.Compare(a.rate, b.rate) })
+	slices.SortStableFunc(rows, func(a, b row) int {
+		return cmp.Or(cmp.Compare(a.load.clients, b.load.clients), cmp.Compare(a.load.rate, b.load.rate))
+	})
 	return rows
 }
 

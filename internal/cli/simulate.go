@@ -16,6 +16,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/traces"
 )
 
 type simulateCmd struct {
@@ -178,7 +179,7 @@ func (s *simulateCmd) report(app *App, cfg *config.Config, out string, files []s
 // drawAgainstRate draws the figures of a result folder. A trace with times of
 // its own has no rate to draw against, and runs that served nothing have no figures.
 func drawAgainstRate(out string, cfg *config.Config, sums []sim.Summary) ([]string, error) {
-	if cfg.ReplaysTimes() || !slices.ContainsFunc(sums, func(s sim.Summary) bool { return s.Completed > 0 }) {
+	if cfg.Workload.Arrivals == traces.ArrivalsTrace || !slices.ContainsFunc(sums, func(s sim.Summary) bool { return s.Completed > 0 }) {
 		return nil, nil
 	}
 	runs, err := figures.Read(out)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
+	"github.com/sparseserve/sparseserve/internal/files"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/traces"
 )
@@ -113,6 +114,11 @@ func (s *sweepCmd) writeJob(app *App, folder *run.SweepFolder, points, missing [
 	if len(missing) == 0 {
 		fmt.Fprintf(app.Stdout, "All of %s are finished; give the same command without --engine slurm to collect them.\n", count(len(points), "run"))
 		return nil
+	}
+	for i := range missing {
+		if trace := missing[i].Workload.Trace; files.Once(trace) {
+			return fmt.Errorf("workload.trace = %q: jobs run later and cannot read it; write the trace to a file", trace)
+		}
 	}
 	program, err := os.Executable()
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// printTable prints one row for each system and rate, and marks the best TTFT
-// and throughput at each rate.
+// printTable prints one row for each system and load, and marks the best TTFT
+// and throughput at each.
 func printTable(w io.Writer, sums []sim.Summary) {
 	rows := rowsOf(sums)
 	t := newTable(w)
@@ -24,12 +24,12 @@ func printTable(w io.Writer, sums []sim.Summary) {
 	starred, partial := false, false
 	for i := range rows {
 		r := &rows[i]
-		if i > 0 && rows[i-1].rate != r.rate {
+		if i > 0 && rows[i-1].load != r.load {
 			t.AppendSeparator()
 		}
 		rate := ""
-		if i == 0 || rows[i-1].rate != r.rate {
-			rate = rateLabel(r.rate)
+		if i == 0 || rows[i-1].load != r.load {
+			rate = r.load.String()
 		}
 		s := &r.sum
 		ofServed := func(v float64) string { // of requests that were served
@@ -64,6 +64,9 @@ func printTable(w io.Writer, sums []sim.Summary) {
 	var legend []string
 	if starred {
 		legend = append(legend, "* best at its rate, within 1 %")
+	}
+	if most(rows, func(r *row) int { return r.load.clients }) > 0 {
+		legend = append(legend, "c=N: a closed loop of N clients, not req/s")
 	}
 	if partial {
 		legend = append(legend, "† of the requests served, not compared: others were rejected")
@@ -120,7 +123,7 @@ func mark(rows []row, r *row, value func(*sim.Summary) float64) string {
 	}
 	best, worst := math.Inf(1), math.Inf(-1)
 	for i := range rows {
-		if rows[i].rate == r.rate && rows[i].sum.Rejected == 0 {
+		if rows[i].load == r.load && rows[i].sum.Rejected == 0 {
 			v := value(&rows[i].sum)
 			best, worst = math.Min(best, v), math.Max(worst, v)
 		}
@@ -140,13 +143,6 @@ func sloLabel(r *row) string {
 		return "no"
 	}
 	return fmt.Sprintf("%d/%d", r.met, r.runs)
-}
-
-func rateLabel(rate float64) string {
-	if rate == 0 {
-		return "trace" // arrivals as recorded
-	}
-	return strconv.FormatFloat(rate, 'g', -1, 64)
 }
 
 // digits prints three significant digits, and integers in full.

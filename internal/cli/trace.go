@@ -2,11 +2,14 @@ package cli
 
 import (
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
 
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -17,7 +20,7 @@ type traceCmd struct {
 
 // traceFile is the input that both commands read.
 type traceFile struct {
-	File   string `arg:"" name:"FILE" help:"Trace file, or a folder of LongBench JSONL files."`
+	File   string `arg:"" name:"FILE" help:"Trace file, a folder of LongBench JSONL files, or - for standard input. gzip and zstd are unpacked."`
 	Format string `placeholder:"NAME" help:"${traceFormats}. Default: recognised."`
 }
 
@@ -32,8 +35,33 @@ type describeCmd struct {
 	JSON bool `name:"json" help:"Print one JSON object and nothing else."`
 }
 
+// Help is what the command's help adds.
+func (*describeCmd) Help() string {
+	return `Of a configuration, FILE.toml, the workload of its first run is described.`
+}
+
+// describe reads a trace, or draws the workload of a configuration.
+func (d *describeCmd) describe() (traces.Description, error) {
+	if filepath.Ext(d.File) != ".toml" {
+		return traces.Describe(d.File, d.Format)
+	}
+	if d.Format != "" {
+		return traces.Description{}, fmt.Errorf("--format %s: %s is a configuration, not a trace; leave --format out", d.Format, d.File)
+	}
+	sweep, err := config.LoadSweep(d.File, nil)
+	if err != nil {
+		return traces.Description{}, err
+	}
+	point := sweep.Variants[0].Config.Points()[0]
+	model, err := hw.LoadModel(point.Model)
+	if err != nil {
+		return traces.Description{}, err
+	}
+	return traces.DescribeWorkload(d.File, point.Workload, point.Seed, traces.Tokenizer(model.Tokenizer))
+}
+
 func (d *describeCmd) Run(app *App) error {
-	desc, err := traces.Describe(d.File, d.Format)
+	desc, err := d.describe()
 	if err != nil {
 		return err
 	}

@@ -84,7 +84,7 @@ func systemRates(sums []sim.Summary) (systems []string, rates map[string][]strin
 		if rates[s.System] == nil {
 			systems = append(systems, s.System)
 		}
-		if rate := rateLabel(s.Rate); !slices.Contains(rates[s.System], rate) {
+		if rate := loadOf(&s).String(); !slices.Contains(rates[s.System], rate) {
 			rates[s.System] = append(rates[s.System], rate)
 		}
 	}

@@ -1,0 +1,120 @@
+package files
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"sync"
+)
+
+// Stdin is the path of standard input. A file of that name is reached as "./-".
+const Stdin = "-"
+
+func isStdin(path string) bool { return path == Stdin || path == "/dev/stdin" }
+
+// Label names a path in messages.
+func Label(path string) string {
+	if path == Stdin {
+		return "standard input"
+	}
+	return path
+}
+
+// Once says whether what is at a path can be read only once: standard input, a FIFO or a shell's
+// <(command).
+func Once(path string) bool {
+	if isStdin(path) {
+		return true
+	}
+	info, err := os.Stat(path)
+	return err == nil && info.Mode()&(fs.ModeNamedPipe|fs.ModeSocket) != 0
+}
+
+// Input opens a file, or what can be read once, to be read once. It refuses terminals and devices.
+func Input(path string) (io.ReadCloser, error) {
+	f, shut := os.Stdin, func() error { return nil }
+	if !isStdin(path) {
+		var err error
+		if f, err = Open(path); err != nil {
+			return nil, err
+		}
+		shut = f.Close
+	}
+	info, err := f.Stat()
+	if err == nil && info.Mode()&fs.ModeDevice != 0 {
+		err = errors.New("a terminal or a device; give a file, or pipe one into it")
+	}
+	b := bufio.NewReaderSize(f, 64<<10)
+	if err == nil && Once(path) {
+		if _, e := b.Peek(1); e == io.EOF {
+			err = errors.New("empty; nobody wrote to it")
+		}
+	}
+	if err != nil {
+		shut()
+		return nil, fmt.Errorf("%s: %w", Label(path), err)
+	}
+	return &input{b, shut}, nil
+}
+
+type input struct {
+	io.Reader
+	shut func() error
+}
+
+func (i *input) Close() error { return i.shut() }
+
+// mostKept is the most that Again keeps, in bytes.
+const mostKept = 16 << 30
+
+// kept is what was read once: standard input is the process's own, and so is what came of it.
+var kept struct {
+	sync.Mutex
+	files map[string]*io.SectionReader
+}
+
+// Again opens a file as often as it is asked to. What can be read once is read to its end, the
+// first time, into a temporary file that no name is left of.
+func Again(path string) (io.ReadCloser, error) {
+	if !Once(path) {
+		return Input(path)
+	}
+	kept.Lock()
+	defer kept.Unlock()
+	r, ok := kept.files[path]
+	if !ok {
+		var err error
+		if r, err = keep(path); err != nil {
+			return nil, err
+		}
+		if kept.files == nil {
+			kept.files = map[string]*io.SectionReader{}
+		}
+		kept.files[path] = r
+	}
+	return io.NopCloser(io.NewSectionReader(r, 0, r.Size())), nil
+}
+
+func keep(path string) (*io.SectionReader, error) {
+	from, err := Input(path)
+	if err != nil {
+		return nil, err
+	}
+	defer from.Close()
+	f, err := os.CreateTemp("", "sparseserve-input-")
+	if err != nil {
+		return nil, fmt.Errorf("%s: no temporary file to read it into: %w", Label(path), err)
+	}
+	n, err := io.Copy(f, io.LimitReader(from, mostKept+1))
+	if err == nil && n > mostKept {
+		err = fmt.Errorf("more than %d GiB; write it to a file", mostKept>>30)
+	}
+	if err := errors.Join(err, os.Remove(f.Name())); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("%s: %w", Label(path), err)
+	}
+	return io.NewSectionReader(f, 0, n), nil
+}

@@ -1,0 +1,68 @@
+package files
+
+import (
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// widest bounds the memory of a zstd decoder, in bytes: what zstd --long asks for.
+const widest = 128 << 20
+
+// Unpack returns what gzip or zstd data hold, one archive or several on end, and other data as they
+// are. They are told apart by their first bytes. It reads as it is read from, in constant memory;
+// damaged data, and data that end too early, are an error where that is found.
+func Unpack(from io.Reader) (io.ReadCloser, error) {
+	b := bufio.NewReaderSize(from, 64<<10)
+	magic, _ := b.Peek(4) // an error comes again
+	switch {
+	case bytes.HasPrefix(magic, []byte{0x1f, 0x8b}):
+		z, err := gzip.NewReader(b)
+		if err != nil {
+			return nil, damaged("gzip", err)
+		}
+		return &archive{"gzip", z, func() {}}, nil
+	case isZstd(magic):
+		z, err := zstd.NewReader(b, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderMaxWindow(widest))
+		if err != nil {
+			return nil, damaged("zstd", err)
+		}
+		return &archive{"zstd", z, z.Close}, nil
+	}
+	return io.NopCloser(b), nil
+}
+
+// isZstd recognises the first bytes of a frame, or of one to skip.
+func isZstd(magic []byte) bool {
+	return bytes.Equal(magic, []byte{0x28, 0xb5, 0x2f, 0xfd}) ||
+		len(magic) == 4 && magic[0]>>4 == 5 && bytes.Equal(magic[1:], []byte{0x2a, 0x4d, 0x18})
+}
+
+func damaged(kind string, err error) error {
+	return fmt.Errorf("%s data that are damaged or end too early: %w", kind, err)
+}
+
+// archive is compressed data as they are read.
+type archive struct {
+	kind  string
+	r     io.Reader
+	close func()
+}
+
+func (a *archive) Read(p []byte) (int, error) {
+	n, err := a.r.Read(p)
+	if err != nil && err != io.EOF {
+		err = damaged(a.kind, err)
+	}
+	return n, err
+}
+
+func (a *archive) Close() error {
+	a.close()
+	return nil
+}

@@ -1,0 +1,41 @@
+package sim
+
+import (
+	"testing"
+
+	"github.com/sparseserve/sparseserve/sim/des"
+)
+
+// endless is a closed loop without an end.
+type endless struct{ ended des.Time }
+
+func (e *endless) Concurrency() int  { return 4 }
+func (e *endless) Ended(at des.Time) { e.ended = at }
+func (e *endless) Next() (Arrival, bool, error) {
+	return Arrival{At: e.ended, Prompt: 1, Output: 1}, true, nil
+}
+
+// A request that ends and the one that follows it allocate nothing of the loop's own.
+func TestClosedLoopAllocatesNothing(t *testing.T) {
+	s := &Server{Config: Config{Engine: Engine{Request: des.Millisecond}}}
+	if err := s.begin(&endless{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	next := func() {
+		ev, ok := s.events.Next()
+		if !ok {
+			t.Fatal("no request is coming")
+		}
+		s.vacant = append(s.vacant, ev.n)
+		if err := s.ended(s.events.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next()
+	if n := testing.AllocsPerRun(100, next); n != 0 {
+		t.Errorf("%v allocations a request", n)
+	}
+	if len(s.coming) != 4 {
+		t.Errorf("%d requests are held for 4 clients", len(s.coming))
+	}
+}

@@ -1,0 +1,41 @@
+package traces
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/sparseserve/sparseserve/sim/des"
+)
+
+// clients are those of a closed loop: each thinks, sends a request, has its answer, thinks again.
+// Times to think are exponential; with a mean of 0 there are none. It is not known which client
+// sends a request, nor does it matter: they are alike.
+type clients struct {
+	n     int
+	think float64 // mean, seconds
+	rng   *rand.Rand
+	ended des.Time // of the request that the next one follows
+}
+
+func newClients(s Spec, seed uint64) *clients {
+	return &clients{n: s.Concurrency, think: s.ThinkS, rng: des.Rand(seed, "traces.think")}
+}
+
+func (c *clients) next() (des.Time, error) {
+	think := c.think * c.rng.ExpFloat64()
+	if think > (latest - c.ended).Seconds() {
+		return 0, fmt.Errorf("arrival after 285 years: workload.think_s = %g is too long for workload.requests", c.think)
+	}
+	return c.ended + des.FromSeconds(think), nil
+}
+
+// Concurrency implements sim.ClosedLoop: the clients of a closed loop, 0 of other arrivals.
+func (s *Stream) Concurrency() int {
+	if s.clients == nil {
+		return 0
+	}
+	return s.clients.n
+}
+
+// Ended implements sim.ClosedLoop.
+func (s *Stream) Ended(at des.Time) { s.clients.ended = at }

@@ -1,0 +1,210 @@
+package traces
+
+import (
+	"fmt"
+	"math"
+	"sort"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/gonum/stat/distuv"
+)
+
+// A Lengths is a distribution of whole numbers of tokens, each at least 1, as its text has it:
+//
+//	fixed(tokens)
+//	uniform(least, most)           every length as likely
+//	normal(mean, sd[, max])        rounded
+//	lognormal(median, sigma[, max])
+//	                               rounded; sigma is the deviation of the natural logarithm
+//	zipf(s, max)                   P(k) in proportion to k^-s, k = 1 ... max
+//
+// Distributions are truncated at 1 and max: the rest is scaled up, so that no length piles up at a
+// bound. Without a max that is maxTokens.
+type Lengths struct {
+	text     string
+	quantile func(u float64) int // inverse CDF at u in [0, 1)
+}
+
+// longestZipf bounds the table of a Zipf distribution to 8 MiB.
+const longestZipf = 1 << 20
+
+// argument is one number of a form and what it may be.
+type argument struct {
+	name        string
+	least, most float64
+	whole       bool
+}
+
+func tokensOf(name string) argument { return argument{name, 1, maxTokens, true} }
+
+// A form is one way to write a Lengths.
+type form struct {
+	name      string
+	arguments []argument
+	optional  int // of the arguments, at the end
+	example   string
+	make      func(v []float64) (quantile func(u float64) int, problem string)
+}
+
+// forms lists the known ones. A max must not be below the middle of a distribution: what is left
+// of it would have another shape.
+func forms() []form {
+	middle := func(name string) argument { return argument{name, 1, maxTokens, false} }
+	return []form{
+		{"fixed", []argument{tokensOf("tokens")}, 0, "fixed(200)", fixedLength},
+		{"uniform", []argument{tokensOf("least"), tokensOf("most")}, 0, "uniform(100, 4000)",
+			uniformLengths},
+		{"normal", []argument{middle("mean"), {"sd", 1e-3, maxTokens, false}, tokensOf("max")}, 1,
+			"normal(2000, 300)", normalLengths},
+		{"lognormal", []argument{middle("median"), {"sigma", 1e-3, 10, false}, tokensOf("max")}, 1,
+			"lognormal(8192, 0.5)", lognormalLengths},
+		{"zipf", []argument{{"s", 0, 100, false}, {"max", 1, longestZipf, true}}, 0,
+			"zipf(1.1, 32768)", zipfLengths},
+	}
+}
+
+func fixedLength(v []float64) (func(float64) int, string) {
+	return func(float64) int { return int(v[0]) }, ""
+}
+
+func uniformLengths(v []float64) (func(float64) int, string) {
+	if v[1] < v[0] {
+		return nil, "most is below least"
+	}
+	return func(u float64) int { return int(v[0] + math.Floor(u*(v[1]-v[0]+1))) }, ""
+}
+
+func normalLengths(v []float64) (func(float64) int, string) {
+	if len(v) > 2 && v[2] < v[0] {
+		return nil, "max is below the mean"
+	}
+	d := distuv.Normal{Mu: v[0], Sigma: v[1]}
+	return rounded(d.CDF, d.Quantile, v[2:]), ""
+}
+
+func lognormalLengths(v []float64) (func(float64) int, string) {
+	if len(v) > 2 && v[2] < v[0] {
+		return nil, "max is below the median"
+	}
+	d := distuv.LogNormal{Mu: math.Log(v[0]), Sigma: v[1]}
+	return rounded(d.CDF, d.Quantile, v[2:]), ""
+}
+
+// rounded truncates a continuous distribution to [1/2, max + 1/2), so that it rounds to 1 ... max.
+func rounded(cdf, quantile func(float64) float64, most []float64) func(float64) int {
+	top := float64(maxTokens)
+	if len(most) > 0 {
+		top = most[0]
+	}
+	low, high := cdf(0.5), cdf(top+0.5)
+	return func(u float64) int {
+		return int(min(max(math.Round(quantile(low+u*(high-low))), 1), top))
+	}
+}
+
+func zipfLengths(v []float64) (func(float64) int, string) {
+	below := make([]float64, int(v[1])) // below[k-1] is in proportion to P(length <= k)
+	sum := 0.0
+	for k := range below {
+		sum += math.Pow(float64(k+1), -v[0])
+		below[k] = sum
+	}
+	return func(u float64) int {
+		return 1 + min(sort.SearchFloat64s(below, u*sum), len(below)-1)
+	}, ""
+}
+
+// String is the text that was parsed.
+func (l Lengths) String() string { return l.text }
+
+// Quantile returns the inverse CDF at u in [0, 1).
+func (l Lengths) Quantile(u float64) int { return l.quantile(u) }
+
+// ParseLengths reads the text of a distribution, the value of a key. An error begins with both
+// and says which forms there are.
+func ParseLengths(key, text string) (Lengths, error) {
+	fault := func(format string, args ...any) (Lengths, error) {
+		return Lengths{}, fmt.Errorf("%s = %q: %s", key, short(text), fmt.Sprintf(format, args...))
+	}
+	name, rest, ok := strings.Cut(strings.TrimSpace(text), "(")
+	inner, closed := strings.CutSuffix(strings.TrimSpace(rest), ")")
+	name = strings.TrimSpace(name)
+	if name == "" || !ok || !closed {
+		return fault("want a distribution of tokens: %s", LengthForms())
+	}
+	for _, f := range forms() {
+		if f.name != name {
+			continue
+		}
+		values, problem := f.parse(inner)
+		if problem != "" {
+			return fault("%s; want %s, as in %s", problem, f, f.example)
+		}
+		quantile, problem := f.make(values)
+		if problem != "" {
+			return fault("%s", problem)
+		}
+		return Lengths{strings.TrimSpace(text), quantile}, nil
+	}
+	var names []string
+	for _, f := range forms() {
+		names = append(names, f.name)
+	}
+	hint := ""
+	if n := nearest(name, names); n != "" {
+		hint = fmt.Sprintf(" (did you mean %q?)", n)
+	}
+	return fault("no distribution of that name%s; use %s", hint, LengthForms())
+}
+
+// LengthForms names all forms with their arguments and one example.
+func LengthForms() string {
+	var all []string
+	for _, f := range forms() {
+		all = append(all, f.String())
+	}
+	return strings.Join(all, ", ") + `, as in "lognormal(8192, 0.5)"`
+}
+
+// String is the form with the names of its arguments.
+func (f form) String() string {
+	var b strings.Builder
+	b.WriteString(f.name + "(")
+	for i, a := range f.arguments {
+		optional := i >= len(f.arguments)-f.optional
+		if optional {
+			b.WriteByte('[')
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(a.name)
+		if optional {
+			b.WriteByte(']')
+		}
+	}
+	return b.String() + ")"
+}
+
+// parse reads the numbers between the brackets.
+func (f form) parse(inner string) (values []float64, problem string) {
+	texts := strings.Split(inner, ",")
+	if n := len(f.arguments); len(texts) > n || len(texts) < n-f.optional {
+		return nil, plural(len(texts), "number") + " in brackets"
+	}
+	for i, text := range texts {
+		a, text := f.arguments[i], strings.TrimSpace(text)
+		v, err := strconv.ParseFloat(text, 64)
+		switch {
+		case err != nil && !math.IsInf(v, 0) || math.IsNaN(v):
+			return nil, fmt.Sprintf("%s = %q is not a number", a.name, short(text))
+		case v < a.least || v > a.most:
+			return nil, fmt.Sprintf("%s = %s is not between %s and %s", a.name, short(text), decimals(a.least), decimals(a.most))
+		case a.whole && v != math.Trunc(v):
+			return nil, fmt.Sprintf("%s = %s is not a whole number of tokens", a.name, short(text))
+		}
+		values = append(values, v)
+	}
+	return values, ""
+}
