@@ -40,7 +40,9 @@ func (s *Server) arrival() error {
 	}
 	if reason := s.reject(prompt, a.Output, limit); reason != "" {
 		s.metrics.rejected(reason)
-		return s.rec.Request(&RequestRecord{ID: s.nextID, Set: a.Set, Given: a.Prompt, Prompt: prompt, Output: a.Output, Arrival: a.At, Rejected: reason})
+		rec := RequestRecord{ID: s.nextID, Set: a.Set, Given: a.Prompt, Prompt: prompt, Output: a.Output, Arrival: a.At, Rejected: reason}
+		s.metrics.remember(&rec, nil, recalled{})
+		return s.rec.Request(&rec)
 	}
 	if prompt < a.Prompt {
 		s.metrics.truncated(a.Prompt, prompt)

@@ -20,6 +20,7 @@ type Config struct {
 	Systems  []sim.Spec
 	Scores   traces.ScoreParams
 	SLO      SLO
+	Metrics  sim.Cutoff
 	Output   Output
 }
 
@@ -43,7 +44,7 @@ var topKeys = []string{
 }
 
 // tableNames are the tables of a configuration.
-var tableNames = []string{"card", "workload", "system", "systems", "scores", "slo", "output"}
+var tableNames = []string{"card", "workload", "system", "systems", "scores", "slo", "metrics", "output"}
 
 // ReplaysTimes says that requests arrive at the trace's own times, so that
 // there is no rate.

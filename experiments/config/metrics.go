@@ -1,0 +1,25 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sparseserve/sparseserve/sim"
+)
+
+// checkCutoff returns what makes a [metrics] table impossible, or nil.
+func checkCutoff(c *sim.Cutoff) *KeyError {
+	if err := checkRanges(c, "metrics."); err != nil {
+		return err
+	}
+	for _, rule := range []struct{ key, value string }{{"metrics.warmup", c.Warmup}, {"metrics.drain", c.Drain}} {
+		if !slices.Contains(sim.CutRules, rule.value) {
+			return &KeyError{Key: rule.key, Value: quote(rule.value), Reason: oneOf(rule.value, sim.CutRules)}
+		}
+	}
+	if c.Warmup == sim.CutShare && c.Drain == sim.CutShare && c.WarmupShare+c.DrainShare >= 1 {
+		return &KeyError{Key: "metrics.drain_share", Value: Show(c.DrainShare),
+			Reason: fmt.Sprintf("leaves nothing with metrics.warmup_share = %g; their sum must be below 1", c.WarmupShare)}
+	}
+	return nil
+}
