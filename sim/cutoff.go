@@ -160,7 +160,8 @@ func (m *Metrics) windowed(c *Cutoff) *Metrics {
 	}
 	w := NewMetrics()
 	w.good, w.progressive, w.capacity = m.good, m.progressive, m.capacity
-	w.blockBytes, w.offload, w.sampled, w.groups, w.loadError = m.blockBytes, m.offload, m.sampled, m.groups, m.loadError
+	w.blockBytes, w.offload = m.blockBytes, m.offload
+	w.sampled, w.groups, w.loadError = m.sampled, m.groups, m.loadError
 	w.trend = m.trend // of the whole run: it says whether means depend on its length
 	for _, at := range j.arrivals[warmup : n-drain] {
 		w.arrived(at)
@@ -182,8 +183,9 @@ func (m *Metrics) windowed(c *Cutoff) *Metrics {
 	}
 	w.replaySteps(j.steps)
 	w.window = &Window{FromS: nearest(from), ToS: nearest(to), Warmup: warmup, Drain: drain}
-	w.windowNote = fmt.Sprintf("figures are of %d requests, from %.6g to %.6g s: %d before are left out as warm-up (%s), %d after as drain (%s)",
-		n-warmup-drain, from.Seconds(), to.Seconds(), warmup, orNone(c.Warmup), drain, orNone(c.Drain))
+	w.windowNote = fmt.Sprintf("figures are of %d requests, from %.6g to %.6g s: "+
+		"%d before are left out as warm-up (%s), %d after as drain (%s)", n-warmup-drain,
+		from.Seconds(), to.Seconds(), warmup, orNone(c.Warmup), drain, orNone(c.Drain))
 	if refused > 0 {
 		w.windowNote += fmt.Sprintf("; %d of those left out were rejected", refused)
 	}

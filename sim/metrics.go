@@ -33,7 +33,7 @@ type Metrics struct {
 	capacity    Capacity
 
 	good    func(*RequestRecord) bool // nil: nobody judges
-	goodOf  int                       // of done
+	goodOf  int                       // of done, those that it calls good
 	journal *journal                  // nil without a Cutoff
 
 	window     *Window

@@ -12,14 +12,15 @@ func checkCutoff(c *sim.Cutoff) *KeyError {
 	if err := checkRanges(c, "metrics."); err != nil {
 		return err
 	}
-	for _, rule := range []struct{ key, value string }{{"metrics.warmup", c.Warmup}, {"metrics.drain", c.Drain}} {
-		if !slices.Contains(sim.CutRules, rule.value) {
-			return &KeyError{Key: rule.key, Value: quote(rule.value), Reason: oneOf(rule.value, sim.CutRules)}
+	for _, rule := range []struct{ key, value string }{{"warmup", c.Warmup}, {"drain", c.Drain}} {
+		if v := rule.value; !slices.Contains(sim.CutRules, v) {
+			return &KeyError{Key: "metrics." + rule.key, Value: quote(v), Reason: oneOf(v, sim.CutRules)}
 		}
 	}
 	if c.Warmup == sim.CutShare && c.Drain == sim.CutShare && c.WarmupShare+c.DrainShare >= 1 {
 		return &KeyError{Key: "metrics.drain_share", Value: Show(c.DrainShare),
-			Reason: fmt.Sprintf("leaves nothing with metrics.warmup_share = %g; their sum must be below 1", c.WarmupShare)}
+			Reason: fmt.Sprintf("leaves nothing with metrics.warmup_share = %g; their sum must be below 1",
+				c.WarmupShare)}
 	}
 	return nil
 }
