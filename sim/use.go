@@ -79,20 +79,20 @@ func (h *held) of(capacity, fixed int64, seconds float64) *Use {
 
 // worked is a part of the machine that is busy or idle.
 type worked struct {
-	busy float64 // seconds
+	busy float64 // nanoseconds
 	peak float64
 }
 
 // add adds the busy time of an interval, of which a part counts.
 func (w *worked) add(busy, interval des.Time, part float64) {
-	w.busy += busy.Seconds() * part
-	if interval > 0 {
-		w.peak = max(w.peak, busy.Seconds()/interval.Seconds())
+	if busy > 0 && interval > 0 {
+		w.busy += float64(busy) * part
+		w.peak = max(w.peak, float64(busy)/float64(interval))
 	}
 }
 
 func (w *worked) of(seconds float64) *Use {
-	return &Use{Mean: w.busy / seconds, Peak: w.peak}
+	return &Use{Mean: w.busy / float64(des.Second) / seconds, Peak: w.peak}
 }
 
 func (u *uses) step(r *StepRecord) { u.within(r, math.MinInt64, math.MaxInt64) }
@@ -109,8 +109,9 @@ func (u *uses) within(r *StepRecord, from, to des.Time) {
 		return
 	}
 	inside := overlap(r.Start, end, from, to)
-	u.hbm.add(r.HBMBytes, inside*r.Timing.Elapsed.Seconds())
-	u.dram.add(r.DRAMBytes, inside*r.Timing.Elapsed.Seconds())
+	seconds := inside * float64(r.Timing.Elapsed) / float64(des.Second)
+	u.hbm.add(r.HBMBytes, seconds)
+	u.dram.add(r.DRAMBytes, seconds)
 	u.gpu.add(r.Timing.Busy.GPU, r.Timing.Elapsed, inside)
 	u.h2d.add(r.Timing.Busy.H2D, r.Timing.Elapsed, inside)
 	u.d2h.add(r.Timing.Busy.D2H, end-begin, overlap(begin, end, from, to))
