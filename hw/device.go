@@ -81,6 +81,7 @@ type Device struct {
 	tokens  int      // embedded in this step: the first layer's
 	layers  int      // computed in this step
 	busy    des.Time // of the GPU in this step
+	loading des.Time // of the link, DRAM to HBM, in this step
 	waited  des.Time // of the host for the driver in this step, the GPU at work
 	scored  bool     // the layer
 
@@ -154,7 +155,7 @@ func (d *Device) Begin(s *sim.Step) error {
 	d.running, d.step, d.phases = true, *s, sim.Phases{}
 	before := d.engine.begin(s, s.Start > d.now)
 	d.now, d.tokens, d.layers = s.Start, 0, 0
-	d.busy, d.waited, d.scored = 0, 0, false
+	d.busy, d.loading, d.waited, d.scored = 0, 0, 0, false
 	d.costs.notes.bits = 0
 	d.costs.known = false // so that the step's own bits are set anew
 	if d.loader != nil {
@@ -273,9 +274,12 @@ func (d *Device) Finish() (sim.Timing, error) {
 		d.pass(late, &d.phases.Host)
 	}
 	d.running = false
+	saving := d.saves.busy
+	d.saves.busy = 0
 	return sim.Timing{
 		Elapsed:      d.now - d.step.Start,
 		Phases:       d.phases,
+		Busy:         sim.Busy{GPU: d.busy, H2D: d.loading, D2H: saving},
 		SavesDone:    max(0, d.saves.done()-d.step.Start),
 		SavedSteps:   d.step.Index + 1,
 		Extrapolated: d.costs.notes.bits,

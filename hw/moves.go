@@ -17,6 +17,7 @@ func (d *Device) load(n, blockBytes int64) {
 	both := min(alone, q.work) // work that each does while the other runs
 	moved := float64(n)*float64(blockBytes)*float64(both)/float64(alone) + q.bytesOf(both)
 	slowed := max(both, nanoseconds(moved/d.duplex))
+	d.loading += alone - both + slowed
 	if slowed == both {
 		d.pass(alone, &d.phases.LoadStall)
 		return

@@ -76,6 +76,7 @@ func (d *Device) rounds(w *sim.Work) {
 			d.costs.notes.mark(notePool, d.bigPool, float64(d.step.DRAMBytes)/(1<<30))
 			alone := des.Time(math.Ceil(slow * float64(nanoseconds(d.loader.seconds(r.Loads, d.bytesLoaded)))))
 			loaded = max(loaded, ready) + alone
+			d.loading += alone
 		}
 		if r.Tokens == 0 {
 			d.linkFree = loaded

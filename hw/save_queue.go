@@ -14,6 +14,7 @@ type saveQueue struct {
 	work     des.Time // left, over all entries
 	bytes    float64  // left, over all entries
 	drained  float64  // bytes that have reached DRAM, for checks
+	busy     des.Time // since the end of the last step
 	ring     []save
 	head, n  int
 }
@@ -34,9 +35,13 @@ func (q *saveQueue) advance(to des.Time) {
 // than elapsed, if it has any.
 func (q *saveQueue) drain(elapsed, work des.Time) {
 	end := q.at + elapsed
+	if q.n > 0 && work < q.work {
+		q.busy += elapsed
+	}
 	if q.n > 0 && work >= q.work {
 		// Runs empty; a slowed link does its work evenly over the interval.
 		q.lastDone = q.at + des.Time(math.Ceil(float64(elapsed)*float64(q.work)/float64(work)))
+		q.busy += q.lastDone - q.at
 		q.drained += q.bytes
 		q.head, q.n, q.work, q.bytes = 0, 0, 0, 0
 	}

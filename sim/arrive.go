@@ -62,7 +62,9 @@ func (s *Server) arrival(place int64) error {
 	}
 	if reason := s.reject(prompt, a.Output, limit); reason != "" {
 		s.metrics.rejected(reason)
-		if err := s.rec.Request(&RequestRecord{ID: s.nextID, Set: a.Set, Given: a.Prompt, Prompt: prompt, Output: a.Output, Arrival: a.At, Rejected: reason}); err != nil {
+		rec := RequestRecord{ID: s.nextID, Set: a.Set, Given: a.Prompt, Prompt: prompt, Output: a.Output, Arrival: a.At, Rejected: reason}
+		s.metrics.remember(&rec, nil, recalled{})
+		if err := s.rec.Request(&rec); err != nil {
 			return err
 		}
 		return s.ended(s.events.Now() + s.Engine.Reply)

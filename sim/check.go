@@ -39,8 +39,8 @@ func (s *Server) checkRequests() error {
 			return fmt.Errorf("law 4: request %d emitted %d of %d tokens", r.ID, r.Generated, r.Output)
 		}
 	}
-	if emitted += s.metrics.finishedTokens; emitted != s.metrics.emitted {
-		return fmt.Errorf("law 4: %d tokens emitted, requests count %d", s.metrics.emitted, emitted)
+	if emitted += s.metrics.finishedTokens; emitted != s.metrics.rates.tokens {
+		return fmt.Errorf("law 4: %d tokens emitted, requests count %d", s.metrics.rates.tokens, emitted)
 	}
 	return nil
 }

@@ -66,11 +66,14 @@ func (s *Server) emit(r *request, now des.Time) error {
 	} else {
 		r.longest = max(r.longest, now-r.last)
 		s.metrics.gap(now - r.last)
+		if s.metrics.journal != nil {
+			r.gaps = append(r.gaps, now-r.last)
+		}
 		s.rec.Gap(now - r.last)
 	}
 	r.last = now
 	r.Generated++
-	s.metrics.emitted++
+	s.metrics.rates.tokens++
 	if !r.Finished() {
 		return nil
 	}
@@ -93,6 +96,7 @@ func (s *Server) emit(r *request, now des.Time) error {
 		s.metrics.recalls.add(h)
 	}
 	s.metrics.completed(&rec)
+	s.metrics.remember(&rec, r.gaps, r.recalled)
 	r.Request = nil
 	s.free = append(s.free, r)
 	if err := s.rec.Request(&rec); err != nil {

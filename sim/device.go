@@ -103,6 +103,9 @@ type Span struct {
 type Timing struct {
 	Elapsed des.Time
 	Phases  Phases
+	// Busy is how long GPU and link worked since the end of the step before; zero where the device does
+	// not know.
+	Busy Busy
 	// SavesDone is when every save of the first SavedSteps steps is in DRAM, counted from the
 	// step's start. A modelled device predicts it, its own step included; a real one reports
 	// completed saves.
@@ -112,6 +115,9 @@ type Timing struct {
 	// name of the device's own list.
 	Extrapolated uint32
 }
+
+// Busy is the time in which each part of the machine worked, whatever else did.
+type Busy struct{ GPU, H2D, D2H des.Time }
 
 // Phases splits the time on the step's critical path.
 type Phases struct {

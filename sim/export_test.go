@@ -53,17 +53,7 @@ func (s *Server) Left() Holdings {
 
 // HBMUsed returns the bytes of blocks, metadata and prefill buffers in HBM;
 // Rounding how much whole slots may add to them.
-func (s *Server) HBMUsed() int64 {
-	if s.cache == nil {
-		block := s.Geometry.BlockBytes
-		if s.Spec.Sparse() {
-			block += s.Geometry.MetaBytes
-		}
-		return s.memory.Used() * block * int64(s.Geometry.Groups())
-	}
-	_, reserved := s.cache.Bytes()
-	return s.cache.Resident() + reserved
-}
+func (s *Server) HBMUsed() int64 { return s.hbmUsed() }
 
 func (s *Server) Rounding() int64 {
 	if s.cache == nil {

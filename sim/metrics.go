@@ -16,8 +16,8 @@ type Metrics struct {
 	submitted, done, refused, preemptions int
 	refusal                               string // why, of the first that was rejected
 	truncations                           truncations
-	emitted, finishedTokens               int64 // output tokens, of all and of completed requests
-	prompts                               int64 // prompt tokens of completed requests
+	finishedTokens                        int64 // output tokens of completed requests
+	rates                                 rates
 	steps, batch                          int64
 	selected, loaded, resumed, saved      int64 // blocks, whole model
 	ahead                                 int64 // of loaded
@@ -29,11 +29,27 @@ type Metrics struct {
 
 	progressive int // layers of a step in which decodes attend round by round
 	recalls     recalls
+	uses        uses
+	capacity    Capacity
+
+	good    func(*RequestRecord) bool // nil: nobody judges
+	goodOf  int                       // of done, those that it calls good
+	journal *journal                  // nil without a Cutoff
+
+	window     *Window
+	windowNote string
 
 	blockBytes      int64
 	offload         bool
 	sampled, groups int     // of (layer, KV head) pairs; sampled = 0 when all are simulated
 	loadError       float64 // relative standard error of loaded that sampling brings
+}
+
+// rates is what is divided by the time: what ends in it.
+type rates struct {
+	requests, good int
+	prompts        int64 // tokens of the requests
+	tokens         int64 // output tokens, of requests in flight too
 }
 
 // NewMetrics returns metrics of nothing.
@@ -74,6 +90,9 @@ func (d *Distribution) Stats() Stats {
 
 func (m *Metrics) arrived(at des.Time) {
 	m.submitted++
+	if m.journal != nil {
+		m.journal.arrivals = append(m.journal.arrivals, at)
+	}
 	if m.start < 0 {
 		m.start = at
 	}
@@ -82,6 +101,14 @@ func (m *Metrics) arrived(at des.Time) {
 func (m *Metrics) rejected(why string) {
 	if m.refused++; m.refused == 1 {
 		m.refusal = why
+	}
+}
+
+// remember keeps a request that ended, where figures may be of a part of the run.
+func (m *Metrics) remember(r *RequestRecord, gaps []des.Time, h recalled) {
+	if m.journal != nil {
+		h.rows = nil // the next request's
+		m.journal.ended = append(m.journal.ended, ended{*r, gaps, h})
 	}
 }
 
@@ -97,13 +124,24 @@ func (m *Metrics) gap(t des.Time) { m.TBT.add(t) }
 func (m *Metrics) completed(r *RequestRecord) {
 	m.done++
 	m.finishedTokens += int64(r.Output)
-	m.prompts += int64(r.Prompt)
+	m.finished(r)
+	if m.good != nil && m.good(r) {
+		m.goodOf++
+	}
 	m.TTFT.add(r.FirstToken - r.Arrival)
 	m.E2E.add(r.LastToken - r.Arrival)
 	if r.Output > 1 {
 		m.TPOT.add(r.TPOT())
 	}
 	m.end = max(m.end, r.LastToken)
+}
+
+func (m *Metrics) finished(r *RequestRecord) {
+	m.rates.requests++
+	m.rates.prompts += int64(r.Prompt)
+	if m.good != nil && m.good(r) {
+		m.rates.good++
+	}
 }
 
 func (m *Metrics) step(r *StepRecord) {
@@ -120,7 +158,15 @@ func (m *Metrics) step(r *StepRecord) {
 	m.saved += r.Saved
 	m.phases.Add(&r.Timing.Phases)
 	m.extrapolated |= r.Timing.Extrapolated
+	m.uses.step(r)
+	if m.journal != nil {
+		m.journal.steps = append(m.journal.steps, *r)
+	}
 }
+
+// GoodShare returns the share, of the requests that were served or rejected, of those that
+// Config.Good says are good.
+func (m *Metrics) GoodShare() float64 { return float64(m.goodOf) / float64(max(1, m.done+m.refused)) }
 
 // Extrapolated returns the union of the steps' Timing.Extrapolated.
 func (m *Metrics) Extrapolated() uint32 { return m.extrapolated }
@@ -139,12 +185,22 @@ func (m *Metrics) Summary() Summary {
 		PhaseS:     m.phases.seconds(), Warnings: []string{},
 	}
 	if s.SimulatedS > 0 {
-		s.ThroughputTokS = float64(m.emitted) / s.SimulatedS
-		s.PromptTokS = float64(m.prompts) / s.SimulatedS
+		s.ThroughputTokS = float64(m.rates.tokens) / s.SimulatedS
+		s.PromptTokS = float64(m.rates.prompts) / s.SimulatedS
+		s.TotalTokS = s.PromptTokS + s.ThroughputTokS
+		s.RequestThroughput = float64(m.rates.requests) / s.SimulatedS
+	}
+	if m.good != nil {
+		goodput := 0.0
+		if s.SimulatedS > 0 {
+			goodput = float64(m.rates.good) / s.SimulatedS
+		}
+		s.RequestGoodput = &goodput
 	}
 	if ended := m.done + m.refused; ended > 0 {
 		s.ServedShare = float64(m.done) / float64(ended)
 	}
+	s.Uses, s.Window = m.uses.of(&m.capacity, m.offload, s.SimulatedS), m.window
 	s.RecallProxy = m.recalls.proxy()
 	if m.steps > 0 {
 		s.BatchMean = float64(m.batch) / float64(m.steps)
@@ -162,6 +218,9 @@ func (m *Metrics) Summary() Summary {
 		s.ProgressiveStats = &ProgressiveStats{RoundsPerLayer: float64(m.rounds) / float64(m.inRounds), BlocksAhead: m.ahead}
 	}
 	s.Truncated = m.truncations.n
+	if m.windowNote != "" {
+		s.Warnings = append(s.Warnings, m.windowNote)
+	}
 	if m.refused > 0 {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("%d of %d requests rejected: %s", m.refused, m.submitted, firstOf(m.refused, m.refusal)))
 	}

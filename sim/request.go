@@ -30,7 +30,8 @@ type request struct {
 	latest   *dsa.Latest  // of those, selections of the sample; or all that the device chose
 	replay   *dsa.Replay  // or a recording tells
 
-	recalled recalled // of Config.RecallProxy
+	recalled recalled   // of Config.RecallProxy
+	gaps     []des.Time // between its tokens, with Config.Cutoff
 
 	scheduled, first, last des.Time // first scheduled, first and last token
 	longest                des.Time // between two tokens
@@ -79,7 +80,12 @@ type StepRecord struct {
 	Rounds             int64 // of progressive attention, over all layers
 	Saved              int64
 	Evicted            int64 // since the end of the step before
-	Timing             Timing
+	Tokens             int   // emitted at its end
+	// HBMBytes of KV blocks, metadata and prefill buffers, DRAMBytes of the KV of all requests
+	// that offload.
+	HBMBytes, DRAMBytes int64
+	H2DBytes, D2HBytes  int64
+	Timing              Timing
 }
 
 // Recorder sees a run as it happens. Its arguments are valid during the call.

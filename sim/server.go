@@ -46,6 +46,13 @@ type Config struct {
 	// RecallProxy records the share of attention that each token's selections hold, where
 	// Library gives them.
 	RecallProxy bool
+	// Good says whether a request that was served kept the service level; nil: nobody asks.
+	Good func(*RequestRecord) bool
+	// Cutoff leaves the start or the end of the run out of its metrics.
+	Cutoff Cutoff
+	// CardBytes is the card's HBM, of which FixedBytes hold weights, runtime and activations; 0:
+	// not known.
+	CardBytes, FixedBytes int64
 	// Idle is called when virtual time advances with no step running; it may be nil.
 	Idle func(des.Time) error
 }
@@ -219,6 +226,11 @@ func (s *Server) begin(w Workload, rec Recorder) error {
 	s.workload, s.rec = w, rec
 	s.metrics = NewMetrics()
 	s.metrics.offload, s.metrics.blockBytes = s.Spec.Offload, s.Geometry.BlockBytes
+	s.metrics.good = s.Good
+	s.metrics.capacity = Capacity{HBM: s.CardBytes, Fixed: s.FixedBytes, KV: s.HBMBytes, DRAM: int64(s.Spec.DRAMGiB * (1 << 30))}
+	if s.Cutoff.On() {
+		s.metrics.journal = &journal{}
+	}
 	if s.Spec.Progressive() {
 		s.metrics.progressive = s.Model.Layers - s.Spec.DenseLayers
 	}
@@ -259,7 +271,15 @@ func (s *Server) advance() (more bool, err error) {
 // interrupted returns the metrics of a run that ends here.
 func (s *Server) interrupted() *Metrics {
 	s.metrics.end = max(s.metrics.end, s.events.Now())
-	return s.metrics
+	return s.figures()
+}
+
+// figures returns the metrics of what Config.Cutoff leaves of the run.
+func (s *Server) figures() *Metrics {
+	if s.metrics.journal == nil {
+		return s.metrics
+	}
+	return s.metrics.windowed(&s.Cutoff)
 }
 
 // end closes the books after the last event.
@@ -271,7 +291,7 @@ func (s *Server) end() (*Metrics, error) {
 		s.metrics.sampled, s.metrics.groups = len(s.cache.Sample.Groups), s.Geometry.Groups()
 		s.metrics.loadError = s.cache.LoadError()
 	}
-	return s.metrics, nil
+	return s.figures(), nil
 }
 
 func (s *Server) handle(ev event) error {

@@ -26,6 +26,8 @@ type scenario struct {
 	engine    sim.Engine
 	arrivals  []sim.Arrival
 	addressed bool
+	cutoff    sim.Cutoff
+	good      func(*sim.RequestRecord) bool
 }
 
 func (c *scenario) String() string {
@@ -199,7 +201,7 @@ func (c *scenario) server(t fatal, d sim.Device) *sim.Server {
 		Spec:     c.spec,
 		Model:    sim.Model{Layers: c.model.Layers, KVHeads: c.model.KVHeads, Hidden: c.model.Hidden, MaxContext: c.model.MaxContext},
 		Geometry: c.model.Geometry(c.spec.BlockTokens), HBMBytes: c.hbm, Seed: c.seed, Device: d, Engine: c.engine,
-		Addressed: c.addressed,
+		Addressed: c.addressed, Cutoff: c.cutoff, Good: c.good, CardBytes: 2 * c.hbm, FixedBytes: c.hbm,
 	}
 	if c.addressed && c.seed%2 == 1 {
 		cfg.Do = parallel.Do

@@ -334,6 +334,8 @@ func (s *Server) finishStep(now des.Time, timing Timing) {
 		st.rec.Evicted = s.cache.Scale(after.Evicted - st.evicted)
 		st.evicted = after.Evicted
 	}
+	st.rec.Tokens, st.rec.HBMBytes, st.rec.DRAMBytes = st.meta.Sampled, s.hbmUsed(), st.meta.DRAMBytes
+	st.rec.H2DBytes, st.rec.D2HBytes = st.rec.Loaded*s.Geometry.BlockBytes, st.rec.Saved*s.Geometry.BlockBytes
 	st.rec.Timing = timing
 	s.busy = true
 	s.events.Schedule(now+timing.Elapsed, priority[stepDone], event{kind: stepDone})

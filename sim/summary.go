@@ -62,13 +62,20 @@ type Summary struct {
 	E2E        Stats `json:"e2e_s"`         // from arrival to the last token
 	QueueDelay Stats `json:"queue_delay_s"` // from arrival to the first step
 
-	PromptTokS          float64 `json:"prompt_tok_s"` // prompts of requests that were served
-	ThroughputTokS      float64 `json:"throughput_tok_s"`
+	// RequestThroughput is requests/s that were served, RequestGoodput those that met every bound
+	// of the service level, each by itself; nil where it has none.
+	RequestThroughput float64  `json:"request_throughput"`
+	RequestGoodput    *float64 `json:"request_goodput,omitempty"`
+
+	PromptTokS          float64 `json:"prompt_tok_s"`     // input: prompts of requests that were served
+	ThroughputTokS      float64 `json:"throughput_tok_s"` // output
+	TotalTokS           float64 `json:"total_tok_s"`      // both
 	BatchMean           float64 `json:"batch_mean"`
 	BlocksLoadedPerStep float64 `json:"blocks_loaded_per_step"`
 	HitRatio            float64 `json:"hit_ratio"`
 	H2DBytes            int64   `json:"h2d_bytes"`
 	D2HBytes            int64   `json:"d2h_bytes"`
+	Uses
 	// ProgressiveStats is of runs whose attention is progressive.
 	*ProgressiveStats
 
@@ -79,6 +86,9 @@ type Summary struct {
 	// SLOMissed names what of the service level the run missed.
 	SLOMissed []string `json:"slo_missed,omitempty"`
 	Warnings  []string `json:"warnings"`
+
+	// Window is what the figures are of, where a part of the run is left out.
+	Window *Window `json:"window,omitempty"`
 
 	// RecallProxy is of runs that ask for it: a proxy of accuracy, not accuracy.
 	RecallProxy *RecallProxy `json:"recall_proxy,omitempty"`

@@ -21,6 +21,7 @@ type Config struct {
 	Systems  []sim.Spec
 	Scores   traces.ScoreParams
 	SLO      SLO
+	Metrics  sim.Cutoff
 	Output   Output
 }
 
@@ -44,4 +45,4 @@ var topKeys = []string{
 }
 
 // tableNames are the tables of a configuration.
-var tableNames = []string{"card", "workload", "system", "systems", "scores", "slo", "output"}
+var tableNames = []string{"card", "workload", "system", "systems", "scores", "slo", "metrics", "output"}

@@ -40,6 +40,7 @@ func (c *Config) encode(memo map[any][]byte) ([]byte, error) {
 	}
 	e.table("scores", &c.Scores)
 	e.table("slo", &c.SLO)
+	e.table("metrics", &c.Metrics)
 	e.table("output", &c.Output)
 	for i := range c.Systems {
 		e.printf("\n[[systems]]\n")

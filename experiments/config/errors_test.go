@@ -95,6 +95,8 @@ func TestBadInput(t *testing.T) {
 		{"seed and seeds", "seed = 1\nseeds = [1, 2]\n", nil},
 		{"slo below zero", "[slo]\ndelay_s = -1\n", nil},
 		{"unknown statistic", "[slo]\ndelay_stat = \"medium\"\n", nil},
+		{"unknown rule of a cut-off", "[metrics]\nwarmup = \"mesr\"\n", nil},
+		{"all cut off", "[metrics]\nwarmup = \"share\"\nwarmup_share = 0.5\ndrain = \"share\"\ndrain_share = 0.5\n", nil},
 		{"unknown model", "model = \"lwm-8b\"\n", nil},
 		{"unknown card", "gpu = \"a100\"\n", nil},
 		{"model larger than the card", "model = \"huge.toml\"\n", nil},

@@ -174,7 +174,7 @@ func (l *loader) apply(doc *document, flag bool) error {
 			l.origin["seed"] = doc.where(key)
 		case "systems":
 			err = l.addSystems(doc, value)
-		case "card", "workload", "system", "scores", "slo", "output":
+		case "card", "workload", "system", "scores", "slo", "metrics", "output":
 			err = l.applyTable(doc, key, value, flag)
 		case "base", "axis", "goodput":
 			err = &KeyError{Key: key, Reason: "belongs to a sweep, which the commands sweep and plan run"}
@@ -216,6 +216,8 @@ func (l *loader) applyTable(doc *document, name string, value any, flag bool) er
 			err = decodeInto(&l.cfg.Scores, path, key, value)
 		case name == "slo":
 			err = decodeInto(&l.cfg.SLO, path, key, value)
+		case name == "metrics":
+			err = decodeInto(&l.cfg.Metrics, path, key, value)
 		case name == "output":
 			err = decodeInto(&l.cfg.Output, path, key, value)
 		case name == "system":

@@ -22,6 +22,7 @@ type Point struct {
 	System   sim.Spec
 	Scores   traces.ScoreParams
 	SLO      SLO
+	Metrics  sim.Cutoff
 	Output   Output
 }
 
@@ -55,6 +56,7 @@ func (c *Config) Points() []Point {
 					System:   system,
 					Scores:   c.Scores,
 					SLO:      c.SLO,
+					Metrics:  c.Metrics,
 					Output:   c.Output,
 				})
 			}
@@ -93,6 +95,7 @@ func (p *Point) encode(memo map[any][]byte) ([]byte, error) {
 		Systems:  []sim.Spec{p.System},
 		Scores:   p.Scores,
 		SLO:      p.SLO,
+		Metrics:  p.Metrics,
 		Output:   p.Output,
 	}
 	return c.encode(memo)

@@ -40,6 +40,9 @@ func (l *loader) finish() error {
 	if err := checkSLO(&l.cfg.SLO); err != nil {
 		return l.place(err)
 	}
+	if err := checkCutoff(&l.cfg.Metrics); err != nil {
+		return l.place(err)
+	}
 	if err := l.systems(); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -48,7 +49,7 @@ func LoadServer(path string, sets []string) (*Config, error) {
 	// A request that the server took whole is replayed whole or not at all.
 	system := &l.cfg.Systems[0]
 	system.OverLength, system.MaxPromptTokens = "reject", 0
-	l.cfg.Output = Output{}
+	l.cfg.Output, l.cfg.Metrics = Output{}, sim.Cutoff{Warmup: sim.CutNone, Drain: sim.CutNone}
 	return &l.cfg, nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"io"
 	"strings"
 
-	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 )
@@ -17,9 +16,6 @@ type Outputs struct {
 	progressive bool // attention is: steps have two more columns
 	recall      bool // with columns of the recall proxy
 	err         error
-
-	bounds []config.Bound // of the service level
-	good   int            // requests that met each of them
 }
 
 const (
@@ -27,7 +23,8 @@ const (
 	requestsHeader = "id,set,trace_prompt_tokens,prompt_tokens,output_tokens,arrival_s,scheduled_s,first_token_s,last_token_s,preemptions,rejected"
 	recallHeader   = ",recall_proxy,accuracy_proxy"
 	stepsHeader    = "step,start_s,elapsed_s,decodes,prefills,prefill_token_layers,waiting,blocks_selected,blocks_loaded,blocks_saved," +
-		"linears_s,prefill_attention_s,dense_attention_s,sparse_attention_s,scoring_s,load_stall_s,save_stall_s,head_s,host_s"
+		"linears_s,prefill_attention_s,dense_attention_s,sparse_attention_s,scoring_s,load_stall_s,save_stall_s,head_s,host_s," +
+		"tokens,hbm_kv_bytes,dram_bytes,h2d_bytes,d2h_bytes,gpu_busy_s,h2d_busy_s,d2h_busy_s"
 	// Blocks loaded for rounds that never came, and rounds over all layers.
 	roundsHeader = ",blocks_ahead,rounds"
 )
@@ -67,9 +64,6 @@ func (f *Outputs) Request(r *sim.RequestRecord) error {
 	if r.Rejected != "" {
 		f.print(f.sink.Requests, "%d,%s,%d,%d,%d,%s,,,,,%q", r.ID, set, r.Given, r.Prompt, r.Output, Seconds(r.Arrival), r.Rejected)
 	} else {
-		if config.Good(f.bounds, r) {
-			f.good++
-		}
 		f.print(f.sink.Requests, "%d,%s,%d,%d,%d,%s,%s,%s,%s,%d,", r.ID, set, r.Given, r.Prompt, r.Output,
 			Seconds(r.Arrival), Seconds(r.Scheduled), Seconds(r.FirstToken), Seconds(r.LastToken), r.Preemptions)
 	}
@@ -98,6 +92,9 @@ func (f *Outputs) Step(r *sim.StepRecord) error {
 		r.Selected, r.Loaded, r.Saved,
 		Seconds(p.Linears), Seconds(p.PrefillAttention), Seconds(p.DenseAttention), Seconds(p.SparseAttention),
 		Seconds(p.Scoring), Seconds(p.LoadStall), Seconds(p.SaveStall), Seconds(p.Head), Seconds(p.Host))
+	b := &r.Timing.Busy
+	f.print(f.sink.Steps, ",%d,%d,%d,%d,%d,%s,%s,%s", r.Tokens, r.HBMBytes, r.DRAMBytes, r.H2DBytes, r.D2HBytes,
+		Seconds(b.GPU), Seconds(b.H2D), Seconds(b.D2H))
 	if f.progressive {
 		f.print(f.sink.Steps, ",%d,%d", r.Ahead, r.Rounds)
 	}

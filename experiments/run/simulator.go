@@ -94,6 +94,10 @@ func (x *Simulator) prepare(p *config.Point) (*prepared, error) {
 	if err != nil {
 		return nil, err
 	}
+	plan, err := gpu.KVBudget(&model, p.System.Utilisation, p.System.MaxTokens, p.System.MaxRequests)
+	if err != nil {
+		return nil, err
+	}
 	stream, err := traces.Open(p.Workload, p.Seed, traces.Tokenizer(model.Tokenizer))
 	if err != nil {
 		return nil, err
@@ -105,7 +109,9 @@ func (x *Simulator) prepare(p *config.Point) (*prepared, error) {
 		HBMBytes: kvBytes,
 		Seed:     p.Seed,
 		Engine:   gpu.Server(),
+		Cutoff:   p.Metrics,
 	}
+	cfg.CardBytes, cfg.FixedBytes = plan.Size, plan.Usable-plan.KV
 	cfg.RecallProxy = p.Output.RecallProxy && p.System.Sparse() && p.System.Selections == ""
 	s := &prepared{point: p, model: model, gpu: gpu, stream: stream, server: cfg}
 	switch {
@@ -146,18 +152,20 @@ func (s *prepared) replay(path string) (err error) {
 // serve runs the workload on the server's device and keeps what the sink wants.
 // notes says what the device found worth a warning.
 func (s *prepared) serve(ctx context.Context, sink Sink, notes func(*sim.Metrics) []string) (sum sim.Summary, err error) {
-	server, err := sim.NewServer(s.server)
-	if err != nil {
-		return sim.Summary{}, err
-	}
 	iteration, err := hw.ReferenceIteration(s.gpu, &s.model)
 	if err != nil {
 		return sim.Summary{}, err
 	}
 	slo := &s.point.SLO
 	bounds := slo.Bounds(iteration.Seconds())
+	if len(bounds) > 0 {
+		s.server.Good = func(r *sim.RequestRecord) bool { return config.Good(bounds, r) }
+	}
+	server, err := sim.NewServer(s.server)
+	if err != nil {
+		return sim.Summary{}, err
+	}
 	rec := NewOutputs(sink, s.point.System.Progressive(), s.server.RecallProxy)
-	rec.bounds = bounds
 	var recorder sim.Recorder = rec
 	if sink.Trace != nil {
 		trace := newChromeTrace(sink.Trace, rec, s.point.System.Offload && s.point.System.SaveEngine == "flash")
@@ -174,7 +182,10 @@ func (s *prepared) serve(ctx context.Context, sink Sink, notes func(*sim.Metrics
 		sum.Warnings = append(sum.Warnings, "accuracy_proxy stands in for accuracy: it follows from the attention that selections hold; no model ran and no answer was scored")
 	}
 	if ended := sum.Completed + sum.Rejected; slo.Rule == config.SLORequests && ended > 0 {
-		share := float64(rec.good) / float64(ended)
+		share := metrics.GoodShare()
+		if len(bounds) == 0 {
+			share = sum.ServedShare
+		}
 		sum.GoodShare = &share
 	}
 	sum.SLO = slo.String(bounds)

@@ -16,6 +16,9 @@ func Marshal(sums any) ([]byte, error) {
 	return append(text, '\n'), err
 }
 
+// useNames are the columns of Summary.Uses, in its order.
+var useNames = []string{"hbm", "hbm_kv", "dram", "gpu", "h2d", "d2h"}
+
 // tabulate makes a table of summaries, one row a run.
 func tabulate(sums []sim.Summary) *Table {
 	phases := map[string]bool{}
@@ -26,6 +29,7 @@ func tabulate(sums []sim.Summary) *Table {
 	}
 	phaseNames := slices.Sorted(maps.Keys(phases))
 	progressive := slices.ContainsFunc(sums, func(s sim.Summary) bool { return s.ProgressiveStats != nil })
+	windows := slices.ContainsFunc(sums, func(s sim.Summary) bool { return s.Window != nil })
 
 	closed := slices.ContainsFunc(sums, func(s sim.Summary) bool { return s.Concurrency > 0 })
 
@@ -35,7 +39,10 @@ func tabulate(sums []sim.Summary) *Table {
 			header = append(header, stat+"_"+q+"_s")
 		}
 	}
-	header = append(header, "prompt_tok_s", "throughput_tok_s", "batch_mean", "blocks_loaded_per_step", "hit_ratio", "h2d_bytes", "d2h_bytes")
+	header = append(header, "request_throughput", "request_goodput", "prompt_tok_s", "throughput_tok_s", "total_tok_s", "batch_mean", "blocks_loaded_per_step", "hit_ratio", "h2d_bytes", "d2h_bytes")
+	for _, u := range useNames {
+		header = append(header, u+"_use_mean", u+"_use_peak")
+	}
 	for _, p := range phaseNames {
 		header = append(header, "phase_"+p+"_s")
 	}
@@ -44,6 +51,9 @@ func tabulate(sums []sim.Summary) *Table {
 	}
 	if closed {
 		header = append(header, "concurrency")
+	}
+	if windows {
+		header = append(header, "window_from_s", "window_to_s", "window_warmup", "window_drain")
 	}
 	header = append(header, "good_share", "slo_met", "slo_missed", "warnings")
 
@@ -56,7 +66,14 @@ func tabulate(sums []sim.Summary) *Table {
 				row = append(row, stat.Of(name))
 			}
 		}
-		row = append(row, s.PromptTokS, s.ThroughputTokS, s.BatchMean, s.BlocksLoadedPerStep, s.HitRatio, s.H2DBytes, s.D2HBytes)
+		row = append(row, s.RequestThroughput, s.RequestGoodput, s.PromptTokS, s.ThroughputTokS, s.TotalTokS, s.BatchMean, s.BlocksLoadedPerStep, s.HitRatio, s.H2DBytes, s.D2HBytes)
+		for _, u := range []*sim.Use{s.HBMUse, s.HBMKVUse, s.DRAMUse, s.GPUUse, s.H2DUse, s.D2HUse} {
+			if u == nil {
+				row = append(row, "", "")
+				continue
+			}
+			row = append(row, u.Mean, u.Peak)
+		}
 		for _, p := range phaseNames {
 			row = append(row, s.PhaseS[p])
 		}
@@ -67,6 +84,11 @@ func tabulate(sums []sim.Summary) *Table {
 		}
 		if closed {
 			row = append(row, s.Concurrency)
+		}
+		if w := s.Window; w != nil {
+			row = append(row, w.FromS, w.ToS, w.Warmup, w.Drain)
+		} else if windows {
+			row = append(row, "", "", "", "")
 		}
 		t.Add(append(row, s.GoodShare, s.SLOMet, strings.Join(s.SLOMissed, " "), strings.Join(s.Warnings, "; "))...)
 	}

@@ -1,0 +1,240 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/sparseserve/sparseserve/sim/des"
+)
+
+// Cutoff says which requests the figures of a run leave out: the [metrics] table of a
+// configuration.
+type Cutoff struct {
+	// first requests that figures leave out: none, a share of all, or up to where MSER-5 (White
+	// 1997) finds TTFT and end-to-end time steady
+	Warmup string `toml:"warmup"`
+	// how many with warmup = "share", of all requests in the order of arrival
+	WarmupShare float64 `toml:"warmup_share" range:">= 0, < 1"`
+	// last requests that figures leave out: none, a share of all, or from where MSER-5, backwards,
+	// finds both steady
+	Drain string `toml:"drain"`
+	// how many with drain = "share", of all requests in the order of arrival
+	DrainShare float64 `toml:"drain_share" range:">= 0, < 1"`
+}
+
+// CutRules are the values of Cutoff.Warmup and Cutoff.Drain; an empty one is CutNone.
+var CutRules = []string{CutNone, CutMSER, CutShare}
+
+// The values of CutRules.
+const (
+	CutNone  = "none"
+	CutMSER  = "mser"
+	CutShare = "share"
+)
+
+// On says whether anything may be left out.
+func (c *Cutoff) On() bool { return isCut(c.Warmup) || isCut(c.Drain) }
+
+func isCut(rule string) bool { return rule != "" && rule != CutNone }
+
+// Window is what the figures of a run are of. Latencies, rejections and shares are of the
+// requests that arrive in it; rates, steps and use of what happens in it.
+type Window struct {
+	FromS  float64 `json:"from_s"` // first arrival
+	ToS    float64 `json:"to_s"`   // arrival of the first request left out at the end, or the run's end
+	Warmup int     `json:"warmup"` // requests left out at the start
+	Drain  int     `json:"drain"`  // and at the end
+}
+
+// journal is all that a run with a Cutoff remembers: which part counts is known at its end.
+type journal struct {
+	arrivals []des.Time // by ID - 1
+	ended    []ended
+	steps    []StepRecord
+}
+
+// ended is a request that was served or rejected.
+type ended struct {
+	RequestRecord
+	gaps     []des.Time
+	recalled recalled
+}
+
+// cut returns the requests to leave out at the start and at the end; settled is false where
+// MSER-5 would leave out more than half.
+func (j *journal) cut(c *Cutoff) (warmup, drain int, settled bool) {
+	n := len(j.arrivals)
+	var served []*ended // by arrival
+	for i := range j.ended {
+		if j.ended[i].Rejected == "" {
+			served = append(served, &j.ended[i])
+		}
+	}
+	slices.SortFunc(served, func(a, b *ended) int { return a.ID - b.ID })
+	settled = true
+	switch c.Warmup {
+	case CutShare:
+		warmup = int(c.WarmupShare * float64(n))
+	case CutMSER:
+		var at int
+		if at, settled = steady(served); at > 0 {
+			warmup = served[at].ID - 1
+		}
+	}
+	switch c.Drain {
+	case CutShare:
+		drain = int(c.DrainShare * float64(n))
+	case CutMSER:
+		rest := served[:0]
+		for _, r := range served {
+			if r.ID > warmup {
+				rest = append(rest, r)
+			}
+		}
+		slices.Reverse(rest)
+		at, ok := steady(rest)
+		if settled = settled && ok; at > 0 {
+			drain = n - rest[at].ID
+		}
+	}
+	return warmup, min(drain, max(0, n-warmup-1)), settled
+}
+
+// steady returns how many of the first requests MSER-5 leaves out: the more of TTFT's and of the
+// end-to-end time's.
+func steady(served []*ended) (cut int, settled bool) {
+	ttft, e2e := make([]float64, len(served)), make([]float64, len(served))
+	for i, r := range served {
+		ttft[i], e2e[i] = (r.FirstToken - r.Arrival).Seconds(), (r.LastToken - r.Arrival).Seconds()
+	}
+	a, settledA := mser5(ttft)
+	b, settledB := mser5(e2e)
+	return max(a, b), settledA && settledB
+}
+
+// mserBatch is the batch size of MSER-5.
+const mserBatch = 5
+
+// mser5 returns how many of the first values to leave out so that the squared standard error of
+// the mean of the rest is least, over means Y of batches of five (White 1997; White, Cobb and
+// Spratt 2000):
+//
+//	d* = argmin over d <= m/2 of  sum_{j>d} (Y_j - mean_{j>d} Y)^2 / (m - d)^2
+//
+// settled is false with d* at the end of its range: the series is too short to say.
+func mser5(x []float64) (cut int, settled bool) {
+	m := len(x) / mserBatch
+	if m < 2 {
+		return 0, false
+	}
+	best, d := math.Inf(1), 0
+	var n, centre, squares float64 // of the batches behind, by Welford
+	for j := m - 1; j >= 0; j-- {
+		y := mean(x[j*mserBatch : (j+1)*mserBatch])
+		n++
+		delta := y - centre
+		centre += delta / n
+		squares += delta * (y - centre)
+		if z := squares / (n * n); j <= m/2 && z <= best {
+			best, d = z, j
+		}
+	}
+	return d * mserBatch, d < m/2
+}
+
+// windowed returns the metrics of what the cutoff leaves.
+func (m *Metrics) windowed(c *Cutoff) *Metrics {
+	j := m.journal
+	warmup, drain, settled := j.cut(c)
+	n := len(j.arrivals)
+	if n == 0 {
+		return m
+	}
+	from, to := m.start, m.end
+	if warmup > 0 {
+		from = j.arrivals[warmup]
+	}
+	if drain > 0 && j.arrivals[n-drain] > from {
+		to = j.arrivals[n-drain]
+	}
+	w := NewMetrics()
+	w.good, w.progressive, w.capacity = m.good, m.progressive, m.capacity
+	w.blockBytes, w.offload = m.blockBytes, m.offload
+	w.sampled, w.groups, w.loadError = m.sampled, m.groups, m.loadError
+	w.trend = m.trend // of the whole run: it says whether means depend on its length
+	for _, at := range j.arrivals[warmup : n-drain] {
+		w.arrived(at)
+	}
+	refused := 0 // of those left out
+	for i := range j.ended {
+		r := &j.ended[i]
+		if r.ID > warmup && r.ID <= n-drain {
+			w.replay(r)
+		} else if r.Rejected != "" {
+			refused++
+		}
+	}
+	w.rates, w.start, w.end = rates{}, from, to
+	for i := range j.ended {
+		if r := &j.ended[i]; r.Rejected == "" && r.LastToken > from && r.LastToken <= to {
+			w.finished(&r.RequestRecord)
+		}
+	}
+	w.replaySteps(j.steps)
+	w.window = &Window{FromS: nearest(from), ToS: nearest(to), Warmup: warmup, Drain: drain}
+	w.windowNote = fmt.Sprintf("figures are of %d requests, from %.6g to %.6g s: "+
+		"%d before are left out as warm-up (%s), %d after as drain (%s)", n-warmup-drain,
+		from.Seconds(), to.Seconds(), warmup, orNone(c.Warmup), drain, orNone(c.Drain))
+	if refused > 0 {
+		w.windowNote += fmt.Sprintf("; %d of those left out were rejected", refused)
+	}
+	if !settled {
+		w.windowNote += "; MSER-5 finds no steady part: the run is too short"
+	}
+	return w
+}
+
+// nearest returns the number that a time in a table reads as.
+func nearest(t des.Time) float64 { return float64(t) / float64(des.Second) }
+
+func orNone(rule string) string {
+	if rule == "" {
+		return CutNone
+	}
+	return rule
+}
+
+// replay counts a request once more.
+func (m *Metrics) replay(r *ended) {
+	if r.Rejected != "" {
+		m.rejected(r.Rejected)
+		return
+	}
+	if r.Prompt < r.Given {
+		m.truncated(r.Given, r.Prompt)
+	}
+	m.QueueDelay.add(r.Scheduled - r.Arrival)
+	m.preemptions += r.Preemptions
+	for _, t := range r.gaps {
+		m.gap(t)
+	}
+	m.recalls.add(&r.recalled)
+	m.completed(&r.RequestRecord)
+}
+
+// replaySteps counts the steps that end in the window, and what all use in it.
+func (m *Metrics) replaySteps(steps []StepRecord) {
+	for i := range steps {
+		r := &steps[i]
+		end := r.Start + r.Timing.Elapsed
+		if end > m.start && end <= m.end {
+			m.step(r)
+			m.rates.tokens += int64(r.Tokens)
+		}
+	}
+	m.uses = uses{}
+	for i := range steps {
+		m.uses.within(&steps[i], m.start, m.end)
+	}
+}

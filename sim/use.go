@@ -1,0 +1,148 @@
+package sim
+
+import (
+	"math"
+
+	"github.com/sparseserve/sparseserve/sim/des"
+)
+
+// hbmUsed returns the bytes of KV blocks, metadata and prefill buffers in HBM.
+func (s *Server) hbmUsed() int64 {
+	if s.cache == nil {
+		block := s.Geometry.BlockBytes
+		if s.Spec.Sparse() {
+			block += s.Geometry.MetaBytes
+		}
+		return s.memory.Used() * block * int64(s.Geometry.Groups())
+	}
+	_, reserved := s.cache.Bytes()
+	return s.cache.Resident() + reserved
+}
+
+// Use is the share of a resource in use, over time: its mean over the run, in which nothing is
+// used between steps, and the peak of a step.
+type Use struct {
+	Mean float64 `json:"mean"`
+	Peak float64 `json:"peak"`
+}
+
+// Uses is what a run used of its machine.
+type Uses struct {
+	// HBMUse is a share of the card, where the caller knows it (Config.CardBytes), with
+	// weights, runtime and activations; HBMKVUse a share of what is there for KV.
+	HBMUse   *Use `json:"hbm_use,omitempty"`
+	HBMKVUse *Use `json:"hbm_kv_use,omitempty"`
+	DRAMUse  *Use `json:"dram_use,omitempty"` // of system.dram_gib; of systems that offload
+	// Busy shares of the time; nil on devices that do not know.
+	GPUUse *Use `json:"gpu_use,omitempty"`
+	H2DUse *Use `json:"h2d_use,omitempty"`
+	D2HUse *Use `json:"d2h_use,omitempty"`
+}
+
+// Capacity is what Uses are shares of, in bytes. Zero: not known.
+type Capacity struct {
+	HBM   int64 // of the card
+	Fixed int64 // of it, that no KV can have: weights, runtime, activations
+	KV    int64 // of it, for KV blocks, metadata and prefill buffers
+	DRAM  int64
+}
+
+// uses adds up what steps use.
+type uses struct {
+	hbm, dram     held
+	gpu, h2d, d2h worked
+	any           bool
+	before        des.Time // end of the last step, if any
+}
+
+// held is memory over time.
+type held struct {
+	byteSeconds float64
+	peak        int64
+}
+
+func (h *held) add(bytes int64, seconds float64) {
+	h.byteSeconds += float64(bytes) * seconds
+	h.peak = max(h.peak, bytes)
+}
+
+// of returns the share of the capacity, of which fixed bytes are always in use.
+func (h *held) of(capacity, fixed int64, seconds float64) *Use {
+	if capacity <= 0 || seconds <= 0 {
+		return nil
+	}
+	return &Use{
+		Mean: (float64(fixed) + h.byteSeconds/seconds) / float64(capacity),
+		Peak: float64(fixed+h.peak) / float64(capacity),
+	}
+}
+
+// worked is a part of the machine that is busy or idle.
+type worked struct {
+	busy float64 // nanoseconds
+	peak float64
+}
+
+// add adds the busy time of an interval, of which a part counts.
+func (w *worked) add(busy, interval des.Time, part float64) {
+	if busy > 0 && interval > 0 {
+		w.busy += float64(busy) * part
+		w.peak = max(w.peak, float64(busy)/float64(interval))
+	}
+}
+
+func (w *worked) of(seconds float64) *Use {
+	return &Use{Mean: w.busy / float64(des.Second) / seconds, Peak: w.peak}
+}
+
+func (u *uses) step(r *StepRecord) { u.within(r, math.MinInt64, math.MaxInt64) }
+
+// within adds what a step uses from one time to another. GPU and loads work during the step,
+// saves since the end of the step before.
+func (u *uses) within(r *StepRecord, from, to des.Time) {
+	begin, end := u.before, r.Start+r.Timing.Elapsed
+	if !u.any {
+		begin, u.any = r.Start, true
+	}
+	u.before = end
+	if end <= from || begin >= to {
+		return
+	}
+	inside := overlap(r.Start, end, from, to)
+	seconds := inside * float64(r.Timing.Elapsed) / float64(des.Second)
+	u.hbm.add(r.HBMBytes, seconds)
+	u.dram.add(r.DRAMBytes, seconds)
+	u.gpu.add(r.Timing.Busy.GPU, r.Timing.Elapsed, inside)
+	u.h2d.add(r.Timing.Busy.H2D, r.Timing.Elapsed, inside)
+	u.d2h.add(r.Timing.Busy.D2H, end-begin, overlap(begin, end, from, to))
+}
+
+// overlap returns the share of an interval that is within bounds.
+func overlap(begin, end, from, to des.Time) float64 {
+	inside := min(end, to) - max(begin, from)
+	switch {
+	case inside <= 0:
+		return 0
+	case inside == end-begin:
+		return 1
+	}
+	return inside.Seconds() / (end - begin).Seconds()
+}
+
+// of returns the shares over a run of so many seconds.
+func (u *uses) of(c *Capacity, offload bool, seconds float64) (out Uses) {
+	if seconds <= 0 {
+		return out
+	}
+	out.HBMUse, out.HBMKVUse = u.hbm.of(c.HBM, c.Fixed, seconds), u.hbm.of(c.KV, 0, seconds)
+	if offload {
+		out.DRAMUse = u.dram.of(c.DRAM, 0, seconds)
+	}
+	if u.gpu.busy > 0 {
+		out.GPUUse = u.gpu.of(seconds)
+		if offload {
+			out.H2DUse, out.D2HUse = u.h2d.of(seconds), u.d2h.of(seconds)
+		}
+	}
+	return out
+}
