@@ -37,7 +37,7 @@ type validatedStep struct {
 // DrawValidation draws the result folder of a validation into pictures/ below
 // it: errors.png, for each run steps-RUN.png, for each load phases-LOAD.png. It
 // returns the paths.
-func DrawValidation(dir string) ([]string, error) {
+func DrawValidation(dir string, formats ...string) ([]string, error) {
 	runs, err := readValidation(dir)
 	if err != nil {
 		return nil, err
@@ -47,19 +47,19 @@ func DrawValidation(dir string) ([]string, error) {
 		return nil, err
 	}
 	var files []string
-	add := func(path string, err error) error {
-		files = append(files, path)
+	add := func(paths []string, err error) error {
+		files = append(files, paths...)
 		return err
 	}
-	if err := add(drawErrors(dir, runs)); err != nil {
+	if err := add(drawErrors(dir, runs, formats)); err != nil {
 		return files, err
 	}
 	for i := range runs {
-		if err := add(drawSteps(dir, &runs[i])); err != nil {
+		if err := add(drawSteps(dir, &runs[i], formats)); err != nil {
 			return files, err
 		}
 	}
-	phases, err := writeAll(dir, phasePictures(runs))
+	phases, err := writeAll(dir, phasePictures(runs), formats)
 	return append(files, phases...), err
 }
 
