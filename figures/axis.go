@@ -163,6 +163,14 @@ func linearTicks(low, high float64) []plot.Tick {
 }
 
 func tickLabel(v float64) string {
+	for _, unit := range []struct {
+		size float64
+		name string
+	}{{1e12, "T"}, {1e9, "G"}, {1e6, "M"}} {
+		if v >= unit.size {
+			return strconv.FormatFloat(v/unit.size, 'g', 4, 64) + unit.name
+		}
+	}
 	if v >= 1e4 {
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	}

@@ -20,6 +20,8 @@ type chart struct {
 	axis   axis      // of y
 	across *axis     // of x, for curves; nil spans their points
 	marks  []float64 // of x: dashed lines from bottom to top
+	levels []float64 // of y: dashed lines from left to right
+	labels []note    // of single points
 	ticks  []float64 // of x, for curves; nil labels every x
 	doubly bool      // x in powers of two
 	low    bool      // of half the height, with few labels of y
@@ -40,6 +42,7 @@ type curve struct {
 	points []point
 	right  bool // against the right axis
 	bare   bool // a line without markers
+	dots   bool // small markers without a line
 }
 
 // point is the mean over all seeds at one x.
@@ -51,6 +54,12 @@ type point struct {
 	below     bool    // the interval would go on below what is possible
 	above     bool    // and above it
 	unstable  bool    // the queue grew without end in at least one run
+}
+
+// note is a text at a point.
+type note struct {
+	x, y float64
+	text string
 }
 
 // group is some bars over one label of x.

@@ -44,9 +44,14 @@ func (d curvesPlotter) Plot(c draw.Canvas, plt *plot.Plot) {
 		}
 	}
 	for i := range d.curves {
-		d.line(&c, i, placed)
+		if !d.curves[i].dots {
+			d.line(&c, i, placed)
+		}
 	}
-	thick := d.layer(placed)
+	thick := vg.Length(0)
+	if len(d.curves) > 0 && !d.curves[0].dots {
+		thick = d.layer(placed)
+	}
 	numbers := map[vg.Length]int{}
 	for i := range d.curves {
 		if d.curves[i].bare {
@@ -58,6 +63,10 @@ func (d curvesPlotter) Plot(c draw.Canvas, plt *plot.Plot) {
 			if at.Y > c.Max.Y {
 				drawLeft(&c, look, at.X, numbers[at.X], leftLabel(q.mean))
 				numbers[at.X]++
+				continue
+			}
+			if one.dots {
+				drawRing(&c, look, at)
 				continue
 			}
 			r := markerRadius + thick/2*vg.Length(len(covers(placed, i, at)))

@@ -42,10 +42,10 @@ const (
 // entries lists what the legend explains: every series, and hollow markers
 // when there are any.
 func (p *picture) entries(looks map[string]look) []entry {
-	bars, bare := map[string]bool{}, map[string]bool{}
+	bars, bare, dots := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, c := range p.charts {
 		for _, one := range c.curves {
-			bare[one.series] = one.bare
+			bare[one.series], dots[one.series] = one.bare, one.dots
 		}
 		for _, g := range c.groups {
 			for _, b := range g.bars {
@@ -63,8 +63,10 @@ func (p *picture) entries(looks map[string]look) []entry {
 			kind = boxSample
 		case bare[s]:
 			kind = bareSample
+		case dots[s]:
+			kind = markerSample
 		}
-		entries = append(entries, entry{s, looks[s], false, kind})
+		entries = append(entries, entry{s, looks[s], dots[s], kind})
 	}
 	if p.unstable() {
 		note := look{color: color.Gray{0x70}, marker: circle}

@@ -71,6 +71,9 @@ func addCurves(plt *plot.Plot, c *chart, looks map[string]look) {
 		}
 	}
 	plt.Add(curvesPlotter{c, looks})
+	if len(c.labels) > 0 {
+		plt.Add(notePlotter{c})
+	}
 	if c.right != nil {
 		plt.Add(rightAxis{c.right, c.axis})
 	}
@@ -98,11 +101,15 @@ func (grid) Plot(c draw.Canvas, plt *plot.Plot) {
 type marks struct{ chart *chart }
 
 func (m marks) Plot(c draw.Canvas, plt *plot.Plot) {
-	toX, _ := plt.Transforms(&c)
+	toX, toY := plt.Transforms(&c)
 	style := draw.LineStyle{Color: color.Gray{0x80}, Width: 0.9, Dashes: []vg.Length{4, 3}}
 	for _, x := range m.chart.marks {
 		at := toX(m.chart.xOf(x))
 		c.StrokeLine2(style, at, c.Min.Y, at, c.Max.Y)
+	}
+	for _, y := range m.chart.levels {
+		at := toY(m.chart.axis.of(y))
+		c.StrokeLine2(style, c.Min.X, at, c.Max.X, at)
 	}
 }
 
