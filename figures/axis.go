@@ -35,7 +35,7 @@ func fitted(curves []curve) axis {
 	})
 	a := linear(s)
 	if !math.IsInf(ceiling, 1) {
-		a.high *= numbersAbove
+		a.high = math.Min(a.high*numbersAbove, below(curves, ceiling))
 	}
 	return a
 }
@@ -57,7 +57,7 @@ func logarithmic(all []curve) axis {
 	s := spanOf(curves, intervals)
 	a := axis{math.Max(s.low, m.low/longestLog) / 1.35, math.Min(s.high, m.high*longestLog) * 1.35, true}
 	if !math.IsInf(ceiling, 1) {
-		a.high *= math.Pow(a.high/a.low, numbersAbove-1)
+		a.high = math.Min(a.high*math.Pow(a.high/a.low, numbersAbove-1), below(all, ceiling))
 	}
 	return a
 }
@@ -81,11 +81,24 @@ func collapsed(curves []curve, leap float64) float64 {
 	}
 	slices.Sort(heights)
 	for i := (2*len(heights) + 2) / 3; i < len(heights); i++ {
-		if below := heights[i-1]; below > 0 && heights[i] >= leap*below {
-			return below
+		if last := heights[i-1]; last > 0 && heights[i] >= leap*last {
+			return last
 		}
 	}
 	return math.Inf(1)
+}
+
+// below is an end of the axis that has none of the points above a ceiling.
+func below(curves []curve, ceiling float64) float64 {
+	least := math.Inf(1)
+	for _, c := range curves {
+		for _, q := range c.points {
+			if q.mean > ceiling {
+				least = math.Min(least, q.mean)
+			}
+		}
+	}
+	return 0.99 * least
 }
 
 // within leaves out the points above a ceiling.

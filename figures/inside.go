@@ -206,26 +206,27 @@ func binned(l line, start, length []float64) curve {
 	sum, time := make([]float64, bins), make([]float64, bins)
 	last := make([]float64, bins)
 	for row := range start {
-		v := l.of(row)
-		for at, end := start[row], start[row]+length[row]; ; {
-			bin := min(int((at-from)/math.Max(width, 1e-12)), bins-1)
+		v, at, end := l.of(row), start[row], start[row]+length[row]
+		bin := 0
+		if width > 0 {
+			bin = min(int((at-from)/width), bins-1)
+		}
+		for ; at < end; bin++ {
 			next := end
 			if bin < bins-1 {
 				next = math.Min(end, from+float64(bin+1)*width)
 			}
-			sum[bin] += v * (next - at)
-			time[bin] += next - at
-			last[bin] = v
-			if next <= at || next >= end {
-				break
+			if next > at {
+				sum[bin] += v * (next - at)
+				time[bin] += next - at
+				last[bin], at = v, next
 			}
-			at = next
 		}
 	}
 	c := curve{series: l.name, bare: true}
 	held := 0.0
 	for bin := range sum {
-		v := sum[bin] / width
+		v := sum[bin] / math.Max(width, 1e-12)
 		switch {
 		case l.held && time[bin] > 0:
 			v = sum[bin] / time[bin]

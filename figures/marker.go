@@ -73,6 +73,9 @@ func label(system string) string {
 	}[system]; ok {
 		return name
 	}
+	if variant, ok := strings.CutPrefix(system, "sparseserve-"); ok {
+		return "SparseServe-" + variant
+	}
 	return system
 }
 

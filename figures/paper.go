@@ -7,7 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/BurntSushi/toml"
 )
 
 // paperFigure is one figure of the papers, or one besides them that they do not
@@ -151,9 +154,52 @@ func captionOfFolders(folders []string) (string, error) {
 		}
 	}
 	if len(runs) == 0 {
-		return "", nil
+		return studyCaption(folders[0])
 	}
 	return captionOf(runs, abscissaOf(runs)), nil
+}
+
+// studyCaption says what a study was made with: the title of its study.toml, a comment in
+// the first line, and the keys that a reader asks for.
+func studyCaption(folder string) (string, error) {
+	var study struct {
+		Model    string   `toml:"model"`
+		GPU      string   `toml:"gpu"`
+		Requests int      `toml:"requests"`
+		Seeds    []uint64 `toml:"seeds"`
+	}
+	path := filepath.Join(folder, "study.toml")
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	if err == nil {
+		_, err = toml.Decode(string(text), &study)
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", path, err)
+	}
+	var words []string
+	if first, _, _ := strings.Cut(string(text), "\n"); strings.HasPrefix(first, "# ") {
+		words = append(words, strings.TrimSuffix(first[2:], "."))
+	}
+	if study.Model != "" {
+		words = append(words, modelLabel(study.Model))
+	}
+	if study.GPU != "" {
+		words = append(words, gpuLabel(study.GPU))
+	}
+	if study.Requests > 0 {
+		words = append(words, strconv.Itoa(study.Requests)+" requests")
+	}
+	if len(study.Seeds) > 0 {
+		var seeds []string
+		for _, s := range study.Seeds {
+			seeds = append(seeds, strconv.FormatUint(s, 10))
+		}
+		words = append(words, seedsText(seeds))
+	}
+	return strings.Join(words, ", "), nil
 }
 
 func hasFile(folder, name string) bool {

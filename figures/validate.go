@@ -18,6 +18,7 @@ type validated struct {
 	Run       string  `json:"run"`
 	System    string  `json:"system"`
 	Model     string  `json:"model"`
+	GPU       string  `json:"gpu"`
 	Variant   string  `json:"variant"`
 	Rate      float64 `json:"rate"`
 	Steps     string  `json:"steps"` // path from the result folder
@@ -155,9 +156,15 @@ func phasePictures(runs []validated) []picture {
 	}
 	var pictures []picture
 	for _, load := range unique(loads) {
+		title := ""
+		for i := range runs {
+			if r := &runs[i]; r.load() == load {
+				title = r.where()
+			}
+		}
 		pic := picture{file: "phases-" + fileName(strings.TrimSuffix(load, " req/s")), looks: map[string]look{}}
 		for i, kind := range []string{"steps that only decode", "steps with a prefill"} {
-			c := chart{title: kind + ": measured, then modelled\n" + load, y: "Time per step (ms)"}
+			c := chart{title: kind + ": measured, then modelled\n" + title, y: "Time per step (ms)"}
 			for j := range runs {
 				if r := &runs[j]; r.load() == load {
 					if g, ok := phaseGroup(r, i == 1); ok {

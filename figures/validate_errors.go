@@ -78,6 +78,9 @@ func drawErrors(dir string, runs []validated, formats []string) ([]string, error
 				drawCell(&c, head, vg.Rectangle{Min: vg.Point{X: x + 1, Y: top - errorRow + 1}, Max: vg.Point{X: x + errorColumn - 1, Y: top - 1}}, &runs[i], m.key)
 			}
 		}
+		if gpu := runs[0].GPU; gpu != "" {
+			c.FillText(style, vg.Point{X: c.Min.X, Y: c.Min.Y + 23}, "Simulated against measured, "+gpuLabel(gpu))
+		}
 		drawScale(&c, head, c.Min.X+left, vg.Length(len(metrics))*errorColumn)
 	})
 }
@@ -93,7 +96,7 @@ func drawScale(c *draw.Canvas, style text.Style, left, width vg.Length) {
 		c.FillPolygon(shade(e), []vg.Point{{X: from, Y: low}, {X: to, Y: low}, {X: to, Y: low + 11}, {X: from, Y: low + 11}})
 	}
 	for _, share := range []float64{-1, 0, 1} {
-		c.FillText(style, vg.Point{X: x + bar*vg.Length(share+1)/2, Y: low - 9}, fmt.Sprintf("%+.0f %%", 100*fullShade*share))
+		c.FillText(style, vg.Point{X: x + bar*vg.Length(share+1)/2, Y: low - 9}, strings.Replace(fmt.Sprintf("%+.0f %%", 100*fullShade*share), "+0", "0", 1))
 	}
 	style.XAlign = text.XRight
 	c.FillText(style, vg.Point{X: x - 12, Y: low + 5}, "simulated lower")
@@ -122,7 +125,21 @@ func rowNames(runs []validated) []string {
 }
 
 func rowName(v *validated) string {
-	words := []string{label(v.System)}
+	return label(v.System) + ", " + v.loadName()
+}
+
+// where is a run's load and card.
+func (v *validated) where() string {
+	name := v.loadName()
+	if v.GPU != "" {
+		name += ", " + gpuLabel(v.GPU)
+	}
+	return name
+}
+
+// loadName is a run's model, rate and what else axes set of its load.
+func (v *validated) loadName() string {
+	var words []string
 	if v.Model != "" {
 		words = append(words, modelLabel(v.Model))
 	}

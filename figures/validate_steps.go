@@ -46,9 +46,10 @@ func drawSteps(dir string, v *validated, formats []string) ([]string, error) {
 		both.low, both.high = math.Max(0, s.low-pad), s.high+pad
 	}
 
-	plt := newPlot(&chart{title: v.Run, x: "Measured step (ms)", y: "Modelled step (ms)", axis: both}, nil)
+	title := label(v.System) + ", " + v.where()
+	plt := newPlot(&chart{title: title, x: "Measured step (ms)", y: "Modelled step (ms)", axis: both}, nil)
 	width := vg.Length(panelHeight * 1.15)
-	if w := plt.Title.TextStyle.Width(v.Run); w > 0.92*width {
+	if w := plt.Title.TextStyle.Width(title); w > 0.92*width {
 		plt.Title.TextStyle.Font.Size *= 0.92 * width / w
 	}
 	plt.X.Min, plt.X.Max = both.of(both.low), both.of(both.high)
