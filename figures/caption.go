@@ -1,6 +1,7 @@
 package figures
 
 import (
+	"cmp"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -18,7 +19,9 @@ func captionOf(runs []Run, x abscissa) string {
 	for i := range runs {
 		r := &runs[i]
 		models, cards = append(models, modelLabel(r.Model)), append(cards, gpuLabel(r.GPU))
-		where = append(where, modelLabel(r.Model)+" on "+gpuLabel(r.GPU))
+		if where = append(where, modelLabel(r.Model)); r.GPU != "" {
+			where[i] += " on " + gpuLabel(r.GPU)
+		}
 		systems = append(systems, label(r.System))
 		if r.trace != "" {
 			traces = append(traces, r.trace)
@@ -67,12 +70,13 @@ func (p *picture) captioned() string {
 	if all.most > all.least {
 		runs += " to " + strconv.Itoa(all.most)
 	}
-	text := "95 % intervals of the mean of " + runs + " runs are in the CSV"
+	runs += " " + cmp.Or(p.means, "runs")
+	text := "95 % intervals of the mean of " + runs + " are in the CSV"
 	switch {
 	case all.bands:
-		text = "Bands and whiskers: 95 % interval of the mean of " + runs + " runs"
+		text = "Bands and whiskers: 95 % interval of the mean of " + runs
 	case all.whiskers:
-		text = "Whiskers: 95 % interval of the mean of " + runs + " runs"
+		text = "Whiskers: 95 % interval of the mean of " + runs
 	}
 	if all.arrows {
 		text += "; an arrow where it goes on"

@@ -5,6 +5,7 @@ type picture struct {
 	file    string // name without extension
 	head    string // above everything; empty for none
 	caption string // below everything: what was run
+	means   string // what means are of; empty for runs
 	charts  []chart
 	looks   map[string]look // by series; those missing get one
 	wide    float64         // width of a panel over the usual; 0 = 1
