@@ -28,7 +28,6 @@ func TestAbscissa(t *testing.T) {
 		"rate":    {sweepOf(map[string]any{"workload.rate": 0.1}, map[string]any{"workload.rate": 0.2}), "Req Rate (req/s)", true},
 		"budget":  {sweepOf(map[string]any{"system.budget_tokens": 512.0}, map[string]any{"system.budget_tokens": 4096.0}), "Budget (tokens)", true},
 		"kv":      {sweepOf(map[string]any{"system.kv_gib": 4.0}, map[string]any{"system.kv_gib": 8.0}), "KV (GiB)", true},
-		"closed":  {sweepOf(map[string]any{"workload.concurrency": 4.0}, map[string]any{"workload.concurrency": 8.0}), "Concurrency", true},
 		"text":    {sweepOf(map[string]any{"system.prefill": "layer"}, map[string]any{"system.prefill": "chunked"}), "Req Rate (req/s)", false},
 		"nothing": {sweepOf(nil), "Req Rate (req/s)", false},
 	} {
