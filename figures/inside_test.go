@@ -2,6 +2,10 @@ package figures
 
 import (
 	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -47,5 +51,49 @@ func TestMemoryColumns(t *testing.T) {
 		if panel, name, unit, _ := memoryColumn(column); [3]string{panel, name, unit} != want {
 			t.Errorf("%s: %q, %q, %q, want %q", column, panel, name, unit, want)
 		}
+	}
+}
+
+// A folder whose runs have requests and steps has distributions and time lines, of the
+// columns that are there; rejected requests have no times.
+func TestInsideOfRuns(t *testing.T) {
+	dir := t.TempDir()
+	for file, text := range map[string]string{
+		"summary.json":           `[{"name":"a b","system":"vllm","model":"lwm-7b","gpu":"h200","seed":1,"rate":0.5,"requests":3,"completed":2}]`,
+		"points/a b/config.toml": "[workload]\ntrace = \"longbench\"\n",
+		"points/a b/requests.csv": "id,output_tokens,arrival_s,first_token_s,last_token_s,rejected\n" +
+			"1,11,0,2,3,\n2,1,1,5,5,\n3,9,1,,,too long\n",
+		"points/a b/steps.csv": "step,start_s,elapsed_s,decodes,prefills,waiting,blocks_loaded,hbm_used_bytes\n" +
+			"0,0,1,0,1,2,0,1073741824\n1,3,1,2,0,0,7,2147483648\n",
+	} {
+		path := filepath.Join(dir, filepath.FromSlash(file))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	files, err := DrawFolders(dir, []string{dir}, "svg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string][]string{
+		"cdf":          {"time to first token,Share of requests,vLLM,2,1,0.5,", ",vLLM,4,1,1,", "time between tokens,Share of requests,vLLM,100,1,1,"},
+		"timeline-a_b": {"Queue,Requests,waiting,", "Batch,Requests,decodes,", "HBM,GiB,HBM used,1,1,1,", "HBM,GiB,HBM used,3,1,2,", "KV blocks moved,Blocks a step,loaded,"},
+	} {
+		if !slices.Contains(files, filepath.Join(dir, file+".svg")) {
+			t.Errorf("no %s among %v", file, files)
+		}
+		text, err := os.ReadFile(filepath.Join(dir, file+".csv"))
+		for _, w := range want {
+			if err != nil || !strings.Contains(string(text), w) {
+				t.Errorf("%s: no %q in\n%s(%v)", file, w, text, err)
+			}
+		}
+	}
+	picture, err := os.ReadFile(filepath.Join(dir, "timeline-a_b.svg"))
+	if err != nil || !strings.Contains(string(picture), "LWM-7B on H200, vLLM, longbench, 3 requests, seed 1, 0.5 req/s") {
+		t.Errorf("the caption does not say what was run (%v)", err)
 	}
 }
