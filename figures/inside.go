@@ -257,11 +257,19 @@ func linesOf(t *table) []lines {
 	var more []lines
 	for _, name := range t.header {
 		title, words, unit, scale := memoryColumn(name)
+		of, each := column(name), unit == "GB/s"
+		if busy, ok := busyColumn(name); ok {
+			title, words, unit, scale, each = "Busy", busy, "Share (%)", 100, true
+		}
 		if title == "" {
 			continue
 		}
-		of := column(name)
-		l := line{words, func(row int) float64 { return scale * of(row) }, true}
+		l := line{words, func(row int) float64 {
+			if each { // second of a step
+				return scale * of(row) / math.Max(t.number(row, "elapsed_s"), 1e-9)
+			}
+			return scale * of(row)
+		}, !each}
 		i := slices.IndexFunc(more, func(g lines) bool { return g.title == title && g.unit == unit })
 		if i < 0 {
 			i = len(more)
@@ -276,7 +284,8 @@ func linesOf(t *table) []lines {
 			moved.lines = append(moved.lines, line{name[len("blocks_"):], column(name), false})
 		}
 	}
-	if len(moved.lines) > 0 {
+	link := slices.ContainsFunc(more, func(g lines) bool { return g.title == "Link" })
+	if len(moved.lines) > 0 && !link { // which says the same
 		more = append(more, moved)
 	}
 	return append(all, more...)

@@ -40,7 +40,7 @@ func TestMemoryColumns(t *testing.T) {
 	for column, want := range map[string][3]string{
 		"hbm_used_bytes":    {"HBM", "HBM used", "GiB"},
 		"dram_gib":          {"DRAM", "DRAM", "GiB"},
-		"h2d_bytes":         {"Link", "h2d", "GiB"},
+		"h2d_bytes":         {"Link", "h2d", "GB/s"},
 		"link_use":          {"Link", "link", "Share (%)"},
 		"kv_used_blocks":    {"KV cache", "KV cache used", "Blocks"},
 		"load_stall_s":      {"", "", ""},

@@ -2,6 +2,14 @@ package figures
 
 import "strings"
 
+// busyColumn says how a column of seconds busy in a step is named: GPU, h2d, d2h.
+func busyColumn(column string) (name string, ok bool) {
+	if name, ok = strings.CutSuffix(column, "_busy_s"); name == "gpu" {
+		name = "GPU"
+	}
+	return name, ok
+}
+
 // memoryColumn says how a column of memory or link use is drawn: its panel, its name, the
 // unit, and what a value is multiplied with. Other columns have no panel.
 func memoryColumn(column string) (panel, name, unit string, scale float64) {
@@ -28,9 +36,12 @@ func memoryColumn(column string) (panel, name, unit string, scale float64) {
 	name = panel
 	if panel == "Link" {
 		name = where
+		if unit == "GiB" { // of a step
+			unit, scale = "GB/s", scale*(1<<30)/1e9
+		}
 	}
 	if rest != "" {
-		name += " " + strings.ReplaceAll(rest, "_", " ")
+		name += " " + strings.ReplaceAll(strings.ReplaceAll(rest, "_", " "), "kv", "KV")
 	}
 	return panel, name, unit, scale
 }
