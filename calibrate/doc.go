@@ -22,7 +22,7 @@
 //     resolution.go is what a measurement leaves open, quality.go prices the points held out
 //     with the finished profile, profile.go puts it together, card.go adds what is known of
 //     the card, notes.go what no cost model needs.
-//   - draw.go, draw_text.go: a picture of each fit, measured against fitted.
+//   - fits.go, fits_text.go: the table of measured and fitted that pictures are drawn from.
 //   - machine.go, refuse.go: the box, and why one cannot be calibrated.
 //
 // Times are seconds in float64, sizes are bytes, blocks and tokens in int64.

@@ -20,7 +20,7 @@ import (
 
 // Options of a calibration.
 type Options struct {
-	Out     string // profile to write; the CSV and the plots go beside it
+	Out     string // profile to write; the CSV and the table of fits go beside it
 	Plan    Plan
 	Fresh   bool  // measure anew what an earlier run has measured
 	PoolGiB int64 // largest pinned pool; 0: up to 32, and half of the host's free memory
@@ -45,13 +45,13 @@ func CSVPath(profile string) string {
 	return strings.TrimSuffix(profile, filepath.Ext(profile)) + ".csv"
 }
 
-// PlotDir is where the plots of a profile go.
+// PlotDir is where the table of fits and the plots of a profile go.
 func PlotDir(profile string) string {
 	return strings.TrimSuffix(profile, filepath.Ext(profile))
 }
 
 // Run measures a machine's points, those of an earlier run apart, fits them
-// and writes profile, samples and plots. Where a probe failed it does so without
+// and writes profile, samples and the table of its plots. Where a probe failed it does so without
 // that probe's samples, and returns the calibration with an error that says why.
 func Run(ctx context.Context, m Machine, o Options, date string) (*Calibration, error) {
 	m.Origin.Plan, m.Origin.Date = string(o.Plan), date
@@ -192,7 +192,7 @@ func measurePoint(ctx context.Context, b Bench, rule Rule, p Point) ([]float64, 
 	return rule.sample(ctx, timed)
 }
 
-// Refit makes profile and plots from a file of samples, without a GPU.
+// Refit makes profile and table of plots from a file of samples, without a GPU.
 func Refit(csv, out string) (*Calibration, error) {
 	data, err := os.ReadFile(csv)
 	if err != nil {
@@ -220,7 +220,7 @@ func Refit(csv, out string) (*Calibration, error) {
 	return c, nil
 }
 
-// Write writes the profile and its plots.
+// Write writes the profile and the table that its plots are drawn from.
 func (c *Calibration) Write(out string) error {
 	if err := c.Profile.Write(out, liveEngine); err != nil {
 		return err
@@ -229,10 +229,7 @@ func (c *Calibration) Write(out string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	if err := c.drawFits(dir); err != nil {
-		return err
-	}
-	return nil
+	return c.writeFits(dir)
 }
 
 // Report prints the quality of each fit, flagged ones with their reasons, and

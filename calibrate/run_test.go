@@ -56,13 +56,13 @@ func TestRunWritesEverything(t *testing.T) {
 	if info.Size() > 1<<20 {
 		t.Errorf("the samples are %d bytes, want at most 1 MiB", info.Size())
 	}
-	var want []string
-	for _, m := range c.models {
-		want = append(want, "fit-"+m.name+".png")
+	fits, err := os.ReadFile(filepath.Join(PlotDir(out), FitsFile))
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, name := range want {
-		if info, err := os.Stat(filepath.Join(PlotDir(out), name)); err != nil || info.Size() == 0 {
-			t.Errorf("%s: %v", name, err)
+	for _, m := range c.models {
+		if n := strings.Count(string(fits), "\n"+p.Name+","+m.name+","); n != len(m.fit)+len(m.held) {
+			t.Errorf("%s: %d points in the table of fits, want %d", m.name, n, len(m.fit)+len(m.held))
 		}
 	}
 	if len(h.said) > 0 {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"image/color"
 	"slices"
-	"strconv"
 
 	"gonum.org/v1/plot/vg"
 )
@@ -33,72 +32,114 @@ func phases() []phase {
 	}
 }
 
-// attribution draws where the time of the mean step went, a bar for each system
-// at each rate, a picture for each model.
-func attribution(ps []panel) []picture {
-	var pictures []picture
-	for _, p := range ps {
-		c := chart{x: p.loadLabel(), y: "Time per step (ms)"}
-		if len(ps) > 1 {
-			c.title = modelLabel(p.model)
-		}
-		var rates []float64
-		var systems []string
-		for i := range p.runs {
-			r := &p.runs[i]
-			if r.Steps > 0 && len(r.PhaseS) > 0 {
-				rates, systems = append(rates, load(r)), append(systems, r.System)
+// attribution draws where the time of the mean step went, a bar for each series
+// at each x, a panel for each model and card.
+func attribution(ps []panel, x abscissa) []picture {
+	pic := picture{file: "time", looks: map[string]look{}}
+	var all []group
+	widest := 0
+	names := barNames(ps)
+	for i, p := range ps {
+		c := chart{title: panelTitle(i, len(ps), p.name(ps)), x: x.label, y: "Time per step (ms)"}
+		for _, at := range valuesOf(p.runs, x.of) {
+			g := group{label: tickLabel(at)}
+			if !x.varies {
+				g.label, c.x = x.name, ""
 			}
-		}
-		slices.Sort(rates)
-		for _, rate := range slices.Compact(rates) {
-			g := group{label: strconv.FormatFloat(rate, 'g', -1, 64)}
-			for _, system := range unique(systems) {
-				if b, ok := phaseBar(p.runs, system, rate); ok {
+			for _, series := range names {
+				if b, ok := phaseBar(p.runs, series, x, at); ok {
 					g.bars = append(g.bars, b)
 				}
 			}
-			c.groups = append(c.groups, g)
+			if len(g.bars) > 0 {
+				c.groups = append(c.groups, g)
+			}
 		}
 		if len(c.groups) == 0 {
 			continue
 		}
-		c.axis = linear(cut(barSpan(c.groups), c.groups))
-		c.axis.high = roomForNotes(c.groups, c.axis.high)
-		pic := picture{file: "time", charts: []chart{c}, looks: map[string]look{}, wide: max(1, float64(len(c.groups)*len(c.groups[0].bars))/14)}
-		if len(ps) > 1 {
-			pic.file += "-" + p.model
+		all = append(all, c.groups...)
+		bars := 0
+		for _, g := range c.groups {
+			bars = max(bars, len(g.bars))
 		}
-		for _, ph := range phases() {
-			pic.looks[ph.name] = ph.look
-		}
-		pictures = append(pictures, pic)
+		widest = max(widest, len(c.groups)*bars)
+		pic.charts = append(pic.charts, c)
 	}
-	return pictures
+	if len(pic.charts) == 0 {
+		return nil
+	}
+	for _, ph := range phases() {
+		pic.looks[ph.name] = ph.look
+	}
+	pic.wide = max(1, float64(widest)/barsPerPanel)
+	pic.letter(all)
+	pic.cutBars()
+	return []picture{pic}
+}
+
+const (
+	barsPerPanel  = 14
+	longestOnBars = 14 // characters
+)
+
+// barNames lists the series that steps were counted of.
+func barNames(ps []panel) []string {
+	var names []string
+	for _, p := range ps {
+		for i := range p.runs {
+			if r := &p.runs[i]; r.Steps > 0 && len(r.PhaseS) > 0 {
+				names = append(names, bySystem(r))
+			}
+		}
+	}
+	return unique(names)
+}
+
+// letter writes letters above bars whose names are too long to stand there; the legend
+// has the names.
+func (p *picture) letter(all []group) {
+	var names []string
+	long := false
+	for _, g := range all {
+		for _, b := range g.bars {
+			names = append(names, b.series)
+			long = long || len(short(b.series)) > longestOnBars
+		}
+	}
+	if names = unique(names); !long || len(names) > 26 {
+		return
+	}
+	p.letters = names
+	for _, g := range all {
+		for i := range g.bars {
+			g.bars[i].note = string(rune('A' + slices.Index(names, g.bars[i].series)))
+		}
+	}
 }
 
 // phaseBar stacks the mean phases of a step over the seeds.
-func phaseBar(runs []Run, system string, rate float64) (bar, bool) {
-	b := bar{series: label(system), note: short(label(system))}
+func phaseBar(runs []Run, series string, x abscissa, at float64) (bar, bool) {
+	b := bar{series: series, note: short(series)}
 	for _, ph := range phases() {
 		var values []float64
 		for i := range runs {
-			if r := &runs[i]; r.System == system && load(r) == rate && r.Steps > 0 {
+			if r := &runs[i]; bySystem(r) == series && x.of(r) == at && r.Steps > 0 {
 				values = append(values, 1e3*r.PhaseS[ph.key]/r.Steps)
 			}
 		}
 		if len(values) == 0 {
 			return b, false
 		}
-		b.parts = append(b.parts, part{ph.name, summarise(rate, values, false)})
+		b.parts = append(b.parts, part{ph.name, summarise(at, values, false)})
 	}
 	var totals []float64
 	for i := range runs {
-		if r := &runs[i]; r.System == system && load(r) == rate && r.Steps > 0 {
+		if r := &runs[i]; bySystem(r) == series && x.of(r) == at && r.Steps > 0 {
 			totals = append(totals, stepTime(r))
 		}
 	}
-	total := summarise(rate, totals, false)
+	total := summarise(at, totals, false)
 	b.total = &total
 	return b, true
 }
@@ -120,7 +161,7 @@ func cut(s span, groups []group) span {
 // roomForNotes returns an end of the axis, high or above, at which the texts over
 // the bars that end below high fit into the panel upright. Short ones are horizontal.
 func roomForNotes(groups []group, high float64) float64 {
-	const axisLength = 0.7 * panelHeight // the rest is legend and labels
+	const axisLength = 0.65 * panelHeight // the rest is legend and labels
 	room, few := high, noteStyle().Width("SO+FT+")
 	for _, g := range groups {
 		for i := range g.bars {
@@ -128,7 +169,7 @@ func roomForNotes(groups []group, high float64) float64 {
 			h, width := b.height(), noteStyle().Width(b.note)
 			if width > few && h.mean <= high {
 				share := min(float64((width+6)/axisLength), 0.8)
-				room = max(room, max(h.mean, h.high)/(1-share))
+				room = max(room, max(h.mean, min(h.high, high))/(1-share))
 			}
 		}
 	}

@@ -14,21 +14,100 @@ type axis struct {
 	log       bool
 }
 
+// Intervals may reach so far beyond the highest mean; the rest of a longer one is an
+// arrow. Few seeds have intervals that would flatten everything else.
+const (
+	longestLinear = 1.5
+	longestLog    = 3
+)
+
 // linear starts at 0.
 func linear(spans ...span) axis {
 	s := union(spans)
 	return axis{0, math.Max(s.high*1.08, 1e-9), false}
 }
 
-// logarithmic falls back to linear when not everything is positive. A
+// fitted is a linear axis of curves. Points that have collapsed run out of it.
+func fitted(curves []curve) axis {
+	ceiling := collapsed(curves, leapLinear)
+	s := spanOf(within(curves, ceiling), func(q point) span {
+		return span{0, math.Max(q.mean, math.Min(q.high, longestLinear*q.mean))}
+	})
+	a := linear(s)
+	if !math.IsInf(ceiling, 1) {
+		a.high = math.Min(a.high*numbersAbove, below(curves, ceiling))
+	}
+	return a
+}
+
+// leastLog is how far apart means are on a logarithmic axis, at least.
+const leastLog = 3
+
+// logarithmic falls back to linear when not everything is positive, and when all is within
+// a fraction of a decade. A
 // confidence interval may reach below zero, a logarithm may not; so the axis
 // ends a factor of 3 below the lowest mean.
-func logarithmic(curves []curve) axis {
-	if m := spanOf(curves, means); m.low > 0 {
-		s := spanOf(curves, intervals)
-		return axis{math.Max(s.low, m.low/3) / 1.35, s.high * 1.35, true}
+func logarithmic(all []curve) axis {
+	ceiling := collapsed(all, leapLog)
+	curves := within(all, ceiling)
+	m := spanOf(curves, means)
+	if !(m.low > 0) || m.high < leastLog*m.low {
+		return fitted(all)
 	}
-	return linear(spanOf(curves, intervals))
+	s := spanOf(curves, intervals)
+	a := axis{math.Max(s.low, m.low/longestLog) / 1.35, math.Min(s.high, m.high*longestLog) * 1.35, true}
+	if !math.IsInf(ceiling, 1) {
+		a.high = math.Min(a.high*math.Pow(a.high/a.low, numbersAbove-1), below(all, ceiling))
+	}
+	return a
+}
+
+// Points above a leap have collapsed: they are so many times the next lower, and at most
+// a third of all. Their numbers stand within the uppermost part of the panel.
+const (
+	leapLinear   = 8
+	leapLog      = 20
+	numbersAbove = 1.15
+)
+
+// collapsed returns the highest mean that has not; points above it run out of the panel,
+// so that they do not flatten the others.
+func collapsed(curves []curve, leap float64) float64 {
+	var heights []float64
+	for _, c := range curves {
+		for _, q := range c.points {
+			heights = append(heights, q.mean)
+		}
+	}
+	slices.Sort(heights)
+	for i := (2*len(heights) + 2) / 3; i < len(heights); i++ {
+		if last := heights[i-1]; last > 0 && heights[i] >= leap*last {
+			return last
+		}
+	}
+	return math.Inf(1)
+}
+
+// below is an end of the axis that has none of the points above a ceiling.
+func below(curves []curve, ceiling float64) float64 {
+	least := math.Inf(1)
+	for _, c := range curves {
+		for _, q := range c.points {
+			if q.mean > ceiling {
+				least = math.Min(least, q.mean)
+			}
+		}
+	}
+	return 0.99 * least
+}
+
+// within leaves out the points above a ceiling.
+func within(all []curve, ceiling float64) []curve {
+	out := slices.Clone(all)
+	for i := range out {
+		out[i].points = slices.DeleteFunc(slices.Clone(out[i].points), func(q point) bool { return q.mean > ceiling })
+	}
+	return out
 }
 
 // of scales a value.
@@ -63,6 +142,19 @@ func (a axis) Ticks(_, _ float64) []plot.Tick {
 	return ticks
 }
 
+// fewTicks are those of a low panel: every second or third of a linear axis.
+type fewTicks struct{ axis }
+
+func (f fewTicks) Ticks(_, _ float64) []plot.Tick {
+	all := linearTicks(f.low, f.high)
+	step := max(1, (len(all)+2)/4)
+	var some []plot.Tick
+	for i := 0; i < len(all); i += step {
+		some = append(some, all[i])
+	}
+	return some
+}
+
 // linearTicks labels four to ten round values.
 func linearTicks(low, high float64) []plot.Tick {
 	step := math.Pow(10, math.Floor(math.Log10(high-low)))
@@ -84,6 +176,14 @@ func linearTicks(low, high float64) []plot.Tick {
 }
 
 func tickLabel(v float64) string {
+	for _, unit := range []struct {
+		size float64
+		name string
+	}{{1e12, "T"}, {1e9, "G"}, {1e6, "M"}} {
+		if v >= unit.size {
+			return strconv.FormatFloat(v/unit.size, 'g', 4, 64) + unit.name
+		}
+	}
 	if v >= 1e4 {
 		return strconv.FormatFloat(v, 'f', 0, 64)
 	}
@@ -116,34 +216,13 @@ func union(spans []span) span {
 	return u
 }
 
-// uncut is the span of the curves' intervals, but for points far beyond the
-// others: those run out of the panel, so that they do not flatten the rest.
-func uncut(curves []curve) span {
-	var heights []float64
-	for _, c := range curves {
-		for _, q := range c.points {
-			heights = append(heights, q.mean)
-		}
-	}
-	slices.Sort(heights)
-	s := span{0, 0}
-	for _, c := range curves {
-		for _, q := range c.points {
-			if q.mean <= 4*heights[len(heights)/2] {
-				s.high = math.Max(s.high, math.Min(q.high, 2*q.mean))
-			}
-		}
-	}
-	return s
-}
-
 // barSpan is the span of the bars' heights and intervals.
 func barSpan(groups []group) span {
 	var all []span
 	for _, g := range groups {
 		for i := range g.bars {
 			h := g.bars[i].height()
-			all = append(all, span{0, math.Max(h.mean, h.high)})
+			all = append(all, span{0, math.Max(h.mean, math.Min(h.high, longestLinear*h.mean))})
 		}
 	}
 	return union(all)
@@ -170,7 +249,28 @@ func (c *chart) xTicks() plot.Ticker {
 	for i, x := range xs {
 		ticks[i] = plot.Tick{Value: c.xOf(x), Label: tickLabel(x)}
 	}
+	thin(ticks)
 	return ticks
+}
+
+// thin leaves out labels that would run into the one before.
+func thin(ticks []plot.Tick) {
+	const points = 290 // from the first to the last, in the narrowest panel
+	if len(ticks) < 2 {
+		return
+	}
+	style := noteStyle()
+	style.Font.Size = tickSize
+	span := ticks[len(ticks)-1].Value - ticks[0].Value
+	last := 0
+	for i := 1; i < len(ticks); i++ {
+		gap := points * (ticks[i].Value - ticks[last].Value) / span
+		if gap < float64(style.Width(ticks[i].Label)+style.Width(ticks[last].Label))/2+6 {
+			ticks[i].Label = ""
+			continue
+		}
+		last = i
+	}
 }
 
 // xOf scales an x.

@@ -18,7 +18,7 @@ const thinnest = 0.5 // points
 
 // addBars puts group i of a chart at x = i.
 func addBars(plt *plot.Plot, c *chart, looks map[string]look) {
-	plt.X.Min, plt.X.Max = -0.5, float64(len(c.groups))-0.5
+	plt.X.Min, plt.X.Max = -0.5, float64(max(len(c.groups), c.slots))-0.5
 	ticks := make(plot.ConstantTicks, len(c.groups))
 	for i, g := range c.groups {
 		ticks[i] = plot.Tick{Value: float64(i), Label: g.label}
@@ -77,9 +77,8 @@ func (d barPlotter) bar(c *draw.Canvas, b *bar, left, right vg.Length, y func(fl
 	case top > c.Max.Y:
 		noteInside(c, note+" "+tickLabel(math.Round(h.mean)), (left+right)/2)
 		return
-	case h.high > h.low && (len(b.parts) == 1 || b.total != nil):
-		drawWhisker(c, color.Black, (left+right)/2, max(y(h.low), c.Min.Y), y(h.high))
-		top = y(h.high)
+	case b.whiskered():
+		top = drawWhisker(c, color.Black, (left+right)/2, h, axis{d.axis.low, 0.93 * d.axis.high, false}, y)
 	}
 	style := noteStyle()
 	at := vg.Point{X: (left + right) / 2, Y: top + 3}
@@ -88,6 +87,12 @@ func (d barPlotter) bar(c *draw.Canvas, b *bar, left, right vg.Length, y func(fl
 		at.X += style.FontExtents().Descent
 	}
 	c.FillText(style, at, note)
+}
+
+// whiskered says whether a bar has an interval over it.
+func (b *bar) whiskered() bool {
+	h := b.height()
+	return h.high > h.low && (len(b.parts) == 1 || b.total != nil)
 }
 
 // noteInside writes upright in the bar at x, on white, from the panel's upper

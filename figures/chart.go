@@ -1,12 +1,15 @@
 package figures
 
-// picture is one PNG: charts in a row under one legend.
+// picture is one file: charts in rows under one legend.
 type picture struct {
-	file   string // name without extension
-	head   string // above everything; empty for none
-	charts []chart
-	looks  map[string]look // by series; those missing get one
-	wide   float64         // width of a panel over the usual; 0 = 1
+	file    string // name without extension
+	head    string // above everything; empty for none
+	caption string // below everything: what was run
+	means   string // what means are of; empty for runs
+	charts  []chart
+	looks   map[string]look // by series; those missing get one
+	wide    float64         // width of a panel over the usual; 0 = 1
+	letters []string        // what the letters above bars are, A first
 }
 
 // chart is one panel: curves over x, or groups of bars.
@@ -18,8 +21,13 @@ type chart struct {
 	axis   axis      // of y
 	across *axis     // of x, for curves; nil spans their points
 	marks  []float64 // of x: dashed lines from bottom to top
+	levels []float64 // of y: dashed lines from left to right
+	labels []note    // of single points
 	ticks  []float64 // of x, for curves; nil labels every x
 	doubly bool      // x in powers of two
+	low    bool      // of half the height, with few labels of y
+	slots  int       // groups that there is width for; 0 for those that there are
+	most   float64   // y that is possible, as 100 of shares in %; 0 for no bound
 	right  *scale    // of the curves that are drawn against the right axis
 }
 
@@ -35,6 +43,7 @@ type curve struct {
 	points []point
 	right  bool // against the right axis
 	bare   bool // a line without markers
+	dots   bool // small markers without a line
 }
 
 // point is the mean over all seeds at one x.
@@ -43,7 +52,15 @@ type point struct {
 	runs      int
 	mean      float64
 	low, high float64 // 95 % confidence interval of the mean; = mean for one run
+	below     bool    // the interval would go on below what is possible
+	above     bool    // and above it
 	unstable  bool    // the queue grew without end in at least one run
+}
+
+// note is a text at a point.
+type note struct {
+	x, y float64
+	text string
 }
 
 // group is some bars over one label of x.
@@ -105,16 +122,40 @@ func (p *picture) seriesOf() []string {
 	return names
 }
 
-// unstable says whether any point is.
+// unstable says whether any point of a curve is.
 func (p *picture) unstable() bool {
-	for _, c := range p.charts {
-		for _, curve := range c.curves {
-			for _, q := range curve.points {
-				if q.unstable {
-					return true
+	any := false
+	p.each(func(c *chart, q *point) { any = any || q.unstable && len(c.groups) == 0 })
+	return any
+}
+
+// each calls f for every point, with its chart.
+func (p *picture) each(f func(*chart, *point)) {
+	for i := range p.charts {
+		c := &p.charts[i]
+		for j := range c.curves {
+			for k := range c.curves[j].points {
+				f(c, &c.curves[j].points[k])
+			}
+		}
+		for _, g := range c.groups {
+			for _, b := range g.bars {
+				for k := range b.parts {
+					f(c, &b.parts[k].point)
+				}
+				if b.total != nil {
+					f(c, b.total)
 				}
 			}
 		}
 	}
-	return false
+}
+
+// bound ends intervals at the most that is possible.
+func (p *picture) bound() {
+	p.each(func(c *chart, q *point) {
+		if c.most > 0 && q.high > c.most && q.mean <= c.most {
+			q.high, q.above = c.most, true
+		}
+	})
 }

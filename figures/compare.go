@@ -27,7 +27,7 @@ var comparedNames = [2]string{"TTFT", "TBT"}
 // DrawComparison draws the result folder of a record held against its
 // simulation into dir: distributions.png, TTFT and TBT of both over each other,
 // and error.png, how far the simulation is off over time. It returns the paths.
-func DrawComparison(dir, folder string) ([]string, error) {
+func DrawComparison(dir, folder string, formats ...string) ([]string, error) {
 	var runs []struct {
 		Name   string `json:"name"`
 		System string `json:"system"`
@@ -45,7 +45,7 @@ func DrawComparison(dir, folder string) ([]string, error) {
 		return nil, err
 	}
 	r := runs[0]
-	head := fmt.Sprintf("%s on %s, %s: %s", modelLabel(r.Model), r.GPU, label(r.System), r.Name)
+	head := fmt.Sprintf("%s on %s, %s: %s", modelLabel(r.Model), gpuLabel(r.GPU), label(r.System), r.Name)
 	pictures := []picture{distributions(all), errorsOverTime(all)}
 	for i := range pictures {
 		pictures[i].head = head
@@ -53,7 +53,7 @@ func DrawComparison(dir, folder string) ([]string, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	return writeAll(dir, pictures)
+	return writeAll(dir, pictures, formats)
 }
 
 func readReplayed(path string) ([]replayedRequest, error) {
@@ -112,12 +112,7 @@ func distributions(all []replayedRequest) picture {
 			axis:   axis{low: 0, high: 1.04},
 			curves: []curve{cumulative("measured", measured), cumulative("simulated", simulated)},
 		}
-		s := spanOf(c.curves, abscissae)
-		across := axis{s.low, s.high * 1.02, s.low > 0}
-		if across.log {
-			across = axis{s.low / 1.15, s.high * 1.15, true}
-		}
-		c.across = &across
+		c.across = acrossOf(c.curves)
 		pic.charts = append(pic.charts, c)
 	}
 	return pic

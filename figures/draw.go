@@ -5,50 +5,48 @@ import (
 	"os"
 )
 
-// Draw writes ttft, throughput, tbt and time as PNG and CSV into dir and
-// returns the paths of the PNGs. Points whose queue was unstable are hollow.
-func Draw(dir string, runs []Run) ([]string, error) {
+// Draw writes ttft, throughput, tbt and time as pictures and CSV into dir and returns the
+// paths of the pictures, in the formats asked for or as PNG. Points whose queue was
+// unstable are hollow. Where the runs' requests and steps are there, cdf and
+// timeline-RUN are drawn of them.
+func Draw(dir string, runs []Run, formats ...string) ([]string, error) {
 	p := panels(runs)
 	if len(p) == 0 {
 		return nil, fmt.Errorf("%s: no run finished a request, so there is nothing to draw", dir)
 	}
+	x := abscissaOf(runs)
+	nameSeries(runs, x)
+	p = panels(runs)
 	var pictures []picture
 	for _, m := range metrics() {
-		pictures = append(pictures, m.picture(p))
+		pictures = append(pictures, m.picture(p, x))
 	}
-	return writeAll(dir, append(pictures, attribution(p)...))
-}
-
-func writeAll(dir string, pictures []picture) ([]string, error) {
-	var files []string
+	pictures = append(pictures, attribution(p, x)...)
 	for i := range pictures {
-		path, err := pictures[i].write(dir)
-		if err != nil {
-			return files, err
-		}
-		files = append(files, path)
+		pictures[i].caption = captionOf(runs, x)
 	}
-	return files, nil
+	more, err := inside(runs, p, x)
+	if err != nil {
+		return nil, err
+	}
+	return writeAll(dir, append(pictures, more...), formats)
 }
 
 // DrawFolders draws the runs of result folders together, a panel for each
-// model, into dir.
-func DrawFolders(dir string, folders []string) ([]string, error) {
+// model and card, into dir.
+func DrawFolders(dir string, folders []string, formats ...string) ([]string, error) {
 	var runs []Run
 	for _, f := range folders {
 		more, err := Read(f)
 		if err != nil {
 			return nil, err
 		}
-		for i := range more {
-			more[i].System = label(more[i].System) + more[i].variant()
-		}
 		runs = append(runs, more...)
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	return Draw(dir, runs)
+	return Draw(dir, runs, formats...)
 }
 
 // panelTitle letters panels where there are several.

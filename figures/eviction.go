@@ -63,7 +63,7 @@ func eviction(folders []string) (picture, error) {
 	}
 	for i := range pic.charts {
 		c := &pic.charts[i]
-		c.x, c.y = "HBM for KV blocks (GiB)", "Selected blocks missing (%)"
+		c.x, c.y, c.most = "HBM for KV blocks (GiB)", "Selected blocks missing (%)", 100
 		c.axis = logarithmic(all)
 	}
 	return pic, nil

@@ -22,7 +22,7 @@ func fig01(folders []string) (picture, error) {
 	return picture{charts: []chart{{
 		x: "Batch Size", y: "Throughput (tokens/s)",
 		curves: append(left, right...),
-		axis:   linear(spanOf(left, intervals)),
-		right:  &scale{"KV blocks loaded per iteration", linear(spanOf(right, intervals))},
+		axis:   fitted(left),
+		right:  &scale{"KV blocks loaded per iteration", fitted(right)},
 	}}}, nil
 }

@@ -8,10 +8,10 @@ func fig04(folders []string) (picture, error) {
 	if err != nil {
 		return picture{}, err
 	}
-	memcpy, flash := looks()[0], looks()[3]
+	memcpy, load, save := looks()[0], looks()[3], looks()[4]
 	pic := picture{
 		charts: []chart{{title: "(a) KV cache loading"}, {title: "(b) KV cache saving"}},
-		looks:  map[string]look{"memcpy": memcpy, "FlashH2D": flash, "FlashD2H": flash},
+		looks:  map[string]look{"memcpy": memcpy, "FlashH2D": load, "FlashD2H": save},
 	}
 	names := map[string]string{"load memcpy": "memcpy", "save memcpy": "memcpy", "load flash": "FlashH2D", "save flash": "FlashD2H"}
 	for row := range t.rows {

@@ -29,5 +29,6 @@ func fig08(folders []string) (picture, error) {
 		x: "Window Size", y: "Overlap Ratio (%)", curves: all,
 		ticks: []float64{1, 4, 8, 12, 16},
 		axis:  axis{80, 101, false},
+		most:  100,
 	}}}, nil
 }

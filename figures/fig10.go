@@ -1,5 +1,7 @@
 package figures
 
+import "strings"
+
 // Figs. 10 to 12 are the three metrics against the request rate, the models
 // side by side.
 
@@ -14,24 +16,26 @@ func fig12(folders []string) (picture, error) {
 
 func againstRate(folders []string, metric int, caps ...float64) (picture, error) {
 	var all []panel
-	for i, folder := range folders {
+	for _, folder := range folders {
 		runs, err := Read(folder)
 		if err != nil {
 			return picture{}, err
 		}
 		if len(caps) > 0 {
-			runs = upTo(runs, caps[i])
+			runs = upTo(runs, caps[half(folder)])
 		}
 		all = append(all, panels(runs)...)
 	}
 	m := metrics()[metric]
-	pic := m.picture(all)
-	for i := range pic.charts {
-		if c := &pic.charts[i]; len(caps) > 0 {
-			c.axis = linear(uncut(c.curves))
-		}
+	return m.picture(all, abscissa{label: "Req Rate (req/s)", of: rate, varies: true}), nil
+}
+
+// half says which half of a figure a folder holds: 1 for the one whose name ends in b.
+func half(folder string) int {
+	if strings.HasSuffix(folder, "b") {
+		return 1
 	}
-	return pic, nil
+	return 0
 }
 
 func upTo(runs []Run, rate float64) []Run {

@@ -1,9 +1,6 @@
 package figures
 
-import (
-	"image/color"
-	"strconv"
-)
+import "image/color"
 
 // fig13 is the goodput of each step from vLLM to SparseServe, a group of bars a
 // model.
@@ -42,7 +39,7 @@ func goodputs(plan []candidate) group {
 		q := c.capacity()
 		name := steps(c.System)
 		g.label = modelLabel(c.Model)
-		g.bars = append(g.bars, bar{series: name, note: strconv.FormatFloat(q.mean, 'f', 3, 64), parts: []part{{name, q}}})
+		g.bars = append(g.bars, bar{series: name, note: decimals(q.mean, 3), parts: []part{{name, q}}})
 	}
 	return g
 }

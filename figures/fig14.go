@@ -10,19 +10,20 @@ import (
 // fig14 is (a) the time of a batch, split into loading and the rest, with memcpy
 // and FlashH2D, and (b) prefill with three ways to save over its computation.
 func fig14(folders []string) (picture, error) {
-	loads, err := Read(folders[0])
-	if err != nil {
-		return picture{}, err
-	}
-	saves, err := Read(folders[1])
-	if err != nil {
-		return picture{}, err
+	var charts []chart
+	for _, folder := range folders {
+		runs, err := Read(folder)
+		if err != nil {
+			return picture{}, err
+		}
+		charts = append(charts, []func([]Run) chart{batchTime, prefillTime}[half(folder)](runs))
 	}
 	grey := func(y uint8) look {
 		return look{color: color.Gray{y}}
 	}
 	return picture{
-		charts: []chart{batchTime(loads), prefillTime(saves)},
+		wide:   1.2, // for the names above the bars
+		charts: charts,
 		looks: map[string]look{
 			"loading": {color: color.RGBA{0xc6, 0x2f, 0x1f, 0xff}, hatching: 5},
 			"other":   grey(0xc0),

@@ -14,24 +14,27 @@ const (
 // the request rate and (b) their prefill attention time over that of whole
 // prompts.
 func fig16(folders []string) (picture, error) {
-	served, err := Read(folders[0])
-	if err != nil {
-		return picture{}, err
-	}
-	alone, err := Read(folders[1])
-	if err != nil {
-		return picture{}, err
-	}
 	plan := func(r *Run) string {
 		if r.text("system.prefill") == "layer" {
 			return segmentedPrefill
 		}
 		return chunkedPrefill
 	}
-	ttft := chart{title: "(a) TTFT", x: "Req Rate (req/s)", y: "Mean TTFT (s)",
-		curves: curves(served, plan, rate, func(r *Run) float64 { return r.TTFT.Mean })}
-	ttft.axis = logarithmic(ttft.curves)
-	return picture{charts: []chart{ttft, attentionOverhead(alone)}, looks: map[string]look{
+	ttft := func(runs []Run) chart {
+		c := chart{title: "(a) TTFT", x: "Req Rate (req/s)", y: "Mean TTFT (s)",
+			curves: curves(runs, plan, rate, func(r *Run) float64 { return r.TTFT.Mean })}
+		c.axis = logarithmic(c.curves)
+		return c
+	}
+	var charts []chart
+	for _, folder := range folders {
+		runs, err := Read(folder)
+		if err != nil {
+			return picture{}, err
+		}
+		charts = append(charts, []func([]Run) chart{ttft, attentionOverhead}[half(folder)](runs))
+	}
+	return picture{charts: charts, looks: map[string]look{
 		chunkedPrefill:   {color: color.RGBA{0x00, 0x72, 0xb2, 0xff}, marker: square, width: 1.5, hatching: 6},
 		segmentedPrefill: {color: color.RGBA{0xc6, 0x2f, 0x1f, 0xff}, marker: diamond, width: 2.2},
 	}}, nil

@@ -2,6 +2,7 @@ package figures
 
 import (
 	"image/color"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/text"
@@ -10,11 +11,13 @@ import (
 )
 
 const (
-	legendSize  = 12.5 // points
-	sampleWidth = 30
-	boxWidth    = 16
-	sampleGap   = 5  // between sample and name
-	entryGap    = 16 // between entries
+	legendSize   = 12.5 // points
+	legendLine   = 18   // a row
+	legendHeight = 32   // at least
+	sampleWidth  = 30
+	boxWidth     = 16
+	sampleGap    = 5  // between sample and name
+	entryGap     = 16 // between entries
 )
 
 // entry is one sample and its name.
@@ -33,15 +36,16 @@ const (
 	bareSample        // a line without a marker
 	boxSample
 	markerSample
+	letterSample // a letter above bars
 )
 
 // entries lists what the legend explains: every series, and hollow markers
 // when there are any.
 func (p *picture) entries(looks map[string]look) []entry {
-	bars, bare := map[string]bool{}, map[string]bool{}
+	bars, bare, dots := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, c := range p.charts {
 		for _, one := range c.curves {
-			bare[one.series] = one.bare
+			bare[one.series], dots[one.series] = one.bare, one.dots
 		}
 		for _, g := range c.groups {
 			for _, b := range g.bars {
@@ -59,37 +63,67 @@ func (p *picture) entries(looks map[string]look) []entry {
 			kind = boxSample
 		case bare[s]:
 			kind = bareSample
+		case dots[s]:
+			kind = markerSample
 		}
-		entries = append(entries, entry{s, looks[s], false, kind})
+		entries = append(entries, entry{s, looks[s], dots[s], kind})
 	}
 	if p.unstable() {
 		note := look{color: color.Gray{0x70}, marker: circle}
 		entries = append(entries, entry{"unstable queue", note, true, markerSample})
 	}
+	for i, name := range p.letters {
+		entries = append(entries, entry{string(rune('A'+i)) + ": " + name, look{}, false, letterSample})
+	}
 	return entries
 }
 
-// drawLegend draws the entries in one row, or two when one would be in small
-// print, centred in c.
-func drawLegend(c draw.Canvas, entries []entry) {
-	style := text.Style{
-		Color:   color.Black,
-		Font:    sans(legendSize),
-		YAlign:  text.YCenter,
-		Handler: plot.DefaultTextHandler,
+// legendStyle is that of the names.
+func legendStyle() text.Style {
+	return text.Style{Color: color.Black, Font: sans(legendSize), YAlign: text.YCenter, Handler: plot.DefaultTextHandler}
+}
+
+// legendRows puts entries into as few rows as fit, about equally wide.
+func legendRows(entries []entry, room vg.Length) [][]entry {
+	if len(entries) == 0 {
+		return nil
 	}
-	room := c.Max.X - c.Min.X
-	rows := [][]entry{entries}
-	if n := (len(entries) + 1) / 2; legendWidth(entries, style) > 1.1*room {
-		rows = [][]entry{entries[:n], entries[n:]}
+	style := legendStyle()
+	if i := slices.IndexFunc(entries, func(e entry) bool { return e.kind == letterSample }); i > 0 {
+		return append(legendRows(entries[:i], room), legendRows(entries[i:], room)...)
 	}
-	scale := vg.Length(1) // smaller if that makes every row fit
+	for n := 1; ; n++ {
+		per := (len(entries) + n - 1) / n
+		fits := true
+		rows := slices.Collect(slices.Chunk(entries, per))
+		for _, row := range rows {
+			fits = fits && legendWidth(row, style) <= room
+		}
+		if fits || per == 1 {
+			return rows
+		}
+	}
+}
+
+// legendOf is the height of a legend.
+func legendOf(rows [][]entry) vg.Length {
+	return max(legendHeight, legendLine*vg.Length(len(rows))+6)
+}
+
+// drawLegend draws the rows at the top of c, centred; what is wider than c is in smaller
+// print.
+func drawLegend(c draw.Canvas, rows [][]entry) {
+	if len(rows) == 0 {
+		return
+	}
+	style := legendStyle()
+	scale := vg.Length(1)
 	for _, row := range rows {
-		scale = min(scale, room/legendWidth(row, style))
+		scale = min(scale, (c.Max.X-c.Min.X)/legendWidth(row, style))
 	}
-	height := (c.Max.Y - c.Min.Y) / vg.Length(len(rows))
+	line := (legendOf(rows) - 6) / vg.Length(len(rows))
 	for i, row := range rows {
-		drawRow(&c, row, style, scale, c.Max.Y-height*(vg.Length(i)+0.5))
+		drawRow(&c, row, style, scale, c.Max.Y-line*(vg.Length(i)+0.5))
 	}
 }
 
@@ -118,7 +152,7 @@ func (e entry) draw(c *draw.Canvas, x, y, size vg.Length) {
 		c.StrokeLine2(draw.LineStyle{Color: e.look.color, Width: e.look.width, Dashes: e.look.dashes}, x, y, x+size, y)
 	}
 	if e.kind == lineSample || e.kind == markerSample {
-		drawMarker(c, e.look, vg.Point{X: x + size/2, Y: y}, e.hollow)
+		drawMarker(c, e.look, vg.Point{X: x + size/2, Y: y}, markerRadius, e.hollow)
 	}
 }
 
@@ -128,6 +162,8 @@ func (e entry) sampleWidth() vg.Length {
 		return sampleWidth
 	case boxSample:
 		return boxWidth
+	case letterSample:
+		return 0
 	}
 	return 2 * markerRadius
 }

@@ -73,30 +73,23 @@ func label(system string) string {
 	}[system]; ok {
 		return name
 	}
+	if variant, ok := strings.CutPrefix(system, "sparseserve-"); ok {
+		return "SparseServe-" + variant
+	}
 	return system
 }
 
-// short is a label that fits above a bar: "vLLM-SO+FT" stays telling as
-// "SO+FT", "SparseServe window=4" as "SS 4". What is on or off keeps its name.
+// short is a label that fits above a bar: "vLLM-SO+FT" stays telling as "SO+FT".
 func short(label string) string {
-	words := strings.Fields(label)
-	for i, w := range words {
-		key, value, _ := strings.Cut(w, "=")
-		switch value {
-		case "":
-		case "true":
-			words[i] = key
-		case "false":
-			words[i] = "no " + key
-		default:
-			words[i] = value
-		}
+	first, rest, _ := strings.Cut(label, ",")
+	if first == "SparseServe" {
+		first = "SS"
 	}
-	if words[0] == "SparseServe" {
-		words[0] = "SS"
+	first = strings.TrimPrefix(first, "vLLM-")
+	if rest != "" {
+		return first + "," + rest
 	}
-	words[0] = strings.TrimPrefix(words[0], "vLLM-")
-	return strings.Join(words, " ")
+	return first
 }
 
 // modelLabel is the paper's name of a model.
@@ -109,10 +102,10 @@ func modelLabel(model string) string {
 
 const markerRadius = 4.2
 
-// drawMarker draws a symbol at p, filled or hollow.
-func drawMarker(c *draw.Canvas, l look, p vg.Point, hollow bool) {
+// drawMarker draws a symbol of radius r at p, filled or hollow.
+func drawMarker(c *draw.Canvas, l look, p vg.Point, r vg.Length, hollow bool) {
 	var path vg.Path
-	for i, q := range l.marker(markerRadius) {
+	for i, q := range l.marker(r) {
 		if i == 0 {
 			path.Move(p.Add(q))
 		} else {

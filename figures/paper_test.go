@@ -11,7 +11,7 @@ import (
 func TestPaperGolden(t *testing.T) {
 	results := filepath.Join("testdata", "paper")
 	dir := t.TempDir()
-	files, err := DrawPaper(dir, results)
+	files, err := DrawPaper(dir, results, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,14 +81,14 @@ func TestAttributionGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "time.png")
-	if len(files) != 4 || files[3] != path {
+	if len(files) != 4 || files[3] != path { // cdf needs requests
 		t.Fatalf("drew %v, want time.png last", files)
 	}
 	golden(t, "time", path)
 	golden(t, "time", filepath.Join(dir, "time.csv"))
 }
 
-// Variants have longer names, which stand upright below the legend.
+// Variants have longer names: letters stand above their bars, which the legend explains.
 func TestAttributionOfVariants(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := DrawFolders(dir, []string{filepath.Join("testdata", "paper", "fig14a")}); err != nil {
@@ -96,11 +96,9 @@ func TestAttributionOfVariants(t *testing.T) {
 	}
 	golden(t, "variants", filepath.Join(dir, "time.png"))
 	for label, want := range map[string]string{
-		"vLLM":                                 "vLLM",
-		"vLLM-SO+FT":                           "SO+FT",
-		"SparseServe window=4":                 "SS 4",
-		"SparseServe batch_control=true":       "SS batch_control",
-		"SparseServe batch_control=false ab=c": "SS no batch_control c",
+		"vLLM":                  "vLLM",
+		"vLLM-SO+FT":            "SO+FT",
+		"SparseServe, window 4": "SS, window 4",
 	} {
 		if got := short(label); got != want {
 			t.Errorf("%q is %q above a bar, want %q", label, got, want)
@@ -120,7 +118,7 @@ func TestAttributionIsComplete(t *testing.T) {
 	}
 	for i := range runs {
 		r := &runs[i]
-		b, ok := phaseBar(runs[i:i+1], r.System, r.Rate)
+		b, ok := phaseBar(runs[i:i+1], bySystem(r), abscissa{of: rate}, r.Rate)
 		if !ok {
 			t.Fatalf("no bar for %s at %g", r.System, r.Rate)
 		}
@@ -157,7 +155,7 @@ func TestPaperErrors(t *testing.T) {
 				t.Fatal(err)
 			}
 			dir := t.TempDir()
-			_, err := DrawPaper(dir, results)
+			_, err := DrawPaper(dir, results, nil)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error is %v, want one with %q", err, c.want)
 			}

@@ -7,7 +7,6 @@ import (
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
-	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 )
@@ -41,6 +40,9 @@ func newPlot(c *chart, looks map[string]look) *plot.Plot {
 	}
 	plt.Y.Min, plt.Y.Max = c.axis.of(c.axis.low), c.axis.of(c.axis.high)
 	plt.Y.Tick.Marker = c.axis
+	if c.low {
+		plt.Y.Tick.Marker = fewTicks{c.axis}
+	}
 	plt.Add(grid{})
 	if len(c.groups) > 0 {
 		addBars(plt, c, looks)
@@ -64,10 +66,13 @@ func addCurves(plt *plot.Plot, c *chart, looks map[string]look) {
 	}
 	plt.Add(marks{c})
 	for _, one := range c.curves {
-		plt.Add(bandPlotter{one, looks[one.series], c})
+		if c.banded(&one) {
+			plt.Add(bandPlotter{one, looks[one.series], c})
+		}
 	}
-	for _, one := range c.curves {
-		plt.Add(curvePlotter{one, looks[one.series], c})
+	plt.Add(curvesPlotter{c, looks})
+	if len(c.labels) > 0 {
+		plt.Add(notePlotter{c})
 	}
 	if c.right != nil {
 		plt.Add(rightAxis{c.right, c.axis})
@@ -96,23 +101,32 @@ func (grid) Plot(c draw.Canvas, plt *plot.Plot) {
 type marks struct{ chart *chart }
 
 func (m marks) Plot(c draw.Canvas, plt *plot.Plot) {
-	toX, _ := plt.Transforms(&c)
+	toX, toY := plt.Transforms(&c)
 	style := draw.LineStyle{Color: color.Gray{0x80}, Width: 0.9, Dashes: []vg.Length{4, 3}}
 	for _, x := range m.chart.marks {
 		at := toX(m.chart.xOf(x))
 		c.StrokeLine2(style, at, c.Min.Y, at, c.Max.Y)
+	}
+	for _, y := range m.chart.levels {
+		at := toY(m.chart.axis.of(y))
+		c.StrokeLine2(style, c.Min.X, at, c.Max.X, at)
 	}
 }
 
 // place maps the points of a curve to the canvas.
 func (c *chart) place(one *curve, canvas *draw.Canvas, plt *plot.Plot) (x, y func(float64) vg.Length) {
 	toX, toY := plt.Transforms(canvas)
-	own := c.axis
-	if one.right {
-		own = c.right.axis
-	}
+	own := c.axisOf(one)
 	return func(v float64) vg.Length { return toX(c.xOf(v)) },
 		func(v float64) vg.Length { return toY(own.onto(c.axis, v)) }
+}
+
+// axisOf is the axis of a curve.
+func (c *chart) axisOf(one *curve) axis {
+	if one.right {
+		return c.right.axis
+	}
+	return c.axis
 }
 
 // onto places a value of this axis on another one that is drawn next to it.
@@ -122,6 +136,32 @@ func (a axis) onto(b axis, v float64) float64 {
 	}
 	share := (a.of(v) - a.of(a.low)) / (a.of(a.high) - a.of(a.low))
 	return b.of(b.low) + share*(b.of(b.high)-b.of(b.low))
+}
+
+// Bands are drawn of few curves, else they hide one another, and of enough runs: two
+// have an interval that says little.
+const (
+	bandRuns   = 3
+	bandCurves = 5
+)
+
+// banded says whether a curve has a band.
+func (c *chart) banded(one *curve) bool {
+	any := false
+	for _, q := range one.points {
+		if q.runs < bandRuns {
+			return false
+		}
+		any = any || q.high > q.low
+	}
+	return any && len(c.curves) <= bandCurves && !one.bare
+}
+
+// whiskered says whether a curve has whiskers. Those of two runs and many curves would
+// hide everything.
+func (c *chart) whiskered(one *curve) bool {
+	few := func(q point) bool { return q.runs < bandRuns }
+	return !one.bare && (len(c.curves) <= bandCurves || !slices.ContainsFunc(one.points, few))
 }
 
 // bandPlotter shades the confidence intervals of a curve.
@@ -148,43 +188,4 @@ func (d bandPlotter) Plot(c draw.Canvas, plt *plot.Plot) {
 
 func (bandPlotter) clamp(c *draw.Canvas, y vg.Length) vg.Length {
 	return min(max(y, c.Min.Y), c.Max.Y)
-}
-
-// curvePlotter draws a curve: its line, confidence intervals, then markers.
-type curvePlotter struct {
-	curve
-	look
-	chart *chart
-}
-
-func (d curvePlotter) Plot(c draw.Canvas, plt *plot.Plot) {
-	x, y := d.chart.place(&d.curve, &c, plt)
-	at := func(q point) vg.Point { return vg.Point{X: x(q.x), Y: y(q.mean)} }
-	line := make([]vg.Point, len(d.points))
-	for i, q := range d.points {
-		line[i] = at(q)
-	}
-	c.StrokeLines(draw.LineStyle{Color: d.color, Width: d.width, Dashes: d.dashes}, c.ClipLinesXY(line)...)
-	if d.bare {
-		return
-	}
-	for _, q := range d.points {
-		if at(q).Y > c.Max.Y { // out of the panel: its value at the edge
-			style := noteStyle()
-			style.Color, style.XAlign, style.YAlign = d.color, text.XLeft, text.YTop
-			c.FillText(style, vg.Point{X: x(q.x) + 4, Y: c.Max.Y}, d.series+" "+tickLabel(math.Round(q.mean)))
-			continue
-		}
-		if q.high > q.low {
-			drawWhisker(&c, d.color, x(q.x), max(y(q.low), c.Min.Y), min(y(q.high), c.Max.Y))
-		}
-		drawMarker(&c, d.look, at(q), q.unstable)
-	}
-}
-
-func drawWhisker(c *draw.Canvas, color color.Color, x, low, high vg.Length) {
-	whisker := draw.LineStyle{Color: color, Width: 1}
-	c.StrokeLine2(whisker, x, low, x, high)
-	c.StrokeLine2(whisker, x-3, low, x+3, low)
-	c.StrokeLine2(whisker, x-3, high, x+3, high)
 }

@@ -36,6 +36,7 @@ func psaFig2(folders []string) (picture, error) {
 		x: "Budget (blocks)", y: "Query Tokens (%)", curves: all,
 		ticks: []float64{0, 50, 100, 150, 200, 250, 300},
 		axis:  axis{0, 104, false},
+		most:  100,
 	}}}, nil
 }
 
@@ -47,13 +48,13 @@ func psaFig5(folders []string) (picture, error) {
 		return picture{}, err
 	}
 	pic := picture{wide: 1.5, looks: map[string]look{
-		"vllm-sparse": looks()[1], "infinigen": looks()[2], "psa": looks()[3], "psa-per-head": looks()[6],
+		"vLLM-sparse": looks()[1], "InfiniGen": looks()[2], "PSA": looks()[3], "PSA, per head": looks()[6],
 	}}
 	for _, cell := range cells {
 		model, dataset, system := cell.keys[0], cell.keys[1], cell.keys[2]
 		n := len(pic.charts)
 		if n == 0 || pic.charts[n-1].title != modelLabel(model) {
-			pic.charts = append(pic.charts, chart{title: modelLabel(model), y: "KV attended to, by proxy (%)"})
+			pic.charts = append(pic.charts, chart{title: modelLabel(model), y: "KV attended to, by proxy (%)", most: 100})
 			n++
 		}
 		c := &pic.charts[n-1]
@@ -61,12 +62,25 @@ func psaFig5(folders []string) (picture, error) {
 			c.groups = append(c.groups, group{label: dataset})
 		}
 		g := &c.groups[len(c.groups)-1]
-		g.bars = append(g.bars, bar{parts: []part{{system, summarise(0, cell.percents, false)}}})
+		g.bars = append(g.bars, bar{parts: []part{{selector(system), summarise(0, cell.percents, false)}}})
 	}
 	for i := range pic.charts {
 		pic.charts[i].axis = linear(barSpan(pic.charts[i].groups))
 	}
 	return pic, nil
+}
+
+// selector is what the legend calls a system of the accuracy study.
+func selector(system string) string {
+	switch system {
+	case "infinigen":
+		return "InfiniGen"
+	case "psa":
+		return "PSA"
+	case "psa-per-head":
+		return "PSA, per head"
+	}
+	return label(system)
 }
 
 // shares are what rows of a table have in a column of shares, over the rows that

@@ -6,7 +6,11 @@ import "strings"
 // strict and the relaxed service level.
 func psaFig6(folders []string) (picture, error) {
 	pic := picture{wide: 1.4}
-	for i, folder := range folders {
+	for _, folder := range folders {
+		i := 0 // a and c are strict, b and d relaxed
+		if strings.HasSuffix(folder, "b") || strings.HasSuffix(folder, "d") {
+			i = 1
+		}
 		plan, err := readPlan(folder)
 		if err != nil {
 			return picture{}, err

@@ -5,29 +5,35 @@ import "strconv"
 // psaInside is TBT and loads of SparseServe with top-k and with PSA's threshold
 // against the request rate, at equal accuracy by the proxy, and their goodput.
 func psaInside(folders []string) (picture, error) {
-	runs, err := Read(folders[0])
-	if err != nil {
-		return picture{}, err
-	}
-	plan, err := readPlan(folders[1])
-	if err != nil {
-		return picture{}, err
-	}
 	name := func(system string) string {
 		if system == "sparseserve" {
 			return "SparseServe, top-k"
 		}
 		return label(system)
 	}
-	pic := ratePanels(runs, func(r *Run) string { return name(r.System) }, psaMetrics()[1:3])
-	g := group{label: modelLabel(plan[0].Model)}
-	for i := range plan {
-		c := &plan[i]
-		g.bars = append(g.bars, bar{series: name(c.System), note: strconv.FormatFloat(c.Goodput, 'f', 3, 64), parts: []part{{name(c.System), c.capacity()}}})
+	pic := picture{}
+	for _, folder := range folders {
+		if hasFile(folder, "summary.json") {
+			runs, err := Read(folder)
+			if err != nil {
+				return picture{}, err
+			}
+			pic.charts = append(pic.charts, ratePanels(runs, func(r *Run) string { return name(r.System) }, psaMetrics()[1:3]).charts...)
+			continue
+		}
+		plan, err := readPlan(folder)
+		if err != nil {
+			return picture{}, err
+		}
+		g := group{label: modelLabel(plan[0].Model)}
+		for i := range plan {
+			c := &plan[i]
+			g.bars = append(g.bars, bar{series: name(c.System), note: decimals(c.Goodput, 3), parts: []part{{name(c.System), c.capacity()}}})
+		}
+		goodput := chart{title: "(c) Goodput", y: "Goodput (req/s)", groups: []group{g}}
+		goodput.axis = linear(barSpan(goodput.groups))
+		pic.charts = append(pic.charts, goodput)
 	}
-	goodput := chart{title: "(c) Goodput", y: "Goodput (req/s)", groups: []group{g}}
-	goodput.axis = linear(barSpan(goodput.groups))
-	pic.charts = append(pic.charts, goodput)
 	return pic, nil
 }
 
@@ -71,7 +77,7 @@ func ratePanels(runs []Run, series func(*Run) string, metrics []psaMetric) pictu
 	pic := picture{}
 	for i, m := range metrics {
 		c := chart{title: panelTitle(i, len(metrics), m.title), x: "Req Rate (req/s)", y: m.label, curves: curves(runs, series, rate, m.value)}
-		c.axis = linear(spanOf(c.curves, intervals))
+		c.axis = fitted(c.curves)
 		pic.charts = append(pic.charts, c)
 	}
 	return pic

@@ -1,87 +1,139 @@
 package figures
 
 import (
-	"bytes"
-	"encoding/csv"
 	"image/color"
 	"path/filepath"
-	"strconv"
+	"slices"
+	"strings"
 
-	"github.com/google/renameio/v2"
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
 )
 
-// Size of a picture: one panel is 6.4 x 4.2 inches, 1408 x 924 pixels.
+// Size of a picture: one panel is 6.4 x 4.2 inches, 1408 x 924 pixels. No picture is
+// wider than a page, 2400 pixels: panels that do not fit stand in rows.
 const (
-	panelWidth   = 6.4 * vg.Inch
-	panelHeight  = 4.2 * vg.Inch
-	legendHeight = 32 // points, above the panels
-	headHeight   = 24 // points, above the legend
-	margin       = 8  // points, around everything
-	dotsPerInch  = 220
+	panelWidth  = 6.4 * vg.Inch
+	panelHeight = 4.2 * vg.Inch
+	pageWidth   = 2400 * vg.Inch / dotsPerInch
+	headHeight  = 24 // points, above the legend
+	margin      = 8  // points, around everything
+	captionSize = 10.5
+	captionLine = 14 // points
 )
 
-// write writes the picture and its numbers into dir and returns the
-// path of the PNG.
-func (p *picture) write(dir string) (string, error) {
-	png, err := p.render()
-	if err != nil {
-		return "", err
-	}
+// write writes the picture, in each format, and its numbers into dir and returns the
+// paths of the pictures.
+func (p *picture) write(dir string, formats []string) ([]string, error) {
+	p.bound()
+	page := p.lay()
 	path := filepath.Join(dir, p.file)
-	if err := writeFile(path+".png", png); err != nil {
-		return "", err
+	files, err := writeFormats(path, formats, dotsPerInch, page.width, page.height, page.paint)
+	if err != nil {
+		return files, err
 	}
-	return path + ".png", writeFile(path+".csv", p.tabulate())
+	return files, writeFile(path+".csv", p.tabulate())
 }
 
-// writeFile writes a file whole or not at all.
-func writeFile(path string, data []byte) error {
-	return renameio.WriteFile(path, data, 0o644, renameio.WithTempDir(filepath.Dir(path)))
-}
-
-// render draws the charts side by side under one legend.
+// render draws the picture as a PNG.
 func (p *picture) render() ([]byte, error) {
-	width := panelWidth * vg.Length(len(p.charts))
-	if p.wide > 0 {
-		width *= vg.Length(p.wide)
+	p.bound()
+	page := p.lay()
+	return encode("png", dotsPerInch, page.width, page.height, page.paint)
+}
+
+// page is a picture that is laid out.
+type page struct {
+	*picture
+	charts        []chart // as drawn: long rows of bars are folded
+	columns       int
+	width, height vg.Length
+	looks         map[string]look
+	legend        [][]entry
+	caption       []string // lines
+}
+
+// lay puts the panels into rows under one legend and over the caption.
+func (p *picture) lay() *page {
+	pg := &page{picture: p, columns: min(len(p.charts), 2), looks: lookOf(p.seriesOf(), p.looks)}
+	pg.charts, pg.width = p.fold()
+	switch {
+	case pg.width > panelWidth:
+		pg.columns = 1
+	case pg.columns > 1:
+		pg.width = pageWidth
 	}
-	height := panelHeight
-	if p.head != "" {
-		height += headHeight
+	room := pg.width - 2*margin
+	pg.legend = legendRows(p.entries(pg.looks), room)
+	pg.caption = wrap(p.captioned(), captionStyle(), room)
+	rows := vg.Length((len(pg.charts) + pg.columns - 1) / pg.columns)
+	row := panelHeight - legendHeight
+	if pg.charts[0].low {
+		row *= 0.6
 	}
-	img := vgimg.NewWith(
-		vgimg.UseWH(width, height),
-		vgimg.UseDPI(dotsPerInch),
-	)
-	all := draw.Crop(draw.New(img), margin, -margin, margin, -margin)
+	pg.height = rows*row + legendOf(pg.legend) + captionLine*vg.Length(len(pg.caption))
 	if p.head != "" {
-		drawHead(all, p.head)
+		pg.height += headHeight
+	}
+	return pg
+}
+
+// fold parts groups of bars that are too many for a page into several panels, one below
+// the other, and returns the panels and the width of one.
+func (p *picture) fold() ([]chart, vg.Length) {
+	width := panelWidth * vg.Length(max(1, p.wide))
+	if width <= pageWidth {
+		return p.charts, width
+	}
+	var all []chart
+	for _, c := range p.charts {
+		each := max(1, int(float64(len(c.groups))*float64(pageWidth/width)))
+		if len(c.groups) == 0 {
+			all = append(all, c)
+		}
+		for groups := range slices.Chunk(c.groups, each) {
+			part := c
+			part.groups, part.slots = groups, each
+			all = append(all, part)
+			c.title = ""
+		}
+	}
+	return all, pageWidth
+}
+
+func (pg *page) paint(canvas draw.Canvas) {
+	canvas.SetColor(color.White)
+	canvas.Fill(canvas.Rectangle.Path())
+	all := draw.Crop(canvas, margin, -margin, margin, -margin)
+	if pg.head != "" {
+		drawHead(all, pg.head)
 		all = draw.Crop(all, 0, 0, 0, -headHeight)
 	}
-	looks := lookOf(p.seriesOf(), p.looks)
-	drawLegend(draw.Crop(all, 0, 0, all.Max.Y-all.Min.Y-legendHeight, 0), p.entries(looks))
+	drawLegend(all, pg.legend)
+	low := captionLine * vg.Length(len(pg.caption))
+	drawCaption(all, pg.caption)
 
-	body := draw.Crop(all, 0, 0, 0, -legendHeight)
-	tiles := draw.Tiles{Rows: 1, Cols: len(p.charts), PadX: 2 * margin}
-	row := make([]*plot.Plot, len(p.charts))
-	for i := range p.charts {
-		row[i] = newPlot(&p.charts[i], looks)
-		if p.charts[i].right != nil {
+	rows := (len(pg.charts) + pg.columns - 1) / pg.columns
+	tiles := draw.Tiles{Rows: rows, Cols: pg.columns, PadX: 2 * margin, PadY: 2 * margin}
+	plots := make([][]*plot.Plot, rows)
+	for i := range plots {
+		plots[i] = make([]*plot.Plot, pg.columns)
+	}
+	for i := range pg.charts {
+		plots[i/pg.columns][i%pg.columns] = newPlot(&pg.charts[i], pg.looks)
+		if pg.charts[i].right != nil {
 			tiles.PadRight = rightWidth
 		}
 	}
-	for i, c := range plot.Align([][]*plot.Plot{row}, tiles, body)[0] {
-		row[i].Draw(c)
+	for i, row := range plot.Align(plots, tiles, draw.Crop(all, 0, 0, low, -legendOf(pg.legend))) {
+		for j, c := range row {
+			if plots[i][j] != nil {
+				plots[i][j].Draw(c)
+			}
+		}
 	}
-
-	var out bytes.Buffer
-	_, err := vgimg.PngCanvas{Canvas: img}.WriteTo(&out)
-	return out.Bytes(), err
 }
 
 // drawHead writes one line at the top, smaller where it would not fit.
@@ -93,46 +145,30 @@ func drawHead(c draw.Canvas, head string) {
 	c.FillText(style, vg.Point{X: c.Center().X, Y: c.Max.Y}, head)
 }
 
-// tabulate writes the numbers of a picture, one row a marker or part of a bar.
-func (p *picture) tabulate() []byte {
-	var out bytes.Buffer
-	w := csv.NewWriter(&out)
-	w.Write([]string{"panel", "quantity", "series", "x", "runs", "mean", "low95", "high95", "unstable"})
-	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
-	row := func(c *chart, quantity, group, series string, q point) {
-		x := group
-		if len(c.groups) == 0 {
-			x = number(q.x)
-		}
-		w.Write([]string{c.title, quantity, series, x, strconv.Itoa(q.runs),
-			number(q.mean), number(q.low), number(q.high), strconv.FormatBool(q.unstable)})
+func captionStyle() text.Style {
+	return text.Style{Color: color.Gray{0x50}, Font: sans(captionSize), YAlign: text.YBottom, Handler: plot.DefaultTextHandler}
+}
+
+// drawCaption writes lines at the bottom.
+func drawCaption(c draw.Canvas, lines []string) {
+	for i, line := range lines {
+		c.FillText(captionStyle(), vg.Point{X: c.Min.X, Y: c.Min.Y + captionLine*vg.Length(len(lines)-1-i)}, line)
 	}
-	for i := range p.charts {
-		c := &p.charts[i]
-		for _, one := range c.curves {
-			quantity := c.y
-			if one.right {
-				quantity = c.right.label
-			}
-			for _, q := range one.points {
-				row(c, quantity, "", one.series, q)
-			}
+}
+
+// wrap breaks words into lines of a width.
+func wrap(words string, style text.Style, width vg.Length) []string {
+	var lines []string
+	line := ""
+	for _, word := range strings.Fields(words) {
+		longer := strings.TrimSpace(line + " " + word)
+		if line != "" && style.Width(longer) > width {
+			lines, longer = append(lines, line), word
 		}
-		for _, g := range c.groups {
-			for _, b := range g.bars {
-				for _, part := range b.parts {
-					name := part.series
-					if b.series != "" && b.series != name {
-						name = b.series + ": " + name
-					}
-					row(c, c.y, g.label, name, part.point)
-				}
-				if b.total != nil {
-					row(c, c.y, g.label, b.series+": total", *b.total)
-				}
-			}
-		}
+		line = longer
 	}
-	w.Flush()
-	return out.Bytes()
+	if line != "" {
+		lines = append(lines, line)
+	}
+	return lines
 }

@@ -7,16 +7,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 )
 
 // Run is what the figures need of one run's summary. Times are in seconds.
 type Run struct {
+	Name                string             `json:"name"`
+	Requests            int                `json:"requests"`
 	System              string             `json:"system"`
 	Model               string             `json:"model"`
 	GPU                 string             `json:"gpu"`
@@ -33,20 +33,10 @@ type Run struct {
 	PhaseS              map[string]float64 `json:"phase_s"`
 	Warnings            []string           `json:"warnings"`
 	Settings            map[string]any     `json:"settings"` // what the axes of a sweep set
-}
 
-// variant names what the axes of a sweep set besides what panels, series and
-// abscissae show anyway.
-func (r *Run) variant() string {
-	var b strings.Builder
-	for _, key := range slices.Sorted(maps.Keys(r.Settings)) {
-		switch key {
-		case "system.preset", "workload.rate", "workload.concurrency", "seed", "model", "gpu":
-			continue
-		}
-		fmt.Fprintf(&b, " %s=%v", key[strings.LastIndexByte(key, '.')+1:], r.Settings[key])
-	}
-	return b.String()
+	series string // as legends name it; empty for the system's name
+	trace  string // what it served; empty where nothing says so
+	folder string // with its requests.csv; empty where there is none
 }
 
 type mean struct {
@@ -56,13 +46,18 @@ type mean struct {
 // Read returns the runs of a result folder.
 func Read(dir string) ([]Run, error) {
 	var runs []Run
-	return runs, readJSON(filepath.Join(dir, "summary.json"), &runs)
+	if err := readJSON(filepath.Join(dir, "summary.json"), &runs); err != nil {
+		return nil, err
+	}
+	traceOf(dir, runs)
+	return runs, nil
 }
 
 // candidate is what the figures need of one candidate of a plan.
 type candidate struct {
 	System  string         `json:"system"`
 	Model   string         `json:"model"`
+	GPU     string         `json:"gpu"`
 	Axes    map[string]any `json:"axes"`
 	Seeds   []uint64       `json:"seeds"`
 	Goodput float64        `json:"goodput"` // requests/s

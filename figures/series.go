@@ -16,6 +16,22 @@ type panel struct {
 	runs       []Run
 }
 
+// name is a panel's title: its model, and its card where several are drawn.
+func (p *panel) name(all []panel) string {
+	models, cards := false, false
+	for i := range all {
+		models = models || all[i].model != p.model
+		cards = cards || all[i].gpu != p.gpu
+	}
+	switch {
+	case cards && !models:
+		return gpuLabel(p.gpu)
+	case cards:
+		return modelLabel(p.model) + " on " + gpuLabel(p.gpu)
+	}
+	return modelLabel(p.model)
+}
+
 // panels groups runs by model and card, in the order of the runs. Runs that
 // finished nothing have nothing to show.
 func panels(runs []Run) []panel {
@@ -79,6 +95,9 @@ func summarise(x float64, values []float64, unstable bool) point {
 		t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: n - 1}.Quantile(0.975)
 		half := t * stat.StdDev(values, nil) / math.Sqrt(n)
 		p.low, p.high = p.mean-half, p.mean+half
+		if p.mean >= 0 && p.low < 0 { // no quantity here can be negative
+			p.low, p.below = 0, true
+		}
 	}
 	return p
 }
@@ -90,8 +109,14 @@ func isUnstable(warnings []string) bool {
 
 // Series and abscissae of runs.
 
-func bySystem(r *Run) string { return label(r.System) }
-func rate(r *Run) float64    { return r.Rate }
+func bySystem(r *Run) string {
+	if r.series != "" {
+		return r.series
+	}
+	return label(r.System)
+}
+
+func rate(r *Run) float64 { return r.Rate }
 
 // load is the rate, or the clients of a closed loop.
 func load(r *Run) float64 {
@@ -102,8 +127,8 @@ func load(r *Run) float64 {
 }
 
 // loadLabel is the label of an axis of loads.
-func (p *panel) loadLabel() string {
-	if slices.ContainsFunc(p.runs, func(r Run) bool { return r.Concurrency > 0 }) {
+func loadLabel(runs []Run) string {
+	if slices.ContainsFunc(runs, func(r Run) bool { return r.Concurrency > 0 }) {
 		return "Concurrency (clients)"
 	}
 	return "Req Rate (req/s)"

@@ -18,6 +18,7 @@ type validated struct {
 	Run       string  `json:"run"`
 	System    string  `json:"system"`
 	Model     string  `json:"model"`
+	GPU       string  `json:"gpu"`
 	Variant   string  `json:"variant"`
 	Rate      float64 `json:"rate"`
 	Steps     string  `json:"steps"` // path from the result folder
@@ -37,7 +38,7 @@ type validatedStep struct {
 // DrawValidation draws the result folder of a validation into pictures/ below
 // it: errors.png, for each run steps-RUN.png, for each load phases-LOAD.png. It
 // returns the paths.
-func DrawValidation(dir string) ([]string, error) {
+func DrawValidation(dir string, formats ...string) ([]string, error) {
 	runs, err := readValidation(dir)
 	if err != nil {
 		return nil, err
@@ -47,19 +48,19 @@ func DrawValidation(dir string) ([]string, error) {
 		return nil, err
 	}
 	var files []string
-	add := func(path string, err error) error {
-		files = append(files, path)
+	add := func(paths []string, err error) error {
+		files = append(files, paths...)
 		return err
 	}
-	if err := add(drawErrors(dir, runs)); err != nil {
+	if err := add(drawErrors(dir, runs, formats)); err != nil {
 		return files, err
 	}
 	for i := range runs {
-		if err := add(drawSteps(dir, &runs[i])); err != nil {
+		if err := add(drawSteps(dir, &runs[i], formats)); err != nil {
 			return files, err
 		}
 	}
-	phases, err := writeAll(dir, phasePictures(runs))
+	phases, err := writeAll(dir, phasePictures(runs), formats)
 	return append(files, phases...), err
 }
 
@@ -155,9 +156,15 @@ func phasePictures(runs []validated) []picture {
 	}
 	var pictures []picture
 	for _, load := range unique(loads) {
+		title := ""
+		for i := range runs {
+			if r := &runs[i]; r.load() == load {
+				title = r.where()
+			}
+		}
 		pic := picture{file: "phases-" + fileName(strings.TrimSuffix(load, " req/s")), looks: map[string]look{}}
 		for i, kind := range []string{"steps that only decode", "steps with a prefill"} {
-			c := chart{title: kind + ": measured, then modelled\n" + load, y: "Time per step (ms)"}
+			c := chart{title: kind + ": measured, then modelled\n" + title, y: "Time per step (ms)"}
 			for j := range runs {
 				if r := &runs[j]; r.load() == load {
 					if g, ok := phaseGroup(r, i == 1); ok {

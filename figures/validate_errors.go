@@ -1,17 +1,17 @@
 package figures
 
 import (
-	"bytes"
 	"fmt"
 	"image/color"
 	"math"
 	"path/filepath"
+	"strconv"
+	"strings"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
 )
 
 // errorMetrics are the columns of the chart of errors.
@@ -29,13 +29,17 @@ const (
 	errorRow    = 19 // points
 	errorColumn = 58
 	errorHead   = 44
+	errorFoot   = 40
 	errorLabel  = 12 // text
 )
 
+// fullShade is the error from which on a cell has the full colour.
+const fullShade = 0.15
+
 // drawErrors draws a table of errors, a run a row: the worst first, those at
-// saturation below them. Red is simulated too high, blue too low; the colour is
-// full at 15 %.
-func drawErrors(dir string, runs []validated) (string, error) {
+// saturation below them. Red is simulated too high, blue too low; the scale of colours
+// below the table is full at 15 %.
+func drawErrors(dir string, runs []validated, formats []string) ([]string, error) {
 	metrics := errorMetrics()
 	keys := make([]string, len(metrics))
 	for i, m := range metrics {
@@ -43,47 +47,119 @@ func drawErrors(dir string, runs []validated) (string, error) {
 	}
 	runs = worstFirst(runs, keys[:9])
 	style := text.Style{Color: color.Black, Font: sans(errorLabel), YAlign: text.YCenter, Handler: plot.DefaultTextHandler}
+	names := rowNames(runs)
 	left := vg.Length(0)
-	for i := range runs {
-		left = max(left, style.Width(rowName(&runs[i])))
+	for _, name := range names {
+		left = max(left, style.Width(name))
 	}
 	left += 10
 	width := left + vg.Length(len(metrics))*errorColumn + 2*margin
-	height := vg.Length(len(runs))*errorRow + errorHead + 2*margin
-	img := vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(dotsPerInch*3/5)) // a row for each run: half the bytes, and text still reads
-	c := draw.Crop(draw.New(img), margin, -margin, margin, -margin)
+	height := vg.Length(len(runs))*errorRow + errorHead + errorFoot + 2*margin
+	const dpi = dotsPerInch * 3 / 5 // a row for each run: half the bytes, and text still reads
+	return writeFormats(filepath.Join(dir, "errors"), formats, dpi, width, height, func(canvas draw.Canvas) {
+		canvas.SetColor(color.White)
+		canvas.Fill(canvas.Rectangle.Path())
+		c := draw.Crop(canvas, margin, -margin, margin, -margin)
+		head := style
+		head.XAlign = text.XCenter
+		for j, m := range metrics {
+			x := c.Min.X + left + (vg.Length(j)+0.5)*errorColumn
+			drawWords(&c, head, x, c.Max.Y-errorHead/2+4, m.title)
+		}
+		for i := range runs {
+			top := c.Max.Y - errorHead - vg.Length(i)*errorRow
+			name := style
+			if runs[i].Saturated {
+				name.Color = color.Gray{0x80}
+			}
+			c.FillText(name, vg.Point{X: c.Min.X, Y: top - errorRow/2}, names[i])
+			for j, m := range metrics {
+				x := c.Min.X + left + vg.Length(j)*errorColumn
+				drawCell(&c, head, vg.Rectangle{Min: vg.Point{X: x + 1, Y: top - errorRow + 1}, Max: vg.Point{X: x + errorColumn - 1, Y: top - 1}}, &runs[i], m.key)
+			}
+		}
+		if gpu := runs[0].GPU; gpu != "" {
+			c.FillText(style, vg.Point{X: c.Min.X, Y: c.Min.Y + 23}, "Simulated against measured, "+gpuLabel(gpu))
+		}
+		drawScale(&c, head, c.Min.X+left, vg.Length(len(metrics))*errorColumn)
+	})
+}
 
-	head := style
-	head.XAlign = text.XCenter
-	for j, m := range metrics {
-		x := c.Min.X + left + (vg.Length(j)+0.5)*errorColumn
-		drawWords(&c, head, x, c.Max.Y-errorHead/2+4, m.title)
+// drawScale draws the scale of colours at the bottom.
+func drawScale(c *draw.Canvas, style text.Style, left, width vg.Length) {
+	const cells = 31
+	bar := width / 2
+	x, low := left+(width-bar)/2, c.Min.Y+18
+	for i := range cells {
+		e := fullShade * (2*float64(i)/(cells-1) - 1)
+		from, to := x+bar*vg.Length(i)/cells, x+bar*vg.Length(i+1)/cells
+		c.FillPolygon(shade(e), []vg.Point{{X: from, Y: low}, {X: to, Y: low}, {X: to, Y: low + 11}, {X: from, Y: low + 11}})
+	}
+	for _, share := range []float64{-1, 0, 1} {
+		c.FillText(style, vg.Point{X: x + bar*vg.Length(share+1)/2, Y: low - 9}, strings.Replace(fmt.Sprintf("%+.0f %%", 100*fullShade*share), "+0", "0", 1))
+	}
+	style.XAlign = text.XRight
+	c.FillText(style, vg.Point{X: x - 12, Y: low + 5}, "simulated lower")
+	style.XAlign = text.XLeft
+	c.FillText(style, vg.Point{X: x + bar + 12, Y: low + 5}, "simulated higher")
+}
+
+// rowNames names runs for people: "SparseServe, LWM-7B, 2.4 req/s, lookup gpu". Where two
+// would have one name, the run's own name is after it.
+func rowNames(runs []validated) []string {
+	names := make([]string, len(runs))
+	count := map[string]int{}
+	for i := range runs {
+		names[i] = rowName(&runs[i])
+		count[names[i]]++
 	}
 	for i := range runs {
-		top := c.Max.Y - errorHead - vg.Length(i)*errorRow
-		name := style
+		if count[names[i]] > 1 {
+			names[i] += " (" + runs[i].Run + ")"
+		}
 		if runs[i].Saturated {
-			name.Color = color.Gray{0x80}
-		}
-		c.FillText(name, vg.Point{X: c.Min.X, Y: top - errorRow/2}, rowName(&runs[i]))
-		for j, m := range metrics {
-			x := c.Min.X + left + vg.Length(j)*errorColumn
-			drawCell(&c, head, vg.Rectangle{Min: vg.Point{X: x + 1, Y: top - errorRow + 1}, Max: vg.Point{X: x + errorColumn - 1, Y: top - 1}}, &runs[i], m.key)
+			names[i] += ", saturated"
 		}
 	}
-	var out bytes.Buffer
-	if _, err := (vgimg.PngCanvas{Canvas: img}).WriteTo(&out); err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "errors.png")
-	return path, writeFile(path, out.Bytes())
+	return names
 }
 
 func rowName(v *validated) string {
-	if v.Saturated {
-		return v.Run + " (saturated)"
+	return label(v.System) + ", " + v.loadName()
+}
+
+// where is a run's load and card.
+func (v *validated) where() string {
+	name := v.loadName()
+	if v.GPU != "" {
+		name += ", " + gpuLabel(v.GPU)
 	}
-	return v.Run
+	return name
+}
+
+// loadName is a run's model, rate and what else axes set of its load.
+func (v *validated) loadName() string {
+	var words []string
+	if v.Model != "" {
+		words = append(words, modelLabel(v.Model))
+	}
+	words = append(words, strconv.FormatFloat(v.Rate, 'g', -1, 64)+" req/s")
+	for _, word := range strings.Fields(v.Variant) {
+		key, value, ok := strings.Cut(word, "=")
+		if !ok || key == "model" {
+			continue
+		}
+		switch value {
+		case "true":
+			words = append(words, setting(key, true))
+		case "false":
+			words = append(words, setting(key, false))
+		default:
+			text, unit := unitOf(key)
+			words = append(words, strings.TrimSpace(text+" "+value+" "+unit))
+		}
+	}
+	return strings.Join(words, ", ")
 }
 
 // drawWords writes two words above each other.
@@ -117,7 +193,7 @@ func drawCell(c *draw.Canvas, style text.Style, r vg.Rectangle, v *validated, me
 
 // shade is white for no error, red above and blue below.
 func shade(e float64) color.Color {
-	share := math.Min(1, math.Abs(e)/0.15)
+	share := math.Min(1, math.Abs(e)/fullShade)
 	toward := [3]float64{0xe8, 0x6a, 0x58} // too high
 	if e < 0 {
 		toward = [3]float64{0x5a, 0x9c, 0xd6}

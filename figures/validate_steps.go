@@ -1,7 +1,6 @@
 package figures
 
 import (
-	"bytes"
 	"fmt"
 	"image/color"
 	"math"
@@ -10,7 +9,6 @@ import (
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
 )
 
 // Series of a scatter of steps.
@@ -21,7 +19,7 @@ const (
 
 // drawSteps draws the modelled time of every step of a run against the measured
 // one. Points on the diagonal are priced right; the dotted lines are 10 % off.
-func drawSteps(dir string, v *validated) (string, error) {
+func drawSteps(dir string, v *validated, formats []string) ([]string, error) {
 	kinds := []struct {
 		name string
 		look look
@@ -38,7 +36,7 @@ func drawSteps(dir string, v *validated) (string, error) {
 		}
 	}
 	if math.IsInf(s.low, 0) {
-		return "", fmt.Errorf("%s: no step to draw", v.Run)
+		return nil, fmt.Errorf("%s: no step to draw", v.Run)
 	}
 	both := axis{s.low, s.high, s.high > 5*s.low}
 	if both.log {
@@ -48,9 +46,10 @@ func drawSteps(dir string, v *validated) (string, error) {
 		both.low, both.high = math.Max(0, s.low-pad), s.high+pad
 	}
 
-	plt := newPlot(&chart{title: v.Run, x: "Measured step (ms)", y: "Modelled step (ms)", axis: both}, nil)
+	title := label(v.System) + ", " + v.where()
+	plt := newPlot(&chart{title: title, x: "Measured step (ms)", y: "Modelled step (ms)", axis: both}, nil)
 	width := vg.Length(panelHeight * 1.15)
-	if w := plt.Title.TextStyle.Width(v.Run); w > 0.92*width {
+	if w := plt.Title.TextStyle.Width(title); w > 0.92*width {
 		plt.Title.TextStyle.Font.Size *= 0.92 * width / w
 	}
 	plt.X.Min, plt.X.Max = both.of(both.low), both.of(both.high)
@@ -70,16 +69,12 @@ func drawSteps(dir string, v *validated) (string, error) {
 		}
 	}
 
-	img := vgimg.NewWith(vgimg.UseWH(width, width), vgimg.UseDPI(dotsPerInch))
-	all := draw.Crop(draw.New(img), margin, -margin, margin, -margin)
-	drawLegend(draw.Crop(all, 0, 0, all.Max.Y-all.Min.Y-legendHeight, 0), entries)
-	plt.Draw(draw.Crop(all, 0, -margin, 0, -legendHeight))
-	var out bytes.Buffer
-	if _, err := (vgimg.PngCanvas{Canvas: img}).WriteTo(&out); err != nil {
-		return "", err
-	}
-	path := filepath.Join(dir, "steps-"+fileName(v.Run)+".png")
-	return path, writeFile(path, out.Bytes())
+	return writeFormats(filepath.Join(dir, "steps-"+fileName(v.Run)), formats, dotsPerInch, width, width, func(canvas draw.Canvas) {
+		all := draw.Crop(canvas, margin, -margin, margin, -margin)
+		rows := legendRows(entries, all.Max.X-all.Min.X)
+		drawLegend(all, rows)
+		plt.Draw(draw.Crop(all, 0, -margin, 0, -legendOf(rows)))
+	})
 }
 
 // scatter draws small markers.

@@ -14,12 +14,17 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-const tableFile = "table.csv"
+// Files of an experiment that is neither a sweep nor a plan: its table, and the TOML that it
+// was made with.
+const (
+	tableFile = "table.csv"
+	studyFile = "study.toml"
+)
 
 // Studies runs the experiments behind the paper's figures:
 //
 //	NAME/   a SweepFolder, for experiments that serve requests; what WritePlan
-//	        writes, for a goodput search; table.csv for the others;
+//	        writes, for a goodput search; table.csv and study.toml for the others;
 //	        version.json names the program
 //
 // Runs are kept in its store, which experiments share.
@@ -165,12 +170,20 @@ func (l *Studies) load(e *experiments.Experiment) (*config.Sweep, error) {
 	return s, err
 }
 
-// write writes the table of an experiment.
+// write writes the table of an experiment and what it was made with.
 func (l *Studies) write(e *experiments.Experiment, t *run.Table) error {
 	if err := os.MkdirAll(l.folder(e), 0o755); err != nil {
 		return err
 	}
-	return run.KeptWhenFull(run.WriteFile(filepath.Join(l.folder(e), tableFile), t.Bytes()))
+	for _, f := range []struct {
+		name string
+		text []byte
+	}{{studyFile, []byte(e.Text)}, {tableFile, t.Bytes()}} {
+		if err := run.KeptWhenFull(run.WriteFile(filepath.Join(l.folder(e), f.name), f.text)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (l *Studies) folder(e *experiments.Experiment) string { return filepath.Join(l.Dir, e.Name) }

@@ -9,16 +9,18 @@ import (
 	"github.com/schollz/progressbar/v3"
 
 	"github.com/sparseserve/sparseserve/calibrate"
+	"github.com/sparseserve/sparseserve/figures"
 )
 
 type calibrateCmd struct {
-	Out     string `default:"out/calibration.toml" placeholder:"FILE" help:"Profile to write; the samples (CSV) and plots go beside it. Default: ${default}."`
-	Quick   bool   `help:"Fewer sizes and samples: under a minute."`
-	Pool    int64  `placeholder:"GIB" help:"Largest pool of host memory to pin. Default: 32, at most half of what is free."`
-	Fresh   bool   `help:"Measure anew what an earlier run has measured."`
-	Steady  bool   `help:"Stop where the first copies show that others disturb the host's CPU. Default: say so and go on."`
-	Library string `placeholder:"FILE" help:"libsparseserve.so. Default: beside the program, or cuda/build."`
-	Refit   string `placeholder:"CSV" help:"Fit these samples instead of measuring; needs no GPU."`
+	Out     string   `default:"out/calibration.toml" placeholder:"FILE" help:"Profile to write; the samples (CSV) and plots go beside it. Default: ${default}."`
+	Quick   bool     `help:"Fewer sizes and samples: under a minute."`
+	Pool    int64    `placeholder:"GIB" help:"Largest pool of host memory to pin. Default: 32, at most half of what is free."`
+	Fresh   bool     `help:"Measure anew what an earlier run has measured."`
+	Steady  bool     `help:"Stop where the first copies show that others disturb the host's CPU. Default: say so and go on."`
+	Library string   `placeholder:"FILE" help:"libsparseserve.so. Default: beside the program, or cuda/build."`
+	Format  []string `enum:"png,svg,pdf" default:"png" placeholder:"FORMAT" help:"Formats of the plots: png, svg and pdf. Default: ${default}."`
+	Refit   string   `placeholder:"CSV" help:"Fit these samples instead of measuring; needs no GPU."`
 }
 
 // Run implements the command.
@@ -39,6 +41,9 @@ func (c *calibrateCmd) Run(ctx context.Context, app *App) error {
 	// A profile is there even where a probe failed: what it lacks is the error.
 	failed := err
 	if err := done.Report(app.Stdout); err != nil {
+		return errors.Join(failed, err)
+	}
+	if _, err := figures.DrawFits(calibrate.PlotDir(c.Out), c.Format...); err != nil {
 		return errors.Join(failed, err)
 	}
 	_, err = fmt.Fprintf(app.Stdout, "%s: %d cost models, %d flagged; samples in %s, plots in %s\n",

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/papers"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/experiments/testkit"
+	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -163,7 +165,7 @@ func TestWriteBlock(t *testing.T) {
 // figures --paper runs what it needs, once.
 func TestPaperFigures(t *testing.T) {
 	status, out, errs := invoke(t, pretend, "figures", "--paper", "--only", "fig04", "--only", "fig16a", "--only", "fig16b")
-	if want := "out/paper/fig04.png\nout/paper/fig16.png\nout/paper/tableA1.png\n"; status != 0 || out != want {
+	if want := "out/paper/fig04.png\nout/paper/fig16.png\n"; status != 0 || out != want {
 		t.Errorf("status %d, stderr %q, stdout %q", status, errs, out)
 	}
 	before, err := os.ReadFile("out/paper/fig16.csv")
@@ -194,6 +196,21 @@ func TestPaperFigures(t *testing.T) {
 	} {
 		if status, _, errs := runHere(t.Context(), pretend, append([]string{"figures"}, strings.Fields(c.args)...)...); status != 1 || !strings.Contains(errs, c.want) {
 			t.Errorf("figures %s: status %d, stderr %q", c.args, status, errs)
+		}
+	}
+}
+
+// Every experiment of the papers, and every figure, is a name that --only draws by.
+func TestOnlyTakesEveryName(t *testing.T) {
+	for _, name := range slices.Concat(papers.PaperExperiments(), figures.PaperFigures()) {
+		needed, err := experimentsOf([]string{name})
+		if err != nil {
+			t.Errorf("--only %s: %v", name, err)
+		}
+		for _, n := range needed {
+			if !slices.Contains(papers.PaperExperiments(), n) {
+				t.Errorf("--only %s needs %s, which is no experiment", name, n)
+			}
 		}
 	}
 }

@@ -6,16 +6,19 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
+	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/papers"
 	"github.com/sparseserve/sparseserve/figures"
 )
 
 type figuresCmd struct {
 	Folders []string `arg:"" optional:"" name:"DIR" help:"Result folders; those of several models make several panels. Default: out/default."`
-	Out     string   `placeholder:"DIR" help:"Where the PNGs and their CSVs go. Default: the first result folder, and out/paper with --paper."`
+	Out     string   `placeholder:"DIR" help:"Where the pictures and their CSVs go. Default: the first result folder, and out/paper with --paper."`
+	Format  []string `enum:"png,svg,pdf" default:"png" placeholder:"FORMAT" help:"Formats of the pictures: png, svg and pdf, as in --format png,pdf. Default: ${default}."`
 	Paper   bool     `help:"Draw the figures of the papers, after running what they need. Runs that out/paper/points keeps are not made again."`
-	Only    []string `placeholder:"NAME" help:"With --paper: experiments to run, as in fig10a. May be repeated."`
+	Only    []string `placeholder:"NAME" help:"With --paper: figures or experiments, as in fig10 or fig10a, to run and draw; nothing else is drawn. May be repeated."`
 	Redraw  bool     `help:"With --paper: run nothing, draw the results that are there."`
 	Workers int      `placeholder:"N" help:"With --paper: runs at a time. Default, and 0: one a core."`
 }
@@ -45,9 +48,9 @@ func (f *figuresCmd) Run(ctx context.Context, app *App) error {
 	if out == "" {
 		out = folders[0]
 	}
-	draw := func() ([]string, error) { return figures.DrawFolders(out, folders) }
+	draw := func() ([]string, error) { return figures.DrawFolders(out, folders, f.Format...) }
 	if _, err := os.Stat(filepath.Join(folders[0], "compare.csv")); err == nil && len(folders) == 1 {
-		draw = func() ([]string, error) { return figures.DrawComparison(out, folders[0]) }
+		draw = func() ([]string, error) { return figures.DrawComparison(out, folders[0], f.Format...) }
 	}
 	files, err := draw()
 	if err != nil {
@@ -64,9 +67,13 @@ func (f *figuresCmd) paper(ctx context.Context, app *App) error {
 		out = paperFolder
 	}
 	results := filepath.Join(out, "results")
-	if !f.Redraw {
+	needed, err := experimentsOf(f.Only)
+	if err != nil {
+		return err
+	}
+	if !f.Redraw && (len(needed) > 0 || len(f.Only) == 0) {
 		studies := papers.Studies{Dir: results, Workers: f.Workers}
-		if err := runStudies(ctx, app, out, studies, f.Only...); err != nil {
+		if err := runStudies(ctx, app, out, studies, needed...); err != nil {
 			return err
 		}
 	}
@@ -75,12 +82,26 @@ func (f *figuresCmd) paper(ctx context.Context, app *App) error {
 		return err
 	}
 	printNotes(app.Stderr, notes)
-	files, err := figures.DrawPaper(out, results)
+	files, err := figures.DrawPaper(out, results, f.Only, f.Format...)
 	if err != nil {
 		return err
 	}
 	printPaths(app, files)
 	return nil
+}
+
+// experimentsOf lists the experiments that figures, or experiments themselves, need.
+func experimentsOf(names []string) ([]string, error) {
+	var needed []string
+	for _, name := range names {
+		more, ok := figures.PaperExperiments(name)
+		if !ok {
+			known := slices.Concat(papers.PaperExperiments(), figures.PaperFigures())
+			return nil, fmt.Errorf("--only %s: no such figure or experiment of the papers%s", name, config.DidYouMean(name, known))
+		}
+		needed = append(needed, more...)
+	}
+	return needed, nil
 }
 
 func printPaths(app *App, files []string) {

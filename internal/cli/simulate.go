@@ -16,7 +16,6 @@ import (
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/sim"
-	"github.com/sparseserve/sparseserve/traces"
 )
 
 type simulateCmd struct {
@@ -89,7 +88,7 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := s.report(app, cfg, folder.Dir(), files, run.Summaries(results)); err != nil {
+	if err := s.report(app, folder.Dir(), files, run.Summaries(results)); err != nil {
 		return err
 	}
 	if runErr != nil {
@@ -161,8 +160,8 @@ func finishedOf(results []run.Result, of int) string {
 }
 
 // report draws the figures and says what came out.
-func (s *simulateCmd) report(app *App, cfg *config.Config, out string, files []string, sums []sim.Summary) error {
-	pictures, err := drawAgainstRate(out, cfg, sums)
+func (s *simulateCmd) report(app *App, out string, files []string, sums []sim.Summary) error {
+	pictures, err := drawFigures(out, sums)
 	if err != nil {
 		return err
 	}
@@ -176,17 +175,12 @@ func (s *simulateCmd) report(app *App, cfg *config.Config, out string, files []s
 	return nil
 }
 
-// drawAgainstRate draws the figures of a result folder. A trace with times of
-// its own has no rate to draw against, and runs that served nothing have no figures.
-func drawAgainstRate(out string, cfg *config.Config, sums []sim.Summary) ([]string, error) {
-	if cfg.Workload.Arrivals == traces.ArrivalsTrace || !slices.ContainsFunc(sums, func(s sim.Summary) bool { return s.Completed > 0 }) {
+// drawFigures draws the figures of a result folder. Runs that served nothing have none.
+func drawFigures(out string, sums []sim.Summary) ([]string, error) {
+	if !slices.ContainsFunc(sums, func(s sim.Summary) bool { return s.Completed > 0 }) {
 		return nil, nil
 	}
-	runs, err := figures.Read(out)
-	if err != nil {
-		return nil, err
-	}
-	return figures.Draw(out, runs)
+	return figures.DrawFolders(out, []string{out})
 }
 
 // printJSON prints an array, or an object, and nothing else.

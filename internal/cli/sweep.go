@@ -139,18 +139,24 @@ func (s *sweepCmd) writeJob(app *App, folder *run.SweepFolder, points, missing [
 }
 
 // printVariants prints a table for each variant, whose name each run has in
-// variants.
+// variants, all of its runs together, under what its axes set.
 func printVariants(w io.Writer, variants []string, sums []sim.Summary) {
-	for start := 0; start < len(sums); {
-		end := start + 1
-		for end < len(sums) && variants[end] == variants[start] {
-			end++
+	groups := map[string][]sim.Summary{}
+	var order []string
+	for i, name := range variants {
+		if _, known := groups[name]; !known {
+			order = append(order, name)
 		}
-		if variants[start] != "" {
-			fmt.Fprintf(w, "\n%s\n", variants[start])
+		groups[name] = append(groups[name], sums[i])
+	}
+	for _, name := range order {
+		switch {
+		case name != "":
+			fmt.Fprintf(w, "\n%s\n", strings.ReplaceAll(name, " ", ", "))
+		case len(order) > 1:
+			fmt.Fprintln(w, "\nas configured, nothing else set")
 		}
-		printTable(w, sums[start:end])
-		start = end
+		printTable(w, groups[name])
 	}
 }
 

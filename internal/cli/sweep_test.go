@@ -118,3 +118,25 @@ func TestAnotherVersion(t *testing.T) {
 		t.Errorf("status %d, stdout %q, stderr %q", status, out, errs)
 	}
 }
+
+// A variant has one table, whatever stands between its runs, under what is set.
+func TestSweepKeepsVariantsTogether(t *testing.T) {
+	sums := []sim.Summary{
+		{System: "vllm", Rate: 0.1, Completed: 1}, {System: "sparseserve", Rate: 0.1, Completed: 1},
+		{System: "sparseserve", Rate: 0.1, Completed: 1}, {System: "vllm-s", Rate: 0.1, Completed: 1},
+	}
+	var out bytes.Buffer
+	printVariants(&out, []string{"", "", "window=4 kv_gib=2", ""}, sums)
+	base, variant, ok := strings.Cut(out.String(), "\nwindow=4, kv_gib=2\n")
+	if !ok || !strings.HasPrefix(base, "\nas configured, nothing else set\n") {
+		t.Fatalf("tables are not headed by what is set:\n%s", out.String())
+	}
+	for _, system := range []string{"│ vllm ", "│ sparseserve ", "│ vllm-s "} {
+		if !strings.Contains(base, system) {
+			t.Errorf("no %q in the table of what is configured:\n%s", system, base)
+		}
+	}
+	if strings.Count(variant, "│ sparseserve ") != 1 || strings.Contains(variant, "vllm") {
+		t.Errorf("the variant's table has other runs:\n%s", variant)
+	}
+}

@@ -1,0 +1,71 @@
+package calibrate
+
+import (
+	"bytes"
+	"encoding/csv"
+	"math"
+	"path/filepath"
+	"strconv"
+
+	"github.com/google/renameio/v2"
+
+	"github.com/sparseserve/sparseserve/hw"
+)
+
+// picture says how a model is drawn: over which size, and, where bytes per
+// second say more than seconds, which bytes.
+type picture struct {
+	x      func(datum) float64
+	xLabel string
+	rate   func(datum) float64 // nil: seconds
+}
+
+// FitsFile is the table, in the folder of the plots, that they are drawn from: each measured
+// point of each model, with what the profile says of it.
+const FitsFile = "fits.csv"
+
+// writeFits writes the table of fits: a row a point, with its size and what x it is drawn
+// over; measured_us and fitted_us are medians and prices, bytes what a rate counts, 0 where
+// time says more, and limit the share that a good fit is off at most.
+func (c *Calibration) writeFits(dir string) error {
+	var out bytes.Buffer
+	w := csv.NewWriter(&out)
+	w.Write([]string{"card", "model", "quality", "part", "point", "x_label", "x", "bytes", "measured_us", "fitted_us", "limit"})
+	for i := range c.models {
+		m := &c.models[i]
+		for _, part := range []struct {
+			name   string
+			points data
+		}{{"fit", m.fit}, {"held out", m.held}} {
+			for _, at := range part.points {
+				w.Write(m.fitRow(c.Profile, c.Profile.Fits[i], part.name, at))
+			}
+		}
+	}
+	if w.Flush(); w.Error() != nil {
+		return w.Error()
+	}
+	return renameio.WriteFile(filepath.Join(dir, FitsFile), out.Bytes(), 0o644)
+}
+
+func (m *model) fitRow(p *hw.Profile, f hw.Fit, part string, at datum) []string {
+	number := func(v float64) string { return strconv.FormatFloat(v, 'g', 8, 64) }
+	bytes := 0.0
+	if m.draw.rate != nil {
+		bytes = m.draw.rate(at)
+	}
+	return []string{p.Name, m.name, quality(f), part, short(at.Point, append(m.fit[:len(m.fit):len(m.fit)], m.held...)),
+		m.draw.xLabel, number(m.draw.x(at)), number(bytes), number(at.seconds * 1e6), number(m.price(p, at) * 1e6), number(worstLimit)}
+}
+
+func quality(f hw.Fit) string {
+	return "held out: median " + percent(f.MedianError) + ", worst " + percent(f.MaxError) + "; R² of all " + number(f.R2)
+}
+
+func smallestTime(d data) float64 {
+	t := infinite
+	for _, at := range d {
+		t = math.Min(t, at.seconds)
+	}
+	return t
+}

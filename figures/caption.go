@@ -1,0 +1,180 @@
+package figures
+
+import (
+	"cmp"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+)
+
+// captionOf says what was run: card, model, trace, requests, seeds, and what axes of the
+// experiment set in all runs. The key of the abscissa is no news.
+func captionOf(runs []Run, x abscissa) string {
+	var where, models, cards, systems, traces, counts, seeds, words []string
+	for i := range runs {
+		r := &runs[i]
+		models, cards = append(models, modelLabel(r.Model)), append(cards, gpuLabel(r.GPU))
+		if where = append(where, modelLabel(r.Model)); r.GPU != "" {
+			where[i] += " on " + gpuLabel(r.GPU)
+		}
+		systems = append(systems, label(r.System))
+		if r.trace != "" {
+			traces = append(traces, r.trace)
+		}
+		if r.Requests > 0 {
+			counts = append(counts, strconv.Itoa(r.Requests))
+		}
+		seeds = append(seeds, strconv.FormatUint(r.Seed, 10))
+	}
+	if all := unique(where); len(all) <= 2 && len(unique(models)) > 1 || len(all) == 1 {
+		words = append(words, strings.Join(all, " and "))
+	} else { // panels name them
+		words = append(words, list(unique(models))+" on "+list(unique(cards)))
+	}
+	if all := unique(systems); len(all) == 1 && all[0] != "" {
+		words = append(words, all[0])
+	}
+	if all := unique(traces); len(all) > 0 {
+		words = append(words, list(all))
+	}
+	if all := unique(counts); len(all) > 0 {
+		words = append(words, list(all)+" requests")
+	}
+	for _, key := range settingsOf(runs) {
+		if !named(key) && key != x.key && !differs(runs, key) && !slices.Contains(traces, runs[0].text(key)) {
+			words = append(words, setting(key, runs[0].Settings[key]))
+		}
+	}
+	return strings.Join(append(words, seedsText(unique(seeds))), ", ")
+}
+
+func seedsText(seeds []string) string {
+	if len(seeds) == 1 {
+		return "seed " + seeds[0]
+	}
+	return "seeds " + list(seeds)
+}
+
+// captioned is the caption with what intervals are.
+func (p *picture) captioned() string {
+	all := p.intervals()
+	if all.most < 2 {
+		return p.caption
+	}
+	runs := strconv.Itoa(all.least)
+	if all.most > all.least {
+		runs += " to " + strconv.Itoa(all.most)
+	}
+	runs += " " + cmp.Or(p.means, "runs")
+	text := "95 % intervals of the mean of " + runs + " are in the CSV"
+	switch {
+	case all.bands:
+		text = "Bands and whiskers: 95 % interval of the mean of " + runs
+	case all.whiskers:
+		text = "Whiskers: 95 % interval of the mean of " + runs
+	}
+	if all.arrows {
+		text += "; an arrow where it goes on"
+	}
+	if p.caption != "" {
+		text = p.caption + ". " + text
+	}
+	return text + "."
+}
+
+// drawn says which intervals a picture has, of how many runs, and how it draws them.
+type drawn struct {
+	least, most             int // runs
+	bands, whiskers, arrows bool
+}
+
+func (d *drawn) add(q point, a axis, whiskered bool) {
+	if q.high <= q.low {
+		return
+	}
+	if d.least == 0 || q.runs < d.least {
+		d.least = q.runs
+	}
+	d.most = max(d.most, q.runs)
+	d.whiskers = d.whiskers || whiskered
+	d.arrows = d.arrows || whiskered && (q.below || q.above || q.low < a.low || q.high > a.high)
+}
+
+func (p *picture) intervals() drawn {
+	var d drawn
+	for i := range p.charts {
+		c := &p.charts[i]
+		for j := range c.curves {
+			one := &c.curves[j]
+			for _, q := range one.points {
+				if own := c.axisOf(one); q.mean <= own.high {
+					d.add(q, own, c.whiskered(one))
+				}
+			}
+			d.bands = d.bands || c.banded(one)
+		}
+		for _, g := range c.groups {
+			for j := range g.bars {
+				if b := &g.bars[j]; b.whiskered() {
+					d.add(b.height(), c.axis, true)
+				}
+			}
+		}
+	}
+	return d
+}
+
+// traceOf fills in the trace of each run of a result folder, where a configuration is
+// there that names it.
+func traceOf(dir string, runs []Run) {
+	folders := pointFolders(dir)
+	for i := range runs {
+		r := &runs[i]
+		r.folder = folders[r.Name]
+		if trace := r.text("workload.trace"); trace != "" {
+			r.trace = filepath.Base(trace)
+			continue
+		}
+		var c struct {
+			Workload struct {
+				Trace string `toml:"trace"`
+			} `toml:"workload"`
+		}
+		for _, folder := range []string{r.folder, dir} {
+			if text, err := os.ReadFile(filepath.Join(folder, "config.toml")); folder != "" && err == nil {
+				if _, err := toml.Decode(string(text), &c); err == nil && c.Workload.Trace != "" {
+					r.trace = filepath.Base(c.Workload.Trace)
+					break
+				}
+			}
+		}
+	}
+}
+
+// pointFolders are the folders of the runs of a result folder, by name: points/NAME, or
+// what the index of a sweep says.
+func pointFolders(dir string) map[string]string {
+	folders := map[string]string{}
+	var index struct {
+		Points []struct {
+			Label  string `json:"label"`
+			Folder string `json:"folder"`
+		} `json:"points"`
+	}
+	if text, err := os.ReadFile(filepath.Join(dir, "sweep.json")); err == nil && json.Unmarshal(text, &index) == nil {
+		for _, p := range index.Points {
+			folders[p.Label] = filepath.Join(dir, filepath.FromSlash(p.Folder))
+		}
+		return folders
+	}
+	entries, _ := os.ReadDir(filepath.Join(dir, "points"))
+	for _, e := range entries {
+		folders[e.Name()] = filepath.Join(dir, "points", e.Name())
+	}
+	return folders
+}

@@ -1,0 +1,89 @@
+package figures
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"codeberg.org/go-pdf/fpdf"
+	"github.com/google/renameio/v2"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgpdf"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// dotsPerInch is the resolution of a PNG.
+const dotsPerInch = 220
+
+// formatsOr is the formats asked for, each once, or PNG.
+func formatsOr(asked []string) []string {
+	if len(asked) == 0 {
+		return []string{"png"}
+	}
+	return unique(asked)
+}
+
+// encode has paint draw on a canvas of a format and returns the file. The same picture
+// has the same bytes: no date is written into a PDF.
+func encode(format string, dpi int, width, height vg.Length, paint func(draw.Canvas)) ([]byte, error) {
+	var canvas vg.CanvasWriterTo
+	switch format {
+	case "png":
+		canvas = vgimg.PngCanvas{Canvas: vgimg.NewWith(vgimg.UseWH(width, height), vgimg.UseDPI(dpi))}
+	case "svg":
+		canvas = vgsvg.New(width, height)
+	case "pdf":
+		fpdf.SetDefaultCatalogSort(true)
+		fpdf.SetDefaultCreationDate(time.Unix(0, 0).UTC())
+		fpdf.SetDefaultModificationDate(time.Unix(0, 0).UTC())
+		canvas = vgpdf.New(width, height)
+	default:
+		return nil, fmt.Errorf("no format %q of pictures; there are png, svg and pdf", format)
+	}
+	page := draw.NewCanvas(canvas, width, height)
+	paint(page)
+	var out bytes.Buffer
+	_, err := canvas.WriteTo(&out)
+	return out.Bytes(), err
+}
+
+// writeFormats writes a picture in each format and returns the paths.
+func writeFormats(path string, formats []string, dpi int, width, height vg.Length, paint func(draw.Canvas)) ([]string, error) {
+	var files []string
+	for _, format := range formatsOr(formats) {
+		data, err := encode(format, dpi, width, height, paint)
+		if err != nil {
+			return files, err
+		}
+		if err := writeFile(path+"."+format, data); err != nil {
+			return files, err
+		}
+		files = append(files, path+"."+format)
+	}
+	return files, nil
+}
+
+// writeFile writes a file whole or not at all.
+func writeFile(path string, data []byte) error {
+	return renameio.WriteFile(path, data, 0o644, renameio.WithTempDir(filepath.Dir(path)))
+}
+
+// writeAll writes pictures in the order given. Two of one name would be one.
+func writeAll(dir string, pictures []picture, formats []string) ([]string, error) {
+	var files, names []string
+	for i := range pictures {
+		if slices.Contains(names, pictures[i].file) {
+			return files, fmt.Errorf("%s: two pictures have this name", filepath.Join(dir, pictures[i].file))
+		}
+		names = append(names, pictures[i].file)
+		paths, err := pictures[i].write(dir, formats)
+		if files = append(files, paths...); err != nil {
+			return files, err
+		}
+	}
+	return files, nil
+}

@@ -1,0 +1,93 @@
+package figures
+
+import (
+	"fmt"
+	"math"
+	"path"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// nameSeries names each run's series: by its system, and by what axes of the experiment
+// set otherwise than in other runs. What all share is for the caption.
+func nameSeries(runs []Run, x abscissa) {
+	keys := slices.DeleteFunc(settingsOf(runs), func(key string) bool {
+		return named(key) || key == x.key || !differs(runs, key)
+	})
+	var systems []string
+	for i := range runs {
+		systems = append(systems, runs[i].System)
+	}
+	one := len(unique(systems)) == 1
+	for i := range runs {
+		r := &runs[i]
+		var words []string
+		for _, key := range keys {
+			if v, ok := r.Settings[key]; ok {
+				words = append(words, setting(key, v))
+			}
+		}
+		if !one || len(words) == 0 {
+			words = slices.Insert(words, 0, label(r.System))
+		}
+		r.series = strings.Join(words, ", ")
+	}
+}
+
+func differs(runs []Run, key string) bool {
+	for i := range runs {
+		if !reflect.DeepEqual(runs[i].Settings[key], runs[0].Settings[key]) {
+			return true
+		}
+	}
+	return false
+}
+
+// setting is a key and its value in words: "budget 512 tokens", "no batch control".
+func setting(key string, value any) string {
+	words, unit := unitOf(key)
+	switch v := value.(type) {
+	case bool:
+		if v {
+			return words
+		}
+		return "no " + words
+	case float64:
+		return strings.TrimSpace(words + " " + tickLabel(v) + " " + unit)
+	case string:
+		return words + " " + path.Base(v)
+	}
+	return words + " " + fmt.Sprint(value)
+}
+
+// gpuLabel is the usual name of a card.
+func gpuLabel(gpu string) string {
+	if strings.ContainsAny(gpu, "/.\\ ") {
+		return path.Base(gpu)
+	}
+	return strings.ToUpper(gpu)
+}
+
+// digits prints three significant digits, and integers in full.
+func digits(v float64) string {
+	if v >= 1000 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 3, 64)
+}
+
+// list joins names in prose, the middle of many left out.
+func list(names []string) string {
+	if n := len(names); n > 4 {
+		return names[0] + " to " + names[n-1]
+	}
+	return strings.Join(names, ", ")
+}
+
+// decimals prints so many decimals, halves up: 0.3625 is 0.363.
+func decimals(v float64, n int) string {
+	unit := math.Pow10(n)
+	return strconv.FormatFloat(math.Round(v*unit)/unit, 'f', n, 64)
+}

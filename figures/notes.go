@@ -1,0 +1,106 @@
+package figures
+
+import (
+	"image/color"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/text"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+const ringRadius = 2.4
+
+// drawRing draws a small hollow symbol.
+func drawRing(c *draw.Canvas, l look, at vg.Point) {
+	outline := l.marker(ringRadius)
+	for i := range outline {
+		outline[i] = outline[i].Add(at)
+	}
+	c.StrokeLines(draw.LineStyle{Color: l.color, Width: 0.9}, append(outline, outline[0]))
+}
+
+// notePlotter writes the notes of a chart of dots where they hide no dot and no other
+// note, each with a line to its point.
+type notePlotter struct{ *chart }
+
+func (d notePlotter) Plot(c draw.Canvas, plt *plot.Plot) {
+	var taken, written []vg.Rectangle
+	for i := range d.curves {
+		x, y := d.place(&d.curves[i], &c, plt)
+		for _, q := range d.curves[i].points {
+			at := vg.Point{X: x(q.x), Y: y(q.mean)}
+			taken = append(taken, around(at, ringRadius+1, ringRadius+1))
+		}
+	}
+	toX, toY := plt.Transforms(&c)
+	for _, y := range d.levels {
+		at := toY(d.axis.of(y))
+		taken = append(taken, vg.Rectangle{Min: vg.Point{X: c.Min.X, Y: at - 0.5}, Max: vg.Point{X: c.Max.X, Y: at + 0.5}})
+	}
+	style := noteStyle()
+	style.Font.Size, style.YAlign = 9.5, text.YCenter
+	for _, n := range d.labels {
+		at := vg.Point{X: toX(d.xOf(n.x)), Y: toY(d.axis.of(n.y))}
+		width := style.Width(n.text)/2 + 2
+		center, ok := free(c.Rectangle, taken, written, at, width, 7)
+		if !ok {
+			continue
+		}
+		from := leader(at, center, width)
+		c.StrokeLine2(draw.LineStyle{Color: color.Gray{0x90}, Width: 0.6}, at.X, at.Y, from.X, from.Y)
+		c.FillText(style, center, n.text)
+		taken = append(taken, around(center, width, 7), between(at, from))
+		written = append(written, around(center, width, 7))
+	}
+}
+
+// leader is where the line of a note ends: at its nearer edge.
+func leader(at, center vg.Point, width vg.Length) vg.Point {
+	return vg.Point{X: min(max(at.X, center.X-width), center.X+width), Y: center.Y + sign(at.Y-center.Y)*6}
+}
+
+func between(a, b vg.Point) vg.Rectangle {
+	return vg.Rectangle{
+		Min: vg.Point{X: min(a.X, b.X) - 0.5, Y: min(a.Y, b.Y)}, Max: vg.Point{X: max(a.X, b.X) + 0.5, Y: max(a.Y, b.Y)},
+	}
+}
+
+func sign(v vg.Length) vg.Length {
+	if v < 0 {
+		return -1
+	}
+	return 1
+}
+
+func around(p vg.Point, width, height vg.Length) vg.Rectangle {
+	return vg.Rectangle{Min: vg.Point{X: p.X - width, Y: p.Y - height}, Max: vg.Point{X: p.X + width, Y: p.Y + height}}
+}
+
+// free looks for the nearest place of a box within a panel that meets nothing, and whose
+// line crosses no note that is written.
+func free(panel vg.Rectangle, taken, written []vg.Rectangle, at vg.Point, width, height vg.Length) (vg.Point, bool) {
+	for away := vg.Length(14); away < 160; away += 6 {
+		for _, side := range []vg.Length{0, -0.5, 0.5, -1, 1} {
+			for _, up := range []vg.Length{1, -1} {
+				p := vg.Point{X: at.X + side*(width+4), Y: at.Y + up*away}
+				p.X = min(max(p.X, panel.Min.X+width), panel.Max.X-width)
+				box := around(p, width, height)
+				if box.Max.Y < panel.Max.Y && box.Min.Y > panel.Min.Y && !meets(box, taken) &&
+					!meets(between(at, leader(at, p, width)), written) {
+					return p, true
+				}
+			}
+		}
+	}
+	return at, false
+}
+
+func meets(box vg.Rectangle, taken []vg.Rectangle) bool {
+	for _, t := range taken {
+		if box.Min.X < t.Max.X && t.Min.X < box.Max.X && box.Min.Y < t.Max.Y && t.Min.Y < box.Max.Y {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,51 @@
+package figures
+
+import (
+	"bytes"
+	"encoding/csv"
+	"strconv"
+)
+
+// tabulate writes the numbers of a picture, one row a marker or part of a bar.
+func (p *picture) tabulate() []byte {
+	var out bytes.Buffer
+	w := csv.NewWriter(&out)
+	w.Write([]string{"panel", "quantity", "series", "x", "runs", "mean", "low95", "high95", "unstable"})
+	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
+	row := func(c *chart, quantity, group, series string, q point) {
+		x := group
+		if len(c.groups) == 0 {
+			x = number(q.x)
+		}
+		w.Write([]string{c.title, quantity, series, x, strconv.Itoa(q.runs),
+			number(q.mean), number(q.low), number(q.high), strconv.FormatBool(q.unstable)})
+	}
+	for i := range p.charts {
+		c := &p.charts[i]
+		for _, one := range c.curves {
+			quantity := c.y
+			if one.right {
+				quantity = c.right.label
+			}
+			for _, q := range one.points {
+				row(c, quantity, "", one.series, q)
+			}
+		}
+		for _, g := range c.groups {
+			for _, b := range g.bars {
+				for _, part := range b.parts {
+					name := part.series
+					if b.series != "" && b.series != name {
+						name = b.series + ": " + name
+					}
+					row(c, c.y, g.label, name, part.point)
+				}
+				if b.total != nil {
+					row(c, c.y, g.label, b.series+": total", *b.total)
+				}
+			}
+		}
+	}
+	w.Flush()
+	return out.Bytes()
+}

@@ -1,0 +1,47 @@
+package figures
+
+import "strings"
+
+// busyColumn says how a column of seconds busy in a step is named: GPU, h2d, d2h.
+func busyColumn(column string) (name string, ok bool) {
+	if name, ok = strings.CutSuffix(column, "_busy_s"); name == "gpu" {
+		name = "GPU"
+	}
+	return name, ok
+}
+
+// memoryColumn says how a column of memory or link use is drawn: its panel, its name, the
+// unit, and what a value is multiplied with. Other columns have no panel.
+func memoryColumn(column string) (panel, name, unit string, scale float64) {
+	where, rest, _ := strings.Cut(column, "_")
+	panel, ok := map[string]string{
+		"hbm": "HBM", "dram": "DRAM", "kv": "KV cache", "link": "Link", "h2d": "Link", "d2h": "Link", "pcie": "Link",
+	}[where]
+	if !ok {
+		return "", "", "", 0
+	}
+	scale = 1
+	for _, u := range []struct {
+		suffix, unit string
+		scale        float64
+	}{
+		{"bytes", "GiB", 1.0 / (1 << 30)}, {"gib", "GiB", 1}, {"mib", "GiB", 1.0 / 1024}, {"gb_s", "GB/s", 1},
+		{"share", "Share (%)", 100}, {"use", "Share (%)", 100}, {"blocks", "Blocks", 1}, {"tokens", "Tokens", 1},
+	} {
+		if words, ok := strings.CutSuffix(rest, u.suffix); ok {
+			rest, unit, scale = strings.TrimSuffix(words, "_"), u.unit, u.scale
+			break
+		}
+	}
+	name = panel
+	if panel == "Link" {
+		name = where
+		if unit == "GiB" { // of a step
+			unit, scale = "GB/s", scale*(1<<30)/1e9
+		}
+	}
+	if rest != "" {
+		name += " " + strings.ReplaceAll(strings.ReplaceAll(rest, "_", " "), "kv", "KV")
+	}
+	return panel, name, unit, scale
+}
