@@ -3,8 +3,6 @@ package cuda
 import (
 	"runtime"
 	"unsafe"
-
-	"github.com/ebitengine/purego"
 )
 
 // Clock is what a sample measures.
@@ -45,9 +43,8 @@ func (s *Session) Bench(b Bench) ([]float64, error) {
 	var pin runtime.Pinner
 	defer pin.Unpin()
 	c, samples := b.prepare(&pin)
-	code, _, _ := purego.SyscallN(s.symbols.bench.address, uintptr(unsafe.Pointer(&c)))
-	runtime.KeepAlive(b)
-	return float64s(samples), s.result(s.symbols.bench, code)
+	err := s.call(s.symbols.bench, uintptr(unsafe.Pointer(&c)))
+	return float64s(samples), err
 }
 
 // BenchBeside is Bench while a second thread repeats other operations on its own stream; it also
@@ -60,12 +57,10 @@ func (s *Session) BenchBeside(b Bench, beside ...Operation) (samples []float64, 
 	calls := pinCalls(&pin, beside)
 	var ms float32
 	var runs int32
-	code, _, _ := purego.SyscallN(s.symbols.benchBeside.address, uintptr(unsafe.Pointer(&c)),
+	err = s.call(s.symbols.benchBeside, uintptr(unsafe.Pointer(&c)),
 		uintptr(unsafe.Pointer(unsafe.SliceData(calls))), uintptr(len(calls)),
 		uintptr(unsafe.Pointer(&ms)), uintptr(unsafe.Pointer(&runs)))
-	runtime.KeepAlive(beside)
-	runtime.KeepAlive(b)
-	return float64s(raw), float64(ms), int(runs), s.result(s.symbols.benchBeside, code)
+	return float64s(raw), float64(ms), int(runs), err
 }
 
 func (b Bench) prepare(pin *runtime.Pinner) (benchC, []float32) {

@@ -65,15 +65,9 @@ func bind(handle uintptr, path string) (*Session, error) {
 	}
 	purego.RegisterFunc(&s.lastError, text)
 	if got, _, _ := purego.SyscallN(s.symbols.version.address); int32(got) != Version {
-		return nil, fmt.Errorf("%w: %s has version %d, this program needs %d; rebuild it with 'make cuda'", ErrVersion, path, int32(got), Version)
+		return nil, fmt.Errorf(
+			"%w: %s has version %d, this program needs %d; rebuild it with 'make cuda'",
+			ErrVersion, path, int32(got), Version)
 	}
 	return s, nil
-}
-
-// result turns the code of a finished call into an error.
-func (s *Session) result(f symbol, code uintptr) error {
-	if Code(int32(code)) == OK {
-		return nil
-	}
-	return &Error{Call: f.name, Code: Code(int32(code)), Text: s.lastError()}
 }
