@@ -15,7 +15,8 @@ import (
 // machine wants.
 type Device struct {
 	cfg     Config
-	m       cuda.Machine // the queue, once the model is loaded
+	owner   *mem.Owner
+	m       cuda.Machine // the owner, then the queue before it
 	queue   *queue.Queue // has the first failure
 	geo     kv.Geometry
 	model   *model
@@ -73,9 +74,10 @@ const (
 func New(m cuda.Machine, cfg Config) (*Device, error) {
 	s := cfg.Spec
 	d := &Device{
-		cfg: cfg, m: m, geo: cfg.Geometry, offload: s.Offload, sparse: s.Sparse(),
+		cfg: cfg, owner: &mem.Owner{Machine: m}, geo: cfg.Geometry, offload: s.Offload, sparse: s.Sparse(),
 		requests: map[int]*request{}, bySeq: map[int32]*request{}, last: time.Now(),
 	}
+	d.m = d.owner
 	if err := d.setUp(); err != nil {
 		_ = d.Close() // the first error is the one to show
 		return nil, err
@@ -91,35 +93,28 @@ func (d *Device) Begin(s *sim.Step) error {
 	d.step, d.rows, d.growing = *s, s.Rows, 0
 	d.queue.At(s.Index, -1)
 	d.queue.Wake()
-	d.queue.Fail(d.begin(s))
-	return d.queue.Err()
-}
-
-func (d *Device) begin(s *sim.Step) error {
 	for _, g := range s.Dropped {
-		if err := d.drop(g); err != nil {
-			return err
-		}
+		d.drop(g)
 	}
 	d.stage.Reset()
 	d.active.clear()
 	d.loading.count, d.progressive.on = 0, false
-	if err := d.allocate(s); err != nil {
-		return err
+	if d.allocate(s); d.queue.Err() != nil {
+		return d.queue.Err()
 	}
 	d.beginDecodes(s)
 	every := d.cfg.SplitEvery
 	d.clock.start(every > 0 && s.Index%every == 0)
-	return nil
+	return d.queue.Err()
 }
 
 // allocate gives the rows the memory that they need. Growing it, pinned memory above all, is a cost
 // of starting up and not counted in the step; saves stop meanwhile.
-func (d *Device) allocate(s *sim.Step) error {
+func (d *Device) allocate(s *sim.Step) {
 	if d.saver != nil {
 		// What the queue still had to hand over could find the saver full, and wait for it.
-		if err := d.queue.Drain(); err != nil {
-			return err
+		if d.queue.Drain() != nil {
+			return
 		}
 		d.saver.hold()
 		defer d.saver.release()
@@ -127,25 +122,17 @@ func (d *Device) allocate(s *sim.Step) error {
 	start, grown := time.Now(), d.growths()
 	d.of = d.of[:0]
 	for i := range s.Rows {
-		r, err := d.request(&s.Rows[i])
-		if err != nil {
-			return err
-		}
-		d.of = append(d.of, r)
+		d.of = append(d.of, d.request(&s.Rows[i]))
 	}
 	d.size(s)
 	divided, err := d.stage.Divide()
-	if err != nil {
-		return err
-	}
-	if divided {
+	if d.queue.Fail(err); divided {
 		d.grown++
 	}
 	if d.growths() > grown {
 		d.growing = time.Since(start)
 		d.counters.Growing += d.growing
 	}
-	return d.queue.Err()
 }
 
 // growths counts how often memory has been allocated.
@@ -190,8 +177,8 @@ func (d *Device) freeSegments() {
 			r.stashed = row.To%d.geo.BlockTokens != 0
 		}
 		if d.rows[i].Decode && r.stashed {
-			d.arena.Give(r.stash)
-			r.stash, r.stashed = mem.Piece{}, false
+			d.free(&r.stash)
+			r.stashed = false
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/weights"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -16,11 +17,11 @@ func (d *Device) ready(layer int) {
 	}
 	d.gather(layer)
 	a.layer = layer
-	w := &md.layers[layer]
+	w := &md.tensors[layer]
 	if !a.normed {
-		d.norm(&cuda.RMSNormArgs{X: d.at(0), Weight: w.attnNorm, Rows: int32(a.tokens)})
+		d.norm(&cuda.RMSNormArgs{X: d.at(0), Weight: w[weights.AttnNorm], Rows: int32(a.tokens)})
 	}
-	d.linear(s.h.At, w.qkv, s.qkv.At, a.tokens, md.Hidden, md.heads()*md.HeadDim)
+	d.linear(s.h.At, w[weights.QKV], s.qkv.At, a.tokens, md.Hidden, md.heads()*md.HeadDim)
 	// The queries of decodes are also packed, as decode attention takes them. The places of their
 	// blocks are known by now if nothing is offloaded.
 	if n := d.decodes.n; n > 0 {
@@ -116,10 +117,10 @@ func (d *Device) compute(layer int, w *sim.Work) {
 		return
 	}
 	d.attend(layer, w)
-	weights := &md.layers[layer]
-	d.linear(s.attn.At, weights.o, s.h.At, a.tokens, md.HeadsQ*md.HeadDim, md.Hidden)
-	d.addNorm(weights.mlpNorm)
-	d.mlp(weights)
+	t := &md.tensors[layer]
+	d.linear(s.attn.At, t[weights.O], s.h.At, a.tokens, md.HeadsQ*md.HeadDim, md.Hidden)
+	d.addNorm(t[weights.MLPNorm])
+	d.mlp(t)
 	d.addNorm(md.nextNorm(layer))
 	a.normed = true
 	d.putAway(layer)
@@ -127,15 +128,15 @@ func (d *Device) compute(layer int, w *sim.Work) {
 }
 
 // mlp runs the MLP from and to scratch.h, slice by slice.
-func (d *Device) mlp(w *layerWeights) {
+func (d *Device) mlp(t *tensors) {
 	s, md := &d.scratch, d.model
 	for from, n := 0, 0; from < d.active.tokens; from += n {
 		n = nextSlice(d.active.tokens - from)
 		h := s.h.At + cuda.Ptr(from*md.Hidden*2)
-		d.linear(h, w.gateUp, s.gateUp.At, n, md.Hidden, 2*md.FFN)
+		d.linear(h, t[weights.GateUp], s.gateUp.At, n, md.Hidden, 2*md.FFN)
 		d.launch(&cuda.SiluMulArgs{
 			X: s.gateUp.At, Out: s.act.At, Tokens: int32(n), FFN: int32(md.FFN),
 		})
-		d.linear(s.act.At, w.down, h, n, md.FFN, md.Hidden)
+		d.linear(s.act.At, t[weights.Down], h, n, md.FFN, md.Hidden)
 	}
 }

@@ -47,25 +47,11 @@ func (k *lookup) none() {
 	}
 }
 
-func (k *lookup) close(m cuda.Machine) error {
-	if err := free(m, &k.slot, &k.src, &k.dst, &k.loads, &k.state); err != nil {
-		return err
-	}
-	if k.misses == (cuda.HostMemory{}) {
-		return nil
-	}
-	return m.HostFree(k.misses)
-}
-
 // openTable gives a request its table: no block is in HBM.
-func (d *Device) openTable(r *request, maxTokens int) (err error) {
+func (d *Device) openTable(r *request, maxTokens int) {
 	r.tableBlocks = d.geo.Blocks(maxTokens)
-	bytes := int64(d.geo.Groups()*r.tableBlocks) * 4
-	if r.table, err = d.arena.Take(bytes, "table of slots"); err != nil {
-		return err
-	}
-	d.launch(&cuda.MemsetArgs{Dst: r.table.At, Bytes: bytes})
-	return nil
+	r.table = d.take(int64(d.geo.Groups()*r.tableBlocks)*4, "table of slots")
+	d.launch(&cuda.MemsetArgs{Dst: r.table.At, Bytes: int64(d.geo.Groups()*r.tableBlocks) * 4})
 }
 
 // beginLookup uploads where the decodes' tables and pages are.

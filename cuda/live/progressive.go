@@ -62,42 +62,16 @@ func (p *progressive) open(m cuda.Machine, s *sim.Spec, layers int) (err error) 
 	if p.stream, err = m.StreamCreate(true); err != nil {
 		return err
 	}
-	for _, e := range p.events() {
+	events := []*cuda.Event{&p.start, &p.late}
+	for i := range pipelineDepth {
+		events = append(events, &p.loaded[i], &p.computed[i])
+	}
+	for _, e := range events {
 		if *e, err = m.EventCreate(); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (p *progressive) events() []*cuda.Event {
-	all := []*cuda.Event{&p.start, &p.late}
-	for i := range pipelineDepth {
-		all = append(all, &p.loaded[i], &p.computed[i])
-	}
-	return all
-}
-
-func (p *progressive) close(m cuda.Machine) error {
-	if err := free(m, &p.state, &p.used, &p.done); err != nil {
-		return err
-	}
-	for _, e := range p.events() {
-		if *e != 0 {
-			if err := m.EventDestroy(*e); err != nil {
-				return err
-			}
-		}
-	}
-	if p.stream != 0 {
-		if err := m.StreamDestroy(p.stream); err != nil {
-			return err
-		}
-	}
-	if p.flag == (cuda.HostMemory{}) {
-		return nil
-	}
-	return m.HostFree(p.flag)
 }
 
 // nameRounds notes for which rounds and units the layer's loads are.

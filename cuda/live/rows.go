@@ -2,6 +2,7 @@ package live
 
 import (
 	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/weights"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -92,7 +93,7 @@ func (d *Device) embed(tokens int) {
 		copy(ids[p.at:p.at+p.n], p.req.tokens[p.row.From:p.row.To])
 	}
 	d.stage.Send()
-	d.launch(&cuda.EmbedArgs{Table: d.model.embed, Token: at, Out: d.scratch.x[d.active.x].At,
+	d.launch(&cuda.EmbedArgs{Table: d.model.tensors[0][weights.Embed], Token: at, Out: d.scratch.x[d.active.x].At,
 		Tokens: int32(tokens), Hidden: int32(d.model.Hidden)})
 }
 

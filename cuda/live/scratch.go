@@ -122,18 +122,3 @@ func (d *Device) growZeroed(b *mem.Buffer, bytes int64, what string) {
 		d.launch(&cuda.MemsetArgs{Dst: b.At, Bytes: b.Bytes})
 	}
 }
-
-func (s *scratch) close(m cuda.Machine) error {
-	return free(m, &s.x[0], &s.x[1], &s.h, &s.qkv, &s.attn, &s.gateUp, &s.act, &s.q, &s.scores,
-		&s.first, &s.list, &s.count, &s.zeroed, &s.logits, &s.picked, &s.ordered)
-}
-
-// free gives the memory of buffers back.
-func free(m cuda.Machine, buffers ...*mem.Buffer) error {
-	for _, b := range buffers {
-		if err := b.Free(m); err != nil {
-			return err
-		}
-	}
-	return nil
-}

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -105,38 +106,22 @@ func supported(c weights.Config, geo kv.Geometry) error {
 	return nil
 }
 
-// Close gives everything back.
+// Close waits for the work and frees everything.
 func (d *Device) Close() error {
 	var err error
-	first := func(open bool, close func() error) {
-		if open {
-			if e := close(); err == nil {
-				err = e
-			}
+	for _, stream := range []cuda.Stream{d.stream, d.progressive.stream} {
+		if stream != 0 && err == nil {
+			err = d.m.StreamSync(stream)
 		}
 	}
-	loads := d.progressive.stream
-	first(d.stream != 0, func() error { return d.m.StreamSync(d.stream) })
-	first(loads != 0, func() error { return d.m.StreamSync(loads) })
+	if d.saver != nil {
+		d.saver.close()
+	}
 	if d.queue != nil {
 		if d.queue.Err() != nil { // reported when it happened
 			err = nil
 		}
-		defer d.queue.Close()
+		d.queue.Close()
 	}
-	first(d.saver != nil, func() error { return d.saver.close() })
-	first(d.dram != nil, func() error { return d.dram.Close() })
-	first(d.queue != nil, func() error { return d.stage.Close() })
-	first(d.arena != nil, func() error { return d.arena.Close() })
-	first(d.pool != 0, func() error { return d.m.DeviceFree(d.pool) })
-	first(d.model != nil, func() error { return d.model.close(d.m) })
-	first(true, func() error { return d.scratch.close(d.m) })
-	first(true, func() error { return d.progressive.close(d.m) })
-	first(true, func() error { return d.lookup.close(d.m) })
-	first(true, func() error { return d.workspace.Free(d.m) })
-	first(d.selectedWords > 0, func() error { return d.m.HostFree(d.selected) })
-	first(d.tokens != cuda.HostMemory{}, func() error { return d.m.HostFree(d.tokens) })
-	first(true, d.clock.close)
-	first(d.stream != 0, func() error { return d.m.StreamDestroy(d.stream) })
-	return err
+	return cmp.Or(err, d.owner.Close())
 }

@@ -76,7 +76,8 @@ func (w *warmUp) run() error {
 			return err
 		}
 	}
-	return d.drop(sim.Dropped{ID: warmID, Finished: true})
+	d.drop(sim.Dropped{ID: warmID, Finished: true})
+	return d.queue.Err()
 }
 
 const warmID = -1

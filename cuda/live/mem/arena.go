@@ -90,14 +90,3 @@ func (a *Arena) join(i int) {
 	p.Bytes += next.Bytes
 	a.free = slices.Delete(a.free, i+1, i+2)
 }
-
-// Close frees all slabs.
-func (a *Arena) Close() error {
-	for _, s := range a.slabs {
-		if err := a.m.DeviceFree(s); err != nil {
-			return err
-		}
-	}
-	a.slabs, a.free = nil, nil
-	return nil
-}

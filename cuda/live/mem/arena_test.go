@@ -16,7 +16,8 @@ func TestArena(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := emulator.New(emulator.Config{})
 		defer m.Close()
-		a := NewArena(m, 1<<16)
+		owner := &Owner{Machine: m}
+		a := NewArena(owner, 1<<16)
 		var held []Piece
 		for range rapid.IntRange(1, 40).Draw(t, "operations") {
 			if len(held) > 0 && rapid.Bool().Draw(t, "give") {
@@ -42,7 +43,7 @@ func TestArena(t *testing.T) {
 		if len(a.free) != a.Slabs() || a.used != 0 {
 			t.Fatalf("%d free pieces in %d slabs, %d bytes in use", len(a.free), a.Slabs(), a.used)
 		}
-		if err := a.Close(); err != nil {
+		if err := owner.Close(); err != nil {
 			t.Fatal(err)
 		}
 		if device, _ := m.Held(); device != 0 {

@@ -72,17 +72,6 @@ func (h *HostPool) Block(page int32, group int) cuda.Ptr {
 	return h.slabs[slab].Ptr() + cuda.Ptr(at*h.pageBytes+int64(group)*h.blockBytes)
 }
 
-// Close frees all slabs.
-func (h *HostPool) Close() error {
-	for _, s := range h.slabs {
-		if err := h.m.HostFree(s); err != nil {
-			return err
-		}
-	}
-	h.slabs = nil
-	return nil
-}
-
 // HBMPages are the pages of a cache without offloading: KVHeads slots in each layer's part of the
 // pool.
 type HBMPages struct {

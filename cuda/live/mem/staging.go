@@ -134,20 +134,8 @@ func (s *Staging) allocate(bytes int64) (c chunk, err error) {
 		return c, err
 	}
 	c.base, c.bytes = c.host.Ptr(), c.host.Bytes()
-	if c.device, err = s.Machine.DeviceAlloc(bytes); err != nil {
-		_ = s.Machine.HostFree(c.host) // the first error is the one to report
-	}
+	c.device, err = s.Machine.DeviceAlloc(bytes)
 	return c, err
-}
-
-func (s *Staging) free(c *chunk) error {
-	if len(c.bytes) == 0 {
-		return nil
-	}
-	if err := s.Machine.HostFree(c.host); err != nil {
-		return err
-	}
-	return s.Machine.DeviceFree(c.device)
 }
 
 // PartBytes is a layer's part, for lists of so many words.
@@ -171,8 +159,13 @@ func (s *Staging) Divide() (bool, error) {
 	if err != nil {
 		return true, err
 	}
-	if err := s.free(&s.slab); err != nil {
-		return true, err
+	if len(s.slab.bytes) > 0 {
+		if err := s.Machine.HostFree(s.slab.host); err != nil {
+			return true, err
+		}
+		if err := s.Machine.DeviceFree(s.slab.device); err != nil {
+			return true, err
+		}
 	}
 	s.slab, s.layer, s.wanted = slab, nil, 0
 	for i := range s.layers {
@@ -241,20 +234,4 @@ func (s *Staging) Copy(to, from cuda.Ptr, bytes int64) {
 	s.Uploads++
 	s.UploadBytes += bytes
 	s.Fail(s.Machine.Launch(&cuda.CarryArgs{Dst: to, Src: from, Bytes: bytes}, s.Stream))
-}
-
-// Close frees everything.
-func (s *Staging) Close() error {
-	for i := range s.chunks {
-		if err := s.free(&s.chunks[i]); err != nil {
-			return err
-		}
-	}
-	for i := range s.notes {
-		if err := s.Machine.HostFree(s.notes[i].host); err != nil {
-			return err
-		}
-	}
-	s.chunks, s.layers, s.notes = nil, nil, nil
-	return s.free(&s.slab)
 }
