@@ -13,7 +13,7 @@ const (
 	EventClock Clock = iota // GPU time between two events around the calls
 	// host time from the call until the GPU is idle; for operations that block
 	WallClock
-	SubmitClock // host time of the calls alone
+	SubmitClock // host time of the calls, without the wait
 )
 
 // Bench is one timing: its Calls run one after another as one sample.

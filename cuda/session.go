@@ -9,7 +9,7 @@ import (
 )
 
 // Session is the library on its own thread. Only functions run by Library.Do have one; it must not
-// leave them.
+// outlive them.
 type Session struct {
 	symbols   symbols
 	lastError func() string
@@ -176,23 +176,28 @@ func (s *Session) EventMilliseconds(from, to Event) (float64, error) {
 
 // Upload copies a Go slice to the GPU or to pinned memory; it returns when the copy is done.
 func Upload[T any](s *Session, dst Ptr, data []T) error {
-	return copySlice(s, data, func(at Ptr, bytes int64) MemcpyArgs { return MemcpyArgs{dst, at, bytes} })
+	return copySlice(s, data, func(host Ptr, bytes int64) MemcpyArgs {
+		return MemcpyArgs{Dst: dst, Src: host, Bytes: bytes}
+	})
 }
 
 // Download copies memory of the GPU or pinned memory to a Go slice; it returns when the copy is
 // done.
 func Download[T any](s *Session, data []T, src Ptr) error {
-	return copySlice(s, data, func(at Ptr, bytes int64) MemcpyArgs { return MemcpyArgs{at, src, bytes} })
+	return copySlice(s, data, func(host Ptr, bytes int64) MemcpyArgs {
+		return MemcpyArgs{Dst: host, Src: src, Bytes: bytes}
+	})
 }
 
-func copySlice[T any](s *Session, data []T, copyOf func(at Ptr, bytes int64) MemcpyArgs) error {
+func copySlice[T any](s *Session, data []T, copyOf func(host Ptr, bytes int64) MemcpyArgs) error {
 	if len(data) == 0 {
 		return nil
 	}
 	var pin runtime.Pinner
 	pin.Pin(&data[0])
 	defer pin.Unpin()
-	args := copyOf(Ptr(uintptr(unsafe.Pointer(&data[0]))), int64(len(data))*int64(unsafe.Sizeof(data[0])))
+	args := copyOf(Ptr(uintptr(unsafe.Pointer(&data[0]))),
+		int64(len(data))*int64(unsafe.Sizeof(data[0])))
 	if err := s.Launch(&args, 0); err != nil {
 		return err
 	}

@@ -61,15 +61,15 @@ type Device struct {
 	grown         int             // how often a buffer grew
 	tokens        cuda.HostMemory // [tokenRows] picked in this step
 	counters      Counters
-	left          time.Time // when the last call returned
-	idleFrom      time.Time // when the last step ended, and the idle gaps since
+	returned      time.Time // when the last call returned
+	idleFrom      time.Time // end of the last step and of the idle time since
 }
 
 const (
 	arenaSlab = 1 << 30 // of pinned host memory too
 )
 
-// New loads the model and takes the memory for the cache. The machine is initialised on this
+// New loads the model and allocates the cache. The machine is initialised on this
 // thread.
 func New(m cuda.Machine, cfg Config) (*Device, error) {
 	s := cfg.Spec
@@ -87,11 +87,9 @@ func New(m cuda.Machine, cfg Config) (*Device, error) {
 
 // Begin implements sim.Device.
 func (d *Device) Begin(s *sim.Step) error {
-	d.enter(&d.counters.Planning)
-	defer d.leave()
-	d.began = d.last
 	d.step, d.rows, d.growing = *s, s.Rows, 0
-	d.queue.At(s.Index, -1)
+	defer d.enter(&d.counters.Planning, -1)()
+	d.began = d.last
 	d.queue.Wake()
 	for _, g := range s.Dropped {
 		d.drop(g)
@@ -146,9 +144,7 @@ func (d *Device) growths() int {
 
 // Finish implements sim.Device.
 func (d *Device) Finish() (t sim.Timing, err error) {
-	d.enter(&d.counters.Planning)
-	defer d.leave()
-	d.queue.At(d.step.Index, -1)
+	defer d.enter(&d.counters.Planning, -1)()
 	d.pick()
 	d.clock.mark(phaseHead)
 	d.awaitLate()
@@ -169,7 +165,7 @@ func (d *Device) Finish() (t sim.Timing, err error) {
 	return t, d.queue.Err()
 }
 
-// freeSegments gives up what finished prefills and begun decodes no longer need.
+// freeSegments frees what finished prefills and begun decodes no longer need.
 func (d *Device) freeSegments() {
 	for i, r := range d.of {
 		if row := &d.rows[i]; row.Segmented && row.Emits {
@@ -212,7 +208,7 @@ func (d *Device) Drain() (des.Time, error) {
 	if d.saver == nil {
 		return 0, nil
 	}
-	defer d.leave()
+	defer d.end()
 	at, err := d.saver.drain()
 	d.last = time.Now()
 	if d.queue.Fail(err); err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// afterHeat is a rest that restores the clock: linears without pause leave it lower than a server's
-// work does.
+// afterHeat is a rest that restores the clock: linears without pause lower it below that of a
+// server's work.
 const afterHeat = 300 * time.Millisecond
 
 // heat runs linears of a chunk for a time, and rests. A card that has idled may hold a higher clock

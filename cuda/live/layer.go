@@ -22,7 +22,7 @@ func (d *Device) ready(layer int) {
 		d.norm(&cuda.RMSNormArgs{X: d.at(0), Weight: w[weights.AttnNorm], Rows: int32(a.tokens)})
 	}
 	d.linear(s.h.At, w[weights.QKV], s.qkv.At, a.tokens, md.Hidden, md.heads()*md.HeadDim)
-	// The queries of decodes are also packed, as decode attention takes them. The places of their
+	// The queries of decodes are also packed, as decode attention reads them. The places of their
 	// blocks are known by now if nothing is offloaded.
 	if n := d.decodes.n; n > 0 {
 		rope := d.rope(0, n)
@@ -46,7 +46,7 @@ func (d *Device) rope(from, to int) *cuda.RopeArgs {
 }
 
 // decodeWrite is rope with a place in the layer's blocks for the decodes' tokens: without
-// offloading that of their page, else what the table will say.
+// offloading that of their page, else what the table will hold.
 func (d *Device) decodeWrite(layer int) *cuda.RopeArgs {
 	c := &d.decodes
 	a := d.rope(0, c.n)
@@ -88,7 +88,7 @@ func (d *Device) norm(a *cuda.RMSNormArgs) {
 	d.launch(a)
 }
 
-// addNorm adds scratch.h to the residual stream and leaves the sum's norm in scratch.h.
+// addNorm adds scratch.h to the residual stream and writes the sum's norm to scratch.h.
 func (d *Device) addNorm(weight cuda.Ptr) {
 	d.norm(&cuda.RMSNormArgs{
 		X: d.scratch.h.At, Residual: d.at(0), Weight: weight, Rows: int32(d.active.tokens),
@@ -97,9 +97,7 @@ func (d *Device) addNorm(weight cuda.Ptr) {
 
 // Compute implements sim.Device.
 func (d *Device) Compute(layer int, w *sim.Work) error {
-	d.enter(&d.counters.Lists)
-	defer d.leave()
-	d.queue.At(d.step.Index, layer)
+	defer d.enter(&d.counters.Lists, layer)()
 	d.compute(layer, w)
 	d.counters.Layers++
 	return d.queue.Err()

@@ -28,7 +28,7 @@ type lookup struct {
 
 	// slot: int32 [decodes][KVHeads][stride]; src and dst: addresses of a layer's loads
 	slot, src, dst, loads, state mem.Buffer
-	// Of the step: uint64 [decodes] tables, int32 [decodes] blocks they have room for in each
+	// Of the step: uint64 [decodes] tables, int32 [decodes] blocks that they hold for each
 	// group, uint64 [decodes][most] pages.
 	tables, caps, pages cuda.Ptr
 }
@@ -50,7 +50,7 @@ func (k *lookup) none() {
 // openTable gives a request its table: no block is in HBM.
 func (d *Device) openTable(r *request, maxTokens int) {
 	r.tableBlocks = d.geo.Blocks(maxTokens)
-	r.table = d.take(int64(d.geo.Groups()*r.tableBlocks)*4, "table of slots")
+	r.table = d.alloc(int64(d.geo.Groups()*r.tableBlocks)*4, "table of slots")
 	d.launch(&cuda.MemsetArgs{Dst: r.table.At, Bytes: int64(d.geo.Groups()*r.tableBlocks) * 4})
 }
 

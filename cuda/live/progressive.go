@@ -58,7 +58,7 @@ func (p *progressive) open(m cuda.Machine, s *sim.Spec, layers int) (err error) 
 	if p.flag, err = m.HostAlloc(4*int64(layers), cuda.DriverPages); err != nil {
 		return err
 	}
-	// its few CTAs need not wait until all of attention's have a place
+	// high priority: its CTAs need not wait until all of attention's are resident
 	if p.stream, err = m.StreamCreate(true); err != nil {
 		return err
 	}

@@ -10,14 +10,14 @@ import (
 )
 
 // CallRecorder records what each step asks of a real device, so that a modelled device can price
-// the very same batches (Price). That is done afterwards: between two calls it would take time that
-// the real device measures.
+// the very same batches (Price). That is done afterwards: between two calls the real device
+// would measure it.
 type CallRecorder struct {
 	Real  sim.Device
 	Steps []RecordedStep
 }
 
-// RecordedStep is one step as the device was asked to carry it out, and the time that it took.
+// RecordedStep is one step as the device was asked to carry it out, and its time.
 type RecordedStep struct {
 	Step   sim.Step // without rows
 	Works  []sim.Work

@@ -81,7 +81,7 @@ func (d *Device) request(row *sim.Row) *request {
 	d.addPages(r, row)
 	if d.sparse && r.meta.Bytes == 0 {
 		r.metaBlocks = d.geo.Blocks(row.MaxTokens)
-		r.meta = d.take(int64(r.metaBlocks)*d.geo.MetaBytes*int64(d.geo.Groups()), "block metadata")
+		r.meta = d.alloc(int64(r.metaBlocks)*d.geo.MetaBytes*int64(d.geo.Groups()), "block metadata")
 	}
 	if d.lookup.on && r.table.Bytes == 0 {
 		d.openTable(r, row.MaxTokens)
@@ -92,9 +92,9 @@ func (d *Device) request(row *sim.Row) *request {
 	return r
 }
 
-// take returns device memory that comes and goes with a request.
-func (d *Device) take(bytes int64, what string) mem.Piece {
-	p, err := d.arena.Take(bytes, what)
+// alloc returns device memory that comes and goes with a request.
+func (d *Device) alloc(bytes int64, what string) mem.Piece {
+	p, err := d.arena.Alloc(bytes, what)
 	d.queue.Fail(err)
 	return p
 }
@@ -122,7 +122,7 @@ func (d *Device) addPages(r *request, row *sim.Row) {
 		need = row.To / d.geo.BlockTokens
 	}
 	for len(r.pages) < need {
-		p, err := d.pages.Take()
+		p, err := d.pages.Alloc()
 		if err != nil {
 			d.queue.Fail(err)
 			return
@@ -134,10 +134,10 @@ func (d *Device) addPages(r *request, row *sim.Row) {
 // openSegments allocates the buffers of a layer-segmented prefill.
 func (d *Device) openSegments(r *request) {
 	tokens, block := len(r.tokens), d.geo.BlockBytes
-	r.home = d.take(int64(tokens*d.model.Hidden)*2, "saved activations")
-	r.layer = d.take(int64(d.geo.Blocks(tokens)*d.geo.KVHeads)*block,
+	r.home = d.alloc(int64(tokens*d.model.Hidden)*2, "saved activations")
+	r.layer = d.alloc(int64(d.geo.Blocks(tokens)*d.geo.KVHeads)*block,
 		"KV of one layer of a prefill")
-	r.stash = d.take(int64(d.geo.Groups())*block, "open blocks of a prefill")
+	r.stash = d.alloc(int64(d.geo.Groups())*block, "open blocks of a prefill")
 }
 
 // closeSegments frees what a finished layer-segmented prefill no longer needs: all but the open
@@ -147,7 +147,7 @@ func (d *Device) closeSegments(r *request) { d.free(&r.home, &r.layer) }
 // free returns pieces to the arena.
 func (d *Device) free(pieces ...*mem.Piece) {
 	for _, p := range pieces {
-		d.arena.Give(*p)
+		d.arena.Free(*p)
 		*p = mem.Piece{}
 	}
 }
@@ -165,7 +165,7 @@ func (d *Device) drop(g sim.Dropped) {
 		}
 		r.saves = r.saves[:0]
 	}
-	d.pages.Give(r.pages)
+	d.pages.Free(r.pages)
 	r.pages = r.pages[:0]
 	d.free(&r.home, &r.layer, &r.meta, &r.stash, &r.table)
 	r.stashed = false

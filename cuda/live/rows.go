@@ -36,8 +36,8 @@ func (d *Device) at(i int) cuda.Ptr {
 	return d.scratch.x[d.active.x].At + cuda.Ptr(i*d.model.Hidden*2)
 }
 
-// gather makes the rows of a layer lie one behind the other. Where they are those of the layer
-// before, nothing moves.
+// gather makes the rows of a layer contiguous. Where they are those of the layer before, nothing
+// moves.
 func (d *Device) gather(layer int) {
 	a := &d.active
 	a.next = a.next[:0]

@@ -30,8 +30,8 @@ type saver struct {
 
 	mu        sync.Mutex
 	moved     *sync.Cond
-	head      int64 // blocks ever reserved, gaps at the ring's end included
-	tail      int64 // blocks ever given back, likewise
+	head      int64 // blocks ever reserved, padding at the ring's end included
+	tail      int64 // blocks ever freed, likewise
 	submitted int64 // jobs
 	done      int64
 	doneAt    time.Time // of the newest job done
@@ -52,7 +52,7 @@ type job struct {
 }
 
 const (
-	saveThreads = 6 // more gain little, and other threads have work too (save.threads)
+	saveThreads = 6 // more gain little, and other threads need cores too (save.threads)
 	saveChunk   = 8 << 20
 	saveStages  = 8
 

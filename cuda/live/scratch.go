@@ -11,7 +11,7 @@ import (
 
 // scratch is the device memory that a step works in. It grows to the largest step so far.
 type scratch struct {
-	// residual stream [tokens][hidden]; the second takes the rows when they change
+	// residual stream [tokens][hidden]; rows that change move to the other
 	x       [2]mem.Buffer
 	h       mem.Buffer // normed input, and output of a linear [tokens][hidden]
 	qkv     mem.Buffer // [tokens][HeadsQ + 2 HeadsKV][D]
@@ -45,7 +45,7 @@ func nextSlice(left int) int {
 	return left
 }
 
-// size makes room for a step.
+// size grows the buffers for a step.
 func (d *Device) size(s *sim.Step) {
 	tokens, decodes := 0, 0
 	for i := range s.Rows {

@@ -53,7 +53,7 @@ func (d *Device) setUp() (err error) {
 		d.pages, blocks = mem.NewHBMPages(n), int64(n*d.geo.Groups())
 	}
 	if d.pool, err = d.m.DeviceAlloc(blocks * d.geo.BlockBytes); err != nil {
-		return fmt.Errorf("KV cache of %s beside %s of weights; lower system.kv_gib: %w",
+		return fmt.Errorf("KV cache of %s and %s of weights; lower system.kv_gib: %w",
 			mem.GiB(blocks*d.geo.BlockBytes), mem.GiB(d.model.Bytes()), err)
 	}
 	if d.tokens, err = d.m.HostAlloc(4*int64(s.MaxRequests), cuda.DriverPages); err != nil {
@@ -75,7 +75,7 @@ func (d *Device) setUp() (err error) {
 		return fmt.Errorf("warming up: %w", err)
 	}
 	d.last = time.Now()
-	d.left, d.idleFrom = d.last, d.last
+	d.returned, d.idleFrom = d.last, d.last
 	return nil
 }
 
@@ -88,16 +88,16 @@ func (d *Device) hbmPages() int {
 	return int(d.cfg.KVBytes / block)
 }
 
-// supported refuses shapes that the kernels do not take.
+// supported refuses shapes that the kernels do not support.
 func supported(c weights.Config, geo kv.Geometry) error {
 	switch {
 	case c.HeadDim != 64 && c.HeadDim != 128:
-		return fmt.Errorf("live: heads of %d values; the kernels take 64 or 128", c.HeadDim)
+		return fmt.Errorf("live: heads of %d values; the kernels support 64 or 128", c.HeadDim)
 	case c.HeadsQ/c.HeadsKV > 8:
-		return fmt.Errorf("live: %d query heads a KV head; the kernels take at most 8",
+		return fmt.Errorf("live: %d query heads a KV head; the kernels support at most 8",
 			c.HeadsQ/c.HeadsKV)
 	case geo.BlockTokens%16 != 0:
-		return fmt.Errorf("live: blocks of %d tokens; the kernels take multiples of 16 (system.block_tokens)", geo.BlockTokens)
+		return fmt.Errorf("live: blocks of %d tokens; the kernels support multiples of 16 (system.block_tokens)", geo.BlockTokens)
 	case geo.Layers != c.Layers || geo.KVHeads != c.HeadsKV ||
 		geo.BlockBytes != int64(4*geo.BlockTokens*c.HeadDim):
 		return fmt.Errorf("live: weights of %d layers x %d KV heads of %d do not fit a cache of %d x %d with blocks of %d bytes",

@@ -18,8 +18,8 @@ import (
 // chunkValues is how many weights are read and converted at a time.
 const chunkValues = 1 << 18
 
-// read fills dst, which has as many values as the tensor, on all cores: converting takes longer
-// than reading from the page cache.
+// read fills dst, which has as many values as the tensor, on all cores: converting is
+// slower than reading from the page cache.
 func (s *stored) read(dst []cuda.Half) error {
 	var next atomic.Int64
 	var group errgroup.Group

@@ -8,8 +8,8 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// Arena hands out pieces of device memory that come and go with requests: first fit over a few
-// large slabs, since an allocation by the driver waits for the GPU. A piece that is given back may
+// Arena hands out pieces of device memory that come and go with requests: first fit over
+// large slabs, since an allocation by the driver waits for the GPU. A piece that is freed may
 // be handed out again at once: all that used it was enqueued before, on the one stream that
 // computes.
 type Arena struct {
@@ -31,8 +31,8 @@ func NewArena(m cuda.Machine, slab int64) *Arena { return &Arena{m: m, slab: sla
 // Slabs is how often the arena has allocated.
 func (a *Arena) Slabs() int { return len(a.slabs) }
 
-// Take returns a piece of at least the given bytes.
-func (a *Arena) Take(bytes int64, what string) (Piece, error) {
+// Alloc returns a piece of at least the given bytes.
+func (a *Arena) Alloc(bytes int64, what string) (Piece, error) {
 	bytes = max(arenaAlign, (bytes+arenaAlign-1)/arenaAlign*arenaAlign)
 	i := a.fit(bytes)
 	if i < 0 {
@@ -61,8 +61,8 @@ func (a *Arena) fit(bytes int64) int {
 	return slices.IndexFunc(a.free, func(f Piece) bool { return f.Bytes >= bytes })
 }
 
-// Give returns a piece; the zero piece is none.
-func (a *Arena) Give(p Piece) {
+// Free returns a piece; the zero piece is none.
+func (a *Arena) Free(p Piece) {
 	if p.Bytes > 0 {
 		a.used -= p.Bytes
 		a.insert(p)

@@ -22,12 +22,12 @@ func TestArena(t *testing.T) {
 		for range rapid.IntRange(1, 40).Draw(t, "operations") {
 			if len(held) > 0 && rapid.Bool().Draw(t, "give") {
 				i := rapid.IntRange(0, len(held)-1).Draw(t, "which")
-				a.Give(held[i])
+				a.Free(held[i])
 				held = slices.Delete(held, i, i+1)
 				continue
 			}
 			bytes := rapid.Int64Range(1, 1<<17).Draw(t, "bytes")
-			p, err := a.Take(bytes, "a piece")
+			p, err := a.Alloc(bytes, "a piece")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -38,7 +38,7 @@ func TestArena(t *testing.T) {
 			disjoint(t, held)
 		}
 		for _, p := range held {
-			a.Give(p)
+			a.Free(p)
 		}
 		if len(a.free) != a.Slabs() || a.used != 0 {
 			t.Fatalf("%d free pieces in %d slabs, %d bytes in use", len(a.free), a.Slabs(), a.used)

@@ -8,8 +8,8 @@ import (
 
 // Pages hands out pages by number, of DRAM with offloading (*HostPool), of HBM without (*HBMPages).
 type Pages interface {
-	Take() (int32, error)
-	Give([]int32)
+	Alloc() (int32, error)
+	Free([]int32)
 }
 
 // HostPool is the DRAM tier. A page holds one block of tokens of every (layer, KV head) group, so
@@ -36,14 +36,14 @@ func NewHostPool(m cuda.Machine, blockBytes int64, groups int, capacity,
 // Pinned is how many pages are pinned.
 func (h *HostPool) Pinned() int { return h.pinned }
 
-// Take returns a free page.
-func (h *HostPool) Take() (int32, error) {
+// Alloc returns a free page.
+func (h *HostPool) Alloc() (int32, error) {
 	if len(h.free) == 0 {
 		if err := h.grow(); err != nil {
 			return 0, err
 		}
 	}
-	return h.HBMPages.Take()
+	return h.HBMPages.Alloc()
 }
 
 // grow pins one more slab.
@@ -88,8 +88,8 @@ func NewHBMPages(n int) *HBMPages {
 	return p
 }
 
-// Take returns a free page.
-func (p *HBMPages) Take() (int32, error) {
+// Alloc returns a free page.
+func (p *HBMPages) Alloc() (int32, error) {
 	if len(p.free) == 0 {
 		return 0, fmt.Errorf("live: the %d pages of HBM are in use; "+
 			"the server admitted more than there are", p.most)
@@ -99,5 +99,5 @@ func (p *HBMPages) Take() (int32, error) {
 	return page, nil
 }
 
-// Give returns pages.
-func (p *HBMPages) Give(pages []int32) { p.free = append(p.free, pages...) }
+// Free returns pages.
+func (p *HBMPages) Free(pages []int32) { p.free = append(p.free, pages...) }

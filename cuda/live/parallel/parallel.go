@@ -40,8 +40,7 @@ var helpers crew
 
 var reserved atomic.Int32
 
-// Reserve takes cores from the helpers for a thread that spins elsewhere; negative
-// numbers return them.
+// Reserve keeps cores for threads that spin elsewhere; negative numbers return them.
 func Reserve(cores int) { reserved.Add(int32(cores)) }
 
 // crew is the goroutines that wait for work to share. Helpers of low rank stay awake.
