@@ -60,7 +60,7 @@ type BlocksArgs struct {
 // HBM.
 type LookupArgs struct {
 	Table, Cap, Page, List, Named, First, Slot, FreeSlot, Evicted Ptr
-	Src, Dst, Before, Loads, Told, State, Pool                    Ptr
+	Src, Dst, Before, Loads, Misses, State, Pool                  Ptr
 	BlockBytes                                                    int64
 	Batch, Heads, Stride, PageStride                              int32
 	Group                                                         int32

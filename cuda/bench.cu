@@ -116,7 +116,7 @@ static int check_bench(const ss_bench_args *a) {
   return SS_OK;
 }
 
-// The second thread of ss_bench_beside and its result.
+// The second thread of ss_bench_overlapped and its result.
 struct Beside {
   const ss_call *calls;
   int n;
@@ -171,7 +171,7 @@ extern "C" int ss_bench(const ss_bench_args *args) {
   return SS_OK;
 }
 
-extern "C" int ss_bench_beside(const ss_bench_args *args, const ss_call *beside, int32_t n_beside, float *beside_ms, int32_t *beside_runs) {
+extern "C" int ss_bench_overlapped(const ss_bench_args *args, const ss_call *beside, int32_t n_beside, float *beside_ms, int32_t *beside_runs) {
   SS_TRY(ss::check_bench(args));
   SS_NEED(beside != nullptr && n_beside > 0 && beside_ms != nullptr && beside_runs != nullptr);
   ss::Beside other{beside, n_beside, 0};

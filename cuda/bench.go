@@ -47,17 +47,17 @@ func (s *Session) Bench(b Bench) ([]float64, error) {
 	return float64s(samples), err
 }
 
-// BenchBeside is Bench while a second thread repeats other operations on its own stream; it also
+// BenchOverlapped is Bench while a second thread repeats other operations on its own stream; it also
 // returns the mean milliseconds and number of its runs.
-func (s *Session) BenchBeside(b Bench, beside ...Operation) (samples []float64, besideMs float64,
-	besideRuns int, err error) {
+func (s *Session) BenchOverlapped(b Bench, others ...Operation) (samples []float64, otherMs float64,
+	otherRuns int, err error) {
 	var pin runtime.Pinner
 	defer pin.Unpin()
 	c, raw := b.prepare(&pin)
-	calls := pinCalls(&pin, beside)
+	calls := pinCalls(&pin, others)
 	var ms float32
 	var runs int32
-	err = s.call(s.symbols.benchBeside, uintptr(unsafe.Pointer(&c)),
+	err = s.call(s.symbols.benchOverlapped, uintptr(unsafe.Pointer(&c)),
 		uintptr(unsafe.Pointer(unsafe.SliceData(calls))), uintptr(len(calls)),
 		uintptr(unsafe.Pointer(&ms)), uintptr(unsafe.Pointer(&runs)))
 	return float64s(raw), float64(ms), int(runs), err

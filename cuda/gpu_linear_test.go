@@ -46,7 +46,7 @@ func TestGPUBenchReturnsSamples(t *testing.T) {
 				t.Errorf("clock %d: %v ms is faster than memory", clock, samples)
 			}
 		}
-		_, ms, runs, err := g.BenchBeside(Bench{Calls: []Operation{&EmptyArgs{}}, Repeats: 50, Clock: WallClock}, fill)
+		_, ms, runs, err := g.BenchOverlapped(Bench{Calls: []Operation{&EmptyArgs{}}, Repeats: 50, Clock: WallClock}, fill)
 		g.must(err)
 		if runs < 1 || ms <= 0 {
 			t.Errorf("beside: %d runs of %g ms", runs, ms)

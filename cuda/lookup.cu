@@ -118,7 +118,7 @@ __global__ void __launch_bounds__(kLookupThreads) lookup_kernel(ss_lookup_args a
   if (blockIdx.x == gridDim.x - 1 && threadIdx.x == 0) {
     const int64_t n = cta_before + all;
     *a.loads = n < a.frees ? n : a.frees;  // those with an address
-    if (a.told != nullptr) *a.told = n;
+    if (a.misses != nullptr) *a.misses = n;
   }
   __syncthreads();
   __shared__ bool last;
@@ -129,7 +129,7 @@ __global__ void __launch_bounds__(kLookupThreads) lookup_kernel(ss_lookup_args a
   __syncthreads();
   if (!last) return;
   // The caller loads each round by its own count. Where that is more than was missing, which is a
-  // mistake that `told` shows too late, what is left copies a free slot to itself.
+  // mistake that `misses` shows too late, what is left copies a free slot to itself.
   if (a.before != nullptr)
     for (int r = threadIdx.x; r < a.rounds; r += kLookupThreads) {
       const unsigned got = atomicExch(&state->cursor[r], 0u);

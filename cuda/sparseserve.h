@@ -139,7 +139,7 @@ SS_API int ss_memcpy_batch(const ss_blocks_args *args, ss_stream stream);  // th
 // Residency of one layer's listed blocks, looked up on the GPU; units are [B][Hk]. A block that is
 // in HBM gets its slot from its request's table. The others take free slots in the order of units
 // and entries, and go to src and dst to be loaded: in that order, or with `before` those of each
-// round of progressive attention from its own place on, in any order. Only `told` says that the
+// round of progressive attention from its own place on, in any order. Only `misses` says that the
 // caller counts other misses than there are: those beyond `frees` get slot 0 and are not loaded,
 // those beyond a round's places are not loaded, and places that are left copy a free slot to
 // itself.
@@ -156,7 +156,7 @@ typedef struct {
   uint64_t *src, *dst;       // out: addresses of the loads
   const int64_t *before;     // [rounds] the first load of each; NULL: not progressive
   int64_t *loads;            // out, device: misses with a free slot, as ss_blocks_args.counted takes it
-  int64_t *told;             // out, pinned: misses; or NULL
+  int64_t *misses;           // out, pinned: misses; or NULL
   void *state;               // ss_lookup_state bytes, zeroed once
   uint64_t pool;             // address of slot 0
   int64_t block_bytes;
@@ -471,7 +471,7 @@ SS_API int ss_bench(const ss_bench_args *args);
 
 // ss_bench while a second host thread repeats the calls of `beside` on a stream of its own for the
 // whole time. beside_ms and beside_runs: mean duration and number of its runs.
-SS_API int ss_bench_beside(const ss_bench_args *args, const ss_call *beside, int32_t n_beside, float *beside_ms, int32_t *beside_runs);
+SS_API int ss_bench_overlapped(const ss_bench_args *args, const ss_call *beside, int32_t n_beside, float *beside_ms, int32_t *beside_runs);
 
 #ifdef __cplusplus
 }

@@ -39,7 +39,7 @@ func contention(b *bench) {
 		before := got(b.Bench(timed))
 		row(w.what+" x 40, isolated", summary(before), "")
 		for _, other := range transfers {
-			samples, ms, runs, err := b.BenchBeside(timed, other.op)
+			samples, ms, runs, err := b.BenchOverlapped(timed, other.op)
 			must(err)
 			after := got(b.Bench(timed))
 			isolated, t := summary(append(before, after...)), summary(samples)

@@ -82,7 +82,7 @@ func (n *nothing) Launch(op cuda.Operation, _ cuda.Stream) error {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		for _, m := range n.pinned {
-			if at := a.Told - m.Ptr(); a.Told >= m.Ptr() && at < cuda.Ptr(len(m.Bytes())) {
+			if at := a.Misses - m.Ptr(); a.Misses >= m.Ptr() && at < cuda.Ptr(len(m.Bytes())) {
 				cuda.Slice[int64](m)[at/8] = int64(a.Frees)
 			}
 		}

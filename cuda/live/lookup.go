@@ -186,7 +186,7 @@ func (d *Device) planLookup(layer int) {
 	l := k.args
 	l.Table, l.Cap, l.Page, l.List, l.Slot = k.tables, k.caps, k.pages, a.List, k.slot.At
 	l.Src, l.Dst, l.Loads = k.src.At, k.dst.At, k.loads.At
-	l.Told = k.misses.Ptr() + cuda.Ptr(8*layer)
+	l.Misses = k.misses.Ptr() + cuda.Ptr(8*layer)
 	l.Pool, l.BlockBytes = d.pool, d.geo.BlockBytes
 	l.Batch, l.Heads, l.Group = int32(c.n), int32(md.HeadsKV), int32(layer*md.HeadsKV)
 	l.Stride, l.PageStride = a.ListStride, int32(c.most)
