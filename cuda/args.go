@@ -56,8 +56,8 @@ type BlocksArgs struct {
 	Counted     Ptr // kernel forms: int64, how many blocks there are
 }
 
-// LookupArgs looks up the slots of a layer's listed blocks and assigns slots to those that are not in
-// HBM.
+// LookupArgs looks up the slots of a layer's listed blocks and assigns slots to those that are not
+// in HBM.
 type LookupArgs struct {
 	Table, Cap, Page, List, Named, First, Slot, FreeSlot, Evicted Ptr
 	Src, Dst, Before, Loads, Misses, State, Pool                  Ptr

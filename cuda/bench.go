@@ -47,8 +47,8 @@ func (s *Session) Bench(b Bench) ([]float64, error) {
 	return float64s(samples), err
 }
 
-// BenchOverlapped is Bench while a second thread repeats other operations on its own stream; it also
-// returns the mean milliseconds and number of its runs.
+// BenchOverlapped is Bench while a second thread repeats other operations on its own stream; it
+// also returns the mean milliseconds and number of its runs.
 func (s *Session) BenchOverlapped(b Bench, others ...Operation) (samples []float64, otherMs float64,
 	otherRuns int, err error) {
 	var pin runtime.Pinner

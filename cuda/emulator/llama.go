@@ -37,8 +37,7 @@ func rmsNorm(m *access, a *cuda.RMSNormArgs) {
 			from = int(*at[int32](m, "Row", a.Row, i))
 		}
 		row := func(arg string, base cuda.Ptr, i int) []cuda.Half {
-			return m.halves(arg, base,
-				i*hidden, hidden)
+			return m.halves(arg, base, i*hidden, hidden)
 		}
 		x := floats(row("X", a.X, from))
 		if a.Residual != 0 {

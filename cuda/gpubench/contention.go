@@ -35,7 +35,7 @@ func contention(b *bench) {
 		// Many calls a sample, so that a sample spans several transfers.
 		timed := cuda.Bench{Calls: slices.Repeat([]cuda.Operation{w.op}, 40), Warmup: 10,
 			Repeats: 10}
-		// Clocks follow power and temperature: each overlapped measurement is between two isolated ones.
+		// Clocks follow power and temperature: each overlapped sample is between two isolated ones.
 		before := got(b.Bench(timed))
 		row(w.what+" x 40, isolated", summary(before), "")
 		for _, other := range transfers {

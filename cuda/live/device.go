@@ -74,7 +74,8 @@ const (
 func New(m cuda.Machine, cfg Config) (*Device, error) {
 	s := cfg.Spec
 	d := &Device{
-		cfg: cfg, owner: &mem.Owner{Machine: m}, geo: cfg.Geometry, offload: s.Offload, sparse: s.Sparse(),
+		cfg: cfg, owner: &mem.Owner{Machine: m}, geo: cfg.Geometry,
+		offload: s.Offload, sparse: s.Sparse(),
 		requests: map[int]*request{}, bySeq: map[int32]*request{}, last: time.Now(),
 	}
 	d.m = d.owner

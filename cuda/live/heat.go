@@ -22,7 +22,8 @@ func (d *Device) heat() {
 	const queued = 16
 	for begun := time.Now(); time.Since(begun) < d.cfg.Heat && d.sync(); {
 		for range queued {
-			d.linear(b.h.At, md.tensors[0][weights.QKV], b.qkv.At, n, md.Hidden, md.heads()*md.HeadDim)
+			d.linear(b.h.At, md.tensors[0][weights.QKV], b.qkv.At, n, md.Hidden,
+				md.heads()*md.HeadDim)
 		}
 	}
 	d.sync()

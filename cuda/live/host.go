@@ -21,8 +21,8 @@ func (d *Device) end() { d.returned = time.Now() }
 
 func (d *Device) waited(since time.Time) { d.counters.Waiting += time.Since(since) }
 
-// Idle waits out idle time of the server's clock between steps, as far as it has not passed already,
-// and no longer than ctx lasts. What it waits belongs to no step.
+// Idle waits for idle time of the server's clock between steps to pass, and no longer than ctx
+// lasts. The wait belongs to no step.
 func (d *Device) Idle(ctx context.Context, idle des.Time) {
 	d.idleFrom = d.idleFrom.Add(time.Duration(idle))
 	rest := time.Until(d.idleFrom)

@@ -110,7 +110,8 @@ func (d *Device) compute(layer int, w *sim.Work) {
 	d.ready(layer)
 	a, s, md := &d.active, &d.scratch, d.model
 	if len(a.rows) != w.Decodes+len(w.Prefill) || a.tokens != w.Tokens {
-		d.queue.Fail(fmt.Errorf("%d rows of %d tokens, the server has %d decodes and %d prefills of %d",
+		d.queue.Fail(fmt.Errorf("%d rows of %d tokens, the server has %d decodes and %d prefills "+
+			"of %d",
 			len(a.rows), a.tokens, w.Decodes, len(w.Prefill), w.Tokens))
 		return
 	}

@@ -235,7 +235,8 @@ func (d *Device) checkLookups() error {
 	misses := cuda.Slice[int64](d.lookup.misses)
 	for layer, want := range d.lookup.want {
 		if want >= 0 && misses[layer] != want {
-			return fmt.Errorf("layer %d: the GPU's lookup misses %d blocks, the cache %d; one of them is wrong, please report it", layer, misses[layer], want)
+			return fmt.Errorf("layer %d: the GPU's lookup misses %d blocks, the cache %d; one of "+
+				"them is wrong, please report it", layer, misses[layer], want)
 		}
 	}
 	d.lookup.none()

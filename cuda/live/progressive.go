@@ -15,8 +15,8 @@ import (
 //
 //	nothing to load   all rounds in one launch
 //	not pipelined     load | rounds up to the next that loads | wait | load | ..
-//	pipelined         the same, but a second stream loads during the attention of earlier rounds, and
-//	                  the host waits only until it is pipelineDepth launches ahead
+//	pipelined         the same, but a second stream loads during the attention of earlier rounds,
+//	                  and the host waits only until it is pipelineDepth launches ahead
 //
 // The next layer waits for loads of rounds that no list reaches, before it touches the cache.
 //

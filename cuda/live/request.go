@@ -81,7 +81,8 @@ func (d *Device) request(row *sim.Row) *request {
 	d.addPages(r, row)
 	if d.sparse && r.meta.Bytes == 0 {
 		r.metaBlocks = d.geo.Blocks(row.MaxTokens)
-		r.meta = d.alloc(int64(r.metaBlocks)*d.geo.MetaBytes*int64(d.geo.Groups()), "block metadata")
+		bytes := int64(d.geo.Groups()*r.metaBlocks) * d.geo.MetaBytes
+		r.meta = d.alloc(bytes, "block metadata")
 	}
 	if d.lookup.on && r.table.Bytes == 0 {
 		d.openTable(r, row.MaxTokens)

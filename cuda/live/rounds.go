@@ -102,9 +102,9 @@ func (d *Device) pipelineByKernel() {
 	psa := p.args
 	t := &pipelineTask{
 		args: cuda.PSAPipelineArgs{
-			PSA: &psa, LoadFirst: at, Src: l.args.Src, Dst: l.args.Dst, BlockBytes: l.args.BlockBytes,
-			Microbatches: int32(p.last()), Depth: pipelineDepth, Loads: p.stream,
-			Reached: int32(p.rounds),
+			PSA: &psa, LoadFirst: at, Src: l.args.Src, Dst: l.args.Dst,
+			BlockBytes: l.args.BlockBytes, Microbatches: int32(p.last()), Depth: pipelineDepth,
+			Loads: p.stream, Reached: int32(p.rounds),
 		},
 		stream: d.stream, before: before, late: p.late, counts: &d.inRounds,
 	}

@@ -93,8 +93,10 @@ func (d *Device) embed(tokens int) {
 		copy(ids[p.at:p.at+p.n], p.req.tokens[p.row.From:p.row.To])
 	}
 	d.stage.Send()
-	d.launch(&cuda.EmbedArgs{Table: d.model.tensors[0][weights.Embed], Token: at, Out: d.scratch.x[d.active.x].At,
-		Tokens: int32(tokens), Hidden: int32(d.model.Hidden)})
+	d.launch(&cuda.EmbedArgs{
+		Table: d.model.tensors[0][weights.Embed], Token: at, Out: d.at(0),
+		Tokens: int32(tokens), Hidden: int32(d.model.Hidden),
+	})
 }
 
 // carryOver brings each row's hidden state from where the last layer left it, or the last step.
@@ -119,8 +121,7 @@ func (d *Device) putAway(layer int) {
 		if !p.row.Segmented || p.row.LayerTo != layer+1 || layer+1 == d.model.Layers {
 			continue
 		}
-		a := &cuda.MemcpyArgs{Dst: p.req.home.At + cuda.Ptr(int64(p.row.From)*width),
-			Src: d.at(p.at), Bytes: int64(p.n) * width}
-		d.launch(a)
+		home := p.req.home.At + cuda.Ptr(int64(p.row.From)*width)
+		d.launch(&cuda.MemcpyArgs{Dst: home, Src: d.at(p.at), Bytes: int64(p.n) * width})
 	}
 }

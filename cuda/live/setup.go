@@ -97,10 +97,12 @@ func supported(c weights.Config, geo kv.Geometry) error {
 		return fmt.Errorf("live: %d query heads a KV head; the kernels support at most 8",
 			c.HeadsQ/c.HeadsKV)
 	case geo.BlockTokens%16 != 0:
-		return fmt.Errorf("live: blocks of %d tokens; the kernels support multiples of 16 (system.block_tokens)", geo.BlockTokens)
+		return fmt.Errorf("live: blocks of %d tokens; the kernels support multiples of 16 "+
+			"(system.block_tokens)", geo.BlockTokens)
 	case geo.Layers != c.Layers || geo.KVHeads != c.HeadsKV ||
 		geo.BlockBytes != int64(4*geo.BlockTokens*c.HeadDim):
-		return fmt.Errorf("live: weights of %d layers x %d KV heads of %d do not fit a cache of %d x %d with blocks of %d bytes",
+		return fmt.Errorf("live: weights of %d layers x %d KV heads of %d do not fit a cache of "+
+			"%d x %d with blocks of %d bytes",
 			c.Layers, c.HeadsKV, c.HeadDim, geo.Layers, geo.KVHeads, geo.BlockBytes)
 	}
 	return nil

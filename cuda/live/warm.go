@@ -161,7 +161,8 @@ func (w *warmUp) lists(layer, blocks int) *sim.Lists {
 			l.Open = append(l.Open, w.slot(layer, h, blocks-1))
 		}
 		if spec.GPULookup() && spec.Progressive() {
-			l.ListedAhead, l.FirstRound = append(l.ListedAhead, int32(blocks)), append(l.FirstRound, int32(blocks))
+			l.ListedAhead = append(l.ListedAhead, int32(blocks))
+			l.FirstRound = append(l.FirstRound, int32(blocks))
 		}
 		for b := range blocks {
 			l.Block = append(l.Block, int32(b))

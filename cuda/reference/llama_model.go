@@ -6,7 +6,8 @@ import "math"
 // / HeadsKV:
 //
 //	x = embed[token]
-//	each layer:  x += o attention(rope(qkv norm(x)))      x += down (silu(gate u) * up u), u = norm(x)
+//	each layer:  x += o attention(rope(qkv norm(x)))
+//	             x += down (silu(gate u) * up u), u = norm(x)
 //	logits = head norm(x)
 //
 // Round is applied where the GPU and HuggingFace's fp16 model store a value: after the embedding,

@@ -80,7 +80,8 @@ func (s *stored) readBytes(to []byte, from int64) error {
 		return nil
 	}
 	if errors.Is(err, io.EOF) {
-		return fmt.Errorf("the file ended after %d of %d bytes; it has become shorter since it was opened", from+int64(n), s.end-s.begin)
+		return fmt.Errorf("the file ended after %d of %d bytes; it has become shorter since it "+
+			"was opened", from+int64(n), s.end-s.begin)
 	}
 	return err
 }

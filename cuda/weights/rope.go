@@ -78,7 +78,8 @@ func (r Rope) validate() error {
 	case NoScaling, LinearScaling:
 	case Llama3Scaling:
 		if r.HighFactor <= r.LowFactor {
-			return fmt.Errorf("rope_scaling: want high_freq_factor above low_freq_factor = %g, got %g", r.LowFactor, r.HighFactor)
+			return fmt.Errorf("rope_scaling: want high_freq_factor above low_freq_factor = %g, "+
+				"got %g", r.LowFactor, r.HighFactor)
 		}
 	default:
 		return fmt.Errorf("rope_scaling: %q is not supported; want none, linear or llama3",

@@ -33,7 +33,7 @@ func (a *Arena) Slabs() int { return len(a.slabs) }
 
 // Alloc returns a piece of at least the given bytes.
 func (a *Arena) Alloc(bytes int64, what string) (Piece, error) {
-	bytes = max(arenaAlign, (bytes+arenaAlign-1)/arenaAlign*arenaAlign)
+	bytes = max(arenaAlign, aligned(bytes, arenaAlign))
 	i := a.fit(bytes)
 	if i < 0 {
 		slab := max(a.slab, bytes)

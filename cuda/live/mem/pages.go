@@ -55,7 +55,8 @@ func (h *HostPool) grow() error {
 	}
 	slab, err := h.m.HostAlloc(int64(n)*h.pageBytes, cuda.HugePages)
 	if err != nil {
-		return fmt.Errorf("pinning %s of host memory for KV, with %s pinned; lower system.dram_gib: %w",
+		return fmt.Errorf("pinning %s of host memory for KV, with %s pinned; lower "+
+			"system.dram_gib: %w",
 			GiB(int64(n)*h.pageBytes), GiB(int64(h.pinned)*h.pageBytes), err)
 	}
 	h.slabs = append(h.slabs, slab)

@@ -9,8 +9,8 @@ import (
 // Staging brings what the host knows to the GPU: slots, lists, addresses, tokens. Arrays are
 // written in pinned memory and copied together, before the kernels that read them, by a kernel:
 // between two others the copy engine's latency would exceed the copy (cuda/carry.cu). Each layer
-// has a part of its own, which begins with the lists that the server writes there (sim.ListMemory) and
-// continues with what else the layer's launches need; what concerns the step, or does not fit
+// has a part of its own, which begins with the lists that the server writes there (sim.ListMemory)
+// and continues with what else the layer's launches need; what concerns the step, or does not fit
 // there, is in chunks. Nothing is reused within a step, so nothing is overwritten while the GPU may
 // still read it.
 //
@@ -62,7 +62,7 @@ func (s *Staging) Reset() {
 
 // alloc returns where the given bytes begin, if they fit.
 func (c *chunk) alloc(bytes int64) (at int64, ok bool) {
-	at = (c.used + stagingAlign - 1) / stagingAlign * stagingAlign
+	at = aligned(c.used, stagingAlign)
 	if at+bytes > int64(len(c.bytes)) {
 		return 0, false
 	}
@@ -140,7 +140,7 @@ func (s *Staging) allocate(bytes int64) (c chunk, err error) {
 // PartBytes is a layer's part, for lists of so many words.
 func PartBytes(words int) int64 {
 	lists := int64(words) * 4
-	return (lists + lists/spareShare + stagingSpare + stagingAlign - 1) / stagingAlign * stagingAlign
+	return aligned(lists+lists/spareShare+stagingSpare, stagingAlign)
 }
 
 // stagingSpare is for what a layer's launches need besides its lists.
