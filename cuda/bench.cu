@@ -25,8 +25,8 @@ __global__ void gate_kernel(long long nanoseconds) {
 // the next kernel with writing them back.
 __global__ void flush_kernel(const uint4 *buffer, size_t count, int *never) {
   uint32_t mix = 0;
-  const size_t threads = size_t(gridDim.x) * blockDim.x;
-  for (size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += threads) {
+  for (size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
+       i += size_t(gridDim.x) * blockDim.x) {
     const uint4 v = buffer[i];
     mix |= v.x ^ v.y ^ v.z ^ v.w;
   }
