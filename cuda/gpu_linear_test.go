@@ -49,7 +49,7 @@ func TestGPUBenchReturnsSamples(t *testing.T) {
 		_, ms, runs, err := g.BenchOverlapped(Bench{Calls: []Operation{&EmptyArgs{}}, Repeats: 50, Clock: WallClock}, fill)
 		g.must(err)
 		if runs < 1 || ms <= 0 {
-			t.Errorf("beside: %d runs of %g ms", runs, ms)
+			t.Errorf("overlapped: %d runs of %g ms", runs, ms)
 		}
 		if _, err := g.Bench(Bench{Calls: []Operation{&DecodeArgs{}}, Repeats: 1}); !errors.Is(err, BadArgument) {
 			t.Errorf("an operation that fails: %v", err)

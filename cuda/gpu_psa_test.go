@@ -156,7 +156,7 @@ func TestGPUPSAPipeline(t *testing.T) {
 
 // Microbatches without loads share a launch, loads of those that no list reaches are only started,
 // and a call goes on to the next without waiting.
-func TestGPUPSAPipelineTurns(t *testing.T) {
+func TestGPUPSAPipelineSharesLaunches(t *testing.T) {
 	onGPU(t, func(g *gpu) {
 		const micro = 4
 		a := g.batch(4, 2, 128, 32, 2000, 333, 64)

@@ -21,7 +21,7 @@ type wrongCount struct {
 }
 
 // A gather finds an address that is good to read and to write in every place that
-// it may take, whatever the caller has counted.
+// it may use, whatever the caller has counted.
 func TestLookupOfAnotherCount(t *testing.T) {
 	const self = -1
 	for name, c := range map[string]wrongCount{
@@ -54,7 +54,7 @@ func TestLookupOfAnotherCount(t *testing.T) {
 				}
 			}
 			if got := download[int64](g, a.Loads, 1)[0]; got != c.loads {
-				t.Errorf("the gather takes %d, want %d", got, c.loads)
+				t.Errorf("the gather loads %d, want %d", got, c.loads)
 			}
 			if got := download[int64](g, a.Misses, 1)[0]; got != int64(len(c.missing)) {
 				t.Errorf("%d misses counted, want %d", got, len(c.missing))

@@ -147,12 +147,12 @@ func TestPSABySlots(t *testing.T) {
 	p, args := g.psa(a, 3, 0.9)
 	args.Table, args.Slot, args.Steps = 0, upload(g, slotsOf(a)), int32(a.TableStride)
 	g.must(g.Launch(args, 0))
-	g.checkPSA("slots beside the order", p.Run(), a, args)
+	g.checkPSA("slots for the order", p.Run(), a, args)
 }
 
 // Microbatches without loads share a launch, loads of those that no list reaches are only started,
 // and a call goes on to the next without waiting.
-func TestPSAPipelineTurns(t *testing.T) {
+func TestPSAPipelineSharesLaunches(t *testing.T) {
 	for _, config := range []Config{{}, {Late: true}, {Late: true, Seed: 7}} {
 		for _, own := range []bool{false, true} {
 			g := newRig(t, config)
@@ -223,7 +223,7 @@ func TestPSAPipelineTurns(t *testing.T) {
 	}
 }
 
-// peek reads a byte of device memory behind what stream 0 has done, and nothing else.
+// peek reads a byte of device memory after what stream 0 has done, and nothing else.
 func (g *rig) peek(p cuda.Ptr) byte {
 	g.t.Helper()
 	to := g.host(1)

@@ -76,7 +76,7 @@ func TestSaveBehindAFailureFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_ = q.Launch(&cuda.GPUScatterArgs{Count: 1}, stream) // told below
+	_ = q.Launch(&cuda.GPUScatterArgs{Count: 1}, stream) // seen below
 	at, end, _, err := s.reserve(1)
 	if err != nil {
 		t.Fatal(err)

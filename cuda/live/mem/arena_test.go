@@ -10,8 +10,8 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/emulator"
 )
 
-// Pieces never overlap and are as large as asked for; once all are given back, each slab is one free
-// piece again, and closing leaves nothing.
+// Pieces never overlap and are as large as asked for; once all are freed, each slab is one free
+// piece again, and after closing nothing is held.
 func TestArena(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := emulator.New(emulator.Config{})
