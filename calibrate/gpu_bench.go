@@ -115,7 +115,7 @@ func (t *setup) run(s *cuda.Session, layer *cuda.LayerProbe, warmup, repeats int
 		l.Warmup, l.Repeats = warmup, repeats
 		samples, err = layer.Bench(s, l)
 	case len(t.beside) > 0:
-		samples, besideMs, _, err = s.BenchBeside(b, t.beside...)
+		samples, besideMs, _, err = s.BenchOverlapped(b, t.beside...)
 	default:
 		samples, err = s.Bench(b)
 	}

@@ -2,7 +2,7 @@
 //
 // A row is read in pieces of 8 values at multiples of 16 bytes; where stride is no multiple of 8
 // its first and last piece hold foreign values, which count as -inf. Threads look for the piece
-// with the largest value; the lowest value in it is found once, at the end. Where rows are few, the
+// with the largest value; the lowest value in it is found once, at the end. In a small batch the
 // CTAs of a row are a cluster, and each sends its best to the first.
 #include "cluster.cuh"
 
@@ -16,7 +16,9 @@ struct Best {
   int piece;  // INT32_MAX: none yet
 };
 
-__device__ inline Best better(Best a, Best b) { return b.value > a.value || (b.value == a.value && b.piece < a.piece) ? b : a; }
+__device__ inline Best better(Best a, Best b) {
+  return b.value > a.value || (b.value == a.value && b.piece < a.piece) ? b : a;
+}
 
 __device__ inline Best warp_best(Best x) {
 #pragma unroll
@@ -33,13 +35,14 @@ __device__ inline uint4 load_logits(const uint16_t *row, int64_t first, int voca
 #pragma unroll
   for (int i = 0; i < 4; i++) {
     const int64_t at = first + 2 * i;
-    const uint32_t low = at >= 0 && at < vocab ? row[at] : kMinusInfinity, high = at + 1 >= 0 && at + 1 < vocab ? row[at + 1] : kMinusInfinity;
+    const uint32_t low = at >= 0 && at < vocab ? row[at] : kMinusInfinity,
+                   high = at + 1 >= 0 && at + 1 < vocab ? row[at + 1] : kMinusInfinity;
     word[i] = low | high << 16;
   }
   return make_uint4(word[0], word[1], word[2], word[3]);
 }
 
-// NaN loses against any number; eight of them are a NaN, which no comparison takes.
+// NaN loses against any number; eight of them are a NaN, which wins no comparison.
 __device__ inline float largest(uint4 v) {
   const auto pair = [](const uint32_t &word) { return *reinterpret_cast<const __half2 *>(&word); };
   const __half2 m = __hmax2(__hmax2(pair(v.x), pair(v.y)), __hmax2(pair(v.z), pair(v.w)));
@@ -48,17 +51,21 @@ __device__ inline float largest(uint4 v) {
 
 static __global__ void __launch_bounds__(kArgmaxThreads) argmax_kernel(ss_argmax_args a) {
   __shared__ Best part[kArgmaxThreads / 32], cta[kClusterMax];
-  const int parts = cluster_ctas(), rank = cluster_rank(), row_index = blockIdx.x / parts, lane = threadIdx.x % 32;
-  cluster_arrive();  // nobody writes to a CTA that has not started
+  const int parts = cluster_ctas(), rank = cluster_rank(), row_index = blockIdx.x / parts,
+            lane = threadIdx.x % 32;
+  cluster_arrive();  // no CTA is written to before it has started
   const uint16_t *row = static_cast<const uint16_t *>(a.logits) + int64_t(row_index) * a.stride;
-  const int before = int(reinterpret_cast<uintptr_t>(row) % 16 / 2);  // foreign values in the first piece
+  // foreign values in the first piece
+  const int before = int(reinterpret_cast<uintptr_t>(row) % 16 / 2);
   const int pieces = (before + a.vocab + 7) / 8, step = parts * kArgmaxThreads;
 
   Best best = {-INFINITY, INT32_MAX};
-  for (int piece = rank * kArgmaxThreads + threadIdx.x; piece < pieces; piece += kArgmaxLoads * step) {
+  for (int piece = rank * kArgmaxThreads + threadIdx.x; piece < pieces;
+       piece += kArgmaxLoads * step) {
     uint4 v[kArgmaxLoads];
 #pragma unroll
-    for (int i = 0; i < kArgmaxLoads; i++) v[i] = load_logits(row, int64_t(piece + i * step) * 8 - before, a.vocab);
+    for (int i = 0; i < kArgmaxLoads; i++)
+      v[i] = load_logits(row, int64_t(piece + i * step) * 8 - before, a.vocab);
 #pragma unroll
     for (int i = 0; i < kArgmaxLoads; i++) {
       const float value = largest(v[i]);
@@ -95,14 +102,17 @@ static __global__ void __launch_bounds__(kArgmaxThreads) argmax_kernel(ss_argmax
 
 extern "C" int ss_argmax(const ss_argmax_args *args, ss_stream stream) {
   SS_NEED(args != nullptr);
-  SS_NEED(args->rows >= 0 && args->vocab > 0 && args->vocab <= 1 << 24 && args->stride >= args->vocab);
+  SS_NEED(args->rows >= 0 && args->vocab > 0 && args->vocab <= 1 << 24 &&
+          args->stride >= args->vocab);
   if (args->rows == 0) return SS_OK;
   SS_NEED(args->logits != nullptr && args->out != nullptr);
   ss::Limits found;
   SS_TRY(ss::limits(&found));
   const int ctas = ss::cluster_size(found, args->rows, found.sm_count * 2);
   SS_NEED(int64_t(args->rows) * ctas < int64_t(1) << 31);
-  if (ctas > 1) return ss::launch_cluster(ss::argmax_kernel, dim3(unsigned(args->rows * ctas)), ss::kArgmaxThreads, 0, ctas, ss::stream_of(stream), *args);
+  if (ctas > 1)
+    return ss::launch_cluster(ss::argmax_kernel, dim3(unsigned(args->rows * ctas)),
+                              ss::kArgmaxThreads, 0, ctas, ss::stream_of(stream), *args);
   ss::argmax_kernel<<<unsigned(args->rows), ss::kArgmaxThreads, 0, ss::stream_of(stream)>>>(*args);
   return ss::check(cudaGetLastError(), "argmax_kernel");
 }

@@ -1,8 +1,8 @@
 package cuda
 
 // The argument structs of sparseserve.h, field by field; shapes, units and equations are documented
-// there. Every Ptr is the address of device memory or of pinned memory, as the header says for the
-// field.
+// there. Every Ptr is the address of device memory or of pinned memory, as the header documents
+// for the field.
 
 // MemcpyArgs copies Bytes in any direction.
 type MemcpyArgs struct {
@@ -56,11 +56,11 @@ type BlocksArgs struct {
 	Counted     Ptr // kernel forms: int64, how many blocks there are
 }
 
-// LookupArgs looks up where a layer's listed blocks lie and gives slots to those that are not in
-// HBM.
+// LookupArgs looks up the slots of a layer's listed blocks and assigns slots to those that are not
+// in HBM.
 type LookupArgs struct {
 	Table, Cap, Page, List, Named, First, Slot, FreeSlot, Evicted Ptr
-	Src, Dst, Before, Loads, Told, State, Pool                    Ptr
+	Src, Dst, Before, Loads, Misses, State, Pool                  Ptr
 	BlockBytes                                                    int64
 	Batch, Heads, Stride, PageStride                              int32
 	Group                                                         int32
@@ -121,7 +121,7 @@ type PSAPipelineArgs struct {
 }
 
 // PrefillArgs is causal attention of one request's Prefix + QTokens tokens, for the last QTokens of
-// them. With Table, keys and values lie in KV blocks of Pool, and K and V are not read.
+// them. With Table, keys and values are in KV blocks of Pool, and K and V are not read.
 type PrefillArgs struct {
 	Q, K, V, Out                              Ptr
 	QTokenStride, QHeadStride                 int64

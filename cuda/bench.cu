@@ -2,7 +2,7 @@
 //
 // A sample on the event clock is: L2 flush (if asked for), gate, start event, the calls, stop
 // event. The gate is a kernel that spins for some tens of microseconds: meanwhile the host enqueues
-// what follows, so the GPU time between the events has no submission gaps in it.
+// what follows, so the GPU time between the events has no submission overhead in it.
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -21,11 +21,12 @@ __global__ void gate_kernel(long long nanoseconds) {
   while (now - start < nanoseconds);
 }
 
-// Leaves the L2 full of clean lines of another buffer. A memset would leave dirty ones, and charge
+// Fills the L2 with clean lines of another buffer. After a memset they would be dirty, and charge
 // the next kernel with writing them back.
 __global__ void flush_kernel(const uint4 *buffer, size_t count, int *never) {
   uint32_t mix = 0;
-  for (size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += size_t(gridDim.x) * blockDim.x) {
+  for (size_t i = size_t(blockIdx.x) * blockDim.x + threadIdx.x; i < count;
+       i += size_t(gridDim.x) * blockDim.x) {
     const uint4 v = buffer[i];
     mix |= v.x ^ v.y ^ v.z ^ v.w;
   }
@@ -66,7 +67,7 @@ int run_calls(const ss_call *calls, int n, cudaStream_t stream) {
   return SS_OK;
 }
 
-// What a bench holds while it runs; given back on every way out.
+// What a bench holds while it runs; freed on every return.
 struct Bench {
   cudaStream_t stream = nullptr;
   cudaEvent_t start = nullptr, stop = nullptr;
@@ -84,11 +85,14 @@ struct Bench {
 
 using Clock = std::chrono::steady_clock;
 
-static float ms_since(Clock::time_point from) { return std::chrono::duration<float, std::milli>(Clock::now() - from).count(); }
+static float ms_since(Clock::time_point from) {
+  return std::chrono::duration<float, std::milli>(Clock::now() - from).count();
+}
 
 static int one_sample(const ss_bench_args &a, const Bench &b, float *ms) {
   if (b.flush != nullptr) {
-    flush_kernel<<<b.sm_count * 4, 512, 0, b.stream>>>(b.flush, b.flush_bytes / sizeof(uint4), reinterpret_cast<int *>(b.flush));
+    flush_kernel<<<b.sm_count * 4, 512, 0, b.stream>>>(b.flush, b.flush_bytes / sizeof(uint4),
+                                                       reinterpret_cast<int *>(b.flush));
     SS_CUDA(cudaGetLastError());
   }
   if (a.clock == SS_CLOCK_EVENTS) {
@@ -116,8 +120,8 @@ static int check_bench(const ss_bench_args *a) {
   return SS_OK;
 }
 
-// The second thread of ss_bench_beside and its result.
-struct Beside {
+// The second thread of ss_bench_overlapped and its result.
+struct Overlap {
   const ss_call *calls;
   int n;
   int device;
@@ -130,7 +134,8 @@ struct Beside {
   int loop() {
     SS_CUDA(cudaSetDevice(device));
     Bench b;
-    SS_TRY(take_stream(&b.stream, calls[0].op == SS_OP_FLASH_H2D));  // a server's loads have the priority of compute, its saves have not
+    // a server's loads have the priority of compute, its saves have not
+    SS_TRY(take_stream(&b.stream, calls[0].op == SS_OP_FLASH_H2D));
     while (!stop.load()) {
       const auto from = Clock::now();
       SS_TRY(run_calls(calls, n, b.stream));
@@ -171,19 +176,20 @@ extern "C" int ss_bench(const ss_bench_args *args) {
   return SS_OK;
 }
 
-extern "C" int ss_bench_beside(const ss_bench_args *args, const ss_call *beside, int32_t n_beside, float *beside_ms, int32_t *beside_runs) {
+extern "C" int ss_bench_overlapped(const ss_bench_args *args, const ss_call *calls, int32_t n_calls,
+                                   float *mean_ms, int32_t *runs) {
   SS_TRY(ss::check_bench(args));
-  SS_NEED(beside != nullptr && n_beside > 0 && beside_ms != nullptr && beside_runs != nullptr);
-  ss::Beside other{beside, n_beside, 0};
+  SS_NEED(calls != nullptr && n_calls > 0 && mean_ms != nullptr && runs != nullptr);
+  ss::Overlap other{calls, n_calls, 0};
   SS_CUDA(cudaGetDevice(&other.device));
   std::thread thread([&other] { other.run(); });
   while (other.runs.load() == 0 && other.code.load() == SS_OK) std::this_thread::yield();
   const int code = ss_bench(args);
   other.stop = true;
   thread.join();
-  *beside_runs = other.runs.load();
-  *beside_ms = *beside_runs > 0 ? float(other.total_ms / *beside_runs) : 0;
+  *runs = other.runs.load();
+  *mean_ms = *runs > 0 ? float(other.total_ms / *runs) : 0;
   if (code != SS_OK) return code;
-  if (other.code.load() != SS_OK) return ss::fail(other.code.load(), "beside: %s", other.text);
+  if (other.code.load() != SS_OK) return ss::fail(other.code.load(), "overlapped: %s", other.text);
   return SS_OK;
 }

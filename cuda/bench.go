@@ -3,8 +3,6 @@ package cuda
 import (
 	"runtime"
 	"unsafe"
-
-	"github.com/ebitengine/purego"
 )
 
 // Clock is what a sample measures.
@@ -15,7 +13,7 @@ const (
 	EventClock Clock = iota // GPU time between two events around the calls
 	// host time from the call until the GPU is idle; for operations that block
 	WallClock
-	SubmitClock // host time of the calls alone
+	SubmitClock // host time of the calls, without the wait
 )
 
 // Bench is one timing: its Calls run one after another as one sample.
@@ -45,27 +43,24 @@ func (s *Session) Bench(b Bench) ([]float64, error) {
 	var pin runtime.Pinner
 	defer pin.Unpin()
 	c, samples := b.prepare(&pin)
-	code, _, _ := purego.SyscallN(s.symbols.bench.address, uintptr(unsafe.Pointer(&c)))
-	runtime.KeepAlive(b)
-	return float64s(samples), s.result(s.symbols.bench, code)
+	err := s.call(s.symbols.bench, uintptr(unsafe.Pointer(&c)))
+	return float64s(samples), err
 }
 
-// BenchBeside is Bench while a second thread repeats other operations on its own stream; it also
-// returns the mean milliseconds and number of its runs.
-func (s *Session) BenchBeside(b Bench, beside ...Operation) (samples []float64, besideMs float64,
-	besideRuns int, err error) {
+// BenchOverlapped is Bench while a second thread repeats other operations on its own stream; it
+// also returns the mean milliseconds and number of its runs.
+func (s *Session) BenchOverlapped(b Bench, others ...Operation) (samples []float64, otherMs float64,
+	otherRuns int, err error) {
 	var pin runtime.Pinner
 	defer pin.Unpin()
 	c, raw := b.prepare(&pin)
-	calls := pinCalls(&pin, beside)
+	calls := pinCalls(&pin, others)
 	var ms float32
 	var runs int32
-	code, _, _ := purego.SyscallN(s.symbols.benchBeside.address, uintptr(unsafe.Pointer(&c)),
+	err = s.call(s.symbols.benchOverlapped, uintptr(unsafe.Pointer(&c)),
 		uintptr(unsafe.Pointer(unsafe.SliceData(calls))), uintptr(len(calls)),
 		uintptr(unsafe.Pointer(&ms)), uintptr(unsafe.Pointer(&runs)))
-	runtime.KeepAlive(beside)
-	runtime.KeepAlive(b)
-	return float64s(raw), float64(ms), int(runs), s.result(s.symbols.benchBeside, code)
+	return float64s(raw), float64(ms), int(runs), err
 }
 
 func (b Bench) prepare(pin *runtime.Pinner) (benchC, []float32) {

@@ -4,9 +4,9 @@
 //   dst[0 .. bytes) = src[0 .. bytes)      dst = src modulo 16
 //
 // It is for what a layer's kernels read and the host has just written: some KiB between two kernels
-// of one stream. A memcpy there hands the stream to the copy engine and back, whatever its size. A
+// of one stream. A memcpy there hands the stream to the copy engine and back, at any size. A
 // kernel that reads the host's memory itself costs a launch and one round trip over the link, then
-// the bytes at the rate at which SMs read them; a memcpy is faster from some MB on (README.md).
+// the bytes at the rate at which SMs read them; a memcpy is faster from some MB on.
 //
 // On the way down the copy engine also serves one queue: saves with a memcpy a block from another
 // stream fill it, and a small selection would wait for all of them.
@@ -19,23 +19,27 @@ namespace ss {
 
 // One word a thread puts 128 KiB in flight with 32 CTAs, about what a PCIe 5 link's round trip
 // holds (copy_blocks.cuh). Larger arrays have kCarryWords a thread in flight rather than more CTAs,
-// so that an array of a few hundred KiB still takes one round trip.
+// so that an array of a few hundred KiB still needs one round trip.
 constexpr int kCarryThreads = 256;
 constexpr int kCarryCtas = 32;
 constexpr int kCarryWords = 4;
 
-__global__ void __launch_bounds__(kCarryThreads) carry_kernel(char *dst, const char *src, int head, int64_t words, int tail) {
-  const int64_t threads = int64_t(gridDim.x) * kCarryThreads, thread = int64_t(blockIdx.x) * kCarryThreads + threadIdx.x;
+__global__ void __launch_bounds__(kCarryThreads)
+    carry_kernel(char *dst, const char *src, int head, int64_t words, int tail) {
+  const int64_t threads = int64_t(gridDim.x) * kCarryThreads,
+                thread = int64_t(blockIdx.x) * kCarryThreads + threadIdx.x;
   const char *from = src + head;
   char *to = dst + head;
   for (int64_t first = thread; first < words; first += threads * kCarryWords) {
     uint4 value[kCarryWords];
 #pragma unroll
     for (int i = 0; i < kCarryWords; i++)
-      if (first + i * threads < words) value[i] = __ldcg(reinterpret_cast<const uint4 *>(from + (first + i * threads) * 16));
+      if (first + i * threads < words)
+        value[i] = __ldcg(reinterpret_cast<const uint4 *>(from + (first + i * threads) * 16));
 #pragma unroll
     for (int i = 0; i < kCarryWords; i++)
-      if (first + i * threads < words) *reinterpret_cast<uint4 *>(to + (first + i * threads) * 16) = value[i];
+      if (first + i * threads < words)
+        *reinterpret_cast<uint4 *>(to + (first + i * threads) * 16) = value[i];
   }
   // By the last CTA, which has the fewest words.
   if (blockIdx.x != gridDim.x - 1) return;
@@ -57,6 +61,7 @@ extern "C" int ss_carry(const ss_memcpy_args *args, ss_stream stream) {
   const int tail = int((args->bytes - head) % 16);
   const int64_t wanted = ss::ceil_div64(words > 0 ? words : 1, ss::kCarryThreads);
   const int ctas = int(wanted < ss::kCarryCtas ? wanted : ss::kCarryCtas);
-  ss::carry_kernel<<<ctas, ss::kCarryThreads, 0, ss::stream_of(stream)>>>(static_cast<char *>(args->dst), static_cast<const char *>(args->src), head, words, tail);
+  ss::carry_kernel<<<ctas, ss::kCarryThreads, 0, ss::stream_of(stream)>>>(
+      static_cast<char *>(args->dst), static_cast<const char *>(args->src), head, words, tail);
   return ss::check(cudaGetLastError(), "carry_kernel");
 }

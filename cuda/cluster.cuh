@@ -7,7 +7,7 @@
 
 namespace ss {
 
-constexpr int kClusterMax = 8;  // CTAs; what every GPU with clusters takes
+constexpr int kClusterMax = 8;  // CTAs; every GPU with clusters supports so many
 
 __device__ inline int cluster_rank() {
   uint32_t rank = 0;
@@ -26,7 +26,7 @@ __device__ inline int cluster_ctas() {
 }
 
 // A barrier of all threads of the cluster in two halves; what was written before the first is seen
-// after the second (release and acquire are the defaults; CUDA 11.8 does not take the words).
+// after the second (release and acquire are the defaults; CUDA 11.8 does not parse the words).
 __device__ inline void cluster_arrive() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("barrier.cluster.arrive.aligned;" ::: "memory");
@@ -54,7 +54,7 @@ __device__ inline void cluster_store(uint32_t at, float x) {
 #endif
 }
 
-// CTAs of a cluster so that those of `units` clusters are at most `slots`; 1 where that leaves one
+// CTAs of a cluster so that those of `units` clusters are at most `slots`; 1 where that is one
 // a unit or the GPU has no clusters.
 inline int cluster_size(const Limits &found, int64_t units, int64_t slots) {
   int ctas = found.capability >= 90 ? kClusterMax : 1;
@@ -70,13 +70,14 @@ inline cudaLaunchAttribute cluster_attribute(int ctas) {
   return attribute;
 }
 
-// The same by what the driver says of this kernel: GPU processing clusters have SMs to spare that
+// The same by the driver's occupancy of this kernel: GPU processing clusters have SMs to spare that
 // no cluster of 8 fills, so 32 clusters of 8 CTAs may need two waves where 256 CTAs need one. It is
 // asked once per kernel and GPU; `shared` must always be the same.
 template <auto kKernel>
 int cluster_fitting(const Limits &found, int64_t units, int threads, size_t shared, int *ctas) {
   constexpr int kDevices = 64;
-  static std::atomic<int> active[kDevices][kClusterMax + 1];  // clusters at once, plus one; 0 where not yet asked
+  // clusters at once, plus one; 0: not asked yet
+  static std::atomic<int> active[kDevices][kClusterMax + 1];
   *ctas = 1;
   if (found.capability < 90) return SS_OK;
   int device = 0;
@@ -104,7 +105,8 @@ int cluster_fitting(const Limits &found, int64_t units, int threads, size_t shar
 }
 
 template <class Kernel, class... Args>
-int launch_cluster(Kernel *kernel, dim3 grid, int threads, size_t shared, int ctas, cudaStream_t stream, const Args &...args) {
+int launch_cluster(Kernel *kernel, dim3 grid, int threads, size_t shared, int ctas,
+                   cudaStream_t stream, const Args &...args) {
   cudaLaunchConfig_t config = {};
   config.gridDim = grid;
   config.blockDim = dim3(unsigned(threads));

@@ -13,7 +13,7 @@ namespace ss {
 // Stores the text for ss_last_error() and returns code.
 int fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-// Turns a CUDA result into a code; the text names the expression that failed.
+// The code of a CUDA result; the text names the expression that failed.
 int check(cudaError_t result, const char *what);
 
 // Limits of the selected GPU, read once per process and GPU.
@@ -36,13 +36,14 @@ int allow_shared(int bytes) {
   int code = check(cudaGetDevice(&device), "cudaGetDevice");
   if (code != SS_OK) return code;
   if (device < kDevices && allowed[device].load() >= bytes) return SS_OK;
-  code = check(cudaFuncSetAttribute(kKernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes), "cudaFuncSetAttribute");
+  code = check(cudaFuncSetAttribute(kKernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+               "cudaFuncSetAttribute");
   if (code == SS_OK && device < kDevices) allowed[device].store(bytes);
   return code;
 }
 
-// A stream that does not wait for the default stream, to be dropped in the end, which waits for its
-// work and says nothing of errors. High: its CTAs go before those of others.
+// A stream that does not wait for the default stream. drop_stream waits for its work and ignores
+// errors. High: its CTAs are scheduled before those of others.
 int take_stream(cudaStream_t *out, bool high);
 void drop_stream(cudaStream_t stream);
 
@@ -56,16 +57,16 @@ inline int64_t ceil_div64(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 }  // namespace ss
 
-#define SS_TRY(expr)                     \
-  do {                                   \
-    const int ss_code_ = (expr);         \
+#define SS_TRY(expr)                        \
+  do {                                      \
+    const int ss_code_ = (expr);            \
     if (ss_code_ != SS_OK) return ss_code_; \
   } while (0)
 
 #define SS_CUDA(expr) SS_TRY(ss::check((expr), #expr))
 
-// A bad argument is the caller's error: say which condition did not hold.
-#define SS_NEED(cond)                                                                          \
-  do {                                                                                         \
-    if (!(cond)) return ss::fail(SS_ERR_ARGUMENT, "%s: argument needs %s", __func__, #cond);   \
+// A bad argument is the caller's error: the text has the condition that did not hold.
+#define SS_NEED(cond)                                                                        \
+  do {                                                                                       \
+    if (!(cond)) return ss::fail(SS_ERR_ARGUMENT, "%s: argument needs %s", __func__, #cond); \
   } while (0)

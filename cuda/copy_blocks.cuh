@@ -3,9 +3,9 @@
 //
 //   dst[i][0 .. block_bytes) = src[i][0 .. block_bytes)      i = 0 .. count - 1
 //
-// A block is cut into rows of 512 bytes, one 16-byte access a lane. A warp has kRows rows in
+// A block is split into rows of 512 bytes, one 16-byte access a lane. A warp has kRows rows in
 // flight, of one block or of several, so blocks of 1 KiB keep the link as full as blocks of 1 MiB.
-// Consecutive warps take consecutive rows: the link sees neighbouring addresses together.
+// Consecutive warps copy consecutive rows: the link sees neighbouring addresses together.
 #pragma once
 
 #include "common.cuh"
@@ -18,16 +18,22 @@ constexpr int kCopyThreads = 256;
 
 __device__ inline uint4 load_streaming(const void *p) {
   uint4 v;
-  asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p));
+  asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+               : "l"(p));
   return v;
 }
 
 __device__ inline void store_streaming(void *p, uint4 v) {
-  asm volatile("st.global.cs.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(p), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
+  asm volatile("st.global.cs.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(p), "r"(v.x), "r"(v.y), "r"(v.z),
+               "r"(v.w)
+               : "memory");
 }
 
-static __global__ void __launch_bounds__(kCopyThreads) copy_blocks_kernel(const uint64_t *src, const uint64_t *dst, const int32_t *owner,
-                                                                   const int32_t *skip, int64_t count, const int64_t *counted, uint32_t block_bytes) {
+static __global__ void __launch_bounds__(kCopyThreads)
+    copy_blocks_kernel(const uint64_t *src, const uint64_t *dst, const int32_t *owner,
+                       const int32_t *skip, int64_t count, const int64_t *counted,
+                       uint32_t block_bytes) {
   if (counted != nullptr) count = min(count, *counted);
   const uint32_t rows_per_block = (block_bytes + kRowBytes - 1) / kRowBytes;
   const int64_t rows = count * rows_per_block;
@@ -78,7 +84,9 @@ inline int launch_copy_blocks(const ss_blocks_args *args, cudaStream_t stream) {
   const int64_t rows = args->count * ceil_div64(args->block_bytes, kRowBytes);
   const int64_t useful = ceil_div64(rows, int64_t(kRows) * (kCopyThreads / 32));
   const int ctas = int(useful < wanted ? useful : wanted);
-  copy_blocks_kernel<<<ctas, kCopyThreads, 0, stream>>>(args->src, args->dst, args->owner, args->skip, args->count, args->counted, uint32_t(args->block_bytes));
+  copy_blocks_kernel<<<ctas, kCopyThreads, 0, stream>>>(args->src, args->dst, args->owner,
+                                                        args->skip, args->count, args->counted,
+                                                        uint32_t(args->block_bytes));
   return check(cudaGetLastError(), "copy_blocks_kernel");
 }
 

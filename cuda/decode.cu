@@ -1,9 +1,9 @@
 // Decode attention over paged KV blocks, dense or block-sparse (equation and shapes: sparseserve.h,
 // ss_decode_args).
 //
-// A CTA takes pieces of units one after another (pieces.cuh); its warps take a piece's blocks in
-// turn and merge at the end. The pieces of a unit meet in the workspace, where the last to arrive
-// merges them, in order, so one launch does it all and the same input gives the same bytes.
+// A CTA works on pieces of units one after another (pieces.cuh); its warps share a piece's blocks
+// round robin and merge at the end. The pieces of a unit meet in the workspace, where the last to
+// arrive merges them, in order: one launch does it all, and the same input gives the same bytes.
 #include <algorithm>
 
 #include "decode.cuh"
@@ -12,18 +12,21 @@
 namespace ss {
 
 // Workspace: a record for each CTA with the arrivals at the unit that begins there (the CTA is the
-// `home` of one cut unit at the most), and two pieces: 0 of the unit that began in another CTA, 1
-// of the one that begins here and ends elsewhere. A record's place depends on the heads alone, so
+// `home` of at most one split unit), and two pieces: 0 of the unit that began in another CTA, 1
+// of the one that begins here and ends elsewhere. A record's place depends on the heads only, so
 // launches of other batches and contexts find their arrivals zero.
 struct Partial {
   float *o;      // [group][D]
   float *m, *l;  // [group]
 };
 
-__host__ __device__ inline int64_t record_floats(int group, int head_dim) { return 4 + 2 * group * (head_dim + 2); }
+__host__ __device__ inline int64_t record_floats(int group, int head_dim) {
+  return 4 + 2 * group * (head_dim + 2);
+}
 
 __device__ inline float *record_of(const DecodeShape &shape, int cta) {
-  return static_cast<float *>(shape.a.workspace) + cta * record_floats(shape.group, shape.a.head_dim);
+  return static_cast<float *>(shape.a.workspace) +
+         cta * record_floats(shape.group, shape.a.head_dim);
 }
 
 __device__ inline Partial partial_of(const DecodeShape &shape, int home, int part) {
@@ -35,18 +38,21 @@ __device__ inline Partial partial_of(const DecodeShape &shape, int home, int par
 
 // Writes one row's output value; lse is in natural log.
 template <int D>
-__device__ inline void finish(const ss_decode_args &a, int64_t head, int d, float m, float l, float value) {
+__device__ inline void finish(const ss_decode_args &a, int64_t head, int d, float m, float l,
+                              float value) {
   static_cast<__half *>(a.out)[head * D + d] = __float2half(l > 0 ? value / l : 0);
   if (a.lse != nullptr && d == 0) a.lse[head] = l > 0 ? m / kLog2e + logf(l) : -INFINITY;
 }
 
 // Merges the pieces of a unit in the workspace. Each warp first weighs the pieces of its rows, a
-// lane a piece, so that a unit of many waits for memory as often as one of few.
+// lane a piece, so that round trips to memory do not grow with the pieces.
 template <int D>
 __device__ inline void merge_pieces(const DecodeShape &shape, const Piece &piece, char *shared) {
   const int64_t head = int64_t(piece.unit) * shape.group;
   const int lane = threadIdx.x % 32, parts = piece.parts;
-  float *tops = reinterpret_cast<float *>(shared), *sums = tops + kGroupMax, *weights = sums + kGroupMax;  // weights: [group][parts]
+  // weights: [group][parts]
+  float *tops = reinterpret_cast<float *>(shared), *sums = tops + kGroupMax,
+        *weights = sums + kGroupMax;
   for (int row = threadIdx.x / 32; row < shape.group; row += kDecodeWarps) {
     float m = -INFINITY, l = 0;
     for (int part = lane; part < parts; part += 32) {
@@ -73,7 +79,8 @@ __device__ inline void merge_pieces(const DecodeShape &shape, const Piece &piece
 #pragma unroll 16
     for (int part = 0; part < parts; part++) {
       const float weight = weights[row * parts + part];
-      const float4 add = __ldcg(reinterpret_cast<const float4 *>(partial_of(shape, piece.home, part).o + row * D + d));
+      const float4 add = __ldcg(
+          reinterpret_cast<const float4 *>(partial_of(shape, piece.home, part).o + row * D + d));
       o.x += weight * add.x, o.y += weight * add.y, o.z += weight * add.z, o.w += weight * add.w;
     }
     finish<D>(shape.a, head + row, d, tops[row], sums[row], o.x);
@@ -84,7 +91,8 @@ __device__ inline void merge_pieces(const DecodeShape &shape, const Piece &piece
 }
 
 template <int D, int kStages>
-__device__ inline void attend(const DecodeShape &shape, const Piece &piece, char *shared, int (*valid_rows)[kStages], bool *last) {
+__device__ inline void attend(const DecodeShape &shape, const Piece &piece, char *shared,
+                              int (*valid_rows)[kStages], bool *last) {
   using Ring = TileRing<D, kStages>;
   const ss_decode_args &a = shape.a;
   const int group = shape.group, unit = piece.unit, warp = threadIdx.x / 32;
@@ -159,8 +167,9 @@ __global__ void __launch_bounds__(kDecodeWarps * 32, 2) decode_kernel(DecodeShap
   __shared__ int valid_rows[kDecodeWarps][kStages];
   __shared__ bool last;
   Pieces pieces(shape);
-  // The next piece's rings lie where this one's merge area is.
-  for (Piece piece; pieces.next(&piece); __syncthreads()) attend<D, kStages>(shape, piece, shared, valid_rows, &last);
+  // The next piece's rings are where this one's merge area is.
+  for (Piece piece; pieces.next(&piece); __syncthreads())
+    attend<D, kStages>(shape, piece, shared, valid_rows, &last);
 }
 
 // Shared memory that the pieces of a unit are weighed in (merge_pieces), within what every form has
@@ -171,9 +180,11 @@ static int grid_of(const DecodeShape &shape) { return std::max(shape.ctas, shape
 
 template <int D, int kStages>
 static int launch_decode(const DecodeShape &shape, cudaStream_t stream) {
-  const int ring = kDecodeWarps * TileRing<D, kStages>::kBytes, merge = int(sizeof(Merge<D, kDecodeWarps>));
+  const int ring = kDecodeWarps * TileRing<D, kStages>::kBytes,
+            merge = int(sizeof(Merge<D, kDecodeWarps>));
   const int shared = ring > merge ? ring : merge;
-  static_assert(kDecodeWarps * TileRing<D, kStages>::kBytes >= kMergeBytes, "most_ctas counts on it");
+  static_assert(kDecodeWarps * TileRing<D, kStages>::kBytes >= kMergeBytes,
+                "most_ctas counts on it");
   SS_TRY((allow_shared<decode_kernel<D, kStages>>(shared)));
   decode_kernel<D, kStages><<<unsigned(grid_of(shape)), kDecodeWarps * 32, shared, stream>>>(shape);
   return check(cudaGetLastError(), "decode_kernel");
@@ -188,15 +199,16 @@ static int64_t cost_of(const ss_decode_args &a, int64_t units, int splits, int s
 // CTAs of a unit so that they come in full waves.
 static int choose_splits(const ss_decode_args &a, int64_t units, int slots) {
   int best = 1;
-  for (int splits = 2; splits <= 64 && splits * kDecodeWarps <= a.max_blocks + kDecodeWarps - 1; splits++) {
+  for (int splits = 2; splits <= 64 && splits * kDecodeWarps <= a.max_blocks + kDecodeWarps - 1;
+       splits++) {
     if (cost_of(a, units, splits, slots) < cost_of(a, units, best, slots)) best = splits;
   }
   return best;
 }
 
 // A dense batch that no number of splits brings near full waves is shared by one wave, whose CTAs
-// have pieces of more units to begin and end. Not where a warp would have a few blocks only, and
-// one more or less would count.
+// have pieces of more units to begin and end. Not where a warp would have so few
+// blocks that one more or less counts.
 static bool in_one_wave(const ss_decode_args &a, int64_t units, int splits, int slots) {
   if (a.list != nullptr || units * a.max_blocks < int64_t(4) * kDecodeWarps * slots) return false;
   const int64_t cost = ceil_div64(units * (a.max_blocks + kFixedBlocks), slots) + kFixedBlocks;
@@ -226,10 +238,14 @@ static int decode_shape(const ss_decode_args *args, DecodeShape *shape) {
   const int slots = 2 * found.sm_count;
   shape->splits = args->splits > 0 ? args->splits : choose_splits(*args, units, slots);
   SS_NEED(units * shape->splits <= INT32_MAX);
-  shape->ctas = args->splits == 0 && in_one_wave(*args, units, shape->splits, slots) ? slots : int(units * shape->splits);
+  shape->ctas = args->splits == 0 && in_one_wave(*args, units, shape->splits, slots)
+                    ? slots
+                    : int(units * shape->splits);
   if (args->list != nullptr) return SS_OK;
   shape->ctas = int(std::min<int64_t>(shape->ctas, most_ctas(*args, shape->group)));
-  if (args->splits == 0 && units <= slots) shape->most = int(std::min<int64_t>(slots, units * std::max(1, ceil_div(args->max_blocks, kDecodeWarps))));
+  if (args->splits == 0 && units <= slots)
+    shape->most = int(
+        std::min<int64_t>(slots, units * std::max(1, ceil_div(args->max_blocks, kDecodeWarps))));
   return SS_OK;
 }
 
@@ -239,14 +255,16 @@ extern "C" int ss_decode_workspace(const ss_decode_args *args, int64_t *bytes) {
   SS_NEED(bytes != nullptr);
   ss::DecodeShape shape = {};
   SS_TRY(ss::decode_shape(args, &shape));
-  *bytes = ss::grid_of(shape) * ss::record_floats(shape.group, args->head_dim) * int64_t(sizeof(float));
+  *bytes =
+      ss::grid_of(shape) * ss::record_floats(shape.group, args->head_dim) * int64_t(sizeof(float));
   return SS_OK;
 }
 
 extern "C" int ss_decode(const ss_decode_args *args, ss_stream stream) {
   ss::DecodeShape shape = {};
   SS_TRY(ss::decode_shape(args, &shape));
-  SS_NEED(args->q != nullptr && args->pool != nullptr && args->context != nullptr && args->out != nullptr);
+  SS_NEED(args->q != nullptr && args->pool != nullptr && args->context != nullptr &&
+          args->out != nullptr);
   SS_NEED(args->table != nullptr || args->slot != nullptr);
   SS_NEED(args->slot == nullptr || args->list != nullptr);
   SS_NEED((args->list == nullptr) == (args->count == nullptr));
@@ -255,6 +273,7 @@ extern "C" int ss_decode(const ss_decode_args *args, ss_stream stream) {
   SS_TRY(ss::limits(&found));
   const cudaStream_t s = ss::stream_of(stream);
   const bool deep = ss::deep_rings(found);
-  if (args->head_dim == 128) return deep ? ss::launch_decode<128, 3>(shape, s) : ss::launch_decode<128, 2>(shape, s);
+  if (args->head_dim == 128)
+    return deep ? ss::launch_decode<128, 3>(shape, s) : ss::launch_decode<128, 2>(shape, s);
   return ss::launch_decode<64, 4>(shape, s);
 }

@@ -4,8 +4,8 @@
 // are zero), 16 tokens its columns:
 //   S = scale Q K^T      m' = max(m, max_t S_t)      P = exp(S - m')
 //   l = l exp(m - m') + sum_t P_t                    O = O exp(m - m') + P V
-// Tensor cores are far from busy here; they keep the instruction count low, so that the loads alone
-// set the pace.
+// Tensor cores are far from busy here; they keep the instruction count low, so that the loads
+// are the bottleneck.
 //
 // Tiles of 16 tokens (K and V, 64 D bytes) travel through a ring of kStages in shared memory,
 // private to the warp: no CTA barrier in the loop.
@@ -23,7 +23,7 @@ constexpr float kLog2e = 1.4426950408889634f;
 // Of one unit's list: `run` blocks from first, from first + step, .. < end, and where they are.
 struct BlockWalk {
   const char *pool;
-  const int32_t *table;  // slots by logical block, or pages of `times` slots each of which the unit has the one at `plus`
+  const int32_t *table;  // slots by logical block, or pages of `times` slots, the unit's at `plus`
   const int32_t *list;   // of the unit, or NULL: logical block i is i
   const int32_t *slots;  // of the list's entries, or NULL: the table has them
   int times, plus;
@@ -36,7 +36,7 @@ template <int D>
 struct Softmax {
   float m = -INFINITY;  // running maximum of row g, in log2 units
   float l = 0;          // this lane's share of row g's sum
-  float o[D / 8][4];    // o[n][0..1]: row g, columns 8 n + 2 t and + 1; [2..3] belong to the zero rows
+  float o[D / 8][4];    // o[n][0..1]: row g, columns 8 n + 2 t and + 1; [2..3]: the zero rows
 
   __device__ Softmax() {
 #pragma unroll
@@ -65,16 +65,17 @@ struct TileRing {
   static constexpr int kTileBytes = 2 * kTileTokens * D * 2;
   static constexpr int kBytes = kStages * kTileBytes;  // shared memory of one warp
 
-  uint32_t base;       // shared address of the ring
-  int *valid_rows;     // shared [kStages]: tokens of the tile that exist
+  uint32_t base;    // shared address of the ring
+  int *valid_rows;  // shared [kStages]: tokens of the tile that exist
   BlockWalk walk;
   int tiles_per_block;
-  int blocks;          // of this warp
-  int issued = 0;      // tiles
+  int blocks;      // of this warp
+  int issued = 0;  // tiles
   int issue_block = 0, issue_sub = 0;
   int slot = 0, valid = 0;  // of block 32 j + lane of the walk
 
-  __device__ TileRing(uint32_t base, int *valid_rows, const BlockWalk &walk) : base(base), valid_rows(valid_rows), walk(walk) {
+  __device__ TileRing(uint32_t base, int *valid_rows, const BlockWalk &walk)
+      : base(base), valid_rows(valid_rows), walk(walk) {
     tiles_per_block = walk.block_tokens / kTileTokens;
     const int span = walk.end > walk.first ? walk.end - walk.first : 0;
     blocks = span / walk.step * walk.run + min(walk.run, span % walk.step);
@@ -105,7 +106,8 @@ struct TileRing {
 #pragma unroll
       for (int i = 0; i < kTileTokens * kPieces / 32; i++) {
         const int row = (i * 32 + lane) / kPieces, piece = (i * 32 + lane) % kPieces;
-        copy_async(to + kTileTokens * D * 2 + swizzled<D>(row, piece), v + row * D * 2 + piece * 16, row < rows);
+        copy_async(to + kTileTokens * D * 2 + swizzled<D>(row, piece), v + row * D * 2 + piece * 16,
+                   row < rows);
       }
       if (lane == 0) valid_rows[stage] = rows;
       issued++;
@@ -121,7 +123,8 @@ struct TileRing {
     if (i < blocks) {
       const int entry = walk.first + i / walk.run * walk.step + i % walk.run;
       const int logical = walk.list != nullptr ? walk.list[entry] : entry;
-      slot = walk.slots != nullptr ? walk.slots[entry] : walk.table[logical] * walk.times + walk.plus;
+      slot =
+          walk.slots != nullptr ? walk.slots[entry] : walk.table[logical] * walk.times + walk.plus;
       valid = walk.context - logical * walk.block_tokens;
     }
   }
@@ -145,7 +148,8 @@ struct TileRing {
 // Adds one tile to the softmax. Returns this lane's share of the tile's sum relative to the new
 // maximum; *rescale is exp(m - m').
 template <int D>
-__device__ inline float add_tile(Softmax<D> &state, const Query<D> &q, uint32_t tile, int rows, float scale_log2, float *rescale) {
+__device__ inline float add_tile(Softmax<D> &state, const Query<D> &q, uint32_t tile, int rows,
+                                 float scale_log2, float *rescale) {
   const int lane = threadIdx.x % 32, t = lane % 4;
   float s[2][4] = {};
   {
@@ -201,7 +205,7 @@ __device__ inline float quad_sum(float x) {
   return x + __shfl_xor_sync(~0u, x, 2);
 }
 
-// The warps' softmaxes side by side in shared memory, to be merged by the whole CTA:
+// The warps' softmaxes in shared memory, to be merged by the whole CTA:
 //   M = max_w m_w      L = sum_w l_w exp(m_w - M)      O = sum_w O_w exp(m_w - M)
 template <int D, int kWarps>
 struct Merge {
@@ -214,7 +218,9 @@ struct Merge {
     const float sum = quad_sum(state.l);
     if (t == 0) m[warp][g] = state.m, l[warp][g] = sum;
 #pragma unroll
-    for (int n = 0; n < D / 8; n++) *reinterpret_cast<float2 *>(&o[warp][g][8 * n + 2 * t]) = make_float2(state.o[n][0], state.o[n][1]);
+    for (int n = 0; n < D / 8; n++)
+      *reinterpret_cast<float2 *>(&o[warp][g][8 * n + 2 * t]) =
+          make_float2(state.o[n][0], state.o[n][1]);
   }
 
   __device__ float top(int row) const {

@@ -12,7 +12,9 @@
 
 namespace ss {
 
-static int attribute(int *out, cudaDeviceAttr which, int device) { return check(cudaDeviceGetAttribute(out, which, device), "cudaDeviceGetAttribute"); }
+static int attribute(int *out, cudaDeviceAttr which, int device) {
+  return check(cudaDeviceGetAttribute(out, which, device), "cudaDeviceGetAttribute");
+}
 
 int limits(Limits *out) {
   static std::mutex lock;
@@ -40,7 +42,7 @@ int limits(Limits *out) {
   return SS_OK;
 }
 
-// How each pinned allocation is to be given back.
+// How each pinned allocation is to be freed.
 struct HostBlock {
   int64_t bytes;
   int kind;
@@ -57,7 +59,8 @@ static void touch_pages(char *start, int64_t bytes, int64_t page) {
   if (threads < 1) threads = 1;
   std::vector<std::thread> others;
   const auto touch = [=](int64_t first) {
-    for (int64_t i = first; i < pages; i += threads) static_cast<volatile char *>(start)[i * page] = 0;
+    for (int64_t i = first; i < pages; i += threads)
+      static_cast<volatile char *>(start)[i * page] = 0;
   };
   for (int64_t t = 1; t < threads; t++) others.emplace_back(touch, t);
   touch(0);
@@ -68,16 +71,21 @@ static int alloc_huge(void **out, int64_t bytes) {
   const int64_t page = 2 << 20;
   bytes = ceil_div64(bytes, page) * page;
   // One page more than asked for, so that the start can be moved to a 2 MiB boundary; the rest is
-  // given back at once.
-  char *raw = static_cast<char *>(mmap(nullptr, size_t(bytes + page), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-  if (raw == MAP_FAILED) return fail(SS_ERR_MEMORY, "mmap of %lld bytes failed", static_cast<long long>(bytes));
-  char *start = reinterpret_cast<char *>((reinterpret_cast<uintptr_t>(raw) + page - 1) / page * page);
+  // unmapped at once.
+  char *raw = static_cast<char *>(mmap(nullptr, size_t(bytes + page), PROT_READ | PROT_WRITE,
+                                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  if (raw == MAP_FAILED)
+    return fail(SS_ERR_MEMORY, "mmap of %lld bytes failed", static_cast<long long>(bytes));
+  char *start =
+      reinterpret_cast<char *>((reinterpret_cast<uintptr_t>(raw) + page - 1) / page * page);
   if (start > raw) munmap(raw, size_t(start - raw));
   const int64_t tail = page - (start - raw);
   if (tail > 0) munmap(start + bytes, size_t(tail));
-  madvise(start, size_t(bytes), MADV_HUGEPAGE);  // advice: without it the pool still works on small pages
+  madvise(start, size_t(bytes), MADV_HUGEPAGE);  // advice: the pool also works on small pages
   touch_pages(start, bytes, page);
-  const int code = check(cudaHostRegister(start, size_t(bytes), cudaHostRegisterPortable | cudaHostRegisterMapped), "cudaHostRegister");
+  const int code = check(
+      cudaHostRegister(start, size_t(bytes), cudaHostRegisterPortable | cudaHostRegisterMapped),
+      "cudaHostRegister");
   if (code != SS_OK) {
     munmap(start, size_t(bytes));
     return code;
@@ -96,18 +104,25 @@ extern "C" int ss_init(int32_t device) {
   if (result == cudaErrorInsufficientDriver) {
     int driver = 0;
     if (cudaDriverGetVersion(&driver) == cudaSuccess && driver > 0)
-      return ss::fail(SS_ERR_NO_DRIVER, "the NVIDIA driver serves CUDA %d.%d, the library was built with CUDA %d.%d: update the driver or rebuild",
-                      driver / 1000, driver % 1000 / 10, CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+      return ss::fail(SS_ERR_NO_DRIVER,
+                      "the NVIDIA driver serves CUDA %d.%d, the library was built with CUDA %d.%d: "
+                      "update the driver or rebuild",
+                      driver / 1000, driver % 1000 / 10, CUDART_VERSION / 1000,
+                      CUDART_VERSION % 1000 / 10);
     return ss::fail(SS_ERR_NO_DRIVER, "no NVIDIA driver is loaded on this machine");
   }
-  if (result == cudaErrorNoDevice || (result == cudaSuccess && count == 0)) return ss::fail(SS_ERR_NO_DEVICE, "the NVIDIA driver finds no GPU");
+  if (result == cudaErrorNoDevice || (result == cudaSuccess && count == 0))
+    return ss::fail(SS_ERR_NO_DEVICE, "the NVIDIA driver finds no GPU");
   SS_CUDA(result);
-  if (device < 0 || device >= count) return ss::fail(SS_ERR_NO_DEVICE, "GPU %d asked for, %d present", device, count);
+  if (device < 0 || device >= count)
+    return ss::fail(SS_ERR_NO_DEVICE, "GPU %d asked for, %d present", device, count);
   SS_CUDA(cudaSetDevice(device));
   SS_CUDA(cudaFree(nullptr));  // creates the context now, so that no later call pays for it
   ss::Limits found;
   SS_TRY(ss::limits(&found));
-  if (found.capability < 80) return ss::fail(SS_ERR_UNSUPPORTED, "the GPU has compute capability %d.%d, 8.0 is needed", found.capability / 10, found.capability % 10);
+  if (found.capability < 80)
+    return ss::fail(SS_ERR_UNSUPPORTED, "the GPU has compute capability %d.%d, 8.0 is needed",
+                    found.capability / 10, found.capability % 10);
   return SS_OK;
 }
 
@@ -159,7 +174,8 @@ extern "C" int ss_host_free(void *p) {
   {
     std::lock_guard<std::mutex> guard(ss::host_lock);
     auto it = ss::host_blocks.find(p);
-    if (it == ss::host_blocks.end()) return ss::fail(SS_ERR_ARGUMENT, "ss_host_free: %p is not from ss_host_alloc", p);
+    if (it == ss::host_blocks.end())
+      return ss::fail(SS_ERR_ARGUMENT, "ss_host_free: %p is not from ss_host_alloc", p);
     block = it->second;
     ss::host_blocks.erase(it);
   }
@@ -169,7 +185,9 @@ extern "C" int ss_host_free(void *p) {
   return code;
 }
 
-extern "C" int ss_device_sync(void) { return ss::check(cudaDeviceSynchronize(), "cudaDeviceSynchronize"); }
+extern "C" int ss_device_sync(void) {
+  return ss::check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+}
 
 extern "C" int ss_event_create(ss_event *out) {
   SS_NEED(out != nullptr);
@@ -179,36 +197,36 @@ extern "C" int ss_event_create(ss_event *out) {
   return SS_OK;
 }
 
-extern "C" int ss_event_destroy(ss_event event) { return ss::check(cudaEventDestroy(static_cast<cudaEvent_t>(event)), "cudaEventDestroy"); }
-extern "C" int ss_event_record(ss_event event, ss_stream stream) {
-  return ss::check(cudaEventRecord(static_cast<cudaEvent_t>(event), ss::stream_of(stream)), "cudaEventRecord");
+extern "C" int ss_event_destroy(ss_event event) {
+  return ss::check(cudaEventDestroy(static_cast<cudaEvent_t>(event)), "cudaEventDestroy");
 }
-extern "C" int ss_event_sync(ss_event event) { return ss::check(cudaEventSynchronize(static_cast<cudaEvent_t>(event)), "cudaEventSynchronize"); }
-
-extern "C" int ss_event_query(ss_event event, int32_t *done) {
-  SS_NEED(done != nullptr);
-  const cudaError_t result = cudaEventQuery(static_cast<cudaEvent_t>(event));
-  *done = result == cudaSuccess;
-  if (result == cudaErrorNotReady) {
-    cudaGetLastError();
-    return SS_OK;
-  }
-  return ss::check(result, "cudaEventQuery");
+extern "C" int ss_event_record(ss_event event, ss_stream stream) {
+  return ss::check(cudaEventRecord(static_cast<cudaEvent_t>(event), ss::stream_of(stream)),
+                   "cudaEventRecord");
+}
+extern "C" int ss_event_sync(ss_event event) {
+  return ss::check(cudaEventSynchronize(static_cast<cudaEvent_t>(event)), "cudaEventSynchronize");
 }
 
 extern "C" int ss_event_ms(ss_event from, ss_event to, float *ms) {
   SS_NEED(ms != nullptr);
-  return ss::check(cudaEventElapsedTime(ms, static_cast<cudaEvent_t>(from), static_cast<cudaEvent_t>(to)), "cudaEventElapsedTime");
+  return ss::check(
+      cudaEventElapsedTime(ms, static_cast<cudaEvent_t>(from), static_cast<cudaEvent_t>(to)),
+      "cudaEventElapsedTime");
 }
 
 extern "C" int ss_memcpy(const ss_memcpy_args *args, ss_stream stream) {
   SS_NEED(args != nullptr);
   SS_NEED(args->bytes >= 0);
-  return ss::check(cudaMemcpyAsync(args->dst, args->src, size_t(args->bytes), cudaMemcpyDefault, ss::stream_of(stream)), "cudaMemcpyAsync");
+  return ss::check(cudaMemcpyAsync(args->dst, args->src, size_t(args->bytes), cudaMemcpyDefault,
+                                   ss::stream_of(stream)),
+                   "cudaMemcpyAsync");
 }
 
 extern "C" int ss_memset(const ss_memset_args *args, ss_stream stream) {
   SS_NEED(args != nullptr);
   SS_NEED(args->bytes >= 0);
-  return ss::check(cudaMemsetAsync(args->dst, args->value, size_t(args->bytes), ss::stream_of(stream)), "cudaMemsetAsync");
+  return ss::check(
+      cudaMemsetAsync(args->dst, args->value, size_t(args->bytes), ss::stream_of(stream)),
+      "cudaMemsetAsync");
 }

@@ -1,7 +1,8 @@
 // Cuboid-mean digest of full KV blocks (ArkVale's): two vectors that bound a block's keys, trimmed
 // to their mean spread.
 //
-//   c_d = (max_t K[t][d] + min_t K[t][d]) / 2      r_d = mean_t |K[t][d] - c_d|      meta = [c + r, c - r]      K [T][D] fp16
+//   c_d = (max_t K[t][d] + min_t K[t][d]) / 2      r_d = mean_t |K[t][d] - c_d|
+//   meta = [c + r, c - r]                          K [T][D] fp16
 //
 // One warp a block, 8 dimensions a lane, so that D / 8 lanes share a token. A tile of K stays in
 // registers from the bounds to the spread: all of its loads are under way at once, and a block of
@@ -17,8 +18,8 @@ constexpr int kDigestRows = 16;  // of a tile, a lane
 
 template <int D>
 struct digest_tile {
-  static constexpr int kLanes = D / 8;             // of a token
-  static constexpr int kTokens = 32 / kLanes;      // of one load of the warp
+  static constexpr int kLanes = D / 8;         // of a token
+  static constexpr int kTokens = 32 / kLanes;  // of one load of the warp
   static constexpr int kTile = kDigestRows * kTokens;
   uint4 row[kDigestRows];
 
@@ -37,7 +38,8 @@ struct digest_tile {
       if (j * kTokens < left) {
         const __half2 *x = reinterpret_cast<const __half2 *>(&row[j]);
 #pragma unroll
-        for (int p = 0; p < 4; p++) low[p] = __hmin2(low[p], x[p]), high[p] = __hmax2(high[p], x[p]);
+        for (int p = 0; p < 4; p++)
+          low[p] = __hmin2(low[p], x[p]), high[p] = __hmax2(high[p], x[p]);
       }
   }
 
@@ -58,14 +60,18 @@ __global__ void __launch_bounds__(kDigestThreads) digest_kernel(ss_digest_args a
   using tile = digest_tile<D>;
   const int64_t i = int64_t(blockIdx.x) * (kDigestThreads / 32) + threadIdx.x / 32;
   if (i >= a.count) return;
-  const int lane = threadIdx.x % 32, token = lane / tile::kLanes, piece = lane % tile::kLanes, tokens = a.block_tokens - token;
+  const int lane = threadIdx.x % 32, token = lane / tile::kLanes, piece = lane % tile::kLanes,
+            tokens = a.block_tokens - token;
   const int64_t block_bytes = int64_t(4) * a.block_tokens * D, dst = a.dst[i];
-  const uint4 *k = reinterpret_cast<const uint4 *>(static_cast<const char *>(a.pool) + a.slot[i] * block_bytes) + lane;
+  const uint4 *k =
+      reinterpret_cast<const uint4 *>(static_cast<const char *>(a.pool) + a.slot[i] * block_bytes) +
+      lane;
 
   tile held;
   __half2 low[4], high[4];
 #pragma unroll
-  for (int p = 0; p < 4; p++) low[p] = __float2half2_rn(INFINITY), high[p] = __float2half2_rn(-INFINITY);
+  for (int p = 0; p < 4; p++)
+    low[p] = __float2half2_rn(INFINITY), high[p] = __float2half2_rn(-INFINITY);
   int at = 0;  // the held tile's first token
   for (;; at += tile::kTile) {
     held.load(k + at * tile::kLanes, tokens - at);
@@ -101,7 +107,8 @@ __global__ void __launch_bounds__(kDigestThreads) digest_kernel(ss_digest_args a
     const float r = sum[p] / float(a.block_tokens);
     x[p] = token == 0 ? centre[p] + r : centre[p] - r;
   }
-  reinterpret_cast<uint4 *>(static_cast<__half *>(a.meta) + (2 * dst + token) * D)[piece] = pack8(x);
+  reinterpret_cast<uint4 *>(static_cast<__half *>(a.meta) + (2 * dst + token) * D)[piece] =
+      pack8(x);
 }
 
 }  // namespace ss
@@ -112,7 +119,8 @@ extern "C" int ss_digest(const ss_digest_args *args, ss_stream stream) {
   SS_NEED(args->head_dim == 64 || args->head_dim == 128);
   SS_NEED(args->block_tokens > 0);
   if (args->count == 0) return SS_OK;
-  SS_NEED(args->pool != nullptr && args->slot != nullptr && args->dst != nullptr && args->meta != nullptr);
+  SS_NEED(args->pool != nullptr && args->slot != nullptr && args->dst != nullptr &&
+          args->meta != nullptr);
   SS_NEED(uintptr_t(args->pool) % 16 == 0 && uintptr_t(args->meta) % 16 == 0);
   const unsigned ctas = unsigned(ss::ceil_div64(args->count, ss::kDigestThreads / 32));
   if (args->head_dim == 128)

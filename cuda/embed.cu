@@ -30,6 +30,7 @@ extern "C" int ss_embed(const ss_embed_args *args, ss_stream stream) {
   SS_NEED(args->table != nullptr && args->token != nullptr && args->out != nullptr);
   const int chunks = ss::ceil_div(args->hidden / 8, ss::kEmbedThreads * ss::kEmbedPieces);
   SS_NEED(int64_t(args->tokens) * chunks < int64_t(1) << 31);
-  ss::embed_kernel<<<unsigned(args->tokens * chunks), ss::kEmbedThreads, 0, ss::stream_of(stream)>>>(*args, chunks);
+  ss::embed_kernel<<<unsigned(args->tokens * chunks), ss::kEmbedThreads, 0,
+                     ss::stream_of(stream)>>>(*args, chunks);
   return ss::check(cudaGetLastError(), "embed_kernel");
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/emulator"
 )
 
-// A program says what is missing: here the library itself.
+// A program learns what is missing: here the library itself.
 func ExampleOpen() {
 	_, err := cuda.Open("/nowhere/libsparseserve.so")
 	fmt.Println(errors.Is(err, cuda.ErrNoLibrary))

@@ -17,7 +17,8 @@ __global__ void fill_kernel(__half2 *dst, int64_t pairs, uint64_t seed, float sc
   const int64_t step = int64_t(gridDim.x) * blockDim.x;
   for (int64_t i = int64_t(blockIdx.x) * blockDim.x + threadIdx.x; i < pairs; i += step) {
     const uint64_t bits = mix(seed ^ mix(uint64_t(i)));
-    const float a = float(uint32_t(bits) >> 8) * 0x1p-24f, b = float(uint32_t(bits >> 32) >> 8) * 0x1p-24f;
+    const float a = float(uint32_t(bits) >> 8) * 0x1p-24f,
+                b = float(uint32_t(bits >> 32) >> 8) * 0x1p-24f;
     dst[i] = __floats2half2_rn(scale * (2 * a - 1), scale * (2 * b - 1));
   }
 }
@@ -32,7 +33,8 @@ extern "C" int ss_fill(const ss_fill_args *args, ss_stream stream) {
   if (args->count == 0) return SS_OK;
   ss::Limits found;
   SS_TRY(ss::limits(&found));
-  ss::fill_kernel<<<found.sm_count * 8, 256, 0, ss::stream_of(stream)>>>(static_cast<__half2 *>(args->dst), args->count / 2, args->seed, args->scale);
+  ss::fill_kernel<<<found.sm_count * 8, 256, 0, ss::stream_of(stream)>>>(
+      static_cast<__half2 *>(args->dst), args->count / 2, args->seed, args->scale);
   return ss::check(cudaGetLastError(), "fill_kernel");
 }
 

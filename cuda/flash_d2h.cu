@@ -1,7 +1,7 @@
 // FlashD2H (SparseServe 3.2.2): save a contiguous KV tensor to scattered host blocks without using
 // an SM.
 //
-//   staging[s] <- src[chunk]            copy engine, one large memcpy a chunk, `stages` chunks in a ring
+//   staging[s] <- src[chunk]            copy engine, one memcpy a chunk, `stages` chunks in a ring
 //   dst[i]     <- staging[s][block i]   CPU threads, streaming stores
 //
 // The ring lets the copy of one chunk overlap the scatter of the last. A chunk is small enough to
@@ -35,15 +35,16 @@ __attribute__((target("avx2"))) static void stream_avx2(char *dst, const char *s
 
 static void stream_sse2(char *dst, const char *src, int64_t bytes) {
   for (int64_t at = 0; at < bytes; at += 16)
-    _mm_stream_si128(reinterpret_cast<__m128i *>(dst + at), _mm_load_si128(reinterpret_cast<const __m128i *>(src + at)));
+    _mm_stream_si128(reinterpret_cast<__m128i *>(dst + at),
+                     _mm_load_si128(reinterpret_cast<const __m128i *>(src + at)));
 }
 
-// Waits a little: first on the spot, then by letting others run. With as many threads as CPUs, a
-// thread that only spun would keep off the CPU the one thread that everybody waits for.
+// Waits: first by spinning, then by yielding. With as many threads as CPUs, a thread that only spun
+// would keep the thread that all wait for off the CPU.
 struct Patience {
-  int turns = 0;
+  int spins = 0;
   void wait() {
-    if (++turns < 32)
+    if (++spins < 32)
       _mm_pause();
     else
       sched_yield();
@@ -74,10 +75,10 @@ struct Saver {
   int code = SS_OK;
   char text[512] = "";
 
-  std::atomic<uint64_t> epoch_seen{0};     // the same as epoch, for threads that spin
-  std::atomic<int64_t> ready{0};           // chunks that have arrived in staging; negative: the copy failed
-  std::atomic<int64_t> next{0};            // pieces handed out
-  std::unique_ptr<std::atomic<int64_t>[]> scattered;  // pieces done of each chunk's stage, over the whole save
+  std::atomic<uint64_t> epoch_seen{0};  // the same as epoch, for threads that spin
+  std::atomic<int64_t> ready{0};        // chunks in staging; negative: the copy failed
+  std::atomic<int64_t> next{0};         // pieces handed out
+  std::unique_ptr<std::atomic<int64_t>[]> scattered;  // pieces done of each stage, over the save
 
   int64_t blocks_of(int64_t chunk) const {
     const int64_t left = job.count - chunk * blocks_per_chunk;
@@ -91,7 +92,7 @@ struct Saver {
   void run(int id);
 };
 
-constexpr int64_t kPieceBytes = 32 << 10;  // what one ticket hands out: some microseconds of copying
+constexpr int64_t kPieceBytes = 32 << 10;  // of one ticket: microseconds of copying
 
 // A piece is a run of small blocks of one chunk, or a part of one large block.
 void Saver::scatter_piece(int64_t piece) {
@@ -109,7 +110,7 @@ void Saver::scatter_piece(int64_t piece) {
     else
       stream_sse2(to, from + i * job.block_bytes + from_byte, bytes);
   }
-  _mm_sfence();  // streaming stores are weakly ordered: make them visible before the piece counts as done
+  _mm_sfence();  // streaming stores are weakly ordered: visible before the piece is done
   scattered[size_t(chunk % stages)].fetch_add(1, std::memory_order_release);
 }
 
@@ -127,11 +128,12 @@ void Saver::scatter() {
   }
 }
 
-// The driver's turn at scattering: only a piece that has arrived, since nobody else would bring the
-// next.
+// The driver scatters only a piece that has arrived, since no other thread would start the next
+// copy.
 bool Saver::scatter_arrived() {
   int64_t piece = next.load(std::memory_order_relaxed);
-  if (piece >= pieces || piece / pieces_per_chunk >= ready.load(std::memory_order_relaxed)) return false;
+  if (piece >= pieces || piece / pieces_per_chunk >= ready.load(std::memory_order_relaxed))
+    return false;
   if (!next.compare_exchange_strong(piece, piece + 1, std::memory_order_relaxed)) return false;
   scatter_piece(piece);
   return true;
@@ -139,16 +141,21 @@ bool Saver::scatter_arrived() {
 
 int Saver::drive() {
   SS_CUDA(cudaSetDevice(device));
-  if (job.after != nullptr) SS_CUDA(cudaStreamWaitEvent(stream, static_cast<cudaEvent_t>(job.after), 0));
+  if (job.after != nullptr)
+    SS_CUDA(cudaStreamWaitEvent(stream, static_cast<cudaEvent_t>(job.after), 0));
   const char *src = static_cast<const char *>(job.src);
   int64_t issued = 0, arrived = 0;
   Patience patience;
   while (arrived < chunks) {
     // A stage is free once all pieces of the chunk that used it before are scattered; every chunk
     // counts pieces_per_chunk pieces.
-    while (issued < chunks && issued - arrived < stages && scattered[issued % stages].load(std::memory_order_acquire) >= issued / stages * pieces_per_chunk) {
-      SS_CUDA(cudaMemcpyAsync(staging + issued % stages * chunk_bytes, src + issued * blocks_per_chunk * job.block_bytes,
-                              size_t(blocks_of(issued) * job.block_bytes), cudaMemcpyDeviceToHost, stream));
+    while (issued < chunks && issued - arrived < stages &&
+           scattered[issued % stages].load(std::memory_order_acquire) >=
+               issued / stages * pieces_per_chunk) {
+      SS_CUDA(cudaMemcpyAsync(staging + issued % stages * chunk_bytes,
+                              src + issued * blocks_per_chunk * job.block_bytes,
+                              size_t(blocks_of(issued) * job.block_bytes), cudaMemcpyDeviceToHost,
+                              stream));
       SS_CUDA(cudaEventRecord(copied[size_t(issued % stages)], stream));
       issued++;
     }
@@ -172,7 +179,8 @@ void Saver::run(int id) {
     // Saves come in bursts, one a layer: spin for a while before sleeping, since a wake-up costs
     // tens of microseconds.
     Patience patience;
-    while (patience.turns < 2000 && epoch_seen.load(std::memory_order_acquire) == done) patience.wait();
+    while (patience.spins < 2000 && epoch_seen.load(std::memory_order_acquire) == done)
+      patience.wait();
     {
       std::unique_lock<std::mutex> hold(lock);
       wake.wait(hold, [&] { return stop || epoch != done; });
@@ -196,7 +204,8 @@ void Saver::run(int id) {
 
 static int make_saver(Saver *saver, int threads) {
   SS_CUDA(cudaGetDevice(&saver->device));
-  SS_CUDA(cudaHostAlloc(reinterpret_cast<void **>(&saver->staging), size_t(saver->stages * saver->chunk_bytes), cudaHostAllocPortable));
+  SS_CUDA(cudaHostAlloc(reinterpret_cast<void **>(&saver->staging),
+                        size_t(saver->stages * saver->chunk_bytes), cudaHostAllocPortable));
   SS_TRY(take_stream(&saver->stream, false));
   for (int i = 0; i < saver->stages; i++) {
     cudaEvent_t event = nullptr;
@@ -224,7 +233,8 @@ static void end_saver(Saver *saver) {
 
 }  // namespace ss
 
-extern "C" int ss_saver_create(ss_saver *out, int32_t threads, int64_t chunk_bytes, int32_t stages) {
+extern "C" int ss_saver_create(ss_saver *out, int32_t threads, int64_t chunk_bytes,
+                               int32_t stages) {
   SS_NEED(out != nullptr);
   SS_NEED(threads >= 1 && threads <= 1024);
   SS_NEED(chunk_bytes >= 4096 && chunk_bytes % 64 == 0);
@@ -254,7 +264,8 @@ extern "C" int ss_save_start(const ss_save_args *args) {
   SS_NEED(args != nullptr && args->saver != nullptr);
   ss::Saver *saver = static_cast<ss::Saver *>(args->saver);
   SS_NEED(args->count >= 0);
-  SS_NEED(args->block_bytes > 0 && args->block_bytes % 64 == 0 && args->block_bytes <= saver->chunk_bytes);
+  SS_NEED(args->block_bytes > 0 && args->block_bytes % 64 == 0 &&
+          args->block_bytes <= saver->chunk_bytes);
   if (args->count == 0) return SS_OK;
   SS_NEED(args->src != nullptr && args->dst != nullptr);
   for (int64_t i = 0; i < args->count; i++) SS_NEED(args->dst[i] != 0 && args->dst[i] % 32 == 0);
@@ -264,10 +275,13 @@ extern "C" int ss_save_start(const ss_save_args *args) {
   saver->job = *args;
   saver->blocks_per_chunk = saver->chunk_bytes / args->block_bytes;
   saver->chunks = ss::ceil_div64(args->count, saver->blocks_per_chunk);
-  saver->blocks_per_piece = args->block_bytes >= ss::kPieceBytes ? 1 : ss::kPieceBytes / args->block_bytes;
+  saver->blocks_per_piece =
+      args->block_bytes >= ss::kPieceBytes ? 1 : ss::kPieceBytes / args->block_bytes;
   saver->parts_per_block = ss::ceil_div64(args->block_bytes, ss::kPieceBytes);
-  saver->pieces_per_chunk = ss::ceil_div64(saver->blocks_per_chunk, saver->blocks_per_piece) * saver->parts_per_block;
-  saver->pieces = saver->chunks * saver->pieces_per_chunk;  // those past the end of the last chunk are empty
+  saver->pieces_per_chunk =
+      ss::ceil_div64(saver->blocks_per_chunk, saver->blocks_per_piece) * saver->parts_per_block;
+  // those past the end of the last chunk are empty
+  saver->pieces = saver->chunks * saver->pieces_per_chunk;
   saver->ready.store(0);
   saver->next.store(0);
   for (int i = 0; i < saver->stages; i++) saver->scattered[size_t(i)].store(0);

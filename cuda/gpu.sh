@@ -1,11 +1,13 @@
 #!/bin/sh
-# Everything that needs the GPU, in one call: build, checks, memory checker once, timing table with its references.
+# Everything that needs the GPU, in one call: build, checks, memory checker once, timing table with
+# its references.
 #
 #   sh cuda/gpu.sh [OUTPUT_FOLDER] [SECTIONS]      default ./out, all sections of gpubench
 #
-# Where Go is missing, cuda/build/gpu.test and cuda/build/gpubench built elsewhere (make -f cuda.mk gpu-programs) are used. Stops at the
-# first step that fails: nothing is timed that was not checked. SANITIZE=0 leaves the memory checker out, SANITIZE=all adds the checkers of
-# races and barriers, which take minutes.
+# Where Go is missing, cuda/build/gpu.test and cuda/build/gpubench built elsewhere (make -f cuda.mk
+# gpu-programs) are used. Stops at the first step that fails: nothing is timed that was not checked.
+# SANITIZE=0 leaves the memory checker out, SANITIZE=all adds the checkers of races and barriers,
+# which take minutes.
 set -eu
 cd "$(dirname "$0")/.."
 out=${1:-out}
@@ -24,7 +26,8 @@ if ! cuda/build/gpu.test -test.run '^TestGPU' -test.v -test.timeout 10m >"$out/c
 fi
 grep -c '^--- PASS' "$out/checks.log" | sed 's/$/ tests passed/'
 
-# The live device: its logits against the reference's, its tokens against HuggingFace's where PyTorch and transformers are.
+# The live device: its logits against the reference's, its tokens against HuggingFace's where
+# PyTorch and transformers are.
 if python3 -c 'import torch, transformers' 2>/dev/null; then
   python3 cuda/live/hf.py "$out/hf" >"$out/hf.log" 2>&1 || { tail -n 20 "$out/hf.log"; exit 1; }
   SPARSESERVE_HF_FIXTURES=$PWD/$out/hf

@@ -132,12 +132,12 @@ func TestGPUDecode(t *testing.T) {
 	})
 }
 
-// Contexts of one block beside long ones: runs of blocks that end one unit, hold many whole ones,
+// Contexts of one block and long ones: runs of blocks that end one unit, hold many whole ones,
 // or are a small part of one; more requests than lanes.
 func TestGPUDecodeUnequal(t *testing.T) {
 	onGPU(t, func(g *gpu) {
-		crowd := slices.Repeat([]int{1, 40, 16}, 14)
-		crowd[20], crowd[35] = 2000, 0
+		many := slices.Repeat([]int{1, 40, 16}, 14)
+		many[20], many[35] = 2000, 0
 		for _, c := range []struct {
 			group, kvHeads, dim, block int
 			contexts                   []int
@@ -146,9 +146,9 @@ func TestGPUDecodeUnequal(t *testing.T) {
 			{4, 2, 128, 32, []int{8191, 1, 31, 33}},
 			{8, 1, 128, 16, []int{5, 4097, 17}},
 			{4, 1, 64, 64, []int{0, 8192, 63, 65, 1000}},
-			{1, 3, 64, 16, crowd},
-			{4, 2, 128, 16, crowd},
-			// Few units, of which every CTA has one piece: contexts like 1:8 and 1:2:4:8, no whole
+			{1, 3, 64, 16, many},
+			{4, 2, 128, 16, many},
+			// Small batches, in which every CTA has one piece: contexts like 1:8 and 1:2:4:8, no whole
 			// number of blocks a warp, an empty one.
 			{4, 8, 128, 32, []int{1820, 14564}},
 			{4, 8, 128, 32, []int{1100, 2190, 4380, 8730}},
@@ -168,7 +168,7 @@ func TestGPUDecodeUnequal(t *testing.T) {
 }
 
 // More CTAs than the weights of one unit's pieces have shared memory for: those of nine requests,
-// eight of which leave theirs to the first.
+// eight of which have little.
 func TestGPUDecodeManyPieces(t *testing.T) {
 	onGPU(t, func(g *gpu) {
 		a := g.batch(8, 1, 64, 16, append([]int{38400}, slices.Repeat([]int{1}, 8)...)...)

@@ -46,10 +46,10 @@ func TestGPUBenchReturnsSamples(t *testing.T) {
 				t.Errorf("clock %d: %v ms is faster than memory", clock, samples)
 			}
 		}
-		_, ms, runs, err := g.BenchBeside(Bench{Calls: []Operation{&EmptyArgs{}}, Repeats: 50, Clock: WallClock}, fill)
+		_, ms, runs, err := g.BenchOverlapped(Bench{Calls: []Operation{&EmptyArgs{}}, Repeats: 50, Clock: WallClock}, fill)
 		g.must(err)
 		if runs < 1 || ms <= 0 {
-			t.Errorf("beside: %d runs of %g ms", runs, ms)
+			t.Errorf("overlapped: %d runs of %g ms", runs, ms)
 		}
 		if _, err := g.Bench(Bench{Calls: []Operation{&DecodeArgs{}}, Repeats: 1}); !errors.Is(err, BadArgument) {
 			t.Errorf("an operation that fails: %v", err)

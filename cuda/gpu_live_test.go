@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The same lists with the slots given beside them, and with a table of pages, attend to the same
+// The same lists with the slots given with them, and with a table of pages, attend to the same
 // blocks: bit for bit.
 func TestGPUDecodeBySlotsAndPages(t *testing.T) {
 	onGPU(t, func(g *gpu) {
@@ -88,7 +88,7 @@ func TestGPUPSABySlots(t *testing.T) {
 	})
 }
 
-// KVWrite after Rope leaves the blocks as Rope alone does, with slots and with pages.
+// KVWrite after Rope writes the blocks that Rope by itself does, with slots and with pages.
 func TestGPUKVWrite(t *testing.T) {
 	onGPU(t, func(g *gpu) {
 		const tokens, headsQ, headsKV, dim, block = 77, 8, 2, 128, 32

@@ -13,8 +13,8 @@ import (
 
 func half(x float64) float64 { return HalfOf(x).Float() }
 
-// same compares with an reference that rounds where the kernel must: all close, and all but a few
-// equal. A kernel that rounds elsewhere differs in many last bits; fp32 sums and functions alone
+// same compares with a reference that rounds where the kernel must: all close, and nearly all
+// equal. A kernel that rounds elsewhere differs in many last bits; fp32 sums and functions
 // move one value in a hundred or fewer across a rounding border.
 func (g *gpu) same(what string, got, want []float64, dim int) {
 	g.t.Helper()
@@ -37,7 +37,7 @@ func TestGPUEmbed(t *testing.T) {
 			table, _ := g.normal(vocab*hidden, 1)
 			on := upload(g, table)
 			for _, tokens := range []int{1, 3, 130} {
-				// Tokens lie in device memory or, as they come from the host, in pinned memory.
+				// Tokens are in device memory or, as they come from the host, in pinned memory.
 				token := g.host(int64(tokens)*4, DriverPages)
 				var want []Half
 				for i := range tokens {

@@ -53,7 +53,7 @@ func (g *gpu) residency(batch, heads, stride, micro int, missing float64) *resid
 				list[i] = int32(b)
 			}
 			r.list, r.named, r.first = append(r.list, list...), append(r.named, int32(named)), append(r.first, int32(g.r.IntN(named+1)))
-			// Blocks of other layers, and of this one beside the list, lose their slots.
+			// Blocks of other layers, and of this one outside the list, lose their slots.
 			for b := range n {
 				group := r.layer*heads + h
 				if g.r.IntN(20) == 0 && !slices.Contains(list[:named], b) {
@@ -223,7 +223,7 @@ func TestGPULookupOfAnotherCount(t *testing.T) {
 			g.must(g.Launch(&a, 0))
 			g.must(g.DeviceSync())
 			if got := download[int64](g, a.Loads, 1)[0]; got > rounds*places {
-				t.Errorf("%g missing: the gather takes %d of %d", missing, got, rounds*places)
+				t.Errorf("%g missing: the gather loads %d of %d", missing, got, rounds*places)
 			}
 			src, dst, loads := download[int64](g, a.Src, n), download[int64](g, a.Dst, n), 0
 			for i := range n {

@@ -59,7 +59,7 @@ func TestGPUPrefillLong(t *testing.T) {
 	})
 }
 
-// Other layouts reach the kernel by strides alone: here [head][token][d].
+// Other layouts reach the kernel by strides: here [head][token][d].
 func TestGPUPrefillStrides(t *testing.T) {
 	onGPU(t, func(g *gpu) {
 		const tokens, heads, dim = 150, 3, 128
@@ -69,7 +69,7 @@ func TestGPUPrefillStrides(t *testing.T) {
 		_, k := g.normal(n, 1)
 		_, v := g.normal(n, 1)
 		p := reference.Prefill{Shape: s, Q: q, K: k, V: v, QTokens: tokens, Scale: 0.1}
-		turned := func(x []float64) Ptr {
+		transposed := func(x []float64) Ptr {
 			h := make([]Half, n)
 			for i := range n {
 				token, head, d := i/(heads*dim), i/dim%heads, i%dim
@@ -78,7 +78,7 @@ func TestGPUPrefillStrides(t *testing.T) {
 			return upload(g, h)
 		}
 		out := g.device(int64(n) * 2)
-		g.must(g.Launch(&PrefillArgs{Q: turned(q), K: turned(k), V: turned(v), Out: out, QTokenStride: dim, QHeadStride: tokens * dim, KTokenStride: dim, KHeadStride: tokens * dim,
+		g.must(g.Launch(&PrefillArgs{Q: transposed(q), K: transposed(k), V: transposed(v), Out: out, QTokenStride: dim, QHeadStride: tokens * dim, KTokenStride: dim, KHeadStride: tokens * dim,
 			VTokenStride: dim, VHeadStride: tokens * dim, OutTokenStride: heads * dim, OutHeadStride: dim, QTokens: tokens, HeadsQ: heads, HeadsKV: heads, HeadDim: dim, Scale: 0.1}, 0))
 		g.near("strides", floatsOf(download[Half](g, out, n)), p.Run(), dim, 1e-3, 4e-3)
 	})

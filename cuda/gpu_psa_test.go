@@ -103,6 +103,31 @@ func TestGPUPSA(t *testing.T) {
 	})
 }
 
+// misses are the loads of listed blocks, from a slab with the pool's layout, by microbatch.
+type misses struct {
+	first    []int64 // load of each microbatch
+	src, dst []Ptr
+	owner    []int32
+}
+
+// misses lists the loads of the microbatches for which wanted holds.
+func (a *attention) misses(micro int, slab, pool Ptr, wanted func(step int) bool) (m misses) {
+	size := 4 * a.BlockTokens * a.Dim
+	for step := 0; step*micro < a.TableStride; step++ {
+		m.first = append(m.first, int64(len(m.src)))
+		for unit := 0; unit < a.Units() && wanted(step); unit++ {
+			order := a.List[unit*a.ListStride:][:a.Count[unit]]
+			for _, block := range order[min(step*micro, len(order)):min((step+1)*micro, len(order))] {
+				at := Ptr(int(a.Table[unit*a.TableStride+int(block)]) * size)
+				m.src, m.dst = append(m.src, slab+at), append(m.dst, pool+at)
+				m.owner = append(m.owner, int32(unit))
+			}
+		}
+	}
+	m.first = append(m.first, int64(len(m.src)))
+	return m
+}
+
 func TestGPUPSAPipeline(t *testing.T) {
 	onGPU(t, func(g *gpu) {
 		const micro = 4
@@ -119,27 +144,14 @@ func TestGPUPSAPipeline(t *testing.T) {
 			want := p.Run()
 			args.Pool = g.device(int64(slots * size))
 			steps := (a.TableStride + micro - 1) / micro
-			var first []int64
-			var src, dst []Ptr
-			var owner []int32
-			for step := range steps {
-				first = append(first, int64(len(src)))
-				for unit := range a.Units() {
-					order := a.List[unit*a.ListStride:][:a.Count[unit]]
-					for _, block := range order[min(step*micro, len(order)):min((step+1)*micro, len(order))] {
-						at := Ptr(int(a.Table[unit*a.TableStride+int(block)]) * size)
-						src, dst, owner = append(src, slab.Ptr()+at), append(dst, args.Pool+at), append(owner, int32(unit))
-					}
-				}
-			}
-			first = append(first, int64(len(src)))
-			host := g.host(int64(len(first))*8, DriverPages)
-			copy(Slice[int64](host), first)
+			all := a.misses(micro, slab.Ptr(), args.Pool, func(int) bool { return true })
+			host := g.host(int64(len(all.first))*8, DriverPages)
+			copy(Slice[int64](host), all.first)
 			for _, depth := range []int32{1, 2, 5} {
 				g.must(g.Launch(&MemsetArgs{Dst: args.Pool, Bytes: int64(slots * size), Value: 0xff}, 0))
 				g.must(g.StreamSync(0))
 				var loaded int32
-				g.must(g.Launch(&PSAPipelineArgs{PSA: args, LoadFirst: host.Ptr(), Src: upload(g, src), Dst: upload(g, dst), Owner: upload(g, owner),
+				g.must(g.Launch(&PSAPipelineArgs{PSA: args, LoadFirst: host.Ptr(), Src: upload(g, all.src), Dst: upload(g, all.dst), Owner: upload(g, all.owner),
 					BlockBytes: int64(size), Microbatches: int32(steps), Depth: depth, Loaded: &loaded}, 0))
 				g.checkPSA(fmt.Sprintf("pipeline, epsilon %g, depth %d", epsilon, depth), want, a, args)
 				needed := (slices.Max(want.Used) + micro - 1) / micro
@@ -156,7 +168,7 @@ func TestGPUPSAPipeline(t *testing.T) {
 
 // Microbatches without loads share a launch, loads of those that no list reaches are only started,
 // and a call goes on to the next without waiting.
-func TestGPUPSAPipelineTurns(t *testing.T) {
+func TestGPUPSAPipelineSharesLaunches(t *testing.T) {
 	onGPU(t, func(g *gpu) {
 		const micro = 4
 		a := g.batch(4, 2, 128, 32, 2000, 333, 64)
@@ -189,23 +201,13 @@ func TestGPUPSAPipelineTurns(t *testing.T) {
 				c.want, c.spare, c.args.Pool = p.Run(), g.device(int64(size)), g.device(int64(slots*size))
 				g.must(g.Launch(&MemsetArgs{Dst: c.spare, Bytes: int64(size), Value: 0xff}, 0))
 				g.must(g.Launch(&MemcpyArgs{Dst: c.args.Pool, Src: slab.Ptr(), Bytes: int64(slots * size)}, 0))
-				var first []int64
-				var src, dst []Ptr
-				for step := range steps {
-					first = append(first, int64(len(src)))
-					for unit := range a.Units() {
-						order := a.List[unit*a.ListStride:][:a.Count[unit]]
-						for _, block := range order[min(step*micro, len(order)):min((step+1)*micro, len(order))] {
-							if step%3 == i%3 { // the first call's loads begin at once, the next ones' later
-								at := Ptr(int(a.Table[unit*a.TableStride+int(block)]) * size)
-								src, dst = append(src, slab.Ptr()+at), append(dst, c.args.Pool+at)
-								g.must(g.Launch(&MemsetArgs{Dst: c.args.Pool + at, Bytes: int64(size), Value: 0xff}, 0))
-							}
-						}
-					}
+				// The first call's loads begin at once, the next ones' later.
+				late := a.misses(micro, slab.Ptr(), c.args.Pool, func(step int) bool { return step%3 == i%3 })
+				for _, at := range late.dst {
+					g.must(g.Launch(&MemsetArgs{Dst: at, Bytes: int64(size), Value: 0xff}, 0))
 				}
-				first = append(first, int64(len(src)), int64(len(src))+1)
-				src, dst = append(src, slab.Ptr()), append(dst, c.spare)
+				first := append(late.first, int64(len(late.src))+1)
+				src, dst := append(late.src, slab.Ptr()), append(late.dst, c.spare)
 				host := g.host(int64(len(first))*8, DriverPages)
 				copy(Slice[int64](host), first)
 				c.run = PSAPipelineArgs{PSA: c.args, LoadFirst: host.Ptr(), Src: upload(g, src), Dst: upload(g, dst), BlockBytes: int64(size),

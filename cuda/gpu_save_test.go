@@ -70,7 +70,7 @@ func TestGPUSaves(t *testing.T) {
 	})
 }
 
-// A save must wait for the event that says its tensor is complete.
+// A save must wait for the event after which its tensor is complete.
 func TestGPUSaveWaitsForItsEvent(t *testing.T) {
 	onGPU(t, func(g *gpu) {
 		const count, block = 256, 16 << 10

@@ -1,5 +1,5 @@
 // The baseline of SparseServe 3.2.2 and Fig. 14b: a kernel that writes KV blocks straight to pinned
-// host memory. It reaches the link's speed but takes SMs from the model while it runs, which
+// host memory. It reaches the link's speed but occupies SMs while it runs, which
 // FlashD2H does not.
 #include "copy_blocks.cuh"
 

@@ -115,7 +115,7 @@ func TestGPUTopK(t *testing.T) {
 	onGPU(t, func(g *gpu) {
 		draws := map[string]func() float64{
 			"normal": g.r.NormFloat64,
-			"few":    func() float64 { return float64(g.r.IntN(5)) - 2 },
+			"ties":   func() float64 { return float64(g.r.IntN(5)) - 2 },
 			"equal":  func() float64 { return 1.5 },
 			"extreme": func() float64 {
 				return []float64{math.Inf(-1), math.Inf(1), 0, math.Copysign(0, -1), 1e-40, -1e38}[g.r.IntN(6)]

@@ -6,21 +6,21 @@ import "testing"
 
 func TestGPUStreamsAreKept(t *testing.T) {
 	onGPU(t, func(g *gpu) {
-		take := func(high bool) Stream {
+		create := func(high bool) Stream {
 			s, err := g.StreamCreate(high)
 			g.must(err)
 			return s
 		}
-		first, second, low := take(true), take(true), take(false)
+		first, second, low := create(true), create(true), create(false)
 		if first == second || first == low || second == low {
 			t.Fatalf("streams %v, %v and %v are in use at once", first, second, low)
 		}
 		g.must(g.StreamDestroy(second))
 		g.must(g.StreamDestroy(first))
-		if again := take(true); again != first {
+		if again := create(true); again != first {
 			t.Errorf("the next stream is %v, not the first one made, %v", again, first)
 		}
-		other := take(false)
+		other := create(false)
 		if other == first || other == second || other == low {
 			t.Errorf("a stream of low priority is %v, in use or of high priority", other)
 		}

@@ -17,7 +17,7 @@ var transferCases = []struct {
 	count int
 }{{1 << 10, 1}, {1 << 10, 1000}, {1040, 37}, {2 << 10, 511}, {4 << 10, 257}, {4112, 33}, {16 << 10, 1}, {16 << 10, 300}, {64 << 10, 65}, {1 << 20, 9}, {16 << 10, 0}}
 
-// scatterPlan puts count blocks at random places of a slab with room for twice as many, 64 bytes
+// scatterPlan puts count blocks at random places of a slab for twice as many, 64 bytes
 // apart from their neighbours' ends.
 func (g *gpu) scatterPlan(count int, block int64) (offsets []int64, slabBytes int64) {
 	step := (block + 127) / 64 * 64
@@ -140,7 +140,7 @@ func TestGPUCopiesOnTheDevice(t *testing.T) {
 	})
 }
 
-// Any length, from any address that both sides have alike modulo 16, and not a byte beside it.
+// Any length, from any address that both sides have alike modulo 16, and not a byte outside it.
 func TestGPUUploads(t *testing.T) {
 	onGPU(t, func(g *gpu) {
 		const most = 5<<20 + 128
@@ -175,7 +175,7 @@ func TestGPUUploads(t *testing.T) {
 				t.Fatalf("round %d: old bytes", round)
 			}
 		}
-		// The way down, and not a byte beside it.
+		// The way down, and not a byte outside it.
 		for _, n := range []int64{1, 4, 17, 4096, 65_539} {
 			g.must(Upload(g.Session, to, bytes.Repeat([]byte{byte(n)}, int(n+32))))
 			g.noise(from.Bytes()[:n+64])

@@ -7,23 +7,21 @@ type Half uint16
 
 // HalfOf rounds to nearest, ties to even.
 func HalfOf(x float64) Half {
-	var sign Half
-	if math.Signbit(x) {
-		sign = 0x8000
-	}
-	switch a := math.Abs(x); {
-	case math.IsNaN(x):
-		return sign | 0x7e00
-	case a >= 65520: // rounds to infinity
-		return sign | 0x7c00
+	bits := math.Float64bits(x)
+	sign := Half(bits >> 48 & 0x8000)
+	bits &^= 1 << 63
+	switch a := math.Float64frombits(bits); {
 	case a < 0x1p-14: // subnormal: multiples of 2^-24
 		return sign | Half(math.RoundToEven(a*0x1p24))
-	default:
-		bits := math.Float64bits(a) - (1023-15)<<52 // with binary16's bias
+	case a < 65520:
+		bits -= (1023 - 15) << 52 // to binary16's bias
 		// 42 bits of the mantissa go; the sum may carry into the exponent
 		bits += 1<<41 - 1 + bits>>42&1
 		return sign | Half(bits>>42)
+	case math.IsNaN(x):
+		return sign | 0x7e00
 	}
+	return sign | 0x7c00 // rounds to infinity
 }
 
 // Float returns the value exactly.

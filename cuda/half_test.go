@@ -50,3 +50,18 @@ func TestHalfRoundsEveryInterval(t *testing.T) {
 		}
 	}
 }
+
+func BenchmarkHalfOf(b *testing.B) {
+	x := make([]float32, 1<<16)
+	for i := range x {
+		x[i] = float32(math.Sin(float64(i))) / 30
+	}
+	b.SetBytes(int64(4 * len(x)))
+	var sink Half
+	for b.Loop() {
+		for _, v := range x {
+			sink ^= HalfOf(float64(v))
+		}
+	}
+	_ = sink
+}

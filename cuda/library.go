@@ -93,7 +93,7 @@ func (l *Library) serve() {
 }
 
 // find returns the library's file. A path that someone gave must exist; only the default places are
-// tried in turn.
+// tried in order.
 func find(path string) (string, error) {
 	given := "given path"
 	if path == "" {

@@ -225,7 +225,7 @@ func TestMemoryStreamsAndEvents(t *testing.T) {
 	}
 }
 
-// Without a driver the real library must still load and say what is missing. It is built only where
+// Without a driver the real library must still load and report what is missing. It is built only where
 // the toolkit is.
 func TestRealLibraryWithoutGPU(t *testing.T) {
 	path := filepath.Join("build", libraryName)

@@ -13,7 +13,8 @@ namespace ss {
 
 using Create = int (*)(void **);
 using SetStream = int (*)(void *, cudaStream_t);
-using Gemm = int (*)(void *, int, int, int, int, int, const void *, const void *, int, int, const void *, int, int, const void *, void *, int, int, int, int);
+using Gemm = int (*)(void *, int, int, int, int, int, const void *, const void *, int, int,
+                     const void *, int, int, const void *, void *, int, int, int, int);
 
 struct Cublas {
   void *library = nullptr;
@@ -23,10 +24,12 @@ struct Cublas {
 };
 static Cublas cublas;
 
-constexpr int kNoTranspose = 0, kTranspose = 1, kHalf = 2 /* CUDA_R_16F */, kCompute32F = 68, kDefaultAlgorithm = -1;
+constexpr int kNoTranspose = 0, kTranspose = 1, kHalf = 2 /* CUDA_R_16F */, kCompute32F = 68,
+              kDefaultAlgorithm = -1;
 
 static int open_cublas(const char *path) {
-  const char *names[] = {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so", "/usr/local/cuda/lib64/libcublas.so"};
+  const char *names[] = {"libcublas.so.13", "libcublas.so.12", "libcublas.so.11", "libcublas.so",
+                         "/usr/local/cuda/lib64/libcublas.so"};
   void *library = nullptr;
   if (path != nullptr && path[0] != 0) {
     library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -34,7 +37,10 @@ static int open_cublas(const char *path) {
   }
   for (const char *name : names)
     if (library == nullptr) library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return fail(SS_ERR_LIBRARY, "cuBLAS is not to be found (libcublas.so.13, .12 or .11): install it or give its path");
+  if (library == nullptr)
+    return fail(
+        SS_ERR_LIBRARY,
+        "cuBLAS is not to be found (libcublas.so.13, .12 or .11): install it or give its path");
   Cublas found;
   found.library = library;
   found.create = reinterpret_cast<Create>(dlsym(library, "cublasCreate_v2"));
@@ -48,11 +54,15 @@ static int open_cublas(const char *path) {
   return SS_OK;
 }
 
-static int cublas_check(int status, const char *what) { return status == 0 ? SS_OK : fail(SS_ERR_CUDA, "%s: cuBLAS status %d", what, status); }
+static int cublas_check(int status, const char *what) {
+  return status == 0 ? SS_OK : fail(SS_ERR_CUDA, "%s: cuBLAS status %d", what, status);
+}
 
 }  // namespace ss
 
-extern "C" int ss_linear_open(const char *path) { return ss::cublas.library != nullptr ? SS_OK : ss::open_cublas(path); }
+extern "C" int ss_linear_open(const char *path) {
+  return ss::cublas.library != nullptr ? SS_OK : ss::open_cublas(path);
+}
 
 extern "C" int ss_linear(const ss_linear_args *args, ss_stream stream) {
   static thread_local void *handle = nullptr;  // a handle serves one thread
@@ -64,7 +74,9 @@ extern "C" int ss_linear(const ss_linear_args *args, ss_stream stream) {
   if (handle == nullptr) SS_TRY(ss::cublas_check(ss::cublas.create(&handle), "cublasCreate"));
   SS_TRY(ss::cublas_check(ss::cublas.set_stream(handle, ss::stream_of(stream)), "cublasSetStream"));
   const float one = 1, zero = 0;
-  return ss::cublas_check(ss::cublas.gemm(handle, ss::kTranspose, ss::kNoTranspose, args->out, args->tokens, args->in, &one, args->w, ss::kHalf, args->in,
-                                          args->x, ss::kHalf, args->in, &zero, args->y, ss::kHalf, args->out, ss::kCompute32F, ss::kDefaultAlgorithm),
-                          "cublasGemmEx");
+  return ss::cublas_check(
+      ss::cublas.gemm(handle, ss::kTranspose, ss::kNoTranspose, args->out, args->tokens, args->in,
+                      &one, args->w, ss::kHalf, args->in, args->x, ss::kHalf, args->in, &zero,
+                      args->y, ss::kHalf, args->out, ss::kCompute32F, ss::kDefaultAlgorithm),
+      "cublasGemmEx");
 }

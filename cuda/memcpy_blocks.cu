@@ -28,12 +28,15 @@ extern "C" int ss_memcpy_batch(const ss_blocks_args *args, ss_stream stream) {
   auto dst = reinterpret_cast<void **>(const_cast<uint64_t *>(args->dst));
   auto src = reinterpret_cast<void **>(const_cast<uint64_t *>(args->src));
 #if CUDART_VERSION >= 13000
-  return ss::check(cudaMemcpyBatchAsync(const_cast<const void **>(dst), const_cast<const void **>(src), sizes.data(), sizes.size(), &attributes, &first, 1,
-                                        ss::stream_of(stream)),
+  return ss::check(cudaMemcpyBatchAsync(const_cast<const void **>(dst),
+                                        const_cast<const void **>(src), sizes.data(), sizes.size(),
+                                        &attributes, &first, 1, ss::stream_of(stream)),
                    "cudaMemcpyBatchAsync");
 #else
   size_t failed = 0;
-  return ss::check(cudaMemcpyBatchAsync(dst, src, sizes.data(), sizes.size(), &attributes, &first, 1, &failed, ss::stream_of(stream)), "cudaMemcpyBatchAsync");
+  return ss::check(cudaMemcpyBatchAsync(dst, src, sizes.data(), sizes.size(), &attributes, &first,
+                                        1, &failed, ss::stream_of(stream)),
+                   "cudaMemcpyBatchAsync");
 #endif
 }
 
@@ -41,8 +44,10 @@ extern "C" int ss_memcpy_batch(const ss_blocks_args *args, ss_stream stream) {
 
 extern "C" int ss_memcpy_batch(const ss_blocks_args *args, ss_stream) {
   SS_TRY(ss::check_blocks(args));
-  return ss::fail(SS_ERR_UNSUPPORTED, "ss_memcpy_batch: not in this toolkit: the library was built with CUDA %d.%d, 12.8 is needed", CUDART_VERSION / 1000,
-                  CUDART_VERSION % 1000 / 10);
+  return ss::fail(
+      SS_ERR_UNSUPPORTED,
+      "ss_memcpy_batch: not in this toolkit: the library was built with CUDA %d.%d, 12.8 is needed",
+      CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
 }
 
 #endif

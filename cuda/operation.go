@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"runtime"
 	"unsafe"
-
-	"github.com/ebitengine/purego"
 )
 
 // Operation is work for a stream: a pointer to one of the argument structs. Shapes and equations
@@ -63,15 +61,12 @@ func Function(o Operation) string {
 // used. Arguments are read before Launch returns.
 func (s *Session) Launch(o Operation, stream Stream) error {
 	op, args := o.operation()
-	f := s.symbols.operations[op]
 	if p, ok := o.(*PSAPipelineArgs); ok {
 		var pin runtime.Pinner
 		defer pin.Unpin()
 		pinPointers(&pin, p)
 	}
-	code, _, _ := purego.SyscallN(f.address, uintptr(args), uintptr(stream))
-	runtime.KeepAlive(o)
-	return s.result(f, code)
+	return s.call(s.symbols.operations[op], uintptr(args), uintptr(stream))
 }
 
 // pinPointers pins the memory of Go that the arguments point to.
@@ -103,7 +98,6 @@ func (s *Session) Workspace(o Operation) (bytes int64, err error) {
 		return 0, fmt.Errorf("%s has no workspace", Function(o))
 	}
 	_, args := o.operation()
-	code, _, _ := purego.SyscallN(f.address, uintptr(args), uintptr(unsafe.Pointer(&bytes)))
-	runtime.KeepAlive(o)
-	return bytes, s.result(f, code)
+	err = s.call(f, uintptr(args), uintptr(unsafe.Pointer(&bytes)))
+	return bytes, err
 }

@@ -20,7 +20,7 @@ func operations() []Operation {
 	}
 }
 
-// The Go structs must lie in memory as the header's do: every field of every one.
+// The Go structs must be laid out as the header's do: every field of every one.
 func TestStructsMatchTheHeader(t *testing.T) {
 	var layout func() *int32
 	purego.RegisterFunc(&layout, symbolAt(t, open(t), "fake_layout"))
@@ -121,9 +121,9 @@ func TestBenchSamplesArrive(t *testing.T) {
 		if want := []float64{12000.75, 12001.75, 12002.75}; err != nil || !slices.Equal(samples, want) {
 			t.Errorf("%v, %v; want %v", samples, err, want)
 		}
-		samples, ms, runs, err := s.BenchBeside(Bench{Calls: []Operation{&DecodeArgs{}}, Repeats: 1}, &EmptyArgs{}, &LinearArgs{})
+		samples, ms, runs, err := s.BenchOverlapped(Bench{Calls: []Operation{&DecodeArgs{}}, Repeats: 1}, &EmptyArgs{}, &LinearArgs{})
 		if err != nil || samples[0] != 9000 || ms != 17 || runs != 2 {
-			t.Errorf("beside: %v, %g ms, %d runs, %v", samples, ms, runs, err)
+			t.Errorf("overlapped: %v, %g ms, %d runs, %v", samples, ms, runs, err)
 		}
 		return nil
 	})

@@ -1,19 +1,19 @@
-// Which blocks of which units a CTA of decode attention takes (decode.cu).
+// Which blocks of which units a CTA of decode attention reads (decode.cu).
 //
-// Dense, few units: a CTA has one piece. The pieces are of at most as many blocks, as few as give
-// all of them a CTA: so long as that is not much more than an equal share of all blocks, a CTA with
-// two pieces would take longer, and so would all who wait for it.
+// Dense, small batches: a CTA has one piece, of at most as many blocks as give all pieces a CTA.
+// While that is not much more than an equal share of all blocks, a CTA with two pieces would be
+// slower, and so would all that wait for it.
 //
-// Dense, else: the units' blocks stand in a row, unit after unit, and the CTAs take equal runs of
+// Dense, else: the units' blocks stand in a row, unit after unit, and the CTAs get equal runs of
 // it. So time follows the sum of the contexts and not the longest of them. A run may end one unit,
 // hold whole ones and begin another. A unit shorter than a run adds a piece to some CTA; such a
-// piece costs as much as kFixedBlocks blocks, and so many empty places stand before the unit. With
+// piece costs as much as kFixedBlocks blocks, and so many empty places precede the unit. With
 // equal contexts and a multiple of the units for CTAs no run crosses from one unit to the next.
 //
 // Lists: equally many CTAs a unit; lists of one launch are of about one length.
 //
-// Contexts are known on the GPU only. Each warp of each CTA goes through them alone: less time than
-// a launch or a barrier would take.
+// Contexts are known on the GPU only. Each warp of each CTA scans all of them, which is faster
+// than a launch or a barrier.
 #pragma once
 
 #include "common.cuh"
@@ -28,7 +28,7 @@ struct DecodeShape {
   int group;   // query heads of a unit
   int splits;  // CTAs of a unit, of lists
   int ctas;
-  int most;    // CTAs where each has one piece; 0: that is not to be
+  int most;  // CTAs where each has one piece; 0: that is not to be
   int64_t block_bytes;
 };
 
@@ -58,12 +58,12 @@ class Pieces {
     if (shape.a.list != nullptr) return next_of_lists(piece);
     if (whole) return next_whole(piece);
     if (begin >= to) return false;
-    const int gap = places - blocks;
+    const int empty = places - blocks;
     const int64_t end = begin + places;
     piece->request = request;
     piece->unit = request * shape.a.heads_kv + head;
-    piece->first = begin + gap < from ? int(from - begin) - gap : 0;
-    piece->end = end <= to ? blocks : max(0, int(to - begin) - gap);
+    piece->first = begin + empty < from ? int(from - begin) - empty : 0;
+    piece->end = end <= to ? blocks : max(0, int(to - begin) - empty);
     piece->home = begin >= from ? cta : owner(begin);
     piece->part = int(cta) - piece->home;
     piece->parts = (end <= to ? int(cta) : owner(end - 1)) - piece->home + 1;
@@ -78,15 +78,19 @@ class Pieces {
  private:
   const DecodeShape &shape;
   const int64_t cta = blockIdx.x;
-  int64_t total = 0, row = 0, ctas = 0;  // blocks of all units; places of the row; CTAs that have some
+  int64_t total = 0, row = 0, ctas = 0;  // blocks of all units; places; CTAs that have some
   int64_t from = 0, to = 0;              // places of this CTA
   int64_t begin = 0;                     // place of the unit (request, head)
   int request = 0, head = 0, blocks = 0, places = 0;
-  bool whole = false;                    // a CTA has one piece, and places are the unit's pieces
+  bool whole = false;  // a CTA has one piece, and places are the unit's pieces
 
-  __device__ int blocks_of(int r) const { return (shape.a.context[r] + shape.a.block_tokens - 1) / shape.a.block_tokens; }
+  __device__ int blocks_of(int r) const {
+    return (shape.a.context[r] + shape.a.block_tokens - 1) / shape.a.block_tokens;
+  }
 
-  __device__ int places_of(int n) const { return n + (n == 0 || int64_t(n) * shape.ctas < total ? kFixedBlocks : 0); }
+  __device__ int places_of(int n) const {
+    return n + (n == 0 || int64_t(n) * shape.ctas < total ? kFixedBlocks : 0);
+  }
 
   __device__ void measure() { blocks = blocks_of(request), places = places_of(blocks); }
 
@@ -101,16 +105,21 @@ class Pieces {
     return __reduce_add_sync(~0u, mine);
   }
 
-  __device__ static int parts_of(int blocks, int share) { return blocks > share ? (blocks + share - 1) / share : 1; }
+  __device__ static int parts_of(int blocks, int share) {
+    return blocks > share ? (blocks + share - 1) / share : 1;
+  }
 
   // Gives each CTA one piece of at most `share` blocks if that is at most kFixedBlocks more than an
   // equal share. Lanes try a share each, and each of them a part of the requests.
   __device__ bool cut_whole() {
     constexpr int kShares = 8;
     static_assert(kFixedBlocks < kShares, "a lane for each share");
-    const int lane = threadIdx.x % 32, least = max(kDecodeWarps, int((total + shape.most - 1) / shape.most)), share = least + lane % kShares;
+    const int lane = threadIdx.x % 32,
+              least = max(kDecodeWarps, int((total + shape.most - 1) / shape.most)),
+              share = least + lane % kShares;
     int pieces = 0;
-    for (int r = lane / kShares; r < shape.a.batch; r += 32 / kShares) pieces += parts_of(blocks_of(r), share);
+    for (int r = lane / kShares; r < shape.a.batch; r += 32 / kShares)
+      pieces += parts_of(blocks_of(r), share);
 #pragma unroll
     for (int step = kShares; step < 32; step *= 2) pieces += __shfl_xor_sync(~0u, pieces, step);
     pieces *= shape.a.heads_kv;

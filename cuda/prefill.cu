@@ -4,7 +4,8 @@
 // FlashAttention-2's schedule on mma.sync, so one kernel serves sm_80 and newer. A CTA owns 128
 // queries of one head, a warp 32 of them; keys and values pass in tiles of 64 tokens, from the
 // diagonal backwards, so that only the first tiles need the mask:
-//   S = Q K^T      m' = max(m, rowmax S)      P = exp2(c S - c m')      l = l exp2(c m - c m') + rowsum P      O = O exp2(c m - c m') + P V
+//   S = Q K^T      m' = max(m, rowmax S)      P = exp2(c S - c m')
+//   l = l exp2(c m - c m') + rowsum P         O = O exp2(c m - c m') + P V
 // with c = scale log2 e. While S is computed V is on its way, while P V is computed the next K.
 // Keys and values in KV blocks are read where they are; the slots of a tile are looked up while the
 // tile before it computes.
@@ -20,7 +21,8 @@ constexpr int kPrefillWarps = 4;
 // Copies rows first .. first + kRows of a strided tensor to a swizzled tile; rows from `limit` on
 // become zeros. kWhole: there are none of them.
 template <int D, int kRows, bool kWhole>
-__device__ inline void copy_rows(uint32_t tile, const __half *src, int64_t stride, int first, int limit) {
+__device__ inline void copy_rows(uint32_t tile, const __half *src, int64_t stride, int first,
+                                 int limit) {
   constexpr int kPieces = D / 8, kThreads = kPrefillWarps * 32;
   constexpr int kRowsAtOnce = kThreads / kPieces;
   const int piece = threadIdx.x % kPieces;
@@ -40,7 +42,7 @@ constexpr int kGroup = kKeys / kPrefillWarps;
 constexpr int kBlockMax = 256;  // tokens; up to here the division below is exact for any context
 static_assert(kGroup == 16);
 
-// Where this warp's group of a tile lies: its block and its first token there. Groups past the last
+// Where this warp's group of a tile is: its block and its first token there. Groups past the last
 // get the last's.
 struct Place {
   int block, token;
@@ -55,18 +57,24 @@ __device__ inline Place place_of(uint32_t reciprocal, int groups, int tile, int 
 
 // copy_rows from a pool; `rows` is where this warp's group begins, in rows of D halves.
 template <int D, bool kWhole>
-__device__ inline void copy_block_rows(uint32_t tile, const __half *pool, uint32_t rows, int first, int limit) {
+__device__ inline void copy_block_rows(uint32_t tile, const __half *pool, uint32_t rows, int first,
+                                       int limit) {
   constexpr int kPieces = D / 8, kRowsAtOnce = 32 / kPieces;
-  const int piece = threadIdx.x % kPieces, row = threadIdx.x % 32 / kPieces, group_row = threadIdx.x / 32 * kGroup + row;
+  const int piece = threadIdx.x % kPieces, row = threadIdx.x % 32 / kPieces,
+            group_row = threadIdx.x / 32 * kGroup + row;
   const __half *at = pool + int64_t(rows + row) * D + piece * 8;
-  const uint32_t to = tile + group_row * D * 2, place = (piece ^ row) << 4;  // swizzled<D>, written so that i is a constant in it
+  // swizzled<D>, written so that i is a constant in it
+  const uint32_t to = tile + group_row * D * 2, place = (piece ^ row) << 4;
 #pragma unroll
-  for (int i = 0; i < kGroup; i += kRowsAtOnce) copy_async(to + i * D * 2 + (place ^ ((i & 7) << 4)), at + i * D, kWhole || first + group_row + i < limit);
+  for (int i = 0; i < kGroup; i += kRowsAtOnce)
+    copy_async(to + i * D * 2 + (place ^ ((i & 7) << 4)), at + i * D,
+               kWhole || first + group_row + i < limit);
 }
 
 // A tile of keys or values from where they are: a strided tensor, or a pool.
 template <int D, bool kPaged, bool kWhole>
-__device__ inline void copy_tile(uint32_t to, const __half *src, int64_t stride, uint32_t rows, int tile, int limit) {
+__device__ inline void copy_tile(uint32_t to, const __half *src, int64_t stride, uint32_t rows,
+                                 int tile, int limit) {
   if constexpr (kPaged)
     copy_block_rows<D, kWhole>(to, src, rows, tile * kKeys, limit);
   else
@@ -75,7 +83,8 @@ __device__ inline void copy_tile(uint32_t to, const __half *src, int64_t stride,
 
 // S of the warp's 32 queries and the tile's 64 keys.
 template <int D>
-__device__ inline void scores(float (&s)[2][kKeys / 8][4], uint32_t q_tile, uint32_t k_tile, int warp, int lane) {
+__device__ inline void scores(float (&s)[2][kKeys / 8][4], uint32_t q_tile, uint32_t k_tile,
+                              int warp, int lane) {
 #pragma unroll
   for (int m = 0; m < 2; m++)
 #pragma unroll
@@ -102,7 +111,8 @@ __device__ inline void scores(float (&s)[2][kKeys / 8][4], uint32_t q_tile, uint
 
 // O += P V for the tile; P's accumulator layout is the A operand's, pair by pair.
 template <int D>
-__device__ inline void weighted_values(float (&o)[2][D / 8][4], const float (&p)[2][kKeys / 8][4], uint32_t v_tile, int lane) {
+__device__ inline void weighted_values(float (&o)[2][D / 8][4], const float (&p)[2][kKeys / 8][4],
+                                       uint32_t v_tile, int lane) {
   const int v_row = lane % 8 + lane / 8 % 2 * 8, v_half = lane / 16;
 #pragma unroll
   for (int k = 0; k < kKeys / 16; k++) {
@@ -130,7 +140,8 @@ __device__ inline void weighted_values(float (&o)[2][D / 8][4], const float (&p)
 // One step of the running softmax: S becomes P, O and l are rescaled. Row i of the four is m-tile i
 // / 2, half i % 2.
 template <int D>
-__device__ inline void softmax_step(float (&s)[2][kKeys / 8][4], float (&o)[2][D / 8][4], float (&top)[4], float (&sum)[4], float scale_log2) {
+__device__ inline void softmax_step(float (&s)[2][kKeys / 8][4], float (&o)[2][D / 8][4],
+                                    float (&top)[4], float (&sum)[4], float scale_log2) {
 #pragma unroll
   for (int i = 0; i < 4; i++) {
     const int m = i / 2, h = i % 2 * 2;
@@ -156,7 +167,8 @@ __device__ inline void softmax_step(float (&s)[2][kKeys / 8][4], float (&o)[2][D
 }
 
 template <int D, bool kPaged>
-__global__ void __launch_bounds__(kPrefillWarps * 32, 2) prefill_kernel(ss_prefill_args a, int query_tiles, uint32_t reciprocal) {
+__global__ void __launch_bounds__(kPrefillWarps * 32, 2)
+    prefill_kernel(ss_prefill_args a, int query_tiles, uint32_t reciprocal) {
   extern __shared__ __align__(128) char shared[];
   const uint32_t q_tile = shared_address(shared);
   const uint32_t k_tile = q_tile + kQueries * D * 2, v_tile = k_tile + kKeys * D * 2;
@@ -166,7 +178,8 @@ __global__ void __launch_bounds__(kPrefillWarps * 32, 2) prefill_kernel(ss_prefi
   const int kv_head = head / (a.heads_q / a.heads_kv);
   const int kv_tokens = a.prefix + a.q_tokens;
   const __half *q = static_cast<const __half *>(a.q) + head * a.q_head_stride;
-  const __half *k = static_cast<const __half *>(kPaged ? a.pool : a.k) + (kPaged ? 0 : kv_head * a.k_head_stride);
+  const __half *k =
+      static_cast<const __half *>(kPaged ? a.pool : a.k) + (kPaged ? 0 : kv_head * a.k_head_stride);
   const __half *v = kPaged ? k : static_cast<const __half *>(a.v) + kv_head * a.v_head_stride;
   const int32_t *table = kPaged ? a.table + int64_t(kv_head) * a.table_stride : nullptr;
   const int groups = a.block_tokens / kGroup, last_group = (kv_tokens - 1) / kGroup;
@@ -174,9 +187,11 @@ __global__ void __launch_bounds__(kPrefillWarps * 32, 2) prefill_kernel(ss_prefi
   // The slot of this warp's next group comes to shared memory with the tile of values: a load to a
   // register would be put off, for want of registers, to just before its use.
   const uint32_t slot_at = v_tile + kKeys * D * 2 + threadIdx.x / 32 * 4;
-  const auto rows_of = [=](uint32_t slot, Place p) { return slot * 2 * a.block_tokens + p.token; };  // of keys; those of values are T rows on
+  // of keys; those of values are T rows on
+  const auto rows_of = [=](uint32_t slot, Place p) { return slot * 2 * a.block_tokens + p.token; };
 
-  const int keys = min(kv_tokens, a.prefix + query0 + kQueries);  // keys that any query of the tile sees
+  // keys that any query of the tile sees
+  const int keys = min(kv_tokens, a.prefix + query0 + kQueries);
   int tile = (keys + kKeys - 1) / kKeys - 1;
 
   copy_rows<D, kQueries, false>(q_tile, q, a.q_token_stride, query0, a.q_tokens);
@@ -195,7 +210,7 @@ __global__ void __launch_bounds__(kPrefillWarps * 32, 2) prefill_kernel(ss_prefi
 
   for (; tile >= 0; tile--) {
     copy_wait<0>();
-    __syncthreads();  // K has arrived; nobody reads the old V any more
+    __syncthreads();  // K has arrived; the old V is read no more
     const uint32_t value_rows = rows + a.block_tokens;
     if ((tile + 1) * kKeys <= kv_tokens)
       copy_tile<D, kPaged, true>(v_tile, v, a.v_token_stride, value_rows, tile, kv_tokens);
@@ -219,9 +234,10 @@ __global__ void __launch_bounds__(kPrefillWarps * 32, 2) prefill_kernel(ss_prefi
     }
 
     copy_wait<0>();
-    __syncthreads();  // V has arrived; nobody reads the old K any more
+    __syncthreads();  // V has arrived; the old K is read no more
     if constexpr (kPaged) rows = rows_of(load_shared_word(slot_at), place(tile - 1));
-    if (tile > 0) copy_tile<D, kPaged, true>(k_tile, k, a.k_token_stride, rows, tile - 1, kv_tokens);
+    if (tile > 0)
+      copy_tile<D, kPaged, true>(k_tile, k, a.k_token_stride, rows, tile - 1, kv_tokens);
     copy_commit();
 
     softmax_step<D>(s, o, top, sum, scale_log2);
@@ -240,7 +256,8 @@ __global__ void __launch_bounds__(kPrefillWarps * 32, 2) prefill_kernel(ss_prefi
     const int row = warp * 32 + m * 16 + h * 4 + lane / 4;
 #pragma unroll
     for (int n = 0; n < D / 8; n++)
-      *reinterpret_cast<uint32_t *>(shared + swizzled<D>(row, n) + lane % 4 * 4) = pack(o[m][n][h] * inverse, o[m][n][h + 1] * inverse);
+      *reinterpret_cast<uint32_t *>(shared + swizzled<D>(row, n) + lane % 4 * 4) =
+          pack(o[m][n][h] * inverse, o[m][n][h + 1] * inverse);
   }
   __syncwarp();
   __half *out = static_cast<__half *>(a.out) + head * a.out_head_stride;
@@ -249,7 +266,8 @@ __global__ void __launch_bounds__(kPrefillWarps * 32, 2) prefill_kernel(ss_prefi
   for (int i = 0; i < kPieces; i++) {
     const int row = warp * 32 + (i * 32 + lane) / kPieces, piece = (i * 32 + lane) % kPieces;
     if (query0 + row < a.q_tokens)
-      *reinterpret_cast<uint4 *>(out + (query0 + row) * a.out_token_stride + piece * 8) = *reinterpret_cast<const uint4 *>(shared + swizzled<D>(row, piece));
+      *reinterpret_cast<uint4 *>(out + (query0 + row) * a.out_token_stride + piece * 8) =
+          *reinterpret_cast<const uint4 *>(shared + swizzled<D>(row, piece));
   }
 }
 
@@ -257,9 +275,12 @@ template <int D, bool kPaged>
 static int launch_prefill(const ss_prefill_args &a, cudaStream_t stream) {
   const int shared = (kQueries + 2 * kKeys) * D * 2 + (kPaged ? kPrefillWarps * 4 : 0);
   const int tiles = ceil_div(a.q_tokens, kQueries);
-  const uint32_t reciprocal = kPaged ? uint32_t(ceil_div64(int64_t(1) << 31, a.block_tokens / kGroup)) : 0;
+  const uint32_t reciprocal =
+      kPaged ? uint32_t(ceil_div64(int64_t(1) << 31, a.block_tokens / kGroup)) : 0;
   SS_TRY((allow_shared<prefill_kernel<D, kPaged>>(shared)));
-  prefill_kernel<D, kPaged><<<dim3(unsigned(tiles), unsigned(a.heads_q)), kPrefillWarps * 32, shared, stream>>>(a, tiles, reciprocal);
+  prefill_kernel<D, kPaged>
+      <<<dim3(unsigned(tiles), unsigned(a.heads_q)), kPrefillWarps * 32, shared, stream>>>(
+          a, tiles, reciprocal);
   return check(cudaGetLastError(), "prefill_kernel");
 }
 
@@ -271,16 +292,20 @@ extern "C" int ss_prefill(const ss_prefill_args *args, ss_stream stream) {
   SS_NEED(int64_t(args->q_tokens) + args->prefix < (int64_t(1) << 31) - 2 * ss::kQueries);
   SS_NEED(args->heads_kv > 0 && args->heads_q > 0 && args->heads_q % args->heads_kv == 0);
   SS_NEED(args->head_dim == 64 || args->head_dim == 128);
-  for (int64_t stride : {args->q_token_stride, args->q_head_stride, args->k_token_stride, args->k_head_stride, args->v_token_stride, args->v_head_stride,
-                         args->out_token_stride, args->out_head_stride})
+  for (int64_t stride :
+       {args->q_token_stride, args->q_head_stride, args->k_token_stride, args->k_head_stride,
+        args->v_token_stride, args->v_head_stride, args->out_token_stride, args->out_head_stride})
     SS_NEED(stride % 8 == 0);
   if (args->q_tokens == 0) return SS_OK;
   SS_NEED(args->q != nullptr && args->out != nullptr);
   const cudaStream_t on = ss::stream_of(stream);
   if (args->table != nullptr) {
-    SS_NEED(args->pool != nullptr && args->block_tokens > 0 && args->block_tokens % ss::kGroup == 0 && args->block_tokens <= ss::kBlockMax);
-    return args->head_dim == 128 ? ss::launch_prefill<128, true>(*args, on) : ss::launch_prefill<64, true>(*args, on);
+    SS_NEED(args->pool != nullptr && args->block_tokens > 0 &&
+            args->block_tokens % ss::kGroup == 0 && args->block_tokens <= ss::kBlockMax);
+    return args->head_dim == 128 ? ss::launch_prefill<128, true>(*args, on)
+                                 : ss::launch_prefill<64, true>(*args, on);
   }
   SS_NEED(args->k != nullptr && args->v != nullptr);
-  return args->head_dim == 128 ? ss::launch_prefill<128, false>(*args, on) : ss::launch_prefill<64, false>(*args, on);
+  return args->head_dim == 128 ? ss::launch_prefill<128, false>(*args, on)
+                               : ss::launch_prefill<64, false>(*args, on);
 }

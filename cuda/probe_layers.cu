@@ -13,7 +13,7 @@
 
 namespace ss {
 
-// Streams and an event for each layer; given back on every way out.
+// Streams and an event for each layer; freed on every return.
 struct LayerStreams {
   cudaStream_t compute = nullptr, save = nullptr;
   std::vector<cudaEvent_t> computed;
@@ -42,8 +42,8 @@ static int save_layer(const ss_layers_args &a, int layer, cudaStream_t stream) {
 }
 
 // The second thread: saves layers as they are computed. enqueued counts layers whose event is
-// recorded; stop says that no more will come. saved counts layers that are in DRAM, where they are
-// buffered; ended says that no more will be.
+// recorded; stop: no more will come. saved counts layers that are in DRAM, where they are
+// buffered; ended: no more will be.
 struct LayerSaver {
   const ss_layers_args &a;
   const LayerStreams &streams;
@@ -88,8 +88,8 @@ struct LayerSaver {
     moved.notify_all();
   }
 
-  // room waits until a layer fits the buffer; false: no more are saved.
-  bool room(int layer) {
+  // fits waits until a layer fits the buffer; false: no more are saved.
+  bool fits(int layer) {
     std::unique_lock<std::mutex> lock(mutex);
     moved.wait(lock, [&] { return layer - saved < a.buffered || ended; });
     return layer - saved < a.buffered;
@@ -98,7 +98,7 @@ struct LayerSaver {
 
 static int compute_layers(const ss_layers_args &a, const LayerStreams &streams, LayerSaver *saver) {
   for (int layer = 0; layer < a.layers; layer++) {
-    if (a.buffered > 0 && a.n_save > 0 && !saver->room(layer)) break;  // the saver's code says why
+    if (a.buffered > 0 && a.n_save > 0 && !saver->fits(layer)) break;  // the saver's code has why
     SS_TRY(run_calls(a.compute, a.n_compute, streams.compute));
     SS_CUDA(cudaEventRecord(streams.computed[size_t(layer)], streams.compute));
     saver->enqueued.fetch_add(1);
@@ -134,6 +134,7 @@ extern "C" int ss_bench_prefill(const ss_layers_args *args) {
   SS_TRY(streams.open(args->layers));
   float ignored = 0;
   for (int i = 0; i < args->warmup; i++) SS_TRY(ss::one_prefill(*args, streams, &ignored));
-  for (int i = 0; i < args->repeats; i++) SS_TRY(ss::one_prefill(*args, streams, &args->samples[i]));
+  for (int i = 0; i < args->repeats; i++)
+    SS_TRY(ss::one_prefill(*args, streams, &args->samples[i]));
   return SS_OK;
 }

@@ -57,11 +57,11 @@ func (p *LayerProbe) Bench(s *Session, l Layers) ([]float64, error) {
 	samples := make([]float32, max(l.Repeats, 1))
 	pin.Pin(&samples[0])
 	c := layersC{
-		compute: unsafe.Pointer(unsafe.SliceData(compute)), save: unsafe.Pointer(unsafe.SliceData(save)),
-		nCompute: int32(len(compute)), nSave: int32(len(save)), layers: int32(l.Layers),
-		warmup: int32(l.Warmup), repeats: int32(l.Repeats), buffered: int32(l.Buffered), each: int32(l.Each), samples: unsafe.Pointer(&samples[0]),
+		compute: unsafe.Pointer(unsafe.SliceData(compute)), nCompute: int32(len(compute)),
+		save: unsafe.Pointer(unsafe.SliceData(save)), nSave: int32(len(save)),
+		layers: int32(l.Layers), warmup: int32(l.Warmup), repeats: int32(l.Repeats),
+		buffered: int32(l.Buffered), each: int32(l.Each), samples: unsafe.Pointer(&samples[0]),
 	}
-	code, _, _ := purego.SyscallN(p.f.address, uintptr(unsafe.Pointer(&c)))
-	runtime.KeepAlive(l)
-	return float64s(samples), s.result(p.f, code)
+	err := s.call(p.f, uintptr(unsafe.Pointer(&c)))
+	return float64s(samples), err
 }

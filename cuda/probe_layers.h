@@ -10,20 +10,20 @@ extern "C" {
 #endif
 
 typedef struct {
-  const ss_call *compute;  // one layer's: SS_OP_LINEAR, SS_OP_PREFILL, SS_OP_EMPTY, SS_OP_MEMCPY, SS_OP_CARRY
-  const ss_call *save;     // of a layer, or of some in turn: SS_OP_GPU_SCATTER, SS_OP_MEMCPY_BLOCKS, SS_OP_FLASH_D2H
+  const ss_call *compute;  // one layer's: SS_OP_LINEAR, _PREFILL, _EMPTY, _MEMCPY, _CARRY
+  const ss_call *save;     // of one or more layers: SS_OP_GPU_SCATTER, _MEMCPY_BLOCKS, _FLASH_D2H
   int32_t n_compute, n_save;
   int32_t layers;
   int32_t warmup, repeats;
-  int32_t buffered;  // layers that may be launched and not saved yet, as a save buffer of their size allows; 0: any number
-  int32_t each;      // calls of save that save a layer: layer after layer takes the next ones, the first again after the last; 0: all
+  int32_t buffered;  // layers launched and not saved yet, at most; 0: any number
+  int32_t each;      // calls of save that save one layer, used round robin; 0: all
   float *samples;  // host [repeats], milliseconds
 } ss_layers_args;
 
 // Computes the layers one after another on one stream; a second host thread saves each on a stream
 // of its own as soon as it is computed. A sample is the host time until the last layer is computed
 // and saved. Without a limit to the layers buffered all are launched at once, before the first is
-// saved; with one, calls of both threads are made side by side, as in the serving loop.
+// saved; with one, calls of both threads overlap, as in the serving loop.
 SS_API int ss_bench_prefill(const ss_layers_args *args);
 
 #ifdef __cplusplus

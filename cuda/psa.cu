@@ -1,18 +1,20 @@
 // PSA decode (Progressive Sparse Attention, Algorithm 1 and 3.3): attend to blocks in order of
 // criticality until enough weight is gathered.
 //
-//   after each microbatch, per query head:  P = AS_acc / (AS_acc + AS_min N_left)      stop the unit when P > epsilon for all its heads
-//   AS_acc = sum of exp(scale q.k) over the blocks done, AS_min = the least such sum of one block, N_left = blocks not yet done
+//   after each microbatch, per query head:  P = AS_acc / (AS_acc + AS_min N_left)
+//   stop the unit when P > epsilon for all its heads
+//   AS_acc = sum of exp(scale q.k) over the blocks done
+//   AS_min = the least such sum of one block      N_left = blocks not yet done
 //
 // The verifying step runs inside the attention kernel: the warps of a unit's CTA exchange (m, l,
-// AS_min) through shared memory and all take the same decision, so microbatches of one launch
+// AS_min) through shared memory and all decide the same, so microbatches of one launch
 // follow each other without a launch or a host in between, and the next microbatch's loads are
 // already on their way. Sums are kept as (maximum, sum relative to it), AS_min as its log2.
 #include "psa.cuh"
 
 namespace ss {
 
-// What the warps tell each other after a microbatch; two sets, so that one barrier a microbatch is
+// What the warps exchange after a microbatch; two sets, so that one barrier a microbatch is
 // enough.
 template <int kWarps>
 struct Verdict {
@@ -21,7 +23,8 @@ struct Verdict {
 
 // The verifying step. `own` values are of row lane / 4; every warp returns the same answer.
 template <int kWarps>
-__device__ inline bool verify(Verdict<kWarps> &verdict, int parity, float own_m, float own_l, float own_least, const PsaUnit &before, int group, int left,
+__device__ inline bool verify(Verdict<kWarps> &verdict, int parity, float own_m, float own_l,
+                              float own_least, const PsaUnit &before, int group, int left,
                               float epsilon) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const float sum = quad_sum(own_l);
@@ -41,7 +44,8 @@ __device__ inline bool verify(Verdict<kWarps> &verdict, int parity, float own_m,
   const float ref = m == -INFINITY ? 0 : m;
   float acc = before.l[row] * exp2_fast(before.m[row] - ref);
 #pragma unroll
-  for (int w = 0; w < kWarps; w++) acc += verdict.l[parity][w][row] * exp2_fast(verdict.m[parity][w][row] - ref);
+  for (int w = 0; w < kWarps; w++)
+    acc += verdict.l[parity][w][row] * exp2_fast(verdict.m[parity][w][row] - ref);
   const float total = acc + exp2_fast(least - ref) * float(left);
   return __all_sync(~0u, row >= group || acc > epsilon * total);
 }
@@ -66,7 +70,8 @@ __global__ void __launch_bounds__(kWarps * 32, kWarps == 8 ? 1 : 2) psa_kernel(P
   bool done = a.first > 0 && a.done[unit] != 0;
   if (threadIdx.x == 0) {
     if (a.first == 0) {
-      for (int r = 0; r < kGroupMax; r++) before.m[r] = -INFINITY, before.l[r] = 0, before.least[r] = INFINITY;
+      for (int r = 0; r < kGroupMax; r++)
+        before.m[r] = -INFINITY, before.l[r] = 0, before.least[r] = INFINITY;
     } else {
       before = global;
     }
@@ -98,7 +103,8 @@ __global__ void __launch_bounds__(kWarps * 32, kWarps == 8 ? 1 : 2) psa_kernel(P
           least = fminf(least, state.m + __log2f(quad_sum(block_sum)));
         }
         used = min(count, used + a.micro);
-        done = verify<kWarps>(verdict, step & 1, state.m, state.l, least, before, group, count - used, a.epsilon);
+        done = verify<kWarps>(verdict, step & 1, state.m, state.l, least, before, group,
+                              count - used, a.epsilon);
       }
       ring.drain();
     }
@@ -143,7 +149,8 @@ static int launch_psa(const PsaShape &shape, cudaStream_t stream) {
   const int ring = kWarps * TileRing<D, kStages>::kBytes, merge = int(sizeof(Merge<D, kWarps>));
   const int shared = ring > merge ? ring : merge;
   SS_TRY((allow_shared<psa_kernel<D, kStages, kWarps>>(shared)));
-  psa_kernel<D, kStages, kWarps><<<unsigned(shape.a.batch * shape.a.heads_kv), kWarps * 32, shared, stream>>>(shape);
+  psa_kernel<D, kStages, kWarps>
+      <<<unsigned(shape.a.batch * shape.a.heads_kv), kWarps * 32, shared, stream>>>(shape);
   return check(cudaGetLastError(), "psa_kernel");
 }
 
@@ -173,16 +180,19 @@ extern "C" int ss_psa_state(const ss_psa_args *args, int64_t *bytes) {
   ss::PsaShape shape;
   SS_TRY(ss::psa_shape(args, &shape));
   const int64_t units = int64_t(args->batch) * args->heads_kv;
-  *bytes = 512 + units * int64_t(sizeof(ss::PsaUnit)) + int64_t(args->batch) * args->heads_q * args->head_dim * int64_t(sizeof(float));
+  *bytes = 512 + units * int64_t(sizeof(ss::PsaUnit)) +
+           int64_t(args->batch) * args->heads_q * args->head_dim * int64_t(sizeof(float));
   return SS_OK;
 }
 
 extern "C" int ss_psa(const ss_psa_args *args, ss_stream stream) {
   ss::PsaShape shape;
   SS_TRY(ss::psa_shape(args, &shape));
-  SS_NEED(args->q != nullptr && args->pool != nullptr && args->context != nullptr && args->out != nullptr);
+  SS_NEED(args->q != nullptr && args->pool != nullptr && args->context != nullptr &&
+          args->out != nullptr);
   SS_NEED(args->table != nullptr || args->slot != nullptr);
-  SS_NEED(args->order != nullptr && args->count != nullptr && args->used != nullptr && args->done != nullptr && args->state != nullptr);
+  SS_NEED(args->order != nullptr && args->count != nullptr && args->used != nullptr &&
+          args->done != nullptr && args->state != nullptr);
   SS_NEED(args->micro > 0 && args->first >= 0 && args->steps > 0);
   SS_NEED(args->epsilon > 0 && args->epsilon <= 1);
   ss::Limits found;
@@ -192,8 +202,10 @@ extern "C" int ss_psa(const ss_psa_args *args, ss_stream stream) {
   bool launched;
   SS_TRY(ss::launch_psa_cluster(shape, found, s, &launched));
   if (launched) return SS_OK;
-  // With fewer units than SMs, one CTA has the SM to itself: give it twice the warps.
+  // With fewer units than SMs, one CTA has the SM: it gets twice the warps.
   const bool wide = args->batch * args->heads_kv <= found.sm_count;
-  if (args->head_dim == 128) return deep ? ss::launch_psa_warps<128, 3>(shape, wide, s) : ss::launch_psa_warps<128, 2>(shape, wide, s);
+  if (args->head_dim == 128)
+    return deep ? ss::launch_psa_warps<128, 3>(shape, wide, s)
+                : ss::launch_psa_warps<128, 2>(shape, wide, s);
   return ss::launch_psa_warps<64, 3>(shape, wide, s);
 }

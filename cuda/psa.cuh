@@ -38,7 +38,8 @@ struct PsaShape {
 
 // The blocks of a launch's microbatches in the unit's order: `run` in a row from the first-th on,
 // then those `step` further on.
-__device__ inline BlockWalk psa_walk(const PsaShape &shape, int unit, int count, int context, int first, int step, int run) {
+__device__ inline BlockWalk psa_walk(const PsaShape &shape, int unit, int count, int context,
+                                     int first, int step, int run) {
   const ss_psa_args &a = shape.a;
   BlockWalk walk;
   walk.pool = static_cast<const char *>(a.pool);
@@ -58,7 +59,8 @@ __device__ inline BlockWalk psa_walk(const PsaShape &shape, int unit, int count,
 
 // One thread of each unit, last of all: the last unit to end knows whether every unit is done, and
 // notifies the host.
-__device__ inline void psa_arrive(const ss_psa_args &a, const PsaState &state, int units, bool done) {
+__device__ inline void psa_arrive(const ss_psa_args &a, const PsaState &state, int units,
+                                  bool done) {
   const unsigned long long before_me = atomicAdd(state.arrived, (done ? 1ull << 32 : 0) + 1);
   if (uint32_t(before_me) != uint32_t(units) - 1) return;
   const int finished = int(before_me >> 32) + (done ? 1 : 0);
@@ -69,8 +71,9 @@ __device__ inline void psa_arrive(const ss_psa_args &a, const PsaState &state, i
   }
 }
 
-// PSA where units are few: the CTAs of a cluster share a unit (psa_cluster.cu). Launches nothing
+// PSA of small batches: the CTAs of a cluster share a unit (psa_cluster.cu). Launches nothing
 // where a cluster would have one CTA.
-int launch_psa_cluster(const PsaShape &shape, const Limits &found, cudaStream_t stream, bool *launched);
+int launch_psa_cluster(const PsaShape &shape, const Limits &found, cudaStream_t stream,
+                       bool *launched);
 
 }  // namespace ss

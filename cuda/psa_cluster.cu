@@ -1,9 +1,9 @@
-// PSA decode where units are few (psa.cu has the algorithm): the CTAs of a cluster share a unit, so
+// PSA decode of small batches (psa.cu has the algorithm): the CTAs of a cluster share a unit, so
 // that one request's heads fill the GPU.
 //
-// Warps take the next blocks of the order together, a wave at a time, and tell each other the
-// weight of each block. From those every warp finds by itself after which microbatch of the wave to
-// stop; a warp whose blocks are beyond it takes its softmax back to what it was before the wave. So
+// Warps process the next blocks of the order together, a wave at a time, and exchange the weight of
+// each block. From those every warp finds by itself after which microbatch of the wave to
+// stop; a warp whose blocks are beyond it restores its softmax of before the wave. So
 // up to a wave of blocks is read in vain, which costs less here than deciding after each
 // microbatch.
 #include "cluster.cuh"
@@ -29,7 +29,8 @@ __device__ inline float warp_max(float x) {
 // The verifying step for all microbatches of a wave at once: the block after which to stop, or n.
 // weight[i][row] is log2 of block i's sum, the wave's first of which follows `used` blocks. A lane
 // has kPerLane blocks in a row, and prefix sums over lanes give AS_acc and AS_min after each.
-__device__ inline int psa_stop(const float (*weight)[kGroupMax], PsaSums &before, int group, int n, int used, int count, int micro, float epsilon) {
+__device__ inline int psa_stop(const float (*weight)[kGroupMax], PsaSums &before, int group, int n,
+                               int used, int count, int micro, float epsilon) {
   const int lane = threadIdx.x % 32, mine = lane * kPerLane;
   bool enough[kPerLane];
 #pragma unroll
@@ -59,15 +60,18 @@ __device__ inline int psa_stop(const float (*weight)[kGroupMax], PsaSums &before
       const float below = __shfl_up_sync(~0u, sum, step), low = __shfl_up_sync(~0u, least, step);
       if (lane >= step) sum += below, least = fminf(least, low);
     }
-    const float sum_before = __shfl_up_sync(~0u, sum, 1), least_before = __shfl_up_sync(~0u, least, 1);
-    float acc = __shfl_sync(~0u, before.acc, row) * exp2_fast(m - ref), low = __shfl_sync(~0u, before.least, row);
+    const float sum_before = __shfl_up_sync(~0u, sum, 1),
+                least_before = __shfl_up_sync(~0u, least, 1);
+    float acc = __shfl_sync(~0u, before.acc, row) * exp2_fast(m - ref),
+          low = __shfl_sync(~0u, before.least, row);
     if (lane > 0) acc += sum_before, low = fminf(low, least_before);
 #pragma unroll
     for (int k = 0; k < kPerLane; k++) {
       if (mine + k >= n) break;
       acc += exp2_fast(w[k] - ref);
       low = fminf(low, w[k]);
-      enough[k] = enough[k] && acc > epsilon * (acc + exp2_fast(low - ref) * float(count - used - mine - k - 1));
+      enough[k] = enough[k] &&
+                  acc > epsilon * (acc + exp2_fast(low - ref) * float(count - used - mine - k - 1));
     }
     acc = __shfl_sync(~0u, acc, 31), low = __shfl_sync(~0u, low, 31);
     if (lane % kGroupMax == row) before.m = top, before.acc = acc, before.least = low;
@@ -90,7 +94,8 @@ struct Gathered {
 
 template <int D, int kStages>
 constexpr int shared_bytes() {
-  const int rings = kWarps * TileRing<D, kStages>::kBytes, merged = int(sizeof(Merge<D, kWarps>) + sizeof(Gathered<D>));
+  const int rings = kWarps * TileRing<D, kStages>::kBytes,
+            merged = int(sizeof(Merge<D, kWarps>) + sizeof(Gathered<D>));
   return rings > merged ? rings : merged;
 }
 
@@ -102,13 +107,16 @@ __global__ void __launch_bounds__(kWarps * 32, 2) psa_cluster_kernel(PsaShape sh
   __shared__ float weight[2][kWave][kGroupMax];
   __shared__ PsaUnit before;
   const ss_psa_args &a = shape.a;
-  const int ctas = cluster_ctas(), rank = cluster_rank(), unit = blockIdx.x / ctas, units = gridDim.x / ctas;
-  const int group = shape.group, lane = threadIdx.x % 32, warp = threadIdx.x / 32, request = unit / a.heads_kv;
-  const int place = (rank * kWarps + warp) * kRun, wave = ctas * kWarps * kRun;  // of this warp's blocks in a wave
+  const int ctas = cluster_ctas(), rank = cluster_rank(), unit = blockIdx.x / ctas,
+            units = gridDim.x / ctas;
+  const int group = shape.group, lane = threadIdx.x % 32, warp = threadIdx.x / 32,
+            request = unit / a.heads_kv;
+  // of this warp's blocks in a wave
+  const int place = (rank * kWarps + warp) * kRun, wave = ctas * kWarps * kRun;
   const int64_t head = int64_t(unit) * group;
   const PsaState state_of = psa_state_of(a.state, units);
   PsaUnit &global = state_of.unit[unit];
-  cluster_arrive();  // nobody writes to a CTA that has not started
+  cluster_arrive();  // no CTA is written to before it has started
 
   const int count = a.count[unit], context = a.context[request];
   bool done = a.first > 0 && a.done[unit] != 0;
@@ -125,7 +133,8 @@ __global__ void __launch_bounds__(kWarps * 32, 2) psa_cluster_kernel(PsaShape sh
     const BlockWalk walk = psa_walk(shape, unit, count, context, place, wave, kRun);
 
     Softmax<D> state;
-    PsaSums sums = {before.m[lane % kGroupMax], before.l[lane % kGroupMax], before.least[lane % kGroupMax]};
+    PsaSums sums = {before.m[lane % kGroupMax], before.l[lane % kGroupMax],
+                    before.least[lane % kGroupMax]};
     int used = min(count, a.first * a.micro);
     {
       Ring ring(shared_address(shared) + warp * Ring::kBytes, valid_rows[warp], walk);
@@ -148,9 +157,10 @@ __global__ void __launch_bounds__(kWarps * 32, 2) psa_cluster_kernel(PsaShape sh
             block_sum = block_sum * rescale + sum;
           }
           const float log_sum = state.m + __log2f(quad_sum(block_sum));
-          if (lane / 4 < group)  // the four lanes of a row share the CTAs to tell
+          if (lane / 4 < group)  // the four lanes of a row share the CTAs to write to
 #pragma unroll 1
-            for (int to = lane % 4; to < ctas; to += 4) cluster_store(cluster_address(&weight[parity][place + k][lane / 4], to), log_sum);
+            for (int to = lane % 4; to < ctas; to += 4)
+              cluster_store(cluster_address(&weight[parity][place + k][lane / 4], to), log_sum);
         }
         cluster_arrive();
         cluster_wait();
@@ -163,7 +173,7 @@ __global__ void __launch_bounds__(kWarps * 32, 2) psa_cluster_kernel(PsaShape sh
     }
     if (used == count) done = true;
 
-    // The rings become the merge area, and behind it the first CTA's place for all of them: every
+    // The rings become the merge area, and after it the first CTA's place for all of them: every
     // warp's copies have landed, here and then elsewhere.
     __syncthreads();
     cluster_arrive();
@@ -187,8 +197,8 @@ __global__ void __launch_bounds__(kWarps * 32, 2) psa_cluster_kernel(PsaShape sh
     cluster_arrive();
     cluster_wait();
     if (rank == 0) {
-  #pragma unroll 1
-    for (int i = threadIdx.x; i < group * D; i += blockDim.x) {
+#pragma unroll 1
+      for (int i = threadIdx.x; i < group * D; i += blockDim.x) {
         const int row = i / D, d = i % D;
         float m = before.m[row];
 #pragma unroll 1
@@ -226,29 +236,37 @@ static int launch_run(const PsaShape &shape, int ctas, cudaStream_t stream) {
   constexpr int kShared = shared_bytes<D, kStages>();
   SS_TRY((allow_shared<psa_cluster_kernel<D, kStages, kRun>>(kShared)));
   const int64_t units = int64_t(shape.a.batch) * shape.a.heads_kv;
-  return launch_cluster(psa_cluster_kernel<D, kStages, kRun>, dim3(unsigned(units * ctas)), kWarps * 32, kShared, ctas, stream, shape);
+  return launch_cluster(psa_cluster_kernel<D, kStages, kRun>, dim3(unsigned(units * ctas)),
+                        kWarps * 32, kShared, ctas, stream, shape);
 }
 
 // A wave is 64 blocks where the launch has so many: each wave costs a decision. A warp's run of
 // blocks must be in one microbatch.
 template <int D, int kStages>
-static int launch_stages(const PsaShape &shape, const Limits &found, cudaStream_t stream, bool *launched) {
+static int launch_stages(const PsaShape &shape, const Limits &found, cudaStream_t stream,
+                         bool *launched) {
   int ctas = 1;
-  SS_TRY((cluster_fitting<psa_cluster_kernel<D, kStages, 1>>(found, int64_t(shape.a.batch) * shape.a.heads_kv, kWarps * 32, shared_bytes<D, kStages>(), &ctas)));
+  SS_TRY((cluster_fitting<psa_cluster_kernel<D, kStages, 1>>(
+      found, int64_t(shape.a.batch) * shape.a.heads_kv, kWarps * 32, shared_bytes<D, kStages>(),
+      &ctas)));
   const int64_t blocks = int64_t(shape.a.steps) * shape.a.micro;
   while (ctas > 1 && ctas / 2 * kWarps >= blocks) ctas /= 2;
   *launched = ctas > 1;
   if (!*launched) return SS_OK;
   int run = 4;
-  while (run > 1 && (shape.a.micro % run != 0 || ctas * kWarps * run > kWave || ctas * kWarps * (run / 2) >= blocks)) run /= 2;
+  while (run > 1 && (shape.a.micro % run != 0 || ctas * kWarps * run > kWave ||
+                     ctas * kWarps * (run / 2) >= blocks))
+    run /= 2;
   return run == 4   ? launch_run<D, kStages, 4>(shape, ctas, stream)
          : run == 2 ? launch_run<D, kStages, 2>(shape, ctas, stream)
                     : launch_run<D, kStages, 1>(shape, ctas, stream);
 }
 
-int launch_psa_cluster(const PsaShape &shape, const Limits &found, cudaStream_t stream, bool *launched) {
+int launch_psa_cluster(const PsaShape &shape, const Limits &found, cudaStream_t stream,
+                       bool *launched) {
   if (shape.a.head_dim == 64) return launch_stages<64, 3>(shape, found, stream, launched);
-  return deep_rings(found) ? launch_stages<128, 3>(shape, found, stream, launched) : launch_stages<128, 2>(shape, found, stream, launched);
+  return deep_rings(found) ? launch_stages<128, 3>(shape, found, stream, launched)
+                           : launch_stages<128, 2>(shape, found, stream, launched);
 }
 
 }  // namespace ss

@@ -1,12 +1,12 @@
-// Pipelined PSA (3.3): loads and compute in two streams, joined turn by turn with events. A turn is
-// a microbatch that has loads and those after it that have none, which follow in the same launch.
+// Pipelined PSA (3.3): loads and compute in two streams, joined with events, launch by launch. A
+// launch is a microbatch that has loads and those after it that have none.
 //
 //   compute stream:  gather 0 | PSA 0 | PSA 1    | PSA 2    | ...   PSA k waits for gather k
 //   load stream:              gather 1| gather 2 | ...
 //
-// The host runs at most `depth` turns ahead of the GPU and looks at the pinned flag before each, so
+// The host runs at most `depth` launches ahead of the GPU and reads the pinned flag before each, so
 // that it stops soon after the verifying step has seen every unit done. It never reads a score or a
-// weight, and does not wait for the last turns: what it enqueues next follows them without a gap.
+// weight, and does not wait for the last launches: what it enqueues next follows them at once.
 // Loads of units that are done already are skipped on the GPU.
 #include <vector>
 
@@ -25,9 +25,9 @@ struct Pipeline {
 static int pipeline_ready(Pipeline *p, int depth) {
   int device = 0;
   SS_CUDA(cudaGetDevice(&device));
-  if (p->device != device) *p = Pipeline{};  // events belong to a GPU; those of another stay with its context
+  if (p->device != device) *p = Pipeline{};  // events of another GPU stay with its context
   p->device = device;
-  if (p->loads == nullptr) SS_TRY(take_stream(&p->loads, true));  // as a server loads; kept with the thread
+  if (p->loads == nullptr) SS_TRY(take_stream(&p->loads, true));  // kept with the thread
   if (p->start == nullptr) SS_CUDA(cudaEventCreateWithFlags(&p->start, cudaEventDisableTiming));
   for (auto *events : {&p->loaded, &p->computed}) {
     while (int(events->size()) < depth) {
@@ -40,7 +40,8 @@ static int pipeline_ready(Pipeline *p, int depth) {
 }
 
 // The loads of one microbatch, on a stream.
-static int gather(const ss_psa_pipeline_args *args, int microbatch, bool skip, cudaStream_t stream) {
+static int gather(const ss_psa_pipeline_args *args, int microbatch, bool skip,
+                  cudaStream_t stream) {
   const int64_t first = args->load_first[microbatch];
   ss_blocks_args load = {};
   load.src = args->src + first;
@@ -54,7 +55,7 @@ static int gather(const ss_psa_pipeline_args *args, int microbatch, bool skip, c
   return ss_flash_h2d(&load, stream);
 }
 
-// Makes what `waits` gets from now on wait for what `on` has so far.
+// Makes later work of `waits` wait for what `on` has so far.
 static int join(cudaEvent_t event, cudaStream_t on, cudaStream_t waits) {
   SS_CUDA(cudaEventRecord(event, on));
   return check(cudaStreamWaitEvent(waits, event, 0), "cudaStreamWaitEvent");
@@ -66,30 +67,30 @@ static int run_pipeline(const ss_psa_pipeline_args *args, Pipeline *p, cudaStrea
   const int64_t *first = args->load_first;
   volatile int32_t *flag = args->psa->flag;
   *flag = 0;
-  // Gathers read `done` while the first turn still runs: it must not hold an earlier call's answer.
+  // Gathers read `done` while the first launch runs: it must not hold an earlier call's answer.
   if (args->owner != nullptr) {
     const size_t units = size_t(args->psa->batch) * size_t(args->psa->heads_kv);
     SS_CUDA(cudaMemsetAsync(args->psa->done, 0, units * sizeof(int32_t), stream));
   }
   int32_t enqueued = 0;
   bool ahead = false;  // loads that no attention of this call waits for
-  for (int turn = 0; enqueued < all; turn++) {
+  for (int launch = 0; enqueued < all; launch++) {
     const int32_t from = enqueued;
     int32_t to = from + 1;
     while (to < all && to != reached && first[to] == first[to + 1]) to++;
-    const size_t slot = size_t(turn % args->depth);
-    if (turn >= args->depth) SS_CUDA(cudaEventSynchronize(p->computed[slot]));
+    const size_t slot = size_t(launch % args->depth);
+    if (launch >= args->depth) SS_CUDA(cudaEventSynchronize(p->computed[slot]));
     if (*flag != 0) break;
 
     const bool attends = from < reached;
     if (first[from] < first[from + 1]) {
-      SS_TRY(gather(args, from, turn > 0, turn > 0 ? loads : stream));
-      if (turn > 0 && attends) SS_TRY(join(p->loaded[slot], loads, stream));
+      SS_TRY(gather(args, from, launch > 0, launch > 0 ? loads : stream));
+      if (launch > 0 && attends) SS_TRY(join(p->loaded[slot], loads, stream));
       ahead = ahead || !attends;
     }
     // Later loads follow the first ones over the link, and whatever the stream did with their slots
     // before.
-    if (turn == 0 && first[to] < first[all]) SS_TRY(join(p->start, stream, loads));
+    if (launch == 0 && first[to] < first[all]) SS_TRY(join(p->start, stream, loads));
     if (attends) {
       ss_psa_args step = *args->psa;
       step.first = from;

@@ -1,4 +1,4 @@
-"""Prefill attention of PyTorch's own kernels, the reference beside gpubench's prefill section: 32 heads of 128, fp16, causal."""
+"""Prefill attention of PyTorch's own kernels, the reference of gpubench's prefill section: 32 heads of 128, fp16, causal."""
 import statistics
 
 import torch

@@ -8,9 +8,9 @@
 
 namespace ss {
 
-constexpr int kNormThreads = 256;      // of a CTA, until a row needs more
+constexpr int kNormThreads = 256;  // of a CTA, until a row needs more
 constexpr int kNormThreadsMax = 1024;
-constexpr int kNormPiecesMax = 4;      // of 8 values, a thread
+constexpr int kNormPiecesMax = 4;  // of 8 values, a thread
 constexpr int kNormHiddenMax = kNormThreadsMax * kNormPiecesMax * 8;
 
 __device__ inline float warp_sum(float x) {
@@ -22,7 +22,8 @@ __device__ inline float warp_sum(float x) {
 template <int kPieces>
 __global__ void __launch_bounds__(kNormThreadsMax) rmsnorm_kernel(ss_rmsnorm_args a) {
   __shared__ float part[kNormThreadsMax / 32];
-  const int row = blockIdx.x, pieces = a.hidden / 8, lane = threadIdx.x % 32, warps = blockDim.x / 32;
+  const int row = blockIdx.x, pieces = a.hidden / 8, lane = threadIdx.x % 32,
+            warps = blockDim.x / 32;
   const int64_t from = a.row != nullptr ? a.row[row] : row;
   const uint4 *x = static_cast<const uint4 *>(a.x) + from * pieces;
   const uint4 *weight = static_cast<const uint4 *>(a.weight);
@@ -91,7 +92,8 @@ static int launch_rmsnorm(const ss_rmsnorm_args &a, cudaStream_t stream) {
 
 extern "C" int ss_rmsnorm(const ss_rmsnorm_args *args, ss_stream stream) {
   SS_NEED(args != nullptr);
-  SS_NEED(args->rows >= 0 && args->hidden > 0 && args->hidden % 8 == 0 && args->hidden <= ss::kNormHiddenMax);
+  SS_NEED(args->rows >= 0 && args->hidden > 0 && args->hidden % 8 == 0 &&
+          args->hidden <= ss::kNormHiddenMax);
   SS_NEED(args->eps >= 0);
   SS_NEED(args->residual == nullptr || args->row == nullptr);
   if (args->rows == 0) return SS_OK;

@@ -1,7 +1,7 @@
 // Rotary position embedding of q and k in place, and the stores that follow it: q packed for
 // decode, k and v into their KV blocks (equations and shapes: sparseserve.h, ss_rope_args).
 //
-// A CTA takes one token and as many heads as its threads cover; a thread owns 8 dimensions of a
+// A CTA has one token and as many heads as its threads cover; a thread owns 8 dimensions of a
 // head's lower half and their partners of the upper. The angles of a token are the same for all
 // heads: a CTA computes them once, while its loads of qkv are on their way.
 #include "common.cuh"
@@ -22,7 +22,8 @@ __device__ inline int64_t slot_of(const ss_rope_args &a, int token, int block, i
 // Where this thread's 16 bytes of a K or V head go: the lower half's piece; the upper half's is D
 // bytes further on.
 template <int D>
-__device__ inline char *block_place(const ss_rope_args &a, int token, int position, int kv_head, bool value, int piece) {
+__device__ inline char *block_place(const ss_rope_args &a, int token, int position, int kv_head,
+                                    bool value, int piece) {
   const int block = position / a.block_tokens, offset = position - block * a.block_tokens;
   const int64_t slot = slot_of(a, token, block, kv_head);
   const int64_t part = int64_t(2) * a.block_tokens * D;  // bytes of K, and of V
@@ -31,21 +32,26 @@ __device__ inline char *block_place(const ss_rope_args &a, int token, int positi
 
 template <int D>
 __global__ void __launch_bounds__(kRopeThreads) rope_kernel(ss_rope_args a, int chunks) {
-  constexpr int kPieces = D / 16;                  // threads a head
-  constexpr int kHeads = kRopeThreads / kPieces;   // a CTA
+  constexpr int kPieces = D / 16;                 // threads a head
+  constexpr int kHeads = kRopeThreads / kPieces;  // a CTA
   __shared__ float cosine[D / 2], sine[D / 2];
   const int token = blockIdx.x / chunks, piece = threadIdx.x % kPieces;
-  const int head = (blockIdx.x % chunks) * kHeads + threadIdx.x / kPieces;  // q heads, then k heads, then v heads
-  const int heads = a.heads_q + 2 * a.heads_kv, turned = a.heads_q + a.heads_kv;
-  const bool mine = head < (a.pool != nullptr ? heads : turned);
+  // q heads, then k heads, then v heads
+  const int head = (blockIdx.x % chunks) * kHeads + threadIdx.x / kPieces;
+  const int heads = a.heads_q + 2 * a.heads_kv, rotated = a.heads_q + a.heads_kv;
+  const bool mine = head < (a.pool != nullptr ? heads : rotated);
   const int position = a.position[token];
-  uint4 *at = reinterpret_cast<uint4 *>(static_cast<__half *>(a.qkv) + (int64_t(token) * heads + head) * D) + piece;
+  uint4 *at = reinterpret_cast<uint4 *>(static_cast<__half *>(a.qkv) +
+                                        (int64_t(token) * heads + head) * D) +
+              piece;
 
   uint4 low = {}, high = {};
   char *to = nullptr;
   if (mine) {
     low = at[0], high = at[kPieces];
-    if (a.pool != nullptr && head >= a.heads_q) to = block_place<D>(a, token, position, (head - a.heads_q) % a.heads_kv, head >= turned, piece);
+    if (a.pool != nullptr && head >= a.heads_q)
+      to = block_place<D>(a, token, position, (head - a.heads_q) % a.heads_kv, head >= rotated,
+                          piece);
   }
   if (threadIdx.x < D / 2) {
     float s, c;
@@ -55,7 +61,7 @@ __global__ void __launch_bounds__(kRopeThreads) rope_kernel(ss_rope_args a, int 
   __syncthreads();
   if (!mine) return;
 
-  if (head < turned) {
+  if (head < rotated) {
     float x[8], y[8], u[8], v[8];
     unpack8(low, x);
     unpack8(high, y);
@@ -68,7 +74,9 @@ __global__ void __launch_bounds__(kRopeThreads) rope_kernel(ss_rope_args a, int 
     low = pack8(u), high = pack8(v);
     at[0] = low, at[kPieces] = high;
     if (a.q_out != nullptr && head < a.heads_q) {
-      uint4 *out = reinterpret_cast<uint4 *>(static_cast<__half *>(a.q_out) + (int64_t(token) * a.heads_q + head) * D) + piece;
+      uint4 *out = reinterpret_cast<uint4 *>(static_cast<__half *>(a.q_out) +
+                                             (int64_t(token) * a.heads_q + head) * D) +
+                   piece;
       out[0] = low, out[kPieces] = high;
     }
   }
@@ -91,11 +99,14 @@ static int launch_rope(const ss_rope_args &a, cudaStream_t stream) {
 template <int D>
 __global__ void __launch_bounds__(kRopeThreads) kv_write_kernel(ss_rope_args a, int64_t pieces) {
   constexpr int kPieces = D / 8;
-  for (int64_t i = int64_t(blockIdx.x) * kRopeThreads + threadIdx.x; i < pieces; i += int64_t(gridDim.x) * kRopeThreads) {
-    const int piece = i % kPieces, head = i / kPieces % (2 * a.heads_kv), token = i / kPieces / (2 * a.heads_kv);
+  for (int64_t i = int64_t(blockIdx.x) * kRopeThreads + threadIdx.x; i < pieces;
+       i += int64_t(gridDim.x) * kRopeThreads) {
+    const int piece = i % kPieces, head = i / kPieces % (2 * a.heads_kv),
+              token = i / kPieces / (2 * a.heads_kv);
     const bool value = head >= a.heads_kv;
     const uint4 *from = reinterpret_cast<const uint4 *>(
-        static_cast<const __half *>(a.qkv) + (int64_t(token) * (a.heads_q + 2 * a.heads_kv) + a.heads_q + head) * D);
+        static_cast<const __half *>(a.qkv) +
+        (int64_t(token) * (a.heads_q + 2 * a.heads_kv) + a.heads_q + head) * D);
     char *to = block_place<D>(a, token, a.position[token], head % a.heads_kv, value, piece);
     *reinterpret_cast<uint4 *>(to) = from[piece];
   }
@@ -107,7 +118,8 @@ static int launch_kv_write(const ss_rope_args &a, cudaStream_t stream) {
   Limits found;
   SS_TRY(limits(&found));
   const int64_t ctas = (pieces + kRopeThreads - 1) / kRopeThreads;
-  kv_write_kernel<D><<<unsigned(ctas < found.sm_count * 8 ? ctas : found.sm_count * 8), kRopeThreads, 0, stream>>>(a, pieces);
+  kv_write_kernel<D><<<unsigned(ctas < found.sm_count * 8 ? ctas : found.sm_count * 8),
+                       kRopeThreads, 0, stream>>>(a, pieces);
   return check(cudaGetLastError(), "kv_write_kernel");
 }
 

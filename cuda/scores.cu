@@ -10,11 +10,13 @@ __global__ void __launch_bounds__(kScoreThreads) scores_kernel(ss_scores_args a)
   constexpr int kWarps = kScoreThreads / 32;
   const int unit = blockIdx.y, group = a.heads_q / a.heads_kv, count = a.count[unit];
   const int first = (int(blockIdx.x) * kWarps + int(threadIdx.x) / 32) * kScoreBlocks<D>;
-  const int64_t meta = a.first[unit] * 2 * D;  // read before the branch: beside the count, not after it
+  const int64_t meta = a.first[unit] * 2 * D;  // read before the branch, together with the count
   if (first >= count) return;
   float *out = a.scores + int64_t(unit) * a.score_stride;
-  score_blocks<D>(static_cast<const __half *>(a.q) + int64_t(unit) * group * D, group, static_cast<const __half *>(a.meta) + meta, first,
-                  int(gridDim.x) * kWarps * kScoreBlocks<D>, count, [out](int i, float score) { out[i] = score; });
+  score_blocks<D>(static_cast<const __half *>(a.q) + int64_t(unit) * group * D, group,
+                  static_cast<const __half *>(a.meta) + meta, first,
+                  int(gridDim.x) * kWarps * kScoreBlocks<D>, count,
+                  [out](int i, float score) { out[i] = score; });
 }
 
 template <int D>

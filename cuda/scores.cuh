@@ -55,7 +55,8 @@ constexpr int kScoreBlocks = 8 * 128 / D;  // that a warp scores at once
 // put(i, score) is called once for each. The first digests are on their way before the query is
 // read, and the next before the last are summed.
 template <int D, class Put>
-__device__ inline void score_blocks(const __half *query, int group, const __half *meta, int first, int step, int count, Put put) {
+__device__ inline void score_blocks(const __half *query, int group, const __half *meta, int first,
+                                    int step, int count, Put put) {
   constexpr int kLanes = MergedQuery<D>::kLanes, kPerLoad = 32 / kLanes;
   const int lane = threadIdx.x % 32, sub = lane / kLanes, piece = lane % kLanes;
   uint4 digest[8];
@@ -63,7 +64,10 @@ __device__ inline void score_blocks(const __half *query, int group, const __half
 #pragma unroll
     for (int r = 0; r < 8; r++) {
       const int block = from + r * kPerLoad + sub;
-      digest[r] = block < count ? __ldg(reinterpret_cast<const uint4 *>(meta + int64_t(block) * 2 * D) + piece) : make_uint4(0, 0, 0, 0);
+      digest[r] =
+          block < count
+              ? __ldg(reinterpret_cast<const uint4 *>(meta + int64_t(block) * 2 * D) + piece)
+              : make_uint4(0, 0, 0, 0);
     }
   };
   load(first);

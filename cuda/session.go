@@ -9,7 +9,7 @@ import (
 )
 
 // Session is the library on its own thread. Only functions run by Library.Do have one; it must not
-// leave them.
+// outlive them.
 type Session struct {
 	symbols   symbols
 	lastError func() string
@@ -47,31 +47,30 @@ type deviceInfoC struct {
 
 // Init selects a GPU. It fails with NoDriver, NoDevice or Unsupported where there is none to use.
 func (s *Session) Init(device int) error {
-	code, _, _ := purego.SyscallN(s.symbols.init.address, uintptr(int32(device)))
-	return s.result(s.symbols.init, code)
+	return s.call(s.symbols.init, uintptr(int32(device)))
 }
 
 // Device describes the selected GPU.
 func (s *Session) Device() (DeviceInfo, error) {
 	var c deviceInfoC
-	code, _, _ := purego.SyscallN(s.symbols.device.address, uintptr(unsafe.Pointer(&c)))
+	err := s.call(s.symbols.device, uintptr(unsafe.Pointer(&c)))
 	name, _, _ := bytes.Cut(c.name[:], []byte{0})
 	return DeviceInfo{
-		Name: string(name), MemoryBytes: c.memory, MemoryBusyBytes: c.busy, L2Bytes: c.l2, SMCount: int(c.smCount), Capability: int(c.capability),
-		DriverVersion: int(c.driverVersion), ToolkitVersion: int(c.toolkitVersion), CopyEngines: int(c.copyEngines), SharedBytes: int(c.sharedMemoryCTA),
-	}, s.result(s.symbols.device, code)
+		Name: string(name), MemoryBytes: c.memory, MemoryBusyBytes: c.busy, L2Bytes: c.l2,
+		SMCount: int(c.smCount), Capability: int(c.capability),
+		DriverVersion: int(c.driverVersion), ToolkitVersion: int(c.toolkitVersion),
+		CopyEngines: int(c.copyEngines), SharedBytes: int(c.sharedMemoryCTA),
+	}, err
 }
 
 // DeviceAlloc returns device memory.
-func (s *Session) DeviceAlloc(bytes int64) (Ptr, error) {
-	var p Ptr
-	code, _, _ := purego.SyscallN(s.symbols.deviceAlloc.address, uintptr(unsafe.Pointer(&p)),
-		uintptr(bytes))
-	return p, s.result(s.symbols.deviceAlloc, code)
+func (s *Session) DeviceAlloc(bytes int64) (p Ptr, err error) {
+	err = s.call(s.symbols.deviceAlloc, uintptr(unsafe.Pointer(&p)), uintptr(bytes))
+	return p, err
 }
 
-// DeviceFree gives device memory back.
-func (s *Session) DeviceFree(p Ptr) error { return s.handle(s.symbols.deviceFree, uintptr(p)) }
+// DeviceFree frees device memory.
+func (s *Session) DeviceFree(p Ptr) error { return s.call(s.symbols.deviceFree, uintptr(p)) }
 
 // HostPages is the kind of pages of pinned memory.
 type HostPages int32
@@ -105,122 +104,113 @@ func Slice[T any](m HostMemory) []T {
 	return unsafe.Slice((*T)(m.base), m.size/int64(unsafe.Sizeof(t)))
 }
 
-// HostAlloc returns pinned memory. Pinning takes most of a second a GiB.
+// HostAlloc returns pinned memory. Pinning costs most of a second a GiB.
 func (s *Session) HostAlloc(bytes int64, pages HostPages) (HostMemory, error) {
 	m := HostMemory{size: bytes}
-	code, _, _ := purego.SyscallN(s.symbols.hostAlloc.address, uintptr(unsafe.Pointer(&m.base)),
-		uintptr(bytes), uintptr(pages))
-	return m, s.result(s.symbols.hostAlloc, code)
+	err := s.call(s.symbols.hostAlloc, uintptr(unsafe.Pointer(&m.base)), uintptr(bytes),
+		uintptr(pages))
+	return m, err
 }
 
-// HostFree gives pinned memory back.
+// HostFree frees pinned memory.
 func (s *Session) HostFree(m HostMemory) error {
-	return s.handle(s.symbols.hostFree,
-		uintptr(m.base))
+	return s.call(s.symbols.hostFree, uintptr(m.base))
 }
 
-// StreamCreate returns a stream that does not wait for the default stream: the first made of those
-// that were given back, if any.
-func (s *Session) StreamCreate(highPriority bool) (Stream, error) {
-	var stream Stream
+// StreamCreate returns a stream that does not wait for the default stream: the oldest of those that
+// were destroyed, if any.
+func (s *Session) StreamCreate(highPriority bool) (stream Stream, err error) {
 	high := uintptr(0)
 	if highPriority {
 		high = 1
 	}
-	code, _, _ := purego.SyscallN(s.symbols.streamCreate.address, uintptr(unsafe.Pointer(&stream)),
-		high)
-	return stream, s.result(s.symbols.streamCreate, code)
+	err = s.call(s.symbols.streamCreate, uintptr(unsafe.Pointer(&stream)), high)
+	return stream, err
 }
 
-// StreamDestroy waits for a stream and gives it back.
+// StreamDestroy waits for a stream and keeps it for the next StreamCreate.
 func (s *Session) StreamDestroy(stream Stream) error {
-	return s.handle(s.symbols.streamDestroy, uintptr(stream))
+	return s.call(s.symbols.streamDestroy, uintptr(stream))
 }
 
 // StreamSync blocks until the stream is idle.
 func (s *Session) StreamSync(stream Stream) error {
-	return s.handle(s.symbols.streamSync, uintptr(stream))
+	return s.call(s.symbols.streamSync, uintptr(stream))
 }
 
-// StreamWait makes what the stream gets from now on wait for the event.
+// StreamWait makes later work of the stream wait for the event.
 func (s *Session) StreamWait(stream Stream, event Event) error {
-	code, _, _ := purego.SyscallN(s.symbols.streamWait.address, uintptr(stream), uintptr(event))
-	return s.result(s.symbols.streamWait, code)
+	return s.call(s.symbols.streamWait, uintptr(stream), uintptr(event))
 }
 
 // DeviceSync blocks until the GPU is idle.
-func (s *Session) DeviceSync() error {
-	code, _, _ := purego.SyscallN(s.symbols.deviceSync.address)
-	return s.result(s.symbols.deviceSync, code)
-}
+func (s *Session) DeviceSync() error { return s.call(s.symbols.deviceSync) }
 
 // EventCreate returns an event that keeps time.
-func (s *Session) EventCreate() (Event, error) {
-	var event Event
-	code, _, _ := purego.SyscallN(s.symbols.eventCreate.address, uintptr(unsafe.Pointer(&event)))
-	return event, s.result(s.symbols.eventCreate, code)
+func (s *Session) EventCreate() (event Event, err error) {
+	err = s.call(s.symbols.eventCreate, uintptr(unsafe.Pointer(&event)))
+	return event, err
 }
 
 // EventDestroy ends an event.
 func (s *Session) EventDestroy(event Event) error {
-	return s.handle(s.symbols.eventDestroy, uintptr(event))
+	return s.call(s.symbols.eventDestroy, uintptr(event))
 }
 
 // EventRecord puts the event at the end of the stream.
 func (s *Session) EventRecord(event Event, stream Stream) error {
-	code, _, _ := purego.SyscallN(s.symbols.eventRecord.address, uintptr(event), uintptr(stream))
-	return s.result(s.symbols.eventRecord, code)
+	return s.call(s.symbols.eventRecord, uintptr(event), uintptr(stream))
 }
 
 // EventSync blocks until the event has passed.
 func (s *Session) EventSync(event Event) error {
-	return s.handle(s.symbols.eventSync,
-		uintptr(event))
+	return s.call(s.symbols.eventSync, uintptr(event))
 }
 
 // EventMilliseconds returns the GPU time between two events that have passed.
 func (s *Session) EventMilliseconds(from, to Event) (float64, error) {
 	var ms float32
-	code, _, _ := purego.SyscallN(s.symbols.eventMs.address, uintptr(from), uintptr(to),
-		uintptr(unsafe.Pointer(&ms)))
-	return float64(ms), s.result(s.symbols.eventMs, code)
+	err := s.call(s.symbols.eventMs, uintptr(from), uintptr(to), uintptr(unsafe.Pointer(&ms)))
+	return float64(ms), err
 }
 
 // Upload copies a Go slice to the GPU or to pinned memory; it returns when the copy is done.
 func Upload[T any](s *Session, dst Ptr, data []T) error {
-	if len(data) == 0 {
-		return nil
-	}
-	return copySlice(s, unsafe.Pointer(unsafe.SliceData(data)),
-		int64(len(data))*int64(unsafe.Sizeof(data[0])), dst, true)
+	return copySlice(s, data, func(host Ptr, bytes int64) MemcpyArgs {
+		return MemcpyArgs{Dst: dst, Src: host, Bytes: bytes}
+	})
 }
 
 // Download copies memory of the GPU or pinned memory to a Go slice; it returns when the copy is
 // done.
 func Download[T any](s *Session, data []T, src Ptr) error {
+	return copySlice(s, data, func(host Ptr, bytes int64) MemcpyArgs {
+		return MemcpyArgs{Dst: host, Src: src, Bytes: bytes}
+	})
+}
+
+func copySlice[T any](s *Session, data []T, copyOf func(host Ptr, bytes int64) MemcpyArgs) error {
 	if len(data) == 0 {
 		return nil
 	}
-	return copySlice(s, unsafe.Pointer(unsafe.SliceData(data)),
-		int64(len(data))*int64(unsafe.Sizeof(data[0])), src, false)
-}
-
-func copySlice(s *Session, data unsafe.Pointer, bytes int64, other Ptr, up bool) error {
 	var pin runtime.Pinner
-	pin.Pin(data)
+	pin.Pin(&data[0])
 	defer pin.Unpin()
-	args := MemcpyArgs{Dst: Ptr(uintptr(data)), Src: other, Bytes: bytes}
-	if up {
-		args.Dst, args.Src = args.Src, args.Dst
-	}
+	args := copyOf(Ptr(uintptr(unsafe.Pointer(&data[0]))),
+		int64(len(data))*int64(unsafe.Sizeof(data[0])))
 	if err := s.Launch(&args, 0); err != nil {
 		return err
 	}
 	return s.StreamSync(0)
 }
 
-// handle calls a function of one handle or pointer.
-func (s *Session) handle(f symbol, h uintptr) error {
-	code, _, _ := purego.SyscallN(f.address, h)
-	return s.result(f, code)
+// call runs a C function. What its arguments point to stays where it is until the function returns.
+//
+//go:uintptrescapes
+func (s *Session) call(f symbol, args ...uintptr) error {
+	code, _, _ := purego.SyscallN(f.address, args...)
+	if Code(int32(code)) == OK {
+		return nil
+	}
+	return &Error{Call: f.name, Code: Code(int32(code)), Text: s.lastError()}
 }

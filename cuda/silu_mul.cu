@@ -8,10 +8,12 @@ namespace ss {
 constexpr int kSiluThreads = 128;
 constexpr int kSiluPieces = 2;  // of 8 values, a thread
 
-static __global__ void __launch_bounds__(kSiluThreads) silu_mul_kernel(ss_silu_mul_args a, int chunks) {
+static __global__ void __launch_bounds__(kSiluThreads)
+    silu_mul_kernel(ss_silu_mul_args a, int chunks) {
   const int token = blockIdx.x / chunks, pieces = a.ffn / 8;
   const int first = (blockIdx.x % chunks) * kSiluThreads * kSiluPieces + threadIdx.x;
-  const uint4 *gate = static_cast<const uint4 *>(a.x) + int64_t(token) * 2 * pieces, *up = gate + pieces;
+  const uint4 *gate = static_cast<const uint4 *>(a.x) + int64_t(token) * 2 * pieces,
+              *up = gate + pieces;
   uint4 *out = static_cast<uint4 *>(a.out) + int64_t(token) * pieces;
   uint4 g[kSiluPieces], u[kSiluPieces];
 #pragma unroll
@@ -41,6 +43,7 @@ extern "C" int ss_silu_mul(const ss_silu_mul_args *args, ss_stream stream) {
   SS_NEED(args->x != nullptr && args->out != nullptr);
   const int chunks = ss::ceil_div(args->ffn / 8, ss::kSiluThreads * ss::kSiluPieces);
   SS_NEED(int64_t(args->tokens) * chunks < int64_t(1) << 31);
-  ss::silu_mul_kernel<<<unsigned(args->tokens * chunks), ss::kSiluThreads, 0, ss::stream_of(stream)>>>(*args, chunks);
+  ss::silu_mul_kernel<<<unsigned(args->tokens * chunks), ss::kSiluThreads, 0,
+                        ss::stream_of(stream)>>>(*args, chunks);
   return ss::check(cudaGetLastError(), "silu_mul_kernel");
 }

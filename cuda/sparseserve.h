@@ -3,8 +3,8 @@
 // Every call returns SS_OK or an error code and never ends the process; ss_last_error() has the
 // text of the last failure of the calling thread. Calls of one GPU come from one thread. A stream
 // or event is an opaque handle; a null stream is the library's own default stream. Every operation
-// takes (const args *, stream), so that ss_bench can time any of them. Operations only enqueue,
-// except where they say "blocks".
+// has the arguments (const args *, stream), so that ss_bench can time any of them. Operations only
+// enqueue, except where "blocks" is noted.
 //
 // Shapes: B requests, Hq query heads, Hk KV heads, G = Hq / Hk (1 to 8), D = 64 or 128 values a
 // head, T tokens a KV block (a multiple of 16). A KV block holds one KV head of one layer, fp16: K
@@ -29,12 +29,12 @@ extern "C" {
 
 enum {
   SS_OK = 0,
-  SS_ERR_ARGUMENT = 1,     // a size, pointer or combination that the call does not take
+  SS_ERR_ARGUMENT = 1,     // a size, pointer or combination that is not supported
   SS_ERR_CUDA = 2,         // the CUDA runtime or a kernel failed
   SS_ERR_NO_DRIVER = 3,    // no NVIDIA driver, or one older than the toolkit that built the library
   SS_ERR_NO_DEVICE = 4,    // a driver but no such GPU
   SS_ERR_UNSUPPORTED = 5,  // not in the toolkit that built the library, or not on this GPU
-  SS_ERR_LIBRARY = 6,      // cuBLAS is not to be found at run time
+  SS_ERR_LIBRARY = 6,      // cuBLAS is not found at run time
   SS_ERR_MEMORY = 7,       // out of host or device memory
 };
 
@@ -44,7 +44,7 @@ typedef void *ss_event;
 SS_API int ss_version(void);
 SS_API const char *ss_last_error(void);
 
-// ---- device -------------------------------------------------------------------------------------------------------------------------
+// ---- device -------------------------------------------------------------------------------------
 
 typedef struct {
   char name[128];
@@ -59,19 +59,21 @@ typedef struct {
   int32_t shared_bytes;  // largest shared memory of a CTA
 } ss_device_info;
 
-SS_API int ss_init(int32_t device);  // selects the GPU for the calling thread; fails with NO_DRIVER or NO_DEVICE
+// Selects the GPU for the calling thread; fails with NO_DRIVER or NO_DEVICE.
+SS_API int ss_init(int32_t device);
 SS_API int ss_device(ss_device_info *out);
 
-// ---- memory, streams, events ----------------------------------------------------------------------------------------------------------
+// ---- memory, streams, events --------------------------------------------------------------------
 
 enum {
   SS_HOST_PAGES = 0,       // pinned by the driver
-  SS_HOST_HUGE_PAGES = 1,  // 2 MiB pages where the kernel gives them, then pinned: fewer TLB entries for a large pool
+  SS_HOST_HUGE_PAGES = 1,  // pinned 2 MiB pages where the kernel gives them: fewer TLB misses
 };
 
 SS_API int ss_device_alloc(void **out, int64_t bytes);
 SS_API int ss_device_free(void *p);
-SS_API int ss_host_alloc(void **out, int64_t bytes, int32_t kind);  // pinned; the GPU reads it at the same address
+// Pinned; the GPU reads it at the same address.
+SS_API int ss_host_alloc(void **out, int64_t bytes, int32_t kind);
 SS_API int ss_host_free(void *p);
 
 // Streams are kept: to destroy one waits for its work, and a later create may return it again.
@@ -82,7 +84,6 @@ SS_API int ss_stream_wait(ss_stream stream, ss_event event);
 SS_API int ss_event_create(ss_event *out);
 SS_API int ss_event_destroy(ss_event event);
 SS_API int ss_event_record(ss_event event, ss_stream stream);
-SS_API int ss_event_query(ss_event event, int32_t *done);
 SS_API int ss_event_sync(ss_event event);  // blocks
 SS_API int ss_event_ms(ss_event from, ss_event to, float *ms);
 SS_API int ss_device_sync(void);  // blocks
@@ -94,7 +95,7 @@ typedef struct {
 } ss_memcpy_args;
 SS_API int ss_memcpy(const ss_memcpy_args *args, ss_stream stream);  // any direction
 // One kernel that reads and writes pinned or device memory: for some KiB between two kernels, where
-// a memcpy pays for the copy engine's turn, and for its queue. Both addresses have the same
+// a memcpy pays for the switch to the copy engine, and for its queue. Both addresses have the same
 // remainder modulo 16.
 SS_API int ss_carry(const ss_memcpy_args *args, ss_stream stream);
 
@@ -115,7 +116,7 @@ SS_API int ss_fill(const ss_fill_args *args, ss_stream stream);
 
 SS_API int ss_empty(const void *args, ss_stream stream);  // an empty kernel, for launch costs
 
-// ---- KV transfers -----------------------------------------------------------------------------------------------------------------------
+// ---- KV transfers -------------------------------------------------------------------------------
 
 // Copies block i from src[i] to dst[i]. For the kernels both arrays are readable by the GPU (device
 // or pinned); for the memcpy forms they are host arrays. Addresses are multiples of 16, block_bytes
@@ -125,38 +126,40 @@ typedef struct {
   const uint64_t *dst;
   int64_t count;
   int64_t block_bytes;
-  const int32_t *owner;  // kernel forms: block i is skipped when skip[owner[i]] != 0; both NULL: all are copied
+  const int32_t *owner;  // kernel forms: block i is skipped when skip[owner[i]] != 0; or NULL
   const int32_t *skip;
-  int32_t ctas;  // CTAs of the kernel forms; 0: 8, which fill a PCIe 5 link
-  const int64_t *counted;  // kernel forms: how many blocks there are, at most `count`, in device memory; NULL: `count`
+  int32_t ctas;            // CTAs of the kernel forms; 0: 8, which fill a PCIe 5 link
+  const int64_t *counted;  // kernel forms: device, number of blocks, at most `count`; or NULL
 } ss_blocks_args;
 
-SS_API int ss_flash_h2d(const ss_blocks_args *args, ss_stream stream);     // one kernel reads pinned host blocks (UVA)
-SS_API int ss_gpu_scatter(const ss_blocks_args *args, ss_stream stream);   // one kernel writes pinned host blocks (UVA)
-SS_API int ss_memcpy_blocks(const ss_blocks_args *args, ss_stream stream); // one memcpy per block
-SS_API int ss_memcpy_batch(const ss_blocks_args *args, ss_stream stream);  // the batched memcpy API; UNSUPPORTED before CUDA 12.8
+// One kernel that reads, one that writes host memory (UVA); one memcpy a block; the batched memcpy
+// API, UNSUPPORTED before CUDA 12.8.
+SS_API int ss_flash_h2d(const ss_blocks_args *args, ss_stream stream);
+SS_API int ss_gpu_scatter(const ss_blocks_args *args, ss_stream stream);
+SS_API int ss_memcpy_blocks(const ss_blocks_args *args, ss_stream stream);
+SS_API int ss_memcpy_batch(const ss_blocks_args *args, ss_stream stream);
 
 // Residency of one layer's listed blocks, looked up on the GPU; units are [B][Hk]. A block that is
-// in HBM gets its slot from its request's table. The others take free slots in the order of units
+// in HBM gets its slot from its request's table. The others get free slots in the order of units
 // and entries, and go to src and dst to be loaded: in that order, or with `before` those of each
-// round of progressive attention from its own place on, in any order. Only `told` says that the
+// round of progressive attention from its own place on, in any order. Only `misses` shows that the
 // caller counts other misses than there are: those beyond `frees` get slot 0 and are not loaded,
 // those beyond a round's places are not loaded, and places that are left copy a free slot to
 // itself.
 typedef struct {
-  const uint64_t *table;     // [B] addresses of int32 [groups][cap]: slot + 1 of a block in HBM, 0 of another; brought up to date
+  const uint64_t *table;     // [B] addresses of int32 [groups][cap]: slot + 1, or 0; updated
   const int32_t *cap;        // [B]
-  const uint64_t *page;      // [B][page_stride] where a full block's page begins: the block of group g is block_bytes * g further on
+  const uint64_t *page;      // [B][page_stride] a full block's page: group g is at block_bytes * g
   const int32_t *list;       // [B][Hk][stride] logical blocks
   const int32_t *named;      // [B][Hk] of them that must be in HBM
-  const int32_t *first;      // [B][Hk] of them that the first round needs wherever they stand; NULL: none. Only with `before`
+  const int32_t *first;      // [B][Hk] of them that round 1 needs; or NULL. Only with `before`
   int32_t *slot;             // out [B][Hk][stride]
   const int32_t *free_slot;  // [frees] for the misses
-  const uint64_t *evicted;   // [evictions] addresses of table entries, of other blocks, that lose their slots
+  const uint64_t *evicted;   // [evictions] addresses of other blocks' entries that lose their slots
   uint64_t *src, *dst;       // out: addresses of the loads
   const int64_t *before;     // [rounds] the first load of each; NULL: not progressive
-  int64_t *loads;            // out, device: misses with a free slot, as ss_blocks_args.counted takes it
-  int64_t *told;             // out, pinned: misses; or NULL
+  int64_t *loads;            // out, device: misses with a free slot, for ss_blocks_args.counted
+  int64_t *misses;           // out, pinned: misses; or NULL
   void *state;               // ss_lookup_state bytes, zeroed once
   uint64_t pool;             // address of slot 0
   int64_t block_bytes;
@@ -193,14 +196,14 @@ typedef struct {
 
 SS_API int ss_saver_create(ss_saver *out, int32_t threads, int64_t chunk_bytes, int32_t stages);
 SS_API int ss_saver_destroy(ss_saver saver);
-SS_API int ss_save_start(const ss_save_args *args);   // returns at once; one save at a time
-SS_API int ss_save_wait(ss_saver saver);              // blocks until every block is written
+SS_API int ss_save_start(const ss_save_args *args);  // returns at once; one save at a time
+SS_API int ss_save_wait(ss_saver saver);             // blocks until every block is written
 SS_API int ss_flash_d2h(const ss_save_args *args, ss_stream unused);  // start and wait: blocks
 
-// ---- attention --------------------------------------------------------------------------------------------------------------------------
+// ---- attention ----------------------------------------------------------------------------------
 
 // Decode: one query token a request attends to blocks of its context.
-//   out[b][h] = sum_t softmax_t(scale q[b][h] . K_t) V_t over the tokens t of the blocks of unit (b, h / G)
+//   out[b][h] = sum_t softmax_t(scale q[b][h] . K_t) V_t, t: tokens of the blocks of (b, h / G)
 // Logical block i of a unit is in slot table[unit][i]; its last block may be partly filled
 // (context). With list == NULL all blocks count (paged dense decode); else only the count[unit]
 // logical blocks list[unit][0..] do (block-sparse decode). No blocks: out = 0, lse = -inf.
@@ -213,14 +216,14 @@ typedef struct {
   const int32_t *count;    // [B][Hk] or NULL
   void *out;               // fp16 [B][Hq][D]
   float *lse;              // [B][Hq], natural log of the sum of exponentials, or NULL
-  void *workspace;         // ss_decode_workspace bytes, zeroed once after allocation and where G or D changes; one per concurrent call
+  void *workspace;         // ss_decode_workspace bytes, zeroed once and where G or D changes
   int32_t batch, heads_q, heads_kv, head_dim, block_tokens;
   int32_t table_stride, list_stride;
   int32_t max_blocks;  // upper bound of the blocks of a unit, sizes the grid
-  int32_t splits;      // CTAs for each unit, of a dense batch on average: it is shared by blocks, not by units; 0 lets the library choose
+  int32_t splits;      // CTAs for each unit, on average in a dense batch; 0: chosen
   float scale;
-  int32_t pages;        // 1: table is [B][table_stride] of pages of Hk slots: block i of KV head h is in slot table[b][i] * Hk + h
-  const int32_t *slot;  // [B][Hk][list_stride] slots of the list's entries, in place of the table; or NULL
+  int32_t pages;        // 1: table is [B][table_stride]: head h is in slot table[b][i] * Hk + h
+  const int32_t *slot;  // [B][Hk][list_stride] the list's slots, in place of the table; or NULL
 } ss_decode_args;
 
 SS_API int ss_decode_workspace(const ss_decode_args *args, int64_t *bytes);
@@ -249,7 +252,7 @@ typedef struct {
   int32_t first, steps;
   float scale;
   float epsilon;
-  const int32_t *slot;  // [B][Hk][order_stride] slots of the order's entries, in place of the table; or NULL
+  const int32_t *slot;  // [B][Hk][order_stride] the order's slots, in place of the table; or NULL
 } ss_psa_args;
 
 SS_API int ss_psa_state(const ss_psa_args *args, int64_t *bytes);
@@ -265,14 +268,15 @@ typedef struct {
   const int64_t *load_first;  // host [microbatches + 1], read by the call
   const uint64_t *src;        // readable by the GPU, as in ss_blocks_args
   const uint64_t *dst;
-  const int32_t *owner;       // unit of each load: loads of a unit that is done are skipped; NULL loads them all
+  const int32_t *owner;       // unit of each load: skipped once the unit is done; or NULL
   int64_t block_bytes;
   int32_t microbatches;
   int32_t depth;    // launches enqueued ahead of the flag, at least 1
   int32_t *loaded;  // out, host: microbatches that were enqueued, or NULL
-  ss_stream loads;  // that loads in parallel to `stream`; NULL: one of the library's own, whose loads `stream` waits for
-  int32_t reached;  // microbatches that any list has blocks for, if the caller knows it: loads of later ones are started, and waited for by
-                    // nobody where `loads` is the caller's; 0: all
+  ss_stream loads;  // NULL: one of the library's own, whose loads `stream` waits for
+  // Microbatches that any list has blocks for; 0: all. Loads of later ones are started; where
+  // `loads` is the caller's, nothing waits for them.
+  int32_t reached;
 } ss_psa_pipeline_args;
 SS_API int ss_psa_pipeline(const ss_psa_pipeline_args *args, ss_stream stream);
 
@@ -297,7 +301,7 @@ typedef struct {
 } ss_prefill_args;
 SS_API int ss_prefill(const ss_prefill_args *args, ss_stream stream);
 
-// ---- metadata and selection -----------------------------------------------------------------------------------------------------------
+// ---- metadata and selection ---------------------------------------------------------------------
 
 // Cuboid-mean digest of full blocks: per dimension c = (max + min) / 2, r = mean |k - c|; hi = c +
 // r, lo = c - r.
@@ -349,7 +353,7 @@ typedef struct {
 } ss_select_args;
 SS_API int ss_select(const ss_select_args *args, ss_stream stream);
 
-// ---- linears --------------------------------------------------------------------------------------------------------------------------
+// ---- linears ------------------------------------------------------------------------------------
 
 // y = x w^T with cuBLAS, fp16 in and out, fp32 accumulation.
 typedef struct {
@@ -361,7 +365,7 @@ typedef struct {
 SS_API int ss_linear_open(const char *path);  // cuBLAS library; NULL or "" searches the usual names
 SS_API int ss_linear(const ss_linear_args *args, ss_stream stream);
 
-// ---- the rest of a layer --------------------------------------------------------------------------------------------------------------
+// ---- the rest of a layer ------------------------------------------------------------------------
 
 // What a Llama forward pass needs besides linears and attention. Arithmetic is fp32; where
 // HuggingFace's LlamaForCausalLM in fp16 rounds between steps, so do these: r(x) is x rounded to
@@ -394,8 +398,9 @@ SS_API int ss_rmsnorm(const ss_rmsnorm_args *args, ss_stream stream);
 
 // Rotates q and k of each token in place. With p the token's position and x, y dimensions d and d +
 // D / 2 of a head, d < D / 2:
-//   c = r(cos(p inv_freq_d))   s = r(sin(p inv_freq_d))   x' = r(r(x c) - r(y s))   y' = r(r(y c) + r(x s))
-// q_out gets the rotated q packed as ss_decode takes it. With a pool, the rotated k and the v of
+//   c = r(cos(p inv_freq_d))    x' = r(r(x c) - r(y s))
+//   s = r(sin(p inv_freq_d))    y' = r(r(y c) + r(x s))
+// q_out gets the rotated q packed, as ss_decode reads it. With a pool, the rotated k and the v of
 // token i of KV head h also go to offset p % T of slot table[row[i] * row_stride + h * head_stride
 // + p / T - first[row[i]]].
 typedef struct {
@@ -409,7 +414,7 @@ typedef struct {
   const int32_t *first;     // [rows] logical block of a row's first entry, or NULL: all 0
   int64_t row_stride, head_stride;
   int32_t tokens, heads_q, heads_kv, head_dim, block_tokens;
-  int32_t pages;  // 1: a table entry is a page of Hk slots, KV head h has slot entry * Hk + h; head_stride is not read
+  int32_t pages;  // 1: KV head h has slot entry * Hk + h; head_stride is not read
 } ss_rope_args;
 SS_API int ss_rope(const ss_rope_args *args, ss_stream stream);
 
@@ -436,19 +441,21 @@ typedef struct {
 } ss_argmax_args;
 SS_API int ss_argmax(const ss_argmax_args *args, ss_stream stream);
 
-// ---- timing ---------------------------------------------------------------------------------------------------------------------------
+// ---- timing -------------------------------------------------------------------------------------
 
 enum {
-  SS_OP_EMPTY, SS_OP_MEMCPY, SS_OP_MEMSET, SS_OP_FILL, SS_OP_FLASH_H2D, SS_OP_GPU_SCATTER, SS_OP_MEMCPY_BLOCKS, SS_OP_MEMCPY_BATCH,
-  SS_OP_FLASH_D2H, SS_OP_DECODE, SS_OP_PSA, SS_OP_PSA_PIPELINE, SS_OP_PREFILL, SS_OP_DIGEST, SS_OP_SCORES, SS_OP_TOPK, SS_OP_SELECT,
-  SS_OP_LINEAR, SS_OP_EMBED, SS_OP_RMSNORM, SS_OP_ROPE, SS_OP_SILU_MUL, SS_OP_ARGMAX, SS_OP_CARRY, SS_OP_LOOKUP, SS_OP_TABLE, SS_OP_KV_WRITE,
+  SS_OP_EMPTY, SS_OP_MEMCPY, SS_OP_MEMSET, SS_OP_FILL, SS_OP_FLASH_H2D, SS_OP_GPU_SCATTER,
+  SS_OP_MEMCPY_BLOCKS, SS_OP_MEMCPY_BATCH, SS_OP_FLASH_D2H, SS_OP_DECODE, SS_OP_PSA,
+  SS_OP_PSA_PIPELINE, SS_OP_PREFILL, SS_OP_DIGEST, SS_OP_SCORES, SS_OP_TOPK, SS_OP_SELECT,
+  SS_OP_LINEAR, SS_OP_EMBED, SS_OP_RMSNORM, SS_OP_ROPE, SS_OP_SILU_MUL, SS_OP_ARGMAX,
+  SS_OP_CARRY, SS_OP_LOOKUP, SS_OP_TABLE, SS_OP_KV_WRITE,
   SS_OP_COUNT
 };
 
 enum {
   SS_CLOCK_EVENTS = 0,  // GPU time between two events around the call
   SS_CLOCK_WALL = 1,    // host time from the call until the GPU is idle
-  SS_CLOCK_SUBMIT = 2,  // host time of the call alone
+  SS_CLOCK_SUBMIT = 2,  // host time of the call, without the wait
 };
 
 typedef struct {
@@ -469,9 +476,10 @@ typedef struct {
 } ss_bench_args;
 SS_API int ss_bench(const ss_bench_args *args);
 
-// ss_bench while a second host thread repeats the calls of `beside` on a stream of its own for the
-// whole time. beside_ms and beside_runs: mean duration and number of its runs.
-SS_API int ss_bench_beside(const ss_bench_args *args, const ss_call *beside, int32_t n_beside, float *beside_ms, int32_t *beside_runs);
+// ss_bench while a second host thread repeats other calls on a stream of its own; mean_ms and runs:
+// mean duration and number of its runs.
+SS_API int ss_bench_overlapped(const ss_bench_args *args, const ss_call *calls, int32_t n_calls,
+                               float *mean_ms, int32_t *runs);
 
 #ifdef __cplusplus
 }

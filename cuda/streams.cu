@@ -1,8 +1,6 @@
-// Streams are kept for the next caller. Kernels follow each other some tenths of a microsecond
-// later on any stream but the first that a process used, and on that one too once others have been
-// worked (measured/h200-streams.txt); destroying the others does not help. So servers that follow
-// each other in one process, and a calibrator's thousands of samples, are alike only on the same
-// few streams.
+// Streams are kept for the next caller: on any stream but the first that a process used, and on
+// that one too once others have been used, kernels follow each other tenths of a microsecond later
+// (measured/h200-streams.txt). So runs of one process compare only on the same streams.
 #include <deque>
 #include <mutex>
 
@@ -17,7 +15,7 @@ struct KeptStream {
   bool taken;
 };
 static std::mutex streams_lock;
-static std::deque<KeptStream> kept_streams;  // in order of creation: a lone caller always gets the first
+static std::deque<KeptStream> kept_streams;  // by age: a sole caller always gets the first
 
 int take_stream(cudaStream_t *out, bool high) {
   int device = 0;
@@ -56,7 +54,7 @@ static bool is_taken(cudaStream_t stream) {
 }
 
 void drop_stream(cudaStream_t stream) {
-  cudaStreamSynchronize(stream);  // the next user's work would wait for what is left
+  cudaStreamSynchronize(stream);  // the next user's work would wait for this one's
   put_back(stream);
 }
 
@@ -71,13 +69,19 @@ extern "C" int ss_stream_create(ss_stream *out, int32_t high_priority) {
 }
 
 extern "C" int ss_stream_destroy(ss_stream stream) {
-  if (!ss::is_taken(ss::stream_of(stream))) return ss::fail(SS_ERR_ARGUMENT, "ss_stream_destroy: %p is not from ss_stream_create, or was given back", stream);
+  if (!ss::is_taken(ss::stream_of(stream)))
+    return ss::fail(SS_ERR_ARGUMENT,
+                    "ss_stream_destroy: %p is not from ss_stream_create, or was given back",
+                    stream);
   const int code = ss::check(cudaStreamSynchronize(ss::stream_of(stream)), "cudaStreamSynchronize");
   ss::put_back(ss::stream_of(stream));
   return code;
 }
-extern "C" int ss_stream_sync(ss_stream stream) { return ss::check(cudaStreamSynchronize(ss::stream_of(stream)), "cudaStreamSynchronize"); }
+extern "C" int ss_stream_sync(ss_stream stream) {
+  return ss::check(cudaStreamSynchronize(ss::stream_of(stream)), "cudaStreamSynchronize");
+}
 
 extern "C" int ss_stream_wait(ss_stream stream, ss_event event) {
-  return ss::check(cudaStreamWaitEvent(ss::stream_of(stream), static_cast<cudaEvent_t>(event), 0), "cudaStreamWaitEvent");
+  return ss::check(cudaStreamWaitEvent(ss::stream_of(stream), static_cast<cudaEvent_t>(event), 0),
+                   "cudaStreamWaitEvent");
 }

@@ -20,7 +20,7 @@ type symbols struct {
 	eventCreate, eventDestroy, eventRecord, eventSync, eventMs symbol
 	saverCreate, saverDestroy, saveStart, saveWait             symbol
 	linearOpen, decodeWorkspace, psaState, lookupState         symbol
-	bench, benchBeside                                         symbol
+	bench, benchOverlapped                                     symbol
 	operations                                                 [len(functions)]symbol
 }
 
@@ -38,7 +38,7 @@ func (s *symbols) table() map[string]*symbol {
 		"ss_save_start": &s.saveStart, "ss_save_wait": &s.saveWait,
 		"ss_linear_open": &s.linearOpen, "ss_decode_workspace": &s.decodeWorkspace,
 		"ss_psa_state": &s.psaState, "ss_lookup_state": &s.lookupState,
-		"ss_bench": &s.bench, "ss_bench_beside": &s.benchBeside,
+		"ss_bench": &s.bench, "ss_bench_overlapped": &s.benchOverlapped,
 	}
 	for i, name := range functions {
 		table[name] = &s.operations[i]
@@ -65,15 +65,9 @@ func bind(handle uintptr, path string) (*Session, error) {
 	}
 	purego.RegisterFunc(&s.lastError, text)
 	if got, _, _ := purego.SyscallN(s.symbols.version.address); int32(got) != Version {
-		return nil, fmt.Errorf("%w: %s has version %d, this program needs %d; rebuild it with 'make cuda'", ErrVersion, path, int32(got), Version)
+		return nil, fmt.Errorf(
+			"%w: %s has version %d, this program needs %d; rebuild it with 'make cuda'",
+			ErrVersion, path, int32(got), Version)
 	}
 	return s, nil
-}
-
-// result turns the code of a finished call into an error.
-func (s *Session) result(f symbol, code uintptr) error {
-	if Code(int32(code)) == OK {
-		return nil
-	}
-	return &Error{Call: f.name, Code: Code(int32(code)), Text: s.lastError()}
 }

@@ -3,9 +3,9 @@
 // Order is total: larger score first, equal scores by lower index, so the answer never depends on
 // timing. Scores become unsigned keys whose order is the scores' order; a search from the top bits,
 // two at a time, narrows the k-th largest key by counting (no histogram: scores share their
-// exponents, and counters of few bins would be fought over) until few enough keys are left to rank
-// them all, at the latest at the key itself; the keys above it and the first of those equal to it
-// are gathered, then sorted.
+// exponents, and a histogram's counters would be contended) until so few keys remain that all
+// can be ranked, at the latest at the key itself; the keys above it and the first of those equal to
+// it are gathered, then sorted.
 #pragma once
 
 #include "common.cuh"
@@ -13,7 +13,7 @@
 namespace ss {
 
 constexpr int kTopkThreads = 256;
-constexpr int kCandidates = 128;  // more than k are ranked up to this many: cheaper than the passes that would part them
+constexpr int kCandidates = 128;           // up to so many, ranking is cheaper than more passes
 constexpr uint32_t kForced = 0xffffffffu;  // above the key of any score, +inf included
 
 __device__ inline uint32_t key_of(float score) {
@@ -21,7 +21,7 @@ __device__ inline uint32_t key_of(float score) {
   return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
 }
 
-// Keys that the search may leave for the ranking.
+// Keys that may remain for the ranking.
 __host__ __device__ inline int topk_cap(int k) { return k > kCandidates ? k : kCandidates; }
 
 // Shared memory of one CTA: key[n], then chosen[topk_cap(k)].
@@ -30,7 +30,9 @@ struct TopkSpace {
   unsigned long long *chosen;  // key << 32 | ~index: larger is better
 };
 
-inline int64_t topk_space_bytes(int64_t n, int k) { return (n * 4 + 7) / 8 * 8 + int64_t(topk_cap(k)) * 8; }
+inline int64_t topk_space_bytes(int64_t n, int k) {
+  return (n * 4 + 7) / 8 * 8 + int64_t(topk_cap(k)) * 8;
+}
 
 __device__ inline TopkSpace topk_space(char *shared, int n) {
   TopkSpace s;
@@ -47,17 +49,17 @@ struct Counts {
   __device__ int mid() const { return int(low_mid >> 16); }
 };
 
-// Sums over the CTA, returned to all threads. `turn` alternates between calls, so that one barrier
+// Sums over the CTA, returned to all threads. `phase` alternates between calls, so that one barrier
 // a call is enough.
-__device__ inline Counts cta_sum(Counts x, int turn) {
+__device__ inline Counts cta_sum(Counts x, int phase) {
   constexpr int kWarps = kTopkThreads / 32;
   __shared__ Counts sums[2][kWarps];
   const int lane = threadIdx.x % 32;
   x.low_mid = __reduce_add_sync(~0u, x.low_mid);
   x.high = __reduce_add_sync(~0u, x.high);
-  if (lane == 0) sums[turn][threadIdx.x / 32] = x;
+  if (lane == 0) sums[phase][threadIdx.x / 32] = x;
   __syncthreads();
-  const Counts part = lane < kWarps ? sums[turn][lane] : Counts{0, 0};
+  const Counts part = lane < kWarps ? sums[phase][lane] : Counts{0, 0};
   return Counts{__reduce_add_sync(~0u, part.low_mid), __reduce_add_sync(~0u, part.high)};
 }
 
@@ -65,7 +67,7 @@ __device__ inline Counts cta_sum(Counts x, int turn) {
 // then the search ends early; more only where the k-th largest key itself, which the limit then is,
 // occurs again. 0 < k <= n.
 __device__ inline uint32_t kth_key(const uint32_t *key, int n, int k, int *reached) {
-  constexpr int kHeld = 8;  // keys of a thread that stay in registers: all of them up to 2048 blocks
+  constexpr int kHeld = 8;  // keys of a thread in registers: all of them up to 2048 blocks
   uint32_t held[kHeld];
 #pragma unroll
   for (int j = 0; j < kHeld; j++) {
@@ -73,8 +75,8 @@ __device__ inline uint32_t kth_key(const uint32_t *key, int n, int k, int *reach
     held[j] = i < n ? key[i] : 0;  // 0 reaches no limit that is compared with
   }
   uint32_t limit = 0;
-  int count = n, turn = 0;
-  for (int shift = 30; shift >= 0 && count > topk_cap(k); shift -= 2, turn ^= 1) {
+  int count = n, phase = 0;
+  for (int shift = 30; shift >= 0 && count > topk_cap(k); shift -= 2, phase ^= 1) {
     const uint32_t step = 1u << shift;
     Counts mine = {0, 0};
     const auto compare = [&](uint32_t x) {
@@ -85,7 +87,7 @@ __device__ inline uint32_t kth_key(const uint32_t *key, int n, int k, int *reach
 #pragma unroll
     for (int j = 0; j < kHeld; j++) compare(held[j]);
     for (int i = threadIdx.x + kHeld * kTopkThreads; i < n; i += kTopkThreads) compare(key[i]);
-    const Counts total = cta_sum(mine, turn);
+    const Counts total = cta_sum(mine, phase);
     const int high = int(total.high);
     const int digit = high >= k ? 3 : total.mid() >= k ? 2 : total.low() >= k ? 1 : 0;
     limit += uint32_t(digit) * step;
@@ -95,9 +97,10 @@ __device__ inline uint32_t kth_key(const uint32_t *key, int n, int k, int *reach
   return limit;
 }
 
-// Gathers the k largest keys in any order, given kth_key's answer, and returns how many: with few
-// candidates all of them. `taken` is shared and zero.
-__device__ inline int gather_chosen(const TopkSpace &s, int n, int k, uint32_t limit, int reached, int *taken) {
+// Gathers the k largest keys in any order, given kth_key's answer, and returns how many: all
+// candidates where they are no more than topk_cap(k). `taken` is shared and zero.
+__device__ inline int gather_chosen(const TopkSpace &s, int n, int k, uint32_t limit, int reached,
+                                    int *taken) {
   __shared__ int warp_equal[kTopkThreads / 32];
   const bool ties = reached > topk_cap(k);
   int wanted = 0;  // of the keys equal to limit, when not all are
@@ -113,7 +116,7 @@ __device__ inline int gather_chosen(const TopkSpace &s, int n, int k, uint32_t l
   for (int first = 0; first < n; first += kTopkThreads) {
     const int i = first + threadIdx.x;
     const uint32_t key = i < n ? s.key[i] : 0;
-    bool take = i < n && key >= limit;
+    bool chosen = i < n && key >= limit;
     if (ties) {  // rank the equal keys by index
       const bool same = i < n && key == limit;
       const unsigned votes = __ballot_sync(~0u, same);
@@ -126,20 +129,20 @@ __device__ inline int gather_chosen(const TopkSpace &s, int n, int k, uint32_t l
         round += warp_equal[w];
       }
       equal_before += round;
-      take &= !same || rank < wanted;
+      chosen &= !same || rank < wanted;
       __syncthreads();
     }
-    const unsigned takers = __ballot_sync(~0u, take);
+    const unsigned chosen_lanes = __ballot_sync(~0u, chosen);
     int place = 0;  // one addition a warp
-    if (lane == 0 && takers != 0) place = atomicAdd(taken, __popc(takers));
-    place = __shfl_sync(~0u, place, 0) + __popc(takers & ((1u << lane) - 1));
-    if (take) s.chosen[place] = (uint64_t(key) << 32) | uint32_t(~i);
+    if (lane == 0 && chosen_lanes != 0) place = atomicAdd(taken, __popc(chosen_lanes));
+    place = __shfl_sync(~0u, place, 0) + __popc(chosen_lanes & ((1u << lane) - 1));
+    if (chosen) s.chosen[place] = (uint64_t(key) << 32) | uint32_t(~i);
   }
   return ties ? k : reached;
 }
 
-// Writes the k largest of chosen[0 .. m) downwards; m is k where k > 256. Few: every element counts
-// those above it. Many: bitonic network, elements past k count as zeros.
+// Writes the k largest of chosen[0 .. m) downwards; m is k where k > 256. Up to 256: every element
+// counts those above it. More: bitonic network, elements past k count as zeros.
 __device__ inline void write_sorted(const TopkSpace &s, int m, int k, int32_t *list) {
   if (k <= 256) {
     constexpr int kSharers = 8;  // threads that count for one element
@@ -161,7 +164,8 @@ __device__ inline void write_sorted(const TopkSpace &s, int m, int k, int32_t *l
         // The first half of a merge of two runs compares mirrored partners, so that padding stays
         // at the end and is never stored.
         const int low = i / step * 2 * step + i % step;
-        const int high = step == span / 2 ? i / step * 2 * step + 2 * step - 1 - i % step : low + step;
+        const int high =
+            step == span / 2 ? i / step * 2 * step + 2 * step - 1 - i % step : low + step;
         if (high < k && s.chosen[low] < s.chosen[high]) {
           const unsigned long long x = s.chosen[low];
           s.chosen[low] = s.chosen[high];
@@ -174,7 +178,8 @@ __device__ inline void write_sorted(const TopkSpace &s, int m, int k, int32_t *l
 }
 
 // Chooses from s.key[0 .. n), already filled and synchronised.
-__device__ inline void topk_in_shared(const TopkSpace &s, int n, int k, int32_t *list, int32_t *count) {
+__device__ inline void topk_in_shared(const TopkSpace &s, int n, int k, int32_t *list,
+                                      int32_t *count) {
   __shared__ int taken;
   k = min(k, n);
   if (threadIdx.x == 0) {
@@ -185,7 +190,8 @@ __device__ inline void topk_in_shared(const TopkSpace &s, int n, int k, int32_t 
   __syncthreads();
   int chosen = k;
   if (k == n) {
-    for (int i = threadIdx.x; i < n; i += kTopkThreads) s.chosen[i] = (uint64_t(s.key[i]) << 32) | uint32_t(~i);
+    for (int i = threadIdx.x; i < n; i += kTopkThreads)
+      s.chosen[i] = (uint64_t(s.key[i]) << 32) | uint32_t(~i);
   } else {
     int reached;
     const uint32_t limit = kth_key(s.key, n, k, &reached);

@@ -1,11 +1,14 @@
 #!/bin/sh
-# The live runs of a validation on all GPUs of this machine, one process each with its share of the CPUs; each takes the next run that nobody makes.
-# Runs with offloading take longer side by side than alone: figures to compare with a model are made one at a time (CUDA_VISIBLE_DEVICES=0).
+# The live runs of a validation on all GPUs of this machine, one process each with its share of the
+# CPUs; each starts the next run that no other has. Runs with offloading are slower side by side:
+# figures to compare with a model are made one at a time (CUDA_VISIBLE_DEVICES=0).
 #
 #   sh cuda/validate.sh [CONFIG] [OUTPUT_FOLDER] [SECONDS]      default experiments/validate-h200.toml, ./out/validate-live, no limit
 #
-# Compare them afterwards, on a machine without GPU too: sparseserve validate CONFIG --kept --out OUTPUT_FOLDER. Library and program in cuda/build are
-# used as they were built (make cuda gpu-programs). Finished runs are kept whatever a limit or Ctrl-C stops; the same command runs the rest.
+# Compare them afterwards, on a machine without GPU too: sparseserve validate CONFIG --kept --out
+# OUTPUT_FOLDER. Library and program in cuda/build are used as they were built (make cuda
+# gpu-programs). Finished runs are kept whatever a limit or Ctrl-C stops; the same command runs the
+# rest.
 set -u
 cd "$(dirname "$0")/.."
 config=${1:-experiments/validate-h200.toml}

@@ -1,17 +1,19 @@
 #!/bin/sh
-# One visit to a GPU, within minutes: what the live loop and its model need to be measured anew. Builds the library for the card that is there, then
-# does the steps asked for, in this order:
+# One visit to a GPU, within minutes: what the live loop and its model need to be measured anew.
+# Builds the library for the card that is there, then does the steps asked for, in this order:
 #
-#   checks      the live device and the kernels that it launches; how long the host's bookkeeping takes
+#   checks      the live device and the kernels that it launches; the host's bookkeeping time
 #   calibrate   with the probes of the live loop; ends after its first copies where these show that others disturb the host
 #   runs        the live runs of CONFIG (experiments/validate-h200.toml), one at a time in one process, as many as there is time for
 #
 #   [STEPS="checks calibrate"] sh cuda/visit.sh [OUTPUT_FOLDER] [SECONDS]      default ./out/visit, 660 seconds in all
 #
-# Where Go or nvcc is missing, programs and library in cuda/build are used as they were built elsewhere (make cuda gpu-programs), the programs also
-# from cuda/build/programs.tar.xz (make gpu-pack). A step that fails or runs out of time does not keep the next from running, but that no run is made
-# on a disturbed host; the exit status says whether all went well. POOL is the host pool of calibrate in GiB (64). calibrate and runs resume from what
-# is in the output folder. For runs that are to be compared with the calibration, let one visit of the same card do both.
+# Where Go or nvcc is missing, programs and library in cuda/build are used as they were built
+# elsewhere (make cuda gpu-programs), the programs also from cuda/build/programs.tar.xz (make
+# gpu-pack). A step that fails or runs out of time does not keep the next from running, but that no
+# run is made on a disturbed host; the exit status is 0 if all went well. POOL is the host pool of
+# calibrate in GiB (64). calibrate and runs resume from what is in the output folder. For runs that
+# are to be compared with the calibration, let one visit of the same card do both.
 set -u
 cd "$(dirname "$0")/.."
 out=${1:-out/visit}
@@ -25,7 +27,8 @@ failed=
 
 left() { echo $((begin + budget - $(date +%s))); }
 
-# step NAME SECONDS COMMAND..: runs for at most the given seconds and what is left of the budget; all that it prints goes to NAME.log.
+# step NAME SECONDS COMMAND..: runs for at most the given seconds and what is left of the budget;
+# all that it prints goes to NAME.log.
 step() {
   name=$1 most=$2
   shift 2

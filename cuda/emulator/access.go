@@ -27,8 +27,8 @@ func (f *Fault) Error() string {
 // Is reports whether target is the code of a failed kernel.
 func (f *Fault) Is(target error) bool { return target == error(cuda.Failed) }
 
-// access is the memory as one operation sees it. Its methods panic with a *Fault, which guard turns
-// into the operation's error.
+// access is the memory as one operation sees it. Its methods panic with a *Fault, which guard
+// returns as the operation's error.
 type access struct {
 	*memory
 	call string

@@ -76,7 +76,7 @@ func checkDecodeShape(c *checks, d *cuda.DecodeArgs) {
 }
 
 // splits is how many parts share a unit's work. The machine has no use for parts, but asks for the
-// workspace that a large GPU needs for them: as many as leave each part four blocks.
+// workspace that a large GPU needs for them: as many as give each part four blocks.
 func splits(d *cuda.DecodeArgs) int64 {
 	if d.Splits > 0 {
 		return int64(d.Splits)

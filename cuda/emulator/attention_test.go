@@ -177,14 +177,14 @@ func TestPrefill(t *testing.T) {
 		g.must(g.Launch(&args, 0))
 		g.near(what, floats(download[cuda.Half](g, args.Out, len(q))), want)
 
-		// [head][token][d] by strides alone.
-		turned := make([]cuda.Half, len(v))
+		// [head][token][d] by strides.
+		transposed := make([]cuda.Half, len(v))
 		for i := range v {
 			token, head, d := i/int(rowKV), i/c.dim%c.kvHeads, i%c.dim
-			turned[(head*total+token)*c.dim+d] = v[i]
+			transposed[(head*total+token)*c.dim+d] = v[i]
 		}
 		strided := args
-		strided.V, strided.VTokenStride, strided.VHeadStride, strided.Out = upload(g, turned), dim, dim*int64(total), g.device(2*len(q))
+		strided.V, strided.VTokenStride, strided.VHeadStride, strided.Out = upload(g, transposed), dim, dim*int64(total), g.device(2*len(q))
 		g.must(g.Launch(&strided, 0))
 		g.near(what+", strided", floats(download[cuda.Half](g, strided.Out, len(q))), want)
 
@@ -224,7 +224,7 @@ func slotsOf(a *attention) []int32 {
 	return slots
 }
 
-// The same blocks by slots beside the list, or by a table of pages, give the same answer.
+// The same blocks by slots with the list, or by a table of pages, give the same answer.
 func TestDecodeBySlotsAndPages(t *testing.T) {
 	g := newRig(t, Config{})
 	a := g.batch(4, 2, 64, 16, 177, 5, 64)
@@ -263,6 +263,6 @@ func TestDecodeBySlotsAndPages(t *testing.T) {
 	bySlots := a.args
 	bySlots.Table, bySlots.Slot = 0, upload(g, slotsOf(a))
 	if !slices.Equal(run(bySlots), want) {
-		t.Error("decode differs with slots beside the list")
+		t.Error("decode differs with slots for the list")
 	}
 }

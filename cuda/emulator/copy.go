@@ -24,29 +24,11 @@ func memset(m *access, a *cuda.MemsetArgs) {
 }
 
 func checkFill(c *checks, a *cuda.FillArgs) {
-	c.need(a.Count >= 0 && a.Count%2 == 0,
-		"an even count")
+	c.need(a.Count >= 0 && a.Count%2 == 0, "an even count")
 }
 
-// fill gives the values of fill.cu, bit for bit: u = 2^-24 (24 bits of the mix), scale (2u - 1)
-// rounded once to fp32 and once to fp16.
 func fill(m *access, a *cuda.FillArgs) {
-	to := view[cuda.Half](m, "Dst", a.Dst, 0, int(a.Count))
-	value := func(bits uint64) cuda.Half {
-		u := float32(uint32(bits)>>8) * 0x1p-24
-		return cuda.HalfOf(float64(a.Scale * float32(2*u-1)))
-	}
-	for i := 0; i < len(to); i += 2 {
-		bits := mix(a.Seed ^ mix(uint64(i/2)))
-		to[i], to[i+1] = value(bits), value(bits>>32)
-	}
-}
-
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
+	cuda.Fill(view[cuda.Half](m, "Dst", a.Dst, 0, int(a.Count)), a.Seed, a.Scale)
 }
 
 func checkBlocks(c *checks, a *cuda.BlocksArgs) {

@@ -1,6 +1,6 @@
-// Package emulator is a GPU in plain Go: a cuda.Machine that takes the same operations as
-// *cuda.Session and does the same to memory, so that a program runs where there is no GPU, at the
-// pace of tiny models.
+// Package emulator is a GPU in plain Go: a cuda.Machine that runs the same operations as
+// *cuda.Session, with the same effect on memory, so that a program runs where there is no GPU, at
+// the pace of tiny models.
 //
 // It is stricter than a GPU. Every access is checked: one outside an allocation, in freed memory,
 // in device memory from the host or off its alignment is a *Fault that names the operation, the

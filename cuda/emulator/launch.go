@@ -39,13 +39,13 @@ func (c *checks) given(what string, addresses ...cuda.Ptr) {
 	}
 }
 
-// heads checks the shape that all attention takes.
+// heads checks the head layout of all attention.
 func (c *checks) heads(q, kv, dim int32) {
 	c.need(kv > 0 && q > 0 && q%max(kv, 1) == 0, "KV heads that divide the query heads")
 	c.need(dim == 64 || dim == 128, "64 or 128 values a head")
 }
 
-// paged checks the shape that paged decode takes.
+// paged checks the layout of paged decode.
 func (c *checks) paged(q, kv, dim, blockTokens int32) {
 	c.heads(q, kv, dim)
 	c.need(q <= 8*max(kv, 0), "at most 8 query heads a KV head")

@@ -7,7 +7,7 @@ func checkLinear(c *checks, a *cuda.LinearArgs) {
 	c.need(a.Tokens == 0 || a.X != 0 && a.W != 0 && a.Y != 0, "x, w and y")
 }
 
-// linear takes four tokens at a time, so that each weight is read once for four sums that do not
+// linear computes four tokens at a time, so that each weight is read once for four sums that do not
 // wait for one another.
 func linear(m *access, a *cuda.LinearArgs) {
 	tokens, in, out := int(a.Tokens), int(a.In), int(a.Out)

@@ -24,7 +24,7 @@ func checkRMSNorm(c *checks, a *cuda.RMSNormArgs) {
 	c.need(a.Rows >= 0 && a.Hidden > 0 && a.Hidden%8 == 0 && a.Hidden <= 32768,
 		"rows >= 0, hidden a multiple of 8, at most 32768")
 	c.need(a.Eps >= 0, "eps >= 0")
-	c.need(a.Residual == 0 || a.Row == 0, "no rows chosen beside a residual")
+	c.need(a.Residual == 0 || a.Row == 0, "no rows chosen with a residual")
 	c.need(a.Rows == 0 || a.X != 0 && a.Weight != 0 && a.Out != 0, "x, weight and out")
 }
 
@@ -37,8 +37,7 @@ func rmsNorm(m *access, a *cuda.RMSNormArgs) {
 			from = int(*at[int32](m, "Row", a.Row, i))
 		}
 		row := func(arg string, base cuda.Ptr, i int) []cuda.Half {
-			return m.halves(arg, base,
-				i*hidden, hidden)
+			return m.halves(arg, base, i*hidden, hidden)
 		}
 		x := floats(row("X", a.X, from))
 		if a.Residual != 0 {

@@ -135,7 +135,7 @@ func TestRope(t *testing.T) {
 		// Without a pool or a place for q, v stays and nothing else is touched.
 		bare := &cuda.RopeArgs{QKV: upload(g, qkv), Position: upload(g, position), InvFreq: args.InvFreq, Tokens: args.Tokens, HeadsQ: args.HeadsQ, HeadsKV: args.HeadsKV, HeadDim: args.HeadDim}
 		g.must(g.Launch(bare, 0))
-		g.equal(what+": qkv alone", download[cuda.Half](g, bare.QKV, len(qkv)), want)
+		g.equal(what+": qkv without a pool", download[cuda.Half](g, bare.QKV, len(qkv)), want)
 	}
 }
 
@@ -168,7 +168,7 @@ func TestArgmax(t *testing.T) {
 	}
 }
 
-// KVWrite after Rope leaves the blocks as Rope alone does, with slots and with pages.
+// KVWrite after Rope writes the blocks that Rope by itself does, with slots and with pages.
 func TestKVWrite(t *testing.T) {
 	g := newRig(t, Config{})
 	const tokens, headsQ, headsKV, dim, block, blocks = 40, 4, 2, 64, 16, 4

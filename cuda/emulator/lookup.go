@@ -77,8 +77,8 @@ func lookup(m *access, a *cuda.LookupArgs) {
 		}
 	}
 	*at[int64](m, "Loads", a.Loads, 0) = int64(min(misses, int(a.Frees)))
-	if a.Told != 0 {
-		*at[int64](m, "Told", a.Told, 0) = int64(misses)
+	if a.Misses != 0 {
+		*at[int64](m, "Misses", a.Misses, 0) = int64(misses)
 	}
 }
 

@@ -21,7 +21,7 @@ type wrongCount struct {
 }
 
 // A gather finds an address that is good to read and to write in every place that
-// it may take, whatever the caller has counted.
+// it may use, whatever the caller has counted.
 func TestLookupOfAnotherCount(t *testing.T) {
 	const self = -1
 	for name, c := range map[string]wrongCount{
@@ -54,10 +54,10 @@ func TestLookupOfAnotherCount(t *testing.T) {
 				}
 			}
 			if got := download[int64](g, a.Loads, 1)[0]; got != c.loads {
-				t.Errorf("the gather takes %d, want %d", got, c.loads)
+				t.Errorf("the gather loads %d, want %d", got, c.loads)
 			}
-			if got := download[int64](g, a.Told, 1)[0]; got != int64(len(c.missing)) {
-				t.Errorf("told of %d misses, want %d", got, len(c.missing))
+			if got := download[int64](g, a.Misses, 1)[0]; got != int64(len(c.missing)) {
+				t.Errorf("%d misses counted, want %d", got, len(c.missing))
 			}
 			for i, slot := range download[int32](g, a.Slot, 8) {
 				if slot < 0 || slot >= free+c.frees {
@@ -96,7 +96,7 @@ func (c *wrongCount) run(g *rig, rounds int32) (*cuda.LookupArgs, error) {
 	garbage := slices.Repeat([]int64{0x666}, 8)
 	a := &cuda.LookupArgs{
 		Table: upload(g, []int64{int64(upload(g, table))}), Cap: upload(g, []int32{8}), Page: upload(g, pages), List: upload(g, list), Named: upload(g, []int32{8}),
-		Slot: upload(g, slices.Repeat([]int32{-7}, 8)), FreeSlot: upload(g, free), Src: upload(g, garbage), Dst: upload(g, garbage), Loads: upload(g, []int64{-1}), Told: upload(g, []int64{-1}),
+		Slot: upload(g, slices.Repeat([]int32{-7}, 8)), FreeSlot: upload(g, free), Src: upload(g, garbage), Dst: upload(g, garbage), Loads: upload(g, []int64{-1}), Misses: upload(g, []int64{-1}),
 		Pool: poolBase, BlockBytes: 16, Batch: 1, Heads: 1, Stride: 8, PageStride: 8, Frees: c.frees, Rounds: rounds, Micro: 4,
 	}
 	if c.before != nil {

@@ -78,7 +78,7 @@ func (m *Machine) Held() (device, pinned int64) {
 // Init selects the only device there is.
 func (m *Machine) Init(int) error { return nil }
 
-// Device describes the machine: no GPU, with the least capability that the library takes.
+// Device describes the machine: no GPU, with the least capability that the library supports.
 func (m *Machine) Device() (cuda.DeviceInfo, error) {
 	defer m.enter()()
 	return cuda.DeviceInfo{Name: "reference device in Go", MemoryBytes: m.config.MemoryBytes,

@@ -49,11 +49,11 @@ func TestIndexesDoNotReachOtherAllocations(t *testing.T) {
 		for _, token := range []int32{-1, 1, 2} {
 			// The middle of three is a table of one row.
 			err := g.Launch(&cuda.EmbedArgs{Table: p + 4096, Token: upload(g, []int32{token}), Out: g.device(4096), Tokens: 1, Hidden: 2048}, 0)
-			faults(t, "a token beside its table", err, "Table", "memory")
+			faults(t, "a token after its table", err, "Table", "memory")
 		}
 		return
 	}
-	t.Fatal("no three allocations lie side by side: the test proves nothing")
+	t.Fatal("no three allocations are adjacent: the test proves nothing")
 }
 
 func TestNewMemoryIsNaN(t *testing.T) {
@@ -162,7 +162,7 @@ func TestBadArgumentsAreRefused(t *testing.T) {
 		"k above the maximum":      g.Launch(&cuda.TopKArgs{Scores: p, Blocks: p, List: p, Count: p, Units: 1, K: cuda.TopKMax + 1, ListStride: cuda.TopKMax + 1}, 0),
 		"k above the list":         g.Launch(&cuda.TopKArgs{Scores: p, Blocks: p, List: p, Count: p, Units: 1, K: 5, ListStride: 4}, 0),
 		"hidden of 12":             g.Launch(&cuda.EmbedArgs{Table: p, Token: p, Out: p, Tokens: 1, Hidden: 12}, 0),
-		"rows beside a residual":   g.Launch(&cuda.RMSNormArgs{X: p, Weight: p, Out: p, Residual: p, Row: p, Rows: 1, Hidden: 8}, 0),
+		"rows with a residual":     g.Launch(&cuda.RMSNormArgs{X: p, Weight: p, Out: p, Residual: p, Row: p, Rows: 1, Hidden: 8}, 0),
 		"pool without a table":     g.Launch(&cuda.RopeArgs{QKV: p, Position: p, InvFreq: p, Pool: p, Tokens: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 64}, 0),
 		"KV written to no pool":    g.Launch(&cuda.KVWriteArgs{QKV: p, Position: p, Table: p, BlockTokens: 16, Tokens: 1, HeadsQ: 1, HeadsKV: 1, HeadDim: 64}, 0),
 		"slots without a list":     decode(func(d *cuda.DecodeArgs) { d.Slot = p }),

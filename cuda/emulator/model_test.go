@@ -101,10 +101,10 @@ func TestTinyModelMatchesTheReference(t *testing.T) {
 func TestTinyModel(t *testing.T) {
 	start := time.Now()
 	want, _ := tinyModel(newRig(t, Config{}), 200)
-	took := time.Since(start)
-	t.Log(took)
-	if took > 5*time.Second {
-		t.Errorf("a forward pass took %v", took)
+	elapsed := time.Since(start)
+	t.Log(elapsed)
+	if elapsed > 5*time.Second {
+		t.Errorf("a forward pass took %v", elapsed)
 	}
 	distinct := map[int32]bool{}
 	for _, token := range want {

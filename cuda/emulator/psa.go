@@ -158,12 +158,12 @@ func (m *Machine) runPipeline(host *access, p *cuda.PSAPipelineArgs, s, loads *s
 	var computed []*mark
 	from, ahead := 0, false
 	for from < all {
-		to, turn := from+1, len(computed)
+		to, launch := from+1, len(computed)
 		for to < all && to != reached && first[to] == first[to+1] {
 			to++
 		}
-		if turn >= int(p.Depth) {
-			if err := m.reach(computed[turn-int(p.Depth)]); err != nil {
+		if launch >= int(p.Depth) {
+			if err := m.reach(computed[launch-int(p.Depth)]); err != nil {
 				return err
 			}
 		}
@@ -172,10 +172,10 @@ func (m *Machine) runPipeline(host *access, p *cuda.PSAPipelineArgs, s, loads *s
 		}
 		if first[from] < first[from+1] {
 			on := s
-			if turn > 0 {
+			if launch > 0 {
 				on = loads
 			}
-			if err := m.gather(p, from, first, turn > 0, on); err != nil {
+			if err := m.gather(p, from, first, launch > 0, on); err != nil {
 				return err
 			}
 			if on == loads && from < reached {
@@ -185,7 +185,7 @@ func (m *Machine) runPipeline(host *access, p *cuda.PSAPipelineArgs, s, loads *s
 			}
 			ahead = ahead || from >= reached
 		}
-		if turn == 0 && first[to] < first[all] {
+		if launch == 0 && first[to] < first[all] {
 			if err := m.join(loads, s); err != nil {
 				return err
 			}

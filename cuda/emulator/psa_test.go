@@ -90,6 +90,31 @@ func TestPSAFlagIsOfAllUnits(t *testing.T) {
 	faults(t, "state as allocated", g.Launch(args, 0), "State", "not zero")
 }
 
+// misses are the loads of every listed block, from a slab with the pool's layout, by microbatch.
+type misses struct {
+	first    []int64 // load of each microbatch
+	src, dst []cuda.Ptr
+	owner    []int32
+}
+
+// misses lists the loads of the microbatches for which wanted holds.
+func (a *attention) misses(micro int, slab, pool cuda.Ptr, wanted func(step int) bool) (m misses) {
+	size := 4 * a.BlockTokens * a.Dim
+	for step := 0; step*micro < a.TableStride; step++ {
+		m.first = append(m.first, int64(len(m.src)))
+		for unit := 0; unit < a.Units() && wanted(step); unit++ {
+			order := a.List[unit*a.ListStride:][:a.Count[unit]]
+			for _, block := range order[min(step*micro, len(order)):min((step+1)*micro, len(order))] {
+				at := cuda.Ptr(int(a.Table[unit*a.TableStride+int(block)]) * size)
+				m.src, m.dst = append(m.src, slab+at), append(m.dst, pool+at)
+				m.owner = append(m.owner, int32(unit))
+			}
+		}
+	}
+	m.first = append(m.first, int64(len(m.src)))
+	return m
+}
+
 func TestPSAPipeline(t *testing.T) {
 	for _, config := range []Config{{}, {Late: true}, {Late: true, Seed: 5}} {
 		g := newRig(t, config)
@@ -103,22 +128,9 @@ func TestPSAPipeline(t *testing.T) {
 			want, steps := p.Run(), (a.TableStride+micro-1)/micro
 			for _, depth := range []int32{1, 2, 5} {
 				args.Pool = g.device(len(a.Pool) * 2)
-				var first []int64
-				var src, dst []cuda.Ptr
-				var owner []int32
-				for step := range steps {
-					first = append(first, int64(len(src)))
-					for unit := range a.Units() {
-						order := a.List[unit*a.ListStride:][:a.Count[unit]]
-						for _, block := range order[min(step*micro, len(order)):min((step+1)*micro, len(order))] {
-							at := cuda.Ptr(int(a.Table[unit*a.TableStride+int(block)]) * size)
-							src, dst, owner = append(src, slab.Ptr()+at), append(dst, args.Pool+at), append(owner, int32(unit))
-						}
-					}
-				}
-				first = append(first, int64(len(src)))
+				all := a.misses(micro, slab.Ptr(), args.Pool, func(int) bool { return true })
 				loaded := int32(-1)
-				g.must(g.Launch(&cuda.PSAPipelineArgs{PSA: args, LoadFirst: pinned(g, first).Ptr(), Src: upload(g, src), Dst: upload(g, dst), Owner: upload(g, owner),
+				g.must(g.Launch(&cuda.PSAPipelineArgs{PSA: args, LoadFirst: pinned(g, all.first).Ptr(), Src: upload(g, all.src), Dst: upload(g, all.dst), Owner: upload(g, all.owner),
 					BlockBytes: int64(size), Microbatches: int32(steps), Depth: depth, Loaded: &loaded}, 0))
 				what := fmt.Sprintf("%+v, epsilon %g, depth %d", config, epsilon, depth)
 				g.checkPSA(what, want, a, args)
@@ -147,12 +159,12 @@ func TestPSABySlots(t *testing.T) {
 	p, args := g.psa(a, 3, 0.9)
 	args.Table, args.Slot, args.Steps = 0, upload(g, slotsOf(a)), int32(a.TableStride)
 	g.must(g.Launch(args, 0))
-	g.checkPSA("slots beside the order", p.Run(), a, args)
+	g.checkPSA("slots for the order", p.Run(), a, args)
 }
 
 // Microbatches without loads share a launch, loads of those that no list reaches are only started,
 // and a call goes on to the next without waiting.
-func TestPSAPipelineTurns(t *testing.T) {
+func TestPSAPipelineSharesLaunches(t *testing.T) {
 	for _, config := range []Config{{}, {Late: true}, {Late: true, Seed: 7}} {
 		for _, own := range []bool{false, true} {
 			g := newRig(t, config)
@@ -179,25 +191,12 @@ func TestPSAPipelineTurns(t *testing.T) {
 				var p *reference.PSA
 				p, c.args = g.psa(a, micro, 1)
 				c.want, c.spare, c.args.Pool = p.Run(), g.device(size), g.device(len(a.Pool)*2)
-				var first []int64
-				var src, dst, here, there []cuda.Ptr
-				for step := range steps {
-					first = append(first, int64(len(src)))
-					for unit := range a.Units() {
-						order := a.List[unit*a.ListStride:][:a.Count[unit]]
-						for _, block := range order[min(step*micro, len(order)):min((step+1)*micro, len(order))] {
-							at := cuda.Ptr(int(a.Table[unit*a.TableStride+int(block)]) * size)
-							if step%3 == i { // the first call's loads begin at once, the others' later
-								src, dst = append(src, slab.Ptr()+at), append(dst, c.args.Pool+at)
-							} else {
-								here, there = append(here, slab.Ptr()+at), append(there, c.args.Pool+at)
-							}
-						}
-					}
-				}
-				first = append(first, int64(len(src)), int64(len(src))+1)
-				src, dst = append(src, slab.Ptr()), append(dst, c.spare)
-				g.must(g.Launch(&cuda.FlashH2DArgs{Src: upload(g, here), Dst: upload(g, there), Count: int64(len(here)), BlockBytes: int64(size)}, 0))
+				// The first call's loads begin at once, the others' later.
+				late := a.misses(micro, slab.Ptr(), c.args.Pool, func(step int) bool { return step%3 == i })
+				now := a.misses(micro, slab.Ptr(), c.args.Pool, func(step int) bool { return step%3 != i })
+				first := append(late.first, int64(len(late.src))+1)
+				src, dst := append(late.src, slab.Ptr()), append(late.dst, c.spare)
+				g.must(g.Launch(&cuda.FlashH2DArgs{Src: upload(g, now.src), Dst: upload(g, now.dst), Count: int64(len(now.src)), BlockBytes: int64(size)}, 0))
 				c.run = cuda.PSAPipelineArgs{PSA: c.args, LoadFirst: pinned(g, first).Ptr(), Src: upload(g, src), Dst: upload(g, dst), BlockBytes: int64(size),
 					Microbatches: int32(steps + 1), Depth: 2, Loaded: &c.begun, Loads: loads, Reached: int32(steps)}
 			}
@@ -223,7 +222,7 @@ func TestPSAPipelineTurns(t *testing.T) {
 	}
 }
 
-// peek reads a byte of device memory behind what stream 0 has done, and nothing else.
+// peek reads a byte of device memory after what stream 0 has done, and nothing else.
 func (g *rig) peek(p cuda.Ptr) byte {
 	g.t.Helper()
 	to := g.host(1)

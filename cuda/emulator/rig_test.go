@@ -128,7 +128,7 @@ func (g *rig) near(what string, got, want []float64) {
 	}
 }
 
-// faults wants a Fault of this argument whose text says why.
+// faults wants a Fault of this argument with this reason.
 func faults(t *testing.T, what string, err error, arg, why string) {
 	t.Helper()
 	var f *Fault

@@ -47,7 +47,8 @@ func scoreUnit(m *access, s *cuda.ScoresArgs, unit, most int) []float32 {
 	count := int(*at[int32](m, "Count", s.Count, unit))
 	if count < 0 || count > int(s.MaxBlocks) || count > int(s.ScoreStride) {
 		m.fault("Count", s.Count, 4,
-			"unit %d has %d digests; MaxBlocks is %d, a row of scores holds %d", unit, count, s.MaxBlocks, s.ScoreStride)
+			"unit %d has %d digests; MaxBlocks is %d, a row of scores holds %d",
+			unit, count, s.MaxBlocks, s.ScoreStride)
 	}
 	count = min(count, most)
 	if count == 0 {
@@ -82,8 +83,7 @@ func topK(m *access, t *cuda.TopKArgs) {
 	for unit := range int(t.Units) {
 		n := blocksOf(m, t, unit, int(t.ScoreStride))
 		choose(m, t, unit, n, func(i int) float32 {
-			return *at[float32](m, "Scores", t.Scores,
-				unit*int(t.ScoreStride)+i)
+			return *at[float32](m, "Scores", t.Scores, unit*int(t.ScoreStride)+i)
 		})
 	}
 }

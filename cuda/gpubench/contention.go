@@ -8,7 +8,7 @@ import (
 )
 
 // contention is the slowdown of compute while KV moves: a linear and a prefill (compute bound) and
-// a decode (memory bound), alone and overlapped with each engine.
+// a decode (memory bound), isolated and overlapped with each engine.
 func contention(b *bench) {
 	slab, pool := b.slabs()
 	p := b.plan(slab, pool, 16384, 16<<10)
@@ -35,16 +35,16 @@ func contention(b *bench) {
 		// Many calls a sample, so that a sample spans several transfers.
 		timed := cuda.Bench{Calls: slices.Repeat([]cuda.Operation{w.op}, 40), Warmup: 10,
 			Repeats: 10}
-		// Clocks follow power and temperature: each overlapped measurement is between two alone.
+		// Clocks follow power and temperature: each overlapped sample is between two isolated ones.
 		before := got(b.Bench(timed))
-		row(w.what+" x 40, alone", summary(before), "")
+		row(w.what+" x 40, isolated", summary(before), "")
 		for _, other := range transfers {
-			samples, ms, runs, err := b.BenchBeside(timed, other.op)
+			samples, ms, runs, err := b.BenchOverlapped(timed, other.op)
 			must(err)
 			after := got(b.Bench(timed))
-			alone, t := summary(append(before, after...)), summary(samples)
+			isolated, t := summary(append(before, after...)), summary(samples)
 			row(w.what+" with "+other.what, t, "slowed by %.1f %%; %d transfers at %.1f GB/s",
-				100*(t.median/alone.median-1), runs, float64(p.count*p.block)/ms/1e6)
+				100*(t.median/isolated.median-1), runs, float64(p.count*p.block)/ms/1e6)
 			before = after
 		}
 	}

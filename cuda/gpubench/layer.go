@@ -71,7 +71,8 @@ func (b *bench) layerParts(s layerShape, tokens int) []part {
 		Tokens: n, Hidden: hidden,
 	}
 	silu := &cuda.SiluMulArgs{
-		X: b.random(tokens * 2 * s.ffn), Out: b.random(tokens * s.ffn), Tokens: n, FFN: int32(s.ffn),
+		X: b.random(tokens * 2 * s.ffn), Out: b.random(tokens * s.ffn),
+		Tokens: n, FFN: int32(s.ffn),
 	}
 	argmax := &cuda.ArgmaxArgs{
 		Logits: b.random(tokens * s.vocabulary), Out: b.alloc(int64(tokens) * 4), Rows: n,

@@ -72,13 +72,3 @@ func (c *clock) split(elapsed des.Time) (sim.Phases, error) {
 	p.Host += elapsed - p.Sum()
 	return p, nil
 }
-
-func (c *clock) close() error {
-	for _, e := range c.events {
-		if err := c.q.EventDestroy(e); err != nil {
-			return err
-		}
-	}
-	c.events = nil
-	return nil
-}

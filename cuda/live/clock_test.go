@@ -9,7 +9,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/live"
 )
 
-// slowReader is a machine whose events take long to read.
+// slowReader is a machine whose events are slow to read.
 type slowReader struct {
 	live.Machine
 	spent time.Duration
@@ -23,7 +23,7 @@ func (m *slowReader) EventMilliseconds(from, to cuda.Event) (float64, error) {
 	return ms, err
 }
 
-// Steps are split by events that are read between them. What that takes belongs to
+// Steps are split by events that are read between them. That time belongs to
 // no step, and so to no run with more or fewer steps that are split.
 func TestReadingEventsBelongsToNoStep(t *testing.T) {
 	machine := emulator.New(emulator.Config{})

@@ -124,7 +124,7 @@ func (d *Device) address(layer int, s *part, at, end int64) {
 	}
 }
 
-// save copies a job's blocks to the ring and hands them to the saver. One that found no room there
+// save copies a job's blocks to the ring and hands them to the saver. One without space there
 // waits for it, and uploads its addresses then.
 func (d *Device) save(layer int, s *part) {
 	if s.copy == nil {

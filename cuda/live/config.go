@@ -18,7 +18,7 @@ type Config struct {
 	KVBytes  int64 // sim.Config.HBMBytes
 	Seed     uint64
 	// Selects has decodes attend to what the model's own metadata chose; else it
-	// is timed only, and the server's lists say.
+	// is timed only, and the server's lists count.
 	Selects bool
 	// Heat is how long linears run before the first step on a GPU, so that it begins on a card at
 	// work; a rest follows (afterHeat).
@@ -26,7 +26,7 @@ type Config struct {
 	// SaveThreads are those of the CPU that copy FlashD2H's saves to their blocks, at most; 0 is
 	// saveThreads.
 	SaveThreads int
-	// SplitEvery says which steps are split into phases: each n-th; 0 is none.
+	// SplitEvery: each n-th step is split into phases; 0: none.
 	SplitEvery int64
 	// Prompt returns a request's tokens; nil makes them up.
 	Prompt func(id int) []int32
@@ -59,7 +59,7 @@ type Counters struct {
 	Ahead                int64 // of Loaded, for rounds of a decode's head that never came
 
 	Growing time.Duration // allocating pinned and device memory; not part of any step
-	Saving  time.Duration // computation waiting for room in the save buffer
+	Saving  time.Duration // computation waiting for space in the save buffer
 	Waiting time.Duration // the host waiting for selections
 
 	// The server's time: between Score and Move, or what came before it (with offloading the lists

@@ -53,11 +53,11 @@ func chosen() map[string]*scenario {
 	if !testing.Short() {
 		return all
 	}
-	few := map[string]*scenario{}
+	some := map[string]*scenario{}
 	for _, name := range []string{"mha/dense", "mha/offload, memcpy", "gqa/offload, memcpy and gpu", "gqa/select: offload, small", "mha/layer", "gqa/psa, small"} {
-		few[name] = all[name]
+		some[name] = all[name]
 	}
-	return few
+	return some
 }
 
 func cases() map[string]*scenario {
@@ -77,17 +77,17 @@ func cases() map[string]*scenario {
 	for model, shape := range map[string]weights.Config{"mha": mha, "gqa": gqa} {
 		block := int64(4 * 16 * shape.HeadDim)
 		group := int64(shape.Layers * shape.HeadsKV)
-		room := 60 * block * group // of all requests about a half
+		half := 60 * block * group // of all requests about a half
 		add := func(name string, kv int64, evicts bool, s sim.Spec) {
 			all[model+"/"+name] = &scenario{shape: shape, spec: s, kvBytes: kv, evicts: evicts}
 		}
-		add("dense", room, false, base)
+		add("dense", half, false, base)
 		add("dense, short of memory", 14*block*group, false, base)
 		all[model+"/dense, short of memory"].preempts = true
-		add("plain prefill", room, false, with(base, func(s *sim.Spec) { s.Prefill, s.MaxTokens = "plain", 200 }))
-		add("sparse", room, false, sparse)
-		add("sparse with a dense layer", room, false, with(sparse, func(s *sim.Spec) { s.DenseLayers = 1 }))
-		add("offload", room, false, offload)
+		add("plain prefill", half, false, with(base, func(s *sim.Spec) { s.Prefill, s.MaxTokens = "plain", 200 }))
+		add("sparse", half, false, sparse)
+		add("sparse with a dense layer", half, false, with(sparse, func(s *sim.Spec) { s.DenseLayers = 1 }))
+		add("offload", half, false, offload)
 		small := 20 * block * group
 		add("offload, small", small, true, offload)
 		add("offload, short of DRAM", small, false, with(offload, func(s *sim.Spec) { s.DRAMGiB = float64(14*block*group) / (1 << 30) }))
@@ -97,7 +97,7 @@ func cases() map[string]*scenario {
 		add("offload, small, with a dense layer", small, true, with(offload, func(s *sim.Spec) { s.DenseLayers = 1 }))
 		add("offload, memcpy", small, true, with(offload, func(s *sim.Spec) { s.LoadEngine, s.SaveEngine = "memcpy", "memcpy" }))
 		add("offload, memcpy and gpu", small, true, with(offload, func(s *sim.Spec) { s.LoadEngine, s.SaveEngine = "memcpy", "gpu" }))
-		add("offload, dense", room, false, with(offload, func(s *sim.Spec) { s.Attention = "full" }))
+		add("offload, dense", half, false, with(offload, func(s *sim.Spec) { s.Attention = "full" }))
 		add("offload, fifo", small, true, with(offload, func(s *sim.Spec) { s.Eviction = "fifo" }))
 		add("offload, control", small, false, with(offload, func(s *sim.Spec) { s.BatchControl = true }))
 		add("layer", 2*small, false, with(offload, func(s *sim.Spec) { s.Prefill = "layer" }))
@@ -111,12 +111,12 @@ func cases() map[string]*scenario {
 		psa := with(offload, func(s *sim.Spec) {
 			s.Selection, s.PSAStop, s.Epsilon, s.Microbatch, s.Pipelined, s.SinkBlocks = "psa", sim.PSAStopHead, 0.8, 2, true, 0
 		})
-		add("psa in HBM", room, false, with(psa, func(s *sim.Spec) { s.Offload = false }))
-		add("psa", room, false, psa)
+		add("psa in HBM", half, false, with(psa, func(s *sim.Spec) { s.Offload = false }))
+		add("psa", half, false, psa)
 		add("psa, small", small, true, psa)
 		together := func(s *sim.Spec) { s.PSAStop = "layer" }
-		add("psa, heads together in HBM", room, false, with(psa, func(s *sim.Spec) { together(s); s.Offload = false }))
-		add("psa, heads together", room, false, with(psa, together))
+		add("psa, heads together in HBM", half, false, with(psa, func(s *sim.Spec) { together(s); s.Offload = false }))
+		add("psa, heads together", half, false, with(psa, together))
 		add("psa, heads together, small", small, true, with(psa, together))
 		add("psa, heads together in turns", small, true, with(psa, func(s *sim.Spec) { together(s); s.Pipelined = false }))
 		add("psa, in turns", small, true, with(psa, func(s *sim.Spec) { s.Pipelined = false }))
@@ -131,8 +131,8 @@ func cases() map[string]*scenario {
 		all[model+"/psa, prefills set back"].resumes, all[model+"/psa, prefills set back in turns"].resumes = true, true
 		add("psa, layer", 2*small, false, with(psa, func(s *sim.Spec) { s.Prefill = "layer" }))
 		add("psa, layer in turns", 2*small, false, with(psa, func(s *sim.Spec) { s.Prefill, s.MaxInject, s.BatchControl, s.Pipelined = "layer", 400, true, false }))
-		add("psa, everything", room, false, with(psa, func(s *sim.Spec) { s.Epsilon = 1 - 1e-15 }))
-		add("psa, everything in HBM", room, false, with(psa, func(s *sim.Spec) { s.Epsilon, s.Offload = 1-1e-15, false }))
+		add("psa, everything", half, false, with(psa, func(s *sim.Spec) { s.Epsilon = 1 - 1e-15 }))
+		add("psa, everything in HBM", half, false, with(psa, func(s *sim.Spec) { s.Epsilon, s.Offload = 1-1e-15, false }))
 		if group%int64(shape.Layers) == 0 {
 			add("psa, per-layer pools", 2*small, false, with(psa, func(s *sim.Spec) { s.Pool = "per-layer" }))
 			add("per-layer pools", 2*small, false, with(offload, func(s *sim.Spec) { s.Pool = "per-layer" }))
@@ -166,7 +166,7 @@ func (r *run) check(t *testing.T) {
 		t.Error("nothing was preempted; the case is meant to")
 	}
 	if r.resumes && !slices.ContainsFunc(r.steps, func(s sim.StepRecord) bool { return s.Resumed > 0 && (!r.spec.Progressive() || s.Rounds > 0) }) {
-		t.Error("no prefill was set back and taken up again beside decodes; the case is meant to")
+		t.Error("no prefill was set back and resumed together with decodes; the case is meant to")
 	}
 	if r.selects {
 		r.attended(t)

@@ -15,7 +15,8 @@ import (
 // machine wants.
 type Device struct {
 	cfg     Config
-	m       cuda.Machine // the queue, once the model is loaded
+	owner   *mem.Owner
+	m       cuda.Machine // the owner, then the queue before it
 	queue   *queue.Queue // has the first failure
 	geo     kv.Geometry
 	model   *model
@@ -60,22 +61,24 @@ type Device struct {
 	grown         int             // how often a buffer grew
 	tokens        cuda.HostMemory // [tokenRows] picked in this step
 	counters      Counters
-	left          time.Time // when the last call returned
-	idleFrom      time.Time // when the last step ended, and the idle gaps since
+	returned      time.Time // when the last call returned
+	idleFrom      time.Time // end of the last step and of the idle time since
 }
 
 const (
 	arenaSlab = 1 << 30 // of pinned host memory too
 )
 
-// New loads the model and takes the memory for the cache. The machine is initialised on this
+// New loads the model and allocates the cache. The machine is initialised on this
 // thread.
 func New(m cuda.Machine, cfg Config) (*Device, error) {
 	s := cfg.Spec
 	d := &Device{
-		cfg: cfg, m: m, geo: cfg.Geometry, offload: s.Offload, sparse: s.Sparse(),
+		cfg: cfg, owner: &mem.Owner{Machine: m}, geo: cfg.Geometry,
+		offload: s.Offload, sparse: s.Sparse(),
 		requests: map[int]*request{}, bySeq: map[int32]*request{}, last: time.Now(),
 	}
+	d.m = d.owner
 	if err := d.setUp(); err != nil {
 		_ = d.Close() // the first error is the one to show
 		return nil, err
@@ -85,41 +88,32 @@ func New(m cuda.Machine, cfg Config) (*Device, error) {
 
 // Begin implements sim.Device.
 func (d *Device) Begin(s *sim.Step) error {
-	d.enter(&d.counters.Planning)
-	defer d.leave()
-	d.began = d.last
 	d.step, d.rows, d.growing = *s, s.Rows, 0
-	d.queue.At(s.Index, -1)
+	defer d.enter(&d.counters.Planning, -1)()
+	d.began = d.last
 	d.queue.Wake()
-	d.queue.Fail(d.begin(s))
-	return d.queue.Err()
-}
-
-func (d *Device) begin(s *sim.Step) error {
 	for _, g := range s.Dropped {
-		if err := d.drop(g); err != nil {
-			return err
-		}
+		d.drop(g)
 	}
 	d.stage.Reset()
 	d.active.clear()
 	d.loading.count, d.progressive.on = 0, false
-	if err := d.allocate(s); err != nil {
-		return err
+	if d.allocate(s); d.queue.Err() != nil {
+		return d.queue.Err()
 	}
 	d.beginDecodes(s)
 	every := d.cfg.SplitEvery
 	d.clock.start(every > 0 && s.Index%every == 0)
-	return nil
+	return d.queue.Err()
 }
 
 // allocate gives the rows the memory that they need. Growing it, pinned memory above all, is a cost
 // of starting up and not counted in the step; saves stop meanwhile.
-func (d *Device) allocate(s *sim.Step) error {
+func (d *Device) allocate(s *sim.Step) {
 	if d.saver != nil {
 		// What the queue still had to hand over could find the saver full, and wait for it.
-		if err := d.queue.Drain(); err != nil {
-			return err
+		if d.queue.Drain() != nil {
+			return
 		}
 		d.saver.hold()
 		defer d.saver.release()
@@ -127,25 +121,17 @@ func (d *Device) allocate(s *sim.Step) error {
 	start, grown := time.Now(), d.growths()
 	d.of = d.of[:0]
 	for i := range s.Rows {
-		r, err := d.request(&s.Rows[i])
-		if err != nil {
-			return err
-		}
-		d.of = append(d.of, r)
+		d.of = append(d.of, d.request(&s.Rows[i]))
 	}
 	d.size(s)
 	divided, err := d.stage.Divide()
-	if err != nil {
-		return err
-	}
-	if divided {
+	if d.queue.Fail(err); divided {
 		d.grown++
 	}
 	if d.growths() > grown {
 		d.growing = time.Since(start)
 		d.counters.Growing += d.growing
 	}
-	return d.queue.Err()
 }
 
 // growths counts how often memory has been allocated.
@@ -159,9 +145,7 @@ func (d *Device) growths() int {
 
 // Finish implements sim.Device.
 func (d *Device) Finish() (t sim.Timing, err error) {
-	d.enter(&d.counters.Planning)
-	defer d.leave()
-	d.queue.At(d.step.Index, -1)
+	defer d.enter(&d.counters.Planning, -1)()
 	d.pick()
 	d.clock.mark(phaseHead)
 	d.awaitLate()
@@ -182,7 +166,7 @@ func (d *Device) Finish() (t sim.Timing, err error) {
 	return t, d.queue.Err()
 }
 
-// freeSegments gives up what finished prefills and begun decodes no longer need.
+// freeSegments frees what finished prefills and begun decodes no longer need.
 func (d *Device) freeSegments() {
 	for i, r := range d.of {
 		if row := &d.rows[i]; row.Segmented && row.Emits {
@@ -190,8 +174,8 @@ func (d *Device) freeSegments() {
 			r.stashed = row.To%d.geo.BlockTokens != 0
 		}
 		if d.rows[i].Decode && r.stashed {
-			d.arena.Give(r.stash)
-			r.stash, r.stashed = mem.Piece{}, false
+			d.free(&r.stash)
+			r.stashed = false
 		}
 	}
 }
@@ -225,7 +209,7 @@ func (d *Device) Drain() (des.Time, error) {
 	if d.saver == nil {
 		return 0, nil
 	}
-	defer d.leave()
+	defer d.end()
 	at, err := d.saver.drain()
 	d.last = time.Now()
 	if d.queue.Fail(err); err != nil {

@@ -1,4 +1,4 @@
-// Package live is the device that does the work: a Llama-architecture model in fp16 behind
+// Package live is the device that does the work: a Llama-architecture model in fp16, as a
 // sim.Device, with its KV cache in HBM slots and pinned host memory.
 //
 // The server decides (which requests, blocks and slots, what to load); this package executes and
@@ -6,7 +6,7 @@
 // (request.go) and writes what the step needs into staging memory. For each layer, Score
 // (selection.go) gathers the rows (rows.go), computes Q, K and V (layer.go), scores the blocks and
 // selects, which counts with Config.Selects; the server writes lists of blocks and slots to the
-// memory that Room lends; Move (loads.go) notes the misses; Compute (layer.go, attention.go,
+// memory that Buffer lends; Move (loads.go) notes the misses; Compute (layer.go, attention.go,
 // prefill.go) uploads all of that at once, loads the misses, writes K and V to their blocks, saves
 // those that became full (closed.go, save.go), attends and runs the MLP. Finish (device.go,
 // head.go) picks the tokens and waits; clock.go splits the time into phases.

@@ -12,7 +12,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/dsa"
 )
 
-// simulate runs a scenario on the modelled device alone.
+// simulate runs a scenario on the modelled device.
 func (c *scenario) simulate(t *testing.T, change func(*sim.Config)) []sim.StepRecord {
 	t.Helper()
 	records, err := c.trySimulate(t, change)
@@ -164,7 +164,7 @@ func TestReplayNeedsTheSameSystem(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	// Sampled heads take their own rows.
+	// Sampled heads have their own rows.
 	sampled := c.simulate(t, func(cfg *sim.Config) {
 		cfg.Recording, cfg.Library, cfg.Spec.Heads, cfg.Spec.SampleGroups = opened(t, file.Bytes()), nil, "sampled", 2
 	})

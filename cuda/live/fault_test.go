@@ -15,8 +15,8 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// alone runs a scenario on a machine, with measured time, until ctx ends.
-func (c *scenario) alone(ctx context.Context, m live.Machine, rec sim.Recorder) (metrics *sim.Metrics, device *live.Device, err error) {
+// onMachine runs a scenario on a machine, with measured time, until ctx ends.
+func (c *scenario) onMachine(ctx context.Context, m live.Machine, rec sim.Recorder) (metrics *sim.Metrics, device *live.Device, err error) {
 	source, err := weights.NewRandom(c.shape, 7)
 	if err != nil {
 		return nil, nil, err
@@ -48,7 +48,7 @@ func TestFailureNamesCallStepAndLayer(t *testing.T) {
 
 func testFailures(t *testing.T, c *scenario) {
 	clean := &faulty{Machine: emulator.New(emulator.Config{}), left: -1}
-	metrics, device, err := c.alone(t.Context(), clean, &counted{})
+	metrics, device, err := c.onMachine(t.Context(), clean, &counted{})
 	if err != nil || metrics.Summary().Completed != 7 {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func testFailures(t *testing.T, c *scenario) {
 	}
 	for n := starting.count + 3; n < total; n += 1 + (total-starting.count)/failures {
 		m := &faulty{Machine: emulator.New(emulator.Config{}), left: n}
-		metrics, device, err := c.alone(t.Context(), m, &counted{})
+		metrics, device, err := c.onMachine(t.Context(), m, &counted{})
 		// Time is measured: a run may need fewer steps than the clean one, and end before the last
 		// of these operations.
 		if err == nil && m.count < n {
@@ -122,7 +122,7 @@ func testFailures(t *testing.T, c *scenario) {
 func startOnly(c *scenario, m live.Machine) (*live.Device, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	_, device, err := c.alone(ctx, m, &counted{})
+	_, device, err := c.onMachine(ctx, m, &counted{})
 	if errors.Is(err, context.Canceled) {
 		err = nil
 	}
@@ -151,7 +151,7 @@ func TestInterruptKeepsWhatFinished(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		m := emulator.New(emulator.Config{Late: true, Seed: 4})
 		rec := &stopper{after: 3, stop: cancel}
-		metrics, device, err := cases()[name].alone(ctx, m, rec)
+		metrics, device, err := cases()[name].onMachine(ctx, m, rec)
 		if !errors.Is(err, context.Canceled) {
 			t.Fatalf("%s: %v", name, err)
 		}

@@ -182,7 +182,7 @@ func greedy(t *testing.T, m live.Machine, folder string, spec sim.Spec) {
 		}
 		clear++
 		if !same {
-			t.Errorf("prompt of %d: tokens %v, HuggingFace takes %v", len(k.Prompt), after, k.Greedy16)
+			t.Errorf("prompt of %d: tokens %v, HuggingFace picks %v", len(k.Prompt), after, k.Greedy16)
 		}
 	}
 	if clear == 0 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/weights"
 )
 
 // pick finds the greedy token of every row that emits one.
@@ -17,8 +18,10 @@ func (d *Device) pick() {
 		d.queue.Fail(fmt.Errorf("%d rows emit a token, the server counts %d", i, n))
 		return
 	}
-	d.norm(&cuda.RMSNormArgs{X: d.at(0), Weight: md.norm, Row: d.active.emits, Rows: int32(n)})
-	d.linear(s.h.At, md.head, s.logits.At, n, md.Hidden, md.Vocab)
+	d.norm(&cuda.RMSNormArgs{
+		X: d.at(0), Weight: md.tensors[0][weights.Norm], Row: d.active.emits, Rows: int32(n),
+	})
+	d.linear(s.h.At, md.tensors[0][weights.Head], s.logits.At, n, md.Hidden, md.Vocab)
 	d.launch(&cuda.ArgmaxArgs{
 		Logits: s.logits.At, Out: s.picked.At, Rows: int32(n), Vocab: int32(md.Vocab),
 		Stride: int32(md.Vocab),

@@ -4,11 +4,12 @@ import (
 	"time"
 
 	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/weights"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// afterHeat is a rest that restores the clock: linears without pause leave it lower than a server's
-// work does.
+// afterHeat is a rest that restores the clock: linears without pause lower it below that of a
+// server's work.
 const afterHeat = 300 * time.Millisecond
 
 // heat runs linears of a chunk for a time, and rests. A card that has idled may hold a higher clock
@@ -21,7 +22,8 @@ func (d *Device) heat() {
 	const queued = 16
 	for begun := time.Now(); time.Since(begun) < d.cfg.Heat && d.sync(); {
 		for range queued {
-			d.linear(b.h.At, md.layers[0].qkv, b.qkv.At, n, md.Hidden, md.heads()*md.HeadDim)
+			d.linear(b.h.At, md.tensors[0][weights.QKV], b.qkv.At, n, md.Hidden,
+				md.heads()*md.HeadDim)
 		}
 	}
 	d.sync()
@@ -40,16 +42,16 @@ func (d *Device) warmLinears(run bool) {
 	if !run || !d.sync() {
 		return
 	}
-	b, l := &d.scratch, &md.layers[0]
+	b, l := &d.scratch, &md.tensors[0]
 	for n := 1; n <= padded(tokens); n = padded(n + 1) {
-		d.linear(b.h.At, l.qkv, b.qkv.At, n, md.Hidden, md.heads()*md.HeadDim)
-		d.linear(b.attn.At, l.o, b.h.At, n, md.HeadsQ*md.HeadDim, md.Hidden)
+		d.linear(b.h.At, l[weights.QKV], b.qkv.At, n, md.Hidden, md.heads()*md.HeadDim)
+		d.linear(b.attn.At, l[weights.O], b.h.At, n, md.HeadsQ*md.HeadDim, md.Hidden)
 		if n <= mlpSlice+mlpMore {
-			d.linear(b.h.At, l.gateUp, b.gateUp.At, n, md.Hidden, 2*md.FFN)
-			d.linear(b.act.At, l.down, b.h.At, n, md.FFN, md.Hidden)
+			d.linear(b.h.At, l[weights.GateUp], b.gateUp.At, n, md.Hidden, 2*md.FFN)
+			d.linear(b.act.At, l[weights.Down], b.h.At, n, md.FFN, md.Hidden)
 		}
 		if n <= padded(s.MaxRequests) {
-			d.linear(b.h.At, md.head, b.logits.At, n, md.Hidden, md.Vocab)
+			d.linear(b.h.At, l[weights.Head], b.logits.At, n, md.Hidden, md.Vocab)
 		}
 	}
 }

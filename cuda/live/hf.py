@@ -1,7 +1,7 @@
 """Writes tiny LlamaForCausalLM folders (fp16 safetensors) and what HuggingFace computes with them: python3 hf.py FOLDER
 
-Beside each model lies expected.json: prompts, greedy continuations and the logits after the prompt, in fp32 and in fp16. A prompt is the one of
-CANDIDATES random ones whose greedy path is clearest in fp32: the smallest gap between best and second logit on the way, which is written too.
+Next to each model is expected.json: prompts, greedy continuations and the logits after the prompt, in fp32 and in fp16. A prompt is the one of
+CANDIDATES random ones whose greedy path is clearest in fp32: the smallest difference of best and second logit on the way, which is written too.
 The Go tests find FOLDER by SPARSESERVE_HF_FIXTURES.
 """
 import json
@@ -70,7 +70,7 @@ def last_logits(model, tokens):
 
 
 def greedy(model, tokens):
-    """The continuations [batch][GREEDY] and the smallest gap to the second best of each."""
+    """The continuations [batch][GREEDY] and the smallest difference to the second best of each."""
     prompt = tokens.shape[1]
     margin = torch.full((tokens.shape[0],), torch.inf, device=DEVICE)
     for _ in range(GREEDY):
@@ -103,7 +103,7 @@ def main(out):
         with open(os.path.join(folder, "expected.json"), "w") as file:
             json.dump({"torch": torch.__version__, "transformers": transformers.__version__, "device": DEVICE, "cases": cases}, file)
         same = sum(c["greedy16"] == c["greedy32"] for c in cases)
-        print(f"{name}: margins {', '.join(format(c['margin'], '.3f') for c in cases)}; fp16 takes the same tokens in {same} of {len(cases)}")
+        print(f"{name}: margins {', '.join(format(c['margin'], '.3f') for c in cases)}; fp16 picks the same tokens in {same} of {len(cases)}")
 
 
 if __name__ == "__main__":

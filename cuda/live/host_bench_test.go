@@ -21,7 +21,7 @@ import (
 )
 
 // nothing is a machine of unlimited memory that does nothing, at once, but for a layer's time when
-// it is waited for, and a launch's: what a run on it takes beside is the host's part.
+// it is waited for, and a launch's: the rest of a run is the host's part.
 type nothing struct {
 	live.Machine
 	layer   time.Duration // of the GPU: the host's threads have this long to fall asleep
@@ -43,7 +43,7 @@ func (n *nothing) DeviceAlloc(bytes int64) (cuda.Ptr, error) {
 }
 func (n *nothing) DeviceFree(cuda.Ptr) error { return nil }
 
-// HostAlloc reserves addresses; pages that nobody touches take no memory.
+// HostAlloc reserves addresses; pages that nobody touches use no memory.
 func (n *nothing) HostAlloc(bytes int64, _ cuda.HostPages) (cuda.HostMemory, error) {
 	b, err := syscall.Mmap(-1, 0, int(bytes), syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE|syscall.MAP_NORESERVE)
 	n.mu.Lock()
@@ -82,7 +82,7 @@ func (n *nothing) Launch(op cuda.Operation, _ cuda.Stream) error {
 		n.mu.Lock()
 		defer n.mu.Unlock()
 		for _, m := range n.pinned {
-			if at := a.Told - m.Ptr(); a.Told >= m.Ptr() && at < cuda.Ptr(len(m.Bytes())) {
+			if at := a.Misses - m.Ptr(); a.Misses >= m.Ptr() && at < cuda.Ptr(len(m.Bytes())) {
 				cuda.Slice[int64](m)[at/8] = int64(a.Frees)
 			}
 		}
@@ -108,7 +108,7 @@ func (w *equals) Next() (sim.Arrival, bool, error) {
 
 // BenchmarkHost is the host's share of a decode step of LWM-7B's shape, with 4 us of the driver for
 // each launch: 1,024 (layer, KV head) groups of 64 blocks each, with HBM for 1.1 and for 2 times
-// what 16 requests select in one step. A layer of the GPU takes 150 us, which ns/op includes. PSA's
+// what 16 requests select in one step. A layer of the GPU lasts 150 us, which ns/op includes. PSA's
 // lists are as long as its threshold has them, of all heads of a layer together or of each.
 func BenchmarkHost(b *testing.B) {
 	for _, c := range []struct {
@@ -164,7 +164,7 @@ func benchmarkHost(b *testing.B, selection string, requests int, kv int64) {
 	b.ReportMetric(per(float64(m.calls.Load()))/layers, "calls/layer")
 }
 
-// In HBM a layer's lists take as many bytes up as the modelled device prices; the counts beside
+// In HBM a layer's lists upload as many bytes as the modelled device prices; the counts with
 // them are a 64th.
 func TestListsAreAsLongAsTheModelHasThem(t *testing.T) {
 	t.Parallel()
@@ -186,7 +186,7 @@ func TestListsAreAsLongAsTheModelHasThem(t *testing.T) {
 	}
 }
 
-// onNothing readies a server of LWM-7B's shape on a machine that does nothing. step takes a step
+// onNothing readies a server of LWM-7B's shape on a machine that does nothing. step runs a step
 // and returns its decodes.
 func onNothing(b testing.TB, spec sim.Spec, requests int, kv int64) (m *nothing, shape *hw.Model, device *live.Device, step func() int) {
 	model, err := hw.LoadModel("lwm-7b")
@@ -237,7 +237,7 @@ func processor() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// stepping tells the decodes of each step, and ends the run when nobody wants another.
+// stepping sends the decodes of each step, and ends the run when no other is wanted.
 type stepping struct{ yield func(decodes int) bool }
 
 var errEnough = errors.New("enough")

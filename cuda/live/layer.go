@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/weights"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -16,12 +17,12 @@ func (d *Device) ready(layer int) {
 	}
 	d.gather(layer)
 	a.layer = layer
-	w := &md.layers[layer]
+	w := &md.tensors[layer]
 	if !a.normed {
-		d.norm(&cuda.RMSNormArgs{X: d.at(0), Weight: w.attnNorm, Rows: int32(a.tokens)})
+		d.norm(&cuda.RMSNormArgs{X: d.at(0), Weight: w[weights.AttnNorm], Rows: int32(a.tokens)})
 	}
-	d.linear(s.h.At, w.qkv, s.qkv.At, a.tokens, md.Hidden, md.heads()*md.HeadDim)
-	// The queries of decodes are also packed, as decode attention takes them. The places of their
+	d.linear(s.h.At, w[weights.QKV], s.qkv.At, a.tokens, md.Hidden, md.heads()*md.HeadDim)
+	// The queries of decodes are also packed, as decode attention reads them. The places of their
 	// blocks are known by now if nothing is offloaded.
 	if n := d.decodes.n; n > 0 {
 		rope := d.rope(0, n)
@@ -45,7 +46,7 @@ func (d *Device) rope(from, to int) *cuda.RopeArgs {
 }
 
 // decodeWrite is rope with a place in the layer's blocks for the decodes' tokens: without
-// offloading that of their page, else what the table will say.
+// offloading that of their page, else what the table will hold.
 func (d *Device) decodeWrite(layer int) *cuda.RopeArgs {
 	c := &d.decodes
 	a := d.rope(0, c.n)
@@ -87,7 +88,7 @@ func (d *Device) norm(a *cuda.RMSNormArgs) {
 	d.launch(a)
 }
 
-// addNorm adds scratch.h to the residual stream and leaves the sum's norm in scratch.h.
+// addNorm adds scratch.h to the residual stream and writes the sum's norm to scratch.h.
 func (d *Device) addNorm(weight cuda.Ptr) {
 	d.norm(&cuda.RMSNormArgs{
 		X: d.scratch.h.At, Residual: d.at(0), Weight: weight, Rows: int32(d.active.tokens),
@@ -96,9 +97,7 @@ func (d *Device) addNorm(weight cuda.Ptr) {
 
 // Compute implements sim.Device.
 func (d *Device) Compute(layer int, w *sim.Work) error {
-	d.enter(&d.counters.Lists)
-	defer d.leave()
-	d.queue.At(d.step.Index, layer)
+	defer d.enter(&d.counters.Lists, layer)()
 	d.compute(layer, w)
 	d.counters.Layers++
 	return d.queue.Err()
@@ -111,15 +110,16 @@ func (d *Device) compute(layer int, w *sim.Work) {
 	d.ready(layer)
 	a, s, md := &d.active, &d.scratch, d.model
 	if len(a.rows) != w.Decodes+len(w.Prefill) || a.tokens != w.Tokens {
-		d.queue.Fail(fmt.Errorf("%d rows of %d tokens, the server has %d decodes and %d prefills of %d",
+		d.queue.Fail(fmt.Errorf("%d rows of %d tokens, the server has %d decodes and %d prefills "+
+			"of %d",
 			len(a.rows), a.tokens, w.Decodes, len(w.Prefill), w.Tokens))
 		return
 	}
 	d.attend(layer, w)
-	weights := &md.layers[layer]
-	d.linear(s.attn.At, weights.o, s.h.At, a.tokens, md.HeadsQ*md.HeadDim, md.Hidden)
-	d.addNorm(weights.mlpNorm)
-	d.mlp(weights)
+	t := &md.tensors[layer]
+	d.linear(s.attn.At, t[weights.O], s.h.At, a.tokens, md.HeadsQ*md.HeadDim, md.Hidden)
+	d.addNorm(t[weights.MLPNorm])
+	d.mlp(t)
 	d.addNorm(md.nextNorm(layer))
 	a.normed = true
 	d.putAway(layer)
@@ -127,15 +127,15 @@ func (d *Device) compute(layer int, w *sim.Work) {
 }
 
 // mlp runs the MLP from and to scratch.h, slice by slice.
-func (d *Device) mlp(w *layerWeights) {
+func (d *Device) mlp(t *tensors) {
 	s, md := &d.scratch, d.model
 	for from, n := 0, 0; from < d.active.tokens; from += n {
 		n = nextSlice(d.active.tokens - from)
 		h := s.h.At + cuda.Ptr(from*md.Hidden*2)
-		d.linear(h, w.gateUp, s.gateUp.At, n, md.Hidden, 2*md.FFN)
+		d.linear(h, t[weights.GateUp], s.gateUp.At, n, md.Hidden, 2*md.FFN)
 		d.launch(&cuda.SiluMulArgs{
 			X: s.gateUp.At, Out: s.act.At, Tokens: int32(n), FFN: int32(md.FFN),
 		})
-		d.linear(s.act.At, w.down, h, n, md.FFN, md.Hidden)
+		d.linear(s.act.At, t[weights.Down], h, n, md.FFN, md.Hidden)
 	}
 }

@@ -9,9 +9,7 @@ import (
 // after the one upload that carries the addresses and all else that the layer needs. Saves follow
 // from what Compute writes.
 func (d *Device) Move(m *kv.Moves) error {
-	d.enter(&d.counters.Lookup)
-	defer d.leave()
-	d.queue.At(d.step.Index, m.Layer)
+	defer d.enter(&d.counters.Lookup, m.Layer)()
 	d.nameRounds(m)
 	// else Score has begun the layer, and attend marks the round trip
 	if d.active.layer != m.Layer {
@@ -25,7 +23,7 @@ func (d *Device) Move(m *kv.Moves) error {
 	return d.queue.Err()
 }
 
-// loading is what a layer's Move leaves to Compute.
+// loading is what a layer's Move defers to Compute.
 type loading struct {
 	count int
 	args  cuda.BlocksArgs

@@ -28,7 +28,7 @@ type lookup struct {
 
 	// slot: int32 [decodes][KVHeads][stride]; src and dst: addresses of a layer's loads
 	slot, src, dst, loads, state mem.Buffer
-	// Of the step: uint64 [decodes] tables, int32 [decodes] blocks they have room for in each
+	// Of the step: uint64 [decodes] tables, int32 [decodes] blocks that they hold for each
 	// group, uint64 [decodes][most] pages.
 	tables, caps, pages cuda.Ptr
 }
@@ -47,25 +47,11 @@ func (k *lookup) none() {
 	}
 }
 
-func (k *lookup) close(m cuda.Machine) error {
-	if err := free(m, &k.slot, &k.src, &k.dst, &k.loads, &k.state); err != nil {
-		return err
-	}
-	if k.misses == (cuda.HostMemory{}) {
-		return nil
-	}
-	return m.HostFree(k.misses)
-}
-
 // openTable gives a request its table: no block is in HBM.
-func (d *Device) openTable(r *request, maxTokens int) (err error) {
+func (d *Device) openTable(r *request, maxTokens int) {
 	r.tableBlocks = d.geo.Blocks(maxTokens)
-	bytes := int64(d.geo.Groups()*r.tableBlocks) * 4
-	if r.table, err = d.arena.Take(bytes, "table of slots"); err != nil {
-		return err
-	}
-	d.launch(&cuda.MemsetArgs{Dst: r.table.At, Bytes: bytes})
-	return nil
+	r.table = d.alloc(int64(d.geo.Groups()*r.tableBlocks)*4, "table of slots")
+	d.launch(&cuda.MemsetArgs{Dst: r.table.At, Bytes: int64(d.geo.Groups()*r.tableBlocks) * 4})
 }
 
 // beginLookup uploads where the decodes' tables and pages are.
@@ -200,7 +186,7 @@ func (d *Device) planLookup(layer int) {
 	l := k.args
 	l.Table, l.Cap, l.Page, l.List, l.Slot = k.tables, k.caps, k.pages, a.List, k.slot.At
 	l.Src, l.Dst, l.Loads = k.src.At, k.dst.At, k.loads.At
-	l.Told = k.misses.Ptr() + cuda.Ptr(8*layer)
+	l.Misses = k.misses.Ptr() + cuda.Ptr(8*layer)
 	l.Pool, l.BlockBytes = d.pool, d.geo.BlockBytes
 	l.Batch, l.Heads, l.Group = int32(c.n), int32(md.HeadsKV), int32(layer*md.HeadsKV)
 	l.Stride, l.PageStride = a.ListStride, int32(c.most)
@@ -249,7 +235,8 @@ func (d *Device) checkLookups() error {
 	misses := cuda.Slice[int64](d.lookup.misses)
 	for layer, want := range d.lookup.want {
 		if want >= 0 && misses[layer] != want {
-			return fmt.Errorf("layer %d: the GPU's lookup misses %d blocks, the cache %d; one of them is wrong, please report it", layer, misses[layer], want)
+			return fmt.Errorf("layer %d: the GPU's lookup misses %d blocks, the cache %d; one of "+
+				"them is wrong, please report it", layer, misses[layer], want)
 		}
 	}
 	d.lookup.none()

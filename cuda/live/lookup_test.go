@@ -55,7 +55,7 @@ func TestWrongLookupEndsTheRun(t *testing.T) {
 				t.Fatalf("no case %s", name)
 			}
 			m, kept := make(emulator.New(emulator.Config{}))
-			_, device, err := c.alone(t.Context(), m, &counted{})
+			_, device, err := c.onMachine(t.Context(), m, &counted{})
 			if *kept == 0 {
 				t.Fatalf("%s, %s: nothing is left out", name, kind)
 			}

@@ -133,7 +133,8 @@ func (c *Config) deviceUses(m cuda.Machine, l *Load) ([]use, error) {
 func (c *Config) workspaces(m cuda.Machine, blocks int) (int64, error) {
 	md, s := c.Weights.Config(), c.Spec
 	units := int64(s.MaxRequests * md.HeadsKV)
-	bytes := int64(mem.StagingChunk) + c.listRoom(blocks) + mem.WithSpare(int64(2*(md.HeadsKV*blocks+s.MaxRequests))*4)
+	bytes := int64(mem.StagingChunk) + c.listBytes(blocks) +
+		mem.WithSpare(int64(2*(md.HeadsKV*blocks+s.MaxRequests))*4)
 	listed := blocks
 	if s.Sparse() {
 		if s.DenseLayers == 0 && !s.Progressive() {
@@ -147,22 +148,23 @@ func (c *Config) workspaces(m cuda.Machine, blocks int) (int64, error) {
 			bytes += mem.WithSpare(units*int64(listed)*4) + 2*mem.WithSpare(units*int64(listed)*8)
 		}
 	}
-	n, err := m.Workspace(&cuda.DecodeArgs{
-		Batch: int32(s.MaxRequests), HeadsQ: int32(md.HeadsQ), HeadsKV: int32(md.HeadsKV), HeadDim: int32(md.HeadDim),
-		BlockTokens: int32(c.Geometry.BlockTokens), MaxBlocks: int32(listed),
-	})
+	a := &cuda.DecodeArgs{
+		Batch: int32(s.MaxRequests), HeadsQ: int32(md.HeadsQ), HeadsKV: int32(md.HeadsKV),
+		HeadDim: int32(md.HeadDim), BlockTokens: int32(c.Geometry.BlockTokens),
+		MaxBlocks: int32(listed),
+	}
+	n, err := m.Workspace(a)
 	if err != nil || !s.Progressive() {
 		return bytes + mem.WithSpare(n), err
 	}
-	state, err := m.Workspace(&cuda.PSAArgs{
-		Batch: int32(s.MaxRequests), HeadsQ: int32(md.HeadsQ), HeadsKV: int32(md.HeadsKV), HeadDim: int32(md.HeadDim), BlockTokens: int32(c.Geometry.BlockTokens),
-	})
+	state, err := m.Workspace(&cuda.PSAArgs{Batch: a.Batch, HeadsQ: a.HeadsQ, HeadsKV: a.HeadsKV,
+		HeadDim: a.HeadDim, BlockTokens: a.BlockTokens})
 	return bytes + mem.WithSpare(n) + mem.WithSpare(state) + 2*mem.WithSpare(units*4), err
 }
 
-// listRoom is what the layers' lists take at the most, on the GPU and in pinned memory each, with
-// the smaller room that they outgrew.
-func (c *Config) listRoom(blocks int) int64 {
+// listBytes is the most that the layers' lists need, on the GPU and in pinned memory each, with the
+// smaller memory that they outgrew.
+func (c *Config) listBytes(blocks int) int64 {
 	s := c.Spec
 	if !s.Offload && !s.Sparse() {
 		return 0
@@ -180,7 +182,7 @@ func (c *Config) hostUses(l *Load) []use {
 	if len(l.Requests) > 0 {
 		longest = geo.Blocks(l.Requests[0])
 	}
-	uses := []use{{"launch arguments", mem.StagingChunk + mem.StagingNotes + c.listRoom(longest),
+	uses := []use{{"launch arguments", mem.StagingChunk + mem.StagingNotes + c.listBytes(longest),
 		"system.max_requests"}}
 	if s.Offload {
 		pool := min(int64(s.DRAMGiB*(1<<30)), int64(l.tokens(s.MaxRequests))*geo.TokenBytes())
@@ -220,7 +222,7 @@ func lower(uses []use, missing int64) string {
 		}
 	}
 	if len(keys) == 0 {
-		return largest.key + ", or take a smaller model"
+		return largest.key + ", or use a smaller model"
 	}
 	return strings.Join(keys, " or ")
 }

@@ -45,7 +45,7 @@ func TestMemoryIsCheckedFirst(t *testing.T) {
 			t.Fatalf("%s: %v", x.what, err)
 		}
 		if d, h := m.Held(); d != 0 || h != 0 {
-			t.Errorf("%s: %d and %d bytes were taken", x.what, d, h)
+			t.Errorf("%s: %d and %d bytes were allocated", x.what, d, h)
 		}
 		if x.where == "" {
 			continue
@@ -61,7 +61,7 @@ func TestMemoryIsCheckedFirst(t *testing.T) {
 	}
 }
 
-// What is said to be needed is at least what a run takes.
+// The memory reported as needed is at least what a run allocates.
 func TestMemoryNeededIsNotLessThanTaken(t *testing.T) {
 	load := live.Load{Requests: []int{148, 100, 98, 84, 53, 49, 6}, Prompt: 130}
 	for _, name := range []string{"mha/layer", "gqa/offload", "mha/sparse", "gqa/dense", "gqa/plain prefill", "mha/gpu lookup: layer", "gqa/gpu lookup: psa"} {
@@ -72,7 +72,7 @@ func TestMemoryNeededIsNotLessThanTaken(t *testing.T) {
 		}
 		model := tiny(&c.shape)
 		m := &most{Machine: emulator.New(emulator.Config{})}
-		_, device, err := c.alone(t.Context(), m, &counted{})
+		_, device, err := c.onMachine(t.Context(), m, &counted{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +85,7 @@ func TestMemoryNeededIsNotLessThanTaken(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if short.Needs < m.largest {
-			t.Errorf("%s: %d bytes were taken, %d said to be needed\n%v", name, m.largest, short.Needs, err)
+			t.Errorf("%s: %d bytes were allocated, %d reported as needed\n%v", name, m.largest, short.Needs, err)
 		}
 	}
 }

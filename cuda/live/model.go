@@ -11,132 +11,98 @@ import (
 // model is the weights on the device, fp16.
 type model struct {
 	weights.Config
-	embed, norm, head cuda.Ptr
-	layers            []layerWeights
-	invFreq           cuda.Ptr // fp32 [HeadDim / 2]
-	all               []cuda.Ptr
+	tensors []tensors // of each layer; those of no layer are in the first
+	invFreq cuda.Ptr  // fp32 [HeadDim / 2]
 }
 
-type layerWeights struct{ attnNorm, qkv, o, mlpNorm, gateUp, down cuda.Ptr }
+// tensors are the addresses by kind.
+type tensors [weights.Kinds]cuda.Ptr
 
 // loadModel loads a model. A tensor that the GPU can fill by itself is never on the host.
 func loadModel(m cuda.Machine, src weights.Source) (*model, error) {
-	md := &model{Config: src.Config(), layers: make([]layerWeights, src.Config().Layers)}
-	filler, _ := src.(weights.Filler)
-	var buffer cuda.HostMemory
-	var held int
-	defer func() {
-		if held > 0 {
-			_ = m.HostFree(buffer) // an error before this one matters more
-		}
-	}()
-	for _, t := range md.Tensors() {
-		n := t.Values(md.Config)
-		p, err := m.DeviceAlloc(2 * int64(n+n%2))
-		if err != nil {
-			return nil, fmt.Errorf("%v of %s, %s of weights in all: %w", t, mem.GiB(2*int64(n)),
-				mem.GiB(md.Bytes()), err)
-		}
-		md.all = append(md.all, p)
-		md.put(t, p)
-		if filler != nil {
-			if seed, scale, ok := filler.Fill(t); ok && n%2 == 0 {
-				if err := m.Launch(&cuda.FillArgs{Dst: p, Count: int64(n), Seed: seed,
-					Scale: scale}, 0); err != nil {
-					return nil, err
-				}
-				continue
-			}
-		}
-		if held < n {
-			if held > 0 {
-				if err := m.HostFree(buffer); err != nil {
-					return nil, err
-				}
-			}
-			if buffer, err = m.HostAlloc(2*int64(n), cuda.HugePages); err != nil {
-				return nil, err
-			}
-			held = n
-		}
-		if err := src.Read(t, cuda.Slice[cuda.Half](buffer)[:n]); err != nil {
-			return nil, err
-		}
-		if err := m.Launch(&cuda.MemcpyArgs{Dst: p, Src: buffer.Ptr(), Bytes: 2 * int64(n)},
-			0); err != nil {
-			return nil, err
-		}
-		if err := m.StreamSync(0); err != nil { // the buffer is used again
-			return nil, err
-		}
-	}
-	if md.Tied {
-		md.head = md.embed
-	}
-	return md, md.loadFrequencies(m)
-}
-
-func (md *model) loadFrequencies(m cuda.Machine) error {
+	md := &model{Config: src.Config(), tensors: make([]tensors, src.Config().Layers)}
 	freq := md.Rope.InvFreq(md.HeadDim)
-	buffer, err := m.HostAlloc(4*int64(len(freq)), cuda.DriverPages)
+	bytes := 4 * int64(len(freq))
+	for _, t := range md.Tensors() {
+		if fillOf(src, t) == nil {
+			bytes = max(bytes, 2*int64(t.Values(md.Config)))
+		}
+	}
+	buffer, err := m.HostAlloc(bytes, cuda.HugePages)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	for _, t := range md.Tensors() {
+		if md.tensors[t.Layer][t.Kind], err = md.load(m, src, t, buffer); err != nil {
+			return nil, err
+		}
+	}
+	if all := &md.tensors[0]; md.Tied {
+		all[weights.Head] = all[weights.Embed]
 	}
 	copy(cuda.Slice[float32](buffer), freq)
-	if md.invFreq, err = m.DeviceAlloc(4 * int64(len(freq))); err != nil {
-		return err
+	if md.invFreq, err = upload(m, buffer, 4*int64(len(freq)), 4*int64(len(freq))); err != nil {
+		return nil, err
 	}
-	md.all = append(md.all, md.invFreq)
-	if err := m.Launch(&cuda.MemcpyArgs{Dst: md.invFreq, Src: buffer.Ptr(),
-		Bytes: 4 * int64(len(freq))}, 0); err != nil {
-		return err
-	}
-	if err := m.StreamSync(0); err != nil {
-		return err
-	}
-	return m.HostFree(buffer)
+	return md, m.HostFree(buffer)
 }
 
-func (md *model) put(t weights.Tensor, p cuda.Ptr) {
-	switch t.Kind {
-	case weights.Embed:
-		md.embed = p
-	case weights.Norm:
-		md.norm = p
-	case weights.Head:
-		md.head = p
-	case weights.AttnNorm:
-		md.layers[t.Layer].attnNorm = p
-	case weights.QKV:
-		md.layers[t.Layer].qkv = p
-	case weights.O:
-		md.layers[t.Layer].o = p
-	case weights.MLPNorm:
-		md.layers[t.Layer].mlpNorm = p
-	case weights.GateUp:
-		md.layers[t.Layer].gateUp = p
-	case weights.Down:
-		md.layers[t.Layer].down = p
+// load brings one tensor to the device, by way of the buffer unless the GPU fills it.
+func (md *model) load(m cuda.Machine, src weights.Source, t weights.Tensor, buffer cuda.HostMemory,
+) (p cuda.Ptr, err error) {
+	n := t.Values(md.Config)
+	bytes := 2 * int64(n+n%2)
+	if fill := fillOf(src, t); fill != nil {
+		if p, err = m.DeviceAlloc(bytes); err == nil {
+			fill.Dst = p
+			return p, m.Launch(fill, 0)
+		}
+	} else {
+		if err := src.Read(t, cuda.Slice[cuda.Half](buffer)[:n]); err != nil {
+			return 0, err
+		}
+		p, err = upload(m, buffer, 2*int64(n), bytes)
 	}
+	if err != nil {
+		err = fmt.Errorf("%v of %s, %s of weights in all: %w", t, mem.GiB(2*int64(n)),
+			mem.GiB(md.Bytes()), err)
+	}
+	return p, err
+}
+
+// fillOf returns the operation that fills a tensor but for its address, nil for one that is read.
+func fillOf(src weights.Source, t weights.Tensor) *cuda.FillArgs {
+	filler, ok := src.(weights.Filler)
+	n := int64(t.Values(src.Config()))
+	if !ok || n%2 != 0 {
+		return nil
+	}
+	seed, scale, ok := filler.Fill(t)
+	if !ok {
+		return nil
+	}
+	return &cuda.FillArgs{Count: n, Seed: seed, Scale: scale}
+}
+
+// upload copies the first bytes of a buffer to new device memory of the given size, and waits.
+func upload(m cuda.Machine, from cuda.HostMemory, bytes, size int64) (cuda.Ptr, error) {
+	p, err := m.DeviceAlloc(size)
+	if err != nil {
+		return 0, err
+	}
+	if err := m.Launch(&cuda.MemcpyArgs{Dst: p, Src: from.Ptr(), Bytes: bytes}, 0); err != nil {
+		return 0, err
+	}
+	return p, m.StreamSync(0)
 }
 
 // nextNorm is the norm that follows a layer's MLP.
 func (md *model) nextNorm(layer int) cuda.Ptr {
 	if layer+1 < md.Layers {
-		return md.layers[layer+1].attnNorm
+		return md.tensors[layer+1][weights.AttnNorm]
 	}
-	return md.norm
+	return md.tensors[0][weights.Norm]
 }
 
 // heads is the number of heads in a token's row of Q, K and V.
 func (md *model) heads() int { return md.HeadsQ + 2*md.HeadsKV }
-
-func (md *model) close(m cuda.Machine) error {
-	for _, p := range md.all {
-		if err := m.DeviceFree(p); err != nil {
-			return err
-		}
-	}
-	md.all = nil
-	return nil
-}

@@ -12,7 +12,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// late is a workload of two requests with a gap between them.
+// late is a workload of two requests with idle time between them.
 type late struct{ next int }
 
 func (w *late) Next() (sim.Arrival, bool, error) {
@@ -20,7 +20,7 @@ func (w *late) Next() (sim.Arrival, bool, error) {
 	return sim.Arrival{At: des.Time(w.next) * 300 * des.Millisecond, Prompt: 33, Output: 3}, w.next <= 2, nil
 }
 
-// Pacing waits out the gaps in which nothing runs, and adds nothing to any step. Both bounds hold
+// Pacing waits while nothing runs, and adds nothing to any step. Both bounds hold
 // however busy the machine is.
 func TestPaceWaitsOutIdleGaps(t *testing.T) {
 	c := cases()["mha/offload"]
@@ -38,13 +38,13 @@ func TestPaceWaitsOutIdleGaps(t *testing.T) {
 	}
 	cfg := c.server(&model)
 	cfg.Addressed, cfg.Do, cfg.Device = true, parallel.Do, device
-	var gaps, waited time.Duration
-	cfg.Idle = func(gap des.Time) error {
+	var idle, waited time.Duration
+	cfg.Idle = func(d des.Time) error {
 		from := time.Now()
-		device.Idle(t.Context(), gap)
-		gaps, waited = gaps+time.Duration(gap), waited+time.Since(from)
-		if passed := time.Since(start); passed < gaps {
-			t.Errorf("%v after the start gaps of %v have passed", passed, gaps)
+		device.Idle(t.Context(), d)
+		idle, waited = idle+time.Duration(d), waited+time.Since(from)
+		if passed := time.Since(start); passed < idle {
+			t.Errorf("%v after the start idle times of %v have passed", passed, idle)
 		}
 		return nil
 	}
@@ -56,18 +56,18 @@ func TestPaceWaitsOutIdleGaps(t *testing.T) {
 	if _, err := server.Run(t.Context(), &late{}, steps); err != nil {
 		t.Fatal(err)
 	}
-	took := time.Since(start)
-	if gaps < 300*time.Millisecond { // before the first request
-		t.Errorf("gaps of %v for arrivals at 0.3 and 0.6 s", gaps)
+	elapsed := time.Since(start)
+	if idle < 300*time.Millisecond { // before the first request
+		t.Errorf("idle times of %v for arrivals at 0.3 and 0.6 s", idle)
 	}
 	var ran time.Duration
 	for _, s := range steps.steps {
 		ran += time.Duration(s.Timing.Elapsed)
 	}
-	// What a step measures of itself may be a little more than it took; with a gap in it, it would
+	// What a step measures of itself may be a little more than its own time; with idle time in it, it would
 	// be far more.
-	if ran > took-waited+waited/2 {
-		t.Errorf("steps of %v in a run of %v that waited for %v", ran, took, waited)
+	if ran > elapsed-waited+waited/2 {
+		t.Errorf("steps of %v in a run of %v that waited for %v", ran, elapsed, waited)
 	}
 	if err := device.Close(); err != nil {
 		t.Error(err)

@@ -15,8 +15,8 @@ import (
 //
 //	nothing to load   all rounds in one launch
 //	not pipelined     load | rounds up to the next that loads | wait | load | ..
-//	pipelined         the same, but a second stream loads during the attention of earlier rounds, and
-//	                  the host waits only until it is pipelineDepth launches ahead
+//	pipelined         the same, but a second stream loads during the attention of earlier rounds,
+//	                  and the host waits only until it is pipelineDepth launches ahead
 //
 // The next layer waits for loads of rounds that no list reaches, before it touches the cache.
 //
@@ -58,46 +58,20 @@ func (p *progressive) open(m cuda.Machine, s *sim.Spec, layers int) (err error) 
 	if p.flag, err = m.HostAlloc(4*int64(layers), cuda.DriverPages); err != nil {
 		return err
 	}
-	// its few CTAs need not wait until all of attention's have a place
+	// high priority: its CTAs need not wait until all of attention's are resident
 	if p.stream, err = m.StreamCreate(true); err != nil {
 		return err
 	}
-	for _, e := range p.events() {
+	events := []*cuda.Event{&p.start, &p.late}
+	for i := range pipelineDepth {
+		events = append(events, &p.loaded[i], &p.computed[i])
+	}
+	for _, e := range events {
 		if *e, err = m.EventCreate(); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-func (p *progressive) events() []*cuda.Event {
-	all := []*cuda.Event{&p.start, &p.late}
-	for i := range pipelineDepth {
-		all = append(all, &p.loaded[i], &p.computed[i])
-	}
-	return all
-}
-
-func (p *progressive) close(m cuda.Machine) error {
-	if err := free(m, &p.state, &p.used, &p.done); err != nil {
-		return err
-	}
-	for _, e := range p.events() {
-		if *e != 0 {
-			if err := m.EventDestroy(*e); err != nil {
-				return err
-			}
-		}
-	}
-	if p.stream != 0 {
-		if err := m.StreamDestroy(p.stream); err != nil {
-			return err
-		}
-	}
-	if p.flag == (cuda.HostMemory{}) {
-		return nil
-	}
-	return m.HostFree(p.flag)
 }
 
 // nameRounds notes for which rounds and units the layer's loads are.

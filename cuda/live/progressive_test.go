@@ -19,8 +19,8 @@ var alike = map[string][]string{
 	"dense":                      {"psa, everything", "psa, everything in HBM"},
 }
 
-// Progressive attention gives the same whether its blocks are loaded or lie in HBM, beside
-// attention or in turns with it, by whichever engine, and whatever has been evicted; over every
+// Progressive attention gives the same whether its blocks are loaded or are in HBM, overlapping
+// attention or alternating with it, by whichever engine, and whatever has been evicted; over every
 // block it gives what dense attention does.
 func TestProgressiveAttentionIsAlikeHoweverItRuns(t *testing.T) {
 	all := cases()
@@ -165,7 +165,7 @@ func TestPipelineNeedsItsWaits(t *testing.T) {
 	for seed := range uint64(8) {
 		m := emulator.New(emulator.Config{Late: true, Seed: seed})
 		defer m.Close()
-		if _, _, err := c.alone(t.Context(), upset{m}, &counted{}); err != nil {
+		if _, _, err := c.onMachine(t.Context(), upset{m}, &counted{}); err != nil {
 			return
 		}
 	}
@@ -192,7 +192,7 @@ func TestProgressiveFailureNamesCallStepAndLayer(t *testing.T) {
 	for name, call := range map[string]string{"mha/psa in HBM": "ss_psa", "gqa/psa, in turns": "ss_psa", "mha/psa, small": "ss_psa_pipeline"} {
 		m := emulator.New(emulator.Config{})
 		defer m.Close()
-		_, _, err := cases()[name].alone(t.Context(), &torn{m, call, 9}, &counted{})
+		_, _, err := cases()[name].onMachine(t.Context(), &torn{m, call, 9}, &counted{})
 		if !regexp.MustCompile(`live: step \d+, layer \d+: ` + call + `: CUDA error: an illegal memory access`).MatchString(fmt.Sprint(err)) {
 			t.Errorf("%s: %v", name, err)
 		}

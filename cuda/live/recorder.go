@@ -10,14 +10,14 @@ import (
 )
 
 // CallRecorder records what each step asks of a real device, so that a modelled device can price
-// the very same batches (Price). That is done afterwards: between two calls it would take time that
-// the real device measures.
+// the very same batches (Price). That is done afterwards: between two calls the real device
+// would measure it.
 type CallRecorder struct {
 	Real  sim.Device
 	Steps []RecordedStep
 }
 
-// RecordedStep is one step as the device was asked to carry it out, and the time that it took.
+// RecordedStep is one step as the device was asked to carry it out, and its time.
 type RecordedStep struct {
 	Step   sim.Step // without rows
 	Works  []sim.Work
@@ -60,7 +60,8 @@ func (s *CallRecorder) Compute(layer int, w *sim.Work) error {
 	if n := len(step.Works); n == 0 || !step.Works[n-1].SameBatch(w) ||
 		!slices.Equal(step.Works[n-1].Rounds, w.Rounds) {
 		own := *w
-		own.Prefill, own.Rounds, own.Lists, own.Tables = slices.Clone(w.Prefill), slices.Clone(w.Rounds), nil, nil
+		own.Prefill, own.Rounds = slices.Clone(w.Prefill), slices.Clone(w.Rounds)
+		own.Lists, own.Tables = nil, nil
 		step.Works = append(step.Works, own)
 	}
 	l.Work = len(step.Works) - 1
@@ -74,7 +75,9 @@ func (s *CallRecorder) Finish() (sim.Timing, error) {
 }
 
 // Buffer implements sim.ListMemory where the real device does.
-func (s *CallRecorder) Buffer(layer, words int) []int32 { return sim.ListBuffer(s.Real, layer, words) }
+func (s *CallRecorder) Buffer(layer, words int) []int32 {
+	return sim.ListBuffer(s.Real, layer, words)
+}
 
 func (s *CallRecorder) Drain() (des.Time, error) { return s.Real.Drain() }
 

@@ -68,7 +68,7 @@ func (r *request) waitFor(s *saver, block int) error {
 }
 
 // request returns the state of a row's request, new or begun anew.
-func (d *Device) request(row *sim.Row) (*request, error) {
+func (d *Device) request(row *sim.Row) *request {
 	r := d.requests[row.ID]
 	if r == nil {
 		r = &request{id: row.ID, tokens: d.prompt(row)}
@@ -78,26 +78,26 @@ func (d *Device) request(row *sim.Row) (*request, error) {
 		d.bySeq[row.Seq] = r
 		r.forget(d.saver.finished())
 	}
-	if err := d.addPages(r, row); err != nil {
-		return nil, err
-	}
+	d.addPages(r, row)
 	if d.sparse && r.meta.Bytes == 0 {
 		r.metaBlocks = d.geo.Blocks(row.MaxTokens)
-		var err error
-		if r.meta, err = d.arena.Take(int64(d.geo.Groups()*r.metaBlocks)*d.geo.MetaBytes,
-			"block metadata"); err != nil {
-			return nil, err
-		}
+		bytes := int64(d.geo.Groups()*r.metaBlocks) * d.geo.MetaBytes
+		r.meta = d.alloc(bytes, "block metadata")
 	}
 	if d.lookup.on && r.table.Bytes == 0 {
-		if err := d.openTable(r, row.MaxTokens); err != nil {
-			return nil, err
-		}
+		d.openTable(r, row.MaxTokens)
 	}
 	if row.Segmented && r.layer.Bytes == 0 {
-		return r, d.openSegments(r, row)
+		d.openSegments(r)
 	}
-	return r, nil
+	return r
+}
+
+// alloc returns device memory that comes and goes with a request.
+func (d *Device) alloc(bytes int64, what string) mem.Piece {
+	p, err := d.arena.Alloc(bytes, what)
+	d.queue.Fail(err)
+	return p
 }
 
 // prompt makes up the tokens of a prompt from the request's number.
@@ -115,64 +115,61 @@ func (d *Device) prompt(row *sim.Row) []int32 {
 	return tokens
 }
 
-// addPages gives a request the pages that the step needs: with offloading one
-// for each block that becomes full, without one for each that exists.
-func (d *Device) addPages(r *request, row *sim.Row) error {
+// addPages gives a request the pages that the step needs: with offloading one for each block that
+// becomes full, without one for each that exists.
+func (d *Device) addPages(r *request, row *sim.Row) {
 	need := d.geo.Blocks(row.To)
 	if d.offload {
 		need = row.To / d.geo.BlockTokens
 	}
 	for len(r.pages) < need {
-		p, err := d.pages.Take()
+		p, err := d.pages.Alloc()
 		if err != nil {
-			return err
+			d.queue.Fail(err)
+			return
 		}
 		r.pages = append(r.pages, p)
 	}
-	return nil
 }
 
 // openSegments allocates the buffers of a layer-segmented prefill.
-func (d *Device) openSegments(r *request, row *sim.Row) (err error) {
-	target := int64(len(r.tokens))
-	if r.home, err = d.arena.Take(target*int64(d.model.Hidden)*2, "saved activations"); err != nil {
-		return err
-	}
-	if r.layer, err = d.arena.Take(int64(d.geo.Blocks(int(target))*d.geo.KVHeads)*d.geo.BlockBytes,
-		"KV of one layer of a prefill"); err != nil {
-		return err
-	}
-	r.stash, err = d.arena.Take(int64(d.geo.Groups())*d.geo.BlockBytes, "open blocks of a prefill")
-	return err
+func (d *Device) openSegments(r *request) {
+	tokens, block := len(r.tokens), d.geo.BlockBytes
+	r.home = d.alloc(int64(tokens*d.model.Hidden)*2, "saved activations")
+	r.layer = d.alloc(int64(d.geo.Blocks(tokens)*d.geo.KVHeads)*block,
+		"KV of one layer of a prefill")
+	r.stash = d.alloc(int64(d.geo.Groups())*block, "open blocks of a prefill")
 }
 
-// closeSegments gives back what a finished layer-segmented prefill no longer
-// needs: all but the open blocks.
-func (d *Device) closeSegments(r *request) {
-	d.arena.Give(r.home)
-	d.arena.Give(r.layer)
-	r.home, r.layer = mem.Piece{}, mem.Piece{}
+// closeSegments frees what a finished layer-segmented prefill no longer needs: all but the open
+// blocks.
+func (d *Device) closeSegments(r *request) { d.free(&r.home, &r.layer) }
+
+// free returns pieces to the arena.
+func (d *Device) free(pieces ...*mem.Piece) {
+	for _, p := range pieces {
+		d.arena.Free(*p)
+		*p = mem.Piece{}
+	}
 }
 
-// drop gives up a request's KV, and the request when it has finished.
-func (d *Device) drop(g sim.Dropped) error {
+// drop frees a request's KV, and the request when it has finished.
+func (d *Device) drop(g sim.Dropped) {
 	r := d.requests[g.ID]
 	if r == nil {
-		return nil // it was dropped before its first step
+		return // it was dropped before its first step
 	}
 	if n := len(r.saves); n > 0 { // its pages must not be written any more
 		if err := d.saver.wait(r.saves[n-1].job); err != nil {
-			return err
+			d.queue.Fail(err)
+			return
 		}
 		r.saves = r.saves[:0]
 	}
-	d.pages.Give(r.pages)
+	d.pages.Free(r.pages)
 	r.pages = r.pages[:0]
-	d.closeSegments(r)
-	d.arena.Give(r.meta)
-	d.arena.Give(r.stash)
-	d.arena.Give(r.table)
-	r.meta, r.stash, r.table, r.stashed = mem.Piece{}, mem.Piece{}, mem.Piece{}, false
+	d.free(&r.home, &r.layer, &r.meta, &r.stash, &r.table)
+	r.stashed = false
 	if r.seq >= 0 && d.bySeq[r.seq] == r {
 		delete(d.bySeq, r.seq)
 	}
@@ -182,5 +179,4 @@ func (d *Device) drop(g sim.Dropped) error {
 			d.cfg.Finished(r.id, r.tokens)
 		}
 	}
-	return nil
 }

@@ -24,14 +24,14 @@ func (s *saver) pass() {
 // it and out of it overlap.
 func (s *saver) most() int64 { return max(1, s.blocks/4) }
 
-// reserve waits for room for n blocks and returns where they go, and the ring's head after them;
-// waited says whether it had to. All places that were reserved before have been submitted.
+// reserve waits for n free blocks and returns where they go, and the ring's head after them;
+// waited: it had to. All places that were reserved before have been submitted.
 func (s *saver) reserve(n int64) (at, end int64, waited bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.head += s.gap(n)
+	s.head += s.padding(n)
 	for s.head+n-s.tail > s.blocks && s.err == nil {
-		if s.done == s.submitted { // only gaps are left
+		if s.done == s.submitted { // only padding is left
 			s.tail = s.head
 			continue
 		}
@@ -43,11 +43,11 @@ func (s *saver) reserve(n int64) (at, end int64, waited bool, err error) {
 	return at, s.head, waited, s.err
 }
 
-// tryReserve is reserve where there is room now.
+// tryReserve is reserve without waiting.
 func (s *saver) tryReserve(n int64) (at, end int64, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	from := s.head + s.gap(n)
+	from := s.head + s.padding(n)
 	if from+n-s.tail > s.blocks {
 		return 0, 0, false
 	}
@@ -55,10 +55,10 @@ func (s *saver) tryReserve(n int64) (at, end int64, ok bool) {
 	return from % s.blocks, s.head, true
 }
 
-// gap is what is left out at the ring's end: a job is contiguous.
-func (s *saver) gap(n int64) int64 {
-	if gap := s.blocks - s.head%s.blocks; gap < n {
-		return gap
+// padding is what is skipped at the ring's end: a job is contiguous.
+func (s *saver) padding(n int64) int64 {
+	if end := s.blocks - s.head%s.blocks; end < n {
+		return end
 	}
 	return 0
 }

@@ -102,9 +102,9 @@ func (d *Device) pipelineByKernel() {
 	psa := p.args
 	t := &pipelineTask{
 		args: cuda.PSAPipelineArgs{
-			PSA: &psa, LoadFirst: at, Src: l.args.Src, Dst: l.args.Dst, BlockBytes: l.args.BlockBytes,
-			Microbatches: int32(p.last()), Depth: pipelineDepth, Loads: p.stream,
-			Reached: int32(p.rounds),
+			PSA: &psa, LoadFirst: at, Src: l.args.Src, Dst: l.args.Dst,
+			BlockBytes: l.args.BlockBytes, Microbatches: int32(p.last()), Depth: pipelineDepth,
+			Loads: p.stream, Reached: int32(p.rounds),
 		},
 		stream: d.stream, before: before, late: p.late, counts: &d.inRounds,
 	}
@@ -113,9 +113,9 @@ func (d *Device) pipelineByKernel() {
 }
 
 // pipelineTask runs the library's pipeline of progressive attention, which waits for verdicts, and
-// loads what it leaves out: it stops loading once every unit is done, before or after it has
-// started on the next round, while the server takes all that it named to be in HBM. For the same
-// reason loads of units that are done are not left out (no owner).
+// loads what it omits: it stops loading once every unit is done, before or after it has
+// started on the next round, while for the server all that it named is in HBM. For the same
+// reason loads of units that are done are not omitted (no owner).
 type pipelineTask struct {
 	args   cuda.PSAPipelineArgs
 	stream cuda.Stream
@@ -128,20 +128,20 @@ type pipelineTask struct {
 // pipelineCounts is what the queue's thread did; it is read once the queue is drained.
 type pipelineCounts struct {
 	launched int64
-	took     time.Duration
+	spent    time.Duration
 }
 
 // count moves the counts into the device's.
 func (p *pipelineCounts) count(c *Counters) {
 	c.Calls += p.launched
-	c.InRounds += p.took
+	c.InRounds += p.spent
 	*p = pipelineCounts{}
 }
 
 // Run implements queue.Task.
 func (t *pipelineTask) Run(m cuda.Machine) error {
 	start := time.Now()
-	defer func() { t.counts.took += time.Since(start) }()
+	defer func() { t.counts.spent += time.Since(start) }()
 	if err := m.Launch(&t.args, t.stream); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package live
 
 import (
 	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/weights"
 	"github.com/sparseserve/sparseserve/sim"
 )
 
@@ -35,8 +36,8 @@ func (d *Device) at(i int) cuda.Ptr {
 	return d.scratch.x[d.active.x].At + cuda.Ptr(i*d.model.Hidden*2)
 }
 
-// gather makes the rows of a layer lie one behind the other. Where they are those of the layer
-// before, nothing moves.
+// gather makes the rows of a layer contiguous. Where they are those of the layer before, nothing
+// moves.
 func (d *Device) gather(layer int) {
 	a := &d.active
 	a.next = a.next[:0]
@@ -92,8 +93,10 @@ func (d *Device) embed(tokens int) {
 		copy(ids[p.at:p.at+p.n], p.req.tokens[p.row.From:p.row.To])
 	}
 	d.stage.Send()
-	d.launch(&cuda.EmbedArgs{Table: d.model.embed, Token: at, Out: d.scratch.x[d.active.x].At,
-		Tokens: int32(tokens), Hidden: int32(d.model.Hidden)})
+	d.launch(&cuda.EmbedArgs{
+		Table: d.model.tensors[0][weights.Embed], Token: at, Out: d.at(0),
+		Tokens: int32(tokens), Hidden: int32(d.model.Hidden),
+	})
 }
 
 // carryOver brings each row's hidden state from where the last layer left it, or the last step.
@@ -118,8 +121,7 @@ func (d *Device) putAway(layer int) {
 		if !p.row.Segmented || p.row.LayerTo != layer+1 || layer+1 == d.model.Layers {
 			continue
 		}
-		a := &cuda.MemcpyArgs{Dst: p.req.home.At + cuda.Ptr(int64(p.row.From)*width),
-			Src: d.at(p.at), Bytes: int64(p.n) * width}
-		d.launch(a)
+		home := p.req.home.At + cuda.Ptr(int64(p.row.From)*width)
+		d.launch(&cuda.MemcpyArgs{Dst: home, Src: d.at(p.at), Bytes: int64(p.n) * width})
 	}
 }

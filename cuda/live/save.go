@@ -30,8 +30,8 @@ type saver struct {
 
 	mu        sync.Mutex
 	moved     *sync.Cond
-	head      int64 // blocks ever reserved, gaps at the ring's end included
-	tail      int64 // blocks ever given back, likewise
+	head      int64 // blocks ever reserved, padding at the ring's end included
+	tail      int64 // blocks ever freed, likewise
 	submitted int64 // jobs
 	done      int64
 	doneAt    time.Time // of the newest job done
@@ -52,7 +52,7 @@ type job struct {
 }
 
 const (
-	saveThreads = 6 // more gain little, and other threads have work too (save.threads)
+	saveThreads = 6 // more gain little, and other threads need cores too (save.threads)
 	saveChunk   = 8 << 20
 	saveStages  = 8
 
@@ -118,7 +118,6 @@ func (s *saver) run(started chan<- error) {
 		s.moved.Broadcast()
 		s.mu.Unlock()
 	}
-	_ = s.m.StreamDestroy(stream)
 }
 
 // carryOut moves one part of the ring to its blocks in DRAM and returns when they are there.
@@ -245,24 +244,8 @@ func (s *saver) drain() (time.Time, error) {
 	return s.doneAt, nil
 }
 
-func (s *saver) close() error {
+// close ends the second thread.
+func (s *saver) close() {
 	close(s.jobs)
 	<-s.ended
-	for i := range s.open { // of jobs that never came
-		s.events = append(s.events, s.open[i].ready)
-	}
-	for _, e := range s.events {
-		if err := s.m.EventDestroy(e); err != nil {
-			return err
-		}
-	}
-	if s.flash != 0 {
-		if err := s.m.SaverDestroy(s.flash); err != nil {
-			return err
-		}
-	}
-	if err := s.m.HostFree(s.dst); err != nil {
-		return err
-	}
-	return s.m.DeviceFree(s.ring)
 }

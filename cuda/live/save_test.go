@@ -89,7 +89,7 @@ func (m *tardy) StreamWait(s cuda.Stream, e cuda.Event) error {
 	return m.Machine.StreamWait(s, e)
 }
 
-// Init is called by the second thread alone, whose stream follows.
+// Init is called by the second thread only, whose stream follows.
 func (m *tardy) Init(device int) error {
 	m.second = true
 	return m.Machine.Init(device)
@@ -135,7 +135,7 @@ func TestSavesStandStillWhileMemoryGrows(t *testing.T) {
 			m := &growing{Machine: on}
 			cases()[name].run(t, m).check(t)
 			if m.grew == 0 || m.began == 0 {
-				t.Errorf("memory grew %d times behind %d saves: the test says nothing", m.grew, m.began)
+				t.Errorf("memory grew %d times after %d saves: the test proves nothing", m.grew, m.began)
 			}
 			if m.most > 1 {
 				t.Errorf("%d saves began while memory grew once", m.most)
@@ -144,7 +144,7 @@ func TestSavesStandStillWhileMemoryGrows(t *testing.T) {
 	}
 }
 
-// growing is a machine that takes long to pin memory and to save.
+// growing is a machine that is slow to pin memory and to save.
 type growing struct {
 	live.Machine
 	second      bool // the second thread has come
@@ -152,7 +152,7 @@ type growing struct {
 	grows       atomic.Bool
 	meanwhile   atomic.Int64 // saves that began while it grows
 	most        int64        // of these at one time
-	grew, began int          // times that memory grew beside the second thread; saves
+	grew, began int          // times that memory grew while the second thread ran; saves
 }
 
 func (m *growing) HostAlloc(bytes int64, pages cuda.HostPages) (cuda.HostMemory, error) {
@@ -180,7 +180,7 @@ func (m *growing) StreamCreate(high bool) (cuda.Stream, error) {
 	return s, err
 }
 
-// begin is the start of a save, after which it takes a while.
+// begin is the start of a save, which then needs a while.
 func (m *growing) begin() {
 	m.began++
 	if m.grows.Load() {

@@ -11,7 +11,7 @@ import (
 
 // scratch is the device memory that a step works in. It grows to the largest step so far.
 type scratch struct {
-	// residual stream [tokens][hidden]; the second takes the rows when they change
+	// residual stream [tokens][hidden]; rows that change move to the other
 	x       [2]mem.Buffer
 	h       mem.Buffer // normed input, and output of a linear [tokens][hidden]
 	qkv     mem.Buffer // [tokens][HeadsQ + 2 HeadsKV][D]
@@ -45,7 +45,7 @@ func nextSlice(left int) int {
 	return left
 }
 
-// size makes room for a step.
+// size grows the buffers for a step.
 func (d *Device) size(s *sim.Step) {
 	tokens, decodes := 0, 0
 	for i := range s.Rows {
@@ -121,19 +121,4 @@ func (d *Device) growZeroed(b *mem.Buffer, bytes int64, what string) {
 		d.grow(b, bytes, what)
 		d.launch(&cuda.MemsetArgs{Dst: b.At, Bytes: b.Bytes})
 	}
-}
-
-func (s *scratch) close(m cuda.Machine) error {
-	return free(m, &s.x[0], &s.x[1], &s.h, &s.qkv, &s.attn, &s.gateUp, &s.act, &s.q, &s.scores,
-		&s.first, &s.list, &s.count, &s.zeroed, &s.logits, &s.picked, &s.ordered)
-}
-
-// free gives the memory of buffers back.
-func free(m cuda.Machine, buffers ...*mem.Buffer) error {
-	for _, b := range buffers {
-		if err := b.Free(m); err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -2,7 +2,7 @@ package live
 
 import "testing"
 
-// Slices take all tokens, no more than there is room for, and no few of them alone.
+// Slices cover all tokens, fit the buffers, and none is small.
 func TestSlicesOfTheMLP(t *testing.T) {
 	for tokens := 1; tokens < 5*mlpSlice; tokens += 7 {
 		slices := 0

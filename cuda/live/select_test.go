@@ -8,8 +8,8 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/reference"
 )
 
-// attended makes what the model chose what the reference attends to, and holds it against what the
-// server said where that did.
+// attended has the reference attend to what the model chose, and compares it with the server's
+// lists where those are imposed.
 func (r *run) attended(t *testing.T) {
 	t.Helper()
 	for p, chosen := range r.chosen {
@@ -104,6 +104,6 @@ func (j *judge) check(t *testing.T) {
 		return
 	}
 	if j.seen < 50 || j.same < j.seen*9/10 || j.apart < j.compare*9/10 {
-		t.Errorf("of %d choices %d are the reference's; of %d pairs of blocks %d are far enough apart to tell", j.seen, j.same, j.compare, j.apart)
+		t.Errorf("of %d choices %d are the reference's; of %d pairs of blocks %d are far enough apart", j.seen, j.same, j.compare, j.apart)
 	}
 }

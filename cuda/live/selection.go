@@ -69,9 +69,7 @@ func (d *Device) beginDigests() {
 // the budget's best. With offloading what they choose goes to the host, which looks up what is
 // resident, and the host waits for it; unless the GPU looks it up.
 func (d *Device) Score(layer int, w *sim.Work) error {
-	d.enter(&d.counters.Lookup)
-	defer d.leave()
-	d.queue.At(d.step.Index, layer)
+	defer d.enter(&d.counters.Lookup, layer)()
 	d.score(layer, w.Lists)
 	return d.queue.Err()
 }
@@ -144,7 +142,7 @@ func (d *Device) roundTrip(units int) bool {
 	return d.sync()
 }
 
-// hostList makes room for a layer's selection in pinned memory.
+// hostList allocates pinned memory for a layer's selection.
 func (d *Device) hostList(n int) (err error) {
 	if d.selectedWords >= n {
 		return nil

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -52,7 +53,7 @@ func (d *Device) setUp() (err error) {
 		d.pages, blocks = mem.NewHBMPages(n), int64(n*d.geo.Groups())
 	}
 	if d.pool, err = d.m.DeviceAlloc(blocks * d.geo.BlockBytes); err != nil {
-		return fmt.Errorf("KV cache of %s beside %s of weights; lower system.kv_gib: %w",
+		return fmt.Errorf("KV cache of %s and %s of weights; lower system.kv_gib: %w",
 			mem.GiB(blocks*d.geo.BlockBytes), mem.GiB(d.model.Bytes()), err)
 	}
 	if d.tokens, err = d.m.HostAlloc(4*int64(s.MaxRequests), cuda.DriverPages); err != nil {
@@ -74,7 +75,7 @@ func (d *Device) setUp() (err error) {
 		return fmt.Errorf("warming up: %w", err)
 	}
 	d.last = time.Now()
-	d.left, d.idleFrom = d.last, d.last
+	d.returned, d.idleFrom = d.last, d.last
 	return nil
 }
 
@@ -87,56 +88,42 @@ func (d *Device) hbmPages() int {
 	return int(d.cfg.KVBytes / block)
 }
 
-// supported refuses shapes that the kernels do not take.
+// supported refuses shapes that the kernels do not support.
 func supported(c weights.Config, geo kv.Geometry) error {
 	switch {
 	case c.HeadDim != 64 && c.HeadDim != 128:
-		return fmt.Errorf("live: heads of %d values; the kernels take 64 or 128", c.HeadDim)
+		return fmt.Errorf("live: heads of %d values; the kernels support 64 or 128", c.HeadDim)
 	case c.HeadsQ/c.HeadsKV > 8:
-		return fmt.Errorf("live: %d query heads a KV head; the kernels take at most 8",
+		return fmt.Errorf("live: %d query heads a KV head; the kernels support at most 8",
 			c.HeadsQ/c.HeadsKV)
 	case geo.BlockTokens%16 != 0:
-		return fmt.Errorf("live: blocks of %d tokens; the kernels take multiples of 16 (system.block_tokens)", geo.BlockTokens)
+		return fmt.Errorf("live: blocks of %d tokens; the kernels support multiples of 16 "+
+			"(system.block_tokens)", geo.BlockTokens)
 	case geo.Layers != c.Layers || geo.KVHeads != c.HeadsKV ||
 		geo.BlockBytes != int64(4*geo.BlockTokens*c.HeadDim):
-		return fmt.Errorf("live: weights of %d layers x %d KV heads of %d do not fit a cache of %d x %d with blocks of %d bytes",
+		return fmt.Errorf("live: weights of %d layers x %d KV heads of %d do not fit a cache of "+
+			"%d x %d with blocks of %d bytes",
 			c.Layers, c.HeadsKV, c.HeadDim, geo.Layers, geo.KVHeads, geo.BlockBytes)
 	}
 	return nil
 }
 
-// Close gives everything back.
+// Close waits for the work and frees everything.
 func (d *Device) Close() error {
 	var err error
-	first := func(open bool, close func() error) {
-		if open {
-			if e := close(); err == nil {
-				err = e
-			}
+	for _, stream := range []cuda.Stream{d.stream, d.progressive.stream} {
+		if stream != 0 && err == nil {
+			err = d.m.StreamSync(stream)
 		}
 	}
-	loads := d.progressive.stream
-	first(d.stream != 0, func() error { return d.m.StreamSync(d.stream) })
-	first(loads != 0, func() error { return d.m.StreamSync(loads) })
+	if d.saver != nil {
+		d.saver.close()
+	}
 	if d.queue != nil {
 		if d.queue.Err() != nil { // reported when it happened
 			err = nil
 		}
-		defer d.queue.Close()
+		d.queue.Close()
 	}
-	first(d.saver != nil, func() error { return d.saver.close() })
-	first(d.dram != nil, func() error { return d.dram.Close() })
-	first(d.queue != nil, func() error { return d.stage.Close() })
-	first(d.arena != nil, func() error { return d.arena.Close() })
-	first(d.pool != 0, func() error { return d.m.DeviceFree(d.pool) })
-	first(d.model != nil, func() error { return d.model.close(d.m) })
-	first(true, func() error { return d.scratch.close(d.m) })
-	first(true, func() error { return d.progressive.close(d.m) })
-	first(true, func() error { return d.lookup.close(d.m) })
-	first(true, func() error { return d.workspace.Free(d.m) })
-	first(d.selectedWords > 0, func() error { return d.m.HostFree(d.selected) })
-	first(d.tokens != cuda.HostMemory{}, func() error { return d.m.HostFree(d.tokens) })
-	first(true, d.clock.close)
-	first(d.stream != 0, func() error { return d.m.StreamDestroy(d.stream) })
-	return err
+	return cmp.Or(err, d.owner.Close())
 }

@@ -42,7 +42,7 @@ func TestOneUploadALayer(t *testing.T) {
 			var n, bytes []int64
 			c.each = func() { n, bytes = append(n, m.n), append(bytes, m.bytes) }
 			r := c.run(t, m)
-			layers, alone, still := int64(c.shape.Layers), 0, 0
+			layers, only, still := int64(c.shape.Layers), 0, 0
 			for i := range r.steps {
 				if i == 0 {
 					continue
@@ -55,7 +55,7 @@ func TestOneUploadALayer(t *testing.T) {
 				if !decodes(&r.steps[i]) || !decodes(&r.steps[i-1]) || r.steps[i].Decodes != r.steps[i-1].Decodes || is.Growing != was.Growing {
 					continue
 				}
-				alone++
+				only++
 				// One more where another request decodes: where its digests begin.
 				if count > layers+2 {
 					t.Errorf("step %d: %d uploads in %d layers", i, count, layers)
@@ -64,8 +64,8 @@ func TestOneUploadALayer(t *testing.T) {
 					still++
 				}
 			}
-			if alone < 10 || still*10 < alone*8 {
-				t.Errorf("%d steps of decodes alone, %d of them with one upload a layer", alone, still)
+			if only < 10 || still*10 < only*8 {
+				t.Errorf("%d steps of decodes only, %d of them with one upload a layer", only, still)
 			}
 			if c == dense && !contains(n, 1) {
 				t.Error("every step sent every layer's lists anew")
@@ -76,7 +76,7 @@ func TestOneUploadALayer(t *testing.T) {
 
 func decodes(r *sim.StepRecord) bool { return r.Decodes > 0 && r.Prefills == 0 }
 
-// contains says whether the total grew by so much in some step.
+// contains reports whether the total grew by so much in some step.
 func contains(totals []int64, by int64) bool {
 	for i := 1; i < len(totals); i++ {
 		if totals[i]-totals[i-1] == by {

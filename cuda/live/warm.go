@@ -47,13 +47,13 @@ func (w *warmUp) run() error {
 	d := w.d
 	segmented := d.offload && (d.cfg.Spec.Prefill == "layer" ||
 		d.cfg.Spec.Prefill == "layer-chunked")
-	cuts := []int{0, d.geo.BlockTokens + 3, w.prompt} // the second chunk has a prefix
+	bounds := []int{0, d.geo.BlockTokens + 3, w.prompt} // the second chunk has a prefix
 	if segmented {
-		cuts = []int{0, w.prompt}
+		bounds = []int{0, w.prompt}
 	}
-	for i := range cuts[1:] {
-		row := w.row(cuts[i], cuts[i+1])
-		row.Segmented, row.Emits = segmented, cuts[i+1] == w.prompt
+	for i := range bounds[1:] {
+		row := w.row(bounds[i], bounds[i+1])
+		row.Segmented, row.Emits = segmented, bounds[i+1] == w.prompt
 		if err := w.step(row, 0); err != nil {
 			return err
 		}
@@ -76,7 +76,8 @@ func (w *warmUp) run() error {
 			return err
 		}
 	}
-	return d.drop(sim.Dropped{ID: warmID, Finished: true})
+	d.drop(sim.Dropped{ID: warmID, Finished: true})
+	return d.queue.Err()
 }
 
 const warmID = -1
@@ -90,8 +91,8 @@ func (w *warmUp) row(from, to int) sim.Row {
 		To: to, LayerTo: w.d.geo.Layers}
 }
 
-// step carries out one row in all layers. The first blocks of each group, as many as loads says,
-// come from DRAM.
+// step carries out one row in all layers. The first blocks of each group, loads of them, come
+// from DRAM.
 func (w *warmUp) step(row sim.Row, loads int) error {
 	d := w.d
 	sampled := 0
@@ -160,7 +161,8 @@ func (w *warmUp) lists(layer, blocks int) *sim.Lists {
 			l.Open = append(l.Open, w.slot(layer, h, blocks-1))
 		}
 		if spec.GPULookup() && spec.Progressive() {
-			l.ListedAhead, l.FirstRound = append(l.ListedAhead, int32(blocks)), append(l.FirstRound, int32(blocks))
+			l.ListedAhead = append(l.ListedAhead, int32(blocks))
+			l.FirstRound = append(l.FirstRound, int32(blocks))
 		}
 		for b := range blocks {
 			l.Block = append(l.Block, int32(b))

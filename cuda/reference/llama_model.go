@@ -6,7 +6,8 @@ import "math"
 // / HeadsKV:
 //
 //	x = embed[token]
-//	each layer:  x += o attention(rope(qkv norm(x)))      x += down (silu(gate u) * up u), u = norm(x)
+//	each layer:  x += o attention(rope(qkv norm(x)))
+//	             x += down (silu(gate u) * up u), u = norm(x)
 //	logits = head norm(x)
 //
 // Round is applied where the GPU and HuggingFace's fp16 model store a value: after the embedding,
@@ -109,14 +110,14 @@ func (m *Llama) layer(c *LlamaCache, layer int, x [][]float64, sel Selector) {
 	queries := make([][]float64, len(x))
 	for i := range x {
 		qkv := linear(w.QKV, RMSNorm(x[i], w.AttnNorm, m.Eps, m.Round), m.Round)
-		turned := m.HeadsQ + m.HeadsKV
-		for head := range turned {
+		rotated := m.HeadsQ + m.HeadsKV
+		for head := range rotated {
 			at := qkv[head*m.Dim:][:m.Dim]
 			copy(at, Rope(at, m.angles(c.tokens+i), m.Round))
 		}
 		queries[i] = qkv[:m.HeadsQ*m.Dim]
-		c.k[layer] = append(c.k[layer], qkv[m.HeadsQ*m.Dim:turned*m.Dim]...)
-		c.v[layer] = append(c.v[layer], qkv[turned*m.Dim:]...)
+		c.k[layer] = append(c.k[layer], qkv[m.HeadsQ*m.Dim:rotated*m.Dim]...)
+		c.v[layer] = append(c.v[layer], qkv[rotated*m.Dim:]...)
 	}
 	for i := range x {
 		attended := rounded(m.attend(c, layer, c.tokens+i, queries[i], sel), m.Round)

@@ -79,7 +79,7 @@ func TestLlamaOneTokenByHand(t *testing.T) {
 }
 
 // Two tokens, x0 = (1, 1) and x1 = (1, -1), which are their own norms; no FFN. At position 1 q and
-// k are turned by one radian: their product is 2 and the product with k0 is 2 sin 1, over sqrt 2.
+// k are rotated by one radian: their product is 2 and the product with k0 is 2 sin 1, over sqrt 2.
 // With weight w of token 1, attention is (1, 1 - 2w) and x = (2, -2w).
 func TestLlamaTwoTokensByHand(t *testing.T) {
 	m := identity([]float64{1, 1, 1, -1}, 1, 0)
@@ -96,10 +96,10 @@ func TestLlamaWholeEqualsPieces(t *testing.T) {
 		m.Round = round
 		tokens := prompt(m, 1, 23)
 		whole := m.Forward(tokens, Selector{})
-		for _, cut := range [][]int{{1, 22}, {7, 7, 9}, {22, 1}, slices.Repeat([]int{1}, 23)} {
+		for _, chunks := range [][]int{{1, 22}, {7, 7, 9}, {22, 1}, slices.Repeat([]int{1}, 23)} {
 			c := m.NewCache()
 			var pieces [][]float64
-			for _, n := range cut {
+			for _, n := range chunks {
 				pieces = append(pieces, m.Extend(c, tokens[c.Tokens():][:n], Selector{})...)
 			}
 			nearRows(t, "pieces", pieces, whole)
@@ -142,7 +142,7 @@ func TestLlamaIsCausal(t *testing.T) {
 	}
 }
 
-// Only distances of positions count: without rotation of the first tokens' order nothing could tell
+// Only distances of positions count: without rotation of the first tokens' order nothing could show
 // them apart.
 func TestLlamaKnowsPositions(t *testing.T) {
 	m := randomLlama(4, 2, 24, 4, 4, 6, 20, 31)
@@ -176,7 +176,7 @@ func TestLlamaAllBlocksAreDense(t *testing.T) {
 }
 
 // In one layer, a token that attends to the last blocks computes what it would if nothing had been
-// before them; and the selection of one KV head leaves the others alone.
+// before them; and the selection of one KV head does not affect the others.
 func TestLlamaSelectsBlocks(t *testing.T) {
 	m := randomLlama(6, 1, 24, 8, 2, 6, 20, 31)
 	tokens := prompt(m, 6, 18)

@@ -19,7 +19,7 @@ func (p *Prefill) Run() []float64 {
 	return out
 }
 
-// Row computes query i alone: out [HeadsQ][Dim].
+// Row computes query i: out [HeadsQ][Dim].
 func (p *Prefill) Row(i int, out []float64) {
 	for head := range p.HeadsQ {
 		query := p.Q[(i*p.HeadsQ+head)*p.Dim:][:p.Dim]

@@ -15,7 +15,7 @@ func random(r *rand.Rand, n int) []float64 {
 	return x
 }
 
-// scattered returns a cache whose blocks lie in random slots; the pool's unused slots hold NaN.
+// scattered returns a cache whose blocks are in random slots; the pool's unused slots hold NaN.
 func scattered(r *rand.Rand, s Shape, tokens int, context ...int32) Cache {
 	stride := 1
 	for _, n := range context {

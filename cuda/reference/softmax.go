@@ -6,7 +6,7 @@ import "math"
 //
 //	Max = max score      Sum = sum exp(score - Max)      Out = sum exp(score - Max) value
 //
-// Two of them over disjoint tokens merge into the one over both, in any order (the algebra behind
+// Two of them over disjoint tokens merge into the one over both, in any order (the algebra of
 // split, chunked and progressive attention).
 type Softmax struct {
 	Max, Sum float64

@@ -149,8 +149,8 @@ SS_API int ss_bench(const ss_bench_args *a) {
   return enter("ss_bench");
 }
 
-SS_API int ss_bench_beside(const ss_bench_args *a, const ss_call *beside, int32_t n, float *ms, int32_t *runs) {
-  *ms = (float)beside[n - 1].op;
+SS_API int ss_bench_overlapped(const ss_bench_args *a, const ss_call *others, int32_t n, float *ms, int32_t *runs) {
+  *ms = (float)others[n - 1].op;
   *runs = n;
   return ss_bench(a);
 }
@@ -166,7 +166,7 @@ SS_API const int32_t *fake_layout(void) {
       AT(ss_blocks_args, owner), AT(ss_blocks_args, skip), AT(ss_blocks_args, ctas), AT(ss_blocks_args, counted), -1,
       sizeof(ss_lookup_args), AT(ss_lookup_args, table), AT(ss_lookup_args, cap), AT(ss_lookup_args, page), AT(ss_lookup_args, list),
       AT(ss_lookup_args, named), AT(ss_lookup_args, first), AT(ss_lookup_args, slot), AT(ss_lookup_args, free_slot), AT(ss_lookup_args, evicted),
-      AT(ss_lookup_args, src), AT(ss_lookup_args, dst), AT(ss_lookup_args, before), AT(ss_lookup_args, loads), AT(ss_lookup_args, told),
+      AT(ss_lookup_args, src), AT(ss_lookup_args, dst), AT(ss_lookup_args, before), AT(ss_lookup_args, loads), AT(ss_lookup_args, misses),
       AT(ss_lookup_args, state), AT(ss_lookup_args, pool), AT(ss_lookup_args, block_bytes), AT(ss_lookup_args, batch), AT(ss_lookup_args, heads),
       AT(ss_lookup_args, stride), AT(ss_lookup_args, page_stride), AT(ss_lookup_args, group), AT(ss_lookup_args, frees), AT(ss_lookup_args, evictions),
       AT(ss_lookup_args, rounds), AT(ss_lookup_args, micro), -1,

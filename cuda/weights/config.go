@@ -57,7 +57,7 @@ func (c Config) Validate() error {
 		return fmt.Errorf("rms_norm_eps: want 0 to 1, got %g", c.Eps)
 	}
 	if c.HeadDim%2 != 0 {
-		return fmt.Errorf("head_dim: rotary embedding turns pairs, got %d", c.HeadDim)
+		return fmt.Errorf("head_dim: rotary embedding rotates pairs, got %d", c.HeadDim)
 	}
 	return c.Rope.validate()
 }

@@ -7,6 +7,6 @@
 // whole when it is opened, before the first weight is read.
 //
 // Read config.go (shapes), tensor.go (layout), rope.go (frequencies), random.go; then, for a
-// folder, hfconfig.go, safetensors.go, shards.go, folder.go, read.go and convert.go. reference.go
-// hands a small model to the float64 reference.
+// folder, hfconfig.go, safetensors.go, shards.go, folder.go and read.go. reference.go hands a small
+// model to the float64 reference.
 package weights

@@ -3,6 +3,7 @@ package weights
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -88,8 +89,7 @@ type part struct {
 // partsOf returns the checkpoint's tensors that follow one another in t.
 func partsOf(c Config, t Tensor) []part {
 	layer := func(name string) string {
-		return fmt.Sprintf("model.layers.%d.%s.weight", t.Layer,
-			name)
+		return fmt.Sprintf("model.layers.%d.%s.weight", t.Layer, name)
 	}
 	q, kv := c.HeadsQ*c.HeadDim, c.HeadsKV*c.HeadDim
 	switch t.Kind {
@@ -132,12 +132,7 @@ func (f *Folder) place(folder string, tensors map[string]stored) error {
 			f.parts[t] = append(f.parts[t], s)
 		}
 	}
-	names := make([]string, 0, len(tensors))
-	for name := range tensors {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(tensors)) {
 		if used[name] || strings.HasSuffix(name, ".rotary_emb.inv_freq") || f.config.Tied &&
 			name == "lm_head.weight" {
 			// old checkpoints store the frequencies that config.json gives, and some a tied head
@@ -145,9 +140,12 @@ func (f *Folder) place(folder string, tensors map[string]stored) error {
 		}
 		s := tensors[name]
 		if strings.HasSuffix(name, ".bias") {
-			return fmt.Errorf("%s: tensor %s: Llama's linears have no bias; this is another architecture", s.path(), name)
+			return fmt.Errorf("%s: tensor %s: Llama's linears have no bias; this is another "+
+				"architecture", s.path(), name)
 		}
-		return fmt.Errorf("%s: tensor %s: a Llama of this config.json (%d layers) has no such weight; is it another architecture, or are the weights quantised?", s.path(), name, f.config.Layers)
+		return fmt.Errorf("%s: tensor %s: a Llama of this config.json (%d layers) has no such "+
+			"weight; is it another architecture, or are the weights quantised?",
+			s.path(), name, f.config.Layers)
 	}
 	return nil
 }
@@ -155,7 +153,8 @@ func (f *Folder) place(folder string, tensors map[string]stored) error {
 // suits checks type and shape of one part.
 func (s *stored) suits(c Config, t Tensor, p part) error {
 	if _, ok := elementBytes[s.dtype]; !ok {
-		return fmt.Errorf("%s: tensor %s: want F16, BF16 or F32, got %s: quantised weights are not supported; use the original checkpoint", s.path(), p.name, s.dtype)
+		return fmt.Errorf("%s: tensor %s: want F16, BF16 or F32, got %s: quantised weights are "+
+			"not supported; use the original checkpoint", s.path(), p.name, s.dtype)
 	}
 	_, columns := t.Shape(c)
 	want := []int64{int64(p.rows), int64(columns)}
@@ -176,8 +175,10 @@ func hint(c Config, t Tensor, tensors map[string]stored) string {
 	}
 	for name := range tensors {
 		if strings.HasSuffix(name, ".qweight") || strings.HasSuffix(name, ".qkv_proj.weight") {
-			return fmt.Sprintf(", but there is %s: quantised or fused weights are not supported; use the original checkpoint", name)
+			return fmt.Sprintf(", but there is %s: quantised or fused weights are not supported; "+
+				"use the original checkpoint", name)
 		}
 	}
-	return fmt.Sprintf("; the checkpoint must have all of the %d layers in config.json, under the names of LlamaForCausalLM", c.Layers)
+	return fmt.Sprintf("; the checkpoint must have all of the %d layers in config.json, under the "+
+		"names of LlamaForCausalLM", c.Layers)
 }

@@ -198,7 +198,7 @@ func TestFolderRefusesOverflow(t *testing.T) {
 	}
 }
 
-// A tensor larger than the conversion's chunk is read whole, and a file cut off behind our back is
+// A tensor larger than the conversion's chunk is read whole, and a file truncated after it was opened is
 // noticed.
 func TestFolderReadsInChunks(t *testing.T) {
 	c := Config{Layers: 1, Hidden: 64, HeadsQ: 1, HeadsKV: 1, HeadDim: 64, FFN: 2*chunkValues/64 + 3, Vocab: 3, Eps: hfEps, Rope: Rope{Theta: hfTheta}}
@@ -231,7 +231,7 @@ func TestFolderReadsInChunks(t *testing.T) {
 		if err := os.Truncate(filepath.Join(dir, oneFile), 1<<20); err != nil {
 			t.Fatal(err)
 		}
-		wantError(t, "cut off", f.Read(Tensor{GateUp, 0}, got), oneFile, "mlp.gate_proj.weight", "the file ended")
+		wantError(t, "truncated", f.Read(Tensor{GateUp, 0}, got), oneFile, "mlp.gate_proj.weight", "the file ended")
 	}
 }
 

@@ -11,12 +11,12 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/reference"
 )
 
-// expected is what hf.py writes beside each model.
+// expected is what hf.py writes next to each model.
 type expected struct {
 	Torch, Transformers, Device string
 	Cases                       []struct {
 		Prompt             []int
-		Margin             float64 // the smallest gap between the best logits on the greedy path in fp32
+		Margin             float64 // the smallest difference of the two best logits on the greedy path in fp32
 		Greedy32, Greedy16 []int
 		Logits32, Logits16 []float64 // after the prompt
 	}
@@ -39,7 +39,7 @@ func TestReferenceIsHuggingFace(t *testing.T) {
 }
 
 // Errors of two layers as shares of the largest logit: sums in fp32, and values that are rounded to
-// fp16, which alone moves logits by 0.001.
+// fp16, which by itself moves logits by 0.001.
 const share32, share16 = 2e-5, 2.5e-3
 
 func checkFixture(t *testing.T, folder string) {
@@ -73,14 +73,14 @@ func checkFixture(t *testing.T, folder string) {
 			t.Errorf("prompt of %d: logits differ by %g in fp32, %g in fp16; %g and %g are allowed", len(c.Prompt), worst32, worst16, allowed32, allowed16)
 		}
 		if got := exact.Greedy(c.Prompt, len(c.Greedy32)); c.Margin > 2*allowed32 && !slices.Equal(got, c.Greedy32) {
-			t.Errorf("prompt of %d: greedy tokens\n%v, HuggingFace in fp32 takes\n%v", len(c.Prompt), got, c.Greedy32)
+			t.Errorf("prompt of %d: greedy tokens\n%v, HuggingFace in fp32 picks\n%v", len(c.Prompt), got, c.Greedy32)
 		}
 		if c.Margin <= 3*allowed16 {
-			continue // fp16 may take another way
+			continue // fp16 may part
 		}
 		clear++
 		if got := low.Greedy(c.Prompt, len(c.Greedy16)); !slices.Equal(got, c.Greedy16) {
-			t.Errorf("prompt of %d: greedy tokens\n%v, HuggingFace in fp16 takes\n%v", len(c.Prompt), got, c.Greedy16)
+			t.Errorf("prompt of %d: greedy tokens\n%v, HuggingFace in fp16 picks\n%v", len(c.Prompt), got, c.Greedy16)
 		}
 	}
 	if clear == 0 {

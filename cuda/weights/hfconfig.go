@@ -63,7 +63,8 @@ func parseConfig(file string, data []byte) (Config, error) {
 		return Config{}, fmt.Errorf("%s: %w", file, err)
 	}
 	c := Config{
-		Layers: h.Layers, Hidden: h.Hidden, HeadsQ: h.HeadsQ, HeadsKV: h.HeadsKV, HeadDim: h.HeadDim, FFN: h.FFN, Vocab: h.Vocab,
+		Layers: h.Layers, Hidden: h.Hidden, HeadsQ: h.HeadsQ, HeadsKV: h.HeadsKV,
+		HeadDim: h.HeadDim, FFN: h.FFN, Vocab: h.Vocab,
 		MaxContext: h.MaxContext, Tied: h.Tied, Eps: hfEps, Rope: h.rope(),
 	}
 	if h.Eps != nil {
@@ -74,7 +75,8 @@ func parseConfig(file string, data []byte) (Config, error) {
 	}
 	if c.HeadDim == 0 && c.HeadsQ > 0 {
 		if c.Hidden%c.HeadsQ != 0 {
-			return Config{}, fmt.Errorf("%s: hidden_size: want a multiple of num_attention_heads = %d where head_dim is not given, got %d", file, c.HeadsQ, c.Hidden)
+			return Config{}, fmt.Errorf("%s: hidden_size: want a multiple of num_attention_heads "+
+				"= %d where head_dim is not given, got %d", file, c.HeadsQ, c.Hidden)
 		}
 		c.HeadDim = c.Hidden / c.HeadsQ
 	}
@@ -89,12 +91,14 @@ func (h *hfConfig) refuse() error {
 	isLlama := func(name string) bool { return strings.EqualFold(name, "LlamaForCausalLM") }
 	switch {
 	case len(h.Architectures) > 0 && !slices.ContainsFunc(h.Architectures, isLlama):
-		return fmt.Errorf("architectures: want LlamaForCausalLM, got %s; no other architecture is supported", strings.Join(h.Architectures, ", "))
+		return fmt.Errorf("architectures: want LlamaForCausalLM, got %s; no other architecture is "+
+			"supported", strings.Join(h.Architectures, ", "))
 	case len(h.Architectures) == 0 && h.ModelType != "llama":
 		return fmt.Errorf("model_type: want llama where architectures is not given, got %q",
 			h.ModelType)
 	case len(h.Quantization) > 0 && string(h.Quantization) != "null":
-		return errors.New("quantization_config: quantised weights are not supported; use the model's F16, BF16 or F32 checkpoint")
+		return errors.New("quantization_config: quantised weights are not supported; use the " +
+			"model's F16, BF16 or F32 checkpoint")
 	case h.AttentionBias:
 		return errors.New("attention_bias: Llama's linears have no bias; this model's have")
 	case h.MLPBias:
@@ -133,15 +137,14 @@ func (h *hfConfig) rope() Rope {
 	if kind == "" || kind == "default" {
 		return r
 	}
-	r.Scaling, r.Factor, r.LowFactor, r.HighFactor, r.OriginalContext = Scaling(kind), s.Factor, s.LowFactor, s.HighFactor, s.OriginalContext
-	return r
+	return Rope{Theta: r.Theta, Scaling: Scaling(kind), Factor: s.Factor, LowFactor: s.LowFactor,
+		HighFactor: s.HighFactor, OriginalContext: s.OriginalContext}
 }
 
 // jsonError adds the line, and the key where the type is wrong.
 func jsonError(file string, data []byte, err error) error {
 	line := func(offset int64) int {
-		return 1 + bytes.Count(data[:min(int(offset), len(data))],
-			[]byte("\n"))
+		return 1 + bytes.Count(data[:min(int(offset), len(data))], []byte("\n"))
 	}
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError

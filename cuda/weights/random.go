@@ -44,7 +44,7 @@ func (r *Random) Fill(t Tensor) (seed uint64, scale float32, ok bool) {
 	}
 	name := fnv.New64a()
 	fmt.Fprint(name, t)
-	return mix(r.seed ^ mix(name.Sum64())), scale, true
+	return cuda.Mix(r.seed ^ cuda.Mix(name.Sum64())), scale, true
 }
 
 // Read writes what ss_fill would, and ones for a norm.
@@ -59,27 +59,6 @@ func (r *Random) Read(t Tensor, dst []cuda.Half) error {
 		}
 		return nil
 	}
-	fill(dst, seed, scale)
+	cuda.Fill(dst, seed, scale)
 	return nil
-}
-
-// fill is ss_fill: dst[i] = scale (2u - 1), two values of 24 random bits from each pair's hash. The
-// subtraction is exact in float32, so only the product and the conversion round, as on the GPU.
-func fill(dst []cuda.Half, seed uint64, scale float32) {
-	for i := range dst {
-		bits := mix(seed ^ mix(uint64(i/2)))
-		if i%2 == 1 {
-			bits >>= 32
-		}
-		u := float32(uint32(bits)>>8) * 0x1p-24
-		dst[i] = halfOf(scale * (2*u - 1))
-	}
-}
-
-// mix is the finaliser of SplitMix64, as in fill.cu.
-func mix(x uint64) uint64 {
-	x += 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
 }

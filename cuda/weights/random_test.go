@@ -22,7 +22,7 @@ func TestFillIsTheKernels(t *testing.T) {
 		{7, 0.0001, []cuda.Half{0x8595, 0x8165, 0x03df, 0x8075, 0x834a, 0x8524, 0x0320, 0x055a}, 0x69d4a6e155802ad3},
 	} {
 		got := make([]cuda.Half, 100000)
-		fill(got, c.seed, c.scale)
+		cuda.Fill(got, c.seed, c.scale)
 		if !slices.Equal(got[:8], c.first) {
 			t.Errorf("seed %d: %#04x, want %#04x", c.seed, got[:8], c.first)
 		}
@@ -70,7 +70,7 @@ func TestRandomTensors(t *testing.T) {
 		}
 		seeds[seed] = tensor
 		filled := make([]cuda.Half, len(got))
-		fill(filled, seed, scale)
+		cuda.Fill(filled, seed, scale)
 		if !slices.Equal(got, filled) || !slices.Equal(got, read(again)) || slices.Equal(got, read(other)) {
 			t.Errorf("%v: not what its seed and scale give, or the model's seed does not matter", tensor)
 		}
@@ -106,44 +106,4 @@ func TestRandomTied(t *testing.T) {
 	c.HeadsKV = 3
 	_, err = NewRandom(c, 1)
 	wantError(t, "heads", err, "num_key_value_heads")
-}
-
-// halfOf agrees with the plain conversion on every fp16 value, halfway between each two and beside
-// it, and at the ends.
-func TestHalfOfIsHalfOf(t *testing.T) {
-	check := func(x float32) {
-		t.Helper()
-		got, want := halfOf(x), cuda.HalfOf(float64(x))
-		if got != want && !(x != x && infinite(got) && got&0x3ff != 0) {
-			t.Fatalf("%g (%#08x) becomes %#04x, want %#04x", x, math.Float32bits(x), got, want)
-		}
-	}
-	for i := range 1 << 16 {
-		x := float32(cuda.Half(i).Float())
-		bits := math.Float32bits(x)
-		for _, step := range []uint32{0, 1, 1<<12 - 1, 1 << 12, 1<<12 + 1, 1<<13 - 1} {
-			check(math.Float32frombits(bits + step))
-			check(math.Float32frombits(bits - step))
-		}
-		check((x + float32(cuda.Half(i^1).Float())) / 2)
-		check(math.Float32frombits(uint32(i) << 16)) // all of BF16
-	}
-	for bits := uint64(0); bits < 1<<32; bits += 65521 {
-		check(math.Float32frombits(uint32(bits)))
-	}
-}
-
-func BenchmarkHalfOf(b *testing.B) {
-	x := make([]float32, 1<<16)
-	for i := range x {
-		x[i] = float32(math.Sin(float64(i))) / 30
-	}
-	b.SetBytes(int64(4 * len(x)))
-	var sink cuda.Half
-	for b.Loop() {
-		for _, v := range x {
-			sink ^= halfOf(v)
-		}
-	}
-	_ = sink
 }

@@ -18,8 +18,8 @@ import (
 // chunkValues is how many weights are read and converted at a time.
 const chunkValues = 1 << 18
 
-// read fills dst, which has as many values as the tensor, on all cores: converting takes longer
-// than reading from the page cache.
+// read fills dst, which has as many values as the tensor, on all cores: converting is
+// slower than reading from the page cache.
 func (s *stored) read(dst []cuda.Half) error {
 	var next atomic.Int64
 	var group errgroup.Group
@@ -47,34 +47,28 @@ func (s *stored) read(dst []cuda.Half) error {
 // readChunk reads the tensor's values from the given one on. F16 and BF16 have fp16's size and are
 // read in place, F32 by way of wide.
 func (s *stored) readChunk(to []cuda.Half, from int, wide []byte) error {
+	raw := bytesOf(to)
 	if s.dtype == "F32" {
-		wide = wide[:4*len(to)]
-		if err := s.readBytes(wide, int64(from)*4); err != nil {
-			return err
-		}
-		for i := range to {
-			x := math.Float32frombits(binary.LittleEndian.Uint32(wide[4*i:]))
-			if to[i] = halfOf(x); infinite(to[i]) {
-				return overflow(from+i, x)
-			}
-		}
-		return nil
+		raw = wide[:4*len(to)]
 	}
-	if err := s.readBytes(bytesOf(to), int64(from)*2); err != nil {
+	if err := s.readBytes(raw, int64(from)*elementBytes[s.dtype]); err != nil {
 		return err
 	}
-	if s.dtype == "BF16" {
-		for i, h := range to {
-			x := math.Float32frombits(uint32(h) << 16)
-			if to[i] = halfOf(x); infinite(to[i]) {
-				return overflow(from+i, x)
-			}
-		}
-		return nil
-	}
 	for i, h := range to {
-		if infinite(h) {
-			return damaged(from+i, h.Float())
+		var x float32
+		switch s.dtype {
+		case "F16":
+			if infinite(h) {
+				return unfit(from+i, h.Float())
+			}
+			continue
+		case "F32":
+			x = math.Float32frombits(binary.LittleEndian.Uint32(wide[4*i:]))
+		case "BF16":
+			x = math.Float32frombits(uint32(h) << 16)
+		}
+		if to[i] = cuda.HalfOf(float64(x)); infinite(to[i]) {
+			return unfit(from+i, float64(x))
 		}
 	}
 	return nil
@@ -86,21 +80,22 @@ func (s *stored) readBytes(to []byte, from int64) error {
 		return nil
 	}
 	if errors.Is(err, io.EOF) {
-		return fmt.Errorf("the file ended after %d of %d bytes; it has become shorter since it was opened", from+int64(n), s.end-s.begin)
+		return fmt.Errorf("the file ended after %d of %d bytes; it has become shorter since it "+
+			"was opened", from+int64(n), s.end-s.begin)
 	}
 	return err
 }
 
-func overflow(i int, x float32) error {
-	if x != x || math.IsInf(float64(x), 0) {
-		return damaged(i, float64(x))
+// unfit is the error of value i, which is not finite or not in fp16.
+func unfit(i int, x float64) error {
+	if x != x || math.IsInf(x, 0) {
+		return fmt.Errorf("value %d is %g; the checkpoint is damaged", i, x)
 	}
 	return fmt.Errorf("value %d is %g, beyond fp16 (65504); the model can not be run in fp16", i, x)
 }
 
-func damaged(i int, x float64) error {
-	return fmt.Errorf("value %d is %g; the checkpoint is damaged", i, x)
-}
+// infinite is true of infinities and NaNs.
+func infinite(h cuda.Half) bool { return h&0x7c00 == 0x7c00 }
 
 // bytesOf is the memory of dst. Safetensors, the GPU and every machine this runs on are little
 // endian.

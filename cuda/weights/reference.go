@@ -15,8 +15,9 @@ func Half(x float64) float64 { return cuda.HalfOf(x).Float() }
 func Reference(s Source, round reference.Round) (*reference.Llama, error) {
 	c := s.Config()
 	m := &reference.Llama{
-		Hidden: c.Hidden, HeadsQ: c.HeadsQ, HeadsKV: c.HeadsKV, Dim: c.HeadDim, FFN: c.FFN, Vocab: c.Vocab,
-		Eps: c.Eps, InvFreq: c.Rope.InvFreq(c.HeadDim), Round: round, Layers: make([]reference.LlamaLayer, c.Layers),
+		Hidden: c.Hidden, HeadsQ: c.HeadsQ, HeadsKV: c.HeadsKV, Dim: c.HeadDim, FFN: c.FFN,
+		Vocab: c.Vocab, Eps: c.Eps, InvFreq: c.Rope.InvFreq(c.HeadDim), Round: round,
+		Layers: make([]reference.LlamaLayer, c.Layers),
 	}
 	for _, t := range c.Tensors() {
 		half := make([]cuda.Half, t.Values(c))

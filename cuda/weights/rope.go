@@ -14,7 +14,7 @@ const (
 	Llama3Scaling Scaling = "llama3" // only low frequencies, with a soft border
 )
 
-// Rope is the rotary embedding: pair d of D / 2 turns by Theta^(-2d/D) a token, scaled.
+// Rope is the rotary embedding: pair d of D / 2 rotates by Theta^(-2d/D) a token, scaled.
 type Rope struct {
 	Theta   float64
 	Scaling Scaling
@@ -26,8 +26,8 @@ type Rope struct {
 }
 
 // InvFreq returns the angle a token of each of headDim / 2 pairs, in radians. It rounds to float32
-// where PyTorch does: at a position of a million one last bit of the frequency is a few hundredths
-// of a radian.
+// where PyTorch does: at a position of a million the last bit of the frequency is
+// hundredths of a radian.
 func (r Rope) InvFreq(headDim int) []float32 {
 	freq := make([]float32, headDim/2)
 	for d := range freq {
@@ -45,7 +45,7 @@ func (r Rope) InvFreq(headDim int) []float32 {
 }
 
 func (r Rope) llama3(f float32) float32 {
-	wavelength := 2 * math.Pi / float64(f) // tokens a turn
+	wavelength := 2 * math.Pi / float64(f) // tokens a period
 	low, high := r.OriginalContext/r.LowFactor, r.OriginalContext/r.HighFactor
 	switch {
 	case wavelength < high:
@@ -78,7 +78,8 @@ func (r Rope) validate() error {
 	case NoScaling, LinearScaling:
 	case Llama3Scaling:
 		if r.HighFactor <= r.LowFactor {
-			return fmt.Errorf("rope_scaling: want high_freq_factor above low_freq_factor = %g, got %g", r.LowFactor, r.HighFactor)
+			return fmt.Errorf("rope_scaling: want high_freq_factor above low_freq_factor = %g, "+
+				"got %g", r.LowFactor, r.HighFactor)
 		}
 	default:
 		return fmt.Errorf("rope_scaling: %q is not supported; want none, linear or llama3",

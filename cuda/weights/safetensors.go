@@ -34,7 +34,8 @@ var elementBytes = map[string]int64{"F16": 2, "BF16": 2, "F32": 4}
 func readHeader(r io.ReaderAt, size int64) (entries []entry, start int64, err error) {
 	var prefix [8]byte
 	if size < 8 {
-		return nil, 0, fmt.Errorf("not a safetensors file: %d bytes, shorter than the header's length; was it downloaded whole?", size)
+		return nil, 0, fmt.Errorf("not a safetensors file: %d bytes, shorter than the header's "+
+			"length; was it downloaded whole?", size)
 	}
 	if _, err := r.ReadAt(prefix[:], 0); err != nil {
 		return nil, 0, fmt.Errorf("reading the header's length: %w", err)
@@ -42,9 +43,11 @@ func readHeader(r io.ReaderAt, size int64) (entries []entry, start int64, err er
 	length := binary.LittleEndian.Uint64(prefix[:])
 	switch {
 	case length > maxHeader:
-		return nil, 0, fmt.Errorf("not a safetensors file: a header of %d bytes, the format allows %d", length, maxHeader)
+		return nil, 0, fmt.Errorf("not a safetensors file: a header of %d bytes, the format "+
+			"allows %d", length, maxHeader)
 	case int64(length) > size-8:
-		return nil, 0, fmt.Errorf("truncated: the header alone has %d bytes, the file %d; download it again", length, size)
+		return nil, 0, fmt.Errorf("truncated: the header alone has %d bytes, the file %d; "+
+			"download it again", length, size)
 	}
 	data := make([]byte, length)
 	if _, err := r.ReadAt(data, 8); err != nil {
@@ -113,7 +116,8 @@ func (e *entry) check(dataBytes int64) error {
 		return fmt.Errorf("tensor %q: data_offsets [%d, %d] are no range", e.name, e.begin, e.end)
 	}
 	if e.end > dataBytes {
-		return fmt.Errorf("tensor %q ends at byte %d of the data, the file has %d: truncated; download it again", e.name, e.end, dataBytes)
+		return fmt.Errorf("tensor %q ends at byte %d of the data, the file has %d: truncated; "+
+			"download it again", e.name, e.end, dataBytes)
 	}
 	each, known := elementBytes[e.dtype]
 	if !known {

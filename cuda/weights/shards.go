@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -35,7 +36,8 @@ func openShards(folder string) (files []*os.File, tensors map[string]stored, err
 	index := filepath.Join(folder, indexFile)
 	byShard, err := readIndex(index)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, fmt.Errorf("%s: neither %s nor %s; a PyTorch checkpoint (*.bin) is to be saved again as safetensors", folder, oneFile, indexFile)
+		return nil, nil, fmt.Errorf("%s: neither %s nor %s; a PyTorch checkpoint (*.bin) is to be "+
+			"saved again as safetensors", folder, oneFile, indexFile)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -45,7 +47,8 @@ func openShards(folder string) (files []*os.File, tensors map[string]stored, err
 		file, err := openShard(filepath.Join(folder, shard.file), found)
 		files = append(files, file)
 		if errors.Is(err, fs.ErrNotExist) {
-			return files, nil, fmt.Errorf("%s: shard %s is missing, which has %d tensors, the first %s; download it", index, shard.file, len(shard.tensors), shard.tensors[0])
+			return files, nil, fmt.Errorf("%s: shard %s is missing, which has %d tensors, the "+
+				"first %s; download it", index, shard.file, len(shard.tensors), shard.tensors[0])
 		}
 		if err != nil {
 			return files, nil, err
@@ -53,7 +56,8 @@ func openShards(folder string) (files []*os.File, tensors map[string]stored, err
 		for _, name := range shard.tensors {
 			s, ok := found[name]
 			if !ok {
-				return files, nil, fmt.Errorf("%s: tensor %s should be in %s, which does not have it; are both of one download?", index, name, shard.file)
+				return files, nil, fmt.Errorf("%s: tensor %s should be in %s, which does not have "+
+					"it; are both of one download?", index, name, shard.file)
 			}
 			tensors[name] = s
 		}
@@ -104,20 +108,15 @@ func readIndex(path string) ([]shard, error) {
 	names := map[string][]string{}
 	for tensor, file := range index.WeightMap {
 		if file == "" || !filepath.IsLocal(file) || filepath.Base(file) != file {
-			return nil, fmt.Errorf("%s: weight_map: tensor %s: want a file next to the index, got %q", path, tensor, file)
+			return nil, fmt.Errorf("%s: weight_map: tensor %s: want a file next to the index, got "+
+				"%q", path, tensor, file)
 		}
 		names[file] = append(names[file], tensor)
 	}
-	shards := make([]shard, 0, len(names))
-	for file, tensors := range names {
-		slices.Sort(tensors)
-		shards = append(shards, shard{file, tensors})
+	var shards []shard
+	for _, file := range slices.Sorted(maps.Keys(names)) {
+		slices.Sort(names[file])
+		shards = append(shards, shard{file, names[file]})
 	}
-	slices.SortFunc(shards, func(a, b shard) int {
-		if a.file < b.file {
-			return -1
-		}
-		return 1
-	})
 	return shards, nil
 }

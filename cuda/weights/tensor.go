@@ -19,6 +19,7 @@ const (
 	Down                 // [hidden][FFN]
 	Norm                 // [hidden]
 	Head                 // [vocab][hidden]
+	Kinds                // how many there are
 )
 
 // String returns the name that errors use.

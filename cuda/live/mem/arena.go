@@ -8,8 +8,8 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// Arena hands out pieces of device memory that come and go with requests: first fit over a few
-// large slabs, since an allocation by the driver waits for the GPU. A piece that is given back may
+// Arena hands out pieces of device memory that come and go with requests: first fit over
+// large slabs, since an allocation by the driver waits for the GPU. A piece that is freed may
 // be handed out again at once: all that used it was enqueued before, on the one stream that
 // computes.
 type Arena struct {
@@ -31,9 +31,9 @@ func NewArena(m cuda.Machine, slab int64) *Arena { return &Arena{m: m, slab: sla
 // Slabs is how often the arena has allocated.
 func (a *Arena) Slabs() int { return len(a.slabs) }
 
-// Take returns a piece of at least the given bytes.
-func (a *Arena) Take(bytes int64, what string) (Piece, error) {
-	bytes = max(arenaAlign, (bytes+arenaAlign-1)/arenaAlign*arenaAlign)
+// Alloc returns a piece of at least the given bytes.
+func (a *Arena) Alloc(bytes int64, what string) (Piece, error) {
+	bytes = max(arenaAlign, aligned(bytes, arenaAlign))
 	i := a.fit(bytes)
 	if i < 0 {
 		slab := max(a.slab, bytes)
@@ -61,8 +61,8 @@ func (a *Arena) fit(bytes int64) int {
 	return slices.IndexFunc(a.free, func(f Piece) bool { return f.Bytes >= bytes })
 }
 
-// Give returns a piece; the zero piece is none.
-func (a *Arena) Give(p Piece) {
+// Free returns a piece; the zero piece is none.
+func (a *Arena) Free(p Piece) {
 	if p.Bytes > 0 {
 		a.used -= p.Bytes
 		a.insert(p)
@@ -89,15 +89,4 @@ func (a *Arena) join(i int) {
 	}
 	p.Bytes += next.Bytes
 	a.free = slices.Delete(a.free, i+1, i+2)
-}
-
-// Close frees all slabs.
-func (a *Arena) Close() error {
-	for _, s := range a.slabs {
-		if err := a.m.DeviceFree(s); err != nil {
-			return err
-		}
-	}
-	a.slabs, a.free = nil, nil
-	return nil
 }

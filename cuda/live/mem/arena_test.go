@@ -10,23 +10,24 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/emulator"
 )
 
-// Pieces never overlap and are as large as asked for; once all are given back, each slab is one free
-// piece again, and closing leaves nothing.
+// Pieces never overlap and are as large as asked for; once all are freed, each slab is one free
+// piece again, and after closing nothing is held.
 func TestArena(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := emulator.New(emulator.Config{})
 		defer m.Close()
-		a := NewArena(m, 1<<16)
+		owner := &Owner{Machine: m}
+		a := NewArena(owner, 1<<16)
 		var held []Piece
 		for range rapid.IntRange(1, 40).Draw(t, "operations") {
 			if len(held) > 0 && rapid.Bool().Draw(t, "give") {
 				i := rapid.IntRange(0, len(held)-1).Draw(t, "which")
-				a.Give(held[i])
+				a.Free(held[i])
 				held = slices.Delete(held, i, i+1)
 				continue
 			}
 			bytes := rapid.Int64Range(1, 1<<17).Draw(t, "bytes")
-			p, err := a.Take(bytes, "a piece")
+			p, err := a.Alloc(bytes, "a piece")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -37,12 +38,12 @@ func TestArena(t *testing.T) {
 			disjoint(t, held)
 		}
 		for _, p := range held {
-			a.Give(p)
+			a.Free(p)
 		}
 		if len(a.free) != a.Slabs() || a.used != 0 {
 			t.Fatalf("%d free pieces in %d slabs, %d bytes in use", len(a.free), a.Slabs(), a.used)
 		}
-		if err := a.Close(); err != nil {
+		if err := owner.Close(); err != nil {
 			t.Fatal(err)
 		}
 		if device, _ := m.Held(); device != 0 {

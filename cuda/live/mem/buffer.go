@@ -16,7 +16,10 @@ type Buffer struct {
 const spareShare = 4
 
 // WithSpare is the size that a buffer of the given bytes gets.
-func WithSpare(bytes int64) int64 { return (bytes + bytes/spareShare + 255) / 256 * 256 }
+func WithSpare(bytes int64) int64 { return aligned(bytes+bytes/spareShare, 256) }
+
+// aligned rounds bytes up to a multiple.
+func aligned(bytes, to int64) int64 { return (bytes + to - 1) / to * to }
 
 // Grow gives the buffer at least the given bytes and reports whether it allocated; the contents are
 // lost then. Work that uses the old memory is on the stream.

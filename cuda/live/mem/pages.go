@@ -8,8 +8,8 @@ import (
 
 // Pages hands out pages by number, of DRAM with offloading (*HostPool), of HBM without (*HBMPages).
 type Pages interface {
-	Take() (int32, error)
-	Give([]int32)
+	Alloc() (int32, error)
+	Free([]int32)
 }
 
 // HostPool is the DRAM tier. A page holds one block of tokens of every (layer, KV head) group, so
@@ -36,14 +36,14 @@ func NewHostPool(m cuda.Machine, blockBytes int64, groups int, capacity,
 // Pinned is how many pages are pinned.
 func (h *HostPool) Pinned() int { return h.pinned }
 
-// Take returns a free page.
-func (h *HostPool) Take() (int32, error) {
+// Alloc returns a free page.
+func (h *HostPool) Alloc() (int32, error) {
 	if len(h.free) == 0 {
 		if err := h.grow(); err != nil {
 			return 0, err
 		}
 	}
-	return h.HBMPages.Take()
+	return h.HBMPages.Alloc()
 }
 
 // grow pins one more slab.
@@ -55,7 +55,8 @@ func (h *HostPool) grow() error {
 	}
 	slab, err := h.m.HostAlloc(int64(n)*h.pageBytes, cuda.HugePages)
 	if err != nil {
-		return fmt.Errorf("pinning %s of host memory for KV, with %s pinned; lower system.dram_gib: %w",
+		return fmt.Errorf("pinning %s of host memory for KV, with %s pinned; lower "+
+			"system.dram_gib: %w",
 			GiB(int64(n)*h.pageBytes), GiB(int64(h.pinned)*h.pageBytes), err)
 	}
 	h.slabs = append(h.slabs, slab)
@@ -70,17 +71,6 @@ func (h *HostPool) grow() error {
 func (h *HostPool) Block(page int32, group int) cuda.Ptr {
 	slab, at := int(page)/h.slabPages, int64(int(page)%h.slabPages)
 	return h.slabs[slab].Ptr() + cuda.Ptr(at*h.pageBytes+int64(group)*h.blockBytes)
-}
-
-// Close frees all slabs.
-func (h *HostPool) Close() error {
-	for _, s := range h.slabs {
-		if err := h.m.HostFree(s); err != nil {
-			return err
-		}
-	}
-	h.slabs = nil
-	return nil
 }
 
 // HBMPages are the pages of a cache without offloading: KVHeads slots in each layer's part of the
@@ -99,8 +89,8 @@ func NewHBMPages(n int) *HBMPages {
 	return p
 }
 
-// Take returns a free page.
-func (p *HBMPages) Take() (int32, error) {
+// Alloc returns a free page.
+func (p *HBMPages) Alloc() (int32, error) {
 	if len(p.free) == 0 {
 		return 0, fmt.Errorf("live: the %d pages of HBM are in use; "+
 			"the server admitted more than there are", p.most)
@@ -110,5 +100,5 @@ func (p *HBMPages) Take() (int32, error) {
 	return page, nil
 }
 
-// Give returns pages.
-func (p *HBMPages) Give(pages []int32) { p.free = append(p.free, pages...) }
+// Free returns pages.
+func (p *HBMPages) Free(pages []int32) { p.free = append(p.free, pages...) }

@@ -31,7 +31,7 @@ func (p *Pinned) On(m cuda.Machine) cuda.Machine {
 	return p
 }
 
-// HostAlloc implements cuda.Machine. Where there is no room for more, what is kept and not lent is
+// HostAlloc implements cuda.Machine. Where Most allows no more, what is kept and not lent is
 // freed first.
 func (p *Pinned) HostAlloc(bytes int64, pages cuda.HostPages) (cuda.HostMemory, error) {
 	for i := range p.kept {

@@ -9,8 +9,8 @@ import (
 // Staging brings what the host knows to the GPU: slots, lists, addresses, tokens. Arrays are
 // written in pinned memory and copied together, before the kernels that read them, by a kernel:
 // between two others the copy engine's latency would exceed the copy (cuda/carry.cu). Each layer
-// has a part of its own, which begins with the lists that the server writes there (sim.ListMemory) and
-// continues with what else the layer's launches need; what concerns the step, or finds no room
+// has a part of its own, which begins with the lists that the server writes there (sim.ListMemory)
+// and continues with what else the layer's launches need; what concerns the step, or does not fit
 // there, is in chunks. Nothing is reused within a step, so nothing is overwritten while the GPU may
 // still read it.
 //
@@ -27,8 +27,8 @@ type Staging struct {
 	layers []chunk
 	layer  *chunk  // in use, nil: none
 	slab   chunk   // that the layers share
-	wanted int     // words of lists that a layer had no room for
-	notes  []chunk // of host memory alone, for operations that read host arrays
+	wanted int     // words of lists that did not fit a layer's part
+	notes  []chunk // of host memory, for operations that read host arrays
 }
 
 type chunk struct {
@@ -40,7 +40,7 @@ type chunk struct {
 	used, sent int64
 }
 
-// Sizes of the first chunk, and of the first memory of the host alone.
+// Sizes of the first chunk, and of the first host memory without a copy on the GPU.
 const (
 	StagingChunk = 32 << 20
 	StagingNotes = 4 << 20
@@ -60,9 +60,9 @@ func (s *Staging) Reset() {
 	s.at, s.layer = 0, nil
 }
 
-// take returns where the given bytes begin, if there is room for them.
-func (c *chunk) take(bytes int64) (at int64, ok bool) {
-	at = (c.used + stagingAlign - 1) / stagingAlign * stagingAlign
+// alloc returns where the given bytes begin, if they fit.
+func (c *chunk) alloc(bytes int64) (at int64, ok bool) {
+	at = aligned(c.used, stagingAlign)
 	if at+bytes > int64(len(c.bytes)) {
 		return 0, false
 	}
@@ -84,8 +84,7 @@ func (s *Staging) Longs(n int) ([]int64, cuda.Ptr) { return stage[int64](s, s.la
 // StepWords is Words for what more than one layer reads: it is uploaded with the step's arrays.
 func (s *Staging) StepWords(n int) ([]int32, cuda.Ptr) { return stage[int32](s, nil, n) }
 
-// stage takes an array from the layer's part if there is one with room, else from the step's
-// chunks.
+// stage allocates an array in the layer's part if it fits there, else in the step's chunks.
 func stage[T any](s *Staging, layer *chunk, n int) ([]T, cuda.Ptr) {
 	var one T
 	bytes := int64(n) * int64(unsafe.Sizeof(one))
@@ -93,7 +92,7 @@ func stage[T any](s *Staging, layer *chunk, n int) ([]T, cuda.Ptr) {
 		return nil, 0
 	}
 	if layer != nil {
-		if at, ok := layer.take(bytes); ok {
+		if at, ok := layer.alloc(bytes); ok {
 			return array[T](layer, at, n), layer.device + cuda.Ptr(at)
 		}
 	}
@@ -106,7 +105,7 @@ func stage[T any](s *Staging, layer *chunk, n int) ([]T, cuda.Ptr) {
 			}
 			s.chunks = append(s.chunks, c)
 		}
-		if at, ok := s.chunks[s.at].take(bytes); ok {
+		if at, ok := s.chunks[s.at].alloc(bytes); ok {
 			return array[T](&s.chunks[s.at], at, n), s.chunks[s.at].device + cuda.Ptr(at)
 		}
 	}
@@ -116,7 +115,7 @@ func stage[T any](s *Staging, layer *chunk, n int) ([]T, cuda.Ptr) {
 func (s *Staging) Note(n int) ([]int64, cuda.Ptr) {
 	bytes := int64(n) * 8
 	if last := len(s.notes) - 1; last >= 0 {
-		if at, ok := s.notes[last].take(bytes); ok {
+		if at, ok := s.notes[last].alloc(bytes); ok {
 			return array[int64](&s.notes[last], at, n), s.notes[last].base + cuda.Ptr(at)
 		}
 	}
@@ -134,32 +133,20 @@ func (s *Staging) allocate(bytes int64) (c chunk, err error) {
 		return c, err
 	}
 	c.base, c.bytes = c.host.Ptr(), c.host.Bytes()
-	if c.device, err = s.Machine.DeviceAlloc(bytes); err != nil {
-		_ = s.Machine.HostFree(c.host) // the first error is the one to report
-	}
+	c.device, err = s.Machine.DeviceAlloc(bytes)
 	return c, err
-}
-
-func (s *Staging) free(c *chunk) error {
-	if len(c.bytes) == 0 {
-		return nil
-	}
-	if err := s.Machine.HostFree(c.host); err != nil {
-		return err
-	}
-	return s.Machine.DeviceFree(c.device)
 }
 
 // PartBytes is a layer's part, for lists of so many words.
 func PartBytes(words int) int64 {
 	lists := int64(words) * 4
-	return (lists + lists/spareShare + stagingSpare + stagingAlign - 1) / stagingAlign * stagingAlign
+	return aligned(lists+lists/spareShare+stagingSpare, stagingAlign)
 }
 
 // stagingSpare is for what a layer's launches need besides its lists.
 const stagingSpare = 64 << 10
 
-// Divide gives every layer room for the lists that it lacked room for, and half as much again; it
+// Divide gives every layer memory for the lists that did not fit, and half as much again; it
 // reports whether it allocated. The GPU is idle. The new memory is allocated before the old is
 // freed: from its address the server sees that its lists are gone.
 func (s *Staging) Divide() (bool, error) {
@@ -171,8 +158,13 @@ func (s *Staging) Divide() (bool, error) {
 	if err != nil {
 		return true, err
 	}
-	if err := s.free(&s.slab); err != nil {
-		return true, err
+	if len(s.slab.bytes) > 0 {
+		if err := s.Machine.HostFree(s.slab.host); err != nil {
+			return true, err
+		}
+		if err := s.Machine.DeviceFree(s.slab.device); err != nil {
+			return true, err
+		}
 	}
 	s.slab, s.layer, s.wanted = slab, nil, 0
 	for i := range s.layers {
@@ -185,8 +177,8 @@ func (s *Staging) Divide() (bool, error) {
 	return true, nil
 }
 
-// Lend begins a layer's part with the server's lists; nil where there is no room for them before
-// the next step.
+// Lend begins a layer's part with the server's lists; nil where they do not fit before the
+// next step.
 func (s *Staging) Lend(layer, words int) []int32 {
 	c := &s.layers[layer]
 	if int64(words)*4 > int64(len(c.bytes)) {
@@ -241,20 +233,4 @@ func (s *Staging) Copy(to, from cuda.Ptr, bytes int64) {
 	s.Uploads++
 	s.UploadBytes += bytes
 	s.Fail(s.Machine.Launch(&cuda.CarryArgs{Dst: to, Src: from, Bytes: bytes}, s.Stream))
-}
-
-// Close frees everything.
-func (s *Staging) Close() error {
-	for i := range s.chunks {
-		if err := s.free(&s.chunks[i]); err != nil {
-			return err
-		}
-	}
-	for i := range s.notes {
-		if err := s.Machine.HostFree(s.notes[i].host); err != nil {
-			return err
-		}
-	}
-	s.chunks, s.layers, s.notes = nil, nil, nil
-	return s.free(&s.slab)
 }

@@ -4,8 +4,8 @@
 // sleeping thread costs as much as such a call. So helpers spin from layer to layer while
 // the calls give them enough work: a quarter of the cores always, all of them while each
 // has worthStaying to do. The others sleep, and are woken when one call has much work for
-// each of them, or many calls together. Spinning helpers take cores from the threads that
-// save blocks and from the driver; Reserve accounts for those.
+// each of them, or many calls together. Spinning helpers compete with the threads that
+// save blocks and with the driver; Reserve accounts for those.
 //
-// Do (parallel.go) is the hook that sim.Config.Do and kv.Config.Do take.
+// Do (parallel.go) is the value of sim.Config.Do and kv.Config.Do.
 package parallel

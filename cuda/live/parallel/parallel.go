@@ -13,7 +13,8 @@ import (
 // a concurrent one does its work on its own thread.
 func Do(n int, each des.Time, f func(i int)) {
 	work := time.Duration(n) * time.Duration(each)
-	if n < 2 || work < worthSharing || runtime.GOMAXPROCS(0) < 2 || !helpers.taken.CompareAndSwap(false, true) {
+	if n < 2 || work < worthSharing || runtime.GOMAXPROCS(0) < 2 ||
+		!helpers.taken.CompareAndSwap(false, true) {
 		for i := range n {
 			f(i)
 		}
@@ -28,7 +29,7 @@ const (
 	worthJoining = time.Microsecond       // work per helper for which an awake one joins
 	worthStaying = 20 * time.Microsecond  // work per helper for which it spins until the next layer
 	worthWaking  = 50 * time.Microsecond  // work per helper for which a sleeping one is woken
-	owedToWake   = 500 * time.Microsecond // work that sleeping helpers missed, for which they are woken
+	owedToWake   = 500 * time.Microsecond // missed work for which sleeping helpers are woken
 
 	// Spinning before a helper sleeps.
 	awakeShort = 30 * time.Microsecond   // between the calls of a layer
@@ -40,8 +41,7 @@ var helpers crew
 
 var reserved atomic.Int32
 
-// Reserve takes cores from the helpers for a thread that spins elsewhere; negative
-// numbers return them.
+// Reserve keeps cores for threads that spin elsewhere; negative numbers return them.
 func Reserve(cores int) { reserved.Add(int32(cores)) }
 
 // crew is the goroutines that wait for work to share. Helpers of low rank stay awake.

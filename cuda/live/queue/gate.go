@@ -8,8 +8,8 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/live/parallel"
 )
 
-// Times to spin before sleeping. Waking a thread takes some tens of microseconds, which no step on
-// a GPU can spare; where processors are few, others need them.
+// Times to spin before sleeping. Waking a thread costs tens of microseconds of a
+// step; on a small machine other threads need the processor.
 const (
 	shortSpin = 20 * time.Microsecond
 	longSpin  = 20 * time.Millisecond

@@ -36,7 +36,7 @@ type Queue struct {
 	_    [56]byte
 	done atomic.Int64 // entries ever carried out; written by the queue's thread
 	_    [56]byte
-	room gate // of the caller, which waits for done
+	free gate // of the caller, which waits for done
 	work gate // of the queue's thread, which waits for put
 
 	failure atomic.Pointer[Failure]
@@ -98,7 +98,7 @@ func (f *Failure) Unwrap() error { return f.Err }
 // waits spins for the given time before it sleeps (Spin).
 func New(m cuda.Machine, calls *int64, spin time.Duration) (*Queue, error) {
 	q := &Queue{Machine: m, calls: calls, layer: -1, spin: spin}
-	q.room.init(spin)
+	q.free.init(spin)
 	q.work.init(spin)
 	started := make(chan error)
 	workers.start(func() { q.run(started) })
@@ -129,17 +129,17 @@ func (q *Queue) run(started chan<- error) {
 		end := e.end
 		e.op, e.task = nil, nil
 		q.done.Store(n + 1)
-		q.room.open()
+		q.free.open()
 		if end {
 			return
 		}
 	}
 }
 
-// enqueue hands an entry to the thread once there is room.
+// enqueue hands an entry to the thread once an entry is free.
 func (q *Queue) enqueue(e entry) error {
 	n := q.put.Load()
-	q.room.await(func() bool { return n-q.done.Load() < length })
+	q.free.await(func() bool { return n-q.done.Load() < length })
 	e.step, e.layer = q.step, q.layer
 	q.ring[n%length] = e
 	q.put.Add(1)
@@ -191,7 +191,7 @@ func (q *Queue) StreamWait(s cuda.Stream, e cuda.Event) error {
 // Drain waits until all that was enqueued is on its stream.
 func (q *Queue) Drain() error {
 	n := q.put.Load()
-	q.room.await(func() bool { return q.done.Load() == n })
+	q.free.await(func() bool { return q.done.Load() == n })
 	return q.Err()
 }
 

@@ -37,8 +37,8 @@ func (r *recorder) Launch(op cuda.Operation, _ cuda.Stream) error {
 
 func (r *recorder) StreamSync(cuda.Stream) error { return nil }
 
-// spins are those of a machine of few processors, of many, and none.
-var spins = map[string]time.Duration{"asleep at once": 0, "few processors": shortSpin, "many": longSpin}
+// spins are the spin times of a small machine, a large one, and none.
+var spins = map[string]time.Duration{"asleep at once": 0, "small machine": shortSpin, "large machine": longSpin}
 
 // Whatever the two threads' pace, calls are carried out in order, and all of them before a wait for
 // the stream ends.
@@ -90,7 +90,7 @@ func TestQueueKeepsOrder(t *testing.T) {
 	}
 }
 
-// A call's failure is told with its own step and layer, however much later it is heard of; what was
+// A call's failure has its own step and layer, however much later it is seen; what was
 // asked after it is not done, and memory is still given back.
 func TestQueueTellsWhereACallFailed(t *testing.T) {
 	t.Parallel()
@@ -105,7 +105,7 @@ func TestQueueTellsWhereACallFailed(t *testing.T) {
 		err = errors.Join(err, q.Launch(&cuda.RMSNormArgs{Rows: i}, 0))
 	}
 	if err = q.StreamSync(0); err == nil {
-		t.Fatal("a wait for the stream does not tell of a failed call")
+		t.Fatal("a wait for the stream does not return a failed call")
 	}
 	var failed *cuda.Error
 	const want = "live: step 7, layer 4: "
@@ -140,7 +140,7 @@ func TestQueueAllocatesNothing(t *testing.T) {
 	}
 }
 
-// Two threads that wait for each other by turns, after pauses in which they fall asleep, always
+// Two threads that wait for each other alternately, after pauses in which they fall asleep, always
 // find each other.
 func TestGateWakes(t *testing.T) {
 	for name, spin := range spins {
@@ -218,11 +218,11 @@ func TestNothingPassesTheQueue(t *testing.T) {
 	n := 0
 	for i := range machine.NumMethod() {
 		method := machine.Method(i)
-		takes := false
+		has := false
 		for j := range method.Type.NumIn() {
-			takes = takes || method.Type.In(j) == stream
+			has = has || method.Type.In(j) == stream
 		}
-		if !takes {
+		if !has {
 			continue
 		}
 		n++
