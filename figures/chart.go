@@ -55,6 +55,7 @@ type point struct {
 	below     bool    // the interval would go on below what is possible
 	above     bool    // and above it
 	unstable  bool    // the queue grew without end in at least one run
+	rejects   bool    // some requests were rejected: the point is of the others
 }
 
 // note is a text at a point.
@@ -122,11 +123,23 @@ func (p *picture) seriesOf() []string {
 	return names
 }
 
-// unstable says whether any point of a curve is.
-func (p *picture) unstable() bool {
-	any := false
-	p.each(func(c *chart, q *point) { any = any || q.unstable && len(c.groups) == 0 })
-	return any
+// hollow says what hollow markers of curves stand for; nothing where there are none.
+func (p *picture) hollow() string {
+	var unstable, rejects bool
+	p.each(func(c *chart, q *point) {
+		if len(c.groups) == 0 {
+			unstable, rejects = unstable || q.unstable, rejects || q.rejects
+		}
+	})
+	switch {
+	case unstable && rejects:
+		return "unstable queue, or requests rejected"
+	case rejects:
+		return "requests rejected"
+	case unstable:
+		return "unstable queue"
+	}
+	return ""
 }
 
 // each calls f for every point, with its chart.

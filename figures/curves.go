@@ -70,7 +70,7 @@ func (d curvesPlotter) Plot(c draw.Canvas, plt *plot.Plot) {
 				continue
 			}
 			r := markerRadius + thick/2*vg.Length(len(covers(placed, i, at)))
-			drawMarker(&c, look, at, r, q.unstable)
+			drawMarker(&c, look, at, r, q.unstable || q.rejects)
 		}
 	}
 }

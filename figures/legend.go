@@ -68,9 +68,9 @@ func (p *picture) entries(looks map[string]look) []entry {
 		}
 		entries = append(entries, entry{s, looks[s], dots[s], kind})
 	}
-	if p.unstable() {
+	if text := p.hollow(); text != "" {
 		note := look{color: color.Gray{0x70}, marker: circle}
-		entries = append(entries, entry{"unstable queue", note, true, markerSample})
+		entries = append(entries, entry{text, note, true, markerSample})
 	}
 	for i, name := range p.letters {
 		entries = append(entries, entry{string(rune('A'+i)) + ": " + name, look{}, false, letterSample})

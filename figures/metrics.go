@@ -65,6 +65,9 @@ func (c *chart) standing(x abscissa) {
 			if q.unstable {
 				note += ", unstable"
 			}
+			if q.rejects {
+				note += ", rejects"
+			}
 			g.bars = append(g.bars, bar{series: one.series, note: note, parts: []part{{one.series, q}}})
 		}
 	}

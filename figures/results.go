@@ -29,6 +29,7 @@ type Run struct {
 	BlocksLoadedPerStep float64            `json:"blocks_loaded_per_step"`
 	HitRatio            float64            `json:"hit_ratio"`
 	Completed           int                `json:"completed"`
+	Rejected            int                `json:"rejected"`
 	Steps               float64            `json:"steps"`
 	PhaseS              map[string]float64 `json:"phase_s"`
 	Warnings            []string           `json:"warnings"`

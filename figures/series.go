@@ -57,7 +57,7 @@ func curves(runs []Run, series func(*Run) string, x, y func(*Run) float64) []cur
 		series string
 		x      float64
 	}
-	values, unstable := map[key][]float64{}, map[key]bool{}
+	values, unstable, rejects := map[key][]float64{}, map[key]bool{}, map[key]bool{}
 	var out []curve
 	for i := range runs {
 		r := &runs[i]
@@ -76,11 +76,13 @@ func curves(runs []Run, series func(*Run) string, x, y func(*Run) float64) []cur
 		}
 		values[k] = append(values[k], v)
 		unstable[k] = unstable[k] || isUnstable(r.Warnings)
+		rejects[k] = rejects[k] || r.Rejected > 0
 	}
 	for _, c := range out {
 		for i := range c.points {
 			k := key{c.series, c.points[i].x}
 			c.points[i] = summarise(k.x, values[k], unstable[k])
+			c.points[i].rejects = rejects[k]
 		}
 		slices.SortFunc(c.points, func(a, b point) int { return cmp.Compare(a.x, b.x) })
 	}
