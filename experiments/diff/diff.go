@@ -20,11 +20,15 @@ type Metric struct {
 	of   func(*sim.Summary) float64
 }
 
+// ServedShare is the metric that says of how many requests all others are.
+const ServedShare = "served_share"
+
 // Metrics lists what is compared. Times are in seconds.
 func Metrics() []Metric {
 	return []Metric{
-		{"served_share", func(s *sim.Summary) float64 { return s.ServedShare }},
-		{"good_share", goodShare},
+		{ServedShare, func(s *sim.Summary) float64 { return s.ServedShare }},
+		{"good_share", func(s *sim.Summary) float64 { return known(s.GoodShare) }},
+		{"request_goodput", func(s *sim.Summary) float64 { return known(s.RequestGoodput) }},
 		{"ttft_mean_s", func(s *sim.Summary) float64 { return s.TTFT.Mean }},
 		{"ttft_p99_s", func(s *sim.Summary) float64 { return s.TTFT.P99 }},
 		{"tbt_mean_s", func(s *sim.Summary) float64 { return s.TBT.Mean }},
@@ -36,12 +40,12 @@ func Metrics() []Metric {
 	}
 }
 
-// goodShare is NaN for a run whose requests were not judged one by one.
-func goodShare(s *sim.Summary) float64 {
-	if s.GoodShare == nil {
+// known is NaN for a run whose requests were not judged one by one.
+func known(x *float64) float64 {
+	if x == nil {
 		return math.NaN()
 	}
-	return *s.GoodShare
+	return *x
 }
 
 // Row compares one metric at one point, over the seeds that both folders have.

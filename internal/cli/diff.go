@@ -54,9 +54,12 @@ func (d *diffCmd) print(w io.Writer, report *diff.Report) {
 	}
 	t := newTable(w)
 	t.AppendHeader(table.Row{"", "", "A", "B", "change", "95 %", "seeds"})
-	last, shown := "", 0
+	last, shown, rejects, marked := "", 0, false, false
 	for i := range report.Rows {
 		r := &report.Rows[i]
+		if r.Metric == diff.ServedShare {
+			rejects = min(r.A, r.B) < 1
+		}
 		if !d.All && !r.Differs() {
 			continue
 		}
@@ -68,11 +71,18 @@ func (d *diffCmd) print(w io.Writer, report *diff.Report) {
 			}
 			name, last = r.Point, r.Point
 		}
-		t.AppendRow(table.Row{name, r.Metric, digits(r.A), digits(r.B), percent(r.Change()), changeInterval(r), r.Seeds})
+		metric := r.Metric
+		if rejects && metric != diff.ServedShare {
+			metric, marked = metric+survivor, true
+		}
+		t.AppendRow(table.Row{name, metric, digits(r.A), digits(r.B), percent(r.Change()), changeInterval(r), r.Seeds})
 	}
 	t.SetColumnConfigs(rightAligned(3, 7))
 	if shown > 0 {
 		t.Render()
+	}
+	if marked {
+		fmt.Fprintln(w, survivor+" of the requests served: others were rejected, in A, in B or in both; lower is not better")
 	}
 	fmt.Fprintf(w, "%d of %d figures differ", shownOf(report), len(report.Rows))
 	if report.Rows[0].Seeds < 2 {

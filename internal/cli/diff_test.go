@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/sparseserve/sparseserve/experiments/diff"
@@ -27,5 +28,22 @@ func TestDiff(t *testing.T) {
 	var report diff.Report
 	if err := json.Unmarshal([]byte(out), &report); err != nil || status != 0 || errs != "" || len(report.OnlyA) != 1 {
 		t.Errorf("%v, status %d, %s\n%s", err, status, errs, out)
+	}
+}
+
+// TestDiffMarksSurvivors: figures of runs that rejected requests are marked as of the others.
+func TestDiffMarksSurvivors(t *testing.T) {
+	row := func(metric string, a, b float64) diff.Row { return diff.Row{Point: "p", Metric: metric, A: a, B: b, Seeds: 1} }
+	var out strings.Builder
+	report := diff.Report{Rows: []diff.Row{row(diff.ServedShare, 0.5, 1), row("ttft_mean_s", 1, 2)}}
+	(&diffCmd{}).print(&out, &report)
+	if text := out.String(); !strings.Contains(text, "ttft_mean_s"+survivor) || !strings.Contains(text, survivor+" of the requests served") {
+		t.Error(text)
+	}
+	out.Reset()
+	report.Rows[0] = row(diff.ServedShare, 1, 1)
+	(&diffCmd{}).print(&out, &report)
+	if text := out.String(); strings.Contains(text, survivor) {
+		t.Error(text)
 	}
 }
