@@ -21,7 +21,7 @@ import (
 func pretend(_ context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
 	rate, seed := p.Workload.Rate, float64(p.Seed)
 	sum := sim.Summary{
-		Requests: p.Workload.Requests, Completed: p.Workload.Requests, SimulatedS: 3000, Steps: 60000,
+		Requests: p.Workload.Requests, Completed: p.Workload.Requests, ServedShare: 1, SimulatedS: 3000, Steps: 60000,
 		TTFT:           sim.Stats{Mean: 1.5 + 10*rate + seed/10, P50: 1, P90: 4, P99: 9.25},
 		TBT:            sim.Stats{Mean: 0.03 + rate/10, P50: 0.03, P90: 0.05, P99: 0.31},
 		QueueDelay:     sim.Stats{Mean: rate, P50: 0, P90: 1, P99: 4},

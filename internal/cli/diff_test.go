@@ -33,7 +33,9 @@ func TestDiff(t *testing.T) {
 
 // TestDiffMarksSurvivors: figures of runs that rejected requests are marked as of the others.
 func TestDiffMarksSurvivors(t *testing.T) {
-	row := func(metric string, a, b float64) diff.Row { return diff.Row{Point: "p", Metric: metric, A: a, B: b, Seeds: 1} }
+	row := func(metric string, a, b float64) diff.Row {
+		return diff.Row{Point: "p", Metric: metric, A: a, B: b, Seeds: 1}
+	}
 	var out strings.Builder
 	report := diff.Report{Rows: []diff.Row{row(diff.ServedShare, 0.5, 1), row("ttft_mean_s", 1, 2)}}
 	(&diffCmd{}).print(&out, &report)
