@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/hw"
 )
 
 // A layer's blocks in pages: a page's heads side by side, page after page, over all
@@ -33,7 +34,8 @@ func TestPagePlaces(t *testing.T) {
 // both ends are in it, and what is between or longer is held out.
 func TestFitOverlappedByPool(t *testing.T) {
 	for _, measured := range [][2]float64{{0.150, 0.165}, {0.181, 0.192}, {0.210, 0.214}} { // s of 32 layers of 2048 blocks over 1 and 16 GiB
-		p := truth("h200")
+		p, err := hw.Load("h200", liveEngine, nil)
+		must(err)
 		s := &Samples{Records: []Record{
 			{Point: point(probeLayersNone, shapes[0], 2048, 0, layersTimed), Samples: []float64{0.047}},
 			{Point: point(probeLayersNone, shapes[0], 2048, 4096, layersTimed), Samples: []float64{0.055}},
