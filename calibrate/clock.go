@@ -83,10 +83,13 @@ func (clock) points(p *planner) {
 }
 
 func (clock) prepare(g *gpuBench, p Point) (Timed, error) {
-	if p.Probe == probeChunk {
-		return g.ready(p, g.setupChunk)
+	switch p.Probe {
+	case probeChunk:
+		return g.ready(p, (*gpuRun).setupChunk)
+	case probeClock, probePrompt:
+		return g.prepareTrain(p)
 	}
-	return g.prepareClock(p)
+	return g.prepareRested(p)
 }
 
 // leastGain is the share of its time that a higher clock must save linears to be

@@ -18,8 +18,8 @@ func (continueLatency) probes() []Probe {
 func (continueLatency) points(p *planner) { p.add(stageLaunch, point(probeSync, "")) }
 
 func (continueLatency) prepare(g *gpuBench, p Point) (Timed, error) {
-	return g.ready(p, func(*cuda.Session, Point) (*setup, error) {
-		return &setup{bench: cuda.Bench{Calls: []cuda.Operation{&cuda.EmptyArgs{}}, Clock: cuda.WallClock}}, nil
+	return g.ready(p, func(*gpuRun, Point) *setup {
+		return &setup{bench: cuda.Bench{Calls: []cuda.Operation{&cuda.EmptyArgs{}}, Clock: cuda.WallClock}}
 	})
 }
 

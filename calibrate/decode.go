@@ -103,7 +103,7 @@ func (p *planner) mostTokens(shape string) int64 {
 	return min(p.limits.DeviceBytes, mostDeviceBytes) * 3 / 4 / m.LayerKVBytesPerToken()
 }
 
-func (decode) prepare(g *gpuBench, p Point) (Timed, error) { return g.ready(p, g.setupDecode) }
+func (decode) prepare(g *gpuBench, p Point) (Timed, error) { return g.ready(p, (*gpuRun).setupDecode) }
 
 // fit fits both kernels, never faster than HBM.
 func (decode) fit(s *Samples, p *hw.Profile, from source) []model {

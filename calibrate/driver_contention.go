@@ -31,7 +31,9 @@ func (driverContention) points(p *planner) {
 	}
 }
 
-func (driverContention) prepare(g *gpuBench, p Point) (Timed, error) { return g.ready(p, g.setupCalls) }
+func (driverContention) prepare(g *gpuBench, p Point) (Timed, error) {
+	return g.ready(p, (*gpuRun).setupCalls)
+}
 
 // fit finds what a call of the driver takes longer while another thread
 // saves blocks one by one: calls of two threads queue for the driver's lock.
@@ -57,21 +59,14 @@ func (driverContention) fit(s *Samples, p *hw.Profile, from source) []model {
 	return nil
 }
 
-// setupCalls readies launches and small copies, in turn, while a second thread
-// copies 16 KiB blocks one by one: both wait for the driver.
-func (g *gpuBench) setupCalls(s *cuda.Session, p Point) (*setup, error) {
+// setupCalls readies launches and small copies, alternating, while a second thread copies 16 KiB
+// blocks one by one: the calls of both queue for the driver.
+func (g *gpuRun) setupCalls(p Point) *setup {
 	const count, block = 4096, 16 * kib
 	t := &setup{bench: cuda.Bench{Clock: cuda.SubmitClock}, settle: settled}
-	near, err := g.poisoned(s, block)
-	if err != nil {
-		return nil, err
-	}
-	if err := g.pool.grow(s, gib); err != nil {
-		return nil, err
-	}
-	host, hostBytes := g.pool.at(0)
-	up := &cuda.MemcpyArgs{Dst: near, Src: host, Bytes: block}
-	t.verify = func(s *cuda.Session) error { return g.sameBytes(s, near, hostBytes[:block], up) }
+	src, bytes := g.host(gib)
+	up := &cuda.MemcpyArgs{Dst: g.poisoned(block), Src: src, Bytes: block}
+	t.verify = func() { g.copied(up, up.Dst, bytes[:block]) }
 	launches, copies := p.At("launches"), p.At("copies")
 	for i := range max(launches, copies) {
 		if i < launches {
@@ -81,15 +76,9 @@ func (g *gpuBench) setupCalls(s *cuda.Session, p Point) (*setup, error) {
 			t.bench.Calls = append(t.bench.Calls, up)
 		}
 	}
-	var op cuda.Operation
-	var moved func(*cuda.Session) error
-	switch p.Probe {
-	case probeCallsNone:
-		return t, nil
-	case probeCallsSave:
-		op, moved, err = g.saveOp(s, probeSaveMemcpy, count, block, basePool*mib, 0)
+	if p.Probe == probeCallsSave {
+		c := g.saveAnywhere(probeSaveMemcpy, count, block, basePool*mib, 0)
+		t.overlap, t.verify = c.calls, both(t.verify, c.verify)
 	}
-	t.beside = []cuda.Operation{op}
-	t.verify = both(t.verify, moved)
-	return t, err
+	return t
 }

@@ -26,7 +26,9 @@ func (elementwise) points(p *planner) {
 	}
 }
 
-func (elementwise) prepare(g *gpuBench, p Point) (Timed, error) { return g.ready(p, g.setupPointwise) }
+func (elementwise) prepare(g *gpuBench, p Point) (Timed, error) {
+	return g.ready(p, (*gpuRun).setupPointwise)
+}
 
 // fit fits t = launch + bytes/rate over all shapes, which the profile has as two
 // rows of one shape: a token's time and that of the most tokens.

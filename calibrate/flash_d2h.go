@@ -39,7 +39,7 @@ func (p *planner) threads() (threads []int64) {
 	return append(threads, int64(p.limits.Threads))
 }
 
-func (flashD2H) prepare(g *gpuBench, p Point) (Timed, error) { return g.ready(p, g.setupSave) }
+func (flashD2H) prepare(g *gpuBench, p Point) (Timed, error) { return g.ready(p, (*gpuRun).setupSave) }
 
 func (flashD2H) fit(s *Samples, p *hw.Profile, from source) []model {
 	return []model{fitScatter(s, p, from, math.Min(p.Link.D2H.SI(), p.Link.Nominal.SI()))}

@@ -34,7 +34,7 @@ func (flashH2D) points(p *planner) {
 	}
 }
 
-func (flashH2D) prepare(g *gpuBench, p Point) (Timed, error) { return g.ready(p, g.setupLoad) }
+func (flashH2D) prepare(g *gpuBench, p Point) (Timed, error) { return g.ready(p, (*gpuRun).setupLoad) }
 
 // fit needs the link's rate.
 func (flashH2D) fit(s *Samples, p *hw.Profile, from source) []model {

@@ -56,7 +56,7 @@ func (gemm) points(p *planner) {
 	}
 }
 
-func (gemm) prepare(g *gpuBench, p Point) (Timed, error) { return g.ready(p, g.setupLinears) }
+func (gemm) prepare(g *gpuBench, p Point) (Timed, error) { return g.ready(p, (*gpuRun).setupLinears) }
 
 // fit keeps the measured points as they are, between which hw draws straight lines; more
 // tokens never cost less. The points held out are in the profile too, and judged by a curve
@@ -155,77 +155,45 @@ func falls(all data, axis string) string {
 	return text
 }
 
-// linearsOp readies the four linears of one layer and their check.
-func (g *gpuBench) linearsOp(s *cuda.Session, m *hw.Model, tokens int64) ([]cuda.Operation, func(*cuda.Session) error, error) {
-	if err := s.LinearOpen(""); err != nil {
-		return nil, nil, err
-	}
+// linears readies the four linears of one layer.
+func (g *gpuRun) linears(m *hw.Model, tokens int64) checked {
+	g.try(func() error { return g.s.LinearOpen("") })
 	h, q, k, f := int64(m.Hidden), int64(m.QHeads*m.HeadDim), int64(m.KVHeads*m.HeadDim), int64(m.FFN)
+	var all []*cuda.LinearArgs
 	var calls []cuda.Operation
 	for _, l := range []struct{ in, out int64 }{{h, q + 2*k}, {q, h}, {h, 2 * f}, {f, h}} {
-		a := &cuda.LinearArgs{Tokens: int32(tokens), In: int32(l.in), Out: int32(l.out)}
-		var err error
-		if a.X, err = g.random(s, tokens*l.in); err != nil {
-			return nil, nil, err
+		a := &cuda.LinearArgs{
+			Tokens: int32(tokens), In: int32(l.in), Out: int32(l.out),
+			X: g.random(tokens * l.in), W: g.random(l.out * l.in), Y: g.poisoned(2 * tokens * l.out),
 		}
-		if a.W, err = g.random(s, l.out*l.in); err != nil {
-			return nil, nil, err
-		}
-		if a.Y, err = g.poisoned(s, 2*tokens*l.out); err != nil {
-			return nil, nil, err
-		}
-		calls = append(calls, a)
+		all, calls = append(all, a), append(calls, a)
 	}
-	return calls, func(s *cuda.Session) error {
-		for i, c := range calls {
-			if err := g.checkLinear(s, c.(*cuda.LinearArgs)); err != nil {
-				return fmt.Errorf("linear %d: %w", i, err)
-			}
+	return checked{calls, func() {
+		for i, a := range all {
+			g.checkLinear(i, a)
 		}
-		return nil
-	}, nil
+	}}
 }
 
 // checkLinear computes some outputs of the first and last token anew.
-func (g *gpuBench) checkLinear(s *cuda.Session, a *cuda.LinearArgs) error {
-	if err := s.Launch(a, 0); err != nil {
-		return err
-	}
+func (g *gpuRun) checkLinear(index int, a *cuda.LinearArgs) {
+	g.launch(a)
 	in, out := int64(a.In), int64(a.Out)
 	for _, token := range []int64{0, int64(a.Tokens) - 1} {
-		x, err := floats(s, a.X+cuda.Ptr(2*token*in), in)
-		if err != nil {
-			return err
-		}
-		var got []cuda.Half
-		var want []float64
+		x := g.rowOf(a.X, token, in)
+		var got, want []float64
 		for _, o := range []int64{0, out - 1, g.r.Int64N(out), g.r.Int64N(out), g.r.Int64N(out)} {
-			w, err := floats(s, a.W+cuda.Ptr(2*o*in), in)
-			if err != nil {
-				return err
-			}
-			y, err := halves(s, a.Y+cuda.Ptr(2*(token*out+o)), 1)
-			if err != nil {
-				return err
-			}
 			sum := 0.0
-			for i := range x {
-				sum += x[i] * w[i]
+			for i, w := range g.rowOf(a.W, o, in) {
+				sum += x[i] * w
 			}
-			got, want = append(got, y[0]), append(want, sum)
+			got, want = append(got, g.floats(a.Y+cuda.Ptr(2*(token*out+o)), 1)...), append(want, sum)
 		}
-		if err := near(fmt.Sprintf("token %d", token), got, want); err != nil {
-			return err
-		}
+		g.compare(got, want, "linear %d, token %d", index, token)
 	}
-	return nil
 }
 
-func (g *gpuBench) setupLinears(s *cuda.Session, p Point) (*setup, error) {
-	m, err := shapeModel(p.Shape)
-	if err != nil {
-		return nil, err
-	}
-	calls, verify, err := g.linearsOp(s, m, p.At("tokens"))
-	return &setup{bench: cuda.Bench{Calls: calls}, verify: verify, settle: g.settling(p)}, err
+func (g *gpuRun) setupLinears(p Point) *setup {
+	c := g.linears(g.model(p.Shape), p.At("tokens"))
+	return &setup{bench: cuda.Bench{Calls: c.calls}, verify: c.verify, settle: g.settling(p)}
 }

@@ -19,7 +19,9 @@ func (gpuScatter) points(p *planner) {
 	p.eachTransfer(func(block, n int64) { p.add(stageGPUScatter, point(probeSaveGPU, "", block, n, basePool)) })
 }
 
-func (gpuScatter) prepare(g *gpuBench, p Point) (Timed, error) { return g.ready(p, g.setupSave) }
+func (gpuScatter) prepare(g *gpuBench, p Point) (Timed, error) {
+	return g.ready(p, (*gpuRun).setupSave)
+}
 
 // fit needs the link's rate.
 func (gpuScatter) fit(s *Samples, p *hw.Profile, from source) []model {

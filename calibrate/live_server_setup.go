@@ -33,21 +33,27 @@ func (g *gpuBench) prepareLive(c *liveCase) (Timed, error) {
 	}
 	var ready []float64
 	return func(warmup, repeats int) ([]float64, error) {
-		err := g.lib.Do(func(s *cuda.Session) (err error) {
-			if len(ready) < repeats {
-				if err = g.pool.grow(s, gib); err == nil {
-					ready, err = c.samples(&pooled{Machine: s, pool: &g.pool, each: gib}, warmup, max(repeats, liveSamples))
-				}
+		if len(ready) < repeats {
+			err := g.onMachine(func(m live.Machine) (err error) {
+				ready, err = c.samples(m, warmup, max(repeats, liveSamples))
+				return err
+			})
+			if err != nil {
+				return nil, err
 			}
-			return err
-		})
-		if err != nil {
-			return nil, err
 		}
 		samples := ready[:repeats]
 		ready = ready[repeats:]
 		return samples, nil
 	}, nil
+}
+
+// onMachine calls f with the GPU as a machine whose host memory is the pool.
+func (g *gpuBench) onMachine(f func(live.Machine) error) error {
+	return g.do(func(g *gpuRun) {
+		g.host(gib)
+		g.try(func() error { return f(&pooled{Machine: g.s, pool: &g.pool, each: gib}) })
+	})
 }
 
 // pooled is a machine whose pages of KV lie in the rig's pool, since pinning takes most of a

@@ -30,7 +30,9 @@ func (loadMemcpy) points(p *planner) {
 	}
 }
 
-func (loadMemcpy) prepare(g *gpuBench, p Point) (Timed, error) { return g.ready(p, g.setupLoad) }
+func (loadMemcpy) prepare(g *gpuBench, p Point) (Timed, error) {
+	return g.ready(p, (*gpuRun).setupLoad)
+}
 
 // fit needs the link's rate.
 func (loadMemcpy) fit(s *Samples, p *hw.Profile, from source) []model {

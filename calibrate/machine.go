@@ -41,7 +41,7 @@ func OpenMachine(library string, o Options) (m Machine, close func() error, err 
 	if err == nil {
 		if m.Limits, err = b.limits(o); err == nil {
 			var g *gpuBench
-			if g, err = newGPUBench(lib, b.gpu, m.Limits); err == nil {
+			if g, err = newLibraryBench(lib, b.gpu, m.Limits); err == nil {
 				m.Bench = g
 				m.Origin = origin(lib, b)
 				return m, func() error { defer lib.Close(); return g.Close() }, nil

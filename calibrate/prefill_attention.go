@@ -31,7 +31,7 @@ func (prefillAttention) points(p *planner) {
 }
 
 func (prefillAttention) prepare(g *gpuBench, p Point) (Timed, error) {
-	return g.ready(p, g.setupPrefill)
+	return g.ready(p, (*gpuRun).setupPrefill)
 }
 
 func span(at datum) sim.Span {

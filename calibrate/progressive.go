@@ -63,7 +63,9 @@ func (progressive) points(p *planner) {
 	})
 }
 
-func (progressive) prepare(g *gpuBench, p Point) (Timed, error) { return g.ready(p, g.setupPSA) }
+func (progressive) prepare(g *gpuBench, p Point) (Timed, error) {
+	return g.ready(p, (*gpuRun).setupPSA)
+}
 
 func (progressive) fit(s *Samples, p *hw.Profile, from source) []model {
 	if m, ok := fitPSA(s, p, from); ok {

@@ -19,7 +19,9 @@ func (saveMemcpy) points(p *planner) {
 	p.eachTransfer(func(block, n int64) { p.add(stageSaveMemcpy, point(probeSaveMemcpy, "", block, n, basePool)) })
 }
 
-func (saveMemcpy) prepare(g *gpuBench, p Point) (Timed, error) { return g.ready(p, g.setupSave) }
+func (saveMemcpy) prepare(g *gpuBench, p Point) (Timed, error) {
+	return g.ready(p, (*gpuRun).setupSave)
+}
 
 // fit needs the link's rate.
 func (saveMemcpy) fit(s *Samples, p *hw.Profile, from source) []model {

@@ -67,7 +67,9 @@ func (p *planner) overlapPool() int64 {
 	return slices.Max(slices.DeleteFunc(p.pools(), func(m int64) bool { return m > 16*kib }))
 }
 
-func (saveOverlap) prepare(g *gpuBench, p Point) (Timed, error) { return g.ready(p, g.setupLayers) }
+func (saveOverlap) prepare(g *gpuBench, p Point) (Timed, error) {
+	return g.ready(p, (*gpuRun).setupLayers)
+}
 
 func (saveOverlap) fit(s *Samples, p *hw.Profile, from source) []model {
 	fitContention(s, p, from)

@@ -32,7 +32,7 @@ func (scoring) points(p *planner) {
 	})
 }
 
-func (scoring) prepare(g *gpuBench, p Point) (Timed, error) { return g.ready(p, g.setupSelect) }
+func (scoring) prepare(g *gpuBench, p Point) (Timed, error) { return g.ready(p, (*gpuRun).setupSelect) }
 
 // fit fits scores and top-k in one kernel (hw: stream), t = launch + bytes/rate of the
 // digests, and the searches and crowds of lists where the samples say how many SMs there are.
