@@ -98,17 +98,8 @@ const mostNamed = 1000
 // and to name both places, from the same servers with and without loads.
 func (blockLoad) fit(s *Samples, p *hw.Profile, from source) []model {
 	p.Host.LoadBlock = hw.Figure{}
-	without := map[int64]float64{}
-	for _, at := range s.of(probeLiveOffload) {
-		without[at.At("requests")] = at.seconds
-	}
-	var longer data
-	for _, at := range s.of(probeLiveLoads) {
-		if t, ok := without[at.At("requests")]; ok && at.seconds > t && at.At("loads") < mostNamed {
-			at.seconds -= t
-			longer = append(longer, at)
-		}
-	}
+	loads := s.of(probeLiveLoads).where(func(at datum) bool { return at.At("loads") < mostNamed })
+	longer := loads.beyond(s.of(probeLiveOffload), byAxis("requests")).where(positive)
 	if len(longer) > 0 {
 		each := shareOf(longer, func(at datum) float64 { return float64(at.At("layers") * at.At("loads")) })
 		p.Host.LoadBlock = perBlock(each, from, "each block that a layer loads: what GPU events see as idle of a decode step of the live loop, over the same without loads")

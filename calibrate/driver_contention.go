@@ -41,18 +41,10 @@ func (driverContention) prepare(g *gpuBench, p Point) (Timed, error) {
 //	t = alone + (launches + copies) wait
 func (driverContention) fit(s *Samples, p *hw.Profile, from source) []model {
 	p.Host.DriverContention = hw.Figure{}
-	alone := map[string]float64{}
-	for _, at := range s.of(probeCallsNone) {
-		alone[at.Sizes()] = at.seconds
-	}
-	var waits []float64
-	for _, at := range s.of(probeCallsSave) {
-		if t, ok := alone[at.Sizes()]; ok {
-			waits = append(waits, (at.seconds-t)/float64(at.At("launches")+at.At("copies")))
-		}
-	}
-	if len(waits) > 0 {
-		if wait := medianOf(waits).Value; wait > 0 {
+	longer := s.of(probeCallsSave).beyond(s.of(probeCallsNone), pointKey)
+	if len(longer) > 0 {
+		calls := func(at datum) float64 { return float64(at.At("launches") + at.At("copies")) }
+		if wait := shareOf(longer, calls); wait > 0 {
 			p.Host.DriverContention = from.figure(wait*1e6, "us", "a launch or small copy while another thread saves with a memcpy a block, over the same without it")
 		}
 	}

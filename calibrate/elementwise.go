@@ -3,7 +3,6 @@ package calibrate
 import (
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
-	"math"
 )
 
 // elementwise is what one layer has besides matrices and attention.
@@ -37,10 +36,7 @@ func (elementwise) fit(s *Samples, p *hw.Profile, from source) []model {
 	all := s.of(probePointwise)
 	bytes := func(at datum) float64 { return tokens(at) * hw.PointwiseBytes(at.model) }
 	fit, held := all.split(func(at datum) string { return at.Shape }, 3, isMost(all))
-	start, hbm := linear(fit, one, bytes), p.GPU.HBMBandwidth.SI()
-	c := refine(fit, []float64{math.Max(start[0], 1e-6), 1 / math.Max(start[1], 1/hbm)}, []bound{callBound, {rateBound.low, hbm}}, func(c []float64, at datum) float64 {
-		return c[0] + bytes(at)/c[1]
-	})
+	c := fitBytes(fit, bytes, p.GPU.HBMBandwidth.SI())
 	first := all[0].model
 	ends := all.values("tokens")
 	p.Pointwise = nil

@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	"cmp"
 	"fmt"
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/live"
@@ -113,7 +114,7 @@ func fitLinearLaunch(s *Samples, p *hw.Profile, from source) {
 // splitCurve sorts one shape's points and holds some out.
 func splitCurve(all data, axis string) model {
 	size := func(at datum) float64 { return float64(at.At(axis)) }
-	slices.SortFunc(all, func(a, b datum) int { return compare(size(a), size(b)) })
+	slices.SortFunc(all, func(a, b datum) int { return cmp.Compare(size(a), size(b)) })
 	first, last := size(all[0]), size(all[len(all)-1])
 	// One of each three neighbours is held out, so that no gap is wide.
 	rank := map[int64]int{}

@@ -60,26 +60,19 @@ func (loadMemcpy) fit(s *Samples, p *hw.Profile, from source) []model {
 // drawMoved shows a transfer's rate over its bytes.
 var drawMoved = picture{x: moved, xLabel: "bytes moved", rate: moved}
 
-// pools says what the largest host pool does to the engines whose models do not
-// know of it.
-func pools(s *Samples) []string {
-	var notes []string
-	for _, probe := range []string{probeLoadMemcpy} {
-		all := s.of(probe)
-		sizes := all.values("pool_mib")
-		if len(sizes) == 0 || sizes[len(sizes)-1] == basePool {
-			continue
-		}
-		most := sizes[len(sizes)-1]
-		base := map[string]float64{}
-		for _, at := range all {
-			if at.At("pool_mib") == basePool {
-				base[otherAxes(at, "pool_mib")] = at.seconds
-			}
-		}
-		for _, at := range all {
-			if t, ok := base[otherAxes(at, "pool_mib")]; ok && at.At("pool_mib") == most {
-				notes = append(notes, fmt.Sprintf("%s over a pool of %s, over the same of %s: %.2f", probe, size(most*mib), size(basePool*mib), at.seconds/t))
+// pools notes by how much copies take longer over the largest host pool than over the base one.
+func pools(s *Samples) (notes []string) {
+	all := s.of(probeLoadMemcpy)
+	sizes := all.values("pool_mib")
+	if len(sizes) == 0 {
+		return nil
+	}
+	most := sizes[len(sizes)-1]
+	for _, at := range inPool(all, most) {
+		for _, base := range inPool(all, basePool) {
+			if most != basePool && otherAxes(at, "pool_mib") == otherAxes(base, "pool_mib") {
+				notes = append(notes, fmt.Sprintf("%s over a pool of %s, over the same of %s: %.2f",
+					probeLoadMemcpy, size(most*mib), size(basePool*mib), at.seconds/base.seconds))
 			}
 		}
 	}

@@ -146,13 +146,8 @@ func psaBytes(at datum) (sum float64) {
 	return sum
 }
 
-// pricePSA is what a profile says of a point.
+// pricePSA is what a profile predicts of a point.
 func pricePSA(p *hw.Profile, at datum) float64 {
-	batch, micro := int(at.At("batch")), int(at.At("micro_blocks"))
-	if at.Probe == probePSAUneven {
-		t, _ := p.PSARoundsSeconds(at.model, batch, blockTokens, micro, reach(at.Point, at.model))
-		return t
-	}
-	t, _ := p.PSADecodeSeconds(at.model, batch, int(psaLength(at)), blockTokens, micro, psaLaunches(at))
+	t, _ := p.PSASeconds(at.model, int(at.At("batch")), psaRoundBytes(at), psaLaunches(at))
 	return t
 }

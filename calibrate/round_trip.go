@@ -31,23 +31,15 @@ func (roundTrip) prepare(g *gpuBench, p Point) (Timed, error) {
 // roundTripData is what a layer's round trip takes by these servers:
 //
 //	t = (offloading - held)/layers
-func roundTripData(s *Samples) (trips data) {
-	held := map[string]datum{}
-	for _, at := range s.of(probeLiveHeld) {
-		held[serverKey(at)] = at
-	}
-	for _, at := range s.of(probeLiveUnsplit) {
-		if in, ok := held[serverKey(at)]; ok && at.seconds > in.seconds {
-			layers := float64(at.At("layers"))
-			at.seconds = (at.seconds - in.seconds) / layers
-			at.within = lessOpen(at.within, in.within) / layers
-			trips = append(trips, at)
-		}
+func roundTripData(s *Samples) data {
+	trips := s.of(probeLiveUnsplit).beyond(s.of(probeLiveHeld), pointKey).where(positive)
+	for i := range trips {
+		layers := float64(trips[i].At("layers"))
+		trips[i].seconds /= layers
+		trips[i].within /= layers
 	}
 	return trips
 }
-
-func serverKey(at datum) string { return at.Shape + " " + otherAxes(at, "") }
 
 // listBytes are those of the lists of a layer.
 func listBytes(at datum) float64 {

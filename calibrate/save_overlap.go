@@ -121,7 +121,7 @@ func fitOverlapped(s *Samples, p *hw.Profile, from source) []model {
 	all := s.of(probePrefillMemcpy).where(func(at datum) bool { return alone[sizes(at)] > 0 && at.seconds > 1.2*alone[sizes(at)] })
 	price := func(p *hw.Profile, at datum) float64 {
 		n, block := layerBlocks(at)
-		t, err := p.OverlappedSaveSeconds(hw.SaveMemcpy, n, block, at.At("pool_mib")*mib, 0)
+		_, t, err := p.SaveSeconds(hw.SaveMemcpy, n, block, at.At("pool_mib")*mib, 0)
 		must(err)
 		layers := float64(at.At("layers"))
 		return alone[sizes(at)]/layers + layers*t

@@ -108,6 +108,14 @@ func refine(d data, start []float64, bounds []bound, model func(p []float64, at 
 	return slices.Clone(p)
 }
 
+// fitBytes fits t = launch + bytes/rate, never faster than HBM.
+func fitBytes(d data, bytes func(datum) float64, hbm float64) (c []float64) {
+	start := linear(d, one, bytes)
+	return refine(d, []float64{math.Max(start[0], 1e-6), 1 / math.Max(start[1], 1/hbm)},
+		[]bound{callBound, {rateBound.low, hbm}},
+		func(c []float64, at datum) float64 { return c[0] + bytes(at)/c[1] })
+}
+
 // logErrors sums the squares of log errors of a model, as refine minimises them.
 func logErrors(d data, model func(at datum) float64) float64 {
 	sum := 0.0
@@ -168,16 +176,6 @@ var (
 	noBlock    = 5e-10              // seconds: less per block is nothing
 	infinite   = math.Inf(1)        // a bound that does not bind
 )
-
-func compare(a, b float64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
-}
 
 // perBlock is the optional figure of a time, such as one per block.
 func perBlock(seconds float64, from source, what string) hw.Figure {

@@ -31,31 +31,29 @@ type steadyLimit struct {
 // ErrDisturbed ends a calibration that is to stop on a disturbed host.
 var ErrDisturbed = errors.New("others use this host's CPU; calibrate when it is quiet")
 
-// disturbed says by how much a probe's samples differ, "" where they are as steady as
-// on a quiet host or do not tell, and whether to stop for it.
+// disturbed describes by how much a probe's samples differ, "" where they are as steady as on a
+// quiet host or do not show it, and whether to stop for it.
 func disturbed(s *Samples, probe string) (note string, stop bool) {
-	for _, limit := range steadiness {
-		if limit.probe != probe {
-			continue
+	i := slices.IndexFunc(steadiness, func(l steadyLimit) bool { return l.probe == probe })
+	if i < 0 {
+		return "", false
+	}
+	limit := steadiness[i]
+	var spreads []float64
+	for _, r := range s.Records {
+		if r.Point.Probe == probe && len(r.Samples) >= 3 {
+			sorted := slices.Sorted(slices.Values(r.Samples))
+			spreads = append(spreads, sorted[len(sorted)*9/10]/r.Median().Value)
 		}
-		var spreads []float64
-		for _, r := range s.Records {
-			if r.Point.Probe == probe && len(r.Samples) >= 3 {
-				sorted := slices.Sorted(slices.Values(r.Samples))
-				spreads = append(spreads, sorted[len(sorted)*9/10]/r.Median().Value)
-			}
-		}
-		if len(spreads) == 0 {
-			return "", false
-		}
-		if spread := medianOf(spreads).Value; spread > limit.above {
-			return fmt.Sprintf("the host's CPU is disturbed: of equal samples of %s one in ten takes %.3f times the median, on quiet hosts less than %.3f", probe, spread, limit.above), limit.stops
-		}
+	}
+	if spread := medianOf(spreads).Value; spread > limit.above { // false for NaN
+		return fmt.Sprintf("the host's CPU is disturbed: of equal samples of %s one in ten takes %.3f times "+
+			"the median, on quiet hosts less than %.3f", probe, spread, limit.above), limit.stops
 	}
 	return "", false
 }
 
-// mustStop says whether samples are of a host too disturbed to go on.
+// mustStop reports whether samples are of a host too disturbed to go on.
 func mustStop(s *Samples) bool {
 	return slices.ContainsFunc(steadiness, func(limit steadyLimit) bool {
 		_, stop := disturbed(s, limit.probe)

@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	"cmp"
 	"github.com/sparseserve/sparseserve/hw"
 	"math"
 	"slices"
@@ -78,7 +79,7 @@ func (k kernelFit) seconds(at datum, link float64) float64 {
 }
 
 func fitKernel(d data, link float64) kernelFit {
-	first := slices.MinFunc(d, func(a, b datum) int { return compare(a.seconds, b.seconds) }).seconds
+	first := slices.MinFunc(d, func(a, b datum) int { return cmp.Compare(a.seconds, b.seconds) }).seconds
 	start := linear(d, one, blocks, moved)
 	p := refine(d, []float64{first, math.Max(start[0], first/2), math.Max(start[1], 1e-10), 1 / math.Max(start[2], 1/link/2)},
 		[]bound{floorBound, callBound, blockBound, {rateBound.low, link * 1.2}},
@@ -141,7 +142,7 @@ func priceLoad(p *hw.Profile, engine string, blocks, blockBytes, poolMiB int64) 
 }
 
 func priceSave(p *hw.Profile, engine string, blocks, blockBytes, poolMiB, threads int64) float64 {
-	t, err := p.SaveSeconds(engine, blocks, blockBytes, poolMiB*mib, int(threads))
+	t, _, err := p.SaveSeconds(engine, blocks, blockBytes, poolMiB*mib, int(threads))
 	must(err)
 	return t
 }

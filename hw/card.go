@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"reflect"
 	"slices"
 	"strings"
 )
@@ -74,26 +73,17 @@ func CardNames() []string { return names(cardFiles, "cards") }
 
 // LoadCard returns a built-in card by name, or reads a card file.
 func LoadCard(nameOrPath string) (*Card, error) {
-	c := new(Card)
-	file, data, err := readNamed("gpu", cardFiles, "cards", nameOrPath)
-	if err != nil {
-		return nil, err
-	}
-	ix, err := decodeTOML(file, data, c)
-	if err != nil {
-		return nil, err
-	}
-	return c, ix.place(file, c.validate)
+	return load[Card]("gpu", cardFiles, "cards", nameOrPath)
 }
 
-func (c *Card) validate() (path string, err error) {
+func (c *Card) validate() error {
 	switch {
 	case c.Name == "":
-		return "name", errors.New("want a name")
+		return wrong("name", "want a name")
 	case c.Kernels.Own == "" || c.Kernels.FA2 == "":
-		return "kernels", errors.New("want sparseserve and fa2, the files of kernels/ that the card's engines run")
+		return wrong("kernels", "want sparseserve and fa2, the files of kernels/ that the card's engines run")
 	}
-	return checkFigures(reflect.ValueOf(*c), "", "")
+	return checkFigures(c)
 }
 
 // Changes are figures of a card set to other values, for what-if: the keys of

@@ -37,8 +37,8 @@ func TestClock(t *testing.T) {
 	run := device()
 	plain, plainDecode := run(&chunk, 0), run(&decode, 0)
 	withClock(p)
-	if path, err := p.validate(); err != nil {
-		t.Fatalf("%s: %v", path, err)
+	if err := p.validate(); err != nil {
+		t.Fatal(err)
 	}
 	run = device()
 	prefill := func(s sim.Timing) des.Time { return s.Phases.Linears + s.Phases.PrefillAttention }
@@ -281,7 +281,7 @@ func TestClockFigures(t *testing.T) {
 		p := mustProfile(t, "h200")
 		withClock(p)
 		c.bend(p)
-		if path, err := p.validate(); path != c.path || err == nil {
+		if path, err := wrongKey(p); path != c.path || err == nil {
 			t.Errorf("want an error of %s, got %q: %v", c.path, path, err)
 		}
 	}

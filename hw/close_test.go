@@ -45,7 +45,7 @@ func TestBlockClose(t *testing.T) {
 		t.Errorf("%g s beats HBM", got)
 	}
 	p.BlockClose.Launch = Figure{}
-	if path, err := p.validate(); path != "block_close.rate" || err == nil {
+	if path, err := wrongKey(p); path != "block_close.rate" || err == nil {
 		t.Errorf("a rate without a launch: %s, %v", path, err)
 	}
 }

@@ -2,6 +2,7 @@ package hw
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -63,14 +64,14 @@ func parseConfigJSON(file string, data []byte) (Model, error) {
 	}
 	m := Model{
 		Name:            configName(file, c.NameOrPath),
-		Layers:          first(c.Layers, c.LayersGLM),
+		Layers:          cmp.Or(c.Layers, c.LayersGLM),
 		Hidden:          c.Hidden,
 		QHeads:          c.QHeads,
 		KVHeads:         c.KVHeads,
-		HeadDim:         first(c.HeadDim, c.KVChannels),
-		FFN:             first(c.FFN, c.FFNGLM),
-		Vocab:           first(c.PaddedVocab, c.Vocab),
-		MaxContext:      first(c.Positions, c.SeqLength),
+		HeadDim:         cmp.Or(c.HeadDim, c.KVChannels),
+		FFN:             cmp.Or(c.FFN, c.FFNGLM),
+		Vocab:           cmp.Or(c.PaddedVocab, c.Vocab),
+		MaxContext:      cmp.Or(c.Positions, c.SeqLength),
 		Tokenizer:       "llama3",
 		TiedEmbeddings:  c.Tied == nil && kind.tied || c.Tied != nil && *c.Tied,
 		QKVBias:         c.Bias || c.BiasGLM || c.BiasStableLM || c.BiasInternLM || kind.qkvBias,
@@ -90,11 +91,10 @@ func parseConfigJSON(file string, data []byte) (Model, error) {
 	if m.Vocab < 50000 { // a 32k vocabulary splits text as Llama-2's does
 		m.Tokenizer = "llama2"
 	}
-	if key, err := m.validate(); err != nil {
-		if hf, ok := hfKeys[key]; ok {
-			key = hf
-		}
-		return Model{}, fmt.Errorf("%s: %s: %w", file, key, err)
+	err := m.validate()
+	if at := new(keyError); errors.As(err, &at) {
+		at.path = cmp.Or(hfKeys[at.path], at.path)
+		return Model{}, fmt.Errorf("%s: %w", file, at)
 	}
 	return m, nil
 }
@@ -137,14 +137,4 @@ func jsonError(file string, data []byte, err error) error {
 
 func lineAt(data []byte, offset int64) int {
 	return 1 + bytes.Count(data[:min(int(offset), len(data))], []byte("\n"))
-}
-
-// first returns the first value that is not 0.
-func first(values ...int) int {
-	for _, v := range values {
-		if v != 0 {
-			return v
-		}
-	}
-	return 0
 }

@@ -41,7 +41,7 @@ func TestCopiesCostByTheHostPool(t *testing.T) {
 		}
 	}
 	p.Load.MemcpyPools[1].PoolGiB = 1
-	if path, err := p.validate(); path != "load.memcpy_pools[1].pool_gib" {
+	if path, err := wrongKey(p); path != "load.memcpy_pools[1].pool_gib" {
 		t.Errorf("rows of one pool: %s, %v", path, err)
 	}
 }
@@ -113,16 +113,13 @@ func TestSavesBesidePrefill(t *testing.T) {
 	}
 	p := card(2, rows)
 	for _, n := range []int64{1, n, 4 * n} { // all but the call is as alone
-		alone, err := p.SaveSeconds(SaveMemcpy, n, block, 1<<30, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := p.OverlappedSaveSeconds(SaveMemcpy, n, block, 1<<30, 0); err != nil || math.Abs(got-alone) > 1e-12 {
-			t.Errorf("%d blocks take %v s beside prefill, %v, want %v", n, got, err, alone)
+		alone, got, err := p.SaveSeconds(SaveMemcpy, n, block, 1<<30, 0)
+		if err != nil || math.Abs(got-alone) > 1e-12 {
+			t.Errorf("%d blocks take %v s during prefill, %v, want %v", n, got, err, alone)
 		}
 	}
 	p.Save.MemcpyOverlappedPools = []PoolTime{rows[1], rows[0]}
-	if path, err := p.validate(); path != "save.memcpy_overlapped_pools[1].pool_gib" {
+	if path, err := wrongKey(p); path != "save.memcpy_overlapped_pools[1].pool_gib" {
 		t.Errorf("rows that fall: %s, %v", path, err)
 	}
 }

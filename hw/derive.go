@@ -28,7 +28,10 @@ func (k KernelCosts) on(from, to *Card) KernelCosts {
 	peak := to.GPU.PeakFP16.SI() / from.GPU.PeakFP16.SI()
 	h2d := to.Link.H2D.SI() / from.Link.H2D.SI()
 	d2h := to.Link.D2H.SI() / from.Link.D2H.SI()
-	walkFigures(reflect.ValueOf(&k).Elem(), "", func(f *Figure, tag reflect.StructTag) {
+	eachFigure(reflect.ValueOf(&k).Elem(), func(_ string, f *Figure, tag reflect.StructTag) {
+		if !f.Set() {
+			return
+		}
 		switch tag.Get("by") {
 		case "hbm":
 			f.scale(hbm, "HBM of "+to.Name)
@@ -72,27 +75,6 @@ func (k *KernelCosts) matrices(from *Card, hbm, peak float64, name string) {
 		r.scale((launch+(r.SI()-launch)*(share/hbm+(1-share)/peak))/r.SI(), "HBM and peak of "+name)
 		longest[r.Shape] = math.Max(longest[r.Shape], r.Value)
 		r.Value = longest[r.Shape] // rows of a shape have one unit
-	}
-}
-
-// walkFigures calls fn for every figure below v that is set, with the tag of its field;
-// rows that embed a figure have the tag of that.
-func walkFigures(v reflect.Value, tag reflect.StructTag, fn func(*Figure, reflect.StructTag)) {
-	if f, ok := v.Addr().Interface().(*Figure); ok {
-		if f.Set() {
-			fn(f, tag)
-		}
-		return
-	}
-	switch v.Kind() {
-	case reflect.Slice:
-		for i := range v.Len() {
-			walkFigures(v.Index(i), tag, fn)
-		}
-	case reflect.Struct:
-		for i := range v.NumField() {
-			walkFigures(v.Field(i), v.Type().Field(i).Tag, fn)
-		}
 	}
 }
 

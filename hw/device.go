@@ -96,11 +96,11 @@ type Device struct {
 
 // NewDevice returns a device that models one card serving one model.
 func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) {
-	if path, err := gpu.validate(); err != nil {
-		return nil, fmt.Errorf("profile %s: %s: %w", gpu.Name, path, err)
+	if err := gpu.validate(); err != nil {
+		return nil, fmt.Errorf("profile %s: %w", gpu.Name, err)
 	}
-	if key, err := model.validate(); err != nil {
-		return nil, fmt.Errorf("model %s: %s: %w", model.Name, key, err)
+	if err := model.validate(); err != nil {
+		return nil, fmt.Errorf("model %s: %w", model.Name, err)
 	}
 	if opts.SaveBufferBytes < 0 {
 		return nil, fmt.Errorf("save buffer: want 0 bytes or more, got %d", opts.SaveBufferBytes)

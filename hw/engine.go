@@ -1,9 +1,8 @@
 package hw
 
 import (
+	"cmp"
 	"embed"
-	"errors"
-	"fmt"
 	"reflect"
 
 	"github.com/sparseserve/sparseserve/sim"
@@ -68,38 +67,28 @@ func EngineNames() []string { return names(engineFiles, "engines") }
 
 // LoadEngine returns a built-in engine by name, or reads an engine file.
 func LoadEngine(nameOrPath string) (*Engine, error) {
-	file, data, err := readNamed("engine", engineFiles, "engines", nameOrPath)
-	if err != nil {
-		return nil, err
-	}
-	e := new(Engine)
-	ix, err := decodeTOML(file, data, e)
-	if err != nil {
-		return nil, err
-	}
-	return e, ix.place(file, e.validate)
+	return load[Engine]("engine", engineFiles, "engines", nameOrPath)
 }
 
-func (e *Engine) validate() (path string, err error) {
+func (e *Engine) validate() error {
 	switch {
 	case e.Name == "":
-		return "name", errors.New("want a name")
+		return wrong("name", "want a name")
 	case e.Kernels == "":
-		return "kernels", errors.New("want the library that computes: sparseserve, fa2 or fa3")
+		return wrong("kernels", "want the library that computes: sparseserve, fa2 or fa3")
 	}
-	if path, err := checkFigures(reflect.ValueOf(*e), "", ""); err != nil {
-		return path, err
-	}
-	return e.EngineCosts.validate()
+	return cmp.Or(checkFigures(e), e.EngineCosts.validate())
 }
 
-func (e *EngineCosts) validate() (path string, err error) {
-	for i, n := range e.Graphs.Tokens {
-		if n < 1 || i > 0 && n <= e.Graphs.Tokens[i-1] {
-			return "graphs.tokens", fmt.Errorf("want sizes that rise, got %d", n)
+func (e *EngineCosts) validate() error {
+	last := 0
+	for _, n := range e.Graphs.Tokens {
+		if n <= last {
+			return wrong("graphs.tokens", "want sizes that rise, got %d", n)
 		}
+		last = n
 	}
-	return checkGaps(e.LayerOverhead)
+	return checkOverhead(e.LayerOverhead)
 }
 
 // padded is the tokens that a batch's linears run over.
@@ -127,9 +116,9 @@ func (e EngineCosts) onHost(speed Figure) EngineCosts {
 		return e
 	}
 	why := "a host of another speed"
-	walkFigures(reflect.ValueOf(&e).Elem(), "", func(f *Figure, tag reflect.StructTag) {
+	eachFigure(reflect.ValueOf(&e).Elem(), func(_ string, f *Figure, tag reflect.StructTag) {
 		switch dim := tag.Get("dim"); {
-		case tag.Get("on") == "gpu":
+		case !f.Set() || tag.Get("on") == "gpu":
 		case dim == "rate,optional" || dim == "rate":
 			f.scale(x, why)
 		default:

@@ -67,27 +67,28 @@ func TestPSADecode(t *testing.T) {
 		{"a round begun", 1, 65, 16, 1, 7 + 32*0.008 + 5*4},
 		{"bytes", 64, 128, 16, 1, 7 + 2048*0.008 + 64*128*32*16384/4.096e6},
 	} {
-		got, known := p.PSADecodeSeconds(m, c.requests, c.blocks, 32, c.micro, c.launches)
+		got, known := p.PSASeconds(m, c.requests, equalRounds(c.requests, c.blocks, c.micro), c.launches)
 		if !known || math.Abs(got*1e6-c.want) > 1e-6 {
 			t.Errorf("%s: %.3f us, want %.3f", c.name, got*1e6, c.want)
 		}
 	}
 	// Of half as many lists as are few a cluster shares each.
 	p.PSADecode.ClusterLists = count(64, "lists")
-	if got, _ := p.PSADecodeSeconds(m, 1, 64, 32, 16, 1); math.Abs(got*1e6-(7+32*0.008+4*2.048)) > 1e-6 {
+	if got, _ := p.PSASeconds(m, 1, equalRounds(1, 64, 16), 1); math.Abs(got*1e6-(7+32*0.008+4*2.048)) > 1e-6 {
 		t.Errorf("few lists: %.3f us, want %.3f", got*1e6, 7+32*0.008+4*2.048)
 	}
 	// Lists that have ended attend to nothing, and hold nobody up.
-	even, _ := p.PSARoundsSeconds(m, 4, 32, 16, []int{128, 128})
-	some, _ := p.PSARoundsSeconds(m, 4, 32, 16, []int{128, 1})
+	const list = 16 * 32 * 512 // bytes of a round
+	even, _ := p.PSASeconds(m, 4, []float64{128 * list, 128 * list}, 1)
+	some, _ := p.PSASeconds(m, 4, []float64{128 * list, list}, 1)
 	if want := (even - some) * 1e6; math.Abs(want-(128*16*32*512./4.096e6-4)) > 1e-6 {
 		t.Errorf("a round of one list is %.3f us shorter than one of all", want)
 	}
 	p.PSADecode.Rate.Value = 1e6
-	if got, _ := p.PSADecodeSeconds(m, 64, 128, 32, 16, 1); got < 64*128*32*16384/p.GPU.HBMBandwidth.SI() {
+	if got, _ := p.PSASeconds(m, 64, equalRounds(64, 128, 16), 1); got < 64*128*32*16384/p.GPU.HBMBandwidth.SI() {
 		t.Errorf("%g s beats HBM", got)
 	}
-	if _, known := mustProfile(t, "a100-40gb").PSADecodeSeconds(m, 1, 64, 32, 16, 1); known {
+	if _, known := mustProfile(t, "a100-40gb").PSASeconds(m, 1, equalRounds(1, 64, 16), 1); known {
 		t.Error("the A100 has no figures of PSA")
 	}
 }
@@ -105,8 +106,8 @@ func TestFormsAreChecked(t *testing.T) {
 	} {
 		p := mustProfile(t, "h200")
 		c.change(p)
-		path, err := p.validate()
-		if err == nil || !strings.HasPrefix(path+": "+err.Error(), c.want) {
+		path, err := wrongKey(p)
+		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("got %s: %v, want %s", path, err, c.want)
 		}
 	}
@@ -125,4 +126,14 @@ func TestRoundTrip(t *testing.T) {
 	if got, want := p.LayerSyncSeconds(8, int64(bytes)), sync+8*3e-6+8*64*32*4/2e9; math.Abs(got-want) > 1e-12 {
 		t.Errorf("8 requests of 2048 tokens: %g s, want %g", got, want)
 	}
+}
+
+// equalRounds are the bytes of each round of a microbatch, of blocks of 32 tokens of 16 KiB.
+func equalRounds(requests, blocks, microbatch int) []float64 {
+	n := (blocks + microbatch - 1) / microbatch
+	rounds := make([]float64, n)
+	for i := range rounds {
+		rounds[i] = float64(requests*blocks*32*16384) / float64(n)
+	}
+	return rounds
 }

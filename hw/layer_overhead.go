@@ -1,6 +1,8 @@
 package hw
 
 import (
+	"fmt"
+
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 )
@@ -71,4 +73,28 @@ func (g *layerOverhead) of(w *sim.Work) des.Time {
 		return nanoseconds(g.sparse)
 	}
 	return nanoseconds(g.dense)
+}
+
+// checkOverhead wants each kind of layer once.
+func checkOverhead(rows []OverheadRow) error {
+	for i, r := range rows {
+		path := fmt.Sprintf("layer_overhead[%d]", i)
+		selects := r.Attention == OverheadSparse || r.Attention == OverheadPSA
+		switch {
+		case r.Attention != OverheadDense && !selects:
+			return wrong(path+".attention", "want %s, %s or %s, got %q",
+				OverheadDense, OverheadSparse, OverheadPSA, r.Attention)
+		case r.Lookup != "" && r.Lookup != OverheadGPULookup:
+			return wrong(path+".lookup", "want %s, or nothing, got %q", OverheadGPULookup, r.Lookup)
+		case r.Lookup != "" && !selects:
+			return wrong(path+".lookup", "means nothing for %s", r.Attention)
+		}
+		for _, before := range rows[:i] {
+			if before.Attention == r.Attention && before.Lookup == r.Lookup {
+				return wrong(path+".attention", "want one row a kind of layer, got a second one of %q with lookup %q",
+					r.Attention, r.Lookup)
+			}
+		}
+	}
+	return nil
 }

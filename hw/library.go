@@ -43,15 +43,11 @@ func LoadModel(nameOrPath string) (Model, error) {
 
 // parseModel decodes one model description.
 func parseModel(file string, data []byte) (Model, error) {
-	var m Model
-	ix, err := decodeTOML(file, data, &m)
+	m, err := parse[Model](file, data)
 	if err != nil {
 		return Model{}, err
 	}
-	if key, err := m.validate(); err != nil {
-		return Model{}, fmt.Errorf("%s:%d: %s: %w", file, ix.line(key), key, err)
-	}
-	return m, nil
+	return *m, nil
 }
 
 // names lists the embedded *.toml files of a folder, without the suffix.

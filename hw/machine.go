@@ -47,8 +47,8 @@ func Load(gpu, engine string, changes Changes) (*Profile, error) {
 		Name: c.Name, Title: c.Title, Provenance: k.Provenance, GPU: c.GPU, Link: c.Link, CPU: c.CPU,
 		KernelCosts: k.KernelCosts.on(measured, c), EngineCosts: e.EngineCosts.onHost(c.CPU.Speed),
 	}
-	if path, err := p.validate(); err != nil {
-		return nil, fmt.Errorf("gpu %s under engine %s: %s: %w", c.Name, e.Name, path, err)
+	if err := p.validate(); err != nil {
+		return nil, fmt.Errorf("gpu %s under engine %s: %w", c.Name, e.Name, err)
 	}
 	return p, nil
 }

@@ -1,10 +1,6 @@
 package hw
 
-import (
-	"fmt"
-
-	"github.com/sparseserve/sparseserve/sim/kv"
-)
+import "github.com/sparseserve/sparseserve/sim/kv"
 
 // Model is the shape of one decoder-only transformer with gated FFN.
 type Model struct {
@@ -85,8 +81,8 @@ func (m *Model) Geometry(blockTokens int) kv.Geometry {
 	}
 }
 
-// validate returns the first impossible field with its key.
-func (m *Model) validate() (key string, err error) {
+// validate returns what is wrong with the first impossible field.
+func (m *Model) validate() error {
 	for _, f := range []struct {
 		key   string
 		value int
@@ -104,17 +100,17 @@ func (m *Model) validate() (key string, err error) {
 		{"kv_bytes_each", m.KVBytesEach, 8},
 	} {
 		if f.value < 1 || f.value > f.most {
-			return f.key, fmt.Errorf("want 1 to %d, got %d", f.most, f.value)
+			return wrong(f.key, "want 1 to %d, got %d", f.most, f.value)
 		}
 	}
 	if m.QHeads%m.KVHeads != 0 {
-		return "kv_heads", fmt.Errorf("want a divisor of q_heads = %d, got %d", m.QHeads, m.KVHeads)
+		return wrong("kv_heads", "want a divisor of q_heads = %d, got %d", m.QHeads, m.KVHeads)
 	}
 	if m.Tokenizer != "llama2" && m.Tokenizer != "llama3" {
-		return "tokenizer", fmt.Errorf("want llama2 or llama3, got %q", m.Tokenizer)
+		return wrong("tokenizer", "want llama2 or llama3, got %q", m.Tokenizer)
 	}
 	if m.Name == "" {
-		return "name", fmt.Errorf("want a name")
+		return wrong("name", "want a name")
 	}
-	return "", nil
+	return nil
 }

@@ -2,6 +2,7 @@ package hw
 
 import (
 	"embed"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -211,4 +212,13 @@ func FuzzParseProfile(f *testing.F) {
 			t.Fatalf("a valid profile prices %+v", *c)
 		}
 	})
+}
+
+// wrongKey is the key that a profile's validation names.
+func wrongKey(p *Profile) (key string, err error) {
+	err = p.validate()
+	if at := new(keyError); errors.As(err, &at) {
+		key = at.path
+	}
+	return key, err
 }
