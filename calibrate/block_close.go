@@ -39,7 +39,7 @@ func (blockClose) prepare(g *gpuBench, p Point) (Timed, error) {
 
 // fit fits what blocks cost that a prompt has filled, their metadata and their
 // copy to the save buffer, t = launch + bytes/rate, as what these kernels add to the one
-// that has just written the blocks: of few blocks K is still in the L2.
+// that has just written the blocks: where blocks are scarce K is still in the L2.
 func (blockClose) fit(s *Samples, p *hw.Profile, from source) []model {
 	p.BlockClose = hw.BlockClose{}
 	all := s.of(probeClose).beyond(s.of(probeRope), pointKey).where(positive)

@@ -23,7 +23,7 @@ func (blockLoad) probes() []Probe {
 	}
 }
 
-// liveRooms are room for selected blocks in servers that load, of what one step selects.
+// liveCapacities are what servers that load can hold of what one step selects.
 var liveRooms = []float64{1.5, 3.5}
 
 func (blockLoad) points(p *planner) {
@@ -45,7 +45,7 @@ func (blockLoad) prepare(g *gpuBench, p Point) (Timed, error) {
 	return g.prepareLive(c)
 }
 
-// loadingCase is the server of a point, with as little room as its loads need.
+// loadingCase is the server of a point, with the capacity that its loads need.
 func loadingCase(p Point) (*liveCase, error) {
 	c, err := liveCaseOf(p, false)
 	if err != nil || p.Probe == probeLiveOffload {
@@ -90,12 +90,12 @@ type liveKey struct {
 
 var liveLoadsKnown sync.Map // liveKey to blocks of a layer
 
-// mostNamed are the blocks of a layer of which the host's time for each is taken: among
-// thousands, which cores share, a block takes a third of what it takes in a run.
+// mostNamed are the blocks of a layer of which the host's time for each is fitted: of
+// thousands, which cores share, a block costs a third of what it costs in a run.
 const mostNamed = 1000
 
-// fit takes what the host needs for each block that a layer loads, to find it a slot
-// and to name both places, from the same servers with and without loads.
+// fit is the host's time for each block that a layer loads, to find it a slot and to address
+// both copies, from the same servers with and without loads.
 func (blockLoad) fit(s *Samples, p *hw.Profile, from source) []model {
 	p.Host.LoadBlock = hw.Figure{}
 	loads := s.of(probeLiveLoads).where(func(at datum) bool { return at.At("loads") < mostNamed })

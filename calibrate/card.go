@@ -7,7 +7,7 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// source says where measured figures come from.
+// source is where measured figures come from.
 type source struct{ text string }
 
 // digits of a fitted figure.

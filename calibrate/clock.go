@@ -92,14 +92,12 @@ func (clock) prepare(g *gpuBench, p Point) (Timed, error) {
 	return g.prepareRested(p)
 }
 
-// leastGain is the share of its time that a higher clock must save linears to be
-// told from noise.
+// leastGain is the share of its time that a higher clock must save linears to exceed noise.
 const leastGain = 0.02
 
-// fit finds how much less linears take at the full clock, and how the card keeps its
-// power at its limit (hw: clock): by what chunks of prefill without pause take, what linears
-// take some time after a rest, and after rests of some length, and what a prompt's chunks
-// take behind a rest.
+// fit finds how much less time linears need at the full clock, and how the card keeps its
+// power at its limit (hw: clock): by the times of chunks of prefill without pause, of linears
+// some time after a rest and after rests of some length, and of a prompt's chunks after a rest.
 func (clock) fit(s *Samples, p *hw.Profile, from source) []model {
 	p.Clock = hw.Clock{}
 	ages := s.of(probeClock).where(ofClockTokens)
@@ -127,7 +125,7 @@ func (clock) fit(s *Samples, p *hw.Profile, from source) []model {
 	return models
 }
 
-// measuredLinears are rows of all linears, whether more tokens take longer or not.
+// measuredLinears are rows of all linears, whether more tokens cost more or not.
 func measuredLinears(s *Samples) (rows []hw.TokenRow) {
 	for _, at := range s.of(probeLinears) {
 		rows = append(rows, hw.TokenRow{Shape: at.Shape, Tokens: int(at.At("tokens")), Figure: hw.Figure{Value: at.seconds, Unit: "s"}})
@@ -138,8 +136,8 @@ func measuredLinears(s *Samples) (rows []hw.TokenRow) {
 	return rows
 }
 
-// gainRows are how much less time linears take after a rest than without pause, at
-// each size that was measured both ways and at which that can be told from noise.
+// gainRows are how much less time linears need after a rest than without pause, at
+// each size that was measured both ways and at which that exceeds noise.
 func gainRows(s *Samples, from source) (rows []hw.GainRow) {
 	rested := s.of(probeClock)
 	first := rested.values("after_ms")[0]

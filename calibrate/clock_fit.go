@@ -18,7 +18,7 @@ func fitPower(s *Samples, p *hw.Profile, from source, chunks, ages, rests data) 
 	k := &p.Clock
 	draws := bound{0.05, 0.99}
 	figures := []clockFigure{
-		{&k.GEMMSteadyRatio, "share", "chunks of prefill without pause, linears after rests and a prompt's chunks behind one: the clock of linears alone that explains their times", 0.8, bound{0.2, 0.999}},
+		{&k.GEMMSteadyRatio, "share", "chunks of prefill without pause, linears after rests and a prompt's chunks after one: the clock of linears alone that explains their times", 0.8, bound{0.2, 0.999}},
 		{&k.PowerFilter, "ms", "the same: time constant of the power that the card measures", 15, bound{1, 500}},
 		{&k.FrequencySlew, "ms", "the same: in which power that is off by the limit would take the whole clock", 120, bound{5, 5000}},
 		{&k.AttentionPower, "limits", "the same: what prefill attention draws at the full clock, of the card's limit", 1, bound{0.2, 3}},
@@ -102,8 +102,7 @@ func clockPrice(c *hw.ClockProbes, at datum) float64 {
 	}
 }
 
-// falling says of which ages of linears no point beside them says what they do: the
-// clock is on its way.
+// falling reports which ages of linears no neighbour predicts: the clock is changing.
 func falling(ages data) func(at datum) bool {
 	return func(at datum) bool {
 		if at.Probe != probeClock {
@@ -116,7 +115,7 @@ func falling(ages data) func(at datum) bool {
 	}
 }
 
-// fallsBy is the share of their time by which a shape's linears are faster behind a
+// fallsBy is the share of their time by which a shape's linears are faster after a
 // rest than without pause; 0 where one of the two was not measured.
 func fallsBy(ages data, shape string) float64 {
 	of := ages.where(func(at datum) bool { return at.Shape == shape })

@@ -15,7 +15,7 @@ import (
 // linears run for long enough to lower the clock, then not for the point's time, and what is
 // timed is as long as the clock may stay high: how much faster that is shows for how long it did.
 //
-// The card changes its clock in steps, at times of its own: the same work may take the one time
+// The card changes its clock in steps, at times of its own: the same work may have the one time
 // or the other. So a sample is the mean of some rounds, clockRounds in all.
 const (
 	restedTime   = 200 * time.Millisecond
@@ -121,8 +121,7 @@ func (g *gpuRun) pace(calls []cuda.Operation) (p paced) {
 	return p
 }
 
-// runFor runs about as long as asked: not at all where that is less than half of what the calls
-// take once.
+// runFor runs about as long as asked: not at all where that is less than half of one run of the calls.
 func (g *gpuRun) runFor(p paced, long time.Duration) {
 	n := int(math.Round(float64(long) / float64(max(p.each, 1))))
 	if n > 0 {

@@ -14,7 +14,7 @@ type trainKey struct {
 }
 
 // trainGroup is when a group of a train began, in seconds of the GPU's work since the rest's end
-// (between two groups it waits for their launch), and how long one of its layers took.
+// (between two groups it waits for their launch), and the time of one of its layers.
 type trainGroup struct{ began, layer float64 }
 
 // promptChunks are those of a prompt whose chunks are timed, and promptsInARow as many prompts

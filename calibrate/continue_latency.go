@@ -5,8 +5,8 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// continueLatency is how long after a kernel's end the CPU has the next one under way: what
-// submitting one and waiting for it takes.
+// continueLatency is how long after a kernel's end the CPU has the next one under way: the time of
+// submitting one and waiting for it.
 type continueLatency struct{}
 
 const probeSync = "launch.sync"

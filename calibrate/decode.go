@@ -145,8 +145,8 @@ func kvBytes(axis string) func(at datum) float64 {
 	return func(at datum) float64 { return float64(kvTokens(at, axis) * at.model.LayerKVBytesPerToken()) }
 }
 
-// fitDecode fits t = launch + group splits merge + bytes/rate. Few lists are cut
-// into splits until these fill the card, and merging them is what a small
+// fitDecode fits t = launch + group splits merge + bytes/rate. Lists are split until
+// they fill the card, and merging them is what a small
 // launch waits for.
 func fitDecode(s *Samples, p *hw.Profile, from source, name, probe, axis, what string, stream *hw.Stream, price func(*hw.Profile, datum) float64) model {
 	fit, held := s.of(probe).split(func(at datum) string { return at.Shape }, 3, nil)
@@ -212,7 +212,7 @@ func fitWaves(s *Samples, p *hw.Profile, from source) {
 	}
 }
 
-// sms is the card's SMs, 0 where the samples do not say.
+// sms is the card's SMs, 0 where the samples have none.
 func (s *Samples) sms() float64 {
 	n, err := strconv.Atoi(s.Origin.SMs)
 	if err != nil || n < 0 {

@@ -19,7 +19,7 @@
 //   - samples.go, origin.go, journal.go: the samples as CSV, kept while measuring, so that an
 //     interrupted run resumes; steady.go shows a disturbed host.
 //   - fit.go splits points into those fitted and those held out, solve.go solves,
-//     resolution.go is what a measurement leaves open, quality.go prices the points held out
+//     resolution.go is a measurement's uncertainty, quality.go prices the points held out
 //     with the finished profile, profile.go puts it together, card.go adds what is known of
 //     the card, notes.go what no cost model needs.
 //   - fits.go, fits_text.go: the table of measured and fitted that pictures are drawn from.

@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// A server that requests leave one after another has steps of each number of decodes in which
-// nothing changes, and steps behind a request's end, whose blocks the cache takes back.
+// A server whose batch drains, one request after another, has steps of each number of decodes in which
+// nothing changes, and steps after a request's end, whose blocks the cache frees.
 
 // drainSteps are those between two requests' ends.
 const drainSteps = 16
@@ -153,11 +153,11 @@ func (w *drainRequests) Next() (a sim.Arrival, more bool, err error) {
 type drainTimes struct {
 	requests int
 
-	steady, freed   map[int][]float64 // by decodes: steps where nothing changes, and those behind a request's end
+	steady, freed   map[int][]float64 // by decodes: steps where nothing changes, and those after a request's end
 	rounds, counted map[int]int64     // by decodes: rounds of all layers, and steps
 
 	loaded int64
-	all    int // steps of decodes alone
+	all    int // steps of decodes only
 	last   sim.StepRecord
 }
 
@@ -190,7 +190,7 @@ func (t *drainTimes) Step(r *sim.StepRecord) error {
 	return nil
 }
 
-// longer is by how much steps behind a request's end are longer than those in which
+// longer is by how much steps after a request's end are longer than those in which
 // nothing changes.
 func (t *drainTimes) longer() (seconds []float64) {
 	for n := t.requests; n > 0; n-- { // in a fixed order
@@ -241,8 +241,8 @@ func roundsOf(shape string, layers, requests int64) int64 {
 
 var meansKnown sync.Map // drainKey to a layer's rounds by requests
 
-// drainMost is how many requests a server begins with: prompts take
-// long to prefill, and KV of a model with many KV heads much memory.
+// drainMost is how many requests a server begins with: prompts are
+// slow to prefill, and KV of a model with many KV heads is large.
 func drainMost(shape string) int64 {
 	if shape == shapes[0] {
 		return 8
@@ -251,7 +251,7 @@ func drainMost(shape string) int64 {
 }
 
 // priced prices points of servers of the kind: the model of a card serves the same requests as
-// the live server did. By the point's key; points of which it has too few steps are left out.
+// the live server did. By the point's key; points without enough steps are dropped.
 func (k drainConfig) priced(p *hw.Profile, all data) (map[string]float64, error) {
 	priced := map[string]float64{}
 	served := map[drainKey]*drainTimes{}

@@ -2,7 +2,7 @@ package calibrate
 
 import "github.com/sparseserve/sparseserve/cuda/live"
 
-// drainKey is what a server that requests leave is made from; all points of it have their
+// drainKey is what a draining server is made from; all points of it have their
 // samples of one run, each visit of one of its own.
 type drainKey struct {
 	shape  string

@@ -23,7 +23,7 @@ func (driverContention) probes() []Probe {
 	}
 }
 
-// points have up to 96 calls of one kind: a stream takes many more before a call has to wait
+// points have up to 96 calls of one kind: a stream holds many more before a call has to wait
 // for the GPU.
 func (driverContention) points(p *planner) {
 	for _, n := range [][2]int64{{64, 1}, {1, 64}, {16, 16}, {48, 48}} {
@@ -35,10 +35,10 @@ func (driverContention) prepare(g *gpuBench, p Point) (Timed, error) {
 	return g.ready(p, (*gpuRun).setupCalls)
 }
 
-// fit finds what a call of the driver takes longer while another thread
+// fit finds by how much a call of the driver is longer while another thread
 // saves blocks one by one: calls of two threads queue for the driver's lock.
 //
-//	t = alone + (launches + copies) wait
+//	t = uncontended + (launches + copies) wait
 func (driverContention) fit(s *Samples, p *hw.Profile, from source) []model {
 	p.Host.DriverContention = hw.Figure{}
 	longer := s.of(probeCallsSave).beyond(s.of(probeCallsNone), pointKey)

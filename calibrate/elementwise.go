@@ -5,7 +5,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// elementwise is what one layer has besides matrices and attention.
+// elementwise is what one layer has except matrices and attention.
 type elementwise struct{}
 
 const probePointwise = "pointwise"
@@ -50,7 +50,7 @@ func (elementwise) fit(s *Samples, p *hw.Profile, from source) []model {
 		}}}
 }
 
-// isMost says whether a point is of the most tokens.
+// isMost reports whether a point is of the most tokens.
 func isMost(all data) func(datum) bool {
 	n := all.values("tokens")
 	return func(at datum) bool { return at.At("tokens") == n[len(n)-1] }

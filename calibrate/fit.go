@@ -13,7 +13,7 @@ import (
 type datum struct {
 	Point
 	seconds float64   // median, or mean (Record.seconds)
-	within  float64   // seconds: half of what its measurement leaves open (resolution.go)
+	within  float64   // seconds: half of its measurement's uncertainty (resolution.go)
 	model   *hw.Model // that stands for the point's shape, nil without one
 }
 
@@ -107,8 +107,8 @@ func (d data) split(group func(datum) string, fewest int, keep func(datum) bool)
 	return fit, held
 }
 
-// beyond is by how much each of these points takes longer than the base's of the same key, which
-// may be negative; those without one are left out.
+// beyond is by how much each of these points is longer than the base's of the same key, which
+// may be negative; those without one are dropped.
 func (d data) beyond(base data, key func(datum) string) (longer data) {
 	known := map[string]datum{}
 	for _, at := range base {

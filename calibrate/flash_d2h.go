@@ -21,7 +21,7 @@ func (flashD2H) probes() []Probe {
 func (flashD2H) points(p *planner) {
 	for _, threads := range p.threads() {
 		p.eachTransfer(func(block, n int64) {
-			// Few blocks cost the call alone; a layer of a chunk has thousands.
+			// Small counts of blocks cost only the call; a layer of a chunk has thousands.
 			if n*block <= mostScattered && n >= 256 {
 				p.add(stageFlashD2H, point(probeSaveFlash, "", block, n, basePool, threads))
 			}
@@ -108,7 +108,7 @@ func fitScatter(s *Samples, p *hw.Profile, from source, link float64) model {
 // mostRate is what a scatter's rate is of the link's at most: beyond, saves do not show it.
 const mostRate = 4
 
-// unlike says how much longer the same bytes take as many threads in blocks of
+// unlike describes how much longer the same bytes last on as many threads in blocks of
 // another size, where blocks are of 4 KiB and more and their size should not
 // matter: the host's own noise, which lasts longer than a point.
 func unlike(d data) string {

@@ -23,8 +23,7 @@ func (freeBlock) prepare(g *gpuBench, p Point) (Timed, error) {
 	return g.prepareDrain(p, drainConfig{}, func(t *drainTimes, _ Point) []float64 { return t.longer() })
 }
 
-// fit takes from a server that requests leave what the host does for the blocks of
-// one that ended. Where none was measured the profile is without.
+// fit is the host's time for the blocks of a request that ended, from a draining server. Where none was measured the profile is without.
 func (freeBlock) fit(s *Samples, p *hw.Profile, from source) []model {
 	p.Host.FreeBlock = hw.Figure{}
 	if d := s.of(probeLiveFreed); len(d) > 0 {

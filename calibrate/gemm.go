@@ -34,7 +34,7 @@ func linearShapes() []string {
 }
 
 // onGrid adds the live loop's own numbers of tokens above some small ones, each
-// up to a most: what linears take is a staircase, whose treads lie between these.
+// up to a most: the times of linears are a staircase, whose treads are between these.
 func onGrid(most int64, small ...int64) []int64 {
 	for n := int64(live.LinearGrid); n <= most; n += live.LinearGrid {
 		small = append(small, n)
@@ -89,7 +89,7 @@ func (gemm) fit(s *Samples, p *hw.Profile, from source) (models []model) {
 }
 
 // fitLinearLaunch splits the time of a layer's matrices for one token, which reads all
-// weights, into what its kernels take whatever they read and what they read: the
+// weights, into a fixed time of its kernels and the time of what they read: the
 // intercept of a line through the shapes measured,
 //
 //	t = launch + bytes/rate
@@ -116,7 +116,7 @@ func splitCurve(all data, axis string) model {
 	size := func(at datum) float64 { return float64(at.At(axis)) }
 	slices.SortFunc(all, func(a, b datum) int { return cmp.Compare(size(a), size(b)) })
 	first, last := size(all[0]), size(all[len(all)-1])
-	// One of each three neighbours is held out, so that no gap is wide.
+	// One of each three neighbours is held out, so that no interval is wide.
 	rank := map[int64]int{}
 	for i, at := range all {
 		rank[at.At(axis)] = i
@@ -126,7 +126,7 @@ func splitCurve(all data, axis string) model {
 	return model{fit: fit, held: held, why: falls(all, axis), draw: picture{x: size, xLabel: axis + " in the batch"}}
 }
 
-// curveRows takes sorted points as rows, in seconds.
+// curveRows converts sorted points to rows, in seconds.
 func curveRows(d data, axis string) []hw.TokenRow {
 	times, alike := make([]float64, len(d)), make([]float64, len(d))
 	for i, at := range d {
@@ -139,8 +139,8 @@ func curveRows(d data, axis string) []hw.TokenRow {
 	return out
 }
 
-// falls names the point after which more tokens take least, relative to it:
-// a library that takes a worse kernel there, which no curve that rises and no
+// falls describes the point after which more tokens are cheapest, relative to it:
+// a library that chooses a worse kernel there, which no curve that rises and no
 // neighbour shows.
 func falls(all data, axis string) string {
 	const told = 0.05

@@ -8,7 +8,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// hostPool is pinned memory that only grows: pinning takes most of a second a GiB. Segments are
+// hostPool is pinned memory that only grows: pinning costs most of a second a GiB. Segments are
 // whole GiB, so no block straddles two.
 type hostPool struct {
 	segments []cuda.HostMemory

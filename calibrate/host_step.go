@@ -30,7 +30,7 @@ func (hostStep) prepare(g *gpuBench, p Point) (Timed, error) {
 	return g.prepareLive(c)
 }
 
-// fit takes the host's time of a step from the live loop itself:
+// fit finds the host's time of a step in the live loop itself:
 //
 //	t = step + requests request
 //
@@ -44,7 +44,7 @@ func (hostStep) fit(s *Samples, p *hw.Profile, from source) []model {
 		}
 		return nil
 	}
-	// Of what a step costs whatever its layers a shallow model sees less: gaps
+	// Of what a step costs whatever its layers a shallow model sees less: overheads
 	// between its layers' kernels count to it.
 	deepest := slices.Max(plain.values("layers"))
 	plain = plain.where(func(at datum) bool { return at.At("layers") == deepest })

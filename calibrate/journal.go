@@ -21,7 +21,7 @@ type journal struct {
 }
 
 // openJournal continues the samples at path where they are of the same origin,
-// and begins anew otherwise. said is what a person should know: that it
+// and begins anew otherwise. note is what a user should know: that it
 // resumes, or where samples of another origin were put.
 func openJournal(path string, origin Origin) (j *journal, said string, err error) {
 	j = &journal{path: path, samples: &Samples{Origin: origin}, done: map[string]bool{}}
@@ -35,7 +35,7 @@ func openJournal(path string, origin Origin) (j *journal, said string, err error
 			return nil, "", err
 		}
 	}
-	// Whole before it is added to: a row that an interrupt cut short is gone.
+	// Whole before it is added to: a row that an interrupt truncated is gone.
 	if err := renameio.WriteFile(path, j.samples.Encode(), 0o644); err != nil {
 		return nil, "", err
 	}
@@ -56,7 +56,7 @@ func (j *journal) anew(origin Origin) (_ *journal, said string, err error) {
 	return next, "The samples of it are now in " + aside, err
 }
 
-// take decides what to do with the samples of an earlier run.
+// resume decides what to do with the samples of an earlier run.
 func (j *journal) take(data []byte) (said string, err error) {
 	old, err := ParseSamples(j.path, wholeLines(data))
 	if err != nil {
@@ -77,7 +77,7 @@ func (j *journal) take(data []byte) (said string, err error) {
 	return fmt.Sprintf("%s has %d points of this machine: they are not measured again", j.path, len(old.Records)), nil
 }
 
-// wholeLines cuts off a last line without an end.
+// wholeLines drops a last line without an end.
 func wholeLines(data []byte) []byte {
 	for n := len(data); n > 0; n-- {
 		if data[n-1] == '\n' {
@@ -107,7 +107,7 @@ func (j *journal) sync() error { return j.file.Sync() }
 
 func (j *journal) close() error { return errors.Join(j.file.Sync(), j.file.Close()) }
 
-// forget leaves the samples of some probes out, in the closed file too: the next
+// forget drops the samples of some probes, in the closed file too: the next
 // run measures them anew.
 func (j *journal) forget(probes []string) error {
 	j.samples.Records = slices.DeleteFunc(j.samples.Records, func(r Record) bool { return slices.Contains(probes, r.Point.Probe) })

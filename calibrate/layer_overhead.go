@@ -8,13 +8,13 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// layerOverhead is what a layer takes in its row over its kernels, each measured alone. It
+// layerOverhead is the time of a layer among others beyond its kernels, each measured by itself. It
 // shows in steps of a live server that are not split into phases. The model serves the
 // same requests as the live server did, and prices each step without overhead:
 //
 //	overhead = mean over points of (t - t of the model)/layers
 //
-// It has what the laws of these kernels are off by, too.
+// It has what the laws of these kernels are wrong by, too.
 type layerOverhead struct{}
 
 const (
@@ -68,10 +68,10 @@ func (layerOverhead) prepare(g *gpuBench, p Point) (Timed, error) {
 	return g.prepareDrain(p, overheadServerOf(p.Probe).kind, (*drainTimes).steadyAt)
 }
 
-// leastOverhead stands for gaps that come out as none.
+// leastOverhead stands for overheads that are fitted as none.
 const leastOverhead = 1e-9
 
-// batchesHeldOut are batches that no gap is fitted to.
+// batchesHeldOut are batches that no overhead is fitted to.
 var batchesHeldOut = []int64{3, 6, 12}
 
 // fit adds a row for each kind of layer to a profile that is complete but for them. Where none

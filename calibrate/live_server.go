@@ -22,11 +22,11 @@ import (
 // so requests are as long, and layers as many, as those of the runs that a profile is for.
 
 const (
-	// The first decode step of all follows the last prefill; a few more let the loop settle.
+	// The first decode step of all follows the last prefill; some more let the loop settle.
 	liveSettling = 4
 
 	liveRun     = 16 // steps of a sample
-	liveSamples = 3  // of one server, at the least: it takes longer to set up than to take many steps
+	liveSamples = 3  // of one server, at the least: its set-up is longer than many steps
 	liveBudget  = 2048
 	livePrompt  = 8192
 	liveChunk   = 2048
@@ -89,8 +89,8 @@ func (c *liveCase) server() sim.Config {
 	return cfg
 }
 
-// libraryOf is the library of a selection. All servers with it share one: it takes
-// longer to make than a server to serve, and is the same for all.
+// libraryOf is the library of a selection. All servers with it share one: making
+// it is slower than a server's run, and is the same for all.
 func libraryOf(policy dsa.Policy, setting dsa.Setting) *dsa.Library {
 	key := fmt.Sprintf("%T %+v %+v", policy, policy, setting)
 	l, ok := librariesKnown.Load(key)

@@ -8,11 +8,11 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/live"
 )
 
-// liveBeside is the device memory of a server beside weights, KV and its metadata: activations,
-// save buffer, and what is left over in slabs.
+// liveReserve is the device memory of a server except weights, KV and its metadata: activations,
+// save buffer, and fragments of slabs.
 const liveBeside = 4 * gib
 
-// holds says whether the device has room for a server beside the rig's own buffers.
+// holds checks that the device has memory for a server besides the bench's own buffers.
 func (g *gpuBench) holds(c *liveCase) error {
 	need, err := c.deviceBytes()
 	if err != nil {
@@ -56,9 +56,9 @@ func (g *gpuBench) onMachine(f func(live.Machine) error) error {
 	})
 }
 
-// pooled is a machine whose pages of KV lie in the rig's pool, since pinning takes most of a
-// second a GiB. Where more of them are taken than the pool holds they share its memory: how long
-// the host takes does not depend on what lies in a block.
+// pooled is a machine whose pages of KV are in the bench's pool, since pinning costs most of a
+// second a GiB. Where more of them are allocated than the pool holds they share its memory: the
+// host's time does not depend on the contents of a block.
 type pooled struct {
 	live.Machine
 	pool *hostPool
@@ -84,7 +84,7 @@ func (m *pooled) HostFree(memory cuda.HostMemory) error {
 	return m.Machine.HostFree(memory)
 }
 
-// samples serves as long as it takes to have as many samples after those of a warm-up.
+// samples serves until there are as many samples after those of a warm-up.
 func (c liveCase) samples(m live.Machine, warmup, repeats int) (samples []float64, err error) {
 	c.steps = (warmup + repeats) * liveRun
 	steps, err := c.hostSeconds(m)
@@ -97,7 +97,7 @@ func (c liveCase) samples(m live.Machine, warmup, repeats int) (samples []float6
 	return samples, nil
 }
 
-// deviceBytes is what a server of a few samples asks of the device.
+// deviceBytes is what a server of some samples asks of the device.
 func (c liveCase) deviceBytes() (int64, error) {
 	source, err := c.source()
 	if err != nil {

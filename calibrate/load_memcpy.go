@@ -60,7 +60,7 @@ func (loadMemcpy) fit(s *Samples, p *hw.Profile, from source) []model {
 // drawMoved shows a transfer's rate over its bytes.
 var drawMoved = picture{x: moved, xLabel: "bytes moved", rate: moved}
 
-// pools notes by how much copies take longer over the largest host pool than over the base one.
+// pools notes by how much longer copies are over the largest host pool than over the base one.
 func pools(s *Samples) (notes []string) {
 	all := s.of(probeLoadMemcpy)
 	sizes := all.values("pool_mib")

@@ -15,7 +15,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// box is what a machine says of itself before anything is measured.
+// box is what a machine reports of itself before anything is measured.
 type box struct {
 	gpu        cuda.DeviceInfo
 	busy       int   // per cent of the GPU's time that others use; -1: not known
@@ -52,7 +52,7 @@ func OpenMachine(library string, o Options) (m Machine, close func() error, err 
 	return m, nil, explain(err)
 }
 
-// origin says where samples of this machine come from.
+// origin is where samples of this machine come from.
 func origin(lib *cuda.Library, b box) Origin {
 	library := strconv.Itoa(cuda.Version)
 	if data, err := os.ReadFile(lib.Path); err == nil {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Origin says on which machine, with what and when samples were taken. Samples
+// Origin is on which machine, with what and when samples were taken. Samples
 // of two origins never mix: the date apart, all must agree.
 type Origin struct {
 	Plan    string // full | quick
@@ -84,7 +84,7 @@ func parseOrigin(data []byte) (o Origin, rest []byte, lines int, err error) {
 	return o, data, lines, nil
 }
 
-// differs says in which respect samples of another origin cannot be added to.
+// differs describes in which respect samples of another origin cannot be added to.
 func (o Origin) differs(other Origin) string {
 	mine, theirs := o.fields(), other.fields()
 	for i, f := range mine {

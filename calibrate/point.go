@@ -21,7 +21,7 @@ type Probe struct {
 	needed bool // no profile can be made without it
 
 	again     func(Point) bool // which points are visited again (visits.go); nil: none
-	fixed     int              // samples of a visit, however long they take; 0: as many as the rule wants
+	fixed     int              // samples of a visit, however long they last; 0: as many as the rule wants
 	reduction                  // of a point's samples to one time
 }
 

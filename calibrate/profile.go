@@ -10,7 +10,7 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// Calibration is what samples say of a machine.
+// Calibration is what samples determine of a machine.
 type Calibration struct {
 	Samples *Samples
 	Profile *hw.Profile

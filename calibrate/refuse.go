@@ -36,7 +36,7 @@ func explain(err error) error {
 	return err
 }
 
-// limits refuses a machine with too little memory or a busy card, and says how
+// limits refuses a machine with too little memory or a busy card, and returns how
 // far the plan may go on any other.
 func (b box) limits(o Options) (Limits, error) {
 	if b.busy > busyPercent {

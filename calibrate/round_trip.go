@@ -5,7 +5,7 @@ import "github.com/sparseserve/sparseserve/hw"
 // roundTrip is how long the GPU waits for the CPU in a layer that offloads. It shows in the
 // steps of two servers that do the same but for that: one offloads, the other's KV stays in
 // HBM. No step of either is split into phases: an event between the selection and its copy,
-// and one before the first kernel behind it, are waited for too.
+// and one before the first kernel after it, are waited for too.
 type roundTrip struct{}
 
 const probeLiveUnsplit = "live.unsplit"
@@ -28,7 +28,7 @@ func (roundTrip) prepare(g *gpuBench, p Point) (Timed, error) {
 	return g.prepareDrain(p, drainConfig{}, (*drainTimes).steadyAt)
 }
 
-// roundTripData is what a layer's round trip takes by these servers:
+// roundTripData is the time of a layer's round trip by these servers:
 //
 //	t = (offloading - held)/layers
 func roundTripData(s *Samples) data {
@@ -67,7 +67,7 @@ func (roundTrip) fit(s *Samples, p *hw.Profile, from source) []model {
 		}}}
 }
 
-// isEnd says whether a point is of the fewest or the most requests of its shape.
+// isEnd reports whether a point is of the fewest or the most requests of its shape.
 func isEnd(all data) func(datum) bool {
 	return func(at datum) bool {
 		n := all.where(func(o datum) bool { return o.Shape == at.Shape }).values("requests")

@@ -20,12 +20,12 @@ import (
 
 // Options of a calibration.
 type Options struct {
-	Out     string // profile to write; the CSV and the table of fits go beside it
+	Out     string // profile to write; the CSV and the table of fits go to its folder
 	Plan    Plan
 	Fresh   bool  // measure anew what an earlier run has measured
 	PoolGiB int64 // largest pinned pool; 0: up to 32, and half of the host's free memory
 	Steady  bool  // end with ErrDisturbed where the host is disturbed
-	// Said is told what a person should know; Progress how many points are done.
+	// Log gets what a user should know; Progress how many points are done.
 	Said     func(string)
 	Progress func(done, of int, what string)
 }
@@ -37,7 +37,7 @@ type Machine struct {
 	Bench  Bench
 }
 
-// ErrInterrupted says that measuring was interrupted; the samples are kept.
+// ErrInterrupted is of measuring that was interrupted; the samples are kept.
 var ErrInterrupted = errors.New("the samples so far are kept; the same command resumes")
 
 // CSVPath is where the samples of a profile are.
@@ -52,7 +52,7 @@ func PlotDir(profile string) string {
 
 // Run measures a machine's points, those of an earlier run apart, fits them
 // and writes profile, samples and the table of its plots. Where a probe failed it does so without
-// that probe's samples, and returns the calibration with an error that says why.
+// that probe's samples, and returns the calibration with an error that names the reason.
 func Run(ctx context.Context, m Machine, o Options, date string) (*Calibration, error) {
 	m.Origin.Plan, m.Origin.Date = string(o.Plan), date
 	path := CSVPath(o.Out)
@@ -118,7 +118,7 @@ func (f failures) err() error {
 }
 
 // measure does the points that the journal does not have. A probe that fails is
-// said and given up, and the others go on. spent gets the time of each probe.
+// logged and given up, and the others go on. spent gets the time of each probe.
 func measure(ctx context.Context, m Machine, o Options, j *journal, spent map[string]time.Duration) (failures, error) {
 	rule := FullRule
 	if o.Plan == Quick {
@@ -233,7 +233,7 @@ func (c *Calibration) Write(out string) error {
 }
 
 // Report prints the quality of each fit, flagged ones with their reasons, and
-// what was observed besides.
+// what else was observed.
 func (c *Calibration) Report(w io.Writer) error {
 	for _, f := range c.Profile.Fits {
 		mark := ""
@@ -257,7 +257,7 @@ func (c *Calibration) Report(w io.Writer) error {
 	return err
 }
 
-// spentText says how long measuring took, the longest probes first.
+// spentText lists how long measuring lasted, the longest probes first.
 func spentText(spent map[string]time.Duration) string {
 	names := slices.Collect(maps.Keys(spent))
 	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(spent[b], spent[a]), cmp.Compare(a, b)) })

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Rule says when a point has been repeated enough: once half the 95 %
+// Rule determines when a point has been repeated enough: once half the 95 %
 // confidence interval of the median is within Spread of it, or at one of the
 // caps.
 type Rule struct {

@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Samples is a CSV file of samples: comment lines that say where they come
+// Samples is a CSV file of samples: comment lines of their origin
 // from, a header, and a row for each point.
 type Samples struct {
 	Origin  Origin
@@ -154,7 +154,7 @@ func parseRecord(fields []string) (Record, error) {
 	return r, nil
 }
 
-// seconds is what fits take from a record.
+// seconds is a record's time in fits.
 func (r Record) seconds() float64 {
 	switch probeOf(r.Point.Probe).reduction {
 	case byVisits:

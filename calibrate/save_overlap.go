@@ -30,7 +30,7 @@ func (saveOverlap) probes() []Probe {
 	}
 }
 
-// layersTimed are the layers of the prefill that saves run beside, as many as
+// layersTimed are the layers of the prefill that saves overlap with, as many as
 // a 7B model has: nothing hides the last layer's saves.
 const layersTimed = 32
 
@@ -77,11 +77,11 @@ func (saveOverlap) fit(s *Samples, p *hw.Profile, from source) []model {
 }
 
 // fitContention finds the share of speed that compute loses while the GPU
-// scatter kernel saves a layer beside the next: n layers take
+// scatter kernel saves a layer during the next: n layers last
 //
-//	alone + (n - 1) share save + save
+//	compute + (n - 1) share save + save
 //
-// as nothing is computed beside the last layer's save.
+// as nothing is computed during the last layer's save.
 func fitContention(s *Samples, p *hw.Profile, from source) {
 	alone := map[string]float64{}
 	for _, at := range s.of(probeLayersNone) {
@@ -97,16 +97,16 @@ func fitContention(s *Samples, p *hw.Profile, from source) {
 	p.Save.Contention = from.figure(share, "share", "prefill of 2048 token chunks whose layers the scatter kernel saves, over prefill alone")
 }
 
-// fitOverlapped finds what a block takes to be saved with a memcpy of its own while
-// prefill is computed and launched beside it, over each pool where that was
-// measured: what the same takes alone says little of it, as the driver copies in
-// two ways there. Of prefill whose saves take longer than its layers, all but the
+// fitOverlapped finds the time of a block's save with a memcpy of its own while
+// prefill is launched and computed, over each pool where that was
+// measured: the same without prefill does not predict it, as the driver copies in
+// two ways there. Of prefill whose saves last longer than its layers, all but the
 // first layer is hidden:
 //
-//	t = alone / layers + layers save(n, pool)
+//	t = compute / layers + layers save(n, pool)
 //
-// with n blocks a layer. Each pool's row is of the chunks behind the fewest and the
-// most tokens alike: saves take a percent or two more or less beside longer attention,
+// with n blocks a layer. Each pool's row is of the chunks after the fewest and the
+// most tokens alike: saves last a percent or two more or less during longer attention,
 // the one way over one pool and the other over another. Chunks between are held out.
 func fitOverlapped(s *Samples, p *hw.Profile, from source) []model {
 	v := &p.Save

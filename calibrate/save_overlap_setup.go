@@ -25,7 +25,7 @@ func (g *gpuRun) chunkLayers(m *hw.Model, tokens, prefix int64) *setup {
 	}
 }
 
-// What the serving loop does besides saving prefill's KV.
+// What the serving loop does except saving prefill's KV.
 const (
 	saveBuffer    = 256 * mib
 	layerLaunches = 9 // calls but linears, attention and the kernel that carries lists: 15 in all

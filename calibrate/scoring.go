@@ -35,7 +35,7 @@ func (scoring) points(p *planner) {
 func (scoring) prepare(g *gpuBench, p Point) (Timed, error) { return g.ready(p, (*gpuRun).setupSelect) }
 
 // fit fits scores and top-k in one kernel (hw: stream), t = launch + bytes/rate of the
-// digests, and the searches and crowds of lists where the samples say how many SMs there are.
+// digests, and the searches and unclustered lists where the samples have the number of SMs.
 func (scoring) fit(s *Samples, p *hw.Profile, from source) []model {
 	const what = "scores and top-k in one kernel"
 	fit, held := s.of(probeSelect).split(func(at datum) string { return at.Shape }, 3, nil)

@@ -11,7 +11,7 @@ import (
 
 // linear fits seconds = sum_j p_j x_j with p >= 0 by least squares of relative
 // errors. It solves every subset of the parameters, of which there are at most
-// four, and takes the best solution without a negative one: exact, and the
+// four, and keeps the best solution without a negative one: exact, and the
 // same on every machine.
 func linear(d data, terms ...func(datum) float64) []float64 {
 	best, least := make([]float64, len(terms)), math.Inf(1)
@@ -166,7 +166,7 @@ func weighted(d data, terms func(datum) (rest, factor float64), low float64) flo
 
 func one(datum) float64 { return 1 }
 
-// Bounds of fitted times and rates: wide, but they keep a fit to few points
+// Bounds of fitted times and rates: wide, but they keep a fit to a handful of points
 // from running off.
 var (
 	callBound  = bound{1e-8, 1e-3}  // seconds

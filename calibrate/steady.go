@@ -6,16 +6,15 @@ import (
 	"slices"
 )
 
-// What a host's CPU does takes as long each time where nobody else disturbs it. How
+// A host's CPU has the same times again where nobody else disturbs it. How
 // steady it is shows in the probes that ask most of it: saves with a memcpy a block
-// beside prefill, whose calls two threads make, and the threads that scatter FlashD2H's
+// during prefill, whose calls two threads make, and the threads that scatter FlashD2H's
 // staging. A profile made on a disturbed host has prices that runs will not pay.
 
 // steadiness is the 90th percentile of a point's samples over their median, of three
-// the largest, of the median point of a probe, and above what it tells of a disturbed
-// host. Five calibrations of H200s in quiet hosts had 1.003 to 1.009 and 1.080 to 1.103,
-// one whose live runs took up to 15 % longer now than then 1.038 and 1.178.
-// The first is measured early, and tells whether to stop; the second goes on to the end
+// the largest, of the median point of a probe, and the limit above which the
+// host is disturbed: quiet hosts have up to 1.009 and 1.103.
+// The first is measured early, and determines whether to stop; the second goes on to the end
 // of the load probes.
 var steadiness = []steadyLimit{
 	{probeLayersMemcpy, 1.025, true},

@@ -87,7 +87,7 @@ func fitKernel(d data, link float64) kernelFit {
 	return kernelFit{p[0], p[1], p[2], p[3]}
 }
 
-// byPool says whether copies were measured well enough over other pools than the
+// byPool reports whether copies were measured well enough over other pools than the
 // base one to have a row for each: at two sizes, so that one can be held out.
 func byPool(all data) bool {
 	pools := all.values("pool_mib")
@@ -111,7 +111,7 @@ func splitCopies(all data) (fit, held data) {
 	return all.split(byAxis("block_bytes"), 2, nil)
 }
 
-// poolRows finds what a call takes over each pool, all else as over the base
+// poolRows finds the time of a call over each pool, all else as over the base
 // pool. It does not fall from pool to pool: the engine looks more addresses up.
 func (f callsFit) poolRows(all, fit data, link float64, from source) []hw.PoolTime {
 	if !byPool(all) {

@@ -44,8 +44,8 @@ func isRestless(at Point) bool {
 	return p.again != nil && p.again(at)
 }
 
-// of is the rule for one visit: all of a point's visits together take no longer than another
-// point. A probe of fixed samples has so many a visit, however long they take.
+// of is the rule for one visit: all of a point's visits together last no longer than another
+// point. A probe of fixed samples has so many a visit, however long they last.
 func (r Rule) of(v visit) Rule {
 	r.Time /= time.Duration(v.of)
 	r.Most = (r.Most + v.of - 1) / v.of

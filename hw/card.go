@@ -169,7 +169,7 @@ func (c *Card) with(ch Changes) *Card {
 	return &out
 }
 
-// scale multiplies the figure, rounded to derivedDigits, and says why.
+// scale multiplies the figure, rounded to derivedDigits, and appends the reason.
 func (f *Figure) scale(by float64, why string) {
 	if by == 1 {
 		return

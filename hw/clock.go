@@ -8,8 +8,7 @@ import (
 
 // clock is what a card does to its clock so that the power that it measures stays at its
 // limit. A kernel draws p f, in limits, at a share f of the full clock, with p a figure of
-// what runs. The meter is slow, and the card then takes or gives back of the clock as
-// much as power is off:
+// what runs. The meter is slow, and the card then lowers or raises the clock by as much as power is off:
 //
 //	d measured/dt = (p f - measured)/meter
 //	d f/dt        = (1 - measured)/pace,  f <= 1
@@ -17,9 +16,9 @@ import (
 // (Power that grows with the third power of the clock, as frequency and voltage fall
 // together, explains an H200's samples worse; with the first, or its root, alike well.)
 //
-// A prompt's linears draw more than the card may. So its first chunk behind a rest is
+// A prompt's linears draw more than the card may. So its first chunk after a rest is
 // fast; its second goes at the clock that the first has called for, which its own
-// attention would not; and the first one of a prompt behind another begins at the clock
+// attention would not; and the first one of a prompt after another begins at the clock
 // of that one's last. Copies, waiting, decodes' linears and their dense attention each
 // draw less than the limit, and give the clock back the sooner the less they draw.
 type clock struct {
@@ -51,7 +50,7 @@ func newClock(p *Profile) clock {
 }
 
 // rested notes that no chunk ran until now since the last call of it or of run: all that
-// did is taken to have run mixed.
+// did is assumed to have run mixed.
 func (c *clock) rested(now des.Time) {
 	if c.meter == 0 || now <= c.at {
 		return
@@ -61,8 +60,8 @@ func (c *clock) rested(now des.Time) {
 	c.at, c.ran = now, 0
 }
 
-// finest is how much of the meter's time constant a piece may take, in which the clock
-// is taken not to change.
+// finest is how much of the meter's time constant a piece may last, in which the clock
+// is assumed constant.
 const finest = 1. / 16
 
 // rest lets what draws power, less than 1, run for t ns.
@@ -86,7 +85,7 @@ func (c *clock) advance(power, t float64) {
 }
 
 // run lets a layer's chunk run from now on and returns how much longer its linears and
-// its attention take than at the full clock, seconds. In the gap between its kernels
+// its attention are than at the full clock, seconds. In the overhead between its kernels
 // the clock stands still.
 func (c *clock) run(w *chunk, now, gap des.Time) (linears, attention float64) {
 	if c.meter == 0 {

@@ -4,9 +4,9 @@ import (
 	"math"
 )
 
-// chunk is the linears and the prefill attention of a layer: what they take at the
-// full clock, seconds, and by how much longer linears take for each unit of 1/f - 1, f a
-// share of the full clock. Attention takes 1/f times as long. hot and attends are the
+// chunk is the linears and the prefill attention of a layer: their times at the
+// full clock, seconds, and by how much longer linears are for each unit of 1/f - 1, f a
+// share of the full clock. Attention lasts 1/f times as long. hot and attends are the
 // powers that they draw at the full clock, limits.
 type chunk struct{ linears, attention, slope, hot, attends float64 }
 
@@ -40,14 +40,14 @@ func (c *chunk) steady() float64 {
 // inversely proportional to the clock; GEMMs are partly memory bound:
 //
 //	t_attention = full/f
-//	t_linears   = full + (without pause - full) (1/f - 1)/(1/alone - 1)
-//	p_linears   = 1/alone
+//	t_linears   = full + (without pause - full) (1/f - 1)/(1/ratio - 1)
+//	p_linears   = 1/ratio
 //
-// alone is gemm_steady_ratio, the clock of linears without pause.
+// ratio is gemm_steady_ratio, the clock of linears without pause.
 type chunks struct {
 	alone   float64 // 0: no figures
 	attends float64 // power of prefill attention at the full clock, limits
-	gain    curve   // tokens; how much less time linears take at the full clock, as a share
+	gain    curve   // tokens; how much less time linears need at the full clock, as a share
 }
 
 func newChunks(p *Profile, m *Model) (c chunks) {
@@ -70,7 +70,7 @@ func (c *chunks) read(f *Clock) {
 	}
 }
 
-// of prices linears of n tokens that take so many seconds without pause, and attention
+// of prices linears of n tokens that last so many seconds without pause, and attention
 // of so many at the full clock. Where linears wait for HBM they draw the limit at most.
 func (c *chunks) of(l *gemm, alone, n, attention float64) chunk {
 	if c.alone == 0 || alone == 0 {

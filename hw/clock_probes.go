@@ -52,7 +52,7 @@ func (c *clock) layers(w *chunk, n int) float64 {
 	return sum / float64(n)
 }
 
-// chunk prices a chunk of so many tokens behind so many of its prompt; without
+// chunk prices a chunk of so many tokens after so many of its prompt; without
 // attention where prefix is below 0.
 func (c *ClockProbes) chunk(tokens, prefix int) chunk {
 	alone, _ := c.linears.of(float64(tokens))
@@ -64,7 +64,7 @@ func (c *ClockProbes) chunk(tokens, prefix int) chunk {
 	return c.chunks.of(&c.linears, alone, float64(tokens), attention)
 }
 
-// Rested returns what linears of n tokens take: of a card that has copied for long and
+// Rested returns the time of linears of n tokens: of a card that has copied for long and
 // then run them for a time, or, where rest is above 0, run them for long and then
 // rested for so many seconds.
 func (c *ClockProbes) Rested(n int, ran, rest float64, kind Rest, layers int) float64 {
@@ -80,7 +80,7 @@ func (c *ClockProbes) Rested(n int, ran, rest float64, kind Rest, layers int) fl
 }
 
 // Prompt returns what the linears and the attention of the last of so many chunks of n
-// tokens take: prompts of each chunks one behind another, on a card that had done dense
+// tokens need: prompts of each chunks one after another, on a card that had done dense
 // decode attention for long before.
 func (c *ClockProbes) Prompt(n, each, chunks int) (last float64) {
 	k := newClock(c.p)

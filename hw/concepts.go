@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Part is a part of the cost model that can be taken out, and the keys of a profile that
+// Part is a part of the cost model that can be removed, and the keys of a profile that
 // hold its figures.
 type Part struct {
-	Concept string // one of the cost model's few
+	Concept string // one of the cost model's concepts
 	Name    string
 	Keys    []string
 }
@@ -58,7 +58,7 @@ func streamKeys(name string) (keys []string) {
 	return keys
 }
 
-// Parts lists what of the cost model Without takes out.
+// Parts lists what of the cost model Without removes.
 func Parts() []Part {
 	var out []Part
 	for _, p := range parts {
@@ -68,7 +68,7 @@ func Parts() []Part {
 }
 
 // Without returns the profile without a part of the cost model, by its name, or without
-// all parts of a concept. What may be left out of a profile is; a time that may not costs
+// all parts of a concept. What a profile may lack is removed; a time that may not costs
 // nothing, and a rate does not bind: the card's peaks still do.
 func (p *Profile) Without(name string) (*Profile, error) {
 	out, err := p.clone()
@@ -109,7 +109,7 @@ func (p *Profile) clone() (*Profile, error) {
 	return ParseProfile(p.Name+".toml", text)
 }
 
-// removeKey takes the figure, rows or table of a key out of a struct; it is false where
+// removeKey removes the figure, rows or table of a key from a struct; it is false where
 // there is none.
 func removeKey(v reflect.Value, path []string) bool {
 	for i := range v.NumField() {

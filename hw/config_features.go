@@ -28,7 +28,7 @@ func (c rawConfig) unmodelled() []string {
 	return found
 }
 
-// feature returns the key, with what it says, if it is not modelled; else "".
+// feature returns the key, with its value, if it is not modelled; else "".
 func (c rawConfig) feature(key string) string {
 	at := func(key string) string {
 		value := string(bytes.TrimSpace(c[key]))
@@ -96,7 +96,7 @@ var otherArithmetic = []string{
 // indexer, state-space and linear-attention layers.
 var otherPrefixes = []string{"moe_", "index_", "mamba_", "ssm_", "rwkv", "linear_key_", "linear_value_", "linear_num_", "linear_conv_", "linear_attn"}
 
-// set says whether a key has a value that is not nothing.
+// set reports whether a key has a value that is not nothing.
 func (c rawConfig) set(key string) bool {
 	switch string(bytes.TrimSpace(c[key])) {
 	case "", "null", "false", "0", "0.0", `""`, "[]", "{}":
@@ -141,7 +141,7 @@ func (c rawConfig) otherLayers(key string) []string {
 	return slices.DeleteFunc(slices.Compact(kinds), func(k string) bool { return k == "full_attention" })
 }
 
-// slides says whether any layer attends to a window shorter than the context.
+// slides reports whether any layer attends to a window shorter than the context.
 func (c rawConfig) slides() bool {
 	if _, ok := c["use_sliding_window"]; ok && !c.set("use_sliding_window") {
 		return false

@@ -11,7 +11,7 @@ import (
 )
 
 // hfConfig is the part of a HuggingFace config.json that gives a decoder's
-// shape. GLM's names stand beside the usual ones.
+// shape. GLM has other names than the usual ones.
 type hfConfig struct {
 	NameOrPath   string `json:"_name_or_path"`
 	Layers       int    `json:"num_hidden_layers"`
@@ -99,7 +99,7 @@ func parseConfigJSON(file string, data []byte) (Model, error) {
 	return m, nil
 }
 
-// hfKeys names the config.json key behind a field.
+// hfKeys names the config.json key of a field.
 var hfKeys = map[string]string{
 	"layers": "num_hidden_layers", "hidden": "hidden_size", "q_heads": "num_attention_heads",
 	"kv_heads": "num_key_value_heads", "ffn": "intermediate_size", "vocab": "vocab_size",

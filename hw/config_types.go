@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// configType is what a config.json leaves unsaid that its model_type says.
+// configType is what a config.json omits that its model_type determines.
 type configType struct {
 	kvHeads bool // num_key_value_heads has a default other than one a query head: it must be given
 	headDim bool // head_dim has a default other than hidden_size / num_attention_heads: it must be given
-	tied    bool // embeddings share their weights unless it says otherwise
+	tied    bool // embeddings share their weights unless it has the key
 	qkvBias bool // always
 	window  bool // sliding_window counts only with use_sliding_window, from layer max_window_layers on
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// layerCost is the price of one layer's Work, each part alone on the card.
+// layerCost is the price of one layer's Work, each part by itself on the card.
 type layerCost struct {
 	linears, prefill, dense, sparse, scoring, digests des.Time
 

@@ -15,9 +15,9 @@ const derivedDigits = 4
 //   - a rate scales with what its `by` tag names: hbm, the bandwidth of HBM; peak, the
 //     arithmetic peak; h2d or d2h, a direction of the link; cpu, the host. Launches
 //     and other fixed times stay;
-//   - norms and the like (pointwise): what they take beyond one token's time, which is
+//   - norms and the like (pointwise): their time beyond one token's time, which is
 //     their launches, scales with HBM;
-//   - weight matrices take, beyond their launches (linear_launch), the longer of
+//   - weight matrices need, beyond their launches (linear_launch), the longer of
 //     their bytes and their FLOPs, which no measurement separates: the ratio is the mean of
 //     both cards' ratios, weighted by the squares of the two floors on the measured card, so
 //     that whichever binds decides.

@@ -10,7 +10,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
-// DeviceOptions says how a system uses the card.
+// DeviceOptions is how a system uses the card.
 type DeviceOptions struct {
 	LoadEngine string // memcpy | flash; needed when blocks are loaded
 	SaveEngine string // memcpy | gpu | flash; needed when blocks are saved
@@ -26,7 +26,7 @@ type DeviceOptions struct {
 	// TopP has tokens drawn by top-p, which sorts the logits.
 	TopP bool
 	// Of progressive attention: blocks of a round, and whether the next round's
-	// blocks are loaded beside one's attention.
+	// blocks are loaded during one's attention.
 	Microbatch int
 	Pipelined  bool
 }
@@ -44,18 +44,18 @@ type DeviceOptions struct {
 //     starts its loads then; attention needs them, so the step waits
 //     them out (LoadStall). A save queue that runs meanwhile shares the link's limit
 //     for both directions, each slowed alike. Where it saves block by block, calls of
-//     the driver wait for one another (waits.go).
-//   - Compute passes the gaps between a layer's kernels, with the GPU's lookup (Linears,
-//     gaps.go), linears, attention, and the digests of blocks that became
+//     the driver wait for one another (driver_contention.go).
+//   - Compute passes the overhead between a layer's kernels, with the GPU's lookup (Linears,
+//     layer_overhead.go), linears, attention, and the digests of blocks that became
 //     full (Scoring); progressive attention with the loads of its rounds
-//     (progressive.go). While the card's clock is low, linears and attention of a
-//     prefill take longer (clock.go). A GPU scatter kernel that runs beside it takes its share
-//     of speed (SaveStall). The layer's saves join the D2H queue behind its QKV
+//     (progressive_timeline.go). While the card's clock is low, linears and attention of a
+//     prefill are longer (clock.go). A GPU scatter kernel that overlaps with it slows it
+//     down (SaveStall). The layer's saves join the D2H queue after its QKV
 //     linear: the GPU copies them to the save buffer, and the step waits until the
 //     queue fits that (both SaveStall).
-//   - Finish passes embedding, LM head and sampling, and, where the CPU took
+//   - Finish passes embedding, LM head and sampling, and, where the CPU needed
 //     longer to launch the step's layers with block selection than the GPU to
-//     compute, the rest of that (Host). It leaves the queue to the next step.
+//     compute, the rest of that (Host). The next step continues the queue.
 type Device struct {
 	costs   coster
 	loader  *transfer // nil without a load engine
@@ -286,7 +286,7 @@ func (d *Device) Finish() (sim.Timing, error) {
 	}, nil
 }
 
-// Drain implements sim.Device. Every Finish has said when its saves land.
+// Drain implements sim.Device. Every Finish has returned when its saves land.
 func (d *Device) Drain() (des.Time, error) {
 	return max(0, d.saves.done()-d.step.Start), nil
 }
@@ -306,8 +306,8 @@ func (d *Device) attend(t des.Time, phase *des.Time) {
 	d.clock.ran += d.now - before
 }
 
-// compute passes GPU time, longer while a GPU scatter kernel runs beside it:
-// with share c of its speed lost, t takes t/(1-c) until the queue is empty.
+// compute passes GPU time, longer while a GPU scatter kernel runs:
+// with share c of its speed lost, t becomes t/(1-c) until the queue is empty.
 func (d *Device) compute(t des.Time, phase *des.Time) {
 	if t == 0 {
 		return

@@ -10,7 +10,7 @@ import (
 // thread that saves with a memcpy a block, queue for the driver's lock, one call of the
 // other thread at a time. The zero value costs nothing.
 type driverContention struct {
-	call   float64 // seconds that a call takes longer beside the other thread's
+	call   float64 // seconds by which a call is longer during the other thread's
 	blocks bool    // loads make a call a block, not one for all
 }
 
@@ -25,7 +25,7 @@ const (
 
 func newDriverContention(p *Profile, opts *DeviceOptions) driverContention {
 	if opts.SaveEngine != SaveMemcpy {
-		return driverContention{} // a thread that makes few calls
+		return driverContention{} // that thread calls once a batch
 	}
 	return driverContention{call: p.Host.DriverContention.optional(), blocks: opts.LoadEngine == LoadMemcpy}
 }
@@ -36,9 +36,9 @@ func (w *driverContention) calls(n float64, q *saveQueue) des.Time {
 	return min(nanoseconds(n*w.call), q.work)
 }
 
-// loads returns what loads of n blocks, that take a time alone, take longer for
-// the saves beside them. Loads with a memcpy a block make the saves take longer instead:
-// each save its time alone + call for as long as both last.
+// loads returns by how much loads of n blocks, of a time without saves, are longer for
+// saves that overlap with them. Loads with a memcpy a block make the saves longer instead:
+// each save its own time + call for as long as both last.
 func (w *driverContention) loads(n, blockBytes int64, alone des.Time, q *saveQueue) des.Time {
 	if w.call == 0 || q.work == 0 || alone == 0 {
 		return 0

@@ -11,8 +11,8 @@ import (
 //go:embed engines/*.toml
 var engineFiles embed.FS
 
-// Engine describes a serving engine: what it takes on the host, how it launches its
-// kernels, and what it is set to when nobody says otherwise. A file of engines/.
+// Engine describes a serving engine: its time on the host, how it launches its
+// kernels, and its defaults. A file of engines/.
 type Engine struct {
 	Name  string `toml:"name"`
 	Title string `toml:"title"`
@@ -25,7 +25,7 @@ type Engine struct {
 
 // EngineCosts is the engine's own time, on the host and between kernels.
 type EngineCosts struct {
-	// PlanAhead says that the batch of a step is planned, and its work launched, while
+	// PlanAhead is whether the batch of a step is planned, and its work launched, while
 	// the step before still runs (vLLM's asynchronous scheduling). Host.Step, Request
 	// and Token then overlap with the GPU, and a request waits for the end of the step
 	// after the one that runs as it arrives.

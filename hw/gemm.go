@@ -73,7 +73,7 @@ func newHead(p *Profile, m *Model) gemm {
 // Seconds implements Cost.
 func (l *gemm) Seconds(w *sim.Work) (s float64, beyond bool) { return l.of(float64(w.Tokens)) }
 
-// of returns the time for n tokens and whether n lies beyond the rows.
+// of returns the time for n tokens and whether n is beyond the rows.
 func (l *gemm) of(n float64) (t float64, outside bool) {
 	if n <= 0 {
 		return 0, false

@@ -91,7 +91,7 @@ func FilesOf(path string) Files {
 }
 
 // Write writes a machine as three files, FilesOf(path), each whole or not at all. The
-// engine keeps what the built-in one of that name has beside its costs. What Load makes
+// engine keeps what the built-in one of that name has besides its costs. What Load makes
 // of them is p.
 func (p *Profile) Write(path, engine string) error {
 	e, err := LoadEngine(engine)

@@ -6,11 +6,11 @@ import (
 	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
-// copies is what one memcpy a block costs beside the bytes.
+// copies is what one memcpy a block costs in addition to the bytes.
 type copies struct {
 	base, early, first float64
 
-	call  float64 // seconds of one, by over and lie
+	call  float64 // seconds of one, by over and setLocality
 	pools curve   // bytes of the host pool, seconds: call, where given by pool
 	used  float64 // bytes of the pool in use
 }
@@ -30,7 +30,7 @@ func newLoadCopies(f *Loading) copies {
 	return c
 }
 
-// over sets what a call takes over a host pool of some size and says whether
+// over sets the time of a call over a host pool of some size and reports whether
 // it is larger than any that was measured. The copy engine finds fewer of the
 // addresses of a larger pool where it looked the last ones up.
 func (c *copies) over(poolBytes int64) (outside bool) {

@@ -14,15 +14,15 @@ import (
 // with g query heads a KV head. Scoring adds
 //
 //	search, of lists of more than 128 blocks
-//	sqrt(2 lists/ctas) crowd, of more than ctas/2 lists
+//	sqrt(2 lists/ctas) unclustered, of more than ctas/2 lists
 //
-// as its kernel (cuda/select.cu) ranks few scores at once and searches more for the least
-// one chosen, and clusters of two CTAs and more share a list while there is room for all:
+// as its kernel (cuda/select.cu) ranks up to 128 scores at once and searches more for the least
+// one chosen, and clusters of two CTAs and more share a list while all fit:
 // without, the CTAs of a list meet in the L2 cache, and its top-k waits for those of other
-// lists. The root is what three H200s show. The decode kernel cuts lists into splits, so
-// that few lists fill the card, and merges the splits of a list one after
+// lists. The root is empirical. The decode kernel splits lists, so
+// that short batches fill the card, and merges the splits of a list one after
 // another; where it has figures of waves, its CTAs come in waves (waves.go), and a list
-// that is cut at all costs one merge a query head, whose warps take its parts together. Whole
+// that is split at all costs one merge a query head, whose warps read its parts together. Whole
 // contexts of any lengths are shared among its CTAs equally, so that their sum counts
 // and not the longest of them. A term whose figure a profile does not give is 0.
 type memoryBound struct {
@@ -30,14 +30,14 @@ type memoryBound struct {
 	launch, floor, rate float64
 	merge, ctas, wave   float64
 	search, crowd       float64
-	largest             float64 // bytes measured; 0 when not said
+	largest             float64 // bytes measured; 0 when not known
 	heads, group        float64 // KV heads; query heads of each
 	bytesEach           float64 // HBM bytes per item, all KV heads
 	flopsEach           float64 // FLOPs per item
 	items               func(*sim.Work) int64
 }
 
-// splitTokens is the least of a list that a CTA takes: four warps, each a
+// splitTokens is the least of a list for a CTA: four warps, each a
 // block of 32 tokens.
 const splitTokens = ctaWarps * warpTokens
 
@@ -80,7 +80,7 @@ func (k *memoryBound) of(n, requests float64) (t float64, outside bool) {
 	return max(t, k.floor, k.peak.floor(n*k.flopsEach, bytes)), k.largest > 0 && bytes > k.largest
 }
 
-// ListSplits returns into how many parts the decode kernel cuts each of some
+// ListSplits returns into how many parts the decode kernel splits each of some
 // lists of so many tokens, with ctas of them at once on the card.
 func ListSplits(ctas, lists, tokens float64) float64 {
 	return max(1, min(math.Ceil(tokens/splitTokens), math.Floor(ctas/lists)))

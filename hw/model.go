@@ -15,7 +15,7 @@ type Model struct {
 	MaxContext int    `toml:"max_context"` // tokens
 	// Tokenizer is the family whose token counts the traces give: llama2 | llama3.
 	Tokenizer string `toml:"tokenizer"`
-	// TiedEmbeddings says that the LM head shares the embedding's weights.
+	// TiedEmbeddings is whether the LM head shares the embedding's weights.
 	TiedEmbeddings bool `toml:"tied_embeddings"`
 	QKVBias        bool `toml:"qkv_bias"`
 	// WeightBytesEach and KVBytesEach are bytes per weight and per KV element.

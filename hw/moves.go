@@ -29,8 +29,8 @@ func (d *Device) load(n, blockBytes int64) {
 }
 
 // upToSaves passes a layer's linears and in between, once K and V of its tokens
-// are there, hands its saves over. Attention and most linears run beside them, so
-// that few are left when the next layer's loads need the link.
+// are there, hands its saves over. Attention and most linears overlap with them, so
+// that most are done when the next layer's loads need the link.
 func (d *Device) upToSaves(w *sim.Work, linears des.Time) {
 	first := des.Time(d.costs.qkv * float64(linears))
 	d.compute(first, &d.phases.Linears)
@@ -40,7 +40,7 @@ func (d *Device) upToSaves(w *sim.Work, linears des.Time) {
 
 // awaitSaves waits until all that steps before this one saved is in DRAM, as a block
 // must be before it is loaded. The CPU waits before it names the loads, and the GPU for
-// it. The live loop waits for the blocks that it loads alone, which are the last saved
+// it. The live loop waits only for the blocks that it loads, which are the last saved
 // where a prefill has just ended: this is the most that it may wait.
 func (d *Device) awaitSaves() {
 	if t := d.saves.until(int64(d.queued)); t > 0 {
@@ -50,7 +50,7 @@ func (d *Device) awaitSaves() {
 
 // enqueue hands the layer's saves, of so many requests, to the D2H queue and waits
 // until it fits the save buffer. Saves of a step that prefills cost what they cost
-// beside it.
+// during it.
 func (d *Device) enqueue(requests int, prefill bool) {
 	if d.pending == 0 {
 		return

@@ -74,7 +74,7 @@ func (n *notes) mark(bit int, on bool, asked float64) {
 	n.asked[bit] = math.Max(n.asked[bit], asked)
 }
 
-// ExtrapolationNotes says in words what the bits of Timing.Extrapolated stand
+// ExtrapolationNotes explains what the bits of Timing.Extrapolated stand
 // for: what was asked, farthest over the device's life, against what was
 // measured.
 func (d *Device) ExtrapolationNotes(bits uint32) []string {

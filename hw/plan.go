@@ -14,10 +14,10 @@ type HBMPlan struct {
 	Runtime     int64 // CUDA context, libraries, workspaces
 	Activations int64 // of the largest batch in one layer
 	Logits      int64 // of the most requests, twice
-	KV          int64 // what is left: KV cache, metadata, prefill buffers
+	KV          int64 // the rest: KV cache, metadata, prefill buffers
 }
 
-// KVBudget returns what a model leaves for KV on the card at the given
+// KVBudget returns what remains of a model for KV on the card at the given
 // utilisation (0 to 1], with batches of at most maxTokens tokens and
 // maxRequests requests.
 //

@@ -15,8 +15,8 @@ import (
 // with q query tokens after prefix earlier ones, H query heads of size d.
 // launch and rate are read at q in log q; so efficiency FLOPs/(t peak) rises
 // with both q and the KV length. A CTA walks the keys with a tile of queries, so
-// a chunk takes as long as the shortest row if that is of one tile at most: the
-// last chunk of a prompt is often a few tokens behind thousands. Never below
+// a chunk lasts as long as the shortest row if that is of one tile at most: the
+// last chunk of a prompt is often short after thousands of tokens. Never below
 // FLOPs at peak, nor below the K and V of prefix and chunk at HBM bandwidth, nor,
 // where there is a prefix and the profile has a kernel for paged KV, below that
 // kernel's waves.
@@ -47,7 +47,7 @@ func newPrefillAttention(p *Profile, m *Model) prefillAttention {
 	return a
 }
 
-// queryTile is the queries that a CTA of a prefill kernel takes: 128 in ours, and
+// queryTile is the queries of a CTA of a prefill kernel: 128 in ours, and
 // in FlashAttention-2 with heads of 128.
 const queryTile = 128
 
@@ -57,8 +57,8 @@ func (a *prefillAttention) spanFLOPs(s sim.Span) float64 {
 	return a.flops * (q*float64(s.Prefix) + q*q/2)
 }
 
-// waves is how long the CTAs of a chunk with a prefix take on a GPU that runs so
-// many at once: no chunk takes less than its fullest SM, and the last row block
+// waves is how long the CTAs of a chunk with a prefix need on a GPU that runs so
+// many at once: no chunk is faster than its fullest SM, and the last row block
 // is computed whole. All attend to nearly equally many keys.
 //
 //	t = ceil(T / CTAs) CTAs t_CTA,  T = ceil(q / rows) H

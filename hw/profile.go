@@ -27,7 +27,7 @@ type Profile struct {
 type KernelCosts struct {
 	Shapes  []Shape    `toml:"shapes"`  // model shapes that rows were measured on
 	Linears []TokenRow `toml:"linears"` // the four linears of one layer
-	// LinearLaunch is what of a row takes no bytes and no FLOPs: launches, first waves and
+	// LinearLaunch is what of a row is neither bytes nor FLOPs: launches, first waves and
 	// tails of a layer's matrices, which are alike on every card of an architecture.
 	LinearLaunch Figure       `toml:"linear_launch,omitempty" dim:"time,optional"`
 	Pointwise    []TokenRow   `toml:"pointwise"` // norms, rope, activation and residuals of one layer
@@ -47,7 +47,7 @@ type KernelCosts struct {
 	Fits []Fit `toml:"fits,omitempty"`
 }
 
-// Provenance says how and where the profile's own measurements were made.
+// Provenance is how and where the profile's own measurements were made.
 type Provenance struct {
 	Date   string   `toml:"date,omitempty"`
 	Device string   `toml:"device,omitempty"`
@@ -59,7 +59,7 @@ type Provenance struct {
 
 // Fit is the quality of one fitted cost model. Errors are relative, on points
 // that the fit has not seen. R2 is of log seconds over all points: those held
-// out may be few and alike.
+// out may be a handful and alike.
 type Fit struct {
 	Model       string   `toml:"model"`              // table that it fills, such as load.flash
 	Samples     int      `toml:"samples"`            // points measured
@@ -88,7 +88,7 @@ type TokenRow struct {
 	Figure `dim:"time"`
 }
 
-// GainRow is how much less time a layer's linears of some tokens take at the card's
+// GainRow is how much less time a layer's linears of some tokens need at the card's
 // full clock than without pause, as a share.
 type GainRow struct {
 	Shape  string `toml:"shape"`
@@ -132,13 +132,13 @@ type BlockClose struct {
 }
 
 // Clock is what the card's clock does under the power of prefill's linears, and to
-// decodes behind them (clock.go).
+// decodes after them (clock.go).
 type Clock struct {
 	Gain            []GainRow `toml:"gain,omitempty"`
-	GEMMSteadyRatio Figure    `toml:"gemm_steady_ratio,omitempty" dim:"share,optional"` // of the full clock, which linears without pause leave
+	GEMMSteadyRatio Figure    `toml:"gemm_steady_ratio,omitempty" dim:"share,optional"` // of the full clock, at which linears without pause settle
 
 	PowerFilter   Figure `toml:"power_filter,omitempty" dim:"time,optional"`   // time constant of measured power
-	FrequencySlew Figure `toml:"frequency_slew,omitempty" dim:"time,optional"` // in which power that is off by the limit would take or give the whole clock
+	FrequencySlew Figure `toml:"frequency_slew,omitempty" dim:"time,optional"` // in which power that is off by the limit would lower or raise the whole clock
 
 	// Power at the full clock as a share of the power limit; above 1 the card throttles.
 	AttentionPower   Figure `toml:"attention_power,omitempty" dim:"power,optional"`    // of prefill; not set: the limit
@@ -147,7 +147,7 @@ type Clock struct {
 }
 
 // Stream is a kernel that lives on bytes: t = launch + bytes/rate and what the
-// optional figures add (attention.go). A list is what one KV head of one
+// optional figures add (memory_bound.go). A list is what one KV head of one
 // request reads.
 type Stream struct {
 	Launch Figure `toml:"launch" dim:"time"`
@@ -157,7 +157,7 @@ type Stream struct {
 	// Of decode.
 	Merge Figure `toml:"merge,omitempty" dim:"time,optional"` // for each split of a list and query head of it
 	CTAs  Figure `toml:"ctas,omitempty" dim:"count,optional"` // splits of all lists that run at once
-	// Of decode of selected blocks, whose CTAs come in waves (waves.go): for each but the first.
+	// Of decode of selected blocks, whose CTAs come in waves (decode.go): for each but the first.
 	Wave Figure `toml:"wave,omitempty" dim:"time,optional"`
 	// Of scoring: the search of a list of more than searchedFrom blocks; what lists cost that
 	// share no cluster of CTAs, of which so many run at once.
@@ -167,7 +167,7 @@ type Stream struct {
 	Largest Figure `toml:"largest,omitempty" dim:"size,optional"` // most bytes that were measured
 }
 
-// PSADecode is progressive sparse attention, which takes lists in rounds of a
+// PSADecode is progressive sparse attention, which reads lists in rounds of a
 // microbatch of blocks.
 type PSADecode struct {
 	Launch   Figure `toml:"launch,omitempty" dim:"time,optional"`

@@ -2,8 +2,8 @@ package hw
 
 import "math"
 
-// psaKernel prices launches of progressive sparse attention's kernel. A CTA takes a list,
-// microbatch by microbatch, decides after each whether to go on, and keeps its
+// psaKernel prices launches of progressive sparse attention's kernel. A CTA reads a list,
+// microbatch by microbatch, decides after each whether to continue, and keeps its
 // state from launch to launch. Lists end in different rounds, and those that go on have
 // the card to themselves but go no faster than a CTA's own copies come:
 //

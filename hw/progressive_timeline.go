@@ -11,17 +11,17 @@ import (
 // (PSA §3.2, §3.3).
 //
 // Rounds that load nothing follow one another in one launch; a round that loads
-// begins another, which takes up where the last one left (psaKernel prices them).
+// begins another, which continues where the last one ended (psaKernel prices them).
 // Profiles without figures of PSA price a launch as block-sparse decode of the
 // same tokens.
 //
-// Pipelined, a round's loads run in a stream of their own beside the attention
-// of the launch before. The CPU is at most two launches ahead: it hears of one's
-// verdict before it has blocks loaded for the next but one, so these loads start
+// Pipelined, a round's loads run in a stream of their own during the attention
+// of the launch before. The CPU is at most two launches ahead: it sees one's
+// result before it has blocks loaded for the next but one, so these loads start
 // a round trip after it at the earliest, and only those of a layer's first two
-// launches wait for no verdict. What was loaded for a round that no list reached keeps
+// launches wait for no result. What was loaded for a round that no list reached keeps
 // the link busy and is waited for by the next layer's attention and by the step's end. Not
-// pipelined, the CPU waits for each round's verdict before it loads for the next.
+// pipelined, the CPU waits for each round's result before it loads for the next.
 type progressive struct {
 	psaKernel
 	bytesEach float64
@@ -124,8 +124,8 @@ func (c *coster) launchOf(rounds []sim.Round, requests float64, first bool) des.
 	return nanoseconds(g.launchSeconds(rounds, requests, first))
 }
 
-// duplexSlowdown is by how much a layer's loads take longer because saves run
-// beside them, each slowed alike (see load).
+// duplexSlowdown is by how much longer a layer's loads are because saves overlap with
+// them, each slowed alike (see load).
 func (d *Device) duplexSlowdown(rounds []sim.Round) float64 {
 	var alone des.Time
 	var blocks int64

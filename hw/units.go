@@ -70,7 +70,7 @@ func (f Figure) optional() float64 {
 	return f.SI()
 }
 
-// Set says whether the figure was given at all.
+// Set reports whether the figure was given at all.
 func (f Figure) Set() bool { return f.Unit != "" || f.Value != 0 }
 
 // fault is what is wrong with one field of a figure or row.
