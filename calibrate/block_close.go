@@ -20,7 +20,7 @@ func (blockClose) probes() []Probe {
 	return []Probe{
 		{Name: probeRope, Means: "the two with rope of a prompt's tokens, K and V to their blocks, between them; " + gpuTime,
 			Kernel: "ss_rope", Axes: []string{"tokens"}, shaped: true},
-		{Name: probeClose, Means: "the same, and behind it the digests of these blocks and their copy to a save buffer; " + gpuTime,
+		{Name: probeClose, Means: "the same, and after it the digests of these blocks and their copy to a save buffer; " + gpuTime,
 			Kernel: "ss_gpu_scatter", Axes: []string{"tokens"}, shaped: true},
 	}
 }

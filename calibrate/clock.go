@@ -24,7 +24,7 @@ func (clock) probes() []Probe {
 			Means:  "the same, some times over, so long after they began to run without pause; before that the card copied within HBM; GPU time of one",
 			Kernel: "ss_linear", Axes: []string{"tokens", "after_ms"}, shaped: true, fixed: clockSamples, reduction: byMean},
 		{Name: probePrompt,
-			Means: "the linears and the attention of the chunks of two prompts, one chunk behind another, behind so many tokens of the first prompt or the " +
+			Means: "the linears and the attention of the chunks of two prompts, one chunk after another, after so many tokens of the first prompt or the " +
 				"second; before all of them the card decoded densely; GPU time of one layer",
 			Kernel: "ss_linear, ss_prefill", Axes: []string{"tokens", "prefix_tokens", "prompt"}, shaped: true, fixed: clockSamples, reduction: byMean},
 		{Name: probeRested, Means: "linears after they ran without pause and the card then copied within HBM for so long; mean GPU time of the next layers",

@@ -14,7 +14,7 @@ const (
 )
 
 func (driverContention) probes() []Probe {
-	const calls = "launches of an empty kernel and copies of 16 KiB to the GPU, in turn; host time of the calls alone"
+	const calls = "launches of an empty kernel and copies of 16 KiB to the GPU, alternating; host time of the calls only"
 	axes := []string{"launches", "copies"}
 	return []Probe{
 		{Name: probeCallsNone, Means: calls, Kernel: "ss_empty, ss_memcpy", Axes: axes, again: always},

@@ -12,7 +12,7 @@ const probePointwise = "pointwise"
 
 func (elementwise) probes() []Probe {
 	return []Probe{{Name: probePointwise,
-		Means: "what one layer has beside linears and attention: two norms with their residual sums, rope with the write of K and V to their blocks, " +
+		Means: "what one layer has except linears and attention: two norms with their residual sums, rope with the write of K and V to their blocks, " +
 			"silu(gate) up; " + gpuTime,
 		Kernel: "ss_rmsnorm, ss_rope, ss_silu_mul", Axes: []string{"tokens"}, shaped: true, needed: true}}
 }

@@ -117,7 +117,7 @@ func (d data) beyond(base data, key func(datum) string) (longer data) {
 	for _, at := range d {
 		if b, ok := known[key(at)]; ok {
 			at.seconds -= b.seconds
-			at.within = lessOpen(at.within, b.within)
+			at.within = combined(at.within, b.within)
 			longer = append(longer, at)
 		}
 	}

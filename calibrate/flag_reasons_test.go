@@ -36,7 +36,7 @@ func TestReasonOfAScatter(t *testing.T) {
 
 // What the largest pool does to an engine is told against the base pool's point
 // of the same sizes.
-func TestPoolsAreTold(t *testing.T) {
+func TestPoolsAreNoted(t *testing.T) {
 	s := &Samples{Origin: fakeOrigin}
 	add := func(pool int64, us float64) {
 		s.Records = append(s.Records, Record{point(probeLoadMemcpy, "", 16*kib, 2048, pool), []float64{us * 1e-6}})

@@ -9,7 +9,7 @@ const probeLiveFreed = "live.step_freed"
 
 func (freeBlock) probes() []Probe {
 	return []Probe{{Name: probeLiveFreed,
-		Means:  "steps of that server behind a request's end, whose blocks the cache takes back: by how much they are longer",
+		Means:  "steps of that server after a request's end, whose blocks the cache frees: by how much they are longer",
 		Kernel: allOfALayer, Axes: []string{"layers", "requests"}, shaped: true, again: always, fixed: drainSamples, reduction: byVisits}}
 }
 

@@ -143,8 +143,8 @@ func curveRows(d data, axis string) []hw.TokenRow {
 // a library that chooses a worse kernel there, which no curve that rises and no
 // neighbour shows.
 func falls(all data, axis string) string {
-	const told = 0.05
-	worst, text := 1-told, ""
+	const notable = 0.05
+	worst, text := 1-notable, ""
 	for i, at := range all {
 		for _, more := range all[i+1:] {
 			if r := more.seconds / at.seconds; r < worst {

@@ -23,7 +23,7 @@ type journal struct {
 // openJournal continues the samples at path where they are of the same origin,
 // and begins anew otherwise. note is what a user should know: that it
 // resumes, or where samples of another origin were put.
-func openJournal(path string, origin Origin) (j *journal, said string, err error) {
+func openJournal(path string, origin Origin) (j *journal, note string, err error) {
 	j = &journal{path: path, samples: &Samples{Origin: origin}, done: map[string]bool{}}
 	data, err := os.ReadFile(path)
 	switch {
@@ -31,7 +31,7 @@ func openJournal(path string, origin Origin) (j *journal, said string, err error
 	case err != nil:
 		return nil, "", err
 	default:
-		if said, err = j.take(data); err != nil {
+		if note, err = j.resume(data); err != nil {
 			return nil, "", err
 		}
 	}
@@ -40,11 +40,11 @@ func openJournal(path string, origin Origin) (j *journal, said string, err error
 		return nil, "", err
 	}
 	j.file, err = os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
-	return j, said, err
+	return j, note, err
 }
 
 // anew puts the samples aside and begins others.
-func (j *journal) anew(origin Origin) (_ *journal, said string, err error) {
+func (j *journal) anew(origin Origin) (_ *journal, note string, err error) {
 	if err := j.close(); err != nil {
 		return j, "", err
 	}
@@ -57,7 +57,7 @@ func (j *journal) anew(origin Origin) (_ *journal, said string, err error) {
 }
 
 // resume decides what to do with the samples of an earlier run.
-func (j *journal) take(data []byte) (said string, err error) {
+func (j *journal) resume(data []byte) (note string, err error) {
 	old, err := ParseSamples(j.path, wholeLines(data))
 	if err != nil {
 		return "", fmt.Errorf("cannot resume: %w; move the file away to measure anew", err)

@@ -34,7 +34,7 @@ type overheadServer struct {
 
 var overheadServers = []overheadServer{
 	{probeLiveDense, "the same with attention to the whole context", hw.OverheadDense, "", drainConfig{held: true, dense: true}},
-	{probeLiveHeld, "the same as " + probeLiveUnsplit + " with KV in HBM alone, so that no layer asks the CPU", hw.OverheadSparse, "", drainConfig{held: true}},
+	{probeLiveHeld, "the same as " + probeLiveUnsplit + " with KV in HBM only, so that no layer asks the CPU", hw.OverheadSparse, "", drainConfig{held: true}},
 	{probeLiveLookup, "decode steps of such a server whose lists the GPU looks up, none of their blocks missing: all of the step",
 		hw.OverheadSparse, hw.OverheadGPULookup, drainConfig{lookup: true}},
 	{probeLiveHeldPSA, "the same as " + probeLiveHeld + " with PSA", hw.OverheadPSA, "", drainConfig{held: true, psa: true}},

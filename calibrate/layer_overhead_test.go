@@ -34,7 +34,7 @@ func TestLayerOverheads(t *testing.T) {
 }
 
 // A server that the model cannot serve is noted and left out, and the others stay.
-func TestImpossibleServerIsLeftOut(t *testing.T) {
+func TestImpossibleServerIsDropped(t *testing.T) {
 	t.Parallel()
 	c, err := calibrated()
 	if err != nil {

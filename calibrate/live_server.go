@@ -43,7 +43,7 @@ type liveCase struct {
 	requests int
 	prompt   int     // tokens of each
 	budget   int     // tokens that a decode selects
-	room     float64 // for selected blocks, of what one step selects; 0: for all blocks
+	capacity float64 // for selected blocks, of what one step selects; 0: for all blocks
 	steps    int     // decode steps of all requests, after those that settle
 }
 
@@ -81,9 +81,9 @@ func (c *liveCase) server() sim.Config {
 		spec.Attention, spec.Offload, spec.SinkBlocks, spec.WindowBlocks = "sparse", true, 2, 2
 		cfg.Library = libraryOf(dsa.TopK{K: sim.Candidates(&spec)}, dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2})
 	}
-	if c.room > 0 {
+	if c.capacity > 0 {
 		selected := int64(c.budget/blockTokens + 1)
-		cfg.HBMBytes = int64(c.requests*g.Groups())*int64(c.room*float64(selected*g.BlockBytes)) + all*g.MetaBytes
+		cfg.HBMBytes = int64(c.requests*g.Groups())*int64(c.capacity*float64(selected*g.BlockBytes)) + all*g.MetaBytes
 	}
 	cfg.Spec = spec
 	return cfg
@@ -127,7 +127,7 @@ func (c *liveCase) serve(cfg sim.Config) (*hostTimes, error) {
 		return nil, err
 	}
 	rec := &hostTimes{requests: c.requests, want: liveSettling + c.steps}
-	_, err = server.Run(context.Background(), &equalRequests{left: c.requests, prompt: c.prompt, output: c.output()}, rec)
+	_, err = server.Run(context.Background(), &equalRequests{remaining: c.requests, prompt: c.prompt, output: c.output()}, rec)
 	if err != nil && !errors.Is(err, errEnough) {
 		return nil, err
 	}
@@ -205,12 +205,12 @@ func (d *idle) Finish() (sim.Timing, error) {
 }
 
 // equalRequests is a workload of requests that all arrive at the start.
-type equalRequests struct{ left, prompt, output int }
+type equalRequests struct{ remaining, prompt, output int }
 
 // Next implements sim.Workload.
 func (w *equalRequests) Next() (sim.Arrival, bool, error) {
-	w.left--
-	return sim.Arrival{Prompt: w.prompt, Output: w.output}, w.left >= 0, nil
+	w.remaining--
+	return sim.Arrival{Prompt: w.prompt, Output: w.output}, w.remaining >= 0, nil
 }
 
 // errEnough ends a run whose steps are recorded.

@@ -10,7 +10,7 @@ import (
 
 // liveReserve is the device memory of a server except weights, KV and its metadata: activations,
 // save buffer, and fragments of slabs.
-const liveBeside = 4 * gib
+const liveReserve = 4 * gib
 
 // holds checks that the device has memory for a server besides the bench's own buffers.
 func (g *gpuBench) holds(c *liveCase) error {
@@ -19,7 +19,7 @@ func (g *gpuBench) holds(c *liveCase) error {
 		return err
 	}
 	if free := g.info.MemoryBytes - g.info.MemoryBusyBytes - g.slabBytes; free < need {
-		return fmt.Errorf("%w: %s of device memory beside the buffers, %d requests in %d layers need %s", ErrSkip, size(free), c.requests, c.model.Layers, size(need))
+		return fmt.Errorf("%w: %s of device memory besides the buffers, %d requests in %d layers need %s", ErrSkip, size(free), c.requests, c.model.Layers, size(need))
 	}
 	return nil
 }
@@ -106,5 +106,5 @@ func (c liveCase) deviceBytes() (int64, error) {
 	c.steps = 8 * liveRun
 	cfg := c.server()
 	weights := source.Config()
-	return weights.Bytes() + cfg.HBMBytes + c.blocks(&cfg.Geometry)*int64(cfg.Geometry.Groups())*cfg.Geometry.MetaBytes + liveBeside, nil
+	return weights.Bytes() + cfg.HBMBytes + c.blocks(&cfg.Geometry)*int64(cfg.Geometry.Groups())*cfg.Geometry.MetaBytes + liveReserve, nil
 }

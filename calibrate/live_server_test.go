@@ -17,7 +17,7 @@ func tinyCase(probe string) *liveCase {
 	c := newLiveCase(m, probe == probeLive, 3)
 	c.prompt, c.budget = 640, 256
 	if probe == probeLiveLoads {
-		c.room = 1.5
+		c.capacity = 1.5
 	}
 	return c
 }
@@ -48,10 +48,10 @@ func TestLiveCasesServe(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if (loads > 0) != (c.room > 0) {
+			if (loads > 0) != (c.capacity > 0) {
 				t.Errorf("a layer loads %d blocks", loads)
 			}
-			if need, err := c.deviceBytes(); err != nil || need < liveBeside+c.server().HBMBytes {
+			if need, err := c.deviceBytes(); err != nil || need < liveReserve+c.server().HBMBytes {
 				t.Errorf("%d bytes are asked of a device, %v", need, err)
 			}
 		})

@@ -18,12 +18,12 @@ func (loadMemcpy) probes() []Probe {
 
 // points vary block size and count at the base pool; other pools have two counts.
 func (loadMemcpy) points(p *planner) {
-	const block, most, few = 16 * kib, 2048, 256
+	const block, most, least = 16 * kib, 2048, 256
 	for i, pool := range p.pools() {
 		if pool == basePool {
 			p.eachTransfer(func(block, n int64) { p.addAt(stageLoad, rank{i, 0}, point(probeLoadMemcpy, "", block, n, pool)) })
 		} else if most*block <= min(p.mostMoved(), pool*mib) {
-			for _, n := range []int64{most, few} {
+			for _, n := range []int64{most, least} {
 				p.addAt(stageLoad, rank{i, 2}, point(probeLoadMemcpy, "", block, n, pool))
 			}
 		}

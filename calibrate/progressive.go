@@ -82,12 +82,12 @@ func fitPSA(s *Samples, p *hw.Profile, from source) (model, bool) {
 		return model{}, false
 	}
 	fit, held := all.split(func(at datum) string { return at.Probe + at.Shape + byAxis("micro_blocks")(at) }, 2, nil)
-	hbm, few := p.GPU.HBMBandwidth.SI(), s.sms()
+	hbm, clusterLists := p.GPU.HBMBandwidth.SI(), s.sms()
 	c := refine(fit, []float64{7e-6, 5e-9, 2e-6, hbm * 0.9, 7e-6}, []bound{callBound, blockBound, blockBound, {rateBound.low, hbm}, blockBound},
 		func(c []float64, at datum) float64 {
 			n, least := float64(psaLaunches(at)), c[2]
-			if lists(at) <= few {
-				least *= lists(at) / few
+			if lists(at) <= clusterLists {
+				least *= lists(at) / clusterLists
 			}
 			t := c[0] + (n-1)*c[4] + n*lists(at)*c[1]
 			for _, bytes := range psaRoundBytes(at) {
@@ -102,8 +102,8 @@ func fitPSA(s *Samples, p *hw.Profile, from source) (model, bool) {
 		Relaunch: from.figure(c[4]*1e6, "us", what+", for each launch but the first"),
 		Largest:  from.figure(largestOf(all, psaBytes)*1e-9, "GB", "the largest point measured"),
 	}
-	if few > 0 {
-		p.PSADecode.ClusterLists = from.figure(few, "lists", "one for each SM: clusters of CTAs share fewer")
+	if clusterLists > 0 {
+		p.PSADecode.ClusterLists = from.figure(clusterLists, "lists", "one for each SM: clusters of CTAs share fewer")
 	}
 	return model{name: "psa_decode", fit: fit, held: held, draw: picture{x: psaBytes, xLabel: "bytes", rate: psaBytes}, price: pricePSA}, true
 }

@@ -23,8 +23,8 @@ const kernelResolution = 0.5e-6
 // widthOf95 is half a 95 % interval of a normal distribution, in standard deviations.
 const widthOf95 = 1.96
 
-// lessOpen is the uncertainty of the difference of two measurements.
-func lessOpen(a, b float64) float64 { return math.Hypot(a, b) }
+// combined is the uncertainty of the difference of two measurements.
+func combined(a, b float64) float64 { return math.Hypot(a, b) }
 
 // missed is the error of a price beyond the measurement's uncertainty, relative.
 func (at datum) missed(price float64) float64 {

@@ -12,7 +12,7 @@ const probeLiveUnsplit = "live.unsplit"
 
 func (roundTrip) probes() []Probe {
 	return []Probe{{Name: probeLiveUnsplit,
-		Means:  "steps of a server that requests leave one after another, with selected blocks and offloading, looked up by the CPU, in which nothing changes: all of the step",
+		Means:  "steps of a server whose batch drains, with selected blocks and offloading, looked up by the CPU, in which nothing changes: all of the step",
 		Kernel: allOfALayer, Axes: []string{"layers", "requests"}, shaped: true, again: always, fixed: drainSamples, reduction: byVisits}}
 }
 

@@ -26,7 +26,7 @@ type Options struct {
 	PoolGiB int64 // largest pinned pool; 0: up to 32, and half of the host's free memory
 	Steady  bool  // end with ErrDisturbed where the host is disturbed
 	// Log gets what a user should know; Progress how many points are done.
-	Said     func(string)
+	Log      func(string)
 	Progress func(done, of int, what string)
 }
 
@@ -64,20 +64,20 @@ func Run(ctx context.Context, m Machine, o Options, date string) (*Calibration, 
 			return nil, err
 		}
 	}
-	j, said, err := openJournal(path, m.Origin)
+	j, note, err := openJournal(path, m.Origin)
 	if err == nil && o.Steady && mustStop(j.samples) {
-		j, said, err = j.anew(m.Origin)
+		j, note, err = j.anew(m.Origin)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if said != "" {
-		o.Said(said)
+	if note != "" {
+		o.Log(note)
 	}
 	spent := map[string]time.Duration{}
 	failed, err := measure(ctx, m, o, j, spent)
 	if errors.Is(err, ErrInterrupted) {
-		o.Said(spentText(spent))
+		o.Log(spentText(spent))
 	}
 	if errors.Is(err, ErrDisturbed) { // nothing of it is to be resumed
 		var aside string
@@ -147,14 +147,14 @@ func measure(ctx context.Context, m Machine, o Options, j *journal, spent map[st
 		case errors.Is(err, ErrSkip):
 			if !skipped[p.Probe] {
 				skipped[p.Probe] = true
-				o.Said(fmt.Sprintf("%s: %v", p.Probe, err))
+				o.Log(fmt.Sprintf("%s: %v", p.Probe, err))
 			}
 			continue
 		case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 			return failed, ErrInterrupted
 		case err != nil:
 			failed[p.Probe] = fmt.Errorf("%s: %w", p.Key(), err)
-			o.Said(fmt.Sprintf("%s failed and is left out: %v", p.Probe, failed[p.Probe]))
+			o.Log(fmt.Sprintf("%s failed and is left out: %v", p.Probe, failed[p.Probe]))
 			continue
 		}
 		gathered[p.Key()] = append(gathered[p.Key()], samples...)
@@ -173,7 +173,7 @@ func measure(ctx context.Context, m Machine, o Options, j *journal, spent map[st
 			continue
 		}
 		if note, stop := disturbed(j.samples, p.Probe); note != "" {
-			o.Said(note)
+			o.Log(note)
 			if stop && o.Steady {
 				return failed, ErrDisturbed
 			}

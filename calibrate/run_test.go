@@ -18,10 +18,10 @@ func fakeMachine(b Bench) Machine {
 	return Machine{Origin: fakeOrigin, Limits: fakeLimits, Bench: b}
 }
 
-type heard struct{ said []string }
+type heard struct{ logged []string }
 
 func (h *heard) options(out string, plan Plan) Options {
-	return Options{Out: out, Plan: plan, Said: func(s string) { h.said = append(h.said, s) }, Progress: func(int, int, string) {}}
+	return Options{Out: out, Plan: plan, Log: func(s string) { h.logged = append(h.logged, s) }, Progress: func(int, int, string) {}}
 }
 
 // A calibration leaves a profile that simulations read, its samples, a picture
@@ -65,8 +65,8 @@ func TestRunWritesEverything(t *testing.T) {
 			t.Errorf("%s: %d points in the table of fits, want %d", m.name, n, len(m.fit)+len(m.held))
 		}
 	}
-	if len(h.said) > 0 {
-		t.Errorf("said %q", h.said)
+	if len(h.logged) > 0 {
+		t.Errorf("logged %q", h.logged)
 	}
 	// The file of samples alone gives the same profile.
 	again, err := Refit(CSVPath(out), "")
@@ -128,8 +128,8 @@ func TestInterruptedRunResumes(t *testing.T) {
 	if len(c.Samples.Records) != len(all) || c.Profile.Provenance.Date != "2026-01-02" {
 		t.Errorf("%d points of %s, want %d of the first day", len(c.Samples.Records), c.Profile.Provenance.Date, len(all))
 	}
-	if len(h.said) != 2 || !strings.Contains(h.said[0], "measured in") || !strings.Contains(h.said[1], "not measured again") {
-		t.Errorf("said %q", h.said)
+	if len(h.logged) != 2 || !strings.Contains(h.logged[0], "measured in") || !strings.Contains(h.logged[1], "not measured again") {
+		t.Errorf("logged %q", h.logged)
 	}
 }
 
@@ -166,7 +166,7 @@ func TestOtherOriginStartsAnew(t *testing.T) {
 			if _, err := Run(context.Background(), fakeMachine(half), h.options(out, Quick), "2026-01-02"); !errors.Is(err, stop) {
 				t.Fatal(err)
 			}
-			h.said = nil // of the failures
+			h.logged = nil // of the failures
 			b := newFake(truth("a100-40gb"), 0, 1)
 			m, o := fakeMachine(b), h.options(out, Quick)
 			c.change(&m, &o)
@@ -176,8 +176,8 @@ func TestOtherOriginStartsAnew(t *testing.T) {
 			if got, want := len(b.prepared), len(points(Quick, fakeLimits)); got != want {
 				t.Errorf("measured %d points, want all %d", got, want)
 			}
-			if said := strings.Join(h.said, "\n"); c.said != "" && !strings.Contains(said, c.said) || c.said == "" && said != "" {
-				t.Errorf("said %q, want %q", said, c.said)
+			if said := strings.Join(h.logged, "\n"); c.said != "" && !strings.Contains(said, c.said) || c.said == "" && said != "" {
+				t.Errorf("logged %q, want %q", said, c.said)
 			}
 			if _, err := os.Stat(CSVPath(out) + ".old"); err != nil {
 				t.Errorf("the old samples are gone: %v", err)
@@ -217,8 +217,8 @@ func TestSkippedProbes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(h.said) != 1 || !strings.HasPrefix(h.said[0], probeSync) {
-		t.Errorf("said %q", h.said)
+	if len(h.logged) != 1 || !strings.HasPrefix(h.logged[0], probeSync) {
+		t.Errorf("logged %q", h.logged)
 	}
 	if f := c.Profile.Host.ContinueLatency; f.Set() {
 		t.Errorf("a synchronisation was not measured, yet takes %v", f)
@@ -285,7 +285,7 @@ func filled(n int, f func(int) float64) []float64 {
 // A probe that fails is named at once and at the end and its samples are left
 // out; all others go on. Where the profile does without it, there is one, without
 // what the probe would have said.
-func TestFailedProbesAreLeftOut(t *testing.T) {
+func TestFailedProbesAreDropped(t *testing.T) {
 	t.Parallel()
 	probes := []string{ // the first without which there is no profile, the next of a single point
 		probeSaveGPU, probeSync, probeRested, probePrefillMemcpy, probeLive, probeLiveOffload, probePSA, probePSAUneven,
@@ -317,8 +317,8 @@ func TestFailedProbesAreLeftOut(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), probe) || !strings.Contains(err.Error(), "illegal memory access") {
 				t.Errorf("got %v", err)
 			}
-			if len(h.said) != 1 || !strings.HasPrefix(h.said[0], probe+" failed") {
-				t.Errorf("said %q", h.said)
+			if len(h.logged) != 1 || !strings.HasPrefix(h.logged[0], probe+" failed") {
+				t.Errorf("logged %q", h.logged)
 			}
 			if probeOf(probe).needed {
 				if c != nil {

@@ -40,12 +40,12 @@ func (r Rule) sample(ctx context.Context, timed Timed) ([]float64, error) {
 		each = 1
 	}
 	for {
-		left := r.Time - time.Since(started)
+		rest := r.Time - time.Since(started)
 		want := len(samples) // doubles from round to round
 		if len(samples) < r.Least {
 			want = r.Least - len(samples)
 		}
-		want = min(want, r.Most-len(samples), int(left/each))
+		want = min(want, r.Most-len(samples), int(rest/each))
 		want = max(want, 3-len(samples))
 		if want <= 0 {
 			return samples, nil

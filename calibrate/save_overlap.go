@@ -83,15 +83,15 @@ func (saveOverlap) fit(s *Samples, p *hw.Profile, from source) []model {
 //
 // as nothing is computed during the last layer's save.
 func fitContention(s *Samples, p *hw.Profile, from source) {
-	alone := map[string]float64{}
+	computed := map[string]float64{}
 	for _, at := range s.of(probeLayersNone) {
-		alone[at.Sizes()] = at.seconds
+		computed[at.Sizes()] = at.seconds
 	}
 	var shares []float64
 	for _, at := range s.of(probeLayersGPU) {
 		n, block := layerBlocks(at)
 		save := priceSave(p, hw.SaveGPU, n, block, basePool, 0)
-		shares = append(shares, (at.seconds-alone[at.Sizes()]-save)/(float64(at.At("layers")-1)*save))
+		shares = append(shares, (at.seconds-computed[at.Sizes()]-save)/(float64(at.At("layers")-1)*save))
 	}
 	share := math.Min(math.Max(medianOf(shares).Value, 0.001), 0.99)
 	p.Save.Contention = from.figure(share, "share", "prefill of 2048 token chunks whose layers the scatter kernel saves, over prefill alone")
@@ -111,20 +111,20 @@ func fitContention(s *Samples, p *hw.Profile, from source) {
 func fitOverlapped(s *Samples, p *hw.Profile, from source) []model {
 	v := &p.Save
 	v.MemcpyOverlappedPools = nil
-	alone := map[[3]int64]float64{}
+	computed := map[[3]int64]float64{}
 	sizes := func(at datum) [3]int64 {
 		return [3]int64{at.At("chunk_tokens"), at.At("prefix_tokens"), at.At("layers")}
 	}
 	for _, at := range s.of(probeLayersNone) {
-		alone[sizes(at)] = at.seconds
+		computed[sizes(at)] = at.seconds
 	}
-	all := s.of(probePrefillMemcpy).where(func(at datum) bool { return alone[sizes(at)] > 0 && at.seconds > 1.2*alone[sizes(at)] })
+	all := s.of(probePrefillMemcpy).where(func(at datum) bool { return computed[sizes(at)] > 0 && at.seconds > 1.2*computed[sizes(at)] })
 	price := func(p *hw.Profile, at datum) float64 {
 		n, block := layerBlocks(at)
 		_, t, err := p.SaveSeconds(hw.SaveMemcpy, n, block, at.At("pool_mib")*mib, 0)
 		must(err)
 		layers := float64(at.At("layers"))
-		return alone[sizes(at)]/layers + layers*t
+		return computed[sizes(at)]/layers + layers*t
 	}
 
 	var fit, held data

@@ -27,10 +27,10 @@ func TestDisturbedHost(t *testing.T) {
 			o := h.options(filepath.Join(t.TempDir(), "card.toml"), Quick)
 			o.Steady = c.stop
 			done, err := Run(context.Background(), fakeMachine(b), o, "2026-01-02")
-			said := slices.ContainsFunc(h.said, func(s string) bool { return strings.Contains(s, warning) })
+			said := slices.ContainsFunc(h.logged, func(s string) bool { return strings.Contains(s, warning) })
 			loud := c.noise > 0.1
 			if said != loud {
-				t.Errorf("said %q", h.said)
+				t.Errorf("logged %q", h.logged)
 			}
 			if c.stop && loud {
 				if !errors.Is(err, ErrDisturbed) || done != nil || slices.ContainsFunc(b.prepared, func(key string) bool { return strings.HasPrefix(key, probeSaveFlash) }) {

@@ -45,7 +45,7 @@ func (c *chunk) steady() float64 {
 //
 // ratio is gemm_steady_ratio, the clock of linears without pause.
 type chunks struct {
-	alone   float64 // 0: no figures
+	ratio   float64 // 0: no figures
 	attends float64 // power of prefill attention at the full clock, limits
 	gain    curve   // tokens; how much less time linears need at the full clock, as a share
 }
@@ -64,7 +64,7 @@ func newChunks(p *Profile, m *Model) (c chunks) {
 
 // read reads the figures that depend on no shape.
 func (c *chunks) read(f *Clock) {
-	c.alone, c.attends = f.GEMMSteadyRatio.optional(), 1
+	c.ratio, c.attends = f.GEMMSteadyRatio.optional(), 1
 	if f.AttentionPower.Set() {
 		c.attends = f.AttentionPower.SI()
 	}
@@ -72,19 +72,19 @@ func (c *chunks) read(f *Clock) {
 
 // of prices linears of n tokens that last so many seconds without pause, and attention
 // of so many at the full clock. Where linears wait for HBM they draw the limit at most.
-func (c *chunks) of(l *gemm, alone, n, attention float64) chunk {
-	if c.alone == 0 || alone == 0 {
-		return chunk{linears: alone, attention: attention, hot: 1, attends: 1}
+func (c *chunks) of(l *gemm, sustained, n, attention float64) chunk {
+	if c.ratio == 0 || sustained == 0 {
+		return chunk{linears: sustained, attention: attention, hot: 1, attends: 1}
 	}
 	g, _ := c.gain.logLinear(n)
 	least, _ := l.of(1)
 	least = math.Max(least, l.peak.floor(2*n*l.weights, l.weights*l.bytes))
-	gained := math.Max(0, math.Min(g*alone, alone-least))
-	computing := gained / (g * alone)
-	hot := 1 + computing*(1/c.alone-1)
+	gained := math.Max(0, math.Min(g*sustained, sustained-least))
+	computing := gained / (g * sustained)
+	hot := 1 + computing*(1/c.ratio-1)
 	slope := 0.0
 	if gained > 0 {
 		slope = gained / (hot - 1)
 	}
-	return chunk{linears: alone - slope*(hot-1), attention: attention, slope: slope, hot: hot, attends: c.attends} // without pause 1/f is hot
+	return chunk{linears: sustained - slope*(hot-1), attention: attention, slope: slope, hot: hot, attends: c.attends} // without pause 1/f is hot
 }

@@ -37,7 +37,7 @@ func (c *clock) powerOf(kind Rest) float64 {
 
 // settled is the clock of a card on which the chunk has run for long.
 func (c *clock) settled(w *chunk) {
-	if c.meter > 0 {
+	if c.filter > 0 {
 		c.f, c.measured = w.steady(), 1
 	}
 }
@@ -55,13 +55,13 @@ func (c *clock) layers(w *chunk, n int) float64 {
 // chunk prices a chunk of so many tokens after so many of its prompt; without
 // attention where prefix is below 0.
 func (c *ClockProbes) chunk(tokens, prefix int) chunk {
-	alone, _ := c.linears.of(float64(tokens))
+	sustained, _ := c.linears.of(float64(tokens))
 	attention := 0.0
 	if prefix >= 0 {
 		attention, _ = c.prefill.of([]sim.Span{{Query: tokens, Prefix: prefix}})
 	}
 	c.chunks.read(&c.p.Clock)
-	return c.chunks.of(&c.linears, alone, float64(tokens), attention)
+	return c.chunks.of(&c.linears, sustained, float64(tokens), attention)
 }
 
 // Rested returns the time of linears of n tokens: of a card that has copied for long and

@@ -217,7 +217,7 @@ func TestClockRests(t *testing.T) {
 }
 
 // What a layer of decodes takes between its kernels is as hot as they are, and is no rest.
-func TestClockOfGaps(t *testing.T) {
+func TestClockDuringOverhead(t *testing.T) {
 	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
 	withClock(p)
 	chunk := sim.Work{Tokens: 2048, Prefill: []sim.Span{{Query: 2048}}}

@@ -134,9 +134,9 @@ const noTime = 1e-15
 
 // neutral empties what a tag calls optional, and lets anything else cost nothing.
 func neutral(v reflect.Value, tag reflect.StructTag) {
-	if gaps, ok := v.Addr().Interface().(*[]OverheadRow); ok { // rows say what devices there are, too
-		for i := range *gaps {
-			(*gaps)[i].Value, (*gaps)[i].Unit = noTime, "s"
+	if rows, ok := v.Addr().Interface().(*[]OverheadRow); ok { // rows say what devices there are, too
+		for i := range *rows {
+			(*rows)[i].Value, (*rows)[i].Unit = noTime, "s"
 		}
 		return
 	}

@@ -165,8 +165,8 @@ func schemaKeys(v reflect.Type, path string) (keys []string) {
 // mostKeys are the figure keys that the profile of a calibrated card may use.
 const mostKeys = 80
 
-// TestProfilesHaveFewKeys counts what a reader of a calibrated card's profile has to know.
-func TestProfilesHaveFewKeys(t *testing.T) {
+// TestProfilesHaveBoundedKeys counts what a reader of a calibrated card's profile has to know.
+func TestProfilesHaveBoundedKeys(t *testing.T) {
 	keys := map[string]int{}
 	countFigures(reflect.ValueOf(*mustProfile(t, "h200")), "", keys)
 	numbers := 0

@@ -72,7 +72,7 @@ func TestDevicePricesCopiesByPool(t *testing.T) {
 // A memcpy a block of a step that prefills costs what its own row of the host pool
 // says, whatever it costs alone and however many the layer saves; without rows, and in
 // other steps, it costs that.
-func TestSavesBesidePrefill(t *testing.T) {
+func TestSavesDuringPrefill(t *testing.T) {
 	const n, block = 2048, 16 << 10
 	prefill := sim.Work{Tokens: 2048, Prefill: []sim.Span{{Query: 2048}}}
 	decode := sim.Work{Tokens: 8, Decodes: 8, DecodeTokens: 8 * 2048}
@@ -127,7 +127,7 @@ func TestSavesBesidePrefill(t *testing.T) {
 // Where it is known how a layer's loads lie, the first of each place costs what one
 // over the largest pool does, and the others what one over their request; the pool in
 // use does not matter then.
-func TestCopiesCostByHowTheyLie(t *testing.T) {
+func TestCopiesCostByLocality(t *testing.T) {
 	p := mustProfile(t, "h200")
 	p.Load.MemcpyPools = []PoolTime{{1, timeFigure(2)}, {4, timeFigure(3)}, {16, timeFigure(4)}}
 	stall := func(pool int64, loads ...kv.Moves) float64 {

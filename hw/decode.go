@@ -34,8 +34,8 @@ type DecodeWaves struct {
 const (
 	ctaWarps   = 4
 	warpTokens = 32
-	cutFixed   = 4
-	cutMost    = 64
+	splitFixed = 4
+	splitMost  = 64
 )
 
 // Merged is 1 where a list is split and its parts are merged, else 0.
@@ -57,8 +57,8 @@ func DecodeWavesOf(ctas, lists, tokens float64) DecodeWaves {
 		return DecodeWaves{Splits: 1, Waves: 1, Last: lists, Blocks: blocks}
 	}
 	best := of(1)
-	for splits := 2.0; splits <= cutMost && splits <= math.Ceil(blocks/ctaWarps); splits++ {
-		if w := of(splits); w.Waves*(w.Blocks+cutFixed) < best.Waves*(best.Blocks+cutFixed) {
+	for splits := 2.0; splits <= splitMost && splits <= math.Ceil(blocks/ctaWarps); splits++ {
+		if w := of(splits); w.Waves*(w.Blocks+splitFixed) < best.Waves*(best.Blocks+splitFixed) {
 			best = w
 		}
 	}

@@ -57,24 +57,24 @@ type DeviceOptions struct {
 //     longer to launch the step's layers with block selection than the GPU to
 //     compute, the rest of that (Host). The next step continues the queue.
 type Device struct {
-	costs   coster
-	loader  *transfer // nil without a load engine
-	saver   *transfer // nil without a save engine
-	overlap *transfer // of saves while prefill is computed
-	opts    DeviceOptions
-	model   *Model
-	engine  engineTime
-	sync    roundTrip
-	freed   float64  // seconds of the host for each block given back
-	naming  float64  // seconds of the host for each block loaded, where it looks lists up
-	verdict des.Time // of progressive attention, until the CPU acts on it
-	duplex  float64  // bytes/s of both directions at once
-	waits   driverContention
-	clock   clock
-	gaps    layerOverhead
-	saves   saveQueue
-	pending int64 // blocks that the layer's Compute hands to the queue
-	bytes   int64 // of each pending block
+	costs           coster
+	loader          *transfer // nil without a load engine
+	saver           *transfer // nil without a save engine
+	overlap         *transfer // of saves while prefill is computed
+	opts            DeviceOptions
+	model           *Model
+	engine          engineTime
+	sync            roundTrip
+	freeBlock       float64  // seconds of the host for each block given back
+	loadBlock       float64  // seconds of the host for each block loaded, where it looks lists up
+	continueLatency des.Time // of progressive attention, until the CPU acts on it
+	duplex          float64  // bytes/s of both directions at once
+	contention      driverContention
+	clock           clock
+	overhead        layerOverhead
+	saves           saveQueue
+	pending         int64 // blocks that the layer's Compute hands to the queue
+	bytes           int64 // of each pending block
 
 	running bool
 	step    sim.Step
@@ -106,24 +106,24 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 		return nil, fmt.Errorf("save buffer: want 0 bytes or more, got %d", opts.SaveBufferBytes)
 	}
 	if opts.GPULookup && !gpu.GPULookup() {
-		return nil, fmt.Errorf("profile %s has no gaps of layers whose lists the GPU looks up (layer_overhead, lookup = \"gpu\"); calibrate the card, or set system.lookup = \"host\"", gpu.Name)
+		return nil, fmt.Errorf("profile %s has no overhead of layers whose lists the GPU looks up (layer_overhead, lookup = \"gpu\"); calibrate the card, or set system.lookup = \"host\"", gpu.Name)
 	}
 	d := &Device{
-		costs:  newCoster(gpu, model, &opts),
-		opts:   opts,
-		model:  model,
-		engine: newEngineTime(&gpu.EngineCosts),
-		sync:   newRoundTrip(gpu),
-		freed:  gpu.Host.FreeBlock.optional(),
-		naming: gpu.Host.LoadBlock.optional(),
-		duplex: gpu.Link.DuplexCopy.SI(),
+		costs:     newCoster(gpu, model, &opts),
+		opts:      opts,
+		model:     model,
+		engine:    newEngineTime(&gpu.EngineCosts),
+		sync:      newRoundTrip(gpu),
+		freeBlock: gpu.Host.FreeBlock.optional(),
+		loadBlock: gpu.Host.LoadBlock.optional(),
+		duplex:    gpu.Link.DuplexCopy.SI(),
 	}
-	if d.verdict = nanoseconds(gpu.Host.ContinueLatency.optional()); d.verdict == 0 {
-		d.verdict = nanoseconds(d.sync.sync)
+	if d.continueLatency = nanoseconds(gpu.Host.ContinueLatency.optional()); d.continueLatency == 0 {
+		d.continueLatency = nanoseconds(d.sync.sync)
 	}
-	d.waits = newDriverContention(gpu, &opts)
+	d.contention = newDriverContention(gpu, &opts)
 	d.clock = newClock(gpu)
-	d.gaps = newLayerOverhead(gpu, &opts)
+	d.overhead = newLayerOverhead(gpu, &opts)
 	if opts.LoadEngine != "" {
 		l, err := newLoader(gpu, opts.LoadEngine)
 		if err != nil {
@@ -167,7 +167,7 @@ func (d *Device) Begin(s *sim.Step) error {
 	}
 	d.saves.advance(d.now)
 	d.queued = 0
-	d.pass(before+nanoseconds(d.freed*float64(s.FreedBlocks)), &d.phases.Host)
+	d.pass(before+nanoseconds(d.freeBlock*float64(s.FreedBlocks)), &d.phases.Host)
 	return nil
 }
 
@@ -180,7 +180,7 @@ func (d *Device) Score(_ int, w *sim.Work) error {
 	d.attend(d.costs.layer(w).scoring, &d.phases.Scoring)
 	if d.opts.Offload && !d.opts.GPULookup {
 		sync := nanoseconds(d.sync.of(w.Decodes, ListBytes(d.model, float64(w.DecodeTokens))))
-		d.pass(sync+d.waits.calls(syncCalls, &d.saves), &d.phases.Host)
+		d.pass(sync+d.contention.calls(syncCalls, &d.saves), &d.phases.Host)
 	}
 	return nil
 }
@@ -201,7 +201,7 @@ func (d *Device) Move(m *kv.Moves) error {
 			d.awaitSaves()
 		}
 		if d.scored && !d.opts.GPULookup {
-			d.pass(nanoseconds(d.naming*float64(m.Loads)), &d.phases.Host)
+			d.pass(nanoseconds(d.loadBlock*float64(m.Loads)), &d.phases.Host)
 		}
 		d.loader.copies.setLocality(m)
 		if m.InRounds {
@@ -229,18 +229,18 @@ func (d *Device) Compute(_ int, w *sim.Work) error {
 		return errors.New("hw: Compute outside a step")
 	}
 	d.scored = false
-	d.waited += d.waits.calls(layerCalls, &d.saves)
+	d.waited += d.contention.calls(layerCalls, &d.saves)
 	c := d.costs.layer(w)
-	linears, prefill, gap := c.linears, c.prefill, d.gaps.of(w)
+	linears, prefill, overhead := c.linears, c.prefill, d.overhead.of(w)
 	if len(w.Prefill) > 0 {
-		slowLinears, slowPrefill := d.clock.run(&c.chunk, d.now, gap)
+		slowLinears, slowPrefill := d.clock.run(&c.chunk, d.now, overhead)
 		linears += nanoseconds(slowLinears)
 		prefill += nanoseconds(slowPrefill)
 		d.clock.ran += c.pointwise
 	} else {
-		d.clock.ran += linears + gap
+		d.clock.ran += linears + overhead
 	}
-	d.compute(gap, &d.phases.Linears)
+	d.compute(overhead, &d.phases.Linears)
 	d.upToSaves(w, linears)
 	d.compute(prefill, &d.phases.PrefillAttention)
 	d.attend(c.dense, &d.phases.DenseAttention)

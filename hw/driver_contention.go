@@ -39,19 +39,19 @@ func (w *driverContention) calls(n float64, q *saveQueue) des.Time {
 // loads returns by how much loads of n blocks, of a time without saves, are longer for
 // saves that overlap with them. Loads with a memcpy a block make the saves longer instead:
 // each save its own time + call for as long as both last.
-func (w *driverContention) loads(n, blockBytes int64, alone des.Time, q *saveQueue) des.Time {
-	if w.call == 0 || q.work == 0 || alone == 0 {
+func (w *driverContention) loads(n, blockBytes int64, unshared des.Time, q *saveQueue) des.Time {
+	if w.call == 0 || q.work == 0 || unshared == 0 {
 		return 0
 	}
 	if !w.blocks {
 		return w.calls(1, q)
 	}
-	next := min(alone, q.work)
+	next := min(unshared, q.work)
 	saves := q.bytesOf(next) / float64(blockBytes)
 	if saves == 0 {
 		return 0
 	}
 	eachSave, left := next.Seconds()/saves+w.call, q.bytes/float64(blockBytes)
-	q.hold(nanoseconds(math.Min(left, math.Floor(alone.Seconds()/eachSave)) * w.call))
+	q.hold(nanoseconds(math.Min(left, math.Floor(unshared.Seconds()/eachSave)) * w.call))
 	return 0
 }

@@ -29,7 +29,7 @@ type memoryBound struct {
 	peak                peak
 	launch, floor, rate float64
 	merge, ctas, wave   float64
-	search, crowd       float64
+	search, unclustered float64
 	largest             float64 // bytes measured; 0 when not known
 	heads, group        float64 // KV heads; query heads of each
 	bytesEach           float64 // HBM bytes per item, all KV heads
@@ -47,7 +47,7 @@ func newMemoryBound(p *Profile, m *Model, s Stream, bytesEach float64, items fun
 	return memoryBound{
 		peak: p.peak(), launch: s.Launch.SI(), floor: s.Floor.optional(), rate: s.Rate.SI(),
 		merge: s.Merge.optional(), ctas: s.CTAs.optional(), wave: s.Wave.optional(),
-		search: s.Search.optional(), crowd: s.Unclustered.optional(),
+		search: s.Search.optional(), unclustered: s.Unclustered.optional(),
 		largest: s.Largest.optional(),
 		heads:   float64(m.KVHeads), group: float64(m.QHeads / m.KVHeads),
 		bytesEach: bytesEach, flopsEach: 4 * float64(m.QHeads*m.HeadDim), items: items,
@@ -69,8 +69,8 @@ func (k *memoryBound) of(n, requests float64) (t float64, outside bool) {
 	lists, length, bytes := requests*k.heads, n/requests, n*k.bytesEach
 	t = k.launch + bytes/k.rate
 	switch {
-	case k.crowd > 0:
-		t += ScoringSearches(length)*k.search + UnclusteredScoring(k.ctas, lists)*k.crowd
+	case k.unclustered > 0:
+		t += ScoringSearches(length)*k.search + UnclusteredScoring(k.ctas, lists)*k.unclustered
 	case k.wave > 0:
 		w := DecodeWavesOf(k.ctas, lists, length)
 		t += (w.Waves-1)*k.wave + k.group*w.Merged()*k.merge

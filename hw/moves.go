@@ -12,20 +12,20 @@ func (d *Device) load(n, blockBytes int64) {
 	d.costs.notes.mark(notePool, d.bigPool, float64(d.step.DRAMBytes)/(1<<30))
 	q := &d.saves
 	price := d.loader.seconds(n, blockBytes)
-	alone := nanoseconds(price)
-	alone += d.waits.loads(n, blockBytes, alone, q)
-	both := min(alone, q.work) // work that each does while the other runs
-	moved := float64(n)*float64(blockBytes)*float64(both)/float64(alone) + q.bytesOf(both)
+	unshared := nanoseconds(price)
+	unshared += d.contention.loads(n, blockBytes, unshared, q)
+	both := min(unshared, q.work) // work that each does while the other runs
+	moved := float64(n)*float64(blockBytes)*float64(both)/float64(unshared) + q.bytesOf(both)
 	slowed := max(both, nanoseconds(moved/d.duplex))
-	d.loading += alone - both + slowed
+	d.loading += unshared - both + slowed
 	if slowed == both {
-		d.pass(alone, &d.phases.LoadStall)
+		d.pass(unshared, &d.phases.LoadStall)
 		return
 	}
 	q.drain(slowed, both)
 	d.now += slowed
 	d.phases.LoadStall += slowed
-	d.pass(alone-both, &d.phases.LoadStall)
+	d.pass(unshared-both, &d.phases.LoadStall)
 }
 
 // upToSaves passes a layer's linears and in between, once K and V of its tokens

@@ -15,7 +15,7 @@ type psaKernel struct {
 	known                                  bool
 	heads                                  float64
 	launch, relaunch, perHead, round, rate float64
-	fewLists                               float64
+	clusterLists                           float64
 }
 
 func newPSAKernel(p *Profile, m *Model) psaKernel {
@@ -26,7 +26,7 @@ func newPSAKernel(p *Profile, m *Model) psaKernel {
 	}
 	k.launch, k.relaunch, k.perHead = f.Launch.SI(), f.Relaunch.optional(), f.PerHead.optional()
 	k.round, k.rate = f.Round.SI(), f.Rate.SI()
-	k.fewLists = f.ClusterLists.optional()
+	k.clusterLists = f.ClusterLists.optional()
 	return k
 }
 
@@ -43,8 +43,8 @@ func (k *psaKernel) begins(lists float64, first bool) float64 {
 // many bytes.
 func (k *psaKernel) roundOf(lists, bytes float64) float64 {
 	least := k.round
-	if lists <= k.fewLists {
-		least *= lists / k.fewLists
+	if lists <= k.clusterLists {
+		least *= lists / k.clusterLists
 	}
 	return math.Max(least, bytes/k.rate)
 }

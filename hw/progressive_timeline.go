@@ -66,17 +66,17 @@ func (d *Device) rounds(w *sim.Work) {
 	for i := 0; i < len(w.Rounds); {
 		r := &w.Rounds[i]
 		if r.Loads > 0 {
-			ready, verdict := before, d.verdict
+			ready, latency := before, d.continueLatency
 			switch pipelined := d.costs.progressive.pipelined; {
 			case pipelined && launches > 1:
-				ready = before + verdict
+				ready = before + latency
 			case !pipelined && launches > 0:
-				ready, waits = done+verdict, waits+verdict
+				ready, waits = done+latency, waits+latency
 			}
 			d.costs.notes.mark(notePool, d.bigPool, float64(d.step.DRAMBytes)/(1<<30))
-			alone := des.Time(math.Ceil(slow * float64(nanoseconds(d.loader.seconds(r.Loads, d.bytesLoaded)))))
-			loaded = max(loaded, ready) + alone
-			d.loading += alone
+			unshared := des.Time(math.Ceil(slow * float64(nanoseconds(d.loader.seconds(r.Loads, d.bytesLoaded)))))
+			loaded = max(loaded, ready) + unshared
+			d.loading += unshared
 		}
 		if r.Tokens == 0 {
 			d.linkFree = loaded
@@ -127,22 +127,22 @@ func (c *coster) launchOf(rounds []sim.Round, requests float64, first bool) des.
 // duplexSlowdown is by how much longer a layer's loads are because saves overlap with
 // them, each slowed alike (see load).
 func (d *Device) duplexSlowdown(rounds []sim.Round) float64 {
-	var alone des.Time
+	var unshared des.Time
 	var blocks int64
 	for i := range rounds {
 		if n := rounds[i].Loads; n > 0 {
-			alone += nanoseconds(d.loader.seconds(n, d.bytesLoaded))
+			unshared += nanoseconds(d.loader.seconds(n, d.bytesLoaded))
 			blocks += n
 		}
 	}
-	if alone == 0 {
+	if unshared == 0 {
 		return 1
 	}
-	both := min(alone, d.saves.work)
-	moved := float64(blocks)*float64(d.bytesLoaded)*float64(both)/float64(alone) + d.saves.bytesOf(both)
+	both := min(unshared, d.saves.work)
+	moved := float64(blocks)*float64(d.bytesLoaded)*float64(both)/float64(unshared) + d.saves.bytesOf(both)
 	slowed := max(both, nanoseconds(moved/d.duplex))
 	if slowed > both {
 		d.saves.hold(slowed - both)
 	}
-	return float64(alone-both+slowed) / float64(alone)
+	return float64(unshared-both+slowed) / float64(unshared)
 }

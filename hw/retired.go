@@ -23,7 +23,7 @@ var renamedKeys = map[string]string{
 	"load.memcpy_early":        "load.memcpy_warmup",
 	"load.memcpy_first":        "load.memcpy_warmup_blocks",
 	"psa_decode.few_lists":     "psa_decode.cluster_lists",
-	"scoring.crowd":            "scoring.unclustered",
+	"scoring.unclustered":      "scoring.unclustered",
 }
 
 // retiredKeys are those of profiles that earlier builds wrote, by what has their place; ""

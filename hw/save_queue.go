@@ -50,7 +50,7 @@ func (q *saveQueue) drain(elapsed, work des.Time) {
 		if work >= e.work {
 			work -= e.work
 			q.work -= e.work
-			q.take(e.bytes)
+			q.remove(e.bytes)
 			q.head = (q.head + 1) % len(q.ring)
 			q.n--
 			continue
@@ -59,7 +59,7 @@ func (q *saveQueue) drain(elapsed, work des.Time) {
 		e.bytes -= part
 		e.work -= work
 		q.work -= work
-		q.take(part)
+		q.remove(part)
 		work = 0
 	}
 	q.at = end
@@ -84,7 +84,7 @@ func (q *saveQueue) bytesOf(work des.Time) float64 {
 	return bytes
 }
 
-func (q *saveQueue) take(bytes float64) {
+func (q *saveQueue) remove(bytes float64) {
 	q.bytes = math.Max(0, q.bytes-bytes)
 	q.drained += bytes
 }

@@ -12,7 +12,7 @@ import (
 // Each layer has the gap of its kind, counted to its linears; a kind without a row and a
 // layer with a chunk have none. Where the GPU looks lists up its row has the lookup too,
 // and layers of dense attention pay for as much.
-func TestGaps(t *testing.T) {
+func TestLayerOverhead(t *testing.T) {
 	const layers = 2
 	gpu := DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true, GPULookup: true, SaveBufferBytes: 1 << 30, Microbatch: 16}
 	dense := sim.Work{Tokens: 4, Decodes: 4, DecodeTokens: 4 * 8192}
@@ -61,7 +61,7 @@ func TestGaps(t *testing.T) {
 }
 
 // Rows that say what no layer is, or the same twice, are refused with their line.
-func TestGapsAreChecked(t *testing.T) {
+func TestLayerOverheadIsChecked(t *testing.T) {
 	for want, rows := range map[string][]OverheadRow{
 		"layer_overhead[0].attention": {{"full", "", us(1)}},
 		"layer_overhead[0].lookup":    {{OverheadDense, OverheadGPULookup, us(1)}},
@@ -82,10 +82,10 @@ func TestGapsAreChecked(t *testing.T) {
 }
 
 // A card on which it was not measured does not look up for nothing.
-func TestGPULookupNeedsItsGap(t *testing.T) {
+func TestGPULookupNeedsItsOverhead(t *testing.T) {
 	p, m := mustProfile(t, "a100-80gb"), mustModel(t, "lwm-7b")
 	_, err := NewDevice(p, m, DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true, GPULookup: true})
-	if err == nil || !strings.Contains(err.Error(), "a100-80gb has no gaps of layers whose lists the GPU looks up") {
+	if err == nil || !strings.Contains(err.Error(), "a100-80gb has no overhead of layers whose lists the GPU looks up") {
 		t.Errorf("error %v", err)
 	}
 }

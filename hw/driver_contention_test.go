@@ -63,7 +63,7 @@ func TestCallsQueueForTheDriver(t *testing.T) {
 
 // Saves beside loads go on at the pace that they then have, as long as the loads take,
 // and no more of them wait than there are.
-func TestSavesBesideLoadsKeepTheirPace(t *testing.T) {
+func TestSavesDuringLoadsKeepTheirPace(t *testing.T) {
 	const block = 16 << 10
 	w := driverContention{call: 1e-6, blocks: true}
 	for name, c := range map[string]struct {
