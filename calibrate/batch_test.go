@@ -24,7 +24,8 @@ func TestDecodeBatch(t *testing.T) {
 			for _, block := range blocks {
 				slot := b.slot(int64(u), block)
 				if slot < 0 || slot >= b.slots || seen[slot] {
-					t.Fatalf("%s: block %d of unit %d in slot %d of %d, used before: %v", c.name, block, u, slot, b.slots, seen[slot])
+					t.Fatalf("%s: block %d of unit %d in slot %d of %d, used before: %v", c.name, block, u, slot,
+						b.slots, seen[slot])
 				}
 				seen[slot] = true
 				if int64(block) >= c.spec.contexts[u/heads]/blockTokens {

@@ -18,23 +18,24 @@ const (
 
 func (blockClose) probes() []Probe {
 	return []Probe{
-		{Name: probeRope, Means: "the two with rope of a prompt's tokens, K and V to their blocks, between them; " + gpuTime,
+		{Name: probeRope, setup: (*gpuRun).setupClose,
+			Means: "the two with rope of a prompt's tokens, K and V to their blocks, " +
+				"between them; " + gpuTime,
 			Kernel: "ss_rope", Axes: []string{"tokens"}, shaped: true},
-		{Name: probeClose, Means: "the same, and after it the digests of these blocks and their copy to a save buffer; " + gpuTime,
+		{Name: probeClose, setup: (*gpuRun).setupClose,
+			Means: "the same, and after it the digests of these blocks and their copy to " +
+				"a save buffer; " + gpuTime,
 			Kernel: "ss_gpu_scatter", Axes: []string{"tokens"}, shaped: true},
 	}
 }
 
 func (blockClose) points(p *planner) {
 	for _, shape := range shapes {
-		for _, tokens := range pick(p, []int64{blockTokens, 1024, 2048, 4096, 8192}, []int64{blockTokens, 4096}) {
+		for _, tokens := range pick(p, []int64{blockTokens, 1024, 2048, 4096, 8192},
+			[]int64{blockTokens, 4096}) {
 			p.add(stageBlockClose, point(probeRope, shape, tokens), point(probeClose, shape, tokens))
 		}
 	}
-}
-
-func (blockClose) prepare(g *gpuBench, p Point) (Timed, error) {
-	return g.ready(p, (*gpuRun).setupClose)
 }
 
 // fit fits what blocks cost that a prompt has filled, their metadata and their
@@ -48,13 +49,18 @@ func (blockClose) fit(s *Samples, p *hw.Profile, from source) []model {
 	}
 	bytes := func(at datum) float64 { return tokens(at) * float64(at.model.LayerKVBytesPerToken()) }
 	fewest := all.values("tokens")[0]
-	fit, held := all.split(func(at datum) string { return at.Shape }, 2, func(at datum) bool { return at.At("tokens") == fewest })
+	fit, held := all.split(func(at datum) string { return at.Shape }, 2,
+		func(at datum) bool { return at.At("tokens") == fewest })
 	c := fitBytes(fit, bytes, p.GPU.HBMBandwidth.SI())
-	const what = "metadata of a prompt's full blocks and their copy to the save buffer, after the write of their K and V"
-	p.BlockClose = hw.BlockClose{Launch: from.figure(c[0]*1e6, "us", what), Rate: from.figure(c[1]*1e-9, "GB/s", what+", bytes of K and V")}
-	return []model{{name: "block_close", fit: fit, held: held, draw: picture{x: bytes, xLabel: "bytes of K and V", rate: bytes},
+	const what = "metadata of a prompt's full blocks and their copy to the save buffer, after the " +
+		"write of their K and V"
+	p.BlockClose = hw.BlockClose{Launch: from.figure(c[0]*1e6, "us", what),
+		Rate: from.figure(c[1]*1e-9, "GB/s", what+", bytes of K and V")}
+	return []model{{name: "block_close", fit: fit, held: held,
+		draw: picture{x: bytes, xLabel: "bytes of K and V", rate: bytes},
 		price: func(p *hw.Profile, at datum) float64 {
-			return hw.Seconds(p.Costs(at.model).BlockClose, sim.Work{Digests: 1, DigestTokens: at.At("tokens")})
+			return hw.Seconds(p.Costs(at.model).BlockClose,
+				sim.Work{Digests: 1, DigestTokens: at.At("tokens")})
 		}}}
 }
 

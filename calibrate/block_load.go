@@ -16,9 +16,13 @@ const (
 
 func (blockLoad) probes() []Probe {
 	return []Probe{
-		{Name: probeLiveOffload, Means: "the same with selected blocks and offloading", Kernel: allOfALayer,
-			Axes: []string{"layers", "requests"}, shaped: true},
-		{Name: probeLiveLoads, Means: "the same in less HBM, so that each layer loads blocks, this many on average", Kernel: allOfALayer,
+		{Name: probeLiveOffload, serve: serving(loadingCase),
+			Means:  "the same with selected blocks and offloading",
+			Kernel: allOfALayer,
+			Axes:   []string{"layers", "requests"}, shaped: true},
+		{Name: probeLiveLoads, serve: serving(loadingCase),
+			Means: "the same in less HBM, so that each layer loads blocks, this many " +
+				"on average", Kernel: allOfALayer,
 			Axes: []string{"layers", "requests", "loads"}, shaped: true},
 	}
 }
@@ -28,21 +32,14 @@ var liveCapacities = []float64{1.5, 3.5}
 
 func (blockLoad) points(p *planner) {
 	for _, requests := range pick(p, []int64{4, 8}, []int64{4}) {
-		p.add(stageBlockLoad, point(probeLiveOffload, shapes[0], p.layers(), requests)) // the same without loads
+		// the same without loads
+		p.add(stageBlockLoad, point(probeLiveOffload, shapes[0], p.layers(), requests))
 		for _, capacity := range liveCapacities {
 			if n := loadsOf(p.layers(), requests, capacity); n > 0 {
 				p.add(stageBlockLoad, point(probeLiveLoads, shapes[0], p.layers(), requests, n))
 			}
 		}
 	}
-}
-
-func (blockLoad) prepare(g *gpuBench, p Point) (Timed, error) {
-	c, err := loadingCase(p)
-	if err != nil {
-		return nil, err
-	}
-	return g.prepareLive(c)
 }
 
 // loadingCase is the server of a point, with the capacity that its loads need.
@@ -57,11 +54,11 @@ func loadingCase(p Point) (*liveCase, error) {
 			return c, nil
 		}
 	}
-	return nil, fmt.Errorf("no capacity of %v makes a layer load %d blocks", liveCapacities, p.At("loads"))
+	return nil, fmt.Errorf("no capacity of %v makes a layer load %d blocks", liveCapacities,
+		p.At("loads"))
 }
 
-// loadsOf is what a layer of a model of some layers loads; plans are made many
-// times.
+// loadsOf is what a layer of a model of some layers loads; plans are made many times.
 func loadsOf(layers, requests int64, capacity float64) int64 {
 	key := liveKey{layers, requests, capacity}
 	if n, ok := liveLoadsKnown.Load(key); ok {
@@ -101,8 +98,12 @@ func (blockLoad) fit(s *Samples, p *hw.Profile, from source) []model {
 	loads := s.of(probeLiveLoads).where(func(at datum) bool { return at.At("loads") < mostAddressed })
 	longer := loads.beyond(s.of(probeLiveOffload), byAxis("requests")).where(positive)
 	if len(longer) > 0 {
-		each := shareOf(longer, func(at datum) float64 { return float64(at.At("layers") * at.At("loads")) })
-		p.Host.LoadBlock = perBlock(each, from, "each block that a layer loads: what GPU events see as idle of a decode step of the live loop, over the same without loads")
+		each := shareOf(longer, func(at datum) float64 {
+			return float64(at.At("layers") * at.At("loads"))
+		})
+		p.Host.LoadBlock = perBlock(each, from,
+			"each block that a layer loads: what GPU events see as idle of a decode step of the live loop, "+
+				"over the same without loads")
 	}
 	return nil
 }

@@ -121,7 +121,8 @@ func (g *gpuRun) pace(calls []cuda.Operation) (p paced) {
 	return p
 }
 
-// runFor runs about as long as asked: not at all where that is less than half of one run of the calls.
+// runFor runs about as long as asked: not at all where that is less than half of one run of the
+// calls.
 func (g *gpuRun) runFor(p paced, long time.Duration) {
 	n := int(math.Round(float64(long) / float64(max(p.each, 1))))
 	if n > 0 {

@@ -39,7 +39,8 @@ func (g *gpuBench) prepareTrain(p Point) (Timed, error) {
 		}
 		g.trains[key] = rounds
 	}
-	return g.rounds(func(_ *gpuRun, i int) float64 { return rounds[i][trainAt(rounds[i], p)].layer }), nil
+	return g.rounds(func(_ *gpuRun, i int) float64 { return rounds[i][trainAt(rounds[i], p)].layer }),
+		nil
 }
 
 // trainAt finds the group of a point: a chunk by those before it, linears by when they began.

@@ -19,23 +19,26 @@ type drainResult struct {
 // drainSamples are those of each point: the steps of its kind, dealt out.
 const drainSamples = 3
 
-// prepareDrain runs the point's server, unless it has run for another point; steps are those
-// of the point.
-func (g *gpuBench) prepareDrain(p Point, kind drainConfig, steps func(*drainTimes, Point) []float64) (Timed, error) {
-	key := drainKey{p.Shape, kind, p.At("layers"), g.prepared[p.Key()]}
-	r, known := g.drains[key]
-	if !known {
-		r.times, r.err = g.serveDrain(p, kind)
-		g.drains[key] = r
+// draining has a point served by the server of a kind, unless it has run for another point; steps
+// are those of the point.
+func draining(kind drainConfig, steps func(*drainTimes, Point) []float64) func(
+	*gpuBench, Point) (Timed, error) {
+	return func(g *gpuBench, p Point) (Timed, error) {
+		key := drainKey{p.Shape, kind, p.At("layers"), g.prepared[p.Key()]}
+		r, known := g.drains[key]
+		if !known {
+			r.times, r.err = g.serveDrain(p, kind)
+			g.drains[key] = r
+		}
+		if r.err != nil {
+			return nil, r.err
+		}
+		samples, err := dealtMedians(steps(r.times, p))
+		if err != nil {
+			return nil, err
+		}
+		return dealt(func() ([]float64, error) { return samples, nil }), nil
 	}
-	if r.err != nil {
-		return nil, r.err
-	}
-	samples, err := dealtMedians(steps(r.times, p))
-	if err != nil {
-		return nil, err
-	}
-	return dealt(func() ([]float64, error) { return samples, nil }), nil
 }
 
 func (g *gpuBench) serveDrain(p Point, kind drainConfig) (t *drainTimes, err error) {

@@ -14,11 +14,14 @@ const (
 )
 
 func (driverContention) probes() []Probe {
-	const calls = "launches of an empty kernel and copies of 16 KiB to the GPU, alternating; host time of the calls only"
+	const calls = "launches of an empty kernel and copies of 16 KiB to the GPU, alternating; host " +
+		"time of the calls only"
 	axes := []string{"launches", "copies"}
 	return []Probe{
-		{Name: probeCallsNone, Means: calls, Kernel: "ss_empty, ss_memcpy", Axes: axes, again: always},
-		{Name: probeCallsSave, Means: calls + ", while a second thread saves with a memcpy a block without pause",
+		{Name: probeCallsNone, setup: (*gpuRun).setupCalls, Means: calls, Kernel: "ss_empty, ss_memcpy",
+			Axes: axes, again: always},
+		{Name: probeCallsSave, setup: (*gpuRun).setupCalls, Means: calls +
+			", while a second thread saves with a memcpy a block without pause",
 			Kernel: "ss_empty, ss_memcpy", Axes: axes, again: always},
 	}
 }
@@ -31,10 +34,6 @@ func (driverContention) points(p *planner) {
 	}
 }
 
-func (driverContention) prepare(g *gpuBench, p Point) (Timed, error) {
-	return g.ready(p, (*gpuRun).setupCalls)
-}
-
 // fit finds by how much a call of the driver is longer while another thread
 // saves blocks one by one: calls of two threads queue for the driver's lock.
 //
@@ -45,7 +44,9 @@ func (driverContention) fit(s *Samples, p *hw.Profile, from source) []model {
 	if len(longer) > 0 {
 		calls := func(at datum) float64 { return float64(at.At("launches") + at.At("copies")) }
 		if wait := shareOf(longer, calls); wait > 0 {
-			p.Host.DriverContention = from.figure(wait*1e6, "us", "a launch or small copy while another thread saves with a memcpy a block, over the same without it")
+			p.Host.DriverContention = from.figure(
+				wait*1e6, "us", "a launch or small copy while another thread saves with a memcpy a block, "+
+					"over the same without it")
 		}
 	}
 	return nil

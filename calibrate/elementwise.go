@@ -11,22 +11,20 @@ type elementwise struct{}
 const probePointwise = "pointwise"
 
 func (elementwise) probes() []Probe {
-	return []Probe{{Name: probePointwise,
-		Means: "what one layer has except linears and attention: two norms with their residual sums, rope with the write of K and V to their blocks, " +
+	return []Probe{{Name: probePointwise, setup: (*gpuRun).setupPointwise,
+		Means: "what one layer has except linears and attention: two norms with their residual sums, " +
+			"rope with the write of K and V to their blocks, " +
 			"silu(gate) up; " + gpuTime,
 		Kernel: "ss_rmsnorm, ss_rope, ss_silu_mul", Axes: []string{"tokens"}, shaped: true, needed: true}}
 }
 
 func (elementwise) points(p *planner) {
 	for _, shape := range shapes {
-		for _, n := range pick(p, []int64{1, 8, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384}, []int64{1, 256, 2048, 8192}) {
+		for _, n := range pick(p, []int64{1, 8, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384},
+			[]int64{1, 256, 2048, 8192}) {
 			p.add(stageElementwise, point(probePointwise, shape, n))
 		}
 	}
-}
-
-func (elementwise) prepare(g *gpuBench, p Point) (Timed, error) {
-	return g.ready(p, (*gpuRun).setupPointwise)
 }
 
 // fit fits t = launch + bytes/rate over all shapes, which the profile has as two
@@ -42,9 +40,11 @@ func (elementwise) fit(s *Samples, p *hw.Profile, from source) []model {
 	p.Pointwise = nil
 	for _, n := range []int64{1, ends[len(ends)-1]} {
 		t := c[0] + float64(n)*hw.PointwiseBytes(first)/c[1]
-		p.Pointwise = append(p.Pointwise, hw.TokenRow{Shape: all[0].Shape, Tokens: int(n), Figure: from.figure(t*1e3, "ms", what)})
+		p.Pointwise = append(p.Pointwise,
+			hw.TokenRow{Shape: all[0].Shape, Tokens: int(n), Figure: from.figure(t*1e3, "ms", what)})
 	}
-	return []model{{name: "pointwise", fit: fit, held: held, draw: picture{x: bytes, xLabel: "bytes read and written", rate: bytes},
+	return []model{{name: "pointwise", fit: fit, held: held,
+		draw: picture{x: bytes, xLabel: "bytes read and written", rate: bytes},
 		price: func(p *hw.Profile, at datum) float64 {
 			return hw.Seconds(p.Costs(at.model).Elementwise, sim.Work{Tokens: int(at.At("tokens"))})
 		}}}

@@ -26,7 +26,8 @@ func newFake(truth *machine, noise float64, seed uint64) *fakeBench {
 		must(err)
 		models[shape] = m
 	}
-	return &fakeBench{truth: truth, noise: noise, seed: seed, models: models, visits: map[string]uint64{}}
+	return &fakeBench{truth: truth, noise: noise, seed: seed, models: models,
+		visits: map[string]uint64{}}
 }
 
 func (f *fakeBench) Prepare(p Point) (Timed, error) {

@@ -67,7 +67,8 @@ func TestFitsRecoverKnownFigures(t *testing.T) {
 	got := c.Profile
 	for _, w := range wanted(truth("a100-40gb"), got) {
 		if e := w.got.SI()/w.want - 1; !(math.Abs(e) <= w.tolerance) {
-			t.Errorf("%s: %.4g %s, want %.4g in SI (%+.1f %%)", w.name, w.got.Value, w.got.Unit, w.want, 100*e)
+			t.Errorf("%s: %.4g %s, want %.4g in SI (%+.1f %%)", w.name, w.got.Value, w.got.Unit, w.want,
+				100*e)
 		}
 		if w.got.From != hw.Measured || !strings.Contains(w.got.Source, "driver 580.1") {
 			t.Errorf("%s: provenance %s, %q", w.name, w.got.From, w.got.Source)
@@ -78,7 +79,8 @@ func TestFitsRecoverKnownFigures(t *testing.T) {
 			t.Errorf("%s is flagged: %v", f.Model, f.Flags)
 		}
 	}
-	if got.Provenance.Device != fakeOrigin.Card || got.Provenance.Date != "2026-01-02" || got.GPU.HBMSize.SI() != 40<<30 {
+	if got.Provenance.Device != fakeOrigin.Card || got.Provenance.Date != "2026-01-02" ||
+		got.GPU.HBMSize.SI() != 40<<30 {
 		t.Errorf("provenance %+v, HBM %+v", got.Provenance, got.GPU.HBMSize)
 	}
 }
@@ -109,8 +111,10 @@ func TestFitsAreExactOnExactSamples(t *testing.T) {
 		got := fitted(t, measured(t, Full, newFake(want, 0, 1))).Profile
 		for _, f := range got.Fits {
 			limit := 0.04
-			if strings.HasPrefix(f.Model, "linears") || strings.HasPrefix(f.Model, "pointwise") || f.Model == "prefill_attention" || f.Model == "load.flash" {
-				limit = 0.12 // straight lines between other points than the machine's; a floor that few points see
+			if strings.HasPrefix(f.Model, "linears") || strings.HasPrefix(f.Model, "pointwise") ||
+				f.Model == "prefill_attention" || f.Model == "load.flash" {
+				// straight lines between other points than the machine's; a floor that few points see
+				limit = 0.12
 			}
 			if f.Model == "save.scatter" {
 				limit = 0.06 // call, first chunk and rates of threads share few sizes that tell them apart

@@ -90,7 +90,8 @@ func TestUnknownCard(t *testing.T) {
 		t.Errorf("gpu.runtime: %+v", p.GPU.Runtime)
 	}
 	for _, at := range s.of(probeDense) {
-		if rate := float64(at.At("batch")*at.At("context_tokens")*at.model.LayerKVBytesPerToken()) / at.seconds; rate > p.GPU.HBMBandwidth.SI() {
+		if rate := float64(at.At("batch")*at.At(
+			"context_tokens")*at.model.LayerKVBytesPerToken()) / at.seconds; rate > p.GPU.HBMBandwidth.SI() {
 			t.Errorf("%s ran at %g bytes/s, the peak is %g", at.Key(), rate, p.GPU.HBMBandwidth.SI())
 		}
 	}

@@ -19,7 +19,9 @@ type gemm struct{}
 const probeLinears = "linears"
 
 func (gemm) probes() []Probe {
-	return []Probe{{Name: probeLinears, Means: "the four linears of one layer; " + gpuTime, Kernel: "ss_linear", Axes: []string{"tokens"},
+	return []Probe{{Name: probeLinears, setup: (*gpuRun).setupLinears,
+		Means:  "the four linears of one layer; " + gpuTime,
+		Kernel: "ss_linear", Axes: []string{"tokens"},
 		shaped: true, needed: true, again: func(p Point) bool { return p.At("tokens") >= longLinears }}}
 }
 
@@ -57,11 +59,8 @@ func (gemm) points(p *planner) {
 	}
 }
 
-func (gemm) prepare(g *gpuBench, p Point) (Timed, error) { return g.ready(p, (*gpuRun).setupLinears) }
-
-// fit keeps the measured points as they are, between which hw draws straight lines; more
-// tokens never cost less. The points held out are in the profile too, and judged by a curve
-// without them.
+// fit keeps the measured points as they are, between which hw draws straight lines; more tokens
+// never cost less. The points held out are in the profile too, and judged by a curve without them.
 func (gemm) fit(s *Samples, p *hw.Profile, from source) (models []model) {
 	p.Linears = nil
 	for _, shape := range s.of(probeLinears).shapes() {
@@ -70,7 +69,8 @@ func (gemm) fit(s *Samples, p *hw.Profile, from source) (models []model) {
 		rows := func(d data) []hw.TokenRow {
 			out := curveRows(d, "tokens")
 			for i := range out {
-				out[i].Shape, out[i].Figure = shape, from.figure(out[i].Value*1e3, "ms", "cuBLAS, fp16, the four linears of one layer")
+				out[i].Shape, out[i].Figure = shape,
+					from.figure(out[i].Value*1e3, "ms", "cuBLAS, fp16, the four linears of one layer")
 			}
 			return out
 		}
@@ -106,8 +106,10 @@ func fitLinearLaunch(s *Samples, p *hw.Profile, from source) {
 	if len(bytes) < 3 {
 		return
 	}
-	if launch, perByte := stat.LinearRegression(bytes, seconds, nil, false); launch > 0 && perByte > 0 {
-		p.LinearLaunch = from.figure(launch*1e6, "us", "intercept of the times for one token over the bytes of each shape's weights")
+	if launch, perByte := stat.LinearRegression(bytes, seconds, nil, false); launch > 0 &&
+		perByte > 0 {
+		p.LinearLaunch = from.figure(launch*1e6, "us",
+			"intercept of the times for one token over the bytes of each shape's weights")
 	}
 }
 
@@ -122,8 +124,10 @@ func splitCurve(all data, axis string) model {
 		rank[at.At(axis)] = i
 	}
 	neighbours := func(at datum) string { return strconv.Itoa(rank[at.At(axis)] / 3) }
-	fit, held := all.split(neighbours, 2, func(at datum) bool { return size(at) == first || size(at) == last })
-	return model{fit: fit, held: held, why: falls(all, axis), draw: picture{x: size, xLabel: axis + " in the batch"}}
+	fit, held := all.split(neighbours, 2,
+		func(at datum) bool { return size(at) == first || size(at) == last })
+	return model{fit: fit, held: held, why: falls(all, axis),
+		draw: picture{x: size, xLabel: axis + " in the batch"}}
 }
 
 // curveRows converts sorted points to rows, in seconds.
@@ -139,9 +143,8 @@ func curveRows(d data, axis string) []hw.TokenRow {
 	return out
 }
 
-// falls describes the point after which more tokens are cheapest, relative to it:
-// a library that chooses a worse kernel there, which no curve that rises and no
-// neighbour shows.
+// falls describes the point after which more tokens are cheapest, relative to it: a library that
+// chooses a worse kernel there, which no curve that rises and no neighbour shows.
 func falls(all data, axis string) string {
 	const notable = 0.05
 	worst, text := 1-notable, ""
@@ -149,7 +152,8 @@ func falls(all data, axis string) string {
 		for _, more := range all[i+1:] {
 			if r := more.seconds / at.seconds; r < worst {
 				worst = r
-				text = fmt.Sprintf("%d %s take %.1f us and %d take %.1f us: the library's own choice of kernel", at.At(axis), axis, at.seconds*1e6, more.At(axis), more.seconds*1e6)
+				text = fmt.Sprintf("%d %s take %.1f us and %d take %.1f us: the library's own choice of kernel",
+					at.At(axis), axis, at.seconds*1e6, more.At(axis), more.seconds*1e6)
 			}
 		}
 	}

@@ -126,7 +126,10 @@ func (g *gpuBench) Prepare(p Point) (Timed, error) {
 	if probe == nil {
 		return nil, fmt.Errorf("%w: no such probe", ErrSkip)
 	}
-	return probe.cost.prepare(g, p)
+	if probe.serve != nil {
+		return probe.serve(g, p)
+	}
+	return g.ready(p, probe.setup)
 }
 
 // setup is a point made ready: what to time, and a check of one result.

@@ -11,16 +11,16 @@ type gpuScatter struct{}
 const probeSaveGPU = "save.gpu"
 
 func (gpuScatter) probes() []Probe {
-	return []Probe{{Name: probeSaveGPU, Means: "one scatter kernel, to blocks anywhere in a pinned pool; " + wall,
+	return []Probe{{Name: probeSaveGPU, setup: (*gpuRun).setupSave,
+		Means:  "one scatter kernel, to blocks anywhere in a pinned pool; " + wall,
 		Kernel: "ss_gpu_scatter", Axes: []string{"block_bytes", "blocks", "pool_mib"}, needed: true}}
 }
 
 func (gpuScatter) points(p *planner) {
-	p.eachTransfer(func(block, n int64) { p.add(stageGPUScatter, point(probeSaveGPU, "", block, n, basePool)) })
-}
-
-func (gpuScatter) prepare(g *gpuBench, p Point) (Timed, error) {
-	return g.ready(p, (*gpuRun).setupSave)
+	p.eachTransfer(func(block,
+		n int64) {
+		p.add(stageGPUScatter, point(probeSaveGPU, "", block, n, basePool))
+	})
 }
 
 // fit needs the link's rate.
@@ -31,6 +31,8 @@ func (gpuScatter) fit(s *Samples, p *hw.Profile, from source) []model {
 	p.Save.GPULaunch = from.figure(k.launch*1e6, "us", "one scatter kernel: submit and wait")
 	p.Save.GPUFloor = from.figure(k.floor*1e6, "us", "one scatter kernel of few blocks")
 	p.Save.GPUBlock = perBlock(k.block, from, "a kernel's own time per block, which small blocks show")
-	p.Save.GPURate = from.figure(k.rate*1e-9, "GB/s", "one scatter kernel, blocks anywhere in a pinned pool of 1 GiB")
-	return []model{{name: "save.gpu", fit: fit, held: held, price: savePrice(hw.SaveGPU), draw: drawMoved}}
+	p.Save.GPURate = from.figure(k.rate*1e-9, "GB/s",
+		"one scatter kernel, blocks anywhere in a pinned pool of 1 GiB")
+	return []model{{name: "save.gpu", fit: fit, held: held, price: savePrice(hw.SaveGPU),
+		draw: drawMoved}}
 }

@@ -12,7 +12,8 @@ type hostStep struct{}
 const probeLive = "live.step"
 
 func (hostStep) probes() []Probe {
-	return []Probe{{Name: probeLive, Means: "a decode step of the live loop, dense, KV in HBM: what of it GPU events do not see",
+	return []Probe{{Name: probeLive, serve: serving(denseCase),
+		Means:  "a decode step of the live loop, dense, KV in HBM: what of it GPU events do not see",
 		Kernel: allOfALayer, Axes: []string{"layers", "requests"}, shaped: true}}
 }
 
@@ -20,14 +21,6 @@ func (hostStep) points(p *planner) {
 	for _, requests := range pick(p, []int64{1, 4, 16}, []int64{1, 16}) {
 		p.add(stageHostStep, point(probeLive, shapes[0], p.layers(), requests))
 	}
-}
-
-func (hostStep) prepare(g *gpuBench, p Point) (Timed, error) {
-	c, err := liveCaseOf(p, true)
-	if err != nil {
-		return nil, err
-	}
-	return g.prepareLive(c)
 }
 
 // fit finds the host's time of a step in the live loop itself:
@@ -40,7 +33,9 @@ func (hostStep) fit(s *Samples, p *hw.Profile, from source) []model {
 	plain := s.of(probeLive)
 	if len(plain) == 0 {
 		if sync := s.of(probeSync); len(sync) > 0 {
-			p.Host.Step = from.figure(sync[0].seconds*1e6, "us", "submitting one kernel and synchronising, the least that a loop pays between two steps' kernels")
+			p.Host.Step = from.figure(sync[0].seconds*1e6, "us",
+				"submitting one kernel and synchronising, the least that a loop pays between two steps' "+
+					"kernels")
 		}
 		return nil
 	}
@@ -49,7 +44,8 @@ func (hostStep) fit(s *Samples, p *hw.Profile, from source) []model {
 	deepest := slices.Max(plain.values("layers"))
 	plain = plain.where(func(at datum) bool { return at.At("layers") == deepest })
 	c := linear(plain, one, requests)
-	p.Host.Step = from.figure(math.Max(c[0], callBound.low)*1e6, "us", "a decode step of the live loop, dense, KV in HBM: what GPU events do not see of it")
+	p.Host.Step = from.figure(math.Max(c[0], callBound.low)*1e6, "us",
+		"a decode step of the live loop, dense, KV in HBM: what GPU events do not see of it")
 	p.Host.Request = perBlock(c[1], from, "the same, by requests")
 	return nil
 }

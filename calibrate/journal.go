@@ -67,14 +67,16 @@ func (j *journal) resume(data []byte) (note string, err error) {
 		if err := os.Rename(j.path, aside); err != nil {
 			return "", err
 		}
-		return fmt.Sprintf("%s has %s: measuring anew, its samples are now in %s", j.path, why, aside), nil
+		return fmt.Sprintf("%s has %s: measuring anew, its samples are now in %s", j.path, why, aside),
+			nil
 	}
 	j.samples.Origin = old.Origin // keeps the date
 	j.samples.Records = old.Records
 	for _, r := range old.Records {
 		j.done[r.Point.Key()] = true
 	}
-	return fmt.Sprintf("%s has %d points of this machine: they are not measured again", j.path, len(old.Records)), nil
+	return fmt.Sprintf("%s has %d points of this machine: they are not measured again", j.path,
+		len(old.Records)), nil
 }
 
 // wholeLines drops a last line without an end.
@@ -107,10 +109,10 @@ func (j *journal) sync() error { return j.file.Sync() }
 
 func (j *journal) close() error { return errors.Join(j.file.Sync(), j.file.Close()) }
 
-// forget drops the samples of some probes, in the closed file too: the next
-// run measures them anew.
+// forget drops the samples of some probes, in the closed file too: the next run measures them anew.
 func (j *journal) forget(probes []string) error {
-	j.samples.Records = slices.DeleteFunc(j.samples.Records, func(r Record) bool { return slices.Contains(probes, r.Point.Probe) })
+	j.samples.Records = slices.DeleteFunc(
+		j.samples.Records, func(r Record) bool { return slices.Contains(probes, r.Point.Probe) })
 	return renameio.WriteFile(j.path, j.samples.Encode(), 0o644)
 }
 

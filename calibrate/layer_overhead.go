@@ -33,16 +33,23 @@ type overheadServer struct {
 }
 
 var overheadServers = []overheadServer{
-	{probeLiveDense, "the same with attention to the whole context", hw.OverheadDense, "", drainConfig{held: true, dense: true}},
-	{probeLiveHeld, "the same as " + probeLiveUnsplit + " with KV in HBM only, so that no layer asks the CPU", hw.OverheadSparse, "", drainConfig{held: true}},
-	{probeLiveLookup, "decode steps of such a server whose lists the GPU looks up, none of their blocks missing: all of the step",
+	{probeLiveDense, "the same with attention to the whole context", hw.OverheadDense, "",
+		drainConfig{held: true, dense: true}},
+	{probeLiveHeld, "the same as " + probeLiveUnsplit +
+		" with KV in HBM only, so that no layer asks the CPU", hw.OverheadSparse, "",
+		drainConfig{held: true}},
+	{probeLiveLookup, "decode steps of such a server whose lists the GPU looks up, none of their " +
+		"blocks missing: all of the step",
 		hw.OverheadSparse, hw.OverheadGPULookup, drainConfig{lookup: true}},
-	{probeLiveHeldPSA, "the same as " + probeLiveHeld + " with PSA", hw.OverheadPSA, "", drainConfig{held: true, psa: true}},
-	{probeLiveLookupPSA, "the same as " + probeLiveLookup + " with PSA", hw.OverheadPSA, hw.OverheadGPULookup, drainConfig{lookup: true, psa: true}},
+	{probeLiveHeldPSA, "the same as " + probeLiveHeld + " with PSA", hw.OverheadPSA, "",
+		drainConfig{held: true, psa: true}},
+	{probeLiveLookupPSA, "the same as " + probeLiveLookup + " with PSA", hw.OverheadPSA,
+		hw.OverheadGPULookup, drainConfig{lookup: true, psa: true}},
 }
 
 func overheadServerOf(probe string) *overheadServer {
-	return &overheadServers[slices.IndexFunc(overheadServers, func(k overheadServer) bool { return k.probe == probe })]
+	return &overheadServers[slices.IndexFunc(
+		overheadServers, func(k overheadServer) bool { return k.probe == probe })]
 }
 
 func (layerOverhead) probes() (all []Probe) {
@@ -51,7 +58,9 @@ func (layerOverhead) probes() (all []Probe) {
 		if k.kind.psa {
 			axes = append(axes, "rounds")
 		}
-		all = append(all, Probe{Name: k.probe, Means: k.means, Kernel: allOfALayer, Axes: axes, shaped: true, fixed: drainSamples})
+		all = append(all, Probe{Name: k.probe, serve: draining(k.kind, (*drainTimes).steadyAt),
+			Means: k.means, Kernel: allOfALayer, Axes: axes,
+			shaped: true, fixed: drainSamples})
 	}
 	return all
 }
@@ -62,10 +71,6 @@ func (layerOverhead) points(p *planner) {
 			p.add(stageDrain, drainPoints(k.probe, shape, p.layers(), k.kind)...)
 		}
 	}
-}
-
-func (layerOverhead) prepare(g *gpuBench, p Point) (Timed, error) {
-	return g.prepareDrain(p, overheadServerOf(p.Probe).kind, (*drainTimes).steadyAt)
 }
 
 // leastOverhead stands for overheads that are fitted as none.
@@ -81,7 +86,8 @@ func (layerOverhead) fit(s *Samples, p *hw.Profile, from source) (models []model
 		p.Provenance.Notes = append(p.Provenance.Notes, fmt.Sprintf(format, values...))
 	}
 	p.LayerOverhead = []hw.OverheadRow{ // without a cost, so that each server has its device
-		{Attention: hw.OverheadSparse, Lookup: hw.OverheadGPULookup, Figure: from.figure(leastOverhead*1e6, "us", "none yet")},
+		{Attention: hw.OverheadSparse, Lookup: hw.OverheadGPULookup,
+			Figure: from.figure(leastOverhead*1e6, "us", "none yet")},
 	}
 	bare, err := asRead(p)
 	p.LayerOverhead = nil
@@ -111,7 +117,8 @@ func (layerOverhead) fit(s *Samples, p *hw.Profile, from source) (models []model
 		}
 		p.LayerOverhead = append(p.LayerOverhead, hw.OverheadRow{Attention: k.attention, Lookup: k.lookup,
 			Figure: from.figure(max(stat.Mean(over, nil), leastOverhead)*1e6, "us", k.what())})
-		models = append(models, model{name: k.name(), fit: fit, held: held, draw: picture{x: requests, xLabel: "requests"},
+		models = append(models, model{name: k.name(), fit: fit, held: held,
+			draw: picture{x: requests, xLabel: "requests"},
 			price: func(p *hw.Profile, at datum) float64 {
 				return priced[at.Key()] + float64(at.At("layers"))*p.LayerOverheadSeconds(k.attention, k.lookup)
 			}})
@@ -121,7 +128,8 @@ func (layerOverhead) fit(s *Samples, p *hw.Profile, from source) (models []model
 
 func (k *overheadServer) what() string {
 	if k.lookup != "" {
-		return "a layer of decodes in the live loop whose lists the GPU looks up, over its kernels measured one by one"
+		return "a layer of decodes in the live loop whose lists the GPU looks up, over its kernels " +
+			"measured one by one"
 	}
 	return "a layer of decodes in the live loop, over its kernels measured one by one"
 }

@@ -28,7 +28,8 @@ func TestLayerOverheads(t *testing.T) {
 		t.Errorf("%d fits, want %d", fits, len(overheadServers))
 	}
 	got := *c.Profile
-	if models := (layerOverhead{}).fit(&Samples{}, &got, source{"a test"}); len(models)+len(got.LayerOverhead) > 0 {
+	if models := (layerOverhead{}).fit(&Samples{}, &got, source{"a test"}); len(models)+len(
+		got.LayerOverhead) > 0 {
 		t.Errorf("nothing measured: %d models, %d rows", len(models), len(got.LayerOverhead))
 	}
 }
@@ -54,7 +55,8 @@ func TestImpossibleServerIsDropped(t *testing.T) {
 	got.Provenance.Notes = nil
 	models := layerOverhead{}.fit(s, &got, source{"a test"})
 	notes := got.Provenance.Notes
-	if len(models) != 1 || len(notes) != 1 || !strings.Contains(notes[0], "layer_overhead.dense is left out") {
+	if len(models) != 1 || len(notes) != 1 ||
+		!strings.Contains(notes[0], "layer_overhead.dense is left out") {
 		t.Errorf("%d models, %q", len(models), notes)
 	}
 }

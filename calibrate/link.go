@@ -19,11 +19,19 @@ const (
 func (link) probes() []Probe {
 	axes := []string{"bytes"}
 	return []Probe{
-		{Name: probeH2D, Means: "one large copy from pinned memory; " + wall, Kernel: "ss_memcpy", Axes: axes, needed: true},
-		{Name: probeD2H, Means: "one large copy to pinned memory; " + wall, Kernel: "ss_memcpy", Axes: axes, needed: true},
-		{Name: probeDuplexCopy, Means: "copies both ways at once: bytes of both directions over the sum of their rates",
+		{Name: probeH2D, setup: (*gpuRun).setupCopy, Means: "one large copy from pinned memory; " + wall,
+			Kernel: "ss_memcpy",
+			Axes:   axes, needed: true},
+		{Name: probeD2H, setup: (*gpuRun).setupCopy, Means: "one large copy to pinned memory; " + wall,
+			Kernel: "ss_memcpy",
+			Axes:   axes, needed: true},
+		{Name: probeDuplexCopy, setup: (*gpuRun).setupCopy,
+			Means: "copies both ways at once: bytes of both directions over the sum " +
+				"of their rates",
 			Kernel: "ss_memcpy", Axes: axes, needed: true},
-		{Name: probeDuplexKernel, Means: "FlashH2D and the GPU scatter kernel at once: bytes of both directions over the sum of their rates",
+		{Name: probeDuplexKernel, setup: (*gpuRun).setupDuplexKernel,
+			Means: "FlashH2D and the GPU scatter kernel at once: bytes of both directions over the sum of " +
+				"their rates",
 			Kernel: "ss_flash_h2d", Axes: axes, needed: true},
 	}
 }
@@ -35,13 +43,6 @@ func (link) points(p *planner) {
 	for _, n := range pick(p, []int64{64, 128, 256}, []int64{64}) {
 		p.add(stageLink, point(probeDuplexCopy, "", n*mib), point(probeDuplexKernel, "", n*mib))
 	}
-}
-
-func (link) prepare(g *gpuBench, p Point) (Timed, error) {
-	if p.Probe == probeDuplexKernel {
-		return g.ready(p, (*gpuRun).setupDuplexKernel)
-	}
-	return g.ready(p, (*gpuRun).setupCopy)
 }
 
 // fit finds the link's rates from large copies, t = base + bytes/rate, and
@@ -63,10 +64,12 @@ func (link) fit(s *Samples, p *hw.Profile, from source) []model {
 	} {
 		all := s.of(way.probe)
 		ends := all.values("bytes")
-		fit, held := all.split(together, 3, func(at datum) bool { return at.At("bytes") == ends[0] || at.At("bytes") == ends[len(ends)-1] })
+		fit, held := all.split(together, 3,
+			func(at datum) bool { return at.At("bytes") == ends[0] || at.At("bytes") == ends[len(ends)-1] })
 		c := linear(fit, one, bytes)
 		*way.figure = from.figure(1/math.Max(c[1], 1/rateBound.high)*1e-9, "GB/s", "large copies")
-		models = append(models, model{name: way.name, fit: fit, held: held, price: way.price, draw: picture{x: bytes, xLabel: "bytes", rate: bytes}})
+		models = append(models, model{name: way.name, fit: fit, held: held, price: way.price,
+			draw: picture{x: bytes, xLabel: "bytes", rate: bytes}})
 	}
 	for _, way := range []struct {
 		probe, what string

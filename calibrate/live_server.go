@@ -48,7 +48,8 @@ type liveCase struct {
 }
 
 func newLiveCase(m *hw.Model, dense bool, requests int) *liveCase {
-	return &liveCase{model: m, dense: dense, requests: requests, prompt: livePrompt, budget: liveBudget, steps: liveRun}
+	return &liveCase{model: m, dense: dense, requests: requests, prompt: livePrompt,
+		budget: liveBudget, steps: liveRun}
 }
 
 // output is how many tokens a request may generate, so that the first is still there when the last
@@ -65,12 +66,15 @@ func (c *liveCase) blocks(g *kv.Geometry) int64 {
 // server is the configuration of a server of requests that all arrive at once, but for its device.
 func (c *liveCase) server() sim.Config {
 	spec := sim.Spec{
-		Attention: "full", Selection: "arkvale", BudgetTokens: c.budget, BlockTokens: blockTokens, LoadEngine: "flash", SaveEngine: "flash", Eviction: "lru", Pool: "unified",
-		Utilisation: 0.9, SaveBuffer: 256, Base: "vllm", MaxRequests: c.requests, MaxTokens: liveChunk + c.requests, Window: 12,
+		Attention: "full", Selection: "arkvale", BudgetTokens: c.budget, BlockTokens: blockTokens,
+		LoadEngine: "flash", SaveEngine: "flash", Eviction: "lru", Pool: "unified",
+		Utilisation: 0.9, SaveBuffer: 256, Base: "vllm", MaxRequests: c.requests,
+		MaxTokens: liveChunk + c.requests, Window: 12,
 		Prefill: "chunked", ChunkTokens: liveChunk, OverLength: "truncate", Heads: "full",
 	}
 	cfg := sim.Config{
-		Model:    sim.Model{Layers: c.model.Layers, KVHeads: c.model.KVHeads, Hidden: c.model.Hidden, MaxContext: 2*c.prompt + c.output()},
+		Model: sim.Model{Layers: c.model.Layers, KVHeads: c.model.KVHeads, Hidden: c.model.Hidden,
+			MaxContext: 2*c.prompt + c.output()},
 		Geometry: c.model.Geometry(spec.BlockTokens), Addressed: true, Do: parallel.Do,
 	}
 	g := &cfg.Geometry
@@ -79,11 +83,13 @@ func (c *liveCase) server() sim.Config {
 	cfg.HBMBytes = (all + all/10) * (g.BlockBytes + g.MetaBytes)
 	if !c.dense {
 		spec.Attention, spec.Offload, spec.SinkBlocks, spec.WindowBlocks = "sparse", true, 2, 2
-		cfg.Library = libraryOf(dsa.TopK{K: sim.Candidates(&spec)}, dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2})
+		cfg.Library = libraryOf(dsa.TopK{K: sim.Candidates(&spec)},
+			dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2})
 	}
 	if c.capacity > 0 {
 		selected := int64(c.budget/blockTokens + 1)
-		cfg.HBMBytes = int64(c.requests*g.Groups())*int64(c.capacity*float64(selected*g.BlockBytes)) + all*g.MetaBytes
+		cfg.HBMBytes = int64(c.requests*g.Groups())*int64(c.capacity*float64(selected*g.BlockBytes)) +
+			all*g.MetaBytes
 	}
 	cfg.Spec = spec
 	return cfg
@@ -95,7 +101,8 @@ func libraryOf(policy dsa.Policy, setting dsa.Setting) *dsa.Library {
 	key := fmt.Sprintf("%T %+v %+v", policy, policy, setting)
 	l, ok := librariesKnown.Load(key)
 	if !ok {
-		l, _ = librariesKnown.LoadOrStore(key, dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), policy, setting, liveFamilies))
+		l, _ = librariesKnown.LoadOrStore(
+			key, dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), policy, setting, liveFamilies))
 	}
 	return l.(*dsa.Library)
 }
@@ -106,7 +113,8 @@ var librariesKnown sync.Map // policy and setting in words to *dsa.Library
 func (c *liveCase) source() (*weights.Random, error) {
 	m := c.model
 	return weights.NewRandom(weights.Config{
-		Layers: m.Layers, Hidden: m.Hidden, HeadsQ: m.QHeads, HeadsKV: m.KVHeads, HeadDim: m.HeadDim, FFN: m.FFN, Vocab: m.Vocab,
+		Layers: m.Layers, Hidden: m.Hidden, HeadsQ: m.QHeads, HeadsKV: m.KVHeads, HeadDim: m.HeadDim,
+		FFN: m.FFN, Vocab: m.Vocab,
 	}, 1)
 }
 
@@ -114,7 +122,8 @@ func (c *liveCase) source() (*weights.Random, error) {
 func (c *liveCase) selections(cfg *sim.Config, longest int) {
 	if cfg.Library != nil {
 		kept := cfg.Spec.SinkBlocks + cfg.Spec.WindowBlocks
-		cfg.Library.Make(cfg.Geometry.Blocks(c.prompt)-kept, cfg.Geometry.Blocks(longest)-kept, parallel.Do)
+		cfg.Library.Make(cfg.Geometry.Blocks(c.prompt)-kept, cfg.Geometry.Blocks(longest)-kept,
+			parallel.Do)
 	}
 }
 
@@ -127,12 +136,14 @@ func (c *liveCase) serve(cfg sim.Config) (*hostTimes, error) {
 		return nil, err
 	}
 	rec := &hostTimes{requests: c.requests, want: liveSettling + c.steps}
-	_, err = server.Run(context.Background(), &equalRequests{remaining: c.requests, prompt: c.prompt, output: c.output()}, rec)
+	_, err = server.Run(context.Background(),
+		&equalRequests{remaining: c.requests, prompt: c.prompt, output: c.output()}, rec)
 	if err != nil && !errors.Is(err, errEnough) {
 		return nil, err
 	}
 	if len(rec.seconds) < rec.want {
-		return nil, fmt.Errorf("wrong result: %d steps of %d decodes, want %d", len(rec.seconds), c.requests, rec.want)
+		return nil, fmt.Errorf("wrong result: %d steps of %d decodes, want %d", len(rec.seconds),
+			c.requests, rec.want)
 	}
 	return rec, nil
 }
@@ -153,19 +164,23 @@ func (c *liveCase) hostSeconds(m live.Machine) (samples []float64, err error) {
 
 // onLive has f serve cfg on a live device, each split-th of whose steps is split, and holds the
 // blocks that it loaded against what f counts.
-func (c *liveCase) onLive(m live.Machine, cfg *sim.Config, split int64, f func(*live.Device) (loaded int64, err error)) error {
+func (c *liveCase) onLive(m live.Machine, cfg *sim.Config, split int64,
+	f func(*live.Device) (loaded int64, err error)) error {
 	source, err := c.source()
 	if err != nil {
 		return err
 	}
-	device, err := live.New(m, live.Config{Spec: &cfg.Spec, Geometry: cfg.Geometry, Weights: source, KVBytes: cfg.HBMBytes, SplitEvery: split})
+	device, err := live.New(m,
+		live.Config{Spec: &cfg.Spec, Geometry: cfg.Geometry, Weights: source, KVBytes: cfg.HBMBytes,
+			SplitEvery: split})
 	if err != nil {
 		return err
 	}
 	cfg.Device = device
 	loaded, err := f(device)
 	if got := device.Counters(); err == nil && got.Loaded != loaded {
-		err = fmt.Errorf("wrong result: the device loaded %d blocks, the server counts %d", got.Loaded, loaded)
+		err = fmt.Errorf("wrong result: the device loaded %d blocks, the server counts %d", got.Loaded,
+			loaded)
 	}
 	if e := device.Close(); err == nil {
 		err = e
@@ -255,3 +270,5 @@ func liveCaseOf(p Point, dense bool) (*liveCase, error) {
 	model.Layers = int(p.At("layers"))
 	return newLiveCase(&model, dense, int(p.At("requests"))), nil
 }
+
+func denseCase(p Point) (*liveCase, error) { return liveCaseOf(p, true) }

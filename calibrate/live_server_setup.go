@@ -19,7 +19,8 @@ func (g *gpuBench) holds(c *liveCase) error {
 		return err
 	}
 	if free := g.info.MemoryBytes - g.info.MemoryBusyBytes - g.slabBytes; free < need {
-		return fmt.Errorf("%w: %s of device memory besides the buffers, %d requests in %d layers need %s", ErrSkip, size(free), c.requests, c.model.Layers, size(need))
+		return fmt.Errorf("%w: %s of device memory besides the buffers, %d requests in %d layers need %s",
+			ErrSkip, size(free), c.requests, c.model.Layers, size(need))
 	}
 	return nil
 }
@@ -46,6 +47,17 @@ func (g *gpuBench) prepareLive(c *liveCase) (Timed, error) {
 		ready = ready[repeats:]
 		return samples, nil
 	}, nil
+}
+
+// serving has a point served by the server that caseOf describes.
+func serving(caseOf func(Point) (*liveCase, error)) func(*gpuBench, Point) (Timed, error) {
+	return func(g *gpuBench, p Point) (Timed, error) {
+		c, err := caseOf(p)
+		if err != nil {
+			return nil, err
+		}
+		return g.prepareLive(c)
+	}
 }
 
 // onMachine calls f with the GPU as a machine whose host memory is the pool.
@@ -106,5 +118,6 @@ func (c liveCase) deviceBytes() (int64, error) {
 	c.steps = 8 * liveRun
 	cfg := c.server()
 	weights := source.Config()
-	return weights.Bytes() + cfg.HBMBytes + c.blocks(&cfg.Geometry)*int64(cfg.Geometry.Groups())*cfg.Geometry.MetaBytes + liveReserve, nil
+	return weights.Bytes() + cfg.HBMBytes +
+		c.blocks(&cfg.Geometry)*int64(cfg.Geometry.Groups())*cfg.Geometry.MetaBytes + liveReserve, nil
 }

@@ -12,8 +12,10 @@ type loadMemcpy struct{}
 const probeLoadMemcpy = "load.memcpy"
 
 func (loadMemcpy) probes() []Probe {
-	return []Probe{{Name: probeLoadMemcpy, Means: "one memcpy a block, blocks anywhere in a pinned pool; " + wall,
-		Kernel: "ss_memcpy_blocks", Axes: []string{"block_bytes", "blocks", "pool_mib"}, needed: true, again: always}}
+	return []Probe{{Name: probeLoadMemcpy, setup: (*gpuRun).setupLoad,
+		Means:  "one memcpy a block, blocks anywhere in a pinned pool; " + wall,
+		Kernel: "ss_memcpy_blocks", Axes: []string{"block_bytes", "blocks", "pool_mib"}, needed: true,
+		again: always}}
 }
 
 // points vary block size and count at the base pool; other pools have two counts.
@@ -21,17 +23,16 @@ func (loadMemcpy) points(p *planner) {
 	const block, most, least = 16 * kib, 2048, 256
 	for i, pool := range p.pools() {
 		if pool == basePool {
-			p.eachTransfer(func(block, n int64) { p.addAt(stageLoad, rank{i, 0}, point(probeLoadMemcpy, "", block, n, pool)) })
+			p.eachTransfer(func(block,
+				n int64) {
+				p.addAt(stageLoad, rank{i, 0}, point(probeLoadMemcpy, "", block, n, pool))
+			})
 		} else if most*block <= min(p.mostMoved(), pool*mib) {
 			for _, n := range []int64{most, least} {
 				p.addAt(stageLoad, rank{i, 2}, point(probeLoadMemcpy, "", block, n, pool))
 			}
 		}
 	}
-}
-
-func (loadMemcpy) prepare(g *gpuBench, p Point) (Timed, error) {
-	return g.ready(p, (*gpuRun).setupLoad)
 }
 
 // fit needs the link's rate.
@@ -47,9 +48,11 @@ func (loadMemcpy) fit(s *Samples, p *hw.Profile, from source) []model {
 	calls := fitCalls(base, link, true)
 	l.MemcpyPools = calls.poolRows(copied, fit, link, from)
 	calls.figures(from, &l.MemcpyBase, &l.MemcpyCall)
-	l.MemcpyWarmup, l.MemcpyWarmupBlocks = perBlock(calls.early, from, "what each of a batch's first blocks costs on top"), hw.Figure{}
+	l.MemcpyWarmup, l.MemcpyWarmupBlocks = perBlock(
+		calls.early, from, "what each of a batch's first blocks costs on top"), hw.Figure{}
 	if l.MemcpyWarmup.Set() {
-		l.MemcpyWarmupBlocks = from.figure(calls.first, "blocks", "of a batch, after which half of that cost is spent")
+		l.MemcpyWarmupBlocks = from.figure(
+			calls.first, "blocks", "of a batch, after which half of that cost is spent")
 	}
 	return []model{{name: "load.memcpy", fit: fit, held: held, draw: drawMoved,
 		price: func(p *hw.Profile, at datum) float64 {

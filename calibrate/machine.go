@@ -59,9 +59,11 @@ func origin(lib *cuda.Library, b box) Origin {
 		library += fmt.Sprintf(" sha256 %.8x", sha256.Sum256(data))
 	}
 	return Origin{
-		Card: oneLine(b.gpu.Name), Driver: driverVersion(b.gpu), CUDA: cudaVersion(b.gpu.ToolkitVersion), Library: library,
-		Host: fmt.Sprintf("%d CPUs%s", b.cpus, cpuModel()), Memory: strconv.FormatInt(b.gpu.MemoryBytes, 10),
-		SMs: strconv.Itoa(b.gpu.SMCount),
+		Card: oneLine(b.gpu.Name), Driver: driverVersion(b.gpu), CUDA: cudaVersion(b.gpu.ToolkitVersion),
+		Library: library,
+		Host:    fmt.Sprintf("%d CPUs%s", b.cpus, cpuModel()),
+		Memory:  strconv.FormatInt(b.gpu.MemoryBytes, 10),
+		SMs:     strconv.Itoa(b.gpu.SMCount),
 	}
 }
 
@@ -145,7 +147,8 @@ func smi(query string) string {
 	if visible, _, _ := strings.Cut(os.Getenv("CUDA_VISIBLE_DEVICES"), ","); visible != "" {
 		gpu = visible
 	}
-	out, err := exec.CommandContext(ctx, "nvidia-smi", "-i", gpu, "--query-gpu="+query, "--format=csv,noheader,nounits").Output()
+	out, err := exec.CommandContext(
+		ctx, "nvidia-smi", "-i", gpu, "--query-gpu="+query, "--format=csv,noheader,nounits").Output()
 	if err != nil {
 		return ""
 	}

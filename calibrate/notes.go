@@ -9,7 +9,8 @@ import (
 func observations(s *Samples) []string {
 	var notes []string
 	for _, at := range s.of(probeSync) {
-		notes = append(notes, fmt.Sprintf("an empty kernel, submit and synchronise: %.1f us", at.seconds*1e6))
+		notes = append(notes,
+			fmt.Sprintf("an empty kernel, submit and synchronise: %.1f us", at.seconds*1e6))
 	}
 	return append(append(notes, unsteady(s)...), pools(s)...)
 }

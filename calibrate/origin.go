@@ -79,7 +79,8 @@ func parseOrigin(data []byte) (o Origin, rest []byte, lines int, err error) {
 		}
 	}
 	if lines != len(fields)+1 {
-		return o, nil, lines, fmt.Errorf("want %d lines that say where the samples come from, got %d", len(fields)+1, lines)
+		return o, nil, lines, fmt.Errorf(
+			"want %d lines that say where the samples come from, got %d", len(fields)+1, lines)
 	}
 	return o, data, lines, nil
 }

@@ -60,8 +60,7 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-// A third is held out, always the same, evenly over groups, and never what
-// must stay.
+// A third is held out, always the same, evenly over groups, and never what must stay.
 func TestSplit(t *testing.T) {
 	var d data
 	for group := range int64(5) {

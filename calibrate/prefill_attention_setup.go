@@ -24,11 +24,13 @@ func (g *gpuRun) prefill(m *hw.Model, query, prefix int64) checked {
 		contiguous = 0
 	}
 	a := &cuda.PrefillArgs{
-		Q: g.random(query * hq * d), K: g.random(max(2, contiguous*hk*d)), V: g.random(max(2, contiguous*hk*d)),
+		Q: g.random(query * hq * d), K: g.random(max(2, contiguous*hk*d)),
+		V:   g.random(max(2, contiguous*hk*d)),
 		Out: g.poisoned(2 * query * hq * d), QTokens: int32(query), Prefix: int32(prefix),
 		QTokenStride: hq * d, QHeadStride: d, OutTokenStride: hq * d, OutHeadStride: d,
 		KTokenStride: d, KHeadStride: contiguous * d, VTokenStride: d, VHeadStride: contiguous * d,
-		HeadsQ: int32(hq), HeadsKV: int32(hk), HeadDim: int32(d), Scale: float32(1 / math.Sqrt(float64(d))),
+		HeadsQ: int32(hq), HeadsKV: int32(hk), HeadDim: int32(d),
+		Scale: float32(1 / math.Sqrt(float64(d))),
 	}
 	var slots []int32
 	if prefix > 0 {

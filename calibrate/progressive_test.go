@@ -17,8 +17,10 @@ func TestUnevenRounds(t *testing.T) {
 			}
 			sum += n
 		}
-		if share := float64(sum) / float64(12*lists); rounds[lists-1] != 12 || share < 0.2 || share > 0.45 {
-			t.Errorf("%d lists: the longest has %d rounds of 12, all %.2f of it", lists, rounds[lists-1], share)
+		if share := float64(sum) / float64(12*lists); rounds[lists-1] != 12 || share < 0.2 ||
+			share > 0.45 {
+			t.Errorf("%d lists: the longest has %d rounds of 12, all %.2f of it", lists, rounds[lists-1],
+				share)
 		}
 	}
 	m, err := shapeModel("llama3-8b")

@@ -30,7 +30,8 @@ type model struct {
 // judge prices the points held out with the profile. Where none could be held
 // out it prices those of the fit and flags that.
 func (m *model) judge(p *hw.Profile) hw.Fit {
-	f := hw.Fit{Model: m.name, Samples: len(m.fit) + len(m.held), HeldOut: len(m.held), Flags: slices.Clone(m.flags)}
+	f := hw.Fit{Model: m.name, Samples: len(m.fit) + len(m.held), HeldOut: len(m.held),
+		Flags: slices.Clone(m.flags)}
 	points := m.held
 	if len(points) == 0 {
 		points = m.fit
@@ -51,10 +52,13 @@ func (m *model) judge(p *hw.Profile) hw.Fit {
 	f.MaxError = round(errs[worst], 4)
 	f.MedianError = round(medianOf(errs).Value, 4)
 	if f.MedianError > medianLimit {
-		f.Flags = append(f.Flags, fmt.Sprintf("median error %.1f %%, above %.0f %%", 100*f.MedianError, 100*medianLimit))
+		f.Flags = append(f.Flags,
+			fmt.Sprintf("median error %.1f %%, above %.0f %%", 100*f.MedianError, 100*medianLimit))
 	}
 	if f.MaxError > worstLimit {
-		f.Flags = append(f.Flags, fmt.Sprintf("worst error %.1f %%, above %.0f %%, at %s", 100*f.MaxError, 100*worstLimit, points[worst].Key()))
+		f.Flags = append(f.Flags,
+			fmt.Sprintf("worst error %.1f %%, above %.0f %%, at %s", 100*f.MaxError, 100*worstLimit,
+				points[worst].Key()))
 	}
 	if len(f.Flags) > 0 && m.why != "" {
 		f.Flags = append(f.Flags, m.why)

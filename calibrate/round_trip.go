@@ -11,9 +11,11 @@ type roundTrip struct{}
 const probeLiveUnsplit = "live.unsplit"
 
 func (roundTrip) probes() []Probe {
-	return []Probe{{Name: probeLiveUnsplit,
-		Means:  "steps of a server whose batch drains, with selected blocks and offloading, looked up by the CPU, in which nothing changes: all of the step",
-		Kernel: allOfALayer, Axes: []string{"layers", "requests"}, shaped: true, again: always, fixed: drainSamples, reduction: byVisits}}
+	return []Probe{{Name: probeLiveUnsplit, serve: draining(drainConfig{}, (*drainTimes).steadyAt),
+		Means: "steps of a server whose batch drains, with selected blocks and offloading, looked up " +
+			"by the CPU, in which nothing changes: all of the step",
+		Kernel: allOfALayer, Axes: []string{"layers", "requests"}, shaped: true, again: always,
+		fixed: drainSamples, reduction: byVisits}}
 }
 
 func (roundTrip) points(p *planner) {
@@ -22,10 +24,6 @@ func (roundTrip) points(p *planner) {
 			p.addAt(stageRoundTrip, rank{i}, at)
 		}
 	}
-}
-
-func (roundTrip) prepare(g *gpuBench, p Point) (Timed, error) {
-	return g.prepareDrain(p, drainConfig{}, (*drainTimes).steadyAt)
 }
 
 // roundTripData is the time of a layer's round trip by these servers:
@@ -53,7 +51,8 @@ func (roundTrip) fit(s *Samples, p *hw.Profile, from source) []model {
 	if len(trips.shapes()) < 2 || len(trips) < 6 {
 		return nil // it stays as it was
 	}
-	const what = "a layer of the live loop, from the selection's way down to the first load: a step over the same with KV in HBM alone"
+	const what = "a layer of the live loop, from the selection's way down to the first load: a step " +
+		"over the same with KV in HBM alone"
 	fit, held := trips.split(func(at datum) string { return at.Shape }, 3, isEnd(trips))
 	c := linear(fit, one, requests, listBytes)
 	h.LayerSync = from.figure(max(c[0], callBound.low)*1e6, "us", what)
@@ -61,7 +60,8 @@ func (roundTrip) fit(s *Samples, p *hw.Profile, from source) []model {
 	if c[2] > 0 {
 		h.LayerRate = from.figure(1/c[2]*1e-9, "GB/s", what+", by the bytes of its lists")
 	}
-	return []model{{name: "host.layer_sync", fit: fit, held: held, draw: picture{x: requests, xLabel: "requests"},
+	return []model{{name: "host.layer_sync", fit: fit, held: held,
+		draw: picture{x: requests, xLabel: "requests"},
 		price: func(p *hw.Profile, at datum) float64 {
 			return p.LayerSyncSeconds(int(at.At("requests")), int64(listBytes(at)))
 		}}}

@@ -119,7 +119,8 @@ func (f failures) err() error {
 
 // measure does the points that the journal does not have. A probe that fails is
 // logged and given up, and the others go on. spent gets the time of each probe.
-func measure(ctx context.Context, m Machine, o Options, j *journal, spent map[string]time.Duration) (failures, error) {
+func measure(ctx context.Context, m Machine, o Options, j *journal,
+	spent map[string]time.Duration) (failures, error) {
 	rule := FullRule
 	if o.Plan == Quick {
 		rule = QuickRule
@@ -240,7 +241,8 @@ func (c *Calibration) Report(w io.Writer) error {
 		if len(f.Flags) > 0 {
 			mark = "  flagged: " + strings.Join(f.Flags, "; ")
 		}
-		if _, err := fmt.Fprintf(w, "%-22s %4d points, %3d held out: R2 %.4f, median error %4.1f %%, worst %5.1f %%%s\n",
+		if _, err := fmt.Fprintf(w,
+			"%-22s %4d points, %3d held out: R2 %.4f, median error %4.1f %%, worst %5.1f %%%s\n",
 			f.Model, f.Samples, f.HeldOut, f.R2, 100*f.MedianError, 100*f.MaxError, mark); err != nil {
 			return err
 		}
@@ -260,7 +262,10 @@ func (c *Calibration) Report(w io.Writer) error {
 // spentText lists how long measuring lasted, the longest probes first.
 func spentText(spent map[string]time.Duration) string {
 	names := slices.Collect(maps.Keys(spent))
-	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(spent[b], spent[a]), cmp.Compare(a, b)) })
+	slices.SortFunc(names, func(a,
+		b string) int {
+		return cmp.Or(cmp.Compare(spent[b], spent[a]), cmp.Compare(a, b))
+	})
 	var total time.Duration
 	var parts []string
 	for _, name := range names {

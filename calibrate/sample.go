@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// Rule determines when a point has been repeated enough: once half the 95 %
-// confidence interval of the median is within Spread of it, or at one of the
-// caps.
+// Rule determines when a point has been repeated enough: once half the 95 % confidence interval of
+// the median is within Spread of it, or at one of the caps.
 type Rule struct {
 	Spread float64       // relative
 	Warmup int           // runs before the first sample
@@ -23,8 +22,10 @@ type Rule struct {
 
 // FullRule and QuickRule are those of the two plans.
 var (
-	FullRule  = Rule{Spread: 0.02, Warmup: 2, Least: 11, Most: 150, Time: 450 * time.Millisecond, Visits: 2}
-	QuickRule = Rule{Spread: 0.03, Warmup: 1, Least: 7, Most: 40, Time: 150 * time.Millisecond, Visits: 1}
+	FullRule = Rule{Spread: 0.02, Warmup: 2, Least: 11, Most: 150, Time: 450 * time.Millisecond,
+		Visits: 2}
+	QuickRule = Rule{Spread: 0.03, Warmup: 1, Least: 7, Most: 40, Time: 150 * time.Millisecond,
+		Visits: 1}
 )
 
 // sample repeats a timed call until the rule is content. A long call gets

@@ -11,16 +11,17 @@ type saveMemcpy struct{}
 const probeSaveMemcpy = "save.memcpy"
 
 func (saveMemcpy) probes() []Probe {
-	return []Probe{{Name: probeSaveMemcpy, Means: "one memcpy a block, to blocks anywhere in a pinned pool; " + wall,
-		Kernel: "ss_memcpy_blocks", Axes: []string{"block_bytes", "blocks", "pool_mib"}, needed: true, again: always}}
+	return []Probe{{Name: probeSaveMemcpy, setup: (*gpuRun).setupSave,
+		Means:  "one memcpy a block, to blocks anywhere in a pinned pool; " + wall,
+		Kernel: "ss_memcpy_blocks", Axes: []string{"block_bytes", "blocks", "pool_mib"}, needed: true,
+		again: always}}
 }
 
 func (saveMemcpy) points(p *planner) {
-	p.eachTransfer(func(block, n int64) { p.add(stageSaveMemcpy, point(probeSaveMemcpy, "", block, n, basePool)) })
-}
-
-func (saveMemcpy) prepare(g *gpuBench, p Point) (Timed, error) {
-	return g.ready(p, (*gpuRun).setupSave)
+	p.eachTransfer(func(block,
+		n int64) {
+		p.add(stageSaveMemcpy, point(probeSaveMemcpy, "", block, n, basePool))
+	})
 }
 
 // fit needs the link's rate.
@@ -28,7 +29,8 @@ func (saveMemcpy) fit(s *Samples, p *hw.Profile, from source) []model {
 	link := math.Min(p.Link.D2H.SI(), p.Link.Nominal.SI())
 	fit, held := s.of(probeSaveMemcpy).split(byAxis("block_bytes"), 2, nil)
 	fitCalls(fit, link, false).figures(from, &p.Save.MemcpyBase, &p.Save.MemcpyCall)
-	return []model{{name: "save.memcpy", fit: fit, held: held, price: savePrice(hw.SaveMemcpy), draw: drawMoved}}
+	return []model{{name: "save.memcpy", fit: fit, held: held, price: savePrice(hw.SaveMemcpy),
+		draw: drawMoved}}
 }
 
 // savePrice prices points of a save engine without threads.

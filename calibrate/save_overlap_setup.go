@@ -34,7 +34,8 @@ const (
 
 // saveEngineOf is the engine that saves each layer's KV, by probe.
 var saveEngineOf = map[string]string{
-	probeLayersMemcpy: probeSaveMemcpy, probeLayersGPU: probeSaveGPU, probePrefillMemcpy: probeSaveMemcpy,
+	probeLayersMemcpy: probeSaveMemcpy, probeLayersGPU: probeSaveGPU,
+	probePrefillMemcpy: probeSaveMemcpy,
 }
 
 // setupLayers readies the prefill of a chunk in some layers, the KV of each saved in blocks when
@@ -65,7 +66,8 @@ func (g *gpuRun) saveAsServed(t *setup, p Point, m *hw.Model, count, block int64
 	heads := int64(m.KVHeads)
 	layerBytes := count * heads * block
 	if layerBytes > saveBuffer {
-		g.fail("a layer's saves of %d bytes do not fit the save buffer of %d", layerBytes, int64(saveBuffer))
+		g.fail("a layer's saves of %d bytes do not fit the save buffer of %d", layerBytes,
+			int64(saveBuffer))
 		return
 	}
 	to := g.pageBlocks(int64(m.Layers), p.At("layers"), heads, count, block, p.At("pool_mib")*mib)

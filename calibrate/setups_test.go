@@ -78,8 +78,7 @@ func setupPoints(shape string) []struct {
 	}
 }
 
-// Each set-up computes what the reference does, and is not timed where a kernel of it does
-// nothing.
+// Each set-up computes what the reference does, and is not timed where a kernel of it does nothing.
 func TestSetupsAreChecked(t *testing.T) {
 	e := newEmulated()
 	g, err := newGPUBench(func(f func(gpu) error) error { return f(e) }, cuda.DeviceInfo{},

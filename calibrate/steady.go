@@ -11,11 +11,10 @@ import (
 // during prefill, whose calls two threads make, and the threads that scatter FlashD2H's
 // staging. A profile made on a disturbed host has prices that runs will not pay.
 
-// steadiness is the 90th percentile of a point's samples over their median, of three
-// the largest, of the median point of a probe, and the limit above which the
-// host is disturbed: quiet hosts have up to 1.009 and 1.103.
-// The first is measured early, and determines whether to stop; the second goes on to the end
-// of the load probes.
+// steadiness is the 90th percentile of a point's samples over their median, of three the largest,
+// of the median point of a probe, and the limit above which the host is disturbed: quiet hosts have
+// up to 1.009 and 1.103. The first is measured early, and determines whether to stop; the second
+// goes on to the end of the load probes.
 var steadiness = []steadyLimit{
 	{probeLayersMemcpy, 1.025, true},
 	{probeSaveFlash, 1.13, false},
@@ -46,7 +45,8 @@ func disturbed(s *Samples, probe string) (note string, stop bool) {
 		}
 	}
 	if spread := medianOf(spreads).Value; spread > limit.above { // false for NaN
-		return fmt.Sprintf("the host's CPU is disturbed: of equal samples of %s one in ten takes %.3f times "+
+		return fmt.Sprintf("the host's CPU is disturbed: of equal samples of %s one in ten takes %.3f "+
+			"times "+
 			"the median, on quiet hosts less than %.3f", probe, spread, limit.above), limit.stops
 	}
 	return "", false

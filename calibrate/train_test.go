@@ -16,7 +16,8 @@ func TestTrainPoints(t *testing.T) {
 		}
 	}
 	for i := range promptsInARow * promptChunks {
-		at := point(probePrompt, shapes[0], clockTokens, int64(i%promptChunks)*clockTokens, int64(1+i/promptChunks))
+		at := point(probePrompt, shapes[0], clockTokens, int64(i%promptChunks)*clockTokens,
+			int64(1+i/promptChunks))
 		if got := trainAt(groups, at); got != i {
 			t.Errorf("behind %d chunks: group %d", i, got)
 		}

@@ -6,8 +6,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// checked is GPU work made ready and the check of its result; either may be empty after an
-// error.
+// checked is GPU work made ready and the check of its result; either may be empty after an error.
 type checked struct {
 	calls  []cuda.Operation
 	verify func()
@@ -89,8 +88,7 @@ func (g *gpuRun) setupLoad(p Point) *setup {
 	return t
 }
 
-// save readies a save of a contiguous tensor to blocks of the pool; FlashD2H has so many
-// threads.
+// save readies a save of a contiguous tensor to blocks of the pool; FlashD2H has so many threads.
 func (g *gpuRun) save(probe string, tensor cuda.Ptr, to hostBlocks, block, threads int64) checked {
 	count := int64(len(to.ptrs))
 	from := row(tensor, count, block)

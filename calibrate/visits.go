@@ -11,8 +11,7 @@ type visit struct {
 	last bool
 }
 
-// visits goes over each run of restless points as often as asked, and once over
-// all others.
+// visits goes over each run of restless points as often as asked, and once over all others.
 func visits(all []Point, times int) []visit {
 	var out []visit
 	for i := 0; i < len(all); {

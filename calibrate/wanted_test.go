@@ -99,7 +99,8 @@ func wantedRows(m *machine, p *hw.Profile) (all []wantedFigure) {
 		add("load.flash", i, r.Figure, rate, 0.04)
 	}
 	for i, r := range p.Load.MemcpyPools {
-		add("load.memcpy_pools", i, r.Figure, m.load.call+m.callMore*doublings(int64(r.PoolGiB*1024)), 0.03)
+		add("load.memcpy_pools", i, r.Figure, m.load.call+m.callMore*doublings(int64(r.PoolGiB*1024)),
+			0.03)
 	}
 	for i, r := range p.Save.MemcpyOverlappedPools {
 		more := m.overlapped + m.callMore*doublings(int64(r.PoolGiB*1024))

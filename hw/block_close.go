@@ -21,8 +21,9 @@ func newBlockClose(p *Profile, m *Model) blockClose {
 		return blockClose{}
 	}
 	return blockClose{
-		launch: p.BlockClose.Launch.optional(), each: 1 / math.Min(p.BlockClose.Rate.SI(), p.GPU.HBMBandwidth.SI()),
-		token: float64(m.LayerKVBytesPerToken()),
+		launch: p.BlockClose.Launch.optional(),
+		each:   1 / math.Min(p.BlockClose.Rate.SI(), p.GPU.HBMBandwidth.SI()),
+		token:  float64(m.LayerKVBytesPerToken()),
 	}
 }
 

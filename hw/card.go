@@ -81,7 +81,8 @@ func (c *Card) validate() error {
 	case c.Name == "":
 		return wrong("name", "want a name")
 	case c.Kernels.Own == "" || c.Kernels.FA2 == "":
-		return wrong("kernels", "want sparseserve and fa2, the files of kernels/ that the card's engines run")
+		return wrong("kernels", "want sparseserve and fa2, the files of kernels/ that the card's "+
+			"engines run")
 	}
 	return checkFigures(c)
 }
@@ -152,18 +153,22 @@ func (c *Card) with(ch Changes) *Card {
 	out := *c
 	for _, f := range changeable {
 		if v, ok := ch[f.key]; ok {
-			*f.figure(&out) = Figure{Value: v, Unit: f.unit, From: Derived, Source: "set by the configuration"}
+			*f.figure(&out) = Figure{Value: v, Unit: f.unit, From: Derived,
+				Source: "set by the configuration"}
 		}
 	}
 	before, after := c.Link.H2D.SI()+c.Link.D2H.SI(), out.Link.H2D.SI()+out.Link.D2H.SI()
 	if before != after {
-		for key, f := range map[string]*Figure{"link_duplex_copy": &out.Link.DuplexCopy, "link_duplex_kernel": &out.Link.DuplexKernel} {
+		for key, f := range map[string]*Figure{"link_duplex_copy": &out.Link.DuplexCopy,
+			"link_duplex_kernel": &out.Link.DuplexKernel} {
 			if _, own := ch[key]; !own && f.Set() {
 				f.scale(after/before, "both directions as each of them")
 			}
 		}
 		if _, own := ch["link_nominal"]; !own {
-			out.Link.Nominal.scale(math.Max(out.Link.H2D.SI()/c.Link.H2D.SI(), out.Link.D2H.SI()/c.Link.D2H.SI()), "as the faster direction")
+			out.Link.Nominal.scale(math.Max(
+				out.Link.H2D.SI()/c.Link.H2D.SI(), out.Link.D2H.SI()/c.Link.D2H.SI()),
+				"as the faster direction")
 		}
 	}
 	return &out

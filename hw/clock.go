@@ -6,9 +6,9 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// clock is what a card does to its clock so that the power that it measures stays at its
-// limit. A kernel draws p f, in limits, at a share f of the full clock, with p a figure of
-// what runs. The measurement is slow, and the card then lowers or raises the clock by as much as power is off:
+// clock is what a card does to its clock so that the power that it measures stays at its limit. A
+// kernel draws p f, in limits, at a share f of the full clock, with p a figure of what runs. The
+// measurement is slow, and the card then lowers or raises the clock by as much as power is off:
 //
 //	d measured/dt = (p f - measured)/filter
 //	d f/dt        = (1 - measured)/slew,  f <= 1
@@ -40,8 +40,9 @@ func newClock(p *Profile) clock {
 		return clock{f: 1}
 	}
 	c := clock{
-		filter: 1e9 * f.PowerFilter.SI(), slew: 1e9 * f.FrequencySlew.SI(), copies: f.CopyPower.SI(), memory: f.CopyPower.SI(),
-		f: 1, measured: f.CopyPower.SI(),
+		filter: 1e9 * f.PowerFilter.SI(), slew: 1e9 * f.FrequencySlew.SI(), copies: f.CopyPower.SI(),
+		memory: f.CopyPower.SI(),
+		f:      1, measured: f.CopyPower.SI(),
 	}
 	if f.MemoryBoundPower.Set() {
 		c.memory = f.MemoryBoundPower.SI()
@@ -60,8 +61,7 @@ func (c *clock) rested(now des.Time) {
 	c.at, c.ran = now, 0
 }
 
-// finest is how much of the filter time a piece may last, in which the clock
-// is assumed constant.
+// finest is how much of the filter time a piece may last, in which the clock is assumed constant.
 const finest = 1. / 16
 
 // rest lets what draws power, less than 1, run for t ns.

@@ -13,8 +13,7 @@ type chunk struct{ linears, attention, slope, hot, attends float64 }
 // at is the time of both at a share of the full clock.
 func (c *chunk) at(f float64) float64 { return c.linears + c.slope*(1/f-1) + c.attention/f }
 
-// power is the mean of what both would draw at the full clock, weighted by their times
-// at f.
+// power is the mean of what both would draw at the full clock, weighted by their times at f.
 func (c *chunk) power(f float64) float64 {
 	all := c.at(f)
 	if all == 0 {
@@ -86,5 +85,7 @@ func (c *chunks) of(l *gemm, sustained, n, attention float64) chunk {
 	if gained > 0 {
 		slope = gained / (hot - 1)
 	}
-	return chunk{linears: sustained - slope*(hot-1), attention: attention, slope: slope, hot: hot, attends: c.attends} // without pause 1/f is hot
+	// without pause 1/f is hot
+	return chunk{linears: sustained - slope*(hot-1), attention: attention, slope: slope, hot: hot,
+		attends: c.attends}
 }

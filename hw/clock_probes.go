@@ -15,7 +15,8 @@ type ClockProbes struct {
 
 // NewClockProbes returns those of a model.
 func NewClockProbes(p *Profile, m *Model) *ClockProbes {
-	return &ClockProbes{p: p, m: m, linears: newGEMM(p, m), prefill: newPrefillAttention(p, m), chunks: newChunks(p, m)}
+	return &ClockProbes{p: p, m: m, linears: newGEMM(p, m), prefill: newPrefillAttention(p, m),
+		chunks: newChunks(p, m)}
 }
 
 // Rest is what a card does between prefills.
@@ -92,8 +93,7 @@ func (c *ClockProbes) Prompt(n, each, chunks int) (last float64) {
 	return last
 }
 
-// Chunk returns the time of the linears and the attention of a prompt's chunk, without
-// pause.
+// Chunk returns the time of the linears and the attention of a prompt's chunk, without pause.
 func (c *ClockProbes) Chunk(query, prefix int) float64 {
 	w := c.chunk(query, prefix)
 	return w.at(w.steady())

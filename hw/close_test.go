@@ -14,7 +14,8 @@ func TestBlockClose(t *testing.T) {
 	if got := Seconds(p.Costs(m).BlockClose, sim.Work{Digests: 3, DigestTokens: 4096}); got != 0 {
 		t.Errorf("without figures: %g s", got)
 	}
-	w := sim.Work{Tokens: 2048, Prefill: []sim.Span{{Query: 2048}}, Digests: 2, DigestTokens: 2048 + 32, Sparse: true}
+	w := sim.Work{Tokens: 2048, Prefill: []sim.Span{{Query: 2048}}, Digests: 2,
+		DigestTokens: 2048 + 32, Sparse: true}
 	step := func(saves int64, w sim.Work) sim.Timing {
 		d, err := NewDevice(p, m, DeviceOptions{SaveEngine: SaveFlash, SaveBufferBytes: 1 << 40})
 		if err != nil {
@@ -32,8 +33,10 @@ func TestBlockClose(t *testing.T) {
 		t.Errorf("two requests: %g s, want %g", got, want)
 	}
 	after := step(0, w)
-	if got := (after.Phases.Scoring - before.Phases.Scoring).Seconds(); math.Abs(got-2*want) > 3e-9 || after.Elapsed-before.Elapsed != after.Phases.Scoring-before.Phases.Scoring {
-		t.Errorf("in two layers scoring takes %g s longer and the step %v, want %g", got, after.Elapsed-before.Elapsed, 2*want)
+	if got := (after.Phases.Scoring - before.Phases.Scoring).Seconds(); math.Abs(got-2*want) > 3e-9 ||
+		after.Elapsed-before.Elapsed != after.Phases.Scoring-before.Phases.Scoring {
+		t.Errorf("in two layers scoring takes %g s longer and the step %v, want %g", got,
+			after.Elapsed-before.Elapsed, 2*want)
 	}
 	// Blocks that are saved but need no metadata are copied to the save buffer all the same.
 	want = 3e-6 + 65*16384./1e12

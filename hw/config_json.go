@@ -58,9 +58,11 @@ func parseConfigJSON(file string, data []byte) (Model, error) {
 	kind := configTypes[raw.modelType()]
 	switch {
 	case kind.kvHeads && c.KVHeads == 0:
-		return Model{}, fmt.Errorf("%s: num_key_value_heads: missing, and model_type %q says nothing of it", file, raw.text("model_type"))
+		return Model{}, fmt.Errorf("%s: num_key_value_heads: missing, and model_type %q says nothing of "+
+			"it", file, raw.text("model_type"))
 	case kind.headDim && c.HeadDim == 0:
-		return Model{}, fmt.Errorf("%s: head_dim: missing, and model_type %q says nothing of it", file, raw.text("model_type"))
+		return Model{}, fmt.Errorf("%s: head_dim: missing, and model_type %q says nothing of it", file,
+			raw.text("model_type"))
 	}
 	m := Model{
 		Name:            configName(file, c.NameOrPath),
@@ -130,7 +132,8 @@ func jsonError(file string, data []byte, err error) error {
 	case errors.As(err, &kind) && kind.Field == "":
 		return fmt.Errorf("%s:%d: want an object, got %s", file, lineAt(data, kind.Offset), kind.Value)
 	case errors.As(err, &kind):
-		return fmt.Errorf("%s:%d: %s: want %s, got %s", file, lineAt(data, kind.Offset), kind.Field, kind.Type, kind.Value)
+		return fmt.Errorf("%s:%d: %s: want %s, got %s", file, lineAt(data, kind.Offset), kind.Field,
+			kind.Type, kind.Value)
 	}
 	return fmt.Errorf("%s: %w", file, err)
 }

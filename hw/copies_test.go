@@ -31,7 +31,8 @@ func TestCopiesCostByTheHostPool(t *testing.T) {
 	if got := seconds(64 << 30); got != flat {
 		t.Errorf("over 64 GiB: %v s without rows, want %v", got, flat)
 	}
-	p.Load.MemcpyPools = []PoolTime{{1, p.Load.MemcpyCall}, {16, timeFigure(p.Load.MemcpyCall.SI()*1e6 + 0.4)}}
+	p.Load.MemcpyPools = []PoolTime{{1, p.Load.MemcpyCall},
+		{16, timeFigure(p.Load.MemcpyCall.SI()*1e6 + 0.4)}}
 	for _, c := range []struct {
 		pool int64
 		more float64 // us a block
@@ -52,7 +53,8 @@ func TestDevicePricesCopiesByPool(t *testing.T) {
 	p := mustProfile(t, "h200")
 	p.Load.MemcpyPools = []PoolTime{{1, timeFigure(2)}, {16, timeFigure(3)}}
 	step := func(pool int64) (sim.Timing, *Device) {
-		d, err := NewDevice(p, mustModel(t, "lwm-7b"), DeviceOptions{LoadEngine: LoadMemcpy, SaveEngine: SaveMemcpy, SaveBufferBytes: 1 << 40})
+		d, err := NewDevice(p, mustModel(t, "lwm-7b"),
+			DeviceOptions{LoadEngine: LoadMemcpy, SaveEngine: SaveMemcpy, SaveBufferBytes: 1 << 40})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,14 +66,15 @@ func TestDevicePricesCopiesByPool(t *testing.T) {
 	if more := (large.Phases.LoadStall - small.Phases.LoadStall).Seconds(); math.Abs(more-1000e-6) > 1e-6 {
 		t.Errorf("1000 loads take %v s longer over the larger pool, want 1 ms", more)
 	}
-	if notes := d.ExtrapolationNotes(large.Extrapolated); len(notes) != 1 || !strings.Contains(notes[0], "memcpy a block: asked for a host pool of 32.0 GiB, measured to 16 GiB") {
+	if notes := d.ExtrapolationNotes(large.Extrapolated); len(notes) != 1 ||
+		!strings.Contains(notes[0],
+			"memcpy a block: asked for a host pool of 32.0 GiB, measured to 16 GiB") {
 		t.Errorf("notes of the larger pool: %q", notes)
 	}
 }
 
-// A memcpy a block of a step that prefills costs what its own row of the host pool
-// says, whatever it costs alone and however many the layer saves; without rows, and in
-// other steps, it costs that.
+// A memcpy a block of a step that prefills costs what its own row of the host pool says, whatever
+// it costs alone and however many the layer saves; without rows, and in other steps, it costs that.
 func TestSavesDuringPrefill(t *testing.T) {
 	const n, block = 2048, 16 << 10
 	prefill := sim.Work{Tokens: 2048, Prefill: []sim.Span{{Query: 2048}}}
@@ -100,7 +103,8 @@ func TestSavesDuringPrefill(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			done := func(pool int64, alone float64) float64 {
-				d, err := NewDevice(card(alone, c.rows), mustModel(t, "lwm-7b"), DeviceOptions{SaveEngine: c.engine, SaveBufferBytes: 1 << 40})
+				d, err := NewDevice(card(alone, c.rows), mustModel(t, "lwm-7b"),
+					DeviceOptions{SaveEngine: c.engine, SaveBufferBytes: 1 << 40})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -164,8 +168,10 @@ func TestCopiesCostByLocality(t *testing.T) {
 		{1 << 30, 250, 4 << 30, 0.25*2 + 0.75},
 		{1 << 30, 2000, 4 << 30, 2}, // no more than all
 	} {
-		if got := stall(c.pool, kv.Moves{UniquePages: c.places, RequestKVBytes: c.span}) - unknown; math.Abs(got-c.more) > 1e-3 {
-			t.Errorf("%d places, a span of %d, a pool of %d: %.3f us a block more, want %.3f", c.places, c.span, c.pool, got, c.more)
+		if got := stall(c.pool, kv.Moves{UniquePages: c.places,
+			RequestKVBytes: c.span}) - unknown; math.Abs(got-c.more) > 1e-3 {
+			t.Errorf("%d places, a span of %d, a pool of %d: %.3f us a block more, want %.3f", c.places,
+				c.span, c.pool, got, c.more)
 		}
 	}
 	// One layer's do not tell of the next one's.

@@ -9,8 +9,7 @@ import (
 // derivedDigits is how many digits a derived figure keeps: those of a measured one.
 const derivedDigits = 4
 
-// on returns the costs of the same kernels on another card, by one rule for each kind
-// of cost:
+// on returns the costs of the same kernels on another card, by one rule for each kind of cost:
 //
 //   - a rate scales with what its `by` tag names: hbm, the bandwidth of HBM; peak, the
 //     arithmetic peak; h2d or d2h, a direction of the link; cpu, the host. Launches

@@ -106,7 +106,9 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 		return nil, fmt.Errorf("save buffer: want 0 bytes or more, got %d", opts.SaveBufferBytes)
 	}
 	if opts.GPULookup && !gpu.GPULookup() {
-		return nil, fmt.Errorf("profile %s has no overhead of layers whose lists the GPU looks up (layer_overhead, lookup = \"gpu\"); calibrate the card, or set system.lookup = \"host\"", gpu.Name)
+		return nil, fmt.Errorf("profile %s has no overhead of layers whose lists the GPU looks up "+
+			"(layer_overhead, lookup = \"gpu\"); calibrate the card, or set system.lookup = \"host\"",
+			gpu.Name)
 	}
 	d := &Device{
 		costs:     newCoster(gpu, model, &opts),
@@ -150,7 +152,8 @@ func (d *Device) Begin(s *sim.Step) error {
 		return errors.New("hw: Begin before Finish")
 	}
 	if s.Start < d.now {
-		return fmt.Errorf("hw: step %d starts at %v, before the last one's end at %v", s.Index, s.Start, d.now)
+		return fmt.Errorf("hw: step %d starts at %v, before the last one's end at %v", s.Index, s.Start,
+			d.now)
 	}
 	d.running, d.step, d.phases = true, *s, sim.Phases{}
 	before := d.engine.begin(s, s.Start > d.now)
@@ -191,7 +194,8 @@ func (d *Device) Move(m *kv.Moves) error {
 		return errors.New("hw: Move outside a step")
 	}
 	if m.Loads < 0 || m.Saves < 0 || m.BlockBytes < 0 {
-		return fmt.Errorf("hw: layer %d moves %d loads, %d saves of %d bytes", m.Layer, m.Loads, m.Saves, m.BlockBytes)
+		return fmt.Errorf("hw: layer %d moves %d loads, %d saves of %d bytes", m.Layer, m.Loads, m.Saves,
+			m.BlockBytes)
 	}
 	if m.Loads > 0 {
 		if d.loader == nil {

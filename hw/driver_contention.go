@@ -14,10 +14,9 @@ type driverContention struct {
 	blocks bool    // loads make a call a block, not one for all
 }
 
-// Calls of the driver in a layer of the live loop, by its own count
-// (live.Counters.Calls): in all, and of them what a layer with offloading makes
-// while the GPU has nothing to do: the selection's copy, the upload of lists and
-// the first kernel after it.
+// Calls of the driver in a layer of the live loop, by its own count (live.Counters.Calls): in all,
+// and of them what a layer with offloading makes while the GPU has nothing to do: the selection's
+// copy, the upload of lists and the first kernel after it.
 const (
 	layerCalls = 15
 	syncCalls  = 3
@@ -27,7 +26,8 @@ func newDriverContention(p *Profile, opts *DeviceOptions) driverContention {
 	if opts.SaveEngine != SaveMemcpy {
 		return driverContention{} // that thread calls once a batch
 	}
-	return driverContention{call: p.Host.DriverContention.optional(), blocks: opts.LoadEngine == LoadMemcpy}
+	return driverContention{call: p.Host.DriverContention.optional(),
+		blocks: opts.LoadEngine == LoadMemcpy}
 }
 
 // calls returns what the first thread waits for in so many calls, which is not

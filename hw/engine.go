@@ -25,10 +25,9 @@ type Engine struct {
 
 // EngineCosts is the engine's own time, on the host and between kernels.
 type EngineCosts struct {
-	// PlanAhead is whether the batch of a step is planned, and its work launched, while
-	// the step before still runs (vLLM's asynchronous scheduling). Host.Step, Request
-	// and Token then overlap with the GPU, and a request waits for the end of the step
-	// after the one that runs as it arrives.
+	// PlanAhead is whether the batch of a step is planned, and its work launched, while the step
+	// before still runs (vLLM's asynchronous scheduling). Host.Step, Request and Token then overlap
+	// with the GPU, and a request waits for the end of the step after the one that runs as it arrives.
 	PlanAhead     bool          `toml:"plan_ahead,omitempty"`
 	Host          Host          `toml:"host"`
 	FrontEnd      FrontEnd      `toml:"front_end,omitempty"`
@@ -39,8 +38,10 @@ type EngineCosts struct {
 // FrontEnd is the time outside the scheduler's loop, which TTFT and end-to-end
 // latency have in them.
 type FrontEnd struct {
-	Request Figure `toml:"request,omitempty" dim:"time,optional"` // from the client until the scheduler has the request
-	Reply   Figure `toml:"reply,omitempty" dim:"time,optional"`   // from the end of a step until the client has its token
+	// from the client until the scheduler has the request
+	Request Figure `toml:"request,omitempty" dim:"time,optional"`
+	// from the end of a step until the client has its token
+	Reply Figure `toml:"reply,omitempty" dim:"time,optional"`
 }
 
 // Graphs are the engine's CUDA graphs. A batch of at most as many tokens as the
@@ -130,5 +131,6 @@ func (e EngineCosts) onHost(speed Figure) EngineCosts {
 
 // Server is what of the engine the simulated server needs to know.
 func (e *EngineCosts) Server() sim.Engine {
-	return sim.Engine{PlanAhead: e.PlanAhead, Request: nanoseconds(e.FrontEnd.Request.optional()), Reply: nanoseconds(e.FrontEnd.Reply.optional())}
+	return sim.Engine{PlanAhead: e.PlanAhead, Request: nanoseconds(e.FrontEnd.Request.optional()),
+		Reply: nanoseconds(e.FrontEnd.Reply.optional())}
 }

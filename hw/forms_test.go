@@ -24,10 +24,12 @@ func plainH200(t *testing.T) *Profile {
 
 // The optional figures of decode and scoring add what attention.go says.
 func TestOptionalStreamFigures(t *testing.T) {
-	llama3, lwm := mustModel(t, "llama3-8b"), mustModel(t, "lwm-7b") // 8 KV heads of 4 query heads, 32 of one
+	// 8 KV heads of 4 query heads, 32 of one
+	llama3, lwm := mustModel(t, "llama3-8b"), mustModel(t, "lwm-7b")
 	dense := func(m *Model, requests, context int) func(p *Profile) float64 {
 		return func(p *Profile) float64 {
-			return Seconds(p.Costs(m).DenseDecode, sim.Work{DecodeTokens: int64(requests * context), Decodes: requests})
+			return Seconds(p.Costs(m).DenseDecode,
+				sim.Work{DecodeTokens: int64(requests * context), Decodes: requests})
 		}
 	}
 	merge := func(p *Profile) { p.DenseDecode.Merge, p.DenseDecode.CTAs = ns(100), count(264, "CTAs") }
@@ -51,11 +53,11 @@ func TestOptionalStreamFigures(t *testing.T) {
 	}
 }
 
-// PSA waits for its rounds where lists are few, for bytes where they are many,
-// and never beats HBM.
+// PSA waits for its rounds where lists are few, for bytes where they are many, and never beats HBM.
 func TestPSADecode(t *testing.T) {
 	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
-	p.PSADecode = PSADecode{Launch: us(7), PerHead: ns(8), Round: us(4), Relaunch: us(1.5), Rate: Figure{4096, "GB/s", Measured, "test"}}
+	p.PSADecode = PSADecode{Launch: us(7), PerHead: ns(8), Round: us(4), Relaunch: us(1.5),
+		Rate: Figure{4096, "GB/s", Measured, "test"}}
 	for _, c := range []struct {
 		name                              string
 		requests, blocks, micro, launches int
@@ -85,7 +87,8 @@ func TestPSADecode(t *testing.T) {
 		t.Errorf("a round of one list is %.3f us shorter than one of all", want)
 	}
 	p.PSADecode.Rate.Value = 1e6
-	if got, _ := p.PSASeconds(m, 64, equalRounds(64, 128, 16), 1); got < 64*128*32*16384/p.GPU.HBMBandwidth.SI() {
+	if got, _ := p.PSASeconds(m, 64, equalRounds(64, 128, 16),
+		1); got < 64*128*32*16384/p.GPU.HBMBandwidth.SI() {
 		t.Errorf("%g s beats HBM", got)
 	}
 	if _, known := mustProfile(t, "a100-40gb").PSASeconds(m, 1, equalRounds(1, 64, 16), 1); known {
@@ -99,10 +102,14 @@ func TestFormsAreChecked(t *testing.T) {
 		want   string
 		change func(p *Profile)
 	}{
-		{"dense_decode.merge: want it together with ctas", func(p *Profile) { p.DenseDecode.CTAs = Figure{} }},
-		{"sparse_decode.wave: means nothing without sparse_decode.ctas", func(p *Profile) { p.SparseDecode.CTAs = Figure{} }},
-		{"psa_decode.rate: want it together with round", func(p *Profile) { p.PSADecode.Round = Figure{} }},
-		{"load.memcpy_warmup: want it together with memcpy_warmup_blocks", func(p *Profile) { p.Load.MemcpyWarmup, p.Load.MemcpyWarmupBlocks = us(1), Figure{} }},
+		{"dense_decode.merge: want it together with ctas",
+			func(p *Profile) { p.DenseDecode.CTAs = Figure{} }},
+		{"sparse_decode.wave: means nothing without sparse_decode.ctas",
+			func(p *Profile) { p.SparseDecode.CTAs = Figure{} }},
+		{"psa_decode.rate: want it together with round",
+			func(p *Profile) { p.PSADecode.Round = Figure{} }},
+		{"load.memcpy_warmup: want it together with memcpy_warmup_blocks",
+			func(p *Profile) { p.Load.MemcpyWarmup, p.Load.MemcpyWarmupBlocks = us(1), Figure{} }},
 	} {
 		p := mustProfile(t, "h200")
 		c.change(p)
@@ -113,8 +120,7 @@ func TestFormsAreChecked(t *testing.T) {
 	}
 }
 
-// A layer's round trip grows with its lists: 4 bytes a selected block and KV
-// head.
+// A layer's round trip grows with its lists: 4 bytes a selected block and KV head.
 func TestRoundTrip(t *testing.T) {
 	p, m := mustProfile(t, "a100-40gb"), mustModel(t, "lwm-7b")
 	sync := p.Host.LayerSync.SI()
@@ -123,7 +129,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 	p.Host.LayerRate, p.Host.LayerRequest = Figure{2, "GB/s", Measured, "test"}, us(3)
 	bytes := ListBytes(m, 8*2048)
-	if got, want := p.LayerSyncSeconds(8, int64(bytes)), sync+8*3e-6+8*64*32*4/2e9; math.Abs(got-want) > 1e-12 {
+	if got, want := p.LayerSyncSeconds(8, int64(bytes)),
+		sync+8*3e-6+8*64*32*4/2e9; math.Abs(got-want) > 1e-12 {
 		t.Errorf("8 requests of 2048 tokens: %g s, want %g", got, want)
 	}
 }

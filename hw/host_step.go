@@ -25,8 +25,10 @@ type engineTime struct {
 func newEngineTime(e *EngineCosts) engineTime {
 	return engineTime{
 		planAhead: e.PlanAhead,
-		step:      nanoseconds(e.Host.Step.SI()), request: nanoseconds(e.Host.Request.optional()), token: nanoseconds(e.Host.Token.optional()),
-		sparse: nanoseconds(e.Host.SparseLayer.optional()), eager: nanoseconds(e.Host.EagerLayer.optional()),
+		step:      nanoseconds(e.Host.Step.SI()), request: nanoseconds(e.Host.Request.optional()),
+		token:  nanoseconds(e.Host.Token.optional()),
+		sparse: nanoseconds(e.Host.SparseLayer.optional()),
+		eager:  nanoseconds(e.Host.EagerLayer.optional()),
 		graphs: e.Graphs,
 	}
 }

@@ -119,7 +119,8 @@ func parse[T any, P checked[T]](file string, data []byte) (*T, error) {
 }
 
 // readIn returns a built-in file by name, or the file of that path, relative to dir.
-func readIn(kind string, files embed.FS, folder, nameOrPath, dir string) (file string, data []byte, err error) {
+func readIn(kind string, files embed.FS, folder, nameOrPath, dir string) (
+	file string, data []byte, err error) {
 	file = folder + "/" + nameOrPath + ".toml"
 	if data, err := files.ReadFile(file); err == nil {
 		return file, data, nil

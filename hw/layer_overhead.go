@@ -12,9 +12,10 @@ import (
 // isolated probes, and small kernels that no probe measures, such as the write of K and V
 // and the copy of the layer's lists, are in it. It is one figure a kind of layer.
 type OverheadRow struct {
-	Attention string `toml:"attention"`        // dense | sparse | psa
-	Lookup    string `toml:"lookup,omitempty"` // gpu: where the GPU looks lists up, its lookup included
-	Figure    `dim:"time" on:"gpu"`
+	Attention string `toml:"attention"` // dense | sparse | psa
+	// gpu: where the GPU looks lists up, its lookup included
+	Lookup string `toml:"lookup,omitempty"`
+	Figure `dim:"time" on:"gpu"`
 }
 
 // What a OverheadRow's attention may be.
@@ -34,7 +35,8 @@ type layerOverhead struct{ dense, sparse, psa float64 }
 // decodes with dense attention has its lists of all blocks looked up too: its overhead grows by
 // as much as that of sparse attention.
 func newLayerOverhead(p *Profile, opts *DeviceOptions) layerOverhead {
-	g := layerOverhead{dense: p.LayerOverheadSeconds(OverheadDense, ""), sparse: p.LayerOverheadSeconds(OverheadSparse, ""), psa: p.LayerOverheadSeconds(OverheadPSA, "")}
+	g := layerOverhead{dense: p.LayerOverheadSeconds(OverheadDense, ""),
+		sparse: p.LayerOverheadSeconds(OverheadSparse, ""), psa: p.LayerOverheadSeconds(OverheadPSA, "")}
 	if !opts.GPULookup {
 		return g
 	}
@@ -91,7 +93,8 @@ func checkOverhead(rows []OverheadRow) error {
 		}
 		for _, before := range rows[:i] {
 			if before.Attention == r.Attention && before.Lookup == r.Lookup {
-				return wrong(path+".attention", "want one row a kind of layer, got a second one of %q with lookup %q",
+				return wrong(path+".attention",
+					"want one row a kind of layer, got a second one of %q with lookup %q",
 					r.Attention, r.Lookup)
 			}
 		}

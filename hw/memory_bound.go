@@ -16,15 +16,14 @@ import (
 //	search, of lists of more than 128 blocks
 //	sqrt(2 lists/ctas) unclustered, of more than ctas/2 lists
 //
-// as its kernel (cuda/select.cu) ranks up to 128 scores at once and searches more for the least
-// one chosen, and clusters of two CTAs and more share a list while all fit:
-// without, the CTAs of a list meet in the L2 cache, and its top-k waits for those of other
-// lists. The root is empirical. The decode kernel splits lists, so
-// that short batches fill the card, and merges the splits of a list one after
-// another; where it has figures of waves, its CTAs come in waves (waves.go), and a list
+// as its kernel (cuda/select.cu) ranks up to 128 scores at once and searches more for the least one
+// chosen, and clusters of two CTAs and more share a list while all fit: without, the CTAs of a list
+// meet in the L2 cache, and its top-k waits for those of other lists. The root is empirical. The
+// decode kernel splits lists, so that short batches fill the card, and merges the splits of a list
+// one after another; where it has figures of waves, its CTAs come in waves (waves.go), and a list
 // that is split at all costs one merge a query head, whose warps read its parts together. Whole
-// contexts of any lengths are shared among its CTAs equally, so that their sum counts
-// and not the longest of them. A term whose figure a profile does not give is 0.
+// contexts of any lengths are shared among its CTAs equally, so that their sum counts and not the
+// longest of them. A term whose figure a profile does not give is 0.
 type memoryBound struct {
 	peak                peak
 	launch, floor, rate float64
@@ -37,13 +36,13 @@ type memoryBound struct {
 	items               func(*sim.Work) int64
 }
 
-// splitTokens is the least of a list for a CTA: four warps, each a
-// block of 32 tokens.
+// splitTokens is the least of a list for a CTA: four warps, each a block of 32 tokens.
 const splitTokens = ctaWarps * warpTokens
 
 // newMemoryBound prices items (tokens or blocks) of the given bytes, each with 4 d FLOPs a
 // query head.
-func newMemoryBound(p *Profile, m *Model, s Stream, bytesEach float64, items func(*sim.Work) int64) memoryBound {
+func newMemoryBound(p *Profile, m *Model, s Stream, bytesEach float64,
+	items func(*sim.Work) int64) memoryBound {
 	return memoryBound{
 		peak: p.peak(), launch: s.Launch.SI(), floor: s.Floor.optional(), rate: s.Rate.SI(),
 		merge: s.Merge.optional(), ctas: s.CTAs.optional(), wave: s.Wave.optional(),
@@ -59,8 +58,7 @@ func (k *memoryBound) Seconds(w *sim.Work) (s float64, beyond bool) {
 	return k.of(float64(k.items(w)), float64(w.Decodes))
 }
 
-// of returns the time of n items, summed over requests, and whether they
-// are more than measured.
+// of returns the time of n items, summed over requests, and whether they are more than measured.
 func (k *memoryBound) of(n, requests float64) (t float64, outside bool) {
 	if n <= 0 {
 		return 0, false

@@ -32,10 +32,12 @@ func (m *Model) LayerLinears() int64 {
 }
 
 // LayerQKV returns the weights of the first of them.
-func (m *Model) LayerQKV() int64 { return int64(m.Hidden) * int64((m.QHeads+2*m.KVHeads)*m.HeadDim) }
+func (m *Model) LayerQKV() int64 {
+	return int64(m.Hidden) *
+		int64((m.QHeads+2*m.KVHeads)*m.HeadDim)
+}
 
-// LayerWeightBytes returns the bytes of one layer's weights, norms and biases
-// included.
+// LayerWeightBytes returns the bytes of one layer's weights, norms and biases included.
 func (m *Model) LayerWeightBytes() int64 {
 	weights := m.LayerLinears() + 2*int64(m.Hidden)
 	if m.QKVBias {

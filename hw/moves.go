@@ -48,15 +48,15 @@ func (d *Device) awaitSaves() {
 	}
 }
 
-// enqueue hands the layer's saves, of so many requests, to the D2H queue and waits
-// until it fits the save buffer. Saves of a step that prefills cost what they cost
-// during it.
+// enqueue hands the layer's saves, of so many requests, to the D2H queue and waits until it fits
+// the save buffer. Saves of a step that prefills cost what they cost during it.
 func (d *Device) enqueue(requests int, prefill bool) {
 	if d.pending == 0 {
 		return
 	}
 	if requests == 0 { // else Compute has closed them
-		d.compute(nanoseconds(d.costs.closing.ofBytes(1, float64(d.pending*d.bytes))), &d.phases.SaveStall)
+		d.compute(nanoseconds(d.costs.closing.ofBytes(1, float64(d.pending*d.bytes))),
+			&d.phases.SaveStall)
 	}
 	d.costs.notes.mark(noteScatter, d.saver.outside, float64(d.opts.ScatterThreads))
 	saver := d.saver

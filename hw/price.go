@@ -7,8 +7,7 @@ import "github.com/sparseserve/sparseserve/sim"
 
 // Cost prices one part of a layer's work on one card for one model.
 type Cost interface {
-	// Seconds returns the part's time and reports whether the work is beyond what was
-	// measured.
+	// Seconds returns the part's time and reports whether the work is beyond what was measured.
 	Seconds(w *sim.Work) (s float64, beyond bool)
 }
 
@@ -20,7 +19,8 @@ type Costs struct {
 // Costs returns those of a model.
 func (p *Profile) Costs(m *Model) Costs {
 	gemm, elementwise, prefill := newGEMM(p, m), newElementwise(p, m), newPrefillAttention(p, m)
-	dense, sparse, scoring, closing := newDense(p, m), newSparse(p, m), newScoring(p, m), newBlockClose(p, m)
+	dense, sparse, scoring, closing := newDense(p, m), newSparse(p, m), newScoring(p, m),
+		newBlockClose(p, m)
 	return Costs{&gemm, &elementwise, &prefill, &dense, &sparse, &scoring, &closing}
 }
 
@@ -41,7 +41,8 @@ func (p *Profile) LoadSeconds(engine string, blocks, blockBytes, poolBytes int64
 func (p *Profile) SaveSeconds(engine string, blocks, blockBytes, poolBytes int64, threads int) (
 	alone, overlapped float64, err error) {
 	s, o, err := newSaver(p, engine, threads)
-	return s.secondsOver(poolBytes, blocks, blockBytes), o.secondsOver(poolBytes, blocks, blockBytes), err
+	return s.secondsOver(poolBytes, blocks, blockBytes), o.secondsOver(poolBytes, blocks, blockBytes),
+		err
 }
 
 func (t *transfer) secondsOver(poolBytes, blocks, blockBytes int64) float64 {

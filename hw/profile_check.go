@@ -23,7 +23,8 @@ func (p *Profile) validate() error {
 // validate checks what figures mean together.
 func (p *KernelCosts) validate() error {
 	return cmp.Or(
-		p.checkShapes(), p.checkTokenRows("linears", p.Linears), p.checkTokenRows("pointwise", p.Pointwise),
+		p.checkShapes(), p.checkTokenRows("linears", p.Linears),
+		p.checkTokenRows("pointwise", p.Pointwise),
 		p.checkGain(), p.checkTogether(), p.checkPrefill(), p.checkTransfers())
 }
 
@@ -94,9 +95,11 @@ func (p *KernelCosts) checkGain() error {
 		return wrong("clock.gain", "want at least one row and clock.gemm_steady_ratio, or neither")
 	}
 	if (c.AttentionPower.Set() || c.MemoryBoundPower.Set()) && !c.GEMMSteadyRatio.Set() {
-		return wrong("clock.gemm_steady_ratio", "want it with clock.attention_power and clock.memory_bound_power")
+		return wrong("clock.gemm_steady_ratio",
+			"want it with clock.attention_power and clock.memory_bound_power")
 	}
-	return p.checkRows("clock.gain", len(c.Gain), func(i int) (string, int) { return c.Gain[i].Shape, c.Gain[i].Tokens })
+	return p.checkRows("clock.gain", len(c.Gain),
+		func(i int) (string, int) { return c.Gain[i].Shape, c.Gain[i].Tokens })
 }
 
 // checkTokenRows wants known shapes, and tokens and times that rise.
@@ -104,14 +107,16 @@ func (p *KernelCosts) checkTokenRows(name string, rows []TokenRow) error {
 	if len(rows) == 0 {
 		return wrong(name, "want at least one row")
 	}
-	err := p.checkRows(name, len(rows), func(i int) (string, int) { return rows[i].Shape, rows[i].Tokens })
+	err := p.checkRows(name, len(rows),
+		func(i int) (string, int) { return rows[i].Shape, rows[i].Tokens })
 	if err != nil {
 		return err
 	}
 	last := map[string]TokenRow{}
 	for i, r := range rows {
 		if prev := last[r.Shape]; r.SI() < prev.SI() {
-			return wrong(fmt.Sprintf("%s[%d].value", name, i), "more tokens never cost less: got %v %s after %v %s",
+			return wrong(fmt.Sprintf("%s[%d].value", name, i),
+				"more tokens never cost less: got %v %s after %v %s",
 				r.Value, r.Unit, prev.Value, prev.Unit)
 		}
 		last[r.Shape] = r
@@ -120,7 +125,8 @@ func (p *KernelCosts) checkTokenRows(name string, rows []TokenRow) error {
 }
 
 // checkRows wants rows of known shapes, each with tokens that rise.
-func (p *KernelCosts) checkRows(name string, n int, row func(i int) (shape string, tokens int)) error {
+func (p *KernelCosts) checkRows(
+	name string, n int, row func(i int) (shape string, tokens int)) error {
 	last := map[string]int{}
 	for i := range n {
 		path := fmt.Sprintf("%s[%d]", name, i)
@@ -129,7 +135,8 @@ func (p *KernelCosts) checkRows(name string, n int, row func(i int) (shape strin
 			return &keyError{path + ".shape", p.unknownShape(shape)}
 		}
 		if tokens <= last[shape] {
-			return wrong(path+".tokens", "want tokens that rise from row to row, got %d after %d", tokens, last[shape])
+			return wrong(path+".tokens", "want tokens that rise from row to row, got %d after %d", tokens,
+				last[shape])
 		}
 		last[shape] = tokens
 	}
@@ -148,7 +155,8 @@ func (p *KernelCosts) unknownShape(name string) error {
 func (p *KernelCosts) checkPrefill() error {
 	const name = "prefill_attention"
 	rows := p.Prefill
-	if err := rising(name, "query_tokens", "tokens", len(rows), func(i int) int { return rows[i].Query }); err != nil {
+	if err := rising(name, "query_tokens", "tokens", len(rows),
+		func(i int) int { return rows[i].Query }); err != nil {
 		return err
 	}
 	for i := 1; i < len(rows); i++ {
@@ -157,7 +165,8 @@ func (p *KernelCosts) checkPrefill() error {
 			return wrong(path+".launch", "longer queries never launch faster")
 		}
 		if r.Rate.SI()/prev.Rate.SI() > 1.001*float64(r.Query)/float64(prev.Query) { // rates are rounded
-			return wrong(path+".rate", "more query tokens never cost less: the rate grows faster than the query")
+			return wrong(path+".rate",
+				"more query tokens never cost less: the rate grows faster than the query")
 		}
 	}
 	return nil
@@ -169,13 +178,16 @@ func (p *KernelCosts) checkTransfers() error {
 		if len(rows) == 0 {
 			return nil
 		}
-		return rising(name, "pool_gib", "sizes", len(rows), func(i int) float64 { return rows[i].PoolGiB })
+		return rising(name, "pool_gib", "sizes", len(rows),
+			func(i int) float64 { return rows[i].PoolGiB })
 	}
 	return cmp.Or(
-		rising("load.flash", "pool_gib", "sizes", len(l.Flash), func(i int) float64 { return l.Flash[i].PoolGiB }),
+		rising("load.flash", "pool_gib", "sizes", len(l.Flash),
+			func(i int) float64 { return l.Flash[i].PoolGiB }),
 		pools("load.memcpy_pools", l.MemcpyPools),
 		pools("save.memcpy_overlapped_pools", s.MemcpyOverlappedPools),
-		rising("save.scatter", "threads", "threads", len(s.Scatter), func(i int) int { return s.Scatter[i].Threads }))
+		rising("save.scatter", "threads", "threads", len(s.Scatter),
+			func(i int) int { return s.Scatter[i].Threads }))
 }
 
 // rising wants n rows, at least one, whose coordinates are positive, finite and rise.
@@ -186,7 +198,8 @@ func rising[T int | float64](name, key, what string, n int, at func(i int) T) er
 	last := T(0)
 	for i := range n {
 		if x := at(i); !(x > last) || math.IsInf(float64(x), 0) {
-			return wrong(fmt.Sprintf("%s[%d].%s", name, i, key), "want %s that rise from row to row, got %v", what, x)
+			return wrong(fmt.Sprintf("%s[%d].%s", name, i, key), "want %s that rise from row to row, got %v",
+				what, x)
 		}
 		last = at(i)
 	}

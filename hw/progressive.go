@@ -52,7 +52,8 @@ func (k *psaKernel) roundOf(lists, bytes float64) float64 {
 // PSASeconds returns the time in which one layer of some requests attends by progressive sparse
 // attention (PSA, Algorithm 1), all KV heads to so many bytes in each round, in so many launches.
 // It is false where the profile has no figures of PSA.
-func (p *Profile) PSASeconds(m *Model, requests int, rounds []float64, launches int) (float64, bool) {
+func (p *Profile) PSASeconds(m *Model, requests int, rounds []float64, launches int) (
+	float64, bool) {
 	g := newProgressive(p, m, &DeviceOptions{})
 	if !g.known {
 		return 0, false

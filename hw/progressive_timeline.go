@@ -7,21 +7,18 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// progressive prices PSA's decode attention of one layer, round by round
-// (PSA §3.2, §3.3).
+// progressive prices PSA's decode attention of one layer, round by round (PSA §3.2, §3.3).
 //
-// Rounds that load nothing follow one another in one launch; a round that loads
-// begins another, which continues where the last one ended (psaKernel prices them).
-// Profiles without figures of PSA price a launch as block-sparse decode of the
-// same tokens.
+// Rounds that load nothing follow one another in one launch; a round that loads begins another,
+// which continues where the last one ended (psaKernel prices them). Profiles without figures of PSA
+// price a launch as block-sparse decode of the same tokens.
 //
-// Pipelined, a round's loads run in a stream of their own during the attention
-// of the launch before. The CPU is at most two launches ahead: it sees one's
-// result before it has blocks loaded for the next but one, so these loads start
-// a round trip after it at the earliest, and only those of a layer's first two
-// launches wait for no result. What was loaded for a round that no list reached keeps
-// the link busy and is waited for by the next layer's attention and by the step's end. Not
-// pipelined, the CPU waits for each round's result before it loads for the next.
+// Pipelined, a round's loads run in a stream of their own during the attention of the launch
+// before. The CPU is at most two launches ahead: it sees one's result before it has blocks loaded
+// for the next but one, so these loads start a round trip after it at the earliest, and only those
+// of a layer's first two launches wait for no result. What was loaded for a round that no list
+// reached keeps the link busy and is waited for by the next layer's attention and by the step's
+// end. Not pipelined, the CPU waits for each round's result before it loads for the next.
 type progressive struct {
 	psaKernel
 	bytesEach float64
@@ -74,7 +71,8 @@ func (d *Device) rounds(w *sim.Work) {
 				ready, waits = done+latency, waits+latency
 			}
 			d.costs.notes.mark(notePool, d.bigPool, float64(d.step.DRAMBytes)/(1<<30))
-			unshared := des.Time(math.Ceil(slow * float64(nanoseconds(d.loader.seconds(r.Loads, d.bytesLoaded)))))
+			unshared := des.Time(math.Ceil(
+				slow * float64(nanoseconds(d.loader.seconds(r.Loads, d.bytesLoaded)))))
 			loaded = max(loaded, ready) + unshared
 			d.loading += unshared
 		}
@@ -139,7 +137,8 @@ func (d *Device) duplexSlowdown(rounds []sim.Round) float64 {
 		return 1
 	}
 	both := min(unshared, d.saves.work)
-	moved := float64(blocks)*float64(d.bytesLoaded)*float64(both)/float64(unshared) + d.saves.bytesOf(both)
+	moved := float64(blocks)*float64(d.bytesLoaded)*float64(both)/float64(unshared) +
+		d.saves.bytesOf(both)
 	slowed := max(both, nanoseconds(moved/d.duplex))
 	if slowed > both {
 		d.saves.hold(slowed - both)

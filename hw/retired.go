@@ -62,8 +62,7 @@ var retiredKeys = map[string]string{
 	"host.driver_contention":       "host.load_wait host.copy_wait host.turn_wait",
 }
 
-// retired describes what became of a key that profiles of earlier builds have, "" of any
-// other.
+// retired describes what became of a key that profiles of earlier builds have, "" of any other.
 func retired(path string) string {
 	const refit = ": fit the profile anew from its samples (calibrate --refit)"
 	for old, now := range renamedKeys {

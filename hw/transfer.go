@@ -101,7 +101,8 @@ func newSaver(p *Profile, engine string, threads int) (t, overlapped transfer, e
 		}
 		return t, overlapped, err
 	}
-	return t, t, fmt.Errorf("save engine: want one of %s, got %q", strings.Join(SaveEngines(), ", "), engine)
+	return t, t, fmt.Errorf("save engine: want one of %s, got %q", strings.Join(SaveEngines(), ", "),
+		engine)
 }
 
 // over sets the host pool that blocks are in and reports whether it is larger than any that

@@ -35,7 +35,8 @@ func TestDecodeWavesCost(t *testing.T) {
 	lwm := mustModel(t, "lwm-7b")
 	p := plainH200(t)
 	seconds := func(requests int) float64 {
-		return Seconds(p.Costs(lwm).SparseDecode, sim.Work{DecodeTokens: int64(requests * 2048), Decodes: requests})
+		return Seconds(p.Costs(lwm).SparseDecode,
+			sim.Work{DecodeTokens: int64(requests * 2048), Decodes: requests})
 	}
 	before := map[int]float64{}
 	for _, n := range []int{4, 3, 6, 7, 14} {
