@@ -21,11 +21,11 @@ func (blockClose) probes() []Probe {
 		{Name: probeRope, setup: (*gpuRun).setupClose,
 			Means: "the two with rope of a prompt's tokens, K and V to their blocks, " +
 				"between them; " + gpuTime,
-			Kernel: "ss_rope", Axes: []string{"tokens"}, shaped: true},
+			Axes: []string{"tokens"}, shaped: true},
 		{Name: probeClose, setup: (*gpuRun).setupClose,
 			Means: "the same, and after it the digests of these blocks and their copy to " +
 				"a save buffer; " + gpuTime,
-			Kernel: "ss_gpu_scatter", Axes: []string{"tokens"}, shaped: true},
+			Axes: []string{"tokens"}, shaped: true},
 	}
 }
 
@@ -54,8 +54,8 @@ func (blockClose) fit(s *Samples, p *hw.Profile, from source) []model {
 	c := fitBytes(fit, bytes, p.GPU.HBMBandwidth.SI())
 	const what = "metadata of a prompt's full blocks and their copy to the save buffer, after the " +
 		"write of their K and V"
-	p.BlockClose = hw.BlockClose{Launch: from.figure(c[0]*1e6, "us", what),
-		Rate: from.figure(c[1]*1e-9, "GB/s", what+", bytes of K and V")}
+	p.BlockClose = hw.BlockClose{Launch: from.us(c[0], what),
+		Rate: from.gbps(c[1], what+", bytes of K and V")}
 	return []model{{name: "block_close", fit: fit, held: held,
 		draw: picture{x: bytes, xLabel: "bytes of K and V", rate: bytes},
 		price: func(p *hw.Profile, at datum) float64 {

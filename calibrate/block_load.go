@@ -17,12 +17,11 @@ const (
 func (blockLoad) probes() []Probe {
 	return []Probe{
 		{Name: probeLiveOffload, serve: serving(loadingCase),
-			Means:  "the same with selected blocks and offloading",
-			Kernel: allOfALayer,
-			Axes:   []string{"layers", "requests"}, shaped: true},
+			Means: "the same with selected blocks and offloading",
+			Axes:  []string{"layers", "requests"}, shaped: true},
 		{Name: probeLiveLoads, serve: serving(loadingCase),
 			Means: "the same in less HBM, so that each layer loads blocks, this many " +
-				"on average", Kernel: allOfALayer,
+				"on average",
 			Axes: []string{"layers", "requests", "loads"}, shaped: true},
 	}
 }

@@ -18,6 +18,14 @@ func (s source) figure(value float64, unit, what string) hw.Figure {
 		Source: what + "; " + s.text}
 }
 
+func (s source) us(seconds float64, what string) hw.Figure {
+	return s.figure(seconds*1e6, "us", what)
+}
+
+func (s source) gbps(bytesPerSecond float64, what string) hw.Figure {
+	return s.figure(bytesPerSecond*1e-9, "GB/s", what)
+}
+
 // liveEngine is the engine that a calibration measures: this project's live loop.
 const liveEngine = "sparseserve-live"
 

@@ -23,26 +23,25 @@ func (clock) probes() []Probe {
 		{Name: probeClock, serve: (*gpuBench).prepareTrain,
 			Means: "the same, some times over, so long after they began to run without pause; before that " +
 				"the card copied within HBM; GPU time of one",
-			Kernel: "ss_linear", Axes: []string{"tokens", "after_ms"}, shaped: true, fixed: clockSamples,
+			Axes: []string{"tokens", "after_ms"}, shaped: true, fixed: clockSamples,
 			reduction: byMean},
 		{Name: probePrompt, serve: (*gpuBench).prepareTrain,
 			Means: "the linears and the attention of the chunks of two prompts, one chunk after another, " +
 				"after so many tokens of the first prompt or the " +
 				"second; before all of them the card decoded densely; GPU time of one layer",
-			Kernel: "ss_linear, ss_prefill", Axes: []string{"tokens", "prefix_tokens", "prompt"},
+			Axes:   []string{"tokens", "prefix_tokens", "prompt"},
 			shaped: true, fixed: clockSamples, reduction: byMean},
 		{Name: probeRested, serve: (*gpuBench).prepareRested,
 			Means: "linears after they ran without pause and the card then copied " +
 				"within HBM for so long; mean GPU time of the next layers",
-			Kernel: "ss_linear", Axes: rested, shaped: true, fixed: clockSamples, reduction: byMean},
+			Axes: rested, shaped: true, fixed: clockSamples, reduction: byMean},
 		{Name: probeRestedDense, serve: (*gpuBench).prepareRested,
-			Means:  "the same, the card having decoded densely for so long",
-			Kernel: "ss_linear, ss_decode",
-			Axes:   rested, shaped: true, fixed: clockSamples, reduction: byMean},
+			Means: "the same, the card having decoded densely for so long",
+			Axes:  rested, shaped: true, fixed: clockSamples, reduction: byMean},
 		{Name: probeChunk, setup: (*gpuRun).setupChunk,
 			Means: "the linears and the attention of a prompt's chunk, layer after layer " +
 				"without pause; " + gpuTime + " of one layer",
-			Kernel: "ss_linear, ss_prefill", Axes: []string{"tokens", "prefix_tokens"}, shaped: true,
+			Axes: []string{"tokens", "prefix_tokens"}, shaped: true,
 			again: always, reduction: byMean},
 	}
 }

@@ -13,8 +13,7 @@ const probeSync = "launch.sync"
 
 func (continueLatency) probes() []Probe {
 	return []Probe{{Name: probeSync, setup: (*gpuRun).setupSync, Means: "an empty kernel; " + wall,
-		Kernel: "ss_empty",
-		again:  always}}
+		again: always}}
 }
 
 func (continueLatency) points(p *planner) { p.add(stageLaunch, point(probeSync, "")) }

@@ -18,13 +18,11 @@ const (
 func (decode) probes() []Probe {
 	return []Probe{
 		{Name: probeDense, setup: (*gpuRun).setupDecode,
-			Means:  "paged dense decode attention of one layer, L2 flushed; " + gpuTime,
-			Kernel: "ss_decode",
-			Axes:   []string{"batch", "context_tokens"}, shaped: true, needed: true},
+			Means: "paged dense decode attention of one layer, L2 flushed; " + gpuTime,
+			Axes:  []string{"batch", "context_tokens"}, shaped: true, needed: true},
 		{Name: probeSparse, setup: (*gpuRun).setupDecode,
-			Means:  "decode attention to selected blocks, L2 flushed; " + gpuTime,
-			Kernel: "ss_decode",
-			Axes:   []string{"batch", "budget_tokens"}, shaped: true, needed: true},
+			Means: "decode attention to selected blocks, L2 flushed; " + gpuTime,
+			Axes:  []string{"batch", "budget_tokens"}, shaped: true, needed: true},
 	}
 }
 
@@ -170,7 +168,7 @@ func fitDecode(s *Samples, p *hw.Profile, from source, name, probe, axis, what s
 			return c[0] + group(at)*hw.ListSplits(ctas, lists(at), tokens(at))*c[1] + bytes(at)/c[2]
 		})
 	*stream = hw.Stream{
-		Launch: from.figure(c[0]*1e6, "us", what), Rate: from.figure(c[2]*1e-9, "GB/s", what),
+		Launch: from.us(c[0], what), Rate: from.gbps(c[2], what),
 		Largest: from.figure(largestOf(s.of(probe), bytes)*1e-9, "GB", "the largest point measured"),
 	}
 	if merge := perBlock(c[1], from,
@@ -220,7 +218,7 @@ func fitWaves(s *Samples, p *hw.Profile, from source) {
 	}
 	const what = "block-sparse decode kernel"
 	p.SparseDecode = hw.Stream{
-		Launch: from.figure(c[0]*1e6, "us", what), Rate: from.figure(c[1]*1e-9, "GB/s", what),
+		Launch: from.us(c[0], what), Rate: from.gbps(c[1], what),
 		CTAs: from.figure(ctas, "CTAs", strconv.Itoa(ctasPerSM)+" on each SM"), Largest: smooth.Largest,
 		Merge: perBlock(c[3], from, what+", merging the splits of a list, for each query head"),
 		Wave:  perBlock(c[2], from, what+", for each wave of CTAs but the first"),

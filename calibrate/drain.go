@@ -95,7 +95,7 @@ func (c *drainRun) serve(cfg sim.Config) (*drainTimes, error) {
 	}
 	rec := &drainTimes{requests: c.requests}
 	if _, err = server.Run(context.Background(),
-		&drainRequests{prompt: c.prompt, outputs: c.outputs()}, rec); err != nil {
+		&requestsAtStart{c.prompt, c.outputs()}, rec); err != nil {
 		return nil, err
 	}
 	return rec, nil
@@ -134,22 +134,6 @@ func (c *drainRun) rounds() (map[int64]int64, error) {
 		all[int64(requests)] = (t.rounds[requests] + n/2) / n
 	}
 	return all, nil
-}
-
-// drainRequests is a workload of requests that all arrive at the start.
-type drainRequests struct {
-	prompt  int
-	outputs []int
-}
-
-// Next implements sim.Workload.
-func (w *drainRequests) Next() (a sim.Arrival, more bool, err error) {
-	if len(w.outputs) == 0 {
-		return a, false, nil
-	}
-	a = sim.Arrival{Prompt: w.prompt, Output: w.outputs[0]}
-	w.outputs = w.outputs[1:]
-	return a, true, nil
 }
 
 // drainTimes sorts a server's steps, in seconds.

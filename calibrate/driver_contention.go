@@ -18,11 +18,11 @@ func (driverContention) probes() []Probe {
 		"time of the calls only"
 	axes := []string{"launches", "copies"}
 	return []Probe{
-		{Name: probeCallsNone, setup: (*gpuRun).setupCalls, Means: calls, Kernel: "ss_empty, ss_memcpy",
+		{Name: probeCallsNone, setup: (*gpuRun).setupCalls, Means: calls,
 			Axes: axes, again: always},
 		{Name: probeCallsSave, setup: (*gpuRun).setupCalls, Means: calls +
 			", while a second thread saves with a memcpy a block without pause",
-			Kernel: "ss_empty, ss_memcpy", Axes: axes, again: always},
+			Axes: axes, again: always},
 	}
 }
 
@@ -44,8 +44,8 @@ func (driverContention) fit(s *Samples, p *hw.Profile, from source) []model {
 	if len(longer) > 0 {
 		calls := func(at datum) float64 { return float64(at.At("launches") + at.At("copies")) }
 		if wait := shareOf(longer, calls); wait > 0 {
-			p.Host.DriverContention = from.figure(
-				wait*1e6, "us", "a launch or small copy while another thread saves with a memcpy a block, "+
+			p.Host.DriverContention = from.us(
+				wait, "a launch or small copy while another thread saves with a memcpy a block, "+
 					"over the same without it")
 		}
 	}

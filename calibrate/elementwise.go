@@ -15,7 +15,7 @@ func (elementwise) probes() []Probe {
 		Means: "what one layer has except linears and attention: two norms with their residual sums, " +
 			"rope with the write of K and V to their blocks, " +
 			"silu(gate) up; " + gpuTime,
-		Kernel: "ss_rmsnorm, ss_rope, ss_silu_mul", Axes: []string{"tokens"}, shaped: true, needed: true}}
+		Axes: []string{"tokens"}, shaped: true, needed: true}}
 }
 
 func (elementwise) points(p *planner) {

@@ -17,7 +17,8 @@ func TestReasonOfACurve(t *testing.T) {
 		t.Errorf("nothing falls, yet %q", why)
 	}
 	rising[2].seconds = 420e-6
-	if why := falls(rising, "tokens"); !strings.Contains(why, "448 tokens take 420.0 us and 512 take 350.0 us") {
+	if why := falls(rising, "tokens"); !strings.Contains(
+		why, "448 tokens take 420.0 us and 512 take 350.0 us") {
 		t.Errorf("got %q", why)
 	}
 }

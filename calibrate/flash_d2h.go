@@ -16,7 +16,7 @@ func (flashD2H) probes() []Probe {
 	return []Probe{{Name: probeSaveFlash, setup: (*gpuRun).setupSave,
 		Means: "FlashD2H, one copy and the CPU's scatter to blocks anywhere in a pinned pool, " +
 			"overlapped; until every block is written",
-		Kernel: "ss_flash_d2h", Axes: []string{"block_bytes", "blocks", "pool_mib", "threads"},
+		Axes:   []string{"block_bytes", "blocks", "pool_mib", "threads"},
 		needed: true, again: always}}
 }
 
@@ -91,8 +91,8 @@ func fitScatter(s *Samples, p *hw.Profile, from source, link float64) model {
 	rates = rising(rates, alike) // more threads are never slower
 
 	const what = "FlashD2H: "
-	p.Save.FlashCall = from.figure(
-		common[0]*1e6, "us", what+"one copy into staging, and the threads' way to work and back")
+	p.Save.FlashCall = from.us(common[0],
+		what+"one copy into staging, and the threads' way to work and back")
 	p.Save.FlashChunk = from.figure(
 		common[1]/mib, "MiB", what+"what is copied before the CPU begins, or scattered after the last "+
 			"copy")
@@ -101,7 +101,7 @@ func fitScatter(s *Samples, p *hw.Profile, from source, link float64) model {
 	for i, n := range threads {
 		p.Save.Scatter = append(p.Save.Scatter,
 			hw.ScatterRow{Threads: int(n),
-				Figure: from.figure(rates[i]*1e-9, "GB/s", what+"the CPU's scatter")})
+				Figure: from.gbps(rates[i], what+"the CPU's scatter")})
 		if rates[i] > rates[fewest]*1.02 {
 			fewest = i
 		}

@@ -12,9 +12,8 @@ const probeLoadFlash = "load.flash"
 
 func (flashH2D) probes() []Probe {
 	return []Probe{{Name: probeLoadFlash, setup: (*gpuRun).setupLoad,
-		Means:  "FlashH2D, one gather kernel; " + wall,
-		Kernel: "ss_flash_h2d",
-		Axes:   []string{"block_bytes", "blocks", "pool_mib"}, needed: true}}
+		Means: "FlashH2D, one gather kernel; " + wall,
+		Axes:  []string{"block_bytes", "blocks", "pool_mib"}, needed: true}}
 }
 
 // points vary block size and count at the base pool, and over others, which the kernel reads
@@ -44,8 +43,8 @@ func (flashH2D) fit(s *Samples, p *hw.Profile, from source) []model {
 	fit, held := s.of(probeLoadFlash).split(
 		func(at datum) string { return byAxis("pool_mib")(at) + " " + byAxis("block_bytes")(at) }, 1, nil)
 	k := fitKernel(inPool(fit, basePool), link)
-	p.Load.FlashLaunch = from.figure(k.launch*1e6, "us", "one gather kernel: submit and wait")
-	p.Load.FlashFloor = from.figure(k.floor*1e6, "us", "one gather kernel of few blocks")
+	p.Load.FlashLaunch = from.us(k.launch, "one gather kernel: submit and wait")
+	p.Load.FlashFloor = from.us(k.floor, "one gather kernel of few blocks")
 	p.Load.FlashBlock = perBlock(k.block, from,
 		"a kernel's own time per block, which small blocks show")
 	p.Load.Flash = nil
@@ -59,11 +58,7 @@ func (flashH2D) fit(s *Samples, p *hw.Profile, from source) []model {
 		}
 		p.Load.Flash = append(p.Load.Flash,
 			hw.PoolRow{PoolGiB: float64(pool) / 1024,
-				Figure: from.figure(rate*1e-9, "GB/s",
-					"gather kernel, blocks anywhere in a pinned pool of this size")})
+				Figure: from.gbps(rate, "gather kernel, blocks anywhere in a pinned pool of this size")})
 	}
-	return []model{{name: "load.flash", fit: fit, held: held, draw: drawMoved,
-		price: func(p *hw.Profile, at datum) float64 {
-			return priceLoad(p, hw.LoadFlash, at.At("blocks"), at.At("block_bytes"), at.At("pool_mib"))
-		}}}
+	return []model{loadModel("load.flash", hw.LoadFlash, fit, held)}
 }

@@ -11,7 +11,7 @@ func (freeBlock) probes() []Probe {
 	return []Probe{{Name: probeLiveFreed, serve: draining(drainConfig{}, (*drainTimes).longer),
 		Means: "steps of that server after a request's end, whose blocks the cache frees: by how much " +
 			"they are longer",
-		Kernel: allOfALayer, Axes: []string{"layers", "requests"}, shaped: true, again: always,
+		Axes: []string{"layers", "requests"}, shaped: true, again: always,
 		fixed: drainSamples, reduction: byVisits}}
 }
 

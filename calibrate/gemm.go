@@ -21,7 +21,7 @@ const probeLinears = "linears"
 func (gemm) probes() []Probe {
 	return []Probe{{Name: probeLinears, setup: (*gpuRun).setupLinears,
 		Means:  "the four linears of one layer; " + gpuTime,
-		Kernel: "ss_linear", Axes: []string{"tokens"},
+		Axes:   []string{"tokens"},
 		shaped: true, needed: true, again: func(p Point) bool { return p.At("tokens") >= longLinears }}}
 }
 
@@ -108,7 +108,7 @@ func fitLinearLaunch(s *Samples, p *hw.Profile, from source) {
 	}
 	if launch, perByte := stat.LinearRegression(bytes, seconds, nil, false); launch > 0 &&
 		perByte > 0 {
-		p.LinearLaunch = from.figure(launch*1e6, "us",
+		p.LinearLaunch = from.us(launch,
 			"intercept of the times for one token over the bytes of each shape's weights")
 	}
 }

@@ -13,8 +13,8 @@ const probeLive = "live.step"
 
 func (hostStep) probes() []Probe {
 	return []Probe{{Name: probeLive, serve: serving(denseCase),
-		Means:  "a decode step of the live loop, dense, KV in HBM: what of it GPU events do not see",
-		Kernel: allOfALayer, Axes: []string{"layers", "requests"}, shaped: true}}
+		Means: "a decode step of the live loop, dense, KV in HBM: what of it GPU events do not see",
+		Axes:  []string{"layers", "requests"}, shaped: true}}
 }
 
 func (hostStep) points(p *planner) {
@@ -33,7 +33,7 @@ func (hostStep) fit(s *Samples, p *hw.Profile, from source) []model {
 	plain := s.of(probeLive)
 	if len(plain) == 0 {
 		if sync := s.of(probeSync); len(sync) > 0 {
-			p.Host.Step = from.figure(sync[0].seconds*1e6, "us",
+			p.Host.Step = from.us(sync[0].seconds,
 				"submitting one kernel and synchronising, the least that a loop pays between two steps' "+
 					"kernels")
 		}

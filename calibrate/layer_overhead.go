@@ -59,7 +59,7 @@ func (layerOverhead) probes() (all []Probe) {
 			axes = append(axes, "rounds")
 		}
 		all = append(all, Probe{Name: k.probe, serve: draining(k.kind, (*drainTimes).steadyAt),
-			Means: k.means, Kernel: allOfALayer, Axes: axes,
+			Means: k.means, Axes: axes,
 			shaped: true, fixed: drainSamples})
 	}
 	return all
@@ -87,7 +87,7 @@ func (layerOverhead) fit(s *Samples, p *hw.Profile, from source) (models []model
 	}
 	p.LayerOverhead = []hw.OverheadRow{ // without a cost, so that each server has its device
 		{Attention: hw.OverheadSparse, Lookup: hw.OverheadGPULookup,
-			Figure: from.figure(leastOverhead*1e6, "us", "none yet")},
+			Figure: from.us(leastOverhead, "none yet")},
 	}
 	bare, err := asRead(p)
 	p.LayerOverhead = nil

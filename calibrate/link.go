@@ -20,19 +20,17 @@ func (link) probes() []Probe {
 	axes := []string{"bytes"}
 	return []Probe{
 		{Name: probeH2D, setup: (*gpuRun).setupCopy, Means: "one large copy from pinned memory; " + wall,
-			Kernel: "ss_memcpy",
-			Axes:   axes, needed: true},
+			Axes: axes, needed: true},
 		{Name: probeD2H, setup: (*gpuRun).setupCopy, Means: "one large copy to pinned memory; " + wall,
-			Kernel: "ss_memcpy",
-			Axes:   axes, needed: true},
+			Axes: axes, needed: true},
 		{Name: probeDuplexCopy, setup: (*gpuRun).setupCopy,
 			Means: "copies both ways at once: bytes of both directions over the sum " +
 				"of their rates",
-			Kernel: "ss_memcpy", Axes: axes, needed: true},
+			Axes: axes, needed: true},
 		{Name: probeDuplexKernel, setup: (*gpuRun).setupDuplexKernel,
 			Means: "FlashH2D and the GPU scatter kernel at once: bytes of both directions over the sum of " +
 				"their rates",
-			Kernel: "ss_flash_h2d", Axes: axes, needed: true},
+			Axes: axes, needed: true},
 	}
 }
 
@@ -79,7 +77,7 @@ func (link) fit(s *Samples, p *hw.Profile, from source) []model {
 		{probeDuplexKernel, "kernels both ways at once", &p.Link.DuplexKernel},
 	} {
 		c := linear(s.of(way.probe), func(at datum) float64 { return 2 * bytes(at) })
-		*way.figure = from.figure(1/c[0]*1e-9, "GB/s", way.what)
+		*way.figure = from.gbps(1/c[0], way.what)
 	}
 	return models
 }

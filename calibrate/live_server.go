@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/sparseserve/sparseserve/cuda/live"
@@ -136,8 +137,8 @@ func (c *liveCase) serve(cfg sim.Config) (*hostTimes, error) {
 		return nil, err
 	}
 	rec := &hostTimes{requests: c.requests, want: liveSettling + c.steps}
-	_, err = server.Run(context.Background(),
-		&equalRequests{remaining: c.requests, prompt: c.prompt, output: c.output()}, rec)
+	equal := slices.Repeat([]int{c.output()}, c.requests)
+	_, err = server.Run(context.Background(), &requestsAtStart{c.prompt, equal}, rec)
 	if err != nil && !errors.Is(err, errEnough) {
 		return nil, err
 	}
@@ -219,13 +220,20 @@ func (d *idle) Finish() (sim.Timing, error) {
 	return t, nil
 }
 
-// equalRequests is a workload of requests that all arrive at the start.
-type equalRequests struct{ remaining, prompt, output int }
+// requestsAtStart is a workload of requests of some outputs that all arrive at the start.
+type requestsAtStart struct {
+	prompt  int
+	outputs []int
+}
 
 // Next implements sim.Workload.
-func (w *equalRequests) Next() (sim.Arrival, bool, error) {
-	w.remaining--
-	return sim.Arrival{Prompt: w.prompt, Output: w.output}, w.remaining >= 0, nil
+func (w *requestsAtStart) Next() (a sim.Arrival, more bool, err error) {
+	if len(w.outputs) == 0 {
+		return a, false, nil
+	}
+	a = sim.Arrival{Prompt: w.prompt, Output: w.outputs[0]}
+	w.outputs = w.outputs[1:]
+	return a, true, nil
 }
 
 // errEnough ends a run whose steps are recorded.
@@ -253,9 +261,6 @@ func (h *hostTimes) Step(r *sim.StepRecord) error {
 	}
 	return nil
 }
-
-// allOfALayer stands for the kernels of probes that serve.
-const allOfALayer = "all of a layer"
 
 // layers are those of the model that servers of a plan have.
 func (p *planner) layers() int64 { return pick[int64](p, 32, 2) }

@@ -13,8 +13,8 @@ const probeLoadMemcpy = "load.memcpy"
 
 func (loadMemcpy) probes() []Probe {
 	return []Probe{{Name: probeLoadMemcpy, setup: (*gpuRun).setupLoad,
-		Means:  "one memcpy a block, blocks anywhere in a pinned pool; " + wall,
-		Kernel: "ss_memcpy_blocks", Axes: []string{"block_bytes", "blocks", "pool_mib"}, needed: true,
+		Means: "one memcpy a block, blocks anywhere in a pinned pool; " + wall,
+		Axes:  []string{"block_bytes", "blocks", "pool_mib"}, needed: true,
 		again: always}}
 }
 
@@ -54,14 +54,8 @@ func (loadMemcpy) fit(s *Samples, p *hw.Profile, from source) []model {
 		l.MemcpyWarmupBlocks = from.figure(
 			calls.first, "blocks", "of a batch, after which half of that cost is spent")
 	}
-	return []model{{name: "load.memcpy", fit: fit, held: held, draw: drawMoved,
-		price: func(p *hw.Profile, at datum) float64 {
-			return priceLoad(p, hw.LoadMemcpy, at.At("blocks"), at.At("block_bytes"), at.At("pool_mib"))
-		}}}
+	return []model{loadModel("load.memcpy", hw.LoadMemcpy, fit, held)}
 }
-
-// drawMoved shows a transfer's rate over its bytes.
-var drawMoved = picture{x: moved, xLabel: "bytes moved", rate: moved}
 
 // pools notes by how much longer copies are over the largest host pool than over the base one.
 func pools(s *Samples) (notes []string) {

@@ -11,9 +11,6 @@ type Probe struct {
 	Name string
 	// Means describes what one sample is the time of, and on which clock.
 	Means string
-	// Kernel is the library's call that is timed; its result is verified at
-	// every point before the first sample.
-	Kernel string
 	// Axes names the sizes that make a point.
 	Axes []string
 

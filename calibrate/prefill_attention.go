@@ -15,7 +15,7 @@ func (prefillAttention) probes() []Probe {
 	return []Probe{{Name: probePrefill, setup: (*gpuRun).setupPrefill,
 		Means: "causal attention of one chunk, K and V of a first chunk contiguous, of a later one and " +
 			"of what is before it in KV blocks anywhere; " + gpuTime,
-		Kernel: "ss_prefill", Axes: []string{"query_tokens", "prefix_tokens"}, shaped: true,
+		Axes: []string{"query_tokens", "prefix_tokens"}, shaped: true,
 		needed: true}}
 }
 
@@ -84,7 +84,7 @@ func (prefillAttention) fit(s *Samples, p *hw.Profile, from source) []model {
 		}
 		last = rate
 		p.Prefill = append(p.Prefill, hw.PrefillRow{Query: int(q),
-			Launch: from.figure(launches[i]*1e6, "us",
+			Launch: from.us(launches[i],
 				"what FLOPs do not explain: launch, and the masked part of the diagonal"),
 			Rate: from.figure(rate*1e-12, "TFLOP/s", "causal prefill kernel")})
 	}

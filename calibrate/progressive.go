@@ -20,14 +20,14 @@ func (progressive) probes() []Probe {
 		{Name: probePSA, setup: (*gpuRun).setupPSA,
 			Means: "PSA decode that attends to all blocks of the budget, in rounds of a " +
 				"microbatch of blocks, L2 flushed; " + gpuTime,
-			Kernel: "ss_psa", Axes: axes, shaped: true},
+			Axes: axes, shaped: true},
 		{Name: probePSALaunches, setup: (*gpuRun).setupPSA,
-			Means:  "the same with a launch for each microbatch; " + gpuTime,
-			Kernel: "ss_psa", Axes: axes, shaped: true},
+			Means: "the same with a launch for each microbatch; " + gpuTime,
+			Axes:  axes, shaped: true},
 		{Name: probePSAUneven, setup: (*gpuRun).setupPSA,
 			Means: "PSA decode of lists that end in different rounds, most of them early: the one of rank " +
 				"x lasts x^3 of the longest; L2 flushed; " + gpuTime,
-			Kernel: "ss_psa", Axes: []string{"batch", "longest_tokens", "micro_blocks"}, shaped: true},
+			Axes: []string{"batch", "longest_tokens", "micro_blocks"}, shaped: true},
 	}
 }
 
@@ -103,11 +103,10 @@ func fitPSA(s *Samples, p *hw.Profile, from source) (model, bool) {
 			return t
 		})
 	p.PSADecode = hw.PSADecode{
-		Launch: from.figure(c[0]*1e6, "us", what), Rate: from.figure(c[3]*1e-9, "GB/s", what),
-		PerHead: perBlock(c[1], from, what+", for each request and KV head"),
-		Round: from.figure(c[2]*1e6, "us",
-			what+", for each microbatch of one list, its decision included"),
-		Relaunch: from.figure(c[4]*1e6, "us", what+", for each launch but the first"),
+		Launch: from.us(c[0], what), Rate: from.gbps(c[3], what),
+		PerHead:  perBlock(c[1], from, what+", for each request and KV head"),
+		Round:    from.us(c[2], what+", for each microbatch of one list, its decision included"),
+		Relaunch: from.us(c[4], what+", for each launch but the first"),
 		Largest:  from.figure(largestOf(all, psaBytes)*1e-9, "GB", "the largest point measured"),
 	}
 	if clusterLists > 0 {

@@ -25,7 +25,8 @@ func TestUnevenRounds(t *testing.T) {
 	}
 	m, err := shapeModel("llama3-8b")
 	must(err)
-	if got := reach(point(probePSAUneven, "llama3-8b", 1, 2048, 16), m); !slices.Equal(got, []int{8, 3, 2, 1}) {
+	if got := reach(point(probePSAUneven, "llama3-8b", 1, 2048, 16), m); !slices.Equal(
+		got, []int{8, 3, 2, 1}) {
 		t.Errorf("lists of each round: %v", got)
 	}
 }

@@ -80,7 +80,8 @@ func TestExplain(t *testing.T) {
 	if explain(nil) != nil {
 		t.Error("nothing is wrong, yet explained")
 	}
-	if _, _, err := OpenMachine("/no/such/library.so", Options{Plan: Full}); !errors.Is(err, cuda.ErrNoLibrary) {
+	if _, _, err := OpenMachine("/no/such/library.so", Options{Plan: Full}); !errors.Is(
+		err, cuda.ErrNoLibrary) {
 		t.Errorf("no library: %v", err)
 	}
 }

@@ -23,7 +23,8 @@ func TestInterruptedRunResumes(t *testing.T) {
 		return nil
 	}
 	var h heard
-	if _, err := Run(ctx, fakeMachine(first), h.options(out, Quick), "2026-01-02"); !errors.Is(err, ErrInterrupted) {
+	if _, err := Run(ctx, fakeMachine(first), h.options(out, Quick), "2026-01-02"); !errors.Is(
+		err, ErrInterrupted) {
 		t.Fatalf("want an interrupt, got %v", err)
 	}
 	if _, err := os.Stat(out); err == nil {

@@ -14,7 +14,7 @@ func (roundTrip) probes() []Probe {
 	return []Probe{{Name: probeLiveUnsplit, serve: draining(drainConfig{}, (*drainTimes).steadyAt),
 		Means: "steps of a server whose batch drains, with selected blocks and offloading, looked up " +
 			"by the CPU, in which nothing changes: all of the step",
-		Kernel: allOfALayer, Axes: []string{"layers", "requests"}, shaped: true, again: always,
+		Axes: []string{"layers", "requests"}, shaped: true, again: always,
 		fixed: drainSamples, reduction: byVisits}}
 }
 
@@ -58,7 +58,7 @@ func (roundTrip) fit(s *Samples, p *hw.Profile, from source) []model {
 	h.LayerSync = from.figure(max(c[0], callBound.low)*1e6, "us", what)
 	h.LayerRequest, h.LayerRate = perBlock(c[1], from, what+", by requests"), hw.Figure{}
 	if c[2] > 0 {
-		h.LayerRate = from.figure(1/c[2]*1e-9, "GB/s", what+", by the bytes of its lists")
+		h.LayerRate = from.gbps(1/c[2], what+", by the bytes of its lists")
 	}
 	return []model{{name: "host.layer_sync", fit: fit, held: held,
 		draw: picture{x: requests, xLabel: "requests"},

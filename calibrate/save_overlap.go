@@ -22,18 +22,18 @@ func (saveOverlap) probes() []Probe {
 		{Name: probeLayersNone, setup: (*gpuRun).setupLayers,
 			Means: "prefill of a chunk in some layers, nothing saved; until all is " +
 				"done",
-			Kernel: "ss_linear, ss_prefill", Axes: axes, shaped: true, needed: true},
+			Axes: axes, shaped: true, needed: true},
 		{Name: probeLayersMemcpy, setup: (*gpuRun).setupLayers,
-			Means:  "the same, each layer's KV saved by one memcpy a block",
-			Kernel: "ss_memcpy_blocks", Axes: axes, shaped: true},
+			Means: "the same, each layer's KV saved by one memcpy a block",
+			Axes:  axes, shaped: true},
 		{Name: probeLayersGPU, setup: (*gpuRun).setupLayers,
-			Means:  "the same, each layer's KV saved by the GPU scatter kernel",
-			Kernel: "ss_gpu_scatter", Axes: axes, shaped: true, needed: true},
+			Means: "the same, each layer's KV saved by the GPU scatter kernel",
+			Axes:  axes, shaped: true, needed: true},
 		{Name: probePrefillMemcpy, setup: (*gpuRun).setupLayers,
 			Means: "the same, each layer's KV saved by one memcpy a block to pages anywhere in a pinned " +
 				"pool, in the order and with as many calls a layer " +
 				"as the serving loop's, launched no further ahead of the saves than its save buffer allows",
-			Kernel: "ss_memcpy_blocks", Axes: append(slices.Clone(axes), "pool_mib"), shaped: true},
+			Axes: append(slices.Clone(axes), "pool_mib"), shaped: true},
 	}
 }
 
@@ -159,7 +159,7 @@ func fitOverlapped(s *Samples, p *hw.Profile, from source) []model {
 		return nil
 	}
 	for i, call := range rising(calls, weights) {
-		rows[i].Figure = from.figure(call*1e6, "us",
+		rows[i].Figure = from.us(call,
 			"a copy of its own for each block, overlapped with prefill that another thread launches, to "+
 				"pages of a pinned pool of this size")
 	}

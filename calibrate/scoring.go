@@ -13,9 +13,8 @@ const probeSelect = "scoring"
 
 func (scoring) probes() []Probe {
 	return []Probe{{Name: probeSelect, setup: (*gpuRun).setupSelect,
-		Means:  "scores and top-k, L2 flushed; " + gpuTime,
-		Kernel: "ss_select",
-		Axes:   []string{"batch", "context_tokens", "budget_tokens"}, shaped: true, needed: true}}
+		Means: "scores and top-k, L2 flushed; " + gpuTime,
+		Axes:  []string{"batch", "context_tokens", "budget_tokens"}, shaped: true, needed: true}}
 }
 
 // selectBudget is what is selected from every context, in tokens.
@@ -58,16 +57,15 @@ func (scoring) fit(s *Samples, p *hw.Profile, from source) []model {
 		return t
 	})
 	p.Scoring = hw.Stream{
-		Launch: from.figure(c[0]*1e6, "us", what), Rate: from.figure(c[1]*1e-9, "GB/s", what),
+		Launch: from.us(c[0], what), Rate: from.gbps(c[1], what),
 		Largest: from.figure(largestOf(s.of(probeSelect), bytes)*1e-9, "GB",
 			"the largest point measured"),
 	}
 	if ctas > 0 {
 		p.Scoring.CTAs = from.figure(ctas, "CTAs", strconv.Itoa(ctasPerSM)+" on each SM")
-		p.Scoring.Search = from.figure(
-			c[2]*1e6, "us", what+", the search of a list of more blocks than are ranked at once")
-		p.Scoring.Unclustered = from.figure(
-			c[3]*1e6, "us", what+", of lists that no cluster of CTAs shares")
+		p.Scoring.Search = from.us(c[2],
+			what+", the search of a list of more blocks than are ranked at once")
+		p.Scoring.Unclustered = from.us(c[3], what+", of lists that no cluster of CTAs shares")
 	}
 	return []model{{name: "scoring", fit: fit, held: held,
 		draw: picture{x: bytes, xLabel: "bytes", rate: bytes},

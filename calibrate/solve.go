@@ -182,7 +182,7 @@ func perBlock(seconds float64, from source, what string) hw.Figure {
 		return hw.Figure{}
 	}
 	if seconds >= 1e-6 {
-		return from.figure(seconds*1e6, "us", what)
+		return from.us(seconds, what)
 	}
 	return from.figure(seconds*1e9, "ns", what)
 }

@@ -27,7 +27,8 @@ func TestTrainPoints(t *testing.T) {
 // A sample of the clock is the mean of its rounds, each dealt once.
 func TestDealtMeans(t *testing.T) {
 	t.Parallel()
-	if got := dealtMeans([]float64{1, 2, 3, 4, 11, 12, 13, 14}, 4); !slices.Equal(got, []float64{6, 7, 8, 9}) {
+	if got := dealtMeans([]float64{1, 2, 3, 4, 11, 12, 13, 14}, 4); !slices.Equal(
+		got, []float64{6, 7, 8, 9}) {
 		t.Errorf("means %v", got)
 	}
 }

@@ -69,8 +69,8 @@ func (f callsFit) seconds(at datum, link float64) float64 {
 
 // figures writes the fit into a profile.
 func (f callsFit) figures(from source, base, call *hw.Figure) {
-	*base = from.figure(f.base*1e6, "us", "submit and wait, once a batch of copies")
-	*call = from.figure(f.call*1e6, "us", "a copy of its own for each block")
+	*base = from.us(f.base, "submit and wait, once a batch of copies")
+	*call = from.us(f.call, "a copy of its own for each block")
 }
 
 // kernelFit is t = max(floor, launch + n block + bytes/rate, bytes/link).
@@ -143,13 +143,14 @@ func (f callsFit) poolRows(all, fit data, link float64, from source) []hw.PoolTi
 	var rows []hw.PoolTime
 	for i, call := range rising(values, weights) {
 		rows = append(rows, hw.PoolTime{PoolGiB: float64(pools[i]) / 1024,
-			Figure: from.figure(call*1e6, "us",
-				"a copy of its own for each block, anywhere in a pinned pool of this size")})
+			Figure: from.us(call, "a copy of its own for each block, anywhere in a pinned pool of this "+
+				"size")})
 	}
 	return rows
 }
 
-// priceLoad and priceSave price transfers as the modelled device does.
+// priceLoad and priceSave price transfers as the modelled device does; points of saves without
+// threads have the profile's own.
 func priceLoad(p *hw.Profile, engine string, blocks, blockBytes, poolMiB int64) float64 {
 	t, err := p.LoadSeconds(engine, blocks, blockBytes, poolMiB*mib)
 	must(err)
@@ -161,3 +162,20 @@ func priceSave(p *hw.Profile, engine string, blocks, blockBytes, poolMiB, thread
 	must(err)
 	return t
 }
+
+// loadModel and saveModel are fitted transfers of an engine, drawn as a rate over their bytes.
+func loadModel(name, engine string, fit, held data) model {
+	return model{name: name, fit: fit, held: held, draw: drawMoved,
+		price: func(p *hw.Profile, at datum) float64 {
+			return priceLoad(p, engine, at.At("blocks"), at.At("block_bytes"), at.At("pool_mib"))
+		}}
+}
+
+func saveModel(name, engine string, fit, held data) model {
+	return model{name: name, fit: fit, held: held, draw: drawMoved,
+		price: func(p *hw.Profile, at datum) float64 {
+			return priceSave(p, engine, at.At("blocks"), at.At("block_bytes"), at.At("pool_mib"), 0)
+		}}
+}
+
+var drawMoved = picture{x: moved, xLabel: "bytes moved", rate: moved}
