@@ -18,7 +18,7 @@ func fitPower(s *Samples, p *hw.Profile, from source, chunks, ages, rests data) 
 	draws := bound{0.05, 0.99}
 	figures := []clockFigure{
 		{&k.GEMMSteadyRatio, "share",
-			"chunks of prefill without pause, linears after rests and a prompt's chunks after one: the " +
+			"chunks of prefill without pause, linears after rests and a prompt's chunks behind one: the " +
 				"clock of linears alone that explains their times", 0.8, bound{0.2, 0.999}},
 		{&k.PowerFilter, "ms", "the same: time constant of the power that the card measures", 15,
 			bound{1, 500}},
