@@ -15,8 +15,8 @@ func tinyDrain(kind drainConfig) *drainRun {
 	return tiny
 }
 
-// Each server that requests leave serves on a device that computes, and has every
-// sample that its probes ask for; nothing of it is left behind.
+// Each draining server serves on a device that computes, and has every
+// sample that its probes ask for; it frees all of its memory.
 func TestDrainRunsServe(t *testing.T) {
 	for name, kind := range map[string]drainConfig{
 		"top-k": {}, "PSA": {psa: true}, "held": {held: true}, "PSA, held": {psa: true, held: true},

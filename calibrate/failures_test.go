@@ -59,7 +59,7 @@ func TestWrongResultIsNotTimed(t *testing.T) {
 }
 
 // A probe that fails is named at once and at the end and its samples are left out; all others go
-// on. Where the profile does without it, there is one, without what the probe would have said.
+// on. Where the profile does without it, there is one, without what the probe would have shown.
 func TestFailedProbesAreDropped(t *testing.T) {
 	t.Parallel()
 	probes := []string{ // the first without which there is no profile, the next of a single point

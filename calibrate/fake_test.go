@@ -7,7 +7,7 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// fakeBench answers with what a machine takes, times noise.
+// fakeBench answers with the times of a machine, times noise.
 type fakeBench struct {
 	truth    *machine
 	noise    float64 // standard deviation of log seconds

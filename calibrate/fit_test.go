@@ -113,11 +113,11 @@ func TestFitsAreExactOnExactSamples(t *testing.T) {
 			limit := 0.04
 			if strings.HasPrefix(f.Model, "linears") || strings.HasPrefix(f.Model, "pointwise") ||
 				f.Model == "prefill_attention" || f.Model == "load.flash" {
-				// straight lines between other points than the machine's; a floor that few points see
+				// straight lines between other points than the machine's; a floor that only small points see
 				limit = 0.12
 			}
 			if f.Model == "save.scatter" {
-				limit = 0.06 // call, first chunk and rates of threads share few sizes that tell them apart
+				limit = 0.06 // call, first chunk and rates of threads share the sizes that separate them
 			}
 			if f.MaxError > limit {
 				t.Errorf("machine %d, %s: %+v", round, want.card, f)

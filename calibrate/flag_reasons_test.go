@@ -9,8 +9,8 @@ func linear1(tokens int64, us float64) datum {
 	return datum{Point: point(probeLinears, "llama2-7b", tokens), seconds: us * 1e-6}
 }
 
-// A flagged curve names the point at which the library took a worse kernel, and
-// says nothing of one that rises.
+// A flagged curve names the point at which the library chose a worse kernel, and
+// is silent on one that rises.
 func TestReasonOfACurve(t *testing.T) {
 	rising := data{linear1(256, 200), linear1(384, 270), linear1(448, 300), linear1(512, 350)}
 	if why := falls(rising, "tokens"); why != "" {
@@ -38,7 +38,7 @@ func TestReasonOfAScatter(t *testing.T) {
 	}
 }
 
-// What the largest pool does to an engine is told against the base pool's point of the same sizes.
+// What the largest pool does to an engine is noted against the base pool's point of the same sizes.
 func TestPoolsAreNoted(t *testing.T) {
 	s := &Samples{Origin: fakeOrigin}
 	add := func(pool int64, us float64) {

@@ -78,7 +78,7 @@ func TestIncompleteSamples(t *testing.T) {
 }
 
 // A card without a built-in profile gets peaks above what was measured, and
-// says of all else where it comes from.
+// has a source for all else.
 func TestUnknownCard(t *testing.T) {
 	s := measured(t, Quick, newFake(truth("a100-80gb"), 0, 1))
 	s.Origin.Card = "NVIDIA L40S"

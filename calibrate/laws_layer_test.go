@@ -15,7 +15,7 @@ func layerWeights(m *hw.Model) float64 {
 	return float64(h*(q+2*kv) + q*h + 3*h*f)
 }
 
-// matrices reads or multiplies so many fp16 weights, whichever takes longer.
+// matrices reads or multiplies so many fp16 weights, whichever is longer.
 func (t *machine) matrices(weights, tokens float64) float64 {
 	return max(2*weights/t.gemmRead, 2*tokens*weights/t.gemmCompute)
 }

@@ -14,7 +14,7 @@ const (
 	fakeAlone  = 1.2e-6 // of compute, of a token
 )
 
-// seconds is what a point takes on the machine.
+// seconds is the time of a point on the machine.
 func (t *machine) seconds(p Point, m *hw.Model) float64 {
 	at := func(axis string) float64 { return float64(p.At(axis)) }
 	blocks := func() (n, bytes float64) { return at("blocks"), at("blocks") * at("block_bytes") }

@@ -107,7 +107,7 @@ func plannedCase(p Point) (*liveCase, error) {
 	return loadingCase(p)
 }
 
-// Every point of the plan has a server that does what the probe says.
+// Every point of the plan has a server that does what the probe describes.
 func TestPlannedLiveCases(t *testing.T) {
 	least, most := int64(1<<50), int64(0)
 	for _, p := range points(Full, fakeLimits) {

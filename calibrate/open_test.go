@@ -80,7 +80,7 @@ func TestOpenMachineRefuses(t *testing.T) {
 	}
 }
 
-// Without nvcc 'make calibrate' fails, and says what to install.
+// Without nvcc 'make calibrate' fails, and names what to install.
 func TestMakeWithoutNvcc(t *testing.T) {
 	path, err := exec.LookPath("make")
 	if err != nil {

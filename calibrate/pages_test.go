@@ -17,7 +17,7 @@ func TestPagePlaces(t *testing.T) {
 		pool.segments, pool.bytes = append(pool.segments, cuda.HostMemoryOf(make([]byte, 2*page))),
 			pool.bytes+2*page
 	}
-	p := pool.paged([]int{3, 0, 1}, page, 1, 2, block) // behind another layer's block
+	p := pool.paged([]int{3, 0, 1}, page, 1, 2, block) // after another layer's block
 	want := []int64{3*page + block, 3*page + 2*block, block, 2 * block, page + block, page + 2*block}
 	if len(p.offsets) != len(want) || len(p.ptrs) != len(want) {
 		t.Fatalf("%d offsets and %d addresses, want %d", len(p.offsets), len(p.ptrs), len(want))
@@ -31,8 +31,8 @@ func TestPagePlaces(t *testing.T) {
 	}
 }
 
-// What a block takes beside prefill has a row for each pool where that was
-// measured, however long the same takes alone, and whatever came before the chunk:
+// The cost of a block during prefill has a row for each pool where that was
+// measured, whatever the same costs without prefill, and whatever came before the chunk:
 // both ends are in it, and what is between or longer is held out.
 func TestFitOverlappedByPool(t *testing.T) {
 	// s of 32 layers of 2048 blocks over 1 and 16 GiB

@@ -9,7 +9,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// Each lack is said with what to do about it.
+// Each lack is named with what to do about it.
 func TestRefusals(t *testing.T) {
 	good := box{gpu: cuda.DeviceInfo{MemoryBytes: 80 * gib, MemoryBusyBytes: gib / 2}, busy: 0,
 		hostMemory: 100 * gib, cpus: 16}

@@ -30,7 +30,7 @@ func TestInterruptedRunResumes(t *testing.T) {
 	if _, err := os.Stat(out); err == nil {
 		t.Error("an interrupted run wrote a profile")
 	}
-	// A row that the interrupt cut short is measured again.
+	// A row that the interrupt truncated is measured again.
 	path := CSVPath(out)
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -45,7 +45,7 @@ func TestInterruptedRunResumes(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := points(Quick, fakeLimits)
-	kept := before - 1 - 1 // the point of the interrupt, and the row cut short
+	kept := before - 1 - 1 // the point of the interrupt, and the truncated row
 	if got := len(second.prepared); got != len(all)-kept {
 		t.Errorf("measured %d points after the interrupt, want %d of %d", got, len(all)-kept, len(all))
 	}

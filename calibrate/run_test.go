@@ -22,7 +22,7 @@ func (h *heard) options(out string, plan Plan) Options {
 		Progress: func(int, int, string) {}}
 }
 
-// A calibration leaves a profile that simulations read, its samples, a picture
+// A calibration writes a profile that simulations read, its samples, a picture
 // of each model and the paper's figures.
 func TestRunWritesEverything(t *testing.T) {
 	t.Parallel()
@@ -69,7 +69,7 @@ func TestRunWritesEverything(t *testing.T) {
 	if len(h.logged) > 0 {
 		t.Errorf("logged %q", h.logged)
 	}
-	// The file of samples alone gives the same profile.
+	// The file of samples by itself gives the same profile.
 	again, err := Refit(CSVPath(out), "")
 	if err != nil {
 		t.Fatal(err)

@@ -10,9 +10,8 @@ import (
 	"testing"
 )
 
-// A host whose copies beside prefill take now this long and now that is told as soon
-// as they are measured; where it is asked for that ends the calibration, whose samples
-// are kept. On a steady host nothing is said.
+// A host whose copies during prefill vary is reported as soon as they are measured; where it is
+// asked for that ends the calibration, whose samples are kept. On a steady host nothing is logged.
 func TestDisturbedHost(t *testing.T) {
 	t.Parallel()
 	const warning = "the host's CPU is disturbed"
@@ -43,7 +42,7 @@ func TestDisturbedHost(t *testing.T) {
 					!strings.Contains(string(old), probeLayersMemcpy) {
 					t.Errorf("samples are lost: %v", err)
 				}
-				b.prepared = nil // the same command again takes none of them
+				b.prepared = nil // the same command again uses none of them
 				if _, err := Run(context.Background(), fakeMachine(b), o, "2026-01-02"); !errors.Is(
 					err, ErrDisturbed) || !slices.Contains(b.prepared, point(probeLinears, shapes[0], 1).Key()) {
 					t.Errorf("again: %v after %d points", err, len(b.prepared))

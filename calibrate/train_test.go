@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Linears of a train are those that began nearest to the point's time; chunks are told
+// Linears of a train are those that began nearest to the point's time; chunks are found
 // by those before them.
 func TestTrainPoints(t *testing.T) {
 	t.Parallel()

@@ -46,7 +46,7 @@ func wanted(m *machine, p *hw.Profile) []wantedFigure {
 		{"save.gpu_rate", p.Save.GPURate, m.scatter.rate, 0.03},
 		{"save.contention", p.Save.Contention, m.contention, 0.05},
 		{"save.flash_call", p.Save.FlashCall, m.flashCall, 0.15},
-		{"save.flash_chunk", p.Save.FlashChunk, m.chunk, 0.6}, // few sizes tell it from the rates,
+		{"save.flash_chunk", p.Save.FlashChunk, m.chunk, 0.6}, // its effect resembles that of the rates,
 		{"linear_launch", p.LinearLaunch, m.gemmLaunch, 0.3},
 		{"dense_decode.launch", p.DenseDecode.Launch, m.dense.launch, 0.1},
 		{"dense_decode.rate", p.DenseDecode.Rate, m.dense.rate, 0.02},

@@ -6,7 +6,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// Under a modern engine no decode step of 8 or more requests takes more than twice what its
+// Under a modern engine no decode step of 8 or more requests lasts more than twice what its
 // bytes need at the card's peak, and no prefill of 8k tokens more than twice its FLOPs: on
 // every card and with every model that fits it.
 func TestModernEngineIsNearItsBound(t *testing.T) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// GEMMSteadyRatio linears take what was measured, beside attention both have one clock at which
+// GEMMSteadyRatio linears cost what was measured, with attention both have one clock at which
 // they draw the limit, and what waits for HBM the clock does not move.
 func TestChunkPower(t *testing.T) {
 	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
@@ -42,7 +42,7 @@ func TestChunkPower(t *testing.T) {
 		t.Errorf("linears that wait for HBM: %g s at 0.8 of the clock, want %g, and a clock of %g", got,
 			want, w.steady())
 	}
-	// Between, alone linears take what was measured, and a longer chunk never less.
+	// Between, linears by themselves cost what was measured, and a longer chunk never less.
 	p.Clock.AttentionPower = Figure{}
 	before := 0.0
 	probes := NewClockProbes(p, m)

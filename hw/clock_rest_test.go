@@ -46,19 +46,19 @@ func TestClockRests(t *testing.T) {
 	if c.f != 1 || math.Abs(c.measured-0.4) > 1e-9 {
 		t.Errorf("after a second of copies: %+v", c)
 	}
-	c.f, c.measured = 1, 3 // what the meter saw before takes clock yet
+	c.f, c.measured = 1, 3 // what was measured before lowers the clock yet
 	c.rested(des.Second + 2*des.Millisecond)
 	if c.f >= 0.9 {
 		t.Errorf("behind much power a clock of %g", c.f)
 	}
-	c.f, c.measured = 0.2, 50 // no power takes it all
+	c.f, c.measured = 0.2, 50 // no power lowers it to nothing
 	c.advance(0.4, 1e6)
 	if c.f != leastClock {
 		t.Errorf("behind far too much power a clock of %g", c.f)
 	}
 }
 
-// What a layer of decodes takes between its kernels is as hot as they are, and is no rest.
+// The overhead of a layer of decodes is as hot as they are, and is no rest.
 func TestClockDuringOverhead(t *testing.T) {
 	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
 	withClock(p)
@@ -93,7 +93,7 @@ func TestClockDuringOverhead(t *testing.T) {
 	}{
 		{"chunks", longChunks, chunks, 1e-9},
 		{"decodes", longDecodes, decodes + layers*gap, 1e-3},
-		{"a chunk behind decodes", longBack, back, 1e-2}, // these took longer
+		{"a chunk after decodes", longBack, back, 1e-2}, // these were longer
 	} {
 		if math.Abs(float64(c.got)/float64(c.want)-1) > c.off {
 			t.Errorf("with gaps %s take %v, want %v", c.name, c.got, c.want)

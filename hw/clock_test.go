@@ -124,9 +124,9 @@ func TestClock(t *testing.T) {
 	}
 }
 
-// The clock goes by what the meter has seen: a prompt's first chunk behind another's last,
+// The clock follows measured power: a prompt's first chunk after another's last,
 // which had more attention and a higher clock, begins at that, and the second
-// chunk behind a rest finds a lower clock than its own.
+// chunk after a rest finds a lower clock than its own.
 func TestClockFollows(t *testing.T) {
 	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
 	withClock(p)

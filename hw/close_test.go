@@ -29,7 +29,8 @@ func TestBlockClose(t *testing.T) {
 	p.BlockClose = BlockClose{us(3), Figure{1000, "GB/s", Measured, "test"}}
 	// K and V of a token are 2 times 32 heads of 128 fp16 values.
 	want := 2*3e-6 + (2048+32)*16384/1e12
-	if got := Seconds(p.Costs(m).BlockClose, sim.Work{Digests: 2, DigestTokens: 2048 + 32}); math.Abs(got-want) > 1e-12 {
+	if got := Seconds(p.Costs(m).BlockClose, sim.Work{Digests: 2, DigestTokens: 2048 + 32}); math.Abs(
+		got-want) > 1e-12 {
 		t.Errorf("two requests: %g s, want %g", got, want)
 	}
 	after := step(0, w)
@@ -40,7 +41,8 @@ func TestBlockClose(t *testing.T) {
 	}
 	// Blocks that are saved but need no metadata are copied to the save buffer all the same.
 	want = 3e-6 + 65*16384./1e12
-	if got := (step(65, plain).Phases.SaveStall - beforePlain.Phases.SaveStall).Seconds(); math.Abs(got-2*want) > 3e-9 {
+	if got := (step(65, plain).Phases.SaveStall - beforePlain.Phases.SaveStall).Seconds(); math.Abs(
+		got-2*want) > 3e-9 {
 		t.Errorf("in two layers saves stall %g s longer, want %g", got, 2*want)
 	}
 	p.BlockClose.Rate.Value = 1e6

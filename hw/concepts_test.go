@@ -97,7 +97,7 @@ func stepsOf(t *testing.T, p *Profile, m *Model, opts DeviceOptions) (times []de
 	return times
 }
 
-// TestEachPartMovesSomePrice takes every part of the cost model out of the profile that
+// TestEachPartMovesSomePrice removes every part of the cost model from the profile that
 // has them all: what moves no price is not part of it.
 func TestEachPartMovesSomePrice(t *testing.T) {
 	whole := mustProfile(t, "h200")
@@ -124,7 +124,7 @@ func TestEachPartMovesSomePrice(t *testing.T) {
 	}
 }
 
-// outside are figures that belong to no part: what bounds all prices, what only says how
+// outside are figures that belong to no part: what bounds all prices, what only describes how
 // far was measured, and what no step is priced by.
 var outside = []string{"gpu.", "link.nominal", "cpu.", "front_end.", "dense_decode.largest",
 	"sparse_decode.largest", "scoring.largest", "psa_decode.largest", "save.threads"}

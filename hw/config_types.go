@@ -63,6 +63,7 @@ func supported() string {
 		func(s string) bool { return s == "" })
 	return "modelled are decoders in 16 bits whose layers are alike, with full attention and a gated " +
 		"" +
+		"" +
 		"FFN: model_type " +
 		strings.Join(names, ", ") + "; or a shape written as TOML"
 }

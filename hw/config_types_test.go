@@ -142,7 +142,7 @@ func TestPublishedConfigs(t *testing.T) {
 	}
 }
 
-// Each key alone makes a Llama one that is refused by that key's name, whatever its
+// Each key by itself makes a Llama one that is refused by that key's name, whatever its
 // value but nothing.
 func TestFeaturesAreRefused(t *testing.T) {
 	const llama = `"model_type": "llama", "num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "intermediate_size": 9, "vocab_size": 9, "max_position_embeddings": 99`
@@ -207,7 +207,7 @@ func TestConfigJSONEdges(t *testing.T) {
 	}
 }
 
-// A type is modelled or not, and what is said to be modelled is.
+// A type is modelled or not, and what is called modelled is.
 func TestConfigTypesAreApart(t *testing.T) {
 	for name := range otherTypes {
 		if _, ok := configTypes[name]; ok {

@@ -13,7 +13,7 @@ func timeFigure(us float64) Figure {
 	return Figure{Value: us, Unit: "us", From: Measured, Source: "a test"}
 }
 
-// A memcpy a block costs what its row of the host pool says, straight in log
+// A memcpy a block costs what its row of the host pool has, straight in log
 // size and held beyond; without rows the pool does not matter.
 func TestCopiesCostByTheHostPool(t *testing.T) {
 	p := mustProfile(t, "h200")
@@ -48,7 +48,7 @@ func TestCopiesCostByTheHostPool(t *testing.T) {
 }
 
 // The device prices loads by the pool in use at the step's start, and
-// says where that is larger than measured.
+// notes where that is larger than measured.
 func TestDevicePricesCopiesByPool(t *testing.T) {
 	p := mustProfile(t, "h200")
 	p.Load.MemcpyPools = []PoolTime{{1, timeFigure(2)}, {16, timeFigure(3)}}
@@ -63,7 +63,8 @@ func TestDevicePricesCopiesByPool(t *testing.T) {
 	}
 	small, _ := step(1 << 30)
 	large, d := step(32 << 30)
-	if more := (large.Phases.LoadStall - small.Phases.LoadStall).Seconds(); math.Abs(more-1000e-6) > 1e-6 {
+	if more := (large.Phases.LoadStall - small.Phases.LoadStall).Seconds(); math.Abs(
+		more-1000e-6) > 1e-6 {
 		t.Errorf("1000 loads take %v s longer over the larger pool, want 1 ms", more)
 	}
 	if notes := d.ExtrapolationNotes(large.Extrapolated); len(notes) != 1 ||
@@ -73,8 +74,9 @@ func TestDevicePricesCopiesByPool(t *testing.T) {
 	}
 }
 
-// A memcpy a block of a step that prefills costs what its own row of the host pool says, whatever
-// it costs alone and however many the layer saves; without rows, and in other steps, it costs that.
+// A memcpy a block of a step that prefills costs what its own row of the host pool has, whatever it
+// costs without prefill and however many the layer saves; without rows, and in other steps, it
+// costs that.
 func TestSavesDuringPrefill(t *testing.T) {
 	const n, block = 2048, 16 << 10
 	prefill := sim.Work{Tokens: 2048, Prefill: []sim.Span{{Query: 2048}}}
@@ -91,7 +93,7 @@ func TestSavesDuringPrefill(t *testing.T) {
 		rows         []PoolTime
 		pool         int64
 		alone        float64 // us a block
-		more         float64 // us a block more than 1 us alone and a pool of 1 GiB take
+		more         float64 // us a block more than with 1 us and a pool of 1 GiB
 	}{
 		{"a larger pool", SaveMemcpy, prefill, rows, 4 << 30, 1, 0.2},
 		{"larger than measured", SaveMemcpy, prefill, rows, 64 << 30, 1, 0.4},
@@ -116,7 +118,7 @@ func TestSavesDuringPrefill(t *testing.T) {
 		})
 	}
 	p := card(2, rows)
-	for _, n := range []int64{1, n, 4 * n} { // all but the call is as alone
+	for _, n := range []int64{1, n, 4 * n} { // all but the call is as without prefill
 		alone, got, err := p.SaveSeconds(SaveMemcpy, n, block, 1<<30, 0)
 		if err != nil || math.Abs(got-alone) > 1e-12 {
 			t.Errorf("%d blocks take %v s during prefill, %v, want %v", n, got, err, alone)
@@ -128,7 +130,7 @@ func TestSavesDuringPrefill(t *testing.T) {
 	}
 }
 
-// Where it is known how a layer's loads lie, the first of each place costs what one
+// Where it is known the locality of a layer's loads, the first of each place costs what one
 // over the largest pool does, and the others what one over their request; the pool in
 // use does not matter then.
 func TestCopiesCostByLocality(t *testing.T) {
@@ -174,8 +176,9 @@ func TestCopiesCostByLocality(t *testing.T) {
 				c.span, c.pool, got, c.more)
 		}
 	}
-	// One layer's do not tell of the next one's.
-	if got := stall(1<<30, kv.Moves{UniquePages: 1000}, kv.Moves{}) - 2*unknown; math.Abs(got-2) > 1e-3 {
+	// One layer's do not determine the next one's.
+	if got := stall(1<<30, kv.Moves{UniquePages: 1000}, kv.Moves{}) - 2*unknown; math.Abs(
+		got-2) > 1e-3 {
 		t.Errorf("a layer of 1000 places and one of which nobody knows: %.3f us more, want 2", got)
 	}
 }

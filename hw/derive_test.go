@@ -31,7 +31,7 @@ func TestKernelsAtHome(t *testing.T) {
 	}
 }
 
-// Every rate of a kernel says what of a card it goes with.
+// Every rate of a kernel scales with a figure of a card.
 func TestEveryRateScales(t *testing.T) {
 	var walk func(v reflect.Type, path string, tag reflect.StructTag)
 	walk = func(v reflect.Type, path string, tag reflect.StructTag) {
@@ -254,7 +254,7 @@ func TestChangesErrors(t *testing.T) {
 	wantError(t, "no engine", err, `unknown engine "vllm-0.16"`, `did you mean "vllm-0.15"?`)
 }
 
-// A faster link takes both directions' sum and its nominal speed with it.
+// A faster link takes both directions' sum and its nominal speed along.
 func TestChangedLink(t *testing.T) {
 	c, err := LoadCard("a100-40gb")
 	if err != nil {

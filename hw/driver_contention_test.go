@@ -7,7 +7,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// waitingDevice is a device whose calls wait 2 us beside saves, or none does.
+// waitingDevice is a device whose calls wait 2 us during saves, or none does.
 func waitingDevice(t *testing.T, waits bool, opts DeviceOptions) *Device {
 	t.Helper()
 	p := mustProfile(t, "h200")
@@ -64,7 +64,7 @@ func TestCallsQueueForTheDriver(t *testing.T) {
 	}
 }
 
-// Saves beside loads go on at the pace that they then have, as long as the loads take,
+// Saves during loads go on at the pace that they then have, as long as the loads take,
 // and no more of them wait than there are.
 func TestSavesDuringLoadsKeepTheirPace(t *testing.T) {
 	const block = 16 << 10
@@ -87,7 +87,7 @@ func TestSavesDuringLoadsKeepTheirPace(t *testing.T) {
 	}
 }
 
-// A few saves hold the calls up no longer than they last.
+// Some saves hold the calls up no longer than they last.
 func TestWaitsEndWithTheSaves(t *testing.T) {
 	var q saveQueue
 	q.push(1, 3*des.Microsecond)

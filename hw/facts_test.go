@@ -8,7 +8,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// fact is one published or measured figure beside the model's.
+// fact is one published or measured figure next to the model's.
 type fact struct {
 	name      string
 	low, high float64 // the figure; low == high for a single number
@@ -192,7 +192,7 @@ func TestFactsDecodeIteration(t *testing.T) {
 	report(t, facts)
 }
 
-// The profile's own measurements beside earlier ones on such a card: cuBLAS
+// The profile's own measurements next to earlier ones on such a card: cuBLAS
 // and flash-2 in PyTorch, plain transfer kernels, and a contiguous stand-in for
 // sparse decode. Where both timed the same they agree within 10 %; where this
 // project's kernel is another one, it is held to being no slower.
@@ -217,7 +217,7 @@ func TestFactsH200(t *testing.T) {
 		blocks int64
 		us     float64
 	}{{16, 17}, {64, 31}, {256, 94}, {1024, 339}} {
-		// Submit and wait, CPU time, took 10.3 us of these, and 7.7 us since.
+		// Submit and wait, CPU time, were 10.3 us of these, and 7.7 us since.
 		facts = append(facts, between(fmt.Sprintf("h200 gather of %d 16 KiB blocks, us", r.blocks),
 			r.us-2.6, r.us, gather(r.blocks)))
 	}
@@ -254,7 +254,7 @@ func TestFactsH200(t *testing.T) {
 		between("h200 memcpy H2D, 16 KiB blocks, GB/s", 4.9, 5.9,
 			loadGBps(t, p, LoadMemcpy, 8192, 16<<10, 0.125)),
 		// The profile's samples have 5.9 at 8192 blocks and 7.2 at 256: a call of
-		// a long queue takes longer, and the fit lies between.
+		// a long queue is slower, and the fit is between.
 		between("h200 memcpy D2H, 16 KiB blocks, GB/s", 5.6, 7.2,
 			saveGBps(t, p, SaveMemcpy, 8192, 16<<10, 0)),
 		above("h200 GPU scatter, 16 KiB blocks, GB/s", 47.3, saveGBps(t, p, SaveGPU, 8192, 16<<10, 0)),

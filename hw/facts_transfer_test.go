@@ -32,7 +32,7 @@ func saveGBps(t *testing.T, p *Profile, engine string, blocks, blockBytes int64,
 }
 
 // SparseServe Fig. 14b: prefill of LWM-7B in chunks of 2048 tokens with saves
-// beside it, over prefill alone, for the mean prompt of its LongBench mix.
+// during it, over prefill without saves, for the mean prompt of its LongBench mix.
 func TestFactsSavingFig14b(t *testing.T) {
 	p, m := mustProfile(t, "a100-40gb"), mustModel(t, "lwm-7b")
 	prefill := func(engine string) float64 {
@@ -79,7 +79,7 @@ func TestFactsSavingFig14b(t *testing.T) {
 
 // The H100's costs are derived from an H200's. The vLLM blog's plot of an H100, 1000
 // blocks of each size, checks them: large blocks within 5 %, where the link decides. Small
-// ones took longer there, 3.4 us a call for 2.8 to 3.1 and 200 us before a kernel, in which
+// ones were slower there, 3.4 us a call for 2.8 to 3.1 and 200 us before a kernel, in which
 // its framework prepares the indices: time of a host and an engine, not of the card.
 func TestFactsH100Transfers(t *testing.T) {
 	p := mustProfile(t, "h100-80gb")

@@ -22,7 +22,7 @@ func plainH200(t *testing.T) *Profile {
 	return p
 }
 
-// The optional figures of decode and scoring add what attention.go says.
+// The optional figures of decode and scoring add what memory_bound.go describes.
 func TestOptionalStreamFigures(t *testing.T) {
 	// 8 KV heads of 4 query heads, 32 of one
 	llama3, lwm := mustModel(t, "llama3-8b"), mustModel(t, "lwm-7b")
@@ -53,7 +53,8 @@ func TestOptionalStreamFigures(t *testing.T) {
 	}
 }
 
-// PSA waits for its rounds where lists are few, for bytes where they are many, and never beats HBM.
+// PSA waits for its rounds where lists are scarce, for bytes where they are many, and never beats
+// HBM.
 func TestPSADecode(t *testing.T) {
 	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
 	p.PSADecode = PSADecode{Launch: us(7), PerHead: ns(8), Round: us(4), Relaunch: us(1.5),
@@ -74,9 +75,10 @@ func TestPSADecode(t *testing.T) {
 			t.Errorf("%s: %.3f us, want %.3f", c.name, got*1e6, c.want)
 		}
 	}
-	// Of half as many lists as are few a cluster shares each.
+	// Of half as many lists as clusters share, a cluster shares each.
 	p.PSADecode.ClusterLists = count(64, "lists")
-	if got, _ := p.PSASeconds(m, 1, equalRounds(1, 64, 16), 1); math.Abs(got*1e6-(7+32*0.008+4*2.048)) > 1e-6 {
+	if got, _ := p.PSASeconds(m, 1, equalRounds(1, 64, 16), 1); math.Abs(
+		got*1e6-(7+32*0.008+4*2.048)) > 1e-6 {
 		t.Errorf("few lists: %.3f us, want %.3f", got*1e6, 7+32*0.008+4*2.048)
 	}
 	// Lists that have ended attend to nothing, and hold nobody up.
@@ -96,7 +98,7 @@ func TestPSADecode(t *testing.T) {
 	}
 }
 
-// Figures that mean nothing alone, and rows out of order, are refused by name.
+// Figures that mean nothing by themselves, and rows out of order, are refused by name.
 func TestFormsAreChecked(t *testing.T) {
 	for _, c := range []struct {
 		want   string

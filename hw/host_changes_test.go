@@ -7,7 +7,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// What the host does beside a layer's usual round trip is paid where the device has figures of it,
+// What the host does besides a layer's usual round trip is paid where the device has figures of it,
 // and by those it concerns: 4 decodes of a model of 32 KV heads in two layers, 100 loads each.
 func TestHostOfWhatChanges(t *testing.T) {
 	const layers = 2

@@ -214,7 +214,7 @@ func runStep(t fataler, d *Device, s *sim.Step, layers int, w *sim.Work, loads,
 
 func TestLaw11MonotoneWork(t *testing.T) {
 	allPairs(t, func(t *rapid.T, p *Profile, m *Model) {
-		// the decode kernel cuts more work otherwise, and may be a few microseconds faster for it
+		// the decode kernel splits more work otherwise, and may be a few microseconds faster for it
 		even := *p
 		even.SparseDecode.Wave = Figure{}
 		c := newCoster(&even, m, &DeviceOptions{})

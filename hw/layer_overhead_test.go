@@ -9,7 +9,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// Each layer has the gap of its kind, counted to its linears; a kind without a row and a
+// Each layer has the overhead of its kind, counted to its linears; a kind without a row and a
 // layer with a chunk have none. Where the GPU looks lists up its row has the lookup too,
 // and layers of dense attention pay for as much.
 func TestLayerOverhead(t *testing.T) {
@@ -64,7 +64,7 @@ func TestLayerOverhead(t *testing.T) {
 	}
 }
 
-// Rows that say what no layer is, or the same twice, are refused with their line.
+// Rows of what no layer is, or the same twice, are refused with their line.
 func TestLayerOverheadIsChecked(t *testing.T) {
 	for want, rows := range map[string][]OverheadRow{
 		"layer_overhead[0].attention": {{"full", "", us(1)}},

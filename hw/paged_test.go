@@ -23,10 +23,10 @@ func TestPagedChunksRunInWaves(t *testing.T) {
 	}
 	for _, c := range []struct {
 		query int
-		waves float64 // taken
+		waves float64
 	}{{512, 3}, {1024, 5}, {2048, 10}, {64, 1}, {65, 1}, {200, 2}} {
 		s := sim.Span{Query: c.query, Prefix: 1 << 20}
-		tiles := c.waves * 108 / 32 * 64 // query tokens that as many waves have room for
+		tiles := c.waves * 108 / 32 * 64 // query tokens that as many waves hold
 		want := 4 * 4096 * tiles * (float64(s.Prefix) + float64(c.query)/2) / 168e12
 		if got := paged.waves(s); math.Abs(got/want-1) > 1e-12 {
 			t.Errorf("%d tokens take %g s, want %g s, %g waves", c.query, got, want, c.waves)

@@ -7,7 +7,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// The optional figures of transfers add up as load.go and save.go say, and
+// The optional figures of transfers add up as transfer.go describes, and
 // count for nothing where they are absent.
 func TestOptionalTransferFigures(t *testing.T) {
 	const blocks, blockBytes, pool = 100, 4096, 1 << 20

@@ -40,8 +40,8 @@ func layerOfRounds(t interface{ Fatal(...any) }, p *Profile, m *Model, pipelined
 }
 
 // Three rounds by hand on the card that was measured: with nothing to load they are one launch;
-// where each loads, the load of the second and third run beside attention, and without the pipeline
-// after it and after the CPU's look at the verdict.
+// where each loads, the load of the second and third run during attention, and without the pipeline
+// after it and after the CPU's look at the result.
 func TestRoundsByHand(t *testing.T) {
 	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
 	g := newProgressive(p, m, &DeviceOptions{Microbatch: 16})

@@ -15,7 +15,7 @@ func queuedH200(t *testing.T) *Profile {
 	return p
 }
 
-// A layer's saves run beside its attention and most of its linears: where they are
+// A layer's saves overlap with its attention and most of its linears: where they are
 // over when the next layer loads, they slow nothing.
 func TestSavesEndBeforeTheNextLayersLoads(t *testing.T) {
 	const loads, bytes = 1000, 16 << 10
