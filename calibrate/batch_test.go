@@ -6,7 +6,7 @@ import (
 )
 
 // Every block that a batch reads has a slot of its own within the pool.
-func TestLayOut(t *testing.T) {
+func TestDecodeBatch(t *testing.T) {
 	m, err := shapeModel("llama3-8b")
 	must(err)
 	const heads = 8
@@ -18,13 +18,14 @@ func TestLayOut(t *testing.T) {
 		{"contexts", decodeSpec{contexts: []int64{320, 32, 640}}, 31 * heads},
 		{"lists", decodeSpec{contexts: equalTo(1, 1024), chosen: []int64{1, 2, 3, 4, 5, 6, 7, 32}}, 60},
 	} {
-		b := layOut(rand.New(rand.NewPCG(1, 2)), m, c.spec)
+		b := newDecodeBatch(rand.New(rand.NewPCG(1, 2)), m, c.spec)
 		seen := map[int64]bool{}
 		for u, blocks := range b.lists {
 			for _, block := range blocks {
 				slot := b.slot(int64(u), block)
 				if slot < 0 || slot >= b.slots || seen[slot] {
-					t.Fatalf("%s: block %d of unit %d in slot %d of %d, taken: %v", c.name, block, u, slot, b.slots, seen[slot])
+					t.Fatalf("%s: block %d of unit %d in slot %d of %d, used before: %v", c.name, block, u, slot,
+						b.slots, seen[slot])
 				}
 				seen[slot] = true
 				if int64(block) >= c.spec.contexts[u/heads]/blockTokens {

@@ -16,54 +16,50 @@ const (
 
 func (blockLoad) probes() []Probe {
 	return []Probe{
-		{Name: probeLiveOffload, Means: "the same with selected blocks and offloading", Kernel: allOfALayer,
-			Axes: []string{"layers", "requests"}, shaped: true},
-		{Name: probeLiveLoads, Means: "the same in less HBM, so that each layer loads blocks, this many on average", Kernel: allOfALayer,
+		{Name: probeLiveOffload, serve: serving(loadingCase),
+			Means: "the same with selected blocks and offloading",
+			Axes:  []string{"layers", "requests"}, shaped: true},
+		{Name: probeLiveLoads, serve: serving(loadingCase),
+			Means: "the same in less HBM, so that each layer loads blocks, this many " +
+				"on average",
 			Axes: []string{"layers", "requests", "loads"}, shaped: true},
 	}
 }
 
-// liveRooms are room for selected blocks in servers that load, of what one step selects.
-var liveRooms = []float64{1.5, 3.5}
+// liveCapacities are what servers that load can hold of what one step selects.
+var liveCapacities = []float64{1.5, 3.5}
 
 func (blockLoad) points(p *planner) {
 	for _, requests := range pick(p, []int64{4, 8}, []int64{4}) {
-		p.add(stageBlockLoad, point(probeLiveOffload, shapes[0], p.layers(), requests)) // the same without loads
-		for _, room := range liveRooms {
-			if n := loadsOf(p.layers(), requests, room); n > 0 {
+		// the same without loads
+		p.add(stageBlockLoad, point(probeLiveOffload, shapes[0], p.layers(), requests))
+		for _, capacity := range liveCapacities {
+			if n := loadsOf(p.layers(), requests, capacity); n > 0 {
 				p.add(stageBlockLoad, point(probeLiveLoads, shapes[0], p.layers(), requests, n))
 			}
 		}
 	}
 }
 
-func (blockLoad) prepare(g *gpuBench, p Point) (Timed, error) {
-	c, err := loadingCase(p)
-	if err != nil {
-		return nil, err
-	}
-	return g.prepareLive(c)
-}
-
-// loadingCase is the server of a point, with as little room as its loads need.
+// loadingCase is the server of a point, with the capacity that its loads need.
 func loadingCase(p Point) (*liveCase, error) {
 	c, err := liveCaseOf(p, false)
 	if err != nil || p.Probe == probeLiveOffload {
 		return c, err
 	}
-	for _, room := range liveRooms {
-		if loadsOf(p.At("layers"), p.At("requests"), room) == p.At("loads") {
-			c.room = room
+	for _, capacity := range liveCapacities {
+		if loadsOf(p.At("layers"), p.At("requests"), capacity) == p.At("loads") {
+			c.capacity = capacity
 			return c, nil
 		}
 	}
-	return nil, fmt.Errorf("no room of %v makes a layer load %d blocks", liveRooms, p.At("loads"))
+	return nil, fmt.Errorf("no capacity of %v makes a layer load %d blocks", liveCapacities,
+		p.At("loads"))
 }
 
-// loadsOf is what a layer of a model of some layers loads; plans are made many
-// times.
-func loadsOf(layers, requests int64, room float64) int64 {
-	key := liveKey{layers, requests, room}
+// loadsOf is what a layer of a model of some layers loads; plans are made many times.
+func loadsOf(layers, requests int64, capacity float64) int64 {
+	key := liveKey{layers, requests, capacity}
 	if n, ok := liveLoadsKnown.Load(key); ok {
 		return n.(int64)
 	}
@@ -74,7 +70,7 @@ func loadsOf(layers, requests int64, room float64) int64 {
 	model := *m
 	model.Layers = int(layers)
 	c := newLiveCase(&model, false, int(requests))
-	c.room = room
+	c.capacity = capacity
 	n, err := c.loads()
 	if err != nil {
 		n = 0 // one request's prefill may need more than the decodes
@@ -85,33 +81,28 @@ func loadsOf(layers, requests int64, room float64) int64 {
 
 type liveKey struct {
 	layers, requests int64
-	room             float64
+	capacity         float64
 }
 
 var liveLoadsKnown sync.Map // liveKey to blocks of a layer
 
-// mostNamed are the blocks of a layer of which the host's time for each is taken: among
-// thousands, which cores share, a block takes a third of what it takes in a run.
-const mostNamed = 1000
+// mostAddressed are the blocks of a layer of which the host's time for each is fitted: of
+// thousands, which cores share, a block costs a third of what it costs in a run.
+const mostAddressed = 1000
 
-// fit takes what the host needs for each block that a layer loads, to find it a slot
-// and to name both places, from the same servers with and without loads.
+// fit is the host's time for each block that a layer loads, to find it a slot and to address
+// both copies, from the same servers with and without loads.
 func (blockLoad) fit(s *Samples, p *hw.Profile, from source) []model {
 	p.Host.LoadBlock = hw.Figure{}
-	without := map[int64]float64{}
-	for _, at := range s.of(probeLiveOffload) {
-		without[at.At("requests")] = at.seconds
-	}
-	var longer data
-	for _, at := range s.of(probeLiveLoads) {
-		if t, ok := without[at.At("requests")]; ok && at.seconds > t && at.At("loads") < mostNamed {
-			at.seconds -= t
-			longer = append(longer, at)
-		}
-	}
+	loads := s.of(probeLiveLoads).where(func(at datum) bool { return at.At("loads") < mostAddressed })
+	longer := loads.beyond(s.of(probeLiveOffload), byAxis("requests")).where(positive)
 	if len(longer) > 0 {
-		each := shareOf(longer, func(at datum) float64 { return float64(at.At("layers") * at.At("loads")) })
-		p.Host.LoadBlock = perBlock(each, from, "each block that a layer loads: what GPU events see as idle of a decode step of the live loop, over the same without loads")
+		each := shareOf(longer, func(at datum) float64 {
+			return float64(at.At("layers") * at.At("loads"))
+		})
+		p.Host.LoadBlock = perBlock(each, from,
+			"each block that a layer loads: what GPU events see as idle of a decode step of the live loop, "+
+				"over the same without loads")
 	}
 	return nil
 }

@@ -7,14 +7,23 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// source says where measured figures come from.
+// source is where measured figures come from.
 type source struct{ text string }
 
 // digits of a fitted figure.
 const figureDigits = 4
 
 func (s source) figure(value float64, unit, what string) hw.Figure {
-	return hw.Figure{Value: significant(value, figureDigits), Unit: unit, From: hw.Measured, Source: what + "; " + s.text}
+	return hw.Figure{Value: significant(value, figureDigits), Unit: unit, From: hw.Measured,
+		Source: what + "; " + s.text}
+}
+
+func (s source) us(seconds float64, what string) hw.Figure {
+	return s.figure(seconds*1e6, "us", what)
+}
+
+func (s source) gbps(bytesPerSecond float64, what string) hw.Figure {
+	return s.figure(bytesPerSecond*1e-9, "GB/s", what)
 }
 
 // liveEngine is the engine that a calibration measures: this project's live loop.
@@ -55,7 +64,8 @@ func strangeCard(s *Samples, p *hw.Profile) {
 	p.Name = cardName(s.Origin.Card)
 	p.Title = s.Origin.Card
 	derive := func(value float64, unit, why string) hw.Figure {
-		return hw.Figure{Value: significant(value, figureDigits), Unit: unit, From: hw.Derived, Source: why}
+		return hw.Figure{Value: significant(value, figureDigits), Unit: unit, From: hw.Derived,
+			Source: why}
 	}
 	read, computed := 0.0, 0.0
 	for _, at := range s.of(probeDense) {
@@ -64,7 +74,8 @@ func strangeCard(s *Samples, p *hw.Profile) {
 	for _, at := range s.of(probeLinears) {
 		computed = max(computed, 2*tokens(at)*float64(at.model.LayerLinears())/at.seconds)
 	}
-	p.GPU.HBMBandwidth = derive(read/0.9*1e-9, "GB/s", "the fastest measured decode attention over 0.9")
+	p.GPU.HBMBandwidth = derive(read/0.9*1e-9, "GB/s",
+		"the fastest measured decode attention over 0.9")
 	p.GPU.PeakFP16 = derive(computed/0.8*1e-12, "TFLOP/s", "the fastest measured linears over 0.8")
 	link := 0.0
 	for _, at := range s.of(probeH2D, probeD2H) {
@@ -72,7 +83,8 @@ func strangeCard(s *Samples, p *hw.Profile) {
 	}
 	for _, nominal := range []float64{8e9, 16e9, 32e9, 64e9, 128e9, 450e9, 900e9} {
 		if nominal > link {
-			p.Link.Nominal = derive(nominal*1e-9, "GB/s", "the least PCIe x16 or NVLink-C2C speed above the measured copies")
+			p.Link.Nominal = derive(nominal*1e-9, "GB/s",
+				"the least PCIe x16 or NVLink-C2C speed above the measured copies")
 			break
 		}
 	}

@@ -20,19 +20,29 @@ const (
 func (clock) probes() []Probe {
 	rested := []string{"tokens", "rest_ms", "layers"}
 	return []Probe{
-		{Name: probeClock,
-			Means:  "the same, some times over, so long after they began to run without pause; before that the card copied within HBM; GPU time of one",
-			Kernel: "ss_linear", Axes: []string{"tokens", "after_ms"}, shaped: true, fixed: clockSamples, reduction: byMean},
-		{Name: probePrompt,
-			Means: "the linears and the attention of the chunks of two prompts, one chunk behind another, behind so many tokens of the first prompt or the " +
+		{Name: probeClock, serve: (*gpuBench).prepareTrain,
+			Means: "the same, some times over, so long after they began to run without pause; before that " +
+				"the card copied within HBM; GPU time of one",
+			Axes: []string{"tokens", "after_ms"}, shaped: true, fixed: clockSamples,
+			reduction: byMean},
+		{Name: probePrompt, serve: (*gpuBench).prepareTrain,
+			Means: "the linears and the attention of the chunks of two prompts, one chunk after another, " +
+				"after so many tokens of the first prompt or the " +
 				"second; before all of them the card decoded densely; GPU time of one layer",
-			Kernel: "ss_linear, ss_prefill", Axes: []string{"tokens", "prefix_tokens", "prompt"}, shaped: true, fixed: clockSamples, reduction: byMean},
-		{Name: probeRested, Means: "linears after they ran without pause and the card then copied within HBM for so long; mean GPU time of the next layers",
-			Kernel: "ss_linear", Axes: rested, shaped: true, fixed: clockSamples, reduction: byMean},
-		{Name: probeRestedDense, Means: "the same, the card having decoded densely for so long", Kernel: "ss_linear, ss_decode",
+			Axes:   []string{"tokens", "prefix_tokens", "prompt"},
+			shaped: true, fixed: clockSamples, reduction: byMean},
+		{Name: probeRested, serve: (*gpuBench).prepareRested,
+			Means: "linears after they ran without pause and the card then copied " +
+				"within HBM for so long; mean GPU time of the next layers",
 			Axes: rested, shaped: true, fixed: clockSamples, reduction: byMean},
-		{Name: probeChunk, Means: "the linears and the attention of a prompt's chunk, layer after layer without pause; " + gpuTime + " of one layer",
-			Kernel: "ss_linear, ss_prefill", Axes: []string{"tokens", "prefix_tokens"}, shaped: true, again: always, reduction: byMean},
+		{Name: probeRestedDense, serve: (*gpuBench).prepareRested,
+			Means: "the same, the card having decoded densely for so long",
+			Axes:  rested, shaped: true, fixed: clockSamples, reduction: byMean},
+		{Name: probeChunk, setup: (*gpuRun).setupChunk,
+			Means: "the linears and the attention of a prompt's chunk, layer after layer " +
+				"without pause; " + gpuTime + " of one layer",
+			Axes: []string{"tokens", "prefix_tokens"}, shaped: true,
+			again: always, reduction: byMean},
 	}
 }
 
@@ -82,21 +92,12 @@ func (clock) points(p *planner) {
 	}
 }
 
-func (clock) prepare(g *gpuBench, p Point) (Timed, error) {
-	if p.Probe == probeChunk {
-		return g.ready(p, g.setupChunk)
-	}
-	return g.prepareClock(p)
-}
-
-// leastGain is the share of its time that a higher clock must save linears to be
-// told from noise.
+// leastGain is the share of its time that a higher clock must save linears to exceed noise.
 const leastGain = 0.02
 
-// fit finds how much less linears take at the full clock, and how the card keeps its
-// power at its limit (hw: clock): by what chunks of prefill without pause take, what linears
-// take some time after a rest, and after rests of some length, and what a prompt's chunks
-// take behind a rest.
+// fit finds how much less time linears need at the full clock, and how the card keeps its
+// power at its limit (hw: clock): by the times of chunks of prefill without pause, of linears
+// some time after a rest and after rests of some length, and of a prompt's chunks after a rest.
 func (clock) fit(s *Samples, p *hw.Profile, from source) []model {
 	p.Clock = hw.Clock{}
 	ages := s.of(probeClock).where(ofClockTokens)
@@ -124,10 +125,11 @@ func (clock) fit(s *Samples, p *hw.Profile, from source) []model {
 	return models
 }
 
-// measuredLinears are rows of all linears, whether more tokens take longer or not.
+// measuredLinears are rows of all linears, whether more tokens cost more or not.
 func measuredLinears(s *Samples) (rows []hw.TokenRow) {
 	for _, at := range s.of(probeLinears) {
-		rows = append(rows, hw.TokenRow{Shape: at.Shape, Tokens: int(at.At("tokens")), Figure: hw.Figure{Value: at.seconds, Unit: "s"}})
+		rows = append(rows, hw.TokenRow{Shape: at.Shape, Tokens: int(at.At("tokens")),
+			Figure: hw.Figure{Value: at.seconds, Unit: "s"}})
 	}
 	slices.SortStableFunc(rows, func(a, b hw.TokenRow) int {
 		return cmp.Or(cmp.Compare(a.Shape, b.Shape), cmp.Compare(a.Tokens, b.Tokens))
@@ -135,8 +137,8 @@ func measuredLinears(s *Samples) (rows []hw.TokenRow) {
 	return rows
 }
 
-// gainRows are how much less time linears take after a rest than without pause, at
-// each size that was measured both ways and at which that can be told from noise.
+// gainRows are how much less time linears need after a rest than without pause, at
+// each size that was measured both ways and at which that exceeds noise.
 func gainRows(s *Samples, from source) (rows []hw.GainRow) {
 	rested := s.of(probeClock)
 	first := rested.values("after_ms")[0]
@@ -144,7 +146,8 @@ func gainRows(s *Samples, from source) (rows []hw.GainRow) {
 		for _, l := range s.of(probeLinears) {
 			gain := 1 - at.seconds/l.seconds
 			if l.Shape == at.Shape && l.At("tokens") == at.At("tokens") && gain >= leastGain {
-				share := from.figure(significant(gain, 3), "share", "linears after copies within HBM, against the same without pause")
+				share := from.figure(significant(gain, 3), "share",
+					"linears after copies within HBM, against the same without pause")
 				rows = append(rows, hw.GainRow{Shape: at.Shape, Tokens: int(at.At("tokens")), Figure: share})
 			}
 		}

@@ -10,29 +10,41 @@ type clockFigure struct {
 	of         bound
 }
 
-// fitPower finds the figures of the card's control all at once, by probes that each
-// see some of them. Chunks of other sizes and the second of two prompts in a row are
-// not fitted to.
+// fitPower finds the figures of the card's control all at once, by probes that each see some of
+// them. Chunks of other sizes and the second of two prompts in a row are not fitted to.
 func fitPower(s *Samples, p *hw.Profile, from source, chunks, ages, rests data) []model {
 	dense, prompts := s.of(probeRestedDense), s.of(probePrompt)
 	k := &p.Clock
 	draws := bound{0.05, 0.99}
 	figures := []clockFigure{
-		{&k.GEMMSteadyRatio, "share", "chunks of prefill without pause, linears after rests and a prompt's chunks behind one: the clock of linears alone that explains their times", 0.8, bound{0.2, 0.999}},
-		{&k.PowerFilter, "ms", "the same: time constant of the power that the card measures", 15, bound{1, 500}},
-		{&k.FrequencySlew, "ms", "the same: in which power that is off by the limit would take the whole clock", 120, bound{5, 5000}},
-		{&k.AttentionPower, "limits", "the same: what prefill attention draws at the full clock, of the card's limit", 1, bound{0.2, 3}},
+		{&k.GEMMSteadyRatio, "share",
+			"chunks of prefill without pause, linears after rests and a prompt's chunks behind one: the " +
+				"clock of linears alone that explains their times", 0.8, bound{0.2, 0.999}},
+		{&k.PowerFilter, "ms", "the same: time constant of the power that the card measures", 15,
+			bound{1, 500}},
+		{&k.FrequencySlew, "ms",
+			"the same: in which power that is off by the limit would take the whole clock", 120,
+			bound{5, 5000}},
+		{&k.AttentionPower, "limits",
+			"the same: what prefill attention draws at the full clock, of the card's limit", 1,
+			bound{0.2, 3}},
 		{&k.CopyPower, "share", "the same: what copies within HBM draw, of the card's limit", 0.5, draws},
 	}
 	if len(dense) > 0 {
-		figures = append(figures, clockFigure{&k.MemoryBoundPower, "share", "the same: what memory-bound kernels draw, as dense decode attention does, of the card's limit", 0.8, draws})
+		figures = append(figures,
+			clockFigure{&k.MemoryBoundPower, "share",
+				"the same: what memory-bound kernels draw, as dense decode attention does, of the card's limit",
+				0.8, draws})
 	}
 
-	steady, held := chunks.where(ofClockTokens).split(func(at datum) string { return at.Shape }, 3, nil)
+	steady, held := chunks.where(ofClockTokens).split(
+		func(at datum) string { return at.Shape }, 3, nil)
 	steadyHeld := append(held, chunks.where(func(at datum) bool { return !ofClockTokens(at) })...)
-	rested, restedHeld := append(append(data{}, ages...), rests...).split(func(at datum) string { return at.Probe + at.Shape }, 3, falling(ages))
+	rested, restedHeld := append(append(data{}, ages...), rests...).split(
+		func(at datum) string { return at.Probe + at.Shape }, 3, falling(ages))
 	rested = append(rested, dense...)
-	first, second := prompts.where(func(at datum) bool { return at.At("prompt") == 1 }), prompts.where(func(at datum) bool { return at.At("prompt") > 1 })
+	first, second := prompts.where(func(at datum) bool { return at.At("prompt") == 1 }),
+		prompts.where(func(at datum) bool { return at.At("prompt") > 1 })
 
 	fit := append(append(append(data{}, steady...), rested...), first...)
 	priced := map[*hw.Model]*hw.ClockProbes{}
@@ -65,7 +77,8 @@ func fitPower(s *Samples, p *hw.Profile, from source, chunks, ages, rests data) 
 
 	models := []model{
 		{name: "clock", fit: steady, held: steadyHeld, price: clockSeconds,
-			draw: picture{x: func(at datum) float64 { return 1 + float64(at.At("prefix_tokens")) }, xLabel: "tokens before the chunk"}},
+			draw: picture{x: func(at datum) float64 { return 1 + float64(at.At("prefix_tokens")) },
+				xLabel: "tokens before the chunk"}},
 		{name: "clock.rested", fit: rested, held: restedHeld, price: clockSeconds,
 			draw: picture{x: func(at datum) float64 {
 				if at.Probe == probeClock {
@@ -76,7 +89,8 @@ func fitPower(s *Samples, p *hw.Profile, from source, chunks, ages, rests data) 
 	}
 	if len(prompts) > 0 {
 		models = append(models, model{name: "clock.prompt", fit: first, held: second, price: clockSeconds,
-			draw: picture{x: func(at datum) float64 { return float64(1 + chunkOf(at.Point)) }, xLabel: "chunk of two prompts in a row"}})
+			draw: picture{x: func(at datum) float64 { return float64(1 + chunkOf(at.Point)) },
+				xLabel: "chunk of two prompts in a row"}})
 	}
 	return models
 }
@@ -102,8 +116,7 @@ func clockPrice(c *hw.ClockProbes, at datum) float64 {
 	}
 }
 
-// falling says of which ages of linears no point beside them says what they do: the
-// clock is on its way.
+// falling reports which ages of linears no neighbour predicts: the clock is changing.
 func falling(ages data) func(at datum) bool {
 	return func(at datum) bool {
 		if at.Probe != probeClock {
@@ -116,7 +129,7 @@ func falling(ages data) func(at datum) bool {
 	}
 }
 
-// fallsBy is the share of their time by which a shape's linears are faster behind a
+// fallsBy is the share of their time by which a shape's linears are faster after a
 // rest than without pause; 0 where one of the two was not measured.
 func fallsBy(ages data, shape string) float64 {
 	of := ages.where(func(at datum) bool { return at.Shape == shape })

@@ -1,25 +1,22 @@
 package calibrate
 
 import (
-	"errors"
-	"fmt"
-	"github.com/sparseserve/sparseserve/cuda"
 	"math"
 	"slices"
 	"time"
 
 	"gonum.org/v1/gonum/stat"
+
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// How a sample of the clock comes about. In trains the card rests, and then groups of
-// calls run one behind another, each timed: linears, clockLayers at a time, or a
-// prompt's chunks. Before decodes linears run instead for long enough to lower the clock,
-// and the groups are layers of decodes. Else linears run for as long and then not for the
-// point's time, and what is timed is as long as the clock may stay high: how much faster
-// that is says for how long it did.
+// How a sample of the clock comes about. In a train the card rests, and then groups of calls run
+// one after another, each timed: linears, clockLayers at a time, or a prompt's chunks. Otherwise
+// linears run for long enough to lower the clock, then not for the point's time, and what is
+// timed is as long as the clock may stay high: how much faster that is shows for how long it did.
 //
-// The card changes its clock in steps, at times of its own: the same may take the one
-// time or the other. So a sample is the mean of some rounds, clockRounds in all.
+// The card changes its clock in steps, at times of its own: the same work may have the one time
+// or the other. So a sample is the mean of some rounds, clockRounds in all.
 const (
 	restedTime   = 200 * time.Millisecond
 	wornTime     = 200 * time.Millisecond
@@ -37,122 +34,73 @@ const (
 	restContext = 8192
 )
 
-// prepareClock readies linears, and what the card does between: copies within HBM, on
-// which it draws far less, or dense decode attention.
-func (g *gpuBench) prepareClock(p Point) (Timed, error) {
-	m, err := shapeModel(p.Shape)
-	if err != nil {
-		return nil, err
-	}
-	if p.Probe == probeClock || p.Probe == probePrompt {
-		return g.prepareTrain(m, p)
-	}
+// prepareRested readies linears after a rest: copies within HBM, on which the card draws far
+// less, or dense decode attention.
+func (g *gpuBench) prepareRested(p Point) (Timed, error) {
 	var work, rest paced
 	var timed []cuda.Operation
-	err = g.lib.Do(func(s *cuda.Session) error {
-		calls, err := g.checked(s, func() ([]cuda.Operation, func(*cuda.Session) error, error) { return g.linearsOp(s, m, p.At("tokens")) })
-		if err != nil {
-			return err
-		}
-		work.calls = slices.Repeat(calls, clockLayers)
-		timed = slices.Repeat(calls, int(p.At("layers")))
-		if rest, err = g.restOf(s, p); err != nil {
-			return err
-		}
-		return work.measure(s)
+	layers := int(p.At("layers"))
+	err := g.do(func(g *gpuRun) {
+		calls := g.correct(g.linears(g.model(p.Shape), p.At("tokens")))
+		timed = slices.Repeat(calls, layers)
+		rest, work = g.restOf(p), g.pace(slices.Repeat(calls, clockLayers))
 	})
 	if err != nil {
 		return nil, err
 	}
-	round := func(s *cuda.Session) error {
-		long := time.Duration(p.At("rest_ms")) * time.Millisecond
-		return errors.Join(work.run(s, wornTime), rest.run(s, long))
-	}
-	return g.rounds(func(s *cuda.Session) (float64, error) {
-		if err := round(s); err != nil {
-			return 0, err
-		}
-		t, err := s.Bench(cuda.Bench{Calls: timed, Repeats: 1})
-		if err != nil {
-			return 0, err
-		}
-		return t[0] * 1e-3 / float64(p.At("layers")), nil
+	return g.rounds(func(g *gpuRun, _ int) float64 {
+		g.runFor(work, wornTime)
+		g.runFor(rest, time.Duration(p.At("rest_ms"))*time.Millisecond)
+		return g.once(timed) / float64(layers)
 	}), nil
 }
 
-// checked readies calls and runs them once, to see that what they compute is right.
-func (g *gpuBench) checked(s *cuda.Session, ready func() ([]cuda.Operation, func(*cuda.Session) error, error)) ([]cuda.Operation, error) {
-	calls, verify, err := ready()
-	if err != nil {
-		return nil, err
+// correct runs calls once, to see that what they compute is right.
+func (g *gpuRun) correct(c checked) []cuda.Operation {
+	if g.sync(); g.err == nil {
+		c.verify()
 	}
-	if err := s.DeviceSync(); err != nil {
-		return nil, err
-	}
-	return calls, verify(s)
+	return c.calls
+}
+
+// once is the time of some calls, in seconds.
+func (g *gpuRun) once(calls []cuda.Operation) (seconds float64) {
+	g.try(func() error {
+		ms, err := g.s.Bench(cuda.Bench{Calls: calls, Repeats: 1})
+		if err == nil {
+			seconds = ms[0] * 1e-3
+		}
+		return err
+	})
+	return seconds
 }
 
 // restOf readies what the card does between a point's linears.
-func (g *gpuBench) restOf(s *cuda.Session, p Point) (rest paced, err error) {
-	switch p.Probe {
-	case probeRestedDense, probePrompt:
-		d, err := g.setupDecode(s, point(probeDense, p.Shape, restBatch, restContext))
-		if err != nil {
-			return rest, err
-		}
-		rest.calls = slices.Repeat(d.bench.Calls, restCopies)
-	default:
-		c := &cuda.MemcpyArgs{Bytes: restBytes}
-		set := g.setter(&err)
-		set(&c.Src, func() (cuda.Ptr, error) { return g.zeros(s, restBytes) })
-		set(&c.Dst, func() (cuda.Ptr, error) { return g.zeros(s, restBytes) })
-		if err != nil {
-			return rest, err
-		}
-		rest.calls = slices.Repeat([]cuda.Operation{c}, restCopies)
+func (g *gpuRun) restOf(p Point) paced {
+	if p.Probe == probeRestedDense || p.Probe == probePrompt {
+		d := g.setupDecode(point(probeDense, p.Shape, restBatch, restContext))
+		return g.pace(slices.Repeat(d.bench.Calls, restCopies))
 	}
-	return rest, rest.measure(s)
+	c := &cuda.MemcpyArgs{Bytes: restBytes, Src: g.zeros(restBytes), Dst: g.zeros(restBytes)}
+	return g.pace(slices.Repeat([]cuda.Operation{c}, restCopies))
 }
 
-// rounds are all of a point's at its first sample, the later ones dealt out.
-func (g *gpuBench) rounds(round func(*cuda.Session) (float64, error)) Timed {
-	var ready []float64
-	return func(_, repeats int) ([]float64, error) {
-		if ready == nil {
-			all := make([]float64, clockRounds)
-			err := g.lib.Do(func(s *cuda.Session) (err error) {
-				for i := range all {
-					if all[i], err = round(s); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-			if err != nil {
-				return nil, err
+// rounds runs all of a point's rounds at its first sample and deals the later ones out.
+func (g *gpuBench) rounds(round func(g *gpuRun, i int) float64) Timed {
+	return dealt(func() ([]float64, error) {
+		all := make([]float64, clockRounds)
+		err := g.do(func(g *gpuRun) {
+			for i := range all {
+				all[i] = round(g, i)
 			}
-			ready = dealtMeans(all, clockSamples)
-		}
-		if repeats > len(ready) {
-			return nil, fmt.Errorf("%d samples asked for, %d are left", repeats, len(ready))
-		}
-		samples := ready[:repeats]
-		ready = ready[repeats:]
-		return samples, nil
-	}
+		})
+		return dealtMeans(all, clockSamples), err
+	})
 }
 
 // dealtMeans deals values out to n samples and returns the mean of each.
 func dealtMeans(values []float64, n int) []float64 {
-	means := make([]float64, n)
-	for i := range means {
-		var of []float64
-		for j := i; j < len(values); j += n {
-			of = append(of, values[j])
-		}
-		means[i] = stat.Mean(of, nil)
-	}
-	return means
+	return dealtTo(values, n, func(of []float64) float64 { return stat.Mean(of, nil) })
 }
 
 // paced are calls whose time is known, so that they can run for a given one.
@@ -161,34 +109,33 @@ type paced struct {
 	each  time.Duration
 }
 
-func (p *paced) measure(s *cuda.Session) error {
-	ms, err := s.Bench(cuda.Bench{Calls: p.calls, Warmup: 2, Repeats: 5})
-	if err == nil {
-		p.each = max(time.Microsecond, time.Duration(medianOf(ms).Value*float64(time.Millisecond)))
-	}
-	return err
+func (g *gpuRun) pace(calls []cuda.Operation) (p paced) {
+	g.try(func() error {
+		ms, err := g.s.Bench(cuda.Bench{Calls: calls, Warmup: 2, Repeats: 5})
+		if err == nil {
+			each := time.Duration(medianOf(ms).Value * float64(time.Millisecond))
+			p = paced{calls, max(time.Microsecond, each)}
+		}
+		return err
+	})
+	return p
 }
 
-// run takes about as long as asked: nothing where that is less than half of what the
-// calls take once.
-func (p *paced) run(s *cuda.Session, long time.Duration) error {
-	n := int(math.Round(float64(long) / float64(p.each)))
-	if n == 0 {
-		return nil
+// runFor runs about as long as asked: not at all where that is less than half of one run of the
+// calls.
+func (g *gpuRun) runFor(p paced, long time.Duration) {
+	n := int(math.Round(float64(long) / float64(max(p.each, 1))))
+	if n > 0 {
+		g.try(func() error {
+			_, err := g.s.Bench(cuda.Bench{Calls: p.calls, Repeats: n})
+			return err
+		})
 	}
-	_, err := s.Bench(cuda.Bench{Calls: p.calls, Repeats: n})
-	return err
 }
 
 // setupChunk readies a chunk's layers, which share what power the card may draw.
-func (g *gpuBench) setupChunk(s *cuda.Session, p Point) (*setup, error) {
-	m, err := shapeModel(p.Shape)
-	if err != nil {
-		return nil, err
-	}
-	t, err := g.layersOp(s, m, p.At("tokens"), p.At("prefix_tokens"))
-	if err == nil {
-		t.settle = g.settling(p) // not twice that: chunks' own points keep the card at their pace, one after another
-	}
-	return t, err
+func (g *gpuRun) setupChunk(p Point) *setup {
+	t := g.chunkLayers(g.model(p.Shape), p.At("tokens"), p.At("prefix_tokens"))
+	t.settle = g.settling(p) // chunks' own points keep the card at their pace, one after another
+	return t
 }

@@ -1,26 +1,24 @@
 package calibrate
 
 import (
-	"github.com/sparseserve/sparseserve/cuda"
-	"github.com/sparseserve/sparseserve/hw"
 	"math"
 	"slices"
+
+	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// trainKey is what a train is made from: all points of it have their samples of the
-// same rounds.
+// trainKey is what a train is made from: all points of it have their samples of the same rounds.
 type trainKey struct {
 	probe, shape string
 	tokens       int64 // of a layer
 }
 
-// trainGroup is when a group of a train began, in seconds of the GPU's work since the
-// rest's end (between two groups it waits for their launch), and how long one of its
-// layers took.
+// trainGroup is when a group of a train began, in seconds of the GPU's work since the rest's end
+// (between two groups it waits for their launch), and the time of one of its layers.
 type trainGroup struct{ began, layer float64 }
 
-// promptChunks are those of a prompt whose chunks are timed, and promptsInARow as many
-// prompts as come one behind another.
+// promptChunks are those of a prompt whose chunks are timed, and promptsInARow as many prompts
+// as run one after another.
 const (
 	promptChunks  = 4
 	promptsInARow = 2
@@ -32,28 +30,20 @@ func chunkOf(p Point) int {
 }
 
 // prepareTrain runs the point's train, unless it has run for another point.
-func (g *gpuBench) prepareTrain(m *hw.Model, p Point) (Timed, error) {
-	key := trainKey{p.Probe, p.Shape, p.Axes[0].Value} // each request of a decode has one
+func (g *gpuBench) prepareTrain(p Point) (Timed, error) {
+	key := trainKey{p.Probe, p.Shape, p.At("tokens")}
 	rounds, known := g.trains[key]
 	if !known {
-		err := g.lib.Do(func(s *cuda.Session) (err error) {
-			rounds, err = g.runTrain(s, m, p)
-			return err
-		})
-		if err != nil {
+		if err := g.do(func(g *gpuRun) { rounds = g.runTrain(p) }); err != nil {
 			return nil, err
 		}
 		g.trains[key] = rounds
 	}
-	i := -1
-	return g.rounds(func(*cuda.Session) (float64, error) {
-		i++
-		return rounds[i][trainAt(rounds[i], p)].layer, nil
-	}), nil
+	return g.rounds(func(_ *gpuRun, i int) float64 { return rounds[i][trainAt(rounds[i], p)].layer }),
+		nil
 }
 
-// trainAt finds the group of a point: a chunk by those before it, linears and decodes by
-// when they began.
+// trainAt finds the group of a point: a chunk by those before it, linears by when they began.
 func trainAt(groups []trainGroup, p Point) int {
 	if p.Probe == probePrompt {
 		return chunkOf(p)
@@ -68,55 +58,36 @@ func trainAt(groups []trainGroup, p Point) int {
 }
 
 // runTrain rests and runs a train of groups, clockRounds times.
-func (g *gpuBench) runTrain(s *cuda.Session, m *hw.Model, p Point) ([][]trainGroup, error) {
-	var groups [][]cuda.Operation
-	layers := clockLayers
-	switch p.Probe {
-	case probePrompt:
-		layers = m.Layers
-		for i := range int64(promptChunks) {
-			calls, err := g.checked(s, func() ([]cuda.Operation, func(*cuda.Session) error, error) {
-				return g.layerOp(s, m, p.At("tokens"), i*p.At("tokens"))
-			})
-			if err != nil {
-				return nil, err
-			}
-			groups = append(groups, slices.Repeat(calls, layers))
-		}
-		groups = slices.Repeat(groups, promptsInARow)
-	default:
-		calls, err := g.checked(s, func() ([]cuda.Operation, func(*cuda.Session) error, error) { return g.linearsOp(s, m, p.At("tokens")) })
-		if err != nil {
-			return nil, err
-		}
-		group := paced{calls: slices.Repeat(calls, layers)}
-		if err := group.measure(s); err != nil {
-			return nil, err
-		}
-		n := 1
-		if p.At("tokens") == clockTokens {
-			n += int(trainTime / group.each)
-		}
-		groups = slices.Repeat([][]cuda.Operation{group.calls}, n)
-	}
-	rest, err := g.restOf(s, p)
-	if err != nil {
-		return nil, err
-	}
+func (g *gpuRun) runTrain(p Point) [][]trainGroup {
+	groups, layers := g.trainGroups(p)
+	rest := g.restOf(p)
 	rounds := make([][]trainGroup, clockRounds)
 	for i := range rounds {
-		if err := rest.run(s, restedTime); err != nil {
-			return nil, err
-		}
+		g.runFor(rest, restedTime)
 		began := 0.0
 		for _, calls := range groups {
-			t, err := s.Bench(cuda.Bench{Calls: calls, Repeats: 1})
-			if err != nil {
-				return nil, err
-			}
-			rounds[i] = append(rounds[i], trainGroup{began, t[0] * 1e-3 / float64(layers)})
-			began += t[0] * 1e-3
+			t := g.once(calls)
+			rounds[i] = append(rounds[i], trainGroup{began, t / float64(layers)})
+			began += t
 		}
 	}
-	return rounds, nil
+	return rounds
+}
+
+// trainGroups readies the groups of a point's train, each of so many layers.
+func (g *gpuRun) trainGroups(p Point) (groups [][]cuda.Operation, layers int) {
+	m, tokens := g.model(p.Shape), p.At("tokens")
+	if p.Probe == probePrompt {
+		for i := range int64(promptChunks) {
+			calls := g.correct(g.chunkLayer(m, tokens, i*tokens))
+			groups = append(groups, slices.Repeat(calls, m.Layers))
+		}
+		return slices.Repeat(groups, promptsInARow), m.Layers
+	}
+	group := g.pace(slices.Repeat(g.correct(g.linears(m, tokens)), clockLayers))
+	n := 1
+	if tokens == clockTokens {
+		n += int(trainTime / max(group.each, 1))
+	}
+	return slices.Repeat([][]cuda.Operation{group.calls}, n), clockLayers
 }

@@ -7,16 +7,14 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// cost is one part of the cost model as it is calibrated: what is measured of it, at which
-// sizes, how a GPU does it, and how its figures follow from the samples. Each is in a file of
+// cost is one part of the cost model as it is calibrated: what is measured of it, how a GPU
+// does it, at which sizes, and how its figures follow from the samples. Each is in a file of
 // its name; its prediction is in the file of that name of package hw.
 type cost interface {
 	// probes lists its kinds of measurement.
 	probes() []Probe
 	// points adds its sizes to a plan.
 	points(p *planner)
-	// prepare sets one of its points up on a GPU and verifies a result of it.
-	prepare(g *gpuBench, p Point) (Timed, error)
 	// fit writes its figures into the profile and returns the fitted models.
 	fit(s *Samples, p *hw.Profile, from source) []model
 }
@@ -38,24 +36,18 @@ func Probes() []Probe {
 	return all
 }
 
-// probed is a probe and the cost that it belongs to.
-type probed struct {
-	Probe
-	cost cost
-}
-
-var probesByName = sync.OnceValue(func() map[string]*probed {
-	all := map[string]*probed{}
+var probesByName = sync.OnceValue(func() map[string]*Probe {
+	all := map[string]*Probe{}
 	for _, c := range costs {
 		for _, p := range c.probes() {
-			all[p.Name] = &probed{p, c}
+			all[p.Name] = &p
 		}
 	}
 	return all
 })
 
 // probeOf returns the probe of a name, nil where there is none.
-func probeOf(name string) *probed { return probesByName()[name] }
+func probeOf(name string) *Probe { return probesByName()[name] }
 
 // Shapes that attention is measured on: one with as many KV heads as query
 // heads and one with grouped queries.

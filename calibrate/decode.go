@@ -17,17 +17,20 @@ const (
 
 func (decode) probes() []Probe {
 	return []Probe{
-		{Name: probeDense, Means: "paged dense decode attention of one layer, L2 flushed; " + gpuTime, Kernel: "ss_decode",
-			Axes: []string{"batch", "context_tokens"}, shaped: true, needed: true},
-		{Name: probeSparse, Means: "decode attention to selected blocks, L2 flushed; " + gpuTime, Kernel: "ss_decode",
-			Axes: []string{"batch", "budget_tokens"}, shaped: true, needed: true},
+		{Name: probeDense, setup: (*gpuRun).setupDecode,
+			Means: "paged dense decode attention of one layer, L2 flushed; " + gpuTime,
+			Axes:  []string{"batch", "context_tokens"}, shaped: true, needed: true},
+		{Name: probeSparse, setup: (*gpuRun).setupDecode,
+			Means: "decode attention to selected blocks, L2 flushed; " + gpuTime,
+			Axes:  []string{"batch", "budget_tokens"}, shaped: true, needed: true},
 	}
 }
 
 // points alternate with those of scoring and progressive attention, batch by batch.
 func (decode) points(p *planner) {
 	p.eachBatch(func(shape string, batch int64, at func(order int, p Point)) {
-		for i, context := range pick(p, []int64{1024, 2048, 4096, 8192, 16384, 32768, 65536}, []int64{1024, 4096, 16384}) {
+		for i, context := range pick(p, []int64{1024, 2048, 4096, 8192, 16384, 32768, 65536},
+			[]int64{1024, 4096, 16384}) {
 			if batch*context <= p.mostTokens(shape) {
 				at(i, point(probeDense, shape, batch, context))
 			}
@@ -92,7 +95,9 @@ func (p *planner) eachGroupedBatch(f func(batch int64, at func(order int, p Poin
 }
 
 // budgets are the tokens that decodes select.
-func (p *planner) budgets() []int64 { return pick(p, []int64{1024, 2048, 4096}, []int64{1024, 2048}) }
+func (p *planner) budgets() []int64 {
+	return pick(p, []int64{1024, 2048, 4096}, []int64{1024, 2048})
+}
 
 // mostTokens is how many tokens of KV of a batch the card's memory holds.
 func (p *planner) mostTokens(shape string) int64 {
@@ -103,18 +108,20 @@ func (p *planner) mostTokens(shape string) int64 {
 	return min(p.limits.DeviceBytes, mostDeviceBytes) * 3 / 4 / m.LayerKVBytesPerToken()
 }
 
-func (decode) prepare(g *gpuBench, p Point) (Timed, error) { return g.ready(p, g.setupDecode) }
-
 // fit fits both kernels, never faster than HBM.
 func (decode) fit(s *Samples, p *hw.Profile, from source) []model {
 	models := []model{
-		fitDecode(s, p, from, "dense_decode", probeDense, "context_tokens", "paged dense decode kernel", &p.DenseDecode,
+		fitDecode(s, p, from, "dense_decode", probeDense, "context_tokens", "paged dense decode kernel",
+			&p.DenseDecode,
 			func(p *hw.Profile, at datum) float64 {
-				return hw.Seconds(p.Costs(at.model).DenseDecode, sim.Work{DecodeTokens: kvTokens(at, "context_tokens"), Decodes: int(at.At("batch"))})
+				return hw.Seconds(p.Costs(at.model).DenseDecode,
+					sim.Work{DecodeTokens: kvTokens(at, "context_tokens"), Decodes: int(at.At("batch"))})
 			}),
-		fitDecode(s, p, from, "sparse_decode", probeSparse, "budget_tokens", "block-sparse decode kernel", &p.SparseDecode,
+		fitDecode(s, p, from, "sparse_decode", probeSparse, "budget_tokens", "block-sparse decode kernel",
+			&p.SparseDecode,
 			func(p *hw.Profile, at datum) float64 {
-				return hw.Seconds(p.Costs(at.model).SparseDecode, sim.Work{DecodeTokens: kvTokens(at, "budget_tokens"), Decodes: int(at.At("batch"))})
+				return hw.Seconds(p.Costs(at.model).SparseDecode,
+					sim.Work{DecodeTokens: kvTokens(at, "budget_tokens"), Decodes: int(at.At("batch"))})
 			}),
 	}
 	fitWaves(s, p, from)
@@ -142,29 +149,35 @@ func listTokens(axis string) func(at datum) float64 {
 func kvTokens(at datum, axis string) int64 { return at.At("batch") * at.At(axis) }
 
 func kvBytes(axis string) func(at datum) float64 {
-	return func(at datum) float64 { return float64(kvTokens(at, axis) * at.model.LayerKVBytesPerToken()) }
+	return func(at datum) float64 {
+		return float64(kvTokens(at, axis) * at.model.LayerKVBytesPerToken())
+	}
 }
 
-// fitDecode fits t = launch + group splits merge + bytes/rate. Few lists are cut
-// into splits until these fill the card, and merging them is what a small
-// launch waits for.
-func fitDecode(s *Samples, p *hw.Profile, from source, name, probe, axis, what string, stream *hw.Stream, price func(*hw.Profile, datum) float64) model {
+// fitDecode fits t = launch + group splits merge + bytes/rate. Lists are split until they fill the
+// card, and merging them is what a small launch waits for.
+func fitDecode(s *Samples, p *hw.Profile, from source, name, probe, axis, what string,
+	stream *hw.Stream, price func(*hw.Profile, datum) float64) model {
 	fit, held := s.of(probe).split(func(at datum) string { return at.Shape }, 3, nil)
 	bytes, tokens, ctas := kvBytes(axis), listTokens(axis), ctasPerSM*s.sms()
 	hbm := p.GPU.HBMBandwidth.SI()
 	start := linear(fit, one, bytes)
-	c := refine(fit, []float64{math.Max(start[0], 1e-6), 1e-7, 1 / math.Max(start[1], 1/hbm)}, []bound{callBound, blockBound, {rateBound.low, hbm}},
+	c := refine(fit, []float64{math.Max(start[0], 1e-6), 1e-7, 1 / math.Max(start[1], 1/hbm)},
+		[]bound{callBound, blockBound, {rateBound.low, hbm}},
 		func(c []float64, at datum) float64 {
 			return c[0] + group(at)*hw.ListSplits(ctas, lists(at), tokens(at))*c[1] + bytes(at)/c[2]
 		})
 	*stream = hw.Stream{
-		Launch: from.figure(c[0]*1e6, "us", what), Rate: from.figure(c[2]*1e-9, "GB/s", what),
+		Launch: from.us(c[0], what), Rate: from.gbps(c[2], what),
 		Largest: from.figure(largestOf(s.of(probe), bytes)*1e-9, "GB", "the largest point measured"),
 	}
-	if merge := perBlock(c[1], from, what+", merging the splits of a list, for each split and query head"); merge.Set() && ctas > 0 {
-		stream.Merge, stream.CTAs = merge, from.figure(ctas, "CTAs", strconv.Itoa(ctasPerSM)+" on each SM")
+	if merge := perBlock(c[1], from,
+		what+", merging the splits of a list, for each split and query head"); merge.Set() && ctas > 0 {
+		stream.Merge, stream.CTAs = merge,
+			from.figure(ctas, "CTAs", strconv.Itoa(ctasPerSM)+" on each SM")
 	}
-	return model{name: name, fit: fit, held: held, price: price, draw: picture{x: bytes, xLabel: "bytes", rate: bytes}}
+	return model{name: name, fit: fit, held: held, price: price,
+		draw: picture{x: bytes, xLabel: "bytes", rate: bytes}}
 }
 
 func largestOf(d data, size func(datum) float64) float64 {
@@ -194,15 +207,18 @@ func fitWaves(s *Samples, p *hw.Profile, from source) {
 		w := wavesOf(at)
 		return c[0] + bytes(at)/c[1] + (w.Waves-1)*c[2] + group(at)*w.Merged()*c[3]
 	}
-	c := refine(fit, []float64{smooth.Launch.SI(), smooth.Rate.SI(), 1e-6, 1e-7}, []bound{callBound, {rateBound.low, hbm}, blockBound, blockBound}, law)
-	if logErrors(fit, func(at datum) float64 { return law(c, at) }) > logErrors(fit, func(at datum) float64 {
-		return hw.Seconds(p.Costs(at.model).SparseDecode, sim.Work{DecodeTokens: kvTokens(at, "budget_tokens"), Decodes: int(at.At("batch"))})
-	}) {
+	c := refine(fit, []float64{smooth.Launch.SI(), smooth.Rate.SI(), 1e-6, 1e-7},
+		[]bound{callBound, {rateBound.low, hbm}, blockBound, blockBound}, law)
+	if logErrors(fit, func(at datum) float64 { return law(c, at) }) >
+		logErrors(fit, func(at datum) float64 {
+			return hw.Seconds(p.Costs(at.model).SparseDecode,
+				sim.Work{DecodeTokens: kvTokens(at, "budget_tokens"), Decodes: int(at.At("batch"))})
+		}) {
 		return
 	}
 	const what = "block-sparse decode kernel"
 	p.SparseDecode = hw.Stream{
-		Launch: from.figure(c[0]*1e6, "us", what), Rate: from.figure(c[1]*1e-9, "GB/s", what),
+		Launch: from.us(c[0], what), Rate: from.gbps(c[1], what),
 		CTAs: from.figure(ctas, "CTAs", strconv.Itoa(ctasPerSM)+" on each SM"), Largest: smooth.Largest,
 		Merge: perBlock(c[3], from, what+", merging the splits of a list, for each query head"),
 		Wave:  perBlock(c[2], from, what+", for each wave of CTAs but the first"),
@@ -212,7 +228,7 @@ func fitWaves(s *Samples, p *hw.Profile, from source) {
 	}
 }
 
-// sms is the card's SMs, 0 where the samples do not say.
+// sms is the card's SMs, 0 where the samples have none.
 func (s *Samples) sms() float64 {
 	n, err := strconv.Atoi(s.Origin.SMs)
 	if err != nil || n < 0 {

@@ -1,15 +1,15 @@
 package calibrate
 
 import (
-	"fmt"
+	"math"
+	"math/rand/v2"
+
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/reference"
 	"github.com/sparseserve/sparseserve/hw"
-	"math"
-	"math/rand/v2"
 )
 
-// decodeBatch is a batch whose KV blocks lie in random slots, each used once.
+// decodeBatch is a batch whose KV blocks are in random slots, each used once.
 type decodeBatch struct {
 	args  cuda.DecodeArgs
 	units int64
@@ -33,14 +33,14 @@ func equalTo(n, value int64) []int64 {
 	return all
 }
 
-// layOut chooses what a batch attends to and where it lies.
-func layOut(r *rand.Rand, m *hw.Model, spec decodeSpec) *decodeBatch {
+// newDecodeBatch chooses what a batch attends to and the slots of its blocks.
+func newDecodeBatch(r *rand.Rand, m *hw.Model, spec decodeSpec) *decodeBatch {
 	d, heads, batch := int64(m.HeadDim), int64(m.KVHeads), int64(len(spec.contexts))
 	b := &decodeBatch{units: batch * heads}
 	stride, most := int64(0), int64(0) // blocks of the longest context; of the longest list
 	for u := range b.units {
 		blocks := spec.contexts[u/heads] / blockTokens
-		picked := inOrder(blocks)
+		picked := counted[int32](blocks)
 		if spec.chosen != nil {
 			for i, block := range r.Perm(int(blocks))[:spec.chosen[u]] {
 				picked[i] = int32(block)
@@ -51,140 +51,89 @@ func layOut(r *rand.Rand, m *hw.Model, spec decodeSpec) *decodeBatch {
 		b.slots += int64(len(picked))
 		stride, most = max(stride, blocks), max(most, int64(len(picked)))
 	}
-	b.args = cuda.DecodeArgs{Batch: int32(batch), HeadsQ: int32(m.QHeads), HeadsKV: int32(heads), HeadDim: int32(d), BlockTokens: blockTokens,
-		TableStride: int32(stride), ListStride: int32(most), MaxBlocks: int32(most), Scale: float32(1 / math.Sqrt(float64(d)))}
+	b.args = cuda.DecodeArgs{
+		Batch: int32(batch), HeadsQ: int32(m.QHeads), HeadsKV: int32(heads), HeadDim: int32(d),
+		BlockTokens: blockTokens, TableStride: int32(stride), ListStride: int32(most),
+		MaxBlocks: int32(most), Scale: float32(1 / math.Sqrt(float64(d))),
+	}
 	b.table = make([]int32, b.units*stride)
-	tabulate(r, b.table, stride, b.slots, func(row int64) []int32 { return b.lists[row] })
+	free := r.Perm(int(b.slots))
+	for u, list := range b.lists {
+		for _, block := range list {
+			b.table[int64(u)*stride+int64(block)], free = int32(free[0]), free[1:]
+		}
+	}
 	return b
 }
 
-// inOrder is 0, 1, 2, ..
-func inOrder(n int64) []int32 {
-	all := make([]int32, n)
-	for i := range all {
-		all[i] = int32(i)
-	}
-	return all
-}
-
-// tabulate gives the blocks of each row of a table one of so many places each.
-func tabulate(r *rand.Rand, table []int32, stride, places int64, blocks func(row int64) []int32) {
-	free := r.Perm(int(places))
-	for row := range int64(len(table)) / stride {
-		for _, block := range blocks(row) {
-			table[row*stride+int64(block)], free = int32(free[0]), free[1:]
-		}
-	}
-}
-
-// slot is where a block of a unit lies.
+// slot is where a block of a unit is in the pool.
 func (b *decodeBatch) slot(unit int64, block int32) int64 {
 	return int64(b.table[unit*int64(b.args.TableStride)+int64(block)])
 }
 
-// contextBehind is the context that budgets are selected from, in tokens.
-const contextBehind = 32768
+// selectedFrom is the context that budgets are selected from, in tokens.
+const selectedFrom = 32768
 
-// decodeOp readies decode attention over a batch (batch.go).
-func (g *gpuBench) decodeOp(s *cuda.Session, m *hw.Model, spec decodeSpec) (*decodeBatch, error) {
-	b := layOut(g.r, m, spec)
-	a, d, batch := &b.args, int64(m.HeadDim), int64(len(spec.contexts))
-	contexts := make([]int32, batch)
+// decode readies decode attention over a batch.
+func (g *gpuRun) decode(m *hw.Model, spec decodeSpec) *decodeBatch {
+	b := newDecodeBatch(g.r, m, spec)
+	a, queries := &b.args, int64(len(spec.contexts)*m.QHeads*m.HeadDim)
+	contexts := make([]int32, len(spec.contexts))
 	for i, n := range spec.contexts {
 		contexts[i] = int32(n)
 	}
-	var err error
-	set := func(p *cuda.Ptr, get func() (cuda.Ptr, error)) {
-		if err == nil {
-			*p, err = get()
-		}
-	}
-	set(&a.Pool, func() (cuda.Ptr, error) { return g.random(s, b.slots*2*blockTokens*d) })
-	set(&a.Q, func() (cuda.Ptr, error) { return g.random(s, batch*int64(m.QHeads)*d) })
-	set(&a.Out, func() (cuda.Ptr, error) { return g.poisoned(s, 2*batch*int64(m.QHeads)*d) })
-	set(&a.Table, func() (cuda.Ptr, error) { return upload(g, s, b.table) })
-	set(&a.Context, func() (cuda.Ptr, error) { return upload(g, s, contexts) })
+	a.Pool, a.Q = g.random(b.slots*2*blockTokens*int64(m.HeadDim)), g.random(queries)
+	a.Out = g.poisoned(2 * queries)
+	a.Table, a.Context = upload(g, b.table), upload(g, contexts)
 	if spec.chosen != nil {
 		order, count := make([]int32, b.units*int64(a.ListStride)), make([]int32, b.units)
 		for u, picked := range b.lists {
 			count[u] = int32(len(picked))
 			copy(order[u*int(a.ListStride):], picked)
 		}
-		set(&a.List, func() (cuda.Ptr, error) { return upload(g, s, order) })
-		set(&a.Count, func() (cuda.Ptr, error) { return upload(g, s, count) })
+		a.List, a.Count = upload(g, order), upload(g, count)
 	}
-	if err != nil {
-		return nil, err
-	}
-	bytes, err := s.Workspace(a)
-	if err != nil {
-		return nil, err
-	}
-	a.Workspace, err = g.zeros(s, bytes)
-	return b, err
+	a.Workspace = g.workspace(a)
+	return b
 }
 
-// check computes some heads of what was just run anew, of the last request among
-// them, which is the longest where they differ.
-func (b *decodeBatch) check(g *gpuBench, s *cuda.Session) error {
+// checkDecode computes some heads of what was just run anew, of the last request among them,
+// which is the longest where they differ.
+func (g *gpuRun) checkDecode(b *decodeBatch) {
 	a := &b.args
 	d, group := int64(a.HeadDim), int64(a.HeadsQ/a.HeadsKV)
 	values := 2 * blockTokens * d // of a block
 	for _, unit := range []int64{0, b.units - 1, g.r.Int64N(b.units)} {
 		head := unit*group + g.r.Int64N(group)
-		q, err := floats(s, a.Q+cuda.Ptr(2*head*d), d)
-		if err != nil {
-			return err
-		}
+		q := g.floats(a.Q+cuda.Ptr(2*head*d), d)
 		sum := reference.NewSoftmax(int(d))
 		for _, block := range b.lists[unit] {
-			kv, err := floats(s, a.Pool+cuda.Ptr(2*b.slot(unit, block)*values), values)
-			if err != nil {
-				return err
-			}
+			kv := g.floats(a.Pool+cuda.Ptr(2*b.slot(unit, block)*values), values)
 			attend(&sum, q, kv[:values/2], kv[values/2:], float64(a.Scale))
 		}
 		want := make([]float64, d)
 		sum.Result(want)
-		got, err := halves(s, a.Out+cuda.Ptr(2*head*d), d)
-		if err != nil {
-			return err
-		}
-		if err := near(fmt.Sprintf("unit %d, head %d", unit, head), got, want); err != nil {
-			return err
-		}
+		g.near(a.Out+cuda.Ptr(2*head*d), want, "unit %d, head %d", unit, head)
 	}
-	return nil
 }
 
 // setupDecode readies attention to whole contexts or to selected blocks.
-func (g *gpuBench) setupDecode(s *cuda.Session, p Point) (*setup, error) {
-	m, err := shapeModel(p.Shape)
-	if err != nil {
-		return nil, err
-	}
-	batch := p.At("batch")
-	spec := decodeSpec{contexts: equalTo(batch, contextBehind)}
+func (g *gpuRun) setupDecode(p Point) *setup {
+	m, batch := g.model(p.Shape), p.At("batch")
+	spec := decodeSpec{contexts: equalTo(batch, selectedFrom)}
 	if p.Probe == probeDense {
 		spec.contexts = equalTo(batch, p.At("context_tokens"))
 	} else {
 		spec.chosen = equalTo(batch*int64(m.KVHeads), p.At("budget_tokens")/blockTokens)
 	}
-	b, err := g.decodeOp(s, m, spec)
-	if err != nil {
-		return nil, err
-	}
-	return b.timed(g, &b.args), nil
+	b := g.decode(m, spec)
+	return g.timed(b, &b.args)
 }
 
 // timed is the batch's attention by one kernel or several launches, with its check.
-func (b *decodeBatch) timed(g *gpuBench, calls ...cuda.Operation) *setup {
-	return &setup{bench: cuda.Bench{Calls: calls, FlushL2: true}, verify: func(s *cuda.Session) error {
-		for _, call := range calls {
-			if err := s.Launch(call, 0); err != nil {
-				return err
-			}
-		}
-		return b.check(g, s)
+func (g *gpuRun) timed(b *decodeBatch, calls ...cuda.Operation) *setup {
+	return &setup{bench: cuda.Bench{Calls: calls, FlushL2: true}, verify: func() {
+		g.launch(calls...)
+		g.checkDecode(b)
 	}}
 }

@@ -9,7 +9,8 @@ import (
 func TestDistinct(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, c := range []struct{ count, n int64 }{{1, 1}, {50, 50}, {40, 50}, {25, 50}, {100, 1 << 40}} {
+	for _, c := range []struct{ count, n int64 }{{1, 1}, {50, 50}, {40, 50}, {25, 50},
+		{100, 1 << 40}} {
 		seen, rises := map[int64]bool{}, 0
 		last := int64(-1)
 		for _, i := range distinct(r, c.count, c.n) {

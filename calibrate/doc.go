@@ -13,13 +13,14 @@
 //     the points of all slices.
 //   - sample.go repeats a point until the interval of its median (median.go) is narrow;
 //     visits.go measures points again that the host's CPU disturbs; run.go goes over all.
-//   - bench.go is what a machine must do for a point; gpu_bench.go does it on a GPU, with
-//     memory of host_pool.go and checks of gpu_check.go. transfer_setup.go and clock_train.go
-//     set up what several points share; live_server.go and drain.go serve with the live loop.
+//   - bench.go is what a machine must do for a point; gpu_bench.go does it on a GPU,
+//     gpu_run.go with one error that stays, memory of host_pool.go and checks of
+//     gpu_check.go. transfer_setup.go and clock_train.go set up what several points share;
+//     live_server.go and drain.go serve with the live loop; dealt.go deals samples of one run out.
 //   - samples.go, origin.go, journal.go: the samples as CSV, kept while measuring, so that an
 //     interrupted run resumes; steady.go shows a disturbed host.
 //   - fit.go splits points into those fitted and those held out, solve.go solves,
-//     resolution.go is what a measurement leaves open, quality.go prices the points held out
+//     resolution.go is a measurement's uncertainty, quality.go prices the points held out
 //     with the finished profile, profile.go puts it together, card.go adds what is known of
 //     the card, notes.go what no cost model needs.
 //   - fits.go, fits_text.go: the table of measured and fitted that pictures are drawn from.

@@ -10,8 +10,8 @@ import (
 	"sync"
 )
 
-// A server that requests leave one after another has steps of each number of decodes in which
-// nothing changes, and steps behind a request's end, whose blocks the cache takes back.
+// A server whose batch drains, one request after another, has steps of each number of decodes in
+// which nothing changes, and steps after a request's end, whose blocks the cache frees.
 
 // drainSteps are those between two requests' ends.
 const drainSteps = 16
@@ -61,13 +61,15 @@ func (c *drainRun) config() (sim.Config, error) {
 	if !c.kind.psa {
 		return cfg, nil
 	}
-	spec.Selection, spec.Epsilon, spec.Microbatch, spec.Pipelined, spec.PSAStop = "psa", 0.95, psaMicro, true, sim.PSAStopHead
+	spec.Selection, spec.Epsilon, spec.Microbatch, spec.Pipelined, spec.PSAStop = "psa", 0.95,
+		psaMicro, true, sim.PSAStopHead
 	spec.SinkBlocks, spec.WindowBlocks = 0, 1
 	policy, named, err := spec.Policy()
 	if err != nil {
 		return cfg, err
 	}
-	cfg.Library = libraryOf(policy, dsa.Setting{Digest: named.Digest, Window: 1, Queries: c.model.QHeads / c.model.KVHeads})
+	cfg.Library = libraryOf(policy,
+		dsa.Setting{Digest: named.Digest, Window: 1, Queries: c.model.QHeads / c.model.KVHeads})
 	return cfg, nil
 }
 
@@ -92,7 +94,8 @@ func (c *drainRun) serve(cfg sim.Config) (*drainTimes, error) {
 		return nil, err
 	}
 	rec := &drainTimes{requests: c.requests}
-	if _, err = server.Run(context.Background(), &drainRequests{prompt: c.prompt, outputs: c.outputs()}, rec); err != nil {
+	if _, err = server.Run(context.Background(),
+		&requestsAtStart{c.prompt, c.outputs()}, rec); err != nil {
 		return nil, err
 	}
 	return rec, nil
@@ -133,31 +136,16 @@ func (c *drainRun) rounds() (map[int64]int64, error) {
 	return all, nil
 }
 
-// drainRequests is a workload of requests that all arrive at the start.
-type drainRequests struct {
-	prompt  int
-	outputs []int
-}
-
-// Next implements sim.Workload.
-func (w *drainRequests) Next() (a sim.Arrival, more bool, err error) {
-	if len(w.outputs) == 0 {
-		return a, false, nil
-	}
-	a = sim.Arrival{Prompt: w.prompt, Output: w.outputs[0]}
-	w.outputs = w.outputs[1:]
-	return a, true, nil
-}
-
 // drainTimes sorts a server's steps, in seconds.
 type drainTimes struct {
 	requests int
 
-	steady, freed   map[int][]float64 // by decodes: steps where nothing changes, and those behind a request's end
-	rounds, counted map[int]int64     // by decodes: rounds of all layers, and steps
+	// by decodes: steps where nothing changes, and those after a request's end
+	steady, freed   map[int][]float64
+	rounds, counted map[int]int64 // by decodes: rounds of all layers, and steps
 
 	loaded int64
-	all    int // steps of decodes alone
+	all    int // steps of decodes only
 	last   sim.StepRecord
 }
 
@@ -181,7 +169,8 @@ func (t *drainTimes) Step(r *sim.StepRecord) error {
 	t.rounds[n] += r.Rounds
 	t.counted[n]++
 	switch ended, begins := n < before.Decodes, before.Saved > 0; {
-	case r.Saved > 0 || begins: // what is saved is named too, and lists of a new block are looked up whole
+	// what is saved is named too, and lists of a new block are looked up whole
+	case r.Saved > 0 || begins:
 	case ended:
 		t.freed[n] = append(t.freed[n], seconds)
 	default:
@@ -190,9 +179,8 @@ func (t *drainTimes) Step(r *sim.StepRecord) error {
 	return nil
 }
 
-// longer is by how much steps behind a request's end are longer than those in which
-// nothing changes.
-func (t *drainTimes) longer() (seconds []float64) {
+// longer is by how much steps after a request's end are longer than those in which nothing changes.
+func (t *drainTimes) longer(Point) (seconds []float64) {
 	for n := t.requests; n > 0; n-- { // in a fixed order
 		if steady := t.steady[n]; len(steady) > 0 {
 			usual := medianOf(steady).Value
@@ -241,8 +229,8 @@ func roundsOf(shape string, layers, requests int64) int64 {
 
 var meansKnown sync.Map // drainKey to a layer's rounds by requests
 
-// drainMost is how many requests a server begins with: prompts take
-// long to prefill, and KV of a model with many KV heads much memory.
+// drainMost is how many requests a server begins with: prompts are
+// slow to prefill, and KV of a model with many KV heads is large.
 func drainMost(shape string) int64 {
 	if shape == shapes[0] {
 		return 8
@@ -251,7 +239,7 @@ func drainMost(shape string) int64 {
 }
 
 // priced prices points of servers of the kind: the model of a card serves the same requests as
-// the live server did. By the point's key; points of which it has too few steps are left out.
+// the live server did. By the point's key; points without enough steps are dropped.
 func (k drainConfig) priced(p *hw.Profile, all data) (map[string]float64, error) {
 	priced := map[string]float64{}
 	served := map[drainKey]*drainTimes{}
@@ -284,8 +272,10 @@ func (c *drainRun) modelled(p *hw.Profile) (*drainTimes, error) {
 	}
 	spec := &cfg.Spec
 	cfg.Device, err = hw.NewDevice(p, c.model, hw.DeviceOptions{
-		LoadEngine: spec.LoadEngine, SaveEngine: spec.SaveEngine, Offload: c.kind.lookup, GPULookup: c.kind.lookup,
-		SaveBufferBytes: int64(spec.SaveBuffer * mib), Microbatch: spec.Microbatch, Pipelined: spec.Pipelined,
+		LoadEngine: spec.LoadEngine, SaveEngine: spec.SaveEngine, Offload: c.kind.lookup,
+		GPULookup:       c.kind.lookup,
+		SaveBufferBytes: int64(spec.SaveBuffer * mib), Microbatch: spec.Microbatch,
+		Pipelined: spec.Pipelined,
 	})
 	if err != nil {
 		return nil, err

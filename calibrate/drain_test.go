@@ -15,11 +15,13 @@ func tinyDrain(kind drainConfig) *drainRun {
 	return tiny
 }
 
-// Each server that requests leave serves on a device that computes, and has every
-// sample that its probes ask for; nothing of it is left behind.
+// Each draining server serves on a device that computes, and has every
+// sample that its probes ask for; it frees all of its memory.
 func TestDrainRunsServe(t *testing.T) {
 	for name, kind := range map[string]drainConfig{
-		"top-k": {}, "PSA": {psa: true}, "held": {held: true}, "PSA, held": {psa: true, held: true}, "dense": {held: true, dense: true}, "the GPU's lookup": {lookup: true}, "PSA, the GPU's lookup": {psa: true, lookup: true},
+		"top-k": {}, "PSA": {psa: true}, "held": {held: true}, "PSA, held": {psa: true, held: true},
+		"dense": {held: true, dense: true}, "the GPU's lookup": {lookup: true},
+		"PSA, the GPU's lookup": {psa: true, lookup: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -28,7 +30,9 @@ func TestDrainRunsServe(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c, m := tinyDrain(kind), &pooled{Machine: machine, pool: &hostPool{segments: []cuda.HostMemory{memory}, bytes: slab}, each: slab}
+			c, m := tinyDrain(kind),
+				&pooled{Machine: machine, pool: &hostPool{segments: []cuda.HostMemory{memory}, bytes: slab},
+					each: slab}
 			times, err := c.times(m)
 			if err != nil {
 				t.Fatal(err)
@@ -41,7 +45,7 @@ func TestDrainRunsServe(t *testing.T) {
 			if err != nil || len(samples) != drainSamples || slices.Min(samples) <= 0 {
 				t.Errorf("samples %v, %v", samples, err)
 			}
-			if n := len(times.longer()); n != c.requests-1 {
+			if n := len(times.longer(p)); n != c.requests-1 {
 				t.Errorf("%d steps behind a request's end, want %d", n, c.requests-1)
 			}
 			if rounds, err := c.rounds(); kind.psa && (err != nil || rounds[1] < 1 || rounds[1] > 2) {
@@ -61,7 +65,7 @@ func TestPlannedDrainRuns(t *testing.T) {
 		}
 		kind, steps := drainConfig{}, (*drainTimes).steadyAt
 		if p.Probe == probeLiveFreed {
-			steps = func(t *drainTimes, _ Point) []float64 { return t.longer() }
+			steps = (*drainTimes).longer
 		} else if p.Probe != probeLiveUnsplit {
 			kind = overheadServerOf(p.Probe).kind
 		}

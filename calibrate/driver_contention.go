@@ -14,16 +14,19 @@ const (
 )
 
 func (driverContention) probes() []Probe {
-	const calls = "launches of an empty kernel and copies of 16 KiB to the GPU, in turn; host time of the calls alone"
+	const calls = "launches of an empty kernel and copies of 16 KiB to the GPU, alternating; host " +
+		"time of the calls only"
 	axes := []string{"launches", "copies"}
 	return []Probe{
-		{Name: probeCallsNone, Means: calls, Kernel: "ss_empty, ss_memcpy", Axes: axes, again: always},
-		{Name: probeCallsSave, Means: calls + ", while a second thread saves with a memcpy a block without pause",
-			Kernel: "ss_empty, ss_memcpy", Axes: axes, again: always},
+		{Name: probeCallsNone, setup: (*gpuRun).setupCalls, Means: calls,
+			Axes: axes, again: always},
+		{Name: probeCallsSave, setup: (*gpuRun).setupCalls, Means: calls +
+			", while a second thread saves with a memcpy a block without pause",
+			Axes: axes, again: always},
 	}
 }
 
-// points have up to 96 calls of one kind: a stream takes many more before a call has to wait
+// points have up to 96 calls of one kind: a stream holds many more before a call has to wait
 // for the GPU.
 func (driverContention) points(p *planner) {
 	for _, n := range [][2]int64{{64, 1}, {1, 64}, {16, 16}, {48, 48}} {
@@ -31,47 +34,32 @@ func (driverContention) points(p *planner) {
 	}
 }
 
-func (driverContention) prepare(g *gpuBench, p Point) (Timed, error) { return g.ready(p, g.setupCalls) }
-
-// fit finds what a call of the driver takes longer while another thread
+// fit finds by how much a call of the driver is longer while another thread
 // saves blocks one by one: calls of two threads queue for the driver's lock.
 //
-//	t = alone + (launches + copies) wait
+//	t = uncontended + (launches + copies) wait
 func (driverContention) fit(s *Samples, p *hw.Profile, from source) []model {
 	p.Host.DriverContention = hw.Figure{}
-	alone := map[string]float64{}
-	for _, at := range s.of(probeCallsNone) {
-		alone[at.Sizes()] = at.seconds
-	}
-	var waits []float64
-	for _, at := range s.of(probeCallsSave) {
-		if t, ok := alone[at.Sizes()]; ok {
-			waits = append(waits, (at.seconds-t)/float64(at.At("launches")+at.At("copies")))
-		}
-	}
-	if len(waits) > 0 {
-		if wait := medianOf(waits).Value; wait > 0 {
-			p.Host.DriverContention = from.figure(wait*1e6, "us", "a launch or small copy while another thread saves with a memcpy a block, over the same without it")
+	longer := s.of(probeCallsSave).beyond(s.of(probeCallsNone), pointKey)
+	if len(longer) > 0 {
+		calls := func(at datum) float64 { return float64(at.At("launches") + at.At("copies")) }
+		if wait := shareOf(longer, calls); wait > 0 {
+			p.Host.DriverContention = from.us(
+				wait, "a launch or small copy while another thread saves with a memcpy a block, "+
+					"over the same without it")
 		}
 	}
 	return nil
 }
 
-// setupCalls readies launches and small copies, in turn, while a second thread
-// copies 16 KiB blocks one by one: both wait for the driver.
-func (g *gpuBench) setupCalls(s *cuda.Session, p Point) (*setup, error) {
+// setupCalls readies launches and small copies, alternating, while a second thread copies 16 KiB
+// blocks one by one: the calls of both queue for the driver.
+func (g *gpuRun) setupCalls(p Point) *setup {
 	const count, block = 4096, 16 * kib
 	t := &setup{bench: cuda.Bench{Clock: cuda.SubmitClock}, settle: settled}
-	near, err := g.poisoned(s, block)
-	if err != nil {
-		return nil, err
-	}
-	if err := g.pool.grow(s, gib); err != nil {
-		return nil, err
-	}
-	host, hostBytes := g.pool.at(0)
-	up := &cuda.MemcpyArgs{Dst: near, Src: host, Bytes: block}
-	t.verify = func(s *cuda.Session) error { return g.sameBytes(s, near, hostBytes[:block], up) }
+	src, bytes := g.host(gib)
+	up := &cuda.MemcpyArgs{Dst: g.poisoned(block), Src: src, Bytes: block}
+	t.verify = func() { g.copied(up, up.Dst, bytes[:block]) }
 	launches, copies := p.At("launches"), p.At("copies")
 	for i := range max(launches, copies) {
 		if i < launches {
@@ -81,15 +69,9 @@ func (g *gpuBench) setupCalls(s *cuda.Session, p Point) (*setup, error) {
 			t.bench.Calls = append(t.bench.Calls, up)
 		}
 	}
-	var op cuda.Operation
-	var moved func(*cuda.Session) error
-	switch p.Probe {
-	case probeCallsNone:
-		return t, nil
-	case probeCallsSave:
-		op, moved, err = g.saveOp(s, probeSaveMemcpy, count, block, basePool*mib, 0)
+	if p.Probe == probeCallsSave {
+		c := g.saveAnywhere(probeSaveMemcpy, count, block, basePool*mib, 0)
+		t.overlap, t.verify = c.calls, both(t.verify, c.verify)
 	}
-	t.beside = []cuda.Operation{op}
-	t.verify = both(t.verify, moved)
-	return t, err
+	return t
 }

@@ -3,30 +3,29 @@ package calibrate
 import (
 	"github.com/sparseserve/sparseserve/hw"
 	"github.com/sparseserve/sparseserve/sim"
-	"math"
 )
 
-// elementwise is what one layer has besides matrices and attention.
+// elementwise is what one layer has except matrices and attention.
 type elementwise struct{}
 
 const probePointwise = "pointwise"
 
 func (elementwise) probes() []Probe {
-	return []Probe{{Name: probePointwise,
-		Means: "what one layer has beside linears and attention: two norms with their residual sums, rope with the write of K and V to their blocks, " +
+	return []Probe{{Name: probePointwise, setup: (*gpuRun).setupPointwise,
+		Means: "what one layer has except linears and attention: two norms with their residual sums, " +
+			"rope with the write of K and V to their blocks, " +
 			"silu(gate) up; " + gpuTime,
-		Kernel: "ss_rmsnorm, ss_rope, ss_silu_mul", Axes: []string{"tokens"}, shaped: true, needed: true}}
+		Axes: []string{"tokens"}, shaped: true, needed: true}}
 }
 
 func (elementwise) points(p *planner) {
 	for _, shape := range shapes {
-		for _, n := range pick(p, []int64{1, 8, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384}, []int64{1, 256, 2048, 8192}) {
+		for _, n := range pick(p, []int64{1, 8, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384},
+			[]int64{1, 256, 2048, 8192}) {
 			p.add(stageElementwise, point(probePointwise, shape, n))
 		}
 	}
 }
-
-func (elementwise) prepare(g *gpuBench, p Point) (Timed, error) { return g.ready(p, g.setupPointwise) }
 
 // fit fits t = launch + bytes/rate over all shapes, which the profile has as two
 // rows of one shape: a token's time and that of the most tokens.
@@ -35,24 +34,23 @@ func (elementwise) fit(s *Samples, p *hw.Profile, from source) []model {
 	all := s.of(probePointwise)
 	bytes := func(at datum) float64 { return tokens(at) * hw.PointwiseBytes(at.model) }
 	fit, held := all.split(func(at datum) string { return at.Shape }, 3, isMost(all))
-	start, hbm := linear(fit, one, bytes), p.GPU.HBMBandwidth.SI()
-	c := refine(fit, []float64{math.Max(start[0], 1e-6), 1 / math.Max(start[1], 1/hbm)}, []bound{callBound, {rateBound.low, hbm}}, func(c []float64, at datum) float64 {
-		return c[0] + bytes(at)/c[1]
-	})
+	c := fitBytes(fit, bytes, p.GPU.HBMBandwidth.SI())
 	first := all[0].model
 	ends := all.values("tokens")
 	p.Pointwise = nil
 	for _, n := range []int64{1, ends[len(ends)-1]} {
 		t := c[0] + float64(n)*hw.PointwiseBytes(first)/c[1]
-		p.Pointwise = append(p.Pointwise, hw.TokenRow{Shape: all[0].Shape, Tokens: int(n), Figure: from.figure(t*1e3, "ms", what)})
+		p.Pointwise = append(p.Pointwise,
+			hw.TokenRow{Shape: all[0].Shape, Tokens: int(n), Figure: from.figure(t*1e3, "ms", what)})
 	}
-	return []model{{name: "pointwise", fit: fit, held: held, draw: picture{x: bytes, xLabel: "bytes read and written", rate: bytes},
+	return []model{{name: "pointwise", fit: fit, held: held,
+		draw: picture{x: bytes, xLabel: "bytes read and written", rate: bytes},
 		price: func(p *hw.Profile, at datum) float64 {
 			return hw.Seconds(p.Costs(at.model).Elementwise, sim.Work{Tokens: int(at.At("tokens"))})
 		}}}
 }
 
-// isMost says whether a point is of the most tokens.
+// isMost reports whether a point is of the most tokens.
 func isMost(all data) func(datum) bool {
 	n := all.values("tokens")
 	return func(at datum) bool { return at.At("tokens") == n[len(n)-1] }

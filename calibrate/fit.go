@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	"cmp"
 	"fmt"
 	"hash/fnv"
 	"slices"
@@ -12,7 +13,7 @@ import (
 type datum struct {
 	Point
 	seconds float64   // median, or mean (Record.seconds)
-	within  float64   // seconds: half of what its measurement leaves open (resolution.go)
+	within  float64   // seconds: half of its measurement's uncertainty (resolution.go)
 	model   *hw.Model // that stands for the point's shape, nil without one
 }
 
@@ -88,16 +89,7 @@ func (d data) split(group func(datum) string, fewest int, keep func(datum) bool)
 	for _, g := range order {
 		members := groups[g]
 		free := members.where(func(p datum) bool { return keep == nil || !keep(p) })
-		slices.SortFunc(free, func(a, b datum) int {
-			x, y := hash(a.Key()), hash(b.Key())
-			switch {
-			case x < y:
-				return -1
-			case x > y:
-				return 1
-			}
-			return 0
-		})
+		slices.SortFunc(free, func(a, b datum) int { return cmp.Compare(hash(a.Key()), hash(b.Key())) })
 		debt += len(members)
 		n := max(0, min(debt/3, len(free), len(members)-fewest))
 		debt -= 3 * n
@@ -114,6 +106,28 @@ func (d data) split(group func(datum) string, fewest int, keep func(datum) bool)
 	}
 	return fit, held
 }
+
+// beyond is by how much each of these points is longer than the base's of the same key, which
+// may be negative; those without one are dropped.
+func (d data) beyond(base data, key func(datum) string) (longer data) {
+	known := map[string]datum{}
+	for _, at := range base {
+		known[key(at)] = at
+	}
+	for _, at := range d {
+		if b, ok := known[key(at)]; ok {
+			at.seconds -= b.seconds
+			at.within = combined(at.within, b.within)
+			longer = append(longer, at)
+		}
+	}
+	return longer
+}
+
+func positive(at datum) bool { return at.seconds > 0 }
+
+// pointKey is a point's key but for the probe.
+func pointKey(at datum) string { return at.Shape + " " + at.Sizes() }
 
 // together puts all points into one group.
 func together(datum) string { return "" }

@@ -9,15 +9,16 @@ func linear1(tokens int64, us float64) datum {
 	return datum{Point: point(probeLinears, "llama2-7b", tokens), seconds: us * 1e-6}
 }
 
-// A flagged curve names the point at which the library took a worse kernel, and
-// says nothing of one that rises.
+// A flagged curve names the point at which the library chose a worse kernel, and
+// is silent on one that rises.
 func TestReasonOfACurve(t *testing.T) {
 	rising := data{linear1(256, 200), linear1(384, 270), linear1(448, 300), linear1(512, 350)}
 	if why := falls(rising, "tokens"); why != "" {
 		t.Errorf("nothing falls, yet %q", why)
 	}
 	rising[2].seconds = 420e-6
-	if why := falls(rising, "tokens"); !strings.Contains(why, "448 tokens take 420.0 us and 512 take 350.0 us") {
+	if why := falls(rising, "tokens"); !strings.Contains(
+		why, "448 tokens take 420.0 us and 512 take 350.0 us") {
 		t.Errorf("got %q", why)
 	}
 }
@@ -26,20 +27,23 @@ func TestReasonOfACurve(t *testing.T) {
 // that differ most; blocks under 4 KiB cost more by nature.
 func TestReasonOfAScatter(t *testing.T) {
 	save := func(block, blocks, threads int64, us float64) datum {
-		return datum{Point: point(probeSaveFlash, "", block, blocks, basePool, threads), seconds: us * 1e-6}
+		return datum{Point: point(probeSaveFlash, "", block, blocks, basePool, threads),
+			seconds: us * 1e-6}
 	}
-	d := data{save(2*kib, 4096, 1, 900), save(4*kib, 2048, 1, 500), save(8*kib, 1024, 1, 600), save(8*kib, 1024, 2, 100), save(8*kib, 2048, 1, 1500)}
-	if why := unlike(d); !strings.Contains(why, "up to 1.20 times") || !strings.Contains(why, "block_bytes=8192 blocks=1024") {
+	d := data{save(2*kib, 4096, 1, 900), save(4*kib, 2048, 1, 500), save(8*kib, 1024, 1, 600),
+		save(8*kib, 1024, 2, 100), save(8*kib, 2048, 1, 1500)}
+	if why := unlike(d); !strings.Contains(why, "up to 1.20 times") ||
+		!strings.Contains(why, "block_bytes=8192 blocks=1024") {
 		t.Errorf("got %q", why)
 	}
 }
 
-// What the largest pool does to an engine is told against the base pool's point
-// of the same sizes.
-func TestPoolsAreTold(t *testing.T) {
+// What the largest pool does to an engine is noted against the base pool's point of the same sizes.
+func TestPoolsAreNoted(t *testing.T) {
 	s := &Samples{Origin: fakeOrigin}
 	add := func(pool int64, us float64) {
-		s.Records = append(s.Records, Record{point(probeLoadMemcpy, "", 16*kib, 2048, pool), []float64{us * 1e-6}})
+		s.Records = append(s.Records,
+			Record{point(probeLoadMemcpy, "", 16*kib, 2048, pool), []float64{us * 1e-6}})
 	}
 	add(basePool, 100)
 	if notes := pools(s); len(notes) != 0 {
@@ -47,7 +51,8 @@ func TestPoolsAreTold(t *testing.T) {
 	}
 	add(4096, 105)
 	add(64*1024, 110)
-	if notes := pools(s); len(notes) != 1 || notes[0] != "load.memcpy over a pool of 64 GiB, over the same of 1 GiB: 1.10" {
+	if notes := pools(s); len(notes) != 1 ||
+		notes[0] != "load.memcpy over a pool of 64 GiB, over the same of 1 GiB: 1.10" {
 		t.Errorf("got %q", notes)
 	}
 }

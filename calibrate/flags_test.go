@@ -78,7 +78,7 @@ func TestIncompleteSamples(t *testing.T) {
 }
 
 // A card without a built-in profile gets peaks above what was measured, and
-// says of all else where it comes from.
+// has a source for all else.
 func TestUnknownCard(t *testing.T) {
 	s := measured(t, Quick, newFake(truth("a100-80gb"), 0, 1))
 	s.Origin.Card = "NVIDIA L40S"
@@ -90,7 +90,8 @@ func TestUnknownCard(t *testing.T) {
 		t.Errorf("gpu.runtime: %+v", p.GPU.Runtime)
 	}
 	for _, at := range s.of(probeDense) {
-		if rate := float64(at.At("batch")*at.At("context_tokens")*at.model.LayerKVBytesPerToken()) / at.seconds; rate > p.GPU.HBMBandwidth.SI() {
+		if rate := float64(at.At("batch")*at.At(
+			"context_tokens")*at.model.LayerKVBytesPerToken()) / at.seconds; rate > p.GPU.HBMBandwidth.SI() {
 			t.Errorf("%s ran at %g bytes/s, the peak is %g", at.Key(), rate, p.GPU.HBMBandwidth.SI())
 		}
 	}

@@ -13,15 +13,17 @@ type flashD2H struct{}
 const probeSaveFlash = "save.flash"
 
 func (flashD2H) probes() []Probe {
-	return []Probe{{Name: probeSaveFlash,
-		Means:  "FlashD2H, one copy and the CPU's scatter to blocks anywhere in a pinned pool, overlapped; until every block is written",
-		Kernel: "ss_flash_d2h", Axes: []string{"block_bytes", "blocks", "pool_mib", "threads"}, needed: true, again: always}}
+	return []Probe{{Name: probeSaveFlash, setup: (*gpuRun).setupSave,
+		Means: "FlashD2H, one copy and the CPU's scatter to blocks anywhere in a pinned pool, " +
+			"overlapped; until every block is written",
+		Axes:   []string{"block_bytes", "blocks", "pool_mib", "threads"},
+		needed: true, again: always}}
 }
 
 func (flashD2H) points(p *planner) {
 	for _, threads := range p.threads() {
 		p.eachTransfer(func(block, n int64) {
-			// Few blocks cost the call alone; a layer of a chunk has thousands.
+			// Small counts of blocks cost only the call; a layer of a chunk has thousands.
 			if n*block <= mostScattered && n >= 256 {
 				p.add(stageFlashD2H, point(probeSaveFlash, "", block, n, basePool, threads))
 			}
@@ -39,15 +41,12 @@ func (p *planner) threads() (threads []int64) {
 	return append(threads, int64(p.limits.Threads))
 }
 
-func (flashD2H) prepare(g *gpuBench, p Point) (Timed, error) { return g.ready(p, g.setupSave) }
-
 func (flashD2H) fit(s *Samples, p *hw.Profile, from source) []model {
 	return []model{fitScatter(s, p, from, math.Min(p.Link.D2H.SI(), p.Link.Nominal.SI()))}
 }
 
-// mostScattered are the bytes of a save that FlashD2H is fitted to: a layer of 4,096 tokens
-// with 32 KV heads saves as many, and more than the CPU's caches hold one thread scatters
-// more slowly.
+// mostScattered are the bytes of a save that FlashD2H is fitted to: a layer of 4,096 tokens with 32
+// KV heads saves as many, and more than the CPU's caches hold one thread scatters more slowly.
 const mostScattered = 64 * mib
 
 // fitScatter fits FlashD2H (hw: saver), the rates of all numbers of threads at once with the
@@ -56,27 +55,32 @@ const mostScattered = 64 * mib
 //	t = call + B/min(link, rate(threads)) + min(B, chunk)/max(link, rate(threads))
 func fitScatter(s *Samples, p *hw.Profile, from source, link float64) model {
 	all := s.of(probeSaveFlash).where(func(at datum) bool { return moved(at) <= mostScattered })
-	fit, held := all.split(func(at datum) string { return byAxis("threads")(at) + " " + byAxis("block_bytes")(at) }, 1, nil)
+	fit, held := all.split(func(at datum) string {
+		return byAxis("threads")(at) + " " +
+			byAxis("block_bytes")(at)
+	}, 1, nil)
 	threads := fit.values("threads")
 	law := func(call, chunk, rate float64, at datum) float64 {
 		return call + moved(at)/math.Min(link, rate) + math.Min(moved(at), chunk)/math.Max(link, rate)
 	}
 	rateOf := func(common []float64, n int64) float64 {
 		of := fit.where(func(at datum) bool { return at.At("threads") == n })
-		return refine(of, []float64{link / 2}, []bound{{rateBound.low, mostRate * link}}, func(r []float64, at datum) float64 {
-			return law(common[0], common[1], r[0], at)
-		})[0]
+		return refine(of, []float64{link / 2}, []bound{{rateBound.low, mostRate * link}},
+			func(r []float64, at datum) float64 {
+				return law(common[0], common[1], r[0], at)
+			})[0]
 	}
 	rates, seen := make([]float64, len(threads)), []float64(nil)
-	common := refine(fit, []float64{50e-6, 8 * mib}, []bound{callBound, {64 * kib, mostScattered / 4}}, func(c []float64, at datum) float64 {
-		if !slices.Equal(seen, c) {
-			seen = slices.Clone(c)
-			for i, n := range threads {
-				rates[i] = rateOf(c, n)
+	common := refine(fit, []float64{50e-6, 8 * mib}, []bound{callBound, {64 * kib, mostScattered / 4}},
+		func(c []float64, at datum) float64 {
+			if !slices.Equal(seen, c) {
+				seen = slices.Clone(c)
+				for i, n := range threads {
+					rates[i] = rateOf(c, n)
+				}
 			}
-		}
-		return law(c[0], c[1], rates[slices.Index(threads, at.At("threads"))], at)
-	})
+			return law(c[0], c[1], rates[slices.Index(threads, at.At("threads"))], at)
+		})
 	for i, n := range threads {
 		rates[i] = rateOf(common, n)
 	}
@@ -87,40 +91,50 @@ func fitScatter(s *Samples, p *hw.Profile, from source, link float64) model {
 	rates = rising(rates, alike) // more threads are never slower
 
 	const what = "FlashD2H: "
-	p.Save.FlashCall = from.figure(common[0]*1e6, "us", what+"one copy into staging, and the threads' way to work and back")
-	p.Save.FlashChunk = from.figure(common[1]/mib, "MiB", what+"what is copied before the CPU begins, or scattered after the last copy")
+	p.Save.FlashCall = from.us(common[0],
+		what+"one copy into staging, and the threads' way to work and back")
+	p.Save.FlashChunk = from.figure(
+		common[1]/mib, "MiB", what+"what is copied before the CPU begins, or scattered after the last "+
+			"copy")
 	p.Save.Scatter = nil
 	fewest := 0
 	for i, n := range threads {
-		p.Save.Scatter = append(p.Save.Scatter, hw.ScatterRow{Threads: int(n), Figure: from.figure(rates[i]*1e-9, "GB/s", what+"the CPU's scatter")})
+		p.Save.Scatter = append(p.Save.Scatter,
+			hw.ScatterRow{Threads: int(n),
+				Figure: from.gbps(rates[i], what+"the CPU's scatter")})
 		if rates[i] > rates[fewest]*1.02 {
 			fewest = i
 		}
 	}
-	p.Save.Threads = from.figure(float64(threads[fewest]), "threads", "the fewest beyond which saving gains no more than 2 %")
-	return model{name: "save.scatter", fit: fit, held: held, draw: picture{x: moved, xLabel: "bytes saved", rate: moved},
-		why: unlike(fit),
+	p.Save.Threads = from.figure(float64(threads[fewest]), "threads",
+		"the fewest beyond which saving gains no more than 2 %")
+	return model{name: "save.scatter", fit: fit, held: held,
+		draw: picture{x: moved, xLabel: "bytes saved", rate: moved},
+		why:  unlike(fit),
 		price: func(p *hw.Profile, at datum) float64 {
-			return priceSave(p, hw.SaveFlash, at.At("blocks"), at.At("block_bytes"), at.At("pool_mib"), at.At("threads"))
+			return priceSave(p, hw.SaveFlash, at.At("blocks"), at.At("block_bytes"), at.At("pool_mib"),
+				at.At("threads"))
 		}}
 }
 
 // mostRate is what a scatter's rate is of the link's at most: beyond, saves do not show it.
 const mostRate = 4
 
-// unlike says how much longer the same bytes take as many threads in blocks of
+// unlike describes how much longer the same bytes last on as many threads in blocks of
 // another size, where blocks are of 4 KiB and more and their size should not
 // matter: the host's own noise, which lasts longer than a point.
 func unlike(d data) string {
 	worst, text := 1.0, ""
 	for _, a := range d {
 		for _, b := range d {
-			if a.At("block_bytes") < 4*kib || b.At("block_bytes") < 4*kib || a.At("threads") != b.At("threads") || moved(a) != moved(b) {
+			if a.At("block_bytes") < 4*kib || b.At("block_bytes") < 4*kib ||
+				a.At("threads") != b.At("threads") || moved(a) != moved(b) {
 				continue
 			}
 			if r := a.seconds / b.seconds; r > worst {
 				worst = r
-				text = fmt.Sprintf("the same bytes on as many threads take up to %.2f times as long at another point: %s and %s; the host's CPUs", r, a.Key(), b.Key())
+				text = fmt.Sprintf("the same bytes on as many threads take up to %.2f times as long at "+
+					"another point: %s and %s; the host's CPUs", r, a.Key(), b.Key())
 			}
 		}
 	}

@@ -11,15 +11,18 @@ type flashH2D struct{}
 const probeLoadFlash = "load.flash"
 
 func (flashH2D) probes() []Probe {
-	return []Probe{{Name: probeLoadFlash, Means: "FlashH2D, one gather kernel; " + wall, Kernel: "ss_flash_h2d",
-		Axes: []string{"block_bytes", "blocks", "pool_mib"}, needed: true}}
+	return []Probe{{Name: probeLoadFlash, setup: (*gpuRun).setupLoad,
+		Means: "FlashH2D, one gather kernel; " + wall,
+		Axes:  []string{"block_bytes", "blocks", "pool_mib"}, needed: true}}
 }
 
 // points vary block size and count at the base pool, and over others, which the kernel reads
 // in place, for large transfers.
 func (flashH2D) points(p *planner) {
 	for i, pool := range p.pools() {
-		at := func(block, n int64) { p.addAt(stageLoad, rank{i, 1}, point(probeLoadFlash, "", block, n, pool)) }
+		at := func(block, n int64) {
+			p.addAt(stageLoad, rank{i, 1}, point(probeLoadFlash, "", block, n, pool))
+		}
 		if pool == basePool {
 			p.eachTransfer(at)
 			continue
@@ -34,28 +37,28 @@ func (flashH2D) points(p *planner) {
 	}
 }
 
-func (flashH2D) prepare(g *gpuBench, p Point) (Timed, error) { return g.ready(p, g.setupLoad) }
-
 // fit needs the link's rate.
 func (flashH2D) fit(s *Samples, p *hw.Profile, from source) []model {
 	link := math.Min(p.Link.H2D.SI(), p.Link.Nominal.SI())
-	fit, held := s.of(probeLoadFlash).split(func(at datum) string { return byAxis("pool_mib")(at) + " " + byAxis("block_bytes")(at) }, 1, nil)
+	fit, held := s.of(probeLoadFlash).split(
+		func(at datum) string { return byAxis("pool_mib")(at) + " " + byAxis("block_bytes")(at) }, 1, nil)
 	k := fitKernel(inPool(fit, basePool), link)
-	p.Load.FlashLaunch = from.figure(k.launch*1e6, "us", "one gather kernel: submit and wait")
-	p.Load.FlashFloor = from.figure(k.floor*1e6, "us", "one gather kernel of few blocks")
-	p.Load.FlashBlock = perBlock(k.block, from, "a kernel's own time per block, which small blocks show")
+	p.Load.FlashLaunch = from.us(k.launch, "one gather kernel: submit and wait")
+	p.Load.FlashFloor = from.us(k.floor, "one gather kernel of few blocks")
+	p.Load.FlashBlock = perBlock(k.block, from,
+		"a kernel's own time per block, which small blocks show")
 	p.Load.Flash = nil
 	for _, pool := range fit.values("pool_mib") {
 		rate := k.rate
 		if pool != basePool {
-			rate = refine(inPool(fit, pool), []float64{k.rate}, []bound{{rateBound.low, link * 1.2}}, func(r []float64, at datum) float64 {
-				return kernelFit{k.floor, k.launch, k.block, r[0]}.seconds(at, link)
-			})[0]
+			rate = refine(inPool(fit, pool), []float64{k.rate}, []bound{{rateBound.low, link * 1.2}},
+				func(r []float64, at datum) float64 {
+					return kernelFit{k.floor, k.launch, k.block, r[0]}.seconds(at, link)
+				})[0]
 		}
-		p.Load.Flash = append(p.Load.Flash, hw.PoolRow{PoolGiB: float64(pool) / 1024, Figure: from.figure(rate*1e-9, "GB/s", "gather kernel, blocks anywhere in a pinned pool of this size")})
+		p.Load.Flash = append(p.Load.Flash,
+			hw.PoolRow{PoolGiB: float64(pool) / 1024,
+				Figure: from.gbps(rate, "gather kernel, blocks anywhere in a pinned pool of this size")})
 	}
-	return []model{{name: "load.flash", fit: fit, held: held, draw: drawMoved,
-		price: func(p *hw.Profile, at datum) float64 {
-			return priceLoad(p, hw.LoadFlash, at.At("blocks"), at.At("block_bytes"), at.At("pool_mib"))
-		}}}
+	return []model{loadModel("load.flash", hw.LoadFlash, fit, held)}
 }

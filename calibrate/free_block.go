@@ -8,9 +8,11 @@ type freeBlock struct{}
 const probeLiveFreed = "live.step_freed"
 
 func (freeBlock) probes() []Probe {
-	return []Probe{{Name: probeLiveFreed,
-		Means:  "steps of that server behind a request's end, whose blocks the cache takes back: by how much they are longer",
-		Kernel: allOfALayer, Axes: []string{"layers", "requests"}, shaped: true, again: always, fixed: drainSamples, reduction: byVisits}}
+	return []Probe{{Name: probeLiveFreed, serve: draining(drainConfig{}, (*drainTimes).longer),
+		Means: "steps of that server after a request's end, whose blocks the cache frees: by how much " +
+			"they are longer",
+		Axes: []string{"layers", "requests"}, shaped: true, again: always,
+		fixed: drainSamples, reduction: byVisits}}
 }
 
 func (freeBlock) points(p *planner) {
@@ -19,19 +21,17 @@ func (freeBlock) points(p *planner) {
 	}
 }
 
-func (freeBlock) prepare(g *gpuBench, p Point) (Timed, error) {
-	return g.prepareDrain(p, drainConfig{}, func(t *drainTimes, _ Point) []float64 { return t.longer() })
-}
-
-// fit takes from a server that requests leave what the host does for the blocks of
-// one that ended. Where none was measured the profile is without.
+// fit is the host's time for the blocks of a request that ended, from a draining server. Where none
+// was measured the profile is without.
 func (freeBlock) fit(s *Samples, p *hw.Profile, from source) []model {
 	p.Host.FreeBlock = hw.Figure{}
 	if d := s.of(probeLiveFreed); len(d) > 0 {
 		blocks := func(at datum) float64 {
 			return float64(at.At("layers") * int64(at.model.KVHeads) * livePrompt / blockTokens)
 		}
-		p.Host.FreeBlock = perBlock(shareOf(d, blocks), from, "what a step of the live loop takes longer after a request's end, for each of its blocks in each layer and KV head")
+		p.Host.FreeBlock = perBlock(shareOf(d, blocks), from,
+			"what a step of the live loop takes longer after a request's end, for each of its blocks in "+
+				"each layer and KV head")
 	}
 	return nil
 }

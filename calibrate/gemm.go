@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	"cmp"
 	"fmt"
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/cuda/live"
@@ -18,7 +19,9 @@ type gemm struct{}
 const probeLinears = "linears"
 
 func (gemm) probes() []Probe {
-	return []Probe{{Name: probeLinears, Means: "the four linears of one layer; " + gpuTime, Kernel: "ss_linear", Axes: []string{"tokens"},
+	return []Probe{{Name: probeLinears, setup: (*gpuRun).setupLinears,
+		Means:  "the four linears of one layer; " + gpuTime,
+		Axes:   []string{"tokens"},
 		shaped: true, needed: true, again: func(p Point) bool { return p.At("tokens") >= longLinears }}}
 }
 
@@ -33,7 +36,7 @@ func linearShapes() []string {
 }
 
 // onGrid adds the live loop's own numbers of tokens above some small ones, each
-// up to a most: what linears take is a staircase, whose treads lie between these.
+// up to a most: the times of linears are a staircase, whose treads are between these.
 func onGrid(most int64, small ...int64) []int64 {
 	for n := int64(live.LinearGrid); n <= most; n += live.LinearGrid {
 		small = append(small, n)
@@ -56,11 +59,8 @@ func (gemm) points(p *planner) {
 	}
 }
 
-func (gemm) prepare(g *gpuBench, p Point) (Timed, error) { return g.ready(p, g.setupLinears) }
-
-// fit keeps the measured points as they are, between which hw draws straight lines; more
-// tokens never cost less. The points held out are in the profile too, and judged by a curve
-// without them.
+// fit keeps the measured points as they are, between which hw draws straight lines; more tokens
+// never cost less. The points held out are in the profile too, and judged by a curve without them.
 func (gemm) fit(s *Samples, p *hw.Profile, from source) (models []model) {
 	p.Linears = nil
 	for _, shape := range s.of(probeLinears).shapes() {
@@ -69,7 +69,8 @@ func (gemm) fit(s *Samples, p *hw.Profile, from source) (models []model) {
 		rows := func(d data) []hw.TokenRow {
 			out := curveRows(d, "tokens")
 			for i := range out {
-				out[i].Shape, out[i].Figure = shape, from.figure(out[i].Value*1e3, "ms", "cuBLAS, fp16, the four linears of one layer")
+				out[i].Shape, out[i].Figure = shape,
+					from.figure(out[i].Value*1e3, "ms", "cuBLAS, fp16, the four linears of one layer")
 			}
 			return out
 		}
@@ -88,7 +89,7 @@ func (gemm) fit(s *Samples, p *hw.Profile, from source) (models []model) {
 }
 
 // fitLinearLaunch splits the time of a layer's matrices for one token, which reads all
-// weights, into what its kernels take whatever they read and what they read: the
+// weights, into a fixed time of its kernels and the time of what they read: the
 // intercept of a line through the shapes measured,
 //
 //	t = launch + bytes/rate
@@ -105,27 +106,31 @@ func fitLinearLaunch(s *Samples, p *hw.Profile, from source) {
 	if len(bytes) < 3 {
 		return
 	}
-	if launch, perByte := stat.LinearRegression(bytes, seconds, nil, false); launch > 0 && perByte > 0 {
-		p.LinearLaunch = from.figure(launch*1e6, "us", "intercept of the times for one token over the bytes of each shape's weights")
+	if launch, perByte := stat.LinearRegression(bytes, seconds, nil, false); launch > 0 &&
+		perByte > 0 {
+		p.LinearLaunch = from.us(launch,
+			"intercept of the times for one token over the bytes of each shape's weights")
 	}
 }
 
 // splitCurve sorts one shape's points and holds some out.
 func splitCurve(all data, axis string) model {
 	size := func(at datum) float64 { return float64(at.At(axis)) }
-	slices.SortFunc(all, func(a, b datum) int { return compare(size(a), size(b)) })
+	slices.SortFunc(all, func(a, b datum) int { return cmp.Compare(size(a), size(b)) })
 	first, last := size(all[0]), size(all[len(all)-1])
-	// One of each three neighbours is held out, so that no gap is wide.
+	// One of each three neighbours is held out, so that no interval is wide.
 	rank := map[int64]int{}
 	for i, at := range all {
 		rank[at.At(axis)] = i
 	}
 	neighbours := func(at datum) string { return strconv.Itoa(rank[at.At(axis)] / 3) }
-	fit, held := all.split(neighbours, 2, func(at datum) bool { return size(at) == first || size(at) == last })
-	return model{fit: fit, held: held, why: falls(all, axis), draw: picture{x: size, xLabel: axis + " in the batch"}}
+	fit, held := all.split(neighbours, 2,
+		func(at datum) bool { return size(at) == first || size(at) == last })
+	return model{fit: fit, held: held, why: falls(all, axis),
+		draw: picture{x: size, xLabel: axis + " in the batch"}}
 }
 
-// curveRows takes sorted points as rows, in seconds.
+// curveRows converts sorted points to rows, in seconds.
 func curveRows(d data, axis string) []hw.TokenRow {
 	times, alike := make([]float64, len(d)), make([]float64, len(d))
 	for i, at := range d {
@@ -138,94 +143,62 @@ func curveRows(d data, axis string) []hw.TokenRow {
 	return out
 }
 
-// falls names the point after which more tokens take least, relative to it:
-// a library that takes a worse kernel there, which no curve that rises and no
-// neighbour shows.
+// falls describes the point after which more tokens are cheapest, relative to it: a library that
+// chooses a worse kernel there, which no curve that rises and no neighbour shows.
 func falls(all data, axis string) string {
-	const told = 0.05
-	worst, text := 1-told, ""
+	const notable = 0.05
+	worst, text := 1-notable, ""
 	for i, at := range all {
 		for _, more := range all[i+1:] {
 			if r := more.seconds / at.seconds; r < worst {
 				worst = r
-				text = fmt.Sprintf("%d %s take %.1f us and %d take %.1f us: the library's own choice of kernel", at.At(axis), axis, at.seconds*1e6, more.At(axis), more.seconds*1e6)
+				text = fmt.Sprintf("%d %s take %.1f us and %d take %.1f us: the library's own choice of kernel",
+					at.At(axis), axis, at.seconds*1e6, more.At(axis), more.seconds*1e6)
 			}
 		}
 	}
 	return text
 }
 
-// linearsOp readies the four linears of one layer and their check.
-func (g *gpuBench) linearsOp(s *cuda.Session, m *hw.Model, tokens int64) ([]cuda.Operation, func(*cuda.Session) error, error) {
-	if err := s.LinearOpen(""); err != nil {
-		return nil, nil, err
-	}
+// linears readies the four linears of one layer.
+func (g *gpuRun) linears(m *hw.Model, tokens int64) checked {
+	g.try(func() error { return g.s.LinearOpen("") })
 	h, q, k, f := int64(m.Hidden), int64(m.QHeads*m.HeadDim), int64(m.KVHeads*m.HeadDim), int64(m.FFN)
+	var all []*cuda.LinearArgs
 	var calls []cuda.Operation
 	for _, l := range []struct{ in, out int64 }{{h, q + 2*k}, {q, h}, {h, 2 * f}, {f, h}} {
-		a := &cuda.LinearArgs{Tokens: int32(tokens), In: int32(l.in), Out: int32(l.out)}
-		var err error
-		if a.X, err = g.random(s, tokens*l.in); err != nil {
-			return nil, nil, err
+		a := &cuda.LinearArgs{
+			Tokens: int32(tokens), In: int32(l.in), Out: int32(l.out),
+			X: g.random(tokens * l.in), W: g.random(l.out * l.in), Y: g.poisoned(2 * tokens * l.out),
 		}
-		if a.W, err = g.random(s, l.out*l.in); err != nil {
-			return nil, nil, err
-		}
-		if a.Y, err = g.poisoned(s, 2*tokens*l.out); err != nil {
-			return nil, nil, err
-		}
-		calls = append(calls, a)
+		all, calls = append(all, a), append(calls, a)
 	}
-	return calls, func(s *cuda.Session) error {
-		for i, c := range calls {
-			if err := g.checkLinear(s, c.(*cuda.LinearArgs)); err != nil {
-				return fmt.Errorf("linear %d: %w", i, err)
-			}
+	return checked{calls, func() {
+		for i, a := range all {
+			g.checkLinear(i, a)
 		}
-		return nil
-	}, nil
+	}}
 }
 
 // checkLinear computes some outputs of the first and last token anew.
-func (g *gpuBench) checkLinear(s *cuda.Session, a *cuda.LinearArgs) error {
-	if err := s.Launch(a, 0); err != nil {
-		return err
-	}
+func (g *gpuRun) checkLinear(index int, a *cuda.LinearArgs) {
+	g.launch(a)
 	in, out := int64(a.In), int64(a.Out)
 	for _, token := range []int64{0, int64(a.Tokens) - 1} {
-		x, err := floats(s, a.X+cuda.Ptr(2*token*in), in)
-		if err != nil {
-			return err
-		}
-		var got []cuda.Half
-		var want []float64
+		x := g.rowOf(a.X, token, in)
+		var got, want []float64
 		for _, o := range []int64{0, out - 1, g.r.Int64N(out), g.r.Int64N(out), g.r.Int64N(out)} {
-			w, err := floats(s, a.W+cuda.Ptr(2*o*in), in)
-			if err != nil {
-				return err
-			}
-			y, err := halves(s, a.Y+cuda.Ptr(2*(token*out+o)), 1)
-			if err != nil {
-				return err
-			}
 			sum := 0.0
-			for i := range x {
-				sum += x[i] * w[i]
+			for i, w := range g.rowOf(a.W, o, in) {
+				sum += x[i] * w
 			}
-			got, want = append(got, y[0]), append(want, sum)
+			got, want = append(got, g.floats(a.Y+cuda.Ptr(2*(token*out+o)), 1)...), append(want, sum)
 		}
-		if err := near(fmt.Sprintf("token %d", token), got, want); err != nil {
-			return err
-		}
+		g.compare(got, want, "linear %d, token %d", index, token)
 	}
-	return nil
 }
 
-func (g *gpuBench) setupLinears(s *cuda.Session, p Point) (*setup, error) {
-	m, err := shapeModel(p.Shape)
-	if err != nil {
-		return nil, err
-	}
-	calls, verify, err := g.linearsOp(s, m, p.At("tokens"))
-	return &setup{bench: cuda.Bench{Calls: calls}, verify: verify, settle: g.settling(p)}, err
+func (g *gpuRun) setupLinears(p Point) *setup {
+	c := g.linears(g.model(p.Shape), p.At("tokens"))
+	return &setup{bench: cuda.Bench{Calls: c.calls}, verify: c.verify, settle: g.settling(p)}
 }

@@ -1,11 +1,12 @@
 package calibrate
 
 import (
-	"fmt"
-	"github.com/sparseserve/sparseserve/cuda"
-	"github.com/sparseserve/sparseserve/cuda/reference"
+	"bytes"
 	"math"
 	"sync"
+
+	"github.com/sparseserve/sparseserve/cuda"
+	"github.com/sparseserve/sparseserve/cuda/reference"
 )
 
 // Results of kernels against the float64 reference.
@@ -13,34 +14,31 @@ import (
 // tolerance of a result, relative to its length: fp16 operands and outputs.
 const tolerance = 1e-2
 
-// near compares a row with the float64 reference. NaN never passes.
-func near(what string, got []cuda.Half, want []float64) error {
+// near compares a row of fp16 in device memory with the reference.
+func (g *gpuRun) near(from cuda.Ptr, want []float64, what string, values ...any) {
+	g.compare(g.floats(from, int64(len(want))), want, what, values...)
+}
+
+// compare holds a row against the reference; what and its values name it. NaN never passes.
+func (g *gpuRun) compare(got, want []float64, what string, values ...any) {
 	var off, length float64
 	for i, w := range want {
-		d := got[i].Float() - w
-		off += d * d
+		off += (got[i] - w) * (got[i] - w)
 		length += w * w
 	}
 	if !(math.Sqrt(off) <= tolerance*math.Sqrt(length)+1e-4) {
-		return fmt.Errorf("%s is off by %.2g of its length", what, math.Sqrt(off/length))
+		g.fail(what+" is off by %.2g of its length", append(values, math.Sqrt(off/length))...)
 	}
-	return nil
 }
 
-// halves downloads fp16 values; floats also widens them.
-func halves(s *cuda.Session, from cuda.Ptr, n int64) ([]cuda.Half, error) {
-	h := make([]cuda.Half, n)
-	return h, cuda.Download(s, h, from)
-}
-
-func floats(s *cuda.Session, from cuda.Ptr, n int64) ([]float64, error) {
-	h, err := halves(s, from, n)
-	values := halfValues()
-	f := make([]float64, n)
-	for i := range h {
-		f[i] = values[h[i]]
+// floats downloads fp16 values; zeros after an error.
+func (g *gpuRun) floats(from cuda.Ptr, n int64) []float64 {
+	values, halves, f := halfValues(), make([]cuda.Half, n), make([]float64, n)
+	g.try(func() error { return cuda.Download(g.s, halves, from) })
+	for i, h := range halves {
+		f[i] = values[h]
 	}
-	return f, err
+	return f
 }
 
 // halfValues are all fp16 values: K and V of long contexts are many.
@@ -51,6 +49,15 @@ var halfValues = sync.OnceValue(func() *[1 << 16]float64 {
 	}
 	return &v
 })
+
+// sameBytes compares device with host memory. what and its values name it.
+func (g *gpuRun) sameBytes(device cuda.Ptr, host []byte, what string, values ...any) {
+	got := make([]byte, len(host))
+	g.try(func() error { return cuda.Download(g.s, got, device) })
+	if !bytes.Equal(got, host) {
+		g.fail(what+": bytes differ", values...)
+	}
+}
 
 // attend adds tokens, rows of k and v, to a running softmax.
 func attend(sum *reference.Softmax, q, k, v []float64, scale float64) {
@@ -64,12 +71,29 @@ func attend(sum *reference.Softmax, q, k, v []float64, scale float64) {
 	}
 }
 
-// looked returns which of count results are compared: the ends and some
-// between.
-func (g *gpuBench) looked(count int64) []int64 {
-	look := []int64{0, count - 1}
+// drawn returns which of count results are compared: the ends and some between.
+func (g *gpuBench) drawn(count int64) []int64 {
+	all := []int64{0, count - 1}
 	for range min(count, 30) {
-		look = append(look, g.r.Int64N(count))
+		all = append(all, g.r.Int64N(count))
 	}
-	return look
+	return all
+}
+
+// permuted is 0 to n-1 in random order.
+func (g *gpuBench) permuted(n int64) []int32 {
+	all := make([]int32, n)
+	for i, at := range g.r.Perm(int(n)) {
+		all[i] = int32(at)
+	}
+	return all
+}
+
+// counted is 0, 1, 2, ..
+func counted[T int32 | int64](n int64) []T {
+	all := make([]T, n)
+	for i := range all {
+		all[i] = T(i)
+	}
+	return all
 }

@@ -11,24 +11,26 @@ type gpuScatter struct{}
 const probeSaveGPU = "save.gpu"
 
 func (gpuScatter) probes() []Probe {
-	return []Probe{{Name: probeSaveGPU, Means: "one scatter kernel, to blocks anywhere in a pinned pool; " + wall,
-		Kernel: "ss_gpu_scatter", Axes: []string{"block_bytes", "blocks", "pool_mib"}, needed: true}}
+	return []Probe{{Name: probeSaveGPU, setup: (*gpuRun).setupSave,
+		Means: "one scatter kernel, to blocks anywhere in a pinned pool; " + wall,
+		Axes:  []string{"block_bytes", "blocks", "pool_mib"}, needed: true}}
 }
 
 func (gpuScatter) points(p *planner) {
-	p.eachTransfer(func(block, n int64) { p.add(stageGPUScatter, point(probeSaveGPU, "", block, n, basePool)) })
+	p.eachTransfer(func(block,
+		n int64) {
+		p.add(stageGPUScatter, point(probeSaveGPU, "", block, n, basePool))
+	})
 }
-
-func (gpuScatter) prepare(g *gpuBench, p Point) (Timed, error) { return g.ready(p, g.setupSave) }
 
 // fit needs the link's rate.
 func (gpuScatter) fit(s *Samples, p *hw.Profile, from source) []model {
 	link := math.Min(p.Link.D2H.SI(), p.Link.Nominal.SI())
 	fit, held := s.of(probeSaveGPU).split(byAxis("block_bytes"), 2, nil)
 	k := fitKernel(fit, link)
-	p.Save.GPULaunch = from.figure(k.launch*1e6, "us", "one scatter kernel: submit and wait")
-	p.Save.GPUFloor = from.figure(k.floor*1e6, "us", "one scatter kernel of few blocks")
+	p.Save.GPULaunch = from.us(k.launch, "one scatter kernel: submit and wait")
+	p.Save.GPUFloor = from.us(k.floor, "one scatter kernel of few blocks")
 	p.Save.GPUBlock = perBlock(k.block, from, "a kernel's own time per block, which small blocks show")
-	p.Save.GPURate = from.figure(k.rate*1e-9, "GB/s", "one scatter kernel, blocks anywhere in a pinned pool of 1 GiB")
-	return []model{{name: "save.gpu", fit: fit, held: held, price: savePrice(hw.SaveGPU), draw: drawMoved}}
+	p.Save.GPURate = from.gbps(k.rate, "one scatter kernel, blocks anywhere in a pinned pool of 1 GiB")
+	return []model{saveModel("save.gpu", hw.SaveGPU, fit, held)}
 }

@@ -8,28 +8,30 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// hostPool is pinned memory that only grows: pinning takes most of a second a
-// GiB. Segments are whole GiB, so no block straddles two.
+// hostPool is pinned memory that only grows: pinning costs most of a second a GiB. Segments are
+// whole GiB, so no block straddles two.
 type hostPool struct {
 	segments []cuda.HostMemory
 	bytes    int64
 }
 
-// grow makes the pool at least that large. Each KiB of new memory begins with
-// its own address, so that a block from the wrong place shows.
-func (h *hostPool) grow(s *cuda.Session, bytes int64) error {
-	if missing := (bytes - h.bytes + gib - 1) / gib * gib; missing > 0 {
-		m, err := s.HostAlloc(missing, cuda.HugePages)
-		if err != nil {
-			return fmt.Errorf("pinning %s more host memory: %w", size(missing), err)
-		}
-		b := m.Bytes()
-		for at := 0; at < len(b); at += kib {
-			binary.NativeEndian.PutUint64(b[at:], uint64(m.Ptr())+uint64(at))
-		}
-		h.segments = append(h.segments, m)
-		h.bytes += missing
+// grow makes the pool at least that large. Each KiB of new memory begins with its own address,
+// so that a block from the wrong place shows.
+func (h *hostPool) grow(s cuda.Machine, bytes int64) error {
+	missing := (bytes - h.bytes + gib - 1) / gib * gib
+	if missing <= 0 {
+		return nil
 	}
+	m, err := s.HostAlloc(missing, cuda.HugePages)
+	if err != nil {
+		return fmt.Errorf("pinning %s more host memory: %w", size(missing), err)
+	}
+	b := m.Bytes()
+	for at := 0; at < len(b); at += kib {
+		binary.NativeEndian.PutUint64(b[at:], uint64(m.Ptr())+uint64(at))
+	}
+	h.segments = append(h.segments, m)
+	h.bytes += missing
 	return nil
 }
 
@@ -45,7 +47,7 @@ func (h *hostPool) at(offset int64) (cuda.Ptr, []byte) {
 	panic(fmt.Sprintf("calibrate: %d bytes beyond the host pool", offset))
 }
 
-// has says whether an address is in the pool.
+// has reports whether an address is in the pool.
 func (h *hostPool) has(p cuda.Ptr) bool {
 	for _, m := range h.segments {
 		if p >= m.Ptr() && p < m.Ptr()+cuda.Ptr(len(m.Bytes())) {
@@ -55,84 +57,88 @@ func (h *hostPool) has(p cuda.Ptr) bool {
 	return false
 }
 
-// place is where count blocks lie, in random order, none twice.
-type place struct {
+// hostBlocks are blocks of the pool, in random order, none twice.
+type hostBlocks struct {
 	offsets []int64
 	ptrs    []cuda.Ptr
 }
 
-// places chooses blocks anywhere in the first bytes of the pool.
-func (g *gpuBench) places(s *cuda.Session, count, blockBytes, poolBytes int64) (place, error) {
-	if err := g.pool.grow(s, poolBytes); err != nil {
-		return place{}, err
+func (b *hostBlocks) add(h *hostPool, offset int64) {
+	ptr, _ := h.at(offset)
+	b.offsets, b.ptrs = append(b.offsets, offset), append(b.ptrs, ptr)
+}
+
+// host returns the pool's first bytes, grown to as many.
+func (g *gpuRun) host(bytes int64) (cuda.Ptr, []byte) {
+	if g.try(func() error { return g.pool.grow(g.s, bytes) }); g.err != nil {
+		return 0, nil
 	}
-	var p place
-	for _, i := range g.distinct(count, poolBytes/blockBytes) {
-		ptr, _ := g.pool.at(i * blockBytes)
-		p.offsets, p.ptrs = append(p.offsets, i*blockBytes), append(p.ptrs, ptr)
+	return g.pool.at(0)
+}
+
+// scattered chooses blocks anywhere in the first bytes of the pool.
+func (g *gpuRun) scattered(count, blockBytes, poolBytes int64) (b hostBlocks) {
+	if g.try(func() error { return g.pool.grow(g.s, poolBytes) }); g.err != nil {
+		return b
 	}
-	return p, nil
+	for _, i := range distinct(g.r, count, poolBytes/blockBytes) {
+		b.add(&g.pool, i*blockBytes)
+	}
+	return b
 }
 
 // distinct draws count of the numbers below n, in random order.
-func (g *gpuBench) distinct(count, n int64) []int64 { return distinct(g.r, count, n) }
-
 func distinct(r *rand.Rand, count, n int64) []int64 {
 	if count > n/2 { // all of them or most
-		all := make([]int64, n)
-		for i := range all {
-			all[i] = int64(i)
-		}
+		all := counted[int64](n)
 		r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 		return all[:count]
 	}
 	drawn := make([]int64, 0, count)
-	taken := make(map[int64]bool, count)
+	known := make(map[int64]bool, count)
 	for int64(len(drawn)) < count {
-		if i := r.Int64N(n); !taken[i] {
-			taken[i] = true
+		if i := r.Int64N(n); !known[i] {
+			known[i] = true
 			drawn = append(drawn, i)
 		}
 	}
 	return drawn
 }
 
-// pagePlaces are those of each layer's blocks as the serving loop has them: a page
-// of host memory holds a block of tokens for every layer that the model has and KV
-// head, so that a layer's lie side by side and those of the next block of tokens
-// anywhere in the first bytes of the pool.
-func (g *gpuBench) pagePlaces(s *cuda.Session, pageLayers, layers, heads, count, blockBytes, poolBytes int64) (all []place, err error) {
-	if err := g.pool.grow(s, poolBytes); err != nil {
-		return nil, err
-	}
+// pageBlocks are each layer's blocks as the serving loop has them: a page of host memory holds a
+// block of tokens for every layer that the model has and KV head, so that those of a layer are
+// contiguous, and the next block of tokens is anywhere in the first bytes of the pool.
+func (g *gpuRun) pageBlocks(pageLayers, layers, heads, count, blockBytes, poolBytes int64) (
+	all []hostBlocks) {
 	page := pageLayers * heads * blockBytes
 	if gib%page != 0 {
-		return nil, fmt.Errorf("%w: pages of %s do not divide a piece of the pool, of 1 GiB", ErrSkip, size(page))
+		g.fail("%w: pages of %s do not divide a piece of the pool, of 1 GiB", ErrSkip, size(page))
 	}
 	if count*page > poolBytes {
-		return nil, fmt.Errorf("%w: %d pages of %s do not fit a pool of %s", ErrSkip, count, size(page), size(poolBytes))
+		g.fail("%w: %d pages of %s do not fit a pool of %s", ErrSkip, count, size(page), size(poolBytes))
+	}
+	if g.try(func() error { return g.pool.grow(g.s, poolBytes) }); g.err != nil {
+		return nil
 	}
 	pages := g.r.Perm(int(poolBytes / page))[:count]
 	for layer := range layers {
 		all = append(all, g.pool.paged(pages, page, layer*heads, heads, blockBytes))
 	}
-	return all, nil
+	return all
 }
 
-// paged are the blocks of one layer in some pages, page after page; first is the
-// layer's first block of a page.
-func (h *hostPool) paged(pages []int, page, first, heads, blockBytes int64) (p place) {
+// paged are the blocks of one layer in some pages, page after page; first is the layer's first
+// block of a page.
+func (h *hostPool) paged(pages []int, page, first, heads, blockBytes int64) (b hostBlocks) {
 	for _, i := range pages {
 		for head := range heads {
-			offset := int64(i)*page + (first+head)*blockBytes
-			ptr, _ := h.at(offset)
-			p.offsets, p.ptrs = append(p.offsets, offset), append(p.ptrs, ptr)
+			b.add(h, int64(i)*page+(first+head)*blockBytes)
 		}
 	}
-	return p
+	return b
 }
 
-// row returns the addresses of blocks one after another.
+// row returns the addresses of contiguous blocks.
 func row(start cuda.Ptr, count, blockBytes int64) []cuda.Ptr {
 	p := make([]cuda.Ptr, count)
 	for i := range p {

@@ -12,8 +12,9 @@ type hostStep struct{}
 const probeLive = "live.step"
 
 func (hostStep) probes() []Probe {
-	return []Probe{{Name: probeLive, Means: "a decode step of the live loop, dense, KV in HBM: what of it GPU events do not see",
-		Kernel: allOfALayer, Axes: []string{"layers", "requests"}, shaped: true}}
+	return []Probe{{Name: probeLive, serve: serving(denseCase),
+		Means: "a decode step of the live loop, dense, KV in HBM: what of it GPU events do not see",
+		Axes:  []string{"layers", "requests"}, shaped: true}}
 }
 
 func (hostStep) points(p *planner) {
@@ -22,15 +23,7 @@ func (hostStep) points(p *planner) {
 	}
 }
 
-func (hostStep) prepare(g *gpuBench, p Point) (Timed, error) {
-	c, err := liveCaseOf(p, true)
-	if err != nil {
-		return nil, err
-	}
-	return g.prepareLive(c)
-}
-
-// fit takes the host's time of a step from the live loop itself:
+// fit finds the host's time of a step in the live loop itself:
 //
 //	t = step + requests request
 //
@@ -40,16 +33,19 @@ func (hostStep) fit(s *Samples, p *hw.Profile, from source) []model {
 	plain := s.of(probeLive)
 	if len(plain) == 0 {
 		if sync := s.of(probeSync); len(sync) > 0 {
-			p.Host.Step = from.figure(sync[0].seconds*1e6, "us", "submitting one kernel and synchronising, the least that a loop pays between two steps' kernels")
+			p.Host.Step = from.us(sync[0].seconds,
+				"submitting one kernel and synchronising, the least that a loop pays between two steps' "+
+					"kernels")
 		}
 		return nil
 	}
-	// Of what a step costs whatever its layers a shallow model sees less: gaps
+	// Of what a step costs whatever its layers a shallow model sees less: overheads
 	// between its layers' kernels count to it.
 	deepest := slices.Max(plain.values("layers"))
 	plain = plain.where(func(at datum) bool { return at.At("layers") == deepest })
 	c := linear(plain, one, requests)
-	p.Host.Step = from.figure(math.Max(c[0], callBound.low)*1e6, "us", "a decode step of the live loop, dense, KV in HBM: what GPU events do not see of it")
+	p.Host.Step = from.figure(math.Max(c[0], callBound.low)*1e6, "us",
+		"a decode step of the live loop, dense, KV in HBM: what GPU events do not see of it")
 	p.Host.Request = perBlock(c[1], from, "the same, by requests")
 	return nil
 }

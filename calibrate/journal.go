@@ -21,9 +21,9 @@ type journal struct {
 }
 
 // openJournal continues the samples at path where they are of the same origin,
-// and begins anew otherwise. said is what a person should know: that it
+// and begins anew otherwise. note is what a user should know: that it
 // resumes, or where samples of another origin were put.
-func openJournal(path string, origin Origin) (j *journal, said string, err error) {
+func openJournal(path string, origin Origin) (j *journal, note string, err error) {
 	j = &journal{path: path, samples: &Samples{Origin: origin}, done: map[string]bool{}}
 	data, err := os.ReadFile(path)
 	switch {
@@ -31,20 +31,20 @@ func openJournal(path string, origin Origin) (j *journal, said string, err error
 	case err != nil:
 		return nil, "", err
 	default:
-		if said, err = j.take(data); err != nil {
+		if note, err = j.resume(data); err != nil {
 			return nil, "", err
 		}
 	}
-	// Whole before it is added to: a row that an interrupt cut short is gone.
+	// Whole before it is added to: a row that an interrupt truncated is gone.
 	if err := renameio.WriteFile(path, j.samples.Encode(), 0o644); err != nil {
 		return nil, "", err
 	}
 	j.file, err = os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
-	return j, said, err
+	return j, note, err
 }
 
 // anew puts the samples aside and begins others.
-func (j *journal) anew(origin Origin) (_ *journal, said string, err error) {
+func (j *journal) anew(origin Origin) (_ *journal, note string, err error) {
 	if err := j.close(); err != nil {
 		return j, "", err
 	}
@@ -56,8 +56,8 @@ func (j *journal) anew(origin Origin) (_ *journal, said string, err error) {
 	return next, "The samples of it are now in " + aside, err
 }
 
-// take decides what to do with the samples of an earlier run.
-func (j *journal) take(data []byte) (said string, err error) {
+// resume decides what to do with the samples of an earlier run.
+func (j *journal) resume(data []byte) (note string, err error) {
 	old, err := ParseSamples(j.path, wholeLines(data))
 	if err != nil {
 		return "", fmt.Errorf("cannot resume: %w; move the file away to measure anew", err)
@@ -67,17 +67,19 @@ func (j *journal) take(data []byte) (said string, err error) {
 		if err := os.Rename(j.path, aside); err != nil {
 			return "", err
 		}
-		return fmt.Sprintf("%s has %s: measuring anew, its samples are now in %s", j.path, why, aside), nil
+		return fmt.Sprintf("%s has %s: measuring anew, its samples are now in %s", j.path, why, aside),
+			nil
 	}
 	j.samples.Origin = old.Origin // keeps the date
 	j.samples.Records = old.Records
 	for _, r := range old.Records {
 		j.done[r.Point.Key()] = true
 	}
-	return fmt.Sprintf("%s has %d points of this machine: they are not measured again", j.path, len(old.Records)), nil
+	return fmt.Sprintf("%s has %d points of this machine: they are not measured again", j.path,
+		len(old.Records)), nil
 }
 
-// wholeLines cuts off a last line without an end.
+// wholeLines drops a last line without an end.
 func wholeLines(data []byte) []byte {
 	for n := len(data); n > 0; n-- {
 		if data[n-1] == '\n' {
@@ -107,10 +109,10 @@ func (j *journal) sync() error { return j.file.Sync() }
 
 func (j *journal) close() error { return errors.Join(j.file.Sync(), j.file.Close()) }
 
-// forget leaves the samples of some probes out, in the closed file too: the next
-// run measures them anew.
+// forget drops the samples of some probes, in the closed file too: the next run measures them anew.
 func (j *journal) forget(probes []string) error {
-	j.samples.Records = slices.DeleteFunc(j.samples.Records, func(r Record) bool { return slices.Contains(probes, r.Point.Probe) })
+	j.samples.Records = slices.DeleteFunc(
+		j.samples.Records, func(r Record) bool { return slices.Contains(probes, r.Point.Probe) })
 	return renameio.WriteFile(j.path, j.samples.Encode(), 0o644)
 }
 

@@ -8,13 +8,13 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// layerOverhead is what a layer takes in its row over its kernels, each measured alone. It
+// layerOverhead is the time of a layer among others beyond its kernels, each measured by itself. It
 // shows in steps of a live server that are not split into phases. The model serves the
 // same requests as the live server did, and prices each step without overhead:
 //
 //	overhead = mean over points of (t - t of the model)/layers
 //
-// It has what the laws of these kernels are off by, too.
+// It has what the laws of these kernels are wrong by, too.
 type layerOverhead struct{}
 
 const (
@@ -33,16 +33,23 @@ type overheadServer struct {
 }
 
 var overheadServers = []overheadServer{
-	{probeLiveDense, "the same with attention to the whole context", hw.OverheadDense, "", drainConfig{held: true, dense: true}},
-	{probeLiveHeld, "the same as " + probeLiveUnsplit + " with KV in HBM alone, so that no layer asks the CPU", hw.OverheadSparse, "", drainConfig{held: true}},
-	{probeLiveLookup, "decode steps of such a server whose lists the GPU looks up, none of their blocks missing: all of the step",
+	{probeLiveDense, "the same with attention to the whole context", hw.OverheadDense, "",
+		drainConfig{held: true, dense: true}},
+	{probeLiveHeld, "the same as " + probeLiveUnsplit +
+		" with KV in HBM only, so that no layer asks the CPU", hw.OverheadSparse, "",
+		drainConfig{held: true}},
+	{probeLiveLookup, "decode steps of such a server whose lists the GPU looks up, none of their " +
+		"blocks missing: all of the step",
 		hw.OverheadSparse, hw.OverheadGPULookup, drainConfig{lookup: true}},
-	{probeLiveHeldPSA, "the same as " + probeLiveHeld + " with PSA", hw.OverheadPSA, "", drainConfig{held: true, psa: true}},
-	{probeLiveLookupPSA, "the same as " + probeLiveLookup + " with PSA", hw.OverheadPSA, hw.OverheadGPULookup, drainConfig{lookup: true, psa: true}},
+	{probeLiveHeldPSA, "the same as " + probeLiveHeld + " with PSA", hw.OverheadPSA, "",
+		drainConfig{held: true, psa: true}},
+	{probeLiveLookupPSA, "the same as " + probeLiveLookup + " with PSA", hw.OverheadPSA,
+		hw.OverheadGPULookup, drainConfig{lookup: true, psa: true}},
 }
 
 func overheadServerOf(probe string) *overheadServer {
-	return &overheadServers[slices.IndexFunc(overheadServers, func(k overheadServer) bool { return k.probe == probe })]
+	return &overheadServers[slices.IndexFunc(
+		overheadServers, func(k overheadServer) bool { return k.probe == probe })]
 }
 
 func (layerOverhead) probes() (all []Probe) {
@@ -51,7 +58,9 @@ func (layerOverhead) probes() (all []Probe) {
 		if k.kind.psa {
 			axes = append(axes, "rounds")
 		}
-		all = append(all, Probe{Name: k.probe, Means: k.means, Kernel: allOfALayer, Axes: axes, shaped: true, fixed: drainSamples})
+		all = append(all, Probe{Name: k.probe, serve: draining(k.kind, (*drainTimes).steadyAt),
+			Means: k.means, Axes: axes,
+			shaped: true, fixed: drainSamples})
 	}
 	return all
 }
@@ -64,14 +73,10 @@ func (layerOverhead) points(p *planner) {
 	}
 }
 
-func (layerOverhead) prepare(g *gpuBench, p Point) (Timed, error) {
-	return g.prepareDrain(p, overheadServerOf(p.Probe).kind, (*drainTimes).steadyAt)
-}
-
-// leastOverhead stands for gaps that come out as none.
+// leastOverhead stands for overheads that are fitted as none.
 const leastOverhead = 1e-9
 
-// batchesHeldOut are batches that no gap is fitted to.
+// batchesHeldOut are batches that no overhead is fitted to.
 var batchesHeldOut = []int64{3, 6, 12}
 
 // fit adds a row for each kind of layer to a profile that is complete but for them. Where none
@@ -81,7 +86,8 @@ func (layerOverhead) fit(s *Samples, p *hw.Profile, from source) (models []model
 		p.Provenance.Notes = append(p.Provenance.Notes, fmt.Sprintf(format, values...))
 	}
 	p.LayerOverhead = []hw.OverheadRow{ // without a cost, so that each server has its device
-		{Attention: hw.OverheadSparse, Lookup: hw.OverheadGPULookup, Figure: from.figure(leastOverhead*1e6, "us", "none yet")},
+		{Attention: hw.OverheadSparse, Lookup: hw.OverheadGPULookup,
+			Figure: from.us(leastOverhead, "none yet")},
 	}
 	bare, err := asRead(p)
 	p.LayerOverhead = nil
@@ -111,7 +117,8 @@ func (layerOverhead) fit(s *Samples, p *hw.Profile, from source) (models []model
 		}
 		p.LayerOverhead = append(p.LayerOverhead, hw.OverheadRow{Attention: k.attention, Lookup: k.lookup,
 			Figure: from.figure(max(stat.Mean(over, nil), leastOverhead)*1e6, "us", k.what())})
-		models = append(models, model{name: k.name(), fit: fit, held: held, draw: picture{x: requests, xLabel: "requests"},
+		models = append(models, model{name: k.name(), fit: fit, held: held,
+			draw: picture{x: requests, xLabel: "requests"},
 			price: func(p *hw.Profile, at datum) float64 {
 				return priced[at.Key()] + float64(at.At("layers"))*p.LayerOverheadSeconds(k.attention, k.lookup)
 			}})
@@ -121,7 +128,8 @@ func (layerOverhead) fit(s *Samples, p *hw.Profile, from source) (models []model
 
 func (k *overheadServer) what() string {
 	if k.lookup != "" {
-		return "a layer of decodes in the live loop whose lists the GPU looks up, over its kernels measured one by one"
+		return "a layer of decodes in the live loop whose lists the GPU looks up, over its kernels " +
+			"measured one by one"
 	}
 	return "a layer of decodes in the live loop, over its kernels measured one by one"
 }

@@ -1,75 +1,62 @@
 package calibrate
 
 import (
-	"math"
 	"strings"
 	"testing"
-
-	"github.com/sparseserve/sparseserve/hw"
 )
 
-// Gaps come back, one a kind of layer, from the servers that show them; samples without
-// the servers give none.
-func TestGapsComeBack(t *testing.T) {
+// Each kind of layer has one row and a fit with points held out; samples without the servers
+// give none.
+func TestLayerOverheads(t *testing.T) {
 	t.Parallel()
-	want := truth("h200")
-	s := liveSamplesOf(t, want, probeLiveDense, probeLiveHeld, probeLiveLookup, probeLiveHeldPSA, probeLiveLookupPSA)
-	got := *want
-	got.Provenance.Notes = nil
-	models := layerOverhead{}.fit(s, &got, source{"a test"})
-	said := got.Provenance.Notes
-	if len(said) > 0 || len(models) != len(overheadServers) || len(got.LayerOverhead) != len(overheadServers) {
-		t.Fatalf("%d models, %d rows, %v", len(models), len(got.LayerOverhead), said)
+	c, err := calibrated()
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, r := range got.LayerOverhead {
-		if exact := want.LayerOverheadSeconds(r.Attention, r.Lookup); math.Abs(r.SI()-exact) > 5e-9 {
-			t.Errorf("%s %s: %v, want %g s", r.Attention, r.Lookup, r.Figure, exact)
-		}
+	if n := len(c.Profile.LayerOverhead); n != len(overheadServers) {
+		t.Errorf("%d rows of layer_overhead, want %d", n, len(overheadServers))
 	}
-	for _, m := range models {
-		for _, at := range m.fit {
-			if price := m.price(&got, at); math.Abs(price/at.seconds-1) > 2e-4 {
-				t.Errorf("%s, %s: %g s, want %g", m.name, at.Key(), price, at.seconds)
+	fits := 0
+	for _, m := range c.models {
+		if strings.HasPrefix(m.name, "layer_overhead.") {
+			if fits++; len(m.fit) == 0 || len(m.held) == 0 {
+				t.Errorf("%s: %d points fitted, %d held out", m.name, len(m.fit), len(m.held))
 			}
 		}
-		if len(m.held) == 0 {
-			t.Errorf("%s: nothing held out", m.name)
-		}
 	}
-	if models := (layerOverhead{}).fit(&Samples{}, &got, source{"a test"}); len(models)+len(got.LayerOverhead) > 0 {
+	if fits != len(overheadServers) {
+		t.Errorf("%d fits, want %d", fits, len(overheadServers))
+	}
+	got := *c.Profile
+	if models := (layerOverhead{}).fit(&Samples{}, &got, source{"a test"}); len(models)+len(
+		got.LayerOverhead) > 0 {
 		t.Errorf("nothing measured: %d models, %d rows", len(models), len(got.LayerOverhead))
 	}
 }
 
-// A server that the model cannot have is said and left out, and the others stay.
-func TestGapsOfWhatCannotBe(t *testing.T) {
+// A server that the model cannot serve is noted and left out, and the others stay.
+func TestImpossibleServerIsDropped(t *testing.T) {
 	t.Parallel()
-	want := truth("h200")
-	s := liveSamplesOf(t, want, probeLiveDense, probeLiveHeld)
-	for i := range s.Records {
-		if s.Records[i].Point.Probe == probeLiveDense {
-			s.Records[i].Point.Axes = []Axis{{"layers", 0}, s.Records[i].Point.Axes[1]}
+	c, err := calibrated()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Samples{Origin: c.Samples.Origin}
+	for _, r := range c.Samples.Records {
+		switch r.Point.Probe {
+		case probeLiveDense:
+			r.Point.Axes = []Axis{{"layers", 0}, r.Point.Axes[1]}
+			s.Records = append(s.Records, r)
+		case probeLiveHeld:
+			s.Records = append(s.Records, r)
 		}
 	}
-	got := *want
+	got := *c.Profile
 	got.Provenance.Notes = nil
 	models := layerOverhead{}.fit(s, &got, source{"a test"})
-	said := got.Provenance.Notes
-	if len(models) != 1 || len(said) != 1 || !strings.Contains(said[0], "layer_overhead.dense is left out") {
-		t.Errorf("%d models, %q", len(models), said)
+	notes := got.Provenance.Notes
+	if len(models) != 1 || len(notes) != 1 ||
+		!strings.Contains(notes[0], "layer_overhead.dense is left out") {
+		t.Errorf("%d models, %q", len(models), notes)
 	}
-}
-
-// liveSamplesOf are what a machine of known figures says of some servers.
-func liveSamplesOf(t *testing.T, truth *hw.Profile, probes ...string) *Samples {
-	t.Helper()
-	fake, s := newFake(truth, 0, 1), &Samples{Origin: fakeOrigin}
-	for _, p := range points(Full, fakeLimits) {
-		for _, probe := range probes {
-			if p.Probe == probe {
-				s.Records = append(s.Records, Record{p, []float64{fake.seconds(p)}})
-			}
-		}
-	}
-	return s
 }

@@ -19,12 +19,18 @@ const (
 func (link) probes() []Probe {
 	axes := []string{"bytes"}
 	return []Probe{
-		{Name: probeH2D, Means: "one large copy from pinned memory; " + wall, Kernel: "ss_memcpy", Axes: axes, needed: true},
-		{Name: probeD2H, Means: "one large copy to pinned memory; " + wall, Kernel: "ss_memcpy", Axes: axes, needed: true},
-		{Name: probeDuplexCopy, Means: "copies both ways at once: bytes of both directions over the sum of their rates",
-			Kernel: "ss_memcpy", Axes: axes, needed: true},
-		{Name: probeDuplexKernel, Means: "FlashH2D and the GPU scatter kernel at once: bytes of both directions over the sum of their rates",
-			Kernel: "ss_flash_h2d", Axes: axes, needed: true},
+		{Name: probeH2D, setup: (*gpuRun).setupCopy, Means: "one large copy from pinned memory; " + wall,
+			Axes: axes, needed: true},
+		{Name: probeD2H, setup: (*gpuRun).setupCopy, Means: "one large copy to pinned memory; " + wall,
+			Axes: axes, needed: true},
+		{Name: probeDuplexCopy, setup: (*gpuRun).setupCopy,
+			Means: "copies both ways at once: bytes of both directions over the sum " +
+				"of their rates",
+			Axes: axes, needed: true},
+		{Name: probeDuplexKernel, setup: (*gpuRun).setupDuplexKernel,
+			Means: "FlashH2D and the GPU scatter kernel at once: bytes of both directions over the sum of " +
+				"their rates",
+			Axes: axes, needed: true},
 	}
 }
 
@@ -35,13 +41,6 @@ func (link) points(p *planner) {
 	for _, n := range pick(p, []int64{64, 128, 256}, []int64{64}) {
 		p.add(stageLink, point(probeDuplexCopy, "", n*mib), point(probeDuplexKernel, "", n*mib))
 	}
-}
-
-func (link) prepare(g *gpuBench, p Point) (Timed, error) {
-	if p.Probe == probeDuplexKernel {
-		return g.ready(p, g.setupDuplexKernel)
-	}
-	return g.ready(p, g.setupCopy)
 }
 
 // fit finds the link's rates from large copies, t = base + bytes/rate, and
@@ -63,10 +62,12 @@ func (link) fit(s *Samples, p *hw.Profile, from source) []model {
 	} {
 		all := s.of(way.probe)
 		ends := all.values("bytes")
-		fit, held := all.split(together, 3, func(at datum) bool { return at.At("bytes") == ends[0] || at.At("bytes") == ends[len(ends)-1] })
+		fit, held := all.split(together, 3,
+			func(at datum) bool { return at.At("bytes") == ends[0] || at.At("bytes") == ends[len(ends)-1] })
 		c := linear(fit, one, bytes)
 		*way.figure = from.figure(1/math.Max(c[1], 1/rateBound.high)*1e-9, "GB/s", "large copies")
-		models = append(models, model{name: way.name, fit: fit, held: held, price: way.price, draw: picture{x: bytes, xLabel: "bytes", rate: bytes}})
+		models = append(models, model{name: way.name, fit: fit, held: held, price: way.price,
+			draw: picture{x: bytes, xLabel: "bytes", rate: bytes}})
 	}
 	for _, way := range []struct {
 		probe, what string
@@ -76,82 +77,51 @@ func (link) fit(s *Samples, p *hw.Profile, from source) []model {
 		{probeDuplexKernel, "kernels both ways at once", &p.Link.DuplexKernel},
 	} {
 		c := linear(s.of(way.probe), func(at datum) float64 { return 2 * bytes(at) })
-		*way.figure = from.figure(1/c[0]*1e-9, "GB/s", way.what)
+		*way.figure = from.gbps(1/c[0], way.what)
 	}
 	return models
 }
 
 // setupCopy readies single large copies over the link, both ways.
-func (g *gpuBench) setupCopy(s *cuda.Session, p Point) (*setup, error) {
+func (g *gpuRun) setupCopy(p Point) *setup {
 	n := p.At("bytes")
-	if err := g.pool.grow(s, gib); err != nil {
-		return nil, err
-	}
-	host, hostBytes := g.pool.at(0)
-	near, err := g.random(s, n/2)
-	if err != nil {
-		return nil, err
-	}
-	down := &cuda.MemcpyArgs{Dst: host, Src: near, Bytes: n}
-	t := &setup{bench: cuda.Bench{Clock: cuda.WallClock, Calls: []cuda.Operation{down}}, settle: g.settling(p)}
-	t.verify = func(s *cuda.Session) error { return g.sameBytes(s, near, hostBytes[:n], down) }
+	dst, dstBytes := g.host(gib)
+	down := &cuda.MemcpyArgs{Dst: dst, Src: g.random(n / 2), Bytes: n}
+	t := &setup{bench: cuda.Bench{Clock: cuda.WallClock}, settle: g.settling(p)}
+	downCopied := func() { g.copied(down, down.Src, dstBytes[:n]) }
 	if p.Probe == probeD2H {
-		return t, nil
+		t.bench.Calls, t.verify = []cuda.Operation{down}, downCopied
+		return t
 	}
-	far, err := g.poisoned(s, n)
-	if err != nil {
-		return nil, err
+	up := &cuda.MemcpyArgs{Dst: g.poisoned(n), Src: dst + gib/2, Bytes: n}
+	t.bench.Calls = []cuda.Operation{up}
+	t.verify = func() { g.copied(up, up.Dst, dstBytes[gib/2:gib/2+n]) }
+	if p.Probe == probeDuplexCopy {
+		t.overlap, t.each = []cuda.Operation{down}, bothWays
+		t.verify = both(t.verify, downCopied)
 	}
-	src, srcBytes := g.pool.at(gib / 2)
-	up := &cuda.MemcpyArgs{Dst: far, Src: src, Bytes: n}
-	upSame := func(s *cuda.Session) error { return g.sameBytes(s, far, srcBytes[:n], up) }
-	switch p.Probe {
-	case probeH2D:
-		t.bench.Calls, t.verify = []cuda.Operation{up}, upSame
-	case probeDuplexCopy:
-		t.bench.Calls, t.beside, t.each = []cuda.Operation{up}, []cuda.Operation{down}, bothWays
-		t.verify = func(s *cuda.Session) error {
-			if err := upSame(s); err != nil {
-				return err
-			}
-			return g.sameBytes(s, near, hostBytes[:n], down)
-		}
-	}
-	return t, nil
+	return t
 }
 
-// bothWays turns the times of equal bytes each way into the time of both at
-// the sum of their rates: 2 B / (B/a + B/b).
+// bothWays converts the times of equal bytes each way into the time of both at the sum of their
+// rates: 2 B / (B/a + B/b).
 func bothWays(a, b float64) float64 { return 2 / (1/a + 1/b) }
 
-// sameBytes copies and compares device and host memory.
-func (g *gpuBench) sameBytes(s *cuda.Session, device cuda.Ptr, host []byte, args *cuda.MemcpyArgs) error {
-	if err := s.Launch(args, 0); err != nil {
-		return err
-	}
-	if err := s.StreamSync(0); err != nil {
-		return err
-	}
-	got := make([]byte, len(host))
-	return compareAfter(cuda.Download(s, got, device), got, host, "copy over the link")
+// copied copies and compares device and host memory.
+func (g *gpuRun) copied(args *cuda.MemcpyArgs, device cuda.Ptr, host []byte) {
+	g.launch(args)
+	g.try(func() error { return g.s.StreamSync(0) })
+	g.sameBytes(device, host, "copy over the link")
 }
 
-// setupDuplexKernel readies FlashH2D with the GPU scatter kernel beside it.
-func (g *gpuBench) setupDuplexKernel(s *cuda.Session, p Point) (*setup, error) {
-	const block = 16 * kib
-	load, loaded, err := g.loadOp(s, probeLoadFlash, p.At("bytes")/block, block, basePool*mib)
-	if err != nil {
-		return nil, err
+// setupDuplexKernel readies FlashH2D overlapping with the GPU scatter kernel.
+func (g *gpuRun) setupDuplexKernel(p Point) *setup {
+	const block, pool = 16 * kib, basePool * mib
+	n := p.At("bytes")
+	load := g.load(probeLoadFlash, g.poisoned(n/block*block), n/block*block, n/block, block, pool)
+	save := g.saveAnywhere(probeSaveGPU, n/block, block, pool, 0)
+	return &setup{
+		bench: cuda.Bench{Calls: load.calls, Clock: cuda.WallClock}, overlap: save.calls,
+		each: bothWays, verify: both(load.verify, save.verify),
 	}
-	save, saved, err := g.saveOp(s, probeSaveGPU, p.At("bytes")/block, block, basePool*mib, 0)
-	if err != nil {
-		return nil, err
-	}
-	return &setup{bench: cuda.Bench{Calls: []cuda.Operation{load}, Clock: cuda.WallClock}, beside: []cuda.Operation{save}, each: bothWays,
-		verify: func(s *cuda.Session) error {
-			if err := loaded(s); err != nil {
-				return err
-			}
-			return saved(s)
-		}}, nil
 }

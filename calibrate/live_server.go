@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/sparseserve/sparseserve/cuda/live"
@@ -22,11 +23,11 @@ import (
 // so requests are as long, and layers as many, as those of the runs that a profile is for.
 
 const (
-	// The first decode step of all follows the last prefill; a few more let the loop settle.
+	// The first decode step of all follows the last prefill; some more let the loop settle.
 	liveSettling = 4
 
 	liveRun     = 16 // steps of a sample
-	liveSamples = 3  // of one server, at the least: it takes longer to set up than to take many steps
+	liveSamples = 3  // of one server, at the least: its set-up is longer than many steps
 	liveBudget  = 2048
 	livePrompt  = 8192
 	liveChunk   = 2048
@@ -43,12 +44,13 @@ type liveCase struct {
 	requests int
 	prompt   int     // tokens of each
 	budget   int     // tokens that a decode selects
-	room     float64 // for selected blocks, of what one step selects; 0: for all blocks
+	capacity float64 // for selected blocks, of what one step selects; 0: for all blocks
 	steps    int     // decode steps of all requests, after those that settle
 }
 
 func newLiveCase(m *hw.Model, dense bool, requests int) *liveCase {
-	return &liveCase{model: m, dense: dense, requests: requests, prompt: livePrompt, budget: liveBudget, steps: liveRun}
+	return &liveCase{model: m, dense: dense, requests: requests, prompt: livePrompt,
+		budget: liveBudget, steps: liveRun}
 }
 
 // output is how many tokens a request may generate, so that the first is still there when the last
@@ -65,12 +67,15 @@ func (c *liveCase) blocks(g *kv.Geometry) int64 {
 // server is the configuration of a server of requests that all arrive at once, but for its device.
 func (c *liveCase) server() sim.Config {
 	spec := sim.Spec{
-		Attention: "full", Selection: "arkvale", BudgetTokens: c.budget, BlockTokens: blockTokens, LoadEngine: "flash", SaveEngine: "flash", Eviction: "lru", Pool: "unified",
-		Utilisation: 0.9, SaveBuffer: 256, Base: "vllm", MaxRequests: c.requests, MaxTokens: liveChunk + c.requests, Window: 12,
+		Attention: "full", Selection: "arkvale", BudgetTokens: c.budget, BlockTokens: blockTokens,
+		LoadEngine: "flash", SaveEngine: "flash", Eviction: "lru", Pool: "unified",
+		Utilisation: 0.9, SaveBuffer: 256, Base: "vllm", MaxRequests: c.requests,
+		MaxTokens: liveChunk + c.requests, Window: 12,
 		Prefill: "chunked", ChunkTokens: liveChunk, OverLength: "truncate", Heads: "full",
 	}
 	cfg := sim.Config{
-		Model:    sim.Model{Layers: c.model.Layers, KVHeads: c.model.KVHeads, Hidden: c.model.Hidden, MaxContext: 2*c.prompt + c.output()},
+		Model: sim.Model{Layers: c.model.Layers, KVHeads: c.model.KVHeads, Hidden: c.model.Hidden,
+			MaxContext: 2*c.prompt + c.output()},
 		Geometry: c.model.Geometry(spec.BlockTokens), Addressed: true, Do: parallel.Do,
 	}
 	g := &cfg.Geometry
@@ -79,23 +84,26 @@ func (c *liveCase) server() sim.Config {
 	cfg.HBMBytes = (all + all/10) * (g.BlockBytes + g.MetaBytes)
 	if !c.dense {
 		spec.Attention, spec.Offload, spec.SinkBlocks, spec.WindowBlocks = "sparse", true, 2, 2
-		cfg.Library = libraryOf(dsa.TopK{K: sim.Candidates(&spec)}, dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2})
+		cfg.Library = libraryOf(dsa.TopK{K: sim.Candidates(&spec)},
+			dsa.Setting{Digest: dsa.CuboidMean, Sinks: 2, Window: 2})
 	}
-	if c.room > 0 {
+	if c.capacity > 0 {
 		selected := int64(c.budget/blockTokens + 1)
-		cfg.HBMBytes = int64(c.requests*g.Groups())*int64(c.room*float64(selected*g.BlockBytes)) + all*g.MetaBytes
+		cfg.HBMBytes = int64(c.requests*g.Groups())*int64(c.capacity*float64(selected*g.BlockBytes)) +
+			all*g.MetaBytes
 	}
 	cfg.Spec = spec
 	return cfg
 }
 
-// libraryOf is the library of a selection. All servers with it share one: it takes
-// longer to make than a server to serve, and is the same for all.
+// libraryOf is the library of a selection. All servers with it share one: making
+// it is slower than a server's run, and is the same for all.
 func libraryOf(policy dsa.Policy, setting dsa.Setting) *dsa.Library {
 	key := fmt.Sprintf("%T %+v %+v", policy, policy, setting)
 	l, ok := librariesKnown.Load(key)
 	if !ok {
-		l, _ = librariesKnown.LoadOrStore(key, dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), policy, setting, liveFamilies))
+		l, _ = librariesKnown.LoadOrStore(
+			key, dsa.NewLibrary(traces.NewScores(traces.DefaultScores, 1), policy, setting, liveFamilies))
 	}
 	return l.(*dsa.Library)
 }
@@ -106,7 +114,8 @@ var librariesKnown sync.Map // policy and setting in words to *dsa.Library
 func (c *liveCase) source() (*weights.Random, error) {
 	m := c.model
 	return weights.NewRandom(weights.Config{
-		Layers: m.Layers, Hidden: m.Hidden, HeadsQ: m.QHeads, HeadsKV: m.KVHeads, HeadDim: m.HeadDim, FFN: m.FFN, Vocab: m.Vocab,
+		Layers: m.Layers, Hidden: m.Hidden, HeadsQ: m.QHeads, HeadsKV: m.KVHeads, HeadDim: m.HeadDim,
+		FFN: m.FFN, Vocab: m.Vocab,
 	}, 1)
 }
 
@@ -114,7 +123,8 @@ func (c *liveCase) source() (*weights.Random, error) {
 func (c *liveCase) selections(cfg *sim.Config, longest int) {
 	if cfg.Library != nil {
 		kept := cfg.Spec.SinkBlocks + cfg.Spec.WindowBlocks
-		cfg.Library.Make(cfg.Geometry.Blocks(c.prompt)-kept, cfg.Geometry.Blocks(longest)-kept, parallel.Do)
+		cfg.Library.Make(cfg.Geometry.Blocks(c.prompt)-kept, cfg.Geometry.Blocks(longest)-kept,
+			parallel.Do)
 	}
 }
 
@@ -127,12 +137,14 @@ func (c *liveCase) serve(cfg sim.Config) (*hostTimes, error) {
 		return nil, err
 	}
 	rec := &hostTimes{requests: c.requests, want: liveSettling + c.steps}
-	_, err = server.Run(context.Background(), &equalRequests{left: c.requests, prompt: c.prompt, output: c.output()}, rec)
+	equal := slices.Repeat([]int{c.output()}, c.requests)
+	_, err = server.Run(context.Background(), &requestsAtStart{c.prompt, equal}, rec)
 	if err != nil && !errors.Is(err, errEnough) {
 		return nil, err
 	}
 	if len(rec.seconds) < rec.want {
-		return nil, fmt.Errorf("wrong result: %d steps of %d decodes, want %d", len(rec.seconds), c.requests, rec.want)
+		return nil, fmt.Errorf("wrong result: %d steps of %d decodes, want %d", len(rec.seconds),
+			c.requests, rec.want)
 	}
 	return rec, nil
 }
@@ -153,19 +165,23 @@ func (c *liveCase) hostSeconds(m live.Machine) (samples []float64, err error) {
 
 // onLive has f serve cfg on a live device, each split-th of whose steps is split, and holds the
 // blocks that it loaded against what f counts.
-func (c *liveCase) onLive(m live.Machine, cfg *sim.Config, split int64, f func(*live.Device) (loaded int64, err error)) error {
+func (c *liveCase) onLive(m live.Machine, cfg *sim.Config, split int64,
+	f func(*live.Device) (loaded int64, err error)) error {
 	source, err := c.source()
 	if err != nil {
 		return err
 	}
-	device, err := live.New(m, live.Config{Spec: &cfg.Spec, Geometry: cfg.Geometry, Weights: source, KVBytes: cfg.HBMBytes, SplitEvery: split})
+	device, err := live.New(m,
+		live.Config{Spec: &cfg.Spec, Geometry: cfg.Geometry, Weights: source, KVBytes: cfg.HBMBytes,
+			SplitEvery: split})
 	if err != nil {
 		return err
 	}
 	cfg.Device = device
 	loaded, err := f(device)
 	if got := device.Counters(); err == nil && got.Loaded != loaded {
-		err = fmt.Errorf("wrong result: the device loaded %d blocks, the server counts %d", got.Loaded, loaded)
+		err = fmt.Errorf("wrong result: the device loaded %d blocks, the server counts %d", got.Loaded,
+			loaded)
 	}
 	if e := device.Close(); err == nil {
 		err = e
@@ -204,13 +220,20 @@ func (d *idle) Finish() (sim.Timing, error) {
 	return t, nil
 }
 
-// equalRequests is a workload of requests that all arrive at the start.
-type equalRequests struct{ left, prompt, output int }
+// requestsAtStart is a workload of requests of some outputs that all arrive at the start.
+type requestsAtStart struct {
+	prompt  int
+	outputs []int
+}
 
 // Next implements sim.Workload.
-func (w *equalRequests) Next() (sim.Arrival, bool, error) {
-	w.left--
-	return sim.Arrival{Prompt: w.prompt, Output: w.output}, w.left >= 0, nil
+func (w *requestsAtStart) Next() (a sim.Arrival, more bool, err error) {
+	if len(w.outputs) == 0 {
+		return a, false, nil
+	}
+	a = sim.Arrival{Prompt: w.prompt, Output: w.outputs[0]}
+	w.outputs = w.outputs[1:]
+	return a, true, nil
 }
 
 // errEnough ends a run whose steps are recorded.
@@ -239,9 +262,6 @@ func (h *hostTimes) Step(r *sim.StepRecord) error {
 	return nil
 }
 
-// allOfALayer stands for the kernels of probes that serve.
-const allOfALayer = "all of a layer"
-
 // layers are those of the model that servers of a plan have.
 func (p *planner) layers() int64 { return pick[int64](p, 32, 2) }
 
@@ -255,3 +275,5 @@ func liveCaseOf(p Point, dense bool) (*liveCase, error) {
 	model.Layers = int(p.At("layers"))
 	return newLiveCase(&model, dense, int(p.At("requests"))), nil
 }
+
+func denseCase(p Point) (*liveCase, error) { return liveCaseOf(p, true) }

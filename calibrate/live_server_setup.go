@@ -8,18 +8,19 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/live"
 )
 
-// liveBeside is the device memory of a server beside weights, KV and its metadata: activations,
-// save buffer, and what is left over in slabs.
-const liveBeside = 4 * gib
+// liveReserve is the device memory of a server except weights, KV and its metadata: activations,
+// save buffer, and fragments of slabs.
+const liveReserve = 4 * gib
 
-// holds says whether the device has room for a server beside the rig's own buffers.
+// holds checks that the device has memory for a server besides the bench's own buffers.
 func (g *gpuBench) holds(c *liveCase) error {
 	need, err := c.deviceBytes()
 	if err != nil {
 		return err
 	}
 	if free := g.info.MemoryBytes - g.info.MemoryBusyBytes - g.slabBytes; free < need {
-		return fmt.Errorf("%w: %s of device memory beside the buffers, %d requests in %d layers need %s", ErrSkip, size(free), c.requests, c.model.Layers, size(need))
+		return fmt.Errorf("%w: %s of device memory besides the buffers, %d requests in %d layers need %s",
+			ErrSkip, size(free), c.requests, c.model.Layers, size(need))
 	}
 	return nil
 }
@@ -33,16 +34,14 @@ func (g *gpuBench) prepareLive(c *liveCase) (Timed, error) {
 	}
 	var ready []float64
 	return func(warmup, repeats int) ([]float64, error) {
-		err := g.lib.Do(func(s *cuda.Session) (err error) {
-			if len(ready) < repeats {
-				if err = g.pool.grow(s, gib); err == nil {
-					ready, err = c.samples(&pooled{Machine: s, pool: &g.pool, each: gib}, warmup, max(repeats, liveSamples))
-				}
+		if len(ready) < repeats {
+			err := g.onMachine(func(m live.Machine) (err error) {
+				ready, err = c.samples(m, warmup, max(repeats, liveSamples))
+				return err
+			})
+			if err != nil {
+				return nil, err
 			}
-			return err
-		})
-		if err != nil {
-			return nil, err
 		}
 		samples := ready[:repeats]
 		ready = ready[repeats:]
@@ -50,9 +49,28 @@ func (g *gpuBench) prepareLive(c *liveCase) (Timed, error) {
 	}, nil
 }
 
-// pooled is a machine whose pages of KV lie in the rig's pool, since pinning takes most of a
-// second a GiB. Where more of them are taken than the pool holds they share its memory: how long
-// the host takes does not depend on what lies in a block.
+// serving has a point served by the server that caseOf describes.
+func serving(caseOf func(Point) (*liveCase, error)) func(*gpuBench, Point) (Timed, error) {
+	return func(g *gpuBench, p Point) (Timed, error) {
+		c, err := caseOf(p)
+		if err != nil {
+			return nil, err
+		}
+		return g.prepareLive(c)
+	}
+}
+
+// onMachine calls f with the GPU as a machine whose host memory is the pool.
+func (g *gpuBench) onMachine(f func(live.Machine) error) error {
+	return g.do(func(g *gpuRun) {
+		g.host(gib)
+		g.try(func() error { return f(&pooled{Machine: g.s, pool: &g.pool, each: gib}) })
+	})
+}
+
+// pooled is a machine whose pages of KV are in the bench's pool, since pinning costs most of a
+// second a GiB. Where more of them are allocated than the pool holds they share its memory: the
+// host's time does not depend on the contents of a block.
 type pooled struct {
 	live.Machine
 	pool *hostPool
@@ -78,7 +96,7 @@ func (m *pooled) HostFree(memory cuda.HostMemory) error {
 	return m.Machine.HostFree(memory)
 }
 
-// samples serves as long as it takes to have as many samples after those of a warm-up.
+// samples serves until there are as many samples after those of a warm-up.
 func (c liveCase) samples(m live.Machine, warmup, repeats int) (samples []float64, err error) {
 	c.steps = (warmup + repeats) * liveRun
 	steps, err := c.hostSeconds(m)
@@ -91,7 +109,7 @@ func (c liveCase) samples(m live.Machine, warmup, repeats int) (samples []float6
 	return samples, nil
 }
 
-// deviceBytes is what a server of a few samples asks of the device.
+// deviceBytes is what a server of some samples asks of the device.
 func (c liveCase) deviceBytes() (int64, error) {
 	source, err := c.source()
 	if err != nil {
@@ -100,5 +118,6 @@ func (c liveCase) deviceBytes() (int64, error) {
 	c.steps = 8 * liveRun
 	cfg := c.server()
 	weights := source.Config()
-	return weights.Bytes() + cfg.HBMBytes + c.blocks(&cfg.Geometry)*int64(cfg.Geometry.Groups())*cfg.Geometry.MetaBytes + liveBeside, nil
+	return weights.Bytes() + cfg.HBMBytes +
+		c.blocks(&cfg.Geometry)*int64(cfg.Geometry.Groups())*cfg.Geometry.MetaBytes + liveReserve, nil
 }

@@ -13,11 +13,12 @@ import (
 const slab = 8 * mib
 
 func tinyCase(probe string) *liveCase {
-	m := &hw.Model{Name: "tiny", Layers: 2, Hidden: 32, QHeads: 2, KVHeads: 2, HeadDim: 64, FFN: 32, Vocab: 64, WeightBytesEach: 2, KVBytesEach: 2}
+	m := &hw.Model{Name: "tiny", Layers: 2, Hidden: 32, QHeads: 2, KVHeads: 2, HeadDim: 64, FFN: 32,
+		Vocab: 64, WeightBytesEach: 2, KVBytesEach: 2}
 	c := newLiveCase(m, probe == probeLive, 3)
 	c.prompt, c.budget = 640, 256
 	if probe == probeLiveLoads {
-		c.room = 1.5
+		c.capacity = 1.5
 	}
 	return c
 }
@@ -33,7 +34,9 @@ func TestLiveCasesServe(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c, m := tinyCase(probe), &pooled{Machine: machine, pool: &hostPool{segments: []cuda.HostMemory{memory}, bytes: slab}, each: slab}
+			c, m := tinyCase(probe),
+				&pooled{Machine: machine, pool: &hostPool{segments: []cuda.HostMemory{memory}, bytes: slab},
+					each: slab}
 			samples, err := c.samples(m, 1, 2)
 			if err != nil {
 				t.Fatal(err)
@@ -41,25 +44,26 @@ func TestLiveCasesServe(t *testing.T) {
 			if len(samples) != 2 {
 				t.Errorf("%d samples, want 2", len(samples))
 			}
-			if device, host := machine.Held(); device != 0 || host != slab || m.lent == 0 && probe != probeLive {
-				t.Errorf("%d bytes of the device and %d of the host are held, lent %d times", device, host, m.lent)
+			if device, host := machine.Held(); device != 0 || host != slab || m.lent == 0 &&
+				probe != probeLive {
+				t.Errorf("%d bytes of the device and %d of the host are held, lent %d times", device, host,
+					m.lent)
 			}
 			loads, err := c.loads()
 			if err != nil {
 				t.Fatal(err)
 			}
-			if (loads > 0) != (c.room > 0) {
+			if (loads > 0) != (c.capacity > 0) {
 				t.Errorf("a layer loads %d blocks", loads)
 			}
-			if need, err := c.deviceBytes(); err != nil || need < liveBeside+c.server().HBMBytes {
+			if need, err := c.deviceBytes(); err != nil || need < liveReserve+c.server().HBMBytes {
 				t.Errorf("%d bytes are asked of a device, %v", need, err)
 			}
 		})
 	}
 }
 
-// Pages beyond the pool's end share its memory; what is not pages is the
-// machine's own.
+// Pages beyond the pool's end share its memory; what is not pages is the machine's own.
 func TestPooledPagesShareThePool(t *testing.T) {
 	machine := emulator.New(emulator.Config{})
 	pool := &hostPool{}
@@ -71,10 +75,12 @@ func TestPooledPagesShareThePool(t *testing.T) {
 		pool.segments, pool.bytes = append(pool.segments, memory), pool.bytes+slab
 	}
 	m := &pooled{Machine: machine, pool: pool, each: slab}
-	for i, want := range []cuda.Ptr{pool.segments[0].Ptr(), pool.segments[1].Ptr(), pool.segments[0].Ptr()} {
+	for i, want := range []cuda.Ptr{pool.segments[0].Ptr(), pool.segments[1].Ptr(),
+		pool.segments[0].Ptr()} {
 		got, err := m.HostAlloc(slab-kib, cuda.HugePages)
 		if err != nil || got.Ptr() != want || len(got.Bytes()) != slab-kib {
-			t.Errorf("slab %d: %d bytes at %#x, %v, want them at %#x", i, len(got.Bytes()), got.Ptr(), err, want)
+			t.Errorf("slab %d: %d bytes at %#x, %v, want them at %#x", i, len(got.Bytes()), got.Ptr(), err,
+				want)
 		}
 		if err := m.HostFree(got); err != nil {
 			t.Error(err)
@@ -101,7 +107,7 @@ func plannedCase(p Point) (*liveCase, error) {
 	return loadingCase(p)
 }
 
-// Every point of the plan has a server that does what the probe says.
+// Every point of the plan has a server that does what the probe describes.
 func TestPlannedLiveCases(t *testing.T) {
 	least, most := int64(1<<50), int64(0)
 	for _, p := range points(Full, fakeLimits) {

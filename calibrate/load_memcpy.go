@@ -12,25 +12,28 @@ type loadMemcpy struct{}
 const probeLoadMemcpy = "load.memcpy"
 
 func (loadMemcpy) probes() []Probe {
-	return []Probe{{Name: probeLoadMemcpy, Means: "one memcpy a block, blocks anywhere in a pinned pool; " + wall,
-		Kernel: "ss_memcpy_blocks", Axes: []string{"block_bytes", "blocks", "pool_mib"}, needed: true, again: always}}
+	return []Probe{{Name: probeLoadMemcpy, setup: (*gpuRun).setupLoad,
+		Means: "one memcpy a block, blocks anywhere in a pinned pool; " + wall,
+		Axes:  []string{"block_bytes", "blocks", "pool_mib"}, needed: true,
+		again: always}}
 }
 
 // points vary block size and count at the base pool; other pools have two counts.
 func (loadMemcpy) points(p *planner) {
-	const block, most, few = 16 * kib, 2048, 256
+	const block, most, least = 16 * kib, 2048, 256
 	for i, pool := range p.pools() {
 		if pool == basePool {
-			p.eachTransfer(func(block, n int64) { p.addAt(stageLoad, rank{i, 0}, point(probeLoadMemcpy, "", block, n, pool)) })
+			p.eachTransfer(func(block,
+				n int64) {
+				p.addAt(stageLoad, rank{i, 0}, point(probeLoadMemcpy, "", block, n, pool))
+			})
 		} else if most*block <= min(p.mostMoved(), pool*mib) {
-			for _, n := range []int64{most, few} {
+			for _, n := range []int64{most, least} {
 				p.addAt(stageLoad, rank{i, 2}, point(probeLoadMemcpy, "", block, n, pool))
 			}
 		}
 	}
 }
-
-func (loadMemcpy) prepare(g *gpuBench, p Point) (Timed, error) { return g.ready(p, g.setupLoad) }
 
 // fit needs the link's rate.
 func (loadMemcpy) fit(s *Samples, p *hw.Profile, from source) []model {
@@ -45,39 +48,28 @@ func (loadMemcpy) fit(s *Samples, p *hw.Profile, from source) []model {
 	calls := fitCalls(base, link, true)
 	l.MemcpyPools = calls.poolRows(copied, fit, link, from)
 	calls.figures(from, &l.MemcpyBase, &l.MemcpyCall)
-	l.MemcpyWarmup, l.MemcpyWarmupBlocks = perBlock(calls.early, from, "what each of a batch's first blocks costs on top"), hw.Figure{}
+	l.MemcpyWarmup, l.MemcpyWarmupBlocks = perBlock(
+		calls.early, from, "what each of a batch's first blocks costs on top"), hw.Figure{}
 	if l.MemcpyWarmup.Set() {
-		l.MemcpyWarmupBlocks = from.figure(calls.first, "blocks", "of a batch, after which half of that cost is spent")
+		l.MemcpyWarmupBlocks = from.figure(
+			calls.first, "blocks", "of a batch, after which half of that cost is spent")
 	}
-	return []model{{name: "load.memcpy", fit: fit, held: held, draw: drawMoved,
-		price: func(p *hw.Profile, at datum) float64 {
-			return priceLoad(p, hw.LoadMemcpy, at.At("blocks"), at.At("block_bytes"), at.At("pool_mib"))
-		}}}
+	return []model{loadModel("load.memcpy", hw.LoadMemcpy, fit, held)}
 }
 
-// drawMoved shows a transfer's rate over its bytes.
-var drawMoved = picture{x: moved, xLabel: "bytes moved", rate: moved}
-
-// pools says what the largest host pool does to the engines whose models do not
-// know of it.
-func pools(s *Samples) []string {
-	var notes []string
-	for _, probe := range []string{probeLoadMemcpy} {
-		all := s.of(probe)
-		sizes := all.values("pool_mib")
-		if len(sizes) == 0 || sizes[len(sizes)-1] == basePool {
-			continue
-		}
-		most := sizes[len(sizes)-1]
-		base := map[string]float64{}
-		for _, at := range all {
-			if at.At("pool_mib") == basePool {
-				base[otherAxes(at, "pool_mib")] = at.seconds
-			}
-		}
-		for _, at := range all {
-			if t, ok := base[otherAxes(at, "pool_mib")]; ok && at.At("pool_mib") == most {
-				notes = append(notes, fmt.Sprintf("%s over a pool of %s, over the same of %s: %.2f", probe, size(most*mib), size(basePool*mib), at.seconds/t))
+// pools notes by how much longer copies are over the largest host pool than over the base one.
+func pools(s *Samples) (notes []string) {
+	all := s.of(probeLoadMemcpy)
+	sizes := all.values("pool_mib")
+	if len(sizes) == 0 {
+		return nil
+	}
+	most := sizes[len(sizes)-1]
+	for _, at := range inPool(all, most) {
+		for _, base := range inPool(all, basePool) {
+			if most != basePool && otherAxes(at, "pool_mib") == otherAxes(base, "pool_mib") {
+				notes = append(notes, fmt.Sprintf("%s over a pool of %s, over the same of %s: %.2f",
+					probeLoadMemcpy, size(most*mib), size(basePool*mib), at.seconds/base.seconds))
 			}
 		}
 	}

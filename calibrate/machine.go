@@ -15,7 +15,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// box is what a machine says of itself before anything is measured.
+// box is what a machine reports of itself before anything is measured.
 type box struct {
 	gpu        cuda.DeviceInfo
 	busy       int   // per cent of the GPU's time that others use; -1: not known
@@ -41,7 +41,7 @@ func OpenMachine(library string, o Options) (m Machine, close func() error, err 
 	if err == nil {
 		if m.Limits, err = b.limits(o); err == nil {
 			var g *gpuBench
-			if g, err = newGPUBench(lib, b.gpu, m.Limits); err == nil {
+			if g, err = newLibraryBench(lib, b.gpu, m.Limits); err == nil {
 				m.Bench = g
 				m.Origin = origin(lib, b)
 				return m, func() error { defer lib.Close(); return g.Close() }, nil
@@ -52,16 +52,18 @@ func OpenMachine(library string, o Options) (m Machine, close func() error, err 
 	return m, nil, explain(err)
 }
 
-// origin says where samples of this machine come from.
+// origin is where samples of this machine come from.
 func origin(lib *cuda.Library, b box) Origin {
 	library := strconv.Itoa(cuda.Version)
 	if data, err := os.ReadFile(lib.Path); err == nil {
 		library += fmt.Sprintf(" sha256 %.8x", sha256.Sum256(data))
 	}
 	return Origin{
-		Card: oneLine(b.gpu.Name), Driver: driverVersion(b.gpu), CUDA: cudaVersion(b.gpu.ToolkitVersion), Library: library,
-		Host: fmt.Sprintf("%d CPUs%s", b.cpus, cpuModel()), Memory: strconv.FormatInt(b.gpu.MemoryBytes, 10),
-		SMs: strconv.Itoa(b.gpu.SMCount),
+		Card: oneLine(b.gpu.Name), Driver: driverVersion(b.gpu), CUDA: cudaVersion(b.gpu.ToolkitVersion),
+		Library: library,
+		Host:    fmt.Sprintf("%d CPUs%s", b.cpus, cpuModel()),
+		Memory:  strconv.FormatInt(b.gpu.MemoryBytes, 10),
+		SMs:     strconv.Itoa(b.gpu.SMCount),
 	}
 }
 
@@ -145,7 +147,8 @@ func smi(query string) string {
 	if visible, _, _ := strings.Cut(os.Getenv("CUDA_VISIBLE_DEVICES"), ","); visible != "" {
 		gpu = visible
 	}
-	out, err := exec.CommandContext(ctx, "nvidia-smi", "-i", gpu, "--query-gpu="+query, "--format=csv,noheader,nounits").Output()
+	out, err := exec.CommandContext(
+		ctx, "nvidia-smi", "-i", gpu, "--query-gpu="+query, "--format=csv,noheader,nounits").Output()
 	if err != nil {
 		return ""
 	}

@@ -7,10 +7,9 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 )
 
-// Median is the middle of some samples with its 95 % confidence interval,
-// which comes from order statistics and so holds for any distribution:
-// [x_(l), x_(n+1-l)] with the largest l for which P(Binomial(n, 1/2) < l) <=
-// 2.5 %.
+// Median is the middle of some samples with its 95 % confidence interval, which comes from order
+// statistics and so holds for any distribution: [x_(l), x_(n+1-l)] with the largest l for which
+// P(Binomial(n, 1/2) < l) <= 2.5 %.
 type Median struct {
 	Value, Low, High float64
 }

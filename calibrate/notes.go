@@ -8,14 +8,11 @@ import (
 // observations are figures that no cost model needs, in words.
 func observations(s *Samples) []string {
 	var notes []string
-	for _, o := range []struct{ probe, what string }{{probeSync, "submit and synchronise"}} {
-		for _, at := range s.of(o.probe) {
-			notes = append(notes, fmt.Sprintf("an empty kernel, %s: %.1f us", o.what, at.seconds*1e6))
-		}
+	for _, at := range s.of(probeSync) {
+		notes = append(notes,
+			fmt.Sprintf("an empty kernel, submit and synchronise: %.1f us", at.seconds*1e6))
 	}
-	notes = append(notes, unsteady(s)...)
-	notes = append(notes, pools(s)...)
-	return notes
+	return append(append(notes, unsteady(s)...), pools(s)...)
 }
 
 // otherAxes names a point but for one size.

@@ -22,7 +22,8 @@ func fakeLibrary(t *testing.T, defines ...string) string {
 		t.Skip("no gcc to build the fake library")
 	}
 	path := filepath.Join(t.TempDir(), "libsparseserve.so")
-	args := append([]string{"-shared", "-fPIC", "-o", path, filepath.Join("..", "cuda", "testdata", "fake.c"), "-lpthread"}, defines...)
+	args := append([]string{"-shared", "-fPIC", "-o", path,
+		filepath.Join("..", "cuda", "testdata", "fake.c"), "-lpthread"}, defines...)
 	if out, err := exec.Command(gcc, args...).CombinedOutput(); err != nil {
 		t.Fatalf("gcc: %v\n%s", err, out)
 	}
@@ -34,7 +35,9 @@ func fakeLibrary(t *testing.T, defines ...string) string {
 func withSMI(t *testing.T, answers ...string) {
 	t.Helper()
 	dir := t.TempDir()
-	script := "#!/bin/sh\ncd " + dir + "\nn=$(($(cat calls 2>/dev/null || echo 0) + 1))\necho $n > calls\nset -- " + strings.Join(answers, " ") +
+	script := "#!/bin/sh\ncd " + dir +
+		"\nn=$(($(cat calls 2>/dev/null || echo 0) + 1))\necho $n > calls\nset -- " +
+		strings.Join(answers, " ") +
 		"\n[ $n -le $# ] || n=$#\neval echo \\$$n\n"
 	if err := os.WriteFile(filepath.Join(dir, "nvidia-smi"), []byte(script), 0o755); err != nil {
 		t.Fatal(err)
@@ -42,8 +45,7 @@ func withSMI(t *testing.T, answers ...string) {
 	t.Setenv("PATH", dir+string(os.PathListSeparator)+os.Getenv("PATH"))
 }
 
-// A library that opens on a machine that cannot be measured: what is missing
-// and what to do.
+// A library that opens on a machine that cannot be measured: what is missing and what to do.
 func TestOpenMachineRefuses(t *testing.T) {
 	code := func(c cuda.Code) string { return fmt.Sprintf("-DFAKE_CODE=%d", c) }
 	for _, c := range []struct {
@@ -54,7 +56,8 @@ func TestOpenMachineRefuses(t *testing.T) {
 	}{
 		{"no driver", []string{code(cuda.NoDriver)}, nil, []string{"NVIDIA driver", "install one"}},
 		{"no GPU", []string{code(cuda.NoDevice)}, nil, []string{"needs a GPU", "nvidia-smi"}},
-		{"library of another version", []string{"-DFAKE_VERSION=99"}, nil, []string{"version 99", "make cuda"}},
+		{"library of another version", []string{"-DFAKE_VERSION=99"}, nil,
+			[]string{"version 99", "make cuda"}},
 		{"old library", []string{"-DFAKE_WITHOUT_PSA"}, nil, []string{"ss_psa", "make cuda"}},
 		{"little GPU memory", nil, nil, []string{"too little GPU memory"}},
 		{"busy", nil, []string{"97"}, []string{"the card is busy", "97 %", "CUDA_VISIBLE_DEVICES"}},
@@ -77,13 +80,14 @@ func TestOpenMachineRefuses(t *testing.T) {
 	}
 }
 
-// Without nvcc 'make calibrate' fails, and says what to install.
+// Without nvcc 'make calibrate' fails, and names what to install.
 func TestMakeWithoutNvcc(t *testing.T) {
 	path, err := exec.LookPath("make")
 	if err != nil {
 		t.Skip("no make")
 	}
-	command := exec.Command(path, "calibrate", "NVCC=nvcc-that-is-not-there", "CUDA_BUILD="+filepath.Join(t.TempDir(), "build"))
+	command := exec.Command(path, "calibrate", "NVCC=nvcc-that-is-not-there",
+		"CUDA_BUILD="+filepath.Join(t.TempDir(), "build"))
 	command.Dir = ".."
 	out, err := command.CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "nvidia-cuda-toolkit") {

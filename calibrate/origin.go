@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Origin says on which machine, with what and when samples were taken. Samples
+// Origin is on which machine, with what and when samples were taken. Samples
 // of two origins never mix: the date apart, all must agree.
 type Origin struct {
 	Plan    string // full | quick
@@ -79,12 +79,13 @@ func parseOrigin(data []byte) (o Origin, rest []byte, lines int, err error) {
 		}
 	}
 	if lines != len(fields)+1 {
-		return o, nil, lines, fmt.Errorf("want %d lines that say where the samples come from, got %d", len(fields)+1, lines)
+		return o, nil, lines, fmt.Errorf(
+			"want %d lines that say where the samples come from, got %d", len(fields)+1, lines)
 	}
 	return o, data, lines, nil
 }
 
-// differs says in which respect samples of another origin cannot be added to.
+// differs describes in which respect samples of another origin cannot be added to.
 func (o Origin) differs(other Origin) string {
 	mine, theirs := o.fields(), other.fields()
 	for i, f := range mine {

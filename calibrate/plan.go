@@ -25,7 +25,7 @@ const (
 const (
 	leastPoolGiB     = 1
 	leastDeviceBytes = 8 << 30
-	// What the points may use at most; see rig.go for what they allocate.
+	// What the points may use at most; set-ups allocate it.
 	mostDeviceBytes = 12 << 30
 )
 

@@ -11,18 +11,21 @@ type Probe struct {
 	Name string
 	// Means describes what one sample is the time of, and on which clock.
 	Means string
-	// Kernel is the library's call that is timed; its result is verified at
-	// every point before the first sample.
-	Kernel string
 	// Axes names the sizes that make a point.
 	Axes []string
+
+	// setup readies one of its points and a check of a result; serve does so where it is more than
+	// calls to time.
+	setup func(*gpuRun, Point) *setup
+	serve func(*gpuBench, Point) (Timed, error)
 
 	shaped bool // its points name a model shape
 	needed bool // no profile can be made without it
 
-	again     func(Point) bool // which points are visited again (visits.go); nil: none
-	fixed     int              // samples of a visit, however long they take; 0: as many as the rule wants
-	reduction                  // of a point's samples to one time
+	again func(Point) bool // which points are visited again (visits.go); nil: none
+	// samples of a visit, however long they last; 0: as many as the rule wants
+	fixed     int
+	reduction // of a point's samples to one time
 }
 
 // reduction is how the samples of a point become one time: by their median, unless it is

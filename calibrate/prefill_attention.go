@@ -12,15 +12,18 @@ type prefillAttention struct{}
 const probePrefill = "prefill_attention"
 
 func (prefillAttention) probes() []Probe {
-	return []Probe{{Name: probePrefill,
-		Means:  "causal attention of one chunk, K and V of a first chunk contiguous, of a later one and of what is before it in KV blocks anywhere; " + gpuTime,
-		Kernel: "ss_prefill", Axes: []string{"query_tokens", "prefix_tokens"}, shaped: true, needed: true}}
+	return []Probe{{Name: probePrefill, setup: (*gpuRun).setupPrefill,
+		Means: "causal attention of one chunk, K and V of a first chunk contiguous, of a later one and " +
+			"of what is before it in KV blocks anywhere; " + gpuTime,
+		Axes: []string{"query_tokens", "prefix_tokens"}, shaped: true,
+		needed: true}}
 }
 
 func (prefillAttention) points(p *planner) {
 	most := pick[int64](p, 49152, 16384) // query and prefix together
 	for _, shape := range shapes {
-		for _, q := range pick(p, []int64{64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768}, []int64{128, 512, 2048, 8192}) {
+		for _, q := range pick(p, []int64{64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768},
+			[]int64{128, 512, 2048, 8192}) {
 			for _, prefix := range pick(p, []int64{0, 2048, 8192, 32768}, []int64{0, 2048, 8192}) {
 				if q+prefix <= most {
 					p.add(stagePrefillAttention, point(probePrefill, shape, q, prefix))
@@ -28,10 +31,6 @@ func (prefillAttention) points(p *planner) {
 			}
 		}
 	}
-}
-
-func (prefillAttention) prepare(g *gpuBench, p Point) (Timed, error) {
-	return g.ready(p, g.setupPrefill)
 }
 
 func span(at datum) sim.Span {
@@ -46,9 +45,8 @@ func kvRead(at datum) float64 {
 	return float64(int64(s.Query+s.Prefix) * at.model.LayerKVBytesPerToken())
 }
 
-// fit fits t = launch(q) + FLOPs / rate(q) for each query length, both
-// within what the profile allows: launches that rise, rates that grow no
-// faster than the query.
+// fit fits t = launch(q) + FLOPs / rate(q) for each query length, both within what the profile
+// allows: launches that rise, rates that grow no faster than the query.
 func (prefillAttention) fit(s *Samples, p *hw.Profile, from source) []model {
 	all := s.of(probePrefill)
 	// Without prefix is where launches show: one shape's stay in the fit.
@@ -66,9 +64,10 @@ func (prefillAttention) fit(s *Samples, p *hw.Profile, from source) []model {
 	launches, weights := make([]float64, len(queries)), make([]float64, len(queries))
 	for i, q := range queries {
 		c := linear(of(q), one, spanFLOPs)
-		launches[i] = refine(of(q), []float64{c[0], 1 / math.Max(c[1], 1e-15)}, []bound{launchBound, flopsBound}, func(c []float64, at datum) float64 {
-			return seconds(c[0], c[1], at)
-		})[0]
+		launches[i] = refine(of(q), []float64{c[0], 1 / math.Max(c[1], 1e-15)},
+			[]bound{launchBound, flopsBound}, func(c []float64, at datum) float64 {
+				return seconds(c[0], c[1], at)
+			})[0]
 		// A launch counts as far as it shows in the shortest time.
 		weights[i] = math.Pow(launches[i]/smallestTime(of(q)), 2)
 	}
@@ -76,16 +75,18 @@ func (prefillAttention) fit(s *Samples, p *hw.Profile, from source) []model {
 	p.Prefill, p.Paged = nil, hw.PagedPrefill{}
 	last := infinite
 	for i, q := range queries {
-		rate := refine(of(q), []float64{100e12}, []bound{flopsBound}, func(r []float64, at datum) float64 {
-			return seconds(launches[i], r[0], at)
-		})[0]
+		rate := refine(of(q), []float64{100e12}, []bound{flopsBound},
+			func(r []float64, at datum) float64 {
+				return seconds(launches[i], r[0], at)
+			})[0]
 		if i > 0 {
 			rate = math.Min(rate, last*float64(q)/float64(queries[i-1])*(1-1e-3))
 		}
 		last = rate
 		p.Prefill = append(p.Prefill, hw.PrefillRow{Query: int(q),
-			Launch: from.figure(launches[i]*1e6, "us", "what FLOPs do not explain: launch, and the masked part of the diagonal"),
-			Rate:   from.figure(rate*1e-12, "TFLOP/s", "causal prefill kernel")})
+			Launch: from.us(launches[i],
+				"what FLOPs do not explain: launch, and the masked part of the diagonal"),
+			Rate: from.figure(rate*1e-12, "TFLOP/s", "causal prefill kernel")})
 	}
 	if n := s.sms(); n > 0 {
 		p.Paged = prefillWaves(n)
@@ -116,6 +117,8 @@ func prefillWaves(sms float64) hw.PagedPrefill {
 	}
 	return hw.PagedPrefill{
 		Rows: figure(prefillRows, "tokens", "queries of a CTA of the prefill kernel, cuda/prefill.cu"),
-		CTAs: figure(sms, "CTAs", "SMs of the card. Two CTAs fit an SM and share its tensor cores, so a chunk takes at least as long as the SM with the most of them"),
+		CTAs: figure(sms, "CTAs",
+			"SMs of the card. Two CTAs fit an SM and share its tensor cores, so a chunk takes at least as "+
+				"long as the SM with the most of them"),
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// Calibration is what samples say of a machine.
+// Calibration is what samples determine of a machine.
 type Calibration struct {
 	Samples *Samples
 	Profile *hw.Profile
@@ -36,7 +36,8 @@ func measuredShapes(s *Samples) []hw.Shape {
 	for _, at := range s.of(probeLinears, probePointwise) {
 		if !slices.ContainsFunc(out, func(o hw.Shape) bool { return o.Name == at.Shape }) {
 			m := at.model
-			out = append(out, hw.Shape{Name: at.Shape, Hidden: m.Hidden, QHeads: m.QHeads, KVHeads: m.KVHeads, HeadDim: m.HeadDim, FFN: m.FFN})
+			out = append(out, hw.Shape{Name: at.Shape, Hidden: m.Hidden, QHeads: m.QHeads,
+				KVHeads: m.KVHeads, HeadDim: m.HeadDim, FFN: m.FFN})
 		}
 	}
 	return out
@@ -58,18 +59,21 @@ func Fit(s *Samples) (*Calibration, error) {
 			return nil, fmt.Errorf("no samples of %s: the calibration is not complete", probe.Name)
 		}
 	}
-	if len(s.of(probeLoadFlash).where(func(at datum) bool { return at.At("pool_mib") == basePool })) < 4 {
+	if len(s.of(probeLoadFlash).where(
+		func(at datum) bool { return at.At("pool_mib") == basePool })) < 4 {
 		return nil, errors.New("too few samples of load.flash: the calibration is not complete")
 	}
 	p, known, err := baseProfile(s.Origin.Card)
 	if err != nil {
 		return nil, err
 	}
-	from := source{fmt.Sprintf("%s, driver %s, CUDA %s, %s", s.Origin.Card, s.Origin.Driver, s.Origin.CUDA, s.Origin.Date)}
+	from := source{fmt.Sprintf("%s, driver %s, CUDA %s, %s", s.Origin.Card, s.Origin.Driver,
+		s.Origin.CUDA, s.Origin.Date)}
 	if !known {
 		strangeCard(s, p)
 	}
-	p.Provenance = hw.Provenance{Date: s.Origin.Date, Device: s.Origin.Card, Host: s.Origin.Host, Driver: s.Origin.Driver, CUDA: s.Origin.CUDA}
+	p.Provenance = hw.Provenance{Date: s.Origin.Date, Device: s.Origin.Card, Host: s.Origin.Host,
+		Driver: s.Origin.Driver, CUDA: s.Origin.CUDA}
 	if bytes, err := strconv.ParseFloat(s.Origin.Memory, 64); err == nil && bytes > 0 {
 		p.GPU.HBMSize = from.figure(bytes/gib, "GiB", "what the driver shows")
 	}
@@ -86,6 +90,7 @@ func Fit(s *Samples) (*Calibration, error) {
 		p.Fits = append(p.Fits, models[i].judge(p))
 	}
 	p.Provenance.Notes = append(append(observations(s), p.Provenance.Notes...),
-		"reference, gpu.runtime and nominal peaks are not measured; their sources say where they come from")
+		"reference, gpu.runtime and nominal peaks are not measured; their sources say where they come "+
+			"from")
 	return &Calibration{Samples: s, Profile: p, models: models}, nil
 }

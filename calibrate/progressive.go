@@ -17,12 +17,17 @@ const (
 func (progressive) probes() []Probe {
 	axes := []string{"batch", "budget_tokens", "micro_blocks"}
 	return []Probe{
-		{Name: probePSA, Means: "PSA decode that attends to all blocks of the budget, in rounds of a microbatch of blocks, L2 flushed; " + gpuTime,
-			Kernel: "ss_psa", Axes: axes, shaped: true},
-		{Name: probePSALaunches, Means: "the same with a launch for each microbatch; " + gpuTime, Kernel: "ss_psa", Axes: axes, shaped: true},
-		{Name: probePSAUneven,
-			Means:  "PSA decode of lists that end in different rounds, most of them early: the one of rank x lasts x^3 of the longest; L2 flushed; " + gpuTime,
-			Kernel: "ss_psa", Axes: []string{"batch", "longest_tokens", "micro_blocks"}, shaped: true},
+		{Name: probePSA, setup: (*gpuRun).setupPSA,
+			Means: "PSA decode that attends to all blocks of the budget, in rounds of a " +
+				"microbatch of blocks, L2 flushed; " + gpuTime,
+			Axes: axes, shaped: true},
+		{Name: probePSALaunches, setup: (*gpuRun).setupPSA,
+			Means: "the same with a launch for each microbatch; " + gpuTime,
+			Axes:  axes, shaped: true},
+		{Name: probePSAUneven, setup: (*gpuRun).setupPSA,
+			Means: "PSA decode of lists that end in different rounds, most of them early: the one of rank " +
+				"x lasts x^3 of the longest; L2 flushed; " + gpuTime,
+			Axes: []string{"batch", "longest_tokens", "micro_blocks"}, shaped: true},
 	}
 }
 
@@ -40,12 +45,14 @@ func (progressive) points(p *planner) {
 	for i, shape := range shapes {
 		for _, batch := range []int64{1, 8, 32} {
 			for _, budget := range p.budgets() {
-				p.addAt(stageDecode, rank{i, orderRelaunched}, point(probePSALaunches, shape, batch, budget, microbatch))
+				p.addAt(stageDecode, rank{i, orderRelaunched},
+					point(probePSALaunches, shape, batch, budget, microbatch))
 			}
 		}
 		for _, batch := range pick(p, []int64{1, 2, 3, 4, 6, 8, 12}, []int64{1, 6}) {
 			for _, longest := range pick(p, []int64{2048, 4096, 6144}, []int64{4096}) {
-				p.addAt(stageDecode, rank{i, orderUneven}, point(probePSAUneven, shape, batch, longest, microbatch))
+				p.addAt(stageDecode, rank{i, orderUneven},
+					point(probePSAUneven, shape, batch, longest, microbatch))
 			}
 		}
 		for _, micro := range pick(p, []int64{8, 32}, []int64{8}) {
@@ -63,8 +70,6 @@ func (progressive) points(p *planner) {
 	})
 }
 
-func (progressive) prepare(g *gpuBench, p Point) (Timed, error) { return g.ready(p, g.setupPSA) }
-
 func (progressive) fit(s *Samples, p *hw.Profile, from source) []model {
 	if m, ok := fitPSA(s, p, from); ok {
 		return []model{m}
@@ -79,13 +84,17 @@ func fitPSA(s *Samples, p *hw.Profile, from source) (model, bool) {
 	if len(all) == 0 {
 		return model{}, false
 	}
-	fit, held := all.split(func(at datum) string { return at.Probe + at.Shape + byAxis("micro_blocks")(at) }, 2, nil)
-	hbm, few := p.GPU.HBMBandwidth.SI(), s.sms()
-	c := refine(fit, []float64{7e-6, 5e-9, 2e-6, hbm * 0.9, 7e-6}, []bound{callBound, blockBound, blockBound, {rateBound.low, hbm}, blockBound},
+	fit, held := all.split(func(at datum) string {
+		return at.Probe + at.Shape +
+			byAxis("micro_blocks")(at)
+	}, 2, nil)
+	hbm, clusterLists := p.GPU.HBMBandwidth.SI(), s.sms()
+	c := refine(fit, []float64{7e-6, 5e-9, 2e-6, hbm * 0.9, 7e-6},
+		[]bound{callBound, blockBound, blockBound, {rateBound.low, hbm}, blockBound},
 		func(c []float64, at datum) float64 {
 			n, least := float64(psaLaunches(at)), c[2]
-			if lists(at) <= few {
-				least *= lists(at) / few
+			if lists(at) <= clusterLists {
+				least *= lists(at) / clusterLists
 			}
 			t := c[0] + (n-1)*c[4] + n*lists(at)*c[1]
 			for _, bytes := range psaRoundBytes(at) {
@@ -94,16 +103,18 @@ func fitPSA(s *Samples, p *hw.Profile, from source) (model, bool) {
 			return t
 		})
 	p.PSADecode = hw.PSADecode{
-		Launch: from.figure(c[0]*1e6, "us", what), Rate: from.figure(c[3]*1e-9, "GB/s", what),
+		Launch: from.us(c[0], what), Rate: from.gbps(c[3], what),
 		PerHead:  perBlock(c[1], from, what+", for each request and KV head"),
-		Round:    from.figure(c[2]*1e6, "us", what+", for each microbatch of one list, its decision included"),
-		Relaunch: from.figure(c[4]*1e6, "us", what+", for each launch but the first"),
+		Round:    from.us(c[2], what+", for each microbatch of one list, its decision included"),
+		Relaunch: from.us(c[4], what+", for each launch but the first"),
 		Largest:  from.figure(largestOf(all, psaBytes)*1e-9, "GB", "the largest point measured"),
 	}
-	if few > 0 {
-		p.PSADecode.ClusterLists = from.figure(few, "lists", "one for each SM: clusters of CTAs share fewer")
+	if clusterLists > 0 {
+		p.PSADecode.ClusterLists = from.figure(
+			clusterLists, "lists", "one for each SM: clusters of CTAs share fewer")
 	}
-	return model{name: "psa_decode", fit: fit, held: held, draw: picture{x: psaBytes, xLabel: "bytes", rate: psaBytes}, price: pricePSA}, true
+	return model{name: "psa_decode", fit: fit, held: held,
+		draw: picture{x: psaBytes, xLabel: "bytes", rate: psaBytes}, price: pricePSA}, true
 }
 
 // psaRounds, psaLength and psaLaunches are what a point of PSA consists of:
@@ -123,7 +134,9 @@ func psaLaunches(at datum) int {
 
 // psaRoundBytes are what all lists of a point attend to, round by round.
 func psaRoundBytes(at datum) (rounds []float64) {
-	each := float64(at.At("micro_blocks")*blockTokens*at.model.LayerKVBytesPerToken()) / float64(at.model.KVHeads) // of a list
+	// of a list
+	each := float64(at.At("micro_blocks")*blockTokens*at.model.LayerKVBytesPerToken()) /
+		float64(at.model.KVHeads)
 	if at.Probe == probePSAUneven {
 		for _, lists := range reach(at.Point, at.model) {
 			rounds = append(rounds, float64(lists)*each)
@@ -144,13 +157,8 @@ func psaBytes(at datum) (sum float64) {
 	return sum
 }
 
-// pricePSA is what a profile says of a point.
+// pricePSA is what a profile predicts of a point.
 func pricePSA(p *hw.Profile, at datum) float64 {
-	batch, micro := int(at.At("batch")), int(at.At("micro_blocks"))
-	if at.Probe == probePSAUneven {
-		t, _ := p.PSARoundsSeconds(at.model, batch, blockTokens, micro, reach(at.Point, at.model))
-		return t
-	}
-	t, _ := p.PSADecodeSeconds(at.model, batch, int(psaLength(at)), blockTokens, micro, psaLaunches(at))
+	t, _ := p.PSASeconds(at.model, int(at.At("batch")), psaRoundBytes(at), psaLaunches(at))
 	return t
 }

@@ -1,15 +1,15 @@
 package calibrate
 
 import (
+	"math"
+
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/hw"
-	"math"
 )
 
-// unevenRounds is how many rounds each of some lists lasts, the shortest first,
-// where the longest lasts the given number: the cube of a list's rank. A list
-// lasts about a quarter of the longest then, as with LongBench's prompts, where
-// few heads attend to much.
+// unevenRounds is how many rounds each of some lists lasts, the shortest first, where the longest
+// lasts the given number: the cube of a list's rank. A list lasts about a quarter of the longest
+// then, as with LongBench's prompts, where most heads attend to little.
 func unevenRounds(lists, longest int64) []int64 {
 	rounds := make([]int64, lists)
 	for i := range rounds {
@@ -37,33 +37,25 @@ func reach(at Point, m *hw.Model) []int {
 
 // setupPSA readies PSA over equal lists, in one launch or one a microbatch, or over lists that
 // end in different rounds.
-func (g *gpuBench) setupPSA(s *cuda.Session, p Point) (*setup, error) {
-	m, err := shapeModel(p.Shape)
-	if err != nil {
-		return nil, err
-	}
-	batch := p.At("batch")
+func (g *gpuRun) setupPSA(p Point) *setup {
+	m, batch, micro := g.model(p.Shape), p.At("batch"), p.At("micro_blocks")
 	units := batch * int64(m.KVHeads)
-	spec := decodeSpec{contexts: equalTo(batch, contextBehind)}
+	spec := decodeSpec{contexts: equalTo(batch, selectedFrom)}
 	if p.Probe == probePSAUneven {
 		spec.chosen = unevenRounds(units, longestRounds(p))
 		for i := range spec.chosen {
-			spec.chosen[i] *= p.At("micro_blocks")
+			spec.chosen[i] *= micro
 		}
-		g.r.Shuffle(len(spec.chosen), func(i, j int) { spec.chosen[i], spec.chosen[j] = spec.chosen[j], spec.chosen[i] })
+		g.r.Shuffle(len(spec.chosen), func(i, j int) {
+			spec.chosen[i], spec.chosen[j] = spec.chosen[j], spec.chosen[i]
+		})
 	} else {
 		spec.chosen = equalTo(units, p.At("budget_tokens")/blockTokens)
 	}
-	b, err := g.decodeOp(s, m, spec)
-	if err != nil {
-		return nil, err
-	}
-	psa, err := g.psaOf(s, b, int32(p.At("micro_blocks")))
-	if err != nil {
-		return nil, err
-	}
+	b := g.decode(m, spec)
+	psa := g.psaOf(b, int32(micro))
 	if p.Probe != probePSALaunches {
-		return b.timed(g, psa), nil
+		return g.timed(b, psa)
 	}
 	var launches []cuda.Operation
 	for step := range psa.Steps {
@@ -71,26 +63,19 @@ func (g *gpuBench) setupPSA(s *cuda.Session, p Point) (*setup, error) {
 		one.First, one.Steps = step, 1
 		launches = append(launches, &one)
 	}
-	return b.timed(g, launches...), nil
+	return g.timed(b, launches...)
 }
 
 // psaOf is PSA over the same blocks; epsilon 1 attends to all of them.
-func (g *gpuBench) psaOf(s *cuda.Session, b *decodeBatch, micro int32) (*cuda.PSAArgs, error) {
+func (g *gpuRun) psaOf(b *decodeBatch, micro int32) *cuda.PSAArgs {
 	a := b.args
-	p := &cuda.PSAArgs{Q: a.Q, Pool: a.Pool, Table: a.Table, Context: a.Context, Order: a.List, Count: a.Count, Out: a.Out,
-		Batch: a.Batch, HeadsQ: a.HeadsQ, HeadsKV: a.HeadsKV, HeadDim: a.HeadDim, BlockTokens: a.BlockTokens, TableStride: a.TableStride, OrderStride: a.ListStride,
-		Micro: micro, Steps: (a.MaxBlocks + micro - 1) / micro, Scale: a.Scale, Epsilon: 1}
-	var err error
-	if p.Used, err = g.zeros(s, 4*b.units); err != nil {
-		return nil, err
+	p := &cuda.PSAArgs{
+		Q: a.Q, Pool: a.Pool, Table: a.Table, Context: a.Context, Order: a.List, Count: a.Count,
+		Out: a.Out, Batch: a.Batch, HeadsQ: a.HeadsQ, HeadsKV: a.HeadsKV, HeadDim: a.HeadDim,
+		BlockTokens: a.BlockTokens, TableStride: a.TableStride, OrderStride: a.ListStride,
+		Micro: micro, Steps: (a.MaxBlocks + micro - 1) / micro, Scale: a.Scale, Epsilon: 1,
+		Used: g.zeros(4 * b.units), Done: g.zeros(4 * b.units),
 	}
-	if p.Done, err = g.zeros(s, 4*b.units); err != nil {
-		return nil, err
-	}
-	bytes, err := s.Workspace(p)
-	if err != nil {
-		return nil, err
-	}
-	p.State, err = g.zeros(s, bytes)
-	return p, err
+	p.State = g.workspace(p)
+	return p
 }

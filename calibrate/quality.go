@@ -9,7 +9,7 @@ import (
 )
 
 // Errors above which a model is flagged, on points that its fit has not seen. An error is
-// what a price is off by beyond what the measurement leaves open (resolution.go).
+// what a price is off by beyond the measurement's uncertainty (resolution.go).
 const (
 	medianLimit = 0.05
 	worstLimit  = 0.15
@@ -23,14 +23,15 @@ type model struct {
 	held  data
 	price func(p *hw.Profile, at datum) float64 // seconds
 	flags []string
-	why   string // what the form cannot express, told where the model is flagged
+	why   string // what the form cannot express, added where the model is flagged
 	draw  picture
 }
 
 // judge prices the points held out with the profile. Where none could be held
-// out it prices those of the fit and says so.
+// out it prices those of the fit and flags that.
 func (m *model) judge(p *hw.Profile) hw.Fit {
-	f := hw.Fit{Model: m.name, Samples: len(m.fit) + len(m.held), HeldOut: len(m.held), Flags: slices.Clone(m.flags)}
+	f := hw.Fit{Model: m.name, Samples: len(m.fit) + len(m.held), HeldOut: len(m.held),
+		Flags: slices.Clone(m.flags)}
 	points := m.held
 	if len(points) == 0 {
 		points = m.fit
@@ -51,10 +52,13 @@ func (m *model) judge(p *hw.Profile) hw.Fit {
 	f.MaxError = round(errs[worst], 4)
 	f.MedianError = round(medianOf(errs).Value, 4)
 	if f.MedianError > medianLimit {
-		f.Flags = append(f.Flags, fmt.Sprintf("median error %.1f %%, above %.0f %%", 100*f.MedianError, 100*medianLimit))
+		f.Flags = append(f.Flags,
+			fmt.Sprintf("median error %.1f %%, above %.0f %%", 100*f.MedianError, 100*medianLimit))
 	}
 	if f.MaxError > worstLimit {
-		f.Flags = append(f.Flags, fmt.Sprintf("worst error %.1f %%, above %.0f %%, at %s", 100*f.MaxError, 100*worstLimit, points[worst].Key()))
+		f.Flags = append(f.Flags,
+			fmt.Sprintf("worst error %.1f %%, above %.0f %%, at %s", 100*f.MaxError, 100*worstLimit,
+				points[worst].Key()))
 	}
 	if len(f.Flags) > 0 && m.why != "" {
 		f.Flags = append(f.Flags, m.why)

@@ -11,18 +11,19 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-var update = flag.Bool("update", false, "write the built-in card, kernels and engine of the committed samples anew")
+var update = flag.Bool("update", false,
+	"write the built-in card, kernels and engine of the committed samples anew")
 
-// TestRefitH200 fits the committed samples anew and finds the committed
-// profile: every figure within 0.5 %, as rounding differs between CPU
-// architectures, and all words.
+// TestRefitH200 fits the committed samples anew and finds the committed profile: every figure
+// within 0.5 %, as rounding differs between CPU architectures, and all words.
 func TestRefitH200(t *testing.T) {
 	c, err := Refit(filepath.Join("..", "hw", "kernels", "hopper.csv"), "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if *update {
-		if err := c.Profile.WriteBuiltIn(filepath.Join("..", "hw"), "h200", "hopper", liveEngine); err != nil {
+		if err := c.Profile.WriteBuiltIn(
+			filepath.Join("..", "hw"), "h200", "hopper", liveEngine); err != nil {
 			t.Fatal(err)
 		}
 		t.Skip("written; the next build has it")
@@ -33,7 +34,8 @@ func TestRefitH200(t *testing.T) {
 	}
 	for i := range want.Fits { // of errors only that they are small or large alike
 		got, want := &c.Profile.Fits[i], &want.Fits[i]
-		if math.Abs(got.MedianError-want.MedianError) > 0.003 || math.Abs(got.MaxError-want.MaxError) > 0.01 || len(got.Flags) != len(want.Flags) {
+		if math.Abs(got.MedianError-want.MedianError) > 0.003 ||
+			math.Abs(got.MaxError-want.MaxError) > 0.01 || len(got.Flags) != len(want.Flags) {
 			t.Errorf("quality is %+v, the profile says %+v", *got, *want)
 		}
 		*got = *want

@@ -21,13 +21,17 @@ func explain(err error) error {
 		return nil
 	case errors.Is(err, cuda.ErrNoLibrary):
 		if _, missing := exec.LookPath("nvcc"); missing != nil {
-			return fmt.Errorf("%w. Calibration runs the CUDA kernels: install the CUDA toolkit (nvcc is not on the PATH; Debian: nvidia-cuda-toolkit, non-free), then 'make calibrate'", err)
+			return fmt.Errorf("%w. Calibration runs the CUDA kernels: install the CUDA toolkit (nvcc is "+
+				"not on the PATH; Debian: nvidia-cuda-toolkit, non-free), then 'make calibrate'", err)
 		}
-		return fmt.Errorf("%w. Calibration runs the CUDA kernels: 'make calibrate' builds them and measures", err)
+		return fmt.Errorf("%w. Calibration runs the CUDA kernels: 'make calibrate' builds them and "+
+			"measures", err)
 	case errors.Is(err, cuda.NoDriver):
-		return fmt.Errorf("%w. Calibration needs a GPU with its NVIDIA driver: install one, or use a built-in profile ('sparseserve list gpus')", err)
+		return fmt.Errorf("%w. Calibration needs a GPU with its NVIDIA driver: install one, or use a "+
+			"built-in profile ('sparseserve list gpus')", err)
 	case errors.Is(err, cuda.NoDevice):
-		return fmt.Errorf("%w. Calibration needs a GPU: run it where 'nvidia-smi' lists one, or use a built-in profile ('sparseserve list gpus')", err)
+		return fmt.Errorf("%w. Calibration needs a GPU: run it where 'nvidia-smi' lists one, or use a "+
+			"built-in profile ('sparseserve list gpus')", err)
 	case errors.Is(err, cuda.NoCuBLAS):
 		return fmt.Errorf("%w. Linears are timed with cuBLAS: put its folder into LD_LIBRARY_PATH", err)
 	case errors.Is(err, cuda.OutOfMemory):
@@ -36,18 +40,23 @@ func explain(err error) error {
 	return err
 }
 
-// limits refuses a machine with too little memory or a busy card, and says how
+// limits refuses a machine with too little memory or a busy card, and returns how
 // far the plan may go on any other.
 func (b box) limits(o Options) (Limits, error) {
 	if b.busy > busyPercent {
-		return Limits{}, fmt.Errorf("the card is busy: others use %d %% of its time ('nvidia-smi' lists them). Timings would be of both; end them, or choose an idle card with CUDA_VISIBLE_DEVICES", b.busy)
+		return Limits{}, fmt.Errorf("the card is busy: others use %d %% of its time ('nvidia-smi' lists "+
+			"them). Timings would be of both; end them, or choose an idle card with CUDA_VISIBLE_DEVICES",
+			b.busy)
 	}
 	if b.gpu.MemoryBusyBytes > busyBytes {
-		return Limits{}, fmt.Errorf("the card is busy: %.1f GiB of its memory are in use ('nvidia-smi' lists by whom). End them, or choose an idle card with CUDA_VISIBLE_DEVICES", float64(b.gpu.MemoryBusyBytes)/gib)
+		return Limits{}, fmt.Errorf("the card is busy: %.1f GiB of its memory are in use ('nvidia-smi' "+
+			"lists by whom). End them, or choose an idle card with CUDA_VISIBLE_DEVICES",
+			float64(b.gpu.MemoryBusyBytes)/gib)
 	}
 	free := (b.gpu.MemoryBytes - b.gpu.MemoryBusyBytes) * 9 / 10
 	if free < leastDeviceBytes {
-		return Limits{}, fmt.Errorf("too little GPU memory: %.1f GiB can be used, %d GiB are needed", float64(free)/gib, leastDeviceBytes/gib)
+		return Limits{}, fmt.Errorf("too little GPU memory: %.1f GiB can be used, %d GiB are needed",
+			float64(free)/gib, leastDeviceBytes/gib)
 	}
 	l := Limits{PoolGiB: o.PoolGiB, Threads: b.cpus, DeviceBytes: free}
 	if l.PoolGiB == 0 {
@@ -57,7 +66,9 @@ func (b box) limits(o Options) (Limits, error) {
 		}
 	}
 	if l.PoolGiB < leastPoolGiB {
-		return Limits{}, fmt.Errorf("too little host memory: %.1f GiB are available, and half of them are not %d GiB to pin. End other programs, or give --pool", float64(b.hostMemory)/gib, leastPoolGiB)
+		return Limits{}, fmt.Errorf("too little host memory: %.1f GiB are available, and half of them "+
+			"are not %d GiB to pin. End other programs, or give --pool", float64(b.hostMemory)/gib,
+			leastPoolGiB)
 	}
 	return l, nil
 }

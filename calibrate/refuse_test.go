@@ -9,18 +9,23 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// Each lack is said with what to do about it.
+// Each lack is named with what to do about it.
 func TestRefusals(t *testing.T) {
-	good := box{gpu: cuda.DeviceInfo{MemoryBytes: 80 * gib, MemoryBusyBytes: gib / 2}, busy: 0, hostMemory: 100 * gib, cpus: 16}
+	good := box{gpu: cuda.DeviceInfo{MemoryBytes: 80 * gib, MemoryBusyBytes: gib / 2}, busy: 0,
+		hostMemory: 100 * gib, cpus: 16}
 	for _, c := range []struct {
 		name   string
 		change func(b *box)
 		want   []string
 	}{
-		{"busy", func(b *box) { b.busy = 97 }, []string{"busy", "97 %", "nvidia-smi", "CUDA_VISIBLE_DEVICES"}},
-		{"memory in use", func(b *box) { b.gpu.MemoryBusyBytes = 30 * gib }, []string{"busy", "30.0 GiB", "nvidia-smi"}},
-		{"small GPU", func(b *box) { b.gpu.MemoryBytes = 8 * gib }, []string{"too little GPU memory", "8 GiB are needed"}},
-		{"small host", func(b *box) { b.hostMemory = gib }, []string{"too little host memory", "1.0 GiB", "--pool"}},
+		{"busy", func(b *box) { b.busy = 97 },
+			[]string{"busy", "97 %", "nvidia-smi", "CUDA_VISIBLE_DEVICES"}},
+		{"memory in use", func(b *box) { b.gpu.MemoryBusyBytes = 30 * gib },
+			[]string{"busy", "30.0 GiB", "nvidia-smi"}},
+		{"small GPU", func(b *box) { b.gpu.MemoryBytes = 8 * gib },
+			[]string{"too little GPU memory", "8 GiB are needed"}},
+		{"small host", func(b *box) { b.hostMemory = gib },
+			[]string{"too little host memory", "1.0 GiB", "--pool"}},
 	} {
 		b := good
 		c.change(&b)
@@ -61,7 +66,8 @@ func TestExplain(t *testing.T) {
 		want string
 	}{
 		{fmt.Errorf("%w: tried x", cuda.ErrNoLibrary), "nvcc is not on the PATH"},
-		{&cuda.Error{Call: "ss_init", Code: cuda.NoDriver, Text: "no NVIDIA driver is loaded"}, "install one"},
+		{&cuda.Error{Call: "ss_init", Code: cuda.NoDriver, Text: "no NVIDIA driver is loaded"},
+			"install one"},
 		{&cuda.Error{Call: "ss_init", Code: cuda.NoDevice, Text: "finds no GPU"}, "nvidia-smi"},
 		{&cuda.Error{Call: "ss_linear_open", Code: cuda.NoCuBLAS, Text: "not found"}, "LD_LIBRARY_PATH"},
 		{&cuda.Error{Call: "ss_host_alloc", Code: cuda.OutOfMemory, Text: "out"}, "--pool"},
@@ -74,7 +80,8 @@ func TestExplain(t *testing.T) {
 	if explain(nil) != nil {
 		t.Error("nothing is wrong, yet explained")
 	}
-	if _, _, err := OpenMachine("/no/such/library.so", Options{Plan: Full}); !errors.Is(err, cuda.ErrNoLibrary) {
+	if _, _, err := OpenMachine("/no/such/library.so", Options{Plan: Full}); !errors.Is(
+		err, cuda.ErrNoLibrary) {
 		t.Errorf("no library: %v", err)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// A measurement leaves its time open by some microseconds, and an error of a price within
-// that says nothing of the price. What it leaves open is half of the median's 95 % interval,
+// A measurement is uncertain by some microseconds, and an error of a price within
+// that does not count. The uncertainty is half of the median's 95 % interval,
 // and never less than kernelResolution. Steps of servers whose layers wait for the CPU
 // have no such interval, as samples of one server agree with each other and not with
 // another server's: for these it is 1.96 standard deviations between visits, of all points
@@ -23,15 +23,15 @@ const kernelResolution = 0.5e-6
 // widthOf95 is half a 95 % interval of a normal distribution, in standard deviations.
 const widthOf95 = 1.96
 
-// lessOpen is what the difference of two measurements leaves open.
-func lessOpen(a, b float64) float64 { return math.Hypot(a, b) }
+// combined is the uncertainty of the difference of two measurements.
+func combined(a, b float64) float64 { return math.Hypot(a, b) }
 
-// missed is the error of a price beyond what the measurement leaves open, relative.
+// missed is the error of a price beyond the measurement's uncertainty, relative.
 func (at datum) missed(price float64) float64 {
 	return math.Max(0, math.Abs(price-at.seconds)-at.within) / at.seconds
 }
 
-// within is what a record's measurement leaves open, either way, with the relative
+// within is a record's uncertainty, either way, with the relative
 // standard deviation between visits of servers.
 func (r Record) within(between map[string]float64) float64 {
 	if deviation, of := between[r.Point.Probe]; of {

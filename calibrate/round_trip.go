@@ -5,15 +5,17 @@ import "github.com/sparseserve/sparseserve/hw"
 // roundTrip is how long the GPU waits for the CPU in a layer that offloads. It shows in the
 // steps of two servers that do the same but for that: one offloads, the other's KV stays in
 // HBM. No step of either is split into phases: an event between the selection and its copy,
-// and one before the first kernel behind it, are waited for too.
+// and one before the first kernel after it, are waited for too.
 type roundTrip struct{}
 
 const probeLiveUnsplit = "live.unsplit"
 
 func (roundTrip) probes() []Probe {
-	return []Probe{{Name: probeLiveUnsplit,
-		Means:  "steps of a server that requests leave one after another, with selected blocks and offloading, looked up by the CPU, in which nothing changes: all of the step",
-		Kernel: allOfALayer, Axes: []string{"layers", "requests"}, shaped: true, again: always, fixed: drainSamples, reduction: byVisits}}
+	return []Probe{{Name: probeLiveUnsplit, serve: draining(drainConfig{}, (*drainTimes).steadyAt),
+		Means: "steps of a server whose batch drains, with selected blocks and offloading, looked up " +
+			"by the CPU, in which nothing changes: all of the step",
+		Axes: []string{"layers", "requests"}, shaped: true, again: always,
+		fixed: drainSamples, reduction: byVisits}}
 }
 
 func (roundTrip) points(p *planner) {
@@ -24,30 +26,18 @@ func (roundTrip) points(p *planner) {
 	}
 }
 
-func (roundTrip) prepare(g *gpuBench, p Point) (Timed, error) {
-	return g.prepareDrain(p, drainConfig{}, (*drainTimes).steadyAt)
-}
-
-// roundTripData is what a layer's round trip takes by these servers:
+// roundTripData is the time of a layer's round trip by these servers:
 //
 //	t = (offloading - held)/layers
-func roundTripData(s *Samples) (trips data) {
-	held := map[string]datum{}
-	for _, at := range s.of(probeLiveHeld) {
-		held[serverKey(at)] = at
-	}
-	for _, at := range s.of(probeLiveUnsplit) {
-		if in, ok := held[serverKey(at)]; ok && at.seconds > in.seconds {
-			layers := float64(at.At("layers"))
-			at.seconds = (at.seconds - in.seconds) / layers
-			at.within = lessOpen(at.within, in.within) / layers
-			trips = append(trips, at)
-		}
+func roundTripData(s *Samples) data {
+	trips := s.of(probeLiveUnsplit).beyond(s.of(probeLiveHeld), pointKey).where(positive)
+	for i := range trips {
+		layers := float64(trips[i].At("layers"))
+		trips[i].seconds /= layers
+		trips[i].within /= layers
 	}
 	return trips
 }
-
-func serverKey(at datum) string { return at.Shape + " " + otherAxes(at, "") }
 
 // listBytes are those of the lists of a layer.
 func listBytes(at datum) float64 {
@@ -61,21 +51,23 @@ func (roundTrip) fit(s *Samples, p *hw.Profile, from source) []model {
 	if len(trips.shapes()) < 2 || len(trips) < 6 {
 		return nil // it stays as it was
 	}
-	const what = "a layer of the live loop, from the selection's way down to the first load: a step over the same with KV in HBM alone"
+	const what = "a layer of the live loop, from the selection's way down to the first load: a step " +
+		"over the same with KV in HBM alone"
 	fit, held := trips.split(func(at datum) string { return at.Shape }, 3, isEnd(trips))
 	c := linear(fit, one, requests, listBytes)
 	h.LayerSync = from.figure(max(c[0], callBound.low)*1e6, "us", what)
 	h.LayerRequest, h.LayerRate = perBlock(c[1], from, what+", by requests"), hw.Figure{}
 	if c[2] > 0 {
-		h.LayerRate = from.figure(1/c[2]*1e-9, "GB/s", what+", by the bytes of its lists")
+		h.LayerRate = from.gbps(1/c[2], what+", by the bytes of its lists")
 	}
-	return []model{{name: "host.layer_sync", fit: fit, held: held, draw: picture{x: requests, xLabel: "requests"},
+	return []model{{name: "host.layer_sync", fit: fit, held: held,
+		draw: picture{x: requests, xLabel: "requests"},
 		price: func(p *hw.Profile, at datum) float64 {
 			return p.LayerSyncSeconds(int(at.At("requests")), int64(listBytes(at)))
 		}}}
 }
 
-// isEnd says whether a point is of the fewest or the most requests of its shape.
+// isEnd reports whether a point is of the fewest or the most requests of its shape.
 func isEnd(all data) func(datum) bool {
 	return func(at datum) bool {
 		n := all.where(func(o datum) bool { return o.Shape == at.Shape }).values("requests")

@@ -20,13 +20,13 @@ import (
 
 // Options of a calibration.
 type Options struct {
-	Out     string // profile to write; the CSV and the table of fits go beside it
+	Out     string // profile to write; the CSV and the table of fits go to its folder
 	Plan    Plan
 	Fresh   bool  // measure anew what an earlier run has measured
 	PoolGiB int64 // largest pinned pool; 0: up to 32, and half of the host's free memory
 	Steady  bool  // end with ErrDisturbed where the host is disturbed
-	// Said is told what a person should know; Progress how many points are done.
-	Said     func(string)
+	// Log gets what a user should know; Progress how many points are done.
+	Log      func(string)
 	Progress func(done, of int, what string)
 }
 
@@ -37,7 +37,7 @@ type Machine struct {
 	Bench  Bench
 }
 
-// ErrInterrupted says that measuring was interrupted; the samples are kept.
+// ErrInterrupted is of measuring that was interrupted; the samples are kept.
 var ErrInterrupted = errors.New("the samples so far are kept; the same command resumes")
 
 // CSVPath is where the samples of a profile are.
@@ -52,7 +52,7 @@ func PlotDir(profile string) string {
 
 // Run measures a machine's points, those of an earlier run apart, fits them
 // and writes profile, samples and the table of its plots. Where a probe failed it does so without
-// that probe's samples, and returns the calibration with an error that says why.
+// that probe's samples, and returns the calibration with an error that names the reason.
 func Run(ctx context.Context, m Machine, o Options, date string) (*Calibration, error) {
 	m.Origin.Plan, m.Origin.Date = string(o.Plan), date
 	path := CSVPath(o.Out)
@@ -64,20 +64,20 @@ func Run(ctx context.Context, m Machine, o Options, date string) (*Calibration, 
 			return nil, err
 		}
 	}
-	j, said, err := openJournal(path, m.Origin)
+	j, note, err := openJournal(path, m.Origin)
 	if err == nil && o.Steady && mustStop(j.samples) {
-		j, said, err = j.anew(m.Origin)
+		j, note, err = j.anew(m.Origin)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if said != "" {
-		o.Said(said)
+	if note != "" {
+		o.Log(note)
 	}
 	spent := map[string]time.Duration{}
 	failed, err := measure(ctx, m, o, j, spent)
 	if errors.Is(err, ErrInterrupted) {
-		o.Said(spentText(spent))
+		o.Log(spentText(spent))
 	}
 	if errors.Is(err, ErrDisturbed) { // nothing of it is to be resumed
 		var aside string
@@ -118,8 +118,9 @@ func (f failures) err() error {
 }
 
 // measure does the points that the journal does not have. A probe that fails is
-// said and given up, and the others go on. spent gets the time of each probe.
-func measure(ctx context.Context, m Machine, o Options, j *journal, spent map[string]time.Duration) (failures, error) {
+// logged and given up, and the others go on. spent gets the time of each probe.
+func measure(ctx context.Context, m Machine, o Options, j *journal,
+	spent map[string]time.Duration) (failures, error) {
 	rule := FullRule
 	if o.Plan == Quick {
 		rule = QuickRule
@@ -147,14 +148,14 @@ func measure(ctx context.Context, m Machine, o Options, j *journal, spent map[st
 		case errors.Is(err, ErrSkip):
 			if !skipped[p.Probe] {
 				skipped[p.Probe] = true
-				o.Said(fmt.Sprintf("%s: %v", p.Probe, err))
+				o.Log(fmt.Sprintf("%s: %v", p.Probe, err))
 			}
 			continue
 		case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 			return failed, ErrInterrupted
 		case err != nil:
 			failed[p.Probe] = fmt.Errorf("%s: %w", p.Key(), err)
-			o.Said(fmt.Sprintf("%s failed and is left out: %v", p.Probe, failed[p.Probe]))
+			o.Log(fmt.Sprintf("%s failed and is left out: %v", p.Probe, failed[p.Probe]))
 			continue
 		}
 		gathered[p.Key()] = append(gathered[p.Key()], samples...)
@@ -173,7 +174,7 @@ func measure(ctx context.Context, m Machine, o Options, j *journal, spent map[st
 			continue
 		}
 		if note, stop := disturbed(j.samples, p.Probe); note != "" {
-			o.Said(note)
+			o.Log(note)
 			if stop && o.Steady {
 				return failed, ErrDisturbed
 			}
@@ -233,14 +234,15 @@ func (c *Calibration) Write(out string) error {
 }
 
 // Report prints the quality of each fit, flagged ones with their reasons, and
-// what was observed besides.
+// what else was observed.
 func (c *Calibration) Report(w io.Writer) error {
 	for _, f := range c.Profile.Fits {
 		mark := ""
 		if len(f.Flags) > 0 {
 			mark = "  flagged: " + strings.Join(f.Flags, "; ")
 		}
-		if _, err := fmt.Fprintf(w, "%-22s %4d points, %3d held out: R2 %.4f, median error %4.1f %%, worst %5.1f %%%s\n",
+		if _, err := fmt.Fprintf(w,
+			"%-22s %4d points, %3d held out: R2 %.4f, median error %4.1f %%, worst %5.1f %%%s\n",
 			f.Model, f.Samples, f.HeldOut, f.R2, 100*f.MedianError, 100*f.MaxError, mark); err != nil {
 			return err
 		}
@@ -257,10 +259,13 @@ func (c *Calibration) Report(w io.Writer) error {
 	return err
 }
 
-// spentText says how long measuring took, the longest probes first.
+// spentText lists how long measuring lasted, the longest probes first.
 func spentText(spent map[string]time.Duration) string {
 	names := slices.Collect(maps.Keys(spent))
-	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(spent[b], spent[a]), cmp.Compare(a, b)) })
+	slices.SortFunc(names, func(a,
+		b string) int {
+		return cmp.Or(cmp.Compare(spent[b], spent[a]), cmp.Compare(a, b))
+	})
 	var total time.Duration
 	var parts []string
 	for _, name := range names {

@@ -7,9 +7,8 @@ import (
 	"time"
 )
 
-// Rule says when a point has been repeated enough: once half the 95 %
-// confidence interval of the median is within Spread of it, or at one of the
-// caps.
+// Rule determines when a point has been repeated enough: once half the 95 % confidence interval of
+// the median is within Spread of it, or at one of the caps.
 type Rule struct {
 	Spread float64       // relative
 	Warmup int           // runs before the first sample
@@ -23,8 +22,10 @@ type Rule struct {
 
 // FullRule and QuickRule are those of the two plans.
 var (
-	FullRule  = Rule{Spread: 0.02, Warmup: 2, Least: 11, Most: 150, Time: 450 * time.Millisecond, Visits: 2}
-	QuickRule = Rule{Spread: 0.03, Warmup: 1, Least: 7, Most: 40, Time: 150 * time.Millisecond, Visits: 1}
+	FullRule = Rule{Spread: 0.02, Warmup: 2, Least: 11, Most: 150, Time: 450 * time.Millisecond,
+		Visits: 2}
+	QuickRule = Rule{Spread: 0.03, Warmup: 1, Least: 7, Most: 40, Time: 150 * time.Millisecond,
+		Visits: 1}
 )
 
 // sample repeats a timed call until the rule is content. A long call gets
@@ -40,12 +41,12 @@ func (r Rule) sample(ctx context.Context, timed Timed) ([]float64, error) {
 		each = 1
 	}
 	for {
-		left := r.Time - time.Since(started)
+		rest := r.Time - time.Since(started)
 		want := len(samples) // doubles from round to round
 		if len(samples) < r.Least {
 			want = r.Least - len(samples)
 		}
-		want = min(want, r.Most-len(samples), int(left/each))
+		want = min(want, r.Most-len(samples), int(rest/each))
 		want = max(want, 3-len(samples))
 		if want <= 0 {
 			return samples, nil

@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 )
 
-// Samples is a CSV file of samples: comment lines that say where they come
+// Samples is a CSV file of samples: comment lines of their origin
 // from, a header, and a row for each point.
 type Samples struct {
 	Origin  Origin
@@ -31,7 +31,8 @@ func (r Record) Median() Median { return medianOf(r.Samples) }
 // samplesFormat is the version of the file's layout.
 const samplesFormat = "1"
 
-var samplesHeader = []string{"probe", "shape", "sizes", "median_us", "low_us", "high_us", "samples_us"}
+var samplesHeader = []string{"probe", "shape", "sizes", "median_us", "low_us", "high_us",
+	"samples_us"}
 
 // digits of a sample: more than its noise.
 const sampleDigits = 5
@@ -86,7 +87,8 @@ func ParseSamples(file string, data []byte) (*Samples, error) {
 		fields, err := r.Read()
 		if err == io.EOF {
 			if row == 0 {
-				return nil, fmt.Errorf("%s:%d: want the header %s", file, lines+1, strings.Join(samplesHeader, ","))
+				return nil, fmt.Errorf("%s:%d: want the header %s", file, lines+1,
+					strings.Join(samplesHeader, ","))
 			}
 			return s, nil
 		}
@@ -99,7 +101,8 @@ func ParseSamples(file string, data []byte) (*Samples, error) {
 		}
 		if row == 0 {
 			if strings.Join(fields, ",") != strings.Join(samplesHeader, ",") {
-				return nil, fmt.Errorf("%s:%d: want the header %s", file, line, strings.Join(samplesHeader, ","))
+				return nil, fmt.Errorf("%s:%d: want the header %s", file, line,
+					strings.Join(samplesHeader, ","))
 			}
 			continue
 		}
@@ -127,7 +130,8 @@ func parseRecord(fields []string) (Record, error) {
 		return r, fmt.Errorf("%s: %w", r.Point.Probe, err)
 	}
 	if r.Point.Sizes() != fields[2] || !probe.fits(r.Point) {
-		return r, fmt.Errorf("%s: want sizes %s, got %q", r.Point.Probe, strings.Join(probe.Axes, ", "), fields[2])
+		return r, fmt.Errorf("%s: want sizes %s, got %q", r.Point.Probe, strings.Join(probe.Axes, ", "),
+			fields[2])
 	}
 	if r.Point.Shape != "" {
 		if _, err := shapeModel(r.Point.Shape); err != nil {
@@ -148,13 +152,14 @@ func parseRecord(fields []string) (Record, error) {
 	for i, want := range []float64{m.Value, m.Low, m.High} {
 		got, err := strconv.ParseFloat(fields[3+i], 64)
 		if err != nil || math.Abs(got*1e-6/want-1) > 1e-3 {
-			return r, fmt.Errorf("%s: %s is %q, the samples say %s", r.Point.Key(), samplesHeader[3+i], fields[3+i], formatMicro(want))
+			return r, fmt.Errorf("%s: %s is %q, the samples say %s", r.Point.Key(), samplesHeader[3+i],
+				fields[3+i], formatMicro(want))
 		}
 	}
 	return r, nil
 }
 
-// seconds is what fits take from a record.
+// seconds is a record's time in fits.
 func (r Record) seconds() float64 {
 	switch probeOf(r.Point.Probe).reduction {
 	case byVisits:

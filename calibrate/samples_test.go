@@ -37,7 +37,8 @@ func TestSamplesRoundTrip(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(got.Records) != len(want.Records) || got.Origin != want.Origin {
-			t.Fatalf("%d records of %+v, wrote %d of %+v", len(got.Records), got.Origin, len(want.Records), want.Origin)
+			t.Fatalf("%d records of %+v, wrote %d of %+v", len(got.Records), got.Origin, len(want.Records),
+				want.Origin)
 		}
 		for i, r := range want.Records {
 			if !reflect.DeepEqual(got.Records[i], r) {
@@ -65,16 +66,19 @@ func TestSamplesErrors(t *testing.T) {
 		{"missing axis", "bytes=4194304", "", "x.csv:12"},
 		{"missing shape", "linears,llama2-7b", "linears,", "x.csv:13"},
 		{"unknown shape", "linears,llama2-7b", "linears,llama9", "llama9"},
-		{"wrong median", "2000,1000,3000", "2500,1000,3000", "x.csv:12: link.h2d bytes=4194304: median_us"},
+		{"wrong median", "2000,1000,3000", "2500,1000,3000",
+			"x.csv:12: link.h2d bytes=4194304: median_us"},
 		{"negative sample", "1000 2000 3000", "1000 -2000 3000", `got "-2000"`},
 		{"no samples", "1000 2000 3000", "", "no samples"},
-		{"a point twice", "linears,llama2-7b,tokens=64,100,100,100,100", "link.h2d,,bytes=4194304,100,100,100,100", "x.csv:13: link.h2d bytes=4194304 appears twice"},
+		{"a point twice", "linears,llama2-7b,tokens=64,100,100,100,100",
+			"link.h2d,,bytes=4194304,100,100,100,100", "x.csv:13: link.h2d bytes=4194304 appears twice"},
 	} {
 		text := strings.Replace(good, c.old, c.new, 1)
 		if text == good {
 			t.Fatalf("%s: %q is not in\n%s", c.name, c.old, good)
 		}
-		if _, err := ParseSamples("x.csv", []byte(text)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := ParseSamples("x.csv", []byte(text)); err == nil ||
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: got %v, want %q", c.name, err, c.want)
 		}
 	}
@@ -125,7 +129,8 @@ func FuzzParseSamples(f *testing.F) {
 // count by their mean, all else by the median.
 func TestRecordSeconds(t *testing.T) {
 	visits := []float64{1, 1, 1, 2, 2, 2, 6, 6, 6}
-	for probe, want := range map[string]float64{probeLiveUnsplit: 3, probePrompt: 3, probeRestedDense: 3, probeChunk: 3, probeLinears: 2} {
+	for probe, want := range map[string]float64{probeLiveUnsplit: 3, probePrompt: 3,
+		probeRestedDense: 3, probeChunk: 3, probeLinears: 2} {
 		if got := (Record{Point: Point{Probe: probe}, Samples: visits}).seconds(); got != want {
 			t.Errorf("%s: %v, want %v", probe, got, want)
 		}

@@ -11,27 +11,23 @@ type saveMemcpy struct{}
 const probeSaveMemcpy = "save.memcpy"
 
 func (saveMemcpy) probes() []Probe {
-	return []Probe{{Name: probeSaveMemcpy, Means: "one memcpy a block, to blocks anywhere in a pinned pool; " + wall,
-		Kernel: "ss_memcpy_blocks", Axes: []string{"block_bytes", "blocks", "pool_mib"}, needed: true, again: always}}
+	return []Probe{{Name: probeSaveMemcpy, setup: (*gpuRun).setupSave,
+		Means: "one memcpy a block, to blocks anywhere in a pinned pool; " + wall,
+		Axes:  []string{"block_bytes", "blocks", "pool_mib"}, needed: true,
+		again: always}}
 }
 
 func (saveMemcpy) points(p *planner) {
-	p.eachTransfer(func(block, n int64) { p.add(stageSaveMemcpy, point(probeSaveMemcpy, "", block, n, basePool)) })
+	p.eachTransfer(func(block,
+		n int64) {
+		p.add(stageSaveMemcpy, point(probeSaveMemcpy, "", block, n, basePool))
+	})
 }
-
-func (saveMemcpy) prepare(g *gpuBench, p Point) (Timed, error) { return g.ready(p, g.setupSave) }
 
 // fit needs the link's rate.
 func (saveMemcpy) fit(s *Samples, p *hw.Profile, from source) []model {
 	link := math.Min(p.Link.D2H.SI(), p.Link.Nominal.SI())
 	fit, held := s.of(probeSaveMemcpy).split(byAxis("block_bytes"), 2, nil)
 	fitCalls(fit, link, false).figures(from, &p.Save.MemcpyBase, &p.Save.MemcpyCall)
-	return []model{{name: "save.memcpy", fit: fit, held: held, price: savePrice(hw.SaveMemcpy), draw: drawMoved}}
-}
-
-// savePrice prices points of a save engine without threads.
-func savePrice(engine string) func(*hw.Profile, datum) float64 {
-	return func(p *hw.Profile, at datum) float64 {
-		return priceSave(p, engine, at.At("blocks"), at.At("block_bytes"), at.At("pool_mib"), 0)
-	}
+	return []model{saveModel("save.memcpy", hw.SaveMemcpy, fit, held)}
 }

@@ -19,18 +19,25 @@ const (
 func (saveOverlap) probes() []Probe {
 	axes := []string{"chunk_tokens", "prefix_tokens", "layers"}
 	return []Probe{
-		{Name: probeLayersNone, Means: "prefill of a chunk in some layers, nothing saved; until all is done",
-			Kernel: "ss_linear, ss_prefill", Axes: axes, shaped: true, needed: true},
-		{Name: probeLayersMemcpy, Means: "the same, each layer's KV saved by one memcpy a block", Kernel: "ss_memcpy_blocks", Axes: axes, shaped: true},
-		{Name: probeLayersGPU, Means: "the same, each layer's KV saved by the GPU scatter kernel", Kernel: "ss_gpu_scatter", Axes: axes, shaped: true, needed: true},
-		{Name: probePrefillMemcpy,
-			Means: "the same, each layer's KV saved by one memcpy a block to pages anywhere in a pinned pool, in the order and with as many calls a layer " +
+		{Name: probeLayersNone, setup: (*gpuRun).setupLayers,
+			Means: "prefill of a chunk in some layers, nothing saved; until all is " +
+				"done",
+			Axes: axes, shaped: true, needed: true},
+		{Name: probeLayersMemcpy, setup: (*gpuRun).setupLayers,
+			Means: "the same, each layer's KV saved by one memcpy a block",
+			Axes:  axes, shaped: true},
+		{Name: probeLayersGPU, setup: (*gpuRun).setupLayers,
+			Means: "the same, each layer's KV saved by the GPU scatter kernel",
+			Axes:  axes, shaped: true, needed: true},
+		{Name: probePrefillMemcpy, setup: (*gpuRun).setupLayers,
+			Means: "the same, each layer's KV saved by one memcpy a block to pages anywhere in a pinned " +
+				"pool, in the order and with as many calls a layer " +
 				"as the serving loop's, launched no further ahead of the saves than its save buffer allows",
-			Kernel: "ss_memcpy_blocks", Axes: append(slices.Clone(axes), "pool_mib"), shaped: true},
+			Axes: append(slices.Clone(axes), "pool_mib"), shaped: true},
 	}
 }
 
-// layersTimed are the layers of the prefill that saves run beside, as many as
+// layersTimed are the layers of the prefill that saves overlap with, as many as
 // a 7B model has: nothing hides the last layer's saves.
 const layersTimed = 32
 
@@ -67,62 +74,62 @@ func (p *planner) overlapPool() int64 {
 	return slices.Max(slices.DeleteFunc(p.pools(), func(m int64) bool { return m > 16*kib }))
 }
 
-func (saveOverlap) prepare(g *gpuBench, p Point) (Timed, error) { return g.ready(p, g.setupLayers) }
-
 func (saveOverlap) fit(s *Samples, p *hw.Profile, from source) []model {
 	fitContention(s, p, from)
 	return fitOverlapped(s, p, from)
 }
 
 // fitContention finds the share of speed that compute loses while the GPU
-// scatter kernel saves a layer beside the next: n layers take
+// scatter kernel saves a layer during the next: n layers last
 //
-//	alone + (n - 1) share save + save
+//	compute + (n - 1) share save + save
 //
-// as nothing is computed beside the last layer's save.
+// as nothing is computed during the last layer's save.
 func fitContention(s *Samples, p *hw.Profile, from source) {
-	alone := map[string]float64{}
+	computed := map[string]float64{}
 	for _, at := range s.of(probeLayersNone) {
-		alone[at.Sizes()] = at.seconds
+		computed[at.Sizes()] = at.seconds
 	}
 	var shares []float64
 	for _, at := range s.of(probeLayersGPU) {
 		n, block := layerBlocks(at)
 		save := priceSave(p, hw.SaveGPU, n, block, basePool, 0)
-		shares = append(shares, (at.seconds-alone[at.Sizes()]-save)/(float64(at.At("layers")-1)*save))
+		shares = append(shares, (at.seconds-computed[at.Sizes()]-save)/(float64(at.At("layers")-1)*save))
 	}
 	share := math.Min(math.Max(medianOf(shares).Value, 0.001), 0.99)
-	p.Save.Contention = from.figure(share, "share", "prefill of 2048 token chunks whose layers the scatter kernel saves, over prefill alone")
+	p.Save.Contention = from.figure(
+		share, "share", "prefill of 2048 token chunks whose layers the scatter kernel saves, over "+
+			"prefill alone")
 }
 
-// fitOverlapped finds what a block takes to be saved with a memcpy of its own while
-// prefill is computed and launched beside it, over each pool where that was
-// measured: what the same takes alone says little of it, as the driver copies in
-// two ways there. Of prefill whose saves take longer than its layers, all but the
-// first layer is hidden:
+// fitOverlapped finds the time of a block's save with a memcpy of its own while prefill is launched
+// and computed, over each pool where that was measured: the same without prefill does not predict
+// it, as the driver copies in two ways there. Of prefill whose saves last longer than its layers,
+// all but the first layer is hidden:
 //
-//	t = alone / layers + layers save(n, pool)
+//	t = compute / layers + layers save(n, pool)
 //
-// with n blocks a layer. Each pool's row is of the chunks behind the fewest and the
-// most tokens alike: saves take a percent or two more or less beside longer attention,
+// with n blocks a layer. Each pool's row is of the chunks after the fewest and the
+// most tokens alike: saves last a percent or two more or less during longer attention,
 // the one way over one pool and the other over another. Chunks between are held out.
 func fitOverlapped(s *Samples, p *hw.Profile, from source) []model {
 	v := &p.Save
 	v.MemcpyOverlappedPools = nil
-	alone := map[[3]int64]float64{}
+	computed := map[[3]int64]float64{}
 	sizes := func(at datum) [3]int64 {
 		return [3]int64{at.At("chunk_tokens"), at.At("prefix_tokens"), at.At("layers")}
 	}
 	for _, at := range s.of(probeLayersNone) {
-		alone[sizes(at)] = at.seconds
+		computed[sizes(at)] = at.seconds
 	}
-	all := s.of(probePrefillMemcpy).where(func(at datum) bool { return alone[sizes(at)] > 0 && at.seconds > 1.2*alone[sizes(at)] })
+	all := s.of(probePrefillMemcpy).where(
+		func(at datum) bool { return computed[sizes(at)] > 0 && at.seconds > 1.2*computed[sizes(at)] })
 	price := func(p *hw.Profile, at datum) float64 {
 		n, block := layerBlocks(at)
-		t, err := p.OverlappedSaveSeconds(hw.SaveMemcpy, n, block, at.At("pool_mib")*mib, 0)
+		_, t, err := p.SaveSeconds(hw.SaveMemcpy, n, block, at.At("pool_mib")*mib, 0)
 		must(err)
 		layers := float64(at.At("layers"))
-		return alone[sizes(at)]/layers + layers*t
+		return computed[sizes(at)]/layers + layers*t
 	}
 
 	var fit, held data
@@ -136,7 +143,8 @@ func fitOverlapped(s *Samples, p *hw.Profile, from source) []model {
 			prefix := at.At("prefix_tokens")
 			return at.At("chunk_tokens") == chunk && (prefix == least || prefix == most)
 		}
-		fit, held = append(fit, d.where(ends)...), append(held, d.where(func(at datum) bool { return !ends(at) })...)
+		fit, held = append(fit, d.where(ends)...),
+			append(held, d.where(func(at datum) bool { return !ends(at) })...)
 
 		row := hw.PoolTime{PoolGiB: float64(pool) / 1024, Figure: v.MemcpyCall}
 		v.MemcpyOverlappedPools = []hw.PoolTime{row} // a first guess, which prices all but the calls
@@ -144,20 +152,25 @@ func fitOverlapped(s *Samples, p *hw.Profile, from source) []model {
 			n, _ := layerBlocks(at)
 			return at.seconds - price(p, at), float64(at.At("layers") * n)
 		}, callBound.low-v.MemcpyCall.SI())
-		rows, calls, weights = append(rows, row), append(calls, v.MemcpyCall.SI()+more), append(weights, float64(len(d.where(ends))))
+		rows, calls, weights = append(rows, row), append(calls, v.MemcpyCall.SI()+more),
+			append(weights, float64(len(d.where(ends))))
 	}
 	if len(rows) == 0 {
 		return nil
 	}
 	for i, call := range rising(calls, weights) {
-		rows[i].Figure = from.figure(call*1e6, "us", "a copy of its own for each block, overlapped with prefill that another thread launches, to pages of a pinned pool of this size")
+		rows[i].Figure = from.us(call,
+			"a copy of its own for each block, overlapped with prefill that another thread launches, to "+
+				"pages of a pinned pool of this size")
 	}
 	v.MemcpyOverlappedPools = rows
 	return []model{{name: "save.memcpy_overlapped", fit: fit, held: held, price: price,
-		draw: picture{x: func(at datum) float64 { return float64(at.At("pool_mib")) }, xLabel: "MiB of the pinned pool"}}}
+		draw: picture{x: func(at datum) float64 { return float64(at.At("pool_mib")) },
+			xLabel: "MiB of the pinned pool"}}}
 }
 
 // layerBlocks is what one layer of a chunk saves, and the bytes of a block.
 func layerBlocks(at datum) (n, blockBytes int64) {
-	return at.At("chunk_tokens") / blockTokens * int64(at.model.KVHeads), at.model.Geometry(blockTokens).BlockBytes
+	return at.At("chunk_tokens") / blockTokens * int64(at.model.KVHeads),
+		at.model.Geometry(blockTokens).BlockBytes
 }

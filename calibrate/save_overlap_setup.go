@@ -1,117 +1,91 @@
 package calibrate
 
 import (
-	"fmt"
+	"slices"
+
 	"github.com/sparseserve/sparseserve/cuda"
 	"github.com/sparseserve/sparseserve/hw"
-	"slices"
 )
 
-// layerOp readies the linears and the attention of one chunk in one layer.
-func (g *gpuBench) layerOp(s *cuda.Session, m *hw.Model, tokens, prefix int64) ([]cuda.Operation, func(*cuda.Session) error, error) {
-	calls, verify, err := g.linearsOp(s, m, tokens)
-	if err != nil {
-		return nil, nil, err
-	}
-	more, verifyMore, err := g.prefillOp(s, m, []chunkSpan{{tokens, prefix}})
-	return append(calls, more...), both(verify, verifyMore), err
+// chunkLayer readies the linears and the attention of one chunk in one layer.
+func (g *gpuRun) chunkLayer(m *hw.Model, tokens, prefix int64) checked {
+	return g.linears(m, tokens).with(g.prefill(m, tokens, prefix))
 }
 
-func both(a, b func(*cuda.Session) error) func(*cuda.Session) error {
-	return func(s *cuda.Session) error {
-		if err := a(s); err != nil {
-			return err
-		}
-		return b(s)
-	}
-}
+// overlapRepeats are the layers of one sample, so that it spans several transfers.
+const overlapRepeats = 16
 
-// layersOp readies a chunk in some layers, one after another without pause.
-func (g *gpuBench) layersOp(s *cuda.Session, m *hw.Model, tokens, prefix int64) (*setup, error) {
-	layer, verify, err := g.layerOp(s, m, tokens, prefix)
-	if err != nil {
-		return nil, err
-	}
+// chunkLayers readies a chunk in some layers, one after another without pause.
+func (g *gpuRun) chunkLayers(m *hw.Model, tokens, prefix int64) *setup {
+	layer := g.chunkLayer(m, tokens, prefix)
 	return &setup{
-		bench: cuda.Bench{Calls: slices.Repeat(layer, besideRepeats)}, verify: verify, settle: 2 * settled,
-		each: func(sample, _ float64) float64 { return sample / besideRepeats },
-	}, nil
+		bench:  cuda.Bench{Calls: slices.Repeat(layer.calls, overlapRepeats)},
+		verify: layer.verify, settle: 2 * settled,
+		each: func(sample, _ float64) float64 { return sample / overlapRepeats },
+	}
 }
 
-// What the serving loop does beside saving prefill's KV.
+// What the serving loop does except saving prefill's KV.
 const (
 	saveBuffer    = 256 * mib
-	layerLaunches = 9 // calls beside linears, attention and the kernel that carries lists: 15 in all
+	layerLaunches = 9 // calls but linears, attention and the kernel that carries lists: 15 in all
 	layerLists    = 16 * kib
 )
 
-// setupLayers readies the prefill of a chunk in some layers, the KV of each
-// saved in blocks when it is computed. probePrefillMemcpy saves from and to where
-// the serving loop does, each layer from the next part of the save buffer to blocks
-// of its own, since the same ones again stay in the caches on their way. It makes
-// the loop's calls: those that are not here otherwise are empty kernels, as their
-// computation is a small part.
-func (g *gpuBench) setupLayers(s *cuda.Session, p Point) (*setup, error) {
-	m, err := shapeModel(p.Shape)
-	if err != nil {
-		return nil, err
-	}
-	chunk := p.At("chunk_tokens")
-	layer, verify, err := g.layerOp(s, m, chunk, p.At("prefix_tokens"))
-	if err != nil {
-		return nil, err
-	}
-	t := &setup{verify: verify, settle: settled, layers: &cuda.Layers{Compute: layer, Layers: int(p.At("layers"))}}
-	engine := map[string]string{
-		probeLayersMemcpy: probeSaveMemcpy, probeLayersGPU: probeSaveGPU, probePrefillMemcpy: probeSaveMemcpy,
-	}[p.Probe]
-	if engine == "" {
-		return t, nil
-	}
+// saveEngineOf is the engine that saves each layer's KV, by probe.
+var saveEngineOf = map[string]string{
+	probeLayersMemcpy: probeSaveMemcpy, probeLayersGPU: probeSaveGPU,
+	probePrefillMemcpy: probeSaveMemcpy,
+}
+
+// setupLayers readies the prefill of a chunk in some layers, the KV of each saved in blocks when
+// it is computed.
+func (g *gpuRun) setupLayers(p Point) *setup {
+	m, chunk := g.model(p.Shape), p.At("chunk_tokens")
+	layer := g.chunkLayer(m, chunk, p.At("prefix_tokens"))
+	t := &setup{verify: layer.verify, settle: settled}
+	t.layers = &cuda.Layers{Compute: layer.calls, Layers: int(p.At("layers"))}
+	engine := saveEngineOf[p.Probe]
 	count, block := chunk/blockTokens, m.Geometry(blockTokens).BlockBytes
-	if p.Probe != probePrefillMemcpy {
-		op, moved, err := g.saveOp(s, engine, count*int64(m.KVHeads), block, basePool*mib, g.spareThreads)
-		if err != nil {
-			return nil, err
-		}
-		t.layers.Save, t.verify = []cuda.Operation{op}, both(verify, moved)
-		return t, nil
+	switch {
+	case engine == "":
+	case p.Probe == probePrefillMemcpy:
+		g.saveAsServed(t, p, m, count, block)
+	default:
+		c := g.saveAnywhere(engine, count*int64(m.KVHeads), block, basePool*mib, g.spareThreads)
+		t.layers.Save, t.verify = c.calls, both(t.verify, c.verify)
 	}
-	to, err := g.pagePlaces(s, int64(m.Layers), p.At("layers"), int64(m.KVHeads), count, block, p.At("pool_mib")*mib)
-	if err != nil {
-		return nil, err
-	}
-	layerBytes := count * int64(m.KVHeads) * block
-	buffer, err := g.random(s, saveBuffer/2)
-	if err != nil {
-		return nil, err
-	}
+	return t
+}
+
+// saveAsServed saves from and to where the serving loop does, each layer from the next part of
+// the save buffer to blocks of its own, since the same ones again stay in the caches on their
+// way. It makes the loop's calls: those that are not here otherwise are empty kernels, as their
+// computation is a small part.
+func (g *gpuRun) saveAsServed(t *setup, p Point, m *hw.Model, count, block int64) {
+	heads := int64(m.KVHeads)
+	layerBytes := count * heads * block
 	if layerBytes > saveBuffer {
-		return nil, fmt.Errorf("a layer's saves of %d bytes do not fit the save buffer of %d", layerBytes, int64(saveBuffer))
+		g.fail("a layer's saves of %d bytes do not fit the save buffer of %d", layerBytes,
+			int64(saveBuffer))
+		return
 	}
+	to := g.pageBlocks(int64(m.Layers), p.At("layers"), heads, count, block, p.At("pool_mib")*mib)
+	buffer := g.random(saveBuffer / 2)
 	t.layers.Each, t.layers.Buffered = 1, int(saveBuffer/layerBytes)
 	for i := range to {
-		op, moved, err := g.saveFrom(s, engine, buffer+cuda.Ptr(int64(i%t.layers.Buffered)*layerBytes), to[i], block, 0)
-		if err != nil {
-			return nil, err
-		}
-		t.layers.Save = append(t.layers.Save, op)
+		from := buffer + cuda.Ptr(int64(i%t.layers.Buffered)*layerBytes)
+		c := g.save(probeSaveMemcpy, from, to[i], block, 0)
+		t.layers.Save = append(t.layers.Save, c.calls...)
 		if i == 0 || i == len(to)-1 {
-			t.verify = both(t.verify, moved)
+			t.verify = both(t.verify, c.verify)
 		}
 	}
-	lists, err := g.poisoned(s, layerLists)
-	if err != nil {
-		return nil, err
-	}
-	host, _ := g.pool.at(0)
-	t.layers.Compute = append(t.layers.Compute, &cuda.CarryArgs{Dst: lists, Src: host, Bytes: layerLists})
+	host, _ := g.host(layerLists)
+	carry := &cuda.CarryArgs{Dst: g.poisoned(layerLists), Src: host, Bytes: layerLists}
+	t.layers.Compute = append(t.layers.Compute, carry)
 	for range layerLaunches {
 		t.layers.Compute = append(t.layers.Compute, &cuda.EmptyArgs{})
 	}
 	t.settle = 0 // warm-up runs last as long as a card needs to settle
-	return t, nil
 }
-
-// besideRepeats are the layers of one sample, so that it spans several transfers.
-const besideRepeats = 16

@@ -12,8 +12,9 @@ type scoring struct{}
 const probeSelect = "scoring"
 
 func (scoring) probes() []Probe {
-	return []Probe{{Name: probeSelect, Means: "scores and top-k, L2 flushed; " + gpuTime, Kernel: "ss_select",
-		Axes: []string{"batch", "context_tokens", "budget_tokens"}, shaped: true, needed: true}}
+	return []Probe{{Name: probeSelect, setup: (*gpuRun).setupSelect,
+		Means: "scores and top-k, L2 flushed; " + gpuTime,
+		Axes:  []string{"batch", "context_tokens", "budget_tokens"}, shaped: true, needed: true}}
 }
 
 // selectBudget is what is selected from every context, in tokens.
@@ -32,15 +33,14 @@ func (scoring) points(p *planner) {
 	})
 }
 
-func (scoring) prepare(g *gpuBench, p Point) (Timed, error) { return g.ready(p, g.setupSelect) }
-
 // fit fits scores and top-k in one kernel (hw: stream), t = launch + bytes/rate of the
-// digests, and the searches and crowds of lists where the samples say how many SMs there are.
+// digests, and the searches and unclustered lists where the samples have the number of SMs.
 func (scoring) fit(s *Samples, p *hw.Profile, from source) []model {
 	const what = "scores and top-k in one kernel"
 	fit, held := s.of(probeSelect).split(func(at datum) string { return at.Shape }, 3, nil)
 	bytes := func(at datum) float64 {
-		return lists(at) * float64(at.At("context_tokens")/blockTokens) * float64(at.model.MetaBytesPerBlock())
+		return lists(at) * float64(at.At("context_tokens")/blockTokens) *
+			float64(at.model.MetaBytesPerBlock())
 	}
 	hbm := p.GPU.HBMBandwidth.SI()
 	start, bounds := []float64{10e-6, hbm / 2}, []bound{callBound, {rateBound.low, hbm}}
@@ -51,21 +51,27 @@ func (scoring) fit(s *Samples, p *hw.Profile, from source) []model {
 	c := refine(fit, start, bounds, func(c []float64, at datum) float64 {
 		t := c[0] + bytes(at)/c[1]
 		if ctas > 0 {
-			t += hw.ScoringSearches(float64(at.At("context_tokens")/blockTokens))*c[2] + hw.UnclusteredScoring(ctas, lists(at))*c[3]
+			t += hw.ScoringSearches(float64(at.At("context_tokens")/blockTokens))*c[2] +
+				hw.UnclusteredScoring(ctas, lists(at))*c[3]
 		}
 		return t
 	})
 	p.Scoring = hw.Stream{
-		Launch: from.figure(c[0]*1e6, "us", what), Rate: from.figure(c[1]*1e-9, "GB/s", what),
-		Largest: from.figure(largestOf(s.of(probeSelect), bytes)*1e-9, "GB", "the largest point measured"),
+		Launch: from.us(c[0], what), Rate: from.gbps(c[1], what),
+		Largest: from.figure(largestOf(s.of(probeSelect), bytes)*1e-9, "GB",
+			"the largest point measured"),
 	}
 	if ctas > 0 {
 		p.Scoring.CTAs = from.figure(ctas, "CTAs", strconv.Itoa(ctasPerSM)+" on each SM")
-		p.Scoring.Search = from.figure(c[2]*1e6, "us", what+", the search of a list of more blocks than are ranked at once")
-		p.Scoring.Unclustered = from.figure(c[3]*1e6, "us", what+", of lists that no cluster of CTAs shares")
+		p.Scoring.Search = from.us(c[2],
+			what+", the search of a list of more blocks than are ranked at once")
+		p.Scoring.Unclustered = from.us(c[3], what+", of lists that no cluster of CTAs shares")
 	}
-	return []model{{name: "scoring", fit: fit, held: held, draw: picture{x: bytes, xLabel: "bytes", rate: bytes},
+	return []model{{name: "scoring", fit: fit, held: held,
+		draw: picture{x: bytes, xLabel: "bytes", rate: bytes},
 		price: func(p *hw.Profile, at datum) float64 {
-			return hw.Seconds(p.Costs(at.model).Scoring, sim.Work{ScoredBlocks: at.At("batch") * (at.At("context_tokens") / blockTokens), Decodes: int(at.At("batch"))})
+			return hw.Seconds(p.Costs(at.model).Scoring,
+				sim.Work{ScoredBlocks: at.At("batch") * (at.At("context_tokens") / blockTokens),
+					Decodes: int(at.At("batch"))})
 		}}}
 }

@@ -9,10 +9,9 @@ import (
 	"gonum.org/v1/gonum/optimize"
 )
 
-// linear fits seconds = sum_j p_j x_j with p >= 0 by least squares of relative
-// errors. It solves every subset of the parameters, of which there are at most
-// four, and takes the best solution without a negative one: exact, and the
-// same on every machine.
+// linear fits seconds = sum_j p_j x_j with p >= 0 by least squares of relative errors. It solves
+// every subset of the parameters, of which there are at most four, and keeps the best solution
+// without a negative one: exact, and the same on every machine.
 func linear(d data, terms ...func(datum) float64) []float64 {
 	best, least := make([]float64, len(terms)), math.Inf(1)
 	for subset := 1; subset < 1<<len(terms); subset++ {
@@ -64,10 +63,10 @@ func linear(d data, terms ...func(datum) float64) []float64 {
 // bound is the range of a positive parameter.
 type bound struct{ low, high float64 }
 
-// refine improves positive parameters of any model by least squares of log
-// seconds, within bounds: Nelder-Mead over their logarithms, restarted until
-// it stands still.
-func refine(d data, start []float64, bounds []bound, model func(p []float64, at datum) float64) []float64 {
+// refine improves positive parameters of any model by least squares of log seconds, within bounds:
+// Nelder-Mead over their logarithms, restarted until it stands still.
+func refine(d data, start []float64, bounds []bound,
+	model func(p []float64, at datum) float64) []float64 {
 	p := make([]float64, len(start))
 	set := func(logs []float64) {
 		for i, l := range logs {
@@ -93,7 +92,8 @@ func refine(d data, start []float64, bounds []bound, model func(p []float64, at 
 	least := cost(best)
 	for range 6 {
 		result, err := optimize.Minimize(optimize.Problem{Func: cost}, best,
-			&optimize.Settings{Converger: &optimize.FunctionConverge{Absolute: 1e-9, Relative: 1e-8, Iterations: 60 * len(start)}, FuncEvaluations: 3000 * len(start)},
+			&optimize.Settings{Converger: &optimize.FunctionConverge{Absolute: 1e-9, Relative: 1e-8,
+				Iterations: 60 * len(start)}, FuncEvaluations: 3000 * len(start)},
 			&optimize.NelderMead{SimplexSize: 0.1})
 		if err != nil && result == nil || !(result.F < least) {
 			break
@@ -106,6 +106,14 @@ func refine(d data, start []float64, bounds []bound, model func(p []float64, at 
 	}
 	set(best)
 	return slices.Clone(p)
+}
+
+// fitBytes fits t = launch + bytes/rate, never faster than HBM.
+func fitBytes(d data, bytes func(datum) float64, hbm float64) (c []float64) {
+	start := linear(d, one, bytes)
+	return refine(d, []float64{math.Max(start[0], 1e-6), 1 / math.Max(start[1], 1/hbm)},
+		[]bound{callBound, {rateBound.low, hbm}},
+		func(c []float64, at datum) float64 { return c[0] + bytes(at)/c[1] })
 }
 
 // logErrors sums the squares of log errors of a model, as refine minimises them.
@@ -143,8 +151,7 @@ func rising(values, weights []float64) []float64 {
 	return out
 }
 
-// weighted returns the x, at least low, with the least squares of (rest -
-// factor x) / seconds.
+// weighted returns the x, at least low, with the least squares of (rest - factor x) / seconds.
 func weighted(d data, terms func(datum) (rest, factor float64), low float64) float64 {
 	var above, below float64
 	for _, at := range d {
@@ -158,7 +165,7 @@ func weighted(d data, terms func(datum) (rest, factor float64), low float64) flo
 
 func one(datum) float64 { return 1 }
 
-// Bounds of fitted times and rates: wide, but they keep a fit to few points
+// Bounds of fitted times and rates: wide, but they keep a fit to a handful of points
 // from running off.
 var (
 	callBound  = bound{1e-8, 1e-3}  // seconds
@@ -169,23 +176,13 @@ var (
 	infinite   = math.Inf(1)        // a bound that does not bind
 )
 
-func compare(a, b float64) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
-}
-
 // perBlock is the optional figure of a time, such as one per block.
 func perBlock(seconds float64, from source, what string) hw.Figure {
 	if seconds < noBlock {
 		return hw.Figure{}
 	}
 	if seconds >= 1e-6 {
-		return from.figure(seconds*1e6, "us", what)
+		return from.us(seconds, what)
 	}
 	return from.figure(seconds*1e9, "ns", what)
 }

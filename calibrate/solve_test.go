@@ -14,7 +14,8 @@ func transfers(f func(n, b float64) float64) data {
 	var d data
 	for _, b := range []int64{1024, 4096, 65536} {
 		for _, n := range []int64{1, 16, 256, 4096} {
-			d = append(d, datum{Point: point(probeSaveGPU, "", b, n, basePool), seconds: f(float64(n), float64(b))})
+			d = append(d, datum{Point: point(probeSaveGPU, "", b, n, basePool),
+				seconds: f(float64(n), float64(b))})
 		}
 	}
 	return d
@@ -33,9 +34,10 @@ func TestSolversRecoverParameters(t *testing.T) {
 				t.Fatalf("parameter %d: %g, want %g", i, got[i], want)
 			}
 		}
-		k := refine(d, []float64{1e-5, 1e-8, 1e10}, []bound{callBound, blockBound, rateBound}, func(p []float64, at datum) float64 {
-			return p[0] + p[1]*blocks(at) + moved(at)/p[2]
-		})
+		k := refine(d, []float64{1e-5, 1e-8, 1e10}, []bound{callBound, blockBound, rateBound},
+			func(p []float64, at datum) float64 {
+				return p[0] + p[1]*blocks(at) + moved(at)/p[2]
+			})
 		for _, at := range d {
 			if fit := k[0] + k[1]*blocks(at) + moved(at)/k[2]; math.Abs(fit/at.seconds-1) > 0.01 {
 				t.Fatalf("%s: fitted %g, is %g", at.Key(), fit, at.seconds)
@@ -47,7 +49,9 @@ func TestSolversRecoverParameters(t *testing.T) {
 // No parameter of linear is negative, whatever the times.
 func TestLinearIsNotNegative(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		d := transfers(func(_, _ float64) float64 { return rapid.Float64Range(1e-6, 1).Draw(t, "seconds") })
+		d := transfers(func(_, _ float64) float64 {
+			return rapid.Float64Range(1e-6, 1).Draw(t, "seconds")
+		})
 		any := 0.0
 		for _, p := range linear(d, one, blocks, moved) {
 			if p < 0 || math.IsNaN(p) {

@@ -6,17 +6,15 @@ import (
 	"slices"
 )
 
-// What a host's CPU does takes as long each time where nobody else disturbs it. How
+// A host's CPU has the same times again where nobody else disturbs it. How
 // steady it is shows in the probes that ask most of it: saves with a memcpy a block
-// beside prefill, whose calls two threads make, and the threads that scatter FlashD2H's
+// during prefill, whose calls two threads make, and the threads that scatter FlashD2H's
 // staging. A profile made on a disturbed host has prices that runs will not pay.
 
-// steadiness is the 90th percentile of a point's samples over their median, of three
-// the largest, of the median point of a probe, and above what it tells of a disturbed
-// host. Five calibrations of H200s in quiet hosts had 1.003 to 1.009 and 1.080 to 1.103,
-// one whose live runs took up to 15 % longer now than then 1.038 and 1.178.
-// The first is measured early, and tells whether to stop; the second goes on to the end
-// of the load probes.
+// steadiness is the 90th percentile of a point's samples over their median, of three the largest,
+// of the median point of a probe, and the limit above which the host is disturbed: quiet hosts have
+// up to 1.009 and 1.103. The first is measured early, and determines whether to stop; the second
+// goes on to the end of the load probes.
 var steadiness = []steadyLimit{
 	{probeLayersMemcpy, 1.025, true},
 	{probeSaveFlash, 1.13, false},
@@ -31,31 +29,30 @@ type steadyLimit struct {
 // ErrDisturbed ends a calibration that is to stop on a disturbed host.
 var ErrDisturbed = errors.New("others use this host's CPU; calibrate when it is quiet")
 
-// disturbed says by how much a probe's samples differ, "" where they are as steady as
-// on a quiet host or do not tell, and whether to stop for it.
+// disturbed describes by how much a probe's samples differ, "" where they are as steady as on a
+// quiet host or do not show it, and whether to stop for it.
 func disturbed(s *Samples, probe string) (note string, stop bool) {
-	for _, limit := range steadiness {
-		if limit.probe != probe {
-			continue
+	i := slices.IndexFunc(steadiness, func(l steadyLimit) bool { return l.probe == probe })
+	if i < 0 {
+		return "", false
+	}
+	limit := steadiness[i]
+	var spreads []float64
+	for _, r := range s.Records {
+		if r.Point.Probe == probe && len(r.Samples) >= 3 {
+			sorted := slices.Sorted(slices.Values(r.Samples))
+			spreads = append(spreads, sorted[len(sorted)*9/10]/r.Median().Value)
 		}
-		var spreads []float64
-		for _, r := range s.Records {
-			if r.Point.Probe == probe && len(r.Samples) >= 3 {
-				sorted := slices.Sorted(slices.Values(r.Samples))
-				spreads = append(spreads, sorted[len(sorted)*9/10]/r.Median().Value)
-			}
-		}
-		if len(spreads) == 0 {
-			return "", false
-		}
-		if spread := medianOf(spreads).Value; spread > limit.above {
-			return fmt.Sprintf("the host's CPU is disturbed: of equal samples of %s one in ten takes %.3f times the median, on quiet hosts less than %.3f", probe, spread, limit.above), limit.stops
-		}
+	}
+	if spread := medianOf(spreads).Value; spread > limit.above { // false for NaN
+		return fmt.Sprintf("the host's CPU is disturbed: of equal samples of %s one in ten takes %.3f "+
+			"times "+
+			"the median, on quiet hosts less than %.3f", probe, spread, limit.above), limit.stops
 	}
 	return "", false
 }
 
-// mustStop says whether samples are of a host too disturbed to go on.
+// mustStop reports whether samples are of a host too disturbed to go on.
 func mustStop(s *Samples) bool {
 	return slices.ContainsFunc(steadiness, func(limit steadyLimit) bool {
 		_, stop := disturbed(s, limit.probe)

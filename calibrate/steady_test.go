@@ -10,9 +10,8 @@ import (
 	"testing"
 )
 
-// A host whose copies beside prefill take now this long and now that is told as soon
-// as they are measured; where it is asked for that ends the calibration, whose samples
-// are kept. On a steady host nothing is said.
+// A host whose copies during prefill vary is reported as soon as they are measured; where it is
+// asked for that ends the calibration, whose samples are kept. On a steady host nothing is logged.
 func TestDisturbedHost(t *testing.T) {
 	t.Parallel()
 	const warning = "the host's CPU is disturbed"
@@ -27,20 +26,25 @@ func TestDisturbedHost(t *testing.T) {
 			o := h.options(filepath.Join(t.TempDir(), "card.toml"), Quick)
 			o.Steady = c.stop
 			done, err := Run(context.Background(), fakeMachine(b), o, "2026-01-02")
-			said := slices.ContainsFunc(h.said, func(s string) bool { return strings.Contains(s, warning) })
+			logged := slices.ContainsFunc(h.logged,
+				func(s string) bool { return strings.Contains(s, warning) })
 			loud := c.noise > 0.1
-			if said != loud {
-				t.Errorf("said %q", h.said)
+			if logged != loud {
+				t.Errorf("logged %q", h.logged)
 			}
 			if c.stop && loud {
-				if !errors.Is(err, ErrDisturbed) || done != nil || slices.ContainsFunc(b.prepared, func(key string) bool { return strings.HasPrefix(key, probeSaveFlash) }) {
+				if !errors.Is(err, ErrDisturbed) || done != nil ||
+					slices.ContainsFunc(b.prepared,
+						func(key string) bool { return strings.HasPrefix(key, probeSaveFlash) }) {
 					t.Errorf("it goes on: %v", err)
 				}
-				if old, err := os.ReadFile(CSVPath(o.Out) + ".old"); err != nil || !strings.Contains(string(old), probeLayersMemcpy) {
+				if old, err := os.ReadFile(CSVPath(o.Out) + ".old"); err != nil ||
+					!strings.Contains(string(old), probeLayersMemcpy) {
 					t.Errorf("samples are lost: %v", err)
 				}
-				b.prepared = nil // the same command again takes none of them
-				if _, err := Run(context.Background(), fakeMachine(b), o, "2026-01-02"); !errors.Is(err, ErrDisturbed) || !slices.Contains(b.prepared, point(probeLinears, shapes[0], 1).Key()) {
+				b.prepared = nil // the same command again uses none of them
+				if _, err := Run(context.Background(), fakeMachine(b), o, "2026-01-02"); !errors.Is(
+					err, ErrDisturbed) || !slices.Contains(b.prepared, point(probeLinears, shapes[0], 1).Key()) {
 					t.Errorf("again: %v after %d points", err, len(b.prepared))
 				}
 				return
@@ -48,7 +52,9 @@ func TestDisturbedHost(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if noted := slices.ContainsFunc(done.Profile.Provenance.Notes, func(s string) bool { return strings.Contains(s, warning) }); noted != loud {
+			if noted := slices.ContainsFunc(
+				done.Profile.Provenance.Notes,
+				func(s string) bool { return strings.Contains(s, warning) }); noted != loud {
 				t.Errorf("notes: %q", done.Profile.Provenance.Notes)
 			}
 		})

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Linears of a train are those that began nearest to the point's time; chunks are told
+// Linears of a train are those that began nearest to the point's time; chunks are found
 // by those before them.
 func TestTrainPoints(t *testing.T) {
 	t.Parallel()
@@ -16,7 +16,8 @@ func TestTrainPoints(t *testing.T) {
 		}
 	}
 	for i := range promptsInARow * promptChunks {
-		at := point(probePrompt, shapes[0], clockTokens, int64(i%promptChunks)*clockTokens, int64(1+i/promptChunks))
+		at := point(probePrompt, shapes[0], clockTokens, int64(i%promptChunks)*clockTokens,
+			int64(1+i/promptChunks))
 		if got := trainAt(groups, at); got != i {
 			t.Errorf("behind %d chunks: group %d", i, got)
 		}
@@ -26,7 +27,8 @@ func TestTrainPoints(t *testing.T) {
 // A sample of the clock is the mean of its rounds, each dealt once.
 func TestDealtMeans(t *testing.T) {
 	t.Parallel()
-	if got := dealtMeans([]float64{1, 2, 3, 4, 11, 12, 13, 14}, 4); !slices.Equal(got, []float64{6, 7, 8, 9}) {
+	if got := dealtMeans([]float64{1, 2, 3, 4, 11, 12, 13, 14}, 4); !slices.Equal(
+		got, []float64{6, 7, 8, 9}) {
 		t.Errorf("means %v", got)
 	}
 }

@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	"cmp"
 	"github.com/sparseserve/sparseserve/hw"
 	"math"
 	"slices"
@@ -10,7 +11,8 @@ import (
 
 // eachTransfer calls f for block sizes and counts at the base pool.
 func (p *planner) eachTransfer(f func(block, n int64)) {
-	for _, block := range pick(p, []int64{4 * kib, 8 * kib, 16 * kib, 32 * kib, 64 * kib}, []int64{8 * kib, 16 * kib, 64 * kib}) {
+	for _, block := range pick(p, []int64{4 * kib, 8 * kib, 16 * kib, 32 * kib, 64 * kib},
+		[]int64{8 * kib, 16 * kib, 64 * kib}) {
 		for _, n := range p.transferBlocks() {
 			if n*block <= p.mostMoved() {
 				f(block, n)
@@ -32,7 +34,8 @@ const basePool = 1024
 
 // pools returns pool sizes, MiB, that the machine allows, base included, rising.
 func (p *planner) pools() []int64 {
-	pools := append([]int64{basePool}, pick(p, []int64{512, 4 * kib, 16 * kib, 64 * kib}, []int64{512})...)
+	pools := append([]int64{basePool},
+		pick(p, []int64{512, 4 * kib, 16 * kib, 64 * kib}, []int64{512})...)
 	slices.Sort(pools)
 	return slices.DeleteFunc(pools, func(m int64) bool { return m > p.limits.PoolGiB*1024 })
 }
@@ -48,7 +51,8 @@ func fitCalls(d data, link float64, early bool) callsFit {
 		fit = func(p []float64) callsFit { return callsFit{p[0], p[1], p[2], p[3]} }
 		start, bounds = append(start, 3e-7, 200), append(bounds, blockBound, bound{16, 1e4})
 	}
-	return fit(refine(d, start, bounds, func(p []float64, at datum) float64 { return fit(p).seconds(at, link) }))
+	return fit(refine(d, start, bounds,
+		func(p []float64, at datum) float64 { return fit(p).seconds(at, link) }))
 }
 
 // callsFit is t = base + n (call + early first/(n + first)) + B/link, B = n b bytes, of
@@ -65,8 +69,8 @@ func (f callsFit) seconds(at datum, link float64) float64 {
 
 // figures writes the fit into a profile.
 func (f callsFit) figures(from source, base, call *hw.Figure) {
-	*base = from.figure(f.base*1e6, "us", "submit and wait, once a batch of copies")
-	*call = from.figure(f.call*1e6, "us", "a copy of its own for each block")
+	*base = from.us(f.base, "submit and wait, once a batch of copies")
+	*call = from.us(f.call, "a copy of its own for each block")
 }
 
 // kernelFit is t = max(floor, launch + n block + bytes/rate, bytes/link).
@@ -78,15 +82,19 @@ func (k kernelFit) seconds(at datum, link float64) float64 {
 }
 
 func fitKernel(d data, link float64) kernelFit {
-	first := slices.MinFunc(d, func(a, b datum) int { return compare(a.seconds, b.seconds) }).seconds
+	first := slices.MinFunc(d,
+		func(a, b datum) int { return cmp.Compare(a.seconds, b.seconds) }).seconds
 	start := linear(d, one, blocks, moved)
-	p := refine(d, []float64{first, math.Max(start[0], first/2), math.Max(start[1], 1e-10), 1 / math.Max(start[2], 1/link/2)},
+	p := refine(d, []float64{first, math.Max(start[0], first/2), math.Max(start[1], 1e-10),
+		1 / math.Max(start[2], 1/link/2)},
 		[]bound{floorBound, callBound, blockBound, {rateBound.low, link * 1.2}},
-		func(p []float64, at datum) float64 { return kernelFit{p[0], p[1], p[2], p[3]}.seconds(at, link) })
+		func(p []float64, at datum) float64 {
+			return kernelFit{p[0], p[1], p[2], p[3]}.seconds(at, link)
+		})
 	return kernelFit{p[0], p[1], p[2], p[3]}
 }
 
-// byPool says whether copies were measured well enough over other pools than the
+// byPool reports whether copies were measured well enough over other pools than the
 // base one to have a row for each: at two sizes, so that one can be held out.
 func byPool(all data) bool {
 	pools := all.values("pool_mib")
@@ -105,12 +113,15 @@ func inPool(d data, pool int64) data {
 // splitCopies holds out points of each pool where pools have rows.
 func splitCopies(all data) (fit, held data) {
 	if byPool(all) {
-		return all.split(func(at datum) string { return byAxis("pool_mib")(at) + " " + byAxis("block_bytes")(at) }, 1, nil)
+		return all.split(func(at datum) string {
+			return byAxis("pool_mib")(at) + " " +
+				byAxis("block_bytes")(at)
+		}, 1, nil)
 	}
 	return all.split(byAxis("block_bytes"), 2, nil)
 }
 
-// poolRows finds what a call takes over each pool, all else as over the base
+// poolRows finds the time of a call over each pool, all else as over the base
 // pool. It does not fall from pool to pool: the engine looks more addresses up.
 func (f callsFit) poolRows(all, fit data, link float64, from source) []hw.PoolTime {
 	if !byPool(all) {
@@ -122,18 +133,24 @@ func (f callsFit) poolRows(all, fit data, link float64, from source) []hw.PoolTi
 		d := inPool(fit, pool)
 		more := 0.0
 		if pool != basePool {
-			more = weighted(d, func(at datum) (rest, factor float64) { return at.seconds - f.seconds(at, link), blocks(at) }, callBound.low-f.call)
+			more = weighted(d, func(at datum) (rest, factor float64) {
+				return at.seconds - f.seconds(at, link), blocks(at)
+			},
+				callBound.low-f.call)
 		}
 		values, weights = append(values, f.call+more), append(weights, float64(len(d)))
 	}
 	var rows []hw.PoolTime
 	for i, call := range rising(values, weights) {
-		rows = append(rows, hw.PoolTime{PoolGiB: float64(pools[i]) / 1024, Figure: from.figure(call*1e6, "us", "a copy of its own for each block, anywhere in a pinned pool of this size")})
+		rows = append(rows, hw.PoolTime{PoolGiB: float64(pools[i]) / 1024,
+			Figure: from.us(call, "a copy of its own for each block, anywhere in a pinned pool of this "+
+				"size")})
 	}
 	return rows
 }
 
-// priceLoad and priceSave price transfers as the modelled device does.
+// priceLoad and priceSave price transfers as the modelled device does; points of saves without
+// threads have the profile's own.
 func priceLoad(p *hw.Profile, engine string, blocks, blockBytes, poolMiB int64) float64 {
 	t, err := p.LoadSeconds(engine, blocks, blockBytes, poolMiB*mib)
 	must(err)
@@ -141,7 +158,24 @@ func priceLoad(p *hw.Profile, engine string, blocks, blockBytes, poolMiB int64) 
 }
 
 func priceSave(p *hw.Profile, engine string, blocks, blockBytes, poolMiB, threads int64) float64 {
-	t, err := p.SaveSeconds(engine, blocks, blockBytes, poolMiB*mib, int(threads))
+	t, _, err := p.SaveSeconds(engine, blocks, blockBytes, poolMiB*mib, int(threads))
 	must(err)
 	return t
 }
+
+// loadModel and saveModel are fitted transfers of an engine, drawn as a rate over their bytes.
+func loadModel(name, engine string, fit, held data) model {
+	return model{name: name, fit: fit, held: held, draw: drawMoved,
+		price: func(p *hw.Profile, at datum) float64 {
+			return priceLoad(p, engine, at.At("blocks"), at.At("block_bytes"), at.At("pool_mib"))
+		}}
+}
+
+func saveModel(name, engine string, fit, held data) model {
+	return model{name: name, fit: fit, held: held, draw: drawMoved,
+		price: func(p *hw.Profile, at datum) float64 {
+			return priceSave(p, engine, at.At("blocks"), at.At("block_bytes"), at.At("pool_mib"), 0)
+		}}
+}
+
+var drawMoved = picture{x: moved, xLabel: "bytes moved", rate: moved}

@@ -1,14 +1,36 @@
 package calibrate
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
+
 	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// blocksOp is a transfer of blocks by one of the engines.
-func blocksOp(probe string, a cuda.BlocksArgs) cuda.Operation {
+// checked is GPU work made ready and the check of its result; either may be empty after an error.
+type checked struct {
+	calls  []cuda.Operation
+	verify func()
+}
+
+// with joins two.
+func (c checked) with(other checked) checked {
+	return checked{append(c.calls, other.calls...), both(c.verify, other.verify)}
+}
+
+func both(a, b func()) func() {
+	return func() { a(); b() }
+}
+
+// blocksOp is a transfer of blocks by the engine of a probe. Kernels read address arrays from
+// the GPU, the memcpy engines from the host.
+func (g *gpuRun) blocksOp(probe string, src, dst []cuda.Ptr, blockBytes int64) cuda.Operation {
+	a := cuda.BlocksArgs{Count: int64(len(src)), BlockBytes: blockBytes}
+	switch probe {
+	case probeLoadFlash, probeSaveGPU:
+		a.Src, a.Dst = upload(g, src), upload(g, dst)
+	default:
+		a.Src, a.Dst = g.pin(src), g.pin(dst)
+	}
 	switch probe {
 	case probeLoadFlash:
 		return (*cuda.FlashH2DArgs)(&a)
@@ -18,180 +40,94 @@ func blocksOp(probe string, a cuda.BlocksArgs) cuda.Operation {
 	return (*cuda.MemcpyBlocksArgs)(&a)
 }
 
-// runBlocks carries a transfer out once.
-func (g *gpuBench) runBlocks(s *cuda.Session, op cuda.Operation) error {
-	stream, err := s.StreamCreate(true)
-	if err != nil {
-		return err
-	}
-	err = s.Launch(op, stream)
-	return errors.Join(err, s.StreamDestroy(stream), s.DeviceSync())
-}
-
-// lists gives address arrays to an engine: kernels read them from the GPU, the
-// memcpy forms from the host.
-func (g *gpuBench) lists(s *cuda.Session, probe string, src, dst []cuda.Ptr) (a cuda.BlocksArgs, err error) {
-	a.Count = int64(len(src))
-	put := g.note
-	if probe == probeLoadFlash || probe == probeSaveGPU {
-		put = func(p []cuda.Ptr) (cuda.Ptr, error) { return upload(g, s, p) }
-	}
-	if a.Src, err = put(src); err != nil {
-		return a, err
-	}
-	a.Dst, err = put(dst)
-	return a, err
-}
-
-func compareAfter(err error, got, want []byte, what string) error {
-	if err == nil && !bytes.Equal(got, want) {
-		return fmt.Errorf("%s: bytes differ", what)
-	}
-	return err
-}
-
-// loadOp readies a load of blocks from anywhere in the pool to slots in
-// another order, and its check.
-func (g *gpuBench) loadOp(s *cuda.Session, probe string, count, block, poolBytes int64) (cuda.Operation, func(*cuda.Session) error, error) {
-	slots, err := g.poisoned(s, count*block)
-	if err != nil {
-		return nil, nil, err
-	}
-	return g.loadTo(s, probe, slots, count*block, count, block, poolBytes)
-}
-
-// loadTo is loadOp to slots anywhere in so much of the card's memory.
-func (g *gpuBench) loadTo(s *cuda.Session, probe string, slots cuda.Ptr, slotBytes, count, block, poolBytes int64) (cuda.Operation, func(*cuda.Session) error, error) {
-	from, err := g.places(s, count, block, poolBytes)
-	if err != nil {
-		return nil, nil, err
-	}
-	to := make([]cuda.Ptr, count)
-	for i, n := range g.distinct(count, slotBytes/block) {
-		to[i] = slots + cuda.Ptr(n*block)
-	}
-	a, err := g.lists(s, probe, from.ptrs, to)
-	if err != nil {
-		return nil, nil, err
-	}
-	a.BlockBytes = block
-	op := blocksOp(probe, a)
-	verify := func(s *cuda.Session) error {
-		if err := g.runBlocks(s, op); err != nil {
+// transfer carries a transfer out once, on a stream of its own.
+func (g *gpuRun) transfer(op cuda.Operation) {
+	g.try(func() error {
+		stream, err := g.s.StreamCreate(true)
+		if err != nil {
 			return err
 		}
-		got := make([]byte, block)
-		for _, i := range g.looked(count) {
-			_, want := g.pool.at(from.offsets[i])
-			if err := compareAfter(cuda.Download(s, got, to[i]), got, want[:block], fmt.Sprintf("block %d", i)); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	return op, verify, nil
+		err = g.s.Launch(op, stream)
+		return errors.Join(err, g.s.StreamDestroy(stream), g.s.DeviceSync())
+	})
 }
 
-// freshLoads are how many sets of blocks a load's samples use in turn: a server loads other
+// load readies a load of blocks from anywhere in the pool to slots in another order, anywhere
+// in slotBytes of the card's memory.
+func (g *gpuRun) load(probe string, slots cuda.Ptr, slotBytes, count, block, pool int64) checked {
+	from := g.scattered(count, block, pool)
+	to := make([]cuda.Ptr, count)
+	for i, n := range distinct(g.r, count, slotBytes/block) {
+		to[i] = slots + cuda.Ptr(n*block)
+	}
+	op := g.blocksOp(probe, from.ptrs, to, block)
+	return checked{[]cuda.Operation{op}, func() {
+		g.transfer(op)
+		for _, i := range g.drawn(count) {
+			_, want := g.pool.at(from.offsets[i])
+			g.sameBytes(to[i], want[:block], "block %d", i)
+		}
+	}}
+}
+
+// freshLoads are how many sets of blocks a load's samples use in rotation: a server loads other
 // blocks each time, and the same ones again would be in caches. The last set is checked.
 const freshLoads = 24
 
-// setupLoad loads to slots anywhere in as much of the card's memory as the pool has,
-// or half of what there is: a server's are as far apart, and each copy looks its own up.
-func (g *gpuBench) setupLoad(s *cuda.Session, p Point) (*setup, error) {
+// setupLoad loads to slots anywhere in as much of the card's memory as the pool has, or half of
+// what there is: a server's are as far apart, and each copy looks its own up.
+func (g *gpuRun) setupLoad(p Point) *setup {
 	t := &setup{bench: cuda.Bench{Clock: cuda.WallClock}}
-	pool := p.At("pool_mib") * mib
-	room := max(min(pool, g.slabBytes/2), p.At("blocks")*p.At("block_bytes"))
-	slots, err := g.poisoned(s, room)
-	if err != nil {
-		return nil, err
-	}
+	count, block, pool := p.At("blocks"), p.At("block_bytes"), p.At("pool_mib")*mib
+	slotBytes := max(min(pool, g.slabBytes/2), count*block)
+	slots := g.poisoned(slotBytes)
 	for range freshLoads {
-		op, verify, err := g.loadTo(s, p.Probe, slots, room, p.At("blocks"), p.At("block_bytes"), pool)
-		if err != nil {
-			return nil, err
-		}
-		t.turns, t.verify = append(t.turns, op), verify
+		c := g.load(p.Probe, slots, slotBytes, count, block, pool)
+		t.rotation, t.verify = append(t.rotation, c.calls...), c.verify
 	}
-	return t, nil
+	return t
 }
 
-// saveOp readies a save of a contiguous tensor to blocks anywhere in the first
-// bytes of the pool, and its check.
-func (g *gpuBench) saveOp(s *cuda.Session, probe string, count, block, poolBytes, threads int64) (cuda.Operation, func(*cuda.Session) error, error) {
-	to, err := g.places(s, count, block, poolBytes)
-	if err != nil {
-		return nil, nil, err
-	}
-	return g.saveTo(s, probe, to, block, threads)
-}
-
-// saveTo is saveOp to given places.
-func (g *gpuBench) saveTo(s *cuda.Session, probe string, to place, block, threads int64) (cuda.Operation, func(*cuda.Session) error, error) {
-	tensor, err := g.random(s, int64(len(to.ptrs))*block/2)
-	if err != nil {
-		return nil, nil, err
-	}
-	return g.saveFrom(s, probe, tensor, to, block, threads)
-}
-
-// saveFrom is saveTo of a tensor that is there.
-func (g *gpuBench) saveFrom(s *cuda.Session, probe string, tensor cuda.Ptr, to place, block, threads int64) (cuda.Operation, func(*cuda.Session) error, error) {
+// save readies a save of a contiguous tensor to blocks of the pool; FlashD2H has so many threads.
+func (g *gpuRun) save(probe string, tensor cuda.Ptr, to hostBlocks, block, threads int64) checked {
 	count := int64(len(to.ptrs))
 	from := row(tensor, count, block)
 	var op cuda.Operation
 	if probe == probeSaveFlash {
-		saver, err := g.saver(s, threads)
-		if err != nil {
-			return nil, nil, err
+		op = &cuda.SaveArgs{
+			Saver: g.saver(threads), Src: tensor, Dst: g.pin(to.ptrs), Count: count, BlockBytes: block,
 		}
-		dst, err := g.note(to.ptrs)
-		if err != nil {
-			return nil, nil, err
-		}
-		op = &cuda.SaveArgs{Saver: saver, Src: tensor, Dst: dst, Count: count, BlockBytes: block}
 	} else {
-		a, err := g.lists(s, probe, from, to.ptrs)
-		if err != nil {
-			return nil, nil, err
-		}
-		a.BlockBytes = block
-		op = blocksOp(probe, a)
+		op = g.blocksOp(probe, from, to.ptrs, block)
 	}
-	verify := func(s *cuda.Session) error {
-		if err := s.DeviceSync(); err != nil {
-			return err
-		}
-		look := g.looked(count)
-		for _, i := range look {
+	return checked{[]cuda.Operation{op}, func() {
+		g.sync()
+		indices := g.drawn(count)
+		for _, i := range indices {
 			_, b := g.pool.at(to.offsets[i])
 			for j := range b[:block] {
 				b[j] = 0xff
 			}
 		}
-		if err := g.runBlocks(s, op); err != nil {
-			return err
-		}
-		want := make([]byte, block)
-		for _, i := range look {
+		g.transfer(op)
+		for _, i := range indices {
 			_, got := g.pool.at(to.offsets[i])
-			if err := compareAfter(cuda.Download(s, want, from[i]), got[:block], want, fmt.Sprintf("block %d", i)); err != nil {
-				return err
-			}
+			g.sameBytes(from[i], got[:block], "block %d", i)
 		}
-		return nil
-	}
-	return op, verify, nil
+	}}
 }
 
-func (g *gpuBench) setupSave(s *cuda.Session, p Point) (*setup, error) {
+// saveAnywhere saves to blocks anywhere in the first bytes of the pool.
+func (g *gpuRun) saveAnywhere(probe string, count, block, pool, threads int64) checked {
+	to := g.scattered(count, block, pool)
+	return g.save(probe, g.random(count*block/2), to, block, threads)
+}
+
+func (g *gpuRun) setupSave(p Point) *setup {
 	threads := int64(0)
 	if p.Probe == probeSaveFlash {
 		threads = p.At("threads")
 	}
-	op, verify, err := g.saveOp(s, p.Probe, p.At("blocks"), p.At("block_bytes"), p.At("pool_mib")*mib, threads)
-	if err != nil {
-		return nil, err
-	}
-	return &setup{bench: cuda.Bench{Calls: []cuda.Operation{op}, Clock: cuda.WallClock}, verify: verify}, nil
+	c := g.saveAnywhere(p.Probe, p.At("blocks"), p.At("block_bytes"), p.At("pool_mib")*mib, threads)
+	return &setup{bench: cuda.Bench{Calls: c.calls, Clock: cuda.WallClock}, verify: c.verify}
 }

@@ -1,83 +1,102 @@
 package calibrate
 
 import (
-	"slices"
+	"math"
 
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// truth returns a profile that the models can express exactly: rows at points
-// that the plan measures.
-func truth(name string) *hw.Profile {
-	p, err := hw.Load(name, liveEngine, nil)
-	must(err)
-	from := source{"a test"}
-	link := p.Link.D2H.SI()
-	p.Host.LayerRate = from.figure(5, "GB/s", "x")
-	p.Host.Step = from.figure(40, "us", "x")
-	p.Host.Request = from.figure(3, "us", "x")
-	p.Host.ContinueLatency = from.figure(fakeSync*1e6, "us", "x")
-	p.Host.DriverContention = from.figure(2.5, "us", "x")
-	p.Host.LoadBlock = from.figure(120, "ns", "x")
-	p.Host.LayerRequest = from.figure(2.5, "us", "x")
-	p.Host.FreeBlock = from.figure(6, "ns", "x")
-	p.Load.MemcpyBase = from.figure(9, "us", "x")
-	p.Save.MemcpyBase = from.figure(8, "us", "x")
-	p.Load.FlashBlock = from.figure(30, "ns", "x")
-	p.Save.GPUBlock = from.figure(40, "ns", "x")
-	p.Load.Flash = nil
-	for i, pool := range []float64{0.5, 1, 4, 16} {
-		p.Load.Flash = append(p.Load.Flash, hw.PoolRow{PoolGiB: pool, Figure: from.figure(link*1e-9*(0.93-0.05*float64(i)), "GB/s", "x")})
-	}
-	p.Load.MemcpyPools = nil
-	for i, r := range p.Load.Flash {
-		more := 0.1 * float64(i-1) // nothing at 1 GiB
-		p.Load.MemcpyPools = append(p.Load.MemcpyPools, hw.PoolTime{PoolGiB: r.PoolGiB, Figure: from.figure(p.Load.MemcpyCall.SI()*1e6+more, "us", "x")})
-	}
-	p.Save.MemcpyOverlappedPools = []hw.PoolTime{{PoolGiB: 1, Figure: from.figure(p.Save.MemcpyCall.SI()*1e6+0.4, "us", "x")}, {PoolGiB: 16, Figure: from.figure(p.Save.MemcpyCall.SI()*1e6+0.6, "us", "x")}}
-	p.Save.Scatter = nil
-	for i, n := range []int{1, 2, 4, 8, 12, 16} {
-		p.Save.Scatter = append(p.Save.Scatter, hw.ScatterRow{Threads: n, Figure: from.figure(link*1e-9*(0.1+0.12*float64(i)), "GB/s", "x")})
-	}
-	p.Save.Threads = from.figure(16, "threads", "x")
-	p.Save.FlashChunk = from.figure(6, "MiB", "x")
-	p.Save.Contention = from.figure(0.4, "share", "x")
-	p.Load.MemcpyWarmup, p.Load.MemcpyWarmupBlocks = from.figure(0.3, "us", "x"), from.figure(500, "blocks", "x")
-	p.Pointwise = []hw.TokenRow{{Shape: p.Pointwise[0].Shape, Tokens: 1, Figure: from.figure(20, "us", "x")}, {Shape: p.Pointwise[0].Shape, Tokens: 8192, Figure: from.figure(2, "ms", "x")}}
-	for _, s := range []*hw.Stream{&p.DenseDecode, &p.SparseDecode} {
-		s.Floor = hw.Figure{}
-		s.Merge, s.CTAs = from.figure(100, "ns", "x"), from.figure(216, "CTAs", "x")
-	}
-	p.Scoring.Floor = hw.Figure{}
-	p.Clock = hw.Clock{
-		GEMMSteadyRatio: from.figure(0.85, "share", "x"), PowerFilter: from.figure(20, "ms", "x"), FrequencySlew: from.figure(120, "ms", "x"), AttentionPower: from.figure(0.9, "limits", "x"),
-		CopyPower: from.figure(0.4, "share", "x"), MemoryBoundPower: from.figure(0.8, "share", "x"),
-	}
-	for i, shape := range shapes {
-		if !slices.ContainsFunc(p.Shapes, func(s hw.Shape) bool { return s.Name == shape }) {
-			m, err := shapeModel(shape)
-			must(err)
-			p.Shapes = append(p.Shapes, hw.Shape{Name: shape, Hidden: m.Hidden, QHeads: m.QHeads, KVHeads: m.KVHeads, HeadDim: m.HeadDim, FFN: m.FFN})
-		}
-		for j, n := range clockSizes {
-			p.Clock.Gain = append(p.Clock.Gain, hw.GainRow{Shape: shape, Tokens: int(n), Figure: from.figure(0.13+0.02*float64(i)+0.03*float64(j), "share", "x")})
-		}
-	}
-	p.BlockClose = hw.BlockClose{Launch: from.figure(4, "us", "x"), Rate: from.figure(600, "GB/s", "x")}
-	p.LayerOverhead = nil
-	for i, k := range overheadServers {
-		p.LayerOverhead = append(p.LayerOverhead, hw.OverheadRow{Attention: k.attention, Lookup: k.lookup, Figure: from.figure(2+float64(i), "us", "x")})
-	}
-	p.PSADecode = hw.PSADecode{Launch: from.figure(9, "us", "x"), PerHead: from.figure(8, "ns", "x"), Round: from.figure(3, "us", "x"),
-		Relaunch: from.figure(1.5, "us", "x"), Rate: p.DenseDecode.Rate, ClusterLists: from.figure(108, "lists", "x")}
-	return p
+// machine is a made-up GPU box: the figures of its costs, in s, bytes/s, FLOP/s, bytes or as
+// shares. Its laws (laws_*_test.go) are closed forms of their own, which know nothing of the
+// predictions of package hw: a fit that recovers the figures finds both in agreement.
+type machine struct {
+	card                          string // a built-in one
+	peak, hbm, nominal            float64
+	h2d, d2h, duplexCopy, duplexK float64
+
+	load, save           copyLaw
+	callMore, overlapped float64 // s a copy for each doubling of the pool; for overlap with prefill
+	gather, scatter      kernelLaw
+	gatherFalls          float64 // bytes/s for each doubling of the pool
+	contention           float64
+	flashCall, chunk     float64
+	thread               float64 // bytes/s that one thread scatters; n threads n^0.7 as much
+
+	gemmLaunch, gemmRead, gemmCompute       float64
+	pointwiseLaunch, pointwiseRate          float64
+	prefillLaunch, prefillToken             float64 // s, and for each query token
+	prefillRate, prefillHalf                float64 // of long queries; tokens of half that rate
+	dense, sparse                           decodeLaw
+	scoreLaunch, scoreRate, search, crowded float64
+	psa                                     psaLaw
+	closeLaunch, closeRate                  float64
+	clock                                   clockLaw
+
+	sync, step, request, trip, tripRequest, tripRate, freeBlock, loadBlock, driver float64
+
+	overhead [5]float64 // s a layer, in the order of overheadServers
 }
 
-var fakeOrigin = Origin{Card: "NVIDIA A100-SXM4-40GB", Driver: "580.1", CUDA: "13.0", Library: "1", Host: "16 CPUs, 125 GiB", Memory: "42949672960", SMs: "108"}
+// copyLaw is of one memcpy a block; each of the first blocks costs early more, half of which is
+// spent after `first` blocks.
+type copyLaw struct{ base, call, early, first float64 }
+
+type kernelLaw struct{ floor, launch, block, rate float64 }
+
+type decodeLaw struct{ launch, rate, merge, wave float64 }
+
+type psaLaw struct{ launch, relaunch, perHead, round, rate float64 }
+
+// clockLaw is of a card that holds its power limit: shares of the limit drawn at the full
+// clock, times in s.
+type clockLaw struct {
+	ratio, filter, slew, attention, copies, memory float64
+	gain                                           [2][2]float64 // by shapes, clockSizes
+}
+
+// truth returns a machine with the peaks of a built-in card.
+func truth(name string) *machine {
+	c, err := hw.LoadCard(name)
+	must(err)
+	link, hbm, peak := c.Link.D2H.SI(), c.GPU.HBMBandwidth.SI(), c.GPU.PeakFP16.SI()
+	return &machine{
+		card: name, peak: peak, hbm: hbm, nominal: c.Link.Nominal.SI(),
+		h2d: link, d2h: link, duplexCopy: 1.7 * link, duplexK: 1.4 * link,
+		load: copyLaw{9e-6, 2.1e-6, 0.3e-6, 500}, save: copyLaw{base: 8e-6, call: 2.4e-6},
+		callMore: 0.05e-6, overlapped: 0.4e-6,
+		gather: kernelLaw{18e-6, 11e-6, 30e-9, 0.9 * link}, gatherFalls: 0.02 * link,
+		scatter: kernelLaw{16e-6, 10e-6, 40e-9, 0.85 * link}, contention: 0.4,
+		flashCall: 40e-6, chunk: 6 * mib, thread: 0.1 * link,
+		gemmLaunch: 12e-6, gemmRead: 0.85 * hbm, gemmCompute: 0.7 * peak,
+		pointwiseLaunch: 20e-6, pointwiseRate: 0.8 * hbm,
+		prefillLaunch: 10e-6, prefillToken: 1e-9, prefillRate: 0.65 * peak, prefillHalf: 300,
+		dense:       decodeLaw{9e-6, 0.88 * hbm, 100e-9, 0},
+		sparse:      decodeLaw{8e-6, 0.8 * hbm, 120e-9, 3e-6},
+		scoreLaunch: 10e-6, scoreRate: 0.6 * hbm, search: 4e-6, crowded: 3e-6,
+		psa:         psaLaw{9e-6, 1.5e-6, 8e-9, 3e-6, 0.8 * hbm},
+		closeLaunch: 4e-6, closeRate: 600e9,
+		clock: clockLaw{0.85, 20e-3, 120e-3, 0.9, 0.4, 0.8, [2][2]float64{{0.13, 0.16}, {0.15, 0.18}}},
+		sync:  10.3e-6, step: 40e-6, request: 3e-6, trip: 30e-6, tripRequest: 2.5e-6, tripRate: 5e9,
+		freeBlock: 6e-9, loadBlock: 120e-9, driver: 2.5e-6,
+		overhead: [5]float64{20e-6, 25e-6, 30e-6, 35e-6, 40e-6},
+	}
+}
+
+// doublings of the base pool, to one of so many MiB.
+func doublings(poolMiB int64) float64 { return math.Log2(float64(poolMiB) / basePool) }
+
+// fakeSMs is as in fakeOrigin; the kernels have two CTAs on each.
+const fakeSMs, fakeCTAs = 108, 216
+
+var fakeOrigin = Origin{
+	Card: "NVIDIA A100-SXM4-40GB", Driver: "580.1", CUDA: "13.0", Library: "1",
+	Host: "16 CPUs, 125 GiB", Memory: "42949672960", SMs: "108",
+}
 
 // fakeCards are what drivers call the cards of the built-in profiles.
 var fakeCards = map[string]string{
-	"a100-40gb": "NVIDIA A100-SXM4-40GB", "a100-80gb": "NVIDIA A100-SXM4-80GB", "h100-80gb": "NVIDIA H100 80GB HBM3", "h200": "NVIDIA H200",
+	"a100-40gb": "NVIDIA A100-SXM4-40GB", "a100-80gb": "NVIDIA A100-SXM4-80GB",
+	"h100-80gb": "NVIDIA H100 80GB HBM3", "h200": "NVIDIA H200",
 }
 
 var fakeLimits = Limits{PoolGiB: 32, Threads: 16, DeviceBytes: 32 << 30}

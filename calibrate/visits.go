@@ -11,8 +11,7 @@ type visit struct {
 	last bool
 }
 
-// visits goes over each run of restless points as often as asked, and once over
-// all others.
+// visits goes over each run of restless points as often as asked, and once over all others.
 func visits(all []Point, times int) []visit {
 	var out []visit
 	for i := 0; i < len(all); {
@@ -44,8 +43,8 @@ func isRestless(at Point) bool {
 	return p.again != nil && p.again(at)
 }
 
-// of is the rule for one visit: all of a point's visits together take no longer than another
-// point. A probe of fixed samples has so many a visit, however long they take.
+// of is the rule for one visit: all of a point's visits together last no longer than another
+// point. A probe of fixed samples has so many a visit, however long they last.
 func (r Rule) of(v visit) Rule {
 	r.Time /= time.Duration(v.of)
 	r.Most = (r.Most + v.of - 1) / v.of

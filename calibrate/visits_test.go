@@ -14,7 +14,8 @@ func TestVisits(t *testing.T) {
 	a, b := point(probeSync, ""), point(probeLoadMemcpy, "", kib, 1, basePool)
 	quiet, c := point(probeH2D, "", mib), point(probeSaveMemcpy, "", kib, 1, basePool)
 	got := visits([]Point{a, b, quiet, c}, 2)
-	want := []visit{{a, 2, false}, {b, 2, false}, {a, 2, true}, {b, 2, true}, {quiet, 1, true}, {c, 2, false}, {c, 2, true}}
+	want := []visit{{a, 2, false}, {b, 2, false}, {a, 2, true}, {b, 2, true}, {quiet, 1, true},
+		{c, 2, false}, {c, 2, true}}
 	if len(got) != len(want) {
 		t.Fatalf("%d visits, want %d", len(got), len(want))
 	}
@@ -59,8 +60,10 @@ func TestVisitsAreGathered(t *testing.T) {
 		case probeOf(r.Point.Probe).fixed == clockSamples:
 			least = clockSamples
 		}
-		if n := prepared[r.Point.Key()]; n != want || len(r.Samples) < least || len(r.Samples) > FullRule.Most+FullRule.Visits {
-			t.Errorf("%s: visited %d times, %d samples; want %d visits and at least %d samples", r.Point.Key(), n, len(r.Samples), want, least)
+		if n := prepared[r.Point.Key()]; n != want || len(r.Samples) < least ||
+			len(r.Samples) > FullRule.Most+FullRule.Visits {
+			t.Errorf("%s: visited %d times, %d samples; want %d visits and at least %d samples",
+				r.Point.Key(), n, len(r.Samples), want, least)
 		}
 	}
 	v := visits([]Point{point(probeSync, "")}, 3)[0]
@@ -71,8 +74,10 @@ func TestVisitsAreGathered(t *testing.T) {
 
 func TestChunksAreVisitedAgain(t *testing.T) {
 	for p, want := range map[*Point]bool{
-		{Probe: probeChunk, Axes: []Axis{{"tokens", 512}}}: true, {Probe: probeLinears, Axes: []Axis{{"tokens", longLinears}}}: true,
-		{Probe: probeLinears, Axes: []Axis{{"tokens", longLinears - 1}}}: false, {Probe: probePrefill}: false,
+		{Probe: probeChunk, Axes: []Axis{{"tokens", 512}}}:               true,
+		{Probe: probeLinears, Axes: []Axis{{"tokens", longLinears}}}:     true,
+		{Probe: probeLinears, Axes: []Axis{{"tokens", longLinears - 1}}}: false,
+		{Probe: probePrefill}: false,
 	} {
 		if isRestless(*p) != want {
 			t.Errorf("%s is visited again: %v", p.Key(), !want)

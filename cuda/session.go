@@ -175,21 +175,21 @@ func (s *Session) EventMilliseconds(from, to Event) (float64, error) {
 }
 
 // Upload copies a Go slice to the GPU or to pinned memory; it returns when the copy is done.
-func Upload[T any](s *Session, dst Ptr, data []T) error {
-	return copySlice(s, data, func(host Ptr, bytes int64) MemcpyArgs {
+func Upload[T any](m Machine, dst Ptr, data []T) error {
+	return copySlice(m, data, func(host Ptr, bytes int64) MemcpyArgs {
 		return MemcpyArgs{Dst: dst, Src: host, Bytes: bytes}
 	})
 }
 
 // Download copies memory of the GPU or pinned memory to a Go slice; it returns when the copy is
 // done.
-func Download[T any](s *Session, data []T, src Ptr) error {
-	return copySlice(s, data, func(host Ptr, bytes int64) MemcpyArgs {
+func Download[T any](m Machine, data []T, src Ptr) error {
+	return copySlice(m, data, func(host Ptr, bytes int64) MemcpyArgs {
 		return MemcpyArgs{Dst: host, Src: src, Bytes: bytes}
 	})
 }
 
-func copySlice[T any](s *Session, data []T, copyOf func(host Ptr, bytes int64) MemcpyArgs) error {
+func copySlice[T any](m Machine, data []T, copyOf func(host Ptr, bytes int64) MemcpyArgs) error {
 	if len(data) == 0 {
 		return nil
 	}
@@ -198,10 +198,10 @@ func copySlice[T any](s *Session, data []T, copyOf func(host Ptr, bytes int64) M
 	defer pin.Unpin()
 	args := copyOf(Ptr(uintptr(unsafe.Pointer(&data[0]))),
 		int64(len(data))*int64(unsafe.Sizeof(data[0])))
-	if err := s.Launch(&args, 0); err != nil {
+	if err := m.Launch(&args, 0); err != nil {
 		return err
 	}
-	return s.StreamSync(0)
+	return m.StreamSync(0)
 }
 
 // call runs a C function. What its arguments point to stays where it is until the function returns.

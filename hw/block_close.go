@@ -5,7 +5,7 @@ import (
 	"math"
 )
 
-// blockClose is what a layer's blocks take that become full, right after their K and V
+// blockClose is the time of a layer's blocks that become full, right after their K and V
 // were written: selection metadata, and the copy to the save buffer that frees their slots.
 //
 //	t = requests launch + bytes/rate, bytes of their K and V
@@ -21,8 +21,9 @@ func newBlockClose(p *Profile, m *Model) blockClose {
 		return blockClose{}
 	}
 	return blockClose{
-		launch: p.BlockClose.Launch.optional(), each: 1 / math.Min(p.BlockClose.Rate.SI(), p.GPU.HBMBandwidth.SI()),
-		token: float64(m.LayerKVBytesPerToken()),
+		launch: p.BlockClose.Launch.optional(),
+		each:   1 / math.Min(p.BlockClose.Rate.SI(), p.GPU.HBMBandwidth.SI()),
+		token:  float64(m.LayerKVBytesPerToken()),
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// Under a modern engine no decode step of 8 or more requests takes more than twice what its
+// Under a modern engine no decode step of 8 or more requests lasts more than twice what its
 // bytes need at the card's peak, and no prefill of 8k tokens more than twice its FLOPs: on
 // every card and with every model that fits it.
 func TestModernEngineIsNearItsBound(t *testing.T) {
@@ -33,9 +33,11 @@ func TestModernEngineIsNearItsBound(t *testing.T) {
 						t.Fatal(err)
 					}
 					bytes := float64(m.WeightBytes()) + float64(batch*context)*float64(m.KVBytesPerToken())
-					flops := 2*float64(m.WeightBytes()/int64(m.WeightBytesEach))*float64(batch) + 4*float64(m.QHeads*m.HeadDim*m.Layers)*float64(batch*context)
+					flops := 2*float64(m.WeightBytes()/int64(m.WeightBytesEach))*float64(batch) +
+						4*float64(m.QHeads*m.HeadDim*m.Layers)*float64(batch*context)
 					if bound := p.peak().floor(flops, bytes); took.Seconds() > 2*bound {
-						t.Errorf("%s, %s: %d decodes of %d tokens take %v, %.2f times their bound", gpu, name, batch, context, took, took.Seconds()/bound)
+						t.Errorf("%s, %s: %d decodes of %d tokens take %v, %.2f times their bound", gpu, name, batch,
+							context, took, took.Seconds()/bound)
 					}
 				}
 			}
@@ -63,7 +65,8 @@ func TestModernEngineIsNearItsBound(t *testing.T) {
 			}
 			flops := float64(m.Layers) * (2*float64(m.LayerLinears())*prompt + PrefillFLOPs(m, w.Prefill[0]))
 			if bound := p.peak().floor(flops, float64(m.WeightBytes())); timing.Elapsed.Seconds() > 2*bound {
-				t.Errorf("%s, %s: a prefill of %d tokens takes %v, %.2f times its bound", gpu, name, prompt, timing.Elapsed, timing.Elapsed.Seconds()/bound)
+				t.Errorf("%s, %s: a prefill of %d tokens takes %v, %.2f times its bound", gpu, name, prompt,
+					timing.Elapsed, timing.Elapsed.Seconds()/bound)
 			}
 		}
 	}

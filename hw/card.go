@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"reflect"
 	"slices"
 	"strings"
 )
@@ -74,26 +73,18 @@ func CardNames() []string { return names(cardFiles, "cards") }
 
 // LoadCard returns a built-in card by name, or reads a card file.
 func LoadCard(nameOrPath string) (*Card, error) {
-	c := new(Card)
-	file, data, err := readNamed("gpu", cardFiles, "cards", nameOrPath)
-	if err != nil {
-		return nil, err
-	}
-	ix, err := decodeTOML(file, data, c)
-	if err != nil {
-		return nil, err
-	}
-	return c, ix.place(file, c.validate)
+	return load[Card]("gpu", cardFiles, "cards", nameOrPath)
 }
 
-func (c *Card) validate() (path string, err error) {
+func (c *Card) validate() error {
 	switch {
 	case c.Name == "":
-		return "name", errors.New("want a name")
+		return wrong("name", "want a name")
 	case c.Kernels.Own == "" || c.Kernels.FA2 == "":
-		return "kernels", errors.New("want sparseserve and fa2, the files of kernels/ that the card's engines run")
+		return wrong("kernels", "want sparseserve and fa2, the files of kernels/ that the card's "+
+			"engines run")
 	}
-	return checkFigures(reflect.ValueOf(*c), "", "")
+	return checkFigures(c)
 }
 
 // Changes are figures of a card set to other values, for what-if: the keys of
@@ -162,24 +153,28 @@ func (c *Card) with(ch Changes) *Card {
 	out := *c
 	for _, f := range changeable {
 		if v, ok := ch[f.key]; ok {
-			*f.figure(&out) = Figure{Value: v, Unit: f.unit, From: Derived, Source: "set by the configuration"}
+			*f.figure(&out) = Figure{Value: v, Unit: f.unit, From: Derived,
+				Source: "set by the configuration"}
 		}
 	}
 	before, after := c.Link.H2D.SI()+c.Link.D2H.SI(), out.Link.H2D.SI()+out.Link.D2H.SI()
 	if before != after {
-		for key, f := range map[string]*Figure{"link_duplex_copy": &out.Link.DuplexCopy, "link_duplex_kernel": &out.Link.DuplexKernel} {
+		for key, f := range map[string]*Figure{"link_duplex_copy": &out.Link.DuplexCopy,
+			"link_duplex_kernel": &out.Link.DuplexKernel} {
 			if _, own := ch[key]; !own && f.Set() {
 				f.scale(after/before, "both directions as each of them")
 			}
 		}
 		if _, own := ch["link_nominal"]; !own {
-			out.Link.Nominal.scale(math.Max(out.Link.H2D.SI()/c.Link.H2D.SI(), out.Link.D2H.SI()/c.Link.D2H.SI()), "as the faster direction")
+			out.Link.Nominal.scale(math.Max(
+				out.Link.H2D.SI()/c.Link.H2D.SI(), out.Link.D2H.SI()/c.Link.D2H.SI()),
+				"as the faster direction")
 		}
 	}
 	return &out
 }
 
-// scale multiplies the figure, rounded to derivedDigits, and says why.
+// scale multiplies the figure, rounded to derivedDigits, and appends the reason.
 func (f *Figure) scale(by float64, why string) {
 	if by == 1 {
 		return

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// GEMMSteadyRatio linears take what was measured, beside attention both have one clock at which
+// GEMMSteadyRatio linears cost what was measured, with attention both have one clock at which
 // they draw the limit, and what waits for HBM the clock does not move.
 func TestChunkPower(t *testing.T) {
 	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
@@ -13,7 +13,8 @@ func TestChunkPower(t *testing.T) {
 	p.Clock.AttentionPower = count(0.9, "limits")
 	l, c := newGEMM(p, m), newChunks(p, m)
 	alone, _ := l.of(2048)
-	if got := c.of(&l, alone, 2048, 0); math.Abs(got.at(0.7)/alone-1) > 1e-9 || math.Abs(got.at(1)/alone-0.9) > 1e-9 || math.Abs(got.steady()-0.7) > 1e-9 {
+	if got := c.of(&l, alone, 2048, 0); math.Abs(got.at(0.7)/alone-1) > 1e-9 ||
+		math.Abs(got.at(1)/alone-0.9) > 1e-9 || math.Abs(got.steady()-0.7) > 1e-9 {
 		t.Errorf("alone: %+v, want %g at the full clock and %g at the low one", got, 0.9*alone, alone)
 	}
 	last := 0.7
@@ -27,18 +28,21 @@ func TestChunkPower(t *testing.T) {
 		last = f
 		linears := 0.9*alone + 0.1*alone*(1/f-1)/(1/0.7-1)
 		if got := w.at(f); math.Abs(got/(linears+attention/f)-1) > 1e-9 {
-			t.Errorf("%g s of attention: %g s at a clock of %g, want linears of %g and attention of %g", attention, got, f, linears, attention/f)
+			t.Errorf("%g s of attention: %g s at a clock of %g, want linears of %g and attention of %g",
+				attention, got, f, linears, attention/f)
 		}
-		if power := f * (linears/0.7 + 0.9*attention/f) / (linears + attention/f); math.Abs(f-1) > 1e-9 && math.Abs(power-1) > 1e-7 {
+		if power := f * (linears/0.7 + 0.9*attention/f) / (linears + attention/f); math.Abs(f-1) > 1e-9 &&
+			math.Abs(power-1) > 1e-7 {
 			t.Errorf("%g s of attention: %g of the power that the card may draw", attention, power)
 		}
 	}
 	one, _ := l.of(1)
 	w := c.of(&l, one, 1, 1e-4)
 	if got, want := w.at(0.8), one+1e-4/0.8; math.Abs(got/want-1) > 1e-9 || w.steady() != 1 {
-		t.Errorf("linears that wait for HBM: %g s at 0.8 of the clock, want %g, and a clock of %g", got, want, w.steady())
+		t.Errorf("linears that wait for HBM: %g s at 0.8 of the clock, want %g, and a clock of %g", got,
+			want, w.steady())
 	}
-	// Between, alone linears take what was measured, and a longer chunk never less.
+	// Between, linears by themselves cost what was measured, and a longer chunk never less.
 	p.Clock.AttentionPower = Figure{}
 	before := 0.0
 	probes := NewClockProbes(p, m)

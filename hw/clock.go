@@ -6,24 +6,23 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// clock is what a card does to its clock so that the power that it measures stays at its
-// limit. A kernel draws p f, in limits, at a share f of the full clock, with p a figure of
-// what runs. The meter is slow, and the card then takes or gives back of the clock as
-// much as power is off:
+// clock is what a card does to its clock so that the power that it measures stays at its limit. A
+// kernel draws p f, in limits, at a share f of the full clock, with p a figure of what runs. The
+// measurement is slow, and the card then lowers or raises the clock by as much as power is off:
 //
-//	d measured/dt = (p f - measured)/meter
-//	d f/dt        = (1 - measured)/pace,  f <= 1
+//	d measured/dt = (p f - measured)/filter
+//	d f/dt        = (1 - measured)/slew,  f <= 1
 //
 // (Power that grows with the third power of the clock, as frequency and voltage fall
 // together, explains an H200's samples worse; with the first, or its root, alike well.)
 //
-// A prompt's linears draw more than the card may. So its first chunk behind a rest is
+// A prompt's linears draw more than the card may. So its first chunk after a rest is
 // fast; its second goes at the clock that the first has called for, which its own
-// attention would not; and the first one of a prompt behind another begins at the clock
+// attention would not; and the first one of a prompt after another begins at the clock
 // of that one's last. Copies, waiting, decodes' linears and their dense attention each
 // draw less than the limit, and give the clock back the sooner the less they draw.
 type clock struct {
-	meter, pace float64 // ns; meter 0: no figures
+	filter, slew float64 // ns; filter 0: no figures
 
 	// Power at the full clock, limits: of memory-bound kernels, and of all else.
 	memory, copies float64
@@ -41,8 +40,9 @@ func newClock(p *Profile) clock {
 		return clock{f: 1}
 	}
 	c := clock{
-		meter: 1e9 * f.PowerFilter.SI(), pace: 1e9 * f.FrequencySlew.SI(), copies: f.CopyPower.SI(), memory: f.CopyPower.SI(),
-		f: 1, measured: f.CopyPower.SI(),
+		filter: 1e9 * f.PowerFilter.SI(), slew: 1e9 * f.FrequencySlew.SI(), copies: f.CopyPower.SI(),
+		memory: f.CopyPower.SI(),
+		f:      1, measured: f.CopyPower.SI(),
 	}
 	if f.MemoryBoundPower.Set() {
 		c.memory = f.MemoryBoundPower.SI()
@@ -51,9 +51,9 @@ func newClock(p *Profile) clock {
 }
 
 // rested notes that no chunk ran until now since the last call of it or of run: all that
-// did is taken to have run mixed.
+// did is assumed to have run mixed.
 func (c *clock) rested(now des.Time) {
-	if c.meter == 0 || now <= c.at {
+	if c.filter == 0 || now <= c.at {
 		return
 	}
 	all := float64(now - c.at)
@@ -61,13 +61,12 @@ func (c *clock) rested(now des.Time) {
 	c.at, c.ran = now, 0
 }
 
-// finest is how much of the meter's time constant a piece may take, in which the clock
-// is taken not to change.
+// finest is how much of the filter time a piece may last, in which the clock is assumed constant.
 const finest = 1. / 16
 
 // rest lets what draws power, less than 1, run for t ns.
 func (c *clock) rest(power, t float64) {
-	for piece := finest * c.meter; t > piece && (c.f < 1 || c.measured > 1); t -= piece {
+	for piece := finest * c.filter; t > piece && (c.f < 1 || c.measured > 1); t -= piece {
 		c.advance(power, piece)
 	}
 	c.advance(power, t)
@@ -79,21 +78,21 @@ const leastClock = 0.1
 // advance lets what draws power at the full clock run for t ns.
 func (c *clock) advance(power, t float64) {
 	power *= c.f
-	fades := math.Exp(-t / c.meter)
-	off := t*(1-power) - (c.measured-power)*c.meter*(1-fades)
+	fades := math.Exp(-t / c.filter)
+	off := t*(1-power) - (c.measured-power)*c.filter*(1-fades)
 	c.measured = power + (c.measured-power)*fades
-	c.f = math.Max(leastClock, math.Min(1, c.f+off/c.pace))
+	c.f = math.Max(leastClock, math.Min(1, c.f+off/c.slew))
 }
 
 // run lets a layer's chunk run from now on and returns how much longer its linears and
-// its attention take than at the full clock, seconds. In the gap between its kernels
+// its attention are than at the full clock, seconds. In the overhead between its kernels
 // the clock stands still.
-func (c *clock) run(w *chunk, now, gap des.Time) (linears, attention float64) {
-	if c.meter == 0 {
+func (c *clock) run(w *chunk, now, overhead des.Time) (linears, attention float64) {
+	if c.filter == 0 {
 		return 0, 0
 	}
 	c.rested(now)
-	pieces := math.Ceil(1e9 * w.at(c.f) / (finest * c.meter))
+	pieces := math.Ceil(1e9 * w.at(c.f) / (finest * c.filter))
 	lost, begins := 0.0, 1/c.f-1
 	for range int(pieces) {
 		c.advance(w.power(c.f), 1e9*w.at(c.f)/pieces)
@@ -103,6 +102,6 @@ func (c *clock) run(w *chunk, now, gap des.Time) (linears, attention float64) {
 	}
 	lost /= math.Max(1, pieces)
 	linears, attention = w.slope*lost, w.attention*lost
-	c.at = now + gap + nanoseconds(w.at(1)+linears+attention)
+	c.at = now + overhead + nanoseconds(w.at(1)+linears+attention)
 	return linears, attention
 }

@@ -4,17 +4,16 @@ import (
 	"math"
 )
 
-// chunk is the linears and the prefill attention of a layer: what they take at the
-// full clock, seconds, and by how much longer linears take for each unit of 1/f - 1, f a
-// share of the full clock. Attention takes 1/f times as long. hot and attends are the
+// chunk is the linears and the prefill attention of a layer: their times at the
+// full clock, seconds, and by how much longer linears are for each unit of 1/f - 1, f a
+// share of the full clock. Attention lasts 1/f times as long. hot and attends are the
 // powers that they draw at the full clock, limits.
 type chunk struct{ linears, attention, slope, hot, attends float64 }
 
 // at is the time of both at a share of the full clock.
 func (c *chunk) at(f float64) float64 { return c.linears + c.slope*(1/f-1) + c.attention/f }
 
-// power is the mean of what both would draw at the full clock, weighted by their times
-// at f.
+// power is the mean of what both would draw at the full clock, weighted by their times at f.
 func (c *chunk) power(f float64) float64 {
 	all := c.at(f)
 	if all == 0 {
@@ -40,14 +39,14 @@ func (c *chunk) steady() float64 {
 // inversely proportional to the clock; GEMMs are partly memory bound:
 //
 //	t_attention = full/f
-//	t_linears   = full + (without pause - full) (1/f - 1)/(1/alone - 1)
-//	p_linears   = 1/alone
+//	t_linears   = full + (without pause - full) (1/f - 1)/(1/ratio - 1)
+//	p_linears   = 1/ratio
 //
-// alone is gemm_steady_ratio, the clock of linears without pause.
+// ratio is gemm_steady_ratio, the clock of linears without pause.
 type chunks struct {
-	alone   float64 // 0: no figures
+	ratio   float64 // 0: no figures
 	attends float64 // power of prefill attention at the full clock, limits
-	gain    curve   // tokens; how much less time linears take at the full clock, as a share
+	gain    curve   // tokens; how much less time linears need at the full clock, as a share
 }
 
 func newChunks(p *Profile, m *Model) (c chunks) {
@@ -64,27 +63,29 @@ func newChunks(p *Profile, m *Model) (c chunks) {
 
 // read reads the figures that depend on no shape.
 func (c *chunks) read(f *Clock) {
-	c.alone, c.attends = f.GEMMSteadyRatio.optional(), 1
+	c.ratio, c.attends = f.GEMMSteadyRatio.optional(), 1
 	if f.AttentionPower.Set() {
 		c.attends = f.AttentionPower.SI()
 	}
 }
 
-// of prices linears of n tokens that take so many seconds without pause, and attention
+// of prices linears of n tokens that last so many seconds without pause, and attention
 // of so many at the full clock. Where linears wait for HBM they draw the limit at most.
-func (c *chunks) of(l *gemm, alone, n, attention float64) chunk {
-	if c.alone == 0 || alone == 0 {
-		return chunk{linears: alone, attention: attention, hot: 1, attends: 1}
+func (c *chunks) of(l *gemm, sustained, n, attention float64) chunk {
+	if c.ratio == 0 || sustained == 0 {
+		return chunk{linears: sustained, attention: attention, hot: 1, attends: 1}
 	}
 	g, _ := c.gain.logLinear(n)
 	least, _ := l.of(1)
 	least = math.Max(least, l.peak.floor(2*n*l.weights, l.weights*l.bytes))
-	gained := math.Max(0, math.Min(g*alone, alone-least))
-	computing := gained / (g * alone)
-	hot := 1 + computing*(1/c.alone-1)
+	gained := math.Max(0, math.Min(g*sustained, sustained-least))
+	computing := gained / (g * sustained)
+	hot := 1 + computing*(1/c.ratio-1)
 	slope := 0.0
 	if gained > 0 {
 		slope = gained / (hot - 1)
 	}
-	return chunk{linears: alone - slope*(hot-1), attention: attention, slope: slope, hot: hot, attends: c.attends} // without pause 1/f is hot
+	// without pause 1/f is hot
+	return chunk{linears: sustained - slope*(hot-1), attention: attention, slope: slope, hot: hot,
+		attends: c.attends}
 }

@@ -15,7 +15,8 @@ type ClockProbes struct {
 
 // NewClockProbes returns those of a model.
 func NewClockProbes(p *Profile, m *Model) *ClockProbes {
-	return &ClockProbes{p: p, m: m, linears: newGEMM(p, m), prefill: newPrefillAttention(p, m), chunks: newChunks(p, m)}
+	return &ClockProbes{p: p, m: m, linears: newGEMM(p, m), prefill: newPrefillAttention(p, m),
+		chunks: newChunks(p, m)}
 }
 
 // Rest is what a card does between prefills.
@@ -37,7 +38,7 @@ func (c *clock) powerOf(kind Rest) float64 {
 
 // settled is the clock of a card on which the chunk has run for long.
 func (c *clock) settled(w *chunk) {
-	if c.meter > 0 {
+	if c.filter > 0 {
 		c.f, c.measured = w.steady(), 1
 	}
 }
@@ -52,19 +53,19 @@ func (c *clock) layers(w *chunk, n int) float64 {
 	return sum / float64(n)
 }
 
-// chunk prices a chunk of so many tokens behind so many of its prompt; without
+// chunk prices a chunk of so many tokens after so many of its prompt; without
 // attention where prefix is below 0.
 func (c *ClockProbes) chunk(tokens, prefix int) chunk {
-	alone, _ := c.linears.of(float64(tokens))
+	sustained, _ := c.linears.of(float64(tokens))
 	attention := 0.0
 	if prefix >= 0 {
 		attention, _ = c.prefill.of([]sim.Span{{Query: tokens, Prefix: prefix}})
 	}
 	c.chunks.read(&c.p.Clock)
-	return c.chunks.of(&c.linears, alone, float64(tokens), attention)
+	return c.chunks.of(&c.linears, sustained, float64(tokens), attention)
 }
 
-// Rested returns what linears of n tokens take: of a card that has copied for long and
+// Rested returns the time of linears of n tokens: of a card that has copied for long and
 // then run them for a time, or, where rest is above 0, run them for long and then
 // rested for so many seconds.
 func (c *ClockProbes) Rested(n int, ran, rest float64, kind Rest, layers int) float64 {
@@ -80,7 +81,7 @@ func (c *ClockProbes) Rested(n int, ran, rest float64, kind Rest, layers int) fl
 }
 
 // Prompt returns what the linears and the attention of the last of so many chunks of n
-// tokens take: prompts of each chunks one behind another, on a card that had done dense
+// tokens need: prompts of each chunks one after another, on a card that had done dense
 // decode attention for long before.
 func (c *ClockProbes) Prompt(n, each, chunks int) (last float64) {
 	k := newClock(c.p)
@@ -92,8 +93,7 @@ func (c *ClockProbes) Prompt(n, each, chunks int) (last float64) {
 	return last
 }
 
-// Chunk returns the time of the linears and the attention of a prompt's chunk, without
-// pause.
+// Chunk returns the time of the linears and the attention of a prompt's chunk, without pause.
 func (c *ClockProbes) Chunk(query, prefix int) float64 {
 	w := c.chunk(query, prefix)
 	return w.at(w.steady())

@@ -42,7 +42,8 @@ func TestChunksOfAPrompt(t *testing.T) {
 	p, m := mustProfile(t, "h200"), mustModel(t, "llama2-7b")
 	withClock(p)
 	attention := func(prefix int) float64 {
-		return Seconds(p.Costs(m).PrefillAttention, sim.Work{Prefill: []sim.Span{sim.Span{Query: 2048, Prefix: prefix}}})
+		return Seconds(p.Costs(m).PrefillAttention,
+			sim.Work{Prefill: []sim.Span{sim.Span{Query: 2048, Prefix: prefix}}})
 	}
 	full := 0.9*Seconds(p.Costs(m).GEMM, sim.Work{Tokens: 2048}) + attention(0)
 	c := NewClockProbes(p, m)
@@ -58,13 +59,15 @@ func TestChunksOfAPrompt(t *testing.T) {
 	}
 	p.Clock.MemoryBoundPower = count(0.99, "share")
 	if got := c.Prompt(2048, 5, 1); got <= first {
-		t.Errorf("behind decodes that draw much the first chunk takes %g s, behind such that draw less %g", got, first)
+		t.Errorf("behind decodes that draw much the first chunk takes %g s, behind such that draw less "+
+			"%g", got, first)
 	}
 	if got, want := c.Prompt(2048, 5, 5), c.Chunk(2048, 8192); math.Abs(got/want-1) > 0.01 {
 		t.Errorf("the fifth chunk takes %g s, want nearly %g", got, want)
 	}
 	p.Clock = Clock{}
-	if got, want := NewClockProbes(p, m).Prompt(2048, 5, 7), Seconds(p.Costs(m).GEMM, sim.Work{Tokens: 2048})+attention(2048); math.Abs(got/want-1) > 1e-9 {
+	if got, want := NewClockProbes(p, m).Prompt(2048, 5, 7),
+		Seconds(p.Costs(m).GEMM, sim.Work{Tokens: 2048})+attention(2048); math.Abs(got/want-1) > 1e-9 {
 		t.Errorf("without a clock %g s, want %g", got, want)
 	}
 }

@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// Part is a part of the cost model that can be taken out, and the keys of a profile that
+// Part is a part of the cost model that can be removed, and the keys of a profile that
 // hold its figures.
 type Part struct {
-	Concept string // one of the cost model's few
+	Concept string // one of the cost model's concepts
 	Name    string
 	Keys    []string
 }
@@ -19,46 +19,57 @@ type Part struct {
 // reference decode.
 var parts = []Part{
 	{"GEMM", "gemm", []string{"linears", "linear_launch"}},
-	{"GEMM", "sampling", []string{"sampling.launch", "sampling.row", "sampling.rate"}}, // follows the LM head
+	// follows the LM head
+	{"GEMM", "sampling", []string{"sampling.launch", "sampling.row", "sampling.rate"}},
 	{"elementwise", "pointwise", []string{"pointwise"}},
 	{"prefill attention", "prefill", []string{"prefill_attention"}},
 	{"prefill attention", "paged_prefill", []string{"paged_prefill.rows", "paged_prefill.ctas"}},
 	{"memory-bound kernels", "dense_decode", streamKeys("dense_decode")},
 	{"memory-bound kernels", "sparse_decode", streamKeys("sparse_decode")},
 	{"memory-bound kernels", "scoring", streamKeys("scoring")},
-	{"progressive attention", "psa_decode", []string{"psa_decode.launch", "psa_decode.per_head", "psa_decode.round", "psa_decode.relaunch", "psa_decode.rate", "psa_decode.cluster_lists"}},
+	{"progressive attention", "psa_decode",
+		[]string{"psa_decode.launch", "psa_decode.per_head", "psa_decode.round", "psa_decode.relaunch",
+			"psa_decode.rate", "psa_decode.cluster_lists"}},
 	{"progressive attention", "psa_clusters", []string{"psa_decode.cluster_lists"}},
 	{"progressive attention", "continue_latency", []string{"host.continue_latency"}},
 	{"block close", "block_close", []string{"block_close.launch", "block_close.rate"}},
-	{"clock", "clock", []string{"clock.gain", "clock.gemm_steady_ratio", "clock.power_filter", "clock.frequency_slew", "clock.attention_power", "clock.copy_power", "clock.memory_bound_power"}},
+	{"clock", "clock", []string{"clock.gain", "clock.gemm_steady_ratio", "clock.power_filter",
+		"clock.frequency_slew", "clock.attention_power", "clock.copy_power", "clock.memory_bound_power"}},
 	{"clock", "clock_attention", []string{"clock.attention_power"}},
 	{"clock", "clock_memory", []string{"clock.memory_bound_power"}},
 	{"layer overhead", "layer_overhead", []string{"layer_overhead"}},
 	{"link", "link_rates", []string{"link.h2d", "link.d2h", "link.duplex_copy", "link.duplex_kernel"}},
-	{"link", "load_memcpy", []string{"load.memcpy_call", "load.memcpy_base", "load.memcpy_warmup", "load.memcpy_warmup_blocks", "load.memcpy_pools"}},
+	{"link", "load_memcpy", []string{"load.memcpy_call", "load.memcpy_base", "load.memcpy_warmup",
+		"load.memcpy_warmup_blocks", "load.memcpy_pools"}},
 	{"link", "load_memcpy_warmup", []string{"load.memcpy_warmup", "load.memcpy_warmup_blocks"}},
 	{"link", "load_memcpy_pools", []string{"load.memcpy_pools"}},
-	{"link", "load_flash", []string{"load.flash_launch", "load.flash_floor", "load.flash_block", "load.flash"}},
-	{"link", "save_memcpy", []string{"save.memcpy_call", "save.memcpy_base", "save.memcpy_overlapped_pools"}},
+	{"link", "load_flash", []string{"load.flash_launch", "load.flash_floor", "load.flash_block",
+		"load.flash"}},
+	{"link", "save_memcpy", []string{"save.memcpy_call", "save.memcpy_base",
+		"save.memcpy_overlapped_pools"}},
 	{"link", "save_memcpy_overlapped", []string{"save.memcpy_overlapped_pools"}},
-	{"link", "save_gpu", []string{"save.gpu_launch", "save.gpu_floor", "save.gpu_block", "save.gpu_rate", "save.contention"}},
+	{"link", "save_gpu", []string{"save.gpu_launch", "save.gpu_floor", "save.gpu_block",
+		"save.gpu_rate", "save.contention"}},
 	{"link", "save_flash", []string{"save.flash_call", "save.flash_chunk", "save.scatter"}},
-	{"host step", "host_step", []string{"host.step", "host.request", "host.token", "host.sparse_layer", "host.eager_layer"}},
+	{"host step", "host_step",
+		[]string{"host.step", "host.request", "host.token", "host.sparse_layer", "host.eager_layer"}},
 	{"host step", "free_block", []string{"host.free_block"}},
-	{"layer round trip", "round_trip", []string{"host.layer_sync", "host.layer_rate", "host.layer_request", "host.load_block"}},
+	{"layer round trip", "round_trip",
+		[]string{"host.layer_sync", "host.layer_rate", "host.layer_request", "host.load_block"}},
 	{"layer round trip", "load_block", []string{"host.load_block"}},
 	{"driver contention", "driver_contention", []string{"host.driver_contention"}},
 }
 
 // streamKeys lists the keys of a memory-bound kernel.
 func streamKeys(name string) (keys []string) {
-	for _, figure := range []string{"launch", "floor", "rate", "merge", "ctas", "wave", "search", "unclustered"} {
+	for _, figure := range []string{"launch", "floor", "rate", "merge", "ctas", "wave", "search",
+		"unclustered"} {
 		keys = append(keys, name+"."+figure)
 	}
 	return keys
 }
 
-// Parts lists what of the cost model Without takes out.
+// Parts lists what of the cost model Without removes.
 func Parts() []Part {
 	var out []Part
 	for _, p := range parts {
@@ -68,7 +79,7 @@ func Parts() []Part {
 }
 
 // Without returns the profile without a part of the cost model, by its name, or without
-// all parts of a concept. What may be left out of a profile is; a time that may not costs
+// all parts of a concept. What a profile may lack is removed; a time that may not costs
 // nothing, and a rate does not bind: the card's peaks still do.
 func (p *Profile) Without(name string) (*Profile, error) {
 	out, err := p.clone()
@@ -88,7 +99,8 @@ func (p *Profile) Without(name string) (*Profile, error) {
 		}
 	}
 	if !found {
-		return nil, fmt.Errorf("no part of the cost model is called %q; known: %s", name, strings.Join(partNames(), ", "))
+		return nil, fmt.Errorf("no part of the cost model is called %q; known: %s", name,
+			strings.Join(partNames(), ", "))
 	}
 	return out, nil
 }
@@ -109,7 +121,7 @@ func (p *Profile) clone() (*Profile, error) {
 	return ParseProfile(p.Name+".toml", text)
 }
 
-// removeKey takes the figure, rows or table of a key out of a struct; it is false where
+// removeKey removes the figure, rows or table of a key from a struct; it is false where
 // there is none.
 func removeKey(v reflect.Value, path []string) bool {
 	for i := range v.NumField() {
@@ -134,9 +146,9 @@ const noTime = 1e-15
 
 // neutral empties what a tag calls optional, and lets anything else cost nothing.
 func neutral(v reflect.Value, tag reflect.StructTag) {
-	if gaps, ok := v.Addr().Interface().(*[]OverheadRow); ok { // rows say what devices there are, too
-		for i := range *gaps {
-			(*gaps)[i].Value, (*gaps)[i].Unit = noTime, "s"
+	if rows, ok := v.Addr().Interface().(*[]OverheadRow); ok { // rows say what devices there are, too
+		for i := range *rows {
+			(*rows)[i].Value, (*rows)[i].Unit = noTime, "s"
 		}
 		return
 	}
@@ -145,7 +157,8 @@ func neutral(v reflect.Value, tag reflect.StructTag) {
 		return
 	}
 	if f, ok := v.Addr().Interface().(*Figure); ok {
-		switch dim, _, _ := strings.Cut(tag.Get("dim"), ","); dim { // rates are the largest of any profile
+		// rates are the largest of any profile
+		switch dim, _, _ := strings.Cut(tag.Get("dim"), ","); dim {
 		case "time":
 			f.Value, f.Unit = noTime, "s"
 		case "rate":

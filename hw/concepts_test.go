@@ -19,10 +19,13 @@ func varied(t *testing.T, p *Profile) (times []des.Time) {
 			{},
 			{Microbatch: 8, TopP: true},
 			{LoadEngine: LoadMemcpy, SaveEngine: SaveMemcpy, Offload: true, SaveBufferBytes: 1 << 34},
-			{LoadEngine: LoadMemcpy, SaveEngine: SaveMemcpy, Offload: true, Microbatch: 8, Pipelined: true, SaveBufferBytes: 1 << 30},
+			{LoadEngine: LoadMemcpy, SaveEngine: SaveMemcpy, Offload: true, Microbatch: 8, Pipelined: true,
+				SaveBufferBytes: 1 << 30},
 			{LoadEngine: LoadMemcpy, SaveEngine: SaveGPU, Offload: true},
-			{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true, GPULookup: p.GPULookup(), SaveBufferBytes: 1 << 30},
-			{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true, GPULookup: p.GPULookup(), Microbatch: 8, Pipelined: true, ScatterThreads: 2},
+			{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true, GPULookup: p.GPULookup(),
+				SaveBufferBytes: 1 << 30},
+			{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true, GPULookup: p.GPULookup(),
+				Microbatch: 8, Pipelined: true, ScatterThreads: 2},
 		} {
 			times = append(times, stepsOf(t, p, mustModel(t, name), opts)...)
 		}
@@ -49,7 +52,8 @@ func stepsOf(t *testing.T, p *Profile, m *Model, opts DeviceOptions) (times []de
 			if w.Sparse {
 				must(d.Score(layer, &w))
 			}
-			moves := kv.Moves{Layer: layer, Loads: loads, Saves: saves, BlockBytes: block, InRounds: len(w.Rounds) > 0, UniquePages: loads / 4, RequestKVBytes: 1 << 28}
+			moves := kv.Moves{Layer: layer, Loads: loads, Saves: saves, BlockBytes: block,
+				InRounds: len(w.Rounds) > 0, UniquePages: loads / 4, RequestKVBytes: 1 << 28}
 			if opts.LoadEngine == "" {
 				moves.Loads, moves.Saves = 0, 0
 			}
@@ -61,16 +65,21 @@ func stepsOf(t *testing.T, p *Profile, m *Model, opts DeviceOptions) (times []de
 		times, now = append(times, timing.Elapsed), now+timing.Elapsed
 	}
 	for chunk := range 4 {
-		step(sim.Step{Requests: 1, Sampled: chunk / 3}, sim.Work{Tokens: 2048 - 40*chunk, Prefill: []sim.Span{{Query: 2048 - 40*chunk, Prefix: 2048 * chunk}}, Digests: 1, DigestTokens: 2048}, 0, int64(64*m.KVHeads))
+		step(sim.Step{Requests: 1, Sampled: chunk / 3},
+			sim.Work{Tokens: 2048 - 40*chunk,
+				Prefill: []sim.Span{{Query: 2048 - 40*chunk, Prefix: 2048 * chunk}}, Digests: 1,
+				DigestTokens: 2048}, 0, int64(64*m.KVHeads))
 	}
 	for _, n := range []int{1, 6, 40} {
 		tokens := int64(n) * (2048 + 320*int64(n-1))
 		w := sim.Work{Tokens: n, Decodes: n, DecodeTokens: tokens}
 		step(sim.Step{Requests: n, Sampled: n, FreedBlocks: 4096}, w, 0, 0)
-		w = sim.Work{Tokens: n, Decodes: n, DecodeTokens: int64(n) * 2048, Sparse: true, ScoredBlocks: tokens / 32, Digests: 1, DigestTokens: 32}
+		w = sim.Work{Tokens: n, Decodes: n, DecodeTokens: int64(n) * 2048, Sparse: true,
+			ScoredBlocks: tokens / 32, Digests: 1, DigestTokens: 32}
 		if opts.Microbatch > 0 {
 			for i := range 8 {
-				w.Rounds = append(w.Rounds, sim.Round{Tokens: int64(n) * 256 / int64(1+i*i), Loads: int64(1 + 9*(i%2)*n)})
+				w.Rounds = append(w.Rounds,
+					sim.Round{Tokens: int64(n) * 256 / int64(1+i*i), Loads: int64(1 + 9*(i%2)*n)})
 			}
 			w.DecodeTokens = 0
 			for _, r := range w.Rounds {
@@ -88,7 +97,7 @@ func stepsOf(t *testing.T, p *Profile, m *Model, opts DeviceOptions) (times []de
 	return times
 }
 
-// TestEachPartMovesSomePrice takes every part of the cost model out of the profile that
+// TestEachPartMovesSomePrice removes every part of the cost model from the profile that
 // has them all: what moves no price is not part of it.
 func TestEachPartMovesSomePrice(t *testing.T) {
 	whole := mustProfile(t, "h200")
@@ -115,9 +124,10 @@ func TestEachPartMovesSomePrice(t *testing.T) {
 	}
 }
 
-// outside are figures that belong to no part: what bounds all prices, what only says how
+// outside are figures that belong to no part: what bounds all prices, what only describes how
 // far was measured, and what no step is priced by.
-var outside = []string{"gpu.", "link.nominal", "cpu.", "front_end.", "dense_decode.largest", "sparse_decode.largest", "scoring.largest", "psa_decode.largest", "save.threads"}
+var outside = []string{"gpu.", "link.nominal", "cpu.", "front_end.", "dense_decode.largest",
+	"sparse_decode.largest", "scoring.largest", "psa_decode.largest", "save.threads"}
 
 // TestEveryFigureBelongsToAPart holds the table of parts to the profile's schema.
 func TestEveryFigureBelongsToAPart(t *testing.T) {
@@ -128,7 +138,11 @@ func TestEveryFigureBelongsToAPart(t *testing.T) {
 		}
 	}
 	for _, key := range schemaKeys(reflect.TypeFor[Profile](), "") {
-		in := slices.ContainsFunc(outside, func(o string) bool { return key == o || strings.HasSuffix(o, ".") && strings.HasPrefix(key, o) })
+		in := slices.ContainsFunc(outside,
+			func(o string) bool {
+				return key == o || strings.HasSuffix(o, ".") &&
+					strings.HasPrefix(key, o)
+			})
 		for k := range known {
 			in = in || key == k || strings.HasPrefix(key, k+".")
 		}
@@ -165,8 +179,8 @@ func schemaKeys(v reflect.Type, path string) (keys []string) {
 // mostKeys are the figure keys that the profile of a calibrated card may use.
 const mostKeys = 80
 
-// TestProfilesHaveFewKeys counts what a reader of a calibrated card's profile has to know.
-func TestProfilesHaveFewKeys(t *testing.T) {
+// TestProfilesHaveBoundedKeys counts what a reader of a calibrated card's profile has to know.
+func TestProfilesHaveBoundedKeys(t *testing.T) {
 	keys := map[string]int{}
 	countFigures(reflect.ValueOf(*mustProfile(t, "h200")), "", keys)
 	numbers := 0

@@ -28,7 +28,7 @@ func (c rawConfig) unmodelled() []string {
 	return found
 }
 
-// feature returns the key, with what it says, if it is not modelled; else "".
+// feature returns the key, with its value, if it is not modelled; else "".
 func (c rawConfig) feature(key string) string {
 	at := func(key string) string {
 		value := string(bytes.TrimSpace(c[key]))
@@ -67,7 +67,8 @@ func (c rawConfig) feature(key string) string {
 		if c.number(key) != 1 {
 			return at(key)
 		}
-	case slices.Contains(otherArithmetic, key), slices.ContainsFunc(otherPrefixes, func(p string) bool { return strings.HasPrefix(key, p) }):
+	case slices.Contains(otherArithmetic, key),
+		slices.ContainsFunc(otherPrefixes, func(p string) bool { return strings.HasPrefix(key, p) }):
 		return at(key)
 	}
 	return ""
@@ -79,14 +80,20 @@ var otherArithmetic = []string{
 	// Latent attention (MLA), and what is predicted beyond the next token.
 	"kv_lora_rank", "q_lora_rank", "qk_nope_head_dim", "qk_rope_head_dim", "num_nextn_predict_layers",
 	// Layers that differ: their attention, their KV, their shape.
-	"sliding_window_pattern", "sliding_window_size", "attention_window_size", "attention_chunk_size", "global_attn_every_n_layers",
-	"attention_types", "attention_layers", "attn_layer_period", "attn_type_list", "full_attention_interval", "hybrid_override_pattern",
-	"layers_block_type", "block_types", "block_configs", "block_sparse_homo_head_pattern", "blocksparse_block_size",
-	"dual_chunk_attention_config", "num_kv_shared_layers", "use_cla", "cross_attention_layers", "add_cross_attention",
+	"sliding_window_pattern", "sliding_window_size", "attention_window_size", "attention_chunk_size",
+	"global_attn_every_n_layers",
+	"attention_types", "attention_layers", "attn_layer_period", "attn_type_list",
+	"full_attention_interval", "hybrid_override_pattern",
+	"layers_block_type", "block_types", "block_configs", "block_sparse_homo_head_pattern",
+	"blocksparse_block_size",
+	"dual_chunk_attention_config", "num_kv_shared_layers", "use_cla", "cross_attention_layers",
+	"add_cross_attention",
 	// State-space, recurrent and linear-attention layers.
-	"state_size", "conv_kernel", "time_step_rank", "attention_hidden_size", "lru_width", "d_state", "d_conv",
+	"state_size", "conv_kernel", "time_step_rank", "attention_hidden_size", "lru_width", "d_state",
+	"d_conv",
 	// Encoders.
-	"is_encoder_decoder", "type_vocab_size", "encoder_layers", "num_decoder_layers", "use_bidirectional_attention",
+	"is_encoder_decoder", "type_vocab_size", "encoder_layers", "num_decoder_layers",
+	"use_bidirectional_attention",
 	// Towers of other modalities.
 	"vision_config", "audio_config", "mm_vision_tower", "mm_projector_type",
 	"compression_config",
@@ -94,9 +101,10 @@ var otherArithmetic = []string{
 
 // otherPrefixes begin such keys: mixtures of experts, sparse attention by an
 // indexer, state-space and linear-attention layers.
-var otherPrefixes = []string{"moe_", "index_", "mamba_", "ssm_", "rwkv", "linear_key_", "linear_value_", "linear_num_", "linear_conv_", "linear_attn"}
+var otherPrefixes = []string{"moe_", "index_", "mamba_", "ssm_", "rwkv", "linear_key_",
+	"linear_value_", "linear_num_", "linear_conv_", "linear_attn"}
 
-// set says whether a key has a value that is not nothing.
+// set reports whether a key has a value that is not nothing.
 func (c rawConfig) set(key string) bool {
 	switch string(bytes.TrimSpace(c[key])) {
 	case "", "null", "false", "0", "0.0", `""`, "[]", "{}":
@@ -138,10 +146,11 @@ func (c rawConfig) otherLayers(key string) []string {
 		return []string{"unknown"}
 	}
 	slices.Sort(kinds)
-	return slices.DeleteFunc(slices.Compact(kinds), func(k string) bool { return k == "full_attention" })
+	return slices.DeleteFunc(slices.Compact(kinds),
+		func(k string) bool { return k == "full_attention" })
 }
 
-// slides says whether any layer attends to a window shorter than the context.
+// slides reports whether any layer attends to a window shorter than the context.
 func (c rawConfig) slides() bool {
 	if _, ok := c["use_sliding_window"]; ok && !c.set("use_sliding_window") {
 		return false
@@ -150,7 +159,8 @@ func (c rawConfig) slides() bool {
 		if !c.set("use_sliding_window") {
 			return false
 		}
-		if _, ok := c["max_window_layers"]; ok && c.number("max_window_layers") >= c.number("num_hidden_layers") {
+		if _, ok := c["max_window_layers"]; ok &&
+			c.number("max_window_layers") >= c.number("num_hidden_layers") {
 			return false
 		}
 	}
@@ -177,8 +187,10 @@ func (c rawConfig) refuse(file string) error {
 	if what := decoder.refusal(name + "."); what != "" {
 		return fmt.Errorf("%s: %s; %s", file, what, supported())
 	}
-	return fmt.Errorf("%s: %s: one part of a model of several (%s); write it alone into a config.json to simulate the text decoder",
-		file, name, strings.Join(append(c.unmodelled(), "model_type = "+strconv.Quote(c.text("model_type"))), ", "))
+	return fmt.Errorf("%s: %s: one part of a model of several (%s); write it alone into a "+
+		"config.json to simulate the text decoder",
+		file, name, strings.Join(append(
+			c.unmodelled(), "model_type = "+strconv.Quote(c.text("model_type"))), ", "))
 }
 
 // refusal words what is not modelled; "" when all is.
@@ -193,7 +205,8 @@ func (c rawConfig) refusal(prefix string) string {
 		why = slices.Insert(why, 0, other)
 	}
 	if act := c.text("hidden_act"); kind == "" && act != "" && act != "silu" && act != "swish" {
-		why = append(why, fmt.Sprintf("%shidden_act = %q without a model_type that says whether the FFN is gated", prefix, act))
+		why = append(why, fmt.Sprintf("%shidden_act = %q without a model_type that says whether the FFN "+
+			"is gated", prefix, act))
 	}
 	for _, key := range []string{"dtype", "torch_dtype"} {
 		switch t := strings.TrimPrefix(c.text(key), "torch."); t {

@@ -2,6 +2,7 @@ package hw
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,7 +11,7 @@ import (
 )
 
 // hfConfig is the part of a HuggingFace config.json that gives a decoder's
-// shape. GLM's names stand beside the usual ones.
+// shape. GLM has other names than the usual ones.
 type hfConfig struct {
 	NameOrPath   string `json:"_name_or_path"`
 	Layers       int    `json:"num_hidden_layers"`
@@ -57,20 +58,22 @@ func parseConfigJSON(file string, data []byte) (Model, error) {
 	kind := configTypes[raw.modelType()]
 	switch {
 	case kind.kvHeads && c.KVHeads == 0:
-		return Model{}, fmt.Errorf("%s: num_key_value_heads: missing, and model_type %q says nothing of it", file, raw.text("model_type"))
+		return Model{}, fmt.Errorf("%s: num_key_value_heads: missing, and model_type %q says nothing of "+
+			"it", file, raw.text("model_type"))
 	case kind.headDim && c.HeadDim == 0:
-		return Model{}, fmt.Errorf("%s: head_dim: missing, and model_type %q says nothing of it", file, raw.text("model_type"))
+		return Model{}, fmt.Errorf("%s: head_dim: missing, and model_type %q says nothing of it", file,
+			raw.text("model_type"))
 	}
 	m := Model{
 		Name:            configName(file, c.NameOrPath),
-		Layers:          first(c.Layers, c.LayersGLM),
+		Layers:          cmp.Or(c.Layers, c.LayersGLM),
 		Hidden:          c.Hidden,
 		QHeads:          c.QHeads,
 		KVHeads:         c.KVHeads,
-		HeadDim:         first(c.HeadDim, c.KVChannels),
-		FFN:             first(c.FFN, c.FFNGLM),
-		Vocab:           first(c.PaddedVocab, c.Vocab),
-		MaxContext:      first(c.Positions, c.SeqLength),
+		HeadDim:         cmp.Or(c.HeadDim, c.KVChannels),
+		FFN:             cmp.Or(c.FFN, c.FFNGLM),
+		Vocab:           cmp.Or(c.PaddedVocab, c.Vocab),
+		MaxContext:      cmp.Or(c.Positions, c.SeqLength),
 		Tokenizer:       "llama3",
 		TiedEmbeddings:  c.Tied == nil && kind.tied || c.Tied != nil && *c.Tied,
 		QKVBias:         c.Bias || c.BiasGLM || c.BiasStableLM || c.BiasInternLM || kind.qkvBias,
@@ -90,16 +93,15 @@ func parseConfigJSON(file string, data []byte) (Model, error) {
 	if m.Vocab < 50000 { // a 32k vocabulary splits text as Llama-2's does
 		m.Tokenizer = "llama2"
 	}
-	if key, err := m.validate(); err != nil {
-		if hf, ok := hfKeys[key]; ok {
-			key = hf
-		}
-		return Model{}, fmt.Errorf("%s: %s: %w", file, key, err)
+	err := m.validate()
+	if at := new(keyError); errors.As(err, &at) {
+		at.path = cmp.Or(hfKeys[at.path], at.path)
+		return Model{}, fmt.Errorf("%s: %w", file, at)
 	}
 	return m, nil
 }
 
-// hfKeys names the config.json key behind a field.
+// hfKeys names the config.json key of a field.
 var hfKeys = map[string]string{
 	"layers": "num_hidden_layers", "hidden": "hidden_size", "q_heads": "num_attention_heads",
 	"kv_heads": "num_key_value_heads", "ffn": "intermediate_size", "vocab": "vocab_size",
@@ -130,21 +132,12 @@ func jsonError(file string, data []byte, err error) error {
 	case errors.As(err, &kind) && kind.Field == "":
 		return fmt.Errorf("%s:%d: want an object, got %s", file, lineAt(data, kind.Offset), kind.Value)
 	case errors.As(err, &kind):
-		return fmt.Errorf("%s:%d: %s: want %s, got %s", file, lineAt(data, kind.Offset), kind.Field, kind.Type, kind.Value)
+		return fmt.Errorf("%s:%d: %s: want %s, got %s", file, lineAt(data, kind.Offset), kind.Field,
+			kind.Type, kind.Value)
 	}
 	return fmt.Errorf("%s: %w", file, err)
 }
 
 func lineAt(data []byte, offset int64) int {
 	return 1 + bytes.Count(data[:min(int(offset), len(data))], []byte("\n"))
-}
-
-// first returns the first value that is not 0.
-func first(values ...int) int {
-	for _, v := range values {
-		if v != 0 {
-			return v
-		}
-	}
-	return 0
 }

@@ -134,13 +134,15 @@ func TestPublishedConfigs(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		if n := float64(m.WeightBytes()) / 2e9; n < c.billions*0.995 || n > c.billions*1.005 || m.KVBytesPerToken() != c.kvBytes {
-			t.Errorf("%s: %.3f billion parameters and %d KV bytes a token, want %.3f and %d", c.name, n, m.KVBytesPerToken(), c.billions, c.kvBytes)
+		if n := float64(m.WeightBytes()) / 2e9; n < c.billions*0.995 || n > c.billions*1.005 ||
+			m.KVBytesPerToken() != c.kvBytes {
+			t.Errorf("%s: %.3f billion parameters and %d KV bytes a token, want %.3f and %d", c.name, n,
+				m.KVBytesPerToken(), c.billions, c.kvBytes)
 		}
 	}
 }
 
-// Each key alone makes a Llama one that is refused by that key's name, whatever its
+// Each key by itself makes a Llama one that is refused by that key's name, whatever its
 // value but nothing.
 func TestFeaturesAreRefused(t *testing.T) {
 	const llama = `"model_type": "llama", "num_hidden_layers": 2, "hidden_size": 64, "num_attention_heads": 4, "intermediate_size": 9, "vocab_size": 9, "max_position_embeddings": 99`
@@ -149,20 +151,31 @@ func TestFeaturesAreRefused(t *testing.T) {
 		return err
 	}
 	for _, more := range []string{
-		`"kv_lora_rank": 512`, `"q_lora_rank": 1`, `"num_local_experts": 8`, `"num_experts": 2`, `"n_routed_experts": 64`, `"moe_num_experts": 16`, `"index_topk": 2048`,
-		`"sliding_window": 98`, `"layer_types": ["full_attention", "linear_attention"]`, `"layer_types": 3`, `"quantization_config": {"bits": 4}`, `"mamba_d_state": 16`, `"ssm_cfg": {"layer": 2}`,
-		`"rwkv_version": 6`, `"linear_attn_config": {"a": 1}`, `"is_encoder_decoder": true`, `"num_nextn_predict_layers": 1`, `"v_head_dim": 8`, `"torch_dtype": "float8_e4m3fn"`,
-		`"dtype": "int8"`, `"vision_config": {"a": 1}`, `"add_cross_attention": true`, `"is_causal": false`, `"attention_chunk_size": 8192`, `"dual_chunk_attention_config": {"chunk_size": 262144}`, `"block_configs": [{"a": 1}]`,
+		`"kv_lora_rank": 512`, `"q_lora_rank": 1`, `"num_local_experts": 8`, `"num_experts": 2`,
+		`"n_routed_experts": 64`, `"moe_num_experts": 16`, `"index_topk": 2048`,
+		`"sliding_window": 98`, `"layer_types": ["full_attention", "linear_attention"]`,
+		`"layer_types": 3`, `"quantization_config": {"bits": 4}`, `"mamba_d_state": 16`,
+		`"ssm_cfg": {"layer": 2}`,
+		`"rwkv_version": 6`, `"linear_attn_config": {"a": 1}`, `"is_encoder_decoder": true`,
+		`"num_nextn_predict_layers": 1`, `"v_head_dim": 8`, `"torch_dtype": "float8_e4m3fn"`,
+		`"dtype": "int8"`, `"vision_config": {"a": 1}`, `"add_cross_attention": true`,
+		`"is_causal": false`, `"attention_chunk_size": 8192`,
+		`"dual_chunk_attention_config": {"chunk_size": 262144}`, `"block_configs": [{"a": 1}]`,
 	} {
 		key := strings.Split(more, `"`)[1]
-		if err := parse(more); err == nil || !strings.HasPrefix(err.Error(), "c.json: not modelled: "+key) || strings.Contains(err.Error(), "\n") {
+		if err := parse(more); err == nil ||
+			!strings.HasPrefix(err.Error(), "c.json: not modelled: "+key) ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", more, err)
 		}
 	}
 	for _, more := range []string{
-		`"kv_lora_rank": null`, `"num_local_experts": 0`, `"num_experts": 1`, `"sliding_window": null`, `"sliding_window": 99`, `"sliding_window": 8, "use_sliding_window": false`,
-		`"layer_types": ["full_attention"]`, `"quantization_config": null`, `"is_encoder_decoder": false`, `"v_head_dim": 16`, `"dtype": "bfloat16"`, `"torch_dtype": "torch.float16"`,
-		`"torch_dtype": "float32"`, `"torch_dtype": null`, `"vision_config": null`, `"text_config": null`, `"is_causal": true`, `"hidden_act": "gelu"`,
+		`"kv_lora_rank": null`, `"num_local_experts": 0`, `"num_experts": 1`, `"sliding_window": null`,
+		`"sliding_window": 99`, `"sliding_window": 8, "use_sliding_window": false`,
+		`"layer_types": ["full_attention"]`, `"quantization_config": null`, `"is_encoder_decoder": false`,
+		`"v_head_dim": 16`, `"dtype": "bfloat16"`, `"torch_dtype": "torch.float16"`,
+		`"torch_dtype": "float32"`, `"torch_dtype": null`, `"vision_config": null`, `"text_config": null`,
+		`"is_causal": true`, `"hidden_act": "gelu"`,
 	} {
 		if err := parse(more); err != nil {
 			t.Errorf("%s: %v", more, err)
@@ -177,11 +190,15 @@ func TestConfigJSONEdges(t *testing.T) {
 		{"[]", "c.json:1: want an object, got array"},
 		{"null", "c.json:1: want an object, got null"},
 		{`"llama"`, "c.json:1: want an object, got string"},
-		{`{` + shape + `, "hidden_act": "gelu"}`, `c.json: not modelled: hidden_act = "gelu" without a model_type that says whether the FFN is gated`},
+		{`{` + shape + `, "hidden_act": "gelu"}`,
+			`c.json: not modelled: hidden_act = "gelu" without a model_type that says whether the FFN is gated`},
 		{`{` + shape + `, "hidden_act": "silu"}`, ""},
-		{`{` + shape + `, "model_type": "lama"}`, `c.json: model_type "lama" is not modelled; modelled are decoders`},
-		{`{` + shape + `, "model_type": "mistral"}`, `c.json: num_key_value_heads: missing, and model_type "mistral" says nothing of it`},
-		{`{` + shape + `, "num_key_value_heads": 4, "model_type": "qwen3"}`, `c.json: head_dim: missing, and model_type "qwen3" says nothing of it`},
+		{`{` + shape + `, "model_type": "lama"}`,
+			`c.json: model_type "lama" is not modelled; modelled are decoders`},
+		{`{` + shape + `, "model_type": "mistral"}`,
+			`c.json: num_key_value_heads: missing, and model_type "mistral" says nothing of it`},
+		{`{` + shape + `, "num_key_value_heads": 4, "model_type": "qwen3"}`,
+			`c.json: head_dim: missing, and model_type "qwen3" says nothing of it`},
 	} {
 		_, err := parseConfigJSON("c.json", []byte(c.text))
 		if (err == nil) != (c.want == "") || err != nil && !strings.HasPrefix(err.Error(), c.want) {
@@ -190,14 +207,15 @@ func TestConfigJSONEdges(t *testing.T) {
 	}
 }
 
-// A type is modelled or not, and what is said to be modelled is.
+// A type is modelled or not, and what is called modelled is.
 func TestConfigTypesAreApart(t *testing.T) {
 	for name := range otherTypes {
 		if _, ok := configTypes[name]; ok {
 			t.Errorf("%s is modelled and is not", name)
 		}
 	}
-	if text := supported(); !strings.Contains(text, "model_type chatglm, gemma, glm, glm4, ") || slices.Contains(strings.Split(text, " "), "") {
+	if text := supported(); !strings.Contains(text, "model_type chatglm, gemma, glm, glm4, ") ||
+		slices.Contains(strings.Split(text, " "), "") {
 		t.Errorf("%q", text)
 	}
 }

@@ -13,7 +13,7 @@ func timeFigure(us float64) Figure {
 	return Figure{Value: us, Unit: "us", From: Measured, Source: "a test"}
 }
 
-// A memcpy a block costs what its row of the host pool says, straight in log
+// A memcpy a block costs what its row of the host pool has, straight in log
 // size and held beyond; without rows the pool does not matter.
 func TestCopiesCostByTheHostPool(t *testing.T) {
 	p := mustProfile(t, "h200")
@@ -31,7 +31,8 @@ func TestCopiesCostByTheHostPool(t *testing.T) {
 	if got := seconds(64 << 30); got != flat {
 		t.Errorf("over 64 GiB: %v s without rows, want %v", got, flat)
 	}
-	p.Load.MemcpyPools = []PoolTime{{1, p.Load.MemcpyCall}, {16, timeFigure(p.Load.MemcpyCall.SI()*1e6 + 0.4)}}
+	p.Load.MemcpyPools = []PoolTime{{1, p.Load.MemcpyCall},
+		{16, timeFigure(p.Load.MemcpyCall.SI()*1e6 + 0.4)}}
 	for _, c := range []struct {
 		pool int64
 		more float64 // us a block
@@ -41,18 +42,19 @@ func TestCopiesCostByTheHostPool(t *testing.T) {
 		}
 	}
 	p.Load.MemcpyPools[1].PoolGiB = 1
-	if path, err := p.validate(); path != "load.memcpy_pools[1].pool_gib" {
+	if path, err := wrongKey(p); path != "load.memcpy_pools[1].pool_gib" {
 		t.Errorf("rows of one pool: %s, %v", path, err)
 	}
 }
 
 // The device prices loads by the pool in use at the step's start, and
-// says where that is larger than measured.
+// notes where that is larger than measured.
 func TestDevicePricesCopiesByPool(t *testing.T) {
 	p := mustProfile(t, "h200")
 	p.Load.MemcpyPools = []PoolTime{{1, timeFigure(2)}, {16, timeFigure(3)}}
 	step := func(pool int64) (sim.Timing, *Device) {
-		d, err := NewDevice(p, mustModel(t, "lwm-7b"), DeviceOptions{LoadEngine: LoadMemcpy, SaveEngine: SaveMemcpy, SaveBufferBytes: 1 << 40})
+		d, err := NewDevice(p, mustModel(t, "lwm-7b"),
+			DeviceOptions{LoadEngine: LoadMemcpy, SaveEngine: SaveMemcpy, SaveBufferBytes: 1 << 40})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,18 +63,21 @@ func TestDevicePricesCopiesByPool(t *testing.T) {
 	}
 	small, _ := step(1 << 30)
 	large, d := step(32 << 30)
-	if more := (large.Phases.LoadStall - small.Phases.LoadStall).Seconds(); math.Abs(more-1000e-6) > 1e-6 {
+	if more := (large.Phases.LoadStall - small.Phases.LoadStall).Seconds(); math.Abs(
+		more-1000e-6) > 1e-6 {
 		t.Errorf("1000 loads take %v s longer over the larger pool, want 1 ms", more)
 	}
-	if notes := d.ExtrapolationNotes(large.Extrapolated); len(notes) != 1 || !strings.Contains(notes[0], "memcpy a block: asked for a host pool of 32.0 GiB, measured to 16 GiB") {
+	if notes := d.ExtrapolationNotes(large.Extrapolated); len(notes) != 1 ||
+		!strings.Contains(notes[0],
+			"memcpy a block: asked for a host pool of 32.0 GiB, measured to 16 GiB") {
 		t.Errorf("notes of the larger pool: %q", notes)
 	}
 }
 
-// A memcpy a block of a step that prefills costs what its own row of the host pool
-// says, whatever it costs alone and however many the layer saves; without rows, and in
-// other steps, it costs that.
-func TestSavesBesidePrefill(t *testing.T) {
+// A memcpy a block of a step that prefills costs what its own row of the host pool has, whatever it
+// costs without prefill and however many the layer saves; without rows, and in other steps, it
+// costs that.
+func TestSavesDuringPrefill(t *testing.T) {
 	const n, block = 2048, 16 << 10
 	prefill := sim.Work{Tokens: 2048, Prefill: []sim.Span{{Query: 2048}}}
 	decode := sim.Work{Tokens: 8, Decodes: 8, DecodeTokens: 8 * 2048}
@@ -88,7 +93,7 @@ func TestSavesBesidePrefill(t *testing.T) {
 		rows         []PoolTime
 		pool         int64
 		alone        float64 // us a block
-		more         float64 // us a block more than 1 us alone and a pool of 1 GiB take
+		more         float64 // us a block more than with 1 us and a pool of 1 GiB
 	}{
 		{"a larger pool", SaveMemcpy, prefill, rows, 4 << 30, 1, 0.2},
 		{"larger than measured", SaveMemcpy, prefill, rows, 64 << 30, 1, 0.4},
@@ -100,7 +105,8 @@ func TestSavesBesidePrefill(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			done := func(pool int64, alone float64) float64 {
-				d, err := NewDevice(card(alone, c.rows), mustModel(t, "lwm-7b"), DeviceOptions{SaveEngine: c.engine, SaveBufferBytes: 1 << 40})
+				d, err := NewDevice(card(alone, c.rows), mustModel(t, "lwm-7b"),
+					DeviceOptions{SaveEngine: c.engine, SaveBufferBytes: 1 << 40})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -112,25 +118,22 @@ func TestSavesBesidePrefill(t *testing.T) {
 		})
 	}
 	p := card(2, rows)
-	for _, n := range []int64{1, n, 4 * n} { // all but the call is as alone
-		alone, err := p.SaveSeconds(SaveMemcpy, n, block, 1<<30, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := p.OverlappedSaveSeconds(SaveMemcpy, n, block, 1<<30, 0); err != nil || math.Abs(got-alone) > 1e-12 {
-			t.Errorf("%d blocks take %v s beside prefill, %v, want %v", n, got, err, alone)
+	for _, n := range []int64{1, n, 4 * n} { // all but the call is as without prefill
+		alone, got, err := p.SaveSeconds(SaveMemcpy, n, block, 1<<30, 0)
+		if err != nil || math.Abs(got-alone) > 1e-12 {
+			t.Errorf("%d blocks take %v s during prefill, %v, want %v", n, got, err, alone)
 		}
 	}
 	p.Save.MemcpyOverlappedPools = []PoolTime{rows[1], rows[0]}
-	if path, err := p.validate(); path != "save.memcpy_overlapped_pools[1].pool_gib" {
+	if path, err := wrongKey(p); path != "save.memcpy_overlapped_pools[1].pool_gib" {
 		t.Errorf("rows that fall: %s, %v", path, err)
 	}
 }
 
-// Where it is known how a layer's loads lie, the first of each place costs what one
+// Where it is known the locality of a layer's loads, the first of each place costs what one
 // over the largest pool does, and the others what one over their request; the pool in
 // use does not matter then.
-func TestCopiesCostByHowTheyLie(t *testing.T) {
+func TestCopiesCostByLocality(t *testing.T) {
 	p := mustProfile(t, "h200")
 	p.Load.MemcpyPools = []PoolTime{{1, timeFigure(2)}, {4, timeFigure(3)}, {16, timeFigure(4)}}
 	stall := func(pool int64, loads ...kv.Moves) float64 {
@@ -167,12 +170,15 @@ func TestCopiesCostByHowTheyLie(t *testing.T) {
 		{1 << 30, 250, 4 << 30, 0.25*2 + 0.75},
 		{1 << 30, 2000, 4 << 30, 2}, // no more than all
 	} {
-		if got := stall(c.pool, kv.Moves{UniquePages: c.places, RequestKVBytes: c.span}) - unknown; math.Abs(got-c.more) > 1e-3 {
-			t.Errorf("%d places, a span of %d, a pool of %d: %.3f us a block more, want %.3f", c.places, c.span, c.pool, got, c.more)
+		if got := stall(c.pool, kv.Moves{UniquePages: c.places,
+			RequestKVBytes: c.span}) - unknown; math.Abs(got-c.more) > 1e-3 {
+			t.Errorf("%d places, a span of %d, a pool of %d: %.3f us a block more, want %.3f", c.places,
+				c.span, c.pool, got, c.more)
 		}
 	}
-	// One layer's do not tell of the next one's.
-	if got := stall(1<<30, kv.Moves{UniquePages: 1000}, kv.Moves{}) - 2*unknown; math.Abs(got-2) > 1e-3 {
+	// One layer's do not determine the next one's.
+	if got := stall(1<<30, kv.Moves{UniquePages: 1000}, kv.Moves{}) - 2*unknown; math.Abs(
+		got-2) > 1e-3 {
 		t.Errorf("a layer of 1000 places and one of which nobody knows: %.3f us more, want 2", got)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// layerCost is the price of one layer's Work, each part alone on the card.
+// layerCost is the price of one layer's Work, each part by itself on the card.
 type layerCost struct {
 	linears, prefill, dense, sparse, scoring, digests des.Time
 
@@ -89,7 +89,8 @@ func (c *coster) price(w *sim.Work) layerCost {
 	pre, short := c.prefill.of(w.Prefill)
 	n.mark(notePrefill, short > 0, float64(short))
 	cost := layerCost{
-		pointwise: nanoseconds(pw), linears: nanoseconds(lin) + nanoseconds(pw), prefill: nanoseconds(pre),
+		pointwise: nanoseconds(pw), linears: nanoseconds(lin) + nanoseconds(pw),
+		prefill: nanoseconds(pre),
 		scoring: timeOf(&c.scoring, w), digests: timeOf(&c.closing, w),
 	}
 	if len(w.Prefill) > 0 {

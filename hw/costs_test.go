@@ -57,9 +57,11 @@ func TestCostsScaleToOtherShapes(t *testing.T) {
 	bytes := 2 * (4*3584 + 6*3584 + 2*(28+4)*128 + 3*18944)
 	perToken := 2 * (4*4096 + 6*4096 + 2*64*128 + 3*11008)
 	report(t, []fact{
-		{"linears, 4096 tokens, ms", 7.492, 7.492, ms(lin.of(4096)) * float64(reference) / float64(weights), 1e-9},
+		{"linears, 4096 tokens, ms", 7.492, 7.492,
+			ms(lin.of(4096)) * float64(reference) / float64(weights), 1e-9},
 		{"pointwise, 1 token, ms", 0.024, 0.024, ms(pw.of(1)), 1e-9},
-		{"pointwise, 2048 tokens, ms", 0.323, 0.323, (ms(pw.of(2048)) - 0.024) * float64(perToken) / float64(bytes), 1e-9},
+		{"pointwise, 2048 tokens, ms", 0.323, 0.323,
+			(ms(pw.of(2048)) - 0.024) * float64(perToken) / float64(bytes), 1e-9},
 	})
 	if lin.exact {
 		t.Error("qwen2-7b has no rows of its own")

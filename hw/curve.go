@@ -15,7 +15,7 @@ func (c *curve) add(x, y float64) {
 	c.y, c.logY = append(c.y, y), append(c.logY, math.Log(y))
 }
 
-// segment returns i with x[i] <= at <= x[i+1], and where at lies relative to
+// segment returns i with x[i] <= at <= x[i+1], and where at is relative to
 // the data: -1 below, +1 above. A curve of one point has no segment.
 func (c curve) segment(at float64) (i, side int) {
 	n := len(c.x)

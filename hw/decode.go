@@ -17,7 +17,7 @@ func newDecode(p *Profile, m *Model, s Stream) memoryBound {
 }
 
 // DecodeWaves is how the decode kernel launches lists of selected blocks
-// (cuda/decode.cu): each is cut into as many CTAs as make
+// (cuda/decode.cu): each is split into as many CTAs as make
 //
 //	waves x (blocks of a CTA + 4)
 //
@@ -29,16 +29,16 @@ type DecodeWaves struct {
 	Blocks float64 // of a CTA, the longest
 }
 
-// Constants of the kernel: warps of a CTA, tokens that each takes, what a CTA's beginning
-// and end cost, in blocks, and into how many parts it cuts a list at most.
+// Constants of the kernel: warps of a CTA, tokens of each, what a CTA's beginning
+// and end cost, in blocks, and into how many parts it splits a list at most.
 const (
 	ctaWarps   = 4
 	warpTokens = 32
-	cutFixed   = 4
-	cutMost    = 64
+	splitFixed = 4
+	splitMost  = 64
 )
 
-// Merged is 1 where a list is cut and its parts are merged, else 0.
+// Merged is 1 where a list is split and its parts are merged, else 0.
 func (w DecodeWaves) Merged() float64 {
 	if w.Splits > 1 {
 		return 1
@@ -46,7 +46,7 @@ func (w DecodeWaves) Merged() float64 {
 	return 0
 }
 
-// DecodeWavesOf cuts some lists of so many tokens.
+// DecodeWavesOf splits some lists of so many tokens.
 func DecodeWavesOf(ctas, lists, tokens float64) DecodeWaves {
 	blocks := math.Ceil(tokens / warpTokens)
 	of := func(splits float64) DecodeWaves {
@@ -57,8 +57,8 @@ func DecodeWavesOf(ctas, lists, tokens float64) DecodeWaves {
 		return DecodeWaves{Splits: 1, Waves: 1, Last: lists, Blocks: blocks}
 	}
 	best := of(1)
-	for splits := 2.0; splits <= cutMost && splits <= math.Ceil(blocks/ctaWarps); splits++ {
-		if w := of(splits); w.Waves*(w.Blocks+cutFixed) < best.Waves*(best.Blocks+cutFixed) {
+	for splits := 2.0; splits <= splitMost && splits <= math.Ceil(blocks/ctaWarps); splits++ {
+		if w := of(splits); w.Waves*(w.Blocks+splitFixed) < best.Waves*(best.Blocks+splitFixed) {
 			best = w
 		}
 	}

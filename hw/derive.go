@@ -9,15 +9,14 @@ import (
 // derivedDigits is how many digits a derived figure keeps: those of a measured one.
 const derivedDigits = 4
 
-// on returns the costs of the same kernels on another card, by one rule for each kind
-// of cost:
+// on returns the costs of the same kernels on another card, by one rule for each kind of cost:
 //
 //   - a rate scales with what its `by` tag names: hbm, the bandwidth of HBM; peak, the
 //     arithmetic peak; h2d or d2h, a direction of the link; cpu, the host. Launches
 //     and other fixed times stay;
-//   - norms and the like (pointwise): what they take beyond one token's time, which is
+//   - norms and the like (pointwise): their time beyond one token's time, which is
 //     their launches, scales with HBM;
-//   - weight matrices take, beyond their launches (linear_launch), the longer of
+//   - weight matrices need, beyond their launches (linear_launch), the longer of
 //     their bytes and their FLOPs, which no measurement separates: the ratio is the mean of
 //     both cards' ratios, weighted by the squares of the two floors on the measured card, so
 //     that whichever binds decides.
@@ -28,7 +27,10 @@ func (k KernelCosts) on(from, to *Card) KernelCosts {
 	peak := to.GPU.PeakFP16.SI() / from.GPU.PeakFP16.SI()
 	h2d := to.Link.H2D.SI() / from.Link.H2D.SI()
 	d2h := to.Link.D2H.SI() / from.Link.D2H.SI()
-	walkFigures(reflect.ValueOf(&k).Elem(), "", func(f *Figure, tag reflect.StructTag) {
+	eachFigure(reflect.ValueOf(&k).Elem(), func(_ string, f *Figure, tag reflect.StructTag) {
+		if !f.Set() {
+			return
+		}
 		switch tag.Get("by") {
 		case "hbm":
 			f.scale(hbm, "HBM of "+to.Name)
@@ -72,27 +74,6 @@ func (k *KernelCosts) matrices(from *Card, hbm, peak float64, name string) {
 		r.scale((launch+(r.SI()-launch)*(share/hbm+(1-share)/peak))/r.SI(), "HBM and peak of "+name)
 		longest[r.Shape] = math.Max(longest[r.Shape], r.Value)
 		r.Value = longest[r.Shape] // rows of a shape have one unit
-	}
-}
-
-// walkFigures calls fn for every figure below v that is set, with the tag of its field;
-// rows that embed a figure have the tag of that.
-func walkFigures(v reflect.Value, tag reflect.StructTag, fn func(*Figure, reflect.StructTag)) {
-	if f, ok := v.Addr().Interface().(*Figure); ok {
-		if f.Set() {
-			fn(f, tag)
-		}
-		return
-	}
-	switch v.Kind() {
-	case reflect.Slice:
-		for i := range v.Len() {
-			walkFigures(v.Index(i), tag, fn)
-		}
-	case reflect.Struct:
-		for i := range v.NumField() {
-			walkFigures(v.Field(i), v.Type().Field(i).Tag, fn)
-		}
 	}
 }
 

@@ -31,7 +31,7 @@ func TestKernelsAtHome(t *testing.T) {
 	}
 }
 
-// Every rate of a kernel says what of a card it goes with.
+// Every rate of a kernel scales with a figure of a card.
 func TestEveryRateScales(t *testing.T) {
 	var walk func(v reflect.Type, path string, tag reflect.StructTag)
 	walk = func(v reflect.Type, path string, tag reflect.StructTag) {
@@ -90,11 +90,13 @@ func TestDerivedCards(t *testing.T) {
 
 // machines draws a card with an engine that runs there.
 func machines(t *rapid.T) (gpu, engine string) {
-	return rapid.SampledFrom(CardNames()).Draw(t, "card"), rapid.SampledFrom(EngineNames()).Draw(t, "engine")
+	return rapid.SampledFrom(CardNames()).Draw(t, "card"),
+		rapid.SampledFrom(EngineNames()).Draw(t, "engine")
 }
 
 // steps times a few steps of drawn work, offloaded.
-func steps(t interface{ Fatal(...any) }, gpu, engine string, ch Changes, m *Model, opts DeviceOptions, works []sim.Work, moves kv.Moves) (total des.Time) {
+func steps(t interface{ Fatal(...any) }, gpu, engine string, ch Changes, m *Model,
+	opts DeviceOptions, works []sim.Work, moves kv.Moves) (total des.Time) {
 	p, err := Load(gpu, engine, ch)
 	if err != nil {
 		t.Fatal(err)
@@ -105,7 +107,8 @@ func steps(t interface{ Fatal(...any) }, gpu, engine string, ch Changes, m *Mode
 	}
 	for i := range works {
 		w := &works[i]
-		s := sim.Step{Index: int64(i), Start: total, Requests: w.Decodes + len(w.Prefill), Sampled: w.Decodes, DRAMBytes: 1 << 34}
+		s := sim.Step{Index: int64(i), Start: total, Requests: w.Decodes + len(w.Prefill),
+			Sampled: w.Decodes, DRAMBytes: 1 << 34}
 		if err := d.Begin(&s); err != nil {
 			t.Fatal(err)
 		}
@@ -142,7 +145,8 @@ func TestLaw11BetterCard(t *testing.T) {
 	m.Layers = 2
 	rapid.Check(t, func(t *rapid.T) {
 		gpu, engine := machines(t)
-		opts := DeviceOptions{Offload: true, LoadEngine: LoadFlash, SaveEngine: SaveFlash, SaveBufferBytes: 1 << 28}
+		opts := DeviceOptions{Offload: true, LoadEngine: LoadFlash, SaveEngine: SaveFlash,
+			SaveBufferBytes: 1 << 28}
 		if rapid.Bool().Draw(t, "memcpy") {
 			opts.LoadEngine, opts.SaveEngine = LoadMemcpy, SaveMemcpy
 		}
@@ -150,29 +154,35 @@ func TestLaw11BetterCard(t *testing.T) {
 		context := rapid.IntRange(1, 60000).Draw(t, "context")
 		works := []sim.Work{{Tokens: decodes, Decodes: decodes, DecodeTokens: int64(decodes * context)}}
 		if rapid.Bool().Draw(t, "sparse") {
-			works[0].Sparse, works[0].DecodeTokens, works[0].ScoredBlocks = true, int64(decodes*2048), int64(decodes*context/32)
+			works[0].Sparse, works[0].DecodeTokens, works[0].ScoredBlocks = true, int64(decodes*2048),
+				int64(decodes*context/32)
 		}
 		if query := rapid.IntRange(0, 4096).Draw(t, "query"); query > 0 || decodes == 0 {
 			works[0].Tokens += query + 1
-			works[0].Prefill = []sim.Span{{Query: query + 1, Prefix: rapid.IntRange(0, 60000).Draw(t, "prefix")}}
+			works[0].Prefill = []sim.Span{{Query: query + 1,
+				Prefix: rapid.IntRange(0, 60000).Draw(t, "prefix")}}
 		}
 		works = append(works, works[0])
-		moves := kv.Moves{Loads: int64(rapid.IntRange(0, 4000).Draw(t, "loads")), Saves: int64(rapid.IntRange(0, 4000).Draw(t, "saves")), BlockBytes: 16 << 10}
+		moves := kv.Moves{Loads: int64(rapid.IntRange(0, 4000).Draw(t, "loads")),
+			Saves: int64(rapid.IntRange(0, 4000).Draw(t, "saves")), BlockBytes: 16 << 10}
 		factor := rapid.Float64Range(1, 4).Draw(t, "factor")
 		c, err := LoadCard(gpu)
 		if err != nil {
 			t.Fatal(err)
 		}
 		before := steps(t, gpu, engine, nil, m, opts, works, moves)
-		key := rapid.SampledFrom([]string{"peak_fp16", "hbm_bandwidth", "link_h2d", "link_d2h", "cpu_speed"}).Draw(t, "key")
-		f := map[string]Figure{"peak_fp16": c.GPU.PeakFP16, "hbm_bandwidth": c.GPU.HBMBandwidth, "link_h2d": c.Link.H2D, "link_d2h": c.Link.D2H, "cpu_speed": c.CPU.Speed}[key]
+		key := rapid.SampledFrom([]string{"peak_fp16", "hbm_bandwidth", "link_h2d", "link_d2h",
+			"cpu_speed"}).Draw(t, "key")
+		f := map[string]Figure{"peak_fp16": c.GPU.PeakFP16, "hbm_bandwidth": c.GPU.HBMBandwidth,
+			"link_h2d": c.Link.H2D, "link_d2h": c.Link.D2H, "cpu_speed": c.CPU.Speed}[key]
 		after := steps(t, gpu, engine, Changes{key: f.Value * factor}, m, opts, works, moves)
 		most := 1.01
 		if key == "cpu_speed" {
 			most = 1.03
 		}
 		if float64(after) > most*float64(before) {
-			t.Fatalf("%s under %s: %g times the %s takes %v in place of %v", gpu, engine, factor, key, after, before)
+			t.Fatalf("%s under %s: %g times the %s takes %v in place of %v", gpu, engine, factor, key, after,
+				before)
 		}
 	})
 }
@@ -188,9 +198,12 @@ func TestTwiceOfACard(t *testing.T) {
 			t.Fatal(err)
 		}
 		twice := func(key string) Changes {
-			return Changes{key: 2 * map[string]Figure{"peak_fp16": c.GPU.PeakFP16, "hbm_bandwidth": c.GPU.HBMBandwidth, "link_h2d": c.Link.H2D, "cpu_speed": c.CPU.Speed}[key].Value}
+			return Changes{key: 2 * map[string]Figure{"peak_fp16": c.GPU.PeakFP16,
+				"hbm_bandwidth": c.GPU.HBMBandwidth, "link_h2d": c.Link.H2D,
+				"cpu_speed": c.CPU.Speed}[key].Value}
 		}
-		flash := DeviceOptions{Offload: true, LoadEngine: LoadFlash, SaveEngine: SaveFlash, SaveBufferBytes: 1 << 30}
+		flash := DeviceOptions{Offload: true, LoadEngine: LoadFlash, SaveEngine: SaveFlash,
+			SaveBufferBytes: 1 << 30}
 		loads := kv.Moves{Loads: 200000, BlockBytes: 16 << 10}
 		for _, x := range []struct {
 			what, engine, key string
@@ -211,7 +224,8 @@ func TestTwiceOfACard(t *testing.T) {
 			before := steps(t, gpu, x.engine, nil, m, x.opts, work, x.moves)
 			after := steps(t, gpu, x.engine, twice(x.key), m, x.opts, work, x.moves)
 			if share := float64(after) / float64(before); share < x.low || share > x.high {
-				t.Errorf("%s under %s, %s: twice the %s takes %.3f of the time, want %g to %g", gpu, x.engine, x.what, x.key, share, x.low, x.high)
+				t.Errorf("%s under %s, %s: twice the %s takes %.3f of the time, want %g to %g", gpu, x.engine,
+					x.what, x.key, share, x.low, x.high)
 			}
 		}
 	}
@@ -240,7 +254,7 @@ func TestChangesErrors(t *testing.T) {
 	wantError(t, "no engine", err, `unknown engine "vllm-0.16"`, `did you mean "vllm-0.15"?`)
 }
 
-// A faster link takes both directions' sum and its nominal speed with it.
+// A faster link takes both directions' sum and its nominal speed along.
 func TestChangedLink(t *testing.T) {
 	c, err := LoadCard("a100-40gb")
 	if err != nil {
@@ -248,7 +262,9 @@ func TestChangedLink(t *testing.T) {
 	}
 	got := c.with(Changes{"link_h2d": 2 * 25.1, "link_d2h": 50})
 	for what, r := range map[string][2]Figure{
-		"nominal": {got.Link.Nominal, c.Link.Nominal}, "duplex_copy": {got.Link.DuplexCopy, c.Link.DuplexCopy}, "duplex_kernel": {got.Link.DuplexKernel, c.Link.DuplexKernel},
+		"nominal":       {got.Link.Nominal, c.Link.Nominal},
+		"duplex_copy":   {got.Link.DuplexCopy, c.Link.DuplexCopy},
+		"duplex_kernel": {got.Link.DuplexKernel, c.Link.DuplexKernel},
 	} {
 		if math.Abs(r[0].SI()/r[1].SI()-2) > 1e-3 {
 			t.Errorf("%s: %g of %g", what, r[0].SI(), r[1].SI())

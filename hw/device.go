@@ -10,7 +10,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
-// DeviceOptions says how a system uses the card.
+// DeviceOptions is how a system uses the card.
 type DeviceOptions struct {
 	LoadEngine string // memcpy | flash; needed when blocks are loaded
 	SaveEngine string // memcpy | gpu | flash; needed when blocks are saved
@@ -26,7 +26,7 @@ type DeviceOptions struct {
 	// TopP has tokens drawn by top-p, which sorts the logits.
 	TopP bool
 	// Of progressive attention: blocks of a round, and whether the next round's
-	// blocks are loaded beside one's attention.
+	// blocks are loaded during one's attention.
 	Microbatch int
 	Pipelined  bool
 }
@@ -44,37 +44,37 @@ type DeviceOptions struct {
 //     starts its loads then; attention needs them, so the step waits
 //     them out (LoadStall). A save queue that runs meanwhile shares the link's limit
 //     for both directions, each slowed alike. Where it saves block by block, calls of
-//     the driver wait for one another (waits.go).
-//   - Compute passes the gaps between a layer's kernels, with the GPU's lookup (Linears,
-//     gaps.go), linears, attention, and the digests of blocks that became
+//     the driver wait for one another (driver_contention.go).
+//   - Compute passes the overhead between a layer's kernels, with the GPU's lookup (Linears,
+//     layer_overhead.go), linears, attention, and the digests of blocks that became
 //     full (Scoring); progressive attention with the loads of its rounds
-//     (progressive.go). While the card's clock is low, linears and attention of a
-//     prefill take longer (clock.go). A GPU scatter kernel that runs beside it takes its share
-//     of speed (SaveStall). The layer's saves join the D2H queue behind its QKV
+//     (progressive_timeline.go). While the card's clock is low, linears and attention of a
+//     prefill are longer (clock.go). A GPU scatter kernel that overlaps with it slows it
+//     down (SaveStall). The layer's saves join the D2H queue after its QKV
 //     linear: the GPU copies them to the save buffer, and the step waits until the
 //     queue fits that (both SaveStall).
-//   - Finish passes embedding, LM head and sampling, and, where the CPU took
+//   - Finish passes embedding, LM head and sampling, and, where the CPU needed
 //     longer to launch the step's layers with block selection than the GPU to
-//     compute, the rest of that (Host). It leaves the queue to the next step.
+//     compute, the rest of that (Host). The next step continues the queue.
 type Device struct {
-	costs   coster
-	loader  *transfer // nil without a load engine
-	saver   *transfer // nil without a save engine
-	overlap *transfer // of saves while prefill is computed
-	opts    DeviceOptions
-	model   *Model
-	engine  engineTime
-	sync    roundTrip
-	freed   float64  // seconds of the host for each block given back
-	naming  float64  // seconds of the host for each block loaded, where it looks lists up
-	verdict des.Time // of progressive attention, until the CPU acts on it
-	duplex  float64  // bytes/s of both directions at once
-	waits   driverContention
-	clock   clock
-	gaps    layerOverhead
-	saves   saveQueue
-	pending int64 // blocks that the layer's Compute hands to the queue
-	bytes   int64 // of each pending block
+	costs           coster
+	loader          *transfer // nil without a load engine
+	saver           *transfer // nil without a save engine
+	overlap         *transfer // of saves while prefill is computed
+	opts            DeviceOptions
+	model           *Model
+	engine          engineTime
+	sync            roundTrip
+	freeBlock       float64  // seconds of the host for each block given back
+	loadBlock       float64  // seconds of the host for each block loaded, where it looks lists up
+	continueLatency des.Time // of progressive attention, until the CPU acts on it
+	duplex          float64  // bytes/s of both directions at once
+	contention      driverContention
+	clock           clock
+	overhead        layerOverhead
+	saves           saveQueue
+	pending         int64 // blocks that the layer's Compute hands to the queue
+	bytes           int64 // of each pending block
 
 	running bool
 	step    sim.Step
@@ -96,34 +96,36 @@ type Device struct {
 
 // NewDevice returns a device that models one card serving one model.
 func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) {
-	if path, err := gpu.validate(); err != nil {
-		return nil, fmt.Errorf("profile %s: %s: %w", gpu.Name, path, err)
+	if err := gpu.validate(); err != nil {
+		return nil, fmt.Errorf("profile %s: %w", gpu.Name, err)
 	}
-	if key, err := model.validate(); err != nil {
-		return nil, fmt.Errorf("model %s: %s: %w", model.Name, key, err)
+	if err := model.validate(); err != nil {
+		return nil, fmt.Errorf("model %s: %w", model.Name, err)
 	}
 	if opts.SaveBufferBytes < 0 {
 		return nil, fmt.Errorf("save buffer: want 0 bytes or more, got %d", opts.SaveBufferBytes)
 	}
 	if opts.GPULookup && !gpu.GPULookup() {
-		return nil, fmt.Errorf("profile %s has no gaps of layers whose lists the GPU looks up (layer_overhead, lookup = \"gpu\"); calibrate the card, or set system.lookup = \"host\"", gpu.Name)
+		return nil, fmt.Errorf("profile %s has no overhead of layers whose lists the GPU looks up "+
+			"(layer_overhead, lookup = \"gpu\"); calibrate the card, or set system.lookup = \"host\"",
+			gpu.Name)
 	}
 	d := &Device{
-		costs:  newCoster(gpu, model, &opts),
-		opts:   opts,
-		model:  model,
-		engine: newEngineTime(&gpu.EngineCosts),
-		sync:   newRoundTrip(gpu),
-		freed:  gpu.Host.FreeBlock.optional(),
-		naming: gpu.Host.LoadBlock.optional(),
-		duplex: gpu.Link.DuplexCopy.SI(),
+		costs:     newCoster(gpu, model, &opts),
+		opts:      opts,
+		model:     model,
+		engine:    newEngineTime(&gpu.EngineCosts),
+		sync:      newRoundTrip(gpu),
+		freeBlock: gpu.Host.FreeBlock.optional(),
+		loadBlock: gpu.Host.LoadBlock.optional(),
+		duplex:    gpu.Link.DuplexCopy.SI(),
 	}
-	if d.verdict = nanoseconds(gpu.Host.ContinueLatency.optional()); d.verdict == 0 {
-		d.verdict = nanoseconds(d.sync.sync)
+	if d.continueLatency = nanoseconds(gpu.Host.ContinueLatency.optional()); d.continueLatency == 0 {
+		d.continueLatency = nanoseconds(d.sync.sync)
 	}
-	d.waits = newDriverContention(gpu, &opts)
+	d.contention = newDriverContention(gpu, &opts)
 	d.clock = newClock(gpu)
-	d.gaps = newLayerOverhead(gpu, &opts)
+	d.overhead = newLayerOverhead(gpu, &opts)
 	if opts.LoadEngine != "" {
 		l, err := newLoader(gpu, opts.LoadEngine)
 		if err != nil {
@@ -150,7 +152,8 @@ func (d *Device) Begin(s *sim.Step) error {
 		return errors.New("hw: Begin before Finish")
 	}
 	if s.Start < d.now {
-		return fmt.Errorf("hw: step %d starts at %v, before the last one's end at %v", s.Index, s.Start, d.now)
+		return fmt.Errorf("hw: step %d starts at %v, before the last one's end at %v", s.Index, s.Start,
+			d.now)
 	}
 	d.running, d.step, d.phases = true, *s, sim.Phases{}
 	before := d.engine.begin(s, s.Start > d.now)
@@ -167,7 +170,7 @@ func (d *Device) Begin(s *sim.Step) error {
 	}
 	d.saves.advance(d.now)
 	d.queued = 0
-	d.pass(before+nanoseconds(d.freed*float64(s.FreedBlocks)), &d.phases.Host)
+	d.pass(before+nanoseconds(d.freeBlock*float64(s.FreedBlocks)), &d.phases.Host)
 	return nil
 }
 
@@ -180,7 +183,7 @@ func (d *Device) Score(_ int, w *sim.Work) error {
 	d.attend(d.costs.layer(w).scoring, &d.phases.Scoring)
 	if d.opts.Offload && !d.opts.GPULookup {
 		sync := nanoseconds(d.sync.of(w.Decodes, ListBytes(d.model, float64(w.DecodeTokens))))
-		d.pass(sync+d.waits.calls(syncCalls, &d.saves), &d.phases.Host)
+		d.pass(sync+d.contention.calls(syncCalls, &d.saves), &d.phases.Host)
 	}
 	return nil
 }
@@ -191,7 +194,8 @@ func (d *Device) Move(m *kv.Moves) error {
 		return errors.New("hw: Move outside a step")
 	}
 	if m.Loads < 0 || m.Saves < 0 || m.BlockBytes < 0 {
-		return fmt.Errorf("hw: layer %d moves %d loads, %d saves of %d bytes", m.Layer, m.Loads, m.Saves, m.BlockBytes)
+		return fmt.Errorf("hw: layer %d moves %d loads, %d saves of %d bytes", m.Layer, m.Loads, m.Saves,
+			m.BlockBytes)
 	}
 	if m.Loads > 0 {
 		if d.loader == nil {
@@ -201,7 +205,7 @@ func (d *Device) Move(m *kv.Moves) error {
 			d.awaitSaves()
 		}
 		if d.scored && !d.opts.GPULookup {
-			d.pass(nanoseconds(d.naming*float64(m.Loads)), &d.phases.Host)
+			d.pass(nanoseconds(d.loadBlock*float64(m.Loads)), &d.phases.Host)
 		}
 		d.loader.copies.setLocality(m)
 		if m.InRounds {
@@ -229,18 +233,18 @@ func (d *Device) Compute(_ int, w *sim.Work) error {
 		return errors.New("hw: Compute outside a step")
 	}
 	d.scored = false
-	d.waited += d.waits.calls(layerCalls, &d.saves)
+	d.waited += d.contention.calls(layerCalls, &d.saves)
 	c := d.costs.layer(w)
-	linears, prefill, gap := c.linears, c.prefill, d.gaps.of(w)
+	linears, prefill, overhead := c.linears, c.prefill, d.overhead.of(w)
 	if len(w.Prefill) > 0 {
-		slowLinears, slowPrefill := d.clock.run(&c.chunk, d.now, gap)
+		slowLinears, slowPrefill := d.clock.run(&c.chunk, d.now, overhead)
 		linears += nanoseconds(slowLinears)
 		prefill += nanoseconds(slowPrefill)
 		d.clock.ran += c.pointwise
 	} else {
-		d.clock.ran += linears + gap
+		d.clock.ran += linears + overhead
 	}
-	d.compute(gap, &d.phases.Linears)
+	d.compute(overhead, &d.phases.Linears)
 	d.upToSaves(w, linears)
 	d.compute(prefill, &d.phases.PrefillAttention)
 	d.attend(c.dense, &d.phases.DenseAttention)
@@ -286,7 +290,7 @@ func (d *Device) Finish() (sim.Timing, error) {
 	}, nil
 }
 
-// Drain implements sim.Device. Every Finish has said when its saves land.
+// Drain implements sim.Device. Every Finish has returned when its saves land.
 func (d *Device) Drain() (des.Time, error) {
 	return max(0, d.saves.done()-d.step.Start), nil
 }
@@ -306,8 +310,8 @@ func (d *Device) attend(t des.Time, phase *des.Time) {
 	d.clock.ran += d.now - before
 }
 
-// compute passes GPU time, longer while a GPU scatter kernel runs beside it:
-// with share c of its speed lost, t takes t/(1-c) until the queue is empty.
+// compute passes GPU time, longer while a GPU scatter kernel runs:
+// with share c of its speed lost, t becomes t/(1-c) until the queue is empty.
 func (d *Device) compute(t des.Time, phase *des.Time) {
 	if t == 0 {
 		return

@@ -23,7 +23,9 @@ func newTestDevice(t testing.TB, gpu, model string, opts DeviceOptions) *Device 
 // One layer of a decode step by hand: host, scoring, round trip, loads,
 // linears, sparse attention, head, and the rest of the layer's launches.
 func TestDeviceTimelineByHand(t *testing.T) {
-	d := newTestDevice(t, "a100-40gb", "lwm-7b", DeviceOptions{LoadEngine: LoadMemcpy, SaveEngine: SaveMemcpy, Offload: true, SaveBufferBytes: 1 << 30})
+	d := newTestDevice(t, "a100-40gb", "lwm-7b",
+		DeviceOptions{LoadEngine: LoadMemcpy, SaveEngine: SaveMemcpy, Offload: true,
+			SaveBufferBytes: 1 << 30})
 	w := sim.Work{Tokens: 1, Decodes: 1, DecodeTokens: 2048, ScoredBlocks: 400, Sparse: true}
 	got := runStep(t, d, &sim.Step{Start: 7 * des.Second, Sampled: 1}, 1, &w, 100, 10)
 	approx := func(name string, got des.Time, us float64) {
@@ -39,22 +41,23 @@ func TestDeviceTimelineByHand(t *testing.T) {
 	approx("load stall", got.Phases.LoadStall, 100*(6.3+16384/25.1e3))
 	approx("linears", got.Phases.Linears, 348.8+24)
 	approx("sparse attention", got.Phases.SparseAttention, 43+2048*16384/1087e3)
-	approx("head", got.Phases.Head, 348.8*4096*32000/(4*4096*4096+3*4096*11008)+(12*32000+4*4096)/1144e3)
+	approx("head", got.Phases.Head,
+		348.8*4096*32000/(4*4096*4096+3*4096*11008)+(12*32000+4*4096)/1144e3)
 	if got.Phases.SaveStall != 0 {
 		t.Errorf("10 blocks stall the step for %v", got.Phases.SaveStall)
 	}
 	// K and V are there after a quarter of the weights: QKV has 3 of (4 + 3*11008/4096) hidden x
 	// hidden.
 	rest := des.Time((1 - 3/(4+3*11008./4096)) * float64(p.Linears))
-	saved := got.Elapsed - idle - p.Head - p.SparseAttention - rest + nanoseconds(10*(4.2e-6+16384/25e9))
+	saved := got.Elapsed - idle - p.Head - p.SparseAttention - rest +
+		nanoseconds(10*(4.2e-6+16384/25e9))
 	if diff := got.SavesDone - saved; diff > 1 || diff < -1 {
 		t.Errorf("saves done: want %v, got %v", saved, got.SavesDone)
 	}
 }
 
-// The CPU launches layers with block selection one kernel after the other: a
-// step whose GPU work is shorter waits for it, a longer one hides it, and dense
-// layers have none.
+// The CPU launches layers with block selection one kernel after the other: a step whose GPU work is
+// shorter waits for it, a longer one hides it, and dense layers have none.
 func TestDeviceLaunchFloor(t *testing.T) {
 	d := newTestDevice(t, "a100-40gb", "lwm-7b", DeviceOptions{})
 	start := des.Time(0)
@@ -72,8 +75,9 @@ func TestDeviceLaunchFloor(t *testing.T) {
 		t.Errorf("phases add up to %v of %v", got, short.Elapsed)
 	}
 	for name, w := range map[string]sim.Work{
-		"32 sparse decodes": {Tokens: 32, Decodes: 32, DecodeTokens: 32 * 2048, ScoredBlocks: 32 * 400, Sparse: true},
-		"a dense decode":    {Tokens: 1, Decodes: 1, DecodeTokens: 2048},
+		"32 sparse decodes": {Tokens: 32, Decodes: 32, DecodeTokens: 32 * 2048, ScoredBlocks: 32 * 400,
+			Sparse: true},
+		"a dense decode": {Tokens: 1, Decodes: 1, DecodeTokens: 2048},
 	} {
 		if got := run(w); got.Phases.Host != host {
 			t.Errorf("%s: want %v of host time, got %v", name, host, got.Phases.Host)
@@ -93,7 +97,8 @@ func TestDeviceSaveQueueAcrossSteps(t *testing.T) {
 		{2 * blocks * block, 0},
 		{0, drain},
 	} {
-		d := newTestDevice(t, "a100-40gb", "lwm-7b", DeviceOptions{SaveEngine: SaveMemcpy, SaveBufferBytes: c.buffer})
+		d := newTestDevice(t, "a100-40gb", "lwm-7b",
+			DeviceOptions{SaveEngine: SaveMemcpy, SaveBufferBytes: c.buffer})
 		first := runStep(t, d, &sim.Step{}, 2, &w, 0, blocks)
 		if want := 2 * c.stall; first.Phases.SaveStall != want {
 			t.Errorf("buffer %d: stall %v, want %v", c.buffer, first.Phases.SaveStall, want)
@@ -111,7 +116,8 @@ func TestDeviceSaveQueueAcrossSteps(t *testing.T) {
 		gap := left / 3
 		second := runStep(t, d, &sim.Step{Start: first.Elapsed + gap}, 0, &w, 0, 0)
 		if second.SavesDone != left-gap {
-			t.Errorf("after a gap of %v, %v of the queue's %v should be left, got %v", gap, left-gap, left, second.SavesDone)
+			t.Errorf("after a gap of %v, %v of the queue's %v should be left, got %v", gap, left-gap, left,
+				second.SavesDone)
 		}
 		third := runStep(t, d, &sim.Step{Start: first.Elapsed + 10*left}, 0, &w, 0, 0)
 		if third.SavesDone != 0 {
@@ -184,13 +190,15 @@ func TestDeviceRejectsMisuse(t *testing.T) {
 }
 
 func TestDeviceExtrapolationNotes(t *testing.T) {
-	d := newTestDevice(t, "a100-40gb", "llama3-8b", DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash, ScatterThreads: 64})
+	d := newTestDevice(t, "a100-40gb", "llama3-8b",
+		DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash, ScatterThreads: 64})
 	quiet := newTestDevice(t, "a100-40gb", "lwm-7b", DeviceOptions{})
 	w := sim.Work{Tokens: 1000, Prefill: []sim.Span{{Query: 1000}}}
 	if got := runStep(t, quiet, &sim.Step{}, 2, &w, 0, 0); got.Extrapolated != 0 {
 		t.Errorf("nothing was extrapolated, got %v", quiet.ExtrapolationNotes(got.Extrapolated))
 	}
-	w = sim.Work{Tokens: 9000, Prefill: []sim.Span{{Query: 100}, {Query: 8900}}, Decodes: 1, DecodeTokens: 1 << 22}
+	w = sim.Work{Tokens: 9000, Prefill: []sim.Span{{Query: 100}, {Query: 8900}}, Decodes: 1,
+		DecodeTokens: 1 << 22}
 	dense := runStep(t, d, &sim.Step{DRAMBytes: 128 << 30}, 2, &w, 5, 5)
 	again := runStep(t, d, &sim.Step{Start: dense.Elapsed, DRAMBytes: 128 << 30}, 2, &w, 5, 5)
 	if again.Extrapolated != dense.Extrapolated {
@@ -200,10 +208,13 @@ func TestDeviceExtrapolationNotes(t *testing.T) {
 	sparse := runStep(t, d, &sim.Step{Start: dense.Elapsed + again.Elapsed}, 2, &w, 0, 0)
 	w.Rounds = []sim.Round{{Tokens: 1 << 22}}
 	psa := runStep(t, d, &sim.Step{Start: dense.Elapsed + again.Elapsed + sparse.Elapsed}, 2, &w, 0, 0)
-	notes := strings.Join(d.ExtrapolationNotes(dense.Extrapolated|sparse.Extrapolated|psa.Extrapolated), "\n")
+	notes := strings.Join(d.ExtrapolationNotes(
+		dense.Extrapolated|sparse.Extrapolated|psa.Extrapolated), "\n")
 	for _, want := range []string{
-		"no measured points for llama3-8b", "9000 tokens, measured 1 to 4096", "chunks of 100 tokens, measured from 512",
-		"dense decode attention: asked for 1.72e+10", "sparse decode attention", "pool of 128.0 GiB, measured to 64 GiB", "64 scatter threads",
+		"no measured points for llama3-8b", "9000 tokens, measured 1 to 4096",
+		"chunks of 100 tokens, measured from 512",
+		"dense decode attention: asked for 1.72e+10", "sparse decode attention",
+		"pool of 128.0 GiB, measured to 64 GiB", "64 scatter threads",
 		"progressive attention: no measured points on a100-40gb",
 	} {
 		if !strings.Contains(notes, want) {
@@ -216,7 +227,9 @@ func TestDeviceExtrapolationNotes(t *testing.T) {
 }
 
 func TestDeviceAllocatesNothing(t *testing.T) {
-	d := newTestDevice(t, "a100-40gb", "lwm-7b", DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true, SaveBufferBytes: 1 << 28})
+	d := newTestDevice(t, "a100-40gb", "lwm-7b",
+		DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true,
+			SaveBufferBytes: 1 << 28})
 	work := mixedBatch()
 	s := sim.Step{Sampled: 8}
 	run := func() {
@@ -232,7 +245,8 @@ func TestDeviceAllocatesNothing(t *testing.T) {
 
 // mixedBatch is two hybrid batches: eight decodes and a prefill chunk.
 func mixedBatch() []sim.Work {
-	a := sim.Work{Tokens: 2056, Prefill: []sim.Span{{Query: 2048, Prefix: 4096}}, Decodes: 8, DecodeTokens: 8 * 2048, ScoredBlocks: 3200, Sparse: true}
+	a := sim.Work{Tokens: 2056, Prefill: []sim.Span{{Query: 2048, Prefix: 4096}}, Decodes: 8,
+		DecodeTokens: 8 * 2048, ScoredBlocks: 3200, Sparse: true}
 	b := a
 	b.Prefill = []sim.Span{{Query: 1024, Prefix: 6144}, {Query: 1024}}
 	return []sim.Work{a, b}
@@ -244,7 +258,9 @@ func BenchmarkDeviceLayer(b *testing.B) {
 		alternate int64
 	}{{"same-work", 0}, {"new-work", 1}} {
 		b.Run(c.name, func(b *testing.B) {
-			d := newTestDevice(b, "a100-40gb", "lwm-7b", DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true, SaveBufferBytes: 1 << 28})
+			d := newTestDevice(b, "a100-40gb", "lwm-7b",
+				DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true,
+					SaveBufferBytes: 1 << 28})
 			work := mixedBatch()
 			moves := kv.Moves{Loads: 300, Saves: 40, BlockBytes: 16 << 10}
 			s := sim.Step{Sampled: 8}

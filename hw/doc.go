@@ -7,8 +7,9 @@
 //     from them; config_types.go, config_features.go: which models have no such shape.
 //   - units.go, card.go, kernels.go, engine.go, machine.go: a card, the kernels that a library
 //     runs on it and the engine around them, as figures with units and provenance;
-//     profile.go, profile_host.go, profile_load.go: all three as one Profile. derive.go gets a
-//     card from a measured one; retired.go knows the names that keys had before.
+//     profile.go, profile_host.go: all three as one Profile; profile_check.go, walk.go and
+//     tomlfile.go with tomllines.go read and validate files. derive.go gets a card from a
+//     measured one; retired.go knows the names that keys had before.
 //   - curve.go, roofline.go: interpolation between measured points, and the floor of physics
 //     below every prediction.
 //   - price.go: Cost prices one part of a layer's work. The parts have the files of

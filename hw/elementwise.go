@@ -47,9 +47,11 @@ func PointwiseBytes(m *Model) float64 {
 }
 
 // Seconds implements Cost.
-func (e *elementwise) Seconds(w *sim.Work) (s float64, beyond bool) { return e.of(float64(w.Tokens)) }
+func (e *elementwise) Seconds(w *sim.Work) (s float64, beyond bool) {
+	return e.of(float64(w.Tokens))
+}
 
-// of returns the time for n tokens and whether n lies beyond the rows.
+// of returns the time for n tokens and whether n is beyond the rows.
 func (e *elementwise) of(n float64) (t float64, outside bool) {
 	if n <= 0 {
 		return 0, false

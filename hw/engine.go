@@ -1,9 +1,8 @@
 package hw
 
 import (
+	"cmp"
 	"embed"
-	"errors"
-	"fmt"
 	"reflect"
 
 	"github.com/sparseserve/sparseserve/sim"
@@ -12,8 +11,8 @@ import (
 //go:embed engines/*.toml
 var engineFiles embed.FS
 
-// Engine describes a serving engine: what it takes on the host, how it launches its
-// kernels, and what it is set to when nobody says otherwise. A file of engines/.
+// Engine describes a serving engine: its time on the host, how it launches its
+// kernels, and its defaults. A file of engines/.
 type Engine struct {
 	Name  string `toml:"name"`
 	Title string `toml:"title"`
@@ -26,10 +25,9 @@ type Engine struct {
 
 // EngineCosts is the engine's own time, on the host and between kernels.
 type EngineCosts struct {
-	// PlanAhead says that the batch of a step is planned, and its work launched, while
-	// the step before still runs (vLLM's asynchronous scheduling). Host.Step, Request
-	// and Token then overlap with the GPU, and a request waits for the end of the step
-	// after the one that runs as it arrives.
+	// PlanAhead is whether the batch of a step is planned, and its work launched, while the step
+	// before still runs (vLLM's asynchronous scheduling). Host.Step, Request and Token then overlap
+	// with the GPU, and a request waits for the end of the step after the one that runs as it arrives.
 	PlanAhead     bool          `toml:"plan_ahead,omitempty"`
 	Host          Host          `toml:"host"`
 	FrontEnd      FrontEnd      `toml:"front_end,omitempty"`
@@ -40,8 +38,10 @@ type EngineCosts struct {
 // FrontEnd is the time outside the scheduler's loop, which TTFT and end-to-end
 // latency have in them.
 type FrontEnd struct {
-	Request Figure `toml:"request,omitempty" dim:"time,optional"` // from the client until the scheduler has the request
-	Reply   Figure `toml:"reply,omitempty" dim:"time,optional"`   // from the end of a step until the client has its token
+	// from the client until the scheduler has the request
+	Request Figure `toml:"request,omitempty" dim:"time,optional"`
+	// from the end of a step until the client has its token
+	Reply Figure `toml:"reply,omitempty" dim:"time,optional"`
 }
 
 // Graphs are the engine's CUDA graphs. A batch of at most as many tokens as the
@@ -68,38 +68,28 @@ func EngineNames() []string { return names(engineFiles, "engines") }
 
 // LoadEngine returns a built-in engine by name, or reads an engine file.
 func LoadEngine(nameOrPath string) (*Engine, error) {
-	file, data, err := readNamed("engine", engineFiles, "engines", nameOrPath)
-	if err != nil {
-		return nil, err
-	}
-	e := new(Engine)
-	ix, err := decodeTOML(file, data, e)
-	if err != nil {
-		return nil, err
-	}
-	return e, ix.place(file, e.validate)
+	return load[Engine]("engine", engineFiles, "engines", nameOrPath)
 }
 
-func (e *Engine) validate() (path string, err error) {
+func (e *Engine) validate() error {
 	switch {
 	case e.Name == "":
-		return "name", errors.New("want a name")
+		return wrong("name", "want a name")
 	case e.Kernels == "":
-		return "kernels", errors.New("want the library that computes: sparseserve, fa2 or fa3")
+		return wrong("kernels", "want the library that computes: sparseserve, fa2 or fa3")
 	}
-	if path, err := checkFigures(reflect.ValueOf(*e), "", ""); err != nil {
-		return path, err
-	}
-	return e.EngineCosts.validate()
+	return cmp.Or(checkFigures(e), e.EngineCosts.validate())
 }
 
-func (e *EngineCosts) validate() (path string, err error) {
-	for i, n := range e.Graphs.Tokens {
-		if n < 1 || i > 0 && n <= e.Graphs.Tokens[i-1] {
-			return "graphs.tokens", fmt.Errorf("want sizes that rise, got %d", n)
+func (e *EngineCosts) validate() error {
+	last := 0
+	for _, n := range e.Graphs.Tokens {
+		if n <= last {
+			return wrong("graphs.tokens", "want sizes that rise, got %d", n)
 		}
+		last = n
 	}
-	return checkGaps(e.LayerOverhead)
+	return checkOverhead(e.LayerOverhead)
 }
 
 // padded is the tokens that a batch's linears run over.
@@ -127,9 +117,9 @@ func (e EngineCosts) onHost(speed Figure) EngineCosts {
 		return e
 	}
 	why := "a host of another speed"
-	walkFigures(reflect.ValueOf(&e).Elem(), "", func(f *Figure, tag reflect.StructTag) {
+	eachFigure(reflect.ValueOf(&e).Elem(), func(_ string, f *Figure, tag reflect.StructTag) {
 		switch dim := tag.Get("dim"); {
-		case tag.Get("on") == "gpu":
+		case !f.Set() || tag.Get("on") == "gpu":
 		case dim == "rate,optional" || dim == "rate":
 			f.scale(x, why)
 		default:
@@ -141,5 +131,6 @@ func (e EngineCosts) onHost(speed Figure) EngineCosts {
 
 // Server is what of the engine the simulated server needs to know.
 func (e *EngineCosts) Server() sim.Engine {
-	return sim.Engine{PlanAhead: e.PlanAhead, Request: nanoseconds(e.FrontEnd.Request.optional()), Reply: nanoseconds(e.FrontEnd.Reply.optional())}
+	return sim.Engine{PlanAhead: e.PlanAhead, Request: nanoseconds(e.FrontEnd.Request.optional()),
+		Reply: nanoseconds(e.FrontEnd.Reply.optional())}
 }

@@ -22,12 +22,14 @@ func plainH200(t *testing.T) *Profile {
 	return p
 }
 
-// The optional figures of decode and scoring add what attention.go says.
+// The optional figures of decode and scoring add what memory_bound.go describes.
 func TestOptionalStreamFigures(t *testing.T) {
-	llama3, lwm := mustModel(t, "llama3-8b"), mustModel(t, "lwm-7b") // 8 KV heads of 4 query heads, 32 of one
+	// 8 KV heads of 4 query heads, 32 of one
+	llama3, lwm := mustModel(t, "llama3-8b"), mustModel(t, "lwm-7b")
 	dense := func(m *Model, requests, context int) func(p *Profile) float64 {
 		return func(p *Profile) float64 {
-			return Seconds(p.Costs(m).DenseDecode, sim.Work{DecodeTokens: int64(requests * context), Decodes: requests})
+			return Seconds(p.Costs(m).DenseDecode,
+				sim.Work{DecodeTokens: int64(requests * context), Decodes: requests})
 		}
 	}
 	merge := func(p *Profile) { p.DenseDecode.Merge, p.DenseDecode.CTAs = ns(100), count(264, "CTAs") }
@@ -51,11 +53,12 @@ func TestOptionalStreamFigures(t *testing.T) {
 	}
 }
 
-// PSA waits for its rounds where lists are few, for bytes where they are many,
-// and never beats HBM.
+// PSA waits for its rounds where lists are scarce, for bytes where they are many, and never beats
+// HBM.
 func TestPSADecode(t *testing.T) {
 	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
-	p.PSADecode = PSADecode{Launch: us(7), PerHead: ns(8), Round: us(4), Relaunch: us(1.5), Rate: Figure{4096, "GB/s", Measured, "test"}}
+	p.PSADecode = PSADecode{Launch: us(7), PerHead: ns(8), Round: us(4), Relaunch: us(1.5),
+		Rate: Figure{4096, "GB/s", Measured, "test"}}
 	for _, c := range []struct {
 		name                              string
 		requests, blocks, micro, launches int
@@ -67,53 +70,59 @@ func TestPSADecode(t *testing.T) {
 		{"a round begun", 1, 65, 16, 1, 7 + 32*0.008 + 5*4},
 		{"bytes", 64, 128, 16, 1, 7 + 2048*0.008 + 64*128*32*16384/4.096e6},
 	} {
-		got, known := p.PSADecodeSeconds(m, c.requests, c.blocks, 32, c.micro, c.launches)
+		got, known := p.PSASeconds(m, c.requests, equalRounds(c.requests, c.blocks, c.micro), c.launches)
 		if !known || math.Abs(got*1e6-c.want) > 1e-6 {
 			t.Errorf("%s: %.3f us, want %.3f", c.name, got*1e6, c.want)
 		}
 	}
-	// Of half as many lists as are few a cluster shares each.
+	// Of half as many lists as clusters share, a cluster shares each.
 	p.PSADecode.ClusterLists = count(64, "lists")
-	if got, _ := p.PSADecodeSeconds(m, 1, 64, 32, 16, 1); math.Abs(got*1e6-(7+32*0.008+4*2.048)) > 1e-6 {
+	if got, _ := p.PSASeconds(m, 1, equalRounds(1, 64, 16), 1); math.Abs(
+		got*1e6-(7+32*0.008+4*2.048)) > 1e-6 {
 		t.Errorf("few lists: %.3f us, want %.3f", got*1e6, 7+32*0.008+4*2.048)
 	}
 	// Lists that have ended attend to nothing, and hold nobody up.
-	even, _ := p.PSARoundsSeconds(m, 4, 32, 16, []int{128, 128})
-	some, _ := p.PSARoundsSeconds(m, 4, 32, 16, []int{128, 1})
+	const list = 16 * 32 * 512 // bytes of a round
+	even, _ := p.PSASeconds(m, 4, []float64{128 * list, 128 * list}, 1)
+	some, _ := p.PSASeconds(m, 4, []float64{128 * list, list}, 1)
 	if want := (even - some) * 1e6; math.Abs(want-(128*16*32*512./4.096e6-4)) > 1e-6 {
 		t.Errorf("a round of one list is %.3f us shorter than one of all", want)
 	}
 	p.PSADecode.Rate.Value = 1e6
-	if got, _ := p.PSADecodeSeconds(m, 64, 128, 32, 16, 1); got < 64*128*32*16384/p.GPU.HBMBandwidth.SI() {
+	if got, _ := p.PSASeconds(m, 64, equalRounds(64, 128, 16),
+		1); got < 64*128*32*16384/p.GPU.HBMBandwidth.SI() {
 		t.Errorf("%g s beats HBM", got)
 	}
-	if _, known := mustProfile(t, "a100-40gb").PSADecodeSeconds(m, 1, 64, 32, 16, 1); known {
+	if _, known := mustProfile(t, "a100-40gb").PSASeconds(m, 1, equalRounds(1, 64, 16), 1); known {
 		t.Error("the A100 has no figures of PSA")
 	}
 }
 
-// Figures that mean nothing alone, and rows out of order, are refused by name.
+// Figures that mean nothing by themselves, and rows out of order, are refused by name.
 func TestFormsAreChecked(t *testing.T) {
 	for _, c := range []struct {
 		want   string
 		change func(p *Profile)
 	}{
-		{"dense_decode.merge: want it together with ctas", func(p *Profile) { p.DenseDecode.CTAs = Figure{} }},
-		{"sparse_decode.wave: means nothing without sparse_decode.ctas", func(p *Profile) { p.SparseDecode.CTAs = Figure{} }},
-		{"psa_decode.rate: want it together with round", func(p *Profile) { p.PSADecode.Round = Figure{} }},
-		{"load.memcpy_warmup: want it together with memcpy_warmup_blocks", func(p *Profile) { p.Load.MemcpyWarmup, p.Load.MemcpyWarmupBlocks = us(1), Figure{} }},
+		{"dense_decode.merge: want it together with ctas",
+			func(p *Profile) { p.DenseDecode.CTAs = Figure{} }},
+		{"sparse_decode.wave: means nothing without sparse_decode.ctas",
+			func(p *Profile) { p.SparseDecode.CTAs = Figure{} }},
+		{"psa_decode.rate: want it together with round",
+			func(p *Profile) { p.PSADecode.Round = Figure{} }},
+		{"load.memcpy_warmup: want it together with memcpy_warmup_blocks",
+			func(p *Profile) { p.Load.MemcpyWarmup, p.Load.MemcpyWarmupBlocks = us(1), Figure{} }},
 	} {
 		p := mustProfile(t, "h200")
 		c.change(p)
-		path, err := p.validate()
-		if err == nil || !strings.HasPrefix(path+": "+err.Error(), c.want) {
+		path, err := wrongKey(p)
+		if err == nil || !strings.HasPrefix(err.Error(), c.want) {
 			t.Errorf("got %s: %v, want %s", path, err, c.want)
 		}
 	}
 }
 
-// A layer's round trip grows with its lists: 4 bytes a selected block and KV
-// head.
+// A layer's round trip grows with its lists: 4 bytes a selected block and KV head.
 func TestRoundTrip(t *testing.T) {
 	p, m := mustProfile(t, "a100-40gb"), mustModel(t, "lwm-7b")
 	sync := p.Host.LayerSync.SI()
@@ -122,7 +131,18 @@ func TestRoundTrip(t *testing.T) {
 	}
 	p.Host.LayerRate, p.Host.LayerRequest = Figure{2, "GB/s", Measured, "test"}, us(3)
 	bytes := ListBytes(m, 8*2048)
-	if got, want := p.LayerSyncSeconds(8, int64(bytes)), sync+8*3e-6+8*64*32*4/2e9; math.Abs(got-want) > 1e-12 {
+	if got, want := p.LayerSyncSeconds(8, int64(bytes)),
+		sync+8*3e-6+8*64*32*4/2e9; math.Abs(got-want) > 1e-12 {
 		t.Errorf("8 requests of 2048 tokens: %g s, want %g", got, want)
 	}
+}
+
+// equalRounds are the bytes of each round of a microbatch, of blocks of 32 tokens of 16 KiB.
+func equalRounds(requests, blocks, microbatch int) []float64 {
+	n := (blocks + microbatch - 1) / microbatch
+	rounds := make([]float64, n)
+	for i := range rounds {
+		rounds[i] = float64(requests*blocks*32*16384) / float64(n)
+	}
+	return rounds
 }

@@ -5,8 +5,7 @@ import (
 	"math"
 )
 
-// linears is the cost of weight matrices: the four linears of a layer, and the
-// LM head as one more.
+// linears is the cost of weight matrices: the four linears of a layer, and the LM head as one more.
 //
 //	t(n) = launch + scale * (measured(n) - linear_launch), at least max(2 n W / peak, bytes / HBM)
 //
@@ -73,13 +72,14 @@ func newHead(p *Profile, m *Model) gemm {
 // Seconds implements Cost.
 func (l *gemm) Seconds(w *sim.Work) (s float64, beyond bool) { return l.of(float64(w.Tokens)) }
 
-// of returns the time for n tokens and whether n lies beyond the rows.
+// of returns the time for n tokens and whether n is beyond the rows.
 func (l *gemm) of(n float64) (t float64, outside bool) {
 	if n <= 0 {
 		return 0, false
 	}
 	t, outside = l.measured.cost(n)
-	return math.Max(l.launch+(t-l.launches)*l.scale, l.peak.floor(2*n*l.weights, l.weights*l.bytes)), outside
+	return math.Max(l.launch+(t-l.launches)*l.scale, l.peak.floor(2*n*l.weights, l.weights*l.bytes)),
+		outside
 }
 
 func (s *Shape) linears() int64 {
@@ -88,11 +88,13 @@ func (s *Shape) linears() int64 {
 }
 
 func (s *Shape) model() Model {
-	return Model{Hidden: s.Hidden, QHeads: s.QHeads, KVHeads: s.KVHeads, HeadDim: s.HeadDim, FFN: s.FFN}
+	return Model{Hidden: s.Hidden, QHeads: s.QHeads, KVHeads: s.KVHeads, HeadDim: s.HeadDim,
+		FFN: s.FFN}
 }
 
 func (s *Shape) matches(m *Model) bool {
-	return s.Hidden == m.Hidden && s.QHeads == m.QHeads && s.KVHeads == m.KVHeads && s.HeadDim == m.HeadDim && s.FFN == m.FFN
+	return s.Hidden == m.Hidden && s.QHeads == m.QHeads && s.KVHeads == m.KVHeads &&
+		s.HeadDim == m.HeadDim && s.FFN == m.FFN
 }
 
 // tokenCurve returns the rows of one shape as tokens and seconds.

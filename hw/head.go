@@ -36,7 +36,8 @@ func (h *head) sortsLogits(p *Profile, m *Model) {
 func (h *head) seconds(tokens, sampled int) float64 {
 	t, _ := h.lm.of(float64(sampled))
 	if sampled > 0 && h.topP.Rate.Set() {
-		t += h.topP.Launch.optional() + h.vocab*h.topP.Row.optional() + 4*float64(sampled)*h.vocab/h.topP.Rate.SI()
+		t += h.topP.Launch.optional() + h.vocab*h.topP.Row.optional() +
+			4*float64(sampled)*h.vocab/h.topP.Rate.SI()
 	}
 	t += float64(sampled) * h.logitBytes / h.rate
 	if tokens > 0 {

@@ -7,12 +7,12 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// What the host does beside a layer's usual round trip is paid where the device
-// has figures of it, and by those it concerns: 4 decodes of a model of 32 KV
-// heads in two layers, 100 loads each.
+// What the host does besides a layer's usual round trip is paid where the device has figures of it,
+// and by those it concerns: 4 decodes of a model of 32 KV heads in two layers, 100 loads each.
 func TestHostOfWhatChanges(t *testing.T) {
 	const layers = 2
-	host := DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true, SaveBufferBytes: 1 << 30, Microbatch: 16}
+	host := DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true,
+		SaveBufferBytes: 1 << 30, Microbatch: 16}
 	gpu := host
 	gpu.GPULookup = true
 	work := sim.Work{Tokens: 4, Decodes: 4, DecodeTokens: 4 * 2048, ScoredBlocks: 1000, Sparse: true}
@@ -24,13 +24,19 @@ func TestHostOfWhatChanges(t *testing.T) {
 		change func(p *Profile)
 		want   des.Time
 	}{
-		"requests of a layer": {host, work, sim.Step{}, func(p *Profile) { p.Host.LayerRequest = us(3) }, layers * 4 * 3 * des.Microsecond},
-		"no lists":            {host, dense, sim.Step{}, func(p *Profile) { p.Host.LayerRequest = us(3) }, 0},
-		"blocks given back":   {host, work, sim.Step{FreedBlocks: 1000}, func(p *Profile) { p.Host.FreeBlock = ns(6) }, 6 * des.Microsecond},
-		"of the GPU's lookup": {gpu, work, sim.Step{FreedBlocks: 1000}, func(p *Profile) { p.Host.FreeBlock = ns(6) }, 6 * des.Microsecond},
-		"blocks loaded":       {host, work, sim.Step{}, func(p *Profile) { p.Host.LoadBlock = ns(50) }, layers * 100 * 50},
-		"loads of a prefill":  {host, dense, sim.Step{}, func(p *Profile) { p.Host.LoadBlock = ns(50) }, 0},
-		"named by the GPU":    {gpu, work, sim.Step{}, func(p *Profile) { p.Host.LoadBlock = ns(50) }, 0},
+		"requests of a layer": {host, work, sim.Step{}, func(p *Profile) { p.Host.LayerRequest = us(3) },
+			layers * 4 * 3 * des.Microsecond},
+		"no lists": {host, dense, sim.Step{}, func(p *Profile) { p.Host.LayerRequest = us(3) },
+			0},
+		"blocks given back": {host, work, sim.Step{FreedBlocks: 1000},
+			func(p *Profile) { p.Host.FreeBlock = ns(6) }, 6 * des.Microsecond},
+		"of the GPU's lookup": {gpu, work, sim.Step{FreedBlocks: 1000},
+			func(p *Profile) { p.Host.FreeBlock = ns(6) }, 6 * des.Microsecond},
+		"blocks loaded": {host, work, sim.Step{}, func(p *Profile) { p.Host.LoadBlock = ns(50) },
+			layers * 100 * 50},
+		"loads of a prefill": {host, dense, sim.Step{}, func(p *Profile) { p.Host.LoadBlock = ns(50) },
+			0},
+		"named by the GPU": {gpu, work, sim.Step{}, func(p *Profile) { p.Host.LoadBlock = ns(50) }, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got [2]sim.Timing
@@ -48,7 +54,8 @@ func TestHostOfWhatChanges(t *testing.T) {
 				got[i] = runStep(t, d, &c.step, layers, &w, 100, 0)
 			}
 			more := got[1].Phases.Host - got[0].Phases.Host
-			if diff := more - c.want; diff < -layers || diff > layers || got[1].Elapsed-got[0].Elapsed != more {
+			if diff := more - c.want; diff < -layers || diff > layers ||
+				got[1].Elapsed-got[0].Elapsed != more {
 				t.Errorf("%v of the host and %v in all, want %v", more, got[1].Elapsed-got[0].Elapsed, c.want)
 			}
 		})

@@ -5,12 +5,12 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// engineTime is what the engine takes for a step, layers' own waits apart.
+// engineTime is the engine's time for a step, except layers' own waits.
 //
 //	host    = step + requests request + prompt tokens token
 //	launch  = sparse layers sparse_layer + layers without a graph eager_layer
 //
-// An engine that plans ahead has its host's time overlap with the GPU's: a step then takes
+// An engine that plans ahead has its host's time overlap with the GPU's: a step then lasts
 // the longer of both, but for the first one after a pause, which finds nothing planned.
 // Launches overlap with the GPU in either: they are a floor of its time.
 type engineTime struct {
@@ -25,14 +25,16 @@ type engineTime struct {
 func newEngineTime(e *EngineCosts) engineTime {
 	return engineTime{
 		planAhead: e.PlanAhead,
-		step:      nanoseconds(e.Host.Step.SI()), request: nanoseconds(e.Host.Request.optional()), token: nanoseconds(e.Host.Token.optional()),
-		sparse: nanoseconds(e.Host.SparseLayer.optional()), eager: nanoseconds(e.Host.EagerLayer.optional()),
+		step:      nanoseconds(e.Host.Step.SI()), request: nanoseconds(e.Host.Request.optional()),
+		token:  nanoseconds(e.Host.Token.optional()),
+		sparse: nanoseconds(e.Host.SparseLayer.optional()),
+		eager:  nanoseconds(e.Host.EagerLayer.optional()),
 		graphs: e.Graphs,
 	}
 }
 
 // begin returns what of the host's time passes before the GPU has anything to do; rest
-// says that nothing ran right before.
+// is whether nothing ran right before.
 func (e *engineTime) begin(s *sim.Step, rest bool) (before des.Time) {
 	e.host, e.launched = e.step+des.Time(s.Requests)*e.request, 0
 	if e.planAhead && !rest {

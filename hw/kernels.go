@@ -1,13 +1,13 @@
 package hw
 
 import (
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
-	"strings"
 )
 
 //go:embed kernels/*.toml
@@ -41,29 +41,38 @@ func loadKernels(name, dir string) (*Kernels, error) {
 		return nil, err
 	}
 	if k.From != "" {
-		own := *k
-		base, err := loadKernels(k.From, dir)
-		if err != nil {
-			return nil, fmt.Errorf("%s:%d: from: %w", file, ix.line("from"), err)
+		if err := k.derive(dir); err != nil {
+			return nil, ix.place(file, err)
 		}
-		if base.From != "" {
-			return nil, fmt.Errorf("%s:%d: from: want a file that has all costs itself", file, ix.line("from"))
-		}
-		there, err := LoadCard(inFolder(base.MeasuredOn, dir))
-		if err != nil {
-			return nil, fmt.Errorf("kernels %s: measured_on: %w", base.Name, err)
-		}
-		here, err := LoadCard(inFolder(k.MeasuredOn, dir))
-		if err != nil {
-			return nil, fmt.Errorf("%s:%d: measured_on: %w", file, ix.line("measured_on"), err)
-		}
-		k.KernelCosts = base.KernelCosts.on(there, here)
-		k.replace(&own.KernelCosts)
 	}
-	return k, ix.place(file, k.validate)
+	return k, ix.place(file, k.validate())
 }
 
-// replace takes every table that other gives.
+// derive adds the tables that k does not have itself, from the costs of another file on this
+// file's card.
+func (k *Kernels) derive(dir string) error {
+	base, err := loadKernels(k.From, dir)
+	if err != nil {
+		return &keyError{"from", err}
+	}
+	if base.From != "" {
+		return wrong("from", "want a file that has all costs itself")
+	}
+	there, err := LoadCard(inFolder(base.MeasuredOn, dir))
+	if err != nil {
+		return fmt.Errorf("kernels %s: measured_on: %w", base.Name, err)
+	}
+	here, err := LoadCard(inFolder(k.MeasuredOn, dir))
+	if err != nil {
+		return &keyError{"measured_on", err}
+	}
+	own := k.KernelCosts
+	k.KernelCosts = base.KernelCosts.on(there, here)
+	k.replace(&own)
+	return nil
+}
+
+// replace copies every table that other has.
 func (k *KernelCosts) replace(other *KernelCosts) {
 	dst, src := reflect.ValueOf(k).Elem(), reflect.ValueOf(other).Elem()
 	for i := range src.NumField() {
@@ -73,26 +82,45 @@ func (k *KernelCosts) replace(other *KernelCosts) {
 	}
 }
 
-func (k *Kernels) validate() (path string, err error) {
+func (k *Kernels) validate() error {
 	switch {
 	case k.Name == "":
-		return "name", errors.New("want a name")
+		return wrong("name", "want a name")
 	case k.MeasuredOn == "":
-		return "measured_on", errors.New("want the card on which these costs were measured")
+		return wrong("measured_on", "want the card on which these costs were measured")
 	}
-	if path, err := checkFigures(reflect.ValueOf(*k), "", ""); err != nil {
-		return path, err
-	}
-	return k.KernelCosts.validate()
+	return cmp.Or(checkFigures(k), k.KernelCosts.validate())
 }
 
-// readNamed returns a built-in file by name, or the file of that path.
-func readNamed(kind string, files embed.FS, folder, nameOrPath string) (file string, data []byte, err error) {
-	return readIn(kind, files, folder, nameOrPath, "")
+// checked is a pointer to what a file describes.
+type checked[T any] interface {
+	*T
+	// validate returns what is wrong with the first wrong key.
+	validate() error
 }
 
-// readIn is readNamed with paths that are relative to dir.
-func readIn(kind string, files embed.FS, folder, nameOrPath, dir string) (file string, data []byte, err error) {
+// load returns what a built-in file describes, by its name, or the file of that path.
+func load[T any, P checked[T]](kind string, files embed.FS, folder, nameOrPath string) (*T, error) {
+	file, data, err := readIn(kind, files, folder, nameOrPath, "")
+	if err != nil {
+		return nil, err
+	}
+	return parse[T, P](file, data)
+}
+
+// parse decodes and validates what a file describes.
+func parse[T any, P checked[T]](file string, data []byte) (*T, error) {
+	v := new(T)
+	ix, err := decodeTOML(file, data, v)
+	if err != nil {
+		return nil, err
+	}
+	return v, ix.place(file, P(v).validate())
+}
+
+// readIn returns a built-in file by name, or the file of that path, relative to dir.
+func readIn(kind string, files embed.FS, folder, nameOrPath, dir string) (
+	file string, data []byte, err error) {
 	file = folder + "/" + nameOrPath + ".toml"
 	if data, err := files.ReadFile(file); err == nil {
 		return file, data, nil
@@ -120,13 +148,15 @@ func readIn(kind string, files embed.FS, folder, nameOrPath, dir string) (file s
 }
 
 // place adds file and line to an error of a file's validation.
-func (ix lineIndex) place(file string, validate func() (string, error)) error {
-	path, err := validate()
+func (ix lineIndex) place(file string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if n := ix.line(path); n > 0 {
-		return fmt.Errorf("%s:%d: %s: %w", file, n, path, err)
+	var at *keyError
+	if errors.As(err, &at) {
+		if n := ix.line(at.path); n > 0 {
+			return fmt.Errorf("%s:%d: %w", file, n, err)
+		}
 	}
-	return fmt.Errorf("%s: %s: %w", file, strings.TrimPrefix(path, "."), err)
+	return fmt.Errorf("%s: %w", file, err)
 }

@@ -16,9 +16,10 @@ func TestLoadsWaitForLandingSaves(t *testing.T) {
 		saved int64 // blocks a layer of the step before
 		own   int64 // of this one
 	}{
-		"memcpy":             {DeviceOptions{LoadEngine: LoadMemcpy, SaveEngine: SaveMemcpy}, 2000, 500},
-		"FlashD2H":           {DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash}, 20000, 20000},
-		"the GPU's lookup":   {DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash, GPULookup: true}, 20000, 20000},
+		"memcpy":   {DeviceOptions{LoadEngine: LoadMemcpy, SaveEngine: SaveMemcpy}, 2000, 500},
+		"FlashD2H": {DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash}, 20000, 20000},
+		"the GPU's lookup": {DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash,
+			GPULookup: true}, 20000, 20000},
 		"nothing on its way": {DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash}, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -37,7 +38,8 @@ func TestLoadsWaitForLandingSaves(t *testing.T) {
 					}
 				}
 				first := runStep(t, d, &sim.Step{}, 4, &sim.Work{Tokens: 64}, 0, c.saved)
-				w := sim.Work{Tokens: 2, Decodes: 2, DecodeTokens: 2 * 2048, ScoredBlocks: 2 * 400, Sparse: true}
+				w := sim.Work{Tokens: 2, Decodes: 2, DecodeTokens: 2 * 2048, ScoredBlocks: 2 * 400,
+					Sparse: true}
 				must(d.Begin(&sim.Step{Index: 1, Start: first.Elapsed}))
 				for layer := range 3 {
 					must(d.Score(layer, &w))
@@ -45,7 +47,8 @@ func TestLoadsWaitForLandingSaves(t *testing.T) {
 						left = first.SavesDone - d.now
 					}
 					loads := int64(64 * layer) // of the first layer none
-					must(d.Move(&kv.Moves{Layer: layer, Loads: loads, Saves: c.own, BlockBytes: 16 << 10, SavesInFlight: landing && loads > 0}))
+					must(d.Move(&kv.Moves{Layer: layer, Loads: loads, Saves: c.own, BlockBytes: 16 << 10,
+						SavesInFlight: landing && loads > 0}))
 					must(d.Compute(layer, &w))
 				}
 				timing, err = d.Finish()

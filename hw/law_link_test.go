@@ -30,7 +30,8 @@ func TestLaw11MonotoneLink(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, f := range []*Figure{&p.Link.Nominal, &p.Link.H2D, &p.Link.D2H, &p.Link.DuplexCopy, &p.Link.DuplexKernel, &p.Save.GPURate} {
+			for _, f := range []*Figure{&p.Link.Nominal, &p.Link.H2D, &p.Link.D2H, &p.Link.DuplexCopy,
+				&p.Link.DuplexKernel, &p.Save.GPURate} {
 				f.Value *= factor
 			}
 			for i := range p.Load.Flash {
@@ -44,7 +45,8 @@ func TestLaw11MonotoneLink(t *testing.T) {
 			x := seed
 			for range 4 {
 				x = x*1664525 + 1013904223
-				w := sim.Work{Tokens: 1 + int(x>>22), Decodes: 1, DecodeTokens: 2048, ScoredBlocks: 300, Sparse: true}
+				w := sim.Work{Tokens: 1 + int(x>>22), Decodes: 1, DecodeTokens: 2048, ScoredBlocks: 300,
+					Sparse: true}
 				s.Start += runStep(t, d, &s, m.Layers, &w, int64(x>>8)%3000, int64(x>>16)%3000).Elapsed
 			}
 			return s.Start
@@ -79,7 +81,8 @@ func TestLaw6LinkBandwidth(t *testing.T) {
 			}
 			for layer := range 4 {
 				w := sim.Work{Tokens: int(logInt(t, 4096, "tokens"))}
-				mv := kv.Moves{Layer: layer, Loads: logInt(t, 1e5, "loads") - 1, Saves: logInt(t, 1e5, "saves") - 1, BlockBytes: logInt(t, 1<<18, "block")}
+				mv := kv.Moves{Layer: layer, Loads: logInt(t, 1e5, "loads") - 1,
+					Saves: logInt(t, 1e5, "saves") - 1, BlockBytes: logInt(t, 1<<18, "block")}
 				at, drained := d.now, d.saves.drained
 				if err := d.Move(&mv); err != nil {
 					t.Fatal(err)
@@ -93,7 +96,8 @@ func TestLaw6LinkBandwidth(t *testing.T) {
 					t.Fatalf("step %d: %g bytes saved in %gs", step, saved, seconds)
 				}
 				if most := math.Max(d.duplex, math.Max(h2d, d2h)); loaded+saved > most*(seconds+2e-9)*(1+1e-9)+1 {
-					t.Fatalf("step %d: %g bytes both ways in %gs, limit %g", step, loaded+saved, seconds, most*seconds)
+					t.Fatalf("step %d: %g bytes both ways in %gs, limit %g", step, loaded+saved, seconds,
+						most*seconds)
 				}
 				at, drained = d.now, d.saves.drained
 				if err := d.Compute(layer, &w); err != nil {
@@ -117,8 +121,7 @@ func TestLaw6LinkBandwidth(t *testing.T) {
 	})
 }
 
-// check compares the queue's totals with its entries, and bytes pushed with
-// bytes drained and left.
+// check compares the queue's totals with its entries, and bytes pushed with bytes drained and left.
 func (q *saveQueue) check(pushed float64) error {
 	var bytes float64
 	var work des.Time

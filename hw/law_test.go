@@ -157,7 +157,8 @@ func linkPhysics(t *rapid.T, p *Profile) {
 
 func TestLaw10PhysicsStep(t *testing.T) {
 	allPairs(t, func(t *rapid.T, p *Profile, m *Model) {
-		d, err := NewDevice(p, m, DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveGPU, Offload: true})
+		d, err := NewDevice(p, m,
+			DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveGPU, Offload: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -173,7 +174,8 @@ func TestLaw10PhysicsStep(t *testing.T) {
 		if timing.Elapsed.Seconds() < least*(1-1e-12) {
 			t.Fatalf("%s, %s: step takes %v, physics allow %gs", p.Name, m.Name, timing.Elapsed, least)
 		}
-		if saved := float64(m.Layers) * float64(blocks<<14) / p.Link.D2H.SI(); timing.SavesDone.Seconds() < saved*(1-1e-12) {
+		if saved := float64(m.Layers) *
+			float64(blocks<<14) / p.Link.D2H.SI(); timing.SavesDone.Seconds() < saved*(1-1e-12) {
 			t.Fatalf("saves done after %v, the link needs %gs", timing.SavesDone, saved)
 		}
 	})
@@ -186,7 +188,8 @@ type fataler interface {
 }
 
 // runStep passes one step with the same Work and Moves in each layer.
-func runStep(t fataler, d *Device, s *sim.Step, layers int, w *sim.Work, loads, saves int64) sim.Timing {
+func runStep(t fataler, d *Device, s *sim.Step, layers int, w *sim.Work, loads,
+	saves int64) sim.Timing {
 	t.Helper()
 	must := func(err error) {
 		if err != nil {
@@ -211,7 +214,8 @@ func runStep(t fataler, d *Device, s *sim.Step, layers int, w *sim.Work, loads, 
 
 func TestLaw11MonotoneWork(t *testing.T) {
 	allPairs(t, func(t *rapid.T, p *Profile, m *Model) {
-		even := *p // the decode kernel cuts more work otherwise, and may be a few microseconds faster for it
+		// the decode kernel splits more work otherwise, and may be a few microseconds faster for it
+		even := *p
 		even.SparseDecode.Wave = Figure{}
 		c := newCoster(&even, m, &DeviceOptions{})
 		w := drawWork(t)
@@ -225,7 +229,8 @@ func TestLaw11MonotoneWork(t *testing.T) {
 			more.Prefill[i].Prefix += rapid.IntRange(0, 65536).Draw(t, "more prefix")
 		}
 		a, b := *c.layer(&w), *c.layer(&more)
-		if b.linears < a.linears || b.prefill < a.prefill || b.dense < a.dense || b.sparse < a.sparse || b.scoring < a.scoring {
+		if b.linears < a.linears || b.prefill < a.prefill || b.dense < a.dense || b.sparse < a.sparse ||
+			b.scoring < a.scoring {
 			t.Fatalf("%s, %s: %+v costs %+v, but %+v costs %+v", p.Name, m.Name, w, a, more, b)
 		}
 	})

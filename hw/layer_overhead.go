@@ -1,18 +1,21 @@
 package hw
 
 import (
+	"fmt"
+
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
 // OverheadRow is the time of a layer in its row beyond its kernels measured one by one:
-// back-to-back kernels are a launch's gap apart and run with colder caches than the
+// back-to-back kernels are a launch's latency apart and run with colder caches than the
 // isolated probes, and small kernels that no probe measures, such as the write of K and V
 // and the copy of the layer's lists, are in it. It is one figure a kind of layer.
 type OverheadRow struct {
-	Attention string `toml:"attention"`        // dense | sparse | psa
-	Lookup    string `toml:"lookup,omitempty"` // gpu: where the GPU looks lists up, its lookup included
-	Figure    `dim:"time" on:"gpu"`
+	Attention string `toml:"attention"` // dense | sparse | psa
+	// gpu: where the GPU looks lists up, its lookup included
+	Lookup string `toml:"lookup,omitempty"`
+	Figure `dim:"time" on:"gpu"`
 }
 
 // What a OverheadRow's attention may be.
@@ -25,14 +28,15 @@ const (
 // OverheadGPULookup is Lookup of rows where the GPU looks lists up.
 const OverheadGPULookup = "gpu"
 
-// gaps are those of layers by attention, seconds; 0 without a row.
+// layerOverhead is that of layers by attention, seconds; 0 without a row.
 type layerOverhead struct{ dense, sparse, psa float64 }
 
-// newLayerOverhead takes the rows that fit the options. Where the GPU looks lists up, a layer of
-// decodes with dense attention has its lists of all blocks looked up too: its gap grows by
+// newLayerOverhead reads the rows that fit the options. Where the GPU looks lists up, a layer of
+// decodes with dense attention has its lists of all blocks looked up too: its overhead grows by
 // as much as that of sparse attention.
 func newLayerOverhead(p *Profile, opts *DeviceOptions) layerOverhead {
-	g := layerOverhead{dense: p.LayerOverheadSeconds(OverheadDense, ""), sparse: p.LayerOverheadSeconds(OverheadSparse, ""), psa: p.LayerOverheadSeconds(OverheadPSA, "")}
+	g := layerOverhead{dense: p.LayerOverheadSeconds(OverheadDense, ""),
+		sparse: p.LayerOverheadSeconds(OverheadSparse, ""), psa: p.LayerOverheadSeconds(OverheadPSA, "")}
 	if !opts.GPULookup {
 		return g
 	}
@@ -44,12 +48,12 @@ func newLayerOverhead(p *Profile, opts *DeviceOptions) layerOverhead {
 	return g
 }
 
-// GPULookup says whether the profile knows layers whose lists the GPU looks up.
+// GPULookup reports whether the profile knows layers whose lists the GPU looks up.
 func (p *Profile) GPULookup() bool {
 	return p.LayerOverheadSeconds(OverheadSparse, OverheadGPULookup) > 0
 }
 
-// LayerOverheadSeconds returns the gap of one layer, 0 without its row.
+// LayerOverheadSeconds returns the overhead of one layer, 0 without its row.
 func (p *Profile) LayerOverheadSeconds(attention, lookup string) float64 {
 	for _, r := range p.LayerOverhead {
 		if r.Attention == attention && r.Lookup == lookup {
@@ -59,7 +63,7 @@ func (p *Profile) LayerOverheadSeconds(attention, lookup string) float64 {
 	return 0
 }
 
-// of is the gap of a layer. A layer with a chunk of a prompt has none: its kernels are long
+// of is the overhead of a layer. A layer with a chunk of a prompt has none: its kernels are long
 // enough for the launches to stay ahead of them.
 func (g *layerOverhead) of(w *sim.Work) des.Time {
 	switch {
@@ -71,4 +75,29 @@ func (g *layerOverhead) of(w *sim.Work) des.Time {
 		return nanoseconds(g.sparse)
 	}
 	return nanoseconds(g.dense)
+}
+
+// checkOverhead wants each kind of layer once.
+func checkOverhead(rows []OverheadRow) error {
+	for i, r := range rows {
+		path := fmt.Sprintf("layer_overhead[%d]", i)
+		selects := r.Attention == OverheadSparse || r.Attention == OverheadPSA
+		switch {
+		case r.Attention != OverheadDense && !selects:
+			return wrong(path+".attention", "want %s, %s or %s, got %q",
+				OverheadDense, OverheadSparse, OverheadPSA, r.Attention)
+		case r.Lookup != "" && r.Lookup != OverheadGPULookup:
+			return wrong(path+".lookup", "want %s, or nothing, got %q", OverheadGPULookup, r.Lookup)
+		case r.Lookup != "" && !selects:
+			return wrong(path+".lookup", "means nothing for %s", r.Attention)
+		}
+		for _, before := range rows[:i] {
+			if before.Attention == r.Attention && before.Lookup == r.Lookup {
+				return wrong(path+".attention",
+					"want one row a kind of layer, got a second one of %q with lookup %q",
+					r.Attention, r.Lookup)
+			}
+		}
+	}
+	return nil
 }

@@ -43,15 +43,11 @@ func LoadModel(nameOrPath string) (Model, error) {
 
 // parseModel decodes one model description.
 func parseModel(file string, data []byte) (Model, error) {
-	var m Model
-	ix, err := decodeTOML(file, data, &m)
+	m, err := parse[Model](file, data)
 	if err != nil {
 		return Model{}, err
 	}
-	if key, err := m.validate(); err != nil {
-		return Model{}, fmt.Errorf("%s:%d: %s: %w", file, ix.line(key), key, err)
-	}
-	return m, nil
+	return *m, nil
 }
 
 // names lists the embedded *.toml files of a folder, without the suffix.
@@ -68,7 +64,8 @@ func names(files embed.FS, folder string) []string {
 }
 
 func looksLikePath(s string) bool {
-	return strings.ContainsRune(s, os.PathSeparator) || strings.HasSuffix(s, ".json") || strings.HasSuffix(s, ".toml")
+	return strings.ContainsRune(s, os.PathSeparator) || strings.HasSuffix(s, ".json") ||
+		strings.HasSuffix(s, ".toml")
 }
 
 // unknownName offers the known names that begin with the given one, else the nearest.
@@ -80,10 +77,12 @@ func unknownName(kind, name string, known []string) error {
 		}
 	}
 	if len(begin) > 0 {
-		return fmt.Errorf("unknown %s %q, did you mean %s? known: %s", kind, name, strings.Join(begin, " or "), strings.Join(known, ", "))
+		return fmt.Errorf("unknown %s %q, did you mean %s? known: %s", kind, name,
+			strings.Join(begin, " or "), strings.Join(known, ", "))
 	}
 	if near := nearest(name, known); near != "" {
-		return fmt.Errorf("unknown %s %q, did you mean %q? known: %s", kind, name, near, strings.Join(known, ", "))
+		return fmt.Errorf("unknown %s %q, did you mean %q? known: %s", kind, name, near,
+			strings.Join(known, ", "))
 	}
 	return fmt.Errorf("unknown %s %q; known: %s", kind, name, strings.Join(known, ", "))
 }

@@ -26,7 +26,8 @@ func Load(gpu, engine string, changes Changes) (*Profile, error) {
 	}
 	file, ok := c.Kernels.of(e.Kernels)
 	if !ok {
-		return nil, fmt.Errorf("gpu %s has no kernels of %q, which engine %s runs; known: %s", c.Name, e.Kernels, e.Name, c.Kernels.known())
+		return nil, fmt.Errorf("gpu %s has no kernels of %q, which engine %s runs; known: %s", c.Name,
+			e.Kernels, e.Name, c.Kernels.known())
 	}
 	dir := ""
 	if looksLikePath(gpu) {
@@ -47,8 +48,8 @@ func Load(gpu, engine string, changes Changes) (*Profile, error) {
 		Name: c.Name, Title: c.Title, Provenance: k.Provenance, GPU: c.GPU, Link: c.Link, CPU: c.CPU,
 		KernelCosts: k.KernelCosts.on(measured, c), EngineCosts: e.EngineCosts.onHost(c.CPU.Speed),
 	}
-	if path, err := p.validate(); err != nil {
-		return nil, fmt.Errorf("gpu %s under engine %s: %s: %w", c.Name, e.Name, path, err)
+	if err := p.validate(); err != nil {
+		return nil, fmt.Errorf("gpu %s under engine %s: %w", c.Name, e.Name, err)
 	}
 	return p, nil
 }
@@ -90,9 +91,8 @@ func FilesOf(path string) Files {
 	return Files{Card: path, Kernels: stem + "-kernels.toml", Engine: stem + "-engine.toml"}
 }
 
-// Write writes a machine as three files, FilesOf(path), each whole or not at all. The
-// engine keeps what the built-in one of that name has beside its costs. What Load makes
-// of them is p.
+// Write writes a machine as three files, FilesOf(path), each whole or not at all. The engine keeps
+// what the built-in one of that name has besides its costs. What Load makes of them is p.
 func (p *Profile) Write(path, engine string) error {
 	e, err := LoadEngine(engine)
 	if err != nil {
@@ -101,8 +101,10 @@ func (p *Profile) Write(path, engine string) error {
 	to := FilesOf(path)
 	e.Name, e.EngineCosts = p.Name+"-engine", p.EngineCosts
 	kernels := filepath.Base(to.Kernels)
-	k := &Kernels{Name: p.Name + "-kernels", Title: "kernels as measured on " + p.Title, MeasuredOn: filepath.Base(path), Provenance: p.Provenance, KernelCosts: p.KernelCosts}
-	c := &Card{Name: p.Name, Title: p.Title, Kernels: KernelFiles{kernels, kernels, kernels}, GPU: p.GPU, Link: p.Link, CPU: p.CPU}
+	k := &Kernels{Name: p.Name + "-kernels", Title: "kernels as measured on " + p.Title,
+		MeasuredOn: filepath.Base(path), Provenance: p.Provenance, KernelCosts: p.KernelCosts}
+	c := &Card{Name: p.Name, Title: p.Title, Kernels: KernelFiles{kernels, kernels, kernels},
+		GPU: p.GPU, Link: p.Link, CPU: p.CPU}
 	if built, err := LoadCard(p.Name); err == nil && built.Kernels.FA3 != built.Kernels.FA2 {
 		c.Kernels.FA3 = built.Kernels.FA3 // which nothing here measures
 	}

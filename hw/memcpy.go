@@ -6,11 +6,11 @@ import (
 	"github.com/sparseserve/sparseserve/sim/kv"
 )
 
-// copies is what one memcpy a block costs beside the bytes.
+// copies is what one memcpy a block costs in addition to the bytes.
 type copies struct {
-	base, early, first float64
+	base, warmup, warmupBlocks float64
 
-	call  float64 // seconds of one, by over and lie
+	call  float64 // seconds of one, by over and setLocality
 	pools curve   // bytes of the host pool, seconds: call, where given by pool
 	used  float64 // bytes of the pool in use
 }
@@ -26,11 +26,11 @@ func newCopies(base, call Figure, pools []PoolTime) copies {
 // newLoadCopies is the copies of loads, of which the first of a batch cost more.
 func newLoadCopies(f *Loading) copies {
 	c := newCopies(f.MemcpyBase, f.MemcpyCall, f.MemcpyPools)
-	c.early, c.first = f.MemcpyWarmup.optional(), f.MemcpyWarmupBlocks.optional()
+	c.warmup, c.warmupBlocks = f.MemcpyWarmup.optional(), f.MemcpyWarmupBlocks.optional()
 	return c
 }
 
-// over sets what a call takes over a host pool of some size and says whether
+// over sets the time of a call over a host pool of some size and reports whether
 // it is larger than any that was measured. The copy engine finds fewer of the
 // addresses of a larger pool where it looked the last ones up.
 func (c *copies) over(poolBytes int64) (outside bool) {
@@ -63,8 +63,8 @@ func (c *copies) callTime(bytes float64) (seconds float64) {
 // seconds is 0 of the zero value: engines that copy another way.
 func (c *copies) seconds(n int64) float64 {
 	t := c.base + float64(n)*c.call
-	if c.early > 0 {
-		t += float64(n) * c.early * c.first / (float64(n) + c.first)
+	if c.warmup > 0 {
+		t += float64(n) * c.warmup * c.warmupBlocks / (float64(n) + c.warmupBlocks)
 	}
 	return t
 }

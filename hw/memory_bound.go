@@ -14,40 +14,39 @@ import (
 // with g query heads a KV head. Scoring adds
 //
 //	search, of lists of more than 128 blocks
-//	sqrt(2 lists/ctas) crowd, of more than ctas/2 lists
+//	sqrt(2 lists/ctas) unclustered, of more than ctas/2 lists
 //
-// as its kernel (cuda/select.cu) ranks few scores at once and searches more for the least
-// one chosen, and clusters of two CTAs and more share a list while there is room for all:
-// without, the CTAs of a list meet in the L2 cache, and its top-k waits for those of other
-// lists. The root is what three H200s show. The decode kernel cuts lists into splits, so
-// that few lists fill the card, and merges the splits of a list one after
-// another; where it has figures of waves, its CTAs come in waves (waves.go), and a list
-// that is cut at all costs one merge a query head, whose warps take its parts together. Whole
-// contexts of any lengths are shared among its CTAs equally, so that their sum counts
-// and not the longest of them. A term whose figure a profile does not give is 0.
+// as its kernel (cuda/select.cu) ranks up to 128 scores at once and searches more for the least one
+// chosen, and clusters of two CTAs and more share a list while all fit: without, the CTAs of a list
+// meet in the L2 cache, and its top-k waits for those of other lists. The root is empirical. The
+// decode kernel splits lists, so that short batches fill the card, and merges the splits of a list
+// one after another; where it has figures of waves, its CTAs come in waves (waves.go), and a list
+// that is split at all costs one merge a query head, whose warps read its parts together. Whole
+// contexts of any lengths are shared among its CTAs equally, so that their sum counts and not the
+// longest of them. A term whose figure a profile does not give is 0.
 type memoryBound struct {
 	peak                peak
 	launch, floor, rate float64
 	merge, ctas, wave   float64
-	search, crowd       float64
-	largest             float64 // bytes measured; 0 when not said
+	search, unclustered float64
+	largest             float64 // bytes measured; 0 when not known
 	heads, group        float64 // KV heads; query heads of each
 	bytesEach           float64 // HBM bytes per item, all KV heads
 	flopsEach           float64 // FLOPs per item
 	items               func(*sim.Work) int64
 }
 
-// splitTokens is the least of a list that a CTA takes: four warps, each a
-// block of 32 tokens.
+// splitTokens is the least of a list for a CTA: four warps, each a block of 32 tokens.
 const splitTokens = ctaWarps * warpTokens
 
 // newMemoryBound prices items (tokens or blocks) of the given bytes, each with 4 d FLOPs a
 // query head.
-func newMemoryBound(p *Profile, m *Model, s Stream, bytesEach float64, items func(*sim.Work) int64) memoryBound {
+func newMemoryBound(p *Profile, m *Model, s Stream, bytesEach float64,
+	items func(*sim.Work) int64) memoryBound {
 	return memoryBound{
 		peak: p.peak(), launch: s.Launch.SI(), floor: s.Floor.optional(), rate: s.Rate.SI(),
 		merge: s.Merge.optional(), ctas: s.CTAs.optional(), wave: s.Wave.optional(),
-		search: s.Search.optional(), crowd: s.Unclustered.optional(),
+		search: s.Search.optional(), unclustered: s.Unclustered.optional(),
 		largest: s.Largest.optional(),
 		heads:   float64(m.KVHeads), group: float64(m.QHeads / m.KVHeads),
 		bytesEach: bytesEach, flopsEach: 4 * float64(m.QHeads*m.HeadDim), items: items,
@@ -59,8 +58,7 @@ func (k *memoryBound) Seconds(w *sim.Work) (s float64, beyond bool) {
 	return k.of(float64(k.items(w)), float64(w.Decodes))
 }
 
-// of returns the time of n items, summed over requests, and whether they
-// are more than measured.
+// of returns the time of n items, summed over requests, and whether they are more than measured.
 func (k *memoryBound) of(n, requests float64) (t float64, outside bool) {
 	if n <= 0 {
 		return 0, false
@@ -69,8 +67,8 @@ func (k *memoryBound) of(n, requests float64) (t float64, outside bool) {
 	lists, length, bytes := requests*k.heads, n/requests, n*k.bytesEach
 	t = k.launch + bytes/k.rate
 	switch {
-	case k.crowd > 0:
-		t += ScoringSearches(length)*k.search + UnclusteredScoring(k.ctas, lists)*k.crowd
+	case k.unclustered > 0:
+		t += ScoringSearches(length)*k.search + UnclusteredScoring(k.ctas, lists)*k.unclustered
 	case k.wave > 0:
 		w := DecodeWavesOf(k.ctas, lists, length)
 		t += (w.Waves-1)*k.wave + k.group*w.Merged()*k.merge
@@ -80,7 +78,7 @@ func (k *memoryBound) of(n, requests float64) (t float64, outside bool) {
 	return max(t, k.floor, k.peak.floor(n*k.flopsEach, bytes)), k.largest > 0 && bytes > k.largest
 }
 
-// ListSplits returns into how many parts the decode kernel cuts each of some
+// ListSplits returns into how many parts the decode kernel splits each of some
 // lists of so many tokens, with ctas of them at once on the card.
 func ListSplits(ctas, lists, tokens float64) float64 {
 	return max(1, min(math.Ceil(tokens/splitTokens), math.Floor(ctas/lists)))

@@ -1,10 +1,6 @@
 package hw
 
-import (
-	"fmt"
-
-	"github.com/sparseserve/sparseserve/sim/kv"
-)
+import "github.com/sparseserve/sparseserve/sim/kv"
 
 // Model is the shape of one decoder-only transformer with gated FFN.
 type Model struct {
@@ -19,7 +15,7 @@ type Model struct {
 	MaxContext int    `toml:"max_context"` // tokens
 	// Tokenizer is the family whose token counts the traces give: llama2 | llama3.
 	Tokenizer string `toml:"tokenizer"`
-	// TiedEmbeddings says that the LM head shares the embedding's weights.
+	// TiedEmbeddings is whether the LM head shares the embedding's weights.
 	TiedEmbeddings bool `toml:"tied_embeddings"`
 	QKVBias        bool `toml:"qkv_bias"`
 	// WeightBytesEach and KVBytesEach are bytes per weight and per KV element.
@@ -36,10 +32,12 @@ func (m *Model) LayerLinears() int64 {
 }
 
 // LayerQKV returns the weights of the first of them.
-func (m *Model) LayerQKV() int64 { return int64(m.Hidden) * int64((m.QHeads+2*m.KVHeads)*m.HeadDim) }
+func (m *Model) LayerQKV() int64 {
+	return int64(m.Hidden) *
+		int64((m.QHeads+2*m.KVHeads)*m.HeadDim)
+}
 
-// LayerWeightBytes returns the bytes of one layer's weights, norms and biases
-// included.
+// LayerWeightBytes returns the bytes of one layer's weights, norms and biases included.
 func (m *Model) LayerWeightBytes() int64 {
 	weights := m.LayerLinears() + 2*int64(m.Hidden)
 	if m.QKVBias {
@@ -85,8 +83,8 @@ func (m *Model) Geometry(blockTokens int) kv.Geometry {
 	}
 }
 
-// validate returns the first impossible field with its key.
-func (m *Model) validate() (key string, err error) {
+// validate returns what is wrong with the first impossible field.
+func (m *Model) validate() error {
 	for _, f := range []struct {
 		key   string
 		value int
@@ -104,17 +102,17 @@ func (m *Model) validate() (key string, err error) {
 		{"kv_bytes_each", m.KVBytesEach, 8},
 	} {
 		if f.value < 1 || f.value > f.most {
-			return f.key, fmt.Errorf("want 1 to %d, got %d", f.most, f.value)
+			return wrong(f.key, "want 1 to %d, got %d", f.most, f.value)
 		}
 	}
 	if m.QHeads%m.KVHeads != 0 {
-		return "kv_heads", fmt.Errorf("want a divisor of q_heads = %d, got %d", m.QHeads, m.KVHeads)
+		return wrong("kv_heads", "want a divisor of q_heads = %d, got %d", m.QHeads, m.KVHeads)
 	}
 	if m.Tokenizer != "llama2" && m.Tokenizer != "llama3" {
-		return "tokenizer", fmt.Errorf("want llama2 or llama3, got %q", m.Tokenizer)
+		return wrong("tokenizer", "want llama2 or llama3, got %q", m.Tokenizer)
 	}
 	if m.Name == "" {
-		return "name", fmt.Errorf("want a name")
+		return wrong("name", "want a name")
 	}
-	return "", nil
+	return nil
 }

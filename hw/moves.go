@@ -12,25 +12,25 @@ func (d *Device) load(n, blockBytes int64) {
 	d.costs.notes.mark(notePool, d.bigPool, float64(d.step.DRAMBytes)/(1<<30))
 	q := &d.saves
 	price := d.loader.seconds(n, blockBytes)
-	alone := nanoseconds(price)
-	alone += d.waits.loads(n, blockBytes, alone, q)
-	both := min(alone, q.work) // work that each does while the other runs
-	moved := float64(n)*float64(blockBytes)*float64(both)/float64(alone) + q.bytesOf(both)
+	unshared := nanoseconds(price)
+	unshared += d.contention.loads(n, blockBytes, unshared, q)
+	both := min(unshared, q.work) // work that each does while the other runs
+	moved := float64(n)*float64(blockBytes)*float64(both)/float64(unshared) + q.bytesOf(both)
 	slowed := max(both, nanoseconds(moved/d.duplex))
-	d.loading += alone - both + slowed
+	d.loading += unshared - both + slowed
 	if slowed == both {
-		d.pass(alone, &d.phases.LoadStall)
+		d.pass(unshared, &d.phases.LoadStall)
 		return
 	}
 	q.drain(slowed, both)
 	d.now += slowed
 	d.phases.LoadStall += slowed
-	d.pass(alone-both, &d.phases.LoadStall)
+	d.pass(unshared-both, &d.phases.LoadStall)
 }
 
 // upToSaves passes a layer's linears and in between, once K and V of its tokens
-// are there, hands its saves over. Attention and most linears run beside them, so
-// that few are left when the next layer's loads need the link.
+// are there, hands its saves over. Attention and most linears overlap with them, so
+// that most are done when the next layer's loads need the link.
 func (d *Device) upToSaves(w *sim.Work, linears des.Time) {
 	first := des.Time(d.costs.qkv * float64(linears))
 	d.compute(first, &d.phases.Linears)
@@ -40,7 +40,7 @@ func (d *Device) upToSaves(w *sim.Work, linears des.Time) {
 
 // awaitSaves waits until all that steps before this one saved is in DRAM, as a block
 // must be before it is loaded. The CPU waits before it names the loads, and the GPU for
-// it. The live loop waits for the blocks that it loads alone, which are the last saved
+// it. The live loop waits only for the blocks that it loads, which are the last saved
 // where a prefill has just ended: this is the most that it may wait.
 func (d *Device) awaitSaves() {
 	if t := d.saves.until(int64(d.queued)); t > 0 {
@@ -48,15 +48,15 @@ func (d *Device) awaitSaves() {
 	}
 }
 
-// enqueue hands the layer's saves, of so many requests, to the D2H queue and waits
-// until it fits the save buffer. Saves of a step that prefills cost what they cost
-// beside it.
+// enqueue hands the layer's saves, of so many requests, to the D2H queue and waits until it fits
+// the save buffer. Saves of a step that prefills cost what they cost during it.
 func (d *Device) enqueue(requests int, prefill bool) {
 	if d.pending == 0 {
 		return
 	}
 	if requests == 0 { // else Compute has closed them
-		d.compute(nanoseconds(d.costs.closing.ofBytes(1, float64(d.pending*d.bytes))), &d.phases.SaveStall)
+		d.compute(nanoseconds(d.costs.closing.ofBytes(1, float64(d.pending*d.bytes))),
+			&d.phases.SaveStall)
 	}
 	d.costs.notes.mark(noteScatter, d.saver.outside, float64(d.opts.ScatterThreads))
 	saver := d.saver

@@ -36,27 +36,33 @@ func newNotes(p *Profile, m *Model, c *coster, loadEngine string) notes {
 		"linears: asked for %%.0f tokens, measured %.0f to %.0f on %s; continued at constant rate",
 		c.linears.measured.x[0], c.linears.measured.last(), p.Name)
 	n.text[notePointwise] = fmt.Sprintf(
-		"norms, rope, activation: asked for %%.0f tokens, measured %.0f to %.0f on %s; continued at constant rate",
+		"norms, rope, activation: asked for %%.0f tokens, measured %.0f to %.0f on %s; continued at "+
+			"constant rate",
 		c.pointwise.measured.x[0], c.pointwise.measured.last(), p.Name)
 	n.text[notePrefill] = fmt.Sprintf(
 		"prefill attention: asked for chunks of %%.0f tokens, measured from %.0f on %s; rate held",
 		c.prefill.rate.x[0], p.Name)
 	n.text[noteDense] = fmt.Sprintf(
-		"dense decode attention: asked for %%.3g bytes a layer, measured to %.3g on %s; continued at constant bandwidth",
+		"dense decode attention: asked for %%.3g bytes a layer, measured to %.3g on %s; continued at "+
+			"constant bandwidth",
 		c.dense.largest, p.Name)
 	n.text[noteSparse] = fmt.Sprintf(
-		"sparse decode attention: asked for %%.3g bytes a layer, measured to %.3g on %s; continued at constant bandwidth",
+		"sparse decode attention: asked for %%.3g bytes a layer, measured to %.3g on %s; continued at "+
+			"constant bandwidth",
 		c.sparse.largest, p.Name)
 	n.text[notePool] = fmt.Sprintf(
 		"FlashH2D: asked for a host pool of %%.1f GiB, measured to %.3g GiB on %s; rate held",
 		p.Load.Flash[len(p.Load.Flash)-1].PoolGiB, p.Name)
 	if rows := p.Load.MemcpyPools; len(rows) > 0 && loadEngine == LoadMemcpy {
-		n.text[notePool] = fmt.Sprintf("memcpy a block: asked for a host pool of %%.1f GiB, measured to %.3g GiB on %s; cost held", rows[len(rows)-1].PoolGiB, p.Name)
+		n.text[notePool] = fmt.Sprintf(
+			"memcpy a block: asked for a host pool of %%.1f GiB, measured to %.3g GiB on %s; cost held",
+			rows[len(rows)-1].PoolGiB, p.Name)
 	}
-	n.text[noteScatter] = fmt.Sprintf(
-		"FlashD2H: asked for %%.0f scatter threads, measured %d to %d on %s",
-		p.Save.Scatter[0].Threads, p.Save.Scatter[len(p.Save.Scatter)-1].Threads, p.Name)
-	n.text[notePSA] = fmt.Sprintf("progressive attention: no measured points on %s; priced as block-sparse decode of the same tokens", p.Name)
+	n.text[noteScatter] =
+		fmt.Sprintf("FlashD2H: asked for %%.0f scatter threads, measured %d to %d on %s",
+			p.Save.Scatter[0].Threads, p.Save.Scatter[len(p.Save.Scatter)-1].Threads, p.Name)
+	n.text[notePSA] = fmt.Sprintf("progressive attention: no measured points on %s; priced as "+
+		"block-sparse decode of the same tokens", p.Name)
 	return n
 }
 
@@ -74,9 +80,8 @@ func (n *notes) mark(bit int, on bool, asked float64) {
 	n.asked[bit] = math.Max(n.asked[bit], asked)
 }
 
-// ExtrapolationNotes says in words what the bits of Timing.Extrapolated stand
-// for: what was asked, farthest over the device's life, against what was
-// measured.
+// ExtrapolationNotes explains what the bits of Timing.Extrapolated stand for: what was asked,
+// farthest over the device's life, against what was measured.
 func (d *Device) ExtrapolationNotes(bits uint32) []string {
 	n := &d.costs.notes
 	var out []string

@@ -23,10 +23,10 @@ func TestPagedChunksRunInWaves(t *testing.T) {
 	}
 	for _, c := range []struct {
 		query int
-		waves float64 // taken
+		waves float64
 	}{{512, 3}, {1024, 5}, {2048, 10}, {64, 1}, {65, 1}, {200, 2}} {
 		s := sim.Span{Query: c.query, Prefix: 1 << 20}
-		tiles := c.waves * 108 / 32 * 64 // query tokens that as many waves have room for
+		tiles := c.waves * 108 / 32 * 64 // query tokens that as many waves hold
 		want := 4 * 4096 * tiles * (float64(s.Prefix) + float64(c.query)/2) / 168e12
 		if got := paged.waves(s); math.Abs(got/want-1) > 1e-12 {
 			t.Errorf("%d tokens take %g s, want %g s, %g waves", c.query, got, want, c.waves)
@@ -34,14 +34,18 @@ func TestPagedChunksRunInWaves(t *testing.T) {
 	}
 	for _, prompt := range []int{512, 12600, 32768} {
 		if a, b := seconds(&paged, prompt, 0), seconds(&contiguous, prompt, 0); a != b {
-			t.Errorf("a prompt of %d tokens without a prefix takes %g s, and %g s without a kernel for paged KV", prompt, a, b)
+			t.Errorf("a prompt of %d tokens without a prefix takes %g s, and %g s without a kernel for "+
+				"paged KV", prompt, a, b)
 		}
 	}
-	if slower := seconds(&paged, 512, 8192) / seconds(&contiguous, 8192, 8192) * 16 * 12288 / 8448; slower < 1.25 || slower > 1.35 {
-		t.Errorf("512 tokens of a long prefix take %.3f times as long as in a long chunk, want 3 waves for 2.37", slower)
+	if slower := seconds(&paged, 512, 8192) /
+		seconds(&contiguous, 8192, 8192) * 16 * 12288 / 8448; slower < 1.25 || slower > 1.35 {
+		t.Errorf("512 tokens of a long prefix take %.3f times as long as in a long chunk, want 3 waves "+
+			"for 2.37", slower)
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		query, prefix := rapid.IntRange(1, 4096).Draw(t, "query"), rapid.IntRange(1, 65536).Draw(t, "prefix")
+		query, prefix := rapid.IntRange(1, 4096).Draw(t, "query"),
+			rapid.IntRange(1, 65536).Draw(t, "prefix")
 		now := seconds(&paged, query, prefix)
 		if now < seconds(&contiguous, query, prefix) {
 			t.Fatalf("%d after %d: faster with waves", query, prefix)

@@ -5,8 +5,7 @@ import (
 	"math"
 )
 
-// HBMPlan is how a card's memory is divided, in bytes. The parts add up to
-// Usable.
+// HBMPlan is how a card's memory is divided, in bytes. The parts add up to Usable.
 type HBMPlan struct {
 	Size        int64 // the card's memory
 	Usable      int64 // share of it that the server may use
@@ -14,24 +13,25 @@ type HBMPlan struct {
 	Runtime     int64 // CUDA context, libraries, workspaces
 	Activations int64 // of the largest batch in one layer
 	Logits      int64 // of the most requests, twice
-	KV          int64 // what is left: KV cache, metadata, prefill buffers
+	KV          int64 // the rest: KV cache, metadata, prefill buffers
 }
 
-// KVBudget returns what a model leaves for KV on the card at the given
-// utilisation (0 to 1], with batches of at most maxTokens tokens and
-// maxRequests requests.
+// KVBudget returns what remains of a model for KV on the card at the given utilisation (0 to 1],
+// with batches of at most maxTokens tokens and maxRequests requests.
 //
 //	activations = maxTokens x (2 FFN + 6 hidden) x 2 B
 //	logits      = maxRequests x vocab x 4 B x 2
 //
 // Activations are gate and up, and the hidden state, residual, Q, K, V and
 // attention output of one layer; logits are fp32, with a copy for sampling.
-func (p *Profile) KVBudget(m *Model, utilisation float64, maxTokens, maxRequests int) (HBMPlan, error) {
+func (p *Profile) KVBudget(m *Model, utilisation float64, maxTokens, maxRequests int) (
+	HBMPlan, error) {
 	if !(utilisation > 0 && utilisation <= 1) {
 		return HBMPlan{}, fmt.Errorf("HBM utilisation: want above 0 and at most 1, got %v", utilisation)
 	}
 	if maxTokens < 1 || maxRequests < 1 {
-		return HBMPlan{}, fmt.Errorf("HBM plan: want at least 1 token and 1 request a batch, got %d and %d", maxTokens, maxRequests)
+		return HBMPlan{}, fmt.Errorf("HBM plan: want at least 1 token and 1 request a batch, got %d and "+
+			"%d", maxTokens, maxRequests)
 	}
 	size := p.GPU.HBMSize.SI()
 	h := HBMPlan{
@@ -44,8 +44,10 @@ func (p *Profile) KVBudget(m *Model, utilisation float64, maxTokens, maxRequests
 	}
 	h.KV = h.Usable - h.Weights - h.Runtime - h.Activations - h.Logits
 	if h.KV < m.KVBytesPerToken() {
-		return h, fmt.Errorf("%s does not fit %s: of %s usable (%.0f %% of %s) weights need %s, runtime %s, activations %s, logits %s; nothing is left for KV (%s)",
-			m.Name, p.Name, gib(h.Usable), 100*utilisation, gib(h.Size), gib(h.Weights), gib(h.Runtime), gib(h.Activations), gib(h.Logits), gib(h.KV))
+		return h, fmt.Errorf("%s does not fit %s: of %s usable (%.0f %% of %s) weights need %s, runtime "+
+			"%s, activations %s, logits %s; nothing is left for KV (%s)",
+			m.Name, p.Name, gib(h.Usable), 100*utilisation, gib(h.Size), gib(h.Weights), gib(h.Runtime),
+			gib(h.Activations), gib(h.Logits), gib(h.KV))
 	}
 	return h, nil
 }

@@ -32,7 +32,8 @@ func TestKVBudgetErrors(t *testing.T) {
 	big := *m
 	big.Name, big.Layers = "big", 120
 	_, err := p.KVBudget(&big, 0.9, 2048, 256)
-	wantError(t, "too large", err, "big does not fit a100-40gb", "36.00 GiB usable", "weights need 45", "runtime 1.20 GiB", "activations 0.18 GiB", "logits 0.06 GiB")
+	wantError(t, "too large", err, "big does not fit a100-40gb", "36.00 GiB usable", "weights need 45",
+		"runtime 1.20 GiB", "activations 0.18 GiB", "logits 0.06 GiB")
 	if strings.Count(err.Error(), "\n") > 0 {
 		t.Error("one line, please")
 	}

@@ -6,20 +6,17 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// prefillAttention is one layer's causal attention of prompt chunks, all
-// requests in one kernel.
+// prefillAttention is one layer's causal attention of prompt chunks, all requests in one kernel.
 //
 //	t = max_i launch(q_i) + sum_i FLOPs_i / rate(q_i)
 //	FLOPs = 4 d H (q prefix + q^2 / 2)
 //
-// with q query tokens after prefix earlier ones, H query heads of size d.
-// launch and rate are read at q in log q; so efficiency FLOPs/(t peak) rises
-// with both q and the KV length. A CTA walks the keys with a tile of queries, so
-// a chunk takes as long as the shortest row if that is of one tile at most: the
-// last chunk of a prompt is often a few tokens behind thousands. Never below
-// FLOPs at peak, nor below the K and V of prefix and chunk at HBM bandwidth, nor,
-// where there is a prefix and the profile has a kernel for paged KV, below that
-// kernel's waves.
+// with q query tokens after prefix earlier ones, H query heads of size d. launch and rate are read
+// at q in log q; so efficiency FLOPs/(t peak) rises with both q and the KV length. A CTA walks the
+// keys with a tile of queries, so a chunk lasts as long as the shortest row if that is of one tile
+// at most: the last chunk of a prompt is often short after thousands of tokens. Never below FLOPs
+// at peak, nor below the K and V of prefix and chunk at HBM bandwidth, nor, where there is a prefix
+// and the profile has a kernel for paged KV, below that kernel's waves.
 type prefillAttention struct {
 	peak    peak
 	launch  curve // query tokens, seconds
@@ -47,7 +44,7 @@ func newPrefillAttention(p *Profile, m *Model) prefillAttention {
 	return a
 }
 
-// queryTile is the queries that a CTA of a prefill kernel takes: 128 in ours, and
+// queryTile is the queries of a CTA of a prefill kernel: 128 in ours, and
 // in FlashAttention-2 with heads of 128.
 const queryTile = 128
 
@@ -57,8 +54,8 @@ func (a *prefillAttention) spanFLOPs(s sim.Span) float64 {
 	return a.flops * (q*float64(s.Prefix) + q*q/2)
 }
 
-// waves is how long the CTAs of a chunk with a prefix take on a GPU that runs so
-// many at once: no chunk takes less than its fullest SM, and the last row block
+// waves is how long the CTAs of a chunk with a prefix need on a GPU that runs so
+// many at once: no chunk is faster than its fullest SM, and the last row block
 // is computed whole. All attend to nearly equally many keys.
 //
 //	t = ceil(T / CTAs) CTAs t_CTA,  T = ceil(q / rows) H
@@ -79,9 +76,8 @@ func (a *prefillAttention) Seconds(w *sim.Work) (s float64, beyond bool) {
 	return s, short > 0
 }
 
-// of returns the time of all spans, and the shortest query below the
-// rows, 0 if none is. Queries longer than the rows run at the last rate, which
-// has levelled off there.
+// of returns the time of all spans, and the shortest query below the rows, 0 if none is. Queries
+// longer than the rows run at the last rate, which has levelled off there.
 func (a *prefillAttention) of(spans []sim.Span) (t float64, short int) {
 	launch := 0.0
 	for _, s := range spans {

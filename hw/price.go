@@ -7,8 +7,7 @@ import "github.com/sparseserve/sparseserve/sim"
 
 // Cost prices one part of a layer's work on one card for one model.
 type Cost interface {
-	// Seconds returns the part's time and reports whether the work is beyond what was
-	// measured.
+	// Seconds returns the part's time and reports whether the work is beyond what was measured.
 	Seconds(w *sim.Work) (s float64, beyond bool)
 }
 
@@ -20,7 +19,8 @@ type Costs struct {
 // Costs returns those of a model.
 func (p *Profile) Costs(m *Model) Costs {
 	gemm, elementwise, prefill := newGEMM(p, m), newElementwise(p, m), newPrefillAttention(p, m)
-	dense, sparse, scoring, closing := newDense(p, m), newSparse(p, m), newScoring(p, m), newBlockClose(p, m)
+	dense, sparse, scoring, closing := newDense(p, m), newSparse(p, m), newScoring(p, m),
+		newBlockClose(p, m)
 	return Costs{&gemm, &elementwise, &prefill, &dense, &sparse, &scoring, &closing}
 }
 
@@ -30,36 +30,24 @@ func Seconds(c Cost, w sim.Work) float64 {
 	return s
 }
 
-// LoadSeconds returns the time in which an engine loads blocks from a host
-// pool of the given size.
+// LoadSeconds returns the time in which an engine loads blocks from a host pool of the given size.
 func (p *Profile) LoadSeconds(engine string, blocks, blockBytes, poolBytes int64) (float64, error) {
 	l, err := newLoader(p, engine)
-	if err != nil {
-		return 0, err
-	}
-	l.over(poolBytes)
-	return l.seconds(blocks, blockBytes), nil
+	return l.secondsOver(poolBytes, blocks, blockBytes), err
 }
 
-// SaveSeconds returns the time in which an engine saves blocks to a host pool
-// of the given size; threads are FlashD2H's, 0 for the profile's own.
-func (p *Profile) SaveSeconds(engine string, blocks, blockBytes, poolBytes int64, threads int) (float64, error) {
-	s, _, err := newSaver(p, engine, threads)
-	if err != nil {
-		return 0, err
-	}
-	s.over(poolBytes)
-	return s.seconds(blocks, blockBytes), nil
+// SaveSeconds returns the time in which an engine saves blocks to a host pool of the given size,
+// and while prefill is computed; threads are FlashD2H's, 0 for the profile's own.
+func (p *Profile) SaveSeconds(engine string, blocks, blockBytes, poolBytes int64, threads int) (
+	alone, overlapped float64, err error) {
+	s, o, err := newSaver(p, engine, threads)
+	return s.secondsOver(poolBytes, blocks, blockBytes), o.secondsOver(poolBytes, blocks, blockBytes),
+		err
 }
 
-// OverlappedSaveSeconds is SaveSeconds while prefill is computed.
-func (p *Profile) OverlappedSaveSeconds(engine string, blocks, blockBytes, poolBytes int64, threads int) (float64, error) {
-	_, s, err := newSaver(p, engine, threads)
-	if err != nil {
-		return 0, err
-	}
-	s.over(poolBytes)
-	return s.seconds(blocks, blockBytes), nil
+func (t *transfer) secondsOver(poolBytes, blocks, blockBytes int64) float64 {
+	t.over(poolBytes)
+	return t.seconds(blocks, blockBytes)
 }
 
 // PrefillFLOPs returns what one layer's attention of a chunk computes.

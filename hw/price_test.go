@@ -7,7 +7,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// The optional figures of transfers add up as load.go and save.go say, and
+// The optional figures of transfers add up as transfer.go describes, and
 // count for nothing where they are absent.
 func TestOptionalTransferFigures(t *testing.T) {
 	const blocks, blockBytes, pool = 100, 4096, 1 << 20
@@ -19,7 +19,7 @@ func TestOptionalTransferFigures(t *testing.T) {
 		return s
 	}
 	save := func(p *Profile, engine string) float64 {
-		s, err := p.SaveSeconds(engine, blocks, blockBytes, 0, 0)
+		s, _, err := p.SaveSeconds(engine, blocks, blockBytes, 0, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -31,11 +31,19 @@ func TestOptionalTransferFigures(t *testing.T) {
 		time  func(p *Profile) float64
 		extra float64 // us
 	}{
-		{"load.memcpy_base", func(p *Profile) { p.Load.MemcpyBase = us(8) }, func(p *Profile) float64 { return load(p, LoadMemcpy) }, 8},
-		{"load.flash_block", func(p *Profile) { p.Load.FlashBlock = us(0.5) }, func(p *Profile) float64 { return load(p, LoadFlash) }, 0.5 * blocks},
-		{"save.memcpy_base", func(p *Profile) { p.Save.MemcpyBase = us(8) }, func(p *Profile) float64 { return save(p, SaveMemcpy) }, 8},
-		{"load.memcpy_warmup", func(p *Profile) { p.Load.MemcpyWarmup, p.Load.MemcpyWarmupBlocks = us(2), count(300, "blocks") }, func(p *Profile) float64 { return load(p, LoadMemcpy) }, 2 * blocks * 300 / 400},
-		{"save.gpu_block", func(p *Profile) { p.Save.GPUBlock = us(0.5) }, func(p *Profile) float64 { return save(p, SaveGPU) }, 0.5 * blocks},
+		{"load.memcpy_base", func(p *Profile) { p.Load.MemcpyBase = us(8) },
+			func(p *Profile) float64 { return load(p, LoadMemcpy) }, 8},
+		{"load.flash_block", func(p *Profile) { p.Load.FlashBlock = us(0.5) },
+			func(p *Profile) float64 { return load(p, LoadFlash) }, 0.5 * blocks},
+		{"save.memcpy_base", func(p *Profile) { p.Save.MemcpyBase = us(8) },
+			func(p *Profile) float64 { return save(p, SaveMemcpy) }, 8},
+		{"load.memcpy_warmup", func(p *Profile) {
+			p.Load.MemcpyWarmup, p.Load.MemcpyWarmupBlocks = us(2),
+				count(300, "blocks")
+		}, func(p *Profile) float64 { return load(p, LoadMemcpy) },
+			2 * blocks * 300 / 400},
+		{"save.gpu_block", func(p *Profile) { p.Save.GPUBlock = us(0.5) },
+			func(p *Profile) float64 { return save(p, SaveGPU) }, 0.5 * blocks},
 	} {
 		p := mustProfile(t, "a100-40gb")
 		before := c.time(p)
@@ -52,7 +60,8 @@ func TestPricesAreTheDevices(t *testing.T) {
 		p, m := mustProfile(t, name), mustModel(t, "llama3-8b")
 		span := sim.Span{Query: 700, Prefix: 5000}
 		c := newCoster(p, m, &DeviceOptions{})
-		got := *c.layer(&sim.Work{Tokens: 704, Decodes: 4, DecodeTokens: 9000, Prefill: []sim.Span{span}, ScoredBlocks: 3000, Sparse: true})
+		got := *c.layer(&sim.Work{Tokens: 704, Decodes: 4, DecodeTokens: 9000, Prefill: []sim.Span{span},
+			ScoredBlocks: 3000, Sparse: true})
 		dense := *c.layer(&sim.Work{Tokens: 4, Decodes: 4, DecodeTokens: 9000})
 		pw, _ := c.pointwise.of(4)
 		for _, part := range []struct {
@@ -60,10 +69,14 @@ func TestPricesAreTheDevices(t *testing.T) {
 			got, want float64
 		}{
 			{"linears", Seconds(p.Costs(m).GEMM, sim.Work{Tokens: 4}) + pw, dense.linears.Seconds()},
-			{"prefill attention", Seconds(p.Costs(m).PrefillAttention, sim.Work{Prefill: []sim.Span{span}}), got.prefill.Seconds()},
-			{"sparse decode", Seconds(p.Costs(m).SparseDecode, sim.Work{DecodeTokens: 9000, Decodes: 4}), got.sparse.Seconds()},
-			{"dense decode", Seconds(p.Costs(m).DenseDecode, sim.Work{DecodeTokens: 9000, Decodes: 4}), dense.dense.Seconds()},
-			{"scoring", Seconds(p.Costs(m).Scoring, sim.Work{ScoredBlocks: 3000, Decodes: 4}), got.scoring.Seconds()},
+			{"prefill attention", Seconds(p.Costs(m).PrefillAttention, sim.Work{Prefill: []sim.Span{span}}),
+				got.prefill.Seconds()},
+			{"sparse decode", Seconds(p.Costs(m).SparseDecode, sim.Work{DecodeTokens: 9000, Decodes: 4}),
+				got.sparse.Seconds()},
+			{"dense decode", Seconds(p.Costs(m).DenseDecode, sim.Work{DecodeTokens: 9000, Decodes: 4}),
+				dense.dense.Seconds()},
+			{"scoring", Seconds(p.Costs(m).Scoring, sim.Work{ScoredBlocks: 3000, Decodes: 4}),
+				got.scoring.Seconds()},
 		} {
 			if math.Abs(part.got-part.want) > 3e-9 {
 				t.Errorf("%s, %s: priced alone %g, in a layer %g", name, part.name, part.got, part.want)
@@ -78,7 +91,7 @@ func TestPricesAreTheDevices(t *testing.T) {
 	if _, err := p.LoadSeconds("rdma", 1, 1, 1); err == nil {
 		t.Error("an unknown load engine has a price")
 	}
-	if _, err := p.SaveSeconds("rdma", 1, 1, 0, 0); err == nil {
+	if _, _, err := p.SaveSeconds("rdma", 1, 1, 0, 0); err == nil {
 		t.Error("an unknown save engine has a price")
 	}
 }

@@ -27,7 +27,7 @@ type Profile struct {
 type KernelCosts struct {
 	Shapes  []Shape    `toml:"shapes"`  // model shapes that rows were measured on
 	Linears []TokenRow `toml:"linears"` // the four linears of one layer
-	// LinearLaunch is what of a row takes no bytes and no FLOPs: launches, first waves and
+	// LinearLaunch is what of a row is neither bytes nor FLOPs: launches, first waves and
 	// tails of a layer's matrices, which are alike on every card of an architecture.
 	LinearLaunch Figure       `toml:"linear_launch,omitempty" dim:"time,optional"`
 	Pointwise    []TokenRow   `toml:"pointwise"` // norms, rope, activation and residuals of one layer
@@ -47,7 +47,7 @@ type KernelCosts struct {
 	Fits []Fit `toml:"fits,omitempty"`
 }
 
-// Provenance says how and where the profile's own measurements were made.
+// Provenance is how and where the profile's own measurements were made.
 type Provenance struct {
 	Date   string   `toml:"date,omitempty"`
 	Device string   `toml:"device,omitempty"`
@@ -57,9 +57,8 @@ type Provenance struct {
 	Notes  []string `toml:"notes,omitempty"`
 }
 
-// Fit is the quality of one fitted cost model. Errors are relative, on points
-// that the fit has not seen. R2 is of log seconds over all points: those held
-// out may be few and alike.
+// Fit is the quality of one fitted cost model. Errors are relative, on points that the fit has not
+// seen. R2 is of log seconds over all points: those held out may be a handful and alike.
 type Fit struct {
 	Model       string   `toml:"model"`              // table that it fills, such as load.flash
 	Samples     int      `toml:"samples"`            // points measured
@@ -88,7 +87,7 @@ type TokenRow struct {
 	Figure `dim:"time"`
 }
 
-// GainRow is how much less time a layer's linears of some tokens take at the card's
+// GainRow is how much less time a layer's linears of some tokens need at the card's
 // full clock than without pause, as a share.
 type GainRow struct {
 	Shape  string `toml:"shape"`
@@ -96,18 +95,16 @@ type GainRow struct {
 	Figure `dim:"share"`
 }
 
-// PrefillRow is prefill attention for chunks of Query tokens: t = launch +
-// FLOPs/rate.
+// PrefillRow is prefill attention for chunks of Query tokens: t = launch + FLOPs/rate.
 type PrefillRow struct {
 	Query  int    `toml:"query_tokens"`
 	Launch Figure `toml:"launch" dim:"time"`
 	Rate   Figure `toml:"rate" dim:"compute" by:"peak"`
 }
 
-// PagedPrefill is the kernel for chunks that attend to earlier ones through block
-// tables: a CTA for every so many query tokens of a query head, none of which splits
-// the KV. It may be another than the rows', or the same, whose rows are too far apart
-// to show its waves.
+// PagedPrefill is the kernel for chunks that attend to earlier ones through block tables: a CTA for
+// every so many query tokens of a query head, none of which splits the KV. It may be another than
+// the rows', or the same, whose rows are too far apart to show its waves.
 type PagedPrefill struct {
 	Rows Figure `toml:"rows,omitempty" dim:"tokens,optional"`
 	CTAs Figure `toml:"ctas,omitempty" dim:"count,optional"` // that run at full speed at once
@@ -118,46 +115,51 @@ type PagedPrefill struct {
 //	t = launch + vocab row + rows vocab 4 B / rate
 type Sampling struct {
 	Launch Figure `toml:"launch,omitempty" dim:"time,optional"`
-	Row    Figure `toml:"row,omitempty" dim:"time,optional"`           // for each entry of the vocabulary, however many rows there are
-	Rate   Figure `toml:"rate,omitempty" dim:"rate,optional" by:"hbm"` // of fp32 logits
+	// for each entry of the vocabulary, however many rows there are
+	Row  Figure `toml:"row,omitempty" dim:"time,optional"`
+	Rate Figure `toml:"rate,omitempty" dim:"rate,optional" by:"hbm"` // of fp32 logits
 }
 
-// BlockClose is what the GPU does for blocks that become full: their selection metadata,
-// and their copy to the save buffer from where any engine saves them. It is a kernel of
-// each kind for each request that fills any: t = launch + bytes/rate, the bytes of their
-// K and V.
+// BlockClose is what the GPU does for blocks that become full: their selection metadata, and their
+// copy to the save buffer from where any engine saves them. It is a kernel of each kind for each
+// request that fills any: t = launch + bytes/rate, the bytes of their K and V.
 type BlockClose struct {
 	Launch Figure `toml:"launch,omitempty" dim:"time,optional"`
 	Rate   Figure `toml:"rate,omitempty" dim:"rate,optional" by:"hbm"`
 }
 
 // Clock is what the card's clock does under the power of prefill's linears, and to
-// decodes behind them (clock.go).
+// decodes after them (clock.go).
 type Clock struct {
-	Gain            []GainRow `toml:"gain,omitempty"`
-	GEMMSteadyRatio Figure    `toml:"gemm_steady_ratio,omitempty" dim:"share,optional"` // of the full clock, which linears without pause leave
+	Gain []GainRow `toml:"gain,omitempty"`
+	// of the full clock, at which linears without pause settle
+	GEMMSteadyRatio Figure `toml:"gemm_steady_ratio,omitempty" dim:"share,optional"`
 
-	PowerFilter   Figure `toml:"power_filter,omitempty" dim:"time,optional"`   // time constant of measured power
-	FrequencySlew Figure `toml:"frequency_slew,omitempty" dim:"time,optional"` // in which power that is off by the limit would take or give the whole clock
+	// time constant of measured power
+	PowerFilter Figure `toml:"power_filter,omitempty" dim:"time,optional"`
+	// in which power that is off by the limit would lower or raise the whole clock
+	FrequencySlew Figure `toml:"frequency_slew,omitempty" dim:"time,optional"`
 
 	// Power at the full clock as a share of the power limit; above 1 the card throttles.
-	AttentionPower   Figure `toml:"attention_power,omitempty" dim:"power,optional"`    // of prefill; not set: the limit
-	CopyPower        Figure `toml:"copy_power,omitempty" dim:"share,optional"`         // within HBM, and all that is not named here
-	MemoryBoundPower Figure `toml:"memory_bound_power,omitempty" dim:"share,optional"` // memory-bound kernels: decodes' linears, attention and scores; not set: copies'
+	// of prefill; not set: the limit
+	AttentionPower Figure `toml:"attention_power,omitempty" dim:"power,optional"`
+	// within HBM, and all that is not named here
+	CopyPower Figure `toml:"copy_power,omitempty" dim:"share,optional"`
+	// memory-bound kernels: decodes' linears, attention and scores; not set: copies'
+	MemoryBoundPower Figure `toml:"memory_bound_power,omitempty" dim:"share,optional"`
 }
 
-// Stream is a kernel that lives on bytes: t = launch + bytes/rate and what the
-// optional figures add (attention.go). A list is what one KV head of one
-// request reads.
+// Stream is a kernel that lives on bytes: t = launch + bytes/rate and what the optional figures add
+// (memory_bound.go). A list is what one KV head of one request reads.
 type Stream struct {
 	Launch Figure `toml:"launch" dim:"time"`
 	Floor  Figure `toml:"floor,omitempty" dim:"time,optional"`
 	Rate   Figure `toml:"rate" dim:"rate" by:"hbm"`
 
-	// Of decode.
-	Merge Figure `toml:"merge,omitempty" dim:"time,optional"` // for each split of a list and query head of it
+	// Of decode. for each split of a list and query head of it
+	Merge Figure `toml:"merge,omitempty" dim:"time,optional"`
 	CTAs  Figure `toml:"ctas,omitempty" dim:"count,optional"` // splits of all lists that run at once
-	// Of decode of selected blocks, whose CTAs come in waves (waves.go): for each but the first.
+	// Of decode of selected blocks, whose CTAs come in waves (decode.go): for each but the first.
 	Wave Figure `toml:"wave,omitempty" dim:"time,optional"`
 	// Of scoring: the search of a list of more than searchedFrom blocks; what lists cost that
 	// share no cluster of CTAs, of which so many run at once.
@@ -167,12 +169,12 @@ type Stream struct {
 	Largest Figure `toml:"largest,omitempty" dim:"size,optional"` // most bytes that were measured
 }
 
-// PSADecode is progressive sparse attention, which takes lists in rounds of a
-// microbatch of blocks.
+// PSADecode is progressive sparse attention, which reads lists in rounds of a microbatch of blocks.
 type PSADecode struct {
-	Launch   Figure `toml:"launch,omitempty" dim:"time,optional"`
-	PerHead  Figure `toml:"per_head,omitempty" dim:"time,optional"` // for each list
-	Round    Figure `toml:"round,omitempty" dim:"time,optional"`    // least for a microbatch of one list
+	Launch  Figure `toml:"launch,omitempty" dim:"time,optional"`
+	PerHead Figure `toml:"per_head,omitempty" dim:"time,optional"` // for each list
+	// least for a microbatch of one list
+	Round    Figure `toml:"round,omitempty" dim:"time,optional"`
 	Relaunch Figure `toml:"relaunch,omitempty" dim:"time,optional"` // for each launch but the first
 	Rate     Figure `toml:"rate,omitempty" dim:"rate,optional" by:"hbm"`
 	Largest  Figure `toml:"largest,omitempty" dim:"size,optional"` // most bytes that were measured
@@ -182,15 +184,21 @@ type PSADecode struct {
 
 // Loading holds the DRAM->HBM engines.
 type Loading struct {
-	MemcpyCall         Figure     `toml:"memcpy_call" dim:"time"`                              // per block
-	MemcpyBase         Figure     `toml:"memcpy_base,omitempty" dim:"time,optional"`           // per batch of blocks
-	MemcpyWarmup       Figure     `toml:"memcpy_warmup,omitempty" dim:"time,optional"`         // by which each of the first blocks costs more
-	MemcpyWarmupBlocks Figure     `toml:"memcpy_warmup_blocks,omitempty" dim:"count,optional"` // blocks of a batch that have cost half of what all first ones do more
-	MemcpyPools        []PoolTime `toml:"memcpy_pools,omitempty"`                              // per block by the host pool; memcpy_call is not read then
-	FlashLaunch        Figure     `toml:"flash_launch" dim:"time"`
-	FlashFloor         Figure     `toml:"flash_floor,omitempty" dim:"time,optional"`
-	FlashBlock         Figure     `toml:"flash_block,omitempty" dim:"time,optional"` // per block, seen where blocks are small
-	Flash              []PoolRow  `toml:"flash"`
+	// per block
+	MemcpyCall Figure `toml:"memcpy_call" dim:"time"`
+	// per batch of blocks
+	MemcpyBase Figure `toml:"memcpy_base,omitempty" dim:"time,optional"`
+	// by which each of the first blocks costs more
+	MemcpyWarmup Figure `toml:"memcpy_warmup,omitempty" dim:"time,optional"`
+	// blocks of a batch that have cost half of what all first ones do more
+	MemcpyWarmupBlocks Figure `toml:"memcpy_warmup_blocks,omitempty" dim:"count,optional"`
+	// per block by the host pool; memcpy_call is not read then
+	MemcpyPools []PoolTime `toml:"memcpy_pools,omitempty"`
+	FlashLaunch Figure     `toml:"flash_launch" dim:"time"`
+	FlashFloor  Figure     `toml:"flash_floor,omitempty" dim:"time,optional"`
+	// per block, seen where blocks are small
+	FlashBlock Figure    `toml:"flash_block,omitempty" dim:"time,optional"`
+	Flash      []PoolRow `toml:"flash"`
 }
 
 // PoolRow is the rate of a kernel that reads a pinned host pool of some size.
@@ -214,8 +222,9 @@ type Saving struct {
 	MemcpyOverlappedPools []PoolTime `toml:"memcpy_overlapped_pools,omitempty"`
 	GPULaunch             Figure     `toml:"gpu_launch" dim:"time"`
 	GPUFloor              Figure     `toml:"gpu_floor,omitempty" dim:"time,optional"`
-	GPUBlock              Figure     `toml:"gpu_block,omitempty" dim:"time,optional"` // per block, seen where blocks are small
-	GPURate               Figure     `toml:"gpu_rate" dim:"rate" by:"d2h"`
+	// per block, seen where blocks are small
+	GPUBlock Figure `toml:"gpu_block,omitempty" dim:"time,optional"`
+	GPURate  Figure `toml:"gpu_rate" dim:"rate" by:"d2h"`
 	// Contention is the share of compute lost while the GPU scatter kernel runs.
 	Contention Figure `toml:"contention" dim:"share"`
 	FlashCall  Figure `toml:"flash_call" dim:"time"` // the one memcpy into staging

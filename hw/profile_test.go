@@ -2,6 +2,7 @@ package hw
 
 import (
 	"embed"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,8 +20,10 @@ func TestProfilesRoundTrip(t *testing.T) {
 		if p.Name != name {
 			t.Errorf("%s calls itself %s", name, p.Name)
 		}
-		p.Provenance = Provenance{Date: "2026-01-02", Device: "card", Driver: "1", CUDA: "2", Notes: []string{"a \"note\"\nof two lines"}}
-		p.Fits = []Fit{{Model: "load.flash", Samples: 40, R2: 0.99, MaxError: 0.03, Flags: []string{"few small sizes"}}}
+		p.Provenance = Provenance{Date: "2026-01-02", Device: "card", Driver: "1", CUDA: "2",
+			Notes: []string{"a \"note\"\nof two lines"}}
+		p.Fits = []Fit{{Model: "load.flash", Samples: 40, R2: 0.99, MaxError: 0.03,
+			Flags: []string{"few small sizes"}}}
 		path := filepath.Join(t.TempDir(), "card.toml")
 		if err := p.Write(path, engineOf(p.Name)); err != nil {
 			t.Fatal(err)
@@ -47,36 +50,66 @@ func TestWriteFileRefusesInvalid(t *testing.T) {
 
 // Each edit of a good file is one mistake; the error names its place.
 func TestFileErrors(t *testing.T) {
-	const card, kernels, engine = "cards/a100-40gb.toml", "kernels/ampere.toml", "engines/vllm-0.5.toml"
+	const card, kernels, engine = "cards/a100-40gb.toml", "kernels/ampere.toml",
+		"engines/vllm-0.5.toml"
 	for _, c := range []struct {
 		name, file, old, new string
 		want                 []string // besides file and the line of the edit
 	}{
-		{"unknown key", engine, "layer_sync =", "layer_sink =", []string{`unknown key "host.layer_sink"`, `"layer_sync"`}},
-		{"unknown table", kernels, "[scoring]", "[scorings]", []string{`unknown key "scorings"`, `"scoring"`}},
-		{"key of an older file", kernels, "memcpy_call = { value = 4.2", "memcpy_beside = { value = 0.4 }\nmemcpy_call = { value = 4.2", []string{`unknown key "save.memcpy_beside"`, "save.memcpy_overlapped_pools", "calibrate --refit"}},
-		{"retired key", kernels, "memcpy_call = { value = 4.2", "memcpy_long = { value = 0.4 }\nmemcpy_call = { value = 4.2", []string{`unknown key "save.memcpy_long"`, "no longer used", "calibrate --refit"}},
-		{"renamed key", kernels, "memcpy_call = { value = 4.2", "memcpy_beside_pools = []\nmemcpy_call = { value = 4.2", []string{`unknown key "save.memcpy_beside_pools"`, "renamed to save.memcpy_overlapped_pools"}},
-		{"retired table", kernels, "[scoring]", "[digest]\nlaunch = { value = 1 }\n[scoring]", []string{`unknown key "digest"`, "whose place block_close has taken", "calibrate --refit"}},
-		{"unknown key of a row", kernels, "tokens = 1024,", "token = 1024,", []string{`unknown key "linears[2].token"`, `"tokens"`}},
-		{"unknown key of a figure", kernels, `value = 0.95, unit`, `value = 0.95, units`, []string{"save.contention.units", `"unit"`}},
-		{"wrong dimension", engine, `{ value = 2.5, unit = "ms"`, `{ value = 2.5, unit = "GB/s"`, []string{"host.step.unit", "s|ms|us|ns", `"GB/s"`}},
-		{"wrong unit of a row", kernels, `tokens = 4096, value = 7.492, unit = "ms"`, `tokens = 4096, value = 7.492, unit = "hours"`, []string{"linears[3].unit", `"hours"`}},
-		{"wrong type", card, `{ value = 312,`, `{ value = "fast",`, []string{"gpu.peak_fp16.value", "want a number, got fast"}},
-		{"wrong type in a row", kernels, "tokens = 128, value", `tokens = "128", value`, []string{"linears[1].tokens", "want an integer"}},
-		{"table for an array", kernels, "linears = [", "linears = { a = 1 }\n[x]\ny = [", []string{"linears", "want an array"}},
-		{"negative", card, `{ value = 1555,`, `{ value = -1555,`, []string{"gpu.hbm_bandwidth.value", "-1555"}},
-		{"not a number", card, `{ value = 1555,`, `{ value = nan,`, []string{"gpu.hbm_bandwidth.value", "NaN"}},
-		{"infinite", card, `{ value = 1555,`, `{ value = inf,`, []string{"gpu.hbm_bandwidth.value", "Inf"}},
-		{"no provenance", engine, `unit = "ms", from = "derived", source = "serving`, `unit = "ms", from = "guessed", source = "serving`, []string{"host.step.from", `"guessed"`}},
-		{"falling time", kernels, "tokens = 4096, value = 7.492", "tokens = 4096, value = 1.492", []string{"linears[3].value", "never cost less"}},
-		{"tokens out of order", kernels, "tokens = 1024", "tokens = 64", []string{"linears[2].tokens", "64 after 128"}},
-		{"unknown shape", kernels, `shape = "llama2-7b", tokens = 128, value = 0.352`, `shape = "llama2", tokens = 128, value = 0.352`, []string{"linears[1].shape", `"llama2-7b"`}},
-		{"pool out of order", kernels, "pool_gib = 64", "pool_gib = 0.5", []string{"load.flash[1].pool_gib", "0.5"}},
-		{"threads out of order", kernels, "threads = 16", "threads = 8", []string{"save.scatter[2].threads", "8"}},
-		{"share of 1", kernels, "value = 0.95", "value = 1", []string{"save.contention.value", "below 1"}},
-		{"missing figure", engine, "step = { value", "request = { value", []string{"host.step: missing figure (time)"}},
-		{"graph sizes out of order", engine, "[host]", "[graphs]\ntokens = [1, 4, 2]\n[host]", []string{"graphs.tokens", "got 2"}},
+		{"unknown key", engine, "layer_sync =", "layer_sink =",
+			[]string{`unknown key "host.layer_sink"`, `"layer_sync"`}},
+		{"unknown table", kernels, "[scoring]", "[scorings]",
+			[]string{`unknown key "scorings"`, `"scoring"`}},
+		{"key of an older file", kernels, "memcpy_call = { value = 4.2",
+			"memcpy_beside = { value = 0.4 }\nmemcpy_call = { value = 4.2",
+			[]string{`unknown key "save.memcpy_beside"`, "save.memcpy_overlapped_pools",
+				"calibrate --refit"}},
+		{"retired key", kernels, "memcpy_call = { value = 4.2",
+			"memcpy_long = { value = 0.4 }\nmemcpy_call = { value = 4.2",
+			[]string{`unknown key "save.memcpy_long"`, "no longer used", "calibrate --refit"}},
+		{"renamed key", kernels, "memcpy_call = { value = 4.2",
+			"memcpy_beside_pools = []\nmemcpy_call = { value = 4.2",
+			[]string{`unknown key "save.memcpy_beside_pools"`, "renamed to save.memcpy_overlapped_pools"}},
+		{"retired table", kernels, "[scoring]", "[digest]\nlaunch = { value = 1 }\n[scoring]",
+			[]string{`unknown key "digest"`, "whose place block_close has taken", "calibrate --refit"}},
+		{"unknown key of a row", kernels, "tokens = 1024,", "token = 1024,",
+			[]string{`unknown key "linears[2].token"`, `"tokens"`}},
+		{"unknown key of a figure", kernels, `value = 0.95, unit`, `value = 0.95, units`,
+			[]string{"save.contention.units", `"unit"`}},
+		{"wrong dimension", engine, `{ value = 2.5, unit = "ms"`, `{ value = 2.5, unit = "GB/s"`,
+			[]string{"host.step.unit", "s|ms|us|ns", `"GB/s"`}},
+		{"wrong unit of a row", kernels, `tokens = 4096, value = 7.492, unit = "ms"`,
+			`tokens = 4096, value = 7.492, unit = "hours"`, []string{"linears[3].unit", `"hours"`}},
+		{"wrong type", card, `{ value = 312,`, `{ value = "fast",`,
+			[]string{"gpu.peak_fp16.value", "want a number, got fast"}},
+		{"wrong type in a row", kernels, "tokens = 128, value", `tokens = "128", value`,
+			[]string{"linears[1].tokens", "want an integer"}},
+		{"table for an array", kernels, "linears = [", "linears = { a = 1 }\n[x]\ny = [",
+			[]string{"linears", "want an array"}},
+		{"negative", card, `{ value = 1555,`, `{ value = -1555,`,
+			[]string{"gpu.hbm_bandwidth.value", "-1555"}},
+		{"not a number", card, `{ value = 1555,`, `{ value = nan,`,
+			[]string{"gpu.hbm_bandwidth.value", "NaN"}},
+		{"infinite", card, `{ value = 1555,`, `{ value = inf,`,
+			[]string{"gpu.hbm_bandwidth.value", "Inf"}},
+		{"no provenance", engine, `unit = "ms", from = "derived", source = "serving`,
+			`unit = "ms", from = "guessed", source = "serving`, []string{"host.step.from", `"guessed"`}},
+		{"falling time", kernels, "tokens = 4096, value = 7.492", "tokens = 4096, value = 1.492",
+			[]string{"linears[3].value", "never cost less"}},
+		{"tokens out of order", kernels, "tokens = 1024", "tokens = 64",
+			[]string{"linears[2].tokens", "64 after 128"}},
+		{"unknown shape", kernels, `shape = "llama2-7b", tokens = 128, value = 0.352`,
+			`shape = "llama2", tokens = 128, value = 0.352`, []string{"linears[1].shape", `"llama2-7b"`}},
+		{"pool out of order", kernels, "pool_gib = 64", "pool_gib = 0.5",
+			[]string{"load.flash[1].pool_gib", "0.5"}},
+		{"threads out of order", kernels, "threads = 16", "threads = 8",
+			[]string{"save.scatter[2].threads", "8"}},
+		{"share of 1", kernels, "value = 0.95", "value = 1",
+			[]string{"save.contention.value", "below 1"}},
+		{"missing figure", engine, "step = { value", "request = { value",
+			[]string{"host.step: missing figure (time)"}},
+		{"graph sizes out of order", engine, "[host]", "[graphs]\ntokens = [1, 4, 2]\n[host]",
+			[]string{"graphs.tokens", "got 2"}},
 		{"no kernels", card, `fa2 = "ampere"`, `fa2 = ""`, []string{"kernels: want sparseserve and fa2"}},
 		{"no card", kernels, `measured_on = "a100-80gb"`, `measured_on = ""`, []string{"measured_on"}},
 		{"syntax", card, "title =", "title", []string{}},
@@ -112,7 +145,8 @@ func TestFileErrors(t *testing.T) {
 
 // builtIn lists the built-in files.
 func builtIn() (all []string) {
-	for folder, names := range map[string][]string{"cards/": CardNames(), "kernels/": KernelNames(), "engines/": EngineNames()} {
+	for folder, names := range map[string][]string{"cards/": CardNames(), "kernels/": KernelNames(),
+		"engines/": EngineNames()} {
 		for _, name := range names {
 			all = append(all, folder+name+".toml")
 		}
@@ -170,8 +204,9 @@ x.y = 2
 `
 	ix := indexLines(text)
 	for path, line := range map[string]int{
-		"a": 1, "b c": 2, "t": 3, "t.s": 4, "t.rows": 7, "t.rows[0].v": 8, "t.rows[0].w[1]": 8, "t.rows[1].v": 10,
-		"r[0]": 12, "r[0].k": 13, "r[0].sub.k": 15, "r[1]": 16, "r[1].x.y": 17,
+		"a": 1, "b c": 2, "t": 3, "t.s": 4, "t.rows": 7, "t.rows[0].v": 8, "t.rows[0].w[1]": 8,
+		"t.rows[1].v": 10,
+		"r[0]":        12, "r[0].k": 13, "r[0].sub.k": 15, "r[1]": 16, "r[1].x.y": 17,
 	} {
 		if ix[path] != line {
 			t.Errorf("%s: want line %d, got %d", path, line, ix[path])
@@ -211,4 +246,13 @@ func FuzzParseProfile(f *testing.F) {
 			t.Fatalf("a valid profile prices %+v", *c)
 		}
 	})
+}
+
+// wrongKey is the key that a profile's validation names.
+func wrongKey(p *Profile) (key string, err error) {
+	err = p.validate()
+	if at := new(keyError); errors.As(err, &at) {
+		key = at.path
+	}
+	return key, err
 }

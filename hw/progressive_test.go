@@ -11,8 +11,11 @@ import (
 )
 
 // layerOfRounds runs one layer of progressive attention on a card of its own.
-func layerOfRounds(t interface{ Fatal(...any) }, p *Profile, m *Model, pipelined bool, rounds []sim.Round) sim.Timing {
-	d, err := NewDevice(p, m, DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true, Microbatch: 16, Pipelined: pipelined})
+func layerOfRounds(t interface{ Fatal(...any) }, p *Profile, m *Model, pipelined bool,
+	rounds []sim.Round) sim.Timing {
+	d, err := NewDevice(p, m,
+		DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true, Microbatch: 16,
+			Pipelined: pipelined})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,18 +39,19 @@ func layerOfRounds(t interface{ Fatal(...any) }, p *Profile, m *Model, pipelined
 	return timing
 }
 
-// Three rounds by hand on the card that was measured: with nothing to load they
-// are one launch; where each loads, the load of the second and third run beside
-// attention, and without the pipeline after it and after the CPU's look at the
-// verdict.
+// Three rounds by hand on the card that was measured: with nothing to load they are one launch;
+// where each loads, the load of the second and third run during attention, and without the pipeline
+// after it and after the CPU's look at the result.
 func TestRoundsByHand(t *testing.T) {
 	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
 	g := newProgressive(p, m, &DeviceOptions{Microbatch: 16})
 	const tokens = 4 * 16 * 32
 	hits := []sim.Round{{Tokens: tokens}, {Tokens: tokens}, {Tokens: tokens}}
 	got := layerOfRounds(t, p, m, true, hits)
-	if want := nanoseconds(g.launchSeconds(hits, 4, true)); got.Phases.SparseAttention != want || got.Phases.LoadStall != 0 {
-		t.Errorf("no loads: %v of attention and %v of stall, want %v and none", got.Phases.SparseAttention, got.Phases.LoadStall, want)
+	if want := nanoseconds(g.launchSeconds(hits, 4, true)); got.Phases.SparseAttention != want ||
+		got.Phases.LoadStall != 0 {
+		t.Errorf("no loads: %v of attention and %v of stall, want %v and none",
+			got.Phases.SparseAttention, got.Phases.LoadStall, want)
 	}
 
 	loader, err := newLoader(p, LoadFlash)
@@ -55,25 +59,29 @@ func TestRoundsByHand(t *testing.T) {
 		t.Fatal(err)
 	}
 	loader.over(0)
-	first, next := nanoseconds(g.launchSeconds(hits[:1], 4, true)), nanoseconds(g.launchSeconds(hits[:1], 4, false))
+	first, next := nanoseconds(g.launchSeconds(hits[:1], 4, true)),
+		nanoseconds(g.launchSeconds(hits[:1], 4, false))
 	verdict := nanoseconds(p.Host.ContinueLatency.SI())
 	var load des.Time
 	var misses []sim.Round
 	for _, n := range []int64{8, 64} {
 		load = nanoseconds(loader.seconds(n, 16384))
-		misses = []sim.Round{{Tokens: tokens, Loads: n}, {Tokens: tokens, Loads: n}, {Tokens: tokens, Loads: n}, {Loads: n}}
+		misses = []sim.Round{{Tokens: tokens, Loads: n}, {Tokens: tokens, Loads: n},
+			{Tokens: tokens, Loads: n}, {Loads: n}}
 		got = layerOfRounds(t, p, m, true, misses)
 		// Attention of the first begins after one load; the loads follow each other
 		// as long as they are not two rounds ahead of what the CPU has heard of.
 		second := max(2*load, load+first) + next
 		third := max(max(2*load, load+first+verdict)+load, second) + next
 		if third != got.Phases.SparseAttention+got.Phases.LoadStall {
-			t.Errorf("pipelined, %d blocks a round: %v + %v, want %v", n, got.Phases.SparseAttention, got.Phases.LoadStall, third)
+			t.Errorf("pipelined, %d blocks a round: %v + %v, want %v", n, got.Phases.SparseAttention,
+				got.Phases.LoadStall, third)
 		}
 	}
 	got = layerOfRounds(t, p, m, false, misses[:3])
 	if want := 3*load + first + 2*next; got.Phases.SparseAttention+got.Phases.LoadStall != want {
-		t.Errorf("not pipelined: %v + %v, want %v", got.Phases.SparseAttention, got.Phases.LoadStall, want)
+		t.Errorf("not pipelined: %v + %v, want %v", got.Phases.SparseAttention, got.Phases.LoadStall,
+			want)
 	}
 	if got.Phases.Host < 2*verdict {
 		t.Errorf("host %v, two verdicts take %v", got.Phases.Host, 2*verdict)
@@ -85,11 +93,14 @@ func TestRoundsByHand(t *testing.T) {
 func TestLoadsInVainKeepTheLinkBusy(t *testing.T) {
 	p, m := mustProfile(t, "h200"), mustModel(t, "lwm-7b")
 	one := func(vain int64, follows func(d *Device) error) (alone, next des.Time) {
-		d, err := NewDevice(p, m, DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true, Microbatch: 16, Pipelined: true})
+		d, err := NewDevice(p, m,
+			DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true, Microbatch: 16,
+				Pipelined: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := sim.Work{Decodes: 4, DecodeTokens: 2048, Sparse: true, Rounds: []sim.Round{{Tokens: 2048, Loads: 64}, {Loads: vain}}[:1+min(1, vain)]}
+		w := sim.Work{Decodes: 4, DecodeTokens: 2048, Sparse: true,
+			Rounds: []sim.Round{{Tokens: 2048, Loads: 64}, {Loads: vain}}[:1+min(1, vain)]}
 		if err := d.Begin(&sim.Step{Requests: 4}); err != nil {
 			t.Fatal(err)
 		}
@@ -107,7 +118,8 @@ func TestLoadsInVainKeepTheLinkBusy(t *testing.T) {
 	for what, follows := range map[string]func(d *Device) error{
 		"loads": func(d *Device) error { return d.Move(&kv.Moves{Loads: 64, BlockBytes: 16384}) },
 		"rounds": func(d *Device) error {
-			return d.Compute(1, &sim.Work{Decodes: 4, DecodeTokens: 2048, Sparse: true, Rounds: []sim.Round{{Tokens: 2048}}})
+			return d.Compute(1, &sim.Work{Decodes: 4, DecodeTokens: 2048, Sparse: true,
+				Rounds: []sim.Round{{Tokens: 2048}}})
 		},
 	} {
 		alone, next := one(0, follows)
@@ -121,8 +133,7 @@ func TestLoadsInVainKeepTheLinkBusy(t *testing.T) {
 	}
 }
 
-// A pipeline is never slower, never faster than its longer half, and the phases
-// add up.
+// A pipeline is never slower, never faster than its longer half, and the phases add up.
 func TestPipelineProperties(t *testing.T) {
 	profiles := []*Profile{mustProfile(t, "h200"), mustProfile(t, "a100-40gb")}
 	m := mustModel(t, "lwm-7b")
@@ -137,7 +148,8 @@ func TestPipelineProperties(t *testing.T) {
 		var loads des.Time
 		var bytes int64
 		for i := range rounds {
-			rounds[i] = sim.Round{Tokens: int64(rapid.IntRange(1, 4096).Draw(t, "tokens")), Loads: int64(rapid.SampledFrom([]int{0, 1, 50, 4000}).Draw(t, "loads"))}
+			rounds[i] = sim.Round{Tokens: int64(rapid.IntRange(1, 4096).Draw(t, "tokens")),
+				Loads: int64(rapid.SampledFrom([]int{0, 1, 50, 4000}).Draw(t, "loads"))}
 			if n := rounds[i].Loads; n > 0 {
 				loads += nanoseconds(loader.seconds(n, 16384))
 			}
@@ -151,8 +163,10 @@ func TestPipelineProperties(t *testing.T) {
 			t.Fatalf("attention of %v and %v", on.Phases.SparseAttention, off.Phases.SparseAttention)
 		}
 		attended := on.Phases.SparseAttention + on.Phases.LoadStall
-		if attended+des.Time(len(rounds)) < loads || attended.Seconds() < float64(bytes)/p.GPU.HBMBandwidth.SI() {
-			t.Fatalf("%v, loads alone take %v, the bytes of attention %v s", attended, loads, float64(bytes)/p.GPU.HBMBandwidth.SI())
+		if attended+des.Time(len(rounds)) < loads ||
+			attended.Seconds() < float64(bytes)/p.GPU.HBMBandwidth.SI() {
+			t.Fatalf("%v, loads alone take %v, the bytes of attention %v s", attended, loads,
+				float64(bytes)/p.GPU.HBMBandwidth.SI())
 		}
 		for _, got := range []sim.Timing{on, off} {
 			if got.Phases.Sum() != got.Elapsed {

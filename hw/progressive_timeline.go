@@ -7,21 +7,18 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// progressive prices PSA's decode attention of one layer, round by round
-// (PSA §3.2, §3.3).
+// progressive prices PSA's decode attention of one layer, round by round (PSA §3.2, §3.3).
 //
-// Rounds that load nothing follow one another in one launch; a round that loads
-// begins another, which takes up where the last one left (psaKernel prices them).
-// Profiles without figures of PSA price a launch as block-sparse decode of the
-// same tokens.
+// Rounds that load nothing follow one another in one launch; a round that loads begins another,
+// which continues where the last one ended (psaKernel prices them). Profiles without figures of PSA
+// price a launch as block-sparse decode of the same tokens.
 //
-// Pipelined, a round's loads run in a stream of their own beside the attention
-// of the launch before. The CPU is at most two launches ahead: it hears of one's
-// verdict before it has blocks loaded for the next but one, so these loads start
-// a round trip after it at the earliest, and only those of a layer's first two
-// launches wait for no verdict. What was loaded for a round that no list reached keeps
-// the link busy and is waited for by the next layer's attention and by the step's end. Not
-// pipelined, the CPU waits for each round's verdict before it loads for the next.
+// Pipelined, a round's loads run in a stream of their own during the attention of the launch
+// before. The CPU is at most two launches ahead: it sees one's result before it has blocks loaded
+// for the next but one, so these loads start a round trip after it at the earliest, and only those
+// of a layer's first two launches wait for no result. What was loaded for a round that no list
+// reached keeps the link busy and is waited for by the next layer's attention and by the step's
+// end. Not pipelined, the CPU waits for each round's result before it loads for the next.
 type progressive struct {
 	psaKernel
 	bytesEach float64
@@ -66,17 +63,18 @@ func (d *Device) rounds(w *sim.Work) {
 	for i := 0; i < len(w.Rounds); {
 		r := &w.Rounds[i]
 		if r.Loads > 0 {
-			ready, verdict := before, d.verdict
+			ready, latency := before, d.continueLatency
 			switch pipelined := d.costs.progressive.pipelined; {
 			case pipelined && launches > 1:
-				ready = before + verdict
+				ready = before + latency
 			case !pipelined && launches > 0:
-				ready, waits = done+verdict, waits+verdict
+				ready, waits = done+latency, waits+latency
 			}
 			d.costs.notes.mark(notePool, d.bigPool, float64(d.step.DRAMBytes)/(1<<30))
-			alone := des.Time(math.Ceil(slow * float64(nanoseconds(d.loader.seconds(r.Loads, d.bytesLoaded)))))
-			loaded = max(loaded, ready) + alone
-			d.loading += alone
+			unshared := des.Time(math.Ceil(
+				slow * float64(nanoseconds(d.loader.seconds(r.Loads, d.bytesLoaded)))))
+			loaded = max(loaded, ready) + unshared
+			d.loading += unshared
 		}
 		if r.Tokens == 0 {
 			d.linkFree = loaded
@@ -124,25 +122,26 @@ func (c *coster) launchOf(rounds []sim.Round, requests float64, first bool) des.
 	return nanoseconds(g.launchSeconds(rounds, requests, first))
 }
 
-// duplexSlowdown is by how much a layer's loads take longer because saves run
-// beside them, each slowed alike (see load).
+// duplexSlowdown is by how much longer a layer's loads are because saves overlap with
+// them, each slowed alike (see load).
 func (d *Device) duplexSlowdown(rounds []sim.Round) float64 {
-	var alone des.Time
+	var unshared des.Time
 	var blocks int64
 	for i := range rounds {
 		if n := rounds[i].Loads; n > 0 {
-			alone += nanoseconds(d.loader.seconds(n, d.bytesLoaded))
+			unshared += nanoseconds(d.loader.seconds(n, d.bytesLoaded))
 			blocks += n
 		}
 	}
-	if alone == 0 {
+	if unshared == 0 {
 		return 1
 	}
-	both := min(alone, d.saves.work)
-	moved := float64(blocks)*float64(d.bytesLoaded)*float64(both)/float64(alone) + d.saves.bytesOf(both)
+	both := min(unshared, d.saves.work)
+	moved := float64(blocks)*float64(d.bytesLoaded)*float64(both)/float64(unshared) +
+		d.saves.bytesOf(both)
 	slowed := max(both, nanoseconds(moved/d.duplex))
 	if slowed > both {
 		d.saves.hold(slowed - both)
 	}
-	return float64(alone-both+slowed) / float64(alone)
+	return float64(unshared-both+slowed) / float64(unshared)
 }

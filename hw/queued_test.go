@@ -15,12 +15,13 @@ func queuedH200(t *testing.T) *Profile {
 	return p
 }
 
-// A layer's saves run beside its attention and most of its linears: where they are
+// A layer's saves overlap with its attention and most of its linears: where they are
 // over when the next layer loads, they slow nothing.
 func TestSavesEndBeforeTheNextLayersLoads(t *testing.T) {
 	const loads, bytes = 1000, 16 << 10
 	run := func(tokens, saves int64) sim.Timing {
-		d, err := NewDevice(queuedH200(t), mustModel(t, "lwm-7b"), DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash, SaveBufferBytes: 1 << 40})
+		d, err := NewDevice(queuedH200(t), mustModel(t, "lwm-7b"),
+			DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash, SaveBufferBytes: 1 << 40})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -28,13 +29,16 @@ func TestSavesEndBeforeTheNextLayersLoads(t *testing.T) {
 		return runStep(t, d, &sim.Step{}, 8, &w, loads, saves)
 	}
 	// 8,192 tokens are computed for several times as long as their blocks are on the link.
-	if alone, beside := run(8192, 0), run(8192, 8192); beside.Phases.LoadStall != alone.Phases.LoadStall {
-		t.Errorf("loads take %v beside saves that are over, %v alone", beside.Phases.LoadStall, alone.Phases.LoadStall)
+	if alone, beside := run(8192, 0),
+		run(8192, 8192); beside.Phases.LoadStall != alone.Phases.LoadStall {
+		t.Errorf("loads take %v beside saves that are over, %v alone", beside.Phases.LoadStall,
+			alone.Phases.LoadStall)
 	}
 	// As many blocks of 32 tokens are not.
 	alone, beside := run(32, 0), run(32, 8192)
 	if beside.Phases.LoadStall <= alone.Phases.LoadStall {
-		t.Errorf("loads take %v beside saves that go on, %v alone", beside.Phases.LoadStall, alone.Phases.LoadStall)
+		t.Errorf("loads take %v beside saves that go on, %v alone", beside.Phases.LoadStall,
+			alone.Phases.LoadStall)
 	}
 	ring := 8 * (4e-6 + 8192*bytes/1000e9)
 	if got := beside.Phases.SaveStall.Seconds(); math.Abs(got-ring) > 1e-7 {
@@ -44,17 +48,19 @@ func TestSavesEndBeforeTheNextLayersLoads(t *testing.T) {
 
 // Saves begin once K and V are computed: not with the layer, and not at its end.
 func TestSavesWaitForKAndV(t *testing.T) {
-	d, err := NewDevice(queuedH200(t), mustModel(t, "lwm-7b"), DeviceOptions{SaveEngine: SaveFlash, SaveBufferBytes: 1 << 40})
+	d, err := NewDevice(queuedH200(t), mustModel(t, "lwm-7b"),
+		DeviceOptions{SaveEngine: SaveFlash, SaveBufferBytes: 1 << 40})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := sim.Work{Tokens: 2048, Prefill: []sim.Span{{Query: 2048}}}
 	timing := runStep(t, d, &sim.Step{}, 1, &w, 0, 2048)
-	save, err := queuedH200(t).OverlappedSaveSeconds(SaveFlash, 2048, 16<<10, 0, 0)
+	_, save, err := queuedH200(t).SaveSeconds(SaveFlash, 2048, 16<<10, 0, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if begun := timing.SavesDone - des.Time(save*1e9); begun < timing.Phases.Linears/5 || begun > timing.Phases.Linears {
+	if begun := timing.SavesDone - des.Time(save*1e9); begun < timing.Phases.Linears/5 ||
+		begun > timing.Phases.Linears {
 		t.Errorf("saves begin after %v, linears take %v", begun, timing.Phases.Linears)
 	}
 }

@@ -23,7 +23,7 @@ var renamedKeys = map[string]string{
 	"load.memcpy_early":        "load.memcpy_warmup",
 	"load.memcpy_first":        "load.memcpy_warmup_blocks",
 	"psa_decode.few_lists":     "psa_decode.cluster_lists",
-	"scoring.crowd":            "scoring.unclustered",
+	"scoring.unclustered":      "scoring.unclustered",
 }
 
 // retiredKeys are those of profiles that earlier builds wrote, by what has their place; ""
@@ -62,8 +62,7 @@ var retiredKeys = map[string]string{
 	"host.driver_contention":       "host.load_wait host.copy_wait host.turn_wait",
 }
 
-// retired describes what became of a key that profiles of earlier builds have, "" of any
-// other.
+// retired describes what became of a key that profiles of earlier builds have, "" of any other.
 func retired(path string) string {
 	const refit = ": fit the profile anew from its samples (calibrate --refit)"
 	for old, now := range renamedKeys {

@@ -12,7 +12,8 @@ type roundTrip struct {
 }
 
 func newRoundTrip(p *Profile) roundTrip {
-	return roundTrip{sync: p.Host.LayerSync.SI(), request: p.Host.LayerRequest.optional(), rate: p.Host.LayerRate.optional()}
+	return roundTrip{sync: p.Host.LayerSync.SI(), request: p.Host.LayerRequest.optional(),
+		rate: p.Host.LayerRate.optional()}
 }
 
 // of is the time of a layer of some requests with lists of so many bytes.
@@ -24,10 +25,9 @@ func (r *roundTrip) of(requests int, bytes float64) float64 {
 	return t + (r.sync + bytes/r.rate)
 }
 
-// ListBytes are those of the lists of one layer's decodes that attend to so many
-// tokens for each KV head: 4 for each block of 32. With offloading as many again
-// go up, for the blocks' slots, and 16 for each block that is loaded: not a
-// thousandth of the block.
+// ListBytes are those of the lists of one layer's decodes that attend to so many tokens for each KV
+// head: 4 for each block of 32. With offloading as many again go up, for the blocks' slots, and 16
+// for each block that is loaded: not a thousandth of the block.
 func ListBytes(m *Model, selected float64) float64 { return selected * 4 * float64(m.KVHeads) / 32 }
 
 // LayerSyncSeconds returns the time of one layer's round trip between GPU and

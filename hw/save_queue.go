@@ -7,12 +7,12 @@ import (
 )
 
 // saveQueue is the HBM->DRAM link: a FIFO of saves, drained as time passes. It
-// outlives steps. Work is the time a save takes with the link to itself.
+// outlives steps. Work is the time of a save with the link to itself.
 type saveQueue struct {
 	at       des.Time // virtual time up to which the queue has been drained
 	lastDone des.Time // when the queue last ran empty
-	work     des.Time // left, over all entries
-	bytes    float64  // left, over all entries
+	work     des.Time // remaining, over all entries
+	bytes    float64  // remaining, over all entries
 	drained  float64  // bytes that have reached DRAM, for checks
 	busy     des.Time // since the end of the last step
 	ring     []save
@@ -20,8 +20,8 @@ type saveQueue struct {
 }
 
 type save struct {
-	bytes float64  // left
-	work  des.Time // left
+	bytes float64  // remaining
+	work  des.Time // remaining
 }
 
 // advance lets the queue drain until the given time at full speed.
@@ -50,7 +50,7 @@ func (q *saveQueue) drain(elapsed, work des.Time) {
 		if work >= e.work {
 			work -= e.work
 			q.work -= e.work
-			q.take(e.bytes)
+			q.remove(e.bytes)
 			q.head = (q.head + 1) % len(q.ring)
 			q.n--
 			continue
@@ -59,13 +59,13 @@ func (q *saveQueue) drain(elapsed, work des.Time) {
 		e.bytes -= part
 		e.work -= work
 		q.work -= work
-		q.take(part)
+		q.remove(part)
 		work = 0
 	}
 	q.at = end
 }
 
-// hold makes the queue's work take so much longer: the link serves others too.
+// hold lengthens the queue's work by t: the link serves others too.
 func (q *saveQueue) hold(t des.Time) {
 	if q.n > 0 {
 		q.ring[q.head].work += t
@@ -84,7 +84,7 @@ func (q *saveQueue) bytesOf(work des.Time) float64 {
 	return bytes
 }
 
-func (q *saveQueue) take(bytes float64) {
+func (q *saveQueue) remove(bytes float64) {
 	q.bytes = math.Max(0, q.bytes-bytes)
 	q.drained += bytes
 }
@@ -104,7 +104,7 @@ func (q *saveQueue) push(bytes int64, work des.Time) {
 	q.bytes += float64(bytes)
 }
 
-// until returns how long the queue takes to drain to the given bytes.
+// until returns how long the queue needs to drain to the given bytes.
 func (q *saveQueue) until(bytes int64) des.Time {
 	excess := q.bytes - float64(bytes)
 	if excess <= 0 {

@@ -23,8 +23,8 @@ func ScoringSearches(blocks float64) float64 {
 	return 0
 }
 
-// UnclusteredScoring returns how often the crowd of some lists counts, with so many CTAs at once
-// on the card.
+// UnclusteredScoring returns how often the unclustered cost of some lists counts, with so many CTAs
+// at once on the card.
 func UnclusteredScoring(ctas, lists float64) float64 {
 	if 2*lists <= ctas {
 		return 0

@@ -7,12 +7,12 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// DecodeIteration returns the time of one dense decode step of batch requests
-// at the given context, all KV in HBM. Service levels are multiples of it
-// (SparseServe §4.2: 25 times).
+// DecodeIteration returns the time of one dense decode step of batch requests at the given context,
+// all KV in HBM. Service levels are multiples of it (SparseServe §4.2: 25 times).
 func DecodeIteration(p *Profile, m *Model, context, batch int) (des.Time, error) {
 	if context < 1 || batch < 1 {
-		return 0, fmt.Errorf("decode iteration: want a context and a batch of at least 1, got %d and %d", context, batch)
+		return 0, fmt.Errorf("decode iteration: want a context and a batch of at least 1, got %d and %d",
+			context, batch)
 	}
 	d, err := NewDevice(p, m, DeviceOptions{})
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // of its keys. A key that v does not have and a value of another type are
 // errors with file and line; an unknown key also gets the nearest known one.
 func decodeTOML(file string, data []byte, v any) (lineIndex, error) {
-	var parsed toml.Primitive // decoded twice below: parsing takes most of the time
+	var parsed toml.Primitive // decoded twice below: parsing is most of the time
 	meta, err := toml.Decode(string(data), &parsed)
 	if err != nil {
 		var pe toml.ParseError

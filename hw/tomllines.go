@@ -1,208 +1,110 @@
 package hw
 
 import (
+	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// lineIndex maps the path of each key, table and array element of a TOML file
-// to its line: "linears[2].unit" -> 17. Validation runs on decoded values and
-// needs it to point at the text.
+// lineIndex maps the path of each key, table and array element of a TOML file to its line:
+// "linears[2].unit" -> 17. Validation runs on decoded values and needs it to point at the text.
 type lineIndex map[string]int
 
-// line returns the line of path, or of the nearest enclosing element; 0 if
-// there is none.
+// line returns the line of path, or of the nearest enclosing element; 0 if there is none.
 func (ix lineIndex) line(path string) int {
 	for path != "" {
 		if n, ok := ix[path]; ok {
 			return n
 		}
-		cut := strings.LastIndexAny(path, ".[")
-		if cut < 0 {
+		end := strings.LastIndexAny(path, ".[")
+		if end < 0 {
 			return 0
 		}
-		path = path[:cut]
+		path = path[:end]
 	}
 	return 0
 }
 
-// indexLines scans a file that the TOML parser has accepted. On anything else
-// it stops early and the index is incomplete.
+// indexLines indexes a file that a TOML parser has accepted; of anything else only what comes
+// before the first error. (github.com/BurntSushi/toml, which decodes files, has no positions of
+// keys.)
 func indexLines(src string) lineIndex {
-	s := &lineScanner{src: src, line: 1, index: lineIndex{}, arrays: map[string]int{}}
-	prefix := ""
-	for s.blank(true); s.pos < len(s.src); s.blank(true) {
-		if s.peek() == '[' {
-			prefix = s.header()
-			continue
-		}
-		if !s.pair(prefix) {
-			break
+	x := lineIndexer{index: lineIndex{}, arrays: map[string]int{}}
+	for i := range len(src) {
+		if src[i] == '\n' {
+			x.ends = append(x.ends, i)
 		}
 	}
-	return s.index
-}
-
-type lineScanner struct {
-	src       string
-	pos, line int
-	index     lineIndex
-	arrays    map[string]int // elements seen of each [[array]]
-}
-
-func (s *lineScanner) peek() byte {
-	if s.pos < len(s.src) {
-		return s.src[s.pos]
-	}
-	return 0
-}
-
-// blank skips spaces, and comments and line ends too when asked.
-func (s *lineScanner) blank(lines bool) {
-	for s.pos < len(s.src) {
-		switch c := s.src[s.pos]; {
-		case c == ' ' || c == '\t' || c == '\r':
-		case lines && c == '\n':
-			s.line++
-		case lines && c == '#':
-			for s.pos < len(s.src) && s.src[s.pos] != '\n' {
-				s.pos++
-			}
-			continue
-		default:
-			return
+	x.parser.Reset([]byte(src))
+	table := ""
+	for x.parser.NextExpression() {
+		switch e := x.parser.Expression(); e.Kind {
+		case unstable.KeyValue:
+			x.pair(table, e)
+		case unstable.Table, unstable.ArrayTable:
+			table = x.header(e)
 		}
-		s.pos++
 	}
+	return x.index
 }
 
-// header reads [a.b] or [[a.b]] and returns its path with indices.
-func (s *lineScanner) header() string {
-	s.pos++
-	array := s.peek() == '['
-	if array {
-		s.pos++
-	}
-	keys := s.key()
-	path := ""
-	for i, k := range keys {
-		path = joinPath(path, k)
-		last := i == len(keys)-1
-		if last && array {
-			s.arrays[path]++
+type lineIndexer struct {
+	parser unstable.Parser
+	ends   []int // offsets of line ends
+	index  lineIndex
+	arrays map[string]int // elements so far of each [[array]]
+}
+
+func (x *lineIndexer) lineOf(n *unstable.Node) int {
+	i, _ := slices.BinarySearch(x.ends, int(n.Raw.Offset))
+	return i + 1
+}
+
+// header indexes [a.b] or [[a.b]] and returns its path with the indices of arrays.
+func (x *lineIndexer) header(e *unstable.Node) (path string) {
+	line := 0
+	for keys := e.Key(); keys.Next(); {
+		key := keys.Node()
+		path, line = joinPath(path, string(key.Data)), x.lineOf(key)
+		if keys.IsLast() && e.Kind == unstable.ArrayTable {
+			x.arrays[path]++
 		}
-		if n := s.arrays[path]; n > 0 {
+		if n := x.arrays[path]; n > 0 {
 			path += "[" + strconv.Itoa(n-1) + "]"
 		}
 	}
-	s.index[path] = s.line
-	for s.peek() == ']' {
-		s.pos++
-	}
+	x.index[path] = line
 	return path
 }
 
-// key reads a possibly dotted, possibly quoted key.
-func (s *lineScanner) key() []string {
-	var keys []string
-	for {
-		s.blank(false)
-		start := s.pos
-		if c := s.peek(); c == '"' || c == '\'' {
-			s.text()
-			keys = append(keys, strings.Trim(s.src[start:s.pos], `"'`))
-		} else {
-			for s.pos < len(s.src) && !strings.ContainsRune(" \t\r\n.=]", rune(s.src[s.pos])) {
-				s.pos++
-			}
-			keys = append(keys, s.src[start:s.pos])
-		}
-		s.blank(false)
-		if s.peek() != '.' {
-			return keys
-		}
-		s.pos++
+// pair indexes key = value in a table.
+func (x *lineIndexer) pair(path string, e *unstable.Node) {
+	line := 0
+	for keys := e.Key(); keys.Next(); {
+		path, line = joinPath(path, string(keys.Node().Data)), x.lineOf(keys.Node())
 	}
+	x.index[path] = line
+	x.value(path, e.Value())
 }
 
-// pair reads key = value under prefix; false when there is none.
-func (s *lineScanner) pair(prefix string) bool {
-	path := prefix
-	for _, k := range s.key() {
-		path = joinPath(path, k)
-	}
-	if s.peek() != '=' {
-		return false
-	}
-	s.index[path] = s.line
-	s.pos++
-	return s.value(path)
-}
-
-// value skips one value and records what it holds.
-func (s *lineScanner) value(path string) bool {
-	s.blank(false)
-	start := s.pos
-	switch s.peek() {
-	case '"', '\'':
-		s.text()
-	case '[':
-		s.pos++
-		for i := 0; ; i++ {
-			s.blankOrComma()
-			if s.peek() == ']' {
-				s.pos++
-				break
-			}
+// value indexes what an inline table or an array has in it.
+func (x *lineIndexer) value(path string, v *unstable.Node) {
+	switch children := v.Children(); v.Kind {
+	case unstable.InlineTable:
+		for children.Next() {
+			x.pair(path, children.Node())
+		}
+	case unstable.Array:
+		for i := 0; children.Next(); i++ {
 			element := path + "[" + strconv.Itoa(i) + "]"
-			s.index[element] = s.line
-			if !s.value(element) {
-				return false
+			if n := children.Node(); n.Raw.Length > 0 {
+				x.index[element] = x.lineOf(n)
 			}
-		}
-	case '{':
-		s.pos++
-		for {
-			s.blankOrComma()
-			if s.peek() == '}' {
-				s.pos++
-				break
-			}
-			if !s.pair(path) {
-				return false
-			}
-		}
-	default:
-		for s.pos < len(s.src) && !strings.ContainsRune(",]}#\n", rune(s.src[s.pos])) {
-			s.pos++
+			x.value(element, children.Node())
 		}
 	}
-	return s.pos > start
-}
-
-func (s *lineScanner) blankOrComma() {
-	for s.blank(true); s.peek() == ','; s.blank(true) {
-		s.pos++
-	}
-}
-
-// text skips a string of any of TOML's four kinds.
-func (s *lineScanner) text() {
-	quote := s.src[s.pos : s.pos+1]
-	if triple := strings.Repeat(quote, 3); strings.HasPrefix(s.src[s.pos:], triple) {
-		quote = triple
-	}
-	s.pos += len(quote)
-	for s.pos < len(s.src) && !strings.HasPrefix(s.src[s.pos:], quote) {
-		switch c := s.src[s.pos]; {
-		case c == '\\' && quote[0] == '"' && s.pos+1 < len(s.src) && s.src[s.pos+1] != '\n':
-			s.pos++
-		case c == '\n':
-			s.line++
-		}
-		s.pos++
-	}
-	s.pos = min(s.pos+len(quote), len(s.src))
 }
 
 func joinPath(prefix, key string) string {

@@ -12,7 +12,7 @@ const (
 	LoadFlash  = "flash"  // FlashH2D: one gather kernel (SparseServe §3.2.1)
 
 	SaveMemcpy = "memcpy" // one cudaMemcpyAsync per block
-	SaveGPU    = "gpu"    // one scatter kernel, which takes SM time from compute
+	SaveGPU    = "gpu"    // one scatter kernel, which uses SM time of compute
 	SaveFlash  = "flash"  // FlashD2H: one memcpy into staging, CPU scatter (SparseServe §3.2.2)
 )
 
@@ -26,7 +26,7 @@ type transfer struct {
 	launch, block float64 // seconds
 	floor         float64
 	copies        copies
-	chunk, fill   float64 // bytes that are copied and scattered in turn; bytes/s of the faster
+	chunk, fill   float64 // bytes that are copied and scattered alternately; bytes/s of the faster
 	link, rate    float64 // bytes/s
 	rates         curve   // host pool bytes, bytes/s: rate, where it depends on the pool
 	contention    float64 // share of compute lost during a transfer
@@ -101,7 +101,8 @@ func newSaver(p *Profile, engine string, threads int) (t, overlapped transfer, e
 		}
 		return t, overlapped, err
 	}
-	return t, t, fmt.Errorf("save engine: want one of %s, got %q", strings.Join(SaveEngines(), ", "), engine)
+	return t, t, fmt.Errorf("save engine: want one of %s, got %q", strings.Join(SaveEngines(), ", "),
+		engine)
 }
 
 // over sets the host pool that blocks are in and reports whether it is larger than any that

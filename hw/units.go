@@ -70,7 +70,7 @@ func (f Figure) optional() float64 {
 	return f.SI()
 }
 
-// Set says whether the figure was given at all.
+// Set reports whether the figure was given at all.
 func (f Figure) Set() bool { return f.Unit != "" || f.Value != 0 }
 
 // fault is what is wrong with one field of a figure or row.
@@ -88,8 +88,10 @@ func (f Figure) check(dim string) *fault {
 	if math.IsNaN(f.Value) || math.IsInf(f.Value, 0) || f.Value <= 0 {
 		return &fault{"value", fmt.Sprintf("want a positive finite number, got %v", f.Value)}
 	}
-	if low, high := bounds(dim); f.SI() < low*(1-1e-9) || f.SI() > high*(1+1e-9) { // with rounding of units
-		return &fault{"value", fmt.Sprintf("want %g to %g %s, got %v", low/units[f.Unit], high/units[f.Unit], f.Unit, f.Value)}
+	// with rounding of units
+	if low, high := bounds(dim); f.SI() < low*(1-1e-9) || f.SI() > high*(1+1e-9) {
+		return &fault{"value", fmt.Sprintf(
+			"want %g to %g %s, got %v", low/units[f.Unit], high/units[f.Unit], f.Unit, f.Value)}
 	}
 	if dim == "share" && f.SI() >= 1 {
 		return &fault{"value", fmt.Sprintf("want a share below 1, got %v %s", f.Value, f.Unit)}

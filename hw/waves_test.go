@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// How the kernel cuts lists on an H200, 264 CTAs at once, by its own formula.
+// How the kernel splits lists on an H200, 264 CTAs at once, by its own formula.
 func TestDecodeWaves(t *testing.T) {
 	for _, c := range []struct {
 		lists, tokens float64
@@ -19,7 +19,7 @@ func TestDecodeWaves(t *testing.T) {
 		{224, 2048, DecodeWaves{1, 1, 224, 64}},   // 68 < 4 x 20
 		{448, 2048, DecodeWaves{1, 2, 184, 64}},   // 136
 		{2048, 4096, DecodeWaves{1, 8, 200, 128}}, // many waves anyhow
-		{8, 128, DecodeWaves{1, 1, 8, 4}},         // no CTA takes less than four blocks
+		{8, 128, DecodeWaves{1, 1, 8, 4}},         // no CTA has less than four blocks
 	} {
 		if got := DecodeWavesOf(264, c.lists, c.tokens); got != c.want {
 			t.Errorf("%g lists of %g tokens: %+v, want %+v", c.lists, c.tokens, got, c.want)
@@ -30,12 +30,13 @@ func TestDecodeWaves(t *testing.T) {
 	}
 }
 
-// Waves but the first cost what their figure says, on top of launch, bytes and merging.
+// Waves but the first cost their figure, on top of launch, bytes and merging.
 func TestDecodeWavesCost(t *testing.T) {
 	lwm := mustModel(t, "lwm-7b")
 	p := plainH200(t)
 	seconds := func(requests int) float64 {
-		return Seconds(p.Costs(lwm).SparseDecode, sim.Work{DecodeTokens: int64(requests * 2048), Decodes: requests})
+		return Seconds(p.Costs(lwm).SparseDecode,
+			sim.Work{DecodeTokens: int64(requests * 2048), Decodes: requests})
 	}
 	before := map[int]float64{}
 	for _, n := range []int{4, 3, 6, 7, 14} {

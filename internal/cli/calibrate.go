@@ -53,7 +53,7 @@ func (c *calibrateCmd) Run(ctx context.Context, app *App) error {
 
 func (c *calibrateCmd) measure(ctx context.Context, app *App) (done *calibrate.Calibration, err error) {
 	options := calibrate.Options{Out: c.Out, Plan: calibrate.Full, Fresh: c.Fresh, PoolGiB: c.Pool, Steady: c.Steady,
-		Said: func(text string) { fmt.Fprintln(app.Stderr, text) }, Progress: func(int, int, string) {}}
+		Log: func(text string) { fmt.Fprintln(app.Stderr, text) }, Progress: func(int, int, string) {}}
 	if c.Quick {
 		options.Plan = calibrate.Quick
 	}

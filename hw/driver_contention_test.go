@@ -7,7 +7,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// waitingDevice is a device whose calls wait 2 us beside saves, or none does.
+// waitingDevice is a device whose calls wait 2 us during saves, or none does.
 func waitingDevice(t *testing.T, waits bool, opts DeviceOptions) *Device {
 	t.Helper()
 	p := mustProfile(t, "h200")
@@ -32,12 +32,14 @@ func TestCallsQueueForTheDriver(t *testing.T) {
 		stall, host des.Time
 	}{
 		"memcpy both ways": {LoadMemcpy, SaveMemcpy, 100_000, 0, syncCalls * 2 * des.Microsecond},
-		"one gather":       {LoadFlash, SaveMemcpy, 100_000, 2 * des.Microsecond, syncCalls * 2 * des.Microsecond},
-		"nothing saved":    {LoadMemcpy, SaveMemcpy, 0, 0, 0},
-		"FlashD2H":         {LoadMemcpy, SaveFlash, 100_000, 0, 0},
+		"one gather": {LoadFlash, SaveMemcpy, 100_000, 2 * des.Microsecond,
+			syncCalls * 2 * des.Microsecond},
+		"nothing saved": {LoadMemcpy, SaveMemcpy, 0, 0, 0},
+		"FlashD2H":      {LoadMemcpy, SaveFlash, 100_000, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			opts := DeviceOptions{LoadEngine: c.load, SaveEngine: c.save, Offload: true, SaveBufferBytes: 1 << 40}
+			opts := DeviceOptions{LoadEngine: c.load, SaveEngine: c.save, Offload: true,
+				SaveBufferBytes: 1 << 40}
 			plain, waiting := waitingDevice(t, false, opts), waitingDevice(t, true, opts)
 			w := sim.Work{Tokens: 8, Decodes: 8, DecodeTokens: 8 * 2048, ScoredBlocks: 8 * 400, Sparse: true}
 			var got [2]sim.Timing
@@ -45,7 +47,8 @@ func TestCallsQueueForTheDriver(t *testing.T) {
 				first := runStep(t, d, &sim.Step{}, 1, &sim.Work{Tokens: 2048}, 0, c.saved)
 				got[i] = runStep(t, d, &sim.Step{Index: 1, Start: first.Elapsed}, 1, &w, 100, 0)
 			}
-			if more := got[1].Phases.LoadStall - got[0].Phases.LoadStall; more < c.stall-2 || more > c.stall+2 {
+			if more := got[1].Phases.LoadStall - got[0].Phases.LoadStall; more < c.stall-2 ||
+				more > c.stall+2 {
 				t.Errorf("loads take %v longer, want %v", more, c.stall)
 			}
 			if more := got[1].Phases.Host - got[0].Phases.Host; more != c.host {
@@ -61,9 +64,9 @@ func TestCallsQueueForTheDriver(t *testing.T) {
 	}
 }
 
-// Saves beside loads go on at the pace that they then have, as long as the loads take,
+// Saves during loads go on at the pace that they then have, as long as the loads take,
 // and no more of them wait than there are.
-func TestSavesBesideLoadsKeepTheirPace(t *testing.T) {
+func TestSavesDuringLoadsKeepTheirPace(t *testing.T) {
 	const block = 16 << 10
 	w := driverContention{call: 1e-6, blocks: true}
 	for name, c := range map[string]struct {
@@ -78,12 +81,13 @@ func TestSavesBesideLoadsKeepTheirPace(t *testing.T) {
 		q.push(c.saves*block, des.Time(c.saves)*2*des.Microsecond)
 		work := q.work
 		if got := w.loads(100, block, 300*des.Microsecond, &q); got != 0 || q.work-work != c.held {
-			t.Errorf("%s: loads take %v longer and saves %v, want nothing and %v", name, got, q.work-work, c.held)
+			t.Errorf("%s: loads take %v longer and saves %v, want nothing and %v", name, got, q.work-work,
+				c.held)
 		}
 	}
 }
 
-// A few saves hold the calls up no longer than they last.
+// Some saves hold the calls up no longer than they last.
 func TestWaitsEndWithTheSaves(t *testing.T) {
 	var q saveQueue
 	q.push(1, 3*des.Microsecond)

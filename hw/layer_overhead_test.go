@@ -9,18 +9,21 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 )
 
-// Each layer has the gap of its kind, counted to its linears; a kind without a row and a
+// Each layer has the overhead of its kind, counted to its linears; a kind without a row and a
 // layer with a chunk have none. Where the GPU looks lists up its row has the lookup too,
 // and layers of dense attention pay for as much.
-func TestGaps(t *testing.T) {
+func TestLayerOverhead(t *testing.T) {
 	const layers = 2
-	gpu := DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true, GPULookup: true, SaveBufferBytes: 1 << 30, Microbatch: 16}
+	gpu := DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true, GPULookup: true,
+		SaveBufferBytes: 1 << 30, Microbatch: 16}
 	dense := sim.Work{Tokens: 4, Decodes: 4, DecodeTokens: 4 * 8192}
 	sparse := sim.Work{Tokens: 4, Decodes: 4, DecodeTokens: 4 * 2048, ScoredBlocks: 1000, Sparse: true}
 	psa := sparse
 	psa.Rounds = []sim.Round{{Tokens: 2048}, {Tokens: 1024}}
-	chunk := sim.Work{Tokens: 2052, Prefill: []sim.Span{{Query: 2048, Prefix: 2048}}, Decodes: 4, DecodeTokens: 4 * 8192}
-	all := []OverheadRow{{OverheadDense, "", us(3)}, {OverheadPSA, "", us(5)}, {OverheadSparse, "", us(8)}, {OverheadSparse, OverheadGPULookup, us(11)}}
+	chunk := sim.Work{Tokens: 2052, Prefill: []sim.Span{{Query: 2048, Prefix: 2048}}, Decodes: 4,
+		DecodeTokens: 4 * 8192}
+	all := []OverheadRow{{OverheadDense, "", us(3)}, {OverheadPSA, "", us(5)},
+		{OverheadSparse, "", us(8)}, {OverheadSparse, OverheadGPULookup, us(11)}}
 	for name, c := range map[string]struct {
 		opts DeviceOptions
 		work sim.Work
@@ -53,21 +56,24 @@ func TestGaps(t *testing.T) {
 			}
 			want := layers * des.Time(math.Round(c.want*1e3))
 			more := got[1].Phases.Linears - got[0].Phases.Linears
-			if diff := more - want; diff < -2*layers || diff > 2*layers || got[1].Elapsed-got[0].Elapsed != more {
+			if diff := more - want; diff < -2*layers || diff > 2*layers ||
+				got[1].Elapsed-got[0].Elapsed != more {
 				t.Errorf("%v of linears and %v in all, want %v", more, got[1].Elapsed-got[0].Elapsed, want)
 			}
 		})
 	}
 }
 
-// Rows that say what no layer is, or the same twice, are refused with their line.
-func TestGapsAreChecked(t *testing.T) {
+// Rows of what no layer is, or the same twice, are refused with their line.
+func TestLayerOverheadIsChecked(t *testing.T) {
 	for want, rows := range map[string][]OverheadRow{
 		"layer_overhead[0].attention": {{"full", "", us(1)}},
 		"layer_overhead[0].lookup":    {{OverheadDense, OverheadGPULookup, us(1)}},
-		"layer_overhead[1].lookup":    {{OverheadSparse, OverheadGPULookup, us(1)}, {OverheadSparse, "cpu", us(1)}},
-		"layer_overhead[2].attention": {{OverheadDense, "", us(1)}, {OverheadPSA, "", us(1)}, {OverheadDense, "", us(1)}},
-		"layer_overhead[0].value":     {{OverheadDense, "", us(-1)}},
+		"layer_overhead[1].lookup": {{OverheadSparse, OverheadGPULookup, us(1)},
+			{OverheadSparse, "cpu", us(1)}},
+		"layer_overhead[2].attention": {{OverheadDense, "", us(1)}, {OverheadPSA, "", us(1)},
+			{OverheadDense, "", us(1)}},
+		"layer_overhead[0].value": {{OverheadDense, "", us(-1)}},
 	} {
 		p := mustProfile(t, "h200")
 		p.LayerOverhead = rows
@@ -82,10 +88,12 @@ func TestGapsAreChecked(t *testing.T) {
 }
 
 // A card on which it was not measured does not look up for nothing.
-func TestGPULookupNeedsItsGap(t *testing.T) {
+func TestGPULookupNeedsItsOverhead(t *testing.T) {
 	p, m := mustProfile(t, "a100-80gb"), mustModel(t, "lwm-7b")
-	_, err := NewDevice(p, m, DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true, GPULookup: true})
-	if err == nil || !strings.Contains(err.Error(), "a100-80gb has no gaps of layers whose lists the GPU looks up") {
+	_, err := NewDevice(p, m,
+		DeviceOptions{LoadEngine: LoadFlash, SaveEngine: SaveFlash, Offload: true, GPULookup: true})
+	if err == nil || !strings.Contains(
+		err.Error(), "a100-80gb has no overhead of layers whose lists the GPU looks up") {
 		t.Errorf("error %v", err)
 	}
 }

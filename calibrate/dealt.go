@@ -1,0 +1,44 @@
+package calibrate
+
+import "fmt"
+
+// dealt is a Timed whose samples are all made at the first call, and dealt out from then on.
+func dealt(all func() ([]float64, error)) Timed {
+	var samples []float64
+	return func(_, repeats int) (out []float64, err error) {
+		if samples == nil {
+			if samples, err = all(); err != nil {
+				return nil, err
+			}
+		}
+		if repeats > len(samples) {
+			return nil, fmt.Errorf("%d samples asked for, a run has %d", repeats, len(samples))
+		}
+		out, samples = samples[:repeats], samples[repeats:]
+		return out, nil
+	}
+}
+
+// dealtTo deals values out to n hands and returns one value of each.
+func dealtTo(values []float64, n int, reduce func([]float64) float64) []float64 {
+	hands := make([][]float64, n)
+	for i, v := range values {
+		hands[i%n] = append(hands[i%n], v)
+	}
+	reduced := make([]float64, n)
+	for i, hand := range hands {
+		reduced[i] = reduce(hand)
+	}
+	return reduced
+}
+
+// dealtMedians deals steps out to drainSamples and returns the median of each.
+func dealtMedians(steps []float64) ([]float64, error) {
+	if len(steps) < drainSamples {
+		return nil, fmt.Errorf("%w: %d steps of this kind, %d at least are needed",
+			ErrSkip, len(steps), drainSamples)
+	}
+	return dealtTo(steps, drainSamples, func(hand []float64) float64 {
+		return max(medianOf(hand).Value, 1e-9)
+	}), nil
+}

@@ -1,0 +1,113 @@
+package calibrate
+
+import (
+	"math"
+	"slices"
+
+	"github.com/sparseserve/sparseserve/hw"
+)
+
+// governor is a card's clock, integrated in steps of 20 us:
+//
+//	d measured/dt = (p f - measured)/filter
+//	d f/dt        = (1 - measured)/slew, f <= 1
+type governor struct {
+	law         *clockLaw
+	f, measured float64
+}
+
+// tick lets power p, of the full clock, be drawn for dt.
+func (g *governor) tick(p, dt float64) {
+	slope := (1 - g.measured) / g.law.slew
+	g.measured += dt * (p*g.f - g.measured) / g.law.filter
+	g.f = min(1, g.f+dt*slope)
+}
+
+func (g *governor) rest(p, seconds float64) {
+	for range int(seconds / governed) {
+		g.tick(p, governed)
+	}
+}
+
+const governed = 20e-6
+
+// layer is one layer's work at the full clock. Attention is compute bound, so its time goes with
+// 1/f; linears take `scaled` longer for each unit of 1/f - 1.
+type layer struct{ linears, scaled, attention, hot, draws float64 }
+
+func (l layer) at(f float64) float64 { return l.linears + l.scaled*(1/f-1) + l.attention/f }
+
+func (l layer) power(f float64) float64 {
+	share := l.attention / f / l.at(f)
+	return l.hot*(1-share) + l.draws*share
+}
+
+// run does so many layers and returns the mean time of one.
+func (g *governor) run(l layer, layers int) float64 {
+	elapsed, done := 0.0, 0.0
+	for done < float64(layers) {
+		dt := min(governed, (float64(layers)-done)*l.at(g.f))
+		done += dt / l.at(g.f)
+		g.tick(l.power(g.f), dt)
+		elapsed += dt
+	}
+	return elapsed / float64(layers)
+}
+
+// steady is the clock, found by bisection, at which the layer draws the limit.
+func (l layer) steady() float64 {
+	low, high := 0.1, 1.0
+	for range 60 {
+		if f := (low + high) / 2; f*l.power(f) > 1 {
+			high = f
+		} else {
+			low = f
+		}
+	}
+	return high
+}
+
+// chunkLayer is the linears of a chunk, with attention where prefix is not negative. Without pause
+// linears settle at the ratio's clock, where they take as long as measured.
+func (t *machine) chunkLayer(p Point, m *hw.Model, prefix float64) layer {
+	tokens := p.At("tokens")
+	gain := t.clock.gain[slices.Index(shapes, p.Shape)][slices.Index(clockSizes, tokens)]
+	measured := t.linears(m, float64(tokens))
+	l := layer{
+		linears: measured * (1 - gain), scaled: measured * gain / (1/t.clock.ratio - 1),
+		hot: 1 / t.clock.ratio, draws: t.clock.attention,
+	}
+	if prefix >= 0 {
+		l.attention = t.prefill(m, float64(tokens), prefix)
+	}
+	return l
+}
+
+func (t *machine) clockPoint(p Point, m *hw.Model) float64 {
+	c := &t.clock
+	g := governor{law: c, f: 1, measured: c.copies}
+	if p.Probe == probeChunk {
+		l := t.chunkLayer(p, m, float64(p.At("prefix_tokens")))
+		return l.at(l.steady())
+	}
+	if p.Probe == probePrompt { // after dense decode
+		g.measured = c.memory
+		mean := 0.0
+		for i := range chunkOf(p) + 1 {
+			prefix := int64(i%promptChunks) * p.At("tokens")
+			mean = g.run(t.chunkLayer(p, m, float64(prefix)), m.Layers)
+		}
+		return mean
+	}
+	l := t.chunkLayer(p, m, -1)
+	if p.Probe == probeClock { // after copies
+		for ran := 0.0; ran < float64(p.At("after_ms"))*1e-3; {
+			ran += g.run(l, 1)
+		}
+		return g.run(l, clockLayers)
+	}
+	g.f, g.measured = l.steady(), 1
+	draws := map[string]float64{probeRested: c.copies, probeRestedDense: c.memory}[p.Probe]
+	g.rest(draws, math.Round(float64(p.At("rest_ms")))*1e-3)
+	return g.run(l, int(p.At("layers")))
+}

@@ -1,0 +1,119 @@
+package calibrate
+
+import (
+	"math"
+
+	"github.com/sparseserve/sparseserve/hw"
+)
+
+// kvToken is the bytes of a token's K and V in one layer, fp16.
+func kvToken(m *hw.Model) float64 { return float64(2 * 2 * m.KVHeads * m.HeadDim) }
+
+// layerWeights are those of a layer's four matrices.
+func layerWeights(m *hw.Model) float64 {
+	h, q, kv, f := m.Hidden, m.QHeads*m.HeadDim, m.KVHeads*m.HeadDim, m.FFN
+	return float64(h*(q+2*kv) + q*h + 3*h*f)
+}
+
+// matrices reads or multiplies so many fp16 weights, whichever is longer.
+func (t *machine) matrices(weights, tokens float64) float64 {
+	return max(2*weights/t.gemmRead, 2*tokens*weights/t.gemmCompute)
+}
+
+func (t *machine) linears(m *hw.Model, tokens float64) float64 {
+	return t.gemmLaunch + t.matrices(layerWeights(m), tokens)
+}
+
+// pointwise is two norms (4 h), two residual sums (6 h), rope and the activation of each token.
+func (t *machine) pointwise(m *hw.Model, tokens float64) float64 {
+	values := 10*m.Hidden + 2*(m.QHeads+m.KVHeads)*m.HeadDim + 3*m.FFN
+	return t.pointwiseLaunch + tokens*2*float64(values)/t.pointwiseRate
+}
+
+// prefill is causal attention: t = launch(q) + max(FLOPs/rate(q), bytes/HBM).
+func (t *machine) prefill(m *hw.Model, q, prefix float64) float64 {
+	flops := 4 * float64(m.QHeads*m.HeadDim) * q * (prefix + q/2)
+	read := (q + prefix) * kvToken(m) / t.hbm
+	return t.launchOf(q) + max(flops/t.rateOf(q), read)
+}
+
+func (t *machine) launchOf(q float64) float64 { return t.prefillLaunch + q*t.prefillToken }
+
+func (t *machine) rateOf(q float64) float64 { return t.prefillRate * q / (q + t.prefillHalf) }
+
+// denseDecode is t = launch + g splits merge + bytes/rate: whole contexts are split until the
+// lists fill the card, in parts of 128 tokens at least.
+func (t *machine) denseDecode(m *hw.Model, batch, tokens float64) float64 {
+	lists, group := batch*float64(m.KVHeads), float64(m.QHeads/m.KVHeads)
+	splits := max(1, min(math.Ceil(tokens/batch/128), math.Floor(fakeCTAs/lists)))
+	return t.dense.launch + group*splits*t.dense.merge + tokens*kvToken(m)/t.dense.rate
+}
+
+// sparseDecode is t = launch + (waves - 1) wave + g [splits > 1] merge + bytes/rate, with the
+// splits, 64 and a quarter of a list's blocks at most, for which waves (blocks of a CTA + 4)
+// is least (cuda/decode.cu).
+func (t *machine) sparseDecode(m *hw.Model, batch, tokens float64) float64 {
+	lists, group := batch*float64(m.KVHeads), float64(m.QHeads/m.KVHeads)
+	blocks := math.Ceil(tokens / batch / 32)
+	least, waves, merged := math.Inf(1), 0.0, 0.0
+	for splits := 1.0; splits == 1 || splits <= min(64, math.Ceil(blocks/4)); splits++ {
+		w := math.Ceil(lists * splits / fakeCTAs)
+		if cost := w * (math.Ceil(blocks/splits) + 4); cost < least {
+			least, waves, merged = cost, w, min(1, splits-1)
+		}
+	}
+	return t.sparse.launch + (waves-1)*t.sparse.wave + group*merged*t.sparse.merge +
+		tokens*kvToken(m)/t.sparse.rate
+}
+
+// scores ranks digests of two vectors a block and KV head, of all requests' blocks: those of a
+// list of more than 128 with a search, and those of lists that share no cluster against others.
+func (t *machine) scores(m *hw.Model, batch, blocks float64) float64 {
+	lists := batch * float64(m.KVHeads)
+	s := t.scoreLaunch + blocks*float64(m.KVHeads*2*2*m.HeadDim)/t.scoreRate
+	if blocks/batch > 128 {
+		s += t.search
+	}
+	if 2*lists > fakeCTAs {
+		s += math.Sqrt(2*lists/fakeCTAs) * t.crowded
+	}
+	return s
+}
+
+// psaPoint has equal lists, in one launch or one a round, or lists that end one after another.
+func (t *machine) psaPoint(p Point, m *hw.Model) float64 {
+	batch, micro := float64(p.At("batch")), float64(p.At("micro_blocks"))
+	lists := batch * float64(m.KVHeads)
+	var rounds []float64 // bytes
+	if p.Probe == probePSAUneven {
+		for _, n := range reach(p, m) {
+			rounds = append(rounds, float64(n)*micro*32*kvToken(m)/float64(m.KVHeads))
+		}
+		return t.progressive(lists, rounds, 1)
+	}
+	n := math.Ceil(float64(p.At("budget_tokens")) / 32 / micro)
+	for range int(n) {
+		rounds = append(rounds, batch*float64(p.At("budget_tokens"))*kvToken(m)/n)
+	}
+	if p.Probe == probePSALaunches {
+		return t.progressive(lists, rounds, n)
+	}
+	return t.progressive(lists, rounds, 1)
+}
+
+// progressive is t = launch + (launches - 1) relaunch + launches lists per_head + sum over
+// rounds of max(round, bytes/rate); of fewer lists than SMs, rounds are proportionally shorter.
+func (t *machine) progressive(lists float64, rounds []float64, launches float64) float64 {
+	s := t.psa.launch + (launches-1)*t.psa.relaunch + launches*lists*t.psa.perHead
+	for _, bytes := range rounds {
+		s += max(t.psa.round*min(1, lists/fakeSMs), bytes/t.psa.rate)
+	}
+	return s
+}
+
+// head is embedding, LM head and sampling: a quarter of a layer's launches, the head's weights,
+// three passes over fp32 logits, and an fp16 row read and written for each token.
+func (t *machine) head(m *hw.Model, tokens, sampled float64) float64 {
+	passes := 12*sampled*float64(m.Vocab) + 4*tokens*float64(m.Hidden)
+	return t.gemmLaunch/4 + t.matrices(float64(m.Hidden*m.Vocab), sampled) + passes/t.dense.rate
+}

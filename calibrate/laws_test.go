@@ -1,0 +1,144 @@
+package calibrate
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/sparseserve/sparseserve/hw"
+)
+
+// Costs that no figure of a profile gives.
+const (
+	fakeSubmit = 4.8e-6
+	fakeRope   = 1e-9   // of a token
+	fakeAlone  = 1.2e-6 // of compute, of a token
+)
+
+// seconds is the time of a point on the machine.
+func (t *machine) seconds(p Point, m *hw.Model) float64 {
+	at := func(axis string) float64 { return float64(p.At(axis)) }
+	blocks := func() (n, bytes float64) { return at("blocks"), at("blocks") * at("block_bytes") }
+	switch p.Probe {
+	case probeSync:
+		return t.sync
+	case probeH2D:
+		return t.copies(t.load, 1, at("bytes"), 0, t.h2d)
+	case probeD2H:
+		return t.copies(t.save, 1, at("bytes"), 0, t.d2h)
+	case probeDuplexCopy:
+		return 2 * at("bytes") / t.duplexCopy
+	case probeDuplexKernel:
+		return 2 * at("bytes") / t.duplexK
+	case probeLoadMemcpy:
+		n, bytes := blocks()
+		return t.copies(t.load, n, bytes, t.callMore*doublings(p.At("pool_mib")), t.h2d)
+	case probeSaveMemcpy:
+		n, bytes := blocks()
+		return t.copies(t.save, n, bytes, 0, t.d2h)
+	case probeLoadFlash:
+		n, bytes := blocks()
+		k := t.gather
+		k.rate -= t.gatherFalls * doublings(p.At("pool_mib"))
+		return k.seconds(n, bytes, t.h2d)
+	case probeSaveGPU:
+		n, bytes := blocks()
+		return t.scatter.seconds(n, bytes, t.d2h)
+	case probeSaveFlash:
+		_, bytes := blocks()
+		return t.stagedSave(bytes, at("threads"))
+	case probeLinears:
+		return t.linears(m, at("tokens"))
+	case probePointwise:
+		return t.pointwise(m, at("tokens"))
+	case probePrefill:
+		return t.prefill(m, at("query_tokens"), at("prefix_tokens"))
+	case probeDense:
+		return t.denseDecode(m, at("batch"), at("batch")*at("context_tokens"))
+	case probeSparse:
+		return t.sparseDecode(m, at("batch"), at("batch")*at("budget_tokens"))
+	case probeSelect:
+		return t.scores(m, at("batch"), at("batch")*at("context_tokens")/blockTokens)
+	case probePSA, probePSALaunches, probePSAUneven:
+		return t.psaPoint(p, m)
+	case probeRope:
+		return 2*fakeSubmit + fakeRope*at("tokens")
+	case probeClose:
+		return 2*fakeSubmit + fakeRope*at("tokens") + t.closeLaunch + at("tokens")*kvToken(m)/t.closeRate
+	case probeClock, probePrompt, probeChunk, probeRested, probeRestedDense:
+		return t.clockPoint(p, m)
+	case probeCallsNone:
+		return (at("launches") + at("copies")) * fakeSubmit
+	case probeCallsSave:
+		return (at("launches") + at("copies")) * (fakeSubmit + t.driver)
+	case probeLayersNone, probeLayersMemcpy, probeLayersGPU, probePrefillMemcpy:
+		return t.savedPrefill(p, m)
+	case probeLive, probeLiveOffload, probeLiveLoads, probeLiveUnsplit, probeLiveFreed:
+		return t.hostPoint(p, m)
+	case probeLiveHeld, probeLiveHeldPSA, probeLiveDense, probeLiveLookup, probeLiveLookupPSA:
+		return t.served(p)
+	}
+	panic(fmt.Sprintf("no cost of %s", p.Key()))
+}
+
+// copies is n copies of so many bytes in all:
+//
+//	t = base + n (call + more + early first/(n + first)) + B/link
+func (t *machine) copies(c copyLaw, n, bytes, more, link float64) float64 {
+	s := c.base + n*(c.call+more) + bytes/link
+	if c.early > 0 {
+		s += n * c.early * c.first / (n + c.first)
+	}
+	return s
+}
+
+// seconds is t = max(floor, launch + n block + B/rate, B/link).
+func (k kernelLaw) seconds(n, bytes, link float64) float64 {
+	return max(k.floor, k.launch+n*k.block+bytes/k.rate, bytes/link)
+}
+
+// stagedSave is t = call + B/min(link, r) + min(B, chunk)/max(link, r), r of all threads.
+func (t *machine) stagedSave(bytes, threads float64) float64 {
+	r := t.scatterRate(threads)
+	return t.flashCall + bytes/min(t.d2h, r) + min(bytes, t.chunk)/max(t.d2h, r)
+}
+
+func (t *machine) scatterRate(threads float64) float64 { return t.thread * math.Pow(threads, 0.7) }
+
+// savedPrefill is a chunk in some layers, whose saves overlap with the next layer.
+func (t *machine) savedPrefill(p Point, m *hw.Model) float64 {
+	layers, chunk := float64(p.At("layers")), float64(p.At("chunk_tokens"))
+	alone := layers * fakeAlone * chunk
+	n, bytes := chunk/blockTokens*float64(m.KVHeads), chunk*kvToken(m)
+	switch p.Probe {
+	case probeLayersMemcpy:
+		return 1.7 * alone
+	case probeLayersGPU:
+		save := t.scatter.seconds(n, bytes, t.d2h)
+		return alone + (layers-1)*t.contention*save + save
+	case probePrefillMemcpy: // all but the first layer is hidden by saves
+		more := t.overlapped + t.callMore*doublings(p.At("pool_mib"))
+		return fakeAlone*chunk + layers*t.copies(t.save, n, bytes, more, t.d2h)
+	}
+	return alone
+}
+
+// hostPoint is a step of a server as its host sees it.
+func (t *machine) hostPoint(p Point, m *hw.Model) float64 {
+	layers, requests := float64(p.At("layers")), float64(p.At("requests"))
+	step := t.step + requests*t.request
+	lists := 4 * requests * float64(m.KVHeads) * liveBudget / blockTokens // bytes
+	trip := t.trip + requests*t.tripRequest + lists/t.tripRate
+	switch p.Probe {
+	case probeLiveOffload:
+		return step + layers*trip
+	case probeLiveLoads:
+		return step + layers*(trip+float64(p.At("loads"))*t.loadBlock)
+	case probeLiveUnsplit:
+		held := p
+		held.Probe = probeLiveHeld
+		return t.served(held) + layers*trip
+	case probeLiveFreed:
+		return layers * float64(m.KVHeads) * livePrompt / blockTokens * t.freeBlock
+	}
+	return step
+}

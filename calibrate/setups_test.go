@@ -1,0 +1,112 @@
+package calibrate
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sparseserve/sparseserve/cuda"
+)
+
+// tinyShape writes a model small enough for the emulator and returns its file.
+func tinyShape(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "tiny.toml")
+	text := `name = "tiny"
+layers = 2
+hidden = 128
+q_heads = 4
+kv_heads = 2
+head_dim = 64
+ffn = 128
+vocab = 256
+max_context = 65536
+tokenizer = "llama2"
+weight_bytes_each = 2
+kv_bytes_each = 2
+source = "a test"
+`
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// setupPoints are a small point of each probe that has a set-up on the GPU, and an operation
+// whose result its check sees.
+func setupPoints(shape string) []struct {
+	Point
+	of cuda.Operation
+} {
+	const block = 4 * kib
+	return []struct {
+		Point
+		of cuda.Operation
+	}{
+		{point(probeH2D, "", mib), &cuda.MemcpyArgs{}},
+		{point(probeD2H, "", mib), &cuda.MemcpyArgs{}},
+		{point(probeDuplexCopy, "", mib), &cuda.MemcpyArgs{}},
+		{point(probeDuplexKernel, "", mib), &cuda.GPUScatterArgs{}},
+		{point(probeLoadMemcpy, "", block, 16, 8), &cuda.MemcpyBlocksArgs{}},
+		{point(probeLoadFlash, "", block, 16, 8), &cuda.FlashH2DArgs{}},
+		{point(probeSaveMemcpy, "", block, 16, 8), &cuda.MemcpyBlocksArgs{}},
+		{point(probeSaveGPU, "", block, 16, 8), &cuda.GPUScatterArgs{}},
+		{point(probeSaveFlash, "", block, 16, 8, 2), &cuda.SaveArgs{}},
+		{point(probeLinears, shape, 3), &cuda.LinearArgs{}},
+		{point(probePointwise, shape, 40), &cuda.SiluMulArgs{}},
+		{point(probePrefill, shape, 64, 0), &cuda.PrefillArgs{}},
+		{point(probePrefill, shape, 64, 96), &cuda.PrefillArgs{}},
+		{point(probeDense, shape, 2, 64), &cuda.DecodeArgs{}},
+		{point(probeSparse, shape, 2, 64), &cuda.DecodeArgs{}},
+		{point(probePSA, shape, 2, 256, 4), &cuda.PSAArgs{}},
+		{point(probePSALaunches, shape, 2, 256, 4), &cuda.PSAArgs{}},
+		{point(probePSAUneven, shape, 2, 512, 4), &cuda.PSAArgs{}},
+		{point(probeSelect, shape, 2, 512, 256), &cuda.SelectArgs{}},
+		{point(probeRope, shape, 64), &cuda.RopeArgs{}},
+		{point(probeClose, shape, 64), &cuda.GPUScatterArgs{}},
+		{point(probeChunk, shape, 64, 64), &cuda.PrefillArgs{}},
+		{point(probeClock, shape, 64, 1), &cuda.LinearArgs{}},
+		{point(probePrompt, shape, 64, 64, 1), &cuda.PrefillArgs{}},
+		{point(probeRested, shape, 64, 1, 2), &cuda.LinearArgs{}},
+		{point(probeCallsNone, "", 2, 3), &cuda.MemcpyArgs{}},
+		{point(probeCallsSave, "", 2, 3), &cuda.MemcpyBlocksArgs{}},
+		{point(probeLayersNone, shape, 64, 64, 2), &cuda.PrefillArgs{}},
+		{point(probeLayersMemcpy, shape, 64, 64, 2), &cuda.MemcpyBlocksArgs{}},
+		{point(probeLayersGPU, shape, 64, 64, 2), &cuda.GPUScatterArgs{}},
+		{point(probePrefillMemcpy, shape, 64, 64, 2, 8), &cuda.MemcpyBlocksArgs{}},
+	}
+}
+
+// Each set-up computes what the reference does, and is not timed where a kernel of it does nothing.
+func TestSetupsAreChecked(t *testing.T) {
+	e := newEmulated()
+	g, err := newGPUBench(func(f func(gpu) error) error { return f(e) }, cuda.DeviceInfo{},
+		Limits{Threads: 4, DeviceBytes: 1200 * mib})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range setupPoints(tinyShape(t)) {
+		name := strings.Fields(p.Key())[0]
+		timed, err := g.Prepare(p.Point)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if samples, err := timed(1, 3); err != nil || len(samples) != 3 || !(samples[0] > 0) {
+			t.Errorf("%s: samples %v, %v", name, samples, err)
+		}
+		e.wrong = func(op cuda.Operation) bool { return cuda.Function(op) == cuda.Function(p.of) }
+		clear(g.trains)
+		if _, err := g.Prepare(p.Point); err == nil {
+			t.Errorf("%s: %s does nothing, yet the check passes", name, cuda.Function(p.of))
+		}
+		e.wrong = nil
+	}
+	if err := g.Close(); err != nil {
+		t.Error(err)
+	}
+	if device, host := e.Held(); device != 0 || host != stagingBytes {
+		t.Errorf("%d bytes of the device and %d of the host are held", device, host)
+	}
+}

@@ -1,0 +1,132 @@
+package calibrate
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sparseserve/sparseserve/hw"
+)
+
+// wantedFigure is a fitted figure, what the machine has, in SI, and how far it may be off.
+type wantedFigure struct {
+	name      string
+	got       hw.Figure
+	want      float64
+	tolerance float64
+}
+
+// wanted lists the figures that a profile has of a machine.
+func wanted(m *machine, p *hw.Profile) []wantedFigure {
+	all := []wantedFigure{
+		{"link.h2d", p.Link.H2D, m.h2d, 0.01},
+		{"link.d2h", p.Link.D2H, m.d2h, 0.01},
+		{"link.duplex_copy", p.Link.DuplexCopy, m.duplexCopy, 0.01},
+		{"link.duplex_kernel", p.Link.DuplexKernel, m.duplexK, 0.01},
+		{"host.step", p.Host.Step, m.step, 0.05},
+		{"host.request", p.Host.Request, m.request, 0.05},
+		{"host.continue_latency", p.Host.ContinueLatency, m.sync, 0.01},
+		{"host.layer_sync", p.Host.LayerSync, m.trip, 0.02},
+		{"host.layer_request", p.Host.LayerRequest, m.tripRequest, 0.1},
+		{"host.layer_rate", p.Host.LayerRate, m.tripRate, 0.1},
+		{"host.free_block", p.Host.FreeBlock, m.freeBlock, 0.03},
+		{"host.load_block", p.Host.LoadBlock, m.loadBlock, 0.15},
+		{"host.driver_contention", p.Host.DriverContention, m.driver, 0.05},
+		{"load.memcpy_base", p.Load.MemcpyBase, m.load.base, 0.1},
+		{"load.memcpy_call", p.Load.MemcpyCall, m.load.call, 0.03},
+		{"load.memcpy_warmup", p.Load.MemcpyWarmup, m.load.early, 0.15},
+		{"load.memcpy_warmup_blocks", p.Load.MemcpyWarmupBlocks, m.load.first, 0.4},
+		{"load.flash_floor", p.Load.FlashFloor, m.gather.floor, 0.1},
+		{"load.flash_launch", p.Load.FlashLaunch, m.gather.launch, 0.1},
+		{"load.flash_block", p.Load.FlashBlock, m.gather.block, 0.1},
+		{"save.memcpy_base", p.Save.MemcpyBase, m.save.base, 0.1},
+		{"save.memcpy_call", p.Save.MemcpyCall, m.save.call, 0.03},
+		{"save.gpu_floor", p.Save.GPUFloor, m.scatter.floor, 0.1},
+		{"save.gpu_launch", p.Save.GPULaunch, m.scatter.launch, 0.1},
+		{"save.gpu_block", p.Save.GPUBlock, m.scatter.block, 0.15},
+		{"save.gpu_rate", p.Save.GPURate, m.scatter.rate, 0.03},
+		{"save.contention", p.Save.Contention, m.contention, 0.05},
+		{"save.flash_call", p.Save.FlashCall, m.flashCall, 0.15},
+		{"save.flash_chunk", p.Save.FlashChunk, m.chunk, 0.6}, // its effect resembles that of the rates,
+		{"linear_launch", p.LinearLaunch, m.gemmLaunch, 0.3},
+		{"dense_decode.launch", p.DenseDecode.Launch, m.dense.launch, 0.1},
+		{"dense_decode.rate", p.DenseDecode.Rate, m.dense.rate, 0.02},
+		{"dense_decode.merge", p.DenseDecode.Merge, m.dense.merge, 0.1},
+		{"sparse_decode.launch", p.SparseDecode.Launch, m.sparse.launch, 0.1},
+		{"sparse_decode.rate", p.SparseDecode.Rate, m.sparse.rate, 0.02},
+		{"sparse_decode.merge", p.SparseDecode.Merge, m.sparse.merge, 0.4},
+		{"sparse_decode.wave", p.SparseDecode.Wave, m.sparse.wave, 0.15},
+		{"scoring.launch", p.Scoring.Launch, m.scoreLaunch, 0.05},
+		{"scoring.rate", p.Scoring.Rate, m.scoreRate, 0.05},
+		{"scoring.search", p.Scoring.Search, m.search, 0.05},
+		{"scoring.unclustered", p.Scoring.Unclustered, m.crowded, 0.1},
+		{"psa_decode.launch", p.PSADecode.Launch, m.psa.launch, 0.1},
+		{"psa_decode.relaunch", p.PSADecode.Relaunch, m.psa.relaunch, 0.05},
+		{"psa_decode.per_head", p.PSADecode.PerHead, m.psa.perHead, 0.1},
+		{"psa_decode.round", p.PSADecode.Round, m.psa.round, 0.05},
+		{"psa_decode.rate", p.PSADecode.Rate, m.psa.rate, 0.02},
+		{"block_close.launch", p.BlockClose.Launch, m.closeLaunch, 0.1},
+		{"block_close.rate", p.BlockClose.Rate, m.closeRate, 0.05},
+		{"clock.gemm_steady_ratio", p.Clock.GEMMSteadyRatio, m.clock.ratio, 0.03},
+		{"clock.power_filter", p.Clock.PowerFilter, m.clock.filter, 0.2},
+		{"clock.frequency_slew", p.Clock.FrequencySlew, m.clock.slew, 0.2},
+		{"clock.attention_power", p.Clock.AttentionPower, m.clock.attention, 0.1},
+		{"1 - clock.copy_power", rest(p.Clock.CopyPower), 1 - m.clock.copies, 0.15},
+		{"1 - clock.memory_bound_power", rest(p.Clock.MemoryBoundPower), 1 - m.clock.memory, 0.15},
+	}
+	return append(all, wantedRows(m, p)...)
+}
+
+// wantedRows are the figures of tables.
+func wantedRows(m *machine, p *hw.Profile) (all []wantedFigure) {
+	add := func(table string, row int, got hw.Figure, want, tolerance float64) {
+		all = append(all, wantedFigure{fmt.Sprintf("%s[%d]", table, row), got, want, tolerance})
+	}
+	for i, r := range p.Linears {
+		add("linears", i, r.Figure, m.linears(shapeOf(r.Shape), float64(r.Tokens)), 0.03)
+	}
+	for i, r := range p.Pointwise {
+		add("pointwise", i, r.Figure, m.pointwise(shapeOf(r.Shape), float64(r.Tokens)), 0.03)
+	}
+	for i, r := range p.Prefill {
+		if r.Query >= 512 { // the rates of shorter chunks do not show
+			add("prefill_attention.rate", i, r.Rate, m.rateOf(float64(r.Query)), 0.04)
+		} else {
+			add("prefill_attention.launch", i, r.Launch, m.launchOf(float64(r.Query)), 0.1)
+		}
+	}
+	for i, r := range p.Load.Flash {
+		rate := m.gather.rate - m.gatherFalls*doublings(int64(r.PoolGiB*1024))
+		add("load.flash", i, r.Figure, rate, 0.04)
+	}
+	for i, r := range p.Load.MemcpyPools {
+		add("load.memcpy_pools", i, r.Figure, m.load.call+m.callMore*doublings(int64(r.PoolGiB*1024)),
+			0.03)
+	}
+	for i, r := range p.Save.MemcpyOverlappedPools {
+		more := m.overlapped + m.callMore*doublings(int64(r.PoolGiB*1024))
+		add("save.memcpy_overlapped_pools", i, r.Figure, m.save.call+more, 0.03)
+	}
+	for i, r := range p.Save.Scatter {
+		add("save.scatter", i, r.Figure, m.scatterRate(float64(r.Threads)), 0.08)
+	}
+	for i, r := range p.Clock.Gain {
+		gain := m.clock.gain[slices.Index(shapes, r.Shape)][slices.Index(clockSizes, int64(r.Tokens))]
+		add("clock.gain", i, r.Figure, gain, 0.15)
+	}
+	for i, r := range p.LayerOverhead {
+		add("layer_overhead", i, r.Figure, m.overhead[i], 0.15)
+	}
+	return all
+}
+
+// rest is by how much a power is below the limit, which is what brings the clock back.
+func rest(power hw.Figure) hw.Figure {
+	power.Value = 1 - power.Value
+	return power
+}
+
+func shapeOf(name string) *hw.Model {
+	m, err := shapeModel(name)
+	must(err)
+	return m
+}

@@ -1,0 +1,217 @@
+package hw
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+)
+
+// ParseProfile decodes and validates a whole machine in one text, as Encode writes it. Errors
+// name file, line, key and value.
+func ParseProfile(file string, data []byte) (*Profile, error) {
+	return parse[Profile](file, data)
+}
+
+// validate returns what is wrong with the first wrong key.
+func (p *Profile) validate() error {
+	if p.Name == "" {
+		return wrong("name", "want a name")
+	}
+	return cmp.Or(checkFigures(p), p.KernelCosts.validate(), p.EngineCosts.validate())
+}
+
+// validate checks what figures mean together.
+func (p *KernelCosts) validate() error {
+	return cmp.Or(
+		p.checkShapes(), p.checkTokenRows("linears", p.Linears),
+		p.checkTokenRows("pointwise", p.Pointwise),
+		p.checkGain(), p.checkTogether(), p.checkPrefill(), p.checkTransfers())
+}
+
+func (p *KernelCosts) checkShapes() error {
+	if len(p.Shapes) == 0 {
+		return wrong("shapes", "want at least one shape")
+	}
+	for i, s := range p.Shapes {
+		for _, f := range []struct {
+			key   string
+			value int
+		}{
+			{"hidden", s.Hidden}, {"q_heads", s.QHeads}, {"kv_heads", s.KVHeads},
+			{"head_dim", s.HeadDim}, {"ffn", s.FFN},
+		} {
+			if f.value < 1 || f.value > 1<<22 {
+				return wrong(fmt.Sprintf("shapes[%d].%s", i, f.key), "want 1 to %d, got %d", 1<<22, f.value)
+			}
+		}
+	}
+	return nil
+}
+
+// checkTogether wants optional figures that mean nothing by themselves to come in pairs, or with
+// what they add to.
+func (p *KernelCosts) checkTogether() error {
+	type pair struct {
+		path, other string
+		a, b        Figure
+	}
+	pairs := []pair{
+		{"paged_prefill.rows", "ctas", p.Paged.Rows, p.Paged.CTAs},
+		{"clock.gemm_steady_ratio", "power_filter", p.Clock.GEMMSteadyRatio, p.Clock.PowerFilter},
+		{"clock.gemm_steady_ratio", "frequency_slew", p.Clock.GEMMSteadyRatio, p.Clock.FrequencySlew},
+		{"clock.gemm_steady_ratio", "copy_power", p.Clock.GEMMSteadyRatio, p.Clock.CopyPower},
+		{"block_close.rate", "launch", p.BlockClose.Rate, p.BlockClose.Launch},
+		{"psa_decode.rate", "launch", p.PSADecode.Rate, p.PSADecode.Launch},
+		{"psa_decode.rate", "round", p.PSADecode.Rate, p.PSADecode.Round},
+		{"load.memcpy_warmup", "memcpy_warmup_blocks", p.Load.MemcpyWarmup, p.Load.MemcpyWarmupBlocks},
+	}
+	for _, s := range []struct {
+		name string
+		Stream
+	}{{"dense_decode", p.DenseDecode}, {"sparse_decode", p.SparseDecode}, {"scoring", p.Scoring}} {
+		switch {
+		case s.Unclustered.Set() || s.Search.Set(): // CTAs determine which lists are unclustered
+			pairs = append(pairs, pair{s.name + ".search", "unclustered", s.Search, s.Unclustered},
+				pair{s.name + ".unclustered", "ctas", s.Unclustered, s.CTAs})
+		case !s.Wave.Set():
+			pairs = append(pairs, pair{s.name + ".merge", "ctas", s.Merge, s.CTAs})
+		case !s.CTAs.Set(): // which determine the waves
+			return wrong(s.name+".wave", "means nothing without %s.ctas", s.name)
+		}
+	}
+	for _, c := range pairs {
+		if c.a.Set() != c.b.Set() {
+			return wrong(c.path, "want it together with %s, or neither; a profile of an earlier build "+
+				"is fitted anew from its samples (calibrate --refit)", c.other)
+		}
+	}
+	return nil
+}
+
+// checkGain wants rows of known shapes with tokens that rise where there is a clock to gain from.
+func (p *KernelCosts) checkGain() error {
+	c := &p.Clock
+	if c.GEMMSteadyRatio.Set() != (len(c.Gain) > 0) {
+		return wrong("clock.gain", "want at least one row and clock.gemm_steady_ratio, or neither")
+	}
+	if (c.AttentionPower.Set() || c.MemoryBoundPower.Set()) && !c.GEMMSteadyRatio.Set() {
+		return wrong("clock.gemm_steady_ratio",
+			"want it with clock.attention_power and clock.memory_bound_power")
+	}
+	return p.checkRows("clock.gain", len(c.Gain),
+		func(i int) (string, int) { return c.Gain[i].Shape, c.Gain[i].Tokens })
+}
+
+// checkTokenRows wants known shapes, and tokens and times that rise.
+func (p *KernelCosts) checkTokenRows(name string, rows []TokenRow) error {
+	if len(rows) == 0 {
+		return wrong(name, "want at least one row")
+	}
+	err := p.checkRows(name, len(rows),
+		func(i int) (string, int) { return rows[i].Shape, rows[i].Tokens })
+	if err != nil {
+		return err
+	}
+	last := map[string]TokenRow{}
+	for i, r := range rows {
+		if prev := last[r.Shape]; r.SI() < prev.SI() {
+			return wrong(fmt.Sprintf("%s[%d].value", name, i),
+				"more tokens never cost less: got %v %s after %v %s",
+				r.Value, r.Unit, prev.Value, prev.Unit)
+		}
+		last[r.Shape] = r
+	}
+	return nil
+}
+
+// checkRows wants rows of known shapes, each with tokens that rise.
+func (p *KernelCosts) checkRows(
+	name string, n int, row func(i int) (shape string, tokens int)) error {
+	last := map[string]int{}
+	for i := range n {
+		path := fmt.Sprintf("%s[%d]", name, i)
+		shape, tokens := row(i)
+		if p.shape(shape) == nil {
+			return &keyError{path + ".shape", p.unknownShape(shape)}
+		}
+		if tokens <= last[shape] {
+			return wrong(path+".tokens", "want tokens that rise from row to row, got %d after %d", tokens,
+				last[shape])
+		}
+		last[shape] = tokens
+	}
+	return nil
+}
+
+func (p *KernelCosts) unknownShape(name string) error {
+	known := make([]string, len(p.Shapes))
+	for i, s := range p.Shapes {
+		known[i] = s.Name
+	}
+	return unknownName("shape", name, known)
+}
+
+// checkPrefill wants costs that never fall.
+func (p *KernelCosts) checkPrefill() error {
+	const name = "prefill_attention"
+	rows := p.Prefill
+	if err := rising(name, "query_tokens", "tokens", len(rows),
+		func(i int) int { return rows[i].Query }); err != nil {
+		return err
+	}
+	for i := 1; i < len(rows); i++ {
+		path, r, prev := fmt.Sprintf("%s[%d]", name, i), rows[i], rows[i-1]
+		if r.Launch.SI() < prev.Launch.SI() {
+			return wrong(path+".launch", "longer queries never launch faster")
+		}
+		if r.Rate.SI()/prev.Rate.SI() > 1.001*float64(r.Query)/float64(prev.Query) { // rates are rounded
+			return wrong(path+".rate",
+				"more query tokens never cost less: the rate grows faster than the query")
+		}
+	}
+	return nil
+}
+
+func (p *KernelCosts) checkTransfers() error {
+	l, s := &p.Load, &p.Save
+	pools := func(name string, rows []PoolTime) error {
+		if len(rows) == 0 {
+			return nil
+		}
+		return rising(name, "pool_gib", "sizes", len(rows),
+			func(i int) float64 { return rows[i].PoolGiB })
+	}
+	return cmp.Or(
+		rising("load.flash", "pool_gib", "sizes", len(l.Flash),
+			func(i int) float64 { return l.Flash[i].PoolGiB }),
+		pools("load.memcpy_pools", l.MemcpyPools),
+		pools("save.memcpy_overlapped_pools", s.MemcpyOverlappedPools),
+		rising("save.scatter", "threads", "threads", len(s.Scatter),
+			func(i int) int { return s.Scatter[i].Threads }))
+}
+
+// rising wants n rows, at least one, whose coordinates are positive, finite and rise.
+func rising[T int | float64](name, key, what string, n int, at func(i int) T) error {
+	if n == 0 {
+		return wrong(name, "want at least one row")
+	}
+	last := T(0)
+	for i := range n {
+		if x := at(i); !(x > last) || math.IsInf(float64(x), 0) {
+			return wrong(fmt.Sprintf("%s[%d].%s", name, i, key), "want %s that rise from row to row, got %v",
+				what, x)
+		}
+		last = at(i)
+	}
+	return nil
+}
+
+// shape returns the named shape or nil.
+func (p *KernelCosts) shape(name string) *Shape {
+	for i := range p.Shapes {
+		if p.Shapes[i].Name == name {
+			return &p.Shapes[i]
+		}
+	}
+	return nil
+}

@@ -1,0 +1,88 @@
+package hw
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// eachFigure calls visit for every figure below v, set or not, with its dotted key and the tag of
+// its field; a row that embeds a figure has the tag of that. v is addressable.
+func eachFigure(v reflect.Value, visit func(key string, f *Figure, tag reflect.StructTag)) {
+	walkFigures(v, "", "", visit)
+}
+
+func walkFigures(v reflect.Value, key string, tag reflect.StructTag,
+	visit func(string, *Figure, reflect.StructTag)) {
+	if f, ok := v.Addr().Interface().(*Figure); ok {
+		visit(key, f, tag)
+		return
+	}
+	switch v.Kind() {
+	case reflect.Slice:
+		for i := range v.Len() {
+			walkFigures(v.Index(i), fmt.Sprintf("%s[%d]", key, i), tag, visit)
+		}
+	case reflect.Struct:
+		for i := range v.NumField() {
+			field, sub := v.Type().Field(i), key
+			if !field.Anonymous {
+				sub = joinPath(key, tomlName(field))
+			}
+			walkFigures(v.Field(i), sub, field.Tag, visit)
+		}
+	}
+}
+
+// tomlName is a field's key in a file.
+func tomlName(field reflect.StructField) string {
+	name, _, _ := strings.Cut(field.Tag.Get("toml"), ",")
+	return name
+}
+
+// checkFigures returns what is wrong with the first wrong figure of a struct.
+func checkFigures(pointer any) (err error) {
+	eachFigure(reflect.ValueOf(pointer).Elem(), func(key string, f *Figure, tag reflect.StructTag) {
+		dim, optional := strings.CutSuffix(tag.Get("dim"), ",optional")
+		switch {
+		case err != nil || optional && !f.Set():
+		case !f.Set():
+			err = wrong(key, "missing figure (%s)", dim)
+		default:
+			if f := f.check(dim); f != nil {
+				err = wrong(joinPath(key, f.field), "%s", f.msg)
+			}
+		}
+	})
+	return err
+}
+
+// NamedFigure is a figure with its dotted key.
+type NamedFigure struct {
+	Key string
+	Figure
+}
+
+// figuresOf lists the figures of a struct in the order of its file.
+func figuresOf(pointer any) (all []NamedFigure) {
+	eachFigure(reflect.ValueOf(pointer).Elem(), func(key string, f *Figure, _ reflect.StructTag) {
+		if f.Set() {
+			all = append(all, NamedFigure{key, *f})
+		}
+	})
+	return all
+}
+
+// keyError is what is wrong with a key of a file.
+type keyError struct {
+	path string
+	err  error
+}
+
+func (e *keyError) Error() string { return e.path + ": " + e.err.Error() }
+
+func (e *keyError) Unwrap() error { return e.err }
+
+func wrong(path, format string, values ...any) error {
+	return &keyError{path, fmt.Errorf(format, values...)}
+}
