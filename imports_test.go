@@ -19,7 +19,7 @@ const module = "github.com/sparseserve/sparseserve/"
 var tiers = [][]string{
 	{"internal/files"},
 	{"sim/des"},
-	{"sim/kv", "sim/dsa"},
+	{"sim/kv", "sim/dsa", "sim/pattern"},
 	{"sim/sched"},
 	{"sim"},
 	{"hw", "cuda", "traces"},
