@@ -38,6 +38,7 @@ func (l *Studies) experiment(e *experiments.Experiment) error {
 	}
 	study, ok := map[string]func(*experiments.Experiment) error{
 		"fig04": l.transfers, "fig08": l.overlap, "psa-fig2": l.sparsity, "psa-fig5": l.accuracy, "eviction": l.evictions,
+		"mi-fig1b": l.prompts, "mi-fig10": l.kernels,
 	}[e.Name]
 	if !ok {
 		return fmt.Errorf("no study of that name")
