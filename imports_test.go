@@ -27,7 +27,7 @@ var tiers = [][]string{
 	{"experiments"}, // the built-in ones, as data
 	{"experiments/config"},
 	{"experiments/run"},
-	{"experiments/capacity", "experiments/diff"},
+	{"experiments/capacity", "experiments/diff", "experiments/patterns"},
 	{"experiments/validate", "experiments/papers"},
 	{"internal/cli"},
 	{""}, // main.go

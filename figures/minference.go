@@ -1,0 +1,164 @@
+package figures
+
+import (
+	"image/color"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gonum.org/v1/plot/vg"
+)
+
+// published is the look of the paper's numbers next to ours.
+func published(l look) look {
+	l.dashes, l.width = []vg.Length{1.5, 3}, 1
+	return l
+}
+
+// addTo appends a point to the curve of a series, which it makes where there is none.
+func addTo(curves []curve, series string, q point) []curve {
+	i := slices.IndexFunc(curves, func(c curve) bool { return c.series == series })
+	if i < 0 {
+		i, curves = len(curves), append(curves, curve{series: series})
+	}
+	curves[i].points = append(curves[i].points, q)
+	return curves
+}
+
+// tokenAxis is prompts of 10K to 1M tokens, in thousands.
+func tokenAxis(c *chart) {
+	c.x, c.ticks = "Context (K tokens)", []float64{100, 200, 300, 500, 1000}
+}
+
+// miFig1b is the seconds of a prompt under each way to prefill, and the speedup over dense
+// attention, with the published ones.
+func miFig1b(folders []string) (picture, error) {
+	t, err := readTable(folders[0])
+	if err != nil {
+		return picture{}, err
+	}
+	times := chart{title: "(a) Prefill of one prompt", y: "Seconds"}
+	speedup := chart{title: "(b) Speedup over FlashAttention-2", y: "Speedup"}
+	dense := map[float64][2]float64{}
+	pic := picture{looks: map[string]look{}}
+	for row := range t.rows {
+		system, gpus, tokens := t.text(row, "system"), t.number(row, "gpus"), t.number(row, "tokens")/1e3
+		ours, paper := t.number(row, "seconds"), t.number(row, "published_s")
+		if t.err != nil {
+			return picture{}, t.err
+		}
+		if gpus > 1 {
+			continue
+		}
+		name := system + ", published"
+		times.curves = addTo(times.curves, system, summarise(tokens, []float64{ours}, false))
+		times.curves = addTo(times.curves, name, summarise(tokens, []float64{paper}, false))
+		if d, ok := dense[tokens]; ok {
+			speedup.curves = addTo(speedup.curves, system, summarise(tokens, []float64{d[0] / ours}, false))
+			speedup.curves = addTo(speedup.curves, name, summarise(tokens, []float64{d[1] / paper}, false))
+		} else {
+			dense[tokens] = [2]float64{ours, paper}
+		}
+	}
+	for i := range times.curves { // in pairs
+		pic.looks[times.curves[i].series] = looks()[i/2]
+		if i%2 == 1 {
+			pic.looks[times.curves[i].series] = published(looks()[i/2])
+		}
+	}
+	times.axis, speedup.axis = logarithmic(times.curves), linear(spanOf(speedup.curves, means))
+	pic.charts = []chart{times, speedup}
+	for i := range pic.charts {
+		tokenAxis(&pic.charts[i])
+	}
+	return pic, nil
+}
+
+// kernelNames are the patterns whose kernels Figs. 10 and 12 draw.
+var kernelNames = []struct{ pattern, name string }{
+	{"dense", "FlashAttention-2"}, {"a-shape", "A-shape"}, {"vertical-slash", "Vertical-slash"}, {"block-sparse", "Block-sparse"},
+}
+
+func kernelName(pattern string) (string, bool) {
+	for _, k := range kernelNames {
+		if k.pattern == pattern {
+			return k.name, true
+		}
+	}
+	return "", false
+}
+
+// miFig10 is the time of one head by pattern, and how it divides at 1M tokens.
+func miFig10(folders []string) (picture, error) {
+	t, err := readTable(folders[0])
+	if err != nil {
+		return picture{}, err
+	}
+	latency := chart{title: "(a) One head", y: "Milliseconds"}
+	parts := chart{title: "(b) One head, 1M tokens", y: "Milliseconds"}
+	for row := range t.rows {
+		name, ok := kernelName(t.text(row, "pattern"))
+		tokens, kernel, index := t.number(row, "tokens"), t.number(row, "kernel_ms"), t.number(row, "index_ms")
+		if t.err != nil {
+			return picture{}, t.err
+		}
+		if !ok {
+			continue
+		}
+		latency.curves = addTo(latency.curves, name, summarise(tokens/1e3, []float64{kernel + index}, false))
+		if tokens == 1e6 && name != "FlashAttention-2" {
+			parts.groups = append(parts.groups, group{label: name, bars: []bar{{parts: []part{
+				{"attention", summarise(0, []float64{kernel}, false)}, {"index", summarise(0, []float64{index}, false)},
+			}}}})
+		}
+	}
+	tokenAxis(&latency)
+	latency.axis, parts.axis = logarithmic(latency.curves), linear(barSpan(parts.groups))
+	return picture{charts: []chart{latency, parts}, looks: map[string]look{
+		"attention": {color: color.RGBA{0x8f, 0xb4, 0xd9, 0xff}}, "index": {color: color.RGBA{0xc6, 0x2f, 0x1f, 0xff}, hatching: 5},
+	}}, nil
+}
+
+// miFig11 is how many heads have which sizes, in the file that MInference publishes.
+func miFig11(folders []string) (picture, error) {
+	t, err := readTable(folders[0])
+	if err != nil {
+		return picture{}, err
+	}
+	c := chart{x: "Vertical and slash lines", y: "Heads of Llama-3-8B-262k"}
+	for row := range t.rows {
+		kind, sizes, ok := strings.Cut(t.text(row, "pattern"), " ")
+		heads, tokens := t.number(row, "heads"), t.number(row, "tokens")
+		if t.err != nil {
+			return picture{}, t.err
+		}
+		if ok && tokens == t.number(0, "tokens") {
+			c.groups = append(c.groups, group{label: sizes, bars: []bar{{series: kind, note: strconv.FormatFloat(heads, 'f', -1, 64),
+				parts: []part{{kind, summarise(0, []float64{heads}, false)}}}}})
+		}
+	}
+	c.axis = linear(barSpan(c.groups))
+	c.axis.high = roomForNotes(c.groups, c.axis.high)
+	return picture{charts: []chart{c}, looks: map[string]look{"vertical-slash": looks()[1]}}, nil
+}
+
+// miFig12 is the share of dense causal attention that each pattern leaves out.
+func miFig12(folders []string) (picture, error) {
+	t, err := readTable(folders[0])
+	if err != nil {
+		return picture{}, err
+	}
+	c := chart{y: "Sparsity of the kernel (%)", axis: axis{60, 101, false}}
+	for row := range t.rows {
+		name, ok := kernelName(t.text(row, "pattern"))
+		tokens, sparsity := t.number(row, "tokens"), t.number(row, "sparsity")
+		if t.err != nil {
+			return picture{}, t.err
+		}
+		if ok && name != "FlashAttention-2" && tokens >= 50e3 {
+			c.curves = addTo(c.curves, name, summarise(tokens/1e3, []float64{100 * sparsity}, false))
+		}
+	}
+	tokenAxis(&c)
+	return picture{charts: []chart{c}}, nil
+}
