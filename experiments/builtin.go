@@ -52,6 +52,7 @@ var builtIn = []struct{ path, command string }{
 	{"papers/psa/psa-goodput", "plan"},
 	{"papers/minference/mi-fig1b", ""},
 	{"papers/minference/mi-fig10", ""},
+	{"papers/minference/mi-serve", ""},
 }
 
 // BuiltIn lists the built-in experiments, the default one first.

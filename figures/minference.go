@@ -162,3 +162,70 @@ func miFig12(folders []string) (picture, error) {
 	tokenAxis(&c)
 	return picture{charts: []chart{c}}, nil
 }
+
+// longParts are what a prompt's time is divided into, with the columns that hold it.
+var longParts = []struct{ name, column string }{
+	{"linears and norms", "linears"}, {"attention", "prefill_attention"}, {"index", "prefill_index"}, {"saves, exposed", "save_stall"}, {"rest", "other"},
+}
+
+// miServe is the time to the first token of long prompts alone, their goodput, and what a
+// prompt's time is made of with dense and with sparse prefill.
+func miServe(folders []string) (picture, error) {
+	t, err := readTable(folders[0])
+	if err != nil {
+		return picture{}, err
+	}
+	ttft := chart{title: "(a) One prompt alone", y: "TTFT (s)"}
+	goodput := chart{title: "(b) Goodput", y: "Goodput (req/hour)"}
+	parts := chart{title: "(c) A prompt's time: SparseServe, dense (D) and sparse (S)", x: "Context (K tokens)", y: "Share of TTFT (%)", axis: axis{0, 108, false}}
+	for row := range t.rows {
+		system, tokens, seconds, rate := t.text(row, "system"), t.number(row, "tokens")/1e3, t.number(row, "ttft_s"), t.number(row, "goodput")
+		if t.err != nil {
+			return picture{}, t.err
+		}
+		if seconds == 0 {
+			continue // its KV does not fit
+		}
+		low, high := t.number(row, "low"), t.number(row, "high")
+		ttft.curves = addTo(ttft.curves, label(system), summarise(tokens, []float64{seconds}, false))
+		goodput.curves = addTo(goodput.curves, label(system), point{x: tokens, runs: 1, mean: 3600 * rate, low: 3600 * low, high: 3600 * high})
+		if !strings.HasPrefix(system, "sparseserve") {
+			continue
+		}
+		name := strconv.FormatFloat(tokens, 'f', -1, 64)
+		if n := len(parts.groups); n == 0 || parts.groups[n-1].label != name {
+			parts.groups = append(parts.groups, group{label: name})
+		}
+		g := &parts.groups[len(parts.groups)-1]
+		g.bars = append(g.bars, longBar(t, row, map[bool]string{true: "D", false: "S"}[system == "sparseserve"]))
+	}
+	pic := picture{wide: 1.1, looks: map[string]look{}}
+	for i, system := range []string{"vllm", "vllm-minference", "sparseserve", "sparseserve-minference"} {
+		pic.looks[label(system)] = looks()[[]int{0, 1, 4, 3}[i]]
+	}
+	for _, ph := range phases() {
+		pic.looks[map[string]string{"linears": "linears and norms", "prefill_attention": "attention", "prefill_index": "index", "save_stall": "saves, exposed", "host": "rest"}[ph.key]] = ph.look
+	}
+	tokenAxis(&ttft)
+	tokenAxis(&goodput)
+	ttft.axis, goodput.axis = logarithmic(ttft.curves), logarithmic(goodput.curves)
+	pic.charts = []chart{ttft, goodput, parts}
+	return pic, t.err
+}
+
+// longBar divides a prompt's time; what no column of its own has is the rest.
+func longBar(t *table, row int, note string) bar {
+	values, all := make([]float64, len(longParts)), 0.0
+	for i, p := range longParts {
+		values[i] = t.number(row, p.column)
+	}
+	values[len(values)-1] += t.number(row, "load_stall") + t.number(row, "host")
+	for _, v := range values {
+		all += v
+	}
+	b := bar{note: note}
+	for i, p := range longParts {
+		b.parts = append(b.parts, part{p.name, summarise(0, []float64{100 * values[i] / all}, false)})
+	}
+	return b
+}

@@ -45,6 +45,7 @@ func paperFigures() []paperFigure {
 		{"mi-fig10", []string{"mi-fig10"}, miFig10},
 		{"mi-fig11", []string{"mi-fig10"}, miFig11},
 		{"mi-fig12", []string{"mi-fig10"}, miFig12},
+		{"mi-serve", []string{"mi-serve"}, miServe},
 	}
 }
 

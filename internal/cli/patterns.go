@@ -46,7 +46,7 @@ func (d *describePatterns) Run(app *App) error {
 	t.AppendHeader(head)
 	all, sums := 0.0, make([]float64, len(contexts))
 	for _, g := range groups {
-		row := table.Row{g.Head.String(), digits(g.Heads)}
+		row := table.Row{g.Head.String(), heads(g.Heads)}
 		for i, n := range contexts {
 			density := g.Density(n)
 			sums[i] += g.Heads * density
@@ -55,11 +55,12 @@ func (d *describePatterns) Run(app *App) error {
 		all += g.Heads
 		t.AppendRow(row)
 	}
-	row := table.Row{"all", digits(all)}
+	row := table.Row{"all", heads(all)}
 	for _, sum := range sums {
 		row = append(row, score(100*sum/all))
 	}
-	t.AppendFooter(row)
+	t.AppendSeparator()
+	t.AppendRow(row)
 	t.SetColumnConfigs(rightAligned(2, 2+len(contexts)))
 	t.Render()
 	fmt.Fprintln(app.Stdout, "Of dense causal attention, at prompts of so many tokens.")
@@ -134,12 +135,12 @@ func (s *searchPatterns) weights(app *App, gpu *hw.Profile) error {
 		return err
 	}
 	defer folder.Close()
-	heads, err := patterns.OfModel(folder, s.Tokens, s.Seed)
+	layers, err := patterns.OfModel(folder, s.Tokens, s.Seed)
 	if err != nil {
 		return err
 	}
-	found, err := patterns.Search(len(heads)*model.QHeads, func(i int) (*patterns.Head, error) {
-		return heads[i/model.QHeads][i%model.QHeads], nil
+	found, err := patterns.Search(len(layers)*model.QHeads, func(i int) (*patterns.Head, error) {
+		return layers[i/model.QHeads][i%model.QHeads], nil
 	}, space)
 	if err != nil {
 		return err
@@ -151,7 +152,7 @@ func (s *searchPatterns) weights(app *App, gpu *hw.Profile) error {
 	t := newTable(app.Stdout)
 	t.AppendHeader(table.Row{"found", "heads"})
 	for _, g := range all.Groups() {
-		t.AppendRow(table.Row{g.Head.String(), digits(g.Heads)})
+		t.AppendRow(table.Row{g.Head.String(), heads(g.Heads)})
 	}
 	t.SetColumnConfigs(rightAligned(2, 2))
 	t.Render()
@@ -164,6 +165,8 @@ func (s *searchPatterns) weights(app *App, gpu *hw.Profile) error {
 	fmt.Fprintf(app.Stdout, "%s: written; use it with --set system.prefill_attention=minference --set system.prefill_pattern=%[1]s\n", s.Out)
 	return nil
 }
+
+func heads(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
 // printSpace prints the candidates with what each costs.
 func printSpace(app *App, gpu *hw.Profile, model *hw.Model, tokens int, space []pattern.Head) {
