@@ -168,14 +168,14 @@ var longParts = []struct{ name, column string }{
 	{"linears and norms", "linears"}, {"attention", "prefill_attention"}, {"index", "prefill_index"}, {"saves, exposed", "save_stall"}, {"rest", "other"},
 }
 
-// miServe is the time to the first token of long prompts alone, their goodput, and what a
+// miServe is the unloaded time to the first token of long prompts, their goodput, and what a
 // prompt's time is made of with dense and with sparse prefill.
 func miServe(folders []string) (picture, error) {
 	t, err := readTable(folders[0])
 	if err != nil {
 		return picture{}, err
 	}
-	ttft := chart{title: "(a) One prompt alone", y: "TTFT (s)"}
+	ttft := chart{title: "(a) Unloaded", y: "TTFT (s)"}
 	goodput := chart{title: "(b) Goodput", y: "Goodput (req/hour)"}
 	parts := chart{title: "(c) A prompt's time: SparseServe, dense (D) and sparse (S)", x: "Context (K tokens)", y: "Share of TTFT (%)", axis: axis{0, 108, false}}
 	for row := range t.rows {

@@ -24,7 +24,7 @@ type longSpec struct {
 	Sets   []string `toml:"sets"` // over the default experiment
 }
 
-// longPrompts measures for each length and system the time to the first token of a prompt alone,
+// longPrompts measures for each length and system the unloaded time to the first token,
 // what it is made of, and the goodput.
 func (l *Studies) longPrompts(e *experiments.Experiment) error {
 	var spec longSpec
@@ -99,6 +99,7 @@ func (l *Studies) longPromptsOf(spec *longSpec, tokens int, path string, t *run.
 			limit[c.Point.System.Name] = c.Point.SLO.TTFTS
 		}
 	}
+	l.planned(capacity.GuessRuns(&search.Goodput, candidates...))
 	p := capacity.Planner{Store: l.Store, Run: l.Run, Workers: l.Workers, Planned: l.planned, Finished: l.finished}
 	found, notes, err := p.Do(l.ctx, search.Goodput, candidates)
 	l.notes = append(l.notes, notes...)

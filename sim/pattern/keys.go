@@ -4,7 +4,7 @@ import "math"
 
 // Slash lines are diagonals. A row of blocks meets each in 64 columns, and what overlaps is
 // computed once: a line adds as few as one column where its neighbours are lines too, and 64
-// where it stands apart. How lines lie depends on the prompt and is published for none, so this
+// where it stands apart. Where they are depends on the prompt and is published for none, so this
 // is an assumption:
 //
 //	columns(r) = slashColumns k_s max(1, r / scatterFrom)
