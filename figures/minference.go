@@ -5,15 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"gonum.org/v1/plot/vg"
 )
-
-// published is the look of the paper's numbers next to ours.
-func published(l look) look {
-	l.dashes, l.width = []vg.Length{1.5, 3}, 1
-	return l
-}
 
 // addTo appends a point to the curve of a series, which it makes where there is none.
 func addTo(curves []curve, series string, q point) []curve {
@@ -30,17 +22,17 @@ func tokenAxis(c *chart) {
 	c.x, c.ticks = "Context (K tokens)", []float64{100, 200, 300, 500, 1000}
 }
 
-// miFig1b is the seconds of a prompt under each way to prefill, and the speedup over dense
-// attention, with the published ones.
+// miFig1b is the seconds of a prompt under each way to prefill, how far they are from the
+// published ones, and MInference's speedup over dense attention in both.
 func miFig1b(folders []string) (picture, error) {
 	t, err := readTable(folders[0])
 	if err != nil {
 		return picture{}, err
 	}
 	times := chart{title: "(a) Prefill of one prompt", y: "Seconds"}
-	speedup := chart{title: "(b) Speedup over FlashAttention-2", y: "Speedup"}
+	errors := chart{title: "(b) Against the published seconds", y: "Deviation (%)"}
+	speedup := chart{title: "(c) MInference over FlashAttention-2", x: "Context (K tokens)", y: "Speedup"}
 	dense := map[float64][2]float64{}
-	pic := picture{looks: map[string]look{}}
 	for row := range t.rows {
 		system, gpus, tokens := t.text(row, "system"), t.number(row, "gpus"), t.number(row, "tokens")/1e3
 		ours, paper := t.number(row, "seconds"), t.number(row, "published_s")
@@ -50,28 +42,28 @@ func miFig1b(folders []string) (picture, error) {
 		if gpus > 1 {
 			continue
 		}
-		name := system + ", published"
 		times.curves = addTo(times.curves, system, summarise(tokens, []float64{ours}, false))
-		times.curves = addTo(times.curves, name, summarise(tokens, []float64{paper}, false))
-		if d, ok := dense[tokens]; ok {
-			speedup.curves = addTo(speedup.curves, system, summarise(tokens, []float64{d[0] / ours}, false))
-			speedup.curves = addTo(speedup.curves, name, summarise(tokens, []float64{d[1] / paper}, false))
-		} else {
+		errors.curves = addTo(errors.curves, system, summarise(tokens, []float64{100 * (ours/paper - 1)}, false))
+		switch system {
+		case "FlashAttention-2":
 			dense[tokens] = [2]float64{ours, paper}
+		case "MInference":
+			d, name := dense[tokens], strconv.FormatFloat(tokens, 'f', -1, 64)
+			g := group{label: name}
+			for _, b := range []struct {
+				name  string
+				value float64
+			}{{"simulated", d[0] / ours}, {"published", d[1] / paper}} {
+				g.bars = append(g.bars, bar{series: b.name, note: strconv.FormatFloat(b.value, 'f', 1, 64), parts: []part{{b.name, summarise(0, []float64{b.value}, false)}}})
+			}
+			speedup.groups = append(speedup.groups, g)
 		}
 	}
-	for i := range times.curves { // in pairs
-		pic.looks[times.curves[i].series] = looks()[i/2]
-		if i%2 == 1 {
-			pic.looks[times.curves[i].series] = published(looks()[i/2])
-		}
-	}
-	times.axis, speedup.axis = logarithmic(times.curves), linear(spanOf(speedup.curves, means))
-	pic.charts = []chart{times, speedup}
-	for i := range pic.charts {
-		tokenAxis(&pic.charts[i])
-	}
-	return pic, nil
+	tokenAxis(&times)
+	tokenAxis(&errors)
+	times.axis, errors.axis, speedup.axis = logarithmic(times.curves), axis{-20, 20, false}, linear(barSpan(speedup.groups))
+	speedup.axis.high = roomForNotes(speedup.groups, speedup.axis.high)
+	return picture{charts: []chart{times, errors, speedup}, looks: map[string]look{"simulated": looks()[3], "published": {color: color.Gray{0xc0}}}}, nil
 }
 
 // kernelNames are the patterns whose kernels Figs. 10 and 12 draw.

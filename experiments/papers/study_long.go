@@ -1,11 +1,8 @@
 package papers
 
 import (
-	"bytes"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -31,38 +28,21 @@ func (l *Studies) longPrompts(e *experiments.Experiment) error {
 	if err := decodeStudy(e.Name, &spec); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(l.folder(e), 0o755); err != nil {
-		return err
-	}
 	columns := []string{"system", "tokens", "ttft_s", "goodput", "low", "high", "limited_by", "ttft_limit_s", "d2h_share", "dram_gib"}
 	t := run.NewTable(append(columns, longPhases...)...)
 	for _, tokens := range spec.Tokens {
-		path := filepath.Join(l.folder(e), fmt.Sprintf("prompts-%d.csv", tokens))
-		if err := run.WriteFile(path, longTrace(tokens, spec.Output)); err != nil {
-			return err
-		}
-		if err := l.longPromptsOf(&spec, tokens, path, t); err != nil {
+		if err := l.longPromptsOf(&spec, tokens, t); err != nil {
 			return fmt.Errorf("%d tokens: %w", tokens, err)
 		}
 	}
 	return l.write(e, t)
 }
 
-// longTrace are requests of one size; their times do not count.
-func longTrace(prompt, output int) []byte {
-	var out bytes.Buffer
-	fmt.Fprintln(&out, "arrived_s,prompt_tokens,output_tokens,set")
-	for i := range 100 {
-		fmt.Fprintf(&out, "%d,%d,%d,long\n", i, prompt, output)
-	}
-	return out.Bytes()
-}
-
 // longPhases are the phases of a prompt, in the words of a summary.
 var longPhases = []string{"linears", "prefill_attention", "prefill_index", "load_stall", "save_stall", "host", "other"}
 
-func (l *Studies) longPromptsOf(spec *longSpec, tokens int, path string, t *run.Table) error {
-	sets := slices.Concat(spec.Sets, []string{"workload.trace=" + path}, l.Sets)
+func (l *Studies) longPromptsOf(spec *longSpec, tokens int, t *run.Table) error {
+	sets := slices.Concat(spec.Sets, []string{fmt.Sprintf("workload.prompt_lengths=fixed(%d)", tokens), fmt.Sprintf("workload.output_lengths=fixed(%d)", spec.Output)}, l.Sets)
 	first, err := config.LoadSweep("default", append(sets, fmt.Sprintf("workload.rate=%g", 1/float64(tokens))))
 	if err != nil {
 		return err
