@@ -3,6 +3,7 @@ package papers
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -99,8 +100,8 @@ func addLong(t *run.Table, g *capacity.Goodput, alone *sim.Summary, tokens int, 
 		low, high = *g.Low, *g.High
 	}
 	all, named, phases := 0.0, 0.0, []float64{}
-	for _, v := range alone.PhaseS {
-		all += v
+	for _, name := range slices.Sorted(maps.Keys(alone.PhaseS)) { // in one order: sums of floats depend on it
+		all += alone.PhaseS[name]
 	}
 	for _, name := range longPhases[:len(longPhases)-1] {
 		phases, named = append(phases, alone.PhaseS[name]), named+alone.PhaseS[name]
