@@ -43,7 +43,8 @@ func miFig1b(folders []string) (picture, error) {
 			continue
 		}
 		times.curves = addTo(times.curves, system, summarise(tokens, []float64{ours}, false))
-		errors.curves = addTo(errors.curves, system, summarise(tokens, []float64{100 * (ours/paper - 1)}, false))
+		off := summarise(tokens, []float64{100 * (ours/paper - 1)}, false)
+		errors.curves = addTo(errors.curves, system, off)
 		switch system {
 		case "FlashAttention-2":
 			dense[tokens] = [2]float64{ours, paper}
@@ -54,21 +55,27 @@ func miFig1b(folders []string) (picture, error) {
 				name  string
 				value float64
 			}{{"simulated", d[0] / ours}, {"published", d[1] / paper}} {
-				g.bars = append(g.bars, bar{series: b.name, note: strconv.FormatFloat(b.value, 'f', 1, 64), parts: []part{{b.name, summarise(0, []float64{b.value}, false)}}})
+				g.bars = append(g.bars, bar{series: b.name, note: strconv.FormatFloat(b.value, 'f', 1, 64),
+					parts: []part{{b.name, summarise(0, []float64{b.value}, false)}}})
 			}
 			speedup.groups = append(speedup.groups, g)
 		}
 	}
 	tokenAxis(&times)
 	tokenAxis(&errors)
-	times.axis, errors.axis, speedup.axis = logarithmic(times.curves), axis{-20, 20, false}, linear(barSpan(speedup.groups))
+	times.axis, errors.axis = logarithmic(times.curves), axis{-20, 20, false}
+	speedup.axis = linear(barSpan(speedup.groups))
 	speedup.axis.high = roomForNotes(speedup.groups, speedup.axis.high)
-	return picture{charts: []chart{times, errors, speedup}, looks: map[string]look{"simulated": looks()[3], "published": {color: color.Gray{0xc0}}}}, nil
+	return picture{
+		charts: []chart{times, errors, speedup},
+		looks:  map[string]look{"simulated": looks()[3], "published": {color: color.Gray{0xc0}}},
+	}, nil
 }
 
 // kernelNames are the patterns whose kernels Figs. 10 and 12 draw.
 var kernelNames = []struct{ pattern, name string }{
-	{"dense", "FlashAttention-2"}, {"a-shape", "A-shape"}, {"vertical-slash", "Vertical-slash"}, {"block-sparse", "Block-sparse"},
+	{"dense", "FlashAttention-2"}, {"a-shape", "A-shape"},
+	{"vertical-slash", "Vertical-slash"}, {"block-sparse", "Block-sparse"},
 }
 
 func kernelName(pattern string) (string, bool) {
@@ -100,14 +107,16 @@ func miFig10(folders []string) (picture, error) {
 		latency.curves = addTo(latency.curves, name, summarise(tokens/1e3, []float64{kernel + index}, false))
 		if tokens == 1e6 && name != "FlashAttention-2" {
 			parts.groups = append(parts.groups, group{label: name, bars: []bar{{parts: []part{
-				{"attention", summarise(0, []float64{kernel}, false)}, {"index", summarise(0, []float64{index}, false)},
+				{"attention", summarise(0, []float64{kernel}, false)},
+				{"index", summarise(0, []float64{index}, false)},
 			}}}})
 		}
 	}
 	tokenAxis(&latency)
 	latency.axis, parts.axis = logarithmic(latency.curves), linear(barSpan(parts.groups))
 	return picture{charts: []chart{latency, parts}, looks: map[string]look{
-		"attention": {color: color.RGBA{0x8f, 0xb4, 0xd9, 0xff}}, "index": {color: color.RGBA{0xc6, 0x2f, 0x1f, 0xff}, hatching: 5},
+		"attention": {color: color.RGBA{0x8f, 0xb4, 0xd9, 0xff}},
+		"index":     {color: color.RGBA{0xc6, 0x2f, 0x1f, 0xff}, hatching: 5},
 	}}, nil
 }
 
@@ -125,8 +134,10 @@ func miFig11(folders []string) (picture, error) {
 			return picture{}, t.err
 		}
 		if ok && tokens == t.number(0, "tokens") {
-			c.groups = append(c.groups, group{label: sizes, bars: []bar{{series: kind, note: strconv.FormatFloat(heads, 'f', -1, 64),
-				parts: []part{{kind, summarise(0, []float64{heads}, false)}}}}})
+			c.groups = append(c.groups, group{label: sizes, bars: []bar{{
+				series: kind, note: strconv.FormatFloat(heads, 'f', -1, 64),
+				parts: []part{{kind, summarise(0, []float64{heads}, false)}},
+			}}})
 		}
 	}
 	c.axis = linear(barSpan(c.groups))
@@ -157,7 +168,8 @@ func miFig12(folders []string) (picture, error) {
 
 // longParts are what a prompt's time is divided into, with the columns that hold it.
 var longParts = []struct{ name, column string }{
-	{"linears and norms", "linears"}, {"attention", "prefill_attention"}, {"index", "prefill_index"}, {"saves, exposed", "save_stall"}, {"rest", "other"},
+	{"linears and norms", "linears"}, {"attention", "prefill_attention"}, {"index", "prefill_index"},
+	{"saves, exposed", "save_stall"}, {"rest", "other"},
 }
 
 // miServe is the unloaded time to the first token of long prompts, their goodput, and what a
@@ -169,9 +181,13 @@ func miServe(folders []string) (picture, error) {
 	}
 	ttft := chart{title: "(a) Unloaded", y: "TTFT (s)"}
 	goodput := chart{title: "(b) Goodput", y: "Goodput (req/hour)"}
-	parts := chart{title: "(c) A prompt's time: SparseServe, dense (D) and sparse (S)", x: "Context (K tokens)", y: "Share of TTFT (%)", axis: axis{0, 108, false}}
+	parts := chart{
+		title: "(c) A prompt's time: SparseServe, dense (D) and sparse (S)",
+		x:     "Context (K tokens)", y: "Share of TTFT (%)", axis: axis{0, 108, false},
+	}
 	for row := range t.rows {
-		system, tokens, seconds, rate := t.text(row, "system"), t.number(row, "tokens")/1e3, t.number(row, "ttft_s"), t.number(row, "goodput")
+		system, tokens := t.text(row, "system"), t.number(row, "tokens")/1e3
+		seconds, rate := t.number(row, "ttft_s"), t.number(row, "goodput")
 		if t.err != nil {
 			return picture{}, t.err
 		}
@@ -180,7 +196,8 @@ func miServe(folders []string) (picture, error) {
 		}
 		low, high := t.number(row, "low"), t.number(row, "high")
 		ttft.curves = addTo(ttft.curves, label(system), summarise(tokens, []float64{seconds}, false))
-		goodput.curves = addTo(goodput.curves, label(system), point{x: tokens, runs: 1, mean: 3600 * rate, low: 3600 * low, high: 3600 * high})
+		goodput.curves = addTo(goodput.curves, label(system), point{
+			x: tokens, runs: 1, mean: 3600 * rate, low: 3600 * low, high: 3600 * high})
 		if !strings.HasPrefix(system, "sparseserve") {
 			continue
 		}
@@ -196,7 +213,11 @@ func miServe(folders []string) (picture, error) {
 		pic.looks[label(system)] = looks()[[]int{0, 1, 4, 3}[i]]
 	}
 	for _, ph := range phases() {
-		pic.looks[map[string]string{"linears": "linears and norms", "prefill_attention": "attention", "prefill_index": "index", "save_stall": "saves, exposed", "host": "rest"}[ph.key]] = ph.look
+		for _, p := range longParts {
+			if p.column == ph.key || p.column == "other" && ph.key == "host" {
+				pic.looks[p.name] = ph.look
+			}
+		}
 	}
 	tokenAxis(&ttft)
 	tokenAxis(&goodput)

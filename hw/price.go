@@ -66,7 +66,8 @@ func (p *Profile) HostStepSeconds(requests int64) float64 {
 
 // PrefillSeconds returns the time of one layer's attention to a chunk, each query head by its
 // pattern, and of the indices; without groups it is dense.
-func (p *Profile) PrefillSeconds(m *Model, groups []pattern.Group, span sim.Span) (attention, index float64) {
+func (p *Profile) PrefillSeconds(
+	m *Model, groups []pattern.Group, span sim.Span) (attention, index float64) {
 	dense := newPrefillAttention(p, m)
 	if len(groups) == 0 || groups[0].Kind == pattern.Dense {
 		attention, _ = dense.of([]sim.Span{span})

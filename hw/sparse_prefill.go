@@ -40,7 +40,9 @@ type sparsePrefill struct {
 type sparseCost struct{ launch, efficiency, index float64 }
 
 func newSparsePrefill(p *Profile, m *Model, dense prefillAttention) sparsePrefill {
-	s := sparsePrefill{dense: dense, dim: m.HeadDim, hbm: p.GPU.HBMBandwidth.SI(), rows: map[pattern.Kind]sparseCost{}}
+	s := sparsePrefill{
+		dense: dense, dim: m.HeadDim, hbm: p.GPU.HBMBandwidth.SI(), rows: map[pattern.Kind]sparseCost{},
+	}
 	rows := p.SparsePrefill
 	if s.assumed = len(rows) == 0; s.assumed {
 		rows = publishedRows()
@@ -85,7 +87,8 @@ func (s *sparsePrefill) of(groups []pattern.Group, spans []sim.Span) (attention,
 			ran = true
 			attention += s.attention(&g, cost, span)
 			if g.Kind.Indexed() {
-				index += g.Heads * g.IndexBytes(span.Query, span.Prefix, s.dim) / (math.Min(1, cost.index) * s.hbm)
+				rate := math.Min(1, cost.index) * s.hbm
+				index += g.Heads * g.IndexBytes(span.Query, span.Prefix, s.dim) / rate
 			}
 		}
 		if ran {

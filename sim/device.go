@@ -84,7 +84,8 @@ type Work struct {
 
 // SameBatch says whether two layers have the same batch: rounds, lists and tables may differ.
 func (w *Work) SameBatch(o *Work) bool {
-	return w.Tokens == o.Tokens && slices.Equal(w.Prefill, o.Prefill) && slices.Equal(w.Patterns, o.Patterns) &&
+	return w.Tokens == o.Tokens &&
+		slices.Equal(w.Prefill, o.Prefill) && slices.Equal(w.Patterns, o.Patterns) &&
 		w.Decodes == o.Decodes && w.DecodeTokens == o.DecodeTokens &&
 		w.Sparse == o.Sparse && w.ScoredBlocks == o.ScoredBlocks &&
 		w.Digests == o.Digests && w.DigestTokens == o.DigestTokens

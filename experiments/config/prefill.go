@@ -40,7 +40,8 @@ func PrefillMix(model *hw.Model, s *sim.Spec) (*pattern.Mix, error) {
 
 // PatternFile returns the file of patterns that a system reads, if it reads one.
 func PatternFile(s *sim.Spec) (path string, ok bool) {
-	ok = s.PrefillAttention == sim.PrefillMInference && !slices.Contains(pattern.NamedMixes(), s.PrefillPattern)
+	ok = s.PrefillAttention == sim.PrefillMInference &&
+		!slices.Contains(pattern.NamedMixes(), s.PrefillPattern)
 	return s.PrefillPattern, ok
 }
 

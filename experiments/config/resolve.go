@@ -121,7 +121,8 @@ func (l *loader) checkHardware() error {
 			return err
 		}
 		if _, err := PrefillMix(&model, s); err != nil {
-			return l.placeSystem(&KeyError{Key: "prefill_pattern", Value: quote(s.PrefillPattern), With: []string{"prefill_attention"}, Reason: err.Error()}, l.customNamed(s.Name))
+			return l.placeSystem(&KeyError{Key: "prefill_pattern", Value: quote(s.PrefillPattern),
+				With: []string{"prefill_attention"}, Reason: err.Error()}, l.customNamed(s.Name))
 		}
 		_, err = KVBudget(machine, &model, s)
 		var key *KeyError

@@ -21,7 +21,9 @@ func addMInference(all map[measureKey]measurement) {
 			return dense / sparse, err
 		})
 	}
-	add("mi-8gpu", 0, "", "mi-fig1b", func(r *results) (float64, error) { return r.promptSeconds("MInference", 8, 1_000_000) })
+	add("mi-8gpu", 0, "", "mi-fig1b", func(r *results) (float64, error) {
+		return r.promptSeconds("MInference", 8, 1_000_000)
+	})
 	for i, c := range []struct{ id, pattern string }{{"mi-fig10-vs", "vertical-slash"}, {"mi-fig10-bs", "block-sparse"}} {
 		add(c.id, 0, "", "mi-fig10", func(r *results) (float64, error) {
 			dense, err := r.headTimes("dense")
@@ -40,7 +42,8 @@ func addMInference(all map[measureKey]measurement) {
 		add("mi-fig12", i, above, "mi-fig10", func(r *results) (float64, error) {
 			least := math.Inf(1)
 			for _, pattern := range []string{"a-shape", "vertical-slash", "block-sparse"} {
-				v, err := r.column("mi-fig10", "sparsity", map[string]string{"pattern": pattern, "tokens": strconv.Itoa(tokens)})
+				v, err := r.column("mi-fig10", "sparsity",
+					map[string]string{"pattern": pattern, "tokens": strconv.Itoa(tokens)})
 				if err != nil {
 					return 0, err
 				}
@@ -53,7 +56,8 @@ func addMInference(all map[measureKey]measurement) {
 
 // promptSeconds is the time of a prompt of Fig. 1b, mean over seeds.
 func (r *results) promptSeconds(system string, gpus, tokens int) (float64, error) {
-	v, err := r.column("mi-fig1b", "seconds", map[string]string{"system": system, "gpus": fmt.Sprint(gpus), "tokens": fmt.Sprint(tokens)})
+	v, err := r.column("mi-fig1b", "seconds",
+		map[string]string{"system": system, "gpus": fmt.Sprint(gpus), "tokens": fmt.Sprint(tokens)})
 	sum := 0.0
 	for _, s := range v {
 		sum += s / float64(len(v))

@@ -31,8 +31,9 @@ type Score struct {
 
 // tasks are the columns of the tables.
 var tasks = map[string][]string{
-	"InfiniteBench": {"En.Sum", "En.QA", "En.MC", "En.Dia", "Zh.QA", "Code.Debug", "Math.Find", "Retr.PassKey", "Retr.Number", "Retr.KV"},
-	"RULER":         {"4K", "8K", "16K", "32K", "64K", "128K"},
+	"InfiniteBench": {"En.Sum", "En.QA", "En.MC", "En.Dia", "Zh.QA", "Code.Debug", "Math.Find",
+		"Retr.PassKey", "Retr.Number", "Retr.KV"},
+	"RULER": {"4K", "8K", "16K", "32K", "64K", "128K"},
 }
 
 // PrefillAccuracy lists Tables 2 to 5 of the MInference paper. It panics when the built-in table

@@ -29,7 +29,8 @@ func (l *Studies) longPrompts(e *experiments.Experiment) error {
 	if err := decodeStudy(e.Name, &spec); err != nil {
 		return err
 	}
-	columns := []string{"system", "tokens", "ttft_s", "goodput", "low", "high", "limited_by", "ttft_limit_s", "d2h_share", "dram_gib"}
+	columns := []string{"system", "tokens", "ttft_s", "goodput", "low", "high", "limited_by",
+		"ttft_limit_s", "d2h_share", "dram_gib"}
 	t := run.NewTable(append(columns, longPhases...)...)
 	for _, tokens := range spec.Tokens {
 		if err := l.longPromptsOf(&spec, tokens, t); err != nil {
@@ -40,11 +41,16 @@ func (l *Studies) longPrompts(e *experiments.Experiment) error {
 }
 
 // longPhases are the phases of a prompt, in the words of a summary.
-var longPhases = []string{"linears", "prefill_attention", "prefill_index", "load_stall", "save_stall", "host", "other"}
+var longPhases = []string{"linears", "prefill_attention", "prefill_index", "load_stall",
+	"save_stall", "host", "other"}
 
 func (l *Studies) longPromptsOf(spec *longSpec, tokens int, t *run.Table) error {
-	sets := slices.Concat(spec.Sets, []string{fmt.Sprintf("workload.prompt_lengths=fixed(%d)", tokens), fmt.Sprintf("workload.output_lengths=fixed(%d)", spec.Output)}, l.Sets)
-	first, err := config.LoadSweep("default", append(sets, fmt.Sprintf("workload.rate=%g", 1/float64(tokens))))
+	sets := slices.Concat(spec.Sets, []string{
+		fmt.Sprintf("workload.prompt_lengths=fixed(%d)", tokens),
+		fmt.Sprintf("workload.output_lengths=fixed(%d)", spec.Output),
+	}, l.Sets)
+	rarely := fmt.Sprintf("workload.rate=%g", 1/float64(tokens))
+	first, err := config.LoadSweep("default", append(sets, rarely))
 	if err != nil {
 		return err
 	}
@@ -64,7 +70,8 @@ func (l *Studies) longPromptsOf(spec *longSpec, tokens int, t *run.Table) error 
 		}
 		alone[p.System.Name] = &sum
 	}
-	search, err := config.LoadSweep("default", append(sets, "slo.ttft_s=1", "workload.rate=1")) // until known
+	// Service level and rate are placeholders until those of each system are known.
+	search, err := config.LoadSweep("default", append(sets, "slo.ttft_s=1", "workload.rate=1"))
 	if err != nil {
 		return err
 	}
@@ -81,7 +88,8 @@ func (l *Studies) longPromptsOf(spec *longSpec, tokens int, t *run.Table) error 
 		}
 	}
 	l.planned(capacity.GuessRuns(&search.Goodput, candidates...))
-	p := capacity.Planner{Store: l.Store, Run: l.Run, Workers: l.Workers, Planned: l.planned, Finished: l.finished}
+	p := capacity.Planner{
+		Store: l.Store, Run: l.Run, Workers: l.Workers, Planned: l.planned, Finished: l.finished}
 	found, notes, err := p.Do(l.ctx, search.Goodput, candidates)
 	l.notes = append(l.notes, notes...)
 	if err != nil {
@@ -112,7 +120,8 @@ func addLong(t *run.Table, g *capacity.Goodput, alone *sim.Summary, tokens int, 
 		link = float64(alone.D2HBytes) / 25e9 / alone.TTFT.Mean
 		dram = float64(alone.D2HBytes) / (1 << 30)
 	}
-	cells := []any{g.System, tokens, alone.TTFT.Mean, g.Goodput, low, high, strings.ReplaceAll(g.LimitedBy, ",", ";"), limit, link, dram}
+	cells := []any{g.System, tokens, alone.TTFT.Mean, g.Goodput, low, high,
+		strings.ReplaceAll(g.LimitedBy, ",", ";"), limit, link, dram}
 	for _, s := range phases {
 		cells = append(cells, s)
 	}

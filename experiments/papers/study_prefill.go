@@ -83,7 +83,8 @@ func (l *Studies) prompts(e *experiments.Experiment) error {
 	if err != nil {
 		return err
 	}
-	t := run.NewTable("system", "gpus", "seed", "tokens", "seconds", "attention_s", "index_s", "published_s")
+	t := run.NewTable(
+		"system", "gpus", "seed", "tokens", "seconds", "attention_s", "index_s", "published_s")
 	for _, s := range spec.System {
 		mix, err := config.PrefillMix(&c.model, publishedPrefill(s.Prefill))
 		if err != nil {
@@ -172,9 +173,10 @@ func (l *Studies) kernels(e *experiments.Experiment) error {
 		for _, tokens := range spec.Tokens {
 			var attention, index, density, heads float64
 			for _, g := range groups {
-				a, x := c.gpu.PrefillSeconds(&head, []pattern.Group{{Head: g.Head, Heads: 1}}, sim.Span{Query: tokens})
-				attention, index, density = attention+g.Heads*a, index+g.Heads*x, density+g.Heads*g.Density(tokens)
-				heads += g.Heads
+				one := []pattern.Group{{Head: g.Head, Heads: 1}}
+				a, x := c.gpu.PrefillSeconds(&head, one, sim.Span{Query: tokens})
+				attention, index = attention+g.Heads*a, index+g.Heads*x
+				density, heads = density+g.Heads*g.Density(tokens), heads+g.Heads
 			}
 			t.Add(name, heads, tokens, 1e3*attention/heads, 1e3*index/heads, 1-density/heads)
 		}

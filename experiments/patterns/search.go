@@ -1,8 +1,9 @@
 package patterns
 
 import (
-	"golang.org/x/sync/errgroup"
 	"runtime"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/sparseserve/sparseserve/sim/pattern"
 )
@@ -38,7 +39,8 @@ func Best(h *Head, space []pattern.Head) pattern.Assigned {
 }
 
 // Search finds the best candidate of each head; heads are made when their turn comes.
-func Search(n int, head func(i int) (*Head, error), space []pattern.Head) ([]pattern.Assigned, error) {
+func Search(
+	n int, head func(i int) (*Head, error), space []pattern.Head) ([]pattern.Assigned, error) {
 	out := make([]pattern.Assigned, n)
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))

@@ -28,7 +28,8 @@ func scaled(size, tokens, step int) int {
 // as the target's time in the kernel allows (Algorithm 1's ChangeSpace).
 func Space(p *hw.Profile, m *hw.Model, tokens int) ([]pattern.Head, error) {
 	if tokens < 8*pattern.BlockTokens {
-		return nil, fmt.Errorf("prompts of %d tokens: want at least %d, eight blocks", tokens, 8*pattern.BlockTokens)
+		return nil, fmt.Errorf("prompts of %d tokens: want at least %d, eight blocks",
+			tokens, 8*pattern.BlockTokens)
 	}
 	target := targetHead
 	target.A = scaled(target.A, tokens, pattern.BlockTokens)
@@ -37,12 +38,16 @@ func Space(p *hw.Profile, m *hw.Model, tokens int) ([]pattern.Head, error) {
 	space := []pattern.Head{target}
 	for _, v := range verticals {
 		h := pattern.Head{Kind: pattern.VerticalSlash, A: scaled(v, tokens, 1)}
-		if h.B = most(tokens, func(n int) bool { h.B = n; return Cost(p, m, h, tokens) <= limit }); h.B > 0 {
+		h.B = most(tokens, func(n int) bool { h.B = n; return Cost(p, m, h, tokens) <= limit })
+		if h.B > 0 {
 			space = append(space, h)
 		}
 	}
 	h := pattern.Head{Kind: pattern.BlockSparse}
-	h.A = most(tokens/pattern.BlockTokens, func(n int) bool { h.A = n; return Cost(p, m, h, tokens) <= limit })
+	h.A = most(tokens/pattern.BlockTokens, func(n int) bool {
+		h.A = n
+		return Cost(p, m, h, tokens) <= limit
+	})
 	if h.A > 0 {
 		space = append(space, h)
 	}

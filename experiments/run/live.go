@@ -102,7 +102,8 @@ func (l *Live) run(ctx context.Context, p config.Point, sink Sink, wrap func(sim
 		return sim.Summary{}, &config.KeyError{Key: "workload.prefix_hit", Value: config.Show(p.Workload.PrefixHit), Reason: "a live run has no prefix cache; leave it out"}
 	}
 	if p.System.SparsePrefill() {
-		return sim.Summary{}, &config.KeyError{Key: "system.prefill_attention", Value: config.Show(p.System.PrefillAttention), Reason: "is simulated; a live run prefills densely"}
+		return sim.Summary{}, &config.KeyError{Key: "system.prefill_attention",
+			Value: config.Show(p.System.PrefillAttention), Reason: "is simulated; a live run prefills densely"}
 	}
 	s, err := l.Simulator.prepare(&p)
 	if err != nil {

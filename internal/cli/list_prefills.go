@@ -38,7 +38,8 @@ func (l *listPrefills) Run(app *App) error {
 	all := papers.PrefillAccuracy()
 	if l.Name != "" {
 		if names := config.PrefillAttentions(); !slices.Contains(names, l.Name) {
-			return fmt.Errorf("no prefill attention %q; there are %s%s", l.Name, strings.Join(names, ", "), config.DidYouMean(l.Name, names))
+			return fmt.Errorf("no prefill attention %q; there are %s%s",
+				l.Name, strings.Join(names, ", "), config.DidYouMean(l.Name, names))
 		}
 		all = slices.DeleteFunc(all, func(s papers.Scores) bool { return s.Prefill != l.Name })
 	}
@@ -56,7 +57,8 @@ func (l *listPrefills) Run(app *App) error {
 // listAllPrefills prints a row for each, with the mean scores of one model.
 func listAllPrefills(app *App, all []papers.Scores) {
 	t := newTable(app.Stdout)
-	t.AppendHeader(table.Row{"system.prefill_attention", "keys of a row", "at 1M", "InfiniteBench", "Retr.KV", "RULER", ""})
+	t.AppendHeader(table.Row{"system.prefill_attention", "keys of a row", "at 1M",
+		"InfiniteBench", "Retr.KV", "RULER", ""})
 	for _, name := range config.PrefillAttentions() {
 		row := table.Row{name, "", "", "-", "-", "-", abouts[name]}
 		if h, ok := pattern.Published(pattern.Kind(name)); ok && h.Kind != pattern.Dense {
@@ -76,8 +78,12 @@ func listAllPrefills(app *App, all []papers.Scores) {
 	}
 	t.SetColumnConfigs(rightAligned(2, 6))
 	t.Render()
-	fmt.Fprintf(app.Stdout, "Scores of %s, %%, from Tables 2 to 4 of the MInference paper, means of their columns; no run here measures them. Keys: with the published sizes, at positions 100K and 1M.\n", prefillModel)
-	fmt.Fprintf(app.Stdout, "Published mixes for system.prefill_pattern: %s. MInference's files give nearly all heads vertical-slash; the counts of its Fig. 11 are not published.\n", strings.Join(pattern.NamedMixes(), ", "))
+	fmt.Fprintf(app.Stdout, "Scores of %s, %%, from Tables 2 to 4 of the MInference paper, means of their "+
+		"columns; no run here measures them. Keys: with the published sizes, at positions 100K and 1M.\n",
+		prefillModel)
+	fmt.Fprintf(app.Stdout, "Published mixes for system.prefill_pattern: %s. MInference's files give nearly all "+
+		"heads vertical-slash; the counts of its Fig. 11 are not published.\n",
+		strings.Join(pattern.NamedMixes(), ", "))
 }
 
 // listPrefill prints the scores of one, task by task.

@@ -162,7 +162,8 @@ func (s *searchPatterns) weights(app *App, gpu *hw.Profile) error {
 	if err := renameio.WriteFile(s.Out, all.Encode(), os.FileMode(0o644)); err != nil {
 		return err
 	}
-	fmt.Fprintf(app.Stdout, "%s: written; use it with --set system.prefill_attention=minference --set system.prefill_pattern=%[1]s\n", s.Out)
+	fmt.Fprintf(app.Stdout, "%s: written; use it with --set system.prefill_attention=minference "+
+		"--set system.prefill_pattern=%[1]s\n", s.Out)
 	return nil
 }
 
@@ -207,5 +208,7 @@ func printConfusions(app *App, planted []pattern.Kind, found []pattern.Assigned)
 	}
 	t.SetColumnConfigs(rightAligned(2, 6))
 	t.Render()
-	fmt.Fprintf(app.Stdout, "%d of %d heads found as planted: %s %%. The error is that of the output against dense attention's.\n", right, len(found), score(100*float64(right)/float64(len(found))))
+	fmt.Fprintf(app.Stdout, "%d of %d heads found as planted: %s %%. "+
+		"The error is that of the output against dense attention's.\n",
+		right, len(found), score(100*float64(right)/float64(len(found))))
 }

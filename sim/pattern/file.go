@@ -29,7 +29,8 @@ type Table [][]Assigned
 func Parse(name string, text []byte) (Table, error) {
 	var layers []map[string][]json.RawMessage
 	if err := json.Unmarshal(text, &layers); err != nil {
-		return nil, fmt.Errorf(`%s: want a list by layer of {"head": [pattern, size, size, score]}: %w`, name, err)
+		return nil, fmt.Errorf(
+			`%s: want a list by layer of {"head": [pattern, size, size, score]}: %w`, name, err)
 	}
 	if len(layers) == 0 {
 		return nil, fmt.Errorf("%s: no layers", name)
@@ -40,13 +41,15 @@ func Parse(name string, text []byte) (Table, error) {
 			return nil, fmt.Errorf("%s: layer %d has no heads", name, layer)
 		}
 		if layer > 0 && len(heads) != len(t[0]) {
-			return nil, fmt.Errorf("%s: layer %d has %d heads, layer 0 has %d", name, layer, len(heads), len(layers[0]))
+			return nil, fmt.Errorf("%s: layer %d has %d heads, layer 0 has %d",
+				name, layer, len(heads), len(layers[0]))
 		}
 		t[layer] = make([]Assigned, len(heads))
 		for key, cells := range heads {
 			i, err := strconv.Atoi(key)
 			if err != nil || strconv.Itoa(i) != key || i < 0 || i >= len(heads) {
-				return nil, fmt.Errorf("%s: layer %d, head %q: want heads 0 to %d", name, layer, key, len(heads)-1)
+				return nil, fmt.Errorf("%s: layer %d, head %q: want heads 0 to %d",
+					name, layer, key, len(heads)-1)
 			}
 			if t[layer][i], err = parseHead(cells); err != nil {
 				return nil, fmt.Errorf("%s: layer %d, head %d: %w", name, layer, i, err)
@@ -71,7 +74,8 @@ func parseHead(cells []json.RawMessage) (a Assigned, err error) {
 		return k.name == kind
 	})
 	if i < 0 {
-		return a, fmt.Errorf("unknown pattern %q; use stream_llm, vertical_and_slash or block_sparse", kind)
+		return a, fmt.Errorf("unknown pattern %q; use stream_llm, vertical_and_slash or block_sparse",
+			kind)
 	}
 	a.Kind = fileKinds[i].kind
 	for n, size := range []*int{&a.A, &a.B} {
@@ -120,7 +124,8 @@ func (t Table) Mix(name string, layers, heads int) (*Mix, error) {
 		return nil, fmt.Errorf("%s: layers: has %d, the model has %d", name, len(t), layers)
 	}
 	if len(t[0]) != heads {
-		return nil, fmt.Errorf("%s: layer 0: has %d heads, the model has %d query heads", name, len(t[0]), heads)
+		return nil, fmt.Errorf("%s: layer 0: has %d heads, the model has %d query heads",
+			name, len(t[0]), heads)
 	}
 	m := &Mix{make([][]Group, layers)}
 	for layer := range t {
@@ -142,7 +147,8 @@ func (t Table) Groups() (groups []Group) {
 		}
 	}
 	slices.SortStableFunc(groups, func(a, b Group) int {
-		return cmp.Or(cmp.Compare(b.Heads, a.Heads), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B))
+		return cmp.Or(cmp.Compare(b.Heads, a.Heads), cmp.Compare(a.Kind, b.Kind),
+			cmp.Compare(a.A, b.A), cmp.Compare(a.B, b.B))
 	})
 	return groups
 }

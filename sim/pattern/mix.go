@@ -41,15 +41,16 @@ func Uniform(h Head, heads int) (*Mix, error) {
 
 // namedMix is a published mix: how many heads of a model have which sizes.
 type namedMix struct {
-	name, about string
-	groups      []Group
+	name   string
+	groups []Group
 }
 
 // named are the published mixes. MInference's repository has turned nearly all heads into
 // vertical-slash in the files that it publishes; Fig. 11's counts, which have all three patterns,
 // are published nowhere.
 var named = []namedMix{
-	{"llama3-8b-262k", "MInference's file for Llama-3-8B-Instruct-262k, which it also has 1M tokens run with", []Group{
+	// of Llama-3-8B-Instruct-262k, which 1M tokens are run with, too
+	{"llama3-8b-262k", []Group{
 		{Head{VerticalSlash, 1000, 6096}, 473},
 		{Head{VerticalSlash, 30, 800}, 278},
 		{Head{VerticalSlash, 100, 800}, 153},
