@@ -19,7 +19,7 @@ const module = "github.com/sparseserve/sparseserve/"
 var tiers = [][]string{
 	{"internal/files"},
 	{"sim/des"},
-	{"sim/kv", "sim/dsa"},
+	{"sim/kv", "sim/dsa", "sim/pattern"},
 	{"sim/sched"},
 	{"sim"},
 	{"hw", "cuda", "traces"},
@@ -27,7 +27,7 @@ var tiers = [][]string{
 	{"experiments"}, // the built-in ones, as data
 	{"experiments/config"},
 	{"experiments/run"},
-	{"experiments/capacity", "experiments/diff"},
+	{"experiments/capacity", "experiments/diff", "experiments/patterns"},
 	{"experiments/validate", "experiments/papers"},
 	{"internal/cli"},
 	{""}, // main.go

@@ -50,6 +50,9 @@ var builtIn = []struct{ path, command string }{
 	{"papers/psa/psa-inside", "sweep"},
 	{"papers/psa/psa-parts", "sweep"},
 	{"papers/psa/psa-goodput", "plan"},
+	{"papers/minference/mi-fig1b", ""},
+	{"papers/minference/mi-fig10", ""},
+	{"papers/minference/mi-serve", ""},
 }
 
 // BuiltIn lists the built-in experiments, the default one first.

@@ -22,6 +22,7 @@ func phases() []phase {
 	return []phase{
 		{"linears", "linears", at(0x2b, 0x4c, 0x7e, 0)},
 		{"prefill_attention", "prefill attention", at(0x8f, 0xb4, 0xd9, 0)},
+		{"prefill_index", "index of sparse prefill", at(0x8f, 0xb4, 0xd9, 5)},
 		{"dense_attention", "dense attention", at(0x56, 0x9a, 0x7a, 7)},
 		{"sparse_attention", "sparse attention", at(0xb5, 0xdd, 0xb0, 0)},
 		{"scoring", "scoring", at(0xf2, 0xe2, 0x8a, 0)},
@@ -30,6 +31,19 @@ func phases() []phase {
 		{"head", "LM head", at(0xa0, 0x60, 0x9a, 0)},
 		{"host", "host", at(0xc8, 0xc8, 0xc8, 0)},
 	}
+}
+
+// densePhases are those of steps whose prefill is dense, as any live one's is.
+func densePhases() []phase {
+	return slices.DeleteFunc(phases(), func(p phase) bool { return p.key == "prefill_index" })
+}
+
+// phasesOf are those that some runs have.
+func phasesOf(runs []Run) []phase {
+	if slices.ContainsFunc(runs, func(r Run) bool { return r.PhaseS["prefill_index"] > 0 }) {
+		return phases()
+	}
+	return densePhases()
 }
 
 // attribution draws where the time of the mean step went, a bar for each series
@@ -121,7 +135,7 @@ func (p *picture) letter(all []group) {
 // phaseBar stacks the mean phases of a step over the seeds.
 func phaseBar(runs []Run, series string, x abscissa, at float64) (bar, bool) {
 	b := bar{series: series, note: short(series)}
-	for _, ph := range phases() {
+	for _, ph := range phasesOf(runs) {
 		var values []float64
 		for i := range runs {
 			if r := &runs[i]; bySystem(r) == series && x.of(r) == at && r.Steps > 0 {

@@ -70,6 +70,7 @@ func label(system string) string {
 		"vllm": "vLLM", "vllm-s": "vLLM-S", "vllm-so": "vLLM-SO", "sparseserve": "SparseServe",
 		"vllm-so-ft": "vLLM-SO+FT", "vllm-so-ft-wc": "vLLM-SO+FT+WC",
 		"vllm-sparse": "vLLM-sparse", "vllm-psa": "PSA", "sparseserve-psa": "SparseServe+PSA",
+		"vllm-minference": "vLLM+MInference", "sparseserve-minference": "SparseServe+MInference",
 	}[system]; ok {
 		return name
 	}

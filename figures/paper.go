@@ -21,7 +21,7 @@ type paperFigure struct {
 	draw    func(folders []string) (picture, error)
 }
 
-// paperFigures are in the order of the SparseServe paper, then of the PSA paper.
+// paperFigures are in the order of the SparseServe paper, then of the PSA and MInference papers.
 func paperFigures() []paperFigure {
 	return []paperFigure{
 		{"fig01", []string{"fig01"}, fig01},
@@ -41,6 +41,11 @@ func paperFigures() []paperFigure {
 		{"psa-inside", []string{"psa-inside", "psa-goodput"}, psaInside},
 		{"psa-parts", []string{"psa-parts"}, psaParts},
 		{"eviction", []string{"eviction"}, eviction},
+		{"mi-fig1b", []string{"mi-fig1b"}, miFig1b},
+		{"mi-fig10", []string{"mi-fig10"}, miFig10},
+		{"mi-fig11", []string{"mi-fig10"}, miFig11},
+		{"mi-fig12", []string{"mi-fig10"}, miFig12},
+		{"mi-serve", []string{"mi-serve"}, miServe},
 	}
 }
 

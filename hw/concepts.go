@@ -24,6 +24,7 @@ var parts = []Part{
 	{"elementwise", "pointwise", []string{"pointwise"}},
 	{"prefill attention", "prefill", []string{"prefill_attention"}},
 	{"prefill attention", "paged_prefill", []string{"paged_prefill.rows", "paged_prefill.ctas"}},
+	{"prefill attention", "sparse_prefill", []string{"sparse_prefill"}},
 	{"memory-bound kernels", "dense_decode", streamKeys("dense_decode")},
 	{"memory-bound kernels", "sparse_decode", streamKeys("sparse_decode")},
 	{"memory-bound kernels", "scoring", streamKeys("scoring")},
@@ -150,6 +151,10 @@ func neutral(v reflect.Value, tag reflect.StructTag) {
 		for i := range *rows {
 			(*rows)[i].Value, (*rows)[i].Unit = noTime, "s"
 		}
+		return
+	}
+	if rows, ok := v.Addr().Interface().(*[]SparseRow); ok { // without rows, others' hold
+		*rows = freeSparseRows()
 		return
 	}
 	if strings.Contains(tag.Get("toml"), "omitempty") || strings.Contains(tag.Get("dim"), "optional") {

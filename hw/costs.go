@@ -10,6 +10,7 @@ type layerCost struct {
 	linears, prefill, dense, sparse, scoring, digests des.Time
 
 	pointwise des.Time // of linears
+	index     des.Time // of sparse prefill
 
 	chunk chunk // of a layer that prefills; linears and prefill are at the full clock
 }
@@ -20,6 +21,7 @@ type coster struct {
 	linears   gemm
 	pointwise elementwise
 	prefill   prefillAttention
+	patterns  sparsePrefill
 	dense     memoryBound
 	sparse    memoryBound
 	scoring   memoryBound
@@ -58,6 +60,7 @@ func newCoster(p *Profile, m *Model, opts *DeviceOptions) coster {
 	if opts.TopP {
 		c.head.sortsLogits(p, m)
 	}
+	c.patterns = newSparsePrefill(p, m, c.prefill)
 	c.notes = newNotes(p, m, &c, opts.LoadEngine)
 	return c
 }
@@ -88,9 +91,14 @@ func (c *coster) price(w *sim.Work) layerCost {
 	n.mark(notePointwise, beyond, tokens)
 	pre, short := c.prefill.of(w.Prefill)
 	n.mark(notePrefill, short > 0, float64(short))
+	index := 0.0
+	if len(w.Patterns) > 0 && len(w.Prefill) > 0 {
+		pre, index = c.patterns.of(w.Patterns, w.Prefill)
+		n.mark(noteSparsePrefill, c.patterns.assumed, 0)
+	}
 	cost := layerCost{
 		pointwise: nanoseconds(pw), linears: nanoseconds(lin) + nanoseconds(pw),
-		prefill: nanoseconds(pre),
+		prefill: nanoseconds(pre), index: nanoseconds(index),
 		scoring: timeOf(&c.scoring, w), digests: timeOf(&c.closing, w),
 	}
 	if len(w.Prefill) > 0 {

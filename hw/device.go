@@ -247,6 +247,7 @@ func (d *Device) Compute(_ int, w *sim.Work) error {
 	d.compute(overhead, &d.phases.Linears)
 	d.upToSaves(w, linears)
 	d.compute(prefill, &d.phases.PrefillAttention)
+	d.attend(c.index, &d.phases.PrefillIndex)
 	d.attend(c.dense, &d.phases.DenseAttention)
 	d.compute(c.digests, &d.phases.Scoring)
 	if len(w.Rounds) > 0 {

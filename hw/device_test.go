@@ -221,8 +221,9 @@ func TestDeviceExtrapolationNotes(t *testing.T) {
 			t.Errorf("notes lack %q:\n%s", want, notes)
 		}
 	}
-	if n := strings.Count(notes, "\n") + 1; n != noteCount {
-		t.Errorf("want %d notes, got %d:\n%s", noteCount, n, notes)
+	const here = noteCount - 1 // sparse prefill was measured on this card
+	if n := strings.Count(notes, "\n") + 1; n != here {
+		t.Errorf("want %d notes, got %d:\n%s", here, n, notes)
 	}
 }
 

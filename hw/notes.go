@@ -7,15 +7,16 @@ import (
 
 // Bits of Timing.Extrapolated.
 const (
-	noteShape     = iota // model's shape has no measured linears
-	noteLinears          // more tokens than measured
-	notePointwise        // more tokens than measured
-	notePrefill          // shorter chunks than measured
-	noteDense            // more bytes than measured
-	noteSparse           // more bytes than measured
-	notePool             // larger host pool than measured
-	noteScatter          // scatter threads not measured
-	notePSA              // no figures of progressive attention
+	noteShape         = iota // model's shape has no measured linears
+	noteLinears              // more tokens than measured
+	notePointwise            // more tokens than measured
+	notePrefill              // shorter chunks than measured
+	noteDense                // more bytes than measured
+	noteSparse               // more bytes than measured
+	notePool                 // larger host pool than measured
+	noteScatter              // scatter threads not measured
+	notePSA                  // no figures of progressive attention
+	noteSparsePrefill        // no figures of sparse prefill
 	noteCount
 )
 
@@ -63,6 +64,8 @@ func newNotes(p *Profile, m *Model, c *coster, loadEngine string) notes {
 			p.Save.Scatter[0].Threads, p.Save.Scatter[len(p.Save.Scatter)-1].Threads, p.Name)
 	n.text[notePSA] = fmt.Sprintf("progressive attention: no measured points on %s; priced as "+
 		"block-sparse decode of the same tokens", p.Name)
+	n.text[noteSparsePrefill] = fmt.Sprintf("sparse prefill: no kernels measured on %s; priced at "+
+		"the shares of dense attention and of HBM that MInference's own reach on an A100", p.Name)
 	return n
 }
 
@@ -88,7 +91,7 @@ func (d *Device) ExtrapolationNotes(bits uint32) []string {
 	for bit := range noteCount {
 		switch {
 		case bits&(1<<bit) == 0:
-		case bit == noteShape || bit == notePSA:
+		case bit == noteShape || bit == notePSA || bit == noteSparsePrefill:
 			out = append(out, n.text[bit])
 		default:
 			out = append(out, fmt.Sprintf(n.text[bit], n.asked[bit]))

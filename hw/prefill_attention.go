@@ -76,6 +76,14 @@ func (a *prefillAttention) Seconds(w *sim.Work) (s float64, beyond bool) {
 	return s, short > 0
 }
 
+// shortest is the query of the least time, where that is of one tile; 0 elsewhere.
+func (a *prefillAttention) shortest() float64 {
+	if q := a.rate.x[0]; q <= queryTile {
+		return q
+	}
+	return 0
+}
+
 // of returns the time of all spans, and the shortest query below the rows, 0 if none is. Queries
 // longer than the rows run at the last rate, which has levelled off there.
 func (a *prefillAttention) of(spans []sim.Span) (t float64, short int) {
@@ -84,10 +92,7 @@ func (a *prefillAttention) of(spans []sim.Span) (t float64, short int) {
 		if s.Query <= 0 {
 			continue
 		}
-		q := float64(s.Query)
-		if shortest := a.rate.x[0]; shortest <= queryTile {
-			q = math.Max(q, shortest)
-		}
+		q := math.Max(float64(s.Query), a.shortest())
 		flops := a.spanFLOPs(sim.Span{Query: int(q), Prefix: s.Prefix})
 		l, _ := a.launch.logLinear(q)
 		r, _ := a.rate.power(q)

@@ -1,6 +1,9 @@
 package hw
 
-import "github.com/sparseserve/sparseserve/sim"
+import (
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/pattern"
+)
 
 // Single cost models of a profile, in seconds, as Device combines them: for
 // calibration, which compares them with measurements, and for plots.
@@ -59,4 +62,17 @@ func PrefillFLOPs(m *Model, span sim.Span) float64 {
 // HostStepSeconds returns the host's time of a step, layers apart.
 func (p *Profile) HostStepSeconds(requests int64) float64 {
 	return p.Host.Step.SI() + float64(requests)*p.Host.Request.optional()
+}
+
+// PrefillSeconds returns the time of one layer's attention to a chunk, each query head by its
+// pattern, and of the indices; without groups it is dense.
+func (p *Profile) PrefillSeconds(
+	m *Model, groups []pattern.Group, span sim.Span) (attention, index float64) {
+	dense := newPrefillAttention(p, m)
+	if len(groups) == 0 || groups[0].Kind == pattern.Dense {
+		attention, _ = dense.of([]sim.Span{span})
+		return attention, 0
+	}
+	s := newSparsePrefill(p, m, dense)
+	return s.of(groups, []sim.Span{span})
 }

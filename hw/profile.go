@@ -33,6 +33,8 @@ type KernelCosts struct {
 	Pointwise    []TokenRow   `toml:"pointwise"` // norms, rope, activation and residuals of one layer
 	Prefill      []PrefillRow `toml:"prefill_attention"`
 	Paged        PagedPrefill `toml:"paged_prefill,omitempty"`
+	// SparsePrefill has a row for each sparse pattern, or none.
+	SparsePrefill []SparseRow `toml:"sparse_prefill,omitempty"`
 
 	Sampling     Sampling   `toml:"sampling,omitempty"`
 	DenseDecode  Stream     `toml:"dense_decode"`

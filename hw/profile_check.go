@@ -25,7 +25,8 @@ func (p *KernelCosts) validate() error {
 	return cmp.Or(
 		p.checkShapes(), p.checkTokenRows("linears", p.Linears),
 		p.checkTokenRows("pointwise", p.Pointwise),
-		p.checkGain(), p.checkTogether(), p.checkPrefill(), p.checkTransfers())
+		p.checkGain(), p.checkTogether(), p.checkPrefill(), checkSparseRows(p.SparsePrefill),
+		p.checkTransfers())
 }
 
 func (p *KernelCosts) checkShapes() error {

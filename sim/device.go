@@ -1,9 +1,11 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/kv"
-	"slices"
+	"github.com/sparseserve/sparseserve/sim/pattern"
 )
 
 // Device carries out one batch step on real or modelled hardware. The layer loop, selection,
@@ -56,7 +58,9 @@ type Step struct {
 type Work struct {
 	Tokens  int    // rows of the layer's linears: decodes + prefill tokens
 	Prefill []Span // prefill attention, one span a request
-	Decodes int    // requests with one query token each
+	// Patterns are what the layer's query heads attend to in prefill. Empty: all, densely.
+	Patterns []pattern.Group
+	Decodes  int // requests with one query token each
 	// DecodeTokens is the KV tokens that decode attention reads for each KV head, summed over
 	// requests: contexts when dense, selections when sparse.
 	DecodeTokens int64
@@ -80,7 +84,8 @@ type Work struct {
 
 // SameBatch says whether two layers have the same batch: rounds, lists and tables may differ.
 func (w *Work) SameBatch(o *Work) bool {
-	return w.Tokens == o.Tokens && slices.Equal(w.Prefill, o.Prefill) &&
+	return w.Tokens == o.Tokens &&
+		slices.Equal(w.Prefill, o.Prefill) && slices.Equal(w.Patterns, o.Patterns) &&
 		w.Decodes == o.Decodes && w.DecodeTokens == o.DecodeTokens &&
 		w.Sparse == o.Sparse && w.ScoredBlocks == o.ScoredBlocks &&
 		w.Digests == o.Digests && w.DigestTokens == o.DigestTokens
@@ -122,6 +127,7 @@ type Busy struct{ GPU, H2D, D2H des.Time }
 // Phases splits the time on the step's critical path.
 type Phases struct {
 	Linears, PrefillAttention, DenseAttention, SparseAttention des.Time
+	PrefillIndex                                               des.Time // finding what sparse prefill attends to
 	Scoring                                                    des.Time // metadata scores, top-k
 	LoadStall                                                  des.Time // compute waits for H2D
 	SaveStall                                                  des.Time // compute waits for D2H, is slowed by it, or copies for it
@@ -132,7 +138,7 @@ type Phases struct {
 
 // Sum returns the total of all phases.
 func (p *Phases) Sum() des.Time {
-	return p.Linears + p.PrefillAttention + p.DenseAttention + p.SparseAttention +
+	return p.Linears + p.PrefillAttention + p.PrefillIndex + p.DenseAttention + p.SparseAttention +
 		p.Scoring + p.LoadStall + p.SaveStall + p.Head + p.Host + p.Unsplit
 }
 
@@ -140,6 +146,7 @@ func (p *Phases) Sum() des.Time {
 func (p *Phases) Add(q *Phases) {
 	p.Linears += q.Linears
 	p.PrefillAttention += q.PrefillAttention
+	p.PrefillIndex += q.PrefillIndex
 	p.DenseAttention += q.DenseAttention
 	p.SparseAttention += q.SparseAttention
 	p.Scoring += q.Scoring

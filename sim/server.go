@@ -7,6 +7,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim/des"
 	"github.com/sparseserve/sparseserve/sim/dsa"
 	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/pattern"
 	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
@@ -28,6 +29,7 @@ type Config struct {
 	Device   Device
 	Engine   Engine
 	Library  *dsa.Library // selections of sparse attention, by Spec.Policy
+	Prefill  *pattern.Mix // of Spec.PrefillAttention; nil = dense
 	// Addressed names every row, block and slot to the device (addressed.go), which needs all
 	// heads to be simulated.
 	Addressed bool

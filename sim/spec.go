@@ -1,6 +1,9 @@
 package sim
 
-import "github.com/sparseserve/sparseserve/sim/dsa"
+import (
+	"github.com/sparseserve/sparseserve/sim/dsa"
+	"github.com/sparseserve/sparseserve/sim/pattern"
+)
 
 // Spec holds every knob of one serving system: the [system] table of a configuration. Presets
 // for the papers' systems are in package experiments. Comments, units and ranges of the fields
@@ -78,6 +81,20 @@ type Spec struct {
 
 	// how prompts are split: not, in chunks of tokens, by layers, or both
 	Prefill string `toml:"prefill"`
+	// what prompts attend to while they are prefilled (list prefills)
+	PrefillAttention string `toml:"prefill_attention"`
+	// minference: a file of heads' patterns in its format, or a published mix (list prefills)
+	PrefillPattern string `toml:"prefill_pattern"`
+	// a-shape: first tokens, always attended to
+	PrefillSink int `toml:"prefill_sink" unit:"tokens" range:">= 1, <= 1e+09"`
+	// a-shape: newest tokens, always attended to
+	PrefillWindow int `toml:"prefill_window" unit:"tokens" range:">= 1, <= 1e+09"`
+	// vertical-slash: columns attended to by all rows
+	PrefillVertical int `toml:"prefill_vertical" unit:"lines" range:">= 1, <= 1e+09"`
+	// vertical-slash: diagonals attended to
+	PrefillSlash int `toml:"prefill_slash" unit:"lines" range:">= 1, <= 1e+09"`
+	// block-sparse: blocks of 64 keys that a block of 64 queries attends to
+	PrefillBlocks int `toml:"prefill_blocks" unit:"blocks" range:">= 1, <= 1e+06"`
 	// most tokens of one chunk
 	ChunkTokens int `toml:"chunk_tokens" unit:"tokens" range:">= 1, <= 1e+09"`
 	// most prefill of a batch by layers; 0 = chunk_tokens x layers
@@ -105,6 +122,31 @@ const (
 // GPULookup says whether the GPU finds out which selected blocks are in HBM, so that no layer
 // waits for the host.
 func (s *Spec) GPULookup() bool { return s.Offload && s.Lookup == LookupGPU }
+
+// Values of Spec.PrefillAttention besides the patterns' names.
+const (
+	PrefillDense      = "dense"
+	PrefillMInference = "minference" // a pattern for each head
+)
+
+// PrefillHead returns what all heads do in prefill, where that is one sparse pattern.
+func (s *Spec) PrefillHead() (pattern.Head, bool) {
+	h, ok := pattern.Published(pattern.Kind(s.PrefillAttention))
+	switch h.Kind {
+	case pattern.AShape:
+		h.A, h.B = s.PrefillSink, s.PrefillWindow
+	case pattern.VerticalSlash:
+		h.A, h.B = s.PrefillVertical, s.PrefillSlash
+	case pattern.BlockSparse:
+		h.A = s.PrefillBlocks
+	}
+	return h, ok && h.Kind != pattern.Dense
+}
+
+// SparsePrefill says whether prompts attend to less than all in prefill.
+func (s *Spec) SparsePrefill() bool {
+	return s.PrefillAttention != PrefillDense && s.PrefillAttention != ""
+}
 
 // Sparse says whether decode attention selects blocks.
 func (s *Spec) Sparse() bool { return s.Attention == "sparse" && s.Selection != dsa.FullName }

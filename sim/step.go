@@ -226,6 +226,9 @@ func (s *Server) layer(layer int) error {
 	if w.Tokens == 0 {
 		return nil // a layer that this step skips
 	}
+	if len(w.Prefill) > 0 {
+		w.Patterns = s.Prefill.Layer(layer)
+	}
 	if s.Spec.Sparse() {
 		runs, blocks := s.closedIn(layer)
 		w.Digests, w.DigestTokens = runs, int64(blocks)*int64(s.Geometry.BlockTokens)

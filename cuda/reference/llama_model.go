@@ -57,6 +57,9 @@ type LlamaCache struct {
 // Tokens returns how many tokens the cache holds: the position of the next.
 func (c *LlamaCache) Tokens() int { return c.tokens }
 
+// Layer returns the keys, rotated, and the values of a layer: [tokens][HeadsKV][Dim].
+func (c *LlamaCache) Layer(layer int) (k, v []float64) { return c.k[layer], c.v[layer] }
+
 // NewCache returns a cache of no tokens.
 func (m *Llama) NewCache() *LlamaCache {
 	return &LlamaCache{k: make([][]float64, len(m.Layers)), v: make([][]float64, len(m.Layers))}

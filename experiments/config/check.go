@@ -10,6 +10,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/dsa"
 	"github.com/sparseserve/sparseserve/sim/kv"
+	"github.com/sparseserve/sparseserve/sim/pattern"
 	"github.com/sparseserve/sparseserve/sim/sched"
 )
 
@@ -30,6 +31,7 @@ var specEnums = []struct {
 	{"base", sched.BaseNames()},
 	{"sampling", []string{"random", SamplingTopP}},
 	{"prefill", []string{"plain", "chunked", "layer", "layer-chunked"}},
+	{"prefill_attention", PrefillAttentions()},
 	{"over_length", []string{"truncate", "reject"}},
 	{"heads", []string{"sampled", "full"}},
 }
@@ -71,6 +73,9 @@ func checkSpec(s *sim.Spec) *KeyError {
 	case s.GPULookup() && (!s.Sparse() || s.LoadEngine != "flash"):
 		return &KeyError{Key: "lookup", Value: quote(s.Lookup),
 			Reason: "needs attention = \"sparse\" and load_engine = \"flash\": what the GPU finds missing only a kernel can load without asking the host"}
+	case s.PrefillPattern == "" && s.PrefillAttention == sim.PrefillMInference:
+		return &KeyError{Key: "prefill_pattern", Value: quote(""), With: []string{"prefill_attention"},
+			Reason: "minference needs a file of patterns, or a published mix: " + strings.Join(pattern.NamedMixes(), ", ")}
 	case s.Offload && s.DRAMGiB == 0:
 		return &KeyError{Key: "dram_gib", Value: "0", Reason: "must be above 0 with offload"}
 	}

@@ -23,6 +23,7 @@ type Inputs struct {
 	Trace string `json:"trace,omitempty"` // empty where no file has it
 	// Selections is of a recording that is replayed.
 	Selections string `json:"selections,omitempty"`
+	Patterns   string `json:"patterns,omitempty"` // of sparse prefill, from a file
 }
 
 // Hasher distinguishes runs by their configuration and by what it names: the
@@ -49,6 +50,9 @@ func (h *Hasher) Hash(p *Point) (string, error) {
 	fmt.Fprintf(sum, "\nmodel %s\ngpu %s\ntrace %s\n", in.Model, in.GPU, in.Trace)
 	if in.Selections != "" {
 		fmt.Fprintf(sum, "selections %s\n", in.Selections)
+	}
+	if in.Patterns != "" {
+		fmt.Fprintf(sum, "patterns %s\n", in.Patterns)
 	}
 	return hex.EncodeToString(sum.Sum(nil)[:8]), nil
 }
@@ -95,6 +99,9 @@ func (h *Hasher) Identity(p *Point) (config []byte, in Inputs, err error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("system.selections: %s: no such file", recorded)
 		}
+	}
+	if path, ok := PatternFile(&p.System); ok && err == nil {
+		in.Patterns, err = h.digest("patterns "+path, func(w io.Writer) error { return copyFiles(w, path) })
 	}
 	return config, in, err
 }

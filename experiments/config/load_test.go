@@ -93,6 +93,8 @@ func TestPresets(t *testing.T) {
 		{"vllm-sparse", "sparse", "memcpy", "memcpy", "chunked", 32, true, false},
 		{"vllm-psa", "sparse", "memcpy", "memcpy", "chunked", 32, true, false},
 		{"sparseserve-psa", "sparse", "flash", "flash", "layer", 32, true, true},
+		{"vllm-minference", "full", "memcpy", "memcpy", "chunked", 16, false, false},
+		{"sparseserve-minference", "sparse", "flash", "flash", "layer", 32, true, true},
 	}
 	presets := Presets()
 	if len(presets) != len(want) {
@@ -110,6 +112,9 @@ func TestPresets(t *testing.T) {
 		}
 		if s.BudgetTokens != 2048 || s.ChunkTokens != chunk || s.MaxInject != 0 || s.Window != 12 {
 			t.Errorf("%s: budget %d, chunk %d, inject %d, window %d", s.Name, s.BudgetTokens, s.ChunkTokens, s.MaxInject, s.Window)
+		}
+		if sparse := strings.HasSuffix(w.name, "-minference"); sparse != s.SparsePrefill() {
+			t.Errorf("%s prefills by %s", s.Name, s.PrefillAttention)
 		}
 		if psa := strings.HasSuffix(w.name, "-psa"); psa != (s.Selection == "psa") {
 			t.Errorf("%s selects by %s", s.Name, s.Selection)

@@ -120,6 +120,10 @@ func (l *loader) checkHardware() error {
 		if err := l.checkPrefixHit(s); err != nil {
 			return err
 		}
+		if _, err := PrefillMix(&model, s); err != nil {
+			return l.placeSystem(&KeyError{Key: "prefill_pattern", Value: quote(s.PrefillPattern),
+				With: []string{"prefill_attention"}, Reason: err.Error()}, l.customNamed(s.Name))
+		}
 		_, err = KVBudget(machine, &model, s)
 		var key *KeyError
 		switch {

@@ -111,8 +111,8 @@ const (
 	pointsTolerance = 3.0
 )
 
-// Judge measures claims from the results that a Studies left in dir. Claims of
-// papers whose systems cannot be simulated yet are listed without a number.
+// Judge measures claims from the results that a Studies left in dir. Claims that nothing
+// measures are listed without a number.
 func Judge(claims []Claim, dir string) ([]Verdict, error) {
 	return judge(claims, dir, (*results).estimate)
 }
@@ -135,7 +135,7 @@ func judge(claims []Claim, dir string, estimate func(*results, measurement) (our
 			v := Verdict{ID: c.ID, Index: i, Paper: c.Paper, Where: c.Where, Text: c.text(i), Kind: c.Kind, Value: value, Note: notes[c.ID]}
 			m, ok := measurements()[measureKey{c.ID, i}]
 			if !ok {
-				v.Note = unmeasured(c.Paper)
+				v.Note = "not yet measured"
 				verdicts = append(verdicts, v)
 				continue
 			}
@@ -167,14 +167,6 @@ func (v *Verdict) settle(ours, low, high float64) {
 	default:
 		v.Pass = math.Abs(deviation) <= tolerance
 	}
-}
-
-// unmeasured says why a paper's claims have no number yet.
-func unmeasured(paper string) string {
-	if paper == "minference" {
-		return "not yet measured: needs sparse prefill"
-	}
-	return "not yet measured"
 }
 
 // claimNotes are remarks on claims: what their number is measured on, and what

@@ -113,6 +113,7 @@ func measurements() map[measureKey]measurement {
 	add("ss-fig16b-layer", 0, "", "fig16b", ratioOf("fig16b", layer, plain, prefillAttention))
 	addGoodput(all)
 	addPSA(all)
+	addMInference(all)
 	return all
 }
 

@@ -25,7 +25,7 @@ func PaperExperiments() []string {
 // apart are the experiments that take so long that they run only when they are
 // asked for by name.
 func apart(name string) bool {
-	return strings.HasPrefix(name, "psa-") && name != "psa-fig2" && name != "psa-fig5"
+	return strings.HasPrefix(name, "psa-") && name != "psa-fig2" && name != "psa-fig5" || name == "mi-serve"
 }
 
 // experiment runs one experiment.
@@ -38,6 +38,7 @@ func (l *Studies) experiment(e *experiments.Experiment) error {
 	}
 	study, ok := map[string]func(*experiments.Experiment) error{
 		"fig04": l.transfers, "fig08": l.overlap, "psa-fig2": l.sparsity, "psa-fig5": l.accuracy, "eviction": l.evictions,
+		"mi-fig1b": l.prompts, "mi-fig10": l.kernels, "mi-serve": l.longPrompts,
 	}[e.Name]
 	if !ok {
 		return fmt.Errorf("no study of that name")

@@ -101,6 +101,10 @@ func (l *Live) run(ctx context.Context, p config.Point, sink Sink, wrap func(sim
 	if p.Workload.PrefixHit > 0 {
 		return sim.Summary{}, &config.KeyError{Key: "workload.prefix_hit", Value: config.Show(p.Workload.PrefixHit), Reason: "a live run has no prefix cache; leave it out"}
 	}
+	if p.System.SparsePrefill() {
+		return sim.Summary{}, &config.KeyError{Key: "system.prefill_attention",
+			Value: config.Show(p.System.PrefillAttention), Reason: "is simulated; a live run prefills densely"}
+	}
 	s, err := l.Simulator.prepare(&p)
 	if err != nil {
 		return sim.Summary{}, err

@@ -14,6 +14,7 @@ import (
 type Outputs struct {
 	sink        Sink
 	progressive bool // attention is: steps have two more columns
+	sparse      bool // prefill is: steps have a column of the index
 	recall      bool // with columns of the recall proxy
 	err         error
 }
@@ -27,11 +28,13 @@ const (
 		"tokens,hbm_kv_bytes,dram_bytes,h2d_bytes,d2h_bytes,gpu_busy_s,h2d_busy_s,d2h_busy_s"
 	// Blocks loaded for rounds that never came, and rounds over all layers.
 	roundsHeader = ",blocks_ahead,rounds"
+	indexHeader  = ",prefill_index_s"
 )
 
 // NewOutputs writes the headers of the tables that the sink wants.
-func NewOutputs(sink Sink, progressive, recall bool) *Outputs {
-	f := &Outputs{sink: sink, progressive: progressive, recall: recall}
+func NewOutputs(sink Sink, system *sim.Spec, recall bool) *Outputs {
+	progressive := system.Progressive()
+	f := &Outputs{sink: sink, progressive: progressive, sparse: system.SparsePrefill(), recall: recall}
 	header := requestsHeader
 	if recall {
 		header += recallHeader
@@ -40,6 +43,9 @@ func NewOutputs(sink Sink, progressive, recall bool) *Outputs {
 	header = stepsHeader
 	if progressive {
 		header += roundsHeader
+	}
+	if f.sparse {
+		header += indexHeader
 	}
 	f.print(sink.Steps, "%s\n", header)
 	return f
@@ -97,6 +103,9 @@ func (f *Outputs) Step(r *sim.StepRecord) error {
 		Seconds(b.GPU), Seconds(b.H2D), Seconds(b.D2H))
 	if f.progressive {
 		f.print(f.sink.Steps, ",%d,%d", r.Ahead, r.Rounds)
+	}
+	if f.sparse {
+		f.print(f.sink.Steps, ",%s", Seconds(p.PrefillIndex))
 	}
 	f.print(f.sink.Steps, "\n")
 	return f.err

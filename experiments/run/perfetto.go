@@ -72,6 +72,7 @@ func (c *chromeTrace) Step(r *sim.StepRecord) error {
 	}{
 		{"scoring", p.Scoring}, {"load stall", p.LoadStall},
 		{"linears", p.Linears}, {"prefill attention", p.PrefillAttention},
+		{"prefill index", p.PrefillIndex},
 		{"dense attention", p.DenseAttention}, {"sparse attention", p.SparseAttention},
 		{"save stall", p.SaveStall}, {"LM head", p.Head},
 	} {

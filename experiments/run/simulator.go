@@ -112,6 +112,10 @@ func (x *Simulator) prepare(p *config.Point) (*prepared, error) {
 		Cutoff:   p.Metrics,
 	}
 	cfg.CardBytes, cfg.FixedBytes = plan.Size, plan.Usable-plan.KV
+	if cfg.Prefill, err = config.PrefillMix(&model, &p.System); err != nil {
+		stream.Close()
+		return nil, fmt.Errorf("system.prefill_pattern: %w", err)
+	}
 	cfg.RecallProxy = p.Output.RecallProxy && p.System.Sparse() && p.System.Selections == ""
 	s := &prepared{point: p, model: model, gpu: gpu, stream: stream, server: cfg}
 	switch {
@@ -165,7 +169,7 @@ func (s *prepared) serve(ctx context.Context, sink Sink, notes func(*sim.Metrics
 	if err != nil {
 		return sim.Summary{}, err
 	}
-	rec := NewOutputs(sink, s.point.System.Progressive(), s.server.RecallProxy)
+	rec := NewOutputs(sink, &s.point.System, s.server.RecallProxy)
 	var recorder sim.Recorder = rec
 	if sink.Trace != nil {
 		trace := newChromeTrace(sink.Trace, rec, s.point.System.Offload && s.point.System.SaveEngine == "flash")

@@ -41,6 +41,7 @@ type commands struct {
 	Compare   compareCmd   `cmd:"" help:"Hold a recorded run of a real server against the simulation of its requests."`
 	Validate  validateCmd  `cmd:"" help:"Run an experiment on this machine's GPU and simulated, and say how well the simulation predicted it."`
 	Calibrate calibrateCmd `cmd:"" help:"Measure this machine's GPU and write a hardware profile."`
+	Patterns  patternsCmd  `cmd:"" help:"Look at patterns of sparse prefill, and search them."`
 	Trace     traceCmd     `cmd:"" help:"Look at trace files."`
 	List      listCmd      `cmd:"" help:"List what is built in."`
 	Version   versionCmd   `cmd:"" help:"Print the version and the commit that it was built from."`

@@ -23,6 +23,7 @@ type listCmd struct {
 	Systems     listSystems     `cmd:"" help:"Serving systems, for the key system.preset."`
 	Evictions   listEvictions   `cmd:"" help:"Eviction policies of the KV cache, for the key system.eviction."`
 	Selections  listSelections  `cmd:"" help:"Selection algorithms of sparse attention, for the key system.selection."`
+	Prefills    listPrefills    `cmd:"" help:"What prompts attend to in prefill, for the key system.prefill_attention, with published accuracy."`
 	Traces      listTraces      `cmd:"" help:"Traces and trace formats, for the keys workload.trace and workload.format."`
 	Experiments listExperiments `cmd:"" help:"Experiments that commands run by name."`
 	Keys        listKeys        `cmd:"" help:"Keys of a configuration: type, unit, default, permitted values and meaning."`
@@ -87,7 +88,11 @@ func (listSystems) Run(app *App) error {
 		if s.Sparse() {
 			attention = s.Selection
 		}
-		t.AppendRow(table.Row{p.Name, s.Engine, attention, yesNo(s.Offload), engines, yesNo(s.BatchControl), s.Prefill, p.About})
+		prefill := s.Prefill
+		if s.SparsePrefill() {
+			prefill += ", " + s.PrefillAttention
+		}
+		t.AppendRow(table.Row{p.Name, s.Engine, attention, yesNo(s.Offload), engines, yesNo(s.BatchControl), prefill, p.About})
 	}
 	t.Render()
 	return nil

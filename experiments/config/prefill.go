@@ -1,0 +1,55 @@
+package config
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/internal/files"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/pattern"
+)
+
+// PrefillAttentions lists the values of system.prefill_attention.
+func PrefillAttentions() []string {
+	names := []string{sim.PrefillDense, sim.PrefillMInference}
+	for _, kind := range pattern.Kinds() {
+		names = append(names, string(kind))
+	}
+	return names
+}
+
+// PrefillMix returns what the heads of a model attend to in prefill under a system; nil is dense.
+func PrefillMix(model *hw.Model, s *sim.Spec) (*pattern.Mix, error) {
+	if head, ok := s.PrefillHead(); ok {
+		return pattern.Uniform(head, model.QHeads)
+	}
+	if !s.SparsePrefill() {
+		return nil, nil
+	}
+	path, ok := PatternFile(s)
+	if !ok {
+		return pattern.Named(s.PrefillPattern, model.QHeads)
+	}
+	table, err := ReadPatterns(path)
+	if err != nil {
+		return nil, err
+	}
+	return table.Mix(path, model.Layers, model.QHeads)
+}
+
+// PatternFile returns the file of patterns that a system reads, if it reads one.
+func PatternFile(s *sim.Spec) (path string, ok bool) {
+	ok = s.PrefillAttention == sim.PrefillMInference &&
+		!slices.Contains(pattern.NamedMixes(), s.PrefillPattern)
+	return s.PrefillPattern, ok
+}
+
+// ReadPatterns reads a file of patterns.
+func ReadPatterns(path string) (pattern.Table, error) {
+	text, err := files.ReadText(path)
+	if err != nil {
+		return nil, errors.New("no such mix or file: " + err.Error())
+	}
+	return pattern.Parse(path, text)
+}

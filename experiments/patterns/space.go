@@ -1,0 +1,79 @@
+package patterns
+
+import (
+	"fmt"
+
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/pattern"
+)
+
+// Sizes of Table 6 and the prompt that they were searched on (App. C.2). The cost of the
+// A-shape head is the target; its sizes, and those that the others keep, go with the prompt.
+const tableTokens = 30_000
+
+var (
+	targetHead = pattern.Head{Kind: pattern.AShape, A: 1024, B: 4096}
+	verticals  = []int{30, 100, 500, 3000}
+)
+
+// scaled is a size of Table 6 for a prompt, in steps.
+func scaled(size, tokens, step int) int {
+	n := (size*tokens + tableTokens/2) / tableTokens
+	return max(step, (n+step/2)/step*step)
+}
+
+// Space lists the candidates for prompts of some tokens: the A-shape target, vertical-slash with
+// each number of vertical lines and as many slash lines, and block-sparse with as many blocks,
+// as the target's time in the kernel allows (Algorithm 1's ChangeSpace).
+func Space(p *hw.Profile, m *hw.Model, tokens int) ([]pattern.Head, error) {
+	if tokens < 8*pattern.BlockTokens {
+		return nil, fmt.Errorf("prompts of %d tokens: want at least %d, eight blocks",
+			tokens, 8*pattern.BlockTokens)
+	}
+	target := targetHead
+	target.A = scaled(target.A, tokens, pattern.BlockTokens)
+	target.B = scaled(target.B, tokens, pattern.BlockTokens)
+	limit := Cost(p, m, target, tokens)
+	space := []pattern.Head{target}
+	for _, v := range verticals {
+		h := pattern.Head{Kind: pattern.VerticalSlash, A: scaled(v, tokens, 1)}
+		h.B = most(tokens, func(n int) bool { h.B = n; return Cost(p, m, h, tokens) <= limit })
+		if h.B > 0 {
+			space = append(space, h)
+		}
+	}
+	h := pattern.Head{Kind: pattern.BlockSparse}
+	h.A = most(tokens/pattern.BlockTokens, func(n int) bool {
+		h.A = n
+		return Cost(p, m, h, tokens) <= limit
+	})
+	if h.A > 0 {
+		space = append(space, h)
+	}
+	return space, nil
+}
+
+// most is the largest n up to a limit that fits, 0 if none does. What fits n fits less.
+func most(limit int, fits func(n int) bool) int {
+	low, high := 0, limit+1
+	for high-low > 1 {
+		if mid := (low + high) / 2; fits(mid) {
+			low = mid
+		} else {
+			high = mid
+		}
+	}
+	return low
+}
+
+// Cost is the time of one head's attention to a prompt, s: the kernel's, without launches and
+// index, which Algorithm 1 leaves out.
+func Cost(p *hw.Profile, m *hw.Model, h pattern.Head, tokens int) float64 {
+	one := *m
+	one.QHeads, one.KVHeads = 1, 1
+	span := sim.Span{Query: tokens}
+	all, _ := p.PrefillSeconds(&one, []pattern.Group{{Head: h, Heads: 1}}, span)
+	launch, _ := p.PrefillSeconds(&one, []pattern.Group{{Head: h}}, span)
+	return all - launch
+}

@@ -1,0 +1,214 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+
+	"github.com/google/renameio/v2"
+	"github.com/jedib0t/go-pretty/v6/table"
+
+	"github.com/sparseserve/sparseserve/cuda/weights"
+	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/patterns"
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim/pattern"
+)
+
+type patternsCmd struct {
+	Describe describePatterns `cmd:"" help:"Count the heads of a pattern file, or of a published mix, by pattern, and say what they compute."`
+	Search   searchPatterns   `cmd:"" help:"Find the best pattern at equal cost of heads with a planted one, or of a model's heads."`
+}
+
+type describePatterns struct {
+	File string `arg:"" name:"FILE" help:"Pattern file in MInference's format, or a published mix (list prefills)."`
+}
+
+// contexts are those that a description has the sparsity of.
+var contexts = []int{30_000, 100_000, 300_000, 1_000_000}
+
+func (d *describePatterns) Run(app *App) error {
+	groups := pattern.Counts(d.File)
+	if groups == nil {
+		found, err := config.ReadPatterns(d.File)
+		if err != nil {
+			return err
+		}
+		groups = found.Groups()
+		fmt.Fprintf(app.Stdout, "%s: %d layers of %d heads\n", d.File, len(found), len(found[0]))
+	}
+	head := table.Row{"pattern", "heads"}
+	for _, n := range contexts {
+		head = append(head, fmt.Sprintf("%dK, %%", n/1000))
+	}
+	t := newTable(app.Stdout)
+	t.AppendHeader(head)
+	all, sums := 0.0, make([]float64, len(contexts))
+	for _, g := range groups {
+		row := table.Row{g.Head.String(), heads(g.Heads)}
+		for i, n := range contexts {
+			density := g.Density(n)
+			sums[i] += g.Heads * density
+			row = append(row, score(100*density))
+		}
+		all += g.Heads
+		t.AppendRow(row)
+	}
+	row := table.Row{"all", heads(all)}
+	for _, sum := range sums {
+		row = append(row, score(100*sum/all))
+	}
+	t.AppendSeparator()
+	t.AppendRow(row)
+	t.SetColumnConfigs(rightAligned(2, 2+len(contexts)))
+	t.Render()
+	fmt.Fprintln(app.Stdout, "Of dense causal attention, at prompts of so many tokens.")
+	return nil
+}
+
+type searchPatterns struct {
+	Tokens  int    `default:"4096" placeholder:"N" help:"Tokens of the prompt. Default: ${default}."`
+	Heads   int    `default:"60" placeholder:"N" help:"Planted heads. Default: ${default}."`
+	Seed    uint64 `default:"1" placeholder:"N" help:"Of planted heads, or of the prompt. Default: ${default}."`
+	GPU     string `name:"gpu" default:"a100-80gb" placeholder:"CARD" help:"Whose kernels say what costs alike (list gpus). Default: ${default}."`
+	Model   string `default:"llama3-8b-1m" placeholder:"NAME" help:"Model of which planted heads are one (list models). Default: ${default}."`
+	Weights string `placeholder:"DIR" help:"A folder with config.json and safetensors: search its heads on a prompt of random tokens, on the CPU. For tiny models."`
+	Out     string `placeholder:"FILE" help:"Write the found patterns of --weights, in MInference's format."`
+}
+
+// Validate is called by the parser.
+func (s *searchPatterns) Validate() error {
+	switch {
+	case s.Heads < 1 || s.Heads > 100_000:
+		return fmt.Errorf("--heads %d: must be 1 to 100000", s.Heads)
+	case s.Tokens < 512 || s.Tokens > 65_536:
+		return fmt.Errorf("--tokens %d: must be 512 to 65536", s.Tokens)
+	case s.Out != "" && s.Weights == "":
+		return fmt.Errorf("--out %s: is for the heads of --weights; planted ones are of no model", s.Out)
+	}
+	return nil
+}
+
+func (s *searchPatterns) Run(app *App) error {
+	gpu, err := hw.Load(s.GPU, config.ServerPreset, nil)
+	if err != nil {
+		return err
+	}
+	if s.Weights != "" {
+		return s.weights(app, gpu)
+	}
+	model, err := hw.LoadModel(s.Model)
+	if err != nil {
+		return err
+	}
+	space, err := patterns.Space(gpu, &model, s.Tokens)
+	if err != nil {
+		return err
+	}
+	printSpace(app, gpu, &model, s.Tokens, space)
+	kinds := make([]pattern.Kind, s.Heads)
+	found, err := patterns.Search(s.Heads, func(i int) (h *patterns.Head, err error) {
+		h, kinds[i] = patterns.Planted(s.Seed, i, s.Tokens)
+		return h, nil
+	}, space)
+	if err != nil {
+		return err
+	}
+	printConfusions(app, kinds, found)
+	return nil
+}
+
+// weights searches the heads of a model.
+func (s *searchPatterns) weights(app *App, gpu *hw.Profile) error {
+	model, err := hw.LoadModel(s.Weights)
+	if err != nil {
+		return err
+	}
+	space, err := patterns.Space(gpu, &model, s.Tokens)
+	if err != nil {
+		return err
+	}
+	printSpace(app, gpu, &model, s.Tokens, space)
+	folder, err := weights.Open(s.Weights)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	layers, err := patterns.OfModel(folder, s.Tokens, s.Seed)
+	if err != nil {
+		return err
+	}
+	found, err := patterns.Search(len(layers)*model.QHeads, func(i int) (*patterns.Head, error) {
+		return layers[i/model.QHeads][i%model.QHeads], nil
+	}, space)
+	if err != nil {
+		return err
+	}
+	var all pattern.Table
+	for layer := range slices.Chunk(found, model.QHeads) {
+		all = append(all, layer)
+	}
+	t := newTable(app.Stdout)
+	t.AppendHeader(table.Row{"found", "heads"})
+	for _, g := range all.Groups() {
+		t.AppendRow(table.Row{g.Head.String(), heads(g.Heads)})
+	}
+	t.SetColumnConfigs(rightAligned(2, 2))
+	t.Render()
+	if s.Out == "" {
+		return nil
+	}
+	if err := renameio.WriteFile(s.Out, all.Encode(), os.FileMode(0o644)); err != nil {
+		return err
+	}
+	fmt.Fprintf(app.Stdout, "%s: written; use it with --set system.prefill_attention=minference "+
+		"--set system.prefill_pattern=%[1]s\n", s.Out)
+	return nil
+}
+
+func heads(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
+
+// printSpace prints the candidates with what each costs.
+func printSpace(app *App, gpu *hw.Profile, model *hw.Model, tokens int, space []pattern.Head) {
+	t := newTable(app.Stdout)
+	t.AppendHeader(table.Row{"candidate", "kernel, us", "of dense, %"})
+	for _, h := range space {
+		t.AppendRow(table.Row{h.String(), digits(1e6 * patterns.Cost(gpu, model, h, tokens)), score(100 * h.Density(tokens))})
+	}
+	t.SetColumnConfigs(rightAligned(2, 3))
+	t.Render()
+}
+
+// printConfusions prints how many heads of each planted pattern were found to be of each.
+func printConfusions(app *App, planted []pattern.Kind, found []pattern.Assigned) {
+	head := table.Row{"planted", "heads"}
+	for _, kind := range patterns.PlantedKinds {
+		head = append(head, "found "+string(kind))
+	}
+	t := newTable(app.Stdout)
+	t.AppendHeader(append(head, "mean error"))
+	right := 0
+	for _, kind := range patterns.PlantedKinds {
+		counts, n, err := map[pattern.Kind]int{}, 0, 0.0
+		for i, a := range found {
+			if planted[i] == kind {
+				counts[a.Kind], n, err = counts[a.Kind]+1, n+1, err+a.Score
+			}
+		}
+		right += counts[kind]
+		row := table.Row{string(kind), n}
+		for _, k := range patterns.PlantedKinds {
+			row = append(row, counts[k])
+		}
+		if n > 0 {
+			err /= float64(n)
+		}
+		t.AppendRow(append(row, strconv.FormatFloat(err, 'f', 3, 64)))
+	}
+	t.SetColumnConfigs(rightAligned(2, 6))
+	t.Render()
+	fmt.Fprintf(app.Stdout, "%d of %d heads found as planted: %s %%. "+
+		"The error is that of the output against dense attention's.\n",
+		right, len(found), score(100*float64(right)/float64(len(found))))
+}

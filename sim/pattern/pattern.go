@@ -1,0 +1,91 @@
+package pattern
+
+import "fmt"
+
+// Kind names a pattern.
+type Kind string
+
+// Patterns of a head. The sizes A and B of a Head are in parentheses.
+const (
+	Dense         Kind = "dense"
+	AShape        Kind = "a-shape"        // (sink tokens, window tokens), StreamingLLM
+	VerticalSlash Kind = "vertical-slash" // (vertical lines, slash lines), MInference Algorithm 2
+	BlockSparse   Kind = "block-sparse"   // (blocks), MInference Algorithm 3
+	Dilated       Kind = "dilated"        // (sink tokens, every other token of twice so many)
+	Strided       Kind = "strided"        // (sink and window tokens, every other token of twice so many)
+	InfLLM        Kind = "infllm"         // (sink and window tokens, retrieved tokens)
+)
+
+// BlockTokens is the size of a block of queries and of keys in MInference's kernels, and the
+// number of last queries by which vertical and slash lines are estimated.
+const BlockTokens = 64
+
+// Head is what one query head attends to.
+type Head struct {
+	Kind Kind
+	A, B int
+}
+
+// published are the sizes that the MInference paper gives each pattern (§4, Table 6), the
+// vertical-slash ones those of most heads in its published files.
+var published = []Head{
+	{Dense, 0, 0},
+	{AShape, 1024, 4096},
+	{VerticalSlash, 1000, 6096},
+	{BlockSparse, 100, 0},
+	{Dilated, 1024, 4096},
+	{Strided, 1024 + 2048, 2048},
+	{InfLLM, 128 + 8192, 16 * 128},
+}
+
+// Published returns a pattern with its published sizes.
+func Published(kind Kind) (Head, bool) {
+	for _, h := range published {
+		if h.Kind == kind {
+			return h, true
+		}
+	}
+	return Head{}, false
+}
+
+// Kinds lists the sparse patterns.
+func Kinds() (kinds []Kind) {
+	for _, h := range published {
+		if h.Kind != Dense {
+			kinds = append(kinds, h.Kind)
+		}
+	}
+	return kinds
+}
+
+// Indexed says whether the keys are found for each prompt, at a cost of its own.
+func (k Kind) Indexed() bool { return k == VerticalSlash || k == BlockSparse }
+
+// check wants sizes of which there is something to attend to.
+func (h Head) check() error {
+	switch {
+	case h.Kind == Dense:
+		return nil
+	case h.A < 1:
+		return fmt.Errorf("%s with a first size of %d: want 1 or more", h.Kind, h.A)
+	case h.Kind != BlockSparse && h.B < 1:
+		return fmt.Errorf("%s with a second size of %d: want 1 or more", h.Kind, h.B)
+	case h.A > mostSize || h.B > mostSize:
+		return fmt.Errorf("%s with sizes of %d and %d: want at most %d", h.Kind, h.A, h.B, mostSize)
+	}
+	return nil
+}
+
+// mostSize is beyond any context.
+const mostSize = 1 << 30
+
+// String is the pattern with its sizes.
+func (h Head) String() string {
+	switch h.Kind {
+	case Dense:
+		return string(h.Kind)
+	case BlockSparse:
+		return fmt.Sprintf("%s (%d)", h.Kind, h.A)
+	}
+	return fmt.Sprintf("%s (%d, %d)", h.Kind, h.A, h.B)
+}
