@@ -244,12 +244,16 @@ func (m *Metrics) Summary() Summary {
 }
 
 func (p *Phases) seconds() map[string]float64 {
-	return map[string]float64{
+	s := map[string]float64{
 		"linears": p.Linears.Seconds(), "prefill_attention": p.PrefillAttention.Seconds(),
 		"dense_attention": p.DenseAttention.Seconds(), "sparse_attention": p.SparseAttention.Seconds(),
 		"scoring": p.Scoring.Seconds(), "load_stall": p.LoadStall.Seconds(), "save_stall": p.SaveStall.Seconds(),
 		"head": p.Head.Seconds(), "host": p.Host.Seconds(),
 	}
+	if p.AllReduce > 0 { // of tensor parallelism alone
+		s["all_reduce"] = p.AllReduce.Seconds()
+	}
+	return s
 }
 
 // check verifies law 4: every request and token is accounted for.
