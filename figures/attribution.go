@@ -28,6 +28,7 @@ func phases() []phase {
 		{"load_stall", "loads, exposed", at(0xc6, 0x2f, 0x1f, 0)},
 		{"save_stall", "saves, exposed", at(0xf0, 0xa0, 0x90, 5)},
 		{"head", "LM head", at(0xa0, 0x60, 0x9a, 0)},
+		{"all_reduce", "all-reduce", at(0xd9, 0xa6, 0x5c, 5)},
 		{"host", "host", at(0xc8, 0xc8, 0xc8, 0)},
 	}
 }
