@@ -101,6 +101,9 @@ func (l *Live) run(ctx context.Context, p config.Point, sink Sink, wrap func(sim
 	if p.Workload.PrefixHit > 0 {
 		return sim.Summary{}, &config.KeyError{Key: "workload.prefix_hit", Value: config.Show(p.Workload.PrefixHit), Reason: "a live run has no prefix cache; leave it out"}
 	}
+	if n := p.System.TensorParallel; n > 1 {
+		return sim.Summary{}, &config.KeyError{Key: "system.tensor_parallel", Value: config.Show(n), Reason: "a live run has one GPU; leave it out"}
+	}
 	s, err := l.Simulator.prepare(&p)
 	if err != nil {
 		return sim.Summary{}, err
