@@ -29,21 +29,20 @@ func phases() []phase {
 		{"load_stall", "loads, exposed", at(0xc6, 0x2f, 0x1f, 0)},
 		{"save_stall", "saves, exposed", at(0xf0, 0xa0, 0x90, 5)},
 		{"head", "LM head", at(0xa0, 0x60, 0x9a, 0)},
+		{"all_reduce", "all-reduce", at(0xd9, 0xa6, 0x5c, 5)},
 		{"host", "host", at(0xc8, 0xc8, 0xc8, 0)},
 	}
 }
 
-// densePhases are those of steps whose prefill is dense, as any live one's is.
-func densePhases() []phase {
-	return slices.DeleteFunc(phases(), func(p phase) bool { return p.key == "prefill_index" })
-}
+// livePhases are those of a live step: its prefill is dense, and one GPU has the model.
+func livePhases() []phase { return phasesOf(nil) }
 
-// phasesOf are those that some runs have.
+// phasesOf are all phases but those of some systems that no run has.
 func phasesOf(runs []Run) []phase {
-	if slices.ContainsFunc(runs, func(r Run) bool { return r.PhaseS["prefill_index"] > 0 }) {
-		return phases()
-	}
-	return densePhases()
+	return slices.DeleteFunc(phases(), func(p phase) bool {
+		return (p.key == "prefill_index" || p.key == "all_reduce") &&
+			!slices.ContainsFunc(runs, func(r Run) bool { return r.PhaseS[p.key] > 0 })
+	})
 }
 
 // attribution draws where the time of the mean step went, a bar for each series

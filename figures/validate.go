@@ -32,7 +32,7 @@ type validated struct {
 type validatedStep struct {
 	mixed, split bool
 	live, model  float64
-	phases       [2][]float64 // live and modelled, in the order of densePhases
+	phases       [2][]float64 // live and modelled, in the order of livePhases
 }
 
 // DrawValidation draws the result folder of a validation into pictures/ below
@@ -124,7 +124,7 @@ func readValidatedSteps(path string) ([]validatedStep, error) {
 		s.split, s.mixed = t.text(i, "split") == "true", t.number(i, "prefills") > 0
 		s.live, s.model = t.number(i, "live_s"), t.number(i, "model_s")
 		for side, kind := range []string{"live_", "model_"} {
-			for _, ph := range densePhases() {
+			for _, ph := range livePhases() {
 				s.phases[side] = append(s.phases[side], t.number(i, kind+ph.key+"_s"))
 			}
 		}
@@ -186,7 +186,7 @@ func phasePictures(runs []validated) []picture {
 			widest = max(widest, len(c.groups))
 		}
 		pic.wide = max(1, float64(widest)/4.5)
-		for _, ph := range densePhases() {
+		for _, ph := range livePhases() {
 			pic.looks[ph.name] = ph.look
 		}
 		pictures = append(pictures, pic)
@@ -196,7 +196,7 @@ func phasePictures(runs []validated) []picture {
 
 // phaseGroup is a pair of bars of one run.
 func phaseGroup(r *validated, mixed bool) (group, bool) {
-	sums, n := [2][]float64{make([]float64, len(densePhases())), make([]float64, len(densePhases()))}, 0.0
+	sums, n := [2][]float64{make([]float64, len(livePhases())), make([]float64, len(livePhases()))}, 0.0
 	for _, s := range r.steps {
 		if s.mixed != mixed || !s.split {
 			continue
@@ -211,7 +211,7 @@ func phaseGroup(r *validated, mixed bool) (group, bool) {
 	g := group{label: shortSystem(r.System)}
 	for side, name := range []string{"live", "model"} {
 		b := bar{series: name, note: name}
-		for j, ph := range densePhases() {
+		for j, ph := range livePhases() {
 			v := 1e3 * math.Max(0, sums[side][j]) / n
 			b.parts = append(b.parts, part{ph.name, point{runs: int(n), mean: v, low: v, high: v}})
 		}

@@ -21,6 +21,8 @@ type Card struct {
 	GPU     GPU         `toml:"gpu"`
 	Link    Link        `toml:"link"`
 	CPU     CPU         `toml:"cpu"`
+
+	Interconnect Interconnect `toml:"interconnect,omitempty"`
 }
 
 // KernelFiles names, for each library of kernels, the file of kernels/ that
@@ -83,6 +85,9 @@ func (c *Card) validate() error {
 	case c.Kernels.Own == "" || c.Kernels.FA2 == "":
 		return wrong("kernels", "want sparseserve and fa2, the files of kernels/ that the card's "+
 			"engines run")
+	}
+	if err := c.Interconnect.validate(); err != nil {
+		return err
 	}
 	return checkFigures(c)
 }

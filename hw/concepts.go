@@ -40,6 +40,7 @@ var parts = []Part{
 	{"clock", "clock_memory", []string{"clock.memory_bound_power"}},
 	{"layer overhead", "layer_overhead", []string{"layer_overhead"}},
 	{"link", "link_rates", []string{"link.h2d", "link.d2h", "link.duplex_copy", "link.duplex_kernel"}},
+	{"link", "all_reduce", []string{"interconnect.nominal", "interconnect.all_reduce"}},
 	{"link", "load_memcpy", []string{"load.memcpy_call", "load.memcpy_base", "load.memcpy_warmup",
 		"load.memcpy_warmup_blocks", "load.memcpy_pools"}},
 	{"link", "load_memcpy_warmup", []string{"load.memcpy_warmup", "load.memcpy_warmup_blocks"}},

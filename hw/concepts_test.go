@@ -30,6 +30,11 @@ func varied(t *testing.T, p *Profile) (times []des.Time) {
 		} {
 			times = append(times, stepsOf(t, p, mustModel(t, name), opts)...)
 		}
+		shard, err := mustModel(t, name).Shard(2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		times = append(times, stepsOf(t, p, &shard, DeviceOptions{})...)
 	}
 	return times
 }
@@ -181,7 +186,7 @@ func schemaKeys(v reflect.Type, path string) (keys []string) {
 }
 
 // mostKeys are the figure keys that the profile of a calibrated card may use.
-const mostKeys = 80
+const mostKeys = 82 // two of them of several GPUs
 
 // TestProfilesHaveBoundedKeys counts what a reader of a calibrated card's profile has to know.
 func TestProfilesHaveBoundedKeys(t *testing.T) {

@@ -63,6 +63,7 @@ type Device struct {
 	overlap         *transfer // of saves while prefill is computed
 	opts            DeviceOptions
 	model           *Model
+	reduce          *allReduce // nil where one GPU has the model
 	engine          engineTime
 	sync            roundTrip
 	freeBlock       float64  // seconds of the host for each block given back
@@ -122,6 +123,10 @@ func NewDevice(gpu *Profile, model *Model, opts DeviceOptions) (*Device, error) 
 	}
 	if d.continueLatency = nanoseconds(gpu.Host.ContinueLatency.optional()); d.continueLatency == 0 {
 		d.continueLatency = nanoseconds(d.sync.sync)
+	}
+	var err error
+	if d.reduce, err = newAllReduce(gpu, model); err != nil {
+		return nil, err
 	}
 	d.contention = newDriverContention(gpu, &opts)
 	d.clock = newClock(gpu)
@@ -255,6 +260,7 @@ func (d *Device) Compute(_ int, w *sim.Work) error {
 	} else {
 		d.attend(c.sparse, &d.phases.SparseAttention)
 	}
+	d.compute(2*d.reduce.of(d.hidden(w.Tokens)), &d.phases.AllReduce) // attention's output and FFN's
 	if d.layers == 0 {
 		d.tokens = w.Tokens
 		d.pass(d.engine.prompts(w.Tokens-w.Decodes), &d.phases.Host)
@@ -271,6 +277,8 @@ func (d *Device) Finish() (sim.Timing, error) {
 	}
 	d.enqueue(0, false) // of a Move that no Compute followed
 	d.compute(nanoseconds(d.costs.head.seconds(d.tokens, d.step.Sampled)), &d.phases.Head)
+	// Of embeddings; each rank's logits are gathered, half of what an all-reduce moves.
+	d.compute(d.reduce.of(d.hidden(d.tokens))+d.reduce.of(float64(d.step.Sampled*d.model.logits())), &d.phases.AllReduce)
 	d.awaitLate()
 	if idle := d.engine.launched + d.waited - d.busy; idle > 0 {
 		d.pass(idle, &d.phases.Host)
@@ -294,6 +302,11 @@ func (d *Device) Finish() (sim.Timing, error) {
 // Drain implements sim.Device. Every Finish has returned when its saves land.
 func (d *Device) Drain() (des.Time, error) {
 	return max(0, d.saves.done()-d.step.Start), nil
+}
+
+// hidden is the bytes of tokens' hidden states.
+func (d *Device) hidden(tokens int) float64 {
+	return float64(tokens * d.model.Hidden * d.model.WeightBytesEach)
 }
 
 // pass lets time go by on the critical path.

@@ -10,7 +10,8 @@ import (
 //	t(n) = launch + scale * (measured(n) - linear_launch), at least max(2 n W / peak, bytes / HBM)
 //
 // n is tokens in the batch, W the weights, scale = W / W of the measured
-// shape: a roofline with the measured shape's efficiency at the same n. launch is
+// shape: a roofline with the measured shape's efficiency at the same n, or the mean of all
+// measured shapes' where the model's own is not among them. launch is
 // linear_launch for the four linears and a quarter of it for the LM head.
 type gemm struct {
 	peak     peak
@@ -42,6 +43,26 @@ func (p *Profile) nearestShape(m *Model, n int, shape func(i int) string) string
 	return best
 }
 
+// meanShape returns the curve of a shape as the mean of all measured shapes has it: beyond its
+// launches each takes a time that its weights share. No single shape's tiles are another's.
+func (p *Profile) meanShape(of curve, shape *Shape) (mean curve) {
+	launches := p.LinearLaunch.optional()
+	for _, n := range of.x {
+		sum, shapes := 0.0, 0
+		for i := range p.Shapes {
+			c := tokenCurve(p.Linears, p.Shapes[i].Name)
+			if len(c.x) == 0 {
+				continue
+			}
+			t, _ := c.cost(n)
+			sum += (t - launches) / float64(p.Shapes[i].linears())
+			shapes++
+		}
+		mean.add(n, launches+sum/float64(shapes)*float64(shape.linears()))
+	}
+	return mean
+}
+
 func newGEMM(p *Profile, m *Model) gemm {
 	best := p.nearestShape(m, len(p.Linears), func(i int) string { return p.Linears[i].Shape })
 	s := p.shape(best)
@@ -55,6 +76,9 @@ func newGEMM(p *Profile, m *Model) gemm {
 	}
 	l.scale = l.weights / float64(s.linears()) * l.bytes / 2
 	l.launches = p.LinearLaunch.optional()
+	if !l.exact {
+		l.measured = p.meanShape(l.measured, s)
+	}
 	l.launch = l.launches
 	return l
 }

@@ -22,14 +22,14 @@ func newLMHead(p *Profile, m *Model) head {
 	return head{
 		lm:          newHead(p, m),
 		rate:        math.Min(p.DenseDecode.Rate.SI(), p.GPU.HBMBandwidth.SI()),
-		logitBytes:  3 * 4 * float64(m.Vocab),
+		logitBytes:  3 * 4 * float64(m.logits()),
 		embedsBytes: 2 * float64(m.Hidden*m.WeightBytesEach),
 	}
 }
 
 // sortsLogits has tokens drawn by top-p, where the kernels' costs are known.
 func (h *head) sortsLogits(p *Profile, m *Model) {
-	h.topP, h.vocab = p.Sampling, float64(m.Vocab)
+	h.topP, h.vocab = p.Sampling, float64(m.logits())
 }
 
 // seconds returns the time for tokens in the batch, sampled of which emit one.

@@ -48,6 +48,9 @@ func Load(gpu, engine string, changes Changes) (*Profile, error) {
 		Name: c.Name, Title: c.Title, Provenance: k.Provenance, GPU: c.GPU, Link: c.Link, CPU: c.CPU,
 		KernelCosts: k.KernelCosts.on(measured, c), EngineCosts: e.EngineCosts.onHost(c.CPU.Speed),
 	}
+	if p.Interconnect, err = c.Interconnect.resolved(); err != nil {
+		return nil, fmt.Errorf("gpu %s: %w", c.Name, err)
+	}
 	if err := p.validate(); err != nil {
 		return nil, fmt.Errorf("gpu %s under engine %s: %w", c.Name, e.Name, err)
 	}
@@ -104,7 +107,7 @@ func (p *Profile) Write(path, engine string) error {
 	k := &Kernels{Name: p.Name + "-kernels", Title: "kernels as measured on " + p.Title,
 		MeasuredOn: filepath.Base(path), Provenance: p.Provenance, KernelCosts: p.KernelCosts}
 	c := &Card{Name: p.Name, Title: p.Title, Kernels: KernelFiles{kernels, kernels, kernels},
-		GPU: p.GPU, Link: p.Link, CPU: p.CPU}
+		GPU: p.GPU, Link: p.Link, CPU: p.CPU, Interconnect: p.Interconnect}
 	if built, err := LoadCard(p.Name); err == nil && built.Kernels.FA3 != built.Kernels.FA2 {
 		c.Kernels.FA3 = built.Kernels.FA3 // which nothing here measures
 	}

@@ -22,6 +22,9 @@ type Model struct {
 	WeightBytesEach int    `toml:"weight_bytes_each"`
 	KVBytesEach     int    `toml:"kv_bytes_each"`
 	Source          string `toml:"source"`
+
+	Ranks   int `toml:"-" json:"-"` // GPUs that share each layer; 0 and 1: one has all (Shard)
+	sampled int // logits that a shard draws tokens from
 }
 
 // LayerLinears returns the weights of the four linears of one layer: QKV,

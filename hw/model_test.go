@@ -18,6 +18,7 @@ func TestModels(t *testing.T) {
 		billions                                             float64 // parameters, as published
 	}{
 		{"lwm-7b", 32, 4096, 32, 32, 128, 11008, 32000, 1 << 20, 524288, 6.74},
+		{"codellama-34b", 48, 8192, 64, 8, 128, 22016, 32000, 16384, 196608, 33.74},
 		{"llama2-7b", 32, 4096, 32, 32, 128, 11008, 32000, 4096, 524288, 6.74},
 		{"llama3-8b", 32, 4096, 32, 8, 128, 14336, 128256, 262144, 131072, 8.03},
 		{"llama3-8b-1m", 32, 4096, 32, 8, 128, 14336, 128256, 1 << 20, 131072, 8.03},
@@ -50,8 +51,8 @@ func TestModels(t *testing.T) {
 			t.Errorf("%s: want %.2f billion parameters, got %.3f", c.name, c.billions, n)
 		}
 	}
-	if n := len(ModelNames()); n != 10 {
-		t.Errorf("want 10 models, got %v", ModelNames())
+	if n := len(ModelNames()); n != 11 {
+		t.Errorf("want 11 models, got %v", ModelNames())
 	}
 }
 

@@ -29,10 +29,9 @@ type notes struct {
 
 func newNotes(p *Profile, m *Model, c *coster, loadEngine string) notes {
 	var n notes
-	shape := p.shape(c.linears.shape)
 	n.text[noteShape] = fmt.Sprintf(
-		"linears: no measured points for %s on %s; scaled from %s by weights per layer (x %.3f)",
-		m.Name, p.Name, shape.Name, c.linears.scale)
+		"linears: no measured points for %s on %s; the mean of those measured, by weights per layer",
+		m.Name, p.Name)
 	n.text[noteLinears] = fmt.Sprintf(
 		"linears: asked for %%.0f tokens, measured %.0f to %.0f on %s; continued at constant rate",
 		c.linears.measured.x[0], c.linears.measured.last(), p.Name)

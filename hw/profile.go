@@ -19,6 +19,8 @@ type Profile struct {
 	Link       Link       `toml:"link"`
 	CPU        CPU        `toml:"cpu"`
 
+	Interconnect Interconnect `toml:"interconnect,omitempty"`
+
 	KernelCosts
 	EngineCosts
 }

@@ -132,6 +132,7 @@ type Phases struct {
 	LoadStall                                                  des.Time // compute waits for H2D
 	SaveStall                                                  des.Time // compute waits for D2H, is slowed by it, or copies for it
 	Head                                                       des.Time // embedding, LM head, sampling
+	AllReduce                                                  des.Time // between the GPUs that share a layer
 	Host                                                       des.Time // planning, launches, per-layer synchronisation
 	Unsplit                                                    des.Time // of steps whose device does not split their time
 }
@@ -139,7 +140,7 @@ type Phases struct {
 // Sum returns the total of all phases.
 func (p *Phases) Sum() des.Time {
 	return p.Linears + p.PrefillAttention + p.PrefillIndex + p.DenseAttention + p.SparseAttention +
-		p.Scoring + p.LoadStall + p.SaveStall + p.Head + p.Host + p.Unsplit
+		p.Scoring + p.LoadStall + p.SaveStall + p.Head + p.AllReduce + p.Host + p.Unsplit
 }
 
 // Add adds q to p, phase by phase.
@@ -153,6 +154,7 @@ func (p *Phases) Add(q *Phases) {
 	p.LoadStall += q.LoadStall
 	p.SaveStall += q.SaveStall
 	p.Head += q.Head
+	p.AllReduce += q.AllReduce
 	p.Host += q.Host
 	p.Unsplit += q.Unsplit
 }

@@ -253,6 +253,9 @@ func (p *Phases) seconds() map[string]float64 {
 	if p.PrefillIndex > 0 { // of sparse prefill alone
 		seconds["prefill_index"] = p.PrefillIndex.Seconds()
 	}
+	if p.AllReduce > 0 { // of tensor parallelism alone
+		seconds["all_reduce"] = p.AllReduce.Seconds()
+	}
 	return seconds
 }
 

@@ -54,11 +54,13 @@ type Spec struct {
 	Eviction string `toml:"eviction"`
 	// one pool of HBM blocks for all layers, or one a layer
 	Pool string `toml:"pool"`
+	// GPUs that share each layer (tensor parallelism): 1, 2, 4 or 8. Figures of HBM are of each GPU
+	TensorParallel int `toml:"tensor_parallel" unit:"GPUs" range:">= 1, <= 8"`
 	// share of HBM that the server may use
 	Utilisation float64 `toml:"utilisation" range:"> 0, <= 1"`
 	// HBM for KV, metadata and prefill buffers; 0 = all that is free
 	KVGiB float64 `toml:"kv_gib" unit:"GiB" range:">= 0, <= 1e+06"`
-	// host memory for KV; above 0 with offload
+	// host memory for KV, which the GPUs of tensor parallelism share; above 0 with offload
 	DRAMGiB float64 `toml:"dram_gib" unit:"GiB" range:">= 0, <= 1e+06"`
 	// KV queued to be saved before computation stalls
 	SaveBuffer float64 `toml:"save_buffer_mib" unit:"MiB" range:">= 0, <= 1e+06"`

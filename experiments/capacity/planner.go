@@ -154,7 +154,7 @@ func (p *Planner) candidate(ctx context.Context, spec config.GoodputSearch, c *C
 
 // limitsOf returns the service level of a point on its model and card.
 func limitsOf(p *config.Point) (limits, error) {
-	model, err := hw.LoadModel(p.Model)
+	model, err := p.Shard()
 	if err != nil {
 		return limits{}, err
 	}

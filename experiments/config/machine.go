@@ -13,6 +13,15 @@ func (p *Point) Machine() (*hw.Profile, error) {
 	return hw.Load(p.GPU, p.System.Engine, p.Card)
 }
 
+// Shard is what each GPU has of the point's model.
+func (p *Point) Shard() (hw.Model, error) {
+	m, err := hw.LoadModel(p.Model)
+	if err != nil {
+		return m, err
+	}
+	return m.Shard(p.System.TensorParallel)
+}
+
 // machineKey stands for all that machine reads.
 func (p *Point) machineKey() string {
 	return fmt.Sprintf("gpu %s engine %s card %v", p.GPU, p.System.Engine, p.Card)

@@ -19,8 +19,16 @@ func PrefillAttentions() []string {
 	return names
 }
 
-// PrefillMix returns what the heads of a model attend to in prefill under a system; nil is dense.
+// PrefillMix returns what the heads of a model, or of a GPU's share of it, attend to in prefill
+// under a system; nil is dense.
 func PrefillMix(model *hw.Model, s *sim.Spec) (*pattern.Mix, error) {
+	whole := *model
+	whole.QHeads *= max(1, model.Ranks)
+	mix, err := prefillMix(&whole, s)
+	return mix.Split(model.Ranks), err
+}
+
+func prefillMix(model *hw.Model, s *sim.Spec) (*pattern.Mix, error) {
 	if head, ok := s.PrefillHead(); ok {
 		return pattern.Uniform(head, model.QHeads)
 	}

@@ -124,7 +124,15 @@ func (l *loader) checkHardware() error {
 			return l.placeSystem(&KeyError{Key: "prefill_pattern", Value: quote(s.PrefillPattern),
 				With: []string{"prefill_attention"}, Reason: err.Error()}, l.customNamed(s.Name))
 		}
-		_, err = KVBudget(machine, &model, s)
+		shard, err := model.Shard(s.TensorParallel)
+		if err != nil {
+			return l.placeSystem(&KeyError{Key: "tensor_parallel", Value: fmt.Sprint(s.TensorParallel), Reason: err.Error()}, l.customNamed(s.Name))
+		}
+		if s.TensorParallel > 1 && len(machine.Interconnect.AllReduce) == 0 {
+			return l.placeSystem(&KeyError{Key: "tensor_parallel", Value: fmt.Sprint(s.TensorParallel),
+				Reason: machine.Name + " has no interconnect.all_reduce in its card file: what an all-reduce takes between its GPUs"}, l.customNamed(s.Name))
+		}
+		_, err = KVBudget(machine, &shard, s)
 		var key *KeyError
 		switch {
 		case errors.As(err, &key):

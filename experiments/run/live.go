@@ -105,6 +105,9 @@ func (l *Live) run(ctx context.Context, p config.Point, sink Sink, wrap func(sim
 		return sim.Summary{}, &config.KeyError{Key: "system.prefill_attention",
 			Value: config.Show(p.System.PrefillAttention), Reason: "is simulated; a live run prefills densely"}
 	}
+	if n := p.System.TensorParallel; n > 1 {
+		return sim.Summary{}, &config.KeyError{Key: "system.tensor_parallel", Value: config.Show(n), Reason: "a live run has one GPU; leave it out"}
+	}
 	s, err := l.Simulator.prepare(&p)
 	if err != nil {
 		return sim.Summary{}, err

@@ -74,7 +74,7 @@ func (c *chromeTrace) Step(r *sim.StepRecord) error {
 		{"linears", p.Linears}, {"prefill attention", p.PrefillAttention},
 		{"prefill index", p.PrefillIndex},
 		{"dense attention", p.DenseAttention}, {"sparse attention", p.SparseAttention},
-		{"save stall", p.SaveStall}, {"LM head", p.Head},
+		{"save stall", p.SaveStall}, {"LM head", p.Head}, {"all-reduce", p.AllReduce},
 	} {
 		c.slice(computeLane, phase.name, at, phase.time, `"step":%d`, r.Index)
 		if phase.name == "load stall" {

@@ -82,7 +82,7 @@ func (s *prepared) close() {
 
 // prepare loads what a point names. The caller closes it.
 func (x *Simulator) prepare(p *config.Point) (*prepared, error) {
-	model, err := hw.LoadModel(p.Model)
+	model, err := p.Shard()
 	if err != nil {
 		return nil, err
 	}
@@ -117,6 +117,7 @@ func (x *Simulator) prepare(p *config.Point) (*prepared, error) {
 		return nil, fmt.Errorf("system.prefill_pattern: %w", err)
 	}
 	cfg.RecallProxy = p.Output.RecallProxy && p.System.Sparse() && p.System.Selections == ""
+	cfg.Spec.DRAMGiB /= float64(p.System.TensorParallel) // each GPU's share
 	s := &prepared{point: p, model: model, gpu: gpu, stream: stream, server: cfg}
 	switch {
 	case !p.System.Sparse():

@@ -31,6 +31,21 @@ func (m *Mix) Layer(layer int) []Group {
 // Layers returns the number of layers, 1 where all are alike.
 func (m *Mix) Layers() int { return len(m.layers) }
 
+// Split returns what each of n GPUs has of the mix where they share a layer's heads: the mean.
+func (m *Mix) Split(n int) *Mix {
+	if m == nil || n <= 1 {
+		return m
+	}
+	out := &Mix{make([][]Group, len(m.layers))}
+	for i, groups := range m.layers {
+		out.layers[i] = slices.Clone(groups)
+		for j := range groups {
+			out.layers[i][j].Heads /= float64(n)
+		}
+	}
+	return out
+}
+
 // Uniform returns a mix of one pattern.
 func Uniform(h Head, heads int) (*Mix, error) {
 	if err := h.check(); err != nil {

@@ -1,0 +1,34 @@
+package hw
+
+import "fmt"
+
+// Shard returns what one of n GPUs holds of the model under tensor parallelism (Shoeybi et al.,
+// Megatron-LM, 2019): query heads, KV heads, FFN columns and vocabulary are split, norms and the
+// residual stream are whole on each. KV heads fewer than n are copied, as vLLM has it.
+func (m *Model) Shard(n int) (Model, error) {
+	shard := *m
+	switch {
+	case n == 1:
+		return shard, nil
+	case n < 1 || n&(n-1) != 0:
+		return shard, fmt.Errorf("tensor parallelism of %d: want 1, 2, 4 or 8", n)
+	case m.QHeads%n != 0:
+		return shard, fmt.Errorf("%d GPUs do not divide the %d query heads of %s", n, m.QHeads, m.Name)
+	case m.KVHeads%n != 0 && n%m.KVHeads != 0:
+		return shard, fmt.Errorf("%d GPUs do not divide the %d KV heads of %s", n, m.KVHeads, m.Name)
+	case m.FFN%n != 0:
+		return shard, fmt.Errorf("%d GPUs do not divide the FFN of %s, %d columns", n, m.Name, m.FFN)
+	}
+	shard.QHeads /= n
+	shard.KVHeads = max(1, m.KVHeads/n)
+	shard.FFN /= n
+	shard.Vocab = (m.Vocab + n - 1) / n
+	shard.Ranks, shard.sampled = n, m.Vocab
+	return shard, nil
+}
+
+// ranks is how many GPUs share each layer.
+func (m *Model) ranks() int { return max(1, m.Ranks) }
+
+// logits is how many logits a token is drawn from, on each rank.
+func (m *Model) logits() int { return max(m.Vocab, m.sampled) }
