@@ -20,6 +20,8 @@ CUDA_OBJECTS := $(CUDA_SOURCES:cuda/%.cu=$(CUDA_BUILD)/%.o)
 # Machine code for each architecture, and PTX of the newest for GPUs that come later.
 CUDA_CODE := $(foreach a,$(CUDA_ARCHS),-gencode arch=compute_$(a),code=sm_$(a)) \
              -gencode arch=compute_$(lastword $(CUDA_ARCHS)),code=compute_$(lastword $(CUDA_ARCHS))
+# Hopper's own instructions need a target of their own, and nvcc 12.
+HOPPER := $(if $(filter 90,$(CUDA_ARCHS)),$(shell $(NVCC) --version 2>/dev/null | sed -n 's/.*release \([0-9]*\)\..*/\1/p' | awk '$$1 >= 12'))
 NVCCFLAGS ?= -std=c++17 -O3 -lineinfo -Xcompiler -fPIC,-fvisibility=hidden,-Wall
 
 .PHONY: cuda gpu-test gpu-bench cuda-clean
@@ -33,6 +35,11 @@ $(CUDA_BUILD)/%.o: cuda/%.cu $(wildcard cuda/*.cuh) cuda/sparseserve.h cuda.mk
 	@command -v $(NVCC) >/dev/null || { echo "make cuda: $(NVCC) is not on the PATH; install the CUDA toolkit (Debian: nvidia-cuda-toolkit, non-free)" >&2; exit 1; }
 	@mkdir -p $(CUDA_BUILD)
 	$(NVCC) $(NVCCFLAGS) $(CUDA_DEFINES) $(CUDA_CODE) -c $< -o $@
+
+ifneq ($(HOPPER),)
+$(CUDA_BUILD)/mi_hopper.o: CUDA_CODE := -gencode arch=compute_90a,code=sm_90a
+$(CUDA_BUILD)/mi_hopper.o: override CUDA_DEFINES += -DSS_HOPPER
+endif
 
 # Static programs: they run on a GPU machine without Go. Where Go is missing, those built elsewhere are used.
 GPU_PROGRAMS := gpu.test live.test sim.test gpubench sparseserve

@@ -134,6 +134,56 @@ type PrefillArgs struct {
 	TableStride, BlockTokens                  int32
 }
 
+// MIAttendArgs is attention of Prefill's shape where each query sees some of the keys: with lists a
+// half tile's blocks and columns, else the Sink first and Window newest keys (Window 0: all).
+type MIAttendArgs struct {
+	Prefill                   PrefillArgs
+	Sink, Window              int32
+	BlockStride, ColumnStride int32
+	Blocks, Columns, Counts   Ptr
+}
+
+// MIPoolArgs averages each 64 tokens of a head.
+type MIPoolArgs struct {
+	X, Out                  Ptr
+	TokenStride, HeadStride int64
+	Tokens, Heads           int32
+}
+
+// MIBlocksArgs chooses the Top blocks of each 64 queries by pooled queries and keys.
+type MIBlocksArgs struct {
+	Q, K, Blocks, Counts             Ptr
+	Scores                           Ptr
+	ScoreCount                       int64
+	QTokens, Prefix, HeadsQ, HeadsKV int32
+	BlockStride                      int32
+	Top                              int32
+}
+
+// MIEstimateArgs sums the last queries' weights by key and by distance.
+type MIEstimateArgs struct {
+	Prefill                    PrefillArgs
+	Vertical, Slash, Workspace Ptr
+	Stride                     int64
+}
+
+// MITopKArgs chooses the K largest of N scores of each row, of millions, in the order of their
+// indices; the First lowest are always chosen.
+type MITopKArgs struct {
+	Scores, List, Workspace Ptr
+	ScoreStride, ListStride int64
+	Rows, N, K, First       int32
+}
+
+// MILinesArgs makes lists for MIAttendArgs of vertical and slash lines.
+type MILinesArgs struct {
+	Vertical, Slash, Blocks, Columns, Counts Ptr
+	VerticalStride, SlashStride              int64
+	VerticalCount, SlashCount                int32
+	HeadsQ, QTokens, Prefix                  int32
+	BlockStride, ColumnStride                int32
+}
+
 // DigestArgs digests full blocks.
 type DigestArgs struct {
 	Pool, Slot, Dst, Meta Ptr

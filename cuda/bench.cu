@@ -55,6 +55,8 @@ static const Operation operations[] = {
     Call<ss_embed>::run,         Call<ss_rmsnorm>::run,      Call<ss_rope>::run,
     Call<ss_silu_mul>::run,      Call<ss_argmax>::run,       Call<ss_carry>::run,
     Call<ss_lookup>::run,        Call<ss_table>::run,        Call<ss_kv_write>::run,
+    Call<ss_mi_attend>::run,     Call<ss_mi_pool>::run,      Call<ss_mi_blocks>::run,
+    Call<ss_mi_estimate>::run,   Call<ss_mi_topk>::run,      Call<ss_mi_lines>::run,
 };
 static_assert(sizeof operations / sizeof *operations == SS_OP_COUNT, "one function an SS_OP_");
 

@@ -21,6 +21,7 @@ var functions = [...]string{
 	"ss_digest", "ss_scores", "ss_topk", "ss_select",
 	"ss_linear", "ss_embed", "ss_rmsnorm", "ss_rope", "ss_silu_mul", "ss_argmax",
 	"ss_carry", "ss_lookup", "ss_table", "ss_kv_write",
+	"ss_mi_attend", "ss_mi_pool", "ss_mi_blocks", "ss_mi_estimate", "ss_mi_topk", "ss_mi_lines",
 }
 
 func (a *EmptyArgs) operation() (int32, unsafe.Pointer)        { return 0, unsafe.Pointer(a) }
@@ -50,6 +51,12 @@ func (a *CarryArgs) operation() (int32, unsafe.Pointer)        { return 23, unsa
 func (a *LookupArgs) operation() (int32, unsafe.Pointer)       { return 24, unsafe.Pointer(a) }
 func (a *TableArgs) operation() (int32, unsafe.Pointer)        { return 25, unsafe.Pointer(a) }
 func (a *KVWriteArgs) operation() (int32, unsafe.Pointer)      { return 26, unsafe.Pointer(a) }
+func (a *MIAttendArgs) operation() (int32, unsafe.Pointer)     { return 27, unsafe.Pointer(a) }
+func (a *MIPoolArgs) operation() (int32, unsafe.Pointer)       { return 28, unsafe.Pointer(a) }
+func (a *MIBlocksArgs) operation() (int32, unsafe.Pointer)     { return 29, unsafe.Pointer(a) }
+func (a *MIEstimateArgs) operation() (int32, unsafe.Pointer)   { return 30, unsafe.Pointer(a) }
+func (a *MITopKArgs) operation() (int32, unsafe.Pointer)       { return 31, unsafe.Pointer(a) }
+func (a *MILinesArgs) operation() (int32, unsafe.Pointer)      { return 32, unsafe.Pointer(a) }
 
 // Function returns the name of the C function that carries an operation out.
 func Function(o Operation) string {
@@ -83,8 +90,16 @@ func pinPointers(pin *runtime.Pinner, o Operation) {
 	}
 }
 
+// OnHopper reports whether a MIAttendArgs runs on wgmma and the bulk copy engine.
+func (s *Session) OnHopper(a *MIAttendArgs) (bool, error) {
+	var yes int32
+	err := s.call(s.symbols.miKernel, uintptr(unsafe.Pointer(a)), uintptr(unsafe.Pointer(&yes)))
+	return yes != 0, err
+}
+
 // Workspace returns the bytes of scratch memory that an operation needs, to be zeroed once after
-// they are allocated: DecodeArgs.Workspace, PSAArgs.State and LookupArgs.State.
+// they are allocated: DecodeArgs.Workspace, PSAArgs.State and LookupArgs.State; those of
+// MIEstimateArgs and MITopKArgs need not be zeroed.
 func (s *Session) Workspace(o Operation) (bytes int64, err error) {
 	var f symbol
 	switch o.(type) {
@@ -94,6 +109,10 @@ func (s *Session) Workspace(o Operation) (bytes int64, err error) {
 		f = s.symbols.psaState
 	case *LookupArgs:
 		f = s.symbols.lookupState
+	case *MIEstimateArgs:
+		f = s.symbols.miEstimateWorkspace
+	case *MITopKArgs:
+		f = s.symbols.miTopKWorkspace
 	default:
 		return 0, fmt.Errorf("%s has no workspace", Function(o))
 	}

@@ -17,6 +17,7 @@ func operations() []Operation {
 		&PSAPipelineArgs{}, &PrefillArgs{}, &DigestArgs{}, &ScoresArgs{}, &TopKArgs{},
 		&SelectArgs{}, &LinearArgs{}, &EmbedArgs{}, &RMSNormArgs{}, &RopeArgs{}, &SiluMulArgs{},
 		&ArgmaxArgs{}, &CarryArgs{}, &LookupArgs{}, &TableArgs{}, &KVWriteArgs{},
+		&MIAttendArgs{}, &MIPoolArgs{}, &MIBlocksArgs{}, &MIEstimateArgs{}, &MITopKArgs{}, &MILinesArgs{},
 	}
 }
 
@@ -27,7 +28,8 @@ func TestStructsMatchTheHeader(t *testing.T) {
 	values := unsafe.Slice(layout(), 1000)
 	for _, v := range []any{
 		MemcpyArgs{}, MemsetArgs{}, FillArgs{}, BlocksArgs{}, LookupArgs{}, TableArgs{}, SaveArgs{},
-		DecodeArgs{}, PSAArgs{}, PSAPipelineArgs{}, PrefillArgs{}, DigestArgs{}, ScoresArgs{},
+		DecodeArgs{}, PSAArgs{}, PSAPipelineArgs{}, PrefillArgs{}, MIAttendArgs{}, MIPoolArgs{}, MIBlocksArgs{},
+		MIEstimateArgs{}, MITopKArgs{}, MILinesArgs{}, DigestArgs{}, ScoresArgs{},
 		TopKArgs{}, SelectArgs{}, LinearArgs{}, EmbedArgs{}, RMSNormArgs{}, RopeArgs{}, SiluMulArgs{},
 		ArgmaxArgs{}, deviceInfoC{}, benchC{}, callC{},
 	} {
@@ -100,9 +102,15 @@ func TestArgumentsArrive(t *testing.T) {
 			want int64
 		}{
 			{&DecodeArgs{Batch: 10}, 10000}, {&LookupArgs{Batch: 4}, 12000}, {&PSAArgs{Batch: 3}, 6000},
+			{&MIEstimateArgs{Stride: 7}, 28}, {&MITopKArgs{Rows: 2}, 10000},
 		} {
 			if n, err := s.Workspace(c.op); n != c.want || err != nil {
 				t.Errorf("%s: workspace of %d bytes, %v", Function(c.op), n, err)
+			}
+		}
+		for _, sink := range []int32{0, 1} {
+			if yes, err := s.OnHopper(&MIAttendArgs{Sink: sink}); yes != (sink == 1) || err != nil {
+				t.Errorf("OnHopper: %v, %v", yes, err)
 			}
 		}
 		if _, err := s.Workspace(&LinearArgs{}); err == nil {

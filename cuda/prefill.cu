@@ -1,15 +1,16 @@
 // Causal prefill attention of one request, with or without a prefix (equation and shapes:
 // sparseserve.h, ss_prefill_args).
 //
-// FlashAttention-2's schedule on mma.sync, so one kernel serves sm_80 and newer. A CTA owns 128
-// queries of one head, a warp 32 of them; keys and values pass in tiles of 64 tokens, from the
-// diagonal backwards, so that only the first tiles need the mask:
+// Where mi_hopper.cu's kernel applies, that one runs. This one has FlashAttention-2's schedule on
+// mma.sync, and serves sm_80 and newer. A CTA owns 128 queries of one head, a warp 32 of them; keys
+// and values pass in tiles of 64 tokens, from the diagonal backwards, so that only the first tiles
+// need the mask:
 //   S = Q K^T      m' = max(m, rowmax S)      P = exp2(c S - c m')
 //   l = l exp2(c m - c m') + rowsum P         O = O exp2(c m - c m') + P V
 // with c = scale log2 e. While S is computed V is on its way, while P V is computed the next K.
 // Keys and values in KV blocks are read where they are; the slots of a tile are looked up while the
 // tile before it computes.
-#include "common.cuh"
+#include "mi.cuh"
 #include "mma.cuh"
 
 namespace ss {
@@ -299,13 +300,17 @@ extern "C" int ss_prefill(const ss_prefill_args *args, ss_stream stream) {
   if (args->q_tokens == 0) return SS_OK;
   SS_NEED(args->q != nullptr && args->out != nullptr);
   const cudaStream_t on = ss::stream_of(stream);
+  bool hopper = false;
+  SS_TRY(ss::mi_on_hopper(*args, &hopper));
   if (args->table != nullptr) {
     SS_NEED(args->pool != nullptr && args->block_tokens > 0 &&
             args->block_tokens % ss::kGroup == 0 && args->block_tokens <= ss::kBlockMax);
+    if (hopper) return ss::mi_hopper({*args}, on);
     return args->head_dim == 128 ? ss::launch_prefill<128, true>(*args, on)
                                  : ss::launch_prefill<64, true>(*args, on);
   }
   SS_NEED(args->k != nullptr && args->v != nullptr);
+  if (hopper) return ss::mi_hopper({*args}, on);
   return args->head_dim == 128 ? ss::launch_prefill<128, false>(*args, on)
                                : ss::launch_prefill<64, false>(*args, on);
 }

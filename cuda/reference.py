@@ -1,5 +1,7 @@
-"""Prefill attention of PyTorch's own kernels, the reference of gpubench's prefill section: 32 heads of 128, fp16, causal."""
+"""Prefill attention of PyTorch's own kernels, fp16, causal: what gpubench's section prefill is
+compared with, or, given the word minference, that section."""
 import statistics
+import sys
 
 import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -18,14 +20,40 @@ def milliseconds(call, repeats=8):
     return statistics.median(samples)
 
 
-for tokens in (8192, 32768):
-    q, k, v = (torch.randn(1, 32, tokens, 128, device="cuda", dtype=torch.float16) for _ in range(3))
-    flops = 4 * 128 * 32 * tokens * (tokens + 1) / 2
-    for name, backend in (("flash", SDPBackend.FLASH_ATTENTION), ("cuDNN", SDPBackend.CUDNN_ATTENTION)):
-        try:
-            with sdpa_kernel(backend):
-                ms = milliseconds(lambda: torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True))
-        except RuntimeError as error:
-            print(f"  {name}, {tokens} tokens: not available ({str(error).splitlines()[0]})")
-            continue
-        print(f"  torch {torch.__version__} {name}, prefill of {tokens} tokens, 32 heads: {ms:.3f} ms, {flops / ms / 1e9:.0f} TFLOP/s")
+BACKENDS = (("flash", SDPBackend.FLASH_ATTENTION), ("cuDNN", SDPBackend.CUDNN_ATTENTION))
+
+
+def dense(tokens, heads, backend, repeats=8):
+    """Milliseconds of one call."""
+    shape = (1, heads, tokens, 128)
+    q, k, v = (torch.randn(shape, device="cuda", dtype=torch.float16) for _ in range(3))
+    with sdpa_kernel(backend):
+        attention = torch.nn.functional.scaled_dot_product_attention
+        return milliseconds(lambda: attention(q, k, v, is_causal=True), repeats)
+
+
+def prefill():
+    for tokens in (8192, 32768):
+        flops = 4 * 128 * 32 * tokens * (tokens + 1) / 2
+        for name, backend in BACKENDS:
+            try:
+                ms = dense(tokens, 32, backend)
+            except RuntimeError as error:
+                print(f"  {name}, {tokens} tokens: not available ({str(error).splitlines()[0]})")
+                continue
+            what = f"torch {torch.__version__} {name}, prefill of {tokens} tokens, 32 heads"
+            print(f"  {what}: {ms:.3f} ms, {flops / ms / 1e9:.0f} TFLOP/s")
+
+
+def minference():
+    """Rows of gpubench's table minference: milliseconds a head."""
+    shapes = ((10000, 16), (32768, 32), (100000, 8), (300000, 4), (500000, 2), (1000000, 1))
+    for tokens, heads in shapes:
+        for name, backend in BACKENDS:
+            ms = dense(tokens, heads, backend, 5 if tokens < 300000 else 2) / heads
+            rate = 2 * 128 * tokens**2 / ms / 1e9
+            kernel = f"torch-{name.lower()}"
+            print(f"{tokens},{heads},{heads},{kernel},,{ms:.4f},0.0000,{rate:.0f},,,,,,")
+
+
+minference() if sys.argv[1:] == ["minference"] else prefill()

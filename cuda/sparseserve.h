@@ -15,7 +15,7 @@
 
 #include <stdint.h>
 
-#define SS_VERSION 6
+#define SS_VERSION 7
 
 #if defined(__GNUC__)
 #define SS_API __attribute__((visibility("default")))
@@ -301,6 +301,94 @@ typedef struct {
 } ss_prefill_args;
 SS_API int ss_prefill(const ss_prefill_args *args, ss_stream stream);
 
+// ---- MInference's sparse prefill ----------------------------------------------------------------
+
+// ss_prefill's attention where each query sees some of the keys that are not newer; D = 128, no
+// table. Queries are in tiles of 128, each in two halves of 64; R = ceil(q_tokens / 128) tiles.
+//   lists given: a half sees its blocks of 64 keys from any start on, and single keys (columns)
+//   else:        keys below `sink` and the `window` newest ones (A-shape); window 0: all (dense)
+// A tile's list has first the counts[0] starts of blocks that both halves see, then counts[1] of
+// only the first half, then counts[2] of only the second. A key that both a block and a column
+// have counts twice. Counts are at multiples of 16 bytes. On sm_90, with 16-byte aligned tensors,
+// the kernel of wgmma and the bulk copy engine runs where the library was built with it
+// (ss_mi_kernel reports it), else one that sm_80 has.
+typedef struct {
+  ss_prefill_args prefill;
+  int32_t sink, window;
+  int32_t block_stride, column_stride;
+  const int32_t *blocks;   // [Hq][R][block_stride] or NULL
+  const int32_t *columns;  // [Hq][R][column_stride]: a key; bit 30 + h: half h does not see it
+  const int32_t *counts;   // [Hq][R][4]: blocks of both, of the first, of the second half; columns
+} ss_mi_attend_args;
+SS_API int ss_mi_attend(const ss_mi_attend_args *args, ss_stream stream);
+// 1: ss_mi_attend runs on wgmma
+SS_API int ss_mi_kernel(const ss_mi_attend_args *args, int32_t *hopper);
+
+// The mean of each 64 tokens of a head, the last of fewer: what stands for a block in the selection
+// of blocks.
+typedef struct {
+  const void *x;  // fp16, (token, head, d) at token * token_stride + head * head_stride + d
+  void *out;      // fp16 [heads][ceil(tokens / 64)][128]; D = 128
+  int64_t token_stride, head_stride;
+  int32_t tokens, heads;
+} ss_mi_pool_args;
+SS_API int ss_mi_pool(const ss_mi_pool_args *args, ss_stream stream);
+
+// Block-sparse: of the blocks of 64 keys from its first on that a row of 64 queries may see, the
+// `top` with the largest products of pooled keys and pooled queries, as ss_mi_attend takes them
+// (ascending, no columns). Equal products: the lower block.
+typedef struct {
+  const void *q;  // fp16 [Hq][ceil(q_tokens / 64)][128]
+  const void *k;  // fp16 [Hk][ceil((prefix + q_tokens) / 64)][128]
+  int32_t *blocks, *counts;
+  float *scores;        // scratch: rows of all blocks, rounded up to 64; at least 64 or a head's
+  int64_t score_count;
+  int32_t q_tokens, prefix, heads_q, heads_kv;
+  int32_t block_stride;  // at least 2 top
+  int32_t top;           // at most SS_TOPK_MAX
+} ss_mi_blocks_args;
+SS_API int ss_mi_blocks(const ss_mi_blocks_args *args, ss_stream stream);
+
+// Vertical-slash, first step: A is the softmax of the last queries (64, or all), over the keys that
+// each may see. vertical[j] is the sum of key j's weights, slash[d] that of the keys at distance d
+// from their query.
+typedef struct {
+  ss_prefill_args prefill;  // v and out are not read; no table
+  float *vertical, *slash;  // [Hq][stride], prefix + q_tokens of them
+  void *workspace;          // ss_mi_estimate_workspace bytes
+  int64_t stride;
+} ss_mi_estimate_args;
+SS_API int ss_mi_estimate_workspace(const ss_mi_estimate_args *args, int64_t *bytes);
+SS_API int ss_mi_estimate(const ss_mi_estimate_args *args, ss_stream stream);
+
+// Second step: the k largest of a row's n scores, their indices ascending; equal scores: lower
+// index first. The lowest `first` indices are always chosen and count towards k. -inf is a score,
+// NaN is not.
+typedef struct {
+  const float *scores;  // [rows][score_stride]
+  int32_t *list;        // [rows][list_stride]
+  void *workspace;      // ss_mi_topk_workspace bytes
+  int64_t score_stride, list_stride;
+  int32_t rows, n, k, first;
+} ss_mi_topk_args;
+SS_API int ss_mi_topk_workspace(const ss_mi_topk_args *args, int64_t *bytes);
+SS_API int ss_mi_topk(const ss_mi_topk_args *args, ss_stream stream);
+
+// Third step: lines to lists that ss_mi_attend takes. Of a row of 64 queries, the last at position
+// e - 1, slash line d has the 64 keys below max(e - d, 64). Lines from the farthest on begin a
+// range of blocks, or extend the one before by a block where they end at most 64 past it. Vertical
+// lines below e that no block of the row covers are its columns.
+typedef struct {
+  const int32_t *vertical, *slash;     // [Hq][stride], ascending
+  int32_t *blocks, *columns, *counts;
+  int64_t vertical_stride, slash_stride;
+  int32_t vertical_count, slash_count;  // slash_count at least 1
+  int32_t heads_q, q_tokens, prefix;
+  int32_t block_stride;   // at least twice min(slash_count, (prefix + q_tokens) / 64 + 2)
+  int32_t column_stride;  // at least vertical_count
+} ss_mi_lines_args;
+SS_API int ss_mi_lines(const ss_mi_lines_args *args, ss_stream stream);
+
 // ---- metadata and selection ---------------------------------------------------------------------
 
 // Cuboid-mean digest of full blocks: per dimension c = (max + min) / 2, r = mean |k - c|; hi = c +
@@ -449,6 +537,8 @@ enum {
   SS_OP_PSA_PIPELINE, SS_OP_PREFILL, SS_OP_DIGEST, SS_OP_SCORES, SS_OP_TOPK, SS_OP_SELECT,
   SS_OP_LINEAR, SS_OP_EMBED, SS_OP_RMSNORM, SS_OP_ROPE, SS_OP_SILU_MUL, SS_OP_ARGMAX,
   SS_OP_CARRY, SS_OP_LOOKUP, SS_OP_TABLE, SS_OP_KV_WRITE,
+  SS_OP_MI_ATTEND, SS_OP_MI_POOL, SS_OP_MI_BLOCKS, SS_OP_MI_ESTIMATE, SS_OP_MI_TOPK,
+  SS_OP_MI_LINES,
   SS_OP_COUNT
 };
 

@@ -20,6 +20,7 @@ type symbols struct {
 	eventCreate, eventDestroy, eventRecord, eventSync, eventMs symbol
 	saverCreate, saverDestroy, saveStart, saveWait             symbol
 	linearOpen, decodeWorkspace, psaState, lookupState         symbol
+	miKernel, miEstimateWorkspace, miTopKWorkspace             symbol
 	bench, benchOverlapped                                     symbol
 	operations                                                 [len(functions)]symbol
 }
@@ -38,7 +39,9 @@ func (s *symbols) table() map[string]*symbol {
 		"ss_save_start": &s.saveStart, "ss_save_wait": &s.saveWait,
 		"ss_linear_open": &s.linearOpen, "ss_decode_workspace": &s.decodeWorkspace,
 		"ss_psa_state": &s.psaState, "ss_lookup_state": &s.lookupState,
-		"ss_bench": &s.bench, "ss_bench_overlapped": &s.benchOverlapped,
+		"ss_mi_kernel": &s.miKernel, "ss_mi_estimate_workspace": &s.miEstimateWorkspace,
+		"ss_mi_topk_workspace": &s.miTopKWorkspace,
+		"ss_bench":             &s.bench, "ss_bench_overlapped": &s.benchOverlapped,
 	}
 	for i, name := range functions {
 		table[name] = &s.operations[i]

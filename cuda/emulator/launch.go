@@ -115,6 +115,18 @@ func kernelOf(o cuda.Operation) kernel {
 		return bind(a, checkSiluMul, siluMul)
 	case *cuda.ArgmaxArgs:
 		return bind(a, checkArgmax, argmax)
+	case *cuda.MIAttendArgs:
+		return bind(a, checkMIAttend, miAttend)
+	case *cuda.MIPoolArgs:
+		return bind(a, checkMIPool, miPool)
+	case *cuda.MIBlocksArgs:
+		return bind(a, checkMIBlocks, miBlocks)
+	case *cuda.MIEstimateArgs:
+		return bind(a, checkMIEstimate, miEstimate)
+	case *cuda.MITopKArgs:
+		return bind(a, checkMITopK, miTopK)
+	case *cuda.MILinesArgs:
+		return bind(a, checkMILines, miLines)
 	case *cuda.EmptyArgs:
 		return kernel{func(*checks) {}, func(*access) {}}
 	}
@@ -180,6 +192,14 @@ func (m *Machine) Workspace(o cuda.Operation) (bytes int64, err error) {
 		c.call = "ss_lookup_state"
 		c.need(a.Rounds >= 0, "rounds >= 0")
 		bytes = lookupStateBytes(a)
+	case *cuda.MIEstimateArgs:
+		c.call = "ss_mi_estimate_workspace"
+		checkMIEstimateShape(&c, a)
+		bytes = miEstimateBytes(a)
+	case *cuda.MITopKArgs:
+		c.call = "ss_mi_topk_workspace"
+		checkMITopKShape(&c, a)
+		bytes = miTopKBytes(a)
 	default:
 		c.need(false, "an operation with a workspace")
 	}

@@ -111,6 +111,12 @@ func (b *bench) alloc(bytes int64) cuda.Ptr {
 	return p
 }
 
+// release gives one allocation back.
+func (b *bench) release(p cuda.Ptr) {
+	must(b.DeviceFree(p))
+	b.device = slices.DeleteFunc(b.device, func(q cuda.Ptr) bool { return q == p })
+}
+
 func (b *bench) zeros(bytes int64) cuda.Ptr {
 	p := b.alloc(bytes)
 	must(b.Launch(&cuda.MemsetArgs{Dst: p, Bytes: bytes}, 0))

@@ -22,6 +22,7 @@ type section struct {
 var sections = []section{
 	{"link", link}, {"load", loads}, {"save", saves}, {"decode", decode}, {"psa", psa},
 	{"select", selection}, {"prefill", prefill}, {"layer", layer}, {"contention", contention},
+	{"minference", minference},
 }
 
 func main() {

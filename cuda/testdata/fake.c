@@ -106,6 +106,12 @@ OPERATION(ss_psa, ss_psa_args)
 #endif
 OPERATION(ss_psa_pipeline, ss_psa_pipeline_args)
 OPERATION(ss_prefill, ss_prefill_args)
+OPERATION(ss_mi_attend, ss_mi_attend_args)
+OPERATION(ss_mi_pool, ss_mi_pool_args)
+OPERATION(ss_mi_blocks, ss_mi_blocks_args)
+OPERATION(ss_mi_estimate, ss_mi_estimate_args)
+OPERATION(ss_mi_topk, ss_mi_topk_args)
+OPERATION(ss_mi_lines, ss_mi_lines_args)
 OPERATION(ss_digest, ss_digest_args)
 OPERATION(ss_scores, ss_scores_args)
 OPERATION(ss_topk, ss_topk_args)
@@ -136,6 +142,10 @@ SS_API int ss_save_wait(ss_saver s) { return s == (ss_saver)300 ? enter("ss_save
 SS_API int ss_decode_workspace(const ss_decode_args *a, int64_t *bytes) { return *bytes = a->batch * 1000, enter("ss_decode_workspace"); }
 SS_API int ss_lookup_state(const ss_lookup_args *a, int64_t *bytes) { return *bytes = a->batch * 3000, enter("ss_lookup_state"); }
 SS_API int ss_psa_state(const ss_psa_args *a, int64_t *bytes) { return *bytes = a->batch * 2000, enter("ss_psa_state"); }
+
+SS_API int ss_mi_estimate_workspace(const ss_mi_estimate_args *a, int64_t *bytes) { return *bytes = a->stride * 4, enter("ss_mi_estimate_workspace"); }
+SS_API int ss_mi_topk_workspace(const ss_mi_topk_args *a, int64_t *bytes) { return *bytes = a->rows * 5000, enter("ss_mi_topk_workspace"); }
+SS_API int ss_mi_kernel(const ss_mi_attend_args *a, int32_t *hopper) { return *hopper = a->sink > 0, enter("ss_mi_kernel"); }
 
 SS_API int ss_linear_open(const char *path) {
   if (strcmp(path, "/nowhere") != 0) return enter("ss_linear_open");
@@ -192,6 +202,23 @@ SS_API const int32_t *fake_layout(void) {
       AT(ss_prefill_args, v_token_stride), AT(ss_prefill_args, v_head_stride), AT(ss_prefill_args, out_token_stride), AT(ss_prefill_args, out_head_stride),
       AT(ss_prefill_args, q_tokens), AT(ss_prefill_args, prefix), AT(ss_prefill_args, heads_q), AT(ss_prefill_args, heads_kv), AT(ss_prefill_args, head_dim),
       AT(ss_prefill_args, scale), AT(ss_prefill_args, pool), AT(ss_prefill_args, table), AT(ss_prefill_args, table_stride), AT(ss_prefill_args, block_tokens), -1,
+      sizeof(ss_mi_attend_args), AT(ss_mi_attend_args, prefill), AT(ss_mi_attend_args, sink), AT(ss_mi_attend_args, window),
+      AT(ss_mi_attend_args, block_stride), AT(ss_mi_attend_args, column_stride), AT(ss_mi_attend_args, blocks), AT(ss_mi_attend_args, columns),
+      AT(ss_mi_attend_args, counts), -1,
+      sizeof(ss_mi_pool_args), AT(ss_mi_pool_args, x), AT(ss_mi_pool_args, out), AT(ss_mi_pool_args, token_stride), AT(ss_mi_pool_args, head_stride),
+      AT(ss_mi_pool_args, tokens), AT(ss_mi_pool_args, heads), -1,
+      sizeof(ss_mi_blocks_args), AT(ss_mi_blocks_args, q), AT(ss_mi_blocks_args, k), AT(ss_mi_blocks_args, blocks), AT(ss_mi_blocks_args, counts),
+      AT(ss_mi_blocks_args, scores), AT(ss_mi_blocks_args, score_count), AT(ss_mi_blocks_args, q_tokens), AT(ss_mi_blocks_args, prefix),
+      AT(ss_mi_blocks_args, heads_q), AT(ss_mi_blocks_args, heads_kv), AT(ss_mi_blocks_args, block_stride), AT(ss_mi_blocks_args, top), -1,
+      sizeof(ss_mi_estimate_args), AT(ss_mi_estimate_args, prefill), AT(ss_mi_estimate_args, vertical), AT(ss_mi_estimate_args, slash),
+      AT(ss_mi_estimate_args, workspace), AT(ss_mi_estimate_args, stride), -1,
+      sizeof(ss_mi_topk_args), AT(ss_mi_topk_args, scores), AT(ss_mi_topk_args, list), AT(ss_mi_topk_args, workspace),
+      AT(ss_mi_topk_args, score_stride), AT(ss_mi_topk_args, list_stride), AT(ss_mi_topk_args, rows), AT(ss_mi_topk_args, n), AT(ss_mi_topk_args, k),
+      AT(ss_mi_topk_args, first), -1,
+      sizeof(ss_mi_lines_args), AT(ss_mi_lines_args, vertical), AT(ss_mi_lines_args, slash), AT(ss_mi_lines_args, blocks),
+      AT(ss_mi_lines_args, columns), AT(ss_mi_lines_args, counts), AT(ss_mi_lines_args, vertical_stride), AT(ss_mi_lines_args, slash_stride),
+      AT(ss_mi_lines_args, vertical_count), AT(ss_mi_lines_args, slash_count), AT(ss_mi_lines_args, heads_q), AT(ss_mi_lines_args, q_tokens),
+      AT(ss_mi_lines_args, prefix), AT(ss_mi_lines_args, block_stride), AT(ss_mi_lines_args, column_stride), -1,
       sizeof(ss_digest_args), AT(ss_digest_args, pool), AT(ss_digest_args, slot), AT(ss_digest_args, dst), AT(ss_digest_args, meta), AT(ss_digest_args, count),
       AT(ss_digest_args, head_dim), AT(ss_digest_args, block_tokens), -1,
       sizeof(ss_scores_args), AT(ss_scores_args, q), AT(ss_scores_args, meta), AT(ss_scores_args, first), AT(ss_scores_args, count), AT(ss_scores_args, scores),
@@ -224,6 +251,7 @@ SS_API const int32_t *fake_operations(void) {
       SS_OP_EMPTY, SS_OP_MEMCPY, SS_OP_MEMSET, SS_OP_FILL, SS_OP_FLASH_H2D, SS_OP_GPU_SCATTER, SS_OP_MEMCPY_BLOCKS, SS_OP_MEMCPY_BATCH, SS_OP_FLASH_D2H,
       SS_OP_DECODE, SS_OP_PSA, SS_OP_PSA_PIPELINE, SS_OP_PREFILL, SS_OP_DIGEST, SS_OP_SCORES, SS_OP_TOPK, SS_OP_SELECT, SS_OP_LINEAR, SS_OP_EMBED, SS_OP_RMSNORM, SS_OP_ROPE, SS_OP_SILU_MUL, SS_OP_ARGMAX,
       SS_OP_CARRY, SS_OP_LOOKUP, SS_OP_TABLE, SS_OP_KV_WRITE,
+      SS_OP_MI_ATTEND, SS_OP_MI_POOL, SS_OP_MI_BLOCKS, SS_OP_MI_ESTIMATE, SS_OP_MI_TOPK, SS_OP_MI_LINES,
       SS_OP_COUNT};
   return operations;
 }
