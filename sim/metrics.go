@@ -227,6 +227,9 @@ func (m *Metrics) Summary() Summary {
 	if m.refused > 0 {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("%d of %d requests rejected: %s", m.refused, m.submitted, firstOf(m.refused, m.refusal)))
 	}
+	if m.retried > 0 {
+		s.Warnings = append(s.Warnings, fmt.Sprintf("requests began anew %d times as their replicas failed", m.retried))
+	}
 	if m.truncations.n > 0 {
 		s.Warnings = append(s.Warnings, m.truncations.warning(m.submitted))
 	}
