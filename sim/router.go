@@ -35,7 +35,7 @@ var routers = []Router{
 	{RoundRobin, "each replica in turn", roundRobin},
 	{"least-tokens", "the replica with the fewest tokens to prefill and to emit", leastTokens},
 	{"least-working-set", "the replica whose requests need the least KV in HBM: what their decodes select with offloading, all without", leastWorkingSet},
-	{"session", "always the same replica for a session, or for a set where a trace has no sessions, while it takes requests; others as round-robin", bySession},
+	{"session", "always the same replica for a session of the trace, while it takes requests; requests without one as round-robin", bySession},
 }
 
 // RoundRobin names the router of a fleet that names none.
@@ -93,14 +93,10 @@ func least(v *View, of func(*Candidate) int64) int {
 // bySession is rendezvous hashing (Thaler and Ravishankar 1998): the highest hash of session and
 // replica wins, so that a replica that goes moves no session but its own.
 func bySession(v *View, a *Arrival) int {
-	name := a.Session
-	if name == "" {
-		name = a.Set
-	}
-	if name == "" {
+	if a.Session == "" {
 		return roundRobin(v, a)
 	}
-	session, best, highest := hashText(name), 0, uint64(0)
+	session, best, highest := hashText(a.Session), 0, uint64(0)
 	for i := range v.Candidates {
 		if h := des.Hash(session, uint64(v.Candidates[i].Replica)); h > highest {
 			best, highest = i, h
