@@ -90,6 +90,14 @@ func PointName(p *Point) string {
 	return fmt.Sprintf("%s-%s-s%d", system, load, p.Seed)
 }
 
+// SystemLabel names the system, and the replicas where there are several.
+func (p *Point) SystemLabel() string {
+	if n := p.Fleet.Replicas; n > 1 {
+		return fmt.Sprintf("%s x%d", p.System.Name, n)
+	}
+	return p.System.Name
+}
+
 // TOML writes the point as a configuration of its own.
 func (p *Point) TOML() ([]byte, error) { return p.encode(nil) }
 
