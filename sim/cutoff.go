@@ -159,7 +159,7 @@ func (m *Metrics) windowed(c *Cutoff) *Metrics {
 		to = j.arrivals[n-drain]
 	}
 	w := NewMetrics()
-	w.replicas, w.retried = make([]replicaUse, len(m.replicas)), m.retried
+	w.replicas = make([]replicaUse, len(m.replicas))
 	w.good, w.progressive, w.capacity = m.good, m.progressive, m.capacity
 	w.blockBytes, w.offload = m.blockBytes, m.offload
 	w.sampled, w.groups, w.loadError = m.sampled, m.groups, m.loadError
@@ -208,6 +208,7 @@ func orNone(rule string) string {
 
 // replay counts a request once more.
 func (m *Metrics) replay(r *ended) {
+	m.retried += r.Retries
 	if r.Rejected != "" {
 		m.rejected(r.Rejected)
 		return

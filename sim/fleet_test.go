@@ -157,6 +157,26 @@ func TestLaw9FleetsRepeat(t *testing.T) {
 	})
 }
 
+// A window over the whole run has the figures of the run, of every replica.
+func TestWindowOfAFleet(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c, cfg, clients := drawFleet(t)
+		whole, err := newFleet(t, cfg).Run(t.Context(), c.workload(clients), &log{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.Cutoff = sim.Cutoff{Warmup: sim.CutShare, Drain: sim.CutShare}
+		part, err := newFleet(t, cfg).Run(t.Context(), c.workload(clients), &log{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, b := whole.Summary(), part.Summary()
+		if a.Retried != b.Retried || !reflect.DeepEqual(a.ReplicaLoads, b.ReplicaLoads) || a.TTFT != b.TTFT || a.Completed != b.Completed {
+			t.Fatalf("whole %+v\nwindow %+v\n%v", a, b, c)
+		}
+	})
+}
+
 // Law 5: the steps of a replica follow one another, also over a failure.
 func TestLaw5StepsOfReplicas(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
