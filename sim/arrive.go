@@ -61,7 +61,8 @@ func (s *Server) arrival(t ticket) error {
 	}
 	if reason := s.reject(prompt, a.Output, limit); reason != "" {
 		s.metrics.rejected(reason)
-		rec := RequestRecord{ID: t.id, Replica: s.replica, Retries: t.retries, Set: a.Set, Given: a.Prompt, Prompt: prompt, Output: a.Output, Arrival: a.At, Rejected: reason}
+		rec := RequestRecord{ID: t.id, Replica: s.replica, Retries: t.retries, Set: a.Set,
+			Given: a.Prompt, Prompt: prompt, Output: a.Output, Arrival: a.At, Rejected: reason}
 		s.metrics.remember(&rec, nil, recalled{})
 		if err := s.rec.Request(&rec); err != nil {
 			return err

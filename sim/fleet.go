@@ -49,8 +49,8 @@ type replica struct {
 
 // NewFleet returns a fleet with no requests.
 func NewFleet(cfg FleetConfig) (*Fleet, error) {
-	if cfg.Addressed || cfg.DeviceSelects || cfg.RecordTo != nil || cfg.Trace != nil || cfg.Idle != nil {
-		return nil, errors.New("sim: a device that computes, and recordings of selections, are of one server, not of a fleet")
+	if cfg.Addressed || cfg.RecordTo != nil || cfg.Trace != nil || cfg.Idle != nil {
+		return nil, errors.New("sim: a device that computes, and what is recorded, are of one server, not of a fleet")
 	}
 	for _, o := range cfg.Outages {
 		if o.Replica < 0 || o.Replica >= cfg.Replicas || o.At < 0 || o.For <= 0 {
@@ -66,7 +66,8 @@ func NewFleet(cfg FleetConfig) (*Fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Fleet{FleetConfig: cfg, events: &des.Queue[event]{}, router: router, replicas: make([]replica, cfg.Replicas)}
+	f := &Fleet{FleetConfig: cfg, events: &des.Queue[event]{}, router: router}
+	f.replicas = make([]replica, cfg.Replicas)
 	f.view.Last = -1
 	f.metrics = cfg.newMetrics(cfg.Replicas)
 	for i := range f.replicas {
@@ -150,7 +151,7 @@ func (f *Fleet) end() (*Metrics, error) {
 			continue
 		}
 		if n := s.sched.Waiting() + s.sched.Running(); n > 0 {
-			return nil, fmt.Errorf("sim: %d requests of replica %d can never be scheduled; the first waits since its arrival", n, i)
+			return nil, fmt.Errorf("sim: %d requests of replica %d can never be scheduled", n, i)
 		}
 		s.noteSample()
 	}
@@ -252,7 +253,7 @@ func (f *Fleet) send(t ticket) {
 	for i := range f.replicas {
 		if r := &f.replicas[i]; r.server != nil && !r.draining {
 			l := &r.server.load
-			v.Candidates = append(v.Candidates, Candidate{Replica: i, Requests: l.requests, Tokens: l.tokens, WorkingSet: l.workingSet})
+			v.Candidates = append(v.Candidates, Candidate{i, l.requests, l.tokens, l.workingSet})
 		}
 	}
 	if len(v.Candidates) == 0 {

@@ -19,10 +19,10 @@ type FleetSpec struct {
 // On says whether there is more to a fleet than one server.
 func (s *FleetSpec) On() bool { return s.Replicas > 1 || len(s.Fail)+len(s.Drain) > 0 }
 
-// outages and drains are the changes in the fleet's own units.
+// changes are Fail and Drain in the fleet's own units.
 func (s *FleetSpec) changes() (outages []Outage, drains []Drain) {
 	for _, f := range s.Fail {
-		outages = append(outages, Outage{Replica: int(f[1]), At: des.FromSeconds(f[0]), For: des.FromSeconds(f[2])})
+		outages = append(outages, Outage{int(f[1]), des.FromSeconds(f[0]), des.FromSeconds(f[2])})
 	}
 	for _, d := range s.Drain {
 		drains = append(drains, Drain{Replica: int(d[1]), At: des.FromSeconds(d[0])})
@@ -33,5 +33,8 @@ func (s *FleetSpec) changes() (outages []Outage, drains []Drain) {
 // Of returns the configuration of a fleet of such servers.
 func (s *FleetSpec) Of(cfg Config, device func() (Device, error)) FleetConfig {
 	outages, drains := s.changes()
-	return FleetConfig{Config: cfg, Replicas: s.Replicas, Router: s.Router, Outages: outages, Drains: drains, NewDevice: device}
+	return FleetConfig{
+		Config: cfg, Replicas: s.Replicas, Router: s.Router, Outages: outages, Drains: drains,
+		NewDevice: device,
+	}
 }

@@ -20,7 +20,10 @@ func (l *load) remove(o load) {
 // expected is the load of a request that has not arrived.
 func (s *Server) expected(t *ticket) load {
 	prompt := min(t.arrival.Prompt, s.Model.MaxContext)
-	return load{tokens: int64(prompt) + int64(t.arrival.Output), workingSet: s.decodeBytes(prompt + t.generated)}
+	return load{
+		tokens:     int64(prompt) + int64(t.arrival.Output),
+		workingSet: s.decodeBytes(prompt + t.generated),
+	}
 }
 
 // loadOf is the load of a request: KV that is measured once it decodes.

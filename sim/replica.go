@@ -47,7 +47,7 @@ func (u *uses) join(o *uses) {
 	}
 }
 
-// fleet returns the figures that only fleets have: none of one replica under which no request was retried.
+// fleet returns the figures that only fleets have: none of one replica that retried no request.
 func (m *Metrics) fleet(seconds float64) (replicas, retried int, loads []ReplicaLoad) {
 	if len(m.replicas) == 1 && m.retried == 0 {
 		return 0, 0, nil

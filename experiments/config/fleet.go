@@ -36,10 +36,11 @@ func checkFleets(c *Config) *KeyError {
 		if slices.Contains(c.Replicas[:i], f.Replicas) {
 			return &KeyError{Key: "fleet.replicas", Value: fmt.Sprint(f.Replicas), Reason: "listed twice"}
 		}
-		if err := checkChanges("fail", f.Fail, f.Replicas, "[s, replica, s]", "[[120, 1, 60]]"); err != nil {
-			return err
+		err := checkChanges("fail", f.Fail, f.Replicas, "[s, replica, s]", "[[120, 1, 60]]")
+		if err == nil {
+			err = checkChanges("drain", f.Drain, f.Replicas, "[s, replica]", "[[300, 1]]")
 		}
-		if err := checkChanges("drain", f.Drain, f.Replicas, "[s, replica]", "[[300, 1]]"); err != nil {
+		if err != nil {
 			return err
 		}
 		drained := map[float64]bool{}
@@ -47,7 +48,8 @@ func checkFleets(c *Config) *KeyError {
 			drained[d[1]] = true
 		}
 		if len(drained) == f.Replicas {
-			return &KeyError{Key: "fleet.drain", Value: rowsText(f.Drain), Reason: fmt.Sprintf("drains all of fleet.replicas = %d; let one take requests", f.Replicas)}
+			return &KeyError{Key: "fleet.drain", Value: rowsText(f.Drain),
+				Reason: fmt.Sprintf("drains all of fleet.replicas = %d; let one take requests", f.Replicas)}
 		}
 	}
 	return nil
@@ -66,7 +68,8 @@ func checkChanges(key string, rows [][]float64, replicas int, want, example stri
 		case !(row[0] >= 0 && row[0] <= mostSeconds):
 			return fault(fmt.Sprintf("is at %g s, not 0 to %g", row[0], mostSeconds))
 		case !(row[1] >= 0 && row[1] < float64(replicas)) || row[1] != float64(int(row[1])):
-			return fault(fmt.Sprintf("is of replica %g; with fleet.replicas = %d there are 0 to %d", row[1], replicas, replicas-1))
+			return fault(fmt.Sprintf("is of replica %g; with fleet.replicas = %d there are 0 to %d",
+				row[1], replicas, replicas-1))
 		case len(row) == 3 && !(row[2] >= 1e-6 && row[2] <= mostSeconds):
 			return fault(fmt.Sprintf("lasts %g s, not 1e-06 to %g", row[2], mostSeconds))
 		}
@@ -80,7 +83,8 @@ func rowsText(rows [][]float64) string { return strings.ReplaceAll(fmt.Sprint(ro
 func (c *Config) oneReplica(reason string) *KeyError {
 	switch {
 	case len(c.Replicas) > 1 || c.Replicas[0] > 1:
-		return &KeyError{Key: "fleet.replicas", Value: strings.ReplaceAll(fmt.Sprint(listed(c.Replicas)), " ", ", "), Reason: reason}
+		value := strings.ReplaceAll(fmt.Sprint(listed(c.Replicas)), " ", ", ")
+		return &KeyError{Key: "fleet.replicas", Value: value, Reason: reason}
 	case len(c.Fleet.Fail) > 0:
 		return &KeyError{Key: "fleet.fail", Value: rowsText(c.Fleet.Fail), Reason: reason}
 	}

@@ -116,7 +116,10 @@ type customSystem struct {
 
 func newLoader() *loader {
 	return &loader{
-		cfg:          Config{Clients: []int{0}, Replicas: []int{1}, Fleet: sim.FleetSpec{Replicas: 1, Router: sim.RoundRobin}, Workload: traces.DefaultSpec(), Scores: traces.DefaultScores},
+		cfg: Config{
+			Clients: []int{0}, Workload: traces.DefaultSpec(), Scores: traces.DefaultScores,
+			Replicas: []int{1}, Fleet: sim.FleetSpec{Replicas: 1, Router: sim.RoundRobin},
+		},
 		origin:       map[string]string{},
 		chosen:       map[string]bool{},
 		common:       map[string]any{},

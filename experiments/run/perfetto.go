@@ -50,14 +50,17 @@ func newChromeTrace(w io.Writer, next sim.Recorder, scatter bool, replicas int) 
 			c.print(",")
 		}
 		if replicas > 1 {
-			c.print("\n"+`{"ph":"M","name":"process_name","pid":%d,"args":{"name":"replica %d"}},`, replica+1, replica)
+			c.print("\n"+`{"ph":"M","name":"process_name","pid":%d,"args":{"name":"replica %d"}},`,
+				replica+1, replica)
 		}
 		for i, name := range lanes {
 			if i > 0 {
 				c.print(",")
 			}
-			c.print("\n"+`{"ph":"M","name":"thread_name","pid":%d,"tid":%d,"args":{"name":%q}},`, replica+1, i+1, name)
-			c.print("\n"+`{"ph":"M","name":"thread_sort_index","pid":%d,"tid":%d,"args":{"sort_index":%d}}`, replica+1, i+1, i+1)
+			c.print("\n"+`{"ph":"M","name":"thread_name","pid":%d,"tid":%d,"args":{"name":%q}},`,
+				replica+1, i+1, name)
+			c.print("\n"+`{"ph":"M","name":"thread_sort_index","pid":%d,"tid":%d,"args":{"sort_index":%d}}`,
+				replica+1, i+1, i+1)
 		}
 	}
 	return c

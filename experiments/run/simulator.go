@@ -178,7 +178,8 @@ func (s *prepared) serve(ctx context.Context, sink Sink, notes func(*sim.Metrics
 	rec := NewOutputs(sink, &s.point.System, s.server.RecallProxy, s.point.Fleet.On())
 	var recorder sim.Recorder = rec
 	if sink.Trace != nil {
-		trace := newChromeTrace(sink.Trace, rec, s.point.System.Offload && s.point.System.SaveEngine == "flash", max(1, s.point.Fleet.Replicas))
+		scatter := s.point.System.Offload && s.point.System.SaveEngine == "flash"
+		trace := newChromeTrace(sink.Trace, rec, scatter, max(1, s.point.Fleet.Replicas))
 		defer func() { err = errors.Join(err, trace.close()) }()
 		recorder = trace
 	}
@@ -213,8 +214,11 @@ func (s *prepared) serve(ctx context.Context, sink Sink, notes func(*sim.Metrics
 	return sum, rec.err
 }
 
+// serving runs a workload to its end: Server.Run or Fleet.Run.
+type serving func(context.Context, sim.Workload, sim.Recorder) (*sim.Metrics, error)
+
 // runner returns what serves the workload: a server, or a fleet.
-func (s *prepared) runner() (func(context.Context, sim.Workload, sim.Recorder) (*sim.Metrics, error), error) {
+func (s *prepared) runner() (serving, error) {
 	if s.point.Fleet.On() {
 		fleet, err := sim.NewFleet(s.point.Fleet.Of(s.server, s.device))
 		if err != nil {
