@@ -22,6 +22,7 @@ type Run struct {
 	GPU                 string             `json:"gpu"`
 	Seed                uint64             `json:"seed"`
 	Rate                float64            `json:"rate"`        // requests/s
+	Replicas            int                `json:"replicas"`    // of a fleet
 	Concurrency         int                `json:"concurrency"` // clients of a closed loop, which has no rate
 	TTFT                mean               `json:"ttft_s"`
 	TBT                 mean               `json:"tbt_s"`
@@ -49,6 +50,12 @@ func Read(dir string) ([]Run, error) {
 	var runs []Run
 	if err := readJSON(filepath.Join(dir, "summary.json"), &runs); err != nil {
 		return nil, err
+	}
+	for i := range runs {
+		r := &runs[i]
+		if _, axis := r.Settings["fleet.replicas"]; r.Replicas > 1 && !axis { // a series of its own
+			r.System = fmt.Sprintf("%s x%d", label(r.System), r.Replicas)
+		}
 	}
 	traceOf(dir, runs)
 	return runs, nil

@@ -11,46 +11,45 @@ import (
 
 // fetch takes the next request from the workload and schedules its arrival.
 func (s *Server) fetch() error {
-	a, more, err := s.workload.Next()
-	if err != nil || !more {
-		s.broken = err != nil
-		return err
+	a, more, err := s.feed.next(s.events.Now() - s.Engine.Request)
+	if err == nil && more {
+		s.offer(a.At, ticket{arrival: a})
 	}
-	if a.At+s.Engine.Request < s.events.Now() {
-		return fmt.Errorf("sim: request %d arrives at %v, before the one in front of it", s.arrived+1, a.At)
-	}
-	s.events.Schedule(a.At+s.Engine.Request, priority[arrive], event{kind: arrive, n: s.hold(a)})
-	return nil
+	return err
 }
 
-// hold keeps a request until it arrives and returns its place in coming.
-func (s *Server) hold(a Arrival) int64 {
-	if n := len(s.vacant); n > 0 {
-		place := s.vacant[n-1]
-		s.vacant = s.vacant[:n-1]
-		s.coming[place] = a
-		return place
+// offer sends the server a request, which passes the front end before the scheduler has it.
+func (s *Server) offer(at des.Time, t ticket) {
+	if s.fleet != nil {
+		s.load.requests++
+		s.load.add(s.expected(&t))
 	}
-	s.coming = append(s.coming, a)
-	return int64(len(s.coming) - 1)
+	s.schedule(at+s.Engine.Request, arrive, s.coming.hold(t))
 }
 
 // ended has the client whose request ended send its next one, in a closed loop.
 func (s *Server) ended(at des.Time) error {
-	if s.loop == nil {
+	switch {
+	case s.fleet != nil:
+		s.load.requests--
+		return s.fleet.ended(at)
+	case s.feed.loop == nil:
 		return nil
 	}
-	s.loop.Ended(at)
+	s.feed.loop.Ended(at)
 	return s.fetch()
 }
 
-// arrival queues a request that was held, cut to the model's maximum or rejected.
-func (s *Server) arrival(place int64) error {
-	a := s.coming[place]
-	s.vacant = append(s.vacant, place)
-	s.arrived++
-	s.nextID++
-	s.metrics.arrived(a.At)
+// arrival queues a request, cut to the model's maximum or rejected.
+func (s *Server) arrival(t ticket) error {
+	a := t.arrival
+	if s.fleet != nil {
+		s.load.remove(s.expected(&t))
+	} else {
+		s.nextID++
+		t.id = s.nextID
+		s.metrics.arrived(a.At)
+	}
 	limit := s.Spec.MaxPromptTokens
 	if limit == 0 || limit > s.Model.MaxContext {
 		limit = s.Model.MaxContext
@@ -62,21 +61,24 @@ func (s *Server) arrival(place int64) error {
 	}
 	if reason := s.reject(prompt, a.Output, limit); reason != "" {
 		s.metrics.rejected(reason)
-		rec := RequestRecord{ID: s.nextID, Set: a.Set, Given: a.Prompt, Prompt: prompt, Output: a.Output, Arrival: a.At, Rejected: reason}
+		rec := RequestRecord{ID: t.id, Replica: s.replica, Retries: t.retries, Set: a.Set,
+			Given: a.Prompt, Prompt: prompt, Output: a.Output, Arrival: a.At, Rejected: reason}
 		s.metrics.remember(&rec, nil, recalled{})
 		if err := s.rec.Request(&rec); err != nil {
 			return err
 		}
 		return s.ended(s.events.Now() + s.Engine.Reply)
 	}
-	if prompt < a.Prompt {
+	if prompt < a.Prompt && t.retries == 0 {
 		s.metrics.truncated(a.Prompt, prompt)
 	}
 	r := s.newRequest()
-	r.arrival, r.prompt = a, prompt
-	r.Request = sched.NewRequest(s.nextID, prompt, a.Output)
+	r.arrival, r.prompt, r.life = a, prompt, t.life
+	r.Request = sched.NewRequest(t.id, prompt, a.Output)
+	r.Resume(t.generated)
 	r.StartAfter(s.prefixHit(a.Cached, prompt))
 	s.requests[r.Request] = r
+	s.weigh(r)
 	if s.Engine.PlanAhead && s.busy {
 		s.arrivedLate = append(s.arrivedLate, r.Request)
 		return nil

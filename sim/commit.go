@@ -16,6 +16,7 @@ func (s *Server) commit(now des.Time) error {
 		planner.Commit(seg)
 		r.prefilled += int64(seg.Tokens()) * int64(seg.LayerTo-seg.LayerFrom)
 		if !r.Decoding() {
+			s.weigh(r)
 			continue
 		}
 		if want := int64(r.Target-r.Hit) * int64(s.Model.Layers); r.prefilled != want {
@@ -75,6 +76,7 @@ func (s *Server) emit(r *request, now des.Time) error {
 	r.Generated++
 	s.metrics.rates.tokens++
 	if !r.Finished() {
+		s.weigh(r)
 		return nil
 	}
 	s.path.drop(r, true)
@@ -86,8 +88,9 @@ func (s *Server) emit(r *request, now des.Time) error {
 	s.closeSeq(r)
 	s.sched.Finish(r.Request)
 	delete(s.requests, r.Request)
+	s.load.remove(r.load)
 	rec := RequestRecord{
-		ID: r.ID, Set: r.arrival.Set, Given: r.arrival.Prompt, Prompt: r.prompt, Output: r.Output, Arrival: r.arrival.At,
+		ID: r.ID, Replica: s.replica, Retries: r.retries, Set: r.arrival.Set, Given: r.arrival.Prompt, Prompt: r.prompt, Output: r.Output, Arrival: r.arrival.At,
 		Scheduled: r.scheduled, FirstToken: r.first, LastToken: r.last, LongestTBT: r.longest,
 		Preemptions: r.preemptions,
 	}

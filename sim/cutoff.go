@@ -159,6 +159,7 @@ func (m *Metrics) windowed(c *Cutoff) *Metrics {
 		to = j.arrivals[n-drain]
 	}
 	w := NewMetrics()
+	w.replicas = make([]replicaUse, len(m.replicas))
 	w.good, w.progressive, w.capacity = m.good, m.progressive, m.capacity
 	w.blockBytes, w.offload = m.blockBytes, m.offload
 	w.sampled, w.groups, w.loadError = m.sampled, m.groups, m.loadError
@@ -207,6 +208,7 @@ func orNone(rule string) string {
 
 // replay counts a request once more.
 func (m *Metrics) replay(r *ended) {
+	m.retried += r.Retries
 	if r.Rejected != "" {
 		m.rejected(r.Rejected)
 		return
@@ -233,8 +235,10 @@ func (m *Metrics) replaySteps(steps []StepRecord) {
 			m.rates.tokens += int64(r.Tokens)
 		}
 	}
-	m.uses = uses{}
+	for i := range m.replicas {
+		m.replicas[i].uses = uses{}
+	}
 	for i := range steps {
-		m.uses.within(&steps[i], m.start, m.end)
+		m.replicas[steps[i].Replica].within(&steps[i], m.start, m.end)
 	}
 }

@@ -9,6 +9,9 @@
 // (saves.go). commit.go emits the tokens; the Recorder (request.go) sees every finished request
 // and step; metrics.go sums them up.
 //
+// A Fleet (fleet.go) runs several servers in one virtual time behind a Router (router.go), which
+// reads their load (load.go); failure.go takes replicas away and brings them back.
+//
 // The package reads no wall clock, file, flag or environment and starts no thread. It is one
 // code for modelled and real devices.
 package sim

@@ -136,3 +136,71 @@ func (s *Server) selectedByLibrary() (n int64) {
 // Begin and Advance run a server event by event.
 func (s *Server) Begin(w Workload, rec Recorder) error { return s.begin(w, rec) }
 func (s *Server) Advance() (bool, error)               { return s.advance() }
+
+// Drive is Run with a look at the fleet after every event.
+func (f *Fleet) Drive(w Workload, rec Recorder, look func() error) (*Metrics, error) {
+	if err := f.begin(w, rec); err != nil {
+		return nil, err
+	}
+	for {
+		more, err := f.advance()
+		if err != nil {
+			return nil, err
+		}
+		if !more {
+			return f.end()
+		}
+		if err := look(); err != nil {
+			return nil, fmt.Errorf("at %v: %w", f.events.Now(), err)
+		}
+	}
+}
+
+func (f *Fleet) Check() error                         { return f.check() }
+func (f *Fleet) Begin(w Workload, rec Recorder) error { return f.begin(w, rec) }
+func (f *Fleet) Advance() (bool, error)               { return f.advance() }
+
+// Left returns what should be zero when all requests have gone, over all replicas.
+func (f *Fleet) Left() (all Holdings) {
+	all.Requests = int64(len(f.waiting) + f.coming.len())
+	for i := range f.replicas {
+		if s := f.replicas[i].server; s != nil {
+			h := s.Left()
+			all.Requests += h.Requests + int64(s.coming.len())
+			all.Granted += h.Granted
+			all.Reserved += h.Reserved
+			all.Held += h.Held
+			all.Saves += h.Saves
+		}
+	}
+	return all
+}
+
+// Recount compares the load of every replica with a count of its requests. Between a step's
+// beginning and its end the working sets are those at its beginning.
+func (f *Fleet) Recount() error {
+	for i := range f.replicas {
+		s := f.replicas[i].server
+		if s == nil {
+			continue
+		}
+		want := load{requests: len(s.requests) + s.coming.len()}
+		for _, t := range s.coming.held {
+			if t.id > 0 {
+				want.add(s.expected(&t))
+			}
+		}
+		for _, r := range s.requests {
+			want.tokens += int64(r.Target-r.Done) + int64(r.Output-r.Generated)
+			if s.busy {
+				want.workingSet += r.load.workingSet
+			} else {
+				want.workingSet += s.loadOf(r).workingSet
+			}
+		}
+		if s.load != want {
+			return fmt.Errorf("replica %d has a load of %+v, a recount %+v", i, s.load, want)
+		}
+	}
+	return nil
+}

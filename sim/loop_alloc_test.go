@@ -17,7 +17,7 @@ func (e *endless) Next() (Arrival, bool, error) {
 
 // A request that ends and the one that follows it allocate nothing of the loop's own.
 func TestClosedLoopAllocatesNothing(t *testing.T) {
-	s := &Server{Config: Config{Engine: Engine{Request: des.Millisecond}}}
+	s := &Server{Config: Config{Engine: Engine{Request: des.Millisecond}}, events: &des.Queue[event]{}}
 	if err := s.begin(&endless{}, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func TestClosedLoopAllocatesNothing(t *testing.T) {
 		if !ok {
 			t.Fatal("no request is coming")
 		}
-		s.vacant = append(s.vacant, ev.n)
+		s.coming.take(ev.n)
 		if err := s.ended(s.events.Now()); err != nil {
 			t.Fatal(err)
 		}
@@ -35,7 +35,7 @@ func TestClosedLoopAllocatesNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(100, next); n != 0 {
 		t.Errorf("%v allocations a request", n)
 	}
-	if len(s.coming) != 4 {
-		t.Errorf("%d requests are held for 4 clients", len(s.coming))
+	if n := len(s.coming.held); n != 4 {
+		t.Errorf("%d requests are held for 4 clients", n)
 	}
 }

@@ -29,7 +29,8 @@ type Metrics struct {
 
 	progressive int // layers of a step in which decodes attend round by round
 	recalls     recalls
-	uses        uses
+	replicas    []replicaUse
+	retried     int
 	capacity    Capacity
 
 	good    func(*RequestRecord) bool // nil: nobody judges
@@ -55,7 +56,7 @@ type rates struct {
 // NewMetrics returns metrics of nothing.
 func NewMetrics() *Metrics {
 	return &Metrics{TTFT: newDistribution(), TBT: newDistribution(), TPOT: newDistribution(),
-		E2E: newDistribution(), QueueDelay: newDistribution(), start: -1}
+		E2E: newDistribution(), QueueDelay: newDistribution(), start: -1, replicas: make([]replicaUse, 1)}
 }
 
 // Distribution is a stream of durations.
@@ -123,6 +124,7 @@ func (m *Metrics) gap(t des.Time) { m.TBT.add(t) }
 
 func (m *Metrics) completed(r *RequestRecord) {
 	m.done++
+	m.replicas[r.Replica].requests++
 	m.finishedTokens += int64(r.Output)
 	m.finished(r)
 	if m.good != nil && m.good(r) {
@@ -158,7 +160,7 @@ func (m *Metrics) step(r *StepRecord) {
 	m.saved += r.Saved
 	m.phases.Add(&r.Timing.Phases)
 	m.extrapolated |= r.Timing.Extrapolated
-	m.uses.step(r)
+	m.replicas[r.Replica].step(r)
 	if m.journal != nil {
 		m.journal.steps = append(m.journal.steps, *r)
 	}
@@ -200,7 +202,8 @@ func (m *Metrics) Summary() Summary {
 	if ended := m.done + m.refused; ended > 0 {
 		s.ServedShare = float64(m.done) / float64(ended)
 	}
-	s.Uses, s.Window = m.uses.of(&m.capacity, m.offload, s.SimulatedS), m.window
+	s.Uses, s.Window = m.uses(s.SimulatedS), m.window
+	s.Replicas, s.Retried, s.ReplicaLoads = m.fleet(s.SimulatedS)
 	s.RecallProxy = m.recalls.proxy()
 	if m.steps > 0 {
 		s.BatchMean = float64(m.batch) / float64(m.steps)
@@ -223,6 +226,9 @@ func (m *Metrics) Summary() Summary {
 	}
 	if m.refused > 0 {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("%d of %d requests rejected: %s", m.refused, m.submitted, firstOf(m.refused, m.refusal)))
+	}
+	if m.retried > 0 {
+		s.Warnings = append(s.Warnings, fmt.Sprintf("requests began anew %d times as their replicas failed", m.retried))
 	}
 	if m.truncations.n > 0 {
 		s.Warnings = append(s.Warnings, m.truncations.warning(m.submitted))
@@ -259,10 +265,22 @@ func (p *Phases) seconds() map[string]float64 {
 	return seconds
 }
 
-// check verifies law 4: every request and token is accounted for.
-func (m *Metrics) check(inFlight int) error {
+// figures returns the metrics of what the cutoff leaves of a run.
+func (m *Metrics) figures(c *Cutoff) *Metrics {
+	if m.journal == nil {
+		return m
+	}
+	return m.windowed(c)
+}
+
+// check verifies law 4: every request is accounted for, and every token, of which the requests in
+// flight have emitted so many.
+func (m *Metrics) check(inFlight int, emitted int64) error {
 	if m.submitted != m.done+m.refused+inFlight {
 		return fmt.Errorf("law 4: %d requests submitted, %d completed + %d rejected + %d in flight", m.submitted, m.done, m.refused, inFlight)
+	}
+	if emitted += m.finishedTokens; emitted != m.rates.tokens {
+		return fmt.Errorf("law 4: %d tokens emitted, requests count %d", m.rates.tokens, emitted)
 	}
 	return nil
 }

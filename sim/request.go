@@ -30,18 +30,26 @@ type request struct {
 	latest   *dsa.Latest  // of those, selections of the sample; or all that the device chose
 	replay   *dsa.Replay  // or a recording tells
 
+	life
+	load load // that it is to its replica
+}
+
+// life is what a request has come to. It goes with the request to another replica.
+type life struct {
 	recalled recalled   // of Config.RecallProxy
 	gaps     []des.Time // between its tokens, with Config.Cutoff
 
 	scheduled, first, last des.Time // first scheduled, first and last token
 	longest                des.Time // between two tokens
 	started                bool
-	preemptions            int
+	preemptions, retries   int
 }
 
 // RequestRecord is what a run keeps of one request.
 type RequestRecord struct {
 	ID          int
+	Replica     int // of a fleet, that served it to its end, or rejected it
+	Retries     int // times that a replica failed under it
 	Set         string
 	Given       int // prompt tokens as the trace has them
 	Prompt      int // and after truncation: what was served, or rejected
@@ -69,7 +77,8 @@ func (r *RequestRecord) TPOT() des.Time {
 
 // StepRecord is what a run keeps of one step.
 type StepRecord struct {
-	Index              int64
+	Index              int64 // of the replica
+	Replica            int   // of a fleet
 	Start              des.Time
 	Decodes, Prefills  int
 	PrefillTokenLayers int64 // tokens times layers that each runs through

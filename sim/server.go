@@ -62,7 +62,11 @@ type Config struct {
 // Server runs one serving system on one device in virtual time.
 type Server struct {
 	Config
-	events  des.Queue[event]
+	events  *des.Queue[event] // its own, or its fleet's
+	fleet   *Fleet            // that it is a replica of; nil: none
+	replica int               // which one
+	number  int32             // of the server among all that the fleet has had
+	touched bool              // had an event at this time
 	sched   *sched.Scheduler
 	memory  *kv.Budget
 	cache   *kv.Cache // nil without offloading
@@ -80,10 +84,9 @@ type Server struct {
 	busy        bool
 	batch       *sched.Batch
 	steps       int64
-	coming      []Arrival // fetched, not yet arrived
-	vacant      []int64   // places in coming
-	broken      bool      // the workload gave an error
-	arrived     int
+	feed        feed
+	coming      tickets
+	load        load             // of a replica
 	arrivedLate []*sched.Request // that came while a step ran whose successor was planned already
 	saves       []saveJob        // in flight, oldest first
 	savedSteps  int64            // steps whose saves are done, or will be at a scheduled event
@@ -92,13 +95,12 @@ type Server struct {
 	path        path
 	groups      []int32 // (layer, KV head) groups whose blocks the cache follows
 	counted     []int32 // those whose selections are known: all where their sizes differ
-	workload    Workload
-	loop        ClosedLoop // the workload, if it is one
 }
 
 type event struct {
-	kind eventKind
-	n    int64 // saveDone: sequence number of the last save done; arrive: place in coming
+	kind   eventKind
+	server int32 // number of the server that it happens to
+	n      int64 // saveDone: sequence number of the last save done; arrive: place in coming
 }
 
 type eventKind uint8
@@ -107,15 +109,20 @@ const (
 	arrive eventKind = iota
 	stepDone
 	saveDone
+	// of a fleet
+	route
+	goDown
+	comeUp
+	goDraining
 )
 
-// Events at one time: saves complete, requests arrive, the step ends.
-var priority = [...]int8{arrive: 1, stepDone: 2, saveDone: 0}
+// Events at one time: replicas come and go, saves complete, requests arrive, steps end.
+var priority = [...]int8{comeUp: -3, goDown: -2, goDraining: -1, saveDone: 0, route: 1, arrive: 1, stepDone: 2}
 
 // NewServer returns a server with no requests.
 func NewServer(cfg Config) (*Server, error) {
 	spec := &cfg.Spec
-	s := &Server{Config: cfg, requests: map[*sched.Request]*request{}}
+	s := &Server{Config: cfg, events: &des.Queue[event]{}, requests: map[*sched.Request]*request{}}
 	geo := cfg.Geometry
 	blockBytes := geo.BlockBytes * int64(geo.Groups())
 	capacity := cfg.HBMBytes
@@ -225,27 +232,29 @@ func (s *Server) Run(ctx context.Context, w Workload, rec Recorder) (*Metrics, e
 
 // begin takes the first request, or the first of each client, from the workload.
 func (s *Server) begin(w Workload, rec Recorder) error {
-	s.workload, s.rec = w, rec
-	s.metrics = NewMetrics()
-	s.metrics.offload, s.metrics.blockBytes = s.Spec.Offload, s.Geometry.BlockBytes
-	s.metrics.good = s.Good
-	s.metrics.capacity = Capacity{HBM: s.CardBytes, Fixed: s.FixedBytes, KV: s.HBMBytes, DRAM: int64(s.Spec.DRAMGiB * (1 << 30))}
-	if s.Cutoff.On() {
-		s.metrics.journal = &journal{}
-	}
-	if s.Spec.Progressive() {
-		s.metrics.progressive = s.Model.Layers - s.Spec.DenseLayers
-	}
-	clients := 1
-	if loop, ok := w.(ClosedLoop); ok && loop.Concurrency() > 0 {
-		s.loop, clients = loop, loop.Concurrency()
-	}
-	for range clients {
+	s.rec, s.metrics = rec, s.newMetrics(1)
+	for range s.feed.begin(w) {
 		if err := s.fetch(); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// newMetrics returns metrics of nothing, of so many servers.
+func (c *Config) newMetrics(replicas int) *Metrics {
+	m := NewMetrics()
+	m.replicas = make([]replicaUse, replicas)
+	m.offload, m.blockBytes = c.Spec.Offload, c.Geometry.BlockBytes
+	m.good = c.Good
+	m.capacity = Capacity{HBM: c.CardBytes, Fixed: c.FixedBytes, KV: c.HBMBytes, DRAM: int64(c.Spec.DRAMGiB * (1 << 30))}
+	if c.Cutoff.On() {
+		m.journal = &journal{}
+	}
+	if c.Spec.Progressive() {
+		m.progressive = c.Model.Layers - c.Spec.DenseLayers
+	}
+	return m
 }
 
 // advance handles one event; more is false when none is left.
@@ -260,10 +269,14 @@ func (s *Server) advance() (more bool, err error) {
 			return false, err
 		}
 	}
-	switch err := s.handle(ev); {
+	err = s.handle(ev)
+	if err == nil && !s.events.More() { // a batch sees everything that happens at its start
+		err = s.proceed()
+	}
+	switch {
 	case err == nil:
 		return true, nil
-	case s.broken:
+	case s.feed.broken:
 		return false, err // the workload's own words say where it broke
 	default:
 		return false, fmt.Errorf("at %v, step %d: %w", s.events.Now(), s.steps, err)
@@ -273,15 +286,7 @@ func (s *Server) advance() (more bool, err error) {
 // interrupted returns the metrics of a run that ends here.
 func (s *Server) interrupted() *Metrics {
 	s.metrics.end = max(s.metrics.end, s.events.Now())
-	return s.figures()
-}
-
-// figures returns the metrics of what Config.Cutoff leaves of the run.
-func (s *Server) figures() *Metrics {
-	if s.metrics.journal == nil {
-		return s.metrics
-	}
-	return s.metrics.windowed(&s.Cutoff)
+	return s.metrics.figures(&s.Cutoff)
 }
 
 // end closes the books after the last event.
@@ -289,38 +294,34 @@ func (s *Server) end() (*Metrics, error) {
 	if n := s.sched.Waiting() + s.sched.Running(); n > 0 {
 		return nil, fmt.Errorf("sim: %d requests can never be scheduled; the first waits since its arrival", n)
 	}
+	s.noteSample()
+	return s.metrics.figures(&s.Cutoff), nil
+}
+
+// noteSample notes the error that a sample of the heads brings.
+func (s *Server) noteSample() {
 	if s.cache != nil && s.cache.Sample.Rate < 1 {
 		s.metrics.sampled, s.metrics.groups = len(s.cache.Sample.Groups), s.Geometry.Groups()
-		s.metrics.loadError = s.cache.LoadError()
+		s.metrics.loadError = max(s.metrics.loadError, s.cache.LoadError())
 	}
-	return s.figures(), nil
 }
 
 func (s *Server) handle(ev event) error {
-	now := s.events.Now()
 	switch ev.kind {
-	case arrive:
-		if err := s.arrival(ev.n); err != nil {
-			return err
-		}
-		if s.loop != nil {
-			break // the next one comes when this has ended
-		}
-		if err := s.fetch(); err != nil {
-			return err
-		}
 	case saveDone:
-		if err := s.markSaved(ev.n); err != nil {
-			return err
-		}
+		return s.markSaved(ev.n)
 	case stepDone:
-		if err := s.commit(now); err != nil {
-			return err
-		}
+		return s.commit(s.events.Now())
 	}
-	if s.events.More() {
-		return nil // a batch sees everything that happens at its start
+	if err := s.arrival(s.coming.take(ev.n)); err != nil || s.fleet != nil || s.feed.loop != nil {
+		return err // of a closed loop the next one comes when this has ended
 	}
+	return s.fetch()
+}
+
+// proceed begins a step if the device is idle and a request can run.
+func (s *Server) proceed() error {
+	now := s.events.Now()
 	if s.busy {
 		return nil
 	}
@@ -350,8 +351,12 @@ func (s *Server) completeSaves(at des.Time, n int64) {
 	for i := range s.saves {
 		if j := s.saves[i].step; j >= s.savedSteps && j < n {
 			s.savedSteps = n
-			s.events.Schedule(at, priority[saveDone], event{kind: saveDone, n: n - 1})
+			s.schedule(at, saveDone, n-1)
 			return
 		}
 	}
+}
+
+func (s *Server) schedule(at des.Time, kind eventKind, n int64) {
+	s.events.Schedule(at, priority[kind], event{kind: kind, server: s.number, n: n})
 }

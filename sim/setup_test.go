@@ -197,6 +197,14 @@ func profile(t fatal, name string) *hw.Profile {
 
 // server returns a server for the scenario on a device.
 func (c *scenario) server(t fatal, d sim.Device) *sim.Server {
+	s, err := sim.NewServer(c.config(t, d))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (c *scenario) config(t fatal, d sim.Device) sim.Config {
 	cfg := sim.Config{
 		Spec:     c.spec,
 		Model:    sim.Model{Layers: c.model.Layers, KVHeads: c.model.KVHeads, Hidden: c.model.Hidden, MaxContext: c.model.MaxContext},
@@ -209,11 +217,7 @@ func (c *scenario) server(t fatal, d sim.Device) *sim.Server {
 	if c.spec.Sparse() {
 		cfg.Library = library(t, &c.spec)
 	}
-	s, err := sim.NewServer(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+	return cfg
 }
 
 // outcome is a finished run.

@@ -73,6 +73,7 @@ func (s *Server) evictRequest(r *request) {
 	s.metrics.preemptions++
 	s.path.drop(r, false)
 	s.closeSeq(r)
+	s.weigh(r)
 }
 
 func (s *Server) closeSeq(r *request) {
@@ -90,7 +91,7 @@ func (s *Server) prepareStep(now des.Time) error {
 	st.contexts, st.selected, st.scored, st.loaded, st.shared, st.pages, st.kvBytes, st.closing, st.savesInFlight = 0, 0, 0, 0, 0, 0, 0, 0, false
 	st.meta = Step{Index: s.steps, Start: now, Requests: len(s.batch.Decodes) + len(s.batch.Prefills), FreedBlocks: st.freed}
 	st.freed = 0
-	st.rec = StepRecord{Index: s.steps, Start: now, Decodes: len(s.batch.Decodes), Prefills: len(s.batch.Prefills), Waiting: s.sched.Waiting()}
+	st.rec = StepRecord{Index: s.steps, Replica: s.replica, Start: now, Decodes: len(s.batch.Decodes), Prefills: len(s.batch.Prefills), Waiting: s.sched.Waiting()}
 	s.unpinAbsent()
 	for i := range s.batch.Prefills {
 		if err := s.preparePrefill(&s.batch.Prefills[i], now); err != nil {
@@ -341,5 +342,5 @@ func (s *Server) finishStep(now des.Time, timing Timing) {
 	st.rec.H2DBytes, st.rec.D2HBytes = st.rec.Loaded*s.Geometry.BlockBytes, st.rec.Saved*s.Geometry.BlockBytes
 	st.rec.Timing = timing
 	s.busy = true
-	s.events.Schedule(now+timing.Elapsed, priority[stepDone], event{kind: stepDone})
+	s.schedule(now+timing.Elapsed, stepDone, 0)
 }

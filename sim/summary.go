@@ -46,6 +46,9 @@ type Summary struct {
 	Rejected    int     `json:"rejected"`
 	Truncated   int     `json:"truncated,omitempty"` // prompts, of requests that were not rejected
 	Preempted   int     `json:"preempted"`
+	Replicas    int     `json:"replicas,omitempty"` // of a fleet
+	Router      string  `json:"router,omitempty"`   // that shared the requests among them
+	Retried     int     `json:"retried,omitempty"`  // times that a request began anew when its replica failed
 	SimulatedS  float64 `json:"simulated_s"`
 	Steps       int64   `json:"steps"`
 
@@ -76,6 +79,7 @@ type Summary struct {
 	H2DBytes            int64   `json:"h2d_bytes"`
 	D2HBytes            int64   `json:"d2h_bytes"`
 	Uses
+	ReplicaLoads []ReplicaLoad `json:"replica_load,omitempty"` // of each replica
 	// ProgressiveStats is of runs whose attention is progressive.
 	*ProgressiveStats
 

@@ -1,10 +1,6 @@
 package sim
 
-import (
-	"math"
-
-	"github.com/sparseserve/sparseserve/sim/des"
-)
+import "github.com/sparseserve/sparseserve/sim/des"
 
 // hbmUsed returns the bytes of KV blocks, metadata and prefill buffers in HBM.
 func (s *Server) hbmUsed() int64 {
@@ -94,8 +90,6 @@ func (w *worked) add(busy, interval des.Time, part float64) {
 func (w *worked) of(seconds float64) *Use {
 	return &Use{Mean: w.busy / float64(des.Second) / seconds, Peak: w.peak}
 }
-
-func (u *uses) step(r *StepRecord) { u.within(r, math.MinInt64, math.MaxInt64) }
 
 // within adds what a step uses from one time to another. GPU and loads work during the step,
 // saves since the end of the step before.

@@ -9,6 +9,8 @@ type Arrival struct {
 	Output int    // tokens to generate, at least 1
 	Cached int    // tokens of the prompt whose KV the server has already
 	Set    string // dataset or model the request belongs to; may be empty
+	// Session names the conversation that the request belongs to; may be empty.
+	Session string
 }
 
 // Workload yields requests in order of arrival. Next returns false at the end.

@@ -13,6 +13,7 @@ import (
 // case; further columns are ignored.
 type csvFormat struct {
 	time, prompt, output, set string   // columns; empty when the format has none
+	session                   string   // another, which a file may lack
 	unit                      des.Time // of the time column; 0 is a calendar time
 	timeOptional              bool     // lengths without times are of use
 	zeroFails                 bool     // has rows of 0 tokens: requests that were never served
@@ -45,6 +46,7 @@ type csvDecoder struct {
 	fields                            []string // of the last row; used again
 	width                             int      // fields of the header
 	timeAt, promptAt, outputAt, setAt int      // columns; -1 when the file lacks it
+	sessionAt                         int
 	names                             map[string]string
 }
 
@@ -62,6 +64,7 @@ func newCSV(f csvFormat, header []string) (*csvDecoder, error) {
 		csvFormat: f, width: len(header), names: map[string]string{},
 		timeAt: columnOf(header, f.time), promptAt: columnOf(header, f.prompt),
 		outputAt: columnOf(header, f.output), setAt: columnOf(header, f.set),
+		sessionAt: columnOf(header, f.session),
 	}, nil
 }
 
@@ -105,6 +108,9 @@ func (d *csvDecoder) decode(line []byte) (r row, err error) {
 	}
 	if d.setAt >= 0 {
 		r.set = d.name(strings.TrimSpace(d.fields[d.setAt]))
+	}
+	if d.sessionAt >= 0 {
+		r.session = strings.Clone(strings.TrimSpace(d.fields[d.sessionAt]))
 	}
 	return r, nil
 }

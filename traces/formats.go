@@ -29,11 +29,11 @@ type Format struct {
 //     times with seven digits of fraction in 2023, six and a zone in 2024. A request of 0
 //     tokens was never served.
 //   - BurstGPT (github.com/HPMLL/BurstGPT; Wang et al., KDD 2025): the model is the set;
-//     0 response tokens mark a request that failed.
+//     0 response tokens mark a request that failed. Release 2.0 names conversations.
 //   - Vidur (github.com/microsoft/vidur; Agrawal et al., MLSys 2024): traces of lengths
 //     only lack arrived_at.
 //   - The project's own, which Convert writes: arrived_s counts from the first request;
-//     lengths only lack it.
+//     lengths only lack it. A column session, which Convert does not write, names conversations.
 func Formats() []Format {
 	return []Format{
 		{Name: FormatLongBench, About: "LongBench JSONL, one file or a folder of them",
@@ -44,7 +44,7 @@ func Formats() []Format {
 			keys: []string{"input_length"}, json: newMooncake},
 		{Name: FormatBurstGPT, About: "BurstGPT CSV: Timestamp, Request tokens, Response tokens",
 			csv: csvFormat{
-				time: "Timestamp", prompt: "Request tokens", output: "Response tokens", set: "Model",
+				time: "Timestamp", prompt: "Request tokens", output: "Response tokens", set: "Model", session: "Session ID",
 				unit: des.Second, zeroFails: true,
 			}},
 		{Name: FormatVidur, About: "Vidur CSV: arrived_at, num_prefill_tokens, num_decode_tokens",
@@ -57,7 +57,7 @@ func Formats() []Format {
 }
 
 var ownCSV = csvFormat{
-	time: "arrived_s", prompt: "prompt_tokens", output: "output_tokens", set: "set",
+	time: "arrived_s", prompt: "prompt_tokens", output: "output_tokens", set: "set", session: "session",
 	unit: des.Second, timeOptional: true,
 }
 

@@ -25,7 +25,9 @@ type row struct {
 	prompt int      // tokens, at least 1
 	output int      // tokens, at least 1
 	set    string
-	skip   skip
+	// session names the conversation, where the file does
+	session string
+	skip    skip
 }
 
 // skip says why a row is passed over.
@@ -92,7 +94,7 @@ func (r *reader) next() (sim.Arrival, error) {
 			r.other = row.set
 			continue
 		}
-		a := sim.Arrival{Prompt: row.prompt, Output: row.output, Set: row.set}
+		a := sim.Arrival{Prompt: row.prompt, Output: row.output, Set: row.set, Session: row.session}
 		if r.timed() && r.ordered {
 			if a.At, err = r.place(row); err != nil {
 				return sim.Arrival{}, err

@@ -47,7 +47,7 @@ func Candidates(s *config.Sweep) ([]Candidate, error) {
 				return s.Key == "workload.rate" || s.Key == "seed"
 			})
 			candidates = append(candidates, Candidate{
-				Label: p.System.Name + config.SettingsLabel(settings), Settings: settings, Point: p, Start: math.Inf(1),
+				Label: p.SystemLabel() + config.SettingsLabel(settings), Settings: settings, Point: p, Start: math.Inf(1),
 			})
 		}
 		c := &candidates[j]

@@ -172,7 +172,7 @@ func (p *Planner) probe(ctx context.Context, c *Candidate, bounds []config.Bound
 	for i, seed := range seeds {
 		points[i] = c.Point
 		points[i].Seed, points[i].Workload.Rate = seed, rate
-		points[i].Name = config.PointName(c.Point.System.Name, points[i].Workload, seed)
+		points[i].Name = config.PointName(&points[i])
 	}
 	results, notes, err := p.Store.Do(ctx, run.Grid{Run: p.slotted, Workers: min(cap(p.slots), len(points))}, points)
 	if len(notes) > 0 {

@@ -203,7 +203,7 @@ func settableKeys() []string {
 	for _, t := range []struct {
 		name string
 		v    any
-	}{{"workload", &traces.Spec{}}, {"system", &sim.Spec{}}, {"scores", &traces.ScoreParams{}}, {"slo", &SLO{}}, {"metrics", &sim.Cutoff{}}, {"output", &Output{}}} {
+	}{{"workload", &traces.Spec{}}, {"fleet", &sim.FleetSpec{}}, {"system", &sim.Spec{}}, {"scores", &traces.ScoreParams{}}, {"slo", &SLO{}}, {"metrics", &sim.Cutoff{}}, {"output", &Output{}}} {
 		for _, key := range keysOf(t.v) {
 			if path := t.name + "." + key; path != "system.name" {
 				keys = append(keys, path)

@@ -18,6 +18,8 @@ type Config struct {
 	Rates    []float64 // requests/s; a single 0 where requests do not arrive at a rate
 	Clients  []int     // of a closed loop; a single 0 of other arrivals
 	Workload traces.Spec
+	Replicas []int // of a fleet
+	Fleet    sim.FleetSpec
 	Systems  []sim.Spec
 	Scores   traces.ScoreParams
 	SLO      SLO
@@ -45,4 +47,4 @@ var topKeys = []string{
 }
 
 // tableNames are the tables of a configuration.
-var tableNames = []string{"card", "workload", "system", "systems", "scores", "slo", "metrics", "output"}
+var tableNames = []string{"card", "workload", "fleet", "system", "systems", "scores", "slo", "metrics", "output"}

@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/BurntSushi/toml"
+
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // TOML writes the configuration with every key spelled out, each system as a
@@ -38,6 +41,7 @@ func (c *Config) encode(memo map[any][]byte) ([]byte, error) {
 		}
 		e.line(f.Key, value.Interface())
 	}
+	e.fleetTable(c)
 	e.table("scores", &c.Scores)
 	e.table("slo", &c.SLO)
 	e.table("metrics", &c.Metrics)
@@ -47,6 +51,23 @@ func (c *Config) encode(memo map[any][]byte) ([]byte, error) {
 		e.fields(&c.Systems[i])
 	}
 	return e.out.Bytes(), e.err
+}
+
+// fleetTable writes what makes a fleet; nothing of one server.
+func (e *encoder) fleetTable(c *Config) {
+	if !slices.ContainsFunc(c.fleets(), func(f sim.FleetSpec) bool { return f.On() }) {
+		return
+	}
+	e.printf("\n[fleet]\n")
+	for _, f := range FieldsOf(&c.Fleet) {
+		value := f.Value
+		if f.Key == "replicas" {
+			value = listed(c.Replicas)
+		}
+		if value.Kind() != reflect.Slice || value.Len() > 0 {
+			e.line(f.Key, value.Interface())
+		}
+	}
 }
 
 // listed is the value of a key that makes a run of each value of a list.

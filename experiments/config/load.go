@@ -13,6 +13,7 @@ import (
 	"github.com/sparseserve/sparseserve/internal/files"
 
 	"github.com/sparseserve/sparseserve/experiments"
+	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/traces"
 )
 
@@ -115,7 +116,10 @@ type customSystem struct {
 
 func newLoader() *loader {
 	return &loader{
-		cfg:          Config{Clients: []int{0}, Workload: traces.DefaultSpec(), Scores: traces.DefaultScores},
+		cfg: Config{
+			Clients: []int{0}, Workload: traces.DefaultSpec(), Scores: traces.DefaultScores,
+			Replicas: []int{1}, Fleet: sim.FleetSpec{Replicas: 1, Router: sim.RoundRobin},
+		},
 		origin:       map[string]string{},
 		chosen:       map[string]bool{},
 		common:       map[string]any{},
@@ -174,7 +178,7 @@ func (l *loader) apply(doc *document, flag bool) error {
 			l.origin["seed"] = doc.where(key)
 		case "systems":
 			err = l.addSystems(doc, value)
-		case "card", "workload", "system", "scores", "slo", "metrics", "output":
+		case "card", "workload", "fleet", "system", "scores", "slo", "metrics", "output":
 			err = l.applyTable(doc, key, value, flag)
 		case "base", "axis", "goodput":
 			err = &KeyError{Key: key, Reason: "belongs to a sweep, which the commands sweep and plan run"}
@@ -205,6 +209,8 @@ func (l *loader) applyTable(doc *document, name string, value any, flag bool) er
 			err = decodeValue(reflect.ValueOf(&l.cfg.Rates).Elem(), path+key, value)
 		case path+key == "workload.concurrency":
 			err = decodeValue(reflect.ValueOf(&l.cfg.Clients).Elem(), path+key, value)
+		case path+key == "fleet.replicas":
+			err = decodeValue(reflect.ValueOf(&l.cfg.Replicas).Elem(), path+key, value)
 		case path+key == "system.preset":
 			l.presets, l.presetsOnly = nil, flag
 			err = decodeValue(reflect.ValueOf(&l.presets).Elem(), path+key, value)
@@ -212,6 +218,8 @@ func (l *loader) applyTable(doc *document, name string, value any, flag bool) er
 			err = l.setCard(key, value)
 		case name == "workload":
 			err = decodeInto(&l.cfg.Workload, path, key, value)
+		case name == "fleet":
+			err = decodeInto(&l.cfg.Fleet, path, key, value)
 		case name == "scores":
 			err = decodeInto(&l.cfg.Scores, path, key, value)
 		case name == "slo":

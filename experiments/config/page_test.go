@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding/csv"
 	"fmt"
 	"go/ast"
@@ -57,7 +58,7 @@ func TestRangesOfThePage(t *testing.T) {
 	checked := 0
 	for table, v := range map[string]any{
 		"workload": &traces.Spec{}, "system": &sim.Spec{}, "scores": &traces.ScoreParams{}, "slo": &SLO{},
-		"metrics": &sim.Cutoff{},
+		"metrics": &sim.Cutoff{}, "fleet": &sim.FleetSpec{},
 		"goodput": &GoodputSearch{},
 	} {
 		for _, f := range FieldsOf(v) {
@@ -103,6 +104,8 @@ configuration brings a trace or a model of its own, keys that are fitted to the 
 	p.topKeys()
 	p.printf("\n## [workload]\n\n")
 	p.workload()
+	p.printf("\n## [fleet]\n\nReplicas of the server and the router before them. `--live` and `compare` are of one server.\n\n")
+	p.fields("fleet", "FleetSpec", "../../sim/fleet_spec.go", &p.cfg.Fleet, map[string][]string{"router": sim.RouterNames()})
 	p.printf("\n## [system]\n\n")
 	p.system()
 	p.printf("\n## [slo]\n\n%s\n\n", strings.Join(strings.Fields(`The service level that a run, or a search by "plan", is held to.
@@ -222,6 +225,9 @@ func (p *pageWriter) fields(table, typeName, file string, v any, choices map[str
 		if table == "workload" && f.Key == "concurrency" {
 			typ = "list of integers, requests"
 		}
+		if table == "fleet" && f.Key == "replicas" {
+			typ = "list of integers, servers"
+		}
 		p.row(f.Key, typ, value, values, about[f.Key])
 	}
 }
@@ -230,7 +236,7 @@ func (p *pageWriter) fields(table, typeName, file string, v any, choices map[str
 func (p *pageWriter) kind(f *Field, choices []string) (typ, values string) {
 	switch e := elem(f.Value); {
 	case e.Kind() == reflect.Slice:
-		typ = "list of pairs of numbers"
+		typ = "list of " + cmp.Or(f.Tag.Get("rows"), "pairs") + " of numbers"
 	case f.Value.Kind() == reflect.Slice:
 		typ = "list of strings"
 	case e.Kind() == reflect.String:

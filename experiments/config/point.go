@@ -19,6 +19,7 @@ type Point struct {
 	Card     hw.Changes // of the card's figures
 	Seed     uint64
 	Workload traces.Spec // with its rate or clients
+	Fleet    sim.FleetSpec
 	System   sim.Spec
 	Scores   traces.ScoreParams
 	SLO      SLO
@@ -40,33 +41,39 @@ func (c *Config) loads() []traces.Spec {
 	return loads
 }
 
-// Points expands the experiment: by system, then rate or clients, then seed.
+// Points expands the experiment: by system, then replicas, then rate or clients, then
+// seed.
 func (c *Config) Points() []Point {
 	var points []Point
 	for _, system := range c.Systems {
-		for _, w := range c.loads() {
-			for _, seed := range c.Seeds {
-				points = append(points, Point{
-					Name:     PointName(system.Name, w, seed),
-					Model:    c.Model,
-					GPU:      c.GPU,
-					Card:     c.Card,
-					Seed:     seed,
-					Workload: w,
-					System:   system,
-					Scores:   c.Scores,
-					SLO:      c.SLO,
-					Metrics:  c.Metrics,
-					Output:   c.Output,
-				})
+		for _, fleet := range c.fleets() {
+			for _, w := range c.loads() {
+				for _, seed := range c.Seeds {
+					p := Point{
+						Model:    c.Model,
+						GPU:      c.GPU,
+						Card:     c.Card,
+						Seed:     seed,
+						Workload: w,
+						Fleet:    fleet,
+						System:   system,
+						Scores:   c.Scores,
+						SLO:      c.SLO,
+						Metrics:  c.Metrics,
+						Output:   c.Output,
+					}
+					p.Name = PointName(&p)
+					points = append(points, p)
+				}
 			}
 		}
 	}
 	return points
 }
 
-// PointName names a point by system, load and seed.
-func PointName(system string, w traces.Spec, seed uint64) string {
+// PointName names a point by system, replicas where there are several, load and seed.
+func PointName(p *Point) string {
+	w := &p.Workload
 	load := strconv.FormatFloat(w.Rate, 'f', -1, 64)
 	switch {
 	case w.Arrivals == traces.ArrivalsTrace:
@@ -76,7 +83,19 @@ func PointName(system string, w traces.Spec, seed uint64) string {
 	case len(w.Stages) > 0:
 		load = "stages"
 	}
-	return fmt.Sprintf("%s-%s-s%d", system, load, seed)
+	system := p.System.Name
+	if n := p.Fleet.Replicas; n > 1 {
+		system += fmt.Sprintf("-x%d", n)
+	}
+	return fmt.Sprintf("%s-%s-s%d", system, load, p.Seed)
+}
+
+// SystemLabel names the system, and the replicas where there are several.
+func (p *Point) SystemLabel() string {
+	if n := p.Fleet.Replicas; n > 1 {
+		return fmt.Sprintf("%s x%d", p.System.Name, n)
+	}
+	return p.System.Name
 }
 
 // TOML writes the point as a configuration of its own.
@@ -92,6 +111,8 @@ func (p *Point) encode(memo map[any][]byte) ([]byte, error) {
 		Rates:    []float64{p.Workload.Rate},
 		Clients:  []int{p.Workload.Concurrency},
 		Workload: p.Workload,
+		Replicas: []int{p.Fleet.Replicas},
+		Fleet:    p.Fleet,
 		Systems:  []sim.Spec{p.System},
 		Scores:   p.Scores,
 		SLO:      p.SLO,

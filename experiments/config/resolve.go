@@ -31,6 +31,9 @@ func (l *loader) finish() error {
 			return l.placeText(err)
 		}
 	}
+	if err := checkFleets(&l.cfg); err != nil {
+		return l.place(err)
+	}
 	if err := checkRanges(&l.cfg.Scores, "scores."); err != nil {
 		return l.place(err)
 	}

@@ -105,6 +105,9 @@ func (l *loader) oneServer() error {
 	if len(l.cfg.Seeds) > 1 {
 		return l.keyError("seed", strings.ReplaceAll(fmt.Sprint(l.cfg.Seeds), " ", ", "), "a record is compared with one run; choose one seed")
 	}
+	if err := l.cfg.oneReplica("a record is of one server; leave it out"); err != nil {
+		return l.place(err)
+	}
 	return nil
 }
 

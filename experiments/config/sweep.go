@@ -74,7 +74,7 @@ func SettingsLabel(settings []Setting) string {
 	var b strings.Builder
 	for _, s := range settings {
 		switch s.Key {
-		case "system.preset", "workload.rate", "workload.concurrency", "seed":
+		case "system.preset", "workload.rate", "workload.concurrency", "fleet.replicas", "seed":
 			continue
 		}
 		value := Show(s.Value)

@@ -94,7 +94,7 @@ func loadSweep(path string, sets []string, search bool) (*Sweep, error) {
 		}
 		l.cfg.Name = s.Name
 		if i == 0 {
-			points := variants * float64(len(l.cfg.Systems)*len(l.cfg.Rates)*len(l.cfg.Seeds))
+			points := variants * float64(len(l.cfg.Systems)*len(l.cfg.fleets())*len(l.cfg.loads())*len(l.cfg.Seeds))
 			if err := checkSize("axis", points); err != nil {
 				return nil, file.locate(err)
 			}

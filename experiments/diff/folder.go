@@ -106,9 +106,12 @@ func (r *storedRun) dimensions() map[string]string {
 	if r.Concurrency > 0 {
 		d["concurrency"] = strconv.Itoa(r.Concurrency)
 	}
+	if r.Replicas > 0 {
+		d["replicas"] = strconv.Itoa(r.Replicas)
+	}
 	for key, value := range r.Settings {
 		switch key {
-		case "seed", "gpu", "model", "workload.rate", "workload.concurrency", "system.preset":
+		case "seed", "gpu", "model", "workload.rate", "workload.concurrency", "fleet.replicas", "system.preset":
 		default:
 			d[key] = fmt.Sprint(value)
 		}

@@ -93,6 +93,9 @@ func (g *Grid) point(outer, ctx context.Context, p config.Point) (sum sim.Summar
 		return sum, false, runErr
 	}
 	sum.Name, sum.System, sum.Model, sum.GPU = p.Name, p.System.Name, p.Model, p.GPU
+	if sum.Replicas > 0 {
+		sum.Router = p.Fleet.Router
+	}
 	sum.Seed, sum.Rate, sum.Concurrency = p.Seed, p.Workload.MeanRate(), p.Workload.Concurrency
 	if sum.Warnings == nil {
 		sum.Warnings = []string{} // an empty list in JSON

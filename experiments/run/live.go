@@ -98,6 +98,10 @@ func (l *Live) heatFor() time.Duration {
 // run carries out one point on what wrap makes of the device.
 func (l *Live) run(ctx context.Context, p config.Point, sink Sink, wrap func(sim.Device) sim.Device) (sum sim.Summary, err error) {
 	p.System.Heads = "full"
+	if n := p.Fleet.Replicas; p.Fleet.On() {
+		return sim.Summary{}, &config.KeyError{Key: "fleet.replicas", Value: config.Show(n),
+			Reason: "a live run is of one server that stays up; leave [fleet] out"}
+	}
 	if p.Workload.PrefixHit > 0 {
 		return sim.Summary{}, &config.KeyError{Key: "workload.prefix_hit", Value: config.Show(p.Workload.PrefixHit), Reason: "a live run has no prefix cache; leave it out"}
 	}

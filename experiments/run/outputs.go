@@ -16,6 +16,7 @@ type Outputs struct {
 	progressive bool // attention is: steps have two more columns
 	sparse      bool // prefill is: steps have a column of the index
 	recall      bool // with columns of the recall proxy
+	fleet       bool // with columns of replicas
 	err         error
 }
 
@@ -29,23 +30,31 @@ const (
 	// Blocks loaded for rounds that never came, and rounds over all layers.
 	roundsHeader = ",blocks_ahead,rounds"
 	indexHeader  = ",prefill_index_s"
+	// That a request ended at; times that it began anew.
+	fleetHeader     = ",replica,retries"
+	fleetStepHeader = ",replica"
 )
 
 // NewOutputs writes the headers of the tables that the sink wants.
-func NewOutputs(sink Sink, system *sim.Spec, recall bool) *Outputs {
-	progressive := system.Progressive()
-	f := &Outputs{sink: sink, progressive: progressive, sparse: system.SparsePrefill(), recall: recall}
+func NewOutputs(sink Sink, system *sim.Spec, recall, fleet bool) *Outputs {
+	f := &Outputs{sink: sink, progressive: system.Progressive(), sparse: system.SparsePrefill(), recall: recall, fleet: fleet}
 	header := requestsHeader
-	if recall {
+	if f.recall {
 		header += recallHeader
+	}
+	if f.fleet {
+		header += fleetHeader
 	}
 	f.print(sink.Requests, "%s\n", header)
 	header = stepsHeader
-	if progressive {
+	if f.progressive {
 		header += roundsHeader
 	}
 	if f.sparse {
 		header += indexHeader
+	}
+	if f.fleet {
+		header += fleetStepHeader
 	}
 	f.print(sink.Steps, "%s\n", header)
 	return f
@@ -80,6 +89,9 @@ func (f *Outputs) Request(r *sim.RequestRecord) error {
 	default: // it decoded no token
 		f.print(f.sink.Requests, ",,")
 	}
+	if f.fleet {
+		f.print(f.sink.Requests, ",%d,%d", r.Replica, r.Retries)
+	}
 	f.print(f.sink.Requests, "\n")
 	return f.err
 }
@@ -106,6 +118,9 @@ func (f *Outputs) Step(r *sim.StepRecord) error {
 	}
 	if f.sparse {
 		f.print(f.sink.Steps, ",%s", Seconds(p.PrefillIndex))
+	}
+	if f.fleet {
+		f.print(f.sink.Steps, ",%d", r.Replica)
 	}
 	f.print(f.sink.Steps, "\n")
 	return f.err

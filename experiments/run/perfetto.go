@@ -23,8 +23,9 @@ import (
 type chromeTrace struct {
 	next    sim.Recorder
 	out     *bufio.Writer
-	scatter bool     // saves end with the CPU's scatter
-	saved   des.Time // when the last save so far is in DRAM
+	scatter bool       // saves end with the CPU's scatter
+	saved   []des.Time // by replica, when its last save so far is in DRAM
+	replica int        // of the step that is written: a process of the trace
 	err     error
 }
 
@@ -37,19 +38,30 @@ const (
 	cpuLane
 )
 
-func newChromeTrace(w io.Writer, next sim.Recorder, scatter bool) *chromeTrace {
-	c := &chromeTrace{next: next, out: bufio.NewWriter(w), scatter: scatter}
+func newChromeTrace(w io.Writer, next sim.Recorder, scatter bool, replicas int) *chromeTrace {
+	c := &chromeTrace{next: next, out: bufio.NewWriter(w), scatter: scatter, saved: make([]des.Time, replicas)}
 	c.print(`{"displayTimeUnit":"ms","traceEvents":[`)
 	lanes := []string{"scheduler", "compute", "H2D", "D2H"}
 	if scatter {
 		lanes = append(lanes, "CPU scatter")
 	}
-	for i, name := range lanes {
-		if i > 0 {
+	for replica := range replicas {
+		if replica > 0 {
 			c.print(",")
 		}
-		c.print("\n"+`{"ph":"M","name":"thread_name","pid":1,"tid":%d,"args":{"name":%q}},`, i+1, name)
-		c.print("\n"+`{"ph":"M","name":"thread_sort_index","pid":1,"tid":%d,"args":{"sort_index":%d}}`, i+1, i+1)
+		if replicas > 1 {
+			c.print("\n"+`{"ph":"M","name":"process_name","pid":%d,"args":{"name":"replica %d"}},`,
+				replica+1, replica)
+		}
+		for i, name := range lanes {
+			if i > 0 {
+				c.print(",")
+			}
+			c.print("\n"+`{"ph":"M","name":"thread_name","pid":%d,"tid":%d,"args":{"name":%q}},`,
+				replica+1, i+1, name)
+			c.print("\n"+`{"ph":"M","name":"thread_sort_index","pid":%d,"tid":%d,"args":{"sort_index":%d}}`,
+				replica+1, i+1, i+1)
+		}
 	}
 	return c
 }
@@ -63,6 +75,8 @@ func (c *chromeTrace) Gap(t des.Time) { c.next.Gap(t) }
 // Step implements sim.Recorder.
 func (c *chromeTrace) Step(r *sim.StepRecord) error {
 	p := &r.Timing.Phases
+	c.replica = r.Replica
+	saved := &c.saved[r.Replica]
 	c.slice(schedulerLane, "host", r.Start, p.Host, `"step":%d,"decodes":%d,"prefills":%d,"waiting":%d`,
 		r.Index, r.Decodes, r.Prefills, r.Waiting)
 	at := r.Start + p.Host
@@ -82,13 +96,13 @@ func (c *chromeTrace) Step(r *sim.StepRecord) error {
 		}
 		at += phase.time
 	}
-	if done := r.Start + r.Timing.SavesDone; r.Saved > 0 && done > c.saved {
-		from := max(c.saved, r.Start)
+	if done := r.Start + r.Timing.SavesDone; r.Saved > 0 && done > *saved {
+		from := max(*saved, r.Start)
 		c.slice(d2hLane, "save", from, done-from, `"step":%d,"blocks":%d`, r.Index, r.Saved)
 		if c.scatter {
 			c.slice(cpuLane, "scatter", from, done-from, `"step":%d,"blocks":%d`, r.Index, r.Saved)
 		}
-		c.saved = done
+		*saved = done
 	}
 	c.count(r.Start, "waiting", r.Waiting)
 	c.count(r.Start, "batch", r.Decodes+r.Prefills)
@@ -101,14 +115,14 @@ func (c *chromeTrace) Step(r *sim.StepRecord) error {
 // slice writes an interval of a lane; empty ones are left out.
 func (c *chromeTrace) slice(lane int, name string, start, length des.Time, format string, args ...any) {
 	if length > 0 {
-		c.print(",\n"+`{"ph":"X","name":%q,"pid":1,"tid":%d,"ts":%s,"dur":%s,"args":{%s}}`,
-			name, lane, microseconds(start), microseconds(length), fmt.Sprintf(format, args...))
+		c.print(",\n"+`{"ph":"X","name":%q,"pid":%d,"tid":%d,"ts":%s,"dur":%s,"args":{%s}}`,
+			name, c.replica+1, lane, microseconds(start), microseconds(length), fmt.Sprintf(format, args...))
 	}
 }
 
 // count writes a counter.
 func (c *chromeTrace) count(at des.Time, name string, n int) {
-	c.print(",\n"+`{"ph":"C","name":%q,"pid":1,"ts":%s,"args":{%q:%d}}`, name, microseconds(at), name, n)
+	c.print(",\n"+`{"ph":"C","name":%q,"pid":%d,"ts":%s,"args":{%q:%d}}`, name, c.replica+1, microseconds(at), name, n)
 }
 
 func (c *chromeTrace) print(format string, args ...any) {

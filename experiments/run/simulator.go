@@ -53,21 +53,26 @@ func (x *Simulator) RunOn(ctx context.Context, p config.Point, sink Sink, wrap f
 		return sim.Summary{}, err
 	}
 	defer s.close()
-	device, err := hw.NewDevice(s.gpu, &s.model, DeviceOptions(&p.System))
-	if err != nil {
-		return sim.Summary{}, err
+	var device *hw.Device // the last one made: all have the same notes
+	s.device = func() (sim.Device, error) {
+		var err error
+		if device, err = hw.NewDevice(s.gpu, &s.model, DeviceOptions(&p.System)); err != nil {
+			return nil, err
+		}
+		return wrap(device), nil
 	}
-	s.server.Device = wrap(device)
 	return s.serve(ctx, sink, func(m *sim.Metrics) []string { return device.ExtrapolationNotes(m.Extrapolated()) })
 }
 
-// prepared is a point with all that it names loaded; its server lacks a device.
+// prepared is a point with all that it names loaded. Its server lacks a device, or each replica
+// gets one of device.
 type prepared struct {
 	point  *config.Point
 	model  hw.Model
 	gpu    *hw.Profile
 	stream *traces.Stream
 	server sim.Config
+	device func() (sim.Device, error) // nil: server has one
 
 	selections *os.File // recorded, that the server replays; nil: none
 	contexts   [][2]int // of a live run's requests: tokens, from the prompt's to the last
@@ -166,18 +171,19 @@ func (s *prepared) serve(ctx context.Context, sink Sink, notes func(*sim.Metrics
 	if len(bounds) > 0 {
 		s.server.Good = func(r *sim.RequestRecord) bool { return config.Good(bounds, r) }
 	}
-	server, err := sim.NewServer(s.server)
+	serve, err := s.runner()
 	if err != nil {
 		return sim.Summary{}, err
 	}
-	rec := NewOutputs(sink, &s.point.System, s.server.RecallProxy)
+	rec := NewOutputs(sink, &s.point.System, s.server.RecallProxy, s.point.Fleet.On())
 	var recorder sim.Recorder = rec
 	if sink.Trace != nil {
-		trace := newChromeTrace(sink.Trace, rec, s.point.System.Offload && s.point.System.SaveEngine == "flash")
+		scatter := s.point.System.Offload && s.point.System.SaveEngine == "flash"
+		trace := newChromeTrace(sink.Trace, rec, scatter, max(1, s.point.Fleet.Replicas))
 		defer func() { err = errors.Join(err, trace.close()) }()
 		recorder = trace
 	}
-	metrics, runErr := server.Run(ctx, s.stream, recorder)
+	metrics, runErr := serve(ctx, s.stream, recorder)
 	if metrics == nil {
 		return sim.Summary{}, runErr
 	}
@@ -206,6 +212,31 @@ func (s *prepared) serve(ctx context.Context, sink Sink, notes func(*sim.Metrics
 		return sum, runErr
 	}
 	return sum, rec.err
+}
+
+// serving runs a workload to its end: Server.Run or Fleet.Run.
+type serving func(context.Context, sim.Workload, sim.Recorder) (*sim.Metrics, error)
+
+// runner returns what serves the workload: a server, or a fleet.
+func (s *prepared) runner() (serving, error) {
+	if s.point.Fleet.On() {
+		fleet, err := sim.NewFleet(s.point.Fleet.Of(s.server, s.device))
+		if err != nil {
+			return nil, err
+		}
+		return fleet.Run, nil
+	}
+	if s.device != nil {
+		var err error
+		if s.server.Device, err = s.device(); err != nil {
+			return nil, err
+		}
+	}
+	server, err := sim.NewServer(s.server)
+	if err != nil {
+		return nil, err
+	}
+	return server.Run, nil
 }
 
 // endedEarly marks the summary of a run that an interrupt or an error ended.

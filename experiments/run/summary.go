@@ -31,6 +31,7 @@ func tabulate(sums []sim.Summary) *Table {
 	progressive := slices.ContainsFunc(sums, func(s sim.Summary) bool { return s.ProgressiveStats != nil })
 	windows := slices.ContainsFunc(sums, func(s sim.Summary) bool { return s.Window != nil })
 
+	fleets := slices.ContainsFunc(sums, func(s sim.Summary) bool { return s.Replicas > 0 })
 	closed := slices.ContainsFunc(sums, func(s sim.Summary) bool { return s.Concurrency > 0 })
 
 	header := strings.Split("name,system,model,gpu,seed,rate,requests,completed,rejected,served_share,preempted,simulated_s,steps", ",")
@@ -51,6 +52,9 @@ func tabulate(sums []sim.Summary) *Table {
 	}
 	if closed {
 		header = append(header, "concurrency")
+	}
+	if fleets {
+		header = append(header, "replicas", "router", "retried")
 	}
 	if windows {
 		header = append(header, "window_from_s", "window_to_s", "window_warmup", "window_drain")
@@ -84,6 +88,9 @@ func tabulate(sums []sim.Summary) *Table {
 		}
 		if closed {
 			row = append(row, s.Concurrency)
+		}
+		if fleets {
+			row = append(row, max(1, s.Replicas), s.Router, s.Retried)
 		}
 		if w := s.Window; w != nil {
 			row = append(row, w.FromS, w.ToS, w.Warmup, w.Drain)

@@ -113,7 +113,7 @@ func fixed(ttft, e2e float64) run.Runner {
 		if err != nil {
 			return sim.Summary{}, err
 		}
-		f := run.NewOutputs(sink, &sim.Spec{}, false)
+		f := run.NewOutputs(sink, &sim.Spec{}, false, false)
 		for id := 1; ; id++ {
 			a, ok, err := stream.Next()
 			if !ok || err != nil {

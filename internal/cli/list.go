@@ -11,6 +11,7 @@ import (
 	"github.com/sparseserve/sparseserve/experiments"
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/sim"
 	"github.com/sparseserve/sparseserve/sim/dsa"
 	"github.com/sparseserve/sparseserve/sim/kv"
 	"github.com/sparseserve/sparseserve/traces"
@@ -24,6 +25,7 @@ type listCmd struct {
 	Evictions   listEvictions   `cmd:"" help:"Eviction policies of the KV cache, for the key system.eviction."`
 	Selections  listSelections  `cmd:"" help:"Selection algorithms of sparse attention, for the key system.selection."`
 	Prefills    listPrefills    `cmd:"" help:"What prompts attend to in prefill, for the key system.prefill_attention, with published accuracy."`
+	Routers     listRouters     `cmd:"" help:"Routers of a fleet, for the key fleet.router."`
 	Traces      listTraces      `cmd:"" help:"Traces and trace formats, for the keys workload.trace and workload.format."`
 	Experiments listExperiments `cmd:"" help:"Experiments that commands run by name."`
 	Keys        listKeys        `cmd:"" help:"Keys of a configuration: type, unit, default, permitted values and meaning."`
@@ -125,6 +127,19 @@ func (listEvictions) Run(app *App) error {
 	for _, e := range kv.Evictions() {
 		t.AppendRow(table.Row{e.Name, e.About})
 	}
+	t.Render()
+	return nil
+}
+
+type listRouters struct{}
+
+func (listRouters) Run(app *App) error {
+	t := newTable(app.Stdout)
+	t.AppendHeader(table.Row{"fleet.router", "a request goes to"})
+	for _, r := range sim.Routers() {
+		t.AppendRow(table.Row{r.Name, r.About})
+	}
+	t.SetColumnConfigs([]table.ColumnConfig{{Number: 2, WidthMax: 80, WidthMaxEnforcer: text.WrapSoft}})
 	t.Render()
 	return nil
 }

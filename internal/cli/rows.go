@@ -43,10 +43,14 @@ func rowsOf(sums []sim.Summary) []row {
 	var rows []row
 	for i := range sums {
 		s := &sums[i]
-		j := slices.IndexFunc(rows, func(r row) bool { return r.system == s.System && r.load == loadOf(s) })
+		system := s.System
+		if s.Replicas > 1 {
+			system += " x" + strconv.Itoa(s.Replicas)
+		}
+		j := slices.IndexFunc(rows, func(r row) bool { return r.system == system && r.load == loadOf(s) })
 		if j < 0 {
 			j = len(rows)
-			rows = append(rows, row{system: s.System, load: loadOf(s)})
+			rows = append(rows, row{system: system, load: loadOf(s)})
 		}
 		rows[j].add(s)
 	}

@@ -68,6 +68,9 @@ func printTable(w io.Writer, sums []sim.Summary) {
 	if most(rows, func(r *row) int { return r.load.clients }) > 0 {
 		legend = append(legend, "c=N: a closed loop of N clients, not req/s")
 	}
+	if slices.ContainsFunc(sums, func(s sim.Summary) bool { return s.Replicas > 1 }) {
+		legend = append(legend, "xN: a fleet of N replicas")
+	}
 	if partial {
 		legend = append(legend, "† of the requests served, not compared: others were rejected")
 	}

@@ -32,6 +32,10 @@ func NewRequest(id, prompt, output int) *Request {
 // that has not begun.
 func (r *Request) StartAfter(hit int) { r.Hit, r.Done = hit, hit }
 
+// Resume has a request whose prefill has not begun prefill the tokens, too, that it emitted
+// elsewhere.
+func (r *Request) Resume(generated int) { r.Generated, r.Target = generated, r.Prompt+generated }
+
 // Decoding says whether the prefill is complete.
 func (r *Request) Decoding() bool { return r.Done == r.Target }
 

@@ -1,0 +1,296 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/sparseserve/sparseserve/sim/des"
+)
+
+// FleetConfig describes servers alike that share one workload.
+type FleetConfig struct {
+	Config          // of each; Device is not used
+	Replicas int    // at least 1
+	Router   string // of RouterNames
+	Outages  []Outage
+	Drains   []Drain
+	// NewDevice makes the device of a replica, at the start and when it is back from a failure.
+	NewDevice func() (Device, error)
+}
+
+// Fleet runs replicas of a server in one virtual time. A router gives each request a replica as
+// the request arrives. One queue holds the events of all; its order is that of a server's, events
+// at one time of one kind in the order of scheduling, so that a run repeats to the byte, and one
+// replica by itself is a Server.
+type Fleet struct {
+	FleetConfig
+	events   *des.Queue[event]
+	router   *Router
+	replicas []replica
+	servers  []*Server // by the number in their events; nil: failed
+	touched  []*Server // that had an event at this time
+	feed     feed
+	coming   tickets  // fetched, not yet routed
+	waiting  []ticket // no replica takes requests
+	view     View
+	nextID   int
+	rec      Recorder
+	metrics  *Metrics
+}
+
+// replica is a place for a server.
+type replica struct {
+	server   *Server // nil while it is down
+	outages  int     // in which it is down
+	draining bool
+	steps    int64 // by the last failure
+}
+
+// NewFleet returns a fleet with no requests.
+func NewFleet(cfg FleetConfig) (*Fleet, error) {
+	if cfg.Addressed || cfg.RecordTo != nil || cfg.Trace != nil || cfg.Idle != nil {
+		return nil, errors.New("sim: a device that computes, and what is recorded, are of one server, not of a fleet")
+	}
+	for _, o := range cfg.Outages {
+		if o.Replica < 0 || o.Replica >= cfg.Replicas || o.At < 0 || o.For <= 0 {
+			return nil, fmt.Errorf("sim: no such outage of %d replicas: %+v", cfg.Replicas, o)
+		}
+	}
+	for _, d := range cfg.Drains {
+		if d.Replica < 0 || d.Replica >= cfg.Replicas || d.At < 0 {
+			return nil, fmt.Errorf("sim: no such drain of %d replicas: %+v", cfg.Replicas, d)
+		}
+	}
+	router, err := routerNamed(cfg.Router)
+	if err != nil {
+		return nil, err
+	}
+	f := &Fleet{FleetConfig: cfg, events: &des.Queue[event]{}, router: router}
+	f.replicas = make([]replica, cfg.Replicas)
+	f.view.Last = -1
+	f.metrics = cfg.newMetrics(cfg.Replicas)
+	for i := range f.replicas {
+		if err := f.startReplica(&f.replicas[i], i); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+// startReplica gives a replica a server that has nothing.
+func (f *Fleet) startReplica(r *replica, index int) error {
+	cfg := f.Config
+	var err error
+	if cfg.Device, err = f.NewDevice(); err != nil {
+		return err
+	}
+	s, err := NewServer(cfg)
+	if err != nil {
+		return err
+	}
+	s.events, s.fleet, s.metrics, s.rec = f.events, f, f.metrics, f.rec
+	s.replica, s.number = index, int32(len(f.servers))
+	s.steps, s.savedSteps = r.steps, r.steps
+	r.server, f.servers = s, append(f.servers, s)
+	return nil
+}
+
+// Run serves the workload to its end, as Server.Run does.
+func (f *Fleet) Run(ctx context.Context, w Workload, rec Recorder) (*Metrics, error) {
+	if err := f.begin(w, rec); err != nil {
+		return nil, err
+	}
+	for n := 0; ; n++ {
+		if n%64 == 0 && ctx.Err() != nil {
+			return f.interrupted(), context.Cause(ctx)
+		}
+		more, err := f.advance()
+		if err != nil {
+			return f.interrupted(), err
+		}
+		if !more {
+			return f.end()
+		}
+		if checkLaws {
+			if err := f.check(); err != nil {
+				panic(fmt.Sprintf("sim: at %v: %v", f.events.Now(), err))
+			}
+		}
+	}
+}
+
+func (f *Fleet) begin(w Workload, rec Recorder) error {
+	f.rec = rec
+	for _, s := range f.servers {
+		s.rec = rec
+	}
+	f.scheduleChanges()
+	for range f.feed.begin(w) {
+		if err := f.fetch(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// interrupted returns the metrics of a run that ends here.
+func (f *Fleet) interrupted() *Metrics {
+	f.metrics.end = max(f.metrics.end, f.events.Now())
+	return f.metrics.figures(&f.Cutoff)
+}
+
+// end closes the books after the last event.
+func (f *Fleet) end() (*Metrics, error) {
+	if n := len(f.waiting); n > 0 {
+		return nil, fmt.Errorf("sim: %d requests have no replica to go to: all are drained", n)
+	}
+	for i := range f.replicas {
+		s := f.replicas[i].server
+		if s == nil {
+			continue
+		}
+		if n := s.sched.Waiting() + s.sched.Running(); n > 0 {
+			return nil, fmt.Errorf("sim: %d requests of replica %d can never be scheduled", n, i)
+		}
+		s.noteSample()
+	}
+	return f.metrics.figures(&f.Cutoff), nil
+}
+
+// advance handles one event; more is false when none is left. Steps begin once nothing more
+// happens at their time.
+func (f *Fleet) advance() (more bool, err error) {
+	ev, ok := f.events.Next()
+	if !ok {
+		return false, nil
+	}
+	if err := f.handle(ev); err != nil {
+		return false, f.placed(err)
+	}
+	if f.events.More() {
+		return true, nil
+	}
+	for _, s := range f.touched {
+		s.touched = false
+		if f.servers[s.number] == nil {
+			continue
+		}
+		if err := s.proceed(); err != nil {
+			return false, f.placed(fmt.Errorf("replica %d, step %d: %w", s.replica, s.steps, err))
+		}
+	}
+	f.touched = f.touched[:0]
+	return true, nil
+}
+
+// placed says when an error was, except of the workload, whose own words say where.
+func (f *Fleet) placed(err error) error {
+	if f.feed.broken {
+		return err
+	}
+	return fmt.Errorf("at %v: %w", f.events.Now(), err)
+}
+
+func (f *Fleet) handle(ev event) error {
+	switch ev.kind {
+	case route:
+		return f.arrival(f.coming.take(ev.n))
+	case goDown:
+		f.fail(&f.replicas[ev.n])
+		return nil
+	case comeUp:
+		return f.comeUp(&f.replicas[ev.n], int(ev.n))
+	case goDraining:
+		f.replicas[ev.n].draining = true
+		return nil
+	}
+	s := f.servers[ev.server]
+	if s == nil {
+		return nil
+	}
+	if !s.touched {
+		s.touched = true
+		f.touched = append(f.touched, s)
+	}
+	return s.handle(ev)
+}
+
+// fetch takes the next request from the workload and schedules its arrival.
+func (f *Fleet) fetch() error {
+	a, ok, err := f.feed.next(f.events.Now())
+	if err == nil && ok {
+		f.schedule(a.At, route, f.coming.hold(ticket{arrival: a}))
+	}
+	return err
+}
+
+// arrival routes a request as it arrives.
+func (f *Fleet) arrival(t ticket) error {
+	f.nextID++
+	t.id = f.nextID
+	f.metrics.arrived(t.arrival.At)
+	f.send(t)
+	if f.feed.loop != nil {
+		return nil
+	}
+	return f.fetch()
+}
+
+// ended has the client whose request ended send its next one, in a closed loop.
+func (f *Fleet) ended(at des.Time) error {
+	if f.feed.loop == nil {
+		return nil
+	}
+	f.feed.loop.Ended(at)
+	return f.fetch()
+}
+
+// send gives a request to the replica that the router picks.
+func (f *Fleet) send(t ticket) {
+	v := &f.view
+	v.Candidates = v.Candidates[:0]
+	for i := range f.replicas {
+		if r := &f.replicas[i]; r.server != nil && !r.draining {
+			l := &r.server.load
+			v.Candidates = append(v.Candidates, Candidate{i, l.requests, l.tokens, l.workingSet})
+		}
+	}
+	if len(v.Candidates) == 0 {
+		f.waiting = append(f.waiting, t)
+		return
+	}
+	v.Last = v.Candidates[f.router.Pick(v, &t.arrival)].Replica
+	f.replicas[v.Last].server.offer(f.events.Now(), t)
+}
+
+func (f *Fleet) schedule(at des.Time, kind eventKind, n int64) {
+	f.events.Schedule(at, priority[kind], event{kind: kind, n: n})
+}
+
+// check verifies the laws of every server, and law 4 over all.
+func (f *Fleet) check() error {
+	inFlight, emitted := len(f.waiting), int64(0)
+	for i := range f.waiting {
+		emitted += int64(f.waiting[i].generated)
+	}
+	for i := range f.replicas {
+		s := f.replicas[i].server
+		if s == nil {
+			continue
+		}
+		tokens, err := s.checkRequests()
+		if err == nil {
+			err = s.checkBlocks()
+		}
+		if err != nil {
+			return fmt.Errorf("replica %d: %w", i, err)
+		}
+		inFlight += len(s.requests) + s.coming.len()
+		emitted += tokens
+		for j := range s.coming.held {
+			emitted += int64(s.coming.held[j].generated)
+		}
+	}
+	return f.metrics.check(inFlight, emitted)
+}

@@ -1,0 +1,40 @@
+package sim
+
+import "github.com/sparseserve/sparseserve/sim/des"
+
+// FleetSpec is the [fleet] table of a configuration.
+type FleetSpec struct {
+	// servers alike that share the workload, each with a card, a host, a scheduler and a cache of
+	// its own; each value of a list a run
+	Replicas int `toml:"replicas" unit:"servers" range:">= 1, <= 1000"`
+	// which replica a request goes to as it arrives (list routers)
+	Router string `toml:"router"`
+	// [s, replica, s]: when a replica, counted from 0, fails, and how long it is down; it loses all
+	// KV, and its requests begin anew at others
+	Fail [][]float64 `toml:"fail,omitempty" rows:"triples"`
+	// [s, replica]: from when a replica takes no more requests; it serves those that it has
+	Drain [][]float64 `toml:"drain,omitempty"`
+}
+
+// On says whether there is more to a fleet than one server.
+func (s *FleetSpec) On() bool { return s.Replicas > 1 || len(s.Fail)+len(s.Drain) > 0 }
+
+// changes are Fail and Drain in the fleet's own units.
+func (s *FleetSpec) changes() (outages []Outage, drains []Drain) {
+	for _, f := range s.Fail {
+		outages = append(outages, Outage{int(f[1]), des.FromSeconds(f[0]), des.FromSeconds(f[2])})
+	}
+	for _, d := range s.Drain {
+		drains = append(drains, Drain{Replica: int(d[1]), At: des.FromSeconds(d[0])})
+	}
+	return outages, drains
+}
+
+// Of returns the configuration of a fleet of such servers.
+func (s *FleetSpec) Of(cfg Config, device func() (Device, error)) FleetConfig {
+	outages, drains := s.changes()
+	return FleetConfig{
+		Config: cfg, Replicas: s.Replicas, Router: s.Router, Outages: outages, Drains: drains,
+		NewDevice: device,
+	}
+}

@@ -1,0 +1,385 @@
+package sim_test
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/sparseserve/sparseserve/sim"
+	"github.com/sparseserve/sparseserve/sim/des"
+)
+
+// fleet returns a fleet of the scenario's servers.
+func (c *scenario) fleet(t fatal, replicas int, router string) sim.FleetConfig {
+	gpu := profile(t, c.gpu)
+	return sim.FleetConfig{
+		Config: c.config(t, nil), Replicas: replicas, Router: router,
+		NewDevice: func() (sim.Device, error) { return c.modelled(t, gpu), nil },
+	}
+}
+
+// workload returns the scenario's requests, of so many clients, or with 0 at their own times.
+func (c *scenario) workload(clients int) sim.Workload {
+	if clients == 0 {
+		return &list{arrivals: c.arrivals}
+	}
+	return &loop{list: list{arrivals: c.arrivals}, clients: clients}
+}
+
+func newFleet(t fatal, cfg sim.FleetConfig) *sim.Fleet {
+	f, err := sim.NewFleet(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// drawFleet draws a fleet in which replicas fail and drain while requests run; replica 0 takes
+// requests at all times that it is up.
+func drawFleet(t *rapid.T) (*scenario, sim.FleetConfig, int) {
+	c := drawScenario(t)
+	n := func(name string, low, high int) int { return rapid.IntRange(low, high).Draw(t, name) }
+	for range n("again", 0, 2) {
+		last := c.arrivals[len(c.arrivals)-1].At
+		for _, a := range slices.Clone(c.arrivals) {
+			a.At += last
+			c.arrivals = append(c.arrivals, a)
+		}
+	}
+	for i := range c.arrivals {
+		if n("in session", 0, 1) == 1 {
+			c.arrivals[i].Session = fmt.Sprint(n("session", 0, 4))
+		}
+	}
+	cfg := c.fleet(t, n("replicas", 1, 5), rapid.SampledFrom(sim.RouterNames()).Draw(t, "router"))
+	time := func(name string, most int) des.Time { return des.Time(n(name, 0, most)) * 100 * des.Microsecond }
+	for range n("outages", 0, 4) {
+		cfg.Outages = append(cfg.Outages, sim.Outage{Replica: n("fails", 0, cfg.Replicas-1), At: time("fails at", 2000), For: 1 + time("down for", 2000)})
+	}
+	for range n("drains", 0, 2) {
+		if cfg.Replicas > 1 {
+			cfg.Drains = append(cfg.Drains, sim.Drain{Replica: n("drains", 1, cfg.Replicas-1), At: time("drains at", 2000)})
+		}
+	}
+	return c, cfg, n("clients", 0, 4)
+}
+
+// A fleet of one replica is a server: the same requests, gaps, steps and figures.
+func TestFleetOfOneIsAServer(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawScenario(t)
+		clients := rapid.IntRange(0, 4).Draw(t, "clients")
+		if rapid.Bool().Draw(t, "cut off") {
+			c.cutoff = sim.Cutoff{Warmup: sim.CutShare, WarmupShare: 0.2, Drain: sim.CutShare, DrainShare: 0.2}
+		}
+		var one, many log
+		want, err := c.server(t, c.modelled(t, profile(t, c.gpu))).Run(t.Context(), c.workload(clients), &one)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f := newFleet(t, c.fleet(t, 1, rapid.SampledFrom(sim.RouterNames()).Draw(t, "router")))
+		got, err := f.Run(t.Context(), c.workload(clients), &many)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !reflect.DeepEqual(one, many) || !reflect.DeepEqual(want.Summary(), got.Summary()) {
+			t.Fatalf("fleet %+v\nserver %+v\n%v", got.Summary(), want.Summary(), c)
+		}
+	})
+}
+
+// Law 4 over a fleet whose replicas fail and drain: every request ends once, at a replica that was
+// there for it, with all tokens that it asked for; laws of every server hold after every event.
+func TestLaw4FleetsLoseNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c, cfg, clients := drawFleet(t)
+		f := newFleet(t, cfg)
+		var seen log
+		m, err := f.Drive(c.workload(clients), &seen, f.Check)
+		if err != nil {
+			t.Fatalf("%v\n%+v %+v\n%v", err, cfg.Outages, cfg.Drains, c)
+		}
+		if left := f.Left(); left != (sim.Holdings{}) {
+			t.Fatalf("left behind: %+v\n%v", left, c)
+		}
+		ended := map[int]bool{}
+		tokens, done, retried := 0, 0, 0
+		for _, r := range seen.requests {
+			if ended[r.ID] {
+				t.Fatalf("law 4: request %d ended twice\n%v", r.ID, c)
+			}
+			ended[r.ID] = true
+			retried += r.Retries
+			if r.Rejected == "" {
+				done++
+				tokens += r.Output
+			}
+			for _, d := range cfg.Drains {
+				if r.Replica == d.Replica && r.Retries == 0 && r.Arrival > d.At {
+					t.Fatalf("request %d arrived at %v, replica %d drains since %v", r.ID, r.Arrival, d.Replica, d.At)
+				}
+			}
+			for _, o := range cfg.Outages {
+				if r.Replica == o.Replica && r.Rejected == "" && r.LastToken-c.engine.Reply > o.At && r.LastToken-c.engine.Reply < o.At+o.For {
+					t.Fatalf("request %d ends on replica %d, which is down: %+v", r.ID, r.Replica, o)
+				}
+			}
+		}
+		sum := m.Summary()
+		if len(ended) != len(c.arrivals) || sum.Completed != done || sum.Rejected != len(c.arrivals)-done || sum.Requests != len(c.arrivals) {
+			t.Fatalf("law 4: %d arrived, %d ended; %+v\n%v", len(c.arrivals), len(ended), sum, c)
+		}
+		if len(seen.gaps)+done != tokens || retried != sum.Retried {
+			t.Fatalf("law 4: %d tokens emitted of %d, %d retries of %d\n%v", len(seen.gaps)+done, tokens, sum.Retried, retried, c)
+		}
+	})
+}
+
+// Law 9: fleets repeat, to the nanosecond.
+func TestLaw9FleetsRepeat(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c, cfg, clients := drawFleet(t)
+		var logs [2]log
+		var sums [2]sim.Summary
+		for i := range logs {
+			m, err := newFleet(t, cfg).Run(t.Context(), c.workload(clients), &logs[i])
+			if err != nil {
+				t.Fatal(err)
+			}
+			sums[i] = m.Summary()
+		}
+		if !reflect.DeepEqual(logs[0], logs[1]) || !reflect.DeepEqual(sums[0], sums[1]) {
+			t.Fatalf("law 9: two runs differ\n%v", c)
+		}
+	})
+}
+
+// A window over the whole run has the figures of the run, of every replica.
+func TestWindowOfAFleet(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c, cfg, clients := drawFleet(t)
+		whole, err := newFleet(t, cfg).Run(t.Context(), c.workload(clients), &log{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.Cutoff = sim.Cutoff{Warmup: sim.CutShare, Drain: sim.CutShare}
+		part, err := newFleet(t, cfg).Run(t.Context(), c.workload(clients), &log{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, b := whole.Summary(), part.Summary()
+		if a.Retried != b.Retried || !reflect.DeepEqual(a.ReplicaLoads, b.ReplicaLoads) || a.TTFT != b.TTFT || a.Completed != b.Completed {
+			t.Fatalf("whole %+v\nwindow %+v\n%v", a, b, c)
+		}
+	})
+}
+
+// Law 5: the steps of a replica follow one another, also over a failure.
+func TestLaw5StepsOfReplicas(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c, cfg, clients := drawFleet(t)
+		var seen log
+		if _, err := newFleet(t, cfg).Run(t.Context(), c.workload(clients), &seen); err != nil {
+			t.Fatal(err)
+		}
+		next, end := make([]int64, cfg.Replicas), make([]des.Time, cfg.Replicas)
+		for _, s := range seen.steps {
+			if s.Index != next[s.Replica] || s.Start < end[s.Replica] {
+				t.Fatalf("law 5: step %d of replica %d begins at %v, the one before ended at %v\n%v", s.Index, s.Replica, s.Start, end[s.Replica], c)
+			}
+			next[s.Replica], end[s.Replica] = s.Index+1, s.Start+s.Timing.Elapsed
+		}
+	})
+}
+
+// What a router sees is what a recount of all requests finds, whenever it is asked.
+func TestRoutersSeeTheLoad(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c, cfg, clients := drawFleet(t)
+		f := newFleet(t, cfg)
+		if _, err := f.Drive(c.workload(clients), &log{}, f.Recount); err != nil {
+			t.Fatalf("%v\n%v", err, c)
+		}
+	})
+}
+
+// Routers pick what a naive reading of their rule picks.
+func TestRoutersPick(t *testing.T) {
+	pick := map[string]func(*sim.View, *sim.Arrival) int{}
+	for _, r := range sim.Routers() {
+		pick[r.Name] = r.Pick
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		all := rapid.SliceOfNDistinct(rapid.IntRange(0, 20), 1, 8, rapid.ID).Draw(t, "replicas")
+		slices.Sort(all)
+		v := &sim.View{Last: rapid.IntRange(-1, 20).Draw(t, "last")}
+		for _, r := range all {
+			v.Candidates = append(v.Candidates, sim.Candidate{Replica: r, Tokens: rapid.Int64Range(0, 5).Draw(t, "tokens"), WorkingSet: rapid.Int64Range(0, 5).Draw(t, "set")})
+		}
+		a := &sim.Arrival{Session: rapid.SampledFrom([]string{"", "a", "b", "c"}).Draw(t, "session")}
+		next := v.Last + 1 // round robin: the next number that is there
+		for !slices.Contains(all, next%21) {
+			next++
+		}
+		if got := v.Candidates[pick["round-robin"](v, a)].Replica; got != next%21 {
+			t.Fatalf("round-robin after %d of %v: %d, want %d", v.Last, all, got, next%21)
+		}
+		for name, of := range map[string]func(sim.Candidate) int64{
+			"least-tokens":      func(c sim.Candidate) int64 { return c.Tokens },
+			"least-working-set": func(c sim.Candidate) int64 { return c.WorkingSet },
+		} {
+			want := slices.MinFunc(v.Candidates, func(x, y sim.Candidate) int { return int(of(x) - of(y)) })
+			if got := v.Candidates[pick[name](v, a)]; got != want {
+				t.Fatalf("%s of %v: %v, want %v", name, v.Candidates, got, want)
+			}
+		}
+		at := v.Candidates[pick["session"](v, a)].Replica
+		if a.Session == "" {
+			if at != next%21 {
+				t.Fatalf("without a session: %d, round-robin says %d", at, next%21)
+			}
+			return
+		}
+		// A session stays where it is when any other replica goes.
+		gone := rapid.SampledFrom(all).Draw(t, "gone")
+		if gone == at {
+			return
+		}
+		v.Candidates = slices.DeleteFunc(v.Candidates, func(c sim.Candidate) bool { return c.Replica == gone })
+		v.Last = gone
+		if now := v.Candidates[pick["session"](v, a)].Replica; now != at {
+			t.Fatalf("session %q moves from %d to %d when %d goes", a.Session, at, now, gone)
+		}
+	})
+}
+
+// skewed is a load of which every third request is forty times as long as the others: with three
+// replicas in turn, one has all of the long ones.
+func skewed() *scenario {
+	c := byHand(4000)
+	c.model, c.hbm = tiny(4, 4), 1<<40
+	c.spec.MaxTokens = 64
+	for i := range 600 {
+		a := sim.Arrival{At: des.Time(i) * 2 * des.Millisecond, Prompt: 8, Output: 4}
+		if i%3 == 0 {
+			a.Prompt, a.Output = 320, 40
+		}
+		c.arrivals = append(c.arrivals, a)
+	}
+	return c
+}
+
+// Under a skewed load the replica with the fewest tokens outstanding answers sooner than the next
+// in turn.
+func TestLeastTokensBeatsRoundRobin(t *testing.T) {
+	c := skewed()
+	p99 := map[string]float64{}
+	for _, router := range []string{"round-robin", "least-tokens", "least-working-set"} {
+		m, err := newFleet(t, c.fleet(t, 3, router)).Run(t.Context(), c.workload(0), &log{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p99[router] = m.Summary().TTFT.P99
+	}
+	t.Log(p99)
+	for _, router := range []string{"least-tokens", "least-working-set"} {
+		if p99[router] > 0.8*p99["round-robin"] {
+			t.Errorf("P99 of TTFT: %s %g s, round-robin %g s", router, p99[router], p99["round-robin"])
+		}
+	}
+}
+
+// A replica that fails has its requests served by the other, from the tokens that they had.
+func TestFailedReplicaByHand(t *testing.T) {
+	c := skewed()
+	c.arrivals = []sim.Arrival{{Prompt: 8, Output: 400 - 8}, {Prompt: 8, Output: 400 - 8}}
+	cfg := c.fleet(t, 2, "round-robin")
+	var before log
+	if _, err := newFleet(t, cfg).Run(t.Context(), c.workload(0), &before); err != nil {
+		t.Fatal(err)
+	}
+	first, last := before.requests[1].FirstToken, before.requests[1].LastToken
+	at := first + (last-first)/2
+	cfg.Outages = []sim.Outage{{Replica: 1, At: at, For: des.Second}}
+	var after log
+	m, err := newFleet(t, cfg).Run(t.Context(), c.workload(0), &after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := after.requests[1]
+	if r.ID != 2 || r.Replica != 0 || r.Retries != 1 || r.FirstToken != first || r.LastToken <= last {
+		t.Errorf("%+v, without a failure %+v", r, before.requests[1])
+	}
+	var prefilled int64
+	for _, s := range after.steps {
+		if s.Replica == 0 && s.Start >= at {
+			prefilled += s.PrefillTokenLayers
+		}
+	}
+	var emitted int64
+	for _, s := range after.steps {
+		if s.Replica == 1 {
+			emitted += int64(s.Tokens)
+		}
+	}
+	if want := (8 + emitted) * int64(c.model.Layers); prefilled != want || emitted < 100 {
+		t.Errorf("%d token-layers prefilled anew, want %d: the prompt and %d tokens", prefilled, want, emitted)
+	}
+	if sum := m.Summary(); sum.Retried != 1 || sum.Replicas != 2 || len(sum.ReplicaLoads) != 2 || sum.ReplicaLoads[0].Requests != 2 {
+		t.Errorf("%+v", sum)
+	}
+}
+
+// While no replica is up, requests wait at the router; without any replica to come they are an
+// error.
+func TestRequestsWaitAtTheRouter(t *testing.T) {
+	c := skewed()
+	c.arrivals = []sim.Arrival{{Prompt: 8, Output: 4}, {At: des.Second, Prompt: 8, Output: 4}}
+	cfg := c.fleet(t, 1, "session")
+	cfg.Outages = []sim.Outage{{At: des.Second / 2, For: des.Second}}
+	var seen log
+	if _, err := newFleet(t, cfg).Run(t.Context(), c.workload(0), &seen); err != nil {
+		t.Fatal(err)
+	}
+	if r := seen.requests[1]; r.Scheduled != des.Second*3/2 || r.Retries != 0 {
+		t.Errorf("scheduled at %v, want 1.5 s: %+v", r.Scheduled, r)
+	}
+	cfg.Outages, cfg.Drains = nil, []sim.Drain{{At: des.Second / 2}}
+	if _, err := newFleet(t, cfg).Run(t.Context(), c.workload(0), &log{}); err == nil {
+		t.Error("a request that no replica takes is no error")
+	}
+}
+
+// fleetOf is a fleet of the scenario with many replicas at work for ever.
+func busyFleet(t testing.TB) *sim.Fleet {
+	c := skewed()
+	c.arrivals = nil
+	for range 64 {
+		c.arrivals = append(c.arrivals, sim.Arrival{Prompt: 8, Output: 390})
+	}
+	f := newFleet(t, c.fleet(t, 16, "least-tokens"))
+	if err := f.Begin(c.workload(0), quiet{}); err != nil {
+		t.Fatal(err)
+	}
+	for range 1000 {
+		if _, err := f.Advance(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return f
+}
+
+// A step of a fleet allocates nothing in steady state.
+func TestFleetAllocatesNothingInSteadyState(t *testing.T) {
+	f := busyFleet(t)
+	if n := testing.AllocsPerRun(1000, func() {
+		if more, err := f.Advance(); err != nil || !more {
+			t.Fatal(more, err)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations an event", n)
+	}
+}
