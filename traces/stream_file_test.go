@@ -1,18 +1,11 @@
 package traces
 
 import (
-	"bytes"
-	"compress/gzip"
-	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
-
-	"github.com/klauspost/compress/zstd"
 )
 
 func TestStreamOfAFile(t *testing.T) {
@@ -81,168 +74,6 @@ func TestTimed(t *testing.T) {
 		if timed, err := s.Timed(); err != nil || timed != want {
 			t.Errorf("%s: timed %v, error %v", trace, timed, err)
 		}
-	}
-}
-
-// pipes are left open, so that no other has the number of one.
-var pipes []*os.File
-
-// What can be read once is read once, whoever opens it again; one that nobody writes to is said
-// to be empty, and does not block.
-func TestPipes(t *testing.T) {
-	want := collect(t, open(t, 1, func(s *Spec) { s.Trace, s.Arrivals = "testdata/vidur.csv", ArrivalsTrace }))
-	text, err := os.ReadFile("testdata/vidur.csv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	pipe := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
-		t.Skip(err)
-	}
-	s := DefaultSpec()
-	s.Trace, s.Rate, s.Requests, s.Arrivals = pipe, 0, 0, ArrivalsTrace
-	if _, err := Open(s, 1); err == nil || err.Error() != "workload.trace: "+pipe+": empty; nobody wrote to it" {
-		t.Errorf("nobody writes: %v", err)
-	}
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := w.Write(text); err != nil {
-		t.Fatal(err)
-	}
-	w.Close()
-	pipes = append(pipes, r)
-	s.Trace = fmt.Sprintf("/dev/fd/%d", r.Fd()) // as a shell names <(command)
-	for range 3 {
-		stream, err := Open(s, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := collect(t, stream); !slices.Equal(got, want) {
-			t.Errorf("%v, want %v", got, want)
-		}
-	}
-	if timed, err := s.Timed(); !timed || err != nil || Count(s) != len(want) {
-		t.Errorf("timed %v, %v; %d requests", timed, err, Count(s))
-	}
-}
-
-func TestDevicesAreRefused(t *testing.T) {
-	for _, path := range []string{"/dev/zero", "/dev/null"} {
-		_, err := Describe(path, "")
-		if err == nil || err.Error() != path+": a terminal or a device; give a file, or pipe one into it" {
-			t.Errorf("%s: %v", path, err)
-		}
-	}
-}
-
-// Traces of every format are the same packed, as one archive or several on end, whatever their
-// name; damaged ones, and those cut short, are an error at the file.
-func TestPackedTraces(t *testing.T) {
-	for _, name := range []string{"longbench/qasper.jsonl", "azure2024.csv", "mooncake.jsonl", "burstgpt.csv", "vidur.csv"} {
-		plain := filepath.Join("testdata", name)
-		text, err := os.ReadFile(plain)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want, err := Describe(plain, "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for kind, pack := range map[string]func(...[]byte) []byte{"gzip": gzipped, "zstd": zstandard} {
-			path := filepath.Join(t.TempDir(), "trace")
-			write := func(data []byte) {
-				if err := os.WriteFile(path, data, 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			for _, data := range [][]byte{pack(text), pack(text[:len(text)/3], text[len(text)/3:])} {
-				write(data)
-				got, err := Describe(path, "")
-				if err != nil {
-					t.Fatalf("%s, %s: %v", name, kind, err)
-				}
-				got.Path, got.Warnings = plain, want.Warnings
-				if !reflect.DeepEqual(got, want) {
-					t.Errorf("%s, %s: %+v, want %+v", name, kind, got, want)
-				}
-				for _, end := range []int{len(data) - 1, len(data) * 2 / 3, 9} {
-					write(data[:end])
-					if _, err := Describe(path, ""); err == nil || !strings.HasPrefix(err.Error(), path) || !strings.Contains(err.Error(), kind+" data that are damaged or end too early") {
-						t.Errorf("%s, %s, %d of %d bytes: %v", name, kind, end, len(data), err)
-					}
-				}
-				wrong := slices.Clone(data)
-				wrong[len(wrong)-6] ^= 0x10
-				write(wrong)
-				if _, err := Describe(path, ""); err == nil || !strings.HasPrefix(err.Error(), path) {
-					t.Errorf("%s, %s, a bit flipped: %v", name, kind, err)
-				}
-			}
-		}
-	}
-}
-
-func gzipped(parts ...[]byte) []byte {
-	var out bytes.Buffer
-	for _, part := range parts {
-		z := gzip.NewWriter(&out)
-		z.Write(part)
-		z.Close()
-	}
-	return out.Bytes()
-}
-
-func zstandard(parts ...[]byte) []byte {
-	var out bytes.Buffer
-	for _, part := range parts {
-		z, err := zstd.NewWriter(&out)
-		if err != nil {
-			panic(err)
-		}
-		z.Write(part)
-		z.Close()
-	}
-	return out.Bytes()
-}
-
-// A folder may have packed files; one that is there plain and packed is read once.
-func TestFolderOfPackedFiles(t *testing.T) {
-	dir := t.TempDir()
-	entries, err := os.ReadDir("testdata/longbench")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, e := range entries {
-		text, err := os.ReadFile(filepath.Join("testdata/longbench", e.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		name := filepath.Join(dir, e.Name())
-		for _, f := range []struct {
-			name string
-			data []byte
-			kept bool
-		}{{name, text, i%3 != 1}, {name + ".gz", gzipped(text), i%3 != 2}, {name + ".zst", zstandard(text), true}} {
-			if f.kept {
-				if err := os.WriteFile(f.name, f.data, 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-	}
-	want, err := Describe("testdata/longbench", "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := Describe(dir, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got.Path, got.Warnings = want.Path, want.Warnings
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("%+v, want %+v", got, want)
 	}
 }
 
