@@ -34,6 +34,7 @@ requests = 200
 
 [system]
 preset = ["vllm-0.15", "sparseserve"]
+engine = "vllm-0.15"                       # of both; each system names its own
 
 [slo]
 ttft_s = 3                                 # P99 unless ttft_stat says which

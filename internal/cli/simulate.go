@@ -88,7 +88,7 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := s.report(app, folder.Dir(), files, run.Summaries(results)); err != nil {
+	if err := s.report(app, cfg.Systems, folder.Dir(), files, run.Summaries(results)); err != nil {
 		return err
 	}
 	if runErr != nil {
@@ -160,7 +160,7 @@ func finishedOf(results []run.Result, of int) string {
 }
 
 // report draws the figures and says what came out.
-func (s *simulateCmd) report(app *App, out string, files []string, sums []sim.Summary) error {
+func (s *simulateCmd) report(app *App, systems []sim.Spec, out string, files []string, sums []sim.Summary) error {
 	pictures, err := drawFigures(out, sums)
 	if err != nil {
 		return err
@@ -169,6 +169,7 @@ func (s *simulateCmd) report(app *App, out string, files []string, sums []sim.Su
 		return printJSON(app, sums)
 	}
 	printTable(app.Stdout, sums)
+	printEngines(app.Stdout, systems)
 	printLive(app.Stdout, sums)
 	printWarnings(app.Stdout, sums)
 	printFiles(app.Stdout, append(files, pictures...), filepath.Join(out, "points"))

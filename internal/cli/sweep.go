@@ -103,8 +103,14 @@ func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 		return printJSON(app, sums)
 	}
 	printVariants(app.Stdout, folder.Variants(), sums)
+	var systems []sim.Spec
+	for i := range points {
+		systems = append(systems, points[i].System)
+	}
+	printEngines(app.Stdout, systems)
 	printWarnings(app.Stdout, sums)
 	printFiles(app.Stdout, files, folder.Store.Dir())
+	fmt.Fprintf(app.Stdout, "Pictures: sparseserve figures %s\n", out)
 	return nil
 }
 

@@ -86,17 +86,52 @@ func printTable(w io.Writer, sums []sim.Summary) {
 // printSLO names the service levels that the runs were held to.
 func printSLO(w io.Writer, sums []sim.Summary) {
 	var all []string
+	of := map[string][]string{} // level -> systems
 	for i := range sums {
-		if s := sums[i].SLO; s != "" && !slices.Contains(all, s) {
-			all = append(all, s)
+		s := &sums[i]
+		if s.SLO == "" {
+			continue
+		}
+		if !slices.Contains(all, s.SLO) {
+			all = append(all, s.SLO)
+		}
+		if !slices.Contains(of[s.SLO], s.System) {
+			of[s.SLO] = append(of[s.SLO], s.System)
 		}
 	}
 	switch {
 	case len(all) > 3: // cards and models have bounds of their own
 		fmt.Fprintf(w, "SLO: %s; and %d others (summary.json)\n", all[0], len(all)-1)
-	case len(all) > 0:
-		fmt.Fprintf(w, "SLO: %s\n", strings.Join(all, "\n  or "))
+	case len(all) == 1:
+		fmt.Fprintf(w, "SLO: %s\n", all[0])
+	default:
+		for _, level := range all {
+			fmt.Fprintf(w, "SLO of %s: %s\n", strings.Join(of[level], ", "), level)
+		}
 	}
+}
+
+// printEngines says which engines systems have, where they differ: so do their figures, whatever
+// else the systems do.
+func printEngines(w io.Writer, systems []sim.Spec) {
+	var engines []string
+	of := map[string][]string{} // engine -> systems
+	for i := range systems {
+		s := &systems[i]
+		if !slices.Contains(engines, s.Engine) {
+			engines = append(engines, s.Engine)
+		}
+		if !slices.Contains(of[s.Engine], s.Name) {
+			of[s.Engine] = append(of[s.Engine], s.Name)
+		}
+	}
+	if len(engines) < 2 {
+		return
+	}
+	for i, e := range engines {
+		engines[i] = e + " (" + strings.Join(of[e], ", ") + ")"
+	}
+	fmt.Fprintf(w, "Systems have different engines: %s; --set system.engine=NAME compares them under one\n", strings.Join(engines, ", "))
 }
 
 // newTable is the look of every table: columns of numbers to the right.
