@@ -85,7 +85,7 @@ fi
 if asked runs && [ ! "$quiet" ]; then
   echo "runs: not without a calibration" | tee -a "$out/steps.txt"
 elif asked runs; then
-  step runs "$budget" cuda/build/sparseserve validate "$config" --live-only --again --out "$out"
+  step runs "$budget" cuda/build/sparseserve validate "$config" --live-only --rerun-disturbed --out "$out"
   [ ! -d "$out/live" ] || echo "$(ls "$out/live" | wc -l) live runs in $out/live"
 fi
 

@@ -148,6 +148,9 @@ func (ch Changes) Check() (key string, err error) {
 // second is a card.
 const minChange, maxChange = 1e-3, 1e6
 
+// ChangeRange is what a figure of Changes may be, in its unit.
+const ChangeRange = ">= 0.001, <= 1e+06"
+
 // with returns the card with some figures changed. Where a direction of the link
 // is changed, its nominal speed and what both directions reach together grow or
 // shrink alike, unless they are changed too.

@@ -243,7 +243,7 @@ func (m *Metrics) Summary() Summary {
 			"heads sampled: %d of %d (layer, KV head) groups; blocks loaded have a standard error of %.2g %%",
 			m.sampled, m.groups, 100*m.loadError))
 	}
-	if m.done < 200 {
+	if m.done > 0 && m.done < 200 {
 		s.Warnings = append(s.Warnings, fmt.Sprintf("only %d requests finished; figures from fewer than 200 are noisy", m.done))
 	}
 	return s

@@ -63,9 +63,10 @@ func ConvertTo(w io.Writer, in, format string) (warnings []string, err error) {
 	return src.warnings(), nil
 }
 
-// checkTarget refuses to replace the input, or what is not a file.
+// checkTarget refuses to replace the input, or what is not a file: a link, as /dev/stdout is one,
+// would itself be replaced.
 func checkTarget(in, out string) error {
-	there, err := os.Stat(out)
+	there, err := os.Lstat(out)
 	if err != nil {
 		return nil // new, or an error that writing it finds
 	}

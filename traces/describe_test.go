@@ -170,7 +170,11 @@ func TestConvertIsAtomic(t *testing.T) {
 		t.Errorf("no such folder: %v", err)
 	}
 	write(in, "arrived_s,prompt_tokens,output_tokens\n5,1,1\n")
-	for out, want := range map[string]string{in: "is the trace that is converted", "/dev/full": "not a regular file", dir: "not a regular file"} {
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(filepath.Join(dir, "elsewhere"), link); err != nil {
+		t.Fatal(err)
+	}
+	for out, want := range map[string]string{in: "is the trace that is converted", link: "not a regular file", "/dev/full": "not a regular file", dir: "not a regular file"} {
 		if _, _, err := Convert(in, "", out); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("to %s: %v, want %q", out, err, want)
 		}

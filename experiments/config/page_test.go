@@ -276,7 +276,7 @@ func (p *pageWriter) card() {
 		if f.Unit != units[i] {
 			p.t.Errorf("card.%s: in %s, the card has it in %s", key, units[i], f.Unit)
 		}
-		p.row(key, "number, "+units[i], p.literal(f.Value), "> 0", about[key])
+		p.row(key, "number, "+units[i], p.literal(f.Value), hw.ChangeRange, about[key])
 	}
 }
 

@@ -65,7 +65,7 @@ func (l *loader) checkLists() error {
 		return l.keyError("workload.rate", "[]", "no rate to run at")
 	}
 	if len(seeds) == 0 {
-		return l.keyError("seed", "[]", "no seed to run with")
+		return l.keyError("seed", "[]", "no seed to run with (key seed or seeds)")
 	}
 	for i, r := range rates {
 		switch {

@@ -88,7 +88,7 @@ func (l *loader) system(name string, custom *customSystem) (sim.Spec, error) {
 		p, ok := PresetNamed(presets, name)
 		if !ok {
 			return sim.Spec{}, l.keyError("system.preset", quote(name),
-				"no such system"+DidYouMean(name, presetNames(presets)))
+				"no such system"+DidYouMean(name, presetNames(presets))+"; sparseserve list systems has all")
 		}
 		preset = p
 	}

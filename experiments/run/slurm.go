@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -39,8 +40,10 @@ exit $status
 //	slurm/points.txt  a hash a line
 //	slurm/HASH.toml   the point's configuration
 //
-// Tasks run program in workDir. It returns the path of job.sh.
-func (f *SweepFolder) WriteSlurm(program, workDir string, missing []config.Point) (string, error) {
+// Tasks run program in workDir. It returns the path of job.sh. done is called for each point, and
+// when ctx ends first there is no job.sh.
+func (f *SweepFolder) WriteSlurm(ctx context.Context, program, workDir string, missing []config.Point,
+	done func()) (string, error) {
 	dir := filepath.Join(f.dir, slurmFolder)
 	if err := f.clearSlurm(dir); err != nil {
 		return "", err
@@ -50,6 +53,9 @@ func (f *SweepFolder) WriteSlurm(program, workDir string, missing []config.Point
 	}
 	var list strings.Builder
 	for i := range missing {
+		if ctx.Err() != nil {
+			return "", context.Cause(ctx)
+		}
 		hash, err := f.Store.Hash(&missing[i])
 		if err != nil {
 			return "", err
@@ -62,6 +68,7 @@ func (f *SweepFolder) WriteSlurm(program, workDir string, missing []config.Point
 			return "", err
 		}
 		fmt.Fprintln(&list, hash)
+		done()
 	}
 	if err := WriteFile(filepath.Join(dir, "points.txt"), []byte(list.String())); err != nil {
 		return "", err

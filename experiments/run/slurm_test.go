@@ -1,6 +1,9 @@
 package run
 
 import (
+	"context"
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,7 +26,8 @@ func TestSlurmScript(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	job, err := f.WriteSlurm("/opt/it's/sparseserve", "/home/me", missing)
+	written := 0
+	job, err := f.WriteSlurm(t.Context(), "/opt/it's/sparseserve", "/home/me", missing, func() { written++ })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,6 +36,9 @@ func TestSlurmScript(t *testing.T) {
 		t.Fatal(err)
 	}
 	testkit.Golden(t, "slurm.sh", filepath.ToSlash(string(text)))
+	if written != len(missing) {
+		t.Errorf("%d points counted, want %d", written, len(missing))
+	}
 
 	// Each configuration is the point that its name says.
 	hashes := config.NewHasher()
@@ -43,11 +50,21 @@ func TestSlurmScript(t *testing.T) {
 	}
 
 	// A second job in its place is of its own points alone.
-	if _, err := f.WriteSlurm("p", "/", missing[:2]); err != nil {
+	if _, err := f.WriteSlurm(t.Context(), "p", "/", missing[:2], func() {}); err != nil {
 		t.Fatal(err)
 	}
 	if left, _ := filepath.Glob("out/slurm/*.toml"); len(left) != 2 {
 		t.Errorf("configurations %v, want two", left)
+	}
+
+	// An interrupt leaves no job.
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := f.WriteSlurm(ctx, "p", "/", missing, func() {}); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted: %v", err)
+	}
+	if _, err := os.Stat("out/slurm/job.sh"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("an interrupted job is there: %v", err)
 	}
 }
 

@@ -100,7 +100,7 @@ func (v *validationRun) read(dir string) (r ValidatedRun, err error) {
 		from := filepath.Join(dir, filepath.FromSlash(side.folder))
 		*side.into, err = run.ReadSummary(from)
 		if errors.Is(err, fs.ErrNotExist) && side.folder == v.Simulated {
-			return r, fmt.Errorf("%s: not there; sparseserve validate CONFIG --kept --out %s simulates what is missing", from, dir)
+			return r, fmt.Errorf("%s: not there; sparseserve validate CONFIG --reuse-live --out %s simulates what is missing", from, dir)
 		}
 		if err != nil {
 			return r, err

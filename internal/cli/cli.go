@@ -57,6 +57,9 @@ const (
 	Interrupted = 130
 )
 
+// renamedFlags are flags that have another name now.
+var renamedFlags = map[string]string{"--again": "--rerun-disturbed", "--kept": "--reuse-live"}
+
 // errInterrupted says that a run was interrupted after its results so far were
 // reported.
 var errInterrupted = errors.New("interrupted")
@@ -117,6 +120,11 @@ func (a *App) run(ctx context.Context, args []string) int {
 		args = []string{"--help"}
 	case args[0] == "help":
 		args = append(slices.Clone(args[1:]), "--help")
+	}
+	for _, arg := range args {
+		if now, ok := renamedFlags[arg]; ok {
+			return a.fail(fmt.Errorf("%s is called %s now", arg, now))
+		}
 	}
 	parsed, err := parser.Parse(args)
 	if exited >= 0 {

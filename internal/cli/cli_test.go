@@ -139,6 +139,7 @@ func TestErrors(t *testing.T) {
 		{[]string{"compare", measuredRun, "--set", "model=llama2-7b", "--set", "gpu=h100-80gb"}, boom},
 		{[]string{"compare", measuredRun, "--skip=-1"}, pretend},
 		{[]string{"compare", measuredRun, "--set", "model=llama2-7b", "--set", "gpu=h100-80gb", "--out", filepath.Dir(measuredRun)}, pretend},
+		{[]string{"validate", "default", "--kept"}, pretend},
 		{[]string{"list", "gpu"}, pretend},
 		{[]string{"list", "keys", "sytem"}, pretend},
 		{[]string{"figures", "nowhere"}, pretend},

@@ -78,7 +78,7 @@ func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 		return err
 	}
 	if s.Engine == "slurm" {
-		return s.writeJob(app, folder, points, missing)
+		return s.writeJob(ctx, app, folder, points, missing)
 	}
 	if !s.JSON {
 		fmt.Fprintf(app.Stdout, "%s: %s, %d of them finished before.\n", sweep.Name, count(len(points), "run"), len(points)-len(missing))
@@ -116,7 +116,7 @@ func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 
 // writeJob writes an array job of the missing points and says what to do with
 // it.
-func (s *sweepCmd) writeJob(app *App, folder *run.SweepFolder, points, missing []config.Point) error {
+func (s *sweepCmd) writeJob(ctx context.Context, app *App, folder *run.SweepFolder, points, missing []config.Point) error {
 	if len(missing) == 0 {
 		fmt.Fprintf(app.Stdout, "All of %s are finished; give the same command without --engine slurm to collect them.\n", count(len(points), "run"))
 		return nil
@@ -134,7 +134,13 @@ func (s *sweepCmd) writeJob(app *App, folder *run.SweepFolder, points, missing [
 	if err != nil {
 		return err
 	}
-	job, err := folder.WriteSlurm(program, here, missing)
+	bar := newProgress(app.Stderr, "points")
+	bar.planned(len(missing))
+	job, err := folder.WriteSlurm(ctx, program, here, missing, bar.finished)
+	bar.close()
+	if cause := ctx.Err(); cause != nil && errors.Is(err, cause) {
+		return fmt.Errorf("%w; no job is written: the same command writes it", errInterrupted)
+	}
 	if err != nil {
 		return err
 	}

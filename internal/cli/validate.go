@@ -21,9 +21,9 @@ type validateCmd struct {
 	Live       string   `enum:"gpu,reference" default:"gpu" help:"What runs live: gpu, or reference, which is fit for tiny models."`
 	Weights    string   `placeholder:"DIR" help:"A folder of safetensors with its config.json. Default: drawn from the seed."`
 	SplitEvery int64    `placeholder:"N" default:"16" help:"Every n-th live step is split into phases."`
-	LiveOnly   bool     `help:"Make the live runs and nothing else; --kept goes on from there, on a machine without GPU too. Several processes, one a GPU, may do so in one folder: each takes the next run that nobody makes."`
-	Again      bool     `help:"Make live runs once more, after all others, that something on the machine disturbed, and keep the steadier of the two: whose steps of the same work agree better with each other, whatever the model says of them."`
-	Kept       bool     `help:"Take live runs that the result folder keeps, whatever profile, device and program made them; only what is missing runs live, and is left out where there is no library to do so."`
+	LiveOnly   bool     `help:"Make the live runs and nothing else; --reuse-live goes on from there, on a machine without GPU too. Several processes, one a GPU, may do so in one folder: each takes the next run that nobody makes."`
+	Again      bool     `name:"rerun-disturbed" help:"Make live runs once more, after all others, that something on the machine disturbed, and keep the steadier of the two: whose steps of the same work agree better with each other, whatever the model says of them."`
+	Kept       bool     `name:"reuse-live" help:"Take live runs that the result folder keeps, whatever profile, device and program made them; only what is missing runs live, and is left out where there is no library to do so."`
 	Markdown   bool     `help:"Print the tables in Markdown, with the live figures."`
 	Recompute  string   `placeholder:"DIR" help:"Run nothing: compute the table of a result folder anew from its files."`
 	Ablate     []string `placeholder:"DIR[,PROFILE]" sep:"none" help:"Run nothing: price the steps of a result folder's live runs without each part of the cost model in turn, and print what it is worth. May be repeated, a card each; PROFILE is that of the card, by default what the runs name."`
@@ -37,7 +37,7 @@ the cost model prices each batch that the live run has carried out, so that step
 
 The result folder keeps everything, compressed: summary, requests and steps of both, what each live step asked of the device,
 validate.csv and validate.json with every figure, live and simulated, and pictures. Live runs cost GPU time: a killed
-validation goes on where it was, and after a new calibration --kept compares the same live runs with it.
+validation goes on where it was, and after a new calibration --reuse-live compares the same live runs with it.
 
 --ablate says what each part of the cost model is worth: by how much the mean error of step times grows without it, on the
 batches of kept live runs. A part that does not pay on every card is one too many.`
@@ -53,7 +53,7 @@ func (c *validateCmd) Validate() error {
 	case len(c.Ablate) == 0 && c.Recompute == "" && c.Config == "":
 		return errors.New("expected CONFIG, --recompute DIR or --ablate DIR")
 	case c.Again && c.Kept:
-		return errors.New("--kept takes live runs as they are; leave out --again")
+		return errors.New("--reuse-live takes live runs as they are; leave out --rerun-disturbed")
 	case c.LiveOnly && (c.Markdown || c.JSON):
 		return errors.New("--live-only makes no comparison; leave out --json and --markdown")
 	case c.Markdown && c.JSON:
@@ -123,7 +123,7 @@ func (c *validateCmd) validate(ctx context.Context, app *App) (out string, repor
 		err = fmt.Errorf("%w%s", errInterrupted, strings.TrimPrefix(err.Error(), cause.Error()))
 	}
 	if err == nil && c.LiveOnly && !c.JSON {
-		fmt.Fprintf(app.Stdout, "All live runs of %s are kept in %s%s; --kept compares them.\n", sweep.Name, out, takenBy(v.Taken))
+		fmt.Fprintf(app.Stdout, "All live runs of %s are kept in %s%s; --reuse-live compares them.\n", sweep.Name, out, takenBy(v.Taken))
 	}
 	return out, report, err
 }

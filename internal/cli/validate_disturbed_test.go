@@ -29,7 +29,7 @@ func TestValidateWarnsOfADisturbedHost(t *testing.T) {
 	}
 	config := filepath.Join(t.TempDir(), "one.toml")
 	writeFile(t, config, oneKeptRun)
-	if status, _, errs := runHere(t.Context(), runs.NewSimulator().Run, "validate", config, "--kept", "--out", dir); status != 0 {
+	if status, _, errs := runHere(t.Context(), runs.NewSimulator().Run, "validate", config, "--reuse-live", "--out", dir); status != 0 {
 		t.Fatalf("simulating the kept run: status %d, %s", status, errs)
 	}
 	steps := filepath.Join(dir, "steps", file+".csv.gz")
