@@ -41,7 +41,8 @@ $(CUDA_BUILD)/mi_hopper.o: CUDA_CODE := -gencode arch=compute_90a,code=sm_90a
 $(CUDA_BUILD)/mi_hopper.o: override CUDA_DEFINES += -DSS_HOPPER
 endif
 
-# Static programs: they run on a GPU machine without Go. Where Go is missing, those built elsewhere are used.
+# Static programs: they run on a GPU machine without Go. Where Go is missing, those built elsewhere
+# are used.
 GPU_PROGRAMS := gpu.test live.test sim.test gpubench sparseserve
 
 .PHONY: gpu-programs
@@ -60,7 +61,8 @@ gpu-programs:
 	  done; \
 	fi
 
-# The programs in one file, to be carried to a GPU machine that has nvcc and no Go: a fifth of their size, since they share much code.
+# The programs in one file, to be carried to a GPU machine that has nvcc and no Go: a fifth of their
+# size, since they share much code.
 .PHONY: gpu-pack
 gpu-pack: gpu-programs
 	XZ_OPT=-9 tar -C $(CUDA_BUILD) -cJf $(CUDA_BUILD)/programs.tmp $(GPU_PROGRAMS)

@@ -4,8 +4,8 @@ import "errors"
 
 // Bench carries points out on some machine.
 type Bench interface {
-	// Prepare sets a point up and verifies one result of it. The returned call is good until the next
-	// Prepare. It fails with ErrSkip where the machine has no such call.
+	// Prepare sets a point up and verifies one result of it. The returned call is good until the
+	// next Prepare. It fails with ErrSkip where the machine has no such call.
 	Prepare(Point) (Timed, error)
 }
 

@@ -1,4 +1,5 @@
-# make calibrate   builds the CUDA library, measures this machine's GPU and writes out/calibration.toml
+# make calibrate   builds the CUDA library, measures this machine's GPU and writes
+# out/calibration.toml
 .PHONY: calibrate
 calibrate: cuda build
 	./sparseserve calibrate $(CALIBRATE)

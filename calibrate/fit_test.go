@@ -113,7 +113,8 @@ func TestFitsAreExactOnExactSamples(t *testing.T) {
 			limit := 0.04
 			if strings.HasPrefix(f.Model, "linears") || strings.HasPrefix(f.Model, "pointwise") ||
 				f.Model == "prefill_attention" || f.Model == "load.flash" {
-				// straight lines between other points than the machine's; a floor that only small points see
+				// straight lines between other points than the machine's; a floor that only small
+				// points see
 				limit = 0.12
 			}
 			if f.Model == "save.scatter" {

@@ -1,10 +1,11 @@
 #!/bin/sh
-# Calibrates the GPU of this machine: builds the library, measures, and copies profile, samples and plots.
+# Calibrates the GPU of this machine: builds the library, measures, and copies profile, samples and
+# plots.
 #
 #   sh calibrate/gpu.sh DIR [name [calibrate's flags]]
 #
-# Needs nvcc and a driver. Without Go it runs the program at $SPARSESERVE, built elsewhere with CGO_ENABLED=0 (default .bin/sparseserve).
-# The plots come as one archive, DIR/<name>-plots.tar.
+# Needs nvcc and a driver. Without Go it runs the program at $SPARSESERVE, built elsewhere with
+# CGO_ENABLED=0 (default .bin/sparseserve). The plots come as one archive, DIR/<name>-plots.tar.
 set -eu
 out=$1
 name=${2:-gpu}

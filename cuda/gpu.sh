@@ -51,7 +51,8 @@ grep -c '^--- PASS' "$out/checks-shallow.log" | sed 's/$/ tests passed with shal
 if [ "${SANITIZE:-1}" != 0 ]; then
   echo "== compute-sanitizer"
   if command -v compute-sanitizer >/dev/null; then
-    # Memory errors and uninitialised shared memory hide from value checks. cuBLAS is not ours to check.
+    # Memory errors and uninitialised shared memory hide from value checks. cuBLAS is not ours to
+    # check.
     compute-sanitizer --tool memcheck --error-exitcode 9 cuda/build/gpu.test -test.run 'GPU(Decode|DecodeWith.*|DecodeWorkspace.*|PSA|PSAPipeline|Prefill|PrefillStrides|PrefillPaged|Embed|RMSNorm.*|Rope|SiluMul|Argmax|Digest|Scores|Select.*|Loads.*|Saves)$' \
       -test.timeout 10m >"$out/sanitizer.log" 2>&1 || { tail -n 40 "$out/sanitizer.log"; exit 1; }
     grep 'ERROR SUMMARY' "$out/sanitizer.log"

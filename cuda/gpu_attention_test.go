@@ -148,8 +148,8 @@ func TestGPUDecodeUnequal(t *testing.T) {
 			{4, 1, 64, 64, []int{0, 8192, 63, 65, 1000}},
 			{1, 3, 64, 16, many},
 			{4, 2, 128, 16, many},
-			// Small batches, in which every CTA has one piece: contexts like 1:8 and 1:2:4:8, no whole
-			// number of blocks a warp, an empty one.
+			// Small batches, in which every CTA has one piece: contexts like 1:8 and 1:2:4:8, no
+			// whole number of blocks a warp, an empty one.
 			{4, 8, 128, 32, []int{1820, 14564}},
 			{4, 8, 128, 32, []int{1100, 2190, 4380, 8730}},
 			{4, 8, 128, 32, []int{5704}},

@@ -225,8 +225,8 @@ func TestMemoryStreamsAndEvents(t *testing.T) {
 	}
 }
 
-// Without a driver the real library must still load and report what is missing. It is built only where
-// the toolkit is.
+// Without a driver the real library must still load and report what is missing. It is built only
+// where the toolkit is.
 func TestRealLibraryWithoutGPU(t *testing.T) {
 	path := filepath.Join("build", libraryName)
 	if _, err := os.Stat(path); err != nil {

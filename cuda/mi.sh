@@ -1,10 +1,12 @@
 #!/bin/sh
-# MInference's kernels and the dense prefill under them, in one call: build, checks, memory checker, table per head with PyTorch's dense kernels.
+# MInference's kernels and the dense prefill under them, in one call: build, checks, memory checker,
+# table per head with PyTorch's dense kernels.
 #
 #   sh cuda/mi.sh [OUTPUT_FOLDER]      default ./out
 #
-# The table is OUTPUT_FOLDER/minference.csv. Where Go is missing, cuda/build/gpu.test and cuda/build/gpubench built elsewhere (make -f cuda.mk
-# gpu-programs) are used. Stops at the first step that fails: nothing is timed that was not checked. SANITIZE=0 skips the memory checker.
+# The table is OUTPUT_FOLDER/minference.csv. Where Go is missing, cuda/build/gpu.test and
+# cuda/build/gpubench built elsewhere (make -f cuda.mk gpu-programs) are used. Stops at the first
+# step that fails: nothing is timed that was not checked. SANITIZE=0 skips the memory checker.
 set -eu
 cd "$(dirname "$0")/.."
 out=${1:-out}

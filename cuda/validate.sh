@@ -5,8 +5,8 @@
 #
 #   sh cuda/validate.sh [CONFIG] [OUTPUT_FOLDER] [SECONDS]      default experiments/validate-h200.toml, ./out/validate-live, no limit
 #
-# Compare them afterwards, on a machine without GPU too: sparseserve validate CONFIG --reuse-live --out
-# OUTPUT_FOLDER. Library and program in cuda/build are used as they were built (make cuda
+# Compare them afterwards, on a machine without GPU too: sparseserve validate CONFIG --reuse-live
+# --out OUTPUT_FOLDER. Library and program in cuda/build are used as they were built (make cuda
 # gpu-programs). Finished runs are kept whatever a limit or Ctrl-C stops; the same command runs the
 # rest.
 set -u

@@ -69,10 +69,12 @@ export SPARSESERVE_CUDA_LIB
 asked() { case $steps in *" $1 "*) return 0 ;; esac; return 1; }
 
 if asked checks; then
-  # The live device, its selections and its batched copies among the cases; then the kernels that it launches.
+  # The live device, its selections and its batched copies among the cases; then the kernels that it
+  # launches.
   step live 90 cuda/build/live.test -test.run '^TestGPU' -test.v -test.timeout 5m
   step kernels 60 cuda/build/gpu.test -test.run '^TestGPU(Streams.*|Select.*|Decode.*|PSA.*|KVWrite|Digest|Scores|Loads.*|Saves|SaveWaits.*|Copies.*)$' -test.v -test.timeout 5m
-  # Bookkeeping of 1,024 head groups x 64 blocks x batch 16, and the live loop's own share without a driver.
+  # Bookkeeping of 1,024 head groups x 64 blocks x batch 16, and the live loop's own share without a
+  # driver.
   step bookkeeping 25 cuda/build/sim.test -test.run '^$' -test.bench Bookkeeping -test.count 2
   step host 35 cuda/build/live.test -test.run '^$' -test.bench Host -test.benchtime 200x -test.count 1
 fi

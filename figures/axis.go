@@ -119,7 +119,8 @@ func (a axis) of(v float64) float64 {
 }
 
 // Ticks labels the decades of a logarithmic axis, 2 and 5 within them as long as
-// there are few, and most digits within a single one; round steps of a linear one. Values are scaled.
+// there are few, and most digits within a single one; round steps of a linear one. Values are
+// scaled.
 func (a axis) Ticks(_, _ float64) []plot.Tick {
 	if !a.log {
 		return linearTicks(a.low, a.high)

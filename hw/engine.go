@@ -27,7 +27,8 @@ type Engine struct {
 type EngineCosts struct {
 	// PlanAhead is whether the batch of a step is planned, and its work launched, while the step
 	// before still runs (vLLM's asynchronous scheduling). Host.Step, Request and Token then overlap
-	// with the GPU, and a request waits for the end of the step after the one that runs as it arrives.
+	// with the GPU, and a request waits for the end of the step after the one that runs as it
+	// arrives.
 	PlanAhead     bool          `toml:"plan_ahead,omitempty"`
 	Host          Host          `toml:"host"`
 	FrontEnd      FrontEnd      `toml:"front_end,omitempty"`

@@ -11,7 +11,8 @@ import (
 type Interconnect struct {
 	// all links of a GPU together, one direction
 	Nominal Figure `toml:"nominal,omitempty" dim:"rate,optional"`
-	// built-in card whose all_reduce holds here, its part that grows with bytes by the nominal rates
+	// built-in card whose all_reduce holds here, its part that grows with bytes by the nominal
+	// rates
 	MeasuredOn string         `toml:"measured_on,omitempty"`
 	AllReduce  []AllReduceRow `toml:"all_reduce"`
 }

@@ -24,8 +24,8 @@ type Host struct {
 	// ContinueLatency is how long after a launch of progressive attention ends the CPU has the next
 	// work under way, where it waits for what the launch found; without it, LayerSync.
 	ContinueLatency Figure `toml:"continue_latency,omitempty" dim:"time,optional"`
-	// SparseLayer is the CPU time in which a layer with block selection is launched kernel by kernel,
-	// for want of a CUDA graph. The GPU works meanwhile: it is a floor of the GPU's time.
+	// SparseLayer is the CPU time in which a layer with block selection is launched kernel by
+	// kernel, for want of a CUDA graph. The GPU works meanwhile: it is a floor of the GPU's time.
 	SparseLayer Figure `toml:"sparse_layer,omitempty" dim:"time,optional"`
 	// EagerLayer is the same of a layer of any batch that no CUDA graph holds (EngineCosts.Graphs).
 	EagerLayer Figure `toml:"eager_layer,omitempty" dim:"time,optional"`

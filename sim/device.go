@@ -108,8 +108,8 @@ type Span struct {
 type Timing struct {
 	Elapsed des.Time
 	Phases  Phases
-	// Busy is how long GPU and link worked since the end of the step before; zero where the device does
-	// not know.
+	// Busy is how long GPU and link worked since the end of the step before; zero where the device
+	// does not know.
 	Busy Busy
 	// SavesDone is when every save of the first SavedSteps steps is in DRAM, counted from the
 	// step's start. A modelled device predicts it, its own step included; a real one reports

@@ -13,7 +13,8 @@ import (
 	"github.com/sparseserve/sparseserve/traces"
 )
 
-// stopwatch is a device that does nothing but to measure what the server takes between its calls, as a real device's host must.
+// stopwatch is a device that does nothing but to measure what the server takes between its calls,
+// as a real device's host must.
 type stopwatch struct {
 	left          time.Time
 	lookup, lists time.Duration
@@ -55,8 +56,9 @@ type lastStep struct {
 
 func (l *lastStep) Step(r *sim.StepRecord) error { l.StepRecord = *r; return nil }
 
-// BenchmarkBookkeeping is the host's share of a decode step of LWM-7B's shape: 1,024 (layer, KV head) groups, 64 blocks each, 16 requests of
-// 10,000 tokens and more, with HBM for 1.1 times what they select in one step.
+// BenchmarkBookkeeping is the host's share of a decode step of LWM-7B's shape: 1,024 (layer, KV
+// head) groups, 64 blocks each, 16 requests of 10,000 tokens and more, with HBM for 1.1 times what
+// they select in one step.
 func BenchmarkBookkeeping(b *testing.B) {
 	model, err := hw.LoadModel("lwm-7b")
 	if err != nil {

@@ -157,7 +157,8 @@ func TestLaw6LinkBandwidth(t *testing.T) {
 }
 
 // Law 7: every KV head selects min(budget, existing) blocks, or what its own
-// algorithm says, in dense layers all. That they exist and do not repeat is tested where streams are made.
+// algorithm says, in dense layers all. That they exist and do not repeat is tested where streams
+// are made.
 func TestLaw7SelectionsHaveTheirSize(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := drawScenario(t)

@@ -35,8 +35,8 @@ var (
 // Spec is the [workload] table of a configuration. Comments, units and ranges of the fields are
 // what docs/configuration.md says.
 type Spec struct {
-	// the built-in LongBench mix, synthetic lengths, or the path of a file, of a folder of LongBench
-	// JSONL files, or - for standard input; gzip and zstd are unpacked
+	// the built-in LongBench mix, synthetic lengths, or the path of a file, of a folder of
+	// LongBench JSONL files, or - for standard input; gzip and zstd are unpacked
 	Trace string `toml:"trace"`
 	// of that file; empty recognises it
 	Format string `toml:"format"`
@@ -64,8 +64,8 @@ type Spec struct {
 	// arrivals trace: 2 replays twice as fast
 	Speed float64 `toml:"speed" range:">= 1e-09, <= 1e+09"`
 
-	// in place of rate: [seconds, requests/s] of each stage; the last goes on until the requests are
-	// out, or with requests 0 ends the run
+	// in place of rate: [seconds, requests/s] of each stage; the last goes on until the requests
+	// are out, or with requests 0 ends the run
 	Stages [][]float64 `toml:"stages,omitempty"`
 	// arrivals closed: clients, each value of a list a run
 	Concurrency int `toml:"concurrency,omitempty" unit:"requests" range:">= 0, <= 100000"`

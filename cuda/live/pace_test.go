@@ -64,8 +64,8 @@ func TestPaceWaitsOutIdleGaps(t *testing.T) {
 	for _, s := range steps.steps {
 		ran += time.Duration(s.Timing.Elapsed)
 	}
-	// What a step measures of itself may be a little more than its own time; with idle time in it, it would
-	// be far more.
+	// What a step measures of itself may be a little more than its own time; with idle time in it,
+	// it would be far more.
 	if ran > elapsed-waited+waited/2 {
 		t.Errorf("steps of %v in a run of %v that waited for %v", ran, elapsed, waited)
 	}

@@ -45,7 +45,8 @@ type RowLists struct{ Blocks, Columns []int32 }
 func MergeLines(vertical, slash []int32, end int) RowLists {
 	var r RowLists
 	v := 0
-	// columns goes through the vertical lines below `to`; those in the range from `from` on are covered.
+	// columns goes through the vertical lines below `to`; those in the range from `from` on are
+	// covered.
 	columns := func(from, to int) {
 		for ; v < len(vertical) && int(vertical[v]) < to; v++ {
 			if int(vertical[v]) < from {

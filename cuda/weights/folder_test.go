@@ -198,8 +198,8 @@ func TestFolderRefusesOverflow(t *testing.T) {
 	}
 }
 
-// A tensor larger than the conversion's chunk is read whole, and a file truncated after it was opened is
-// noticed.
+// A tensor larger than the conversion's chunk is read whole, and a file truncated after it was
+// opened is noticed.
 func TestFolderReadsInChunks(t *testing.T) {
 	c := Config{Layers: 1, Hidden: 64, HeadsQ: 1, HeadsKV: 1, HeadDim: 64, FFN: 2*chunkValues/64 + 3, Vocab: 3, Eps: hfEps, Rope: Rope{Theta: hfTheta}}
 	config := `{"model_type": "llama", "num_hidden_layers": 1, "hidden_size": 64, "num_attention_heads": 1, "intermediate_size": 8195, "vocab_size": 3}`

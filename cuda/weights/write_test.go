@@ -78,8 +78,8 @@ const tinyJSON = `{"architectures": ["LlamaForCausalLM"], "model_type": "llama",
 "num_key_value_heads": 2, "head_dim": 4, "intermediate_size": 10, "vocab_size": 17, "max_position_embeddings": 128, "rms_norm_eps": 1e-05,
 "rope_theta": 10000.0, "rope_scaling": null, "hidden_act": "silu", "tie_word_embeddings": false, "attention_bias": false, "torch_dtype": "float16"}`
 
-// checkpoint returns the tensors of c under HuggingFace's names, with values that identify every tensor
-// and place apart.
+// checkpoint returns the tensors of c under HuggingFace's names, with values that identify every
+// tensor and place apart.
 func checkpoint(c Config, dtype string) map[string]saved {
 	out := map[string]saved{}
 	add := func(name string, shape ...int) {

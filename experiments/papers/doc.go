@@ -15,6 +15,6 @@
 //
 // Judge (claims.go) reads the results (results.go) and measures what claims.toml lists
 // (claims_measure.go, claims_goodput.go, claims_psa.go); claims_notes.toml explains differences.
-// tuned.toml lists the parameters that no paper gives, and a Studies can run with one of them changed
-// (tuned.go).
+// tuned.toml lists the parameters that no paper gives, and a Studies can run with one of them
+// changed (tuned.go).
 package papers

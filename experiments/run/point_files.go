@@ -12,8 +12,8 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// WriteFile writes to a temporary file next to path first, so that nothing half written is ever found
-// elsewhere.
+// WriteFile writes to a temporary file next to path first, so that nothing half written is ever
+// found elsewhere.
 func WriteFile(path string, text []byte) error {
 	return renameio.WriteFile(path, text, 0o644, renameio.WithTempDir(filepath.Dir(path)))
 }

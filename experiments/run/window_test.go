@@ -35,8 +35,9 @@ func rowsOf(t *testing.T, text []byte) []map[string]float64 {
 	return rows
 }
 
-// A summary of a part of a run is a recount of the rows of requests.csv and steps.csv that belong to
-// it, the bytes over the link fit the time that it was busy (law 6), HBM holds what is in use (law 2).
+// A summary of a part of a run is a recount of the rows of requests.csv and steps.csv that belong
+// to it, the bytes over the link fit the time that it was busy (law 6), HBM holds what is in use
+// (law 2).
 func TestFiguresAreARecount(t *testing.T) {
 	sets := []string{"system.preset=sparseserve", "workload.rate=0.25", "workload.requests=60"}
 	if slow {

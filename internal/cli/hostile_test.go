@@ -20,8 +20,9 @@ import (
 )
 
 // TestHostileCommands draws command lines and configurations from the schema of keys, sensible and
-// hostile ones, and carries them out on the simulator. None panics or hangs; each ends with status 0
-// and finite figures, with status 1 and one line of error, or interrupted. `make hunt` draws 10^5.
+// hostile ones, and carries them out on the simulator. None panics or hangs; each ends with status
+// 0 and finite figures, with status 1 and one line of error, or interrupted. `make hunt` draws
+// 10^5.
 func TestHostileCommands(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)

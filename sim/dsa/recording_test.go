@@ -20,7 +20,8 @@ type drawnStep struct {
 
 var recordedShape = Shape{Layers: 3, KVHeads: 2, DenseLayers: 1, BlockTokens: 16, SinkBlocks: 1, WindowBlocks: 1, Candidates: 5, Seed: 3}
 
-// drawRequest has Latest choose random candidates, step by step, some steps left out as a preemption does.
+// drawRequest has Latest choose random candidates, step by step, some steps left out as a
+// preemption does.
 func drawRequest(t *rapid.T) []drawnStep {
 	s := &recordedShape
 	rows := NewLatest(s.groups())
@@ -92,7 +93,8 @@ func recorded(t interface{ Fatal(...any) }, requests [][]drawnStep) []byte {
 	return file.Bytes()
 }
 
-// What was recorded comes back row by row, for all groups and for some; a step that is missing selects as the one before.
+// What was recorded comes back row by row, for all groups and for some; a step that is missing
+// selects as the one before.
 func TestReplayIsWhatWasRecorded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		requests := make([][]drawnStep, rapid.IntRange(1, 3).Draw(t, "requests"))

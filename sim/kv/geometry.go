@@ -34,8 +34,8 @@ type Moves struct {
 	// of a request's block of tokens share one. RequestKVBytes is the mean KV size in bytes of the
 	// requests of the other, repeated touches. 0 = unknown (Cache.Spread).
 	UniquePages, RequestKVBytes int64
-	// SavesInFlight says that saves of earlier steps of a request in the batch are not known to be in
-	// DRAM: loads may be of them.
+	// SavesInFlight says that saves of earlier steps of a request in the batch are not known to be
+	// in DRAM: loads may be of them.
 	SavesInFlight bool
 	// InRounds says that progressive attention needs the loads round by round.
 	InRounds bool
