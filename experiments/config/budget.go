@@ -20,7 +20,7 @@ func KVBudget(gpu *hw.Profile, model *hw.Model, s *sim.Spec) (int64, error) {
 	want := int64(s.KVGiB * (1 << 30))
 	if want > plan.KV {
 		return 0, &KeyError{Key: "kv_gib", Value: Show(s.KVGiB),
-			Reason: fmt.Sprintf("%s leaves %.2f GiB for KV beside %s at a utilisation of %g",
+			Reason: fmt.Sprintf("%s leaves %.2f GiB for KV next to %s at a utilisation of %g",
 				gpu.Name, float64(plan.KV)/(1<<30), model.Name, s.Utilisation)}
 	}
 	return want, nil
