@@ -39,9 +39,10 @@ lint:
 	$(GO) tool staticcheck ./...
 
 # Only packages in which goroutines meet without a GPU; the others are many
-# times slower under the detector and have nothing for it to find.
+# times slower under the detector and have nothing for it to find: studies of
+# the papers run points as experiments/run does.
 race:
-	$(GO) test -race -short -timeout 20m $$($(GO) list ./... | grep -v -e '/figures$$' -e '/hw$$' -e '/calibrate$$' -e '/emulator$$' -e '/reference$$')
+	$(GO) test -race -short -timeout 20m $$($(GO) list ./... | grep -v -e '/figures$$' -e '/hw$$' -e '/calibrate$$' -e '/emulator$$' -e '/reference$$' -e '/papers$$' -e '/patterns$$')
 
 # The conservation laws, checked after every event of the simulation.
 laws:
