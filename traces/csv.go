@@ -14,6 +14,7 @@ import (
 type csvFormat struct {
 	time, prompt, output, set string   // columns; empty when the format has none
 	session                   string   // another, which a file may lack
+	alsoTime                  string   // another name of time
 	unit                      des.Time // of the time column; 0 is a calendar time
 	timeOptional              bool     // lengths without times are of use
 	zeroFails                 bool     // has rows of 0 tokens: requests that were never served
@@ -52,6 +53,9 @@ type csvDecoder struct {
 
 // newCSV returns the decoder for a file with the given header.
 func newCSV(f csvFormat, header []string) (*csvDecoder, error) {
+	if columnOf(header, f.time) < 0 && columnOf(header, f.alsoTime) >= 0 {
+		f.time = f.alsoTime
+	}
 	if name := f.missing(header); name != "" {
 		return nil, &valueError{"header", strings.Join(header, ","), "has no column " + name}
 	}

@@ -32,7 +32,7 @@ type Format struct {
 //     0 response tokens mark a request that failed. Release 2.0 names conversations.
 //   - Vidur (github.com/microsoft/vidur; Agrawal et al., MLSys 2024): traces of lengths
 //     only lack arrived_at.
-//   - The project's own, which Convert writes: arrived_s counts from the first request;
+//   - The project's own, which Convert writes: arrived_s, or arrival_s as records have it, counts from the first request;
 //     lengths only lack it. A column session, which Convert does not write, names conversations.
 func Formats() []Format {
 	return []Format{
@@ -57,7 +57,7 @@ func Formats() []Format {
 }
 
 var ownCSV = csvFormat{
-	time: "arrived_s", prompt: "prompt_tokens", output: "output_tokens", set: "set", session: "session",
+	time: "arrived_s", alsoTime: "arrival_s", prompt: "prompt_tokens", output: "output_tokens", set: "set", session: "session",
 	unit: des.Second, timeOptional: true,
 }
 

@@ -82,6 +82,20 @@ func TestReaders(t *testing.T) {
 	}
 }
 
+// TestRecordIsATrace: a record of a server, which says arrival_s, has times of its own.
+func TestRecordIsATrace(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "record.csv")
+	text := "arrival_s,prompt_tokens,output_tokens,ttft_s,e2e_s\n3,10,2,0.1,0.2\n4.5,20,1,0.1,0.1\n"
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	want := "arrived_s,prompt_tokens,output_tokens,set\n0.000000000,10,2,\n1.500000000,20,1,\n"
+	if _, err := ConvertTo(&out, path, ""); err != nil || out.String() != want {
+		t.Errorf("%q, %v", out.String(), err)
+	}
+}
+
 func TestLongBenchRecord(t *testing.T) {
 	const record = `{"input": "q", "context": "c", "answers": ["a"], "length": 1000, "dataset": "SET", "language": "en", "all_classes": null, "_id": "0"}` + "\n"
 	for _, c := range []struct {
