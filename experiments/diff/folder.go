@@ -66,7 +66,7 @@ func Read(dir string) (*Folder, error) {
 }
 
 // flatten puts the leaves of a configuration under dotted keys. Tables in an array have their
-// index for a key.
+// name for a key, or their index.
 func flatten(prefix string, tree map[string]any, into map[string]string) {
 	for key, value := range tree {
 		switch v := value.(type) {
@@ -74,7 +74,11 @@ func flatten(prefix string, tree map[string]any, into map[string]string) {
 			flatten(prefix+key+".", v, into)
 		case []map[string]any:
 			for i, each := range v {
-				flatten(fmt.Sprintf("%s%s.%d.", prefix, key, i), each, into)
+				name, ok := each["name"].(string)
+				if !ok {
+					name = strconv.Itoa(i)
+				}
+				flatten(prefix+key+"."+name+".", each, into)
 			}
 		default:
 			into[prefix+key] = fmt.Sprint(v)
@@ -82,20 +86,66 @@ func flatten(prefix string, tree map[string]any, into map[string]string) {
 	}
 }
 
-// settings lists what the configurations of two folders set differently, by key.
+// settings lists what the configurations of two folders set differently, by key: of systems that
+// both have, or of the one that each has. Others are named.
 func settings(a, b *Folder) []Setting {
 	list := []Setting{}
 	if a.config == nil || b.config == nil {
 		return list
 	}
-	keys := maps.Clone(a.config)
-	maps.Copy(keys, b.config)
+	inA, inB := systemsOf(a.config), systemsOf(b.config)
+	ofA, ofB := a.config, b.config
+	if len(inA) == 1 && len(inB) == 1 {
+		ofA, ofB = underSystem(a.config, inA[0]), underSystem(b.config, inB[0])
+	} else if !slices.Equal(inA, inB) {
+		list = append(list, Setting{"systems", strings.Join(inA, ", "), strings.Join(inB, ", ")})
+	}
+	keys := maps.Clone(ofA)
+	maps.Copy(keys, ofB)
 	for _, key := range slices.Sorted(maps.Keys(keys)) {
-		if a.config[key] != b.config[key] {
-			list = append(list, Setting{key, a.config[key], b.config[key]})
+		if name, ok := systemOf(key, slices.Concat(inA, inB)); ok && !(slices.Contains(inA, name) && slices.Contains(inB, name)) {
+			continue // of a system that one folder lacks
+		}
+		if ofA[key] != ofB[key] {
+			list = append(list, Setting{key, ofA[key], ofB[key]})
 		}
 	}
 	return list
+}
+
+const systemsPrefix = "systems."
+
+// systemsOf lists the names of a configuration's systems in alphabetical order.
+func systemsOf(config map[string]string) (names []string) {
+	for key, value := range config {
+		if key == systemsPrefix+value+".name" {
+			names = append(names, value)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// systemOf is the system that a key belongs to, of those named.
+func systemOf(key string, names []string) (name string, ok bool) {
+	for _, n := range names {
+		if strings.HasPrefix(key, systemsPrefix+n+".") && len(n) > len(name) {
+			name, ok = n, true
+		}
+	}
+	return name, ok
+}
+
+// underSystem is the configuration with the keys of its one system under system.
+func underSystem(config map[string]string, name string) map[string]string {
+	out := map[string]string{}
+	for key, value := range config {
+		if rest, ok := strings.CutPrefix(key, systemsPrefix+name+"."); ok {
+			key = "system." + rest
+		}
+		out[key] = value
+	}
+	return out
 }
 
 // dimensions are what tells the points of a folder apart, seeds excepted.
