@@ -118,7 +118,7 @@ func TestFitsAreExactOnExactSamples(t *testing.T) {
 				limit = 0.12
 			}
 			if f.Model == "save.scatter" {
-				limit = 0.06 // call, first chunk and rates of threads share the sizes that separate them
+				limit = 0.07 // call, first chunk and rates of threads share the sizes that separate them
 			}
 			if f.MaxError > limit {
 				t.Errorf("machine %d, %s: %+v", round, want.card, f)

@@ -15,9 +15,10 @@ func layerWeights(m *hw.Model) float64 {
 	return float64(h*(q+2*kv) + q*h + 3*h*f)
 }
 
-// matrices reads or multiplies so many fp16 weights, whichever is longer.
+// matrices reads and multiplies so many fp16 weights, which overlap but for where both bind: no
+// GEMM has a sharp knee between them.
 func (t *machine) matrices(weights, tokens float64) float64 {
-	return max(2*weights/t.gemmRead, 2*tokens*weights/t.gemmCompute)
+	return math.Hypot(2*weights/t.gemmRead, 2*tokens*weights/t.gemmCompute)
 }
 
 func (t *machine) linears(m *hw.Model, tokens float64) float64 {
