@@ -243,7 +243,10 @@ func (m *Metrics) Summary() Summary {
 			"heads sampled: %d of %d (layer, KV head) groups; blocks loaded have a standard error of %.2g %%",
 			m.sampled, m.groups, 100*m.loadError))
 	}
-	if m.done > 0 && m.done < 200 {
+	switch {
+	case m.done == 0:
+		s.Warnings = append(s.Warnings, "no request finished, so there are no latencies")
+	case m.done < 200:
 		s.Warnings = append(s.Warnings, fmt.Sprintf("only %d requests finished; figures from fewer than 200 are noisy", m.done))
 	}
 	return s
