@@ -10,6 +10,6 @@
 // a manifest (manifest.go), found again by all that the point depends on; its Do
 // (point_store_do.go) runs only what is missing. It belongs to one version of the program, unless
 // it is shared by several Makers, whose points are claimed one by one (claim.go). A SweepFolder
-// (sweep_folder.go) adds the index of a sweep and tables of all points; slurm.go writes an array
-// job of what is missing.
+// (sweep_folder.go) adds the index of a sweep and tables of all points; job.go writes what is
+// missing as the tasks of a cluster's job (slurm.go, kubernetes.go).
 package run

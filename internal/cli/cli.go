@@ -33,7 +33,7 @@ type App struct {
 type commands struct {
 	Simulate  simulateCmd  `cmd:"" help:"Simulate serving systems on a trace of requests and compare them."`
 	Sweep     sweepCmd     `cmd:"" help:"Run an experiment over axes; a finished run is never made again."`
-	Point     pointCmd     `cmd:"" hidden:"" help:"Run one point of a sweep."`
+	Point     pointCmd     `cmd:"" hidden:"" help:"Run one task of a job that sweep has written."`
 	Plan      planCmd      `cmd:"" help:"Find the largest request rate that each system sustains within its service level."`
 	Figures   figuresCmd   `cmd:"" help:"Draw the figures of result folders anew, or those of the papers."`
 	Claims    claimsCmd    `cmd:"" help:"Compare what the papers claim with what the simulator finds."`

@@ -32,7 +32,7 @@ func documents(t *testing.T) []string {
 type command struct {
 	file, line string
 	quoted     bool
-	gpu        bool // is said to need a GPU, or nvcc
+	needs      bool // is said to need what is not everywhere: a GPU, nvcc, a cluster
 }
 
 var inline = regexp.MustCompile("(?s)`((?:sparseserve|go test|make) [^`]*)`")
@@ -56,7 +56,7 @@ func commandsOf(t *testing.T, file string) (all []command) {
 		for line := range strings.Lines(strings.ReplaceAll(part[3:], "\\\n", "")) {
 			line, note, _ := strings.Cut(line, " #")
 			for one := range strings.SplitSeq(line, "&&") {
-				all = append(all, command{file: file, line: strings.TrimSpace(one), gpu: strings.Contains(note, "needs a GPU") || strings.Contains(note, "needs nvcc")})
+				all = append(all, command{file: file, line: strings.TrimSpace(one), needs: strings.Contains(note, "needs ")})
 			}
 		}
 	}
@@ -67,7 +67,7 @@ func commandsOf(t *testing.T, file string) (all []command) {
 }
 
 // Every command in the documents does what it says: a shell block's runs, on runs that are
-// pretended; one that needs a GPU, that takes minutes and has tests of its own, or that is
+// pretended; one that needs a GPU or a cluster, that takes minutes and has tests of its own, or that is
 // quoted in the text is understood. Targets of make and tests exist.
 func TestCommandsOfDocuments(t *testing.T) {
 	t.Chdir(filepath.Join("..", ".."))
@@ -102,7 +102,7 @@ func (c *command) check(t *testing.T, args []string) {
 	dir := t.TempDir()
 	runner := run.Runner(pretend)
 	switch {
-	case c.quoted || c.gpu || slices.Contains(args, "--refit") || slices.Contains([]string{"validate", "claims", "figures"}, args[0]):
+	case c.quoted || c.needs || slices.Contains(args, "--refit") || slices.Contains([]string{"validate", "claims", "figures"}, args[0]):
 		args = append(args, "--help")
 	case args[0] == "compare":
 		runner = run.NewSimulator().Run

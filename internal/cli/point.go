@@ -3,19 +3,24 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 
-	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 )
 
-// pointCmd runs one point of a sweep: a task of an array job.
+// pointCmd is one task of a job that sweep --engine writes.
 type pointCmd struct {
-	Config string `arg:"" name:"CONFIG" help:"Configuration of one run."`
+	Job    string `arg:"" name:"JOB" help:"Folder of the job."`
 	Points string `required:"" placeholder:"DIR" help:"Where the sweep keeps its runs."`
+	Tasks  int    `required:"" placeholder:"N" help:"Tasks of the job."`
+	Task   int    `required:"" placeholder:"K" env:"SLURM_ARRAY_TASK_ID,JOB_COMPLETION_INDEX" help:"This task, of a number from 0 or 1."`
 }
 
 func (p *pointCmd) Run(ctx context.Context, app *App) (err error) {
-	point, err := config.LoadPoint(p.Config)
+	if p.Tasks < 1 || p.Task < 0 || p.Task > p.Tasks {
+		return fmt.Errorf("--task %d --tasks %d: no such task", p.Task, p.Tasks)
+	}
+	points, err := run.TaskPoints(p.Job, p.Task, p.Tasks)
 	if err != nil {
 		return err
 	}
@@ -24,7 +29,7 @@ func (p *pointCmd) Run(ctx context.Context, app *App) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, store.Close()) }()
-	_, notes, err := store.Do(ctx, run.Grid{Run: app.Run, Workers: 1}, []config.Point{point})
+	_, notes, err := store.Do(ctx, run.Grid{Run: app.Run, Workers: 1}, points)
 	printNotes(app.Stderr, notes)
 	return err
 }

@@ -23,7 +23,9 @@ type sweepCmd struct {
 	Points  string   `placeholder:"DIR" help:"Where every run is kept under the hash of its configuration; sweeps may share it. Default: points/ in the result folder."`
 	JSON    bool     `name:"json" help:"Print one JSON array, an object a run, and nothing else."`
 	Workers int      `placeholder:"N" help:"Runs at a time. Default, and 0: one a core."`
-	Engine  string   `enum:"local,slurm" default:"local" help:"Where runs are made: local, or slurm, which writes an array job."`
+	Engine  string   `enum:"local,slurm,kubernetes" default:"local" help:"Where runs are made: local, slurm, which writes an array job, or kubernetes, which writes an Indexed Job."`
+	Image   string   `placeholder:"IMAGE" help:"Container of this program, for --engine kubernetes."`
+	Claim   string   `placeholder:"NAME" help:"Persistent volume claim that holds the working folder, for --engine kubernetes."`
 }
 
 // sweepExample is a whole small file of a sweep.
@@ -55,8 +57,9 @@ func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 	if s.Workers < 0 {
 		return fmt.Errorf("--workers %d: must be at least 1, or 0 for one a core", s.Workers)
 	}
-	if s.JSON && s.Engine == "slurm" {
-		return errors.New("--json --engine slurm: an array job has no results to print")
+	cluster, err := s.cluster()
+	if err != nil {
+		return err
 	}
 	sweep, err := config.LoadSweep(s.Config, s.Set)
 	if err != nil {
@@ -77,8 +80,8 @@ func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 	if err != nil {
 		return err
 	}
-	if s.Engine == "slurm" {
-		return s.writeJob(ctx, app, folder, points, missing)
+	if cluster != nil {
+		return s.writeJob(ctx, app, cluster, folder, points, missing)
 	}
 	if !s.JSON {
 		fmt.Fprintf(app.Stdout, "%s: %s, %d of them finished before.\n", sweep.Name, count(len(points), "run"), len(points)-len(missing))
@@ -114,11 +117,31 @@ func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 	return nil
 }
 
-// writeJob writes an array job of the missing points and says what to do with
-// it.
-func (s *sweepCmd) writeJob(ctx context.Context, app *App, folder *run.SweepFolder, points, missing []config.Point) error {
+// cluster is where --engine has the runs made, nil on this machine.
+func (s *sweepCmd) cluster() (run.Cluster, error) {
+	if s.Engine != "kubernetes" && s.Image+s.Claim != "" {
+		return nil, errors.New("--image and --claim are for --engine kubernetes")
+	}
+	if s.Engine == "local" {
+		return nil, nil
+	}
+	if s.JSON {
+		return nil, fmt.Errorf("--json --engine %s: a job has no results to print", s.Engine)
+	}
+	if s.Engine == "slurm" {
+		return run.Slurm{}, nil
+	}
+	if s.Image == "" || s.Claim == "" {
+		return nil, errors.New("--engine kubernetes needs --image, the container of this program, and --claim, " +
+			"the persistent volume claim that holds the working folder")
+	}
+	return run.Kubernetes{Image: s.Image, Claim: s.Claim}, nil
+}
+
+// writeJob writes a job of the missing points and how to submit it.
+func (s *sweepCmd) writeJob(ctx context.Context, app *App, cluster run.Cluster, folder *run.SweepFolder, points, missing []config.Point) error {
 	if len(missing) == 0 {
-		fmt.Fprintf(app.Stdout, "All of %s are finished; give the same command without --engine slurm to collect them.\n", count(len(points), "run"))
+		fmt.Fprintf(app.Stdout, "All of %s are finished; give the same command without --engine %s to collect them.\n", count(len(points), "run"), s.Engine)
 		return nil
 	}
 	for i := range missing {
@@ -136,7 +159,7 @@ func (s *sweepCmd) writeJob(ctx context.Context, app *App, folder *run.SweepFold
 	}
 	bar := newProgress(app.Stderr, "points")
 	bar.planned(len(missing))
-	job, err := folder.WriteSlurm(ctx, program, here, missing, bar.finished)
+	job, err := folder.WriteJob(ctx, cluster, program, here, missing, bar.finished)
 	bar.close()
 	if cause := ctx.Err(); cause != nil && errors.Is(err, cause) {
 		return fmt.Errorf("%w; no job is written: the same command writes it", errInterrupted)
@@ -144,9 +167,10 @@ func (s *sweepCmd) writeJob(ctx context.Context, app *App, folder *run.SweepFold
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(app.Stdout, "%s of %d to make. Submit: sbatch %s\n"+
-		"When the job has ended, collect: the same command without --engine slurm. It makes what is still missing.\n",
-		count(len(missing), "run"), len(points), job)
+	submit := map[string]string{"slurm": "sbatch", "kubernetes": "kubectl apply -f"}[s.Engine]
+	fmt.Fprintf(app.Stdout, "%s of %d to make. Submit: %s %s\n"+
+		"When the job has ended, collect: the same command without --engine %s. It makes what is still missing.\n",
+		count(len(missing), "run"), len(points), submit, job, s.Engine)
 	return nil
 }
 

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
@@ -39,7 +40,7 @@ func buildProgram(t *testing.T) string {
 func TestSweepProgram(t *testing.T) {
 	program := buildProgram(t)
 	t.Run("kill and resume", func(t *testing.T) { testKillAndResume(t, program) })
-	t.Run("slurm", func(t *testing.T) { testSlurm(t, program) })
+	t.Run("jobs", func(t *testing.T) { testJobs(t, program) })
 	t.Run("full disk", func(t *testing.T) { testFullDisk(t, program) })
 }
 
@@ -171,30 +172,60 @@ func testFullDisk(t *testing.T, program string) {
 	}
 }
 
-// testSlurm runs the tasks of an array job as Slurm would, and collects them.
-func testSlurm(t *testing.T, program string) {
+// testJobs runs the tasks of a job as Slurm and Kubernetes would, and collects them.
+func testJobs(t *testing.T, program string) {
 	t.Chdir(t.TempDir())
 	writeFile(t, "s.toml", "seeds = [1, 2, 3]\n[workload]\nrate = 0.1\nrequests = 5\n[system]\npreset = \"vllm\"\n")
-	text, err := exec.Command(program, "sweep", "s.toml", "--out", "out", "--engine", "slurm").CombinedOutput()
-	if err != nil || !strings.HasPrefix(string(text), "3 runs of 3 to make. Submit: sbatch out/slurm/job.sh\n") {
-		t.Fatalf("%v\n%s", err, text)
+	sweep := func(args ...string) string {
+		t.Helper()
+		text, err := exec.Command(program, append([]string{"sweep", "s.toml", "--out"}, args...)...).CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
+		return string(text)
 	}
-	for _, task := range []string{"1", "2", "3"} {
-		cmd := exec.Command("sh", "out/slurm/job.sh")
-		cmd.Env = append(os.Environ(), "SLURM_ARRAY_TASK_ID="+task)
+	sweep("whole")
+	if out := sweep("array", "--engine", "slurm"); !strings.HasPrefix(out, "3 runs of 3 to make. Submit: sbatch array/slurm/job.sh\n") {
+		t.Error(out)
+	}
+	runTask(t, "SLURM_ARRAY_TASK_ID", []string{"1", "2", "3"}, "sh", "array/slurm/job.sh")
+
+	kubernetes := []string{"indexed", "--engine", "kubernetes", "--image", "sparseserve:1", "--claim", "data"}
+	if out := sweep(kubernetes...); !strings.HasPrefix(out, "3 runs of 3 to make. Submit: kubectl apply -f indexed/kubernetes/job.json\n") {
+		t.Error(out)
+	}
+	text, err := os.ReadFile("indexed/kubernetes/job.json")
+	var job struct {
+		Spec struct {
+			Template struct {
+				Spec struct{ Containers []struct{ Args []string } }
+			}
+		}
+	}
+	if err := errors.Join(err, json.Unmarshal(text, &job)); err != nil {
+		t.Fatal(err)
+	}
+	runTask(t, "JOB_COMPLETION_INDEX", []string{"0", "1", "2"}, program, job.Spec.Template.Spec.Containers[0].Args...)
+
+	for dir, job := range map[string]string{"array": "slurm", "indexed": "kubernetes"} {
+		if out := sweep(dir); !strings.HasPrefix(out, "s: 3 runs, 3 of them finished before.\n") {
+			t.Error(out)
+		}
+		if err := os.RemoveAll(filepath.Join(dir, job)); err != nil {
+			t.Fatal(err)
+		}
+		compareFolders(t, "whole", dir, 3*4)
+	}
+}
+
+// runTask runs a command for each number of a task, which prints nothing.
+func runTask(t *testing.T, variable string, tasks []string, program string, args ...string) {
+	t.Helper()
+	for _, task := range tasks {
+		cmd := exec.Command(program, args...)
+		cmd.Env = append(os.Environ(), variable+"="+task)
 		if text, err := cmd.CombinedOutput(); err != nil || len(text) > 0 {
 			t.Errorf("%v\n%s", err, text)
 		}
 	}
-	text, err = exec.Command(program, "sweep", "s.toml", "--out", "out").CombinedOutput()
-	if err != nil || !strings.HasPrefix(string(text), "s: 3 runs, 3 of them finished before.\n") {
-		t.Errorf("%v\n%s", err, text)
-	}
-	if text, err := exec.Command(program, "sweep", "s.toml", "--out", "whole").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
-	if err := os.RemoveAll("out/slurm"); err != nil {
-		t.Fatal(err)
-	}
-	compareFolders(t, "whole", "out", 3*4)
 }

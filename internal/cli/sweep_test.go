@@ -105,11 +105,14 @@ func TestAnotherVersion(t *testing.T) {
 	}
 	want := "sparseserve: out/points: results of another version of the program (\"test\" in format 2, this is \"later\" in format 2); " +
 		"keep them by choosing another folder, or remove this one to run everything again\n"
-	for _, command := range []string{"sweep", "plan", "point"} {
-		args := []string{command, "s.toml", "--points", "out/points"}
-		if command != "point" {
-			args = append(args, "--out", "elsewhere")
-		}
+	if err := os.MkdirAll("job", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, "job/points.txt", "")
+	for _, args := range [][]string{{"sweep", "s.toml", "--out", "elsewhere"}, {"plan", "s.toml", "--out", "elsewhere"},
+		{"point", "job", "--tasks", "1", "--task", "1"}} {
+		command := args[0]
+		args = append(args, "--points", "out/points")
 		if status, errs := later(args...); status != 1 || errs != want {
 			t.Errorf("%s: status %d, stderr %q", command, status, errs)
 		}

@@ -1,0 +1,128 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/sparseserve/sparseserve/experiments/config"
+)
+
+// pointsFile lists the points of a job, a hash a line.
+const pointsFile = "points.txt"
+
+// Cluster writes the file that a cluster's scheduler is given.
+type Cluster interface {
+	// Folder is where the job is within the sweep's folder.
+	Folder() string
+	// File is the name of the job's file.
+	File() string
+	// Text is that file: each of the tasks 1 to n, or 0 to n-1, runs the arguments of the program.
+	Text(job *Job) ([]byte, error)
+}
+
+// Job is what a cluster's tasks have in common.
+type Job struct {
+	Name    string
+	Tasks   int
+	Folder  string   // of the job
+	WorkDir string   // of the program: other paths may be relative to it
+	Program string   // path of the program on this machine
+	Args    []string // of the program; the task's number is in the environment
+}
+
+// WriteJob writes a job that runs the points missing from the store, in the place of an earlier
+// one of that cluster:
+//
+//	points.txt  a hash a line
+//	HASH.toml   the point's configuration
+//
+// and the cluster's file, whose path is returned. done is called for each point, and when ctx ends
+// first there is no such file.
+func (f *SweepFolder) WriteJob(ctx context.Context, c Cluster, program, workDir string,
+	missing []config.Point, done func()) (string, error) {
+	dir := filepath.Join(f.dir, c.Folder())
+	file := filepath.Join(dir, c.File())
+	if err := clearJob(dir, file); err != nil {
+		return "", err
+	}
+	if err := f.writeTasks(ctx, dir, missing, done); err != nil {
+		return "", err
+	}
+	job := &Job{Name: f.sweep.Name, Tasks: min(len(missing), maxTasks), Folder: dir, WorkDir: workDir, Program: program}
+	job.Args = []string{"point", dir, "--points", f.Store.Dir(), "--tasks", fmt.Sprint(job.Tasks)}
+	text, err := c.Text(job)
+	if err != nil {
+		return "", err
+	}
+	return file, WriteFile(file, text)
+}
+
+// maxTasks is below Slurm's default MaxArraySize of 1001.
+const maxTasks = 1000
+
+// writeTasks writes what the tasks read.
+func (f *SweepFolder) writeTasks(ctx context.Context, dir string, missing []config.Point, done func()) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	var list strings.Builder
+	for i := range missing {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		hash, err := f.Store.Hash(&missing[i])
+		if err != nil {
+			return err
+		}
+		text, err := missing[i].TOML()
+		if err != nil {
+			return err
+		}
+		if err := WriteFile(filepath.Join(dir, hash+".toml"), text); err != nil {
+			return err
+		}
+		fmt.Fprintln(&list, hash)
+		done()
+	}
+	return WriteFile(filepath.Join(dir, pointsFile), []byte(list.String()))
+}
+
+// clearJob removes an earlier job, and nothing else.
+func clearJob(dir, file string) error {
+	configs, err := filepath.Glob(filepath.Join(dir, "*.toml"))
+	if err != nil {
+		return err
+	}
+	for _, path := range append(configs, filepath.Join(dir, pointsFile), file) {
+		if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// TaskPoints reads the points of one of the tasks of a job in dir: every tasks-th line of
+// points.txt. Tasks may be numbered from 0 or from 1.
+func TaskPoints(dir string, task, tasks int) ([]config.Point, error) {
+	text, err := os.ReadFile(filepath.Join(dir, pointsFile))
+	if err != nil {
+		return nil, err
+	}
+	var points []config.Point
+	for i, hash := range strings.Fields(string(text)) {
+		if (i+1)%tasks != task%tasks {
+			continue
+		}
+		point, err := config.LoadPoint(filepath.Join(dir, hash+".toml"))
+		if err != nil {
+			return nil, err
+		}
+		points = append(points, point)
+	}
+	return points, nil
+}

@@ -1,0 +1,73 @@
+package run
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// Kubernetes makes an Indexed Job: see
+// https://kubernetes.io/docs/concepts/workloads/controllers/job/#completion-mode.
+type Kubernetes struct {
+	Image string // of a release of this program
+	Claim string // persistent volume claim that holds the working folder
+}
+
+// Folder is of Cluster.
+func (Kubernetes) Folder() string { return "kubernetes" }
+
+// File is of Cluster. kubectl reads JSON as it does YAML.
+func (Kubernetes) File() string { return "job.json" }
+
+// object is one of the manifest.
+type object map[string]any
+
+// Text is of Cluster. The working folder has the same path in the container, and what the job reads
+// and writes must be within it.
+func (k Kubernetes) Text(j *Job) ([]byte, error) {
+	for _, a := range j.Args[1:] {
+		if rel, err := filepath.Rel(j.WorkDir, a); filepath.IsAbs(a) && (err != nil || strings.HasPrefix(rel, "..")) ||
+			strings.HasPrefix(filepath.Clean(a), "..") {
+			return nil, fmt.Errorf("%s is outside %s, which is all that a pod has; run the command further up", a, j.WorkDir)
+		}
+	}
+	container := object{
+		"name": "points", "image": k.Image, "args": j.Args, "workingDir": j.WorkDir,
+		"resources":    object{"requests": object{"cpu": "1", "memory": "1Gi"}},
+		"volumeMounts": []object{{"name": "work", "mountPath": j.WorkDir}},
+	}
+	pod := object{
+		"restartPolicy": "OnFailure",
+		"containers":    []object{container},
+		"volumes":       []object{{"name": "work", "persistentVolumeClaim": object{"claimName": k.Claim}}},
+	}
+	manifest := object{
+		"apiVersion": "batch/v1", "kind": "Job",
+		"metadata": object{"name": podName(j.Name)},
+		"spec": object{
+			"completionMode": "Indexed", "completions": j.Tasks, "parallelism": j.Tasks,
+			"template": object{"spec": pod},
+		},
+	}
+	text, err := json.MarshalIndent(manifest, "", "  ")
+	return append(text, '\n'), err
+}
+
+// podName is a name within the rules of DNS labels: lower-case letters, digits and -, at most 63 of
+// them, less the 5 of an index.
+func podName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return '-'
+	}, strings.ToLower(name))
+	if name = strings.Trim(name, "-"); len(name) > 57 {
+		name = strings.Trim(name[:57], "-")
+	}
+	if name == "" {
+		return "sweep"
+	}
+	return name
+}

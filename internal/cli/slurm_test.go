@@ -1,0 +1,142 @@
+package cli
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// slurmSweep has four runs of about a second.
+const slurmSweep = `seeds = [1, 2]
+model = "llama3-8b"
+gpu = "h100-80gb"
+[workload]
+requests = 600
+rate = 0.5
+[system]
+preset = "sparseserve"
+[[axis]]
+grid.system.window = [8, 20]
+`
+
+// TestSlurmCluster gives array jobs to a Slurm of the nodes n1 and n2 of this host: .ci/slurm
+// starts one. Whatever befalls a job, the sweep's files are those of a local run.
+func TestSlurmCluster(t *testing.T) {
+	if os.Getenv("SLURM_CONF") == "" {
+		t.Skip("no SLURM_CONF; .ci/slurm has one")
+	}
+	// A folder with what scripts and Slurm's own patterns must be quoted for.
+	here := filepath.Join(t.TempDir(), `it's 50%a "here"`)
+	if err := os.Mkdir(here, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	program := buildProgram(t)
+	t.Chdir(here)
+	writeFile(t, "s.toml", slurmSweep)
+	shell(t, program, "sweep", "s.toml", "--out", "local")
+	for _, c := range []struct {
+		name   string
+		befall func(t *testing.T, job string)
+		again  bool // tasks are missing after the job
+	}{
+		{"nothing", func(*testing.T, string) {}, false},
+		{"a killed task", cancelTask, true},
+		{"a lost node", loseNode, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			out := strings.ReplaceAll(c.name, " ", "-")
+			sweep := []string{"sweep", "s.toml", "--out", out}
+			shell(t, program, append(sweep, "--engine", "slurm")...)
+			job := strings.TrimSpace(shell(t, "sbatch", "--parsable", out+"/slurm/job.sh"))
+			c.befall(t, job)
+			waitFor(t, "the job's end", func() bool { return shell(t, "squeue", "-h", "-j", job) == "" })
+			if missing := finishedPoints(t, out+"/points") < 4; missing != c.again {
+				t.Errorf("%d runs are finished", finishedPoints(t, out+"/points"))
+			}
+			// A job of what is missing, or the same job once more, which has nothing to do.
+			if c.again {
+				shell(t, program, append(sweep, "--engine", "slurm")...)
+			}
+			shell(t, "sbatch", "--wait", out+"/slurm/job.sh")
+			if text := shell(t, program, sweep...); !strings.HasPrefix(text, "s: 4 runs, 4 of them finished before.\n") {
+				t.Error(text)
+			}
+			logs, err := filepath.Glob(out + "/slurm/task-*.log")
+			if err != nil || len(logs) == 0 {
+				t.Errorf("logs %v, %v", logs, err)
+			}
+			if err := os.RemoveAll(out + "/slurm"); err != nil {
+				t.Fatal(err)
+			}
+			compareFolders(t, "local", out, 4*4)
+		})
+	}
+}
+
+// shell runs a command and returns what it prints.
+func shell(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	text, err := exec.Command(name, args...).Output()
+	if err != nil {
+		t.Fatalf("%s %v: %v\n%s", name, args, err, text)
+	}
+	return string(text)
+}
+
+// waitFor waits until something holds.
+func waitFor(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(100 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s does not come:\n%s", what, shell(t, "squeue", "-r"))
+		}
+	}
+}
+
+// cancelTask cancels a task while it runs.
+func cancelTask(t *testing.T, job string) {
+	running := ""
+	waitFor(t, "a running task", func() bool {
+		running = shell(t, "squeue", "-h", "-t", "R", "-o", "%F_%K", "-j", job)
+		return running != ""
+	})
+	shell(t, "scancel", strings.Fields(running)[0])
+}
+
+// loseNode kills all of node n2 while it runs a task, until the task is queued again; the node then
+// returns, and the task starts at once instead of after Slurm's two minutes.
+func loseNode(t *testing.T, job string) {
+	running := ""
+	waitFor(t, "a task on n2", func() bool {
+		running = strings.TrimSpace(shell(t, "squeue", "-h", "-t", "R", "-w", "n2", "-o", "%A", "-j", job))
+		return running != ""
+	})
+	pid, err := os.ReadFile(filepath.Join(filepath.Dir(os.Getenv("SLURM_CONF")), "slurmd.n2.pid"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var daemon int
+	if _, err := fmt.Sscan(string(pid), &daemon); err != nil {
+		t.Fatal(err)
+	}
+	steps := strings.Fields(shell(t, "pgrep", "-f", "^slurmstepd: \\["+running+"\\."))
+	for _, step := range steps {
+		tasks, _ := exec.Command("pgrep", "-P", step).Output() // of no task left: status 1
+		steps = append(steps, strings.Fields(string(tasks))...)
+	}
+	if err := syscall.Kill(daemon, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	for _, pid := range steps {
+		_ = exec.Command("kill", "-9", pid).Run() // it may have ended by itself
+	}
+	waitFor(t, "the loss of n2", func() bool { return strings.Contains(shell(t, "sinfo", "-h", "-n", "n2", "-o", "%T"), "down") })
+	shell(t, "slurmd", "-N", "n2")
+	waitFor(t, "the return of n2", func() bool { return !strings.Contains(shell(t, "sinfo", "-h", "-n", "n2", "-o", "%T"), "down") })
+	shell(t, "scontrol", "update", "JobId="+running, "StartTime=now")
+}
