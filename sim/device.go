@@ -36,6 +36,12 @@ type Device interface {
 	Drain() (des.Time, error)
 }
 
+// Repeater is a Device that prices layers of the same work at once: Repeat does what Compute does for
+// each of n layers, from the given one on, whose Score and Move are not called.
+type Repeater interface {
+	Repeat(layer, n int, w *Work) error
+}
+
 // Step is the metadata of one batch step.
 type Step struct {
 	Index    int64    // steps before this one
@@ -157,4 +163,20 @@ func (p *Phases) Add(q *Phases) {
 	p.AllReduce += q.AllReduce
 	p.Host += q.Host
 	p.Unsplit += q.Unsplit
+}
+
+// Repeat adds n times what p has more than before.
+func (p *Phases) Repeat(before *Phases, n des.Time) {
+	p.Linears += n * (p.Linears - before.Linears)
+	p.PrefillAttention += n * (p.PrefillAttention - before.PrefillAttention)
+	p.PrefillIndex += n * (p.PrefillIndex - before.PrefillIndex)
+	p.DenseAttention += n * (p.DenseAttention - before.DenseAttention)
+	p.SparseAttention += n * (p.SparseAttention - before.SparseAttention)
+	p.Scoring += n * (p.Scoring - before.Scoring)
+	p.LoadStall += n * (p.LoadStall - before.LoadStall)
+	p.SaveStall += n * (p.SaveStall - before.SaveStall)
+	p.Head += n * (p.Head - before.Head)
+	p.AllReduce += n * (p.AllReduce - before.AllReduce)
+	p.Host += n * (p.Host - before.Host)
+	p.Unsplit += n * (p.Unsplit - before.Unsplit)
 }

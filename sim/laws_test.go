@@ -217,6 +217,20 @@ func TestLaw9RunsRepeat(t *testing.T) {
 	})
 }
 
+// A device that prices layers of the same work at once gives the run of one that is called for each.
+func TestRepeatedLayersAreTheSame(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c := drawScenario(t)
+		c.spec.Attention, c.spec.Selection, c.spec.Offload, c.spec.Eviction, c.addressed = "full", "", false, "", false
+		each := c.drive(t, nil)
+		at := &outcome{server: c.server(t, c.modelled(t, profile(t, c.gpu)))}
+		at.run(t, c, nil)
+		if !reflect.DeepEqual(at.log, each.log) || !reflect.DeepEqual(at.metrics.Summary(), each.metrics.Summary()) {
+			t.Fatalf("the runs differ\n%v", c)
+		}
+	})
+}
+
 // Law 10: no step is faster than its FLOPs at the card's peak or its weights
 // and KV at the peak of HBM.
 func TestLaw10StepsObeyPhysics(t *testing.T) {

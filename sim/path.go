@@ -13,13 +13,27 @@ type path interface {
 	access(l *kv.Layer, dense bool) (loads int64, err error)
 	move(*kv.Moves) error
 	compute(layer int, dense bool, w *Work) error
+	// repeats says whether repeat does what compute does for n layers of the same work.
+	repeats() bool
+	repeat(layer, n int, w *Work) error
 	// drop records that a request gives up its KV.
 	drop(r *request, finished bool)
 	dropped() []Dropped
 }
 
 // counted is the path to a device that prices.
-type counted struct{ *Server }
+type counted struct {
+	*Server
+	repeater Repeater // nil: the device has none
+}
+
+func newCounted(s *Server) counted {
+	r, _ := s.Device.(Repeater)
+	return counted{s, r}
+}
+
+func (p counted) repeats() bool                      { return p.repeater != nil }
+func (p counted) repeat(layer, n int, w *Work) error { return p.repeater.Repeat(layer, n, w) }
 
 func (p counted) begin(m *Step) error                      { return p.Device.Begin(m) }
 func (p counted) score(layer int, w *Work) error           { return p.Device.Score(layer, w) }

@@ -148,12 +148,12 @@ func NewServer(cfg Config) (*Server, error) {
 	if s.counted = s.groups; spec.Sparse() && !s.fixed {
 		s.counted = kv.FullSample(geo).Groups
 	}
-	s.path = counted{s}
+	s.path = newCounted(s)
 	if cfg.Addressed {
 		if err := checkAddressed(spec, sample.Rate, cfg.DeviceSelects); err != nil {
 			return nil, err
 		}
-		s.path = &addressed{counted: counted{s}}
+		s.path = &addressed{counted: counted{Server: s}}
 	}
 	if s.Do == nil {
 		s.Do = des.OneByOne

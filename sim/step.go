@@ -48,10 +48,12 @@ func (s *Server) startStep(now des.Time) error {
 	if err := s.path.begin(&s.step.meta); err != nil {
 		return err
 	}
-	for layer := range s.Model.Layers {
-		if err := s.layer(layer); err != nil {
+	for layer := 0; layer < s.Model.Layers; {
+		alike := s.alike(layer)
+		if err := s.layers(layer, alike); err != nil {
 			return err
 		}
+		layer += alike
 	}
 	timing, err := s.Device.Finish()
 	if err != nil {
@@ -212,8 +214,22 @@ func (s *Server) selectedTokens(context int) int64 {
 	return int64((s.budget-1)*s.Geometry.BlockTokens + open)
 }
 
-// layer runs one layer of the step.
-func (s *Server) layer(layer int) error {
+// alike returns how many layers, from this one on, have the same work and move nothing. Layers of
+// sparse decodes may differ, and those of prefill with patterns or in segments.
+func (s *Server) alike(layer int) int {
+	if s.cache != nil || s.Spec.Sparse() || !s.path.repeats() {
+		return 1
+	}
+	for i := range s.batch.Prefills {
+		if seg := &s.batch.Prefills[i]; s.Prefill != nil || seg.LayerFrom > 0 || seg.LayerTo < s.Model.Layers {
+			return 1
+		}
+	}
+	return s.Model.Layers - layer
+}
+
+// layers runs n layers of the step, which are alike.
+func (s *Server) layers(layer, n int) error {
 	st := &s.step
 	w := &st.work
 	*w = Work{Prefill: w.Prefill[:0], Rounds: w.Rounds[:0], Decodes: len(s.batch.Decodes), Tokens: len(s.batch.Decodes)}
@@ -253,6 +269,9 @@ func (s *Server) layer(layer int) error {
 		if err := s.move(layer); err != nil {
 			return err
 		}
+	}
+	if n > 1 {
+		return s.path.repeat(layer, n, w)
 	}
 	return s.path.compute(layer, dense, w)
 }
