@@ -23,7 +23,7 @@ type simulateCmd struct {
 	Set     []string `placeholder:"KEY=VALUE" sep:"none" help:"Set a key of the configuration, as in workload.rate=0.2 or workload.rate=[0.1,0.2]. May be repeated."`
 	Out     string   `placeholder:"DIR" help:"Result folder. A folder of the same configuration is continued. Default: out/ and the name and settings of the configuration, with a number if that folder holds other results."`
 	Force   bool     `help:"Replace the results that the folder holds; run all again."`
-	JSON    bool     `name:"json" help:"Print one JSON array, an object a run, and nothing else."`
+	JSON    bool     `name:"json" help:"Print one JSON array, an object a run, and nothing else; draw no pictures."`
 	Workers int      `placeholder:"N" help:"Runs at a time. Default, and 0: one a core."`
 	liveFlags
 	Trace      bool   `help:"Write the steps of every run as a trace for Perfetto or chrome://tracing; --set output.trace=true in short."`
@@ -159,14 +159,14 @@ func finishedOf(results []run.Result, of int) string {
 	return text
 }
 
-// report draws the figures and says what came out.
+// report draws the figures, and prints what came out.
 func (s *simulateCmd) report(app *App, systems []sim.Spec, out string, files []string, sums []sim.Summary) error {
+	if s.JSON {
+		return printJSON(app, sums)
+	}
 	pictures, err := drawFigures(out, sums)
 	if err != nil {
 		return err
-	}
-	if s.JSON {
-		return printJSON(app, sums)
 	}
 	printTable(app.Stdout, sums)
 	printEngines(app.Stdout, systems)
