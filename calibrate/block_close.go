@@ -47,10 +47,10 @@ func (blockClose) fit(s *Samples, p *hw.Profile, from source) []model {
 	if len(all) < 4 {
 		return nil
 	}
-	bytes := func(at datum) float64 { return tokens(at) * float64(at.model.LayerKVBytesPerToken()) }
+	bytes := func(at observation) float64 { return tokens(at) * float64(at.model.LayerKVBytesPerToken()) }
 	fewest := all.values("tokens")[0]
-	fit, held := all.split(func(at datum) string { return at.Shape }, 2,
-		func(at datum) bool { return at.At("tokens") == fewest })
+	fit, held := all.split(func(at observation) string { return at.Shape }, 2,
+		func(at observation) bool { return at.At("tokens") == fewest })
 	c := fitBytes(fit, bytes, p.GPU.HBMBandwidth.SI())
 	const what = "metadata of a prompt's full blocks and their copy to the save buffer, after the " +
 		"write of their K and V"
@@ -58,7 +58,7 @@ func (blockClose) fit(s *Samples, p *hw.Profile, from source) []model {
 		Rate: from.gbps(c[1], what+", bytes of K and V")}
 	return []model{{name: "block_close", fit: fit, held: held,
 		draw: picture{x: bytes, xLabel: "bytes of K and V", rate: bytes},
-		price: func(p *hw.Profile, at datum) float64 {
+		price: func(p *hw.Profile, at observation) float64 {
 			return hw.Seconds(p.Costs(at.model).BlockClose,
 				sim.Work{Digests: 1, DigestTokens: at.At("tokens")})
 		}}}

@@ -116,7 +116,7 @@ func (clock) fit(s *Samples, p *hw.Profile, from source) []model {
 	models := fitPower(s, p, from, chunks, ages, rests)
 	p.Linears = curve
 	for i := range models {
-		models[i].price = func(p *hw.Profile, at datum) float64 {
+		models[i].price = func(p *hw.Profile, at observation) float64 {
 			as := *p
 			as.Linears = measured
 			return clockSeconds(&as, at)
@@ -142,7 +142,7 @@ func measuredLinears(s *Samples) (rows []hw.TokenRow) {
 func gainRows(s *Samples, from source) (rows []hw.GainRow) {
 	rested := s.of(probeClock)
 	first := rested.values("after_ms")[0]
-	for _, at := range rested.where(func(at datum) bool { return at.At("after_ms") == first }) {
+	for _, at := range rested.where(func(at observation) bool { return at.At("after_ms") == first }) {
 		for _, l := range s.of(probeLinears) {
 			gain := 1 - at.seconds/l.seconds
 			if l.Shape == at.Shape && l.At("tokens") == at.At("tokens") && gain >= leastGain {

@@ -18,7 +18,7 @@ func fitPower(s *Samples, p *hw.Profile, from source, chunks, ages, rests data) 
 	draws := bound{0.05, 0.99}
 	figures := []clockFigure{
 		{&k.GEMMSteadyRatio, "share",
-			"chunks of prefill without pause, linears after rests and a prompt's chunks behind one: the " +
+			"chunks of prefill without pause, linears after rests and a prompt's chunks after one: the " +
 				"clock of linears alone that explains their times", 0.8, bound{0.2, 0.999}},
 		{&k.PowerFilter, "ms", "the same: time constant of the power that the card measures", 15,
 			bound{1, 500}},
@@ -38,13 +38,13 @@ func fitPower(s *Samples, p *hw.Profile, from source, chunks, ages, rests data) 
 	}
 
 	steady, held := chunks.where(ofClockTokens).split(
-		func(at datum) string { return at.Shape }, 3, nil)
-	steadyHeld := append(held, chunks.where(func(at datum) bool { return !ofClockTokens(at) })...)
+		func(at observation) string { return at.Shape }, 3, nil)
+	steadyHeld := append(held, chunks.where(func(at observation) bool { return !ofClockTokens(at) })...)
 	rested, restedHeld := append(append(data{}, ages...), rests...).split(
-		func(at datum) string { return at.Probe + at.Shape }, 3, falling(ages))
+		func(at observation) string { return at.Probe + at.Shape }, 3, falling(ages))
 	rested = append(rested, dense...)
-	first, second := prompts.where(func(at datum) bool { return at.At("prompt") == 1 }),
-		prompts.where(func(at datum) bool { return at.At("prompt") > 1 })
+	first, second := prompts.where(func(at observation) bool { return at.At("prompt") == 1 }),
+		prompts.where(func(at observation) bool { return at.At("prompt") > 1 })
 
 	fit := append(append(append(data{}, steady...), rested...), first...)
 	priced := map[*hw.Model]*hw.ClockProbes{}
@@ -64,7 +64,7 @@ func fitPower(s *Samples, p *hw.Profile, from source, chunks, ages, rests data) 
 		start, bounds = append(start, f.start), append(bounds, f.of)
 	}
 	set(start)
-	c := refine(fit, start, bounds, func(c []float64, at datum) float64 {
+	c := refine(fit, start, bounds, func(c []float64, at observation) float64 {
 		for i, f := range figures {
 			f.figure.Value = c[i]
 		}
@@ -77,10 +77,10 @@ func fitPower(s *Samples, p *hw.Profile, from source, chunks, ages, rests data) 
 
 	models := []model{
 		{name: "clock", fit: steady, held: steadyHeld, price: clockSeconds,
-			draw: picture{x: func(at datum) float64 { return 1 + float64(at.At("prefix_tokens")) },
+			draw: picture{x: func(at observation) float64 { return 1 + float64(at.At("prefix_tokens")) },
 				xLabel: "tokens before the chunk"}},
 		{name: "clock.rested", fit: rested, held: restedHeld, price: clockSeconds,
-			draw: picture{x: func(at datum) float64 {
+			draw: picture{x: func(at observation) float64 {
 				if at.Probe == probeClock {
 					return float64(at.At("after_ms"))
 				}
@@ -89,20 +89,20 @@ func fitPower(s *Samples, p *hw.Profile, from source, chunks, ages, rests data) 
 	}
 	if len(prompts) > 0 {
 		models = append(models, model{name: "clock.prompt", fit: first, held: second, price: clockSeconds,
-			draw: picture{x: func(at datum) float64 { return float64(1 + chunkOf(at.Point)) },
+			draw: picture{x: func(at observation) float64 { return float64(1 + chunkOf(at.Point)) },
 				xLabel: "chunk of two prompts in a row"}})
 	}
 	return models
 }
 
-func ofClockTokens(at datum) bool { return at.At("tokens") == clockTokens }
+func ofClockTokens(at observation) bool { return at.At("tokens") == clockTokens }
 
 // clockSeconds prices a point of the clock's probes.
-func clockSeconds(p *hw.Profile, at datum) float64 {
+func clockSeconds(p *hw.Profile, at observation) float64 {
 	return clockPrice(hw.NewClockProbes(p, at.model), at)
 }
 
-func clockPrice(c *hw.ClockProbes, at datum) float64 {
+func clockPrice(c *hw.ClockProbes, at observation) float64 {
 	tokens := int(at.At("tokens"))
 	switch at.Probe {
 	case probeChunk:
@@ -117,12 +117,12 @@ func clockPrice(c *hw.ClockProbes, at datum) float64 {
 }
 
 // falling reports which ages of linears no neighbour predicts: the clock is changing.
-func falling(ages data) func(at datum) bool {
-	return func(at datum) bool {
+func falling(ages data) func(at observation) bool {
+	return func(at observation) bool {
 		if at.Probe != probeClock {
 			return false
 		}
-		of := ages.where(func(other datum) bool { return other.Shape == at.Shape })
+		of := ages.where(func(other observation) bool { return other.Shape == at.Shape })
 		high, low := of[0].seconds, of[len(of)-1].seconds
 		way := (at.seconds - high) / (low - high)
 		return way > 0.1 && way < 0.9
@@ -132,7 +132,7 @@ func falling(ages data) func(at datum) bool {
 // fallsBy is the share of their time by which a shape's linears are faster after a
 // rest than without pause; 0 where one of the two was not measured.
 func fallsBy(ages data, shape string) float64 {
-	of := ages.where(func(at datum) bool { return at.Shape == shape })
+	of := ages.where(func(at observation) bool { return at.Shape == shape })
 	if len(of) < 2 {
 		return 0
 	}
@@ -142,4 +142,4 @@ func fallsBy(ages data, shape string) float64 {
 // restsOf is what the card does between linears, by probe.
 var restsOf = map[string]hw.Rest{probeRested: hw.RestCopies, probeRestedDense: hw.RestDense}
 
-func milliseconds(at datum, axis string) float64 { return 1e-3 * float64(at.At(axis)) }
+func milliseconds(at observation, axis string) float64 { return 1e-3 * float64(at.At(axis)) }

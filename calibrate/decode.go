@@ -113,13 +113,13 @@ func (decode) fit(s *Samples, p *hw.Profile, from source) []model {
 	models := []model{
 		fitDecode(s, p, from, "dense_decode", probeDense, "context_tokens", "paged dense decode kernel",
 			&p.DenseDecode,
-			func(p *hw.Profile, at datum) float64 {
+			func(p *hw.Profile, at observation) float64 {
 				return hw.Seconds(p.Costs(at.model).DenseDecode,
 					sim.Work{DecodeTokens: kvTokens(at, "context_tokens"), Decodes: int(at.At("batch"))})
 			}),
 		fitDecode(s, p, from, "sparse_decode", probeSparse, "budget_tokens", "block-sparse decode kernel",
 			&p.SparseDecode,
-			func(p *hw.Profile, at datum) float64 {
+			func(p *hw.Profile, at observation) float64 {
 				return hw.Seconds(p.Costs(at.model).SparseDecode,
 					sim.Work{DecodeTokens: kvTokens(at, "budget_tokens"), Decodes: int(at.At("batch"))})
 			}),
@@ -137,19 +137,19 @@ const ctasPerSM = 2
 
 // What a point of decode or selection consists of: lists, one for each request
 // and KV head, of so many tokens, and the query heads of each.
-func lists(at datum) float64 { return float64(at.At("batch") * int64(at.model.KVHeads)) }
+func lists(at observation) float64 { return float64(at.At("batch") * int64(at.model.KVHeads)) }
 
-func group(at datum) float64 { return float64(at.model.QHeads / at.model.KVHeads) }
+func group(at observation) float64 { return float64(at.model.QHeads / at.model.KVHeads) }
 
-func listTokens(axis string) func(at datum) float64 {
-	return func(at datum) float64 { return float64(at.At(axis)) }
+func listTokens(axis string) func(at observation) float64 {
+	return func(at observation) float64 { return float64(at.At(axis)) }
 }
 
 // kvTokens sums the tokens over requests.
-func kvTokens(at datum, axis string) int64 { return at.At("batch") * at.At(axis) }
+func kvTokens(at observation, axis string) int64 { return at.At("batch") * at.At(axis) }
 
-func kvBytes(axis string) func(at datum) float64 {
-	return func(at datum) float64 {
+func kvBytes(axis string) func(at observation) float64 {
+	return func(at observation) float64 {
 		return float64(kvTokens(at, axis) * at.model.LayerKVBytesPerToken())
 	}
 }
@@ -157,14 +157,14 @@ func kvBytes(axis string) func(at datum) float64 {
 // fitDecode fits t = launch + group splits merge + bytes/rate. Lists are split until they fill the
 // card, and merging them is what a small launch waits for.
 func fitDecode(s *Samples, p *hw.Profile, from source, name, probe, axis, what string,
-	stream *hw.Stream, price func(*hw.Profile, datum) float64) model {
-	fit, held := s.of(probe).split(func(at datum) string { return at.Shape }, 3, nil)
+	stream *hw.Stream, price func(*hw.Profile, observation) float64) model {
+	fit, held := s.of(probe).split(func(at observation) string { return at.Shape }, 3, nil)
 	bytes, tokens, ctas := kvBytes(axis), listTokens(axis), ctasPerSM*s.sms()
 	hbm := p.GPU.HBMBandwidth.SI()
 	start := linear(fit, one, bytes)
 	c := refine(fit, []float64{math.Max(start[0], 1e-6), 1e-7, 1 / math.Max(start[1], 1/hbm)},
 		[]bound{callBound, blockBound, {rateBound.low, hbm}},
-		func(c []float64, at datum) float64 {
+		func(c []float64, at observation) float64 {
 			return c[0] + group(at)*hw.ListSplits(ctas, lists(at), tokens(at))*c[1] + bytes(at)/c[2]
 		})
 	*stream = hw.Stream{
@@ -180,7 +180,7 @@ func fitDecode(s *Samples, p *hw.Profile, from source, name, probe, axis, what s
 		draw: picture{x: bytes, xLabel: "bytes", rate: bytes}}
 }
 
-func largestOf(d data, size func(datum) float64) float64 {
+func largestOf(d data, size func(observation) float64) float64 {
 	most := 0.0
 	for _, at := range d {
 		most = math.Max(most, size(at))
@@ -193,24 +193,24 @@ func largestOf(d data, size func(datum) float64) float64 {
 // no closer, the smooth law stays.
 func fitWaves(s *Samples, p *hw.Profile, from source) {
 	ctas, hbm := ctasPerSM*s.sms(), p.GPU.HBMBandwidth.SI()
-	fit, _ := s.of(probeSparse).split(func(at datum) string { return at.Shape }, 3, nil)
-	wavesOf := func(at datum) hw.DecodeWaves {
+	fit, _ := s.of(probeSparse).split(func(at observation) string { return at.Shape }, 3, nil)
+	wavesOf := func(at observation) hw.DecodeWaves {
 		return hw.DecodeWavesOf(ctas, lists(at), listTokens("budget_tokens")(at))
 	}
-	several := fit.where(func(at datum) bool { return wavesOf(at).Waves > 1 })
+	several := fit.where(func(at observation) bool { return wavesOf(at).Waves > 1 })
 	if ctas == 0 || len(several) < 3 {
 		return
 	}
 	smooth := p.SparseDecode
 	bytes := kvBytes("budget_tokens")
-	law := func(c []float64, at datum) float64 {
+	law := func(c []float64, at observation) float64 {
 		w := wavesOf(at)
 		return c[0] + bytes(at)/c[1] + (w.Waves-1)*c[2] + group(at)*w.Merged()*c[3]
 	}
 	c := refine(fit, []float64{smooth.Launch.SI(), smooth.Rate.SI(), 1e-6, 1e-7},
 		[]bound{callBound, {rateBound.low, hbm}, blockBound, blockBound}, law)
-	if logErrors(fit, func(at datum) float64 { return law(c, at) }) >
-		logErrors(fit, func(at datum) float64 {
+	if logErrors(fit, func(at observation) float64 { return law(c, at) }) >
+		logErrors(fit, func(at observation) float64 {
 			return hw.Seconds(p.Costs(at.model).SparseDecode,
 				sim.Work{DecodeTokens: kvTokens(at, "budget_tokens"), Decodes: int(at.At("batch"))})
 		}) {

@@ -46,7 +46,7 @@ func TestDrainRunsServe(t *testing.T) {
 				t.Errorf("samples %v, %v", samples, err)
 			}
 			if n := len(times.longer(p)); n != c.requests-1 {
-				t.Errorf("%d steps behind a request's end, want %d", n, c.requests-1)
+				t.Errorf("%d steps after a request's end, want %d", n, c.requests-1)
 			}
 			if rounds, err := c.rounds(); kind.psa && (err != nil || rounds[1] < 1 || rounds[1] > 2) {
 				t.Errorf("%d rounds of 21 blocks in microbatches of %d, %v", rounds[1], psaMicro, err)

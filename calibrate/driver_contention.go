@@ -42,7 +42,7 @@ func (driverContention) fit(s *Samples, p *hw.Profile, from source) []model {
 	p.Host.DriverContention = hw.Figure{}
 	longer := s.of(probeCallsSave).beyond(s.of(probeCallsNone), pointKey)
 	if len(longer) > 0 {
-		calls := func(at datum) float64 { return float64(at.At("launches") + at.At("copies")) }
+		calls := func(at observation) float64 { return float64(at.At("launches") + at.At("copies")) }
 		if wait := shareOf(longer, calls); wait > 0 {
 			p.Host.DriverContention = from.us(
 				wait, "a launch or small copy while another thread saves with a memcpy a block, "+

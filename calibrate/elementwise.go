@@ -32,8 +32,8 @@ func (elementwise) points(p *planner) {
 func (elementwise) fit(s *Samples, p *hw.Profile, from source) []model {
 	const what = "two norms, rope with the write of K and V, activation: launch + bytes/rate"
 	all := s.of(probePointwise)
-	bytes := func(at datum) float64 { return tokens(at) * hw.PointwiseBytes(at.model) }
-	fit, held := all.split(func(at datum) string { return at.Shape }, 3, isMost(all))
+	bytes := func(at observation) float64 { return tokens(at) * hw.PointwiseBytes(at.model) }
+	fit, held := all.split(func(at observation) string { return at.Shape }, 3, isMost(all))
 	c := fitBytes(fit, bytes, p.GPU.HBMBandwidth.SI())
 	first := all[0].model
 	ends := all.values("tokens")
@@ -45,15 +45,15 @@ func (elementwise) fit(s *Samples, p *hw.Profile, from source) []model {
 	}
 	return []model{{name: "pointwise", fit: fit, held: held,
 		draw: picture{x: bytes, xLabel: "bytes read and written", rate: bytes},
-		price: func(p *hw.Profile, at datum) float64 {
+		price: func(p *hw.Profile, at observation) float64 {
 			return hw.Seconds(p.Costs(at.model).Elementwise, sim.Work{Tokens: int(at.At("tokens"))})
 		}}}
 }
 
 // isMost reports whether a point is of the most tokens.
-func isMost(all data) func(datum) bool {
+func isMost(all data) func(observation) bool {
 	n := all.values("tokens")
-	return func(at datum) bool { return at.At("tokens") == n[len(n)-1] }
+	return func(at observation) bool { return at.At("tokens") == n[len(n)-1] }
 }
 
-func tokens(at datum) float64 { return float64(at.At("tokens")) }
+func tokens(at observation) float64 { return float64(at.At("tokens")) }

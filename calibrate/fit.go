@@ -9,8 +9,8 @@ import (
 	"github.com/sparseserve/sparseserve/hw"
 )
 
-// datum is a measured point as a fit sees it.
-type datum struct {
+// observation is a measured point as a fit sees it.
+type observation struct {
 	Point
 	seconds float64   // median, or mean (Record.seconds)
 	within  float64   // seconds: half of its measurement's uncertainty (resolution.go)
@@ -18,7 +18,7 @@ type datum struct {
 }
 
 // data are the medians of one or more probes.
-type data []datum
+type data []observation
 
 // of returns the medians of some probes, in the order of measuring.
 func (s *Samples) of(probes ...string) data {
@@ -34,13 +34,13 @@ func (s *Samples) of(probes ...string) data {
 			must(err) // the file's reader has looked
 			models[r.Point.Shape] = m
 		}
-		d = append(d, datum{r.Point, r.seconds(), r.within(turns), models[r.Point.Shape]})
+		d = append(d, observation{r.Point, r.seconds(), r.within(turns), models[r.Point.Shape]})
 	}
 	return d
 }
 
 // where keeps the points that ok accepts.
-func (d data) where(ok func(datum) bool) data {
+func (d data) where(ok func(observation) bool) data {
 	var out data
 	for _, p := range d {
 		if ok(p) {
@@ -74,7 +74,7 @@ func (d data) values(axis string) []int64 {
 // split holds out a third of the points, chosen by the hash of their names and
 // so always the same ones, evenly over groups. Of each group at least
 // `fewest` stay to fit; points that keep accepts always do.
-func (d data) split(group func(datum) string, fewest int, keep func(datum) bool) (fit, held data) {
+func (d data) split(group func(observation) string, fewest int, keep func(observation) bool) (fit, held data) {
 	groups := map[string]data{}
 	var order []string
 	for _, p := range d {
@@ -88,8 +88,8 @@ func (d data) split(group func(datum) string, fewest int, keep func(datum) bool)
 	debt := 0 // thirds owed by groups before
 	for _, g := range order {
 		members := groups[g]
-		free := members.where(func(p datum) bool { return keep == nil || !keep(p) })
-		slices.SortFunc(free, func(a, b datum) int { return cmp.Compare(hash(a.Key()), hash(b.Key())) })
+		free := members.where(func(p observation) bool { return keep == nil || !keep(p) })
+		slices.SortFunc(free, func(a, b observation) int { return cmp.Compare(hash(a.Key()), hash(b.Key())) })
 		debt += len(members)
 		n := max(0, min(debt/3, len(free), len(members)-fewest))
 		debt -= 3 * n
@@ -109,8 +109,8 @@ func (d data) split(group func(datum) string, fewest int, keep func(datum) bool)
 
 // beyond is by how much each of these points is longer than the base's of the same key, which
 // may be negative; those without one are dropped.
-func (d data) beyond(base data, key func(datum) string) (longer data) {
-	known := map[string]datum{}
+func (d data) beyond(base data, key func(observation) string) (longer data) {
+	known := map[string]observation{}
 	for _, at := range base {
 		known[key(at)] = at
 	}
@@ -124,16 +124,16 @@ func (d data) beyond(base data, key func(datum) string) (longer data) {
 	return longer
 }
 
-func positive(at datum) bool { return at.seconds > 0 }
+func positive(at observation) bool { return at.seconds > 0 }
 
 // pointKey is a point's key but for the probe.
-func pointKey(at datum) string { return at.Shape + " " + at.Sizes() }
+func pointKey(at observation) string { return at.Shape + " " + at.Sizes() }
 
 // together puts all points into one group.
-func together(datum) string { return "" }
+func together(observation) string { return "" }
 
-func byAxis(axis string) func(datum) string {
-	return func(p datum) string { return fmt.Sprint(p.At(axis)) }
+func byAxis(axis string) func(observation) string {
+	return func(p observation) string { return fmt.Sprint(p.At(axis)) }
 }
 
 func hash(s string) uint64 {

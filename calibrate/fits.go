@@ -15,9 +15,9 @@ import (
 // picture says how a model is drawn: over which size, and, where bytes per
 // second say more than seconds, which bytes.
 type picture struct {
-	x      func(datum) float64
+	x      func(observation) float64
 	xLabel string
-	rate   func(datum) float64 // nil: seconds
+	rate   func(observation) float64 // nil: seconds
 }
 
 // FitsFile is the table, in the folder of the plots, that they are drawn from: each measured
@@ -48,7 +48,7 @@ func (c *Calibration) writeFits(dir string) error {
 	return renameio.WriteFile(filepath.Join(dir, FitsFile), out.Bytes(), 0o644)
 }
 
-func (m *model) fitRow(p *hw.Profile, f hw.Fit, part string, at datum) []string {
+func (m *model) fitRow(p *hw.Profile, f hw.Fit, part string, at observation) []string {
 	number := func(v float64) string { return strconv.FormatFloat(v, 'g', 8, 64) }
 	bytes := 0.0
 	if m.draw.rate != nil {

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-func linear1(tokens int64, us float64) datum {
-	return datum{Point: point(probeLinears, "llama2-7b", tokens), seconds: us * 1e-6}
+func linear1(tokens int64, us float64) observation {
+	return observation{Point: point(probeLinears, "llama2-7b", tokens), seconds: us * 1e-6}
 }
 
 // A flagged curve names the point at which the library chose a worse kernel, and
@@ -26,8 +26,8 @@ func TestReasonOfACurve(t *testing.T) {
 // The reason of a scatter is the pair of points of the same bytes and threads
 // that differ most; blocks under 4 KiB cost more by nature.
 func TestReasonOfAScatter(t *testing.T) {
-	save := func(block, blocks, threads int64, us float64) datum {
-		return datum{Point: point(probeSaveFlash, "", block, blocks, basePool, threads),
+	save := func(block, blocks, threads int64, us float64) observation {
+		return observation{Point: point(probeSaveFlash, "", block, blocks, basePool, threads),
 			seconds: us * 1e-6}
 	}
 	d := data{save(2*kib, 4096, 1, 900), save(4*kib, 2048, 1, 500), save(8*kib, 1024, 1, 600),

@@ -54,25 +54,25 @@ const mostScattered = 64 * mib
 //
 //	t = call + B/min(link, rate(threads)) + min(B, chunk)/max(link, rate(threads))
 func fitScatter(s *Samples, p *hw.Profile, from source, link float64) model {
-	all := s.of(probeSaveFlash).where(func(at datum) bool { return moved(at) <= mostScattered })
-	fit, held := all.split(func(at datum) string {
+	all := s.of(probeSaveFlash).where(func(at observation) bool { return moved(at) <= mostScattered })
+	fit, held := all.split(func(at observation) string {
 		return byAxis("threads")(at) + " " +
 			byAxis("block_bytes")(at)
 	}, 1, nil)
 	threads := fit.values("threads")
-	law := func(call, chunk, rate float64, at datum) float64 {
+	law := func(call, chunk, rate float64, at observation) float64 {
 		return call + moved(at)/math.Min(link, rate) + math.Min(moved(at), chunk)/math.Max(link, rate)
 	}
 	rateOf := func(common []float64, n int64) float64 {
-		of := fit.where(func(at datum) bool { return at.At("threads") == n })
+		of := fit.where(func(at observation) bool { return at.At("threads") == n })
 		return refine(of, []float64{link / 2}, []bound{{rateBound.low, mostRate * link}},
-			func(r []float64, at datum) float64 {
+			func(r []float64, at observation) float64 {
 				return law(common[0], common[1], r[0], at)
 			})[0]
 	}
 	rates, seen := make([]float64, len(threads)), []float64(nil)
 	common := refine(fit, []float64{50e-6, 8 * mib}, []bound{callBound, {64 * kib, mostScattered / 4}},
-		func(c []float64, at datum) float64 {
+		func(c []float64, at observation) float64 {
 			if !slices.Equal(seen, c) {
 				seen = slices.Clone(c)
 				for i, n := range threads {
@@ -111,7 +111,7 @@ func fitScatter(s *Samples, p *hw.Profile, from source, link float64) model {
 	return model{name: "save.scatter", fit: fit, held: held,
 		draw: picture{x: moved, xLabel: "bytes saved", rate: moved},
 		why:  unlike(fit),
-		price: func(p *hw.Profile, at datum) float64 {
+		price: func(p *hw.Profile, at observation) float64 {
 			return priceSave(p, hw.SaveFlash, at.At("blocks"), at.At("block_bytes"), at.At("pool_mib"),
 				at.At("threads"))
 		}}

@@ -41,7 +41,7 @@ func (flashH2D) points(p *planner) {
 func (flashH2D) fit(s *Samples, p *hw.Profile, from source) []model {
 	link := math.Min(p.Link.H2D.SI(), p.Link.Nominal.SI())
 	fit, held := s.of(probeLoadFlash).split(
-		func(at datum) string { return byAxis("pool_mib")(at) + " " + byAxis("block_bytes")(at) }, 1, nil)
+		func(at observation) string { return byAxis("pool_mib")(at) + " " + byAxis("block_bytes")(at) }, 1, nil)
 	k := fitKernel(inPool(fit, basePool), link)
 	p.Load.FlashLaunch = from.us(k.launch, "one gather kernel: submit and wait")
 	p.Load.FlashFloor = from.us(k.floor, "one gather kernel of few blocks")
@@ -52,7 +52,7 @@ func (flashH2D) fit(s *Samples, p *hw.Profile, from source) []model {
 		rate := k.rate
 		if pool != basePool {
 			rate = refine(inPool(fit, pool), []float64{k.rate}, []bound{{rateBound.low, link * 1.2}},
-				func(r []float64, at datum) float64 {
+				func(r []float64, at observation) float64 {
 					return kernelFit{k.floor, k.launch, k.block, r[0]}.seconds(at, link)
 				})[0]
 		}

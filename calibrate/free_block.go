@@ -26,7 +26,7 @@ func (freeBlock) points(p *planner) {
 func (freeBlock) fit(s *Samples, p *hw.Profile, from source) []model {
 	p.Host.FreeBlock = hw.Figure{}
 	if d := s.of(probeLiveFreed); len(d) > 0 {
-		blocks := func(at datum) float64 {
+		blocks := func(at observation) float64 {
 			return float64(at.At("layers") * int64(at.model.KVHeads) * livePrompt / blockTokens)
 		}
 		p.Host.FreeBlock = perBlock(shareOf(d, blocks), from,
@@ -37,7 +37,7 @@ func (freeBlock) fit(s *Samples, p *hw.Profile, from source) []model {
 }
 
 // shareOf is the median over the points of their time for each of so many things.
-func shareOf(d data, things func(datum) float64) float64 {
+func shareOf(d data, things func(observation) float64) float64 {
 	var each []float64
 	for _, at := range d {
 		each = append(each, at.seconds/things(at))

@@ -64,7 +64,7 @@ func (gemm) points(p *planner) {
 func (gemm) fit(s *Samples, p *hw.Profile, from source) (models []model) {
 	p.Linears = nil
 	for _, shape := range s.of(probeLinears).shapes() {
-		points := s.of(probeLinears).where(func(at datum) bool { return at.Shape == shape })
+		points := s.of(probeLinears).where(func(at observation) bool { return at.Shape == shape })
 		m := splitCurve(points, "tokens")
 		rows := func(d data) []hw.TokenRow {
 			out := curveRows(d, "tokens")
@@ -77,7 +77,7 @@ func (gemm) fit(s *Samples, p *hw.Profile, from source) (models []model) {
 		kept := rows(m.fit)
 		p.Linears = append(p.Linears, rows(points)...)
 		m.name = "linears." + shape
-		m.price = func(p *hw.Profile, at datum) float64 {
+		m.price = func(p *hw.Profile, at observation) float64 {
 			without := *p
 			without.Linears = kept
 			return hw.Seconds(without.Costs(at.model).GEMM, sim.Work{Tokens: int(at.At("tokens"))})
@@ -115,17 +115,17 @@ func fitLinearLaunch(s *Samples, p *hw.Profile, from source) {
 
 // splitCurve sorts one shape's points and holds some out.
 func splitCurve(all data, axis string) model {
-	size := func(at datum) float64 { return float64(at.At(axis)) }
-	slices.SortFunc(all, func(a, b datum) int { return cmp.Compare(size(a), size(b)) })
+	size := func(at observation) float64 { return float64(at.At(axis)) }
+	slices.SortFunc(all, func(a, b observation) int { return cmp.Compare(size(a), size(b)) })
 	first, last := size(all[0]), size(all[len(all)-1])
 	// One of each three neighbours is held out, so that no interval is wide.
 	rank := map[int64]int{}
 	for i, at := range all {
 		rank[at.At(axis)] = i
 	}
-	neighbours := func(at datum) string { return strconv.Itoa(rank[at.At(axis)] / 3) }
+	neighbours := func(at observation) string { return strconv.Itoa(rank[at.At(axis)] / 3) }
 	fit, held := all.split(neighbours, 2,
-		func(at datum) bool { return size(at) == first || size(at) == last })
+		func(at observation) bool { return size(at) == first || size(at) == last })
 	return model{fit: fit, held: held, why: falls(all, axis),
 		draw: picture{x: size, xLabel: axis + " in the batch"}}
 }

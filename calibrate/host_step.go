@@ -42,7 +42,7 @@ func (hostStep) fit(s *Samples, p *hw.Profile, from source) []model {
 	// Of what a step costs whatever its layers a shallow model sees less: overheads
 	// between its layers' kernels count to it.
 	deepest := slices.Max(plain.values("layers"))
-	plain = plain.where(func(at datum) bool { return at.At("layers") == deepest })
+	plain = plain.where(func(at observation) bool { return at.At("layers") == deepest })
 	c := linear(plain, one, requests)
 	p.Host.Step = from.figure(math.Max(c[0], callBound.low)*1e6, "us",
 		"a decode step of the live loop, dense, KV in HBM: what GPU events do not see of it")
@@ -50,4 +50,4 @@ func (hostStep) fit(s *Samples, p *hw.Profile, from source) []model {
 	return nil
 }
 
-func requests(at datum) float64 { return float64(at.At("requests")) }
+func requests(at observation) float64 { return float64(at.At("requests")) }

@@ -105,9 +105,9 @@ func (layerOverhead) fit(s *Samples, p *hw.Profile, from source) (models []model
 			note("%s is left out: %v", k.name(), err)
 			continue
 		}
-		all = all.where(func(at datum) bool { return priced[at.Key()] > 0 })
-		heldOut := func(at datum) bool { return slices.Contains(batchesHeldOut, at.At("requests")) }
-		fit, held := all.where(func(at datum) bool { return !heldOut(at) }), all.where(heldOut)
+		all = all.where(func(at observation) bool { return priced[at.Key()] > 0 })
+		heldOut := func(at observation) bool { return slices.Contains(batchesHeldOut, at.At("requests")) }
+		fit, held := all.where(func(at observation) bool { return !heldOut(at) }), all.where(heldOut)
 		if len(fit) == 0 {
 			continue
 		}
@@ -119,7 +119,7 @@ func (layerOverhead) fit(s *Samples, p *hw.Profile, from source) (models []model
 			Figure: from.figure(max(stat.Mean(over, nil), leastOverhead)*1e6, "us", k.what())})
 		models = append(models, model{name: k.name(), fit: fit, held: held,
 			draw: picture{x: requests, xLabel: "requests"},
-			price: func(p *hw.Profile, at datum) float64 {
+			price: func(p *hw.Profile, at observation) float64 {
 				return priced[at.Key()] + float64(at.At("layers"))*p.LayerOverheadSeconds(k.attention, k.lookup)
 			}})
 	}

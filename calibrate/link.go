@@ -47,23 +47,23 @@ func (link) points(p *planner) {
 // the sum of both directions at once.
 func (link) fit(s *Samples, p *hw.Profile, from source) []model {
 	var models []model
-	bytes := func(at datum) float64 { return float64(at.At("bytes")) }
+	bytes := func(at observation) float64 { return float64(at.At("bytes")) }
 	for _, way := range []struct {
 		name, probe string
 		figure      *hw.Figure
-		price       func(p *hw.Profile, at datum) float64
+		price       func(p *hw.Profile, at observation) float64
 	}{
-		{"link.h2d", probeH2D, &p.Link.H2D, func(p *hw.Profile, at datum) float64 {
+		{"link.h2d", probeH2D, &p.Link.H2D, func(p *hw.Profile, at observation) float64 {
 			return priceLoad(p, hw.LoadMemcpy, 1, at.At("bytes"), basePool)
 		}},
-		{"link.d2h", probeD2H, &p.Link.D2H, func(p *hw.Profile, at datum) float64 {
+		{"link.d2h", probeD2H, &p.Link.D2H, func(p *hw.Profile, at observation) float64 {
 			return priceSave(p, hw.SaveMemcpy, 1, at.At("bytes"), basePool, 0)
 		}},
 	} {
 		all := s.of(way.probe)
 		ends := all.values("bytes")
 		fit, held := all.split(together, 3,
-			func(at datum) bool { return at.At("bytes") == ends[0] || at.At("bytes") == ends[len(ends)-1] })
+			func(at observation) bool { return at.At("bytes") == ends[0] || at.At("bytes") == ends[len(ends)-1] })
 		c := linear(fit, one, bytes)
 		*way.figure = from.figure(1/math.Max(c[1], 1/rateBound.high)*1e-9, "GB/s", "large copies")
 		models = append(models, model{name: way.name, fit: fit, held: held, price: way.price,
@@ -76,7 +76,7 @@ func (link) fit(s *Samples, p *hw.Profile, from source) []model {
 		{probeDuplexCopy, "copy engines both ways at once", &p.Link.DuplexCopy},
 		{probeDuplexKernel, "kernels both ways at once", &p.Link.DuplexKernel},
 	} {
-		c := linear(s.of(way.probe), func(at datum) float64 { return 2 * bytes(at) })
+		c := linear(s.of(way.probe), func(at observation) float64 { return 2 * bytes(at) })
 		*way.figure = from.gbps(1/c[0], way.what)
 	}
 	return models

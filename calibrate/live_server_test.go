@@ -88,7 +88,7 @@ func TestPooledPagesShareThePool(t *testing.T) {
 	}
 	own, err := m.HostAlloc(kib, cuda.DriverPages)
 	if err != nil || pool.has(own.Ptr()) {
-		t.Errorf("lists lie in the pool, %v", err)
+		t.Errorf("lists are in the pool, %v", err)
 	}
 	if err := m.HostFree(own); err != nil {
 		t.Error(err)

@@ -16,7 +16,7 @@ func observations(s *Samples) []string {
 }
 
 // otherAxes names a point but for one size.
-func otherAxes(at datum, but string) string {
+func otherAxes(at observation, but string) string {
 	var parts []string
 	for _, a := range at.Axes {
 		if a.Name != but {

@@ -65,11 +65,11 @@ func TestSplit(t *testing.T) {
 	var d data
 	for group := range int64(5) {
 		for i := range int64(12) {
-			d = append(d, datum{Point: point(probeSaveGPU, "", 1+group, 1+i, basePool), seconds: 1})
+			d = append(d, observation{Point: point(probeSaveGPU, "", 1+group, 1+i, basePool), seconds: 1})
 		}
 	}
 	by := byAxis("block_bytes")
-	first := func(at datum) bool { return at.At("blocks") == 1 }
+	first := func(at observation) bool { return at.At("blocks") == 1 }
 	fit, held := d.split(by, 2, first)
 	if len(held) != 20 || len(fit) != 40 {
 		t.Errorf("%d held out of %d", len(held), len(d))

@@ -33,14 +33,14 @@ func (prefillAttention) points(p *planner) {
 	}
 }
 
-func span(at datum) sim.Span {
+func span(at observation) sim.Span {
 	return sim.Span{Query: int(at.At("query_tokens")), Prefix: int(at.At("prefix_tokens"))}
 }
 
-func spanFLOPs(at datum) float64 { return hw.PrefillFLOPs(at.model, span(at)) }
+func spanFLOPs(at observation) float64 { return hw.PrefillFLOPs(at.model, span(at)) }
 
 // kvRead is the least that a chunk's attention reads from HBM, in bytes.
-func kvRead(at datum) float64 {
+func kvRead(at observation) float64 {
 	s := span(at)
 	return float64(int64(s.Query+s.Prefix) * at.model.LayerKVBytesPerToken())
 }
@@ -50,14 +50,14 @@ func kvRead(at datum) float64 {
 func (prefillAttention) fit(s *Samples, p *hw.Profile, from source) []model {
 	all := s.of(probePrefill)
 	// Without prefix is where launches show: one shape's stay in the fit.
-	fit, held := all.split(byAxis("query_tokens"), 2, func(at datum) bool {
+	fit, held := all.split(byAxis("query_tokens"), 2, func(at observation) bool {
 		return at.At("prefix_tokens") == 0 && at.Shape == all[0].Shape
 	})
 	queries := all.values("query_tokens")
 	of := func(q int64) data {
-		return fit.where(func(at datum) bool { return at.At("query_tokens") == q })
+		return fit.where(func(at observation) bool { return at.At("query_tokens") == q })
 	}
-	seconds := func(launch, rate float64, at datum) float64 {
+	seconds := func(launch, rate float64, at observation) float64 {
 		return launch + math.Max(spanFLOPs(at)/rate, kvRead(at)/p.GPU.HBMBandwidth.SI())
 	}
 	launchBound, flopsBound := bound{1e-6, 1e-2}, bound{1e9, 1e16}
@@ -65,7 +65,7 @@ func (prefillAttention) fit(s *Samples, p *hw.Profile, from source) []model {
 	for i, q := range queries {
 		c := linear(of(q), one, spanFLOPs)
 		launches[i] = refine(of(q), []float64{c[0], 1 / math.Max(c[1], 1e-15)},
-			[]bound{launchBound, flopsBound}, func(c []float64, at datum) float64 {
+			[]bound{launchBound, flopsBound}, func(c []float64, at observation) float64 {
 				return seconds(c[0], c[1], at)
 			})[0]
 		// A launch counts as far as it shows in the shortest time.
@@ -76,7 +76,7 @@ func (prefillAttention) fit(s *Samples, p *hw.Profile, from source) []model {
 	last := infinite
 	for i, q := range queries {
 		rate := refine(of(q), []float64{100e12}, []bound{flopsBound},
-			func(r []float64, at datum) float64 {
+			func(r []float64, at observation) float64 {
 				return seconds(launches[i], r[0], at)
 			})[0]
 		if i > 0 {
@@ -97,7 +97,7 @@ func (prefillAttention) fit(s *Samples, p *hw.Profile, from source) []model {
 		}
 	}
 	return []model{{name: "prefill_attention", fit: fit, held: held,
-		price: func(p *hw.Profile, at datum) float64 {
+		price: func(p *hw.Profile, at observation) float64 {
 			return hw.Seconds(p.Costs(at.model).PrefillAttention, sim.Work{Prefill: []sim.Span{span(at)}})
 		},
 		draw: picture{x: spanFLOPs, xLabel: "FLOPs"}}}

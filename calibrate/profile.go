@@ -60,7 +60,7 @@ func Fit(s *Samples) (*Calibration, error) {
 		}
 	}
 	if len(s.of(probeLoadFlash).where(
-		func(at datum) bool { return at.At("pool_mib") == basePool })) < 4 {
+		func(at observation) bool { return at.At("pool_mib") == basePool })) < 4 {
 		return nil, errors.New("too few samples of load.flash: the calibration is not complete")
 	}
 	p, known, err := baseProfile(s.Origin.Card)

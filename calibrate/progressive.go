@@ -84,14 +84,14 @@ func fitPSA(s *Samples, p *hw.Profile, from source) (model, bool) {
 	if len(all) == 0 {
 		return model{}, false
 	}
-	fit, held := all.split(func(at datum) string {
+	fit, held := all.split(func(at observation) string {
 		return at.Probe + at.Shape +
 			byAxis("micro_blocks")(at)
 	}, 2, nil)
 	hbm, clusterLists := p.GPU.HBMBandwidth.SI(), s.sms()
 	c := refine(fit, []float64{7e-6, 5e-9, 2e-6, hbm * 0.9, 7e-6},
 		[]bound{callBound, blockBound, blockBound, {rateBound.low, hbm}, blockBound},
-		func(c []float64, at datum) float64 {
+		func(c []float64, at observation) float64 {
 			n, least := float64(psaLaunches(at)), c[2]
 			if lists(at) <= clusterLists {
 				least *= lists(at) / clusterLists
@@ -119,13 +119,13 @@ func fitPSA(s *Samples, p *hw.Profile, from source) (model, bool) {
 
 // psaRounds, psaLength and psaLaunches are what a point of PSA consists of:
 // microbatches and blocks of a list, and launches, 1 or one for each round.
-func psaRounds(at datum) float64 {
+func psaRounds(at observation) float64 {
 	return math.Ceil(psaLength(at) / float64(at.At("micro_blocks")))
 }
 
-func psaLength(at datum) float64 { return float64(at.At("budget_tokens") / blockTokens) }
+func psaLength(at observation) float64 { return float64(at.At("budget_tokens") / blockTokens) }
 
-func psaLaunches(at datum) int {
+func psaLaunches(at observation) int {
 	if at.Probe == probePSALaunches {
 		return int(psaRounds(at))
 	}
@@ -133,7 +133,7 @@ func psaLaunches(at datum) int {
 }
 
 // psaRoundBytes are what all lists of a point attend to, round by round.
-func psaRoundBytes(at datum) (rounds []float64) {
+func psaRoundBytes(at observation) (rounds []float64) {
 	// of a list
 	each := float64(at.At("micro_blocks")*blockTokens*at.model.LayerKVBytesPerToken()) /
 		float64(at.model.KVHeads)
@@ -150,7 +150,7 @@ func psaRoundBytes(at datum) (rounds []float64) {
 	return rounds
 }
 
-func psaBytes(at datum) (sum float64) {
+func psaBytes(at observation) (sum float64) {
 	for _, bytes := range psaRoundBytes(at) {
 		sum += bytes
 	}
@@ -158,7 +158,7 @@ func psaBytes(at datum) (sum float64) {
 }
 
 // pricePSA is what a profile predicts of a point.
-func pricePSA(p *hw.Profile, at datum) float64 {
+func pricePSA(p *hw.Profile, at observation) float64 {
 	t, _ := p.PSASeconds(at.model, int(at.At("batch")), psaRoundBytes(at), psaLaunches(at))
 	return t
 }

@@ -21,7 +21,7 @@ type model struct {
 	name  string // table of the profile that it fills
 	fit   data
 	held  data
-	price func(p *hw.Profile, at datum) float64 // seconds
+	price func(p *hw.Profile, at observation) float64 // seconds
 	flags []string
 	why   string // what the form cannot express, added where the model is flagged
 	draw  picture

@@ -27,7 +27,7 @@ const widthOf95 = 1.96
 func combined(a, b float64) float64 { return math.Hypot(a, b) }
 
 // missed is the error of a price beyond the measurement's uncertainty, relative.
-func (at datum) missed(price float64) float64 {
+func (at observation) missed(price float64) float64 {
 	return math.Max(0, math.Abs(price-at.seconds)-at.within) / at.seconds
 }
 

@@ -40,7 +40,7 @@ func roundTripData(s *Samples) data {
 }
 
 // listBytes are those of the lists of a layer.
-func listBytes(at datum) float64 {
+func listBytes(at observation) float64 {
 	return float64(4 * at.At("requests") * int64(at.model.KVHeads) * liveBudget / blockTokens)
 }
 
@@ -53,7 +53,7 @@ func (roundTrip) fit(s *Samples, p *hw.Profile, from source) []model {
 	}
 	const what = "a layer of the live loop, from the selection's way down to the first load: a step " +
 		"over the same with KV in HBM alone"
-	fit, held := trips.split(func(at datum) string { return at.Shape }, 3, isEnd(trips))
+	fit, held := trips.split(func(at observation) string { return at.Shape }, 3, isEnd(trips))
 	c := linear(fit, one, requests, listBytes)
 	h.LayerSync = from.figure(max(c[0], callBound.low)*1e6, "us", what)
 	h.LayerRequest, h.LayerRate = perBlock(c[1], from, what+", by requests"), hw.Figure{}
@@ -62,15 +62,15 @@ func (roundTrip) fit(s *Samples, p *hw.Profile, from source) []model {
 	}
 	return []model{{name: "host.layer_sync", fit: fit, held: held,
 		draw: picture{x: requests, xLabel: "requests"},
-		price: func(p *hw.Profile, at datum) float64 {
+		price: func(p *hw.Profile, at observation) float64 {
 			return p.LayerSyncSeconds(int(at.At("requests")), int64(listBytes(at)))
 		}}}
 }
 
 // isEnd reports whether a point is of the fewest or the most requests of its shape.
-func isEnd(all data) func(datum) bool {
-	return func(at datum) bool {
-		n := all.where(func(o datum) bool { return o.Shape == at.Shape }).values("requests")
+func isEnd(all data) func(observation) bool {
+	return func(at observation) bool {
+		n := all.where(func(o observation) bool { return o.Shape == at.Shape }).values("requests")
 		return at.At("requests") == n[0] || at.At("requests") == n[len(n)-1]
 	}
 }

@@ -116,15 +116,15 @@ func fitOverlapped(s *Samples, p *hw.Profile, from source) []model {
 	v := &p.Save
 	v.MemcpyOverlappedPools = nil
 	computed := map[[3]int64]float64{}
-	sizes := func(at datum) [3]int64 {
+	sizes := func(at observation) [3]int64 {
 		return [3]int64{at.At("chunk_tokens"), at.At("prefix_tokens"), at.At("layers")}
 	}
 	for _, at := range s.of(probeLayersNone) {
 		computed[sizes(at)] = at.seconds
 	}
 	all := s.of(probePrefillMemcpy).where(
-		func(at datum) bool { return computed[sizes(at)] > 0 && at.seconds > 1.2*computed[sizes(at)] })
-	price := func(p *hw.Profile, at datum) float64 {
+		func(at observation) bool { return computed[sizes(at)] > 0 && at.seconds > 1.2*computed[sizes(at)] })
+	price := func(p *hw.Profile, at observation) float64 {
 		n, block := layerBlocks(at)
 		_, t, err := p.SaveSeconds(hw.SaveMemcpy, n, block, at.At("pool_mib")*mib, 0)
 		must(err)
@@ -139,16 +139,16 @@ func fitOverlapped(s *Samples, p *hw.Profile, from source) []model {
 		d := inPool(all, pool)
 		chunk, prefixes := slices.Min(d.values("chunk_tokens")), d.values("prefix_tokens")
 		least, most := slices.Min(prefixes), slices.Max(prefixes)
-		ends := func(at datum) bool {
+		ends := func(at observation) bool {
 			prefix := at.At("prefix_tokens")
 			return at.At("chunk_tokens") == chunk && (prefix == least || prefix == most)
 		}
 		fit, held = append(fit, d.where(ends)...),
-			append(held, d.where(func(at datum) bool { return !ends(at) })...)
+			append(held, d.where(func(at observation) bool { return !ends(at) })...)
 
 		row := hw.PoolTime{PoolGiB: float64(pool) / 1024, Figure: v.MemcpyCall}
 		v.MemcpyOverlappedPools = []hw.PoolTime{row} // a first guess, which prices all but the calls
-		more := weighted(d.where(ends), func(at datum) (rest, factor float64) {
+		more := weighted(d.where(ends), func(at observation) (rest, factor float64) {
 			n, _ := layerBlocks(at)
 			return at.seconds - price(p, at), float64(at.At("layers") * n)
 		}, callBound.low-v.MemcpyCall.SI())
@@ -165,12 +165,12 @@ func fitOverlapped(s *Samples, p *hw.Profile, from source) []model {
 	}
 	v.MemcpyOverlappedPools = rows
 	return []model{{name: "save.memcpy_overlapped", fit: fit, held: held, price: price,
-		draw: picture{x: func(at datum) float64 { return float64(at.At("pool_mib")) },
+		draw: picture{x: func(at observation) float64 { return float64(at.At("pool_mib")) },
 			xLabel: "MiB of the pinned pool"}}}
 }
 
 // layerBlocks is what one layer of a chunk saves, and the bytes of a block.
-func layerBlocks(at datum) (n, blockBytes int64) {
+func layerBlocks(at observation) (n, blockBytes int64) {
 	return at.At("chunk_tokens") / blockTokens * int64(at.model.KVHeads),
 		at.model.Geometry(blockTokens).BlockBytes
 }

@@ -37,8 +37,8 @@ func (scoring) points(p *planner) {
 // digests, and the searches and unclustered lists where the samples have the number of SMs.
 func (scoring) fit(s *Samples, p *hw.Profile, from source) []model {
 	const what = "scores and top-k in one kernel"
-	fit, held := s.of(probeSelect).split(func(at datum) string { return at.Shape }, 3, nil)
-	bytes := func(at datum) float64 {
+	fit, held := s.of(probeSelect).split(func(at observation) string { return at.Shape }, 3, nil)
+	bytes := func(at observation) float64 {
 		return lists(at) * float64(at.At("context_tokens")/blockTokens) *
 			float64(at.model.MetaBytesPerBlock())
 	}
@@ -48,7 +48,7 @@ func (scoring) fit(s *Samples, p *hw.Profile, from source) []model {
 	if ctas > 0 {
 		start, bounds = append(start, 3e-6, 4e-6), append(bounds, blockBound, blockBound)
 	}
-	c := refine(fit, start, bounds, func(c []float64, at datum) float64 {
+	c := refine(fit, start, bounds, func(c []float64, at observation) float64 {
 		t := c[0] + bytes(at)/c[1]
 		if ctas > 0 {
 			t += hw.ScoringSearches(float64(at.At("context_tokens")/blockTokens))*c[2] +
@@ -69,7 +69,7 @@ func (scoring) fit(s *Samples, p *hw.Profile, from source) []model {
 	}
 	return []model{{name: "scoring", fit: fit, held: held,
 		draw: picture{x: bytes, xLabel: "bytes", rate: bytes},
-		price: func(p *hw.Profile, at datum) float64 {
+		price: func(p *hw.Profile, at observation) float64 {
 			return hw.Seconds(p.Costs(at.model).Scoring,
 				sim.Work{ScoredBlocks: at.At("batch") * (at.At("context_tokens") / blockTokens),
 					Decodes: int(at.At("batch"))})

@@ -12,7 +12,7 @@ import (
 // linear fits seconds = sum_j p_j x_j with p >= 0 by least squares of relative errors. It solves
 // every subset of the parameters, of which there are at most four, and keeps the best solution
 // without a negative one: exact, and the same on every machine.
-func linear(d data, terms ...func(datum) float64) []float64 {
+func linear(d data, terms ...func(observation) float64) []float64 {
 	best, least := make([]float64, len(terms)), math.Inf(1)
 	for subset := 1; subset < 1<<len(terms); subset++ {
 		var used []int
@@ -66,7 +66,7 @@ type bound struct{ low, high float64 }
 // refine improves positive parameters of any model by least squares of log seconds, within bounds:
 // Nelder-Mead over their logarithms, restarted until it stands still.
 func refine(d data, start []float64, bounds []bound,
-	model func(p []float64, at datum) float64) []float64 {
+	model func(p []float64, at observation) float64) []float64 {
 	p := make([]float64, len(start))
 	set := func(logs []float64) {
 		for i, l := range logs {
@@ -109,15 +109,15 @@ func refine(d data, start []float64, bounds []bound,
 }
 
 // fitBytes fits t = launch + bytes/rate, never faster than HBM.
-func fitBytes(d data, bytes func(datum) float64, hbm float64) (c []float64) {
+func fitBytes(d data, bytes func(observation) float64, hbm float64) (c []float64) {
 	start := linear(d, one, bytes)
 	return refine(d, []float64{math.Max(start[0], 1e-6), 1 / math.Max(start[1], 1/hbm)},
 		[]bound{callBound, {rateBound.low, hbm}},
-		func(c []float64, at datum) float64 { return c[0] + bytes(at)/c[1] })
+		func(c []float64, at observation) float64 { return c[0] + bytes(at)/c[1] })
 }
 
 // logErrors sums the squares of log errors of a model, as refine minimises them.
-func logErrors(d data, model func(at datum) float64) float64 {
+func logErrors(d data, model func(at observation) float64) float64 {
 	sum := 0.0
 	for _, at := range d {
 		e := math.Log(model(at) / at.seconds)
@@ -152,7 +152,7 @@ func rising(values, weights []float64) []float64 {
 }
 
 // weighted returns the x, at least low, with the least squares of (rest - factor x) / seconds.
-func weighted(d data, terms func(datum) (rest, factor float64), low float64) float64 {
+func weighted(d data, terms func(observation) (rest, factor float64), low float64) float64 {
 	var above, below float64
 	for _, at := range d {
 		rest, factor := terms(at)
@@ -163,7 +163,7 @@ func weighted(d data, terms func(datum) (rest, factor float64), low float64) flo
 	return math.Max(above/below, low)
 }
 
-func one(datum) float64 { return 1 }
+func one(observation) float64 { return 1 }
 
 // Bounds of fitted times and rates: wide, but they keep a fit to a handful of points
 // from running off.

@@ -14,7 +14,7 @@ func transfers(f func(n, b float64) float64) data {
 	var d data
 	for _, b := range []int64{1024, 4096, 65536} {
 		for _, n := range []int64{1, 16, 256, 4096} {
-			d = append(d, datum{Point: point(probeSaveGPU, "", b, n, basePool),
+			d = append(d, observation{Point: point(probeSaveGPU, "", b, n, basePool),
 				seconds: f(float64(n), float64(b))})
 		}
 	}
@@ -35,7 +35,7 @@ func TestSolversRecoverParameters(t *testing.T) {
 			}
 		}
 		k := refine(d, []float64{1e-5, 1e-8, 1e10}, []bound{callBound, blockBound, rateBound},
-			func(p []float64, at datum) float64 {
+			func(p []float64, at observation) float64 {
 				return p[0] + p[1]*blocks(at) + moved(at)/p[2]
 			})
 		for _, at := range d {

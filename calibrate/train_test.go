@@ -19,7 +19,7 @@ func TestTrainPoints(t *testing.T) {
 		at := point(probePrompt, shapes[0], clockTokens, int64(i%promptChunks)*clockTokens,
 			int64(1+i/promptChunks))
 		if got := trainAt(groups, at); got != i {
-			t.Errorf("behind %d chunks: group %d", i, got)
+			t.Errorf("after %d chunks: group %d", i, got)
 		}
 	}
 }

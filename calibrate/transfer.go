@@ -40,9 +40,9 @@ func (p *planner) pools() []int64 {
 	return slices.DeleteFunc(pools, func(m int64) bool { return m > p.limits.PoolGiB*1024 })
 }
 
-func blocks(at datum) float64 { return float64(at.At("blocks")) }
+func blocks(at observation) float64 { return float64(at.At("blocks")) }
 
-func moved(at datum) float64 { return float64(at.At("blocks") * at.At("block_bytes")) }
+func moved(at observation) float64 { return float64(at.At("blocks") * at.At("block_bytes")) }
 
 func fitCalls(d data, link float64, early bool) callsFit {
 	fit := func(p []float64) callsFit { return callsFit{base: p[0], call: p[1]} }
@@ -52,14 +52,14 @@ func fitCalls(d data, link float64, early bool) callsFit {
 		start, bounds = append(start, 3e-7, 200), append(bounds, blockBound, bound{16, 1e4})
 	}
 	return fit(refine(d, start, bounds,
-		func(p []float64, at datum) float64 { return fit(p).seconds(at, link) }))
+		func(p []float64, at observation) float64 { return fit(p).seconds(at, link) }))
 }
 
 // callsFit is t = base + n (call + early first/(n + first)) + B/link, B = n b bytes, of
 // transfers of one call a block; of saves without early.
 type callsFit struct{ base, call, early, first float64 }
 
-func (f callsFit) seconds(at datum, link float64) float64 {
+func (f callsFit) seconds(at observation, link float64) float64 {
 	t := f.base + blocks(at)*f.call + moved(at)/link
 	if f.early > 0 {
 		t += blocks(at) * f.early * f.first / (blocks(at) + f.first)
@@ -76,19 +76,19 @@ func (f callsFit) figures(from source, base, call *hw.Figure) {
 // kernelFit is t = max(floor, launch + n block + bytes/rate, bytes/link).
 type kernelFit struct{ floor, launch, block, rate float64 }
 
-func (k kernelFit) seconds(at datum, link float64) float64 {
+func (k kernelFit) seconds(at observation, link float64) float64 {
 	bytes := moved(at)
 	return max(k.floor, k.launch+k.block*blocks(at)+bytes/k.rate, bytes/link)
 }
 
 func fitKernel(d data, link float64) kernelFit {
 	first := slices.MinFunc(d,
-		func(a, b datum) int { return cmp.Compare(a.seconds, b.seconds) }).seconds
+		func(a, b observation) int { return cmp.Compare(a.seconds, b.seconds) }).seconds
 	start := linear(d, one, blocks, moved)
 	p := refine(d, []float64{first, math.Max(start[0], first/2), math.Max(start[1], 1e-10),
 		1 / math.Max(start[2], 1/link/2)},
 		[]bound{floorBound, callBound, blockBound, {rateBound.low, link * 1.2}},
-		func(p []float64, at datum) float64 {
+		func(p []float64, at observation) float64 {
 			return kernelFit{p[0], p[1], p[2], p[3]}.seconds(at, link)
 		})
 	return kernelFit{p[0], p[1], p[2], p[3]}
@@ -107,13 +107,13 @@ func byPool(all data) bool {
 }
 
 func inPool(d data, pool int64) data {
-	return d.where(func(at datum) bool { return at.At("pool_mib") == pool })
+	return d.where(func(at observation) bool { return at.At("pool_mib") == pool })
 }
 
 // splitCopies holds out points of each pool where pools have rows.
 func splitCopies(all data) (fit, held data) {
 	if byPool(all) {
-		return all.split(func(at datum) string {
+		return all.split(func(at observation) string {
 			return byAxis("pool_mib")(at) + " " +
 				byAxis("block_bytes")(at)
 		}, 1, nil)
@@ -133,7 +133,7 @@ func (f callsFit) poolRows(all, fit data, link float64, from source) []hw.PoolTi
 		d := inPool(fit, pool)
 		more := 0.0
 		if pool != basePool {
-			more = weighted(d, func(at datum) (rest, factor float64) {
+			more = weighted(d, func(at observation) (rest, factor float64) {
 				return at.seconds - f.seconds(at, link), blocks(at)
 			},
 				callBound.low-f.call)
@@ -166,14 +166,14 @@ func priceSave(p *hw.Profile, engine string, blocks, blockBytes, poolMiB, thread
 // loadModel and saveModel are fitted transfers of an engine, drawn as a rate over their bytes.
 func loadModel(name, engine string, fit, held data) model {
 	return model{name: name, fit: fit, held: held, draw: drawMoved,
-		price: func(p *hw.Profile, at datum) float64 {
+		price: func(p *hw.Profile, at observation) float64 {
 			return priceLoad(p, engine, at.At("blocks"), at.At("block_bytes"), at.At("pool_mib"))
 		}}
 }
 
 func saveModel(name, engine string, fit, held data) model {
 	return model{name: name, fit: fit, held: held, draw: drawMoved,
-		price: func(p *hw.Profile, at datum) float64 {
+		price: func(p *hw.Profile, at observation) float64 {
 			return priceSave(p, engine, at.At("blocks"), at.At("block_bytes"), at.At("pool_mib"), 0)
 		}}
 }

@@ -43,7 +43,7 @@ func (c *miCase) fill(g *gpu) *miCase {
 	return c
 }
 
-// compare runs the attention and holds it against the masked dense oracle.
+// compare runs the attention and holds it against the masked dense reference.
 func (c *miCase) compare(g *gpu, what string, a *MIAttendArgs, sees func(head, query, key int) int) {
 	g.t.Helper()
 	const dim = 128

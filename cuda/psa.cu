@@ -17,35 +17,35 @@ namespace ss {
 // What the warps exchange after a microbatch; two sets, so that one barrier a microbatch is
 // enough.
 template <int kWarps>
-struct Verdict {
+struct Partials {
   float m[2][kWarps][kGroupMax], l[2][kWarps][kGroupMax], least[2][kWarps][kGroupMax];
 };
 
 // The verifying step. `own` values are of row lane / 4; every warp returns the same answer.
 template <int kWarps>
-__device__ inline bool verify(Verdict<kWarps> &verdict, int parity, float own_m, float own_l,
+__device__ inline bool verify(Partials<kWarps> &partials, int parity, float own_m, float own_l,
                               float own_least, const PsaUnit &before, int group, int left,
                               float epsilon) {
   const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const float sum = quad_sum(own_l);
   if (lane % 4 == 0) {
-    verdict.m[parity][warp][lane / 4] = own_m;
-    verdict.l[parity][warp][lane / 4] = sum;
-    verdict.least[parity][warp][lane / 4] = own_least;
+    partials.m[parity][warp][lane / 4] = own_m;
+    partials.l[parity][warp][lane / 4] = sum;
+    partials.least[parity][warp][lane / 4] = own_least;
   }
   __syncthreads();
   const int row = lane % kGroupMax;
   float m = before.m[row], least = before.least[row];
 #pragma unroll
   for (int w = 0; w < kWarps; w++) {
-    m = fmaxf(m, verdict.m[parity][w][row]);
-    least = fminf(least, verdict.least[parity][w][row]);
+    m = fmaxf(m, partials.m[parity][w][row]);
+    least = fminf(least, partials.least[parity][w][row]);
   }
   const float ref = m == -INFINITY ? 0 : m;
   float acc = before.l[row] * exp2_fast(before.m[row] - ref);
 #pragma unroll
   for (int w = 0; w < kWarps; w++)
-    acc += verdict.l[parity][w][row] * exp2_fast(verdict.m[parity][w][row] - ref);
+    acc += partials.l[parity][w][row] * exp2_fast(partials.m[parity][w][row] - ref);
   const float total = acc + exp2_fast(least - ref) * float(left);
   return __all_sync(~0u, row >= group || acc > epsilon * total);
 }
@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(kWarps * 32, kWarps == 8 ? 1 : 2) psa_kernel(P
   using Ring = TileRing<D, kStages>;
   extern __shared__ __align__(128) char shared[];
   __shared__ int valid_rows[kWarps][kStages];
-  __shared__ Verdict<kWarps> verdict;
+  __shared__ Partials<kWarps> partials;
   __shared__ PsaUnit before;
   const ss_psa_args &a = shape.a;
   const int group = shape.group, unit = blockIdx.x, warp = threadIdx.x / 32;
@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(kWarps * 32, kWarps == 8 ? 1 : 2) psa_kernel(P
           least = fminf(least, state.m + __log2f(quad_sum(block_sum)));
         }
         used = min(count, used + a.micro);
-        done = verify<kWarps>(verdict, step & 1, state.m, state.l, least, before, group,
+        done = verify<kWarps>(partials, step & 1, state.m, state.l, least, before, group,
                               count - used, a.epsilon);
       }
       ring.drain();
@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(kWarps * 32, kWarps == 8 ? 1 : 2) psa_kernel(P
 
     __syncthreads();  // the rings become the merge area
     auto &merge = *reinterpret_cast<Merge<D, kWarps> *>(shared);
-    float(*leasts)[kGroupMax] = verdict.least[0];
+    float(*leasts)[kGroupMax] = partials.least[0];
     merge.put(warp, state);
     if (threadIdx.x % 4 == 0) leasts[warp][threadIdx.x % 32 / 4] = least;
     __syncthreads();

@@ -114,7 +114,7 @@ func wideLog(s span) axis {
 	return axis{s.low / 1.25, s.high * 1.25, true}
 }
 
-// namedPoints is how many points have their names beside them.
+// namedPoints is how many points have their names next to them.
 const namedPoints = 3
 
 // fitOverMeasured draws fitted over measured.

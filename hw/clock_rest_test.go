@@ -49,12 +49,12 @@ func TestClockRests(t *testing.T) {
 	c.f, c.measured = 1, 3 // what was measured before lowers the clock yet
 	c.rested(des.Second + 2*des.Millisecond)
 	if c.f >= 0.9 {
-		t.Errorf("behind much power a clock of %g", c.f)
+		t.Errorf("after much power a clock of %g", c.f)
 	}
 	c.f, c.measured = 0.2, 50 // no power lowers it to nothing
 	c.advance(0.4, 1e6)
 	if c.f != leastClock {
-		t.Errorf("behind far too much power a clock of %g", c.f)
+		t.Errorf("after far too much power a clock of %g", c.f)
 	}
 }
 

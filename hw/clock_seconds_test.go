@@ -59,7 +59,7 @@ func TestChunksOfAPrompt(t *testing.T) {
 	}
 	p.Clock.MemoryBoundPower = count(0.99, "share")
 	if got := c.Prompt(2048, 5, 1); got <= first {
-		t.Errorf("behind decodes that draw much the first chunk takes %g s, behind such that draw less "+
+		t.Errorf("after decodes that draw much the first chunk takes %g s, after such that draw less "+
 			"%g", got, first)
 	}
 	if got, want := c.Prompt(2048, 5, 5), c.Chunk(2048, 8192); math.Abs(got/want-1) > 0.01 {

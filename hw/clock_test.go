@@ -117,7 +117,7 @@ func TestClock(t *testing.T) {
 		hot := after(c.rest)
 		*c.figure = count(0.1, "share")
 		if cool := after(c.rest); cool >= hot || cool < full-layers {
-			t.Errorf("behind %s a chunk takes %v where that draws little, %v where it draws much", c.name,
+			t.Errorf("after %s a chunk takes %v where that draws little, %v where it draws much", c.name,
 				cool, hot)
 		}
 		p.Clock.CopyPower, p.Clock.MemoryBoundPower = count(0.4, "share"), count(0.95, "share")
@@ -142,20 +142,20 @@ func TestClockFollows(t *testing.T) {
 	}
 	high := k.f
 	if got := run(0, 2); got >= 0.99 || k.f >= high {
-		t.Errorf("behind a longer prefix, %g of its time without pause at a clock of %g behind %g", got,
+		t.Errorf("after a longer prefix, %g of its time without pause at a clock of %g after %g", got,
 			k.f, high)
 	}
 	run(0, 200)
 	if k.f >= high {
-		t.Errorf("without a prefix the clock is %g, behind one %g", k.f, high)
+		t.Errorf("without a prefix the clock is %g, after one %g", k.f, high)
 	}
 	if got := run(8192, 2); got <= 1.01 {
-		t.Errorf("behind a shorter prefix, %g of its time without pause, want more than all", got)
+		t.Errorf("after a shorter prefix, %g of its time without pause, want more than all", got)
 	}
 	k = newClock(p)
 	run(0, 10)
 	if w := probes.chunk(2048, 8192); k.f >= w.steady() {
-		t.Errorf("behind the first chunk the second begins at a clock of %g, its own is %g", k.f,
+		t.Errorf("after the first chunk the second begins at a clock of %g, its own is %g", k.f,
 			w.steady())
 	}
 }

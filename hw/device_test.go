@@ -138,7 +138,7 @@ func TestDeviceDuplex(t *testing.T) {
 	alone, shared := stall(0), stall(10_000_000)
 	ratio := float64(shared) / float64(alone)
 	if want := (23.3 + 25.0) / 33.4; ratio < want*0.99 || ratio > want*1.01 {
-		t.Errorf("loads beside saves take %.3f times as long, want %.3f", ratio, want)
+		t.Errorf("loads during saves take %.3f times as long, want %.3f", ratio, want)
 	}
 }
 

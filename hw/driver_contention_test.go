@@ -93,10 +93,10 @@ func TestWaitsEndWithTheSaves(t *testing.T) {
 	q.push(1, 3*des.Microsecond)
 	w := driverContention{call: 2e-6}
 	if got := w.calls(layerCalls, &q); got != 3*des.Microsecond {
-		t.Errorf("%v beside saves of 3 us", got)
+		t.Errorf("%v during saves of 3 us", got)
 	}
 	if got := w.loads(1000, 16<<10, des.Millisecond, &q); got > 3*des.Microsecond {
-		t.Errorf("loads wait %v beside saves of 3 us", got)
+		t.Errorf("loads wait %v during saves of 3 us", got)
 	}
 	if got := (&driverContention{}).calls(layerCalls, &q); got != 0 {
 		t.Errorf("%v without a figure", got)

@@ -61,7 +61,7 @@ func TestRoundsByHand(t *testing.T) {
 	loader.over(0)
 	first, next := nanoseconds(g.launchSeconds(hits[:1], 4, true)),
 		nanoseconds(g.launchSeconds(hits[:1], 4, false))
-	verdict := nanoseconds(p.Host.ContinueLatency.SI())
+	latency := nanoseconds(p.Host.ContinueLatency.SI())
 	var load des.Time
 	var misses []sim.Round
 	for _, n := range []int64{8, 64} {
@@ -70,9 +70,9 @@ func TestRoundsByHand(t *testing.T) {
 			{Tokens: tokens, Loads: n}, {Loads: n}}
 		got = layerOfRounds(t, p, m, true, misses)
 		// Attention of the first begins after one load; the loads follow each other
-		// as long as they are not two rounds ahead of what the CPU has heard of.
+		// as long as they are not two rounds ahead of the last stop that the CPU knows.
 		second := max(2*load, load+first) + next
-		third := max(max(2*load, load+first+verdict)+load, second) + next
+		third := max(max(2*load, load+first+latency)+load, second) + next
 		if third != got.Phases.SparseAttention+got.Phases.LoadStall {
 			t.Errorf("pipelined, %d blocks a round: %v + %v, want %v", n, got.Phases.SparseAttention,
 				got.Phases.LoadStall, third)
@@ -83,8 +83,8 @@ func TestRoundsByHand(t *testing.T) {
 		t.Errorf("not pipelined: %v + %v, want %v", got.Phases.SparseAttention, got.Phases.LoadStall,
 			want)
 	}
-	if got.Phases.Host < 2*verdict {
-		t.Errorf("host %v, two verdicts take %v", got.Phases.Host, 2*verdict)
+	if got.Phases.Host < 2*latency {
+		t.Errorf("host %v, two stops take %v", got.Phases.Host, 2*latency)
 	}
 }
 

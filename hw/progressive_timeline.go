@@ -58,7 +58,7 @@ func (d *Device) rounds(w *sim.Work) {
 		loaded       = max(d.now, d.linkFree)
 		slow         = d.duplexSlowdown(w.Rounds)
 		launches     = 0
-		waits        des.Time // of the CPU for verdicts
+		waits        des.Time // of the CPU for the stopping rule
 	)
 	for i := 0; i < len(w.Rounds); {
 		r := &w.Rounds[i]

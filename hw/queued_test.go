@@ -29,19 +29,19 @@ func TestSavesEndBeforeTheNextLayersLoads(t *testing.T) {
 		return runStep(t, d, &sim.Step{}, 8, &w, loads, saves)
 	}
 	// 8,192 tokens are computed for several times as long as their blocks are on the link.
-	if alone, beside := run(8192, 0),
-		run(8192, 8192); beside.Phases.LoadStall != alone.Phases.LoadStall {
-		t.Errorf("loads take %v beside saves that are over, %v alone", beside.Phases.LoadStall,
+	if alone, overlapped := run(8192, 0),
+		run(8192, 8192); overlapped.Phases.LoadStall != alone.Phases.LoadStall {
+		t.Errorf("loads take %v during saves that are over, %v alone", overlapped.Phases.LoadStall,
 			alone.Phases.LoadStall)
 	}
 	// As many blocks of 32 tokens are not.
-	alone, beside := run(32, 0), run(32, 8192)
-	if beside.Phases.LoadStall <= alone.Phases.LoadStall {
-		t.Errorf("loads take %v beside saves that go on, %v alone", beside.Phases.LoadStall,
+	alone, overlapped := run(32, 0), run(32, 8192)
+	if overlapped.Phases.LoadStall <= alone.Phases.LoadStall {
+		t.Errorf("loads take %v during saves that go on, %v alone", overlapped.Phases.LoadStall,
 			alone.Phases.LoadStall)
 	}
 	ring := 8 * (4e-6 + 8192*bytes/1000e9)
-	if got := beside.Phases.SaveStall.Seconds(); math.Abs(got-ring) > 1e-7 {
+	if got := overlapped.Phases.SaveStall.Seconds(); math.Abs(got-ring) > 1e-7 {
 		t.Errorf("copies to the save buffer take %.6f s, want %.6f", got, ring)
 	}
 }

@@ -93,7 +93,7 @@ func (s *Server) reject(prompt, output, limit int) string {
 	case prompt < 1 || output < 1:
 		return fmt.Sprintf("prompt of %d and output of %d tokens, need at least 1 of each", prompt, output)
 	case limit < 1:
-		return fmt.Sprintf("output of %d tokens leaves no room for a prompt in the model's %d", output, s.Model.MaxContext)
+		return fmt.Sprintf("output of %d tokens and a prompt exceed the model's context of %d", output, s.Model.MaxContext)
 	case prompt > limit:
 		return fmt.Sprintf("prompt of %d tokens exceeds the maximum of %d", prompt, limit)
 	}

@@ -131,7 +131,7 @@ func TestWorkByHand(t *testing.T) {
 	})
 }
 
-// With all heads simulated each layer says how its own loads lie.
+// With all heads simulated each layer has the locality of its own loads.
 func TestLoadsSayHowTheyLie(t *testing.T) {
 	c := offloaded("layer")
 	c.model = tiny(4, 4)

@@ -53,7 +53,7 @@ func (s *Server) checkRequests() (emitted int64, err error) {
 func (s *Server) checkHBM() error {
 	total, reserved := s.cache.Bytes()
 	if slack := s.sampleSlack(); total > s.HBMBytes+slack {
-		return fmt.Errorf("law 2: the cache has %d bytes of HBM, the card leaves %d", total, s.HBMBytes)
+		return fmt.Errorf("law 2: the cache has %d bytes of HBM, the card has %d for KV", total, s.HBMBytes)
 	}
 	var need int64
 	for _, r := range s.requests {

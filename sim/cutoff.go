@@ -129,7 +129,7 @@ func mser5(x []float64) (cut int, settled bool) {
 		return 0, false
 	}
 	best, d := math.Inf(1), 0
-	var n, centre, squares float64 // of the batches behind, by Welford
+	var n, centre, squares float64 // of the batches that follow, by Welford
 	for j := m - 1; j >= 0; j-- {
 		y := mean(x[j*mserBatch : (j+1)*mserBatch])
 		n++

@@ -20,7 +20,7 @@ func TestPlanningAheadByHand(t *testing.T) {
 	expect(t, "lives", got, map[int]life{1: {0, 44, 72, 0}, 2: {44, 62, 72, 0}})
 }
 
-// Nothing was planned behind a request's last step, so one that comes meanwhile follows it.
+// Nothing was planned after a request's last step, so one that comes meanwhile follows it.
 func TestPlanningAheadOfNothingByHand(t *testing.T) {
 	c := byHand(100, sim.Arrival{Prompt: 4, Output: 1}, sim.Arrival{At: 5 * ms, Prompt: 4, Output: 1})
 	c.engine.PlanAhead = true

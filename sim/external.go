@@ -15,13 +15,13 @@ func (s *Server) external() bool { return s.DeviceSelects || s.Recording != nil 
 func (s *Server) checkSelections(rate float64) error {
 	spec := &s.Spec
 	if s.DeviceSelects && (!s.Addressed || s.Recording != nil) {
-		return errors.New("sim: only a device that computes can select, and not beside a recording of selections")
+		return errors.New("sim: only a device that computes can select, and not together with a recording of selections")
 	}
 	if s.RecordTo != nil && rate < 1 {
 		return errors.New("sim: every head must be simulated to record selections; set system.heads = \"full\"")
 	}
 	if spec.Offload && spec.Eviction == kv.ByScore && (s.external() || !spec.Sparse()) {
-		return errors.New("sim: nothing scores the blocks where attention is full, and a recording or a device that selects does not tell their scores; use another system.eviction than \"score\"")
+		return errors.New("sim: nothing scores the blocks where attention is full, and a recording or a device that selects has no scores; use another system.eviction than \"score\"")
 	}
 	if !spec.Sparse() {
 		if s.external() || s.RecordTo != nil {
@@ -33,7 +33,7 @@ func (s *Server) checkSelections(rate float64) error {
 		return fmt.Errorf("sim: a device selects a fixed number of blocks, %s does not; use one of the top-k algorithms as system.selection", spec.Selection)
 	}
 	if s.external() && spec.BudgetTokens/spec.BlockTokens <= spec.SinkBlocks+spec.WindowBlocks {
-		return errors.New("sim: the budget leaves nothing to choose beside sinks and window; raise system.budget_tokens")
+		return errors.New("sim: the budget has no blocks to choose after sinks and window; raise system.budget_tokens")
 	}
 	if s.Recording == nil {
 		return nil
@@ -53,7 +53,7 @@ func (s *Server) checkSelections(rate float64) error {
 		{"system.block_tokens", was.BlockTokens, is.BlockTokens}, {"system.sink_blocks", was.SinkBlocks, is.SinkBlocks},
 		{"system.window_blocks", was.WindowBlocks, is.WindowBlocks},
 		{"system.microbatch", was.Microbatch, is.Microbatch},
-		{"blocks that system.budget_tokens leaves to choose", was.Candidates, is.Candidates},
+		{"blocks of system.budget_tokens to choose", was.Candidates, is.Candidates},
 	} {
 		if c.was != c.is {
 			return fmt.Errorf("system.selections: %s: %d when selections were recorded, %d now", c.what, c.was, c.is)

@@ -6,7 +6,7 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// The step behind a request's end hears of its blocks in both layers.
+// The step after a request's end gets its blocks in both layers.
 // By hand: prompts of 40 and 42 tokens in blocks of 4, outputs of 12 and 8: the
 // second ends at 49 tokens, with 13 blocks.
 func TestStepsSayWhatIsGivenBack(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 
 // A sample of three of 2 layers x 2 heads has one group in the first layer and
 // two in the second, whose pools have 24 slots each. The five blocks a group of
-// request 2 fit beside what request 1 holds on average (1.5 x 8 + 1.5 x 5 slots a
+// request 2 fit with what request 1 holds on average (1.5 x 8 + 1.5 x 5 slots a
 // pool), but not in the second pool (2 x 8 + 2 x 5). So request 2 waits:
 //
 //	  0  request 1, tokens 0 to 32, in 10 + 2 x 32 = 74 ms

@@ -107,7 +107,7 @@ func (k *tables) give(ref *kv.BlockRef) error {
 	return nil
 }
 
-// change applies what a layer's Move tells beside decodes' misses, and returns these.
+// change applies what a layer's Move reports in addition to decodes' misses, and returns these.
 func (k *tables) change(m *kv.Moves, decodes []sim.Row) (misses []kv.BlockRef, err error) {
 	if err := k.take(m.Evicted[:m.EvictedBefore]); err != nil {
 		return nil, fmt.Errorf("before: %w", err)

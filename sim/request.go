@@ -28,7 +28,7 @@ type request struct {
 	layers   []*dsa.Layer // sparse ones, where their heads decide together;
 	used     []int        // of each, candidates that a head attends to
 	latest   *dsa.Latest  // of those, selections of the sample; or all that the device chose
-	replay   *dsa.Replay  // or a recording tells
+	replay   *dsa.Replay  // or a recording
 
 	life
 	load load // that it is to its replica

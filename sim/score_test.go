@@ -32,7 +32,7 @@ func TestBlockScoresAreThoseThatSelect(t *testing.T) {
 	}
 }
 
-// Where nothing tells the blocks' scores, eviction by score is refused.
+// Where the blocks have no scores, eviction by score is refused.
 func TestNoEvictionByScoreWithoutScores(t *testing.T) {
 	spec := sim.Spec{
 		Attention: "sparse", Selection: "arkvale", BudgetTokens: 64, BlockTokens: 16, WindowBlocks: 1,

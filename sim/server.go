@@ -200,7 +200,7 @@ func (s *Server) microbatch() int {
 	return s.Spec.Microbatch
 }
 
-// Candidates returns how many blocks a group's policy picks beside the sinks and the window,
+// Candidates returns how many blocks a group's policy picks in addition to the sinks and the window,
 // which are charged to the budget.
 func Candidates(spec *Spec) int {
 	return max(1, SelectedBlocks(spec)-spec.SinkBlocks-spec.WindowBlocks)

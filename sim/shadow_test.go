@@ -16,7 +16,7 @@ type content struct {
 	tokens int
 }
 
-// shadow keeps track of which tokens lie where, as a device that moves real
+// shadow keeps track of which tokens are where, as a device that moves real
 // data would leave them, and checks all that attention is told to read.
 type shadow struct {
 	sim.Device
@@ -198,7 +198,7 @@ func (m *shadow) decode(layer, i, head int, w *sim.Work) error {
 		slots = m.found
 	}
 	if m.spec.Offload && w.Lists.Open[unit] != slots[unit*w.Lists.Stride:][at] {
-		return fmt.Errorf("the open block is said to lie in slot %d, the list has it in %d", w.Lists.Open[unit], slots[unit*w.Lists.Stride:][at])
+		return fmt.Errorf("the open block is listed in slot %d, the list has it in %d", w.Lists.Open[unit], slots[unit*w.Lists.Stride:][at])
 	}
 	seen := map[int32]bool{}
 	for j, b := range list {

@@ -73,7 +73,7 @@ type Spec struct {
 	MaxTokens int `toml:"max_tokens" unit:"tokens" range:">= 1, <= 1e+09"`
 	// share of all blocks kept free at admission
 	Watermark float64 `toml:"watermark" range:">= 0, < 1"`
-	// batches are limited to what the working sets leave in HBM (Algorithm 1)
+	// batches are limited so that their working sets fit in HBM (Algorithm 1)
 	BatchControl bool `toml:"batch_control"`
 	// decode steps whose selections make the working set
 	Window int `toml:"window" unit:"steps" range:">= 1, <= 100000"`

@@ -205,7 +205,7 @@ func (t *tally) cv() float64 { return math.Sqrt(t.m2/float64(t.n)) / t.mean }
 func (t *tally) quantiles(unit float64) Quantiles {
 	at := func(percent float64) float64 {
 		v := t.h.ValueAtPercentile(percent)
-		return float64(min(max(v, t.min), t.max)) / unit // a bucket's end may lie outside
+		return float64(min(max(v, t.min), t.max)) / unit // a bucket's end may be outside
 	}
 	return Quantiles{
 		Mean: t.mean / unit, Min: float64(t.min) / unit, Max: float64(t.max) / unit,

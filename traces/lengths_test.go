@@ -56,7 +56,7 @@ func drawLaw(t *rapid.T) law {
 	return law{fmt.Sprintf("zipf(%g, %d)", s, most), mean, square/sum - mean*mean, 1, most}
 }
 
-// Lengths have the moments of their formulas, and lie within their bounds.
+// Lengths have the moments of their formulas, and are within their bounds.
 func TestMomentsOfLengths(t *testing.T) {
 	const n = 40_000
 	rapid.Check(t, func(t *rapid.T) {

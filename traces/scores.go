@@ -102,7 +102,7 @@ type Scores struct {
 	p      ScoreParams
 	seed   uint64
 	rows   [][]float32
-	errors [][]float32 // of unit variance, for what lies between estimates and truth
+	errors [][]float32 // of unit variance, of the estimates
 	skews  []float64   // by class
 }
 

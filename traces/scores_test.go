@@ -184,7 +184,7 @@ func moments(xs [][]float64, i int) (mean, variance float64) {
 }
 
 // The parameters reproduce SparseServe's Fig. 8 over its LongBench mix, and
-// ArkVale's LRU miss ratios lie around what they give (FACTS: derived from
+// ArkVale's LRU miss ratios are near what they give (FACTS: derived from
 // ArkVale's figures for LongChat-7B on LongBench).
 func TestScoresFitPublishedLocality(t *testing.T) {
 	contexts := fig8Contexts(t)

@@ -65,7 +65,7 @@ func loadsOf(a cuda.BlocksArgs, before []int64, from, to int) cuda.BlocksArgs {
 func (p *progressive) last() int { return len(p.before) - 1 }
 
 // alternate loads for a round, attends up to the next one that needs loads, and waits for its
-// verdict before it loads for that.
+// outcome of the stopping rule before it loads for that.
 func (d *Device) alternate() {
 	p := &d.progressive
 	for from, to := 0, 0; from < p.rounds; from = to {
@@ -112,7 +112,7 @@ func (d *Device) pipelineByKernel() {
 	_ = d.queue.Do(t)
 }
 
-// pipelineTask runs the library's pipeline of progressive attention, which waits for verdicts, and
+// pipelineTask runs the library's pipeline of progressive attention, which waits for the stopping rule, and
 // loads what it omits: it stops loading once every unit is done, before or after it has
 // started on the next round, while for the server all that it named is in HBM. For the same
 // reason loads of units that are done are not omitted (no owner).

@@ -4,7 +4,7 @@ drawing a token from the logits as vLLM's sampler does, and cuDNN's prefill atte
     python3 cuda/measured/engine_kernels.py > cuda/measured/engine-kernels-CARD.txt
 
 Needs PyTorch. Each time is the median of replays of a CUDA graph, or of events for what
-cannot be captured, behind a warm-up.
+cannot be captured, after a warm-up.
 """
 import statistics
 

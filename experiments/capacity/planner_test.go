@@ -86,7 +86,7 @@ func TestPlan(t *testing.T) {
 		t.Errorf("%d runs reported, %d made", runs, len(times))
 	}
 
-	// The trail holds every run once, and a verdict for every rate of all seeds.
+	// The trail holds every run once, and an outcome for every rate of all seeds.
 	rows := readTrail(t, "many/trail.csv")
 	single, means := 0, map[string]bool{}
 	for _, r := range rows {
@@ -101,7 +101,7 @@ func TestPlan(t *testing.T) {
 			t.Fatal(err)
 		}
 		if holds := delay <= 2; r["holds"] != strconv.FormatBool(holds) {
-			t.Errorf("verdict %s on a delay of %g s", r["holds"], delay)
+			t.Errorf("outcome %s for a delay of %g s", r["holds"], delay)
 		}
 		if _, err := os.Stat("many/points/" + r["hash"]); err != nil {
 			t.Error(err)
@@ -112,7 +112,7 @@ func TestPlan(t *testing.T) {
 	}
 	for _, r := range rows {
 		if r["stage"] != stageSeed && !means[r["candidate"]+r["rate"]] {
-			t.Errorf("no verdict on %s at %s", r["candidate"], r["rate"])
+			t.Errorf("no outcome of %s at %s", r["candidate"], r["rate"])
 		}
 	}
 

@@ -27,7 +27,7 @@ type Config struct {
 	Output   Output
 }
 
-// Output says which files a run leaves besides its summary and requests.
+// Output says which files a run writes in addition to its summary and requests.
 type Output struct {
 	// steps.csv: one row a batch step
 	Steps bool `toml:"steps"`

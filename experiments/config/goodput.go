@@ -11,7 +11,7 @@ type GoodputSearch struct {
 	Width float64 `toml:"width" range:">= 0.001, <= 1"`
 	// no rate above is tried
 	Max float64 `toml:"max" unit:"requests/s" range:"> 0, <= 1e+09"`
-	// ends the search with the bracket: verdicts beyond its ends are not checked, and no seed's
+	// ends the search with the bracket: rates beyond its ends are not checked, and no seed's
 	// own bracket is narrowed
 	Coarse bool `toml:"coarse"`
 }

@@ -116,13 +116,13 @@ configuration brings a trace or a model of its own, keys that are fitted to the 
 	p.fields("slo", "SLO", "slo.go", &p.cfg.SLO, choices)
 	p.printf("\n## [metrics]\n\nWhat figures leave out of a run. Latencies, rejections and shares are then of the requests that arrive in what is left, rates, steps and use of what happens in it.\n\n")
 	p.fields("metrics", "Cutoff", "../../sim/cutoff.go", &p.cfg.Metrics, map[string][]string{"warmup": sim.CutRules, "drain": sim.CutRules})
-	p.printf("\n## [output]\n\nFiles that a run leaves besides its summary and requests.\n\n")
+	p.printf("\n## [output]\n\nFiles that a run writes in addition to its summary and requests.\n\n")
 	p.fields("output", "Output", "config.go", &p.cfg.Output, nil)
 	p.printf("\n## [card]\n\nFigures of the card set to other values, for what-if. The defaults are those of `%s`.\n\n", p.cfg.GPU)
 	p.card()
 	p.printf("\n## [scores]\n\nThe score process, which stands in for a model's attention; fitted to published locality.\n\n")
 	p.fields("scores", "ScoreParams", "../../traces/scores.go", &p.cfg.Scores, nil)
-	p.printf("\n## Sweeps\n\n`sweep` and `plan` read these keys besides.\n\n")
+	p.printf("\n## Sweeps\n\n`sweep` and `plan` read these keys too.\n\n")
 	p.sweep()
 }
 

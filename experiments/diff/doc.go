@@ -1,3 +1,3 @@
 // Package diff compares two result folders: which settings and which figures differ, and which of
-// the differences the seeds can tell from chance.
+// the differences that exceed the seeds' spread.
 package diff

@@ -148,7 +148,7 @@ func underSystem(config map[string]string, name string) map[string]string {
 	return out
 }
 
-// dimensions are what tells the points of a folder apart, seeds excepted.
+// dimensions distinguish the points of a folder, seeds excepted.
 func (r *storedRun) dimensions() map[string]string {
 	d := map[string]string{
 		"system": r.System, "model": r.Model, "gpu": r.GPU, "rate": strconv.FormatFloat(r.Rate, 'g', -1, 64),

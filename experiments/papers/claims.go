@@ -84,8 +84,8 @@ func (c *Claim) text(i int) string {
 	return c.Text
 }
 
-// Verdict is one number of a claim and ours.
-type Verdict struct {
+// Outcome is one number of a claim and ours.
+type Outcome struct {
 	ID        string   `json:"id"`
 	Index     int      `json:"index"` // of the number within its claim
 	Paper     string   `json:"paper"`
@@ -103,7 +103,7 @@ type Verdict struct {
 }
 
 // Measured says whether there is a number of ours.
-func (v *Verdict) Measured() bool { return v.Ours != nil }
+func (v *Outcome) Measured() bool { return v.Ours != nil }
 
 // Tolerances of claims without a bound.
 const (
@@ -113,30 +113,30 @@ const (
 
 // Judge measures claims from the results that a Studies left in dir. Claims that nothing
 // measures are listed without a number.
-func Judge(claims []Claim, dir string) ([]Verdict, error) {
+func Judge(claims []Claim, dir string) ([]Outcome, error) {
 	return judge(claims, dir, (*results).estimate)
 }
 
 // Compare is Judge without intervals, for results that are only to be compared
 // with others of the same arrivals: Low and High are our number.
-func Compare(claims []Claim, dir string) ([]Verdict, error) {
+func Compare(claims []Claim, dir string) ([]Outcome, error) {
 	return judge(claims, dir, (*results).number)
 }
 
-func judge(claims []Claim, dir string, estimate func(*results, measurement) (ours, low, high float64, err error)) ([]Verdict, error) {
+func judge(claims []Claim, dir string, estimate func(*results, measurement) (ours, low, high float64, err error)) ([]Outcome, error) {
 	results := newResults(dir)
 	notes, err := claimNotes()
 	if err != nil {
 		return nil, err
 	}
-	var verdicts []Verdict
+	var outcomes []Outcome
 	for _, c := range claims {
 		for i, value := range c.numbers() {
-			v := Verdict{ID: c.ID, Index: i, Paper: c.Paper, Where: c.Where, Text: c.text(i), Kind: c.Kind, Value: value, Note: notes[c.ID]}
+			v := Outcome{ID: c.ID, Index: i, Paper: c.Paper, Where: c.Where, Text: c.text(i), Kind: c.Kind, Value: value, Note: notes[c.ID]}
 			m, ok := measurements()[measureKey{c.ID, i}]
 			if !ok {
 				v.Note = "not yet measured"
-				verdicts = append(verdicts, v)
+				outcomes = append(outcomes, v)
 				continue
 			}
 			v.Bound = m.bound
@@ -145,14 +145,14 @@ func judge(claims []Claim, dir string, estimate func(*results, measurement) (our
 				return nil, fmt.Errorf("%s: %w", c.ID, err)
 			}
 			v.settle(ours, low, high)
-			verdicts = append(verdicts, v)
+			outcomes = append(outcomes, v)
 		}
 	}
-	return verdicts, nil
+	return outcomes, nil
 }
 
 // settle fills in our number and whether it passes.
-func (v *Verdict) settle(ours, low, high float64) {
+func (v *Outcome) settle(ours, low, high float64) {
 	deviation := ours - v.Value
 	tolerance := pointsTolerance
 	if v.Kind != "points" {

@@ -66,7 +66,7 @@ func capacityRatio(name, under string, over func([]float64) float64) measurement
 			ratios = append(ratios, a/b)
 		}
 		if len(ratios) == 0 {
-			return 0, fmt.Errorf("%s: no goodput of vllm-psa beside %s", name, under)
+			return 0, fmt.Errorf("%s: no goodput of vllm-psa to compare with that of %s", name, under)
 		}
 		return over(ratios), nil
 	}}

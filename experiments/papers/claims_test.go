@@ -58,7 +58,7 @@ func TestEveryClaimHasAMeasurement(t *testing.T) {
 	}
 }
 
-// The numbers of one claim are told apart in words where its text lists them.
+// The numbers of one claim are distinguished in words where its text lists them.
 func TestClaimText(t *testing.T) {
 	for _, c := range []struct {
 		text   string
@@ -108,7 +108,7 @@ func TestSettle(t *testing.T) {
 		{"bandwidth", above, 20, 60, true, 2},
 		{"bandwidth", above, 20, 19.9, false, -0.005},
 	} {
-		v := Verdict{Kind: c.kind, Bound: c.bound, Value: c.value}
+		v := Outcome{Kind: c.kind, Bound: c.bound, Value: c.value}
 		v.settle(c.ours, c.ours, c.ours)
 		if v.Pass != c.pass || math.Abs(*v.Deviation-c.deviation) > 1e-9 {
 			t.Errorf("%s %s %g, ours %g: pass %v, deviation %g; want %v, %g", c.kind, c.bound, c.value, c.ours, v.Pass, *v.Deviation, c.pass, c.deviation)
@@ -167,14 +167,14 @@ func TestFastClaims(t *testing.T) {
 	fast := slices.DeleteFunc(all, func(c Claim) bool {
 		return slices.ContainsFunc(ClaimExperiments([]Claim{c}), func(name string) bool { return !slices.Contains(names, name) })
 	})
-	verdicts, err := Judge(fast, studies.Dir)
+	outcomes, err := Judge(fast, studies.Dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	golden := filepath.Join("testdata", "claims-fast.txt")
 	if *testkit.Update {
 		var text strings.Builder
-		for _, v := range verdicts {
+		for _, v := range outcomes {
 			fmt.Fprintf(&text, "%s %d %.6g %v\n", v.ID, v.Index, *v.Ours, v.Pass)
 		}
 		if err := os.WriteFile(golden, []byte(text.String()), 0o644); err != nil {
@@ -187,7 +187,7 @@ func TestFastClaims(t *testing.T) {
 	}
 	defer f.Close()
 	lines := bufio.NewScanner(f)
-	for _, v := range verdicts {
+	for _, v := range outcomes {
 		var id string
 		var index int
 		var want float64
@@ -224,9 +224,9 @@ func TestJudgeErrors(t *testing.T) {
 	if _, err := Claims("sparserve"); err == nil || !strings.Contains(err.Error(), `did you mean "sparseserve"`) {
 		t.Errorf("unknown paper: error is %v", err)
 	}
-	verdicts, err := Judge([]Claim{{ID: "mi-x", Paper: "minference", Value: 2}}, dir)
-	if err != nil || verdicts[0].Measured() || verdicts[0].Pass || !strings.Contains(verdicts[0].Note, "not yet measured") {
-		t.Errorf("a claim that cannot be measured: %+v (%v)", verdicts, err)
+	outcomes, err := Judge([]Claim{{ID: "mi-x", Paper: "minference", Value: 2}}, dir)
+	if err != nil || outcomes[0].Measured() || outcomes[0].Pass || !strings.Contains(outcomes[0].Note, "not yet measured") {
+		t.Errorf("a claim that cannot be measured: %+v (%v)", outcomes, err)
 	}
 }
 

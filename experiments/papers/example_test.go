@@ -34,12 +34,12 @@ func ExampleJudge() {
 		fmt.Println(err)
 		return
 	}
-	verdicts, err := papers.Judge(claims, studies.Dir)
+	outcomes, err := papers.Judge(claims, studies.Dir)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	for _, v := range verdicts {
+	for _, v := range outcomes {
 		fmt.Println(v.ID, v.Bound, v.Value, "GB/s:", v.Pass)
 	}
 	// Output:

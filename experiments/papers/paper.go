@@ -8,12 +8,12 @@ import (
 	"github.com/sparseserve/sparseserve/experiments"
 )
 
-// paperExperiments lists the experiments behind the papers' figures, in the papers' order.
+// paperExperiments lists the experiments of the papers' figures, in the papers' order.
 func paperExperiments() []experiments.Experiment {
 	return slices.DeleteFunc(experiments.BuiltIn(), func(e experiments.Experiment) bool { return !e.Paper })
 }
 
-// PaperExperiments names the experiments behind the papers' figures.
+// PaperExperiments names the experiments of the papers' figures.
 func PaperExperiments() []string {
 	var names []string
 	for _, e := range paperExperiments() {

@@ -15,7 +15,7 @@ import (
 // Study and server are one process: at one threshold the requests of a set hold as
 // much of their attention, attend to as much KV, and keep as much accuracy by the
 // proxy where they are served as where they are looked at one step each. The
-// study's heads lie at even quantiles, the server's are drawn.
+// study's heads are at even quantiles, the server's are drawn.
 func TestServerHoldsWhatTheStudyDoes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("a study of 40 s; make test-all runs it")

@@ -21,7 +21,7 @@ const (
 	studyFile = "study.toml"
 )
 
-// Studies runs the experiments behind the paper's figures:
+// Studies runs the experiments of the paper's figures:
 //
 //	NAME/   a SweepFolder, for experiments that serve requests; what WritePlan
 //	        writes, for a goodput search; table.csv and study.toml for the others;

@@ -38,7 +38,7 @@ func Best(h *Head, space []pattern.Head) pattern.Assigned {
 	return pattern.Assigned{Head: space[best], Score: found[best]}
 }
 
-// Search finds the best candidate of each head; heads are made when their turn comes.
+// Search finds the best candidate of each head; heads are made when they are needed.
 func Search(
 	n int, head func(i int) (*Head, error), space []pattern.Head) ([]pattern.Assigned, error) {
 	out := make([]pattern.Assigned, n)

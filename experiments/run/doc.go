@@ -1,4 +1,4 @@
-// Package run carries out the points of a configuration and keeps what they leave.
+// Package run carries out the points of a configuration and keeps their results.
 //
 // A Runner carries out one point and reports to a Sink (result.go): the modelled device of a
 // Simulator (simulator.go) or the computing one of Live (live.go). outputs.go writes requests and

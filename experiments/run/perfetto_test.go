@@ -55,7 +55,7 @@ func TestTraceAgreesWithSteps(t *testing.T) {
 }
 
 // checkLanes returns the names of the lanes and complains of slices that
-// overlap or lie on none of them.
+// overlap or are on none of them.
 func checkLanes(t *testing.T, events []traceEvent) (names []string) {
 	last := map[int]traceEvent{}
 	for _, e := range events {

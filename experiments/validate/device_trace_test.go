@@ -96,7 +96,7 @@ func TestShadowPricesTheSameSteps(t *testing.T) {
 	}
 }
 
-// Saves under way are noted beside a layer's moves; runs from before they were say
+// Saves under way are recorded with a layer's moves; runs from before they were say
 // nothing of them.
 func TestCallsNoteLanding(t *testing.T) {
 	text := []byte(`{"works":[{"tokens":1}],"layers":[[0,0,0,0,0,0],[1,0,0,1,7,0],[2,0,0,3,7,0]]}`)

@@ -114,7 +114,7 @@ func Stalled(runs []ValidatedRun) (stalled []StalledRun) {
 }
 
 // Disturbed lists the live runs that something disturbed, worst first. Told is
-// how many runs have enough steps of the same work for a verdict.
+// how many runs have enough steps of the same work to judge.
 func Disturbed(runs []ValidatedRun) (disturbed []DisturbedRun, told int) {
 	for i := range runs {
 		c, ok := runs[i].Of(alikeMetric)

@@ -24,7 +24,7 @@ type PrefixVerdict struct {
 	Hit                    bool    // the record is simulated with none
 }
 
-// minimum of requests for a verdict: the delay is the third coefficient of a regression.
+// minimum of requests to judge by: the delay is the third coefficient of a regression.
 const verdictRequests = 300
 
 // choosePrefix simulates the record with full prefills and, where that delays decodes by

@@ -28,7 +28,7 @@ const disturbedFile = "disturbed.json"
 // disturbance is what disturbed a live run. Whether its times agree with the model's
 // does not count, only whether they agree with each other.
 type disturbance struct {
-	Slow     float64 `json:"slow"`      // alikeMetric; 0: too few steps for a verdict
+	Slow     float64 `json:"slow"`      // alikeMetric; 0: too few steps to judge
 	StalledS float64 `json:"stalled_s"` // stalledMetric
 }
 

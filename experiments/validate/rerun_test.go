@@ -170,7 +170,7 @@ func TestInterruptedSecondMakingKeepsARun(t *testing.T) {
 	}
 }
 
-// Runs that were made without it are judged too; the worst goes first, behind all that
+// Runs that were made without it are judged too; the worst goes first, after all that
 // are missing, and what another process holds is left to it.
 func TestDisturbedRunsInOrder(t *testing.T) {
 	dir := t.TempDir()

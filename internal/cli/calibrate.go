@@ -13,12 +13,12 @@ import (
 )
 
 type calibrateCmd struct {
-	Out     string   `default:"out/calibration.toml" placeholder:"FILE" help:"Profile to write; the samples (CSV) and plots go beside it. Default: ${default}."`
+	Out     string   `default:"out/calibration.toml" placeholder:"FILE" help:"Profile to write; the samples (CSV) and plots go to the same folder. Default: ${default}."`
 	Quick   bool     `help:"Fewer sizes and samples: under a minute."`
 	Pool    int64    `placeholder:"GIB" help:"Largest pool of host memory to pin. Default: 32, at most half of what is free."`
 	Fresh   bool     `help:"Measure anew what an earlier run has measured."`
 	Steady  bool     `help:"Stop where the first copies show that others disturb the host's CPU. Default: say so and go on."`
-	Library string   `placeholder:"FILE" help:"libsparseserve.so. Default: beside the program, or cuda/build."`
+	Library string   `placeholder:"FILE" help:"libsparseserve.so. Default: in the program's folder, or cuda/build."`
 	Format  []string `enum:"png,svg,pdf" default:"png" placeholder:"FORMAT" help:"Formats of the plots: png, svg and pdf. Default: ${default}."`
 	Refit   string   `placeholder:"CSV" help:"Fit these samples instead of measuring; needs no GPU."`
 }

@@ -48,19 +48,19 @@ func (c *claimsCmd) Run(ctx context.Context, app *App) error {
 	if err := c.serve(ctx, app, claims, studies); err != nil {
 		return err
 	}
-	verdicts, err := papers.Judge(claims, studies.Dir)
+	outcomes, err := papers.Judge(claims, studies.Dir)
 	if err != nil {
 		return err
 	}
 	if c.JSON {
-		err = printJSON(app, verdicts)
+		err = printJSON(app, outcomes)
 	} else {
-		printClaims(app.Stdout, verdicts)
+		printClaims(app.Stdout, outcomes)
 	}
 	if err != nil || c.Readme == "" {
 		return err
 	}
-	return writeBlock(c.Readme, c.block(), claimsMarkdown(verdicts))
+	return writeBlock(c.Readme, c.block(), claimsMarkdown(outcomes))
 }
 
 // block names the lines of the README that the command writes between.
@@ -87,7 +87,7 @@ func (c *claimsCmd) sensitivity(ctx context.Context, app *App, claims []papers.C
 	if len(c.Only) == 0 {
 		claims = slices.DeleteFunc(claims, papers.Claim.Apart)
 	}
-	measure := func(name string, change *papers.Change) ([]papers.Verdict, error) {
+	measure := func(name string, change *papers.Change) ([]papers.Outcome, error) {
 		studies := papers.Studies{Dir: filepath.Join(c.Out, "sensitivity", name), Sets: shorter(), Change: change}
 		if err := c.serve(ctx, app, claims, studies); err != nil {
 			return nil, err

@@ -13,16 +13,16 @@ import (
 
 // claimsMarkdown is the table of the README: measured claims, then why some
 // fail.
-func claimsMarkdown(verdicts []papers.Verdict) string {
+func claimsMarkdown(outcomes []papers.Outcome) string {
 	var b strings.Builder
 	b.WriteString("| claim | where | paper | ours | 95 % interval | deviation | |\n|-|-|-:|-:|-:|-:|-|\n")
-	for i := range verdicts {
-		v := &verdicts[i]
+	for i := range outcomes {
+		v := &outcomes[i]
 		if !v.Measured() {
 			continue
 		}
 		name := v.Text
-		if i > 0 && verdicts[i-1].Text == v.Text {
+		if i > 0 && outcomes[i-1].Text == v.Text {
 			name = fmt.Sprintf("the same, number %d", v.Index+1)
 		}
 		where := v.Where
@@ -36,8 +36,8 @@ func claimsMarkdown(verdicts []papers.Verdict) string {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s | %s |\n", name, where,
 			strings.NewReplacer("<", "&lt;", ">", "&gt;").Replace(claimed(v)), ours(v), interval(v), deviation(v), outcome)
 	}
-	b.WriteString("\n" + tally(verdicts) + "\n")
-	if lines := failures(verdicts); len(lines) > 0 {
+	b.WriteString("\n" + tally(outcomes) + "\n")
+	if lines := failures(outcomes); len(lines) > 0 {
 		b.WriteString("\nWhere they fail:\n\n")
 		for _, line := range lines {
 			id, note, _ := strings.Cut(line, ": ")

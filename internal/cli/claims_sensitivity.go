@@ -17,7 +17,7 @@ import (
 // double.
 type moves struct {
 	tuned        papers.Tuned
-	half, double []papers.Verdict
+	half, double []papers.Outcome
 }
 
 // leastMove is the relative change of a number that counts as a move.
@@ -25,7 +25,7 @@ const leastMove = 0.05
 
 // printSensitivity prints a row for each measured number: as it is, and how it
 // moves with each tuned parameter.
-func printSensitivity(w io.Writer, base []papers.Verdict, moved []moves) {
+func printSensitivity(w io.Writer, base []papers.Outcome, moved []moves) {
 	t := newTable(w)
 	header := table.Row{"claim", "paper", "ours"}
 	for _, m := range moved {
@@ -51,7 +51,7 @@ const aboutMoves = "Change of our number with the parameter at half / at double,
 
 // sensitivityMarkdown is the table of a study: the parameters, how many numbers each moves,
 // and why they are what they are. The command itself prints which.
-func sensitivityMarkdown(base []papers.Verdict, moved []moves) string {
+func sensitivityMarkdown(base []papers.Outcome, moved []moves) string {
 	var b strings.Builder
 	b.WriteString("| parameter | value | numbers it moves | why this value |\n|-|-|-:|-|\n")
 	for _, m := range moved {
@@ -68,10 +68,10 @@ func sensitivityMarkdown(base []papers.Verdict, moved []moves) string {
 
 // cell says how number i moves, with the words for an outcome that is not that
 // of base.
-func (m *moves) cell(base *papers.Verdict, i int, pass, fail string) string {
+func (m *moves) cell(base *papers.Outcome, i int, pass, fail string) string {
 	var cells [2]string
 	moves := false
-	for j, v := range []*papers.Verdict{&m.half[i], &m.double[i]} {
+	for j, v := range []*papers.Outcome{&m.half[i], &m.double[i]} {
 		change := *v.Ours / *base.Ours - 1
 		moves = moves || !(math.Abs(change) <= leastMove) || v.Pass != base.Pass
 		if cells[j] = fmt.Sprintf("%+.0f %%", 100*change); v.Pass && !base.Pass {

@@ -14,11 +14,11 @@ import (
 
 // printClaims prints every number of every claim, then the notes of those that
 // fail.
-func printClaims(w io.Writer, verdicts []papers.Verdict) {
+func printClaims(w io.Writer, outcomes []papers.Outcome) {
 	t := newTable(w)
 	t.AppendHeader(table.Row{"claim", "", "paper", "ours", "95 % interval", "deviation", ""})
-	for i := range verdicts {
-		v := &verdicts[i]
+	for i := range outcomes {
+		v := &outcomes[i]
 		t.AppendRow(table.Row{claimName(v), v.Where, claimed(v), ours(v), interval(v), deviation(v), outcome(v)})
 	}
 	t.SetColumnConfigs([]table.ColumnConfig{
@@ -28,8 +28,8 @@ func printClaims(w io.Writer, verdicts []papers.Verdict) {
 		{Number: 6, Align: text.AlignRight, AlignHeader: text.AlignRight},
 	})
 	t.Render()
-	fmt.Fprintln(w, tally(verdicts))
-	if lines := failures(verdicts); len(lines) > 0 {
+	fmt.Fprintln(w, tally(outcomes))
+	if lines := failures(outcomes); len(lines) > 0 {
 		fmt.Fprintln(w, "\nWhere they fail:")
 		for _, line := range lines {
 			fmt.Fprintln(w, "  "+text.WrapSoft(line, 110))
@@ -38,29 +38,29 @@ func printClaims(w io.Writer, verdicts []papers.Verdict) {
 }
 
 // tally counts what passes.
-func tally(verdicts []papers.Verdict) string {
+func tally(outcomes []papers.Outcome) string {
 	passed, measured := 0, 0
-	for i := range verdicts {
-		if verdicts[i].Measured() {
+	for i := range outcomes {
+		if outcomes[i].Measured() {
 			measured++
 		}
-		if verdicts[i].Pass {
+		if outcomes[i].Pass {
 			passed++
 		}
 	}
 	s := fmt.Sprintf("%d of %d numbers pass: within 20 %%, points within 3, bounds kept.", passed, measured)
-	if left := len(verdicts) - measured; left > 0 {
+	if left := len(outcomes) - measured; left > 0 {
 		s += fmt.Sprintf(" %d not yet measured.", left)
 	}
 	return s
 }
 
 // failures are the notes of claims that fail, each once.
-func failures(verdicts []papers.Verdict) []string {
+func failures(outcomes []papers.Outcome) []string {
 	var lines []string
 	last := ""
-	for i := range verdicts {
-		v := &verdicts[i]
+	for i := range outcomes {
+		v := &outcomes[i]
 		if v.Measured() && !v.Pass && v.ID != last && v.Note != "" {
 			lines, last = append(lines, v.ID+": "+v.Note), v.ID
 		}
@@ -69,14 +69,14 @@ func failures(verdicts []papers.Verdict) []string {
 }
 
 // claimName distinguishes the numbers of one claim.
-func claimName(v *papers.Verdict) string {
+func claimName(v *papers.Outcome) string {
 	if v.Index > 0 {
 		return fmt.Sprintf("%s [%d]", v.ID, v.Index+1)
 	}
 	return v.ID
 }
 
-func claimed(v *papers.Verdict) string {
+func claimed(v *papers.Outcome) string {
 	switch v.Bound {
 	case "below":
 		return "< " + claimNumber(v, v.Value)
@@ -86,21 +86,21 @@ func claimed(v *papers.Verdict) string {
 	return claimNumber(v, v.Value)
 }
 
-func ours(v *papers.Verdict) string {
+func ours(v *papers.Outcome) string {
 	if !v.Measured() {
 		return "-"
 	}
 	return claimNumber(v, *v.Ours)
 }
 
-func interval(v *papers.Verdict) string {
+func interval(v *papers.Outcome) string {
 	if !v.Measured() || *v.Low == *v.High {
 		return "-"
 	}
 	return claimNumber(v, *v.Low) + " to " + claimNumber(v, *v.High)
 }
 
-func deviation(v *papers.Verdict) string {
+func deviation(v *papers.Outcome) string {
 	switch {
 	case !v.Measured() || v.Bound != "":
 		return "-"
@@ -110,7 +110,7 @@ func deviation(v *papers.Verdict) string {
 	return fmt.Sprintf("%+.0f %%", 100**v.Deviation)
 }
 
-func outcome(v *papers.Verdict) string {
+func outcome(v *papers.Outcome) string {
 	switch {
 	case !v.Measured():
 		return strings.TrimPrefix(v.Note, "not yet measured: ")
@@ -121,7 +121,7 @@ func outcome(v *papers.Verdict) string {
 }
 
 // claimNumber prints a number of a claim in its unit.
-func claimNumber(v *papers.Verdict, x float64) string {
+func claimNumber(v *papers.Outcome, x float64) string {
 	switch v.Kind {
 	case "share":
 		return fmt.Sprintf("%.1f %%", 100*x)

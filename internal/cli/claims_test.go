@@ -22,13 +22,13 @@ import (
 	"github.com/sparseserve/sparseserve/sim"
 )
 
-// someVerdicts are one of each kind.
-func someVerdicts() []papers.Verdict {
-	v := func(id, kind, bound string, index int, value, ours, low, high, deviation float64, pass bool, note string) papers.Verdict {
-		return papers.Verdict{ID: id, Index: index, Paper: "sparseserve", Where: "Fig. 1", Text: "something of " + id, Kind: kind,
+// someOutcomes are one of each kind.
+func someOutcomes() []papers.Outcome {
+	v := func(id, kind, bound string, index int, value, ours, low, high, deviation float64, pass bool, note string) papers.Outcome {
+		return papers.Outcome{ID: id, Index: index, Paper: "sparseserve", Where: "Fig. 1", Text: "something of " + id, Kind: kind,
 			Bound: bound, Value: value, Ours: &ours, Low: &low, High: &high, Deviation: &deviation, Pass: pass, Note: note}
 	}
-	return []papers.Verdict{
+	return []papers.Outcome{
 		v("ss-ratio", "ratio", "", 0, 2, 2.1, 2, 2.2, 0.05, true, "not shown"),
 		v("ss-ratio", "ratio", "", 1, 2, 200, 180, 220, 99, false, "it is far too large"),
 		v("ss-share", "share", "", 0, 0.7, 0.5, 0.5, 0.5, -0.286, false, "a share is missing"),
@@ -41,25 +41,25 @@ func someVerdicts() []papers.Verdict {
 
 func TestPrintClaims(t *testing.T) {
 	var out bytes.Buffer
-	printClaims(&out, someVerdicts())
+	printClaims(&out, someOutcomes())
 	testkit.Golden(t, "claims.txt", out.String())
-	testkit.Golden(t, "claims.md", claimsMarkdown(someVerdicts()))
+	testkit.Golden(t, "claims.md", claimsMarkdown(someOutcomes()))
 
 }
 
 func TestPrintSensitivity(t *testing.T) {
 	first := moves{papers.Tuned{Name: "output_scale", Values: map[string]float64{"lwm-7b": 2, "llama3-8b": 8}, Reason: "none is given"},
-		someVerdicts(), someVerdicts()}
+		someOutcomes(), someOutcomes()}
 	*first.half[0].Ours, first.half[0].Pass = 1.2, false
 	*first.double[3].Ours = 14
-	second := moves{papers.Tuned{Name: "host.step", Value: 2.5, Unit: "ms", Reason: "an iteration takes 30 ms"}, someVerdicts(), someVerdicts()}
+	second := moves{papers.Tuned{Name: "host.step", Value: 2.5, Unit: "ms", Reason: "an iteration takes 30 ms"}, someOutcomes(), someOutcomes()}
 	*second.double[2].Ours, second.double[2].Pass = 0.65, true
 	*second.half[4].Ours = 2.3 // within 5 %
 	moved := []moves{first, second}
 	var out bytes.Buffer
-	printSensitivity(&out, someVerdicts(), moved)
+	printSensitivity(&out, someOutcomes(), moved)
 	testkit.Golden(t, "claims-sensitivity.txt", out.String())
-	testkit.Golden(t, "claims-sensitivity.md", sensitivityMarkdown(someVerdicts(), moved))
+	testkit.Golden(t, "claims-sensitivity.md", sensitivityMarkdown(someOutcomes(), moved))
 }
 
 // claims --sensitivity measures with every tuned parameter, and writes its part
@@ -108,14 +108,14 @@ func TestClaimsSensitivity(t *testing.T) {
 // MInference's claims are measured within seconds, on prices alone.
 func TestMInferenceClaims(t *testing.T) {
 	status, out, errs := invoke(t, nil, "claims", "--paper", "minference", "--json")
-	var verdicts []papers.Verdict
-	if err := json.Unmarshal([]byte(out), &verdicts); status != 0 || errs != "" || err != nil {
+	var outcomes []papers.Outcome
+	if err := json.Unmarshal([]byte(out), &outcomes); status != 0 || errs != "" || err != nil {
 		t.Fatalf("status %d, stderr %q, %v", status, errs, err)
 	}
-	if len(verdicts) != 11 {
-		t.Errorf("%d numbers, want 11", len(verdicts))
+	if len(outcomes) != 11 {
+		t.Errorf("%d numbers, want 11", len(outcomes))
 	}
-	for _, v := range verdicts {
+	for _, v := range outcomes {
 		if v.Ours == nil || !v.Pass {
 			t.Errorf("%+v", v)
 		}

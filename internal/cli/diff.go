@@ -86,7 +86,7 @@ func (d *diffCmd) print(w io.Writer, report *diff.Report) {
 	}
 	fmt.Fprintf(w, "%d of %d figures differ", shownOf(report), len(report.Rows))
 	if report.Rows[0].Seeds < 2 {
-		fmt.Fprint(w, "; one seed: whether by chance cannot be told, see the key seeds")
+		fmt.Fprint(w, "; one seed: no confidence interval, see the key seeds")
 	} else {
 		fmt.Fprint(w, " with 95 % confidence: of figures that are the same, one in twenty does")
 	}

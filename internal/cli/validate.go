@@ -32,7 +32,7 @@ type validateCmd struct {
 // Help is what the command's help adds.
 func (*validateCmd) Help() string {
 	return `Every point of the experiment is run twice: live, where the GPU does the work and its time is measured, and simulated with
-every head. Users' figures (TTFT, TBT, throughput, scheduling delay, blocks loaded, hits) are compared run by run. Beside that
+every head. Users' figures (TTFT, TBT, throughput, scheduling delay, blocks loaded, hits) are compared run by run. In addition
 the cost model prices each batch that the live run has carried out, so that step times are compared on identical batches.
 
 The result folder keeps everything, compressed: summary, requests and steps of both, what each live step asked of the device,

@@ -42,7 +42,7 @@ func TestValidateWarnsOfADisturbedHost(t *testing.T) {
 		slowSteps(t, quiet, steps, slow)
 		for _, flags := range [][]string{nil, {"--markdown"}} {
 			status, out, errs := runHere(t.Context(), nil, append([]string{"validate", "--recompute", dir}, flags...)...)
-			warned := strings.Contains(out, "\nThe host disturbed 1 of 1 live run that can tell: one in 20 of the steps of the same work takes more than 1.2 times their median.\n") &&
+			warned := strings.Contains(out, "\nThe host disturbed 1 of 1 live run with enough steps to judge: one in 20 of the steps of the same work takes more than 1.2 times their median.\n") &&
 				math.Abs(timesOf(out, live+", "+run+": ")/slow-1) < 0.1
 			stood := strings.Contains(out, "\n1 live run stood still within steps, ") && strings.Count(out, live+", "+run+": ") == 2
 			if status != 0 || errs != "" || warned != disturbed || strings.Contains(out, "disturbed") != disturbed || stood != stalled {
@@ -66,7 +66,7 @@ max_prompt_tokens = 8192
 list = [{ model = "llama3-8b", workload.output_scale = 1.5, workload.rate = 8.0, system.preset = "vllm" }]
 `
 
-// timesOf is the number behind a run's name, 0 where there is none.
+// timesOf is the number after a run's name, 0 where there is none.
 func timesOf(out, name string) float64 {
 	_, rest, _ := strings.Cut(out, name)
 	number, _, _ := strings.Cut(rest, " ")

@@ -132,7 +132,7 @@ func printDisturbed(w io.Writer, r *validate.Report, bullet string) {
 	if len(disturbed) == 0 {
 		return
 	}
-	fmt.Fprintf(w, "\nThe host disturbed %d of %s that can tell: one in 20 of the steps of the same work takes more than %g times their median.\n",
+	fmt.Fprintf(w, "\nThe host disturbed %d of %s with enough steps to judge: one in 20 of the steps of the same work takes more than %g times their median.\n",
 		len(disturbed), count(told, "live run"), validate.DisturbedAbove)
 	fmt.Fprintln(w, "Remove these folders and make the runs again on a quiet machine, worst first:")
 	for _, d := range disturbed {

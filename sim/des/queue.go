@@ -36,7 +36,7 @@ func (q *Queue[E]) Len() int { return len(q.heap) }
 func (q *Queue[E]) More() bool { return len(q.heap) > 0 && q.heap[0].at == q.now }
 
 // Schedule adds an event. Of events at one time the lower priority comes first, then the one
-// scheduled first. It panics when at lies in the past: time never runs back (law 5).
+// scheduled first. It panics when at is in the past: time never runs back (law 5).
 func (q *Queue[E]) Schedule(at Time, prio int8, ev E) {
 	if at < q.now {
 		panic("des: event scheduled at " + at.String() + ", before now " + q.now.String())

@@ -14,10 +14,10 @@ const everyBlock = math.MaxInt - 1
 
 // Options are what a configuration says of selection.
 type Options struct {
-	Blocks     int     // candidates that a fixed budget leaves beside sinks and window
+	Blocks     int     // candidates of a fixed budget without sinks and window
 	Epsilon    float64 // threshold of accumulated attention
 	Microbatch int     // blocks of one progressive iteration
-	Pipelined  bool    // the next iteration's blocks are loaded beside one's attention
+	Pipelined  bool    // the next iteration's blocks are loaded during one's attention
 	HeadStops  bool    // each KV head ends by itself, not the heads of a layer together
 	Margin     float64 // below the highest score, q·k / sqrt(d)
 }

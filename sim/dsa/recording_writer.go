@@ -17,7 +17,7 @@ type Shape struct {
 	BlockTokens  int    `json:"block_tokens"`
 	SinkBlocks   int    `json:"sink_blocks"`
 	WindowBlocks int    `json:"window_blocks"`
-	Candidates   int    `json:"candidates"` // chosen beside sinks and window; of a threshold, the microbatch
+	Candidates   int    `json:"candidates"` // chosen in addition to sinks and window; of a threshold, the microbatch
 	Seed         uint64 `json:"seed"`
 
 	Selection  string  `json:"selection"` // name of the algorithm

@@ -9,7 +9,7 @@ import (
 )
 
 // mirror is the table of a device, by handle, group and block, that hears of the
-// cache only what Changes and Missed tell.
+// cache only what Changes and Missed report.
 type mirror map[[3]int32]uint32
 
 func (m mirror) lose(t fatal, refs []BlockRef) {
@@ -110,7 +110,7 @@ func TestChangesMirrorSlots(t *testing.T) {
 	}
 }
 
-// What a request did before it went is not told, and the order of the others' changes stays.
+// What a request did before it went is not reported, and the order of the others' changes stays.
 func TestChangesForgetWhoGoes(t *testing.T) {
 	geo := small(1, 1)
 	c, err := NewCache(Config{Geometry: geo, Sample: FullSample(geo), HBMBytes: 12 * geo.BlockBytes, Eviction: LRU, Window: 2, Addressed: true, Tables: true})

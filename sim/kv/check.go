@@ -66,7 +66,7 @@ func (c *Cache) checkSeq(s *Seq, owner []map[uint32]ref) error {
 			r := ref{s.id, 0, uint16(g), uint16(b)}
 			if b >= s.blocks {
 				if m != 0 {
-					return fmt.Errorf("law 1: %+v lies beyond the %d blocks of its request", r, s.blocks)
+					return fmt.Errorf("law 1: %+v is beyond the %d blocks of its request", r, s.blocks)
 				}
 				continue
 			}

@@ -34,7 +34,7 @@ type Eviction struct {
 // Evictions lists the eviction orders, the usual one first.
 func Evictions() []Eviction {
 	return []Eviction{
-		{LRU, "the block whose last use lies furthest back", func(pool int, _ Score) evictor { return newLRU(pool) }},
+		{LRU, "the least recently used block", func(pool int, _ Score) evictor { return newLRU(pool) }},
 		{FIFO, "the block that entered first", func(pool int, _ Score) evictor { return &clock{pool: pool, fifo: true} }},
 		{CLOCK, "the block that entered first, but each use since the hand last passed keeps it for another round", func(pool int, _ Score) evictor { return &clock{pool: pool} }},
 		{SIEVE, "as clock, but what is kept keeps its place and the hand goes on to younger blocks (NSDI'24)", func(pool int, _ Score) evictor { return &sieve{pool: pool} }},

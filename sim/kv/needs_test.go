@@ -37,7 +37,7 @@ func TestSavedBlocksOfARunningPrefillStayHeld(t *testing.T) {
 	}
 }
 
-// Three groups over two layers: two of them lie in one layer, whose selections
+// Three groups over two layers: two of them are in one layer, whose selections
 // must be in HBM together; a pool of that layer alone holds twice the other's.
 func TestNeedsOfAnUnevenSample(t *testing.T) {
 	geo := small(2, 4)
@@ -74,7 +74,7 @@ func TestBudgetWatermark(t *testing.T) {
 	b := NewBudget(20, 4, 0.1) // two blocks
 	var g Grant
 	if !b.Fits(72) || b.Fits(73) {
-		t.Error("18 of 20 blocks should fit beside the watermark, 19 not")
+		t.Error("18 of 20 blocks should fit above the watermark, 19 not")
 	}
 	if b.Admit(&g, 73) || b.Used() != 0 {
 		t.Errorf("admitted into the watermark; %d used", b.Used())

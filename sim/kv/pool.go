@@ -10,7 +10,7 @@ type pool struct {
 	used     int    // blocks resident
 	idle     int    // of them, those that can be evicted
 	first    uint32 // number of its first slot: the pools' numbers follow one another
-	fresh    uint32 // slots never handed out lie at fresh and above
+	fresh    uint32 // slots at fresh and above were never handed out
 	free     []uint32
 	order    evictor
 }

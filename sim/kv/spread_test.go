@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// Loads that lie anywhere in their requests, whatever the heads', lie over as many
+// Loads anywhere in their requests, whatever the heads', are spread over as many
 // blocks of tokens as Spread expects, and what is read again has the bytes of its
 // request. A sample of the heads expects what all of them do.
 func TestSpreadCountsPages(t *testing.T) {
@@ -60,7 +60,7 @@ func spreadOf(t *testing.T, geo Geometry, sample Sample, each int) (sum spread) 
 	}
 	c.BeginStep(seqs)
 	r := rand.New(rand.NewPCG(1, uint64(each)))
-	var again, bytes int64 // of loads behind the first of their place
+	var again, bytes int64 // of loads after the first of their page
 	for _, l := range c.layers {
 		for _, s := range seqs {
 			for g := l.From; g < l.To; g++ {
@@ -106,7 +106,7 @@ func spreadOf(t *testing.T, geo Geometry, sample Sample, each int) (sum spread) 
 	return sum
 }
 
-// A request that leaves before its loads are told of has none, and one load in some
+// A request that ends before its loads are reported has none, and one load in some
 // layers is at most one place.
 func TestSpreadOfFewLoads(t *testing.T) {
 	geo := small(4, 2)

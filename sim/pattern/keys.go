@@ -62,7 +62,7 @@ func (l line) sum(r float64) float64 {
 // Kept returns how many keys the row at a position attends to, of the as many that it has.
 func (h Head) Kept(row float64) float64 { return math.Min(row, h.keys().at(row)) }
 
-// Pairs returns how many pairs of a query and a key the head computes for query tokens behind
+// Pairs returns how many pairs of a query and a key the head computes for query tokens after
 // prefix earlier ones: Kept, summed over the rows. Dense, it is query prefix + query^2 / 2.
 func (h Head) Pairs(query, prefix int) float64 {
 	from, to := float64(prefix), float64(prefix)+float64(query)

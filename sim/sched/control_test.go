@@ -144,7 +144,7 @@ func TestVLLMV1AdmitsNobodyAfterPreemption(t *testing.T) {
 type tight struct {
 	limit
 	g        *rig
-	full     bool // nothing is available beside what is held
+	full     bool // nothing is available in addition to what is held
 	inFlight bool
 }
 
@@ -173,7 +173,7 @@ next:
 	return used <= l.available
 }
 
-// When nobody can run beside what others hold: wait for saves, else preempt
+// When no request can run with what others hold: wait for saves, else preempt
 // the youngest until the oldest can.
 func TestLimitWaitsThenPreempts(t *testing.T) {
 	cfg := chunked("vllm", 100, 1000)

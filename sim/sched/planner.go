@@ -41,8 +41,8 @@ func (p *Planner) Segmented() bool { return p.Mode == "layer" || p.Mode == "laye
 // ok is false when nothing of it fits this iteration.
 //
 //   - plain: the whole prompt at once, beyond the budget only when alone.
-//   - chunked: as many tokens as the token budget leaves (Sarathi).
-//   - layer: all tokens of as many layers as maxInjectToken leaves, at least
+//   - chunked: as many tokens as remain of the token budget (Sarathi).
+//   - layer: all tokens of as many layers as remain of maxInjectToken, at least
 //     one for the first prefill of a batch (SparseServe §3.4).
 //   - layer-chunked: as layer, but where one layer exceeds maxInjectToken the
 //     layer is cut into chunks of tokens.

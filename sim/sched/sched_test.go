@@ -135,7 +135,7 @@ func TestVLLMChunkedBudget(t *testing.T) {
 }
 
 // Admission takes all blocks of the prompt at once, first come first served: a
-// small request behind one that does not fit waits too.
+// small request after one that does not fit waits too.
 func TestVLLMAdmissionAllocatesWholePrompt(t *testing.T) {
 	g := newRig(t, chunked("vllm", 8, 10)) // 40 tokens
 	g.add(1, 16, 2)
