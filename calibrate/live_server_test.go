@@ -23,7 +23,7 @@ func tinyCase(probe string) *liveCase {
 	return c
 }
 
-// Each probe serves on a device that computes, in pages of the rig's pool, and
+// Each probe serves on a device that computes, in pages of the bench's pool, and
 // gives all else back; it loads as often as the plan expects.
 func TestLiveCasesServe(t *testing.T) {
 	for _, probe := range liveProbes {

@@ -18,7 +18,7 @@ type attention struct {
 
 // batch builds caches of the given context lengths: blocks in random slots, NaN in unused slots and
 // past the context's end.
-func (g *rig) batch(group, kvHeads, dim, blockTokens int, contexts ...int) *attention {
+func (g *fixture) batch(group, kvHeads, dim, blockTokens int, contexts ...int) *attention {
 	a := &attention{}
 	a.Shape = reference.Shape{Batch: len(contexts), HeadsQ: group * kvHeads, HeadsKV: kvHeads, Dim: dim}
 	a.BlockTokens, a.TableStride = blockTokens, 1
@@ -54,7 +54,7 @@ func (g *rig) batch(group, kvHeads, dim, blockTokens int, contexts ...int) *atte
 
 // choose gives each unit a random list of up to k of its blocks; every third unit gets none if
 // empty is set.
-func (g *rig) choose(a *attention, k int, empty bool) {
+func (g *fixture) choose(a *attention, k int, empty bool) {
 	a.ListStride = max(k, 1)
 	a.List, a.Count = slices.Repeat([]int32{-1}, a.Units()*a.ListStride), make([]int32, a.Units())
 	for unit := range a.Units() {
@@ -71,7 +71,7 @@ func (g *rig) choose(a *attention, k int, empty bool) {
 	a.args.List, a.args.Count, a.args.ListStride, a.args.MaxBlocks = upload(g, a.List), upload(g, a.Count), int32(a.ListStride), int32(k)
 }
 
-func (g *rig) checkDecode(what string, a *attention) {
+func (g *fixture) checkDecode(what string, a *attention) {
 	g.t.Helper()
 	want, wantLSE := a.Run()
 	for _, splits := range []int32{0, 1, 3} {
@@ -94,7 +94,7 @@ func (g *rig) checkDecode(what string, a *attention) {
 }
 
 func TestDecode(t *testing.T) {
-	g := newRig(t, Config{})
+	g := newFixture(t, Config{})
 	for _, c := range []struct {
 		group, kvHeads, dim, block int
 		contexts                   []int
@@ -110,7 +110,7 @@ func TestDecode(t *testing.T) {
 }
 
 func TestDecodeFaults(t *testing.T) {
-	g := newRig(t, Config{})
+	g := newFixture(t, Config{})
 	for _, c := range []struct {
 		name, arg, why string
 		change         func(*cuda.DecodeArgs)
@@ -144,7 +144,7 @@ func TestDecodeFaults(t *testing.T) {
 
 // Poison in a slot reaches the answer: a block used before it was loaded cannot hide.
 func TestDecodeOfPoisonIsNaN(t *testing.T) {
-	g := newRig(t, Config{})
+	g := newFixture(t, Config{})
 	a := g.batch(1, 1, 64, 16, 16)
 	bytes, err := g.Workspace(&a.args)
 	g.must(err)
@@ -158,7 +158,7 @@ func TestDecodeOfPoisonIsNaN(t *testing.T) {
 }
 
 func TestPrefill(t *testing.T) {
-	g := newRig(t, Config{})
+	g := newFixture(t, Config{})
 	for _, c := range []struct{ group, kvHeads, dim, block, tokens, prefix int }{
 		{1, 2, 128, 16, 1, 0}, {4, 1, 64, 32, 20, 37}, {1, 3, 64, 16, 33, 0}, {8, 1, 128, 16, 5, 100},
 	} {
@@ -226,7 +226,7 @@ func slotsOf(a *attention) []int32 {
 
 // The same blocks by slots with the list, or by a table of pages, give the same answer.
 func TestDecodeBySlotsAndPages(t *testing.T) {
-	g := newRig(t, Config{})
+	g := newFixture(t, Config{})
 	a := g.batch(4, 2, 64, 16, 177, 5, 64)
 	run := func(args cuda.DecodeArgs) []cuda.Half {
 		bytes, err := g.Workspace(&args)

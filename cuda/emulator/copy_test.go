@@ -11,7 +11,7 @@ import (
 
 // The values are those that fill.cu's arithmetic gives when a C compiler does it.
 func TestFillIsTheKernels(t *testing.T) {
-	g := newRig(t, Config{})
+	g := newFixture(t, Config{})
 	for _, c := range []struct {
 		seed  uint64
 		scale float32
@@ -34,7 +34,7 @@ func TestFillIsTheKernels(t *testing.T) {
 }
 
 func TestUploadsArriveWhole(t *testing.T) {
-	g := newRig(t, Config{})
+	g := newFixture(t, Config{})
 	data := make([]byte, 100)
 	for i := range data {
 		data[i] = byte(i + 1)
@@ -62,7 +62,7 @@ func TestUploadsArriveWhole(t *testing.T) {
 }
 
 func TestBlocksAreCopied(t *testing.T) {
-	g := newRig(t, Config{})
+	g := newFixture(t, Config{})
 	const count, block = 9, 48
 	data := make([]byte, count*block)
 	for i := range data {
@@ -95,7 +95,7 @@ func TestBlocksAreCopied(t *testing.T) {
 }
 
 func TestSkippedOwnersAreLeftOut(t *testing.T) {
-	g := newRig(t, Config{})
+	g := newFixture(t, Config{})
 	dst := g.device(5 * 16)
 	var src, to []cuda.Ptr
 	for i := range 5 {
@@ -115,7 +115,7 @@ func TestSkippedOwnersAreLeftOut(t *testing.T) {
 }
 
 func TestSavesReachTheirBlocks(t *testing.T) {
-	g := newRig(t, Config{})
+	g := newFixture(t, Config{})
 	saver, err := g.SaverCreate(2, 4096, 2)
 	g.must(err)
 	const count, block = 7, 128

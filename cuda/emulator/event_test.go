@@ -12,7 +12,7 @@ import (
 
 func TestEventsKeepTime(t *testing.T) {
 	now := time.Unix(0, 0)
-	g := newRig(t, Config{Clock: func() time.Time { now = now.Add(1500 * time.Microsecond); return now }})
+	g := newFixture(t, Config{Clock: func() time.Time { now = now.Add(1500 * time.Microsecond); return now }})
 	a, b := g.event(), g.event()
 	g.must(g.EventRecord(a, 0))
 	g.must(g.EventRecord(b, 0))
@@ -28,7 +28,7 @@ func TestEventsKeepTime(t *testing.T) {
 // Two goroutines work side by side, as the live device and its saves do.
 func TestTwoGoroutines(t *testing.T) {
 	for _, config := range []Config{{}, {Late: true, Seed: 3}} {
-		g := newRig(t, config)
+		g := newFixture(t, config)
 		saver, err := g.SaverCreate(1, 4096, 2)
 		g.must(err)
 		src, dst, work, s := upload(g, slices.Repeat([]int32{9}, 16)), g.host(64), g.device(256), g.stream()

@@ -11,7 +11,7 @@ import (
 )
 
 func TestLinear(t *testing.T) {
-	g := newRig(t, Config{})
+	g := newFixture(t, Config{})
 	for _, c := range []struct{ tokens, in, out int }{{1, 64, 96}, {3, 256, 40}, {33, 8, 5}, {8, 96, 128}} {
 		x, xf := g.normal(c.tokens*c.in, 1)
 		w, wf := g.normal(c.out*c.in, 0.1)
@@ -28,7 +28,7 @@ func TestLinear(t *testing.T) {
 }
 
 func TestEmbed(t *testing.T) {
-	g := newRig(t, Config{})
+	g := newFixture(t, Config{})
 	const vocab, hidden = 9, 24
 	table, _ := g.normal(vocab*hidden, 1)
 	tokens := []int32{8, 0, 3}
@@ -43,7 +43,7 @@ func TestEmbed(t *testing.T) {
 }
 
 // equal compares with values already rounded to fp16.
-func (g *rig) equal(what string, got []cuda.Half, want []float64) {
+func (g *fixture) equal(what string, got []cuda.Half, want []float64) {
 	g.t.Helper()
 	if !slices.Equal(floats(got), want) {
 		g.t.Errorf("%s differs", what)
@@ -51,7 +51,7 @@ func (g *rig) equal(what string, got []cuda.Half, want []float64) {
 }
 
 func TestRMSNorm(t *testing.T) {
-	g := newRig(t, Config{})
+	g := newFixture(t, Config{})
 	const rows, hidden = 5, 40
 	x, xf := g.normal(rows*hidden, 3)
 	weight, weightF := g.normal(hidden, 1)
@@ -82,7 +82,7 @@ func TestRMSNorm(t *testing.T) {
 }
 
 func TestRope(t *testing.T) {
-	g := newRig(t, Config{})
+	g := newFixture(t, Config{})
 	for _, c := range []struct{ headsQ, headsKV, dim, block int }{{4, 1, 64, 16}, {3, 3, 128, 32}} {
 		what := fmt.Sprintf("%+v", c)
 		heads, size := c.headsQ+2*c.headsKV, 2*c.block*c.dim
@@ -140,7 +140,7 @@ func TestRope(t *testing.T) {
 }
 
 func TestSiluMul(t *testing.T) {
-	g := newRig(t, Config{})
+	g := newFixture(t, Config{})
 	const tokens, ffn = 3, 24
 	x, xf := g.normal(tokens*2*ffn, 3)
 	args := &cuda.SiluMulArgs{X: upload(g, x), Out: g.device(tokens * ffn * 2), Tokens: tokens, FFN: ffn}
@@ -153,7 +153,7 @@ func TestSiluMul(t *testing.T) {
 }
 
 func TestArgmax(t *testing.T) {
-	g := newRig(t, Config{})
+	g := newFixture(t, Config{})
 	const stride, plusInf, minusInf, nan = 7, 0x7c00, 0xfc00, 0x7e00
 	logits := []cuda.Half{ // the last two of each row are beyond the vocabulary
 		0, 0x3c00, nan, 0x3c00, 0, plusInf, plusInf,
@@ -170,7 +170,7 @@ func TestArgmax(t *testing.T) {
 
 // KVWrite after Rope writes the blocks that Rope by itself does, with slots and with pages.
 func TestKVWrite(t *testing.T) {
-	g := newRig(t, Config{})
+	g := newFixture(t, Config{})
 	const tokens, headsQ, headsKV, dim, block, blocks = 40, 4, 2, 64, 16, 4
 	qkv, _ := g.normal(tokens*(headsQ+2*headsKV)*dim, 1)
 	position := make([]int32, tokens)

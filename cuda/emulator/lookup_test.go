@@ -36,7 +36,7 @@ func TestLookupOfAnotherCount(t *testing.T) {
 		"in rounds, all in one": {rounds: 2, missing: []int32{4, 5, 6}, before: []int64{0, 0}, frees: 3, src: []int64{4, 5, 6}, loads: 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := newRig(t, Config{})
+			g := newFixture(t, Config{})
 			a, err := c.run(g, c.rounds)
 			g.must(err)
 			const free = 100
@@ -71,7 +71,7 @@ func TestLookupOfAnotherCount(t *testing.T) {
 // A list that goes on for more rounds than the caller has is an error.
 func TestLookupBeyondItsRounds(t *testing.T) {
 	c := &wrongCount{missing: []int32{5}, before: []int64{0}, frees: 1}
-	_, err := c.run(newRig(t, Config{}), 1)
+	_, err := c.run(newFixture(t, Config{}), 1)
 	if !errors.Is(err, cuda.Failed) || !strings.Contains(err.Error(), "round 1 of 1") {
 		t.Errorf("error %v", err)
 	}
@@ -82,7 +82,7 @@ const (
 	poolBase = 1 << 31
 )
 
-func (c *wrongCount) run(g *rig, rounds int32) (*cuda.LookupArgs, error) {
+func (c *wrongCount) run(g *fixture, rounds int32) (*cuda.LookupArgs, error) {
 	table, list, pages, free := make([]int32, 8), make([]int32, 8), make([]int64, 8), []int32{}
 	for i := range table {
 		table[i], list[i], pages[i] = int32(i+1), int32(i), pageBase+16*int64(i)

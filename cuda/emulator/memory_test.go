@@ -8,7 +8,7 @@ import (
 )
 
 func TestAccessesOutsideAreFaults(t *testing.T) {
-	g := newRig(t, Config{})
+	g := newFixture(t, Config{})
 	a, b, h := g.device(100), g.device(64), g.host(64)
 	set := func(p cuda.Ptr, n int64) error { return g.Launch(&cuda.MemsetArgs{Dst: p, Bytes: n}, 0) }
 	g.must(set(a, 100))
@@ -37,7 +37,7 @@ func TestAccessesOutsideAreFaults(t *testing.T) {
 
 // An index that leads far out of its array is a fault even where it meets another allocation.
 func TestIndexesDoNotReachOtherAllocations(t *testing.T) {
-	g := newRig(t, Config{})
+	g := newFixture(t, Config{})
 	regions := map[cuda.Ptr]bool{}
 	for range 64 {
 		regions[g.device(4096)] = true
@@ -57,7 +57,7 @@ func TestIndexesDoNotReachOtherAllocations(t *testing.T) {
 }
 
 func TestNewMemoryIsNaN(t *testing.T) {
-	g := newRig(t, Config{})
+	g := newFixture(t, Config{})
 	for _, h := range download[cuda.Half](g, g.device(64), 32) {
 		if h != 0x7e7e || h.Float() == h.Float() {
 			t.Fatalf("device memory holds %#x", h)
@@ -71,7 +71,7 @@ func TestNewMemoryIsNaN(t *testing.T) {
 }
 
 func TestCPUDoesNotReachDeviceMemory(t *testing.T) {
-	g := newRig(t, Config{})
+	g := newFixture(t, Config{})
 	saver, err := g.SaverCreate(1, 4096, 1)
 	g.must(err)
 	d, h := g.device(1024), g.host(1024)
@@ -84,7 +84,7 @@ func TestCPUDoesNotReachDeviceMemory(t *testing.T) {
 }
 
 func TestMemoryIsCounted(t *testing.T) {
-	g := newRig(t, Config{MemoryBytes: 1000})
+	g := newFixture(t, Config{MemoryBytes: 1000})
 	a, h := g.device(600), g.host(5000)
 	if _, err := g.DeviceAlloc(401); !errors.Is(err, cuda.OutOfMemory) {
 		t.Errorf("401 bytes of 400: %v", err)
@@ -106,7 +106,7 @@ func TestMemoryIsCounted(t *testing.T) {
 }
 
 func TestOnlyAllocationsAreFreed(t *testing.T) {
-	g := newRig(t, Config{})
+	g := newFixture(t, Config{})
 	d, h := g.device(64), g.host(64)
 	if err := g.DeviceFree(d + 16); !errors.Is(err, cuda.Failed) {
 		t.Errorf("inside an allocation: %v", err)
@@ -126,7 +126,7 @@ func TestOnlyAllocationsAreFreed(t *testing.T) {
 }
 
 func TestBadArgumentsAreRefused(t *testing.T) {
-	g := newRig(t, Config{})
+	g := newFixture(t, Config{})
 	saver, err := g.SaverCreate(1, 4096, 1)
 	g.must(err)
 	p := g.device(1 << 16)

@@ -12,7 +12,7 @@ import (
 
 // sparse is a prefill of 150 queries after 70 tokens, two query heads of one KV head.
 type sparse struct {
-	*rig
+	*fixture
 	args cuda.PrefillArgs
 	ref  reference.Prefill
 }
@@ -24,7 +24,7 @@ const (
 
 func newSparse(t *testing.T) *sparse {
 	const dim = 128
-	g := newRig(t, Config{})
+	g := newFixture(t, Config{})
 	draw := func(n int) (cuda.Ptr, []float64) {
 		h := make([]cuda.Half, n)
 		for i := range h {
@@ -35,7 +35,7 @@ func newSparse(t *testing.T) *sparse {
 	q, qf := draw(sparseQueries * sparseHeads * dim)
 	k, kf := draw(sparseTotal * dim)
 	v, vf := draw(sparseTotal * dim)
-	s := &sparse{rig: g, ref: reference.Prefill{Shape: reference.Shape{Batch: 1, HeadsQ: sparseHeads,
+	s := &sparse{fixture: g, ref: reference.Prefill{Shape: reference.Shape{Batch: 1, HeadsQ: sparseHeads,
 		HeadsKV: 1, Dim: dim}, Q: qf, K: kf, V: vf, QTokens: sparseQueries, Prefix: sparsePrefix,
 		Scale: float64(float32(1 / math.Sqrt(dim)))}}
 	s.args = cuda.PrefillArgs{Q: q, K: k, V: v, Out: g.device(2 * sparseQueries * sparseHeads * dim),
@@ -50,7 +50,7 @@ func newSparse(t *testing.T) *sparse {
 func (s *sparse) compare(a *cuda.MIAttendArgs, sees func(head, query, key int) int) {
 	s.t.Helper()
 	s.must(s.Launch(a, 0))
-	got := floats(download[cuda.Half](s.rig, s.args.Out, sparseQueries*sparseHeads*128))
+	got := floats(download[cuda.Half](s.fixture, s.args.Out, sparseQueries*sparseHeads*128))
 	want := (&reference.Masked{Prefill: s.ref, Sees: sees}).Run()
 	for i := range want {
 		if math.Abs(got[i]-want[i]) > 2e-3 {
@@ -145,7 +145,7 @@ func TestMIBlockSparse(t *testing.T) {
 	a := &cuda.MIBlocksArgs{Q: q, K: k, Scores: s.device(64 * 64 * 4), ScoreCount: 64 * 64, QTokens: sparseQueries, Prefix: sparsePrefix, HeadsQ: sparseHeads, HeadsKV: 1,
 		BlockStride: 2 * top, Top: top, Blocks: s.device(sparseHeads * tiles * 2 * top * 4), Counts: s.device(sparseHeads * tiles * 16)}
 	s.must(s.Launch(a, 0))
-	pq, pk := floats(download[cuda.Half](s.rig, q, sparseHeads*rows*128)), floats(download[cuda.Half](s.rig, k, blocks*128))
+	pq, pk := floats(download[cuda.Half](s.fixture, q, sparseHeads*rows*128)), floats(download[cuda.Half](s.fixture, k, blocks*128))
 	chosen := map[[2]int][]int32{}
 	for head := range sparseHeads {
 		for row := range rows {
@@ -180,7 +180,7 @@ func TestMIFaults(t *testing.T) {
 	if err := s.Launch(&cuda.MITopKArgs{Rows: 1, N: 3, K: 4}, 0); !errors.Is(err, cuda.BadArgument) {
 		t.Errorf("more chosen than there are: %v", err)
 	}
-	counts := upload(s.rig, slices.Repeat([]int32{3, 0, 0, 0}, 4))
+	counts := upload(s.fixture, slices.Repeat([]int32{3, 0, 0, 0}, 4))
 	if err := s.Launch(&cuda.MIAttendArgs{Prefill: s.args, BlockStride: 2, Blocks: s.device(64), Columns: s.device(64), Counts: counts}, 0); !errors.Is(err, cuda.Failed) {
 		t.Errorf("3 blocks in lists of 2: %v", err)
 	}

@@ -11,7 +11,7 @@ import (
 
 // tinyModel runs a forward pass of a random Llama, one operation after the other on one stream, and
 // returns each position's next token, and the same model for the reference.
-func tinyModel(g *rig, tokens int) ([]int32, *reference.Llama) {
+func tinyModel(g *fixture, tokens int) ([]int32, *reference.Llama) {
 	const layers, hidden, heads, dim, ffn, vocab, block = 2, 192, 3, 64, 512, 1000, 16
 	blocks := (tokens + block - 1) / block
 	s := g.stream()
@@ -83,7 +83,7 @@ func tokenAt(i int) int { return i * i % 1000 }
 // The operations in a row are the model, rounding included.
 func TestTinyModelMatchesTheReference(t *testing.T) {
 	const tokens = 45
-	got, model := tinyModel(newRig(t, Config{}), tokens)
+	got, model := tinyModel(newFixture(t, Config{}), tokens)
 	prompt, want := make([]int, tokens), make([]int32, tokens)
 	for i := range prompt {
 		prompt[i] = tokenAt(i)
@@ -100,7 +100,7 @@ func TestTinyModelMatchesTheReference(t *testing.T) {
 // when it is done.
 func TestTinyModel(t *testing.T) {
 	start := time.Now()
-	want, _ := tinyModel(newRig(t, Config{}), 200)
+	want, _ := tinyModel(newFixture(t, Config{}), 200)
 	elapsed := time.Since(start)
 	t.Log(elapsed)
 	if elapsed > 5*time.Second {
@@ -113,7 +113,7 @@ func TestTinyModel(t *testing.T) {
 	if len(distinct) < 20 {
 		t.Errorf("%d next tokens of 200 positions: %v", len(distinct), want)
 	}
-	if got, _ := tinyModel(newRig(t, Config{Late: true, Seed: 1}), 200); !slices.Equal(got, want) {
+	if got, _ := tinyModel(newFixture(t, Config{Late: true, Seed: 1}), 200); !slices.Equal(got, want) {
 		t.Errorf("late: %v, want %v", got, want)
 	}
 }

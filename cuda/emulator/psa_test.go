@@ -9,7 +9,7 @@ import (
 	"github.com/sparseserve/sparseserve/cuda/reference"
 )
 
-func (g *rig) psa(a *attention, micro int, epsilon float64) (*reference.PSA, *cuda.PSAArgs) {
+func (g *fixture) psa(a *attention, micro int, epsilon float64) (*reference.PSA, *cuda.PSAArgs) {
 	epsilon = float64(float32(epsilon))
 	p := &reference.PSA{Shape: a.Shape, Cache: a.Cache, Q: a.Q, Order: a.List, OrderStride: a.ListStride, Count: a.Count, Micro: micro, Scale: a.Scale, Epsilon: epsilon}
 	args := &cuda.PSAArgs{
@@ -25,7 +25,7 @@ func (g *rig) psa(a *attention, micro int, epsilon float64) (*reference.PSA, *cu
 	return p, args
 }
 
-func (g *rig) checkPSA(what string, want reference.PSAResult, a *attention, args *cuda.PSAArgs) (stopped int) {
+func (g *fixture) checkPSA(what string, want reference.PSAResult, a *attention, args *cuda.PSAArgs) (stopped int) {
 	g.t.Helper()
 	g.near(what, floats(download[cuda.Half](g, args.Out, len(a.Q))), want.Out)
 	if used := download[int32](g, args.Used, a.Units()); !slices.Equal(used, want.Used) {
@@ -46,7 +46,7 @@ func (g *rig) checkPSA(what string, want reference.PSAResult, a *attention, args
 }
 
 func TestPSA(t *testing.T) {
-	g, stopped := newRig(t, Config{}), 0
+	g, stopped := newFixture(t, Config{}), 0
 	for _, c := range []struct {
 		group, kvHeads, dim, block int
 		contexts                   []int
@@ -77,7 +77,7 @@ func TestPSA(t *testing.T) {
 
 // The flag stays down while a unit is not done.
 func TestPSAFlagIsOfAllUnits(t *testing.T) {
-	g := newRig(t, Config{})
+	g := newFixture(t, Config{})
 	a := g.batch(1, 2, 64, 16, 320)
 	g.choose(a, a.TableStride, false)
 	_, args := g.psa(a, 4, 1)
@@ -117,7 +117,7 @@ func (a *attention) misses(micro int, slab, pool cuda.Ptr, wanted func(step int)
 
 func TestPSAPipeline(t *testing.T) {
 	for _, config := range []Config{{}, {Late: true}, {Late: true, Seed: 5}} {
-		g := newRig(t, config)
+		g := newFixture(t, config)
 		const micro = 4
 		a := g.batch(4, 2, 64, 16, 500, 133, 16)
 		g.choose(a, a.TableStride, false)
@@ -153,7 +153,7 @@ func TestPSAPipeline(t *testing.T) {
 }
 
 func TestPSABySlots(t *testing.T) {
-	g := newRig(t, Config{})
+	g := newFixture(t, Config{})
 	a := g.batch(4, 2, 64, 16, 177, 100)
 	g.choose(a, a.TableStride, false)
 	p, args := g.psa(a, 3, 0.9)
@@ -167,7 +167,7 @@ func TestPSABySlots(t *testing.T) {
 func TestPSAPipelineSharesLaunches(t *testing.T) {
 	for _, config := range []Config{{}, {Late: true}, {Late: true, Seed: 7}} {
 		for _, own := range []bool{false, true} {
-			g := newRig(t, config)
+			g := newFixture(t, config)
 			const micro = 2
 			a := g.batch(4, 2, 64, 16, 500, 133, 16)
 			g.choose(a, a.TableStride, false)
@@ -223,7 +223,7 @@ func TestPSAPipelineSharesLaunches(t *testing.T) {
 }
 
 // peek reads a byte of device memory after what stream 0 has done, and nothing else.
-func (g *rig) peek(p cuda.Ptr) byte {
+func (g *fixture) peek(p cuda.Ptr) byte {
 	g.t.Helper()
 	to := g.host(1)
 	g.must(g.Launch(&cuda.MemcpyArgs{Dst: to.Ptr(), Src: p, Bytes: 1}, 0))

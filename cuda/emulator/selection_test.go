@@ -11,7 +11,7 @@ import (
 )
 
 func TestDigest(t *testing.T) {
-	g := newRig(t, Config{})
+	g := newFixture(t, Config{})
 	const dim, block, count = 64, 16, 5
 	size := 2 * block * dim
 	pool, poolF := g.normal(2*count*size, 2)
@@ -43,7 +43,7 @@ func TestDigest(t *testing.T) {
 }
 
 // selection is a batch of queries and digests with the reference's scores.
-func (g *rig) selection(group, kvHeads, dim int, counts ...int) (args cuda.ScoresArgs, want [][]float64) {
+func (g *fixture) selection(group, kvHeads, dim int, counts ...int) (args cuda.ScoresArgs, want [][]float64) {
 	batch := len(counts) / kvHeads
 	q, qf := g.normal(batch*group*kvHeads*dim, 1)
 	var meta []cuda.Half
@@ -65,7 +65,7 @@ func (g *rig) selection(group, kvHeads, dim int, counts ...int) (args cuda.Score
 }
 
 func TestScores(t *testing.T) {
-	g := newRig(t, Config{})
+	g := newFixture(t, Config{})
 	args, want := g.selection(4, 2, 64, 10, 33, 0, 7)
 	g.must(g.Launch(&args, 0))
 	got := download[float32](g, args.Scores, len(want)*int(args.ScoreStride))
@@ -85,7 +85,7 @@ func TestScores(t *testing.T) {
 }
 
 func TestTopK(t *testing.T) {
-	g := newRig(t, Config{})
+	g := newFixture(t, Config{})
 	for _, c := range []struct{ n, k, sink, window int }{{1, 1, 0, 0}, {100, 64, 2, 2}, {30, 64, 2, 2}, {100, 0, 2, 2}, {100, 3, 2, 2}, {2, 4, 2, 2}} {
 		const units = 3
 		stride := c.n + 5
@@ -122,7 +122,7 @@ func TestTopK(t *testing.T) {
 
 // Select is Scores, then TopK with -inf where there is no digest yet.
 func TestSelect(t *testing.T) {
-	g := newRig(t, Config{})
+	g := newFixture(t, Config{})
 	const k = 6
 	args, want := g.selection(4, 2, 64, 10, 33, 0, 7)
 	units := len(want)

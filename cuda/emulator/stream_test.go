@@ -14,11 +14,11 @@ var seeds = []uint64{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}
 
 // wrong counts the schedules of Late under which a program's answer is not what it is in call
 // order.
-func wrong(t *testing.T, program func(*rig) []int32) (n int) {
+func wrong(t *testing.T, program func(*fixture) []int32) (n int) {
 	t.Helper()
-	want := program(newRig(t, Config{}))
+	want := program(newFixture(t, Config{}))
 	for _, seed := range seeds {
-		if !slices.Equal(program(newRig(t, Config{Late: true, Seed: seed})), want) {
+		if !slices.Equal(program(newFixture(t, Config{Late: true, Seed: seed})), want) {
 			n++
 		}
 	}
@@ -27,18 +27,18 @@ func wrong(t *testing.T, program func(*rig) []int32) (n int) {
 
 // waits shows that a program with its wait is always right, and that at least as late as can be it
 // is wrong without.
-func waits(t *testing.T, program func(g *rig, with bool) []int32) {
+func waits(t *testing.T, program func(g *fixture, with bool) []int32) {
 	t.Helper()
-	if n := wrong(t, func(g *rig) []int32 { return program(g, true) }); n > 0 {
+	if n := wrong(t, func(g *fixture) []int32 { return program(g, true) }); n > 0 {
 		t.Errorf("wrong under %d of %d schedules with the wait", n, len(seeds))
 	}
-	if n := wrong(t, func(g *rig) []int32 { return program(g, false) }); n == 0 {
+	if n := wrong(t, func(g *fixture) []int32 { return program(g, false) }); n == 0 {
 		t.Error("right under every schedule without the wait: nothing was delayed")
 	}
 }
 
 func TestLateNeedsStreamSync(t *testing.T) {
-	waits(t, func(g *rig, with bool) []int32 {
+	waits(t, func(g *fixture, with bool) []int32 {
 		s, src, to := g.stream(), upload(g, []int32{1, 2, 3, 4}), g.host(16)
 		g.must(g.Launch(&cuda.MemcpyArgs{Dst: to.Ptr(), Src: src, Bytes: 16}, s))
 		if with {
@@ -49,7 +49,7 @@ func TestLateNeedsStreamSync(t *testing.T) {
 }
 
 func TestLateNeedsStreamWait(t *testing.T) {
-	waits(t, func(g *rig, with bool) []int32 {
+	waits(t, func(g *fixture, with bool) []int32 {
 		a, b, e, x, y := g.stream(), g.stream(), g.event(), upload(g, []int32{1, 2, 3, 4}), g.device(16)
 		to := g.host(16)
 		g.must(g.Launch(&cuda.MemcpyArgs{Dst: y, Src: x, Bytes: 16}, a))
@@ -65,7 +65,7 @@ func TestLateNeedsStreamWait(t *testing.T) {
 
 // A wait is for the recording before it. Waiting without one, or recording after it, is no wait.
 func TestLateWaitsForTheRecordingBefore(t *testing.T) {
-	waits(t, func(g *rig, with bool) []int32 {
+	waits(t, func(g *fixture, with bool) []int32 {
 		a, b, e, x, y := g.stream(), g.stream(), g.event(), upload(g, []int32{1, 2, 3, 4}), g.device(16)
 		to := g.host(16)
 		record := func(now bool) {
@@ -85,7 +85,7 @@ func TestLateWaitsForTheRecordingBefore(t *testing.T) {
 
 // A staging buffer must not be written again before the copy from it is over.
 func TestLateReadsPinnedMemoryWhenItRuns(t *testing.T) {
-	waits(t, func(g *rig, with bool) []int32 {
+	waits(t, func(g *fixture, with bool) []int32 {
 		s, staging, dst, e := g.stream(), g.host(16), g.device(32), g.event()
 		for i := range 2 {
 			for j := range cuda.Slice[int32](staging) {
@@ -102,7 +102,7 @@ func TestLateReadsPinnedMemoryWhenItRuns(t *testing.T) {
 }
 
 func TestLateReadsArgumentsWhenCalled(t *testing.T) {
-	g := newRig(t, Config{Late: true})
+	g := newFixture(t, Config{Late: true})
 	args := &cuda.MemsetArgs{Dst: g.device(16), Bytes: 16, Value: 3}
 	p := args.Dst
 	g.must(g.Launch(args, 0))
@@ -115,7 +115,7 @@ func TestLateReadsArgumentsWhenCalled(t *testing.T) {
 // The memcpy forms read the addresses when called, the kernel forms when they run.
 func TestLateReadsAddresses(t *testing.T) {
 	for name, kernel := range map[string]bool{"memcpy": false, "kernel": true} {
-		g := newRig(t, Config{Late: true})
+		g := newFixture(t, Config{Late: true})
 		x, y := upload(g, slices.Repeat([]int32{1}, 4)), upload(g, slices.Repeat([]int32{2}, 4))
 		to, s := g.host(16), g.stream()
 		src, dst := pinned(g, []cuda.Ptr{x}), pinned(g, []cuda.Ptr{to.Ptr()})
@@ -134,7 +134,7 @@ func TestLateReadsAddresses(t *testing.T) {
 }
 
 func TestLateSavesWait(t *testing.T) {
-	waits(t, func(g *rig, with bool) []int32 {
+	waits(t, func(g *fixture, with bool) []int32 {
 		saver, err := g.SaverCreate(1, 4096, 2)
 		g.must(err)
 		s, e, x, y, to := g.stream(), g.event(), upload(g, slices.Repeat([]int32{7}, 16)), g.device(64), g.host(64)
@@ -153,7 +153,7 @@ func TestLateSavesWait(t *testing.T) {
 		g.must(g.StreamSync(s))
 		return got
 	})
-	waits(t, func(g *rig, with bool) []int32 {
+	waits(t, func(g *fixture, with bool) []int32 {
 		saver, err := g.SaverCreate(1, 4096, 2)
 		g.must(err)
 		x, to := upload(g, slices.Repeat([]int32{7}, 16)), g.host(64)
@@ -168,7 +168,7 @@ func TestLateSavesWait(t *testing.T) {
 
 // Freeing waits for the device, as the CUDA runtime does.
 func TestLateFreesAfterUse(t *testing.T) {
-	g := newRig(t, Config{Late: true})
+	g := newFixture(t, Config{Late: true})
 	x, to := upload(g, []int32{5, 5, 5, 5}), g.host(16)
 	g.must(g.Launch(&cuda.MemcpyArgs{Dst: to.Ptr(), Src: x, Bytes: 16}, g.stream()))
 	g.must(g.DeviceFree(x))
@@ -179,7 +179,7 @@ func TestLateFreesAfterUse(t *testing.T) {
 
 // What fails late is reported by the call that made it run, and by all after it.
 func TestLateFaultsStay(t *testing.T) {
-	g := newRig(t, Config{Late: true})
+	g := newFixture(t, Config{Late: true})
 	s, p := g.stream(), g.device(16)
 	g.must(g.Launch(&cuda.MemsetArgs{Dst: p, Bytes: 17}, s))
 	g.must(g.Launch(&cuda.MemsetArgs{Dst: p, Bytes: 16}, s))
@@ -194,7 +194,7 @@ func TestLateFaultsStay(t *testing.T) {
 // Memory that streams write at once ends as the schedule has it: the same for the same seed.
 func TestLateSchedulesRepeat(t *testing.T) {
 	race := func(seed uint64) string {
-		g := newRig(t, Config{Late: true, Seed: seed})
+		g := newFixture(t, Config{Late: true, Seed: seed})
 		p := g.device(64)
 		streams := []cuda.Stream{g.stream(), g.stream(), g.stream()}
 		for i := range 60 {

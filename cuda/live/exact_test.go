@@ -152,7 +152,7 @@ func TestReplayNeedsTheSameSystem(t *testing.T) {
 	c.run(t, m)
 	for want, change := range map[string]func(*sim.Config){
 		"system.block_tokens: 16 when selections were recorded, 32 now": func(cfg *sim.Config) { cfg.Spec.BlockTokens, cfg.Spec.BudgetTokens = 32, 128 },
-		"blocks of system.budget_tokens to choose: 2":                      func(cfg *sim.Config) { cfg.Spec.BudgetTokens = 80 },
+		"blocks of system.budget_tokens to choose: 2":                   func(cfg *sim.Config) { cfg.Spec.BudgetTokens = 80 },
 		"system.sink_blocks: 1":                                         func(cfg *sim.Config) { cfg.Spec.SinkBlocks = 0 },
 		"recorded with seed 3, the seed is 4":                           func(cfg *sim.Config) { cfg.Seed = 4 },
 		"layers: 2":                                                     func(cfg *sim.Config) { cfg.Model.Layers = 4 },

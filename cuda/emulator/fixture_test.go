@@ -11,55 +11,55 @@ import (
 	"github.com/sparseserve/sparseserve/cuda"
 )
 
-// rig is a machine under test and the program that uses it.
-type rig struct {
+// fixture is a machine under test and the program that uses it.
+type fixture struct {
 	*Machine
 	t *testing.T
 	r *rand.Rand
 }
 
-func newRig(t *testing.T, c Config) *rig {
+func newFixture(t *testing.T, c Config) *fixture {
 	m := New(c)
 	t.Cleanup(m.Close)
-	return &rig{Machine: m, t: t, r: rand.New(rand.NewPCG(20, 26))}
+	return &fixture{Machine: m, t: t, r: rand.New(rand.NewPCG(20, 26))}
 }
 
-func (g *rig) must(err error) {
+func (g *fixture) must(err error) {
 	g.t.Helper()
 	if err != nil {
 		g.t.Fatal(err)
 	}
 }
 
-func (g *rig) device(bytes int) cuda.Ptr {
+func (g *fixture) device(bytes int) cuda.Ptr {
 	g.t.Helper()
 	p, err := g.DeviceAlloc(int64(max(bytes, 16)))
 	g.must(err)
 	return p
 }
 
-func (g *rig) zeroed(bytes int64) cuda.Ptr {
+func (g *fixture) zeroed(bytes int64) cuda.Ptr {
 	g.t.Helper()
 	p := g.device(int(bytes))
 	g.must(g.Launch(&cuda.MemsetArgs{Dst: p, Bytes: bytes}, 0))
 	return p
 }
 
-func (g *rig) host(bytes int) cuda.HostMemory {
+func (g *fixture) host(bytes int) cuda.HostMemory {
 	g.t.Helper()
 	m, err := g.HostAlloc(int64(max(bytes, 16)), cuda.DriverPages)
 	g.must(err)
 	return m
 }
 
-func (g *rig) stream() cuda.Stream {
+func (g *fixture) stream() cuda.Stream {
 	g.t.Helper()
 	s, err := g.StreamCreate(false)
 	g.must(err)
 	return s
 }
 
-func (g *rig) event() cuda.Event {
+func (g *fixture) event() cuda.Event {
 	g.t.Helper()
 	e, err := g.EventCreate()
 	g.must(err)
@@ -67,7 +67,7 @@ func (g *rig) event() cuda.Event {
 }
 
 // pinned returns pinned memory that holds data.
-func pinned[T any](g *rig, data []T) cuda.HostMemory {
+func pinned[T any](g *fixture, data []T) cuda.HostMemory {
 	g.t.Helper()
 	var one T
 	m := g.host(len(data) * int(unsafe.Sizeof(one)))
@@ -76,7 +76,7 @@ func pinned[T any](g *rig, data []T) cuda.HostMemory {
 }
 
 // upload returns device memory that holds exactly data, so that reading one value more is a fault.
-func upload[T any](g *rig, data []T) cuda.Ptr {
+func upload[T any](g *fixture, data []T) cuda.Ptr {
 	g.t.Helper()
 	var one T
 	bytes := len(data) * int(unsafe.Sizeof(one))
@@ -92,7 +92,7 @@ func upload[T any](g *rig, data []T) cuda.Ptr {
 	return p
 }
 
-func download[T any](g *rig, p cuda.Ptr, n int) []T {
+func download[T any](g *fixture, p cuda.Ptr, n int) []T {
 	g.t.Helper()
 	var one T
 	bytes := n * int(unsafe.Sizeof(one))
@@ -106,7 +106,7 @@ func download[T any](g *rig, p cuda.Ptr, n int) []T {
 }
 
 // normal returns values rounded to fp16 as both sides see them.
-func (g *rig) normal(n int, scale float64) ([]cuda.Half, []float64) {
+func (g *fixture) normal(n int, scale float64) ([]cuda.Half, []float64) {
 	h := make([]cuda.Half, n)
 	for i := range h {
 		h[i] = cuda.HalfOf(scale * g.r.NormFloat64())
@@ -116,7 +116,7 @@ func (g *rig) normal(n int, scale float64) ([]cuda.Half, []float64) {
 
 // near compares with values that were not rounded: at most one rounding to fp16 away. NaN never
 // passes.
-func (g *rig) near(what string, got, want []float64) {
+func (g *fixture) near(what string, got, want []float64) {
 	g.t.Helper()
 	if len(got) != len(want) {
 		g.t.Fatalf("%s: %d values, want %d", what, len(got), len(want))
