@@ -47,11 +47,6 @@ var overheadServers = []overheadServer{
 		hw.OverheadGPULookup, drainConfig{lookup: true, psa: true}},
 }
 
-func overheadServerOf(probe string) *overheadServer {
-	return &overheadServers[slices.IndexFunc(
-		overheadServers, func(k overheadServer) bool { return k.probe == probe })]
-}
-
 func (layerOverhead) probes() (all []Probe) {
 	for _, k := range overheadServers {
 		axes := []string{"layers", "requests"}

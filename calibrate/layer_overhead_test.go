@@ -1,6 +1,7 @@
 package calibrate
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -59,4 +60,9 @@ func TestImpossibleServerIsDropped(t *testing.T) {
 		!strings.Contains(notes[0], "layer_overhead.dense is left out") {
 		t.Errorf("%d models, %q", len(models), notes)
 	}
+}
+
+func overheadServerOf(probe string) *overheadServer {
+	return &overheadServers[slices.IndexFunc(
+		overheadServers, func(k overheadServer) bool { return k.probe == probe })]
 }

@@ -165,3 +165,10 @@ func TestPaperErrors(t *testing.T) {
 		})
 	}
 }
+
+// render draws the picture as a PNG.
+func (p *picture) render() ([]byte, error) {
+	p.bound()
+	page := p.lay()
+	return encode("png", dotsPerInch, page.width, page.height, page.paint)
+}

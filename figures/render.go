@@ -37,13 +37,6 @@ func (p *picture) write(dir string, formats []string) ([]string, error) {
 	return files, writeFile(path+".csv", p.tabulate())
 }
 
-// render draws the picture as a PNG.
-func (p *picture) render() ([]byte, error) {
-	p.bound()
-	page := p.lay()
-	return encode("png", dotsPerInch, page.width, page.height, page.paint)
-}
-
 // page is a picture that is laid out.
 type page struct {
 	*picture

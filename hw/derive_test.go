@@ -15,7 +15,7 @@ import (
 
 // On the card that they were measured on kernels cost what was measured.
 func TestKernelsAtHome(t *testing.T) {
-	for _, name := range KernelNames() {
+	for _, name := range names(kernelFiles, "kernels") {
 		k, err := loadKernels(name, "")
 		if err != nil {
 			t.Fatal(err)

@@ -26,9 +26,6 @@ type Kernels struct {
 	KernelCosts
 }
 
-// KernelNames lists the built-in files of kernels.
-func KernelNames() []string { return names(kernelFiles, "kernels") }
-
 // loadKernels reads a built-in file of kernels, or one in the folder dir.
 func loadKernels(name, dir string) (*Kernels, error) {
 	file, data, err := readIn("kernels", kernelFiles, "kernels", name, dir)

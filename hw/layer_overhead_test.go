@@ -36,7 +36,7 @@ func TestLayerOverhead(t *testing.T) {
 		"a chunk":            {DeviceOptions{}, chunk, all, 0},
 		"the GPU's lookup":   {gpu, sparse, all, 11},
 		"of the GPU no rows": {gpu, psa, all, 5},
-		"dense of both":    {gpu, dense, all, 3 + 11 - 8},
+		"dense of both":      {gpu, dense, all, 3 + 11 - 8},
 		"no rows":            {DeviceOptions{}, dense, all[1:], 0},
 		"none at all":        {DeviceOptions{}, sparse, nil, 0},
 	} {

@@ -145,7 +145,7 @@ func TestFileErrors(t *testing.T) {
 
 // builtIn lists the built-in files.
 func builtIn() (all []string) {
-	for folder, names := range map[string][]string{"cards/": CardNames(), "kernels/": KernelNames(),
+	for folder, names := range map[string][]string{"cards/": CardNames(), "kernels/": names(kernelFiles, "kernels"),
 		"engines/": EngineNames()} {
 		for _, name := range names {
 			all = append(all, folder+name+".toml")

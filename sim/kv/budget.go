@@ -61,9 +61,8 @@ func (b *Budget) Release(g *Grant) {
 	}
 }
 
-// Used, Free and Total count blocks; used + free = total (law 1).
+// Used and Total count blocks.
 func (b *Budget) Used() int64  { return b.used }
-func (b *Budget) Free() int64  { return b.total - b.used }
 func (b *Budget) Total() int64 { return b.total }
 
 // Tokens returns the number of tokens that n blocks hold.

@@ -79,11 +79,11 @@ func TestBudgetWatermark(t *testing.T) {
 	if b.Admit(&g, 73) || b.Used() != 0 {
 		t.Errorf("admitted into the watermark; %d used", b.Used())
 	}
-	if !b.Admit(&g, 72) || b.Free() != 2 {
-		t.Errorf("not admitted down to the watermark; %d free", b.Free())
+	if !b.Admit(&g, 72) || b.Total()-b.Used() != 2 {
+		t.Errorf("not admitted down to the watermark; %d free", b.Total()-b.Used())
 	}
-	if !b.Grow(&g, 80) || b.Free() != 0 || b.Grow(&g, 81) {
-		t.Errorf("a request grows to the last block and no further; %d free", b.Free())
+	if !b.Grow(&g, 80) || b.Total()-b.Used() != 0 || b.Grow(&g, 81) {
+		t.Errorf("a request grows to the last block and no further; %d free", b.Total()-b.Used())
 	}
 	if b.Release(&g); b.Used() != 0 {
 		t.Errorf("%d used after release", b.Used())
