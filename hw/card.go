@@ -1,6 +1,7 @@
 package hw
 
 import (
+	"cmp"
 	"embed"
 	"errors"
 	"fmt"
@@ -86,10 +87,26 @@ func (c *Card) validate() error {
 		return wrong("kernels", "want sparseserve and fa2, the files of kernels/ that the card's "+
 			"engines run")
 	}
-	if err := c.Interconnect.validate(); err != nil {
-		return err
+	return cmp.Or(c.Interconnect.validate(), checkFigures(c), c.Link.validate())
+}
+
+// validate wants no copy faster than the standard of the link that it goes over.
+func (l *Link) validate() error {
+	for _, f := range []struct {
+		key, what  string
+		of         Figure
+		directions float64
+	}{
+		{"h2d", "nominal", l.H2D, 1}, {"d2h", "nominal", l.D2H, 1},
+		{"duplex_copy", "twice nominal", l.DuplexCopy, 2},
+		{"duplex_kernel", "twice nominal", l.DuplexKernel, 2},
+	} {
+		if most := f.directions * l.Nominal.SI(); f.of.Set() && f.of.SI() > most {
+			return wrong("link."+f.key, "no copy is faster than its link: got %v %s, %s is %.4g GB/s",
+				f.of.Value, f.of.Unit, f.what, most/1e9)
+		}
 	}
-	return checkFigures(c)
+	return nil
 }
 
 // Changes are figures of a card set to other values, for what-if: the keys of
@@ -142,6 +159,24 @@ func (ch Changes) Check() (key string, err error) {
 		}
 	}
 	return "", nil
+}
+
+// CheckChanges returns the first key of changes that this card cannot have, in itself or with its
+// other figures.
+func (c *Card) CheckChanges(ch Changes) (key string, err error) {
+	if key, err := ch.Check(); err != nil {
+		return key, err
+	}
+	var at *keyError
+	if len(ch) == 0 || !errors.As(c.with(ch).Link.validate(), &at) {
+		return "", nil
+	}
+	key = strings.Replace(at.path, ".", "_", 1)
+	if _, own := ch[key]; !own {
+		key = "link_nominal"
+	}
+	return key, fmt.Errorf("%w; link_nominal follows link_h2d and "+
+		"link_d2h unless it is set", at.err)
 }
 
 // minChange and maxChange bound every figure of Changes: neither a petabyte nor a megabyte a

@@ -22,7 +22,7 @@ func (c *Card) KernelsOf(library, gpu string) (k *Kernels, derived bool, err err
 		return nil, false, fmt.Errorf("does not run here")
 	}
 	dir := ""
-	if looksLikePath(gpu) {
+	if LooksLikePath(gpu) {
 		dir = filepath.Dir(gpu)
 	}
 	if k, err = loadKernels(file, dir); err != nil {

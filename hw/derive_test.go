@@ -242,6 +242,10 @@ func TestChangesErrors(t *testing.T) {
 		{Changes{"cpu_speed": -1}, []string{"card.cpu_speed"}},
 		{Changes{"hbm_bandwith": 1}, []string{"card.hbm_bandwith", `did you mean "hbm_bandwidth"?`}},
 		{Changes{"clock": 1}, []string{"card.clock", "known: peak_fp16"}},
+		{Changes{"link_h2d": 70, "link_nominal": 64},
+			[]string{"card.link_h2d", "no copy is faster than its link", "70 GB/s, nominal is 64 GB/s"}},
+		{Changes{"link_nominal": 20}, []string{"card.link_nominal", "nominal is 20 GB/s"}},
+		{Changes{"link_duplex_copy": 130}, []string{"card.link_duplex_copy", "twice nominal is 128 GB/s"}},
 	} {
 		_, err := Load("h200", "vllm-0.15", c.changes)
 		wantError(t, c.want[0], err, c.want...)

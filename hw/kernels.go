@@ -122,7 +122,7 @@ func readIn(kind string, files embed.FS, folder, nameOrPath, dir string) (
 	if data, err := files.ReadFile(file); err == nil {
 		return file, data, nil
 	}
-	if !looksLikePath(nameOrPath) {
+	if !LooksLikePath(nameOrPath) {
 		if _, err := os.Stat(nameOrPath); err != nil {
 			return "", nil, unknownName(kind, nameOrPath, names(files, folder))
 		}

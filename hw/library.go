@@ -31,7 +31,7 @@ func LoadModel(nameOrPath string) (Model, error) {
 	}
 	data, err := files.ReadText(path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && !looksLikePath(nameOrPath):
+	case errors.Is(err, fs.ErrNotExist) && !LooksLikePath(nameOrPath):
 		return Model{}, unknownName("model", nameOrPath, ModelNames())
 	case err != nil:
 		return Model{}, fmt.Errorf("model: %w", err)
@@ -63,7 +63,8 @@ func names(files embed.FS, folder string) []string {
 	return out
 }
 
-func looksLikePath(s string) bool {
+// LooksLikePath says whether a text is meant as the path of a model, card or engine, not as a name.
+func LooksLikePath(s string) bool {
 	return strings.ContainsRune(s, os.PathSeparator) || strings.HasSuffix(s, ".json") ||
 		strings.HasSuffix(s, ".toml")
 }

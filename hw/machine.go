@@ -21,7 +21,7 @@ func Load(gpu, engine string, changes Changes) (*Profile, error) {
 	if err != nil {
 		return nil, err
 	}
-	if key, err := changes.Check(); err != nil {
+	if key, err := c.CheckChanges(changes); err != nil {
 		return nil, fmt.Errorf("card.%s: %w", key, err)
 	}
 	file, ok := c.Kernels.of(e.Kernels)
@@ -30,7 +30,7 @@ func Load(gpu, engine string, changes Changes) (*Profile, error) {
 			e.Kernels, e.Name, c.Kernels.known())
 	}
 	dir := ""
-	if looksLikePath(gpu) {
+	if LooksLikePath(gpu) {
 		dir = filepath.Dir(gpu)
 	}
 	k, err := loadKernels(file, dir)
@@ -58,7 +58,7 @@ func Load(gpu, engine string, changes Changes) (*Profile, error) {
 }
 
 func inFolder(name, dir string) string {
-	if dir != "" && looksLikePath(name) && !filepath.IsAbs(name) {
+	if dir != "" && LooksLikePath(name) && !filepath.IsAbs(name) {
 		return filepath.Join(dir, name)
 	}
 	return name

@@ -110,6 +110,8 @@ func TestFileErrors(t *testing.T) {
 			[]string{"host.step: missing figure (time)"}},
 		{"graph sizes out of order", engine, "[host]", "[graphs]\ntokens = [1, 4, 2]\n[host]",
 			[]string{"graphs.tokens", "got 2"}},
+		{"a copy faster than its link", card, `{ value = 25.1,`, `{ value = 100,`,
+			[]string{"link.h2d", "got 100 GB/s, nominal is 32 GB/s"}},
 		{"no kernels", card, `fa2 = "ampere"`, `fa2 = ""`, []string{"kernels: want sparseserve and fa2"}},
 		{"no card", kernels, `measured_on = "a100-80gb"`, `measured_on = ""`, []string{"measured_on"}},
 		{"syntax", card, "title =", "title", []string{}},

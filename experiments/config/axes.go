@@ -262,6 +262,7 @@ func settingsDocument(file *document, settings []Setting) *document {
 			doc.lines[s.Key] = s.line
 		}
 	}
+	doc.relocate(file.dir)
 	return doc
 }
 

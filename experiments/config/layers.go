@@ -19,6 +19,9 @@ type document struct {
 	name  string
 	lines map[string]int // nil when places within it mean nothing to a person
 
+	dir    string   // of the file
+	absent []string // files that it names and that are not there
+
 	fitted bool // to its model and the built-in mix; see neutral.go
 }
 

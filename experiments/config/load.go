@@ -86,7 +86,11 @@ func openDocument(path string) (*document, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parseDocument(path, string(text))
+	doc, err := parseDocument(path, string(text))
+	if err == nil {
+		doc.relocate(filepath.Dir(path))
+	}
+	return doc, err
 }
 
 // loader puts documents one over the other.
@@ -98,6 +102,7 @@ type loader struct {
 	search bool              // for the largest rate: those set are where it begins
 	models bool              // are compared: what is fitted to one of them is not for any
 	inputs *inputs
+	absent map[string]string // paths of no file -> where else it was looked for
 
 	// Systems are put together once all documents are in.
 	presets      []string // names under system.preset
@@ -158,6 +163,7 @@ func (l *loader) base() error {
 
 // apply puts one document over the ones before.
 func (l *loader) apply(doc *document, flag bool) error {
+	l.addAbsent(doc)
 	if _, ok := doc.tree["systems"]; ok {
 		l.presets = nil // the file says which systems run
 	}

@@ -94,7 +94,8 @@ func (p *pageWriter) all() {
 One experiment: every system at every rate with every seed. A file of these keys goes over the built-in experiment (%[1]sdefault%[1]s), whose
 values are the defaults below; %[1]s--set KEY=VALUE%[1]s goes over the file, with %[1]sworkload.rate%[1]s and the like for keys of tables. Where a
 configuration brings a trace or a model of its own, keys that are fitted to the built-in one are neutral
-(%[1]sexperiments/config/neutral.go%[1]s). Each result keeps its whole configuration in %[1]sconfig.toml%[1]s.
+(%[1]sexperiments/config/neutral.go%[1]s). A relative path in a file is looked for in the folder of that file, then in the working folder; one of
+%[1]s--set%[1]s in the working folder. Each result keeps its whole configuration in %[1]sconfig.toml%[1]s.
 
 `, "`")
 	p.topKeys()

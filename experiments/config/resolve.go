@@ -49,6 +49,9 @@ func (l *loader) finish() error {
 	if err := l.systems(); err != nil {
 		return err
 	}
+	if err := l.checkPaths(); err != nil {
+		return err
+	}
 	if err := l.checkHardware(); err != nil {
 		return err
 	}
@@ -114,8 +117,12 @@ func (l *loader) checkHardware() error {
 		s := &l.cfg.Systems[i]
 		machine, err := l.inputs.machine(l.cfg.GPU, s.Engine, l.cfg.Card)
 		var gpu *gpuError
-		if errors.As(err, &gpu) {
+		var figure *KeyError
+		switch {
+		case errors.As(err, &gpu):
 			return l.placeError("gpu", gpu.err)
+		case errors.As(err, &figure):
+			return l.place(figure)
 		}
 		if err != nil {
 			return l.placeSystem(&KeyError{Key: "engine", Value: quote(s.Engine), Reason: err.Error()}, l.customNamed(s.Name))

@@ -1,0 +1,107 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/sparseserve/sparseserve/hw"
+	"github.com/sparseserve/sparseserve/internal/files"
+	"github.com/sparseserve/sparseserve/sim/pattern"
+	"github.com/sparseserve/sparseserve/traces"
+)
+
+// pathKeys are the keys that may hold a path, those of [[systems]] as those of [system], each with
+// its names that are none.
+var pathKeys = []struct {
+	table, key string
+	names      []string
+}{
+	{"", "model", hw.ModelNames()},
+	{"", "gpu", hw.CardNames()},
+	{"workload", "trace", []string{traces.BuiltIn, traces.Synthetic, files.Stdin}},
+	{"system", "engine", hw.EngineNames()},
+	{"system", "selections", nil},
+	{"system", "prefill_pattern", pattern.NamedMixes()},
+}
+
+// relocate makes the paths of a document whose file is in the folder dir relative to the working
+// folder: a relative path is one from dir or, where that holds no such file, from the working
+// folder.
+func (d *document) relocate(dir string) {
+	d.dir = dir
+	if dir == "" || dir == "." {
+		return
+	}
+	systems, _ := d.tables("systems", d.tree["systems"]) // if they are none, apply says so
+	for _, p := range pathKeys {
+		tables := []map[string]any{d.tree}
+		if p.table != "" {
+			inner, _ := d.tree[p.table].(map[string]any)
+			tables[0] = inner
+		}
+		if p.table == "system" {
+			tables = append(tables, systems...)
+		}
+		for _, table := range tables {
+			path, ok := table[p.key].(string)
+			if !ok || path == "" || filepath.IsAbs(path) || slices.Contains(p.names, path) {
+				continue
+			}
+			if from := filepath.Join(dir, path); exists(from) {
+				table[p.key] = from
+			} else if !exists(path) {
+				d.absent = append(d.absent, path)
+			}
+		}
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// checkPaths refuses files that are in neither of the folders that they were looked for in.
+func (l *loader) checkPaths() error {
+	for _, k := range []struct{ key, path string }{
+		{"model", l.cfg.Model}, {"gpu", l.cfg.GPU}, {"workload.trace", l.cfg.Workload.Trace}} {
+		if err := l.neither(k.key, k.path, k.key == "workload.trace"); err != nil {
+			return l.place(err)
+		}
+	}
+	for i := range l.cfg.Systems {
+		s := &l.cfg.Systems[i]
+		for _, k := range []struct{ key, path string }{
+			{"engine", s.Engine}, {"selections", s.Selections}, {"prefill_pattern", s.PrefillPattern}} {
+			if err := l.neither(k.key, k.path, k.key == "selections"); err != nil {
+				return l.placeSystem(err, l.customNamed(s.Name))
+			}
+		}
+	}
+	return nil
+}
+
+// neither returns the error of a path that is no file, or nil. What may be a misspelt name is left
+// to what knows the names.
+func (l *loader) neither(key, path string, always bool) *KeyError {
+	dir, absent := l.absent[path]
+	if !absent || !always && !hw.LooksLikePath(path) {
+		return nil
+	}
+	return &KeyError{Key: key, Value: quote(path),
+		Reason: fmt.Sprintf("no such file, neither in %s nor in the working folder", dir)}
+}
+
+// addAbsent keeps where the missing files of a document were looked for.
+func (l *loader) addAbsent(doc *document) {
+	l.absent = maps.Clone(l.absent) // which clones share
+	for _, path := range doc.absent {
+		if l.absent == nil {
+			l.absent = map[string]string{}
+		}
+		l.absent[path] = doc.dir
+	}
+}
