@@ -111,6 +111,9 @@ func (p *Profile) Write(path, engine string) error {
 	if built, err := LoadCard(p.Name); err == nil && built.Kernels.FA3 != built.Kernels.FA2 {
 		c.Kernels.FA3 = built.Kernels.FA3 // which nothing here measures
 	}
+	if err := c.validate(); err != nil {
+		return fmt.Errorf("refusing to write an invalid card: %w", err)
+	}
 	if data, err := p.Encode(); err != nil {
 		return err
 	} else if _, err := ParseProfile(path, data); err != nil {

@@ -17,7 +17,7 @@ func (p *Profile) validate() error {
 	if p.Name == "" {
 		return wrong("name", "want a name")
 	}
-	return cmp.Or(checkFigures(p), p.Link.validate(), p.KernelCosts.validate(), p.EngineCosts.validate())
+	return cmp.Or(checkFigures(p), p.KernelCosts.validate(), p.EngineCosts.validate())
 }
 
 // validate checks what figures mean together.

@@ -32,7 +32,7 @@ func TestPipes(t *testing.T) {
 	}
 	s := DefaultSpec()
 	s.Trace, s.Rate, s.Requests, s.Arrivals = pipe, 0, 0, ArrivalsTrace
-	if _, err := Open(s, 1); err == nil || err.Error() != "workload.trace: "+pipe+": empty; nobody wrote to it" {
+	if _, err := Open(s, 1); err == nil || err.Error() != "workload.trace: "+pipe+": empty; nothing was written to it" {
 		t.Errorf("nobody writes: %v", err)
 	}
 	r, w, err := os.Pipe()

@@ -25,6 +25,7 @@ type Config struct {
 	SLO      SLO
 	Metrics  sim.Cutoff
 	Output   Output
+	Notes    []string // what a person may not expect of it
 }
 
 // Output says which files a run writes in addition to its summary and requests.

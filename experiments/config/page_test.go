@@ -188,7 +188,7 @@ func (p *pageWriter) system() {
 	}
 	p.printf(", and\na preset goes over it; where the default is *preset*, the default experiment's systems differ. A `[[systems]]` table is a system of its\nown: a `name`, the `preset` that it starts from, and any key below.\n\n")
 	p.head("system.")
-	p.row("preset", "list of strings", p.literal(names), strings.Join(presetNames(Presets()), ", "), "systems to run (list systems)")
+	p.row("preset", "list of strings", p.literal(names), strings.Join(presetNames(Presets()), ", "), "systems to run (list systems), besides those of [[systems]] in the same file")
 	choices := map[string][]string{"engine": append(hw.EngineNames(), "a path")}
 	for _, e := range specEnums {
 		choices[e.key] = e.values

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"io/fs"
 	"slices"
 
 	"github.com/sparseserve/sparseserve/hw"
@@ -56,8 +57,11 @@ func PatternFile(s *sim.Spec) (path string, ok bool) {
 // ReadPatterns reads a file of patterns.
 func ReadPatterns(path string) (pattern.Table, error) {
 	text, err := files.ReadText(path)
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, errors.New("no such mix or file: " + err.Error())
+	}
+	if err != nil {
+		return nil, err
 	}
 	return pattern.Parse(path, text)
 }

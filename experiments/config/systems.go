@@ -2,10 +2,13 @@ package config
 
 import (
 	"errors"
-	"github.com/sparseserve/sparseserve/sim"
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
+
+	"github.com/sparseserve/sparseserve/sim"
 )
 
 // nameFits is what a system may be called.
@@ -53,6 +56,10 @@ func (l *loader) systems() error {
 				names = append(names, name)
 			}
 		}
+	}
+	if n := len(l.presets); n > 0 && n < len(names) {
+		l.cfg.Notes = append(l.cfg.Notes, fmt.Sprintf("both system.preset and [[systems]] name systems, and all run: %s; %s",
+			strings.Join(names[:n], ", "), strings.Join(names[n:], ", ")))
 	}
 	if len(names) == 0 {
 		return l.keyError("system.preset", "[]", "no system to run")

@@ -180,7 +180,11 @@ func (s *prepared) serve(ctx context.Context, sink Sink, notes func(*sim.Metrics
 	if sink.Trace != nil {
 		scatter := s.point.System.Offload && s.point.System.SaveEngine == "flash"
 		trace := newChromeTrace(sink.Trace, rec, scatter, max(1, s.point.Fleet.Replicas))
-		defer func() { err = errors.Join(err, trace.close()) }()
+		defer func() {
+			if e := trace.close(); err == nil { // else it is the same one
+				err = e
+			}
+		}()
 		recorder = trace
 	}
 	metrics, runErr := serve(ctx, s.stream, recorder)

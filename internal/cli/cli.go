@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/alecthomas/kong"
 	kongcompletion "github.com/jotaen/kong-completion"
@@ -44,7 +46,7 @@ type commands struct {
 	Patterns  patternsCmd  `cmd:"" help:"Look at patterns of sparse prefill, and search them."`
 	Trace     traceCmd     `cmd:"" help:"Look at trace files."`
 	List      listCmd      `cmd:"" help:"List what is built in."`
-	Version   versionCmd   `cmd:"" help:"Print the version and the commit that it was built from."`
+	Version   versionCmd   `cmd:"" help:"Print the version and the commit that it was built from; --version in short."`
 
 	Completion kongcompletion.Completion `cmd:"" help:"Print what a shell needs to complete commands and flags."`
 }
@@ -97,7 +99,8 @@ func (a *App) run(ctx context.Context, args []string) int {
 	parser, err := kong.New(&cmd,
 		kong.Name("sparseserve"),
 		kong.Description("Predicts how a long-context LLM server with dynamic sparse attention behaves: "+
-			"TTFT, TBT, throughput, goodput, cache misses, link traffic."),
+			"TTFT, TBT, throughput, goodput, cache misses, link traffic.\n\n"+
+			"Exit status: 0 when all was done, 1 after an error or when no request was served, 130 when interrupted."),
 		kong.Writers(a.Stdout, a.Stderr),
 		kong.Exit(func(code int) { exited = code }),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 90}),
@@ -118,6 +121,8 @@ func (a *App) run(ctx context.Context, args []string) int {
 		return a.fail(errors.New("an argument is empty; leave it out, or see sparseserve --help"))
 	case len(args) == 0:
 		args = []string{"--help"}
+	case args[0] == "--version":
+		args = append([]string{"version"}, args[1:]...)
 	case args[0] == "help":
 		args = append(slices.Clone(args[1:]), "--help")
 	}
@@ -126,7 +131,7 @@ func (a *App) run(ctx context.Context, args []string) int {
 			return a.fail(fmt.Errorf("%s is called %s now", arg, now))
 		}
 	}
-	parsed, err := parser.Parse(args)
+	parsed, err := parser.Parse(joinNegative(args))
 	if exited >= 0 {
 		return exited
 	}
@@ -134,6 +139,23 @@ func (a *App) run(ctx context.Context, args []string) int {
 		return a.fail(fmt.Errorf("%w; see sparseserve --help", err))
 	}
 	return a.fail(parsed.Run())
+}
+
+// negative is a value that a parser of flags takes for a short flag.
+var negative = regexp.MustCompile(`^-[0-9.]`)
+
+// joinNegative writes a flag and its negative value as one argument.
+func joinNegative(args []string) []string {
+	var joined []string
+	for _, arg := range args {
+		last := len(joined) - 1
+		if last >= 0 && strings.HasPrefix(joined[last], "--") && !strings.Contains(joined[last], "=") && negative.MatchString(arg) {
+			joined[last] += "=" + arg
+			continue
+		}
+		joined = append(joined, arg)
+	}
+	return joined
 }
 
 // fail reports an error, if there is one, and returns the exit status.

@@ -21,7 +21,7 @@ import (
 func pretend(_ context.Context, p config.Point, sink run.Sink) (sim.Summary, error) {
 	rate, seed := p.Workload.Rate, float64(p.Seed)
 	sum := sim.Summary{
-		Requests: p.Workload.Requests, Completed: p.Workload.Requests, ServedShare: 1, SimulatedS: 3000, Steps: 60000,
+		Requests: max(1, p.Workload.Requests), Completed: max(1, p.Workload.Requests), ServedShare: 1, SimulatedS: 3000, Steps: 60000,
 		TTFT:           sim.Stats{Mean: 1.5 + 10*rate + seed/10, P50: 1, P90: 4, P99: 9.25},
 		TBT:            sim.Stats{Mean: 0.03 + rate/10, P50: 0.03, P90: 0.05, P99: 0.31},
 		QueueDelay:     sim.Stats{Mean: rate, P50: 0, P90: 1, P99: 4},
@@ -147,6 +147,8 @@ func TestErrors(t *testing.T) {
 		{[]string{"list", "gpu"}, pretend},
 		{[]string{"list", "keys", "sytem"}, pretend},
 		{[]string{"figures", "nowhere"}, pretend},
+		{[]string{"figures", "--paper", "--only", "zzz"}, pretend},
+		{[]string{"patterns", "describe", "/dev/zero"}, pretend},
 		{[]string{"trace", "describe", "nowhere.csv"}, pretend},
 		{[]string{"trace", "describe", "nowhere.toml"}, pretend},
 		{[]string{"trace", "describe", "--format", "csv", "nowhere.toml"}, pretend},

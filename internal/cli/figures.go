@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/papers"
@@ -96,8 +97,10 @@ func experimentsOf(names []string) ([]string, error) {
 	for _, name := range names {
 		more, ok := figures.PaperExperiments(name)
 		if !ok {
-			known := slices.Concat(papers.PaperExperiments(), figures.PaperFigures())
-			return nil, fmt.Errorf("--only %s: no such figure or experiment of the papers%s", name, config.DidYouMean(name, known))
+			known := slices.Compact(slices.Sorted(slices.Values(
+				slices.Concat(papers.PaperExperiments(), figures.PaperFigures()))))
+			return nil, fmt.Errorf("--only %s: no such figure or experiment of the papers%s; there are %s", name,
+				config.DidYouMean(name, known), strings.Join(known, ", "))
 		}
 		needed = append(needed, more...)
 	}

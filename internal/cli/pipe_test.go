@@ -86,7 +86,7 @@ func TestTraceFromAPipe(t *testing.T) {
 		t.Errorf("trace convert -: status %d, %d lines, %q", status, strings.Count(out, "\n"), errs)
 	}
 	os.Stdin = pipeWith(t, nil)
-	if status, _, errs := runHere(t.Context(), nil, "trace", "describe", "-"); status != 1 || errs != "sparseserve: standard input: empty; nobody wrote to it\n" {
+	if status, _, errs := runHere(t.Context(), nil, "trace", "describe", "-"); status != 1 || errs != "sparseserve: standard input: empty; nothing was written to it\n" {
 		t.Errorf("nothing piped in: status %d, %q", status, errs)
 	}
 }

@@ -67,6 +67,7 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 		return err
 	}
 	if !s.JSON {
+		printNotes(app.Stderr, cfg.Notes)
 		introduce(app.Stdout, cfg, s.Config == "", len(points))
 		if before := len(points) - len(missing); before > 0 {
 			fmt.Fprintf(app.Stdout, "%d of them finished before and are kept in %s; --force runs all again.\n", before, folder.Dir())
@@ -91,10 +92,20 @@ func (s *simulateCmd) Run(ctx context.Context, app *App) (err error) {
 	if err := s.report(app, cfg.Systems, folder.Dir(), files, run.Summaries(results)); err != nil {
 		return err
 	}
-	if runErr != nil {
+	if runErr == nil {
+		runErr = nothingServed(run.Summaries(results))
+	} else {
 		return fmt.Errorf("%w; %s and are kept in %s", runErr, finishedOf(results, len(points)), folder.Dir())
 	}
-	return nil
+	return runErr
+}
+
+// nothingServed is the error of an experiment of which no run served a request.
+func nothingServed(sums []sim.Summary) error {
+	if slices.ContainsFunc(sums, func(s sim.Summary) bool { return s.Completed > 0 }) {
+		return nil
+	}
+	return errors.New("no request was served; the warnings say why")
 }
 
 // open opens the result folder. Without --out it is the first of out/NAME, out/NAME-2, .. that is
@@ -181,7 +192,8 @@ func drawFigures(out string, sums []sim.Summary) ([]string, error) {
 	if !slices.ContainsFunc(sums, func(s sim.Summary) bool { return s.Completed > 0 }) {
 		return nil, nil
 	}
-	return figures.DrawFolders(out, []string{out})
+	pictures, err := figures.DrawFolders(out, []string{out})
+	return pictures, run.KeptWhenFull(err)
 }
 
 // printJSON prints an array, or an object, and nothing else.

@@ -67,15 +67,15 @@ func TestSimulateJSON(t *testing.T) {
 	}
 }
 
-func TestReplayedTraceHasNoFigures(t *testing.T) {
+func TestReplayedTraceHasFigures(t *testing.T) {
 	t.Chdir(t.TempDir())
 	writeFile(t, "t.csv", "arrived_at,num_prefill_tokens,num_decode_tokens\n0,100,10\n1,100,10\n")
 	status, out, errs := runHere(t.Context(), pretend, "simulate", "--set", "workload.trace=t.csv", "--set", "workload.arrivals=trace")
 	if status != 0 {
 		t.Fatalf("status %d: %s", status, errs)
 	}
-	if strings.Contains(out, ".png") || !strings.Contains(out, "trace │ vllm") {
-		t.Errorf("want a table for the trace and no figure against the rate:\n%s", out)
+	if !strings.Contains(out, "ttft.png") || !strings.Contains(out, "trace │ vllm") {
+		t.Errorf("want a table and figures of the trace:\n%s", out)
 	}
 }
 

@@ -84,6 +84,7 @@ func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 		return s.writeJob(ctx, app, cluster, folder, points, missing)
 	}
 	if !s.JSON {
+		printNotes(app.Stderr, sweep.Variants[0].Config.Notes)
 		fmt.Fprintf(app.Stdout, "%s: %s, %d of them finished before.\n", sweep.Name, count(len(points), "run"), len(points)-len(missing))
 	}
 	bar := newProgress(app.Stderr, "requests")
@@ -103,7 +104,7 @@ func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 	}
 	sums := run.Summaries(results)
 	if s.JSON {
-		return printJSON(app, sums)
+		return errors.Join(printJSON(app, sums), nothingServed(sums))
 	}
 	printVariants(app.Stdout, folder.Variants(), sums)
 	var systems []sim.Spec
@@ -114,7 +115,7 @@ func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 	printWarnings(app.Stdout, sums)
 	printFiles(app.Stdout, files, folder.Store.Dir())
 	fmt.Fprintf(app.Stdout, "Pictures: sparseserve figures %s\n", out)
-	return nil
+	return nothingServed(sums)
 }
 
 // cluster is where --engine has the runs made, nil on this machine.

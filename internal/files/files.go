@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// mostText is the size of the largest configuration, in bytes.
+// mostText is the size of the largest configuration, model or pattern file, in bytes.
 const mostText = 64 << 20
 
 // Open opens a file for reading. A FIFO that nobody writes to is empty.
@@ -26,10 +26,10 @@ func ReadText(path string) ([]byte, error) {
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, mostText+1))
 	if err == nil && len(text) > mostText {
-		err = fmt.Errorf("%s: more than %d MiB, so it is no configuration", path, mostText>>20)
+		err = fmt.Errorf("%s: more than %d MiB, the most of a configuration, a model or a pattern file", path, mostText>>20)
 	}
 	if info, e := f.Stat(); err == nil && len(text) == 0 && e == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s: empty; nobody writes to it", path)
+		err = fmt.Errorf("%s: empty; nothing was written to it", path)
 	}
 	return text, err
 }

@@ -50,7 +50,7 @@ func Input(path string) (io.ReadCloser, error) {
 	b := bufio.NewReaderSize(f, 64<<10)
 	if err == nil && Once(path) {
 		if _, e := b.Peek(1); e == io.EOF {
-			err = errors.New("empty; nobody wrote to it")
+			err = errors.New("empty; nothing was written to it")
 		}
 	}
 	if err != nil {

@@ -86,7 +86,7 @@ func TestInputRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		fifo: "empty; nobody wrote to it", pipeWith(t, ""): "empty; nobody wrote to it",
+		fifo: "empty; nothing was written to it", pipeWith(t, ""): "empty; nothing was written to it",
 		"/dev/zero": "a terminal or a device; give a file, or pipe one into it",
 	} {
 		for _, open := range []func(string) (io.ReadCloser, error){Input, Again} {
