@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -13,8 +12,6 @@ import (
 
 	"github.com/alecthomas/kong"
 	kongcompletion "github.com/jotaen/kong-completion"
-	"golang.org/x/term"
-
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/traces"
 )
@@ -172,6 +169,5 @@ func (a *App) fail(err error) int {
 
 // isTerminal says whether a person watches w.
 func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+	return terminal(w) != nil
 }

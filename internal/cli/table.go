@@ -18,7 +18,7 @@ import (
 // and throughput at each.
 func printTable(w io.Writer, sums []sim.Summary) {
 	rows := rowsOf(sums)
-	t := newTable(w)
+	t := newTable(w, 11, 10, 12, 9, 7, 5)
 	t.AppendHeader(table.Row{"req/s", "system", "served", "TTFT", "TTFT", "TBT", "TBT", "output", "sched.", "batch", "loads", "hits", "SLO", "queue"})
 	t.AppendHeader(table.Row{"", "", "%", "mean s", "P99 s", "mean ms", "P99 ms", "tok/s", "delay s", "", "/step", "%", "", ""})
 	starred, partial := false, false
@@ -134,10 +134,10 @@ func printEngines(w io.Writer, systems []sim.Spec) {
 	fmt.Fprintf(w, "Systems have different engines: %s; --set system.engine=NAME compares them under one\n", strings.Join(engines, ", "))
 }
 
-// newTable is the look of every table: columns of numbers to the right.
-func newTable(w io.Writer) table.Writer {
-	t := table.NewWriter()
-	t.SetOutputMirror(w)
+// newTable is the look of every table: columns of numbers to the right. On a terminal that is too
+// narrow for it, columns of the numbers given are left out, in this order, or from the last.
+func newTable(w io.Writer, secondary ...int) table.Writer {
+	t := &fitted{Writer: table.NewWriter(), w: w, columns: terminalColumns(w), secondary: secondary}
 	style := table.StyleRounded
 	style.Format.Header = text.FormatDefault
 	t.SetStyle(style)

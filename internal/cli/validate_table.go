@@ -25,7 +25,7 @@ var shown = []struct{ metric, title, unit string }{
 // saturation last, then what was aimed at.
 func printValidation(w io.Writer, r *validate.Report) {
 	fmt.Fprintf(w, "%s on %s: simulated over live less 1, in %%.\n", r.Name, r.Device)
-	t := newTable(w)
+	t := newTable(w, 10, 9, 8, 12, 11, 7, 6, 5, 3)
 	top, below := table.Row{"run"}, table.Row{""}
 	for _, s := range shown {
 		top, below = append(top, s.title), append(below, s.unit)
