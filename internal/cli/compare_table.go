@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/table"
@@ -53,8 +54,9 @@ func printComparison(w io.Writer, c *compareCmd, record *traces.Measured, r *val
 	if thin {
 		fmt.Fprintf(w, "~ P99 of fewer than %d requests: about the largest of them\n", validate.FewForP99)
 	}
-	if len(r.Summary.Warnings) > 0 {
-		fmt.Fprintln(w, "\nWarnings:\n  "+strings.Join(r.Summary.Warnings, "\n  "))
+	if warnings := slices.Clone(r.Summary.Warnings); len(warnings) > 0 {
+		slices.SortStableFunc(warnings, func(a, b string) int { return weight(b) - weight(a) })
+		fmt.Fprintln(w, "\nWarnings:\n  "+strings.Join(warnings, "\n  "))
 	}
 }
 

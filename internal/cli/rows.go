@@ -33,6 +33,7 @@ type row struct {
 	load     load
 	runs     int
 	sum      sim.Summary
+	runsOf   []*sim.Summary
 	met      int // runs that kept the service level
 	unstable bool
 }
@@ -64,7 +65,7 @@ func rowsOf(sums []sim.Summary) []row {
 }
 
 func (r *row) add(s *sim.Summary) {
-	r.runs++
+	r.runs, r.runsOf = r.runs+1, append(r.runsOf, s)
 	r.sum.Completed, r.sum.Rejected = r.sum.Completed+s.Completed, r.sum.Rejected+s.Rejected
 	into, from := r.figures(), (&row{sum: *s}).figures()
 	for i := range into {

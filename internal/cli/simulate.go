@@ -24,6 +24,7 @@ type simulateCmd struct {
 	Out     string   `placeholder:"DIR" help:"Result folder. A folder of the same configuration is continued. Default: out/ and the name and settings of the configuration, with a number if that folder holds other results."`
 	Force   bool     `help:"Replace the results that the folder holds; run all again."`
 	JSON    bool     `name:"json" help:"Print one JSON array, an object a run, and nothing else; draw no pictures."`
+	Details bool     `help:"Print besides, for each system: all latencies at mean, P50, P90, P95 and P99; requests/s served and within the service level; input, output and total tokens/s; use of HBM, DRAM, GPU and link."`
 	Workers int      `placeholder:"N" help:"Runs at a time. Default, and 0: one a core."`
 	liveFlags
 	Trace      bool   `help:"Write the steps of every run as a trace for Perfetto or chrome://tracing; --set output.trace=true in short."`
@@ -180,6 +181,9 @@ func (s *simulateCmd) report(app *App, systems []sim.Spec, out string, files []s
 		return err
 	}
 	printTable(app.Stdout, sums)
+	if s.Details {
+		printDetails(app.Stdout, sums)
+	}
 	printEngines(app.Stdout, systems)
 	printLive(app.Stdout, sums)
 	printWarnings(app.Stdout, sums)

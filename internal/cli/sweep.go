@@ -22,6 +22,7 @@ type sweepCmd struct {
 	Out     string   `placeholder:"DIR" help:"Result folder. Default: out/sweep/ and the name of the configuration."`
 	Points  string   `placeholder:"DIR" help:"Where every run is kept under the hash of its configuration; sweeps may share it. Default: points/ in the result folder."`
 	JSON    bool     `name:"json" help:"Print one JSON array, an object a run, and nothing else."`
+	Details bool     `help:"Print besides, for each system: all latencies at mean, P50, P90, P95 and P99; requests/s served and within the service level; input, output and total tokens/s; use of HBM, DRAM, GPU and link."`
 	Workers int      `placeholder:"N" help:"Runs at a time. Default, and 0: one a core."`
 	Engine  string   `enum:"local,slurm,kubernetes" default:"local" help:"Where runs are made: local, slurm, which writes an array job, or kubernetes, which writes an Indexed Job."`
 	Image   string   `placeholder:"IMAGE" help:"Container of this program, for --engine kubernetes."`
@@ -106,7 +107,7 @@ func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 	if s.JSON {
 		return errors.Join(printJSON(app, sums), nothingServed(sums))
 	}
-	printVariants(app.Stdout, folder.Variants(), sums)
+	printVariants(app.Stdout, folder.Variants(), sums, s.Details)
 	var systems []sim.Spec
 	for i := range points {
 		systems = append(systems, points[i].System)
@@ -177,7 +178,7 @@ func (s *sweepCmd) writeJob(ctx context.Context, app *App, cluster run.Cluster, 
 
 // printVariants prints a table for each variant, whose name each run has in
 // variants, all of its runs together, under what its axes set.
-func printVariants(w io.Writer, variants []string, sums []sim.Summary) {
+func printVariants(w io.Writer, variants []string, sums []sim.Summary, details bool) {
 	groups := map[string][]sim.Summary{}
 	var order []string
 	for i, name := range variants {
@@ -194,6 +195,9 @@ func printVariants(w io.Writer, variants []string, sums []sim.Summary) {
 			fmt.Fprintln(w, "\nas configured, nothing else set")
 		}
 		printTable(w, groups[name])
+		if details {
+			printDetails(w, groups[name])
+		}
 	}
 }
 

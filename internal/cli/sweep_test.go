@@ -129,7 +129,7 @@ func TestSweepKeepsVariantsTogether(t *testing.T) {
 		{System: "sparseserve", Rate: 0.1, Completed: 1}, {System: "vllm-s", Rate: 0.1, Completed: 1},
 	}
 	var out bytes.Buffer
-	printVariants(&out, []string{"", "", "window=4 kv_gib=2", ""}, sums)
+	printVariants(&out, []string{"", "", "window=4 kv_gib=2", ""}, sums, false)
 	base, variant, ok := strings.Cut(out.String(), "\nwindow=4, kv_gib=2\n")
 	if !ok || !strings.HasPrefix(base, "\nas configured, nothing else set\n") {
 		t.Fatalf("tables are not headed by what is set:\n%s", out.String())
