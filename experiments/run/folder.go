@@ -155,7 +155,7 @@ func (f *Folder) clear() error {
 			err = errors.Join(err, e)
 		}
 	}
-	return err
+	return errors.Join(err, clearPictures(f.dir))
 }
 
 // Dir returns the result folder.

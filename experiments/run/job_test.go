@@ -17,7 +17,7 @@ import (
 // missingOf opens a sweep's folder of which nothing is made.
 func missingOf(t *testing.T, s *config.Sweep) (*SweepFolder, []config.Point) {
 	t.Helper()
-	f, err := OpenSweepFolder("out", "", "test", s)
+	f, err := OpenSweepFolder("out", "", "test", s, false)
 	if err != nil {
 		t.Fatal(err)
 	}

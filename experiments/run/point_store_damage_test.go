@@ -114,7 +114,7 @@ func TestSweepRefusesOtherFolders(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := testkit.Tree(t, "out")
-			_, err := OpenSweepFolder("out", "", "test", s)
+			_, err := OpenSweepFolder("out", "", "test", s, false)
 			if err == nil || filepath.ToSlash(err.Error()) != c.want {
 				t.Errorf("error %q, want %q", err, c.want)
 			}

@@ -32,7 +32,7 @@ grid.system.window = [4, 8]
 // how many points ran.
 func runSweep(t *testing.T, dir string, s *config.Sweep, workers int, run Runner) (results []Result, notes []string, ran int, err error) {
 	t.Helper()
-	f, err := OpenSweepFolder(dir, "", "test", s)
+	f, err := OpenSweepFolder(dir, "", "test", s, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestSweepRunsOnlyWhatIsMissing(t *testing.T) {
 // TestSweepIndexFindsEverything: from the index alone, every point's summary.
 func TestSweepIndexFindsEverything(t *testing.T) {
 	s := mustSweep(t, testkit.Write(t, "s.toml", smallSweep))
-	f, err := OpenSweepFolder("out", "kept", "test", s)
+	f, err := OpenSweepFolder("out", "kept", "test", s, false)
 	if err != nil {
 		t.Fatal(err)
 	}

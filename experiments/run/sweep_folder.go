@@ -3,6 +3,7 @@ package run
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -52,6 +53,7 @@ type SweepFolder struct {
 	Store *PointStore
 	dir   string
 	index SweepIndex
+	lock  *os.File // of dir, where the points are kept elsewhere
 	sweep *config.Sweep
 	pts   []config.SweepPoint
 }
@@ -59,24 +61,104 @@ type SweepFolder struct {
 // OpenSweepFolder starts the folder of a sweep for results of a program, as
 // OpenPointStore has it. Points are kept in the folder of that name, or with
 // the sweep when it is empty. Results in other folders, and of other sweeps in
-// this one, stay.
-func OpenSweepFolder(dir, points, program string, s *config.Sweep) (*SweepFolder, error) {
+// this one, stay. A folder with finished points that are none of this sweep's is ErrTaken, as its
+// tables would lose them; with replace the tables and pictures make way, and the points stay.
+func OpenSweepFolder(dir, points, program string, s *config.Sweep, replace bool) (*SweepFolder, error) {
 	expanded, err := s.Points() // before any folder is made
 	if err != nil {
 		return nil, err
 	}
-	if points == "" {
-		points = filepath.Join(dir, pointsFolder)
-	}
-	store, err := OpenPointStore(points, program, true)
-	if err != nil {
+	if err := checkSweepMaker(dir); err != nil {
 		return nil, err
 	}
-	f := &SweepFolder{Store: store, dir: dir, sweep: s, pts: expanded}
+	f := &SweepFolder{dir: dir, sweep: s, pts: expanded}
+	if points == "" {
+		points = filepath.Join(dir, pointsFolder)
+	} else if f.lock, err = LockDir(dir); err != nil {
+		return nil, err
+	}
+	if f.Store, err = OpenPointStore(points, program, true); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	prepare := f.continues
+	if replace {
+		prepare = func() error { return clearPictures(dir) }
+	}
+	if err := prepare(); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
 	if err := f.start(); err != nil {
-		return nil, errors.Join(err, store.Close())
+		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
+}
+
+// checkSweepMaker refuses a folder of results that no sweep has made.
+func checkSweepMaker(dir string) error {
+	if _, err := os.Stat(filepath.Join(dir, indexFile)); err == nil {
+		return nil
+	}
+	for _, name := range []string{ConfigFile, SummaryFile, summaryCSV} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			return fmt.Errorf("%s: holds %s, but not from a sweep; choose another folder", dir, name)
+		}
+	}
+	return nil
+}
+
+// LockDir makes a folder and keeps other processes out of it.
+func LockDir(dir string) (*os.File, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	lock, err := LockFolder(filepath.Join(dir, LockFile), true)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	return lock, nil
+}
+
+// continues refuses a folder whose index has finished points that are none of this sweep's.
+func (f *SweepFolder) continues() error {
+	text, err := os.ReadFile(filepath.Join(f.dir, indexFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var before SweepIndex
+	if err == nil {
+		err = json.Unmarshal(text, &before)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w: %w", filepath.Join(f.dir, indexFile), err, ErrTaken)
+	}
+	own := map[string]bool{}
+	for i := range f.pts {
+		own[f.pts[i].Hash] = true
+	}
+	for _, p := range before.Points {
+		if own[p.Hash] {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(f.dir, filepath.FromSlash(p.Folder), ManifestFile)); err == nil {
+			return fmt.Errorf("%s: holds results of another sweep (%s of other settings or inputs): %w", f.dir, p.Label, ErrTaken)
+		}
+	}
+	return nil
+}
+
+// clearPictures removes the pictures of a result folder, each of which has its figures in a CSV of
+// the same name.
+func clearPictures(dir string) (err error) {
+	for _, format := range []string{".png", ".svg", ".pdf"} {
+		pictures, e := filepath.Glob(filepath.Join(dir, "*"+format))
+		err = errors.Join(err, e)
+		for _, path := range pictures {
+			if _, e := os.Stat(strings.TrimSuffix(path, format) + ".csv"); e == nil {
+				err = errors.Join(err, os.Remove(path))
+			}
+		}
+	}
+	return err
 }
 
 // StartSweepFolder starts the folder of a sweep whose points are kept in store.
@@ -89,8 +171,19 @@ func StartSweepFolder(dir string, store *PointStore, s *config.Sweep) (*SweepFol
 	return f, f.start()
 }
 
-// Close closes the store.
-func (f *SweepFolder) Close() error { return f.Store.Close() }
+// Close lets other processes in.
+func (f *SweepFolder) Close() (err error) {
+	if f.Store != nil {
+		err = f.Store.Close()
+	}
+	if f.lock != nil {
+		err = errors.Join(err, f.lock.Close())
+	}
+	return err
+}
+
+// Dir returns the result folder.
+func (f *SweepFolder) Dir() string { return f.dir }
 
 // Points lists the sweep's points.
 func (f *SweepFolder) Points() []config.Point {

@@ -30,6 +30,8 @@ type Replay struct {
 	PrefixHit float64
 	Run       run.Runner
 	Finished  func() // called once for every simulated request; may be nil
+	// Replace allows Dir to hold the comparison of another record, or with other settings.
+	Replace bool
 }
 
 // ReplayReport is how well the simulation predicted the record.
@@ -47,7 +49,8 @@ type ReplayReport struct {
 	Files       []string
 }
 
-// Do simulates the record and writes the result folder:
+// Do simulates the record and writes the result folder. Results of anything else there are
+// run.ErrTaken:
 //
 //	trace.csv      the record's requests, which the configuration replays
 //	config.toml    the resolved configuration
@@ -55,18 +58,23 @@ type ReplayReport struct {
 //	requests.csv   every compared request, measured and simulated
 //	compare.csv    every figure, measured and simulated
 //	compare.json   the same as --json prints it
-func (r *Replay) Do(ctx context.Context) (*ReplayReport, error) {
+func (r *Replay) Do(ctx context.Context) (report *ReplayReport, err error) {
 	if last := r.Record.Requests[len(r.Record.Requests)-1].At.Seconds(); r.Skip > last {
 		return nil, fmt.Errorf("--skip %g: leaves out all %d requests; the last arrived at %.6g s", r.Skip, len(r.Record.Requests), last)
 	}
 	trace := filepath.Join(r.Dir, replayTrace)
 	out := &ReplayReport{Name: r.Name, Config: r.Config.Replayed(r.Name, trace, len(r.Record.Requests)), Failed: r.Record.Failed}
-	if err := r.writeTrace(trace); err != nil {
-		return nil, err
-	}
 	simulate := r.choosePrefix
 	if r.PrefixHit != PrefixAuto {
 		out.Config.Workload.PrefixHit, simulate = r.PrefixHit, r.simulate
+	}
+	lock, err := r.open(out.Config)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	if err := r.writeTrace(trace); err != nil {
+		return nil, err
 	}
 	served, err := simulate(ctx, out)
 	if err == nil {
@@ -75,13 +83,10 @@ func (r *Replay) Do(ctx context.Context) (*ReplayReport, error) {
 	if err != nil {
 		return nil, errors.Join(err, r.abandon(trace))
 	}
-	return out, out.write(r.Dir)
+	return out, out.write(r)
 }
 
 func (r *Replay) writeTrace(path string) error {
-	if err := os.MkdirAll(r.Dir, 0o755); err != nil {
-		return err
-	}
 	var text bytes.Buffer
 	if err := r.Record.WriteTrace(&text); err != nil {
 		return err
@@ -96,7 +101,7 @@ func (r *Replay) abandon(trace string) error {
 	if _, err := os.Stat(filepath.Join(r.Dir, run.ConfigFile)); err == nil {
 		return nil
 	}
-	err := os.Remove(trace)
+	err := errors.Join(os.Remove(trace), os.Remove(filepath.Join(r.Dir, run.LockFile)))
 	os.Remove(r.Dir)
 	return err
 }

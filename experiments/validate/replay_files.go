@@ -1,12 +1,18 @@
 package validate
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io/fs"
 	"math"
+	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
+	"github.com/sparseserve/sparseserve/experiments/config"
 	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/sim"
 )
@@ -18,9 +24,89 @@ const (
 	compareJSON = "compare.json"
 )
 
+// open locks the result folder, which is new or holds an earlier comparison of the same record with
+// the same settings.
+func (r *Replay) open(c *config.Config) (*os.File, error) {
+	if err := checkReplayMaker(r.Dir); err != nil {
+		return nil, err
+	}
+	lock, err := run.LockDir(r.Dir)
+	if err != nil || r.Replace {
+		return lock, err
+	}
+	if err := r.continues(c); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	return lock, nil
+}
+
+// checkReplayMaker refuses a folder of results that are no comparison.
+func checkReplayMaker(dir string) error {
+	if _, err := os.Stat(filepath.Join(dir, compareCSV)); err == nil {
+		return nil
+	}
+	for _, name := range []string{run.ConfigFile, run.SummaryFile, replayTrace} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
+			return fmt.Errorf("%s: holds %s, but not from compare; choose another folder", dir, name)
+		}
+	}
+	return nil
+}
+
+// continues refuses results of another record, or with other settings.
+func (r *Replay) continues(c *config.Config) error {
+	kept, err := os.ReadFile(filepath.Join(r.Dir, run.ConfigFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	var trace bytes.Buffer
+	text, e := r.settings(c)
+	if err := errors.Join(err, e, r.Record.WriteTrace(&trace)); err != nil {
+		return err
+	}
+	keptTrace, err := os.ReadFile(filepath.Join(r.Dir, replayTrace))
+	switch {
+	case err != nil:
+		return err
+	case !bytes.Equal(keptTrace, trace.Bytes()):
+		return fmt.Errorf("%s: holds the comparison of another record: %w", r.Dir, run.ErrTaken)
+	case r.lessFound(kept) != r.lessFound(text):
+		return fmt.Errorf("%s: holds the comparison with other settings: %w", r.Dir, run.ErrTaken)
+	}
+	return nil
+}
+
+// settings is the configuration, under what of the comparison is no key of it.
+func (r *Replay) settings(c *config.Config) ([]byte, error) {
+	text, err := c.TOML()
+	if err != nil {
+		return nil, err
+	}
+	head := ""
+	if r.Skip > 0 {
+		head += fmt.Sprintf("# compare --skip %g\n", r.Skip)
+	}
+	if r.PrefixHit != PrefixAuto {
+		head += fmt.Sprintf("# compare --prefix-hit %g\n", r.PrefixHit)
+	}
+	return append([]byte(head), text...), nil
+}
+
+// lessFound is a configuration without what the comparison finds itself.
+func (r *Replay) lessFound(text []byte) string {
+	var kept strings.Builder
+	for line := range strings.Lines(string(text)) {
+		if r.PrefixHit != PrefixAuto || !strings.HasPrefix(line, "prefix_hit = ") {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
+}
+
 // write writes all but the trace.
-func (r *ReplayReport) write(dir string) error {
-	config, err := r.Config.TOML()
+func (r *ReplayReport) write(of *Replay) error {
+	dir := of.Dir
+	config, err := of.settings(r.Config)
 	if err != nil {
 		return err
 	}

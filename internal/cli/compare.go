@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/sparseserve/sparseserve/experiments/config"
+	"github.com/sparseserve/sparseserve/experiments/run"
 	"github.com/sparseserve/sparseserve/experiments/validate"
 	"github.com/sparseserve/sparseserve/figures"
 	"github.com/sparseserve/sparseserve/internal/files"
@@ -23,7 +24,8 @@ type compareCmd struct {
 	Set      []string `placeholder:"KEY=VALUE" sep:"none" help:"Set a key of the configuration, as in model=llama2-7b, gpu=h100-80gb or system.max_requests=128. May be repeated."`
 	Skip     float64  `placeholder:"SECONDS" help:"Leave requests that arrived before out of every figure, measured and simulated. They are simulated all the same."`
 	Prefix   string   `name:"prefix-hit" default:"auto" placeholder:"SHARE" help:"Share of each prompt that came from the server's prefix cache, 0 to 1, as its log says. auto: none of it or all, whichever delays decodes as the record's were."`
-	Out      string   `placeholder:"DIR" help:"Result folder. Default: out/compare/ and the name of the record."`
+	Out      string   `placeholder:"DIR" help:"Result folder. Default: out/compare/ and the name of the record and the settings, with a number if that folder holds other results."`
+	Force    bool     `help:"Replace the results that the folder holds."`
 	JSON     bool     `name:"json" help:"Print one JSON array, an object a stage and metric, and nothing else."`
 }
 
@@ -62,15 +64,22 @@ func (c *compareCmd) Run(ctx context.Context, app *App) error {
 	name := recordName(c.Measured)
 	out := c.Out
 	if out == "" {
-		out = filepath.Join("out", "compare", name)
+		out = filepath.Join("out", "compare", name+settingsName(c.Set))
 	}
 	if sameFolder(out, filepath.Dir(c.Measured)) {
 		return fmt.Errorf("--out %s: the record's own folder; choose another, so that no result takes the record's name", out)
 	}
 	bar := newProgress(app.Stderr, "requests")
 	bar.planned(len(record.Requests))
-	replay := validate.Replay{Name: name, Dir: out, Record: record, Config: cfg, Skip: c.Skip, PrefixHit: prefix, Run: app.Run, Finished: bar.finished}
-	report, err := replay.Do(ctx)
+	replay := validate.Replay{Name: name, Record: record, Config: cfg, Skip: c.Skip, PrefixHit: prefix,
+		Run: app.Run, Finished: bar.finished, Replace: c.Force}
+	var report *validate.ReplayReport
+	err = numbered(out, c.Out == "", func(dir string) error {
+		replay.Dir = dir
+		report, err = replay.Do(ctx)
+		return err
+	}, run.ErrTaken)
+	out = replay.Dir
 	bar.close()
 	if cause := ctx.Err(); cause != nil && errors.Is(err, cause) {
 		return errInterrupted

@@ -118,7 +118,7 @@ func TestCompareJSON(t *testing.T) {
 			t.Errorf("%s: %q", stage, m)
 		}
 	}
-	kept, err := os.ReadFile("out/compare/llama2-7b_h100_codegen/compare.json")
+	kept, err := os.ReadFile("out/compare/llama2-7b_h100_codegen-model=llama2-7b-gpu=h100-80gb/compare.json")
 	if err != nil || string(kept) != out {
 		t.Errorf("--json prints other text than compare.json has; %v", err)
 	}

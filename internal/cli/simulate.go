@@ -111,7 +111,7 @@ func nothingServed(sums []sim.Summary) error {
 
 // open opens the result folder. Without --out it is the first of out/NAME, out/NAME-2, .. that is
 // new or of the same configuration, and that no other process writes to.
-func (s *simulateCmd) open(app *App, cfg *config.Config) (*run.Folder, error) {
+func (s *simulateCmd) open(app *App, cfg *config.Config) (folder *run.Folder, err error) {
 	program := app.Program()
 	if s.Live != "" { // a measurement of this machine, made with these flags
 		program = fmt.Sprintf("%s %+v", app.LiveProgram(), s.liveFlags)
@@ -123,11 +123,20 @@ func (s *simulateCmd) open(app *App, cfg *config.Config) (*run.Folder, error) {
 	if s.Live != "" {
 		name += "-live"
 	}
-	out := name
-	for n := 2; ; n++ {
-		folder, err := run.OpenFolder(out, program, cfg, s.Force)
-		if !errors.Is(err, run.ErrTaken) && !errors.Is(err, run.ErrLocked) {
-			return folder, err
+	err = numbered(name, true, func(out string) error {
+		folder, err = run.OpenFolder(out, program, cfg, s.Force)
+		return err
+	}, run.ErrTaken, run.ErrLocked)
+	return folder, err
+}
+
+// numbered opens the folder of a name or, with more, the first of name, name-2, name-3, ..  that
+// does not fail for one of the reasons.
+func numbered(name string, more bool, open func(out string) error, reasons ...error) error {
+	for n, out := 2, name; ; n++ {
+		err := open(out)
+		if !more || !slices.ContainsFunc(reasons, func(reason error) bool { return errors.Is(err, reason) }) {
+			return err
 		}
 		out = fmt.Sprintf("%s-%d", name, n)
 	}

@@ -19,7 +19,8 @@ import (
 type sweepCmd struct {
 	Config  string   `arg:"" name:"CONFIG" help:"TOML file of a configuration with [[axis]] tables, or the name of a built-in experiment."`
 	Set     []string `placeholder:"KEY=VALUE" sep:"none" help:"Set a key that is no axis, as in workload.requests=20. May be repeated."`
-	Out     string   `placeholder:"DIR" help:"Result folder. Default: out/sweep/ and the name of the configuration."`
+	Out     string   `placeholder:"DIR" help:"Result folder. A folder of the same sweep, or of a part of it, is continued. Default: out/sweep/ and the name and settings of the configuration, with a number if that folder holds other results."`
+	Force   bool     `help:"Replace the tables and pictures of another sweep in the folder; its runs are kept."`
 	Points  string   `placeholder:"DIR" help:"Where every run is kept under the hash of its configuration; sweeps may share it. Default: points/ in the result folder."`
 	JSON    bool     `name:"json" help:"Print one JSON array, an object a run, and nothing else."`
 	Details bool     `help:"Print besides, for each system: all latencies at mean, P50, P90, P95 and P99; requests/s served and within the service level; input, output and total tokens/s; use of HBM, DRAM, GPU and link."`
@@ -66,14 +67,11 @@ func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 	if err != nil {
 		return err
 	}
-	out := s.Out
-	if out == "" {
-		out = filepath.Join("out", "sweep", sweep.Name)
-	}
-	folder, err := run.OpenSweepFolder(out, s.Points, app.Program(), sweep)
+	folder, err := s.open(app, sweep)
 	if err != nil {
 		return err
 	}
+	out := folder.Dir()
 	defer func() { err = errors.Join(err, folder.Close()) }()
 
 	points := folder.Points()
@@ -115,7 +113,11 @@ func (s *sweepCmd) Run(ctx context.Context, app *App) (err error) {
 	printEngines(app.Stdout, systems)
 	printWarnings(app.Stdout, sums)
 	printFiles(app.Stdout, files, folder.Store.Dir())
-	fmt.Fprintf(app.Stdout, "Pictures: sparseserve figures %s\n", out)
+	pictures := "Pictures"
+	if drawn, err := filepath.Glob(filepath.Join(out, "*.png")); err == nil && len(drawn) > 0 && len(missing) > 0 {
+		pictures = "Pictures, of which those in the folder lack the new runs"
+	}
+	fmt.Fprintf(app.Stdout, "%s: sparseserve figures %s\n", pictures, out)
 	return nothingServed(sums)
 }
 
@@ -138,6 +140,20 @@ func (s *sweepCmd) cluster() (run.Cluster, error) {
 			"the persistent volume claim that holds the working folder")
 	}
 	return run.Kubernetes{Image: s.Image, Claim: s.Claim}, nil
+}
+
+// open opens the result folder. Without --out it is the first of out/sweep/NAME, out/sweep/NAME-2,
+// .. that is new or of this sweep.
+func (s *sweepCmd) open(app *App, sweep *config.Sweep) (folder *run.SweepFolder, err error) {
+	name := s.Out
+	if name == "" {
+		name = filepath.Join("out", "sweep", sweep.Name+settingsName(s.Set))
+	}
+	err = numbered(name, s.Out == "", func(out string) error {
+		folder, err = run.OpenSweepFolder(out, s.Points, app.Program(), sweep, s.Force)
+		return err
+	}, run.ErrTaken)
+	return folder, err
 }
 
 // writeJob writes a job of the missing points and how to submit it.
