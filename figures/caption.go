@@ -45,6 +45,9 @@ func captionOf(runs []Run, x abscissa) string {
 	if all := unique(counts); len(all) > 0 {
 		words = append(words, list(all)+" requests")
 	}
+	if x.key != "" { // the load is no axis and no group of bars
+		words = append(words, loadName(&runs[0]))
+	}
 	for _, key := range settingsOf(runs) {
 		if !named(key) && key != x.key && !differs(runs, key) && !slices.Contains(traces, runs[0].text(key)) {
 			words = append(words, setting(key, runs[0].Settings[key]))

@@ -5,7 +5,7 @@ import (
 	"os"
 )
 
-// Draw writes ttft, throughput, tbt and time as pictures and CSV into dir and returns the
+// Draw writes ttft, throughput, tbt, goodput and time as pictures and CSV into dir and returns the
 // paths of the pictures, in the formats asked for or as PNG. Points whose queue was
 // unstable are hollow. Where the runs' requests and steps are there, cdf and
 // timeline-RUN are drawn of them.
@@ -18,7 +18,11 @@ func Draw(dir string, runs []Run, formats ...string) ([]string, error) {
 	nameSeries(runs, x)
 	p = panels(runs)
 	var pictures []picture
-	for _, m := range metrics() {
+	drawn := metrics()
+	if hasGoodput(runs) {
+		drawn = append(drawn, goodput())
+	}
+	for _, m := range drawn {
 		pictures = append(pictures, m.picture(p, x))
 	}
 	pictures = append(pictures, attribution(p, x)...)

@@ -99,11 +99,23 @@ func cdf(p *panel, x abscissa) (picture, error) {
 			}
 			pic.charts = append(pic.charts, chart{
 				title: title, x: one.label, y: "Share of requests",
-				curves: one.curves, axis: axis{low: 0, high: 1.04}, across: acrossOf(one.curves),
+				curves: one.curves, axis: axis{low: 0, high: 1.04},
 			})
 		}
 	}
+	pic.shareAcross()
 	return pic, nil
+}
+
+// shareAcross gives charts of one x one axis of it, so that they can be compared.
+func (p *picture) shareAcross() {
+	of := map[string][]curve{}
+	for _, c := range p.charts {
+		of[c.x] = append(of[c.x], c.curves...)
+	}
+	for i := range p.charts {
+		p.charts[i].across = acrossOf(of[p.charts[i].x])
+	}
 }
 
 // value writes the x of a run with its name.

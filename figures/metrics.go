@@ -1,5 +1,10 @@
 package figures
 
+import (
+	"math"
+	"slices"
+)
+
 // metric is what one figure shows against the request rate.
 type metric struct {
 	file  string // name without extension
@@ -16,6 +21,20 @@ func metrics() []metric {
 		{"throughput", "Throughput (tokens/s)", throughput, false, false},
 		{"tbt", "Mean TBT (ms)", func(r *Run) float64 { return 1e3 * r.TBT.Mean }, false, true},
 	}
+}
+
+// goodput is drawn of runs with a service level for requests.
+func goodput() metric {
+	return metric{"goodput", "Goodput (req/s within SLO)", func(r *Run) float64 {
+		if r.RequestGoodput == nil {
+			return math.NaN()
+		}
+		return *r.RequestGoodput
+	}, false, false}
+}
+
+func hasGoodput(runs []Run) bool {
+	return slices.ContainsFunc(runs, func(r Run) bool { return r.Completed > 0 && r.RequestGoodput != nil })
 }
 
 func throughput(r *Run) float64   { return r.ThroughputTokS }

@@ -85,6 +85,9 @@ func (p *picture) fold() ([]chart, vg.Length) {
 		each := max(1, int(float64(len(c.groups))*float64(pageWidth/width)))
 		if len(c.groups) == 0 {
 			all = append(all, c)
+		} else { // as many in each panel
+			panels := (len(c.groups) + each - 1) / each
+			each = (len(c.groups) + panels - 1) / panels
 		}
 		for groups := range slices.Chunk(c.groups, each) {
 			part := c

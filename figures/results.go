@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -27,6 +28,7 @@ type Run struct {
 	TTFT                mean               `json:"ttft_s"`
 	TBT                 mean               `json:"tbt_s"`
 	ThroughputTokS      float64            `json:"throughput_tok_s"`
+	RequestGoodput      *float64           `json:"request_goodput"` // requests/s within the service level
 	BlocksLoadedPerStep float64            `json:"blocks_loaded_per_step"`
 	HitRatio            float64            `json:"hit_ratio"`
 	Completed           int                `json:"completed"`
@@ -51,14 +53,32 @@ func Read(dir string) ([]Run, error) {
 	if err := readJSON(filepath.Join(dir, "summary.json"), &runs); err != nil {
 		return nil, err
 	}
+	nameFleets(runs)
+	traceOf(dir, runs)
+	return runs, nil
+}
+
+// nameFleets makes the number of replicas a setting where it is all that varies but the system,
+// and otherwise names fleets, each a series of its own.
+func nameFleets(runs []Run) {
+	const key = "fleet.replicas"
+	replicas := func(r *Run) float64 { return float64(max(1, r.Replicas)) }
+	setting := len(valuesOf(runs, replicas)) > 1 && len(valuesOf(runs, load)) == 1
 	for i := range runs {
 		r := &runs[i]
-		if _, axis := r.Settings["fleet.replicas"]; r.Replicas > 1 && !axis { // a series of its own
+		_, axis := r.Settings[key]
+		switch {
+		case axis:
+		case setting:
+			r.Settings = maps.Clone(r.Settings)
+			if r.Settings == nil {
+				r.Settings = map[string]any{}
+			}
+			r.Settings[key] = replicas(r)
+		case r.Replicas > 1:
 			r.System = fmt.Sprintf("%s x%d", label(r.System), r.Replicas)
 		}
 	}
-	traceOf(dir, runs)
-	return runs, nil
 }
 
 // candidate is what the figures need of one candidate of a plan.

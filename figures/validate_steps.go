@@ -69,6 +69,8 @@ func drawSteps(dir string, v *validated, formats []string) ([]string, error) {
 		}
 	}
 
+	entries = append(entries, entry{"10 % off", look{color: tolerance.Color, dashes: tolerance.Dashes, width: tolerance.Width}, false, bareSample})
+
 	return writeFormats(filepath.Join(dir, "steps-"+fileName(v.Run)), formats, dotsPerInch, width, width, func(canvas draw.Canvas) {
 		all := draw.Crop(canvas, margin, -margin, margin, -margin)
 		rows := legendRows(entries, all.Max.X-all.Min.X)
@@ -96,6 +98,9 @@ func (s scatter) Plot(c draw.Canvas, plt *plot.Plot) {
 	}
 }
 
+// tolerance is the line of what is 10 % off.
+var tolerance = draw.LineStyle{Color: color.Gray{0x60}, Width: 0.7, Dashes: []vg.Length{2, 2.5}}
+
 // diagonal draws where both are the same, and 10 % to either side.
 type diagonal struct{ axis }
 
@@ -104,7 +109,7 @@ func (d diagonal) Plot(c draw.Canvas, plt *plot.Plot) {
 	for _, k := range []float64{0.9, 1, 1.1} {
 		style := draw.LineStyle{Color: color.Gray{0x60}, Width: 0.9}
 		if k != 1 {
-			style.Width, style.Dashes = 0.7, []vg.Length{2, 2.5}
+			style = tolerance
 		}
 		from, to := math.Max(d.low, d.low/k), math.Min(d.high, d.high/k) // straight on both kinds of axes
 		if from >= to {
